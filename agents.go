@@ -1,0 +1,195 @@
+package agentmessaging
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// Agent is a dedicated conversational agent (interface 2.2).
+type Agent struct {
+	// ID identifies the agent in the other calls.
+	ID string `json:"agent_id"`
+	// Status is active at creation; later values are not documented.
+	Status AgentStatus `json:"status"`
+	// CreatedAt and UpdatedAt are set when the agent is read, not at creation.
+	CreatedAt Timestamp `json:"created_at,omitempty"`
+	UpdatedAt Timestamp `json:"updated_at,omitempty"`
+	// SMS is the agent's SMS channel; nil if the service did not report one.
+	SMS *SMS `json:"sms,omitempty"`
+	// TraceID identifies the call; quote it when reporting an issue.
+	TraceID string `json:"trace_id"`
+}
+
+// AgentStatus is the state of an agent. The interface lists no values for a
+// read agent, so expect others (interface 3).
+type AgentStatus string
+
+// AgentStatusActive is the status of every new agent.
+const AgentStatusActive AgentStatus = "active"
+
+// Timestamp is a point in time as the service writes it. The interface shows
+// no format beyond string (interface 2.2).
+type Timestamp string
+
+// Time reads the timestamp as RFC 3339; it returns an error for any other
+// format, an empty timestamp included.
+func (t Timestamp) Time() (time.Time, error) { return time.Parse(time.RFC3339, string(t)) }
+
+// CreateAgentParams are the creation parameters of an agent (interface 2.3).
+// Every field is optional; an empty one is not sent. Lengths count Unicode
+// code points.
+type CreateAgentParams struct {
+	// SystemPrompt applies to the whole conversation. At most 2000 characters.
+	SystemPrompt string
+	// CustomerRef is the caller's own customer identifier. At most 200 characters.
+	CustomerRef string
+	// Metadata is any value that encodes as a JSON object: a map, a struct,
+	// a json.RawMessage, whose numbers are kept digit by digit. The service
+	// caps its JSON length; the interface does not show the cap.
+	Metadata any
+	// SMS asks for an SMS channel.
+	SMS SMSParams
+	// LLM configures the language model.
+	LLM LLMParams
+}
+
+// LLMParams configure an agent's language model (interface 2.3).
+type LLMParams struct {
+	// Mode is hosted or byok; empty means hosted. With byok the key is the
+	// one stored with [Client.SetBYOK], or APIKey.
+	Mode LLMMode
+	// Tier is fast or smart; empty means fast. smart may use a fallback model.
+	Tier Tier
+	// Model overrides the model. At most 200 characters.
+	Model string
+	// Provider is required when APIKey is given.
+	Provider Provider
+	// BaseURL is the provider's address, for example a gateway. At most 400
+	// characters.
+	BaseURL string
+	// APIKey is a provider key. It counts against the BYOK set limit of 5 an
+	// hour (interface 8.1); storing it once with [Client.SetBYOK] is
+	// recommended.
+	APIKey Secret
+	// Label names the BYOK configuration. At most 60 characters.
+	Label string
+}
+
+// LLMMode says whose provider key the language model uses.
+type LLMMode string
+
+// The modes; hosted is the default.
+const (
+	LLMModeHosted LLMMode = "hosted"
+	LLMModeBYOK   LLMMode = "byok"
+)
+
+// Tier is a class of hosted models.
+type Tier string
+
+// The tiers; fast is the default.
+const (
+	TierFast  Tier = "fast"
+	TierSmart Tier = "smart"
+)
+
+// createAgentBody is CreateAgentRequest on the wire.
+type createAgentBody struct {
+	SystemPrompt string          `json:"system_prompt,omitempty"`
+	CustomerRef  string          `json:"customer_ref,omitempty"`
+	Metadata     json.RawMessage `json:"metadata,omitempty"`
+	SMS          *smsModeBody    `json:"sms,omitempty"`
+	LLM          *llmBody        `json:"llm,omitempty"`
+}
+
+type llmBody struct {
+	Mode     LLMMode  `json:"mode,omitempty"`
+	Tier     Tier     `json:"tier,omitempty"`
+	Model    string   `json:"model,omitempty"`
+	Provider Provider `json:"provider,omitempty"`
+	BaseURL  string   `json:"base_url,omitempty"`
+	APIKey   string   `json:"api_key,omitempty"`
+	Label    string   `json:"label,omitempty"`
+}
+
+func (p CreateAgentParams) wire() (createAgentBody, error) {
+	body := createAgentBody{SystemPrompt: p.SystemPrompt, CustomerRef: p.CustomerRef}
+	metadata, err := encodeObject(spec.Metadata, p.Metadata)
+	if err != nil {
+		return body, err
+	}
+	body.Metadata = metadata
+	if p.SMS.Mode != "" {
+		body.SMS = &smsModeBody{p.SMS.Mode}
+	}
+	if llm := p.LLM.wire(); llm != (llmBody{}) {
+		body.LLM = &llm
+	}
+	return body, p.validate()
+}
+
+func (p LLMParams) wire() llmBody {
+	return llmBody{p.Mode, p.Tier, p.Model, p.Provider, p.BaseURL, string(p.APIKey), p.Label}
+}
+
+func (p CreateAgentParams) validate() error {
+	if p.LLM.APIKey != "" && p.LLM.Provider == "" {
+		return &ValidationError{Field: spec.LLMProvider.Path, Reason: "is required when llm.api_key is given: one of " + spec.LLMProvider.Values()}
+	}
+	return firstError(
+		check(spec.SystemPrompt, p.SystemPrompt),
+		check(spec.CustomerRef, p.CustomerRef),
+		p.SMS.validate(),
+		check(spec.LLMMode, string(p.LLM.Mode)),
+		check(spec.LLMTier, string(p.LLM.Tier)),
+		check(spec.LLMModel, p.LLM.Model),
+		check(spec.LLMProvider, string(p.LLM.Provider)),
+		check(spec.LLMBaseURL, p.LLM.BaseURL),
+		check(spec.LLMAPIKey, string(p.LLM.APIKey)),
+		check(spec.LLMLabel, p.LLM.Label),
+	)
+}
+
+// agentAnswer is an agent on the wire, at creation and when read.
+type agentAnswer struct{ Agent }
+
+func (a agentAnswer) traceID() string { return a.TraceID }
+
+func (a agentAnswer) result() (*Agent, error) {
+	if a.ID == "" {
+		return nil, errors.New("agent_id is missing")
+	}
+	return &a.Agent, nil
+}
+
+// CreateAgent creates an agent (interface 4.6). It spends one of 50 agent
+// creations a day per key and of 10 a minute per address (interface 8.1).
+//
+// Errors: [ErrInvalid], [ErrBadRequest] (also for byok mode without a stored
+// key), [ErrUnauthorized], [ErrPaymentRequired], [ErrNotFound],
+// [ErrRateLimited], and [ErrOutcomeUnknown]: an agent may then exist whose
+// id nobody knows.
+func (c *Client) CreateAgent(ctx context.Context, params CreateAgentParams) (*Agent, error) {
+	body, err := params.wire()
+	if err != nil {
+		return nil, err
+	}
+	return do[*Agent, agentAnswer](ctx, c, request{
+		endpoint: spec.CreateAgent,
+		body:     body,
+		secrets:  []string{string(params.LLM.APIKey), params.SystemPrompt},
+		setsBYOK: params.LLM.APIKey != "",
+	})
+}
+
+// GetAgent reads an agent (interface 4.7).
+//
+// Errors: [ErrInvalid], [ErrUnauthorized], [ErrPaymentRequired],
+// [ErrNotFound], [ErrRateLimited].
+func (c *Client) GetAgent(ctx context.Context, agentID string) (*Agent, error) {
+	return do[*Agent, agentAnswer](ctx, c, request{endpoint: spec.GetAgent, agentID: agentID})
+}

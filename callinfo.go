@@ -1,0 +1,46 @@
+package agentmessaging
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// CallInfo are the facts of one call that its result leaves out. It is filled
+// when the call returns, on errors too.
+type CallInfo struct {
+	// Attempts is how many requests were sent.
+	Attempts int
+	// Waited is the time spent between attempts.
+	Waited time.Duration
+	// StatusCode and Header are those of the last answer; 0 and nil if there
+	// was none.
+	StatusCode int
+	Header     http.Header
+	// TraceID is the last answer's trace_id.
+	TraceID string
+}
+
+type callInfoKey struct{}
+
+// WithCallInfo returns a context under which a call fills info. Use one
+// context and one CallInfo for each call: calls made at once under the same
+// one race.
+func WithCallInfo(ctx context.Context, info *CallInfo) context.Context {
+	return context.WithValue(ctx, callInfoKey{}, info)
+}
+
+// fillInfo reports the call to the context's CallInfo, if it has one.
+func (c *call) fillInfo(traceID string) {
+	info, _ := c.ctx.Value(callInfoKey{}).(*CallInfo)
+	if info == nil {
+		return
+	}
+	*info = CallInfo{
+		Attempts:   c.sentAttempts(),
+		Waited:     c.waited,
+		StatusCode: c.out.status,
+		Header:     c.client.redact(c.secrets...).header(c.out.header),
+		TraceID:    traceID,
+	}
+}

@@ -1,0 +1,245 @@
+// Package agentmessaging is the client of the Agent Messaging Service: it
+// creates conversational agents and exchanges text messages with them.
+//
+//	client, err := agentmessaging.NewClient(baseURL, apiKey)
+//	agent, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{SystemPrompt: "Be brief."})
+//	reply, err := client.SendMessage(ctx, agent.ID, agentmessaging.MessageParams{Text: "Hello"})
+//
+// "Interface 4.6" in these pages names a section of the service's interface
+// document. The service is in preview; its limits may change.
+//
+// # Errors
+//
+// Every method returns one of three error types: [*ValidationError] when the
+// arguments break a documented bound and nothing was sent, [*Error] when the
+// service answered with anything but a documented success or could not be
+// reached, and [*OutcomeUnknownError] when a POST may have been carried out
+// but its answer was lost. Test for a kind with errors.Is and [ErrRateLimited]
+// and its siblings, read the details with errors.As.
+//
+// # Retries
+//
+// A call makes up to three attempts ([RetryPolicy]). What happens after an
+// attempt depends on how it ended and on whether repeating is harmless:
+//
+//	outcome of an attempt                GET, PUT, DELETE   POST
+//	-----------------------------------  -----------------  ---------------
+//	2xx with a readable documented body  success            success
+//	never sent                           retry              retry
+//	answer lost, truncated or not JSON   retry              outcome unknown
+//	429                                  retry              retry
+//	502, 503, 504                        retry              error
+//	any other answer                     error              error
+//	certificate refused                  error              error
+//	context ended before the request     error              error
+//	context ended after the request      error              outcome unknown
+//	refused by the limiter               error              error
+//
+// A wait is never shorter than the answer's Retry-After and gets jitter on
+// top. A wait that would pass the deadline of the context, or
+// [RetryPolicy].MaxWait, is not begun: the error is returned at once with
+// RetryAfter set. Every attempt that reaches the service spends quota
+// (interface 8).
+//
+// # Testing
+//
+// Package fakeserver holds the whole service in memory; it serves the same
+// contract as the documentation and needs neither network nor key.
+package agentmessaging
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// Version is the version of this module, sent in User-Agent.
+const Version = "0.1.0"
+
+// A Client calls the service with one API key. It is safe for concurrent use
+// and should be kept for the life of the program: it holds the connections.
+// It never prints its key. Make one with [NewClient] or [NewClientFromEnv];
+// the zero value returns an error from every method.
+type Client struct {
+	base       *url.URL
+	header     func() http.Header // a function, so that no print of the Client shows the key
+	redact     func(secrets ...string) scrubber
+	transport  http.RoundTripper
+	jar        http.CookieJar
+	tryTimeout time.Duration // the caller's http.Client.Timeout: one attempt
+	timeout    time.Duration // one call
+	retry      RetryPolicy
+	limiter    Limiter
+	observer   Observer
+	random     func() float64
+}
+
+// NewClient returns a client of the service at baseURL, the address in front
+// of /v1, that authenticates with apiKey (interface 5). It checks its
+// arguments and never dials.
+//
+// baseURL is absolute, https (http is accepted for loopback hosts only) and
+// has no user, query or fragment; a path is kept as a prefix. apiKey is the
+// bare key, visible ASCII. What is wrong with either, or with an option, is
+// told by a [*ValidationError].
+func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
+	base, err := parseBaseURL(baseURL, apiKey)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkAPIKey(apiKey); err != nil {
+		return nil, err
+	}
+	settings, err := newSettings(opts)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{
+		base:       base,
+		header:     headers(apiKey, settings.userAgent),
+		redact:     func(secrets ...string) scrubber { return newScrubber(append(secrets, apiKey)) },
+		transport:  settings.transport(),
+		jar:        settings.httpClient.Jar,
+		tryTimeout: settings.httpClient.Timeout,
+		timeout:    settings.timeout,
+		retry:      settings.retry.withDefaults(),
+		limiter:    settings.limiter,
+		observer:   settings.observers.observer(),
+		random:     settings.random,
+	}, nil
+}
+
+// String says where the client sends its calls, and nothing of its key.
+func (c *Client) String() string {
+	if c == nil || c.base == nil {
+		return "agentmessaging.Client(unset)"
+	}
+	return "agentmessaging.Client(" + c.base.Redacted() + ")"
+}
+
+// GoString is String, so that %#v shows no more than %v.
+func (c *Client) GoString() string { return c.String() }
+
+// headers returns a maker of the header that every request starts from. The
+// values are shared and never written to; the map is the request's own,
+// because a cookie jar adds to it.
+func headers(apiKey, userAgent string) func() http.Header {
+	var (
+		auth   = []string{"Bearer " + apiKey}
+		accept = []string{jsonType}
+		agent  = []string{userAgent}
+	)
+	return func() http.Header {
+		return http.Header{"Authorization": auth[:1:1], "Accept": accept[:1:1], "User-Agent": agent[:1:1]}
+	}
+}
+
+const jsonType = "application/json"
+
+// request is what one method asks of the one way through.
+type request struct {
+	endpoint *spec.Endpoint
+	agentID  string
+	body     any      // encoded as JSON; nil sends no body
+	secrets  []string // what an error of this call must not show, beside the API key
+	setsBYOK bool     // spends the BYOK set limit (interface 8.1)
+}
+
+// answer is the wire form of a success body.
+type answer[T any] interface {
+	// result checks what the interface requires of the body and converts it.
+	result() (T, error)
+	traceID() string
+}
+
+// envelope is the member that every success body has (interface 4).
+type envelope struct {
+	TraceID string `json:"trace_id"`
+}
+
+func (e envelope) traceID() string { return e.TraceID }
+
+// do is the one path that every call takes: encode, send with retries, decode
+// inside the attempt, report.
+func do[T any, A answer[T]](ctx context.Context, c *Client, r request) (T, error) {
+	var result T
+	call, err := c.newCall(ctx, r)
+	if err != nil {
+		return result, err
+	}
+	call.decode = func(body []byte) (string, error) {
+		var a A
+		if err := json.Unmarshal(body, &a); err != nil {
+			return "", fmt.Errorf("the body is not the documented JSON: %w", err)
+		}
+		var err error
+		result, err = a.result()
+		return a.traceID(), err
+	}
+	if err := call.run(); err != nil {
+		var none T
+		return none, err
+	}
+	return result, nil
+}
+
+// newCall checks what every call shares and encodes the body.
+func (c *Client) newCall(ctx context.Context, r request) (*call, error) {
+	if c == nil || c.base == nil {
+		return nil, &ValidationError{Field: "client", Reason: "was not made by NewClient"}
+	}
+	if ctx == nil {
+		return nil, &ValidationError{Field: "ctx", Reason: "is nil; use context.Background() when there is none"}
+	}
+	target, err := c.target(r)
+	if err != nil {
+		return nil, err
+	}
+	body, err := encode(r.body)
+	if err != nil {
+		return nil, err
+	}
+	return &call{client: c, ctx: ctx, request: r, url: target, body: body}, nil
+}
+
+// target is the request's URL. An agent id is opaque but always exactly one
+// path segment.
+func (c *Client) target(r request) (*url.URL, error) {
+	u := *c.base
+	before, after, hasID := strings.Cut(r.endpoint.Path, "{agent_id}")
+	if !hasID {
+		if u.RawPath != "" {
+			u.RawPath += before
+		}
+		u.Path += before
+		return &u, nil
+	}
+	if err := checkAgentID(r.agentID); err != nil {
+		return nil, err
+	}
+	u.RawPath = u.EscapedPath() + before + url.PathEscape(r.agentID) + after
+	u.Path += before + r.agentID + after
+	return &u, nil
+}
+
+// encode writes the body as JSON, with <, > and & as they are: nothing here
+// is embedded in HTML, and texts stay short.
+func encode(body any) ([]byte, error) {
+	if body == nil {
+		return nil, nil
+	}
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(body); err != nil {
+		return nil, &ValidationError{Field: "body", Reason: "cannot be written as JSON"}
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+}

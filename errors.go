@@ -1,0 +1,294 @@
+package agentmessaging
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Kinds of errors, for errors.Is. Statuses that the interface does not list
+// and that are not 5xx have no kind; [Error].StatusCode tells them.
+var (
+	// ErrBadRequest is status 400: the service refused the body. Do not
+	// repeat the call unchanged (interface 7).
+	ErrBadRequest = errors.New("agentmessaging: bad request")
+	// ErrUnauthorized is status 401: the API key is missing, unknown or
+	// revoked (interface 5).
+	ErrUnauthorized = errors.New("agentmessaging: unauthorized")
+	// ErrPaymentRequired is status 402: the plan is inactive (interface 5).
+	ErrPaymentRequired = errors.New("agentmessaging: payment required")
+	// ErrForbidden is status 403: a BYOK operation with a key that the
+	// dashboard did not issue (interface 5).
+	ErrForbidden = errors.New("agentmessaging: forbidden")
+	// ErrNotFound is status 404: no such agent for this key.
+	ErrNotFound = errors.New("agentmessaging: not found")
+	// ErrConflict is status 409: warm-up in byok mode without a BYOK
+	// configuration (interface 4.2).
+	ErrConflict = errors.New("agentmessaging: conflict")
+	// ErrRateLimited is status 429, answered by the service or, with
+	// [Error].Local set, by the client's own limiter (interface 8).
+	ErrRateLimited = errors.New("agentmessaging: rate limited")
+	// ErrUnavailable is status 503: BYOK is not available (interface 7).
+	ErrUnavailable = errors.New("agentmessaging: unavailable")
+	// ErrServer is any other 5xx, from the service or a proxy before it.
+	ErrServer = errors.New("agentmessaging: server error")
+	// ErrOutcomeUnknown is the kind of every [*OutcomeUnknownError].
+	ErrOutcomeUnknown = errors.New("agentmessaging: outcome unknown")
+	// ErrInvalid is the kind of every [*ValidationError].
+	ErrInvalid = errors.New("agentmessaging: invalid argument")
+)
+
+var kinds = map[int]error{
+	http.StatusBadRequest:         ErrBadRequest,
+	http.StatusUnauthorized:       ErrUnauthorized,
+	http.StatusPaymentRequired:    ErrPaymentRequired,
+	http.StatusForbidden:          ErrForbidden,
+	http.StatusNotFound:           ErrNotFound,
+	http.StatusConflict:           ErrConflict,
+	http.StatusTooManyRequests:    ErrRateLimited,
+	http.StatusServiceUnavailable: ErrUnavailable,
+}
+
+// Error is a call that failed: the service, or a proxy before it, answered
+// with anything but a documented success, or nothing could be reached and it
+// is certain that a POST was not carried out. Its text is one line and holds
+// no key and no message.
+type Error struct {
+	// StatusCode is the answer's HTTP status; 0 means that there was no
+	// answer, and Unwrap tells why.
+	StatusCode int
+	// Code is the body's error member, such as rate_limited (interface 2.1);
+	// empty if the body was not the documented one.
+	Code string
+	// TraceID is the answer's trace_id; quote it when reporting an issue.
+	TraceID string
+	// LimitKey names the limiter that refused the call (interface 7).
+	LimitKey string
+	// Reason is the body's reason member.
+	Reason string
+	// RetryAfter is how long the service, or the limiter, asks to wait before
+	// the same call can succeed; 0 if it did not say.
+	RetryAfter time.Duration
+	// Extra are the body's additional properties, as they came.
+	Extra map[string]json.RawMessage
+	// Method and Path name the endpoint; Path is the template, such as
+	// /v1/agents/{agent_id}.
+	Method, Path string
+	// Attempts is how many requests were sent.
+	Attempts int
+	// Local is true where the call was refused here, by a limiter, and its
+	// last attempt was not sent.
+	Local bool
+
+	cause error
+}
+
+// Error returns one line of at most 512 bytes.
+func (e *Error) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "agentmessaging: %s %s: ", e.Method, e.Path)
+	if e.StatusCode != 0 {
+		fmt.Fprintf(&b, "%d %s", e.StatusCode, e.words())
+	}
+	if e.cause != nil {
+		if e.StatusCode != 0 {
+			b.WriteString(": ")
+		}
+		b.WriteString(oneLine(e.cause.Error(), 200))
+	}
+	if details := e.details(); len(details) > 0 {
+		b.WriteString(" (" + strings.Join(details, ", ") + ")")
+	}
+	return oneLine(b.String(), maxErrorText)
+}
+
+const maxErrorText = 512
+
+// words are the service's own, or the status's name without them.
+func (e *Error) words() string {
+	words := oneLine(e.Code, 64)
+	if words == "" {
+		words = http.StatusText(e.StatusCode)
+	}
+	if e.Reason != "" {
+		words += ": " + oneLine(e.Reason, 160)
+	}
+	return words
+}
+
+func (e *Error) details() []string {
+	var details []string
+	add := func(present bool, format string, arg any) {
+		if present {
+			details = append(details, fmt.Sprintf(format, arg))
+		}
+	}
+	add(e.Local, "refused by the client's %s", "limiter")
+	add(e.LimitKey != "", "limit %s", oneLine(e.LimitKey, 40))
+	add(e.RetryAfter > 0, "retry after %s", e.RetryAfter)
+	add(e.TraceID != "", "trace %s", oneLine(e.TraceID, 64))
+	add(e.Attempts > 1, "%d attempts", e.Attempts)
+	return details
+}
+
+// GoString is Error, so that %#v shows no more than %v.
+func (e *Error) GoString() string { return e.Error() }
+
+// Is reports whether target is the kind of the error's status.
+func (e *Error) Is(target error) bool { return target != nil && target == kindOf(e.StatusCode) }
+
+// Unwrap returns what kept the call from an answer, such as a net.Error or
+// the context's error; nil where the answer says it all.
+func (e *Error) Unwrap() error { return e.cause }
+
+func kindOf(status int) error {
+	if kind, ok := kinds[status]; ok {
+		return kind
+	}
+	if status >= 500 && status <= 599 {
+		return ErrServer
+	}
+	return nil
+}
+
+// OutcomeUnknownError is a POST whose request may have reached the service
+// while its answer was lost or cannot be read. The client sent it once and
+// does not repeat it; whether to do so is the caller's decision, who may look
+// first (GetAgent) or accept a doubled message.
+type OutcomeUnknownError struct {
+	// Method and Path name the endpoint; Path is the template.
+	Method, Path string
+	// TraceID is the answer's trace_id, if that much could be read.
+	TraceID string
+	// Err is what happened to the answer.
+	Err error
+}
+
+// Error returns one line of at most 512 bytes.
+func (e *OutcomeUnknownError) Error() string {
+	text := fmt.Sprintf("agentmessaging: %s %s: the request may have been carried out, its answer was lost", e.Method, e.Path)
+	if e.Err != nil {
+		text += ": " + strings.TrimPrefix(e.Err.Error(), "agentmessaging: ")
+	}
+	return oneLine(text, maxErrorText)
+}
+
+// GoString is Error, so that %#v shows no more than %v.
+func (e *OutcomeUnknownError) GoString() string { return e.Error() }
+
+// Is reports whether target is [ErrOutcomeUnknown].
+func (e *OutcomeUnknownError) Is(target error) bool { return target == ErrOutcomeUnknown }
+
+// Unwrap returns Err.
+func (e *OutcomeUnknownError) Unwrap() error { return e.Err }
+
+// ValidationError is an argument that was refused before anything was sent,
+// because the interface says that the service would refuse it.
+type ValidationError struct {
+	// Field is the member's name on the wire, such as llm.model, or the
+	// name of the Go argument.
+	Field string
+	// Reason says what was wrong and what is allowed. It never quotes the value.
+	Reason string
+}
+
+// Error returns the field and the reason.
+func (e *ValidationError) Error() string { return "agentmessaging: " + e.Field + ": " + e.Reason }
+
+// Is reports whether target is [ErrInvalid].
+func (e *ValidationError) Is(target error) bool { return target == ErrInvalid }
+
+// finish turns the last outcome into the call's error; nil is success.
+func (c *call) finish(ctx context.Context) error {
+	switch c.next {
+	case stepSuccess:
+		return nil
+	case stepUnknown:
+		return c.unknown(c.errorOf(c.out.err))
+	case stepError:
+		return c.errorOf(c.out.err)
+	}
+	return c.errorOf(ctx.Err()) // it ended before an attempt, or while waiting for one
+}
+
+func (c *call) unknown(cause *Error) error {
+	e := &OutcomeUnknownError{Method: cause.Method, Path: cause.Path, TraceID: cause.TraceID, Err: cause}
+	if cause.StatusCode == 0 {
+		e.Err = cause.cause // the endpoint is named already
+	}
+	return e
+}
+
+// errorOf describes the last outcome; cause is what it lacks words for.
+func (c *call) errorOf(cause error) *Error {
+	scrub := c.client.redact(c.secrets...)
+	e := &Error{
+		StatusCode: c.out.status,
+		TraceID:    scrub.text(c.out.traceID),
+		RetryAfter: c.out.retryAfter(),
+		Method:     c.endpoint.Method,
+		Path:       c.endpoint.Path,
+		Attempts:   c.sentAttempts(),
+	}
+	if local := (*Error)(nil); c.out.refused {
+		if errors.As(cause, &local) {
+			e.StatusCode, e.Code, e.LimitKey, e.Reason, e.RetryAfter, e.Local =
+				local.StatusCode, local.Code, local.LimitKey, local.Reason, local.RetryAfter, true
+			return e
+		}
+	}
+	if c.out.status != 0 && !c.out.success() {
+		c.describe(e, scrub)
+	}
+	if cause != nil {
+		e.cause = scrub.error(cause)
+	}
+	return e
+}
+
+// describe reads an error body (interface 2.1) of any shape. A body that is
+// not the documented one is measured, not quoted: proxies echo requests.
+func (c *call) describe(e *Error, scrub scrubber) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(c.out.body, &members); err != nil || members == nil {
+		e.cause = fmt.Errorf("the body is not the documented JSON object (%d bytes)", len(c.out.body))
+	}
+	for name, field := range map[string]*string{
+		"error": &e.Code, "trace_id": &e.TraceID, "limit_key": &e.LimitKey, "reason": &e.Reason,
+	} {
+		if raw, ok := members[name]; ok && json.Unmarshal(raw, field) == nil {
+			*field = scrub.text(*field)
+			delete(members, name)
+		}
+	}
+	for name, raw := range members {
+		if e.Extra == nil {
+			e.Extra = make(map[string]json.RawMessage, len(members))
+		}
+		e.Extra[scrub.text(name)] = scrub.raw(raw)
+	}
+	if host := redirectHost(c.out.status, c.out.header); host != "" {
+		e.cause = fmt.Errorf("redirect to %s was not followed", scrub.text(host))
+	}
+}
+
+// redirectHost is where a redirect points, without path and query, which may
+// hold a credential.
+func redirectHost(status int, header http.Header) string {
+	if status < 300 || status > 399 || header.Get("Location") == "" {
+		return ""
+	}
+	u, err := url.Parse(header.Get("Location"))
+	if err != nil {
+		return "an address that cannot be read"
+	}
+	if u.Host == "" {
+		return "the same host"
+	}
+	return u.Host
+}

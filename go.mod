@@ -1,0 +1,13 @@
+module github.com/agent-messaging-service/agentmessaging-go
+
+go 1.25.0
+
+require (
+	github.com/hashicorp/go-retryablehttp v0.7.8
+	github.com/stretchr/testify v1.12.1
+)
+
+require (
+	github.com/hashicorp/go-cleanhttp v0.5.2 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
+)

@@ -1,0 +1,95 @@
+package spec
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Kind is the JSON type of a request member.
+type Kind uint8
+
+const (
+	String     Kind = iota // a string; never null
+	Object                 // an object with exactly the members in Fields
+	FreeObject             // an object with any members
+)
+
+// Field is one member of a request body.
+type Field struct {
+	// Path is the member's name, behind the names of the objects that hold
+	// it: "llm.model".
+	Path     string
+	Kind     Kind
+	Required bool
+	// MaxLen is the documented maxLength in Unicode code points; 0 means
+	// that the interface states no bound.
+	MaxLen int
+	// Enum lists the allowed values; nil means any.
+	Enum []string
+	// Fields are the members of an Object; no others are allowed.
+	Fields []*Field
+}
+
+// Name is the member's name inside the object that holds it.
+func (f *Field) Name() string { return f.Path[strings.LastIndexByte(f.Path, '.')+1:] }
+
+// Fits reports whether s is within the field's bound.
+func (f *Field) Fits(s string) bool {
+	// Bytes are never fewer than code points, so most values need no count.
+	return f.MaxLen == 0 || len(s) <= f.MaxLen || utf8.RuneCountInString(s) <= f.MaxLen
+}
+
+// Allows reports whether s is one of the field's values.
+func (f *Field) Allows(s string) bool { return f.Enum == nil || slices.Contains(f.Enum, s) }
+
+// Values lists the field's values for a sentence: "fast, smart".
+func (f *Field) Values() string { return strings.Join(f.Enum, ", ") }
+
+// Values of the closed lists of interface sections 2.3 to 3.
+var (
+	LLMModes  = []string{"hosted", "byok"}
+	Tiers     = []string{"fast", "smart"}
+	Providers = []string{"openai_compat", "openai", "anthropic"}
+	// SMSModes are the modes at agent creation (2.3); SMSChannelModes those
+	// that enabling accepts (4.9).
+	SMSModes        = []string{"none", "sandbox", "managed", "byo_twilio"}
+	SMSChannelModes = []string{"sandbox", "managed", "byo_twilio"}
+	SMSStatuses     = []string{"disabled", "needs_compliance", "pending", "active", "needs_setup"}
+)
+
+// Members of CreateAgentRequest, interface 2.3 and 8.4.
+var (
+	SystemPrompt = &Field{Path: "system_prompt", MaxLen: 2000}
+	CustomerRef  = &Field{Path: "customer_ref", MaxLen: 200}
+	Metadata     = &Field{Path: "metadata", Kind: FreeObject}
+	AgentSMSMode = &Field{Path: "sms.mode", Required: true, Enum: SMSModes}
+	AgentSMS     = &Field{Path: "sms", Kind: Object, Fields: []*Field{AgentSMSMode}}
+	LLMMode      = &Field{Path: "llm.mode", Enum: LLMModes}
+	LLMTier      = &Field{Path: "llm.tier", Enum: Tiers}
+	LLMModel     = &Field{Path: "llm.model", MaxLen: 200}
+	LLMProvider  = &Field{Path: "llm.provider", Enum: Providers}
+	LLMBaseURL   = &Field{Path: "llm.base_url", MaxLen: 400}
+	LLMAPIKey    = &Field{Path: "llm.api_key"}
+	LLMLabel     = &Field{Path: "llm.label", MaxLen: 60}
+	AgentLLM     = &Field{Path: "llm", Kind: Object, Fields: []*Field{
+		LLMMode, LLMTier, LLMModel, LLMProvider, LLMBaseURL, LLMAPIKey, LLMLabel,
+	}}
+)
+
+// Members of the PUT /v1/byok body, interface 4.4, which states no lengths.
+var (
+	BYOKProvider = &Field{Path: "provider", Required: true, Enum: Providers}
+	BYOKAPIKey   = &Field{Path: "api_key", Required: true}
+	BYOKBaseURL  = &Field{Path: "base_url"}
+	BYOKModel    = &Field{Path: "model"}
+	BYOKLabel    = &Field{Path: "label"}
+)
+
+// Members of the remaining bodies, interface 2.5, 4.2 and 4.9.
+var (
+	MessageText    = &Field{Path: "text", Required: true, MaxLen: 4000}
+	MessageUserRef = &Field{Path: "user_ref"}
+	WarmUpMode     = &Field{Path: "mode", Enum: LLMModes}
+	SMSChannelMode = &Field{Path: "mode", Required: true, Enum: SMSChannelModes}
+)

@@ -1,0 +1,70 @@
+package spec
+
+import "time"
+
+// LimitKey names a limiter, as the service names it in limit_key. The
+// interface shows no values; these are the fake's.
+type LimitKey string
+
+// The limiters of interface 8.1.
+const (
+	KeyMinute           LimitKey = "key_minute"
+	IPMinute            LimitKey = "ip_minute"
+	KeyDay              LimitKey = "key_day"
+	AgentCreateKeyDay   LimitKey = "agent_create_key_day"
+	AgentCreateIPMinute LimitKey = "agent_create_ip_minute"
+	BYOKSetKeyHour      LimitKey = "byok_set_key_hour"
+	WarmUpKeyHour       LimitKey = "warmup_key_hour"
+)
+
+// Limit is one row of interface 8.1: at most Max in every Window.
+type Limit struct {
+	Key    LimitKey
+	PerIP  bool // counted per client address instead of per API key
+	Max    int
+	Window time.Duration
+}
+
+// Day is the length of the daily windows.
+const Day = 24 * time.Hour
+
+// Limits are the preview defaults of interface 8.1, in its order: first those
+// that every request spends, then those of single operations.
+var Limits = []Limit{
+	{Key: KeyMinute, Max: 60, Window: time.Minute},
+	{Key: IPMinute, Max: 120, Window: time.Minute, PerIP: true},
+	{Key: KeyDay, Max: 1000, Window: Day},
+	{Key: AgentCreateKeyDay, Max: 50, Window: Day},
+	{Key: AgentCreateIPMinute, Max: 10, Window: time.Minute, PerIP: true},
+	{Key: BYOKSetKeyHour, Max: 5, Window: time.Hour},
+	{Key: WarmUpKeyHour, Max: 3, Window: time.Hour},
+}
+
+// RequestLimits is how many of Limits, from the first, every request spends.
+const RequestLimits = 3
+
+// Plan is one row of interface 8.2.
+type Plan struct {
+	Name string
+	// Active is false where every call answers 402 (interface 5).
+	Active bool
+	// Caps replace Max of the request limits, in the order of Limits; 0
+	// keeps the preview default.
+	Caps [RequestLimits]int
+}
+
+// Plans are the preview defaults (8.1) and the three plans of 8.2.
+var Plans = []Plan{
+	{Name: "preview", Active: true},
+	{Name: "free", Active: false, Caps: [...]int{60, 120, 1000}},
+	{Name: "pro", Active: true, Caps: [...]int{300, 500, 10_000}},
+	{Name: "byok", Active: true, Caps: [...]int{600, 1000, 50_000}},
+}
+
+// Max is how many calls the plan allows within the window of Limits[i].
+func (p Plan) Max(i int) int {
+	if i < RequestLimits && p.Caps[i] != 0 {
+		return p.Caps[i]
+	}
+	return Limits[i].Max
+}

@@ -1,0 +1,63 @@
+package agentmessaging
+
+import (
+	"context"
+	"errors"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// MessageParams are a message to an agent (interface 2.5).
+type MessageParams struct {
+	// Text is required; at most 4000 characters, counted as Unicode code points.
+	Text string
+	// UserRef is reserved by the service for routing among several users.
+	UserRef string
+}
+
+// Reply is an agent's answer to a message (interface 4.8).
+type Reply struct {
+	// Text is what the agent says.
+	Text string
+	// Warnings are the service's, if any.
+	Warnings []string
+	// TraceID identifies the call; quote it when reporting an issue.
+	TraceID string
+}
+
+type messageBody struct {
+	Text    string `json:"text"`
+	UserRef string `json:"user_ref,omitempty"`
+}
+
+type replyAnswer struct {
+	ReplyText *string  `json:"reply_text"`
+	Warnings  []string `json:"warnings"`
+	envelope
+}
+
+func (a replyAnswer) result() (*Reply, error) {
+	if a.ReplyText == nil {
+		return nil, errors.New("reply_text is missing")
+	}
+	return &Reply{Text: *a.ReplyText, Warnings: a.Warnings, TraceID: a.TraceID}, nil
+}
+
+// SendMessage sends text to an agent and returns its reply (interface 4.8).
+// Replies can take long; bound the wait with the context's deadline.
+//
+// Errors: [ErrInvalid], [ErrBadRequest], [ErrUnauthorized],
+// [ErrPaymentRequired], [ErrNotFound], [ErrRateLimited], and
+// [ErrOutcomeUnknown]: the agent may have read the message, and sending it
+// again may show it twice.
+func (c *Client) SendMessage(ctx context.Context, agentID string, params MessageParams) (*Reply, error) {
+	if err := firstError(check(spec.MessageText, params.Text), check(spec.MessageUserRef, params.UserRef)); err != nil {
+		return nil, err
+	}
+	return do[*Reply, replyAnswer](ctx, c, request{
+		endpoint: spec.SendMessage,
+		agentID:  agentID,
+		body:     messageBody(params),
+		secrets:  []string{params.Text},
+	})
+}

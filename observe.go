@@ -1,0 +1,178 @@
+package agentmessaging
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+)
+
+// An Observer is told what happens inside calls. It is called on the calling
+// goroutine, in order, and must not block. Nothing that it is told holds a
+// key, a text or a body.
+type Observer interface {
+	// Observe takes one event. The context that it returns replaces the
+	// call's after a [CallStart] and the attempt's after an [AttemptStart],
+	// so that spans nest; after other events, or where it is nil, it is
+	// ignored.
+	Observe(ctx context.Context, event Event) context.Context
+}
+
+// Event is one of [CallStart], [CallEnd], [AttemptStart], [AttemptEnd] and
+// [Retry]. More may be added: ignore those that you do not know.
+type Event interface{ event() }
+
+// CallStart is the begin of a method's call.
+type CallStart struct{ Endpoint Endpoint }
+
+// CallEnd is its end.
+type CallEnd struct {
+	Endpoint   Endpoint
+	StatusCode int           // of the last answer; 0: none
+	TraceID    string        // of the last answer
+	Attempts   int           // requests sent
+	Waited     time.Duration // between attempts
+	Elapsed    time.Duration
+	Err        error // what the method returns
+}
+
+// AttemptStart is the begin of one attempt, before the limiter is asked.
+type AttemptStart struct {
+	Endpoint Endpoint
+	Attempt  int // from 1
+}
+
+// AttemptEnd is its end.
+type AttemptEnd struct {
+	Endpoint   Endpoint
+	Attempt    int
+	StatusCode int // 0: no answer
+	Elapsed    time.Duration
+	Err        error // no answer, or a success that cannot be read
+}
+
+// Retry is the decision to wait and try again.
+type Retry struct {
+	Endpoint Endpoint
+	Attempt  int           // the one that failed
+	Outcome  string        // how it ended, as in the table of the package documentation
+	Wait     time.Duration // before the next attempt
+}
+
+func (CallStart) event()    {}
+func (CallEnd) event()      {}
+func (AttemptStart) event() {}
+func (AttemptEnd) event()   {}
+func (Retry) event()        {}
+
+// Endpoint names what a call calls.
+type Endpoint struct {
+	Name         string // the client's method, such as SendMessage
+	Method, Path string // Path is the template, such as /v1/agents/{agent_id}
+}
+
+// observers tells several observers in order.
+type observers []Observer
+
+func (o observers) observer() Observer {
+	if len(o) == 0 {
+		return nil
+	}
+	return o
+}
+
+func (o observers) Observe(ctx context.Context, event Event) context.Context {
+	for _, observer := range o {
+		if next := observer.Observe(ctx, event); next != nil {
+			ctx = next
+		}
+	}
+	return ctx
+}
+
+// logObserver writes events to a slog.Logger.
+type logObserver struct{ logger *slog.Logger }
+
+func (l logObserver) Observe(ctx context.Context, event Event) context.Context {
+	switch e := event.(type) {
+	case AttemptEnd:
+		l.logger.LogAttrs(ctx, slog.LevelDebug, "agentmessaging attempt", append(e.Endpoint.attrs(),
+			slog.Int("attempt", e.Attempt), slog.Int("status", e.StatusCode), slog.Duration("elapsed", e.Elapsed))...)
+	case Retry:
+		l.logger.LogAttrs(ctx, slog.LevelDebug, "agentmessaging retry", append(e.Endpoint.attrs(),
+			slog.Int("attempt", e.Attempt), slog.String("outcome", e.Outcome), slog.Duration("wait", e.Wait))...)
+	case CallEnd:
+		if e.Err != nil {
+			l.logger.LogAttrs(ctx, slog.LevelWarn, "agentmessaging call failed", append(e.Endpoint.attrs(),
+				slog.Int("attempts", e.Attempts), slog.Duration("waited", e.Waited), slog.String("error", e.Err.Error()))...)
+		}
+	}
+	return ctx
+}
+
+func (e Endpoint) attrs() []slog.Attr {
+	return []slog.Attr{slog.String("method", e.Method), slog.String("path", e.Path)}
+}
+
+// timeline is when a call and its current attempt began, for observers.
+type timeline struct{ call, attempt time.Time }
+
+func (c *call) name() Endpoint {
+	return Endpoint{Name: c.endpoint.Name, Method: c.endpoint.Method, Path: c.endpoint.Path}
+}
+
+// observe tells the observer, if there is one, and returns its context.
+func (c *call) observe(ctx context.Context, event Event) context.Context {
+	if next := c.client.observer.Observe(ctx, event); next != nil {
+		return next
+	}
+	return ctx
+}
+
+func (c *call) start(ctx context.Context) context.Context {
+	if c.client.observer == nil {
+		return ctx
+	}
+	c.began.call = time.Now()
+	return c.observe(ctx, CallStart{Endpoint: c.name()})
+}
+
+// end reports the finished call and passes its error on.
+func (c *call) end(ctx context.Context, err error) error {
+	traceID := c.out.traceID
+	if failure := (*Error)(nil); errors.As(err, &failure) {
+		traceID = failure.TraceID
+	}
+	c.fillInfo(traceID)
+	if c.client.observer != nil {
+		c.observe(ctx, CallEnd{
+			Endpoint: c.name(), StatusCode: c.out.status, TraceID: traceID, Attempts: c.sentAttempts(),
+			Waited: c.waited, Elapsed: time.Since(c.began.call), Err: err,
+		})
+	}
+	return err
+}
+
+func (c *call) startAttempt(ctx context.Context) context.Context {
+	if c.client.observer == nil {
+		return ctx
+	}
+	c.began.attempt = time.Now()
+	return c.observe(ctx, AttemptStart{Endpoint: c.name(), Attempt: c.attempts})
+}
+
+func (c *call) endAttempt(ctx context.Context) {
+	if c.client.observer == nil {
+		return
+	}
+	c.observe(ctx, AttemptEnd{
+		Endpoint: c.name(), Attempt: c.attempts, StatusCode: c.out.status,
+		Elapsed: time.Since(c.began.attempt), Err: c.scrubbed(c.out.err),
+	})
+}
+
+func (c *call) observeRetry(ctx context.Context, outcome string) {
+	if c.client.observer != nil {
+		c.observe(ctx, Retry{Endpoint: c.name(), Attempt: c.attempts, Outcome: outcome, Wait: c.pause})
+	}
+}

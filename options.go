@@ -1,0 +1,195 @@
+package agentmessaging
+
+import (
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"reflect"
+	"runtime"
+	"time"
+)
+
+// The environment variables that [NewClientFromEnv] reads.
+const (
+	EnvBaseURL = "AGENT_MESSAGING_BASE_URL"
+	EnvAPIKey  = "AGENT_MESSAGING_API_KEY"
+)
+
+// NewClientFromEnv is [NewClient] with the address and key from the
+// environment variables AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY.
+// Both must be set.
+func NewClientFromEnv(opts ...Option) (*Client, error) {
+	for _, name := range []string{EnvBaseURL, EnvAPIKey} {
+		if os.Getenv(name) == "" {
+			return nil, &ValidationError{Field: name, Reason: "is not set in the environment"}
+		}
+	}
+	return NewClient(os.Getenv(EnvBaseURL), os.Getenv(EnvAPIKey), opts...)
+}
+
+// An Option changes how a [Client] works. A nil option, or an option given a
+// nil value, is refused by NewClient.
+type Option func(*settings) error
+
+// settings are what the options set; the zero values are the defaults.
+type settings struct {
+	httpClient *http.Client
+	retry      RetryPolicy
+	limiter    Limiter
+	observers  observers
+	userAgent  string
+	timeout    time.Duration
+	random     func() float64
+}
+
+// defaultTimeout bounds a call whose context has no deadline. It leaves room
+// for one minute limit to open and for slow replies.
+const defaultTimeout = 5 * time.Minute
+
+func newSettings(opts []Option) (*settings, error) {
+	s := &settings{
+		httpClient: &http.Client{},
+		userAgent:  "agentmessaging-go/" + Version + " (" + runtime.Version() + ")",
+		timeout:    defaultTimeout,
+		random:     rand.Float64,
+	}
+	for i, opt := range opts {
+		if opt == nil {
+			return nil, &ValidationError{Field: "opts", Reason: fmt.Sprintf("option %d is nil", i+1)}
+		}
+		if err := opt(s); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// transport is the caller's, or one with the SDK's own pool.
+func (s *settings) transport() http.RoundTripper {
+	if s.httpClient.Transport != nil {
+		return s.httpClient.Transport
+	}
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		ForceAttemptHTTP2:     true,
+		MaxIdleConns:          256,
+		MaxIdleConnsPerHost:   256,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ExpectContinueTimeout: time.Second,
+		// Below the idle cut-off of common load balancers: a POST on a
+		// connection that the other end has just closed has an unknown outcome.
+		IdleConnTimeout:        30 * time.Second,
+		MaxResponseHeaderBytes: 256 << 10,
+	}
+}
+
+// WithHTTPClient sends calls through hc: its Transport, Jar and Timeout (which
+// bounds a single attempt) are used. hc is copied and never changed, its
+// CheckRedirect is not used because no redirect is followed, and its idle
+// connections are never closed. The default is a transport of the client's
+// own with up to 256 idle connections.
+func WithHTTPClient(hc *http.Client) Option {
+	return func(s *settings) error {
+		if hc == nil {
+			return nilOption("WithHTTPClient")
+		}
+		clone := *hc
+		s.httpClient = &clone
+		return nil
+	}
+}
+
+// WithRetry sets how often and how long a call tries; see [RetryPolicy].
+func WithRetry(policy RetryPolicy) Option {
+	return func(s *settings) error {
+		s.retry = policy
+		return policy.validate()
+	}
+}
+
+// WithLimiter makes every attempt of every call, retries included, ask
+// limiter first.
+func WithLimiter(limiter Limiter) Option {
+	return func(s *settings) error {
+		if isNil(limiter) {
+			return nilOption("WithLimiter")
+		}
+		s.limiter = limiter
+		return nil
+	}
+}
+
+// WithLogger writes records of calls to logger: one an attempt at Debug, one
+// a call that gives up at Warn. Keys, texts and bodies are never logged. The
+// default is to log nothing.
+func WithLogger(logger *slog.Logger) Option {
+	return func(s *settings) error {
+		if logger == nil {
+			return nilOption("WithLogger")
+		}
+		s.observers = append(s.observers, logObserver{logger})
+		return nil
+	}
+}
+
+// WithObserver reports what happens inside calls to observer; see [Event].
+// Given more than once, the observers are told in order.
+func WithObserver(observer Observer) Option {
+	return func(s *settings) error {
+		if isNil(observer) {
+			return nilOption("WithObserver")
+		}
+		s.observers = append(s.observers, observer)
+		return nil
+	}
+}
+
+// WithUserAgent puts product, such as "shop/1.4", in front of the User-Agent
+// that names this module, its version and the Go version.
+func WithUserAgent(product string) Option {
+	return func(s *settings) error {
+		for i := range len(product) {
+			if product[i] < ' ' || product[i] > '~' {
+				return &ValidationError{Field: "WithUserAgent", Reason: "must be printable ASCII"}
+			}
+		}
+		if product == "" {
+			return &ValidationError{Field: "WithUserAgent", Reason: `is empty; give a product such as "shop/1.4"`}
+		}
+		s.userAgent = product + " " + s.userAgent
+		return nil
+	}
+}
+
+// WithTimeout bounds a whole call, its attempts and waits together, when the
+// call's context has no deadline of its own. The default is 5 minutes.
+func WithTimeout(timeout time.Duration) Option {
+	return func(s *settings) error {
+		if timeout <= 0 {
+			return &ValidationError{Field: "WithTimeout", Reason: "must be more than 0"}
+		}
+		s.timeout = timeout
+		return nil
+	}
+}
+
+func nilOption(name string) error {
+	return &ValidationError{Field: name, Reason: "was given nil; leave the option out for the default"}
+}
+
+// isNil also finds a nil pointer inside an interface, which would panic only
+// at the first call.
+func isNil(v any) bool {
+	if v == nil {
+		return true
+	}
+	switch r := reflect.ValueOf(v); r.Kind() {
+	case reflect.Pointer, reflect.Func, reflect.Map, reflect.Chan, reflect.Slice:
+		return r.IsNil()
+	}
+	return false
+}

@@ -1,0 +1,225 @@
+package agentmessaging
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"math"
+	"net"
+	"net/http"
+	"time"
+)
+
+// RetryPolicy says how often a call tries and how long it waits. The zero
+// value is the default. Which outcomes are retried is fixed: the package
+// documentation has the table.
+type RetryPolicy struct {
+	// MaxAttempts is how many requests a call sends at most, the first
+	// included. 0 means 3, 1 means no retries.
+	MaxAttempts int
+	// MinWait is the wait before the second attempt where the service does
+	// not ask for a longer one; it doubles with each attempt, up to 8 s, and
+	// half of it is added as jitter at most. 0 means 500 ms.
+	MinWait time.Duration
+	// MaxWait is the longest single wait. Where the service asks for more,
+	// as a daily limit does, the error is returned at once with RetryAfter
+	// set. 0 means 90 s, enough for a minute limit.
+	MaxWait time.Duration
+}
+
+const (
+	defaultAttempts = 3
+	defaultMinWait  = 500 * time.Millisecond
+	defaultMaxWait  = 90 * time.Second
+	maxBackoff      = 8 * time.Second
+)
+
+func (p RetryPolicy) validate() error {
+	switch {
+	case p.MaxAttempts < 0:
+		return &ValidationError{Field: "RetryPolicy.MaxAttempts", Reason: "must not be negative; 1 means no retries"}
+	case p.MinWait < 0:
+		return &ValidationError{Field: "RetryPolicy.MinWait", Reason: "must not be negative"}
+	case p.MaxWait < 0:
+		return &ValidationError{Field: "RetryPolicy.MaxWait", Reason: "must not be negative"}
+	}
+	return nil
+}
+
+func (p RetryPolicy) withDefaults() RetryPolicy {
+	if p.MaxAttempts == 0 {
+		p.MaxAttempts = defaultAttempts
+	}
+	if p.MinWait == 0 {
+		p.MinWait = defaultMinWait
+	}
+	if p.MaxWait == 0 {
+		p.MaxWait = defaultMaxWait
+	}
+	return p
+}
+
+// wait is how long to wait after the given attempt. told is what Retry-After
+// asked for, 0 if nothing; longest is what may be waited at most; random is in
+// [0, 1). It reports false where not even the shortest allowed wait fits.
+func (p RetryPolicy) wait(attempt int, told, longest time.Duration, random float64) (time.Duration, bool) {
+	backoff := p.backoff(attempt)
+	shortest := max(told, backoff)
+	if shortest >= longest {
+		return 0, false
+	}
+	// Callers that were refused together come back spread out: by half of the
+	// backoff, and by a tenth of a long Retry-After.
+	jitter := time.Duration(random * (float64(told)/10 + float64(backoff)/2))
+	return shortest + min(jitter, (longest-shortest)/2), true
+}
+
+// backoff doubles from MinWait, up to maxBackoff. It is also the floor where
+// Retry-After is 0, in the past or missing.
+func (p RetryPolicy) backoff(attempt int) time.Duration {
+	factor := math.Pow(2, float64(min(attempt, 32)-1))
+	return time.Duration(min(float64(p.MinWait)*factor, float64(max(p.MinWait, maxBackoff))))
+}
+
+// step is what follows an attempt.
+type step string
+
+const (
+	stepSuccess step = "success"
+	stepRetry   step = "retry"
+	stepError   step = "error"
+	stepUnknown step = "outcome unknown"
+)
+
+// class is how an attempt ended, as far as retries are concerned.
+type class int
+
+const (
+	classSuccess class = iota
+	classNeverSent
+	classLost
+	classLimited
+	classDown
+	classOther
+	classCertificate
+	classEndedBefore
+	classEndedAfter
+	classRefused
+)
+
+// retryTable is the table of the package documentation; a test holds the two
+// together. "idempotent" are GET, PUT and DELETE.
+var retryTable = [...]struct {
+	outcome          string
+	idempotent, post step
+}{
+	classSuccess:     {"2xx with a readable documented body", stepSuccess, stepSuccess},
+	classNeverSent:   {"never sent", stepRetry, stepRetry},
+	classLost:        {"answer lost, truncated or not JSON", stepRetry, stepUnknown},
+	classLimited:     {"429", stepRetry, stepRetry},
+	classDown:        {"502, 503, 504", stepRetry, stepError},
+	classOther:       {"any other answer", stepError, stepError},
+	classCertificate: {"certificate refused", stepError, stepError},
+	classEndedBefore: {"context ended before the request", stepError, stepError},
+	classEndedAfter:  {"context ended after the request", stepError, stepUnknown},
+	classRefused:     {"refused by the limiter", stepError, stepError},
+}
+
+// follow looks up what follows an attempt of the given method.
+func (k class) follow(method string) step {
+	if method == http.MethodPost {
+		return retryTable[k].post
+	}
+	return retryTable[k].idempotent
+}
+
+// classify sorts an outcome. ctxErr is the error of the call's context, which
+// counts only where there is no answer: what has arrived is kept.
+func (o *outcome) classify(ctxErr error) class {
+	switch {
+	case o.refused:
+		return classRefused
+	case o.status == 0:
+		return o.classifyUnanswered(ctxErr)
+	case o.success() && o.err == nil:
+		return classSuccess
+	case o.success() && ctxErr != nil:
+		return classEndedAfter
+	case o.success():
+		return classLost
+	case o.status == http.StatusTooManyRequests:
+		return classLimited
+	case o.status == http.StatusBadGateway, o.status == http.StatusServiceUnavailable, o.status == http.StatusGatewayTimeout:
+		return classDown
+	}
+	return classOther
+}
+
+func (o *outcome) classifyUnanswered(ctxErr error) class {
+	switch {
+	case o.sent && ctxErr != nil:
+		return classEndedAfter
+	case ctxErr != nil:
+		return classEndedBefore
+	case isCertificateError(o.err):
+		return classCertificate
+	case o.sent:
+		return classLost
+	}
+	return classNeverSent
+}
+
+// checkRetry decides what follows an attempt and, because Backoff is told
+// neither the context nor the deadline, how long to wait. It never returns an
+// error: the library would let it hide the attempt's own.
+func (c *call) checkRetry(ctx context.Context, _ *http.Response, err error) (bool, error) {
+	if c.ended {
+		return false, nil
+	}
+	if c.attempts == 0 {
+		c.out.err = err // http.Client refused the request before RoundTrip
+	}
+	class := c.out.classify(ctx.Err())
+	c.next = class.follow(c.endpoint.Method)
+	if c.next != stepRetry {
+		return false, nil
+	}
+	c.next = stepError // unless there is an attempt left, and time for it
+	if c.attempts >= c.client.retry.MaxAttempts {
+		return false, nil
+	}
+	wait, ok := c.client.retry.wait(c.attempts, c.out.retryAfter(), c.longestWait(ctx), c.client.random())
+	if !ok {
+		return false, nil
+	}
+	c.next, c.pause = stepRetry, wait
+	c.waited += wait
+	c.observeRetry(ctx, retryTable[class].outcome)
+	return true, nil
+}
+
+// longestWait is what the policy and the deadline leave for one wait.
+func (c *call) longestWait(ctx context.Context) time.Duration {
+	longest := c.client.retry.MaxWait + 1 // a wait of exactly MaxWait is allowed
+	if deadline, has := ctx.Deadline(); has {
+		longest = min(longest, time.Until(deadline))
+	}
+	return longest
+}
+
+func (c *call) backoff(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return c.pause }
+
+func isDialError(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
+func isCertificateError(err error) bool {
+	var verification *tls.CertificateVerificationError
+	return errors.As(err, &verification)
+}
+
+func isTimeoutOrCancel(err error) bool {
+	var timeout net.Error
+	return errors.Is(err, context.Canceled) || errors.As(err, &timeout) && timeout.Timeout()
+}

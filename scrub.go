@@ -1,0 +1,111 @@
+package agentmessaging
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// scrubber takes the secrets of a call out of what the other end, or a
+// transport, put into its words. It is made on the error path only.
+type scrubber struct{ replacer *strings.Replacer }
+
+const redacted = "[redacted]"
+
+// minSecret is the length below which a secret is not searched for: replacing
+// "a" everywhere would destroy the message and hide nothing.
+const minSecret = 6
+
+func newScrubber(secrets []string) scrubber {
+	var pairs []string
+	for _, secret := range secrets {
+		if len(secret) < minSecret {
+			continue
+		}
+		for _, form := range formsOf(secret) {
+			pairs = append(pairs, form, redacted)
+		}
+	}
+	return scrubber{strings.NewReplacer(pairs...)}
+}
+
+// formsOf are the spellings in which a secret comes back.
+func formsOf(secret string) []string {
+	quoted, _ := json.Marshal(secret)
+	return []string{
+		secret,
+		strings.Trim(string(quoted), `"`),
+		url.QueryEscape(secret),
+		url.PathEscape(secret),
+		base64.RawStdEncoding.EncodeToString([]byte(secret)),
+		base64.RawURLEncoding.EncodeToString([]byte(secret)),
+	}
+}
+
+func (s scrubber) text(text string) string { return s.replacer.Replace(text) }
+
+// raw scrubs JSON and keeps it JSON.
+func (s scrubber) raw(raw json.RawMessage) json.RawMessage {
+	scrubbed := json.RawMessage(s.text(string(raw)))
+	if !json.Valid(scrubbed) {
+		return json.RawMessage(`"` + redacted + `"`)
+	}
+	return scrubbed
+}
+
+func (s scrubber) header(header http.Header) http.Header {
+	clone := header.Clone()
+	for _, values := range clone {
+		for i := range values {
+			values[i] = s.text(values[i])
+		}
+	}
+	return clone
+}
+
+// error keeps err reachable for errors.Is and errors.As and scrubs its text.
+func (s scrubber) error(err error) error { return scrubbedError{s.text(err.Error()), err} }
+
+// scrubbed is err without the secrets of the call; nil stays nil.
+func (c *call) scrubbed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return c.client.redact(c.secrets...).error(err)
+}
+
+type scrubbedError struct {
+	text  string
+	cause error
+}
+
+func (e scrubbedError) Error() string    { return e.text }
+func (e scrubbedError) GoString() string { return e.text }
+func (e scrubbedError) Unwrap() error    { return e.cause }
+
+// oneLine makes foreign text fit for a log: valid UTF-8, no line breaks or
+// other control characters, at most limit bytes.
+func oneLine(text string, limit int) string {
+	if len(text) > 4*limit {
+		text = text[:4*limit]
+	}
+	text = strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || !unicode.IsGraphic(r) || unicode.In(r, unicode.Zl, unicode.Zp) {
+			return ' '
+		}
+		return r
+	}, text)
+	if len(text) <= limit {
+		return text
+	}
+	const ellipsis = "..."
+	cut := limit - len(ellipsis)
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + ellipsis
+}

@@ -1,0 +1,36 @@
+package agentmessaging
+
+import (
+	"fmt"
+	"log/slog"
+)
+
+// Secret is a string that never shows: every print verb, slog and JSON give
+// "[redacted]" instead. Convert it with string(s) to read it.
+type Secret string
+
+// String returns "[redacted]", or "" for an empty secret.
+func (s Secret) String() string {
+	if s == "" {
+		return ""
+	}
+	return redacted
+}
+
+// GoString quotes String.
+func (s Secret) GoString() string { return fmt.Sprintf("%q", s.String()) }
+
+// Format writes String for every verb, %x and %d included.
+func (s Secret) Format(f fmt.State, verb rune) {
+	if verb == 'q' || verb == 'v' && f.Flag('#') {
+		fmt.Fprint(f, s.GoString())
+		return
+	}
+	fmt.Fprint(f, s.String())
+}
+
+// MarshalText returns String; JSON and XML encoders use it.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// LogValue returns String for slog.
+func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }

@@ -1,0 +1,84 @@
+package agentmessaging
+
+import (
+	"context"
+	"errors"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// SMS is the state of an agent's SMS channel (interface 2.2 and 4.9).
+type SMS struct {
+	// Status is one of the SMSStatus constants; expect others.
+	Status SMSStatus `json:"status"`
+	// PhoneNumber is set at most when the agent is read.
+	PhoneNumber string `json:"phone_number,omitempty"`
+	// TraceID identifies the call that enabled the channel; it is empty in
+	// [Agent].SMS.
+	TraceID string `json:"trace_id,omitempty"`
+}
+
+// SMSStatus is the state of an SMS channel (interface 3). What moves a channel
+// between states is not documented.
+type SMSStatus string
+
+// The states of an SMS channel.
+const (
+	SMSStatusDisabled        SMSStatus = "disabled"
+	SMSStatusNeedsCompliance SMSStatus = "needs_compliance"
+	SMSStatusPending         SMSStatus = "pending"
+	SMSStatusActive          SMSStatus = "active"
+	SMSStatusNeedsSetup      SMSStatus = "needs_setup"
+)
+
+// SMSMode says how an SMS channel is run (interface 2.3).
+type SMSMode string
+
+// The modes. None is accepted at agent creation only, not by EnableSMS.
+const (
+	SMSModeNone      SMSMode = "none"
+	SMSModeSandbox   SMSMode = "sandbox"
+	SMSModeManaged   SMSMode = "managed"
+	SMSModeBYOTwilio SMSMode = "byo_twilio"
+)
+
+// SMSParams ask for an SMS channel at agent creation (interface 2.3).
+type SMSParams struct {
+	// Mode is one of the SMSMode constants; empty asks for nothing.
+	Mode SMSMode
+}
+
+func (p SMSParams) validate() error {
+	if p.Mode == "" {
+		return nil
+	}
+	return check(spec.AgentSMSMode, string(p.Mode))
+}
+
+type smsModeBody struct {
+	Mode SMSMode `json:"mode"`
+}
+
+type smsAnswer struct{ SMS }
+
+func (a smsAnswer) traceID() string { return a.TraceID }
+
+func (a smsAnswer) result() (*SMS, error) {
+	if a.Status == "" {
+		return nil, errors.New("status is missing")
+	}
+	return &a.SMS, nil
+}
+
+// EnableSMS enables the SMS channel of an agent (interface 4.9). mode is
+// sandbox, managed or byo_twilio. The service describes this operation as a
+// scaffold.
+//
+// Errors: [ErrInvalid], [ErrBadRequest], [ErrUnauthorized],
+// [ErrPaymentRequired], [ErrNotFound], [ErrRateLimited], [ErrOutcomeUnknown].
+func (c *Client) EnableSMS(ctx context.Context, agentID string, mode SMSMode) (*SMS, error) {
+	if err := check(spec.SMSChannelMode, string(mode)); err != nil {
+		return nil, err
+	}
+	return do[*SMS, smsAnswer](ctx, c, request{endpoint: spec.EnableSMS, agentID: agentID, body: smsModeBody{mode}})
+}

@@ -1,0 +1,155 @@
+package agentmessaging
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// parseBaseURL refuses whatever could send a call, or its credential, where
+// the caller did not mean it to go. Its errors never quote baseURL, which may
+// hold a password or, with swapped arguments, the key.
+func parseBaseURL(baseURL, apiKey string) (*url.URL, error) {
+	refuse := func(reason string) (*url.URL, error) {
+		return nil, &ValidationError{Field: "baseURL", Reason: reason}
+	}
+	if baseURL == "" {
+		return refuse("is empty; give the service's address, such as https://host.example")
+	}
+	if strings.Contains(apiKey, "://") && !strings.Contains(baseURL, "://") {
+		return refuse("and apiKey are the wrong way round: call NewClient(baseURL, apiKey)")
+	}
+	u, err := url.Parse(baseURL)
+	switch {
+	case err != nil:
+		return refuse("is not a URL; give an address such as https://host.example")
+	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		return refuse("must be absolute: https:// and a host")
+	case u.User != nil:
+		return refuse("must not hold a user or password; the API key is the credential")
+	case u.RawQuery != "" || u.ForceQuery:
+		return refuse("must not have a query")
+	case u.Fragment != "" || strings.Contains(baseURL, "#"):
+		return refuse("must not have a fragment")
+	case u.Scheme == "http" && !isLoopback(u.Hostname()):
+		return refuse("must be https: plain http would show the API key to the network (http is accepted for loopback hosts only)")
+	case hasDotSegment(u.EscapedPath()):
+		return refuse("must not have . or .. in its path")
+	}
+	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")
+	return u, nil
+}
+
+func isLoopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback()
+}
+
+func hasDotSegment(path string) bool {
+	for segment := range strings.SplitSeq(path, "/") {
+		if s, err := url.PathUnescape(segment); err != nil || s == "." || s == ".." {
+			return true
+		}
+	}
+	return false
+}
+
+// checkAPIKey accepts visible ASCII, what a bearer token can hold.
+func checkAPIKey(key string) error {
+	refuse := func(reason string) error { return &ValidationError{Field: "apiKey", Reason: reason} }
+	if key == "" {
+		return refuse("is empty; issue one in the service's dashboard")
+	}
+	if len(key) > 7 && strings.EqualFold(key[:7], "Bearer ") {
+		return refuse(`must be the key alone, without "Bearer "`)
+	}
+	if strings.Contains(key, "://") {
+		return refuse("is a URL; call NewClient(baseURL, apiKey)")
+	}
+	for i := range len(key) {
+		if key[i] <= ' ' || key[i] > '~' {
+			return refuse(fmt.Sprintf("has a byte that cannot stand in a header at position %d "+
+				"(a space, a line break or not ASCII); was it copied with a line end?", i))
+		}
+	}
+	return nil
+}
+
+// checkAgentID refuses ids that could reach another path even when escaped:
+// proxies are known to decode %2F and to fold dot segments.
+func checkAgentID(id string) error {
+	refuse := func(reason string) error { return &ValidationError{Field: "agent_id", Reason: reason} }
+	switch {
+	case id == "":
+		return refuse("is empty; give Agent.ID")
+	case id == "." || id == "..":
+		return refuse("must not be a dot segment")
+	case strings.ContainsAny(id, `/\`):
+		return refuse("must not contain a slash")
+	case !utf8.ValidString(id) || strings.ContainsFunc(id, unicode.IsControl):
+		return refuse("must not contain control characters or invalid UTF-8")
+	}
+	return nil
+}
+
+// check holds a value against the documented bounds of its field. An empty
+// value is an absent one.
+func check(field *spec.Field, value string) error {
+	refuse := func(format string, args ...any) error {
+		return &ValidationError{Field: field.Path, Reason: fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case value == "" && field.Required && field.Enum != nil:
+		return refuse("is required: one of %s", field.Values())
+	case value == "" && field.Required:
+		return refuse("is required")
+	case value == "":
+		return nil
+	case !field.Allows(value):
+		return refuse("must be one of %s", field.Values())
+	case !utf8.ValidString(value):
+		return refuse("must be valid UTF-8")
+	case !field.Fits(value):
+		return refuse("must be at most %d characters, has %d", field.MaxLen, utf8.RuneCountInString(value))
+	}
+	return nil
+}
+
+// firstError returns the first error of a list of checks.
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// encodeObject writes a value that must be a JSON object; nil, and what
+// encodes as null, is absent.
+func encodeObject(field *spec.Field, value any) (json.RawMessage, error) {
+	if value == nil {
+		return nil, nil
+	}
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return nil, &ValidationError{Field: field.Path, Reason: "cannot be written as JSON (" + oneLine(err.Error(), 120) + ")"}
+	}
+	switch {
+	case bytes.Equal(raw, []byte("null")):
+		return nil, nil
+	case raw[0] != '{':
+		return nil, &ValidationError{Field: field.Path, Reason: "must be a JSON object"}
+	}
+	return raw, nil
+}

@@ -1,0 +1,89 @@
+package agentmessaging
+
+import (
+	"context"
+	"errors"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// ServiceStatus is what the service says of itself (interface 4.1).
+type ServiceStatus struct {
+	OK      bool
+	Service string
+	Version string
+	Mode    string
+	// TraceID identifies the call; quote it when reporting an issue.
+	TraceID string
+}
+
+type statusAnswer struct {
+	OK      *bool  `json:"ok"`
+	Service string `json:"service"`
+	Version string `json:"version"`
+	Mode    string `json:"mode"`
+	envelope
+}
+
+func (a statusAnswer) result() (*ServiceStatus, error) {
+	if a.OK == nil {
+		return nil, errOKMissing
+	}
+	return &ServiceStatus{OK: *a.OK, Service: a.Service, Version: a.Version, Mode: a.Mode, TraceID: a.TraceID}, nil
+}
+
+var errOKMissing = errors.New("ok is missing")
+
+// Status reads the service's status (interface 4.1). It is not rate limited.
+//
+// Errors: [ErrUnauthorized], [ErrPaymentRequired], [ErrNotFound].
+func (c *Client) Status(ctx context.Context) (*ServiceStatus, error) {
+	return do[*ServiceStatus, statusAnswer](ctx, c, request{endpoint: spec.Status})
+}
+
+// WarmUpResult is the outcome of a warm-up (interface 4.2).
+type WarmUpResult struct {
+	OK     bool
+	Warmed bool
+	// Mode is the mode that was warmed up.
+	Mode LLMMode
+	// TraceID identifies the call; quote it when reporting an issue.
+	TraceID string
+}
+
+type warmUpBody struct {
+	Mode LLMMode `json:"mode"`
+}
+
+type warmUpAnswer struct {
+	OK     *bool   `json:"ok"`
+	Warmed bool    `json:"warmed"`
+	Mode   LLMMode `json:"mode"`
+	envelope
+}
+
+func (a warmUpAnswer) result() (*WarmUpResult, error) {
+	if a.OK == nil {
+		return nil, errOKMissing
+	}
+	return &WarmUpResult{OK: *a.OK, Warmed: a.Warmed, Mode: a.Mode, TraceID: a.TraceID}, nil
+}
+
+// WarmUp starts the gateway so that the first reply is faster (interface
+// 4.2). mode is hosted or byok; empty sends no body, which means hosted. It
+// spends one of 3 warm-ups an hour (interface 8.1).
+//
+// Errors: [ErrInvalid], [ErrBadRequest], [ErrUnauthorized],
+// [ErrPaymentRequired], [ErrForbidden] (byok mode with a key that the
+// dashboard did not issue), [ErrConflict] (byok mode, nothing stored),
+// [ErrRateLimited], [ErrUnavailable], [ErrOutcomeUnknown].
+func (c *Client) WarmUp(ctx context.Context, mode LLMMode) (*WarmUpResult, error) {
+	if err := check(spec.WarmUpMode, string(mode)); err != nil {
+		return nil, err
+	}
+	r := request{endpoint: spec.WarmUp}
+	if mode != "" {
+		r.body = warmUpBody{mode}
+	}
+	return do[*WarmUpResult, warmUpAnswer](ctx, c, r)
+}
