@@ -1,10 +1,12 @@
 package agentmessaging
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -48,13 +50,46 @@ func formsOf(secret string) []string {
 
 func (s scrubber) text(text string) string { return s.replacer.Replace(text) }
 
-// raw scrubs JSON and keeps it JSON.
+// raw scrubs JSON. It is decoded first, since its escapes can spell a secret
+// in more ways than can be listed; JSON without secrets stays byte for byte.
 func (s scrubber) raw(raw json.RawMessage) json.RawMessage {
-	scrubbed := json.RawMessage(s.text(string(raw)))
-	if !json.Valid(scrubbed) {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
 		return json.RawMessage(`"` + redacted + `"`)
 	}
-	return scrubbed
+	scrubbed := s.value(value)
+	if reflect.DeepEqual(value, scrubbed) {
+		return raw
+	}
+	encoded, _ := json.Marshal(scrubbed)
+	return encoded
+}
+
+// value scrubs decoded JSON into a copy.
+func (s scrubber) value(value any) any {
+	switch v := value.(type) {
+	case string:
+		return s.text(v)
+	case json.Number:
+		if s.text(v.String()) != v.String() {
+			return redacted
+		}
+	case []any:
+		scrubbed := make([]any, len(v))
+		for i := range v {
+			scrubbed[i] = s.value(v[i])
+		}
+		return scrubbed
+	case map[string]any:
+		scrubbed := make(map[string]any, len(v))
+		for name, member := range v {
+			scrubbed[s.text(name)] = s.value(member)
+		}
+		return scrubbed
+	}
+	return value
 }
 
 func (s scrubber) header(header http.Header) http.Header {

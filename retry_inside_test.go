@@ -1,0 +1,102 @@
+package agentmessaging
+
+import (
+	"fmt"
+	"go/parser"
+	"go/token"
+	"math"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// WithRandom fixes the jitter for tests; random returns values in [0, 1).
+func WithRandom(random func() float64) Option {
+	return func(s *settings) error {
+		s.random = random
+		return nil
+	}
+}
+
+// TestRetryTableIsThatOfTheDocumentation holds the table in the package
+// documentation to the one in the code, row by row.
+func TestRetryTableIsThatOfTheDocumentation(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "client.go", nil, parser.ParseComments|parser.PackageClauseOnly)
+	require.NoError(t, err)
+	_, table, found := strings.Cut(file.Doc.Text(), "---------------\n")
+	require.True(t, found)
+	var rows []string
+	for line := range strings.Lines(table) {
+		if strings.TrimSpace(line) == "" {
+			break
+		}
+		rows = append(rows, regexp.MustCompile(`  +`).ReplaceAllString(strings.TrimSpace(line), "|"))
+	}
+	var want []string
+	for _, row := range retryTable {
+		want = append(want, fmt.Sprintf("%s|%s|%s", row.outcome, row.idempotent, row.post))
+	}
+	assert.Equal(t, want, rows)
+}
+
+// TestWaitLaws checks over many policies and answers that a wait is never
+// shorter than told or than the floor, and never reaches what may be waited.
+func TestWaitLaws(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	duration := func() time.Duration {
+		return time.Duration(math.Exp(random.Float64() * math.Log(math.MaxInt64)))
+	}
+	for range 100_000 {
+		policy := RetryPolicy{MinWait: duration()}.withDefaults()
+		attempt, told, longest := 1+random.IntN(100), duration(), duration()
+		wait, ok := policy.wait(attempt, told, longest, random.Float64())
+		if !ok {
+			require.True(t, told >= longest || policy.backoff(attempt) >= longest)
+			continue
+		}
+		require.GreaterOrEqual(t, wait, told)
+		require.GreaterOrEqual(t, wait, min(policy.MinWait, maxBackoff))
+		require.Less(t, wait, longest)
+	}
+}
+
+func TestParseRetryAfter(t *testing.T) {
+	const date = "Sun, 06 Nov 1994 08:49:00 GMT"
+	for _, tt := range []struct {
+		value string
+		want  time.Duration
+	}{
+		{"0", 0}, {"1", time.Second}, {" 2 ", 2 * time.Second}, {"0.1", 100 * time.Millisecond},
+		{"0.0000000001", time.Nanosecond}, {"-1", 0}, {"-0.5", 0}, {"NaN", 0}, {"", 0}, {"x", 0}, {"1 s", 0},
+		{"1e309", 100 * 365 * 24 * time.Hour}, {"Inf", 100 * 365 * 24 * time.Hour}, {"-Inf", 0}, {"-1e309", 0},
+		{"9223372037", 100 * 365 * 24 * time.Hour}, {"72000", 20 * time.Hour},
+		{"Sun, 06 Nov 1994 08:49:37 GMT", 37 * time.Second},
+		{"Sunday, 06-Nov-94 08:49:37 GMT", 37 * time.Second},
+		{"Sun Nov  6 08:49:37 1994", 37 * time.Second},
+		{"Sun, 06 Nov 1994 08:48:59 GMT", 0},
+		{"Fri, 31 Dec 9999 23:59:59 GMT", math.MaxInt64},
+	} {
+		assert.Equal(t, tt.want, parseRetryAfter(tt.value, date), "%q", tt.value)
+	}
+}
+
+func FuzzRetryAfter(f *testing.F) {
+	for _, value := range []string{"1", "0.5", "-1", "NaN", "1e309", "9223372037", "Sun, 06 Nov 1994 08:49:37 GMT", "0x1p-2", "1_0"} {
+		f.Add(value, "Sun, 06 Nov 1994 08:49:00 GMT")
+	}
+	f.Fuzz(func(t *testing.T, value, date string) {
+		told := parseRetryAfter(value, date)
+		if told < 0 {
+			t.Fatalf("negative: %v", told)
+		}
+		wait, ok := RetryPolicy{}.withDefaults().wait(1, told, defaultMaxWait, 0.5)
+		if ok && (wait < told || wait < defaultMinWait || wait >= defaultMaxWait) {
+			t.Fatalf("told %v, waits %v", told, wait)
+		}
+	})
+}

@@ -1,0 +1,170 @@
+package agentmessaging_test
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
+)
+
+// anyReply satisfies every endpoint's documented body.
+const anyReply = `{"ok":true,"agent_id":"a","status":"active","reply_text":"hi","warmed":true,"mode":"hosted","trace_id":"t",` +
+	`"byok":{"provider":"openai","fingerprint":"f","updated_at":"2026-01-01T00:00:00Z"}}`
+
+type (
+	create  = agentmessaging.CreateAgentParams
+	llm     = agentmessaging.LLMParams
+	message = agentmessaging.MessageParams
+	setBYOK = agentmessaging.SetBYOKParams
+)
+
+// call makes the call that fits the type of params.
+func call(t *testing.T, client *agentmessaging.Client, params any) error {
+	t.Helper()
+	var err error
+	switch p := params.(type) {
+	case create:
+		_, err = client.CreateAgent(t.Context(), p)
+	case message:
+		_, err = client.SendMessage(t.Context(), "agent_1", p)
+	case setBYOK:
+		_, err = client.SetBYOK(t.Context(), p)
+	case agentmessaging.SMSMode:
+		_, err = client.EnableSMS(t.Context(), "agent_1", p)
+	case agentmessaging.LLMMode:
+		_, err = client.WarmUp(t.Context(), p)
+	default:
+		require.Failf(t, "no call", "for %T", p)
+	}
+	return err
+}
+
+// TestBounds states every documented bound in its own digits, counted in code
+// points, with letters that take one, three and four bytes.
+func TestBounds(t *testing.T) {
+	for _, tt := range []struct {
+		field string
+		max   int
+		with  func(value string) any
+	}{
+		{"system_prompt", 2000, func(v string) any { return create{SystemPrompt: v} }},
+		{"customer_ref", 200, func(v string) any { return create{CustomerRef: v} }},
+		{"llm.model", 200, func(v string) any { return create{LLM: llm{Model: v}} }},
+		{"llm.base_url", 400, func(v string) any { return create{LLM: llm{BaseURL: v}} }},
+		{"llm.label", 60, func(v string) any { return create{LLM: llm{Label: v}} }},
+		{"text", 4000, func(v string) any { return message{Text: v} }},
+	} {
+		for _, letter := range []string{"a", "語", "𝄞"} {
+			transport := &stub{answers: []answer{{status: 200, body: anyReply}}}
+			client := newClient(t, transport)
+			assert.NoError(t, call(t, client, tt.with(strings.Repeat(letter, tt.max))), tt.field)
+			err := call(t, client, tt.with(strings.Repeat(letter, tt.max+1)))
+			var invalid *agentmessaging.ValidationError
+			require.ErrorAs(t, err, &invalid, tt.field)
+			assert.Equal(t, tt.field, invalid.Field)
+			assert.NotContains(t, err.Error(), letter+letter)
+			assert.Len(t, transport.sent(), 1)
+		}
+		assert.ErrorIs(t, call(t, newClient(t, &stub{}), tt.with("a\xff")), agentmessaging.ErrInvalid, "invalid UTF-8 in %s", tt.field)
+	}
+}
+
+func TestNoBoundIsInvented(t *testing.T) {
+	long := strings.Repeat("x", 100_000)
+	client := newClient(t, &stub{answers: []answer{{status: 200, body: anyReply}}})
+	for _, params := range []any{
+		setBYOK{Provider: "openai", APIKey: agentmessaging.Secret(long), BaseURL: long, Model: long, Label: long},
+		message{Text: "hi", UserRef: long},
+		create{Metadata: map[string]string{"a": long}},
+		create{LLM: llm{Provider: "openai", APIKey: agentmessaging.Secret(long)}},
+		create{LLM: llm{Mode: "byok"}},
+		create{LLM: llm{Provider: "anthropic"}},
+	} {
+		assert.NoError(t, call(t, client, params))
+	}
+}
+
+func TestEnums(t *testing.T) {
+	for _, tt := range []struct {
+		field   string
+		allowed string
+		refused string
+		with    func(value string) any
+	}{
+		{"llm.mode", "hosted byok", "none", func(v string) any { return create{LLM: llm{Mode: agentmessaging.LLMMode(v)}} }},
+		{"llm.tier", "fast smart", "FAST", func(v string) any { return create{LLM: llm{Tier: agentmessaging.Tier(v)}} }},
+		{"llm.provider", "openai_compat openai anthropic", "other", func(v string) any { return create{LLM: llm{Provider: agentmessaging.Provider(v)}} }},
+		{"sms.mode", "none sandbox managed byo_twilio", "twilio", func(v string) any {
+			return create{SMS: agentmessaging.SMSParams{Mode: agentmessaging.SMSMode(v)}}
+		}},
+		{"mode", "sandbox managed byo_twilio", "none", func(v string) any { return agentmessaging.SMSMode(v) }},
+		{"mode", "hosted byok", "smart", func(v string) any { return agentmessaging.LLMMode(v) }},
+		{"provider", "openai_compat openai anthropic", "other", func(v string) any {
+			return setBYOK{Provider: agentmessaging.Provider(v), APIKey: "k"}
+		}},
+	} {
+		client := newClient(t, &stub{answers: []answer{{status: 200, body: anyReply}}})
+		for _, value := range strings.Fields(tt.allowed) {
+			assert.NoError(t, call(t, client, tt.with(value)), value)
+		}
+		var invalid *agentmessaging.ValidationError
+		require.ErrorAs(t, call(t, client, tt.with(tt.refused)), &invalid, tt.field)
+		assert.Equal(t, tt.field, invalid.Field)
+		assert.Contains(t, invalid.Reason, strings.ReplaceAll(tt.allowed, " ", ", "))
+	}
+}
+
+func TestRequiredMembers(t *testing.T) {
+	for field, params := range map[string]any{
+		"text":          message{UserRef: "u"},
+		"provider":      setBYOK{APIKey: "k"},
+		"api_key":       setBYOK{Provider: "openai"},
+		"mode":          agentmessaging.SMSMode(""),
+		"llm.provider":  create{LLM: llm{APIKey: "provider-canary"}},
+		"llm.provider ": create{LLM: llm{Mode: "byok", APIKey: "provider-canary"}},
+	} {
+		transport := &stub{}
+		var invalid *agentmessaging.ValidationError
+		require.ErrorAs(t, call(t, newClient(t, transport), params), &invalid, field)
+		assert.Equal(t, strings.TrimSpace(field), invalid.Field)
+		assert.Contains(t, invalid.Reason, "required")
+		assert.Empty(t, transport.sent())
+	}
+}
+
+func TestMetadata(t *testing.T) {
+	type tagged struct {
+		Plan string `json:"plan"`
+	}
+	for _, tt := range []struct {
+		metadata any
+		want     string // the body sent; empty: refused
+	}{
+		{nil, `{}`},
+		{map[string]any(nil), `{}`},
+		{json.RawMessage("null"), `{}`},
+		{map[string]any{}, `{"metadata":{}}`},
+		{map[string]any{"n": json.Number("12345678901234567890.5")}, `{"metadata":{"n":12345678901234567890.5}}`},
+		{json.RawMessage(`{"n": 12345678901234567890, "e": 1e400}`), `{"metadata":{"n":12345678901234567890,"e":1e400}}`},
+		{tagged{"pro"}, `{"metadata":{"plan":"pro"}}`},
+		{&tagged{"a<b"}, `{"metadata":{"plan":"a\u003cb"}}`},
+		{[]int{1}, ""}, {"text", ""}, {5, ""}, {true, ""}, {json.RawMessage(`[1]`), ""}, {json.RawMessage(`{"a":`), ""},
+		{map[string]any{"f": math.Inf(1)}, ""}, {map[string]any{"c": make(chan int)}, ""}, {func() {}, ""},
+	} {
+		transport := &stub{answers: []answer{{status: 200, body: anyReply}}}
+		err := call(t, newClient(t, transport), create{Metadata: tt.metadata})
+		if tt.want == "" {
+			var invalid *agentmessaging.ValidationError
+			require.ErrorAs(t, err, &invalid)
+			assert.Equal(t, "metadata", invalid.Field)
+			continue
+		}
+		require.NoError(t, err)
+		assert.Equal(t, tt.want, transport.sent()[0].body)
+	}
+}
