@@ -2,6 +2,7 @@ package agentmessaging_test
 
 import (
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"strings"
@@ -90,3 +91,5 @@ func newClient(t *testing.T, transport http.RoundTripper, opts ...agentmessaging
 	require.NoError(t, err)
 	return client
 }
+
+var discardLog = log.New(io.Discard, "", 0)

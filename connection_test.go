@@ -1,0 +1,207 @@
+package agentmessaging_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
+)
+
+// quick keeps waits on real sockets too short to notice.
+var quick = agentmessaging.WithRetry(agentmessaging.RetryPolicy{MinWait: time.Microsecond})
+
+// listen serves every connection with serve and counts the request headers
+// that arrive whole.
+func listen(t *testing.T, serve func(conn net.Conn)) (address string, requests *atomic.Int32) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { listener.Close() })
+	requests = new(atomic.Int32)
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				if serve == nil {
+					conn.(*net.TCPConn).SetLinger(0)
+					return
+				}
+				for reader := bufio.NewReader(conn); ; {
+					req, err := http.ReadRequest(reader)
+					if err != nil {
+						return
+					}
+					io.Copy(io.Discard, req.Body)
+					requests.Add(1)
+					serve(conn)
+				}
+			}()
+		}
+	}()
+	return listener.Addr().String(), requests
+}
+
+func connect(t *testing.T, baseURL string, opts ...agentmessaging.Option) *agentmessaging.Client {
+	t.Helper()
+	client, err := agentmessaging.NewClient(baseURL, testKey, append([]agentmessaging.Option{quick}, opts...)...)
+	require.NoError(t, err)
+	return client
+}
+
+// TestAnswerLostOnTheWire: over net/http the trace tells that the header was
+// written, so that a POST is sent once and its outcome is unknown.
+func TestAnswerLostOnTheWire(t *testing.T) {
+	for name, serve := range map[string]func(net.Conn){
+		"closed":        func(conn net.Conn) { conn.Close() },
+		"reset":         func(conn net.Conn) { conn.(*net.TCPConn).SetLinger(0); conn.Close() },
+		"inside header": func(conn net.Conn) { io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-"); conn.Close() },
+		"inside body": func(conn net.Conn) {
+			io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 90\r\n\r\n{\"agent_id\":")
+			conn.Close()
+		},
+		"not HTTP": func(conn net.Conn) { io.WriteString(conn, "SSH-2.0-server\r\n"); conn.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			address, requests := listen(t, serve)
+			client := connect(t, "http://"+address)
+			assert.Equal(t, wantError, outcomeOf(t, get(t.Context(), client)))
+			assert.EqualValues(t, 3, requests.Swap(0))
+			assert.Equal(t, wantUnknown, outcomeOf(t, post(t.Context(), client)))
+			assert.EqualValues(t, 1, requests.Load())
+		})
+	}
+}
+
+func TestNothingListens(t *testing.T) {
+	var info agentmessaging.CallInfo
+	_, err := connect(t, "http://127.0.0.1:1").SendMessage(agentmessaging.WithCallInfo(t.Context(), &info), "a", message{Text: "hi"})
+	assert.Equal(t, wantError, outcomeOf(t, err))
+	assert.Equal(t, 3, info.Attempts)
+	var refused *net.OpError
+	assert.ErrorAs(t, err, &refused)
+}
+
+// TestHandshakeFails: the service has seen no request, so even a POST is
+// tried again; a certificate that is refused stays refused.
+func TestHandshakeFails(t *testing.T) {
+	dials := new(atomic.Int32)
+	count := func(base *http.Transport) agentmessaging.Option {
+		base.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			dials.Add(1)
+			return new(net.Dialer).DialContext(ctx, network, address)
+		}
+		t.Cleanup(base.CloseIdleConnections)
+		return agentmessaging.WithHTTPClient(&http.Client{Transport: base})
+	}
+	address, _ := listen(t, nil)
+	err := post(t.Context(), connect(t, "https://"+address, count(&http.Transport{})))
+	assert.Equal(t, wantError, outcomeOf(t, err))
+	assert.EqualValues(t, 3, dials.Swap(0))
+
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.ErrorLog = discardLog
+	server.StartTLS()
+	defer server.Close()
+	err = post(t.Context(), connect(t, server.URL, count(&http.Transport{})))
+	assert.Equal(t, wantError, outcomeOf(t, err))
+	var certificate *tls.CertificateVerificationError
+	assert.ErrorAs(t, err, &certificate)
+	assert.EqualValues(t, 1, dials.Load())
+}
+
+// TestTimeoutOfTheHTTPClientBoundsOneAttempt in virtual time.
+func TestTimeoutOfTheHTTPClientBoundsOneAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hang := answer{before: func(req *http.Request) { <-req.Context().Done() }, err: context.DeadlineExceeded}
+		transport := &stub{answers: []answer{hang}}
+		client, err := agentmessaging.NewClient(testURL, testKey,
+			agentmessaging.WithHTTPClient(&http.Client{Transport: transport, Timeout: 10 * time.Second}),
+			agentmessaging.WithRandom(func() float64 { return 0 }))
+		require.NoError(t, err)
+		begin := time.Now()
+		err = get(t.Context(), client)
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.Len(t, transport.sent(), 3)
+		assert.Equal(t, 31500*time.Millisecond, time.Since(begin))
+		assert.Equal(t, wantUnknown, outcomeOf(t, post(t.Context(), client)))
+		assert.Len(t, transport.sent(), 4)
+	})
+}
+
+// TestCancelWhileConnected: the request may be on its way, so that the outcome
+// of a POST is unknown.
+func TestCancelWhileConnected(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	address, requests := listen(t, func(conn net.Conn) { cancel(); io.Copy(io.Discard, conn) })
+	err := post(ctx, connect(t, "http://"+address))
+	assert.Equal(t, wantUnknown, outcomeOf(t, err))
+	assert.ErrorIs(t, err, context.Canceled)
+	assert.EqualValues(t, 1, requests.Load())
+}
+
+func TestProtocolSwitchIsAnError(t *testing.T) {
+	address, _ := listen(t, func(conn net.Conn) {
+		io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n")
+	})
+	err := post(t.Context(), connect(t, "http://"+address))
+	var failure *agentmessaging.Error
+	require.ErrorAs(t, err, &failure)
+	assert.Equal(t, 101, failure.StatusCode)
+}
+
+func TestCookieJarIsUsed(t *testing.T) {
+	jar, err := cookiejar.New(nil)
+	require.NoError(t, err)
+	service, _ := url.Parse(testURL)
+	jar.SetCookies(service, []*http.Cookie{{Name: "gateway", Value: "blue"}})
+	transport := &stub{answers: []answer{{status: 200, body: anyReply}}}
+	client, err := agentmessaging.NewClient(testURL, testKey, agentmessaging.WithHTTPClient(&http.Client{Transport: transport, Jar: jar}))
+	require.NoError(t, err)
+	for range 2 {
+		require.NoError(t, get(t.Context(), client))
+	}
+	assert.Equal(t, []string{"gateway=blue"}, transport.sent()[1].Header["Cookie"])
+}
+
+func TestOneConnectionIsKeptAcrossRefusals(t *testing.T) {
+	var connections atomic.Int32
+	n := 0
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if n++; n%3 != 0 {
+			w.WriteHeader(http.StatusTooManyRequests)
+			io.WriteString(w, `{"error":"rate_limited"}`)
+			return
+		}
+		io.WriteString(w, anyReply)
+	}))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	server.Start()
+	defer server.Close()
+	client := connect(t, server.URL)
+	for range 4 {
+		require.NoError(t, post(t.Context(), client))
+	}
+	assert.EqualValues(t, 1, connections.Load())
+}
