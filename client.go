@@ -214,17 +214,14 @@ func (c *Client) newCall(ctx context.Context, r request) (*call, error) {
 func (c *Client) target(r request) (*url.URL, error) {
 	u := *c.base
 	before, after, hasID := strings.Cut(r.endpoint.Path, "{agent_id}")
-	if !hasID {
-		if u.RawPath != "" {
-			u.RawPath += before
+	if hasID {
+		if err := checkAgentID(r.agentID); err != nil {
+			return nil, err
 		}
-		u.Path += before
-		return &u, nil
 	}
-	if err := checkAgentID(r.agentID); err != nil {
-		return nil, err
+	if u.RawPath != "" { // a prefix whose escapes must stay as they are
+		u.RawPath += before + url.PathEscape(r.agentID) + after
 	}
-	u.RawPath = u.EscapedPath() + before + url.PathEscape(r.agentID) + after
 	u.Path += before + r.agentID + after
 	return &u, nil
 }

@@ -9,7 +9,9 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/url"
+	"os"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -204,4 +206,26 @@ func TestOneConnectionIsKeptAcrossRefusals(t *testing.T) {
 		require.NoError(t, post(t.Context(), client))
 	}
 	assert.EqualValues(t, 1, connections.Load())
+}
+
+// hooked runs the trace hooks up to the connection, and fails there.
+type hooked struct{ err error }
+
+func (h hooked) RoundTrip(req *http.Request) (*http.Response, error) {
+	trace := httptrace.ContextClientTrace(req.Context())
+	trace.GetConn(req.URL.Host)
+	trace.GotConn(httptrace.GotConnInfo{})
+	return nil, h.err
+}
+
+// TestFailureBetweenConnectionAndHeader: certain not to be sent, unless the
+// failure is a cancellation that the writing may have overtaken.
+func TestFailureBetweenConnectionAndHeader(t *testing.T) {
+	var info agentmessaging.CallInfo
+	ctx := agentmessaging.WithCallInfo(t.Context(), &info)
+	assert.Equal(t, wantError, outcomeOf(t, post(ctx, newClient(t, hooked{io.ErrClosedPipe}, quick))))
+	assert.Equal(t, 3, info.Attempts)
+	assert.Equal(t, wantUnknown, outcomeOf(t, post(ctx, newClient(t, hooked{context.Canceled}, quick))))
+	assert.Equal(t, wantUnknown, outcomeOf(t, post(ctx, newClient(t, hooked{os.ErrDeadlineExceeded}, quick))))
+	assert.Equal(t, 1, info.Attempts)
 }

@@ -97,15 +97,16 @@ func TestErrorBodyOfAnyShape(t *testing.T) {
 }
 
 func TestEchoedSecretsAreRedacted(t *testing.T) {
-	const provider, text = "provider-canary-<&\"é>", "message canary: my secret diary"
+	const provider, text, prompt = "provider-canary-<&\"é>???>>>", "message canary: my secret diary", "prompt canary: be rude"
 	echo := func(secret string) string {
 		quoted, _ := json.Marshal(secret)
 		plain, _ := json.Marshal(strings.Join([]string{
-			secret, url.QueryEscape(secret), url.PathEscape(secret), base64.StdEncoding.EncodeToString([]byte(secret)),
+			secret, url.QueryEscape(secret), url.PathEscape(secret),
+			base64.StdEncoding.EncodeToString([]byte(secret)), base64.URLEncoding.EncodeToString([]byte(secret)),
 		}, " "))
 		return fmt.Sprintf(`{"error":%s,"reason":%s,"trace_id":%s,"limit_key":%[1]s,"extra":{"deep":%[2]s},%[1]s:1}`, quoted, plain, quoted)
 	}
-	for _, secret := range []string{testKey, provider, text} {
+	for _, secret := range []string{testKey, provider, text, prompt} {
 		transport := &stub{answers: []answer{{status: 400, body: echo(secret), header: http.Header{"X-Echo": {secret}}}}}
 		var info agentmessaging.CallInfo
 		ctx := agentmessaging.WithCallInfo(t.Context(), &info)
@@ -113,6 +114,8 @@ func TestEchoedSecretsAreRedacted(t *testing.T) {
 		switch client := newClient(t, transport); secret {
 		case provider:
 			_, err = client.SetBYOK(ctx, agentmessaging.SetBYOKParams{Provider: agentmessaging.ProviderOpenAI, APIKey: provider})
+		case prompt:
+			_, err = client.CreateAgent(ctx, create{SystemPrompt: prompt, LLM: llm{Provider: "openai", APIKey: provider}})
 		case text:
 			_, err = client.SendMessage(ctx, "a", agentmessaging.MessageParams{Text: text})
 		default:
@@ -124,6 +127,7 @@ func TestEchoedSecretsAreRedacted(t *testing.T) {
 		all := fmt.Sprintf("%v|%+v|%#v|%+v|%s|%v", err, err, err, *failure, fields, info)
 		assert.NotContains(t, all, "canary")
 		assert.NotContains(t, all, base64.RawStdEncoding.EncodeToString([]byte(secret)))
+		assert.NotContains(t, all, base64.RawURLEncoding.EncodeToString([]byte(secret)))
 	}
 }
 

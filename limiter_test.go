@@ -54,6 +54,15 @@ func TestLimiterIsAskedForEveryAttempt(t *testing.T) {
 	})
 }
 
+func TestLimiterIsToldWhatSetsBYOK(t *testing.T) {
+	limiter := &limiterStub{}
+	client := newClient(t, &stub{answers: []answer{{status: 200, body: anyReply}}}, agentmessaging.WithLimiter(limiter))
+	require.NoError(t, call(t, client, setBYOK{Provider: "openai", APIKey: "k"}))
+	require.NoError(t, call(t, client, create{}))
+	assert.True(t, limiter.asked[0].SetsBYOK)
+	assert.False(t, limiter.asked[1].SetsBYOK)
+}
+
 func TestLimiterRefusalIsLocal(t *testing.T) {
 	limiter := &limiterStub{refuseAt: 1, refusal: &agentmessaging.Error{
 		StatusCode: 429, Code: "rate_limited", LimitKey: "key_day", RetryAfter: time.Hour,

@@ -70,6 +70,20 @@ func TestLogger(t *testing.T) {
 	})
 }
 
+func TestObserverIsToldNoSecret(t *testing.T) {
+	var told strings.Builder
+	observer := observerFunc(func(ctx context.Context, event agentmessaging.Event) context.Context {
+		fmt.Fprintf(&told, "%v %+v %#v\n", event, event, event)
+		return nil
+	})
+	cause := fmt.Errorf("transport says %s and message-canary", testKey)
+	_, err := newClient(t, &stub{answers: []answer{{err: cause}}}, agentmessaging.WithObserver(observer)).
+		SendMessage(t.Context(), "agent_1", message{Text: "message-canary"})
+	require.Error(t, err)
+	assert.Contains(t, told.String(), "[redacted]")
+	assert.NotContains(t, told.String(), "canary")
+}
+
 func TestLoggerIsQuietOnSuccess(t *testing.T) {
 	var out bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&out, nil))

@@ -78,6 +78,7 @@ func TestRetryTable(t *testing.T) {
 		{name: "array", answer: answer{status: 200, body: "[]"}, gets: 3, getting: wantError, posts: 1, posting: wantUnknown, status: 200},
 		{name: "other JSON", answer: answer{status: 200, body: `{"a":1}`}, gets: 3, getting: wantError, posts: 1, posting: wantUnknown, status: 200},
 		{name: "too large", answer: answer{status: 200, body: `{"pad":"` + strings.Repeat("x", 5<<20) + `",` + ok[1:]}, gets: 3, getting: wantError, posts: 1, posting: wantUnknown, status: 200},
+		{name: "endless spaces", answer: answer{status: 200, body: ok + strings.Repeat(" ", 4<<20)}, gets: 3, getting: wantError, posts: 1, posting: wantUnknown, status: 200},
 		{name: "429", answer: answer{status: 429}, gets: 3, getting: wantError, posts: 3, posting: wantError, status: 429, kind: agentmessaging.ErrRateLimited},
 		{name: "502", answer: answer{status: 502}, gets: 3, getting: wantError, posts: 1, posting: wantError, status: 502, kind: agentmessaging.ErrServer},
 		{name: "503", answer: answer{status: 503}, gets: 3, getting: wantError, posts: 1, posting: wantError, status: 503, kind: agentmessaging.ErrUnavailable},
@@ -182,6 +183,16 @@ func TestWaits(t *testing.T) {
 	}
 }
 
+func TestLongestOfSeveralRetryAfterCounts(t *testing.T) {
+	for _, header := range []http.Header{
+		{"Retry-After": {"1", "7200", "3"}}, {"Retry-After": {"7200", "1"}}, {"retry-after": {"7200"}},
+	} {
+		var failure *agentmessaging.Error
+		require.ErrorAs(t, get(t.Context(), newClient(t, &stub{answers: []answer{{status: 429, header: header}}})), &failure)
+		assert.Equal(t, 2*time.Hour, failure.RetryAfter)
+	}
+}
+
 func TestBackoffDoublesUpToEightSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var waits []time.Duration
@@ -251,6 +262,7 @@ func TestContextEndedBeforeTheCall(t *testing.T) {
 		err := do(ctx, newClient(t, transport))
 		assert.Equal(t, wantError, outcomeOf(t, err))
 		assert.ErrorIs(t, err, context.Canceled)
+		assert.Regexp(t, `^agentmessaging: [A-Z]+ /v1/agents/{agent_id}[a-z/]*: context canceled$`, err.Error())
 		assert.Empty(t, transport.sent())
 	}
 }
@@ -321,4 +333,23 @@ func (c closing) RoundTrip(req *http.Request) (*http.Response, error) {
 		resp.Body = c.pipe
 	}
 	return resp, err
+}
+
+// TestContextEndsInsideTheAnswer: no further wait is begun, or reported.
+func TestContextEndsInsideTheAnswer(t *testing.T) {
+	for _, tt := range []struct {
+		do   func(context.Context, *agentmessaging.Client) error
+		want string
+	}{{get, wantError}, {post, wantUnknown}} {
+		ctx, cancel := context.WithCancel(t.Context())
+		var info agentmessaging.CallInfo
+		transport := &stub{answers: []answer{{status: 200, reader: func() io.Reader {
+			return io.MultiReader(strings.NewReader(`{"agent_id":`), iotest.ErrReader(context.Canceled))
+		}, before: func(*http.Request) { cancel() }}}}
+		err := tt.do(agentmessaging.WithCallInfo(ctx, &info), newClient(t, transport))
+		assert.Equal(t, tt.want, outcomeOf(t, err))
+		assert.ErrorIs(t, err, context.Canceled)
+		assert.Zero(t, info.Waited)
+		assert.Equal(t, 1, info.Attempts)
+	}
 }

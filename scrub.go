@@ -129,7 +129,7 @@ func oneLine(text string, limit int) string {
 		text = text[:4*limit]
 	}
 	text = strings.Map(func(r rune) rune {
-		if r == utf8.RuneError || !unicode.IsGraphic(r) || unicode.In(r, unicode.Zl, unicode.Zp) {
+		if r == utf8.RuneError || !unicode.IsGraphic(r) {
 			return ' '
 		}
 		return r

@@ -1,9 +1,6 @@
 package agentmessaging
 
-import (
-	"fmt"
-	"log/slog"
-)
+import "fmt"
 
 // Secret is a string that never shows: every print verb, slog and JSON give
 // "[redacted]" instead. Convert it with string(s) to read it.
@@ -29,8 +26,5 @@ func (s Secret) Format(f fmt.State, verb rune) {
 	fmt.Fprint(f, s.String())
 }
 
-// MarshalText returns String; JSON and XML encoders use it.
+// MarshalText returns String; the encoders of JSON, XML and slog use it.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// LogValue returns String for slog.
-func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
