@@ -1,0 +1,254 @@
+package agentmessaging_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+)
+
+// These tests run the client against the fake, which the contract suite holds
+// to the interface: what one side misspells, the other does not understand.
+
+// clientOf returns a client of the fake that uses key.
+func clientOf(t *testing.T, fake *fakeserver.Server, key string, opts ...agentmessaging.Option) *agentmessaging.Client {
+	t.Helper()
+	opts = append([]agentmessaging.Option{agentmessaging.WithHTTPClient(fake.HTTPClient(t))}, opts...)
+	client, err := agentmessaging.NewClient(fake.BaseURL(), key, opts...)
+	require.NoError(t, err)
+	return client
+}
+
+func newAgent(t *testing.T, client *agentmessaging.Client, params create) *agentmessaging.Agent {
+	t.Helper()
+	agent, err := client.CreateAgent(t.Context(), params)
+	require.NoError(t, err)
+	return agent
+}
+
+func TestStory(t *testing.T) {
+	fake := fakeserver.New(t)
+	client := clientOf(t, fake, fake.Key())
+	ctx := t.Context()
+
+	status, err := client.Status(ctx)
+	require.NoError(t, err)
+	assert.True(t, status.OK)
+	assert.NotEmpty(t, status.Service)
+	assert.NotEmpty(t, status.Version)
+	assert.NotEmpty(t, status.Mode)
+	assert.Equal(t, "trace_000001", status.TraceID)
+
+	warm, err := client.WarmUp(ctx, "")
+	require.NoError(t, err)
+	assert.Equal(t, agentmessaging.WarmUpResult{OK: true, Warmed: true, Mode: agentmessaging.LLMModeHosted, TraceID: "trace_000002"}, *warm)
+
+	agent := newAgent(t, client, create{SystemPrompt: "Be brief.", SMS: agentmessaging.SMSParams{Mode: agentmessaging.SMSModeManaged}})
+	assert.Equal(t, agentmessaging.AgentStatusActive, agent.Status)
+	assert.Equal(t, agentmessaging.SMSStatusNeedsCompliance, agent.SMS.Status)
+
+	fake.OnMessage(fakeserver.ByText("Hello")).ReplyFunc(func(m fakeserver.Message) fakeserver.Reply {
+		return fakeserver.Reply{Text: m.Text + " " + m.UserRef + ", " + m.Agent.SystemPrompt, Warnings: []string{"slow"}}
+	})
+	reply, err := client.SendMessage(ctx, agent.ID, message{Text: "Hello", UserRef: "ann"})
+	require.NoError(t, err)
+	assert.Equal(t, "Hello ann, Be brief.", reply.Text)
+	assert.Equal(t, []string{"slow"}, reply.Warnings)
+
+	sms, err := client.EnableSMS(ctx, agent.ID, agentmessaging.SMSModeSandbox)
+	require.NoError(t, err)
+	assert.Equal(t, agentmessaging.SMSStatusActive, sms.Status)
+
+	fake.SetSMS(agent.ID, "pending", "+15550100")
+	read, err := client.GetAgent(ctx, agent.ID)
+	require.NoError(t, err)
+	assert.Equal(t, agent.ID, read.ID)
+	assert.Equal(t, &agentmessaging.SMS{Status: agentmessaging.SMSStatusPending, PhoneNumber: "+15550100"}, read.SMS)
+	for _, stamp := range []agentmessaging.Timestamp{read.CreatedAt, read.UpdatedAt} {
+		_, err := stamp.Time()
+		assert.NoError(t, err)
+	}
+	assert.Nil(t, newAgent(t, client, create{}).SMS)
+}
+
+func TestBYOKStory(t *testing.T) {
+	fake := fakeserver.New(t)
+	client := clientOf(t, fake, fake.Key())
+	ctx := t.Context()
+
+	config, err := client.GetBYOK(ctx)
+	require.NoError(t, err)
+	assert.Nil(t, config, "none is stored")
+	require.NoError(t, client.ClearBYOK(ctx))
+	_, err = client.WarmUp(ctx, agentmessaging.LLMModeBYOK)
+	assert.ErrorIs(t, err, agentmessaging.ErrConflict)
+	_, err = client.CreateAgent(ctx, create{LLM: llm{Mode: agentmessaging.LLMModeBYOK}})
+	assert.ErrorIs(t, err, agentmessaging.ErrBadRequest)
+
+	set, err := client.SetBYOK(ctx, setBYOK{
+		Provider: agentmessaging.ProviderAnthropic, APIKey: "provider-canary", BaseURL: "https://gateway.example", Model: "m-1", Label: "main",
+	})
+	require.NoError(t, err)
+	assert.Equal(t, agentmessaging.ProviderAnthropic, set.Provider)
+	assert.Equal(t, "https://gateway.example m-1", set.BaseURL+" "+set.Model)
+	assert.NotContains(t, set.Fingerprint, "canary")
+	config, err = client.GetBYOK(ctx)
+	require.NoError(t, err)
+	set.TraceID, config.TraceID = "", ""
+	assert.Equal(t, set, config)
+
+	agent := newAgent(t, client, create{LLM: llm{Mode: agentmessaging.LLMModeBYOK}})
+	_, err = client.SendMessage(ctx, agent.ID, message{Text: "hi"})
+	require.NoError(t, err)
+	_, err = client.WarmUp(ctx, agentmessaging.LLMModeBYOK)
+	require.NoError(t, err)
+	require.NoError(t, client.ClearBYOK(ctx))
+	_, err = client.SendMessage(ctx, agent.ID, message{Text: "hi"})
+	assert.ErrorIs(t, err, agentmessaging.ErrBadRequest)
+
+	newAgent(t, client, create{LLM: llm{Mode: "byok", Provider: "openai", APIKey: "provider-canary"}})
+	config, err = client.GetBYOK(ctx)
+	require.NoError(t, err)
+	assert.Equal(t, agentmessaging.ProviderOpenAI, config.Provider, "a key given at creation is stored")
+	for _, made := range fake.Calls() {
+		assert.NotContains(t, made.Body+made.ReplyBody, "canary")
+	}
+}
+
+// allNine calls every endpoint once and returns the errors by name.
+func allNine(ctx context.Context, client *agentmessaging.Client, agentID string) map[string]error {
+	errs := map[string]error{}
+	_, errs["Status"] = client.Status(ctx)
+	_, errs["WarmUp"] = client.WarmUp(ctx, "")
+	_, errs["GetBYOK"] = client.GetBYOK(ctx)
+	_, errs["SetBYOK"] = client.SetBYOK(ctx, setBYOK{Provider: "openai", APIKey: "k"})
+	errs["ClearBYOK"] = client.ClearBYOK(ctx)
+	_, errs["CreateAgent"] = client.CreateAgent(ctx, create{})
+	_, errs["GetAgent"] = client.GetAgent(ctx, agentID)
+	_, errs["SendMessage"] = client.SendMessage(ctx, agentID, message{Text: "hi"})
+	_, errs["EnableSMS"] = client.EnableSMS(ctx, agentID, "sandbox")
+	return errs
+}
+
+// TestRefusalsOfEveryEndpoint: what the key and the plan decide (interface 5).
+func TestRefusalsOfEveryEndpoint(t *testing.T) {
+	fake := fakeserver.New(t)
+	agent := newAgent(t, clientOf(t, fake, fake.Key()), create{})
+	revoked := fake.IssueKey(fakeserver.KeyOptions{})
+	fake.RevokeKey(revoked)
+	for key, kind := range map[string]error{
+		revoked:        agentmessaging.ErrUnauthorized,
+		"never-issued": agentmessaging.ErrUnauthorized,
+		fake.IssueKey(fakeserver.KeyOptions{Plan: fakeserver.PlanFree}): agentmessaging.ErrPaymentRequired,
+	} {
+		for name, err := range allNine(t.Context(), clientOf(t, fake, key), agent.ID) {
+			assert.ErrorIs(t, err, kind, name)
+		}
+	}
+	other := fake.IssueKey(fakeserver.KeyOptions{NotDashboard: true})
+	for name, err := range allNine(t.Context(), clientOf(t, fake, other), agent.ID) {
+		switch name {
+		case "GetBYOK", "SetBYOK", "ClearBYOK":
+			assert.ErrorIs(t, err, agentmessaging.ErrForbidden, name)
+		case "GetAgent", "SendMessage", "EnableSMS":
+			assert.ErrorIs(t, err, agentmessaging.ErrNotFound, name) // another key's agent
+		default:
+			assert.NoError(t, err, name)
+		}
+	}
+	_, err := clientOf(t, fake, other).WarmUp(t.Context(), agentmessaging.LLMModeBYOK)
+	assert.ErrorIs(t, err, agentmessaging.ErrForbidden)
+}
+
+func TestBYOKUnavailable(t *testing.T) {
+	fake := fakeserver.New(t)
+	client := clientOf(t, fake, fake.Key(), once)
+	fake.SetBYOKAvailable(false)
+	_, err := client.SetBYOK(t.Context(), setBYOK{Provider: "openai", APIKey: "k"})
+	assert.ErrorIs(t, err, agentmessaging.ErrUnavailable)
+	_, err = client.WarmUp(t.Context(), agentmessaging.LLMModeBYOK)
+	assert.ErrorIs(t, err, agentmessaging.ErrUnavailable)
+}
+
+// TestEveryLimitIsTyped runs into each limiter of interface 8.1.
+func TestEveryLimitIsTyped(t *testing.T) {
+	for _, limit := range []string{
+		"key_minute", "ip_minute", "key_day", "agent_create_key_day", "agent_create_ip_minute", "byok_set_key_hour", "warmup_key_hour",
+	} {
+		fake := fakeserver.New(t)
+		fake.Exhaust(limit, fake.Key())
+		_, err := clientOf(t, fake, fake.Key(), once).WarmUp(t.Context(), "")
+		if limit[:2] == "ag" {
+			_, err = clientOf(t, fake, fake.Key(), once).CreateAgent(t.Context(), create{})
+		}
+		if limit[:2] == "by" {
+			_, err = clientOf(t, fake, fake.Key(), once).SetBYOK(t.Context(), setBYOK{Provider: "openai", APIKey: "k"})
+		}
+		var failure *agentmessaging.Error
+		require.ErrorAs(t, err, &failure, limit)
+		assert.ErrorIs(t, err, agentmessaging.ErrRateLimited)
+		assert.Equal(t, "rate_limited", failure.Code)
+		assert.Equal(t, limit, failure.LimitKey)
+		assert.NotEmpty(t, failure.TraceID)
+		assert.Greater(t, failure.RetryAfter, time.Duration(0))
+	}
+}
+
+// TestMinuteLimitIsWaitedOut: the 61st call of a minute succeeds after the
+// window, with one retry, in virtual time.
+func TestMinuteLimitIsWaitedOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := fakeserver.New(t)
+		client := clientOf(t, fake, fake.Key(), agentmessaging.WithRandom(func() float64 { return 0 }))
+		agent := newAgent(t, client, create{})
+		begin := time.Now()
+		for range 60 {
+			_, err := client.GetAgent(t.Context(), agent.ID)
+			require.NoError(t, err)
+		}
+		assert.Equal(t, time.Minute, time.Since(begin))
+		assert.Len(t, fake.Calls(), 62)
+	})
+}
+
+func TestDailyLimitIsReturnedAtOnce(t *testing.T) {
+	fake := fakeserver.New(t)
+	fake.Exhaust("key_day", fake.Key())
+	_, err := clientOf(t, fake, fake.Key()).GetAgent(t.Context(), "agent_1")
+	var failure *agentmessaging.Error
+	require.ErrorAs(t, err, &failure)
+	assert.Equal(t, 24*time.Hour, failure.RetryAfter)
+	assert.Equal(t, 1, failure.Attempts)
+	fake.Advance(failure.RetryAfter)
+	_, err = clientOf(t, fake, fake.Key()).GetAgent(t.Context(), "agent_1")
+	assert.ErrorIs(t, err, agentmessaging.ErrNotFound)
+}
+
+// TestMetadataArrivesDigitByDigit: the fake keeps what the client sent.
+func TestMetadataArrivesDigitByDigit(t *testing.T) {
+	fake := fakeserver.New(t)
+	agent := newAgent(t, clientOf(t, fake, fake.Key()), create{Metadata: map[string]any{"n": uint64(18446744073709551615)}})
+	kept, ok := fake.Agent(agent.ID)
+	require.True(t, ok)
+	assert.JSONEq(t, `{"n":18446744073709551615}`, string(kept.Metadata))
+	assert.Contains(t, string(kept.Metadata), "18446744073709551615")
+}
+
+// TestFakeBehindASocket: the fake is an http.Handler, prefix and all.
+func TestFakeBehindASocket(t *testing.T) {
+	fake := fakeserver.New(t)
+	server := httptest.NewServer(http.StripPrefix("/gateway", fake))
+	defer server.Close()
+	client, err := agentmessaging.NewClient(server.URL+"/gateway", fake.Key())
+	require.NoError(t, err)
+	_, err = client.Status(t.Context())
+	assert.NoError(t, err)
+}
