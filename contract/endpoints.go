@@ -1,0 +1,98 @@
+package contract
+
+import (
+	"net/url"
+	"strings"
+)
+
+// endpoint is one row of interface 4.
+type endpoint struct {
+	name   string // in case ids
+	method string
+	path   string
+	body   string // a body that is accepted; "" where none is taken
+	reply  shape  // the success body
+}
+
+// providerKey is the provider key in every body of this package. It must
+// never come back: every answer is searched for it.
+const providerKey = "sk-contract-7f3a9c2e-not-a-real-key"
+
+var (
+	text      check = isText
+	flag      check = isBool
+	provider        = oneOf("openai_compat", "openai", "anthropic")
+	smsStatus       = oneOf("disabled", "needs_compliance", "pending", "active", "needs_setup")
+
+	byokConfig = shape{
+		"provider": provider, "base_url?": orNull(text), "model?": orNull(text), "fingerprint": text, "updated_at": text,
+	}
+)
+
+// The nine endpoints of interface 4, with a small body that each accepts and
+// the members of its success body.
+var (
+	getStatus = endpoint{
+		name: "status", method: "GET", path: "/v1/status",
+		reply: shape{"ok": flag, "service": text, "version": text, "mode": text, "trace_id": text},
+	}
+	warmUp = endpoint{
+		name: "warmup", method: "POST", path: "/v1/warmup", body: `{"mode":"hosted"}`,
+		reply: shape{"ok": flag, "warmed": flag, "mode": oneOf("hosted", "byok"), "trace_id": text},
+	}
+	getBYOK = endpoint{
+		name: "get-byok", method: "GET", path: "/v1/byok",
+		reply: shape{"ok": flag, "byok": orNull(object(byokConfig)), "trace_id": text},
+	}
+	setBYOK = endpoint{
+		name: "set-byok", method: "PUT", path: "/v1/byok",
+		body:  `{"provider":"openai","api_key":"` + providerKey + `"}`,
+		reply: shape{"ok": flag, "byok": object(byokConfig), "trace_id": text},
+	}
+	clearBYOK = endpoint{
+		name: "clear-byok", method: "DELETE", path: "/v1/byok",
+		reply: shape{"ok": flag, "trace_id": text},
+	}
+	createAgent = endpoint{
+		name: "create-agent", method: "POST", path: "/v1/agents", body: `{}`,
+		reply: shape{
+			"agent_id": text, "status": oneOf("active"), "sms?": object(shape{"status": smsStatus}), "trace_id": text,
+		},
+	}
+	readAgent = endpoint{
+		name: "read-agent", method: "GET", path: "/v1/agents/{agent_id}",
+		reply: shape{
+			"agent_id": text, "status": text, "created_at": text, "updated_at": text, "trace_id": text,
+			"sms?": object(shape{"status": text, "phone_number?": text}),
+		},
+	}
+	sendMessage = endpoint{
+		name: "send-message", method: "POST", path: "/v1/agents/{agent_id}/messages", body: `{"text":"Hello"}`,
+		reply: shape{"reply_text": isString, "warnings?": listOf(isString), "trace_id": text},
+	}
+	enableSMS = endpoint{
+		name: "enable-sms", method: "POST", path: "/v1/agents/{agent_id}/channels/sms", body: `{"mode":"sandbox"}`,
+		reply: shape{"status": smsStatus, "trace_id": text},
+	}
+
+	endpoints = []endpoint{
+		getStatus, warmUp, getBYOK, setBYOK, clearBYOK, createAgent, readAgent, sendMessage, enableSMS,
+	}
+)
+
+// of is the endpoint of one agent.
+func (e endpoint) of(agentID string) endpoint {
+	e.path = strings.ReplaceAll(e.path, "{agent_id}", url.PathEscape(agentID))
+	return e
+}
+
+// ofAgent reports whether the path names an agent.
+func (e endpoint) ofAgent() bool { return strings.Contains(e.path, "{agent_id}") }
+
+// needs is what a call of the endpoint needs to succeed.
+func (e endpoint) needs(more ...Need) []Need {
+	if e.ofAgent() {
+		return append([]Need{NeedAgent}, more...)
+	}
+	return more
+}

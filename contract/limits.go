@@ -1,0 +1,181 @@
+package contract
+
+import (
+	"slices"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// limit is one row of interface 8.1 as the cases drive it.
+type limit struct {
+	key    string        // its limit_key, which is this project's
+	rule   string        // the row
+	window time.Duration // how long it lasts from its first call
+	took   time.Duration // how long fill waits, so that no other limit is hit
+	spends Spend         // what fill and then one more call spend
+	needs  []Need
+	// fill spends the limit to the last call and returns the next call.
+	fill func(s *session) (next func() answer)
+}
+
+const day = 24 * time.Hour
+
+var limits = []limit{
+	{
+		key: "key_minute", rule: "Per API key | 60 requests/minute", window: time.Minute,
+		spends: Spend{Requests: 61, Creations: 1},
+		fill:   func(s *session) func() answer { return s.fillRequests(60, 60) },
+	},
+	{
+		key: "ip_minute", rule: "Per IP (backstop) | 120 requests/minute", window: time.Minute, needs: []Need{NeedIssueKey},
+		spends: Spend{Requests: 121, Creations: 3},
+		fill: func(s *session) func() answer {
+			s.issue("preview", true).fillRequests(60, 60)
+			s.issue("preview", true).fillRequests(60, 60)
+			third := s.issue("preview", true)
+			return func() answer { return third.call(createAgent, `{}`) }
+		},
+	},
+	{
+		key: "key_day", rule: "Per API key | 1,000 requests/day", window: day, took: 16 * time.Minute,
+		spends: Spend{Requests: 1001, Creations: 1},
+		fill:   func(s *session) func() answer { return s.bulk().fillRequests(1000, 60) },
+	},
+	{
+		key: "agent_create_key_day", rule: "Agent creation, per API key | 50/day", window: day, took: 5 * time.Minute,
+		spends: Spend{Requests: 51, Creations: 51},
+		fill: func(s *session) func() answer {
+			for range 5 { // ten a minute is what the address may do
+				s.repeat(10, createAgent, `{}`, 200)
+				s.wait(time.Minute)
+			}
+			return func() answer { return s.call(createAgent, `{}`) }
+		},
+	},
+	{
+		key: "agent_create_ip_minute", rule: "Agent creation, per IP | 10/minute", window: time.Minute,
+		spends: Spend{Requests: 11, Creations: 11},
+		fill:   func(s *session) func() answer { return s.fill(10, createAgent, `{}`) },
+	},
+	{
+		key: "byok_set_key_hour", window: time.Hour,
+		rule:   "BYOK set or update, per API key | 5/hour; applies to PUT /v1/byok and to llm.api_key on agent creation",
+		spends: Spend{Requests: 6, BYOKSets: 6},
+		fill:   func(s *session) func() answer { return s.fill(5, setBYOK, setBYOK.body) },
+	},
+	{
+		key: "warmup_key_hour", rule: "Warm-up, per API key | 3/hour; applies to POST /v1/warmup", window: time.Hour,
+		spends: Spend{Requests: 4, WarmUps: 4},
+		fill:   func(s *session) func() answer { return s.fill(3, warmUp, "") },
+	},
+}
+
+// fill makes n calls that go through.
+func (s *session) fill(n int, e endpoint, body string) (next func() answer) {
+	s.Helper()
+	s.repeat(n, e, body, 200)
+	return func() answer { return s.call(e, body) }
+}
+
+// fillRequests spends n requests, the first on creating the agent that the
+// others read, and waits a minute after each perMinute of them.
+func (s *session) fillRequests(n, perMinute int) (next func() answer) {
+	s.Helper()
+	read := readAgent.of(s.newAgent())
+	for done := 1; done < n; {
+		if done%perMinute == 0 {
+			s.wait(time.Minute)
+		}
+		batch := min(perMinute-done%perMinute, n-done)
+		s.repeat(batch, read, "", 200)
+		done += batch
+	}
+	return func() answer { return s.call(read, "") }
+}
+
+func limitCases() []Case {
+	cases := make([]Case, 0, 2*len(limits))
+	for _, l := range limits {
+		cases = append(cases, l.opens("8.1/"+l.key), l.exact())
+	}
+	return slices.Concat(cases, byokSetCases(), []Case{byokWarmUpCase()})
+}
+
+// opens fills the limit: the next call is refused, and goes through once the
+// seconds in Retry-After have passed.
+func (l limit) opens(id string) Case {
+	return Case{
+		ID: id, Rule: l.rule, Needs: l.needs,
+		Spends: l.spends.plus(Spend{Requests: 1, Wait: l.window}),
+		run: func(s *session) {
+			next := l.fill(s)
+			s.wait(next().limited(l.key).retryAfter())
+			next().is(200)
+		},
+	}
+}
+
+// exact is the same to the nanosecond: a limit opens neither late nor early.
+func (l limit) exact() Case {
+	return Case{
+		ID: "fake/window-exact/" + l.key, Needs: append([]Need{NeedFrozenClock}, l.needs...),
+		Rule:   windowFixed + ". " + waitRounded,
+		Spends: l.spends.plus(Spend{Requests: 2, Wait: l.window}),
+		run: func(s *session) {
+			next := l.fill(s)
+			assert.Equal(s, l.window-l.took, next().limited(l.key).retryAfter())
+			s.wait(l.window - l.took - 1)
+			assert.Equal(s, time.Second, next().limited(l.key).retryAfter())
+			s.wait(1)
+			next().is(200)
+		},
+	}
+}
+
+// byokSetCases: PUT and creation with a provider key share one limit.
+func byokSetCases() []Case {
+	const rule = "applies to PUT /v1/byok and to llm.api_key on agent creation"
+	keyed := llmBody(ownKey)
+	return []Case{
+		{
+			ID: "8.1/byok-set-shared/set-refused", Rule: rule, Spends: Spend{Requests: 6, Creations: 3, BYOKSets: 5},
+			run: func(s *session) {
+				s.repeat(2, setBYOK, setBYOK.body, 200)
+				s.repeat(3, createAgent, keyed, 200)
+				s.call(setBYOK, setBYOK.body).limited("byok_set_key_hour")
+			},
+		},
+		{
+			ID: "8.1/byok-set-shared/creation-refused", Rule: rule, Spends: Spend{Requests: 6, Creations: 2, BYOKSets: 5},
+			run: func(s *session) {
+				s.repeat(2, createAgent, keyed, 200)
+				s.repeat(3, setBYOK, setBYOK.body, 200)
+				s.call(createAgent, keyed).limited("byok_set_key_hour")
+			},
+		},
+		{
+			ID: "8.1/byok-set-shared/creation-without-key", Rule: rule, Spends: Spend{Requests: 7, Creations: 2, BYOKSets: 5},
+			run: func(s *session) {
+				s.repeat(5, setBYOK, setBYOK.body, 200)
+				s.call(createAgent, `{}`).is(200)
+				s.call(createAgent, llmBody(`"mode":"byok"`)).is(200)
+			},
+		},
+	}
+}
+
+// byokWarmUpCase: warm-ups in both modes share one limit.
+func byokWarmUpCase() Case {
+	return Case{
+		ID: "8.1/warmup_key_hour-of-both-modes", Rule: "Warm-up, per API key | 3/hour; applies to POST /v1/warmup",
+		Spends: Spend{Requests: 6, BYOKSets: 1, WarmUps: 3},
+		run: func(s *session) {
+			s.call(setBYOK, setBYOK.body).is(200)
+			s.repeat(2, warmUp, `{"mode":"byok"}`, 200)
+			s.call(warmUp, `{"mode":"hosted"}`).is(200)
+			s.call(warmUp, `{"mode":"byok"}`).limited("warmup_key_hour")
+			s.call(warmUp, `{"mode":"hosted"}`).limited("warmup_key_hour")
+		},
+	}
+}

@@ -1,0 +1,39 @@
+package contract
+
+import (
+	"slices"
+	"strings"
+)
+
+// metadataCases: the cap that the interface does not show is 4096 characters
+// of compact JSON on a target that claims the decisions.
+func metadataCases() []Case {
+	const (
+		free = "metadata | object | any properties"
+		cap  = "metadata cap: 4096 characters of compact JSON"
+	)
+	return slices.Concat(
+		rows("2.3/metadata", free, createAgent, 200,
+			row{"empty", `{"metadata":{}}`},
+			row{"null-member", `{"metadata":{"a":null}}`},
+			row{"nested", `{"metadata":{"a":{"b":[1,2.5,true,null,"x",{"c":{}}]},"":"empty name"}}`},
+			row{"names-of-other-members", `{"metadata":{"llm":1,"sms":2,"api_key_hint":"x"}}`}),
+		rows("2.3/metadata-refused", free, createAgent, 400,
+			row{"string", `{"metadata":"a"}`},
+			row{"array", `{"metadata":[]}`},
+			row{"number", `{"metadata":1}`},
+			row{"null", `{"metadata":null}`}),
+		rows("fake/metadata-cap", cap, createAgent, 200,
+			row{"at", metadataOf(4096, "")},
+			row{"at-with-space", metadataOf(4096, strings.Repeat(" ", 500))}),
+		rows("fake/metadata-cap", cap, createAgent, 400,
+			row{"over", metadataOf(4097, "")}),
+	)
+}
+
+// metadataOf is a creation body whose metadata has n characters of compact
+// JSON, and the space besides.
+func metadataOf(n int, space string) string {
+	const frame = `{"a":""}`
+	return `{"metadata":{` + space + `"a":` + space + `"` + strings.Repeat("x", n-len(frame)) + `"}}`
+}

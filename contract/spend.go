@@ -1,0 +1,77 @@
+package contract
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Spend is what cases take of the limits in interface 8.1.
+type Spend struct {
+	Requests  int           // calls sent, refused ones included
+	Creations int           // agents created
+	BYOKSets  int           // provider keys stored, by PUT /v1/byok or at agent creation
+	WarmUps   int           // warm-ups that went through
+	Wait      time.Duration // time that must pass; free where the target's clock can be moved
+}
+
+// DefaultBudget is the budget of a shared target that states none: it stays
+// within one minute of the preview defaults and leaves most of each hour's and
+// day's allowance to others.
+var DefaultBudget = Spend{Requests: 40, Creations: 5, BYOKSets: 1, WarmUps: 1}
+
+// String names the parts that are not zero: "3 requests, 1 creations".
+func (s Spend) String() string {
+	parts := []string{fmt.Sprint(s.Requests, " requests")}
+	for _, p := range []struct {
+		n    int
+		what string
+	}{{s.Creations, "creations"}, {s.BYOKSets, "BYOK sets"}, {s.WarmUps, "warm-ups"}} {
+		if p.n != 0 {
+			parts = append(parts, fmt.Sprint(p.n, " ", p.what))
+		}
+	}
+	if s.Wait != 0 {
+		parts = append(parts, fmt.Sprint(s.Wait, " of waiting"))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (s Spend) plus(t Spend) Spend {
+	return Spend{
+		Requests:  s.Requests + t.Requests,
+		Creations: s.Creations + t.Creations,
+		BYOKSets:  s.BYOKSets + t.BYOKSets,
+		WarmUps:   s.WarmUps + t.WarmUps,
+		Wait:      s.Wait + t.Wait,
+	}
+}
+
+// within reports whether s spends no more than budget in any part.
+func (s Spend) within(budget Spend) bool {
+	return s.Requests <= budget.Requests && s.Creations <= budget.Creations &&
+		s.BYOKSets <= budget.BYOKSets && s.WarmUps <= budget.WarmUps && s.Wait <= budget.Wait
+}
+
+// cost is what one call spends that was answered with status. Only an
+// operation that went through takes of its own limits, as far as the
+// interface shows.
+func cost(e endpoint, body string, status int) Spend {
+	spent := Spend{Requests: 1}
+	if status != http.StatusOK {
+		return spent
+	}
+	switch e.name {
+	case createAgent.name:
+		spent.Creations = 1
+		if strings.Contains(body, `"api_key"`) {
+			spent.BYOKSets = 1
+		}
+	case setBYOK.name:
+		spent.BYOKSets = 1
+	case warmUp.name:
+		spent.WarmUps = 1
+	}
+	return spent
+}

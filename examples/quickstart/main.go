@@ -1,0 +1,52 @@
+// Quickstart creates an agent, sends it a message and prints the reply.
+//
+// It runs on a fake inside the program, without a key or a network. With
+// AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY set it talks to that
+// service.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"os"
+
+	"github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/examples/internal/connect"
+)
+
+func main() {
+	log.SetFlags(0)
+	if err := run(context.Background(), os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, stdout io.Writer) error {
+	// In a program of your own: agentmessaging.NewClient(baseURL, apiKey).
+	conn, err := connect.Open()
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	client := conn.Client
+
+	agent, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{
+		SystemPrompt: "You answer questions about opening hours. Be brief.",
+		CustomerRef:  "quickstart",
+	})
+	if err != nil {
+		return err
+	}
+	reply, err := client.SendMessage(ctx, agent.ID, agentmessaging.MessageParams{Text: "When do you open?"})
+	if err != nil {
+		return err
+	}
+
+	fmt.Fprintf(stdout, "talked to: %s\n", conn)
+	fmt.Fprintf(stdout, "agent:     %s (%s)\n", agent.ID, agent.Status)
+	fmt.Fprintf(stdout, "reply:     %q\n", reply.Text)
+	fmt.Fprintf(stdout, "trace id:  %s\n", reply.TraceID)
+	return nil
+}

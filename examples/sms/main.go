@@ -1,0 +1,88 @@
+// SMS asks for a text-message channel in both ways: when an agent is created,
+// and afterwards.
+//
+// It runs on a fake inside the program, or on the service that
+// AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY name. The service
+// describes enabling as a scaffold, and does not show what moves a channel
+// from one status to the next.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"os"
+
+	"github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/examples/internal/connect"
+)
+
+func main() {
+	log.SetFlags(0)
+	if err := run(context.Background(), os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, stdout io.Writer) error {
+	conn, err := connect.Open()
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := atCreation(ctx, conn.Client, stdout); err != nil {
+		return err
+	}
+	return afterwards(ctx, conn, stdout)
+}
+
+func atCreation(ctx context.Context, client *agentmessaging.Client, stdout io.Writer) error {
+	agent, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{
+		SMS: agentmessaging.SMSParams{Mode: agentmessaging.SMSModeSandbox},
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "created %s with sandbox SMS\n", agent.ID)
+	return show(ctx, client, agent.ID, stdout)
+}
+
+func afterwards(ctx context.Context, conn *connect.Conn, stdout io.Writer) error {
+	client := conn.Client
+	agent, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "created %s without SMS\n", agent.ID)
+	if err := show(ctx, client, agent.ID, stdout); err != nil {
+		return err
+	}
+	channel, err := client.EnableSMS(ctx, agent.ID, agentmessaging.SMSModeManaged)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "enabled managed SMS: %s\n", channel.Status)
+	if channel.Status != agentmessaging.SMSStatusNeedsCompliance || conn.Fake == nil {
+		return show(ctx, client, agent.ID, stdout)
+	}
+	// On the fake the program is also the one who finishes compliance.
+	conn.Fake.SetSMS(agent.ID, string(agentmessaging.SMSStatusActive), "+15550100")
+	return show(ctx, client, agent.ID, stdout)
+}
+
+// show reads the agent: only then does the service tell the phone number.
+func show(ctx context.Context, client *agentmessaging.Client, agentID string, stdout io.Writer) error {
+	agent, err := client.GetAgent(ctx, agentID)
+	switch {
+	case err != nil:
+		return err
+	case agent.SMS == nil:
+		fmt.Fprintf(stdout, "  %s has no SMS channel\n", agent.ID)
+	case agent.SMS.PhoneNumber == "":
+		fmt.Fprintf(stdout, "  %s: SMS is %s\n", agent.ID, agent.SMS.Status)
+	default:
+		fmt.Fprintf(stdout, "  %s: SMS is %s at %s\n", agent.ID, agent.SMS.Status, agent.SMS.PhoneNumber)
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+)
+
+// Everything that a test of a handler needs.
+func TestAsk(t *testing.T) {
+	fake := fakeserver.New(t)
+	fake.OnMessage().Reply("We open at nine.")
+	client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(), agentmessaging.WithHTTPClient(fake.HTTPClient(t)))
+	require.NoError(t, err)
+	agent, err := client.CreateAgent(t.Context(), agentmessaging.CreateAgentParams{})
+	require.NoError(t, err)
+
+	w := httptest.NewRecorder()
+	askHandler(client, agent.ID).ServeHTTP(w, httptest.NewRequest("POST", "/ask", strings.NewReader("When do you open?")))
+	require.Equal(t, "We open at nine.", w.Body.String())
+}
+
+// What the application's user sees of what goes wrong.
+func TestAskRefused(t *testing.T) {
+	for _, tt := range []struct {
+		name, question   string
+		prepare          func(*fakeserver.Server)
+		code             int
+		retryAfter, body string
+	}{
+		{"empty", "", nil,
+			400, "", "ask a question of 1 to 4000 characters\n"},
+		{"too long", strings.Repeat("é", 4001), nil,
+			400, "", "ask a question of 1 to 4000 characters\n"},
+		{"day's requests spent", "Hello", func(f *fakeserver.Server) { f.Exhaust(fakeserver.LimitKeyDay, f.Key()) },
+			503, "86400", "too many questions at the moment\n"},
+		{"minute's requests spent", "Hello", func(f *fakeserver.Server) { f.Exhaust(fakeserver.LimitKeyMinute, f.Key()) },
+			503, "60", "too many questions at the moment\n"},
+		{"key revoked", "Hello", func(f *fakeserver.Server) { f.RevokeKey(f.Key()) },
+			502, "", "no answer today\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			fake := fakeserver.New(t)
+			if tt.prepare != nil {
+				tt.prepare(fake)
+			}
+			client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(), agentmessaging.WithHTTPClient(fake.HTTPClient(t)))
+			require.NoError(t, err)
+
+			w := httptest.NewRecorder()
+			askHandler(client, "agent_000001").ServeHTTP(w, httptest.NewRequest("POST", "/ask", strings.NewReader(tt.question)))
+			assert.Equal(t, tt.code, w.Code)
+			assert.Equal(t, tt.retryAfter, w.Header().Get("Retry-After"))
+			assert.Equal(t, tt.body, w.Body.String())
+		})
+	}
+}

@@ -1,0 +1,202 @@
+package fakeserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// Agent is an agent as the fake keeps it: interface 2.2 and 2.3. The provider
+// key of its creation is not in it, nor anywhere else in readable form.
+type Agent struct {
+	ID                   string
+	Status               string // always active
+	CreatedAt, UpdatedAt time.Time
+	Key                  string // label of the API key that created it, as in Call.Key
+	SystemPrompt         string
+	CustomerRef          string
+	Metadata             json.RawMessage // compact JSON; nil when not given
+	SMS                  *SMS            // nil when never asked for
+	LLM                  LLM
+}
+
+// SMS is an agent's SMS channel: interface 2.2 and 3.
+type SMS struct {
+	Mode        string // the mode that was asked for last; "" when SetSMS made the channel
+	Status      string
+	PhoneNumber string // "" when it has none
+}
+
+// LLM is an agent's language-model configuration without the provider key:
+// interface 2.3. Mode and Tier hold the documented defaults when not given.
+type LLM struct {
+	Mode, Tier, Model, Provider, BaseURL, Label string
+}
+
+// agent is the stored agent with its conversation.
+type agent struct {
+	Agent
+	number    int
+	owner     *apiKey
+	exchanges []Exchange
+}
+
+// copied returns a copy that shares nothing with the stored agent.
+func (a *agent) copied() Agent {
+	c := a.Agent
+	c.Metadata = slices.Clone(a.Metadata)
+	if a.SMS != nil {
+		sms := *a.SMS
+		c.SMS = &sms
+	}
+	return c
+}
+
+// createAgent is interface 4.6.
+func (s *Server) createAgent(req *request) (operation, *failure) {
+	if f := s.refuseAgent(req); f != nil {
+		return operation{}, f
+	}
+	limits := []spec.LimitKey{spec.AgentCreateKeyDay, spec.AgentCreateIPMinute}
+	_, setsKey := req.members.get(spec.LLMAPIKey)
+	if setsKey {
+		limits = append(limits, spec.BYOKSetKeyHour) // rule 2
+	}
+	return operation{limits: limits, act: func() reply {
+		if setsKey {
+			req.key.byok = s.newBYOK(req, agentFields)
+		}
+		a := s.world.addAgent(req)
+		return &createdReply{AgentID: a.ID, Status: a.Status, SMS: a.channelStatus()}
+	}}, nil
+}
+
+// refuseAgent holds the rules of creation that need more than one field, or
+// the state. All are 400: section 4.6 lists nothing else for them.
+func (s *Server) refuseAgent(req *request) *failure {
+	_, hasKey := req.members.get(spec.LLMAPIKey)
+	_, hasProvider := req.members.get(spec.LLMProvider)
+	metadata := req.members.text(spec.Metadata)
+	switch {
+	case req.malformed != nil:
+		return req.malformed
+	case hasKey && !hasProvider:
+		return badRequest(spec.LLMProvider.Path, "is required when llm.api_key is given")
+	case utf8.RuneCountInString(metadata) > s.config.metadataCap:
+		return badRequest(spec.Metadata.Path, fmt.Sprintf("at most %d characters of compact JSON", s.config.metadataCap))
+	case hasKey && s.world.byokUnavailable:
+		return byokUnavailable(400)
+	case req.members.text(spec.LLMMode) == modeBYOK && !hasKey && req.key.byok == nil:
+		return byokNotConfigured(400) // rule 1
+	}
+	return nil
+}
+
+func (w *world) addAgent(req *request) *agent {
+	m, n := req.members, len(w.ordered)+1
+	a := &agent{number: n, owner: req.key, Agent: Agent{
+		ID:           numbered("agent", n),
+		Status:       "active",
+		CreatedAt:    req.now,
+		UpdatedAt:    req.now,
+		Key:          req.key.label,
+		SystemPrompt: m.text(spec.SystemPrompt),
+		CustomerRef:  m.text(spec.CustomerRef),
+		LLM:          newLLM(m),
+	}}
+	if metadata, given := m.get(spec.Metadata); given {
+		a.Metadata = json.RawMessage(metadata)
+	}
+	if mode, given := m.get(spec.AgentSMSMode); given {
+		a.enable(mode)
+	}
+	w.agents[a.ID] = a
+	w.ordered = append(w.ordered, a)
+	return a
+}
+
+func newLLM(m members) LLM {
+	l := LLM{
+		Mode:     m.text(spec.LLMMode),
+		Tier:     m.text(spec.LLMTier),
+		Model:    m.text(spec.LLMModel),
+		Provider: m.text(spec.LLMProvider),
+		BaseURL:  m.text(spec.LLMBaseURL),
+		Label:    m.text(spec.LLMLabel),
+	}
+	if l.Mode == "" {
+		l.Mode = modeHosted
+	}
+	if l.Tier == "" {
+		l.Tier = "fast"
+	}
+	return l
+}
+
+// getAgent is interface 4.7.
+func (s *Server) getAgent(req *request) (operation, *failure) {
+	a, f := s.world.agentOf(req)
+	if f != nil {
+		return operation{}, f
+	}
+	return operation{act: func() reply {
+		return &agentReply{
+			AgentID:   a.ID,
+			Status:    a.Status,
+			CreatedAt: wireTime(a.CreatedAt),
+			UpdatedAt: wireTime(a.UpdatedAt),
+			SMS:       a.channel(),
+		}
+	}}, nil
+}
+
+// agentOf finds the agent of a path. An agent of another key is not found:
+// whether it exists is nobody else's business.
+func (w *world) agentOf(req *request) (*agent, *failure) {
+	a := w.agents[req.agentID]
+	if a == nil || a.owner != req.key {
+		return nil, notFound("no agent of this API key has this identifier")
+	}
+	return a, nil
+}
+
+// Agents returns copies of all agents, of every key, in the order of creation.
+func (s *Server) Agents() []Agent {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]Agent, 0, len(s.world.ordered))
+	for _, a := range s.world.ordered {
+		all = append(all, a.copied())
+	}
+	return all
+}
+
+// Agent returns a copy of the agent with this identifier, whichever key
+// created it, and whether there is one.
+func (s *Server) Agent(agentID string) (Agent, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.world.agents[agentID]
+	if a == nil {
+		return Agent{}, false
+	}
+	return a.copied(), true
+}
+
+// withAgent runs f under the lock on the agent, and panics without it where
+// there is none.
+func (s *Server) withAgent(method, agentID string, f func(*agent)) {
+	s.mu.Lock()
+	a := s.world.agents[agentID]
+	if a != nil {
+		f(a)
+	}
+	s.mu.Unlock()
+	if a == nil {
+		misuse(method, "no agent has the identifier %s; Agents lists those that exist", quoteName(agentID))
+	}
+}

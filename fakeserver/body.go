@@ -1,0 +1,216 @@
+package fakeserver
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// maxBody is the size of the largest request body, 1 MiB. The interface states
+// none.
+const maxBody = 1 << 20
+
+// members are the strings of a request body by field. A free object is there
+// as compact JSON.
+type members []member
+
+type member struct {
+	field *spec.Field
+	value string
+}
+
+func (m members) get(f *spec.Field) (string, bool) {
+	for i := range m {
+		if m[i].field == f {
+			return m[i].value, true
+		}
+	}
+	return "", false
+}
+
+// text returns the field's value, "" where it is absent.
+func (m members) text(f *spec.Field) string {
+	s, _ := m.get(f)
+	return s
+}
+
+// optional returns nil where the field is absent.
+func (m members) optional(f *spec.Field) *string {
+	if s, ok := m.get(f); ok {
+		return &s
+	}
+	return nil
+}
+
+// readBody reads the whole body, however wrong it is, so that what happens
+// next does not depend on when the client has sent it. size is how many bytes
+// were there, or, of a body that is too long, how many were looked at.
+func readBody(r *http.Request) (raw []byte, size int, flaw *failure) {
+	if r.Body == nil || r.Body == http.NoBody {
+		return nil, 0, nil
+	}
+	var b bytes.Buffer
+	if 0 < r.ContentLength && r.ContentLength <= maxBody {
+		b.Grow(int(r.ContentLength) + bytes.MinRead)
+	}
+	_, err := b.ReadFrom(io.LimitReader(r.Body, maxBody+1))
+	switch {
+	case err != nil:
+		return nil, b.Len(), badRequest("body", "it did not arrive whole")
+	case b.Len() > maxBody:
+		return nil, b.Len(), badRequest("body", fmt.Sprintf("at most %d bytes", maxBody))
+	}
+	return b.Bytes(), b.Len(), nil
+}
+
+// parseBody checks a body against the endpoint's fields. shown is the body as
+// Calls shows it; of one that is wrong nothing is shown.
+func parseBody(e *spec.Endpoint, header http.Header, raw []byte, texts bool) (found members, shown string, flaw *failure) {
+	if f := checkEncoding(header); f != nil {
+		return nil, "", f
+	}
+	if len(raw) == 0 && e.BodyOptional {
+		return nil, "", nil
+	}
+	p := parser{scanner: scanner{data: raw}, texts: texts}
+	if f := p.document(e.Body); f != nil {
+		return nil, "", f
+	}
+	return p.found, p.shown(), nil
+}
+
+// checkEncoding accepts JSON in UTF-8, sent as it is. A request need not say
+// what it sends.
+func checkEncoding(h http.Header) *failure {
+	for _, coding := range h["Content-Encoding"] {
+		if !strings.EqualFold(coding, "identity") {
+			return badRequest("Content-Encoding", "only identity is accepted")
+		}
+	}
+	for _, value := range h["Content-Type"] {
+		if value != "application/json" && !isJSON(value) {
+			return badRequest("Content-Type", "must be application/json, in UTF-8")
+		}
+	}
+	return nil
+}
+
+func isJSON(contentType string) bool {
+	kind, params, err := mime.ParseMediaType(contentType)
+	if err != nil || kind != "application/json" {
+		return false
+	}
+	charset, given := params["charset"]
+	return !given || strings.EqualFold(charset, "utf-8")
+}
+
+// parser reads a body by a list of fields.
+type parser struct {
+	scanner
+	texts bool // show texts
+	found members
+}
+
+func (p *parser) document(fields []*spec.Field) *failure {
+	if !utf8.Valid(p.data) {
+		return badRequest("body", "must be valid UTF-8")
+	}
+	if !json.Valid(p.data) {
+		return badRequest("body", "must be one JSON document and nothing else")
+	}
+	if p.peek() != '{' {
+		return badRequest("body", "must be a JSON object")
+	}
+	return p.object("", fields)
+}
+
+func (p *parser) object(path string, fields []*spec.Field) *failure {
+	seen := make([]bool, len(fields))
+	for p.enter(); p.more(); {
+		name := p.name()
+		i := indexField(fields, name)
+		switch {
+		case i < 0:
+			return badRequest(orBody(path), "member "+quoteName(name)+" is not allowed")
+		case seen[i]:
+			return badRequest(fields[i].Path, "stands twice")
+		}
+		seen[i] = true
+		if f := p.value(fields[i]); f != nil {
+			return f
+		}
+	}
+	for i, field := range fields {
+		if field.Required && !seen[i] {
+			return badRequest(field.Path, "is required")
+		}
+	}
+	return nil
+}
+
+func orBody(path string) string {
+	if path == "" {
+		return "body"
+	}
+	return path
+}
+
+// indexField compares names exactly: Text is not text.
+func indexField(fields []*spec.Field, name string) int {
+	for i, f := range fields {
+		if f.Name() == name {
+			return i
+		}
+	}
+	return -1
+}
+
+func (p *parser) value(f *spec.Field) *failure {
+	first, isString := p.peek(), f.Kind == spec.String
+	switch {
+	case isString && first != '"':
+		return badRequest(f.Path, "must be a string")
+	case isString:
+		return p.string(f)
+	case first != '{':
+		return badRequest(f.Path, "must be an object")
+	case f.Kind == spec.Object:
+		return p.object(f.Path, f.Fields)
+	default:
+		return p.metadata(f)
+	}
+}
+
+func (p *parser) string(f *spec.Field) *failure {
+	from := p.pos
+	s := p.text()
+	if instead := p.redaction(f, s); instead != "" {
+		p.hide(from, instead)
+	}
+	switch {
+	case !f.Fits(s):
+		return badRequest(f.Path, fmt.Sprintf("at most %d characters", f.MaxLen))
+	case !f.Allows(s):
+		return badRequest(f.Path, "must be one of "+f.Values())
+	}
+	p.found = append(p.found, member{f, s})
+	return nil
+}
+
+func (p *parser) metadata(f *spec.Field) *failure {
+	from := p.pos
+	if flaw := p.freeObject(f.Path); flaw != nil {
+		return flaw
+	}
+	var compact bytes.Buffer
+	_ = json.Compact(&compact, p.data[from:p.pos]) // json.Valid has accepted it
+	p.found = append(p.found, member{f, compact.String()})
+	return nil
+}

@@ -1,0 +1,273 @@
+package fakeserver_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+)
+
+// unlimited lifts all limits.
+func unlimited() []fakeserver.Option {
+	var opts []fakeserver.Option
+	for _, key := range []string{
+		fakeserver.LimitKeyMinute, fakeserver.LimitIPMinute, fakeserver.LimitKeyDay, fakeserver.LimitAgentCreateKeyDay,
+		fakeserver.LimitAgentCreateIPMinute, fakeserver.LimitBYOKSetKeyHour, fakeserver.LimitWarmUpKeyHour,
+	} {
+		opts = append(opts, fakeserver.WithLimit(key, 1<<30))
+	}
+	return opts
+}
+
+func TestStrictBodies(t *testing.T) {
+	const one = "body: must be one JSON document and nothing else"
+	_, c := newFake(t, unlimited()...)
+	agent := c.agent(emptyBody)
+	for _, row := range []struct{ body, reason string }{
+		{`{"text":"hello"}`, ""},
+		{`{"text":""}`, ""},
+		{" \r\n\t{ \"text\" : \"hello\" , \"user_ref\" : \"\" } \n", ""},
+		{`{"te\u0078t":"hello"}`, ""},
+		{`{"text":"\ud83d\ude00 \"quoted\" \\"}`, ""},
+		{`{"text":"\ud800"}`, ""}, // half a pair is U+FFFD, as in any Go program
+		{"", one},
+		{" ", one},
+		{"{", one},
+		{`{"text":"hello"`, one},
+		{`{"text":"hello",}`, one},
+		{`{"text":"hello"} {}`, one},
+		{`{"text":"hello"}x`, one},
+		{`{'text':'hello'}`, one},
+		{"{\"text\":\"a\nb\"}", one},
+		{"\ufeff{\"text\":\"hello\"}", one},
+		{strings.Repeat("[", 20_000), one},
+		{`{"text":` + strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001) + `}`, one},
+		{"null", "body: must be a JSON object"},
+		{`"text"`, "body: must be a JSON object"},
+		{`[{"text":"hello"}]`, "body: must be a JSON object"},
+		{"{\"text\":\"\xff\"}", "body: must be valid UTF-8"},
+		{"{\"text\":\"\xed\xa0\x80\"}", "body: must be valid UTF-8"},
+		{`{}`, "text: is required"},
+		{`{"user_ref":"x"}`, "text: is required"},
+		{`{"text":null}`, "text: must be a string"},
+		{`{"text":1}`, "text: must be a string"},
+		{`{"text":["hello"]}`, "text: must be a string"},
+		{`{"text":"hello","user_ref":null}`, "user_ref: must be a string"},
+		{`{"Text":"hello"}`, `body: member "Text" is not allowed`},
+		{`{"text":"hello","x":1}`, `body: member "x" is not allowed`},
+		{`{"text":"hello","":1}`, `body: member "" is not allowed`},
+		{`{"text":"hello","` + strings.Repeat("é", 65) + `":1}`, `body: member "` + strings.Repeat("é", 64) + `..." is not allowed`},
+		{`{"text":"hello","text":"hello"}`, "text: stands twice"},
+		{`{"text":"hello","t\u0065xt":"hello"}`, "text: stands twice"},
+	} {
+		r := c.call("POST", "/v1/agents/"+agent+"/messages", row.body)
+		if row.reason == "" {
+			assert.Equal(t, 200, r.status, "%q: %s", row.body, r.raw)
+			continue
+		}
+		assert.Equal(t, 400, r.status, "%.80q", row.body)
+		assert.Equal(t, row.reason, r.text("reason"), "%.80q", row.body)
+	}
+}
+
+func TestNestedBodies(t *testing.T) {
+	_, c := newFake(t, unlimited()...)
+	for _, row := range []struct{ body, reason string }{
+		{`{"llm":{}}`, ""},
+		{`{"metadata":{}}`, ""},
+		{`{"metadata":{"a":null,"b":[1,-2.5e3,true,false,{"a":{"a":1}}],"":"x","A":1}}`, ""},
+		{`{"metadata":{"a":[{"b":1},{"b":1}]}}`, ""},
+		{`{"llm":null}`, "llm: must be an object"},
+		{`{"llm":[]}`, "llm: must be an object"},
+		{`{"llm":{"mode":null}}`, "llm.mode: must be a string"},
+		{`{"llm":{"x":1}}`, `llm: member "x" is not allowed`},
+		{`{"llm":{"mode":"hosted","mode":"hosted"}}`, "llm.mode: stands twice"},
+		{`{"llm":{},"llm":{}}`, "llm: stands twice"},
+		{`{"sms":{}}`, "sms.mode: is required"},
+		{`{"sms":"none"}`, "sms: must be an object"},
+		{`{"sms":{"mode":"none","status":"active"}}`, `sms: member "status" is not allowed`},
+		{`{"metadata":null}`, "metadata: must be an object"},
+		{`{"metadata":[]}`, "metadata: must be an object"},
+		{`{"metadata":{"a":1,"a":2}}`, `metadata: member "a" stands twice`},
+		{`{"metadata":{"x":[[{"a":1,"\u0061":2}]]}}`, `metadata: member "a" stands twice`},
+	} {
+		r := c.call("POST", "/v1/agents", row.body)
+		assert.Equal(t, row.reason, r.text("reason"), row.body)
+		assert.Equal(t, row.reason == "", r.status == 200, "%s: %s", row.body, r.raw)
+	}
+}
+
+// Interface 8.4, in its own digits. Lengths are in code points.
+func TestBounds(t *testing.T) {
+	fake, c := newFake(t, unlimited()...)
+	agent := c.agent(emptyBody)
+	messages := "/v1/agents/" + agent + "/messages"
+	for _, row := range []struct {
+		path, body, field string
+		max               int
+	}{
+		{"/v1/agents", `{"system_prompt":"%s"}`, "system_prompt", 2000},
+		{"/v1/agents", `{"customer_ref":"%s"}`, "customer_ref", 200},
+		{"/v1/agents", `{"llm":{"model":"%s"}}`, "llm.model", 200},
+		{"/v1/agents", `{"llm":{"base_url":"%s"}}`, "llm.base_url", 400},
+		{"/v1/agents", `{"llm":{"label":"%s"}}`, "llm.label", 60},
+		{messages, `{"text":"%s"}`, "text", 4000},
+	} {
+		for _, r := range []string{"a", "é", "😀", `\u00e9`, `\ud83d\ude00`} {
+			c.call("POST", row.path, fmt.Sprintf(row.body, strings.Repeat(r, row.max))).wantOK(t)
+			c.call("POST", row.path, fmt.Sprintf(row.body, strings.Repeat(r, row.max+1))).
+				wantReason(t, fmt.Sprintf("%s: at most %d characters", row.field, row.max))
+		}
+	}
+	assert.Len(t, fake.Conversation(agent), 5)
+	long := strings.Repeat("x", 100_000) // no bound is stated for these
+	c.call("POST", messages, `{"text":"a","user_ref":"`+long+`"}`).wantOK(t)
+	c.call("PUT", "/v1/byok", `{"provider":"openai","api_key":"`+long+`","base_url":"`+long+`","model":"`+long+`","label":"`+long+`"}`).wantOK(t)
+	c.call("PUT", "/v1/byok", `{"provider":"openai","api_key":""}`).wantOK(t)
+	c.agent(`{"llm":{"provider":"openai","api_key":"` + long + `"}}`)
+}
+
+func TestEnums(t *testing.T) {
+	_, c := newFake(t, unlimited()...)
+	agent := c.agent(emptyBody)
+	for _, row := range []struct {
+		method, path, body, field string
+		values                    []string
+	}{
+		{"POST", "/v1/agents", `{"sms":{"mode":"%s"}}`, "sms.mode", []string{"none", "sandbox", "managed", "byo_twilio"}},
+		{"POST", "/v1/agents", `{"llm":{"mode":"%s","provider":"openai","api_key":"sk"}}`, "llm.mode", []string{"hosted", "byok"}},
+		{"POST", "/v1/agents", `{"llm":{"tier":"%s"}}`, "llm.tier", []string{"fast", "smart"}},
+		{"POST", "/v1/agents", `{"llm":{"provider":"%s"}}`, "llm.provider", []string{"openai_compat", "openai", "anthropic"}},
+		{"PUT", "/v1/byok", `{"api_key":"sk","provider":"%s"}`, "provider", []string{"openai_compat", "openai", "anthropic"}},
+		{"POST", "/v1/warmup", `{"mode":"%s"}`, "mode", []string{"hosted", "byok"}},
+		{"POST", "/v1/agents/" + agent + "/channels/sms", `{"mode":"%s"}`, "mode", []string{"sandbox", "managed", "byo_twilio"}},
+	} {
+		c.setBYOK()
+		for _, value := range row.values {
+			c.call(row.method, row.path, fmt.Sprintf(row.body, value)).wantOK(t)
+		}
+		for _, value := range []string{"", strings.ToUpper(row.values[0]), row.values[0] + " ", "other"} {
+			c.call(row.method, row.path, fmt.Sprintf(row.body, value)).
+				wantReason(t, row.field+": must be one of "+strings.Join(row.values, ", "))
+		}
+	}
+	c.call("POST", "/v1/agents/"+agent+"/channels/sms", `{"mode":"none"}`).wantError(t, 400, "bad_request")
+}
+
+func TestMetadataCap(t *testing.T) {
+	_, c := newFake(t, unlimited()...)
+	sized := func(n int) string {
+		return `{"metadata": { "a" : "` + strings.Repeat("é", n-len(`{"a":""}`)) + `" } }`
+	}
+	c.call("POST", "/v1/agents", sized(4096)).wantOK(t)
+	c.call("POST", "/v1/agents", sized(4097)).wantReason(t, "metadata: at most 4096 characters of compact JSON")
+	_, small := newFake(t, fakeserver.WithMetadataCap(10))
+	small.call("POST", "/v1/agents", sized(10)).wantOK(t)
+	small.call("POST", "/v1/agents", sized(11)).wantReason(t, "metadata: at most 10 characters of compact JSON")
+}
+
+func TestSizeOfBodies(t *testing.T) {
+	_, c := newFake(t)
+	body := func(n int) string {
+		const frame = `{"api_key":"sk","provider":"openai","model":""}`
+		return strings.Replace(frame, `""`, `"`+strings.Repeat("x", n-len(frame))+`"`, 1)
+	}
+	c.call("PUT", "/v1/byok", body(1<<20)).wantOK(t)
+	c.call("PUT", "/v1/byok", body(1<<20+1)).wantReason(t, "body: at most 1048576 bytes")
+}
+
+func TestContentHeaders(t *testing.T) {
+	_, c := newFake(t, unlimited()...)
+	const typ, coding = "Content-Type: must be application/json, in UTF-8", "Content-Encoding: only identity is accepted"
+	for _, row := range []struct{ header, reason string }{
+		{"Content-Type: application/json", ""},
+		{"Content-Type: application/json; charset=utf-8", ""},
+		{"Content-Type: Application/JSON;charset=UTF-8", ""},
+		{"Content-Encoding: identity", ""},
+		{"Content-Type: text/plain", typ},
+		{"Content-Type: application/problem+json", typ},
+		{"Content-Type: application/json; charset=latin1", typ},
+		{"Content-Type: application/json;;=", typ},
+		{"Content-Type: application/x-www-form-urlencoded", typ},
+		{"Content-Encoding: gzip", coding},
+	} {
+		r := c.call("PUT", "/v1/byok", `{"provider":"openai","api_key":"sk"}`, row.header)
+		assert.Equal(t, row.reason, r.text("reason"), row.header)
+	}
+	req := c.request("POST", "/v1/warmup", `{}`)
+	req.Header.Del("Content-Type")
+	req.ContentLength = -1 // chunked
+	resp, err := c.wire.RoundTrip(req)
+	require.NoError(t, err)
+	read(t, resp).wantOK(t)
+	c.call("POST", "/v1/warmup", noBody, "Content-Type: text/plain").wantReason(t, typ)
+	c.call("GET", "/v1/status", noBody, "Content-Type: text/plain").wantOK(t)
+}
+
+// An answer never repeats a value: it may be a key or a message.
+func TestReasonsHoldNoValues(t *testing.T) {
+	_, c := newFake(t, unlimited()...)
+	const canary = "canary-7f3a"
+	for _, body := range []string{
+		`{"llm":{"api_key":"canary-7f3a"}}`,
+		`{"llm":{"provider":"canary-7f3a"}}`,
+		`{"llm":{"mode":"canary-7f3a"}}`,
+		`{"system_prompt":"canary-7f3a","x":1}`,
+		`{"metadata":{"a":"canary-7f3a","a":1}}`,
+		`{"customer_ref":"` + strings.Repeat("canary-7f3a", 100) + `"}`,
+		`{"system_prompt":"canary-7f3a"`,
+	} {
+		r := c.call("POST", "/v1/agents", body)
+		r.wantError(t, 400, "bad_request")
+		assert.NotEmpty(t, r.text("reason"))
+		assert.NotContains(t, r.raw, canary)
+	}
+}
+
+// FuzzBody sends any bytes to every endpoint that takes a body.
+func FuzzBody(f *testing.F) {
+	for _, seed := range []string{
+		"", "{}", "null", `{"text":"hello"}`, `{"text":"a","text":"b"}`, `{"mode":"byok"}`, `{"mode":"sandbox"}`,
+		`{"provider":"openai","api_key":"sk"}`, `{"metadata":{"api_key":["x"],"a":{"API_KEY":"y"}}}`,
+		`{"llm":{"api_key":"sk","provider":"openai","label":"\ud800"}}`, "{\"text\":\"\xff\"}", `{"metadata":{"a":[[[{"a":1}]]]} } `,
+	} {
+		f.Add([]byte(seed))
+	}
+	endpoints := []struct {
+		method, path string
+		statuses     []int
+	}{
+		{"POST", "/v1/warmup", []int{200, 400, 409}},
+		{"PUT", "/v1/byok", []int{200, 400}},
+		{"POST", "/v1/agents", []int{200, 400}},
+		{"POST", "/v1/agents/agent_000001/messages", []int{200, 400}},
+		{"POST", "/v1/agents/agent_000001/channels/sms", []int{200, 400}},
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		fake, c := newFake(t)
+		c.agent(emptyBody)
+		for _, e := range endpoints {
+			req := c.request(e.method, e.path, string(body))
+			req.Body = io.NopCloser(strings.NewReader(string(body)))
+			resp, err := c.wire.RoundTrip(req)
+			require.NoError(t, err)
+			r := read(t, resp)
+			require.Contains(t, e.statuses, r.status, r.raw)
+			if r.status == 400 {
+				require.NotEmpty(t, r.text("error"))
+				require.NotEmpty(t, r.text("reason"))
+				require.Less(t, len(r.raw), 2000, "a reason is bounded")
+			}
+		}
+		require.Equal(t, 1+len(endpoints), fake.CallCount())
+		for _, call := range fake.Calls() {
+			require.True(t, call.Body == "" || len(call.Body) == 64<<10 || json.Valid([]byte(call.Body)), call.Body)
+		}
+	})
+}

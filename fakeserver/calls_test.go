@@ -1,0 +1,182 @@
+package fakeserver_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+)
+
+func TestCallsAreCompleteAndRedacted(t *testing.T) {
+	fake, c := newFake(t, frozen())
+	agent := c.agent(`{"system_prompt":"Be brief.","customer_ref":"c-1"}`)
+	sent := c.send(agent, "hé")
+	calls := fake.Calls()
+	require.Len(t, calls, 2)
+	assert.Equal(t, `{"system_prompt":"[redacted, 9 characters]","customer_ref":"c-1"}`, calls[0].Body)
+	assert.JSONEq(t, `{"agent_id":"agent_000001","status":"active","trace_id":"trace_000001"}`, calls[0].ReplyBody)
+	got := calls[1]
+	assert.Equal(t, http.Header{
+		"Authorization": {"[redacted]"}, "Content-Type": {"application/json"}, "Content-Length": {"14"},
+		"User-Agent": {"Go-http-client/1.1"}, "Accept-Encoding": {"gzip"},
+	}, got.Header)
+	got.Header = nil
+	assert.Equal(t, fakeserver.Call{
+		Time: time.Unix(year2040, 0).UTC(), Endpoint: fakeserver.EndpointSendMessage, Method: "POST",
+		Path: "/v1/agents/agent_000001/messages", AgentID: "agent_000001", Key: "key_000001", Address: "192.0.2.1",
+		Body: `{"text":"[redacted, 2 characters]"}`, BodyBytes: 14, Status: 200,
+		ReplyBody: `{"reply_text":"[redacted, 13 characters]","trace_id":"trace_000002"}`, TraceID: "trace_000002",
+	}, got)
+	assert.Equal(t, "You wrote: hé", sent.text("reply_text"), "the answer itself is not redacted")
+	assert.Equal(t, "trace_000002 POST /v1/agents/agent_000001/messages key_000001: 200", got.String())
+}
+
+func TestCallsWithMessageTexts(t *testing.T) {
+	fake, c := newFake(t, fakeserver.WithMessageTexts())
+	agent := c.agent(`{"system_prompt":"Be brief.","llm":{"provider":"openai","api_key":"sk-canary"}}`)
+	sent := c.send(agent, "hello")
+	calls := fake.Calls()
+	assert.Equal(t, `{"system_prompt":"Be brief.","llm":{"provider":"openai","api_key":"[redacted]"}}`, calls[0].Body)
+	assert.Equal(t, `{"text":"hello"}`, calls[1].Body)
+	assert.Equal(t, sent.raw, calls[1].ReplyBody)
+}
+
+func TestCallsOfRefusals(t *testing.T) {
+	fake, c := newFake(t)
+	c.with("").call("GET", "/v1/status", noBody)
+	c.with("amk_stranger_1").call("GET", "/v1/status", noBody)
+	c.call("PUT", "/v1/byok", `{"api_key":"sk-canary"`)
+	c.call("PUT", "/v1/byok", `{"api_key":"sk-canary"}`)
+	fake.Exhaust("warmup_key_hour", c.key)
+	c.call("POST", "/v1/warmup", `{"mode":"hosted"}`)
+	c.call("GET", "/v1/nothing?key=canary", noBody)
+	calls := fake.Calls()
+	assert.Equal(t, []string{fakeserver.KeyMissing, fakeserver.KeyUnknown, "key_000001"}, []string{calls[0].Key, calls[1].Key, calls[2].Key})
+	for i, size := range map[int]int{2: 22, 3: 23} {
+		assert.Empty(t, calls[i].Body, "of a malformed body only the size is known")
+		assert.Equal(t, size, calls[i].BodyBytes)
+		assert.Equal(t, []any{400, "bad_request"}, []any{calls[i].Status, calls[i].Code})
+	}
+	assert.Equal(t, []any{429, "rate_limited", "warmup_key_hour"}, []any{calls[4].Status, calls[4].Code, calls[4].LimitKey})
+	assert.Contains(t, calls[4].String(), "429 rate_limited (warmup_key_hour)")
+	assert.Equal(t, "/v1/nothing", calls[5].Path)
+	assert.Empty(t, calls[5].Endpoint)
+}
+
+func TestCallsMatchers(t *testing.T) {
+	fake, c := newFake(t)
+	other := c.with(fake.IssueKey(fakeserver.KeyOptions{}))
+	agent := c.agent(emptyBody)
+	c.send(agent, "hello there")
+	c.send(agent, "goodbye")
+	other.call("GET", "/v1/status", noBody)
+	for want, matchers := range map[int][]fakeserver.Matcher{
+		4: {},
+		3: {fakeserver.ByKey(c.key)},
+		2: {fakeserver.ByAgent(agent)},
+		0: {fakeserver.ByAgent(agent), fakeserver.ByKey(other.key)},
+		1: {fakeserver.ByText("goodbye"), fakeserver.ByEndpoint(fakeserver.EndpointSendMessage)},
+	} {
+		assert.Len(t, fake.Calls(matchers...), want)
+		assert.Equal(t, want, fake.CallCount(matchers...))
+	}
+	assert.Equal(t, 1, fake.CallCount(fakeserver.ByTextContaining("there")))
+	assert.Equal(t, 0, fake.CallCount(fakeserver.ByText("there")))
+	assert.Equal(t, 0, fake.CallCount(fakeserver.ByText("")), "a call without text has no empty text")
+	assert.Equal(t, 4, fake.CallCount(fakeserver.ByTextContaining(""))+2)
+	assert.Equal(t, 1, fake.CallCount(fakeserver.Where(func(call fakeserver.Call) bool {
+		return fake.CallCount() == 4 && call.Endpoint == fakeserver.EndpointStatus
+	})))
+	c.with("").call("GET", "/v1/status", noBody)
+	assert.Equal(t, 0, fake.CallCount(fakeserver.ByKey("")), "no key is not the empty key")
+}
+
+func TestCallsAreBounded(t *testing.T) {
+	for _, limit := range []int{0, 1, 3, 1000} {
+		fake, c := newFake(t, fakeserver.WithCallLimit(limit))
+		for range 1007 {
+			c.call("GET", "/v1/status", noBody)
+		}
+		calls := fake.Calls()
+		require.Len(t, calls, limit)
+		assert.Equal(t, 1007-limit, fake.DroppedCalls())
+		for i, call := range calls {
+			require.Equal(t, fmt.Sprintf("trace_%06d", 1007-limit+i+1), call.TraceID)
+		}
+	}
+	fake, c := newFake(t)
+	c.call("PUT", "/v1/byok", `{"provider":"openai","api_key":"sk","model":"`+strings.Repeat("m", 100_000)+`"}`).wantOK(t)
+	call := fake.Calls()[0]
+	assert.Len(t, call.Body, 64<<10)
+	assert.Len(t, call.ReplyBody, 64<<10)
+	assert.Greater(t, call.BodyBytes, 100_000)
+	c.call("GET", "/"+strings.Repeat("a", 1000), noBody)
+	assert.Len(t, fake.Calls()[1].Path, 256)
+}
+
+// Keys appear nowhere but where they are asked for.
+func TestSecretsStayInside(t *testing.T) {
+	watch, fake, c := newSpied(t, append(unlimited(), fakeserver.WithMessageTexts())...)
+	issued := fake.IssueKey(fakeserver.KeyOptions{})
+	const provider, stranger, other = "sk-canary-1", "amk_stranger_canary", "s3cret-canary"
+	matcher := fakeserver.ByKey(issued)
+	script := fake.OnMessage(matcher, fakeserver.ByTextContaining("never")).Reply("x").Required()
+	var answers []string
+	for _, key := range []string{c.key, issued, stranger} {
+		c := c.with(key)
+		for _, call := range [][3]string{
+			{"PUT", "/v1/byok", `{"provider":"openai","api_key":"` + provider + `"}`},
+			{"PUT", "/v1/byok", `{"provider":"openai","\u0061pi_key":"` + provider + `","x":1}`},
+			{"GET", "/v1/byok", ""},
+			{"POST", "/v1/agents", `{"llm":{"mode":"byok","provider":"openai","api_key":"` + provider + `"}}`},
+			{"POST", "/v1/agents", `{"metadata":{"n":[{"API_key":{"api_key":"` + provider + `"}}],"api_key":["` + provider + `"],"z":1}}`},
+			{"POST", "/v1/agents/agent_000001/messages", `{"text":"my key is ` + key + `"}`},
+			{"POST", "/v1/warmup", `{"mode":"byok"}`},
+			{"GET", "/v1/agents/" + key, ""},
+			{"GET", "/v1/" + key, ""},
+			{"POST", "/v1/status", ""},
+		} {
+			r := c.call(call[0], call[1], call[2], "X-Trace: about "+key, "X-Api-Key: "+other, "Cookie: a="+other)
+			answers = append(answers, strings.ReplaceAll(r.raw, "You wrote: my key is "+key, ""))
+		}
+	}
+	calls := fake.Calls()
+	require.Len(t, calls, 30)
+	assert.Contains(t, calls[4].Body, `"z":1`)
+	assert.Equal(t, `{"metadata":{"n":[{"API_key":"[redacted]"}],"api_key":"[redacted]","z":1}}`, calls[4].Body)
+	encoded, err := json.Marshal(calls)
+	require.NoError(t, err)
+	watch.Errorf("fail, so that the transcript is printed")
+	watch.finish()
+	outputs := []any{fake, *script, script, matcher, calls, calls[0], fake.Calls, watch.errors, watch.logs, string(encoded), answers}
+	for _, secret := range []string{c.key, issued, provider, stranger, other} {
+		for _, out := range outputs {
+			for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q"} {
+				assert.NotContains(t, fmt.Sprintf(verb, out), secret)
+			}
+		}
+	}
+	stored, err := json.Marshal(fake.Agents()[0])
+	require.NoError(t, err)
+	assert.NotContains(t, string(stored), provider)
+}
+
+// The record of a call is there, complete, before its client has the answer.
+func TestRecordedBeforeAnswered(t *testing.T) {
+	fake, c := newFake(t, unlimited()...)
+	c.wire = fake.HTTPClient(t).Transport
+	for range 200 {
+		trace := c.call("GET", "/v1/status", noBody).text("trace_id")
+		calls := fake.Calls(fakeserver.Where(func(call fakeserver.Call) bool { return call.TraceID == trace }))
+		require.Len(t, calls, 1)
+		require.Equal(t, 200, calls[0].Status)
+		require.NotEmpty(t, calls[0].ReplyBody)
+	}
+}

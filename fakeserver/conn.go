@@ -1,0 +1,104 @@
+package fakeserver
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// conn is one end of an in-memory connection that behaves as TCP does: writes
+// are buffered, either direction may end alone, deadlines work, and an abort
+// is a reset. net.Pipe does not do: it buffers nothing and cannot reset.
+type conn struct {
+	in, out       *stream
+	local, remote net.Addr
+	abort         bool // the next Close is a reset; out's lock guards it
+	once          sync.Once
+	closed        func() // called once, behind the first Close
+}
+
+// newConns returns the two ends of a connection.
+func newConns(client, server net.Addr) (dialled, accepted *conn) {
+	up, down := newStream(), newStream()
+	nothing := func() {}
+	return &conn{in: down, out: up, local: client, remote: server, closed: nothing},
+		&conn{in: up, out: down, local: server, remote: client, closed: nothing}
+}
+
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.in.read(p)
+	return n, c.wrap("read", err)
+}
+
+func (c *conn) Write(p []byte) (int, error) {
+	n, err := c.out.write(p)
+	return n, c.wrap("write", err)
+}
+
+// wrap gives an error the shape that those of package net have.
+func (c *conn) wrap(op string, err error) error {
+	if err == nil || errors.Is(err, io.EOF) {
+		return err
+	}
+	return &net.OpError{Op: op, Net: "tcp", Source: c.local, Addr: c.remote, Err: err}
+}
+
+// CloseWrite ends this direction: the other end reads io.EOF and may go on
+// writing. net/http uses it where it finds it.
+func (c *conn) CloseWrite() error {
+	c.out.change(func() { c.out.ended = true })
+	return nil
+}
+
+// SetLinger with 0 makes the next Close abort the connection, so that the
+// other end gets ECONNRESET: as with *net.TCPConn, and under the same name so
+// that one piece of code resets both.
+func (c *conn) SetLinger(seconds int) error {
+	c.out.change(func() { c.abort = seconds == 0 })
+	return nil
+}
+
+// Close ends both directions. As with TCP, data that was left unread makes it
+// an abort.
+func (c *conn) Close() error {
+	unread := c.in.unread()
+	c.out.change(func() {
+		c.out.reset = c.out.reset || c.abort || unread
+		c.out.ended = true
+	})
+	aborted := c.out.isReset()
+	c.in.change(func() {
+		c.in.readClosed = true
+		c.in.reset = c.in.reset || aborted
+		c.in.data.Reset()
+	})
+	_ = c.SetDeadline(time.Time{}) // stops the timers
+	c.once.Do(c.closed)
+	return nil
+}
+
+func (s *stream) isReset() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reset
+}
+
+func (c *conn) LocalAddr() net.Addr  { return c.local }
+func (c *conn) RemoteAddr() net.Addr { return c.remote }
+
+func (c *conn) SetDeadline(t time.Time) error {
+	_ = c.SetReadDeadline(t)
+	return c.SetWriteDeadline(t)
+}
+
+func (c *conn) SetReadDeadline(t time.Time) error {
+	c.in.set(&c.in.readBy, t)
+	return nil
+}
+
+func (c *conn) SetWriteDeadline(t time.Time) error {
+	c.out.set(&c.out.writeBy, t)
+	return nil
+}

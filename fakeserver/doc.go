@@ -1,0 +1,38 @@
+// Package fakeserver is the whole Agent Messaging Service in memory, for
+// tests of programs that use it.
+//
+//	fake := fakeserver.New(t)
+//	client := fake.HTTPClient(t) // real net/http at both ends, no socket
+//	req, _ := http.NewRequest("GET", fake.BaseURL()+"/v1/status", nil)
+//	req.Header.Set("Authorization", "Bearer "+fake.Key())
+//	resp, err := client.Do(req)
+//
+// A Server is an http.Handler with the nine endpoints of interface section 4,
+// their rules, limits and error bodies. It opens no socket and starts no
+// goroutine until it is called. HTTPClient reaches it over in-memory
+// connections that behave as TCP does, Direct calls it without any connection,
+// and httptest.NewServer puts it on a socket.
+//
+// # Time
+//
+// The fake reads time.Now at the moment of use, so it follows the clock of a
+// testing/synctest bubble: a client that waits for the next day takes
+// milliseconds. One fake may serve several bubbles and the outside at once,
+// as long as each has an API key of its own (IssueKey); where the limits per
+// address matter, each also wants an address of its own (FromIP). Advance
+// moves the clock without a bubble.
+//
+// # Where the interface is silent
+//
+// The interface does not show everything: the order of checks, what a refused
+// call spends, error identifiers, the shape of identifiers and times and more.
+// There the fake decides, and says so where it does. In short: a call is
+// checked in the order route 404, method 405, key 401, plan 402, request
+// limits 429, permission 403, body 400, agent 404, state 409 and 503,
+// operation limits 429; a call that is answered 429 spends nothing.
+//
+// # Not modelled
+//
+// A language model, SMS traffic, key expiry and agent states other than
+// active.
+package fakeserver

@@ -1,0 +1,185 @@
+package fakeserver_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+)
+
+// caller makes calls with one key.
+type caller struct {
+	t    testing.TB
+	wire http.RoundTripper
+	key  string
+}
+
+// newFake returns a fake and a caller with its default key.
+func newFake(t testing.TB, opts ...fakeserver.Option) (*fakeserver.Server, caller) {
+	t.Helper()
+	fake := fakeserver.New(t, opts...)
+	return fake, caller{t, fake.Direct(), fake.Key()}
+}
+
+func (c caller) with(key string) caller { c.key = key; return c }
+
+func (c caller) from(fake *fakeserver.Server, ip string) caller {
+	c.wire = fake.Direct(fakeserver.FromIP(ip))
+	return c
+}
+
+// reply is an answer, read whole.
+type reply struct {
+	status int
+	header http.Header
+	raw    string
+	body   map[string]any
+}
+
+func (r reply) text(name string) string { s, _ := r.body[name].(string); return s }
+
+// call sends a request; header lines are "Name: value".
+func (c caller) call(method, path, body string, header ...string) reply {
+	c.t.Helper()
+	resp, err := c.wire.RoundTrip(c.request(method, path, body, header...))
+	require.NoError(c.t, err)
+	return read(c.t, resp)
+}
+
+func (c caller) request(method, path, body string, header ...string) *http.Request {
+	c.t.Helper()
+	var sent io.Reader
+	if body != "" {
+		sent = strings.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(c.t.Context(), method, "http://127.0.0.1:1"+path, sent)
+	require.NoError(c.t, err)
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.key != "" {
+		req.Header.Set("Authorization", "Bearer "+c.key)
+	}
+	for _, line := range header {
+		name, value, _ := strings.Cut(line, ": ")
+		req.Header.Set(name, value)
+	}
+	return req
+}
+
+func read(t testing.TB, resp *http.Response) reply {
+	t.Helper()
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	r := reply{status: resp.StatusCode, header: resp.Header, raw: string(raw)}
+	require.NoError(t, json.Unmarshal(raw, &r.body), string(raw))
+	require.NotEmpty(t, r.text("trace_id"), "every answer carries a trace_id")
+	return r
+}
+
+// agent creates an agent and returns its identifier.
+func (c caller) agent(body string) string {
+	c.t.Helper()
+	r := c.call("POST", "/v1/agents", body)
+	require.Equal(c.t, 200, r.status, r.raw)
+	return r.text("agent_id")
+}
+
+func (c caller) send(agentID, text string) reply {
+	c.t.Helper()
+	return c.call("POST", "/v1/agents/"+agentID+"/messages", fmt.Sprintf(`{"text":%q}`, text))
+}
+
+// setBYOK stores a provider key, which must work.
+func (c caller) setBYOK() {
+	c.t.Helper()
+	r := c.call("PUT", "/v1/byok", `{"provider":"openai","api_key":"sk-canary"}`)
+	require.Equal(c.t, 200, r.status, r.raw)
+}
+
+// wantError checks a refusal.
+func (r reply) wantError(t testing.TB, status int, code string) {
+	t.Helper()
+	require.Equal(t, status, r.status, r.raw)
+	require.Equal(t, code, r.text("error"), r.raw)
+	require.Equal(t, "application/json", r.header.Get("Content-Type"))
+}
+
+func (r reply) wantReason(t testing.TB, reason string) {
+	t.Helper()
+	r.wantError(t, 400, "bad_request")
+	require.Equal(t, reason, r.text("reason"))
+}
+
+func (r reply) wantLimited(t testing.TB, limitKey, retryAfter string) {
+	t.Helper()
+	r.wantError(t, 429, "rate_limited")
+	require.Equal(t, limitKey, r.text("limit_key"))
+	require.Equal(t, retryAfter, r.header.Get("Retry-After"))
+}
+
+func (r reply) wantOK(t testing.TB) {
+	t.Helper()
+	require.Equal(t, 200, r.status, r.raw)
+}
+
+// times makes the same call n times, each of which must be let through.
+func (c caller) times(n int, method, path, body string) {
+	c.t.Helper()
+	for range n {
+		r := c.call(method, path, body)
+		require.NotEqual(c.t, 429, r.status, r.raw)
+	}
+}
+
+// spy is a TB whose failures are looked at.
+type spy struct {
+	mu       sync.Mutex
+	errors   []string
+	logs     []string
+	cleanups []func()
+}
+
+func (s *spy) Helper()          {}
+func (s *spy) Cleanup(f func()) { s.cleanups = append(s.cleanups, f) }
+func (s *spy) Failed() bool     { s.mu.Lock(); defer s.mu.Unlock(); return len(s.errors) > 0 }
+
+func (s *spy) Errorf(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.errors = append(s.errors, fmt.Sprintf(format, args...))
+}
+
+func (s *spy) Logf(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.logs = append(s.logs, fmt.Sprintf(format, args...))
+}
+
+func (s *spy) finish() {
+	for i := len(s.cleanups) - 1; i >= 0; i-- {
+		s.cleanups[i]()
+	}
+}
+
+// newSpied returns a fake whose failures go to a spy.
+func newSpied(t testing.TB, opts ...fakeserver.Option) (*spy, *fakeserver.Server, caller) {
+	t.Helper()
+	watch := new(spy)
+	fake := fakeserver.New(watch, opts...)
+	return watch, fake, caller{t, fake.Direct(), fake.Key()}
+}
+
+const (
+	year2040  = 2208988800 // Unix time
+	noBody    = ""
+	emptyBody = "{}"
+)

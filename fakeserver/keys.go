@@ -1,0 +1,133 @@
+package fakeserver
+
+import (
+	"crypto/sha256"
+	"strings"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// Plan is the developer plan of an API key: interface 5 and 8.2.
+type Plan string
+
+// The plans. The zero value means PlanPreview.
+const (
+	PlanPreview Plan = "preview" // active, with the preview limits of interface 8.1
+	PlanFree    Plan = "free"    // inactive: every call is answered 402
+	PlanPro     Plan = "pro"     // active, with the Pro limits of interface 8.2
+	PlanBYOK    Plan = "byok"    // active, with the BYOK limits of interface 8.2
+)
+
+// spec returns the plan's row of interface 8.2.
+func (p Plan) spec(method string) spec.Plan {
+	if p == "" {
+		p = PlanPreview
+	}
+	for _, row := range spec.Plans {
+		if row.Name == string(p) {
+			return row
+		}
+	}
+	misuse(method, "unknown plan %q; the plans are preview, free, pro and byok", string(p))
+	return spec.Plan{}
+}
+
+// KeyOptions say what kind of key IssueKey makes.
+type KeyOptions struct {
+	// Plan is the key's plan; the zero value means PlanPreview.
+	Plan Plan
+	// NotDashboard makes a key that was not issued through the dashboard:
+	// BYOK operations and warm-up in byok mode answer 403 (interface 5).
+	NotDashboard bool
+}
+
+// digest stands for the text of an API key wherever the fake must recognise
+// one, so that nothing in its state shows a key.
+type digest [sha256.Size]byte
+
+func digestOf(key string) digest { return sha256.Sum256([]byte(key)) }
+
+// apiKey is an account: interface 2.4 and 5 scope everything by API key.
+type apiKey struct {
+	label     string // key_000001
+	plan      spec.Plan
+	dashboard bool
+	revoked   bool
+	warm      bool // no cold start any more
+	byok      *byokConfig
+	counts    *counts
+}
+
+// keyText is the text of the n-th key. It is made when asked for and never
+// stored.
+func keyText(n int) string { return numbered("amk_fake", n) }
+
+// issue adds the next key and returns its text.
+func (w *world) issue(o KeyOptions, sliding bool) string {
+	n := len(w.keys) + 1
+	text := keyText(n)
+	w.keys[digestOf(text)] = &apiKey{
+		label:     numbered("key", n),
+		plan:      o.Plan.spec("IssueKey"),
+		dashboard: !o.NotDashboard,
+		counts:    newCounts(false, sliding),
+	}
+	return text
+}
+
+// Key returns the default API key: dashboard-issued, on the preview plan. Its
+// text is the same in every fake.
+func (s *Server) Key() string { return keyText(1) }
+
+// IssueKey returns a new API key, which is an account of its own: agents, BYOK
+// configuration and limits are not shared with any other. An unknown plan
+// panics.
+func (s *Server) IssueKey(o KeyOptions) string {
+	o.Plan.spec("IssueKey") // may panic, so before the lock
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.world.issue(o, s.config.sliding)
+}
+
+// RevokeKey makes every later call with key answer 401. A key that this fake
+// did not issue panics.
+func (s *Server) RevokeKey(key string) {
+	s.withKey("RevokeKey", key, func(k *apiKey) { k.revoked = true })
+}
+
+// SetPlan moves key to another plan, with immediate effect: PlanFree makes
+// every later call answer 402, the others set the limits of interface 8.2.
+// What was counted stays counted. A key that this fake did not issue, and an
+// unknown plan, panic.
+func (s *Server) SetPlan(key string, plan Plan) {
+	row := plan.spec("SetPlan")
+	s.withKey("SetPlan", key, func(k *apiKey) { k.plan = row })
+}
+
+// withKey runs f under the lock on the key, and panics without it where the
+// key is unknown. The text of the key is not repeated.
+func (s *Server) withKey(method, key string, f func(*apiKey)) {
+	s.mu.Lock()
+	k := s.world.keys[digestOf(key)]
+	if k != nil {
+		f(k)
+	}
+	s.mu.Unlock()
+	if k == nil {
+		misuse(method, "this fake did not issue that key; Key and IssueKey return the ones it did")
+	}
+}
+
+// bearer returns the token of the one Authorization header: interface 5. The
+// scheme's case does not matter, and a token has no spaces (RFC 9110, 11.4).
+func bearer(headers []string) (token string, ok bool) {
+	if len(headers) != 1 {
+		return "", false
+	}
+	scheme, rest, _ := strings.Cut(headers[0], " ")
+	token = strings.TrimLeft(rest, " ")
+	if !strings.EqualFold(scheme, "Bearer") || token == "" || strings.ContainsAny(token, " \t,") {
+		return "", false
+	}
+	return token, true
+}

@@ -1,0 +1,211 @@
+package fakeserver
+
+import (
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// The limit keys, as they stand in the limit_key of a 429 and as Exhaust and
+// WithLimit take them. The interface shows no values; these are the fake's.
+const (
+	LimitKeyMinute           = string(spec.KeyMinute)           // requests of a key in a minute: 60
+	LimitIPMinute            = string(spec.IPMinute)            // requests from an address in a minute: 120
+	LimitKeyDay              = string(spec.KeyDay)              // requests of a key in a day: 1,000
+	LimitAgentCreateKeyDay   = string(spec.AgentCreateKeyDay)   // agents created by a key in a day: 50
+	LimitAgentCreateIPMinute = string(spec.AgentCreateIPMinute) // agents created from an address in a minute: 10
+	LimitBYOKSetKeyHour      = string(spec.BYOKSetKeyHour)      // provider keys set by a key in an hour: 5
+	LimitWarmUpKeyHour       = string(spec.WarmUpKeyHour)       // warm-ups of a key in an hour: 3
+)
+
+// limitCount is the number of limiters in interface 8.1.
+const limitCount = 7
+
+// requestLimits are those that every call to a limited endpoint spends.
+var requestLimits = []spec.LimitKey{spec.KeyMinute, spec.IPMinute, spec.KeyDay}
+
+func limitIndex(key spec.LimitKey) int {
+	for i := range spec.Limits {
+		if spec.Limits[i].Key == key {
+			return i
+		}
+	}
+	return -1
+}
+
+func limitKeys() string {
+	var names []string
+	for _, l := range spec.Limits {
+		names = append(names, string(l.Key))
+	}
+	return strings.Join(names, ", ")
+}
+
+// counts are the windows of one API key, or of one client address.
+type counts struct {
+	windows [limitCount]window    // in the order of spec.Limits; nil for the limits of the other kind
+	shut    [limitCount]time.Time // until when Exhaust refuses; of keys only, for limits of both kinds
+	last    time.Time             // the latest time at which anything was counted
+}
+
+func newCounts(perIP, sliding bool) *counts {
+	c := new(counts)
+	for i, l := range spec.Limits {
+		if l.PerIP == perIP {
+			c.windows[i] = newWindow(l.Window, sliding)
+		}
+	}
+	return c
+}
+
+// behind reports whether now is so long before what was counted that it comes
+// from another clock. A day is the longest window, and more than any clock is
+// set back in the middle of a test.
+func (c *counts) behind(now time.Time) bool { return c.last.After(now.Add(spec.Day)) }
+
+func (c *counts) touch(now time.Time) {
+	if now.After(c.last) {
+		c.last = now
+	}
+}
+
+// closed reports whether nothing counts any more.
+func (c *counts) closed(now time.Time) bool {
+	for _, w := range c.windows {
+		if w != nil && w.ends(now).After(now) {
+			return false
+		}
+	}
+	return true
+}
+
+// exhaust shuts limit i until the window that is open ends, or for a whole
+// window from now.
+func (c *counts) exhaust(i int, now time.Time) {
+	end := now.Add(spec.Limits[i].Window)
+	if w := c.windows[i]; w != nil && w.ends(now).After(now) {
+		end = w.ends(now)
+	}
+	if !c.shut[i].After(now) {
+		c.shut[i] = end
+	}
+	c.touch(now)
+}
+
+// budget is what one call may spend.
+type budget struct {
+	key, ip *counts
+	maxima  [limitCount]int
+	now     time.Time
+}
+
+func (b *budget) counts(i int) *counts {
+	if spec.Limits[i].PerIP {
+		return b.ip
+	}
+	return b.key
+}
+
+func (b *budget) opens(i int) time.Time {
+	opens := b.counts(i).windows[i].opens(b.now, b.maxima[i])
+	if b.key.shut[i].After(opens) {
+		return b.key.shut[i]
+	}
+	return opens
+}
+
+// refusal returns the 429 for the exhausted limit that opens last, or nil
+// where none is exhausted.
+func (b *budget) refusal(limits ...spec.LimitKey) *failure {
+	var named spec.LimitKey
+	latest := b.now
+	for _, l := range limits {
+		if opens := b.opens(limitIndex(l)); opens.After(latest) {
+			named, latest = l, opens
+		}
+	}
+	if named == "" {
+		return nil
+	}
+	return rateLimited(named, waitSeconds(b.now, latest))
+}
+
+func (b *budget) take(limits ...spec.LimitKey) {
+	for _, l := range limits {
+		i := limitIndex(l)
+		c := b.counts(i)
+		c.windows[i].take(b.now)
+		c.touch(b.now)
+	}
+}
+
+// spend takes what a call costs, or returns the 429 that refuses it and takes
+// nothing. verdict is what the call would be answered but for the limits: nil
+// means that it would be carried out, and spend op as well.
+//
+// The wait that a refusal names must be enough for the same call. A call that
+// would be carried out needs its operation limits too, so they have a say
+// already where a request limit refuses.
+func (b *budget) spend(op []spec.LimitKey, verdict *failure) *failure {
+	if refused := b.refusal(requestLimits...); refused != nil {
+		if verdict == nil {
+			refused = b.refusal(append(requestLimits[:len(requestLimits):len(requestLimits)], op...)...)
+		}
+		return refused
+	}
+	if verdict == nil {
+		if refused := b.refusal(op...); refused != nil {
+			return refused
+		}
+		b.take(op...)
+	}
+	b.take(requestLimits...)
+	return nil
+}
+
+// minSweep is how many addresses are kept before any is dropped.
+const minSweep = 1024
+
+// countsOf returns the windows of a client address. Addresses whose windows
+// have closed are dropped each time their number has doubled, so memory
+// follows the addresses in use and no call pays for a scan.
+func (w *world) countsOf(ip netip.Addr, now time.Time, sliding bool) *counts {
+	c := w.ips[ip]
+	// Addresses are shared by bubbles and the outside, keys should not be:
+	// for an address, another clock only means a new count.
+	if c == nil || c.behind(now) {
+		w.sweep(now)
+		c = newCounts(true, sliding)
+		w.ips[ip] = c
+	}
+	return c
+}
+
+func (w *world) sweep(now time.Time) {
+	if len(w.ips) < w.sweepAt {
+		return
+	}
+	for ip, c := range w.ips {
+		if c.closed(now) {
+			delete(w.ips, ip)
+		}
+	}
+	w.sweepAt = max(minSweep, 2*len(w.ips))
+}
+
+// Exhaust uses up the limit limitKey, one of the LimitKey constants, for key:
+// its next call to an endpoint that the limit covers is refused with 429,
+// whatever address it comes from. The window that is open keeps its end; where
+// none is, one starts now. An unknown limit key, and a key that this fake did
+// not issue, panic.
+func (s *Server) Exhaust(limitKey, key string) {
+	i := limitIndex(spec.LimitKey(limitKey))
+	if i < 0 {
+		// Not quoted: the arguments may have been swapped.
+		misuse("Exhaust", "unknown limit key; the limit keys are %s", limitKeys())
+	}
+	now := s.now()
+	s.withKey("Exhaust", key, func(k *apiKey) { k.counts.exhaust(i, now) })
+}

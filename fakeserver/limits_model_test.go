@@ -1,0 +1,159 @@
+package fakeserver_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+)
+
+// model is interface 8 and what the fake decided about it, written down a
+// second time and as plainly as possible: it keeps every counted call.
+type model struct {
+	sliding bool
+	counted map[string][]time.Duration // by limit and who spends it
+}
+
+var windowOf = map[string]time.Duration{
+	"key_minute": time.Minute, "ip_minute": time.Minute, "key_day": 24 * time.Hour,
+	"agent_create_key_day": 24 * time.Hour, "agent_create_ip_minute": time.Minute,
+	"byok_set_key_hour": time.Hour, "warmup_key_hour": time.Hour,
+}
+
+var maxOf = map[string]int{
+	"key_minute": 60, "ip_minute": 120, "key_day": 1000, "agent_create_key_day": 50,
+	"agent_create_ip_minute": 10, "byok_set_key_hour": 5, "warmup_key_hour": 3,
+}
+
+// left is how long until a limit lets a call through; 0 means now.
+func (m *model) left(limit, who string, now time.Duration) time.Duration {
+	calls, length := m.counted[limit+who], windowOf[limit]
+	if m.sliding {
+		if i := len(calls) - maxOf[limit]; i >= 0 {
+			return max(0, calls[i]+length-now)
+		}
+		return 0
+	}
+	first, count := -length, 0
+	for _, at := range calls {
+		if at >= first+length {
+			first, count = at, 0
+		}
+		count++
+	}
+	if now >= first+length || count < maxOf[limit] {
+		return 0
+	}
+	return first + length - now
+}
+
+func who(limit, key, ip string) string {
+	if limit == "ip_minute" || limit == "agent_create_ip_minute" {
+		return ip
+	}
+	return key
+}
+
+// worst returns the limit that opens last, "" if all are open.
+func (m *model) worst(limits []string, key, ip string, now time.Duration) (named string, wait time.Duration) {
+	for _, limit := range limits {
+		if left := m.left(limit, who(limit, key, ip), now); left > wait {
+			named, wait = limit, left
+		}
+	}
+	return named, wait
+}
+
+// call returns what limits answer: "" lets the call through.
+func (m *model) call(op []string, works bool, key, ip string, now time.Duration) (named string, wait time.Duration) {
+	requests := []string{"key_minute", "ip_minute", "key_day"}
+	all := requests
+	if works {
+		all = append(all, op...)
+	}
+	if named, _ = m.worst(requests, key, ip, now); named == "" && !works {
+		all = requests
+	}
+	if named, wait = m.worst(all, key, ip, now); named != "" {
+		return named, wait
+	}
+	for _, limit := range all {
+		id := limit + who(limit, key, ip)
+		m.counted[id] = append(m.counted[id], now)
+	}
+	return "", 0
+}
+
+func TestLimitsAgreeWithANaiveModel(t *testing.T) {
+	operations := []struct {
+		method, path, body string
+		limits             []string
+		works              bool
+	}{
+		{"GET", "/v1/agents/x", "", nil, false},
+		{"GET", "/v1/agents/agent_000001", "", nil, true},
+		{"POST", "/v1/agents", "[]", []string{"agent_create_key_day", "agent_create_ip_minute"}, false},
+		{"POST", "/v1/agents", "{}", []string{"agent_create_key_day", "agent_create_ip_minute"}, true},
+		{"POST", "/v1/agents", `{"llm":{"provider":"openai","api_key":"sk"}}`, []string{"agent_create_key_day", "agent_create_ip_minute", "byok_set_key_hour"}, true},
+		{"PUT", "/v1/byok", `{"provider":"openai","api_key":"sk"}`, []string{"byok_set_key_hour"}, true},
+		{"POST", "/v1/warmup", "", []string{"warmup_key_hour"}, true},
+		{"POST", "/v1/warmup", "{", []string{"warmup_key_hour"}, false},
+	}
+	for seed := range uint64(6) {
+		sliding := seed%2 == 1
+		t.Run(fmt.Sprintf("seed %d sliding %v", seed, sliding), func(t *testing.T) {
+			opts := []fakeserver.Option{frozen()}
+			if sliding {
+				opts = append(opts, fakeserver.WithSlidingWindows())
+			}
+			fake, c := newFake(t, opts...)
+			r := rand.New(rand.NewPCG(seed, 11))
+			m := &model{sliding: sliding, counted: map[string][]time.Duration{}}
+			keys := []string{c.key, fake.IssueKey(fakeserver.KeyOptions{}), fake.IssueKey(fakeserver.KeyOptions{})}
+			ips := []string{"192.0.2.1", "198.51.100.7"}
+			now, seen := time.Duration(0), map[string]int{}
+			for i := range 4000 {
+				// Mostly bursts, at times a long pause.
+				step := []time.Duration{0, time.Millisecond, time.Second, 300 * time.Millisecond, 20 * time.Minute}[weighted(r)]
+				step = time.Duration(r.Int64N(int64(step) + 1))
+				now += step
+				fake.Advance(step)
+				o := operations[min(r.IntN(40), len(operations)-1)*r.IntN(2)]
+				if o.path == "/v1/agents/agent_000001" {
+					o.works = false // perhaps no agent yet, or one of another key: costs the same
+				}
+				key, ip := keys[r.IntN(3)], ips[r.IntN(2)]
+				got := c.with(key).from(fake, ip).call(o.method, o.path, o.body)
+				named, wait := m.call(o.limits, o.works, key, ip, now)
+				seen[named]++
+				name := fmt.Sprintf("step %d: %s %s at %v: %s", i, o.method, o.path, now, got.raw)
+				require.Equal(t, named, got.text("limit_key"), name)
+				if named != "" {
+					require.Equal(t, strconv.Itoa(int((wait+time.Second-1)/time.Second)), got.header.Get("Retry-After"), name)
+				}
+			}
+			require.Greater(t, seen[""], 1000, "calls let through")
+			require.Greater(t, len(seen), 4, "different limits refused: %v", seen)
+		})
+	}
+}
+
+func weighted(r *rand.Rand) int {
+	switch n := r.IntN(1000); {
+	case n < 300:
+		return 0
+	case n < 700:
+		return 1
+	case n < 850:
+		return 3
+	case n < 990:
+		return 2
+	default:
+		return 4
+	}
+}

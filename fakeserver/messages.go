@@ -1,0 +1,138 @@
+package fakeserver
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// Message is what a ReplyFunc is given: a copy of everything it may want to
+// know.
+type Message struct {
+	Agent   Agent
+	Text    string
+	UserRef string     // "" when not given
+	History []Exchange // earlier exchanges with the agent, oldest first
+}
+
+// Exchange is a message and the reply to it.
+type Exchange struct {
+	Text      string
+	UserRef   string // "" when not given
+	ReplyText string
+	Warnings  []string
+	Time      time.Time // when the message arrived, by the fake's clock
+	TraceID   string
+}
+
+func copied(exchanges []Exchange) []Exchange {
+	c := slices.Clone(exchanges)
+	for i := range c {
+		c[i].Warnings = slices.Clone(c[i].Warnings)
+	}
+	return c
+}
+
+// Conversation returns the exchanges with an agent so far, in the order in
+// which they were answered. Scripted errors are not in it. An unknown agent
+// panics.
+func (s *Server) Conversation(agentID string) []Exchange {
+	var all []Exchange
+	s.withAgent("Conversation", agentID, func(a *agent) { all = copied(a.exchanges) })
+	return all
+}
+
+// turn is a message that was accepted and has no reply yet.
+type turn struct {
+	server    *Server
+	agent     *agent
+	exchange  Exchange
+	coldStart time.Duration
+	step      step
+	message   Message // for the step's function, where it has one
+}
+
+// sendMessage is interface 4.8. An agent in byok mode needs the configuration
+// of its key; 409 and 503 are not listed here, so without one it is a 400.
+func (s *Server) sendMessage(req *request) (operation, *failure) {
+	if req.malformed != nil {
+		return operation{}, req.malformed
+	}
+	a, f := s.world.agentOf(req)
+	if f != nil {
+		return operation{}, f
+	}
+	if a.LLM.Mode == modeBYOK && req.key.byok == nil {
+		return operation{}, byokNotConfigured(400)
+	}
+	t := &turn{server: s, agent: a}
+	return operation{act: func() reply { t.begin(req); return nil }, then: t.finish}, nil
+}
+
+// begin takes what the reply needs from the state. The lock is held.
+func (t *turn) begin(req *request) {
+	t.exchange = Exchange{
+		Text:    req.members.text(spec.MessageText),
+		UserRef: req.members.text(spec.MessageUserRef),
+		Time:    req.now,
+		TraceID: req.traceID,
+	}
+	if !req.key.warm {
+		req.key.warm, t.coldStart = true, t.server.config.coldStart
+	}
+	t.step = req.script.next()
+	if t.step.f != nil {
+		t.message = Message{
+			Agent: t.agent.copied(), Text: t.exchange.Text, UserRef: t.exchange.UserRef,
+			History: copied(t.agent.exchanges),
+		}
+	}
+}
+
+// finish waits out the cold start, makes the reply and keeps the exchange. A
+// client that leaves in the meantime changes nothing: its message was accepted.
+func (t *turn) finish(ctx context.Context) (reply, *failure) {
+	pause(ctx, t.coldStart)
+	r := t.reply()
+	if r.Status != 0 && r.Status != http.StatusOK {
+		return nil, t.server.scripted(r)
+	}
+	t.exchange.ReplyText, t.exchange.Warnings = r.Text, slices.Clone(r.Warnings)
+	t.server.mu.Lock()
+	t.agent.exchanges = append(t.agent.exchanges, t.exchange)
+	t.server.mu.Unlock()
+	return &messageReply{ReplyText: r.Text, Warnings: slices.Clone(r.Warnings)}, nil
+}
+
+func (t *turn) reply() (r Reply) {
+	switch {
+	case t.step.f != nil:
+		t.server.guard("the ReplyFunc of a script", func() { r = t.step.f(t.message) })
+	case t.step.scripted:
+		r.Text = t.step.text
+	default:
+		r.Text = defaultReply(t.exchange.Text)
+	}
+	return r
+}
+
+// defaultReply is a fixed function of the text, so that a test which does not
+// care about replies sets nothing up.
+func defaultReply(text string) string { return "You wrote: " + text }
+
+// pause waits for d, or until ctx ends. The timer is made here and now, so
+// that it belongs to the bubble of the call.
+func pause(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

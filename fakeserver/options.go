@@ -1,0 +1,133 @@
+package fakeserver
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// Option changes how a Server behaves. New panics and Open fails when an
+// option is nil or its value unusable.
+type Option func(*config) error
+
+// config is what the options decided. It never changes after Open.
+type config struct {
+	clock        func() time.Time
+	coldStart    time.Duration
+	sliding      bool
+	messageTexts bool
+	callLimit    int
+	metadataCap  int
+	maxima       [limitCount]int // 0 means what the plan says
+}
+
+const (
+	// defaultCallLimit and maxRecordedBody bound what Calls keeps: 1,000
+	// calls with at most 64 KiB for each body.
+	defaultCallLimit = 1000
+	maxRecordedBody  = 64 << 10
+	// defaultMetadataCap is the fake's answer to the cap that interface 2.3
+	// mentions and does not show, in characters of compact JSON.
+	defaultMetadataCap = 4096
+)
+
+func newConfig(opts []Option) (config, error) {
+	c := config{clock: time.Now, callLimit: defaultCallLimit, metadataCap: defaultMetadataCap}
+	for i, opt := range opts {
+		if opt == nil {
+			return c, fmt.Errorf("option %d is nil", i+1)
+		}
+		if err := opt(&c); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// WithClock makes the fake read the time from now instead of time.Now.
+// Advance adds to it. The cold start and faults that wait still wait in real
+// time, or that of the bubble.
+func WithClock(now func() time.Time) Option {
+	return func(c *config) error {
+		if now == nil {
+			return errors.New("WithClock: the clock is nil")
+		}
+		c.clock = now
+		return nil
+	}
+}
+
+// WithColdStart makes the first message of a key that has not been warmed up
+// (interface 4.2) take d longer. The default is 0.
+func WithColdStart(d time.Duration) Option {
+	return func(c *config) error {
+		if d < 0 {
+			return fmt.Errorf("WithColdStart: %v is negative", d)
+		}
+		c.coldStart = d
+		return nil
+	}
+}
+
+// WithSlidingWindows counts each limit of interface 8 over the time before
+// each call, instead of in fixed windows that start with the first counted
+// call. The interface does not say which of the two the service uses.
+func WithSlidingWindows() Option {
+	return func(c *config) error {
+		c.sliding = true
+		return nil
+	}
+}
+
+// WithMessageTexts keeps system prompts, message texts and replies readable in
+// Calls, where they are redacted by default. Keys are redacted always.
+func WithMessageTexts() Option {
+	return func(c *config) error {
+		c.messageTexts = true
+		return nil
+	}
+}
+
+// WithCallLimit makes Calls keep the newest n calls instead of 1,000; 0 keeps
+// none. DroppedCalls counts the others.
+func WithCallLimit(n int) Option {
+	return func(c *config) error {
+		if n < 0 {
+			return fmt.Errorf("WithCallLimit: %d is negative", n)
+		}
+		c.callLimit = n
+		return nil
+	}
+}
+
+// WithMetadataCap sets how many characters an agent's metadata may have as
+// compact JSON, instead of 4096. Interface 2.3 says that there is a cap, and
+// does not show it. At least 2, the length of {}.
+func WithMetadataCap(characters int) Option {
+	return func(c *config) error {
+		if characters < len("{}") {
+			return fmt.Errorf("WithMetadataCap: %d is less than the length of {}", characters)
+		}
+		c.metadataCap = characters
+		return nil
+	}
+}
+
+// WithLimit allows limit calls in the window of limitKey, one of the LimitKey
+// constants, for keys of every plan. The maxima of interface 8 are preview
+// defaults and may change; a load test may also want them out of its way.
+func WithLimit(limitKey string, limit int) Option {
+	return func(c *config) error {
+		i := limitIndex(spec.LimitKey(limitKey))
+		if i < 0 {
+			return fmt.Errorf("WithLimit: unknown limit key; the limit keys are %s", limitKeys())
+		}
+		if limit < 1 {
+			return fmt.Errorf("WithLimit: %s: %d is less than 1", limitKey, limit)
+		}
+		c.maxima[i] = limit
+		return nil
+	}
+}

@@ -1,0 +1,105 @@
+package fakeserver
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// Endpoint is a method and a path template of interface section 4.
+type Endpoint string
+
+// The nine endpoints, in the order of interface section 4.
+const (
+	EndpointStatus      Endpoint = "GET /v1/status"                          // interface 4.1
+	EndpointWarmUp      Endpoint = "POST /v1/warmup"                         // interface 4.2
+	EndpointGetBYOK     Endpoint = "GET /v1/byok"                            // interface 4.3
+	EndpointSetBYOK     Endpoint = "PUT /v1/byok"                            // interface 4.4
+	EndpointClearBYOK   Endpoint = "DELETE /v1/byok"                         // interface 4.5
+	EndpointCreateAgent Endpoint = "POST /v1/agents"                         // interface 4.6
+	EndpointGetAgent    Endpoint = "GET /v1/agents/{agent_id}"               // interface 4.7
+	EndpointSendMessage Endpoint = "POST /v1/agents/{agent_id}/messages"     // interface 4.8
+	EndpointEnableSMS   Endpoint = "POST /v1/agents/{agent_id}/channels/sms" // interface 4.9
+)
+
+// judge says what a call would be answered but for its key, plan and limits:
+// an operation to carry out, or a failure. It changes nothing. The server's
+// lock is held.
+type judge func(*Server, *request) (operation, *failure)
+
+type route struct {
+	name  Endpoint
+	spec  *spec.Endpoint
+	judge judge
+}
+
+// limited reports whether the endpoint lists 429 in section 4. One that does
+// not is never refused by a limit and spends nothing.
+func (r *route) limited() bool { return r.spec.Lists(429) }
+
+// routes is read only.
+var routes = []route{
+	{EndpointStatus, spec.Status, (*Server).status},
+	{EndpointWarmUp, spec.WarmUp, (*Server).warmUp},
+	{EndpointGetBYOK, spec.GetBYOK, (*Server).getBYOK},
+	{EndpointSetBYOK, spec.SetBYOK, (*Server).setBYOK},
+	{EndpointClearBYOK, spec.ClearBYOK, (*Server).clearBYOK},
+	{EndpointCreateAgent, spec.CreateAgent, (*Server).createAgent},
+	{EndpointGetAgent, spec.GetAgent, (*Server).getAgent},
+	{EndpointSendMessage, spec.SendMessage, (*Server).sendMessage},
+	{EndpointEnableSMS, spec.EnableSMS, (*Server).enableSMS},
+}
+
+// find returns the route of a request, and the value of {agent_id}. path is
+// the escaped path, so that an identifier with %2F in it stays one segment.
+// No path is cleaned and none redirected: //, . and .. are not found.
+func find(method, path string) (*route, string, *failure) {
+	var allowed []string
+	for i := range routes {
+		id, ok := match(routes[i].spec.Path, path)
+		if ok && routes[i].spec.Method == method {
+			return &routes[i], id, nil
+		}
+		if ok {
+			allowed = append(allowed, routes[i].spec.Method)
+		}
+	}
+	if allowed == nil {
+		return nil, "", notFound("no endpoint has this path")
+	}
+	return nil, "", methodNotAllowed(strings.Join(allowed, ", "))
+}
+
+// match compares a path with a template, segment by segment.
+func match(template, path string) (id string, ok bool) {
+	for template != "" && path != "" {
+		var want, got string
+		want, template = segment(template)
+		got, path = segment(path)
+		switch {
+		case want == "{agent_id}" && got != "" && got != "." && got != "..":
+			id = got
+		case want != got:
+			return "", false
+		}
+	}
+	if template != "" || path != "" {
+		return "", false
+	}
+	id, err := url.PathUnescape(id)
+	return id, err == nil
+}
+
+// segment cuts the first segment, without its slash, off a path. A path that
+// does not start with a slash has a first segment that no template has.
+func segment(path string) (first, rest string) {
+	if path[0] != '/' {
+		return path, ""
+	}
+	end := strings.IndexByte(path[1:], '/')
+	if end < 0 {
+		return path[1:], ""
+	}
+	return path[1 : end+1], path[end+1:]
+}

@@ -1,0 +1,162 @@
+package fakeserver
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+)
+
+// scanner steps through a document that json.Valid has accepted, which is why
+// it checks no syntax.
+type scanner struct {
+	data   []byte
+	pos    int
+	hidden []span
+}
+
+// span is a part of the document that Calls must not show, and what it shows
+// instead.
+type span struct {
+	from, to int
+	instead  string
+}
+
+// peek returns the first byte of the next value.
+func (sc *scanner) peek() byte {
+	sc.space()
+	return sc.data[sc.pos]
+}
+
+func (sc *scanner) space() {
+	for sc.pos < len(sc.data) && strings.IndexByte(" \t\r\n", sc.data[sc.pos]) >= 0 {
+		sc.pos++
+	}
+}
+
+// enter steps over the bracket that opens an object or an array.
+func (sc *scanner) enter() {
+	sc.space()
+	sc.pos++
+}
+
+// more reports whether another member or element follows, and steps to it. At
+// the end it steps over the closing bracket.
+func (sc *scanner) more() bool {
+	switch sc.peek() {
+	case '}', ']':
+		sc.pos++
+		return false
+	case ',':
+		sc.pos++
+	}
+	return true
+}
+
+// name reads a member's name and the colon behind it.
+func (sc *scanner) name() string {
+	name := sc.text()
+	sc.space()
+	sc.pos++
+	return name
+}
+
+// text reads a string. The result shares no memory with the document, so that
+// keeping a name never keeps a key that stood beside it.
+func (sc *scanner) text() string {
+	sc.space()
+	from := sc.pos
+	for sc.pos++; sc.data[sc.pos] != '"'; sc.pos++ {
+		if sc.data[sc.pos] == '\\' {
+			sc.pos++
+		}
+	}
+	sc.pos++
+	quoted := sc.data[from:sc.pos]
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return string(quoted[1 : len(quoted)-1])
+	}
+	var s string
+	_ = json.Unmarshal(quoted, &s) // json.Valid has accepted it
+	return s
+}
+
+// scalar steps over a number, true, false or null.
+func (sc *scanner) scalar() {
+	for sc.pos < len(sc.data) && strings.IndexByte(" \t\r\n,]}", sc.data[sc.pos]) < 0 {
+		sc.pos++
+	}
+}
+
+// free steps over any value. Objects in it may have any members, but none
+// twice: which of the two counts would be anyone's guess.
+func (sc *scanner) free(path string) *failure {
+	switch sc.peek() {
+	case '{':
+		return sc.freeObject(path)
+	case '[':
+		for sc.enter(); sc.more(); {
+			if f := sc.free(path); f != nil {
+				return f
+			}
+		}
+	case '"':
+		sc.text()
+	default:
+		sc.scalar()
+	}
+	return nil
+}
+
+func (sc *scanner) freeObject(path string) *failure {
+	seen := map[string]bool{}
+	for sc.enter(); sc.more(); {
+		name := sc.name()
+		if seen[name] {
+			return badRequest(path, "member "+quoteName(name)+" stands twice")
+		}
+		seen[name] = true
+		sc.space()
+		from := sc.pos
+		if f := sc.free(path); f != nil {
+			return f
+		}
+		if strings.EqualFold(name, "api_key") {
+			sc.hide(from, redactedKey)
+		}
+	}
+	return nil
+}
+
+// hide marks everything since from, in place of marks inside it.
+func (sc *scanner) hide(from int, instead string) {
+	n := len(sc.hidden)
+	for n > 0 && sc.hidden[n-1].from >= from {
+		n--
+	}
+	sc.hidden = append(sc.hidden[:n], span{from, sc.pos, strconv.Quote(instead)})
+}
+
+// shown is the document with its hidden spans replaced.
+func (sc *scanner) shown() string {
+	var b strings.Builder
+	at := 0
+	for _, h := range sc.hidden {
+		b.Write(sc.data[at:h.from])
+		b.WriteString(h.instead)
+		at = h.to
+	}
+	b.Write(sc.data[at:])
+	return b.String()
+}
+
+// maxQuotedName bounds the foreign text in a reason.
+const maxQuotedName = 64
+
+// quoteName quotes a member's name, which unlike a value may be repeated.
+func quoteName(name string) string {
+	if runes := []rune(name); len(runes) > maxQuotedName {
+		name = string(runes[:maxQuotedName]) + "..."
+	}
+	return strconv.Quote(name)
+}

@@ -1,0 +1,199 @@
+package fakeserver
+
+import (
+	"context"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// request is one call on its way through the fake.
+type request struct {
+	route   *route // nil: misrouted says why
+	agentID string
+	ip      netip.Addr
+	now     time.Time // of arrival; decides limits and timestamps
+	hasKey  bool      // there is a well-formed bearer token
+	bearer  string    // the token; gone with the request
+	token   digest    // what is kept of it
+
+	members   members
+	misrouted *failure // 404 or 405, before the key is looked at
+	malformed *failure // 400, judged after the key and the request limits
+
+	traceID string
+	key     *apiKey
+	script  *Script // the one that matches, nil where none does
+	record  *record
+}
+
+// operation is what a call does once nothing speaks against it.
+type operation struct {
+	limits []spec.LimitKey // spent besides the request limits
+	// act changes the state and says what to answer. The lock is held.
+	act func() reply
+	// then, where it is set, makes the answer in place of act: it waits and
+	// runs callbacks of the test, so it runs without the lock.
+	then func(context.Context) (reply, *failure)
+}
+
+// ServeHTTP answers one call. The record of the call is complete before the
+// first byte of the answer is written.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	defer s.abortOnPanic()
+	req := s.receive(r)
+	s.respond(r.Context(), req).write(w)
+}
+
+// abortOnPanic reports a panic that is not a deliberate abort, and aborts the
+// connection, as net/http does, but without its log.
+func (s *Server) abortOnPanic() {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if p != http.ErrAbortHandler { //nolint:errorlint // panicked with as it is
+		s.reportf("the fake itself panicked, which is a bug in it: %v", p)
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// receive reads a request whole, and judges of it what needs no state.
+func (s *Server) receive(r *http.Request) *request {
+	raw, size, flaw := readBody(r)
+	req := &request{now: s.now(), ip: clientIP(r), malformed: flaw}
+	req.bearer, req.hasKey = bearer(r.Header["Authorization"])
+	req.token = digestOf(req.bearer)
+	req.route, req.agentID, req.misrouted = find(r.Method, r.URL.EscapedPath())
+	req.record = newRecord(r, req)
+	req.record.call.BodyBytes = size
+	if req.route != nil && req.route.spec.Body != nil && flaw == nil {
+		s.parse(req, r.Header, raw)
+	}
+	return req
+}
+
+func (s *Server) parse(req *request, h http.Header, raw []byte) {
+	members, shown, flaw := parseBody(req.route.spec, h, raw, s.config.messageTexts)
+	req.members, req.malformed = members, flaw
+	req.record.call.Body = clip(scrub(shown, req.bearer))
+	req.record.text, req.record.hasText = members.get(spec.MessageText)
+}
+
+// clientIP is the address without its port; calls without one share the zero
+// address.
+func clientIP(r *http.Request) netip.Addr {
+	from, _ := netip.ParseAddrPort(r.RemoteAddr)
+	return from.Addr().Unmap().WithZone("")
+}
+
+// respond decides and carries out a call, and records it, whatever way it
+// ends: a callback that panics leaves a record without a status.
+func (s *Server) respond(ctx context.Context, req *request) (a answer) {
+	defer func() { s.keep(req, a) }()
+	s.arrive(req)
+	rep, flaw := s.carryOut(ctx, req)
+	return s.compose(req, rep, flaw)
+}
+
+// arrive gives the call its identifier and finds the script for it. Matchers
+// are callbacks of the test, so they run on a snapshot without the lock.
+func (s *Server) arrive(req *request) {
+	s.mu.Lock()
+	req.traceID = s.world.nextTrace()
+	call := &req.record.call
+	call.TraceID = req.traceID
+	call.Key = s.world.label(req)
+	scripts := s.world.scripts
+	s.mu.Unlock()
+	if req.record.hasText {
+		req.script = s.choose(scripts, req.record)
+	}
+}
+
+// label says which key a call came with, never its text.
+func (w *world) label(req *request) string {
+	switch k := w.keys[req.token]; {
+	case !req.hasKey:
+		return KeyMissing
+	case k == nil:
+		return KeyUnknown
+	default:
+		return k.label
+	}
+}
+
+func (s *Server) carryOut(ctx context.Context, req *request) (reply, *failure) {
+	op, rep, flaw, twoClocks := s.settle(req)
+	if twoClocks {
+		s.reportf("%s was used under two clocks: a call at %s came after one more than a day later. "+
+			"A synctest bubble starts in the year 2000: issue a key of its own for each bubble, and do not use it outside",
+			req.key.label, wireTime(req.now))
+	}
+	if flaw == nil && op.then != nil {
+		return op.then(ctx)
+	}
+	return rep, flaw
+}
+
+// settle is the one critical section of a call: everything from the key to
+// the effect is decided on the same state.
+func (s *Server) settle(req *request) (op operation, rep reply, flaw *failure, twoClocks bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if flaw = s.world.admit(req); flaw != nil {
+		return
+	}
+	op, flaw = req.route.judge(s, req)
+	if req.route.limited() {
+		twoClocks = s.oneClock(req)
+		if refused := s.budget(req).spend(op.limits, flaw); refused != nil {
+			return op, nil, refused, twoClocks
+		}
+	}
+	if flaw == nil {
+		rep = op.act()
+	}
+	return
+}
+
+// admit checks what comes before the limits: 404, 405, 401, 402.
+func (w *world) admit(req *request) *failure {
+	k := w.keys[req.token]
+	switch {
+	case req.misrouted != nil:
+		return req.misrouted
+	case !req.hasKey:
+		return unauthorized("the Authorization header must be: Bearer, a space, and an API key")
+	case k == nil || k.revoked:
+		return unauthorized("the API key is unknown or revoked")
+	case !k.plan.Active:
+		return paymentRequired()
+	}
+	req.key = k
+	return nil
+}
+
+// oneClock starts the key's limits afresh where the clock has run backwards,
+// and reports whether it has. Limits cannot work across two clocks: a wait
+// between the year 2000 of a bubble and today would be 26 years.
+func (s *Server) oneClock(req *request) (twoClocks bool) {
+	if !req.key.counts.behind(req.now) {
+		return false
+	}
+	req.key.counts = newCounts(false, s.config.sliding)
+	return true
+}
+
+func (s *Server) budget(req *request) *budget {
+	b := &budget{key: req.key.counts, now: req.now}
+	b.ip = s.world.countsOf(req.ip, req.now, s.config.sliding)
+	for i := range b.maxima {
+		if b.maxima[i] = s.config.maxima[i]; b.maxima[i] == 0 {
+			b.maxima[i] = req.key.plan.Max(i)
+		}
+	}
+	return b
+}

@@ -1,0 +1,139 @@
+package fakeserver
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+)
+
+// TB is the part of testing.TB that the fake needs. It is an interface of its
+// own so that a program with a fake in it does not link package testing, and
+// so that other test frameworks fit.
+type TB interface {
+	Helper()
+	Cleanup(func())
+	Errorf(format string, args ...any)
+	Logf(format string, args ...any)
+	Failed() bool
+}
+
+// Server is the service in memory. New and Open make one. All methods may be
+// called from any goroutine, from inside callbacks and, with one API key for
+// each, from several synctest bubbles at once.
+//
+// It holds no channel, timer, WaitGroup or Cond: those belong to the bubble
+// that made them, and would tie the fake to one.
+type Server struct {
+	config config
+	tb     TB // nil when made by Open
+	vault  *vault
+
+	offset atomic.Int64 // nanoseconds that Advance has added
+	ports  atomic.Uint32
+	closed atomic.Bool
+
+	mu       sync.Mutex // never held across a read, wait, callback or write
+	world    *world
+	problems []error  // what Close reports when tb is nil
+	hangUps  []func() // close the connections of HTTPClient(nil)
+}
+
+// New returns a fake that lives as long as the test: it is closed by a
+// cleanup, and what goes wrong inside it fails the test. New panics when an
+// option is unusable.
+func New(tb TB, opts ...Option) *Server {
+	if tb == nil {
+		panic("fakeserver: New needs a test; Open makes a fake outside tests")
+	}
+	tb.Helper()
+	s, err := Open(opts...)
+	if err != nil {
+		panic("fakeserver: New: " + err.Error())
+	}
+	s.tb = tb
+	tb.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// Open returns a fake for use outside tests. The caller calls Close, which
+// returns what New would report to the test.
+func Open(opts ...Option) (*Server, error) {
+	c, err := newConfig(opts)
+	if err != nil {
+		return nil, fmt.Errorf("fakeserver: %w", err)
+	}
+	return &Server{config: c, vault: newVault(), world: newWorld(c)}, nil
+}
+
+// Close ends the fake: from now on its in-memory clients are refused. It
+// reports required scripts that were never used, to the test if there is one
+// and as the error otherwise. Only the first call does anything.
+func (s *Server) Close() error {
+	if s.closed.Load() {
+		return nil
+	}
+	s.reportUnused(s.scripts())
+	if !s.closed.CompareAndSwap(false, true) {
+		return nil
+	}
+	s.transcribe()
+	for _, hangUp := range s.takeHangUps() {
+		hangUp()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return errors.Join(s.problems...)
+}
+
+func (s *Server) takeHangUps() []func() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	taken := s.hangUps
+	s.hangUps = nil
+	return taken
+}
+
+// Reset brings the fake back to what New left: the default key keeps its text
+// and is valid, every other key, agent, configuration, limit, script and
+// recorded call is forgotten, and identifiers start again at 1. What Advance
+// added to the clock stays, since time that runs backwards helps nobody. A
+// required script that was not used until now is reported.
+func (s *Server) Reset() {
+	unused := s.scripts()
+	fresh := newWorld(s.config)
+	s.mu.Lock()
+	s.world = fresh
+	s.mu.Unlock()
+	s.reportUnused(unused)
+}
+
+// maxProblems bounds what a fake without a test keeps for Close.
+const maxProblems = 100
+
+// reportf fails the test, or keeps the sentence for Close. The lock must not
+// be held: a TB is foreign code. After Close nothing is reported, since a
+// finished test takes no more.
+func (s *Server) reportf(format string, args ...any) {
+	switch {
+	case s.closed.Load():
+	case s.tb != nil:
+		s.tb.Helper()
+		s.tb.Errorf("fakeserver: "+format, args...)
+	default:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if len(s.problems) < maxProblems {
+			s.problems = append(s.problems, fmt.Errorf("fakeserver: "+format, args...))
+		}
+	}
+}
+
+// misuse panics with a sentence about a wrong argument of the test's author.
+func misuse(method, format string, args ...any) {
+	panic("fakeserver: " + method + ": " + fmt.Sprintf(format, args...))
+}
+
+// Format prints a name and nothing else, whatever the verb: a fake holds
+// texts that do not belong into a log.
+func (s *Server) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("fakeserver.Server")) }

@@ -1,0 +1,194 @@
+package fakeserver_test
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+)
+
+func TestBadOptions(t *testing.T) {
+	for want, opt := range map[string]fakeserver.Option{
+		"option 1 is nil":              nil,
+		"WithClock: the clock is nil":  fakeserver.WithClock(nil),
+		"WithColdStart: -1s is":        fakeserver.WithColdStart(-time.Second),
+		"WithCallLimit: -1 is":         fakeserver.WithCallLimit(-1),
+		"WithMetadataCap: 1 is less":   fakeserver.WithMetadataCap(1),
+		"WithLimit: unknown limit key": fakeserver.WithLimit("key_second", 1),
+		"WithLimit: key_day: 0 is":     fakeserver.WithLimit("key_day", 0),
+	} {
+		_, err := fakeserver.Open(opt)
+		assert.ErrorContains(t, err, want)
+		assert.Contains(t, panicOf(func() { fakeserver.New(t, opt) }), want)
+	}
+	assert.Contains(t, panicOf(func() { fakeserver.New(nil) }), "Open makes a fake outside tests")
+}
+
+// panicOf returns what f panics with, "" if it does not.
+func panicOf(f func()) (text string) {
+	defer func() {
+		if p := recover(); p != nil {
+			text = fmt.Sprint(p)
+		}
+	}()
+	f()
+	return ""
+}
+
+func TestMisusePanicsWithASentence(t *testing.T) {
+	fake, _ := newFake(t)
+	key := fake.Key()
+	for want, f := range map[string]func(){
+		"Advance: -1ns is negative":                func() { fake.Advance(-1) },
+		"RevokeKey: this fake did not issue":       func() { fake.RevokeKey("amk_other") },
+		"SetPlan: this fake did not issue":         func() { fake.SetPlan("amk_other", fakeserver.PlanPro) },
+		`SetPlan: unknown plan "gold"`:             func() { fake.SetPlan(key, "gold") },
+		`IssueKey: unknown plan "gold"`:            func() { fake.IssueKey(fakeserver.KeyOptions{Plan: "gold"}) },
+		"Exhaust: unknown limit key; the limit":    func() { fake.Exhaust(key, "key_day") },
+		"Exhaust: this fake did not issue":         func() { fake.Exhaust("key_day", "amk_other") },
+		`SetSMS: unknown status "on"`:              func() { fake.SetSMS("agent_000001", "on", "") },
+		`SetSMS: no agent has the identifier`:      func() { fake.SetSMS("agent_000001", "pending", "") },
+		"Conversation: no agent has":               func() { fake.Conversation("agent_000001") },
+		`ByEndpoint: unknown endpoint "GET /v2"`:   func() { fakeserver.ByEndpoint("GET /v2") },
+		"Where: the function is nil":               func() { fakeserver.Where(nil) },
+		"OnMessage: matcher 1 is the zero Matcher": func() { fake.OnMessage(fakeserver.Matcher{}) },
+		"Calls: matcher 1 is the zero Matcher":     func() { fake.Calls(fakeserver.Matcher{}) },
+		"Reply: needs at least one text":           func() { fake.OnMessage().Reply() },
+		"ReplyFunc: the function is nil":           func() { fake.OnMessage().ReplyFunc(nil) },
+		`FromIP: "home" is not an IP address`:      func() { fakeserver.FromIP("home") },
+		"Direct: option 1 is nil":                  func() { fake.Direct(nil) },
+		"HTTPClient: option 1 is nil":              func() { fake.HTTPClient(t, nil) },
+		"more would be beyond":                     func() { fake.Advance(1); fake.Advance(1<<63 - 1) },
+	} {
+		text := panicOf(f)
+		assert.Contains(t, text, want)
+		assert.NotContains(t, text, "amk_", "a key may be one of the arguments")
+	}
+	_, c := newFake(t)
+	c.call("GET", "/v1/status", noBody).wantOK(t)
+}
+
+func TestCloseRefusesAndIsIdempotent(t *testing.T) {
+	fake, err := fakeserver.Open()
+	require.NoError(t, err)
+	client := fake.HTTPClient(nil)
+	resp, err := client.Get(fake.BaseURL() + "/v1/status")
+	require.NoError(t, err)
+	read(t, resp)
+	fake.OnMessage().Required()
+	assert.ErrorContains(t, fake.Close(), "script 1 of 1 is required and answered no message")
+	assert.NoError(t, fake.Close())
+	for _, refused := range []caller{{t, client.Transport, ""}, {t, fake.Direct(), ""}} {
+		_, err = refused.wire.RoundTrip(refused.request("GET", "/v1/status", noBody))
+		assert.ErrorContains(t, err, "the fake is closed")
+	}
+}
+
+func TestReset(t *testing.T) {
+	watch, fake, c := newSpied(t)
+	other := fake.IssueKey(fakeserver.KeyOptions{})
+	agent := c.agent(emptyBody)
+	c.setBYOK()
+	c.send(agent, "hello").wantOK(t)
+	fake.SetBYOKAvailable(false)
+	fake.SetPlan(fake.Key(), fakeserver.PlanFree)
+	fake.Exhaust("key_day", fake.Key())
+	fake.RevokeKey(fake.Key())
+	fake.OnMessage().Reply("scripted").Required()
+	fake.Advance(24 * time.Hour)
+	before := fake.Key()
+
+	fake.Reset()
+	assert.Equal(t, []string{"fakeserver: script 1 of 1 is required and answered no message"}, watch.errors)
+	assert.Equal(t, before, fake.Key())
+	assert.Empty(t, fake.Calls())
+	assert.Empty(t, fake.Agents())
+	c.with(other).call("GET", "/v1/status", noBody).wantError(t, 401, "unauthorized")
+	assert.Nil(t, c.call("GET", "/v1/byok", noBody).body["byok"])
+	c.setBYOK()
+	assert.Equal(t, "agent_000001", c.agent(emptyBody))
+	r := c.send("agent_000001", "hello")
+	assert.Equal(t, "You wrote: hello", r.text("reply_text"))
+	assert.Equal(t, "trace_000005", r.text("trace_id"))
+	date, err := time.Parse(time.RFC1123, r.header.Get("Date"))
+	require.NoError(t, err)
+	assert.Greater(t, time.Until(date), 23*time.Hour, "the clock keeps what Advance added")
+	assert.Equal(t, other, fake.IssueKey(fakeserver.KeyOptions{}), "key texts start again")
+}
+
+func TestFailedTestShowsItsCalls(t *testing.T) {
+	watch, fake, c := newSpied(t)
+	c.call("GET", "/v1/nothing", noBody)
+	watch.Errorf("the test's own failure")
+	watch.finish()
+	assert.Equal(t, []string{"fakeserver: trace_000001 GET /v1/nothing key_000001: 404 not_found"}, watch.logs)
+	require.NoError(t, fake.Close())
+}
+
+func TestServerPrintsItsNameOnly(t *testing.T) {
+	fake, _ := newFake(t)
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%d", "%x"} {
+		assert.Equal(t, "fakeserver.Server", fmt.Sprintf(verb, fake))
+	}
+}
+
+func TestOnASocket(t *testing.T) {
+	fake := fakeserver.New(t)
+	server := httptest.NewServer(fake)
+	t.Cleanup(server.Close)
+	resp, err := server.Client().Get(server.URL + "/v1/status")
+	require.NoError(t, err)
+	read(t, resp).wantError(t, 401, "unauthorized")
+	assert.Equal(t, "127.0.0.1", fake.Calls()[0].Address)
+}
+
+func TestAdvanceMovesTheClock(t *testing.T) {
+	now := time.Unix(year2040, 0)
+	fake, c := newFake(t, fakeserver.WithClock(func() time.Time { return now }))
+	fake.Advance(90 * time.Minute)
+	agent, _ := fake.Agent(c.agent(emptyBody))
+	assert.Equal(t, "2040-01-01 01:30:00 +0000 UTC", agent.CreatedAt.String())
+	r := c.call("GET", "/v1/agents/"+agent.ID, noBody)
+	assert.Equal(t, "2040-01-01T01:30:00Z", r.text("created_at"))
+	assert.Equal(t, "Sun, 01 Jan 2040 01:30:00 GMT", r.header.Get("Date"))
+}
+
+// A channel, timer or WaitGroup belongs to the synctest bubble that made it.
+func TestServerHoldsNothingOfABubble(t *testing.T) {
+	forbidden := map[reflect.Type]bool{
+		reflect.TypeFor[sync.WaitGroup](): true,
+		reflect.TypeFor[sync.Cond]():      true,
+		reflect.TypeFor[time.Timer]():     true,
+		reflect.TypeFor[time.Ticker]():    true,
+	}
+	seen := map[reflect.Type]bool{}
+	var walk func(at string, typ reflect.Type)
+	walk = func(at string, typ reflect.Type) {
+		if seen[typ] || strings.HasPrefix(typ.PkgPath(), "crypto/") {
+			return
+		}
+		seen[typ] = true
+		assert.False(t, forbidden[typ] || typ.Kind() == reflect.Chan, "%s is a %s", at, typ)
+		switch typ.Kind() {
+		case reflect.Struct:
+			for i := range typ.NumField() {
+				walk(at+"."+typ.Field(i).Name, typ.Field(i).Type)
+			}
+		case reflect.Map:
+			walk(at, typ.Key())
+			walk(at, typ.Elem())
+		case reflect.Pointer, reflect.Slice, reflect.Array:
+			walk(at, typ.Elem())
+		}
+	}
+	walk("Server", reflect.TypeFor[fakeserver.Server]())
+	assert.Greater(t, len(seen), 30, "the walk reaches the state")
+}

@@ -1,0 +1,80 @@
+package fakeserver
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// smsStatuses is the status that asking for a mode leads to, at creation and
+// later. The interface shows no transitions (section 3), so these are the
+// fake's; SetSMS makes any other.
+var smsStatuses = map[string]string{
+	"none":       "disabled",
+	"sandbox":    "active",
+	"managed":    "needs_compliance",
+	"byo_twilio": "needs_setup",
+}
+
+// enable asks for an SMS channel, in place of the one that there may be.
+func (a *agent) enable(mode string) {
+	a.SMS = &SMS{Mode: mode, Status: smsStatuses[mode]}
+	if a.SMS.Status == "active" {
+		a.SMS.PhoneNumber = phoneNumber(a.number)
+	}
+}
+
+// phoneNumber is one of the hundred that are set aside for fiction.
+func phoneNumber(n int) string { return fmt.Sprintf("+120255501%02d", n%100) }
+
+// channel is the channel as reading shows it: interface 4.7.
+func (a *agent) channel() *smsWire {
+	if a.SMS == nil {
+		return nil
+	}
+	return &smsWire{Status: a.SMS.Status, PhoneNumber: a.SMS.PhoneNumber}
+}
+
+// channelStatus is the channel as creation shows it: interface 4.6.
+func (a *agent) channelStatus() *smsWire {
+	if a.SMS == nil {
+		return nil
+	}
+	return &smsWire{Status: a.SMS.Status}
+}
+
+// enableSMS is interface 4.9.
+func (s *Server) enableSMS(req *request) (operation, *failure) {
+	if req.malformed != nil {
+		return operation{}, req.malformed
+	}
+	a, f := s.world.agentOf(req)
+	if f != nil {
+		return operation{}, f
+	}
+	return operation{act: func() reply {
+		a.enable(req.members.text(spec.SMSChannelMode))
+		a.UpdatedAt = req.now
+		return &channelReply{Status: a.SMS.Status}
+	}}, nil
+}
+
+// SetSMS puts an agent's SMS channel into a status of interface 3 (disabled,
+// needs_compliance, pending, active, needs_setup), as the service does in its
+// own time. phoneNumber is what reading the agent shows; "" shows none. An
+// unknown agent or status panics.
+func (s *Server) SetSMS(agentID, status, phoneNumber string) {
+	if !slices.Contains(spec.SMSStatuses, status) {
+		misuse("SetSMS", "unknown status %s; the statuses are %s", quoteName(status), strings.Join(spec.SMSStatuses, ", "))
+	}
+	now := s.now()
+	s.withAgent("SetSMS", agentID, func(a *agent) {
+		if a.SMS == nil {
+			a.SMS = new(SMS)
+		}
+		a.SMS.Status, a.SMS.PhoneNumber = status, phoneNumber
+		a.UpdatedAt = now
+	})
+}

@@ -1,0 +1,295 @@
+package fakeserver_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+)
+
+// transports are the two in-memory ways to a fake.
+func transports(t testing.TB, fake *fakeserver.Server, opts ...fakeserver.ClientOption) map[string]http.RoundTripper {
+	return map[string]http.RoundTripper{"wire": fake.HTTPClient(t, opts...).Transport, "direct": fake.Direct(opts...)}
+}
+
+func TestClientsReachNothingElse(t *testing.T) {
+	outside := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(outside.Close)
+	t.Setenv("HTTP_PROXY", outside.URL)
+	fake, _ := newFake(t)
+	assert.Equal(t, "http://127.0.0.1:1", fake.BaseURL())
+	for name, wire := range transports(t, fake) {
+		for _, url := range []string{outside.URL, "http://example.com/v1/status", "http://localhost:1/v1/status", "http://127.0.0.1/v1/status"} {
+			_, err := (&http.Client{Transport: wire}).Get(url) //nolint:bodyclose // there is none
+			require.Error(t, err, name)
+			host := strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/v1/status")
+			assert.Contains(t, err.Error(), "127.0.0.1:1,", name)
+			assert.Contains(t, err.Error(), host, name)
+		}
+	}
+}
+
+func TestFromIP(t *testing.T) {
+	fake, c := newFake(t)
+	for name, wire := range transports(t, fake, fakeserver.FromIP("2001:db8::7")) {
+		c.wire = wire
+		c.call("GET", "/v1/status", noBody).wantOK(t)
+		calls := fake.Calls()
+		assert.Equal(t, "2001:db8::7", calls[len(calls)-1].Address, name)
+	}
+}
+
+// What the fake sees, and what the caller gets, is the same on both ways.
+func TestDirectIsShapedAsTheWire(t *testing.T) {
+	fake, c := newFake(t, append(unlimited(), frozen())...)
+	c.agent(emptyBody)
+	for _, call := range [][3]string{
+		{"GET", "/v1/status", ""},
+		{"GET", "/v1/status?a=b", ""},
+		{"HEAD", "/v1/status", ""},
+		{"POST", "/v1/agents", `{"customer_ref":"x"}`},
+		{"POST", "/v1/agents/agent_000001/messages", `{"text":"hello"}`},
+		{"GET", "/v1/agents/a%2Fb", ""},
+		{"POST", "/v1/warmup", "{"},
+		{"DELETE", "/v1/byok", ""},
+	} {
+		var seen []fakeserver.Call
+		var got []*http.Response
+		for _, wire := range []http.RoundTripper{fake.HTTPClient(t).Transport, fake.Direct()} {
+			resp, err := wire.RoundTrip(c.request(call[0], call[1], call[2]))
+			require.NoError(t, err)
+			_, err = io.ReadAll(resp.Body)
+			require.NoError(t, err)
+			require.NoError(t, resp.Body.Close())
+			calls := fake.Calls()
+			last := calls[len(calls)-1]
+			last.TraceID, last.ReplyBody = "", ""
+			seen = append(seen, last)
+			got = append(got, resp)
+		}
+		assert.Equal(t, seen[0], seen[1], call)
+		assert.Equal(t, got[0].Header, got[1].Header, call)
+		assert.Equal(t, got[0].Status, got[1].Status, call)
+		assert.Equal(t, got[0].ContentLength, got[1].ContentLength, call)
+		assert.Equal(t, got[0].Proto, got[1].Proto, call)
+	}
+}
+
+func TestDirectWithOddRequests(t *testing.T) {
+	fake, c := newFake(t)
+	roundTrip := func(change func(*http.Request)) (*http.Response, error) {
+		req := c.request("POST", "/v1/warmup", "{}")
+		change(req)
+		return fake.Direct().RoundTrip(req)
+	}
+	_, err := roundTrip(func(r *http.Request) { r.URL = nil }) //nolint:bodyclose // there is none
+	assert.ErrorContains(t, err, "nil Request.URL")
+	_, err = roundTrip(func(r *http.Request) { r.URL.Scheme = "https" }) //nolint:bodyclose // there is none
+	assert.ErrorContains(t, err, "https://127.0.0.1:1")
+	_, err = roundTrip(func(r *http.Request) { r.ContentLength = 3 }) //nolint:bodyclose // there is none
+	assert.ErrorContains(t, err, "ContentLength=3 with Body length 2")
+	resp, err := roundTrip(func(r *http.Request) { r.Method, r.Header, r.Body, r.Host = "", nil, nil, "example.com" })
+	require.NoError(t, err)
+	read(t, resp).wantError(t, 405, "method_not_allowed")
+	resp, err = roundTrip(func(r *http.Request) { r.Method, r.URL.Path = "OPTIONS", "*" })
+	require.NoError(t, err)
+	read(t, resp).wantError(t, 404, "not_found")
+	assert.Equal(t, "GET", fake.Calls()[0].Method)
+}
+
+type brokenReader struct{ closed bool }
+
+var errBroken = errors.New("broken")
+
+func (b *brokenReader) Read([]byte) (int, error) { return 0, errBroken }
+func (b *brokenReader) Close() error             { b.closed = true; return nil }
+
+func TestBodyThatCannotBeRead(t *testing.T) {
+	fake, c := newFake(t)
+	for name, wire := range transports(t, fake) {
+		body := new(brokenReader)
+		req := c.request("POST", "/v1/warmup", "{}")
+		req.Body, req.ContentLength = body, -1
+		_, err := wire.RoundTrip(req) //nolint:bodyclose // there is none
+		assert.ErrorIs(t, err, errBroken, name)
+		assert.True(t, body.closed, name)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, wire := range transports(t, fake) {
+		_, err := wire.RoundTrip(c.request("GET", "/v1/status", noBody).WithContext(ended)) //nolint:bodyclose // there is none
+		assert.ErrorIs(t, err, context.Canceled, name)
+	}
+}
+
+// A call whose context has ended never yields a reply.
+func TestDeadlinesAreTrue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := fakeserver.New(t)
+		fake.OnMessage().ReplyFunc(func(fakeserver.Message) fakeserver.Reply {
+			time.Sleep(30 * time.Second)
+			return fakeserver.Reply{}
+		})
+		c := caller{t, fake.Direct(), fake.Key()}
+		agent := c.agent(emptyBody)
+		for name, wire := range transports(t, fake) {
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			_, err := wire.RoundTrip(c.request("POST", "/v1/agents/"+agent+"/messages", `{"text":"x"}`).WithContext(ctx)) //nolint:bodyclose // there is none
+			assert.ErrorIs(t, err, context.DeadlineExceeded, name)
+			cancel()
+		}
+	})
+}
+
+func TestTruncatedBodyOnTheWire(t *testing.T) {
+	fake, c := newFake(t)
+	c.wire = fake.HTTPClient(t).Transport
+	req := c.request("POST", "/v1/warmup", "{}")
+	req.Body, req.ContentLength = io.NopCloser(strings.NewReader("{")), 2
+	_, err := c.wire.RoundTrip(req) //nolint:bodyclose // there is none
+	require.ErrorContains(t, err, "ContentLength=2 with Body length 1")
+}
+
+func TestConnectionsAreReused(t *testing.T) {
+	fake, c := newFake(t)
+	client := fake.HTTPClient(t)
+	c.wire = client.Transport
+	var wait sync.WaitGroup
+	for range 40 {
+		wait.Go(func() { c.call("GET", "/v1/status", noBody) })
+	}
+	wait.Wait()
+	for range 40 {
+		c.call("GET", "/v1/status", noBody)
+	}
+	assert.Equal(t, 80, fake.CallCount())
+}
+
+// In a bubble, a goroutine that is left behind fails the test by itself; this
+// is for the outside.
+func TestNoGoroutineIsLeft(t *testing.T) {
+	before := runtime.NumGoroutine()
+	watch := new(spy)
+	fake := fakeserver.New(watch)
+	block := make(chan struct{})
+	fake.OnMessage().ReplyFunc(func(fakeserver.Message) fakeserver.Reply { <-block; return fakeserver.Reply{} })
+	assert.LessOrEqual(t, runtime.NumGoroutine(), before, "a fake has none")
+	c := caller{t, fake.HTTPClient(watch).Transport, fake.Key()}
+	agent := c.agent(emptyBody)
+	ctx, cancel := context.WithCancel(t.Context())
+	resp, err := c.wire.RoundTrip(c.request("GET", "/v1/status", noBody).WithContext(ctx)) //nolint:bodyclose // left open on purpose
+	require.NoError(t, err)
+	require.Equal(t, 200, resp.StatusCode)
+	done := make(chan error)
+	go func() {
+		_, err := c.wire.RoundTrip(c.request("POST", "/v1/agents/"+agent+"/messages", `{"text":"x"}`).WithContext(ctx)) //nolint:bodyclose // there is none
+		done <- err
+	}()
+	cancel()
+	require.ErrorIs(t, <-done, context.Canceled)
+	close(block)
+	watch.finish()
+	for runtime.NumGoroutine() > before { // those of net/http's client end by themselves
+		runtime.Gosched()
+	}
+	_, err = c.wire.RoundTrip(c.request("GET", "/v1/status", noBody)) //nolint:bodyclose // there is none
+	assert.ErrorIs(t, err, syscall.ECONNREFUSED)
+}
+
+// A day of waiting takes milliseconds.
+func TestBubbles(t *testing.T) {
+	t.Run("a minute", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			fake := fakeserver.New(t)
+			waitOut(t, fake, fake.Key(), "192.0.2.1", 60, time.Minute)
+			assert.Equal(t, 62, fake.CallCount())
+		})
+	})
+	t.Run("a day", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			fake := fakeserver.New(t, fakeserver.WithLimit("key_minute", 2000), fakeserver.WithLimit("ip_minute", 2000))
+			waitOut(t, fake, fake.Key(), "192.0.2.1", 1000, 24*time.Hour)
+		})
+	})
+}
+
+// waitOut spends a limit of max calls, is refused, waits as told and passes.
+func waitOut(t *testing.T, fake *fakeserver.Server, key, ip string, maximum int, wait time.Duration) {
+	c := caller{t, fake.HTTPClient(t, fakeserver.FromIP(ip)).Transport, key}
+	c.times(maximum, "GET", anAgent, noBody)
+	before := time.Now()
+	r := c.call("GET", anAgent, noBody)
+	r.wantError(t, 429, "rate_limited")
+	told, err := time.ParseDuration(r.header.Get("Retry-After") + "s")
+	require.NoError(t, err)
+	time.Sleep(told)
+	c.call("GET", anAgent, noBody).wantError(t, 404, "not_found")
+	assert.Equal(t, wait, time.Since(before))
+}
+
+// One fake serves several bubbles and the outside at once.
+func TestOneFakeInManyBubbles(t *testing.T) {
+	fake, outside := newFake(t)
+	t.Run("group", func(t *testing.T) {
+		for _, ip := range []string{"203.0.113.1", "203.0.113.2", "203.0.113.3", "203.0.113.4"} {
+			key := fake.IssueKey(fakeserver.KeyOptions{})
+			t.Run(ip, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { waitOut(t, fake, key, ip, 60, time.Minute) })
+			})
+		}
+		t.Run("outside", func(t *testing.T) {
+			t.Parallel()
+			outside.wire = fake.HTTPClient(t).Transport
+			outside.times(60, "GET", anAgent, noBody)
+			outside.call("GET", anAgent, noBody).wantError(t, 429, "rate_limited")
+		})
+	})
+	assert.Equal(t, 4*62+61, fake.CallCount())
+}
+
+// One key under two clocks cannot be limited; the test is told.
+func TestOneKeyInsideAndOutside(t *testing.T) {
+	watch, fake, c := newSpied(t)
+	c.call("GET", anAgent, noBody)
+	synctest.Test(t, func(t *testing.T) {
+		inside := caller{t, fake.HTTPClient(t).Transport, c.key}
+		inside.call("GET", anAgent, noBody).wantError(t, 404, "not_found")
+	})
+	require.Len(t, watch.errors, 1)
+	assert.Contains(t, watch.errors[0], "issue a key of its own for each bubble")
+}
+
+// Raw HTTP over a dialled connection: what the http.Server does with it is
+// its own business, but it must be reached.
+func TestMalformedHTTPOnTheWire(t *testing.T) {
+	fake, _ := newFake(t)
+	transport := fake.HTTPClient(t).Transport.(*http.Transport)
+	conn, err := transport.DialContext(t.Context(), "tcp", "127.0.0.1:1")
+	require.NoError(t, err)
+	_, err = io.WriteString(conn, "GET /v1/status HTTP/1.1\r\nHost: x\r\n\r\nGET /v1/%zz HTTP/1.1\r\nHost: x\r\n\r\n")
+	require.NoError(t, err)
+	r := bufio.NewReader(conn)
+	for _, want := range []int{401, 400} {
+		resp, err := http.ReadResponse(r, nil)
+		require.NoError(t, err)
+		_, _ = io.Copy(io.Discard, resp.Body)
+		require.NoError(t, resp.Body.Close())
+		assert.Equal(t, want, resp.StatusCode)
+	}
+	require.NoError(t, conn.Close())
+}
