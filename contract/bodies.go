@@ -66,6 +66,8 @@ func duplicateCases(rule string) []Case {
 			row{"sms", `{"sms":{"mode":"none","mode":"none"}}`},
 			row{"llm", `{"llm":{"tier":"fast","tier":"fast"}}`},
 			row{"object", `{"llm":{},"llm":{}}`},
+			row{"metadata", `{"metadata":{"a":1,"a":1}}`},
+			row{"metadata-inside", `{"metadata":{"a":[{"b":1,"b":1}]}}`},
 			row{"escaped", `{"customer_ref":"a","customer\u005fref":"a"}`}),
 		rows("fake/duplicate/send-message", rule, sendMessage, 400, row{"text", `{"text":"a","text":"a"}`}),
 		rows("fake/duplicate/enable-sms", rule, enableSMS, 400, row{"mode", `{"mode":"sandbox","mode":"sandbox"}`}),

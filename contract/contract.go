@@ -16,8 +16,8 @@
 // Cases whose id starts with "fake/" check decisions of this project where the
 // interface is silent; the service itself never has to pass them.
 //
-// Not modelled: how long an answer takes, the words of replies and reasons,
-// and whatever section "not shown" of the interface leaves open.
+// Not checked: how long an answer takes, the words of replies and reasons, and
+// what the interface calls "not shown" and this project has not decided.
 package contract
 
 import (

@@ -98,8 +98,8 @@ func llmModeCases() []Case {
 func llmKeyCases() []Case {
 	const bounds = "llm.model at most 200; llm.base_url at most 400; llm.label at most 60"
 	var list []row
-	for name, max := range map[string]int{"model": 200, "base_url": 400, "label": 60} {
-		list = append(list, row{name, llmBody(fmt.Sprintf(`%s,"%s":"%s"`, ownKey, name, strings.Repeat("x", max+1)))})
+	for name, bound := range map[string]int{"model": 200, "base_url": 400, "label": 60} {
+		list = append(list, row{name, llmBody(fmt.Sprintf(`%s,"%s":"%s"`, ownKey, name, strings.Repeat("x", bound+1)))})
 	}
 	slices.SortFunc(list, func(a, b row) int { return strings.Compare(a.name, b.name) })
 	return rows("8.4/with-key", bounds, createAgent, 400, list...)

@@ -9,8 +9,8 @@ import (
 // of compact JSON on a target that claims the decisions.
 func metadataCases() []Case {
 	const (
-		free = "metadata | object | any properties"
-		cap  = "metadata cap: 4096 characters of compact JSON"
+		free   = "metadata | object | any properties"
+		capped = "metadata cap: 4096 characters of compact JSON"
 	)
 	return slices.Concat(
 		rows("2.3/metadata", free, createAgent, 200,
@@ -23,10 +23,10 @@ func metadataCases() []Case {
 			row{"array", `{"metadata":[]}`},
 			row{"number", `{"metadata":1}`},
 			row{"null", `{"metadata":null}`}),
-		rows("fake/metadata-cap", cap, createAgent, 200,
+		rows("fake/metadata-cap", capped, createAgent, 200,
 			row{"at", metadataOf(4096, "")},
 			row{"at-with-space", metadataOf(4096, strings.Repeat(" ", 500))}),
-		rows("fake/metadata-cap", cap, createAgent, 400,
+		rows("fake/metadata-cap", capped, createAgent, 400,
 			row{"over", metadataOf(4097, "")}),
 	)
 }

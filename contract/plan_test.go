@@ -96,7 +96,7 @@ func TestPlanSays(t *testing.T) {
 		{Spends: Spend{Requests: 1}, Needs: []Need{NeedIssueKey}},
 	}, Target{})
 	assert.Equal(t, "contract: 1 of 4 cases run; 2 left out: over the budget; 1 left out: the target lacks Abilities.IssueKey", p.String())
-	assert.Equal(t, "it costs 41 requests, the budget has 39 requests, 5 creations, 1 BYOK sets, 1 warm-ups left", p[1].leftOut)
+	assert.Equal(t, "it costs 41 requests, the budget has 39 requests, 5 creations, 1 BYOK set, 1 warm-up left", p[1].leftOut)
 }
 
 // What a live run with the default budget is there for.

@@ -21,21 +21,29 @@ type Spend struct {
 // day's allowance to others.
 var DefaultBudget = Spend{Requests: 40, Creations: 5, BYOKSets: 1, WarmUps: 1}
 
-// String names the parts that are not zero: "3 requests, 1 creations".
+// String names the requests and the parts that are not zero: "3 requests, 1
+// creation".
 func (s Spend) String() string {
-	parts := []string{fmt.Sprint(s.Requests, " requests")}
+	parts := []string{counted(s.Requests, "request")}
 	for _, p := range []struct {
 		n    int
 		what string
-	}{{s.Creations, "creations"}, {s.BYOKSets, "BYOK sets"}, {s.WarmUps, "warm-ups"}} {
+	}{{s.Creations, "creation"}, {s.BYOKSets, "BYOK set"}, {s.WarmUps, "warm-up"}} {
 		if p.n != 0 {
-			parts = append(parts, fmt.Sprint(p.n, " ", p.what))
+			parts = append(parts, counted(p.n, p.what))
 		}
 	}
 	if s.Wait != 0 {
 		parts = append(parts, fmt.Sprint(s.Wait, " of waiting"))
 	}
 	return strings.Join(parts, ", ")
+}
+
+func counted(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprint(n, " ", what)
 }
 
 func (s Spend) plus(t Spend) Spend {
