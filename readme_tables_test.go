@@ -1,0 +1,188 @@
+package agentmessaging_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+var update = flag.Bool("update", false, "rewrite the generated tables of README.md")
+
+// TestREADMETables holds the tables between markers to the code that they are
+// about. make tables rewrites them.
+func TestREADMETables(t *testing.T) {
+	readme := read(t, "README.md")
+	for name, want := range map[string]string{
+		"endpoints": endpointTable(),
+		"retries":   retryTable(t),
+		"limits":    limitTable(t),
+		"plans":     planTable(),
+		"bounds":    boundTable(),
+	} {
+		head, table, tail := cut(t, readme, name)
+		if !*update {
+			assert.Equal(t, want, table, "table %s is out of date: make tables", name)
+		}
+		readme = head + want + tail
+	}
+	if *update {
+		require.NoError(t, os.WriteFile("README.md", []byte(readme), 0o644))
+	}
+}
+
+// cut splits a page at the markers of a table, which stay with head and tail.
+func cut(t *testing.T, page, name string) (head, table, tail string) {
+	t.Helper()
+	begin, end := "<!-- "+name+":begin -->\n", "<!-- "+name+":end -->"
+	head, rest, hasBegin := strings.Cut(page, begin)
+	table, tail, hasEnd := strings.Cut(rest, end)
+	require.True(t, hasBegin && hasEnd, "README.md lacks a marker of table %s", name)
+	return head + begin, table, end + tail
+}
+
+// markdown writes a table; the first row is its head.
+func markdown(rows ...[]string) string {
+	var b strings.Builder
+	for i, row := range rows {
+		b.WriteString("| " + strings.Join(row, " | ") + " |\n")
+		if i == 0 {
+			b.WriteString(strings.Repeat("|---", len(row)) + "|\n")
+		}
+	}
+	return b.String()
+}
+
+func code(s string) string { return "`" + s + "`" }
+
+func endpointTable() string {
+	rows := [][]string{{"Method", "Endpoint", "Errors"}}
+	for _, e := range spec.Endpoints {
+		var statuses []string
+		for _, status := range e.Errors {
+			statuses = append(statuses, strconv.Itoa(status))
+		}
+		rows = append(rows, []string{code(e.Name), code(e.Method + " " + e.Path), strings.Join(statuses, ", ")})
+	}
+	return markdown(rows...)
+}
+
+// retryTable is the one of the package documentation, which another test
+// holds to the table that the client works by.
+func retryTable(t *testing.T) string {
+	var rows [][]string
+	columns := regexp.MustCompile(` {2,}`)
+	for line := range strings.Lines(read(t, "client.go")) {
+		cells := columns.Split(strings.TrimSpace(strings.TrimPrefix(line, "//\t")), -1)
+		if strings.HasPrefix(line, "//\t") && len(cells) == 3 && !strings.HasPrefix(cells[0], "---") {
+			rows = append(rows, cells)
+		}
+	}
+	require.Len(t, rows, 11, "the package documentation has a table of ten outcomes")
+	rows[0][0] = "How an attempt ended"
+	return markdown(rows...)
+}
+
+// scopes are the words of interface 8.1.
+var scopes = map[spec.LimitKey]string{
+	spec.KeyMinute:           "requests",
+	spec.IPMinute:            "requests",
+	spec.KeyDay:              "requests",
+	spec.AgentCreateKeyDay:   "agent creations",
+	spec.AgentCreateIPMinute: "agent creations",
+	spec.BYOKSetKeyHour:      "BYOK sets: `SetBYOK`, and `CreateAgent` with `LLM.APIKey`",
+	spec.WarmUpKeyHour:       "warm-ups",
+}
+
+var windows = map[time.Duration]string{time.Minute: " a minute", time.Hour: " an hour", spec.Day: " a day"}
+
+func limitTable(t *testing.T) string {
+	rows := [][]string{{"Limit", "Per", "What counts", "`limit_key` of the fake"}}
+	for _, l := range spec.Limits {
+		require.Contains(t, scopes, l.Key)
+		require.Contains(t, windows, l.Window)
+		per := "API key"
+		if l.PerIP {
+			per = "IP address"
+		}
+		rows = append(rows, []string{thousands(l.Max) + windows[l.Window], per, scopes[l.Key], code(string(l.Key))})
+	}
+	return markdown(rows...)
+}
+
+func planTable() string {
+	rows := [][]string{{"Plan", "Requests/minute per key", "Requests/minute per IP", "Requests/day per key"}}
+	names := map[string]string{"free": "Free (inactive)", "pro": "Pro", "byok": "BYOK"}
+	for _, p := range spec.Plans {
+		if name, listed := names[p.Name]; listed {
+			rows = append(rows, []string{name, thousands(p.Max(0)), thousands(p.Max(1)), thousands(p.Max(2))})
+		}
+	}
+	return markdown(rows...)
+}
+
+func boundTable() string {
+	rows := [][]string{{"Method", "Member", "Required", "Characters", "Values"}}
+	for _, e := range spec.Endpoints {
+		for _, f := range leaves(e.Body) {
+			rows = append(rows, []string{code(e.Name), code(f.Path), required(f), longest(f), values(f)})
+		}
+	}
+	return markdown(rows...)
+}
+
+// leaves are the fields that hold values, in order.
+func leaves(fields []*spec.Field) []*spec.Field {
+	var found []*spec.Field
+	for _, f := range fields {
+		if f.Kind == spec.Object {
+			found = append(found, leaves(f.Fields)...)
+			continue
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+func required(f *spec.Field) string {
+	parent, _, nested := strings.Cut(f.Path, ".")
+	switch {
+	case f == spec.LLMProvider:
+		return "with " + code(spec.LLMAPIKey.Path) // interface 2.3
+	case f.Required && nested:
+		return "in " + code(parent)
+	case f.Required:
+		return "yes"
+	}
+	return ""
+}
+
+func longest(f *spec.Field) string {
+	if f.MaxLen == 0 {
+		return ""
+	}
+	return "at most " + thousands(f.MaxLen)
+}
+
+func values(f *spec.Field) string {
+	if f.Kind == spec.FreeObject {
+		return "a JSON object; its size is capped, the cap is not shown"
+	}
+	return f.Values()
+}
+
+func thousands(n int) string {
+	if n < 1000 {
+		return strconv.Itoa(n)
+	}
+	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
+}
