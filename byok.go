@@ -21,14 +21,15 @@ const (
 // BYOKConfig describes the provider key that is stored for an API key
 // (interface 2.4). The key itself is never returned.
 type BYOKConfig struct {
-	Provider Provider
+	Provider Provider `json:"provider"`
 	// BaseURL and Model are empty where the service reports null.
-	BaseURL, Model string
+	BaseURL string `json:"base_url,omitempty"`
+	Model   string `json:"model,omitempty"`
 	// Fingerprint identifies the stored key and cannot be turned back into it.
-	Fingerprint string
-	UpdatedAt   Timestamp
+	Fingerprint string    `json:"fingerprint"`
+	UpdatedAt   Timestamp `json:"updated_at"`
 	// TraceID identifies the call; quote it when reporting an issue.
-	TraceID string
+	TraceID string `json:"trace_id"`
 }
 
 // SetBYOKParams are a provider key to store (interface 4.4), which states no

@@ -93,16 +93,10 @@ func TestNewClientToldArgumentsTheWrongWayRound(t *testing.T) {
 	assert.Contains(t, err.Error(), "NewClient(baseURL, apiKey)")
 }
 
-type observerFunc func(context.Context, agentmessaging.Event) context.Context
-
-func (f observerFunc) Observe(ctx context.Context, e agentmessaging.Event) context.Context {
-	return f(ctx, e)
-}
-
 func TestNewClientRefusesOptions(t *testing.T) {
 	var (
 		noLogger   *slog.Logger
-		noObserver observerFunc
+		noObserver agentmessaging.ObserverFunc
 		noLimiter  *limiterStub
 	)
 	for name, option := range map[string]agentmessaging.Option{

@@ -297,25 +297,23 @@ func ExampleWithLogger() {
 	fake, client := onFake(agentmessaging.WithLogger(logger))
 	defer fake.Close()
 
+	fake.Exhaust(fakeserver.LimitKeyDay, fake.Key())
+
 	_, _ = client.GetAgent(context.Background(), "agent_000007")
 	// Output:
-	// level=DEBUG msg="agentmessaging attempt" method=GET path=/v1/agents/{agent_id} attempt=1 status=404
-	// level=WARN msg="agentmessaging call failed" method=GET path=/v1/agents/{agent_id} attempts=1 waited=0s error="agentmessaging: GET /v1/agents/{agent_id}: 404 not_found: no agent of this API key has this identifier (trace trace_000001)"
-}
-
-// counter counts failed calls by endpoint.
-type counter map[string]int
-
-func (c counter) Observe(_ context.Context, event agentmessaging.Event) context.Context {
-	if end, ok := event.(agentmessaging.CallEnd); ok && end.Err != nil {
-		c[end.Endpoint.Name]++
-	}
-	return nil
+	// level=DEBUG msg="agentmessaging attempt" method=GET path=/v1/agents/{agent_id} attempt=1 status=429
+	// level=WARN msg="agentmessaging gave up" method=GET path=/v1/agents/{agent_id} attempts=1 waited=0s error="agentmessaging: GET /v1/agents/{agent_id}: 429 rate_limited (limit key_day, retry after 24h0m0s, trace trace_000001)"
 }
 
 func ExampleWithObserver() {
-	failed := counter{}
-	fake, client := onFake(agentmessaging.WithObserver(failed))
+	failed := map[string]int{}
+	count := func(_ context.Context, event agentmessaging.Event) context.Context {
+		if end, ok := event.(agentmessaging.CallEnd); ok && end.Err != nil {
+			failed[end.Endpoint.Name]++
+		}
+		return nil
+	}
+	fake, client := onFake(agentmessaging.WithObserver(agentmessaging.ObserverFunc(count)))
 	defer fake.Close()
 
 	_, _ = client.GetAgent(context.Background(), "agent_000007")

@@ -18,11 +18,11 @@ type MessageParams struct {
 // Reply is an agent's answer to a message (interface 4.8).
 type Reply struct {
 	// Text is what the agent says.
-	Text string
+	Text string `json:"reply_text"`
 	// Warnings are the service's, if any.
-	Warnings []string
+	Warnings []string `json:"warnings,omitempty"`
 	// TraceID identifies the call; quote it when reporting an issue.
-	TraceID string
+	TraceID string `json:"trace_id"`
 }
 
 type messageBody struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"time"
 )
 
@@ -17,6 +18,12 @@ type Observer interface {
 	// ignored.
 	Observe(ctx context.Context, event Event) context.Context
 }
+
+// ObserverFunc is a function as an [Observer].
+type ObserverFunc func(ctx context.Context, event Event) context.Context
+
+// Observe calls f.
+func (f ObserverFunc) Observe(ctx context.Context, event Event) context.Context { return f(ctx, event) }
 
 // Event is one of [CallStart], [CallEnd], [AttemptStart], [AttemptEnd] and
 // [Retry]. More may be added: ignore those that you do not know.
@@ -102,12 +109,19 @@ func (l logObserver) Observe(ctx context.Context, event Event) context.Context {
 		l.logger.LogAttrs(ctx, slog.LevelDebug, "agentmessaging retry", append(e.Endpoint.attrs(),
 			slog.Int("attempt", e.Attempt), slog.String("outcome", e.Outcome), slog.Duration("wait", e.Wait))...)
 	case CallEnd:
-		if e.Err != nil {
-			l.logger.LogAttrs(ctx, slog.LevelWarn, "agentmessaging call failed", append(e.Endpoint.attrs(),
+		if gaveUp(e) {
+			l.logger.LogAttrs(ctx, slog.LevelWarn, "agentmessaging gave up", append(e.Endpoint.attrs(),
 				slog.Int("attempts", e.Attempts), slog.Duration("waited", e.Waited), slog.String("error", e.Err.Error()))...)
 		}
 	}
 	return ctx
+}
+
+// gaveUp reports a call that failed though it was right, which somebody should
+// know of. An answer such as 404 is the application's own affair.
+func gaveUp(e CallEnd) bool {
+	refused := e.StatusCode >= 400 && e.StatusCode <= 499 && e.StatusCode != http.StatusTooManyRequests
+	return e.Err != nil && !refused && !errors.Is(e.Err, context.Canceled)
 }
 
 func (e Endpoint) attrs() []slog.Attr {

@@ -23,7 +23,7 @@ type spanKey struct{}
 func TestObserverIsToldInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []string
-		observer := observerFunc(func(ctx context.Context, event agentmessaging.Event) context.Context {
+		observer := agentmessaging.ObserverFunc(func(ctx context.Context, event agentmessaging.Event) context.Context {
 			within, _ := ctx.Value(spanKey{}).(string)
 			switch e := event.(type) {
 			case agentmessaging.CallStart:
@@ -58,7 +58,7 @@ func TestLogger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		logger := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		transport := &stub{answers: []answer{{status: 429, header: retryAfter("3")}, {status: 400, body: `{"error":"bad_request","reason":"` + testKey + `"}`}}}
+		transport := &stub{answers: []answer{{status: 429, header: retryAfter("3")}, {status: 500, body: `{"error":"broken","reason":"` + testKey + `"}`}}}
 		_, err := newClient(t, transport, agentmessaging.WithLogger(logger)).SendMessage(t.Context(), "agent_1", message{Text: "message-canary"})
 		require.Error(t, err)
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -72,7 +72,7 @@ func TestLogger(t *testing.T) {
 
 func TestObserverIsToldNoSecret(t *testing.T) {
 	var told strings.Builder
-	observer := observerFunc(func(ctx context.Context, event agentmessaging.Event) context.Context {
+	observer := agentmessaging.ObserverFunc(func(ctx context.Context, event agentmessaging.Event) context.Context {
 		fmt.Fprintf(&told, "%v %+v %#v\n", event, event, event)
 		return nil
 	})
@@ -84,11 +84,15 @@ func TestObserverIsToldNoSecret(t *testing.T) {
 	assert.NotContains(t, told.String(), "canary")
 }
 
-func TestLoggerIsQuietOnSuccess(t *testing.T) {
+func TestLoggerIsQuietAtInfo(t *testing.T) {
 	var out bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&out, nil))
-	require.NoError(t, post(t.Context(), newClient(t, &stub{answers: []answer{{status: 200, body: anyReply}}}, agentmessaging.WithLogger(logger))))
-	assert.Empty(t, out.String())
+	for _, quiet := range []answer{{status: 200, body: anyReply}, {status: 404}, {err: context.Canceled}} {
+		_ = post(t.Context(), newClient(t, &stub{answers: []answer{quiet}}, agentmessaging.WithLogger(logger)))
+		assert.Empty(t, out.String())
+	}
+	_ = post(t.Context(), newClient(t, &stub{answers: []answer{{status: 429}}}, agentmessaging.WithLogger(logger), once))
+	assert.Contains(t, out.String(), "gave up")
 }
 
 func TestCallInfoOnErrors(t *testing.T) {

@@ -123,9 +123,10 @@ func WithLimiter(limiter Limiter) Option {
 	}
 }
 
-// WithLogger writes records of calls to logger: one an attempt at Debug, one
-// a call that gives up at Warn. Keys, texts and bodies are never logged. The
-// default is to log nothing.
+// WithLogger writes records of calls to logger: one an attempt and one a retry
+// at Debug, and one at Warn for a call that gave up, that is, failed otherwise
+// than by a 4xx answer (429 aside) or a cancellation. Keys, texts and bodies
+// are never logged. The default is to log nothing.
 func WithLogger(logger *slog.Logger) Option {
 	return func(s *settings) error {
 		if logger == nil {

@@ -196,7 +196,7 @@ func TestLongestOfSeveralRetryAfterCounts(t *testing.T) {
 func TestBackoffDoublesUpToEightSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var waits []time.Duration
-		observer := observerFunc(func(ctx context.Context, e agentmessaging.Event) context.Context {
+		observer := agentmessaging.ObserverFunc(func(ctx context.Context, e agentmessaging.Event) context.Context {
 			if retry, ok := e.(agentmessaging.Retry); ok {
 				waits = append(waits, retry.Wait)
 			}

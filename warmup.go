@@ -9,12 +9,12 @@ import (
 
 // ServiceStatus is what the service says of itself (interface 4.1).
 type ServiceStatus struct {
-	OK      bool
-	Service string
-	Version string
-	Mode    string
+	OK      bool   `json:"ok"`
+	Service string `json:"service"`
+	Version string `json:"version"`
+	Mode    string `json:"mode"`
 	// TraceID identifies the call; quote it when reporting an issue.
-	TraceID string
+	TraceID string `json:"trace_id"`
 }
 
 type statusAnswer struct {
@@ -43,12 +43,12 @@ func (c *Client) Status(ctx context.Context) (*ServiceStatus, error) {
 
 // WarmUpResult is the outcome of a warm-up (interface 4.2).
 type WarmUpResult struct {
-	OK     bool
-	Warmed bool
+	OK     bool `json:"ok"`
+	Warmed bool `json:"warmed"`
 	// Mode is the mode that was warmed up.
-	Mode LLMMode
+	Mode LLMMode `json:"mode"`
 	// TraceID identifies the call; quote it when reporting an issue.
-	TraceID string
+	TraceID string `json:"trace_id"`
 }
 
 type warmUpBody struct {

@@ -13,7 +13,7 @@ import (
 // Case is one rule of the interface and the calls that check it.
 type Case struct {
 	// ID is stable: the section that states the rule, a slash and the rule's
-	// short name, as in "4.8/text-required". Cases "fake/..." check decisions
+	// short name, as in "4.8/reply". Cases "fake/..." check decisions
 	// of this project where the interface is silent.
 	ID string
 	// Rule is the sentence that the case checks, in the words of the

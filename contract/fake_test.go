@@ -1,6 +1,7 @@
 package contract_test
 
 import (
+	"flag"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -26,7 +27,9 @@ func TestFake(t *testing.T) {
 			return target
 		}})
 	})
-	seen.wantEveryStatus(t)
+	if flag.Lookup("test.run").Value.String() == "" { // a part of the cases shows a part of the statuses
+		seen.wantEveryStatus(t)
+	}
 }
 
 // minutes leaves the cases out that take thousands of calls; TestFake has them.
