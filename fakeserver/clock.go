@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// now is the fake's time, in UTC. The monotonic reading is dropped because
-// those of a synctest bubble and of the outside cannot be compared.
+// now is the fake's time. UTC also drops the monotonic reading: those of a
+// synctest bubble and of the outside cannot be compared.
 func (s *Server) now() time.Time {
-	return s.config.clock().Round(0).UTC().Add(time.Duration(s.offset.Load()))
+	return s.config.clock().UTC().Add(time.Duration(s.offset.Load()))
 }
 
 // Advance moves the fake's clock forward by d: windows of limits close, and

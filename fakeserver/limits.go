@@ -2,6 +2,7 @@ package fakeserver
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -118,7 +119,7 @@ func (b *budget) opens(i int) time.Time {
 
 // refusal returns the 429 for the exhausted limit that opens last, or nil
 // where none is exhausted.
-func (b *budget) refusal(limits ...spec.LimitKey) *failure {
+func (b *budget) refusal(limits []spec.LimitKey) *failure {
 	var named spec.LimitKey
 	latest := b.now
 	for _, l := range limits {
@@ -132,7 +133,7 @@ func (b *budget) refusal(limits ...spec.LimitKey) *failure {
 	return rateLimited(named, waitSeconds(b.now, latest))
 }
 
-func (b *budget) take(limits ...spec.LimitKey) {
+func (b *budget) take(limits []spec.LimitKey) {
 	for _, l := range limits {
 		i := limitIndex(l)
 		c := b.counts(i)
@@ -142,26 +143,18 @@ func (b *budget) take(limits ...spec.LimitKey) {
 }
 
 // spend takes what a call costs, or returns the 429 that refuses it and takes
-// nothing. verdict is what the call would be answered but for the limits: nil
-// means that it would be carried out, and spend op as well.
+// nothing. op are the limits of the operation that the call would carry out;
+// one that would fail has none.
 //
-// The wait that a refusal names must be enough for the same call. A call that
-// would be carried out needs its operation limits too, so they have a say
-// already where a request limit refuses.
-func (b *budget) spend(op []spec.LimitKey, verdict *failure) *failure {
-	if refused := b.refusal(requestLimits...); refused != nil {
-		if verdict == nil {
-			refused = b.refusal(append(requestLimits[:len(requestLimits):len(requestLimits)], op...)...)
-		}
+// All limits are looked at before any is taken. The operation's have a say
+// even where a request limit refuses: the wait that a refusal names must be
+// enough for the same call.
+func (b *budget) spend(op []spec.LimitKey) *failure {
+	all := append(slices.Clip(requestLimits), op...)
+	if refused := b.refusal(all); refused != nil {
 		return refused
 	}
-	if verdict == nil {
-		if refused := b.refusal(op...); refused != nil {
-			return refused
-		}
-		b.take(op...)
-	}
-	b.take(requestLimits...)
+	b.take(all)
 	return nil
 }
 

@@ -196,54 +196,6 @@ func TestRetryAfterIsTrue(t *testing.T) {
 	}
 }
 
-func TestExhaust(t *testing.T) {
-	setKey := `{"provider":"openai","api_key":"sk"}`
-	for _, sliding := range []bool{false, true} {
-		for _, row := range []struct {
-			limit, method, path, body string
-			window                    time.Duration
-		}{
-			{fakeserver.LimitKeyMinute, "GET", anAgent, "", time.Minute},
-			{fakeserver.LimitIPMinute, "GET", anAgent, "", time.Minute},
-			{fakeserver.LimitKeyDay, "GET", anAgent, "", 24 * time.Hour},
-			{fakeserver.LimitAgentCreateKeyDay, "POST", "/v1/agents", "{}", 24 * time.Hour},
-			{fakeserver.LimitAgentCreateIPMinute, "POST", "/v1/agents", "{}", time.Minute},
-			{fakeserver.LimitBYOKSetKeyHour, "PUT", "/v1/byok", setKey, time.Hour},
-			{fakeserver.LimitWarmUpKeyHour, "POST", "/v1/warmup", "", time.Hour},
-		} {
-			t.Run(fmt.Sprint(row.limit, " sliding ", sliding), func(t *testing.T) {
-				opts := []fakeserver.Option{frozen()}
-				if sliding {
-					opts = append(opts, fakeserver.WithSlidingWindows())
-				}
-				fake, c := newFake(t, opts...)
-				fake.Exhaust(row.limit, c.key)
-				fake.Advance(time.Second)
-				fake.Exhaust(row.limit, c.key) // the window that is open keeps its end
-				fake.SetPlan(c.key, fakeserver.PlanBYOK)
-				left := strconv.Itoa(int(row.window/time.Second) - 1)
-				for _, ip := range []string{"192.0.2.1", "198.51.100.9"} {
-					c.from(fake, ip).call(row.method, row.path, row.body).wantLimited(t, row.limit, left)
-				}
-				other := c.with(fake.IssueKey(fakeserver.KeyOptions{}))
-				other.times(1, row.method, row.path, row.body)
-				fake.Advance(row.window - time.Second)
-				c.times(1, row.method, row.path, row.body)
-			})
-		}
-	}
-}
-
-func TestExhaustKeepsTheEndOfAnOpenWindow(t *testing.T) {
-	for _, opts := range [][]fakeserver.Option{{frozen()}, {frozen(), fakeserver.WithSlidingWindows()}} {
-		fake, c := newFake(t, opts...)
-		c.times(1, "GET", anAgent, noBody)
-		fake.Advance(40 * time.Second)
-		fake.Exhaust("key_minute", c.key)
-		c.call("GET", anAgent, noBody).wantLimited(t, "key_minute", "20")
-	}
-}
-
 func TestConcurrentCallsTakeExactly(t *testing.T) {
 	const callers, each = 64, 20
 	fake, c := newFake(t, frozen(), fakeserver.WithLimit("key_minute", 500), fakeserver.WithLimit("ip_minute", 10_000))
@@ -274,23 +226,6 @@ func TestConcurrentCallsTakeExactly(t *testing.T) {
 		replies[e.ReplyText]++
 	}
 	assert.Equal(t, map[string]int{"a": 1, "b": 1, "c": 497}, replies)
-}
-
-func TestTwoClocksFailTheTest(t *testing.T) {
-	now := time.Unix(year2040, 0)
-	watch, fake, c := newSpied(t, fakeserver.WithClock(func() time.Time { return now }), fakeserver.WithLimit("key_minute", 2))
-	other := c.with(fake.IssueKey(fakeserver.KeyOptions{}))
-	c.times(2, "GET", anAgent, noBody)
-	now = now.Add(-24 * time.Hour)
-	c.call("GET", anAgent, noBody).wantLimited(t, "key_minute", "86460")
-	now = now.Add(-time.Nanosecond)
-	other.call("GET", anAgent, noBody).wantError(t, 404, "not_found")
-	assert.Empty(t, watch.errors, "an address may be used under several clocks")
-	c.times(2, "GET", anAgent, noBody)
-	require.Len(t, watch.errors, 1)
-	assert.Contains(t, watch.errors[0], "key_000001 was used under two clocks")
-	c.call("GET", anAgent, noBody).wantLimited(t, "key_minute", "60")
-	assert.Len(t, watch.errors, 1)
 }
 
 func TestManyAddresses(t *testing.T) {

@@ -24,8 +24,8 @@ const (
 )
 
 // judge says what a call would be answered but for its key, plan and limits:
-// an operation to carry out, or a failure. It changes nothing. The server's
-// lock is held.
+// an operation to carry out, or a failure and the zero operation. It changes
+// nothing. The server's lock is held.
 type judge func(*Server, *request) (operation, *failure)
 
 type route struct {

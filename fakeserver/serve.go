@@ -23,10 +23,11 @@ type request struct {
 	misrouted *failure // 404 or 405, before the key is looked at
 	malformed *failure // 400, judged after the key and the request limits
 
-	traceID string
-	key     *apiKey
-	script  *Script // the one that matches, nil where none does
-	record  *record
+	traceID   string
+	key       *apiKey
+	twoClocks bool    // the key was used under another clock before
+	script    *Script // the one that matches, nil where none does
+	record    *record
 }
 
 // operation is what a call does once nothing speaks against it.
@@ -126,8 +127,8 @@ func (w *world) label(req *request) string {
 }
 
 func (s *Server) carryOut(ctx context.Context, req *request) (reply, *failure) {
-	op, rep, flaw, twoClocks := s.settle(req)
-	if twoClocks {
+	op, rep, flaw := s.settle(req)
+	if req.twoClocks {
 		s.reportf("%s was used under two clocks: a call at %s came after one more than a day later. "+
 			"A synctest bubble starts in the year 2000: issue a key of its own for each bubble, and do not use it outside",
 			req.key.label, wireTime(req.now))
@@ -140,23 +141,23 @@ func (s *Server) carryOut(ctx context.Context, req *request) (reply, *failure) {
 
 // settle is the one critical section of a call: everything from the key to
 // the effect is decided on the same state.
-func (s *Server) settle(req *request) (op operation, rep reply, flaw *failure, twoClocks bool) {
+func (s *Server) settle(req *request) (operation, reply, *failure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if flaw = s.world.admit(req); flaw != nil {
-		return
+	if flaw := s.world.admit(req); flaw != nil {
+		return operation{}, nil, flaw
 	}
-	op, flaw = req.route.judge(s, req)
+	op, flaw := req.route.judge(s, req)
 	if req.route.limited() {
-		twoClocks = s.oneClock(req)
-		if refused := s.budget(req).spend(op.limits, flaw); refused != nil {
-			return op, nil, refused, twoClocks
+		s.oneClock(req)
+		if refused := s.budget(req).spend(op.limits); refused != nil {
+			return operation{}, nil, refused
 		}
 	}
-	if flaw == nil {
-		rep = op.act()
+	if flaw != nil {
+		return operation{}, nil, flaw
 	}
-	return
+	return op, op.act(), nil
 }
 
 // admit checks what comes before the limits: 404, 405, 401, 402.
@@ -176,15 +177,14 @@ func (w *world) admit(req *request) *failure {
 	return nil
 }
 
-// oneClock starts the key's limits afresh where the clock has run backwards,
-// and reports whether it has. Limits cannot work across two clocks: a wait
-// between the year 2000 of a bubble and today would be 26 years.
-func (s *Server) oneClock(req *request) (twoClocks bool) {
-	if !req.key.counts.behind(req.now) {
-		return false
+// oneClock starts the key's limits afresh where the clock has run backwards.
+// Limits cannot work across two clocks: a wait between the year 2000 of a
+// bubble and today would be 26 years.
+func (s *Server) oneClock(req *request) {
+	if req.key.counts.behind(req.now) {
+		req.key.counts = newCounts(false, s.config.sliding)
+		req.twoClocks = true
 	}
-	req.key.counts = newCounts(false, s.config.sliding)
-	return true
 }
 
 func (s *Server) budget(req *request) *budget {

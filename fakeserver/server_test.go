@@ -161,6 +161,15 @@ func TestAdvanceMovesTheClock(t *testing.T) {
 	assert.Equal(t, "Sun, 01 Jan 2040 01:30:00 GMT", r.header.Get("Date"))
 }
 
+// The monotonic clocks of a bubble and of the outside cannot be compared.
+func TestTimesHaveNoMonotonicReading(t *testing.T) {
+	fake, c := newFake(t)
+	agent, _ := fake.Agent(c.agent(emptyBody))
+	assert.NotContains(t, agent.CreatedAt.String(), "m=")
+	assert.Equal(t, time.UTC, agent.CreatedAt.Location())
+	assert.WithinDuration(t, time.Now(), fake.Calls()[0].Time, time.Hour)
+}
+
 // A channel, timer or WaitGroup belongs to the synctest bubble that made it.
 func TestServerHoldsNothingOfABubble(t *testing.T) {
 	forbidden := map[reflect.Type]bool{

@@ -160,14 +160,14 @@ func TestAddressesWithClosedWindowsAreDropped(t *testing.T) {
 		for i := range 20_000 {
 			now := start.Add(time.Duration(i) * time.Second)
 			b := &budget{ip: w.countsOf(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), now, sliding), now: now}
-			b.take(spec.IPMinute)
+			b.take([]spec.LimitKey{spec.IPMinute})
 			require.LessOrEqual(t, len(w.ips), minSweep)
 		}
 	}
 	w := newWorld(config{})
 	for i := range 5 * minSweep { // all open: none may be dropped
 		b := &budget{ip: w.countsOf(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), start, false), now: start}
-		b.take(spec.IPMinute)
+		b.take([]spec.LimitKey{spec.IPMinute})
 	}
 	assert.Len(t, w.ips, 5*minSweep)
 }
