@@ -147,7 +147,7 @@ func (c *call) send(ctx context.Context, req *http.Request) (*http.Response, err
 // Bounds on what is read of an answer, counted after decompression. The
 // documented bodies take a few kilobytes.
 const (
-	maxSuccessBody = 4 << 20
+	maxSuccessBody = 1 << 20
 	maxErrorBody   = 64 << 10
 	// errorBodyWait is how long the rest of an error's body is waited for: its
 	// status is known, and a body that stalls must not hold up the retry.
