@@ -175,11 +175,9 @@ func (a agentAnswer) result() (*Agent, error) {
 // id nobody knows.
 func (c *Client) CreateAgent(ctx context.Context, params CreateAgentParams) (*Agent, error) {
 	body, err := params.wire()
-	if err != nil {
-		return nil, err
-	}
 	return do[*Agent, agentAnswer](ctx, c, request{
 		endpoint: spec.CreateAgent,
+		invalid:  err,
 		body:     body,
 		secrets:  []string{string(params.LLM.APIKey), params.SystemPrompt},
 		setsBYOK: params.LLM.APIKey != "",

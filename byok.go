@@ -146,11 +146,9 @@ func (c *Client) GetBYOK(ctx context.Context) (*BYOKConfig, error) {
 // Errors: [ErrInvalid], [ErrBadRequest], [ErrUnauthorized],
 // [ErrPaymentRequired], [ErrForbidden], [ErrRateLimited], [ErrUnavailable].
 func (c *Client) SetBYOK(ctx context.Context, params SetBYOKParams) (*BYOKConfig, error) {
-	if err := params.validate(); err != nil {
-		return nil, err
-	}
 	return do[*BYOKConfig, setBYOKAnswer](ctx, c, request{
 		endpoint: spec.SetBYOK,
+		invalid:  params.validate(),
 		body:     setBYOKBody{params.Provider, string(params.APIKey), params.BaseURL, params.Model, params.Label},
 		secrets:  []string{string(params.APIKey)},
 		setsBYOK: true,

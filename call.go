@@ -31,7 +31,7 @@ type call struct {
 	out      outcome
 	next     step          // what follows out, as checkRetry decided
 	pause    time.Duration // before the next attempt, likewise
-	ended    bool          // the context had ended before an attempt began
+	paused   time.Time     // when that pause began; zero outside of one
 	began    timeline      // set for an observer only
 }
 
@@ -55,12 +55,12 @@ func (c *call) run() error {
 		HTTPClient: &http.Client{
 			Transport:     c,
 			Jar:           c.client.jar,
-			Timeout:       c.client.tryTimeout,
 			CheckRedirect: noRedirect,
 		},
 		RetryMax:     c.client.retry.MaxAttempts,
 		CheckRetry:   c.checkRetry,
 		Backoff:      c.backoff,
+		PrepareRetry: c.prepareRetry,
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
 	req, err := c.newRequest(ctx)
@@ -70,11 +70,21 @@ func (c *call) run() error {
 	// Answer and error are in c.out, where RoundTrip has put them whole: the
 	// library's own error would hide what it replaces.
 	_, _ = retrying.Do(req) //nolint:bodyclose // RoundTrip has read and closed it
+	c.endPause()
 	return c.end(ctx, c.finish(ctx))
 }
 
-// sentAttempts is how many requests were sent.
-func (c *call) sentAttempts() int {
+// endPause counts the time that was really waited, which a cancellation cuts
+// short.
+func (c *call) endPause() {
+	if !c.paused.IsZero() {
+		c.waited += time.Since(c.paused)
+		c.paused = time.Time{}
+	}
+}
+
+// made is how many attempts were made; one that the limiter refused was not.
+func (c *call) made() int {
 	if c.out.refused {
 		return c.attempts - 1
 	}
@@ -92,56 +102,90 @@ func (c *call) withDeadline() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(c.ctx, c.client.timeout)
 }
 
+// header is that of one attempt.
+func (c *call) header() http.Header {
+	header := c.client.header()
+	if c.body != nil {
+		header["Content-Type"] = []string{jsonType}
+	}
+	return header
+}
+
+// prepareRetry gives each attempt a header of its own: to that of the attempt
+// before, the cookie jar and the transport may have added.
+func (c *call) prepareRetry(req *http.Request) error {
+	req.Header = c.header()
+	return nil
+}
+
 func (c *call) newRequest(ctx context.Context) (*retryablehttp.Request, error) {
 	req := (&http.Request{
 		Method: c.endpoint.Method,
 		URL:    c.url,
 		Host:   c.url.Host,
-		Header: c.client.header(),
+		Header: c.header(),
 		Proto:  "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}).WithContext(ctx)
 	retryable := &retryablehttp.Request{Request: req}
 	if c.body == nil {
 		return retryable, nil
 	}
-	req.Header["Content-Type"] = []string{jsonType}
 	return retryable, retryable.SetBody(c.body)
 }
 
 // RoundTrip is one attempt. It is called by http.Client, never by users.
 func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
+	c.endPause()
 	if err := req.Context().Err(); err != nil {
-		c.ended = true // c.out stays that of the attempt before
+		c.next = stepEnded // c.out stays that of the attempt before
 		return nil, err
 	}
 	c.attempts++
 	c.out = outcome{}
 	ctx := c.startAttempt(req.Context())
+	defer c.endAttempt(ctx)
 	permit, err := c.acquire(ctx)
 	if err != nil {
 		c.out.err, c.out.refused = err, true
-		c.endAttempt(ctx)
 		return nil, err
 	}
-	resp, err := c.send(ctx, req)
-	permit.Done(c.out.report())
-	c.endAttempt(ctx)
-	return resp, err
+	defer func() { permit.Done(c.out.report()) }()
+	if c.client.tryTimeout > 0 { // not the http.Client's: that would count the limiter's wait
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.client.tryTimeout)
+		defer cancel()
+	}
+	return c.send(ctx, req)
 }
 
 // send makes the attempt and leaves its outcome in c.out.
 func (c *call) send(ctx context.Context, req *http.Request) (*http.Response, error) {
 	var trace sentTrace
 	req = req.WithContext(httptrace.WithClientTrace(ctx, trace.hooks()))
-	resp, err := c.client.transport.RoundTrip(req)
+	resp, err := checked(c.client.transport.RoundTrip(req))
 	if err != nil {
-		c.out.err, c.out.sent = err, trace.maybeSent(err)
+		c.out.err, c.out.sent = err, trace.maybeSent(ctx, c.client.transport, err)
 		return nil, err
 	}
 	c.out.status, c.out.header, c.out.sent = resp.StatusCode, resp.Header, true
 	c.read(resp)
 	resp.Body = http.NoBody
 	return resp, nil
+}
+
+// checked makes up for transports that break the rules of RoundTripper, as
+// those that are written for a test do.
+func checked(resp *http.Response, err error) (*http.Response, error) {
+	if resp != nil && resp.Body == nil {
+		resp.Body = http.NoBody
+	}
+	switch {
+	case err != nil && resp != nil:
+		resp.Body.Close()
+	case err == nil && resp == nil:
+		err = errors.New("the transport returned neither an answer nor an error")
+	}
+	return resp, err
 }
 
 // Bounds on what is read of an answer, counted after decompression. The
@@ -210,14 +254,18 @@ func (t *sentTrace) hooks() *httptrace.ClientTrace {
 }
 
 // maybeSent is false only where it is certain that the service has seen no
-// whole request header. A transport that runs no hooks leaves it in doubt, and
-// so does a context that ends while the header may be on its way.
-func (t *sentTrace) maybeSent(err error) bool {
+// whole request header. Without hooks it is in doubt, unless the transport is
+// net/http's own, which runs them; and so it is when the attempt's context
+// ends while the header may be on its way.
+func (t *sentTrace) maybeSent(ctx context.Context, transport http.RoundTripper, err error) bool {
 	switch {
 	case isDialError(err):
 		return false
-	case t.wroteHeaders.Load() || !t.started.Load():
+	case t.wroteHeaders.Load():
 		return true
+	case !t.started.Load():
+		_, runsHooks := transport.(*http.Transport)
+		return !runsHooks
 	}
-	return t.connected.Load() && isTimeoutOrCancel(err)
+	return t.connected.Load() && (ctx.Err() != nil || isTimeoutOrCancel(err))
 }

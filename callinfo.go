@@ -9,7 +9,8 @@ import (
 // CallInfo are the facts of one call that its result leaves out. It is filled
 // when the call returns, on errors too.
 type CallInfo struct {
-	// Attempts is how many requests were sent.
+	// Attempts is how many attempts were made, those that could not reach the
+	// service included; 0 where the arguments were refused.
 	Attempts int
 	// Waited is the time spent between attempts.
 	Waited time.Duration
@@ -30,6 +31,16 @@ func WithCallInfo(ctx context.Context, info *CallInfo) context.Context {
 	return context.WithValue(ctx, callInfoKey{}, info)
 }
 
+// forgetInfo empties the context's CallInfo for a call that never was.
+func forgetInfo(ctx context.Context) {
+	if ctx == nil {
+		return
+	}
+	if info, _ := ctx.Value(callInfoKey{}).(*CallInfo); info != nil {
+		*info = CallInfo{}
+	}
+}
+
 // fillInfo reports the call to the context's CallInfo, if it has one.
 func (c *call) fillInfo(traceID string) {
 	info, _ := c.ctx.Value(callInfoKey{}).(*CallInfo)
@@ -37,7 +48,7 @@ func (c *call) fillInfo(traceID string) {
 		return
 	}
 	*info = CallInfo{
-		Attempts:   c.sentAttempts(),
+		Attempts:   c.made(),
 		Waited:     c.waited,
 		StatusCode: c.out.status,
 		Header:     c.client.redact(c.secrets...).header(c.out.header),

@@ -49,8 +49,10 @@ package agentmessaging
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -148,6 +150,7 @@ type request struct {
 	endpoint *spec.Endpoint
 	agentID  string
 	body     any      // encoded as JSON; nil sends no body
+	invalid  error    // why the arguments are refused, if they are
 	secrets  []string // what an error of this call must not show, beside the API key
 	setsBYOK bool     // spends the BYOK set limit (interface 8.1)
 }
@@ -172,22 +175,34 @@ func do[T any, A answer[T]](ctx context.Context, c *Client, r request) (T, error
 	var result T
 	call, err := c.newCall(ctx, r)
 	if err != nil {
+		forgetInfo(ctx)
 		return result, err
 	}
-	call.decode = func(body []byte) (string, error) {
-		var a A
-		if err := json.Unmarshal(body, &a); err != nil {
-			return "", fmt.Errorf("the body is not the documented JSON: %w", err)
-		}
-		var err error
-		result, err = a.result()
-		return a.traceID(), err
+	call.decode = func(body []byte) (traceID string, err error) {
+		result, traceID, err = decode[T, A](body)
+		return traceID, err
 	}
 	if err := call.run(); err != nil {
 		var none T
 		return none, err
 	}
 	return result, nil
+}
+
+// decode reads a success body. A member of the wrong type is as good as
+// missing: it fails the call only where the result would be useless without it.
+func decode[T any, A answer[T]](body []byte) (result T, traceID string, err error) {
+	var a A
+	mistyped := (*json.UnmarshalTypeError)(nil)
+	err = json.Unmarshal(body, &a)
+	if err == nil || errors.As(err, &mistyped) {
+		var missing error
+		if result, missing = a.result(); missing == nil {
+			return result, a.traceID(), nil
+		}
+		err = cmp.Or(err, missing)
+	}
+	return result, a.traceID(), fmt.Errorf("the body is not the documented JSON: %w", err)
 }
 
 // newCall checks what every call shares and encodes the body.
@@ -198,13 +213,16 @@ func (c *Client) newCall(ctx context.Context, r request) (*call, error) {
 	if ctx == nil {
 		return nil, &ValidationError{Field: "ctx", Reason: "is nil; use context.Background() when there is none"}
 	}
+	if r.invalid != nil {
+		return nil, r.invalid
+	}
 	target, err := c.target(r)
 	if err != nil {
 		return nil, err
 	}
 	body, err := encode(r.body)
 	if err != nil {
-		return nil, err
+		return nil, &ValidationError{Field: "body", Reason: "cannot be written as JSON"}
 	}
 	return &call{client: c, ctx: ctx, request: r, url: target, body: body}, nil
 }
@@ -235,8 +253,6 @@ func encode(body any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(body); err != nil {
-		return nil, &ValidationError{Field: "body", Reason: "cannot be written as JSON"}
-	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+	err := enc.Encode(body)
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), err
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -174,13 +176,15 @@ func TestCookieJarIsUsed(t *testing.T) {
 	require.NoError(t, err)
 	service, _ := url.Parse(testURL)
 	jar.SetCookies(service, []*http.Cookie{{Name: "gateway", Value: "blue"}})
-	transport := &stub{answers: []answer{{status: 200, body: anyReply}}}
-	client, err := agentmessaging.NewClient(testURL, testKey, agentmessaging.WithHTTPClient(&http.Client{Transport: transport, Jar: jar}))
+	transport := &stub{answers: []answer{{status: 503}, {err: dialError}, {status: 200, body: anyReply}}}
+	client, err := agentmessaging.NewClient(testURL, testKey, quick, agentmessaging.WithHTTPClient(&http.Client{Transport: transport, Jar: jar}))
 	require.NoError(t, err)
 	for range 2 {
 		require.NoError(t, get(t.Context(), client))
 	}
-	assert.Equal(t, []string{"gateway=blue"}, transport.sent()[1].Header["Cookie"])
+	for _, sent := range transport.sent() {
+		assert.Equal(t, []string{"gateway=blue"}, sent.Header["Cookie"], "once, whatever the attempt")
+	}
 }
 
 func TestOneConnectionIsKeptAcrossRefusals(t *testing.T) {
@@ -228,4 +232,49 @@ func TestFailureBetweenConnectionAndHeader(t *testing.T) {
 	assert.Equal(t, wantUnknown, outcomeOf(t, post(ctx, newClient(t, hooked{context.Canceled}, quick))))
 	assert.Equal(t, wantUnknown, outcomeOf(t, post(ctx, newClient(t, hooked{os.ErrDeadlineExceeded}, quick))))
 	assert.Equal(t, 1, info.Attempts)
+}
+
+// TestFailureBeforeTheConnection: net/http's own transport runs its hooks, so
+// that none means that nothing was sent; of another transport, none means
+// nothing.
+func TestFailureBeforeTheConnection(t *testing.T) {
+	noProxy := errors.New("no proxy today")
+	transport := &http.Transport{Proxy: func(*http.Request) (*url.URL, error) { return nil, noProxy }}
+	var info agentmessaging.CallInfo
+	ctx := agentmessaging.WithCallInfo(t.Context(), &info)
+	err := post(ctx, newClient(t, transport, quick))
+	assert.Equal(t, wantError, outcomeOf(t, err))
+	assert.ErrorIs(t, err, noProxy)
+	assert.Equal(t, 3, info.Attempts)
+	assert.Equal(t, wantUnknown, outcomeOf(t, post(ctx, newClient(t, &stub{answers: []answer{{err: noProxy}}}, quick))))
+}
+
+// careless is a transport as tests have them.
+type careless struct {
+	resp *http.Response
+	err  error
+}
+
+func (c careless) RoundTrip(*http.Request) (*http.Response, error) { return c.resp, c.err }
+
+type closeCounter struct {
+	io.Reader
+	closed int
+}
+
+func (c *closeCounter) Close() error {
+	c.closed++
+	return nil
+}
+
+func TestCarelessTransports(t *testing.T) {
+	var failure *agentmessaging.Error
+	err := get(t.Context(), newClient(t, careless{resp: &http.Response{StatusCode: 401}}))
+	require.ErrorAs(t, err, &failure)
+	assert.Equal(t, 401, failure.StatusCode)
+	assert.Equal(t, wantUnknown, outcomeOf(t, post(t.Context(), newClient(t, careless{}))))
+	body := &closeCounter{Reader: strings.NewReader("{}")}
+	err = post(t.Context(), newClient(t, careless{&http.Response{StatusCode: 200, Body: body}, io.ErrUnexpectedEOF}))
+	assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	assert.Equal(t, 1, body.closed)
 }

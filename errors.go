@@ -79,7 +79,8 @@ type Error struct {
 	// Method and Path name the endpoint; Path is the template, such as
 	// /v1/agents/{agent_id}.
 	Method, Path string
-	// Attempts is how many requests were sent.
+	// Attempts is how many attempts were made, those that could not reach the
+	// service included.
 	Attempts int
 	// Local is true where the call was refused here, by a limiter, and its
 	// last attempt was not sent.
@@ -209,11 +210,11 @@ func (c *call) finish(ctx context.Context) error {
 	case stepSuccess:
 		return nil
 	case stepUnknown:
-		return c.unknown(c.errorOf(c.out.err))
+		return c.unknown(c.errorOf(ctx, c.out.err))
 	case stepError:
-		return c.errorOf(c.out.err)
+		return c.errorOf(ctx, c.out.err)
 	}
-	return c.errorOf(ctx.Err()) // it ended before an attempt, or while waiting for one
+	return c.errorOf(ctx, ctx.Err()) // it ended before an attempt, or while waiting for one
 }
 
 func (c *call) unknown(cause *Error) error {
@@ -225,7 +226,7 @@ func (c *call) unknown(cause *Error) error {
 }
 
 // errorOf describes the last outcome; cause is what it lacks words for.
-func (c *call) errorOf(cause error) *Error {
+func (c *call) errorOf(ctx context.Context, cause error) *Error {
 	scrub := c.client.redact(c.secrets...)
 	e := &Error{
 		StatusCode: c.out.status,
@@ -233,7 +234,7 @@ func (c *call) errorOf(cause error) *Error {
 		RetryAfter: c.out.retryAfter(),
 		Method:     c.endpoint.Method,
 		Path:       c.endpoint.Path,
-		Attempts:   c.sentAttempts(),
+		Attempts:   c.made(),
 	}
 	if local := (*Error)(nil); c.out.refused {
 		if errors.As(cause, &local) {
@@ -246,7 +247,8 @@ func (c *call) errorOf(cause error) *Error {
 		c.describe(e, scrub)
 	}
 	if cause != nil {
-		e.cause = scrub.error(cause)
+		// A transport returns the context's cause, or its error, or its own.
+		e.cause = scrub.error(cause, ctx.Err(), context.Cause(ctx))
 	}
 	return e
 }

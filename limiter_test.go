@@ -2,6 +2,7 @@ package agentmessaging_test
 
 import (
 	"context"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -86,4 +87,32 @@ func TestLimiterFailureKeepsItsCause(t *testing.T) {
 	err := post(t.Context(), newClient(t, &stub{}, agentmessaging.WithLimiter(limiter)))
 	assert.Equal(t, wantError, outcomeOf(t, err))
 	assert.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+// slowLimiter lets every attempt wait.
+type slowLimiter struct{ limiterStub }
+
+func (l *slowLimiter) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
+	time.Sleep(time.Minute)
+	return l.limiterStub.Acquire(ctx, attempt)
+}
+
+// TestLimiterWaitIsNoPartOfTheAttemptsTimeout in virtual time.
+func TestLimiterWaitIsNoPartOfTheAttemptsTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, err := agentmessaging.NewClient(testURL, testKey, agentmessaging.WithLimiter(&slowLimiter{}),
+			agentmessaging.WithHTTPClient(&http.Client{Transport: &stub{answers: []answer{{status: 200, body: anyReply}}}, Timeout: time.Second}))
+		require.NoError(t, err)
+		assert.NoError(t, get(t.Context(), client))
+	})
+}
+
+// TestPermitIsGivenBackWhateverTheTransportDoes, panic included.
+func TestPermitIsGivenBackWhateverTheTransportDoes(t *testing.T) {
+	limiter := &limiterStub{}
+	boom := answer{before: func(*http.Request) { panic("boom") }}
+	assert.Panics(t, func() {
+		_ = get(t.Context(), newClient(t, &stub{answers: []answer{boom}}, agentmessaging.WithLimiter(limiter)))
+	})
+	assert.Len(t, limiter.done, 1)
 }

@@ -51,11 +51,9 @@ func (a replyAnswer) result() (*Reply, error) {
 // [ErrOutcomeUnknown]: the agent may have read the message, and sending it
 // again may show it twice.
 func (c *Client) SendMessage(ctx context.Context, agentID string, params MessageParams) (*Reply, error) {
-	if err := firstError(check(spec.MessageText, params.Text), check(spec.MessageUserRef, params.UserRef)); err != nil {
-		return nil, err
-	}
 	return do[*Reply, replyAnswer](ctx, c, request{
 		endpoint: spec.SendMessage,
+		invalid:  firstError(check(spec.MessageText, params.Text), check(spec.MessageUserRef, params.UserRef)),
 		agentID:  agentID,
 		body:     messageBody(params),
 		secrets:  []string{params.Text},

@@ -37,7 +37,7 @@ type CallEnd struct {
 	Endpoint   Endpoint
 	StatusCode int           // of the last answer; 0: none
 	TraceID    string        // of the last answer
-	Attempts   int           // requests sent
+	Attempts   int           // made, those that could not reach the service included
 	Waited     time.Duration // between attempts
 	Elapsed    time.Duration
 	Err        error // what the method returns
@@ -160,7 +160,7 @@ func (c *call) end(ctx context.Context, err error) error {
 	c.fillInfo(traceID)
 	if c.client.observer != nil {
 		c.observe(ctx, CallEnd{
-			Endpoint: c.name(), StatusCode: c.out.status, TraceID: traceID, Attempts: c.sentAttempts(),
+			Endpoint: c.name(), StatusCode: c.out.status, TraceID: traceID, Attempts: c.made(),
 			Waited: c.waited, Elapsed: time.Since(c.began.call), Err: err,
 		})
 	}

@@ -108,3 +108,11 @@ func TestCallInfoOnErrors(t *testing.T) {
 		assert.GreaterOrEqual(t, info.Waited, 4*time.Second)
 	})
 }
+
+func TestCallInfoOfARefusedCallIsEmpty(t *testing.T) {
+	info := agentmessaging.CallInfo{Attempts: 3, StatusCode: 200}
+	ctx := agentmessaging.WithCallInfo(t.Context(), &info)
+	_, err := newClient(t, &stub{}).SendMessage(ctx, "agent_1", message{})
+	require.ErrorIs(t, err, agentmessaging.ErrInvalid)
+	assert.Zero(t, info)
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"math"
 	"net"
 	"net/http"
 	"time"
@@ -65,7 +64,7 @@ func (p RetryPolicy) withDefaults() RetryPolicy {
 func (p RetryPolicy) wait(attempt int, told, longest time.Duration, random float64) (time.Duration, bool) {
 	backoff := p.backoff(attempt)
 	shortest := max(told, backoff)
-	if shortest >= longest {
+	if shortest > longest {
 		return 0, false
 	}
 	// Callers that were refused together come back spread out: by half of the
@@ -77,8 +76,11 @@ func (p RetryPolicy) wait(attempt int, told, longest time.Duration, random float
 // backoff doubles from MinWait, up to maxBackoff. It is also the floor where
 // Retry-After is 0, in the past or missing.
 func (p RetryPolicy) backoff(attempt int) time.Duration {
-	factor := math.Pow(2, float64(min(attempt, 32)-1))
-	return time.Duration(min(float64(p.MinWait)*factor, float64(max(p.MinWait, maxBackoff))))
+	wait := p.MinWait
+	for n := 1; n < attempt && wait < maxBackoff; n++ {
+		wait = min(2*wait, maxBackoff)
+	}
+	return wait
 }
 
 // step is what follows an attempt.
@@ -89,6 +91,7 @@ const (
 	stepRetry   step = "retry"
 	stepError   step = "error"
 	stepUnknown step = "outcome unknown"
+	stepEnded   step = "context ended" // before an attempt began
 )
 
 // class is how an attempt ended, as far as retries are concerned.
@@ -173,7 +176,7 @@ func (o *outcome) classifyUnanswered(ctxErr error) class {
 // neither the context nor the deadline, how long to wait. It never returns an
 // error: the library would let it hide the attempt's own.
 func (c *call) checkRetry(ctx context.Context, _ *http.Response, err error) (bool, error) {
-	if c.ended {
+	if c.next == stepEnded {
 		return false, nil
 	}
 	if c.attempts == 0 {
@@ -192,17 +195,16 @@ func (c *call) checkRetry(ctx context.Context, _ *http.Response, err error) (boo
 	if !ok {
 		return false, nil
 	}
-	c.next, c.pause = stepRetry, wait
-	c.waited += wait
+	c.next, c.pause, c.paused = stepRetry, wait, time.Now()
 	c.observeRetry(ctx, retryTable[class].outcome)
 	return true, nil
 }
 
 // longestWait is what the policy and the deadline leave for one wait.
 func (c *call) longestWait(ctx context.Context) time.Duration {
-	longest := c.client.retry.MaxWait + 1 // a wait of exactly MaxWait is allowed
+	longest := c.client.retry.MaxWait
 	if deadline, has := ctx.Deadline(); has {
-		longest = min(longest, time.Until(deadline))
+		longest = min(longest, time.Until(deadline)-1) // until the deadline would be too long
 	}
 	return longest
 }

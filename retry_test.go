@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -239,11 +240,13 @@ func TestWaitNeverBeginsThatWouldPassTheDeadline(t *testing.T) {
 func TestCancelDuringWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		transport := &stub{answers: []answer{{status: 429, header: retryAfter("60"), body: `{"error":"rate_limited","trace_id":"t"}`}}}
-		ctx, cancel := context.WithCancel(t.Context())
+		var info agentmessaging.CallInfo
+		ctx, cancel := context.WithCancel(agentmessaging.WithCallInfo(t.Context(), &info))
 		time.AfterFunc(5*time.Second, cancel)
 		begin := time.Now()
 		err := post(ctx, newClient(t, transport))
 		assert.Equal(t, 5*time.Second, time.Since(begin))
+		assert.Equal(t, 5*time.Second, info.Waited)
 		assert.ErrorIs(t, err, context.Canceled)
 		assert.ErrorIs(t, err, agentmessaging.ErrRateLimited)
 		var failure *agentmessaging.Error
@@ -351,5 +354,37 @@ func TestContextEndsInsideTheAnswer(t *testing.T) {
 		assert.ErrorIs(t, err, context.Canceled)
 		assert.Zero(t, info.Waited)
 		assert.Equal(t, 1, info.Attempts)
+	}
+}
+
+func TestHugePolicy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		transport := &stub{answers: []answer{{status: 503, header: retryAfter("3600")}, {status: 200, body: `{"agent_id":"a"}`}}}
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
+		defer cancel()
+		assert.NoError(t, get(ctx, newClient(t, transport, agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxWait: math.MaxInt64}))))
+		assert.Error(t, get(ctx, newClient(t, &stub{answers: []answer{{status: 503}}},
+			agentmessaging.WithRetry(agentmessaging.RetryPolicy{MinWait: math.MaxInt64, MaxWait: math.MaxInt64}))))
+	})
+}
+
+// TestCauseOfTheContext: both the reason that was given and the context's own
+// error stay reachable, whichever the transport returned.
+func TestCauseOfTheContext(t *testing.T) {
+	reason := errors.New("the user left")
+	for _, do := range []func(context.Context, *agentmessaging.Client) error{get, post} {
+		for _, returned := range []error{reason, context.Canceled, io.ErrClosedPipe} {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			transport := &stub{answers: []answer{{err: returned, before: func(*http.Request) { cancel(reason) }}}}
+			err := do(ctx, newClient(t, transport))
+			assert.ErrorIs(t, err, reason)
+			assert.ErrorIs(t, err, context.Canceled)
+			assert.ErrorIs(t, err, returned)
+		}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(reason)
+		err := do(ctx, newClient(t, &stub{}))
+		assert.ErrorIs(t, err, reason)
+		assert.ErrorIs(t, err, context.Canceled)
 	}
 }

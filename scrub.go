@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -102,8 +103,17 @@ func (s scrubber) header(header http.Header) http.Header {
 	return clone
 }
 
-// error keeps err reachable for errors.Is and errors.As and scrubs its text.
-func (s scrubber) error(err error) error { return scrubbedError{s.text(err.Error()), err} }
+// error scrubs the text of err and keeps it, and what else was the cause,
+// reachable for errors.Is and errors.As.
+func (s scrubber) error(err error, others ...error) error {
+	causes := []error{err}
+	for _, other := range others {
+		if other != nil && !errors.Is(err, other) {
+			causes = append(causes, other)
+		}
+	}
+	return scrubbedError{s.text(err.Error()), causes}
+}
 
 // scrubbed is err without the secrets of the call; nil stays nil.
 func (c *call) scrubbed(err error) error {
@@ -114,13 +124,13 @@ func (c *call) scrubbed(err error) error {
 }
 
 type scrubbedError struct {
-	text  string
-	cause error
+	text   string
+	causes []error
 }
 
 func (e scrubbedError) Error() string    { return e.text }
 func (e scrubbedError) GoString() string { return e.text }
-func (e scrubbedError) Unwrap() error    { return e.cause }
+func (e scrubbedError) Unwrap() []error  { return e.causes }
 
 // oneLine makes foreign text fit for a log: valid UTF-8, no line breaks or
 // other control characters, at most limit bytes.

@@ -2,8 +2,10 @@ package agentmessaging
 
 import "fmt"
 
-// Secret is a string that never shows: every print verb, slog and JSON give
-// "[redacted]" instead. Convert it with string(s) to read it.
+// Secret is a string that does not show when it is printed: every verb of
+// fmt, slog and encoders give "[redacted]" instead. Convert it with string(s)
+// to read it. Kept in an unexported field of a struct of your own it does show
+// when that struct is printed, since package fmt asks no methods there.
 type Secret string
 
 // String returns "[redacted]", or "" for an empty secret.

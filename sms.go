@@ -77,8 +77,10 @@ func (a smsAnswer) result() (*SMS, error) {
 // Errors: [ErrInvalid], [ErrBadRequest], [ErrUnauthorized],
 // [ErrPaymentRequired], [ErrNotFound], [ErrRateLimited], [ErrOutcomeUnknown].
 func (c *Client) EnableSMS(ctx context.Context, agentID string, mode SMSMode) (*SMS, error) {
-	if err := check(spec.SMSChannelMode, string(mode)); err != nil {
-		return nil, err
-	}
-	return do[*SMS, smsAnswer](ctx, c, request{endpoint: spec.EnableSMS, agentID: agentID, body: smsModeBody{mode}})
+	return do[*SMS, smsAnswer](ctx, c, request{
+		endpoint: spec.EnableSMS,
+		invalid:  check(spec.SMSChannelMode, string(mode)),
+		agentID:  agentID,
+		body:     smsModeBody{mode},
+	})
 }

@@ -141,13 +141,15 @@ func encodeObject(field *spec.Field, value any) (json.RawMessage, error) {
 	if value == nil {
 		return nil, nil
 	}
-	raw, err := json.Marshal(value)
+	raw, err := encode(value)
 	if err != nil {
 		return nil, &ValidationError{Field: field.Path, Reason: "cannot be written as JSON (" + oneLine(err.Error(), 120) + ")"}
 	}
 	switch {
 	case bytes.Equal(raw, []byte("null")):
 		return nil, nil
+	case !utf8.Valid(raw):
+		return nil, &ValidationError{Field: field.Path, Reason: "must be valid UTF-8"}
 	case raw[0] != '{':
 		return nil, &ValidationError{Field: field.Path, Reason: "must be a JSON object"}
 	}

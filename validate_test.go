@@ -152,8 +152,8 @@ func TestMetadata(t *testing.T) {
 		{map[string]any{"n": json.Number("12345678901234567890.5")}, `{"metadata":{"n":12345678901234567890.5}}`},
 		{json.RawMessage(`{"n": 12345678901234567890, "e": 1e400}`), `{"metadata":{"n":12345678901234567890,"e":1e400}}`},
 		{tagged{"pro"}, `{"metadata":{"plan":"pro"}}`},
-		{&tagged{"a<b"}, `{"metadata":{"plan":"a\u003cb"}}`},
-		{[]int{1}, ""}, {"text", ""}, {5, ""}, {true, ""}, {json.RawMessage(`[1]`), ""}, {json.RawMessage(`{"a":`), ""},
+		{&tagged{"a<b"}, `{"metadata":{"plan":"a<b"}}`},
+		{[]int{1}, ""}, {"text", ""}, {5, ""}, {true, ""}, {json.RawMessage(`[1]`), ""}, {json.RawMessage(`{"a":`), ""}, {json.RawMessage("{\"a\":\"\xff\"}"), ""},
 		{map[string]any{"f": math.Inf(1)}, ""}, {map[string]any{"c": make(chan int)}, ""}, {func() {}, ""},
 	} {
 		transport := &stub{answers: []answer{{status: 200, body: anyReply}}}

@@ -78,10 +78,7 @@ func (a warmUpAnswer) result() (*WarmUpResult, error) {
 // dashboard did not issue), [ErrConflict] (byok mode, nothing stored),
 // [ErrRateLimited], [ErrUnavailable], [ErrOutcomeUnknown].
 func (c *Client) WarmUp(ctx context.Context, mode LLMMode) (*WarmUpResult, error) {
-	if err := check(spec.WarmUpMode, string(mode)); err != nil {
-		return nil, err
-	}
-	r := request{endpoint: spec.WarmUp}
+	r := request{endpoint: spec.WarmUp, invalid: check(spec.WarmUpMode, string(mode))}
 	if mode != "" {
 		r.body = warmUpBody{mode}
 	}

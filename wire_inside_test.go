@@ -130,10 +130,17 @@ func TestRepliesAreTolerant(t *testing.T) {
 	_, err = reply.result()
 	assert.NoError(t, err)
 
+	agentResult, trace, err := decode[*Agent, agentAnswer]([]byte(`{"agent_id":"a","status":5,"trace_id":"t"}`))
+	require.NoError(t, err, "a mistyped optional member")
+	assert.Equal(t, &Agent{ID: "a", TraceID: "t"}, agentResult)
+	assert.Equal(t, "t", trace)
+
 	for _, tt := range []struct {
 		body   string
 		result func(body string) error
 	}{
+		{`{"agent_id":5}`, failing[*Agent, agentAnswer]},
+		{`[]`, failing[*Agent, agentAnswer]},
 		{`{"status":"active"}`, failing[*Agent, agentAnswer]},
 		{`{"agent_id":null}`, failing[*Agent, agentAnswer]},
 		{`{"trace_id":"t"}`, failing[*Reply, replyAnswer]},
@@ -153,11 +160,7 @@ func TestRepliesAreTolerant(t *testing.T) {
 }
 
 func failing[T any, A answer[T]](body string) error {
-	var a A
-	if err := json.Unmarshal([]byte(body), &a); err != nil {
-		return err
-	}
-	_, err := a.result()
+	_, _, err := decode[T, A]([]byte(body))
 	return err
 }
 
@@ -167,7 +170,7 @@ func TestErrorDocument(t *testing.T) {
 		request: request{endpoint: spec.GetAgent},
 		out:     outcome{status: http.StatusTooManyRequests, body: document(t, "error")},
 	}
-	e := c.errorOf(nil)
+	e := c.errorOf(t.Context(), nil)
 	assert.Equal(t, "rate_limited trace_1 key_minute slow down", strings.Join([]string{e.Code, e.TraceID, e.LimitKey, e.Reason}, " "))
 	assert.Equal(t, map[string]json.RawMessage{"extra": json.RawMessage(`{"a":1}`)}, e.Extra)
 }
