@@ -213,12 +213,18 @@ func TestOneConnectionIsKeptAcrossRefusals(t *testing.T) {
 }
 
 // hooked runs the trace hooks up to the connection, and fails there.
-type hooked struct{ err error }
+type hooked struct {
+	err    error
+	before func()
+}
 
 func (h hooked) RoundTrip(req *http.Request) (*http.Response, error) {
 	trace := httptrace.ContextClientTrace(req.Context())
 	trace.GetConn(req.URL.Host)
 	trace.GotConn(httptrace.GotConnInfo{})
+	if h.before != nil {
+		h.before()
+	}
 	return nil, h.err
 }
 
@@ -227,11 +233,13 @@ func (h hooked) RoundTrip(req *http.Request) (*http.Response, error) {
 func TestFailureBetweenConnectionAndHeader(t *testing.T) {
 	var info agentmessaging.CallInfo
 	ctx := agentmessaging.WithCallInfo(t.Context(), &info)
-	assert.Equal(t, wantError, outcomeOf(t, post(ctx, newClient(t, hooked{io.ErrClosedPipe}, quick))))
+	assert.Equal(t, wantError, outcomeOf(t, post(ctx, newClient(t, hooked{err: io.ErrClosedPipe}, quick))))
 	assert.Equal(t, 3, info.Attempts)
-	assert.Equal(t, wantUnknown, outcomeOf(t, post(ctx, newClient(t, hooked{context.Canceled}, quick))))
-	assert.Equal(t, wantUnknown, outcomeOf(t, post(ctx, newClient(t, hooked{os.ErrDeadlineExceeded}, quick))))
+	assert.Equal(t, wantUnknown, outcomeOf(t, post(ctx, newClient(t, hooked{err: context.Canceled}, quick))))
+	assert.Equal(t, wantUnknown, outcomeOf(t, post(ctx, newClient(t, hooked{err: os.ErrDeadlineExceeded}, quick))))
 	assert.Equal(t, 1, info.Attempts)
+	ctx, cancel := context.WithCancel(t.Context())
+	assert.Equal(t, wantUnknown, outcomeOf(t, post(ctx, newClient(t, hooked{err: io.ErrClosedPipe, before: cancel}, quick))))
 }
 
 // TestFailureBeforeTheConnection: net/http's own transport runs its hooks, so

@@ -1,0 +1,130 @@
+package agentmessaging_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
+)
+
+// addDocuments seeds a fuzz target with the documents of testdata/wire.
+func addDocuments(f *testing.F, add func(document string)) {
+	files, err := filepath.Glob("testdata/wire/*.json")
+	if err != nil || len(files) == 0 {
+		f.Fatal("no documents", err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		add(string(text))
+	}
+}
+
+// FuzzSuccessBody: whatever a 200 holds, each endpoint returns a result or one
+// of the error types, sends once, and shows no secret.
+func FuzzSuccessBody(f *testing.F) {
+	addDocuments(f, func(document string) {
+		for i := range nineCalls {
+			f.Add(i, document)
+		}
+	})
+	for _, body := range []string{"", "null", "[]", "{}{}", `{"agent_id":5}`, `{"AGENT_ID":"a"}`, "\xff", `{"reply_text":"` + testKey + `"}`} {
+		f.Add(6, body)
+	}
+	f.Fuzz(func(t *testing.T, endpoint int, body string) {
+		call := nineCalls[uint(endpoint)%uint(len(nineCalls))]
+		transport := &stub{answers: []answer{{status: 200, body: body}}}
+		err := call.do(t.Context(), newClient(t, transport, once))
+		holdsLaws(t, err)
+		if len(transport.sent()) != 1 {
+			t.Errorf("%d requests", len(transport.sent()))
+		}
+	})
+}
+
+// FuzzErrorBody: whatever an error's body holds, its status stands.
+func FuzzErrorBody(f *testing.F) {
+	addDocuments(f, func(document string) {
+		for _, status := range []int{400, 429, 503, 302} {
+			f.Add(status, document, "3", "https://other.example/")
+		}
+	})
+	f.Add(429, `{"error":"`+testKey+`","extra":{"`+testKey+`":["`+testKey+`"]}}`, "1e309", "%zz")
+	f.Fuzz(func(t *testing.T, status int, body, retryAfter, location string) {
+		status = 300 + int(uint(status)%300)
+		header := http.Header{"Retry-After": {retryAfter}, "Location": {location}}
+		transport := &stub{answers: []answer{{status: status, body: body, header: header}}}
+		err := get(t.Context(), newClient(t, transport, once))
+		holdsLaws(t, err)
+		failure, ok := err.(*agentmessaging.Error)
+		if !ok || failure.StatusCode != status || failure.RetryAfter < 0 {
+			t.Fatalf("%T %v", err, err)
+		}
+		if text, _ := json.Marshal(failure); strings.Contains(string(text), testKey) {
+			t.Error("the key shows")
+		}
+	})
+}
+
+// FuzzAgentID: an id is refused, or arrives as exactly one segment of the path.
+func FuzzAgentID(f *testing.F) {
+	for _, id := range []string{"agent_1", "", ".", "..", "a/b", "%2e%2e", "a%2Fb", "a?b", "a#b", "é 語", "\x00", `a\b`, "a;b", "+"} {
+		f.Add(id)
+	}
+	f.Fuzz(func(t *testing.T, id string) {
+		transport := &stub{answers: []answer{{status: 200, body: anyReply}}}
+		if _, err := newClient(t, transport).SendMessage(t.Context(), id, message{Text: "hi"}); err != nil {
+			if len(transport.sent()) != 0 {
+				t.Fatal("sent", err)
+			}
+			return
+		}
+		sent := transport.sent()[0].URL
+		segments := strings.Split(sent.EscapedPath(), "/")
+		if len(segments) != 5 || sent.RawQuery != "" || sent.Fragment != "" {
+			t.Fatalf("%q became %q", id, sent)
+		}
+		if arrived, err := url.PathUnescape(segments[3]); err != nil || arrived != id || id == "." || id == ".." {
+			t.Fatalf("%q became %q", id, segments[3])
+		}
+	})
+}
+
+// FuzzBaseURL: an address is refused, or every call stays below it.
+func FuzzBaseURL(f *testing.F) {
+	for _, base := range []string{
+		testURL, testURL + "/a/b/", testURL + "/a%2Fb", "http://localhost:80", "https://u:p@h", "https://h?q", "https://h#f",
+		"https://h/..", "//h", "https://[::1]:1/x", "HTTPS://H", "https://h/%2e%2e/", "http://evil.example", "https://h/;a=b",
+	} {
+		f.Add(base)
+	}
+	f.Fuzz(func(t *testing.T, base string) {
+		transport := &stub{answers: []answer{{status: 200, body: anyReply}}}
+		client, err := agentmessaging.NewClient(base, testKey, agentmessaging.WithHTTPClient(&http.Client{Transport: transport}))
+		if err != nil {
+			return
+		}
+		if _, err := client.Status(t.Context()); err != nil {
+			t.Fatal(base, err)
+		}
+		want, err := url.Parse(base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent := transport.sent()[0].URL
+		prefix := strings.TrimRight(want.EscapedPath(), "/")
+		if sent.Host != want.Host || sent.EscapedPath() != prefix+"/v1/status" || sent.RawQuery != "" || sent.User != nil {
+			t.Fatalf("%q became %q", base, sent)
+		}
+		if sent.Scheme != "https" && !strings.HasPrefix(sent.Host, "127.") && !strings.HasPrefix(strings.ToLower(sent.Host), "localhost") && !strings.HasPrefix(sent.Host, "[") {
+			t.Fatalf("plain http to %s", sent.Host)
+		}
+	})
+}
