@@ -204,6 +204,9 @@ func (c *call) read(resp *http.Response) {
 		c.readSuccess(resp)
 		return
 	}
+	if resp.StatusCode < http.StatusOK {
+		return // a protocol switch: what follows is not a body, and may never end
+	}
 	stalled := time.AfterFunc(errorBodyWait, func() { resp.Body.Close() })
 	defer stalled.Stop()
 	// What arrived of an error's body is enough: its status stands.
