@@ -21,7 +21,7 @@ func TestFake(t *testing.T) {
 	}
 	t.Run("cases", func(t *testing.T) {
 		contract.Run(t, contract.Target{Bubble: true, Budget: budget, Fresh: func(tb testing.TB) contract.Target {
-			fake := fakeserver.New(tb)
+			fake := fakeserver.New(tb, fakeserver.WithUnknownRoutes())
 			target := targetOf(fake)
 			target.HTTPClient = func(tb testing.TB) *http.Client { return seen.through(fake.HTTPClient(tb)) }
 			return target
@@ -39,7 +39,7 @@ var minutes = contract.Spend{Requests: 1500, Creations: 60, BYOKSets: 10, WarmUp
 // fake's Advance moves.
 func TestFakeAdvance(t *testing.T) {
 	contract.Run(t, contract.Target{Budget: minutes, Fresh: func(tb testing.TB) contract.Target {
-		fake := fakeserver.New(tb)
+		fake := fakeserver.New(tb, fakeserver.WithUnknownRoutes())
 		target := targetOf(fake)
 		target.Abilities.Advance = fake.Advance
 		return target
@@ -49,7 +49,7 @@ func TestFakeAdvance(t *testing.T) {
 // TestFakeDirect runs them without a connection in between.
 func TestFakeDirect(t *testing.T) {
 	contract.Run(t, contract.Target{Bubble: true, Budget: minutes, Fresh: func(tb testing.TB) contract.Target {
-		fake := fakeserver.New(tb)
+		fake := fakeserver.New(tb, fakeserver.WithUnknownRoutes())
 		target := targetOf(fake)
 		target.HTTPClient = func(testing.TB) *http.Client { return &http.Client{Transport: fake.Direct()} }
 		return target
@@ -59,7 +59,7 @@ func TestFakeDirect(t *testing.T) {
 // TestFakeSocket runs what a caller over a socket can check.
 func TestFakeSocket(t *testing.T) {
 	contract.Run(t, contract.Target{Budget: minutes, Fresh: func(tb testing.TB) contract.Target {
-		fake := fakeserver.New(tb)
+		fake := fakeserver.New(tb, fakeserver.WithUnknownRoutes())
 		server := httptest.NewServer(fake)
 		tb.Cleanup(server.Close)
 		target := targetOf(fake)
@@ -74,7 +74,7 @@ func TestFakeSocket(t *testing.T) {
 // TestFakeShared runs the cases as a live service would have them: one after
 // the other on one target, within the default budget.
 func TestFakeShared(t *testing.T) {
-	fake := fakeserver.New(t)
+	fake := fakeserver.New(t, fakeserver.WithUnknownRoutes())
 	contract.Run(t, contract.Target{BaseURL: fake.BaseURL(), Key: fake.Key(), HTTPClient: clientOf(fake)})
 }
 

@@ -87,7 +87,7 @@ func TestTampering(t *testing.T) {
 
 func anyFails(t *testing.T, cases []contract.Case, tamper func(*reply)) bool {
 	for _, c := range cases {
-		fake := fakeserver.New(t)
+		fake := fakeserver.New(t, fakeserver.WithUnknownRoutes())
 		target := targetOf(fake)
 		target.Abilities.Decisions = false
 		target.Abilities.Advance = fake.Advance

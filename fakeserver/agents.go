@@ -14,7 +14,7 @@ import (
 // key of its creation is not in it, nor anywhere else in readable form.
 type Agent struct {
 	ID                   string
-	Status               string // always active
+	Status               string // active, unless AddAgent was told another
 	CreatedAt, UpdatedAt time.Time
 	Key                  string // label of the API key that created it, as in Call.Key
 	SystemPrompt         string
@@ -42,7 +42,7 @@ type agent struct {
 	Agent
 	number    int
 	owner     *apiKey
-	exchanges []Exchange
+	exchanges ring[Exchange]
 }
 
 // copied returns a copy that shares nothing with the stored agent.
@@ -97,7 +97,7 @@ func (s *Server) refuseAgent(req *request) *failure {
 }
 
 func (w *world) addAgent(req *request) *agent {
-	m, n := req.members, len(w.ordered)+1
+	m, n := req.members, w.nextAgent()
 	a := &agent{number: n, owner: req.key, Agent: Agent{
 		ID:           numbered("agent", n),
 		Status:       "active",
@@ -114,9 +114,21 @@ func (w *world) addAgent(req *request) *agent {
 	if mode, given := m.get(spec.AgentSMSMode); given {
 		a.enable(mode)
 	}
+	w.insert(a)
+	return a
+}
+
+// nextAgent returns the next number of which no agent has the identifier:
+// AddAgent takes any. Each number is looked at once.
+func (w *world) nextAgent() int {
+	for w.numbers++; w.agents[numbered("agent", w.numbers)] != nil; w.numbers++ {
+	}
+	return w.numbers
+}
+
+func (w *world) insert(a *agent) {
 	w.agents[a.ID] = a
 	w.ordered = append(w.ordered, a)
-	return a
 }
 
 func newLLM(m members) LLM {

@@ -2,6 +2,7 @@ package fakeserver
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"strconv"
 )
@@ -13,6 +14,7 @@ type answer struct {
 	body     []byte
 	shown    string // the body as Calls shows it
 	code     string // of an error
+	reason   string // of an error
 	limitKey string // of a 429
 }
 
@@ -44,7 +46,7 @@ func (f *failure) answer(h http.Header, traceID string) answer {
 	}
 	body := errorReply{Error: f.code, TraceID: traceID, LimitKey: string(f.limit), Reason: f.reason}
 	a := newAnswer(f.status, h, body)
-	a.code, a.limitKey = body.Error, body.LimitKey
+	a.code, a.reason, a.limitKey = body.Error, body.Reason, body.LimitKey
 	return a
 }
 
@@ -63,10 +65,11 @@ func encode(body any) []byte {
 }
 
 func (a answer) write(w http.ResponseWriter) {
-	h := w.Header()
-	for name, values := range a.header {
-		h[name] = values
+	if direct, ok := w.(*directWriter); ok {
+		direct.take(a)
+		return
 	}
+	maps.Copy(w.Header(), a.header)
 	w.WriteHeader(a.status)
 	_, _ = w.Write(a.body) // the client may be gone, which is its own affair
 }

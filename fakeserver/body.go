@@ -56,18 +56,25 @@ func readBody(r *http.Request) (raw []byte, size int, flaw *failure) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil, 0, nil
 	}
-	var b bytes.Buffer
-	if 0 < r.ContentLength && r.ContentLength <= maxBody {
-		b.Grow(int(r.ContentLength) + bytes.MinRead)
-	}
-	_, err := b.ReadFrom(io.LimitReader(r.Body, maxBody+1))
+	raw, err := readAll(r)
 	switch {
 	case err != nil:
-		return nil, b.Len(), badRequest("body", "it did not arrive whole")
-	case b.Len() > maxBody:
-		return nil, b.Len(), badRequest("body", fmt.Sprintf("at most %d bytes", maxBody))
+		return nil, len(raw), badRequest("body", "it did not arrive whole")
+	case len(raw) > maxBody:
+		return nil, len(raw), badRequest("body", fmt.Sprintf("at most %d bytes", maxBody))
 	}
-	return b.Bytes(), b.Len(), nil
+	return raw, len(raw), nil
+}
+
+// readAll reads a body, or as much of it as shows that it is too long. One
+// whose length was given, as almost all are, takes no more memory than that.
+func readAll(r *http.Request) ([]byte, error) {
+	if r.ContentLength <= 0 || r.ContentLength > maxBody {
+		return io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	}
+	raw := make([]byte, r.ContentLength)
+	n, err := io.ReadFull(r.Body, raw)
+	return raw[:n], err
 }
 
 // parseBody checks a body against the endpoint's fields. shown is the body as
@@ -79,7 +86,7 @@ func parseBody(e *spec.Endpoint, header http.Header, raw []byte, texts bool) (fo
 	if len(raw) == 0 && e.BodyOptional {
 		return nil, "", nil
 	}
-	p := parser{scanner: scanner{data: raw}, texts: texts}
+	p := parser{scanner: scanner{data: raw}, texts: texts, found: make(members, 0, 4)} // few calls have more
 	if f := p.document(e.Body); f != nil {
 		return nil, "", f
 	}

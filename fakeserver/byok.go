@@ -83,17 +83,25 @@ var (
 	agentFields = keyFields{spec.LLMAPIKey, spec.LLMProvider, spec.LLMBaseURL, spec.LLMModel, spec.LLMLabel}
 )
 
+// newBYOK seals the provider key of a request. The lock is held.
 func (s *Server) newBYOK(req *request, f keyFields) *byokConfig {
-	key := req.members.text(f.apiKey)
-	return &byokConfig{
-		provider:    req.members.text(f.provider),
-		baseURL:     req.members.optional(f.baseURL),
-		model:       req.members.optional(f.model),
-		label:       req.members.text(f.label),
-		sealed:      s.vault.seal(key),
-		fingerprint: s.vault.fingerprint(key),
-		updatedAt:   req.now,
+	return s.sealed(req.members.text(f.apiKey), byokConfig{
+		provider:  req.members.text(f.provider),
+		baseURL:   req.members.optional(f.baseURL),
+		model:     req.members.optional(f.model),
+		label:     req.members.text(f.label),
+		updatedAt: req.now,
+	})
+}
+
+// sealed completes a configuration with what is kept of its key. The lock is
+// held.
+func (s *Server) sealed(key string, c byokConfig) *byokConfig {
+	if s.vault == nil {
+		s.vault = newVault()
 	}
+	c.sealed, c.fingerprint = s.vault.seal(key), s.vault.fingerprint(key)
+	return &c
 }
 
 // SetBYOKAvailable makes the BYOK store available or not, for all keys. While

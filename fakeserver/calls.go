@@ -3,8 +3,10 @@ package fakeserver
 import (
 	"fmt"
 	"net/http"
-	"slices"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // What Call.Key says where a call had no key that this fake issued.
@@ -17,27 +19,32 @@ const (
 // of a message, reply or system prompt unless WithMessageTexts: it may be
 // printed.
 type Call struct {
-	Time     time.Time // of arrival, by the fake's clock
-	Endpoint Endpoint  // "" when no endpoint has the method and path
-	Method   string
-	Path     string // as it was sent, still escaped, without a query; at most 256 bytes
-	AgentID  string // the path's {agent_id}; "" when it has none
-	Key      string // label of the API key, such as key_000001; or KeyMissing or KeyUnknown
-	Address  string // the client's IP address
-	Header   http.Header
-	// Body is the request body, at most 64 KiB of it: empty when the endpoint
-	// takes none, or when it was refused as malformed.
-	Body      string
-	BodyBytes int // size of the body as it was sent; of one over 1 MiB, what was read
+	Time     time.Time   `json:"time"`               // of arrival, by the fake's clock
+	Endpoint Endpoint    `json:"endpoint,omitempty"` // "" when no endpoint has the method and path
+	Method   string      `json:"method"`
+	Path     string      `json:"path"`               // as it was sent, still escaped, without a query; at most 256 bytes
+	AgentID  string      `json:"agent_id,omitempty"` // the path's {agent_id}; "" when it has none
+	Key      string      `json:"key"`                // label of the API key, such as key_000001; or KeyMissing or KeyUnknown
+	Address  string      `json:"address"`            // the client's IP address
+	Header   http.Header `json:"header"`
+	// Body is the request body, at most 64 KiB of it, or WithBodyLimit: empty
+	// when the endpoint takes none, or when it was refused as malformed.
+	Body      string `json:"body,omitempty"`
+	BodyBytes int    `json:"body_bytes"` // size of the body as it was sent; of one over 1 MiB, what was read
 
-	Status    int    // 0 when the connection was aborted in place of an answer
-	Code      string // the error of an error's body
-	LimitKey  string // which limiter refused the call
-	ReplyBody string // at most 64 KiB
-	TraceID   string // as in the answer; in the order of arrival
+	Status    int    `json:"status"`               // 0 when it answered nothing: a fault acted instead, or a callback panicked
+	Code      string `json:"code,omitempty"`       // the error of an error's body
+	Reason    string `json:"reason,omitempty"`     // the reason of an error's body
+	LimitKey  string `json:"limit_key,omitempty"`  // which limiter refused the call
+	ReplyBody string `json:"reply_body,omitempty"` // at most 64 KiB, or WithBodyLimit
+	Fault     string `json:"fault,omitempty"`      // the faults of Inject that acted, such as LoseReply(Hang()); the rest is as without them
+	TraceID   string `json:"trace_id"`             // as in the answer; in the order of arrival
 }
 
-// String is the call in one line.
+// maxLine bounds a call in one line: path, code and reason may be foreign.
+const maxLine = 512
+
+// String is the call in one line, bounded and without control characters.
 func (c Call) String() string {
 	line := fmt.Sprintf("%s %s %s %s: %d", c.TraceID, c.Method, c.Path, c.Key, c.Status)
 	if c.Code != "" {
@@ -46,13 +53,28 @@ func (c Call) String() string {
 	if c.LimitKey != "" {
 		line += " (" + c.LimitKey + ")"
 	}
-	return line
+	if c.Reason != "" {
+		line += ": " + c.Reason
+	}
+	if c.Fault != "" {
+		line += " [" + c.Fault + "]"
+	}
+	return strings.Map(printable, clip(line, maxLine))
+}
+
+// printable keeps a foreign text from breaking a line or moving a cursor.
+func printable(r rune) rune {
+	if !unicode.IsPrint(r) {
+		return '?'
+	}
+	return r
 }
 
 // record is a call with what matchers need and nobody is shown. It does not
 // change once it is in the journal.
 type record struct {
 	call    Call
+	number  int // in the order of the answers
 	hasKey  bool
 	token   digest
 	hasText bool
@@ -73,7 +95,7 @@ func newRecord(r *http.Request, req *request) *record {
 	rec := &record{hasKey: req.hasKey, token: req.token, call: Call{
 		Time:    req.now,
 		Method:  r.Method,
-		Path:    path[:min(len(path), maxRecordedPath)],
+		Path:    clip(path, maxRecordedPath),
 		AgentID: scrub(req.agentID, req.bearer),
 		Address: req.ip.String(),
 		Header:  redactHeader(r.Header, req.bearer),
@@ -84,84 +106,14 @@ func newRecord(r *http.Request, req *request) *record {
 	return rec
 }
 
-func clip(body string) string { return body[:min(len(body), maxRecordedBody)] }
-
-// keep completes the record of a call and puts it into the journal.
-func (s *Server) keep(req *request, a answer) {
-	c := &req.record.call
-	c.Status, c.Code, c.LimitKey = a.status, a.code, a.limitKey
-	c.ReplyBody = clip(scrub(a.shown, req.bearer))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.world.journal.add(req.record)
-}
-
-// journal is a ring of the newest calls.
-type journal struct {
-	limit   int
-	kept    []*record
-	oldest  int // where the ring starts, once it is full
-	dropped int
-}
-
-func (j *journal) add(r *record) {
-	switch {
-	case len(j.kept) < j.limit:
-		j.kept = append(j.kept, r)
-		return
-	case j.limit > 0:
-		j.kept[j.oldest] = r
-		j.oldest = (j.oldest + 1) % j.limit
+// clip cuts a text to at most limit bytes, between characters. The result does
+// not keep the memory of a longer text.
+func clip(text string, limit int) string {
+	if len(text) <= limit {
+		return text
 	}
-	j.dropped++
-}
-
-func (j *journal) all() []*record { return slices.Concat(j.kept[j.oldest:], j.kept[:j.oldest]) }
-
-// matching returns the kept calls that all matchers match. Matchers run on a
-// snapshot without the lock.
-func (s *Server) matching(method string, matchers []Matcher) []*record {
-	checkMatchers(method, matchers)
-	s.mu.Lock()
-	all := s.world.journal.all()
-	s.mu.Unlock()
-	return slices.DeleteFunc(all, func(r *record) bool { return !matchesAll(matchers, r) })
-}
-
-// Calls returns copies of the calls so far that all matchers match, in the
-// order in which they were answered: the newest 1,000, or WithCallLimit. A
-// call is in it, complete, before its client has the answer.
-func (s *Server) Calls(matchers ...Matcher) []Call {
-	records := s.matching("Calls", matchers)
-	calls := make([]Call, len(records))
-	for i, r := range records {
-		calls[i] = r.copied()
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
 	}
-	return calls
-}
-
-// CallCount is the number of calls that Calls would return.
-func (s *Server) CallCount(matchers ...Matcher) int { return len(s.matching("CallCount", matchers)) }
-
-// DroppedCalls is how many older calls Calls no longer has: with CallCount()
-// it makes the number of all calls.
-func (s *Server) DroppedCalls() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.world.journal.dropped
-}
-
-// maxTranscript is how many calls a failed test shows.
-const maxTranscript = 50
-
-// transcribe logs the newest calls of a test that failed.
-func (s *Server) transcribe() {
-	if s.tb == nil || !s.tb.Failed() {
-		return
-	}
-	s.tb.Helper()
-	calls := s.Calls()
-	for _, c := range calls[max(0, len(calls)-maxTranscript):] {
-		s.tb.Logf("fakeserver: %s", c)
-	}
+	return strings.Clone(text[:limit])
 }

@@ -49,7 +49,7 @@ func TestCallsWithMessageTexts(t *testing.T) {
 }
 
 func TestCallsOfRefusals(t *testing.T) {
-	fake, c := newFake(t)
+	fake, c := newFake(t, fakeserver.WithUnknownRoutes())
 	c.with("").call("GET", "/v1/status", noBody)
 	c.with("amk_stranger_1").call("GET", "/v1/status", noBody)
 	c.call("PUT", "/v1/byok", `{"api_key":"sk-canary"`)
@@ -111,7 +111,7 @@ func TestCallsAreBounded(t *testing.T) {
 			require.Equal(t, fmt.Sprintf("trace_%06d", 1007-limit+i+1), call.TraceID)
 		}
 	}
-	fake, c := newFake(t)
+	fake, c := newFake(t, fakeserver.WithUnknownRoutes())
 	c.call("PUT", "/v1/byok", `{"provider":"openai","api_key":"sk","model":"`+strings.Repeat("m", 100_000)+`"}`).wantOK(t)
 	call := fake.Calls()[0]
 	assert.Len(t, call.Body, 64<<10)

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 )
 
 // Direct returns a RoundTripper that calls the fake on the caller's goroutine,
@@ -17,21 +19,24 @@ import (
 // shaped as net/http shapes them. A call whose context has ended never yields
 // a response. It reaches no other host than that of BaseURL.
 //
-// What it does not model: connections, so no reuse, trace hooks, or timeouts of
-// a Transport; and a callback of the test that waits without end is waited for.
+// What it does not model: connections, so no reuse, no timeouts of a Transport,
+// and of the hooks of net/http/httptrace only GetConn, GotConn and
+// WroteHeaders; and a callback of the test that waits without end is waited
+// for.
 func (s *Server) Direct(opts ...ClientOption) http.RoundTripper {
-	return &direct{server: s, config: newClientConfig("Direct", opts)}
+	return &direct{server: s, handler: s, config: newClientConfig("Direct", opts)}
 }
 
 type direct struct {
-	server *Server
-	config clientConfig
+	server  *Server
+	handler http.Handler // the server, but in tests of the transport itself
+	config  clientConfig
 }
 
 // RoundTrip implements http.RoundTripper.
 func (d *direct) RoundTrip(req *http.Request) (*http.Response, error) {
 	defer closeBody(req)
-	if err := d.refuse(req); err != nil {
+	if err := d.connect(req); err != nil {
 		return nil, err
 	}
 	body, err := sentBody(req)
@@ -55,21 +60,28 @@ func closeBody(req *http.Request) {
 	}
 }
 
-// refuse is what a Transport does not even dial for.
-func (d *direct) refuse(req *http.Request) error {
+// connect refuses what a Transport does not send, and runs the hooks of what
+// it does.
+func (d *direct) connect(req *http.Request) error {
 	switch {
 	case req.URL == nil:
 		return errors.New("http: nil Request.URL")
 	case req.Context().Err() != nil:
 		return context.Cause(req.Context())
 	}
-	return d.server.refuse(req.URL.Scheme, req.URL.Host)
+	trace := tracing(req)
+	trace.getConn()
+	if err := d.server.refuse(req.URL.Scheme, req.URL.Host); err != nil {
+		return err
+	}
+	trace.sent(d)
+	return nil
 }
 
 // sentBody reads the body that the caller sends. An error of its reader is the
 // caller's own: the request never got anywhere.
 func sentBody(req *http.Request) ([]byte, error) {
-	if req.Body == nil || req.Body == http.NoBody {
+	if !hasBody(req) {
 		return nil, nil
 	}
 	body, err := io.ReadAll(req.Body)
@@ -88,7 +100,7 @@ func (d *direct) served(req *http.Request, body []byte) *http.Request {
 	}
 	r := (&http.Request{
 		Method: req.Method, URL: u, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: servedHeader(req, len(body)), Body: http.NoBody, ContentLength: int64(len(body)),
+		Header: servedHeader(req), Body: http.NoBody, ContentLength: int64(len(body)),
 		Host: req.URL.Host, RequestURI: target, RemoteAddr: d.server.nextAddr(d.config.ip).String(),
 	}).WithContext(req.Context())
 	if r.Method == "" {
@@ -100,11 +112,22 @@ func (d *direct) served(req *http.Request, body []byte) *http.Request {
 	if len(body) > 0 {
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	}
+	if hasBody(req) && req.ContentLength <= 0 && (len(body) > 0 || namesLength(req.Method)) {
+		r.ContentLength, r.TransferEncoding = -1, []string{"chunked"} // what a Transport does with an unknown length
+	}
 	return r
 }
 
+func hasBody(req *http.Request) bool { return req.Body != nil && req.Body != http.NoBody }
+
+// namesLength reports whether a Transport says how long a body is even where
+// there is none.
+func namesLength(method string) bool {
+	return method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch
+}
+
 // servedHeader adds what a Transport adds.
-func servedHeader(req *http.Request, length int) http.Header {
+func servedHeader(req *http.Request) http.Header {
 	h := req.Header.Clone()
 	if h == nil {
 		h = http.Header{}
@@ -115,22 +138,33 @@ func servedHeader(req *http.Request, length int) http.Header {
 	if h.Get("Accept-Encoding") == "" && h.Get("Range") == "" && req.Method != http.MethodHead {
 		h["Accept-Encoding"] = []string{"gzip"}
 	}
-	if length > 0 {
-		h["Content-Length"] = []string{strconv.Itoa(length)}
+	switch {
+	case hasBody(req) && req.ContentLength > 0:
+		h["Content-Length"] = []string{strconv.FormatInt(req.ContentLength, 10)}
+	case !hasBody(req) && namesLength(req.Method):
+		h["Content-Length"] = []string{"0"}
 	}
 	return h
 }
 
-// call runs the handler. One that panics answers nothing, and its client sees
-// the connection end.
-func (d *direct) call(w http.ResponseWriter, r *http.Request) (err error) {
-	defer func() {
-		if recover() != nil { // ServeHTTP has reported what is to be reported
-			err = io.EOF
-		}
+// call runs the handler. Where it ends the connection before any of its answer
+// has left, there is no response but the error that a client then sees.
+func (d *direct) call(w *directWriter, r *http.Request) error {
+	func() {
+		defer func() {
+			if recover() != nil { // ServeHTTP has reported what is to be reported
+				w.ends = closes
+			}
+		}()
+		d.handler.ServeHTTP(w, r)
 	}()
-	d.server.ServeHTTP(w, r)
-	return nil
+	switch {
+	case w.ends == stays || w.flushed:
+		return nil
+	case w.ends == resets:
+		return resetError()
+	}
+	return io.EOF
 }
 
 // directWriter takes an answer down.
@@ -139,6 +173,11 @@ type directWriter struct {
 	sent   http.Header // header at the time of WriteHeader
 	status int
 	body   bytes.Buffer
+
+	flushed bool   // what was written has left
+	ends    ending // of the connection: stays, closes or resets
+	drip    int    // bytes that the reader of the body gets at a time; 0: no matter
+	every   time.Duration
 }
 
 // Header implements http.ResponseWriter.
@@ -147,8 +186,22 @@ func (w *directWriter) Header() http.Header { return w.header }
 // WriteHeader implements http.ResponseWriter.
 func (w *directWriter) WriteHeader(status int) {
 	if w.status == 0 {
-		w.status, w.sent = status, w.header.Clone()
+		w.begin(status, w.header.Clone())
 	}
+}
+
+// begin takes the status and the header down. A header without values is what
+// keeps net/http from adding its own, and is not sent.
+func (w *directWriter) begin(status int, header http.Header) {
+	w.status, w.sent = status, header
+	maps.DeleteFunc(w.sent, func(_ string, values []string) bool { return len(values) == 0 })
+}
+
+// take takes a whole answer of the fake down. Other handlers may go on to use
+// their header and so need a copy; the fake does not.
+func (w *directWriter) take(a answer) {
+	w.begin(a.status, a.header)
+	_, _ = w.Write(a.body)
 }
 
 // Write implements http.ResponseWriter.
@@ -157,13 +210,19 @@ func (w *directWriter) Write(p []byte) (int, error) {
 	return w.body.Write(p)
 }
 
+// Flush implements http.Flusher.
+func (w *directWriter) Flush() {
+	w.WriteHeader(http.StatusOK)
+	w.flushed = true
+}
+
 func (w *directWriter) response(req *http.Request) *http.Response {
 	w.WriteHeader(http.StatusOK)
 	resp := &http.Response{
 		StatusCode: w.status, Status: strconv.Itoa(w.status) + " " + http.StatusText(w.status),
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: w.sent, ContentLength: int64(w.body.Len()), Request: req,
-		Body: io.NopCloser(&w.body),
+		Header: w.sent, ContentLength: w.length(), Request: req,
+		Body: w.reader(req.Context()),
 	}
 	if req.Method == http.MethodHead {
 		resp.Body = http.NoBody

@@ -22,6 +22,23 @@
 // address matter, each also wants an address of its own (FromIP). Advance
 // moves the clock without a bubble.
 //
+// # Faults
+//
+// Inject makes calls go wrong: an error status, a gateway's HTML, latency, an
+// answer that never comes, breaks off or drips, a connection that closes or is
+// reset. LoseReply lets a call have its effect first and loses the answer then,
+// which is what a client that repeats calls must be tested with.
+//
+// # Records and state
+//
+// Calls are kept, redacted and bounded: Calls returns them, AwaitCalls waits for
+// them, WriteCalls and WriteHAR write them, and a test that fails has the newest
+// in its log. What no test can mean fails it: a call that no endpoint is there
+// for, unless WithUnknownRoutes, and a script or fault that is Required and was
+// never used; both name what came nearest. AddAgent, AddExchanges and StoreBYOK
+// put state in place without calls, Snapshot and Restore bring it back, and
+// Limits shows what a key has spent.
+//
 // # Where the interface is silent
 //
 // The interface does not show everything: the order of checks, what a refused

@@ -60,7 +60,9 @@ type apiKey struct {
 
 // keyText is the text of the n-th key. It is made when asked for and never
 // stored.
-func keyText(n int) string { return numbered("amk_fake", n) }
+func keyText(n int) string { return numbered(keyKind, n) }
+
+const keyKind = "amk_fake"
 
 // issue adds the next key and returns its text.
 func (w *world) issue(o KeyOptions, sliding bool) string {

@@ -46,9 +46,9 @@ func limitKeys() string {
 
 // counts are the windows of one API key, or of one client address.
 type counts struct {
-	windows [limitCount]window    // in the order of spec.Limits; nil for the limits of the other kind
-	shut    [limitCount]time.Time // until when Exhaust refuses; of keys only, for limits of both kinds
-	last    time.Time             // the latest time at which anything was counted
+	windows [limitCount]window     // in the order of spec.Limits; nil for the limits of the other kind
+	shut    *[limitCount]time.Time // until when Exhaust refuses; of keys only, for limits of both kinds; nil before it does
+	last    time.Time              // the latest time at which anything was counted
 }
 
 func newCounts(perIP, sliding bool) *counts {
@@ -89,6 +89,9 @@ func (c *counts) exhaust(i int, now time.Time) {
 	if w := c.windows[i]; w != nil && w.ends(now).After(now) {
 		end = w.ends(now)
 	}
+	if c.shut == nil {
+		c.shut = new([limitCount]time.Time)
+	}
 	if !c.shut[i].After(now) {
 		c.shut[i] = end
 	}
@@ -111,7 +114,7 @@ func (b *budget) counts(i int) *counts {
 
 func (b *budget) opens(i int) time.Time {
 	opens := b.counts(i).windows[i].opens(b.now, b.maxima[i])
-	if b.key.shut[i].After(opens) {
+	if b.key.shut != nil && b.key.shut[i].After(opens) {
 		return b.key.shut[i]
 	}
 	return opens

@@ -124,7 +124,7 @@ func TestAccounting(t *testing.T) {
 		{"status", "GET", "/v1/status", "", false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			_, c := newFake(t, frozen(), fakeserver.WithLimit("key_minute", limit))
+			_, c := newFake(t, frozen(), fakeserver.WithUnknownRoutes(), fakeserver.WithLimit("key_minute", limit))
 			c.times(limit, row.method, row.path, row.body)
 			limited := c.call("GET", anAgent, noBody).status == 429
 			assert.Equal(t, row.spends, limited)

@@ -1,19 +1,33 @@
 package fakeserver
 
-import "strings"
+import (
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
 
 // Matcher picks calls, for OnMessage and Calls. The By functions and Where
 // make them; where several are given, all must match.
 type Matcher struct {
 	matches func(*record) bool
+	says    string // for the sentences of failed tests: no text, no key
 }
+
+// String says which calls the matcher picks, without repeating texts or keys.
+func (m Matcher) String() string { return m.says }
 
 // ByEndpoint matches calls to an endpoint, one of the Endpoint constants. Any
 // other panics.
 func ByEndpoint(endpoint Endpoint) Matcher {
 	for i := range routes {
 		if routes[i].name == endpoint {
-			return Matcher{func(r *record) bool { return r.call.Endpoint == endpoint }}
+			return Matcher{
+				matches: func(r *record) bool { return r.call.Endpoint == endpoint },
+				says:    "ByEndpoint(" + string(endpoint) + ")",
+			}
 		}
 	}
 	misuse("ByEndpoint", "unknown endpoint %s; the Endpoint constants are those that exist", quoteName(string(endpoint)))
@@ -23,24 +37,36 @@ func ByEndpoint(endpoint Endpoint) Matcher {
 // ByKey matches calls with this API key. The matcher keeps a digest of it.
 func ByKey(key string) Matcher {
 	want := digestOf(key)
-	return Matcher{func(r *record) bool { return r.hasKey && r.token == want }}
+	return Matcher{
+		matches: func(r *record) bool { return r.hasKey && r.token == want },
+		says:    "ByKey(" + labelOf(key) + ")",
+	}
 }
 
 // ByAgent matches calls whose path names this agent.
 func ByAgent(agentID string) Matcher {
-	return Matcher{func(r *record) bool { return r.call.AgentID == agentID }}
+	return Matcher{
+		matches: func(r *record) bool { return r.call.AgentID == agentID },
+		says:    "ByAgent(" + describeID(agentID) + ")",
+	}
 }
 
 // ByText matches messages with exactly this text, also where Calls shows it
 // redacted.
 func ByText(text string) Matcher {
-	return Matcher{func(r *record) bool { return r.hasText && r.text == text }}
+	return Matcher{
+		matches: func(r *record) bool { return r.hasText && r.text == text },
+		says:    fmt.Sprintf("ByText(%d characters)", utf8.RuneCountInString(text)),
+	}
 }
 
 // ByTextContaining matches messages with part in their text, also where Calls
 // shows it redacted.
 func ByTextContaining(part string) Matcher {
-	return Matcher{func(r *record) bool { return r.hasText && strings.Contains(r.text, part) }}
+	return Matcher{
+		matches: func(r *record) bool { return r.hasText && strings.Contains(r.text, part) },
+		says:    fmt.Sprintf("ByTextContaining(%d characters)", utf8.RuneCountInString(part)),
+	}
 }
 
 // Where matches the calls for which f returns true. f sees a call as Calls
@@ -51,7 +77,55 @@ func Where(f func(Call) bool) Matcher {
 	if f == nil {
 		misuse("Where", "the function is nil")
 	}
-	return Matcher{func(r *record) bool { return f(r.copied()) }}
+	return Matcher{
+		matches: func(r *record) bool { return f(r.copied()) },
+		says:    "Where(" + caller() + ")",
+	}
+}
+
+// caller is the line of the test that made a matcher: a function has no name
+// that says more.
+func caller() string {
+	_, file, line, ok := runtime.Caller(2)
+	if !ok {
+		return "a function"
+	}
+	return fmt.Sprintf("%s:%d", filepath.Base(file), line)
+}
+
+// withheld stands in a sentence where a key stood, or may have stood.
+const withheld = "…"
+
+// labelOf is the label that follows from the text of a key that a fake
+// issued. Any other key may be a real one.
+func labelOf(key string) string {
+	digits, _ := strings.CutPrefix(key, keyKind+"_")
+	n, err := strconv.Atoi(digits)
+	if err != nil || n < 1 || keyText(n) != key {
+		return withheld
+	}
+	return numbered("key", n)
+}
+
+// describeID quotes the identifier of an agent. Where the arguments of a test
+// are mixed up it is a key.
+func describeID(id string) string {
+	if !strings.HasPrefix(id, "agent_") {
+		return withheld
+	}
+	return strings.Trim(quoteName(id), `"`)
+}
+
+// listed is matchers in a sentence.
+func listed(matchers []Matcher) string {
+	if len(matchers) == 0 {
+		return "every call"
+	}
+	names := make([]string, len(matchers))
+	for i, m := range matchers {
+		names[i] = m.says
+	}
+	return strings.Join(names, ", ")
 }
 
 func matchesAll(matchers []Matcher, r *record) bool {

@@ -15,7 +15,7 @@ type Message struct {
 	Agent   Agent
 	Text    string
 	UserRef string     // "" when not given
-	History []Exchange // earlier exchanges with the agent, oldest first
+	History []Exchange // earlier exchanges with the agent, as Conversation returns them
 }
 
 // Exchange is a message and the reply to it.
@@ -28,8 +28,8 @@ type Exchange struct {
 	TraceID   string
 }
 
-func copied(exchanges []Exchange) []Exchange {
-	c := slices.Clone(exchanges)
+func copied(exchanges *ring[Exchange]) []Exchange {
+	c := exchanges.all()
 	for i := range c {
 		c[i].Warnings = slices.Clone(c[i].Warnings)
 	}
@@ -37,11 +37,11 @@ func copied(exchanges []Exchange) []Exchange {
 }
 
 // Conversation returns the exchanges with an agent so far, in the order in
-// which they were answered. Scripted errors are not in it. An unknown agent
-// panics.
+// which they were answered: the newest 1,000, or WithConversationLimit. Scripted
+// errors are not in it. An unknown agent panics.
 func (s *Server) Conversation(agentID string) []Exchange {
 	var all []Exchange
-	s.withAgent("Conversation", agentID, func(a *agent) { all = copied(a.exchanges) })
+	s.withAgent("Conversation", agentID, func(a *agent) { all = copied(&a.exchanges) })
 	return all
 }
 
@@ -83,11 +83,11 @@ func (t *turn) begin(req *request) {
 	if !req.key.warm {
 		req.key.warm, t.coldStart = true, t.server.config.coldStart
 	}
-	t.step = req.script.next()
+	t.step = nextStep(req.scripts)
 	if t.step.f != nil {
 		t.message = Message{
 			Agent: t.agent.copied(), Text: t.exchange.Text, UserRef: t.exchange.UserRef,
-			History: copied(t.agent.exchanges),
+			History: copied(&t.agent.exchanges),
 		}
 	}
 }
@@ -102,7 +102,7 @@ func (t *turn) finish(ctx context.Context) (reply, *failure) {
 	}
 	t.exchange.ReplyText, t.exchange.Warnings = r.Text, slices.Clone(r.Warnings)
 	t.server.mu.Lock()
-	t.agent.exchanges = append(t.agent.exchanges, t.exchange)
+	t.agent.exchanges.add(t.exchange, t.server.config.exchanges)
 	t.server.mu.Unlock()
 	return &messageReply{ReplyText: r.Text, Warnings: slices.Clone(r.Warnings)}, nil
 }
@@ -110,7 +110,7 @@ func (t *turn) finish(ctx context.Context) (reply, *failure) {
 func (t *turn) reply() (r Reply) {
 	switch {
 	case t.step.f != nil:
-		t.server.guard("the ReplyFunc of a script", func() { r = t.step.f(t.message) })
+		t.server.guard("the ReplyFunc of "+t.step.of, func() { r = t.step.f(t.message) })
 	case t.step.scripted:
 		r.Text = t.step.text
 	default:

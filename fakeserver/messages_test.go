@@ -156,7 +156,8 @@ func TestRequired(t *testing.T) {
 	fake.OnMessage(fakeserver.ByText("c")).Reply("optional")
 	c.send(agent, "x").wantOK(t)
 	watch.finish()
-	assert.Equal(t, []string{"fakeserver: script 2 of 3 is required and answered no message"}, watch.errors)
+	assert.Equal(t, []string{"fakeserver: OnMessage(ByText(1 characters)) is required and was never used; calls that it matched: 0; " +
+		"nearest: trace_000002 POST /v1/agents/agent_000001/messages key_000001: 200, not matched by ByText(1 characters)"}, watch.errors)
 }
 
 func TestColdStart(t *testing.T) {

@@ -19,22 +19,33 @@ type config struct {
 	sliding      bool
 	messageTexts bool
 	callLimit    int
+	bodyLimit    int
+	exchanges    int // kept of each conversation
+	unknownOK    bool
 	metadataCap  int
 	maxima       [limitCount]int // 0 means what the plan says
 }
 
 const (
-	// defaultCallLimit and maxRecordedBody bound what Calls keeps: 1,000
+	// defaultCallLimit and defaultBodyLimit bound what Calls keeps: 1,000
 	// calls with at most 64 KiB for each body.
 	defaultCallLimit = 1000
-	maxRecordedBody  = 64 << 10
+	defaultBodyLimit = 64 << 10
+	// defaultExchanges bounds what the fake keeps of each conversation.
+	defaultExchanges = 1000
 	// defaultMetadataCap is the fake's answer to the cap that interface 2.3
 	// mentions and does not show, in characters of compact JSON.
 	defaultMetadataCap = 4096
 )
 
 func newConfig(opts []Option) (config, error) {
-	c := config{clock: time.Now, callLimit: defaultCallLimit, metadataCap: defaultMetadataCap}
+	c := config{
+		clock:       time.Now,
+		callLimit:   defaultCallLimit,
+		bodyLimit:   defaultBodyLimit,
+		exchanges:   defaultExchanges,
+		metadataCap: defaultMetadataCap,
+	}
 	for i, opt := range opts {
 		if opt == nil {
 			return c, fmt.Errorf("option %d is nil", i+1)
@@ -86,18 +97,6 @@ func WithSlidingWindows() Option {
 func WithMessageTexts() Option {
 	return func(c *config) error {
 		c.messageTexts = true
-		return nil
-	}
-}
-
-// WithCallLimit makes Calls keep the newest n calls instead of 1,000; 0 keeps
-// none. DroppedCalls counts the others.
-func WithCallLimit(n int) Option {
-	return func(c *config) error {
-		if n < 0 {
-			return fmt.Errorf("WithCallLimit: %d is negative", n)
-		}
-		c.callLimit = n
 		return nil
 	}
 }

@@ -64,7 +64,7 @@ func TestOrderOfChecks(t *testing.T) {
 		{"operation limit before effect", dashboard, exhaust("agent_create_ip_minute"), "POST", "/v1/agents", "{}", 429, "rate_limited"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			fake, c := newFake(t)
+			fake, c := newFake(t, fakeserver.WithUnknownRoutes())
 			key := fake.IssueKey(row.kind)
 			row.given(fake, key)
 			c.with(key).call(row.method, row.path, row.body).wantError(t, row.status, row.code)

@@ -9,7 +9,7 @@ import (
 )
 
 func TestRoutes(t *testing.T) {
-	fake, c := newFake(t)
+	fake, c := newFake(t, fakeserver.WithUnknownRoutes())
 	agent := c.agent(emptyBody)
 	for _, row := range []struct {
 		method, path string

@@ -24,13 +24,8 @@ type Reply struct {
 // Script answers messages in place of the default reply. OnMessage makes one.
 // A script without steps matches and counts, and leaves the default reply.
 type Script struct {
-	server   *Server
-	matchers []Matcher
-
-	// The server's lock guards what follows.
-	steps    []step
-	hits     int
-	required bool
+	rule
+	steps []step // the server's lock guards it
 }
 
 // step is one reply of a script: a text, or a function where f is set. The
@@ -39,15 +34,16 @@ type step struct {
 	scripted bool
 	text     string
 	f        func(Message) Reply
+	of       string // the script, for messages
 }
 
 // OnMessage starts a script for the messages that all matchers match; without
 // matchers, for all. Where several scripts match, the one that was made last
-// answers. Only messages that the service accepts count: one that is refused,
-// by a limit for example, uses up no step. A zero Matcher panics.
+// answers, if it is its turn; else the one before it, and behind them all the
+// default reply. Only messages that the service accepts count: one that is
+// refused, by a limit for example, uses up no step. A zero Matcher panics.
 func (s *Server) OnMessage(matchers ...Matcher) *Script {
-	checkMatchers("OnMessage", matchers)
-	sc := &Script{server: s, matchers: slices.Clone(matchers)}
+	sc := &Script{rule: s.newRule("OnMessage", "", matchers)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.world.scripts = append(slices.Clip(s.world.scripts), sc)
@@ -77,61 +73,62 @@ func (sc *Script) ReplyFunc(f func(Message) Reply) *Script {
 }
 
 func (sc *Script) add(st step) *Script {
-	sc.server.mu.Lock()
-	defer sc.server.mu.Unlock()
-	sc.steps = append(sc.steps, st)
+	st.of = sc.says
+	sc.change(func() { sc.steps = append(sc.steps, st) })
 	return sc
 }
 
+// Times ends the script once it has answered n messages: on its own, it
+// answers the first n that match. Times, Nth and Chance may be combined: the
+// script answers where all of them allow it. Less than 1 panics.
+func (sc *Script) Times(n int) *Script { sc.setTimes(n); return sc }
+
+// Nth makes the script answer only the n-th message that matches, counted from
+// 1. A message counts whichever script answers it. Less than 1 panics.
+func (sc *Script) Nth(n int) *Script { sc.setNth(n); return sc }
+
+// Chance makes the script answer with probability p. The decisions follow from
+// the seed: the n-th message that matches meets the same decision in every
+// run. A p outside 0 to 1 panics.
+func (sc *Script) Chance(p float64, seed uint64) *Script { sc.setChance(p, seed); return sc }
+
 // Required makes a script that was never used until the fake is closed or
 // reset fail the test.
-func (sc *Script) Required() *Script {
-	sc.server.mu.Lock()
-	defer sc.server.mu.Unlock()
-	sc.required = true
-	return sc
-}
+func (sc *Script) Required() *Script { sc.require(); return sc }
+
+// Hits is how many messages the script has answered.
+func (sc *Script) Hits() int { return sc.hitCount() }
 
 // Remove takes the script out of the fake, with its requirement. Removing it
 // again does nothing.
 func (sc *Script) Remove() {
-	sc.server.mu.Lock()
-	defer sc.server.mu.Unlock()
-	w := sc.server.world
-	w.scripts = slices.DeleteFunc(slices.Clone(w.scripts), func(other *Script) bool { return other == sc })
+	sc.change(func() {
+		sc.removed = true
+		sc.server.world.scripts = without(sc.server.world.scripts, sc)
+	})
 }
 
-// Hits is how many messages the script has answered.
-func (sc *Script) Hits() int {
-	sc.server.mu.Lock()
-	defer sc.server.mu.Unlock()
-	return sc.hits
-}
-
-// next counts a message and returns its step; no script means the zero step.
-// The lock is held.
-func (sc *Script) next() step {
-	if sc == nil {
-		return step{}
+// nextStep counts a message for the scripts that match it, the newest first,
+// and returns the step of the first whose turn it is; none means the zero
+// step. The lock is held.
+func nextStep(scripts []*Script) (next step) {
+	var answering *Script
+	for _, sc := range scripts {
+		if sc.due() && answering == nil {
+			answering = sc
+			next = sc.take()
+		}
 	}
+	return next
+}
+
+// take counts an answer and returns its step.
+func (sc *Script) take() step {
 	sc.hits++
 	if len(sc.steps) == 0 {
 		return step{}
 	}
 	return sc.steps[min(sc.hits, len(sc.steps))-1]
-}
-
-// choose returns the last script that matches. No lock is held, since matchers
-// may be functions of the test.
-func (s *Server) choose(scripts []*Script, r *record) (chosen *Script) {
-	for i := len(scripts) - 1; i >= 0; i-- {
-		matched := false
-		s.guard("a matcher of OnMessage", func() { matched = matchesAll(scripts[i].matchers, r) })
-		if matched {
-			return scripts[i]
-		}
-	}
-	return nil
 }
 
 // guard runs a callback of the test. A panic in it fails the test and aborts
@@ -160,22 +157,4 @@ func (s *Server) scripted(r Reply) *failure {
 		f.limit, f.wait = spec.KeyMinute, 1
 	}
 	return f
-}
-
-func (s *Server) scripts() []*Script {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.world.scripts
-}
-
-// reportUnused reports the required ones that answered nothing.
-func (s *Server) reportUnused(scripts []*Script) {
-	for i, sc := range scripts {
-		s.mu.Lock()
-		unused := sc.required && sc.hits == 0
-		s.mu.Unlock()
-		if unused {
-			s.reportf("script %d of %d is required and answered no message", i+1, len(scripts))
-		}
-	}
 }

@@ -2,6 +2,7 @@ package fakeserver
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/netip"
 	"time"
@@ -14,7 +15,7 @@ type request struct {
 	route   *route // nil: misrouted says why
 	agentID string
 	ip      netip.Addr
-	now     time.Time // of arrival; decides limits and timestamps
+	now     time.Time // of arrival, behind any latency; decides limits and timestamps
 	hasKey  bool      // there is a well-formed bearer token
 	bearer  string    // the token; gone with the request
 	token   digest    // what is kept of it
@@ -25,8 +26,11 @@ type request struct {
 
 	traceID   string
 	key       *apiKey
-	twoClocks bool    // the key was used under another clock before
-	script    *Script // the one that matches, nil where none does
+	twoClocks bool      // the key was used under another clock before
+	scripts   []*Script // those that match, the newest first
+	latencies []time.Duration
+	fault     *fault    // that acts, besides the latencies; nil: none
+	rest      io.Reader // the body, of which more than the fake reads may be left
 	record    *record
 }
 
@@ -45,7 +49,7 @@ type operation struct {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.abortOnPanic()
 	req := s.receive(r)
-	s.respond(r.Context(), req).write(w)
+	s.deliver(w, r, req, s.respond(r.Context(), req))
 }
 
 // abortOnPanic reports a panic that is not a deliberate abort, and aborts the
@@ -64,7 +68,7 @@ func (s *Server) abortOnPanic() {
 // receive reads a request whole, and judges of it what needs no state.
 func (s *Server) receive(r *http.Request) *request {
 	raw, size, flaw := readBody(r)
-	req := &request{now: s.now(), ip: clientIP(r), malformed: flaw}
+	req := &request{now: s.now(), ip: clientIP(r), malformed: flaw, rest: r.Body}
 	req.bearer, req.hasKey = bearer(r.Header["Authorization"])
 	req.token = digestOf(req.bearer)
 	req.route, req.agentID, req.misrouted = find(r.Method, r.URL.EscapedPath())
@@ -79,7 +83,7 @@ func (s *Server) receive(r *http.Request) *request {
 func (s *Server) parse(req *request, h http.Header, raw []byte) {
 	members, shown, flaw := parseBody(req.route.spec, h, raw, s.config.messageTexts)
 	req.members, req.malformed = members, flaw
-	req.record.call.Body = clip(scrub(shown, req.bearer))
+	req.record.call.Body = clip(scrub(shown, req.bearer), s.config.bodyLimit)
 	req.record.text, req.record.hasText = members.get(spec.MessageText)
 }
 
@@ -91,27 +95,34 @@ func clientIP(r *http.Request) netip.Addr {
 }
 
 // respond decides and carries out a call, and records it, whatever way it
-// ends: a callback that panics leaves a record without a status.
+// ends: a callback that panics and a fault in place of the call leave a record
+// without a status.
 func (s *Server) respond(ctx context.Context, req *request) (a answer) {
 	defer func() { s.keep(req, a) }()
 	s.arrive(req)
+	if !s.reach(ctx, req) {
+		return answer{}
+	}
 	rep, flaw := s.carryOut(ctx, req)
 	return s.compose(req, rep, flaw)
 }
 
-// arrive gives the call its identifier and finds the script for it. Matchers
-// are callbacks of the test, so they run on a snapshot without the lock.
+// arrive gives the call its identifier and finds the scripts and faults for
+// it. Matchers are callbacks of the test, so they run on a snapshot without
+// the lock.
 func (s *Server) arrive(req *request) {
 	s.mu.Lock()
 	req.traceID = s.world.nextTrace()
 	call := &req.record.call
 	call.TraceID = req.traceID
 	call.Key = s.world.label(req)
-	scripts := s.world.scripts
+	scripts, injections := s.world.scripts, s.world.injections
 	s.mu.Unlock()
 	if req.record.hasText {
-		req.script = s.choose(scripts, req.record)
+		req.scripts = candidates(s, scripts, req.record)
 	}
+	s.strike(req, candidates(s, injections, req.record))
+	s.reportUnknown(req)
 }
 
 // label says which key a call came with, never its text.
@@ -191,9 +202,7 @@ func (s *Server) budget(req *request) *budget {
 	b := &budget{key: req.key.counts, now: req.now}
 	b.ip = s.world.countsOf(req.ip, req.now, s.config.sliding)
 	for i := range b.maxima {
-		if b.maxima[i] = s.config.maxima[i]; b.maxima[i] == 0 {
-			b.maxima[i] = req.key.plan.Max(i)
-		}
+		b.maxima[i] = s.maximum(req.key, i)
 	}
 	return b
 }

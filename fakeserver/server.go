@@ -27,16 +27,20 @@ type TB interface {
 type Server struct {
 	config config
 	tb     TB // nil when made by Open
-	vault  *vault
 
 	offset atomic.Int64 // nanoseconds that Advance has added
 	ports  atomic.Uint32
 	closed atomic.Bool
 
+	unknown atomic.Int32 // calls to routes that do not exist
+
 	mu       sync.Mutex // never held across a read, wait, callback or write
 	world    *world
-	problems []error  // what Close reports when tb is nil
-	hangUps  []func() // close the connections of HTTPClient(nil)
+	vault    *vault    // nil until a provider key is stored: making one is a third of a new fake
+	problems []error   // what Close reports when tb is nil
+	answered int       // how many calls have a record, over every Reset
+	waiters  []*waiter // never changed in place, so that a copy of the slice is a snapshot
+	hangUps  []func()  // close the connections of HTTPClient(nil)
 }
 
 // New returns a fake that lives as long as the test: it is closed by a
@@ -63,17 +67,17 @@ func Open(opts ...Option) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("fakeserver: %w", err)
 	}
-	return &Server{config: c, vault: newVault(), world: newWorld(c)}, nil
+	return &Server{config: c, world: newWorld(c)}, nil
 }
 
 // Close ends the fake: from now on its in-memory clients are refused. It
-// reports required scripts that were never used, to the test if there is one
-// and as the error otherwise. Only the first call does anything.
+// reports required scripts and injections that were never used, to the test if
+// there is one and as the error otherwise. Only the first call does anything.
 func (s *Server) Close() error {
 	if s.closed.Load() {
 		return nil
 	}
-	s.reportUnused(s.scripts())
+	s.reportUnused(s.rules(), s.records())
 	if !s.closed.CompareAndSwap(false, true) {
 		return nil
 	}
@@ -95,17 +99,17 @@ func (s *Server) takeHangUps() []func() {
 }
 
 // Reset brings the fake back to what New left: the default key keeps its text
-// and is valid, every other key, agent, configuration, limit, script and
-// recorded call is forgotten, and identifiers start again at 1. What Advance
-// added to the clock stays, since time that runs backwards helps nobody. A
-// required script that was not used until now is reported.
+// and is valid, every other key, agent, configuration, limit, script, injection
+// and recorded call is forgotten, and identifiers start again at 1. What Advance
+// added to the clock stays, since time that runs backwards helps nobody.
+// Required scripts and injections that were not used until now are reported.
 func (s *Server) Reset() {
-	unused := s.scripts()
+	unused, calls := s.rules(), s.records()
 	fresh := newWorld(s.config)
 	s.mu.Lock()
 	s.world = fresh
 	s.mu.Unlock()
-	s.reportUnused(unused)
+	s.reportUnused(unused, calls)
 }
 
 // maxProblems bounds what a fake without a test keeps for Close.

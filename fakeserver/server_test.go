@@ -84,7 +84,7 @@ func TestCloseRefusesAndIsIdempotent(t *testing.T) {
 	require.NoError(t, err)
 	read(t, resp)
 	fake.OnMessage().Required()
-	assert.ErrorContains(t, fake.Close(), "script 1 of 1 is required and answered no message")
+	assert.ErrorContains(t, fake.Close(), "OnMessage() is required and was never used; calls that it matched: 0")
 	assert.NoError(t, fake.Close())
 	for _, refused := range []caller{{t, client.Transport, ""}, {t, fake.Direct(), ""}} {
 		_, err = refused.wire.RoundTrip(refused.request("GET", "/v1/status", noBody))
@@ -107,7 +107,9 @@ func TestReset(t *testing.T) {
 	before := fake.Key()
 
 	fake.Reset()
-	assert.Equal(t, []string{"fakeserver: script 1 of 1 is required and answered no message"}, watch.errors)
+	assert.Equal(t, []string{"fakeserver: OnMessage() is required and was never used; calls that it matched: 0; " +
+		"nearest: trace_000003 POST /v1/agents/agent_000001/messages key_000001: 200, " +
+		"which matches: it came before the rule was made, or another acted on it"}, watch.errors)
 	assert.Equal(t, before, fake.Key())
 	assert.Empty(t, fake.Calls())
 	assert.Empty(t, fake.Agents())
@@ -129,7 +131,7 @@ func TestFailedTestShowsItsCalls(t *testing.T) {
 	c.call("GET", "/v1/nothing", noBody)
 	watch.Errorf("the test's own failure")
 	watch.finish()
-	assert.Equal(t, []string{"fakeserver: trace_000001 GET /v1/nothing key_000001: 404 not_found"}, watch.logs)
+	assert.Equal(t, []string{"fakeserver: the last 1 of 1 calls:\n    +0.000s  trace_000001 GET /v1/nothing key_000001: 404 not_found: no endpoint has this path"}, watch.logs)
 	require.NoError(t, fake.Close())
 }
 

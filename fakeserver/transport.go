@@ -71,7 +71,13 @@ func (s *Server) nextAddr(ip netip.Addr) netip.AddrPort {
 // caller never closed holds goroutines of net/http until the context of its
 // request ends, as it does on a socket; in a bubble that fails the test.
 func (s *Server) HTTPClient(tb TB, opts ...ClientOption) *http.Client {
-	n := &network{server: s, config: newClientConfig("HTTPClient", opts), open: map[*conn]chan struct{}{}}
+	return s.clientOf(s, tb, newClientConfig("HTTPClient", opts))
+}
+
+// clientOf returns a client of a handler: of the fake, but in tests of the
+// connection itself.
+func (s *Server) clientOf(h http.Handler, tb TB, c clientConfig) *http.Client {
+	n := &network{server: s, handler: h, config: c, open: map[*conn]chan struct{}{}}
 	n.transport = &http.Transport{
 		DialContext:         n.dial,
 		MaxIdleConnsPerHost: 1000, // connections cost nothing here; the default of 2 makes them short-lived
@@ -90,6 +96,7 @@ func (s *Server) HTTPClient(tb TB, opts ...ClientOption) *http.Client {
 // that the client was made in.
 type network struct {
 	server    *Server
+	handler   http.Handler
 	config    clientConfig
 	transport *http.Transport
 
@@ -112,7 +119,7 @@ func (n *network) dial(_ context.Context, _, address string) (net.Conn, error) {
 	if !n.remember(dialled, done) {
 		return nil, dialError(address, errClosed)
 	}
-	serve(n.server, accepted)
+	serve(n.handler, accepted)
 	return dialled, nil
 }
 

@@ -55,7 +55,7 @@ func TestFromIP(t *testing.T) {
 
 // What the fake sees, and what the caller gets, is the same on both ways.
 func TestDirectIsShapedAsTheWire(t *testing.T) {
-	fake, c := newFake(t, append(unlimited(), frozen())...)
+	fake, c := newFake(t, append(unlimited(), frozen(), fakeserver.WithUnknownRoutes())...)
 	c.agent(emptyBody)
 	for _, call := range [][3]string{
 		{"GET", "/v1/status", ""},
@@ -90,7 +90,7 @@ func TestDirectIsShapedAsTheWire(t *testing.T) {
 }
 
 func TestDirectWithOddRequests(t *testing.T) {
-	fake, c := newFake(t)
+	fake, c := newFake(t, fakeserver.WithUnknownRoutes())
 	roundTrip := func(change func(*http.Request)) (*http.Response, error) {
 		req := c.request("POST", "/v1/warmup", "{}")
 		change(req)

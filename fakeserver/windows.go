@@ -1,6 +1,9 @@
 package fakeserver
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // window counts calls against one limit. What it answers depends on what it
 // was told, now and limit alone.
@@ -13,6 +16,10 @@ type window interface {
 	// ends returns when the oldest counted call stops counting; a time not
 	// after now means that none counts.
 	ends(now time.Time) time.Time
+	// used returns how many calls count.
+	used(now time.Time) int
+	// clone returns a copy that shares nothing.
+	clone() window
 }
 
 // fixedWindow starts with its first counted call and ends length later: a call
@@ -42,6 +49,18 @@ func (w *fixedWindow) ends(now time.Time) time.Time {
 		return now
 	}
 	return w.start.Add(w.length)
+}
+
+func (w *fixedWindow) used(now time.Time) int {
+	if !w.ends(now).After(now) {
+		return 0
+	}
+	return w.count
+}
+
+func (w *fixedWindow) clone() window {
+	c := *w
+	return &c
 }
 
 // slidingWindow counts the calls of the last length: one that was counted
@@ -75,6 +94,13 @@ func (w *slidingWindow) ends(now time.Time) time.Time {
 	}
 	return w.log[0].Add(w.length)
 }
+
+func (w *slidingWindow) used(now time.Time) int {
+	w.drop(now)
+	return len(w.log)
+}
+
+func (w *slidingWindow) clone() window { return &slidingWindow{w.length, slices.Clone(w.log)} }
 
 func (w *slidingWindow) drop(now time.Time) {
 	for len(w.log) > 0 && !w.log[0].Add(w.length).After(now) {

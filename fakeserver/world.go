@@ -1,30 +1,41 @@
 package fakeserver
 
 import (
-	"fmt"
 	"net/netip"
+	"strconv"
 )
 
 // world is everything that Reset forgets. The server's lock guards it.
 type world struct {
+	state
+	traces  int
+	journal journal
+
+	// Never changed in place, so that a copy of a slice is a snapshot.
+	scripts    []*Script
+	injections []*Injection
+}
+
+// state is what the service itself remembers: what Snapshot copies.
+type state struct {
 	keys    map[digest]*apiKey
 	agents  map[string]*agent
 	ordered []*agent // in the order of creation
+	numbers int      // the number of the last agent
 	ips     map[netip.Addr]*counts
 	sweepAt int // the number of addresses at which closed windows are dropped
-	traces  int
-	journal journal
-	scripts []*Script // never changed in place, so that a copy of the slice is a snapshot
 
 	byokUnavailable bool
 }
 
 func newWorld(c config) *world {
 	w := &world{
-		keys:    map[digest]*apiKey{},
-		agents:  map[string]*agent{},
-		ips:     map[netip.Addr]*counts{},
-		sweepAt: minSweep,
+		state: state{
+			keys:    map[digest]*apiKey{},
+			agents:  map[string]*agent{},
+			ips:     map[netip.Addr]*counts{},
+			sweepAt: minSweep,
+		},
 		journal: journal{limit: c.callLimit},
 	}
 	w.issue(KeyOptions{}, c.sliding)
@@ -38,4 +49,8 @@ func (w *world) nextTrace() string {
 	return numbered("trace", w.traces)
 }
 
-func numbered(kind string, n int) string { return fmt.Sprintf("%s_%06d", kind, n) }
+// numbered is kind, an underscore, and n in at least six digits.
+func numbered(kind string, n int) string {
+	digits := strconv.Itoa(n)
+	return kind + "_" + "000000"[min(len(digits), 6):] + digits
+}

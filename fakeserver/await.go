@@ -1,0 +1,117 @@
+package fakeserver
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// waiter is one AwaitCalls under way.
+type waiter struct {
+	matchers []Matcher
+	need     int
+	// wake ends the wait. It is a function, since the channel behind it
+	// belongs to the bubble of the waiter and not to the fake.
+	wake func()
+
+	mu    sync.Mutex
+	found []*record
+}
+
+// AwaitCalls waits until n calls that all matchers match have been answered,
+// and returns the first n of them. Calls that are in Calls already count; those
+// that come later count even where Calls drops them again. It looks at each
+// call once, when it is answered, and does not poll.
+//
+// A call counts before its client has the answer, so a client may still be busy
+// when AwaitCalls returns.
+//
+// When ctx ends first, the error wraps ctx.Err() and says how many calls came,
+// and those are returned with it. Matchers run on the goroutines of the calls.
+// A Reset forgets nothing that has been counted. An n below 1 and a zero Matcher
+// panic.
+//
+// In a synctest bubble, wait in the bubble of the calls that are waited for:
+// the Go runtime ends a program in which one bubble, or the outside, wakes
+// another. Where bubbles share a fake, ByKey keeps their calls apart.
+func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]Call, error) {
+	if n < 1 {
+		misuse("AwaitCalls", "%d calls cannot be waited for; at least 1", n)
+	}
+	checkMatchers("AwaitCalls", matchers)
+	enough := make(chan struct{})
+	w := &waiter{matchers: slices.Clone(matchers), need: n, wake: func() { close(enough) }}
+	earlier := s.enroll(w)
+	defer s.dismiss(w)
+	for _, r := range earlier {
+		if matchesAll(matchers, r) {
+			w.add(r)
+		}
+	}
+	select {
+	case <-enough:
+		return w.calls(), nil
+	case <-ctx.Done():
+		return w.outcome(ctx)
+	}
+}
+
+// outcome is what a wait returns whose context has ended. Both may have
+// happened at once: calls that came are not taken back.
+func (w *waiter) outcome(ctx context.Context) ([]Call, error) {
+	calls := w.calls()
+	if len(calls) == w.need {
+		return calls, nil
+	}
+	return calls, fmt.Errorf("fakeserver: AwaitCalls: %d of %d calls came that match %s: %w",
+		len(calls), w.need, listed(w.matchers), ctx.Err())
+}
+
+// enroll makes later calls tell w, and returns the earlier ones.
+func (s *Server) enroll(w *waiter) []*record {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiters = append(slices.Clip(s.waiters), w)
+	return s.world.journal.all()
+}
+
+func (s *Server) dismiss(w *waiter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiters = slices.DeleteFunc(slices.Clone(s.waiters), func(other *waiter) bool { return other == w })
+}
+
+// tell shows a call to a waiter. A matcher that panics fails the test; the
+// call, which is somebody else's, goes on.
+func (s *Server) tell(w *waiter, r *record) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.reportf("a matcher of AwaitCalls (%s) panicked: %v", listed(w.matchers), p)
+		}
+	}()
+	if matchesAll(w.matchers, r) {
+		w.add(r)
+	}
+}
+
+func (w *waiter) add(r *record) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.found) == w.need {
+		return
+	}
+	w.found = append(w.found, r)
+	if len(w.found) == w.need {
+		w.wake()
+	}
+}
+
+// calls returns copies of what was found, in the order of the answers: calls
+// that are answered at once may be found in another.
+func (w *waiter) calls() []Call {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	slices.SortFunc(w.found, func(a, b *record) int { return a.number - b.number })
+	return copiedCalls(w.found)
+}

@@ -1,0 +1,202 @@
+package fakeserver_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+)
+
+func traces(calls []fakeserver.Call) (ids []string) {
+	for _, call := range calls {
+		ids = append(ids, call.TraceID)
+	}
+	return ids
+}
+
+func TestAwaitCallsThatHaveCome(t *testing.T) {
+	fake, c := newFake(t)
+	agent := c.agent(emptyBody)
+	for _, text := range []string{"one", "two", "three"} {
+		c.send(agent, text)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	calls, err := fake.AwaitCalls(ended, 2, fakeserver.ByAgent(agent))
+	require.NoError(t, err, "what has come has come")
+	assert.Equal(t, []string{"trace_000002", "trace_000003"}, traces(calls), "the first, and no more than asked for")
+	assert.Equal(t, 200, calls[0].Status)
+
+	calls, err = fake.AwaitCalls(ended, 2, fakeserver.ByAgent(agent), fakeserver.ByText("two"))
+	require.ErrorIs(t, err, context.Canceled)
+	assert.EqualError(t, err, "fakeserver: AwaitCalls: 1 of 2 calls came that match ByAgent(agent_000001), ByText(3 characters): context canceled")
+	assert.Equal(t, []string{"trace_000003"}, traces(calls))
+	_, err = fake.AwaitCalls(ended, 5)
+	assert.ErrorContains(t, err, "4 of 5 calls came that match every call")
+}
+
+// The calls are waited for without a look at the clock: in a bubble, time
+// moves only when everybody waits.
+func TestAwaitCallsInABubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake, c := newFake(t)
+		start := time.Now()
+		go func() {
+			for range 3 {
+				time.Sleep(time.Hour)
+				c.call("GET", "/v1/status", noBody)
+				c.call("GET", "/v1/byok", noBody)
+			}
+		}()
+		calls, err := fake.AwaitCalls(t.Context(), 2, fakeserver.ByEndpoint(fakeserver.EndpointGetBYOK))
+		require.NoError(t, err)
+		assert.Equal(t, 2*time.Hour, time.Since(start))
+		assert.Equal(t, []string{"trace_000002", "trace_000004"}, traces(calls))
+
+		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
+		defer cancel()
+		_, err = fake.AwaitCalls(ctx, 4, fakeserver.ByEndpoint(fakeserver.EndpointGetBYOK))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.ErrorContains(t, err, "3 of 4 calls came")
+		assert.Equal(t, 26*time.Hour, time.Since(start))
+	})
+}
+
+// Bubbles that share a fake do not wake each other, as long as the matchers
+// keep their calls apart.
+func TestAwaitCallsInManyBubbles(t *testing.T) {
+	fake, outside := newFake(t)
+	t.Run("group", func(t *testing.T) {
+		for i := range 4 {
+			key := fake.IssueKey(fakeserver.KeyOptions{})
+			t.Run(fmt.Sprint(i), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					c := caller{t, fake.HTTPClient(t).Transport, key}
+					var calling sync.WaitGroup
+					calling.Go(func() { time.Sleep(time.Minute); c.call("GET", "/v1/status", noBody) })
+					_, err := fake.AwaitCalls(t.Context(), 1, fakeserver.ByKey(key))
+					assert.NoError(t, err)
+					calling.Wait() // the call is recorded before it has its answer
+				})
+			})
+		}
+		t.Run("outside", func(t *testing.T) {
+			t.Parallel()
+			var calling sync.WaitGroup
+			calling.Go(func() { outside.times(20, "GET", "/v1/status", noBody) })
+			_, err := fake.AwaitCalls(t.Context(), 24)
+			assert.NoError(t, err, "calls of bubbles wake the outside")
+			calling.Wait()
+		})
+	})
+}
+
+// Whenever a call comes, before, while or after the waiter begins, it counts
+// once.
+func TestAwaitCallsLosesNoWakeUp(t *testing.T) {
+	fake, c := newFake(t)
+	for round := range 300 {
+		key := fake.IssueKey(fakeserver.KeyOptions{})
+		const callers, waiters = 3, 3
+		var all sync.WaitGroup
+		for range callers {
+			all.Go(func() { c.with(key).call("GET", "/v1/status", noBody) })
+		}
+		for range waiters {
+			all.Go(func() {
+				calls, err := fake.AwaitCalls(t.Context(), callers, fakeserver.ByKey(key))
+				assert.NoError(t, err)
+				assert.Len(t, calls, callers)
+				seen := map[string]bool{}
+				for _, id := range traces(calls) {
+					seen[id] = true
+				}
+				assert.Len(t, seen, callers, "round %d: no call counts twice", round)
+			})
+		}
+		all.Wait()
+	}
+}
+
+// What was counted stays counted when Calls forgets it.
+func TestAwaitCallsOutlivesTheJournal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake, c := newFake(t, fakeserver.WithCallLimit(1))
+		go func() {
+			for i := range 5 {
+				if i == 3 {
+					fake.Reset()
+				}
+				time.Sleep(time.Second)
+				c.call("GET", "/v1/status", noBody)
+			}
+		}()
+		calls, err := fake.AwaitCalls(t.Context(), 5)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"trace_000001", "trace_000002", "trace_000003", "trace_000001", "trace_000002"}, traces(calls))
+		assert.Equal(t, 1, fake.CallCount())
+	})
+}
+
+// A matcher runs without a lock and may call the fake; one that panics fails
+// the test and spares the call.
+func TestAwaitCallsMatchers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		watch, fake, c := newSpied(t)
+		go func() {
+			time.Sleep(time.Second)
+			c.call("GET", "/v1/byok", noBody).wantOK(t)
+			c.call("GET", "/v1/status", noBody).wantOK(t)
+		}()
+		calls, err := fake.AwaitCalls(t.Context(), 1, fakeserver.Where(func(call fakeserver.Call) bool {
+			if call.Endpoint == fakeserver.EndpointGetBYOK {
+				panic("not this one")
+			}
+			return call.Status == 200 && fake.CallCount() == 2
+		}))
+		require.NoError(t, err)
+		assert.Equal(t, []string{"trace_000002"}, traces(calls))
+		require.Len(t, watch.errors, 1)
+		assert.Regexp(t, `^fakeserver: a matcher of AwaitCalls \(Where\(await_test.go:\d+\)\) panicked: not this one$`, watch.errors[0])
+		synctest.Wait()
+	})
+}
+
+// The result is in the order of the answers, also where a later call was
+// matched sooner.
+func TestAwaitCallsKeepsTheOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake, c := newFake(t)
+		slowly := fakeserver.Where(func(call fakeserver.Call) bool {
+			if call.TraceID == "trace_000001" {
+				time.Sleep(time.Hour)
+			}
+			return true
+		})
+		var calling sync.WaitGroup
+		for i := range 2 {
+			calling.Go(func() {
+				time.Sleep(time.Duration(i+1) * time.Second)
+				c.call("GET", "/v1/status", noBody)
+			})
+		}
+		calls, err := fake.AwaitCalls(t.Context(), 2, slowly)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"trace_000001", "trace_000002"}, traces(calls))
+		calling.Wait()
+	})
+}
+
+func TestAwaitCallsMisuse(t *testing.T) {
+	fake, _ := newFake(t)
+	assert.Contains(t, panicOf(func() { _, _ = fake.AwaitCalls(t.Context(), 0) }), "AwaitCalls: 0 calls cannot be waited for")
+	assert.Contains(t, panicOf(func() { _, _ = fake.AwaitCalls(t.Context(), 1, fakeserver.Matcher{}) }), "AwaitCalls: matcher 1 is the zero Matcher")
+}

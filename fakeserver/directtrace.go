@@ -1,0 +1,52 @@
+package fakeserver
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"time"
+)
+
+// hooks are those of a request that goes over Direct. By them a client learns
+// whether a request that failed had been sent.
+type hooks struct {
+	trace *httptrace.ClientTrace // nil: none
+	host  string
+}
+
+func tracing(req *http.Request) hooks {
+	return hooks{httptrace.ContextClientTrace(req.Context()), req.URL.Host}
+}
+
+func (h hooks) getConn() {
+	if h.trace != nil && h.trace.GetConn != nil {
+		h.trace.GetConn(h.host)
+	}
+}
+
+// sent runs the hooks of a request that leaves.
+func (h hooks) sent(d *direct) {
+	if h.trace == nil {
+		return
+	}
+	if h.trace.GotConn != nil {
+		client := net.TCPAddrFromAddrPort(d.server.nextAddr(d.config.ip))
+		h.trace.GotConn(httptrace.GotConnInfo{Conn: noConn{client}})
+	}
+	if h.trace.WroteHeaders != nil {
+		h.trace.WroteHeaders()
+	}
+}
+
+// noConn is the connection that a hook is shown: Direct has none. It has
+// addresses, and is closed.
+type noConn struct{ client net.Addr }
+
+func (noConn) Read([]byte) (int, error)         { return 0, net.ErrClosed }
+func (noConn) Write([]byte) (int, error)        { return 0, net.ErrClosed }
+func (noConn) Close() error                     { return nil }
+func (c noConn) LocalAddr() net.Addr            { return c.client }
+func (noConn) RemoteAddr() net.Addr             { return dialledAddr(host) }
+func (noConn) SetDeadline(time.Time) error      { return net.ErrClosed }
+func (noConn) SetReadDeadline(time.Time) error  { return net.ErrClosed }
+func (noConn) SetWriteDeadline(time.Time) error { return net.ErrClosed }

@@ -1,0 +1,111 @@
+package fakeserver
+
+import (
+	"context"
+	"io"
+	"slices"
+	"strings"
+)
+
+// Injection is a fault that waits for its calls. Inject makes one.
+type Injection struct {
+	rule
+	fault *fault
+}
+
+// Inject makes a fault act on the calls that all matchers match; without
+// matchers, on all calls, those included that the service would refuse. It is
+// in force at once and until Remove or Reset, unless Times, Nth or Chance say
+// otherwise: where calls are already under way, those come too late for some.
+//
+// Where several injections match a call, the latencies add up, and of the
+// other faults the one that was injected last acts, if it is its turn; else
+// the one before it. The zero Fault and a zero Matcher panic.
+func (s *Server) Inject(fault Fault, matchers ...Matcher) *Injection {
+	if fault.f == nil {
+		misuse("Inject", "the fault is the zero Fault; %s make faults", faultMakers)
+	}
+	in := &Injection{rule: s.newRule("Inject", fault.String(), matchers), fault: fault.f}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.world.injections = append(slices.Clip(s.world.injections), in)
+	return in
+}
+
+// Times ends the injection once it has acted on n calls: on its own, it acts
+// on the first n that match. Times, Nth and Chance may be combined: the fault
+// acts where all of them allow it. Less than 1 panics.
+func (in *Injection) Times(n int) *Injection { in.setTimes(n); return in }
+
+// Nth makes the fault act only on the n-th call that matches, counted from 1.
+// A call counts whether or not another fault acts on it. Less than 1 panics.
+func (in *Injection) Nth(n int) *Injection { in.setNth(n); return in }
+
+// Chance makes the fault act with probability p. The decisions follow from the
+// seed: the n-th call that matches meets the same decision in every run. Among
+// concurrent calls the order of arrival is theirs. A p outside 0 to 1 panics.
+func (in *Injection) Chance(p float64, seed uint64) *Injection { in.setChance(p, seed); return in }
+
+// Required makes an injection that never acted until the fake is closed or
+// reset fail the test.
+func (in *Injection) Required() *Injection { in.require(); return in }
+
+// Hits is how many calls the fault has acted on.
+func (in *Injection) Hits() int { return in.hitCount() }
+
+// Remove ends the injection, with its requirement. A call that the fault acts
+// on already is not freed. Removing it again does nothing.
+func (in *Injection) Remove() {
+	in.change(func() {
+		in.removed = true
+		in.server.world.injections = without(in.server.world.injections, in)
+	})
+}
+
+// strike takes the turns of the injections that match a call, in one critical
+// section: each turn goes to one call. The latencies among the faults come
+// first.
+func (s *Server) strike(req *request, matching []*Injection) {
+	if len(matching) == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var names []string
+	for _, in := range matching {
+		late := in.fault.phase == onTheWay
+		if !in.due() || !late && req.fault != nil {
+			continue
+		}
+		in.hits++
+		names = append(names, in.fault.name)
+		if late {
+			req.latencies = append(req.latencies, in.fault.delay)
+		} else {
+			req.fault = in.fault
+		}
+	}
+	req.record.call.Fault = strings.Join(names, ", ")
+}
+
+// reach is a call's way to the service. It reports whether the call arrives.
+func (s *Server) reach(ctx context.Context, req *request) bool {
+	if req.latencies == nil && req.fault == nil {
+		return true
+	}
+	// net/http looks for a client that leaves only once the body is read, and
+	// of one that is too long some is left.
+	if req.rest != nil {
+		_, _ = io.Copy(io.Discard, req.rest)
+	}
+	for _, d := range req.latencies {
+		pause(ctx, d)
+	}
+	switch {
+	case req.latencies != nil && ctx.Err() != nil:
+		req.fault = clientGone
+	case req.latencies != nil:
+		req.now = s.now()
+	}
+	return req.fault == nil || req.fault.phase == onTheReply
+}

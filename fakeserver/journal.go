@@ -1,0 +1,80 @@
+package fakeserver
+
+import "slices"
+
+// journal is the calls that Calls has.
+type journal struct {
+	ring[*record]
+	limit int
+}
+
+// keep completes the record of a call, puts it into the journal, and tells
+// those who wait for it. Whoever begins to wait finds the call in the journal
+// or is told, since both sides take the lock once.
+func (s *Server) keep(req *request, a answer) {
+	s.complete(req, a)
+	s.mu.Lock()
+	j := &s.world.journal
+	s.answered++
+	req.record.number = s.answered
+	j.add(req.record, j.limit)
+	waiters := s.waiters
+	s.mu.Unlock()
+	for _, w := range waiters {
+		s.tell(w, req.record)
+	}
+}
+
+func (s *Server) complete(req *request, a answer) {
+	c := &req.record.call
+	c.Status, c.Code, c.LimitKey = a.status, a.code, a.limitKey
+	c.Reason = scrub(a.reason, req.bearer)
+	c.ReplyBody = clip(scrub(a.shown, req.bearer), s.config.bodyLimit)
+}
+
+// records returns the kept calls, oldest first.
+func (s *Server) records() []*record {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.world.journal.all()
+}
+
+// matching returns the kept calls that all matchers match. Matchers run on a
+// snapshot without the lock.
+func (s *Server) matching(method string, matchers []Matcher) []*record {
+	checkMatchers(method, matchers)
+	return slices.DeleteFunc(s.records(), func(r *record) bool { return !matchesAll(matchers, r) })
+}
+
+func copiedCalls(records []*record) []Call {
+	calls := make([]Call, len(records))
+	for i, r := range records {
+		calls[i] = r.copied()
+	}
+	return calls
+}
+
+// Calls returns copies of the calls so far that all matchers match, in the
+// order in which they were answered: the newest 1,000, or WithCallLimit. A
+// call is in it, complete, before its client has the answer.
+func (s *Server) Calls(matchers ...Matcher) []Call {
+	return copiedCalls(s.matching("Calls", matchers))
+}
+
+// CallCount is the number of calls that Calls would return.
+func (s *Server) CallCount(matchers ...Matcher) int { return len(s.matching("CallCount", matchers)) }
+
+// TotalCalls is the number of all calls since New or Reset, those that Calls
+// no longer has included.
+func (s *Server) TotalCalls() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.world.journal.kept) + s.world.journal.dropped
+}
+
+// DroppedCalls is how many older calls Calls no longer has.
+func (s *Server) DroppedCalls() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.world.journal.dropped
+}

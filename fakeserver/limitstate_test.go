@@ -1,0 +1,58 @@
+package fakeserver_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+)
+
+func TestLimitsShowWhatWasSpent(t *testing.T) {
+	fake, c := newFake(t, frozen(), fakeserver.WithLimit("byok_set_key_hour", 2))
+	start := time.Unix(year2040, 0).UTC()
+	row := func(key string, maximum, used int, opens time.Duration) fakeserver.LimitState {
+		state := fakeserver.LimitState{Key: key, Max: maximum, Used: used}
+		if opens > 0 {
+			state.Opens = start.Add(opens)
+		}
+		return state
+	}
+	assert.Equal(t, []fakeserver.LimitState{
+		row("key_minute", 60, 0, 0), row("key_day", 1000, 0, 0), row("agent_create_key_day", 50, 0, 0),
+		row("byok_set_key_hour", 2, 0, 0), row("warmup_key_hour", 3, 0, 0),
+	}, fake.Limits(c.key))
+
+	c.agent(emptyBody)
+	c.setBYOK()
+	c.setBYOK()
+	c.call("PUT", "/v1/byok", `{"provider":"openai","api_key":"sk"}`).wantLimited(t, "byok_set_key_hour", "3600")
+	c.call("GET", "/v1/status", noBody)
+	fake.Exhaust("warmup_key_hour", c.key)
+	fake.SetPlan(c.key, fakeserver.PlanPro)
+	assert.Equal(t, []fakeserver.LimitState{
+		row("key_minute", 300, 3, 0), row("key_day", 10_000, 3, 0), row("agent_create_key_day", 50, 1, 0),
+		row("byok_set_key_hour", 2, 2, time.Hour), row("warmup_key_hour", 3, 0, time.Hour),
+	}, fake.Limits(c.key))
+	assert.Equal(t, 0, fake.Limits(fake.IssueKey(fakeserver.KeyOptions{}))[0].Used, "another account")
+
+	fake.Advance(time.Hour)
+	assert.Equal(t, []fakeserver.LimitState{
+		row("key_minute", 300, 0, 0), row("key_day", 10_000, 3, 0), row("agent_create_key_day", 50, 1, 0),
+		row("byok_set_key_hour", 2, 0, 0), row("warmup_key_hour", 3, 0, 0),
+	}, fake.Limits(c.key))
+	assert.Contains(t, panicOf(func() { fake.Limits("amk_other") }), "Limits: this fake did not issue that key")
+}
+
+func TestLimitsOfSlidingWindows(t *testing.T) {
+	fake, c := newFake(t, frozen(), fakeserver.WithSlidingWindows(), fakeserver.WithLimit("warmup_key_hour", 2))
+	for range 2 {
+		c.call("POST", "/v1/warmup", noBody).wantOK(t)
+		fake.Advance(20 * time.Minute)
+	}
+	state := fake.Limits(c.key)[4]
+	assert.Equal(t, fakeserver.LimitState{Key: "warmup_key_hour", Max: 2, Used: 2, Opens: time.Unix(year2040, 0).UTC().Add(time.Hour)}, state)
+	fake.Advance(20 * time.Minute)
+	assert.Equal(t, fakeserver.LimitState{Key: "warmup_key_hour", Max: 2, Used: 1}, fake.Limits(c.key)[4])
+}

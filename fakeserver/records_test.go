@@ -1,0 +1,193 @@
+package fakeserver_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+)
+
+func TestTotalCallsStayExact(t *testing.T) {
+	fake, c := newFake(t, fakeserver.WithCallLimit(2))
+	for range 5 {
+		c.call("GET", "/v1/status", noBody)
+	}
+	assert.Equal(t, []int{5, 3, 2}, []int{fake.TotalCalls(), fake.DroppedCalls(), fake.CallCount()})
+	fake.Reset()
+	assert.Zero(t, fake.TotalCalls())
+
+	fake, c = newFake(t, fakeserver.WithCallLimit(fakeserver.Unlimited))
+	for range 1500 {
+		c.call("GET", "/v1/status", noBody)
+	}
+	assert.Equal(t, []int{1500, 0, 1500}, []int{fake.TotalCalls(), fake.DroppedCalls(), fake.CallCount()})
+}
+
+func TestWithBodyLimit(t *testing.T) {
+	for limit, want := range map[int]string{0: "", 9: `{"text":"`, 10: `{"text":"`, 11: `{"text":"é`, fakeserver.Unlimited: `{"text":"éé"}`} {
+		fake, c := newFake(t, fakeserver.WithBodyLimit(limit), fakeserver.WithMessageTexts())
+		agent := c.agent(emptyBody)
+		sent := c.call("POST", "/v1/agents/"+agent+"/messages", `{"text":"éé"}`)
+		call := fake.Calls(fakeserver.ByText("éé"))[0]
+		assert.Equal(t, want, call.Body, "cut between characters")
+		assert.Equal(t, sent.raw[:min(limit, len(sent.raw))], call.ReplyBody+strings.Repeat("?", max(0, min(limit, len(sent.raw))-len(call.ReplyBody))))
+		assert.True(t, utf8.ValidString(call.ReplyBody))
+		assert.Equal(t, 15, call.BodyBytes)
+	}
+}
+
+func TestWriteCalls(t *testing.T) {
+	fake, c := newFake(t, frozen(), fakeserver.WithUnknownRoutes())
+	agent := c.agent(emptyBody)
+	c.send(agent, "a <secret> text")
+	c.with("").call("GET", "/v1/nothing", noBody)
+	fake.Exhaust("warmup_key_hour", c.key)
+	c.call("POST", "/v1/warmup", emptyBody)
+	var out bytes.Buffer
+	require.NoError(t, fake.WriteCalls(&out, fakeserver.Where(func(call fakeserver.Call) bool { return call.TraceID != "trace_000001" })))
+	const header = `"header":{"Accept-Encoding":["gzip"],"Authorization":["[redacted]"],"Content-Length":["CL"],"Content-Type":["application/json"],"User-Agent":["Go-http-client/1.1"]}`
+	assert.Equal(t, []string{
+		`{"time":"2040-01-01T00:00:00Z","endpoint":"POST /v1/agents/{agent_id}/messages","method":"POST","path":"/v1/agents/agent_000001/messages",` +
+			`"agent_id":"agent_000001","key":"key_000001","address":"192.0.2.1",` + strings.Replace(header, "CL", "26", 1) + `,` +
+			`"body":"{\"text\":\"[redacted, 15 characters]\"}","body_bytes":26,"status":200,` +
+			`"reply_body":"{\"reply_text\":\"[redacted, 26 characters]\",\"trace_id\":\"trace_000002\"}","trace_id":"trace_000002"}`,
+		`{"time":"2040-01-01T00:00:00Z","method":"GET","path":"/v1/nothing","key":"missing","address":"192.0.2.1",` +
+			`"header":{"Accept-Encoding":["gzip"],"User-Agent":["Go-http-client/1.1"]},"body_bytes":0,"status":404,"code":"not_found","reason":"no endpoint has this path",` +
+			`"reply_body":"{\"error\":\"not_found\",\"trace_id\":\"trace_000003\",\"reason\":\"no endpoint has this path\"}","trace_id":"trace_000003"}`,
+		`{"time":"2040-01-01T00:00:00Z","endpoint":"POST /v1/warmup","method":"POST","path":"/v1/warmup","key":"key_000001","address":"192.0.2.1",` +
+			strings.Replace(header, "CL", "2", 1) + `,"body":"{}","body_bytes":2,"status":429,"code":"rate_limited","limit_key":"warmup_key_hour",` +
+			`"reply_body":"{\"error\":\"rate_limited\",\"trace_id\":\"trace_000004\",\"limit_key\":\"warmup_key_hour\"}","trace_id":"trace_000004"}`,
+	}, strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n"))
+	c.call("POST", "/v1/agents", `{"customer_ref":"<b> & c"}`).wantOK(t)
+	require.NoError(t, fake.WriteCalls(&out, fakeserver.ByEndpoint(fakeserver.EndpointCreateAgent)))
+	assert.Contains(t, out.String(), `"body":"{\"customer_ref\":\"<b> & c\"}"`)
+	var back fakeserver.Call
+	require.NoError(t, json.Unmarshal([]byte(strings.Split(out.String(), "\n")[0]), &back))
+	assert.Equal(t, fake.Calls()[1], back, "a line is a Call again")
+}
+
+func TestWriteCallsWithFaults(t *testing.T) {
+	fake, c := newFake(t)
+	fake.Inject(fakeserver.Latency(time.Nanosecond))
+	c.call("GET", "/v1/status", noBody)
+	var out bytes.Buffer
+	require.NoError(t, fake.WriteCalls(&out))
+	assert.Contains(t, out.String(), `"fault":"Latency(1ns)"`)
+	assert.Contains(t, fake.Calls()[0].String(), ": 200 [Latency(1ns)]")
+}
+
+// harFile is what HAR 1.2 requires and browsers look at.
+type harFile struct {
+	Log struct {
+		Version string
+		Creator struct{ Name, Version string }
+		Entries []struct {
+			StartedDateTime time.Time
+			Time            *float64
+			Request         struct {
+				Method, URL, HTTPVersion string
+				Cookies, QueryString     []any
+				Headers                  []struct{ Name, Value string }
+				PostData                 struct{ MimeType, Text string }
+				HeadersSize, BodySize    *int
+			}
+			Response struct {
+				Status                               int
+				StatusText, HTTPVersion, RedirectURL string
+				Cookies, Headers                     []any
+				Content                              struct {
+					Size           int
+					MimeType, Text string
+				}
+				HeadersSize, BodySize *int
+			}
+			Cache   map[string]any
+			Timings struct{ Send, Wait, Receive *float64 }
+			Comment string
+		}
+	}
+}
+
+func TestWriteHAR(t *testing.T) {
+	fake, c := newFake(t, frozen())
+	agent := c.agent(emptyBody)
+	c.send(agent, "secret")
+	var out bytes.Buffer
+	require.NoError(t, fake.WriteHAR(&out, fakeserver.ByAgent(agent)))
+	var har harFile
+	require.NoError(t, json.Unmarshal(out.Bytes(), &har))
+	assert.Equal(t, "1.2", har.Log.Version)
+	require.Len(t, har.Log.Entries, 1)
+	e := har.Log.Entries[0]
+	assert.Equal(t, time.Unix(year2040, 0).UTC(), e.StartedDateTime)
+	assert.Equal(t, []string{"POST", fake.BaseURL() + "/v1/agents/agent_000001/messages"}, []string{e.Request.Method, e.Request.URL})
+	assert.Equal(t, `{"text":"[redacted, 6 characters]"}`, e.Request.PostData.Text)
+	assert.Contains(t, e.Request.Headers, struct{ Name, Value string }{"Authorization", "[redacted]"})
+	assert.Equal(t, []any{200, "OK"}, []any{e.Response.Status, e.Response.StatusText})
+	assert.Equal(t, fake.Calls()[1].ReplyBody, e.Response.Content.Text)
+	for name, there := range map[string]any{
+		"time": e.Time, "send": e.Timings.Send, "wait": e.Timings.Wait, "receive": e.Timings.Receive,
+		"sizes": e.Request.HeadersSize, "body": e.Request.BodySize, "answer": e.Response.HeadersSize, "content": e.Response.BodySize,
+		"cookies": e.Request.Cookies, "query": e.Request.QueryString, "their cookies": e.Response.Cookies, "headers": e.Response.Headers, "cache": e.Cache,
+	} {
+		assert.NotNil(t, there, "HAR requires it: %s", name)
+	}
+	out.Reset()
+	fake.Reset()
+	require.NoError(t, fake.WriteHAR(&out))
+	assert.Contains(t, out.String(), `"entries": []`)
+}
+
+type fullDisk struct{}
+
+var errFull = errors.New("the disk is full")
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errFull }
+
+func TestWritersReturnTheErrorOfTheWriter(t *testing.T) {
+	fake, c := newFake(t)
+	c.call("GET", "/v1/status", noBody)
+	assert.ErrorIs(t, fake.WriteCalls(fullDisk{}), errFull)
+	assert.ErrorIs(t, fake.WriteHAR(fullDisk{}), errFull)
+	assert.Contains(t, panicOf(func() { _ = fake.WriteCalls(fullDisk{}, fakeserver.Matcher{}) }), "WriteCalls: matcher 1")
+	assert.Contains(t, panicOf(func() { _ = fake.WriteHAR(fullDisk{}, fakeserver.Matcher{}) }), "WriteHAR: matcher 1")
+}
+
+func TestTranscript(t *testing.T) {
+	now := time.Unix(year2040, 0)
+	watch, fake, c := newSpied(t, fakeserver.WithClock(func() time.Time { return now }), fakeserver.WithCallLimit(60))
+	for range 68 {
+		c.call("GET", "/v1/status", noBody)
+	}
+	fake.Advance(1500 * time.Millisecond)
+	c.call("PUT", "/v1/byok", `{"provider":"openai"}`)
+	fake.Inject(fakeserver.Answer(503, ""))
+	c.call("GET", "/v1/byok", noBody)
+	watch.Errorf("the test's own failure")
+	watch.finish()
+	require.Len(t, watch.logs, 1)
+	lines := strings.Split(watch.logs[0], "\n")
+	require.Len(t, lines, 51)
+	assert.Equal(t, "fakeserver: the last 50 of 70 calls:", lines[0])
+	assert.Equal(t, "    +0.000s  trace_000021 GET /v1/status key_000001: 200", lines[1])
+	assert.Equal(t, "    +1.500s  trace_000069 PUT /v1/byok key_000001: 400 bad_request: api_key: is required", lines[49])
+	assert.Contains(t, lines[50], "trace_000070 GET /v1/byok key_000001: ")
+	assert.Contains(t, lines[50], "[Answer(503")
+}
+
+// A line is one line, however foreign its parts.
+func TestCallStringIsOneLine(t *testing.T) {
+	call := fakeserver.Call{TraceID: "trace_000001", Method: "GET\x1b[2J", Path: "/\n", Key: "key_000001", Reason: strings.Repeat("é", 1000) + "\n"}
+	line := call.String()
+	assert.LessOrEqual(t, len(line), 512)
+	assert.Contains(t, line, "trace_000001 GET?[2J /? key_000001: 0: ééé")
+	assert.NotContains(t, line, "\ufffd")
+}

@@ -1,0 +1,151 @@
+package fakeserver
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// AddAgent puts an agent of key into the fake, as if it had been created
+// before the test: it spends no limit and leaves no call. The zero fields are
+// filled: ID with the next identifier, Status with active, CreatedAt with the
+// time of the fake, UpdatedAt with CreatedAt, LLM with the documented defaults,
+// SMS.Status with what asking for SMS.Mode leads to. Key is always that of key.
+// It returns a copy of what the fake has then.
+//
+// A key that this fake did not issue, an identifier that is taken or can stand
+// in no path, and values that interface 2.3 and 3 rule out panic.
+func (s *Server) AddAgent(key string, a Agent) Agent {
+	s.checkAgent(a)
+	now := s.now()
+	taken := false
+	s.withKey("AddAgent", key, func(k *apiKey) {
+		if taken = s.world.agents[a.ID] != nil; !taken {
+			a = s.world.seed(k, a, now)
+		}
+	})
+	if taken {
+		misuse("AddAgent", "there is an agent with this ID already")
+	}
+	return a
+}
+
+// seed completes and stores a copy of an agent, and returns another.
+func (w *world) seed(k *apiKey, given Agent, now time.Time) Agent {
+	a := &agent{Agent: given, owner: k}
+	a.Agent = a.copied()
+	a.number = w.nextAgent()
+	a.ID = or(a.ID, numbered("agent", a.number))
+	a.Key = k.label
+	a.Status = or(a.Status, "active")
+	a.CreatedAt = or(a.CreatedAt, now).UTC().Round(0) // no monotonic reading
+	a.UpdatedAt = or(a.UpdatedAt, a.CreatedAt).UTC().Round(0)
+	a.LLM.Mode, a.LLM.Tier = or(a.LLM.Mode, modeHosted), or(a.LLM.Tier, "fast")
+	a.Metadata = compacted(a.Metadata)
+	if a.SMS != nil && a.SMS.Status == "" {
+		phone := a.SMS.PhoneNumber
+		a.enable(a.SMS.Mode)
+		a.SMS.PhoneNumber = or(phone, a.SMS.PhoneNumber)
+	}
+	w.insert(a)
+	return a.copied()
+}
+
+func or[T comparable](value, instead T) T {
+	var zero T
+	if value == zero {
+		return instead
+	}
+	return value
+}
+
+func compacted(metadata json.RawMessage) json.RawMessage {
+	if metadata == nil {
+		return nil
+	}
+	var b bytes.Buffer
+	_ = json.Compact(&b, metadata) // checkAgent has accepted it
+	return b.Bytes()
+}
+
+// checkAgent panics where the service cannot have such an agent. The sentence
+// names a field and its bound, and never the value.
+func (s *Server) checkAgent(a Agent) {
+	checkField("AddAgent", "SystemPrompt", spec.SystemPrompt, a.SystemPrompt)
+	checkField("AddAgent", "CustomerRef", spec.CustomerRef, a.CustomerRef)
+	checkField("AddAgent", "LLM.Mode", spec.LLMMode, a.LLM.Mode)
+	checkField("AddAgent", "LLM.Tier", spec.LLMTier, a.LLM.Tier)
+	checkField("AddAgent", "LLM.Model", spec.LLMModel, a.LLM.Model)
+	checkField("AddAgent", "LLM.Provider", spec.LLMProvider, a.LLM.Provider)
+	checkField("AddAgent", "LLM.BaseURL", spec.LLMBaseURL, a.LLM.BaseURL)
+	checkField("AddAgent", "LLM.Label", spec.LLMLabel, a.LLM.Label)
+	s.checkMetadata(a.Metadata)
+	checkSMS(a.SMS)
+	if a.ID == "." || a.ID == ".." {
+		misuse("AddAgent", "ID: no path can name it")
+	}
+}
+
+// checkField panics for a value that a request could not have brought.
+func checkField(method, name string, f *spec.Field, value string) {
+	switch {
+	case !utf8.ValidString(value):
+		misuse(method, "%s: must be valid UTF-8", name)
+	case !f.Fits(value):
+		misuse(method, "%s: at most %d characters", name, f.MaxLen)
+	case value != "" && !f.Allows(value):
+		misuse(method, "%s: must be one of %s", name, f.Values())
+	}
+}
+
+func (s *Server) checkMetadata(metadata json.RawMessage) {
+	if metadata == nil {
+		return
+	}
+	p := parser{scanner: scanner{data: metadata}}
+	switch {
+	case !utf8.Valid(metadata) || !json.Valid(metadata) || p.peek() != '{':
+		misuse("AddAgent", "Metadata: must be one JSON object")
+	case p.freeObject("metadata") != nil:
+		misuse("AddAgent", "Metadata: a member stands twice")
+	case utf8.RuneCount(compacted(metadata)) > s.config.metadataCap:
+		misuse("AddAgent", "Metadata: at most %d characters of compact JSON", s.config.metadataCap)
+	}
+}
+
+func checkSMS(sms *SMS) {
+	if sms == nil {
+		return
+	}
+	checkField("AddAgent", "SMS.Mode", spec.AgentSMSMode, sms.Mode)
+	switch {
+	case sms.Mode == "" && sms.Status == "":
+		misuse("AddAgent", "SMS: needs a Mode or a Status")
+	case sms.Status != "" && !slices.Contains(spec.SMSStatuses, sms.Status):
+		misuse("AddAgent", "SMS.Status: must be one of %s", strings.Join(spec.SMSStatuses, ", "))
+	}
+}
+
+// AddExchanges puts exchanges behind those that an agent has, as if they had
+// been made before the test. A zero Time is filled with the time of the fake.
+// An unknown agent and a Text over the bound of interface 8.4 panic.
+func (s *Server) AddExchanges(agentID string, exchanges ...Exchange) {
+	now := s.now()
+	added := slices.Clone(exchanges)
+	for i := range added {
+		e := &added[i]
+		checkField("AddExchanges", "Text", spec.MessageText, e.Text)
+		e.Time = or(e.Time, now).UTC().Round(0)
+		e.Warnings = slices.Clone(e.Warnings)
+	}
+	s.withAgent("AddExchanges", agentID, func(a *agent) {
+		for _, e := range added {
+			a.exchanges.add(e, s.config.exchanges)
+		}
+	})
+}

@@ -1,0 +1,214 @@
+package fakeserver_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+)
+
+func TestAddAgentFillsWhatIsEmpty(t *testing.T) {
+	fake, c := newFake(t, frozen())
+	start := time.Unix(year2040, 0).UTC()
+	assert.Equal(t, fakeserver.Agent{
+		ID: "agent_000001", Status: "active", CreatedAt: start, UpdatedAt: start, Key: "key_000001",
+		LLM: fakeserver.LLM{Mode: "hosted", Tier: "fast"},
+	}, fake.AddAgent(c.key, fakeserver.Agent{}))
+	assert.Empty(t, fake.Calls(), "it is no call")
+	assert.Zero(t, fake.Limits(c.key)[2].Used, "and spends nothing")
+	assert.Equal(t, "agent_000002", c.agent(emptyBody))
+
+	r := c.call("GET", "/v1/agents/agent_000001", noBody)
+	assert.JSONEq(t, `{"agent_id":"agent_000001","status":"active","created_at":"2040-01-01T00:00:00Z","updated_at":"2040-01-01T00:00:00Z","trace_id":"trace_000002"}`, r.raw)
+	c.send("agent_000001", "hello").wantOK(t)
+	c.with(fake.IssueKey(fakeserver.KeyOptions{})).send("agent_000001", "hello").wantError(t, 404, "not_found")
+}
+
+func TestAddAgentKeepsWhatIsGiven(t *testing.T) {
+	fake, c := newFake(t, frozen())
+	key := fake.IssueKey(fakeserver.KeyOptions{})
+	created := time.Date(2020, 5, 1, 12, 0, 0, 0, time.FixedZone("", 7200))
+	given := fakeserver.Agent{
+		ID: "agent/one", Status: "suspended", CreatedAt: created, UpdatedAt: created.Add(time.Hour), Key: "key_000099",
+		SystemPrompt: "Be brief.", CustomerRef: "c-1", Metadata: json.RawMessage(` {"a": [1, 2]} `),
+		SMS: &fakeserver.SMS{Mode: "managed", Status: "pending", PhoneNumber: "+1"},
+		LLM: fakeserver.LLM{Mode: "byok", Tier: "smart", Model: "m", Provider: "openai", BaseURL: "https://x", Label: "l"},
+	}
+	want := given
+	want.Key, want.Metadata = "key_000002", json.RawMessage(`{"a":[1,2]}`)
+	want.CreatedAt, want.UpdatedAt = created.UTC(), created.Add(time.Hour).UTC()
+	sms := *given.SMS
+	want.SMS = &sms
+
+	got := fake.AddAgent(key, given)
+	assert.Equal(t, want, got)
+	given.SMS.Status, given.Metadata[2] = "changed", 'X'
+	got.SMS.Status, got.Metadata[2] = "changed", 'X'
+	stored, there := fake.Agent("agent/one")
+	assert.True(t, there)
+	assert.Equal(t, want, stored, "copies in, copies out")
+	r := c.with(key).call("GET", "/v1/agents/agent%2Fone", noBody)
+	assert.Equal(t, []string{"suspended", "2020-05-01T10:00:00Z"}, []string{r.text("status"), r.text("created_at")})
+}
+
+func TestAddAgentWithSMS(t *testing.T) {
+	for _, row := range []struct{ given, want fakeserver.SMS }{
+		{fakeserver.SMS{Mode: "sandbox"}, fakeserver.SMS{Mode: "sandbox", Status: "active", PhoneNumber: "+12025550101"}},
+		{fakeserver.SMS{Mode: "sandbox", PhoneNumber: "+1"}, fakeserver.SMS{Mode: "sandbox", Status: "active", PhoneNumber: "+1"}},
+		{fakeserver.SMS{Mode: "byo_twilio"}, fakeserver.SMS{Mode: "byo_twilio", Status: "needs_setup"}},
+		{fakeserver.SMS{Status: "pending"}, fakeserver.SMS{Status: "pending"}},
+	} {
+		fake, c := newFake(t)
+		assert.Equal(t, row.want, *fake.AddAgent(c.key, fakeserver.Agent{SMS: &row.given}).SMS)
+	}
+}
+
+// Created agents never take an identifier that AddAgent has given away.
+func TestAddAgentAndTheNextIdentifiers(t *testing.T) {
+	fake, c := newFake(t)
+	add := func(id string) string { return fake.AddAgent(c.key, fakeserver.Agent{ID: id}).ID }
+	assert.Equal(t, "agent_000003", add("agent_000003"))
+	assert.Equal(t, "agent_000002", c.agent(emptyBody), "the first number is that of the first agent")
+	assert.Equal(t, "agent_000004", add("agent_000004"))
+	assert.Equal(t, "agent_000005", c.agent(emptyBody))
+	assert.Equal(t, "support", add("support"))
+	assert.Equal(t, "agent_000007", add(""))
+	var ids []string
+	for _, a := range fake.Agents() {
+		ids = append(ids, a.ID)
+	}
+	assert.Equal(t, []string{"agent_000003", "agent_000002", "agent_000004", "agent_000005", "support", "agent_000007"}, ids)
+}
+
+func TestSeedingMisuse(t *testing.T) {
+	fake, c := newFake(t)
+	fake.AddAgent(c.key, fakeserver.Agent{})
+	long := strings.Repeat("é", 4001)
+	add := func(a fakeserver.Agent) func() { return func() { fake.AddAgent(c.key, a) } }
+	for want, f := range map[string]func(){
+		"AddAgent: this fake did not issue that key":           func() { fake.AddAgent("amk_other", fakeserver.Agent{}) },
+		"AddAgent: there is an agent with this ID already":     add(fakeserver.Agent{ID: "agent_000001"}),
+		"AddAgent: ID: no path can name it":                    add(fakeserver.Agent{ID: ".."}),
+		"AddAgent: SystemPrompt: at most 2000 characters":      add(fakeserver.Agent{SystemPrompt: long}),
+		"AddAgent: SystemPrompt: must be valid UTF-8":          add(fakeserver.Agent{SystemPrompt: "\xff"}),
+		"AddAgent: CustomerRef: at most 200 characters":        add(fakeserver.Agent{CustomerRef: long}),
+		"AddAgent: LLM.Mode: must be one of hosted, byok":      add(fakeserver.Agent{LLM: fakeserver.LLM{Mode: "amk_x"}}),
+		"AddAgent: LLM.Tier: must be one of fast, smart":       add(fakeserver.Agent{LLM: fakeserver.LLM{Tier: "amk_x"}}),
+		"AddAgent: LLM.Model: at most 200 characters":          add(fakeserver.Agent{LLM: fakeserver.LLM{Model: long}}),
+		"AddAgent: LLM.Provider: must be one of openai_compat": add(fakeserver.Agent{LLM: fakeserver.LLM{Provider: "amk_x"}}),
+		"AddAgent: LLM.BaseURL: at most 400 characters":        add(fakeserver.Agent{LLM: fakeserver.LLM{BaseURL: long}}),
+		"AddAgent: LLM.Label: at most 60 characters":           add(fakeserver.Agent{LLM: fakeserver.LLM{Label: long}}),
+		"AddAgent: Metadata: must be one JSON object":          add(fakeserver.Agent{Metadata: json.RawMessage(`[]`)}),
+		"AddAgent: Metadata: a member stands twice":            add(fakeserver.Agent{Metadata: json.RawMessage(`{"a":{"b":1,"b":2}}`)}),
+		"AddAgent: Metadata: at most 4096 characters":          add(fakeserver.Agent{Metadata: json.RawMessage(`{"a":"` + long + strings.Repeat("x", 100) + `"}`)}),
+		"AddAgent: SMS: needs a Mode or a Status":              add(fakeserver.Agent{SMS: &fakeserver.SMS{}}),
+		"AddAgent: SMS.Mode: must be one of none, sandbox":     add(fakeserver.Agent{SMS: &fakeserver.SMS{Mode: "amk_x"}}),
+		"AddAgent: SMS.Status: must be one of disabled":        add(fakeserver.Agent{SMS: &fakeserver.SMS{Status: "amk_x"}}),
+		"AddExchanges: no agent has the identifier":            func() { fake.AddExchanges("agent_000009") },
+		"AddExchanges: Text: at most 4000 characters":          func() { fake.AddExchanges("agent_000001", fakeserver.Exchange{Text: long}) },
+		"BYOK: this fake did not issue that key":               func() { fake.BYOK("amk_other") },
+		"StoreBYOK: this fake did not issue that key":          func() { fake.StoreBYOK("amk_other", fakeserver.BYOKOptions{Provider: "openai", APIKey: "amk_x"}) },
+		"StoreBYOK: Provider and APIKey are required":          func() { fake.StoreBYOK(c.key, fakeserver.BYOKOptions{Provider: "openai"}) },
+		"StoreBYOK: Provider: must be one of openai_compat":    func() { fake.StoreBYOK(c.key, fakeserver.BYOKOptions{Provider: "amk_x", APIKey: "amk_x"}) },
+	} {
+		text := panicOf(f)
+		assert.Contains(t, text, want)
+		assert.NotContains(t, text, "amk_")
+		assert.NotContains(t, text, "éé")
+	}
+	assert.Len(t, fake.Agents(), 1)
+}
+
+func TestAddExchanges(t *testing.T) {
+	fake, c := newFake(t, frozen())
+	agent := fake.AddAgent(c.key, fakeserver.Agent{}).ID
+	given := []fakeserver.Exchange{{Text: "a", ReplyText: "b", Warnings: []string{"w"}}, {Text: "c", UserRef: "u", TraceID: "t", Time: time.Unix(0, 0)}}
+	fake.AddExchanges(agent, given...)
+	given[0].Warnings[0] = "changed"
+	want := []fakeserver.Exchange{
+		{Text: "a", ReplyText: "b", Warnings: []string{"w"}, Time: time.Unix(year2040, 0).UTC()},
+		{Text: "c", UserRef: "u", TraceID: "t", Time: time.Unix(0, 0).UTC()},
+	}
+	assert.Equal(t, want, fake.Conversation(agent))
+	fake.OnMessage().ReplyFunc(func(m fakeserver.Message) fakeserver.Reply {
+		assert.Equal(t, want, m.History)
+		return fakeserver.Reply{Text: "seen"}
+	})
+	c.send(agent, "d")
+	fake.AddExchanges(agent, fakeserver.Exchange{Text: "e"})
+	assert.Len(t, fake.Conversation(agent), 4)
+}
+
+func TestWithConversationLimit(t *testing.T) {
+	for limit, want := range map[int]int{0: 0, 3: 3, fakeserver.Unlimited: 1205, -1: 1000} {
+		var opts []fakeserver.Option
+		if limit >= 0 {
+			opts = append(opts, fakeserver.WithConversationLimit(limit))
+		}
+		fake, c := newFake(t, opts...)
+		agent := fake.AddAgent(c.key, fakeserver.Agent{}).ID
+		for i := range 1200 {
+			fake.AddExchanges(agent, fakeserver.Exchange{Text: fmt.Sprint(i)})
+		}
+		for i := range 5 {
+			c.send(agent, fmt.Sprint(1200+i)).wantOK(t)
+		}
+		kept := fake.Conversation(agent)
+		require.Len(t, kept, want)
+		for i, e := range kept {
+			require.Equal(t, fmt.Sprint(1205-want+i), e.Text)
+		}
+	}
+	for want, opt := range map[string]fakeserver.Option{
+		"WithConversationLimit: -1 is negative": fakeserver.WithConversationLimit(-1),
+		"WithBodyLimit: -1 is negative":         fakeserver.WithBodyLimit(-1),
+		"WithCallLimit: -1 is negative":         fakeserver.WithCallLimit(-1),
+	} {
+		_, err := fakeserver.Open(opt)
+		assert.ErrorContains(t, err, want)
+	}
+}
+
+func TestStoreBYOK(t *testing.T) {
+	fake, c := newFake(t, frozen())
+	other := fake.IssueKey(fakeserver.KeyOptions{NotDashboard: true})
+	_, set := fake.BYOK(c.key)
+	assert.False(t, set)
+	fake.SetBYOKAvailable(false)
+	o := fakeserver.BYOKOptions{Provider: "anthropic", APIKey: "sk-canary", BaseURL: "https://x", Model: "m", Label: "l"}
+	stored := fake.StoreBYOK(c.key, o)
+	want := fakeserver.BYOK{
+		Provider: "anthropic", BaseURL: "https://x", Model: "m", Label: "l",
+		Fingerprint: stored.Fingerprint, UpdatedAt: time.Unix(year2040, 0).UTC(),
+	}
+	assert.Equal(t, want, stored)
+	read, set := fake.BYOK(c.key)
+	assert.True(t, set)
+	assert.Equal(t, want, read)
+	assert.Regexp(t, "^[0-9a-f]{16}$", read.Fingerprint)
+	fake.StoreBYOK(other, fakeserver.BYOKOptions{Provider: "openai", APIKey: "sk-canary"})
+	assert.Zero(t, fake.Limits(c.key)[3].Used)
+	assert.Empty(t, fake.Calls())
+
+	config := c.call("GET", "/v1/byok", noBody).body["byok"].(map[string]any)
+	assert.Equal(t, map[string]any{"provider": "anthropic", "base_url": "https://x", "model": "m",
+		"fingerprint": read.Fingerprint, "updated_at": "2040-01-01T00:00:00Z"}, config)
+	read, _ = fake.BYOK(other)
+	assert.Equal(t, []string{"", ""}, []string{read.BaseURL, read.Model})
+	assert.Equal(t, read.Fingerprint, stored.Fingerprint, "the same provider key")
+	c.agent(`{"llm":{"mode":"byok"}}`)
+
+	encoded, err := json.Marshal(o)
+	require.NoError(t, err)
+	for _, out := range []any{o, &o, []any{o}, stored, string(encoded)} {
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x"} {
+			assert.NotContains(t, fmt.Sprintf(verb, out), "canary")
+		}
+	}
+}

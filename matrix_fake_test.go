@@ -1,0 +1,86 @@
+package agentmessaging_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+)
+
+// The fault matrix, continued: the fake's catalogue, so that what a user
+// injects in a test has the effect that the page states.
+
+var fakeFaults = []struct {
+	fault    fakeserver.Fault
+	name     string
+	deadline time.Duration
+}{
+	{fault: fakeserver.Answer(503, ""), name: "Answer(503)"},
+	{fault: fakeserver.RawAnswer(502, "text/html", "<h1>Bad gateway</h1>"), name: "RawAnswer(502, HTML)"},
+	{fault: fakeserver.RawAnswer(200, "application/json", `{"reply_`), name: "RawAnswer(200, broken JSON)"},
+	{fault: fakeserver.RateLimited("20"), name: "RateLimited(20)"},
+	{fault: fakeserver.Latency(3 * time.Second), name: "Latency(3s)"},
+	{fault: fakeserver.Hang(), name: "Hang()", deadline: 10 * time.Second},
+	{fault: fakeserver.CloseEarly(), name: "CloseEarly()"},
+	{fault: fakeserver.ResetConnection(), name: "ResetConnection()"},
+	{fault: fakeserver.LoseReply(fakeserver.CloseEarly()), name: "LoseReply(CloseEarly())"},
+	{fault: fakeserver.LoseReply(fakeserver.ResetConnection()), name: "LoseReply(ResetConnection())"},
+	{fault: fakeserver.LoseReply(fakeserver.Hang()), name: "LoseReply(Hang())", deadline: 10 * time.Second},
+	{fault: fakeserver.LoseReply(fakeserver.Answer(504, "")), name: "LoseReply(Answer(504))"},
+	{fault: fakeserver.TruncateReply(10), name: "TruncateReply(10)"},
+	{fault: fakeserver.DripReply(16, time.Millisecond), name: "DripReply(16, 1ms)"},
+}
+
+// TestFakeFaultMatrix runs every endpoint against every fault of the fake, over
+// both in-memory ways.
+func TestFakeFaultMatrix(t *testing.T) {
+	page := newPage("Injected into every attempt", "GET, PUT, DELETE", "POST")
+	for _, fault := range fakeFaults {
+		var row [2]string
+		for _, call := range nineCalls {
+			column := columnOf(call.method)
+			for _, direct := range []bool{false, true} {
+				c := faulted(t, fault.fault, fault.deadline, direct, call.do)
+				if fault.name == "DripReply(16, 1ms)" {
+					c.elapsed = 0 // as long as the body is
+				}
+				if row[column] == "" {
+					row[column] = c.String()
+				}
+				assert.Equal(t, row[column], c.String(), "%s, %s, direct %t", call.name, fault.name, direct)
+			}
+		}
+		page.row("`"+fault.name+"`", row[0], row[1])
+	}
+	page.hold(t, "fake")
+}
+
+func faulted(t *testing.T, fault fakeserver.Fault, deadline time.Duration, direct bool, do func(context.Context, *agentmessaging.Client) error) (c cell) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := fakeserver.New(t)
+		fake.AddAgent(fake.Key(), fakeserver.Agent{ID: "agent_1"})
+		fake.Inject(fault)
+		hc := fake.HTTPClient(t)
+		if direct {
+			hc = &http.Client{Transport: fake.Direct()}
+		}
+		client := clientOf(t, fake, fake.Key(), agentmessaging.WithHTTPClient(hc), agentmessaging.WithRandom(func() float64 { return 0 }))
+		ctx := t.Context()
+		if deadline > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, deadline)
+			defer cancel()
+		}
+		begin := time.Now()
+		err := do(ctx, client)
+		c = cell{len(fake.Calls()), describe(err), time.Since(begin)}
+		holdsLaws(t, err)
+	})
+	return c
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package agentmessaging_test
+
+const raceEnabled = false
