@@ -70,22 +70,45 @@ func complete(block, line string) string {
 	if _, err := parser.ParseFile(token.NewFileSet(), "", file, 0); err == nil {
 		return file
 	}
-	return head + "func _(ctx context.Context, client *agentmessaging.Client, agentID string) error {\n" +
-		"_, _, _ = ctx, client, agentID\n" + line + block + "\nreturn err\n}\n"
+	end := "\nreturn err\n}\n"
+	if !strings.Contains(block, "err") {
+		end = "\nreturn nil\n}\n"
+	}
+	return head + "func _(t *testing.T, ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client,\n" +
+		"agent *agentmessaging.Agent, agentID string, clientOf func(*fakeserver.Server, string) *agentmessaging.Client) error {\n" +
+		"_, _, _ = ctx, client, agentID\n" + line + block + end
 }
 
 // imports are those that a block which shows none would have.
 func imports(block string) string {
-	lines := "import (\n\"context\"\nagentmessaging \"" + module + "\"\n"
+	lines := "import (\n\"context\"\n\"testing\"\nagentmessaging \"" + module + "\"\n\"" + module + "/fakeserver\"\n"
 	for _, path := range []string{
-		"errors", "fmt", "net/http", "net/http/httptest", "testing", "testing/synctest", "time",
-		module + "/fakeserver", module + "/contract", "github.com/stretchr/testify/require",
+		"errors", "fmt", "net/http", "net/http/httptest", "testing/synctest", "time",
+		module + "/contract", "github.com/stretchr/testify/require", "github.com/stretchr/testify/assert",
 	} {
 		if regexp.MustCompile(`\b` + filepath.Base(path) + `\.`).MatchString(block) {
 			lines += strconv.Quote(path) + "\n"
 		}
 	}
-	return lines + ")\nvar _ context.Context\nvar _ *agentmessaging.Client\n"
+	return lines + ")\nvar _ context.Context\nvar _ *agentmessaging.Client\nvar _ *fakeserver.Server\nvar _ *testing.T\n"
+}
+
+// TestREADMESituations holds each situation to at most five lines, and to
+// those of the examples that run it.
+func TestREADMESituations(t *testing.T) {
+	var run []string
+	for line := range strings.Lines(read(t, "fakeserver/example_situations_test.go")) {
+		run = append(run, strings.TrimSpace(line))
+	}
+	situations := regexp.MustCompile("(?s)<!-- situation -->\n```go\n(.*?)```").FindAllStringSubmatch(read(t, "README.md"), -1)
+	require.Len(t, situations, 9)
+	for _, situation := range situations {
+		lines := strings.Split(strings.TrimSpace(situation[1]), "\n")
+		assert.LessOrEqual(t, len(lines), 5, situation[1])
+		for _, line := range lines {
+			assert.Contains(t, run, strings.TrimSpace(line))
+		}
+	}
 }
 
 // TestREADMELinks finds files that a page names and that are not there.
