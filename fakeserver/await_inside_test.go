@@ -1,8 +1,10 @@
 package fakeserver
 
 import (
+	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -11,23 +13,64 @@ import (
 // Calls that are answered at the very moment at which a waiter begins are in
 // the journal or told to it, and never both.
 func TestAwaitCallsWhileCallsCome(t *testing.T) {
-	const rounds, calls = 20_000, 2
-	s := New(t, WithCallLimit(calls))
-	for range rounds {
-		s.Reset()
-		var answering sync.WaitGroup
-		for range calls {
-			answering.Go(func() { s.keep(&request{record: new(record)}, answer{}) })
-		}
+	for range 2000 {
+		awaitAmongCalls(t, func() {})
+	}
+	// Behind a mutex that was waited for longer than a millisecond, everybody
+	// takes turns: whoever takes it twice lets all others in between.
+	for range 20 {
+		awaitAmongCalls(t, func() {
+			for start := time.Now(); time.Since(start) < 3*time.Millisecond; {
+				runtime.Gosched()
+			}
+		})
+	}
+}
+
+// awaitAmongCalls answers calls and waits for them, all at once, as soon as
+// gathered returns.
+func awaitAmongCalls(t *testing.T, gathered func()) {
+	const calls = 6
+	s := New(t)
+	var all sync.WaitGroup
+	answer := func(i int) func() {
+		req := &request{record: &record{call: Call{TraceID: numbered("trace", i)}}}
+		return func() { s.keep(req, answer{}) }
+	}
+	s.mu.Lock()
+	for i := range calls / 2 {
+		all.Go(answer(i))
+	}
+	all.Go(func() {
 		got, err := s.AwaitCalls(t.Context(), calls)
-		require.NoError(t, err)
-		require.Len(t, got, calls)
-		answering.Wait()
-		require.Empty(t, s.waiters, "a waiter that is done is gone")
+		assert.NoError(t, err)
+		seen := map[string]bool{}
+		for _, c := range got {
+			seen[c.TraceID] = true
+		}
+		assert.Len(t, seen, calls, "no call counts twice")
+	})
+	for i := range calls / 2 {
+		all.Go(answer(calls/2 + i))
 	}
+	gathered()
+	s.mu.Unlock()
+	all.Wait()
+	require.Empty(t, s.waiters, "a waiter that is done is gone")
+	require.Equal(t, calls, s.TotalCalls())
+}
+
+// Nothing is found twice, and what is returned is in order.
+func TestWaiterFindsEachCallOnce(t *testing.T) {
+	s := New(t)
+	early, late := new(record), new(record)
+	s.keep(&request{record: early}, answer{})
 	w := &waiter{need: 2, wake: func() {}}
-	for _, r := range s.records() {
-		w.add(r)
-	}
-	assert.Less(t, w.found[0].number, w.found[1].number)
+	require.Equal(t, []*record{early}, s.enroll(w))
+	s.keep(&request{record: late}, answer{})
+	assert.Equal(t, []*record{late}, w.found)
+	s.dismiss(w)
+	s.keep(&request{record: new(record)}, answer{})
+	assert.Len(t, w.found, 1)
+	assert.Equal(t, 1, late.number-early.number)
 }

@@ -36,7 +36,7 @@ type Server struct {
 
 	mu       sync.Mutex // never held across a read, wait, callback or write
 	world    *world
-	vault    *vault    // nil until a provider key is stored: making one is a third of a new fake
+	vault    *vault    // nil until a provider key is stored: making one costs as much as the rest of a fake
 	problems []error   // what Close reports when tb is nil
 	answered int       // how many calls have a record, over every Reset
 	waiters  []*waiter // never changed in place, so that a copy of the slice is a snapshot
