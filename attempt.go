@@ -53,6 +53,9 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 func (c *call) send(ctx context.Context, req *http.Request) (*http.Response, error) {
 	var trace sentTrace
 	req = req.WithContext(httptrace.WithClientTrace(ctx, trace.hooks()))
+	if req.Method == http.MethodGet {
+		req.Body = noReplay{}
+	}
 	resp, err := checked(c.client.transport.RoundTrip(req))
 	if err != nil {
 		c.out.err, c.out.sent = err, trace.maybeSent(ctx, c.client.transport, err)
@@ -63,6 +66,15 @@ func (c *call) send(ctx context.Context, req *http.Request) (*http.Response, err
 	resp.Body = http.NoBody
 	return resp, nil
 }
+
+// noReplay is an empty body. A GET without any is sent again by net/http on its
+// own, once for each idle connection that fails under it, where no retry
+// policy, limiter or observer knows of it; every request spends quota. One
+// with a body that cannot be got again is not.
+type noReplay struct{}
+
+func (noReplay) Read([]byte) (int, error) { return 0, io.EOF }
+func (noReplay) Close() error             { return nil }
 
 // checked makes up for transports that break the rules of RoundTripper, as
 // those that are written for a test do.

@@ -286,3 +286,49 @@ func TestCarelessTransports(t *testing.T) {
 	assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	assert.Equal(t, 1, body.closed)
 }
+
+// TestWarmConnection: on a connection that was used before, net/http would send
+// a GET again on its own; here it is the retry policy that does, or nobody.
+func TestWarmConnection(t *testing.T) {
+	for _, attempts := range []int{1, 3} {
+		requests := new(atomic.Int32)
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if requests.Add(1) == 2 {
+				panic(http.ErrAbortHandler)
+			}
+			io.WriteString(w, anyReply)
+		}))
+		policy := agentmessaging.RetryPolicy{MaxAttempts: attempts, MinWait: time.Microsecond}
+		client := connect(t, server.URL, agentmessaging.WithRetry(policy))
+		require.NoError(t, get(t.Context(), client))
+		var info agentmessaging.CallInfo
+		err := get(agentmessaging.WithCallInfo(t.Context(), &info), client)
+		server.Close()
+		assert.Equal(t, attempts == 1, err != nil)
+		assert.EqualValues(t, info.Attempts, requests.Load()-1, "what was sent is what is told")
+	}
+}
+
+// TestGetHasNoBody: what keeps net/http from repeating a GET does not show on
+// the wire.
+func TestGetHasNoBody(t *testing.T) {
+	for _, http2 := range []bool{false, true} {
+		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			assert.NoError(t, err)
+			assert.Empty(t, body)
+			assert.Empty(t, r.TransferEncoding)
+			assert.Equal(t, r.Method == http.MethodPost, r.Header.Get("Content-Length") == "0")
+			assert.Equal(t, http2, r.ProtoMajor == 2)
+			io.WriteString(w, anyReply)
+		}))
+		server.EnableHTTP2 = http2
+		server.StartTLS()
+		client := connect(t, server.URL, agentmessaging.WithHTTPClient(server.Client()))
+		require.NoError(t, get(t.Context(), client))
+		require.NoError(t, client.ClearBYOK(t.Context()))
+		_, err := client.WarmUp(t.Context(), "")
+		require.NoError(t, err)
+		server.Close()
+	}
+}

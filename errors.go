@@ -33,7 +33,8 @@ var (
 	ErrRateLimited = errors.New("agentmessaging: rate limited")
 	// ErrUnavailable is status 503: BYOK is not available (interface 7).
 	ErrUnavailable = errors.New("agentmessaging: unavailable")
-	// ErrServer is any other 5xx, from the service or a proxy before it.
+	// ErrServer is any other 5xx, from the service or a proxy before it. A
+	// POST that is answered so may have been carried out all the same.
 	ErrServer = errors.New("agentmessaging: server error")
 	// ErrOutcomeUnknown is the kind of every [*OutcomeUnknownError].
 	ErrOutcomeUnknown = errors.New("agentmessaging: outcome unknown")
@@ -53,9 +54,9 @@ var kinds = map[int]error{
 }
 
 // Error is a call that failed: the service, or a proxy before it, answered
-// with anything but a documented success, or nothing could be reached and it
-// is certain that a POST was not carried out. Its text is one line and holds
-// no key and no message.
+// with anything but a documented success, or there was no answer, and where
+// the call is a POST it is certain that the service did not see it. Its text
+// is one line and holds no key and no message.
 type Error struct {
 	// StatusCode is the answer's HTTP status; 0 means that there was no
 	// answer, and Unwrap tells why.
@@ -172,7 +173,7 @@ type OutcomeUnknownError struct {
 func (e *OutcomeUnknownError) Error() string {
 	text := fmt.Sprintf("agentmessaging: %s %s: the request may have been carried out, its answer was lost", e.Method, e.Path)
 	if e.Err != nil {
-		text += ": " + strings.TrimPrefix(e.Err.Error(), "agentmessaging: ")
+		text += ": " + strings.TrimPrefix(e.Err.Error(), fmt.Sprintf("agentmessaging: %s %s: ", e.Method, e.Path))
 	}
 	return oneLine(text, maxErrorText)
 }

@@ -41,12 +41,8 @@ func (c *call) errorOf(ctx context.Context, cause error) *Error {
 		Path:       c.endpoint.Path,
 		Attempts:   c.made(),
 	}
-	if local := (*Error)(nil); c.out.refused {
-		if errors.As(cause, &local) {
-			e.StatusCode, e.Code, e.LimitKey, e.Reason, e.RetryAfter, e.Local =
-				local.StatusCode, local.Code, local.LimitKey, local.Reason, local.RetryAfter, true
-			return e
-		}
+	if refusal := (*Error)(nil); c.out.refused && errors.As(cause, &refusal) {
+		return refusal.at(e)
 	}
 	if c.out.status != 0 && !c.out.success() {
 		c.describe(e, scrub)
@@ -56,6 +52,13 @@ func (c *call) errorOf(ctx context.Context, cause error) *Error {
 		e.cause = scrub.error(cause, ctx.Err(), context.Cause(ctx))
 	}
 	return e
+}
+
+// at is a limiter's refusal, of the call that e describes.
+func (refusal *Error) at(e *Error) *Error {
+	local := *refusal
+	local.Method, local.Path, local.Attempts, local.Local = e.Method, e.Path, e.Attempts, true
+	return &local
 }
 
 // describe reads an error body (interface 2.1) of any shape. A body that is

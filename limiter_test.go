@@ -116,3 +116,18 @@ func TestPermitIsGivenBackWhateverTheTransportDoes(t *testing.T) {
 	})
 	assert.Len(t, limiter.done, 1)
 }
+
+// generous lets everything pass and forgets the permit.
+type generous struct{}
+
+func (generous) Acquire(context.Context, agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
+	return nil, nil
+}
+
+func TestLimiterWithoutPermitIsAnError(t *testing.T) {
+	transport := &stub{}
+	err := post(t.Context(), newClient(t, transport, agentmessaging.WithLimiter(generous{})))
+	assert.Equal(t, wantError, outcomeOf(t, err))
+	assert.ErrorContains(t, err, "neither a permit nor an error")
+	assert.Empty(t, transport.sent())
+}

@@ -3,6 +3,7 @@ package agentmessaging
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"math"
 	"net/http"
 	"strconv"
@@ -55,9 +56,13 @@ func (c *call) acquire(ctx context.Context) (Permit, error) {
 	if c.client.limiter == nil {
 		return freePermit{}, nil
 	}
-	return c.client.limiter.Acquire(ctx, LimitedAttempt{
+	permit, err := c.client.limiter.Acquire(ctx, LimitedAttempt{
 		Method: c.endpoint.Method, Path: c.endpoint.Path, Number: c.attempts, SetsBYOK: c.setsBYOK,
 	})
+	if err == nil && isNil(permit) {
+		err = errors.New("the limiter returned neither a permit nor an error")
+	}
+	return permit, err
 }
 
 type freePermit struct{}

@@ -71,7 +71,7 @@ func complete(block, line string) string {
 		return file
 	}
 	end := "\nreturn err\n}\n"
-	if !strings.Contains(block, "err") {
+	if !regexp.MustCompile(`(?m)^[^\t\n].*\berr\b`).MatchString(block) { // none in the outer scope
 		end = "\nreturn nil\n}\n"
 	}
 	return head + "func _(t *testing.T, ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client,\n" +

@@ -18,7 +18,7 @@ import (
 )
 
 // books are one side's account of a soak.
-type books struct{ created, messages, unknown, refused, attempts atomic.Int64 }
+type books struct{ created, messages, read, unknown, refused, attempts atomic.Int64 }
 
 // TestSoak lets thousands of callers share one client and one fake under
 // random faults, in virtual time, and balances the books: what the client
@@ -54,12 +54,13 @@ func soak(t *testing.T, callers int, transport func(*testing.T, *fakeserver.Serv
 		messages  = fakeserver.ByEndpoint(fakeserver.EndpointSendMessage)
 		lost      = fakeserver.LoseReply(fakeserver.ResetConnection())
 	)
-	fake.Inject(fakeserver.RateLimited("1")).Chance(0.1, 1)
+	fake.Inject(fakeserver.RateLimited("1")).Chance(0.25, 1)
 	fake.Inject(fakeserver.Latency(time.Second)).Chance(0.2, 2)
 	early := []*fakeserver.Injection{
 		fake.Inject(fakeserver.CloseEarly(), creations).Chance(0.02, 3),
 		fake.Inject(fakeserver.CloseEarly(), messages).Chance(0.02, 4),
 	}
+	fake.Inject(fakeserver.LoseReply(fakeserver.CloseEarly()), fakeserver.ByEndpoint(fakeserver.EndpointGetAgent)).Chance(0.2, 8)
 	lostCreations := fake.Inject(lost, creations).Chance(0.05, 5)
 	lostMessages := fake.Inject(lost, messages).Chance(0.05, 6)
 
@@ -82,6 +83,7 @@ func soak(t *testing.T, callers int, transport func(*testing.T, *fakeserver.Serv
 	assert.EqualValues(t, reported.unknown.Load(), lostCreations.Hits()+lostMessages.Hits()+early[0].Hits()+early[1].Hits())
 	assert.EqualValues(t, reported.attempts.Load(), fake.DroppedCalls(), "every attempt arrived once")
 	assert.Positive(t, reported.refused.Load())
+	assert.Positive(t, reported.read.Load())
 	for _, limit := range fake.Limits(fake.Key()) {
 		if limit.Key == fakeserver.LimitAgentCreateKeyDay {
 			assert.Equal(t, len(fake.Agents()), limit.Used, "quota spent")
@@ -107,6 +109,10 @@ func (b *books) caller(t *testing.T, client *agentmessaging.Client, random *rand
 			_, err := client.SendMessage(agentmessaging.WithCallInfo(t.Context(), info), agentID, message{Text: "hi"})
 			return err
 		}, &b.messages)
+		b.note(func(info *agentmessaging.CallInfo) error {
+			_, err := client.GetAgent(agentmessaging.WithCallInfo(t.Context(), info), agentID)
+			return err
+		}, &b.read)
 	}
 }
 
