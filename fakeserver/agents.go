@@ -70,7 +70,7 @@ func (s *Server) createAgent(req *request) (operation, *failure) {
 		if setsKey {
 			req.key.byok = s.newBYOK(req, agentFields)
 		}
-		a := s.world.addAgent(req)
+		a := req.world.addAgent(req)
 		return &createdReply{AgentID: a.ID, Status: a.Status, SMS: a.channelStatus()}
 	}}, nil
 }
@@ -88,7 +88,7 @@ func (s *Server) refuseAgent(req *request) *failure {
 		return badRequest(spec.LLMProvider.Path, "is required when llm.api_key is given")
 	case utf8.RuneCountInString(metadata) > s.config.metadataCap:
 		return badRequest(spec.Metadata.Path, fmt.Sprintf("at most %d characters of compact JSON", s.config.metadataCap))
-	case hasKey && s.world.byokUnavailable:
+	case hasKey && req.world.byokUnavailable:
 		return byokUnavailable(400)
 	case req.members.text(spec.LLMMode) == modeBYOK && !hasKey && req.key.byok == nil:
 		return byokNotConfigured(400) // rule 1
@@ -151,7 +151,7 @@ func newLLM(m members) LLM {
 
 // getAgent is interface 4.7.
 func (s *Server) getAgent(req *request) (operation, *failure) {
-	a, f := s.world.agentOf(req)
+	a, f := req.world.agentOf(req)
 	if f != nil {
 		return operation{}, f
 	}

@@ -11,6 +11,7 @@ import (
 type waiter struct {
 	matchers []Matcher
 	need     int
+	since    int // resets of the world in which the wait began: calls of earlier worlds are none of its
 	// wake ends the wait. It is a function, since the channel behind it
 	// belongs to the bubble of the waiter and not to the fake.
 	wake func()
@@ -72,6 +73,7 @@ func (w *waiter) outcome(ctx context.Context) ([]Call, error) {
 func (s *Server) enroll(w *waiter) []*record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	w.since = s.world.resets
 	s.waiters = append(slices.Clip(s.waiters), w)
 	return s.world.journal.all()
 }

@@ -34,7 +34,7 @@ func awaitAmongCalls(t *testing.T, gathered func()) {
 	s := New(t)
 	var all sync.WaitGroup
 	answer := func(i int) func() {
-		req := &request{record: &record{call: Call{TraceID: numbered("trace", i)}}}
+		req := &request{world: s.world, record: &record{call: Call{TraceID: numbered("trace", i)}}}
 		return func() { s.keep(req, answer{}) }
 	}
 	s.mu.Lock()
@@ -64,13 +64,30 @@ func awaitAmongCalls(t *testing.T, gathered func()) {
 func TestWaiterFindsEachCallOnce(t *testing.T) {
 	s := New(t)
 	early, late := new(record), new(record)
-	s.keep(&request{record: early}, answer{})
+	s.keep(&request{world: s.world, record: early}, answer{})
 	w := &waiter{need: 2, wake: func() {}}
 	require.Equal(t, []*record{early}, s.enroll(w))
-	s.keep(&request{record: late}, answer{})
+	s.keep(&request{world: s.world, record: late}, answer{})
 	assert.Equal(t, []*record{late}, w.found)
 	s.dismiss(w)
-	s.keep(&request{record: new(record)}, answer{})
+	s.keep(&request{world: s.world, record: new(record)}, answer{})
 	assert.Len(t, w.found, 1)
 	assert.Equal(t, 1, late.number-early.number)
+}
+
+// Who begins to wait behind a Reset does not count a call that arrived before
+// it; who waits since before it does.
+func TestWaiterBehindAReset(t *testing.T) {
+	s := New(t)
+	before := &waiter{need: 2, wake: func() {}}
+	s.enroll(before)
+	old := &request{world: s.world, record: new(record)}
+	s.Reset()
+	behind := &waiter{need: 2, wake: func() {}}
+	s.enroll(behind)
+	s.keep(old, answer{})
+	s.keep(&request{world: s.world, record: new(record)}, answer{})
+	assert.Len(t, before.found, 2)
+	assert.Len(t, behind.found, 1)
+	assert.NotSame(t, old.record, behind.found[0])
 }

@@ -145,7 +145,7 @@ func (p *parser) object(path string, fields []*spec.Field) *failure {
 		i := indexField(fields, name)
 		switch {
 		case i < 0:
-			return badRequest(orBody(path), "member "+quoteName(name)+" is not allowed")
+			return badRequest(orBody(path), "member "+memberName(name)+" is not allowed")
 		case seen[i]:
 			return badRequest(fields[i].Path, "stands twice")
 		}
@@ -202,6 +202,8 @@ func (p *parser) string(f *spec.Field) *failure {
 		p.hide(from, instead)
 	}
 	switch {
+	case p.torn:
+		return badRequest(f.Path, halfPair)
 	case !f.Fits(s):
 		return badRequest(f.Path, fmt.Sprintf("at most %d characters", f.MaxLen))
 	case !f.Allows(s):

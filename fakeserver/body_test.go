@@ -27,7 +27,10 @@ func unlimited() []fakeserver.Option {
 }
 
 func TestStrictBodies(t *testing.T) {
-	const one = "body: must be one JSON document and nothing else"
+	const (
+		one  = "body: must be one JSON document and nothing else"
+		half = "must be valid Unicode; half a surrogate pair is none"
+	)
 	_, c := newFake(t, unlimited()...)
 	agent := c.agent(emptyBody)
 	for _, row := range []struct{ body, reason string }{
@@ -36,7 +39,14 @@ func TestStrictBodies(t *testing.T) {
 		{" \r\n\t{ \"text\" : \"hello\" , \"user_ref\" : \"\" } \n", ""},
 		{`{"te\u0078t":"hello"}`, ""},
 		{`{"text":"\ud83d\ude00 \"quoted\" \\"}`, ""},
-		{`{"text":"\ud800"}`, ""}, // half a pair is U+FFFD, as in any Go program
+		{`{"text":"\ufffd \\ud800"}`, ""},
+		{`{"text":"\ud800"}`, "text: " + half},
+		{`{"text":"\ud800\ud800"}`, "text: " + half},
+		{`{"text":"\udc00\ud800"}`, "text: " + half},
+		{`{"text":"\ud83d\ude00\uDFFF"}`, "text: " + half},
+		{`{"text":"\ud83dx\ude00"}`, "text: " + half},
+		{`{"text":"\ud83d\n"}`, "text: " + half},
+		{`{"text":"hello","\ud800":1}`, `body: member "�" is not allowed`},
 		{"", one},
 		{" ", one},
 		{"{", one},
@@ -96,6 +106,10 @@ func TestNestedBodies(t *testing.T) {
 		{`{"metadata":null}`, "metadata: must be an object"},
 		{`{"metadata":[]}`, "metadata: must be an object"},
 		{`{"metadata":{"a":1,"a":2}}`, `metadata: member "a" stands twice`},
+		{`{"metadata":{"\ud800":1}}`, "metadata: must be valid Unicode; half a surrogate pair is none"},
+		{`{"metadata":{"\ud800":1,"\ud801":2}}`, "metadata: must be valid Unicode; half a surrogate pair is none"},
+		{`{"metadata":{"a":[{"b":"\udfff"}]}}`, "metadata: must be valid Unicode; half a surrogate pair is none"},
+		{`{"metadata":{"a":"\ud83d\ude00"}}`, ""},
 		{`{"metadata":{"x":[[{"a":1,"\u0061":2}]]}}`, `metadata: member "a" stands twice`},
 	} {
 		r := c.call("POST", "/v1/agents", row.body)

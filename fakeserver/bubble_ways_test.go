@@ -150,7 +150,7 @@ func elapsed(f func()) time.Duration {
 // A fake has no goroutine and no socket, is called without either, and leaves
 // none behind its clients.
 func TestNoGoroutineAndNoSocket(t *testing.T) {
-	wantNoConnections()
+	wantNoConnections(t)
 	sockets := openSockets(t) // those of other tests may still be closing, so there may be fewer later
 	watch := new(spy)
 	fake := fakeserver.New(watch)
@@ -163,16 +163,26 @@ func TestNoGoroutineAndNoSocket(t *testing.T) {
 	assert.NotZero(t, connectionGoroutines(), "the count sees them")
 	assert.LessOrEqual(t, openSockets(t), sockets)
 	watch.finish()
-	wantNoConnections()
+	wantNoConnections(t)
 	assert.LessOrEqual(t, openSockets(t), sockets)
 }
 
 // wantNoConnections returns when the last goroutine of a connection has
-// returned: hanging up has ended them. One that is left runs into the test's
-// timeout, which shows its stack.
-func wantNoConnections() {
-	for connectionGoroutines() > 0 {
-		runtime.Gosched()
+// returned: hanging up has ended them.
+func wantNoConnections(t testing.TB) {
+	t.Helper()
+	eventually(t, func() bool { return connectionGoroutines() == 0 })
+}
+
+// eventually waits for what happens by itself, and fails with all stacks where
+// it does not. The limit is no measure: it is far beyond what anything takes.
+func eventually(t testing.TB, happened func() bool) {
+	t.Helper()
+	for giveUp := time.Now().Add(20 * time.Second); !happened(); runtime.Gosched() {
+		if time.Now().After(giveUp) {
+			all := make([]byte, 1<<20)
+			t.Fatalf("it did not happen; goroutines:\n%s", all[:runtime.Stack(all, true)])
+		}
 	}
 }
 

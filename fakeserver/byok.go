@@ -54,7 +54,7 @@ func (s *Server) setBYOK(req *request) (operation, *failure) {
 		return operation{}, forbidden()
 	case req.malformed != nil:
 		return operation{}, req.malformed
-	case s.world.byokUnavailable:
+	case req.world.byokUnavailable:
 		return operation{}, byokUnavailable(503)
 	}
 	return operation{limits: []spec.LimitKey{spec.BYOKSetKeyHour}, act: func() reply {

@@ -23,10 +23,10 @@ type Call struct {
 	Endpoint Endpoint    `json:"endpoint,omitempty"` // "" when no endpoint has the method and path
 	Method   string      `json:"method"`
 	Path     string      `json:"path"`               // as it was sent, still escaped, without a query; at most 256 bytes
-	AgentID  string      `json:"agent_id,omitempty"` // the path's {agent_id}; "" when it has none
+	AgentID  string      `json:"agent_id,omitempty"` // the path's {agent_id}, at most 256 bytes; "" when it has none
 	Key      string      `json:"key"`                // label of the API key, such as key_000001; or KeyMissing or KeyUnknown
 	Address  string      `json:"address"`            // the client's IP address
-	Header   http.Header `json:"header"`
+	Header   http.Header `json:"header"`             // at most 100 names, and 4 KiB of each value
 	// Body is the request body, at most 64 KiB of it, or WithBodyLimit: empty
 	// when the endpoint takes none, or when it was refused as malformed.
 	Body      string `json:"body,omitempty"`
@@ -87,24 +87,28 @@ func (r *record) copied() Call {
 	return c
 }
 
-// maxRecordedPath bounds a foreign path.
-const maxRecordedPath = 256
+// maxRecorded bounds what is foreign and has no bound of its own: method, path
+// and agent.
+const maxRecorded = 256
 
 func newRecord(r *http.Request, req *request) *record {
-	path := scrub(r.URL.EscapedPath(), req.bearer)
 	rec := &record{hasKey: req.hasKey, token: req.token, call: Call{
 		Time:    req.now,
-		Method:  r.Method,
-		Path:    clip(path, maxRecordedPath),
-		AgentID: scrub(req.agentID, req.bearer),
+		Method:  kept(scrub(r.Method, req.secrets)),
+		Path:    kept(scrubPath(r.URL.EscapedPath(), req.secrets)),
+		AgentID: kept(scrub(req.agentID, req.secrets)),
 		Address: req.ip.String(),
-		Header:  redactHeader(r.Header, req.bearer),
+		Header:  redactHeader(r.Header, req.secrets),
 	}}
 	if req.route != nil {
 		rec.call.Endpoint = req.route.name
 	}
 	return rec
 }
+
+// kept bounds a part of the request's first line, and does not keep the memory
+// of the rest, which may hold a query of a megabyte.
+func kept(part string) string { return strings.Clone(clip(part, maxRecorded)) }
 
 // clip cuts a text to at most limit bytes, between characters. The result does
 // not keep the memory of a longer text.

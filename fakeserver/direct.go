@@ -3,7 +3,6 @@ package fakeserver
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -21,7 +20,8 @@ import (
 //
 // What it does not model: connections, so no reuse, no timeouts of a Transport,
 // and of the hooks of net/http/httptrace only GetConn, GotConn and
-// WroteHeaders; and a callback of the test that waits without end is waited
+// WroteHeaders; names in Request.Header such as host or content-length in lower
+// case, which net/http sends besides its own, and which are left out here; and a callback of the test that waits without end is waited
 // for.
 func (s *Server) Direct(opts ...ClientOption) http.RoundTripper {
 	return &direct{server: s, handler: s, config: newClientConfig("Direct", opts)}
@@ -36,6 +36,9 @@ type direct struct {
 // RoundTrip implements http.RoundTripper.
 func (d *direct) RoundTrip(req *http.Request) (*http.Response, error) {
 	defer closeBody(req)
+	if err := checkSent(req); err != nil {
+		return nil, err
+	}
 	if err := d.connect(req); err != nil {
 		return nil, err
 	}
@@ -60,13 +63,9 @@ func closeBody(req *http.Request) {
 	}
 }
 
-// connect refuses what a Transport does not send, and runs the hooks of what
-// it does.
+// connect refuses what reaches no fake, and runs the hooks of what does.
 func (d *direct) connect(req *http.Request) error {
-	switch {
-	case req.URL == nil:
-		return errors.New("http: nil Request.URL")
-	case req.Context().Err() != nil:
+	if req.Context().Err() != nil {
 		return context.Cause(req.Context())
 	}
 	trace := tracing(req)
@@ -124,27 +123,6 @@ func hasBody(req *http.Request) bool { return req.Body != nil && req.Body != htt
 // there is none.
 func namesLength(method string) bool {
 	return method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch
-}
-
-// servedHeader adds what a Transport adds.
-func servedHeader(req *http.Request) http.Header {
-	h := req.Header.Clone()
-	if h == nil {
-		h = http.Header{}
-	}
-	if _, given := h["User-Agent"]; !given {
-		h["User-Agent"] = []string{"Go-http-client/1.1"}
-	}
-	if h.Get("Accept-Encoding") == "" && h.Get("Range") == "" && req.Method != http.MethodHead {
-		h["Accept-Encoding"] = []string{"gzip"}
-	}
-	switch {
-	case hasBody(req) && req.ContentLength > 0:
-		h["Content-Length"] = []string{strconv.FormatInt(req.ContentLength, 10)}
-	case !hasBody(req) && namesLength(req.Method):
-		h["Content-Length"] = []string{"0"}
-	}
-	return h
 }
 
 // call runs the handler. Where it ends the connection before any of its answer

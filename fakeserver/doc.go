@@ -46,7 +46,9 @@
 // There the fake decides, and says so where it does. In short: a call is
 // checked in the order route 404, method 405, key 401, plan 402, request
 // limits 429, permission 403, body 400, agent 404, state 409 and 503,
-// operation limits 429; a call that is answered 429 spends nothing.
+// operation limits 429; a call that a limit refuses spends nothing. A 429 that a
+// ReplyFunc or a LoseReply answers has spent what the message costs, since that
+// was accepted before; one of Inject in place of a call has not.
 //
 // # Not modelled
 //

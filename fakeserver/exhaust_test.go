@@ -60,6 +60,46 @@ func TestExhaustKeepsTheEndOfAnOpenWindow(t *testing.T) {
 	}
 }
 
+// The limits per address have no window of the key's.
+func TestExhaustOfAnAddressLimitIsAWholeWindow(t *testing.T) {
+	for limit, method := range map[string]string{fakeserver.LimitIPMinute: "GET", fakeserver.LimitAgentCreateIPMinute: "POST"} {
+		path := map[string]string{"GET": anAgent, "POST": "/v1/agents"}[method]
+		fake, c := newFake(t, frozen())
+		c.times(1, method, path, noBody)
+		fake.Advance(30 * time.Second)
+		fake.Exhaust(limit, c.key)
+		c.call(method, path, emptyBody).wantLimited(t, limit, "60")
+	}
+}
+
+// A window with a second left is shut for a second; a sliding one until its
+// oldest call leaves.
+func TestExhaustAtTheEndOfAWindow(t *testing.T) {
+	for _, opts := range [][]fakeserver.Option{{frozen()}, {frozen(), fakeserver.WithSlidingWindows()}} {
+		fake, c := newFake(t, opts...)
+		c.times(1, "GET", anAgent, noBody)
+		fake.Advance(59 * time.Second)
+		c.times(1, "GET", anAgent, noBody)
+		fake.Exhaust(fakeserver.LimitKeyMinute, c.key)
+		c.call("GET", anAgent, noBody).wantLimited(t, "key_minute", "1")
+		fake.Advance(time.Second)
+		c.times(1, "GET", anAgent, noBody)
+	}
+}
+
+// The message was accepted before its script ran; an injected 429 comes before.
+func TestScripted429HasSpent(t *testing.T) {
+	fake, c := newFake(t, frozen())
+	agent := c.agent(emptyBody)
+	fake.OnMessage().ReplyFunc(func(fakeserver.Message) fakeserver.Reply { return fakeserver.Reply{Status: 429} })
+	used := fake.Limits(c.key)[0].Used
+	c.send(agent, "x").wantLimited(t, "key_minute", "1")
+	assert.Equal(t, used+1, fake.Limits(c.key)[0].Used)
+	fake.Inject(fakeserver.RateLimited("1"))
+	c.send(agent, "x").wantLimited(t, "key_minute", "1")
+	assert.Equal(t, used+1, fake.Limits(c.key)[0].Used)
+}
+
 func TestTwoClocksFailTheTest(t *testing.T) {
 	now := time.Unix(year2040, 0)
 	watch, fake, c := newSpied(t, fakeserver.WithClock(func() time.Time { return now }), fakeserver.WithLimit("key_minute", 2))

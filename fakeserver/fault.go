@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/textproto"
 	"strconv"
-	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -187,7 +186,7 @@ func checkStatus(method string, status int) {
 // checkHeader refuses what would end the header's line. The value is not
 // repeated: the arguments may have been swapped.
 func checkHeader(method, value string) {
-	if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
+	if holdsControl(value) {
 		misuse(method, "the header's value holds a control character")
 	}
 }

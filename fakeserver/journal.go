@@ -14,22 +14,24 @@ type journal struct {
 func (s *Server) keep(req *request, a answer) {
 	s.complete(req, a)
 	s.mu.Lock()
-	j := &s.world.journal
+	j := &req.world.journal
 	s.answered++
 	req.record.number = s.answered
 	j.add(req.record, j.limit)
 	waiters := s.waiters
 	s.mu.Unlock()
 	for _, w := range waiters {
-		s.tell(w, req.record)
+		if w.since <= req.world.resets {
+			s.tell(w, req.record)
+		}
 	}
 }
 
 func (s *Server) complete(req *request, a answer) {
 	c := &req.record.call
 	c.Status, c.Code, c.LimitKey = a.status, a.code, a.limitKey
-	c.Reason = scrub(a.reason, req.bearer)
-	c.ReplyBody = clip(scrub(a.shown, req.bearer), s.config.bodyLimit)
+	c.Reason = scrub(a.reason, req.secrets)
+	c.ReplyBody = clip(scrubJSON(a.shown, req.secrets), s.config.bodyLimit)
 }
 
 // records returns the kept calls, oldest first.

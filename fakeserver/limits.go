@@ -82,8 +82,8 @@ func (c *counts) closed(now time.Time) bool {
 	return true
 }
 
-// exhaust shuts limit i until the window that is open ends, or for a whole
-// window from now.
+// exhaust shuts limit i until the key's window that is open ends, or for a
+// whole window from now.
 func (c *counts) exhaust(i int, now time.Time) {
 	end := now.Add(spec.Limits[i].Window)
 	if w := c.windows[i]; w != nil && w.ends(now).After(now) {
@@ -193,9 +193,17 @@ func (w *world) sweep(now time.Time) {
 
 // Exhaust uses up the limit limitKey, one of the LimitKey constants, for key:
 // its next call to an endpoint that the limit covers is refused with 429,
-// whatever address it comes from. The window that is open keeps its end; where
-// none is, one starts now. An unknown limit key, and a key that this fake did
-// not issue, panic.
+// whatever address it comes from.
+//
+// A limit of a key is shut until the window that is open ends, and where none
+// is, for a whole window from now. By a clock that runs, a window that has a
+// second left is shut for a second: WithClock makes time stand still. With
+// WithSlidingWindows the window ends when the oldest call that counts leaves.
+// The limits per address, ip_minute and agent_create_ip_minute, are shut for a
+// whole window from now, since their windows belong to no key. A limit that
+// Exhaust has shut already stays as it is.
+//
+// An unknown limit key, and a key that this fake did not issue, panic.
 func (s *Server) Exhaust(limitKey, key string) {
 	i := limitIndex(spec.LimitKey(limitKey))
 	if i < 0 {

@@ -45,8 +45,9 @@ func ByKey(key string) Matcher {
 
 // ByAgent matches calls whose path names this agent.
 func ByAgent(agentID string) Matcher {
+	recorded := clip(agentID, maxRecorded)
 	return Matcher{
-		matches: func(r *record) bool { return r.call.AgentID == agentID },
+		matches: func(r *record) bool { return r.call.AgentID == recorded },
 		says:    "ByAgent(" + describeID(agentID) + ")",
 	}
 }

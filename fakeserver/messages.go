@@ -61,7 +61,7 @@ func (s *Server) sendMessage(req *request) (operation, *failure) {
 	if req.malformed != nil {
 		return operation{}, req.malformed
 	}
-	a, f := s.world.agentOf(req)
+	a, f := req.world.agentOf(req)
 	if f != nil {
 		return operation{}, f
 	}

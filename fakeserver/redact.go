@@ -1,6 +1,7 @@
 package fakeserver
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -32,33 +33,53 @@ func (p *parser) redaction(f *spec.Field, value string) string {
 	return ""
 }
 
-// minScrubbed is the length from which a token is looked for in other places.
-// A shorter one is not worth hiding, and would be found everywhere.
-const minScrubbed = 8
-
-// scrub takes the call's own token out of a text: it ends up in a path when
-// the arguments of a client are mixed up, and in a message when they are
-// pasted.
-func scrub(text, token string) string {
-	if len(token) < minScrubbed {
-		return text
-	}
-	return strings.ReplaceAll(text, token, redactedKey)
-}
+// maxHeaderNames and maxHeaderValue bound the header of a record: that of a
+// call may take a megabyte.
+const (
+	maxHeaderNames = 100
+	maxHeaderValue = 4 << 10
+)
 
 // redactHeader copies a header without what must not be kept: the values of
-// headers that are named like a secret, and the token wherever it stands.
-func redactHeader(h http.Header, token string) http.Header {
+// headers that are named like a secret, and the call's secrets wherever they
+// stand.
+func redactHeader(h http.Header, secrets []string) http.Header {
+	if len(h) > maxHeaderNames {
+		h = firstNames(h)
+	}
 	shown := h.Clone()
 	for name, values := range shown {
 		for i, v := range values {
-			values[i] = scrub(v, token)
+			values[i] = clip(scrub(v, secrets), maxHeaderValue)
 		}
 		if isSecret(name) {
 			shown[name] = []string{redactedKey}
 		}
+		if holds(name, secrets) {
+			delete(shown, name)
+			shown[redactedKey] = []string{redactedKey}
+		}
 	}
 	return shown
+}
+
+func firstNames(h http.Header) http.Header {
+	first := make(http.Header, maxHeaderNames)
+	for _, name := range slices.Sorted(maps.Keys(h))[:maxHeaderNames] {
+		first[name] = h[name]
+	}
+	return first
+}
+
+// holds reports whether a secret stands in the name of a header, whose case
+// net/http has changed.
+func holds(name string, secrets []string) bool {
+	if len(name) < minScrubbed {
+		return false
+	}
+	return slices.ContainsFunc(secrets, func(secret string) bool {
+		return strings.Contains(strings.ToLower(name), strings.ToLower(secret))
+	})
 }
 
 // isSecret reports whether a header is named like one that carries a secret.

@@ -1,6 +1,7 @@
 package fakeserver
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -23,6 +24,10 @@ type rule struct {
 	required bool
 	removed  bool
 }
+
+// Format prints the rule as it was made, whatever the verb: without the texts
+// that it answers, and without keys.
+func (r *rule) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(r.says)) }
 
 // odds is a sequence of decisions that depends on its seed alone.
 type odds struct {

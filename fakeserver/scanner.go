@@ -13,6 +13,7 @@ type scanner struct {
 	data   []byte
 	pos    int
 	hidden []span
+	torn   bool // the last string that was read holds half a surrogate pair
 }
 
 // span is a part of the document that Calls must not show, and what it shows
@@ -73,11 +74,13 @@ func (sc *scanner) text() string {
 	}
 	sc.pos++
 	quoted := sc.data[from:sc.pos]
+	sc.torn = false
 	if bytes.IndexByte(quoted, '\\') < 0 {
 		return string(quoted[1 : len(quoted)-1])
 	}
 	var s string
 	_ = json.Unmarshal(quoted, &s) // json.Valid has accepted it
+	sc.torn = isTorn(quoted)
 	return s
 }
 
@@ -101,7 +104,9 @@ func (sc *scanner) free(path string) *failure {
 			}
 		}
 	case '"':
-		sc.text()
+		if sc.text(); sc.torn {
+			return badRequest(path, halfPair)
+		}
 	default:
 		sc.scalar()
 	}
@@ -112,8 +117,11 @@ func (sc *scanner) freeObject(path string) *failure {
 	seen := map[string]bool{}
 	for sc.enter(); sc.more(); {
 		name := sc.name()
-		if seen[name] {
-			return badRequest(path, "member "+quoteName(name)+" stands twice")
+		switch {
+		case sc.torn:
+			return badRequest(path, halfPair)
+		case seen[name]:
+			return badRequest(path, "member "+memberName(name)+" stands twice")
 		}
 		seen[name] = true
 		sc.space()
@@ -121,7 +129,7 @@ func (sc *scanner) freeObject(path string) *failure {
 		if f := sc.free(path); f != nil {
 			return f
 		}
-		if strings.EqualFold(name, "api_key") {
+		if isKeyName(name) {
 			sc.hide(from, redactedKey)
 		}
 	}
@@ -134,7 +142,7 @@ func (sc *scanner) hide(from int, instead string) {
 	for n > 0 && sc.hidden[n-1].from >= from {
 		n--
 	}
-	sc.hidden = append(sc.hidden[:n], span{from, sc.pos, strconv.Quote(instead)})
+	sc.hidden = append(sc.hidden[:n], span{from, sc.pos, string(encode(instead))})
 }
 
 // shown is the document with its hidden spans replaced.
@@ -153,7 +161,16 @@ func (sc *scanner) shown() string {
 // maxQuotedName bounds the foreign text in a reason.
 const maxQuotedName = 64
 
-// quoteName quotes a member's name, which unlike a value may be repeated.
+// memberName quotes a member's name, which unlike a value may be repeated,
+// unless it may be a key that has got into the wrong place: those have digits.
+func memberName(name string) string {
+	if len(name) >= minScrubbed && strings.ContainsAny(name, "0123456789") {
+		return withheld
+	}
+	return quoteName(name)
+}
+
+// quoteName quotes a foreign name and bounds it.
 func quoteName(name string) string {
 	if runes := []rune(name); len(runes) > maxQuotedName {
 		name = string(runes[:maxQuotedName]) + "..."

@@ -14,7 +14,8 @@ type Reply struct {
 	Warnings []string // the warnings; none are left out of the answer
 	// Status is 0 or 200 for a reply, or an error status that interface 4.8
 	// lists: 400, 401, 402, 404, 429. A 429 carries Retry-After: 1. Any other
-	// fails the test.
+	// fails the test. Whatever it is, the message was accepted before, and has
+	// spent its limits: for a 429 that has not, Inject RateLimited.
 	Status int
 	// Code and Reason are the error and the reason of an error's body. The
 	// zero Code means the one that the fake itself uses with the status.
@@ -25,7 +26,7 @@ type Reply struct {
 // A script without steps matches and counts, and leaves the default reply.
 type Script struct {
 	rule
-	steps []step // the server's lock guards it
+	steps []func() step // the server's lock guards it; functions, since those print without their texts
 }
 
 // step is one reply of a script: a text, or a function where f is set. The
@@ -74,7 +75,7 @@ func (sc *Script) ReplyFunc(f func(Message) Reply) *Script {
 
 func (sc *Script) add(st step) *Script {
 	st.of = sc.says
-	sc.change(func() { sc.steps = append(sc.steps, st) })
+	sc.change(func() { sc.steps = append(sc.steps, func() step { return st }) })
 	return sc
 }
 
@@ -128,7 +129,7 @@ func (sc *Script) take() step {
 	if len(sc.steps) == 0 {
 		return step{}
 	}
-	return sc.steps[min(sc.hits, len(sc.steps))-1]
+	return sc.steps[min(sc.hits, len(sc.steps))-1]()
 }
 
 // guard runs a callback of the test. A panic in it fails the test and aborts

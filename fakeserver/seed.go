@@ -112,7 +112,7 @@ func (s *Server) checkMetadata(metadata json.RawMessage) {
 	case !utf8.Valid(metadata) || !json.Valid(metadata) || p.peek() != '{':
 		misuse("AddAgent", "Metadata: must be one JSON object")
 	case p.freeObject("metadata") != nil:
-		misuse("AddAgent", "Metadata: a member stands twice")
+		misuse("AddAgent", "Metadata: a member stands twice, or a string holds half a surrogate pair")
 	case utf8.RuneCount(compacted(metadata)) > s.config.metadataCap:
 		misuse("AddAgent", "Metadata: at most %d characters of compact JSON", s.config.metadataCap)
 	}

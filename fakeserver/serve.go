@@ -19,6 +19,7 @@ type request struct {
 	hasKey  bool      // there is a well-formed bearer token
 	bearer  string    // the token; gone with the request
 	token   digest    // what is kept of it
+	secrets []string  // the token and the provider keys of the body; gone with the request
 
 	members   members
 	misrouted *failure // 404 or 405, before the key is looked at
@@ -32,6 +33,7 @@ type request struct {
 	fault     *fault    // that acts, besides the latencies; nil: none
 	rest      io.Reader // the body, of which more than the fake reads may be left
 	record    *record
+	world     *world // of arrival: a Reset in the meantime does not move the call
 }
 
 // operation is what a call does once nothing speaks against it.
@@ -71,6 +73,7 @@ func (s *Server) receive(r *http.Request) *request {
 	req := &request{now: s.now(), ip: clientIP(r), malformed: flaw, rest: r.Body}
 	req.bearer, req.hasKey = bearer(r.Header["Authorization"])
 	req.token = digestOf(req.bearer)
+	req.secrets = secretsOf(req.bearer, raw)
 	req.route, req.agentID, req.misrouted = find(r.Method, r.URL.EscapedPath())
 	req.record = newRecord(r, req)
 	req.record.call.BodyBytes = size
@@ -82,8 +85,11 @@ func (s *Server) receive(r *http.Request) *request {
 
 func (s *Server) parse(req *request, h http.Header, raw []byte) {
 	members, shown, flaw := parseBody(req.route.spec, h, raw, s.config.messageTexts)
+	if flaw != nil {
+		flaw.reason = scrub(flaw.reason, req.secrets)
+	}
 	req.members, req.malformed = members, flaw
-	req.record.call.Body = clip(scrub(shown, req.bearer), s.config.bodyLimit)
+	req.record.call.Body = clip(scrubJSON(shown, req.secrets), s.config.bodyLimit)
 	req.record.text, req.record.hasText = members.get(spec.MessageText)
 }
 
@@ -112,11 +118,12 @@ func (s *Server) respond(ctx context.Context, req *request) (a answer) {
 // the lock.
 func (s *Server) arrive(req *request) {
 	s.mu.Lock()
-	req.traceID = s.world.nextTrace()
+	req.world = s.world
+	req.traceID = req.world.nextTrace()
 	call := &req.record.call
 	call.TraceID = req.traceID
-	call.Key = s.world.label(req)
-	scripts, injections := s.world.scripts, s.world.injections
+	call.Key = req.world.label(req)
+	scripts, injections := req.world.scripts, req.world.injections
 	s.mu.Unlock()
 	if req.record.hasText {
 		req.scripts = candidates(s, scripts, req.record)
@@ -155,7 +162,7 @@ func (s *Server) carryOut(ctx context.Context, req *request) (reply, *failure) {
 func (s *Server) settle(req *request) (operation, reply, *failure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if flaw := s.world.admit(req); flaw != nil {
+	if flaw := req.world.admit(req); flaw != nil {
 		return operation{}, nil, flaw
 	}
 	op, flaw := req.route.judge(s, req)
@@ -200,7 +207,7 @@ func (s *Server) oneClock(req *request) {
 
 func (s *Server) budget(req *request) *budget {
 	b := &budget{key: req.key.counts, now: req.now}
-	b.ip = s.world.countsOf(req.ip, req.now, s.config.sliding)
+	b.ip = req.world.countsOf(req.ip, req.now, s.config.sliding)
 	for i := range b.maxima {
 		b.maxima[i] = s.maximum(req.key, i)
 	}

@@ -40,7 +40,7 @@ type Server struct {
 	problems []error   // what Close reports when tb is nil
 	answered int       // how many calls have a record, over every Reset
 	waiters  []*waiter // never changed in place, so that a copy of the slice is a snapshot
-	hangUps  []func()  // close the connections of HTTPClient(nil)
+	networks []hanging // of HTTPClient(nil): Close ends their connections
 }
 
 // New returns a fake that lives as long as the test: it is closed by a
@@ -70,7 +70,9 @@ func Open(opts ...Option) (*Server, error) {
 	return &Server{config: c, world: newWorld(c)}, nil
 }
 
-// Close ends the fake: from now on its in-memory clients are refused. It
+// Close ends the fake: from now on its in-memory clients are refused, on
+// connections that are open too; a call that is under way gets its answer,
+// unless it came over HTTPClient(nil), whose connections Close ends. It
 // reports required scripts and injections that were never used, to the test if
 // there is one and as the error otherwise. Only the first call does anything.
 func (s *Server) Close() error {
@@ -82,31 +84,34 @@ func (s *Server) Close() error {
 		return nil
 	}
 	s.transcribe()
-	for _, hangUp := range s.takeHangUps() {
-		hangUp()
+	for _, n := range s.takeNetworks() {
+		n.hangUpIdle()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return errors.Join(s.problems...)
 }
 
-func (s *Server) takeHangUps() []func() {
+func (s *Server) takeNetworks() []hanging {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	taken := s.hangUps
-	s.hangUps = nil
+	taken := s.networks
+	s.networks = nil
 	return taken
 }
 
 // Reset brings the fake back to what New left: the default key keeps its text
 // and is valid, every other key, agent, configuration, limit, script, injection
-// and recorded call is forgotten, and identifiers start again at 1. What Advance
+// and recorded call is forgotten, and identifiers start again at 1. A call that
+// is under way ends on the state that it began on, which is then gone: its
+// record too. What Advance
 // added to the clock stays, since time that runs backwards helps nobody.
 // Required scripts and injections that were not used until now are reported.
 func (s *Server) Reset() {
 	unused, calls := s.rules(), s.records()
 	fresh := newWorld(s.config)
 	s.mu.Lock()
+	fresh.resets = s.world.resets + 1
 	s.world = fresh
 	s.mu.Unlock()
 	s.reportUnused(unused, calls)

@@ -21,7 +21,7 @@ func (s *Server) warmUp(req *request) (operation, *failure) {
 		mode = modeHosted // the default
 	case !req.key.dashboard:
 		return operation{}, forbidden()
-	case s.world.byokUnavailable:
+	case req.world.byokUnavailable:
 		return operation{}, byokUnavailable(503)
 	case req.key.byok == nil:
 		return operation{}, byokNotConfigured(409)

@@ -1,15 +1,12 @@
 package fakeserver
 
 import (
-	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"net/netip"
-	"sync"
 	"syscall"
 )
 
@@ -67,60 +64,14 @@ func (s *Server) nextAddr(ip netip.Addr) netip.AddrPort {
 // call it inside, with the bubble's tb.
 //
 // A cleanup of tb closes the connections and waits until the fake's goroutines
-// for them have ended. With a nil tb, Close does. A response body that the
-// caller never closed holds goroutines of net/http until the context of its
-// request ends, as it does on a socket; in a bubble that fails the test.
+// for them have ended; what it waits for longer than five seconds stands in the
+// log of tb. With a nil tb, Close closes them, and waits only for those without
+// a call under way: a callback that calls Close waits for itself otherwise. A
+// response body that the caller never closed holds goroutines of net/http until
+// the context of its request ends, as it does on a socket; in a bubble that
+// fails the test.
 func (s *Server) HTTPClient(tb TB, opts ...ClientOption) *http.Client {
 	return s.clientOf(s, tb, newClientConfig("HTTPClient", opts))
-}
-
-// clientOf returns a client of a handler: of the fake, but in tests of the
-// connection itself.
-func (s *Server) clientOf(h http.Handler, tb TB, c clientConfig) *http.Client {
-	n := &network{server: s, handler: h, config: c, open: map[*conn]chan struct{}{}}
-	n.transport = &http.Transport{
-		DialContext:         n.dial,
-		MaxIdleConnsPerHost: 1000, // connections cost nothing here; the default of 2 makes them short-lived
-	}
-	if tb != nil {
-		tb.Cleanup(n.hangUp)
-	} else {
-		s.mu.Lock()
-		s.hangUps = append(s.hangUps, n.hangUp)
-		s.mu.Unlock()
-	}
-	return &http.Client{Transport: n.transport}
-}
-
-// network is the connections of one client. All of it belongs to the bubble
-// that the client was made in.
-type network struct {
-	server    *Server
-	handler   http.Handler
-	config    clientConfig
-	transport *http.Transport
-
-	mu    sync.Mutex
-	open  map[*conn]chan struct{} // the client's ends; the channel is closed when the server is done
-	ended bool                    // hung up: nothing more is dialled
-}
-
-// dial makes a connection and a server for it. The server starts on the
-// goroutine that dials, and so in the bubble of the client: a server shared by
-// several clients would tie the fake to one bubble.
-func (n *network) dial(_ context.Context, _, address string) (net.Conn, error) {
-	if err := n.server.refuse("http", address); err != nil {
-		return nil, err
-	}
-	client := net.TCPAddrFromAddrPort(n.server.nextAddr(n.config.ip))
-	dialled, accepted := newConns(client, dialledAddr(host))
-	done := make(chan struct{})
-	accepted.closed = func() { n.forget(dialled); close(done) }
-	if !n.remember(dialled, done) {
-		return nil, dialError(address, errClosed)
-	}
-	serve(n.handler, accepted)
-	return dialled, nil
 }
 
 // errClosed is what a client gets whose fake, or whose test, has ended.
@@ -146,40 +97,6 @@ type dialledAddr string
 
 func (dialledAddr) Network() string  { return "tcp" }
 func (a dialledAddr) String() string { return string(a) }
-
-// remember keeps a connection for hangUp, and reports false behind it.
-func (n *network) remember(dialled *conn, done chan struct{}) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if !n.ended {
-		n.open[dialled] = done
-	}
-	return !n.ended
-}
-
-func (n *network) forget(dialled *conn) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	delete(n.open, dialled)
-}
-
-// hangUp closes all connections and waits for their servers, and so for the
-// calls that are under way and do not watch their context.
-func (n *network) hangUp() {
-	n.transport.CloseIdleConnections()
-	for dialled, done := range n.end() {
-		_ = dialled.Close()
-		<-done
-	}
-}
-
-// end stops dialling and returns what is still open.
-func (n *network) end() map[*conn]chan struct{} {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.ended = true
-	return maps.Clone(n.open)
-}
 
 // serve answers what arrives on one connection, on a goroutine that ends with
 // it.

@@ -102,7 +102,7 @@ func TestDirectWithOddRequests(t *testing.T) {
 	assert.ErrorContains(t, err, "https://127.0.0.1:1")
 	_, err = roundTrip(func(r *http.Request) { r.ContentLength = 3 }) //nolint:bodyclose // there is none
 	assert.ErrorContains(t, err, "ContentLength=3 with Body length 2")
-	resp, err := roundTrip(func(r *http.Request) { r.Method, r.Header, r.Body, r.Host = "", nil, nil, "example.com" })
+	resp, err := roundTrip(func(r *http.Request) { r.Method, r.Header, r.Body, r.Host = "", http.Header{}, nil, "example.com" })
 	require.NoError(t, err)
 	read(t, resp).wantError(t, 405, "method_not_allowed")
 	resp, err = roundTrip(func(r *http.Request) { r.Method, r.URL.Path = "OPTIONS", "*" })
@@ -203,10 +203,8 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 	require.ErrorIs(t, <-done, context.Canceled)
 	close(block)
 	watch.finish()
-	for runtime.NumGoroutine() > before { // those of net/http's client end by themselves
-		runtime.Gosched()
-	}
-	_, err = c.wire.RoundTrip(c.request("GET", "/v1/status", noBody)) //nolint:bodyclose // there is none
+	eventually(t, func() bool { return runtime.NumGoroutine() <= before }) // those of net/http's client end by themselves
+	_, err = c.wire.RoundTrip(c.request("GET", "/v1/status", noBody))      //nolint:bodyclose // there is none
 	assert.ErrorIs(t, err, syscall.ECONNREFUSED)
 }
 

@@ -183,7 +183,7 @@ func TestMaximaOfPlans(t *testing.T) {
 		PlanPro:     {300, 500, 10_000, 50, 10, 5, 4},
 		PlanBYOK:    {600, 1000, 50_000, 50, 10, 5, 4},
 	} {
-		req := &request{key: &apiKey{plan: plan.spec(""), counts: newCounts(false, false)}, now: start}
+		req := &request{world: s.world, key: &apiKey{plan: plan.spec(""), counts: newCounts(false, false)}, now: start}
 		assert.Equal(t, want, s.budget(req).maxima, plan)
 	}
 }

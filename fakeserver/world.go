@@ -8,6 +8,7 @@ import (
 // world is everything that Reset forgets. The server's lock guards it.
 type world struct {
 	state
+	resets  int // how many worlds came before
 	traces  int
 	journal journal
 

@@ -1,0 +1,101 @@
+package fakeserver
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/textproto"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// checkSent refuses what a Transport refuses to send, with its words.
+func checkSent(req *http.Request) error {
+	switch {
+	case req.URL == nil:
+		return errors.New("http: nil Request.URL")
+	case req.Header == nil:
+		return errors.New("http: nil Request.Header")
+	case req.Method != "" && !isToken(req.Method):
+		return fmt.Errorf("net/http: invalid method %q", req.Method)
+	}
+	for name, values := range req.Header {
+		if !isToken(name) {
+			return fmt.Errorf("net/http: invalid header field name %q", name)
+		}
+		// The value is not repeated: it may be a key.
+		if slices.ContainsFunc(values, holdsControl) {
+			return fmt.Errorf("net/http: invalid header field value for %q", name)
+		}
+	}
+	return nil
+}
+
+// isToken reports whether a text is a name as RFC 9110, 5.6.2, allows it.
+func isToken(text string) bool {
+	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
+		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
+	})
+}
+
+// holdsControl reports whether a text would end the line of a header, or hide
+// in it.
+func holdsControl(value string) bool {
+	return strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
+}
+
+// servedHeader is a header as it arrives: without what a Transport sends in its
+// own way, and with what it adds.
+func servedHeader(req *http.Request) http.Header {
+	h := arrived(req.Header)
+	if agent, given := req.Header["User-Agent"]; !given {
+		h["User-Agent"] = append([]string{"Go-http-client/1.1"}, h["User-Agent"]...)
+	} else if first := first(agent); first != "" {
+		h["User-Agent"] = append([]string{first}, h["User-Agent"]...)
+	}
+	if req.Header.Get("Accept-Encoding") == "" && req.Header.Get("Range") == "" && req.Method != http.MethodHead {
+		h["Accept-Encoding"] = append(h["Accept-Encoding"], "gzip")
+	}
+	switch {
+	case hasBody(req) && req.ContentLength > 0:
+		h["Content-Length"] = []string{strconv.FormatInt(req.ContentLength, 10)}
+	case !hasBody(req) && namesLength(req.Method):
+		h["Content-Length"] = []string{"0"}
+	}
+	return h
+}
+
+func first(values []string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	return textproto.TrimString(values[0])
+}
+
+// arrived gives the names their canonical form and takes the space around the
+// values off. A Transport sends the names in order.
+func arrived(sent http.Header) http.Header {
+	h := make(http.Header, len(sent)+3)
+	for _, name := range slices.Sorted(maps.Keys(sent)) {
+		canonical := textproto.CanonicalMIMEHeaderKey(name)
+		if ownWay(name, canonical) {
+			continue
+		}
+		for _, v := range sent[name] {
+			h[canonical] = append(h[canonical], textproto.TrimString(v))
+		}
+	}
+	return h
+}
+
+// ownWay reports whether a Transport makes a header by itself. Under any other
+// casing it sends User-Agent twice, and of the others what no server takes.
+func ownWay(name, canonical string) bool {
+	switch canonical {
+	case "Host", "Content-Length", "Transfer-Encoding", "Trailer":
+		return true
+	}
+	return name == "User-Agent"
+}
