@@ -89,9 +89,9 @@ func (s *Server) refuseAgent(req *request) *failure {
 	case utf8.RuneCountInString(metadata) > s.config.metadataCap:
 		return badRequest(spec.Metadata.Path, fmt.Sprintf("at most %d characters of compact JSON", s.config.metadataCap))
 	case hasKey && req.world.byokUnavailable:
-		return byokUnavailable(400)
+		return byokUnavailable(400, spec.LLMAPIKey)
 	case req.members.text(spec.LLMMode) == modeBYOK && !hasKey && req.key.byok == nil:
-		return byokNotConfigured(400) // rule 1
+		return byokNotConfigured(400, spec.LLMMode) // rule 1
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package fakeserver
 
 import (
+	"context"
 	"runtime"
 	"sync"
 	"testing"
@@ -90,4 +91,17 @@ func TestWaiterBehindAReset(t *testing.T) {
 	assert.Len(t, before.found, 2)
 	assert.Len(t, behind.found, 1)
 	assert.NotSame(t, old.record, behind.found[0])
+}
+
+// What came just as the context ended is not taken back.
+func TestWaitThatEndsAsTheLastCallComes(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	w := &waiter{need: 1, wake: func() {}}
+	_, err := w.outcome(ended)
+	assert.ErrorIs(t, err, context.Canceled)
+	w.add(new(record))
+	calls, err := w.outcome(ended)
+	assert.NoError(t, err)
+	assert.Len(t, calls, 1)
 }

@@ -55,7 +55,7 @@ func (s *Server) setBYOK(req *request) (operation, *failure) {
 	case req.malformed != nil:
 		return operation{}, req.malformed
 	case req.world.byokUnavailable:
-		return operation{}, byokUnavailable(503)
+		return operation{}, byokUnavailable(503, spec.BYOKAPIKey)
 	}
 	return operation{limits: []spec.LimitKey{spec.BYOKSetKeyHour}, act: func() reply {
 		req.key.byok = s.newBYOK(req, byokFields)

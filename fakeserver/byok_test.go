@@ -96,3 +96,22 @@ func TestRefusedCreationStoresNoKey(t *testing.T) {
 	c.call("POST", "/v1/agents", `{"llm":{"provider":"openai","api_key":"sk"}}`).wantError(t, 429, "rate_limited")
 	assert.Nil(t, c.call("GET", "/v1/byok", noBody).body["byok"])
 }
+
+// The reason names the member that asks for what is not there.
+func TestBYOKFailuresNameTheirMember(t *testing.T) {
+	fake, c := newFake(t)
+	for _, tt := range []struct{ method, path, body, member string }{
+		{"POST", "/v1/warmup", `{"mode":"byok"}`, "mode: "},
+		{"POST", "/v1/agents", `{"llm":{"mode":"byok"}}`, "llm.mode: "},
+	} {
+		assert.True(t, strings.HasPrefix(c.call(tt.method, tt.path, tt.body).text("reason"), tt.member), tt.path)
+	}
+	fake.SetBYOKAvailable(false)
+	for _, tt := range []struct{ method, path, body, member string }{
+		{"POST", "/v1/warmup", `{"mode":"byok"}`, "mode: "},
+		{"PUT", "/v1/byok", `{"provider":"openai","api_key":"sk"}`, "api_key: "},
+		{"POST", "/v1/agents", `{"llm":{"provider":"openai","api_key":"sk"}}`, "llm.api_key: "},
+	} {
+		assert.True(t, strings.HasPrefix(c.call(tt.method, tt.path, tt.body).text("reason"), tt.member), tt.path)
+	}
+}

@@ -73,13 +73,15 @@ func rateLimited(limit spec.LimitKey, wait int) *failure {
 }
 
 // byokNotConfigured is a 409 for warm-up, which lists it, and a 400 elsewhere.
-func byokNotConfigured(status int) *failure {
+// field is the member that asks for what is not there.
+func byokNotConfigured(status int, field *spec.Field) *failure {
 	return &failure{status: status, code: codeBYOKNotConfigured,
-		reason: "llm.mode: byok needs a BYOK configuration, and none is set for this API key"}
+		reason: field.Path + ": byok needs a BYOK configuration, and none is set for this API key"}
 }
 
 // byokUnavailable is a 503 where the endpoint lists it, and a 400 elsewhere.
-func byokUnavailable(status int) *failure {
+// field is the member that asks for it.
+func byokUnavailable(status int, field *spec.Field) *failure {
 	return &failure{status: status, code: codeBYOKUnavailable,
-		reason: "llm.api_key: BYOK is not available, so no provider key can be used or stored"}
+		reason: field.Path + ": BYOK is not available, so no provider key can be used or stored"}
 }

@@ -66,7 +66,7 @@ func (s *Server) sendMessage(req *request) (operation, *failure) {
 		return operation{}, f
 	}
 	if a.LLM.Mode == modeBYOK && req.key.byok == nil {
-		return operation{}, byokNotConfigured(400)
+		return operation{}, byokNotConfigured(400, spec.LLMMode)
 	}
 	t := &turn{server: s, agent: a}
 	return operation{act: func() reply { t.begin(req); return nil }, then: t.finish}, nil

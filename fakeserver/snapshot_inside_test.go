@@ -217,3 +217,15 @@ func TestRestoreAmongCalls(t *testing.T) {
 	all.Wait()
 	assert.Len(t, s.Calls(Where(func(c Call) bool { return c.Status == 200 })), 400)
 }
+
+// What Exhaust shuts behind a snapshot is open again behind Restore.
+func TestSnapshotKeepsItsOwnShutLimits(t *testing.T) {
+	s := New(t)
+	s.Exhaust(LimitWarmUpKeyHour, s.Key())
+	before := s.Snapshot()
+	s.Exhaust(LimitKeyDay, s.Key())
+	s.Restore(before)
+	for _, limit := range s.Limits(s.Key()) {
+		assert.Equal(t, limit.Key == LimitWarmUpKeyHour, !limit.Opens.IsZero(), limit.Key)
+	}
+}

@@ -22,9 +22,9 @@ func (s *Server) warmUp(req *request) (operation, *failure) {
 	case !req.key.dashboard:
 		return operation{}, forbidden()
 	case req.world.byokUnavailable:
-		return operation{}, byokUnavailable(503)
+		return operation{}, byokUnavailable(503, spec.WarmUpMode)
 	case req.key.byok == nil:
-		return operation{}, byokNotConfigured(409)
+		return operation{}, byokNotConfigured(409, spec.WarmUpMode)
 	}
 	return operation{limits: []spec.LimitKey{spec.WarmUpKeyHour}, act: func() reply {
 		req.key.warm = true
