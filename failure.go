@@ -42,7 +42,7 @@ func (c *call) errorOf(ctx context.Context, cause error) *Error {
 		Attempts:   c.made(),
 	}
 	if refusal := (*Error)(nil); c.out.refused && errors.As(cause, &refusal) {
-		return refusal.at(e)
+		return refusedHere(refusal, e)
 	}
 	if c.out.status != 0 && !c.out.success() {
 		c.describe(e, scrub)
@@ -54,8 +54,8 @@ func (c *call) errorOf(ctx context.Context, cause error) *Error {
 	return e
 }
 
-// at is a limiter's refusal, of the call that e describes.
-func (refusal *Error) at(e *Error) *Error {
+// refusedHere is a limiter's refusal of the call that e describes.
+func refusedHere(refusal, e *Error) *Error {
 	local := *refusal
 	local.Method, local.Path, local.Attempts, local.Local = e.Method, e.Path, e.Attempts, true
 	return &local
