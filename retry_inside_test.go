@@ -45,7 +45,7 @@ func TestRetryTableIsThatOfTheDocumentation(t *testing.T) {
 }
 
 // TestWaitLaws checks over many policies and answers that a wait is never
-// shorter than told or than the floor, and never reaches what may be waited.
+// shorter than told or than the floor, and never longer than what may be waited.
 func TestWaitLaws(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	duration := func() time.Duration {
@@ -56,12 +56,12 @@ func TestWaitLaws(t *testing.T) {
 		attempt, told, longest := 1+random.IntN(100), duration(), duration()
 		wait, ok := policy.wait(attempt, told, longest, random.Float64())
 		if !ok {
-			require.True(t, told >= longest || policy.backoff(attempt) >= longest)
+			require.True(t, told > longest || policy.backoff(attempt) > longest)
 			continue
 		}
 		require.GreaterOrEqual(t, wait, told)
 		require.GreaterOrEqual(t, wait, min(policy.MinWait, maxBackoff))
-		require.Less(t, wait, longest)
+		require.LessOrEqual(t, wait, longest)
 	}
 }
 
@@ -86,7 +86,7 @@ func TestParseRetryAfter(t *testing.T) {
 }
 
 func FuzzRetryAfter(f *testing.F) {
-	for _, value := range []string{"1", "0.5", "-1", "NaN", "1e309", "9223372037", "Sun, 06 Nov 1994 08:49:37 GMT", "0x1p-2", "1_0"} {
+	for _, value := range []string{"1", "90", "0.5", "-1", "NaN", "1e309", "9223372037", "Sun, 06 Nov 1994 08:49:37 GMT", "0x1p-2", "1_0"} {
 		f.Add(value, "Sun, 06 Nov 1994 08:49:00 GMT")
 	}
 	f.Fuzz(func(t *testing.T, value, date string) {
@@ -95,7 +95,7 @@ func FuzzRetryAfter(f *testing.F) {
 			t.Fatalf("negative: %v", told)
 		}
 		wait, ok := RetryPolicy{}.withDefaults().wait(1, told, defaultMaxWait, 0.5)
-		if ok && (wait < told || wait < defaultMinWait || wait >= defaultMaxWait) {
+		if ok && (wait < told || wait < defaultMinWait || wait > defaultMaxWait) {
 			t.Fatalf("told %v, waits %v", told, wait)
 		}
 	})
