@@ -178,6 +178,8 @@ func TestTarget(t *testing.T) {
 		{testURL + "/", "agent_1", "/v1/agents/agent_1"},
 		{testURL + "/gate/way/", "agent_1", "/gate/way/v1/agents/agent_1"},
 		{testURL + "/a%2Fb", "agent_1", "/a%2Fb/v1/agents/agent_1"},
+		{testURL + "/%2F/", "agent_1", "/%2F/v1/agents/agent_1"},
+		{testURL + "/a%20b//", "agent_1", "/a%20b/v1/agents/agent_1"},
 		{testURL, "a?b#c%2Fd é", "/v1/agents/a%3Fb%23c%252Fd%20%C3%A9"},
 		{testURL, "...", "/v1/agents/..."},
 		{testURL, "%2e%2e", "/v1/agents/%252e%252e"},

@@ -101,7 +101,7 @@ func FuzzAgentID(f *testing.F) {
 func FuzzBaseURL(f *testing.F) {
 	for _, base := range []string{
 		testURL, testURL + "/a/b/", testURL + "/a%2Fb", "http://localhost:80", "https://u:p@h", "https://h?q", "https://h#f",
-		"https://h/..", "//h", "https://[::1]:1/x", "HTTPS://H", "https://h/%2e%2e/", "http://evil.example", "https://h/;a=b",
+		"https://h/..", "//h", "https://[::1]:1/x", "HTTPS://H", "https://h/%2e%2e/", "http://evil.example", "https://h/;a=b", "https://h/%2F",
 	} {
 		f.Add(base)
 	}

@@ -43,8 +43,18 @@ func parseBaseURL(baseURL, apiKey string) (*url.URL, error) {
 	case hasDotSegment(u.EscapedPath()):
 		return refuse("must not have . or .. in its path")
 	}
-	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")
-	return u, nil
+	return withoutTrailingSlash(u), nil
+}
+
+// withoutTrailingSlash keeps the escapes of the path as they are: a last
+// segment of %2F is no slash.
+func withoutTrailingSlash(u *url.URL) *url.URL {
+	escaped := strings.TrimRight(u.EscapedPath(), "/")
+	u.Path, _ = url.PathUnescape(escaped)
+	if u.RawPath = ""; u.EscapedPath() != escaped {
+		u.RawPath = escaped
+	}
+	return u
 }
 
 func isLoopback(host string) bool {
