@@ -250,7 +250,11 @@ func (f connectionFault) run(t *testing.T, do func(context.Context, *agentmessag
 	connect func() (client net.Conn, service peer)) cell {
 	t.Helper()
 	requests := new(atomic.Int32)
-	transport := &http.Transport{MaxResponseHeaderBytes: 256 << 10, DialContext: func(context.Context, string, string) (net.Conn, error) {
+	// A connection for each attempt: whether one that brought more than it
+	// announced is noticed before it is used again is a race. TestWarmConnection
+	// has the others.
+	transport := &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: 256 << 10}
+	transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
 		if f.dial != nil {
 			return nil, f.dial
 		}
@@ -261,7 +265,7 @@ func (f connectionFault) run(t *testing.T, do func(context.Context, *agentmessag
 			_ = service.Close()
 		}()
 		return client, nil
-	}}
+	}
 	guard := &poolGuard{RoundTripper: transport}
 	url := "http://127.0.0.1:1"
 	if f.tls {
