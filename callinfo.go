@@ -31,19 +31,25 @@ func WithCallInfo(ctx context.Context, info *CallInfo) context.Context {
 	return context.WithValue(ctx, callInfoKey{}, info)
 }
 
+// callInfo is the context's CallInfo, nil if it has none.
+func callInfo(ctx context.Context) *CallInfo {
+	if ctx == nil {
+		return nil
+	}
+	info, _ := ctx.Value(callInfoKey{}).(*CallInfo)
+	return info
+}
+
 // forgetInfo empties the context's CallInfo for a call that never was.
 func forgetInfo(ctx context.Context) {
-	if ctx == nil {
-		return
-	}
-	if info, _ := ctx.Value(callInfoKey{}).(*CallInfo); info != nil {
+	if info := callInfo(ctx); info != nil {
 		*info = CallInfo{}
 	}
 }
 
-// fillInfo reports the call to the context's CallInfo, if it has one.
+// fillInfo reports the call to the context's CallInfo.
 func (c *call) fillInfo(traceID string) {
-	info, _ := c.ctx.Value(callInfoKey{}).(*CallInfo)
+	info := callInfo(c.ctx)
 	if info == nil {
 		return
 	}
