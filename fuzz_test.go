@@ -42,7 +42,7 @@ func FuzzSuccessBody(f *testing.F) {
 		call := nineCalls[uint(endpoint)%uint(len(nineCalls))]
 		transport := &stub{answers: []answer{{status: 200, body: body}}}
 		err := call.do(t.Context(), newClient(t, transport, once))
-		holdsLaws(t, err)
+		holdsLaws(t, err, testKey)
 		if len(transport.sent()) != 1 {
 			t.Errorf("%d requests", len(transport.sent()))
 		}
@@ -62,7 +62,7 @@ func FuzzErrorBody(f *testing.F) {
 		header := http.Header{"Retry-After": {retryAfter}, "Location": {location}}
 		transport := &stub{answers: []answer{{status: status, body: body, header: header}}}
 		err := get(t.Context(), newClient(t, transport, once))
-		holdsLaws(t, err)
+		holdsLaws(t, err, testKey)
 		failure, ok := err.(*agentmessaging.Error)
 		if !ok || failure.StatusCode != status || failure.RetryAfter < 0 {
 			t.Fatalf("%T %v", err, err)

@@ -39,7 +39,7 @@ func answered(t *testing.T, a answer, do func(context.Context, *agentmessaging.C
 		begin := time.Now()
 		err = do(t.Context(), client)
 		c = cell{len(transport.sent()), describe(err), time.Since(begin)}
-		holdsLaws(t, err)
+		holdsLaws(t, err, "canary")
 	})
 	return c, err
 }
@@ -208,7 +208,7 @@ func endedDuring(t *testing.T, after time.Duration, a answer, do func(context.Co
 		begin := time.Now()
 		err := do(ctx, newClient(t, transport, agentmessaging.WithRandom(func() float64 { return 0 })))
 		c = cell{len(transport.sent()), describe(err), time.Since(begin)}
-		holdsLaws(t, err)
+		holdsLaws(t, err, "canary")
 		assert.True(t, err == nil || errors.Is(err, context.Canceled), "the cause stays reachable: %v", err)
 	})
 	return c

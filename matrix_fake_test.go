@@ -80,7 +80,7 @@ func faulted(t *testing.T, fault fakeserver.Fault, deadline time.Duration, direc
 		begin := time.Now()
 		err := do(ctx, client)
 		c = cell{len(fake.Calls()), describe(err), time.Since(begin)}
-		holdsLaws(t, err)
+		holdsLaws(t, err, "canary")
 	})
 	return c
 }
