@@ -40,7 +40,7 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 		c.out.err, c.out.refused = err, true
 		return nil, err
 	}
-	defer func() { permit.Done(c.out.report()) }()
+	defer c.release(ctx, permit)
 	if c.client.tryTimeout > 0 { // not the http.Client's: that would count the limiter's wait
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, c.client.tryTimeout)
@@ -51,7 +51,7 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // send makes the attempt and leaves its outcome in c.out.
 func (c *call) send(ctx context.Context, req *http.Request) (*http.Response, error) {
-	var trace sentTrace
+	trace := sentTrace{coolDown: c.client.coolDown}
 	req = req.WithContext(httptrace.WithClientTrace(ctx, trace.hooks()))
 	if req.Method == http.MethodGet {
 		req.Body = noReplay{}
@@ -143,13 +143,24 @@ var errTooLarge = errors.New("the body is larger than any documented one")
 // sentTrace learns from net/http whether the service can have seen a request.
 // The hooks run on the transport's goroutines and may fire after RoundTrip
 // has returned.
-type sentTrace struct{ started, connected, wroteHeaders atomic.Bool }
+type sentTrace struct {
+	started, connected, wroteHeaders atomic.Bool
+
+	coolDown *coolDown // which learns the connection's clock; nil with another limiter
+}
 
 func (t *sentTrace) hooks() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
 		GetConn:      func(string) { t.started.Store(true) },
-		GotConn:      func(httptrace.GotConnInfo) { t.connected.Store(true) },
+		GotConn:      t.gotConn,
 		WroteHeaders: func() { t.wroteHeaders.Store(true) },
+	}
+}
+
+func (t *sentTrace) gotConn(info httptrace.GotConnInfo) {
+	t.connected.Store(true)
+	if t.coolDown != nil {
+		t.coolDown.follow(info.Conn)
 	}
 }
 

@@ -12,7 +12,8 @@ type CallInfo struct {
 	// Attempts is how many attempts were made, those that could not reach the
 	// service included; 0 where the arguments were refused.
 	Attempts int
-	// Waited is the time spent between attempts.
+	// Waited is the time spent between attempts and, where it is a
+	// millisecond or more, waiting for the limiter.
 	Waited time.Duration
 	// StatusCode and Header are those of the last answer; 0 and nil if there
 	// was none.

@@ -41,6 +41,16 @@
 // RetryAfter set. Every attempt that reaches the service spends quota
 // (interface 8).
 //
+// # Limits
+//
+// A 429 parks every caller of the limit that it names until its Retry-After
+// has passed: calls to the endpoints where that limit_key was seen wait here,
+// with jitter on top, instead of being refused there (interface 8.3). Other
+// endpoints go on. A caller whose deadline, or [RetryPolicy].MaxWait, is nearer
+// than the end gets the 429 at once, with [Error].Local set and nothing sent.
+// [WithLimiter] puts another [Limiter] in the place of this cool-down,
+// [Unlimited] turns it off.
+//
 // # Testing
 //
 // Package fakeserver holds the whole service in memory; it serves the same
@@ -79,6 +89,7 @@ type Client struct {
 	timeout    time.Duration // one call
 	retry      RetryPolicy
 	limiter    Limiter
+	coolDown   *coolDown // the limiter, if it is that
 	observer   Observer
 	random     func() float64
 }
@@ -103,6 +114,8 @@ func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	limiter := settings.newLimiter()
+	cooling, _ := limiter.(*coolDown)
 	return &Client{
 		base:       base,
 		header:     headers(apiKey, settings.userAgent),
@@ -112,7 +125,8 @@ func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 		tryTimeout: settings.httpClient.Timeout,
 		timeout:    settings.timeout,
 		retry:      settings.retry.withDefaults(),
-		limiter:    settings.limiter,
+		limiter:    limiter,
+		coolDown:   cooling,
 		observer:   settings.observers.observer(),
 		random:     settings.random,
 	}, nil

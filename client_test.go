@@ -104,6 +104,7 @@ func TestNewClientRefusesOptions(t *testing.T) {
 		"WithHTTPClient":          agentmessaging.WithHTTPClient(nil),
 		"WithLimiter":             agentmessaging.WithLimiter(nil),
 		"WithLimiter ":            agentmessaging.WithLimiter(noLimiter),
+		"WithClock":               agentmessaging.WithClock(nil),
 		"WithLogger":              agentmessaging.WithLogger(noLogger),
 		"WithObserver":            agentmessaging.WithObserver(nil),
 		"WithObserver ":           agentmessaging.WithObserver(noObserver),

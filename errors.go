@@ -29,7 +29,7 @@ var (
 	// configuration (interface 4.2).
 	ErrConflict = errors.New("agentmessaging: conflict")
 	// ErrRateLimited is status 429, answered by the service or, with
-	// [Error].Local set, by the client's own limiter (interface 8).
+	// [Error].Local set, by the client's limiter (interface 8).
 	ErrRateLimited = errors.New("agentmessaging: rate limited")
 	// ErrUnavailable is status 503: BYOK is not available (interface 7).
 	ErrUnavailable = errors.New("agentmessaging: unavailable")
@@ -81,8 +81,8 @@ type Error struct {
 	// Attempts is how many attempts were made, those that could not reach the
 	// service included.
 	Attempts int
-	// Local is true where the call was refused here, by a limiter, and its
-	// last attempt was not sent.
+	// Local is true where the call was refused here, by the cool-down or by a
+	// [Limiter] of yours, and its last attempt was not sent.
 	Local bool
 
 	cause error

@@ -43,7 +43,7 @@ func TestLimiterIsAskedForEveryAttempt(t *testing.T) {
 			LLM: agentmessaging.LLMParams{Provider: agentmessaging.ProviderOpenAI, APIKey: "provider-canary"},
 		})
 		require.NoError(t, err)
-		attempt := agentmessaging.LimitedAttempt{Method: "POST", Path: "/v1/agents", Number: 1, SetsBYOK: true}
+		attempt := agentmessaging.LimitedAttempt{Method: "POST", Path: "/v1/agents", Number: 1, SetsBYOK: true, MaxWait: 90 * time.Second}
 		second, third := attempt, attempt
 		second.Number, third.Number = 2, 3
 		assert.Equal(t, []agentmessaging.LimitedAttempt{attempt, second, third}, limiter.asked)

@@ -18,6 +18,12 @@ func (l logObserver) Observe(ctx context.Context, event Event) context.Context {
 	case Retry:
 		l.logger.LogAttrs(ctx, slog.LevelDebug, "agentmessaging retry", append(e.Endpoint.attrs(),
 			slog.Int("attempt", e.Attempt), slog.String("outcome", e.Outcome), slog.Duration("wait", e.Wait))...)
+	case LimiterWait:
+		l.logger.LogAttrs(ctx, slog.LevelDebug, "agentmessaging limiter wait", append(e.Endpoint.attrs(),
+			slog.Int("attempt", e.Attempt), slog.Duration("wait", e.Wait))...)
+	case CoolDown:
+		l.logger.LogAttrs(ctx, slog.LevelInfo, "agentmessaging cool-down", append(e.Endpoint.attrs(),
+			slog.String("limit_key", e.LimitKey), slog.Duration("wait", e.Wait))...)
 	case CallEnd:
 		if gaveUp(e) {
 			l.logger.LogAttrs(ctx, slog.LevelWarn, "agentmessaging gave up", append(e.Endpoint.attrs(),

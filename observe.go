@@ -23,8 +23,8 @@ type ObserverFunc func(ctx context.Context, event Event) context.Context
 // Observe calls f.
 func (f ObserverFunc) Observe(ctx context.Context, event Event) context.Context { return f(ctx, event) }
 
-// Event is one of [CallStart], [CallEnd], [AttemptStart], [AttemptEnd] and
-// [Retry]. More may be added: ignore those that you do not know.
+// Event is one of [CallStart], [CallEnd], [AttemptStart], [AttemptEnd],
+// [Retry], [LimiterWait] and [CoolDown]. More may be added: ignore those that you do not know.
 type Event interface{ event() }
 
 // CallStart is the begin of a method's call.
@@ -36,7 +36,7 @@ type CallEnd struct {
 	StatusCode int           // of the last answer; 0: none
 	TraceID    string        // of the last answer
 	Attempts   int           // made, those that could not reach the service included
-	Waited     time.Duration // between attempts
+	Waited     time.Duration // between attempts and for the limiter
 	Elapsed    time.Duration
 	Err        error // what the method returns
 }
@@ -64,11 +64,31 @@ type Retry struct {
 	Wait     time.Duration // before the next attempt
 }
 
+// LimiterWait is a wait of a millisecond at least for the [Limiter], within an
+// attempt and before anything of it is sent. It is told when the wait is over.
+type LimiterWait struct {
+	Endpoint Endpoint
+	Attempt  int // that the limiter held up
+	Wait     time.Duration
+}
+
+// CoolDown is a 429 that began the cool-down of a limit, or prolonged it by a
+// second at least. It is told by the call that was refused; the callers that
+// are parked have a [LimiterWait] each. There is none with a [Limiter] of one's
+// own.
+type CoolDown struct {
+	Endpoint Endpoint
+	LimitKey string        // one line of at most 64 bytes; empty if the answer named none
+	Wait     time.Duration // until the limit opens, as Retry-After told
+}
+
 func (CallStart) event()    {}
 func (CallEnd) event()      {}
 func (AttemptStart) event() {}
 func (AttemptEnd) event()   {}
 func (Retry) event()        {}
+func (LimiterWait) event()  {}
+func (CoolDown) event()     {}
 
 // Endpoint names what a call calls.
 type Endpoint struct {
@@ -155,5 +175,17 @@ func (c *call) endAttempt(ctx context.Context) {
 func (c *call) observeRetry(ctx context.Context, outcome string) {
 	if c.client.observer != nil {
 		c.observe(ctx, Retry{Endpoint: c.name(), Attempt: c.attempts, Outcome: outcome, Wait: c.pause})
+	}
+}
+
+func (c *call) observeLimiterWait(ctx context.Context, wait time.Duration) {
+	if c.client.observer != nil {
+		c.observe(ctx, LimiterWait{Endpoint: c.name(), Attempt: c.attempts, Wait: wait})
+	}
+}
+
+func (c *call) observeCoolDown(ctx context.Context, report AttemptOutcome) {
+	if c.client.observer != nil {
+		c.observe(ctx, CoolDown{Endpoint: c.name(), LimitKey: gateKey(report.LimitKey), Wait: report.RetryAfter})
 	}
 }

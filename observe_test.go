@@ -62,8 +62,8 @@ func TestLogger(t *testing.T) {
 		_, err := newClient(t, transport, agentmessaging.WithLogger(logger)).SendMessage(t.Context(), "agent_1", message{Text: "message-canary"})
 		require.Error(t, err)
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-		require.Len(t, lines, 4)
-		for i, want := range []string{"level=DEBUG msg=\"agentmessaging attempt\"", "retry", "attempt=2", "level=WARN"} {
+		require.Len(t, lines, 5)
+		for i, want := range []string{"level=INFO msg=\"agentmessaging cool-down\"", "level=DEBUG msg=\"agentmessaging attempt\"", "retry", "attempt=2", "level=WARN"} {
 			assert.Contains(t, lines[i], want)
 		}
 		assert.NotContains(t, out.String(), "canary")

@@ -39,6 +39,7 @@ type settings struct {
 	httpClient *http.Client
 	retry      RetryPolicy
 	limiter    Limiter
+	clock      func() time.Time
 	observers  observers
 	userAgent  string
 	timeout    time.Duration
@@ -87,6 +88,14 @@ func (s *settings) transport() http.RoundTripper {
 	}
 }
 
+// newLimiter is the caller's, or the cool-down.
+func (s *settings) newLimiter() Limiter {
+	if s.limiter != nil {
+		return s.limiter
+	}
+	return newCoolDown(s.clock, s.retry.withDefaults().MinWait, s.random)
+}
+
 // WithHTTPClient sends calls through hc: its Transport, Jar and Timeout (which
 // bounds a single attempt) are used. hc is copied and never changed, its
 // CheckRedirect is not used because no redirect is followed, and its idle
@@ -112,7 +121,9 @@ func WithRetry(policy RetryPolicy) Option {
 }
 
 // WithLimiter makes every attempt of every call, retries included, ask
-// limiter first.
+// limiter first. It takes the place of the cool-down that a client has by
+// default (see [Limiter]) and is in charge of everything: a 429 that it is told
+// of parks nobody unless it does so. [Unlimited] lets every attempt pass.
 func WithLimiter(limiter Limiter) Option {
 	return func(s *settings) error {
 		if isNil(limiter) {
@@ -123,8 +134,26 @@ func WithLimiter(limiter Limiter) Option {
 	}
 }
 
-// WithLogger writes records of calls to logger: one an attempt and one a retry
-// at Debug, and one at Warn for a call that gave up, that is, failed otherwise
+// WithClock makes the cool-down (see [Limiter]) read the time from now, where
+// the service's time is not that of this machine: a fakeserver behind a socket
+// or a transport of yours, whose Advance is then noticed. now is called by many
+// goroutines at once. Nothing else reads it: waits take real time, or that of
+// the synctest bubble, and deadlines are those of the contexts. The default is
+// time.Now, unless the net.Conn that an attempt was given has a method
+// Now() time.Time, as the in-memory connections of the fake have. A client with a limiter of its own has no use for it.
+func WithClock(now func() time.Time) Option {
+	return func(s *settings) error {
+		if now == nil {
+			return nilOption("WithClock")
+		}
+		s.clock = now
+		return nil
+	}
+}
+
+// WithLogger writes records of calls to logger: one for each attempt, retry and
+// wait of the limiter at Debug, one at Info when a 429 begins a cool-down or
+// prolongs it by a second at least, and one at Warn for a call that gave up, that is, failed otherwise
 // than by a 4xx answer (429 aside) or a cancellation. Keys, texts and bodies
 // are never logged. The default is to log nothing.
 func WithLogger(logger *slog.Logger) Option {

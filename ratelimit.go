@@ -12,31 +12,41 @@ import (
 )
 
 // A Limiter decides when an attempt may be sent, so that calls wait here
-// instead of being refused there. Every attempt, retries included, acquires a
-// [Permit] first. Implementations are safe for concurrent use.
+// instead of being refused there (interface 8). Every attempt, retries
+// included, acquires a [Permit] first, also after the wait that Retry-After
+// asked for. A client that is given none has a cool-down: a 429 parks the
+// callers of the limit that it names until its Retry-After has passed. A
+// Limiter that is given to [WithLimiter] takes the place of the cool-down and
+// is in charge of all of this. Implementations are safe for concurrent use.
 type Limiter interface {
-	// Acquire waits until the attempt may be sent. It returns as soon as ctx
-	// ends, and at once where the wait would pass ctx's deadline: then with
-	// an [*Error] of status 429 that has RetryAfter set, which the caller of
-	// the method gets with Local set.
+	// Acquire waits until the attempt may be sent, callers of the same kind
+	// in about the order in which they came. It returns ctx's error as soon
+	// as ctx ends. Where the wait would pass ctx's deadline or the attempt's
+	// MaxWait it returns at once, with an [*Error] of status 429 that has
+	// RetryAfter set, which the caller of the method gets with Local set.
 	Acquire(ctx context.Context, attempt LimitedAttempt) (Permit, error)
 }
 
 // LimitedAttempt is what a [Limiter] is told of an attempt.
 type LimitedAttempt struct {
-	// Method and Path name the endpoint; Path is the template.
+	// Method and Path name the endpoint; Path is the template, such as
+	// /v1/agents/{agent_id}.
 	Method, Path string
 	// Number counts the attempts of the call from 1.
 	Number int
 	// SetsBYOK is true where the call also spends the BYOK set limit:
 	// SetBYOK, and CreateAgent with LLM.APIKey (interface 8.1).
 	SetsBYOK bool
+	// MaxWait is the longest wait that the service may ask for:
+	// [RetryPolicy].MaxWait. 0 means 90 s.
+	MaxWait time.Duration
 }
 
-// A Permit is the leave to send one attempt. Done is called exactly once.
+// A Permit is the leave to send one attempt. Done is called exactly once, even
+// where the transport panics.
 type Permit interface {
-	// Done reports how the attempt ended. An attempt that was never sent has
-	// spent nothing and gives its permit back.
+	// Done reports how the attempt ended. An attempt with Sent false has
+	// spent nothing: it gives its permit back. It must not block.
 	Done(AttemptOutcome)
 }
 
@@ -46,34 +56,81 @@ type AttemptOutcome struct {
 	StatusCode int
 	// Sent is false where it is certain that the service saw no request.
 	Sent bool
-	// LimitKey and RetryAfter are those of a 429.
+	// LimitKey and RetryAfter are those of a 429: the limiter that refused,
+	// in the service's words (interface 7), and the wait that it asks for.
+	// Either is zero where the answer did not tell.
 	LimitKey   string
 	RetryAfter time.Duration
 }
 
-// acquire asks the client's limiter, if it has one.
+// Unlimited returns a [Limiter] that lets every attempt pass at once:
+// WithLimiter(Unlimited()) turns the cool-down off. Calls that are refused
+// still wait for Retry-After before they try again, each for itself.
+func Unlimited() Limiter { return unlimited{} }
+
+type unlimited struct{}
+
+// Acquire implements Limiter.
+func (unlimited) Acquire(context.Context, LimitedAttempt) (Permit, error) { return unlimited{}, nil }
+
+func (unlimited) acquire(context.Context, LimitedAttempt) (Permit, time.Duration, error) {
+	return unlimited{}, 0, nil
+}
+
+// Done implements Permit.
+func (unlimited) Done(AttemptOutcome) {}
+
+// acquire asks the client's limiter, and counts what it waited.
 func (c *call) acquire(ctx context.Context) (Permit, error) {
-	if c.client.limiter == nil {
-		return freePermit{}, nil
-	}
-	permit, err := c.client.limiter.Acquire(ctx, LimitedAttempt{
+	permit, waited, err := ask(ctx, c.client.limiter, LimitedAttempt{
 		Method: c.endpoint.Method, Path: c.endpoint.Path, Number: c.attempts, SetsBYOK: c.setsBYOK,
+		MaxWait: c.client.retry.MaxWait,
 	})
+	if waited >= leastWait {
+		c.waited += waited
+		c.observeLimiterWait(ctx, waited)
+	}
 	if err == nil && isNil(permit) {
 		err = errors.New("the limiter returned neither a permit nor an error")
 	}
 	return permit, err
 }
 
-type freePermit struct{}
+// leastWait is what a limiter may take to decide without having waited.
+const leastWait = time.Millisecond
 
-func (freePermit) Done(AttemptOutcome) {}
+// ask also tells how long the limiter took. Those of this package know, and
+// spare every call the reading of a clock.
+func ask(ctx context.Context, limiter Limiter, attempt LimitedAttempt) (Permit, time.Duration, error) {
+	if own, ok := limiter.(interface {
+		acquire(context.Context, LimitedAttempt) (Permit, time.Duration, error)
+	}); ok {
+		return own.acquire(ctx, attempt)
+	}
+	begin := time.Now()
+	permit, err := limiter.Acquire(ctx, attempt)
+	return permit, time.Since(begin), err
+}
 
-// report is what the limiter learns of an outcome.
-func (o *outcome) report() AttemptOutcome {
-	report := AttemptOutcome{StatusCode: o.status, Sent: o.sent}
-	if o.status == http.StatusTooManyRequests {
-		report.LimitKey, report.RetryAfter = limitKey(o.body), o.retryAfter()
+// release tells the permit how the attempt ended.
+func (c *call) release(ctx context.Context, permit Permit) {
+	report := c.report()
+	cooling, ok := permit.(*coolPermit)
+	if !ok {
+		permit.Done(report)
+		return
+	}
+	if cooling.done(report) {
+		c.observeCoolDown(ctx, report)
+	}
+}
+
+// report is what the limiter learns of the attempt.
+func (c *call) report() AttemptOutcome {
+	report := AttemptOutcome{StatusCode: c.out.status, Sent: c.out.sent}
+	if c.out.status == http.StatusTooManyRequests {
+		report.LimitKey = c.client.redact(c.secrets...).text(limitKey(c.out.body))
+		report.RetryAfter = c.out.retryAfter()
 	}
 	return report
 }

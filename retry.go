@@ -67,10 +67,13 @@ func (p RetryPolicy) wait(attempt int, told, longest time.Duration, random float
 	if shortest > longest {
 		return 0, false
 	}
-	// Callers that were refused together come back spread out: by half of the
-	// backoff, and by a tenth of a long Retry-After.
-	jitter := time.Duration(random * (float64(told)/10 + float64(backoff)/2))
-	return shortest + min(jitter, (longest-shortest)/2), true
+	return shortest + jitter(told, backoff, longest-shortest, random), true
+}
+
+// jitter spreads out callers that were refused together: by half of the
+// backoff, and by a tenth of a long Retry-After, within half of the room.
+func jitter(told, backoff, room time.Duration, random float64) time.Duration {
+	return min(time.Duration(random*(float64(told)/10+float64(backoff)/2)), room/2)
 }
 
 // backoff doubles from MinWait, up to maxBackoff. It is also the floor where
@@ -191,7 +194,7 @@ func (c *call) checkRetry(ctx context.Context, _ *http.Response, err error) (boo
 	if c.attempts >= c.client.retry.MaxAttempts {
 		return false, nil
 	}
-	wait, ok := c.client.retry.wait(c.attempts, c.out.retryAfter(), c.longestWait(ctx), c.client.random())
+	wait, ok := c.client.retry.wait(c.attempts, c.out.retryAfter(), longestWait(ctx, c.client.retry.MaxWait), c.client.random())
 	if !ok {
 		return false, nil
 	}
@@ -200,9 +203,8 @@ func (c *call) checkRetry(ctx context.Context, _ *http.Response, err error) (boo
 	return true, nil
 }
 
-// longestWait is what the policy and the deadline leave for one wait.
-func (c *call) longestWait(ctx context.Context) time.Duration {
-	longest := c.client.retry.MaxWait
+// longestWait is what the policy's longest wait and the deadline leave for one.
+func longestWait(ctx context.Context, longest time.Duration) time.Duration {
 	if deadline, has := ctx.Deadline(); has {
 		longest = min(longest, time.Until(deadline)-1) // until the deadline would be too long
 	}

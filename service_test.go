@@ -222,13 +222,14 @@ func TestMinuteLimitIsWaitedOut(t *testing.T) {
 func TestDailyLimitIsReturnedAtOnce(t *testing.T) {
 	fake := fakeserver.New(t)
 	fake.Exhaust("key_day", fake.Key())
-	_, err := clientOf(t, fake, fake.Key()).GetAgent(t.Context(), "agent_1")
+	client := clientOf(t, fake, fake.Key())
+	_, err := client.GetAgent(t.Context(), "agent_1")
 	var failure *agentmessaging.Error
 	require.ErrorAs(t, err, &failure)
 	assert.Equal(t, 24*time.Hour, failure.RetryAfter)
 	assert.Equal(t, 1, failure.Attempts)
 	fake.Advance(failure.RetryAfter)
-	_, err = clientOf(t, fake, fake.Key()).GetAgent(t.Context(), "agent_1")
+	_, err = client.GetAgent(t.Context(), "agent_1")
 	assert.ErrorIs(t, err, agentmessaging.ErrNotFound)
 }
 

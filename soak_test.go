@@ -30,7 +30,14 @@ func TestSoak(t *testing.T) {
 		"direct": func(_ *testing.T, fake *fakeserver.Server) http.RoundTripper { return fake.Direct() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { soak(t, callers(name), transport) })
+			// A 429 by chance is no limit with a window behind it: the cool-down
+			// would let four calls pass each second.
+			synctest.Test(t, func(t *testing.T) {
+				soak(t, callers(name), transport, agentmessaging.WithLimiter(agentmessaging.Unlimited()))
+			})
+		})
+		t.Run(name+", cool-down", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { soak(t, 150, transport, agentmessaging.WithTimeout(24*time.Hour)) })
 		})
 	}
 }
@@ -47,7 +54,7 @@ func callers(transport string) int {
 	return 1_200
 }
 
-func soak(t *testing.T, callers int, transport func(*testing.T, *fakeserver.Server) http.RoundTripper) {
+func soak(t *testing.T, callers int, transport func(*testing.T, *fakeserver.Server) http.RoundTripper, opt agentmessaging.Option) {
 	fake := fakeserver.New(t, withoutLimits(fakeserver.WithCallLimit(0))...)
 	var (
 		creations = fakeserver.ByEndpoint(fakeserver.EndpointCreateAgent)
@@ -64,7 +71,7 @@ func soak(t *testing.T, callers int, transport func(*testing.T, *fakeserver.Serv
 	lostCreations := fake.Inject(lost, creations).Chance(0.05, 5)
 	lostMessages := fake.Inject(lost, messages).Chance(0.05, 6)
 
-	client := clientOf(t, fake, fake.Key(), agentmessaging.WithHTTPClient(&http.Client{Transport: transport(t, fake)}))
+	client := clientOf(t, fake, fake.Key(), agentmessaging.WithHTTPClient(&http.Client{Transport: transport(t, fake)}), opt)
 	var (
 		reported books
 		group    sync.WaitGroup

@@ -11,6 +11,12 @@ func (s *Server) now() time.Time {
 	return s.config.clock().UTC().Add(time.Duration(s.offset.Load()))
 }
 
+// Now returns the fake's time: that of time.Now, or of WithClock, and what
+// Advance has added, in UTC. A client of the fake that is reached over a socket
+// needs it to notice Advance: agentmessaging.WithClock(fake.Now). Those of
+// HTTPClient and Direct do so by themselves.
+func (s *Server) Now() time.Time { return s.now() }
+
 // Advance moves the fake's clock forward by d: windows of limits close, and
 // the times in later answers, the Date header included, are later by d. Waits
 // that are under way are not shortened. A negative d panics.

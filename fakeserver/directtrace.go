@@ -31,7 +31,7 @@ func (h hooks) sent(d *direct) {
 	}
 	if h.trace.GotConn != nil {
 		client := net.TCPAddrFromAddrPort(d.server.nextAddr(d.config.ip))
-		h.trace.GotConn(httptrace.GotConnInfo{Conn: noConn{client}})
+		h.trace.GotConn(httptrace.GotConnInfo{Conn: noConn{client, d.server}})
 	}
 	if h.trace.WroteHeaders != nil {
 		h.trace.WroteHeaders()
@@ -40,7 +40,14 @@ func (h hooks) sent(d *direct) {
 
 // noConn is the connection that a hook is shown: Direct has none. It has
 // addresses, and is closed.
-type noConn struct{ client net.Addr }
+type noConn struct {
+	client net.Addr
+	server *Server
+}
+
+// Now is the clock that clients with a cool-down look for in a connection.
+func (c noConn) Now() time.Time { return c.server.now() }
+
 
 func (noConn) Read([]byte) (int, error)         { return 0, net.ErrClosed }
 func (noConn) Write([]byte) (int, error)        { return 0, net.ErrClosed }

@@ -77,6 +77,9 @@ type clientConn struct {
 	server *Server
 }
 
+// Now is the clock that clients with a cool-down look for in a connection.
+func (c *clientConn) Now() time.Time { return c.server.now() }
+
 func (c *clientConn) Write(p []byte) (int, error) {
 	if c.server.closed.Load() {
 		return 0, c.wrap("write", errClosed)
