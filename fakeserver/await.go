@@ -114,6 +114,6 @@ func (w *waiter) add(r *record) {
 func (w *waiter) calls() []Call {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	slices.SortFunc(w.found, func(a, b *record) int { return a.number - b.number })
+	slices.SortFunc(w.found, func(a, b *record) int { return a.call.Seq - b.call.Seq })
 	return copiedCalls(w.found)
 }

@@ -73,7 +73,7 @@ func TestWaiterFindsEachCallOnce(t *testing.T) {
 	s.dismiss(w)
 	s.keep(&request{world: s.world, record: new(record)}, answer{})
 	assert.Len(t, w.found, 1)
-	assert.Equal(t, 1, late.number-early.number)
+	assert.Equal(t, 1, late.call.Seq-early.call.Seq)
 }
 
 // Who begins to wait behind a Reset does not count a call that arrived before

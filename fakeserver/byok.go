@@ -104,6 +104,14 @@ func (s *Server) sealed(key string, c byokConfig) *byokConfig {
 	return &c
 }
 
+// BYOKAvailable reports whether the BYOK store is available: what
+// SetBYOKAvailable said last, or true.
+func (s *Server) BYOKAvailable() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.world.byokUnavailable
+}
+
 // SetBYOKAvailable makes the BYOK store available or not, for all keys. While
 // it is not, PUT /v1/byok and warm-up in byok mode answer 503 (interface 4.2,
 // 4.4), and agent creation with llm.api_key answers 400, since 503 is not

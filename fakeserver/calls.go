@@ -19,6 +19,7 @@ const (
 // of a message, reply or system prompt unless WithMessageTexts: it may be
 // printed.
 type Call struct {
+	Seq      int         `json:"seq"`                // in the order of the answers, from 1; Reset does not start it again
 	Time     time.Time   `json:"time"`               // of arrival, by the fake's clock
 	Endpoint Endpoint    `json:"endpoint,omitempty"` // "" when no endpoint has the method and path
 	Method   string      `json:"method"`
@@ -31,6 +32,10 @@ type Call struct {
 	// when the endpoint takes none, or when it was refused as malformed.
 	Body      string `json:"body,omitempty"`
 	BodyBytes int    `json:"body_bytes"` // size of the body as it was sent; of one over 1 MiB, what was read
+
+	// Took is how long it took until the answer was made, latency and callbacks
+	// included, by the fake's clock; not how long the answer was on its way.
+	Took time.Duration `json:"took_ns"`
 
 	Status    int    `json:"status"`               // 0 when it answered nothing: a fault acted instead, or a callback panicked
 	Code      string `json:"code,omitempty"`       // the error of an error's body
@@ -74,7 +79,6 @@ func printable(r rune) rune {
 // change once it is in the journal.
 type record struct {
 	call    Call
-	number  int // in the order of the answers
 	hasKey  bool
 	token   digest
 	hasText bool

@@ -29,7 +29,7 @@ func TestCallsAreCompleteAndRedacted(t *testing.T) {
 	}, got.Header)
 	got.Header = nil
 	assert.Equal(t, fakeserver.Call{
-		Time: time.Unix(year2040, 0).UTC(), Endpoint: fakeserver.EndpointSendMessage, Method: "POST",
+		Seq: 2, Time: time.Unix(year2040, 0).UTC(), Endpoint: fakeserver.EndpointSendMessage, Method: "POST",
 		Path: "/v1/agents/agent_000001/messages", AgentID: "agent_000001", Key: "key_000001", Address: "192.0.2.1",
 		Body: `{"text":"[redacted, 2 characters]"}`, BodyBytes: 14, Status: 200,
 		ReplyBody: `{"reply_text":"[redacted, 13 characters]","trace_id":"trace_000002"}`, TraceID: "trace_000002",

@@ -48,7 +48,6 @@ type noConn struct {
 // Now is the clock that clients with a cool-down look for in a connection.
 func (c noConn) Now() time.Time { return c.server.now() }
 
-
 func (noConn) Read([]byte) (int, error)         { return 0, net.ErrClosed }
 func (noConn) Write([]byte) (int, error)        { return 0, net.ErrClosed }
 func (noConn) Close() error                     { return nil }

@@ -11,7 +11,27 @@
 // their rules, limits and error bodies. It opens no socket and starts no
 // goroutine until it is called. HTTPClient reaches it over in-memory
 // connections that behave as TCP does, Direct calls it without any connection,
-// and httptest.NewServer puts it on a socket.
+// and httptest.NewServer puts it on a socket. The client of this module takes
+// either: agentmessaging.WithHTTPClient(fake.HTTPClient(t)).
+//
+// What a test gets wrong, such as a key that the fake did not issue, panics in
+// the methods of Server, with a message that says so. What the tested program
+// gets wrong is answered as the service would answer it.
+//
+// # Keys and limits
+//
+// Key is the default API key; IssueKey makes others, each an account of its
+// own, on the plans of interface 8.2 or not issued by the dashboard. SetPlan
+// and RevokeKey change them. Calls spend the limits of interface 8, by the rules
+// below; Exhaust spends one at once, WithLimit changes its maximum, and
+// Limits shows where they stand.
+//
+// # Scripts
+//
+// An agent replies "You wrote: " and the text, unless OnMessage has a script
+// for the message: texts in order, or a function. Matchers (ByText, ByAgent,
+// ByKey, Where and others) choose what a script, a fault or a record is about;
+// several must all match.
 //
 // # Time
 //
@@ -32,12 +52,12 @@
 // # Records and state
 //
 // Calls are kept, redacted and bounded: Calls returns them, AwaitCalls waits for
-// them, WriteCalls and WriteHAR write them, and a test that fails has the newest
-// in its log. What no test can mean fails it: a call that no endpoint is there
+// them, OnCall is told of each, WriteCalls and WriteHAR write them, and a test
+// that fails has the newest in its log. What no test can mean fails it: a call that no endpoint is there
 // for, unless WithUnknownRoutes, and a script or fault that is Required and was
 // never used; both name what came nearest. AddAgent, AddExchanges and StoreBYOK
 // put state in place without calls, Snapshot and Restore bring it back, and
-// Limits shows what a key has spent.
+// WriteState and ReadState keep it in a file.
 //
 // # Where the interface is silent
 //

@@ -9,27 +9,31 @@ type journal struct {
 }
 
 // keep completes the record of a call, puts it into the journal, and tells
-// those who wait for it. Whoever begins to wait finds the call in the journal
-// or is told, since both sides take the lock once.
+// those who wait for it or watch. Whoever begins to wait finds the call in the
+// journal or is told, since both sides take the lock once.
 func (s *Server) keep(req *request, a answer) {
 	s.complete(req, a)
 	s.mu.Lock()
 	j := &req.world.journal
 	s.answered++
-	req.record.number = s.answered
+	req.record.call.Seq = s.answered
 	j.add(req.record, j.limit)
-	waiters := s.waiters
+	waiters, watchers := s.waiters, s.watchers
 	s.mu.Unlock()
 	for _, w := range waiters {
 		if w.since <= req.world.resets {
 			s.tell(w, req.record)
 		}
 	}
+	for _, w := range watchers {
+		s.show(w, req.record)
+	}
 }
 
 func (s *Server) complete(req *request, a answer) {
 	c := &req.record.call
 	c.Status, c.Code, c.LimitKey = a.status, a.code, a.limitKey
+	c.Took = max(0, s.now().Sub(c.Time)) // a clock of the machine may be set back
 	c.Reason = scrub(a.reason, req.secrets)
 	c.ReplyBody = clip(scrubJSON(a.shown, req.secrets), s.config.bodyLimit)
 }

@@ -2,7 +2,9 @@ package fakeserver
 
 import (
 	"crypto/sha256"
+	"net/netip"
 	"strings"
+	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
@@ -20,16 +22,22 @@ const (
 
 // spec returns the plan's row of interface 8.2.
 func (p Plan) spec(method string) spec.Plan {
-	if p == "" {
-		p = PlanPreview
+	row, known := p.find()
+	if !known {
+		misuse(method, "unknown plan %q; the plans are %s", string(p), planNames)
 	}
+	return row
+}
+
+const planNames = "preview, free, pro and byok"
+
+func (p Plan) find() (row spec.Plan, known bool) {
 	for _, row := range spec.Plans {
-		if row.Name == string(p) {
-			return row
+		if row.Name == string(or(p, PlanPreview)) {
+			return row, true
 		}
 	}
-	misuse(method, "unknown plan %q; the plans are preview, free, pro and byok", string(p))
-	return spec.Plan{}
+	return spec.Plan{}, false
 }
 
 // KeyOptions say what kind of key IssueKey makes.
@@ -49,46 +57,64 @@ func digestOf(key string) digest { return sha256.Sum256([]byte(key)) }
 
 // apiKey is an account: interface 2.4 and 5 scope everything by API key.
 type apiKey struct {
+	number    int    // in the order of issue, from 1
 	label     string // key_000001
 	plan      spec.Plan
 	dashboard bool
 	revoked   bool
 	warm      bool // no cold start any more
+	issued    time.Time
+	from      netip.Addr // of the last call that 401 and 402 did not refuse
 	byok      *byokConfig
 	counts    *counts
 }
 
-// keyText is the text of the n-th key. It is made when asked for and never
-// stored.
+// keyText is the text of the n-th key of fakes without WithKey. It is made
+// when asked for and never stored.
 func keyText(n int) string { return numbered(keyKind, n) }
 
 const keyKind = "amk_fake"
 
+// keyText is the text of the n-th key.
+func (c *config) keyText(n int) string {
+	switch {
+	case c.key == "":
+		return keyText(n)
+	case n == 1:
+		return c.key
+	default:
+		return numbered(c.key, n)
+	}
+}
+
 // issue adds the next key and returns its text.
-func (w *world) issue(o KeyOptions, sliding bool) string {
+func (w *world) issue(c config, o KeyOptions, now time.Time) string {
 	n := len(w.keys) + 1
-	text := keyText(n)
+	text := c.keyText(n)
 	w.keys[digestOf(text)] = &apiKey{
+		number:    n,
 		label:     numbered("key", n),
 		plan:      o.Plan.spec("IssueKey"),
 		dashboard: !o.NotDashboard,
-		counts:    newCounts(false, sliding),
+		issued:    now,
+		counts:    newCounts(false, c.sliding),
 	}
 	return text
 }
 
-// Key returns the default API key: dashboard-issued, on the preview plan. Its
-// text is the same in every fake.
-func (s *Server) Key() string { return keyText(1) }
+// Key returns the default API key: dashboard-issued, on the preview plan or
+// that of WithPlan. Its text is the same in every fake without WithKey.
+func (s *Server) Key() string { return s.config.keyText(1) }
 
 // IssueKey returns a new API key, which is an account of its own: agents, BYOK
 // configuration and limits are not shared with any other. An unknown plan
 // panics.
 func (s *Server) IssueKey(o KeyOptions) string {
 	o.Plan.spec("IssueKey") // may panic, so before the lock
+	now := s.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.world.issue(o, s.config.sliding)
+	return s.world.issue(s.config, o, now)
 }
 
 // RevokeKey makes every later call with key answer 401. A key that this fake

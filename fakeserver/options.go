@@ -24,6 +24,8 @@ type config struct {
 	unknownOK    bool
 	metadataCap  int
 	maxima       [limitCount]int // 0 means what the plan says
+	key          string          // the default key's text; "" means that of every fake
+	plan         Plan            // of the default key
 }
 
 const (

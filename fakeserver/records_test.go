@@ -55,15 +55,15 @@ func TestWriteCalls(t *testing.T) {
 	require.NoError(t, fake.WriteCalls(&out, fakeserver.Where(func(call fakeserver.Call) bool { return call.TraceID != "trace_000001" })))
 	const header = `"header":{"Accept-Encoding":["gzip"],"Authorization":["[redacted]"],"Content-Length":["CL"],"Content-Type":["application/json"],"User-Agent":["Go-http-client/1.1"]}`
 	assert.Equal(t, []string{
-		`{"time":"2040-01-01T00:00:00Z","endpoint":"POST /v1/agents/{agent_id}/messages","method":"POST","path":"/v1/agents/agent_000001/messages",` +
+		`{"seq":2,"time":"2040-01-01T00:00:00Z","endpoint":"POST /v1/agents/{agent_id}/messages","method":"POST","path":"/v1/agents/agent_000001/messages",` +
 			`"agent_id":"agent_000001","key":"key_000001","address":"192.0.2.1",` + strings.Replace(header, "CL", "26", 1) + `,` +
-			`"body":"{\"text\":\"[redacted, 15 characters]\"}","body_bytes":26,"status":200,` +
+			`"body":"{\"text\":\"[redacted, 15 characters]\"}","body_bytes":26,"took_ns":0,"status":200,` +
 			`"reply_body":"{\"reply_text\":\"[redacted, 26 characters]\",\"trace_id\":\"trace_000002\"}","trace_id":"trace_000002"}`,
-		`{"time":"2040-01-01T00:00:00Z","method":"GET","path":"/v1/nothing","key":"missing","address":"192.0.2.1",` +
-			`"header":{"Accept-Encoding":["gzip"],"User-Agent":["Go-http-client/1.1"]},"body_bytes":0,"status":404,"code":"not_found","reason":"no endpoint has this path",` +
+		`{"seq":3,"time":"2040-01-01T00:00:00Z","method":"GET","path":"/v1/nothing","key":"missing","address":"192.0.2.1",` +
+			`"header":{"Accept-Encoding":["gzip"],"User-Agent":["Go-http-client/1.1"]},"body_bytes":0,"took_ns":0,"status":404,"code":"not_found","reason":"no endpoint has this path",` +
 			`"reply_body":"{\"error\":\"not_found\",\"trace_id\":\"trace_000003\",\"reason\":\"no endpoint has this path\"}","trace_id":"trace_000003"}`,
-		`{"time":"2040-01-01T00:00:00Z","endpoint":"POST /v1/warmup","method":"POST","path":"/v1/warmup","key":"key_000001","address":"192.0.2.1",` +
-			strings.Replace(header, "CL", "2", 1) + `,"body":"{}","body_bytes":2,"status":429,"code":"rate_limited","limit_key":"warmup_key_hour",` +
+		`{"seq":4,"time":"2040-01-01T00:00:00Z","endpoint":"POST /v1/warmup","method":"POST","path":"/v1/warmup","key":"key_000001","address":"192.0.2.1",` +
+			strings.Replace(header, "CL", "2", 1) + `,"body":"{}","body_bytes":2,"took_ns":0,"status":429,"code":"rate_limited","limit_key":"warmup_key_hour",` +
 			`"reply_body":"{\"error\":\"rate_limited\",\"trace_id\":\"trace_000004\",\"limit_key\":\"warmup_key_hour\"}","trace_id":"trace_000004"}`,
 	}, strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n"))
 	c.call("POST", "/v1/agents", `{"customer_ref":"<b> & c"}`).wantOK(t)

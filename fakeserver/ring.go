@@ -3,6 +3,7 @@ package fakeserver
 import (
 	"math"
 	"slices"
+	"sort"
 )
 
 // Unlimited is for WithCallLimit, WithBodyLimit and WithConversationLimit:
@@ -33,6 +34,18 @@ func (r *ring[T]) add(item T, limit int) {
 
 // all returns a copy of the items, oldest first.
 func (r *ring[T]) all() []T { return slices.Concat(r.kept[r.oldest:], r.kept[:r.oldest]) }
+
+// since returns a copy of the items from the first that is new, oldest first.
+// Once one is new, all behind it are.
+func (r *ring[T]) since(isNew func(T) bool) []T {
+	at := func(i int) T { return r.kept[(r.oldest+i)%len(r.kept)] }
+	first := sort.Search(len(r.kept), func(i int) bool { return isNew(at(i)) })
+	found := make([]T, 0, len(r.kept)-first)
+	for i := first; i < len(r.kept); i++ {
+		found = append(found, at(i))
+	}
+	return found
+}
 
 func (r *ring[T]) clone() ring[T] {
 	c := *r

@@ -3,6 +3,7 @@ package fakeserver
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -21,7 +22,9 @@ import (
 // A key that this fake did not issue, an identifier that is taken or can stand
 // in no path, and values that interface 2.3 and 3 rule out panic.
 func (s *Server) AddAgent(key string, a Agent) Agent {
-	s.checkAgent(a)
+	if flaw := s.agentFlaw(a); flaw != "" {
+		misuse("AddAgent", "%s", flaw)
+	}
 	now := s.now()
 	taken := false
 	s.withKey("AddAgent", key, func(k *apiKey) {
@@ -69,66 +72,87 @@ func compacted(metadata json.RawMessage) json.RawMessage {
 		return nil
 	}
 	var b bytes.Buffer
-	_ = json.Compact(&b, metadata) // checkAgent has accepted it
+	_ = json.Compact(&b, metadata) // agentFlaw has accepted it
 	return b.Bytes()
 }
 
-// checkAgent panics where the service cannot have such an agent. The sentence
-// names a field and its bound, and never the value.
-func (s *Server) checkAgent(a Agent) {
-	checkField("AddAgent", "SystemPrompt", spec.SystemPrompt, a.SystemPrompt)
-	checkField("AddAgent", "CustomerRef", spec.CustomerRef, a.CustomerRef)
-	checkField("AddAgent", "LLM.Mode", spec.LLMMode, a.LLM.Mode)
-	checkField("AddAgent", "LLM.Tier", spec.LLMTier, a.LLM.Tier)
-	checkField("AddAgent", "LLM.Model", spec.LLMModel, a.LLM.Model)
-	checkField("AddAgent", "LLM.Provider", spec.LLMProvider, a.LLM.Provider)
-	checkField("AddAgent", "LLM.BaseURL", spec.LLMBaseURL, a.LLM.BaseURL)
-	checkField("AddAgent", "LLM.Label", spec.LLMLabel, a.LLM.Label)
-	s.checkMetadata(a.Metadata)
-	checkSMS(a.SMS)
-	if a.ID == "." || a.ID == ".." {
-		misuse("AddAgent", "ID: no path can name it")
+// agentFlaw says why the service cannot have such an agent, or "". The
+// sentence names a field and its bound, and never the value.
+func (s *Server) agentFlaw(a Agent) string {
+	for _, c := range []struct {
+		name  string
+		field *spec.Field
+		value string
+	}{
+		{"SystemPrompt", spec.SystemPrompt, a.SystemPrompt},
+		{"CustomerRef", spec.CustomerRef, a.CustomerRef},
+		{"LLM.Mode", spec.LLMMode, a.LLM.Mode},
+		{"LLM.Tier", spec.LLMTier, a.LLM.Tier},
+		{"LLM.Model", spec.LLMModel, a.LLM.Model},
+		{"LLM.Provider", spec.LLMProvider, a.LLM.Provider},
+		{"LLM.BaseURL", spec.LLMBaseURL, a.LLM.BaseURL},
+		{"LLM.Label", spec.LLMLabel, a.LLM.Label},
+	} {
+		if flaw := fieldFlaw(c.name, c.field, c.value); flaw != "" {
+			return flaw
+		}
 	}
+	if a.ID == "." || a.ID == ".." {
+		return "ID: no path can name it"
+	}
+	return or(s.metadataFlaw(a.Metadata), smsFlaw(a.SMS))
+}
+
+// fieldFlaw says why a request could not have brought a value, or "".
+func fieldFlaw(name string, f *spec.Field, value string) string {
+	switch {
+	case !utf8.ValidString(value):
+		return name + ": must be valid UTF-8"
+	case !f.Fits(value):
+		return fmt.Sprintf("%s: at most %d characters", name, f.MaxLen)
+	case value != "" && !f.Allows(value):
+		return name + ": must be one of " + f.Values()
+	}
+	return ""
 }
 
 // checkField panics for a value that a request could not have brought.
 func checkField(method, name string, f *spec.Field, value string) {
-	switch {
-	case !utf8.ValidString(value):
-		misuse(method, "%s: must be valid UTF-8", name)
-	case !f.Fits(value):
-		misuse(method, "%s: at most %d characters", name, f.MaxLen)
-	case value != "" && !f.Allows(value):
-		misuse(method, "%s: must be one of %s", name, f.Values())
+	if flaw := fieldFlaw(name, f, value); flaw != "" {
+		misuse(method, "%s", flaw)
 	}
 }
 
-func (s *Server) checkMetadata(metadata json.RawMessage) {
+func (s *Server) metadataFlaw(metadata json.RawMessage) string {
 	if metadata == nil {
-		return
+		return ""
 	}
 	p := parser{scanner: scanner{data: metadata}}
 	switch {
 	case !utf8.Valid(metadata) || !json.Valid(metadata) || p.peek() != '{':
-		misuse("AddAgent", "Metadata: must be one JSON object")
+		return "Metadata: must be one JSON object"
 	case p.freeObject("metadata") != nil:
-		misuse("AddAgent", "Metadata: a member stands twice, or a string holds half a surrogate pair")
+		return "Metadata: a member stands twice, or a string holds half a surrogate pair"
 	case utf8.RuneCount(compacted(metadata)) > s.config.metadataCap:
-		misuse("AddAgent", "Metadata: at most %d characters of compact JSON", s.config.metadataCap)
+		return fmt.Sprintf("Metadata: at most %d characters of compact JSON", s.config.metadataCap)
 	}
+	return ""
 }
 
-func checkSMS(sms *SMS) {
+func smsFlaw(sms *SMS) string {
 	if sms == nil {
-		return
+		return ""
 	}
-	checkField("AddAgent", "SMS.Mode", spec.AgentSMSMode, sms.Mode)
+	if flaw := fieldFlaw("SMS.Mode", spec.AgentSMSMode, sms.Mode); flaw != "" {
+		return flaw
+	}
 	switch {
 	case sms.Mode == "" && sms.Status == "":
-		misuse("AddAgent", "SMS: needs a Mode or a Status")
+		return "SMS: needs a Mode or a Status"
 	case sms.Status != "" && !slices.Contains(spec.SMSStatuses, sms.Status):
-		misuse("AddAgent", "SMS.Status: must be one of %s", strings.Join(spec.SMSStatuses, ", "))
+		return "SMS.Status: must be one of " + strings.Join(spec.SMSStatuses, ", ")
 	}
+	return ""
 }
 
 // AddExchanges puts exchanges behind those that an agent has, as if they had

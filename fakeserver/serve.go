@@ -191,7 +191,7 @@ func (w *world) admit(req *request) *failure {
 	case !k.plan.Active:
 		return paymentRequired()
 	}
-	req.key = k
+	req.key, k.from = k, req.ip
 	return nil
 }
 

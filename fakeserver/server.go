@@ -36,11 +36,12 @@ type Server struct {
 
 	mu       sync.Mutex // never held across a read, wait, callback or write
 	world    *world
-	vault    *vault    // nil until a provider key is stored: making one costs as much as the rest of a fake
-	problems []error   // what Close reports when tb is nil
-	answered int       // how many calls have a record, over every Reset
-	waiters  []*waiter // never changed in place, so that a copy of the slice is a snapshot
-	networks []hanging // of HTTPClient(nil): Close ends their connections
+	vault    *vault     // nil until a provider key is stored: making one costs as much as the rest of a fake
+	problems []error    // what Close reports when tb is nil
+	answered int        // how many calls have a record, over every Reset
+	waiters  []*waiter  // never changed in place, so that a copy of the slice is a snapshot
+	watchers []*watcher // as waiters
+	networks []hanging  // of HTTPClient(nil): Close ends their connections
 }
 
 // New returns a fake that lives as long as the test: it is closed by a
@@ -67,7 +68,7 @@ func Open(opts ...Option) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("fakeserver: %w", err)
 	}
-	return &Server{config: c, world: newWorld(c)}, nil
+	return &Server{config: c, world: newWorld(c, c.clock().UTC())}, nil
 }
 
 // Close ends the fake: from now on its in-memory clients are refused, on
@@ -109,7 +110,7 @@ func (s *Server) takeNetworks() []hanging {
 // Required scripts and injections that were not used until now are reported.
 func (s *Server) Reset() {
 	unused, calls := s.rules(), s.records()
-	fresh := newWorld(s.config)
+	fresh := newWorld(s.config, s.now())
 	s.mu.Lock()
 	fresh.resets = s.world.resets + 1
 	s.world = fresh

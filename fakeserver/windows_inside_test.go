@@ -156,7 +156,7 @@ func TestSlidingLogIsPruned(t *testing.T) {
 
 func TestAddressesWithClosedWindowsAreDropped(t *testing.T) {
 	for _, sliding := range []bool{false, true} {
-		w := newWorld(config{sliding: sliding})
+		w := newWorld(config{sliding: sliding}, time.Time{})
 		for i := range 20_000 {
 			now := start.Add(time.Duration(i) * time.Second)
 			b := &budget{ip: w.countsOf(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), now, sliding), now: now}
@@ -164,7 +164,7 @@ func TestAddressesWithClosedWindowsAreDropped(t *testing.T) {
 			require.LessOrEqual(t, len(w.ips), minSweep)
 		}
 	}
-	w := newWorld(config{})
+	w := newWorld(config{}, time.Time{})
 	for i := range 5 * minSweep { // all open: none may be dropped
 		b := &budget{ip: w.countsOf(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), start, false), now: start}
 		b.take([]spec.LimitKey{spec.IPMinute})

@@ -3,6 +3,7 @@ package fakeserver
 import (
 	"net/netip"
 	"strconv"
+	"time"
 )
 
 // world is everything that Reset forgets. The server's lock guards it.
@@ -29,18 +30,20 @@ type state struct {
 	byokUnavailable bool
 }
 
-func newWorld(c config) *world {
-	w := &world{
-		state: state{
-			keys:    map[digest]*apiKey{},
-			agents:  map[string]*agent{},
-			ips:     map[netip.Addr]*counts{},
-			sweepAt: minSweep,
-		},
-		journal: journal{limit: c.callLimit},
-	}
-	w.issue(KeyOptions{}, c.sliding)
+func newWorld(c config, now time.Time) *world {
+	w := &world{state: newState(), journal: journal{limit: c.callLimit}}
+	w.issue(c, KeyOptions{Plan: c.plan}, now)
 	return w
+}
+
+// newState is a state without anything in it.
+func newState() state {
+	return state{
+		keys:    map[digest]*apiKey{},
+		agents:  map[string]*agent{},
+		ips:     map[netip.Addr]*counts{},
+		sweepAt: minSweep,
+	}
 }
 
 // nextTrace returns the next trace identifier. Their form is not shown in the

@@ -1,0 +1,124 @@
+package fakeserver_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+)
+
+func TestWithKey(t *testing.T) {
+	a, ca := newFake(t, fakeserver.WithKey("mine"), fakeserver.WithPlan(fakeserver.PlanPro))
+	b, cb := newFake(t, fakeserver.WithKey("yours"))
+	issued := a.IssueKey(fakeserver.KeyOptions{})
+	assert.Equal(t, []string{"mine", "mine_000002", "yours", "yours_000002"},
+		[]string{a.Key(), issued, b.Key(), b.IssueKey(fakeserver.KeyOptions{})})
+	ca.call("GET", "/v1/status", noBody).wantOK(t)
+	ca.with(issued).call("GET", "/v1/status", noBody).wantOK(t)
+	assert.Equal(t, 401, cb.with(a.Key()).call("GET", "/v1/status", noBody).status)
+	assert.Equal(t, 401, cb.with("amk_fake_000001").call("GET", "/v1/status", noBody).status)
+	assert.Equal(t, "key_000002", a.Calls()[1].Key)
+	assert.Equal(t, fakeserver.PlanPro, a.Keys()[0].Plan)
+	a.Reset()
+	assert.Equal(t, "mine", a.Key())
+	assert.Equal(t, fakeserver.PlanPro, a.Keys()[0].Plan, "Reset keeps it")
+	ca.call("GET", "/v1/status", noBody).wantOK(t)
+}
+
+func TestKeyOptionsRefuse(t *testing.T) {
+	for want, opt := range map[string]fakeserver.Option{
+		"WithKey: the text is empty":                          fakeserver.WithKey(""),
+		"WithKey: at most 256 characters":                     fakeserver.WithKey(strings.Repeat("k", 257)),
+		"WithKey: only visible ASCII characters":              fakeserver.WithKey("two words"),
+		"WithKey: only visible ASCII characters but":          fakeserver.WithKey("a,b"),
+		"WithKey: only visible ASCII characters but the":      fakeserver.WithKey("clé"),
+		"WithPlan: unknown plan; the plans are preview, free": fakeserver.WithPlan("gold"),
+	} {
+		_, err := fakeserver.Open(opt)
+		assert.ErrorContains(t, err, want)
+	}
+	_, err := fakeserver.Open(fakeserver.WithKey(strings.Repeat("~", 256)), fakeserver.WithPlan(""))
+	assert.NoError(t, err)
+}
+
+func TestKeys(t *testing.T) {
+	fake, c := newFake(t, frozen())
+	start := time.Unix(year2040, 0).UTC()
+	fake.Advance(time.Hour)
+	second := fake.IssueKey(fakeserver.KeyOptions{Plan: fakeserver.PlanFree, NotDashboard: true})
+	for range 9 {
+		fake.IssueKey(fakeserver.KeyOptions{})
+	}
+	fake.RevokeKey(second)
+	c.from(fake, "203.0.113.7").call("GET", "/v1/status", noBody)
+	keys := fake.Keys()
+	require.Len(t, keys, 11)
+	assert.Equal(t, fakeserver.KeyInfo{Label: "key_000001", Plan: fakeserver.PlanPreview, Dashboard: true, IssuedAt: start, Address: "203.0.113.7"}, keys[0])
+	assert.Equal(t, fakeserver.KeyInfo{Label: "key_000002", Plan: fakeserver.PlanFree, Revoked: true, IssuedAt: start.Add(time.Hour)}, keys[1])
+	assert.Equal(t, "key_000011", keys[10].Label, "in the order of issue")
+	fake.Reset()
+	assert.Equal(t, start.Add(time.Hour), fake.Keys()[0].IssuedAt)
+}
+
+func TestKeyWithLabel(t *testing.T) {
+	fake, _ := newFake(t)
+	issued := fake.IssueKey(fakeserver.KeyOptions{})
+	for label, want := range map[string]string{
+		"key_000001": fake.Key(), "key_000002": issued,
+		"key_000003": "", "key_000000": "", "key_2": "", "key_0000002": "", "key_-00001": "", "000002": "", "": "", "missing": "",
+	} {
+		key, ok := fake.KeyWithLabel(label)
+		assert.Equal(t, want, key, label)
+		assert.Equal(t, want != "", ok, label)
+	}
+}
+
+func TestLimitsFrom(t *testing.T) {
+	fake, c := newFake(t, frozen())
+	here := c.from(fake, "203.0.113.7")
+	here.agent(emptyBody)
+	here.with(fake.IssueKey(fakeserver.KeyOptions{})).agent(emptyBody)
+	used := func(address string) (n []int) {
+		for _, l := range fake.LimitsFrom(c.key, address) {
+			n = append(n, l.Used)
+		}
+		return n
+	}
+	assert.Equal(t, []int{1, 2, 1, 1, 2, 0, 0}, used("203.0.113.7"), "the address counts all keys")
+	assert.Equal(t, []int{1, 2, 1, 1, 2, 0, 0}, used("::ffff:203.0.113.7"))
+	assert.Equal(t, []int{1, 0, 1, 1, 0, 0, 0}, used("203.0.113.8"))
+	fake.SetPlan(c.key, fakeserver.PlanBYOK)
+	for range 8 {
+		here.agent(emptyBody)
+	}
+	fake.Exhaust("ip_minute", c.key)
+	states := fake.LimitsFrom(c.key, "203.0.113.7")
+	opens := time.Unix(year2040, 0).UTC().Add(time.Minute)
+	assert.Equal(t, fakeserver.LimitState{Key: "ip_minute", Max: 1000, Used: 10, Opens: opens}, states[1], "shut")
+	assert.Equal(t, fakeserver.LimitState{Key: "agent_create_ip_minute", Max: 10, Used: 10, Opens: opens}, states[4], "full")
+	assert.Equal(t, fakeserver.LimitState{Key: "key_minute", Max: 600, Used: 9}, states[0])
+	assert.Contains(t, panicOf(func() { fake.LimitsFrom(c.key, "here") }), "LimitsFrom: \"here\" is not an IP address")
+	assert.Contains(t, panicOf(func() { fake.LimitsFrom("x", "::1") }), "LimitsFrom: this fake did not issue that key")
+}
+
+func TestBYOKAvailable(t *testing.T) {
+	fake, _ := newFake(t)
+	assert.True(t, fake.BYOKAvailable())
+	fake.SetBYOKAvailable(false)
+	assert.False(t, fake.BYOKAvailable())
+}
+
+func TestExchangeCount(t *testing.T) {
+	fake, c := newFake(t, fakeserver.WithConversationLimit(2))
+	agent := c.agent(emptyBody)
+	assert.Zero(t, fake.ExchangeCount(agent))
+	for range 3 {
+		c.send(agent, "hello")
+	}
+	assert.Equal(t, 2, fake.ExchangeCount(agent))
+	assert.Contains(t, panicOf(func() { fake.ExchangeCount("agent_9") }), "ExchangeCount: no agent")
+}

@@ -1,0 +1,117 @@
+package fakeserver
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// What a state file begins with. A change that an older fake would misread
+// takes another version.
+const (
+	stateFormat  = "agentmessaging-fake-state"
+	stateVersion = 1
+)
+
+// maxStateFile bounds what ReadState reads, 256 MiB.
+const maxStateFile = 256 << 20
+
+// WriteState writes what Snapshot would copy to w as JSON, with the clock's
+// advance and the count of trace identifiers, so that ReadState of another fake
+// can go on from it. Scripts, injected faults and recorded calls are not in it.
+//
+// The file holds texts of messages and prompts, and no key: API keys are in it
+// by their labels, from which a fake makes their text, and of a provider key
+// there is the metadata of interface 2.4 and nothing of the key itself. The
+// error is that of w.
+func (s *Server) WriteState(w io.Writer) error {
+	s.mu.Lock()
+	st, traces := s.world.state.clone(), s.world.traces
+	s.mu.Unlock()
+	f := st.wire()
+	f.Format, f.Version = stateFormat, stateVersion
+	f.Advanced, f.Traces = s.Advanced(), traces
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(f); err != nil {
+		return fmt.Errorf("fakeserver: WriteState: %w", err)
+	}
+	return nil
+}
+
+// ReadState brings the service to the state that WriteState wrote, as Restore
+// does: scripts, injected faults and recorded calls stay, and a call that is
+// under way ends on the state that it began on. The clock is advanced at least
+// as far as it was; it never goes back. Keys have the texts that this fake makes
+// for their labels, so where WithKey differs, they do.
+//
+// What is no such file, is damaged, or breaks a rule of the service is refused
+// with an error that says where, and nothing has changed then.
+func (s *Server) ReadState(r io.Reader) error {
+	f, err := decodeState(r)
+	if err != nil {
+		return fmt.Errorf("fakeserver: ReadState: %w", err)
+	}
+	st, err := f.state(s)
+	if err != nil {
+		return fmt.Errorf("fakeserver: ReadState: the state is damaged: %w", err)
+	}
+	s.mu.Lock()
+	s.world.state = *st
+	s.world.traces = max(s.world.traces, f.Traces)
+	s.mu.Unlock()
+	s.advanceTo(f.Advanced)
+	return nil
+}
+
+// Advanced is how much Advance has added to the clock.
+func (s *Server) Advanced() time.Duration { return time.Duration(s.offset.Load()) }
+
+func (s *Server) advanceTo(d time.Duration) {
+	for {
+		old := s.offset.Load()
+		if old >= int64(d) || s.offset.CompareAndSwap(old, int64(d)) {
+			return
+		}
+	}
+}
+
+// decodeState reads a file and judges its form.
+func decodeState(r io.Reader) (*stateFile, error) {
+	raw, err := io.ReadAll(io.LimitReader(r, maxStateFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(raw) > maxStateFile {
+		return nil, fmt.Errorf("more than %d bytes", maxStateFile)
+	}
+	if err := checkFormat(raw); err != nil {
+		return nil, err
+	}
+	f := new(stateFile)
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(f); err != nil {
+		return nil, fmt.Errorf("the state is damaged: %w", err)
+	}
+	return f, nil
+}
+
+func checkFormat(raw []byte) error {
+	var head struct {
+		Format  string `json:"format"`
+		Version int    `json:"version"`
+	}
+	switch err := json.Unmarshal(raw, &head); {
+	case !json.Valid(raw):
+		return errors.New("not one JSON document, so no state of a fake, or not all of one")
+	case err != nil || head.Format != stateFormat:
+		return errors.New("not the state of a fake: its format is not " + stateFormat)
+	case head.Version != stateVersion:
+		return fmt.Errorf("the state has version %d; this fake reads version %d", head.Version, stateVersion)
+	}
+	return nil
+}
