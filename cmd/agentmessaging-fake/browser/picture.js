@@ -1,0 +1,24 @@
+// Takes the picture of the page for the README of the repository.
+import { chromium } from 'playwright-core';
+import { fileURLToPath } from 'node:url';
+import { startFake } from './support/fake.js';
+import { populate } from './support/content.js';
+
+const target = fileURLToPath(new URL('../../../docs/fake-page.png', import.meta.url));
+const atEnd = [];
+const fake = await startFake({ after: (f) => atEnd.push(f) });
+try {
+  await populate(fake);
+  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', chromiumSandbox: process.getuid?.() !== 0, args: ['--disable-gpu'] });
+  atEnd.push(() => browser.close());
+  const page = await browser.newPage({ viewport: { width: 1600, height: 900 }, colorScheme: 'light' });
+  await page.goto(fake.page);
+  await page.locator('[data-phase=live]').waitFor();
+  await page.locator('[role=listbox] [role=option]').first().click();
+  await page.getByLabel('The open call').waitFor();
+  await page.evaluate(() => document.fonts.ready);
+  await page.screenshot({ path: target });
+  console.log(target);
+} finally {
+  for (const f of atEnd.reverse()) await f();
+}

@@ -1,0 +1,40 @@
+// What a day with an application may look like: for the picture, and for the
+// tests that look at full panels.
+
+const questions = ['When do you open?', 'And on Sundays?', 'Do you have rye bread today?', 'Can I order a cake for Friday?'];
+const answers = ['We open at 7 in the morning, every day but Monday.', 'From 8 to noon.', 'Yes, until it is gone, which is often before eleven.', 'Gladly. For how many people should it be?'];
+
+export async function populate(fake) {
+  await fake.control('POST', 'replies', { replies: answers.map((text) => ({ text })), match: {} });
+  const { key } = await fake.control('POST', 'keys', { plan: 'pro' });
+  const shop = (method, path, body) => fake.call(method, path, body, { key });
+
+  await fake.call('GET', '/v1/status');
+  await fake.call('POST', '/v1/warmup', { mode: 'hosted' });
+  await bakery(fake);
+  await shop('PUT', '/v1/byok', { provider: 'anthropic', api_key: 'sk-example', label: 'production', model: 'large' });
+  await shop('POST', '/v1/agents', { customer_ref: 'bicycle-repair', llm: { mode: 'byok' } });
+  await shop('POST', '/v1/agents/agent_000002/messages', { text: 'My chain comes off when I shift.' });
+  await mishaps(fake);
+}
+
+async function bakery(fake) {
+  await fake.agent({
+    system_prompt: 'You answer for a small bakery. Be brief and warm; offer to take an order where it fits.',
+    customer_ref: 'bakery-on-the-corner',
+    metadata: { shop: 7, language: 'en' },
+    sms: { mode: 'sandbox' },
+  }, ...questions);
+  await fake.control('PUT', 'agents/agent_000001/sms', { status: 'active', phone_number: '+15555550100' });
+  await fake.call('GET', '/v1/agents/agent_000001');
+}
+
+async function mishaps(fake) {
+  await fake.call('GET', '/v1/agents/agent_000009');
+  await fake.control('POST', 'faults', { fault: { kind: 'answer', status: 503 }, match: { endpoint: 'GET /v1/status' }, times: 2 });
+  await fake.control('POST', 'faults', { fault: { kind: 'latency', ms: 40 }, match: { endpoint: 'POST /v1/agents/{agent_id}/messages' } });
+  await fake.call('GET', '/v1/status');
+  await fake.control('POST', 'keys/key_000001/limits/warmup_key_hour/exhaust');
+  await fake.call('POST', '/v1/warmup');
+  await fake.call('POST', '/v1/agents/agent_000001/messages', { text: 'For twelve, with raspberries, please.' });
+}

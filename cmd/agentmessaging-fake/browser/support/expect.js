@@ -1,0 +1,31 @@
+// Waits until something holds, and says what was there instead.
+import assert from 'node:assert/strict';
+
+const patience = 5_000;
+
+// eventually repeats a check until it passes. The page draws once a frame, and
+// so does this.
+export async function eventually(page, check) {
+  const end = Date.now() + patience;
+  for (;;) {
+    try {
+      return await check();
+    } catch (err) {
+      if (!(err instanceof assert.AssertionError) || Date.now() > end) throw err;
+    }
+    await page.evaluate(() => new Promise(requestAnimationFrame));
+  }
+}
+
+// wantText waits until the element's text is, or matches, what is wanted.
+export function wantText(locator, want) {
+  return eventually(locator.page(), async () => {
+    const got = (await locator.allInnerTexts()).join('\n');
+    if (want instanceof RegExp) assert.match(got, want);
+    else assert.equal(got, want);
+  });
+}
+
+export function wantCount(locator, want) {
+  return eventually(locator.page(), async () => assert.equal(await locator.count(), want));
+}

@@ -1,0 +1,74 @@
+// The program under test, as a process of its own on a port of its own.
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+export const programPath = (name) => fileURLToPath(new URL(`../.build/${name}`, import.meta.url));
+
+// startFake answers once the program serves; the test's end ends it.
+export async function startFake(t, ...args) {
+  const fake = new Fake();
+  await fake.start(...args);
+  t.after(() => fake.end('SIGKILL')); // nothing waits for what the page has open
+  return fake;
+}
+
+class Fake {
+  async start(...args) {
+    const addr = this.base ? new URL(this.base).host : '127.0.0.1:0';
+    this.process = spawn(programPath('agentmessaging-fake'), ['--addr', addr, '--json', ...args], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: { PATH: process.env.PATH }, // the flags alone decide
+    });
+    const facts = JSON.parse(await firstLine(this.process));
+    this.base = facts.base_url;
+    this.key = facts.api_key;
+    this.token = facts.token;
+    this.page = `${this.base}/`;
+  }
+
+  async end(signal) {
+    if (this.process.exitCode !== null || this.process.signalCode) return;
+    this.process.kill(signal);
+    await once(this.process, 'exit');
+  }
+
+  // call makes a call of the service, as an application would.
+  async call(method, path, body, { key = this.key, headers = {} } = {}) {
+    const resp = await fetch(this.base + path, {
+      method,
+      headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', ...headers },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+    return { status: resp.status, body: await resp.json().catch(() => undefined) };
+  }
+
+  // control makes a call of the control interface, which must succeed; a path
+  // without a slash in front is of the world named default.
+  async control(method, path, body) {
+    const at = path.startsWith('/') ? `/_fake/v1${path}` : `/_fake/v1/worlds/default/${path}`;
+    const headers = { 'Content-Type': 'application/json' };
+    if (this.token) headers.Authorization = `Bearer ${this.token}`;
+    const resp = await fetch(this.base + at, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+    if (!resp.ok) throw new Error(`${method} ${at}: ${resp.status} ${await resp.text()}`);
+    return resp.status === 204 ? undefined : resp.json();
+  }
+
+  // agent makes an agent and says the texts to it.
+  async agent(params = {}, ...texts) {
+    const { body } = await this.call('POST', '/v1/agents', params);
+    for (const text of texts) await this.call('POST', `/v1/agents/${body.agent_id}/messages`, { text });
+    return body.agent_id;
+  }
+}
+
+async function firstLine(child) {
+  const lines = createInterface({ input: child.stdout });
+  const ended = once(child, 'exit').then(([code]) => {
+    throw new Error(`the program ended with ${code} before it served`);
+  });
+  const [line] = await Promise.race([once(lines, 'line'), ended]);
+  ended.catch(() => {}); // it ends one day
+  return line;
+}

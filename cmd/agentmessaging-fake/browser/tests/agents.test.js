@@ -1,0 +1,97 @@
+import test from 'node:test';
+import assert from 'node:assert/strict';
+import { open } from '../support/browser.js';
+import { wantText, wantCount, eventually } from '../support/expect.js';
+
+test('without agents the page says how to make one', async (t) => {
+  const { fake, page } = await open(t, { hash: '#/agents' });
+  await wantText(page.getByLabel('The open agent'), /No agents yet[^]*curl -sS "\$AGENT_MESSAGING_BASE_URL\/v1\/agents"/);
+  await fake.agent({ customer_ref: 'bakery' });
+  await wantText(page.getByLabel('All agents').locator('[data-item]'), /agent_000001\s+bakery/);
+});
+
+test('an agent shows what it was made with, and its conversation', async (t) => {
+  const { page } = await open(t, {
+    hash: '#/agents/agent_000001',
+    prepare: (fake) => fake.agent({ system_prompt: 'Be brief.', customer_ref: 'bakery', metadata: { shop: 7 }, llm: { tier: 'smart' } }, 'When do you open?', 'And on Sundays?'),
+  });
+  const about = page.getByLabel('About the agent');
+  await wantText(about, /Customer\s+bakery/);
+  await wantText(about, /System prompt\s+Be brief\./);
+  await wantText(about, /"shop": 7/);
+  await wantText(about, /tier\s+smart/);
+  await wantText(page.getByRole('log'), /When do you open\?[^]*And on Sundays\?/);
+});
+
+test('a conversation grows as the application talks', async (t) => {
+  const { fake, page } = await open(t, { hash: '#/agents/agent_000001', prepare: (fake) => fake.agent({}, 'first') });
+  await wantText(page.getByRole('log'), /first/);
+  await fake.call('POST', '/v1/agents/agent_000001/messages', { text: 'second' });
+  await wantText(page.getByRole('log'), /first[^]*second/);
+  await wantText(page.getByLabel('Conversation', { exact: true }).locator('.sum'), '2 exchanges');
+});
+
+test('a message that is typed is a real call', async (t) => {
+  const { fake, page } = await open(t, { hash: '#/agents/agent_000001', prepare: (fake) => fake.agent() });
+  const box = page.getByLabel('Message');
+  await box.fill('Good morning\nand welcome');
+  await page.getByRole('button', { name: 'Send' }).click();
+  await wantText(page.getByRole('log'), /Good morning\nand welcome/);
+  await eventually(page, async () => assert.equal(await box.inputValue(), ''));
+  const { calls: made } = await fake.control('GET', 'calls');
+  assert.deepEqual([made.at(-1).endpoint, made.at(-1).key], ['POST /v1/agents/{agent_id}/messages', 'key_000001']);
+});
+
+test('a message that the service refuses comes back, with the reason', async (t) => {
+  const { page } = await open(t, {
+    hash: '#/agents/agent_000001',
+    prepare: async (fake) => {
+      await fake.agent();
+      await fake.control('POST', 'keys/key_000001/limits/key_minute/exhaust');
+    },
+  });
+  await page.getByLabel('Message').fill('Anybody there?');
+  await page.getByLabel('Message').press('Enter');
+  await wantText(page.locator('.notice.failed'), /The service answered 429: rate_limited, key_minute/);
+  await eventually(page, async () => assert.equal(await page.getByLabel('Message').inputValue(), 'Anybody there?'));
+});
+
+test('an agent can be put in place by hand', async (t) => {
+  const { fake, page } = await open(t, { hash: '#/agents' });
+  await page.getByText('Add an agent').click();
+  await page.getByLabel('System prompt').fill('Be kind.');
+  await page.getByRole('button', { name: 'Add agent' }).click();
+  await wantText(page.getByLabel('About the agent'), /Be kind\./);
+  assert.equal((await fake.control('GET', 'calls')).calls.length, 0);
+});
+
+test('the SMS channel moves through its states', async (t) => {
+  const { fake, page } = await open(t, { hash: '#/agents/agent_000001', prepare: (fake) => fake.agent() });
+  const sms = page.getByLabel('SMS channel');
+  await wantText(sms, /Never asked for/);
+  for (const status of ['pending', 'needs_setup', 'needs_compliance', 'disabled']) {
+    await sms.getByRole('button', { name: status }).click();
+    await wantText(sms, new RegExp(`Status\\s+${status}`));
+  }
+  await sms.getByLabel('Number').fill('+15555550123');
+  await sms.getByRole('button', { name: 'Set active' }).click();
+  await wantText(sms, /Status\s+active[^]*\+15555550123/);
+  const { body } = await fake.call('GET', '/v1/agents/agent_000001');
+  assert.deepEqual(body.sms, { status: 'active', phone_number: '+15555550123' });
+  await wantText(page.getByLabel('All agents').locator('[data-item]'), /SMS active/);
+});
+
+test('many agents are listed in part, and found by a search', async (t) => {
+  const { page } = await open(t, {
+    hash: '#/agents',
+    prepare: async (fake) => {
+      for (let i = 1; i <= 205; i++) await fake.control('POST', 'agents', { key: 'key_000001', customer_ref: `customer ${i}` });
+    },
+  });
+  const items = page.getByLabel('All agents').locator('[data-item]');
+  await wantCount(items, 200);
+  await page.getByLabel('Filter agents').fill('customer 3');
+  await wantCount(items, 11);
+  await page.getByLabel('Filter agents').fill('customer 33');
+  await wantText(items, /agent_000033/);
+});

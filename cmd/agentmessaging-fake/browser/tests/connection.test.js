@@ -1,0 +1,58 @@
+import test from 'node:test';
+import assert from 'node:assert/strict';
+import { calls, open, openPage, live } from '../support/browser.js';
+import { startFake } from '../support/fake.js';
+import { startProxy } from '../support/proxy.js';
+import { wantText, wantCount } from '../support/expect.js';
+
+test('the page says that the program is gone, and comes back with it', async (t) => {
+  const { fake, page } = await open(t, { prepare: (fake) => fake.agent({}, 'before') });
+  await wantCount(calls(page), 2);
+  await fake.end('SIGTERM');
+  await page.locator('[data-phase=waiting]').waitFor();
+  await wantText(page.locator('.link'), /Disconnected\s*, again in \d+ s/);
+  await page.getByRole('button', { name: '+1 h', exact: true }).click();
+  await wantText(page.locator('.notice.failed'), /cannot be reached/);
+
+  await fake.start(); // the same port, and calls that count from 1 again
+  await live(page);
+  await fake.call('GET', '/v1/status');
+  await wantText(calls(page), /GET/);
+});
+
+test('calls made while the stream was cut are there afterwards', async (t) => {
+  const fake = await startFake(t);
+  const wire = await startProxy(t, fake.base);
+  const page = await openPage(t, wire);
+  await page.goto(`${wire.base}/`);
+  await live(page);
+  await fake.call('GET', '/v1/status');
+  await wantCount(calls(page), 1);
+  wire.cut();
+  await page.locator('[data-phase=waiting]').waitFor();
+  await fake.call('GET', '/v1/byok');
+  wire.mend();
+  await wantCount(calls(page), 2);
+});
+
+test('the page asks for the token, once', async (t) => {
+  const fake = await startFake(t, '--token', 'a-token-for-this-test');
+  fake.token = 'a-token-for-this-test';
+  const page = await openPage(t, fake);
+  await page.goto(fake.page);
+  const dialog = page.getByRole('dialog', { name: 'Control token' });
+  await dialog.getByLabel('Token').fill('wrong');
+  await dialog.getByRole('button', { name: 'Continue' }).click();
+  await wantText(dialog.getByRole('alert'), 'That was not the token.');
+  await dialog.getByLabel('Token').fill(fake.token);
+  await dialog.getByRole('button', { name: 'Continue' }).click();
+  await live(page);
+  await wantCount(dialog, 0);
+  await fake.call('GET', '/v1/status');
+  await wantCount(calls(page), 1);
+
+  await page.reload();
+  await live(page);
+  assert.equal(await dialog.count(), 0);
+  assert.equal(await page.evaluate(() => localStorage.length + document.cookie.length), 0);
+});

@@ -1,0 +1,65 @@
+import test from 'node:test';
+import assert from 'node:assert/strict';
+import { calls, open } from '../support/browser.js';
+import { wantText, wantCount } from '../support/expect.js';
+
+const form = (page) => page.getByRole('form', { name: 'New fault' });
+const rules = (page) => page.locator('.rule');
+
+test('every kind of fault can be turned on as the form comes', async (t) => {
+  const { fake, page } = await open(t, { hash: '#/faults' });
+  await wantText(page.getByLabel('Faults in force'), /Every call goes through/);
+  const kinds = await form(page).getByLabel('Kind').locator('option').evaluateAll((options) => options.map((o) => o.value));
+  assert.equal(kinds.length, 11);
+  for (const [i, kind] of kinds.entries()) {
+    await form(page).getByLabel('Kind').selectOption(kind);
+    await form(page).getByRole('button', { name: 'Turn on' }).click();
+    await wantCount(rules(page), i + 1);
+  }
+  const { faults } = await fake.control('GET', 'faults');
+  assert.deepEqual(faults.map((f) => f.fault.kind), kinds);
+});
+
+test('a fault acts, counts its hits, shows in the traffic, and goes', async (t) => {
+  const { fake, page } = await open(t, { hash: '#/faults' });
+  await form(page).getByLabel('Kind').selectOption('answer');
+  await form(page).getByLabel('Status', { exact: true }).fill('502');
+  await form(page).getByLabel('Endpoint').selectOption('GET /v1/status');
+  await form(page).getByLabel('Times').fill('3');
+  await form(page).getByRole('button', { name: 'Turn on' }).click();
+  await wantText(rules(page), /0 hits\s+On GET \/v1\/status, 3 times\./);
+
+  assert.equal((await fake.call('GET', '/v1/status')).status, 502);
+  assert.equal((await fake.call('GET', '/v1/byok')).status, 200);
+  await wantText(rules(page), /1 hit\s/);
+  await rules(page).getByRole('button', { name: /^Remove/ }).click();
+  await wantCount(rules(page), 0);
+  assert.equal((await fake.call('GET', '/v1/status')).status, 200);
+
+  await page.getByRole('link', { name: /Traffic/ }).click();
+  await wantText(calls(page).nth(2), /^fault[^]*Answer\(502\)/);
+});
+
+test('a fault for one key leaves the others alone', async (t) => {
+  const { fake, page } = await open(t, { hash: '#/faults' });
+  const { key } = await fake.control('POST', 'keys', {});
+  await form(page).getByLabel('Key').fill('key_000002');
+  await form(page).getByLabel('Retry-After').fill('7');
+  await form(page).getByRole('button', { name: 'Turn on' }).click();
+  await wantText(rules(page), /With key key_000002\./);
+  assert.equal((await fake.call('GET', '/v1/status')).status, 200);
+  assert.equal((await fake.call('GET', '/v1/status', undefined, { key })).status, 429);
+});
+
+test('what the interface refuses is said in its words', async (t) => {
+  const { page } = await open(t, { hash: '#/faults' });
+  await form(page).getByLabel('Key').fill('no such key');
+  await form(page).getByRole('button', { name: 'Turn on' }).click();
+  await wantText(page.locator('.notice.failed'), /no key of this world has this label/);
+});
+
+test('a fault that another program turned on shows', async (t) => {
+  const { fake, page } = await open(t, { hash: '#/faults' });
+  await fake.control('POST', 'faults', { fault: { kind: 'lose_reply', how: { kind: 'hang' } }, match: { text_containing: 'x' }, nth: 2, chance: 0.5, seed: 9 });
+  await wantText(rules(page), /With a text containing x, only the call number 2 that matches, with probability 0.5, seed 9\./);
+});

@@ -1,0 +1,112 @@
+import test from 'node:test';
+import assert from 'node:assert/strict';
+import { open } from '../support/browser.js';
+import { wantText, wantCount, eventually } from '../support/expect.js';
+
+// tabTo walks to an element with Tab, and checks at each stop that the focus
+// can be seen.
+async function tabTo(page, locator, key = 'Tab') {
+  for (let i = 0; i < 80; i++) {
+    await page.keyboard.press(key);
+    const ring = await page.evaluate(() => {
+      const { outlineStyle, outlineWidth } = getComputedStyle(document.activeElement);
+      return document.activeElement === document.body || (outlineStyle !== 'none' && outlineWidth !== '0px') ? '' : document.activeElement.outerHTML.slice(0, 200);
+    });
+    assert.equal(ring, '', 'the focus is not to be seen');
+    if (await locator.evaluate((e) => e === document.activeElement)) return;
+  }
+  assert.fail(`Tab never came to ${locator}`);
+}
+
+const focused = (page, locator) => eventually(page, async () => assert.ok(await locator.evaluate((e) => e === document.activeElement)));
+
+test('the first stop skips to the panel', async (t) => {
+  const { page } = await open(t);
+  await page.keyboard.press('Tab');
+  const skip = page.getByRole('link', { name: 'Skip to the panel' });
+  await focused(page, skip);
+  assert.ok((await skip.boundingBox()).y >= 0, 'the link is seen while it has the focus');
+  await page.keyboard.press('Enter');
+  await focused(page, page.locator('main'));
+  await tabTo(page, page.getByLabel('Filter calls by text'));
+});
+
+test('calls are walked, opened and closed by keys', async (t) => {
+  const { fake, page } = await open(t, {
+    prepare: async (fake) => {
+      for (let i = 0; i < 40; i++) await fake.call('GET', `/v1/agents/agent_${i}`);
+    },
+  });
+  const list = page.getByRole('listbox');
+  const chosen = page.locator('[role=option][aria-selected=true]');
+  await tabTo(page, list);
+  await wantText(chosen, /agent_39/);
+  await page.keyboard.press('ArrowDown');
+  await wantText(chosen, /agent_38/);
+  await page.keyboard.press('End');
+  await wantText(chosen, /agent_0/);
+  assert.equal(await list.getAttribute('aria-activedescendant'), await chosen.getAttribute('id'));
+  await page.keyboard.press('PageUp');
+  await page.keyboard.press('Home');
+  await wantText(chosen, /agent_39/);
+
+  await page.keyboard.press('Enter');
+  const detail = page.getByLabel('The open call');
+  await wantText(detail, /agent_39/);
+  await fake.call('GET', '/v1/status'); // arrives above; what is open stays open
+  await wantCount(page.locator('[aria-setsize="41"]').first(), 1);
+  await wantText(detail, /agent_39/);
+  await page.keyboard.press('Escape');
+  await wantCount(detail, 0);
+  await focused(page, list);
+});
+
+test('over a narrow page the open call takes the focus and gives it back', async (t) => {
+  const { page } = await open(t, { viewport: { width: 400, height: 800 }, prepare: (fake) => fake.agent() });
+  const list = page.getByRole('listbox');
+  await tabTo(page, list);
+  await page.keyboard.press('Enter');
+  await focused(page, page.getByLabel('The open call'));
+  await page.keyboard.press('Escape');
+  await focused(page, list);
+});
+
+test('a key is issued, shut and revoked by keys', async (t) => {
+  const { page } = await open(t);
+  await tabTo(page, page.getByRole('link', { name: 'Keys' }));
+  await page.keyboard.press('Enter');
+  await tabTo(page, page.getByRole('button', { name: 'Issue key' }));
+  await page.keyboard.press('Enter');
+  const dialog = page.getByRole('dialog');
+  await tabTo(page, dialog.getByRole('button', { name: 'Done' }));
+  await page.keyboard.press('Escape');
+  await wantCount(dialog, 0);
+
+  const items = page.getByLabel('All keys').locator('[data-item]');
+  await tabTo(page, items.first());
+  await page.keyboard.press('ArrowDown');
+  await focused(page, items.nth(1));
+  await page.keyboard.press('Enter');
+  const open2 = page.getByLabel('The open key');
+  await wantText(open2, /^key_000002/);
+
+  await tabTo(page, page.locator('[data-limit=key_minute]').getByRole('button'));
+  await page.keyboard.press('Space');
+  await wantText(page.locator('[data-limit=key_minute]'), /0 of 60 left/);
+  await tabTo(page, open2.getByRole('button', { name: 'Revoke' }), 'Shift+Tab');
+  await page.keyboard.press('Enter');
+  await tabTo(page, dialog.getByRole('button', { name: 'Revoke' }));
+  await page.keyboard.press('Enter');
+  await wantText(items.nth(1), /revoked/);
+});
+
+test('a message is written and sent by keys', async (t) => {
+  const { page } = await open(t, { hash: '#/agents', prepare: (fake) => fake.agent() });
+  await tabTo(page, page.getByLabel('All agents').locator('[data-item]').first());
+  await page.keyboard.press('Enter');
+  await wantText(page.getByRole('log'), /Nothing was said yet/);
+  await tabTo(page, page.getByLabel('Message'));
+  await page.keyboard.type('By hand');
+  await page.keyboard.press('Enter');
+  await wantText(page.getByRole('log'), /By hand/);
+});

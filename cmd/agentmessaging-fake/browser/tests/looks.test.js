@@ -1,0 +1,63 @@
+import test from 'node:test';
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { calls, open, live } from '../support/browser.js';
+import { populate } from '../support/content.js';
+import { wantCount } from '../support/expect.js';
+
+const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+// Each is an address and what makes the panel complete.
+const panels = {
+  traffic: ['#/traffic', (page) => calls(page).first().waitFor()],
+  call: ['#/traffic', (page) => calls(page).first().click()],
+  keys: ['#/keys/key_000001', (page) => wantCount(page.locator('.gauge'), 7)],
+  agents: ['#/agents/agent_000001', (page) => page.getByRole('log').locator('.exchange').first().waitFor()],
+  faults: ['#/faults', (page) => page.locator('.rule').first().waitFor()],
+  issued: ['#/keys', (page) => page.getByRole('button', { name: 'Issue key' }).click().then(() => page.getByRole('dialog').waitFor())],
+};
+
+// Where axe looks: both schemes, and a wide and a narrow page.
+const checked = ['light 1600', 'dark 1600', 'light 400'];
+
+for (const colorScheme of ['light', 'dark']) {
+  for (const width of [400, 1024, 1600]) {
+    test(`in ${colorScheme} at ${width} every panel fits and is accessible`, async (t) => {
+      const { fake, page } = await open(t, { colorScheme, reducedMotion: 'reduce', viewport: { width, height: 900 }, prepare: populate });
+      await page.evaluate(axe);
+      for (const [name, [hash, ready]] of Object.entries(panels)) {
+        await page.goto(fake.page + hash);
+        await live(page);
+        await ready(page);
+        await wantFit(page, name);
+        if (checked.includes(`${colorScheme} ${width}`)) await wantAccessible(page, name);
+      }
+    });
+  }
+}
+
+async function wantFit(page, name) {
+  const wide = await page.evaluate(() => [...document.querySelectorAll('html, main, section, aside')].filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.className || e.tagName));
+  assert.deepEqual(wide, [], `${name} scrolls sideways`);
+}
+
+async function wantAccessible(page, name) {
+  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
+  const serious = violations.filter((v) => ['serious', 'critical'].includes(v.impact));
+  assert.deepEqual(serious.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).join(' ')}`), [], name);
+}
+
+test('the scheme of the system decides the colours', async (t) => {
+  const { page } = await open(t, { colorScheme: 'light' });
+  const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const light = await ground();
+  await page.emulateMedia({ colorScheme: 'dark' });
+  assert.notEqual(await ground(), light);
+});
+
+test('who wants less motion gets none', async (t) => {
+  const { page } = await open(t, { reducedMotion: 'reduce', hash: '#/keys' });
+  const moving = await page.evaluate(() => [...document.querySelectorAll('*')].filter((e) => getComputedStyle(e).transitionDuration !== '0s').length);
+  assert.equal(moving, 0);
+});

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/control"
+)
+
+// config is what flags and environment say.
+type config struct {
+	command     string // "" serves
+	addr        string
+	readyFile   string
+	statePath   string
+	json        bool
+	allowRemote bool
+	control     control.Options
+}
+
+// option is a flag, and a variable of the environment. set gives a reason that
+// says what is allowed, and never repeats the value: it may be a secret.
+type option struct {
+	name, fallback, usage string
+	set                   func(c *config, value string) error
+}
+
+// options are in the order of the help.
+var options = []option{
+	{"addr", "127.0.0.1:8460", "host and port to serve on; port 0 takes a free one", setAddr},
+	{"allow-remote", "false", "serve on an address that is not loopback; control then needs a token", toBool(func(c *config) *bool { return &c.allowRemote })},
+	{"allow-host", "", "names under which a loopback address may be called, separated by commas", setHosts},
+	{"token", "", "token for the control interface and the page; made and printed where one is needed and none given", setToken},
+	{"key", "", "text of the first API key, instead of amk_fake_000001", setKey},
+	{"plan", "preview", "plan of the first API key: " + strings.Join(control.PlanNames, ", "), oneOf(control.PlanNames, func(c *config) *string { return &c.control.Settings.Plan })},
+	{"limits", "plan", "limits of all keys: " + strings.Join(control.LimitNames, ", "), oneOf(control.LimitNames, func(c *config) *string { return &c.control.Settings.Limits })},
+	{"windows", "fixed", "how limits are counted: " + strings.Join(control.WindowNames, ", "), oneOf(control.WindowNames, func(c *config) *string { return &c.control.Settings.Windows })},
+	{"cold-start", "0s", "how much longer the first message of a key takes", toDuration(func(c *config) *time.Duration { return &c.control.ColdStart })},
+	{"latency", "0s", "how long every call takes to arrive", toDuration(func(c *config) *time.Duration { return &c.control.Latency })},
+	{"seed", "1", "seed of faults and replies with a chance that name none", setSeed},
+	{"calls", "10000", "how many calls are kept", setCalls},
+	{"replies", "", "file of scripted replies: the body of POST replies, or a list of them", setReplies},
+	{"state", "", "file to begin with, where it exists, and to save to at the end", setPath(func(c *config) *string { return &c.statePath })},
+	{"ready-file", "", "file to write what is printed to, once the program serves", setPath(func(c *config) *string { return &c.readyFile })},
+	{"json", "false", "print one line of JSON instead of lines for a shell", toBool(func(c *config) *bool { return &c.json })},
+}
+
+var commands = []string{"version", "healthz", "readyz", "help"}
+
+func (o *option) variable() string {
+	return "AGENT_MESSAGING_FAKE_" + strings.ToUpper(strings.ReplaceAll(o.name, "-", "_"))
+}
+
+func (o *option) isBool() bool { return o.fallback == "false" }
+
+// text is a flag's value, as it was given.
+type text struct {
+	value string
+	bool  bool
+}
+
+func (t *text) String() string     { return t.value }
+func (t *text) Set(v string) error { t.value = v; return nil }
+func (t *text) IsBoolFlag() bool   { return t.bool }
+
+// parse reads the command, the flags, and where there is none, the
+// environment.
+func parse(args []string, getenv func(string) string) (*config, error) {
+	c := &config{}
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		c.command, args = args[0], args[1:]
+	}
+	flags := flag.NewFlagSet("", flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // the error says it in one sentence
+	values := map[string]*text{}
+	for _, o := range options {
+		values[o.name] = &text{bool: o.isBool()}
+		flags.Var(values[o.name], o.name, o.usage)
+	}
+	showVersion := flags.Bool("version", false, "")
+	err := flags.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		c.command = "help"
+	case err != nil:
+		return nil, fmt.Errorf("%w; --help lists the flags", err)
+	case *showVersion:
+		c.command = "version"
+	case flags.NArg() > 0:
+		return nil, fmt.Errorf("one argument too many; the commands are %s", strings.Join(commands, ", "))
+	}
+	if c.command != "" && !slices.Contains(commands, c.command) {
+		return nil, fmt.Errorf("there is no such command; the commands are %s", strings.Join(commands, ", "))
+	}
+	return c, c.apply(flags, values, getenv)
+}
+
+func (c *config) apply(flags *flag.FlagSet, values map[string]*text, getenv func(string) string) error {
+	if c.command == "help" || c.command == "version" {
+		return nil
+	}
+	given := map[string]bool{}
+	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	for _, o := range options {
+		name, value := "--"+o.name, values[o.name].value
+		if !given[o.name] {
+			name, value = o.variable(), getenv(o.variable())
+		}
+		if value == "" && !given[o.name] {
+			value = o.fallback
+		}
+		if err := o.set(c, value); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if !c.allowRemote && !isLocal(c.addr) {
+		return errors.New("--addr: must be a loopback address such as 127.0.0.1:8460; --allow-remote allows others")
+	}
+	return nil
+}
+
+func help(out io.Writer) {
+	_, _ = fmt.Fprint(out, "usage: agentmessaging-fake [version | healthz | readyz] [flags]\n\n"+
+		"The Agent Messaging Service in memory. Each flag can also be given in the environment.\n\n")
+	for _, o := range options {
+		_, _ = fmt.Fprintf(out, "  --%-14s%s\n  %-16s%s\n", o.name, o.usage, "", o.variable()+described(o.fallback))
+	}
+}
+
+func described(fallback string) string {
+	if fallback == "" {
+		return ""
+	}
+	return ", default " + fallback
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	_ "embed" // the service's document
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/page"
+)
+
+// serviceDocument is a copy of the file at the top of the repository, which
+// cannot be embedded from there; a test holds the two together.
+//
+//go:embed service.yaml
+var serviceDocument string
+
+// handler is all that the program serves. What is nothing of its own is the
+// service's: a client with a wrong path must see the service's 404, and the
+// page the call. Paths are compared as they are, and none is redirected.
+func (p *program) handler() http.Handler {
+	dashboard, service := page.Handler(), p.control.Service()
+	own := p.control.Guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch path := r.URL.Path; {
+		case strings.HasPrefix(path, "/_fake/v1/"):
+			p.control.ServeHTTP(w, r)
+		case path == "/", path == "/favicon.ico", strings.HasPrefix(path, "/_fake/"):
+			dashboard.ServeHTTP(w, r)
+		default:
+			service.ServeHTTP(w, r)
+		}
+	}))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		boundBody(w, r)
+		switch r.URL.Path {
+		case "/healthz":
+			healthy(w, true)
+		case "/readyz":
+			healthy(w, !p.draining.Load())
+		case "/openapi.yaml":
+			w.Header().Set("Content-Type", "application/yaml")
+			_, _ = io.WriteString(w, serviceDocument)
+		default:
+			own.ServeHTTP(w, r)
+		}
+	})
+}
+
+func healthy(w http.ResponseWriter, is bool) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	if !is {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = io.WriteString(w, "ending\n")
+		return
+	}
+	_, _ = io.WriteString(w, "ok\n")
+}
+
+// boundBody bounds the time that a client takes to send a body. ReadTimeout
+// would do it too, and end streams as well.
+func boundBody(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength == 0 {
+		return
+	}
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(bodyTime))
+	r.Body = &boundedBody{r.Body, control}
+}
+
+// boundedBody lifts the bound once the body was read.
+type boundedBody struct {
+	io.ReadCloser
+	control *http.ResponseController
+}
+
+func (b *boundedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) {
+		_ = b.control.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}

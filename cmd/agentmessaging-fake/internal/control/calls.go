@@ -1,0 +1,166 @@
+package control
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// callView is a call with the time that it took in microseconds, which a
+// number of JavaScript holds for 285 years.
+type callView struct {
+	fakeserver.Call
+	TookUS int64 `json:"took_us"`
+	Hidden *int  `json:"took_ns,omitempty"` // hides that of Call
+}
+
+func viewsOfCalls(calls []fakeserver.Call) []callView {
+	views := []callView{}
+	for _, c := range calls {
+		views = append(views, callView{Call: c, TookUS: c.Took.Microseconds()})
+	}
+	return views
+}
+
+// filter reads the parameters that pick calls.
+func (w *world) filter(r *request) (all []fakeserver.Matcher, _ *refusal) {
+	after, refused := r.number("after", 0, 0, noLimit)
+	if refused != nil {
+		return nil, refused
+	}
+	if after > 0 {
+		all = append(all, fakeserver.Where(func(c fakeserver.Call) bool { return c.Seq > after }))
+	}
+	for _, f := range []struct {
+		name  string
+		parse func(*world, string) (fakeserver.Matcher, *refusal)
+	}{
+		{"endpoint", byEndpoint},
+		{"status", byStatus},
+		{"key", byLabel},
+		{"agent_id", func(_ *world, id string) (fakeserver.Matcher, *refusal) { return fakeserver.ByAgent(id), nil }},
+		{"text", func(_ *world, text string) (fakeserver.Matcher, *refusal) { return fakeserver.ByText(text), nil }},
+		{"text_containing", func(_ *world, part string) (fakeserver.Matcher, *refusal) {
+			return fakeserver.ByTextContaining(part), nil
+		}},
+	} {
+		values, asked := r.query[f.name]
+		if !asked {
+			continue
+		}
+		m, refused := f.parse(w, values[0])
+		if refused != nil {
+			return nil, refused
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+func byEndpoint(_ *world, name string) (m fakeserver.Matcher, _ *refusal) {
+	var known []string
+	for _, e := range spec.Endpoints {
+		known = append(known, e.Method+" "+e.Path)
+	}
+	if refused := oneOf("endpoint", name, known); refused != nil {
+		return m, refused
+	}
+	return fakeserver.ByEndpoint(fakeserver.Endpoint(name)), nil
+}
+
+// byStatus takes a status, or a digit and xx for a class of them.
+func byStatus(_ *world, text string) (m fakeserver.Matcher, _ *refusal) {
+	if class, is := strings.CutSuffix(text, "xx"); is && len(class) == 1 && class >= "1" && class <= "5" {
+		hundreds := int(class[0] - '0')
+		return fakeserver.Where(func(c fakeserver.Call) bool { return c.Status/100 == hundreds }), nil
+	}
+	status, err := strconv.Atoi(text)
+	if err != nil || status != 0 && (status < 100 || status > 999) {
+		return m, badRequest("status", "must be a status such as 429, a class such as 4xx, or 0")
+	}
+	return fakeserver.Where(func(c fakeserver.Call) bool { return c.Status == status }), nil
+}
+
+func byLabel(w *world, label string) (m fakeserver.Matcher, _ *refusal) {
+	if label != fakeserver.KeyMissing && label != fakeserver.KeyUnknown {
+		if _, refused := w.keyOf("key", label); refused != nil {
+			return m, refused
+		}
+	}
+	return fakeserver.Where(func(c fakeserver.Call) bool { return c.Key == label }), nil
+}
+
+// maxListed is how many calls one answer holds.
+const (
+	maxListed     = 10_000
+	defaultListed = 1000
+)
+
+// listCalls is GET calls.
+func (w *world) listCalls(r *request) (answer, *refusal) {
+	matchers, refused := w.filter(r)
+	if refused != nil {
+		return answer{}, refused
+	}
+	limit, refused := r.number("limit", defaultListed, 1, maxListed)
+	if refused != nil {
+		return answer{}, refused
+	}
+	calls := w.fake.Calls(matchers...)
+	newest := calls[max(0, len(calls)-limit):]
+	return ok(map[string]any{"calls": viewsOfCalls(newest), "dropped": w.fake.DroppedCalls()})
+}
+
+// Bounds of a wait, in milliseconds.
+const (
+	defaultWait = 5000
+	maxWait     = 600_000
+)
+
+// awaitCalls is GET calls/await. It waits without the world's lock.
+func (w *world) awaitCalls(r *request) (answer, *refusal) {
+	matchers, refused := w.filter(r)
+	if refused != nil {
+		return answer{}, refused
+	}
+	n, refused := r.number("n", 1, 1, maxListed)
+	if refused != nil {
+		return answer{}, refused
+	}
+	ms, refused := r.number("timeout_ms", defaultWait, 0, maxWait)
+	if refused != nil {
+		return answer{}, refused
+	}
+	return answer{write: func(rw http.ResponseWriter, hr *http.Request) {
+		w.await(rw, hr, n, time.Duration(ms)*time.Millisecond, matchers)
+	}}, nil
+}
+
+func (w *world) await(rw http.ResponseWriter, hr *http.Request, n int, patience time.Duration, matchers []fakeserver.Matcher) {
+	ctx, cancel := context.WithTimeout(hr.Context(), patience)
+	defer cancel()
+	defer context.AfterFunc(w.gone, cancel)()
+	calls, err := w.fake.AwaitCalls(ctx, n, matchers...)
+	if err == nil {
+		writeJSON(rw, http.StatusOK, map[string]any{"calls": viewsOfCalls(calls)})
+		return
+	}
+	writeJSON(rw, http.StatusGatewayTimeout, struct {
+		refusal
+		Calls []callView `json:"calls"`
+	}{refusal{Code: "timeout", Reason: err.Error()}, viewsOfCalls(calls)})
+}
+
+// archive is GET calls.har.
+func (w *world) archive(*request) (answer, *refusal) {
+	return answer{write: func(rw http.ResponseWriter, _ *http.Request) {
+		rw.Header().Set("Content-Type", "application/json")
+		rw.Header().Set("Content-Disposition", `attachment; filename="calls.har"`)
+		_ = w.fake.WriteHAR(rw) // the client may be gone
+	}}, nil
+}

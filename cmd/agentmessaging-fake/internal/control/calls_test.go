@@ -1,0 +1,103 @@
+package control_test
+
+import (
+	"encoding/json"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/control"
+)
+
+func (r reply) seqs() (all []float64) {
+	for _, c := range r.list("calls") {
+		all = append(all, c.(map[string]any)["seq"].(float64))
+	}
+	return all
+}
+
+func TestCalls(t *testing.T) {
+	a := newAPI(t, control.Options{Calls: 5})
+	key := a.server.Key()
+	a.service(key, "GET", "/v1/nothing", "")
+	agent := a.service(key, "POST", "/v1/agents", `{"customer_ref":"<c>"}`).text("agent_id")
+	a.service(key, "POST", "/v1/agents/"+agent+"/messages", `{"text":"hello"}`)
+	a.service("other", "GET", "/v1/status", "")
+	a.send("GET", "/v1/status", "")
+	a.service(key, "PUT", "/v1/byok", `{"provider":"openai","api_key":"sk-canary-0123"}`)
+	for query, want := range map[string][]float64{
+		"": {2, 3, 4, 5, 6}, "?limit=2": {5, 6}, "?after=4": {5, 6}, "?key=missing": {5}, "?key=unknown": {4}, "?key=key_000001": {2, 3, 6},
+		"?status=401": {4, 5}, "?status=4xx": {4, 5}, "?status=2xx": {2, 3, 6}, "?status=0": nil, "?endpoint=GET%20/v1/status": {4, 5},
+		"?agent_id=" + agent: {3}, "?text=hello": {3}, "?text=hell": nil, "?text_containing=hell": {3}, "?endpoint=GET%20/v1/status&key=missing": {5},
+	} {
+		r := a.must(200, "GET", w+"/calls"+query, "")
+		assert.Equal(t, want, r.seqs(), query)
+		assert.Equal(t, 1., r.body["dropped"])
+		assert.NotContains(t, r.raw, "canary")
+		assert.NotContains(t, r.raw, "amk_")
+		assert.NotContains(t, r.raw, "took_ns")
+	}
+	call := a.must(200, "GET", w+"/calls?text=hello", "").list("calls")[0].(map[string]any)
+	assert.Equal(t, `{"text":"hello"}`, call["body"], "texts are there to be seen")
+	assert.Contains(t, call, "took_us")
+}
+
+func TestTookInMicroseconds(t *testing.T) {
+	a := newAPI(t, control.Options{Latency: 2 * time.Millisecond})
+	a.service(a.server.Key(), "GET", "/v1/status", "")
+	call := a.must(200, "GET", w+"/calls", "").list("calls")[0].(map[string]any)
+	assert.GreaterOrEqual(t, call["took_us"], 2000.)
+}
+
+func TestArchive(t *testing.T) {
+	a := newAPI(t, control.Options{})
+	a.service(a.server.Key(), "GET", "/v1/status", "")
+	r := a.must(200, "GET", w+"/calls.har", "")
+	var har struct {
+		Log struct{ Entries []any }
+	}
+	require.NoError(t, json.Unmarshal([]byte(r.raw), &har))
+	assert.Len(t, har.Log.Entries, 1)
+	assert.Contains(t, r.header.Get("Content-Disposition"), "calls.har")
+}
+
+func TestAwait(t *testing.T) {
+	a := newAPI(t, control.Options{})
+	key := a.server.Key()
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		r := a.must(200, "GET", w+"/calls/await?n=2&timeout_ms=60000&endpoint=GET%20/v1/status", "")
+		assert.Equal(t, []float64{1, 3}, r.seqs())
+	})
+	a.service(key, "GET", "/v1/status", "")
+	a.service(key, "GET", "/v1/byok", "")
+	a.service(key, "GET", "/v1/status", "")
+	waiting.Wait()
+	assert.Equal(t, []float64{1}, a.must(200, "GET", w+"/calls/await", "").seqs(), "one, and those that were made already count")
+	late := a.do("GET", w+"/calls/await?after=2&n=2&timeout_ms=0&key=key_000001", "")
+	assert.Equal(t, 504, late.status)
+	assert.Equal(t, "timeout", late.text("error"))
+	assert.Contains(t, late.reason(), "1 of 2 calls came")
+	assert.Equal(t, []float64{3}, late.seqs())
+}
+
+// A wait does not outlast the program or its world.
+func TestAwaitEnds(t *testing.T) {
+	for name, end := range map[string]func(api){
+		"program": func(a api) { a.server.End() },
+		"world":   func(a api) { a.must(204, "DELETE", "/worlds/one", "") },
+	} {
+		a := newAPI(t, control.Options{})
+		a.must(201, "POST", "/worlds", `{"name":"one"}`)
+		var waiting sync.WaitGroup
+		waiting.Go(func() {
+			r := a.do("GET", "/worlds/one/calls/await?timeout_ms=600000", "")
+			assert.Contains(t, []int{504, 404}, r.status, name) // 404 where it came too late
+		})
+		end(a)
+		waiting.Wait()
+	}
+}

@@ -1,0 +1,117 @@
+package control
+
+import (
+	"slices"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+)
+
+// maxAdvance is how far the clock goes in all: JSON holds years to 9999, and a
+// time.Duration 292 of them.
+const maxAdvance = 100 * 365 * 24 * time.Hour
+
+// clock is GET clock.
+func (w *world) clock(*request) (answer, *refusal) {
+	return ok(struct {
+		Now      time.Time `json:"now"`
+		Advanced float64   `json:"advanced_seconds"`
+	}{w.fake.Now(), w.fake.Advanced().Seconds()})
+}
+
+// advance is POST clock/advance.
+func (w *world) advance(r *request) (answer, *refusal) {
+	body, refused := decode[struct {
+		Seconds  *float64 `json:"seconds"`
+		Duration *string  `json:"duration"`
+	}](r.body)
+	if refused != nil {
+		return answer{}, refused
+	}
+	var d time.Duration
+	switch {
+	case (body.Seconds == nil) == (body.Duration == nil):
+		return answer{}, badRequest("body", "must have either seconds or duration")
+	case body.Duration != nil:
+		d, refused = parseDuration(*body.Duration)
+	case *body.Seconds < 0 || *body.Seconds > maxAdvance.Seconds():
+		refused = badRequest("seconds", "must be from 0 to %.0f", maxAdvance.Seconds())
+	default:
+		d = time.Duration(*body.Seconds * float64(time.Second))
+	}
+	if refused == nil && d > maxAdvance-w.fake.Advanced() {
+		refused = badRequest("body", "the clock goes at most %.0f seconds forward in all", maxAdvance.Seconds())
+	}
+	if refused != nil {
+		return answer{}, refused
+	}
+	w.fake.Advance(d)
+	w.hub.changed(changedClock)
+	return w.clock(r)
+}
+
+func parseDuration(text string) (time.Duration, *refusal) {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, badRequest("duration", "must be a positive duration such as 90s, 1h30m or 24h")
+	}
+	return d, nil
+}
+
+const maxSnapshots = 100
+
+// snapshot is one that was taken and not yet deleted.
+type snapshot struct {
+	ID      string    `json:"id"`
+	TakenAt time.Time `json:"taken_at"`
+	taken   *fakeserver.Snapshot
+}
+
+// listSnapshots is GET snapshots.
+func (w *world) listSnapshots(*request) (answer, *refusal) {
+	return ok(map[string]any{"snapshots": append([]snapshot{}, w.snapshots...)})
+}
+
+// takeSnapshot is POST snapshots.
+func (w *world) takeSnapshot(*request) (answer, *refusal) {
+	if len(w.snapshots) >= maxSnapshots {
+		return answer{}, conflict("there are %d snapshots already, and no more are kept; DELETE those that are done", maxSnapshots)
+	}
+	w.taken++
+	taken := snapshot{numbered("snapshot", w.taken), w.fake.Now(), w.fake.Snapshot()}
+	w.snapshots = append(w.snapshots, taken)
+	w.hub.changed(changedSnapshots)
+	return created(taken)
+}
+
+func (w *world) snapshotOf(r *request) (int, *refusal) {
+	i := slices.IndexFunc(w.snapshots, func(s snapshot) bool { return s.ID == r.param("id") })
+	if i < 0 {
+		return i, notFound("no snapshot of this world has this id")
+	}
+	return i, nil
+}
+
+// restore is POST snapshots/{id}/restore.
+func (w *world) restore(r *request) (answer, *refusal) {
+	i, refused := w.snapshotOf(r)
+	if refused != nil {
+		return answer{}, refused
+	}
+	w.fake.Restore(w.snapshots[i].taken)
+	for _, what := range []string{changedKeys, changedAgents, changedBYOK, changedLimits} {
+		w.hub.changed(what)
+	}
+	return done()
+}
+
+// deleteSnapshot is DELETE snapshots/{id}.
+func (w *world) deleteSnapshot(r *request) (answer, *refusal) {
+	i, refused := w.snapshotOf(r)
+	if refused != nil {
+		return answer{}, refused
+	}
+	w.snapshots = slices.Delete(w.snapshots, i, i+1)
+	w.hub.changed(changedSnapshots)
+	return done()
+}

@@ -1,0 +1,109 @@
+// Package control is the fake's control interface: all that package fakeserver
+// can do, as JSON over HTTP, and worlds, which are fakes that share a server
+// and nothing else. openapi.yaml describes it.
+//
+// A handler is one method: it parses, checks, acts and says what to answer. It
+// checks all that fakeserver would panic for, and runs under the lock of its
+// world, so that what was checked still holds when it acts. The lock is never
+// held while something is read, written or waited for.
+package control
+
+import (
+	"context"
+	_ "embed" // for the document
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+)
+
+//go:embed openapi.yaml
+var openAPI []byte
+
+// Options say how a Server works. The zero value of each field means that
+// there is none of it, unless said otherwise.
+type Options struct {
+	Version string
+	BaseURL string // of the service, without a path
+	// Remote says that the server listens on an address that is not loopback:
+	// any Host is right then.
+	Remote bool
+	Hosts  []string // right besides loopback names and addresses
+	Token  string   // that each call needs; "": none
+	Key    string   // text of the default world's first key; "": that of every fake
+
+	Settings  Settings // of worlds that say nothing else
+	ColdStart time.Duration
+	Latency   time.Duration // of every call, until the fault is removed
+	Seed      uint64        // of rules with a chance and without a seed
+	Calls     int           // kept of each world; 0 means 10,000
+	Replies   []byte        // what each world begins with: one body of POST replies, or a list of them
+}
+
+// Server is the control interface and the worlds behind it.
+type Server struct {
+	options Options
+	scripts []scriptSpec // of Options.Replies
+	started time.Time
+	ended   context.Context
+	end     context.CancelFunc
+
+	mu     sync.Mutex // guards what follows; a world's own lock may be taken inside it, never the other way round
+	worlds map[string]*world
+	made   int // worlds that were named here
+}
+
+// defaultWorld always exists: calls with no key of another world go there.
+const defaultWorld = "default"
+
+// defaultCalls is how many calls a world keeps.
+const defaultCalls = 10_000
+
+// New returns a Server with one world. The error says which option is wrong.
+func New(o Options) (*Server, error) {
+	if o.Calls == 0 {
+		o.Calls = defaultCalls
+	}
+	scripts, err := readReplies(o.Replies)
+	if err != nil {
+		return nil, fmt.Errorf("replies: %w", err)
+	}
+	s := &Server{options: o, scripts: scripts, started: time.Now().UTC(), worlds: map[string]*world{}}
+	s.ended, s.end = context.WithCancel(context.Background())
+	w, err := s.newWorld(defaultWorld, o.Settings)
+	if err != nil {
+		return nil, err
+	}
+	s.worlds[defaultWorld] = w
+	return s, nil
+}
+
+// Key is the first key of the world named default.
+func (s *Server) Key() string { return s.worldNamed(defaultWorld).fake.Key() }
+
+// End ends streams and waits, so that a server which drains is not kept.
+func (s *Server) End() { s.end() }
+
+func (s *Server) worldNamed(name string) *world {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.worlds[name]
+}
+
+// info is GET info.
+func (s *Server) info(*request) (answer, *refusal) {
+	return ok(struct {
+		Version   string    `json:"version"`
+		BaseURL   string    `json:"base_url"`
+		StartedAt time.Time `json:"started_at"`
+		Remote    bool      `json:"remote"`
+	}{s.options.Version, s.options.BaseURL, s.started, s.options.Remote})
+}
+
+// document is GET openapi.yaml.
+func (s *Server) document(*request) (answer, *refusal) {
+	return answer{write: func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/yaml")
+		_, _ = w.Write(openAPI)
+	}}, nil
+}

@@ -1,0 +1,178 @@
+package control
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+type exchangeView struct {
+	Text      string    `json:"text"`
+	UserRef   *string   `json:"user_ref"`
+	ReplyText string    `json:"reply_text"`
+	Warnings  []string  `json:"warnings"`
+	Time      time.Time `json:"time"`
+	TraceID   *string   `json:"trace_id"`
+}
+
+func (w *world) viewsOfExchanges(agentID string) map[string]any {
+	views := []exchangeView{}
+	for _, e := range w.fake.Conversation(agentID) {
+		warnings := append([]string{}, e.Warnings...) // an empty list, not null
+		views = append(views, exchangeView{e.Text, nullable(e.UserRef), e.ReplyText, warnings, e.Time, nullable(e.TraceID)})
+	}
+	return map[string]any{"exchanges": views}
+}
+
+// conversation is GET agents/{agent_id}/conversation.
+func (w *world) conversation(r *request) (answer, *refusal) {
+	a, refused := w.agent(r)
+	if refused != nil {
+		return answer{}, refused
+	}
+	return ok(w.viewsOfExchanges(a.ID))
+}
+
+type exchangeSpec struct {
+	Text      string     `json:"text" check:"required"`
+	UserRef   string     `json:"user_ref"`
+	ReplyText string     `json:"reply_text" check:"required"`
+	Warnings  []string   `json:"warnings"`
+	Time      *time.Time `json:"time"`
+	TraceID   string     `json:"trace_id"`
+}
+
+// addExchanges is POST agents/{agent_id}/conversation.
+func (w *world) addExchanges(r *request) (answer, *refusal) {
+	a, refused := w.agent(r)
+	if refused != nil {
+		return answer{}, refused
+	}
+	body, refused := decode[struct {
+		Exchanges []exchangeSpec `json:"exchanges" check:"required"`
+	}](r.body)
+	if refused == nil {
+		refused = flawOfExchanges(body.Exchanges)
+	}
+	if refused != nil {
+		return answer{}, refused
+	}
+	for _, e := range body.Exchanges {
+		w.fake.AddExchanges(a.ID, fakeserver.Exchange{
+			Text: e.Text, UserRef: e.UserRef, ReplyText: e.ReplyText, Warnings: e.Warnings, Time: given(e.Time), TraceID: e.TraceID,
+		})
+	}
+	w.hub.changed(changedAgents)
+	return created(w.viewsOfExchanges(a.ID))
+}
+
+func flawOfExchanges(all []exchangeSpec) *refusal {
+	if len(all) == 0 {
+		return badRequest("exchanges", "must hold at least one")
+	}
+	for i, e := range all {
+		at := indexed("exchanges", i)
+		if flaw := first(inField(at+".text", e.Text, spec.MessageText), inYears(at+".time", e.Time)); flaw != nil {
+			return flaw
+		}
+	}
+	return nil
+}
+
+type messageBody struct {
+	Text    string `json:"text" check:"required"`
+	UserRef string `json:"user_ref,omitempty"`
+}
+
+// sendMessage is POST agents/{agent_id}/messages: a call of the service, for
+// which the world's lock is not held.
+func (w *world) sendMessage(r *request) (answer, *refusal) {
+	a, refused := w.agent(r)
+	if refused != nil {
+		return answer{}, refused
+	}
+	body, refused := decode[messageBody](r.body)
+	if refused != nil {
+		return answer{}, refused
+	}
+	key, found := w.fake.KeyWithLabel(a.Key)
+	if !found {
+		return answer{}, conflict("the key of this agent is gone")
+	}
+	return answer{write: func(rw http.ResponseWriter, hr *http.Request) { w.call(rw, hr, a.ID, key, body) }}, nil
+}
+
+// call sends the message from the address of the caller, so that it spends
+// what an application there would spend.
+func (w *world) call(rw http.ResponseWriter, hr *http.Request, agentID, key string, body messageBody) {
+	encoded, _ := json.Marshal(body) // strings can always be
+	target := w.fake.BaseURL() + "/v1/agents/" + url.PathEscape(agentID) + "/messages"
+	req, err := http.NewRequestWithContext(hr.Context(), http.MethodPost, target, bytes.NewReader(encoded))
+	if err != nil {
+		badRequest("agent_id", "no path can name it").write(rw)
+		return
+	}
+	req.Header.Set("Authorization", "Bearer "+key)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", "agentmessaging-fake page")
+	status, answered, err := receive(w.fake.Direct(fakeserver.FromIP(addressOf(hr))), req)
+	if err != nil {
+		(&refusal{status: http.StatusBadGateway, Code: "no_answer", Reason: "the call was made, and its answer did not arrive whole: " + err.Error()}).write(rw)
+		return
+	}
+	writeJSON(rw, http.StatusOK, map[string]any{"status": status, "body": answered})
+}
+
+// receive makes a call and reads its answer: as JSON, or as a string where it
+// is none.
+func receive(wire http.RoundTripper, req *http.Request) (status int, body any, err error) {
+	resp, err := wire.RoundTrip(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return 0, nil, err
+	}
+	if json.Valid(raw) {
+		return resp.StatusCode, json.RawMessage(raw), nil
+	}
+	return resp.StatusCode, string(raw), nil
+}
+
+func addressOf(r *http.Request) string {
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return "127.0.0.1"
+	}
+	return from.Addr().Unmap().WithZone("").String()
+}
+
+// setSMS is PUT agents/{agent_id}/sms.
+func (w *world) setSMS(r *request) (answer, *refusal) {
+	a, refused := w.agent(r)
+	if refused != nil {
+		return answer{}, refused
+	}
+	body, refused := decode[struct {
+		Status      string `json:"status" check:"required"`
+		PhoneNumber string `json:"phone_number"`
+	}](r.body)
+	if refused == nil {
+		refused = first(oneOf("status", body.Status, spec.SMSStatuses), phoneFlaw("phone_number", body.PhoneNumber))
+	}
+	if refused != nil {
+		return answer{}, refused
+	}
+	w.fake.SetSMS(a.ID, body.Status, body.PhoneNumber)
+	w.hub.changed(changedAgents)
+	return w.getAgent(r)
+}

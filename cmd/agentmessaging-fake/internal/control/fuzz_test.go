@@ -1,0 +1,40 @@
+package control_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/control"
+)
+
+// Whatever is sent is answered as documented: a panic of the fake would end
+// the test.
+func FuzzBodies(f *testing.F) {
+	for _, body := range []string{
+		`{}`, `{"name":"x","plan":"pro","limits":"off","windows":"sliding"}`, wholeAgent, `{"plan":"free"}`, `{"available":false}`,
+		`{"provider":"openai","api_key":"k"}`, `{"exchanges":[{"text":"a","reply_text":"b","time":"0000-01-01T00:00:00Z"}]}`,
+		`{"text":"\ud83d\ude00"}`, `{"status":"active","phone_number":"+1"}`, `{"seconds":1e9}`, `{"duration":"1h"}`,
+		`{"replies":[{"text":"a"},{"status":429}],"match":{"text":""},"times":1,"chance":0.5,"seed":1}`,
+		`{"fault":{"kind":"lose_reply","how":{"kind":"rate_limited","retry_after":"\t"}},"match":{"endpoint":"GET /v1/status"}}`,
+		`{"fault":{"kind":"drip_reply","bytes":1,"ms":1}}`, `{"fault":{"kind":"raw_answer","status":599,"content_type":"\u00ff"}}`,
+	} {
+		f.Add(body)
+	}
+	fill := strings.NewReplacer("{world}", "default", "{key}", "key_000001", "{agent_id}", "a", "{id}", "i", "{limit_key}", "key_day", "/_fake/v1", "")
+	f.Fuzz(func(t *testing.T, body string) {
+		a := newAPI(t, control.Options{})
+		a.must(201, "POST", w+"/agents", `{"key":"key_000001","agent_id":"a"}`)
+		for _, r := range control.Routes() {
+			if r[0] != "GET" && !strings.HasSuffix(r[1], "/messages") && !strings.HasSuffix(r[1], "/reset") { // a fault may hang a message
+				answered := a.do(r[0], fill.Replace(r[1]), body)
+				assert.True(t, slices.Contains([]int{200, 201, 204, 400, 404, 409, 413}, answered.status), "%s %s: %d", r[0], r[1], answered.status)
+			}
+		}
+		for _, path := range []string{"/worlds", w + "/keys", w + "/agents", w + "/replies", w + "/faults", w + "/clock", w + "/agents/a/conversation"} {
+			a.must(200, "GET", path, "")
+		}
+	})
+}

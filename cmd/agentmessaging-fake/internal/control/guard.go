@@ -1,0 +1,96 @@
+package control
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// Guard refuses what reaches the program under a name that is not its own, for
+// all that it serves: a page of another site can make its own name resolve to
+// 127.0.0.1 (DNS rebinding), and the browser then takes the program for that
+// site. On an address that is not loopback any name is right, and the token
+// protects what is worth it.
+func (s *Server) Guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !s.options.Remote && !s.isOwnHost(r.Host) {
+			forbidden("Host: must be a loopback name or address, or one of --allow-host").write(w)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (s *Server) isOwnHost(host string) bool {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	}
+	name = strings.ToLower(strings.TrimSuffix(name, "."))
+	return IsLoopback(name) || slices.ContainsFunc(s.options.Hosts, func(own string) bool { return strings.EqualFold(own, name) })
+}
+
+// IsLoopback reports whether a name or an address means this machine and
+// nothing else: localhost, a name below it (RFC 6761), or a loopback address.
+func IsLoopback(host string) bool {
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}
+
+// admit checks who calls: a page of another site may not, and where there is a
+// token, only who has it.
+func (s *Server) admit(r *http.Request) *refusal {
+	switch {
+	case !isOwnOrigin(r):
+		return forbidden("Origin: must be that of the program itself, or none")
+	case s.options.Token != "" && !sameText(bearer(r), s.options.Token):
+		return &refusal{status: http.StatusUnauthorized, Code: "unauthorized",
+			Reason: "the Authorization header must be: Bearer, a space, and the token that the program printed"}
+	}
+	return nil
+}
+
+// isOwnOrigin judges what browsers say about the page that makes the call.
+// Programs send neither header.
+func isOwnOrigin(r *http.Request) bool {
+	for _, origin := range r.Header["Origin"] {
+		_, host, _ := strings.Cut(origin, "://")
+		if host == "" || !strings.EqualFold(host, r.Host) {
+			return false
+		}
+	}
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "", "same-origin", "none": // none: the user typed the address
+		return true
+	}
+	return false
+}
+
+func bearer(r *http.Request) string {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(token)
+}
+
+// sameText takes as long whatever the texts have in common, and whatever their
+// lengths are.
+func sameText(a, b string) bool {
+	one, other := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
+	return subtle.ConstantTimeCompare(one[:], other[:]) == 1
+}
+
+func forbidden(reason string) *refusal {
+	return &refusal{status: http.StatusForbidden, Code: "forbidden", Reason: reason}
+}
+
+func asError[E error](err error, target *E) bool { return errors.As(err, target) }

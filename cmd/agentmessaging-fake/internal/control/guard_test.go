@@ -1,0 +1,89 @@
+package control_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/control"
+)
+
+// A name that an attacker's site resolves to 127.0.0.1 reaches nothing.
+func TestHost(t *testing.T) {
+	a := newAPI(t, control.Options{Hosts: []string{"fake.test"}})
+	for host, want := range map[string]int{
+		"127.0.0.1:8460": 200, "127.0.0.1": 200, "127.9.9.9": 200, "localhost:1": 200, "LOCALHOST": 200, "localhost.:80": 200,
+		"app.localhost": 200, "[::1]:8460": 200, "[::1]": 200, "[::ffff:127.0.0.1]:1": 200, "fake.test:8460": 200, "FAKE.test": 200,
+		"evil.example": 403, "evil.example:8460": 403, "127.0.0.1.evil.example": 403, "localhost.evil.example": 403,
+		"notlocalhost": 403, "192.168.0.1:8460": 403, "0.0.0.0:8460": 403, "sub.fake.test": 403, "": 403, "[::2]:1": 403, "2130706433": 403,
+	} {
+		assert.Equal(t, want, a.do("GET", "/info", "", "Host: "+host).status, host)
+		assert.Equal(t, want, a.send("GET", "/v1/status", "", "Host: "+host, "Authorization: Bearer "+a.server.Key()).status, "the service: %s", host)
+	}
+	a.do("GET", "/info", "", "Host: evil.example").wantRefused(t, 403, "Host: must be a loopback name or address, or one of --allow-host")
+	assert.Empty(t, a.must(200, "GET", w+"/calls?status=403", "").list("calls"), "a refused call does not reach the fake")
+}
+
+func TestAnyHostWhenRemote(t *testing.T) {
+	a := newAPI(t, control.Options{Remote: true, Token: "a-token-of-16-or-more"})
+	assert.Equal(t, 200, a.do("GET", "/info", "", "Host: fake.internal", "Authorization: Bearer a-token-of-16-or-more").status)
+}
+
+func TestOrigin(t *testing.T) {
+	a := newAPI(t, control.Options{})
+	for origin, want := range map[string]int{
+		"http://127.0.0.1:8460": 204, "https://127.0.0.1:8460": 204, "HTTP://127.0.0.1:8460": 204,
+		"http://127.0.0.1": 403, "http://127.0.0.1:3000": 403, "http://localhost:8460": 403, "http://evil.example": 403,
+		"null": 403, "127.0.0.1:8460": 403, "": 403, "://": 403, "http://evil.example/127.0.0.1:8460": 403,
+	} {
+		assert.Equal(t, want, a.do("POST", w+"/reset", "", "Origin: "+origin).status, origin)
+	}
+	for site, want := range map[string]int{"same-origin": 204, "none": 204, "": 204, "same-site": 403, "cross-site": 403, "odd": 403} {
+		assert.Equal(t, want, a.do("POST", w+"/reset", "", "Sec-Fetch-Site: "+site).status, site)
+	}
+	a.do("GET", "/info", "", "Origin: null").wantRefused(t, 403, "Origin: must be that of the program itself")
+	assert.Empty(t, a.do("GET", "/info", "", "Origin: http://127.0.0.1:8460").header.Get("Access-Control-Allow-Origin"))
+}
+
+func TestToken(t *testing.T) {
+	const token = "a-token-of-16-or-more"
+	a := newAPI(t, control.Options{Token: token})
+	for header, want := range map[string]int{
+		"Authorization: Bearer " + token: 200, "Authorization: bearer  " + token: 200,
+		"Authorization: Bearer " + token + "x": 401, "Authorization: Bearer " + token[:20]: 401, "Authorization: Basic " + token: 401,
+		"Authorization: " + token: 401, "Authorization: Bearer ": 401, "X-Token: " + token: 401, "Authorization: Bearer " + a.server.Key(): 401,
+	} {
+		assert.Equal(t, want, a.do("GET", "/info", "", header).status, header)
+	}
+	for _, r := range control.Routes() {
+		refused := a.send(r[0], r[1], "")
+		refused.wantRefused(t, 401, "Bearer, a space, and the token")
+		assert.Equal(t, "Bearer", refused.header.Get("WWW-Authenticate"))
+		assert.NotContains(t, refused.raw, token)
+	}
+	a.do("GET", "/no/such", "").wantRefused(t, 401, "")
+	assert.Equal(t, 200, a.service(a.server.Key(), "GET", "/v1/status", "").status, "the service needs its keys only")
+}
+
+// What a form of another site can send.
+func TestContentType(t *testing.T) {
+	a := newAPI(t, control.Options{})
+	for kind, want := range map[string]int{
+		"application/json": 201, "application/json; charset=utf-8": 201, "Application/JSON;charset=UTF-8": 201,
+		"text/plain": 415, "application/x-www-form-urlencoded": 415, "multipart/form-data": 415, "": 415, "application/json; charset=latin1": 415,
+		"application/jsonp": 415, "application/json, text/plain": 415,
+	} {
+		assert.Equal(t, want, a.do("POST", w+"/keys", "{}", "Content-Type: "+kind).status, kind)
+	}
+	a.do("POST", w+"/keys", "{}", "Content-Type: text/plain").wantRefused(t, 415, "Content-Type: must be application/json")
+}
+
+func TestHeadersOfAnswers(t *testing.T) {
+	a := newAPI(t, control.Options{})
+	for _, path := range []string{"/info", "/openapi.yaml", "/none"} {
+		h := a.do("GET", path, "").header
+		assert.Equal(t, "no-store", h.Get("Cache-Control"))
+		assert.Equal(t, "nosniff", h.Get("X-Content-Type-Options"))
+	}
+	assert.Contains(t, a.do("GET", "/openapi.yaml", "").raw, "openapi: 3.0.3")
+}

@@ -1,0 +1,123 @@
+package control_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/control"
+)
+
+func (a api) says(agent, text string) any {
+	a.t.Helper()
+	r := a.service(a.server.Key(), "POST", "/v1/agents/"+agent+"/messages", `{"text":"`+text+`"}`)
+	if r.status != 200 {
+		return r.status
+	}
+	return r.text("reply_text")
+}
+
+func TestReplies(t *testing.T) {
+	a := newAPI(t, control.Options{})
+	a.must(201, "POST", w+"/agents", `{"key":"key_000001","agent_id":"a"}`)
+	a.must(201, "POST", w+"/agents", `{"key":"key_000001","agent_id":"b"}`)
+	made := a.must(201, "POST", w+"/replies", `{"match":{"agent_id":"a","key":"key_000001","text_containing":"hi"},"replies":[{"text":"one","warnings":["w"]},{"status":404,"code":"odd","reason":"r"}],"times":3}`)
+	assert.JSONEq(t, `{"id":"reply_000001","match":{"agent_id":"a","key":"key_000001","text_containing":"hi"},
+		"replies":[{"text":"one","warnings":["w"]},{"status":404,"code":"odd","reason":"r"}],"times":3,"hits":0}`, made.raw)
+	assert.Equal(t, []any{"You wrote: hi", "You wrote: ho", "one", 404, 404, "You wrote: hi"},
+		[]any{a.says("b", "hi"), a.says("a", "ho"), a.says("a", "hi"), a.says("a", "hi"), a.says("a", "hi"), a.says("a", "hi")})
+	assert.Contains(t, a.must(200, "GET", w+"/replies", "").raw, `"hits":3`)
+	exact := a.must(201, "POST", w+"/replies", `{"match":{"text":"hi"},"replies":[{"text":""}],"nth":2}`).text("id")
+	assert.Equal(t, []any{"You wrote: hi", ""}, []any{a.says("b", "hi"), a.says("b", "hi")})
+	a.must(204, "DELETE", w+"/replies/"+exact, "")
+	assert.Len(t, a.must(200, "GET", w+"/replies", "").list("replies"), 1)
+	limited := a.must(201, "POST", w+"/replies", `{"replies":[{"status":429}]}`).text("id")
+	assert.Equal(t, "reply_000003", limited)
+	assert.Equal(t, 429, a.says("b", "x"))
+	a.must(204, "DELETE", w+"/replies/"+limited, "")
+	assert.Equal(t, "You wrote: x", a.says("b", "x"))
+}
+
+// The same seed, the same decisions; and that of the program where none is given.
+func TestChance(t *testing.T) {
+	a := newAPI(t, control.Options{Seed: 7, Settings: control.Settings{Limits: "off"}})
+	falls := func(seed string) (all []int) {
+		id := a.must(201, "POST", w+"/faults", `{"fault":{"kind":"answer","status":503},"chance":0.5`+seed+`}`).text("id")
+		for range 20 {
+			all = append(all, a.service(a.server.Key(), "GET", "/v1/status", "").status)
+		}
+		a.must(204, "DELETE", w+"/faults/"+id, "")
+		return all
+	}
+	assert.Equal(t, falls(`,"seed":7`), falls(""))
+	assert.NotEqual(t, falls(`,"seed":8`), falls(""))
+	assert.Contains(t, falls(""), 200)
+	assert.Contains(t, falls(""), 503)
+}
+
+func TestFaults(t *testing.T) {
+	a := newAPI(t, control.Options{})
+	for i, tt := range []struct{ fault, name string }{
+		{`{"kind":"latency","ms":1}`, "Latency(1ms)"},
+		{`{"kind":"answer","status":503,"body":"b"}`, "Answer(503, 1 characters)"},
+		{`{"kind":"raw_answer","status":502,"body":"b","content_type":"text/html"}`, "RawAnswer(502, 1 characters)"},
+		{`{"kind":"rate_limited","retry_after":"7"}`, `RateLimited("7")`},
+		{`{"kind":"rate_limited"}`, `RateLimited("")`},
+		{`{"kind":"hang"}`, "Hang()"},
+		{`{"kind":"close_early"}`, "CloseEarly()"},
+		{`{"kind":"reset_connection"}`, "ResetConnection()"},
+		{`{"kind":"lose_reply","how":{"kind":"answer","status":504}}`, "LoseReply(Answer(504))"},
+		{`{"kind":"truncate_reply","bytes":0}`, "TruncateReply(0)"},
+		{`{"kind":"reset_reply","bytes":5}`, "ResetReply(5)"},
+		{`{"kind":"drip_reply","bytes":1,"ms":2}`, "DripReply(1, 2ms)"},
+	} {
+		made := a.must(201, "POST", w+"/faults", `{"fault":`+tt.fault+`,"match":{"endpoint":"DELETE /v1/byok"}}`)
+		assert.JSONEq(t, fmt.Sprintf(`{"id":"fault_%06d","fault":%s,"name":%q,"match":{"endpoint":"DELETE /v1/byok"},"hits":0}`, i+1, tt.fault, tt.name), made.raw)
+		a.must(204, "DELETE", w+"/faults/"+made.text("id"), "")
+	}
+	assert.Equal(t, 200, a.service(a.server.Key(), "DELETE", "/v1/byok", "").status, "removed")
+	a.must(201, "POST", w+"/faults", `{"fault":{"kind":"rate_limited","retry_after":"7"},"match":{"endpoint":"GET /v1/status","key":"key_000001"},"times":1}`)
+	first := a.service(a.server.Key(), "GET", "/v1/status", "")
+	assert.Equal(t, []any{429, "7"}, []any{first.status, first.header.Get("Retry-After")})
+	assert.Equal(t, 200, a.service(a.server.Key(), "GET", "/v1/status", "").status)
+	assert.Contains(t, a.must(200, "GET", w+"/faults", "").raw, `"times":1,"hits":1`)
+}
+
+func TestTooManyRules(t *testing.T) {
+	a := newAPI(t, control.Options{})
+	for range 1000 {
+		a.must(201, "POST", w+"/replies", `{"replies":[{"text":"a"}]}`)
+	}
+	a.do("POST", w+"/replies", `{"replies":[{"text":"a"}]}`).wantRefused(t, 409, "there are 1000 already")
+	for range 100 {
+		a.must(201, "POST", w+"/snapshots", "")
+	}
+	a.do("POST", w+"/snapshots", "").wantRefused(t, 409, "there are 100 snapshots already")
+}
+
+func TestSnapshots(t *testing.T) {
+	a := newAPI(t, control.Options{})
+	a.must(201, "POST", w+"/agents", `{"key":"key_000001","agent_id":"a"}`)
+	id := a.must(201, "POST", w+"/snapshots", "").text("id")
+	assert.Equal(t, "snapshot_000001", id)
+	a.says("a", "x")
+	a.must(201, "POST", w+"/keys", `{}`)
+	for range 2 {
+		a.must(204, "POST", w+"/snapshots/"+id+"/restore", "")
+		assert.Empty(t, a.must(200, "GET", w+"/agents/a/conversation", "").list("exchanges"))
+		assert.Len(t, a.must(200, "GET", w+"/keys", "").list("keys"), 1)
+	}
+	assert.Len(t, a.must(200, "GET", w+"/snapshots", "").list("snapshots"), 1)
+	a.must(204, "DELETE", w+"/snapshots/"+id, "")
+	assert.Equal(t, "snapshot_000002", a.must(201, "POST", w+"/snapshots", "").text("id"), "an id names one snapshot")
+}
+
+func TestClock(t *testing.T) {
+	a := newAPI(t, control.Options{})
+	assert.Equal(t, 1.5, a.must(200, "POST", w+"/clock/advance", `{"seconds":1.5}`).body["advanced_seconds"])
+	assert.Equal(t, 91.5, a.must(200, "POST", w+"/clock/advance", `{"duration":"1m30s"}`).body["advanced_seconds"])
+	a.must(200, "POST", w+"/clock/advance", `{"seconds":3153599908}`)
+	a.do("POST", w+"/clock/advance", `{"seconds":1}`).wantRefused(t, 400, "the clock goes at most")
+	assert.Contains(t, a.must(200, "GET", w+"/clock", "").text("now"), "21", "a hundred years on, JSON still holds the year")
+}

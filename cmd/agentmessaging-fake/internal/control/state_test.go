@@ -1,0 +1,67 @@
+package control_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/control"
+)
+
+func written(t testing.TB, s *control.Server) string {
+	var out bytes.Buffer
+	require.NoError(t, s.WriteState(&out))
+	return out.String()
+}
+
+func TestStateOfWorlds(t *testing.T) {
+	a := newAPI(t, control.Options{Key: "cnry-service-key"})
+	one := keyOf(t, a.must(201, "POST", "/worlds", `{"name":"one","limits":"byok","windows":"sliding"}`))
+	a.service(one, "PUT", "/v1/byok", `{"provider":"openai","api_key":"cnry-provider-key","label":"<l>"}`)
+	agent := a.service(one, "POST", "/v1/agents", "{}").text("agent_id")
+	a.service(one, "POST", "/v1/agents/"+agent+"/messages", `{"text":"<hello>"}`)
+	a.must(200, "POST", w+"/clock/advance", `{"seconds":60}`)
+	file := written(t, a.server)
+	assert.Contains(t, file, `"text":"<hello>"`)
+	for _, secret := range []string{"cnry", "amk_"} {
+		assert.NotContains(t, file, secret)
+	}
+
+	b := newAPI(t, control.Options{Settings: control.Settings{Limits: "off"}})
+	b.must(201, "POST", "/worlds", `{"name":"gone"}`)
+	require.NoError(t, b.server.ReadState([]byte(file)))
+	assert.JSONEq(t, `{"worlds":[
+		{"name":"default","plan":"preview","limits":"off","windows":"fixed","keys":1,"agents":0,"calls":0},
+		{"name":"one","plan":"preview","limits":"byok","windows":"sliding","keys":1,"agents":1,"calls":0}]}`, b.must(200, "GET", "/worlds", "").raw)
+	assert.Equal(t, 200, b.service(one, "GET", "/v1/agents/"+agent, "").status)
+	assert.Equal(t, a.must(200, "GET", "/worlds/one/agents/"+agent+"/conversation", "").raw, b.must(200, "GET", "/worlds/one/agents/"+agent+"/conversation", "").raw)
+	assert.Equal(t, 60., b.must(200, "GET", w+"/clock", "").body["advanced_seconds"])
+	assert.Contains(t, b.must(200, "GET", "/worlds/one/keys/key_000001/byok", "").raw, `"label":"\u003cl\u003e"`)
+}
+
+func TestReadStateRefuses(t *testing.T) {
+	a := newAPI(t, control.Options{})
+	a.must(201, "POST", "/worlds", `{"name":"one"}`)
+	file := written(t, a.server)
+	for _, tt := range []struct{ old, now, want string }{
+		{file, "", "not one JSON document"},
+		{file, file[:len(file)-9], "not one JSON document"},
+		{file, `{"format":"agentmessaging-fake-state","version":1}`, "its format is not agentmessaging-fake-worlds"},
+		{file, `[]`, "its format is not agentmessaging-fake-worlds"},
+		{`"version":1,"worlds"`, `"version":2,"worlds"`, "it has version 2; this program reads version 1"},
+		{`"name":"one"`, `"name":"one","odd":1`, "damaged"},
+		{`"name":"one"`, `"name":"default"`, "worlds[1]: the name stands twice"},
+		{`"name":"one"`, `"name":"a_b"`, "worlds[1]: name: must be 1 to 63"},
+		{`"name":"default"`, `"name":"other"`, "there is no world named default in it"},
+		{`"label":"key_000001"`, `"label":"key_1"`, "worlds[0]: fakeserver: ReadState: the state is damaged: keys[0].label"},
+	} {
+		require.Contains(t, file, tt.old)
+		assert.ErrorContains(t, a.server.ReadState([]byte(strings.Replace(file, tt.old, tt.now, 1))), tt.want)
+	}
+	badLimits := strings.Replace(file, `"name":"one","plan":"preview","limits":"plan"`, `"name":"one","plan":"preview","limits":"x"`, 1)
+	assert.ErrorContains(t, a.server.ReadState([]byte(badLimits)), "worlds[1]: limits: must be one of")
+	assert.Equal(t, file, written(t, a.server), "nothing has changed")
+}

@@ -1,0 +1,20 @@
+// The one place that knows the view library.
+import { h as create, render, Component, Fragment } from './vendor/preact.js';
+
+export { render, Component, Fragment };
+
+// h makes an element: h('div.card', {id: 'a'}, child, ...). Children that are
+// strings become text nodes and nothing else, which is what keeps hostile
+// content harmless: no module of this page sets markup from a string.
+export function h(tag, props, ...children) {
+  if (typeof tag !== 'string' || !tag.includes('.')) return create(tag, props, ...children);
+  const [name, ...classes] = tag.split('.');
+  const own = props?.class ? ` ${props.class}` : '';
+  return create(name, { ...props, class: classes.join(' ') + own }, ...children);
+}
+
+// text is what a value from the wire looks like as text, whatever type it has.
+export function text(value) {
+  if (value === undefined || value === null) return '';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}

@@ -1,0 +1,82 @@
+// Numbers and times as people read them.
+
+const units = [
+  [86400, 'd'],
+  [3600, 'h'],
+  [60, 'min'],
+  [1, 's'],
+];
+
+// span is a length of time in its largest unit, or its two largest: "1 d 2 h".
+export function span(seconds, parts = 1) {
+  let left = Math.max(0, Math.round(seconds));
+  const words = [];
+  for (const [size, unit] of units) {
+    const n = Math.floor(left / size);
+    left -= n * size;
+    if (n > 0) words.push(`${n} ${unit}`);
+    if (words.length === parts) break;
+  }
+  return words.join(' ') || '0 s';
+}
+
+// relative is a time as seen from now, both in ms.
+export function relative(at, now) {
+  const seconds = (at - now) / 1000;
+  if (Math.abs(seconds) < 1) return 'now';
+  // Rounded up, so that nothing is said to open before it does.
+  return seconds > 0 ? `in ${span(Math.ceil(seconds), 2)}` : `${span(-seconds)} ago`;
+}
+
+// exact is a time of day with its date, in the reader's zone.
+export function exact(at) {
+  const d = new Date(at);
+  if (Number.isNaN(d.getTime())) return String(at);
+  return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ${timeOfDay(at)}`;
+}
+
+export function timeOfDay(at) {
+  const d = new Date(at);
+  return `${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`;
+}
+
+function two(n) {
+  return String(n).padStart(2, '0');
+}
+
+// took is the time a call took.
+export function took(us) {
+  if (typeof us !== 'number') return '';
+  if (us < 1000) return `${us} µs`;
+  if (us < 1e6) return `${(us / 1000).toFixed(us < 1e4 ? 1 : 0)} ms`;
+  return `${(us / 1e6).toFixed(us < 1e7 ? 2 : 1)} s`;
+}
+
+export function count(n) {
+  return String(n).replace(/\B(?=(\d{3})+$)/g, ',');
+}
+
+export function plural(n, one, many = `${one}s`) {
+  return `${count(n)} ${n === 1 ? one : many}`;
+}
+
+// indentJSON lays a JSON document out over lines. It works on the text, since
+// parsing would round long numbers and lose members that stand twice. What is
+// not JSON comes back as it is.
+export function indentJSON(source) {
+  try {
+    JSON.parse(source);
+  } catch {
+    return source;
+  }
+  let depth = 0;
+  const line = () => `\n${'  '.repeat(depth)}`;
+  const token = /"(?:[^"\\]|\\.)*"|[{[]\s*[}\]]|[{}[\],:]|[^\s{}[\],:"]+/g;
+  return source.match(token).reduce((out, t) => {
+    if (t === '{' || t === '[') return depth++, out + t + line();
+    if (t === '}' || t === ']') return depth--, out + line() + t;
+    if (t === ',') return out + t + line();
+    if (t === ':') return `${out}: `;
+    return out + (t.length > 1 && /^[{[]/.test(t) ? t[0] + t.at(-1) : t);
+  }, '');
+}

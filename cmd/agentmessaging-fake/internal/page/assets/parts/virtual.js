@@ -1,0 +1,110 @@
+// A list of any length that has as many elements as fit on the screen.
+import { h, Component } from '../dom.js';
+
+const spare = 6; // rows kept above and below what is seen
+
+// VirtualList draws rows of one height, the newest first. props:
+//   length, keyAt(i), row(i, cursor)   what to draw
+//   passed, generation                 of CallLog
+//   wide, tall                         heights of a row: in one line, in two
+//   cursor                             index of the row under the cursor
+//   onMove(i), onOpen(i)               what the keyboard and the mouse do
+export class VirtualList extends Component {
+  state = { top: 0, height: 600, narrow: false };
+
+  take = (element) => {
+    this.element = element;
+  };
+
+  componentDidMount() {
+    this.observer = new ResizeObserver(([entry]) => {
+      const { width, height } = entry.contentRect;
+      this.setState({ height, narrow: width < 640 });
+    });
+    this.observer.observe(this.element);
+  }
+
+  componentWillUnmount() {
+    this.observer.disconnect();
+  }
+
+  get rowHeight() {
+    return this.state.narrow ? this.props.tall : this.props.wide;
+  }
+
+  componentDidUpdate(before) {
+    if (before.generation !== this.props.generation) this.element.scrollTop = 0;
+    else if (before.cursor !== this.props.cursor && this.moved) this.#reveal();
+    else this.#stay(this.props.passed - before.passed);
+    this.moved = false;
+  }
+
+  // Who has scrolled down keeps seeing the same rows while others arrive above.
+  #stay(arrived) {
+    if (arrived > 0 && this.element.scrollTop > 0) this.element.scrollTop += arrived * this.rowHeight;
+  }
+
+  #reveal() {
+    const top = this.props.cursor * this.rowHeight;
+    const { scrollTop, clientHeight } = this.element;
+    if (top < scrollTop) this.element.scrollTop = top;
+    else if (top + this.rowHeight > scrollTop + clientHeight) this.element.scrollTop = top + this.rowHeight - clientHeight;
+  }
+
+  scroll = () => this.setState({ top: this.element.scrollTop });
+
+  key = (event) => {
+    const { length, cursor, onMove, onOpen } = this.props;
+    if (event.key === 'Enter' || event.key === ' ') {
+      event.preventDefault();
+      return onOpen(cursor);
+    }
+    const page = Math.max(1, Math.floor(this.state.height / this.rowHeight) - 1);
+    const step = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -length, End: length }[event.key];
+    if (step === undefined) return;
+    event.preventDefault();
+    this.moved = true;
+    onMove(Math.min(length - 1, Math.max(0, cursor + step)));
+  };
+
+  render({ length, cursor, label, keyAt, row, onOpen }, { top, height, narrow }) {
+    const size = this.rowHeight;
+    const first = Math.max(0, Math.floor(top / size) - spare);
+    const last = Math.min(length, Math.ceil((top + height) / size) + spare);
+    const seen = Array.from({ length: Math.max(0, last - first) }, (_, i) => first + i);
+    const active = cursor >= first && cursor < last ? `row-${keyAt(cursor)}` : undefined;
+    return h(
+      'div.vlist',
+      {
+        ref: this.take,
+        class: narrow ? 'narrow' : '',
+        role: 'listbox',
+        tabIndex: 0,
+        'aria-label': label,
+        'aria-activedescendant': active,
+        onScroll: this.scroll,
+        onKeyDown: this.key,
+      },
+      h(
+        'div.vspace',
+        { role: 'presentation', style: { height: `${length * size}px` } },
+        seen.map((i) =>
+          h(
+            'div.vrow',
+            {
+              key: keyAt(i),
+              id: `row-${keyAt(i)}`,
+              role: 'option',
+              'aria-selected': i === cursor ? 'true' : 'false',
+              'aria-setsize': length,
+              'aria-posinset': i + 1,
+              style: { transform: `translateY(${i * size}px)`, height: `${size}px` },
+              onClick: () => onOpen(i),
+            },
+            row(i),
+          ),
+        ),
+      ),
+    );
+  }
+}

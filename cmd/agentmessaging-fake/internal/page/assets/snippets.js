@@ -1,0 +1,137 @@
+// A recorded call as curl and as Go. Neither ever holds a key: environment
+// variables stand where keys go.
+
+const redactedKey = '[redacted]';
+
+// quoteShell puts a string between single quotes, where a shell sees nothing
+// special but the quote itself.
+export function quoteShell(s) {
+  return `'${s.replaceAll("'", "'\\''")}'`;
+}
+
+// A path may hold anything that the client sent.
+function shellPath(path) {
+  const safe = /^[\w\-./~%]*$/.test(path);
+  return safe ? `"$AGENT_MESSAGING_BASE_URL${path}"` : `"$AGENT_MESSAGING_BASE_URL"${quoteShell(path)}`;
+}
+
+// isGone reports whether the fake has not kept the body: it was malformed, or
+// had members that no endpoint takes.
+function isGone(call) {
+  return call.body_bytes > 0 && !call.body;
+}
+
+export function asCurl(call) {
+  if (isGone(call)) return '# The body of this call was not kept, so there is nothing to send.';
+  const lines = [`curl -sS ${curlOptions(call)}${shellPath(call.path)}`];
+  if (call.key !== 'missing') lines.push('-H "Authorization: Bearer $AGENT_MESSAGING_API_KEY"');
+  if (call.body) {
+    lines.push(`-H ${quoteShell(`Content-Type: ${call.header?.['Content-Type']?.[0] ?? 'application/json'}`)}`);
+    lines.push(`--data-raw ${shellBody(call.body)}`);
+  }
+  return lines.join(' \\\n  ');
+}
+
+function curlOptions({ method, path, body }) {
+  const options = [];
+  if (method !== (body ? 'POST' : 'GET')) options.push(`-X ${quoteMethod(method)}`);
+  if (/[[\]{}]/.test(path)) options.push('--globoff');
+  if (/\/\.\.?(\/|$)/.test(path)) options.push('--path-as-is');
+  return options.map((o) => `${o} `).join('');
+}
+
+function quoteMethod(method) {
+  return /^[A-Z]+$/.test(method) ? method : quoteShell(method);
+}
+
+// Where the fake has taken out a provider key, the shell puts one in.
+function shellBody(body) {
+  const member = /("api_key"\s*:\s*)"\[redacted\]"/;
+  const quoted = quoteShell(body);
+  return quoted.replace(member, (_, name) => `${name}"'"$PROVIDER_API_KEY"'"`);
+}
+
+// quoteGo makes a Go string literal. It differs from JSON's in what Go source
+// may not hold: a byte order mark and half a surrogate pair.
+export function quoteGo(s) {
+  return JSON.stringify(String(s).toWellFormed())
+    .replaceAll('\ufeff', '\\ufeff')
+    .replace(/[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+export function asGo(call) {
+  const body = parseObject(call.body);
+  const make = goCalls[call.endpoint];
+  if (!make) return '// The SDK has no method that sends this call.';
+  if (isGone(call)) return '// The body of this call was not kept, so there is nothing to send.';
+  if (call.body && !body) return '// The body of this call is no JSON object, or was not kept whole.';
+  const { result, code } = make(call, body ?? {});
+  return [
+    '// NewClientFromEnv reads AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY.',
+    'client, err := agentmessaging.NewClientFromEnv()',
+    'if err != nil {',
+    '\treturn err',
+    '}',
+    result ? `${result}, err := ${code}` : `err = ${code}`,
+  ].join('\n');
+}
+
+function parseObject(body) {
+  try {
+    const found = JSON.parse(body);
+    return found && typeof found === 'object' && !Array.isArray(found) ? found : null;
+  } catch {
+    return null;
+  }
+}
+
+const goCalls = {
+  'GET /v1/status': () => ({ result: 'status', code: 'client.Status(ctx)' }),
+  'POST /v1/warmup': (_, b) => ({ result: 'warm', code: `client.WarmUp(ctx, ${b.mode === undefined ? '""' : quoteGo(b.mode)})` }),
+  'GET /v1/byok': () => ({ result: 'config', code: 'client.GetBYOK(ctx)' }),
+  'PUT /v1/byok': (_, b) => ({ result: 'config', code: `client.SetBYOK(ctx, ${struct('SetBYOKParams', byokFields, b)})` }),
+  'DELETE /v1/byok': () => ({ result: '', code: 'client.ClearBYOK(ctx)' }),
+  'POST /v1/agents': (_, b) => ({ result: 'agent', code: `client.CreateAgent(ctx, ${struct('CreateAgentParams', agentFields, b)})` }),
+  'GET /v1/agents/{agent_id}': (c) => ({ result: 'agent', code: `client.GetAgent(ctx, ${quoteGo(c.agent_id)})` }),
+  'POST /v1/agents/{agent_id}/messages': (c, b) => ({
+    result: 'reply',
+    code: `client.SendMessage(ctx, ${quoteGo(c.agent_id)}, ${struct('MessageParams', messageFields, b)})`,
+  }),
+  'POST /v1/agents/{agent_id}/channels/sms': (c, b) => ({
+    result: 'sms',
+    code: `client.EnableSMS(ctx, ${quoteGo(c.agent_id)}, ${quoteGo(b.mode ?? '')})`,
+  }),
+};
+
+// A field is [member, name in Go, how its value is written].
+const key = (v) => (v === redactedKey ? 'agentmessaging.Secret(os.Getenv("PROVIDER_API_KEY"))' : quoteGo(v));
+const byokFields = [
+  ['provider', 'Provider', quoteGo],
+  ['api_key', 'APIKey', key],
+  ['base_url', 'BaseURL', quoteGo],
+  ['model', 'Model', quoteGo],
+  ['label', 'Label', quoteGo],
+];
+const llmFields = [['mode', 'Mode', quoteGo], ['tier', 'Tier', quoteGo], ...byokFields];
+const smsFields = [['mode', 'Mode', quoteGo]];
+const messageFields = [
+  ['text', 'Text', quoteGo],
+  ['user_ref', 'UserRef', quoteGo],
+];
+const agentFields = [
+  ['system_prompt', 'SystemPrompt', quoteGo],
+  ['customer_ref', 'CustomerRef', quoteGo],
+  ['metadata', 'Metadata', (v) => `json.RawMessage(${quoteGo(JSON.stringify(v))})`],
+  ['sms', 'SMS', (v) => struct('SMSParams', smsFields, v, 1)],
+  ['llm', 'LLM', (v) => struct('LLMParams', llmFields, v, 1)],
+];
+function struct(type, fields, values, depth = 0) {
+  const present = fields.filter(([member]) => values?.[member] !== undefined && values[member] !== null);
+  if (present.length === 0) return `agentmessaging.${type}{}`;
+  const indent = '\t'.repeat(depth + 1);
+  const written = present.map(([member, name, write]) => [`${name}:`, write(values[member])]);
+  // As gofmt does: values stand in one column, but for those of several lines.
+  const width = Math.max(0, ...written.filter(([, value]) => !value.includes('\n')).map(([name]) => name.length)) + 1;
+  const lines = written.map(([name, value]) => `${indent}${value.includes('\n') ? `${name} ` : name.padEnd(width)}${value},`);
+  return `agentmessaging.${type}{\n${lines.join('\n')}\n${'\t'.repeat(depth)}}`;
+}

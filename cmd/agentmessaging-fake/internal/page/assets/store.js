@@ -1,0 +1,63 @@
+// The state of the page, and the promise to draw it once a frame at most.
+
+export const state = {
+  world: new URLSearchParams(location.search).get('world') || 'default',
+  route: { page: 'traffic', id: '' },
+  link: { phase: 'connecting', retryAt: 0 }, // phase: connecting, live, waiting
+  info: null,
+  worlds: [],
+  worldMissing: false,
+  keys: null, // null until loaded, as are agents and faults
+  agents: null,
+  faults: null,
+  byokAvailable: true,
+  clock: { offset: 0, advanced: 0 }, // offset: the fake's time less ours, in ms
+  limits: null, // of the key that is open
+  keyByok: null,
+  conversation: null, // of the agent that is open
+  filter: { text: '', endpoint: '', status: '' },
+  agentSearch: '',
+  openCall: 0, // seq of the call that is open, 0 for none
+  cursor: 0, // seq of the call under the list's cursor, 0 for the newest
+  dialog: null, // {kind, ...} of the dialog that is open
+  notices: [],
+  drafts: {}, // agent id -> message being typed
+  tick: 0, // changes once a second, for times in relative form
+};
+
+let draw = () => {};
+let due = false;
+
+export function onDraw(f) {
+  draw = f;
+}
+
+// change merges the patch and has the page drawn in the next frame, so that a
+// burst of calls costs one drawing.
+export function change(patch) {
+  Object.assign(state, patch);
+  if (due) return;
+  due = true;
+  requestAnimationFrame(() => {
+    due = false;
+    draw();
+  });
+}
+
+let lastNotice = 0;
+
+// notice shows a sentence: kind is "done" or "failed".
+export function notice(kind, words) {
+  const id = ++lastNotice;
+  change({ notices: [...state.notices, { id, kind, words }].slice(-4) });
+  if (kind === 'done') setTimeout(() => dismiss(id), 5000);
+}
+
+export function dismiss(id) {
+  change({ notices: state.notices.filter((n) => n.id !== id) });
+}
+
+// now is the time by the fake's clock, in ms.
+export function now() {
+  return Date.now() + state.clock.offset;
+}

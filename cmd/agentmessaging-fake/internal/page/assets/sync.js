@@ -1,0 +1,168 @@
+// Keeps the state in step with the fake: loads what is shown, follows the
+// stream of calls, and loads again what the stream says has changed.
+import { state, change, notice, now } from './store.js';
+import { request, worldPath, sentence, Failure } from './api.js';
+import { follow } from './stream.js';
+import { CallLog } from './calls.js';
+
+export const log = new CallLog();
+
+// Several changes within this time are loaded once.
+const gap = 200;
+
+// coalesced is a load of which one runs at a time, and once more after the
+// calls that came meanwhile.
+function coalesced(load) {
+  let running = false;
+  let again = false;
+  return async () => {
+    again = true;
+    if (running) return;
+    running = true;
+    while (again) {
+      again = false;
+      await load().catch(loadFailed);
+      await new Promise((resolve) => setTimeout(resolve, gap));
+    }
+    running = false;
+  };
+}
+
+// A connection that is gone shows in the state of the stream; what else goes
+// wrong is said.
+function loadFailed(err) {
+  if (err instanceof Failure && err.status !== 401 && err.status !== 404) notice('failed', sentence(err));
+}
+
+// get answers null where the thing is no longer there.
+async function get(...parts) {
+  try {
+    return await request('GET', worldPath(...parts));
+  } catch (err) {
+    if (err instanceof Failure && err.status === 404) return null;
+    throw err;
+  }
+}
+
+// The limits come after the keys: which key is open may follow from them.
+export const loadKeys = coalesced(async () => {
+  change({ keys: (await get('keys'))?.keys ?? [] });
+  loadLimits();
+});
+export const loadAgents = coalesced(async () => change({ agents: (await get('agents'))?.agents ?? [] }));
+export const loadFaults = coalesced(async () => change({ faults: (await get('faults'))?.faults ?? [] }));
+export const loadBYOK = coalesced(async () => change({ byokAvailable: (await get('byok'))?.available !== false }));
+export const loadWorlds = coalesced(async () => change({ worlds: (await request('GET', '/_fake/v1/worlds')).worlds }));
+export const loadClock = coalesced(async () => takeClock(await get('clock')));
+
+export function takeClock(clock) {
+  if (!clock) return;
+  change({ clock: { offset: Date.parse(clock.now) - Date.now(), advanced: clock.advanced_seconds } });
+}
+
+// openKey is the key whose limits are shown: the one of the address, or else
+// the default one.
+export function openKey() {
+  const { page, id } = state.route;
+  if (page === 'keys' && id) return id;
+  const keys = state.keys ?? [];
+  return (keys.find((k) => k.default && !k.revoked) ?? keys.find((k) => !k.revoked) ?? keys[0])?.label ?? '';
+}
+
+export const loadLimits = coalesced(async () => {
+  const key = openKey();
+  if (!key) return change({ limits: null, keyByok: null });
+  const path = ['keys', encodeURIComponent(key)];
+  const [limits, byok] = await Promise.all([get(...path, 'limits'), get(...path, 'byok')]);
+  change({ limits: { key, rows: limits?.limits ?? [] }, keyByok: { key, byok: byok?.byok ?? null } });
+  expectOpening(limits?.limits ?? []);
+});
+
+let opening = 0;
+
+// expectOpening loads the limits once more when the next of them has more left
+// than now: when it opens, or when its window must be over.
+function expectOpening(rows) {
+  clearTimeout(opening);
+  const waits = rows
+    .filter((row) => row.opens_at || row.used > 0)
+    .map((row) => (row.opens_at ? Date.parse(row.opens_at) - now() : row.window_seconds * 1000));
+  // setTimeout takes 31 bits; a day fits.
+  if (waits.length) opening = setTimeout(loadLimits, Math.max(gap, Math.min(...waits)) + 50);
+}
+
+export const loadConversation = coalesced(async () => {
+  const { page, id } = state.route;
+  if (page !== 'agents' || !id) return;
+  const found = await get('agents', encodeURIComponent(id), 'conversation');
+  change({ conversation: { agent: id, exchanges: found?.exchanges ?? null } });
+});
+
+const loads = {
+  keys: [loadKeys],
+  agents: [loadAgents, loadConversation],
+  faults: [loadFaults],
+  clock: [loadClock, loadLimits],
+  byok: [loadBYOK, loadLimits],
+  limits: [loadLimits],
+  reset: [loadKeys, loadAgents, loadFaults, loadBYOK, loadClock, loadConversation],
+};
+
+export function reload(what) {
+  for (const load of loads[what] ?? []) load();
+}
+
+// onCall loads again what a call may have changed and is shown.
+function onCall(call) {
+  const { page, id } = state.route;
+  if (call.key === openKey()) loadLimits();
+  if (call.fault) loadFaults();
+  if (call.status !== 200 || call.method === 'GET') return;
+  if (page === 'agents' || call.endpoint === 'POST /v1/agents') loadAgents();
+  if (page === 'agents' && call.agent_id === id) loadConversation();
+}
+
+function onEvent({ event, data }) {
+  const found = JSON.parse(data);
+  if (event === 'state') return onState(found.what);
+  if (event === 'gap') notice('failed', `${found.missed} calls came too fast to be shown.`);
+  if (event !== 'call' || !log.add(found)) return;
+  onCall(found);
+  change({});
+}
+
+function onState(what) {
+  if (what === 'reset') {
+    log.replace([]);
+    change({ openCall: 0, cursor: 0 });
+  }
+  reload(what);
+}
+
+// prepare loads everything before the stream is opened, since calls and a reset
+// may have been missed, and the program started anew. It answers the path of
+// the stream from where the calls end.
+async function prepare() {
+  change({ info: await request('GET', '/_fake/v1/info') });
+  const found = await get('calls?limit=10000');
+  change({ worldMissing: !found });
+  if (!found) throw new Error('there is no such world yet');
+  log.replace(found.calls);
+  loadWorlds();
+  reload('reset');
+  return worldPath(`calls/stream?after=${log.lastSeq}`);
+}
+
+let stop = new AbortController();
+
+// start follows the world that is shown, from the beginning.
+export function start() {
+  stop.abort();
+  stop = new AbortController();
+  follow({
+    prepare,
+    onEvent,
+    onPhase: (phase, retryAt = 0) => change({ link: { phase, retryAt } }),
+    signal: stop.signal,
+  });
+}

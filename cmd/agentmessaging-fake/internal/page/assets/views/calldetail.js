@@ -1,0 +1,82 @@
+// One call: what was sent, what was answered, and how to send it again.
+import { h, text, Component } from '../dom.js';
+import { took, indentJSON, plural } from '../format.js';
+import { asCurl, asGo } from '../snippets.js';
+import { hrefOf } from '../route.js';
+import { button, code, facts, mono, statusTag, both } from '../parts/widgets.js';
+
+export class CallDetail extends Component {
+  take = (element) => {
+    this.element = element;
+  };
+
+  // Over a narrow page the call lies above the list; the focus goes with it.
+  componentDidMount() {
+    if (getComputedStyle(this.element).position === 'fixed') this.element.focus();
+    document.addEventListener('keydown', this.escape);
+  }
+
+  componentWillUnmount() {
+    document.removeEventListener('keydown', this.escape);
+  }
+
+  // Escape works wherever the focus is, but a dialog takes it first.
+  escape = (event) => {
+    if (event.key === 'Escape' && !document.querySelector('dialog[open]')) this.props.onClose();
+  };
+
+  render({ call, onClose }) {
+    return h(
+      'aside.detail',
+      { ref: this.take, tabIndex: -1, 'aria-label': 'The open call' },
+      h(
+        'div.detailhead',
+        null,
+        h('h2', null, h('span.method', null, call.method), ' ', mono(call.path)),
+        button('Close', onClose, { icon: 'close', kind: 'quiet', small: true }),
+      ),
+      h('div.detailbody', null, h(Summary, { call }), h(Exchanged, { call }), h(Again, { call })),
+    );
+  }
+}
+
+function Summary({ call }) {
+  return facts([
+    ['Status', h('span', null, statusTag(call), ' ', mono(call.code), ' ', text(call.reason), !call.status && call.fault && 'acted in place of the service')],
+    ['Key', /^(missing|unknown)$/.test(call.key) ? call.key : h('a', { href: hrefOf('keys', call.key) }, mono(call.key))],
+    ['Agent', call.agent_id && h('a', { href: hrefOf('agents', call.agent_id) }, mono(call.agent_id))],
+    ['Limit', call.limit_key && mono(call.limit_key)],
+    ['Fault', call.fault && mono(call.fault)],
+    ['Took', took(call.took_us)],
+    ['Arrived', both(call.time)],
+    ['From', mono(call.address)],
+    ['Trace id', mono(call.trace_id)],
+  ]);
+}
+
+function Exchanged({ call }) {
+  return [
+    h('h3', { key: 'request' }, 'Request'),
+    h(Header, { key: 'header', lines: headerLines(call.header) }),
+    call.body ? code('Body', indentJSON(call.body)) : h('p.none', null, call.body_bytes > 0 ? `A body of ${plural(call.body_bytes, 'byte')}, which was not kept.` : 'No body.'),
+    h('h3', { key: 'reply' }, 'Reply'),
+    call.reply_body ? code('Body', indentJSON(call.reply_body)) : h('p.none', null, call.status ? 'No body.' : 'The service answered nothing.'),
+  ];
+}
+
+function headerLines(header) {
+  return Object.entries(header ?? {}).flatMap(([name, values]) => values.map((value) => `${name}: ${value}`));
+}
+
+// Seldom what one is looking for, so it is closed at first.
+function Header({ lines }) {
+  return h('details.header', null, h('summary', null, plural(lines.length, 'header')), h('pre', null, lines.join('\n')));
+}
+
+function Again({ call }) {
+  return [
+    h('h3', { key: 'again' }, 'Send it again'),
+    code('As curl', asCurl(call), { kind: 'snippet' }),
+    code('As Go', asGo(call), { kind: 'snippet' }),
+  ];
+}

@@ -1,0 +1,19 @@
+// What to do where nothing has happened yet.
+import { h } from '../dom.js';
+import { hrefOf } from '../route.js';
+import { code } from '../parts/widgets.js';
+import { exportLines } from './dialogs.js';
+
+const curlLine = `curl -sS "$AGENT_MESSAGING_BASE_URL/v1/status" \\
+  -H "Authorization: Bearer $AGENT_MESSAGING_API_KEY"`;
+
+export function Connect() {
+  return h(
+    'div.connect',
+    null,
+    h('p', null, 'Point your application at this fake. The program printed the key when it started; ', h('a', { href: hrefOf('keys') }, 'issue another'), ' if it is gone.'),
+    code('Environment', exportLines('the key that the program printed'), { kind: 'snippet' }),
+    h('p', null, 'Or make a first call by hand:'),
+    code('curl', curlLine, { kind: 'snippet' }),
+  );
+}

@@ -1,0 +1,140 @@
+// The calls as they happen.
+import { h } from '../dom.js';
+import { state, change } from '../store.js';
+import { log } from '../sync.js';
+import { indexOf } from '../calls.js';
+import { count, took } from '../format.js';
+import { button, choice, tag, statusTag, ago, empty, mono } from '../parts/widgets.js';
+import { icon } from '../parts/icons.js';
+import { VirtualList } from '../parts/virtual.js';
+import { Connect } from './connect.js';
+import { CallDetail } from './calldetail.js';
+
+export const endpoints = [
+  'GET /v1/status',
+  'POST /v1/warmup',
+  'GET /v1/byok',
+  'PUT /v1/byok',
+  'DELETE /v1/byok',
+  'POST /v1/agents',
+  'GET /v1/agents/{agent_id}',
+  'POST /v1/agents/{agent_id}/messages',
+  'POST /v1/agents/{agent_id}/channels/sms',
+];
+
+export function Traffic() {
+  const call = state.openCall ? log.get(state.openCall) : undefined;
+  return h(
+    'div.panel.traffic',
+    { class: call ? 'opened' : '' },
+    h(
+      'section.calls',
+      { 'aria-label': 'Calls' },
+      h('div.panelhead', null, h('h1', null, 'Traffic'), h('p.sum', { role: 'status' }, sum())),
+      h(Filter),
+      content(),
+    ),
+    call && h(CallDetail, { call, key: call.seq, onClose: close }),
+  );
+}
+
+function sum() {
+  const all = log.calls.length;
+  if (all === 0) return '';
+  return log.shown.length === all ? `${count(all)} ${all === 1 ? 'call' : 'calls'}` : `${count(log.shown.length)} of ${count(all)} calls`;
+}
+
+const statuses = [
+  ['', 'Any status'],
+  ['2xx', '2xx success'],
+  ['4xx', '4xx refused'],
+  ['429', '429 rate limited'],
+  ['5xx', '5xx failed'],
+  ['none', 'Fault, or no answer'],
+];
+
+function Filter() {
+  const { text, endpoint, status } = state.filter;
+  return h(
+    'form.filter',
+    { role: 'search', onSubmit: (e) => e.preventDefault() },
+    h(
+      'div.search',
+      null,
+      icon('search'),
+      h('input', { type: 'search', 'aria-label': 'Filter calls by text', placeholder: 'Path, key, trace id, text', value: text, onInput: (e) => filter({ text: e.target.value }) }),
+    ),
+    choice('Endpoint', [['', 'Any endpoint'], ...endpoints.map((e) => [e, e])], { value: endpoint, onChange: (e) => filter({ endpoint: e.target.value }) }),
+    choice('Status', statuses, { value: status, onChange: (e) => filter({ status: e.target.value }) }),
+  );
+}
+
+function filter(patch) {
+  const next = { ...state.filter, ...patch };
+  log.setFilter(next);
+  change({ filter: next, cursor: 0 });
+}
+
+function content() {
+  if (!state.info) return h('div.loading', null, 'Connecting to the fake');
+  if (log.calls.length === 0) return empty('No calls yet', h(Connect));
+  if (log.shown.length === 0) {
+    const clear = () => filter({ text: '', endpoint: '', status: '' });
+    return empty('No call passes the filter', button('Clear the filter', clear));
+  }
+  return list();
+}
+
+// The log has the oldest call first, the list shows the newest first.
+function list() {
+  const last = log.shown.length - 1;
+  const at = (i) => log.shown[last - i];
+  const position = indexOf(log.shown, state.cursor);
+  const open = (i) => change({ cursor: at(i).seq, openCall: at(i).seq });
+  return [
+    h('div.columns', { 'aria-hidden': 'true' }, ['Status', 'Endpoint', 'Key', 'Took', 'Trace id', 'When'].map((name) => h('span', null, name))),
+    h(VirtualList, {
+      label: 'Calls, the newest first',
+      length: log.shown.length,
+      passed: log.passed,
+      generation: log.generation,
+      wide: 38,
+      tall: 58,
+      cursor: position < 0 ? 0 : last - position,
+      keyAt: (i) => at(i).seq,
+      row: (i) => row(at(i)),
+      onMove: (i) => change({ cursor: at(i).seq, ...(state.openCall ? { openCall: at(i).seq } : {}) }),
+      onOpen: open,
+    }),
+  ];
+}
+
+function row(call) {
+  return [
+    h('span.c-status', null, statusTag(call)),
+    h('span.c-what', null, h('span.method', null, call.method), path(call.path), mark(call)),
+    h('span.c-key', null, mono(call.key)),
+    h('span.c-took', null, took(call.took_us)),
+    h('span.c-trace', null, mono(call.trace_id)),
+    h('span.c-when', null, ago(call.time)),
+  ];
+}
+
+// path may be cut in the middle, but not its end, which tells the operations on
+// an agent apart.
+function path(whole) {
+  const cut = whole.lastIndexOf('/', whole.length - 2);
+  return h('span.path', null, h('span.mono', null, whole.slice(0, cut)), h('span.mono', null, whole.slice(cut)));
+}
+
+// mark says at a glance why a call did not go as usual.
+function mark(call) {
+  if (call.fault) return tag(call.fault, 'fault');
+  if (call.limit_key) return tag(call.limit_key, 'quiet');
+  return call.code ? tag(call.code, 'quiet') : null;
+}
+
+function close() {
+  change({ openCall: 0 });
+  requestAnimationFrame(() => document.querySelector('.vlist')?.focus());
+}

@@ -1,0 +1,195 @@
+package page_test
+
+import (
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/page"
+)
+
+// get asks the handler; header is name, value, name, value.
+func get(t *testing.T, method, path string, header ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	req := httptest.NewRequest(method, path, nil)
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	rec := httptest.NewRecorder()
+	page.Handler().ServeHTTP(rec, req)
+	return rec
+}
+
+// sources are the files of the page by the path that each is served at.
+func sources(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	assets := os.DirFS("assets")
+	require.NoError(t, fs.WalkDir(assets, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(assets, name)
+		found[page.AssetsPath+name] = string(content)
+		return err
+	}))
+	require.NotEmpty(t, found)
+	found["/"] = found[page.AssetsPath+"index.html"]
+	delete(found, page.AssetsPath+"index.html")
+	return found
+}
+
+func TestEveryFileIsServedWithItsTypeAndThePolicy(t *testing.T) {
+	types := map[string]string{
+		"":     "text/html; charset=utf-8",
+		".css": "text/css; charset=utf-8",
+		".js":  "text/javascript; charset=utf-8",
+		".svg": "image/svg+xml",
+	}
+	for at, content := range sources(t) {
+		rec := get(t, http.MethodGet, at)
+		assert.Equal(t, http.StatusOK, rec.Code, at)
+		assert.Equal(t, content, rec.Body.String(), at)
+		assert.Equal(t, types[path.Ext(at)], rec.Header().Get("Content-Type"), at)
+		wantPolicy(t, rec.Header())
+	}
+}
+
+func wantPolicy(t *testing.T, h http.Header) {
+	t.Helper()
+	csp := strings.Split(h.Get("Content-Security-Policy"), "; ")
+	assert.ElementsMatch(t, []string{
+		"default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self'", "connect-src 'self'",
+		"frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'",
+		"require-trusted-types-for 'script'", "trusted-types 'none'",
+	}, csp)
+	assert.Equal(t, "nosniff", h.Get("X-Content-Type-Options"))
+	assert.Equal(t, "no-referrer", h.Get("Referrer-Policy"))
+	assert.Equal(t, "same-origin", h.Get("Cross-Origin-Opener-Policy"))
+	assert.Equal(t, "same-origin", h.Get("Cross-Origin-Resource-Policy"))
+}
+
+func TestUnknownPathsAndMethodsAreRefusedUnderThePolicy(t *testing.T) {
+	for _, tt := range []struct {
+		method, path string
+		want         int
+	}{
+		{"GET", "/favicon.ico", 404},
+		{"GET", "/index.html", 404},
+		{"GET", "/_fake/assets/", 404},
+		{"GET", "/_fake/assets/index.html", 404},
+		{"GET", "/_fake/assets/../page.go", 404},
+		{"GET", "/_fake/assets/views", 404},
+		{"POST", "/", 405},
+		{"DELETE", "/_fake/assets/app.js", 405},
+		{"HEAD", "/", 200},
+	} {
+		rec := get(t, tt.method, tt.path)
+		assert.Equal(t, tt.want, rec.Code, "%s %s", tt.method, tt.path)
+		wantPolicy(t, rec.Header())
+	}
+	assert.Equal(t, "GET, HEAD", get(t, "POST", "/").Header().Get("Allow"))
+}
+
+func TestHeadAnswersWithoutABody(t *testing.T) {
+	rec := get(t, "HEAD", "/")
+	assert.Empty(t, rec.Body.String())
+	assert.Equal(t, get(t, "GET", "/").Header(), rec.Header())
+}
+
+func TestAFileIsKeptAndAskedForByItsETag(t *testing.T) {
+	first := get(t, "GET", "/_fake/assets/app.js")
+	etag := first.Header().Get("ETag")
+	assert.Regexp(t, `^"[0-9a-f]{32}"$`, etag)
+	assert.Equal(t, "no-cache", first.Header().Get("Cache-Control"))
+	assert.NotEqual(t, etag, get(t, "GET", "/").Header().Get("ETag"))
+
+	for header, want := range map[string]int{
+		etag:                    304,
+		"W/" + etag:             304,
+		`"other", ` + etag:      304,
+		"*":                     304,
+		`"other"`:               200,
+		strings.Trim(etag, `"`): 200,
+	} {
+		rec := get(t, "GET", "/_fake/assets/app.js", "If-None-Match", header)
+		assert.Equal(t, want, rec.Code, header)
+		assert.Equal(t, etag, rec.Header().Get("ETag"), header)
+		assert.Equal(t, want == 304, rec.Body.Len() == 0, header)
+	}
+}
+
+var references = regexp.MustCompile(`(?:href|src)="([^"#]+)"|src: '([^']+)'|(?:from|import) '(\.[^']+)'|\burl\(([^)]+)\)`)
+
+func TestEveryFileThatIsReferredToIsThere(t *testing.T) {
+	files := sources(t)
+	used := map[string]bool{"/": true}
+	for at, content := range files {
+		for _, found := range references.FindAllStringSubmatch(content, -1) {
+			to := resolve(at, strings.Join(found[1:], ""))
+			assert.True(t, files[to] != "", "%s refers to %s", at, to)
+			used[to] = true
+		}
+	}
+	for at := range files {
+		assert.True(t, used[at], "nothing refers to %s", at)
+	}
+}
+
+// resolve is what a browser makes of a reference in the file at a path.
+func resolve(at, to string) string {
+	if strings.HasPrefix(to, "/") {
+		return to
+	}
+	return path.Join(path.Dir(at), to)
+}
+
+var (
+	absolute = regexp.MustCompile(`(?i)\b(?:https?|wss?|ftp):\/\/[^\s"'` + "`" + `<)]*|["'(]\/\/\w|(?:data|blob|javascript):[^ ]`)
+	// namespaces are names that look like addresses; nothing asks for them.
+	namespaces = regexp.MustCompile(`^http://www\.w3\.org/(?:1998/Math/MathML|1999/xhtml|2000/svg)$`)
+)
+
+func TestNoFileNamesAnotherAddress(t *testing.T) {
+	for at, content := range sources(t) {
+		for _, found := range absolute.FindAllString(content, -1) {
+			assert.Regexp(t, namespaces, found, at)
+		}
+	}
+}
+
+func TestThePageHasNothingInline(t *testing.T) {
+	html := sources(t)["/"]
+	for _, inline := range []string{
+		`<script(?:\s[^>]*)?>[^<]`, // a script with content
+		`(?i)<style`,
+		`(?i)\sstyle=`,
+		`(?i)\son\w+=`,
+		`(?i)javascript:`,
+	} {
+		assert.NotRegexp(t, inline, html)
+	}
+}
+
+// The policy has browsers refuse these; the page should not rely on that.
+func TestNoModuleMakesMarkupOrCodeFromAString(t *testing.T) {
+	sinks := regexp.MustCompile(`(?i)(?:inner|outer)HTML|insertAdjacentHTML|document\.write|\beval\(|new Function|srcdoc|DOMParser|createContextualFragment`)
+	for at, content := range sources(t) {
+		if strings.Contains(at, "/vendor/") {
+			continue // has innerHTML for dangerouslySetInnerHTML, which is never given
+		}
+		assert.NotRegexp(t, sinks, content, at)
+	}
+}
+
+func TestTheVendoredLibraryCarriesItsLicence(t *testing.T) {
+	assert.Contains(t, sources(t)[page.AssetsPath+"vendor/preact.js"], "The MIT License (MIT)")
+}

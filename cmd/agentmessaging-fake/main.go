@@ -1,0 +1,80 @@
+// Agentmessaging-fake is the Agent Messaging Service in memory as a program:
+// for applications in any language, without account and cost, with an interface
+// to control it (/_fake/v1/openapi.yaml) and a page that shows what an
+// application really sent.
+//
+//	agentmessaging-fake [flags]           serve
+//	agentmessaging-fake version           print the version
+//	agentmessaging-fake healthz [--addr]  exit status 0 where a fake is running there
+//	agentmessaging-fake readyz [--addr]   exit status 0 where it is not about to end
+//
+// What it prints on standard output, and writes to --ready-file once it serves,
+// are lines for a shell:
+//
+//	agentmessaging-fake --ready-file ready &
+//	. ./ready
+//
+// Each flag can be given in the environment: --cold-start is
+// AGENT_MESSAGING_FAKE_COLD_START. --help lists them.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+)
+
+// Exit statuses.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2 // a flag is wrong; nothing was started
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// The first signal drains; with the handler gone, the second one ends.
+	context.AfterFunc(ctx, stop)
+	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
+}
+
+// run is the program without the process around it.
+func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+	c, err := parse(args, getenv)
+	if err != nil {
+		complain(stderr, err)
+		return exitUsage
+	}
+	switch c.command {
+	case "help":
+		help(stdout)
+	case "version":
+		_, _ = fmt.Fprintln(stdout, "agentmessaging-fake", version())
+	case "healthz", "readyz":
+		err = ask(ctx, c)
+	default:
+		return serve(ctx, c, stdout, stderr)
+	}
+	if err != nil {
+		complain(stderr, err)
+		return exitFailed
+	}
+	return exitOK
+}
+
+func complain(stderr io.Writer, err error) {
+	_, _ = fmt.Fprintf(stderr, "agentmessaging-fake: %v\n", err)
+}
+
+// version is that of the module that was built, or devel.
+func version() string {
+	build, ok := debug.ReadBuildInfo()
+	if !ok || build.Main.Version == "" || build.Main.Version == "(devel)" {
+		return "devel"
+	}
+	return build.Main.Version
+}

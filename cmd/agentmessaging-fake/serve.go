@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/control"
+)
+
+// Bounds of time. Nothing bounds an answer: a stream has no end, and a fault
+// may hang.
+const (
+	headerTime = 5 * time.Second  // for the header of a request
+	bodyTime   = 30 * time.Second // for its body
+	idleTime   = 2 * time.Minute
+	drainTime  = 5 * time.Second // for calls under way at the end
+)
+
+// program is a fake that serves.
+type program struct {
+	config   *config
+	listener net.Listener
+	control  *control.Server
+	server   *http.Server
+	facts    facts
+	draining atomic.Bool
+}
+
+// serve runs until ctx ends, drains, and saves the state.
+func serve(ctx context.Context, c *config, stdout, stderr io.Writer) int {
+	p, err := start(c)
+	if err != nil {
+		complain(stderr, err)
+		if usage := new(usageError); errors.As(err, usage) {
+			return exitUsage
+		}
+		return exitFailed
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- p.server.Serve(p.listener) }()
+	err = p.announce(stdout)
+	if err == nil {
+		select {
+		case <-ctx.Done():
+		case err = <-ended:
+		}
+	}
+	if err := errors.Join(err, p.stop()); err != nil {
+		complain(stderr, err)
+		return exitFailed
+	}
+	return exitOK
+}
+
+// usageError is a flag that shows to be wrong only now.
+type usageError struct{ error }
+
+// start does all that can fail before the first answer.
+func start(c *config) (*program, error) {
+	listener, err := listen(c)
+	if err != nil {
+		return nil, err
+	}
+	p := &program{config: c, listener: listener}
+	if err := p.prepare(); err != nil {
+		_ = listener.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// listen listens on loopback unless other addresses are allowed.
+func listen(c *config) (net.Listener, error) {
+	addr := c.addr
+	if host, port, _ := net.SplitHostPort(addr); host == "" && !c.allowRemote {
+		addr = net.JoinHostPort("127.0.0.1", port)
+	}
+	listener, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("--addr: %w", err)
+	}
+	if !c.allowRemote && !isLoopback(listener) { // a name like localhost may mean anything
+		_ = listener.Close()
+		return nil, usageError{errors.New("--addr: must be a loopback address such as 127.0.0.1:8460; --allow-remote allows others")}
+	}
+	return listener, nil
+}
+
+func isLoopback(l net.Listener) bool {
+	tcp, is := l.Addr().(*net.TCPAddr)
+	return is && tcp.IP.IsLoopback()
+}
+
+func (p *program) prepare() (err error) {
+	o := &p.config.control
+	o.Version, o.BaseURL, o.Remote = version(), baseURL(p.listener), !isLoopback(p.listener)
+	made := ""
+	if o.Remote && o.Token == "" {
+		made = rand.Text()
+		o.Token = made
+	}
+	if p.control, err = control.New(*o); err != nil {
+		return usageError{fmt.Errorf("--%w", err)} // of all options, only replies is not checked yet
+	}
+	if err := p.load(); err != nil {
+		return usageError{fmt.Errorf("--state: %w", err)}
+	}
+	p.facts = newFacts(o, p.control.Key(), made)
+	p.server = &http.Server{
+		Handler: p.handler(), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: 1 << 18,
+		ErrorLog: log.New(io.Discard, "", 0), // it would tell of broken connections, which faults make
+	}
+	return nil
+}
+
+// stop ends streams and waits, lets calls under way end, and saves the state.
+func (p *program) stop() error {
+	p.draining.Store(true)
+	p.control.End()
+	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
+	if p.server.Shutdown(ctx) != nil {
+		_ = p.server.Close() // a fault that hangs, hangs no longer
+	}
+	p.withdraw()
+	return p.save()
+}
+
+// baseURL is an address at which clients on this machine reach the service.
+func baseURL(l net.Listener) string {
+	host, port, _ := net.SplitHostPort(l.Addr().String())
+	if ip := net.ParseIP(host); ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, port)
+}

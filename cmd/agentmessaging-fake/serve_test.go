@@ -1,0 +1,270 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestServe(t *testing.T) {
+	r := begin(t, nil)
+	assert.Equal(t, "amk_fake_000001", r.facts.APIKey)
+	assert.Equal(t, r.facts.BaseURL+"/", r.facts.PageURL)
+	assert.Equal(t, r.facts.BaseURL+"/_fake/v1", r.facts.ControlURL)
+	assert.Equal(t, os.Getpid(), r.facts.PID)
+	assert.Empty(t, r.facts.Token)
+	for _, tt := range []struct {
+		path string
+		want int
+		says string
+	}{
+		{"/healthz", 200, "ok\n"}, {"/openapi.yaml", 200, serviceDocument}, {"/readyz", 200, "ok\n"}, {"/", 200, "<!doctype html>"}, {"/_fake/v1/info", 200, r.facts.BaseURL},
+		{"/_fake/nothing", 404, ""}, {"/_fake/v1/nothing", 404, "no route has this path"}, {"/v1/status", 200, `"ok":true`},
+		{"/favicon.ico", 404, ""}, {"//v1/status", 404, `"error":"not_found"`}, {"/v2/status", 404, `"error":"not_found"`},
+	} {
+		status, body := r.service("GET", tt.path, "")
+		assert.Equal(t, tt.want, status, tt.path)
+		assert.Contains(t, strings.ToLower(body), strings.ToLower(tt.says), tt.path)
+	}
+	calls := r.control("/calls")
+	assert.Contains(t, calls, `"path":"/v2/status"`, "a client with a wrong path can be seen")
+	assert.NotContains(t, calls, "favicon")
+	status, _ := r.call("GET", "/v1/status", "", "Host: evil.example", "Authorization: Bearer "+r.facts.APIKey)
+	assert.Equal(t, 403, status)
+	r.stop()
+}
+
+func TestFlagsHaveTheirEffect(t *testing.T) {
+	replies := tempFile(t)
+	require.NoError(t, os.WriteFile(replies, []byte(`{"replies":[{"text":"from the file"}]}`), 0o600))
+	r := begin(t, []string{
+		"--key=mine", "--plan=pro", "--limits=byok", "--windows=sliding", "--cold-start=3ms", "--latency=2ms", "--seed=9", "--calls=2",
+		"--replies", replies, "--allow-host=fake.test, other.test", "--token=a-token-of-16-or-more",
+	})
+	const token = "Authorization: Bearer a-token-of-16-or-more"
+	get := func(path string) string {
+		status, body := r.call("GET", "/_fake/v1"+path, "", token, "Host: other.test")
+		require.Equal(t, 200, status, body)
+		return body
+	}
+	assert.Equal(t, "mine", r.facts.APIKey)
+	assert.Contains(t, get("/worlds"), `"name":"default","plan":"pro","limits":"byok","windows":"sliding"`)
+	assert.Contains(t, get("/worlds/default/keys/key_000001/limits"), `"limit_key":"key_minute","max":600`)
+	assert.Contains(t, get("/worlds/default/faults"), `"name":"Latency(2ms)"`)
+	status, _ := r.service("POST", "/v1/agents", "{}")
+	require.Equal(t, 200, status)
+	for range 2 {
+		_, body := r.service("POST", "/v1/agents/agent_000001/messages", `{"text":"x"}`)
+		assert.Contains(t, body, "from the file")
+	}
+	assert.Contains(t, get("/worlds/default/calls"), `"dropped":1`)
+	status, _ = r.call("GET", "/_fake/v1/info", "")
+	assert.Equal(t, 401, status)
+	r.stop()
+}
+
+// The lines are for a shell, whatever the key is.
+func TestWhatIsPrinted(t *testing.T) {
+	ready := tempFile(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	said, stdout := io.Pipe()
+	status := make(chan int, 1)
+	go func() {
+		status <- run(ctx, []string{"--addr=:0", "--key=it's$HOME", "--ready-file", ready}, from(nil), stdout, io.Discard)
+		_ = stdout.Close()
+	}()
+	first := make([]byte, 4096)
+	n, err := said.Read(first)
+	require.NoError(t, err)
+	file, err := os.ReadFile(ready)
+	require.NoError(t, err)
+	assert.Equal(t, string(first[:n]), string(file))
+	assert.Regexp(t, `^export AGENT_MESSAGING_BASE_URL=http://127\.0\.0\.1:\d+
+export AGENT_MESSAGING_API_KEY='it'\\''s\$HOME'
+# page: http://127\.0\.0\.1:\d+/
+$`, string(file))
+	info, err := os.Stat(ready)
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	cancel()
+	assert.Equal(t, exitOK, <-status)
+	assert.NoFileExists(t, ready)
+}
+
+// On an address that others reach, control needs a token, and one is made.
+func TestRemote(t *testing.T) {
+	r := begin(t, []string{"--allow-remote", "--addr=0.0.0.0:0"})
+	require.Len(t, r.facts.Token, 26)
+	assert.Contains(t, r.facts.BaseURL, "http://127.0.0.1:")
+	status, body := r.call("GET", "/_fake/v1/info", "", "Authorization: Bearer "+r.facts.Token, "Host: fake.internal")
+	assert.Equal(t, 200, status)
+	assert.Contains(t, body, `"remote":true`)
+	for _, path := range []string{"/_fake/v1/info", "/_fake/v1/worlds/default/keys"} {
+		status, _ = r.call("GET", path, "")
+		assert.Equal(t, 401, status)
+	}
+	status, _ = r.call("GET", "/v1/status", "", "Authorization: Bearer "+r.facts.APIKey, "Host: fake.internal")
+	assert.Equal(t, 200, status)
+	r.stop()
+	given := begin(t, []string{"--allow-remote", "--addr=0.0.0.0:0", "--token=a-token-of-16-or-more"})
+	assert.Empty(t, given.facts.Token, "who gave it, has it")
+	given.stop()
+	local := begin(t, []string{"--allow-remote"})
+	assert.Empty(t, local.facts.Token, "on loopback none is needed")
+	local.stop()
+	assert.Contains(t, string(facts{Token: "t"}.text(false)), "export AGENT_MESSAGING_FAKE_TOKEN=t\n")
+}
+
+func TestState(t *testing.T) {
+	path := tempFile(t)
+	r := begin(t, []string{"--state", path})
+	status, _ := r.service("POST", "/v1/agents", `{"customer_ref":"kept"}`)
+	require.Equal(t, 200, status)
+	_, _ = r.service("PUT", "/v1/byok", `{"provider":"openai","api_key":"sk-canary-0123"}`)
+	r.stop()
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	saved, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.NotContains(t, string(saved), "sk-canary")
+	assert.NotContains(t, string(saved), "amk_")
+
+	again := begin(t, []string{"--state", path})
+	assert.Contains(t, again.control("/agents"), `"customer_ref":"kept"`)
+	again.stop()
+	left, err := os.ReadDir(strings.TrimSuffix(path, "/file"))
+	require.NoError(t, err)
+	assert.Len(t, left, 1, "no temporary file is left")
+
+	require.NoError(t, os.WriteFile(path, saved[:len(saved)/2], 0o600))
+	code, sentence := refused(t, []string{"--addr=:0", "--state", path})
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, sentence, "--state: "+path+": it is not one JSON document")
+	damaged, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, saved[:len(saved)/2], damaged, "what could not be read is not written over")
+}
+
+func TestFailures(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	for want, args := range map[string][]string{
+		"--addr: listen tcp": {"--addr", taken.Addr().String()},
+		"--ready-file: ":     {"--addr=:0", "--ready-file=/no/such/folder/file"},
+	} {
+		status, sentence := refused(t, args)
+		assert.Equal(t, exitFailed, status)
+		assert.Contains(t, sentence, want)
+	}
+}
+
+func TestHealthOfAProgram(t *testing.T) {
+	r := begin(t, nil)
+	addr := strings.TrimPrefix(r.facts.BaseURL, "http://")
+	_, port, _ := net.SplitHostPort(addr)
+	ask := func(args ...string) (int, string) {
+		var out bytes.Buffer
+		return run(context.Background(), args, from(nil), &out, &out), out.String()
+	}
+	for _, args := range [][]string{{"healthz", "--addr", addr}, {"readyz", "--addr", addr}, {"readyz", "--addr", ":" + port}, {"readyz", "--allow-remote", "--addr=0.0.0.0:" + port}} {
+		status, said := ask(args...)
+		assert.Equal(t, exitOK, status, said)
+		assert.Empty(t, said)
+	}
+	r.stop()
+	status, said := ask("healthz", "--addr", addr)
+	assert.Equal(t, exitFailed, status)
+	assert.Contains(t, said, "agentmessaging-fake: healthz: ")
+	status, said = ask("readyz", "--addr=:0")
+	assert.Equal(t, exitFailed, status)
+	assert.Contains(t, said, "must have the port")
+}
+
+// Streams, waits and messages end when the program does.
+func TestDrainEndsStreams(t *testing.T) {
+	r := begin(t, nil)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(r.facts.BaseURL, "http://"))
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = io.WriteString(conn, "GET /_fake/v1/worlds/default/calls/stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	require.NoError(t, err)
+	_, err = conn.Read(make([]byte, 4096))
+	require.NoError(t, err)
+	begun := time.Now()
+	r.stop()
+	assert.Less(t, time.Since(begun), drainTime)
+	_, err = io.ReadAll(conn)
+	assert.NoError(t, err, "an end, and no reset")
+}
+
+// A name such as localhost passes the flag, and may still mean anything.
+func TestListenLooksAtTheAddress(t *testing.T) {
+	_, err := listen(&config{addr: "0.0.0.0:0"})
+	var usage usageError
+	require.ErrorAs(t, err, &usage)
+	assert.ErrorContains(t, err, "--addr: must be a loopback address")
+}
+
+// Who asks while the program ends is told so.
+func TestReadinessWhileDraining(t *testing.T) {
+	p, err := start(&config{addr: "127.0.0.1:0"})
+	require.NoError(t, err)
+	defer p.listener.Close()
+	get := func(path string) int {
+		rec := httptest.NewRecorder()
+		p.server.Handler.ServeHTTP(rec, httptest.NewRequest("GET", path, nil))
+		return rec.Code
+	}
+	assert.Equal(t, []int{200, 200}, []int{get("/healthz"), get("/readyz")})
+	require.NoError(t, p.stop())
+	assert.Equal(t, []int{200, 503}, []int{get("/healthz"), get("/readyz")})
+}
+
+// A client that is slow on purpose is let go: with its header by the server,
+// with its body by the handler.
+func TestSlowClientsAreBounded(t *testing.T) {
+	p, err := start(&config{addr: "127.0.0.1:0"})
+	require.NoError(t, err)
+	defer p.listener.Close()
+	assert.Equal(t, headerTime, p.server.ReadHeaderTimeout)
+	assert.Equal(t, idleTime, p.server.IdleTimeout)
+	assert.LessOrEqual(t, p.server.MaxHeaderBytes, 1<<20)
+	w := &deadlines{ResponseWriter: httptest.NewRecorder()}
+	r := httptest.NewRequest("POST", "/v1/agents", strings.NewReader("{}"))
+	boundBody(w, r)
+	require.Len(t, w.set, 1)
+	assert.WithinDuration(t, time.Now().Add(bodyTime), w.set[0], time.Minute)
+	_, err = io.ReadAll(r.Body)
+	require.NoError(t, err)
+	assert.True(t, w.set[len(w.set)-1].IsZero(), "lifted, or it would end a stream")
+	none := &deadlines{ResponseWriter: httptest.NewRecorder()}
+	boundBody(none, httptest.NewRequest("GET", "/", nil))
+	assert.Empty(t, none.set)
+}
+
+// deadlines notes the read deadlines that are set.
+type deadlines struct {
+	http.ResponseWriter
+	set []time.Time
+}
+
+func (d *deadlines) SetReadDeadline(at time.Time) error { d.set = append(d.set, at); return nil }
+
+// TestServiceDocument: the copy is the document, to the byte.
+func TestServiceDocument(t *testing.T) {
+	document, err := os.ReadFile("../../openapi.yaml")
+	require.NoError(t, err)
+	assert.Equal(t, string(document), serviceDocument, "cp openapi.yaml cmd/agentmessaging-fake/service.yaml")
+}

@@ -1,0 +1,104 @@
+//go:build unix
+
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// asProgram makes the binary of the tests be the program.
+const asProgram = "AGENT_MESSAGING_FAKE_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// process is the program in a process of its own.
+func process(t *testing.T, args ...string) (*exec.Cmd, *running) {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.CommandContext(t.Context(), self, append([]string{"--json", "--addr=:0"}, args...)...)
+	cmd.Env = append(os.Environ(), asProgram+"=1")
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	r := &running{t: t}
+	require.NoError(t, json.NewDecoder(stdout).Decode(&r.facts))
+	assert.Equal(t, cmd.Process.Pid, r.facts.PID)
+	return cmd, r
+}
+
+// underWay makes a call that a fault holds, and returns once it is held.
+func (r *running) underWay(fault string) (answered chan int) {
+	r.t.Helper()
+	status, body := r.call("POST", "/_fake/v1/worlds/default/faults", `{"fault":`+fault+`,"match":{"endpoint":"GET /v1/status"}}`)
+	require.Equal(r.t, 201, status, body)
+	answered = make(chan int, 1)
+	go func() { answered <- r.statusOf() }()
+	for !strings.Contains(r.control("/faults"), `"hits":1`) {
+		continue
+	}
+	return answered
+}
+
+// statusOf is a call of the service whose answer may never come: 0.
+func (r *running) statusOf() int {
+	req, err := http.NewRequest(http.MethodGet, r.facts.BaseURL+"/v1/status", nil)
+	if err != nil {
+		return 0
+	}
+	req.Header.Set("Authorization", "Bearer "+r.facts.APIKey)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0
+	}
+	_ = resp.Body.Close()
+	return resp.StatusCode
+}
+
+// A call that is under way gets its answer, and the state is saved.
+func TestSIGTERMDrains(t *testing.T) {
+	path := tempFile(t)
+	for _, signal := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
+		cmd, r := process(t, "--state", path)
+		answered := r.underWay(`{"kind":"latency","ms":200}`)
+		require.NoError(t, cmd.Process.Signal(signal))
+		assert.Equal(t, 200, <-answered)
+		require.NoError(t, cmd.Wait(), "exit status 0")
+		assert.FileExists(t, path)
+	}
+}
+
+// Who does not want to wait for a call that hangs, says so again.
+func TestSecondSignalEnds(t *testing.T) {
+	cmd, r := process(t)
+	r.underWay(`{"kind":"hang"}`)
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case err := <-ended:
+			var exit *exec.ExitError
+			require.ErrorAs(t, err, &exit)
+			status, _ := exit.Sys().(syscall.WaitStatus)
+			assert.True(t, status.Signaled(), "by the signal, before the bound of draining")
+			return
+		default:
+		}
+	}
+}
