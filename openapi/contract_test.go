@@ -1,0 +1,104 @@
+package openapi_test
+
+import (
+	"flag"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/contract"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+)
+
+// TestContract runs the whole contract suite on the fake and holds every
+// request and every reply against the document.
+func TestContract(t *testing.T) {
+	r := newRecord(t)
+	t.Run("cases", func(t *testing.T) {
+		contract.Run(t, contract.Target{Bubble: true, Fresh: func(tb testing.TB) contract.Target {
+			return r.target(fakeserver.New(tb, fakeserver.WithUnknownRoutes()))
+		}})
+	})
+	for _, sentence := range r.wrong {
+		t.Error(sentence)
+	}
+	t.Logf("%d exchanges held against openapi.yaml, %d of them different; it refuses the requests of %d",
+		r.judged, len(r.verdicts), r.invalid)
+	if flag.Lookup("test.run").Value.String() == "" { // a part of the cases shows a part of this
+		r.wantExceptionsUsed(t)
+		r.injectUnprovoked(t)
+		r.wantEveryStatus(t)
+	}
+}
+
+// target is the fake with the record before each of its clients.
+func (r *record) target(fake *fakeserver.Server) contract.Target {
+	return contract.Target{
+		BaseURL: fake.BaseURL(), Key: fake.Key(),
+		HTTPClient: func(tb testing.TB) *http.Client { return r.through(tb, fake.HTTPClient(tb)) },
+		Abilities: contract.Abilities{
+			IssueKey: func(plan string, dashboard bool) string {
+				return fake.IssueKey(fakeserver.KeyOptions{Plan: fakeserver.Plan(plan), NotDashboard: !dashboard})
+			},
+			RevokeKey:        fake.RevokeKey,
+			SetBYOKAvailable: fake.SetBYOKAvailable,
+			ClientFrom: func(tb testing.TB, ip string) *http.Client {
+				return r.through(tb, fake.HTTPClient(tb, fakeserver.FromIP(ip)))
+			},
+			BulkClient: func(tb testing.TB) *http.Client {
+				return r.through(tb, &http.Client{Transport: fake.Direct()})
+			},
+			Decisions: true,
+		},
+	}
+}
+
+// wantExceptionsUsed: an exception that no case meets any more is removed.
+func (r *record) wantExceptionsUsed(t *testing.T) {
+	for _, e := range exceptions {
+		assert.NotEmpty(t, e.reason, e)
+		assert.True(t, r.used[e.String()], "%s: nothing in the run needs this exception", e)
+	}
+}
+
+// unprovoked are the operations that list 404 though no call to the fake is
+// known to bring it about: interface 4 does not say when. The fake is told to.
+var unprovoked = map[string]fakeserver.Endpoint{
+	"Status":      fakeserver.EndpointStatus,
+	"GetBYOK":     fakeserver.EndpointGetBYOK,
+	"ClearBYOK":   fakeserver.EndpointClearBYOK,
+	"CreateAgent": fakeserver.EndpointCreateAgent,
+}
+
+func (r *record) injectUnprovoked(t *testing.T) {
+	fake := fakeserver.New(t)
+	client := r.through(t, fake.HTTPClient(t))
+	for name, endpoint := range unprovoked {
+		assert.False(t, r.seen[name+" 404"], "%s 404 was provoked after all", name)
+		fake.Inject(fakeserver.Answer(404, ""), fakeserver.ByEndpoint(endpoint)).Required()
+		method, path, _ := strings.Cut(string(endpoint), " ")
+		req, err := http.NewRequestWithContext(t.Context(), method, fake.BaseURL()+path, strings.NewReader("{}"))
+		require.NoError(t, err)
+		res, err := client.Do(req)
+		require.NoError(t, err)
+		require.NoError(t, res.Body.Close())
+	}
+}
+
+// wantEveryStatus wants every operation of the document to have answered every
+// status that it lists.
+func (r *record) wantEveryStatus(t *testing.T) {
+	pairs := 0
+	for _, op := range operations(document(t)) {
+		for status := range op.Responses.Map() {
+			pairs++
+			assert.True(t, r.seen[fmt.Sprint(op.OperationID, " ", status)], "%s never answered %s", op.OperationID, status)
+		}
+	}
+	assert.Len(t, r.seen, pairs)
+	t.Logf("%d pairs of operation and status, each seen", pairs)
+}
