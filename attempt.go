@@ -46,7 +46,7 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 		ctx, cancel = context.WithTimeout(ctx, c.client.tryTimeout)
 		defer cancel()
 	}
-	return c.send(ctx, req)
+	return c.send(c.startRequest(ctx), req)
 }
 
 // send makes the attempt and leaves its outcome in c.out.
@@ -113,7 +113,7 @@ func (c *call) read(resp *http.Response) {
 	stalled := time.AfterFunc(errorBodyWait, func() { resp.Body.Close() })
 	defer stalled.Stop()
 	// What arrived of an error's body is enough: its status stands.
-	c.out.body, _ = io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	c.out.body, _ = readUpTo(resp.Body, maxErrorBody)
 }
 
 func (c *call) readSuccess(resp *http.Response) {
@@ -125,17 +125,36 @@ func (c *call) readSuccess(resp *http.Response) {
 }
 
 // readBody reads a body that may have at most limit bytes.
-func readBody(resp *http.Response, limit int64) ([]byte, error) {
-	if n := resp.ContentLength; n > 0 && n <= limit {
+func readBody(resp *http.Response, limit int) ([]byte, error) {
+	if n := resp.ContentLength; n > 0 && n <= int64(limit) {
 		body := make([]byte, n)
 		_, err := io.ReadFull(resp.Body, body)
 		return body, err
 	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
-	if err == nil && int64(len(body)) > limit {
+	body, err := readUpTo(resp.Body, limit+1)
+	if err == nil && len(body) > limit {
 		err = errTooLarge
 	}
 	return body, err
+}
+
+// readUpTo reads until the end, or limit bytes. Each buffer is twice the one
+// before: those of io.ReadAll grow by a quarter before Go 1.26, and take five
+// times a large body.
+func readUpTo(r io.Reader, limit int) ([]byte, error) {
+	body := make([]byte, 0, min(512, limit))
+	for {
+		n, err := r.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		switch {
+		case err == io.EOF:
+			return body, nil
+		case err != nil || len(body) == limit:
+			return body, err
+		case len(body) == cap(body):
+			body = append(make([]byte, 0, min(2*cap(body), limit)), body...)
+		}
+	}
 }
 
 var errTooLarge = errors.New("the body is larger than any documented one")

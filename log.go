@@ -13,8 +13,12 @@ type logObserver struct{ logger *slog.Logger }
 func (l logObserver) Observe(ctx context.Context, event Event) context.Context {
 	switch e := event.(type) {
 	case AttemptEnd:
-		l.logger.LogAttrs(ctx, slog.LevelDebug, "agentmessaging attempt", append(e.Endpoint.attrs(),
-			slog.Int("attempt", e.Attempt), slog.Int("status", e.StatusCode), slog.Duration("elapsed", e.Elapsed))...)
+		attrs := append(e.Endpoint.attrs(),
+			slog.Int("attempt", e.Attempt), slog.Int("status", e.StatusCode), slog.Duration("elapsed", e.Elapsed))
+		if e.Err != nil {
+			attrs = append(attrs, slog.String("error", oneLine(e.Err.Error(), maxErrorText)))
+		}
+		l.logger.LogAttrs(ctx, slog.LevelDebug, "agentmessaging attempt", attrs...)
 	case Retry:
 		l.logger.LogAttrs(ctx, slog.LevelDebug, "agentmessaging retry", append(e.Endpoint.attrs(),
 			slog.Int("attempt", e.Attempt), slog.String("outcome", e.Outcome), slog.Duration("wait", e.Wait))...)

@@ -2,8 +2,12 @@ package agentmessaging
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"net/url"
 	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // An Observer is told what happens inside calls. It is called on the calling
@@ -11,9 +15,9 @@ import (
 // key, a text or a body.
 type Observer interface {
 	// Observe takes one event. The context that it returns replaces the
-	// call's after a [CallStart] and the attempt's after an [AttemptStart],
-	// so that spans nest; after other events, or where it is nil, it is
-	// ignored.
+	// call's after a [CallStart], the attempt's after an [AttemptStart] and
+	// that of the transport after a [RequestStart], so that spans nest; after
+	// other events, or where it is nil, it is ignored.
 	Observe(ctx context.Context, event Event) context.Context
 }
 
@@ -23,16 +27,23 @@ type ObserverFunc func(ctx context.Context, event Event) context.Context
 // Observe calls f.
 func (f ObserverFunc) Observe(ctx context.Context, event Event) context.Context { return f(ctx, event) }
 
-// Event is one of [CallStart], [CallEnd], [AttemptStart], [AttemptEnd],
-// [Retry], [LimiterWait] and [CoolDown]. More may be added: ignore those that you do not know.
+// Event is one of [CallStart], [CallEnd], [AttemptStart], [RequestStart],
+// [AttemptEnd], [Retry], [LimiterWait] and [CoolDown]. More may be added, and
+// fields to each: ignore those that you do not know.
 type Event interface{ event() }
 
-// CallStart is the begin of a method's call.
-type CallStart struct{ Endpoint Endpoint }
+// CallStart is the begin of a method's call. A call whose arguments are
+// refused ([ErrInvalid]) has none, and no other event.
+type CallStart struct {
+	Endpoint Endpoint
+	AgentID  string   // that the call names; empty if it names none
+	URL      *url.URL // of every attempt; a copy. It holds the agent's ID
+}
 
 // CallEnd is its end.
 type CallEnd struct {
 	Endpoint   Endpoint
+	AgentID    string        // that the call names, or has created
 	StatusCode int           // of the last answer; 0: none
 	TraceID    string        // of the last answer
 	Attempts   int           // made, those that could not reach the service included
@@ -47,13 +58,21 @@ type AttemptStart struct {
 	Attempt  int // from 1
 }
 
-// AttemptEnd is its end.
+// RequestStart is the begin of an attempt's request, when the limiter has let
+// it pass. Where the limiter refuses the attempt there is none: nothing was
+// sent, and the next event is its [AttemptEnd].
+type RequestStart struct {
+	Endpoint Endpoint
+	Attempt  int // from 1
+}
+
+// AttemptEnd is the end of an attempt, and of its request.
 type AttemptEnd struct {
 	Endpoint   Endpoint
 	Attempt    int
-	StatusCode int // 0: no answer
-	Elapsed    time.Duration
-	Err        error // no answer, or a success that cannot be read
+	StatusCode int           // 0: no answer
+	Elapsed    time.Duration // since the [AttemptStart]; the limiter's wait is part of it
+	Err        error         // no answer, or a success that cannot be read
 }
 
 // Retry is the decision to wait and try again.
@@ -85,6 +104,7 @@ type CoolDown struct {
 func (CallStart) event()    {}
 func (CallEnd) event()      {}
 func (AttemptStart) event() {}
+func (RequestStart) event() {}
 func (AttemptEnd) event()   {}
 func (Retry) event()        {}
 func (LimiterWait) event()  {}
@@ -135,7 +155,27 @@ func (c *call) start(ctx context.Context) context.Context {
 		return ctx
 	}
 	c.began.call = time.Now()
-	return c.observe(ctx, CallStart{Endpoint: c.name()})
+	if c.endpoint == spec.CreateAgent {
+		c.learnAgentID()
+	}
+	target := *c.url
+	return c.observe(ctx, CallStart{Endpoint: c.name(), AgentID: c.agentID, URL: &target})
+}
+
+// learnAgentID makes the call take over the id of the agent that it creates,
+// which otherwise only the method's result knows.
+func (c *call) learnAgentID() {
+	decode := c.decode
+	c.decode = func(body []byte) (string, error) {
+		traceID, err := decode(body)
+		var created struct {
+			ID string `json:"agent_id"`
+		}
+		if err == nil && json.Unmarshal(body, &created) == nil {
+			c.agentID = c.redacted(created.ID)
+		}
+		return traceID, err
+	}
 }
 
 // end reports the finished call and passes its error on.
@@ -147,11 +187,19 @@ func (c *call) end(ctx context.Context, err error) error {
 	c.fillInfo(traceID)
 	if c.client.observer != nil {
 		c.observe(ctx, CallEnd{
-			Endpoint: c.name(), StatusCode: c.out.status, TraceID: traceID, Attempts: c.made(),
+			Endpoint: c.name(), AgentID: c.agentID, StatusCode: c.out.status, TraceID: c.redacted(traceID), Attempts: c.made(),
 			Waited: c.waited, Elapsed: time.Since(c.began.call), Err: err,
 		})
 	}
 	return err
+}
+
+// redacted is what the service said, for observers.
+func (c *call) redacted(text string) string {
+	if text == "" {
+		return ""
+	}
+	return c.client.redact(c.secrets...).text(text)
 }
 
 func (c *call) startAttempt(ctx context.Context) context.Context {
@@ -162,13 +210,20 @@ func (c *call) startAttempt(ctx context.Context) context.Context {
 	return c.observe(ctx, AttemptStart{Endpoint: c.name(), Attempt: c.attempts})
 }
 
+func (c *call) startRequest(ctx context.Context) context.Context {
+	if c.client.observer == nil {
+		return ctx
+	}
+	return c.observe(ctx, RequestStart{Endpoint: c.name(), Attempt: c.attempts})
+}
+
 func (c *call) endAttempt(ctx context.Context) {
 	if c.client.observer == nil {
 		return
 	}
 	c.observe(ctx, AttemptEnd{
-		Endpoint: c.name(), Attempt: c.attempts, StatusCode: c.out.status,
-		Elapsed: time.Since(c.began.attempt), Err: c.scrubbed(c.out.err),
+		Endpoint: c.name(), Attempt: c.attempts, StatusCode: c.out.status, Elapsed: time.Since(c.began.attempt),
+		Err: c.scrubbed(c.out.err, ctx.Err()), // net/http returns the context's cause alone
 	})
 }
 

@@ -3,8 +3,10 @@ package agentmessaging_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -28,10 +30,15 @@ func TestObserverIsToldInOrder(t *testing.T) {
 			switch e := event.(type) {
 			case agentmessaging.CallStart:
 				told = append(told, fmt.Sprintf("%s> call %s %s %s", within, e.Endpoint.Name, e.Endpoint.Method, e.Endpoint.Path))
+				told = append(told, fmt.Sprintf("agent %s at %s", e.AgentID, e.URL))
+				e.URL.Host = "elsewhere.example" // a copy, which leads no request astray
 				return context.WithValue(ctx, spanKey{}, within+"call")
 			case agentmessaging.AttemptStart:
 				told = append(told, fmt.Sprintf("%s> attempt %d", within, e.Attempt))
 				return context.WithValue(ctx, spanKey{}, fmt.Sprintf("%s/%d", within, e.Attempt))
+			case agentmessaging.RequestStart:
+				told = append(told, fmt.Sprintf("%s> request %d", within, e.Attempt))
+				return context.WithValue(ctx, spanKey{}, within+"/request")
 			case agentmessaging.AttemptEnd:
 				told = append(told, fmt.Sprintf("%s< %d after %s", within, e.StatusCode, e.Elapsed))
 			case agentmessaging.Retry:
@@ -46,12 +53,83 @@ func TestObserverIsToldInOrder(t *testing.T) {
 		require.NoError(t, post(t.Context(), client))
 		assert.Equal(t, []string{
 			"> call SendMessage POST /v1/agents/{agent_id}/messages",
-			"call> attempt 1", "call/1< 429 after 0s", "call: 429, wait 3s",
-			"call> attempt 2", "call/2< 200 after 0s",
+			"agent agent_1 at https://service.example/v1/agents/agent_1/messages",
+			"call> attempt 1", "call/1> request 1", "call/1< 429 after 0s", "call: 429, wait 3s",
+			"call> attempt 2", "call/2> request 2", "call/2< 200 after 0s",
 			"call< 2 attempts, waited 3s of 3s, trace t, err <nil>",
 		}, told)
-		assert.Equal(t, "call/2", transport.sent()[1].Context().Value(spanKey{}), "the transport sees the attempt's context")
+		sent := transport.sent()[1]
+		assert.Equal(t, "call/2/request", sent.Context().Value(spanKey{}), "the transport sees the request's context")
+		assert.Equal(t, "service.example", sent.URL.Host)
 	})
+}
+
+// eventsOf makes a call and returns the events that it told, by type in one
+// string and in full.
+func eventsOf(do func(agentmessaging.Option)) (types string, events []agentmessaging.Event) {
+	do(agentmessaging.WithObserver(agentmessaging.ObserverFunc(func(_ context.Context, event agentmessaging.Event) context.Context {
+		types += strings.TrimPrefix(fmt.Sprintf("%T ", event), "agentmessaging.")
+		events = append(events, event)
+		return nil
+	})))
+	return types, events
+}
+
+func TestObserverOfACallThatTheLimiterRefuses(t *testing.T) {
+	types, events := eventsOf(func(observer agentmessaging.Option) {
+		err := post(t.Context(), newClient(t, &stub{}, agentmessaging.WithLimiter(refusing{}), observer))
+		require.ErrorIs(t, err, agentmessaging.ErrRateLimited)
+	})
+	require.Equal(t, "CallStart AttemptStart AttemptEnd CallEnd ", types, "without a request")
+	assert.Error(t, events[2].(agentmessaging.AttemptEnd).Err)
+}
+
+// refusing is a limiter that lets nothing pass.
+type refusing struct{}
+
+func (refusing) Acquire(context.Context, agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
+	return nil, &agentmessaging.Error{StatusCode: 429, RetryAfter: time.Hour}
+}
+
+func TestObserverOfARefusedArgumentIsToldNothing(t *testing.T) {
+	types, _ := eventsOf(func(observer agentmessaging.Option) {
+		_, err := newClient(t, &stub{}, observer).SendMessage(t.Context(), "agent_1", message{})
+		require.ErrorIs(t, err, agentmessaging.ErrInvalid)
+	})
+	assert.Empty(t, types)
+}
+
+// TestObserverIsToldOfACancellation checks that an attempt's error tells of
+// it, though net/http returns the cause in its place.
+func TestObserverIsToldOfACancellation(t *testing.T) {
+	cause := errors.New("the user has left")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	lost := answer{err: cause, before: func(*http.Request) { cancel(cause) }}
+	_, events := eventsOf(func(observer agentmessaging.Option) {
+		require.Error(t, post(ctx, newClient(t, &stub{answers: []answer{lost}}, observer)))
+	})
+	end := events[3].(agentmessaging.AttemptEnd)
+	assert.ErrorIs(t, end.Err, context.Canceled)
+	assert.ErrorIs(t, end.Err, cause)
+	assert.EqualError(t, end.Err, "the user has left")
+}
+
+// TestObserverLearnsTheNewAgent checks the id that only the answer tells, in
+// words that hold a secret too.
+func TestObserverLearnsTheNewAgent(t *testing.T) {
+	for told, want := range map[string]string{"agent_7": "agent_7", "agent-" + testKey: "agent-[redacted]"} {
+		body := fmt.Sprintf(`{"agent_id":%q,"status":"active","trace_id":"trace-%s"}`, told, testKey)
+		_, events := eventsOf(func(observer agentmessaging.Option) {
+			agent, err := newClient(t, &stub{answers: []answer{{status: 200, body: body}}}, observer).
+				CreateAgent(t.Context(), agentmessaging.CreateAgentParams{})
+			require.NoError(t, err)
+			assert.Equal(t, told, agent.ID, "the result is the service's word")
+		})
+		start, end := events[0].(agentmessaging.CallStart), events[len(events)-1].(agentmessaging.CallEnd)
+		assert.Empty(t, start.AgentID)
+		assert.Equal(t, want, end.AgentID)
+		assert.Equal(t, "trace-[redacted]", end.TraceID)
+	}
 }
 
 func TestLogger(t *testing.T) {
@@ -82,6 +160,17 @@ func TestObserverIsToldNoSecret(t *testing.T) {
 	require.Error(t, err)
 	assert.Contains(t, told.String(), "[redacted]")
 	assert.NotContains(t, told.String(), "canary")
+}
+
+// TestLoggerNamesTheCauseOfALostAttempt checks that Debug tells more than
+// status 0, and on one line.
+func TestLoggerNamesTheCauseOfALostAttempt(t *testing.T) {
+	var out bytes.Buffer
+	logger := slog.New(slog.NewJSONHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	cause := errors.New("line\nbroken with " + testKey)
+	_ = post(t.Context(), newClient(t, &stub{answers: []answer{{err: cause}}}, agentmessaging.WithLogger(logger), once))
+	attempt, _, _ := strings.Cut(out.String(), "\n")
+	assert.Contains(t, attempt, `"error":"line broken with [redacted]"`)
 }
 
 func TestLoggerIsQuietAtInfo(t *testing.T) {

@@ -115,12 +115,13 @@ func (s scrubber) error(err error, others ...error) error {
 	return scrubbedError{s.text(err.Error()), causes}
 }
 
-// scrubbed is err without the secrets of the call; nil stays nil.
-func (c *call) scrubbed(err error) error {
+// scrubbed is err without the secrets of the call, and with the others in
+// reach; nil stays nil.
+func (c *call) scrubbed(err error, others ...error) error {
 	if err == nil {
 		return nil
 	}
-	return c.client.redact(c.secrets...).error(err)
+	return c.client.redact(c.secrets...).error(err, others...)
 }
 
 type scrubbedError struct {

@@ -1,0 +1,53 @@
+// Package otelagentmessaging turns what happens inside the calls of an
+// agentmessaging client into OpenTelemetry spans and metrics.
+//
+//	observer, err := otelagentmessaging.NewObserver()
+//	...
+//	client, err := agentmessaging.NewClient(baseURL, apiKey, agentmessaging.WithObserver(observer))
+//
+// Without options it uses the global providers. One observer serves any number
+// of clients and calls at once.
+//
+// # Spans
+//
+// Every call has a span, a child of the span in the call's context. It covers
+// the whole call, its retries and waits included. SendMessage is the
+// convention's invoke_agent and CreateAgent its create_agent, both of kind
+// CLIENT; the other methods have a span of kind INTERNAL with a name such as
+// agentmessaging.GetAgent. Retries, waits for the limiter and cool-downs are
+// events of this span.
+//
+// Every request that is sent has an HTTP span of kind CLIENT below it, with a
+// name such as "POST /v1/agents". It begins when the limiter has let the
+// attempt pass and ends when the answer's body has been read. An attempt that
+// the limiter refuses sends nothing and has none.
+//
+// A call whose arguments are refused (agentmessaging.ErrInvalid) has no span:
+// it never became a call, and the caller has the error.
+//
+// # Metrics
+//
+// The conventions' http.client.request.duration for every request and
+// gen_ai.client.operation.duration for SendMessage and CreateAgent; and four
+// of this package, for calls, retries, waits and cool-downs. The README of the
+// module lists every name, unit, bucket and attribute.
+//
+// # What is never recorded
+//
+// No API key or provider key, no message, reply, prompt or other content, no
+// error text and no header. Identifiers, namely the agent's, its URL, the
+// service's trace_id and limit_key, are on spans only, since each has too many
+// values for a metric. A status has no description: error.type tells the kind
+// of the failure, and the method's error the rest.
+//
+// # Trace context
+//
+// An observer sees no header, so the requests carry no traceparent by
+// themselves. Where the service, or a gateway before it, should get one, use
+// otelhttp as the client's transport. With [WithoutHTTP] its HTTP spans and
+// metrics take the place of those of this package, so that none is doubled.
+//
+// The names are those of the semantic conventions 1.41.0, the last release
+// that held the HTTP conventions, which are stable, and the GenAI conventions,
+// which are in development, together.
+package otelagentmessaging
