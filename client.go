@@ -8,6 +8,9 @@
 // "Interface 4.6" in these pages names a section of the service's interface
 // document. The service is in preview; its limits may change.
 //
+// Make one [Client] for each API key and keep it for the life of the program.
+// The examples of the methods show each call on a fake of the service.
+//
 // # Errors
 //
 // Every method returns one of three error types: [*ValidationError] when the
@@ -15,7 +18,10 @@
 // service answered with anything but a documented success or could not be
 // reached, and [*OutcomeUnknownError] when a POST may have been carried out
 // but its answer was lost. Test for a kind with errors.Is and [ErrRateLimited]
-// and its siblings, read the details with errors.As.
+// and its siblings, read the details with errors.As. The methods
+// list the kinds that the interface documents; beside those any call may meet
+// [ErrServer], another answer of a proxy, no answer at all, or the end of its
+// context. What to do about each is in docs/errors.md of this module.
 //
 // # Retries
 //
@@ -51,10 +57,30 @@
 // [WithLimiter] puts another [Limiter] in the place of this cool-down,
 // [Unlimited] turns it off.
 //
+// A [Pacer] is such a Limiter: it holds calls back before the service refuses
+// them, in order of arrival and by [WithPriority], for one process or, with
+// [WithCoordinator], for all that share a key.
+//
+// # Time
+//
+// The deadline of the context bounds a call, its attempts and waits together.
+// Where the context has none, [WithTimeout] does, with a default of 5 minutes.
+// The Timeout of the http.Client given to [WithHTTPClient] bounds one attempt.
+//
+// # Observing calls
+//
+// [WithCallInfo] tells the facts of one call: attempts, waits, status, header,
+// trace id. [WithLogger] and [WithObserver] report on all calls of a client.
+// None of them sees a key, a text or a request body.
+//
 // # Testing
 //
 // Package fakeserver holds the whole service in memory; it serves the same
 // contract as the documentation and needs neither network nor key.
+//
+//	fake := fakeserver.New(t)
+//	client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(),
+//		agentmessaging.WithHTTPClient(fake.HTTPClient(t)))
 package agentmessaging
 
 import (

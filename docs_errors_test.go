@@ -1,0 +1,128 @@
+package agentmessaging_test
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+const errorsPage = "docs/errors.md"
+
+// kindsByName are all kinds; a test holds them to errors.go.
+var kindsByName = map[string]error{
+	"ErrBadRequest":      agentmessaging.ErrBadRequest,
+	"ErrUnauthorized":    agentmessaging.ErrUnauthorized,
+	"ErrPaymentRequired": agentmessaging.ErrPaymentRequired,
+	"ErrForbidden":       agentmessaging.ErrForbidden,
+	"ErrNotFound":        agentmessaging.ErrNotFound,
+	"ErrConflict":        agentmessaging.ErrConflict,
+	"ErrRateLimited":     agentmessaging.ErrRateLimited,
+	"ErrUnavailable":     agentmessaging.ErrUnavailable,
+	"ErrServer":          agentmessaging.ErrServer,
+	"ErrOutcomeUnknown":  agentmessaging.ErrOutcomeUnknown,
+	"ErrInvalid":         agentmessaging.ErrInvalid,
+}
+
+// TestDocsErrorKinds: the page says something about each kind.
+func TestDocsErrorKinds(t *testing.T) {
+	page := read(t, errorsPage)
+	declared := regexp.MustCompile(`(?m)^\t(Err\w+)\s+= errors\.New`).FindAllStringSubmatch(read(t, "errors.go"), -1)
+	assert.Len(t, declared, len(kindsByName))
+	for _, found := range declared {
+		assert.Contains(t, kindsByName, found[1])
+		assert.Contains(t, page, code(found[1]))
+	}
+}
+
+// TestDocsErrorStatuses holds the statuses, their kinds and the methods that
+// may meet them to the code.
+func TestDocsErrorStatuses(t *testing.T) {
+	listed := map[int][]string{}
+	for _, e := range spec.Endpoints {
+		for _, status := range e.Errors {
+			listed[status] = append(listed[status], code(e.Name))
+		}
+	}
+	for _, cells := range tableRows(t, errorsPage, "statuses") {
+		status := statusOf(t, cells[0])
+		kind := kindsByName[strings.Trim(cells[1], "`")]
+		assert.ErrorIs(t, &agentmessaging.Error{StatusCode: status}, kind, cells[0])
+		methods := strings.Join(listed[status], ", ")
+		if len(listed[status]) == len(spec.Endpoints) {
+			methods = "all"
+		}
+		assert.Equal(t, methods, cells[2], "the methods that list %d", status)
+		delete(listed, status)
+	}
+	assert.Empty(t, listed, "statuses that %s does not explain", errorsPage)
+}
+
+// TestDocsErrorMethods: each status of each method is explained, once.
+func TestDocsErrorMethods(t *testing.T) {
+	var want, got []string
+	for _, e := range spec.Endpoints {
+		statuses := slices.Clone(e.Errors)
+		slices.Sort(statuses)
+		for _, status := range statuses {
+			if status != 401 && status != 402 { // the same everywhere, as the page says
+				want = append(want, fmt.Sprintf("%s %d", code(e.Name), status))
+			}
+		}
+	}
+	for _, cells := range tableRows(t, errorsPage, "methods") {
+		got = append(got, cells[0]+" "+cells[1])
+	}
+	assert.Equal(t, want, got)
+}
+
+// TestDocsErrorUnlisted: what the page says of other statuses.
+func TestDocsErrorUnlisted(t *testing.T) {
+	for status := 300; status < 600; status++ {
+		var kinds []string
+		for name, kind := range kindsByName {
+			if errors.Is(&agentmessaging.Error{StatusCode: status}, kind) {
+				kinds = append(kinds, name)
+			}
+		}
+		switch {
+		case slices.Contains([]int{400, 401, 402, 403, 404, 409, 429, 503}, status):
+			assert.Len(t, kinds, 1, status)
+		case status >= 500:
+			assert.Equal(t, []string{"ErrServer"}, kinds, status)
+		default:
+			assert.Empty(t, kinds, status)
+		}
+	}
+}
+
+// tableRows are the cells of a table between markers, without its head.
+func tableRows(t *testing.T, file, name string) (rows [][]string) {
+	t.Helper()
+	_, table, _ := cut(t, read(t, file), name)
+	for line := range strings.Lines(table) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		rows = append(rows, cells)
+	}
+	require.Greater(t, len(rows), 2, "table %s of %s", name, file)
+	return rows[2:]
+}
+
+func statusOf(t *testing.T, cell string) int {
+	t.Helper()
+	status, err := strconv.Atoi(cell)
+	require.NoError(t, err)
+	return status
+}

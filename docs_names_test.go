@@ -1,0 +1,102 @@
+package agentmessaging_test
+
+import (
+	"fmt"
+	"go/types"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// foreign are names in the pages that are not of this module.
+var foreign = []string{
+	"Retry-After", "Date", "Content-Length", "RoundTripper", "StandardClient", "TestLive", "Op",
+	"You wrote: ", "client.Agents.Create", // the fake's words; what is not there
+}
+
+// TestDocsNames: what the pages write as code and looks like an exported name
+// is one, of the client, the fake or the contract suite.
+func TestDocsNames(t *testing.T) {
+	names := map[string]bool{}
+	load := newLoader(t)
+	for _, dir := range []string{"", "/fakeserver", "/contract"} {
+		pkg, err := load.importer.Import(module + dir)
+		require.NoError(t, err)
+		declared(pkg, names)
+	}
+	pages, err := filepath.Glob("docs/*.md")
+	require.NoError(t, err)
+	span := regexp.MustCompile("`([^`\n]+)`")
+	other := regexp.MustCompile(`^go test .*|\b(http|net|tls|context|io|syscall|rate|errors|time|t)\.[\w.]+|"[^"]*"`)
+	name := regexp.MustCompile(`\b[A-Z]\w*[a-z]\w*`)
+	for _, page := range pages {
+		if page == filepath.FromSlash("docs/faults.md") { // generated
+			continue
+		}
+		text := regexp.MustCompile("(?s)```.*?```").ReplaceAllString(read(t, page), "")
+		for _, found := range span.FindAllStringSubmatch(text, -1) {
+			code := other.ReplaceAllString(found[1], "")
+			for _, word := range foreign {
+				code = strings.ReplaceAll(code, word, "")
+			}
+			for _, word := range name.FindAllString(code, -1) {
+				assert.True(t, names[word], "%s: `%s`: there is no %s", page, found[1], word)
+			}
+		}
+	}
+}
+
+// declared adds the exported names of a package, with methods and fields.
+func declared(pkg *types.Package, names map[string]bool) {
+	for _, name := range pkg.Scope().Names() {
+		object := pkg.Scope().Lookup(name)
+		if !object.Exported() {
+			continue
+		}
+		names[name] = true
+		if _, isType := object.(*types.TypeName); !isType {
+			continue
+		}
+		for method := range methods(object.Type()) {
+			names[method.Name()] = true
+		}
+		if fields, ok := object.Type().Underlying().(*types.Struct); ok {
+			for field := range fields.Fields() {
+				names[field.Name()] = true
+			}
+		}
+	}
+}
+
+// TestDocsNumbers holds the limits that the pages repeat to the table.
+func TestDocsNumbers(t *testing.T) {
+	most := map[spec.LimitKey]int{}
+	for _, l := range spec.Limits {
+		most[l.Key] = l.Max
+	}
+	require.Equal(t, 10, most[spec.AgentCreateIPMinute], "docs/design.md says: an eleventh creation")
+	for page, sentences := range map[string][]string{
+		"docs/errors.md": {
+			fmt.Sprintf("one of %d creations a day", most[spec.AgentCreateKeyDay]),
+			fmt.Sprintf("one of %d warm-ups an hour", most[spec.WarmUpKeyHour]),
+		},
+		"docs/testing.md": {fmt.Sprintf("%d calls in a minute are too many", most[spec.KeyMinute]+1)},
+		"docs/design.md": {
+			fmt.Sprintf("one of %d a day", most[spec.AgentCreateKeyDay]),
+			fmt.Sprintf("the %dst call of a minute", most[spec.KeyMinute]+1),
+		},
+		"docs/migration.md": {"5 minutes for a call whose context has no deadline"},
+		"options.go":        {"const defaultTimeout = 5 * time.Minute"},
+	} {
+		text := strings.Join(strings.Fields(read(t, page)), " ")
+		for _, sentence := range sentences {
+			assert.Contains(t, text, sentence, page)
+		}
+	}
+}

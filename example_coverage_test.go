@@ -1,0 +1,158 @@
+package agentmessaging_test
+
+import (
+	"go/ast"
+	"go/doc"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// withoutExample are the exported functions and methods that no Example shows,
+// each with the reason. The names of a package begin with its own.
+// The reasons for no Example.
+const (
+	implemented = "users implement it, and do not call it"
+	converted   = "the conversion to the type is what users write"
+)
+
+var withoutExample = map[string]string{
+	"agentmessaging.Limiter.Acquire":      implemented, // ExampleWithLimiter does
+	"agentmessaging.Pacer.Acquire":        implemented,
+	"agentmessaging.Permit.Done":          implemented, // likewise
+	"agentmessaging.Observer.Observe":     implemented,
+	"agentmessaging.ObserverFunc.Observe": converted,
+	"fakeserver.TB.Cleanup":               implemented, // package testing does
+	"fakeserver.TB.Errorf":                implemented,
+	"fakeserver.TB.Failed":                implemented,
+	"fakeserver.TB.Helper":                implemented,
+	"fakeserver.TB.Logf":                  implemented,
+}
+
+// called by the standard library: fmt, errors, slog and the encoders.
+var calledByOthers = []string{"Error", "Format", "GoString", "Is", "MarshalText", "String", "Unwrap"}
+
+// TestExamplesShowEveryFunction: whatever is exported is used by an Example
+// that go doc shows, or stands in the list above.
+func TestExamplesShowEveryFunction(t *testing.T) {
+	load := newLoader(t)
+	missing := map[string]bool{}
+	for _, dir := range []string{".", "fakeserver"} {
+		pkg, shown := load.examples(t, dir)
+		for name, object := range exported(pkg) {
+			if !shown[object] && !slices.Contains(calledByOthers, object.Name()) {
+				missing[pkg.Name()+"."+name] = true
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(missing)) {
+		assert.NotEmpty(t, withoutExample[name], "no Example uses %s", name)
+	}
+	for name := range withoutExample {
+		assert.True(t, missing[name], "%s has an Example, or is gone: take it off the list", name)
+	}
+}
+
+// exported are the functions, methods and kinds of errors of a package.
+func exported(pkg *types.Package) map[string]types.Object {
+	found := map[string]types.Object{}
+	for _, name := range pkg.Scope().Names() {
+		object := pkg.Scope().Lookup(name)
+		if !object.Exported() {
+			continue
+		}
+		switch object := object.(type) {
+		case *types.Func, *types.Var:
+			found[name] = object
+		case *types.TypeName:
+			for method := range methods(object.Type()) {
+				if method.Exported() {
+					found[name+"."+method.Name()] = method
+				}
+			}
+		}
+	}
+	return found
+}
+
+// methods are those of a type and of the pointer to it.
+func methods(t types.Type) func(yield func(types.Object) bool) {
+	if !types.IsInterface(t) {
+		t = types.NewPointer(t)
+	}
+	set := types.NewMethodSet(t)
+	return func(yield func(types.Object) bool) {
+		for method := range set.Methods() {
+			if !yield(method.Obj()) {
+				return
+			}
+		}
+	}
+}
+
+// loader reads packages from what the compiler has exported.
+type loader struct {
+	fset     *token.FileSet
+	importer types.Importer
+}
+
+func newLoader(t *testing.T) *loader {
+	t.Helper()
+	list := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", ".", "./fakeserver", "./contract")
+	out, err := list.Output()
+	require.NoError(t, err)
+	files := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		path, file, _ := strings.Cut(strings.TrimSpace(line), " ")
+		files[path] = file
+	}
+	load := &loader{fset: token.NewFileSet()}
+	load.importer = importer.ForCompiler(load.fset, "gc", func(path string) (io.ReadCloser, error) {
+		return os.Open(files[path])
+	})
+	return load
+}
+
+// examples returns the package in dir, and what the bodies of its Examples use.
+func (l *loader) examples(t *testing.T, dir string) (pkg *types.Package, shown map[types.Object]bool) {
+	t.Helper()
+	pkg, err := l.importer.Import(strings.TrimSuffix(module+"/"+dir, "/."))
+	require.NoError(t, err)
+	names, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	require.NoError(t, err)
+	var files []*ast.File
+	for _, name := range names {
+		file, err := parser.ParseFile(l.fset, name, nil, parser.ParseComments)
+		require.NoError(t, err)
+		if strings.HasSuffix(file.Name.Name, "_test") {
+			files = append(files, file)
+		}
+	}
+	uses := &types.Info{Uses: map[*ast.Ident]types.Object{}}
+	// What the packages of tests only are about, such as testify, stays unknown.
+	config := types.Config{Importer: l.importer, Error: func(error) {}}
+	_, _ = config.Check(pkg.Path()+"_test", l.fset, files, uses)
+	shown = map[types.Object]bool{}
+	for _, example := range doc.Examples(files...) {
+		ast.Inspect(example.Code, func(node ast.Node) bool {
+			if id, ok := node.(*ast.Ident); ok {
+				shown[uses.Uses[id]] = true
+			}
+			return true
+		})
+	}
+	require.Greater(t, len(shown), 10, "%s has Examples", dir)
+	return pkg, shown
+}

@@ -1,0 +1,159 @@
+package agentmessaging_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+)
+
+// Each kind of refusal, as the fake makes it happen.
+func ExampleError_kinds() {
+	fake, client := onFake()
+	defer fake.Close()
+	ctx := context.Background()
+
+	byok := agentmessaging.LLMParams{Mode: agentmessaging.LLMModeBYOK}
+	_, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{LLM: byok})
+	fmt.Println(errors.Is(err, agentmessaging.ErrBadRequest), "byok mode, and no key is stored")
+
+	_, err = client.WarmUp(ctx, agentmessaging.LLMModeBYOK)
+	fmt.Println(errors.Is(err, agentmessaging.ErrConflict), "warm-up likewise")
+
+	fake.SetBYOKAvailable(false)
+	_, err = client.WarmUp(ctx, agentmessaging.LLMModeBYOK)
+	fmt.Println(errors.Is(err, agentmessaging.ErrUnavailable), "BYOK is down")
+
+	_, err = client.GetAgent(ctx, "agent_of_somebody_else")
+	fmt.Println(errors.Is(err, agentmessaging.ErrNotFound), "no such agent for this key")
+
+	fake.Inject(fakeserver.Answer(500, "")).Times(1)
+	_, err = client.CreateAgent(ctx, agentmessaging.CreateAgentParams{})
+	fmt.Println(errors.Is(err, agentmessaging.ErrServer), "a POST is not repeated after a 5xx")
+
+	fake.SetPlan(fake.Key(), fakeserver.PlanFree)
+	_, err = client.Status(ctx)
+	fmt.Println(errors.Is(err, agentmessaging.ErrPaymentRequired), "the plan is not active")
+
+	fake.RevokeKey(fake.Key())
+	_, err = client.Status(ctx)
+	fmt.Println(errors.Is(err, agentmessaging.ErrUnauthorized), "the key is revoked")
+	// Output:
+	// true byok mode, and no key is stored
+	// true warm-up likewise
+	// true BYOK is down
+	// true no such agent for this key
+	// true a POST is not repeated after a 5xx
+	// true the plan is not active
+	// true the key is revoked
+}
+
+// The second call is refused by the cool-down: nothing was sent.
+func ExampleError_local() {
+	fake, client := onFake()
+	defer fake.Close()
+	fake.Exhaust(fakeserver.LimitKeyDay, fake.Key())
+
+	for range 2 {
+		_, err := client.GetAgent(context.Background(), "agent_000001")
+		var e *agentmessaging.Error
+		if errors.As(err, &e) {
+			fmt.Println(errors.Is(err, agentmessaging.ErrRateLimited), e.Local, e.RetryAfter.Round(time.Hour))
+		}
+	}
+	fmt.Println(fake.CallCount(), "call was sent")
+	// Output:
+	// true false 24h0m0s
+	// true true 24h0m0s
+	// 1 call was sent
+}
+
+// Where there was no answer, StatusCode is 0 and the cause can be tested for.
+func ExampleError_noAnswer() {
+	fake, client := onFake(agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: 1}))
+	defer fake.Close()
+	fake.Inject(fakeserver.CloseEarly())
+
+	_, err := client.Status(context.Background())
+	var e *agentmessaging.Error
+	if errors.As(err, &e) {
+		fmt.Println(e.StatusCode, e.Attempts, errors.Is(err, io.EOF))
+	}
+	// Output: 0 1 true
+}
+
+// The agent is enabled for SMS and the answer is lost. Reading the agent tells
+// what happened.
+func ExampleOutcomeUnknownError() {
+	fake, client := onFake()
+	defer fake.Close()
+	ctx := context.Background()
+	agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
+	fake.Inject(fakeserver.LoseReply(fakeserver.ResetConnection())).Times(1)
+
+	sms, err := client.EnableSMS(ctx, agent.ID, agentmessaging.SMSModeSandbox)
+	var unknown *agentmessaging.OutcomeUnknownError
+	if errors.As(err, &unknown) {
+		fmt.Println(unknown.Method, unknown.Path, errors.Is(err, agentmessaging.ErrOutcomeUnknown))
+		read, readErr := client.GetAgent(ctx, agent.ID)
+		if readErr == nil && read.SMS != nil {
+			sms = read.SMS
+		}
+	}
+	fmt.Println(sms.Status, sms.PhoneNumber)
+	// Output:
+	// POST /v1/agents/{agent_id}/channels/sms true
+	// active +12025550101
+}
+
+// A caller who does not wait for the answer does not know: the agent has read
+// this message.
+func ExampleOutcomeUnknownError_canceled() {
+	fake, client := onFake()
+	defer fake.Close()
+	agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
+	fake.Inject(fakeserver.LoseReply(fakeserver.Hang()))
+
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	fake.OnCall(func(fakeserver.Call) { cancel() })
+	_, err := client.SendMessage(ctx, agent.ID, agentmessaging.MessageParams{Text: "Hello"})
+	fmt.Println(errors.Is(err, agentmessaging.ErrOutcomeUnknown), errors.Is(err, context.Canceled))
+	fmt.Println(fake.ExchangeCount(agent.ID))
+	// Output:
+	// true true
+	// 1
+}
+
+// Refused here, before it could spend quota.
+func ExampleValidationError() {
+	fake, client := onFake()
+	defer fake.Close()
+	agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
+
+	_, err := client.SendMessage(context.Background(), agent.ID, agentmessaging.MessageParams{})
+	var invalid *agentmessaging.ValidationError
+	if errors.Is(err, agentmessaging.ErrInvalid) && errors.As(err, &invalid) {
+		fmt.Println(invalid.Field, invalid.Reason)
+	}
+	// Output: text is required
+}
+
+// BYOK is for keys that the dashboard has issued.
+func ExampleClient_GetBYOK_forbidden() {
+	fake, _ := onFake()
+	defer fake.Close()
+	key := fake.IssueKey(fakeserver.KeyOptions{NotDashboard: true})
+	client, err := agentmessaging.NewClient(fake.BaseURL(), key, agentmessaging.WithHTTPClient(fake.HTTPClient(nil)))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = client.GetBYOK(context.Background())
+	fmt.Println(errors.Is(err, agentmessaging.ErrForbidden))
+	// Output: true
+}
