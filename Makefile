@@ -1,4 +1,4 @@
-.PHONY: check test race lint fuzz examples tables
+.PHONY: check test race lint fuzz examples tables api openapi simulation
 
 # Everything; the same script that continuous integration runs.
 check:
@@ -11,7 +11,7 @@ race:
 	.ci/run race
 
 lint:
-	.ci/run format vet staticcheck tidy
+	.ci/run format vet staticcheck tidy docs scripts
 
 fuzz:
 	.ci/run fuzz
@@ -19,6 +19,20 @@ fuzz:
 examples:
 	.ci/run examples
 
-# Rewrites the generated tables of README.md.
+# Rewrites the generated tables of README.md and the diagrams of docs/.
 tables:
 	go test -run '^TestREADME' . -update
+	go test -run '^TestDocsDiagrams$$' . -update
+
+# Accepts the exported API as it is; read the diff.
+api:
+	go run ./internal/release api-update
+
+# Makes the client of openapi.yaml anew.
+openapi:
+	cp openapi.yaml cmd/agentmessaging-fake/service.yaml
+	cd openapi && go generate ./...
+
+# Measures anew what docs/rate-limits.md shows, and draws it.
+simulation:
+	cd simulation && go test -run TestDocument -update-docs .

@@ -6,8 +6,10 @@ import (
 	"go/token"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,39 +20,74 @@ import (
 
 const module = "github.com/agent-messaging-service/agentmessaging-go"
 
-// TestREADMECode holds the Go of the README to the compiler and go vet, in a
-// module outside this one. A block is a file, declarations or statements.
-func TestREADMECode(t *testing.T) {
-	readme := read(t, "README.md")
-	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatchIndex(readme, -1)
-	require.NotEmpty(t, blocks)
-	dir := newConsumer(t)
-	for i, at := range blocks {
-		block := readme[at[2]:at[3]]
-		name := "block.go"
-		if strings.Contains(block, "*testing.T") {
-			name = "block_test.go"
+// TestPagesCode holds the Go of the README and of docs to the compiler and go
+// vet, in modules outside this one. A block is a file, declarations or
+// statements.
+func TestPagesCode(t *testing.T) {
+	pages, err := filepath.Glob("docs/*.md")
+	require.NoError(t, err)
+	plain, withRedis := newConsumer(t, "."), newConsumer(t, "redisquota")
+	for _, page := range append(pages, "README.md") {
+		text := read(t, page)
+		for i, at := range regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatchIndex(text, -1) {
+			block := text[at[2]:at[3]]
+			dir, name := plain, "block.go"
+			if strings.Contains(block, "redisquota.") {
+				dir = withRedis
+			}
+			if strings.Contains(block, "*testing.T") {
+				name = "block_test.go"
+			}
+			folder := fmt.Sprintf("%s%d", strings.TrimSuffix(filepath.Base(page), ".md"), i+1)
+			line := fmt.Sprintf("//line %s:%d\n", page, 1+strings.Count(text[:at[2]], "\n"))
+			write(t, filepath.Join(dir, folder, name), complete(block, line))
 		}
-		line := fmt.Sprintf("//line README.md:%d\n", 1+strings.Count(readme[:at[2]], "\n"))
-		write(t, filepath.Join(dir, fmt.Sprintf("block%d", i+1), name), complete(block, line))
 	}
+	vetPages(t, plain)
+	t.Run("redisquota", func(t *testing.T) {
+		if goRedis := exec.Command("go", "list", "github.com/redis/go-redis/v9"); !runsOffline(goRedis) {
+			t.Skip("go-redis is not downloaded; go mod download in redisquota does that")
+		}
+		vetPages(t, withRedis)
+	})
+}
+
+func runsOffline(cmd *exec.Cmd) bool {
+	cmd.Dir = "redisquota"
+	cmd.Env = append(os.Environ(), "GOPROXY=off")
+	return cmd.Run() == nil
+}
+
+func vetPages(t *testing.T, dir string) {
+	t.Helper()
+	blocks, err := filepath.Glob(filepath.Join(dir, "*", "block*.go"))
+	require.NoError(t, err)
+	require.NotEmpty(t, blocks)
 	vet := exec.Command("go", "vet", "./...")
 	vet.Dir = dir
 	out, err := vet.CombinedOutput()
 	assert.NoError(t, err, "%s", out)
 }
 
-// newConsumer makes a module that requires what this one does, at the same
-// versions, so that nothing is downloaded for it.
-func newConsumer(t *testing.T) (dir string) {
+// newConsumer makes a module that requires what a module of this repository
+// does, at the same versions, so that nothing more is downloaded for it.
+func newConsumer(t *testing.T, folder string) (dir string) {
 	t.Helper()
 	root, err := filepath.Abs(".")
 	require.NoError(t, err)
 	dir = t.TempDir()
-	gomod := strings.Replace(read(t, "go.mod"), "module "+module, "module readme.example", 1)
-	gomod += fmt.Sprintf("\nrequire %s v0.0.0\n\nreplace %s => %q\n", module, module, root)
+	gomod, _, _ := strings.Cut(read(t, filepath.Join(folder, "go.mod")), "\nreplace ")
+	_, gomod, _ = strings.Cut(gomod, "\n")
+	gomod = "module readme.example\n" + gomod
+	for _, used := range slices.Compact([]string{".", folder}) {
+		name := path.Join(module, used)
+		if !strings.Contains(gomod, "\t"+name+" v") && !strings.Contains(gomod, "require "+name+" v") {
+			gomod += fmt.Sprintf("\nrequire %s v0.0.0\n", name)
+		}
+		gomod += fmt.Sprintf("\nreplace %s => %q\n", name, filepath.Join(root, used))
+	}
 	write(t, filepath.Join(dir, "go.mod"), gomod)
-	write(t, filepath.Join(dir, "go.sum"), read(t, "go.sum"))
+	write(t, filepath.Join(dir, "go.sum"), read(t, filepath.Join(folder, "go.sum")))
 	return dir
 }
 
@@ -70,13 +107,28 @@ func complete(block, line string) string {
 	if _, err := parser.ParseFile(token.NewFileSet(), "", file, 0); err == nil {
 		return file
 	}
-	end := "\nreturn err\n}\n"
-	if !regexp.MustCompile(`(?m)^[^\t\n].*\berr\b`).MatchString(block) { // none in the outer scope
-		end = "\nreturn nil\n}\n"
+	end := "return nil\n}\n}\n"
+	if regexp.MustCompile(`(?m)^[^\t\n].*\berr\b`).MatchString(block) { // one in the outer scope
+		end = "return err\n}\n}\n"
 	}
-	return head + "func _(t *testing.T, ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client,\n" +
-		"agent *agentmessaging.Agent, agentID string, clientOf func(*fakeserver.Server, string) *agentmessaging.Client) error {\n" +
-		"_, _, _ = ctx, client, agentID\n" + line + block + end
+	parameters := "t *testing.T, ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client,\n" +
+		"agent *agentmessaging.Agent, agentID, apiKey, baseURL string,\n" +
+		"clientOf func(*fakeserver.Server, string) *agentmessaging.Client"
+	if strings.Contains(block, "redisquota.") {
+		parameters += ", redisClient redis.UniversalClient"
+	}
+	return head + "func _(" + parameters + ") error {\n{\n" + line + block + "\n" +
+		use(block) + end
+}
+
+// use uses what a block declares for its reader.
+func use(block string) (lines string) {
+	for _, declared := range regexp.MustCompile(`(?m)^(\w+(?:, \w+)*) :=`).FindAllStringSubmatch(block, -1) {
+		for name := range strings.SplitSeq(declared[1], ", ") {
+			lines += "_ = " + name + "\n"
+		}
+	}
+	return strings.ReplaceAll(lines, "_ = _\n", "")
 }
 
 // imports are those that a block which shows none would have.
@@ -84,9 +136,14 @@ func imports(block string) string {
 	lines := "import (\n\"context\"\n\"testing\"\nagentmessaging \"" + module + "\"\n\"" + module + "/fakeserver\"\n"
 	for _, path := range []string{
 		"errors", "fmt", "net/http", "net/http/httptest", "testing/synctest", "time",
+		"log/slog", "github.com/redis/go-redis/v9", module + "/quota", module + "/redisquota",
 		module + "/contract", "github.com/stretchr/testify/require", "github.com/stretchr/testify/assert",
 	} {
-		if regexp.MustCompile(`\b` + filepath.Base(path) + `\.`).MatchString(block) {
+		name := filepath.Base(path)
+		if name == "v9" {
+			name = "redis"
+		}
+		if regexp.MustCompile(`\b`+name+`\.`).MatchString(block) || name == "redis" && strings.Contains(block, "redisquota.") {
 			lines += strconv.Quote(path) + "\n"
 		}
 	}
@@ -107,17 +164,6 @@ func TestREADMESituations(t *testing.T) {
 		assert.LessOrEqual(t, len(lines), 5, situation[1])
 		for _, line := range lines {
 			assert.Contains(t, run, strings.TrimSpace(line))
-		}
-	}
-}
-
-// TestREADMELinks finds files that a page names and that are not there.
-func TestREADMELinks(t *testing.T) {
-	link := regexp.MustCompile(`\]\(([^)#:]+)\)`)
-	for _, page := range []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md"} {
-		for _, found := range link.FindAllStringSubmatch(read(t, page), -1) {
-			_, err := os.Stat(found[1])
-			assert.NoError(t, err, page)
 		}
 	}
 }

@@ -1,0 +1,58 @@
+// Command release holds the repository to its release habits: each check
+// prints what is wrong and exits with status 1. It needs the standard library
+// and the go command only, so that it adds nothing to go.mod.
+//
+//	go run ./internal/release CHECK
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// A check looks at the repository below root and returns what is wrong with
+// it, one line or paragraph each.
+type check struct {
+	name, about string
+	run         func(root string) (wrong []string, err error)
+}
+
+var checks = []check{
+	{"api", "exported names are those of api/*.txt", func(root string) ([]string, error) { return checkAPI(root, false) }},
+	{"api-update", "rewrites api/*.txt", func(root string) ([]string, error) { return checkAPI(root, true) }},
+	{"platforms", "every package and test type-checks on every platform", checkPlatforms},
+	{"size", "what the client adds to a program: modules and bytes", checkSize},
+	{"licences", "dependencies have known licences and stand in NOTICE", checkLicences},
+	{"links", "links of the Markdown files lead somewhere", checkLinks},
+	{"dependabot", "every go.mod and package.json is kept up to date", checkDependabot},
+	{"lint-reasons", "every disabled lint rule has a reason", checkLintReasons},
+}
+
+func main() {
+	if len(os.Args) != 2 {
+		usage()
+	}
+	at := slices.IndexFunc(checks, func(c check) bool { return c.name == os.Args[1] })
+	if at < 0 {
+		usage()
+	}
+	wrong, err := checks[at].run(".")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+	if len(wrong) > 0 {
+		fmt.Fprintln(os.Stderr, strings.Join(wrong, "\n"))
+		os.Exit(1)
+	}
+}
+
+func usage() {
+	fmt.Fprintln(os.Stderr, "usage: go run ./internal/release CHECK, in the root of the repository; the checks:")
+	for _, c := range checks {
+		fmt.Fprintf(os.Stderr, "  %-13s %s\n", c.name, c.about)
+	}
+	os.Exit(2)
+}

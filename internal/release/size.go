@@ -1,0 +1,108 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// programs are built beside the program plain, which speaks JSON over net/http
+// by itself. max is what the client may add to it, in bytes. go-retryablehttp
+// alone adds 300 KiB, because its variables need package regexp.
+var programs = []struct {
+	name string
+	max  int64
+}{
+	{"made", 384 << 10},
+	{"calls", 640 << 10}, // every method: where this grows, look what for
+}
+
+const programFolder = "./internal/release/testdata/size/"
+
+var (
+	compiledIn = []string{
+		"github.com/hashicorp/go-cleanhttp",
+		"github.com/hashicorp/go-retryablehttp",
+	}
+	// required are those and what tests, and tests with the contract suite,
+	// are compiled with.
+	required = []string{
+		"github.com/hashicorp/go-cleanhttp",
+		"github.com/hashicorp/go-retryablehttp",
+		"github.com/stretchr/testify",
+		"go.yaml.in/yaml/v3", // of testify
+	}
+)
+
+func checkSize(root string) (wrong []string, err error) {
+	paths, err := requiredPaths(root)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Equal(paths, required) {
+		wrong = append(wrong, fmt.Sprintf("go.mod requires\n  %q\nand should require\n  %q", paths, required))
+	}
+	paths, err = compiledModules(root, programFolder+"calls")
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Equal(paths, compiledIn) {
+		wrong = append(wrong, fmt.Sprintf("a program with the client compiles in\n  %q\nand should compile in\n  %q", paths, compiledIn))
+	}
+	plain, err := binarySize(root, programFolder+"plain")
+	if err != nil {
+		return nil, err
+	}
+	for _, program := range programs {
+		size, err := binarySize(root, programFolder+program.name)
+		if err != nil {
+			return nil, err
+		}
+		added := size - plain
+		fmt.Printf("%-5s adds %.0f KiB, of at most %d: %d - %d = %d bytes\n",
+			program.name, float64(added)/1024, program.max>>10, size, plain, added)
+		if added > program.max {
+			wrong = append(wrong, fmt.Sprintf("the program %s adds %d bytes, more than %d", program.name, added, program.max))
+		}
+	}
+	return wrong, nil
+}
+
+func requiredPaths(dir string) (paths []string, err error) {
+	requires, err := requirements(dir)
+	for _, r := range requires {
+		paths = append(paths, r.Path)
+	}
+	slices.Sort(paths)
+	return paths, err
+}
+
+// compiledModules are the modules of a program, but for the root module.
+func compiledModules(root, program string) ([]string, error) {
+	out, err := goCommand(root, nil, "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", program)
+	paths := strings.Fields(string(out))
+	slices.Sort(paths)
+	return slices.DeleteFunc(slices.Compact(paths), func(p string) bool { return p == rootModule }), err
+}
+
+// binarySize is that of a stripped program for Linux on amd64.
+func binarySize(root, program string) (bytes int64, err error) {
+	dir, err := os.MkdirTemp("", "size")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(dir)
+	binary := filepath.Join(dir, "program")
+	_, err = goCommand(root, []string{"GOOS=linux", "GOARCH=amd64"},
+		"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", binary, program)
+	if err != nil {
+		return 0, err
+	}
+	stat, err := os.Stat(binary)
+	if err != nil {
+		return 0, err
+	}
+	return stat.Size(), nil
+}
