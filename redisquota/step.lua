@@ -27,6 +27,7 @@ local LEASE = SECOND
 local FARTHEST = 100 * 365 * 24 * 3600 * SECOND
 
 local FULL_ENOUGH = 0.85
+local NEARLY_FULL = 0.98
 local BACK_OFF = 0.95
 local FOREIGN = 0.8
 local CLIMB = 0.1
@@ -259,11 +260,12 @@ end
 -- blame finds the limit that a refusal came from; nil for a call that spent none.
 local function blame(step)
   local suspects = suspects_of(step)
-  local best, best_fill = nil, -1
+  local best, most = nil, 0
   for i, l in ipairs(state.limits) do
     if has(suspects, i) and step.retry_after <= l.window + 2 * SECOND then
       local fill = length[l] / l.level
-      if fill > best_fill then best, best_fill = l, fill end
+      if long(l) and fill < NEARLY_FULL then fill = fill - 2 end -- below all short ones
+      if not best or fill > most then best, most = l, fill end
     end
   end
   return best or longest(suspects)

@@ -320,6 +320,21 @@ func TestBlame(t *testing.T) {
 	}
 }
 
+// TestLongWindowIsBlamedWhenItIsFull: what is learned of one lasts, so a short
+// window is suspected first, however little of it was used.
+func TestLongWindowIsBlamedWhenItIsFull(t *testing.T) {
+	for used, want := range map[int]int{0: 0, 48: 0, 49: 1, 50: 1} {
+		m := newMachine(t, Tuning{}, limitOf("m", 60, time.Minute), limitOf("d", 50, 24*time.Hour))
+		var grants []quota.Grant
+		for id := range used {
+			grants = append(grants, quota.Grant{ID: uint64(100 + id), Age: time.Hour, Spends: 2})
+		}
+		m.step(quota.Step{Kind: quota.Replay, Grants: grants})
+		m.step(quota.Step{Kind: quota.Refused, ID: 1, LimitKey: "unknown", RetryAfter: time.Second, Spends: 3})
+		assert.Equal(t, []bool{want == 0, want == 1}, []bool{m.State.limits[0].cool > 0, m.State.limits[1].cool > 0}, "%d of 50", used)
+	}
+}
+
 // TestSeenNamesNarrowTheBlame: a name stands for what all of its calls spent.
 func TestSeenNamesNarrowTheBlame(t *testing.T) {
 	m := newMachine(t, Tuning{}, limitOf("m", 60, time.Minute), limitOf("c", 600, time.Minute), limitOf("d", 900, time.Minute))

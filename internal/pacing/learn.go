@@ -13,6 +13,7 @@ const (
 	// that the level is too high; with less, that somebody else uses the key.
 	fullEnough = 0.85
 	backOff    = 0.95 // of the level that was too high
+	nearlyFull = 0.98 // of a long window's level, for it to be suspected before a short one
 	foreign    = 0.8  // the most that somebody else's use lowers it at once
 	climb      = 0.1  // of the limit, in each quiet window
 	nearFailed = 0.97 // of the level that failed: the climb ends there
@@ -93,18 +94,23 @@ func (s *State) refused(now int64, step quota.Step) {
 
 // blame finds the limit that a refusal came from. A limit of that name is it.
 // Otherwise it is one that all calls spent which were refused under the name,
-// whose window is not shorter than the wait, and which is the fullest. It is -1
-// for a call that spent none.
+// whose window is not shorter than the wait, and which is the fullest; a long
+// window that has room only if there is no short one, since what is learned of a
+// long one lasts. It is -1 for a call that spent none.
 func (s *State) blame(step quota.Step, retryAfter int64) int {
 	suspects := s.suspects(step)
-	best, bestFill := -1, -1.0
+	best, most := -1, 0.0
 	for i := range s.limits {
 		l := &s.limits[i]
 		if !suspects.Has(i) || retryAfter > l.window+2*second {
 			continue
 		}
-		if fill := float64(len(l.log)) / l.level; fill > bestFill {
-			best, bestFill = i, fill
+		fill := float64(len(l.log)) / l.level
+		if l.long() && fill < nearlyFull {
+			fill -= 2 // below all short ones
+		}
+		if best < 0 || fill > most {
+			best, most = i, fill
 		}
 	}
 	if best < 0 {
