@@ -21,9 +21,10 @@ import (
 type Limiter interface {
 	// Acquire waits until the attempt may be sent, callers of the same kind
 	// in about the order in which they came. It returns ctx's error as soon
-	// as ctx ends. Where the wait would pass ctx's deadline or the attempt's
-	// MaxWait it returns at once, with an [*Error] of status 429 that has
-	// RetryAfter set, which the caller of the method gets with Local set.
+	// as ctx ends. Where the wait would pass ctx's deadline, or nobody could go
+	// for longer than the attempt's MaxWait, it returns at once, with an
+	// [*Error] of status 429 that has RetryAfter set, which the caller of the
+	// method gets with Local set. Any other error is the call's cause.
 	Acquire(ctx context.Context, attempt LimitedAttempt) (Permit, error)
 }
 
