@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/quota"
@@ -25,6 +26,7 @@ const (
 type fleet struct {
 	coordinator quota.Coordinator
 	journal     journal
+	cooling     []cooled
 	size        int
 	epoch       int64
 
@@ -34,6 +36,45 @@ type fleet struct {
 
 	forgot bool // the coordinator has lost its state and is to be told again
 	tellAt time.Duration
+}
+
+// cooled is a refusal whose Retry-After has not passed: like the grants, a new
+// or returning state has to hear of it.
+type cooled struct {
+	step  quota.Step
+	end   time.Duration
+	heard bool // by the coordinator
+}
+
+// mostCooling bounds what is kept; the service chooses how often it refuses.
+const mostCooling = 64
+
+// cool remembers a refusal.
+func (p *Pacer) cool(step quota.Step) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f, now := p.fleet, p.clock.now()
+	f.trimCooling(now)
+	if step.RetryAfter > 0 && len(f.cooling) < mostCooling {
+		f.cooling = append(f.cooling, cooled{step: step, end: later(now, step.RetryAfter)})
+	}
+}
+
+func (f *fleet) trimCooling(now time.Duration) {
+	f.cooling = slices.DeleteFunc(f.cooling, func(c cooled) bool { return c.end <= now })
+}
+
+// refusals are those that still hold, as they would be told now.
+func (f *fleet) refusals(now time.Duration, all bool) []quota.Step {
+	f.trimCooling(now)
+	var steps []quota.Step
+	for _, c := range f.cooling {
+		if all || !c.heard {
+			c.step.RetryAfter = c.end - now
+			steps = append(steps, c.step)
+		}
+	}
+	return steps
 }
 
 // call takes a step with the coordinator, within coordinatorWait whatever the
@@ -97,6 +138,7 @@ func sane(step quota.Step, answer quota.Answer) (quota.Answer, error) {
 		return quota.Answer{}, errNonsense
 	}
 	answer.Wait = min(max(answer.Wait, time.Millisecond), longestTold)
+	answer.Alone = min(max(answer.Alone, 0), answer.Wait)
 	answer.Gap = max(0, answer.Gap)
 	return answer, nil
 }
@@ -142,6 +184,9 @@ func (p *Pacer) goAway() (processes int, news bool) {
 	grants := f.journal.all(now)
 	p.local = p.alone(len(grants) == 0 || grants[len(grants)-1].Age > time.Minute)
 	p.local.Do(now.Microseconds(), p.replay(grants))
+	for _, step := range f.refusals(now, true) {
+		p.local.Do(now.Microseconds(), step)
+	}
 	return p.size, true
 }
 
@@ -186,7 +231,7 @@ func (p *Pacer) found(err error) (missed bool) {
 	for _, l := range p.lanes {
 		l.wake()
 	}
-	return len(f.journal.unheard(now)) > 0
+	return len(f.journal.unheard(now)) > 0 || len(f.refusals(now, false)) > 0
 }
 
 // tell brings in what the coordinator has not heard of, some at a time; none
@@ -194,6 +239,7 @@ func (p *Pacer) found(err error) (missed bool) {
 func (p *Pacer) tell() error {
 	p.mu.Lock()
 	grants := p.fleet.journal.unheard(p.clock.now())
+	refusals := p.fleet.refusals(p.clock.now(), false)
 	p.mu.Unlock()
 	for {
 		part := grants[:min(len(grants), replayed)]
@@ -204,9 +250,17 @@ func (p *Pacer) tell() error {
 		}
 		p.note(step, answer)
 		if grants = grants[len(part):]; len(grants) == 0 {
-			return nil
+			break
 		}
 	}
+	for _, step := range refusals {
+		answer, err := p.call(step)
+		if err != nil {
+			return err
+		}
+		p.note(step, answer)
+	}
+	return nil
 }
 
 func (p *Pacer) replay(grants []quota.Grant) quota.Step {
@@ -235,16 +289,24 @@ func (p *Pacer) note(step quota.Step, answer quota.Answer) (calls int, again boo
 	if f.epoch != 0 && f.epoch != answer.Epoch {
 		f.forgot = true
 		f.journal.unmark()
+		for i := range f.cooling {
+			f.cooling[i].heard = false
+		}
 	}
 	f.size, f.epoch = answer.Fleet, answer.Epoch
 	if answer.Granted {
 		f.journal.add(now, step, true)
 	}
 	f.journal.mark(step.Grants)
+	for i, c := range f.cooling {
+		if step.Kind == quota.Refused && c.step.ID == step.ID {
+			f.cooling[i].heard = true
+		}
+	}
 	if !f.forgot || f.away || now < f.tellAt || step.Kind == quota.Replay {
 		return 0, false
 	}
 	f.forgot, f.tellAt = false, now+coordinatorRetry
 	calls = len(f.journal.unheard(now))
-	return calls, calls > 0
+	return calls, calls > 0 || len(f.refusals(now, false)) > 0
 }

@@ -25,6 +25,7 @@ type lane struct {
 	askedAsBatch bool
 	due          time.Duration // when to ask again
 	opens        time.Duration // when the next grant is expected; 0: not known
+	alone        time.Duration // when it would be if nobody were before
 	gap          time.Duration // between grants from then on
 	limit        int           // that keeps the lane waiting
 }
@@ -241,7 +242,7 @@ func (p *Pacer) withdraw(l *lane) quota.Step {
 func (p *Pacer) settle(l *lane, step quota.Step, answer quota.Answer) (unused bool) {
 	now := p.clock.now()
 	if !answer.Granted {
-		l.opens, l.gap, l.limit = now+answer.Wait, answer.Gap, answer.Limit
+		l.opens, l.alone, l.gap, l.limit = now+answer.Wait, now+answer.Alone, answer.Gap, answer.Limit
 		l.due = now + min(answer.Wait, pacing.Patience)
 		p.refuseHopeless(l)
 		if step.Batch && len(l.waiting) > 0 && !l.waiting[0].batch {
@@ -268,7 +269,7 @@ func (p *Pacer) refuseHopeless(l *lane) {
 	}
 	now, turn := p.clock.now(), l.opens
 	l.waiting = slices.DeleteFunc(l.waiting, func(w *waiter) bool {
-		if turn <= w.deadline && l.opens-now <= w.maxWait {
+		if turn <= w.deadline && l.alone-now <= w.maxWait {
 			turn = later(turn, l.gap)
 			return false
 		}

@@ -179,7 +179,7 @@ func (g *pacerPermit) Done(outcome AttemptOutcome) {
 		g.step.Kind, g.step.LimitKey, g.step.RetryAfter = quota.Refused, gateKey(outcome.LimitKey), outcome.RetryAfter
 	case outcome.StatusCode == 0 && !outcome.Sent:
 		g.step.Kind = quota.Unused
-	case g.probe && outcome.StatusCode >= 200 && outcome.StatusCode <= 299:
+	case g.probe && passedLimits(outcome.StatusCode):
 		g.step.Kind = quota.Accepted
 	default:
 		return
@@ -191,8 +191,22 @@ func (g *pacerPermit) Done(outcome AttemptOutcome) {
 	g.pacer.report(g.step)
 }
 
+// passedLimits reports whether an answer shows that no limit stood in the way:
+// a success, or a refusal of what was asked, which services look at later than
+// at the key and its limits.
+func passedLimits(status int) bool {
+	switch status {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusConflict:
+		return true
+	}
+	return status >= 200 && status <= 299
+}
+
 // report takes a step that changes what the waiting calls were told.
 func (p *Pacer) report(step quota.Step) {
+	if p.fleet != nil && step.Kind == quota.Refused {
+		p.cool(step)
+	}
 	p.do(step)
 	p.wake()
 }

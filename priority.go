@@ -8,8 +8,10 @@ type Priority int
 const (
 	// PriorityInteractive is for calls that a person waits for; the default.
 	PriorityInteractive Priority = iota
-	// PriorityBatch is for calls that can wait: interactive ones go first,
-	// but for one permit in eight, so that batch calls wait and do not starve.
+	// PriorityBatch is for calls that can wait: interactive ones go first. So
+	// that batch calls do not starve, of eight permits one goes to those that
+	// wait in the same process for the same limits; those of other processes
+	// and limits get their turn after a minute.
 	PriorityBatch
 )
 

@@ -105,6 +105,9 @@ type Answer struct {
 	// Wait is how long to wait before asking again; at least a millisecond
 	// where nothing is granted.
 	Wait time.Duration
+	// Alone is the part of Wait that the limits ask for, without that of the
+	// attempts that go before.
+	Alone time.Duration
 	// Gap is the expected time between two grants to this process.
 	Gap time.Duration
 	// Limit is the index of the limit that keeps the attempt waiting longest.

@@ -71,7 +71,7 @@ func TestNewRefuses(t *testing.T) {
 
 // TestWire spells out what is sent for a step. There is no time in it.
 func TestWire(t *testing.T) {
-	r := &recorder{reply: []int64{1, 1, 2_000_000, 900_000, 1, 7, 1_763_700_000_123_456}}
+	r := &recorder{reply: []int64{1, 1, 2_000_000, 900_000, 1, 7, 1_763_700_000_123_456, 1_500_000}}
 	answer, err := newCoordinator(t, r).Do(t.Context(), quota.Step{
 		Kind: quota.Ask, Limits: limits, Spends: quota.SetOf(0, 1), ID: 1<<64 - 1, Batch: true,
 		LimitKey: "day", RetryAfter: 1500 * time.Millisecond,
@@ -80,7 +80,7 @@ func TestWire(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, quota.Answer{
 		Granted: true, Probe: true, Wait: 2 * time.Second, Gap: 900 * time.Millisecond,
-		Limit: 1, Fleet: 7, Epoch: 1_763_700_000_123_456,
+		Limit: 1, Fleet: 7, Epoch: 1_763_700_000_123_456, Alone: 1500 * time.Millisecond,
 	}, answer)
 	assert.Equal(t, []string{
 		"1", "ask", "18446744073709551615", "4294967295", "3", "1", "day", "1500000",
@@ -112,7 +112,7 @@ func TestKeysDependOnWhatIsShared(t *testing.T) {
 // TestUnknownScript: the script itself goes over the wire only where the
 // server does not know it.
 func TestUnknownScript(t *testing.T) {
-	r := &recorder{reply: make([]int64, 7)}
+	r := &recorder{reply: make([]int64, 8)}
 	c := newCoordinator(t, r)
 	do(t, c, ask(limits, 1))
 	require.Len(t, r.calls, 1)
@@ -143,7 +143,7 @@ func TestErrorsExplain(t *testing.T) {
 
 func TestForeignReply(t *testing.T) {
 	_, err := newCoordinator(t, &recorder{reply: []int64{1}}).Do(t.Context(), ask(limits, 1))
-	assert.EqualError(t, err, "redisquota: the script answered 1 numbers instead of 7")
+	assert.EqualError(t, err, "redisquota: the script answered 1 numbers instead of 8")
 }
 
 func TestFormat(t *testing.T) {

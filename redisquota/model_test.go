@@ -35,7 +35,7 @@ func (m *modelRedis) EvalSha(ctx context.Context, _ string, keys, args []string)
 	}
 	answer := m.state.Do(time.Now().UnixMicro(), step)
 	m.note(step, answer)
-	reply := []int64{0, 0, answer.Wait.Microseconds(), answer.Gap.Microseconds(), int64(answer.Limit), int64(answer.Fleet), answer.Epoch}
+	reply := []int64{0, 0, answer.Wait.Microseconds(), answer.Gap.Microseconds(), int64(answer.Limit), int64(answer.Fleet), answer.Epoch, answer.Alone.Microseconds()}
 	if answer.Granted {
 		reply[0] = 1
 	}

@@ -70,12 +70,13 @@ func micros(d time.Duration) string { return strconv.FormatInt(d.Microseconds(),
 
 // answerOf reads the script's reply.
 func answerOf(reply []int64) (quota.Answer, error) {
-	if len(reply) != 7 {
-		return quota.Answer{}, fmt.Errorf("redisquota: the script answered %d numbers instead of 7", len(reply))
+	if len(reply) != 8 {
+		return quota.Answer{}, fmt.Errorf("redisquota: the script answered %d numbers instead of 8", len(reply))
 	}
 	return quota.Answer{
 		Granted: reply[0] == 1, Probe: reply[1] == 1,
 		Wait: time.Duration(reply[2]) * time.Microsecond, Gap: time.Duration(reply[3]) * time.Microsecond,
 		Limit: int(reply[4]), Fleet: int(reply[5]), Epoch: reply[6],
+		Alone: time.Duration(reply[7]) * time.Microsecond,
 	}, nil
 }

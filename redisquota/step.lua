@@ -240,7 +240,7 @@ end
 
 local function suspects_of(step)
   for i, l in ipairs(state.limits) do
-    if l.key == step.limit_key and has(step.spends, i) then return bit.lshift(1, i - 1) end
+    if step.limit_key ~= '' and l.key == step.limit_key and has(step.spends, i) then return bit.lshift(1, i - 1) end
   end
   local known = state.seen[step.limit_key]
   local both = bit.band(known or step.spends, step.spends)
@@ -475,7 +475,10 @@ local function ask(now, step)
     return { granted = true, probe = probe }
   end
   ticket_of(step.id).expires = now + math.min(at - now, PATIENCE) + LEASE
+  local none = {}
+  for i in ipairs(state.limits) do none[i] = 0 end
   return {
+    alone = math.min(earliest(now, step.spends, each_earliest(now, none, crowd)) - now, FARTHEST),
     wait = math.min(math.max(at - now, 1000), FARTHEST),
     gap = math.min(gap(state.limits[binding]) * math.max(1, crowd[binding]), FARTHEST),
     limit = binding - 1,
@@ -569,8 +572,9 @@ local function flag(is) return is and 1 or 0 end
 local step = read_step()
 local now = time(step)
 state = load_state(step, now)
-state.last = math.max(state.last, now)
-now = state.last -- a clock that is set back stands still
+state.set_back = math.max(state.set_back or 0, state.last - now) -- a clock that is set back goes on from where it was
+state.last = math.max(state.last, now + state.set_back)
+now = state.last
 local fleet = meet(now, step.member)
 for _, l in ipairs(state.limits) do settle(l, now) end
 local act = acts[step.kind]
@@ -578,4 +582,5 @@ local answer = act and act(now, step) or {}
 save_state()
 return {
   flag(answer.granted), flag(answer.probe), answer.wait or 0, answer.gap or 0, answer.limit or 0, fleet, state.epoch,
+  answer.alone or 0,
 }

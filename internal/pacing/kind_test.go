@@ -335,6 +335,16 @@ func TestLongWindowIsBlamedWhenItIsFull(t *testing.T) {
 	}
 }
 
+// TestNoNameIsNoName: a 429 that names no limit is not that of one without a name.
+func TestNoNameIsNoName(t *testing.T) {
+	m := newMachine(t, Tuning{}, limitOf("", 1000, 24*time.Hour), limitOf("", 60, time.Minute))
+	m.take(5)
+	m.refuse(1, "", 20*time.Second)
+	assert.Zero(t, m.State.limits[0].cool)
+	assert.Equal(t, unknown, m.State.limits[0].kind)
+	assert.Positive(t, m.State.limits[1].cool)
+}
+
 // TestSeenNamesNarrowTheBlame: a name stands for what all of its calls spent.
 func TestSeenNamesNarrowTheBlame(t *testing.T) {
 	m := newMachine(t, Tuning{}, limitOf("m", 60, time.Minute), limitOf("c", 600, time.Minute), limitOf("d", 900, time.Minute))

@@ -121,7 +121,7 @@ func (s *State) blame(step quota.Step, retryAfter int64) int {
 
 func (s *State) suspects(step quota.Step) quota.Set {
 	for i := range s.limits {
-		if s.limits[i].key == step.LimitKey && step.Spends.Has(i) {
+		if step.LimitKey != "" && s.limits[i].key == step.LimitKey && step.Spends.Has(i) {
 			return quota.SetOf(i)
 		}
 	}

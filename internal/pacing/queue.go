@@ -60,8 +60,10 @@ func (s *State) ask(now int64, step quota.Step) quota.Answer {
 		return quota.Answer{Granted: true, Probe: probe}
 	}
 	s.hold(step.ID, now+min(at-now, patience)+lease)
+	alone, _ := s.earliest(now, step.Spends, &counts{}, crowd)
 	return quota.Answer{
 		Wait:  duration(max(at-now, 1000)),
+		Alone: duration(alone - now),
 		Gap:   duration(s.limits[binding].gap() * max(1, int64(crowd[binding]))),
 		Limit: binding,
 	}

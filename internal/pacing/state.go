@@ -45,7 +45,8 @@ type Tuning struct {
 type State struct {
 	tuning  Tuning
 	epoch   int64
-	last    int64 // the latest time seen: a clock that is set back stands still
+	setBack int64 // how far the clock was set back; the time goes on from the latest seen
+	last    int64 // the latest time seen
 	arrived int64 // tickets so far
 	limits  []limit
 	tickets []ticket
@@ -80,7 +81,8 @@ func Share(limits []quota.Limit, fleet int) []quota.Limit {
 		// The product can be larger than 64 bits; the quotient is at most the fleet times an hour.
 		high, low := bits.Mul64(uint64(l.Window), uint64(fleet*shares[i].Max))
 		window, _ := bits.Div64(high, low, uint64(max(1, l.Max)))
-		shares[i].Window = time.Duration(window)
+		// A window that became long would not be smoothed, and be probed instead.
+		shares[i].Window = min(time.Duration(window), time.Duration(longWindow-1)*time.Microsecond)
 	}
 	return shares
 }
@@ -117,7 +119,8 @@ func (s *State) start(now int64) {
 			s.limits[i].start(now)
 		}
 	}
-	s.last = max(s.last, now)
+	s.setBack = max(s.setBack, s.last-now) // as far as it was set back; then it goes on
+	s.last = max(s.last, now+s.setBack)
 }
 
 // meet notes that a process is there, and forgets those that are not.
