@@ -16,8 +16,22 @@ const (
 	stateVersion = 1
 )
 
-// maxStateFile bounds what ReadState reads, 256 MiB.
-const maxStateFile = 256 << 20
+// maxStateFile bounds what ReadState reads, and so what WriteState writes: 1 GiB.
+const maxStateFile = 1 << 30
+
+// boundedWriter refuses what ReadState would refuse to read.
+type boundedWriter struct {
+	io.Writer
+	left int
+}
+
+func (w *boundedWriter) Write(p []byte) (int, error) {
+	if len(p) > w.left {
+		return 0, fmt.Errorf("more than %d bytes", maxStateFile)
+	}
+	w.left -= len(p)
+	return w.Writer.Write(p)
+}
 
 // WriteState writes what Snapshot would copy to w as JSON, with the clock's
 // advance and the count of trace identifiers, so that ReadState of another fake
@@ -34,7 +48,7 @@ func (s *Server) WriteState(w io.Writer) error {
 	f := st.wire()
 	f.Format, f.Version = stateFormat, stateVersion
 	f.Advanced, f.Traces = s.Advanced(), traces
-	encoder := json.NewEncoder(w)
+	encoder := json.NewEncoder(&boundedWriter{w, maxStateFile})
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(f); err != nil {
 		return fmt.Errorf("fakeserver: WriteState: %w", err)

@@ -65,17 +65,38 @@ func (p *program) announce(stdout io.Writer) error {
 		if err := writeFile(path, p.facts.text(p.config.json)); err != nil {
 			return fmt.Errorf("--ready-file: %w", err)
 		}
+		p.ready, _ = os.Stat(path)
 	}
 	_, err := stdout.Write(p.facts.text(p.config.json))
 	return err
 }
 
 // withdraw removes the ready file, so that no one takes the program for
-// running.
+// running. What has taken its place is somebody else's.
 func (p *program) withdraw() {
-	if p.config.readyFile != "" {
-		_ = os.Remove(p.config.readyFile)
+	if p.ready == nil {
+		return
 	}
+	if now, err := os.Stat(p.config.readyFile); err == nil && os.SameFile(now, p.ready) {
+		_ = os.Remove(target(p.config.readyFile))
+	}
+}
+
+// target is the file that a path means: behind links, if it is one.
+func target(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
+// writable reports why a path is no place for a file of the program's.
+func writable(path string) error {
+	info, err := os.Lstat(target(path))
+	if err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s: must be a regular file, or not be there", path)
+	}
+	return nil
 }
 
 // load reads the state, where there is one, and makes sure that it can be
@@ -85,6 +106,10 @@ func (p *program) load() error {
 	if path == "" {
 		return nil
 	}
+	if err := writable(path); err != nil {
+		return err
+	}
+	path = target(path)
 	raw, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -120,6 +145,10 @@ func (p *program) save() error {
 // writeFile writes a file that is there whole or not at all, and that nobody
 // else can read.
 func writeFile(path string, content []byte) error {
+	if err := writable(path); err != nil {
+		return err
+	}
+	path = target(path)
 	temporary, err := os.CreateTemp(filepath.Dir(path), ".agentmessaging-fake-*") // of mode 0600
 	if err != nil {
 		return err

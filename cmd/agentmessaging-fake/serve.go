@@ -9,6 +9,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -31,6 +32,7 @@ type program struct {
 	control  *control.Server
 	server   *http.Server
 	facts    facts
+	ready    os.FileInfo // of the ready file; nil: it is not written
 	draining atomic.Bool
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
@@ -82,8 +83,18 @@ func flawOfExchanges(all []exchangeSpec) *refusal {
 		if flaw := first(inField(at+".text", e.Text, spec.MessageText), inYears(at+".time", e.Time)); flaw != nil {
 			return flaw
 		}
+		if e.bytes() > maxSeeded {
+			return badRequest(at, "its texts must have at most %d bytes", maxSeeded)
+		}
 	}
 	return nil
+}
+
+// maxSeeded bounds an exchange, of which an agent keeps many.
+const maxSeeded = 64 << 10
+
+func (e exchangeSpec) bytes() int {
+	return len(e.Text) + len(e.UserRef) + len(e.ReplyText) + len(e.TraceID) + len(strings.Join(e.Warnings, "\n"))
 }
 
 type messageBody struct {

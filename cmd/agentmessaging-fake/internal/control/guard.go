@@ -38,6 +38,7 @@ func (s *Server) isOwnHost(host string) bool {
 // IsLoopback reports whether a name or an address means this machine and
 // nothing else: localhost, a name below it (RFC 6761), or a loopback address.
 func IsLoopback(host string) bool {
+	host = strings.ToLower(host)
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return true
 	}

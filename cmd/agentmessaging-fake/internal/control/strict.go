@@ -45,7 +45,13 @@ func strictly(body []byte, t reflect.Type) error {
 // checker reads a valid document along a type.
 type checker struct{ *json.Decoder }
 
+// deepest is more than any body of this interface needs.
+const deepest = 32
+
 func (c *checker) value(path string, t reflect.Type) error {
+	if strings.Count(path, ".") > deepest {
+		return fmt.Errorf("body: must be at most %d levels deep", deepest)
+	}
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
