@@ -90,7 +90,7 @@ func (c *coolDown) park(ctx context.Context, class int, maxWait time.Duration) e
 		}
 		left, longest := end.Sub(now), longestWait(ctx, maxWait)
 		if left > longest {
-			return &Error{StatusCode: http.StatusTooManyRequests, Code: codeRateLimited, LimitKey: key, RetryAfter: left}
+			return refusal(key, left)
 		}
 		if err := sleep(ctx, left+jitter(left, c.minWait, longest-left, c.random())); err != nil {
 			return err
@@ -101,6 +101,11 @@ func (c *coolDown) park(ctx context.Context, class int, maxWait time.Duration) e
 
 // codeRateLimited is the error member of every documented 429 (interface 7).
 const codeRateLimited = "rate_limited"
+
+// refusal is a limiter's own 429.
+func refusal(limitKey string, retryAfter time.Duration) *Error {
+	return &Error{StatusCode: http.StatusTooManyRequests, Code: codeRateLimited, LimitKey: limitKey, RetryAfter: retryAfter}
+}
 
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
@@ -157,7 +162,7 @@ const maxClasses = 32
 func classOf(attempt LimitedAttempt) int {
 	class := 2 * len(spec.Endpoints)
 	for i, e := range spec.Endpoints {
-		if e.Path == attempt.Path && e.Method == attempt.Method {
+		if attempt.calls(e) {
 			class = 2 * i
 			break
 		}

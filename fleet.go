@@ -241,19 +241,12 @@ func (p *Pacer) tell() error {
 	grants := p.fleet.journal.unheard(p.clock.now())
 	refusals := p.fleet.refusals(p.clock.now(), false)
 	p.mu.Unlock()
-	for {
-		part := grants[:min(len(grants), replayed)]
-		step := p.replay(part)
-		answer, err := p.call(step)
-		if err != nil {
-			return err
-		}
-		p.note(step, answer)
-		if grants = grants[len(part):]; len(grants) == 0 {
-			break
-		}
+	var steps []quota.Step
+	for ; len(grants) > replayed; grants = grants[replayed:] {
+		steps = append(steps, p.replay(grants[:replayed]))
 	}
-	for _, step := range refusals {
+	steps = append(steps, p.replay(grants))
+	for _, step := range append(steps, refusals...) {
 		answer, err := p.call(step)
 		if err != nil {
 			return err

@@ -2,7 +2,6 @@ package agentmessaging
 
 import (
 	"context"
-	"net/http"
 	"slices"
 	"time"
 
@@ -33,7 +32,6 @@ type lane struct {
 // waiter is one call that waits.
 type waiter struct {
 	batch    bool
-	since    time.Duration
 	deadline time.Duration // as time left when it came; as a time of the pacer's clock from then on
 	maxWait  time.Duration // until the limits let anybody go
 	ready    chan verdict  // holds one
@@ -83,8 +81,7 @@ func (l *lane) next() int {
 func (p *Pacer) enter(spends quota.Set, w *waiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	w.since = p.clock.now()
-	w.deadline = later(w.deadline, w.since)
+	w.deadline = later(w.deadline, p.clock.now())
 	l := p.lane(spends)
 	l.add(w)
 	switch {
@@ -273,9 +270,7 @@ func (p *Pacer) refuseHopeless(l *lane) {
 			turn = later(turn, l.gap)
 			return false
 		}
-		w.ready <- verdict{err: &Error{
-			StatusCode: http.StatusTooManyRequests, Code: codeRateLimited, LimitKey: p.limits[l.limit].Key, RetryAfter: turn - now,
-		}}
+		w.ready <- verdict{err: refusal(p.limits[l.limit].Key, turn-now)}
 		return true
 	})
 }

@@ -436,7 +436,8 @@ local function each_earliest(now, ahead, crowd)
 end
 
 -- ahead_of counts for each limit the tickets that go before the step's, but for
--- those that another limit keeps longer than the step itself has to wait.
+-- those that another limit keeps longer than the step itself has to wait; and
+-- when the step could go if there were none.
 local function ahead_of(now, step, crowd)
   local ahead, none = {}, {}
   for i in ipairs(state.limits) do ahead[i], none[i] = 0, 0 end
@@ -450,7 +451,7 @@ local function ahead_of(now, step, crowd)
       end
     end
   end
-  return ahead
+  return ahead, alone
 end
 
 local function leave_queue(id) drop_tickets(function(t) return t.id == id end) end
@@ -467,7 +468,7 @@ local function ask(now, step)
   if granted(now, step) then return { granted = true, probe = is_probe(step) } end
   local waited = enqueue(now, step)
   local crowd = crowd_of(step.id, waited)
-  local ahead = ahead_of(now, step, crowd)
+  local ahead, alone = ahead_of(now, step, crowd)
   local at, binding = earliest(now, step.spends, each_earliest(now, ahead, crowd))
   local probe = at > now and may_probe(now, step.spends, ahead, crowd)
   if at <= now or probe then
@@ -475,10 +476,8 @@ local function ask(now, step)
     return { granted = true, probe = probe }
   end
   ticket_of(step.id).expires = now + math.min(at - now, PATIENCE) + LEASE
-  local none = {}
-  for i in ipairs(state.limits) do none[i] = 0 end
   return {
-    alone = math.min(earliest(now, step.spends, each_earliest(now, none, crowd)) - now, FARTHEST),
+    alone = math.min(alone - now, FARTHEST),
     wait = math.min(math.max(at - now, 1000), FARTHEST),
     gap = math.min(gap(state.limits[binding]) * math.max(1, crowd[binding]), FARTHEST),
     limit = binding - 1,

@@ -52,7 +52,7 @@ func (s *State) ask(now int64, step quota.Step) quota.Answer {
 	}
 	waited := s.enqueue(now, step)
 	crowd := s.crowd(step.ID, waited)
-	ahead := s.ahead(now, step, crowd)
+	ahead, alone := s.ahead(now, step, crowd)
 	at, binding := s.earliest(now, step.Spends, ahead, crowd)
 	probe := at > now && s.mayProbe(now, step.Spends, ahead, crowd)
 	if at <= now || probe {
@@ -60,7 +60,6 @@ func (s *State) ask(now int64, step quota.Step) quota.Answer {
 		return quota.Answer{Granted: true, Probe: probe}
 	}
 	s.hold(step.ID, now+min(at-now, patience)+lease)
-	alone, _ := s.earliest(now, step.Spends, &counts{}, crowd)
 	return quota.Answer{
 		Wait:  duration(max(at-now, 1000)),
 		Alone: duration(alone - now),
@@ -141,13 +140,14 @@ func (s *State) crowd(id uint64, waited bool) *counts {
 
 // ahead counts for each limit the tickets that go before the step's. One that
 // another limit keeps longer than the step itself has to wait does not count,
-// or a daily limit would hold up those that it does not concern.
-func (s *State) ahead(now int64, step quota.Step, crowd *counts) *counts {
+// or a daily limit would hold up those that it does not concern. alone is when
+// the step could go if there were none.
+func (s *State) ahead(now int64, step quota.Step, crowd *counts) (_ *counts, alone int64) {
 	var ahead, none counts
+	alone, _ = s.earliest(now, step.Spends, &none, crowd)
 	if s.tuning.NoQueue {
-		return &ahead
+		return &ahead, alone
 	}
-	alone, _ := s.earliest(now, step.Spends, &none, crowd)
 	for _, t := range s.tickets {
 		if t.id == step.ID {
 			break
@@ -157,7 +157,7 @@ func (s *State) ahead(now int64, step quota.Step, crowd *counts) *counts {
 		}
 		ahead.add(t.spends)
 	}
-	return &ahead
+	return &ahead, alone
 }
 
 // earliest is when a call may go that spends the given limits, and the limit
