@@ -46,16 +46,21 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 		ctx, cancel = context.WithTimeout(ctx, c.client.tryTimeout)
 		defer cancel()
 	}
-	return c.send(c.startRequest(ctx), req)
+	return c.send(c.startRequest(ctx), cookiesOf(req))
+}
+
+// cookiesOf takes out what a cookie jar has added for this attempt; the next
+// one gets its own.
+func cookiesOf(outline *http.Request) []string {
+	cookies := outline.Header["Cookie"]
+	delete(outline.Header, "Cookie")
+	return cookies
 }
 
 // send makes the attempt and leaves its outcome in c.out.
-func (c *call) send(ctx context.Context, req *http.Request) (*http.Response, error) {
+func (c *call) send(ctx context.Context, cookies []string) (*http.Response, error) {
 	trace := sentTrace{coolDown: c.client.coolDown}
-	req = req.WithContext(httptrace.WithClientTrace(ctx, trace.hooks()))
-	if req.Method == http.MethodGet {
-		req.Body = noReplay{}
-	}
+	req := c.newRequest(httptrace.WithClientTrace(ctx, trace.hooks()), cookies)
 	resp, err := checked(c.client.transport.RoundTrip(req))
 	if err != nil {
 		c.out.err, c.out.sent = err, trace.maybeSent(ctx, c.client.transport, err)
@@ -66,15 +71,6 @@ func (c *call) send(ctx context.Context, req *http.Request) (*http.Response, err
 	resp.Body = http.NoBody
 	return resp, nil
 }
-
-// noReplay is an empty body. A GET without any is sent again by net/http on its
-// own, once for each idle connection that fails under it, where no retry
-// policy, limiter or observer knows of it; every request spends quota. One
-// with a body that cannot be got again is not.
-type noReplay struct{}
-
-func (noReplay) Read([]byte) (int, error) { return 0, io.EOF }
-func (noReplay) Close() error             { return nil }
 
 // checked makes up for transports that break the rules of RoundTripper, as
 // those that are written for a test do.
@@ -119,7 +115,7 @@ func (c *call) read(resp *http.Response) {
 func (c *call) readSuccess(resp *http.Response) {
 	body, err := readBody(resp, maxSuccessBody)
 	if err == nil {
-		c.out.traceID, err = c.decode(body)
+		c.result, c.out.traceID, err = c.decode(body)
 	}
 	c.out.err = err
 }
@@ -166,14 +162,14 @@ type sentTrace struct {
 	started, connected, wroteHeaders atomic.Bool
 
 	coolDown *coolDown // which learns the connection's clock; nil with another limiter
+	hooked   httptrace.ClientTrace
 }
 
 func (t *sentTrace) hooks() *httptrace.ClientTrace {
-	return &httptrace.ClientTrace{
-		GetConn:      func(string) { t.started.Store(true) },
-		GotConn:      t.gotConn,
-		WroteHeaders: func() { t.wroteHeaders.Store(true) },
-	}
+	t.hooked.GetConn = func(string) { t.started.Store(true) }
+	t.hooked.GotConn = t.gotConn
+	t.hooked.WroteHeaders = func() { t.wroteHeaders.Store(true) }
+	return &t.hooked
 }
 
 func (t *sentTrace) gotConn(info httptrace.GotConnInfo) {

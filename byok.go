@@ -150,7 +150,7 @@ func (c *Client) SetBYOK(ctx context.Context, params SetBYOKParams) (*BYOKConfig
 		endpoint: spec.SetBYOK,
 		invalid:  params.validate(),
 		body:     setBYOKBody{params.Provider, string(params.APIKey), params.BaseURL, params.Model, params.Label},
-		secrets:  []string{string(params.APIKey)},
+		secrets:  [2]string{string(params.APIKey)},
 		setsBYOK: true,
 	})
 }

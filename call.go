@@ -1,7 +1,9 @@
 package agentmessaging
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"net/url"
 	"time"
@@ -19,8 +21,14 @@ type call struct {
 	ctx    context.Context
 	request
 	url    *url.URL
-	body   []byte
-	decode func(body []byte) (traceID string, err error)
+	json   bytes.Buffer // request.body, encoded
+	decode func(body []byte) (result any, traceID string, err error)
+	result any // of the success, decoded
+
+	library struct { // a field, so that it costs the call no memory of its own
+		http  http.Client
+		retry retryablehttp.Client
+	}
 
 	attempts int
 	waited   time.Duration
@@ -36,25 +44,21 @@ func (c *call) run() error {
 	ctx, cancel := c.withDeadline()
 	defer cancel()
 	ctx = c.start(ctx)
-	retrying := retryablehttp.Client{
-		HTTPClient: &http.Client{
-			Transport:     c,
-			Jar:           c.client.jar,
-			CheckRedirect: noRedirect,
-		},
+	c.library.http = http.Client{
+		Transport:     c,
+		Jar:           c.client.jar,
+		CheckRedirect: noRedirect,
+	}
+	c.library.retry = retryablehttp.Client{
+		HTTPClient:   &c.library.http,
 		RetryMax:     c.client.retry.MaxAttempts,
 		CheckRetry:   c.checkRetry,
 		Backoff:      c.backoff,
-		PrepareRetry: c.prepareRetry,
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
-	}
-	req, err := c.newRequest(ctx)
-	if err != nil {
-		return err
 	}
 	// Answer and error are in c.out, where RoundTrip has put them whole: the
 	// library's own error would hide what it replaces.
-	_, _ = retrying.Do(req) //nolint:bodyclose // RoundTrip has read and closed it
+	_, _ = c.library.retry.Do(c.outline(ctx)) //nolint:bodyclose // RoundTrip has read and closed it
 	c.endPause()
 	return c.end(ctx, c.finish(ctx))
 }
@@ -87,33 +91,61 @@ func (c *call) withDeadline() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(c.ctx, c.client.timeout)
 }
 
-// header is that of one attempt.
-func (c *call) header() http.Header {
-	header := c.client.header()
-	if c.body != nil {
-		header["Content-Type"] = []string{jsonType}
-	}
-	return header
+// outline is what the library and http.Client see of the request. Both copy
+// headers and bodies around; the header and body that count are added below
+// them, by newRequest.
+func (c *call) outline(ctx context.Context) *retryablehttp.Request {
+	req := http.Request{Method: c.endpoint.Method, URL: c.url, Header: http.Header{}}
+	return &retryablehttp.Request{Request: req.WithContext(ctx)}
 }
 
-// prepareRetry gives each attempt a header of its own: to that of the attempt
-// before, the cookie jar and the transport may have added.
-func (c *call) prepareRetry(req *http.Request) error {
-	req.Header = c.header()
-	return nil
-}
-
-func (c *call) newRequest(ctx context.Context) (*retryablehttp.Request, error) {
-	req := (&http.Request{
+// newRequest is the request of one attempt. Its header and body are its own: to
+// that of the attempt before, the transport may have added.
+func (c *call) newRequest(ctx context.Context, cookies []string) *http.Request {
+	req := http.Request{
 		Method: c.endpoint.Method,
 		URL:    c.url,
 		Host:   c.url.Host,
-		Header: c.header(),
+		Header: c.client.header(),
 		Proto:  "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}).WithContext(ctx)
-	retryable := &retryablehttp.Request{Request: req}
-	if c.body == nil {
-		return retryable, nil
 	}
-	return retryable, retryable.SetBody(c.body)
+	if cookies != nil {
+		req.Header["Cookie"] = cookies
+	}
+	switch {
+	case c.body != nil:
+		req.Header["Content-Type"] = contentType
+		req.ContentLength = int64(c.json.Len())
+		req.GetBody = c.newBody
+		req.Body, _ = c.newBody()
+	case req.Method == http.MethodGet:
+		req.Body, req.TransferEncoding = noReplay{}, identity
+	}
+	return req.WithContext(ctx)
 }
+
+// newBody returns a type that net/http knows to be in memory: header and body
+// leave in one write.
+func (c *call) newBody() (io.ReadCloser, error) {
+	return io.NopCloser(bytes.NewReader(c.json.Bytes())), nil
+}
+
+// noReplay is an empty body. A GET without any is sent again by net/http on its
+// own, once for each idle connection that fails under it, where no retry
+// policy, limiter or observer knows of it; every request spends quota. One
+// with a body that cannot be got again is not.
+type noReplay struct{}
+
+func (noReplay) Read([]byte) (int, error) { return 0, io.EOF }
+func (noReplay) Close() error             { return nil }
+
+// WriteTo spares net/http the buffer with which it would copy the body.
+func (noReplay) WriteTo(io.Writer) (int64, error) { return 0, nil }
+
+// Shared by all requests and never written to.
+var (
+	contentType = []string{jsonType}
+	// identity is no encoding at all. Said aloud, it saves net/http a goroutine
+	// for each GET, which looks whether noReplay has a first byte.
+	identity = []string{"identity"}
+)

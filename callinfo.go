@@ -49,7 +49,7 @@ func forgetInfo(ctx context.Context) {
 }
 
 // fillInfo reports the call to the context's CallInfo.
-func (c *call) fillInfo(traceID string) {
+func (c *call) fillInfo(err error) {
 	info := callInfo(c.ctx)
 	if info == nil {
 		return
@@ -58,7 +58,7 @@ func (c *call) fillInfo(traceID string) {
 		Attempts:   c.made(),
 		Waited:     c.waited,
 		StatusCode: c.out.status,
-		Header:     c.client.redact(c.secrets...).header(c.out.header),
-		TraceID:    traceID,
+		Header:     c.client.redact(c.secrets[:]...).header(c.out.header),
+		TraceID:    c.lastTraceID(err),
 	}
 }

@@ -189,10 +189,10 @@ const jsonType = "application/json"
 type request struct {
 	endpoint *spec.Endpoint
 	agentID  string
-	body     any      // encoded as JSON; nil sends no body
-	invalid  error    // why the arguments are refused, if they are
-	secrets  []string // what an error of this call must not show, beside the API key
-	setsBYOK bool     // spends the BYOK set limit (interface 8.1)
+	body     any       // encoded as JSON; nil sends no body
+	invalid  error     // why the arguments are refused, if they are
+	secrets  [2]string // what an error of this call must not show, beside the API key
+	setsBYOK bool      // spends the BYOK set limit (interface 8.1)
 }
 
 // answer is the wire form of a success body.
@@ -212,37 +212,38 @@ func (e envelope) traceID() string { return e.TraceID }
 // do is the one path that every call takes: encode, send with retries, decode
 // inside the attempt, report.
 func do[T any, A answer[T]](ctx context.Context, c *Client, r request) (T, error) {
-	var result T
+	var none T
 	call, err := c.newCall(ctx, r)
 	if err != nil {
 		forgetInfo(ctx)
-		return result, err
-	}
-	call.decode = func(body []byte) (traceID string, err error) {
-		result, traceID, err = decode[T, A](body)
-		return traceID, err
-	}
-	if err := call.run(); err != nil {
-		var none T
 		return none, err
 	}
-	return result, nil
+	call.decode = decode[T, A]
+	if err := call.run(); err != nil {
+		return none, err
+	}
+	return call.result.(T), nil
 }
 
-// decode reads a success body. A member of the wrong type is as good as
-// missing: it fails the call only where the result would be useless without it.
-func decode[T any, A answer[T]](body []byte) (result T, traceID string, err error) {
+// decode reads a success body into a T. A member of the wrong type is as good
+// as missing: it fails the call only where the result would be useless without
+// it.
+func decode[T any, A answer[T]](body []byte) (result any, traceID string, err error) {
 	var a A
-	mistyped := (*json.UnmarshalTypeError)(nil)
 	err = json.Unmarshal(body, &a)
-	if err == nil || errors.As(err, &mistyped) {
-		var missing error
-		if result, missing = a.result(); missing == nil {
+	if err == nil || isMistyped(err) {
+		result, missing := a.result()
+		if missing == nil {
 			return result, a.traceID(), nil
 		}
 		err = cmp.Or(err, missing)
 	}
-	return result, a.traceID(), fmt.Errorf("the body is not the documented JSON: %w", err)
+	return nil, a.traceID(), fmt.Errorf("the body is not the documented JSON: %w", err)
+}
+
+func isMistyped(err error) bool {
+	var mistyped *json.UnmarshalTypeError
+	return errors.As(err, &mistyped)
 }
 
 // newCall checks what every call shares and encodes the body.
@@ -260,11 +261,14 @@ func (c *Client) newCall(ctx context.Context, r request) (*call, error) {
 	if err != nil {
 		return nil, err
 	}
-	body, err := encode(r.body)
-	if err != nil {
+	call := &call{client: c, ctx: ctx, request: r, url: target}
+	if r.body == nil {
+		return call, nil
+	}
+	if err := encode(&call.json, r.body); err != nil {
 		return nil, &ValidationError{Field: "body", Reason: "cannot be written as JSON"}
 	}
-	return &call{client: c, ctx: ctx, request: r, url: target, body: body}, nil
+	return call, nil
 }
 
 // target is the request's URL. An agent id is opaque but always exactly one
@@ -284,15 +288,14 @@ func (c *Client) target(r request) (*url.URL, error) {
 	return &u, nil
 }
 
-// encode writes the body as JSON, with <, > and & as they are: nothing here
-// is embedded in HTML, and texts stay short.
-func encode(body any) ([]byte, error) {
-	if body == nil {
-		return nil, nil
-	}
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
+// encode writes value as JSON, with <, > and & as they are: nothing here is
+// embedded in HTML, and texts stay short.
+func encode(buf *bytes.Buffer, value any) error {
+	enc := json.NewEncoder(buf)
 	enc.SetEscapeHTML(false)
-	err := enc.Encode(body)
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), err
+	if err := enc.Encode(value); err != nil {
+		return err
+	}
+	buf.Truncate(buf.Len() - 1) // the line break
+	return nil
 }

@@ -32,7 +32,7 @@ func (c *call) unknown(cause *Error) error {
 
 // errorOf describes the last outcome; cause is what it lacks words for.
 func (c *call) errorOf(ctx context.Context, cause error) *Error {
-	scrub := c.client.redact(c.secrets...)
+	scrub := c.client.redact(c.secrets[:]...)
 	e := &Error{
 		StatusCode: c.out.status,
 		TraceID:    scrub.text(c.out.traceID),

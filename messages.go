@@ -56,6 +56,6 @@ func (c *Client) SendMessage(ctx context.Context, agentID string, params Message
 		invalid:  firstError(check(spec.MessageText, params.Text), check(spec.MessageUserRef, params.UserRef)),
 		agentID:  agentID,
 		body:     messageBody(params),
-		secrets:  []string{params.Text},
+		secrets:  [2]string{params.Text},
 	})
 }

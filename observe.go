@@ -2,12 +2,9 @@ package agentmessaging
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/url"
 	"time"
-
-	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // An Observer is told what happens inside calls. It is called on the calling
@@ -155,43 +152,40 @@ func (c *call) start(ctx context.Context) context.Context {
 		return ctx
 	}
 	c.began.call = time.Now()
-	if c.endpoint == spec.CreateAgent {
-		c.learnAgentID()
-	}
 	target := *c.url
 	return c.observe(ctx, CallStart{Endpoint: c.name(), AgentID: c.agentID, URL: &target})
 }
 
-// learnAgentID makes the call take over the id of the agent that it creates,
-// which otherwise only the method's result knows.
-func (c *call) learnAgentID() {
-	decode := c.decode
-	c.decode = func(body []byte) (string, error) {
-		traceID, err := decode(body)
-		var created struct {
-			ID string `json:"agent_id"`
-		}
-		if err == nil && json.Unmarshal(body, &created) == nil {
-			c.agentID = c.redacted(created.ID)
-		}
-		return traceID, err
-	}
-}
-
 // end reports the finished call and passes its error on.
 func (c *call) end(ctx context.Context, err error) error {
-	traceID := c.out.traceID
-	if failure := (*Error)(nil); errors.As(err, &failure) {
-		traceID = failure.TraceID
-	}
-	c.fillInfo(traceID)
+	c.fillInfo(err)
 	if c.client.observer != nil {
 		c.observe(ctx, CallEnd{
-			Endpoint: c.name(), AgentID: c.agentID, StatusCode: c.out.status, TraceID: c.redacted(traceID), Attempts: c.made(),
-			Waited: c.waited, Elapsed: time.Since(c.began.call), Err: err,
+			Endpoint: c.name(), AgentID: c.knownAgentID(), StatusCode: c.out.status, TraceID: c.redacted(c.lastTraceID(err)),
+			Attempts: c.made(), Waited: c.waited, Elapsed: time.Since(c.began.call), Err: err,
 		})
 	}
 	return err
+}
+
+// knownAgentID is that of the agent that the call names, or has created.
+func (c *call) knownAgentID() string {
+	if created, ok := c.result.(*Agent); ok && c.agentID == "" {
+		return c.redacted(created.ID)
+	}
+	return c.agentID
+}
+
+// lastTraceID is that of the last answer; err is what the call returns.
+func (c *call) lastTraceID(err error) string {
+	if err == nil {
+		return c.out.traceID
+	}
+	var failure *Error
+	if errors.As(err, &failure) {
+		return failure.TraceID
+	}
+	return c.out.traceID
 }
 
 // redacted is what the service said, for observers.
@@ -199,7 +193,7 @@ func (c *call) redacted(text string) string {
 	if text == "" {
 		return ""
 	}
-	return c.client.redact(c.secrets...).text(text)
+	return c.client.redact(c.secrets[:]...).text(text)
 }
 
 func (c *call) startAttempt(ctx context.Context) context.Context {

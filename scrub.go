@@ -121,7 +121,7 @@ func (c *call) scrubbed(err error, others ...error) error {
 	if err == nil {
 		return nil
 	}
-	return c.client.redact(c.secrets...).error(err, others...)
+	return c.client.redact(c.secrets[:]...).error(err, others...)
 }
 
 type scrubbedError struct {

@@ -151,10 +151,11 @@ func encodeObject(field *spec.Field, value any) (json.RawMessage, error) {
 	if value == nil {
 		return nil, nil
 	}
-	raw, err := encode(value)
-	if err != nil {
+	var buf bytes.Buffer
+	if err := encode(&buf, value); err != nil {
 		return nil, &ValidationError{Field: field.Path, Reason: "cannot be written as JSON (" + oneLine(err.Error(), 120) + ")"}
 	}
+	raw := buf.Bytes()
 	switch {
 	case bytes.Equal(raw, []byte("null")):
 		return nil, nil
