@@ -37,6 +37,7 @@ type call struct {
 	pause    time.Duration // before the next attempt, likewise
 	paused   time.Time     // when that pause began; zero outside of one
 	began    timeline      // set for an observer only
+	scrubber *scrubber     // once it is needed
 }
 
 // run makes the attempts and turns the last outcome into the call's error.

@@ -58,7 +58,7 @@ func (c *call) fillInfo(err error) {
 		Attempts:   c.made(),
 		Waited:     c.waited,
 		StatusCode: c.out.status,
-		Header:     c.client.redact(c.secrets[:]...).header(c.out.header),
+		Header:     c.scrub().header(c.out.header),
 		TraceID:    c.lastTraceID(err),
 	}
 }

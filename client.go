@@ -108,7 +108,7 @@ const Version = "0.1.0"
 type Client struct {
 	base       *url.URL
 	header     func() http.Header // a function, so that no print of the Client shows the key
-	redact     func(secrets ...string) scrubber
+	secret     func() hidden      // the key; likewise
 	transport  http.RoundTripper
 	jar        http.CookieJar
 	tryTimeout time.Duration // the caller's http.Client.Timeout: one attempt
@@ -140,12 +140,13 @@ func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	key := hidden{apiKey, formsOf(apiKey)}
 	limiter := settings.newLimiter()
 	cooling, _ := limiter.(*coolDown)
 	return &Client{
 		base:       base,
 		header:     headers(apiKey, settings.userAgent),
-		redact:     func(secrets ...string) scrubber { return newScrubber(append(secrets, apiKey)) },
+		secret:     func() hidden { return key },
 		transport:  settings.transport(),
 		jar:        settings.httpClient.Jar,
 		tryTimeout: settings.httpClient.Timeout,

@@ -32,7 +32,7 @@ func (c *call) unknown(cause *Error) error {
 
 // errorOf describes the last outcome; cause is what it lacks words for.
 func (c *call) errorOf(ctx context.Context, cause error) *Error {
-	scrub := c.client.redact(c.secrets[:]...)
+	scrub := c.scrub()
 	e := &Error{
 		StatusCode: c.out.status,
 		TraceID:    scrub.text(c.out.traceID),
@@ -63,17 +63,20 @@ func refusedHere(refusal, e *Error) *Error {
 
 // describe reads an error body (interface 2.1) of any shape. A body that is
 // not the documented one is measured, not quoted: proxies echo requests.
-func (c *call) describe(e *Error, scrub scrubber) {
+func (c *call) describe(e *Error, scrub *scrubber) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(c.out.body, &members); err != nil || members == nil {
 		e.cause = fmt.Errorf("the body is not the documented JSON object (%d bytes)", len(c.out.body))
 	}
-	for name, field := range map[string]*string{
-		"error": &e.Code, "trace_id": &e.TraceID, "limit_key": &e.LimitKey, "reason": &e.Reason,
+	for _, known := range [...]struct {
+		name  string
+		field *string
+	}{
+		{"error", &e.Code}, {"trace_id", &e.TraceID}, {"limit_key", &e.LimitKey}, {"reason", &e.Reason},
 	} {
-		if raw, ok := members[name]; ok && json.Unmarshal(raw, field) == nil {
-			*field = scrub.text(*field)
-			delete(members, name)
+		if raw, ok := members[known.name]; ok && json.Unmarshal(raw, known.field) == nil {
+			*known.field = scrub.text(*known.field)
+			delete(members, known.name)
 		}
 	}
 	for name, raw := range members {

@@ -193,7 +193,7 @@ func (c *call) redacted(text string) string {
 	if text == "" {
 		return ""
 	}
-	return c.client.redact(c.secrets[:]...).text(text)
+	return c.scrub().text(text)
 }
 
 func (c *call) startAttempt(ctx context.Context) context.Context {

@@ -130,7 +130,7 @@ func (c *call) release(ctx context.Context, permit Permit) {
 func (c *call) report() AttemptOutcome {
 	report := AttemptOutcome{StatusCode: c.out.status, Sent: c.out.sent}
 	if c.out.status == http.StatusTooManyRequests {
-		report.LimitKey = c.client.redact(c.secrets[:]...).text(limitKey(c.out.body))
+		report.LimitKey = c.scrub().text(limitKey(c.out.body))
 		report.RetryAfter = c.out.retryAfter()
 	}
 	return report

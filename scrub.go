@@ -8,14 +8,23 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
 // scrubber takes the secrets of a call out of what the other end, or a
-// transport, put into its words. It is made on the error path only.
-type scrubber struct{ replacer *strings.Replacer }
+// transport, put into its words. It is made on the error path only, for one
+// goroutine.
+type scrubber struct{ secrets []hidden }
+
+// hidden is a secret and, as soon as they are needed, the spellings in which it
+// comes back.
+type hidden struct {
+	plain string
+	forms []string
+}
 
 const redacted = "[redacted]"
 
@@ -23,37 +32,56 @@ const redacted = "[redacted]"
 // "a" everywhere would destroy the message and hide nothing.
 const minSecret = 6
 
-func newScrubber(secrets []string) scrubber {
-	var pairs []string
-	for _, secret := range secrets {
-		if len(secret) < minSecret {
-			continue
-		}
-		for _, form := range formsOf(secret) {
-			pairs = append(pairs, form, redacted)
-		}
-	}
-	return scrubber{strings.NewReplacer(pairs...)}
+// newScrubber puts the longest secret first, since it may hold a shorter one,
+// whose replacement would leave the rest of it to be seen.
+func newScrubber(secrets ...hidden) *scrubber {
+	slices.SortFunc(secrets, func(a, b hidden) int { return len(b.plain) - len(a.plain) })
+	return &scrubber{secrets}
 }
 
-// formsOf are the spellings in which a secret comes back.
+func (s *scrubber) text(text string) string {
+	for i := range s.secrets {
+		text = s.secrets[i].outOf(text)
+	}
+	return text
+}
+
+// outOf replaces all spellings of the secret. None is shorter than the secret:
+// a long message is not even spelled for a short text.
+func (h *hidden) outOf(text string) string {
+	if len(h.plain) < minSecret || len(text) < len(h.plain) {
+		return text
+	}
+	if h.forms == nil {
+		h.forms = formsOf(h.plain)
+	}
+	for _, form := range h.forms {
+		text = strings.ReplaceAll(text, form, redacted)
+	}
+	return text
+}
+
+// formsOf are the spellings of a secret, each once and itself first.
 func formsOf(secret string) []string {
 	quoted, _ := json.Marshal(secret)
-	return []string{
-		secret,
+	forms := []string{secret}
+	for _, form := range []string{
 		strings.Trim(string(quoted), `"`),
 		url.QueryEscape(secret),
 		url.PathEscape(secret),
 		base64.RawStdEncoding.EncodeToString([]byte(secret)),
 		base64.RawURLEncoding.EncodeToString([]byte(secret)),
+	} {
+		if !slices.Contains(forms, form) {
+			forms = append(forms, form)
+		}
 	}
+	return forms
 }
-
-func (s scrubber) text(text string) string { return s.replacer.Replace(text) }
 
 // raw scrubs JSON. It is decoded first, since its escapes can spell a secret
 // in more ways than can be listed; JSON without secrets stays byte for byte.
-func (s scrubber) raw(raw json.RawMessage) json.RawMessage {
+func (s *scrubber) raw(raw json.RawMessage) json.RawMessage {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
 	var value any
@@ -69,7 +97,7 @@ func (s scrubber) raw(raw json.RawMessage) json.RawMessage {
 }
 
 // value scrubs decoded JSON into a copy.
-func (s scrubber) value(value any) any {
+func (s *scrubber) value(value any) any {
 	switch v := value.(type) {
 	case string:
 		return s.text(v)
@@ -93,7 +121,7 @@ func (s scrubber) value(value any) any {
 	return value
 }
 
-func (s scrubber) header(header http.Header) http.Header {
+func (s *scrubber) header(header http.Header) http.Header {
 	clone := header.Clone()
 	for _, values := range clone {
 		for i := range values {
@@ -105,7 +133,7 @@ func (s scrubber) header(header http.Header) http.Header {
 
 // error scrubs the text of err and keeps it, and what else was the cause,
 // reachable for errors.Is and errors.As.
-func (s scrubber) error(err error, others ...error) error {
+func (s *scrubber) error(err error, others ...error) error {
 	causes := []error{err}
 	for _, other := range others {
 		if other != nil && !errors.Is(err, other) {
@@ -115,13 +143,21 @@ func (s scrubber) error(err error, others ...error) error {
 	return scrubbedError{s.text(err.Error()), causes}
 }
 
+// scrub returns the call's scrubber.
+func (c *call) scrub() *scrubber {
+	if c.scrubber == nil {
+		c.scrubber = newScrubber(c.client.secret(), hidden{plain: c.secrets[0]}, hidden{plain: c.secrets[1]})
+	}
+	return c.scrubber
+}
+
 // scrubbed is err without the secrets of the call, and with the others in
 // reach; nil stays nil.
 func (c *call) scrubbed(err error, others ...error) error {
 	if err == nil {
 		return nil
 	}
-	return c.client.redact(c.secrets[:]...).error(err, others...)
+	return c.scrub().error(err, others...)
 }
 
 type scrubbedError struct {

@@ -166,7 +166,7 @@ func failing[T any, A answer[T]](body string) error {
 
 func TestErrorDocument(t *testing.T) {
 	c := &call{
-		client:  &Client{redact: func(...string) scrubber { return newScrubber(nil) }},
+		client:  &Client{secret: func() hidden { return hidden{} }},
 		request: request{endpoint: spec.GetAgent},
 		out:     outcome{status: http.StatusTooManyRequests, body: document(t, "error")},
 	}
