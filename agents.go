@@ -157,9 +157,9 @@ func (p CreateAgentParams) validate() error {
 // agentAnswer is an agent on the wire, at creation and when read.
 type agentAnswer struct{ Agent }
 
-func (a agentAnswer) traceID() string { return a.TraceID }
+func (a *agentAnswer) traceID() string { return a.TraceID }
 
-func (a agentAnswer) result() (*Agent, error) {
+func (a *agentAnswer) result() (*Agent, error) {
 	if a.ID == "" {
 		return nil, errors.New("agent_id is missing")
 	}

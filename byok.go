@@ -80,7 +80,7 @@ type byokAnswer struct {
 	envelope
 }
 
-func (a byokAnswer) result() (*BYOKConfig, error) {
+func (a *byokAnswer) result() (*BYOKConfig, error) {
 	if a.BYOK == nil {
 		return nil, errors.New("byok is missing")
 	}
@@ -108,7 +108,7 @@ func valueOf(s *string) string {
 // setBYOKAnswer differs from byokAnswer in that null is no success.
 type setBYOKAnswer struct{ byokAnswer }
 
-func (a setBYOKAnswer) result() (*BYOKConfig, error) {
+func (a *setBYOKAnswer) result() (*BYOKConfig, error) {
 	config, err := a.byokAnswer.result()
 	if err == nil && (config == nil || !a.OK) {
 		err = errNotOK
@@ -123,7 +123,7 @@ type okAnswer struct {
 
 var errNotOK = errors.New("the service did not confirm the change")
 
-func (a okAnswer) result() (struct{}, error) {
+func (a *okAnswer) result() (struct{}, error) {
 	if !a.OK {
 		return struct{}{}, errNotOK
 	}

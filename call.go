@@ -20,12 +20,12 @@ type call struct {
 	client *Client
 	ctx    context.Context
 	request
-	url    *url.URL
+	url    url.URL
 	json   bytes.Buffer // request.body, encoded
 	decode func(body []byte) (result any, traceID string, err error)
 	result any // of the success, decoded
 
-	library struct { // a field, so that it costs the call no memory of its own
+	library struct { // fields, so that they cost the call no memory of their own
 		http  http.Client
 		retry retryablehttp.Client
 	}
@@ -59,7 +59,7 @@ func (c *call) run() error {
 	}
 	// Answer and error are in c.out, where RoundTrip has put them whole: the
 	// library's own error would hide what it replaces.
-	_, _ = c.library.retry.Do(c.outline(ctx)) //nolint:bodyclose // RoundTrip has read and closed it
+	_, _ = c.library.retry.Do(&retryablehttp.Request{Request: c.outline(ctx)}) //nolint:bodyclose // RoundTrip has read and closed it
 	c.endPause()
 	return c.end(ctx, c.finish(ctx))
 }
@@ -95,9 +95,9 @@ func (c *call) withDeadline() (context.Context, context.CancelFunc) {
 // outline is what the library and http.Client see of the request. Both copy
 // headers and bodies around; the header and body that count are added below
 // them, by newRequest.
-func (c *call) outline(ctx context.Context) *retryablehttp.Request {
-	req := http.Request{Method: c.endpoint.Method, URL: c.url, Header: http.Header{}}
-	return &retryablehttp.Request{Request: req.WithContext(ctx)}
+func (c *call) outline(ctx context.Context) *http.Request {
+	req := http.Request{Method: c.endpoint.Method, URL: &c.url, Header: http.Header{}}
+	return req.WithContext(ctx)
 }
 
 // newRequest is the request of one attempt. Its header and body are its own: to
@@ -105,7 +105,7 @@ func (c *call) outline(ctx context.Context) *retryablehttp.Request {
 func (c *call) newRequest(ctx context.Context, cookies []string) *http.Request {
 	req := http.Request{
 		Method: c.endpoint.Method,
-		URL:    c.url,
+		URL:    &c.url,
 		Host:   c.url.Host,
 		Header: c.client.header(),
 		Proto:  "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,

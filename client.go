@@ -196,8 +196,9 @@ type request struct {
 	setsBYOK bool      // spends the BYOK set limit (interface 8.1)
 }
 
-// answer is the wire form of a success body.
-type answer[T any] interface {
+// answer is an A, the wire form of a success body, which becomes a T.
+type answer[T, A any] interface {
+	*A
 	// result checks what the interface requires of the body and converts it.
 	result() (T, error)
 	traceID() string
@@ -208,18 +209,18 @@ type envelope struct {
 	TraceID string `json:"trace_id"`
 }
 
-func (e envelope) traceID() string { return e.TraceID }
+func (e *envelope) traceID() string { return e.TraceID }
 
 // do is the one path that every call takes: encode, send with retries, decode
 // inside the attempt, report.
-func do[T any, A answer[T]](ctx context.Context, c *Client, r request) (T, error) {
+func do[T, A any, P answer[T, A]](ctx context.Context, c *Client, r request) (T, error) {
 	var none T
 	call, err := c.newCall(ctx, r)
 	if err != nil {
 		forgetInfo(ctx)
 		return none, err
 	}
-	call.decode = decode[T, A]
+	call.decode = decode[T, A, P]
 	if err := call.run(); err != nil {
 		return none, err
 	}
@@ -229,9 +230,9 @@ func do[T any, A answer[T]](ctx context.Context, c *Client, r request) (T, error
 // decode reads a success body into a T. A member of the wrong type is as good
 // as missing: it fails the call only where the result would be useless without
 // it.
-func decode[T any, A answer[T]](body []byte) (result any, traceID string, err error) {
-	var a A
-	err = json.Unmarshal(body, &a)
+func decode[T, A any, P answer[T, A]](body []byte) (result any, traceID string, err error) {
+	a := P(new(A))
+	err = json.Unmarshal(body, a)
 	if err == nil || isMistyped(err) {
 		result, missing := a.result()
 		if missing == nil {
@@ -274,19 +275,19 @@ func (c *Client) newCall(ctx context.Context, r request) (*call, error) {
 
 // target is the request's URL. An agent id is opaque but always exactly one
 // path segment.
-func (c *Client) target(r request) (*url.URL, error) {
+func (c *Client) target(r request) (url.URL, error) {
 	u := *c.base
 	before, after, hasID := strings.Cut(r.endpoint.Path, "{agent_id}")
 	if hasID {
 		if err := checkAgentID(r.agentID); err != nil {
-			return nil, err
+			return u, err
 		}
 	}
 	if u.RawPath != "" { // a prefix whose escapes must stay as they are
 		u.RawPath += before + url.PathEscape(r.agentID) + after
 	}
 	u.Path += before + r.agentID + after
-	return &u, nil
+	return u, nil
 }
 
 // encode writes value as JSON, with <, > and & as they are: nothing here is

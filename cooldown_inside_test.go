@@ -31,6 +31,16 @@ func TestCoolDownOfAnUnlimitedCallAllocatesNothing(t *testing.T) {
 	}))
 }
 
+// TestCoolDownTakesNoLockWhereNothingIsLimited: it would wait here for ever.
+func TestCoolDownTakesNoLockWhereNothingIsLimited(t *testing.T) {
+	limiter := idleCoolDown()
+	limiter.mu.Lock()
+	defer limiter.mu.Unlock()
+	permit, _, err := limiter.acquire(t.Context(), reading)
+	require.NoError(t, err)
+	permit.Done(AttemptOutcome{StatusCode: 200, Sent: true})
+}
+
 // BenchmarkCoolDown is what the default limiter adds to an attempt.
 func BenchmarkCoolDown(b *testing.B) {
 	limiter := Limiter(idleCoolDown())

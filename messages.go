@@ -30,17 +30,20 @@ type messageBody struct {
 	UserRef string `json:"user_ref,omitempty"`
 }
 
+// replyAnswer is a Reply whose text may be missing.
 type replyAnswer struct {
-	ReplyText *string  `json:"reply_text"`
-	Warnings  []string `json:"warnings"`
-	envelope
+	Text *string `json:"reply_text"`
+	Reply
 }
 
-func (a replyAnswer) result() (*Reply, error) {
-	if a.ReplyText == nil {
+func (a *replyAnswer) traceID() string { return a.TraceID }
+
+func (a *replyAnswer) result() (*Reply, error) {
+	if a.Text == nil {
 		return nil, errors.New("reply_text is missing")
 	}
-	return &Reply{Text: *a.ReplyText, Warnings: a.Warnings, TraceID: a.TraceID}, nil
+	a.Reply.Text = *a.Text
+	return &a.Reply, nil
 }
 
 // SendMessage sends text to an agent and returns its reply (interface 4.8).

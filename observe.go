@@ -152,7 +152,7 @@ func (c *call) start(ctx context.Context) context.Context {
 		return ctx
 	}
 	c.began.call = time.Now()
-	target := *c.url
+	target := c.url
 	return c.observe(ctx, CallStart{Endpoint: c.name(), AgentID: c.agentID, URL: &target})
 }
 

@@ -61,9 +61,9 @@ type smsModeBody struct {
 
 type smsAnswer struct{ SMS }
 
-func (a smsAnswer) traceID() string { return a.TraceID }
+func (a *smsAnswer) traceID() string { return a.TraceID }
 
-func (a smsAnswer) result() (*SMS, error) {
+func (a *smsAnswer) result() (*SMS, error) {
 	if a.Status == "" {
 		return nil, errors.New("status is missing")
 	}

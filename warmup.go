@@ -25,7 +25,7 @@ type statusAnswer struct {
 	envelope
 }
 
-func (a statusAnswer) result() (*ServiceStatus, error) {
+func (a *statusAnswer) result() (*ServiceStatus, error) {
 	if a.OK == nil {
 		return nil, errOKMissing
 	}
@@ -62,7 +62,7 @@ type warmUpAnswer struct {
 	envelope
 }
 
-func (a warmUpAnswer) result() (*WarmUpResult, error) {
+func (a *warmUpAnswer) result() (*WarmUpResult, error) {
 	if a.OK == nil {
 		return nil, errOKMissing
 	}

@@ -106,10 +106,10 @@ func TestDocumentsBecomeResults(t *testing.T) {
 		resultOf[*WarmUpResult, warmUpAnswer](t, "warm_up.reply"))
 }
 
-func resultOf[T any, A answer[T]](t *testing.T, name string) T {
+func resultOf[T, A any, P answer[T, A]](t *testing.T, name string) T {
 	t.Helper()
-	var a A
-	require.NoError(t, json.Unmarshal(document(t, name), &a))
+	a := P(new(A))
+	require.NoError(t, json.Unmarshal(document(t, name), a))
 	assert.Equal(t, "trace_1", a.traceID())
 	result, err := a.result()
 	require.NoError(t, err)
@@ -159,8 +159,8 @@ func TestRepliesAreTolerant(t *testing.T) {
 	}
 }
 
-func failing[T any, A answer[T]](body string) error {
-	_, _, err := decode[T, A]([]byte(body))
+func failing[T, A any, P answer[T, A]](body string) error {
+	_, _, err := decode[T, A, P]([]byte(body))
 	return err
 }
 
