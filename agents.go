@@ -155,7 +155,7 @@ func (p CreateAgentParams) validate() error {
 }
 
 // agentAnswer is an agent on the wire, at creation and when read.
-type agentAnswer struct{ Agent }
+type agentAnswer Agent
 
 func (a *agentAnswer) traceID() string { return a.TraceID }
 
@@ -163,7 +163,7 @@ func (a *agentAnswer) result() (*Agent, error) {
 	if a.ID == "" {
 		return nil, errors.New("agent_id is missing")
 	}
-	return &a.Agent, nil
+	return (*Agent)(a), nil
 }
 
 // CreateAgent creates an agent (interface 4.6). It spends one of 50 agent

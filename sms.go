@@ -59,7 +59,7 @@ type smsModeBody struct {
 	Mode SMSMode `json:"mode"`
 }
 
-type smsAnswer struct{ SMS }
+type smsAnswer SMS
 
 func (a *smsAnswer) traceID() string { return a.TraceID }
 
@@ -67,7 +67,7 @@ func (a *smsAnswer) result() (*SMS, error) {
 	if a.Status == "" {
 		return nil, errors.New("status is missing")
 	}
-	return &a.SMS, nil
+	return (*SMS)(a), nil
 }
 
 // EnableSMS enables the SMS channel of an agent (interface 4.9). mode is
