@@ -46,24 +46,19 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 		ctx, cancel = context.WithTimeout(ctx, c.client.tryTimeout)
 		defer cancel()
 	}
-	return c.send(c.startRequest(ctx), cookiesOf(req))
-}
-
-// cookiesOf takes out what a cookie jar has added for this attempt; the next
-// one gets its own.
-func cookiesOf(outline *http.Request) []string {
-	cookies := outline.Header["Cookie"]
-	delete(outline.Header, "Cookie")
-	return cookies
+	return c.send(c.startRequest(ctx), req)
 }
 
 // send makes the attempt and leaves its outcome in c.out.
-func (c *call) send(ctx context.Context, cookies []string) (*http.Response, error) {
-	trace := sentTrace{coolDown: c.client.coolDown}
-	req := c.newRequest(httptrace.WithClientTrace(ctx, trace.hooks()), cookies)
+func (c *call) send(ctx context.Context, req *http.Request) (*http.Response, error) {
+	c.complete(req)
+	if ctx != req.Context() {
+		req = req.WithContext(ctx)
+	}
+	c.trace.reset()
 	resp, err := checked(c.client.transport.RoundTrip(req))
 	if err != nil {
-		c.out.err, c.out.sent = err, trace.maybeSent(ctx, c.client.transport, err)
+		c.out.err, c.out.sent = err, c.trace.maybeSent(ctx, c.client.transport, err)
 		return nil, err
 	}
 	c.out.status, c.out.header, c.out.sent = resp.StatusCode, resp.Header, true
@@ -157,19 +152,30 @@ var errTooLarge = errors.New("the body is larger than any documented one")
 
 // sentTrace learns from net/http whether the service can have seen a request.
 // The hooks run on the transport's goroutines and may fire after RoundTrip
-// has returned.
+// has returned: in a later attempt they make it look sent, which is the safe
+// side.
 type sentTrace struct {
 	started, connected, wroteHeaders atomic.Bool
 
 	coolDown *coolDown // which learns the connection's clock; nil with another limiter
-	hooked   httptrace.ClientTrace
+	hooks    httptrace.ClientTrace
 }
 
-func (t *sentTrace) hooks() *httptrace.ClientTrace {
-	t.hooked.GetConn = func(string) { t.started.Store(true) }
-	t.hooked.GotConn = t.gotConn
-	t.hooked.WroteHeaders = func() { t.wroteHeaders.Store(true) }
-	return &t.hooked
+// within returns a context under which requests are traced.
+func (t *sentTrace) within(ctx context.Context) context.Context {
+	t.hooks = httptrace.ClientTrace{
+		GetConn:      func(string) { t.started.Store(true) },
+		GotConn:      t.gotConn,
+		WroteHeaders: func() { t.wroteHeaders.Store(true) },
+	}
+	return httptrace.WithClientTrace(ctx, &t.hooks)
+}
+
+// reset forgets the attempt before.
+func (t *sentTrace) reset() {
+	t.started.Store(false)
+	t.connected.Store(false)
+	t.wroteHeaders.Store(false)
 }
 
 func (t *sentTrace) gotConn(info httptrace.GotConnInfo) {

@@ -30,6 +30,7 @@ type call struct {
 		retry retryablehttp.Client
 	}
 
+	trace    sentTrace
 	attempts int
 	waited   time.Duration
 	out      outcome
@@ -44,7 +45,7 @@ type call struct {
 func (c *call) run() error {
 	ctx, cancel := c.withDeadline()
 	defer cancel()
-	ctx = c.start(ctx)
+	ctx = c.trace.within(c.start(ctx))
 	c.library.http = http.Client{
 		Transport:     c,
 		Jar:           c.client.jar,
@@ -55,6 +56,7 @@ func (c *call) run() error {
 		RetryMax:     c.client.retry.MaxAttempts,
 		CheckRetry:   c.checkRetry,
 		Backoff:      c.backoff,
+		PrepareRetry: prepareRetry,
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
 	// Answer and error are in c.out, where RoundTrip has put them whole: the
@@ -92,24 +94,29 @@ func (c *call) withDeadline() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(c.ctx, c.client.timeout)
 }
 
-// outline is what the library and http.Client see of the request. Both copy
-// headers and bodies around; the header and body that count are added below
-// them, by newRequest.
+// outline is what http.Client needs of the request. It would clone headers
+// and wrap bodies: they are added below it, by complete.
 func (c *call) outline(ctx context.Context) *http.Request {
-	req := http.Request{Method: c.endpoint.Method, URL: &c.url, Header: http.Header{}}
-	return req.WithContext(ctx)
-}
-
-// newRequest is the request of one attempt. Its header and body are its own: to
-// that of the attempt before, the transport may have added.
-func (c *call) newRequest(ctx context.Context, cookies []string) *http.Request {
 	req := http.Request{
 		Method: c.endpoint.Method,
 		URL:    &c.url,
-		Host:   c.url.Host,
-		Header: c.client.header(),
+		Header: http.Header{},
 		Proto:  "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
+	return req.WithContext(ctx)
+}
+
+// prepareRetry gives the next attempt a header of its own: to that of the one
+// before, the cookie jar and the transport may have added.
+func prepareRetry(req *http.Request) error {
+	req.Header = http.Header{}
+	return nil
+}
+
+// complete adds to an outline what is sent.
+func (c *call) complete(req *http.Request) {
+	cookies := req.Header["Cookie"] // of the jar
+	req.Host, req.Header = c.url.Host, c.client.header()
 	if cookies != nil {
 		req.Header["Cookie"] = cookies
 	}
@@ -122,7 +129,6 @@ func (c *call) newRequest(ctx context.Context, cookies []string) *http.Request {
 	case req.Method == http.MethodGet:
 		req.Body, req.TransferEncoding = noReplay{}, identity
 	}
-	return req.WithContext(ctx)
 }
 
 // newBody returns a type that net/http knows to be in memory: header and body

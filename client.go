@@ -263,7 +263,7 @@ func (c *Client) newCall(ctx context.Context, r request) (*call, error) {
 	if err != nil {
 		return nil, err
 	}
-	call := &call{client: c, ctx: ctx, request: r, url: target}
+	call := &call{client: c, ctx: ctx, request: r, url: target, trace: sentTrace{coolDown: c.coolDown}}
 	if r.body == nil {
 		return call, nil
 	}
