@@ -1,4 +1,4 @@
-.PHONY: check test race lint fuzz examples tables api openapi simulation
+.PHONY: check test race lint fuzz examples tables api openapi simulation bench
 
 # Everything; the same script that continuous integration runs.
 check:
@@ -36,3 +36,9 @@ openapi:
 # Measures anew what docs/rate-limits.md shows, and draws it.
 simulation:
 	cd simulation && go test -run TestDocument -update-docs .
+
+# Measures anew what docs/performance.md shows, and draws it: a quarter of an
+# hour on a machine that does nothing else.
+bench:
+	bench/programs/get
+	cd bench && go run .

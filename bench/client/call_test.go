@@ -1,12 +1,13 @@
-// Package client measures what a call costs.
+// Package client measures what calls cost.
 package client
 
 import (
 	"context"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/bench/peers"
 	"github.com/agent-messaging-service/agentmessaging-go/bench/peers/all"
@@ -20,44 +21,50 @@ var ways = []struct {
 	{"canned", func(_ testing.TB, p peers.Peer) (http.RoundTripper, string) {
 		return peers.Canned(p.Answers), "https://service.example"
 	}},
-	{"loopback", func(tb testing.TB, p peers.Peer) (http.RoundTripper, string) {
-		server := httptest.NewServer(peers.Canned(p.Answers))
-		tb.Cleanup(server.Close)
-		transport := &http.Transport{MaxIdleConnsPerHost: 1000}
-		tb.Cleanup(transport.CloseIdleConnections)
-		return transport, server.URL
-	}},
+	{"loopback", loopback},
+}
+
+func loopback(tb testing.TB, p peers.Peer) (http.RoundTripper, string) {
+	server := httptest.NewServer(peers.Canned(p.Answers))
+	tb.Cleanup(server.Close)
+	return pool(tb), server.URL
+}
+
+// pool keeps a connection for each of a thousand callers, for every client.
+func pool(tb testing.TB) *http.Transport {
+	transport := &http.Transport{MaxIdleConnsPerHost: 1000}
+	tb.Cleanup(transport.CloseIdleConnections)
+	return transport
 }
 
 // BenchmarkCall is one call after another.
 func BenchmarkCall(b *testing.B) {
 	for _, way := range ways {
 		for _, kind := range []string{"post", "get"} {
-			for _, peer := range all.Peers {
-				b.Run("over="+way.name+"/call="+kind+"/subject="+subject(peer), func(b *testing.B) {
-					call := open(b, way.open, peer, kind)
-					b.ReportAllocs()
-					for b.Loop() {
-						if err := call(b.Context()); err != nil {
-							b.Fatal(err)
-						}
-					}
+			for _, peer := range append(all.Peers, bounded) {
+				b.Run("over="+way.name+"/call="+kind+"/subject="+peer.Subject(), func(b *testing.B) {
+					repeat(b, callOf(b, way.open, peer, kind))
 				})
 			}
 		}
 	}
 }
 
-func open(tb testing.TB, way func(testing.TB, peers.Peer) (http.RoundTripper, string), peer peers.Peer, kind string) func(context.Context) error {
-	calls, err := peer.New(way(tb, peer))
-	if err != nil {
-		tb.Fatal(err)
+func repeat(b *testing.B, call func(context.Context) error) {
+	require.NoError(b, call(b.Context()))
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := call(b.Context()); err != nil {
+			b.Fatal(err)
+		}
 	}
+}
+
+func callOf(tb testing.TB, way func(testing.TB, peers.Peer) (http.RoundTripper, string), peer peers.Peer, kind string) func(context.Context) error {
+	calls, err := peer.New(way(tb, peer))
+	require.NoError(tb, err)
 	if kind == "post" {
 		return calls.Post
 	}
 	return calls.Get
 }
-
-// subject is a peer's name without what would end it in a benchmark's.
-func subject(p peers.Peer) string { return strings.NewReplacer(" ", "-", "/", "-").Replace(p.Name) }

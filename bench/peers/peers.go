@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 )
 
 // A Peer is a client, with the two calls of it that are measured. Both check
@@ -19,6 +20,9 @@ type Peer struct {
 	Answers map[string]string // JSON by the path that is asked for
 	New     func(transport http.RoundTripper, baseURL string) (Calls, error)
 }
+
+// Subject is the name without what would end it in a benchmark's.
+func (p Peer) Subject() string { return strings.NewReplacer(" ", "-", "/", "-").Replace(p.Name) }
 
 // Calls are a POST of a message and a GET of a small object, or what is most
 // like them in the API of the peer.
@@ -62,4 +66,6 @@ func (c Canned) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // Undecoded is the error of a call whose answer lacks what was sent.
-func Undecoded(what string) error { return fmt.Errorf("the answer was not decoded: %s is missing", what) }
+func Undecoded(what string) error {
+	return fmt.Errorf("the answer was not decoded: %s is missing", what)
+}

@@ -15,14 +15,16 @@ import (
 
 // notForImport are modules that others could import and have no reason to.
 var notForImport = map[string]string{
+	"bench":      "measures the client and the fake; docs/performance.md shows what it found",
 	"openapi":    "holds openapi.yaml to the code, in its tests",
 	"simulation": "measures the pacer; docs/rate-limits.md shows what it found",
 }
 
 // forImport is about a folder, or a package's path, below the root.
 func forImport(folder string) bool {
-	_, unwanted := notForImport[folder]
-	return !unwanted && folder != "cmd" && !strings.HasPrefix(folder, "cmd/")
+	top, _, _ := strings.Cut(folder, "/")
+	_, unwanted := notForImport[top]
+	return !unwanted && top != "cmd"
 }
 
 // checkAPI compares the exported names of every public package with its

@@ -1,16 +1,36 @@
 // Package all lists the peers.
+//
+// Not compared: a client that ogen would generate of openapi.yaml. Its module,
+// github.com/ogen-go/ogen, could not be had where these were made.
 package all
 
 import (
 	"github.com/agent-messaging-service/agentmessaging-go/bench/peers"
 	"github.com/agent-messaging-service/agentmessaging-go/bench/peers/agentmessaging"
+	"github.com/agent-messaging-service/agentmessaging-go/bench/peers/anthropic"
+	"github.com/agent-messaging-service/agentmessaging-go/bench/peers/github"
 	"github.com/agent-messaging-service/agentmessaging-go/bench/peers/nethttp"
+	"github.com/agent-messaging-service/agentmessaging-go/bench/peers/oapicodegen"
+	"github.com/agent-messaging-service/agentmessaging-go/bench/peers/openai"
+	"github.com/agent-messaging-service/agentmessaging-go/bench/peers/resend"
 	"github.com/agent-messaging-service/agentmessaging-go/bench/peers/retryablehttp"
+	"github.com/agent-messaging-service/agentmessaging-go/bench/peers/slack"
+	"github.com/agent-messaging-service/agentmessaging-go/bench/peers/stripe"
+	"github.com/agent-messaging-service/agentmessaging-go/bench/peers/vault"
 )
 
-// Peers are all of them, the floor first.
+// Peers are all of them: the floor, what the SDK is built on, the SDK, and the
+// others by name.
 var Peers = []peers.Peer{
 	nethttp.Peer,
 	retryablehttp.Peer,
 	agentmessaging.Peer,
+	anthropic.Peer,
+	github.Peer,
+	oapicodegen.Peer,
+	openai.Peer,
+	resend.Peer,
+	slack.Peer,
+	stripe.Peer,
+	vault.Peer,
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 
 	"github.com/agent-messaging-service/agentmessaging-go/bench/peers"
@@ -13,36 +14,38 @@ import (
 )
 
 // Peer is the floor.
-var Peer = peers.Peer{Name: "net/http by hand", Answers: service.Answers, New: newCalls}
-
-func newCalls(transport http.RoundTripper, baseURL string) (peers.Calls, error) {
-	client := &http.Client{Transport: transport}
-	return peers.Calls{
-		Post: func(ctx context.Context) error {
-			body, err := json.Marshal(service.Message{Text: service.Text})
-			if err != nil {
-				return err
-			}
-			req, err := http.NewRequestWithContext(ctx, http.MethodPost, baseURL+service.MessagePath, bytes.NewReader(body))
-			if err != nil {
-				return err
-			}
-			req.Header.Set("Content-Type", "application/json")
-			return send(client, req, new(service.Reply))
-		},
-		Get: func(ctx context.Context) error {
-			req, err := http.NewRequestWithContext(ctx, http.MethodGet, baseURL+service.AgentPath, nil)
-			if err != nil {
-				return err
-			}
-			return send(client, req, new(service.Agent))
-		},
-	}, nil
+var Peer = peers.Peer{
+	Name: "net/http by hand", Answers: service.Answers,
+	New: func(transport http.RoundTripper, baseURL string) (peers.Calls, error) {
+		return service.Calls(&Client{&http.Client{Transport: transport}, baseURL}), nil
+	},
 }
 
-func send(client *http.Client, req *http.Request, into interface{ Check() error }) error {
+// Client calls the service by hand.
+type Client struct {
+	HTTP    *http.Client
+	BaseURL string
+}
+
+// Do makes one call; body may be nil.
+func (c *Client) Do(ctx context.Context, method, path string, body any, into service.Checker) error {
+	var reader io.Reader
+	if body != nil {
+		encoded, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		reader = bytes.NewReader(encoded)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.BaseURL+path, reader)
+	if err != nil {
+		return err
+	}
 	service.Authorize(req.Header)
-	resp, err := client.Do(req)
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := c.HTTP.Do(req)
 	if err != nil {
 		return err
 	}

@@ -15,40 +15,45 @@ import (
 
 // Peer is bare go-retryablehttp.
 var Peer = peers.Peer{
-	Name: "go-retryablehttp", Module: "github.com/hashicorp/go-retryablehttp",
-	Answers: service.Answers, New: newCalls,
+	Name: "go-retryablehttp", Module: "github.com/hashicorp/go-retryablehttp", Answers: service.Answers,
+	New: func(transport http.RoundTripper, baseURL string) (peers.Calls, error) {
+		return service.Calls(New(transport, baseURL)), nil
+	},
 }
 
-func newCalls(transport http.RoundTripper, baseURL string) (peers.Calls, error) {
+// Client calls the service through go-retryablehttp.
+type Client struct {
+	Retry   *retryablehttp.Client
+	BaseURL string
+}
+
+// New returns a client that logs nothing; all else is the library's default.
+func New(transport http.RoundTripper, baseURL string) *Client {
 	client := retryablehttp.NewClient()
 	client.HTTPClient = &http.Client{Transport: transport}
 	client.Logger = nil
-	return peers.Calls{
-		Post: func(ctx context.Context) error {
-			body, err := json.Marshal(service.Message{Text: service.Text})
-			if err != nil {
-				return err
-			}
-			req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodPost, baseURL+service.MessagePath, body)
-			if err != nil {
-				return err
-			}
-			req.Header.Set("Content-Type", "application/json")
-			return send(client, req, new(service.Reply))
-		},
-		Get: func(ctx context.Context) error {
-			req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, baseURL+service.AgentPath, nil)
-			if err != nil {
-				return err
-			}
-			return send(client, req, new(service.Agent))
-		},
-	}, nil
+	return &Client{client, baseURL}
 }
 
-func send(client *retryablehttp.Client, req *retryablehttp.Request, into interface{ Check() error }) error {
+// Do makes one call; body may be nil.
+func (c *Client) Do(ctx context.Context, method, path string, body any, into service.Checker) error {
+	var raw any
+	if body != nil {
+		encoded, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		raw = encoded
+	}
+	req, err := retryablehttp.NewRequestWithContext(ctx, method, c.BaseURL+path, raw)
+	if err != nil {
+		return err
+	}
 	service.Authorize(req.Header)
-	resp, err := client.Do(req)
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := c.Retry.Do(req)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@
 package service
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -73,16 +74,45 @@ func (a *Agent) Check() error {
 	return nil
 }
 
-// Authorize sets the header that every request has.
+// Doer makes one call; body may be nil.
+type Doer interface {
+	Do(ctx context.Context, method, path string, body any, into Checker) error
+}
+
+// Calls are the two calls that are measured.
+func Calls(d Doer) peers.Calls {
+	return peers.Calls{
+		Post: func(ctx context.Context) error {
+			return d.Do(ctx, http.MethodPost, MessagePath, Message{Text: Text}, new(Reply))
+		},
+		Get: func(ctx context.Context) error {
+			return d.Do(ctx, http.MethodGet, AgentPath, nil, new(Agent))
+		},
+	}
+}
+
+// Authorize sets what the service asks of every request.
 func Authorize(header http.Header) {
 	header.Set("Authorization", "Bearer "+Key)
 	header.Set("Accept", "application/json")
 }
 
+// Checker is an answer that can tell whether it was decoded.
+type Checker interface{ Check() error }
+
+// StatusError is an answer that is not a success.
+type StatusError struct {
+	Status int
+	Body   string
+}
+
+// Error implements error.
+func (e *StatusError) Error() string { return fmt.Sprintf("status %d: %s", e.Status, e.Body) }
+
 const maxBody = 1 << 20
 
 // Decode reads an answer after checking its status and size.
-func Decode(resp *http.Response, into interface{ Check() error }) error {
+func Decode(resp *http.Response, into Checker) error {
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
 	switch {
@@ -91,7 +121,7 @@ func Decode(resp *http.Response, into interface{ Check() error }) error {
 	case len(body) > maxBody:
 		return fmt.Errorf("the answer is larger than %d bytes", maxBody)
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
-		return fmt.Errorf("status %d: %s", resp.StatusCode, body)
+		return &StatusError{resp.StatusCode, string(body)}
 	}
 	if err := json.Unmarshal(body, into); err != nil {
 		return err

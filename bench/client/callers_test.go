@@ -1,0 +1,67 @@
+package client
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/bench/peers"
+	"github.com/agent-messaging-service/agentmessaging-go/bench/peers/service"
+)
+
+// BenchmarkCallers is a call where many callers share a client. Answered in
+// memory it shows whether they wait for each other in the client; over loopback
+// it is what they see of it. The processor's time, over loopback of client and
+// server together, tells what a call costs, and the time by the clock how well
+// the processors are kept busy.
+func BenchmarkCallers(b *testing.B) {
+	for _, way := range ways {
+		for _, callers := range []int{1, 8, 64, 1000} {
+			for _, user := range users {
+				b.Run(fmt.Sprintf("over=%s/callers=%d/subject=%s", way.name, callers, user.subject), func(b *testing.B) {
+					transport, baseURL := way.open(b, peers.Peer{Answers: service.Answers})
+					shared(b, user.new(b, transport, baseURL), callers)
+				})
+			}
+		}
+	}
+}
+
+func shared(b *testing.B, client user, callers int) {
+	share(b, client, callers, 1)  // opens the connections
+	each := max(20, 2000/callers) // so that what starting a caller takes does not count
+	calls, begun := 0, processorTime()
+	for b.Loop() {
+		share(b, client, callers, each)
+		calls += callers * each
+	}
+	b.ReportMetric(float64(b.Elapsed())/float64(calls), "ns/call")
+	b.ReportMetric(float64(processorTime()-begun)/float64(calls), "cpu-ns/call")
+	b.ReportMetric(0, "ns/op")
+}
+
+// share lets callers make calls at once, each as many as the others.
+func share(b *testing.B, client user, callers, each int) {
+	var wait sync.WaitGroup
+	for range callers {
+		wait.Go(func() {
+			for range each {
+				if err := client.send(b.Context(), service.Text); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// TestProcessorTime: it goes on while work is done.
+func TestProcessorTime(t *testing.T) {
+	begun := processorTime()
+	for end := time.Now().Add(50 * time.Millisecond); time.Now().Before(end); {
+	}
+	require.Greater(t, processorTime(), begun)
+}
