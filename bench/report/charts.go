@@ -53,7 +53,7 @@ func (r *Results) programChart() chart {
 func (r *Results) weightChart() chart {
 	return chart{
 		title: "What each client adds to a program",
-		desc: "What the program that makes one call is larger than the same program on net/http alone, the modules that the client " +
+		desc: "How much larger the program that makes both calls is than the same program on net/http alone, the modules that the client " +
 			"brings, and how long it takes to build.",
 		groups: []group{
 			r.absolute("Program, over net/http alone", "Weight", "KiB-over-net/http", kibioctets, weighed),
