@@ -20,40 +20,43 @@ type answer struct {
 
 // compose makes the answer of a reply, or of a failure.
 func (s *Server) compose(req *request, rep reply, flaw *failure) answer {
-	h := http.Header{
-		"Content-Type": {"application/json"},
-		"Date":         {s.now().Format(http.TimeFormat)}, // by the fake's clock, not the machine's
-	}
+	date := s.now().Format(http.TimeFormat) // by the fake's clock, not the machine's
 	if flaw != nil {
-		return flaw.answer(h, req.traceID)
+		return flaw.answer(date, req.traceID)
 	}
 	rep.trace(req.traceID)
-	a := newAnswer(http.StatusOK, h, rep)
+	a := newAnswer(http.StatusOK, date, encode(rep))
 	if m, ok := rep.(*messageReply); ok && !s.config.messageTexts {
 		a.shown = string(encode(m.redacted()))
+	} else {
+		a.shown = string(a.body)
 	}
 	return a
 }
 
-func (f *failure) answer(h http.Header, traceID string) answer {
+func (f *failure) answer(date, traceID string) answer {
+	body := encode(errorReply{Error: f.code, TraceID: traceID, LimitKey: string(f.limit), Reason: f.reason})
+	a := newAnswer(f.status, date, body)
+	a.shown, a.code, a.reason, a.limitKey = string(body), f.code, f.reason, string(f.limit)
 	switch f.status {
 	case http.StatusUnauthorized:
-		h["Www-Authenticate"] = []string{"Bearer"}
+		a.header["Www-Authenticate"] = []string{"Bearer"}
 	case http.StatusMethodNotAllowed:
-		h["Allow"] = []string{f.allow}
+		a.header["Allow"] = []string{f.allow}
 	case http.StatusTooManyRequests:
-		h["Retry-After"] = []string{strconv.Itoa(f.wait)}
+		a.header["Retry-After"] = []string{strconv.Itoa(f.wait)}
 	}
-	body := errorReply{Error: f.code, TraceID: traceID, LimitKey: string(f.limit), Reason: f.reason}
-	a := newAnswer(f.status, h, body)
-	a.code, a.reason, a.limitKey = body.Error, body.Reason, body.LimitKey
 	return a
 }
 
-func newAnswer(status int, h http.Header, body any) answer {
-	encoded := encode(body)
-	h["Content-Length"] = []string{strconv.Itoa(len(encoded))}
-	return answer{status: status, header: h, body: encoded, shown: string(encoded)}
+// newAnswer is an answer of which nothing is shown yet.
+func newAnswer(status int, date string, body []byte) answer {
+	values := []string{"application/json", date, strconv.Itoa(len(body))} // together: one allocation for all
+	return answer{status: status, body: body, header: http.Header{
+		"Content-Type":   values[0:1:1],
+		"Date":           values[1:2:2],
+		"Content-Length": values[2:3:3],
+	}}
 }
 
 func encode(body any) []byte {

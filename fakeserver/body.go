@@ -199,7 +199,7 @@ func (p *parser) string(f *spec.Field) *failure {
 	from := p.pos
 	s := p.text()
 	if instead := p.redaction(f, s); instead != "" {
-		p.hide(from, instead)
+		p.hide(from, `"`+instead+`"`) // nothing in it needs an escape
 	}
 	switch {
 	case p.torn:

@@ -78,7 +78,8 @@ func printable(r rune) rune {
 // record is a call with what matchers need and nobody is shown. It does not
 // change once it is in the journal.
 type record struct {
-	call    Call
+	call    Call // without Header
+	header  headerLines
 	hasKey  bool
 	token   digest
 	hasText bool
@@ -87,7 +88,7 @@ type record struct {
 
 func (r *record) copied() Call {
 	c := r.call
-	c.Header = c.Header.Clone()
+	c.Header = r.header.header()
 	return c
 }
 
@@ -96,13 +97,12 @@ func (r *record) copied() Call {
 const maxRecorded = 256
 
 func newRecord(r *http.Request, req *request) *record {
-	rec := &record{hasKey: req.hasKey, token: req.token, call: Call{
+	rec := &record{hasKey: req.hasKey, token: req.token, header: redactHeader(r.Header, req.secrets), call: Call{
 		Time:    req.now,
 		Method:  kept(scrub(r.Method, req.secrets)),
 		Path:    kept(scrubPath(r.URL.EscapedPath(), req.secrets)),
 		AgentID: kept(scrub(req.agentID, req.secrets)),
 		Address: req.ip.String(),
-		Header:  redactHeader(r.Header, req.secrets),
 	}}
 	if req.route != nil {
 		rec.call.Endpoint = req.route.name

@@ -79,19 +79,20 @@ func (d *direct) connect(req *http.Request) error {
 
 // sentBody reads the body that the caller sends. An error of its reader is the
 // caller's own: the request never got anywhere.
-func sentBody(req *http.Request) ([]byte, error) {
+func sentBody(req *http.Request) (*bytes.Buffer, error) {
+	body := new(bytes.Buffer)
 	if !hasBody(req) {
-		return nil, nil
+		return body, nil
 	}
-	body, err := io.ReadAll(req.Body)
-	if err == nil && req.ContentLength > 0 && req.ContentLength != int64(len(body)) {
-		err = fmt.Errorf("http: ContentLength=%d with Body length %d", req.ContentLength, len(body))
+	_, err := io.Copy(body, req.Body) // most bodies then write themselves, in one piece
+	if err == nil && req.ContentLength > 0 && req.ContentLength != int64(body.Len()) {
+		err = fmt.Errorf("http: ContentLength=%d with Body length %d", req.ContentLength, body.Len())
 	}
 	return body, err
 }
 
 // served is the request as net/http gives it to a handler.
-func (d *direct) served(req *http.Request, body []byte) *http.Request {
+func (d *direct) served(req *http.Request, body *bytes.Buffer) *http.Request {
 	target := req.URL.RequestURI()
 	u, err := url.ParseRequestURI(target)
 	if err != nil {
@@ -99,7 +100,7 @@ func (d *direct) served(req *http.Request, body []byte) *http.Request {
 	}
 	r := (&http.Request{
 		Method: req.Method, URL: u, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: servedHeader(req), Body: http.NoBody, ContentLength: int64(len(body)),
+		Header: servedHeader(req), Body: http.NoBody, ContentLength: int64(body.Len()),
 		Host: req.URL.Host, RequestURI: target, RemoteAddr: d.server.nextAddr(d.config.ip).String(),
 	}).WithContext(req.Context())
 	if r.Method == "" {
@@ -108,10 +109,10 @@ func (d *direct) served(req *http.Request, body []byte) *http.Request {
 	if req.Host != "" {
 		r.Host = req.Host
 	}
-	if len(body) > 0 {
-		r.Body = io.NopCloser(bytes.NewReader(body))
+	if body.Len() > 0 {
+		r.Body = io.NopCloser(body)
 	}
-	if hasBody(req) && req.ContentLength <= 0 && (len(body) > 0 || namesLength(req.Method)) {
+	if hasBody(req) && req.ContentLength <= 0 && (body.Len() > 0 || namesLength(req.Method)) {
 		r.ContentLength, r.TransferEncoding = -1, []string{"chunked"} // what a Transport does with an unknown length
 	}
 	return r
@@ -176,10 +177,10 @@ func (w *directWriter) begin(status int, header http.Header) {
 }
 
 // take takes a whole answer of the fake down. Other handlers may go on to use
-// their header and so need a copy; the fake does not.
+// their header and their body, and so need copies; the fake does not.
 func (w *directWriter) take(a answer) {
 	w.begin(a.status, a.header)
-	_, _ = w.Write(a.body)
+	w.body = *bytes.NewBuffer(a.body)
 }
 
 // Write implements http.ResponseWriter.

@@ -78,7 +78,9 @@ func first(values []string) string {
 // values off. A Transport sends the names in order.
 func arrived(sent http.Header) http.Header {
 	h := make(http.Header, len(sent)+3)
-	for _, name := range slices.Sorted(maps.Keys(sent)) {
+	names := slices.AppendSeq(make([]string, 0, len(sent)), maps.Keys(sent))
+	slices.Sort(names)
+	for _, name := range names {
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
 		if ownWay(name, canonical) {
 			continue

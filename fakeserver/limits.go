@@ -53,12 +53,31 @@ type counts struct {
 
 func newCounts(perIP, sliding bool) *counts {
 	c := new(counts)
+	var fixed []fixedWindow // together: one allocation for all
+	if !sliding {
+		fixed = make([]fixedWindow, 0, limitsOf(perIP))
+	}
 	for i, l := range spec.Limits {
-		if l.PerIP == perIP {
-			c.windows[i] = newWindow(l.Window, sliding)
+		switch {
+		case l.PerIP != perIP:
+		case sliding:
+			c.windows[i] = &slidingWindow{length: l.Window}
+		default:
+			fixed = append(fixed, fixedWindow{length: l.Window})
+			c.windows[i] = &fixed[len(fixed)-1]
 		}
 	}
 	return c
+}
+
+// limitsOf is the number of limits of an address, or of a key.
+func limitsOf(perIP bool) (n int) {
+	for i := range spec.Limits {
+		if spec.Limits[i].PerIP == perIP {
+			n++
+		}
+	}
+	return n
 }
 
 // behind reports whether now is so long before what was counted that it comes

@@ -59,7 +59,7 @@ type turn struct {
 	exchange  Exchange
 	coldStart time.Duration
 	step      step
-	message   Message // for the step's function, where it has one
+	message   *Message // for the step's function, where it has one
 }
 
 // sendMessage is interface 4.8. An agent in byok mode needs the configuration
@@ -92,7 +92,7 @@ func (t *turn) begin(req *request) {
 	}
 	t.step = nextStep(req.scripts)
 	if t.step.f != nil {
-		t.message = Message{
+		t.message = &Message{
 			Agent: t.agent.copied(), Text: t.exchange.Text, UserRef: t.exchange.UserRef,
 			History: copied(&t.agent.exchanges),
 		}
@@ -117,7 +117,7 @@ func (t *turn) finish(ctx context.Context) (reply, *failure) {
 func (t *turn) reply() (r Reply) {
 	switch {
 	case t.step.f != nil:
-		t.server.guard("the ReplyFunc of "+t.step.of, func() { r = t.step.f(t.message) })
+		t.server.guard("the ReplyFunc of "+t.step.of, func() { r = t.step.f(*t.message) })
 	case t.step.scripted:
 		r.Text = t.step.text
 	default:

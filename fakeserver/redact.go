@@ -40,27 +40,54 @@ const (
 	maxHeaderValue = 4 << 10
 )
 
+// headerLines are a header as a record keeps it: a map costs more, and most
+// records are never looked at.
+type headerLines []headerLine
+
+type headerLine struct {
+	name   string
+	values []string
+}
+
+// header is a copy as Calls shows it.
+func (lines headerLines) header() http.Header {
+	if lines == nil {
+		return nil
+	}
+	h := make(http.Header, len(lines))
+	for _, l := range lines {
+		h[l.name] = slices.Clone(l.values)
+	}
+	return h
+}
+
 // redactHeader copies a header without what must not be kept: the values of
 // headers that are named like a secret, and the call's secrets wherever they
 // stand.
-func redactHeader(h http.Header, secrets []string) http.Header {
+func redactHeader(h http.Header, secrets []string) headerLines {
+	if h == nil {
+		return nil
+	}
 	if len(h) > maxHeaderNames {
 		h = firstNames(h)
 	}
-	shown := h.Clone()
-	for name, values := range shown {
-		for i, v := range values {
-			values[i] = clip(scrub(v, secrets), maxHeaderValue)
+	lower, lines := lowered(secrets), make(headerLines, 0, len(h))
+	values := make([]string, 0, len(h)) // of all lines: few have more than one
+	for name, sent := range h {
+		from := len(values)
+		switch n := nameOf(name); {
+		case containsAny(n.lower, lower): // net/http has changed its case
+			name, values = redactedKey, append(values, redactedKey)
+		case n.secret:
+			values = append(values, redactedKey)
+		default:
+			for _, v := range sent {
+				values = append(values, clip(scrub(v, secrets), maxHeaderValue))
+			}
 		}
-		if isSecret(name) {
-			shown[name] = []string{redactedKey}
-		}
-		if holds(name, secrets) {
-			delete(shown, name)
-			shown[redactedKey] = []string{redactedKey}
-		}
+		lines = append(lines, headerLine{name, values[from:len(values):len(values)]})
 	}
-	return shown
+	return lines
 }
 
 func firstNames(h http.Header) http.Header {
@@ -71,26 +98,43 @@ func firstNames(h http.Header) http.Header {
 	return first
 }
 
-// holds reports whether a secret stands in the name of a header, whose case
-// net/http has changed.
-func holds(name string, secrets []string) bool {
-	if len(name) < minScrubbed {
-		return false
+func lowered(texts []string) []string {
+	lower := make([]string, len(texts))
+	for i, text := range texts {
+		lower[i] = strings.ToLower(text)
 	}
-	return slices.ContainsFunc(secrets, func(secret string) bool {
-		return strings.Contains(strings.ToLower(name), strings.ToLower(secret))
-	})
+	return lower
 }
 
-// isSecret reports whether a header is named like one that carries a secret.
-func isSecret(name string) bool {
-	switch name {
-	case "Accept-Encoding", "Content-Length", "Content-Type", "User-Agent":
-		return false // in every call, and a search of its own is slow
-	}
-	name = strings.ToLower(name)
-	return slices.ContainsFunc(secretNames, func(part string) bool { return strings.Contains(name, part) })
+func containsAny(text string, parts []string) bool {
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
 }
 
-// secretNames are parts of the names of such headers.
+// headerName is what a header's name tells.
+type headerName struct {
+	name   string
+	lower  string
+	secret bool // it is named like one that carries a secret
+}
+
+// usualNames are in almost every call, and reading each name anew is slow.
+var usualNames = []headerName{
+	{"Accept-Encoding", "accept-encoding", false},
+	{"Authorization", "authorization", true},
+	{"Content-Length", "content-length", false},
+	{"Content-Type", "content-type", false},
+	{"User-Agent", "user-agent", false},
+}
+
+func nameOf(name string) headerName {
+	for _, usual := range usualNames {
+		if usual.name == name {
+			return usual
+		}
+	}
+	lower := strings.ToLower(name)
+	return headerName{name, lower, containsAny(lower, secretNames)}
+}
+
+// secretNames are parts of the names of headers that carry a secret.
 var secretNames = []string{"authorization", "cookie", "key", "token", "secret"}

@@ -55,20 +55,29 @@ var routes = []route{
 // the escaped path, so that an identifier with %2F in it stays one segment.
 // No path is cleaned and none redirected: //, . and .. are not found.
 func find(method, path string) (*route, string, *failure) {
-	var allowed []string
 	for i := range routes {
-		id, ok := match(routes[i].spec.Path, path)
-		if ok && routes[i].spec.Method == method {
+		if routes[i].spec.Method != method {
+			continue
+		}
+		if id, ok := match(routes[i].spec.Path, path); ok {
 			return &routes[i], id, nil
 		}
-		if ok {
+	}
+	return nil, "", misrouted(path)
+}
+
+// misrouted says why no route has a path and the method that came with it.
+func misrouted(path string) *failure {
+	var allowed []string
+	for i := range routes {
+		if _, ok := match(routes[i].spec.Path, path); ok {
 			allowed = append(allowed, routes[i].spec.Method)
 		}
 	}
 	if allowed == nil {
-		return nil, "", notFound("no endpoint has this path")
+		return notFound("no endpoint has this path")
 	}
-	return nil, "", methodNotAllowed(strings.Join(allowed, ", "))
+	return methodNotAllowed(strings.Join(allowed, ", "))
 }
 
 // match compares a path with a template, segment by segment.

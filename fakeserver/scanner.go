@@ -16,8 +16,8 @@ type scanner struct {
 	torn   bool // the last string that was read holds half a surrogate pair
 }
 
-// span is a part of the document that Calls must not show, and what it shows
-// instead.
+// span is a part of the document that Calls must not show, and the JSON that it
+// shows instead.
 type span struct {
 	from, to int
 	instead  string
@@ -130,7 +130,7 @@ func (sc *scanner) freeObject(path string) *failure {
 			return f
 		}
 		if isKeyName(name) {
-			sc.hide(from, redactedKey)
+			sc.hide(from, `"`+redactedKey+`"`)
 		}
 	}
 	return nil
@@ -142,12 +142,17 @@ func (sc *scanner) hide(from int, instead string) {
 	for n > 0 && sc.hidden[n-1].from >= from {
 		n--
 	}
-	sc.hidden = append(sc.hidden[:n], span{from, sc.pos, string(encode(instead))})
+	sc.hidden = append(sc.hidden[:n], span{from, sc.pos, instead})
 }
 
 // shown is the document with its hidden spans replaced.
 func (sc *scanner) shown() string {
+	size := len(sc.data)
+	for _, h := range sc.hidden {
+		size += len(h.instead) - (h.to - h.from)
+	}
 	var b strings.Builder
+	b.Grow(size) // and no more: the record keeps it
 	at := 0
 	for _, h := range sc.hidden {
 		b.Write(sc.data[at:h.from])

@@ -21,12 +21,19 @@ func secretsOf(token string, body []byte) []string {
 		found = append(found, token)
 	}
 	// Few bodies can hold a member named api_key, and those are read twice.
-	if bytes.ContainsAny(body, `_\`) && json.Valid(body) {
+	if mayNameKey(body) && json.Valid(body) {
 		sc := scanner{data: body}
 		found = sc.keys(false, found)
 		slices.SortFunc(found, func(a, b string) int { return len(b) - len(a) })
 	}
 	return found
+}
+
+// mayNameKey reports whether a body may have a member that isKeyName accepts,
+// without reading it: no letter but I is the same as i in another case, and
+// what is escaped has a backslash.
+func mayNameKey(body []byte) bool {
+	return bytes.IndexByte(body, '\\') >= 0 || bytes.Contains(body, []byte("i_")) || bytes.Contains(body, []byte("I_"))
 }
 
 // keys steps over any value, and adds the strings that stand in a member named
@@ -79,7 +86,7 @@ func scrubJSON(doc string, secrets []string) string {
 		from := sc.pos
 		s := sc.text()
 		if clean := scrub(s, secrets); clean != s {
-			sc.hide(from, clean)
+			sc.hide(from, string(encode(clean)))
 		}
 	}
 	return sc.shown()

@@ -168,7 +168,8 @@ func (s *Server) settle(req *request) (operation, reply, *failure) {
 	op, flaw := req.route.judge(s, req)
 	if req.route.limited() {
 		s.oneClock(req)
-		if refused := s.budget(req).spend(op.limits); refused != nil {
+		b := s.budget(req)
+		if refused := b.spend(op.limits); refused != nil {
 			return operation{}, nil, refused
 		}
 	}
@@ -205,8 +206,8 @@ func (s *Server) oneClock(req *request) {
 	}
 }
 
-func (s *Server) budget(req *request) *budget {
-	b := &budget{key: req.key.counts, now: req.now}
+func (s *Server) budget(req *request) budget {
+	b := budget{key: req.key.counts, now: req.now}
 	b.ip = req.world.countsOf(req.ip, req.now, s.config.sliding)
 	for i := range b.maxima {
 		b.maxima[i] = s.maximum(req.key, i)
