@@ -179,7 +179,7 @@ func (c *Client) CreateAgent(ctx context.Context, params CreateAgentParams) (*Ag
 		endpoint: spec.CreateAgent,
 		invalid:  err,
 		body:     body,
-		secrets:  [...]string{string(params.LLM.APIKey), params.SystemPrompt},
+		secrets:  [2]string{string(params.LLM.APIKey), params.SystemPrompt},
 		setsBYOK: params.LLM.APIKey != "",
 	})
 }

@@ -51,14 +51,12 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // send makes the attempt and leaves its outcome in c.out.
 func (c *call) send(ctx context.Context, req *http.Request) (*http.Response, error) {
+	trace := &sentTrace{coolDown: c.client.coolDown}
+	req = req.WithContext(trace.within(ctx)) // a copy: what a transport changes in it ends with the attempt
 	c.complete(req)
-	if ctx != req.Context() {
-		req = req.WithContext(ctx)
-	}
-	c.trace.reset()
 	resp, err := checked(c.client.transport.RoundTrip(req))
 	if err != nil {
-		c.out.err, c.out.sent = err, c.trace.maybeSent(ctx, c.client.transport, err)
+		c.out.err, c.out.sent = err, trace.maybeSent(ctx, c.client.transport, err)
 		return nil, err
 	}
 	c.out.status, c.out.header, c.out.sent = resp.StatusCode, resp.Header, true
@@ -152,8 +150,7 @@ var errTooLarge = errors.New("the body is larger than any documented one")
 
 // sentTrace learns from net/http whether the service can have seen a request.
 // The hooks run on the transport's goroutines and may fire after RoundTrip
-// has returned: in a later attempt they make it look sent, which is the safe
-// side.
+// has returned, so each attempt has its own.
 type sentTrace struct {
 	started, connected, wroteHeaders atomic.Bool
 
@@ -169,13 +166,6 @@ func (t *sentTrace) within(ctx context.Context) context.Context {
 		WroteHeaders: func() { t.wroteHeaders.Store(true) },
 	}
 	return httptrace.WithClientTrace(ctx, &t.hooks)
-}
-
-// reset forgets the attempt before.
-func (t *sentTrace) reset() {
-	t.started.Store(false)
-	t.connected.Store(false)
-	t.wroteHeaders.Store(false)
 }
 
 func (t *sentTrace) gotConn(info httptrace.GotConnInfo) {

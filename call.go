@@ -30,7 +30,6 @@ type call struct {
 		retry retryablehttp.Client
 	}
 
-	trace    sentTrace
 	attempts int
 	waited   time.Duration
 	out      outcome
@@ -45,7 +44,7 @@ type call struct {
 func (c *call) run() error {
 	ctx, cancel := c.withDeadline()
 	defer cancel()
-	ctx = c.trace.within(c.start(ctx))
+	ctx = c.start(ctx)
 	c.library.http = http.Client{
 		Transport:     c,
 		Jar:           c.client.jar,
@@ -94,8 +93,8 @@ func (c *call) withDeadline() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(c.ctx, c.client.timeout)
 }
 
-// outline is what http.Client needs of the request. It would clone headers
-// and wrap bodies: they are added below it, by complete.
+// outline is what http.Client needs of the request. It would clone a header:
+// that, and the body, are added below it, by complete.
 func (c *call) outline(ctx context.Context) *http.Request {
 	req := http.Request{
 		Method: c.endpoint.Method,
@@ -106,23 +105,22 @@ func (c *call) outline(ctx context.Context) *http.Request {
 	return req.WithContext(ctx)
 }
 
-// prepareRetry gives the next attempt a header of its own: to that of the one
-// before, the cookie jar and the transport may have added.
+// prepareRetry gives the next attempt an outline without the cookies of the one
+// before, to which the jar would add its own.
 func prepareRetry(req *http.Request) error {
 	req.Header = http.Header{}
 	return nil
 }
 
-// complete adds to an outline what is sent.
+// complete adds to a copy of the outline what is sent.
 func (c *call) complete(req *http.Request) {
 	cookies := req.Header["Cookie"] // of the jar
-	req.Host, req.Header = c.url.Host, c.client.header()
+	req.Host, req.Header = c.client.base.Host, c.client.header(c.body != nil)
 	if cookies != nil {
 		req.Header["Cookie"] = cookies
 	}
 	switch {
 	case c.body != nil:
-		req.Header["Content-Type"] = contentType
 		req.ContentLength = int64(c.json.Len())
 		req.GetBody = c.newBody
 		req.Body, _ = c.newBody()
@@ -146,13 +144,9 @@ type noReplay struct{}
 func (noReplay) Read([]byte) (int, error) { return 0, io.EOF }
 func (noReplay) Close() error             { return nil }
 
-// WriteTo spares net/http the buffer with which it would copy the body.
+// WriteTo spares net/http a buffer of 32 KiB, with which it would copy the body.
 func (noReplay) WriteTo(io.Writer) (int64, error) { return 0, nil }
 
-// Shared by all requests and never written to.
-var (
-	contentType = []string{jsonType}
-	// identity is no encoding at all. Said aloud, it saves net/http a goroutine
-	// for each GET, which looks whether noReplay has a first byte.
-	identity = []string{"identity"}
-)
+// identity is no encoding at all. Said aloud, it saves net/http a goroutine for
+// each GET, which looks whether noReplay has a first byte. Nobody writes to it.
+var identity = []string{"identity"}

@@ -107,8 +107,8 @@ const Version = "0.1.0"
 // the zero value returns an error from every method.
 type Client struct {
 	base       *url.URL
-	header     func() http.Header // a function, so that no print of the Client shows the key
-	secret     func() hidden      // the key; likewise
+	header     func(hasBody bool) http.Header // a function, so that no print of the Client shows the key
+	secret     func() hidden                  // the key; likewise
 	transport  http.RoundTripper
 	jar        http.CookieJar
 	tryTimeout time.Duration // the caller's http.Client.Timeout: one attempt
@@ -140,7 +140,7 @@ func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	key := hidden{apiKey, formsOf(apiKey)}
+	key := hidden{apiKey, formsOf(apiKey)} // with all forms, since calls share it
 	limiter := settings.newLimiter()
 	cooling, _ := limiter.(*coolDown)
 	return &Client{
@@ -170,17 +170,20 @@ func (c *Client) String() string {
 // GoString is String, so that %#v shows no more than %v.
 func (c *Client) GoString() string { return c.String() }
 
-// headers returns a maker of the header that every request starts from. The
-// values are shared and never written to; the map is the request's own,
-// because a cookie jar adds to it.
-func headers(apiKey, userAgent string) func() http.Header {
+// headers returns a maker of the header of a request. The values are shared and
+// never written to; the map is the request's own, because transports add to it.
+func headers(apiKey, userAgent string) func(hasBody bool) http.Header {
 	var (
-		auth   = []string{"Bearer " + apiKey}
-		accept = []string{jsonType}
-		agent  = []string{userAgent}
+		auth  = []string{"Bearer " + apiKey}
+		json  = []string{jsonType}
+		agent = []string{userAgent}
 	)
-	return func() http.Header {
-		return http.Header{"Authorization": auth[:1:1], "Accept": accept[:1:1], "User-Agent": agent[:1:1]}
+	return func(hasBody bool) http.Header {
+		header := http.Header{"Authorization": auth[:1:1], "Accept": json[:1:1], "User-Agent": agent[:1:1]}
+		if hasBody {
+			header["Content-Type"] = json[:1:1]
+		}
+		return header
 	}
 }
 
@@ -263,7 +266,7 @@ func (c *Client) newCall(ctx context.Context, r request) (*call, error) {
 	if err != nil {
 		return nil, err
 	}
-	call := &call{client: c, ctx: ctx, request: r, url: target, trace: sentTrace{coolDown: c.coolDown}}
+	call := &call{client: c, ctx: ctx, request: r, url: target}
 	if r.body == nil {
 		return call, nil
 	}

@@ -15,8 +15,8 @@ import (
 )
 
 // scrubber takes the secrets of a call out of what the other end, or a
-// transport, put into its words. It is made on the error path only, for one
-// goroutine.
+// transport, put into its words. A call makes one as soon as it has such words to
+// show, for its own goroutine.
 type scrubber struct{ secrets []hidden }
 
 // hidden is a secret and, as soon as they are needed, the spellings in which it

@@ -70,7 +70,7 @@ func TestTargetsRead(t *testing.T) {
 	for i, c := range []string{
 		cannedPost, cannedGet, cannedPost, cannedGet, cannedPost, cannedGet, cannedPost, cannedGet,
 		"Call/over=loopback/call=post", "Call/over=loopback/call=get",
-		"Connection/subject=agentmessaging", "Connection/subject=agentmessaging", "Callers/over=canned/callers=1000/subject=agentmessaging", "Callers/over=loopback/callers=1000/subject=agentmessaging", "Limiter/limiter=cool-down",
+		"Connection/subject=agentmessaging", "Connection/subject=agentmessaging", "Callers/over=canned/callers=1000/subject=agentmessaging", "Callers/over=loopback/callers=1000/subject=agentmessaging", "Limiter/limiter=cool-down/callers=1",
 		"Fresh/direct", "Fresh/wire", "Fresh/loopback",
 		"Throughput", "Scale/agents=1000/keys=1", "", "Scale/agents=1/keys=100000", "Memory",
 		"Program/subject=agentmessaging-fake", "Program/subject=agentmessaging-fake",

@@ -43,8 +43,8 @@ const (
 )
 
 var (
-	coolDown  = id{bench: "Limiter/limiter=cool-down"}
-	noLimiter = id{bench: "Limiter/limiter=none"}
+	coolDown  = id{bench: "Limiter/limiter=cool-down/callers=1"}
+	noLimiter = id{bench: "Limiter/limiter=none/callers=1"}
 )
 
 // callers are those of the client.

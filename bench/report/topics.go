@@ -48,9 +48,12 @@ var topics = []topic{
 	{
 		name: "limiter", title: "A GET, answered in memory, by its limiter", of: "Limiter",
 		rows: []bench{
-			{"none", "Limiter/limiter=none"},
-			{"cool-down, which every client has", "Limiter/limiter=cool-down"},
-			{"`Pacer`", "Limiter/limiter=pacer"},
+			{"none", "Limiter/limiter=none/callers=1"},
+			{"cool-down, which every client has", "Limiter/limiter=cool-down/callers=1"},
+			{"`Pacer`", "Limiter/limiter=pacer/callers=1"},
+			{"none, 64 callers at once", "Limiter/limiter=none/callers=64"},
+			{"cool-down, 64 callers at once", "Limiter/limiter=cool-down/callers=64"},
+			{"`Pacer`, 64 callers at once", "Limiter/limiter=pacer/callers=64"},
 		},
 		columns: []column{{"Time", "ns/op", nanoseconds, ""}, {"Allocations", "allocs/op", count, ""}},
 	},

@@ -18,7 +18,9 @@ var known = []licence{
 	{"Permission is hereby granted, free of charge, to any person obtaining a copy", "MIT License"},
 	{"Redistribution and use in source and binary forms", "BSD 2-Clause License"}, // or 3
 	{"Permission to use, copy, modify, and/or distribute this software", "ISC License"},
+	{"Permission to use, copy, modify, and distribute this software", "ISC License"},
 	{"Mozilla Public License, version 2.0", "Mozilla Public License, version 2.0"},
+	{"Mozilla Public License Version 2.0", "Mozilla Public License, version 2.0"},
 	{"Apache License Version 2.0, January 2004", "Apache License, version 2.0"},
 }
 
@@ -104,6 +106,9 @@ func moduleDir(root string, r requirement) (string, error) {
 
 func checkEntry(dir string, forUsers bool, entry string) (problem string) {
 	licences, err := filepath.Glob(filepath.Join(dir, "[Ll][Ii][Cc][Ee][Nn][SsCc][Ee]*"))
+	if len(licences) == 0 {
+		licences, err = filepath.Glob(filepath.Join(dir, "COPYING*"))
+	}
 	if err != nil || len(licences) == 0 {
 		return "has no licence file"
 	}

@@ -78,11 +78,14 @@ func TestLicenceOf(t *testing.T) {
 	bsd := "Redistribution and use in source and\nbinary forms, with or without modification,"
 	for text, want := range map[string]string{
 		"Permission is hereby granted, free of charge, to any\nperson obtaining a copy": "MIT License",
-		bsd:                                     "BSD 2-Clause License",
-		bsd + " Neither the name of":            "BSD 3-Clause License",
-		"Mozilla Public License, version 2.0":   "Mozilla Public License, version 2.0",
-		"GNU GENERAL PUBLIC LICENSE, Version 3": "",
-		"Apache License\n Version 2.0, January 2004\n" + bsd: "Apache License, version 2.0",
+		bsd:                                   "BSD 2-Clause License",
+		bsd + " Neither the name of":          "BSD 3-Clause License",
+		"Mozilla Public License, version 2.0": "Mozilla Public License, version 2.0",
+		"Mozilla Public License Version 2.0":  "Mozilla Public License, version 2.0",
+		"Permission to use, copy, modify, and distribute this software":        "ISC License",
+		"Permission to use, copy, modify, and/or distribute this software for": "ISC License",
+		"GNU GENERAL PUBLIC LICENSE, Version 3":                                "",
+		"Apache License\n Version 2.0, January 2004\n" + bsd:                   "Apache License, version 2.0",
 	} {
 		assert.Equal(t, want, licenceOf(text))
 	}
@@ -97,6 +100,7 @@ func TestNoticeEntries(t *testing.T) {
 	assert.Empty(t, checkEntry(dir, false, ""), "no user compiles it")
 	assert.Empty(t, checkEntry(dir, true, "Mozilla Public License, version 2.0"))
 	assert.NotEmpty(t, checkEntry(t.TempDir(), false, ""), "no licence file")
+	assert.Empty(t, checkEntry(newRoot(t, map[string]string{"COPYING": "Mozilla Public License, version 2.0"}), false, ""))
 }
 
 func TestVendored(t *testing.T) {
