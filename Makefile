@@ -41,4 +41,4 @@ simulation:
 # hour on a machine that does nothing else.
 bench:
 	bench/programs/get
-	cd bench && go run .
+	cd bench && go run . -write

@@ -22,13 +22,8 @@ func draw(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for _, t := range results.Tables() {
-		if err := t.WriteText(w); err != nil {
-			return err
-		}
-	}
-	if unshown := results.Unshown(); len(unshown) > 0 {
-		fmt.Fprintln(os.Stderr, "in no table:", unshown)
+	if err := printTables(w, results, results.Tables()); err != nil {
+		return err
 	}
 	page := filepath.Join(docs, "performance.md")
 	text, err := os.ReadFile(page)
@@ -45,6 +40,27 @@ func draw(w io.Writer) error {
 		}
 	}
 	return os.WriteFile(page, []byte(drawn), 0o644)
+}
+
+// show prints the tables of what was measured, and reads and writes nothing.
+func show(w io.Writer, file *report.File) error {
+	results, err := report.Read(file)
+	if err != nil {
+		return err
+	}
+	return printTables(w, results, results.Measured())
+}
+
+func printTables(w io.Writer, results *report.Results, tables []*report.Table) error {
+	for _, t := range tables {
+		if err := t.WriteText(w); err != nil {
+			return err
+		}
+	}
+	if unshown := results.Unshown(); len(unshown) > 0 {
+		fmt.Fprintln(os.Stderr, "in no table:", unshown)
+	}
+	return nil
 }
 
 func load(file string) (*report.Results, error) {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,6 +18,11 @@ var day = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
 func asked(only string, rounds int) options {
 	return options{rounds: rounds, benchtime: "1x", only: regexp.MustCompile(only)}
+}
+
+func written(o options) options {
+	o.write = true
+	return o
 }
 
 // tiny is one package as two suites, one that is not there and one that has
@@ -83,6 +89,79 @@ func TestNothingToMeasure(t *testing.T) {
 	}
 }
 
+// benchFolder is a copy of what the command writes, and its working folder from
+// here on. The suite is still the one of this folder.
+func benchFolder(t *testing.T) (all []suite, page string) {
+	t.Helper()
+	folder, err := filepath.Abs("testdata/tiny")
+	require.NoError(t, err)
+	text, err := os.ReadFile(filepath.Join(docs, "performance.md"))
+	require.NoError(t, err)
+	root := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(root, "docs"), 0o755))
+	require.NoError(t, os.MkdirAll(filepath.Join(root, "bench"), 0o755))
+	page = filepath.Join(root, "docs", "performance.md")
+	require.NoError(t, os.WriteFile(page, text, 0o644))
+	t.Chdir(filepath.Join(root, "bench"))
+	return []suite{{"tiny", folder, 0}, {"other", folder, 0}}, page
+}
+
+// Without -write the tables are printed, whatever results.txt is, and no file
+// is made or changed.
+func TestNothingIsWrittenUnasked(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles")
+	}
+	all, page := benchFolder(t)
+	const foreign = "goos: abacus\n"
+	require.NoError(t, os.WriteFile(resultsFile, []byte(foreign), 0o644))
+	before, err := os.ReadFile(page)
+	require.NoError(t, err)
+
+	var out strings.Builder
+	failed := run(t.Context(), asked("tiny", 1), all, &out)
+	assert.ErrorContains(t, failed, "tiny, round 1")
+	assert.Contains(t, out.String(), "The fake's memory\n")
+	assert.Contains(t, out.String(), "700 B")
+	assert.NotContains(t, out.String(), "One call over loopback\n")
+
+	after, err := os.ReadFile(page)
+	require.NoError(t, err)
+	assert.Equal(t, string(before), string(after))
+	kept, err := os.ReadFile(resultsFile)
+	require.NoError(t, err)
+	assert.Equal(t, foreign, string(kept))
+	pictures, err := filepath.Glob("../docs/*.svg")
+	require.NoError(t, err)
+	assert.Empty(t, pictures)
+}
+
+func TestWritten(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles")
+	}
+	all, page := benchFolder(t)
+	var out strings.Builder
+	assert.Error(t, run(t.Context(), written(asked("", 1)), all[:1], &out))
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "| 100,000 agents and 100,000 keys | 700 B |")
+	assert.FileExists(t, resultsFile)
+	assert.FileExists(t, "../docs/performance.svg")
+}
+
+func TestRelease(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"Linux 6.18.44-fc-v657\n": "Linux 6.18",
+		"Linux 6.1\n":             "Linux 6.1",
+		"Darwin 24.1.0\n":         "Darwin 24.1",
+		"":                        "",
+	} {
+		assert.Equal(t, want, release(in), in)
+	}
+}
+
 // What was measured before is kept only beside results of the same machine.
 func TestOtherSuitesAreKept(t *testing.T) {
 	if testing.Short() {
@@ -96,7 +175,7 @@ func TestOtherSuitesAreKept(t *testing.T) {
 	t.Chdir(t.TempDir())
 	require.NoError(t, os.WriteFile(resultsFile, []byte(first.String()), 0o644))
 
-	second, _ := measure(t.Context(), asked("tiny", 1), all, day.AddDate(0, 0, 1))
+	second, _ := measure(t.Context(), written(asked("tiny", 1)), all, day.AddDate(0, 0, 1))
 	require.NotNil(t, second)
 	assert.Equal(t, "2026-05-02, 1 round of 1x", second.Get("measured-tiny"))
 	assert.Equal(t, "2026-05-01, 1 round of 1x", second.Get("measured-other"))
@@ -115,7 +194,7 @@ func wantRefused(t *testing.T, old *report.File, all []suite, at int, key string
 	old.Header[at].Value = "abacus"
 	require.Equal(t, key, was.Key)
 	require.NoError(t, os.WriteFile(resultsFile, []byte(old.String()), 0o644))
-	file, failed := measure(t.Context(), asked("tiny", 1), all, day)
+	file, failed := measure(t.Context(), written(asked("tiny", 1)), all, day)
 	assert.Nil(t, file)
 	assert.ErrorContains(t, failed, key+` "abacus"`)
 	assert.NotContains(t, failed.Error(), "was not built")

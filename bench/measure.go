@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -22,7 +23,7 @@ func measure(ctx context.Context, o options, all []suite, now time.Time) (*repor
 	if len(chosen) == 0 || o.rounds < 1 {
 		return nil, errors.New("nothing to measure: no suite or no round was asked for")
 	}
-	old, err := others(chosen, all)
+	old, err := others(o, chosen, all)
 	if err != nil {
 		return nil, err
 	}
@@ -120,16 +121,23 @@ func machine(cpu string) []report.Pair {
 		{Key: "goarch", Value: runtime.GOARCH},
 		{Key: "cpu", Value: cpu},
 		{Key: "cpus", Value: strconv.Itoa(runtime.NumCPU())},
-		{Key: "kernel", Value: strings.TrimSpace(string(kernel))},
+		{Key: "kernel", Value: release(string(kernel))},
 		{Key: "go", Value: runtime.Version()},
 	}
 }
 
+var releaseNumbers = regexp.MustCompile(`^\S+ \d+(\.\d+)?`)
+
+// release is a kernel's name and the first two numbers of its version: those
+// after them are fixes, and what a vendor calls a build.
+func release(kernel string) string { return releaseNumbers.FindString(kernel) }
+
 // others is the file with the results of the suites that were not chosen, or
-// nil where there is nothing to keep. That it cannot be kept is found before
-// minutes are spent, as far as the machine is known before.
-func others(chosen, all []suite) (*report.File, error) {
-	if len(chosen) == len(all) {
+// nil where there is nothing to keep, or no file to keep it in. That it cannot
+// be kept is found before minutes are spent, as far as the machine is known
+// before.
+func others(o options, chosen, all []suite) (*report.File, error) {
+	if !o.write || len(chosen) == len(all) {
 		return nil, nil
 	}
 	text, err := os.ReadFile(resultsFile)

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/bench/peers"
-	"github.com/agent-messaging-service/agentmessaging-go/bench/peers/all"
 )
 
 // ways are how an answer comes to a client.
@@ -41,7 +40,7 @@ func pool(tb testing.TB) *http.Transport {
 func BenchmarkCall(b *testing.B) {
 	for _, way := range ways {
 		for _, kind := range []string{"post", "get"} {
-			for _, peer := range append(all.Peers, bounded) {
+			for _, peer := range subjects(b) {
 				b.Run("over="+way.name+"/call="+kind+"/subject="+peer.Subject(), func(b *testing.B) {
 					repeat(b, callOf(b, way.open, peer, kind))
 				})

@@ -2,12 +2,15 @@ package client
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/bench/peers"
@@ -65,6 +68,41 @@ func share(tb testing.TB, client user, callers, each int) {
 		})
 	}
 	wait.Wait()
+}
+
+// sends counts messages, and sends none.
+type sends struct {
+	user
+	n atomic.Int64
+}
+
+func (s *sends) send(context.Context, string) error {
+	s.n.Add(1)
+	return nil
+}
+
+func TestShare(t *testing.T) {
+	var client sends
+	share(t, &client, 3, 4)
+	require.EqualValues(t, 12, client.n.Load())
+}
+
+// TestShared: the time of all calls is divided by what was sent in it.
+func TestShared(t *testing.T) {
+	once(t)
+	var client sends
+	result := testing.Benchmark(func(b *testing.B) { shared(b, &client, 3) })
+	require.EqualValues(t, 753, client.n.Load(), "750 in one loop, and the 3 that open the connections")
+	assert.Equal(t, float64(result.T)/750, result.Extra["ns/call"])
+}
+
+// once has the benchmarks of a test make one loop.
+func once(t *testing.T) {
+	t.Helper()
+	benchtime := flag.Lookup("test.benchtime").Value
+	before := benchtime.String()
+	require.NoError(t, benchtime.Set("1x"))
+	t.Cleanup(func() { assert.NoError(t, benchtime.Set(before)) })
 }
 
 // TestProcessorTime: it goes on while work is done.

@@ -6,11 +6,13 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-messaging-service/agentmessaging-go/bench/peers"
 	"github.com/agent-messaging-service/agentmessaging-go/bench/peers/service"
 )
 
@@ -85,4 +87,22 @@ func TestConnection(t *testing.T) {
 	}
 	require.EqualValues(t, 40, wire.writes.Load())
 	require.EqualValues(t, 1, wire.conns.Load())
+}
+
+// TestPool: callers who were all there at once find their connections again.
+func TestPool(t *testing.T) {
+	var wire wire
+	var here sync.WaitGroup // nobody is answered before all have asked
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		here.Done()
+		here.Wait()
+		peers.Canned(service.Answers).ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	client := users[len(users)-1].new(t, wire.transport(t), server.URL)
+	for range 2 {
+		here.Add(20)
+		share(t, client, 20, 1)
+	}
+	require.EqualValues(t, 20, wire.conns.Load())
 }

@@ -55,20 +55,21 @@ var (
 	repeated = scripted{status: 200, body: `{"reply_text":"` + strings.Repeat(`\u0001`, 4000) + `","trace_id":"trace_01jb2m7vqk8rs4d1"}`}
 )
 
-// paths are what a call can meet. The metadata have a million bytes in ten
+// paths are what a call can meet. The metadata have more than 1 MiB in ten
 // thousand members; every character of the escaped text takes six bytes of JSON,
 // in the message and in its reply.
 var paths = []struct {
 	name    string
 	answers []scripted
+	want    []int // the statuses that a call meets, one for each request
 	call    func(user, context.Context) error
 	fails   bool
 }{
-	{"429", []scripted{refused, read}, user.read, false},
-	{"error", []scripted{missing}, user.read, true},
-	{"error-long-text", []scripted{missing}, func(u user, ctx context.Context) error { return u.send(ctx, strings.Repeat("text", 1000)) }, true},
-	{"metadata", []scripted{read}, func(u user, ctx context.Context) error { return u.create(ctx, metadata) }, false},
-	{"escaped", []scripted{repeated}, func(u user, ctx context.Context) error { return u.send(ctx, escaped) }, false},
+	{"429", []scripted{refused, read}, []int{429, 200}, user.read, false},
+	{"error", []scripted{missing}, []int{404}, user.read, true},
+	{"error-long-text", []scripted{missing}, []int{404}, func(u user, ctx context.Context) error { return u.send(ctx, strings.Repeat("text", 1000)) }, true},
+	{"metadata", []scripted{read}, []int{200}, func(u user, ctx context.Context) error { return u.create(ctx, metadata) }, false},
+	{"escaped", []scripted{repeated}, []int{200}, func(u user, ctx context.Context) error { return u.send(ctx, escaped) }, false},
 }
 
 var metadata = func() json.RawMessage {
@@ -100,15 +101,18 @@ func BenchmarkPath(b *testing.B) {
 	}
 }
 
-// TestPaths: the scripts are used as they are meant.
+// TestPaths: each call meets what its path is named after, in as many requests.
 func TestPaths(t *testing.T) {
 	require.Greater(t, len(metadata), 1<<20)
 	for _, path := range paths {
 		for _, user := range users {
-			transport := &script{answers: path.answers}
+			var met []int
+			transport := watched{&script{answers: path.answers}, func(_ *http.Request, resp *http.Response) {
+				met = append(met, resp.StatusCode)
+			}}
 			err := path.call(user.new(t, transport, "https://service.example"), t.Context())
 			require.Equal(t, path.fails, err != nil, "%s %s: %v", path.name, user.subject, err)
-			require.Equal(t, len(path.answers), transport.next, "%s %s", path.name, user.subject)
+			require.Equal(t, path.want, met, "%s %s", path.name, user.subject)
 		}
 	}
 }

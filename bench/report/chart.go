@@ -6,13 +6,14 @@ import (
 	"strings"
 )
 
-// chart is horizontal bars in groups, each with its own scale from zero. It
+// chart is horizontal bars in groups, with scales from zero. It
 // draws itself as SVG, by hand: the libraries for Go (gonum/plot, go-chart)
 // write colours into each element and letters as a fixed font, so that a
 // picture is for light paper only, and none writes a title and a description
 // for those who do not see it.
 type chart struct {
 	title, desc string
+	key         string // how to read a bar, under the title; may be empty
 	groups      []group
 }
 
@@ -21,6 +22,7 @@ type group struct {
 	scale scale
 	unit  string  // after the scale's own: " ×"
 	line  float64 // across the bars, as where the floor is; 0 is none
+	end   float64 // of the scale; 0 is the most of the group
 	bars  []bar
 }
 
@@ -33,10 +35,11 @@ type bar struct {
 
 // Sizes in pixels.
 const (
-	chartWidth = 760
-	barsLeft   = 230
-	barsRight  = 580 // what is right of it is for the numbers
+	chartWidth = 780
+	barsLeft   = 250
+	barsRight  = 600 // what is right of it is for the numbers
 	chartTop   = 44
+	keyHeight  = 20
 	headHeight = 34
 	barHeight  = 14
 	barPitch   = 22
@@ -44,7 +47,7 @@ const (
 
 const chartStyle = `<style>
 text{font:13px system-ui,sans-serif;fill:#1f2328}
-.title{font-size:15px;font-weight:600}.head{font-weight:600}.missing{fill:#59636e}
+.title{font-size:15px;font-weight:600}.key{font-size:12px}.head{font-weight:600}.missing{fill:#59636e}
 .paper{fill:#ffffff}.bar{fill:#8c959f}.floor{fill:#c9ced4}.own{fill:#0b62c4}
 .whisker{stroke:#1f2328;stroke-width:1.5}.line{stroke:#59636e;stroke-dasharray:3 3}
 @media (prefers-color-scheme:dark){
@@ -59,11 +62,14 @@ func (c chart) svg() string {
 	var b strings.Builder
 	height := c.height()
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" role="img" aria-labelledby="title desc">`+"\n", chartWidth, height)
-	fmt.Fprintf(&b, "<title id=\"title\">%s</title>\n<desc id=\"desc\">%s</desc>\n", html.EscapeString(c.title), html.EscapeString(c.desc))
+	fmt.Fprintf(&b, "<title id=\"title\">%s</title>\n<desc id=\"desc\">%s</desc>\n", html.EscapeString(c.title), html.EscapeString(strings.TrimSpace(c.desc+" "+c.key)))
 	b.WriteString(chartStyle)
 	fmt.Fprintf(&b, `<rect class="paper" width="%d" height="%d"/>`+"\n", chartWidth, height)
 	fmt.Fprintf(&b, `<text class="title" x="20" y="28">%s</text>`+"\n", html.EscapeString(c.title))
-	top := chartTop
+	if c.key != "" {
+		fmt.Fprintf(&b, `<text class="key" x="20" y="%d">%s</text>`+"\n", chartTop+4, html.EscapeString(c.key))
+	}
+	top := c.top()
 	for _, g := range c.groups {
 		g.draw(&b, top)
 		top += g.height()
@@ -72,8 +78,16 @@ func (c chart) svg() string {
 	return b.String()
 }
 
+// top is where the groups begin.
+func (c chart) top() int {
+	if c.key == "" {
+		return chartTop
+	}
+	return chartTop + keyHeight
+}
+
 func (c chart) height() int {
-	height := chartTop + 16
+	height := c.top() + 16
 	for _, g := range c.groups {
 		height += g.height()
 	}
@@ -106,16 +120,19 @@ func (g group) drawBar(b *strings.Builder, bar bar, y int) {
 	if f.High > f.Low {
 		fmt.Fprintf(b, `<line class="whisker" x1="%.1f" x2="%.1f" y1="%d" y2="%[3]d"/>`, g.x(f.Low), g.x(f.High), y+barHeight/2)
 	}
-	fmt.Fprintf(b, `<text x="%.1f" y="%d">%s</text>`+"\n", g.x(max(f.High, f.Mid))+8, y+baseline, html.EscapeString(g.scale.plain(f.Mid)+g.unit))
+	fmt.Fprintf(b, `<text x="%.1f" y="%d">%s</text>`+"\n", g.x(max(f.High, f.Mid))+8, y+baseline, html.EscapeString(g.scale.plain(f.Mid)+g.unit+f.few()))
 }
 
 // x is where a value lies.
 func (g group) x(value float64) float64 {
-	most := g.most()
-	if most == 0 {
+	end := g.end
+	if end == 0 {
+		end = g.most()
+	}
+	if end == 0 {
 		return barsLeft
 	}
-	return barsLeft + value/most*(barsRight-barsLeft)
+	return barsLeft + value/end*(barsRight-barsLeft)
 }
 
 func (g group) most() float64 {

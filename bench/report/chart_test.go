@@ -59,9 +59,9 @@ func TestCharts(t *testing.T) {
 		subjects              []string
 		groups, bars, missing int
 	}{
-		"performance.svg":        {[]string{"go-retryablehttp", "go-retryablehttp, deadline", "agentmessaging", "stripe-go", "vault/api"}, 4, 19, 1},
+		"performance.svg":        {[]string{"go-retryablehttp", "go-retryablehttp, deadline", "agentmessaging", "agentmessaging, caller's deadline", "openai-go", "stripe-go", "vault/api"}, 4, 22, 26},
 		"performance-fake.svg":   {[]string{"net/http by hand", "agentmessaging-fake", "stripe-mock", "prism", "fake-gcs-server"}, 4, 16, 4},
-		"performance-weight.svg": {[]string{"go-retryablehttp", "agentmessaging", "stripe-go", "vault/api"}, 3, 12, 0},
+		"performance-weight.svg": {[]string{"go-retryablehttp", "agentmessaging", "stripe-go", "vault/api"}, 3, 12, 18},
 	} {
 		d := newDrawing(t, charts[name])
 		assert.Len(t, d.bars, want.bars, name)
@@ -86,16 +86,46 @@ func TestCharts(t *testing.T) {
 func TestBarLengths(t *testing.T) {
 	t.Parallel()
 	g := group{title: "a < b", scale: times, line: 1, bars: []bar{
-		{name: "x", figure: Figure{2, 1, 4, 3}},
-		{name: "y", figure: Figure{1, 1, 1, 3}, class: "own"},
+		{name: "x", figure: figureOf(2, 1, 4, 3)},
+		{name: "y", figure: figureOf(1, 1, 1, 3), class: "own"},
 		{name: "z"},
 	}}
-	svg := chart{title: "T & U", groups: []group{g, {scale: count, bars: []bar{{name: "none", figure: Figure{0, 0, 0, 1}}}}}}.svg()
+	svg := chart{title: "T & U", groups: []group{g, {scale: count, bars: []bar{{name: "none", figure: figureOf(0, 0, 0, 1)}}}}}.svg()
 	d := newDrawing(t, svg)
 	assert.Equal(t, []float64{175, 87.5, 0}, d.bars)
 	assert.Equal(t, 1, d.missing)
-	assert.Contains(t, svg, fmt.Sprintf(`<line class="whisker" x1="%.1f" x2="%.1f"`, 230+87.5, 580.0))
-	assert.Contains(t, svg, `<line class="line" x1="317.5" x2="317.5"`)
+	assert.Contains(t, svg, fmt.Sprintf(`<line class="whisker" x1="%.1f" x2="%.1f"`, 250+87.5, 600.0))
+	assert.Contains(t, svg, `<line class="line" x1="337.5" x2="337.5"`)
 	assert.Contains(t, d.texts, "2.00")
 	assert.Contains(t, svg, "T &amp; U")
+}
+
+// How to read a bar stands where everybody sees it, and groups that say which
+// way is better say it in words.
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	charts := fixture(t).Charts()
+	for _, name := range []string{"performance.svg", "performance-fake.svg"} {
+		assert.Contains(t, charts[name], `<text class="key" x="20" y="48">Bar: median. Thin line`, name)
+	}
+	assert.NotContains(t, charts["performance-weight.svg"], `class="key"`) // one round has no interval
+	fake := newDrawing(t, charts["performance-fake.svg"]).texts
+	for _, title := range []string{
+		"Start (less is better)", "Calls a second, of 64 connections (more is better)",
+		"Processor time of a call (less is better)", "Memory after the calls (less is better)",
+	} {
+		assert.Contains(t, fake, title)
+	}
+}
+
+func TestOneScale(t *testing.T) {
+	t.Parallel()
+	groups := oneScale(
+		group{scale: times, bars: []bar{{figure: figureOf(2, 2, 2, 1)}}},
+		group{scale: times, bars: []bar{{figure: figureOf(3, 3, 4, 1)}}},
+	)
+	assert.Equal(t, []float64{175, 262.5}, newDrawing(t, chart{groups: groups}.svg()).bars)
+	for _, g := range fixture(t).clientChart().groups {
+		assert.InDelta(t, 5, g.end, 1e-9) // stripe-go's time and allocations
+	}
 }

@@ -9,21 +9,34 @@ func (r *Results) Charts() map[string]string {
 	}
 }
 
-const whiskers = " A bar goes to the median; the thin line on it is the confidence interval, or the least and the most of a few rounds."
+const whiskers = "Bar: median. Thin line on it: its confidence interval of 95 %, or least and most of fewer than six rounds."
 
 func (r *Results) clientChart() chart {
 	post, over := cannedPost, "Call/over=loopback/call=post"
 	return chart{
 		title: "A POST of each client, times what it takes by hand (dashed line)",
 		desc: "Time, allocations and memory of a POST that is answered in memory, and its time over loopback, " +
-			"as multiples of what the same call takes on net/http by hand, where the dashed line is." + whiskers,
-		groups: []group{
+			"as multiples of what the same call takes on net/http by hand, where the dashed line is. All bars have one scale.",
+		key: whiskers,
+		groups: oneScale(
 			r.overFloor("Time, answered in memory", post, "ns/op"),
 			r.overFloor("Allocations", post, "allocs/op"),
 			r.overFloor("Memory allocated", post, "B/op"),
 			r.overFloor("Time over loopback", over, "ns/op"),
-		},
+		),
 	}
+}
+
+// oneScale lets bars be compared across groups, which needs figures of one kind.
+func oneScale(groups ...group) []group {
+	var end float64
+	for _, g := range groups {
+		end = max(end, g.most())
+	}
+	for i := range groups {
+		groups[i].end = end
+	}
+	return groups
 }
 
 func (r *Results) overFloor(title, bench, unit string) group {
@@ -40,12 +53,13 @@ func (r *Results) programChart() chart {
 	return chart{
 		title: "Fakes that run as programs",
 		desc: "How long each program takes to start, how many calls a second it answers, the processor time that a call " +
-			"takes in it, and its memory." + whiskers,
+			"takes in it, and its memory.",
+		key: whiskers,
 		groups: []group{
-			r.absolute("Start", "Program", "start-ms", milliseconds, programs),
-			r.absolute("Calls a second, of 64 connections", "Program", "calls/s", perSecond, programs),
-			r.absolute("Processor time of a call", "Program", "cpu-us/call", microseconds, programs),
-			r.absolute("Memory after the calls", "Program", "RSS-MiB", mebioctets, programs),
+			r.absolute("Start (less is better)", "Program", "start-ms", milliseconds, programs),
+			r.absolute("Calls a second, of 64 connections (more is better)", "Program", "calls/s", perSecond, programs),
+			r.absolute("Processor time of a call (less is better)", "Program", "cpu-us/call", microseconds, programs),
+			r.absolute("Memory after the calls (less is better)", "Program", "RSS-MiB", mebioctets, programs),
 		},
 	}
 }
@@ -76,7 +90,7 @@ func newBar(subject string, f Figure) bar {
 	switch subject {
 	case floor:
 		b.class = "floor"
-	case own, ownFake:
+	case own, ownBounded, ownFake:
 		b.class = "own"
 	}
 	return b

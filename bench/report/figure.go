@@ -12,6 +12,7 @@ import (
 type Figure struct {
 	Mid, Low, High float64
 	Rounds         int
+	Few            bool // fewer rounds than its suite was run: in the others it failed
 }
 
 const confidence = 0.95

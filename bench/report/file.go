@@ -49,6 +49,18 @@ func (f *File) Get(key string) string {
 	return ""
 }
 
+var roundsOf = regexp.MustCompile(`\b(\d+) rounds? of `)
+
+// rounds is how often the header says that a suite ran, or 0.
+func (f *File) rounds(suite string) int {
+	m := roundsOf.FindStringSubmatch(f.Get(measured + suite))
+	if m == nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(m[1]) // digits; too many of them are no number that matters
+	return n
+}
+
 // String is the file's text.
 func (f *File) String() string {
 	var b strings.Builder

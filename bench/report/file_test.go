@@ -28,6 +28,18 @@ func TestFileThereAndBack(t *testing.T) {
 	assert.Equal(t, 2, f.Blocks[6].Round)
 }
 
+func TestRoundsOfTheHeader(t *testing.T) {
+	t.Parallel()
+	f := &File{Header: []Pair{
+		Measured("client", "2026-05-01, 40 rounds of 100ms"),
+		Measured("weight", "2026-05-01, 1 round of 100ms, short"),
+		Measured("fake", "long ago"),
+	}}
+	for suite, want := range map[string]int{"client": 40, "weight": 1, "fake": 0, "programs": 0} {
+		assert.Equal(t, want, f.rounds(suite), suite)
+	}
+}
+
 // What is measured anew replaces its own and nothing else.
 func TestKeep(t *testing.T) {
 	t.Parallel()

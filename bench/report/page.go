@@ -16,6 +16,18 @@ func (r *Results) Tables() []*Table {
 	return append(tables, targetTable(r))
 }
 
+// Measured are the tables for a terminal: after a run of one suite those of the
+// others have nothing to say.
+func (r *Results) Measured() []*Table {
+	tables := []*Table{r.machineTable()}
+	for _, t := range topics {
+		if slices.ContainsFunc(r.order, func(of id) bool { return t.shows(of.bench) }) {
+			tables = append(tables, t.table(r))
+		}
+	}
+	return append(tables, targetTable(r))
+}
+
 // suites are what the command runs, with the words for each.
 var suites = []struct{ name, what string }{
 	{"client", "Clients measured"},

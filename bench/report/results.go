@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,6 +14,7 @@ type Results struct {
 	file   *File
 	series map[id]map[string]series // by unit
 	order  []id                     // as measured
+	suites map[id]string
 }
 
 // id is a benchmark without its subject, and the subject: empty where there is
@@ -26,7 +28,7 @@ type series map[int]float64
 // Read takes the measurements out of a file. An error names the line that is
 // not of the format, or the benchmark that a round has twice.
 func Read(f *File) (*Results, error) {
-	r := &Results{file: f, series: map[id]map[string]series{}}
+	r := &Results{file: f, series: map[id]map[string]series{}, suites: map[id]string{}}
 	for _, block := range f.Blocks {
 		if err := r.readBlock(block); err != nil {
 			return nil, err
@@ -42,7 +44,7 @@ func (r *Results) readBlock(b Block) error {
 		case *benchfmt.SyntaxError:
 			return record
 		case *benchfmt.Result:
-			if err := r.add(record, b.Round); err != nil {
+			if err := r.add(record, b); err != nil {
 				return err
 			}
 		}
@@ -50,13 +52,14 @@ func (r *Results) readBlock(b Block) error {
 	return reader.Err()
 }
 
-func (r *Results) add(result *benchfmt.Result, round int) error {
+func (r *Results) add(result *benchfmt.Result, from Block) error {
 	of := idOf(result.Name)
 	units := r.series[of]
 	if units == nil {
 		units = map[string]series{}
 		r.series[of] = units
 		r.order = append(r.order, of)
+		r.suites[of] = from.Suite
 	}
 	for _, v := range result.Values {
 		unit, value := v.Unit, v.Value
@@ -66,10 +69,10 @@ func (r *Results) add(result *benchfmt.Result, round int) error {
 		if units[unit] == nil {
 			units[unit] = series{}
 		}
-		if _, twice := units[unit][round]; twice {
-			return fmt.Errorf("round %d has %s twice", round, result.Name)
+		if _, twice := units[unit][from.Round]; twice {
+			return fmt.Errorf("round %d has %s twice", from.Round, result.Name)
 		}
-		units[unit][round] = value
+		units[unit][from.Round] = value
 	}
 	return nil
 }
@@ -94,23 +97,31 @@ func idOf(name benchfmt.Name) id {
 
 // figure is the median of a unit over the rounds.
 func (r *Results) figure(of id, unit string) Figure {
-	var values []float64
-	for _, v := range r.series[of][unit] {
-		values = append(values, v)
-	}
-	return summarize(values)
+	return r.summary(of, r.series[of][unit])
+}
+
+// summary is that of values of a benchmark, which may lack rounds.
+func (r *Results) summary(of id, values series) Figure {
+	f := summarize(slices.Collect(maps.Values(values)))
+	f.Few = f.Rounds > 0 && f.Rounds < r.file.rounds(r.suites[of])
+	return f
 }
 
 // ratio is the median of a unit's ratios between two that were measured in the
 // same round: what the machine did meanwhile it did to both.
 func (r *Results) ratio(of, to id, unit string) Figure {
-	var ratios []float64
-	for round, v := range r.series[of][unit] {
-		if floor := r.series[to][unit][round]; floor != 0 {
-			ratios = append(ratios, v/floor)
+	return r.summary(of, r.series[of][unit].over(r.series[to][unit]))
+}
+
+// over divides within each round that both have.
+func (s series) over(by series) series {
+	ratios := series{}
+	for round, v := range s {
+		if divisor := by[round]; divisor != 0 {
+			ratios[round] = v / divisor
 		}
 	}
-	return summarize(ratios)
+	return ratios
 }
 
 // subjects are those of the benchmarks with a prefix, in the order in which

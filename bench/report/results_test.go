@@ -57,11 +57,25 @@ func TestDriftCancels(t *testing.T) {
 	}
 	r := newResults(t, rounds...)
 	ownID, floorID := id{"A", "own"}, id{"A", "floor"}
-	assert.Equal(t, Figure{1.5, 1.5, 1.5, 7}, r.ratio(ownID, floorID, "ns/op"))
+	assert.Equal(t, figureOf(1.5, 1.5, 1.5, 7), r.ratio(ownID, floorID, "ns/op"))
 	assert.InDelta(t, 1/1.5, r.ratio(floorID, ownID, "ns/op").Mid, 1e-9)
-	assert.Equal(t, Figure{600, 150, 4500, 7}, r.figure(ownID, "ns/op"))
+	assert.Equal(t, figureOf(600, 150, 4500, 7), r.figure(ownID, "ns/op"))
 	assert.Equal(t, Figure{}, r.ratio(ownID, id{"A", "nobody"}, "ns/op"))
 	assert.Equal(t, Figure{}, r.ratio(ownID, floorID, "B/op"))
+}
+
+// A figure tells that rounds are missing, and so does a ratio where either has
+// failed in some.
+func TestFewerRoundsAreSaid(t *testing.T) {
+	t.Parallel()
+	both := "BenchmarkA/subject=own-2 10 150 ns/op\nBenchmarkA/subject=floor-2 10 100 ns/op\n"
+	r := newResults(t, both, both, "BenchmarkA/subject=own-2 10 150 ns/op\n")
+	r.file.Header = []Pair{Measured("client", "2026-05-01, 3 rounds of 1x")}
+	ownID, floorID := id{"A", "own"}, id{"A", "floor"}
+	assert.Equal(t, "150 ns", nanoseconds.cell(r.figure(ownID, "ns/op")))
+	assert.Equal(t, "100 ns, of 2 rounds", nanoseconds.cell(r.figure(floorID, "ns/op")))
+	assert.Equal(t, "1.50, of 2 rounds", times.cell(r.ratio(ownID, floorID, "ns/op")))
+	assert.Equal(t, notMeasured, times.cell(r.ratio(ownID, id{"A", "nobody"}, "ns/op")))
 }
 
 func TestReadErrors(t *testing.T) {
@@ -79,4 +93,21 @@ func TestSubjects(t *testing.T) {
 	t.Parallel()
 	r := newResults(t, "BenchmarkCall/subject=own-2 1 1 ns/op\nBenchmarkCall/subject=peer-2 1 1 ns/op\nBenchmarkOther/subject=else-2 1 1 ns/op\n")
 	assert.Equal(t, []string{"missing", "own", "peer"}, r.subjects("Call", "missing", "own"))
+}
+
+// Clients that were not measured are there all the same, and one that nobody
+// expects is too.
+func TestClients(t *testing.T) {
+	t.Parallel()
+	expected := []string{
+		"net-http-by-hand", "go-retryablehttp", "go-retryablehttp-with-a-deadline",
+		"agentmessaging", "agentmessaging-with-a-deadline",
+		"anthropic-sdk-go", "go-github", "oapi-codegen", "openai-go", "resend-go", "slack-go", "stripe-go", "vault-api",
+	}
+	nothing := newResults(t)
+	assert.Equal(t, expected, clients(nothing))
+	assert.Equal(t, expected[5:], sdks(nothing))
+	assert.Equal(t, append([]string{"go-retryablehttp", "agentmessaging"}, expected[5:]...), weighed(nothing))
+	more := newResults(t, "BenchmarkCall/over=canned/subject=newest-2 1 1 ns/op\n")
+	assert.Equal(t, append(expected, "newest"), clients(more))
 }

@@ -33,7 +33,8 @@ var (
 	times        = scale{[]step{{1, ""}}, twoDecimals}
 )
 
-// cell is a figure with its interval, where the two differ as written.
+// cell is a figure with its interval, where the two differ as written, and with
+// its rounds where some are missing.
 func (s scale) cell(f Figure) string {
 	if f.Rounds == 0 {
 		return notMeasured
@@ -42,9 +43,19 @@ func (s scale) cell(f Figure) string {
 	write := func(x float64) string { return s.number(x / at.from) }
 	mid, low, high := write(f.Mid), write(f.Low), write(f.High)
 	if low == mid && high == mid {
-		return mid + at.suffix
+		return mid + at.suffix + f.few()
 	}
-	return mid + at.suffix + " (" + low + "–" + high + ")"
+	return mid + at.suffix + " (" + low + "–" + high + ")" + f.few()
+}
+
+func (f Figure) few() string {
+	switch {
+	case !f.Few:
+		return ""
+	case f.Rounds == 1:
+		return ", of 1 round"
+	}
+	return ", of " + strconv.Itoa(f.Rounds) + " rounds"
 }
 
 // plain is a number alone.

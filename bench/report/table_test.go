@@ -23,7 +23,8 @@ func fixture(t *testing.T) *Results {
 }
 
 // Three rounds on a machine that is three times as slow in the second, without
-// prism, two paths of the client, the largest fake and others.
+// prism, most SDKs, two paths of the client, the largest fake and others. A GET
+// of vault/api failed in the second.
 func TestTables(t *testing.T) {
 	t.Parallel()
 	var got strings.Builder
@@ -36,6 +37,16 @@ func TestTables(t *testing.T) {
 	want, err := os.ReadFile(golden)
 	require.NoError(t, err)
 	assert.Equal(t, string(want), got.String())
+}
+
+// A terminal gets the tables that have something, and those about all.
+func TestMeasuredTables(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for _, table := range newResults(t, "BenchmarkMemory-2 1 1 B/agent\n").Measured() {
+		names = append(names, table.Name)
+	}
+	assert.Equal(t, []string{"machine", "memory", "targets"}, names)
 }
 
 func TestWriteText(t *testing.T) {

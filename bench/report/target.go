@@ -2,6 +2,7 @@ package report
 
 import (
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -20,7 +21,8 @@ type finding struct {
 	note   string
 }
 
-// bound is judged by the median: the interval beside it tells how sure that is.
+// bound is judged by the median; a verdict says where the interval leaves it
+// open.
 type bound struct {
 	words string
 	kept  func(figure, limit float64) bool
@@ -45,16 +47,28 @@ func exactly(limit float64) bound {
 	return bound{"exactly", func(f, l float64) bool { return math.Abs(f-l) < 0.005 }, limit}
 }
 
-const met, missed = "met", "missed"
-
 func (t target) verdict(f Figure) string {
-	switch {
-	case f.Rounds == 0:
+	if f.Rounds == 0 {
 		return notMeasured
-	case t.bound.kept(f.Mid, t.bound.limit):
-		return met
 	}
-	return missed
+	verdict := "missed"
+	if t.bound.kept(f.Mid, t.bound.limit) {
+		verdict = "met"
+	}
+	if t.bound.spanned(f) {
+		verdict += ", within the noise"
+	}
+	return verdict
+}
+
+// spanned tells whether the interval has values on both sides. The limit itself
+// is looked at for bounds that are kept in the middle of an interval only.
+func (b bound) spanned(f Figure) bool {
+	kept := b.kept(f.Mid, b.limit)
+	nearest := min(max(b.limit, f.Low), f.High)
+	return slices.ContainsFunc([]float64{f.Low, f.High, nearest}, func(x float64) bool {
+		return b.kept(x, b.limit) != kept
+	})
 }
 
 func targetTable(r *Results) *Table {
@@ -86,6 +100,16 @@ func against(bench, unit, to string) func(*Results) finding {
 func across(of, to id, unit string) func(*Results) finding {
 	return func(r *Results) finding {
 		return finding{figure: r.ratio(of, to, unit)}
+	}
+}
+
+// growth is how much more one grows than another, each from a smaller load to a
+// larger: what a round did to all four is in none of it.
+func growth(from, to, floorFrom, floorTo id, unit string) func(*Results) finding {
+	return func(r *Results) finding {
+		of := func(i id) series { return r.series[i][unit] }
+		grown := of(to).over(of(from)).over(of(floorTo).over(of(floorFrom)))
+		return finding{figure: r.summary(to, grown)}
 	}
 }
 

@@ -17,8 +17,9 @@ var targets = []target{
 
 	{"Writes to the connection for a request", plain("Connection", own, "writes/request"), count, exactly(1)},
 	{"Connections across 429s", plain("Connection", own, "conns"), count, exactly(1)},
-	{"Processor time of a call of 1,000 callers in memory, of that of 8", across(callers("canned", "1000"), callers("canned", "8"), "cpu-ns/call"), times, atMost(1.2)},
-	{"Processor time of a call of 1,000 callers over loopback, of that of 8", across(callers("loopback", "1000"), callers("loopback", "8"), "cpu-ns/call"), times, atMost(1.2)},
+	{"Processor time of a call of 1,000 callers in memory, of that of 8", across(callers("canned", "1000", own), callers("canned", "8", own), "cpu-ns/call"), times, atMost(1.2)},
+	{"Processor time of a call of 1,000 callers over loopback, of that of 8", across(callers("loopback", "1000", own), callers("loopback", "8", own), "cpu-ns/call"), times, atMost(1.2)},
+	{"Growth of a call's processor time from 8 to 1,000 callers over loopback, of the floor's growth", growthOverLoopback, times, atMost(1.1)},
 	{"Allocations of a call with the cool-down, of one without", across(coolDown, noLimiter, "allocs/op"), times, atMost(1)},
 
 	{"A fake's first call, direct, of the floor's", plain("Fresh/direct", "", "x-floor"), times, atMost(2.0)},
@@ -32,6 +33,7 @@ var targets = []target{
 
 	{"Start of the fake's program", plain("Program", ownFake, "start-ms"), milliseconds, below(20)},
 	{"The program's calls/s, of every other program's", least("Program", "calls/s", ownFake, others), times, atLeast(5)},
+	{"The program's processor time of a call, of every other program's", greatest("Program", "cpu-us/call", ownFake, others), times, below(1)},
 
 	{"What the client adds to a program over net/http", plain("Weight", own, "KiB-over-net/http"), kibioctets, atMost(384)},
 	{"Modules compiled in, the client's own among them", plain("Weight", own, "modules"), count, atMost(3)},
@@ -47,7 +49,15 @@ var (
 	noLimiter = id{bench: "Limiter/limiter=none/callers=1"}
 )
 
-// callers are those of the client.
-func callers(over, many string) id { return id{"Callers/over=" + over + "/callers=" + many, own} }
+// growthOverLoopback leaves out what a thousand connections cost anybody.
+var growthOverLoopback = growth(
+	callers("loopback", "8", own), callers("loopback", "1000", own),
+	callers("loopback", "8", floor), callers("loopback", "1000", floor),
+	"cpu-ns/call",
+)
+
+func callers(over, many, subject string) id {
+	return id{"Callers/over=" + over + "/callers=" + many, subject}
+}
 
 func others(*Results) []string { return otherPrograms }

@@ -10,6 +10,7 @@ type topic struct {
 	who         string // heads the second; empty where there are no subjects
 	rows        []bench
 	subjects    func(*Results) []string
+	subject     string // of all rows, where no column tells it
 	columns     []column
 }
 
@@ -27,7 +28,7 @@ func (t topic) table(r *Results) *Table {
 	table := &Table{Name: t.name, Title: t.title, Columns: t.heads()}
 	for _, row := range t.rows {
 		if t.who == "" {
-			table.add(t.cells(r, row.label, id{bench: row.name})...)
+			table.add(t.cells(r, row.label, id{row.name, t.subject})...)
 			continue
 		}
 		for i, subject := range t.subjects(r) {

@@ -32,7 +32,7 @@ var topics = []topic{
 			{"a GET after a 429", "Path/case=429"},
 			{"an error", "Path/case=error"},
 			{"an error after 4 KB of text", "Path/case=error-long-text"},
-			{"1 MB of metadata", "Path/case=metadata"},
+			{"1 MiB of metadata", "Path/case=metadata"},
 			{"a text that JSON makes six times as long", "Path/case=escaped"},
 		},
 		columns: []column{time, allocations, memory},
@@ -73,8 +73,8 @@ var topics = []topic{
 		name: "alone", title: "The fake alone", of: "What is done",
 		rows: []bench{
 			{"a fake is made and ended", "New"},
-			{"the same, with a call, direct", "FreshFake/direct"},
-			{"the same, with a call, on the wire in memory", "FreshFake/wire"},
+			{"a fake from start to first answer, direct", "FreshFake/direct"},
+			{"the same, on the wire in memory", "FreshFake/wire"},
 			{"a message, direct", "SendMessage/direct"},
 			{"a message, on the wire in memory", "SendMessage/wire"},
 		},
@@ -88,7 +88,7 @@ var topics = []topic{
 			{"1,000,000 agents", "Scale/agents=1000000/keys=1"},
 			{"100,000 keys", "Scale/agents=1/keys=100000"},
 		},
-		columns: []column{{"× a call of an empty one", "x-floor", times, ""}, {"Time", "ns/call", nanoseconds, ""}},
+		columns: []column{{"× a call of one with 1 agent, 1 key", "x-floor", times, ""}, {"Time", "ns/call", nanoseconds, ""}},
 	},
 	{
 		name: "throughput", title: "The fake under load", of: "Load",
@@ -107,6 +107,7 @@ var topics = []topic{
 			{"Start", "start-ms", milliseconds, ""},
 			{"Calls", "calls/s", perSecond, floor},
 			{"Processor time of a call", "cpu-us/call", microseconds, ""},
+			{"Processor time to ask", "load-cpu-us/call", microseconds, ""},
 			{"Memory at the start", "start-RSS-MiB", mebioctets, ""},
 			{"Memory after the calls", "RSS-MiB", mebioctets, ""},
 		},
@@ -131,8 +132,8 @@ var topics = []topic{
 		},
 	},
 	{
-		name: "suite", title: "All tests of this repository", who: "Tests of", subjects: only(own),
-		rows:    []bench{{"", "Suite"}},
+		name: "suite", title: "The tests that use the fake", of: "Tests", subject: own,
+		rows:    []bench{{"the tests of the client and the fake (`go test ./...`)", "Suite"}},
 		columns: []column{{"Time", "s", seconds, ""}},
 	},
 }

@@ -1,7 +1,5 @@
-// Package all lists the peers.
-//
-// Not compared: a client that ogen would generate of openapi.yaml. Its module,
-// github.com/ogen-go/ogen, could not be had where these were made.
+// Package all lists the peers. A client that ogen generates of openapi.yaml is
+// not compared.
 package all
 
 import (

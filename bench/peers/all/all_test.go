@@ -136,7 +136,8 @@ func TestEnvironment(t *testing.T) {
 
 func names(header http.Header) []string { return slices.Sorted(maps.Keys(header)) }
 
-// TestModules: what a table says of a peer's version is what was compiled.
+// TestModules: go.mod requires the module that each peer names, and the floor
+// needs none.
 func TestModules(t *testing.T) {
 	file := filepath.Join("..", "..", "go.mod")
 	content, err := os.ReadFile(file)
