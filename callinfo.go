@@ -49,7 +49,7 @@ func forgetInfo(ctx context.Context) {
 }
 
 // fillInfo reports the call to the context's CallInfo.
-func (c *call) fillInfo(err error) {
+func (c *call) fillInfo(traceID string) {
 	info := callInfo(c.ctx)
 	if info == nil {
 		return
@@ -59,6 +59,6 @@ func (c *call) fillInfo(err error) {
 		Waited:     c.waited,
 		StatusCode: c.out.status,
 		Header:     c.scrub().header(c.out.header),
-		TraceID:    c.lastTraceID(err),
+		TraceID:    traceID,
 	}
 }

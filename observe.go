@@ -158,10 +158,11 @@ func (c *call) start(ctx context.Context) context.Context {
 
 // end reports the finished call and passes its error on.
 func (c *call) end(ctx context.Context, err error) error {
-	c.fillInfo(err)
+	traceID := c.lastTraceID(err)
+	c.fillInfo(traceID)
 	if c.client.observer != nil {
 		c.observe(ctx, CallEnd{
-			Endpoint: c.name(), AgentID: c.knownAgentID(), StatusCode: c.out.status, TraceID: c.redacted(c.lastTraceID(err)),
+			Endpoint: c.name(), AgentID: c.knownAgentID(), StatusCode: c.out.status, TraceID: c.redacted(traceID),
 			Attempts: c.made(), Waited: c.waited, Elapsed: time.Since(c.began.call), Err: err,
 		})
 	}
