@@ -31,7 +31,7 @@ api:
 # Makes the client of openapi.yaml anew.
 openapi:
 	cp openapi.yaml cmd/agentmessaging-fake/service.yaml
-	cd openapi && go generate ./...
+	cd internal/openapi && go generate ./...
 
 # Measures anew what docs/rate-limits.md shows, and draws it.
 simulation:
@@ -40,5 +40,5 @@ simulation:
 # Measures anew what docs/performance.md shows, and draws it: a quarter of an
 # hour on a machine that does nothing else.
 bench:
-	bench/programs/get
-	cd bench && go run . -write
+	internal/bench/programs/get
+	cd internal/bench && go run . -write

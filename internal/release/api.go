@@ -13,18 +13,14 @@ import (
 	"strings"
 )
 
-// notForImport are modules that others could import and have no reason to.
-var notForImport = map[string]string{
-	"bench":      "measures the client and the fake; docs/performance.md shows what it found",
-	"openapi":    "holds openapi.yaml to the code, in its tests",
-	"simulation": "measures the pacer; docs/rate-limits.md shows what it found",
-}
+// apiFolder has a listing for each public package.
+const apiFolder = "internal/release/api"
 
-// forImport is about a folder, or a package's path, below the root.
+// forImport is about a folder, or a package's path, below the root. Nobody has
+// a reason to import the module that measures the pacer.
 func forImport(folder string) bool {
 	top, _, _ := strings.Cut(folder, "/")
-	_, unwanted := notForImport[top]
-	return !unwanted && top != "cmd"
+	return top != "cmd" && top != "internal" && top != "simulation"
 }
 
 // checkAPI compares the exported names of every public package with its
@@ -41,11 +37,11 @@ func checkAPI(root string, update bool) (wrong []string, err error) {
 		}
 	}
 	if update {
-		return nil, writeListings(filepath.Join(root, "api"), listings)
+		return nil, writeListings(filepath.Join(root, apiFolder), listings)
 	}
-	wrong, err = compareListings(filepath.Join(root, "api"), listings)
+	wrong, err = compareListings(filepath.Join(root, apiFolder), listings)
 	if len(wrong) > 0 {
-		wrong = append(wrong, "Is that on purpose? Then run make api, read the diff of api/,"+
+		wrong = append(wrong, "Is that on purpose? Then run make api, read the diff of "+apiFolder+","+
 			" and say in CHANGELOG.md what a user notices.")
 	}
 	return wrong, err
@@ -138,7 +134,7 @@ func compareListings(dir string, listings map[string][]string) (wrong []string, 
 		}
 		want := strings.FieldsFunc(string(text), func(r rune) bool { return r == '\n' || r == '\r' })
 		if diff := compareLines(want, listings[name]); diff != "" {
-			wrong = append(wrong, "api/"+name+"\n"+diff)
+			wrong = append(wrong, apiFolder+"/"+name+"\n"+diff)
 		}
 	}
 	return wrong, nil

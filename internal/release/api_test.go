@@ -48,7 +48,7 @@ func TestAPIListing(t *testing.T) {
 	root := newLibrary(t, library)
 	_, err := checkAPI(root, true)
 	require.NoError(t, err)
-	text, err := os.ReadFile(filepath.Join(root, "api", "library.txt"))
+	text, err := os.ReadFile(filepath.Join(root, apiFolder, "library.txt"))
 	require.NoError(t, err)
 	assert.Equal(t, strings.Split(`const KindA Kind = "a"
 func Map[T any](in []T) (out []T)
@@ -64,7 +64,7 @@ type Doer interface{Do(*strings.Reader) *strings.Reader}
 type Kind string
 var ErrOne error
 `, "\n"), strings.Split(string(text), "\n"))
-	found, err := files(filepath.Join(root, "api"), func(string) bool { return true })
+	found, err := files(filepath.Join(root, apiFolder), func(string) bool { return true })
 	require.NoError(t, err)
 	assert.Equal(t, []string{"library.txt"}, found)
 

@@ -20,8 +20,8 @@ type check struct {
 }
 
 var checks = []check{
-	{"api", "exported names are those of api/*.txt", func(root string) ([]string, error) { return checkAPI(root, false) }},
-	{"api-update", "rewrites api/*.txt", func(root string) ([]string, error) { return checkAPI(root, true) }},
+	{"api", "exported names are those of internal/release/api", func(root string) ([]string, error) { return checkAPI(root, false) }},
+	{"api-update", "rewrites internal/release/api", func(root string) ([]string, error) { return checkAPI(root, true) }},
 	{"platforms", "every package and test type-checks on every platform", checkPlatforms},
 	{"size", "what the client adds to a program: modules and bytes", checkSize},
 	{"licences", "dependencies have known licences and stand in NOTICE", checkLicences},
