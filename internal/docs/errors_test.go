@@ -1,4 +1,4 @@
-package agentmessaging_test
+package docs_test
 
 import (
 	"errors"
