@@ -2,16 +2,15 @@ package fakeserver
 
 import (
 	"encoding/json"
-	"maps"
 	"net/http"
 	"strconv"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 )
 
 // answer is what goes onto the wire, complete.
 type answer struct {
-	status   int
-	header   http.Header
-	body     []byte
+	memnet.Response
 	shown    string // the body as Calls shows it
 	code     string // of an error
 	reason   string // of an error
@@ -29,7 +28,7 @@ func (s *Server) compose(req *request, rep reply, flaw *failure) answer {
 	if m, ok := rep.(*messageReply); ok && !s.config.messageTexts {
 		a.shown = string(encode(m.redacted()))
 	} else {
-		a.shown = string(a.body)
+		a.shown = string(a.Body)
 	}
 	return a
 }
@@ -40,11 +39,11 @@ func (f *failure) answer(date, traceID string) answer {
 	a.shown, a.code, a.reason, a.limitKey = string(body), f.code, f.reason, string(f.limit)
 	switch f.status {
 	case http.StatusUnauthorized:
-		a.header["Www-Authenticate"] = []string{"Bearer"}
+		a.Header["Www-Authenticate"] = []string{"Bearer"}
 	case http.StatusMethodNotAllowed:
-		a.header["Allow"] = []string{f.allow}
+		a.Header["Allow"] = []string{f.allow}
 	case http.StatusTooManyRequests:
-		a.header["Retry-After"] = []string{strconv.Itoa(f.wait)}
+		a.Header["Retry-After"] = []string{strconv.Itoa(f.wait)}
 	}
 	return a
 }
@@ -52,11 +51,11 @@ func (f *failure) answer(date, traceID string) answer {
 // newAnswer is an answer of which nothing is shown yet.
 func newAnswer(status int, date string, body []byte) answer {
 	values := []string{"application/json", date, strconv.Itoa(len(body))} // together: one allocation for all
-	return answer{status: status, body: body, header: http.Header{
+	return answer{Response: memnet.Response{Status: status, Body: body, Header: http.Header{
 		"Content-Type":   values[0:1:1],
 		"Date":           values[1:2:2],
 		"Content-Length": values[2:3:3],
-	}}
+	}}}
 }
 
 func encode(body any) []byte {
@@ -65,14 +64,4 @@ func encode(body any) []byte {
 		panic(err) // the wire structs hold nothing that JSON does not
 	}
 	return b
-}
-
-func (a answer) write(w http.ResponseWriter) {
-	if direct, ok := w.(*directWriter); ok {
-		direct.take(a)
-		return
-	}
-	maps.Copy(w.Header(), a.header)
-	w.WriteHeader(a.status)
-	_, _ = w.Write(a.body) // the client may be gone, which is its own affair
 }

@@ -192,7 +192,7 @@ func connectionGoroutines() (n int) {
 	all := make([]byte, 1<<20)
 	all = all[:runtime.Stack(all, true)]
 	for _, stack := range strings.Split(string(all), "\n\n") {
-		if strings.Contains(stack, "fakeserver.(*stream)") || strings.Contains(stack, "fakeserver.(*conn)") {
+		if strings.Contains(stack, "memnet.(*stream)") || strings.Contains(stack, "memnet.(*conn)") {
 			n++
 		}
 	}

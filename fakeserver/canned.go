@@ -23,16 +23,16 @@ func (c *canned) answer(s *Server, req *request) answer {
 		limit: c.limit(), wait: 1,
 	})
 	if c.raw || c.body != "" {
-		a.body = []byte(c.body)
+		a.Body = []byte(c.body)
 	}
-	a.header["Content-Length"] = []string{strconv.Itoa(len(a.body))}
+	a.Header["Content-Length"] = []string{strconv.Itoa(len(a.Body))}
 	if c.raw {
-		a.header = http.Header{
-			"Content-Type": {c.contentType}, "Content-Length": a.header["Content-Length"], "Date": a.header["Date"],
+		a.Header = http.Header{
+			"Content-Type": {c.contentType}, "Content-Length": a.Header["Content-Length"], "Date": a.Header["Date"],
 		}
 	}
 	if c.retryAfter != nil {
-		a.header["Retry-After"] = []string{*c.retryAfter}
+		a.Header["Retry-After"] = []string{*c.retryAfter}
 	}
 	return c.bodiless(a.withoutEmpty())
 }
@@ -47,13 +47,13 @@ func (c *canned) limit() spec.LimitKey {
 // withoutEmpty leaves out the headers that are not to be sent. Content-Type
 // stays as one without values, or net/http would guess it.
 func (a answer) withoutEmpty() answer {
-	for name, values := range a.header {
+	for name, values := range a.Header {
 		if values[0] == "" {
-			delete(a.header, name)
+			delete(a.Header, name)
 		}
 	}
-	if _, has := a.header["Content-Type"]; !has {
-		a.header["Content-Type"] = nil
+	if _, has := a.Header["Content-Type"]; !has {
+		a.Header["Content-Type"] = nil
 	}
 	return a
 }
@@ -62,8 +62,8 @@ func (a answer) withoutEmpty() answer {
 // 6.4.1).
 func (c *canned) bodiless(a answer) answer {
 	if c.status == http.StatusNoContent || c.status == http.StatusNotModified {
-		a.body, a.header["Content-Type"] = nil, nil
-		delete(a.header, "Content-Length")
+		a.Body, a.Header["Content-Type"] = nil, nil
+		delete(a.Header, "Content-Length")
 	}
 	return a
 }

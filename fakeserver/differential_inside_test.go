@@ -17,6 +17,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 )
 
 // This file holds the in-memory connection to what loopback TCP does: each
@@ -101,7 +103,12 @@ func bothWires(t *testing.T, s *Server, h http.Handler) (memory, loopback *http.
 		return new(net.Dialer).DialContext(ctx, network, server.Listener.Addr().String())
 	}}
 	t.Cleanup(loopback.CloseIdleConnections)
-	return s.clientOf(h, t, clientConfig{ip: localhost}).Transport.(*http.Transport), loopback
+	return s.hostOf(h).Client(t, localhost).Transport.(*http.Transport), loopback
+}
+
+// hostOf is the network of the fake with another handler behind it.
+func (s *Server) hostOf(h http.Handler) *memnet.Host {
+	return &memnet.Host{Name: "the fake", Addr: host, Handler: h, Describe: callName, Now: s.now}
 }
 
 // handlers are shapes of answers. Each is called with a body of 5 bytes, but

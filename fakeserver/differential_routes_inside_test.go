@@ -204,7 +204,7 @@ func (s stage) ways(t *testing.T) ([3]http.RoundTripper, <-chan seen) {
 		s.ServeHTTP(w, r)
 	})
 	memory, loopback := bothWires(t, s.Server, h)
-	own := &direct{server: s.Server, handler: h, config: clientConfig{ip: localhost}}
+	own := s.hostOf(h).Direct(localhost)
 	return [...]http.RoundTripper{memory, loopback, own}, arrived
 }
 

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 	"unicode/utf8"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 )
 
 // Fault is something that goes wrong with a call, for Inject. The functions
@@ -49,13 +51,13 @@ const (
 type fault struct {
 	name     string
 	phase    phase
-	delay    time.Duration // on the way
-	canned   *canned       // answered in place of the service's own answer; nil: that one
-	delivery delivery      // what becomes of the answer
+	delay    time.Duration   // on the way
+	canned   *canned         // answered in place of the service's own answer; nil: that one
+	delivery memnet.Delivery // what becomes of the answer
 }
 
 // clientGone is what becomes of a call whose client has left meanwhile.
-var clientGone = &fault{delivery: delivery{ends: closes, sent: nothing}}
+var clientGone = &fault{delivery: memnet.Delivery{Ends: memnet.Closes, Sent: memnet.Nothing}}
 
 // Answer answers with a status from 200 to 599 and a body, as application/json.
 // Where body is "", it is the error body of interface 7, with the trace
@@ -94,7 +96,7 @@ func RateLimited(retryAfter string) Fault {
 // cleanup of HTTPClient closes its connection. A client without a deadline
 // waits for ever.
 func Hang() Fault {
-	return Fault{&fault{name: "Hang()", delivery: delivery{ends: hangs, sent: nothing}}}
+	return Fault{&fault{name: "Hang()", delivery: memnet.Delivery{Ends: memnet.Hangs, Sent: memnet.Nothing}}}
 }
 
 // CloseEarly closes the connection in place of an answer: the client sees
@@ -102,14 +104,14 @@ func Hang() Fault {
 // used before and ends without one byte of an answer; Direct has no
 // connections, so there it does not.
 func CloseEarly() Fault {
-	return Fault{&fault{name: "CloseEarly()", delivery: delivery{ends: closes, sent: nothing}}}
+	return Fault{&fault{name: "CloseEarly()", delivery: memnet.Delivery{Ends: memnet.Closes, Sent: memnet.Nothing}}}
 }
 
 // ResetConnection aborts the connection in place of an answer: the client sees
 // ECONNRESET in a *net.OpError. What CloseEarly says about repeating holds here
 // too.
 func ResetConnection() Fault {
-	return Fault{&fault{name: "ResetConnection()", delivery: delivery{ends: resets, sent: nothing}}}
+	return Fault{&fault{name: "ResetConnection()", delivery: memnet.Delivery{Ends: memnet.Resets, Sent: memnet.Nothing}}}
 }
 
 // Latency makes a call take d to reach the service, in real time or that of
@@ -140,18 +142,18 @@ func LoseReply(how Fault) Fault {
 // the answer, sends n bytes of its body and closes the connection: the client
 // sees io.ErrUnexpectedEOF when it reads the body. An answer of at most n bytes
 // arrives whole. A negative n panics.
-func TruncateReply(n int) Fault { return cutReply("TruncateReply", n, closes) }
+func TruncateReply(n int) Fault { return cutReply("TruncateReply", n, memnet.Closes) }
 
 // ResetReply is TruncateReply with an abort at the end: the client sees
 // ECONNRESET when it reads the body. On a socket it is up to the system whether
 // what was sent before still arrives; on Linux it does.
-func ResetReply(n int) Fault { return cutReply("ResetReply", n, resets) }
+func ResetReply(n int) Fault { return cutReply("ResetReply", n, memnet.Resets) }
 
-func cutReply(method string, n int, how ending) Fault {
+func cutReply(method string, n int, how memnet.Ending) Fault {
 	if n < 0 {
 		misuse(method, "%d is negative", n)
 	}
-	return Fault{&fault{name: fmt.Sprintf("%s(%d)", method, n), phase: onTheReply, delivery: delivery{ends: how, sent: n}}}
+	return Fault{&fault{name: fmt.Sprintf("%s(%d)", method, n), phase: onTheReply, delivery: memnet.Delivery{Ends: how, Sent: n}}}
 }
 
 // DripReply lets the call have its effect, and sends the body of the answer n
@@ -161,7 +163,7 @@ func DripReply(n int, every time.Duration) Fault {
 	if n < 1 || every < 0 {
 		misuse("DripReply", "%d bytes every %v: at least 1 byte and no negative wait", n, every)
 	}
-	return Fault{&fault{name: fmt.Sprintf("DripReply(%d, %v)", n, every), phase: onTheReply, delivery: delivery{drip: n, every: every}}}
+	return Fault{&fault{name: fmt.Sprintf("DripReply(%d, %v)", n, every), phase: onTheReply, delivery: memnet.Delivery{Drip: n, Every: every}}}
 }
 
 // sized stands for a text in the name of a fault, behind other arguments.
@@ -186,7 +188,7 @@ func checkStatus(method string, status int) {
 // checkHeader refuses what would end the header's line. The value is not
 // repeated: the arguments may have been swapped.
 func checkHeader(method, value string) {
-	if holdsControl(value) {
+	if memnet.HoldsControl(value) {
 		misuse(method, "the header's value holds a control character")
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 )
 
 // Injection is a fault that waits for its calls. Inject makes one.
@@ -99,7 +101,7 @@ func (s *Server) reach(ctx context.Context, req *request) bool {
 		_, _ = io.Copy(io.Discard, req.rest)
 	}
 	for _, d := range req.latencies {
-		pause(ctx, d)
+		memnet.Pause(ctx, d)
 	}
 	switch {
 	case req.latencies != nil && ctx.Err() != nil:

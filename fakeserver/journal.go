@@ -32,7 +32,7 @@ func (s *Server) keep(req *request, a answer) {
 
 func (s *Server) complete(req *request, a answer) {
 	c := &req.record.call
-	c.Status, c.Code, c.LimitKey = a.status, a.code, a.limitKey
+	c.Status, c.Code, c.LimitKey = a.Status, a.code, a.limitKey
 	c.Took = max(0, s.now().Sub(c.Time)) // a clock of the machine may be set back
 	c.Reason = scrub(a.reason, req.secrets)
 	c.ReplyBody = clip(scrubJSON(a.shown, req.secrets), s.config.bodyLimit)

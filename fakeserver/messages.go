@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -102,7 +103,7 @@ func (t *turn) begin(req *request) {
 // finish waits out the cold start, makes the reply and keeps the exchange. A
 // client that leaves in the meantime changes nothing: its message was accepted.
 func (t *turn) finish(ctx context.Context) (reply, *failure) {
-	pause(ctx, t.coldStart)
+	memnet.Pause(ctx, t.coldStart)
 	r := t.reply()
 	if r.Status != 0 && r.Status != http.StatusOK {
 		return nil, t.server.scripted(r)
@@ -129,17 +130,3 @@ func (t *turn) reply() (r Reply) {
 // defaultReply is a fixed function of the text, so that a test which does not
 // care about replies sets nothing up.
 func defaultReply(text string) string { return "You wrote: " + text }
-
-// pause waits for d, or until ctx ends. The timer is made here and now, so
-// that it belongs to the bubble of the call.
-func pause(ctx context.Context, d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}

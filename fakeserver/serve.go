@@ -54,6 +54,19 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.deliver(w, r, req, s.respond(r.Context(), req))
 }
 
+// deliver sends the answer that was decided, or what a fault makes of it.
+func (s *Server) deliver(w http.ResponseWriter, r *http.Request, req *request, a answer) {
+	f := req.fault
+	if f == nil {
+		a.Write(w)
+		return
+	}
+	if f.canned != nil {
+		a = f.canned.answer(s, req)
+	}
+	f.delivery.Write(r.Context(), w, a.Response)
+}
+
 // abortOnPanic reports a panic that is not a deliberate abort, and aborts the
 // connection, as net/http does, but without its log.
 func (s *Server) abortOnPanic() {

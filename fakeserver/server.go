@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 )
 
 // TB is the part of testing.TB that the fake needs. It is an interface of its
@@ -29,8 +31,8 @@ type Server struct {
 	tb     TB // nil when made by Open
 
 	offset atomic.Int64 // nanoseconds that Advance has added
-	ports  atomic.Uint32
 	closed atomic.Bool
+	host   memnet.Host // which HTTPClient and Direct reach
 
 	unknown atomic.Int32 // calls to routes that do not exist
 
@@ -41,7 +43,6 @@ type Server struct {
 	answered int        // how many calls have a record, over every Reset
 	waiters  []*waiter  // never changed in place, so that a copy of the slice is a snapshot
 	watchers []*watcher // as waiters
-	networks []hanging  // of HTTPClient(nil): Close ends their connections
 }
 
 // New returns a fake that lives as long as the test: it is closed by a
@@ -68,7 +69,10 @@ func Open(opts ...Option) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("fakeserver: %w", err)
 	}
-	return &Server{config: c, world: newWorld(c, c.clock().UTC())}, nil
+	s := &Server{config: c, world: newWorld(c, c.clock().UTC())}
+	s.host.Name, s.host.Addr = "the fake", host
+	s.host.Handler, s.host.Describe, s.host.Now = s, callName, s.now
+	return s, nil
 }
 
 // Close ends the fake: from now on its in-memory clients are refused, on
@@ -85,20 +89,10 @@ func (s *Server) Close() error {
 		return nil
 	}
 	s.transcribe()
-	for _, n := range s.takeNetworks() {
-		n.hangUpIdle()
-	}
+	s.host.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return errors.Join(s.problems...)
-}
-
-func (s *Server) takeNetworks() []hanging {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	taken := s.networks
-	s.networks = nil
-	return taken
 }
 
 // Reset brings the fake back to what New left: the default key keeps its text

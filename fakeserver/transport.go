@@ -1,13 +1,8 @@
 package fakeserver
 
 import (
-	"crypto/tls"
-	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/netip"
-	"syscall"
 )
 
 // host is where the fake pretends to listen. Nothing ever listens on port 1,
@@ -52,12 +47,6 @@ func newClientConfig(method string, opts []ClientOption) clientConfig {
 	return c
 }
 
-// nextAddr is the address of a new connection.
-func (s *Server) nextAddr(ip netip.Addr) netip.AddrPort {
-	const first, count = 49152, 16384 // the ports for clients
-	return netip.AddrPortFrom(ip, uint16(first+s.ports.Add(1)%count))
-}
-
 // HTTPClient returns a client whose every call goes to the fake, through real
 // net/http at both ends and an in-memory connection between them. It reaches
 // no other host, proxies of the environment included. In a synctest bubble,
@@ -71,59 +60,29 @@ func (s *Server) nextAddr(ip netip.Addr) netip.AddrPort {
 // the context of its request ends, as it does on a socket; in a bubble that
 // fails the test.
 func (s *Server) HTTPClient(tb TB, opts ...ClientOption) *http.Client {
-	return s.clientOf(s, tb, newClientConfig("HTTPClient", opts))
+	return s.host.Client(tb, newClientConfig("HTTPClient", opts).ip)
 }
 
-// errClosed is what a client gets whose fake, or whose test, has ended.
-var errClosed = fmt.Errorf("the fake is closed: %w", syscall.ECONNREFUSED)
+// Direct returns a RoundTripper that calls the fake on the caller's goroutine,
+// without connection or goroutine: several times as fast as HTTPClient, and
+// with nothing to clean up. What the fake sees and what the caller gets are
+// shaped as net/http shapes them. A call whose context has ended never yields
+// a response. It reaches no other host than that of BaseURL.
+//
+// What it does not model: connections, so no reuse, no timeouts of a Transport,
+// and of the hooks of net/http/httptrace only GetConn, GotConn and
+// WroteHeaders; names in Request.Header such as host or content-length in lower
+// case, which net/http sends besides its own, and which are left out here; and
+// a callback of the test that waits without end is waited for.
+func (s *Server) Direct(opts ...ClientOption) http.RoundTripper {
+	return s.host.Direct(newClientConfig("Direct", opts).ip)
+}
 
-// refuse returns why an address cannot be reached.
-func (s *Server) refuse(scheme, address string) error {
-	switch {
-	case scheme != "http" || address != host:
-		return dialError(address, fmt.Errorf("this client reaches only the fake at http://%s, not %s://%s", host, scheme, address))
-	case s.closed.Load():
-		return dialError(address, errClosed)
+// callName is a call for the log of a test. It is not the path: a key may
+// stand in it.
+func callName(r *http.Request) string {
+	if route, _, _ := find(r.Method, r.URL.EscapedPath()); route != nil {
+		return string(route.name)
 	}
-	return nil
+	return "a call to no endpoint"
 }
-
-func dialError(address string, err error) error {
-	return &net.OpError{Op: "dial", Net: "tcp", Addr: dialledAddr(address), Err: err}
-}
-
-// dialledAddr is a host and a port as an address, without looking up the host.
-type dialledAddr string
-
-func (dialledAddr) Network() string  { return "tcp" }
-func (a dialledAddr) String() string { return string(a) }
-
-// serve answers what arrives on one connection, on a goroutine that ends with
-// it.
-func serve(h http.Handler, c net.Conn) {
-	server := &http.Server{
-		Handler: h,
-		// Not nil, so that HTTP/2 is not set up for each connection.
-		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
-	}
-	_ = server.Serve(&oneConn{conn: c}) // returns when oneConn has no other
-}
-
-// oneConn is a listener with one connection. Behind it, Accept fails at once
-// instead of waiting: the server then goes on with the connection, and there
-// is no listening goroutine to end.
-type oneConn struct {
-	conn net.Conn
-}
-
-func (l *oneConn) Accept() (net.Conn, error) {
-	c := l.conn
-	l.conn = nil
-	if c == nil {
-		return nil, io.EOF
-	}
-	return c, nil
-}
-
-func (l *oneConn) Close() error   { return nil }
-func (l *oneConn) Addr() net.Addr { return dialledAddr(host) }

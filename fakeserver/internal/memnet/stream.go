@@ -1,4 +1,4 @@
-package fakeserver
+package memnet
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package fakeserver
+package memnet
 
 import (
 	"bytes"
@@ -26,7 +26,7 @@ var _ tcpLike = (*net.TCPConn)(nil)
 
 // pairs are a connection in memory and one of the kernel: both must pass.
 func pairs(t *testing.T) map[string][2]tcpLike {
-	client, server := newConns(dialledAddr("192.0.2.1:1000"), dialledAddr(host))
+	client, server := newConns(addr("192.0.2.1:1000"), addr("127.0.0.1:1"))
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer listener.Close()
@@ -145,7 +145,7 @@ func TestConnPastDeadlines(t *testing.T) {
 
 func TestConnDeadlinesInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b := newConns(dialledAddr("a"), dialledAddr("b"))
+		a, b := newConns(addr("a"), addr("b"))
 		begun := time.Now()
 		require.NoError(t, a.SetReadDeadline(begun.Add(time.Minute)))
 		require.NoError(t, a.SetReadDeadline(begun.Add(time.Hour))) // replaces the other
@@ -168,7 +168,7 @@ func TestConnDeadlinesInABubble(t *testing.T) {
 
 func TestConnCloseWakesBothSides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b := newConns(dialledAddr("a"), dialledAddr("b"))
+		a, b := newConns(addr("a"), addr("b"))
 		results := make(chan error, 3)
 		go func() { _, err := a.Read(make([]byte, 1)); results <- err }()
 		synctest.Wait()
@@ -183,7 +183,7 @@ func TestConnCloseWakesBothSides(t *testing.T) {
 }
 
 func TestConnZeroReads(t *testing.T) {
-	a, _ := newConns(dialledAddr("a"), dialledAddr("b"))
+	a, _ := newConns(addr("a"), addr("b"))
 	n, err := a.Read(nil)
 	assert.NoError(t, err)
 	assert.Zero(t, n)

@@ -1,4 +1,4 @@
-package fakeserver
+package memnet
 
 import (
 	"errors"
@@ -26,7 +26,7 @@ func checkSent(req *http.Request) error {
 			return fmt.Errorf("net/http: invalid header field name %q", name)
 		}
 		// The value is not repeated: it may be a key.
-		if slices.ContainsFunc(values, holdsControl) {
+		if slices.ContainsFunc(values, HoldsControl) {
 			return fmt.Errorf("net/http: invalid header field value for %q", name)
 		}
 	}
@@ -40,9 +40,9 @@ func isToken(text string) bool {
 	})
 }
 
-// holdsControl reports whether a text would end the line of a header, or hide
+// HoldsControl reports whether a text would end the line of a header, or hide
 // in it.
-func holdsControl(value string) bool {
+func HoldsControl(value string) bool {
 	return strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 

@@ -1,10 +1,11 @@
-package fakeserver
+package memnet
 
 import (
 	"context"
 	"maps"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -15,10 +16,9 @@ import (
 // network is the connections of one client. All of it belongs to the bubble
 // that the client was made in.
 type network struct {
-	server    *Server
-	tb        TB // nil: Close hangs up
-	handler   http.Handler
-	config    clientConfig
+	host      *Host
+	tb        TB // nil: Host.Close hangs up
+	ip        netip.Addr
 	transport *http.Transport
 
 	mu    sync.Mutex
@@ -29,75 +29,53 @@ type network struct {
 // link is one connection with its server.
 type link struct {
 	dialled *conn
-	done    chan struct{}            // closed when the server is done
-	call    atomic.Pointer[Endpoint] // under way; nil: none
-}
-
-// clientOf returns a client of a handler: of the fake, but in tests of the
-// connection itself.
-func (s *Server) clientOf(h http.Handler, tb TB, c clientConfig) *http.Client {
-	n := &network{server: s, tb: tb, handler: h, config: c, open: map[*link]bool{}}
-	n.transport = &http.Transport{
-		DialContext:         n.dial,
-		MaxIdleConnsPerHost: 1000, // connections cost nothing here; the default of 2 makes them short-lived
-	}
-	if tb != nil {
-		tb.Cleanup(n.hangUp)
-	} else {
-		s.mu.Lock()
-		s.networks = append(s.networks, n)
-		s.mu.Unlock()
-	}
-	return &http.Client{Transport: n.transport}
+	done    chan struct{}          // closed when the server is done
+	call    atomic.Pointer[string] // the name of what is under way; nil: nothing
 }
 
 // dial makes a connection and a server for it. The server starts on the
 // goroutine that dials, and so in the bubble of the client: a server shared by
 // several clients would tie the fake to one bubble.
 func (n *network) dial(_ context.Context, _, address string) (net.Conn, error) {
-	if err := n.server.refuse("http", address); err != nil {
+	if err := n.host.refuse("http", address); err != nil {
 		return nil, err
 	}
-	client := net.TCPAddrFromAddrPort(n.server.nextAddr(n.config.ip))
-	dialled, accepted := newConns(client, dialledAddr(host))
+	client := net.TCPAddrFromAddrPort(n.host.nextAddr(n.ip))
+	dialled, accepted := newConns(client, addr(n.host.Addr))
 	l := &link{dialled: dialled, done: make(chan struct{})}
 	accepted.closed = func() { n.forget(l); close(l.done) }
 	if !n.remember(l) {
-		return nil, dialError(address, errClosed)
+		return nil, dialError(address, n.host.errClosed())
 	}
-	serve(l.watched(n.handler), accepted)
-	return &clientConn{dialled, n.server}, nil
+	serve(n.watched(l), accepted)
+	return &clientConn{dialled, n.host}, nil
 }
 
-// clientConn is the client's end of a connection. It sends nothing to a fake
+// clientConn is the client's end of a connection. It sends nothing to a host
 // that is closed: net/http then dials anew, and is refused there. Close may be
 // called from outside the bubble of the client, so it cannot do more than that.
 type clientConn struct {
 	*conn
-	server *Server
+	host *Host
 }
 
 // Now is the clock that clients with a cool-down look for in a connection.
-func (c *clientConn) Now() time.Time { return c.server.now() }
+func (c *clientConn) Now() time.Time { return c.host.Now() }
 
 func (c *clientConn) Write(p []byte) (int, error) {
-	if c.server.closed.Load() {
-		return 0, c.wrap("write", errClosed)
+	if c.host.closed.Load() {
+		return 0, c.wrap("write", c.host.errClosed())
 	}
 	return c.conn.Write(p)
 }
 
-// watched is a handler that shows which call is under way on the connection.
-func (l *link) watched(h http.Handler) http.Handler {
+// watched is the host's handler, which shows on the link what is under way.
+func (n *network) watched(l *link) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		name := Endpoint("a call to no endpoint")
-		// Not the path: a key may stand in it.
-		if route, _, _ := find(r.Method, r.URL.EscapedPath()); route != nil {
-			name = route.name
-		}
+		name := n.host.Describe(r)
 		l.call.Store(&name)
 		defer l.call.Store(nil)
-		h.ServeHTTP(w, r)
+		n.host.Handler.ServeHTTP(w, r)
 	})
 }
 
@@ -134,7 +112,7 @@ func (n *network) hangUp() {
 		case <-l.done:
 			continue
 		case <-late.C: // once
-			n.tb.Logf("fakeserver: the cleanup of HTTPClient waits for calls under way, whose callback or fault does not return: %s", calling(open))
+			n.tb.Logf("%s: the cleanup of a client waits for calls under way that do not return: %s", n.host.Name, calling(open))
 		}
 		<-l.done
 	}
@@ -145,14 +123,14 @@ func calling(open []*link) string {
 	var names []string
 	for _, l := range open {
 		if name := l.call.Load(); name != nil {
-			names = append(names, string(*name))
+			names = append(names, *name)
 		}
 	}
 	slices.Sort(names)
 	return strings.Join(names, ", ")
 }
 
-// hanging is a network as the Server knows it: without its channels, which
+// hanging is a network as the Host knows it: without its channels, which
 // belong to a bubble.
 type hanging interface{ hangUpIdle() }
 

@@ -1,4 +1,4 @@
-package fakeserver
+package memnet
 
 import (
 	"net"
@@ -30,8 +30,8 @@ func (h hooks) sent(d *direct) {
 		return
 	}
 	if h.trace.GotConn != nil {
-		client := net.TCPAddrFromAddrPort(d.server.nextAddr(d.config.ip))
-		h.trace.GotConn(httptrace.GotConnInfo{Conn: noConn{client, d.server}})
+		client := net.TCPAddrFromAddrPort(d.host.nextAddr(d.ip))
+		h.trace.GotConn(httptrace.GotConnInfo{Conn: noConn{client, d.host}})
 	}
 	if h.trace.WroteHeaders != nil {
 		h.trace.WroteHeaders()
@@ -42,17 +42,17 @@ func (h hooks) sent(d *direct) {
 // addresses, and is closed.
 type noConn struct {
 	client net.Addr
-	server *Server
+	host   *Host
 }
 
 // Now is the clock that clients with a cool-down look for in a connection.
-func (c noConn) Now() time.Time { return c.server.now() }
+func (c noConn) Now() time.Time { return c.host.Now() }
 
 func (noConn) Read([]byte) (int, error)         { return 0, net.ErrClosed }
 func (noConn) Write([]byte) (int, error)        { return 0, net.ErrClosed }
 func (noConn) Close() error                     { return nil }
 func (c noConn) LocalAddr() net.Addr            { return c.client }
-func (noConn) RemoteAddr() net.Addr             { return dialledAddr(host) }
+func (c noConn) RemoteAddr() net.Addr           { return addr(c.host.Addr) }
 func (noConn) SetDeadline(time.Time) error      { return net.ErrClosed }
 func (noConn) SetReadDeadline(time.Time) error  { return net.ErrClosed }
 func (noConn) SetWriteDeadline(time.Time) error { return net.ErrClosed }

@@ -1,0 +1,147 @@
+package memnet
+
+import (
+	"context"
+	"maps"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Response is a whole answer. Nobody changes its parts once it is sent.
+type Response struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// Write sends the response whole.
+func (r Response) Write(w http.ResponseWriter) {
+	if direct, ok := w.(*directWriter); ok {
+		direct.take(r)
+		return
+	}
+	maps.Copy(w.Header(), r.Header)
+	w.WriteHeader(r.Status)
+	_, _ = w.Write(r.Body) // the client may be gone, which is its own affair
+}
+
+// Ending is what happens to the connection behind the part of a response that
+// was sent.
+type Ending int
+
+// The endings.
+const (
+	Stays  Ending = iota // the connection stays, and all was sent
+	Closes               // the client reads io.EOF, too early
+	Resets               // the client reads ECONNRESET
+	Hangs                // the client waits
+)
+
+// Nothing of a response is sent, not even the header.
+const Nothing = -1
+
+// Delivery says what becomes of a response on its way to the client. With the
+// zero value it arrives.
+type Delivery struct {
+	Ends  Ending
+	Sent  int           // bytes of the body, unless the connection stays; or Nothing
+	Drip  int           // bytes sent at a time; 0: all
+	Every time.Duration // between two drips
+}
+
+// Write sends what the delivery leaves of the response. Where the connection
+// ends too early, or the client leaves, it panics with http.ErrAbortHandler.
+func (d Delivery) Write(ctx context.Context, w http.ResponseWriter, r Response) {
+	if d.Ends != Stays {
+		r.Body = r.Body[:max(0, min(d.Sent, len(r.Body)))]
+	}
+	if d.Sent != Nothing {
+		d.send(ctx, w, r)
+	}
+	switch d.Ends {
+	case Closes:
+		panic(http.ErrAbortHandler)
+	case Resets:
+		reset(w)
+	case Hangs:
+		<-ctx.Done()
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// send sends what the client shall have, and leaves nothing in a buffer where
+// the connection then ends.
+func (d Delivery) send(ctx context.Context, w http.ResponseWriter, r Response) {
+	direct, isDirect := w.(*directWriter)
+	switch {
+	case d.Drip > 0 && isDirect: // its reader does the waiting
+		direct.drip, direct.every = d.Drip, d.Every
+		r.Write(w)
+	case d.Drip > 0:
+		d.dribble(ctx, w, r)
+	default:
+		r.Write(w)
+	}
+	if d.Ends != Stays {
+		_ = http.NewResponseController(w).Flush()
+	}
+}
+
+// dribble sends the body in small parts. Where the client leaves in the
+// meantime, so does the answer.
+func (d Delivery) dribble(ctx context.Context, w http.ResponseWriter, r Response) {
+	var rest []byte
+	r.Body, rest = d.part(r.Body)
+	r.Write(w)
+	for len(rest) > 0 {
+		_ = http.NewResponseController(w).Flush() // what cannot be flushed comes later
+		Pause(ctx, d.Every)
+		if ctx.Err() != nil {
+			panic(http.ErrAbortHandler)
+		}
+		var part []byte
+		part, rest = d.part(rest)
+		_, _ = w.Write(part)
+	}
+}
+
+func (d Delivery) part(body []byte) (first, rest []byte) {
+	n := min(d.Drip, len(body))
+	return body[:n], body[n:]
+}
+
+// reset aborts the connection below a response. Where there is none of its
+// own, as in HTTP/2, the response is aborted.
+func reset(w http.ResponseWriter) {
+	if direct, is := w.(*directWriter); is {
+		direct.ends = Resets
+		return
+	}
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	// Below TLS, whose Close would say goodbye.
+	if secure, is := conn.(interface{ NetConn() net.Conn }); is {
+		conn = secure.NetConn()
+	}
+	if lingering, is := conn.(interface{ SetLinger(int) error }); is {
+		_ = lingering.SetLinger(0)
+	}
+	_ = conn.Close()
+}
+
+// Pause waits for d, or until ctx ends. The timer is made here and now, so
+// that it belongs to the bubble of the call.
+func Pause(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

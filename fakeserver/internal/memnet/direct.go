@@ -1,0 +1,141 @@
+package memnet
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"net/url"
+)
+
+// Direct returns a RoundTripper that calls the handler from ip, on the
+// caller's goroutine and without a connection. What the handler sees and what
+// the caller gets are shaped as net/http shapes them. A call whose context has
+// ended never yields a response. It reaches no other host.
+//
+// It does not model connections: none is reused, no timeout of a Transport
+// applies, and of the hooks of net/http/httptrace only GetConn, GotConn and
+// WroteHeaders run. A handler that waits without end is waited for. Names in
+// Request.Header such as host or content-length in lower case, which net/http
+// sends besides its own, are left out.
+func (h *Host) Direct(ip netip.Addr) http.RoundTripper { return &direct{h, ip} }
+
+type direct struct {
+	host *Host
+	ip   netip.Addr
+}
+
+// RoundTrip implements http.RoundTripper.
+func (d *direct) RoundTrip(req *http.Request) (*http.Response, error) {
+	defer closeBody(req)
+	if err := checkSent(req); err != nil {
+		return nil, err
+	}
+	if err := d.connect(req); err != nil {
+		return nil, err
+	}
+	body, err := sentBody(req)
+	if err != nil {
+		return nil, err
+	}
+	w := &directWriter{host: d.host, header: http.Header{}}
+	err = d.call(w, d.served(req, body))
+	if ctxErr := context.Cause(req.Context()); ctxErr != nil {
+		return nil, ctxErr
+	}
+	if err != nil {
+		return nil, err
+	}
+	return w.response(req), nil
+}
+
+func closeBody(req *http.Request) {
+	if req.Body != nil {
+		_ = req.Body.Close()
+	}
+}
+
+// connect refuses what reaches no fake, and runs the hooks of what does.
+func (d *direct) connect(req *http.Request) error {
+	if req.Context().Err() != nil {
+		return context.Cause(req.Context())
+	}
+	trace := tracing(req)
+	trace.getConn()
+	if err := d.host.refuse(req.URL.Scheme, req.URL.Host); err != nil {
+		return err
+	}
+	trace.sent(d)
+	return nil
+}
+
+// sentBody reads the body that the caller sends. An error of its reader is the
+// caller's own: the request never got anywhere.
+func sentBody(req *http.Request) (*bytes.Buffer, error) {
+	body := new(bytes.Buffer)
+	if !hasBody(req) {
+		return body, nil
+	}
+	_, err := io.Copy(body, req.Body) // most bodies then write themselves, in one piece
+	if err == nil && req.ContentLength > 0 && req.ContentLength != int64(body.Len()) {
+		err = fmt.Errorf("http: ContentLength=%d with Body length %d", req.ContentLength, body.Len())
+	}
+	return body, err
+}
+
+// served is the request as net/http gives it to a handler.
+func (d *direct) served(req *http.Request, body *bytes.Buffer) *http.Request {
+	target := req.URL.RequestURI()
+	u, err := url.ParseRequestURI(target)
+	if err != nil {
+		u = &url.URL{Path: req.URL.Path, RawQuery: req.URL.RawQuery}
+	}
+	r := (&http.Request{
+		Method: req.Method, URL: u, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: servedHeader(req), Body: http.NoBody, ContentLength: int64(body.Len()),
+		Host: req.URL.Host, RequestURI: target, RemoteAddr: d.host.nextAddr(d.ip).String(),
+	}).WithContext(req.Context())
+	if r.Method == "" {
+		r.Method = http.MethodGet
+	}
+	if req.Host != "" {
+		r.Host = req.Host
+	}
+	if body.Len() > 0 {
+		r.Body = io.NopCloser(body)
+	}
+	if hasBody(req) && req.ContentLength <= 0 && (body.Len() > 0 || namesLength(req.Method)) {
+		r.ContentLength, r.TransferEncoding = -1, []string{"chunked"} // what a Transport does with an unknown length
+	}
+	return r
+}
+
+func hasBody(req *http.Request) bool { return req.Body != nil && req.Body != http.NoBody }
+
+// namesLength reports whether a Transport says how long a body is even where
+// there is none.
+func namesLength(method string) bool {
+	return method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch
+}
+
+// call runs the handler. Where it ends the connection before any of its answer
+// has left, there is no response but the error that a client then sees.
+func (d *direct) call(w *directWriter, r *http.Request) error {
+	func() {
+		defer func() {
+			if recover() != nil { // reporting is the handler's own affair
+				w.ends = Closes
+			}
+		}()
+		d.host.Handler.ServeHTTP(w, r)
+	}()
+	switch {
+	case w.ends == Stays || w.flushed:
+		return nil
+	case w.ends == Resets:
+		return d.host.resetError()
+	}
+	return io.EOF
+}

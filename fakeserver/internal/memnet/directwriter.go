@@ -1,0 +1,155 @@
+package memnet
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// directWriter takes a response down.
+type directWriter struct {
+	host   *Host
+	header http.Header
+	sent   http.Header // header at the time of WriteHeader
+	status int
+	body   bytes.Buffer
+
+	flushed bool   // what was written has left
+	ends    Ending // of the connection: Stays, Closes or Resets
+	drip    int    // bytes that the reader of the body gets at a time; 0: no matter
+	every   time.Duration
+}
+
+// Header implements http.ResponseWriter.
+func (w *directWriter) Header() http.Header { return w.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (w *directWriter) WriteHeader(status int) {
+	if w.status == 0 {
+		w.begin(status, w.header.Clone())
+	}
+}
+
+// begin takes the status and the header down. A header without values is what
+// keeps net/http from adding its own, and is not sent.
+func (w *directWriter) begin(status int, header http.Header) {
+	w.status, w.sent = status, header
+	maps.DeleteFunc(w.sent, func(_ string, values []string) bool { return len(values) == 0 })
+}
+
+// take takes a whole response down, whose header and body nobody changes any
+// more.
+func (w *directWriter) take(r Response) {
+	w.begin(r.Status, r.Header)
+	w.body = *bytes.NewBuffer(r.Body)
+}
+
+// Write implements http.ResponseWriter.
+func (w *directWriter) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return w.body.Write(p)
+}
+
+// Flush implements http.Flusher.
+func (w *directWriter) Flush() {
+	w.WriteHeader(http.StatusOK)
+	w.flushed = true
+}
+
+func (w *directWriter) response(req *http.Request) *http.Response {
+	w.WriteHeader(http.StatusOK)
+	resp := &http.Response{
+		StatusCode: w.status, Status: strconv.Itoa(w.status) + " " + http.StatusText(w.status),
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: w.sent, ContentLength: w.length(), Request: req,
+		Body: w.reader(req.Context()),
+	}
+	if req.Method == http.MethodHead {
+		resp.Body = http.NoBody
+	}
+	return resp
+}
+
+// length is what the header announces; of the body a part may be missing.
+func (w *directWriter) length() int64 {
+	if n, err := strconv.ParseInt(w.sent.Get("Content-Length"), 10, 64); err == nil {
+		return n
+	}
+	return int64(w.body.Len())
+}
+
+// reader is the body as the caller reads it.
+func (w *directWriter) reader(ctx context.Context) io.ReadCloser {
+	if w.ends == Stays && w.drip == 0 {
+		return io.NopCloser(&w.body)
+	}
+	b := &faultyBody{ctx: ctx, rest: w.body.Bytes(), drip: w.drip, every: w.every, end: io.EOF}
+	switch missing := w.length() > int64(w.body.Len()); {
+	case missing && w.ends == Resets:
+		b.end = w.host.resetError()
+	case missing:
+		b.end = io.ErrUnexpectedEOF
+	}
+	return b
+}
+
+// resetError is what reading from a connection gives that was aborted.
+func (h *Host) resetError() error {
+	return &net.OpError{Op: "read", Net: "tcp", Addr: addr(h.Addr), Err: os.NewSyscallError("read", syscall.ECONNRESET)}
+}
+
+// faultyBody is a body that comes slowly, or not to its end.
+type faultyBody struct {
+	ctx    context.Context
+	rest   []byte
+	drip   int // 0: all at once
+	every  time.Duration
+	arrive int // bytes of rest that have arrived
+	begun  bool
+	end    error // behind the rest
+	closed bool
+}
+
+// errBodyClosed says what net/http says, whose error has no name.
+var errBodyClosed = errors.New("http: read on closed response body")
+
+func (b *faultyBody) Read(p []byte) (int, error) {
+	if len(p) > 0 && b.arrive == 0 && len(b.rest) > 0 && !b.closed {
+		b.await()
+	}
+	switch {
+	case b.closed:
+		return 0, errBodyClosed
+	case context.Cause(b.ctx) != nil:
+		return 0, context.Cause(b.ctx)
+	case len(b.rest) == 0:
+		return 0, b.end
+	}
+	n := copy(p, b.rest[:b.arrive])
+	b.rest, b.arrive = b.rest[n:], b.arrive-n
+	return n, nil
+}
+
+// await waits for the next part; the first came with the header.
+func (b *faultyBody) await() {
+	if b.begun {
+		Pause(b.ctx, b.every)
+	}
+	b.begun, b.arrive = true, len(b.rest)
+	if b.drip > 0 {
+		b.arrive = min(b.drip, len(b.rest))
+	}
+}
+
+func (b *faultyBody) Close() error {
+	b.closed = true
+	return nil
+}

@@ -1,0 +1,149 @@
+// Package memnet serves a net/http handler in memory: at an address where
+// nothing listens, over connections that behave as TCP does, or without any
+// connection at all. It opens no socket.
+//
+// A Host may be reached from several testing/synctest bubbles at once. What it
+// keeps in common holds no channel, timer, WaitGroup or Cond, since those
+// belong to the bubble that made them; what a client keeps belongs to the
+// bubble of the client.
+package memnet
+
+import (
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// Host is a handler at an address in memory. Its exported fields are set before
+// it is used.
+type Host struct {
+	Name    string // what messages call it, such as "the fake"
+	Addr    string // host and port; nothing should listen there
+	Handler http.Handler
+	// Describe names a call in messages, without anything secret.
+	Describe func(*http.Request) string
+	// Now is shown by the connections of clients, for those that look for the
+	// clock of the other side.
+	Now func() time.Time
+
+	ports  atomic.Uint32
+	closed atomic.Bool
+
+	mu       sync.Mutex
+	networks []hanging // of clients without a TB: Close ends their connections
+}
+
+// TB is the part of testing.TB that a client needs.
+type TB interface {
+	Cleanup(func())
+	Logf(format string, args ...any)
+}
+
+// Client returns a client that calls from ip and reaches nothing but the host.
+// A cleanup of tb closes its connections and waits until their servers have
+// ended. With a nil tb, Close closes them.
+func (h *Host) Client(tb TB, ip netip.Addr) *http.Client {
+	n := &network{host: h, tb: tb, ip: ip, open: map[*link]bool{}}
+	n.transport = &http.Transport{
+		DialContext:         n.dial,
+		MaxIdleConnsPerHost: 1000, // connections cost nothing here; the default of 2 makes them short-lived
+	}
+	if tb != nil {
+		tb.Cleanup(n.hangUp)
+	} else {
+		h.adopt(n)
+	}
+	return &http.Client{Transport: n.transport}
+}
+
+func (h *Host) adopt(n hanging) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.networks = append(h.networks, n)
+}
+
+// Close refuses every later call, on connections that are open too. It ends
+// the connections of clients without a TB, and waits for those of them that
+// have no call under way.
+func (h *Host) Close() {
+	h.closed.Store(true)
+	for _, n := range h.takeNetworks() {
+		n.hangUpIdle()
+	}
+}
+
+func (h *Host) takeNetworks() []hanging {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	taken := h.networks
+	h.networks = nil
+	return taken
+}
+
+// nextAddr is the client's address of a new connection.
+func (h *Host) nextAddr(ip netip.Addr) netip.AddrPort {
+	const first, count = 49152, 16384 // the ports for clients
+	return netip.AddrPortFrom(ip, uint16(first+h.ports.Add(1)%count))
+}
+
+// refuse returns why an address cannot be reached.
+func (h *Host) refuse(scheme, address string) error {
+	switch {
+	case scheme != "http" || address != h.Addr:
+		return dialError(address, fmt.Errorf("this client reaches only %s at http://%s, not %s://%s", h.Name, h.Addr, scheme, address))
+	case h.closed.Load():
+		return dialError(address, h.errClosed())
+	}
+	return nil
+}
+
+// errClosed is what a client gets whose host has closed, or whose test has
+// ended.
+func (h *Host) errClosed() error { return fmt.Errorf("%s is closed: %w", h.Name, syscall.ECONNREFUSED) }
+
+func dialError(address string, err error) error {
+	return &net.OpError{Op: "dial", Net: "tcp", Addr: addr(address), Err: err}
+}
+
+// addr is a host and a port as an address, without looking up the host.
+type addr string
+
+func (addr) Network() string  { return "tcp" }
+func (a addr) String() string { return string(a) }
+
+// serve answers what arrives on one connection, on a goroutine that ends with
+// it.
+func serve(h http.Handler, c net.Conn) {
+	server := &http.Server{
+		Handler: h,
+		// Not nil, so that HTTP/2 is not set up for each connection.
+		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
+	}
+	_ = server.Serve(&oneConn{conn: c}) // returns when oneConn has no other
+}
+
+// oneConn is a listener with one connection. Behind it, Accept fails at once
+// instead of waiting: the server then goes on with the connection, and there
+// is no listening goroutine to end.
+type oneConn struct {
+	conn net.Conn
+}
+
+func (l *oneConn) Accept() (net.Conn, error) {
+	c := l.conn
+	l.conn = nil
+	if c == nil {
+		return nil, io.EOF
+	}
+	return c, nil
+}
+
+func (l *oneConn) Close() error   { return nil }
+func (l *oneConn) Addr() net.Addr { return addr("memory") }
