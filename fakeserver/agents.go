@@ -187,13 +187,6 @@ func (s *Server) Agents() []Agent {
 	return all
 }
 
-// AgentCount is the number of agents that Agents would return.
-func (s *Server) AgentCount() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.world.ordered)
-}
-
 // Agent returns a copy of the agent with this identifier, whichever key
 // created it, and whether there is one.
 func (s *Server) Agent(agentID string) (Agent, bool) {

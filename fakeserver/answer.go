@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // answer is what goes onto the wire, complete.
@@ -15,22 +17,6 @@ type answer struct {
 	code     string // of an error
 	reason   string // of an error
 	limitKey string // of a 429
-}
-
-// compose makes the answer of a reply, or of a failure.
-func (s *Server) compose(req *request, rep reply, flaw *failure) answer {
-	date := s.now().Format(http.TimeFormat) // by the fake's clock, not the machine's
-	if flaw != nil {
-		return flaw.answer(date, req.traceID)
-	}
-	rep.trace(req.traceID)
-	a := newAnswer(http.StatusOK, date, encode(rep))
-	if m, ok := rep.(*messageReply); ok && !s.config.messageTexts {
-		a.shown = string(encode(m.redacted()))
-	} else {
-		a.shown = string(a.Body)
-	}
-	return a
 }
 
 func (f *failure) answer(date, traceID string) answer {
@@ -64,4 +50,156 @@ func encode(body any) []byte {
 		panic(err) // the wire structs hold nothing that JSON does not
 	}
 	return b
+}
+
+// failure is an answer other than 200: interface 7.
+type failure struct {
+	status int
+	code   string // the body's error
+	reason string
+	limit  spec.LimitKey // 429 only
+	wait   int           // seconds for Retry-After, 429 only
+	allow  string        // the Allow header, 405 only
+}
+
+// Error identifiers. The interface shows rate_limited only (section 7); the
+// others are the fake's.
+const (
+	codeBadRequest        = "bad_request"
+	codeUnauthorized      = "unauthorized"
+	codePaymentRequired   = "payment_required"
+	codeForbidden         = "forbidden"
+	codeNotFound          = "not_found"
+	codeMethodNotAllowed  = "method_not_allowed"
+	codeBYOKNotConfigured = "byok_not_configured"
+	codeRateLimited       = "rate_limited"
+	codeBYOKUnavailable   = "byok_unavailable"
+)
+
+// codes are the identifiers for statuses that a script chooses without one.
+var codes = map[int]string{
+	http.StatusBadRequest:      codeBadRequest,
+	http.StatusUnauthorized:    codeUnauthorized,
+	http.StatusPaymentRequired: codePaymentRequired,
+	http.StatusNotFound:        codeNotFound,
+	http.StatusTooManyRequests: codeRateLimited,
+}
+
+// badRequest names the field and the bound that it breaks. Neither may quote a
+// value: it may be a key or a message.
+func badRequest(field, bound string) *failure {
+	return &failure{status: http.StatusBadRequest, code: codeBadRequest, reason: field + ": " + bound}
+}
+
+func unauthorized(reason string) *failure {
+	return &failure{status: http.StatusUnauthorized, code: codeUnauthorized, reason: reason}
+}
+
+func paymentRequired() *failure {
+	return &failure{status: http.StatusPaymentRequired, code: codePaymentRequired,
+		reason: "the plan of this API key is not active"}
+}
+
+func forbidden() *failure {
+	return &failure{status: http.StatusForbidden, code: codeForbidden,
+		reason: "BYOK requires a dashboard-issued API key"}
+}
+
+func notFound(reason string) *failure {
+	return &failure{status: http.StatusNotFound, code: codeNotFound, reason: reason}
+}
+
+func methodNotAllowed(allow string) *failure {
+	return &failure{status: http.StatusMethodNotAllowed, code: codeMethodNotAllowed,
+		reason: "this path takes " + allow, allow: allow}
+}
+
+func rateLimited(limit spec.LimitKey, wait int) *failure {
+	return &failure{status: http.StatusTooManyRequests, code: codeRateLimited, limit: limit, wait: wait}
+}
+
+// byokNotConfigured is a 409 for warm-up, which lists it, and a 400 elsewhere.
+// field is the member that asks for what is not there.
+func byokNotConfigured(status int, field *spec.Field) *failure {
+	return &failure{status: status, code: codeBYOKNotConfigured,
+		reason: field.Path + ": byok needs a BYOK configuration, and none is set for this API key"}
+}
+
+// byokUnavailable is a 503 where the endpoint lists it, and a 400 elsewhere.
+// field is the member that asks for it.
+func byokUnavailable(status int, field *spec.Field) *failure {
+	return &failure{status: status, code: codeBYOKUnavailable,
+		reason: field.Path + ": BYOK is not available, so no provider key can be used or stored"}
+}
+
+// canned is the answer of a fault.
+type canned struct {
+	status      int
+	body        string  // "", unless raw: the fake's own error body
+	raw         bool    // no header but contentType, Content-Length and Date
+	contentType string  // of a raw one; "" sends none
+	retryAfter  *string // in place of the fake's own; "" sends none
+}
+
+func (c *canned) answer(s *Server, req *request) answer {
+	a := s.compose(req, nil, &failure{
+		status: c.status, code: codeOf(c.status), reason: "injected by the test",
+		limit: c.limit(), wait: 1,
+	})
+	if c.raw || c.body != "" {
+		a.Body = []byte(c.body)
+	}
+	a.Header["Content-Length"] = []string{strconv.Itoa(len(a.Body))}
+	if c.raw {
+		a.Header = http.Header{
+			"Content-Type": {c.contentType}, "Content-Length": a.Header["Content-Length"], "Date": a.Header["Date"],
+		}
+	}
+	if c.retryAfter != nil {
+		a.Header["Retry-After"] = []string{*c.retryAfter}
+	}
+	return c.bodiless(a.withoutEmpty())
+}
+
+func (c *canned) limit() spec.LimitKey {
+	if c.status == http.StatusTooManyRequests {
+		return spec.KeyMinute
+	}
+	return ""
+}
+
+// withoutEmpty leaves out the headers that are not to be sent. Content-Type
+// stays as one without values, or net/http would guess it.
+func (a answer) withoutEmpty() answer {
+	for name, values := range a.Header {
+		if values[0] == "" {
+			delete(a.Header, name)
+		}
+	}
+	if _, has := a.Header["Content-Type"]; !has {
+		a.Header["Content-Type"] = nil
+	}
+	return a
+}
+
+// bodiless takes the body off an answer whose status allows none (RFC 9110,
+// 6.4.1).
+func (c *canned) bodiless(a answer) answer {
+	if c.status == http.StatusNoContent || c.status == http.StatusNotModified {
+		a.Body, a.Header["Content-Type"] = nil, nil
+		delete(a.Header, "Content-Length")
+	}
+	return a
+}
+
+// codeOf is the error identifier for a status that a fault answers: the fake's
+// own, or the name of the status.
+func codeOf(status int) string {
+	if code, ok := codes[status]; ok {
+		return code
+	}
+	if name := http.StatusText(status); name != "" {
+		return strings.ReplaceAll(strings.ToLower(name), " ", "_")
+	}
+	return "status_" + strconv.Itoa(status)
 }

@@ -117,3 +117,52 @@ func (w *waiter) calls() []Call {
 	slices.SortFunc(w.found, func(a, b *record) int { return a.call.Seq - b.call.Seq })
 	return copiedCalls(w.found)
 }
+
+// watcher is one OnCall.
+type watcher struct {
+	matchers []Matcher
+	watch    func(Call)
+}
+
+// OnCall makes the fake call watch with each call that all matchers match, as
+// Calls would return it, until stop. It runs on the goroutine of the call, when
+// the call is in Calls and before its client has the answer, without any lock:
+// it may call the fake, is called concurrently by concurrent calls, and should
+// return soon. Calls that a Reset has forgotten meanwhile are shown too. A panic
+// in it fails the test, and the call goes on.
+//
+// Concurrent calls may be shown in another order than that of Call.Seq: a
+// watcher that must not miss one, and may be slow, takes note that there is
+// something new and reads CallsAfter on a goroutine of its own.
+//
+// A nil watch and a zero Matcher panic. Calling stop again does nothing.
+func (s *Server) OnCall(watch func(Call), matchers ...Matcher) (stop func()) {
+	if watch == nil {
+		misuse("OnCall", "the function is nil")
+	}
+	checkMatchers("OnCall", matchers)
+	w := &watcher{slices.Clone(matchers), watch}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watchers = append(slices.Clip(s.watchers), w)
+	return func() { s.unwatch(w) }
+}
+
+func (s *Server) unwatch(w *watcher) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watchers = slices.DeleteFunc(slices.Clone(s.watchers), func(other *watcher) bool { return other == w })
+}
+
+// show shows a call to a watcher. A panic is the watcher's, and the call is
+// somebody else's.
+func (s *Server) show(w *watcher, r *record) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.reportf("the function of OnCall (%s) panicked: %v", listed(w.matchers), p)
+		}
+	}()
+	if matchesAll(w.matchers, r) {
+		w.watch(r.copied())
+	}
+}

@@ -223,3 +223,17 @@ func (p *parser) metadata(f *spec.Field) *failure {
 	p.found = append(p.found, member{f, compact.String()})
 	return nil
 }
+
+// redaction is what Calls shows instead of a field's value, "" where it shows
+// the value.
+func (p *parser) redaction(f *spec.Field, value string) string {
+	switch f {
+	case spec.LLMAPIKey, spec.BYOKAPIKey:
+		return redactedKey
+	case spec.SystemPrompt, spec.MessageText:
+		if !p.texts {
+			return redactedText(value)
+		}
+	}
+	return ""
+}

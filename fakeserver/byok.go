@@ -1,6 +1,12 @@
 package fakeserver
 
 import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
@@ -104,14 +110,6 @@ func (s *Server) sealed(key string, c byokConfig) *byokConfig {
 	return &c
 }
 
-// BYOKAvailable reports whether the BYOK store is available: what
-// SetBYOKAvailable said last, or true.
-func (s *Server) BYOKAvailable() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return !s.world.byokUnavailable
-}
-
 // SetBYOKAvailable makes the BYOK store available or not, for all keys. While
 // it is not, PUT /v1/byok and warm-up in byok mode answer 503 (interface 4.2,
 // 4.4), and agent creation with llm.api_key answers 400, since 503 is not
@@ -120,4 +118,90 @@ func (s *Server) SetBYOKAvailable(available bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.world.byokUnavailable = !available
+}
+
+// BYOK is what can be read of an API key's BYOK configuration: interface 2.4,
+// and the label. The provider key cannot.
+type BYOK struct {
+	Provider       string
+	BaseURL, Model string // "" when not given
+	Label          string
+	Fingerprint    string
+	UpdatedAt      time.Time
+}
+
+// BYOK returns the BYOK configuration of key, and whether one is set. A key
+// that this fake did not issue panics.
+func (s *Server) BYOK(key string) (c BYOK, set bool) {
+	s.withKey("BYOK", key, func(k *apiKey) {
+		if set = k.byok != nil; set {
+			c = k.byok.copied()
+		}
+	})
+	return c, set
+}
+
+func (c *byokConfig) copied() BYOK {
+	return BYOK{
+		Provider: c.provider, BaseURL: deref(c.baseURL), Model: deref(c.model), Label: c.label,
+		Fingerprint: c.fingerprint, UpdatedAt: c.updatedAt,
+	}
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func given(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// vault encrypts provider keys under a key of its own: interface 2.4 has them
+// encrypted at rest and never returned. Nothing in the fake ever opens one
+// again, since it calls no provider.
+type vault struct {
+	aead   cipher.AEAD
+	macKey []byte
+}
+
+func newVault() *vault {
+	block, err := aes.NewCipher(randomBytes(32)) // AES-256
+	if err != nil {
+		panic(err) // only a wrong key length fails
+	}
+	aead, err := cipher.NewGCM(block)
+	if err != nil {
+		panic(err) // only a wrong block size fails
+	}
+	return &vault{aead: aead, macKey: randomBytes(32)}
+}
+
+// seal returns the nonce and, behind it, the encrypted plaintext.
+func (v *vault) seal(plaintext string) []byte {
+	nonce := randomBytes(v.aead.NonceSize())
+	return v.aead.Seal(nonce, nonce, []byte(plaintext), nil)
+}
+
+// fingerprintBytes makes a fingerprint of 16 hexadecimal digits: enough to
+// tell keys apart on a page, and nothing to rebuild one from.
+const fingerprintBytes = 8
+
+// fingerprint is a keyed hash, so that a guessed key cannot be confirmed from
+// outside the fake.
+func (v *vault) fingerprint(plaintext string) string {
+	mac := hmac.New(sha256.New, v.macKey)
+	mac.Write([]byte(plaintext))
+	return hex.EncodeToString(mac.Sum(nil)[:fingerprintBytes])
+}
+
+func randomBytes(n int) []byte {
+	b := make([]byte, n)
+	_, _ = rand.Read(b) // never fails: it ends the program instead
+	return b
 }

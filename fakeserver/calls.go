@@ -2,11 +2,12 @@ package fakeserver
 
 import (
 	"fmt"
+	"math"
 	"net/http"
+	"slices"
+	"sort"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 )
 
 // What Call.Key says where a call had no key that this fake issued.
@@ -67,14 +68,6 @@ func (c Call) String() string {
 	return strings.Map(printable, clip(line, maxLine))
 }
 
-// printable keeps a foreign text from breaking a line or moving a cursor.
-func printable(r rune) rune {
-	if !unicode.IsPrint(r) {
-		return '?'
-	}
-	return r
-}
-
 // record is a call with what matchers need and nobody is shown. It does not
 // change once it is in the journal.
 type record struct {
@@ -92,36 +85,55 @@ func (r *record) copied() Call {
 	return c
 }
 
-// maxRecorded bounds what is foreign and has no bound of its own: method, path
-// and agent.
-const maxRecorded = 256
+// Unlimited is for WithCallLimit, WithBodyLimit and WithConversationLimit:
+// everything is kept, and memory grows for as long as the fake is used.
+const Unlimited = math.MaxInt
 
-func newRecord(r *http.Request, req *request) *record {
-	rec := &record{hasKey: req.hasKey, token: req.token, header: redactHeader(r.Header, req.secrets), call: Call{
-		Time:    req.now,
-		Method:  kept(scrub(r.Method, req.secrets)),
-		Path:    kept(scrubPath(r.URL.EscapedPath(), req.secrets)),
-		AgentID: kept(scrub(req.agentID, req.secrets)),
-		Address: req.ip.String(),
-	}}
-	if req.route != nil {
-		rec.call.Endpoint = req.route.name
-	}
-	return rec
+// ring keeps the newest items. Adding one costs the same however many there
+// are.
+type ring[T any] struct {
+	kept    []T
+	oldest  int // where the ring starts, once it is full
+	dropped int
 }
 
-// kept bounds a part of the request's first line, and does not keep the memory
-// of the rest, which may hold a query of a megabyte.
-func kept(part string) string { return strings.Clone(clip(part, maxRecorded)) }
+// add keeps an item, and drops the oldest where there would be more than
+// limit, which is the same at each call.
+func (r *ring[T]) add(item T, limit int) {
+	switch {
+	case len(r.kept) < limit:
+		r.kept = append(r.kept, item)
+		return
+	case limit > 0:
+		r.kept[r.oldest] = item
+		r.oldest = (r.oldest + 1) % limit
+	}
+	r.dropped++
+}
 
-// clip cuts a text to at most limit bytes, between characters. The result does
-// not keep the memory of a longer text.
-func clip(text string, limit int) string {
-	if len(text) <= limit {
-		return text
+// all returns a copy of the items, oldest first.
+func (r *ring[T]) all() []T { return slices.Concat(r.kept[r.oldest:], r.kept[:r.oldest]) }
+
+// since returns a copy of the items from the first that is new, oldest first.
+// Once one is new, all behind it are.
+func (r *ring[T]) since(isNew func(T) bool) []T {
+	at := func(i int) T { return r.kept[(r.oldest+i)%len(r.kept)] }
+	first := sort.Search(len(r.kept), func(i int) bool { return isNew(at(i)) })
+	found := make([]T, 0, len(r.kept)-first)
+	for i := first; i < len(r.kept); i++ {
+		found = append(found, at(i))
 	}
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return strings.Clone(text[:limit])
+	return found
+}
+
+func (r *ring[T]) clone() ring[T] {
+	c := *r
+	c.kept = slices.Clone(r.kept)
+	return c
+}
+
+// journal is the calls that Calls has.
+type journal struct {
+	ring[*record]
+	limit int
 }

@@ -1,7 +1,6 @@
 package fakeserver
 
 import (
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -178,57 +177,4 @@ func (b *budget) spend(op []spec.LimitKey) *failure {
 	}
 	b.take(all)
 	return nil
-}
-
-// minSweep is how many addresses are kept before any is dropped.
-const minSweep = 1024
-
-// countsOf returns the windows of a client address. Addresses whose windows
-// have closed are dropped each time their number has doubled, so memory
-// follows the addresses in use and no call pays for a scan.
-func (w *world) countsOf(ip netip.Addr, now time.Time, sliding bool) *counts {
-	c := w.ips[ip]
-	// Addresses are shared by bubbles and the outside, keys should not be:
-	// for an address, another clock only means a new count.
-	if c == nil || c.behind(now) {
-		w.sweep(now)
-		c = newCounts(true, sliding)
-		w.ips[ip] = c
-	}
-	return c
-}
-
-func (w *world) sweep(now time.Time) {
-	if len(w.ips) < w.sweepAt {
-		return
-	}
-	for ip, c := range w.ips {
-		if c.closed(now) {
-			delete(w.ips, ip)
-		}
-	}
-	w.sweepAt = max(minSweep, 2*len(w.ips))
-}
-
-// Exhaust uses up the limit limitKey, one of the LimitKey constants, for key:
-// its next call to an endpoint that the limit covers is refused with 429,
-// whatever address it comes from.
-//
-// A limit of a key is shut until the window that is open ends, and where none
-// is, for a whole window from now. By a clock that runs, a window that has a
-// second left is shut for a second: WithClock makes time stand still. With
-// WithSlidingWindows the window ends when the oldest call that counts leaves.
-// The limits per address, ip_minute and agent_create_ip_minute, are shut for a
-// whole window from now, since their windows belong to no key. A limit that
-// Exhaust has shut already stays as it is.
-//
-// An unknown limit key, and a key that this fake did not issue, panic.
-func (s *Server) Exhaust(limitKey, key string) {
-	i := limitIndex(spec.LimitKey(limitKey))
-	if i < 0 {
-		// Not quoted: the arguments may have been swapped.
-		misuse("Exhaust", "unknown limit key; the limit keys are %s", limitKeys())
-	}
-	now := s.now()
-	s.withKey("Exhaust", key, func(k *apiKey) { k.counts.exhaust(i, now) })
 }

@@ -1,7 +1,6 @@
 package fakeserver
 
 import (
-	"net/netip"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
@@ -24,28 +23,6 @@ func (s *Server) Limits(key string) []LimitState {
 	now := s.now()
 	var states []LimitState
 	s.withKey("Limits", key, func(k *apiKey) { states = s.limitStates(&budget{key: k.counts, now: now}, k) })
-	return states
-}
-
-// LimitsFrom returns where all seven limits stand for calls with key from an IP
-// address, in the order of interface 8.1: for those per address, Used is what
-// calls from it have spent, with whatever key, and Max and Opens are those of
-// key. Looking spends nothing. A key that this fake did not issue, and what is
-// no IP address, panic.
-func (s *Server) LimitsFrom(key, address string) []LimitState {
-	ip, err := netip.ParseAddr(address)
-	if err != nil {
-		misuse("LimitsFrom", "%s is not an IP address such as 203.0.113.7", quoteName(address))
-	}
-	now := s.now()
-	var states []LimitState
-	s.withKey("LimitsFrom", key, func(k *apiKey) {
-		b := budget{key: k.counts, ip: s.world.ips[ip.Unmap().WithZone("")], now: now}
-		if b.ip == nil {
-			b.ip = newCounts(true, s.config.sliding) // looked at, and not kept
-		}
-		states = s.limitStates(&b, k)
-	})
 	return states
 }
 
@@ -76,4 +53,27 @@ func (s *Server) maximum(k *apiKey, i int) int {
 		return m
 	}
 	return k.plan.Max(i)
+}
+
+// Exhaust uses up the limit limitKey, one of the LimitKey constants, for key:
+// its next call to an endpoint that the limit covers is refused with 429,
+// whatever address it comes from.
+//
+// A limit of a key is shut until the window that is open ends, and where none
+// is, for a whole window from now. By a clock that runs, a window that has a
+// second left is shut for a second: WithClock makes time stand still. With
+// WithSlidingWindows the window ends when the oldest call that counts leaves.
+// The limits per address, ip_minute and agent_create_ip_minute, are shut for a
+// whole window from now, since their windows belong to no key. A limit that
+// Exhaust has shut already stays as it is.
+//
+// An unknown limit key, and a key that this fake did not issue, panic.
+func (s *Server) Exhaust(limitKey, key string) {
+	i := limitIndex(spec.LimitKey(limitKey))
+	if i < 0 {
+		// Not quoted: the arguments may have been swapped.
+		misuse("Exhaust", "unknown limit key; the limit keys are %s", limitKeys())
+	}
+	now := s.now()
+	s.withKey("Exhaust", key, func(k *apiKey) { k.counts.exhaust(i, now) })
 }

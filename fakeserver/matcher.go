@@ -94,9 +94,6 @@ func caller() string {
 	return fmt.Sprintf("%s:%d", filepath.Base(file), line)
 }
 
-// withheld stands in a sentence where a key stood, or may have stood.
-const withheld = "…"
-
 // labelOf is the label that follows from the text of a key that a fake
 // issued. Any other key may be a real one.
 func labelOf(key string) string {

@@ -46,13 +46,6 @@ func (s *Server) Conversation(agentID string) []Exchange {
 	return all
 }
 
-// ExchangeCount is the number of exchanges that Conversation would return. An
-// unknown agent panics.
-func (s *Server) ExchangeCount(agentID string) (n int) {
-	s.withAgent("ExchangeCount", agentID, func(a *agent) { n = len(a.exchanges.kept) })
-	return n
-}
-
 // turn is a message that was accepted and has no reply yet.
 type turn struct {
 	server    *Server

@@ -3,6 +3,7 @@ package fakeserver
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
@@ -129,6 +130,89 @@ func WithLimit(limitKey string, limit int) Option {
 			return fmt.Errorf("WithLimit: %s: %d is less than 1", limitKey, limit)
 		}
 		c.maxima[i] = limit
+		return nil
+	}
+}
+
+// WithCallLimit makes Calls keep the newest n calls instead of 1,000; 0 keeps
+// none, Unlimited keeps all. DroppedCalls counts the others.
+func WithCallLimit(n int) Option {
+	return func(c *config) error {
+		c.callLimit = n
+		return notNegative("WithCallLimit", n)
+	}
+}
+
+// WithBodyLimit makes Calls keep at most this many bytes of each body of a
+// request and of an answer, instead of 64 KiB; 0 keeps none. Call.BodyBytes
+// stays exact.
+func WithBodyLimit(bytes int) Option {
+	return func(c *config) error {
+		c.bodyLimit = bytes
+		return notNegative("WithBodyLimit", bytes)
+	}
+}
+
+// WithConversationLimit makes the fake keep the newest n exchanges of each
+// agent instead of 1,000, for Conversation and Message.History; 0 keeps none,
+// Unlimited keeps all.
+func WithConversationLimit(n int) Option {
+	return func(c *config) error {
+		c.exchanges = n
+		return notNegative("WithConversationLimit", n)
+	}
+}
+
+// WithUnknownRoutes lets calls to a path or with a method that no endpoint has
+// be answered 404 or 405 without failing the test, for tests that mean it. A
+// fake that Open made never fails for them: it may get foreign traffic.
+func WithUnknownRoutes() Option {
+	return func(c *config) error {
+		c.unknownOK = true
+		return nil
+	}
+}
+
+func notNegative(option string, n int) error {
+	if n < 0 {
+		return fmt.Errorf("%s: %d is negative", option, n)
+	}
+	return nil
+}
+
+// maxKeyText bounds the text of WithKey.
+const maxKeyText = 256
+
+// WithKey makes text the default API key, so that fakes in one program have
+// distinct keys, or a program under test keeps the key that it is configured
+// with. Keys that IssueKey makes begin with the same text, an underscore and
+// their number; the labels stay key_000001, key_000002 and so on. At most 256
+// characters of visible ASCII without a comma, as a bearer token has them.
+//
+// The fake keeps this text, unlike that of other keys, but shows it nowhere
+// but in what Key and IssueKey return.
+func WithKey(text string) Option {
+	return func(c *config) error {
+		switch {
+		case text == "":
+			return errors.New("WithKey: the text is empty")
+		case len(text) > maxKeyText:
+			return fmt.Errorf("WithKey: at most %d characters", maxKeyText)
+		case strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || r == ',' }):
+			return errors.New("WithKey: only visible ASCII characters but the comma")
+		}
+		c.key = text
+		return nil
+	}
+}
+
+// WithPlan puts the default API key on a plan other than PlanPreview.
+func WithPlan(plan Plan) Option {
+	return func(c *config) error {
+		if _, known := plan.find(); !known {
+			return fmt.Errorf("WithPlan: unknown plan; the plans are %s", planNames)
+		}
+		c.plan = plan
 		return nil
 	}
 }

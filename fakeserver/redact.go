@@ -1,14 +1,11 @@
 package fakeserver
 
 import (
-	"maps"
-	"net/http"
-	"slices"
+	"net/url"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
-
-	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // redactedKey stands where a key stood.
@@ -19,122 +16,84 @@ func redactedText(s string) string {
 	return "[redacted, " + strconv.Itoa(utf8.RuneCountInString(s)) + " characters]"
 }
 
-// redaction is what Calls shows instead of a field's value, "" where it shows
-// the value.
-func (p *parser) redaction(f *spec.Field, value string) string {
-	switch f {
-	case spec.LLMAPIKey, spec.BYOKAPIKey:
-		return redactedKey
-	case spec.SystemPrompt, spec.MessageText:
-		if !p.texts {
-			return redactedText(value)
-		}
+// withheld stands in a sentence where a key stood, or may have stood.
+const withheld = "…"
+
+// scrub takes the call's own secrets out of a text: they end up in a path when
+// the arguments of a client are mixed up, and in a message when they are
+// pasted.
+func scrub(text string, secrets []string) string {
+	for _, secret := range secrets {
+		text = strings.ReplaceAll(text, secret, redactedKey)
 	}
-	return ""
+	return text
 }
 
-// maxHeaderNames and maxHeaderValue bound the header of a record: that of a
-// call may take a megabyte.
-const (
-	maxHeaderNames = 100
-	maxHeaderValue = 4 << 10
-)
-
-// headerLines are a header as a record keeps it: a map costs more, and most
-// records are never looked at.
-type headerLines []headerLine
-
-type headerLine struct {
-	name   string
-	values []string
-}
-
-// header is a copy as Calls shows it.
-func (lines headerLines) header() http.Header {
-	if lines == nil {
-		return nil
+// scrubPath takes the secrets out of an escaped path, in which they may be
+// escaped themselves.
+func scrubPath(escaped string, secrets []string) string {
+	escaped = scrub(escaped, secrets)
+	path, err := url.PathUnescape(escaped)
+	if err != nil || scrub(path, secrets) == path {
+		return escaped
 	}
-	h := make(http.Header, len(lines))
-	for _, l := range lines {
-		h[l.name] = slices.Clone(l.values)
+	pieces := strings.Split(scrub(path, secrets), redactedKey)
+	for i, piece := range pieces {
+		pieces[i] = (&url.URL{Path: piece}).EscapedPath()
 	}
-	return h
+	return strings.Join(pieces, redactedKey)
 }
 
-// redactHeader copies a header without what must not be kept: the values of
-// headers that are named like a secret, and the call's secrets wherever they
-// stand.
-func redactHeader(h http.Header, secrets []string) headerLines {
-	if h == nil {
-		return nil
+// clip cuts a text to at most limit bytes, between characters. The result does
+// not keep the memory of a longer text.
+func clip(text string, limit int) string {
+	if len(text) <= limit {
+		return text
 	}
-	if len(h) > maxHeaderNames {
-		h = firstNames(h)
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
 	}
-	lower, lines := lowered(secrets), make(headerLines, 0, len(h))
-	values := make([]string, 0, len(h)) // of all lines: few have more than one
-	for name, sent := range h {
-		from := len(values)
-		switch n := nameOf(name); {
-		case containsAny(n.lower, lower): // net/http has changed its case
-			name, values = redactedKey, append(values, redactedKey)
-		case n.secret:
-			values = append(values, redactedKey)
-		default:
-			for _, v := range sent {
-				values = append(values, clip(scrub(v, secrets), maxHeaderValue))
-			}
-		}
-		lines = append(lines, headerLine{name, values[from:len(values):len(values)]})
+	return strings.Clone(text[:limit])
+}
+
+// kept bounds a part of the request's first line, and does not keep the memory
+// of the rest, which may hold a query of a megabyte.
+func kept(part string) string { return strings.Clone(clip(part, maxRecorded)) }
+
+// printable keeps a foreign text from breaking a line or moving a cursor.
+func printable(r rune) rune {
+	if !unicode.IsPrint(r) {
+		return '?'
 	}
-	return lines
+	return r
 }
 
-func firstNames(h http.Header) http.Header {
-	first := make(http.Header, maxHeaderNames)
-	for _, name := range slices.Sorted(maps.Keys(h))[:maxHeaderNames] {
-		first[name] = h[name]
+// maxQuotedName bounds the foreign text in a reason.
+const maxQuotedName = 64
+
+// memberName quotes a member's name, which unlike a value may be repeated,
+// unless it may be a key that has got into the wrong place: those have digits.
+func memberName(name string) string {
+	if len(name) >= minScrubbed && strings.ContainsAny(name, "0123456789") {
+		return withheld
 	}
-	return first
+	return quoteName(name)
 }
 
-func lowered(texts []string) []string {
-	lower := make([]string, len(texts))
-	for i, text := range texts {
-		lower[i] = strings.ToLower(text)
+// quoteName quotes a foreign name and bounds it.
+func quoteName(name string) string {
+	if runes := []rune(name); len(runes) > maxQuotedName {
+		name = string(runes[:maxQuotedName]) + "..."
 	}
-	return lower
+	return strconv.Quote(name)
 }
 
-func containsAny(text string, parts []string) bool {
-	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
-}
+// maxShown bounds the parts of a sentence that are foreign, in bytes.
+const maxShown = 100
 
-// headerName is what a header's name tells.
-type headerName struct {
-	name   string
-	lower  string
-	secret bool // it is named like one that carries a secret
-}
-
-// usualNames are in almost every call, and reading each name anew is slow.
-var usualNames = []headerName{
-	{"Accept-Encoding", "accept-encoding", false},
-	{"Authorization", "authorization", true},
-	{"Content-Length", "content-length", false},
-	{"Content-Type", "content-type", false},
-	{"User-Agent", "user-agent", false},
-}
-
-func nameOf(name string) headerName {
-	for _, usual := range usualNames {
-		if usual.name == name {
-			return usual
-		}
+func bounded(text string) string {
+	if len(text) > maxShown {
+		text = clip(text, maxShown) + "..."
 	}
-	lower := strings.ToLower(name)
-	return headerName{name, lower, containsAny(lower, secretNames)}
+	return strings.Map(printable, text)
 }
-
-// secretNames are parts of the names of headers that carry a secret.
-var secretNames = []string{"authorization", "cookie", "key", "token", "secret"}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf16"
 )
 
 // scanner steps through a document that json.Valid has accepted, which is why
@@ -163,22 +165,36 @@ func (sc *scanner) shown() string {
 	return b.String()
 }
 
-// maxQuotedName bounds the foreign text in a reason.
-const maxQuotedName = 64
+// halfPair is why a string is refused that Go, and other languages, would make
+// another of.
+const halfPair = "must be valid Unicode; half a surrogate pair is none"
 
-// memberName quotes a member's name, which unlike a value may be repeated,
-// unless it may be a key that has got into the wrong place: those have digits.
-func memberName(name string) string {
-	if len(name) >= minScrubbed && strings.ContainsAny(name, "0123456789") {
-		return withheld
+// isTorn reports whether one of the escapes in a quoted string is half a
+// surrogate pair.
+func isTorn(quoted []byte) bool {
+	for i := 0; i < len(quoted); i++ {
+		if quoted[i] != '\\' {
+			continue
+		}
+		i++
+		unit := escaped16(quoted[i:])
+		switch {
+		case !utf16.IsSurrogate(unit):
+		case len(quoted) > i+6 && quoted[i+5] == '\\' && utf16.DecodeRune(unit, escaped16(quoted[i+6:])) != unicode.ReplacementChar:
+			i += 6 // into the escape of the other half
+		default:
+			return true
+		}
 	}
-	return quoteName(name)
+	return false
 }
 
-// quoteName quotes a foreign name and bounds it.
-func quoteName(name string) string {
-	if runes := []rune(name); len(runes) > maxQuotedName {
-		name = string(runes[:maxQuotedName]) + "..."
+// escaped16 is the code unit of an escape, of which s is what follows the
+// backslash; 0 where it is another kind of escape.
+func escaped16(s []byte) rune {
+	if s[0] != 'u' {
+		return 0
 	}
-	return strconv.Quote(name)
+	unit, _ := strconv.ParseUint(string(s[1:5]), 16, 16) // json.Valid has accepted it
+	return rune(unit)
 }

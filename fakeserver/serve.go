@@ -227,3 +227,19 @@ func (s *Server) budget(req *request) budget {
 	}
 	return b
 }
+
+// compose makes the answer of a reply, or of a failure.
+func (s *Server) compose(req *request, rep reply, flaw *failure) answer {
+	date := s.now().Format(http.TimeFormat) // by the fake's clock, not the machine's
+	if flaw != nil {
+		return flaw.answer(date, req.traceID)
+	}
+	rep.trace(req.traceID)
+	a := newAnswer(http.StatusOK, date, encode(rep))
+	if m, ok := rep.(*messageReply); ok && !s.config.messageTexts {
+		a.shown = string(encode(m.redacted()))
+	} else {
+		a.shown = string(a.Body)
+	}
+	return a
+}

@@ -81,9 +81,6 @@ func (s *Server) ReadState(r io.Reader) error {
 	return nil
 }
 
-// Advanced is how much Advance has added to the clock.
-func (s *Server) Advanced() time.Duration { return time.Duration(s.offset.Load()) }
-
 func (s *Server) advanceTo(d time.Duration) {
 	for {
 		old := s.offset.Load()

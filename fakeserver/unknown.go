@@ -2,6 +2,7 @@ package fakeserver
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 )
@@ -36,16 +37,6 @@ func unknownRoute(method, path string) string {
 	}
 	return fmt.Sprintf("no endpoint is at %s %s; nearest: %s (%s); WithUnknownRoutes allows such calls",
 		bounded(method), bounded(path), best.name, difference(&best, method, path))
-}
-
-// maxShown bounds the parts of a sentence that are foreign, in bytes.
-const maxShown = 100
-
-func bounded(text string) string {
-	if len(text) > maxShown {
-		text = clip(text, maxShown) + "..."
-	}
-	return strings.Map(printable, text)
 }
 
 // What a difference counts: a wrong letter 1, another method less than a
@@ -133,3 +124,52 @@ func difference(r *route, method, path string) string {
 func fit(want, got []string) bool { return slices.EqualFunc(want, got, fits) }
 
 func segments(path string) []string { return strings.Split(strings.TrimPrefix(path, "/"), "/") }
+
+// nearMiss says which of the calls came nearest to what a rule waited for, and
+// which of its matchers refused it. Of calls that are as near, the last.
+func (r *rule) nearMiss(calls []*record) string {
+	var nearest *record
+	var refused []Matcher
+	for _, rec := range slices.Backward(calls) {
+		if r.method == "OnMessage" && rec.call.Endpoint != EndpointSendMessage {
+			continue
+		}
+		if missing := refusing(r.matchers, rec); nearest == nil || len(missing) < len(refused) {
+			nearest, refused = rec, missing
+		}
+	}
+	if nearest == nil {
+		return "no call came near"
+	}
+	return fmt.Sprintf("nearest: %s, %s", nearest.call, r.verdict(refused, nearest))
+}
+
+// verdict says why a call was not the rule's.
+func (r *rule) verdict(refused []Matcher, rec *record) string {
+	switch {
+	case len(refused) == len(r.matchers) && len(refused) > 0:
+		return "not matched by " + listed(refused)
+	case len(refused) > 0:
+		return fmt.Sprintf("matched by %s but not by %s", listed(r.passing(rec)), listed(refused))
+	case rec.call.Status != http.StatusOK:
+		return "which matches, but was not accepted"
+	default:
+		return "which matches: it came before the rule was made, or another acted on it"
+	}
+}
+
+func (r *rule) passing(rec *record) []Matcher {
+	return slices.DeleteFunc(slices.Clone(r.matchers), func(m Matcher) bool { return !passes(m, rec) })
+}
+
+// refusing returns the matchers that do not match.
+func refusing(matchers []Matcher, rec *record) []Matcher {
+	return slices.DeleteFunc(slices.Clone(matchers), func(m Matcher) bool { return passes(m, rec) })
+}
+
+// passes asks a matcher in a test that has failed already: that it panics is
+// no more than a no.
+func passes(m Matcher, rec *record) (matched bool) {
+	defer func() { _ = recover() }()
+	return m.matches(rec)
+}

@@ -1,11 +1,26 @@
 package fakeserver
 
-import "slices"
+import (
+	"net/http"
+	"slices"
+)
 
-// journal is the calls that Calls has.
-type journal struct {
-	ring[*record]
-	limit int
+// maxRecorded bounds what is foreign and has no bound of its own: method, path
+// and agent.
+const maxRecorded = 256
+
+func newRecord(r *http.Request, req *request) *record {
+	rec := &record{hasKey: req.hasKey, token: req.token, header: redactHeader(r.Header, req.secrets), call: Call{
+		Time:    req.now,
+		Method:  kept(scrub(r.Method, req.secrets)),
+		Path:    kept(scrubPath(r.URL.EscapedPath(), req.secrets)),
+		AgentID: kept(scrub(req.agentID, req.secrets)),
+		Address: req.ip.String(),
+	}}
+	if req.route != nil {
+		rec.call.Endpoint = req.route.name
+	}
+	return rec
 }
 
 // keep completes the record of a call, puts it into the journal, and tells
@@ -69,18 +84,3 @@ func (s *Server) Calls(matchers ...Matcher) []Call {
 
 // CallCount is the number of calls that Calls would return.
 func (s *Server) CallCount(matchers ...Matcher) int { return len(s.matching("CallCount", matchers)) }
-
-// TotalCalls is the number of all calls since New or Reset, those that Calls
-// no longer has included.
-func (s *Server) TotalCalls() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.world.journal.kept) + s.world.journal.dropped
-}
-
-// DroppedCalls is how many older calls Calls no longer has.
-func (s *Server) DroppedCalls() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.world.journal.dropped
-}
