@@ -12,3 +12,5 @@ import './tests/hostile.test.js';
 import './tests/keyboard.test.js';
 import './tests/looks.test.js';
 import './tests/load.test.js';
+import './tests/tabs.test.js';
+import './tests/long.test.js';

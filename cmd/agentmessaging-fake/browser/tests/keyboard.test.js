@@ -53,9 +53,9 @@ test('calls are walked, opened and closed by keys', async (t) => {
   await page.keyboard.press('Enter');
   const detail = page.getByLabel('The open call');
   await wantText(detail, /agent_39/);
-  await fake.call('GET', '/v1/status'); // arrives above; what is open stays open
-  await wantCount(page.locator('[aria-setsize="41"]').first(), 1);
-  await wantText(detail, /agent_39/);
+  await fake.call('GET', '/v1/status'); // waits, since the focus is in the list
+  await page.getByRole('button', { name: '1 new' }).waitFor();
+  await wantText(chosen, /agent_39/);
   await page.keyboard.press('Escape');
   await wantCount(detail, 0);
   await focused(page, list);

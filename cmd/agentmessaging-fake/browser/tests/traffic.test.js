@@ -1,6 +1,7 @@
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import { calls, open } from '../support/browser.js';
+import { many } from '../support/many.js';
 import { wantText, wantCount } from '../support/expect.js';
 
 test('without calls the page says how to make one', async (t) => {
@@ -76,4 +77,64 @@ test('the filters leave what fits, and go on as calls arrive', async (t) => {
   await search.fill('no such words');
   await page.getByRole('button', { name: 'Clear the filter' }).click();
   await wantText(sum, '7 calls');
+});
+
+test('the list stands still under the mouse, and says what is new', async (t) => {
+  const { fake, page } = await open(t, { prepare: (fake) => fake.call('GET', '/v1/agents/read_me') });
+  const rows = calls(page);
+  await rows.first().hover();
+  await fake.call('GET', '/v1/status');
+  await page.getByRole('button', { name: '1 new' }).waitFor();
+  await rows.first().click();
+  await wantText(page.getByLabel('The open call').getByRole('heading').first(), /read_me/);
+  await page.getByRole('button', { name: '1 new' }).click();
+  await wantText(rows.first(), /status/);
+  await wantText(page.getByLabel('The open call').getByRole('heading').first(), /read_me/);
+
+  await page.getByRole('button', { name: 'Close' }).click();
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await fake.call('GET', '/v1/byok');
+  await page.getByRole('button', { name: '1 new' }).waitFor();
+  await page.getByRole('button', { name: 'Resume' }).click();
+  await wantText(rows.first(), /byok/);
+});
+
+test('filter and open call stand in the address, and Back works', async (t) => {
+  const { fake, page } = await open(t, { prepare: (fake) => fake.agent({}, 'one', 'two') });
+  await page.getByLabel('Endpoint', { exact: true }).selectOption('POST /v1/agents/{agent_id}/messages');
+  await wantCount(calls(page), 2);
+  await calls(page).first().click();
+  await wantText(page.getByLabel('The open call'), /"text": "two"/);
+  const shared = await page.context().newPage();
+  await shared.goto(page.url());
+  await wantText(shared.getByLabel('The open call'), /"text": "two"/);
+  await wantText(shared.locator('.sum'), '2 of 3 calls');
+
+  await calls(page).last().click();
+  await wantText(page.getByLabel('The open call'), /"text": "one"/);
+  await page.goBack();
+  await wantText(page.getByLabel('The open call'), /"text": "two"/);
+  await page.goBack();
+  await wantCount(page.getByLabel('The open call'), 0);
+  assert.equal(fake.page, `${new URL(page.url()).origin}/`);
+});
+
+test('a search finds what was typed, and on the server what the page does not hold', async (t) => {
+  const { fake, page } = await open(t, {
+    args: ['--limits', 'off', '--calls', '20000'],
+    prepare: async (fake) => {
+      await fake.agent({}, 'She said "hello" to me');
+      await many(fake, 10_050);
+      await fake.call('POST', '/v1/agents/agent_000001/messages', { text: 'He said "goodbye"' });
+    },
+  });
+  await wantText(page.locator('.sum'), '10,000 calls');
+  const search = page.getByLabel('Filter calls by text');
+  await search.fill('said "goodbye"');
+  await wantText(page.locator('.sum'), '1 of 10,000 calls');
+  await search.fill('said "hello"');
+  await page.getByRole('button', { name: 'Load older calls' }).click();
+  await calls(page).first().click();
+  await wantText(page.getByLabel('The open call'), /She said/);
+  await wantCount(page.getByRole('button', { name: 'Load older calls' }), 0);
 });

@@ -3,6 +3,8 @@ package control
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -70,13 +72,29 @@ func (w *world) listAgents(r *request) (answer, *refusal) {
 			return answer{}, refused
 		}
 	}
-	views := []agentView{}
-	for _, a := range w.fake.Agents() {
-		if !only || a.Key == label[0] {
+	limit, refused := r.number("limit", noLimit, 1, noLimit)
+	if refused != nil {
+		return answer{}, refused
+	}
+	views, word, total := []agentView{}, strings.ToLower(r.query.Get("search")), 0
+	for _, a := range slices.Backward(w.fake.Agents()) {
+		if only && a.Key != label[0] || !mentions(a, word) {
+			continue
+		}
+		if total++; total <= limit {
 			views = append(views, w.viewOfAgent(a))
 		}
 	}
-	return ok(map[string]any{"agents": views})
+	slices.Reverse(views)
+	return ok(map[string]any{"agents": views, "total": total})
+}
+
+// mentions reports whether a word, in lower case, is in what a person knows an
+// agent by.
+func mentions(a fakeserver.Agent, word string) bool {
+	return slices.ContainsFunc([]string{a.ID, a.CustomerRef, a.SystemPrompt, a.Key}, func(text string) bool {
+		return strings.Contains(strings.ToLower(text), word)
+	})
 }
 
 // getAgent is GET agents/{agent_id}.

@@ -2,7 +2,9 @@ package control
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,8 +35,12 @@ func (w *world) filter(r *request) (all []fakeserver.Matcher, _ *refusal) {
 	if refused != nil {
 		return nil, refused
 	}
-	if after > 0 {
-		all = append(all, fakeserver.Where(func(c fakeserver.Call) bool { return c.Seq > after }))
+	before, refused := r.number("before", noLimit, 1, noLimit)
+	if refused != nil {
+		return nil, refused
+	}
+	if after > 0 || before < noLimit {
+		all = append(all, fakeserver.Where(func(c fakeserver.Call) bool { return c.Seq > after && c.Seq < before }))
 	}
 	for _, f := range []struct {
 		name  string
@@ -48,6 +54,7 @@ func (w *world) filter(r *request) (all []fakeserver.Matcher, _ *refusal) {
 		{"text_containing", func(_ *world, part string) (fakeserver.Matcher, *refusal) {
 			return fakeserver.ByTextContaining(part), nil
 		}},
+		{"search", func(_ *world, words string) (fakeserver.Matcher, *refusal) { return bySearch(words), nil }},
 	} {
 		values, asked := r.query[f.name]
 		if !asked {
@@ -95,6 +102,33 @@ func byLabel(w *world, label string) (m fakeserver.Matcher, _ *refusal) {
 	return fakeserver.Where(func(c fakeserver.Call) bool { return c.Key == label }), nil
 }
 
+// bySearch takes the words that a person types into a search field: each must
+// stand somewhere in what the page shows of a call.
+func bySearch(typed string) fakeserver.Matcher {
+	words := strings.Fields(strings.ToLower(typed))
+	return fakeserver.Where(func(c fakeserver.Call) bool {
+		shown := strings.ToLower(strings.Join([]string{
+			c.Path, c.Method, strconv.Itoa(c.Status), c.Key, c.TraceID, c.Code, c.Reason, c.LimitKey, c.Fault, legible(c.Body), legible(c.ReplyBody),
+		}, "\n"))
+		return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(shown, word) })
+	})
+}
+
+// legible is a body as a person reads it: without the escapes of JSON.
+func legible(body string) string {
+	var b strings.Builder
+	d := json.NewDecoder(strings.NewReader(body))
+	for {
+		token, err := d.Token()
+		if err != nil {
+			return b.String() + body // a body that is cut or no JSON stands as it is
+		}
+		if text, is := token.(string); is {
+			b.WriteString(text + "\n")
+		}
+	}
+}
+
 // maxListed is how many calls one answer holds.
 const (
 	maxListed     = 10_000
@@ -113,7 +147,7 @@ func (w *world) listCalls(r *request) (answer, *refusal) {
 	}
 	calls := w.fake.Calls(matchers...)
 	newest := calls[max(0, len(calls)-limit):]
-	return ok(map[string]any{"calls": viewsOfCalls(newest), "dropped": w.fake.DroppedCalls()})
+	return ok(map[string]any{"calls": viewsOfCalls(newest), "total": len(calls), "dropped": w.fake.DroppedCalls()})
 }
 
 // Bounds of a wait, in milliseconds.

@@ -24,14 +24,14 @@ func TestCalls(t *testing.T) {
 	key := a.server.Key()
 	a.service(key, "GET", "/v1/nothing", "")
 	agent := a.service(key, "POST", "/v1/agents", `{"customer_ref":"<c>"}`).text("agent_id")
-	a.service(key, "POST", "/v1/agents/"+agent+"/messages", `{"text":"hello"}`)
+	a.service(key, "POST", "/v1/agents/"+agent+"/messages", `{"text":"hello \"you\""}`)
 	a.service("other", "GET", "/v1/status", "")
 	a.send("GET", "/v1/status", "")
 	a.service(key, "PUT", "/v1/byok", `{"provider":"openai","api_key":"sk-canary-0123"}`)
 	for query, want := range map[string][]float64{
 		"": {2, 3, 4, 5, 6}, "?limit=2": {5, 6}, "?after=4": {5, 6}, "?key=missing": {5}, "?key=unknown": {4}, "?key=key_000001": {2, 3, 6},
 		"?status=401": {4, 5}, "?status=4xx": {4, 5}, "?status=2xx": {2, 3, 6}, "?status=0": nil, "?endpoint=GET%20/v1/status": {4, 5},
-		"?agent_id=" + agent: {3}, "?text=hello": {3}, "?text=hell": nil, "?text_containing=hell": {3}, "?endpoint=GET%20/v1/status&key=missing": {5},
+		"?agent_id=" + agent: {3}, "?text=hell": nil, "?before=4&after=2": {3}, "?search=HELLO+%22you%22": {3}, "?search=post+%3Cc%3E": {2}, "?search=hello+put": nil, "?text_containing=hell": {3}, "?endpoint=GET%20/v1/status&key=missing": {5},
 	} {
 		r := a.must(200, "GET", w+"/calls"+query, "")
 		assert.Equal(t, want, r.seqs(), query)
@@ -40,8 +40,8 @@ func TestCalls(t *testing.T) {
 		assert.NotContains(t, r.raw, "amk_")
 		assert.NotContains(t, r.raw, "took_ns")
 	}
-	call := a.must(200, "GET", w+"/calls?text=hello", "").list("calls")[0].(map[string]any)
-	assert.Equal(t, `{"text":"hello"}`, call["body"], "texts are there to be seen")
+	call := a.must(200, "GET", w+"/calls?text_containing=hello", "").list("calls")[0].(map[string]any)
+	assert.Equal(t, `{"text":"hello \"you\""}`, call["body"], "texts are there to be seen")
 	assert.Contains(t, call, "took_us")
 }
 

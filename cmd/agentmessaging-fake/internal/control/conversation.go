@@ -23,22 +23,38 @@ type exchangeView struct {
 	TraceID   *string   `json:"trace_id"`
 }
 
-func (w *world) viewsOfExchanges(agentID string) map[string]any {
+func viewsOfExchanges(all []fakeserver.Exchange) []exchangeView {
 	views := []exchangeView{}
-	for _, e := range w.fake.Conversation(agentID) {
+	for _, e := range all {
 		warnings := append([]string{}, e.Warnings...) // an empty list, not null
 		views = append(views, exchangeView{e.Text, nullable(e.UserRef), e.ReplyText, warnings, e.Time, nullable(e.TraceID)})
 	}
-	return map[string]any{"exchanges": views}
+	return views
 }
 
-// conversation is GET agents/{agent_id}/conversation.
+// conversation is GET agents/{agent_id}/conversation: the newest exchanges, or
+// those behind the one with a trace id, for a reader who has the others.
 func (w *world) conversation(r *request) (answer, *refusal) {
 	a, refused := w.agent(r)
 	if refused != nil {
 		return answer{}, refused
 	}
-	return ok(w.viewsOfExchanges(a.ID))
+	limit, refused := r.number("limit", maxExchanges, 1, maxExchanges)
+	if refused != nil {
+		return answer{}, refused
+	}
+	all := w.fake.Conversation(a.ID)
+	known := len(all)
+	if after := r.query.Get("after"); after != "" {
+		for known--; known >= 0 && all[known].TraceID != after; known-- { // the newest are looked at first
+		}
+	}
+	from := max(0, len(all)-limit)
+	continues := known < len(all) && known+1 >= from && known >= 0
+	if continues {
+		from = known + 1
+	}
+	return ok(map[string]any{"exchanges": viewsOfExchanges(all[from:]), "total": len(all), "continues": continues})
 }
 
 type exchangeSpec struct {
@@ -71,7 +87,7 @@ func (w *world) addExchanges(r *request) (answer, *refusal) {
 		})
 	}
 	w.hub.changed(changedAgents)
-	return created(w.viewsOfExchanges(a.ID))
+	return created(map[string]any{"exchanges": viewsOfExchanges(w.fake.Conversation(a.ID))})
 }
 
 func flawOfExchanges(all []exchangeSpec) *refusal {

@@ -19,7 +19,7 @@ type route struct {
 const (
 	root   = "/_fake/v1"
 	inside = root + "/worlds/{world}"
-	filter = "endpoint status key agent_id text text_containing after"
+	filter = "endpoint status key agent_id text text_containing search after before"
 )
 
 // routes are in the order of openapi.yaml. They are read only.
@@ -40,10 +40,10 @@ var routes = []route{
 	{"PUT", inside + "/keys/{key}/byok", "", in((*world).storeBYOK)},
 	{"GET", inside + "/byok", "", in((*world).available)},
 	{"PUT", inside + "/byok", "", in((*world).setAvailable)},
-	{"GET", inside + "/agents", "key", in((*world).listAgents)},
+	{"GET", inside + "/agents", "key search limit", in((*world).listAgents)},
 	{"POST", inside + "/agents", "", in((*world).addAgent)},
 	{"GET", inside + "/agents/{agent_id}", "", in((*world).getAgent)},
-	{"GET", inside + "/agents/{agent_id}/conversation", "", in((*world).conversation)},
+	{"GET", inside + "/agents/{agent_id}/conversation", "limit after", in((*world).conversation)},
 	{"POST", inside + "/agents/{agent_id}/conversation", "", in((*world).addExchanges)},
 	{"POST", inside + "/agents/{agent_id}/messages", "", in((*world).sendMessage)},
 	{"PUT", inside + "/agents/{agent_id}/sms", "", in((*world).setSMS)},

@@ -153,7 +153,7 @@ func TestStrictQueries(t *testing.T) {
 	a := newAPI(t, control.Options{})
 	for query, want := range map[string]string{
 		"/info?x=1":                                     `query: parameter "x" is not allowed here; allowed: none`,
-		w + "/calls?Key=key_000001":                     "allowed: endpoint, status, key, agent_id, text, text_containing, after, limit",
+		w + "/calls?Key=key_000001":                     "allowed: endpoint, status, key, agent_id, text, text_containing, search, after, before, limit",
 		w + "/calls?limit=1&limit=2":                    "limit: stands twice",
 		w + "/calls?limit=%zz":                          "query: must be names and values",
 		w + "/calls?limit=0":                            "limit: must be an integer from 1 to 10000",

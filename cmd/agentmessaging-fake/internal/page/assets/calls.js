@@ -1,5 +1,6 @@
 // The calls that the page holds: the newest 10,000 of the world, in the order
-// of arrival, and those of them that pass the filter.
+// of arrival, and those of them that pass the filter. The fake may have kept
+// more; they are fetched page by page.
 
 const maxCalls = 10_000;
 // A body may have 16 KiB; this is what all of them together may take.
@@ -7,16 +8,19 @@ const maxCharacters = 64 << 20;
 
 export class CallLog {
   calls = []; // oldest first
-  shown = []; // of calls, what passes the filter
+  older = []; // from before calls: what was fetched for this filter
+  shown = []; // older, and of calls what passes the filter
   passed = 0; // how many calls have ever been appended to shown
   generation = 0; // changes when shown is made anew
+  #beyond = false; // the fake may have calls from before calls
+  #fetched = false; // all of them that pass the filter are in older
   #characters = 0;
   #test = () => true;
 
   // add takes a call that arrived; one that is there already is left out, since
   // a stream that resumes may repeat it.
   add(call) {
-    if (call.seq <= (this.calls.at(-1)?.seq ?? 0)) return false;
+    if (call.seq <= this.lastSeq) return false;
     this.calls.push(call);
     this.#characters += sizeOf(call);
     if (this.#test(call)) {
@@ -27,32 +31,57 @@ export class CallLog {
     return true;
   }
 
+  // Who reads older calls keeps those that go.
   #dropOldest() {
     while (this.calls.length > maxCalls || this.#characters > maxCharacters) {
       const gone = this.calls.shift();
       this.#characters -= sizeOf(gone);
-      if (this.shown[0] === gone) this.shown.shift();
+      this.#beyond = true;
+      if (this.shown[this.older.length] !== gone) continue;
+      if (this.older.length) this.older.push(gone);
+      else this.shown.shift();
     }
   }
 
-  // replace takes all calls anew, after a reset or where some may be missing.
-  replace(calls) {
+  // replace takes all calls anew, after a reset or where some may be missing;
+  // kept is how many the fake has.
+  replace(calls, kept) {
     this.calls = calls;
+    this.#beyond = kept > calls.length;
     this.#characters = calls.reduce((sum, call) => sum + sizeOf(call), 0);
     this.#dropOldest();
     this.#make();
-    this.generation++;
   }
 
   setFilter(filter) {
     this.#test = filterTest(filter);
     this.#make();
-    this.generation++;
   }
 
   #make() {
+    this.older = [];
+    this.#fetched = false;
     this.shown = this.calls.filter(this.#test);
     this.passed = this.shown.length;
+    this.generation++;
+  }
+
+  // hasOlder reports whether addOlder may find more.
+  get hasOlder() {
+    return this.#beyond && !this.#fetched;
+  }
+
+  // firstSeq is the seq that calls to be fetched are below.
+  get firstSeq() {
+    return this.older[0]?.seq ?? this.calls[0]?.seq ?? 1;
+  }
+
+  // addOlder takes the newest calls below firstSeq that pass the filter; total
+  // is how many there are.
+  addOlder(calls, total) {
+    this.older = [...calls, ...this.older];
+    this.shown = [...calls, ...this.shown];
+    this.#fetched = total <= calls.length;
   }
 
   get(seq) {
@@ -98,8 +127,27 @@ function filterTest({ text, endpoint, status }) {
     (!endpoint || call.endpoint === endpoint) && statusFits(call.status) && words.every((word) => holds(call, word));
 }
 
-const searched = ['path', 'method', 'status', 'key', 'trace_id', 'code', 'reason', 'limit_key', 'fault', 'body', 'reply_body'];
+const searched = ['path', 'method', 'status', 'key', 'trace_id', 'code', 'reason', 'limit_key', 'fault'];
 
 function holds(call, word) {
-  return searched.some((name) => String(call[name] ?? '').toLowerCase().includes(word));
+  return searched.some((name) => String(call[name] ?? '').toLowerCase().includes(word)) || legible(call).includes(word);
+}
+
+const legibles = new WeakMap();
+
+// legible is what a person reads in the bodies of a call, in lower case: the
+// texts as they are, without the escapes of JSON.
+function legible(call) {
+  if (!legibles.has(call)) legibles.set(call, [call.body, call.reply_body].map(textsOf).join('\n').toLowerCase());
+  return legibles.get(call);
+}
+
+function textsOf(body = '') {
+  try {
+    const texts = [];
+    JSON.parse(body, (name, value) => void texts.push(name, typeof value === 'object' ? '' : String(value)));
+    return `${texts.join('\n')}\n${body}`;
+  } catch {
+    return body;
+  }
 }

@@ -1,7 +1,7 @@
 // What is shown stands behind the # of the address, so that a panel can be
 // bookmarked and the back button works; the world stands in the query.
 import { state, change } from './store.js';
-import { loadAgents, loadConversation, loadLimits } from './sync.js';
+import { loadAgents, loadConversation, loadLimits, log, openCall } from './sync.js';
 
 export const pages = [
   { page: 'traffic', name: 'Traffic' },
@@ -11,25 +11,52 @@ export const pages = [
 ];
 
 export function hrefOf(page, id = '') {
-  return id ? `#/${page}/${encodeURIComponent(id)}` : `#/${page}`;
+  const query = page === 'traffic' ? queryOf(state.filter) : '';
+  return `#/${page}${id ? `/${encodeURIComponent(id)}` : ''}${query && `?${query}`}`;
+}
+
+// queryOf is the filter in the address, without what is not set.
+function queryOf(filter) {
+  return new URLSearchParams(Object.entries(filter).filter(([, value]) => value)).toString();
 }
 
 export function go(page, id) {
   location.hash = hrefOf(page, id);
 }
 
+// setFilter changes the address in place: Back must not spell a search
+// backwards, letter by letter.
+export function setFilter(patch) {
+  takeFilter({ ...state.filter, ...patch });
+  history.replaceState(null, '', hrefOf('traffic', state.openCall?.seq));
+}
+
+function takeFilter(filter) {
+  log.setFilter(filter);
+  change({ filter, cursor: 0, held: state.held && log.lastSeq });
+}
+
 // readRoute takes anything: the address may have been typed.
 export function readRoute() {
-  const [, page, id = ''] = location.hash.split('/');
+  const [path, query] = location.hash.split('?');
+  const [, page, id = ''] = path.split('/');
   const known = pages.some((p) => p.page === page) ? page : 'traffic';
-  change({ route: { page: known, id: decode(id) }, conversation: null });
+  change({ route: { page: known, id: decode(id) }, conversation: null, openAgent: null });
   document.title = `${pages.find((p) => p.page === known).name} · Agent Messaging fake`;
+  if (known === 'traffic') readTraffic(new URLSearchParams(query));
   if (!state.info) return;
   loadLimits();
   if (known === 'agents') {
     loadAgents();
     loadConversation();
   }
+}
+
+function readTraffic(query) {
+  const [text, endpoint, status] = ['text', 'endpoint', 'status'].map((name) => query.get(name) ?? '');
+  if (queryOf({ text, endpoint, status }) !== queryOf(state.filter)) takeFilter({ text, endpoint, status });
+  const seq = Number(state.route.id) || 0;
+  if (seq !== (state.openCall?.seq ?? 0)) openCall(seq);
 }
 
 function decode(id) {

@@ -8,17 +8,22 @@ export const state = {
   worlds: [],
   worldMissing: false,
   keys: null, // null until loaded, as are agents and faults
-  agents: null,
+  agents: null, // the newest of those that the search finds
+  agentTotal: 0, // how many it finds
+  openAgent: null, // the agent of the address, null where there is none
   faults: null,
   byokAvailable: true,
   clock: { offset: 0, advanced: 0 }, // offset: the fake's time less ours, in ms
   limits: null, // of the key that is open
   keyByok: null,
-  conversation: null, // of the agent that is open
+  conversation: null, // of the agent that is open: {agent, exchanges, total}
+  sending: {}, // agent id -> message that has no answer yet
   filter: { text: '', endpoint: '', status: '' },
   agentSearch: '',
-  openCall: 0, // seq of the call that is open, 0 for none
+  openCall: null, // the call that is open; it stays so when the list has dropped it
   cursor: 0, // seq of the call under the list's cursor, 0 for the newest
+  held: 0, // seq of the newest call in the list while it stands still, 0 where it moves
+  paused: false, // it stands still until told otherwise
   dialog: null, // {kind, ...} of the dialog that is open
   notices: [],
   drafts: {}, // agent id -> message being typed

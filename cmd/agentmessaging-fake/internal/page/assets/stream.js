@@ -1,14 +1,17 @@
-// Server-sent events over fetch: EventSource cannot send the token's header.
+// Server-sent events over fetch, since EventSource cannot send the token's
+// header; and one stream for all tabs of a browser that show the same world: a
+// browser opens six connections to a host at most, and a stream keeps one.
 import { headers, failure, Failure } from './api.js';
 
 // readEvents hands each event of a text/event-stream to onEvent as
-// {event, data}, until the stream ends.
-export async function readEvents(body, onEvent) {
+// {event, data}, until the stream ends. onBytes hears of anything that arrives.
+export async function readEvents(body, onEvent, onBytes = () => {}) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';
   for (;;) {
     const { value, done } = await reader.read();
     if (done) return;
+    onBytes();
     const blocks = (rest + value).split(/\r?\n\r?\n/);
     rest = blocks.pop();
     for (const block of blocks) emit(block, onEvent);
@@ -27,37 +30,148 @@ function emit(block, onEvent) {
 
 const firstWait = 500;
 const longestWait = 10_000;
+// The fake sends a heartbeat every 15 s. After a longer silence the connection
+// is dead, whatever the browser thinks of it.
+export const silence = 20_000;
 
-// follow keeps a stream open until the signal aborts, and opens it again when
-// it ends. prepare runs before each opening and answers the path to open;
-// onPhase hears where the connection stands.
-export async function follow({ prepare, onEvent, onPhase, signal }) {
-  let wait = firstWait;
+// follow keeps a tab in step until the signal aborts; name is that of what all
+// tabs share. load runs before the tab listens and answers the path of the
+// stream from there on; onEvent takes an event, onPhase hears where the
+// connection stands. A tab that nobody sees asks for nothing.
+export async function follow({ signal, ...tab }) {
   while (!signal.aborted) {
-    try {
-      onPhase('connecting');
-      await once(await prepare(), signal, onEvent, () => {
-        wait = firstWait;
-        onPhase('live');
-      });
-    } catch (err) {
-      if (signal.aborted || (err instanceof Failure && err.status === 401)) return;
-    }
-    onPhase('waiting', Date.now() + wait);
-    await pause(wait, signal);
-    wait = Math.min(wait * 2, longestWait);
+    const seen = await whileSeen(signal);
+    if (seen.aborted) continue;
+    if ((await takePart(tab, seen).catch(ignoreAbort(seen))) === refused) return;
   }
 }
 
+const refused = 'refused'; // without the token, until the user has given it
+
+// The tab that holds the lock leads; the others listen to it and wait to take
+// its place. Where there are no locks, over plain http from another machine,
+// each tab leads itself.
+async function takePart(tab, signal) {
+  const room = new Room(tab, signal);
+  const lead = (lock) => (lock ? leadRoom(room, signal) : 'taken');
+  if (!navigator.locks) return leadRoom(room, signal);
+  const first = await navigator.locks.request(room.name, { ifAvailable: true }, lead);
+  if (first !== 'taken') return first;
+  await room.join();
+  return navigator.locks.request(room.name, { signal }, lead);
+}
+
+// Room is what the tabs of a world say to each other: the leader repeats its
+// stream, and a newcomer asks how it stands.
+class Room {
+  leads = false;
+  #waiting = null; // events that came while the tab loads, in order
+  #phase = ['connecting', 0];
+
+  constructor(tab, signal) {
+    Object.assign(this, tab);
+    this.channel = new BroadcastChannel(this.name);
+    this.channel.onmessage = ({ data }) => this.#hear(data);
+    signal.addEventListener('abort', () => this.channel.close());
+  }
+
+  // join loads what a follower shows, and asks the leader for the phase.
+  async join() {
+    if (await this.#refresh()) this.channel.postMessage({ ask: 'phase' });
+  }
+
+  // tell has all tabs take an event or a phase.
+  tell(message) {
+    if (message.phase) this.#phase = message.phase;
+    this.#take(message);
+    this.channel.postMessage(message);
+  }
+
+  #hear(message) {
+    if (message.ask && this.leads) this.channel.postMessage({ phase: this.#phase });
+    else if (message.opened && !this.leads) this.#refresh();
+    else if (!message.ask) this.#take(message);
+  }
+
+  #take(message) {
+    if (message.phase) this.onPhase(...message.phase);
+    else if (message.event && this.#waiting) this.#waiting.push(message.event);
+    else if (message.event) this.onEvent(message.event);
+  }
+
+  // refresh loads everything anew, and then takes what came meanwhile. It
+  // answers false where the fake cannot be asked: the leader is to tell when.
+  async #refresh() {
+    if (this.#waiting || this.leads) return true;
+    this.#waiting = [];
+    const done = await this.load().then(() => true, () => false);
+    const missed = this.#waiting;
+    this.#waiting = null;
+    for (const event of missed) this.onEvent(event);
+    return done;
+  }
+}
+
+// leadRoom keeps the stream open, and opens it again when it ends.
+async function leadRoom(room, signal) {
+  room.leads = true;
+  let wait = firstWait;
+  const opened = () => {
+    wait = firstWait;
+    room.tell({ phase: ['live', 0] });
+    room.channel.postMessage({ opened: true });
+  };
+  while (!signal.aborted) {
+    try {
+      room.tell({ phase: ['connecting', 0] });
+      await once(await room.load(), signal, (event) => room.tell({ event }), opened);
+    } catch (err) {
+      if (signal.aborted) return undefined;
+      if (err instanceof Failure && err.status === 401) return refused;
+    }
+    room.tell({ phase: ['waiting', Date.now() + wait] });
+    await pause(wait, signal);
+    wait = Math.min(wait * 2, longestWait);
+  }
+  return undefined;
+}
+
 async function once(path, signal, onEvent, onOpen) {
-  const resp = await fetch(path, {
-    headers: headers({ Accept: 'text/event-stream' }),
-    cache: 'no-store',
-    signal,
-  });
-  if (!resp.ok) throw await failure(resp);
-  onOpen();
-  await readEvents(resp.body, onEvent);
+  const quiet = new AbortController();
+  let timer;
+  const heard = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => quiet.abort(), silence);
+  };
+  heard();
+  try {
+    const resp = await fetch(path, {
+      headers: headers({ Accept: 'text/event-stream' }),
+      cache: 'no-store',
+      signal: AbortSignal.any([signal, quiet.signal]),
+    });
+    if (!resp.ok) throw await failure(resp);
+    onOpen();
+    await readEvents(resp.body, onEvent, heard);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+// whileSeen waits until the tab is seen, and answers a signal that aborts when
+// it is seen no more, or with the one given.
+async function whileSeen(signal) {
+  const hidden = new AbortController();
+  const look = () => document.hidden && hidden.abort();
+  while (document.hidden && !signal.aborted) await pause(longestWait, signal);
+  document.addEventListener('visibilitychange', look, { signal: hidden.signal });
+  return AbortSignal.any([signal, hidden.signal]);
+}
+
+function ignoreAbort(signal) {
+  return (err) => {
+    if (!signal.aborted) throw err;
+  };
 }
 
 // pause ends early when the network comes back or the page is looked at again.

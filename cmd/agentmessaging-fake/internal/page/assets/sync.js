@@ -49,7 +49,16 @@ export const loadKeys = coalesced(async () => {
   change({ keys: (await get('keys'))?.keys ?? [] });
   loadLimits();
 });
-export const loadAgents = coalesced(async () => change({ agents: (await get('agents'))?.agents ?? [] }));
+// Beyond this many the list of agents is shown in part: the search finds the rest.
+export const shownAgents = 200;
+
+export const loadAgents = coalesced(async () => {
+  const { page, id } = state.route;
+  const search = encodeURIComponent(state.agentSearch);
+  const open = page === 'agents' && id ? get('agents', encodeURIComponent(id)) : null;
+  const [found, agent] = await Promise.all([get(`agents?limit=${shownAgents}&search=${search}`), open]);
+  change({ agents: found?.agents ?? [], agentTotal: found?.total ?? 0, openAgent: agent });
+});
 export const loadFaults = coalesced(async () => change({ faults: (await get('faults'))?.faults ?? [] }));
 export const loadBYOK = coalesced(async () => change({ byokAvailable: (await get('byok'))?.available !== false }));
 export const loadWorlds = coalesced(async () => change({ worlds: (await request('GET', '/_fake/v1/worlds')).worlds }));
@@ -94,8 +103,42 @@ function expectOpening(rows) {
 export const loadConversation = coalesced(async () => {
   const { page, id } = state.route;
   if (page !== 'agents' || !id) return;
-  const found = await get('agents', encodeURIComponent(id), 'conversation');
-  change({ conversation: { agent: id, exchanges: found?.exchanges ?? null } });
+  const had = state.conversation?.agent === id ? (state.conversation.exchanges ?? []) : [];
+  const wanted = Math.max(had.length, atOnce) + (state.conversation?.earlier ? atOnce : 0);
+  const after = state.conversation?.earlier ? '' : (had.at(-1)?.trace_id ?? '');
+  const found = await get('agents', encodeURIComponent(id), `conversation?limit=${wanted}&after=${encodeURIComponent(after)}`);
+  if (state.route.id !== id) return; // another one is open by now
+  const exchanges = found && (found.continues ? [...had, ...found.exchanges] : found.exchanges);
+  change({ conversation: { agent: id, exchanges, total: found?.total ?? 0 } });
+});
+
+// How many exchanges a conversation shows at first, and more each time that
+// earlier ones are asked for.
+const atOnce = 60;
+
+export function showEarlier() {
+  change({ conversation: { ...state.conversation, earlier: true } });
+  loadConversation();
+}
+
+// openCall shows a call, which the fake may have kept longer than the page.
+export async function openCall(seq) {
+  const shown = log.get(seq) ?? log.older.find((call) => call.seq === seq);
+  change({ openCall: shown ?? null, cursor: seq || state.cursor });
+  if (shown || !seq || !state.info) return;
+  const found = await get(`calls?limit=1&after=${seq - 1}&before=${seq + 1}`).catch(loadFailed);
+  if (Number(state.route.id) === seq) change({ openCall: found?.calls[0] ?? null });
+}
+
+// loadOlder fetches calls from before those that the page holds, as the filter
+// wants them.
+export const loadOlder = coalesced(async () => {
+  const { text, endpoint, status } = state.filter;
+  const query = new URLSearchParams({ limit: 500, before: log.firstSeq });
+  for (const [name, value] of [['search', text], ['endpoint', endpoint], ['status', status === 'none' ? '0' : status]]) if (value) query.set(name, value);
+  const found = await get(`calls?${query}`);
+  log.addOlder(found?.calls ?? [], found?.total ?? 0);
+  change({});
 });
 
 const loads = {
@@ -133,13 +176,13 @@ function onEvent({ event, data }) {
 
 function onState(what) {
   if (what === 'reset') {
-    log.replace([]);
-    change({ openCall: 0, cursor: 0 });
+    log.replace([], 0);
+    change({ openCall: null, cursor: 0, held: 0 });
   }
   reload(what);
 }
 
-// prepare loads everything before the stream is opened, since calls and a reset
+// prepare loads everything before a stream is opened or joined, since calls and a reset
 // may have been missed, and the program started anew. It answers the path of
 // the stream from where the calls end.
 async function prepare() {
@@ -147,7 +190,8 @@ async function prepare() {
   const found = await get('calls?limit=10000');
   change({ worldMissing: !found });
   if (!found) throw new Error('there is no such world yet');
-  log.replace(found.calls);
+  log.replace(found.calls, found.total);
+  openCall(state.route.page === 'traffic' ? Number(state.route.id) || 0 : 0);
   loadWorlds();
   reload('reset');
   return worldPath(`calls/stream?after=${log.lastSeq}`);
@@ -160,7 +204,8 @@ export function start() {
   stop.abort();
   stop = new AbortController();
   follow({
-    prepare,
+    name: `agentmessaging-fake ${state.world}`,
+    load: prepare,
     onEvent,
     onPhase: (phase, retryAt = 0) => change({ link: { phase, retryAt } }),
     signal: stop.signal,

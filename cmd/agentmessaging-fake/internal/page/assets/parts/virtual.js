@@ -9,6 +9,7 @@ const spare = 6; // rows kept above and below what is seen
 //   wide, tall                         heights of a row: in one line, in two
 //   cursor                             index of the row under the cursor
 //   onMove(i), onOpen(i)               what the keyboard and the mouse do
+//   onHold(), onRelease()              somebody reads the list, or has left it
 export class VirtualList extends Component {
   state = { top: 0, height: 600, narrow: false };
 
@@ -67,7 +68,7 @@ export class VirtualList extends Component {
     onMove(Math.min(length - 1, Math.max(0, cursor + step)));
   };
 
-  render({ length, cursor, label, keyAt, row, onOpen }, { top, height, narrow }) {
+  render({ length, cursor, label, keyAt, row, onOpen, onHold, onRelease }, { top, height, narrow }) {
     const size = this.rowHeight;
     const first = Math.max(0, Math.floor(top / size) - spare);
     const last = Math.min(length, Math.ceil((top + height) / size) + spare);
@@ -84,6 +85,10 @@ export class VirtualList extends Component {
         'aria-activedescendant': active,
         onScroll: this.scroll,
         onKeyDown: this.key,
+        onPointerEnter: onHold,
+        onFocusIn: onHold,
+        onPointerLeave: onRelease,
+        onFocusOut: () => requestAnimationFrame(onRelease), // the focus is nowhere yet
       },
       h(
         'div.vspace',

@@ -1,7 +1,7 @@
 // Small pieces that several panels use.
 import { h, text, Component } from '../dom.js';
 import { icon } from './icons.js';
-import { relative, exact } from '../format.js';
+import { relative, exact, timeOfDay } from '../format.js';
 import { now } from '../store.js';
 
 // button is a plain button; props.kind is primary, danger or quiet.
@@ -34,6 +34,12 @@ export function ago(iso) {
   if (!iso) return '';
   const at = Date.parse(iso);
   return h('time', { dateTime: text(iso), title: exact(at) }, relative(at, now()));
+}
+
+// time is a time of day, with the date where the mouse rests. It never grows
+// old, so that what holds it need not be drawn again.
+export function time(iso) {
+  return iso && h('time', { dateTime: text(iso), title: exact(Date.parse(iso)) }, timeOfDay(Date.parse(iso)));
 }
 
 // both is a time in relative and in exact form.

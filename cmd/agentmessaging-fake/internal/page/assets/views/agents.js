@@ -10,20 +10,17 @@ import { back } from './back.js';
 import { Conversation } from './conversation.js';
 import { SMS, smsTone } from './sms.js';
 
-// Beyond this many the list is shown in part: the search finds the rest.
-const shownAtOnce = 200;
-
 export function Agents() {
   const agents = state.agents ?? [];
-  const open = agents.find((a) => a.agent_id === state.route.id);
+  const open = state.openAgent?.agent_id === state.route.id ? state.openAgent : null;
   return h(
     'div.panel.two',
     { class: `${open ? 'three' : ''} ${state.route.id ? 'opened' : ''}` },
     h(
       'section.side',
       { 'aria-label': 'All agents' },
-      h('div.panelhead', null, h('h1', null, 'Agents'), h('p.sum', null, agents.length ? plural(agents.length, 'agent') : '')),
-      agents.length > 0 && h(Search),
+      h('div.panelhead', null, h('h1', null, 'Agents'), h('p.sum', null, state.agentTotal ? plural(state.agentTotal, 'agent') : '')),
+      (agents.length > 0 || state.agentSearch) && h(Search),
       h(List, { agents, open }),
       h(Add),
     ),
@@ -49,17 +46,15 @@ function Search() {
     'aria-label': 'Filter agents',
     placeholder: 'Identifier, customer, prompt',
     value: state.agentSearch,
-    onInput: (e) => change({ agentSearch: e.target.value }),
+    onInput: (e) => (change({ agentSearch: e.target.value }), loadAgents()),
   });
 }
 
 function List({ agents, open }) {
-  const word = state.agentSearch.toLowerCase();
-  const fits = (a) => [a.agent_id, a.customer_ref, a.system_prompt, a.key].some((v) => text(v).toLowerCase().includes(word));
-  const found = agents.filter(fits).reverse();
+  const missing = state.agentTotal - agents.length;
   return [
-    h('ul.items', { key: 'items', onKeyDown: arrows }, found.slice(0, shownAtOnce).map((a) => h('li', { key: a.agent_id }, item(a, a === open)))),
-    found.length > shownAtOnce && h('p.hint', { key: 'more' }, `The newest ${shownAtOnce} of ${plural(found.length, 'agent')}; search for the others.`),
+    h('ul.items', { key: 'items', onKeyDown: arrows }, [...agents].reverse().map((a) => h('li', { key: a.agent_id }, item(a, a.agent_id === open?.agent_id)))),
+    missing > 0 && h('p.hint', { key: 'more' }, `The newest ${agents.length} of ${plural(state.agentTotal, 'agent')}; search for the others.`),
   ];
 }
 

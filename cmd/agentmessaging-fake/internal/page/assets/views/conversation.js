@@ -2,9 +2,10 @@
 import { h, text, Component } from '../dom.js';
 import { state, change } from '../store.js';
 import { act, request, worldPath, Failure } from '../api.js';
-import { plural } from '../format.js';
+import { showEarlier } from '../sync.js';
+import { count, plural } from '../format.js';
 import { back } from './back.js';
-import { button, ago, tag, mono, empty } from '../parts/widgets.js';
+import { button, time, tag, mono, empty } from '../parts/widgets.js';
 
 export class Conversation extends Component {
   take = (element) => {
@@ -12,22 +13,28 @@ export class Conversation extends Component {
   };
 
   componentDidMount() {
-    this.#toEnd();
-  }
-
-  // Follows the conversation, unless the reader has scrolled up in it.
-  componentDidUpdate() {
-    const key = `${this.props.agent.agent_id} ${state.conversation?.exchanges?.length}`;
-    if (key !== this.key) this.#toEnd();
-    this.key = key;
-  }
-
-  #toEnd() {
     this.element.scrollTop = this.element.scrollHeight;
   }
 
+  getSnapshotBeforeUpdate() {
+    const { scrollTop, clientHeight, scrollHeight } = this.element;
+    return { atEnd: scrollHeight - scrollTop - clientHeight < 60, fromEnd: scrollHeight - scrollTop, first: this.first };
+  }
+
+  // Follows the conversation, unless the reader has scrolled up in it. What
+  // comes in front leaves in place what is read.
+  componentDidUpdate(before, _, { atEnd, fromEnd, first }) {
+    const { agent, exchanges } = state.conversation ?? {};
+    const last = `${agent} ${exchanges?.at(-1)?.trace_id} ${state.sending[agent] ?? ''}`;
+    this.first = exchanges?.[0];
+    if (last !== this.last && (atEnd || !this.last?.startsWith(`${agent} `))) this.element.scrollTop = this.element.scrollHeight;
+    else if (first && this.first !== first) this.element.scrollTop = this.element.scrollHeight - fromEnd;
+    this.last = last;
+  }
+
   render({ agent }) {
-    const { agent: of, exchanges } = state.conversation ?? {};
+    const { agent: of, exchanges, total } = state.conversation ?? {};
+    const sending = state.sending[agent.agent_id];
     const loaded = of === agent.agent_id && exchanges;
     return h(
       'section.talk',
@@ -37,26 +44,35 @@ export class Conversation extends Component {
       h(
         'div.said',
         { ref: this.take, tabIndex: 0, role: 'log', 'aria-label': `Conversation with ${agent.agent_id}` },
-        loaded && (exchanges.length ? exchanges.map(exchange) : empty('Nothing was said yet', h('p', null, 'Write the first message below. It is a real call with the key of the agent, and shows in the traffic.'))),
+        loaded && total > exchanges.length && h('div.older', null, button(`Show earlier (${count(total - exchanges.length)})`, showEarlier, { small: true })),
+        loaded && (exchanges.length || sending !== undefined ? exchanges.map((e) => h(Exchange, { key: e.trace_id ?? `${e.time} ${e.text}`, e })) : empty('Nothing was said yet', h('p', null, 'Write the first message below. It is a real call with the key of the agent, and shows in the traffic.'))),
+        sending !== undefined && h('div.exchange', { key: 'sending' }, h('div.bubble.mine', { 'aria-busy': 'true' }, h('p', null, sending), h('div.meta', null, 'sending'))),
       ),
       h(Composer, { agent }),
     );
   }
 }
 
-function exchange(e, i) {
-  return h(
-    'div.exchange',
-    { key: `${i} ${e.trace_id}` },
-    h('div.bubble.mine', null, h('p', null, text(e.text)), h('div.meta', null, e.user_ref && mono(e.user_ref), ago(e.time))),
-    h(
-      'div.bubble.theirs',
+// Exchange draws once what never changes, but for its age.
+class Exchange extends Component {
+  shouldComponentUpdate({ e }) {
+    return e !== this.props.e;
+  }
+
+  render({ e }) {
+    return h(
+      'div.exchange',
       null,
-      h('p', null, text(e.reply_text)),
-      (e.warnings ?? []).map((w, n) => h('div.warning', { key: n }, tag('warning', 'warn'), text(w))),
-      h('div.meta', null, mono(e.trace_id)),
-    ),
-  );
+      h('div.bubble.mine', null, h('p', null, text(e.text)), h('div.meta', null, e.user_ref && mono(e.user_ref), time(e.time))),
+      h(
+        'div.bubble.theirs',
+        null,
+        h('p', null, text(e.reply_text)),
+        (e.warnings ?? []).map((w, n) => h('div.warning', { key: n }, tag('warning', 'warn'), text(w))),
+        h('div.meta', null, mono(e.trace_id)),
+      ),
+    );
+  }
 }
 
 function Composer({ agent }) {
@@ -68,7 +84,11 @@ function Composer({ agent }) {
     const words = state.drafts[agent.agent_id] ?? '';
     if (words.trim() === '') return;
     type('');
-    send(agent.agent_id, words).then((sent) => sent || type(words));
+    sending(agent.agent_id, words);
+    send(agent.agent_id, words).then((sent) => {
+      sending(agent.agent_id, undefined);
+      if (!sent) type(words);
+    });
   };
   const key = (event) => {
     if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) submit(event);
@@ -79,6 +99,11 @@ function Composer({ agent }) {
     h('textarea', { 'aria-label': 'Message', placeholder: 'Write to the agent', rows: 2, value: draft, onInput: (e) => type(e.target.value), onKeyDown: key }),
     button('Send', null, { kind: 'primary', type: 'submit', icon: 'send' }),
   );
+}
+
+// sending shows a message before the agent has answered it.
+function sending(agentID, words) {
+  change({ sending: { ...state.sending, [agentID]: words } });
 }
 
 // send answers undefined where the message was not accepted, so that what was

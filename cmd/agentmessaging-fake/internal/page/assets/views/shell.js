@@ -48,7 +48,7 @@ function Nav() {
 }
 
 function item({ page, name }) {
-  const n = { traffic: log.calls.length, keys: state.keys?.length, agents: state.agents?.length, faults: state.faults?.length }[page];
+  const n = { traffic: log.calls.length, keys: state.keys?.length, agents: state.agentTotal, faults: state.faults?.length }[page];
   return h(
     'li',
     { key: page },

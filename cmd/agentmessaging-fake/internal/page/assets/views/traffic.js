@@ -1,7 +1,8 @@
 // The calls as they happen.
 import { h } from '../dom.js';
 import { state, change } from '../store.js';
-import { log } from '../sync.js';
+import { log, loadOlder } from '../sync.js';
+import { go, setFilter } from '../route.js';
 import { indexOf } from '../calls.js';
 import { count, took } from '../format.js';
 import { button, choice, tag, statusTag, ago, empty, mono } from '../parts/widgets.js';
@@ -23,14 +24,14 @@ export const endpoints = [
 ];
 
 export function Traffic() {
-  const call = state.openCall ? log.get(state.openCall) : undefined;
+  const call = state.openCall;
   return h(
     'div.panel.traffic',
     { class: call ? 'opened' : '' },
     h(
       'section.calls',
       { 'aria-label': 'Calls' },
-      h('div.panelhead', null, h('h1', null, 'Traffic'), h('p.sum', { role: 'status' }, sum())),
+      h('div.panelhead', null, h('h1', null, 'Traffic'), h('p.sum', { role: 'status' }, sum()), h(Pause)),
       h(Filter),
       content(),
     ),
@@ -38,10 +39,35 @@ export function Traffic() {
   );
 }
 
+// While somebody reads the list it stands still, so that the row that was read
+// is the row that opens.
+function hold() {
+  if (!state.held) change({ held: log.lastSeq });
+}
+
+function release() {
+  if (state.held && !state.paused && !document.querySelector('.vlist:is(:hover, :focus-within)')) change({ held: 0 });
+}
+
+// waiting is how many calls have come since the list stands still.
+function waiting() {
+  if (!state.held) return 0;
+  const { shown } = log;
+  let n = 0;
+  while (n < shown.length && shown[shown.length - 1 - n].seq > state.held) n++;
+  return n;
+}
+
+function Pause() {
+  const toggle = () => change({ paused: !state.paused, held: state.paused ? 0 : log.lastSeq });
+  return button(state.paused ? 'Resume' : 'Pause', toggle, { kind: 'quiet', small: true, 'aria-pressed': String(state.paused) });
+}
+
 function sum() {
   const all = log.calls.length;
   if (all === 0) return '';
-  return log.shown.length === all ? `${count(all)} ${all === 1 ? 'call' : 'calls'}` : `${count(log.shown.length)} of ${count(all)} calls`;
+  const fitting = log.shown.length - log.older.length;
+  return fitting === all ? `${count(all)} ${all === 1 ? 'call' : 'calls'}` : `${count(fitting)} of ${count(all)} calls`;
 }
 
 const statuses = [
@@ -62,51 +88,53 @@ function Filter() {
       'div.search',
       null,
       icon('search'),
-      h('input', { type: 'search', 'aria-label': 'Filter calls by text', placeholder: 'Path, key, trace id, text', value: text, onInput: (e) => filter({ text: e.target.value }) }),
+      h('input', { type: 'search', 'aria-label': 'Filter calls by text', placeholder: 'Path, key, trace id, text', value: text, onInput: (e) => setFilter({ text: e.target.value }) }),
     ),
-    choice('Endpoint', [['', 'Any endpoint'], ...endpoints.map((e) => [e, e])], { value: endpoint, onChange: (e) => filter({ endpoint: e.target.value }) }),
-    choice('Status', statuses, { value: status, onChange: (e) => filter({ status: e.target.value }) }),
+    choice('Endpoint', [['', 'Any endpoint'], ...endpoints.map((e) => [e, e])], { value: endpoint, onChange: (e) => setFilter({ endpoint: e.target.value }) }),
+    choice('Status', statuses, { value: status, onChange: (e) => setFilter({ status: e.target.value }) }),
   );
-}
-
-function filter(patch) {
-  const next = { ...state.filter, ...patch };
-  log.setFilter(next);
-  change({ filter: next, cursor: 0 });
 }
 
 function content() {
   if (!state.info) return h('div.loading', null, 'Connecting to the fake');
   if (log.calls.length === 0) return empty('No calls yet', h(Connect));
   if (log.shown.length === 0) {
-    const clear = () => filter({ text: '', endpoint: '', status: '' });
-    return empty('No call passes the filter', button('Clear the filter', clear));
+    return empty('No call passes the filter', h(Older), button('Clear the filter', () => setFilter({ text: '', endpoint: '', status: '' })));
   }
   return list();
 }
 
 // The log has the oldest call first, the list shows the newest first.
 function list() {
-  const last = log.shown.length - 1;
+  const behind = waiting();
+  const last = log.shown.length - 1 - behind;
   const at = (i) => log.shown[last - i];
   const position = indexOf(log.shown, state.cursor);
-  const open = (i) => change({ cursor: at(i).seq, openCall: at(i).seq });
   return [
     h('div.columns', { 'aria-hidden': 'true' }, ['Status', 'Endpoint', 'Key', 'Took', 'Trace id', 'When'].map((name) => h('span', null, name))),
+    behind > 0 && button(`${count(behind)} new`, () => change({ held: log.lastSeq }), { class: 'fresh', small: true, icon: 'up' }),
     h(VirtualList, {
       label: 'Calls, the newest first',
-      length: log.shown.length,
-      passed: log.passed,
+      length: last + 1,
+      passed: log.passed - behind,
       generation: log.generation,
       wide: 38,
       tall: 58,
-      cursor: position < 0 ? 0 : last - position,
+      cursor: position < 0 ? 0 : Math.max(0, last - position),
       keyAt: (i) => at(i).seq,
       row: (i) => row(at(i)),
-      onMove: (i) => change({ cursor: at(i).seq, ...(state.openCall ? { openCall: at(i).seq } : {}) }),
-      onOpen: open,
+      onMove: (i) => (state.openCall ? go('traffic', at(i).seq) : change({ cursor: at(i).seq })),
+      onOpen: (i) => go('traffic', at(i).seq),
+      onHold: hold,
+      onRelease: release,
     }),
+    h(Older),
   ];
+}
+
+// The fake may have kept more calls than the page holds.
+function Older() {
+  return log.hasOlder ? h('div.older', null, button('Load older calls', loadOlder, { small: true })) : null;
 }
 
 function row(call) {
@@ -135,6 +163,6 @@ function mark(call) {
 }
 
 function close() {
-  change({ openCall: 0 });
+  go('traffic');
   requestAnimationFrame(() => document.querySelector('.vlist')?.focus());
 }
