@@ -5,6 +5,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -161,11 +162,8 @@ const maxClasses = 32
 // not stop the others.
 func classOf(attempt LimitedAttempt) int {
 	class := 2 * len(spec.Endpoints)
-	for i, e := range spec.Endpoints {
-		if attempt.calls(e) {
-			class = 2 * i
-			break
-		}
+	if i := slices.Index(spec.Endpoints, spec.Find(attempt.Method, attempt.Path)); i >= 0 {
+		class = 2 * i
 	}
 	if attempt.SetsBYOK {
 		class++

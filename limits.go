@@ -60,39 +60,15 @@ func planNamed(name string) spec.Plan {
 func limitsOf(plan spec.Plan) []Limit {
 	limits := make([]Limit, len(spec.Limits))
 	for i, l := range spec.Limits {
-		limits[i] = Limit{Key: string(l.Key), Max: plan.Max(i), Window: l.Window, Counts: countedBy(i)}
+		limits[i] = Limit{Key: string(l.Key), Max: plan.Max(i), Window: l.Window, Counts: Counted(l.Counts)}
 	}
 	return limits
 }
 
-// countedBy is what the limit of spec.Limits[i] counts.
-func countedBy(i int) Counted {
-	if i < spec.RequestLimits {
-		return CountsRequests
-	}
-	switch spec.Limits[i].Key {
-	case spec.BYOKSetKeyHour:
-		return CountsBYOKSets
-	case spec.WarmUpKeyHour:
-		return CountsWarmUps
-	}
-	return CountsAgentCreations
-}
-
 // counts reports whether the attempt spends a limit that counts what.
 func (a LimitedAttempt) counts(what Counted) bool {
-	switch what {
-	case CountsAgentCreations:
-		return a.calls(spec.CreateAgent)
-	case CountsBYOKSets:
-		return a.SetsBYOK
-	case CountsWarmUps:
-		return a.calls(spec.WarmUp)
-	}
-	return !a.calls(spec.Status) && !a.calls(spec.GetBYOK) && !a.calls(spec.ClearBYOK)
+	return spec.Find(a.Method, a.Path).Counts(spec.Counted(what), a.SetsBYOK)
 }
-
-func (a LimitedAttempt) calls(e *spec.Endpoint) bool { return a.Path == e.Path && a.Method == e.Method }
 
 // checkLimits converts limits, or says what is wrong with one.
 func checkLimits(limits []Limit) ([]quota.Limit, error) {

@@ -1,6 +1,9 @@
 package spec
 
-import "time"
+import (
+	"net/http"
+	"time"
+)
 
 // LimitKey names a limiter, as the service names it in limit_key. The
 // interface shows no values; these are the fake's.
@@ -17,9 +20,37 @@ const (
 	WarmUpKeyHour       LimitKey = "warmup_key_hour"
 )
 
+// Counted is what a limit counts.
+type Counted string
+
+// What the limits of interface 8.1 count.
+const (
+	Requests       Counted = "requests"
+	AgentCreations Counted = "agent creations"
+	BYOKSets       Counted = "BYOK sets"
+	WarmUps        Counted = "warm-ups"
+)
+
+// Counts reports whether a call of the endpoint is one of what. setsBYOK says
+// that the call stores a provider key: SetBYOK always does, CreateAgent with
+// llm.api_key (interface 4.6, rule 2). Status, GetBYOK and ClearBYOK list no
+// 429 (interface 4) and count as nothing. A nil endpoint is a request.
+func (e *Endpoint) Counts(what Counted, setsBYOK bool) bool {
+	switch what {
+	case AgentCreations:
+		return e == CreateAgent
+	case BYOKSets:
+		return setsBYOK
+	case WarmUps:
+		return e == WarmUp
+	}
+	return e == nil || e.Lists(http.StatusTooManyRequests)
+}
+
 // Limit is one row of interface 8.1: at most Max in every Window.
 type Limit struct {
 	Key    LimitKey
+	Counts Counted
 	PerIP  bool // counted per client address instead of per API key
 	Max    int
 	Window time.Duration
@@ -31,13 +62,13 @@ const Day = 24 * time.Hour
 // Limits are the preview defaults of interface 8.1, in its order: first those
 // that every request spends, then those of single operations.
 var Limits = []Limit{
-	{Key: KeyMinute, Max: 60, Window: time.Minute},
-	{Key: IPMinute, Max: 120, Window: time.Minute, PerIP: true},
-	{Key: KeyDay, Max: 1000, Window: Day},
-	{Key: AgentCreateKeyDay, Max: 50, Window: Day},
-	{Key: AgentCreateIPMinute, Max: 10, Window: time.Minute, PerIP: true},
-	{Key: BYOKSetKeyHour, Max: 5, Window: time.Hour},
-	{Key: WarmUpKeyHour, Max: 3, Window: time.Hour},
+	{Key: KeyMinute, Counts: Requests, Max: 60, Window: time.Minute},
+	{Key: IPMinute, Counts: Requests, Max: 120, Window: time.Minute, PerIP: true},
+	{Key: KeyDay, Counts: Requests, Max: 1000, Window: Day},
+	{Key: AgentCreateKeyDay, Counts: AgentCreations, Max: 50, Window: Day},
+	{Key: AgentCreateIPMinute, Counts: AgentCreations, Max: 10, Window: time.Minute, PerIP: true},
+	{Key: BYOKSetKeyHour, Counts: BYOKSets, Max: 5, Window: time.Hour},
+	{Key: WarmUpKeyHour, Counts: WarmUps, Max: 3, Window: time.Hour},
 }
 
 // RequestLimits is how many of Limits, from the first, every request spends.

@@ -75,6 +75,17 @@ var Endpoints = []*Endpoint{
 	Status, WarmUp, GetBYOK, SetBYOK, ClearBYOK, CreateAgent, GetAgent, SendMessage, EnableSMS,
 }
 
+// Find returns the endpoint of a method and a path template; nil if the
+// interface has none.
+func Find(method, path string) *Endpoint {
+	for _, e := range Endpoints {
+		if e.Path == path && e.Method == method {
+			return e
+		}
+	}
+	return nil
+}
+
 // Lists reports whether section 4 lists status for the endpoint; 200 is
 // listed for each.
 func (e *Endpoint) Lists(status int) bool {
