@@ -123,7 +123,7 @@ func ExampleOutcomeUnknownError_canceled() {
 	fake.OnCall(func(fakeserver.Call) { cancel() })
 	_, err := client.SendMessage(ctx, agent.ID, agentmessaging.MessageParams{Text: "Hello"})
 	fmt.Println(errors.Is(err, agentmessaging.ErrOutcomeUnknown), errors.Is(err, context.Canceled))
-	fmt.Println(fake.ExchangeCount(agent.ID))
+	fmt.Println(len(fake.Conversation(agent.ID)))
 	// Output:
 	// true true
 	// 1

@@ -88,7 +88,7 @@ func soak(t *testing.T, callers int, transport func(*testing.T, *fakeserver.Serv
 	assert.EqualValues(t, reported.created.Load()+int64(lostCreations.Hits()), len(fake.Agents()))
 	assert.EqualValues(t, reported.messages.Load()+int64(lostMessages.Hits()), served)
 	assert.EqualValues(t, reported.unknown.Load(), lostCreations.Hits()+lostMessages.Hits()+early[0].Hits()+early[1].Hits())
-	assert.EqualValues(t, reported.attempts.Load(), fake.DroppedCalls(), "every attempt arrived once")
+	assert.EqualValues(t, reported.attempts.Load(), fake.Admin().DroppedCalls(), "every attempt arrived once")
 	assert.Positive(t, reported.refused.Load())
 	assert.Positive(t, reported.read.Load())
 	for _, limit := range fake.Limits(fake.Key()) {

@@ -1,41 +1,45 @@
 package fakeserver
 
 import (
-	"cmp"
-	"maps"
 	"net/netip"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
+// Admin is what a program around a fake asks of it, such as the page of
+// agentmessaging-fake: counts, keys by their labels and what is new. A test has
+// little use for it.
+type Admin struct{ s *Server }
+
+// Admin returns the fake's view for such a program.
+func (s *Server) Admin() Admin { return Admin{s} }
+
 // TotalCalls is the number of all calls since New or Reset, those that Calls
 // no longer has included.
-func (s *Server) TotalCalls() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.world.journal.kept) + s.world.journal.dropped
+func (a Admin) TotalCalls() int {
+	return look(a.s, func(w *world) int { return len(w.journal.kept) + w.journal.dropped })
 }
 
 // DroppedCalls is how many older calls Calls no longer has.
-func (s *Server) DroppedCalls() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.world.journal.dropped
+func (a Admin) DroppedCalls() int {
+	return look(a.s, func(w *world) int { return w.journal.dropped })
 }
 
 // CallsAfter returns the first n of the calls that Calls would return and whose
 // Seq is greater than seq: what is new since a call, at the cost of what is
 // returned. Where Calls has dropped calls in between, their numbers are missing.
 // An n below 1 and a zero Matcher panic.
-func (s *Server) CallsAfter(seq, n int, matchers ...Matcher) []Call {
+func (a Admin) CallsAfter(seq, n int, matchers ...Matcher) []Call {
 	if n < 1 {
 		misuse("CallsAfter", "%d calls is less than 1", n)
 	}
 	checkMatchers("CallsAfter", matchers)
 	var found []*record
-	for _, r := range s.recordsAfter(seq) {
+	later := look(a.s, func(w *world) []*record {
+		return w.journal.since(func(r *record) bool { return r.call.Seq > seq })
+	})
+	for _, r := range later {
 		if len(found) < n && matchesAll(matchers, r) {
 			found = append(found, r)
 		}
@@ -43,40 +47,28 @@ func (s *Server) CallsAfter(seq, n int, matchers ...Matcher) []Call {
 	return copiedCalls(found)
 }
 
-func (s *Server) recordsAfter(seq int) []*record {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.world.journal.since(func(r *record) bool { return r.call.Seq > seq })
-}
-
 // LastSeq is the Seq of the newest call, 0 before the first. Reset does not
 // start it again.
-func (s *Server) LastSeq() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.answered
+func (a Admin) LastSeq() int {
+	return look(a.s, func(*world) int { return a.s.answered })
 }
 
 // AgentCount is the number of agents that Agents would return.
-func (s *Server) AgentCount() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.world.ordered)
+func (a Admin) AgentCount() int {
+	return look(a.s, func(w *world) int { return len(w.ordered) })
 }
 
 // ExchangeCount is the number of exchanges that Conversation would return. An
 // unknown agent panics.
-func (s *Server) ExchangeCount(agentID string) (n int) {
-	s.withAgent("ExchangeCount", agentID, func(a *agent) { n = len(a.exchanges.kept) })
+func (a Admin) ExchangeCount(agentID string) (n int) {
+	a.s.withAgent("ExchangeCount", agentID, func(of *agent) { n = len(of.exchanges.kept) })
 	return n
 }
 
 // BYOKAvailable reports whether the BYOK store is available: what
 // SetBYOKAvailable said last, or true.
-func (s *Server) BYOKAvailable() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return !s.world.byokUnavailable
+func (a Admin) BYOKAvailable() bool {
+	return look(a.s, func(w *world) bool { return !w.byokUnavailable })
 }
 
 // KeyInfo is what can be seen of an API key without its text.
@@ -91,16 +83,13 @@ type KeyInfo struct {
 
 // Keys returns all API keys in the order of issue: first the default key, then
 // those of IssueKey. Revoked ones are there too.
-func (s *Server) Keys() []KeyInfo {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	keys := slices.Collect(maps.Values(s.world.keys))
-	slices.SortFunc(keys, func(a, b *apiKey) int { return cmp.Compare(a.number, b.number) })
-	infos := make([]KeyInfo, len(keys))
-	for i, k := range keys {
-		infos[i] = k.info()
-	}
-	return infos
+func (a Admin) Keys() []KeyInfo {
+	return look(a.s, func(w *world) (infos []KeyInfo) {
+		for _, k := range w.keysInOrder() {
+			infos = append(infos, k.info())
+		}
+		return infos
+	})
 }
 
 func (k *apiKey) info() KeyInfo {
@@ -119,18 +108,17 @@ func addressText(ip netip.Addr) string {
 
 // KeyWithLabel returns the text of the API key with this label, and whether
 // there is one: for a program that shows labels and must act on keys.
-func (s *Server) KeyWithLabel(label string) (key string, ok bool) {
+func (a Admin) KeyWithLabel(label string) (key string, ok bool) {
 	digits, _ := strings.CutPrefix(label, "key_")
 	n, err := strconv.Atoi(digits)
 	if err != nil || numbered("key", n) != label {
 		return "", false
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if n < 1 || n > len(s.world.keys) {
+	issued := look(a.s, func(w *world) int { return len(w.keys) })
+	if n < 1 || n > issued {
 		return "", false
 	}
-	return s.config.keyText(n), true
+	return a.s.config.keyText(n), true
 }
 
 // LimitsFrom returns where all seven limits stand for calls with key from an IP
@@ -138,22 +126,22 @@ func (s *Server) KeyWithLabel(label string) (key string, ok bool) {
 // calls from it have spent, with whatever key, and Max and Opens are those of
 // key. Looking spends nothing. A key that this fake did not issue, and what is
 // no IP address, panic.
-func (s *Server) LimitsFrom(key, address string) []LimitState {
+func (a Admin) LimitsFrom(key, address string) []LimitState {
 	ip, err := netip.ParseAddr(address)
 	if err != nil {
 		misuse("LimitsFrom", "%s is not an IP address such as 203.0.113.7", quoteName(address))
 	}
-	now := s.now()
+	now := a.s.now()
 	var states []LimitState
-	s.withKey("LimitsFrom", key, func(k *apiKey) {
-		b := budget{key: k.counts, ip: s.world.ips[ip.Unmap().WithZone("")], now: now}
+	a.s.withKey("LimitsFrom", key, func(k *apiKey) {
+		b := budget{key: k.counts, ip: a.s.world.ips[ip.Unmap().WithZone("")], now: now}
 		if b.ip == nil {
-			b.ip = newCounts(true, s.config.sliding) // looked at, and not kept
+			b.ip = newCounts(true, a.s.config.sliding) // looked at, and not kept
 		}
-		states = s.limitStates(&b, k)
+		states = a.s.limitStates(&b, k)
 	})
 	return states
 }
 
 // Advanced is how much Advance has added to the clock.
-func (s *Server) Advanced() time.Duration { return time.Duration(s.offset.Load()) }
+func (a Admin) Advanced() time.Duration { return time.Duration(a.s.offset.Load()) }

@@ -178,37 +178,37 @@ func (w *world) agentOf(req *request) (*agent, *failure) {
 
 // Agents returns copies of all agents, of every key, in the order of creation.
 func (s *Server) Agents() []Agent {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := make([]Agent, 0, len(s.world.ordered))
-	for _, a := range s.world.ordered {
-		all = append(all, a.copied())
-	}
-	return all
+	return look(s, func(w *world) []Agent {
+		all := make([]Agent, 0, len(w.ordered))
+		for _, a := range w.ordered {
+			all = append(all, a.copied())
+		}
+		return all
+	})
 }
 
 // Agent returns a copy of the agent with this identifier, whichever key
 // created it, and whether there is one.
-func (s *Server) Agent(agentID string) (Agent, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := s.world.agents[agentID]
-	if a == nil {
-		return Agent{}, false
-	}
-	return a.copied(), true
+func (s *Server) Agent(agentID string) (copied Agent, found bool) {
+	s.locked(func(w *world) {
+		if a := w.agents[agentID]; a != nil {
+			copied, found = a.copied(), true
+		}
+	})
+	return copied, found
 }
 
 // withAgent runs f under the lock on the agent, and panics without it where
 // there is none.
 func (s *Server) withAgent(method, agentID string, f func(*agent)) {
-	s.mu.Lock()
-	a := s.world.agents[agentID]
-	if a != nil {
-		f(a)
-	}
-	s.mu.Unlock()
-	if a == nil {
+	found := look(s, func(w *world) bool {
+		a := w.agents[agentID]
+		if a != nil {
+			f(a)
+		}
+		return a != nil
+	})
+	if !found {
 		misuse(method, "no agent has the identifier %s; Agents lists those that exist", quoteName(agentID))
 	}
 }

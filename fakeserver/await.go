@@ -71,17 +71,15 @@ func (w *waiter) outcome(ctx context.Context) ([]Call, error) {
 
 // enroll makes later calls tell w, and returns the earlier ones.
 func (s *Server) enroll(w *waiter) []*record {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	w.since = s.world.resets
-	s.waiters = append(slices.Clip(s.waiters), w)
-	return s.world.journal.all()
+	return look(s, func(now *world) []*record {
+		w.since = now.resets
+		s.waiters = append(slices.Clip(s.waiters), w)
+		return now.journal.all()
+	})
 }
 
 func (s *Server) dismiss(w *waiter) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.waiters = slices.DeleteFunc(slices.Clone(s.waiters), func(other *waiter) bool { return other == w })
+	s.locked(func(*world) { s.waiters = without(s.waiters, w) })
 }
 
 // tell shows a call to a waiter. A matcher that panics fails the test; the
@@ -133,7 +131,7 @@ type watcher struct {
 //
 // Concurrent calls may be shown in another order than that of Call.Seq: a
 // watcher that must not miss one, and may be slow, takes note that there is
-// something new and reads CallsAfter on a goroutine of its own.
+// something new and reads Admin.CallsAfter on a goroutine of its own.
 //
 // A nil watch and a zero Matcher panic. Calling stop again does nothing.
 func (s *Server) OnCall(watch func(Call), matchers ...Matcher) (stop func()) {
@@ -142,16 +140,8 @@ func (s *Server) OnCall(watch func(Call), matchers ...Matcher) (stop func()) {
 	}
 	checkMatchers("OnCall", matchers)
 	w := &watcher{slices.Clone(matchers), watch}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.watchers = append(slices.Clip(s.watchers), w)
-	return func() { s.unwatch(w) }
-}
-
-func (s *Server) unwatch(w *watcher) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.watchers = slices.DeleteFunc(slices.Clone(s.watchers), func(other *watcher) bool { return other == w })
+	s.locked(func(*world) { s.watchers = append(slices.Clip(s.watchers), w) })
+	return func() { s.locked(func(*world) { s.watchers = without(s.watchers, w) }) }
 }
 
 // show shows a call to a watcher. A panic is the watcher's, and the call is

@@ -58,7 +58,7 @@ func awaitAmongCalls(t *testing.T, gathered func()) {
 	s.mu.Unlock()
 	all.Wait()
 	require.Empty(t, s.waiters, "a waiter that is done is gone")
-	require.Equal(t, calls, s.TotalCalls())
+	require.Equal(t, calls, s.Admin().TotalCalls())
 }
 
 // Nothing is found twice, and what is returned is in order.

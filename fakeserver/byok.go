@@ -115,9 +115,7 @@ func (s *Server) sealed(key string, c byokConfig) *byokConfig {
 // 4.4), and agent creation with llm.api_key answers 400, since 503 is not
 // listed for it.
 func (s *Server) SetBYOKAvailable(available bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.world.byokUnavailable = !available
+	s.locked(func(w *world) { w.byokUnavailable = !available })
 }
 
 // BYOK is what can be read of an API key's BYOK configuration: interface 2.4,

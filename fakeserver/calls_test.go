@@ -106,7 +106,7 @@ func TestCallsAreBounded(t *testing.T) {
 		}
 		calls := fake.Calls()
 		require.Len(t, calls, limit)
-		assert.Equal(t, 1007-limit, fake.DroppedCalls())
+		assert.Equal(t, 1007-limit, fake.Admin().DroppedCalls())
 		for i, call := range calls {
 			require.Equal(t, fmt.Sprintf("trace_%06d", 1007-limit+i+1), call.TraceID)
 		}

@@ -143,7 +143,7 @@ func ExampleTruncateReply() {
 		}
 		fmt.Println(fault, errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF))
 	}
-	fmt.Println(fake.ExchangeCount(agent.ID), "exchanges")
+	fmt.Println(fake.Admin().ExchangeCount(agent.ID), "exchanges")
 	// Output:
 	// TruncateReply(10) true false false
 	// ResetReply(10) false true false

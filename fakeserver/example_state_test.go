@@ -21,10 +21,10 @@ func ExampleServer_IssueKey() {
 	do(client, key, "GET", fake.BaseURL()+"/v1/byok", "")
 	fake.RevokeKey(key)
 	do(client, key, "GET", fake.BaseURL()+"/v1/byok", "")
-	for _, info := range fake.Keys() {
+	for _, info := range fake.Admin().Keys() {
 		fmt.Println(info.Label, info.Plan, info.Dashboard, info.Revoked)
 	}
-	text, ok := fake.KeyWithLabel("key_000002")
+	text, ok := fake.Admin().KeyWithLabel("key_000002")
 	fmt.Println(text == key, ok)
 	// Output:
 	// 403 {"error":"forbidden","trace_id":"trace_000001","reason":"BYOK requires a dashboard-issued API key"}
@@ -49,7 +49,7 @@ func ExampleServer_Limits() {
 			fmt.Println(l.Key, l.Used, "of", l.Max)
 		}
 	}
-	of := fake.LimitsFrom(fake.Key(), "203.0.113.7")
+	of := fake.Admin().LimitsFrom(fake.Key(), "203.0.113.7")
 	fmt.Println(len(of), of[1].Key, of[1].Used)
 	// Output:
 	// 200 {"ok":true,"warmed":true,"mode":"hosted","trace_id":"trace_000001"}
@@ -70,7 +70,7 @@ func ExampleServer_Agents() {
 	fake.SetSMS("agent_000001", "active", "+12025550123") // as the service does in its own time
 	do(client, fake.Key(), "GET", fake.BaseURL()+"/v1/agents/agent_000001", "")
 	agent, ok := fake.Agent("agent_000001")
-	fmt.Println(fake.AgentCount(), len(fake.Agents()), ok, agent.CustomerRef, agent.LLM.Mode, agent.LLM.Tier, agent.SMS.Mode)
+	fmt.Println(fake.Admin().AgentCount(), len(fake.Agents()), ok, agent.CustomerRef, agent.LLM.Mode, agent.LLM.Tier, agent.SMS.Mode)
 	// Output:
 	// 200 {"agent_id":"agent_000001","status":"active","sms":{"status":"needs_compliance"},"trace_id":"trace_000001"}
 	// 200 {"agent_id":"agent_000001","status":"active","created_at":"2040-01-01T12:00:00Z","updated_at":"2040-01-01T12:00:00Z","sms":{"status":"active","phone_number":"+12025550123"},"trace_id":"trace_000002"}
@@ -87,7 +87,7 @@ func ExampleServer_StoreBYOK() {
 	fmt.Println(set, config.Provider, config.Label)
 
 	fake.SetBYOKAvailable(false)
-	fmt.Println(fake.BYOKAvailable())
+	fmt.Println(fake.Admin().BYOKAvailable())
 	do(&http.Client{Transport: fake.Direct()}, fake.Key(), "POST", fake.BaseURL()+"/v1/warmup", `{"mode":"byok"}`)
 	// Output:
 	// true anthropic production
@@ -100,7 +100,7 @@ func ExampleServer_Advance() {
 	fake := open()
 	defer fake.Close()
 	fake.Advance(366 * 24 * time.Hour)
-	fmt.Println(fake.Now(), fake.Advanced())
+	fmt.Println(fake.Now(), fake.Admin().Advanced())
 	// Output: 2041-01-01 12:00:00 +0000 UTC 8784h0m0s
 }
 
@@ -141,7 +141,7 @@ func ExampleServer_WriteState() {
 }
 
 // What is new since the last look, and what is no longer kept.
-func ExampleServer_CallsAfter() {
+func ExampleAdmin_CallsAfter() {
 	fake, err := fakeserver.Open(fakeserver.WithCallLimit(3))
 	if err != nil {
 		log.Fatal(err)
@@ -150,13 +150,13 @@ func ExampleServer_CallsAfter() {
 	call := func() { _, _ = fake.Direct().RoundTrip(get(fake, "/v1/status")) }
 	call()
 	call()
-	seen := fake.LastSeq()
+	seen := fake.Admin().LastSeq()
 	call()
 	call()
-	for _, c := range fake.CallsAfter(seen, 10) {
+	for _, c := range fake.Admin().CallsAfter(seen, 10) {
 		fmt.Println(c.Seq, c)
 	}
-	fmt.Println(fake.CallCount(), "kept,", fake.DroppedCalls(), "dropped, of", fake.TotalCalls())
+	fmt.Println(fake.CallCount(), "kept,", fake.Admin().DroppedCalls(), "dropped, of", fake.Admin().TotalCalls())
 	// Output:
 	// 3 trace_000003 GET /v1/status key_000001: 200
 	// 4 trace_000004 GET /v1/status key_000001: 200

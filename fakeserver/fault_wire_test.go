@@ -20,7 +20,7 @@ func TestFaultsWithEndlessBodies(t *testing.T) {
 	fake.Inject(fakeserver.Hang())
 	for name, wire := range ways(t, fake) {
 		ctx, cancel := context.WithCancel(t.Context())
-		done := fake.TotalCalls() + 1
+		done := fake.Admin().TotalCalls() + 1
 		go func() {
 			_, _ = fake.AwaitCalls(ctx, done)
 			cancel()

@@ -28,9 +28,7 @@ func (s *Server) Inject(fault Fault, matchers ...Matcher) *Injection {
 		misuse("Inject", "the fault is the zero Fault; %s make faults", faultMakers)
 	}
 	in := &Injection{rule: s.newRule("Inject", fault.String(), matchers), fault: fault.f}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.world.injections = append(slices.Clip(s.world.injections), in)
+	s.locked(func(w *world) { w.injections = append(slices.Clip(w.injections), in) })
 	return in
 }
 
@@ -58,9 +56,9 @@ func (in *Injection) Hits() int { return in.hitCount() }
 // Remove ends the injection, with its requirement. A call that the fault acts
 // on already is not freed. Removing it again does nothing.
 func (in *Injection) Remove() {
-	in.change(func() {
+	in.server.locked(func(w *world) {
 		in.removed = true
-		in.server.world.injections = without(in.server.world.injections, in)
+		w.injections = without(w.injections, in)
 	})
 }
 
@@ -71,22 +69,22 @@ func (s *Server) strike(req *request, matching []*Injection) {
 	if len(matching) == 0 {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	var names []string
-	for _, in := range matching {
-		late := in.fault.phase == onTheWay
-		if !in.due() || !late && req.fault != nil {
-			continue
+	s.locked(func(*world) {
+		for _, in := range matching {
+			late := in.fault.phase == onTheWay
+			if !in.due() || !late && req.fault != nil {
+				continue
+			}
+			in.hits++
+			names = append(names, in.fault.name)
+			if late {
+				req.latencies = append(req.latencies, in.fault.delay)
+			} else {
+				req.fault = in.fault
+			}
 		}
-		in.hits++
-		names = append(names, in.fault.name)
-		if late {
-			req.latencies = append(req.latencies, in.fault.delay)
-		} else {
-			req.fault = in.fault
-		}
-	}
+	})
 	req.record.call.Fault = strings.Join(names, ", ")
 }
 

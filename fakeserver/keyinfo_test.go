@@ -22,10 +22,10 @@ func TestWithKey(t *testing.T) {
 	assert.Equal(t, 401, cb.with(a.Key()).call("GET", "/v1/status", noBody).status)
 	assert.Equal(t, 401, cb.with("amk_fake_000001").call("GET", "/v1/status", noBody).status)
 	assert.Equal(t, "key_000002", a.Calls()[1].Key)
-	assert.Equal(t, fakeserver.PlanPro, a.Keys()[0].Plan)
+	assert.Equal(t, fakeserver.PlanPro, a.Admin().Keys()[0].Plan)
 	a.Reset()
 	assert.Equal(t, "mine", a.Key())
-	assert.Equal(t, fakeserver.PlanPro, a.Keys()[0].Plan, "Reset keeps it")
+	assert.Equal(t, fakeserver.PlanPro, a.Admin().Keys()[0].Plan, "Reset keeps it")
 	ca.call("GET", "/v1/status", noBody).wantOK(t)
 }
 
@@ -55,13 +55,13 @@ func TestKeys(t *testing.T) {
 	}
 	fake.RevokeKey(second)
 	c.from(fake, "203.0.113.7").call("GET", "/v1/status", noBody)
-	keys := fake.Keys()
+	keys := fake.Admin().Keys()
 	require.Len(t, keys, 11)
 	assert.Equal(t, fakeserver.KeyInfo{Label: "key_000001", Plan: fakeserver.PlanPreview, Dashboard: true, IssuedAt: start, Address: "203.0.113.7"}, keys[0])
 	assert.Equal(t, fakeserver.KeyInfo{Label: "key_000002", Plan: fakeserver.PlanFree, Revoked: true, IssuedAt: start.Add(time.Hour)}, keys[1])
 	assert.Equal(t, "key_000011", keys[10].Label, "in the order of issue")
 	fake.Reset()
-	assert.Equal(t, start.Add(time.Hour), fake.Keys()[0].IssuedAt)
+	assert.Equal(t, start.Add(time.Hour), fake.Admin().Keys()[0].IssuedAt)
 }
 
 func TestKeyWithLabel(t *testing.T) {
@@ -71,7 +71,7 @@ func TestKeyWithLabel(t *testing.T) {
 		"key_000001": fake.Key(), "key_000002": issued,
 		"key_000003": "", "key_000000": "", "key_2": "", "key_0000002": "", "key_-00001": "", "000002": "", "": "", "missing": "",
 	} {
-		key, ok := fake.KeyWithLabel(label)
+		key, ok := fake.Admin().KeyWithLabel(label)
 		assert.Equal(t, want, key, label)
 		assert.Equal(t, want != "", ok, label)
 	}
@@ -83,7 +83,7 @@ func TestLimitsFrom(t *testing.T) {
 	here.agent(emptyBody)
 	here.with(fake.IssueKey(fakeserver.KeyOptions{})).agent(emptyBody)
 	used := func(address string) (n []int) {
-		for _, l := range fake.LimitsFrom(c.key, address) {
+		for _, l := range fake.Admin().LimitsFrom(c.key, address) {
 			n = append(n, l.Used)
 		}
 		return n
@@ -96,29 +96,29 @@ func TestLimitsFrom(t *testing.T) {
 		here.agent(emptyBody)
 	}
 	fake.Exhaust("ip_minute", c.key)
-	states := fake.LimitsFrom(c.key, "203.0.113.7")
+	states := fake.Admin().LimitsFrom(c.key, "203.0.113.7")
 	opens := time.Unix(year2040, 0).UTC().Add(time.Minute)
 	assert.Equal(t, fakeserver.LimitState{Key: "ip_minute", Max: 1000, Used: 10, Opens: opens}, states[1], "shut")
 	assert.Equal(t, fakeserver.LimitState{Key: "agent_create_ip_minute", Max: 10, Used: 10, Opens: opens}, states[4], "full")
 	assert.Equal(t, fakeserver.LimitState{Key: "key_minute", Max: 600, Used: 9}, states[0])
-	assert.Contains(t, panicOf(func() { fake.LimitsFrom(c.key, "here") }), "LimitsFrom: \"here\" is not an IP address")
-	assert.Contains(t, panicOf(func() { fake.LimitsFrom("x", "::1") }), "LimitsFrom: this fake did not issue that key")
+	assert.Contains(t, panicOf(func() { fake.Admin().LimitsFrom(c.key, "here") }), "LimitsFrom: \"here\" is not an IP address")
+	assert.Contains(t, panicOf(func() { fake.Admin().LimitsFrom("x", "::1") }), "LimitsFrom: this fake did not issue that key")
 }
 
 func TestBYOKAvailable(t *testing.T) {
 	fake, _ := newFake(t)
-	assert.True(t, fake.BYOKAvailable())
+	assert.True(t, fake.Admin().BYOKAvailable())
 	fake.SetBYOKAvailable(false)
-	assert.False(t, fake.BYOKAvailable())
+	assert.False(t, fake.Admin().BYOKAvailable())
 }
 
 func TestExchangeCount(t *testing.T) {
 	fake, c := newFake(t, fakeserver.WithConversationLimit(2))
 	agent := c.agent(emptyBody)
-	assert.Zero(t, fake.ExchangeCount(agent))
+	assert.Zero(t, fake.Admin().ExchangeCount(agent))
 	for range 3 {
 		c.send(agent, "hello")
 	}
-	assert.Equal(t, 2, fake.ExchangeCount(agent))
-	assert.Contains(t, panicOf(func() { fake.ExchangeCount("agent_9") }), "ExchangeCount: no agent")
+	assert.Equal(t, 2, fake.Admin().ExchangeCount(agent))
+	assert.Contains(t, panicOf(func() { fake.Admin().ExchangeCount("agent_9") }), "ExchangeCount: no agent")
 }

@@ -112,9 +112,7 @@ func (s *Server) Key() string { return s.config.keyText(1) }
 func (s *Server) IssueKey(o KeyOptions) string {
 	o.Plan.spec("IssueKey") // may panic, so before the lock
 	now := s.now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.world.issue(s.config, o, now)
+	return look(s, func(w *world) string { return w.issue(s.config, o, now) })
 }
 
 // RevokeKey makes every later call with key answer 401. A key that this fake
@@ -135,13 +133,14 @@ func (s *Server) SetPlan(key string, plan Plan) {
 // withKey runs f under the lock on the key, and panics without it where the
 // key is unknown. The text of the key is not repeated.
 func (s *Server) withKey(method, key string, f func(*apiKey)) {
-	s.mu.Lock()
-	k := s.world.keys[digestOf(key)]
-	if k != nil {
-		f(k)
-	}
-	s.mu.Unlock()
-	if k == nil {
+	found := look(s, func(w *world) bool {
+		k := w.keys[digestOf(key)]
+		if k != nil {
+			f(k)
+		}
+		return k != nil
+	})
+	if !found {
 		misuse(method, "this fake did not issue that key; Key and IssueKey return the ones it did")
 	}
 }

@@ -220,7 +220,7 @@ func TestConcurrentCallsTakeExactly(t *testing.T) {
 	assert.EqualValues(t, callers*each-499, refused.Load())
 	assert.Len(t, fake.Conversation(agent), 499)
 	assert.Equal(t, 1000, fake.CallCount())
-	assert.Equal(t, callers*each+1-1000, fake.DroppedCalls())
+	assert.Equal(t, callers*each+1-1000, fake.Admin().DroppedCalls())
 	replies := map[string]int{}
 	for _, e := range fake.Conversation(agent) {
 		replies[e.ReplyText]++

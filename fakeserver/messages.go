@@ -102,9 +102,7 @@ func (t *turn) finish(ctx context.Context) (reply, *failure) {
 		return nil, t.server.scripted(r)
 	}
 	t.exchange.ReplyText, t.exchange.Warnings = r.Text, slices.Clone(r.Warnings)
-	t.server.mu.Lock()
-	t.agent.exchanges.add(t.exchange, t.server.config.exchanges)
-	t.server.mu.Unlock()
+	t.server.locked(func(*world) { t.agent.exchanges.add(t.exchange, t.server.config.exchanges) })
 	return &messageReply{ReplyText: r.Text, Warnings: slices.Clone(r.Warnings)}, nil
 }
 

@@ -135,7 +135,7 @@ func WithLimit(limitKey string, limit int) Option {
 }
 
 // WithCallLimit makes Calls keep the newest n calls instead of 1,000; 0 keeps
-// none, Unlimited keeps all. DroppedCalls counts the others.
+// none, Unlimited keeps all. Admin.DroppedCalls counts the others.
 func WithCallLimit(n int) Option {
 	return func(c *config) error {
 		c.callLimit = n

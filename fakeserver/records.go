@@ -28,13 +28,15 @@ func newRecord(r *http.Request, req *request) *record {
 // journal or is told, since both sides take the lock once.
 func (s *Server) keep(req *request, a answer) {
 	s.complete(req, a)
-	s.mu.Lock()
-	j := &req.world.journal
-	s.answered++
-	req.record.call.Seq = s.answered
-	j.add(req.record, j.limit)
-	waiters, watchers := s.waiters, s.watchers
-	s.mu.Unlock()
+	var waiters []*waiter
+	var watchers []*watcher
+	s.locked(func(*world) {
+		s.answered++
+		req.record.call.Seq = s.answered
+		j := &req.world.journal
+		j.add(req.record, j.limit)
+		waiters, watchers = s.waiters, s.watchers
+	})
 	for _, w := range waiters {
 		if w.since <= req.world.resets {
 			s.tell(w, req.record)
@@ -55,9 +57,7 @@ func (s *Server) complete(req *request, a answer) {
 
 // records returns the kept calls, oldest first.
 func (s *Server) records() []*record {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.world.journal.all()
+	return look(s, func(w *world) []*record { return w.journal.all() })
 }
 
 // matching returns the kept calls that all matchers match. Matchers run on a

@@ -20,15 +20,15 @@ func TestTotalCallsStayExact(t *testing.T) {
 	for range 5 {
 		c.call("GET", "/v1/status", noBody)
 	}
-	assert.Equal(t, []int{5, 3, 2}, []int{fake.TotalCalls(), fake.DroppedCalls(), fake.CallCount()})
+	assert.Equal(t, []int{5, 3, 2}, []int{fake.Admin().TotalCalls(), fake.Admin().DroppedCalls(), fake.CallCount()})
 	fake.Reset()
-	assert.Zero(t, fake.TotalCalls())
+	assert.Zero(t, fake.Admin().TotalCalls())
 
 	fake, c = newFake(t, fakeserver.WithCallLimit(fakeserver.Unlimited))
 	for range 1500 {
 		c.call("GET", "/v1/status", noBody)
 	}
-	assert.Equal(t, []int{1500, 0, 1500}, []int{fake.TotalCalls(), fake.DroppedCalls(), fake.CallCount()})
+	assert.Equal(t, []int{1500, 0, 1500}, []int{fake.Admin().TotalCalls(), fake.Admin().DroppedCalls(), fake.CallCount()})
 }
 
 func TestWithBodyLimit(t *testing.T) {

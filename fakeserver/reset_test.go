@@ -19,7 +19,7 @@ func TestResetInsideACall(t *testing.T) {
 	})
 	assert.Equal(t, "from before", c.send(agent, "x").text("reply_text"))
 	assert.Empty(t, fake.Calls())
-	assert.Zero(t, fake.TotalCalls())
+	assert.Zero(t, fake.Admin().TotalCalls())
 	assert.Empty(t, fake.Agents())
 	assert.Equal(t, "trace_000001", c.call("GET", "/v1/status", noBody).text("trace_id"))
 }

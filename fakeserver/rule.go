@@ -90,11 +90,7 @@ func (r *rule) due() bool {
 }
 
 // change sets something of the rule under the lock.
-func (r *rule) change(set func()) {
-	r.server.mu.Lock()
-	defer r.server.mu.Unlock()
-	set()
-}
+func (r *rule) change(set func()) { r.server.locked(func(*world) { set() }) }
 
 func (r *rule) setTimes(n int) {
 	if n < 1 {
@@ -124,23 +120,22 @@ func (r *rule) hitCount() (n int) {
 	return n
 }
 
-// without returns the rules but for one, in a slice of its own.
-func without[R ruled](rules []R, r R) []R {
-	return slices.DeleteFunc(slices.Clone(rules), func(other R) bool { return other == r })
+// without returns a list but for one of its items, in a slice of its own.
+func without[T comparable](list []T, item T) []T {
+	return slices.DeleteFunc(slices.Clone(list), func(other T) bool { return other == item })
 }
 
 // rules returns all rules: the scripts, then the injections, as they were made.
 func (s *Server) rules() []*rule {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var all []*rule
-	for _, sc := range s.world.scripts {
-		all = append(all, &sc.rule)
-	}
-	for _, in := range s.world.injections {
-		all = append(all, &in.rule)
-	}
-	return all
+	return look(s, func(w *world) (all []*rule) {
+		for _, sc := range w.scripts {
+			all = append(all, &sc.rule)
+		}
+		for _, in := range w.injections {
+			all = append(all, &in.rule)
+		}
+		return all
+	})
 }
 
 // reportUnused reports the required rules that never acted.

@@ -45,9 +45,7 @@ type step struct {
 // refused, by a limit for example, uses up no step. A zero Matcher panics.
 func (s *Server) OnMessage(matchers ...Matcher) *Script {
 	sc := &Script{rule: s.newRule("OnMessage", "", matchers)}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.world.scripts = append(slices.Clip(s.world.scripts), sc)
+	s.locked(func(w *world) { w.scripts = append(slices.Clip(w.scripts), sc) })
 	return sc
 }
 
@@ -103,9 +101,9 @@ func (sc *Script) Hits() int { return sc.hitCount() }
 // Remove takes the script out of the fake, with its requirement. Removing it
 // again does nothing.
 func (sc *Script) Remove() {
-	sc.change(func() {
+	sc.server.locked(func(w *world) {
 		sc.removed = true
-		sc.server.world.scripts = without(sc.server.world.scripts, sc)
+		w.scripts = without(w.scripts, sc)
 	})
 }
 

@@ -130,14 +130,15 @@ func (s *Server) respond(ctx context.Context, req *request) (a answer) {
 // it. Matchers are callbacks of the test, so they run on a snapshot without
 // the lock.
 func (s *Server) arrive(req *request) {
-	s.mu.Lock()
-	req.world = s.world
-	req.traceID = req.world.nextTrace()
-	call := &req.record.call
-	call.TraceID = req.traceID
-	call.Key = req.world.label(req)
-	scripts, injections := req.world.scripts, req.world.injections
-	s.mu.Unlock()
+	var scripts []*Script
+	var injections []*Injection
+	s.locked(func(w *world) {
+		req.world = w
+		req.traceID = w.nextTrace()
+		call := &req.record.call
+		call.TraceID, call.Key = req.traceID, w.label(req)
+		scripts, injections = w.scripts, w.injections
+	})
 	if req.record.hasText {
 		req.scripts = candidates(s, scripts, req.record)
 	}
@@ -158,7 +159,10 @@ func (w *world) label(req *request) string {
 }
 
 func (s *Server) carryOut(ctx context.Context, req *request) (reply, *failure) {
-	op, rep, flaw := s.settle(req)
+	var op operation
+	var rep reply
+	var flaw *failure
+	s.locked(func(*world) { op, rep, flaw = s.settle(req) })
 	if req.twoClocks {
 		s.reportf("%s was used under two clocks: a call at %s came after one more than a day later. "+
 			"A synctest bubble starts in the year 2000: issue a key of its own for each bubble, and do not use it outside",
@@ -171,10 +175,8 @@ func (s *Server) carryOut(ctx context.Context, req *request) (reply, *failure) {
 }
 
 // settle is the one critical section of a call: everything from the key to
-// the effect is decided on the same state.
+// the effect is decided on the same state. The lock is held.
 func (s *Server) settle(req *request) (operation, reply, *failure) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if flaw := req.world.admit(req); flaw != nil {
 		return operation{}, nil, flaw
 	}

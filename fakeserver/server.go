@@ -38,13 +38,27 @@ type Server struct {
 
 	unknown atomic.Int32 // calls to routes that do not exist
 
-	mu       sync.Mutex // never held across a read, wait, callback or write
+	mu       sync.Mutex // guards what follows; locked takes it
 	world    *world
 	vault    *vault     // nil until a provider key is stored: making one costs as much as the rest of a fake
 	problems []error    // what Close reports when tb is nil
 	answered int        // how many calls have a record, over every Reset
 	waiters  []*waiter  // never changed in place, so that a copy of the slice is a snapshot
 	watchers []*watcher // as waiters
+}
+
+// locked runs f under the lock: the only place that takes it. f does not read
+// a body, wait, write, or call anything of the test.
+func (s *Server) locked(f func(w *world)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(s.world)
+}
+
+// look returns what f finds under the lock.
+func look[T any](s *Server, f func(w *world) T) (found T) {
+	s.locked(func(w *world) { found = f(w) })
+	return found
 }
 
 // New returns a fake that lives as long as the test: it is closed by a
@@ -92,9 +106,7 @@ func (s *Server) Close() error {
 	}
 	s.transcribe()
 	s.host.Close()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return errors.Join(s.problems...)
+	return look(s, func(*world) error { return errors.Join(s.problems...) })
 }
 
 // Reset brings the fake back to what New left: the default key keeps its text
@@ -107,10 +119,10 @@ func (s *Server) Close() error {
 func (s *Server) Reset() {
 	unused, calls := s.rules(), s.records()
 	fresh := newWorld(s.config, s.now())
-	s.mu.Lock()
-	fresh.resets = s.world.resets + 1
-	s.world = fresh
-	s.mu.Unlock()
+	s.locked(func(w *world) {
+		fresh.resets = w.resets + 1
+		s.world = fresh
+	})
 	s.reportUnused(unused, calls)
 }
 
@@ -127,11 +139,11 @@ func (s *Server) reportf(format string, args ...any) {
 		s.tb.Helper()
 		s.tb.Errorf("fakeserver: "+format, args...)
 	default:
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if len(s.problems) < maxProblems {
-			s.problems = append(s.problems, fmt.Errorf("fakeserver: "+format, args...))
-		}
+		s.locked(func(*world) {
+			if len(s.problems) < maxProblems {
+				s.problems = append(s.problems, fmt.Errorf("fakeserver: "+format, args...))
+			}
+		})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -46,6 +47,11 @@ func newState() state {
 		ips:     map[netip.Addr]*counts{},
 		sweepAt: minSweep,
 	}
+}
+
+// keysInOrder are the API keys in the order of issue.
+func (st *state) keysInOrder() []*apiKey {
+	return slices.SortedFunc(maps.Values(st.keys), func(a, b *apiKey) int { return a.number - b.number })
 }
 
 // nextTrace returns the next trace identifier. Their form is not shown in the
@@ -108,9 +114,7 @@ func (Snapshot) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("fakeserver.
 // faults, recorded calls and the clock belong to the test and are not in it,
 // nor is the count of trace identifiers: each of those names one recorded call.
 func (s *Server) Snapshot() *Snapshot {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return &Snapshot{server: s, state: s.world.state.clone()}
+	return look(s, func(w *world) *Snapshot { return &Snapshot{server: s, state: w.state.clone()} })
 }
 
 // Restore brings the service back to the state of a snapshot, any number of
@@ -123,9 +127,7 @@ func (s *Server) Restore(snapshot *Snapshot) {
 		misuse("Restore", "the snapshot is not one that this fake made")
 	}
 	fresh := snapshot.state.clone()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.world.state = fresh
+	s.locked(func(w *world) { w.state = fresh })
 }
 
 // clone copies everything that calls change. BYOK configurations are replaced

@@ -42,12 +42,12 @@ func (w *boundedWriter) Write(p []byte) (int, error) {
 // there is the metadata of interface 2.4 and nothing of the key itself. The
 // error is that of w.
 func (s *Server) WriteState(w io.Writer) error {
-	s.mu.Lock()
-	st, traces := s.world.state.clone(), s.world.traces
-	s.mu.Unlock()
+	var st state
+	var traces int
+	s.locked(func(w *world) { st, traces = w.state.clone(), w.traces })
 	f := st.wire()
 	f.Format, f.Version = stateFormat, stateVersion
-	f.Advanced, f.Traces = s.Advanced(), traces
+	f.Advanced, f.Traces = s.Admin().Advanced(), traces
 	encoder := json.NewEncoder(&boundedWriter{w, maxStateFile})
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(f); err != nil {
@@ -73,10 +73,10 @@ func (s *Server) ReadState(r io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("fakeserver: ReadState: the state is damaged: %w", err)
 	}
-	s.mu.Lock()
-	s.world.state = *st
-	s.world.traces = max(s.world.traces, f.Traces)
-	s.mu.Unlock()
+	s.locked(func(w *world) {
+		w.state = *st
+		w.traces = max(w.traces, f.Traces)
+	})
 	s.advanceTo(f.Advanced)
 	return nil
 }

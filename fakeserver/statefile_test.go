@@ -44,22 +44,22 @@ func written(t testing.TB, fake *fakeserver.Server) string {
 
 // wantSameState compares all that can be seen of two fakes.
 func wantSameState(t *testing.T, want, got *fakeserver.Server) {
-	assert.Equal(t, want.Keys(), got.Keys())
+	assert.Equal(t, want.Admin().Keys(), got.Admin().Keys())
 	assert.Equal(t, want.Agents(), got.Agents())
 	assert.Equal(t, want.Now(), got.Now())
-	assert.Equal(t, want.BYOKAvailable(), got.BYOKAvailable())
+	assert.Equal(t, want.Admin().BYOKAvailable(), got.Admin().BYOKAvailable())
 	for _, a := range want.Agents() {
 		assert.Equal(t, want.Conversation(a.ID), got.Conversation(a.ID))
 	}
-	for _, k := range want.Keys() {
-		mine, _ := want.KeyWithLabel(k.Label)
-		theirs, _ := got.KeyWithLabel(k.Label)
+	for _, k := range want.Admin().Keys() {
+		mine, _ := want.Admin().KeyWithLabel(k.Label)
+		theirs, _ := got.Admin().KeyWithLabel(k.Label)
 		b, set := want.BYOK(mine)
 		again, setAgain := got.BYOK(theirs)
 		assert.Equal(t, b, again)
 		assert.Equal(t, set, setAgain)
 		for _, address := range []string{"192.0.2.1", "2001:db8::1", "203.0.113.9"} {
-			assert.Equal(t, want.LimitsFrom(mine, address), got.LimitsFrom(theirs, address), address)
+			assert.Equal(t, want.Admin().LimitsFrom(mine, address), got.Admin().LimitsFrom(theirs, address), address)
 		}
 	}
 }
@@ -74,14 +74,14 @@ func TestStateRoundTrip(t *testing.T) {
 			wantSameState(t, fake, again)
 			assert.Equal(t, file, written(t, again), "to the same bytes")
 
-			second, _ := again.KeyWithLabel("key_000002")
+			second, _ := again.Admin().KeyWithLabel("key_000002")
 			assert.Equal(t, "agent_000003", c.agent(emptyBody), "numbers go on")
 			assert.Equal(t, "trace_000006", again.Calls()[0].TraceID)
 			assert.Equal(t, 404, c.call("GET", "/v1/agents/agent_000002", noBody).status, "agents belong to their keys")
 			c.with(second).call("GET", "/v1/agents/agent_000002", noBody).wantLimited(t, "key_day", "86400")
 			c.call("POST", "/v1/warmup", `{"mode":"byok"}`)
 			assert.Equal(t, "amk_fake_000004", again.IssueKey(fakeserver.KeyOptions{}))
-			revoked, _ := again.KeyWithLabel("key_000003")
+			revoked, _ := again.Admin().KeyWithLabel("key_000003")
 			assert.Equal(t, 401, c.with(revoked).call("GET", "/v1/status", noBody).status)
 		})
 	}
@@ -119,7 +119,7 @@ func TestStateKeepsTheTestsOwn(t *testing.T) {
 	require.NoError(t, fake.ReadState(strings.NewReader(written(t, from))))
 	assert.Equal(t, "scripted", c.send("agent_000001", "x").text("reply_text"))
 	assert.Len(t, fake.Calls(), 2)
-	assert.Equal(t, 48*time.Hour, fake.Advanced(), "the clock does not go back")
+	assert.Equal(t, 48*time.Hour, fake.Admin().Advanced(), "the clock does not go back")
 }
 
 // No key in any form, whatever it went through.

@@ -1,7 +1,6 @@
 package fakeserver
 
 import (
-	"cmp"
 	"encoding/json"
 	"maps"
 	"net/netip"
@@ -115,8 +114,7 @@ type exchangeFile struct {
 // wire is the state for a file. It shares memory with st, which is a copy.
 func (st *state) wire() stateFile {
 	f := stateFile{Numbers: st.numbers, BYOKAvailable: !st.byokUnavailable}
-	keys := slices.SortedFunc(maps.Values(st.keys), func(a, b *apiKey) int { return cmp.Compare(a.number, b.number) })
-	for _, k := range keys {
+	for _, k := range st.keysInOrder() {
 		f.Keys = append(f.Keys, k.wire())
 	}
 	for _, ip := range slices.SortedFunc(maps.Keys(st.ips), netip.Addr.Compare) {

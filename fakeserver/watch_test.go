@@ -52,23 +52,23 @@ func TestPanicOfAWatcher(t *testing.T) {
 
 func TestCallsAfter(t *testing.T) {
 	fake, c := newFake(t, fakeserver.WithCallLimit(5))
-	assert.Empty(t, fake.CallsAfter(0, 1))
-	assert.Zero(t, fake.LastSeq())
+	assert.Empty(t, fake.Admin().CallsAfter(0, 1))
+	assert.Zero(t, fake.Admin().LastSeq())
 	for range 7 {
 		c.call("GET", "/v1/status", noBody)
 		c.call("GET", "/v1/byok", noBody)
 	}
-	assert.Equal(t, 14, fake.LastSeq())
-	assert.Equal(t, []int{10, 11, 12, 13, 14}, seqs(fake.CallsAfter(0, 9)), "the ring has turned, and what was dropped is missing")
-	assert.Equal(t, []int{12, 13}, seqs(fake.CallsAfter(11, 2)))
-	assert.Equal(t, []int{12, 14}, seqs(fake.CallsAfter(11, 2, fakeserver.ByEndpoint(fakeserver.EndpointGetBYOK))))
-	assert.Empty(t, fake.CallsAfter(14, 1))
+	assert.Equal(t, 14, fake.Admin().LastSeq())
+	assert.Equal(t, []int{10, 11, 12, 13, 14}, seqs(fake.Admin().CallsAfter(0, 9)), "the ring has turned, and what was dropped is missing")
+	assert.Equal(t, []int{12, 13}, seqs(fake.Admin().CallsAfter(11, 2)))
+	assert.Equal(t, []int{12, 14}, seqs(fake.Admin().CallsAfter(11, 2, fakeserver.ByEndpoint(fakeserver.EndpointGetBYOK))))
+	assert.Empty(t, fake.Admin().CallsAfter(14, 1))
 	fake.Reset()
-	assert.Empty(t, fake.CallsAfter(0, 9))
+	assert.Empty(t, fake.Admin().CallsAfter(0, 9))
 	c.call("GET", "/v1/status", noBody)
-	assert.Equal(t, []int{15}, seqs(fake.CallsAfter(0, 9)), "numbers go on")
-	assert.Contains(t, panicOf(func() { fake.CallsAfter(0, 0) }), "CallsAfter: 0 calls is less than 1")
-	assert.Contains(t, panicOf(func() { fake.CallsAfter(0, 1, fakeserver.Matcher{}) }), "CallsAfter: matcher 1")
+	assert.Equal(t, []int{15}, seqs(fake.Admin().CallsAfter(0, 9)), "numbers go on")
+	assert.Contains(t, panicOf(func() { fake.Admin().CallsAfter(0, 0) }), "CallsAfter: 0 calls is less than 1")
+	assert.Contains(t, panicOf(func() { fake.Admin().CallsAfter(0, 1, fakeserver.Matcher{}) }), "CallsAfter: matcher 1")
 }
 
 // By the clock of the bubble, and in the archive in milliseconds.

@@ -101,7 +101,7 @@ func (s *Server) transcribe() {
 		return
 	}
 	s.tb.Helper()
-	calls, total := s.Calls(), s.TotalCalls()
+	calls, total := s.Calls(), s.Admin().TotalCalls()
 	shown := calls[max(0, len(calls)-maxTranscript):]
 	if len(shown) > 0 {
 		s.tb.Logf("fakeserver: %s", transcript(shown, total))

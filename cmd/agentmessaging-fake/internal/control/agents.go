@@ -47,7 +47,7 @@ func (w *world) viewOfAgent(a fakeserver.Agent) agentView {
 		SystemPrompt: nullable(a.SystemPrompt), CustomerRef: nullable(a.CustomerRef), Metadata: a.Metadata,
 		LLM: llmView{a.LLM.Mode, a.LLM.Tier, nullable(a.LLM.Model), nullable(a.LLM.Provider),
 			nullable(a.LLM.BaseURL), nullable(a.LLM.Label)},
-		Exchanges: w.fake.ExchangeCount(a.ID),
+		Exchanges: w.fake.Admin().ExchangeCount(a.ID),
 	}
 	if a.SMS != nil {
 		v.SMS = &smsView{a.SMS.Mode, a.SMS.Status, nullable(a.SMS.PhoneNumber)}
@@ -250,7 +250,7 @@ func (w *world) roomFor(agentID string) *refusal {
 	switch {
 	case agentID == "." || agentID == "..":
 		return badRequest("agent_id", "no path can name it")
-	case w.fake.AgentCount() >= maxAgents:
+	case w.fake.Admin().AgentCount() >= maxAgents:
 		return conflict("there are %d agents already, and no more are added; POST reset forgets them", maxAgents)
 	}
 	return nil

@@ -63,7 +63,7 @@ func (w *world) storeBYOK(r *request) (answer, *refusal) {
 
 // available is GET byok.
 func (w *world) available(*request) (answer, *refusal) {
-	return ok(map[string]any{"available": w.fake.BYOKAvailable()})
+	return ok(map[string]any{"available": w.fake.Admin().BYOKAvailable()})
 }
 
 // setAvailable is PUT byok.

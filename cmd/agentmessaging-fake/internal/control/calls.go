@@ -147,7 +147,7 @@ func (w *world) listCalls(r *request) (answer, *refusal) {
 	}
 	calls := w.fake.Calls(matchers...)
 	newest := calls[max(0, len(calls)-limit):]
-	return ok(map[string]any{"calls": viewsOfCalls(newest), "total": len(calls), "dropped": w.fake.DroppedCalls()})
+	return ok(map[string]any{"calls": viewsOfCalls(newest), "total": len(calls), "dropped": w.fake.Admin().DroppedCalls()})
 }
 
 // Bounds of a wait, in milliseconds.

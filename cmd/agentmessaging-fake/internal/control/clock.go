@@ -16,7 +16,7 @@ func (w *world) clock(*request) (answer, *refusal) {
 	return ok(struct {
 		Now      time.Time `json:"now"`
 		Advanced float64   `json:"advanced_seconds"`
-	}{w.fake.Now(), w.fake.Advanced().Seconds()})
+	}{w.fake.Now(), w.fake.Admin().Advanced().Seconds()})
 }
 
 // advance is POST clock/advance.
@@ -39,7 +39,7 @@ func (w *world) advance(r *request) (answer, *refusal) {
 	default:
 		d = time.Duration(*body.Seconds * float64(time.Second))
 	}
-	if refused == nil && d > maxAdvance-w.fake.Advanced() {
+	if refused == nil && d > maxAdvance-w.fake.Admin().Advanced() {
 		refused = badRequest("body", "the clock goes at most %.0f seconds forward in all", maxAdvance.Seconds())
 	}
 	if refused != nil {

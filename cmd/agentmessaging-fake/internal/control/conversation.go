@@ -129,7 +129,7 @@ func (w *world) sendMessage(r *request) (answer, *refusal) {
 	if refused != nil {
 		return answer{}, refused
 	}
-	key, found := w.fake.KeyWithLabel(a.Key)
+	key, found := w.fake.Admin().KeyWithLabel(a.Key)
 	if !found {
 		return answer{}, conflict("the key of this agent is gone")
 	}

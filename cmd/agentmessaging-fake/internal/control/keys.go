@@ -41,18 +41,18 @@ func viewOfKey(k fakeserver.KeyInfo) keyView {
 
 // key finds the key of a path.
 func (w *world) key(r *request) (info fakeserver.KeyInfo, text string, _ *refusal) {
-	text, found := w.fake.KeyWithLabel(r.param("key"))
+	text, found := w.fake.Admin().KeyWithLabel(r.param("key"))
 	if !found {
 		return info, "", notFound("no key of this world has this label")
 	}
-	keys := w.fake.Keys()
+	keys := w.fake.Admin().Keys()
 	i := slices.IndexFunc(keys, func(k fakeserver.KeyInfo) bool { return k.Label == r.param("key") })
 	return keys[i], text, nil
 }
 
 // keyOf finds the key that a body names.
 func (w *world) keyOf(name, label string) (string, *refusal) {
-	text, found := w.fake.KeyWithLabel(label)
+	text, found := w.fake.Admin().KeyWithLabel(label)
 	if !found {
 		return "", badRequest(name, "no key of this world has this label; GET keys lists them")
 	}
@@ -62,7 +62,7 @@ func (w *world) keyOf(name, label string) (string, *refusal) {
 // listKeys is GET keys.
 func (w *world) listKeys(*request) (answer, *refusal) {
 	views := []keyView{}
-	for _, k := range w.fake.Keys() {
+	for _, k := range w.fake.Admin().Keys() {
 		views = append(views, viewOfKey(k))
 	}
 	return ok(map[string]any{"keys": views})
@@ -77,7 +77,7 @@ func (w *world) issueKey(r *request) (answer, *refusal) {
 	if refused == nil && body.Plan != nil {
 		refused = oneOf("plan", *body.Plan, PlanNames)
 	}
-	if refused == nil && len(w.fake.Keys()) >= maxKeys {
+	if refused == nil && len(w.fake.Admin().Keys()) >= maxKeys {
 		refused = conflict("there are %d keys already, and no more are issued; POST reset forgets them", maxKeys)
 	}
 	if refused != nil {
@@ -87,7 +87,7 @@ func (w *world) issueKey(r *request) (answer, *refusal) {
 		Plan: fakeserver.Plan(given(body.Plan)), NotDashboard: body.Dashboard != nil && !*body.Dashboard,
 	})
 	w.hub.changed(changedKeys)
-	keys := w.fake.Keys()
+	keys := w.fake.Admin().Keys()
 	return created(w.issued(keys[len(keys)-1], text))
 }
 
@@ -147,7 +147,7 @@ func (w *world) limits(r *request) (answer, *refusal) {
 		address = ip.Unmap().WithZone("").String()
 	}
 	views := []limitView{}
-	for i, l := range w.fake.LimitsFrom(text, address) {
+	for i, l := range w.fake.Admin().LimitsFrom(text, address) {
 		views = append(views, viewOfLimit(l, spec.Limits[i].Window))
 	}
 	return ok(map[string]any{"address": address, "limits": views})

@@ -135,7 +135,7 @@ const (
 
 // streamCalls is GET calls/stream.
 func (w *world) streamCalls(r *request) (answer, *refusal) {
-	seq, refused := r.number("after", w.fake.LastSeq(), 0, noLimit)
+	seq, refused := r.number("after", w.fake.Admin().LastSeq(), 0, noLimit)
 	if refused != nil {
 		return answer{}, refused
 	}
@@ -145,7 +145,7 @@ func (w *world) streamCalls(r *request) (answer, *refusal) {
 	} else if last != "" {
 		seq = n
 	}
-	if seq > w.fake.LastSeq() {
+	if seq > w.fake.Admin().LastSeq() {
 		seq = 0 // of an earlier run of the program: all is new
 	}
 	rd := w.hub.join(seq, last != "") // here, so that nothing is missed that follows this answer's first byte
@@ -181,8 +181,8 @@ func (w *world) stream(rw http.ResponseWriter, hr *http.Request, rd *reader) {
 func (w *world) catchUp(out *events, rd *reader) error {
 	for {
 		seq, changed := w.hub.take(rd)
-		dropped := w.fake.DroppedCalls()
-		calls := w.fake.CallsAfter(seq, batch)
+		dropped := w.fake.Admin().DroppedCalls()
+		calls := w.fake.Admin().CallsAfter(seq, batch)
 		for _, what := range changed {
 			out.event("", "state", map[string]string{"what": what})
 		}

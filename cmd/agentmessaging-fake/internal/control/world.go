@@ -107,7 +107,7 @@ func (s *Server) listWorlds(*request) (answer, *refusal) {
 	})
 	views := []worldView{}
 	for _, w := range worlds {
-		views = append(views, worldView{w.name, w.settings, len(w.fake.Keys()), w.fake.AgentCount(), w.fake.TotalCalls()})
+		views = append(views, worldView{w.name, w.settings, len(w.fake.Admin().Keys()), w.fake.Admin().AgentCount(), w.fake.Admin().TotalCalls()})
 	}
 	return ok(map[string]any{"worlds": views})
 }
@@ -171,7 +171,7 @@ func (s *Server) createWorld(r *request) (answer, *refusal) {
 		Name string `json:"name"`
 		Settings
 		Key issuedKey `json:"key"`
-	}{name, w.settings, w.issued(w.fake.Keys()[0], w.fake.Key())})
+	}{name, w.settings, w.issued(w.fake.Admin().Keys()[0], w.fake.Key())})
 }
 
 // nextName is the next name that no world has. s.mu is held.
