@@ -18,7 +18,7 @@ func (s *Server) Admin() Admin { return Admin{s} }
 // TotalCalls is the number of all calls since New or Reset, those that Calls
 // no longer has included.
 func (a Admin) TotalCalls() int {
-	return look(a.s, func(w *world) int { return len(w.journal.kept) + w.journal.dropped })
+	return look(a.s, func(w *world) int { return w.journal.total() })
 }
 
 // DroppedCalls is how many older calls Calls no longer has.

@@ -141,11 +141,12 @@ type canned struct {
 	retryAfter  *string // in place of the fake's own; "" sends none
 }
 
-func (c *canned) answer(s *Server, req *request) answer {
-	a := s.compose(req, nil, &failure{
+func (c *canned) answer(date, traceID string) answer {
+	f := &failure{
 		status: c.status, code: codeOf(c.status), reason: "injected by the test",
 		limit: c.limit(), wait: 1,
-	})
+	}
+	a := f.answer(date, traceID)
 	if c.raw || c.body != "" {
 		a.Body = []byte(c.body)
 	}

@@ -126,6 +126,9 @@ func (r *ring[T]) since(isNew func(T) bool) []T {
 	return found
 }
 
+// total is how many items were ever added.
+func (r *ring[T]) total() int { return len(r.kept) + r.dropped }
+
 func (r *ring[T]) clone() ring[T] {
 	c := *r
 	c.kept = slices.Clone(r.kept)
@@ -136,4 +139,35 @@ func (r *ring[T]) clone() ring[T] {
 type journal struct {
 	ring[*record]
 	limit int
+}
+
+// Endpoint is a method and a path template of interface section 4.
+type Endpoint string
+
+// The nine endpoints, in the order of interface section 4.
+const (
+	EndpointStatus      Endpoint = "GET /v1/status"                          // interface 4.1
+	EndpointWarmUp      Endpoint = "POST /v1/warmup"                         // interface 4.2
+	EndpointGetBYOK     Endpoint = "GET /v1/byok"                            // interface 4.3
+	EndpointSetBYOK     Endpoint = "PUT /v1/byok"                            // interface 4.4
+	EndpointClearBYOK   Endpoint = "DELETE /v1/byok"                         // interface 4.5
+	EndpointCreateAgent Endpoint = "POST /v1/agents"                         // interface 4.6
+	EndpointGetAgent    Endpoint = "GET /v1/agents/{agent_id}"               // interface 4.7
+	EndpointSendMessage Endpoint = "POST /v1/agents/{agent_id}/messages"     // interface 4.8
+	EndpointEnableSMS   Endpoint = "POST /v1/agents/{agent_id}/channels/sms" // interface 4.9
+)
+
+// maxTranscript is how many calls a failed test shows.
+const maxTranscript = 50
+
+// transcript is a line for each call, with the time since the first that is
+// shown: more than a second between two is often where a test went wrong.
+func transcript(shown []Call, total int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "the last %d of %d calls:", len(shown), total)
+	for _, c := range shown {
+		since := c.Time.Sub(shown[0].Time).Round(time.Millisecond)
+		fmt.Fprintf(&b, "\n%+10.3fs  %s", since.Seconds(), c)
+	}
+	return b.String()
 }

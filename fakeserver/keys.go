@@ -1,7 +1,7 @@
 package fakeserver
 
 import (
-	"crypto/sha256"
+	"cmp"
 	"net/netip"
 	"strings"
 	"time"
@@ -33,7 +33,7 @@ const planNames = "preview, free, pro and byok"
 
 func (p Plan) find() (row spec.Plan, known bool) {
 	for _, row := range spec.Plans {
-		if row.Name == string(or(p, PlanPreview)) {
+		if row.Name == string(cmp.Or(p, PlanPreview)) {
 			return row, true
 		}
 	}
@@ -49,12 +49,6 @@ type KeyOptions struct {
 	NotDashboard bool
 }
 
-// digest stands for the text of an API key wherever the fake must recognise
-// one, so that nothing in its state shows a key.
-type digest [sha256.Size]byte
-
-func digestOf(key string) digest { return sha256.Sum256([]byte(key)) }
-
 // apiKey is an account: interface 2.4 and 5 scope everything by API key.
 type apiKey struct {
 	number    int    // in the order of issue, from 1
@@ -68,12 +62,6 @@ type apiKey struct {
 	byok      *byokConfig
 	counts    *counts
 }
-
-// keyText is the text of the n-th key of fakes without WithKey. It is made
-// when asked for and never stored.
-func keyText(n int) string { return numbered(keyKind, n) }
-
-const keyKind = "amk_fake"
 
 // keyText is the text of the n-th key.
 func (c *config) keyText(n int) string {

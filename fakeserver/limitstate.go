@@ -47,14 +47,6 @@ func (b *budget) state(i int) LimitState {
 	return state
 }
 
-// maximum is how many calls a key may make in the window of spec.Limits[i].
-func (s *Server) maximum(k *apiKey, i int) int {
-	if m := s.config.maxima[i]; m != 0 {
-		return m
-	}
-	return k.plan.Max(i)
-}
-
 // Exhaust uses up the limit limitKey, one of the LimitKey constants, for key:
 // its next call to an endpoint that the limit covers is refused with 429,
 // whatever address it comes from.

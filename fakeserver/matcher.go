@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // Matcher picks calls, for OnMessage and Calls. The By functions and Where
@@ -22,16 +23,14 @@ func (m Matcher) String() string { return m.says }
 // ByEndpoint matches calls to an endpoint, one of the Endpoint constants. Any
 // other panics.
 func ByEndpoint(endpoint Endpoint) Matcher {
-	for i := range routes {
-		if routes[i].name == endpoint {
-			return Matcher{
-				matches: func(r *record) bool { return r.call.Endpoint == endpoint },
-				says:    "ByEndpoint(" + string(endpoint) + ")",
-			}
-		}
+	method, path, _ := strings.Cut(string(endpoint), " ")
+	if spec.Find(method, path) == nil {
+		misuse("ByEndpoint", "unknown endpoint %s; the Endpoint constants are those that exist", quoteName(string(endpoint)))
 	}
-	misuse("ByEndpoint", "unknown endpoint %s; the Endpoint constants are those that exist", quoteName(string(endpoint)))
-	return Matcher{}
+	return Matcher{
+		matches: func(r *record) bool { return r.call.Endpoint == endpoint },
+		says:    "ByEndpoint(" + string(endpoint) + ")",
+	}
 }
 
 // ByKey matches calls with this API key. The matcher keeps a digest of it.
@@ -92,17 +91,6 @@ func caller() string {
 		return "a function"
 	}
 	return fmt.Sprintf("%s:%d", filepath.Base(file), line)
-}
-
-// labelOf is the label that follows from the text of a key that a fake
-// issued. Any other key may be a real one.
-func labelOf(key string) string {
-	digits, _ := strings.CutPrefix(key, keyKind+"_")
-	n, err := strconv.Atoi(digits)
-	if err != nil || n < 1 || keyText(n) != key {
-		return withheld
-	}
-	return numbered("key", n)
 }
 
 // describeID quotes the identifier of an agent. Where the arguments of a test

@@ -5,10 +5,6 @@ import (
 	"slices"
 )
 
-// maxRecorded bounds what is foreign and has no bound of its own: method, path
-// and agent.
-const maxRecorded = 256
-
 func newRecord(r *http.Request, req *request) *record {
 	rec := &record{hasKey: req.hasKey, token: req.token, header: redactHeader(r.Header, req.secrets), call: Call{
 		Time:    req.now,
@@ -84,3 +80,16 @@ func (s *Server) Calls(matchers ...Matcher) []Call {
 
 // CallCount is the number of calls that Calls would return.
 func (s *Server) CallCount(matchers ...Matcher) int { return len(s.matching("CallCount", matchers)) }
+
+// transcribe logs the newest calls of a test that failed.
+func (s *Server) transcribe() {
+	if s.tb == nil || !s.tb.Failed() {
+		return
+	}
+	s.tb.Helper()
+	calls, total := s.Calls(), look(s, func(w *world) int { return w.journal.total() })
+	shown := calls[max(0, len(calls)-maxTranscript):]
+	if len(shown) > 0 {
+		s.tb.Logf("fakeserver: %s", transcript(shown, total))
+	}
+}

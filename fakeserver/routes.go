@@ -1,26 +1,11 @@
 package fakeserver
 
 import (
+	"net/http"
 	"net/url"
 	"strings"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
-)
-
-// Endpoint is a method and a path template of interface section 4.
-type Endpoint string
-
-// The nine endpoints, in the order of interface section 4.
-const (
-	EndpointStatus      Endpoint = "GET /v1/status"                          // interface 4.1
-	EndpointWarmUp      Endpoint = "POST /v1/warmup"                         // interface 4.2
-	EndpointGetBYOK     Endpoint = "GET /v1/byok"                            // interface 4.3
-	EndpointSetBYOK     Endpoint = "PUT /v1/byok"                            // interface 4.4
-	EndpointClearBYOK   Endpoint = "DELETE /v1/byok"                         // interface 4.5
-	EndpointCreateAgent Endpoint = "POST /v1/agents"                         // interface 4.6
-	EndpointGetAgent    Endpoint = "GET /v1/agents/{agent_id}"               // interface 4.7
-	EndpointSendMessage Endpoint = "POST /v1/agents/{agent_id}/messages"     // interface 4.8
-	EndpointEnableSMS   Endpoint = "POST /v1/agents/{agent_id}/channels/sms" // interface 4.9
 )
 
 // judge says what a call would be answered but for its key, plan and limits:
@@ -141,4 +126,13 @@ func (s *Server) warmUp(req *request) (operation, *failure) {
 		req.key.warm = true
 		return &warmUpReply{OK: true, Warmed: true, Mode: mode}
 	}}, nil
+}
+
+// callName is a call for the log of a test. It is not the path: a key may
+// stand in it.
+func callName(r *http.Request) string {
+	if route, _, _ := find(r.Method, r.URL.EscapedPath()); route != nil {
+		return string(route.name)
+	}
+	return "a call to no endpoint"
 }

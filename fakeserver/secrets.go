@@ -9,10 +9,6 @@ import (
 	"strings"
 )
 
-// minScrubbed is the length from which a secret is looked for in other places.
-// A shorter one is not worth hiding, and would be found everywhere.
-const minScrubbed = 8
-
 // secretsOf returns what must not be seen in the record of a call: its token,
 // and the provider keys in its body, the longest first, since one may stand in
 // another.
@@ -59,8 +55,6 @@ func (sc *scanner) keys(secret bool, found []string) []string {
 	}
 	return found
 }
-
-func isKeyName(name string) bool { return strings.EqualFold(name, "api_key") }
 
 // scrubJSON takes the secrets out of the strings of a JSON document, in which
 // they may be escaped in many ways.

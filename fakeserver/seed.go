@@ -2,6 +2,7 @@ package fakeserver
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -43,28 +44,20 @@ func (w *world) seed(k *apiKey, given Agent, now time.Time) Agent {
 	a := &agent{Agent: given, owner: k}
 	a.Agent = a.copied()
 	a.number = w.nextAgent()
-	a.ID = or(a.ID, numbered("agent", a.number))
+	a.ID = cmp.Or(a.ID, numbered("agent", a.number))
 	a.Key = k.label
-	a.Status = or(a.Status, "active")
-	a.CreatedAt = or(a.CreatedAt, now).UTC().Round(0) // no monotonic reading
-	a.UpdatedAt = or(a.UpdatedAt, a.CreatedAt).UTC().Round(0)
-	a.LLM.Mode, a.LLM.Tier = or(a.LLM.Mode, modeHosted), or(a.LLM.Tier, "fast")
+	a.Status = cmp.Or(a.Status, "active")
+	a.CreatedAt = cmp.Or(a.CreatedAt, now).UTC().Round(0) // no monotonic reading
+	a.UpdatedAt = cmp.Or(a.UpdatedAt, a.CreatedAt).UTC().Round(0)
+	a.LLM.Mode, a.LLM.Tier = cmp.Or(a.LLM.Mode, modeHosted), cmp.Or(a.LLM.Tier, "fast")
 	a.Metadata = compacted(a.Metadata)
 	if a.SMS != nil && a.SMS.Status == "" {
 		phone := a.SMS.PhoneNumber
 		a.enable(a.SMS.Mode)
-		a.SMS.PhoneNumber = or(phone, a.SMS.PhoneNumber)
+		a.SMS.PhoneNumber = cmp.Or(phone, a.SMS.PhoneNumber)
 	}
 	w.insert(a)
 	return a.copied()
-}
-
-func or[T comparable](value, instead T) T {
-	var zero T
-	if value == zero {
-		return instead
-	}
-	return value
 }
 
 func compacted(metadata json.RawMessage) json.RawMessage {
@@ -100,7 +93,7 @@ func (s *Server) agentFlaw(a Agent) string {
 	if a.ID == "." || a.ID == ".." {
 		return "ID: no path can name it"
 	}
-	return or(s.metadataFlaw(a.Metadata), smsFlaw(a.SMS))
+	return cmp.Or(s.metadataFlaw(a.Metadata), smsFlaw(a.SMS))
 }
 
 // fieldFlaw says why a request could not have brought a value, or "".
@@ -164,7 +157,7 @@ func (s *Server) AddExchanges(agentID string, exchanges ...Exchange) {
 	for i := range added {
 		e := &added[i]
 		checkField("AddExchanges", "Text", spec.MessageText, e.Text)
-		e.Time = or(e.Time, now).UTC().Round(0)
+		e.Time = cmp.Or(e.Time, now).UTC().Round(0)
 		e.Warnings = slices.Clone(e.Warnings)
 	}
 	s.withAgent("AddExchanges", agentID, func(a *agent) {

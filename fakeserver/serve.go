@@ -62,7 +62,7 @@ func (s *Server) deliver(w http.ResponseWriter, r *http.Request, req *request, a
 		return
 	}
 	if f.canned != nil {
-		a = f.canned.answer(s, req)
+		a = f.canned.answer(s.date(), req.traceID)
 	}
 	f.delivery.Write(r.Context(), w, a.Response)
 }
@@ -230,18 +230,28 @@ func (s *Server) budget(req *request) budget {
 	return b
 }
 
+// date is the Date of an answer: by the fake's clock, not the machine's.
+func (s *Server) date() string { return s.now().Format(http.TimeFormat) }
+
 // compose makes the answer of a reply, or of a failure.
 func (s *Server) compose(req *request, rep reply, flaw *failure) answer {
-	date := s.now().Format(http.TimeFormat) // by the fake's clock, not the machine's
 	if flaw != nil {
-		return flaw.answer(date, req.traceID)
+		return flaw.answer(s.date(), req.traceID)
 	}
 	rep.trace(req.traceID)
-	a := newAnswer(http.StatusOK, date, encode(rep))
+	a := newAnswer(http.StatusOK, s.date(), encode(rep))
 	if m, ok := rep.(*messageReply); ok && !s.config.messageTexts {
 		a.shown = string(encode(m.redacted()))
 	} else {
 		a.shown = string(a.Body)
 	}
 	return a
+}
+
+// maximum is how many calls a key may make in the window of spec.Limits[i].
+func (s *Server) maximum(k *apiKey, i int) int {
+	if m := s.config.maxima[i]; m != 0 {
+		return m
+	}
+	return k.plan.Max(i)
 }

@@ -147,11 +147,6 @@ func (s *Server) reportf(format string, args ...any) {
 	}
 }
 
-// misuse panics with a sentence about a wrong argument of the test's author.
-func misuse(method, format string, args ...any) {
-	panic("fakeserver: " + method + ": " + fmt.Sprintf(format, args...))
-}
-
 // Format prints a name and nothing else, whatever the verb: a fake holds
 // texts that do not belong into a log.
 func (s *Server) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("fakeserver.Server")) }
@@ -185,3 +180,9 @@ func (s *Server) Advance(d time.Duration) {
 		}
 	}
 }
+
+// host is where the fake pretends to listen. Nothing ever listens on port 1,
+// so a client that was not given HTTPClient is refused at once, and nothing
+// leaves the machine. A loopback address, because clients refuse plain http
+// to any other.
+const host = "127.0.0.1:1"

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"strconv"
 	"time"
 )
 
@@ -59,12 +58,6 @@ func (st *state) keysInOrder() []*apiKey {
 func (w *world) nextTrace() string {
 	w.traces++
 	return numbered("trace", w.traces)
-}
-
-// numbered is kind, an underscore, and n in at least six digits.
-func numbered(kind string, n int) string {
-	digits := strconv.Itoa(n)
-	return kind + "_" + "000000"[min(len(digits), 6):] + digits
 }
 
 // countsOf returns the windows of a client address. Addresses whose windows

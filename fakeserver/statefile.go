@@ -47,7 +47,7 @@ func (s *Server) WriteState(w io.Writer) error {
 	s.locked(func(w *world) { st, traces = w.state.clone(), w.traces })
 	f := st.wire()
 	f.Format, f.Version = stateFormat, stateVersion
-	f.Advanced, f.Traces = s.Admin().Advanced(), traces
+	f.Advanced, f.Traces = time.Duration(s.offset.Load()), traces
 	encoder := json.NewEncoder(&boundedWriter{w, maxStateFile})
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(f); err != nil {

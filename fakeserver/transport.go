@@ -5,12 +5,6 @@ import (
 	"net/netip"
 )
 
-// host is where the fake pretends to listen. Nothing ever listens on port 1,
-// so a client that was not given HTTPClient is refused at once, and nothing
-// leaves the machine. A loopback address, because clients refuse plain http
-// to any other.
-const host = "127.0.0.1:1"
-
 // BaseURL returns the base address (interface 1) of the fake for the clients
 // that HTTPClient and Direct make. For a socket, put the Server into an
 // httptest.Server and use that one's URL.
@@ -76,13 +70,4 @@ func (s *Server) HTTPClient(tb TB, opts ...ClientOption) *http.Client {
 // a callback of the test that waits without end is waited for.
 func (s *Server) Direct(opts ...ClientOption) http.RoundTripper {
 	return s.host.Direct(newClientConfig("Direct", opts).ip)
-}
-
-// callName is a call for the log of a test. It is not the path: a key may
-// stand in it.
-func callName(r *http.Request) string {
-	if route, _, _ := find(r.Method, r.URL.EscapedPath()); route != nil {
-		return string(route.name)
-	}
-	return "a call to no endpoint"
 }

@@ -1,12 +1,19 @@
 package fakeserver
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
+
+// misuse panics with a sentence about a wrong argument of the test's author.
+func misuse(method, format string, args ...any) {
+	panic("fakeserver: " + method + ": " + fmt.Sprintf(format, args...))
+}
 
 // redactedKey stands where a key stood.
 const redactedKey = "[redacted]"
@@ -97,3 +104,42 @@ func bounded(text string) string {
 	}
 	return strings.Map(printable, text)
 }
+
+// digest stands for the text of an API key wherever the fake must recognise
+// one, so that nothing in its state shows a key.
+type digest [sha256.Size]byte
+
+func digestOf(key string) digest { return sha256.Sum256([]byte(key)) }
+
+const keyKind = "amk_fake"
+
+// keyText is the text of the n-th key of fakes without WithKey. It is made
+// when asked for and never stored.
+func keyText(n int) string { return numbered(keyKind, n) }
+
+// numbered is kind, an underscore, and n in at least six digits.
+func numbered(kind string, n int) string {
+	digits := strconv.Itoa(n)
+	return kind + "_" + "000000"[min(len(digits), 6):] + digits
+}
+
+// labelOf is the label that follows from the text of a key that a fake
+// issued. Any other key may be a real one.
+func labelOf(key string) string {
+	digits, _ := strings.CutPrefix(key, keyKind+"_")
+	n, err := strconv.Atoi(digits)
+	if err != nil || n < 1 || keyText(n) != key {
+		return withheld
+	}
+	return numbered("key", n)
+}
+
+// minScrubbed is the length from which a secret is looked for in other places.
+// A shorter one is not worth hiding, and would be found everywhere.
+const minScrubbed = 8
+
+func isKeyName(name string) bool { return strings.EqualFold(name, "api_key") }
+
+// maxRecorded bounds what is foreign and has no bound of its own: method, path
+// and agent.
+const maxRecorded = 256
