@@ -2,10 +2,12 @@ package fakeserver_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"log"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
@@ -102,6 +104,20 @@ func ExampleServer_Advance() {
 	fake.Advance(366 * 24 * time.Hour)
 	fmt.Println(fake.Now(), fake.Admin().Advanced())
 	// Output: 2041-01-01 12:00:00 +0000 UTC 8784h0m0s
+}
+
+// Ten callers wait for a day to end: the clock moves a day, and nobody waits.
+func ExampleServer_Sleep() {
+	fake := open()
+	defer fake.Close()
+	begun := fake.Now()
+	var callers sync.WaitGroup
+	for range 10 {
+		callers.Go(func() { _ = fake.Sleep(context.Background(), 24*time.Hour) })
+	}
+	callers.Wait()
+	fmt.Println(fake.Now().Sub(begun).Round(time.Hour))
+	// Output: 24h0m0s
 }
 
 // Back to what New left, in a loop over cases for example.

@@ -32,11 +32,14 @@ type Server struct {
 	config config
 	tb     TB // nil when made by Open
 
-	offset atomic.Int64 // nanoseconds that Advance has added
+	offset atomic.Int64 // nanoseconds that Advance and Sleep have added
 	closed atomic.Bool
 	host   memnet.Host // which HTTPClient and Direct reach
 
 	unknown atomic.Int32 // calls to routes that do not exist
+
+	sleepMu  sync.Mutex
+	sleepers []*sleeper // in the order in which they wake
 
 	mu       sync.Mutex // guards what follows; locked takes it
 	world    *world
@@ -158,14 +161,13 @@ func (s *Server) now() time.Time {
 }
 
 // Now returns the fake's time: that of time.Now, or of WithClock, and what
-// Advance has added, in UTC. A client of the fake that is reached over a socket
-// needs it to notice Advance: agentmessaging.WithClock(fake.Now). Those of
-// HTTPClient and Direct do so by themselves.
+// Advance and Sleep have added, in UTC.
 func (s *Server) Now() time.Time { return s.now() }
 
 // Advance moves the fake's clock forward by d: windows of limits close, and
-// the times in later answers, the Date header included, are later by d. Waits
-// that are under way are not shortened. A negative d panics.
+// the times in later answers, the Date header included, are later by d. A
+// Sleep that it passes returns; other waits, such as that of Latency, are not
+// shortened. A negative d panics.
 func (s *Server) Advance(d time.Duration) {
 	if d < 0 {
 		misuse("Advance", "%v is negative; the clock only moves forward", d)
