@@ -1,18 +1,17 @@
 package contract
 
 import (
+	"regexp"
 	"slices"
 	"time"
-
-	"github.com/stretchr/testify/assert"
 )
 
-func agentCases() []Case {
+func agentCases() []testCase {
 	return slices.Concat(agentLifeCases(), agentMemberCases(), agentOwnerCases())
 }
 
-func agentLifeCases() []Case {
-	return []Case{
+func agentLifeCases() []testCase {
+	return []testCase{
 		{
 			ID: "4.6/empty-object", Core: true, Spends: Spend{Requests: 1, Creations: 1},
 			Rule: "The body may be an empty object because all members are optional.",
@@ -29,46 +28,60 @@ func agentLifeCases() []Case {
 			},
 		},
 		{
-			ID: "4.7/read", Core: true, Needs: []Need{NeedAgent}, Spends: Spend{Requests: 1},
+			ID: "4.7/read", Core: true, Needs: []need{needAgent}, Spends: Spend{Requests: 1},
 			Rule: "Response: agent_id, status, created_at, updated_at, trace_id (all required)",
 			run:  func(s *session) { s.call(readAgent, "").is(200).holds("agent_id", s.ledger.agent) },
 		},
 		{
 			ID: "1/ids-differ", Rule: "The service creates an agent for the caller and returns its identifier.",
 			Spends: Spend{Requests: 2, Creations: 2},
-			run:    func(s *session) { assert.NotEqual(s, s.newAgent(), s.newAgent()) },
+			run: func(s *session) {
+				first := s.newAgent()
+				s.want(s.newAgent() != first, "two agents are %s", first)
+			},
 		},
 		{
 			ID: "fake/read-after-creation", Rule: "an agent stays active; ids, times: RFC 3339 UTC", Spends: Spend{Requests: 2, Creations: 1},
 			run: func(s *session) {
 				read := s.call(readAgent.of(s.newAgent()), "").is(200).holds("status", "active")
-				assert.False(s, timeAt(read, "updated_at").Before(timeAt(read, "created_at")), read)
+				read.want(!read.time("updated_at").Before(read.time("created_at")), "updated before it was created")
 			},
 		},
 		{
 			ID: "fake/created-at", Rule: "ids, times: RFC 3339 UTC, by the clock that the limits go by",
 			Spends: Spend{Requests: 4, Creations: 2, Wait: time.Hour},
 			run: func(s *session) {
-				first := timeAt(s.call(readAgent.of(s.newAgent()), "").is(200), "created_at")
+				first := s.call(readAgent.of(s.newAgent()), "").is(200).time("created_at")
 				s.wait(time.Hour)
-				second := timeAt(s.call(readAgent.of(s.newAgent()), "").is(200), "created_at")
-				assert.WithinDuration(s, first.Add(time.Hour), second, time.Minute)
+				s.call(readAgent.of(s.newAgent()), "").is(200).isAt("created_at", first.Add(time.Hour))
+			},
+		},
+		{
+			ID: "fake/updated-at", Rule: "enabling SMS moves updated_at; nothing moves created_at",
+			Spends: Spend{Requests: 4, Creations: 1, Wait: time.Hour},
+			run: func(s *session) {
+				id := s.newAgent()
+				before := s.call(readAgent.of(id), "").is(200)
+				s.wait(time.Hour)
+				s.call(enableSMS.of(id), enableSMS.body).is(200)
+				after := s.call(readAgent.of(id), "").is(200).holds("created_at", before.at("created_at"))
+				after.isAt("updated_at", before.time("updated_at").Add(time.Hour))
 			},
 		},
 		{
 			ID: "fake/ids-in-order", Rule: "ids: agent_000001, trace_000001 in order", Spends: Spend{Requests: 2, Creations: 2},
 			run: func(s *session) {
 				first, second := s.call(createAgent, `{}`).is(200), s.call(createAgent, `{}`).is(200)
-				assert.Regexp(s, `^agent_\d{6}$`, first.text("agent_id"))
-				assert.Regexp(s, `^trace_\d{6}$`, first.text("trace_id"))
-				assert.Less(s, first.text("agent_id"), second.text("agent_id"))
-				assert.Less(s, first.text("trace_id"), second.text("trace_id"))
+				for member, form := range map[string]string{"agent_id": `^agent_\d{6}$`, "trace_id": `^trace_\d{6}$`} {
+					first.want(regexp.MustCompile(form).MatchString(first.text(member)), "%s is not %s", member, form)
+					second.want(second.text(member) > first.text(member), "%s is not behind %s", member, first.text(member))
+				}
 			},
 		},
 	}
 }
 
-func agentMemberCases() []Case {
+func agentMemberCases() []testCase {
 	const (
 		closed = "No additional properties are allowed at any level."
 		mode   = "sms.mode | string | enum none, sandbox, managed, byo_twilio"
@@ -90,18 +103,18 @@ func agentMemberCases() []Case {
 	)
 }
 
-// agentOwnerCases: an agent is of the key that made it, for the other
-// endpoints as if it did not exist.
-func agentOwnerCases() []Case {
+// agentOwnerCases: an agent belongs to the key that made it. For any other key
+// it does not exist.
+func agentOwnerCases() []testCase {
 	cases := core(slices.Concat(
 		rows("7/agent-unknown", "404 | Not found", readAgent.of("agent-of-nobody"), 404, row{"read-agent", ""}),
 		rows("7/agent-unknown", "404 | Not found", sendMessage.of("agent-of-nobody"), 404, row{"send-message", sendMessage.body}),
 		rows("7/agent-unknown", "404 | Not found", enableSMS.of("agent-of-nobody"), 404, row{"enable-sms", enableSMS.body}),
 	))
 	for _, e := range []endpoint{readAgent, sendMessage, enableSMS} {
-		cases = append(cases, Case{
+		cases = append(cases, testCase{
 			ID: "fake/agent-of-another-key/" + e.name, Rule: "who sees an agent: the key that created it; any other key gets 404",
-			Needs: []Need{NeedIssueKey}, Spends: Spend{Requests: 3, Creations: 1},
+			Needs: []need{needAbilities}, Spends: Spend{Requests: 3, Creations: 1},
 			run: func(s *session) {
 				mine, other := s.issue("preview", true), s.issue("preview", true)
 				id := mine.newAgent()

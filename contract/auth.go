@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-func authCases() []Case {
-	var cases []Case
+func authCases() []testCase {
+	var cases []testCase
 	for _, e := range endpoints {
 		cases = append(cases, credentialCases(e)...)
 		cases = append(cases, planCase(e))
@@ -16,17 +16,17 @@ func authCases() []Case {
 
 // credentialCases: every endpoint refuses every credential but a key that was
 // issued and not revoked.
-func credentialCases(e endpoint) []Case {
+func credentialCases(e endpoint) []testCase {
 	const rule = "A missing or invalid credential gives 401."
-	header := func(name string, of func(key string) string) Case {
-		return Case{
+	header := func(name string, of func(key string) string) testCase {
+		return testCase{
 			ID: "5/credential-" + name + "/" + e.name, Rule: rule, Spends: Spend{Requests: 1},
 			run: func(s *session) { s.with("Authorization", of(s.key)).call(e, e.body).is(401) },
 		}
 	}
 	fixed := func(value string) func(string) string { return func(string) string { return value } }
 	return append(
-		core([]Case{header("missing", fixed(""))}),
+		core([]testCase{header("missing", fixed(""))}),
 		header("unknown", fixed("Bearer not-a-key-of-this-service")),
 		header("without-scheme", func(key string) string { return key }),
 		header("basic", func(key string) string { return "Basic " + key }),
@@ -36,9 +36,15 @@ func credentialCases(e endpoint) []Case {
 		header("lengthened", func(key string) string { return "Bearer " + key + "x" }),
 		header("two-keys", func(key string) string { return "Bearer " + key + " " + key }),
 		header("other-case", func(key string) string { return "Bearer " + swapCase(key) }),
-		Case{
+		testCase{
+			ID: "fake/credential-spaced/" + e.name, Rule: "a space inside the token makes it another", Spends: Spend{Requests: 1},
+			run: func(s *session) {
+				s.with("Authorization", "Bearer "+s.key[:4]+" "+s.key[4:]).call(e, e.body).is(401)
+			},
+		},
+		testCase{
 			ID: "5/credential-revoked/" + e.name, Rule: rule, Spends: Spend{Requests: 2},
-			Needs: []Need{NeedIssueKey, NeedRevokeKey},
+			Needs: []need{needAbilities},
 			run: func(s *session) {
 				other := s.issue("preview", true)
 				other.call(getStatus, "").is(200)
@@ -58,27 +64,27 @@ func swapCase(key string) string {
 	return key[:i] + string(key[i]^0x20) + key[i+1:]
 }
 
-func planCase(e endpoint) Case {
-	return Case{
+func planCase(e endpoint) testCase {
+	return testCase{
 		ID: "5/plan-inactive/" + e.name, Rule: "An inactive plan gives 402 (payment required).",
-		Needs: []Need{NeedIssueKey}, Spends: Spend{Requests: 1},
+		Needs: []need{needAbilities}, Spends: Spend{Requests: 1},
 		run: func(s *session) { s.issue("free", true).call(e, e.body).is(402) },
 	}
 }
 
 // dashboardCases: exactly these calls want a dashboard-issued key. That the
 // agent endpoints do not is 5/agents-of-any-key, hosted warm-up is 4.2/hosted-allowed.
-func dashboardCases() []Case {
+func dashboardCases() []testCase {
 	const rule = "The BYOK endpoints (GET, PUT, DELETE /v1/byok) and warm-up in byok mode require a dashboard-issued key. Other keys receive 403."
-	var cases []Case
+	var cases []testCase
 	for _, e := range []endpoint{getBYOK, setBYOK, clearBYOK} {
-		cases = append(cases, Case{
-			ID: "5/not-dashboard/" + e.name, Rule: rule, Needs: []Need{NeedIssueKey}, Spends: Spend{Requests: 1},
+		cases = append(cases, testCase{
+			ID: "5/not-dashboard/" + e.name, Rule: rule, Needs: []need{needAbilities}, Spends: Spend{Requests: 1},
 			run: func(s *session) { s.issue("preview", false).call(e, e.body).is(403) },
 		})
 	}
-	return append(cases, Case{
-		ID: "5/not-dashboard-allowed/status", Rule: rule, Needs: []Need{NeedIssueKey}, Spends: Spend{Requests: 1},
+	return append(cases, testCase{
+		ID: "5/not-dashboard-allowed/status", Rule: rule, Needs: []need{needAbilities}, Spends: Spend{Requests: 1},
 		run: func(s *session) { s.issue("preview", false).call(getStatus, "").is(200) },
 	})
 }

@@ -10,9 +10,9 @@ var withBody = []endpoint{warmUp, setBYOK, createAgent, sendMessage, enableSMS}
 
 // shapeCases: what no reading of "a JSON object" admits, for each endpoint
 // that takes a body.
-func shapeCases() []Case {
+func shapeCases() []testCase {
 	const invalid = "400 | Bad request (invalid body)"
-	var cases []Case
+	var cases []testCase
 	for _, e := range withBody {
 		cases = append(cases, rows("7/body-invalid/"+e.name, invalid, e, 400,
 			row{"array", `[]`},
@@ -36,9 +36,9 @@ func shapeCases() []Case {
 
 // bodyCases are this project's reading of JSON, stricter than any parser's
 // default, and of the header that announces it.
-func bodyCases() []Case {
+func bodyCases() []testCase {
 	const rule = "bodies: JSON object, no duplicate members, valid UTF-8, nothing after the document, at most 1 MiB"
-	var cases []Case
+	var cases []testCase
 	for _, e := range withBody {
 		cases = append(cases, rows("fake/body/"+e.name, rule, e, 400,
 			row{"trailing-garbage", e.body + `x`},
@@ -54,7 +54,7 @@ func bodyCases() []Case {
 	return slices.Concat(cases, duplicateCases(rule), encodingCases(rule))
 }
 
-func duplicateCases(rule string) []Case {
+func duplicateCases(rule string) []testCase {
 	apiKey := `"api_key":"` + providerKey + `"`
 	return slices.Concat(
 		rows("fake/duplicate/warmup", rule, warmUp, 400, row{"mode", `{"mode":"hosted","mode":"hosted"}`}),
@@ -74,7 +74,7 @@ func duplicateCases(rule string) []Case {
 	)
 }
 
-func encodingCases(rule string) []Case {
+func encodingCases(rule string) []testCase {
 	return slices.Concat(
 		rows("fake/utf-8/create-agent", rule, createAgent, 400,
 			row{"value", "{\"system_prompt\":\"\xff\"}"},
@@ -88,15 +88,15 @@ func encodingCases(rule string) []Case {
 }
 
 // contentTypeCases: a Content-Type other than JSON is refused, none is not.
-func contentTypeCases(e endpoint) []Case {
+func contentTypeCases(e endpoint) []testCase {
 	const rule = "Content-Type, when sent, is JSON: else 400"
-	sent := func(name, value string, status int) Case {
-		return Case{
+	sent := func(name, value string, status int) testCase {
+		return testCase{
 			ID: "fake/content-type/" + e.name + "/" + name, Rule: rule, Needs: e.needs(), Spends: cost(e, e.body, status),
 			run: func(s *session) { s.with("Content-Type", value).call(e, e.body).is(status) },
 		}
 	}
-	return []Case{
+	return []testCase{
 		sent("text", "text/plain", 400),
 		sent("form", "application/x-www-form-urlencoded", 400),
 		sent("near", "application/jsonx", 400),

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -20,24 +21,25 @@ type quietTB struct {
 	cleanups []func()
 }
 
-func (q *quietTB) Helper()                 {}
-func (q *quietTB) Cleanup(f func())        { q.cleanups = append(q.cleanups, f) }
-func (q *quietTB) Fail()                   { q.failed = true }
-func (q *quietTB) Failed() bool            { return q.failed }
-func (q *quietTB) FailNow()                { q.failed = true; runtime.Goexit() }
-func (q *quietTB) Logf(f string, a ...any) { fmt.Fprintf(&q.log, f+"\n", a...) }
-func (q *quietTB) Errorf(f string, a ...any) {
+func (q *quietTB) Helper()                  {}
+func (q *quietTB) Cleanup(f func())         { q.cleanups = append(q.cleanups, f) }
+func (q *quietTB) Failed() bool             { return q.failed }
+func (q *quietTB) Context() context.Context { return q.TB.Context() }
+func (q *quietTB) Skip(...any)              { runtime.Goexit() }
+func (q *quietTB) Fatalf(f string, a ...any) {
 	q.failed = true
 	q.Logf(f, a...)
+	runtime.Goexit()
 }
+func (q *quietTB) Logf(f string, a ...any) { fmt.Fprintf(&q.log, f+"\n", a...) }
 
 // verdict runs the case on the target: whether it failed, and what it printed.
-func verdict(t *testing.T, c Case, target Target) (failed bool, log string) {
+func verdict(t *testing.T, c testCase, target Target) (failed bool, log string) {
 	q := &quietTB{TB: t}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		c.check(q, target, &sharedAgent{})
+		c.check(q, target, new(shared))
 	}()
 	<-done
 	for _, f := range q.cleanups {
@@ -57,17 +59,18 @@ func answering(status int, body string) Target {
 		return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader(body)), Request: req}, nil
 	})}
 	return Target{
-		BaseURL: "http://service.example", Key: "key-1",
-		HTTPClient: func(testing.TB) *http.Client { return client },
-		Abilities: Abilities{
-			IssueKey:         func(string, bool) string { return "key-2" },
-			RevokeKey:        func(string) {},
-			Advance:          func(time.Duration) {},
-			SetBYOKAvailable: func(bool) {},
-			ClientFrom:       func(testing.TB, string) *http.Client { return client },
-		},
+		BaseURL: "http://service.example", Key: "key-1", HTTPClient: client, Abilities: nothing{},
+		ClientFrom: func(string) *http.Client { return client },
 	}
 }
+
+// nothing can arrange everything, and does nothing.
+type nothing struct{}
+
+func (nothing) IssueKeyOn(string, bool) string { return "key-2" }
+func (nothing) RevokeKey(string)               {}
+func (nothing) SetBYOKAvailable(bool)          {}
+func (nothing) Advance(time.Duration)          {}
 
 // TestNoCasePassesOnNothing: a case that passes on a target without behaviour
 // checks nothing.
@@ -77,21 +80,45 @@ func TestNoCasePassesOnNothing(t *testing.T) {
 		answering(500, `{"error":"internal"}`), answering(302, ""), answering(200, "<html>"),
 		answering(401, `{"trace_id":"t"}`), answering(404, `{"error":""}`), answering(400, `["error"]`), answering(402, ``),
 	} {
-		for _, c := range Cases() {
+		for _, c := range allCases() {
 			failed, _ := verdict(t, c, target)
 			assert.True(t, failed, c.ID)
 		}
 	}
 }
 
-// TestFailurePrintsRule: the sentence that was broken is in the log.
+// TestFailurePrintsRule: a failure begins with the sentence that was broken,
+// and is short whatever came back.
 func TestFailurePrintsRule(t *testing.T) {
-	for _, c := range Cases() {
-		_, log := verdict(t, c, answering(500, `{"error":"internal"}`))
-		assert.Contains(t, log, c.String())
+	for _, c := range allCases() {
+		_, log := verdict(t, c, answering(500, `{"error":"`+strings.Repeat("x", 10_000)+`"}`))
+		assert.True(t, strings.HasPrefix(log, c.String()), log)
+		assert.Less(t, len(log)-len(c.String()), 500, log)
 		if t.Failed() {
 			return
 		}
+	}
+}
+
+// TestBaseBroken: where a limit does not hold, the cases that fill it say
+// nothing more.
+func TestBaseBroken(t *testing.T) {
+	c := testCase{ID: "8.2/x", Spends: Spend{Requests: 1}, run: func(s *session) { s.call(getStatus, "").limited("key_minute") }}
+	target := answering(200, `{}`)
+	for _, tt := range []struct {
+		base   bool
+		broken []string
+		fails  bool
+	}{{false, nil, true}, {false, []string{"8.1/key_minute"}, false}, {true, []string{"8.1/ip_minute"}, true}} {
+		c.base = tt.base
+		q := &quietTB{TB: t}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			c.check(q, target, &shared{broken: tt.broken})
+		}()
+		<-done
+		assert.Equal(t, tt.fails, q.failed, q.log.String())
 	}
 }
 
@@ -102,7 +129,7 @@ func TestOverspendingFails(t *testing.T) {
 		says  int
 		fails bool
 	}{{1, true}, {2, false}, {3, true}} {
-		c := Case{ID: "5/x", Rule: "x", Spends: Spend{Requests: tt.says}, run: func(s *session) {
+		c := testCase{ID: "5/x", Rule: "x", Spends: Spend{Requests: tt.says}, run: func(s *session) {
 			s.call(getStatus, "").is(401)
 			s.call(getStatus, "").is(401)
 		}}

@@ -10,13 +10,13 @@ func byokBody(members string) string {
 	return `{"provider":"anthropic","api_key":"` + providerKey + `",` + members + `}`
 }
 
-func byokCases() []Case {
+func byokCases() []testCase {
 	return slices.Concat(byokLifeCases(), byokConfigCases(), byokRefusals(), byokScopeCases())
 }
 
-func byokLifeCases() []Case {
+func byokLifeCases() []testCase {
 	const null = "byok (a BYOK configuration per 2.4, or null when none is set)"
-	return []Case{
+	return []testCase{
 		{
 			ID: "4.4/set-read-clear", Core: true, Spends: Spend{Requests: 4, BYOKSets: 1}, Rule: "Sets BYOK for the calling API key.",
 			run: func(s *session) {
@@ -30,7 +30,7 @@ func byokLifeCases() []Case {
 		{
 			ID: "4.3/null", Rule: null, Spends: Spend{Requests: 2},
 			run: func(s *session) {
-				s.call(clearBYOK, "").is(200)
+				s.clear()
 				s.call(getBYOK, "").is(200).holds("byok", nil)
 			},
 		},
@@ -59,7 +59,7 @@ func byokLifeCases() []Case {
 			},
 		},
 		{
-			ID: "4.4/unavailable", Rule: "503 (BYOK not available)", Needs: []Need{NeedBYOKSwitch}, Spends: Spend{Requests: 2, BYOKSets: 1},
+			ID: "4.4/unavailable", Rule: "503 (BYOK not available)", Needs: []need{needAbilities}, Spends: Spend{Requests: 2, BYOKSets: 1},
 			run: func(s *session) {
 				s.target.Abilities.SetBYOKAvailable(false)
 				s.call(setBYOK, setBYOK.body).is(503)
@@ -68,7 +68,7 @@ func byokLifeCases() []Case {
 			},
 		},
 		{
-			ID: "fake/read-and-clear-while-unavailable", Needs: []Need{NeedBYOKSwitch}, Spends: Spend{Requests: 2},
+			ID: "fake/read-and-clear-while-unavailable", Needs: []need{needAbilities}, Spends: Spend{Requests: 2},
 			Rule: "No endpoint ever answers a status that section 4 does not list for it",
 			run: func(s *session) {
 				s.target.Abilities.SetBYOKAvailable(false)
@@ -81,7 +81,7 @@ func byokLifeCases() []Case {
 
 // byokConfigCases check what of a body shows in the configuration. PUT states
 // no bounds for its members: none of those at agent creation apply.
-func byokConfigCases() []Case {
+func byokConfigCases() []testCase {
 	const noBound = "base_url (string, optional), model (string, optional), label (string, optional)"
 	long := strings.Repeat("x", 5000)
 	cases := rows("4.4/no-bound", noBound, setBYOK, 200,
@@ -89,8 +89,11 @@ func byokConfigCases() []Case {
 		row{"model", byokBody(`"model":"` + long + `"`)},
 		row{"label", byokBody(`"label":"` + long + `"`)},
 		row{"api_key", strings.Replace(setBYOK.body, providerKey, providerKey+long, 1)})
+	cases = append(cases, rows("fake/set-empty", "a bound that the interface does not state is not invented", setBYOK, 200,
+		row{"base_url", byokBody(`"base_url":""`)}, row{"model", byokBody(`"model":""`)}, row{"label", byokBody(`"label":""`)},
+		row{"api_key", `{"provider":"openai","api_key":""}`})...)
 	for _, p := range []string{"openai_compat", "openai", "anthropic"} {
-		cases = append(cases, Case{
+		cases = append(cases, testCase{
 			ID: "4.4/provider/" + p, Rule: "provider (required; openai_compat, openai or anthropic)",
 			Spends: Spend{Requests: 2, BYOKSets: 1},
 			run: func(s *session) {
@@ -99,7 +102,7 @@ func byokConfigCases() []Case {
 			},
 		})
 	}
-	return append(cases, Case{
+	return append(cases, testCase{
 		ID: "fake/set-replaces-all", Rule: "PUT /v1/byok replaces the configuration: what the new body leaves out is gone",
 		Spends: Spend{Requests: 3, BYOKSets: 2},
 		run: func(s *session) {
@@ -110,7 +113,7 @@ func byokConfigCases() []Case {
 	})
 }
 
-func byokRefusals() []Case {
+func byokRefusals() []testCase {
 	const (
 		members  = "Body (required; no additional properties): provider (required; openai_compat, openai or anthropic), api_key (string, required)"
 		provider = "provider (required; openai_compat, openai or anthropic)"
@@ -130,11 +133,11 @@ func byokRefusals() []Case {
 	)
 }
 
-func byokScopeCases() []Case {
+func byokScopeCases() []testCase {
 	const scoped = "BYOK is bound to the API key that set it."
-	return []Case{
+	return []testCase{
 		{
-			ID: "5/byok-read-of-another-key", Rule: scoped, Needs: []Need{NeedIssueKey}, Spends: Spend{Requests: 3, BYOKSets: 1},
+			ID: "5/byok-read-of-another-key", Rule: scoped, Needs: []need{needAbilities}, Spends: Spend{Requests: 3, BYOKSets: 1},
 			run: func(s *session) {
 				mine, other := s.issue("preview", true), s.issue("preview", true)
 				mine.call(setBYOK, setBYOK.body).is(200)
@@ -143,16 +146,16 @@ func byokScopeCases() []Case {
 			},
 		},
 		{
-			ID: "5/byok-cleared-by-another-key", Rule: scoped, Needs: []Need{NeedIssueKey}, Spends: Spend{Requests: 3, BYOKSets: 1},
+			ID: "5/byok-cleared-by-another-key", Rule: scoped, Needs: []need{needAbilities}, Spends: Spend{Requests: 3, BYOKSets: 1},
 			run: func(s *session) {
 				mine, other := s.issue("preview", true), s.issue("preview", true)
 				mine.call(setBYOK, setBYOK.body).is(200)
-				other.call(clearBYOK, "").is(200)
+				other.clear()
 				mine.call(getBYOK, "").is(200).holds("byok.provider", "openai")
 			},
 		},
 		{
-			ID: "5/byok-set-by-another-key", Rule: scoped, Needs: []Need{NeedIssueKey}, Spends: Spend{Requests: 3, BYOKSets: 2},
+			ID: "5/byok-set-by-another-key", Rule: scoped, Needs: []need{needAbilities}, Spends: Spend{Requests: 3, BYOKSets: 2},
 			run: func(s *session) {
 				mine, other := s.issue("preview", true), s.issue("preview", true)
 				mine.call(setBYOK, setBYOK.body).is(200)

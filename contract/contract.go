@@ -6,10 +6,10 @@
 //		contract.Run(t, contract.Target{BaseURL: baseURL, Key: key})
 //	}
 //
-// Each [Case] names the sentence of the interface document that it checks and
-// prints it when it fails, says what it spends of the limits, and what the
-// target must be able to arrange for it. A case that the target's abilities
-// or budget do not reach is left out, and [Run] says so.
+// [Run] checks what the interface document says. Each case prints the sentence
+// that it checks when it fails, knows what it spends of the limits, and what
+// the target must let it arrange. A case that the target's abilities or its
+// budget do not reach is left out, and Run says so.
 //
 // The package knows neither the client nor a fake: it states every number and
 // every body in its own words, so that a wrong table or tag elsewhere shows.
@@ -21,7 +21,10 @@
 package contract
 
 import (
+	"fmt"
 	"net/http"
+	"os"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,69 +34,88 @@ import (
 type Target struct {
 	// BaseURL is the address before /v1; a slash at its end does not matter.
 	BaseURL string
-	// HTTPClient makes the client of a case. nil means one with a timeout of
-	// two minutes. No redirect is followed, whatever the client says.
-	HTTPClient func(tb testing.TB) *http.Client
 	// Key is a dashboard-issued API key on an active plan. The cases set and
 	// clear its BYOK configuration, so on the live service use a key that
 	// nothing else depends on.
 	Key string
+	// HTTPClient sends the calls. nil means one with a timeout of two
+	// minutes. No redirect is followed, whatever the client says.
+	HTTPClient *http.Client
+	// ClientFrom makes a client whose calls come from the address ip. nil:
+	// cases that need two addresses are left out.
+	ClientFrom func(ip string) *http.Client
+	// BulkClient sends the calls of the cases that fill a daily limit, which
+	// are thousands. nil means HTTPClient.
+	BulkClient *http.Client
 
-	// Abilities are what the target lets a case arrange.
+	// Abilities are what the target lets a case arrange beyond calling it.
+	// nil: cases that need them are left out, and waits are slept.
 	Abilities Abilities
+	// Decisions claims this project's decisions where the interface is
+	// silent: the cases "fake/...", and on every answer the values of error
+	// and limit_key, a trace_id of its own and no undocumented member.
+	Decisions bool
 	// Budget is what the cases may spend: all of them together on a target
-	// that they share, each of them with Fresh. The zero value means
-	// [DefaultBudget] on a shared target and no bound with Fresh.
+	// that they share, each of them with Fresh. The zero value means no bound
+	// with Fresh. On a shared target it means 40 requests, 5 agent creations,
+	// 1 BYOK set, 1 warm-up and no wait, which is within one minute of the
+	// preview limits.
 	Budget Spend
+
 	// Fresh makes an untouched target for one case, and the cases then run in
 	// parallel. What it returns replaces the whole Target but Budget, Bubble
 	// and Fresh. nil: all cases share this target, one after the other.
 	Fresh func(tb testing.TB) Target
 	// Bubble runs each case in a testing/synctest bubble, in which time moves
-	// only by waiting: waits cost nothing and are exact to the nanosecond.
-	// For targets in memory that Fresh makes; a socket hangs in a bubble.
+	// only by waiting: waits are slept, cost nothing, and are exact to the
+	// nanosecond. For targets in memory that Fresh makes; a socket hangs in a
+	// bubble.
 	Bubble bool
 }
 
-// Abilities are what a target lets a case arrange beyond calling it. Cases
-// that need what is nil or false are left out.
-type Abilities struct {
-	// IssueKey makes an API key on one of the plans preview (the defaults of
-	// interface 8.1), free, pro and byok (interface 8.2), dashboard-issued or
-	// not.
-	IssueKey func(plan string, dashboard bool) string
-	// RevokeKey makes a key that IssueKey made invalid.
-	RevokeKey func(key string)
-	// Advance moves the target's clock. nil: waits are slept, and count
-	// against Budget.Wait outside a bubble.
-	Advance func(d time.Duration)
+// Abilities are what a target lets a case arrange beyond calling it. A
+// *fakeserver.Server has them by its methods, also where a proxy stands before
+// it.
+type Abilities interface {
+	// IssueKeyOn makes an API key on one of the plans preview (the defaults
+	// of interface 8.1), free, pro and byok (interface 8.2), dashboard-issued
+	// or not.
+	IssueKeyOn(plan string, dashboard bool) string
+	// RevokeKey makes a key that IssueKeyOn made invalid.
+	RevokeKey(key string)
 	// SetBYOKAvailable switches the store of provider keys off and on
 	// (status 503 in interface 4.2 and 4.4).
-	SetBYOKAvailable func(available bool)
-	// ClientFrom makes a client whose calls come from the address ip.
-	ClientFrom func(tb testing.TB, ip string) *http.Client
-	// BulkClient makes the client of the cases that fill a daily limit with
-	// thousands of calls. nil means HTTPClient.
-	BulkClient func(tb testing.TB) *http.Client
-	// Decisions claims this project's decisions where the interface is
-	// silent: the cases "fake/...", and on every answer the values of error
-	// and limit_key and a trace_id of its own.
-	Decisions bool
+	SetBYOKAvailable(available bool)
+	// Advance moves the target's clock. In a Bubble it is not used.
+	Advance(d time.Duration)
 }
 
 // Run runs every case that the target's abilities and budget allow, each as a
-// subtest named by its id, and skips the others with the reason.
+// subtest named by its id, and skips the others with the reason. Where it left
+// some out it says on standard error how many ran, and what would let the
+// others run; go test shows that with -v, and without it in the folder of the
+// package.
 func Run(t *testing.T, target Target) {
 	t.Helper()
-	plan := newPlan(Cases(), target.known(t))
-	t.Log(plan)
-	shared := &sharedAgent{}
-	for _, p := range plan {
-		t.Run(p.ID, func(t *testing.T) {
-			if p.leftOut != "" {
-				t.Skip("left out: " + p.leftOut)
+	runCases(t, allCases(), target)
+}
+
+func runCases(t *testing.T, cases []testCase, target Target) {
+	t.Helper()
+	p := newPlan(cases, target.known(t))
+	if p.leavesOut() {
+		fmt.Fprintln(os.Stderr, p)
+	}
+	if target.Fresh != nil {
+		slices.SortStableFunc(p, basesFirst)
+	}
+	shared := new(shared)
+	for _, c := range p {
+		t.Run(c.ID, func(t *testing.T) {
+			if c.leftOut != "" {
+				t.Skip("left out: " + c.leftOut)
 			}
-			p.start(t, target, shared)
+			c.start(t, target, shared)
 		})
 	}
 }
@@ -114,17 +136,22 @@ func (target Target) renew(tb testing.TB) Target {
 	return made
 }
 
-// start runs the case as t: on the target that all share, or in parallel on
-// one of its own.
-func (c Case) start(t *testing.T, target Target, shared *sharedAgent) {
-	switch {
-	case target.Fresh == nil:
-		c.check(t, target, shared)
-	case target.Bubble:
+// start runs the case as t: on the target that all share, or on one of its
+// own. Others may build on a base, so it runs before them and not beside them.
+func (c testCase) start(t *testing.T, target Target, all *shared) {
+	if target.Fresh == nil {
+		c.check(t, target, all)
+		return
+	}
+	own := &shared{broken: all.broken}
+	if c.base {
+		defer func() { all.add(c, t.Failed()) }()
+	} else {
 		t.Parallel()
-		synctest.Test(t, func(t *testing.T) { c.check(t, target.renew(t), &sharedAgent{}) })
-	default:
-		t.Parallel()
-		c.check(t, target.renew(t), &sharedAgent{})
+	}
+	if target.Bubble {
+		synctest.Test(t, func(t *testing.T) { c.check(t, target.renew(t), own) })
+	} else {
+		c.check(t, target.renew(t), own)
 	}
 }

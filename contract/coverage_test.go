@@ -39,10 +39,9 @@ type sightings struct {
 
 func newSightings() *sightings { return &sightings{seen: map[string]bool{}} }
 
-// through is the client with the sightings on its way.
-func (s *sightings) through(client *http.Client) *http.Client {
-	client.Transport = sightedTransport{client.Transport, s}
-	return client
+// through is the transport with the sightings on its way.
+func (s *sightings) through(next http.RoundTripper) http.RoundTripper {
+	return sightedTransport{next, s}
 }
 
 type sightedTransport struct {

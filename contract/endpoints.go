@@ -11,12 +11,15 @@ type endpoint struct {
 	method string
 	path   string
 	body   string // a body that is accepted; "" where none is taken
-	reply  shape  // the success body
+	reply  shape  // the members of the success body
+	errors []int  // the other statuses that interface 4 lists
 }
 
 // providerKey is the provider key in every body of this package. It must
-// never come back: every answer is searched for it.
-const providerKey = "sk-contract-7f3a9c2e-not-a-real-key"
+// never come back: every answer is searched for it. Any four characters of it
+// hold one that no hash in hexadecimal or base64 has, so that a part of it in
+// a fingerprint is no chance.
+const providerKey = "sk-contract~7f3~a9c~2e4~not~own~Jw4"
 
 var (
 	text      check = isText
@@ -24,8 +27,10 @@ var (
 	provider        = oneOf("openai_compat", "openai", "anthropic")
 	smsStatus       = oneOf("disabled", "needs_compliance", "pending", "active", "needs_setup")
 
+	// byokConfig is closed, as is the answer of status: the interface allows
+	// no additional properties there, and says nothing of the others.
 	byokConfig = shape{
-		"provider": provider, "base_url?": orNull(text), "model?": orNull(text), "fingerprint": text, "updated_at": text,
+		"provider": provider, "base_url?": orNull(isString), "model?": orNull(isString), "fingerprint": text, "updated_at": text,
 	}
 )
 
@@ -34,45 +39,54 @@ var (
 var (
 	getStatus = endpoint{
 		name: "status", method: "GET", path: "/v1/status",
-		reply: shape{"ok": flag, "service": text, "version": text, "mode": text, "trace_id": text},
+		reply:  shape{"ok": flag, "service": text, "version": text, "mode": text, "trace_id": text},
+		errors: []int{401, 402, 404},
 	}
 	warmUp = endpoint{
 		name: "warmup", method: "POST", path: "/v1/warmup", body: `{"mode":"hosted"}`,
-		reply: shape{"ok": flag, "warmed": flag, "mode": oneOf("hosted", "byok"), "trace_id": text},
+		reply:  shape{"ok": flag, "warmed": flag, "mode": oneOf("hosted", "byok"), "trace_id": text},
+		errors: []int{400, 401, 402, 403, 409, 429, 503},
 	}
 	getBYOK = endpoint{
 		name: "get-byok", method: "GET", path: "/v1/byok",
-		reply: shape{"ok": flag, "byok": orNull(object(byokConfig)), "trace_id": text},
+		reply:  shape{"ok": flag, "byok": orNull(closed(byokConfig)), "trace_id": text},
+		errors: []int{401, 402, 403, 404},
 	}
 	setBYOK = endpoint{
 		name: "set-byok", method: "PUT", path: "/v1/byok",
-		body:  `{"provider":"openai","api_key":"` + providerKey + `"}`,
-		reply: shape{"ok": flag, "byok": object(byokConfig), "trace_id": text},
+		body:   `{"provider":"openai","api_key":"` + providerKey + `"}`,
+		reply:  shape{"ok": flag, "byok": closed(byokConfig), "trace_id": text},
+		errors: []int{400, 401, 402, 403, 429, 503},
 	}
 	clearBYOK = endpoint{
 		name: "clear-byok", method: "DELETE", path: "/v1/byok",
-		reply: shape{"ok": flag, "trace_id": text},
+		reply:  shape{"ok": flag, "trace_id": text},
+		errors: []int{401, 402, 403, 404},
 	}
 	createAgent = endpoint{
 		name: "create-agent", method: "POST", path: "/v1/agents", body: `{}`,
 		reply: shape{
-			"agent_id": text, "status": oneOf("active"), "sms?": object(shape{"status": smsStatus}), "trace_id": text,
+			"agent_id": text, "status": oneOf("active"), "sms?": open(shape{"status": smsStatus}), "trace_id": text,
 		},
+		errors: []int{400, 401, 402, 404, 429},
 	}
 	readAgent = endpoint{
 		name: "read-agent", method: "GET", path: "/v1/agents/{agent_id}",
 		reply: shape{
 			"agent_id": text, "status": text, "created_at": text, "updated_at": text, "trace_id": text,
-			"sms?": object(shape{"status": text, "phone_number?": text}),
+			"sms?": open(shape{"status": text, "phone_number?": text}),
 		},
+		errors: []int{401, 402, 404, 429},
 	}
 	sendMessage = endpoint{
 		name: "send-message", method: "POST", path: "/v1/agents/{agent_id}/messages", body: `{"text":"Hello"}`,
-		reply: shape{"reply_text": isString, "warnings?": listOf(isString), "trace_id": text},
+		reply:  shape{"reply_text": isString, "warnings?": listOf(isString), "trace_id": text},
+		errors: []int{400, 401, 402, 404, 429},
 	}
 	enableSMS = endpoint{
 		name: "enable-sms", method: "POST", path: "/v1/agents/{agent_id}/channels/sms", body: `{"mode":"sandbox"}`,
-		reply: shape{"status": smsStatus, "trace_id": text},
+		reply:  shape{"status": smsStatus, "trace_id": text},
+		errors: []int{400, 401, 402, 404, 429},
 	}
 
 	endpoints = []endpoint{
@@ -89,10 +103,19 @@ func (e endpoint) of(agentID string) endpoint {
 // ofAgent reports whether the path names an agent.
 func (e endpoint) ofAgent() bool { return strings.Contains(e.path, "{agent_id}") }
 
+// shapeOf checks a success body. On a target that claims the decisions it has
+// no undocumented member.
+func (s *session) shapeOf(e endpoint) check {
+	if e.name == getStatus.name || s.target.Decisions {
+		return closed(e.reply)
+	}
+	return open(e.reply)
+}
+
 // needs is what a call of the endpoint needs to succeed.
-func (e endpoint) needs(more ...Need) []Need {
+func (e endpoint) needs(more ...need) []need {
 	if e.ofAgent() {
-		return append([]Need{NeedAgent}, more...)
+		return append([]need{needAgent}, more...)
 	}
 	return more
 }

@@ -1,20 +1,24 @@
 package contract_test
 
 import (
-	"fmt"
+	"net/http"
+	"testing"
 
 	"github.com/agent-messaging-service/agentmessaging-go/contract"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
-// What a case checks and what it costs, without running it.
-func ExampleCases() {
-	for _, c := range contract.Cases() {
-		if c.ID == "4.4/set-read-clear" {
-			fmt.Println(c)
-			fmt.Println("spends", c.Spends)
-		}
+// gateway stands for the proxy that you check.
+func gateway(before http.RoundTripper) http.RoundTripper { return before }
+
+// A proxy before a fake, held to every case. The fake arranges what the cases
+// need; each case has a proxy and a fake of its own.
+func ExampleRun() {
+	_ = func(t *testing.T) {
+		contract.Run(t, contract.Target{Fresh: func(tb testing.TB) contract.Target {
+			fake := fakeserver.New(tb)
+			proxy := &http.Client{Transport: gateway(fake.Direct())}
+			return contract.Target{BaseURL: fake.BaseURL(), Key: fake.Key(), HTTPClient: proxy, Abilities: fake, Decisions: true}
+		}})
 	}
-	// Output:
-	// interface 4.4: "Sets BYOK for the calling API key."
-	// spends 4 requests, 1 BYOK set
 }

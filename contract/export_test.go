@@ -1,5 +1,15 @@
 package contract
 
-// Verdict lets the tests outside the package run a case that they expect to
-// fail.
-var Verdict = verdict
+// What the tests outside the package need of its inside.
+type (
+	Case = testCase
+	Need = need
+)
+
+var (
+	AllCases = allCases
+	RunCases = runCases
+	Verdict  = verdict
+)
+
+func (c testCase) Decision() bool { return c.decision() }

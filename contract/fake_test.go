@@ -4,107 +4,102 @@ import (
 	"flag"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
-	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/contract"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
 // TestFake runs every case, each on a fake of its own inside a bubble, where
-// waiting is free and exact.
+// waiting is free and exact, and without a connection in between: a day's
+// calls take milliseconds.
 func TestFake(t *testing.T) {
 	seen := newSightings()
 	var budget contract.Spend // no bound
 	if testing.Short() {
-		budget = minutes
+		budget = contract.Spend{Requests: 1500, Creations: 60, BYOKSets: 10, WarmUps: 10}
 	}
 	t.Run("cases", func(t *testing.T) {
 		contract.Run(t, contract.Target{Bubble: true, Budget: budget, Fresh: func(tb testing.TB) contract.Target {
-			fake := fakeserver.New(tb, fakeserver.WithUnknownRoutes())
-			target := targetOf(fake)
-			target.HTTPClient = func(tb testing.TB) *http.Client { return seen.through(fake.HTTPClient(tb)) }
-			return target
+			fake := newFake(tb, fakeserver.WithUnknownRoutes())
+			return targetOf(fake, func(ip string) http.RoundTripper { return seen.through(fake.Direct(from(ip)...)) })
 		}})
 	})
-	if flag.Lookup("test.run").Value.String() == "" { // a part of the cases shows a part of the statuses
+	if flag.Lookup("test.run").Value.String() == "" && !t.Failed() { // a part of the cases shows a part of the statuses
 		seen.wantEveryStatus(t)
 	}
 }
 
-// minutes leaves the cases out that take thousands of calls; TestFake has them.
-var minutes = contract.Spend{Requests: 1500, Creations: 60, BYOKSets: 10, WarmUps: 10}
-
-// TestFakeAdvance runs the cases outside a bubble, on the clock that the
-// fake's Advance moves.
-func TestFakeAdvance(t *testing.T) {
-	contract.Run(t, contract.Target{Budget: minutes, Fresh: func(tb testing.TB) contract.Target {
-		fake := fakeserver.New(tb, fakeserver.WithUnknownRoutes())
-		target := targetOf(fake)
-		target.Abilities.Advance = fake.Advance
-		return target
-	}})
+// TestFakeTransports runs one case of each endpoint on the other ways to the
+// fake: over the connection in memory, over a socket, and with Advance in
+// place of a bubble.
+func TestFakeTransports(t *testing.T) {
+	for name, target := range map[string]contract.Target{
+		"wire": {Bubble: true, Fresh: func(tb testing.TB) contract.Target {
+			fake := newFake(tb)
+			return targetOf(fake, func(ip string) http.RoundTripper { return fake.HTTPClient(tb, from(ip)...).Transport })
+		}},
+		"advance": {Fresh: func(tb testing.TB) contract.Target {
+			fake := newFake(tb)
+			return targetOf(fake, func(ip string) http.RoundTripper { return fake.HTTPClient(tb, from(ip)...).Transport })
+		}},
+		"socket": {Fresh: func(tb testing.TB) contract.Target {
+			fake := newFake(tb)
+			server := httptest.NewServer(fake)
+			tb.Cleanup(server.Close)
+			return contract.Target{BaseURL: server.URL, Key: fake.Key(), Abilities: fake, Decisions: true}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) { contract.RunCases(t, samples(t), target) })
+	}
 }
 
-// TestFakeDirect runs them without a connection in between.
-func TestFakeDirect(t *testing.T) {
-	contract.Run(t, contract.Target{Bubble: true, Budget: minutes, Fresh: func(tb testing.TB) contract.Target {
-		fake := fakeserver.New(tb, fakeserver.WithUnknownRoutes())
-		target := targetOf(fake)
-		target.HTTPClient = func(testing.TB) *http.Client { return &http.Client{Transport: fake.Direct()} }
-		return target
-	}})
-}
-
-// TestFakeSocket runs what a caller over a socket can check.
-func TestFakeSocket(t *testing.T) {
-	contract.Run(t, contract.Target{Budget: minutes, Fresh: func(tb testing.TB) contract.Target {
-		fake := fakeserver.New(tb, fakeserver.WithUnknownRoutes())
-		server := httptest.NewServer(fake)
-		tb.Cleanup(server.Close)
-		target := targetOf(fake)
-		target.BaseURL = server.URL
-		target.HTTPClient = func(testing.TB) *http.Client { return server.Client() }
-		target.Abilities.Advance = fake.Advance
-		target.Abilities.ClientFrom, target.Abilities.BulkClient = nil, nil
-		return target
-	}})
+// samples are one case of each endpoint, one that waits, and one that sends
+// more than a service reads.
+func samples(t *testing.T) []contract.Case {
+	ids := []string{
+		"4.1/shape", "4.2/body-absent", "4.4/set-read-clear", "4.6/empty-object", "4.7/read", "4.8/reply", "4.9/mode/managed",
+		"fake/created-at", "fake/body/create-agent/over-1-MiB",
+	}
+	cases := slices.DeleteFunc(contract.AllCases(), func(c contract.Case) bool { return !slices.Contains(ids, c.ID) })
+	if len(cases) != len(ids) {
+		t.Fatalf("%d of %d samples", len(cases), len(ids))
+	}
+	return cases
 }
 
 // TestFakeShared runs the cases as a live service would have them: one after
 // the other on one target, within the default budget.
 func TestFakeShared(t *testing.T) {
-	fake := fakeserver.New(t, fakeserver.WithUnknownRoutes())
-	contract.Run(t, contract.Target{BaseURL: fake.BaseURL(), Key: fake.Key(), HTTPClient: clientOf(fake)})
+	fake := newFake(t, fakeserver.WithUnknownRoutes())
+	contract.Run(t, contract.Target{BaseURL: fake.BaseURL(), Key: fake.Key(), HTTPClient: &http.Client{Transport: fake.Direct()}})
 }
 
-// targetOf is the fake with all its abilities but a clock to move: in a bubble
-// waits are slept.
-func targetOf(fake *fakeserver.Server) contract.Target {
+// targetOf is the fake with all its abilities, reached by the transport of an
+// address.
+func targetOf(fake *fakeserver.Server, transport func(ip string) http.RoundTripper) contract.Target {
+	client := func(ip string) *http.Client { return &http.Client{Transport: transport(ip)} }
 	return contract.Target{
-		BaseURL:    fake.BaseURL(),
-		HTTPClient: clientOf(fake),
-		Key:        fake.Key(),
-		Abilities: contract.Abilities{
-			IssueKey: func(plan string, dashboard bool) string {
-				return fake.IssueKey(fakeserver.KeyOptions{Plan: fakeserver.Plan(plan), NotDashboard: !dashboard})
-			},
-			RevokeKey:        fake.RevokeKey,
-			SetBYOKAvailable: fake.SetBYOKAvailable,
-			ClientFrom: func(tb testing.TB, ip string) *http.Client {
-				return fake.HTTPClient(tb, fakeserver.FromIP(ip))
-			},
-			// Fifty thousand calls to fill a day: the connection is checked elsewhere.
-			BulkClient: func(testing.TB) *http.Client { return &http.Client{Transport: fake.Direct()} },
-			Decisions:  true,
-		},
+		BaseURL: fake.BaseURL(), Key: fake.Key(), HTTPClient: client(""), ClientFrom: client, Abilities: fake, Decisions: true,
+		// Fifty thousand calls to fill a day: the connection is checked elsewhere.
+		BulkClient: &http.Client{Transport: fake.Direct()},
 	}
 }
 
-func clientOf(fake *fakeserver.Server) func(testing.TB) *http.Client {
-	return func(tb testing.TB) *http.Client {
-		client := fake.HTTPClient(tb)
-		client.Timeout = time.Minute
-		return client
+func from(ip string) []fakeserver.ClientOption {
+	if ip == "" {
+		return nil
 	}
+	return []fakeserver.ClientOption{fakeserver.FromIP(ip)}
 }
+
+// newFake makes a fake that does not list its calls when a case fails: the
+// case shows the one that matters.
+func newFake(tb testing.TB, opts ...fakeserver.Option) *fakeserver.Server {
+	return fakeserver.New(quiet{tb}, opts...)
+}
+
+type quiet struct{ testing.TB }
+
+func (quiet) Failed() bool { return false }

@@ -3,8 +3,6 @@ package contract
 import (
 	"slices"
 	"time"
-
-	"github.com/stretchr/testify/assert"
 )
 
 // limit is one row of interface 8.1 as the cases drive it.
@@ -14,7 +12,7 @@ type limit struct {
 	window time.Duration // how long it lasts from its first call
 	took   time.Duration // how long fill waits, so that no other limit is hit
 	spends Spend         // what fill and then one more call spend
-	needs  []Need
+	needs  []need
 	// fill spends the limit to the last call and returns the next call.
 	fill func(s *session) (next func() answer)
 }
@@ -28,7 +26,7 @@ var limits = []limit{
 		fill:   func(s *session) func() answer { return s.fillRequests(60, 60) },
 	},
 	{
-		key: "ip_minute", rule: "Per IP (backstop) | 120 requests/minute", window: time.Minute, needs: []Need{NeedIssueKey},
+		key: "ip_minute", rule: "Per IP (backstop) | 120 requests/minute", window: time.Minute, needs: []need{needAbilities},
 		spends: Spend{Requests: 121, Creations: 3},
 		fill: func(s *session) func() answer {
 			s.issue("preview", true).fillRequests(60, 60)
@@ -94,19 +92,19 @@ func (s *session) fillRequests(n, perMinute int) (next func() answer) {
 	return func() answer { return s.call(read, "") }
 }
 
-func limitCases() []Case {
-	cases := make([]Case, 0, 2*len(limits))
+func limitCases() []testCase {
+	cases := make([]testCase, 0, 2*len(limits))
 	for _, l := range limits {
 		cases = append(cases, l.opens("8.1/"+l.key), l.exact())
 	}
-	return slices.Concat(cases, byokSetCases(), []Case{byokWarmUpCase()})
+	return slices.Concat(cases, byokSetCases(), []testCase{byokWarmUpCase()})
 }
 
 // opens fills the limit: the next call is refused, and goes through once the
 // seconds in Retry-After have passed.
-func (l limit) opens(id string) Case {
-	return Case{
-		ID: id, Rule: l.rule, Needs: l.needs,
+func (l limit) opens(id string) testCase {
+	return testCase{
+		ID: id, Rule: l.rule, Needs: l.needs, base: true,
 		Spends: l.spends.plus(Spend{Requests: 1, Wait: l.window}),
 		run: func(s *session) {
 			next := l.fill(s)
@@ -117,16 +115,16 @@ func (l limit) opens(id string) Case {
 }
 
 // exact is the same to the nanosecond: a limit opens neither late nor early.
-func (l limit) exact() Case {
-	return Case{
-		ID: "fake/window-exact/" + l.key, Needs: append([]Need{NeedFrozenClock}, l.needs...),
+func (l limit) exact() testCase {
+	return testCase{
+		ID: "fake/window-exact/" + l.key, Needs: append([]need{needFrozenClock}, l.needs...),
 		Rule:   windowFixed + ". " + waitRounded,
 		Spends: l.spends.plus(Spend{Requests: 2, Wait: l.window}),
 		run: func(s *session) {
 			next := l.fill(s)
-			assert.Equal(s, l.window-l.took, next().limited(l.key).retryAfter())
+			next().limited(l.key).opensIn(l.window - l.took)
 			s.wait(l.window - l.took - 1)
-			assert.Equal(s, time.Second, next().limited(l.key).retryAfter())
+			next().limited(l.key).opensIn(time.Second)
 			s.wait(1)
 			next().is(200)
 		},
@@ -134,24 +132,23 @@ func (l limit) exact() Case {
 }
 
 // byokSetCases: PUT and creation with a provider key share one limit.
-func byokSetCases() []Case {
+func byokSetCases() []testCase {
 	const rule = "applies to PUT /v1/byok and to llm.api_key on agent creation"
-	keyed := llmBody(ownKey)
-	return []Case{
+	return []testCase{
 		{
 			ID: "8.1/byok-set-shared/set-refused", Rule: rule, Spends: Spend{Requests: 6, Creations: 3, BYOKSets: 5},
 			run: func(s *session) {
 				s.repeat(2, setBYOK, setBYOK.body, 200)
-				s.repeat(3, createAgent, keyed, 200)
+				s.repeat(3, createAgent, keyedAgent, 200)
 				s.call(setBYOK, setBYOK.body).limited("byok_set_key_hour")
 			},
 		},
 		{
 			ID: "8.1/byok-set-shared/creation-refused", Rule: rule, Spends: Spend{Requests: 6, Creations: 2, BYOKSets: 5},
 			run: func(s *session) {
-				s.repeat(2, createAgent, keyed, 200)
+				s.repeat(2, createAgent, keyedAgent, 200)
 				s.repeat(3, setBYOK, setBYOK.body, 200)
-				s.call(createAgent, keyed).limited("byok_set_key_hour")
+				s.call(createAgent, keyedAgent).limited("byok_set_key_hour")
 			},
 		},
 		{
@@ -166,8 +163,8 @@ func byokSetCases() []Case {
 }
 
 // byokWarmUpCase: warm-ups in both modes share one limit.
-func byokWarmUpCase() Case {
-	return Case{
+func byokWarmUpCase() testCase {
+	return testCase{
 		ID: "8.1/warmup_key_hour-of-both-modes", Rule: "Warm-up, per API key | 3/hour; applies to POST /v1/warmup",
 		Spends: Spend{Requests: 6, BYOKSets: 1, WarmUps: 3},
 		run: func(s *session) {

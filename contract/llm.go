@@ -11,11 +11,11 @@ func llmBody(members string) string { return `{"llm":{` + members + `}}` }
 
 const ownKey = `"provider":"openai","api_key":"` + providerKey + `"`
 
-func llmCases() []Case {
+func llmCases() []testCase {
 	return slices.Concat(llmMemberCases(), llmModeCases(), llmKeyCases(), llmStoredCases())
 }
 
-func llmMemberCases() []Case {
+func llmMemberCases() []testCase {
 	const (
 		optional  = "llm members (all optional, no additional properties)"
 		mode      = "mode | string | hosted, byok; default hosted"
@@ -46,10 +46,10 @@ func llmMemberCases() []Case {
 	)
 }
 
-func llmModeCases() []Case {
+func llmModeCases() []testCase {
 	const earlier = "With llm.mode byok, the caller either has set BYOK earlier with PUT /v1/byok, or supplies llm.api_key (with llm.provider) in the request."
 	byok := llmBody(`"mode":"byok"`)
-	return []Case{
+	return []testCase{
 		{
 			ID: "4.6/byok-set-earlier", Rule: earlier, Spends: Spend{Requests: 3, Creations: 1, BYOKSets: 1},
 			run: func(s *session) {
@@ -68,19 +68,19 @@ func llmModeCases() []Case {
 		{
 			ID: "4.6/byok-neither", Rule: earlier, Spends: Spend{Requests: 2},
 			run: func(s *session) {
-				s.call(clearBYOK, "").is(200)
+				s.clear()
 				s.call(createAgent, byok).is(400)
 			},
 		},
 		{
-			ID: "4.6/byok-of-another-key", Rule: earlier, Needs: []Need{NeedIssueKey}, Spends: Spend{Requests: 2, BYOKSets: 1},
+			ID: "4.6/byok-of-another-key", Rule: earlier, Needs: []need{needAbilities}, Spends: Spend{Requests: 2, BYOKSets: 1},
 			run: func(s *session) {
 				s.issue("preview", true).call(setBYOK, setBYOK.body).is(200)
 				s.issue("preview", true).call(createAgent, byok).is(400)
 			},
 		},
 		{
-			ID: "5/agents-of-any-key", Needs: []Need{NeedIssueKey}, Spends: Spend{Requests: 4, Creations: 1},
+			ID: "5/agents-of-any-key", Needs: []need{needAbilities}, Spends: Spend{Requests: 4, Creations: 1},
 			Rule: "The BYOK endpoints (GET, PUT, DELETE /v1/byok) and warm-up in byok mode require a dashboard-issued key.",
 			run: func(s *session) {
 				other := s.issue("preview", false)
@@ -95,7 +95,7 @@ func llmModeCases() []Case {
 
 // llmKeyCases: members of llm that are bounded at creation, together with a
 // provider key, are bounded all the same.
-func llmKeyCases() []Case {
+func llmKeyCases() []testCase {
 	const bounds = "llm.model at most 200; llm.base_url at most 400; llm.label at most 60"
 	var list []row
 	for name, bound := range map[string]int{"model": 200, "base_url": 400, "label": 60} {
@@ -105,9 +105,9 @@ func llmKeyCases() []Case {
 	return rows("8.4/with-key", bounds, createAgent, 400, list...)
 }
 
-func llmStoredCases() []Case {
+func llmStoredCases() []testCase {
 	const stored = "llm.api_key at creation is stored as PUT /v1/byok would store it, for dashboard-issued and other keys alike"
-	return []Case{
+	return []testCase{
 		{
 			ID: "fake/creation-stores-key", Rule: stored, Spends: Spend{Requests: 3, Creations: 1, BYOKSets: 1, WarmUps: 1},
 			run: func(s *session) {
@@ -118,7 +118,7 @@ func llmStoredCases() []Case {
 			},
 		},
 		{
-			ID: "fake/creation-stores-key-of-any-key", Rule: stored, Needs: []Need{NeedIssueKey},
+			ID: "fake/creation-stores-key-of-any-key", Rule: stored, Needs: []need{needAbilities},
 			Spends: Spend{Requests: 2, Creations: 2, BYOKSets: 1},
 			run: func(s *session) {
 				other := s.issue("preview", false)
@@ -135,7 +135,7 @@ func llmStoredCases() []Case {
 			},
 		},
 		{
-			ID: "fake/creation-while-unavailable", Needs: []Need{NeedBYOKSwitch}, Spends: Spend{Requests: 2, Creations: 1},
+			ID: "fake/creation-while-unavailable", Needs: []need{needAbilities}, Spends: Spend{Requests: 2, Creations: 1},
 			Rule: "llm.api_key at creation, BYOK store unavailable: 400",
 			run: func(s *session) {
 				s.target.Abilities.SetBYOKAvailable(false)

@@ -3,27 +3,26 @@ package contract
 import (
 	"slices"
 	"strings"
-
-	"github.com/stretchr/testify/assert"
 )
 
-func messageCases() []Case {
+func messageCases() []testCase {
 	const (
 		reply   = "Response: reply_text (required), warnings (optional array of strings), trace_id (required)."
 		request = "`text` (string, required, maxLength 4000) and `user_ref` (string, optional, reserved for future multi-user routing)"
 	)
 	one := Spend{Requests: 1}
-	cases := []Case{
+	cases := []testCase{
 		{
-			ID: "4.8/reply", Rule: reply, Core: true, Needs: []Need{NeedAgent}, Spends: one,
-			run: func(s *session) { s.call(sendMessage, `{"text":"Hello"}`).is(200).text("reply_text") },
+			ID: "4.8/reply", Rule: reply, Core: true, Needs: []need{needAgent}, Spends: one,
+			run: func(s *session) { s.call(sendMessage, `{"text":"Hello"}`).is(200) },
 		},
 		{
-			ID: "fake/reply-fixed", Rule: "default reply: a fixed function of the text", Needs: []Need{NeedAgent}, Spends: Spend{Requests: 3},
+			ID: "fake/reply-fixed", Rule: "default reply: a fixed function of the text", Needs: []need{needAgent}, Spends: Spend{Requests: 3},
 			run: func(s *session) {
 				first := s.call(sendMessage, `{"text":"one"}`).is(200).text("reply_text")
 				s.call(sendMessage, `{"text":"one"}`).is(200).holds("reply_text", first)
-				assert.NotEqual(s, first, s.call(sendMessage, `{"text":"two"}`).is(200).text("reply_text"))
+				other := s.call(sendMessage, `{"text":"two"}`).is(200)
+				other.want(other.text("reply_text") != first, "two texts have this reply")
 			},
 		},
 	}

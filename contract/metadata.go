@@ -7,12 +7,17 @@ import (
 
 // metadataCases: the cap that the interface does not show is 4096 characters
 // of compact JSON on a target that claims the decisions.
-func metadataCases() []Case {
+func metadataCases() []testCase {
 	const (
 		free   = "metadata | object | any properties"
 		capped = "metadata cap: 4096 characters of compact JSON"
 	)
 	return slices.Concat(
+		rows("fake/creation-empty", "a bound that the interface does not state is not invented", createAgent, 200,
+			row{"system_prompt", `{"system_prompt":""}`},
+			row{"customer_ref", `{"customer_ref":""}`},
+			row{"llm.model", llmBody(`"model":""`)},
+			row{"llm.api_key", llmBody(`"provider":"openai","api_key":""`)}),
 		rows("2.3/metadata", free, createAgent, 200,
 			row{"empty", `{"metadata":{}}`},
 			row{"null-member", `{"metadata":{"a":null}}`},

@@ -6,10 +6,10 @@ const checkOrder = "order of checks: route 404, method 405 -> 401 -> 402 -> requ
 	"agent 404 -> state 409/503 -> operation limits 429 -> act"
 
 // orderCases make calls that break two rules and see which one is answered.
-func orderCases() []Case { return slices.Concat(orderRequestCases(), orderOperationCases()) }
+func orderCases() []testCase { return slices.Concat(orderRequestCases(), orderOperationCases()) }
 
-func orderRequestCases() []Case {
-	return []Case{
+func orderRequestCases() []testCase {
+	return []testCase{
 		{
 			ID: "fake/order/401-before-all", Rule: checkOrder, Spends: Spend{Requests: 2},
 			run: func(s *session) {
@@ -19,7 +19,7 @@ func orderRequestCases() []Case {
 			},
 		},
 		{
-			ID: "fake/order/402-before-403-400-404", Rule: checkOrder, Needs: []Need{NeedIssueKey}, Spends: Spend{Requests: 2},
+			ID: "fake/order/402-before-403-400-404", Rule: checkOrder, Needs: []need{needAbilities}, Spends: Spend{Requests: 2},
 			run: func(s *session) {
 				unpaid := s.issue("free", false)
 				unpaid.call(setBYOK, `{`).is(402)
@@ -27,7 +27,7 @@ func orderRequestCases() []Case {
 			},
 		},
 		{
-			ID: "fake/order/402-before-429", Rule: checkOrder, Needs: []Need{NeedIssueKey}, Spends: Spend{Requests: 131},
+			ID: "fake/order/402-before-429", Rule: checkOrder, Needs: []need{needAbilities}, Spends: Spend{Requests: 131},
 			run: func(s *session) {
 				unpaid := s.issue("free", true)
 				unpaid.repeat(130, createAgent, `{}`, 402)
@@ -35,11 +35,11 @@ func orderRequestCases() []Case {
 			},
 		},
 		{
-			ID: "fake/order/403-before-400", Rule: checkOrder, Needs: []Need{NeedIssueKey}, Spends: Spend{Requests: 1},
+			ID: "fake/order/403-before-400", Rule: checkOrder, Needs: []need{needAbilities}, Spends: Spend{Requests: 1},
 			run: func(s *session) { s.issue("preview", false).call(setBYOK, `{`).is(403) },
 		},
 		{
-			ID: "fake/order/403-before-503", Rule: checkOrder, Needs: []Need{NeedIssueKey, NeedBYOKSwitch}, Spends: Spend{Requests: 2},
+			ID: "fake/order/403-before-503", Rule: checkOrder, Needs: []need{needAbilities}, Spends: Spend{Requests: 2},
 			run: func(s *session) {
 				s.target.Abilities.SetBYOKAvailable(false)
 				s.issue("preview", false).call(setBYOK, setBYOK.body).is(403)
@@ -47,7 +47,7 @@ func orderRequestCases() []Case {
 			},
 		},
 		{
-			ID: "fake/order/400-before-503", Rule: checkOrder, Needs: []Need{NeedBYOKSwitch}, Spends: Spend{Requests: 1},
+			ID: "fake/order/400-before-503", Rule: checkOrder, Needs: []need{needAbilities}, Spends: Spend{Requests: 1},
 			run: func(s *session) {
 				s.target.Abilities.SetBYOKAvailable(false)
 				s.call(setBYOK, `{}`).is(400)
@@ -61,7 +61,7 @@ func orderRequestCases() []Case {
 			},
 		},
 		{
-			ID: "fake/order/request-429-before-403-400-404", Rule: checkOrder, Needs: []Need{NeedIssueKey}, Spends: Spend{Requests: 63},
+			ID: "fake/order/request-429-before-403-400-404", Rule: checkOrder, Needs: []need{needAbilities}, Spends: Spend{Requests: 63},
 			run: func(s *session) {
 				other := s.issue("preview", false)
 				other.repeat(60, readAgent.of("agent-of-nobody"), "", 404)
@@ -75,8 +75,8 @@ func orderRequestCases() []Case {
 
 // orderOperationCases exhaust a limit on an operation; a call that is wrong
 // is told so all the same.
-func orderOperationCases() []Case {
-	return []Case{
+func orderOperationCases() []testCase {
+	return []testCase{
 		{
 			ID: "fake/order/400-before-operation-429", Rule: checkOrder, Spends: Spend{Requests: 20, Creations: 8, BYOKSets: 5, WarmUps: 3},
 			run: func(s *session) {
@@ -98,7 +98,7 @@ func orderOperationCases() []Case {
 			},
 		},
 		{
-			ID: "fake/order/503-before-operation-429", Rule: checkOrder, Needs: []Need{NeedBYOKSwitch}, Spends: Spend{Requests: 6, BYOKSets: 5},
+			ID: "fake/order/503-before-operation-429", Rule: checkOrder, Needs: []need{needAbilities}, Spends: Spend{Requests: 6, BYOKSets: 5},
 			run: func(s *session) {
 				s.repeat(5, setBYOK, setBYOK.body, 200)
 				s.target.Abilities.SetBYOKAvailable(false)

@@ -9,7 +9,7 @@ import (
 
 // planned is a case, and why it is left out; "" means that it runs.
 type planned struct {
-	Case
+	testCase
 	leftOut string
 }
 
@@ -17,7 +17,7 @@ type plan []planned
 
 // newPlan decides which cases run on the target. On a shared target the core
 // cases take from the budget first; the order in which cases run stays.
-func newPlan(cases []Case, target Target) plan {
+func newPlan(cases []testCase, target Target) plan {
 	p := make(plan, len(cases))
 	purse := newPurse(target)
 	for _, core := range []bool{true, false} {
@@ -34,20 +34,17 @@ func newPlan(cases []Case, target Target) plan {
 }
 
 // lacks says what the case needs and the target does not offer.
-func (target Target) lacks(c Case) string {
-	can := target.Abilities
-	offers := map[Need]bool{
-		NeedAgent:       true,
-		NeedIssueKey:    can.IssueKey != nil,
-		NeedRevokeKey:   can.RevokeKey != nil,
-		NeedBYOKSwitch:  can.SetBYOKAvailable != nil,
-		NeedClientFrom:  can.ClientFrom != nil,
-		NeedDecisions:   can.Decisions,
-		NeedFrozenClock: target.Bubble && target.Fresh != nil,
+func (target Target) lacks(c testCase) string {
+	offers := map[need]bool{
+		needAgent:       true,
+		needAbilities:   target.Abilities != nil,
+		needClientFrom:  target.ClientFrom != nil,
+		needDecisions:   target.Decisions,
+		needFrozenClock: target.Bubble && target.Fresh != nil,
 	}
 	for _, need := range c.Needs {
 		if !offers[need] {
-			return "the target lacks " + string(need)
+			return "the target has no " + string(need)
 		}
 	}
 	return ""
@@ -64,20 +61,20 @@ type purse struct {
 
 func newPurse(target Target) *purse {
 	p := &purse{left: target.Budget, bounded: true, perCase: target.Fresh != nil}
-	p.freeWaits = target.Abilities.Advance != nil || (target.Bubble && p.perCase)
+	p.freeWaits = target.Abilities != nil || (target.Bubble && p.perCase)
 	if target.Budget == (Spend{}) {
-		p.left, p.bounded = DefaultBudget, !p.perCase
+		p.left, p.bounded = defaultBudget, !p.perCase
 	}
 	return p
 }
 
 // take takes what the case spends, or says that the budget does not reach.
-func (p *purse) take(c Case) string {
+func (p *purse) take(c testCase) string {
 	price := c.Spends
 	if p.freeWaits {
 		price.Wait = 0
 	}
-	agent := slices.Contains(c.Needs, NeedAgent) && !p.hasAgent
+	agent := slices.Contains(c.Needs, needAgent) && !p.hasAgent
 	if agent {
 		price = price.plus(Spend{Requests: 1, Creations: 1})
 	}
@@ -95,24 +92,32 @@ func (s Spend) negative() Spend {
 	return Spend{-s.Requests, -s.Creations, -s.BYOKSets, -s.WarmUps, -s.Wait}
 }
 
-// String says how many cases run and what leaves out the others.
+func (p plan) leavesOut() bool {
+	return slices.ContainsFunc(p, func(c planned) bool { return c.leftOut != "" })
+}
+
+// String says how many cases run, and what would let the others run.
 func (p plan) String() string {
 	because := map[string]int{}
 	for _, c := range p {
 		because[reasonGroup(c.leftOut)]++
 	}
-	text := fmt.Sprintf("contract: %d of %d cases run", because[""], len(p))
+	text := fmt.Sprintf("contract: %d of %d cases run.", because[""], len(p))
 	delete(because, "")
 	for _, reason := range slices.Sorted(maps.Keys(because)) {
-		text += fmt.Sprintf("; %d left out: %s", because[reason], reason)
+		text += fmt.Sprintf(" %d more would with %s.", because[reason], reason)
 	}
 	return text
 }
 
-// reasonGroup counts all that the budget does not reach as one.
+// reasonGroup is what a case waits for; all that the budget does not reach
+// wait for the same.
 func reasonGroup(leftOut string) string {
 	if strings.HasPrefix(leftOut, "it costs") {
-		return "over the budget"
+		return "a larger Target.Budget, or Target.Fresh"
+	}
+	if need, ok := strings.CutPrefix(leftOut, "the target has no "); ok {
+		return "Target." + need
 	}
 	return leftOut
 }

@@ -17,8 +17,8 @@ var planCaps = []struct {
 	{"byok", "BYOK | 600 | 1,000 | 50,000", 600, 1000, 50_000},
 }
 
-func planCases() []Case {
-	var cases []Case
+func planCases() []testCase {
+	var cases []testCase
 	for _, p := range planCaps {
 		minutes := time.Duration((p.keyDay-1)/p.keyMinute) * time.Minute
 		id := "8.2/" + p.name + "/"
@@ -26,20 +26,20 @@ func planCases() []Case {
 			id = "8.1/issued-key/"
 		}
 		cases = append(cases,
-			Case{
-				ID: id + "key_minute", Rule: p.rule, Needs: []Need{NeedIssueKey}, Spends: Spend{Requests: p.keyMinute + 1, Creations: 1},
+			testCase{
+				ID: id + "key_minute", Rule: p.rule, Needs: []need{needAbilities}, Spends: Spend{Requests: p.keyMinute + 1, Creations: 1},
 				run: func(s *session) { s.issue(p.name, true).fillRequests(p.keyMinute, p.keyMinute)().limited("key_minute") },
 			},
-			Case{
-				ID: id + "ip_minute", Rule: p.rule, Needs: []Need{NeedIssueKey}, Spends: Spend{Requests: p.ipMinute + 1, Creations: 2},
+			testCase{
+				ID: id + "ip_minute", Rule: p.rule, Needs: []need{needAbilities}, Spends: Spend{Requests: p.ipMinute + 1, Creations: 2},
 				run: func(s *session) {
 					s.issue(p.name, true).fillRequests(p.ipMinute/2, p.keyMinute)
 					s.issue(p.name, true).fillRequests(p.ipMinute/2, p.keyMinute)
 					s.issue(p.name, true).call(createAgent, `{}`).limited("ip_minute")
 				},
 			},
-			Case{
-				ID: id + "key_day", Rule: p.rule, Needs: []Need{NeedIssueKey}, Spends: Spend{Requests: p.keyDay + 1, Creations: 1, Wait: minutes},
+			testCase{
+				ID: id + "key_day", Rule: p.rule, Needs: []need{needAbilities}, Spends: Spend{Requests: p.keyDay + 1, Creations: 1, Wait: minutes},
 				run: func(s *session) {
 					s.bulk().issue(p.name, true).fillRequests(p.keyDay, p.keyMinute)().limited("key_day")
 				},
@@ -50,10 +50,10 @@ func planCases() []Case {
 }
 
 // operationLimitsOf: 8.2 overrides the request limits and no other.
-func operationLimitsOf(plan string) Case {
-	return Case{
+func operationLimitsOf(plan string) testCase {
+	return testCase{
 		ID:   fmt.Sprintf("8.2/%s/operations-as-in-preview", plan),
-		Rule: "Plan | Requests/minute per key | Requests/minute per IP | Requests/day per key", Needs: []Need{NeedIssueKey},
+		Rule: "Plan | Requests/minute per key | Requests/minute per IP | Requests/day per key", Needs: []need{needAbilities},
 		Spends: Spend{Requests: 21, Creations: 10, BYOKSets: 5, WarmUps: 3},
 		run: func(s *session) {
 			mine := s.issue(plan, true)

@@ -9,10 +9,10 @@ import (
 type row struct{ name, body string }
 
 // rows makes a case of each row: the endpoint answers its body with status.
-func rows(prefix, rule string, e endpoint, status int, list ...row) []Case {
-	var cases []Case
+func rows(prefix, rule string, e endpoint, status int, list ...row) []testCase {
+	var cases []testCase
 	for _, r := range list {
-		cases = append(cases, Case{
+		cases = append(cases, testCase{
 			ID: prefix + "/" + r.name, Rule: rule, Spends: cost(e, r.body, status), Needs: e.needs(),
 			run: func(s *session) { s.call(e, r.body).is(status) },
 		})
@@ -31,7 +31,7 @@ func each(format string, values ...string) []row {
 }
 
 // core marks the cases for a small budget.
-func core(cases []Case) []Case {
+func core(cases []testCase) []testCase {
 	for i := range cases {
 		cases[i].Core = true
 	}

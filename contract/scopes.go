@@ -10,16 +10,16 @@ const (
 
 // limitScopeCases: a limit per key holds for no other key and at every
 // address; a limit per address holds for every key and at no other address.
-func limitScopeCases() []Case { return slices.Concat(perKeyCases(), perIPCases()) }
+func limitScopeCases() []testCase { return slices.Concat(perKeyCases(), perIPCases()) }
 
-func perKeyCases() []Case {
-	var cases []Case
+func perKeyCases() []testCase {
+	var cases []testCase
 	for _, l := range limits {
 		if l.key == "ip_minute" || l.key == "agent_create_ip_minute" {
 			continue
 		}
-		cases = append(cases, Case{
-			ID: "8.1/" + l.key + "-of-one-key", Rule: l.rule, Needs: []Need{NeedIssueKey, NeedClientFrom},
+		cases = append(cases, testCase{
+			ID: "8.1/" + l.key + "-of-one-key", Rule: l.rule, Needs: []need{needAbilities, needClientFrom},
 			Spends: l.otherKey(),
 			run: func(s *session) {
 				here := s.from(hereIP)
@@ -56,11 +56,11 @@ func (l limit) otherKey() Spend {
 	return spends
 }
 
-func perIPCases() []Case {
-	return []Case{
+func perIPCases() []testCase {
+	return []testCase{
 		{
 			ID: "8.1/ip_minute-of-one-address", Rule: "Per IP (backstop) | 120 requests/minute",
-			Needs: []Need{NeedIssueKey, NeedClientFrom}, Spends: Spend{Requests: 122, Creations: 3},
+			Needs: []need{needAbilities, needClientFrom}, Spends: Spend{Requests: 122, Creations: 3},
 			run: func(s *session) {
 				here := s.from(hereIP)
 				here.issue("preview", true).fillRequests(60, 60)
@@ -72,7 +72,7 @@ func perIPCases() []Case {
 		},
 		{
 			ID: "8.1/agent_create_ip_minute-of-one-address", Rule: "Agent creation, per IP | 10/minute",
-			Needs: []Need{NeedIssueKey, NeedClientFrom}, Spends: Spend{Requests: 13, Creations: 11},
+			Needs: []need{needAbilities, needClientFrom}, Spends: Spend{Requests: 13, Creations: 11},
 			run: func(s *session) {
 				here := s.from(hereIP)
 				here.repeat(10, createAgent, `{}`, 200)
@@ -83,7 +83,7 @@ func perIPCases() []Case {
 		},
 		{
 			ID: "8.1/agent_create_ip_minute-of-all-keys", Rule: "Agent creation, per IP | 10/minute",
-			Needs: []Need{NeedIssueKey}, Spends: Spend{Requests: 11, Creations: 10},
+			Needs: []need{needAbilities}, Spends: Spend{Requests: 11, Creations: 10},
 			run: func(s *session) {
 				s.issue("preview", true).repeat(4, createAgent, `{}`, 200)
 				s.issue("preview", true).repeat(6, createAgent, `{}`, 200)

@@ -10,18 +10,30 @@ import (
 // check says what is wrong with a decoded JSON value, or "".
 type check func(v any) string
 
-// shape is an object's exact set of members; one whose name ends in "?" may
-// be absent.
+// shape is the members of an object; one whose name ends in "?" may be absent.
 type shape map[string]check
 
-// object checks for an object of that shape and no other member.
-func object(members shape) check {
+// open checks for an object with those members, and maybe others: what the
+// interface does not forbid, a preview service may add.
+func open(members shape) check {
 	return func(v any) string {
 		got, ok := v.(map[string]any)
 		if !ok {
 			return wrong(v, "an object")
 		}
-		return strings.Join(append(members.problems(got), members.strangers(got)...), "; ")
+		return strings.Join(members.problems(got), "; ")
+	}
+}
+
+// closed checks for an object with those members and no other.
+func closed(members shape) check {
+	return func(v any) string {
+		problem := open(members)(v)
+		got, _ := v.(map[string]any)
+		if problem == "" {
+			return strings.Join(members.strangers(got), "; ")
+		}
+		return problem
 	}
 }
 
@@ -107,4 +119,4 @@ func listOf(c check) check {
 	}
 }
 
-func wrong(v any, want string) string { return fmt.Sprintf("got %#v, want %s", v, want) }
+func wrong(v any, want string) string { return "got " + clip(fmt.Sprintf("%#v", v)) + ", want " + want }

@@ -2,8 +2,6 @@ package contract
 
 import (
 	"slices"
-
-	"github.com/stretchr/testify/assert"
 )
 
 // smsTable is the decided status of each mode, at creation and when enabled.
@@ -14,7 +12,7 @@ var smsTable = []struct{ mode, status string }{
 	{"byo_twilio", "needs_setup"},
 }
 
-func smsCases() []Case {
+func smsCases() []testCase {
 	const (
 		modes    = "mode (required; sandbox, managed or byo_twilio)"
 		closed   = "Body (required; no additional properties): mode (required; sandbox, managed or byo_twilio)."
@@ -35,12 +33,12 @@ func smsCases() []Case {
 	)
 }
 
-func smsStatusCases() []Case {
+func smsStatusCases() []testCase {
 	const (
 		creation = "SMS at creation: none: disabled; sandbox: active; managed: needs_compliance; byo_twilio: needs_setup; absent: no sms member"
 		enabling = "enabling uses the same table; phone number once active"
 	)
-	cases := []Case{{
+	cases := []testCase{{
 		ID: "fake/sms-absent", Rule: creation, Spends: Spend{Requests: 2, Creations: 1},
 		run: func(s *session) {
 			made := s.call(createAgent, `{}`).is(200).holds("sms", nil)
@@ -48,7 +46,7 @@ func smsStatusCases() []Case {
 		},
 	}}
 	for _, row := range smsTable {
-		cases = append(cases, Case{
+		cases = append(cases, testCase{
 			ID: "fake/sms-created/" + row.mode, Rule: creation, Spends: Spend{Requests: 2, Creations: 1},
 			run: func(s *session) {
 				made := s.call(createAgent, `{"sms":{"mode":"`+row.mode+`"}}`).is(200).holds("sms.status", row.status)
@@ -57,7 +55,7 @@ func smsStatusCases() []Case {
 		})
 	}
 	for _, row := range smsTable[1:] {
-		cases = append(cases, Case{
+		cases = append(cases, testCase{
 			ID: "fake/sms-enabled/" + row.mode, Rule: enabling, Spends: Spend{Requests: 3, Creations: 1},
 			run: func(s *session) {
 				id := s.newAgent()
@@ -74,5 +72,5 @@ func smsStatusCases() []Case {
 func wantSMS(s *session, agentID, status string) {
 	s.Helper()
 	read := s.call(readAgent.of(agentID), "").is(200).holds("sms.status", status)
-	assert.Equal(s, status == "active", read.at("sms.phone_number") != nil, read)
+	read.want((status == "active") == (read.at("sms.phone_number") != nil), "a phone number stands in an active channel and in no other")
 }

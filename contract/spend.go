@@ -16,10 +16,8 @@ type Spend struct {
 	Wait      time.Duration // time that must pass; free where the target's clock can be moved
 }
 
-// DefaultBudget is the budget of a shared target that states none: it stays
-// within one minute of the preview defaults and leaves most of each hour's and
-// day's allowance to others.
-var DefaultBudget = Spend{Requests: 40, Creations: 5, BYOKSets: 1, WarmUps: 1}
+// defaultBudget is the budget of a shared target that states none.
+var defaultBudget = Spend{Requests: 40, Creations: 5, BYOKSets: 1, WarmUps: 1}
 
 // String names the requests and the parts that are not zero: "3 requests, 1
 // creation".

@@ -11,207 +11,209 @@ const (
 	unlimited     = "GET /v1/status, GET and DELETE /v1/byok are never limited and spend nothing"
 )
 
+// step is n calls that are answered with status.
+type step struct {
+	n      int
+	e      endpoint
+	body   string
+	status int
+}
+
+// tally is calls of which a limit counts some, and the limit that the next
+// call meets.
+type tally struct {
+	id, rule string
+	needs    []need
+	by       func(s *session) *session // who makes the calls; nil: the default key
+	storeOff []step                    // made first, while the store of provider keys is off
+	steps    []step
+	next     step   // by the same key
+	meets    string // the limit; "": the default key's next creation goes through
+}
+
+var (
+	createNext = step{1, createAgent, `{}`, 429}
+	setNext    = step{1, setBYOK, setBYOK.body, 429}
+	nobody     = readAgent.of("agent-of-nobody")
+	keyedAgent = llmBody(ownKey)
+)
+
+var tallies = []tally{
+	{
+		id: "counted/400-404-409", rule: requestsSpent, next: createNext, meets: "key_minute",
+		steps: []step{{20, createAgent, `{"x":1}`, 400}, {20, nobody, "", 404}, {20, warmUp, `{"mode":"byok"}`, 409}},
+	},
+	{
+		id: "counted/403", rule: requestsSpent, needs: []need{needAbilities}, next: createNext, meets: "key_minute",
+		by:    func(s *session) *session { return s.issue("preview", false) },
+		steps: []step{{60, setBYOK, setBYOK.body, 403}},
+	},
+	{
+		id: "counted/503", rule: requestsSpent, needs: []need{needAbilities}, next: createNext, meets: "key_minute",
+		storeOff: []step{{60, setBYOK, setBYOK.body, 503}},
+	},
+	{ // the call that the limit on creations refuses spends no request
+		id: "counted/operation-429", rule: requestsSpent, next: step{1, createAgent, `{"x":1}`, 429}, meets: "key_minute",
+		steps: []step{{10, createAgent, `{}`, 200}, {1, createAgent, `{}`, 429}, {50, nobody, "", 404}},
+	},
+	{
+		id: "uncounted/401", rule: requestsSpent,
+		by:    func(s *session) *session { return s.with("Authorization", "") },
+		steps: []step{{130, createAgent, `{}`, 401}},
+	},
+	{
+		id: "uncounted/402", rule: requestsSpent, needs: []need{needAbilities},
+		by:    func(s *session) *session { return s.issue("free", true) },
+		steps: []step{{130, createAgent, `{}`, 402}},
+	},
+	{
+		id: "uncounted/404-405-of-routes", rule: requestsSpent,
+		steps: []step{
+			{65, endpoint{name: "unknown", method: "GET", path: "/v1/nothing"}, "", 404},
+			{65, endpoint{name: "unknown", method: "PATCH", path: "/v1/agents"}, "", 405},
+		},
+	},
+	{
+		id: "uncounted/endpoints-without-429", rule: unlimited, next: createNext, meets: "key_minute",
+		steps: []step{
+			{130, getStatus, "", 200}, {130, getBYOK, "", 200}, {130, clearBYOK, "", 200},
+			{1, createAgent, `{}`, 200}, {59, nobody, "", 404},
+		},
+	},
+	{
+		id: "operation/refused-creation", rule: operations, next: createNext, meets: "agent_create_ip_minute",
+		steps: []step{{10, createAgent, `{"x":1}`, 400}, {10, createAgent, llmBody(`"mode":"byok"`), 400}, {10, createAgent, `{}`, 200}},
+	},
+	{
+		id: "operation/refused-set", rule: operations, needs: []need{needAbilities}, next: setNext, meets: "byok_set_key_hour",
+		storeOff: []step{{6, setBYOK, setBYOK.body, 503}},
+		steps:    []step{{6, setBYOK, `{}`, 400}, {5, setBYOK, setBYOK.body, 200}},
+	},
+	{
+		id: "operation/refused-warmup", rule: operations, next: step{1, warmUp, "", 429}, meets: "warmup_key_hour",
+		steps: []step{{4, warmUp, `{"mode":"turbo"}`, 400}, {4, warmUp, `{"mode":"byok"}`, 409}, {3, warmUp, "", 200}},
+	},
+	{
+		id: "operation/clear-is-no-set", rule: operations, next: setNext, meets: "byok_set_key_hour",
+		steps: []step{{4, setBYOK, setBYOK.body, 200}, {1, clearBYOK, "", 200}, {1, setBYOK, setBYOK.body, 200}, {1, clearBYOK, "", 200}},
+	},
+	{
+		id: "operation/set-refused-takes-no-creation", rule: operations, next: createNext, meets: "agent_create_ip_minute",
+		steps: []step{{5, setBYOK, setBYOK.body, 200}, {10, createAgent, keyedAgent, 429}, {10, createAgent, `{}`, 200}},
+	},
+	{
+		id: "operation/creation-refused-takes-no-set", rule: operations, next: setNext, meets: "byok_set_key_hour",
+		steps: []step{{10, createAgent, `{}`, 200}, {10, createAgent, keyedAgent, 429}, {5, setBYOK, setBYOK.body, 200}},
+	},
+}
+
 // spendingCases tell the calls that a limit counts from those it does not.
-func spendingCases() []Case {
-	return slices.Concat(countedCases(), uncountedCases(), operationCases())
+func spendingCases() []testCase {
+	var cases []testCase
+	for _, t := range tallies {
+		cases = append(cases, testCase{ID: "fake/" + t.id, Rule: t.rule, Needs: t.needs, Spends: t.spends(), run: t.run})
+	}
+	return append(cases, everyLimitedCase(), refusedByMinuteCase(), refusedByDayCase(), dayUntouchedCase())
 }
 
-// countedCases: a refused call costs a request too.
-func countedCases() []Case {
-	return []Case{
-		{
-			ID: "fake/counted/400-404-409", Rule: requestsSpent, Spends: Spend{Requests: 61},
-			run: func(s *session) {
-				s.repeat(20, createAgent, `{"x":1}`, 400)
-				s.repeat(20, readAgent.of("agent-of-nobody"), "", 404)
-				s.repeat(20, warmUp, `{"mode":"byok"}`, 409)
-				s.call(createAgent, `{}`).limited("key_minute")
-			},
-		},
-		{
-			ID: "fake/counted/403", Rule: requestsSpent, Needs: []Need{NeedIssueKey}, Spends: Spend{Requests: 61},
-			run: func(s *session) {
-				other := s.issue("preview", false)
-				other.repeat(60, setBYOK, setBYOK.body, 403)
-				other.call(createAgent, `{}`).limited("key_minute")
-			},
-		},
-		{
-			ID: "fake/counted/503", Rule: requestsSpent, Needs: []Need{NeedBYOKSwitch}, Spends: Spend{Requests: 61},
-			run: func(s *session) {
-				s.target.Abilities.SetBYOKAvailable(false)
-				s.repeat(60, setBYOK, setBYOK.body, 503)
-				s.call(createAgent, `{}`).limited("key_minute")
-			},
-		},
-		{
-			ID: "fake/counted/operation-429", Rule: requestsSpent, Spends: Spend{Requests: 62, Creations: 10},
-			run: func(s *session) {
-				s.repeat(10, createAgent, `{}`, 200)
-				// Refused by the limit on creations, these spend nothing.
-				s.repeat(1, createAgent, `{}`, 429)
-				s.repeat(50, readAgent.of("agent-of-nobody"), "", 404)
-				s.call(createAgent, `{"x":1}`).limited("key_minute")
-			},
-		},
-		{
-			ID: "fake/counted/every-limited-endpoint", Rule: requestsSpent,
-			Spends: Spend{Requests: 66, Creations: 1, BYOKSets: 1, WarmUps: 1},
-			run: func(s *session) {
-				id := s.newAgent()
-				s.call(warmUp, "").is(200)
-				s.call(setBYOK, setBYOK.body).is(200)
-				s.repeat(19, readAgent.of(id), "", 200)
-				s.repeat(19, sendMessage.of(id), sendMessage.body, 200)
-				s.repeat(19, enableSMS.of(id), enableSMS.body, 200)
-				for _, e := range []endpoint{warmUp, setBYOK, createAgent, readAgent, sendMessage, enableSMS} {
-					s.call(e.of(id), e.body).limited("key_minute")
-				}
-			},
+func (t tally) run(s *session) {
+	by := s
+	if t.by != nil {
+		by = t.by(s)
+	}
+	if len(t.storeOff) > 0 {
+		s.target.Abilities.SetBYOKAvailable(false)
+		by.take(t.storeOff)
+		s.target.Abilities.SetBYOKAvailable(true)
+	}
+	by.take(t.steps)
+	if t.meets == "" {
+		s.newAgent()
+		return
+	}
+	by.call(t.next.e, t.next.body).limited(t.meets)
+}
+
+func (s *session) take(steps []step) {
+	s.Helper()
+	for _, step := range steps {
+		s.repeat(step.n, step.e, step.body, step.status)
+	}
+}
+
+func (t tally) spends() (all Spend) {
+	last := t.next
+	if t.meets == "" {
+		last = step{1, createAgent, `{}`, 200}
+	}
+	for _, step := range slices.Concat(t.storeOff, t.steps, []step{last}) {
+		for range step.n {
+			all = all.plus(cost(step.e, step.body, step.status))
+		}
+	}
+	return all
+}
+
+func everyLimitedCase() testCase {
+	return testCase{
+		ID: "fake/counted/every-limited-endpoint", Rule: requestsSpent,
+		Spends: Spend{Requests: 66, Creations: 1, BYOKSets: 1, WarmUps: 1},
+		run: func(s *session) {
+			id := s.newAgent()
+			s.take([]step{
+				{1, warmUp, "", 200}, {1, setBYOK, setBYOK.body, 200}, {19, readAgent.of(id), "", 200},
+				{19, sendMessage.of(id), sendMessage.body, 200}, {19, enableSMS.of(id), enableSMS.body, 200},
+			})
+			for _, e := range []endpoint{warmUp, setBYOK, createAgent, readAgent, sendMessage, enableSMS} {
+				s.call(e.of(id), e.body).limited("key_minute")
+			}
 		},
 	}
 }
 
-// uncountedCases: calls that take nothing of anybody's allowance.
-func uncountedCases() []Case {
-	return []Case{
-		{
-			ID: "fake/uncounted/401", Rule: requestsSpent, Spends: Spend{Requests: 131, Creations: 1},
-			run: func(s *session) {
-				s.with("Authorization", "").repeat(130, createAgent, `{}`, 401)
-				s.call(createAgent, `{}`).is(200)
-			},
+func refusedByMinuteCase() testCase {
+	return testCase{
+		ID: "fake/uncounted/429", Rule: requestsSpent, Needs: []need{needAbilities},
+		Spends: Spend{Requests: 240, Creations: 2, Wait: time.Minute},
+		run: func(s *session) {
+			s.fillRequests(60, 60)
+			s.repeat(60, createAgent, `{}`, 429)
+			next := s.issue("preview", true).fillRequests(60, 60) // the address has its other half
+			s.wait(next().limited("key_minute").retryAfter())
+			s.repeat(59, nobody, "", 404)
 		},
-		{
-			ID: "fake/uncounted/402", Rule: requestsSpent, Needs: []Need{NeedIssueKey}, Spends: Spend{Requests: 131, Creations: 1},
-			run: func(s *session) {
-				s.issue("free", true).repeat(130, createAgent, `{}`, 402)
-				s.call(createAgent, `{}`).is(200)
-			},
-		},
-		{
-			ID: "fake/uncounted/404-405-of-routes", Rule: requestsSpent, Spends: Spend{Requests: 131, Creations: 1},
-			run: func(s *session) {
-				s.repeat(65, endpoint{name: "unknown", method: "GET", path: "/v1/nothing"}, "", 404)
-				s.repeat(65, endpoint{name: "unknown", method: "PATCH", path: "/v1/agents"}, "", 405)
-				s.call(createAgent, `{}`).is(200)
-			},
-		},
-		{
-			ID: "fake/uncounted/429", Rule: requestsSpent, Needs: []Need{NeedIssueKey},
-			Spends: Spend{Requests: 240, Creations: 2, Wait: time.Minute},
-			run: func(s *session) {
-				s.fillRequests(60, 60)
-				s.repeat(60, createAgent, `{}`, 429)
-				next := s.issue("preview", true).fillRequests(60, 60) // the address has its other half
-				s.wait(next().limited("key_minute").retryAfter())
-				s.repeat(59, readAgent.of("agent-of-nobody"), "", 404)
-			},
-		},
-		{
-			ID: "fake/uncounted/429-by-day", Rule: requestsSpent, Spends: Spend{Requests: 2001, Creations: 1, Wait: 20 * time.Minute},
-			run: func(s *session) {
-				refused := s.bulk()
-				next := refused.fillRequests(60, 60)
-				refused.repeat(1000, createAgent, `{}`, 429)
-				for range 15 {
-					s.wait(time.Minute)
-					refused.repeat(60, readAgent.of("agent-of-nobody"), "", 404)
-				}
+	}
+}
+
+func refusedByDayCase() testCase {
+	return testCase{
+		ID: "fake/uncounted/429-by-day", Rule: requestsSpent, Spends: Spend{Requests: 2001, Creations: 1, Wait: 20 * time.Minute},
+		run: func(s *session) {
+			refused := s.bulk()
+			next := refused.fillRequests(60, 60)
+			refused.repeat(1000, createAgent, `{}`, 429)
+			for range 15 {
 				s.wait(time.Minute)
-				refused.repeat(40, readAgent.of("agent-of-nobody"), "", 404)
-				next().limited("key_day")
-			},
-		},
-		{
-			ID: "fake/uncounted/endpoints-without-429", Rule: unlimited, Spends: Spend{Requests: 451, Creations: 1},
-			run: func(s *session) {
-				for _, e := range []endpoint{getStatus, getBYOK, clearBYOK} {
-					s.repeat(130, e, "", 200)
-				}
-				next := s.fillRequests(60, 60)
-				next().limited("key_minute")
-			},
-		},
-		{
-			ID: "fake/uncounted/endpoints-without-429-when-exhausted", Rule: unlimited, Spends: Spend{Requests: 64, Creations: 1},
-			run: func(s *session) {
-				s.fillRequests(60, 60)().limited("key_minute")
-				for _, e := range []endpoint{getStatus, getBYOK, clearBYOK} {
-					s.call(e, "").is(200)
-				}
-			},
+				refused.repeat(60, nobody, "", 404)
+			}
+			s.wait(time.Minute)
+			refused.repeat(40, nobody, "", 404)
+			next().limited("key_day")
 		},
 	}
 }
 
-// operationCases: a refused operation takes nothing of any operation limit.
-func operationCases() []Case {
-	keyed := llmBody(ownKey)
-	return []Case{
-		{
-			ID: "fake/operation/refused-creation", Rule: operations, Spends: Spend{Requests: 31, Creations: 10},
-			run: func(s *session) {
-				s.repeat(10, createAgent, `{"x":1}`, 400)
-				s.repeat(10, createAgent, llmBody(`"mode":"byok"`), 400)
-				s.fill(10, createAgent, `{}`)().limited("agent_create_ip_minute")
-			},
-		},
-		{
-			ID: "fake/operation/refused-set", Rule: operations, Needs: []Need{NeedBYOKSwitch}, Spends: Spend{Requests: 18, BYOKSets: 5},
-			run: func(s *session) {
-				s.repeat(6, setBYOK, `{}`, 400)
-				s.target.Abilities.SetBYOKAvailable(false)
-				s.repeat(6, setBYOK, setBYOK.body, 503)
-				s.target.Abilities.SetBYOKAvailable(true)
-				s.fill(5, setBYOK, setBYOK.body)().limited("byok_set_key_hour")
-			},
-		},
-		{
-			ID: "fake/operation/refused-warmup", Rule: operations, Spends: Spend{Requests: 12, WarmUps: 3},
-			run: func(s *session) {
-				s.repeat(4, warmUp, `{"mode":"turbo"}`, 400)
-				s.repeat(4, warmUp, `{"mode":"byok"}`, 409)
-				s.fill(3, warmUp, "")().limited("warmup_key_hour")
-			},
-		},
-		{
-			ID: "fake/operation/clear-is-no-set", Rule: operations, Spends: Spend{Requests: 11, BYOKSets: 5},
-			run: func(s *session) {
-				for range 5 {
-					s.call(setBYOK, setBYOK.body).is(200)
-					s.call(clearBYOK, "").is(200)
-				}
-				s.call(setBYOK, setBYOK.body).limited("byok_set_key_hour")
-			},
-		},
-		{
-			ID: "fake/operation/set-refused-takes-no-creation", Rule: operations, Spends: Spend{Requests: 26, Creations: 10, BYOKSets: 5},
-			run: func(s *session) {
-				s.repeat(5, setBYOK, setBYOK.body, 200)
-				s.repeat(10, createAgent, keyed, 429)
-				s.fill(10, createAgent, `{}`)().limited("agent_create_ip_minute")
-			},
-		},
-		{
-			ID: "fake/operation/creation-refused-takes-no-set", Rule: operations, Spends: Spend{Requests: 26, Creations: 10, BYOKSets: 5},
-			run: func(s *session) {
+func dayUntouchedCase() testCase {
+	return testCase{
+		ID: "fake/operation/creation-refused-takes-no-day", Rule: operations,
+		Spends: Spend{Requests: 61, Creations: 50, Wait: 5 * time.Minute},
+		run: func(s *session) {
+			for range 5 {
 				s.repeat(10, createAgent, `{}`, 200)
-				s.repeat(10, createAgent, keyed, 429)
-				s.fill(5, setBYOK, setBYOK.body)().limited("byok_set_key_hour")
-			},
-		},
-		{
-			ID: "fake/operation/creation-refused-takes-no-day", Rule: operations,
-			Spends: Spend{Requests: 61, Creations: 50, Wait: 5 * time.Minute},
-			run: func(s *session) {
-				for range 5 {
-					s.repeat(10, createAgent, `{}`, 200)
-					s.repeat(2, createAgent, `{}`, 429) // by the address; the key's day is not touched
-					s.wait(time.Minute)
-				}
-				s.call(createAgent, `{}`).limited("agent_create_key_day")
-			},
+				s.repeat(2, createAgent, `{}`, 429) // by the address; the key's day is not touched
+				s.wait(time.Minute)
+			}
+			s.call(createAgent, `{}`).limited("agent_create_key_day")
 		},
 	}
 }

@@ -42,9 +42,9 @@ var objectMembers = []member{
 
 // typeCases give each member every JSON type but its own. null is a type of
 // its own: where the interface allows it, as in 2.4, it says so.
-func typeCases() []Case {
+func typeCases() []testCase {
 	const rule = "Bad request (invalid body)"
-	var cases []Case
+	var cases []testCase
 	for _, m := range stringMembers {
 		cases = append(cases, m.cases(rule, "number", "1", "boolean", "true", "array", `["hosted"]`, "object", "{}", "null", "null")...)
 	}
@@ -55,7 +55,7 @@ func typeCases() []Case {
 }
 
 // cases are the refusals of the member, for pairs of a name and a value.
-func (m member) cases(rule string, pairs ...string) []Case {
+func (m member) cases(rule string, pairs ...string) []testCase {
 	var list []row
 	for pair := range slices.Chunk(pairs, 2) {
 		list = append(list, row{pair[0], strings.Replace(m.format, "%s", pair[1], 1)})

@@ -2,34 +2,34 @@ package contract
 
 import "slices"
 
-func statusCases() []Case {
-	return []Case{{
+func statusCases() []testCase {
+	return []testCase{{
 		ID: "4.1/shape", Core: true, Spends: Spend{Requests: 1},
 		Rule: "All five are required. No additional properties.",
 		run:  func(s *session) { s.call(getStatus, "").is(200) },
 	}}
 }
 
-func warmUpCases() []Case {
+func warmUpCases() []testCase {
 	return slices.Concat(warmUpModeCases(), warmUpRefusals(), warmUpBYOKCases(), warmUpKeyCases())
 }
 
-func warmUpModeCases() []Case {
+func warmUpModeCases() []testCase {
 	const modes = "When present: `mode` (string, hosted or byok; default hosted)."
-	hosted := func(id, rule, body string) Case {
-		return Case{
+	hosted := func(id, rule, body string) testCase {
+		return testCase{
 			ID: id, Rule: rule, Spends: Spend{Requests: 1, WarmUps: 1},
 			run: func(s *session) { s.call(warmUp, body).is(200).holds("mode", "hosted") },
 		}
 	}
 	return append(
-		core([]Case{hosted("4.2/body-absent", "Body is optional.", "")}),
+		core([]testCase{hosted("4.2/body-absent", "Body is optional.", "")}),
 		hosted("4.2/mode-absent", modes, `{}`),
 		hosted("4.2/mode-hosted", modes, `{"mode":"hosted"}`),
 	)
 }
 
-func warmUpRefusals() []Case {
+func warmUpRefusals() []testCase {
 	return slices.Concat(
 		core(rows("4.2/mode-refused", "`mode` (string, hosted or byok; default hosted)", warmUp, 400,
 			each(`{"mode":%q}`, "turbo")...)),
@@ -43,13 +43,13 @@ func warmUpRefusals() []Case {
 	)
 }
 
-func warmUpBYOKCases() []Case {
+func warmUpBYOKCases() []testCase {
 	const (
 		conflict  = "409 (byok mode, BYOK not configured)"
 		needsBYOK = "The byok mode requires BYOK to be configured and a dashboard-issued key."
 		byok      = `{"mode":"byok"}`
 	)
-	return []Case{
+	return []testCase{
 		{
 			ID: "4.2/byok-configured", Rule: needsBYOK, Spends: Spend{Requests: 2, BYOKSets: 1, WarmUps: 1},
 			run: func(s *session) {
@@ -60,7 +60,7 @@ func warmUpBYOKCases() []Case {
 		{
 			ID: "4.2/byok-not-configured", Rule: conflict, Spends: Spend{Requests: 2}, Core: true,
 			run: func(s *session) {
-				s.call(clearBYOK, "").is(200)
+				s.clear()
 				s.call(warmUp, byok).is(409)
 			},
 		},
@@ -73,7 +73,7 @@ func warmUpBYOKCases() []Case {
 			},
 		},
 		{
-			ID: "4.2/byok-of-another-key", Rule: conflict, Needs: []Need{NeedIssueKey},
+			ID: "4.2/byok-of-another-key", Rule: conflict, Needs: []need{needAbilities},
 			Spends: Spend{Requests: 2, BYOKSets: 1},
 			run: func(s *session) {
 				s.issue("preview", true).call(setBYOK, setBYOK.body).is(200)
@@ -81,7 +81,7 @@ func warmUpBYOKCases() []Case {
 			},
 		},
 		{
-			ID: "4.2/byok-unavailable", Rule: "503 (BYOK not available)", Needs: []Need{NeedBYOKSwitch},
+			ID: "4.2/byok-unavailable", Rule: "503 (BYOK not available)", Needs: []need{needAbilities},
 			Spends: Spend{Requests: 2, BYOKSets: 1},
 			run: func(s *session) {
 				s.call(setBYOK, setBYOK.body).is(200)
@@ -90,7 +90,7 @@ func warmUpBYOKCases() []Case {
 			},
 		},
 		{
-			ID: "4.2/hosted-without-byok", Rule: "503 (BYOK not available)", Needs: []Need{NeedBYOKSwitch},
+			ID: "4.2/hosted-without-byok", Rule: "503 (BYOK not available)", Needs: []need{needAbilities},
 			Spends: Spend{Requests: 1, WarmUps: 1},
 			run: func(s *session) {
 				s.target.Abilities.SetBYOKAvailable(false)
@@ -101,16 +101,16 @@ func warmUpBYOKCases() []Case {
 }
 
 // warmUpKeyCases concern the kind of key: 403 is for byok mode only.
-func warmUpKeyCases() []Case {
+func warmUpKeyCases() []testCase {
 	const forbidden = "403 (byok mode with a key that is not dashboard-issued)"
-	return []Case{
+	return []testCase{
 		{
-			ID: "4.2/byok-forbidden", Rule: forbidden, Needs: []Need{NeedIssueKey}, Spends: Spend{Requests: 1},
+			ID: "4.2/byok-forbidden", Rule: forbidden, Needs: []need{needAbilities}, Spends: Spend{Requests: 1},
 			// No BYOK is configured either: 403 goes before 409.
 			run: func(s *session) { s.issue("preview", false).call(warmUp, `{"mode":"byok"}`).is(403) },
 		},
 		{
-			ID: "4.2/hosted-allowed", Rule: forbidden, Needs: []Need{NeedIssueKey}, Spends: Spend{Requests: 2, WarmUps: 2},
+			ID: "4.2/hosted-allowed", Rule: forbidden, Needs: []need{needAbilities}, Spends: Spend{Requests: 2, WarmUps: 2},
 			run: func(s *session) {
 				other := s.issue("preview", false)
 				other.call(warmUp, "").is(200)
@@ -118,7 +118,7 @@ func warmUpKeyCases() []Case {
 			},
 		},
 		{
-			ID: "fake/byok-warmup-forbidden-though-configured", Needs: []Need{NeedIssueKey},
+			ID: "fake/byok-warmup-forbidden-though-configured", Needs: []need{needAbilities},
 			Rule:   "llm.api_key at creation is stored as PUT /v1/byok would store it, for dashboard-issued and other keys alike",
 			Spends: Spend{Requests: 2, Creations: 1, BYOKSets: 1},
 			run: func(s *session) {

@@ -3,8 +3,6 @@ package contract
 import (
 	"slices"
 	"time"
-
-	"github.com/stretchr/testify/assert"
 )
 
 const (
@@ -15,11 +13,11 @@ const (
 
 // windowCases pin the arithmetic of a window on a clock that stands still
 // between waits.
-func windowCases() []Case { return slices.Concat(fixedWindowCases(), lastIsNamedCases()) }
+func windowCases() []testCase { return slices.Concat(fixedWindowCases(), lastIsNamedCases()) }
 
-func fixedWindowCases() []Case {
-	frozen := []Need{NeedFrozenClock}
-	return []Case{
+func fixedWindowCases() []testCase {
+	frozen := []need{needFrozenClock}
+	return []testCase{
 		{
 			ID: "fake/window-from-first-call", Rule: windowFixed, Needs: frozen,
 			Spends: Spend{Requests: 122, Creations: 1, Wait: time.Minute + 45*time.Second},
@@ -28,10 +26,10 @@ func fixedWindowCases() []Case {
 				read := readAgent.of(s.newAgent())
 				s.wait(30 * time.Second)
 				s.repeat(59, read, "", 200)
-				assert.Equal(s, 30*time.Second, s.call(read, "").limited("key_minute").retryAfter())
+				s.call(read, "").limited("key_minute").opensIn(30 * time.Second)
 				s.wait(30 * time.Second)
 				s.repeat(60, read, "", 200) // all of them are back at once
-				assert.Equal(s, time.Minute, s.call(read, "").limited("key_minute").retryAfter())
+				s.call(read, "").limited("key_minute").opensIn(time.Minute)
 			},
 		},
 		{
@@ -43,7 +41,7 @@ func fixedWindowCases() []Case {
 				s.repeat(4, createAgent, `{}`, 200)
 				s.wait(35 * time.Second)
 				s.repeat(56, readAgent.of("agent-of-nobody"), "", 404)
-				assert.Equal(s, 25*time.Second, next().limited("key_minute").retryAfter())
+				next().limited("key_minute").opensIn(25 * time.Second)
 			},
 		},
 		{
@@ -52,9 +50,9 @@ func fixedWindowCases() []Case {
 			run: func(s *session) {
 				next := s.fill(3, warmUp, "")
 				s.wait(time.Hour - 1500*time.Millisecond)
-				assert.Equal(s, 2*time.Second, next().limited("warmup_key_hour").retryAfter())
+				next().limited("warmup_key_hour").opensIn(2 * time.Second)
 				s.wait(1499 * time.Millisecond)
-				assert.Equal(s, time.Second, next().limited("warmup_key_hour").retryAfter())
+				next().limited("warmup_key_hour").opensIn(time.Second)
 				s.wait(time.Millisecond)
 				next().is(200)
 			},
@@ -62,15 +60,15 @@ func fixedWindowCases() []Case {
 	}
 }
 
-func lastIsNamedCases() []Case {
-	frozen := []Need{NeedFrozenClock}
-	return []Case{
+func lastIsNamedCases() []testCase {
+	frozen := []need{needFrozenClock}
+	return []testCase{
 		{
 			ID: "fake/opens-last-is-named/operations", Rule: lastIsNamed, Needs: frozen, Spends: Spend{Requests: 11, Creations: 10, BYOKSets: 5},
 			run: func(s *session) {
 				s.repeat(5, createAgent, llmBody(ownKey), 200)
 				s.repeat(5, createAgent, `{}`, 200)
-				assert.Equal(s, time.Hour, s.call(createAgent, llmBody(ownKey)).limited("byok_set_key_hour").retryAfter())
+				s.call(createAgent, llmBody(ownKey)).limited("byok_set_key_hour").opensIn(time.Hour)
 			},
 		},
 		{
@@ -83,7 +81,7 @@ func lastIsNamedCases() []Case {
 					}
 					s.repeat(10, createAgent, `{}`, 200)
 				}
-				assert.Equal(s, day-4*time.Minute, s.call(createAgent, `{}`).limited("agent_create_key_day").retryAfter())
+				s.call(createAgent, `{}`).limited("agent_create_key_day").opensIn(day - 4*time.Minute)
 			},
 		},
 		{
@@ -92,21 +90,21 @@ func lastIsNamedCases() []Case {
 			run: func(s *session) {
 				next := s.fill(3, warmUp, "")
 				s.fillRequests(57, 57)
-				assert.Equal(s, time.Hour, next().limited("warmup_key_hour").retryAfter())
+				next().limited("warmup_key_hour").opensIn(time.Hour)
 				// One that would be refused for its body needs the request limit only.
-				assert.Equal(s, time.Minute, s.call(warmUp, `{"mode":"turbo"}`).limited("key_minute").retryAfter())
-				assert.Equal(s, time.Minute, s.call(createAgent, `{}`).limited("key_minute").retryAfter())
+				s.call(warmUp, `{"mode":"turbo"}`).limited("key_minute").opensIn(time.Minute)
+				s.call(createAgent, `{}`).limited("key_minute").opensIn(time.Minute)
 			},
 		},
 		{
-			ID: "fake/opens-last-is-named/requests", Rule: lastIsNamed, Needs: []Need{NeedFrozenClock, NeedIssueKey},
+			ID: "fake/opens-last-is-named/requests", Rule: lastIsNamed, Needs: []need{needFrozenClock, needAbilities},
 			Spends: Spend{Requests: 121, Creations: 2, Wait: 20 * time.Second},
 			run: func(s *session) {
 				s.issue("preview", true).fillRequests(60, 60)
 				s.wait(20 * time.Second)
 				second := s.issue("preview", true).fillRequests(60, 60)
 				// The address opens in 40 s, the key in 60 s.
-				assert.Equal(s, time.Minute, second().limited("key_minute").retryAfter())
+				second().limited("key_minute").opensIn(time.Minute)
 			},
 		},
 	}

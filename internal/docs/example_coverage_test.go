@@ -34,6 +34,7 @@ var withoutExample = map[string]string{
 	"agentmessaging.Permit.Done":          implemented, // likewise
 	"agentmessaging.Observer.Observe":     implemented,
 	"agentmessaging.ObserverFunc.Observe": converted,
+	"fakeserver.Server.IssueKeyOn":        "package contract calls it",
 	"fakeserver.TB.Cleanup":               implemented, // package testing does
 	"fakeserver.TB.Errorf":                implemented,
 	"fakeserver.TB.Failed":                implemented,

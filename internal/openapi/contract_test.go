@@ -20,7 +20,7 @@ func TestContract(t *testing.T) {
 	r := newRecord(t)
 	t.Run("cases", func(t *testing.T) {
 		contract.Run(t, contract.Target{Bubble: true, Fresh: func(tb testing.TB) contract.Target {
-			return r.target(fakeserver.New(tb, fakeserver.WithUnknownRoutes()))
+			return r.target(tb, fakeserver.New(tb, fakeserver.WithUnknownRoutes()))
 		}})
 	})
 	for _, sentence := range r.wrong {
@@ -36,24 +36,12 @@ func TestContract(t *testing.T) {
 }
 
 // target is the fake with the record before each of its clients.
-func (r *record) target(fake *fakeserver.Server) contract.Target {
+func (r *record) target(tb testing.TB, fake *fakeserver.Server) contract.Target {
 	return contract.Target{
-		BaseURL: fake.BaseURL(), Key: fake.Key(),
-		HTTPClient: func(tb testing.TB) *http.Client { return r.through(tb, fake.HTTPClient(tb)) },
-		Abilities: contract.Abilities{
-			IssueKey: func(plan string, dashboard bool) string {
-				return fake.IssueKey(fakeserver.KeyOptions{Plan: fakeserver.Plan(plan), NotDashboard: !dashboard})
-			},
-			RevokeKey:        fake.RevokeKey,
-			SetBYOKAvailable: fake.SetBYOKAvailable,
-			ClientFrom: func(tb testing.TB, ip string) *http.Client {
-				return r.through(tb, fake.HTTPClient(tb, fakeserver.FromIP(ip)))
-			},
-			BulkClient: func(tb testing.TB) *http.Client {
-				return r.through(tb, &http.Client{Transport: fake.Direct()})
-			},
-			Decisions: true,
-		},
+		BaseURL: fake.BaseURL(), Key: fake.Key(), Abilities: fake, Decisions: true,
+		HTTPClient: r.through(tb, fake.HTTPClient(tb)),
+		ClientFrom: func(ip string) *http.Client { return r.through(tb, fake.HTTPClient(tb, fakeserver.FromIP(ip))) },
+		BulkClient: r.through(tb, &http.Client{Transport: fake.Direct()}),
 	}
 }
 

@@ -34,6 +34,7 @@ var exceptions = []exception{
 	{"fake/operation/refused-creation", 400, stored},
 	{"fake/byok-agent-after-clear", 400, stored},
 	{"fake/creation-while-unavailable", 400, stored},
+	{"7/creation-without-503", 400, stored},
 
 	{"fake/duplicate/*", 400, undecoded + ", when one of two is left"},
 	{"fake/utf-8/*", 400, undecoded + ", when what is no UTF-8 has become U+FFFD"},
