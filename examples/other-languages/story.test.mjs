@@ -25,7 +25,7 @@ const inWorld = (method, path, body) => control(method, `/worlds/${world}${path}
 before(async () => {
   const made = await control('POST', '/worlds', { name: world });
   assert.equal(made.status, 201, JSON.stringify(made.body));
-  key = made.body.key.key;
+  key = made.body.key;
 });
 
 after(() => control('DELETE', `/worlds/${world}`));

@@ -39,7 +39,7 @@ test('with a second world there is a switch, and each shows its own', async (t) 
     prepare: async (fake) => {
       await fake.agent({ customer_ref: 'of-the-default' });
       suite = await fake.control('POST', '/worlds', { name: 'suite-a' });
-      await fake.call('GET', '/v1/status', undefined, { key: suite.key.key });
+      await fake.call('GET', '/v1/status', undefined, { key: suite.key });
     },
   });
   await wantText(calls(page), /POST/);
@@ -49,7 +49,7 @@ test('with a second world there is a switch, and each shows its own', async (t) 
   await page.getByRole('link', { name: /Agents/ }).click();
   await wantText(page.locator('main'), /No agents yet/);
 
-  await fake.call('POST', '/v1/agents', {}, { key: suite.key.key });
+  await fake.call('POST', '/v1/agents', {}, { key: suite.key });
   await wantCount(page.getByLabel('All agents').locator('[data-item]'), 1);
   assert.equal((await fake.control('GET', 'agents')).agents.length, 1);
 });
@@ -57,4 +57,61 @@ test('with a second world there is a switch, and each shows its own', async (t) 
 test('without a second world there is no switch', async (t) => {
   const { page } = await open(t);
   await eventually(page, async () => assert.equal(await page.getByLabel('World').count(), 0));
+});
+
+test('replies are scripted, act, and go', async (t) => {
+  const { fake, page } = await open(t, { hash: '#/world', prepare: (fake) => fake.agent() });
+  await page.getByLabel('Replies', { exact: true }).fill('First.\nSecond.');
+  await page.getByLabel('To messages that contain').fill('order');
+  await page.getByRole('button', { name: 'Script it' }).click();
+  const rules = page.getByLabel('Scripted replies').locator('.rule');
+  await wantText(rules, /text containing order\s*0 hits\s*First\. · Second\./);
+  const { body } = await fake.call('POST', '/v1/agents/agent_000001/messages', { text: 'my order' });
+  assert.equal(body.reply_text, 'First.');
+  await rules.getByRole('button', { name: /^Remove/ }).click();
+  await wantText(page.getByLabel('Scripted replies'), /Every agent answers/);
+});
+
+test('a snapshot brings back what was there, and a state is downloaded and put in place', async (t) => {
+  const { fake, page } = await open(t, { hash: '#/world', prepare: (fake) => fake.agent() });
+  await page.getByRole('button', { name: 'Take one' }).click();
+  const saving = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Download state' }).click();
+  const file = await (await saving).path();
+  await fake.agent();
+  await page.getByRole('button', { name: 'Restore snapshot_000001' }).click();
+  await wantText(page.getByRole('link', { name: /^Agents/ }), /Agents\s*1/);
+  await fake.agent();
+  await page.getByLabel('Put a state in its place').setInputFiles(file);
+  await wantText(page.getByRole('link', { name: /^Agents/ }), /Agents\s*1/);
+});
+
+test('a new world is made, and its key works', async (t) => {
+  const { fake, page } = await open(t, { hash: '#/world' });
+  await page.getByLabel('New world').fill('second');
+  await page.getByRole('button', { name: 'Make it' }).click();
+  const key = await page.getByRole('dialog').getByRole('region', { name: 'API key' }).innerText();
+  assert.equal((await fake.call('POST', '/v1/agents', {}, { key: key.trim() })).status, 200);
+  await page.getByRole('dialog').getByRole('link', { name: 'Open the world second' }).click();
+  await wantText(page.getByRole('link', { name: /^Agents/ }), /Agents\s*1/);
+});
+
+test('a call is sent again, and edited', async (t) => {
+  const { page } = await open(t, { prepare: (fake) => fake.agent({}, 'as it was') });
+  await calls(page).first().click();
+  const detail = page.getByLabel('The open call');
+  await detail.getByRole('button', { name: 'Send again' }).click();
+  await wantText(page.locator('.notice.done'), /the service answered 200/);
+  await detail.getByText('Edit and send').click();
+  await detail.locator('textarea').fill('{"text":5}');
+  await detail.getByRole('button', { name: 'Send', exact: true }).click();
+  await wantText(page.locator('.notice.done').last(), /the service answered 400/);
+});
+
+test('what the key has spent stands above the traffic', async (t) => {
+  const { fake, page } = await open(t, { prepare: (fake) => fake.agent() });
+  const strip = page.locator('.strip');
+  await wantText(strip, /per minute\s*59 left/);
+  await fake.control('POST', 'keys/key_000001/limits/key_minute/exhaust');
+  await wantText(strip, /per minute\s*opens in/);
 });

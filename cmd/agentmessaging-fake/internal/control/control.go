@@ -44,6 +44,7 @@ type Options struct {
 type Server struct {
 	options Options
 	scripts []scriptSpec // of Options.Replies
+	mux     *http.ServeMux
 	started time.Time
 	ended   context.Context
 	end     context.CancelFunc
@@ -69,6 +70,7 @@ func New(o Options) (*Server, error) {
 		return nil, fmt.Errorf("replies: %w", err)
 	}
 	s := &Server{options: o, scripts: scripts, started: time.Now().UTC(), worlds: map[string]*world{}}
+	s.mux = s.newMux()
 	s.ended, s.end = context.WithCancel(context.Background())
 	w, err := s.newWorld(defaultWorld, o.Settings)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -136,26 +137,69 @@ func (w *world) sendMessage(r *request) (answer, *refusal) {
 	return answer{write: func(rw http.ResponseWriter, hr *http.Request) { w.call(rw, hr, a.ID, key, body) }}, nil
 }
 
-// call sends the message from the address of the caller, so that it spends
-// what an application there would spend.
+// call sends the message as the page's own application would.
 func (w *world) call(rw http.ResponseWriter, hr *http.Request, agentID, key string, body messageBody) {
 	encoded, _ := json.Marshal(body) // strings can always be
-	target := w.fake.BaseURL() + "/v1/agents/" + url.PathEscape(agentID) + "/messages"
-	req, err := http.NewRequestWithContext(hr.Context(), http.MethodPost, target, bytes.NewReader(encoded))
+	w.send(rw, hr, http.MethodPost, "/v1/agents/"+url.PathEscape(agentID)+"/messages", encoded, http.Header{
+		"Authorization": {"Bearer " + key}, "Content-Type": {"application/json"}, "User-Agent": {"agentmessaging-fake page"},
+	})
+}
+
+// send makes a call of the service from the address of the caller, so that it
+// spends what an application there would spend, and tells its answer.
+func (w *world) send(rw http.ResponseWriter, hr *http.Request, method, path string, body []byte, header http.Header) {
+	req, err := http.NewRequestWithContext(hr.Context(), method, w.fake.BaseURL()+path, bytes.NewReader(body))
 	if err != nil {
-		badRequest("agent_id", "no path can name it").write(rw)
+		badRequest("path", "no call can be made with it").ServeHTTP(rw, hr)
 		return
 	}
-	req.Header.Set("Authorization", "Bearer "+key)
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("User-Agent", "agentmessaging-fake page")
+	req.Header = header
 	status, answered, err := receive(w.fake.Direct(fakeserver.FromIP(addressOf(hr))), req)
 	if err != nil {
-		(&refusal{status: http.StatusBadGateway, Code: "no_answer", Reason: "the call was made, and its answer did not arrive whole: " + err.Error()}).write(rw)
+		noAnswer := &refusal{status: http.StatusBadGateway, Code: "no_answer", Reason: "the call was made, and its answer did not arrive whole: " + err.Error()}
+		noAnswer.ServeHTTP(rw, hr)
 		return
 	}
 	writeJSON(rw, http.StatusOK, map[string]any{"status": status, "body": answered})
 }
+
+// sendAgain is POST calls/{seq}/send: the same call once more, with another
+// body where one is given. A provider key is gone from what was recorded.
+func (w *world) sendAgain(r *request) (answer, *refusal) {
+	body, refused := decode[struct {
+		Body *string `json:"body"`
+	}](r.body)
+	if refused != nil {
+		return answer{}, refused
+	}
+	seq, err := strconv.Atoi(r.param("seq"))
+	found := w.fake.Calls(fakeserver.Where(func(c fakeserver.Call) bool { return c.Seq == seq }))
+	if err != nil || len(found) == 0 {
+		return answer{}, notFound("no call that is kept has this seq")
+	}
+	c := found[0]
+	header := http.Header{"User-Agent": {"agentmessaging-fake page"}}
+	if kind := c.Header.Get("Content-Type"); kind != "" {
+		header.Set("Content-Type", kind)
+	}
+	if c.Key != fakeserver.KeyMissing {
+		key, known := w.fake.Admin().KeyWithLabel(c.Key)
+		if !known {
+			return answer{}, conflict("the key of this call is not known")
+		}
+		header.Set("Authorization", "Bearer "+key)
+	}
+	text := c.Body
+	switch {
+	case body.Body != nil:
+		text = *body.Body
+	case c.BodyBytes > len(c.Body) || strings.Contains(c.Body, redacted):
+		return answer{}, conflict("the body of this call was not kept whole; give one as body")
+	}
+	return answer{write: func(rw http.ResponseWriter, hr *http.Request) { w.send(rw, hr, c.Method, c.Path, []byte(text), header) }}, nil
+}
+
+const redacted = "[redacted]"
 
 // receive makes a call and reads its answer: as JSON, or as a string where it
 // is none.

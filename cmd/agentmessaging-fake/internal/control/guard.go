@@ -19,7 +19,7 @@ import (
 func (s *Server) Guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.options.Remote && !s.isOwnHost(r.Host) {
-			forbidden("Host: must be a loopback name or address, or one of --allow-host").write(w)
+			forbidden("Host: must be a loopback name or address, or one of --allow-host").ServeHTTP(w, r)
 			return
 		}
 		next.ServeHTTP(w, r)

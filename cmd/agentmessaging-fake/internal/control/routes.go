@@ -2,7 +2,6 @@ package control
 
 import (
 	"net/http"
-	"net/url"
 	"strings"
 )
 
@@ -30,6 +29,8 @@ var routes = []route{
 	{"POST", root + "/worlds", "", (*Server).createWorld},
 	{"DELETE", inside, "", (*Server).deleteWorld},
 	{"POST", inside + "/reset", "", in((*world).reset)},
+	{"GET", inside + "/state", "", in((*world).readState)},
+	{"PUT", inside + "/state", "", in((*world).putState)},
 	{"GET", inside + "/keys", "", in((*world).listKeys)},
 	{"POST", inside + "/keys", "", in((*world).issueKey)},
 	{"PATCH", inside + "/keys/{key}", "", in((*world).changeKey)},
@@ -50,6 +51,7 @@ var routes = []route{
 	{"GET", inside + "/calls", filter + " limit", in((*world).listCalls)},
 	{"GET", inside + "/calls/await", filter + " n timeout_ms", in((*world).awaitCalls)},
 	{"GET", inside + "/calls/stream", "after", in((*world).streamCalls)},
+	{"POST", inside + "/calls/{seq}/send", "", in((*world).sendAgain)},
 	{"GET", inside + "/calls.har", "", in((*world).archive)},
 	{"GET", inside + "/replies", "", in((*world).listScripts)},
 	{"POST", inside + "/replies", "", in((*world).addScript)},
@@ -88,41 +90,22 @@ func in(handle func(*world, *request) (answer, *refusal)) handler {
 	}
 }
 
-// find returns the route of a call and the values in its path. path is
-// escaped, so that an identifier with %2F in it stays one segment.
-func find(method, path string) (*route, map[string]string, *refusal) {
-	var allowed []string
+// newMux serves the routes. What none of them takes is refused as JSON too.
+func (s *Server) newMux() *http.ServeMux {
+	mux, allowed := http.NewServeMux(), map[string][]string{}
 	for _, r := range routes {
-		params, matches := matchPath(r.path, path)
-		if matches && r.method == method {
-			return &r, params, nil
-		}
-		if matches {
-			allowed = append(allowed, r.method)
-		}
+		allowed[r.path] = append(allowed[r.path], r.method)
+		mux.Handle(r.method+" "+r.path, s.handler(r))
 	}
-	if allowed == nil {
-		return nil, nil, notFound("no route has this path; " + root + "/openapi.yaml describes those that exist")
+	for path, methods := range allowed {
+		mux.Handle(path, methodNotAllowed(strings.Join(methods, ", ")))
 	}
-	allow := strings.Join(allowed, ", ")
-	return nil, nil, &refusal{status: http.StatusMethodNotAllowed, Code: "method_not_allowed", Reason: "this path takes " + allow, allow: allow}
+	mux.Handle("/", noRoute)
+	return mux
 }
 
-func matchPath(template, path string) (map[string]string, bool) {
-	want, got := strings.Split(template, "/"), strings.Split(path, "/")
-	if len(want) != len(got) {
-		return nil, false
-	}
-	params := map[string]string{}
-	for i, segment := range want {
-		name, isParam := strings.CutPrefix(segment, "{")
-		value, err := url.PathUnescape(got[i])
-		switch {
-		case isParam && err == nil && value != "":
-			params[strings.TrimSuffix(name, "}")] = value
-		case segment != got[i]:
-			return nil, false
-		}
-	}
-	return params, true
+var noRoute = notFound("no route has this path; " + root + "/openapi.yaml describes those that exist")
+
+func methodNotAllowed(allow string) *refusal {
+	return &refusal{status: http.StatusMethodNotAllowed, Code: "method_not_allowed", Reason: "this path takes " + allow, allow: allow}
 }

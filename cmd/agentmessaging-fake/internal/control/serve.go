@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 )
@@ -16,13 +17,12 @@ const maxBody = 1 << 20
 
 // request is a call that has a route, read whole.
 type request struct {
-	http   *http.Request
-	params map[string]string
-	query  url.Values
-	body   []byte
+	http  *http.Request
+	query url.Values
+	body  []byte
 }
 
-func (r *request) param(name string) string { return r.params[name] }
+func (r *request) param(name string) string { return r.http.PathValue(name) }
 
 // answer is what a handler wants answered: 200 with a body as JSON, another
 // status, or what write writes by itself, without any lock.
@@ -61,28 +61,37 @@ func conflict(format string, args ...any) *refusal {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	a, refused := s.answer(w, r)
-	switch {
-	case refused != nil:
-		refused.write(w)
-	case a.write != nil:
-		a.write(w, r)
-	case a.body != nil:
-		writeJSON(w, max(a.status, http.StatusOK), a.body)
-	default:
-		w.WriteHeader(a.status)
+	if refused := s.admit(r); refused != nil {
+		refused.ServeHTTP(w, r)
+		return
+	}
+	if path.Clean(r.URL.Path) != r.URL.Path { // a ServeMux would redirect
+		noRoute.ServeHTTP(w, r)
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}
+
+// handler answers the calls of one route.
+func (s *Server) handler(route route) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		a, refused := s.answer(route, w, r)
+		switch {
+		case refused != nil:
+			refused.ServeHTTP(w, r)
+		case a.write != nil:
+			a.write(w, r)
+		case a.body != nil:
+			writeJSON(w, max(a.status, http.StatusOK), a.body)
+		default:
+			w.WriteHeader(a.status)
+		}
 	}
 }
 
-func (s *Server) answer(w http.ResponseWriter, r *http.Request) (answer, *refusal) {
-	if refused := s.admit(r); refused != nil {
-		return answer{}, refused
-	}
-	route, params, refused := find(r.Method, r.URL.EscapedPath())
-	if refused != nil {
-		return answer{}, refused
-	}
-	req := &request{http: r, params: params}
+func (s *Server) answer(route route, w http.ResponseWriter, r *http.Request) (answer, *refusal) {
+	req := &request{http: r}
+	var refused *refusal
 	if req.query, refused = route.parseQuery(r.URL.RawQuery); refused != nil {
 		return answer{}, refused
 	}
@@ -133,7 +142,8 @@ func isJSON(contentType string) bool {
 	return err == nil && kind == "application/json" && (charset == "" || strings.EqualFold(charset, "utf-8"))
 }
 
-func (f *refusal) write(w http.ResponseWriter) {
+// ServeHTTP answers any call with the refusal.
+func (f *refusal) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	switch f.status {
 	case http.StatusUnauthorized:
 		w.Header().Set("WWW-Authenticate", "Bearer")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"slices"
 )
 
@@ -77,6 +78,25 @@ func (s *Server) ReadState(raw []byte) error {
 	defer s.mu.Unlock()
 	s.worlds = worlds
 	return nil
+}
+
+// readState is GET state: what a snapshot of the world would hold, as a file.
+func (w *world) readState(*request) (answer, *refusal) {
+	return answer{write: func(rw http.ResponseWriter, _ *http.Request) {
+		rw.Header().Set("Content-Type", "application/json")
+		_ = w.fake.WriteState(rw) // the client may be gone
+	}}, nil
+}
+
+// putState is PUT state: the world is as it was when the file was written.
+func (w *world) putState(r *request) (answer, *refusal) {
+	if err := w.fake.ReadState(bytes.NewReader(r.body)); err != nil {
+		return answer{}, badRequest("body", "%v", err)
+	}
+	for _, what := range []string{changedKeys, changedAgents, changedBYOK, changedLimits, changedClock} {
+		w.hub.changed(what)
+	}
+	return done()
 }
 
 func decodeState(raw []byte) (file stateFile, err error) {

@@ -19,7 +19,7 @@ func written(t testing.TB, s *control.Server) string {
 
 func TestStateOfWorlds(t *testing.T) {
 	a := newAPI(t, control.Options{Key: "cnry-service-key"})
-	one := keyOf(t, a.must(201, "POST", "/worlds", `{"name":"one","limits":"byok","windows":"sliding"}`))
+	one := a.must(201, "POST", "/worlds", `{"name":"one","limits":"byok","windows":"sliding"}`).text("key")
 	a.service(one, "PUT", "/v1/byok", `{"provider":"openai","api_key":"cnry-provider-key","label":"<l>"}`)
 	agent := a.service(one, "POST", "/v1/agents", "{}").text("agent_id")
 	a.service(one, "POST", "/v1/agents/"+agent+"/messages", `{"text":"<hello>"}`)
@@ -64,4 +64,29 @@ func TestReadStateRefuses(t *testing.T) {
 	badLimits := strings.Replace(file, `"name":"one","plan":"preview","limits":"plan"`, `"name":"one","plan":"preview","limits":"x"`, 1)
 	assert.ErrorContains(t, a.server.ReadState([]byte(badLimits)), "worlds[1]: limits: must be one of")
 	assert.Equal(t, file, written(t, a.server), "nothing has changed")
+}
+
+func TestStateOfOneWorld(t *testing.T) {
+	a := newAPI(t, control.Options{})
+	a.must(201, "POST", w+"/agents", `{"key":"key_000001","agent_id":"kept"}`)
+	state := a.must(200, "GET", w+"/state", "").raw
+	a.must(204, "POST", w+"/reset", "")
+	a.must(204, "PUT", w+"/state", state)
+	assert.Equal(t, "kept", a.must(200, "GET", w+"/agents/kept", "").text("agent_id"))
+	a.do("PUT", w+"/state", `{"format":"another"}`).wantRefused(t, 400, "body: ")
+}
+
+func TestSendAgain(t *testing.T) {
+	a := newAPI(t, control.Options{})
+	agent := a.service(a.server.Key(), "POST", "/v1/agents", `{}`).text("agent_id")
+	a.service(a.server.Key(), "POST", "/v1/agents/"+agent+"/messages", `{"text":"one"}`)
+	a.service(a.server.Key(), "PUT", "/v1/byok", `{"provider":"openai","api_key":"sk-canary-0123"}`)
+	a.service("nobody", "GET", "/v1/status", "")
+	sent := a.must(200, "POST", w+"/calls/2/send", `{}`)
+	assert.JSONEq(t, `{"status":200,"body":{"reply_text":"You wrote: one","trace_id":"trace_000005"}}`, sent.raw)
+	edited := a.must(200, "POST", w+"/calls/2/send", `{"body":"{\"text\":5}"}`)
+	assert.EqualValues(t, 400, edited.body["status"])
+	a.do("POST", w+"/calls/3/send", `{}`).wantRefused(t, 409, "was not kept whole")
+	a.do("POST", w+"/calls/4/send", `{}`).wantRefused(t, 409, "key of this call is not known")
+	a.do("POST", w+"/calls/99/send", `{}`).wantRefused(t, 404, "seq")
 }

@@ -170,8 +170,8 @@ func (s *Server) createWorld(r *request) (answer, *refusal) {
 	return created(struct {
 		Name string `json:"name"`
 		Settings
-		Key issuedKey `json:"key"`
-	}{name, w.settings, w.issued(w.fake.Admin().Keys()[0], w.fake.Key())})
+		Key string `json:"key"`
+	}{name, w.settings, w.fake.Key()})
 }
 
 // nextName is the next name that no world has. s.mu is held.

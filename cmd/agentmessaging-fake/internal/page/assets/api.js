@@ -59,6 +59,23 @@ export async function act(done, f) {
   }
 }
 
+// actWithUndo is act with a snapshot from before, which takes back what was done.
+// Calls made meanwhile lose their effect with it.
+export async function actWithUndo(done, f) {
+  const before = await act('', () => request('POST', worldPath('snapshots')));
+  if (!before) return undefined;
+  const path = worldPath('snapshots', before.id);
+  const forget = () => request('DELETE', path).catch(() => {});
+  const result = await act('', f);
+  if (!result) return forget();
+  const timer = setTimeout(forget, 11_000);
+  notice('done', done, () => {
+    clearTimeout(timer);
+    act('Taken back.', () => request('POST', `${path}/restore`)).then(forget);
+  });
+  return result;
+}
+
 export function sentence(err) {
   return err instanceof Failure ? err.message : 'The fake cannot be reached. Is the program still running?';
 }

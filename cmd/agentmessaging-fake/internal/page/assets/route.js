@@ -8,6 +8,7 @@ export const pages = [
   { page: 'keys', name: 'Keys' },
   { page: 'agents', name: 'Agents' },
   { page: 'faults', name: 'Faults' },
+  { page: 'world', name: 'World' },
 ];
 
 export function hrefOf(page, id = '') {

@@ -7,11 +7,13 @@ export const state = {
   info: null,
   worlds: [],
   worldMissing: false,
-  keys: null, // null until loaded, as are agents and faults
+  keys: null, // null until loaded, as are the other lists
   agents: null, // the newest of those that the search finds
   agentTotal: 0, // how many it finds
   openAgent: null, // the agent of the address, null where there is none
   faults: null,
+  replies: null,
+  snapshots: null,
   byokAvailable: true,
   clock: { offset: 0, advanced: 0 }, // offset: the fake's time less ours, in ms
   limits: null, // of the key that is open
@@ -51,11 +53,12 @@ export function change(patch) {
 
 let lastNotice = 0;
 
-// notice shows a sentence: kind is "done" or "failed".
-export function notice(kind, words) {
+// notice shows a sentence: kind is "done" or "failed"; undo takes back what was
+// done.
+export function notice(kind, words, undo) {
   const id = ++lastNotice;
-  change({ notices: [...state.notices, { id, kind, words }].slice(-4) });
-  if (kind === 'done') setTimeout(() => dismiss(id), 5000);
+  change({ notices: [...state.notices, { id, kind, words, undo }].slice(-4) });
+  if (kind === 'done') setTimeout(() => dismiss(id), undo ? 10_000 : 5000);
 }
 
 export function dismiss(id) {

@@ -60,9 +60,15 @@ export const loadAgents = coalesced(async () => {
   change({ agents: found?.agents ?? [], agentTotal: found?.total ?? 0, openAgent: agent });
 });
 export const loadFaults = coalesced(async () => change({ faults: (await get('faults'))?.faults ?? [] }));
+export const loadReplies = coalesced(async () => change({ replies: (await get('replies'))?.replies ?? [] }));
+export const loadSnapshots = coalesced(async () => change({ snapshots: (await get('snapshots'))?.snapshots ?? [] }));
 export const loadBYOK = coalesced(async () => change({ byokAvailable: (await get('byok'))?.available !== false }));
 export const loadWorlds = coalesced(async () => change({ worlds: (await request('GET', '/_fake/v1/worlds')).worlds }));
-export const loadClock = coalesced(async () => takeClock(await get('clock')));
+// The limits come after the clock: when they open follows from it.
+export const loadClock = coalesced(async () => {
+  takeClock(await get('clock'));
+  loadLimits();
+});
 
 export function takeClock(clock) {
   if (!clock) return;
@@ -145,10 +151,12 @@ const loads = {
   keys: [loadKeys],
   agents: [loadAgents, loadConversation],
   faults: [loadFaults],
-  clock: [loadClock, loadLimits],
+  clock: [loadClock],
   byok: [loadBYOK, loadLimits],
   limits: [loadLimits],
-  reset: [loadKeys, loadAgents, loadFaults, loadBYOK, loadClock, loadConversation],
+  replies: [loadReplies],
+  snapshots: [loadSnapshots],
+  reset: [loadKeys, loadAgents, loadFaults, loadReplies, loadSnapshots, loadBYOK, loadClock, loadConversation],
 };
 
 export function reload(what) {

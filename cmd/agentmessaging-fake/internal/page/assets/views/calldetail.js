@@ -3,7 +3,9 @@ import { h, text, Component } from '../dom.js';
 import { took, indentJSON, plural } from '../format.js';
 import { asCurl, asGo } from '../snippets.js';
 import { hrefOf } from '../route.js';
-import { button, code, facts, mono, statusTag, both } from '../parts/widgets.js';
+import { notice } from '../store.js';
+import { act, request, worldPath } from '../api.js';
+import { button, code, facts, field, mono, statusTag, both } from '../parts/widgets.js';
 
 export class CallDetail extends Component {
   take = (element) => {
@@ -73,9 +75,28 @@ function Header({ lines }) {
   return h('details.header', null, h('summary', null, plural(lines.length, 'header')), h('pre', null, lines.join('\n')));
 }
 
+// Again sends the call once more, as it was or edited, and shows the curl and
+// the Go that do the same.
 function Again({ call }) {
+  const send = (body) =>
+    act('', async () => {
+      const { status } = await request('POST', worldPath('calls', call.seq, 'send'), body === undefined ? {} : { body });
+      notice('done', `Sent again: the service answered ${status}.`);
+    });
+  const edited = (event) => {
+    event.preventDefault();
+    send(new FormData(event.target).get('body'));
+  };
   return [
     h('h3', { key: 'again' }, 'Send it again'),
+    call.key !== 'unknown' && h('div.actions', { key: 'send' }, button('Send again', () => send(), { icon: 'send', small: true })),
+    call.body &&
+      h(
+        'details.add',
+        { key: 'edit' },
+        h('summary', null, 'Edit and send'),
+        h('form', { onSubmit: edited }, field('Body', h('textarea', { name: 'body', rows: 5, defaultValue: call.body })), h('div.actions', null, button('Send', null, { kind: 'primary', type: 'submit', small: true }))),
+      ),
     code('As curl', asCurl(call), { kind: 'snippet' }),
     code('As Go', asGo(call), { kind: 'snippet' }),
   ];

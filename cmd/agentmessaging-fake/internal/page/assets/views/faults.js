@@ -8,7 +8,8 @@ import { button, code, empty, mono, tag } from '../parts/widgets.js';
 import { FaultForm } from './faultform.js';
 
 export function Faults() {
-  const faults = state.faults ?? [];
+  // A fault that has acted as often as it was to is no longer in force.
+  const faults = (state.faults ?? []).filter((f) => !(f.times && f.hits >= f.times) && !(f.nth && f.hits > 0));
   return h(
     'div.panel.two.faults',
     null,

@@ -78,7 +78,7 @@ function askReset() {
     dialog: {
       kind: 'confirm',
       title: `Reset the world ${state.world}?`,
-      words: 'Its agents, conversations, calls, faults, scripted replies and what its keys have spent are gone afterwards. Keys and settings go back to how the program started. Other worlds stay as they are.',
+      words: 'Its agents, conversations, calls, faults, scripted replies and what its keys have spent are gone afterwards. Its first key and its settings stay as the program started them; other keys are gone. Other worlds stay as they are.',
       label: 'Reset',
       run,
     },

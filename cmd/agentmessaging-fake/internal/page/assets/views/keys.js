@@ -1,7 +1,7 @@
 // Keys and their plans, limits and BYOK configuration.
 import { h } from '../dom.js';
 import { state, change } from '../store.js';
-import { act, request, worldPath } from '../api.js';
+import { act, actWithUndo, request, worldPath } from '../api.js';
 import { openKey, reload, loadBYOK } from '../sync.js';
 import { go, hrefOf } from '../route.js';
 import { back } from './back.js';
@@ -105,7 +105,7 @@ function Key({ value: k }) {
         'div.actions',
         null,
         h('label.inline', null, h('span', null, 'Plan'), choice(`Plan of ${k.label}`, plans, { value: k.plan, disabled: k.revoked, onChange: (e) => changePlan(k, e.target) })),
-        button('Revoke', () => askRevoke(k), { kind: 'danger', disabled: k.revoked }),
+        button('Revoke', () => revoke(k), { kind: 'danger', disabled: k.revoked }),
       ),
     ),
     facts([
@@ -125,14 +125,10 @@ function changePlan(k, select) {
   });
 }
 
-function askRevoke(k) {
-  const run = () =>
-    act(`${k.label} is revoked.`, async () => {
-      await request('DELETE', worldPath('keys', encodeURIComponent(k.label)));
-      reload('keys');
-    });
-  change({
-    dialog: { kind: 'confirm', title: `Revoke ${k.label}?`, words: 'Calls with it are answered 401 from then on. It cannot be taken back.', label: 'Revoke', run },
+function revoke(k) {
+  actWithUndo(`${k.label} is revoked: calls with it are answered 401.`, async () => {
+    await request('DELETE', worldPath('keys', encodeURIComponent(k.label)));
+    reload('keys');
   });
 }
 

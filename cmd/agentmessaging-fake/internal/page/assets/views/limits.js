@@ -1,9 +1,10 @@
 // The seven limits of a key as gauges.
 import { h } from '../dom.js';
 import { now } from '../store.js';
-import { act, request, worldPath } from '../api.js';
+import { actWithUndo, request, worldPath } from '../api.js';
 import { loadLimits } from '../sync.js';
 import { count, exact, relative } from '../format.js';
+import { hrefOf } from '../route.js';
 import { button, mono, tag } from '../parts/widgets.js';
 
 const names = {
@@ -29,7 +30,7 @@ function Gauge({ label, row }) {
   const name = names[row.limit_key] ?? row.limit_key;
   const endless = row.max === null;
   const share = endless || row.max === 0 ? 0 : Math.min(1, (row.max - row.left) / row.max);
-  const tone = row.left === 0 ? 'bad' : share >= 0.8 ? 'warn' : 'good';
+  const tone = toneOf(row, share);
   return h(
     'li.gauge',
     { class: tone, 'data-limit': row.limit_key },
@@ -52,18 +53,46 @@ function Gauge({ label, row }) {
   );
 }
 
+// Strip is the gauges in one line, for above the traffic: what is left, and when
+// what is shut opens. Limits that nothing was spent of are left out.
+export function Strip({ label, rows }) {
+  const spent = (rows ?? []).filter((row) => row.max !== null && row.left < row.max);
+  if (!spent.length) return null;
+  return h(
+    'a.strip',
+    { href: hrefOf('keys', label) },
+    mono(label),
+    spent.map((row) => {
+      const share = Math.min(1, (row.max - row.left) / Math.max(1, row.max));
+      return h(
+        'span.small-gauge',
+        { key: row.limit_key, class: toneOf(row, share), title: names[row.limit_key] ?? row.limit_key },
+        h('span', null, (names[row.limit_key] ?? row.limit_key).replace('Requests per', 'per')),
+        h('span.gbar', { 'aria-hidden': 'true' }, h('span.gfill', { style: { width: `${share * 100}%` } })),
+        h('span', null, row.opens_at ? `opens ${relative(Date.parse(row.opens_at), now())}` : `${count(row.left)} left`),
+      );
+    }),
+  );
+}
+
+function toneOf(row, share) {
+  if (row.left === 0) return 'bad';
+  return share >= 0.8 ? 'warn' : 'good';
+}
+
 function leftWords({ left, max }) {
   return max === null ? 'No limit' : `${count(left)} of ${count(max)} left`;
 }
 
-function opens({ left, opens_at: iso }) {
+function opens({ left, max, opens_at: iso }) {
+  if (max === null) return null;
   if (!iso) return left === 0 ? tag('shut', 'bad') : tag('open', 'good');
   const at = Date.parse(iso);
   return [tag('shut', 'bad'), h('time', { dateTime: iso, title: exact(at) }, `opens ${relative(at, now())}`)];
 }
 
 function exhaust(label, row, name) {
-  act(`${name}: nothing is left.`, async () => {
+  actWithUndo(`${name}: nothing is left.`, async () => {
     await request('POST', worldPath('keys', encodeURIComponent(label), 'limits', encodeURIComponent(row.limit_key), 'exhaust'));
     loadLimits();
   });

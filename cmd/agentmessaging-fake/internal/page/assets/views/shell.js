@@ -11,9 +11,10 @@ import { Traffic } from './traffic.js';
 import { Keys } from './keys.js';
 import { Agents } from './agents.js';
 import { Faults } from './faults.js';
+import { World } from './world.js';
 import { CurrentDialog } from './dialogs.js';
 
-const views = { traffic: Traffic, keys: Keys, agents: Agents, faults: Faults };
+const views = { traffic: Traffic, keys: Keys, agents: Agents, faults: Faults, world: World };
 
 export function Shell() {
   return h(
@@ -71,12 +72,17 @@ function Notices() {
   );
 }
 
-function oneNotice({ id, kind, words }) {
+function oneNotice({ id, kind, words, undo }) {
+  const takeBack = () => {
+    dismiss(id);
+    undo();
+  };
   return h(
     'div.notice',
     { key: id, class: kind },
     icon(kind === 'done' ? 'check' : 'faults'),
     h('span', null, words),
+    undo && button('Undo', takeBack, { small: true }),
     button('Dismiss', () => dismiss(id), { kind: 'quiet', small: true }),
   );
 }

@@ -8,6 +8,7 @@ import { count, took } from '../format.js';
 import { button, choice, tag, statusTag, ago, empty, mono } from '../parts/widgets.js';
 import { icon } from '../parts/icons.js';
 import { VirtualList } from '../parts/virtual.js';
+import { Strip } from './limits.js';
 import { Connect } from './connect.js';
 import { CallDetail } from './calldetail.js';
 
@@ -32,6 +33,7 @@ export function Traffic() {
       'section.calls',
       { 'aria-label': 'Calls' },
       h('div.panelhead', null, h('h1', null, 'Traffic'), h('p.sum', { role: 'status' }, sum()), h(Pause)),
+      h(Strip, { label: state.limits?.key, rows: state.limits?.rows }),
       h(Filter),
       content(),
     ),
