@@ -80,11 +80,11 @@ func readAll(r *http.Request) ([]byte, error) {
 // parseBody checks a body against the endpoint's fields. shown is the body as
 // Calls shows it; of one that is wrong nothing is shown.
 func parseBody(e *spec.Endpoint, header http.Header, raw []byte, texts bool) (found members, shown string, flaw *failure) {
+	if len(raw) == 0 && e.BodyOptional { // whatever the header says of it
+		return nil, "", nil
+	}
 	if f := checkEncoding(header); f != nil {
 		return nil, "", f
-	}
-	if len(raw) == 0 && e.BodyOptional {
-		return nil, "", nil
 	}
 	p := parser{scanner: scanner{data: raw}, texts: texts, found: make(members, 0, 4)} // few calls have more
 	if f := p.document(e.Body); f != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -171,8 +172,9 @@ func TestReadStateRefuses(t *testing.T) {
 		{`"limit_key":"key_minute"`, `"limit_key":"key_day"`, "keys[0].windows: a limit_key is unknown or stands twice"},
 		{`"limit_key":"key_minute"`, `"limit_key":"ip_minute"`, "keys[0].windows: ip_minute does not count here"},
 		{`"limit_key":"ip_minute"`, `"limit_key":"key_minute"`, "addresses[0].windows: key_minute does not count here"},
-		{`"calls":4}`, `"calls":0}`, "keys[0].windows: key_minute: calls: are at least 1"},
-		{`"calls":4}`, `"calls":4},{"at":"2001-01-01T00:00:00Z","calls":1}`, "in the order of their times"},
+		{`"calls":4}`, `"calls":0}`, "keys[0].windows: key_minute: calls: each has a time"},
+		{`"calls":4}`, `"calls":4},{"at":"2001-01-01T00:00:00Z","calls":1}`, "calls: each has a time, in order"},
+		{`"calls":4}`, `"calls":4},{"at":"2101-01-01T00:00:00Z","calls":1}`, "keys[0].last: is missing, or before"},
 		{`"address":"2001:db8::1",`, `"address":"192.0.2.1",`, "addresses[1].address: stands twice"},
 		{`"address":"2001:db8::1",`, `"address":"here",`, "damaged"},
 		{`"number":1`, `"number":0`, "agent_list[0].agent_id, status and number: one is missing"},
@@ -192,6 +194,19 @@ func TestReadStateRefuses(t *testing.T) {
 	assert.Equal(t, before, written(t, fake), "nothing has changed")
 	assert.ErrorContains(t, fake.ReadState(goneReader{}), "fakeserver: ReadState: the disk is gone")
 	assert.ErrorIs(t, fake.WriteState(fullDisk{}), errFull)
+}
+
+// A window without times would have closed: its limit would be open again.
+func TestReadStateRefusesWithoutTimes(t *testing.T) {
+	from, _ := furnished(t)
+	file := written(t, from)
+	fake, _ := newFake(t, frozen())
+	times := regexp.MustCompile(`"(issued_at|at|created_at|updated_at|time|last)":"2[^"]*"`).FindAllStringIndex(file, -1)
+	require.Greater(t, len(times), 10)
+	for _, at := range times {
+		name, _, _ := strings.Cut(file[at[0]:], ":")
+		assert.Error(t, fake.ReadState(strings.NewReader(file[:at[0]]+name+`:"0001-01-01T00:00:00Z"`+file[at[1]:])), file[at[0]-20:at[1]])
+	}
 }
 
 type goneReader struct{}

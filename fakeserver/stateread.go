@@ -51,6 +51,8 @@ func (f *keyFile) key(n int, sliding bool) (*apiKey, error) {
 		return nil, errors.New("label: is not " + label)
 	case !known || f.Plan == "":
 		return nil, errors.New("plan: is none of " + planNames)
+	case f.IssuedAt.IsZero():
+		return nil, errors.New("issued_at: is missing")
 	}
 	c, err := f.counts(false, sliding)
 	if err != nil {
@@ -73,6 +75,8 @@ func (f *byokFile) config() (*byokConfig, error) {
 		return nil, errors.New("byok.provider: is none of " + spec.BYOKProvider.Values())
 	case f.Fingerprint == "":
 		return nil, errors.New("byok.fingerprint: is missing")
+	case f.UpdatedAt.IsZero():
+		return nil, errors.New("byok.updated_at: is missing")
 	}
 	return &byokConfig{
 		provider: f.Provider, baseURL: f.BaseURL, model: f.Model, label: f.Label,
@@ -104,6 +108,9 @@ func (f *countsFile) counts(perIP, sliding bool) (*counts, error) {
 		case spec.Limits[i].PerIP != perIP && len(w.Calls) > 0, perIP && !w.Shut.IsZero():
 			return nil, fmt.Errorf("windows: %s does not count here", w.Limit)
 		}
+		if n := len(w.Calls); n > 0 && f.Last.Before(w.Calls[n-1].At) {
+			return nil, errors.New("last: is missing, or before a call that counts")
+		}
 		seen[i] = true
 		if err := fill(c.windows[i], w.Calls); err != nil {
 			return nil, fmt.Errorf("windows: %s: %w", w.Limit, err)
@@ -128,8 +135,8 @@ func (c *counts) shutUntil(i int, end time.Time) {
 func fill(w window, calls []tally) error {
 	total := 0
 	for i, t := range calls {
-		if t.Calls < 1 || t.Calls > maxTallied && len(calls) > 1 || i > 0 && t.At.Before(calls[i-1].At) {
-			return errors.New("calls: are at least 1, in the order of their times")
+		if t.At.IsZero() || t.Calls < 1 || t.Calls > maxTallied && len(calls) > 1 || i > 0 && t.At.Before(calls[i-1].At) {
+			return errors.New("calls: each has a time, in order, and there is at least 1")
 		}
 		total += t.Calls
 	}
@@ -164,6 +171,8 @@ func (st *state) readAgent(f agentFile, s *Server, owner *apiKey) error {
 		return errors.New("agent_id: stands twice")
 	case f.SMS != nil && f.SMS.Status == "":
 		return errors.New("sms.status: is missing")
+	case f.CreatedAt.IsZero() || f.UpdatedAt.IsZero():
+		return errors.New("created_at and updated_at: one is missing")
 	}
 	if flaw := s.agentFlaw(a.Agent); flaw != "" {
 		return errors.New(flaw)
@@ -173,6 +182,9 @@ func (st *state) readAgent(f agentFile, s *Server, owner *apiKey) error {
 	for i, e := range f.Exchanges {
 		if flaw := fieldFlaw("text", spec.MessageText, e.Text); flaw != "" {
 			return fmt.Errorf("exchanges[%d].%s", i, flaw)
+		}
+		if e.Time.IsZero() {
+			return fmt.Errorf("exchanges[%d].time: is missing", i)
 		}
 		a.exchanges.add(Exchange(e), s.config.exchanges)
 	}
