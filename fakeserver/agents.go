@@ -61,12 +61,8 @@ func (s *Server) createAgent(req *request) (operation, *failure) {
 	if f := s.refuseAgent(req); f != nil {
 		return operation{}, f
 	}
-	limits := []spec.LimitKey{spec.AgentCreateKeyDay, spec.AgentCreateIPMinute}
 	_, setsKey := req.members.get(spec.LLMAPIKey)
-	if setsKey {
-		limits = append(limits, spec.BYOKSetKeyHour) // rule 2
-	}
-	return operation{limits: limits, act: func() reply {
+	return operation{setsBYOK: setsKey, act: func() reply { // rule 2
 		if setsKey {
 			req.key.byok = s.newBYOK(req, agentFields)
 		}

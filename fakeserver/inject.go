@@ -1,8 +1,8 @@
 package fakeserver
 
 import (
-	"context"
 	"io"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -89,20 +89,20 @@ func (s *Server) strike(req *request, matching []*Injection) {
 }
 
 // reach is a call's way to the service. It reports whether the call arrives.
-func (s *Server) reach(ctx context.Context, req *request) bool {
+func (s *Server) reach(r *http.Request, req *request) bool {
 	if req.latencies == nil && req.fault == nil {
 		return true
 	}
 	// net/http looks for a client that leaves only once the body is read, and
 	// of one that is too long some is left.
-	if req.rest != nil {
-		_, _ = io.Copy(io.Discard, req.rest)
+	if r.Body != nil {
+		_, _ = io.Copy(io.Discard, r.Body)
 	}
 	for _, d := range req.latencies {
-		memnet.Pause(ctx, d)
+		memnet.Pause(r.Context(), d)
 	}
 	switch {
-	case req.latencies != nil && ctx.Err() != nil:
+	case req.latencies != nil && r.Context().Err() != nil:
 		req.fault = clientGone
 	case req.latencies != nil:
 		req.now = s.now()

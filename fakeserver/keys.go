@@ -3,7 +3,6 @@ package fakeserver
 import (
 	"cmp"
 	"net/netip"
-	"strings"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
@@ -131,18 +130,4 @@ func (s *Server) withKey(method, key string, f func(*apiKey)) {
 	if !found {
 		misuse(method, "this fake did not issue that key; Key and IssueKey return the ones it did")
 	}
-}
-
-// bearer returns the token of the one Authorization header: interface 5. The
-// scheme's case does not matter, and a token has no spaces (RFC 9110, 11.4).
-func bearer(headers []string) (token string, ok bool) {
-	if len(headers) != 1 {
-		return "", false
-	}
-	scheme, rest, _ := strings.Cut(headers[0], " ")
-	token = strings.TrimLeft(rest, " ")
-	if !strings.EqualFold(scheme, "Bearer") || token == "" || strings.ContainsAny(token, " \t,") {
-		return "", false
-	}
-	return token, true
 }

@@ -1,7 +1,6 @@
 package fakeserver
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -22,9 +21,6 @@ const (
 
 // limitCount is the number of limiters in interface 8.1.
 const limitCount = 7
-
-// requestLimits are those that every call to a limited endpoint spends.
-var requestLimits = []spec.LimitKey{spec.KeyMinute, spec.IPMinute, spec.KeyDay}
 
 func limitIndex(key spec.LimitKey) int {
 	for i := range spec.Limits {
@@ -138,43 +134,51 @@ func (b *budget) opens(i int) time.Time {
 	return opens
 }
 
+// spending says which limits a call spends.
+type spending [limitCount]bool
+
+// costs is what a call of an endpoint spends. One that fails, by whatever but
+// a limit, spends the request limits only.
+func costs(e *spec.Endpoint, succeeds, setsBYOK bool) (all spending) {
+	for i, l := range spec.Limits {
+		all[i] = e.Counts(l.Counts, setsBYOK) && (succeeds || l.Counts == spec.Requests)
+	}
+	return all
+}
+
+// spend takes what a call costs, or returns the 429 that refuses it and takes
+// nothing. All limits are looked at before any is taken. The operation's have a
+// say even where a request limit refuses: the wait that a refusal names must be
+// enough for the same call.
+func (b *budget) spend(cost spending) *failure {
+	if refused := b.refusal(cost); refused != nil {
+		return refused
+	}
+	for i, spent := range cost {
+		if spent {
+			c := b.counts(i)
+			c.windows[i].take(b.now)
+			c.touch(b.now)
+		}
+	}
+	return nil
+}
+
 // refusal returns the 429 for the exhausted limit that opens last, or nil
 // where none is exhausted.
-func (b *budget) refusal(limits []spec.LimitKey) *failure {
+func (b *budget) refusal(cost spending) *failure {
 	var named spec.LimitKey
 	latest := b.now
-	for _, l := range limits {
-		if opens := b.opens(limitIndex(l)); opens.After(latest) {
-			named, latest = l, opens
+	for i, spent := range cost {
+		if !spent {
+			continue
+		}
+		if opens := b.opens(i); opens.After(latest) {
+			named, latest = spec.Limits[i].Key, opens
 		}
 	}
 	if named == "" {
 		return nil
 	}
 	return rateLimited(named, waitSeconds(b.now, latest))
-}
-
-func (b *budget) take(limits []spec.LimitKey) {
-	for _, l := range limits {
-		i := limitIndex(l)
-		c := b.counts(i)
-		c.windows[i].take(b.now)
-		c.touch(b.now)
-	}
-}
-
-// spend takes what a call costs, or returns the 429 that refuses it and takes
-// nothing. op are the limits of the operation that the call would carry out;
-// one that would fail has none.
-//
-// All limits are looked at before any is taken. The operation's have a say
-// even where a request limit refuses: the wait that a refusal names must be
-// enough for the same call.
-func (b *budget) spend(op []spec.LimitKey) *failure {
-	all := append(slices.Clip(requestLimits), op...)
-	if refused := b.refusal(all); refused != nil {
-		return refused
-	}
-	b.take(all)
-	return nil
 }

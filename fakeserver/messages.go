@@ -79,7 +79,7 @@ func (t *turn) begin(req *request) {
 		Text:    req.members.text(spec.MessageText),
 		UserRef: req.members.text(spec.MessageUserRef),
 		Time:    req.now,
-		TraceID: req.traceID,
+		TraceID: req.traceID(),
 	}
 	if !req.key.warm {
 		req.key.warm, t.coldStart = true, t.server.config.coldStart

@@ -1,23 +1,6 @@
 package fakeserver
 
-import (
-	"net/http"
-	"slices"
-)
-
-func newRecord(r *http.Request, req *request) *record {
-	rec := &record{hasKey: req.hasKey, token: req.token, header: redactHeader(r.Header, req.secrets), call: Call{
-		Time:    req.now,
-		Method:  kept(scrub(r.Method, req.secrets)),
-		Path:    kept(scrubPath(r.URL.EscapedPath(), req.secrets)),
-		AgentID: kept(scrub(req.agentID, req.secrets)),
-		Address: req.ip.String(),
-	}}
-	if req.route != nil {
-		rec.call.Endpoint = req.route.name
-	}
-	return rec
-}
+import "slices"
 
 // keep completes the record of a call, puts it into the journal, and tells
 // those who wait for it or watch. Whoever begins to wait finds the call in the

@@ -19,10 +19,6 @@ type route struct {
 	judge judge
 }
 
-// limited reports whether the endpoint lists 429 in section 4. One that does
-// not is never refused by a limit and spends nothing.
-func (r *route) limited() bool { return r.spec.Lists(429) }
-
 // routes is read only.
 var routes = []route{
 	{EndpointStatus, spec.Status, (*Server).status},
@@ -37,7 +33,7 @@ var routes = []route{
 }
 
 // find returns the route of a request, and the value of {agent_id}. path is
-// the escaped path, so that an identifier with %2F in it stays one segment.
+// as it was sent, so that an identifier with %2F in it stays one segment.
 // No path is cleaned and none redirected: //, . and .. are not found.
 func find(method, path string) (*route, string, *failure) {
 	for i := range routes {
@@ -122,7 +118,7 @@ func (s *Server) warmUp(req *request) (operation, *failure) {
 	case req.key.byok == nil:
 		return operation{}, byokNotConfigured(409, spec.WarmUpMode)
 	}
-	return operation{limits: []spec.LimitKey{spec.WarmUpKeyHour}, act: func() reply {
+	return operation{act: func() reply {
 		req.key.warm = true
 		return &warmUpReply{OK: true, Warmed: true, Mode: mode}
 	}}, nil
@@ -131,7 +127,7 @@ func (s *Server) warmUp(req *request) (operation, *failure) {
 // callName is a call for the log of a test. It is not the path: a key may
 // stand in it.
 func callName(r *http.Request) string {
-	if route, _, _ := find(r.Method, r.URL.EscapedPath()); route != nil {
+	if route, _, _ := find(r.Method, sentPath(r.URL)); route != nil {
 		return string(route.name)
 	}
 	return "a call to no endpoint"

@@ -1,6 +1,8 @@
 package fakeserver_test
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -36,6 +38,7 @@ func TestRoutes(t *testing.T) {
 		{"POST", "/v1/agents/%2e%2e", 405, "GET"},
 		{"GET", "/v1/agents//messages", 404, ""},
 		{"GET", "/v1/agents/%2e%2e", 404, ""},
+		{"POST", "/v1/agent%73", 404, ""},
 		{"GET", "/v1/agents/..%2Fstatus", 404, ""},
 		{"GET", "/v1/agents/" + agent + "%2Fmessages", 404, ""},
 		{"POST", "/v1/agents/" + agent + "%2Fmessages", 405, "GET"},
@@ -58,6 +61,18 @@ func TestRoutes(t *testing.T) {
 	}
 	assert.Empty(t, fake.Calls()[5].Endpoint, "no endpoint has the path")
 	assert.Equal(t, "GET /v1/agents/{agent_id}", string(fakeserver.EndpointGetAgent))
+}
+
+// Braces need an escape, but net/http's server accepts them without.
+func TestPathsAreTakenAsTheyWereSent(t *testing.T) {
+	fake, _ := newFake(t, fakeserver.WithUnknownRoutes())
+	for path, want := range map[string]int{"/v1/agent%73/{a}": 404, "/v1/agents/{a}": 401, "/v1/agents/%7Ba%7D": 401} {
+		w := httptest.NewRecorder()
+		fake.ServeHTTP(w, httptest.NewRequest("GET", path, http.NoBody))
+		assert.Equal(t, want, w.Code, path)
+		calls := fake.Calls()
+		assert.Equal(t, path, calls[len(calls)-1].Path)
+	}
 }
 
 func TestStatus(t *testing.T) {

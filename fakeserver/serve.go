@@ -2,9 +2,7 @@ package fakeserver
 
 import (
 	"context"
-	"io"
 	"net/http"
-	"net/netip"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
@@ -12,33 +10,25 @@ import (
 
 // request is one call on its way through the fake.
 type request struct {
-	route   *route // nil: misrouted says why
-	agentID string
-	ip      netip.Addr
-	now     time.Time // of arrival, behind any latency; decides limits and timestamps
-	hasKey  bool      // there is a well-formed bearer token
-	bearer  string    // the token; gone with the request
-	token   digest    // what is kept of it
-	secrets []string  // the token and the provider keys of the body; gone with the request
-
-	members   members
-	misrouted *failure // 404 or 405, before the key is looked at
-	malformed *failure // 400, judged after the key and the request limits
-
-	traceID   string
-	key       *apiKey
+	arrival
+	fate
+	record    *record
+	now       time.Time // of arrival, behind any latency; decides limits and timestamps
+	world     *world    // of arrival: a Reset in the meantime does not move the call
+	key       *apiKey   // once the call is admitted
 	twoClocks bool      // the key was used under another clock before
+}
+
+// fate is what the rules of the test do to a call.
+type fate struct {
 	scripts   []*Script // those that match, the newest first
 	latencies []time.Duration
-	fault     *fault    // that acts, besides the latencies; nil: none
-	rest      io.Reader // the body, of which more than the fake reads may be left
-	record    *record
-	world     *world // of arrival: a Reset in the meantime does not move the call
+	fault     *fault // that acts, besides the latencies; nil: none
 }
 
 // operation is what a call does once nothing speaks against it.
 type operation struct {
-	limits []spec.LimitKey // spent besides the request limits
+	setsBYOK bool // it stores a provider key, which a limit counts
 	// act changes the state and says what to answer. The lock is held.
 	act func() reply
 	// then, where it is set, makes the answer in place of act: it waits and
@@ -46,12 +36,14 @@ type operation struct {
 	then func(context.Context) (reply, *failure)
 }
 
+func (r *request) traceID() string { return r.record.call.TraceID }
+
 // ServeHTTP answers one call. The record of the call is complete before the
 // first byte of the answer is written.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.abortOnPanic()
 	req := s.receive(r)
-	s.deliver(w, r, req, s.respond(r.Context(), req))
+	s.deliver(w, r, req, s.respond(r, req))
 }
 
 // deliver sends the answer that was decided, or what a fault makes of it.
@@ -62,7 +54,7 @@ func (s *Server) deliver(w http.ResponseWriter, r *http.Request, req *request, a
 		return
 	}
 	if f.canned != nil {
-		a = f.canned.answer(s.date(), req.traceID)
+		a = f.canned.answer(s.date(), req.traceID())
 	}
 	f.delivery.Write(r.Context(), w, a.Response)
 }
@@ -80,49 +72,16 @@ func (s *Server) abortOnPanic() {
 	panic(http.ErrAbortHandler)
 }
 
-// receive reads a request whole, and judges of it what needs no state.
-func (s *Server) receive(r *http.Request) *request {
-	raw, size, flaw := readBody(r)
-	req := &request{now: s.now(), ip: clientIP(r), malformed: flaw, rest: r.Body}
-	req.bearer, req.hasKey = bearer(r.Header["Authorization"])
-	req.token = digestOf(req.bearer)
-	req.secrets = secretsOf(req.bearer, raw)
-	req.route, req.agentID, req.misrouted = find(r.Method, r.URL.EscapedPath())
-	req.record = newRecord(r, req)
-	req.record.call.BodyBytes = size
-	if req.route != nil && req.route.spec.Body != nil && flaw == nil {
-		s.parse(req, r.Header, raw)
-	}
-	return req
-}
-
-func (s *Server) parse(req *request, h http.Header, raw []byte) {
-	members, shown, flaw := parseBody(req.route.spec, h, raw, s.config.messageTexts)
-	if flaw != nil {
-		flaw.reason = scrub(flaw.reason, req.secrets)
-	}
-	req.members, req.malformed = members, flaw
-	req.record.call.Body = clip(scrubJSON(shown, req.secrets), s.config.bodyLimit)
-	req.record.text, req.record.hasText = members.get(spec.MessageText)
-}
-
-// clientIP is the address without its port; calls without one share the zero
-// address.
-func clientIP(r *http.Request) netip.Addr {
-	from, _ := netip.ParseAddrPort(r.RemoteAddr)
-	return from.Addr().Unmap().WithZone("")
-}
-
 // respond decides and carries out a call, and records it, whatever way it
 // ends: a callback that panics and a fault in place of the call leave a record
 // without a status.
-func (s *Server) respond(ctx context.Context, req *request) (a answer) {
+func (s *Server) respond(r *http.Request, req *request) (a answer) {
 	defer func() { s.keep(req, a) }()
 	s.arrive(req)
-	if !s.reach(ctx, req) {
+	if !s.reach(r, req) {
 		return answer{}
 	}
-	rep, flaw := s.carryOut(ctx, req)
+	rep, flaw := s.carryOut(r.Context(), req)
 	return s.compose(req, rep, flaw)
 }
 
@@ -134,9 +93,8 @@ func (s *Server) arrive(req *request) {
 	var injections []*Injection
 	s.locked(func(w *world) {
 		req.world = w
-		req.traceID = w.nextTrace()
 		call := &req.record.call
-		call.TraceID, call.Key = req.traceID, w.label(req)
+		call.TraceID, call.Key = w.nextTrace(), w.label(req.record)
 		scripts, injections = w.scripts, w.injections
 	})
 	if req.record.hasText {
@@ -147,9 +105,9 @@ func (s *Server) arrive(req *request) {
 }
 
 // label says which key a call came with, never its text.
-func (w *world) label(req *request) string {
-	switch k := w.keys[req.token]; {
-	case !req.hasKey:
+func (w *world) label(r *record) string {
+	switch k := w.keys[r.token]; {
+	case !r.hasKey:
 		return KeyMissing
 	case k == nil:
 		return KeyUnknown
@@ -181,10 +139,10 @@ func (s *Server) settle(req *request) (operation, reply, *failure) {
 		return operation{}, nil, flaw
 	}
 	op, flaw := req.route.judge(s, req)
-	if req.route.limited() {
+	if req.route.spec.Counts(spec.Requests, false) {
 		s.oneClock(req)
 		b := s.budget(req)
-		if refused := b.spend(op.limits); refused != nil {
+		if refused := b.spend(costs(req.route.spec, flaw == nil, op.setsBYOK)); refused != nil {
 			return operation{}, nil, refused
 		}
 	}
@@ -196,11 +154,11 @@ func (s *Server) settle(req *request) (operation, reply, *failure) {
 
 // admit checks what comes before the limits: 404, 405, 401, 402.
 func (w *world) admit(req *request) *failure {
-	k := w.keys[req.token]
+	k := w.keys[req.record.token]
 	switch {
 	case req.misrouted != nil:
 		return req.misrouted
-	case !req.hasKey:
+	case !req.record.hasKey:
 		return unauthorized("the Authorization header must be: Bearer, a space, and an API key")
 	case k == nil || k.revoked:
 		return unauthorized("the API key is unknown or revoked")
@@ -236,9 +194,9 @@ func (s *Server) date() string { return s.now().Format(http.TimeFormat) }
 // compose makes the answer of a reply, or of a failure.
 func (s *Server) compose(req *request, rep reply, flaw *failure) answer {
 	if flaw != nil {
-		return flaw.answer(s.date(), req.traceID)
+		return flaw.answer(s.date(), req.traceID())
 	}
-	rep.trace(req.traceID)
+	rep.trace(req.traceID())
 	a := newAnswer(http.StatusOK, s.date(), encode(rep))
 	if m, ok := rep.(*messageReply); ok && !s.config.messageTexts {
 		a.shown = string(encode(m.redacted()))

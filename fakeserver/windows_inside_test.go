@@ -159,15 +159,15 @@ func TestAddressesWithClosedWindowsAreDropped(t *testing.T) {
 		w := newWorld(config{sliding: sliding}, time.Time{})
 		for i := range 20_000 {
 			now := start.Add(time.Duration(i) * time.Second)
-			b := &budget{ip: w.countsOf(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), now, sliding), now: now}
-			b.take([]spec.LimitKey{spec.IPMinute})
+			b := &budget{key: newCounts(false, false), maxima: [limitCount]int{1: 2}, ip: w.countsOf(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), now, sliding), now: now}
+			require.Nil(t, b.spend(spending{1: true})) // ip_minute
 			require.LessOrEqual(t, len(w.ips), minSweep)
 		}
 	}
 	w := newWorld(config{}, time.Time{})
 	for i := range 5 * minSweep { // all open: none may be dropped
-		b := &budget{ip: w.countsOf(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), start, false), now: start}
-		b.take([]spec.LimitKey{spec.IPMinute})
+		b := &budget{key: newCounts(false, false), maxima: [limitCount]int{1: 2}, ip: w.countsOf(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), start, false), now: start}
+		require.Nil(t, b.spend(spending{1: true}))
 	}
 	assert.Len(t, w.ips, 5*minSweep)
 }
@@ -190,10 +190,6 @@ func TestMaximaOfPlans(t *testing.T) {
 
 func TestLimitTableHasItsSize(t *testing.T) {
 	require.Len(t, spec.Limits, limitCount)
-	require.Len(t, requestLimits, spec.RequestLimits)
-	for i, key := range requestLimits {
-		assert.Equal(t, spec.Limits[i].Key, key)
-	}
 	for i := range routes {
 		e := routes[i].spec
 		assert.Same(t, spec.Endpoints[i], e)

@@ -1,0 +1,93 @@
+package fakeserver
+
+import (
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// arrival is what a request says, read whole and judged without any state.
+type arrival struct {
+	route     *route // nil: misrouted says why
+	agentID   string
+	ip        netip.Addr
+	members   members
+	secrets   []string // the token and the provider keys of the body; gone with the request
+	misrouted *failure // 404 or 405, judged before the key
+	malformed *failure // 400, judged after the key and the request limits
+}
+
+// receive reads a request whole.
+func (s *Server) receive(r *http.Request) *request {
+	raw, size, flaw := readBody(r)
+	token, hasKey := bearer(r.Header["Authorization"])
+	req := &request{now: s.now(), arrival: arrival{
+		ip: clientIP(r), malformed: flaw, secrets: secretsOf(token, raw),
+	}}
+	req.route, req.agentID, req.misrouted = find(r.Method, sentPath(r.URL))
+	req.record = newRecord(r, req)
+	req.record.token, req.record.hasKey = digestOf(token), hasKey
+	req.record.call.BodyBytes = size
+	if req.route != nil && req.route.spec.Body != nil && flaw == nil {
+		s.parse(req, r.Header, raw)
+	}
+	return req
+}
+
+func (s *Server) parse(req *request, h http.Header, raw []byte) {
+	members, shown, flaw := parseBody(req.route.spec, h, raw, s.config.messageTexts)
+	if flaw != nil {
+		flaw.reason = scrub(flaw.reason, req.secrets)
+	}
+	req.members, req.malformed = members, flaw
+	req.record.call.Body = clip(scrubJSON(shown, req.secrets), s.config.bodyLimit)
+	req.record.text, req.record.hasText = members.get(spec.MessageText)
+}
+
+func newRecord(r *http.Request, req *request) *record {
+	rec := &record{header: redactHeader(r.Header, req.secrets), call: Call{
+		Time:    req.now,
+		Method:  kept(scrub(r.Method, req.secrets)),
+		Path:    kept(scrubPath(sentPath(r.URL), req.secrets)),
+		AgentID: kept(scrub(req.agentID, req.secrets)),
+		Address: req.ip.String(),
+	}}
+	if req.route != nil {
+		rec.call.Endpoint = req.route.name
+	}
+	return rec
+}
+
+// sentPath is a path as it was sent. EscapedPath alone escapes it anew where a
+// client has left something as it was that has to be escaped, and then
+// v1/agent%73 would be v1/agents.
+func sentPath(u *url.URL) string {
+	if path, err := url.PathUnescape(u.RawPath); err == nil && path == u.Path && path != "" {
+		return u.RawPath
+	}
+	return u.EscapedPath()
+}
+
+// clientIP is the address without its port; calls without one share the zero
+// address.
+func clientIP(r *http.Request) netip.Addr {
+	from, _ := netip.ParseAddrPort(r.RemoteAddr)
+	return from.Addr().Unmap().WithZone("")
+}
+
+// bearer returns the token of the one Authorization header: interface 5. The
+// scheme's case does not matter, and a token has no spaces (RFC 9110, 11.4).
+func bearer(headers []string) (token string, ok bool) {
+	if len(headers) != 1 {
+		return "", false
+	}
+	scheme, rest, _ := strings.Cut(headers[0], " ")
+	token = strings.TrimLeft(rest, " ")
+	if !strings.EqualFold(scheme, "Bearer") || token == "" || strings.ContainsAny(token, " \t,") {
+		return "", false
+	}
+	return token, true
+}
