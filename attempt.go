@@ -26,8 +26,7 @@ func (o *outcome) success() bool { return o.status >= 200 && o.status <= 299 }
 
 // RoundTrip is one attempt. It is called by http.Client, never by users.
 func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
-	c.endPause()
-	if err := req.Context().Err(); err != nil {
+	if err := c.ended(req.Context()); err != nil {
 		c.next = stepEnded // c.out stays that of the attempt before
 		return nil, err
 	}
@@ -35,18 +34,18 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	c.out = outcome{}
 	ctx := c.startAttempt(req.Context())
 	defer c.endAttempt(ctx)
-	permit, err := c.acquire(ctx)
-	if err != nil {
+	if err := c.acquire(ctx); err != nil {
 		c.out.err, c.out.refused = err, true
 		return nil, err
 	}
-	defer c.release(ctx, permit)
-	if c.client.tryTimeout > 0 { // not the http.Client's: that would count the limiter's wait
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.client.tryTimeout)
-		defer cancel()
+	defer c.release(ctx)
+	ctx, cancel, limit := c.bounded(ctx)
+	defer cancel()
+	resp, err := c.send(c.startRequest(ctx), req)
+	if !c.out.success() || c.out.err != nil {
+		c.spend(ctx, limit)
 	}
-	return c.send(c.startRequest(ctx), req)
+	return resp, err
 }
 
 // send makes the attempt and leaves its outcome in c.out.
@@ -154,7 +153,7 @@ var errTooLarge = errors.New("the body is larger than any documented one")
 type sentTrace struct {
 	started, connected, wroteHeaders atomic.Bool
 
-	coolDown *coolDown // which learns the connection's clock; nil with another limiter
+	coolDown *coolDown // which learns the connection's clock; nil: none
 	hooks    httptrace.ClientTrace
 }
 

@@ -32,22 +32,24 @@ type call struct {
 
 	attempts int
 	waited   time.Duration
+	budget   time.Duration // left of the client's timeout; see bounded
+	seat     coolSeat
+	permit   Permit // of the limiter
 	out      outcome
 	next     step          // what follows out, as checkRetry decided
 	pause    time.Duration // before the next attempt, likewise
-	paused   time.Time     // when that pause began; zero outside of one
+	broken   error         // why the clock did not wait for it
 	began    timeline      // set for an observer only
 	scrubber *scrubber     // once it is needed
 }
 
 // run makes the attempts and turns the last outcome into the call's error.
 func (c *call) run() error {
-	ctx, cancel := c.withDeadline()
-	defer cancel()
-	ctx = c.start(ctx)
+	c.budget = c.client.timeout
+	ctx := c.start(c.ctx)
 	c.library.http = http.Client{
 		Transport:     c,
-		Jar:           c.client.jar,
+		Jar:           c.client.httpClient.Jar,
 		CheckRedirect: noRedirect,
 	}
 	c.library.retry = retryablehttp.Client{
@@ -61,17 +63,7 @@ func (c *call) run() error {
 	// Answer and error are in c.out, where RoundTrip has put them whole: the
 	// library's own error would hide what it replaces.
 	_, _ = c.library.retry.Do(&retryablehttp.Request{Request: c.outline(ctx)}) //nolint:bodyclose // RoundTrip has read and closed it
-	c.endPause()
 	return c.end(ctx, c.finish(ctx))
-}
-
-// endPause counts the time that was really waited, which a cancellation cuts
-// short.
-func (c *call) endPause() {
-	if !c.paused.IsZero() {
-		c.waited += time.Since(c.paused)
-		c.paused = time.Time{}
-	}
 }
 
 // made is how many attempts were made; one that the limiter refused was not.
@@ -86,11 +78,46 @@ func (c *call) made() int {
 // it would send the credential and the body to an address nobody chose.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-func (c *call) withDeadline() (context.Context, context.CancelFunc) {
-	if _, has := c.ctx.Deadline(); has {
-		return c.ctx, func() {}
+// hasBudget reports whether the client's timeout bounds the call, because the
+// caller has set no deadline.
+func (c *call) hasBudget() bool {
+	_, has := c.ctx.Deadline()
+	return !has
+}
+
+// bounded is the context of one attempt's request, and how long it may take; 0
+// is as long as the caller's context lasts.
+func (c *call) bounded(ctx context.Context) (context.Context, context.CancelFunc, time.Duration) {
+	limit := c.client.httpClient.Timeout
+	if c.hasBudget() && (limit <= 0 || c.budget < limit) {
+		limit = c.budget
 	}
-	return context.WithTimeout(c.ctx, c.client.timeout)
+	if limit <= 0 {
+		return ctx, func() {}, 0
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	return ctx, cancel, limit
+}
+
+// spend takes off the budget what a failed attempt took of its limit.
+func (c *call) spend(ctx context.Context, limit time.Duration) {
+	if deadline, has := ctx.Deadline(); has && c.hasBudget() {
+		c.budget -= limit - time.Until(deadline)
+	}
+}
+
+// ended is why the call cannot go on: its context has ended, the client's
+// timeout has passed, or the clock refused to wait.
+func (c *call) ended(ctx context.Context) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case c.broken != nil:
+		return c.broken
+	case c.budget <= 0 && c.hasBudget():
+		return context.DeadlineExceeded
+	}
+	return nil
 }
 
 // outline is what http.Client needs of the request. It would clone a header:

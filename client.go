@@ -54,17 +54,18 @@
 // with jitter on top, instead of being refused there (interface 8.3). Other
 // endpoints go on. A caller whose deadline, or [RetryPolicy].MaxWait, is nearer
 // than the end gets the 429 at once, with [Error].Local set and nothing sent.
-// [WithLimiter] puts another [Limiter] in the place of this cool-down,
-// [Unlimited] turns it off.
+// [WithoutCoolDown] turns this off.
 //
-// A [Pacer] is such a Limiter: it holds calls back before the service refuses
-// them, in order of arrival and by [WithPriority], for one process or, with
-// [WithCoordinator], for all that share a key.
+// [WithLimiter] adds a [Limiter] that is asked after the cool-down. A [Pacer]
+// is one: it holds calls back before the service refuses them, in order of
+// arrival and by [WithPriority], for one process or, with [WithCoordinator],
+// for all that share a key.
 //
 // # Time
 //
 // The deadline of the context bounds a call, its attempts and waits together.
-// Where the context has none, [WithTimeout] does, with a default of 5 minutes.
+// Where the context has none, [WithTimeout] bounds the attempts and the waits
+// between them, with a default of 5 minutes.
 // The Timeout of the http.Client given to [WithHTTPClient] bounds one attempt.
 //
 // # Observing calls
@@ -93,7 +94,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
@@ -106,18 +106,12 @@ const Version = "0.1.0"
 // It never prints its key. Make one with [NewClient] or [NewClientFromEnv];
 // the zero value returns an error from every method.
 type Client struct {
-	base       *url.URL
-	header     func(hasBody bool) http.Header // a function, so that no print of the Client shows the key
-	secret     func() hidden                  // the key; likewise
-	transport  http.RoundTripper
-	jar        http.CookieJar
-	tryTimeout time.Duration // the caller's http.Client.Timeout: one attempt
-	timeout    time.Duration // one call
-	retry      RetryPolicy
-	limiter    Limiter
-	coolDown   *coolDown // the limiter, if it is that
-	observer   Observer
-	random     func() float64
+	settings
+	base      *url.URL
+	header    func(hasBody bool) http.Header // a function, so that no print of the Client shows the key
+	secret    func() hidden                  // the key; likewise
+	transport http.RoundTripper
+	coolDown  *coolDown // nil: none
 }
 
 // NewClient returns a client of the service at baseURL, the address in front
@@ -136,28 +130,37 @@ func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	if err := checkAPIKey(apiKey); err != nil {
 		return nil, err
 	}
-	settings, err := newSettings(opts)
-	if err != nil {
+	key := hidden{apiKey, formsOf(apiKey)} // with all forms, since calls share it
+	c := &Client{settings: defaultSettings(), base: base, secret: func() hidden { return key }}
+	return c.With(opts...)
+}
+
+// With returns a client that differs from c by opts and shares the rest with
+// it: the key, the connections (unless opts has WithHTTPClient) and the
+// cool-down (unless opts has WithClock, WithoutCoolDown or a limiter with a
+// cool-down of its own). So a web handler can fail fast beside a batch that
+// waits. WithLogger, WithObserver and WithUserAgent add to what c has. What is
+// wrong with an option is told by a [*ValidationError].
+func (c *Client) With(opts ...Option) (*Client, error) {
+	if c == nil || c.base == nil {
+		return nil, errNoClient
+	}
+	s := c.settings
+	if err := s.apply(opts); err != nil {
 		return nil, err
 	}
-	key := hidden{apiKey, formsOf(apiKey)} // with all forms, since calls share it
-	limiter := settings.newLimiter()
-	cooling, _ := limiter.(*coolDown)
 	return &Client{
-		base:       base,
-		header:     headers(apiKey, settings.userAgent),
-		secret:     func() hidden { return key },
-		transport:  settings.transport(),
-		jar:        settings.httpClient.Jar,
-		tryTimeout: settings.httpClient.Timeout,
-		timeout:    settings.timeout,
-		retry:      settings.retry.withDefaults(),
-		limiter:    limiter,
-		coolDown:   cooling,
-		observer:   settings.observers.observer(),
-		random:     settings.random,
+		settings:  s,
+		base:      c.base,
+		header:    headers(c.secret().plain, s.userAgent),
+		secret:    c.secret,
+		transport: s.transport(c),
+		coolDown:  s.coolDown(c),
 	}, nil
 }
+
+// errNoClient is what every method of a zero Client returns.
+var errNoClient = &ValidationError{Field: "client", Reason: "was not made by NewClient"}
 
 // String says where the client sends its calls, and nothing of its key.
 func (c *Client) String() string {
@@ -254,7 +257,7 @@ func isMistyped(err error) bool {
 // newCall checks what every call shares and encodes the body.
 func (c *Client) newCall(ctx context.Context, r request) (*call, error) {
 	if c == nil || c.base == nil {
-		return nil, &ValidationError{Field: "client", Reason: "was not made by NewClient"}
+		return nil, errNoClient
 	}
 	if ctx == nil {
 		return nil, &ValidationError{Field: "ctx", Reason: "is nil; use context.Background() when there is none"}

@@ -13,88 +13,88 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// coolDown is the Limiter of a client that was given none. After a 429 it
-// parks the callers of the same limit until Retry-After has passed (interface
-// 8.3), instead of letting each of them be refused by the service too.
+// coolDown parks the callers of a limit after a 429 that names it, until
+// Retry-After has passed (interface 8.3), instead of letting each of them be
+// refused by the service too.
 //
 // It holds no channel and no timer, so that a client can be shared by several
 // synctest bubbles: each caller sleeps on a timer of its own.
 type coolDown struct {
-	clock   atomic.Pointer[func() time.Time] // nil: time.Now
+	clock   Clock // nil: real time, and heard
+	heard   atomic.Pointer[func() time.Time]
 	minWait time.Duration
 	random  func() float64
-	permits [maxClasses]coolPermit
 
 	closed atomic.Int32 // gates that were closed when last looked at
 	mu     sync.Mutex
 	gates  gates
 }
 
-func newCoolDown(clock func() time.Time, minWait time.Duration, random func() float64) *coolDown {
-	c := &coolDown{minWait: minWait, random: random}
-	if clock != nil {
-		c.clock.Store(&clock)
-	}
-	for class := range c.permits {
-		c.permits[class] = coolPermit{c, class}
-	}
-	return c
+func newCoolDown(clock Clock, minWait time.Duration, random func() float64) *coolDown {
+	return &coolDown{clock: clock, minWait: minWait, random: random}
 }
 
 func (c *coolDown) now() time.Time {
-	if clock := c.clock.Load(); clock != nil {
-		return (*clock)()
+	if c.clock != nil {
+		return c.clock.Now()
+	}
+	if heard := c.heard.Load(); heard != nil {
+		return (*heard)()
 	}
 	return time.Now()
 }
 
-// follow takes over the clock of a connection that knows the service's time,
-// as those of the fake do. The connection, not the transport, since that may
-// be wrapped; no 429 comes without one.
+func (c *coolDown) sleep(ctx context.Context, d time.Duration) error {
+	if c.clock != nil {
+		return c.clock.Sleep(ctx, d)
+	}
+	return realClock{}.Sleep(ctx, d)
+}
+
+// follow reads the time from a connection that knows the service's, as those of
+// the fake do, so that its Advance is noticed without [WithClock]. The
+// connection, not the transport, since that may be wrapped; no 429 comes
+// without one.
 func (c *coolDown) follow(conn net.Conn) {
-	if timed, ok := conn.(interface{ Now() time.Time }); ok && c.clock.Load() == nil {
+	if timed, ok := conn.(interface{ Now() time.Time }); ok && c.clock == nil && c.heard.Load() == nil {
 		now := timed.Now
-		c.clock.CompareAndSwap(nil, &now)
+		c.heard.CompareAndSwap(nil, &now)
 	}
 }
 
-// Acquire implements Limiter.
-func (c *coolDown) Acquire(ctx context.Context, attempt LimitedAttempt) (Permit, error) {
-	permit, _, err := c.acquire(ctx, attempt)
-	return permit, err
-}
+// coolSeat is what a call keeps of the cool-down that let it pass.
+type coolSeat struct{ class int }
 
-// acquire also tells how long it waited, so that nobody needs to read a clock
-// where nothing is limited.
-func (c *coolDown) acquire(ctx context.Context, attempt LimitedAttempt) (Permit, time.Duration, error) {
-	class := classOf(attempt)
+// pass waits until the attempt may be sent, and tells how long it waited, and
+// for which limit.
+func (c *coolDown) pass(ctx context.Context, attempt LimitedAttempt, seat *coolSeat) (key string, waited time.Duration, err error) {
+	seat.class = classOf(attempt)
 	if c.closed.Load() == 0 {
-		return &c.permits[class], 0, nil
+		return "", 0, nil
 	}
-	begin := time.Now()
-	if err := c.park(ctx, class, cmp.Or(attempt.MaxWait, defaultMaxWait)); err != nil {
-		return nil, time.Since(begin), err
-	}
-	return &c.permits[class], time.Since(begin), nil
+	begin := c.now()
+	key, err = c.park(ctx, seat.class, cmp.Or(attempt.MaxWait, defaultMaxWait))
+	return key, c.now().Sub(begin), err
 }
 
 // park waits until no gate of the class is closed. It looks again after each
 // wait, since another 429 may have prolonged the cool-down; an end that was
 // waited for is over even by a clock that stands still.
-func (c *coolDown) park(ctx context.Context, class int, maxWait time.Duration) error {
+func (c *coolDown) park(ctx context.Context, class int, maxWait time.Duration) (key string, err error) {
 	var passed time.Time
 	for {
 		now := c.now()
-		end, key := c.latest(class, now, passed)
+		end, last := c.latest(class, now, passed)
 		if !end.After(passed) {
-			return nil
+			return key, nil
 		}
+		key = last
 		left, longest := end.Sub(now), longestWait(ctx, maxWait)
 		if left > longest {
-			return refusal(key, left)
+			return key, refusal(key, left)
 		}
-		if err := sleep(ctx, left+jitter(left, c.minWait, longest-left, c.random())); err != nil {
-			return err
+		if err := c.sleep(ctx, left+jitter(left, c.minWait, longest-left, c.random())); err != nil {
+			return key, err
 		}
 		passed = end
 	}
@@ -108,16 +108,6 @@ func refusal(limitKey string, retryAfter time.Duration) *Error {
 	return &Error{StatusCode: http.StatusTooManyRequests, Code: codeRateLimited, LimitKey: limitKey, RetryAfter: retryAfter}
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	return ctx.Err()
-}
-
 func (c *coolDown) latest(class int, now, passed time.Time) (end time.Time, key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -125,26 +115,16 @@ func (c *coolDown) latest(class int, now, passed time.Time) (end time.Time, key 
 	return c.gates.latest(class, now, passed)
 }
 
-// coolPermit is made once for each class: an attempt that nothing limits
-// allocates nothing.
-type coolPermit struct {
-	coolDown *coolDown
-	class    int
-}
-
-// Done implements Permit.
-func (p *coolPermit) Done(outcome AttemptOutcome) { p.done(outcome) }
-
 // done reports whether the outcome began a cool-down or prolonged one by a
 // second at least.
-func (p *coolPermit) done(outcome AttemptOutcome) (news bool) {
+func (c *coolDown) done(seat *coolSeat, outcome AttemptOutcome) (news bool) {
 	if outcome.StatusCode != http.StatusTooManyRequests {
 		return false
 	}
-	c, now := p.coolDown, p.coolDown.now()
+	now := c.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	news = c.gates.shut(gateKey(outcome.LimitKey), p.class, now, outcome.RetryAfter)
+	news = c.gates.shut(gateKey(outcome.LimitKey), seat.class, now, outcome.RetryAfter)
 	c.closed.Store(c.gates.closed(now))
 	return news
 }

@@ -13,48 +13,32 @@ import (
 )
 
 func idleCoolDown() *coolDown {
-	return newCoolDown(time.Now, defaultMinWait, func() float64 { return 0 })
+	return newCoolDown(nil, defaultMinWait, func() float64 { return 0 })
 }
 
 var reading = LimitedAttempt{Method: "GET", Path: "/v1/agents/{agent_id}", Number: 1, MaxWait: defaultMaxWait}
 
 // TestCoolDownOfAnUnlimitedCallAllocatesNothing.
 func TestCoolDownOfAnUnlimitedCallAllocatesNothing(t *testing.T) {
-	limiter := Limiter(idleCoolDown())
-	ctx := t.Context()
+	c, ctx := idleCoolDown(), t.Context()
+	var seat coolSeat
 	assert.Zero(t, testing.AllocsPerRun(1000, func() {
-		permit, err := limiter.Acquire(ctx, reading)
-		if err != nil {
+		if _, _, err := c.pass(ctx, reading, &seat); err != nil {
 			t.Error(err)
 		}
-		permit.Done(AttemptOutcome{StatusCode: 200, Sent: true})
+		c.done(&seat, AttemptOutcome{StatusCode: 200, Sent: true})
 	}))
 }
 
 // TestCoolDownTakesNoLockWhereNothingIsLimited: it would wait here for ever.
 func TestCoolDownTakesNoLockWhereNothingIsLimited(t *testing.T) {
-	limiter := idleCoolDown()
-	limiter.mu.Lock()
-	defer limiter.mu.Unlock()
-	permit, _, err := limiter.acquire(t.Context(), reading)
+	c := idleCoolDown()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var seat coolSeat
+	_, _, err := c.pass(t.Context(), reading, &seat)
 	require.NoError(t, err)
-	permit.Done(AttemptOutcome{StatusCode: 200, Sent: true})
-}
-
-// BenchmarkCoolDown is what the default limiter adds to an attempt.
-func BenchmarkCoolDown(b *testing.B) {
-	limiter := Limiter(idleCoolDown())
-	ctx := b.Context()
-	attempt := reading
-	attempt.Path = spec.EnableSMS.Path // the last to be found
-	attempt.Method = spec.EnableSMS.Method
-	b.ReportAllocs()
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			permit, _, _ := ask(ctx, limiter, attempt)
-			permit.Done(AttemptOutcome{StatusCode: 200, Sent: true})
-		}
-	})
+	c.done(&seat, AttemptOutcome{StatusCode: 200, Sent: true})
 }
 
 // TestClasses: each endpoint has two of its own, whoever wrote the strings.
@@ -223,27 +207,36 @@ func TestGatesAreBounded(t *testing.T) {
 // TestCoolDownIsFastAgain once a caller has seen that it is over, and is begun
 // by nothing but a 429.
 func TestCoolDownIsFastAgain(t *testing.T) {
-	now := epoch
-	c := newCoolDown(func() time.Time { return now }, defaultMinWait, func() float64 { return 0 })
-	permit, err := c.Acquire(t.Context(), reading)
-	require.NoError(t, err)
+	clock := &handClock{now: epoch}
+	c := newCoolDown(clock, defaultMinWait, func() float64 { return 0 })
+	var seat coolSeat
+	pass := func(attempt LimitedAttempt) error {
+		_, _, err := c.pass(t.Context(), attempt, &seat)
+		return err
+	}
+	require.NoError(t, pass(reading))
 	for _, status := range []int{0, 200, 404, 503} {
-		permit.Done(AttemptOutcome{StatusCode: status, Sent: true, RetryAfter: time.Hour})
+		c.done(&seat, AttemptOutcome{StatusCode: status, Sent: true, RetryAfter: time.Hour})
 		assert.Zero(t, c.closed.Load(), status)
 	}
-	permit.Done(AttemptOutcome{StatusCode: 429, Sent: true, RetryAfter: time.Hour})
+	c.done(&seat, AttemptOutcome{StatusCode: 429, Sent: true, RetryAfter: time.Hour})
 	assert.EqualValues(t, 1, c.closed.Load())
-	_, err = c.Acquire(t.Context(), reading)
-	assert.ErrorIs(t, err, ErrRateLimited, "longer than MaxWait")
+	assert.ErrorIs(t, pass(reading), ErrRateLimited, "longer than MaxWait")
 	unbounded := reading
 	unbounded.MaxWait = 0
-	_, err = c.Acquire(t.Context(), unbounded)
-	assert.ErrorIs(t, err, ErrRateLimited, "0 is the default")
-	now = now.Add(time.Hour)
-	_, err = c.Acquire(t.Context(), reading)
-	require.NoError(t, err)
+	assert.ErrorIs(t, pass(unbounded), ErrRateLimited, "0 is the default")
+	clock.now = clock.now.Add(time.Hour)
+	require.NoError(t, pass(reading))
 	assert.Zero(t, c.closed.Load())
 }
+
+// handClock is set by hand.
+type handClock struct {
+	realClock
+	now time.Time
+}
+
+func (c *handClock) Now() time.Time { return c.now }
 
 // TestForeignLimitKeysAreOneShortLine.
 func TestForeignLimitKeysAreOneShortLine(t *testing.T) {

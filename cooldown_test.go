@@ -6,12 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httptrace"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -315,11 +314,11 @@ func TestCoolDownDoesNotDoubleTheWait(t *testing.T) {
 	}
 }
 
-// TestUnlimitedTurnsTheCoolDownOff.
-func TestUnlimitedTurnsTheCoolDownOff(t *testing.T) {
+// TestWithoutCoolDown.
+func TestWithoutCoolDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		service := &gateway{key: "k"}
-		client := newClient(t, service, agentmessaging.WithLimiter(agentmessaging.Unlimited()))
+		client := newClient(t, service, agentmessaging.WithoutCoolDown())
 		service.close(time.Minute, agentPath)
 		wantRefused(t, client, false, get)
 		wantRefused(t, client, false, get)
@@ -327,34 +326,31 @@ func TestUnlimitedTurnsTheCoolDownOff(t *testing.T) {
 	})
 }
 
-// TestAdvanceEndsTheCoolDown, whichever way the fake is reached.
+// TestAdvanceEndsTheCoolDown of a client that has the fake's clock, or hears it
+// from the fake's connections.
 func TestAdvanceEndsTheCoolDown(t *testing.T) {
-	for name, connect := range map[string]func(*testing.T, *fakeserver.Server) (string, []agentmessaging.Option){
-		"wire": func(t *testing.T, fake *fakeserver.Server) (string, []agentmessaging.Option) {
-			return fake.BaseURL(), []agentmessaging.Option{agentmessaging.WithHTTPClient(fake.HTTPClient(t, fakeserver.FromIP("203.0.113.7")))}
+	for name, connect := range map[string]func(*testing.T, *fakeserver.Server) (string, agentmessaging.Option){
+		"wire": func(t *testing.T, fake *fakeserver.Server) (string, agentmessaging.Option) {
+			return fake.BaseURL(), agentmessaging.WithHTTPClient(fake.HTTPClient(t))
 		},
-		"direct": func(t *testing.T, fake *fakeserver.Server) (string, []agentmessaging.Option) {
-			return fake.BaseURL(), []agentmessaging.Option{agentmessaging.WithHTTPClient(&http.Client{Transport: fake.Direct()})}
+		"direct": func(_ *testing.T, fake *fakeserver.Server) (string, agentmessaging.Option) {
+			return fake.BaseURL(), agentmessaging.WithHTTPClient(&http.Client{Transport: fake.Direct()})
 		},
-		"socket": func(t *testing.T, fake *fakeserver.Server) (string, []agentmessaging.Option) {
+		"wrapped": func(t *testing.T, fake *fakeserver.Server) (string, agentmessaging.Option) {
+			transport := struct{ http.RoundTripper }{fake.HTTPClient(t).Transport}
+			return fake.BaseURL(), agentmessaging.WithHTTPClient(&http.Client{Transport: transport})
+		},
+		"socket": func(t *testing.T, fake *fakeserver.Server) (string, agentmessaging.Option) {
 			server := httptest.NewServer(fake)
 			t.Cleanup(server.Close)
-			return server.URL, []agentmessaging.Option{agentmessaging.WithClock(fake.Now)}
-		},
-		"over the connection's": func(t *testing.T, fake *fakeserver.Server) (string, []agentmessaging.Option) {
-			return fake.BaseURL(), []agentmessaging.Option{agentmessaging.WithClock(fake.Now), agentmessaging.WithHTTPClient(
-				&http.Client{Transport: stopped{fake.Direct()}})}
-		},
-		"wrapped": func(t *testing.T, fake *fakeserver.Server) (string, []agentmessaging.Option) {
-			transport := struct{ http.RoundTripper }{fake.HTTPClient(t).Transport}
-			return fake.BaseURL(), []agentmessaging.Option{agentmessaging.WithHTTPClient(&http.Client{Transport: transport})}
+			return server.URL, agentmessaging.WithClock(clockOf{fake})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fake := fakeserver.New(t)
 			fake.Advance(48 * time.Hour) // its clock and the machine's are apart from the start
-			url, opts := connect(t, fake)
-			client, err := agentmessaging.NewClient(url, fake.Key(), opts...)
+			url, opt := connect(t, fake)
+			client, err := agentmessaging.NewClient(url, fake.Key(), opt)
 			require.NoError(t, err)
 			fake.Exhaust(fakeserver.LimitKeyDay, fake.Key())
 			wantRefused(t, client, false, get)
@@ -370,28 +366,41 @@ func TestAdvanceEndsTheCoolDown(t *testing.T) {
 	}
 }
 
-// stopped is a transport with connections whose clock stands still.
-type stopped struct{ http.RoundTripper }
-
-func (s stopped) RoundTrip(req *http.Request) (*http.Response, error) {
-	httptrace.ContextClientTrace(req.Context()).GotConn(httptrace.GotConnInfo{Conn: stoppedConn{}})
-	return s.RoundTripper.RoundTrip(req)
+// clockOf is a clock on which nobody waits: a sleep moves it.
+type clockOf struct {
+	fake interface {
+		Now() time.Time
+		Advance(time.Duration)
+	}
 }
 
-type stoppedConn struct{ net.Conn }
+func (c clockOf) Now() time.Time { return c.fake.Now() }
 
-func (stoppedConn) Now() time.Time { return time.Unix(0, 0) }
+func (c clockOf) Sleep(ctx context.Context, d time.Duration) error {
+	c.fake.Advance(d)
+	return ctx.Err()
+}
+
+// stopped is a clock that stands still, and on which nobody waits.
+type stopped struct{ slept atomic.Int64 }
+
+func (*stopped) Now() time.Time { return time.Unix(0, 0) }
+
+func (s *stopped) Sleep(_ context.Context, d time.Duration) error {
+	s.slept.Add(int64(d))
+	return nil
+}
 
 // TestCoolDownUnderAClockThatStandsStill: a wait that was waited is over.
 func TestCoolDownUnderAClockThatStandsStill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		service := &gateway{key: "k"}
-		client := newClient(t, stopped{service}, jitterOf(0))
+		service, clock := &gateway{key: "k"}, &stopped{}
+		client := newClient(t, service, jitterOf(0), agentmessaging.WithClock(clock))
 		service.close(20*time.Second, agentPath)
-		begin := time.Now()
 		wantRefused(t, client, false, get)
+		service.close(0, agentPath)
 		require.NoError(t, get(t.Context(), client))
-		assert.Equal(t, 20*time.Second, time.Since(begin))
+		assert.EqualValues(t, 20*time.Second, clock.slept.Load())
 	})
 }
 

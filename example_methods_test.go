@@ -2,9 +2,9 @@ package agentmessaging_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
-	"net/http/httptest"
 	"os"
 	"time"
 
@@ -78,8 +78,8 @@ func ExampleWithHTTPClient() {
 }
 
 // Without the cool-down each call is refused by the service for itself.
-func ExampleUnlimited() {
-	fake, client := onFake(agentmessaging.WithLimiter(agentmessaging.Unlimited()))
+func ExampleWithoutCoolDown() {
+	fake, client := onFake(agentmessaging.WithoutCoolDown())
 	defer fake.Close()
 	fake.Exhaust(fakeserver.LimitKeyDay, fake.Key())
 
@@ -90,29 +90,53 @@ func ExampleUnlimited() {
 	// Output: 2 calls were refused by the service
 }
 
-// Over a socket the client cannot know that the fake's clock was advanced,
-// unless it is given that clock.
+// A web handler fails fast beside a batch that waits; both share connections,
+// key and cool-down.
+func ExampleClient_With() {
+	fake, batch := onFake()
+	defer fake.Close()
+	handler, err := batch.With(agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: 1, MaxWait: time.Second}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fake.Exhaust(fakeserver.LimitKeyMinute, fake.Key())
+
+	for range 2 {
+		_, err = handler.GetAgent(context.Background(), "agent_000001")
+		fmt.Println(errors.Is(err, agentmessaging.ErrRateLimited))
+	}
+	fmt.Println(fake.CallCount(), "call was refused by the service, the other one here")
+	// Output:
+	// true
+	// true
+	// 1 call was refused by the service, the other one here
+}
+
+// skipping is a Clock by which nobody waits: it moves the fake's on.
+type skipping struct{ *fakeserver.Server }
+
+func (s skipping) Sleep(ctx context.Context, d time.Duration) error {
+	s.Advance(d)
+	return ctx.Err()
+}
+
+// A test need not wait for a limit to open.
 func ExampleWithClock() {
 	fake, err := fakeserver.Open()
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer fake.Close()
-	server := httptest.NewServer(fake)
-	defer server.Close()
-	client, err := agentmessaging.NewClient(server.URL, fake.Key(), agentmessaging.WithClock(fake.Now))
+	client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(),
+		agentmessaging.WithHTTPClient(fake.HTTPClient(nil)), agentmessaging.WithClock(skipping{fake}))
 	if err != nil {
 		log.Fatal(err)
 	}
 	agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
 
-	fake.Exhaust(fakeserver.LimitKeyDay, fake.Key())
-	_, err = client.GetAgent(context.Background(), agent.ID)
-	fmt.Println(err)
-	fake.Advance(24 * time.Hour)
-	_, err = client.GetAgent(context.Background(), agent.ID)
-	fmt.Println(err)
-	// Output:
-	// agentmessaging: GET /v1/agents/{agent_id}: 429 rate_limited (limit key_day, retry after 24h0m0s, trace trace_000001)
-	// <nil>
+	fake.Exhaust(fakeserver.LimitKeyMinute, fake.Key())
+	var info agentmessaging.CallInfo
+	_, err = client.GetAgent(agentmessaging.WithCallInfo(context.Background(), &info), agent.ID)
+	fmt.Println(err, info.Attempts, info.Waited >= time.Minute)
+	// Output: <nil> 2 true
 }

@@ -19,7 +19,7 @@ func (c *call) finish(ctx context.Context) error {
 	case stepError:
 		return c.errorOf(ctx, c.out.err)
 	}
-	return c.errorOf(ctx, ctx.Err()) // it ended before an attempt, or while waiting for one
+	return c.errorOf(ctx, c.ended(ctx)) // it ended before an attempt, or while waiting for one
 }
 
 func (c *call) unknown(cause *Error) error {
@@ -49,7 +49,7 @@ func (c *call) errorOf(ctx context.Context, cause error) *Error {
 	}
 	if cause != nil {
 		// A transport returns the context's cause, or its error, or its own.
-		e.cause = scrub.error(cause, ctx.Err(), context.Cause(ctx))
+		e.cause = scrub.error(cause, c.ended(ctx), context.Cause(ctx))
 	}
 	return e
 }

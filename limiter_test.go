@@ -90,9 +90,14 @@ func TestLimiterFailureKeepsItsCause(t *testing.T) {
 }
 
 // slowLimiter lets every attempt wait.
-type slowLimiter struct{ limiterStub }
+type slowLimiter struct {
+	limiterStub
+	deadlines []bool // whether ctx had one
+}
 
 func (l *slowLimiter) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
+	_, has := ctx.Deadline()
+	l.deadlines = append(l.deadlines, has)
 	time.Sleep(time.Minute)
 	return l.limiterStub.Acquire(ctx, attempt)
 }

@@ -80,18 +80,20 @@ type Retry struct {
 	Wait     time.Duration // before the next attempt
 }
 
-// LimiterWait is a wait of a millisecond at least for the [Limiter], within an
-// attempt and before anything of it is sent. It is told when the wait is over.
+// LimiterWait is a wait of a millisecond at least for the cool-down or the
+// [Limiter], within an attempt and before anything of it is sent. It is told
+// when the wait is over.
 type LimiterWait struct {
 	Endpoint Endpoint
-	Attempt  int // that the limiter held up
+	Attempt  int    // that the limiter held up
+	LimitKey string // that it waited for; one line of at most 64 bytes, empty if not known
 	Wait     time.Duration
 }
 
 // CoolDown is a 429 that began the cool-down of a limit, or prolonged it by a
 // second at least. It is told by the call that was refused; the callers that
-// are parked have a [LimiterWait] each. There is none with a [Limiter] of one's
-// own.
+// are parked have a [LimiterWait] each. With [WithoutCoolDown] there is none; a
+// [Limiter] that has a cool-down of its own tells of it by a [PermitReporter].
 type CoolDown struct {
 	Endpoint Endpoint
 	LimitKey string        // one line of at most 64 bytes; empty if the answer named none
@@ -218,7 +220,7 @@ func (c *call) endAttempt(ctx context.Context) {
 	}
 	c.observe(ctx, AttemptEnd{
 		Endpoint: c.name(), Attempt: c.attempts, StatusCode: c.out.status, Elapsed: time.Since(c.began.attempt),
-		Err: c.scrubbed(c.out.err, ctx.Err()), // net/http returns the context's cause alone
+		Err: c.scrubbed(c.out.err, c.ended(ctx)), // net/http returns the context's cause alone
 	})
 }
 
@@ -228,14 +230,14 @@ func (c *call) observeRetry(ctx context.Context, outcome string) {
 	}
 }
 
-func (c *call) observeLimiterWait(ctx context.Context, wait time.Duration) {
+func (c *call) observeLimiterWait(ctx context.Context, limitKey string, wait time.Duration) {
 	if c.client.observer != nil {
-		c.observe(ctx, LimiterWait{Endpoint: c.name(), Attempt: c.attempts, Wait: wait})
+		c.observe(ctx, LimiterWait{Endpoint: c.name(), Attempt: c.attempts, LimitKey: limitKey, Wait: wait})
 	}
 }
 
-func (c *call) observeCoolDown(ctx context.Context, report AttemptOutcome) {
+func (c *call) observeCoolDown(ctx context.Context, limitKey string, wait time.Duration) {
 	if c.client.observer != nil {
-		c.observe(ctx, CoolDown{Endpoint: c.name(), LimitKey: gateKey(report.LimitKey), Wait: report.RetryAfter})
+		c.observe(ctx, CoolDown{Endpoint: c.name(), LimitKey: gateKey(limitKey), Wait: wait})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"reflect"
 	"runtime"
+	"slices"
 	"time"
 )
 
@@ -34,15 +35,18 @@ func NewClientFromEnv(opts ...Option) (*Client, error) {
 // nil value, is refused by NewClient.
 type Option func(*settings) error
 
-// settings are what the options set; the zero values are the defaults.
+// settings are what the options set.
 type settings struct {
 	httpClient *http.Client
-	retry      RetryPolicy
-	limiter    Limiter
-	clock      func() time.Time
+	retry      RetryPolicy // with its defaults in place
+	limiter    Limiter     // nil: none
+	noCoolDown bool
+	clock      Clock // nil: realClock
+	newClock   bool // set by these options
 	observers  observers
+	observer   Observer // of them; nil: none
 	userAgent  string
-	timeout    time.Duration
+	timeout    time.Duration // of one call
 	random     func() float64
 }
 
@@ -50,27 +54,45 @@ type settings struct {
 // for one minute limit to open and for slow replies.
 const defaultTimeout = 5 * time.Minute
 
-func newSettings(opts []Option) (*settings, error) {
-	s := &settings{
+func defaultSettings() settings {
+	return settings{
 		httpClient: &http.Client{},
+		retry:      RetryPolicy{}.withDefaults(),
 		userAgent:  "agentmessaging-go/" + Version + " (" + runtime.Version() + ")",
 		timeout:    defaultTimeout,
 		random:     rand.Float64,
 	}
-	for i, opt := range opts {
-		if opt == nil {
-			return nil, &ValidationError{Field: "opts", Reason: fmt.Sprintf("option %d is nil", i+1)}
-		}
-		if err := opt(s); err != nil {
-			return nil, err
-		}
-	}
-	return s, nil
 }
 
-// transport is the caller's, or one with the SDK's own pool.
-func (s *settings) transport() http.RoundTripper {
-	if s.httpClient.Transport != nil {
+func (s *settings) apply(opts []Option) error {
+	s.newClock = false
+	s.observers = slices.Clip(s.observers) // those of another client stay as they are
+	for i, opt := range opts {
+		if opt == nil {
+			return &ValidationError{Field: "opts", Reason: fmt.Sprintf("option %d is nil", i+1)}
+		}
+		if err := opt(s); err != nil {
+			return err
+		}
+	}
+	s.observer = s.observers.observer()
+	return nil
+}
+
+// time is the clock of all waits.
+func (s *settings) time() Clock {
+	if s.clock == nil {
+		return realClock{}
+	}
+	return s.clock
+}
+
+// transport is the one that c has, the caller's, or one with the SDK's own pool.
+func (s *settings) transport(c *Client) http.RoundTripper {
+	switch {
+	case c.transport != nil && s.httpClient == c.httpClient:
+		return c.transport
+	case s.httpClient.Transport != nil:
 		return s.httpClient.Transport
 	}
 	return &http.Transport{
@@ -88,12 +110,16 @@ func (s *settings) transport() http.RoundTripper {
 	}
 }
 
-// newLimiter is the caller's, or the cool-down.
-func (s *settings) newLimiter() Limiter {
-	if s.limiter != nil {
-		return s.limiter
+// coolDown is that of c where the clock is the same. It is nil where it is
+// turned off, or the limiter includes one.
+func (s *settings) coolDown(c *Client) *coolDown {
+	if cools, ok := s.limiter.(interface{ CoolsDown() bool }); s.noCoolDown || ok && cools.CoolsDown() {
+		return nil
 	}
-	return newCoolDown(s.clock, s.retry.withDefaults().MinWait, s.random)
+	if c.coolDown != nil && !s.newClock {
+		return c.coolDown
+	}
+	return newCoolDown(s.clock, s.retry.MinWait, s.random)
 }
 
 // WithHTTPClient sends calls through hc: its Transport, Jar and Timeout (which
@@ -115,15 +141,14 @@ func WithHTTPClient(hc *http.Client) Option {
 // WithRetry sets how often and how long a call tries; see [RetryPolicy].
 func WithRetry(policy RetryPolicy) Option {
 	return func(s *settings) error {
-		s.retry = policy
+		s.retry = policy.withDefaults()
 		return policy.validate()
 	}
 }
 
-// WithLimiter makes every attempt of every call, retries included, ask
-// limiter first. It takes the place of the cool-down that a client has by
-// default (see [Limiter]) and is in charge of everything: a 429 that it is told
-// of parks nobody unless it does so. [Unlimited] lets every attempt pass.
+// WithLimiter makes every attempt of every call, retries included, ask limiter
+// too, after the cool-down has let it pass. A limiter with a method CoolsDown()
+// bool that returns true has a cool-down of its own: then the client has none.
 func WithLimiter(limiter Limiter) Option {
 	return func(s *settings) error {
 		if isNil(limiter) {
@@ -134,19 +159,29 @@ func WithLimiter(limiter Limiter) Option {
 	}
 }
 
-// WithClock makes the cool-down (see [Limiter]) read the time from now, where
-// the service's time is not that of this machine: a fakeserver behind a socket
-// or a transport of yours, whose Advance is then noticed. now is called by many
-// goroutines at once. Nothing else reads it: waits take real time, or that of
-// the synctest bubble, and deadlines are those of the contexts. The default is
-// time.Now, unless the net.Conn that an attempt was given has a method
-// Now() time.Time, as the in-memory connections of the fake have. A client with a limiter of its own has no use for it.
-func WithClock(now func() time.Time) Option {
+// WithoutCoolDown turns the cool-down off (see [Limiter]). A call that is
+// refused still waits for Retry-After before it tries again, but alone: other
+// calls are sent, and refused, meanwhile.
+func WithoutCoolDown() Option {
 	return func(s *settings) error {
-		if now == nil {
+		s.noCoolDown = true
+		return nil
+	}
+}
+
+// WithClock makes the client read the time from clock, and wait by it: between
+// attempts, in the cool-down and in the [Limiter]. It is for tests: under
+// WithClock(fake), with a *fakeserver.Server, no test waits, and the client
+// notices what Advance does. Timeouts and deadlines of contexts stay those of
+// this machine. The default is the clock of this machine; the cool-down then
+// reads the time from a connection that has a method Now() time.Time, as the
+// in-memory ones of the fake have.
+func WithClock(clock Clock) Option {
+	return func(s *settings) error {
+		if isNil(clock) {
 			return nilOption("WithClock")
 		}
-		s.clock = now
+		s.clock, s.newClock = clock, true
 		return nil
 	}
 }
@@ -195,8 +230,10 @@ func WithUserAgent(product string) Option {
 	}
 }
 
-// WithTimeout bounds a whole call, its attempts and waits together, when the
-// call's context has no deadline of its own. The default is 5 minutes.
+// WithTimeout bounds a whole call when its context has no deadline of its own:
+// its attempts and the waits between them. Time in the line of the cool-down or
+// of the [Limiter] is no part of it, so that no call fails because others came
+// first. The default is 5 minutes.
 func WithTimeout(timeout time.Duration) Option {
 	return func(s *settings) error {
 		if timeout <= 0 {

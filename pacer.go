@@ -131,11 +131,20 @@ func WithPacerClock(now func() time.Time) PacerOption {
 	}
 }
 
+// CoolsDown reports true: a refusal holds back the calls that it concerns, so
+// that a client needs no cool-down beside a Pacer.
+func (p *Pacer) CoolsDown() bool { return true }
+
+// freePermit is for attempts that no limit counts.
+type freePermit struct{}
+
+func (freePermit) Done(AttemptOutcome) {}
+
 // Acquire waits until the attempt may be sent; see [Limiter].
 func (p *Pacer) Acquire(ctx context.Context, attempt LimitedAttempt) (Permit, error) {
 	spends := p.spends(attempt)
 	if spends == 0 {
-		return unlimited{}, nil
+		return freePermit{}, nil
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err

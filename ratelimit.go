@@ -14,17 +14,21 @@ import (
 // A Limiter decides when an attempt may be sent, so that calls wait here
 // instead of being refused there (interface 8). Every attempt, retries
 // included, acquires a [Permit] first, also after the wait that Retry-After
-// asked for. A client that is given none has a cool-down: a 429 parks the
-// callers of the limit that it names until its Retry-After has passed. A
-// Limiter that is given to [WithLimiter] takes the place of the cool-down and
-// is in charge of all of this. Implementations are safe for concurrent use.
+// asked for. Implementations are safe for concurrent use.
+//
+// It is asked in addition to the client's cool-down, and after it: a 429 parks
+// the callers of the limit that it names until its Retry-After has passed.
+// [WithoutCoolDown] turns that off, and so does a Limiter with a method
+// CoolsDown() bool that returns true, because it does the same itself.
 type Limiter interface {
 	// Acquire waits until the attempt may be sent, callers of the same kind
-	// in about the order in which they came. It returns ctx's error as soon
-	// as ctx ends. Where the wait would pass ctx's deadline, or nobody could go
-	// for longer than the attempt's MaxWait, it returns at once, with an
-	// [*Error] of status 429 that has RetryAfter set, which the caller of the
-	// method gets with Local set. Any other error is the call's cause.
+	// in about the order in which they came. It waits by the attempt's Clock
+	// and returns ctx's error as soon as ctx ends. ctx has the deadline of the
+	// caller, if any, and never that of [WithTimeout]. Where the wait would pass
+	// it, or nobody could go for longer than the attempt's MaxWait, Acquire
+	// returns at once, with an [*Error] of status 429 that has RetryAfter set,
+	// which the caller of the method gets with Local set. Any other error is
+	// the call's cause.
 	Acquire(ctx context.Context, attempt LimitedAttempt) (Permit, error)
 }
 
@@ -38,9 +42,12 @@ type LimitedAttempt struct {
 	// SetsBYOK is true where the call also spends the BYOK set limit:
 	// SetBYOK, and CreateAgent with LLM.APIKey (interface 8.1).
 	SetsBYOK bool
-	// MaxWait is the longest wait that the service may ask for:
-	// [RetryPolicy].MaxWait. 0 means 90 s.
+	// MaxWait is the client's [RetryPolicy].MaxWait; 0 means 90 s. A limit that
+	// is shut for longer than that refuses the attempt at once. The time that
+	// others take who came earlier is no part of it.
 	MaxWait time.Duration
+	// Clock is the client's; nil means real time.
+	Clock Clock
 }
 
 // A Permit is the leave to send one attempt. Done is called exactly once, even
@@ -49,6 +56,18 @@ type Permit interface {
 	// Done reports how the attempt ended. An attempt with Sent false has
 	// spent nothing: it gives its permit back. It must not block.
 	Done(AttemptOutcome)
+}
+
+// A PermitReporter is a [Permit] that says what it knows, for [LimiterWait],
+// [CoolDown] and [CallInfo]. Of other permits the client measures the wait
+// itself, and learns of no cool-down.
+type PermitReporter interface {
+	// Waited is how long Acquire waited, and for which limit; "" and 0 if it
+	// did not wait.
+	Waited() (limitKey string, wait time.Duration)
+	// Closed is asked after Done: the limit that this outcome closed or
+	// prolonged by a second at least, and for how long; "" and 0 if none.
+	Closed() (limitKey string, wait time.Duration)
 }
 
 // AttemptOutcome is how a permitted attempt ended.
@@ -64,65 +83,78 @@ type AttemptOutcome struct {
 	RetryAfter time.Duration
 }
 
-// Unlimited returns a [Limiter] that lets every attempt pass at once:
-// WithLimiter(Unlimited()) turns the cool-down off. Calls that are refused
-// still wait for Retry-After before they try again, each for itself.
-func Unlimited() Limiter { return unlimited{} }
-
-type unlimited struct{}
-
-// Acquire implements Limiter.
-func (unlimited) Acquire(context.Context, LimitedAttempt) (Permit, error) { return unlimited{}, nil }
-
-func (unlimited) acquire(context.Context, LimitedAttempt) (Permit, time.Duration, error) {
-	return unlimited{}, 0, nil
+// acquire passes the cool-down and then the client's limiter, and counts what
+// they waited. Where the limiter made it wait, the cool-down may have begun
+// meanwhile, and is passed again.
+func (c *call) acquire(ctx context.Context) error {
+	attempt := LimitedAttempt{
+		Method: c.endpoint.Method, Path: c.endpoint.Path, Number: c.attempts, SetsBYOK: c.setsBYOK,
+		MaxWait: c.client.retry.MaxWait, Clock: c.client.clock,
+	}
+	if err := c.coolOff(ctx, attempt); err != nil || c.client.limiter == nil {
+		return err
+	}
+	waited, err := c.ask(ctx, attempt)
+	if err == nil && waited >= leastWait {
+		if err = c.coolOff(ctx, attempt); err != nil {
+			c.permit.Done(AttemptOutcome{})
+		}
+	}
+	return err
 }
 
-// Done implements Permit.
-func (unlimited) Done(AttemptOutcome) {}
-
-// acquire asks the client's limiter, and counts what it waited.
-func (c *call) acquire(ctx context.Context) (Permit, error) {
-	permit, waited, err := ask(ctx, c.client.limiter, LimitedAttempt{
-		Method: c.endpoint.Method, Path: c.endpoint.Path, Number: c.attempts, SetsBYOK: c.setsBYOK,
-		MaxWait: c.client.retry.MaxWait,
-	})
-	if waited >= leastWait {
-		c.waited += waited
-		c.observeLimiterWait(ctx, waited)
+// coolOff waits for the client's cool-down, if it has one.
+func (c *call) coolOff(ctx context.Context, attempt LimitedAttempt) error {
+	if c.client.coolDown == nil {
+		return nil
 	}
+	key, waited, err := c.client.coolDown.pass(ctx, attempt, &c.seat)
+	c.countWait(ctx, key, waited)
+	return err
+}
+
+// ask asks the client's limiter.
+func (c *call) ask(ctx context.Context, attempt LimitedAttempt) (waited time.Duration, err error) {
+	begin := c.client.time().Now()
+	permit, err := c.client.limiter.Acquire(ctx, attempt)
 	if err == nil && isNil(permit) {
 		err = errors.New("the limiter returned neither a permit nor an error")
 	}
-	return permit, err
+	c.permit = permit
+	var key string
+	if reporter, ok := permit.(PermitReporter); ok && err == nil {
+		key, waited = reporter.Waited()
+	} else {
+		waited = c.client.time().Now().Sub(begin)
+	}
+	c.countWait(ctx, key, waited)
+	return waited, err
 }
 
 // leastWait is what a limiter may take to decide without having waited.
 const leastWait = time.Millisecond
 
-// ask also tells how long the limiter took. Those of this package know, and
-// spare every call the reading of a clock.
-func ask(ctx context.Context, limiter Limiter, attempt LimitedAttempt) (Permit, time.Duration, error) {
-	if own, ok := limiter.(interface {
-		acquire(context.Context, LimitedAttempt) (Permit, time.Duration, error)
-	}); ok {
-		return own.acquire(ctx, attempt)
+func (c *call) countWait(ctx context.Context, limitKey string, waited time.Duration) {
+	if waited >= leastWait {
+		c.waited += waited
+		c.observeLimiterWait(ctx, gateKey(limitKey), waited)
 	}
-	begin := time.Now()
-	permit, err := limiter.Acquire(ctx, attempt)
-	return permit, time.Since(begin), err
 }
 
-// release tells the permit how the attempt ended.
-func (c *call) release(ctx context.Context, permit Permit) {
+// release tells the cool-down and the limiter how the attempt ended.
+func (c *call) release(ctx context.Context) {
 	report := c.report()
-	cooling, ok := permit.(*coolPermit)
-	if !ok {
-		permit.Done(report)
+	if c.client.coolDown != nil && c.client.coolDown.done(&c.seat, report) {
+		c.observeCoolDown(ctx, report.LimitKey, report.RetryAfter)
+	}
+	if c.client.limiter == nil {
 		return
 	}
-	if cooling.done(report) {
-		c.observeCoolDown(ctx, report)
+	c.permit.Done(report)
+	if reporter, ok := c.permit.(PermitReporter); ok {
+		if key, wait := reporter.Closed(); wait > 0 {
+			c.observeCoolDown(ctx, key, wait)
+		}
 	}
 }
 

@@ -185,7 +185,7 @@ func (c *call) checkRetry(ctx context.Context, _ *http.Response, err error) (boo
 	if c.attempts == 0 {
 		c.out.err = err // http.Client refused the request before RoundTrip
 	}
-	class := c.out.classify(ctx.Err())
+	class := c.out.classify(c.ended(ctx))
 	c.next = class.follow(c.endpoint.Method)
 	if c.next != stepRetry {
 		return false, nil
@@ -194,13 +194,24 @@ func (c *call) checkRetry(ctx context.Context, _ *http.Response, err error) (boo
 	if c.attempts >= c.client.retry.MaxAttempts {
 		return false, nil
 	}
-	wait, ok := c.client.retry.wait(c.attempts, c.out.retryAfter(), longestWait(ctx, c.client.retry.MaxWait), c.client.random())
+	wait, ok := c.client.retry.wait(c.attempts, c.out.retryAfter(), c.longestPause(ctx), c.client.random())
 	if !ok {
 		return false, nil
 	}
-	c.next, c.pause, c.paused = stepRetry, wait, time.Now()
+	c.next, c.pause = stepRetry, wait
 	c.observeRetry(ctx, retryTable[class].outcome)
+	c.rest(ctx)
 	return true, nil
+}
+
+// longestPause is what the policy, the deadline and the client's timeout leave
+// for one wait between attempts.
+func (c *call) longestPause(ctx context.Context) time.Duration {
+	longest := longestWait(ctx, c.client.retry.MaxWait)
+	if c.hasBudget() {
+		longest = min(longest, c.budget-1)
+	}
+	return longest
 }
 
 // longestWait is what the policy's longest wait and the deadline leave for one.
@@ -211,7 +222,18 @@ func longestWait(ctx context.Context, longest time.Duration) time.Duration {
 	return longest
 }
 
-func (c *call) backoff(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return c.pause }
+// rest waits out the pause, by the client's clock. It takes the whole of it off
+// the budget, however long the clock took for it.
+func (c *call) rest(ctx context.Context) {
+	begin := c.client.time().Now()
+	c.broken = c.client.time().Sleep(ctx, c.pause)
+	c.waited += c.client.time().Now().Sub(begin)
+	c.budget -= c.pause
+}
+
+// backoff is what is left to wait for the library, which knows nothing of the
+// client's clock.
+func (c *call) backoff(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return 0 }
 
 func isDialError(err error) bool {
 	var op *net.OpError

@@ -33,7 +33,7 @@ func TestSoak(t *testing.T) {
 			// A 429 by chance is no limit with a window behind it: the cool-down
 			// would let four calls pass each second.
 			synctest.Test(t, func(t *testing.T) {
-				soak(t, callers(name), transport, agentmessaging.WithLimiter(agentmessaging.Unlimited()))
+				soak(t, callers(name), transport, agentmessaging.WithoutCoolDown())
 			})
 		})
 		t.Run(name+", cool-down", func(t *testing.T) {
