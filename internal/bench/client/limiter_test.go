@@ -44,25 +44,25 @@ func BenchmarkLimiter(b *testing.B) {
 // limit is one that no benchmark reaches.
 var limiters = []struct {
 	name string
-	new  func() agentmessaging.Limiter
+	new  func() agentmessaging.Option
 }{
-	{"none", func() agentmessaging.Limiter { return agentmessaging.Unlimited() }},
-	{"cool-down", func() agentmessaging.Limiter { return nil }},
-	{"pacer", func() agentmessaging.Limiter {
+	{"none", agentmessaging.WithoutCoolDown},
+	{"cool-down", func() agentmessaging.Option { return nil }},
+	{"pacer", func() agentmessaging.Option {
 		pacer, err := agentmessaging.NewPacer([]agentmessaging.Limit{{Max: 1 << 30, Window: time.Second}})
 		if err != nil {
 			panic(err)
 		}
-		return pacer
+		return agentmessaging.WithLimiter(pacer)
 	}},
 }
 
 // limited is a client with limiter; nil leaves it the one that it has by itself.
-func limited(tb testing.TB, limiter agentmessaging.Limiter, transport http.RoundTripper) user {
+func limited(tb testing.TB, limiter agentmessaging.Option, transport http.RoundTripper) user {
 	tb.Helper()
 	opts := []agentmessaging.Option{agentmessaging.WithHTTPClient(&http.Client{Transport: transport})}
 	if limiter != nil {
-		opts = append(opts, agentmessaging.WithLimiter(limiter))
+		opts = append(opts, limiter)
 	}
 	client, err := agentmessaging.NewClient("https://service.example", service.Key, opts...)
 	require.NoError(tb, err)
@@ -92,7 +92,6 @@ func TestLimiters(t *testing.T) {
 			assert.Equal(t, want.requests, transport.next, want.name)
 		})
 	}
-	require.IsType(t, &agentmessaging.Pacer{}, limiters[2].new())
 }
 
 // hurried is the refusal of a call that has a second.
