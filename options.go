@@ -42,7 +42,7 @@ type settings struct {
 	limiter    Limiter     // nil: none
 	noCoolDown bool
 	clock      Clock // nil: realClock
-	newClock   bool // set by these options
+	newClock   bool  // set by these options
 	observers  observers
 	observer   Observer // of them; nil: none
 	userAgent  string
