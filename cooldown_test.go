@@ -343,7 +343,7 @@ func TestAdvanceEndsTheCoolDown(t *testing.T) {
 		"socket": func(t *testing.T, fake *fakeserver.Server) (string, agentmessaging.Option) {
 			server := httptest.NewServer(fake)
 			t.Cleanup(server.Close)
-			return server.URL, agentmessaging.WithClock(clockOf{fake})
+			return server.URL, agentmessaging.WithClock(fake)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -364,21 +364,6 @@ func TestAdvanceEndsTheCoolDown(t *testing.T) {
 			assert.Equal(t, 2, fake.CallCount())
 		})
 	}
-}
-
-// clockOf is a clock on which nobody waits: a sleep moves it.
-type clockOf struct {
-	fake interface {
-		Now() time.Time
-		Advance(time.Duration)
-	}
-}
-
-func (c clockOf) Now() time.Time { return c.fake.Now() }
-
-func (c clockOf) Sleep(ctx context.Context, d time.Duration) error {
-	c.fake.Advance(d)
-	return ctx.Err()
 }
 
 // stopped is a clock that stands still, and on which nobody waits.

@@ -112,14 +112,6 @@ func ExampleClient_With() {
 	// 1 call was refused by the service, the other one here
 }
 
-// skipping is a Clock by which nobody waits: it moves the fake's on.
-type skipping struct{ *fakeserver.Server }
-
-func (s skipping) Sleep(ctx context.Context, d time.Duration) error {
-	s.Advance(d)
-	return ctx.Err()
-}
-
 // A test need not wait for a limit to open.
 func ExampleWithClock() {
 	fake, err := fakeserver.Open()
@@ -128,7 +120,7 @@ func ExampleWithClock() {
 	}
 	defer fake.Close()
 	client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(),
-		agentmessaging.WithHTTPClient(fake.HTTPClient(nil)), agentmessaging.WithClock(skipping{fake}))
+		agentmessaging.WithHTTPClient(fake.HTTPClient(nil)), agentmessaging.WithClock(fake))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -29,17 +29,22 @@ const (
 )
 
 var withoutExample = map[string]string{
-	"agentmessaging.Limiter.Acquire":      implemented, // ExampleWithLimiter does
-	"agentmessaging.Pacer.Acquire":        implemented,
-	"agentmessaging.Permit.Done":          implemented, // likewise
-	"agentmessaging.Observer.Observe":     implemented,
-	"agentmessaging.ObserverFunc.Observe": converted,
-	"fakeserver.Server.IssueKeyOn":        "package contract calls it",
-	"fakeserver.TB.Cleanup":               implemented, // package testing does
-	"fakeserver.TB.Errorf":                implemented,
-	"fakeserver.TB.Failed":                implemented,
-	"fakeserver.TB.Helper":                implemented,
-	"fakeserver.TB.Logf":                  implemented,
+	"agentmessaging.Limiter.Acquire":       implemented, // ExampleWithLimiter does
+	"agentmessaging.Pacer.Acquire":         implemented,
+	"agentmessaging.Pacer.CoolsDown":       implemented,
+	"agentmessaging.Permit.Done":           implemented, // likewise
+	"agentmessaging.PermitReporter.Waited": implemented,
+	"agentmessaging.PermitReporter.Closed": implemented,
+	"agentmessaging.Clock.Now":             implemented, // the fake does
+	"agentmessaging.Clock.Sleep":           implemented,
+	"agentmessaging.Observer.Observe":      implemented,
+	"agentmessaging.ObserverFunc.Observe":  converted,
+	"fakeserver.Server.IssueKeyOn":         "package contract calls it",
+	"fakeserver.TB.Cleanup":                implemented, // package testing does
+	"fakeserver.TB.Errorf":                 implemented,
+	"fakeserver.TB.Failed":                 implemented,
+	"fakeserver.TB.Helper":                 implemented,
+	"fakeserver.TB.Logf":                   implemented,
 }
 
 // called by the standard library: fmt, errors, slog and the encoders.
