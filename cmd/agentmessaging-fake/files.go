@@ -110,6 +110,13 @@ func (p *program) load() error {
 		return err
 	}
 	path = target(path)
+	var err error
+	switch p.lock, err = lockFile(path + lockSuffix); {
+	case errors.Is(err, errLocked):
+		return fmt.Errorf("%s: %w", path, err)
+	case err != nil:
+		return fmt.Errorf("cannot be saved to: %w", err)
+	}
 	raw, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -128,10 +135,28 @@ func (p *program) load() error {
 	return os.Remove(probe.Name())
 }
 
+// lockSuffix names the file beside the state that one program holds locked.
+const lockSuffix = ".lock"
+
+var errLocked = errors.New("another agentmessaging-fake uses this file; give each its own, or remove " +
+	"the file beside it that ends in " + lockSuffix + " if that program is gone")
+
+// unlock lets another program use the state. The file goes first: who opens it
+// after that opens another one.
+func (p *program) unlock() {
+	if p.lock != nil {
+		_ = os.Remove(p.lock.Name())
+		_ = p.lock.Close()
+	}
+}
+
+// save writes the state, at the end or when it is told to.
 func (p *program) save() error {
 	if p.config.statePath == "" {
 		return nil
 	}
+	p.saving.Lock()
+	defer p.saving.Unlock()
 	var b bytes.Buffer
 	if err := p.control.WriteState(&b); err != nil {
 		return fmt.Errorf("--state: %w", err)

@@ -35,7 +35,7 @@ var options = []option{
 	{"addr", "127.0.0.1:8460", "host and port to serve on; port 0 takes a free one", setAddr},
 	{"allow-remote", "false", "serve on an address that is not loopback; control then needs a token", toBool(func(c *config) *bool { return &c.allowRemote })},
 	{"allow-host", "", "names under which a loopback address may be called, separated by commas", setHosts},
-	{"token", "", "token for the control interface and the page; made and printed where one is needed and none given", setToken},
+	{"token", "", "token for the control interface and the page on an address that is not loopback, and ignored on one that is; made and printed where none is given", setToken},
 	{"key", "", "text of the first API key, instead of amk_fake_000001", setKey},
 	{"plan", "preview", "plan of the first API key: " + strings.Join(control.PlanNames, ", "), oneOf(control.PlanNames, func(c *config) *string { return &c.control.Settings.Plan })},
 	{"limits", "plan", "limits of all keys: " + strings.Join(control.LimitNames, ", "), oneOf(control.LimitNames, func(c *config) *string { return &c.control.Settings.Limits })},

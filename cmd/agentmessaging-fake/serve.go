@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,6 +34,8 @@ type program struct {
 	server   *http.Server
 	facts    facts
 	ready    os.FileInfo // of the ready file; nil: it is not written
+	lock     *os.File    // beside the state; nil: there is no state
+	saving   sync.Mutex  // one save at a time
 	draining atomic.Bool
 }
 
@@ -74,6 +77,7 @@ func start(c *config) (*program, error) {
 	p := &program{config: c, listener: listener}
 	if err := p.prepare(); err != nil {
 		_ = listener.Close()
+		p.unlock()
 		return nil, err
 	}
 	return p, nil
@@ -105,9 +109,15 @@ func (p *program) prepare() (err error) {
 	o := &p.config.control
 	o.Version, o.BaseURL, o.Remote = version(), baseURL(p.listener), !isLoopback(p.listener)
 	made := ""
-	if o.Remote && o.Token == "" {
+	switch {
+	case !o.Remote:
+		o.Token = "" // exported for another fake, it must not lock this one
+	case o.Token == "":
 		made = rand.Text()
 		o.Token = made
+	}
+	if p.config.statePath != "" {
+		o.Save = p.save
 	}
 	if p.control, err = control.New(*o); err != nil {
 		return usageError{fmt.Errorf("--%w", err)} // of all options, only replies is not checked yet
@@ -133,6 +143,7 @@ func (p *program) stop() error {
 		_ = p.server.Close() // a fault that hangs, hangs no longer
 	}
 	p.withdraw()
+	defer p.unlock()
 	return p.save()
 }
 

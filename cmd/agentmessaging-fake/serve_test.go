@@ -51,9 +51,8 @@ func TestFlagsHaveTheirEffect(t *testing.T) {
 		"--key=mine", "--plan=pro", "--limits=byok", "--windows=sliding", "--cold-start=3ms", "--latency=2ms", "--seed=9", "--calls=2",
 		"--replies", replies, "--allow-host=fake.test, other.test", "--token=a-token-of-16-or-more",
 	})
-	const token = "Authorization: Bearer a-token-of-16-or-more"
-	get := func(path string) string {
-		status, body := r.call("GET", "/_fake/v1"+path, "", token, "Host: other.test")
+	get := func(path string) string { // without the token, which loopback needs none of
+		status, body := r.call("GET", "/_fake/v1"+path, "", "Host: other.test")
 		require.Equal(t, 200, status, body)
 		return body
 	}
@@ -68,8 +67,15 @@ func TestFlagsHaveTheirEffect(t *testing.T) {
 		assert.Contains(t, body, "from the file")
 	}
 	assert.Contains(t, get("/worlds/default/calls"), `"dropped":1`)
-	status, _ = r.call("GET", "/_fake/v1/info", "")
+	r.stop()
+}
+
+func TestTokenOfARemoteFake(t *testing.T) {
+	r := begin(t, []string{"--addr=0.0.0.0:0", "--allow-remote", "--token=a-token-of-16-or-more"})
+	status, _ := r.call("GET", "/_fake/v1/info", "")
 	assert.Equal(t, 401, status)
+	status, _ = r.call("GET", "/_fake/v1/info", "", "Authorization: Bearer a-token-of-16-or-more")
+	assert.Equal(t, 200, status)
 	r.stop()
 }
 
@@ -142,6 +148,15 @@ func TestState(t *testing.T) {
 
 	again := begin(t, []string{"--state", path})
 	assert.Contains(t, again.control("/agents"), `"customer_ref":"kept"`)
+	_, second := refused(t, []string{"--addr=127.0.0.1:0", "--state", path})
+	assert.Contains(t, second, "another agentmessaging-fake uses this file")
+	status, _ = again.service("POST", "/v1/agents", `{"customer_ref":"saved now"}`)
+	require.Equal(t, 200, status)
+	status, _ = again.call("POST", "/_fake/v1/save", "")
+	require.Equal(t, 204, status)
+	now, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Contains(t, string(now), "saved now")
 	again.stop()
 	left, err := os.ReadDir(strings.TrimSuffix(path, "/file"))
 	require.NoError(t, err)

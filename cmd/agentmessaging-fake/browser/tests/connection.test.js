@@ -36,11 +36,13 @@ test('calls made while the stream was cut are there afterwards', async (t) => {
 });
 
 test('the page asks for the token, once', async (t) => {
-  const fake = await startFake(t, '--token', 'a-token-for-this-test');
+  const fake = await startFake(t, '--addr', '0.0.0.0:0', '--allow-remote', '--token', 'a-token-for-this-test');
   fake.token = 'a-token-for-this-test';
   const page = await openPage(t, fake);
   await page.goto(fake.page);
   const dialog = page.getByRole('dialog', { name: 'Control token' });
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Enter the token' }).click();
   await dialog.getByLabel('Token').fill('wrong');
   await dialog.getByRole('button', { name: 'Continue' }).click();
   await wantText(dialog.getByRole('alert'), 'That was not the token.');

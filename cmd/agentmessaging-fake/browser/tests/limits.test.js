@@ -54,11 +54,11 @@ test('a limit opens as the clock moves', async (t) => {
 test('a limit that opens in time shows it without a further call', async (t) => {
   const { fake, page } = await open(t, { hash: '#/keys', prepare: (fake) => fake.control('POST', 'keys/key_000001/limits/key_minute/exhaust') });
   await wantText(gauge(page, 'key_minute'), /shut\s+opens in/);
-  await fake.control('POST', 'clock/advance', { seconds: 50 });
+  await fake.control('POST', 'clock/advance', { duration: '50s' });
   const { limits } = await fake.control('GET', 'keys/key_000001/limits');
   const { now } = await fake.control('GET', 'clock');
   const left = (Date.parse(limits[0].opens_at) - Date.parse(now)) / 1000;
-  await fake.control('POST', 'clock/advance', { seconds: left - 1 });
+  await fake.control('POST', 'clock/advance', { duration: `${left - 1}s` });
   await wantText(gauge(page, 'key_minute'), /60 of 60 left\s+open/);
 });
 

@@ -150,10 +150,9 @@ func (w *world) listCalls(r *request) (answer, *refusal) {
 	return ok(map[string]any{"calls": viewsOfCalls(newest), "total": len(calls), "dropped": w.fake.Admin().DroppedCalls()})
 }
 
-// Bounds of a wait, in milliseconds.
 const (
-	defaultWait = 5000
-	maxWait     = 600_000
+	defaultWait = "5s"
+	maxWait     = 10 * time.Minute
 )
 
 // awaitCalls is GET calls/await. It waits without the world's lock.
@@ -166,12 +165,12 @@ func (w *world) awaitCalls(r *request) (answer, *refusal) {
 	if refused != nil {
 		return answer{}, refused
 	}
-	ms, refused := r.number("timeout_ms", defaultWait, 0, maxWait)
+	patience, refused := durationIn("timeout", or(r.query.Get("timeout"), defaultWait), maxWait)
 	if refused != nil {
 		return answer{}, refused
 	}
 	return answer{write: func(rw http.ResponseWriter, hr *http.Request) {
-		w.await(rw, hr, n, time.Duration(ms)*time.Millisecond, matchers)
+		w.await(rw, hr, n, patience, matchers)
 	}}, nil
 }
 

@@ -69,7 +69,7 @@ func TestAwait(t *testing.T) {
 	key := a.server.Key()
 	var waiting sync.WaitGroup
 	waiting.Go(func() {
-		r := a.must(200, "GET", w+"/calls/await?n=2&timeout_ms=60000&endpoint=GET%20/v1/status", "")
+		r := a.must(200, "GET", w+"/calls/await?n=2&timeout=1m&endpoint=GET%20/v1/status", "")
 		assert.Equal(t, []float64{1, 3}, r.seqs())
 	})
 	a.service(key, "GET", "/v1/status", "")
@@ -77,7 +77,7 @@ func TestAwait(t *testing.T) {
 	a.service(key, "GET", "/v1/status", "")
 	waiting.Wait()
 	assert.Equal(t, []float64{1}, a.must(200, "GET", w+"/calls/await", "").seqs(), "one, and those that were made already count")
-	late := a.do("GET", w+"/calls/await?after=2&n=2&timeout_ms=0&key=key_000001", "")
+	late := a.do("GET", w+"/calls/await?after=2&n=2&timeout=0s&key=key_000001", "")
 	assert.Equal(t, 504, late.status)
 	assert.Equal(t, "timeout", late.text("error"))
 	assert.Contains(t, late.reason(), "1 of 2 calls came")
@@ -94,7 +94,7 @@ func TestAwaitEnds(t *testing.T) {
 		a.must(201, "POST", "/worlds", `{"name":"one"}`)
 		var waiting sync.WaitGroup
 		waiting.Go(func() {
-			r := a.do("GET", "/worlds/one/calls/await?timeout_ms=600000", "")
+			r := a.do("GET", "/worlds/one/calls/await?timeout=10m", "")
 			assert.Contains(t, []int{504, 404}, r.status, name) // 404 where it came too late
 		})
 		end(a)

@@ -15,32 +15,21 @@ const maxAdvance = 100 * 365 * 24 * time.Hour
 func (w *world) clock(*request) (answer, *refusal) {
 	return ok(struct {
 		Now      time.Time `json:"now"`
-		Advanced float64   `json:"advanced_seconds"`
-	}{w.fake.Now(), w.fake.Admin().Advanced().Seconds()})
+		Advanced string    `json:"advanced"`
+	}{w.fake.Now(), w.fake.Admin().Advanced().String()})
 }
 
 // advance is POST clock/advance.
 func (w *world) advance(r *request) (answer, *refusal) {
 	body, refused := decode[struct {
-		Seconds  *float64 `json:"seconds"`
-		Duration *string  `json:"duration"`
+		Duration string `json:"duration" check:"required"`
 	}](r.body)
 	if refused != nil {
 		return answer{}, refused
 	}
-	var d time.Duration
-	switch {
-	case (body.Seconds == nil) == (body.Duration == nil):
-		return answer{}, badRequest("body", "must have either seconds or duration")
-	case body.Duration != nil:
-		d, refused = parseDuration(*body.Duration)
-	case *body.Seconds < 0 || *body.Seconds > maxAdvance.Seconds():
-		refused = badRequest("seconds", "must be from 0 to %.0f", maxAdvance.Seconds())
-	default:
-		d = time.Duration(*body.Seconds * float64(time.Second))
-	}
+	d, refused := durationIn("duration", body.Duration, maxAdvance)
 	if refused == nil && d > maxAdvance-w.fake.Admin().Advanced() {
-		refused = badRequest("body", "the clock goes at most %.0f seconds forward in all", maxAdvance.Seconds())
+		refused = badRequest("duration", "the clock goes at most %v forward in all", maxAdvance)
 	}
 	if refused != nil {
 		return answer{}, refused
@@ -48,14 +37,6 @@ func (w *world) advance(r *request) (answer, *refusal) {
 	w.fake.Advance(d)
 	w.hub.changed(changedClock)
 	return w.clock(r)
-}
-
-func parseDuration(text string) (time.Duration, *refusal) {
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 {
-		return 0, badRequest("duration", "must be a positive duration such as 90s, 1h30m or 24h")
-	}
-	return d, nil
 }
 
 const maxSnapshots = 100

@@ -37,6 +37,7 @@ type Options struct {
 	Latency   time.Duration // of every call, until the fault is removed
 	Seed      uint64        // of rules with a chance and without a seed
 	Calls     int           // kept of each world; 0 means 10,000
+	Save      func() error  // the state; nil: there is nowhere to save it
 	Replies   []byte        // what each world begins with: one body of POST replies, or a list of them
 }
 

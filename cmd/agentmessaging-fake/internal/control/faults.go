@@ -11,7 +11,8 @@ import (
 // faultSpec is a fault. Which members a kind takes stands in faultKinds.
 type faultSpec struct {
 	Kind        string     `json:"kind" check:"required"`
-	MS          *int       `json:"ms,omitempty"`
+	Duration    *string    `json:"duration,omitempty"`
+	Every       *string    `json:"every,omitempty"`
 	Status      *int       `json:"status,omitempty"`
 	Body        *string    `json:"body,omitempty"`
 	ContentType *string    `json:"content_type,omitempty"`
@@ -34,7 +35,7 @@ type faultKind struct {
 // lose_reply.
 func faultKinds() []faultKind {
 	return []faultKind{
-		{"latency", "ms", "", false, func(f faultSpec) fakeserver.Fault { return fakeserver.Latency(millis(f.MS)) }},
+		{"latency", "duration", "", false, func(f faultSpec) fakeserver.Fault { return fakeserver.Latency(duration(f.Duration)) }},
 		{"answer", "status", "body", true, func(f faultSpec) fakeserver.Fault { return fakeserver.Answer(*f.Status, given(f.Body)) }},
 		{"raw_answer", "status", "body content_type", true, func(f faultSpec) fakeserver.Fault {
 			return fakeserver.RawAnswer(*f.Status, given(f.ContentType), given(f.Body))
@@ -46,17 +47,28 @@ func faultKinds() []faultKind {
 		{"lose_reply", "how", "", false, func(f faultSpec) fakeserver.Fault { return fakeserver.LoseReply(f.How.fault()) }},
 		{"truncate_reply", "bytes", "", false, func(f faultSpec) fakeserver.Fault { return fakeserver.TruncateReply(*f.Bytes) }},
 		{"reset_reply", "bytes", "", false, func(f faultSpec) fakeserver.Fault { return fakeserver.ResetReply(*f.Bytes) }},
-		{"drip_reply", "bytes", "ms", false, func(f faultSpec) fakeserver.Fault { return fakeserver.DripReply(*f.Bytes, millis(f.MS)) }},
+		{"drip_reply", "bytes", "every", false, func(f faultSpec) fakeserver.Fault { return fakeserver.DripReply(*f.Bytes, duration(f.Every)) }},
 	}
 }
 
 const (
-	maxMillis = 3_600_000
+	maxDelay  = time.Hour
 	maxBytes  = 1 << 20
 	maxHeader = 1024 // bytes of a header's value
 )
 
-func millis(ms *int) time.Duration { return time.Duration(given(ms)) * time.Millisecond }
+// duration is that of a member without a flaw, 0 where it is not given.
+func duration(member *string) time.Duration {
+	d, _ := time.ParseDuration(given(member))
+	return d
+}
+
+func delay(name string, member *string) (refused *refusal) {
+	if member != nil {
+		_, refused = durationIn(name, *member, maxDelay)
+	}
+	return refused
+}
 
 // find returns the row of a kind, and the names of all.
 func (f *faultSpec) find() (row faultKind, names []string) {
@@ -74,7 +86,7 @@ func (f *faultSpec) given() (members []string) {
 		name string
 		is   bool
 	}{
-		{"ms", f.MS != nil}, {"status", f.Status != nil}, {"body", f.Body != nil}, {"content_type", f.ContentType != nil},
+		{"duration", f.Duration != nil}, {"every", f.Every != nil}, {"status", f.Status != nil}, {"body", f.Body != nil}, {"content_type", f.ContentType != nil},
 		{"retry_after", f.RetryAfter != nil}, {"bytes", f.Bytes != nil}, {"how", f.How != nil},
 	} {
 		if m.is {
@@ -108,7 +120,7 @@ func (f *faultSpec) flaw(at string) *refusal {
 		least = 1
 	}
 	return first(
-		within(at+".ms", f.MS, 0, maxMillis), within(at+".status", f.Status, 200, 599), within(at+".bytes", f.Bytes, least, maxBytes),
+		delay(at+".duration", f.Duration), delay(at+".every", f.Every), within(at+".status", f.Status, 200, 599), within(at+".bytes", f.Bytes, least, maxBytes),
 		header(at+".content_type", f.ContentType), header(at+".retry_after", f.RetryAfter), f.How.flawOfHow(at+".how"),
 	)
 }

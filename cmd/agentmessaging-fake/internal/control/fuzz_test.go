@@ -16,10 +16,10 @@ func FuzzBodies(f *testing.F) {
 	for _, body := range []string{
 		`{}`, `{"name":"x","plan":"pro","limits":"off","windows":"sliding"}`, wholeAgent, `{"plan":"free"}`, `{"available":false}`,
 		`{"provider":"openai","api_key":"k"}`, `{"exchanges":[{"text":"a","reply_text":"b","time":"0000-01-01T00:00:00Z"}]}`,
-		`{"text":"\ud83d\ude00"}`, `{"status":"active","phone_number":"+1"}`, `{"seconds":1e9}`, `{"duration":"1h"}`,
+		`{"text":"\ud83d\ude00"}`, `{"status":"active","phone_number":"+1"}`, `{"duration":"1h"}`,
 		`{"replies":[{"text":"a"},{"status":429}],"match":{"text":""},"times":1,"chance":0.5,"seed":1}`,
 		`{"fault":{"kind":"lose_reply","how":{"kind":"rate_limited","retry_after":"\t"}},"match":{"endpoint":"GET /v1/status"}}`,
-		`{"fault":{"kind":"drip_reply","bytes":1,"ms":1}}`, `{"fault":{"kind":"raw_answer","status":599,"content_type":"\u00ff"}}`,
+		`{"fault":{"kind":"drip_reply","bytes":1,"every":"1ms"}}`, `{"fault":{"kind":"raw_answer","status":599,"content_type":"\u00ff"}}`,
 	} {
 		f.Add(body)
 	}

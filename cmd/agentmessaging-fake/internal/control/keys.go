@@ -128,7 +128,7 @@ type limitView struct {
 	Max      *int       `json:"max"`
 	Used     int        `json:"used"`
 	Left     *int       `json:"left"`
-	Window   int        `json:"window_seconds"`
+	Window   string     `json:"window"`
 	OpensAt  *time.Time `json:"opens_at"`
 }
 
@@ -154,7 +154,7 @@ func (w *world) limits(r *request) (answer, *refusal) {
 }
 
 func viewOfLimit(l fakeserver.LimitState, window time.Duration) limitView {
-	v := limitView{LimitKey: l.Key, Used: l.Used, Window: int(window / time.Second)}
+	v := limitView{LimitKey: l.Key, Used: l.Used, Window: window.String()}
 	left := max(0, l.Max-l.Used)
 	if !l.Opens.IsZero() {
 		v.OpensAt, left = &l.Opens, 0

@@ -35,7 +35,7 @@ func TestLimits(t *testing.T) {
 	assert.Equal(t, "127.0.0.1", a.must(200, "GET", w+"/keys/key_000001/limits", "").text("address"), "before any call")
 	a.service(a.server.Key(), "POST", "/v1/agents", "{}") // from 192.0.2.1, as httptest has it
 	assert.Equal(t, "192.0.2.1", a.must(200, "GET", w+"/keys/key_000001/limits", "").text("address"))
-	assert.Equal(t, []any{120., 1., 119., 60., nil}, pick(limit("", 1), "max", "used", "left", "window_seconds", "opens_at"))
+	assert.Equal(t, []any{120., 1., 119., "1m0s", nil}, pick(limit("", 1), "max", "used", "left", "window", "opens_at"))
 	assert.Equal(t, 0., limit("?address=203.0.113.1", 1)["used"])
 	assert.Equal(t, 1., limit("?address=%3A%3Affff%3A192.0.2.1", 1)["used"])
 	a.must(204, "POST", w+"/keys/key_000001/limits/agent_create_key_day/exhaust", "")

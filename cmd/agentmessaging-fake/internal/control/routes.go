@@ -25,6 +25,7 @@ const (
 var routes = []route{
 	{"GET", root + "/openapi.yaml", "", (*Server).document},
 	{"GET", root + "/info", "", (*Server).info},
+	{"POST", root + "/save", "", (*Server).save},
 	{"GET", root + "/worlds", "", (*Server).listWorlds},
 	{"POST", root + "/worlds", "", (*Server).createWorld},
 	{"DELETE", inside, "", (*Server).deleteWorld},
@@ -49,7 +50,7 @@ var routes = []route{
 	{"POST", inside + "/agents/{agent_id}/messages", "", in((*world).sendMessage)},
 	{"PUT", inside + "/agents/{agent_id}/sms", "", in((*world).setSMS)},
 	{"GET", inside + "/calls", filter + " limit", in((*world).listCalls)},
-	{"GET", inside + "/calls/await", filter + " n timeout_ms", in((*world).awaitCalls)},
+	{"GET", inside + "/calls/await", filter + " n timeout", in((*world).awaitCalls)},
 	{"GET", inside + "/calls/stream", "after", in((*world).streamCalls)},
 	{"POST", inside + "/calls/{seq}/send", "", in((*world).sendAgain)},
 	{"GET", inside + "/calls.har", "", in((*world).archive)},

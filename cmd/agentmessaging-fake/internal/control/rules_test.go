@@ -59,7 +59,7 @@ func TestChance(t *testing.T) {
 func TestFaults(t *testing.T) {
 	a := newAPI(t, control.Options{})
 	for i, tt := range []struct{ fault, name string }{
-		{`{"kind":"latency","ms":1}`, "Latency(1ms)"},
+		{`{"kind":"latency","duration":"1ms"}`, "Latency(1ms)"},
 		{`{"kind":"answer","status":503,"body":"b"}`, "Answer(503, 1 characters)"},
 		{`{"kind":"raw_answer","status":502,"body":"b","content_type":"text/html"}`, "RawAnswer(502, 1 characters)"},
 		{`{"kind":"rate_limited","retry_after":"7"}`, `RateLimited("7")`},
@@ -70,7 +70,7 @@ func TestFaults(t *testing.T) {
 		{`{"kind":"lose_reply","how":{"kind":"answer","status":504}}`, "LoseReply(Answer(504))"},
 		{`{"kind":"truncate_reply","bytes":0}`, "TruncateReply(0)"},
 		{`{"kind":"reset_reply","bytes":5}`, "ResetReply(5)"},
-		{`{"kind":"drip_reply","bytes":1,"ms":2}`, "DripReply(1, 2ms)"},
+		{`{"kind":"drip_reply","bytes":1,"every":"2ms"}`, "DripReply(1, 2ms)"},
 	} {
 		made := a.must(201, "POST", w+"/faults", `{"fault":`+tt.fault+`,"match":{"endpoint":"DELETE /v1/byok"}}`)
 		assert.JSONEq(t, fmt.Sprintf(`{"id":"fault_%06d","fault":%s,"name":%q,"match":{"endpoint":"DELETE /v1/byok"},"hits":0}`, i+1, tt.fault, tt.name), made.raw)
@@ -115,9 +115,9 @@ func TestSnapshots(t *testing.T) {
 
 func TestClock(t *testing.T) {
 	a := newAPI(t, control.Options{})
-	assert.Equal(t, 1.5, a.must(200, "POST", w+"/clock/advance", `{"seconds":1.5}`).body["advanced_seconds"])
-	assert.Equal(t, 91.5, a.must(200, "POST", w+"/clock/advance", `{"duration":"1m30s"}`).body["advanced_seconds"])
-	a.must(200, "POST", w+"/clock/advance", `{"seconds":3153599908}`)
-	a.do("POST", w+"/clock/advance", `{"seconds":1}`).wantRefused(t, 400, "the clock goes at most")
+	assert.Equal(t, "1.5s", a.must(200, "POST", w+"/clock/advance", `{"duration":"1500ms"}`).body["advanced"])
+	assert.Equal(t, "1m31.5s", a.must(200, "POST", w+"/clock/advance", `{"duration":"1m30s"}`).body["advanced"])
+	a.must(200, "POST", w+"/clock/advance", `{"duration":"875999h"}`)
+	a.do("POST", w+"/clock/advance", `{"duration":"1h"}`).wantRefused(t, 400, "duration: the clock goes at most")
 	assert.Contains(t, a.must(200, "GET", w+"/clock", "").text("now"), "21", "a hundred years on, JSON still holds the year")
 }

@@ -31,6 +31,17 @@ type worldState struct {
 	State json.RawMessage `json:"state"`
 }
 
+// save is POST save. A world's lock is not held, since the state is of all.
+func (s *Server) save(*request) (answer, *refusal) {
+	if s.options.Save == nil {
+		return answer{}, conflict("the program was started without --state")
+	}
+	if err := s.options.Save(); err != nil {
+		return answer{}, &refusal{status: http.StatusInternalServerError, Code: "not_saved", Reason: err.Error()}
+	}
+	return done()
+}
+
 // WriteState writes all worlds: what their snapshots would hold, and their
 // settings. The error is that of out.
 func (s *Server) WriteState(out io.Writer) error {

@@ -23,7 +23,7 @@ func TestStateOfWorlds(t *testing.T) {
 	a.service(one, "PUT", "/v1/byok", `{"provider":"openai","api_key":"cnry-provider-key","label":"<l>"}`)
 	agent := a.service(one, "POST", "/v1/agents", "{}").text("agent_id")
 	a.service(one, "POST", "/v1/agents/"+agent+"/messages", `{"text":"<hello>"}`)
-	a.must(200, "POST", w+"/clock/advance", `{"seconds":60}`)
+	a.must(200, "POST", w+"/clock/advance", `{"duration":"1m"}`)
 	file := written(t, a.server)
 	assert.Contains(t, file, `"text":"<hello>"`)
 	for _, secret := range []string{"cnry", "amk_"} {
@@ -38,7 +38,7 @@ func TestStateOfWorlds(t *testing.T) {
 		{"name":"one","plan":"preview","limits":"byok","windows":"sliding","keys":1,"agents":1,"calls":0}]}`, b.must(200, "GET", "/worlds", "").raw)
 	assert.Equal(t, 200, b.service(one, "GET", "/v1/agents/"+agent, "").status)
 	assert.Equal(t, a.must(200, "GET", "/worlds/one/agents/"+agent+"/conversation", "").raw, b.must(200, "GET", "/worlds/one/agents/"+agent+"/conversation", "").raw)
-	assert.Equal(t, 60., b.must(200, "GET", w+"/clock", "").body["advanced_seconds"])
+	assert.Equal(t, "1m0s", b.must(200, "GET", w+"/clock", "").body["advanced"])
 	assert.Contains(t, b.must(200, "GET", "/worlds/one/keys/key_000001/byok", "").raw, `"label":"\u003cl\u003e"`)
 }
 

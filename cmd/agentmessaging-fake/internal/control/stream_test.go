@@ -110,7 +110,7 @@ func TestStream(t *testing.T) {
 		{"DELETE", w + "/faults/fault_000001", ``, "faults"},
 		{"POST", w + "/replies", `{"replies":[{"text":"a"}]}`, "replies"},
 		{"DELETE", w + "/replies/reply_000001", ``, "replies"},
-		{"POST", w + "/clock/advance", `{"seconds":1}`, "clock"},
+		{"POST", w + "/clock/advance", `{"duration":"1s"}`, "clock"},
 		{"PUT", w + "/byok", `{"available":true}`, "byok"},
 		{"PUT", w + "/keys/key_000001/byok", `{"provider":"openai","api_key":"k"}`, "byok"},
 		{"POST", w + "/keys/key_000001/limits/key_day/exhaust", ``, "limits"},

@@ -101,6 +101,16 @@ func (r *request) number(name string, instead, low, high int) (int, *refusal) {
 	return n, nil
 }
 
+// durationIn reads a duration as Go writes it, which is how all of them are
+// written here.
+func durationIn(name, text string, most time.Duration) (time.Duration, *refusal) {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 || d > most {
+		return 0, badRequest(name, "must be a duration such as 250ms, 90s, 1h30m or 24h, from 0s to %v", most)
+	}
+	return d, nil
+}
+
 // nullable is nil for the empty text, which stands for a value not given.
 func nullable(text string) *string {
 	if text == "" {

@@ -72,8 +72,8 @@ func (w *world) begin() error {
 		}
 	}
 	if d := w.server.options.Latency; d > 0 {
-		ms := int(d.Milliseconds())
-		w.inject(faultRule{Fault: faultSpec{Kind: "latency", MS: &ms}}, fakeserver.Latency(d))
+		text := d.String()
+		w.inject(faultRule{Fault: faultSpec{Kind: "latency", Duration: &text}}, fakeserver.Latency(d))
 	}
 	return nil
 }

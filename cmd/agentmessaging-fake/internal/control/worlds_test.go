@@ -55,7 +55,7 @@ func TestWorldsShareNothing(t *testing.T) {
 		for path, member := range map[string]string{"/agents": "agents", "/faults": "faults", "/replies": "replies", "/snapshots": "snapshots"} {
 			assert.Empty(t, a.must(200, "GET", world+path, "").list(member), path)
 		}
-		assert.Equal(t, 0., a.must(200, "GET", world+"/clock", "").body["advanced_seconds"])
+		assert.Equal(t, "0s", a.must(200, "GET", world+"/clock", "").body["advanced"])
 		assert.Equal(t, true, a.must(200, "GET", world+"/byok", "").body["available"])
 	}
 	assert.Equal(t, "agent_000001", a.service(other, "POST", "/v1/agents", "{}").text("agent_id"))
@@ -75,7 +75,7 @@ func TestReset(t *testing.T) {
 	a.must(201, "POST", w+"/replies", `{"replies":[{"text":"mine"}]}`)
 	a.must(201, "POST", w+"/snapshots", "")
 	a.must(200, "PATCH", w+"/keys/key_000001", `{"plan":"free"}`)
-	a.must(200, "POST", w+"/clock/advance", `{"seconds":60}`)
+	a.must(200, "POST", w+"/clock/advance", `{"duration":"1m"}`)
 	a.must(204, "POST", w+"/reset", "")
 	assert.Equal(t, 401, a.service(second, "GET", "/v1/status", "").status)
 	assert.Equal(t, 404, a.service(key, "GET", "/v1/agents/"+agent, "").status)
@@ -84,7 +84,7 @@ func TestReset(t *testing.T) {
 	assert.Len(t, a.must(200, "GET", w+"/faults", "").list("faults"), 1)
 	assert.Contains(t, a.must(200, "GET", w+"/replies", "").raw, `"id":"reply_000001","match":{},"replies":[{"text":"from the file"}]`)
 	assert.Empty(t, a.must(200, "GET", w+"/snapshots", "").list("snapshots"))
-	assert.Equal(t, 60., a.must(200, "GET", w+"/clock", "").body["advanced_seconds"])
+	assert.Equal(t, "1m0s", a.must(200, "GET", w+"/clock", "").body["advanced"])
 	agent = a.service(key, "POST", "/v1/agents", "{}").text("agent_id")
 	assert.Equal(t, "from the file", a.service(key, "POST", "/v1/agents/"+agent+"/messages", `{"text":"x"}`).text("reply_text"))
 }
@@ -180,7 +180,7 @@ func TestOneWorldAtOnce(t *testing.T) {
 		func(n int) { a.do("DELETE", w+"/faults/fault_000001", "") },
 		func(n int) { a.do("GET", w+"/agents", "") },
 		func(n int) { a.do("GET", w+"/keys/key_000002/limits", "") },
-		func(n int) { a.do("GET", w+"/calls/await?timeout_ms=1", "") },
+		func(n int) { a.do("GET", w+"/calls/await?timeout=1ms", "") },
 	}
 	var all sync.WaitGroup
 	for _, act := range acts {

@@ -42,7 +42,7 @@ export async function request(method, path, body) {
 // failure reads an answer that is none; a 401 makes the page ask for the token.
 export async function failure(resp) {
   const body = await resp.json().catch(() => ({}));
-  if (resp.status === 401) change({ dialog: { kind: 'token', refused: sessionStorage.getItem(tokenName) !== null } });
+  if (resp.status === 401) change({ locked: true, dialog: { kind: 'token', refused: sessionStorage.getItem(tokenName) !== null } });
   return new Failure(resp.status, body.error, body.reason);
 }
 

@@ -20,6 +20,12 @@ export function span(seconds, parts = 1) {
   return words.join(' ') || '0 s';
 }
 
+// secondsOf reads a duration as Go writes it: 250ms, 90s, 1h30m0s.
+export function secondsOf(duration) {
+  const sizes = { h: 3600, m: 60, s: 1, ms: 1e-3, 'µs': 1e-6, us: 1e-6, ns: 1e-9 };
+  return [...duration.matchAll(/([\d.]+)(ms|µs|us|ns|h|m|s)/g)].reduce((sum, [, n, unit]) => sum + n * sizes[unit], 0);
+}
+
 // relative is a time as seen from now, both in ms.
 export function relative(at, now) {
   const seconds = (at - now) / 1000;

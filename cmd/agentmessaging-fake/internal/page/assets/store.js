@@ -5,6 +5,7 @@ export const state = {
   route: { page: 'traffic', id: '' },
   link: { phase: 'connecting', retryAt: 0 }, // phase: connecting, live, waiting
   info: null,
+  locked: false, // without the token nothing can be shown
   worlds: [],
   worldMissing: false,
   keys: null, // null until loaded, as are the other lists

@@ -3,6 +3,7 @@
 import { state, change, notice, now } from './store.js';
 import { request, worldPath, sentence, Failure } from './api.js';
 import { follow } from './stream.js';
+import { secondsOf } from './format.js';
 import { CallLog } from './calls.js';
 
 export const log = new CallLog();
@@ -72,7 +73,7 @@ export const loadClock = coalesced(async () => {
 
 export function takeClock(clock) {
   if (!clock) return;
-  change({ clock: { offset: Date.parse(clock.now) - Date.now(), advanced: clock.advanced_seconds } });
+  change({ clock: { offset: Date.parse(clock.now) - Date.now(), advanced: secondsOf(clock.advanced) } });
 }
 
 // openKey is the key whose limits are shown: the one of the address, or else
@@ -101,7 +102,7 @@ function expectOpening(rows) {
   clearTimeout(opening);
   const waits = rows
     .filter((row) => row.opens_at || row.used > 0)
-    .map((row) => (row.opens_at ? Date.parse(row.opens_at) - now() : row.window_seconds * 1000));
+    .map((row) => (row.opens_at ? Date.parse(row.opens_at) - now() : secondsOf(row.window) * 1000));
   // setTimeout takes 31 bits; a day fits.
   if (waits.length) opening = setTimeout(loadLimits, Math.max(gap, Math.min(...waits)) + 50);
 }

@@ -1,5 +1,6 @@
 // What to do where nothing has happened yet.
 import { h } from '../dom.js';
+import { state } from '../store.js';
 import { hrefOf } from '../route.js';
 import { code } from '../parts/widgets.js';
 import { exportLines } from './dialogs.js';
@@ -8,11 +9,12 @@ const curlLine = `curl -sS "$AGENT_MESSAGING_BASE_URL/v1/status" \\
   -H "Authorization: Bearer $AGENT_MESSAGING_API_KEY"`;
 
 export function Connect() {
+  const whose = state.world === 'default' ? 'The program printed the key when it started.' : `The world ${state.world} has a key of its own.`;
   return h(
     'div.connect',
     null,
-    h('p', null, 'Point your application at this fake. The program printed the key when it started; ', h('a', { href: hrefOf('keys') }, 'issue another'), ' if it is gone.'),
-    code('Environment', exportLines('the key that the program printed'), { kind: 'snippet' }),
+    h('p', null, 'Point your application at this fake. ', whose, ' ', h('a', { href: hrefOf('keys') }, 'Issue another'), ' if it is gone.'),
+    code('Environment', exportLines(state.world === 'default' ? 'the key that the program printed' : `amk_world_${state.world}`), { kind: 'snippet' }),
     h('p', null, 'Or make a first call by hand:'),
     code('curl', curlLine, { kind: 'snippet' }),
   );

@@ -52,6 +52,13 @@ export function exportLines(secret) {
   return `export AGENT_MESSAGING_BASE_URL=${word(base)}\nexport AGENT_MESSAGING_API_KEY=${word(secret)}`;
 }
 
+// controlCurl is a call of the control interface for a shell, with the token
+// that a fake on another machine asks for.
+export function controlCurl(path, body) {
+  const token = state.info?.remote ? '  -H "Authorization: Bearer $AGENT_MESSAGING_FAKE_TOKEN" \\\n' : '';
+  return `curl -sS ${location.origin}${path} \\\n${token}  -H 'Content-Type: application/json' \\\n  --data-raw ${quoteShell(JSON.stringify(body))}`;
+}
+
 // word is one word to a shell.
 function word(s) {
   return /^[\w\-./:]+$/.test(s) ? s : quoteShell(s);

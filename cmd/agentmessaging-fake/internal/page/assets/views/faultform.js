@@ -6,7 +6,7 @@ import { button, field } from '../parts/widgets.js';
 import { endpoints } from './traffic.js';
 
 // An input is [name, label, attributes]; the names are those of the interface.
-const ms = ['ms', 'Milliseconds', { type: 'number', min: 0, max: 3600000, value: 2000, required: true }];
+const duration = ['duration', 'How long', { value: '2s', required: true }];
 const bytes = ['bytes', 'Bytes that arrive', { type: 'number', min: 0, max: 1048576, value: 20, required: true }];
 const status = ['status', 'Status', { type: 'number', min: 200, max: 599, value: 503, required: true }];
 const body = ['body', 'Body', { placeholder: 'the service’s own' }];
@@ -15,14 +15,14 @@ const kinds = {
   rate_limited: ['Rate limited (429)', [['retry_after', 'Retry-After', { value: '30' }]]],
   answer: ['Error answer', [status, body]],
   raw_answer: ['Answer of a gateway', [['status', 'Status', { ...status[2], value: 502 }], ['content_type', 'Content-Type', { value: 'text/html' }], ['body', 'Body', { value: '<h1>Bad gateway</h1>' }]]],
-  latency: ['Latency before the call', [ms]],
+  latency: ['Latency before the call', [duration]],
   hang: ['No answer at all', []],
   close_early: ['Connection closed', []],
   reset_connection: ['Connection reset', []],
   lose_reply: ['Reply lost after the call took effect', []],
   truncate_reply: ['Reply cut off', [bytes]],
   reset_reply: ['Reply broken off by a reset', [bytes]],
-  drip_reply: ['Reply that drips', [['bytes', 'Bytes at a time', { ...bytes[2], min: 1, value: 4 }], ['ms', 'Milliseconds between', { ...ms[2], value: 250 }]]],
+  drip_reply: ['Reply that drips', [['bytes', 'Bytes at a time', { ...bytes[2], min: 1, value: 4 }], ['every', 'Time between', { value: '250ms', required: true }]]],
 };
 
 // How a reply is lost, of those faults that happen in place of a call.
@@ -62,7 +62,7 @@ function input([name, label, { value, ...rest }]) {
   return field(label, h('input', { key: name, name, defaultValue: value, ...rest }));
 }
 
-const numbers = ['ms', 'bytes', 'status', 'times'];
+const numbers = ['bytes', 'status', 'times'];
 
 // ruleOf makes the body of the request; what was left empty is left out.
 function ruleOf(form) {

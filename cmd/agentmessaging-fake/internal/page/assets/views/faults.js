@@ -5,6 +5,7 @@ import { act, request, worldPath } from '../api.js';
 import { loadFaults } from '../sync.js';
 import { plural } from '../format.js';
 import { button, code, empty, mono, tag } from '../parts/widgets.js';
+import { controlCurl } from './dialogs.js';
 import { FaultForm } from './faultform.js';
 
 export function Faults() {
@@ -27,7 +28,7 @@ function nothing() {
   return empty(
     'Every call goes through',
     h('p', null, 'Turn a fault on to see how your application takes it: an error, a slow answer, a connection that breaks. By hand:'),
-    code('curl', `curl -sS ${location.origin}${worldPath('faults')} \\\n  -H 'Content-Type: application/json' \\\n  --data-raw '{"fault":{"kind":"rate_limited","retry_after":"30"},"times":1}'`, { kind: 'snippet' }),
+    code('curl', controlCurl(worldPath('faults'), { fault: { kind: 'rate_limited', retry_after: '30' }, times: 1 }), { kind: 'snippet' }),
   );
 }
 

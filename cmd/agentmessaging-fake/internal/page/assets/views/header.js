@@ -48,9 +48,9 @@ function showWorld(event) {
 }
 
 const steps = [
-  [60, '+1 min'],
-  [3600, '+1 h'],
-  [86400, '+1 day'],
+  ['1m', '+1 min'],
+  ['1h', '+1 h'],
+  ['24h', '+1 day'],
 ];
 
 function Clock() {
@@ -61,13 +61,13 @@ function Clock() {
     icon('clock'),
     h('time', { dateTime: new Date(now()).toISOString(), title: exact(now()) }, timeOfDay(now())),
     advanced > 0 && h('span.advanced', { title: 'How far the clock has been moved' }, `+${span(advanced, 2)}`),
-    h('div.steps', null, steps.map(([seconds, label]) => button(label, () => advance(seconds, label), { key: label, small: true }))),
+    h('div.steps', null, steps.map(([duration, label]) => button(label, () => advance(duration, label), { key: label, small: true }))),
   );
 }
 
-function advance(seconds, label) {
+function advance(duration, label) {
   act(`The clock moved ${label}.`, async () => {
-    takeClock(await request('POST', worldPath('clock/advance'), { seconds }));
+    takeClock(await request('POST', worldPath('clock/advance'), { duration }));
     reload('clock');
   });
 }

@@ -98,6 +98,7 @@ function Filter() {
 }
 
 function content() {
+  if (state.locked && !state.info) return empty('This fake asks for a token', button('Enter the token', () => change({ dialog: { kind: 'token' } }), { kind: 'primary' }));
   if (!state.info) return h('div.loading', null, 'Connecting to the fake');
   if (log.calls.length === 0) return empty('No calls yet', h(Connect));
   if (log.shown.length === 0) {
