@@ -77,12 +77,24 @@ type record struct {
 	token   digest
 	hasText bool
 	text    string
+	looked  *Call // where many look at it in turn: the copy that all of them get
 }
 
 func (r *record) copied() Call {
+	if r.looked != nil {
+		return *r.looked
+	}
 	c := r.call
 	c.Header = r.header.header()
 	return c
+}
+
+// shared is the record with one copy for all who look at it. It is for one
+// goroutine.
+func (r *record) shared() *record {
+	shared, looked := *r, r.copied()
+	shared.looked = &looked
+	return &shared
 }
 
 // Unlimited is for WithCallLimit, WithBodyLimit and WithConversationLimit:

@@ -3,7 +3,6 @@ package fakeserver
 import (
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
@@ -27,8 +26,8 @@ func (s *Server) Inject(fault Fault, matchers ...Matcher) *Injection {
 	if fault.f == nil {
 		misuse("Inject", "the fault is the zero Fault; %s make faults", faultMakers)
 	}
-	in := &Injection{rule: s.newRule("Inject", fault.String(), matchers), fault: fault.f}
-	s.locked(func(w *world) { w.injections = append(slices.Clip(w.injections), in) })
+	in := &Injection{rule: newRule(&s.mu, "Inject", fault.String(), matchers), fault: fault.f}
+	s.locked(func(w *world) { w.injections.add(in) })
 	return in
 }
 
@@ -55,11 +54,33 @@ func (in *Injection) Hits() int { return in.hitCount() }
 
 // Remove ends the injection, with its requirement. A call that the fault acts
 // on already is not freed. Removing it again does nothing.
-func (in *Injection) Remove() {
-	in.server.locked(func(w *world) {
-		in.removed = true
-		w.injections = without(w.injections, in)
-	})
+func (in *Injection) Remove() { in.remove() }
+
+// candidates returns the rules that match a call, the newest first. No lock is
+// held, since matchers may be functions of the test.
+func candidates[R ruled](s *Server, rules prospects[R], rec *record) (found []R) {
+	if rules.empty() {
+		return nil
+	}
+	var asked *rule
+	defer s.blame("a matcher of ", &asked)
+	rec = rec.shared()
+	for r, ok := rules.next(); ok; r, ok = rules.next() {
+		asked = r.base()
+		if matchesAll(asked.matchers, rec) {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+// blame is deferred around callbacks of the test: a panic in one fails the
+// test and aborts the connection.
+func (s *Server) blame(what string, of **rule) {
+	if p := recover(); p != nil {
+		s.reportf("%s%v panicked: %v", what, *of, p)
+		panic(http.ErrAbortHandler)
+	}
 }
 
 // strike takes the turns of the injections that match a call, in one critical
@@ -108,4 +129,29 @@ func (s *Server) reach(r *http.Request, req *request) bool {
 		req.now = s.now()
 	}
 	return req.fault == nil || req.fault.phase == onTheReply
+}
+
+// rules returns all rules: the scripts, then the injections, as they were made.
+func (s *Server) rules() []*rule {
+	return look(s, func(w *world) (all []*rule) {
+		for _, sc := range w.scripts.all() {
+			all = append(all, &sc.rule)
+		}
+		for _, in := range w.injections.all() {
+			all = append(all, &in.rule)
+		}
+		return all
+	})
+}
+
+// reportUnused reports the required rules that never acted.
+func (s *Server) reportUnused(rules []*rule, calls []*record) {
+	for _, r := range rules {
+		var unused bool
+		var matched int
+		r.change(func() { unused, matched = r.required && r.hits == 0, r.matched })
+		if unused {
+			s.reportf("%s is required and was never used; calls that it matched: %d; %s", r.says, matched, r.nearMiss(calls))
+		}
+	}
 }

@@ -2,6 +2,7 @@ package fakeserver
 
 import (
 	"fmt"
+	"hash/maphash"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -15,6 +16,7 @@ import (
 type Matcher struct {
 	matches func(*record) bool
 	says    string // for the sentences of failed tests: no text, no key
+	hook    hook   // the one thing that it wants; the zero hook where it does not want just one
 }
 
 // String says which calls the matcher picks, without repeating texts or keys.
@@ -30,6 +32,7 @@ func ByEndpoint(endpoint Endpoint) Matcher {
 	return Matcher{
 		matches: func(r *record) bool { return r.call.Endpoint == endpoint },
 		says:    "ByEndpoint(" + string(endpoint) + ")",
+		hook:    hookOf(byEndpoint, string(endpoint)),
 	}
 }
 
@@ -39,6 +42,7 @@ func ByKey(key string) Matcher {
 	return Matcher{
 		matches: func(r *record) bool { return r.hasKey && r.token == want },
 		says:    "ByKey(" + labelOf(key) + ")",
+		hook:    keyHook(want),
 	}
 }
 
@@ -48,6 +52,7 @@ func ByAgent(agentID string) Matcher {
 	return Matcher{
 		matches: func(r *record) bool { return r.call.AgentID == recorded },
 		says:    "ByAgent(" + describeID(agentID) + ")",
+		hook:    hookOf(byAgent, recorded),
 	}
 }
 
@@ -57,6 +62,7 @@ func ByText(text string) Matcher {
 	return Matcher{
 		matches: func(r *record) bool { return r.hasText && r.text == text },
 		says:    fmt.Sprintf("ByText(%d characters)", utf8.RuneCountInString(text)),
+		hook:    hookOf(byText, text),
 	}
 }
 
@@ -130,3 +136,27 @@ func checkMatchers(method string, matchers []Matcher) {
 		}
 	}
 }
+
+// hook is one thing that a rule names, such as an agent. A call has few hooks,
+// so that its rules are found without asking the others. Rules that name
+// nothing have the zero hook.
+type hook struct {
+	kind hookKind
+	sum  uint64 // of the name, which may be a key or a message; the matcher then looks at the name itself
+}
+
+var hookSeed = maphash.MakeSeed()
+
+func hookOf(kind hookKind, name string) hook { return hook{kind, maphash.String(hookSeed, name)} }
+
+func keyHook(d digest) hook { return hook{byKey, maphash.Bytes(hookSeed, d[:])} }
+
+type hookKind byte
+
+// The kinds of hooks, those that fewer calls have behind the others.
+const (
+	byEndpoint hookKind = iota + 1
+	byKey
+	byAgent
+	byText
+)

@@ -109,7 +109,8 @@ func (t *turn) finish(ctx context.Context) (reply, *failure) {
 func (t *turn) reply() (r Reply) {
 	switch {
 	case t.step.f != nil:
-		t.server.guard("the ReplyFunc of "+t.step.of, func() { r = t.step.f(*t.message) })
+		defer t.server.blame("the ReplyFunc of ", &t.step.of)
+		r = t.step.f(*t.message)
 	case t.step.scripted:
 		r.Text = t.step.text
 	default:

@@ -5,21 +5,23 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // rule is what a Script and an Injection have in common: which calls they are
 // for, and at which of those it is their turn.
 type rule struct {
-	server   *Server
 	method   string // that made the rule
 	says     string // the rule, for messages: no key and no text is in it
 	matchers []Matcher
+	number   int // in the order of making
 
-	// The server's lock guards what follows.
-	matched  int // the calls that matched, whoever acted on them
-	hits     int // the calls that the rule acted on
-	nth      int // 0: at any
-	times    int // 0: without end
+	mu       *sync.Mutex // the server's; guards what follows
+	withdraw func()      // takes the rule out of its rulebook
+	matched  int         // the calls that matched, whoever acted on them
+	hits     int         // the calls that the rule acted on
+	nth      int         // 0: at any
+	times    int         // 0: without end
 	chance   *odds
 	required bool
 	removed  bool
@@ -37,17 +39,9 @@ type odds struct {
 
 func (o *odds) fall() bool { return o == nil || o.random.Float64() < o.p }
 
-// ruled are the kinds of rules.
-type ruled interface {
-	*Script | *Injection
-	base() *rule
-}
-
-func (r *rule) base() *rule { return r }
-
 // newRule describes a rule by its arguments: what, where it is not "", and the
 // matchers.
-func (s *Server) newRule(method, what string, matchers []Matcher) rule {
+func newRule(mu *sync.Mutex, method, what string, matchers []Matcher) rule {
 	checkMatchers(method, matchers)
 	var args []string
 	if what != "" {
@@ -57,24 +51,9 @@ func (s *Server) newRule(method, what string, matchers []Matcher) rule {
 		args = append(args, m.says)
 	}
 	return rule{
-		server: s, method: method, says: method + "(" + strings.Join(args, ", ") + ")",
+		mu: mu, method: method, says: method + "(" + strings.Join(args, ", ") + ")",
 		matchers: slices.Clone(matchers),
 	}
-}
-
-// candidates returns the rules that match a call, the newest first. No lock is
-// held, since matchers may be functions of the test.
-func candidates[R ruled](s *Server, rules []R, rec *record) []R {
-	var found []R
-	for _, r := range slices.Backward(rules) {
-		matched := false
-		b := r.base()
-		s.guard("a matcher of "+b.says, func() { matched = matchesAll(b.matchers, rec) })
-		if matched {
-			found = append(found, r)
-		}
-	}
-	return found
 }
 
 // due counts a call that matched, and reports whether it is the rule's turn.
@@ -90,7 +69,11 @@ func (r *rule) due() bool {
 }
 
 // change sets something of the rule under the lock.
-func (r *rule) change(set func()) { r.server.locked(func(*world) { set() }) }
+func (r *rule) change(set func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	set()
+}
 
 func (r *rule) setTimes(n int) {
 	if n < 1 {
@@ -120,32 +103,14 @@ func (r *rule) hitCount() (n int) {
 	return n
 }
 
-// without returns a list but for one of its items, in a slice of its own.
-func without[T comparable](list []T, item T) []T {
-	return slices.DeleteFunc(slices.Clone(list), func(other T) bool { return other == item })
-}
-
-// rules returns all rules: the scripts, then the injections, as they were made.
-func (s *Server) rules() []*rule {
-	return look(s, func(w *world) (all []*rule) {
-		for _, sc := range w.scripts {
-			all = append(all, &sc.rule)
-		}
-		for _, in := range w.injections {
-			all = append(all, &in.rule)
-		}
-		return all
+func (r *rule) remove() {
+	r.change(func() {
+		r.removed = true
+		r.withdraw()
 	})
 }
 
-// reportUnused reports the required rules that never acted.
-func (s *Server) reportUnused(rules []*rule, calls []*record) {
-	for _, r := range rules {
-		var unused bool
-		var matched int
-		r.change(func() { unused, matched = r.required && r.hits == 0, r.matched })
-		if unused {
-			s.reportf("%s is required and was never used; calls that it matched: %d; %s", r.says, matched, r.nearMiss(calls))
-		}
-	}
+// without returns a list but for one of its items, in a slice of its own.
+func without[T comparable](list []T, item T) []T {
+	return slices.DeleteFunc(slices.Clone(list), func(other T) bool { return other == item })
 }

@@ -3,7 +3,6 @@ package fakeserver
 import (
 	"fmt"
 	"net/http"
-	"slices"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
@@ -35,7 +34,7 @@ type step struct {
 	scripted bool
 	text     string
 	f        func(Message) Reply
-	of       string // the script, for messages
+	of       *rule // the script, for messages
 }
 
 // OnMessage starts a script for the messages that all matchers match; without
@@ -44,8 +43,8 @@ type step struct {
 // default reply. Only messages that the service accepts count: one that is
 // refused, by a limit for example, uses up no step. A zero Matcher panics.
 func (s *Server) OnMessage(matchers ...Matcher) *Script {
-	sc := &Script{rule: s.newRule("OnMessage", "", matchers)}
-	s.locked(func(w *world) { w.scripts = append(slices.Clip(w.scripts), sc) })
+	sc := &Script{rule: newRule(&s.mu, "OnMessage", "", matchers)}
+	s.locked(func(w *world) { w.scripts.add(sc) })
 	return sc
 }
 
@@ -72,7 +71,7 @@ func (sc *Script) ReplyFunc(f func(Message) Reply) *Script {
 }
 
 func (sc *Script) add(st step) *Script {
-	st.of = sc.says
+	st.of = &sc.rule
 	sc.change(func() { sc.steps = append(sc.steps, func() step { return st }) })
 	return sc
 }
@@ -100,12 +99,7 @@ func (sc *Script) Hits() int { return sc.hitCount() }
 
 // Remove takes the script out of the fake, with its requirement. Removing it
 // again does nothing.
-func (sc *Script) Remove() {
-	sc.server.locked(func(w *world) {
-		sc.removed = true
-		w.scripts = without(w.scripts, sc)
-	})
-}
+func (sc *Script) Remove() { sc.remove() }
 
 // nextStep counts a message for the scripts that match it, the newest first,
 // and returns the step of the first whose turn it is; none means the zero
@@ -128,18 +122,6 @@ func (sc *Script) take() step {
 		return step{}
 	}
 	return sc.steps[min(sc.hits, len(sc.steps))-1]()
-}
-
-// guard runs a callback of the test. A panic in it fails the test and aborts
-// the connection.
-func (s *Server) guard(what string, callback func()) {
-	defer func() {
-		if p := recover(); p != nil {
-			s.reportf("%s panicked: %v", what, p)
-			panic(http.ErrAbortHandler)
-		}
-	}()
-	callback()
 }
 
 // scripted is the error that a ReplyFunc asks for.

@@ -89,17 +89,18 @@ func (s *Server) respond(r *http.Request, req *request) (a answer) {
 // it. Matchers are callbacks of the test, so they run on a snapshot without
 // the lock.
 func (s *Server) arrive(req *request) {
-	var scripts []*Script
-	var injections []*Injection
+	var scripts prospects[*Script]
+	var injections prospects[*Injection]
 	s.locked(func(w *world) {
 		req.world = w
 		call := &req.record.call
 		call.TraceID, call.Key = w.nextTrace(), w.label(req.record)
-		scripts, injections = w.scripts, w.injections
+		if req.record.hasText {
+			scripts = w.scripts.about(req.record)
+		}
+		injections = w.injections.about(req.record)
 	})
-	if req.record.hasText {
-		req.scripts = candidates(s, scripts, req.record)
-	}
+	req.scripts = candidates(s, scripts, req.record)
 	s.strike(req, candidates(s, injections, req.record))
 	s.reportUnknown(req)
 }

@@ -15,9 +15,8 @@ type world struct {
 	traces  int
 	journal journal
 
-	// Never changed in place, so that a copy of a slice is a snapshot.
-	scripts    []*Script
-	injections []*Injection
+	scripts    rulebook[*Script]
+	injections rulebook[*Injection]
 }
 
 // state is what the service itself remembers: what Snapshot copies.

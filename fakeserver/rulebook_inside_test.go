@@ -1,0 +1,104 @@
+package fakeserver
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// The rulebook finds what asking every rule finds, in the same order, whatever
+// rules were added and removed.
+func TestRulebookFindsWhatAskingAllFinds(t *testing.T) {
+	s := New(t)
+	random := rand.New(rand.NewPCG(1, 2))
+	var all []*Script
+	for range 2000 {
+		switch random.IntN(4) {
+		case 0:
+			all = append(all, s.OnMessage(randomMatchers(random)...))
+		case 1:
+			if len(all) > 0 {
+				gone := all[random.IntN(len(all))]
+				gone.Remove()
+				all = without(all, gone)
+			}
+		default:
+			rec := &record{hasText: true, text: fmt.Sprint(random.IntN(3)), hasKey: true, token: digestOf(fmt.Sprint(random.IntN(3))), call: Call{
+				Endpoint: routes[random.IntN(3)].name, AgentID: fmt.Sprint(random.IntN(3)),
+			}}
+			want := slices.DeleteFunc(slices.Clone(all), func(sc *Script) bool { return !matchesAll(sc.matchers, rec) })
+			slices.Reverse(want)
+			got := candidates(s, s.world.scripts.about(rec), rec)
+			if !slices.Equal(want, got) {
+				t.Fatalf("%v finds %v, asking all finds %v", rec.call, got, want)
+			}
+		}
+	}
+	assert.Equal(t, all, s.world.scripts.all())
+}
+
+func randomMatchers(random *rand.Rand) (matchers []Matcher) {
+	for _, m := range []Matcher{
+		ByEndpoint(routes[random.IntN(3)].name), ByKey(fmt.Sprint(random.IntN(3))), ByAgent(fmt.Sprint(random.IntN(3))),
+		ByText(fmt.Sprint(random.IntN(3))), ByTextContaining(fmt.Sprint(random.IntN(3))), Where(func(c Call) bool { return c.AgentID > "0" }),
+	} {
+		if random.IntN(3) == 0 {
+			matchers = append(matchers, m)
+		}
+	}
+	return matchers
+}
+
+// Of a thousand rules that name another endpoint, agent, key or text none is
+// asked, and one that is asked takes no memory.
+func TestManyRulesCostNoMemory(t *testing.T) {
+	bare := unbounded(t)
+	agentFor(bare, bare.Key())
+	floor := allocations(bare)
+	for name, matcher := range map[string]Matcher{
+		"endpoint": ByEndpoint(EndpointWarmUp),
+		"key":      ByKey("another"),
+		"agent":    ByAgent("agent_000002"),
+		"text":     ByText("another"),
+		"":         ByTextContaining("another"),
+	} {
+		s, asked := unbounded(t), 0
+		agentFor(s, s.Key())
+		count := Where(func(Call) bool { asked++; return true })
+		for range 500 {
+			s.OnMessage(count, matcher).Reply("never")
+			s.Inject(Hang(), count, matcher)
+		}
+		assert.Less(t, allocations(s)-floor, 25.0, name)
+		assert.Equal(t, name == "", asked > 0, name)
+	}
+}
+
+func allocations(s *Server) float64 {
+	caller, url := s.Direct(), s.BaseURL()+"/v1/agents/agent_000001/messages"
+	return testing.AllocsPerRun(50, func() { post(caller, url, s.Key(), `{"text":"hello"}`) })
+}
+
+// A thousand rules beside the one that a call meets. At most 1.1 is wanted
+// where they name something else; asking each costs nanoseconds.
+func BenchmarkRules(b *testing.B) {
+	for _, name := range []string{"agent", "text", "unnamed"} {
+		b.Run(name, func(b *testing.B) {
+			one, many := unbounded(b), unbounded(b)
+			for i := range 1000 {
+				text := strings.Repeat("x", i+10)
+				many.OnMessage(map[string]Matcher{"agent": ByAgent(text), "text": ByText(text), "unnamed": ByTextContaining(text)}[name])
+			}
+			send := func(s *Server) func() {
+				agentFor(s, s.Key())
+				caller, url := s.Direct(), s.BaseURL()+"/v1/agents/agent_000001/messages"
+				return func() { post(caller, url, s.Key(), `{"text":"hello"}`) }
+			}
+			versus(b, send(one), send(many))
+		})
+	}
+}
