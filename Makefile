@@ -36,8 +36,7 @@ openapi:
 simulation:
 	cd simulation && go test -run TestDocument -update-docs .
 
-# Measures anew what docs/performance.md shows, and draws it: a quarter of an
-# hour on a machine that does nothing else.
+# Measures anew what docs/performance.md shows, and draws it: ten minutes on a
+# machine that does nothing else.
 bench:
-	internal/bench/programs/get
 	cd internal/bench && go run . -write

@@ -2,71 +2,81 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"time"
 
-	"github.com/agent-messaging-service/agentmessaging-go/internal/bench/report"
+	"golang.org/x/perf/benchfmt"
 )
 
-// A suite is a package of benchmarks.
+// A suite is a package of benchmarks, or some of them.
 type suite struct {
 	name, folder string
-	most         int // rounds; 0 is as many as asked for
+	bench        string // a regexp, as of go test
+	env          string // for building
 }
 
-// suites: what is not a time of calls does not vary enough for ten rounds.
 var suites = []suite{
-	{"client", "client", 0},
-	{"fake", "../../fakeserver", 0},
-	{"programs", "programs", 3},
-	{"weight", "weight", 1},
+	{name: "client", folder: "client", bench: "."},
+	{name: "jsonv2", folder: "client", bench: "^BenchmarkCall$/^over=canned$/^call=post$/^subject=(net|agent)", env: "GOEXPERIMENT=jsonv2"},
+	{name: "fake", folder: "../../fakeserver", bench: "."},
 }
 
-func (s suite) rounds(o options) int {
-	if s.most > 0 {
-		return min(s.most, o.rounds)
-	}
-	return o.rounds
-}
-
-// build compiles the test binary of the suite, in the module that it is of.
-func (s suite) build(ctx context.Context, into string) error {
-	if _, err := os.Stat(s.folder); err != nil {
-		return err
-	}
-	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-o", s.binary(into), ".")
-	cmd.Dir = s.folder
-	cmd.Stderr = os.Stderr
-	return cmd.Run()
-}
-
-// binary has the ending that Windows needs and nobody else minds.
-func (s suite) binary(in string) string { return filepath.Join(in, s.name+".test.exe") }
-
-// run runs all benchmarks once. Where one fails, the output has the others.
-func (s suite) run(ctx context.Context, in string, o options) ([]byte, error) {
-	args := []string{"-test.run=^$", "-test.bench=.", "-test.count=1", "-test.benchtime=" + o.benchtime}
-	if o.short {
-		args = append(args, "-test.short")
-	}
-	cmd := exec.CommandContext(ctx, s.binary(in), args...)
-	cmd.Dir = s.folder
-	cmd.Stderr = os.Stderr
-	return cmd.Output()
-}
-
-// block is a round of the suite, and the name of the processor. Failures and
-// remarks go to the terminal.
-func (s suite) block(ctx context.Context, in string, o options, round int) (report.Block, string, error) {
-	output, err := s.run(ctx, in, o)
-	kept, cpu, rest := report.Split(output)
-	if rest != "" {
-		fmt.Fprint(os.Stderr, rest)
-	}
+// measure runs each suite once in each round: what is compared is measured at
+// nearly the same time.
+func measure(ctx context.Context, o options, all []suite) (measured *results, failed error) {
+	measured = newResults()
+	folder, err := os.MkdirTemp("", "bench")
 	if err != nil {
-		err = fmt.Errorf("%s, round %d: %w", s.name, round, err)
+		return measured, err
 	}
-	return report.Block{Suite: s.name, Round: round, Output: kept}, cpu, err
+	defer os.RemoveAll(folder)
+	for round := 1; round <= o.rounds && ctx.Err() == nil; round++ {
+		for _, s := range all {
+			if o.only != "" && o.only != s.name {
+				continue
+			}
+			begun := time.Now()
+			if err := s.round(ctx, folder, o, round, measured); err != nil {
+				failed = errors.Join(failed, fmt.Errorf("%s, round %d: %w", s.name, round, err))
+			}
+			fmt.Fprintf(os.Stderr, "round %d of %s took %s\n", round, s.name, time.Since(begun).Round(time.Second))
+		}
+	}
+	return measured, errors.Join(failed, ctx.Err())
+}
+
+// round builds the suite if it is the first one, and adds what its benchmarks
+// print. Where one fails, the results of the others stay.
+func (s suite) round(ctx context.Context, folder string, o options, round int, into *results) error {
+	binary := filepath.Join(folder, s.name+".test.exe") // Windows needs the ending and nobody else minds
+	if round == 1 {
+		build := exec.CommandContext(ctx, "go", "test", "-c", "-o", binary, ".")
+		build.Dir, build.Env = s.folder, append(os.Environ(), s.env)
+		if out, err := build.CombinedOutput(); err != nil {
+			return fmt.Errorf("not built: %w\n%s", err, out)
+		}
+	}
+	bench := exec.CommandContext(ctx, binary, "-test.run=^$", "-test.bench="+s.bench, "-test.benchtime="+o.benchtime)
+	bench.Dir, bench.Stderr = s.folder, os.Stderr
+	output, failed := bench.Output()
+	if failed != nil {
+		failed = fmt.Errorf("%w\n%s", failed, output)
+	}
+	origin := fmt.Sprintf("suite: %s\nround: %d\ndate: %s\nbenchtime: %s\n", s.name, round, time.Now().UTC().Format(time.DateOnly), o.benchtime)
+	return errors.Join(failed, into.add(benchfmt.NewReader(strings.NewReader(origin+machine()+string(output)), s.name)))
+}
+
+var kernelVersion = regexp.MustCompile(`^\S+ \d+\.\d+`)
+
+// machine is what figures depend on, and no more: not the machine's name.
+func machine() string {
+	kernel, _ := exec.Command("uname", "-sr").Output() // empty where there is none
+	return fmt.Sprintf("cpus: %d\nkernel: %s\ngo: %s\n", runtime.NumCPU(), kernelVersion.Find(kernel), runtime.Version())
 }

@@ -1,0 +1,132 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+
+	"github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/openapi/client"
+)
+
+// A peer is a client with two calls: a POST of a message and a GET of a small
+// object, or what is most like them in the API that it is made for.
+type peer struct {
+	name    string            // as benchmarks write it
+	answers map[string]string // JSON by the path of the request
+	open    func(transport http.RoundTripper, baseURL string) calls
+}
+
+type calls struct {
+	post, get func(ctx context.Context) error
+}
+
+// floor is the calls written by hand on net/http, with one retry after a 429.
+func floor(transport http.RoundTripper, baseURL string) service {
+	client := &http.Client{Transport: transport}
+	send := func(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
+		var reader io.Reader
+		if body != nil {
+			reader = bytes.NewReader(body)
+		}
+		req, err := http.NewRequestWithContext(ctx, method, baseURL+path, reader)
+		if err != nil {
+			return nil, err
+		}
+		authorize(req.Header, body)
+		return client.Do(req)
+	}
+	return byHand{func(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
+		resp, err := send(ctx, method, path, body)
+		if err != nil || resp.StatusCode != http.StatusTooManyRequests {
+			return resp, err
+		}
+		_, _ = io.Copy(io.Discard, resp.Body) // so that the connection can be used again
+		_ = resp.Body.Close()
+		return send(ctx, method, path, body)
+	}}
+}
+
+// retryable is go-retryablehttp with the same code around it. It logs nothing
+// and repeats at once.
+func retryable(transport http.RoundTripper, baseURL string) service {
+	client := retryablehttp.NewClient()
+	client.HTTPClient, client.Logger = &http.Client{Transport: transport}, nil
+	client.RetryWaitMin, client.RetryWaitMax = 1, 1
+	return byHand{func(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
+		var raw any
+		if body != nil {
+			raw = body
+		}
+		req, err := retryablehttp.NewRequestWithContext(ctx, method, baseURL+path, raw)
+		if err != nil {
+			return nil, err
+		}
+		authorize(req.Header, body)
+		return client.Do(req)
+	}}
+}
+
+// own is the client of this repository.
+func own(transport http.RoundTripper, baseURL string) service {
+	return ownWith(transport, baseURL, agentmessaging.WithRetry(agentmessaging.RetryPolicy{MinWait: 1}))
+}
+
+func ownWith(transport http.RoundTripper, baseURL string, opts ...agentmessaging.Option) service {
+	client, err := agentmessaging.NewClient(baseURL, key, append(opts, agentmessaging.WithHTTPClient(&http.Client{Transport: transport}))...)
+	if err != nil {
+		panic(err)
+	}
+	return sdk{client}
+}
+
+// oapiCodegen is the client that oapi-codegen makes of openapi.yaml. It neither
+// repeats a call nor limits what it reads.
+func oapiCodegen(transport http.RoundTripper, baseURL string) calls {
+	c, err := client.NewClientWithResponses(baseURL, client.WithHTTPClient(&http.Client{Transport: transport}),
+		client.WithRequestEditorFn(func(_ context.Context, req *http.Request) error {
+			authorize(req.Header, nil)
+			return nil
+		}))
+	return calls{
+		post: func(ctx context.Context) error {
+			_, failed := c.SendMessageWithResponse(ctx, agentID, client.SendMessageJSONRequestBody{Text: text})
+			return errors.Join(err, failed)
+		},
+		get: func(ctx context.Context) error {
+			_, failed := c.GetAgentWithResponse(ctx, agentID)
+			return errors.Join(err, failed)
+		},
+	}
+}
+
+const foreignKey = "key_0123456789abcdef0123456789abcdef" // of no form that scanners for leaked keys know
+
+// openAI is openai-go: a chat completion, and a model read.
+var openAI = peer{"openai-go", map[string]string{
+	"/v1/chat/completions": `{"id":"chatcmpl-01jb2m7vqk8rs4d1","object":"chat.completion","created":1777636800,"model":"gpt-4o","choices":[{"index":0,` +
+		`"finish_reason":"stop","message":{"role":"assistant","content":"It was sent on Monday."}}],"usage":{"total_tokens":30}}`,
+	"/v1/models/gpt-4o": `{"id":"gpt-4o","object":"model","created":1777636800,"owned_by":"system"}`,
+}, func(transport http.RoundTripper, baseURL string) calls {
+	c := openai.NewClient(option.WithBaseURL(baseURL+"/v1"), option.WithAPIKey(foreignKey), option.WithHTTPClient(&http.Client{Transport: transport}))
+	ask := openai.ChatCompletionNewParams{Model: "gpt-4o", Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage(text)}}
+	return calls{
+		post: func(ctx context.Context) error { _, err := c.Chat.Completions.New(ctx, ask); return err },
+		get:  func(ctx context.Context) error { _, err := c.Models.Get(ctx, "gpt-4o"); return err },
+	}
+}}
+
+// bounded makes all calls under one context that has a deadline, as the
+// context of a request handler has: this client then need not give them one.
+func bounded(call func(context.Context) error) func(context.Context) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 24*time.Hour)
+	_ = cancel // it lives as long as the process
+	return func(context.Context) error { return call(ctx) }
+}
