@@ -47,7 +47,7 @@ var extras = []extra{
 		}
 		return []agentmessaging.Option{agentmessaging.WithLimiter(pacer)}
 	}},
-	{name: "no-limiter", opts: options(agentmessaging.WithLimiter(agentmessaging.Unlimited()))},
+	{name: "no-limiter", opts: options(agentmessaging.WithoutCoolDown())},
 }
 
 func options(opts ...agentmessaging.Option) func() []agentmessaging.Option {
