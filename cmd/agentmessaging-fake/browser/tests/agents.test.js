@@ -95,3 +95,22 @@ test('many agents are listed in part, and found by a search', async (t) => {
   await page.getByLabel('Filter agents').fill('customer 33');
   await wantText(items, /agent_000033/);
 });
+
+test('the story of an agent shows what was tried, refused, lost and sent again', async (t) => {
+  const { fake, page } = await open(t, {
+    hash: '#/agents/agent_000001',
+    prepare: async (fake) => {
+      await fake.agent();
+      const say = (text) => fake.call('POST', '/v1/agents/agent_000001/messages', { text }).catch(() => {});
+      await fake.control('POST', 'faults', { fault: { kind: 'rate_limited', retry_after: '1' }, times: 1 });
+      await say('One cake, please.');
+      await say('One cake, please.');
+      await fake.control('POST', 'faults', { fault: { kind: 'lose_reply', how: { kind: 'reset_connection' } }, times: 1 });
+      await say('And candles.');
+      await say('And candles.');
+    },
+  });
+  await wantText(page.getByRole('log'), /RateLimited[^]*One cake[^]*attempt 2[^]*And candles\.[^]*LoseReply[^]*And candles\.[^]*attempt 2/);
+  await page.getByRole('log').locator('a.attempt').first().click();
+  await wantText(page.getByRole('list', { name: 'Attempts' }), /^(?:429|fault)[^]*200/);
+});

@@ -29,6 +29,13 @@ export function statusTag({ status, fault }) {
   return tag(status, status < 500 ? 'warn' : 'bad');
 }
 
+// mark says at a glance why a call did not go as usual.
+export function mark(call) {
+  if (call.fault) return tag(call.fault, 'fault');
+  if (call.limit_key) return tag(call.limit_key, 'quiet');
+  return call.code ? tag(call.code, 'quiet') : null;
+}
+
 // ago is a time in relative form, with the exact one where the mouse rests.
 export function ago(iso) {
   if (!iso) return '';

@@ -3,9 +3,11 @@ import { h, text, Component } from '../dom.js';
 import { took, indentJSON, plural } from '../format.js';
 import { asCurl, asGo } from '../snippets.js';
 import { hrefOf } from '../route.js';
+import { log } from '../sync.js';
+import { attemptsOf } from '../story.js';
 import { notice } from '../store.js';
 import { act, request, worldPath } from '../api.js';
-import { button, code, facts, field, mono, statusTag, both } from '../parts/widgets.js';
+import { button, code, facts, field, mark, mono, statusTag, both, time } from '../parts/widgets.js';
 
 export class CallDetail extends Component {
   take = (element) => {
@@ -37,7 +39,7 @@ export class CallDetail extends Component {
         h('h2', null, h('span.method', null, call.method), ' ', mono(call.path)),
         button('Close', onClose, { icon: 'close', kind: 'quiet', small: true }),
       ),
-      h('div.detailbody', null, h(Summary, { call }), h(Exchanged, { call }), h(Again, { call })),
+      h('div.detailbody', null, h(Summary, { call }), h(Attempts, { call }), h(Exchanged, { call }), h(Again, { call })),
     );
   }
 }
@@ -54,6 +56,17 @@ function Summary({ call }) {
     ['From', mono(call.address)],
     ['Trace id', mono(call.trace_id)],
   ]);
+}
+
+// Attempts are what the client sent for one call of its user.
+function Attempts({ call }) {
+  const all = attemptsOf(call, log.calls);
+  if (all.length < 2) return null;
+  return h(
+    'ol.attempts',
+    { 'aria-label': 'Attempts' },
+    all.map((c) => h('li', { key: c.seq }, h('a.attempt', { href: hrefOf('traffic', c.seq), 'aria-current': c.seq === call.seq ? 'true' : undefined }, statusTag(c), mark(c), h('span.soft', null, time(c.time))))),
+  );
 }
 
 function Exchanged({ call }) {

@@ -2,10 +2,12 @@
 import { h, text, Component } from '../dom.js';
 import { state, change } from '../store.js';
 import { act, request, worldPath, Failure } from '../api.js';
-import { showEarlier } from '../sync.js';
+import { log, showEarlier } from '../sync.js';
 import { count, plural } from '../format.js';
 import { back } from './back.js';
-import { button, time, tag, mono, empty } from '../parts/widgets.js';
+import { hrefOf } from '../route.js';
+import { storyOf } from '../story.js';
+import { button, mark, statusTag, time, tag, mono, empty } from '../parts/widgets.js';
 
 export class Conversation extends Component {
   take = (element) => {
@@ -34,8 +36,9 @@ export class Conversation extends Component {
 
   render({ agent }) {
     const { agent: of, exchanges, total } = state.conversation ?? {};
-    const sending = state.sending[agent.agent_id];
     const loaded = of === agent.agent_id && exchanges;
+    const sending = state.sending[agent.agent_id];
+    const story = loaded ? storyOf(agent.agent_id, exchanges, log.calls) : [];
     return h(
       'section.talk',
       { 'aria-label': 'Conversation' },
@@ -45,7 +48,7 @@ export class Conversation extends Component {
         'div.said',
         { ref: this.take, tabIndex: 0, role: 'log', 'aria-label': `Conversation with ${agent.agent_id}` },
         loaded && total > exchanges.length && h('div.older', null, button(`Show earlier (${count(total - exchanges.length)})`, showEarlier, { small: true })),
-        loaded && (exchanges.length || sending !== undefined ? exchanges.map((e) => h(Exchange, { key: e.trace_id ?? `${e.time} ${e.text}`, e })) : empty('Nothing was said yet', h('p', null, 'Write the first message below. It is a real call with the key of the agent, and shows in the traffic.'))),
+        loaded && (story.length || sending !== undefined ? story.map(step) : empty('Nothing was said yet', h('p', null, 'Write the first message below. It is a real call with the key of the agent, and shows in the traffic.'))),
         sending !== undefined && h('div.exchange', { key: 'sending' }, h('div.bubble.mine', { 'aria-busy': 'true' }, h('p', null, sending), h('div.meta', null, 'sending'))),
       ),
       h(Composer, { agent }),
@@ -53,23 +56,45 @@ export class Conversation extends Component {
   }
 }
 
+// step is one of the story: a message that was answered, or a try that was not.
+function step({ exchange: e, call, attempt }) {
+  if (e) return h(Exchange, { key: e.trace_id ?? `${e.time} ${e.text}`, e, attempt, lost: call?.fault });
+  return h(
+    'a.attempt',
+    { key: `call ${call.seq}`, href: hrefOf('traffic', call.seq) },
+    statusTag(call),
+    mark(call),
+    h('span.clip', null, said(call)),
+    h('span.soft', null, attempt > 1 ? `attempt ${attempt}, ` : '', time(call.time)),
+  );
+}
+
+// said is the text of a message that was not accepted.
+function said(call) {
+  try {
+    return text(JSON.parse(call.body).text);
+  } catch {
+    return text(call.body);
+  }
+}
+
 // Exchange draws once what never changes, but for its age.
 class Exchange extends Component {
-  shouldComponentUpdate({ e }) {
-    return e !== this.props.e;
+  shouldComponentUpdate({ e, lost }) {
+    return e !== this.props.e || lost !== this.props.lost;
   }
 
-  render({ e }) {
+  render({ e, attempt, lost }) {
     return h(
       'div.exchange',
       null,
-      h('div.bubble.mine', null, h('p', null, text(e.text)), h('div.meta', null, e.user_ref && mono(e.user_ref), time(e.time))),
+      h('div.bubble.mine', null, h('p', null, text(e.text)), h('div.meta', null, e.user_ref && mono(e.user_ref), attempt > 1 && `attempt ${attempt}`, time(e.time))),
       h(
         'div.bubble.theirs',
         null,
         h('p', null, text(e.reply_text)),
         (e.warnings ?? []).map((w, n) => h('div.warning', { key: n }, tag('warning', 'warn'), text(w))),
-        h('div.meta', null, mono(e.trace_id)),
+        h('div.meta', null, mono(e.trace_id), lost && tag(lost, 'fault')),
       ),
     );
   }

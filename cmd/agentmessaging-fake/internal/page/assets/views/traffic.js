@@ -5,7 +5,7 @@ import { log, loadOlder } from '../sync.js';
 import { go, setFilter } from '../route.js';
 import { indexOf } from '../calls.js';
 import { count, took } from '../format.js';
-import { button, choice, tag, statusTag, ago, empty, mono } from '../parts/widgets.js';
+import { button, choice, mark, statusTag, ago, empty, mono } from '../parts/widgets.js';
 import { icon } from '../parts/icons.js';
 import { VirtualList } from '../parts/virtual.js';
 import { Strip } from './limits.js';
@@ -156,13 +156,6 @@ function row(call) {
 function path(whole) {
   const cut = whole.lastIndexOf('/', whole.length - 2);
   return h('span.path', null, h('span.mono', null, whole.slice(0, cut)), h('span.mono', null, whole.slice(cut)));
-}
-
-// mark says at a glance why a call did not go as usual.
-function mark(call) {
-  if (call.fault) return tag(call.fault, 'fault');
-  if (call.limit_key) return tag(call.limit_key, 'quiet');
-  return call.code ? tag(call.code, 'quiet') : null;
 }
 
 function close() {

@@ -1,0 +1,44 @@
+// What belongs together: the attempts of one message, and the story of an
+// agent. The fake goes by what was sent, so it works for every client: the same
+// body once more from the same key to the same address, after a try that
+// brought no reply, is another attempt.
+import { statusTests } from './calls.js';
+
+const messages = 'POST /v1/agents/{agent_id}/messages';
+
+// failed reports a call whose sender has no reply in hand.
+export function failed(call) {
+  return Boolean(call.fault) || !statusTests['2xx'](call.status);
+}
+
+// attemptsOf are the attempts that a call is one of, oldest first.
+export function attemptsOf(call, calls) {
+  const same = calls.filter((c) => c.path === call.path && c.method === call.method && c.key === call.key && c.body === call.body);
+  const at = same.findIndex((c) => c.seq === call.seq);
+  let first = at;
+  while (first > 0 && failed(same[first - 1])) first--;
+  let last = at;
+  while (last >= 0 && last < same.length - 1 && failed(same[last])) last++;
+  return same.slice(Math.max(first, 0), last + 1);
+}
+
+// storyOf puts the exchanges with an agent and the calls that led to none into
+// one column. A step is {exchange, call, attempt}: either may be missing, and
+// attempt counts those of one text.
+export function storyOf(agentID, exchanges, calls) {
+  const made = calls.filter((c) => c.agent_id === agentID && c.endpoint === messages);
+  const byTrace = new Map(made.filter((c) => c.trace_id).map((c) => [c.trace_id, c]));
+  const answered = new Set(exchanges.map((e) => e.trace_id));
+  const from = exchanges.length ? Date.parse(exchanges[0].time) : 0;
+  const steps = [
+    ...exchanges.map((exchange) => ({ exchange, call: byTrace.get(exchange.trace_id), at: Date.parse(exchange.time) })),
+    ...made.filter((c) => !answered.has(c.trace_id)).map((call) => ({ call, at: Date.parse(call.time) })),
+  ].filter(({ at, exchange }) => exchange || at >= from - 86_400_000);
+  steps.sort((a, b) => a.at - b.at || (a.call?.seq ?? 0) - (b.call?.seq ?? 0));
+  steps.forEach((step, i) => {
+    const before = steps[i - 1];
+    const again = before?.call && step.call && before.call.body === step.call.body && failed(before.call);
+    step.attempt = again ? before.attempt + 1 : 1;
+  });
+  return steps;
+}
