@@ -131,3 +131,10 @@ func (s *Server) withKey(method, key string, f func(*apiKey)) {
 		misuse(method, "this fake did not issue that key; Key and IssueKey return the ones it did")
 	}
 }
+
+// IssueKeyOn is IssueKey in plain types: it makes a key on one of the plans
+// preview, free, pro and byok, dashboard-issued or not. With it a Server has
+// the abilities that package contract asks of a target.
+func (s *Server) IssueKeyOn(plan string, dashboard bool) string {
+	return s.IssueKey(KeyOptions{Plan: Plan(plan), NotDashboard: !dashboard})
+}

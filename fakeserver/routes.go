@@ -1,8 +1,10 @@
 package fakeserver
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
@@ -132,3 +134,75 @@ func callName(r *http.Request) string {
 	}
 	return "a call to no endpoint"
 }
+
+// maxUnknown is how many calls to unknown routes are reported: a client that
+// polls one would fill the log of a test.
+const maxUnknown = 10
+
+// reportUnknown fails the test for a call that no endpoint is there for: in
+// tests that is a wrong path, not an answer to handle. A fake without a test
+// reports none, since it may get foreign traffic.
+func (s *Server) reportUnknown(req *request) {
+	if req.misrouted == nil || s.tb == nil || s.config.unknownOK {
+		return
+	}
+	switch n := s.unknown.Add(1); {
+	case n < maxUnknown:
+		s.reportf("%s", unknownRoute(req.record.call.Method, req.record.call.Path))
+	case n == maxUnknown:
+		s.reportf("%s; further calls to unknown routes are not reported", unknownRoute(req.record.call.Method, req.record.call.Path))
+	}
+}
+
+// unknownRoute says where the call went, and which endpoint it may have meant.
+// The path is that of the record: without query and without the call's key.
+func unknownRoute(method, path string) string {
+	nearest := slices.MaxFunc(routes, func(a, b route) int {
+		return slices.Compare(a.nearness(method, path), b.nearness(method, path))
+	})
+	return fmt.Sprintf("no endpoint is at %s %s; nearest: %s (%s); WithUnknownRoutes allows such calls",
+		bounded(method), bounded(path), nearest.name, nearest.difference(method, path))
+}
+
+// nearness compares a route with a call: by the segments that agree from the
+// left, the letters that agree behind them, the number of segments and the
+// method, in this order.
+func (r *route) nearness(method, path string) []int {
+	want, got := segments(r.spec.Path), segments(path)
+	n, letters, sameMethod := fitting(want, got), 0, 0
+	if n < len(want) && n < len(got) {
+		for letters < min(len(want[n]), len(got[n])) && want[n][letters] == got[n][letters] {
+			letters++
+		}
+	}
+	if method == r.spec.Method {
+		sameMethod = 1
+	}
+	return []int{n, letters, -max(len(want)-len(got), len(got)-len(want)), sameMethod}
+}
+
+// difference is the first thing that keeps the path from being the route's, or
+// the method where nothing does.
+func (r *route) difference(method, path string) string {
+	want, got := segments(r.spec.Path), segments(path)
+	switch n := fitting(want, got); {
+	case n < len(want) && n < len(got):
+		return fmt.Sprintf("segment %d is %s, not %q", n+1, quoteName(got[n]), want[n])
+	case len(want) != len(got):
+		return fmt.Sprintf("it has %d segments, not %d", len(got), len(want))
+	}
+	return fmt.Sprintf("the method is %s, not %s", bounded(method), r.spec.Method)
+}
+
+// fitting is how many segments of a path fit a template, from the left.
+func fitting(want, got []string) (n int) {
+	for n < len(want) && n < len(got) {
+		if _, fits := match("/"+want[n], "/"+got[n]); !fits {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+func segments(path string) []string { return strings.Split(strings.TrimPrefix(path, "/"), "/") }
