@@ -8,17 +8,9 @@
 //     against it, with kin-openapi,
 //   - hold replies against it that are wrong in one thing each,
 //   - let a client that oapi-codegen made of it talk to the fake,
-//   - let the SDK's own client talk to a mock server that Prism makes of it.
+//   - hold what the SDK's own client sends against it.
 //
 // A module of its own, so that none of these tools is a dependency of the SDK.
-//
-// Prism is installed with
-//
-//	npm ci --ignore-scripts --prefix prism
-//
-// and runs on Node.js 18.20 or newer; releases after the pinned one want a
-// newer Node.js. Without it, its tests are skipped and say so, or with
-// OPENAPI_REQUIRE_PRISM=1 fail.
 package openapi
 
 //go:generate go tool oapi-codegen -config client/config.yaml -o client/client.gen.go ../../openapi.yaml

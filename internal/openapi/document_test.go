@@ -127,17 +127,6 @@ func defaults(at string, schema *openapi3.Schema, into map[string]any) {
 	}
 }
 
-// TestExamples: each reply has one, which is what a mock server answers.
-func TestExamples(t *testing.T) {
-	for _, op := range operations(document(t)) {
-		for status, res := range op.Responses.Map() {
-			media := res.Value.Content["application/json"]
-			require.NotNil(t, media, "%s %s", op.OperationID, status)
-			assert.NotNil(t, media.Example, "%s %s", op.OperationID, status)
-		}
-	}
-}
-
 // TestVersion: the version of the interface is that of its paths (interface 9).
 func TestVersion(t *testing.T) {
 	doc := document(t)
