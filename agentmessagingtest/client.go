@@ -1,0 +1,55 @@
+// Package agentmessagingtest helps to test programs that use the Agent
+// Messaging Service: a client on a fake of the service, in one call.
+//
+//	func TestGreeting(t *testing.T) {
+//		client, fake := agentmessagingtest.New(t)
+//		fake.OnMessage().Reply("Good morning.")
+//
+//		bot := greeter.New(client) // the program under test
+//		...
+//	}
+//
+// The client is a real one and the fake is the whole service in memory, with
+// its rules and limits: see package fakeserver for scripts, faults, recorded
+// calls and limits. No wait of the client takes time. Where the service says
+// that a limit opens in a minute, or tomorrow, the clock of the fake moves on
+// instead, so no test needs testing/synctest for that, and all works inside a
+// bubble too. Deadlines of contexts stay real.
+package agentmessagingtest
+
+import (
+	"github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+)
+
+// New returns a client of a new fake, and the fake. Both live as long as the
+// test. opts are those of the client; for a fake with options, see [NewClient].
+// An unusable option panics.
+func New(t fakeserver.TB, opts ...agentmessaging.Option) (*agentmessaging.Client, *fakeserver.Server) {
+	t.Helper()
+	fake := fakeserver.New(t)
+	return NewClient(t, fake, opts...), fake
+}
+
+// NewClient returns a client of fake, for instance of one with options of its
+// own:
+//
+//	fake := fakeserver.New(t, fakeserver.WithPlan(fakeserver.PlanPro))
+//	client := agentmessagingtest.NewClient(t, fake)
+//
+// The client has the fake's default key, reaches it as [fakeserver.Server.HTTPClient]
+// does, and waits by its clock. opts come after that, so they may replace it.
+// Several clients of one fake are several processes that share a key. An
+// unusable option panics.
+func NewClient(t fakeserver.TB, fake *fakeserver.Server, opts ...agentmessaging.Option) *agentmessaging.Client {
+	t.Helper()
+	all := append([]agentmessaging.Option{
+		agentmessaging.WithHTTPClient(fake.HTTPClient(t)),
+		agentmessaging.WithClock(fake),
+	}, opts...)
+	client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(), all...)
+	if err != nil {
+		panic("agentmessagingtest: " + err.Error())
+	}
+	return client
+}

@@ -1,0 +1,55 @@
+package agentmessagingtest_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/agentmessagingtest"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+)
+
+// 130 messages are more than two minutes' worth (interface 8.1). They all
+// arrive, two minutes later by the fake's clock, at once by ours.
+func TestABatchWaitsNoRealTime(t *testing.T) {
+	batch := func(t *testing.T) {
+		client, fake := agentmessagingtest.New(t)
+		agent, err := client.CreateAgent(t.Context(), agentmessaging.CreateAgentParams{})
+		require.NoError(t, err)
+		began, real := fake.Now(), time.Now()
+		for i := range 130 {
+			_, err := client.SendMessage(t.Context(), agent.ID, agentmessaging.MessageParams{Text: fmt.Sprint(i)})
+			require.NoError(t, err)
+		}
+		assert.Len(t, fake.Conversation(agent.ID), 130)
+		assert.GreaterOrEqual(t, fake.Now().Sub(began), 2*time.Minute)
+		assert.Less(t, time.Since(real), time.Minute)
+	}
+	t.Run("outside", batch)
+	t.Run("bubble", func(t *testing.T) { synctest.Test(t, batch) })
+}
+
+func TestNewClientTakesOptionsOfBothSides(t *testing.T) {
+	fake := fakeserver.New(t, fakeserver.WithPlan(fakeserver.PlanFree))
+	client := agentmessagingtest.NewClient(t, fake, agentmessaging.WithUserAgent("shop/1.4"))
+	_, err := client.Status(t.Context())
+	require.ErrorIs(t, err, agentmessaging.ErrPaymentRequired)
+	require.Len(t, fake.Calls(), 1)
+	assert.Contains(t, fake.Calls()[0].Header.Get("User-Agent"), "shop/1.4")
+
+	other := agentmessagingtest.NewClient(t, fake)
+	fake.SetPlan(fake.Key(), fakeserver.PlanPreview)
+	_, err = other.Status(t.Context())
+	require.NoError(t, err)
+}
+
+func TestAnUnusableOptionPanics(t *testing.T) {
+	assert.PanicsWithValue(t, "agentmessagingtest: agentmessaging: WithTimeout: must be more than 0", func() {
+		agentmessagingtest.New(t, agentmessaging.WithTimeout(0))
+	})
+}
