@@ -51,7 +51,24 @@ func bodyCases() []testCase {
 			row{"at-1-MiB", e.body + strings.Repeat(" ", 1<<20-len(e.body))})...)
 		cases = append(cases, contentTypeCases(e)...)
 	}
-	return slices.Concat(cases, duplicateCases(rule), encodingCases(rule))
+	return slices.Concat(cases, otherCaseCases(), duplicateCases(rule), encodingCases(rule))
+}
+
+// otherCaseCases: a name in another case is another name, which many decoders
+// do not see.
+func otherCaseCases() []testCase {
+	const rule = "bodies: exact-case names"
+	return slices.Concat(
+		rows("fake/other-case/warmup", rule, warmUp, 400, row{"mode", `{"Mode":"hosted"}`}),
+		rows("fake/other-case/set-byok", rule, setBYOK, 400, row{"model", byokBody(`"Model":"m"`)}),
+		rows("fake/other-case/create-agent", rule, createAgent, 400,
+			row{"top", `{"System_Prompt":"x"}`},
+			row{"sms", `{"sms":{"mode":"none","Mode":"none"}}`},
+			row{"llm", `{"llm":{"TIER":"fast"}}`}),
+		rows("fake/other-case/send-message", rule, sendMessage, 400,
+			row{"text", `{"Text":"Hello"}`}, row{"user_ref", `{"text":"Hello","User_Ref":"u"}`}),
+		rows("fake/other-case/enable-sms", rule, enableSMS, 400, row{"mode", `{"mode":"sandbox","Mode":"sandbox"}`}),
+	)
 }
 
 func duplicateCases(rule string) []testCase {

@@ -11,6 +11,10 @@
 // the target must let it arrange. A case that the target's abilities or its
 // budget do not reach is left out, and Run says so.
 //
+// [Observe] finds out what the document leaves open: how a target answers each
+// open question, with the request and the answer that show it. A fake can then
+// be made to answer likewise, and a later run shows what has changed.
+//
 // The package knows neither the client nor a fake: it states every number and
 // every body in its own words, so that a wrong table or tag elsewhere shows.
 // Cases whose id starts with "fake/" check decisions of this project where the
@@ -38,6 +42,9 @@ type Target struct {
 	// clear its BYOK configuration, so on the live service use a key that
 	// nothing else depends on.
 	Key string
+	// SecondKey is another such key, for the questions of Observe that need
+	// two. "": one is issued where Abilities can.
+	SecondKey string
 	// HTTPClient sends the calls. nil means one with a timeout of two
 	// minutes. No redirect is followed, whatever the client says.
 	HTTPClient *http.Client

@@ -13,3 +13,12 @@ var (
 )
 
 func (c testCase) Decision() bool { return c.decision() }
+
+// FakeAnswers are this project's answers to the open questions, as JSON.
+func FakeAnswers() map[string]string {
+	all := map[string]string{}
+	for _, q := range questions {
+		all[q.id] = string(jsonOf(q.fake))
+	}
+	return all
+}

@@ -27,8 +27,7 @@ func smsCases() []testCase {
 		rows("4.9/mode-required", modes, enableSMS, 400, row{"empty", `{}`}),
 		rows("4.9/no-other-member", closed, enableSMS, 400,
 			row{"unknown", `{"mode":"sandbox","phone_number":"+1"}`},
-			row{"unknown-null", `{"mode":"sandbox","x":null}`},
-			row{"other-case", `{"mode":"sandbox","Mode":"sandbox"}`}),
+			row{"unknown-null", `{"mode":"sandbox","x":null}`}),
 		smsStatusCases(),
 	)
 }

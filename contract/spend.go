@@ -9,11 +9,11 @@ import (
 
 // Spend is what cases take of the limits in interface 8.1.
 type Spend struct {
-	Requests  int           // calls sent, refused ones included
-	Creations int           // agents created
-	BYOKSets  int           // provider keys stored, by PUT /v1/byok or at agent creation
-	WarmUps   int           // warm-ups that went through
-	Wait      time.Duration // time that must pass; free where the target's clock can be moved
+	Requests  int           `json:"requests"`  // calls sent, refused ones included
+	Creations int           `json:"creations"` // agents created
+	BYOKSets  int           `json:"byok_sets"` // provider keys stored, by PUT /v1/byok or at agent creation
+	WarmUps   int           `json:"warm_ups"`  // warm-ups that went through
+	Wait      time.Duration `json:"wait_ns"`   // time that must pass; free where the target's clock can be moved
 }
 
 // defaultBudget is the budget of a shared target that states none.

@@ -50,7 +50,7 @@ var options = []option{
 	{"json", "false", "print one line of JSON instead of lines for a shell", toBool(func(c *config) *bool { return &c.json })},
 }
 
-var commands = []string{"version", "healthz", "readyz", "help"}
+var commands = []string{"version", "healthz", "readyz", "observe", "help"}
 
 func (o *option) variable() string {
 	return "AGENT_MESSAGING_FAKE_" + strings.ToUpper(strings.ReplaceAll(o.name, "-", "_"))
@@ -125,7 +125,7 @@ func (c *config) apply(flags *flag.FlagSet, values map[string]*text, getenv func
 }
 
 func help(out io.Writer) {
-	_, _ = fmt.Fprint(out, "usage: agentmessaging-fake [version | healthz | readyz] [flags]\n\n"+
+	_, _ = fmt.Fprint(out, "usage: agentmessaging-fake [version | healthz | readyz | observe] [flags]\n\n"+
 		"The Agent Messaging Service in memory. Each flag can also be given in the environment.\n\n")
 	for _, o := range options {
 		_, _ = fmt.Fprintf(out, "  --%-14s%s\n  %-16s%s\n", o.name, o.usage, "", o.variable()+described(o.fallback))

@@ -56,7 +56,7 @@ func TestBadFlags(t *testing.T) {
 		{"--state=/no/such/folder/state", "--state: cannot be saved to"},
 		{"--plan=", "--plan: must be one of"},
 		{"--nothing", "flag provided but not defined: -nothing; --help lists the flags"},
-		{"start", "there is no such command; the commands are version, healthz, readyz, help"},
+		{"start", "there is no such command; the commands are version, healthz, readyz, observe, help"},
 	} {
 		args := []string{tt.flag}
 		if !strings.HasPrefix(tt.flag, "--addr") && tt.flag != "start" {

@@ -7,6 +7,7 @@
 //	agentmessaging-fake version           print the version
 //	agentmessaging-fake healthz [--addr]  exit status 0 where a fake is running there
 //	agentmessaging-fake readyz [--addr]   exit status 0 where it is not about to end
+//	agentmessaging-fake observe [flags]   how a service answers what the interface leaves open
 //
 // What it prints on standard output, and writes to --ready-file once it serves,
 // are lines for a shell:
@@ -44,6 +45,9 @@ func main() {
 
 // run is the program without the process around it.
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == "observe" {
+		return observe(ctx, args[1:], getenv, stdout, stderr)
+	}
 	c, err := parse(args, getenv)
 	if err != nil {
 		complain(stderr, err)

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/contract"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+)
+
+// observed runs observe against a fake behind a socket. It never waits: the
+// budget has no wait.
+func observed(t *testing.T, args []string, opts ...fakeserver.Option) (status int, stdout, stderr string, fake *fakeserver.Server) {
+	t.Helper()
+	fake = fakeserver.New(t, append(opts, fakeserver.WithUnknownRoutes())...)
+	server := httptest.NewServer(fake)
+	t.Cleanup(server.Close)
+	environment := from([]string{"AGENT_MESSAGING_BASE_URL=" + server.URL, "AGENT_MESSAGING_API_KEY=" + fake.Key()})
+	var out, problems bytes.Buffer
+	args = append([]string{"observe", "--budget", "wait=0s"}, args...)
+	status = run(context.Background(), args, environment, &out, &problems)
+	return status, out.String(), problems.String(), fake
+}
+
+// TestObserve: one command finds, keeps and compares, as a cron job would.
+func TestObserve(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "observed.json")
+	cron := []string{"--out", file, "--baseline", file}
+	status, stdout, stderr, _ := observed(t, cron)
+	assert.Equal(t, exitOK, status, stderr)
+	assert.Empty(t, stdout)
+	assert.Contains(t, stderr, "observe spends at most ")
+	page, err := os.ReadFile(filepath.Join(filepath.Dir(file), "observed.md"))
+	require.NoError(t, err)
+	assert.Contains(t, string(page), "| How many characters of compact JSON may metadata have? | `4096` | `4096` |")
+
+	status, stdout, _, _ = observed(t, cron)
+	assert.Equal(t, exitOK, status)
+	assert.Empty(t, stdout)
+
+	status, stdout, _, _ = observed(t, cron, fakeserver.WithMetadataCap(5000))
+	assert.Equal(t, exitFailed, status)
+	assert.Equal(t, "metadata_cap: How many characters of compact JSON may metadata have? It was 4096, it is 5000.\n", stdout)
+	assert.Equal(t, "5000", answerIn(t, file, "metadata_cap"))
+}
+
+func answerIn(t *testing.T, file, id string) string {
+	t.Helper()
+	found, err := readObservation(file)
+	require.NoError(t, err)
+	return string(found.Decisions[id].Answer)
+}
+
+// TestObserveResumes: what the file has an answer to is not asked again.
+func TestObserveResumes(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "observed.json")
+	_, _, _, first := observed(t, []string{"--out", file, "--budget", "requests=5"})
+	assert.LessOrEqual(t, first.CallCount(), 5)
+	assert.NotEmpty(t, answerIn(t, file, "status"))
+	assert.Empty(t, answerIn(t, file, "metadata_cap"))
+	_, _, _, second := observed(t, []string{"--out", file})
+	assert.Zero(t, second.CallCount(fakeserver.ByEndpoint(fakeserver.EndpointStatus), fakeserver.ByKey(second.Key())))
+	assert.Equal(t, "4096", answerIn(t, file, "metadata_cap"))
+}
+
+// TestObserveSetsBYOKOnlyWhenAllowed, since that overwrites what is stored.
+func TestObserveSetsBYOKOnlyWhenAllowed(t *testing.T) {
+	_, stdout, _, fake := observed(t, nil)
+	assert.Contains(t, stdout, "(`byok_cleared`): needs ")
+	assert.Zero(t, fake.CallCount(fakeserver.ByEndpoint(fakeserver.EndpointSetBYOK)))
+	_, stdout, _, fake = observed(t, []string{"--byok"})
+	assert.NotContains(t, stdout, "(`byok_cleared`): needs ")
+	assert.Equal(t, 1, fake.CallCount(fakeserver.ByEndpoint(fakeserver.EndpointSetBYOK)))
+}
+
+func TestObserveRefuses(t *testing.T) {
+	broken := tempFile(t)
+	require.NoError(t, os.WriteFile(broken, []byte(`{"format":2}`), 0o600))
+	for _, tt := range []struct {
+		args   []string
+		status int
+		want   string
+	}{
+		{[]string{"--budget", "cats=1"}, exitUsage, "the parts are requests, creations, warmups and wait"},
+		{[]string{"--budget", "requests=-1"}, exitUsage, "requests: must be a whole number"},
+		{[]string{"--budget", "wait=5"}, exitUsage, "wait a duration such as 6m"},
+		{[]string{"more"}, exitUsage, "one argument too many"},
+		{[]string{"--baseline", broken}, exitUnfinished, "--baseline: contract: the observation has another format"},
+		{[]string{"--out", broken}, exitUnfinished, "--out: contract: the observation has another format"},
+	} {
+		status, _, stderr, _ := observed(t, tt.args)
+		assert.Equal(t, tt.status, status, tt.args)
+		assert.Contains(t, stderr, tt.want)
+	}
+	var stderr bytes.Buffer
+	assert.Equal(t, exitUsage, run(t.Context(), []string{"observe"}, from(nil), &stderr, &stderr))
+	assert.Contains(t, stderr.String(), "AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY")
+}
+
+// TestObserveInterrupted: what was found before is kept.
+func TestObserveInterrupted(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "observed.json")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out bytes.Buffer
+	environment := from([]string{"AGENT_MESSAGING_BASE_URL=http://127.0.0.1:1", "AGENT_MESSAGING_API_KEY=k"})
+	assert.Equal(t, exitUnfinished, run(ctx, []string{"observe", "--out", file}, environment, &out, &out))
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.NoError(t, json.Unmarshal(text, new(contract.Observation)))
+}

@@ -1,0 +1,125 @@
+package contract
+
+import "time"
+
+// limitQuestions fill the hour of warm-ups and the minute of a key. The minute
+// begins after one without calls, so that the whole limit is there again,
+// whether the window is fixed or slides.
+var limitQuestions = []question{
+	{
+		id: "warmup_limit_name", ask: "Which limit_key has the limit on warm-ups?", fake: "warmup_key_hour",
+		also: []string{
+			"refused_operations_spend", "body_before_operation_limit", "minute_limit_name", "windows", "retry_after",
+			"several_limits", "limit_before_body",
+		},
+		costs: Spend{Requests: 190, Creations: 1, WarmUps: 3, Wait: 2*minute + 30*time.Second},
+		find: func(p *probe) {
+			fillWarmUps(p)
+			fillMinute(p)
+		},
+	},
+	{id: "refused_operations_spend", ask: "Does a refused warm-up spend one?", fake: false},
+	{id: "body_before_operation_limit", ask: "Is a wrong body answered 400 where the limit of the operation is spent?", fake: true},
+	{id: "minute_limit_name", ask: "Which limit_key has the limit on requests in a minute?", fake: "key_minute"},
+	{id: "windows", ask: "Is the window of a limit fixed, or does it slide?", fake: "fixed"},
+	{id: "retry_after", ask: "Does a call go through after exactly the wait that Retry-After names?", fake: true},
+	{id: "several_limits", ask: "Of several spent limits, is the one named that opens last?", fake: true},
+	{id: "limit_before_body", ask: "Is a wrong body answered 429 where the limit on requests is spent?", fake: true},
+	{
+		id: "refused_requests_spend", ask: "Which refused calls spend the limit on requests?",
+		fake:  map[string]any{"401": false, "404": true, "400": true, "409": true, "status": false},
+		costs: Spend{Requests: 170, Creations: 1, Wait: 2 * minute}, find: spentByRefused,
+	},
+}
+
+// fillWarmUps spends the hour's three warm-ups, after two that are refused.
+func fillWarmUps(p *probe) {
+	const wrong = `{"mode":"turbo"}`
+	p.want(p.call(warmUp, wrong), 400)
+	p.want(p.call(warmUp, wrong), 400)
+	passed, refused := p.until(4, warmUp, "")
+	p.answer("warmup_limit_name", p.name(refused, "limit_key"))
+	switch passed { // another number: somebody else made warm-ups too
+	case 3:
+		p.answer("refused_operations_spend", false)
+	case 1:
+		p.answer("refused_operations_spend", true)
+	}
+	p.answer("body_before_operation_limit", p.of(p.raw(p.caller, warmUp, wrong), map[int]any{400: true, 429: false}))
+}
+
+// fillMinute makes half a minute's calls, and half a minute later the others.
+// After the wait that Retry-After names a fixed window has its whole limit
+// again, a sliding one as much as left it by then.
+func fillMinute(p *probe) {
+	read := readAgent.of(p.anAgent())
+	p.wait(minute)
+	const half = 30
+	for range half {
+		p.want(p.raw(p.caller, read, ""), 200)
+	}
+	p.wait(half * time.Second)
+	passed, refused := p.until(60, read, "")
+	p.answer("minute_limit_name", p.name(refused, "limit_key"))
+	p.whileShut(p.name(refused, "limit_key"))
+	p.wait(retryAfter(refused))
+	first := p.raw(p.caller, read, "")
+	p.answer("retry_after", p.of(first, map[int]any{200: true, 429: false}))
+	if first.status == 200 {
+		again, _ := p.until(half+passed, read, "")
+		p.answer("windows", window(again+1, half, half+passed))
+	}
+}
+
+// window tells a fixed window, which has its whole limit again, from one that
+// slides, which has the part that left it. Others may have made calls too.
+func window(got, part, whole int) any {
+	switch {
+	case got > whole-5:
+		return "fixed"
+	case got > part-5 && got < part+5:
+		return "sliding"
+	}
+	return nil
+}
+
+// whileShut asks what is answered while the limit on requests is spent.
+func (p *probe) whileShut(name string) {
+	p.answer("limit_before_body", p.of(p.raw(p.caller, createAgent, `{"x":1}`), map[int]any{429: true, 400: false}))
+	x := p.want(p.raw(p.caller, warmUp, ""), 429)
+	p.answer("several_limits", p.name(x, "limit_key") != name)
+}
+
+// spentByRefused makes each kind of call another number of times, so that what
+// is left of the limit says which kinds were counted.
+func spentByRefused(p *probe) {
+	read := readAgent.of(p.anAgent())
+	p.wait(minute)
+	limit, _ := p.until(150, read, "")
+	p.wait(minute)
+	kinds := []struct {
+		name string
+		by   caller
+		e    endpoint
+		body string
+		n    int
+	}{
+		{"401", p.keyless(), createAgent, `{}`, 1}, {"404", p.caller, readAgent.of(noAgent), "", 2},
+		{"400", p.caller, createAgent, `{"x":1}`, 4}, {"status", p.caller, getStatus, "", 8},
+		{"409", p.caller, warmUp, `{"mode":"byok"}`, 16},
+	}
+	for _, k := range kinds {
+		for range k.n {
+			p.raw(k.by, k.e, k.body)
+		}
+	}
+	left, _ := p.until(150, read, "")
+	if limit-left < 0 || limit-left > 31 {
+		p.fail("no clear answer: the key made other calls meanwhile")
+	}
+	spent := map[string]any{}
+	for _, k := range kinds {
+		spent[k.name] = (limit-left)&k.n != 0
+	}
+	p.answer("refused_requests_spend", spent)
+}

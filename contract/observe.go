@@ -1,0 +1,155 @@
+package contract
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// observeBudget is what Observe may spend where nothing is said: below half of
+// each daily limit of a preview key (interface 8.1), no BYOK set, and waits for
+// six minutes.
+var observeBudget = Spend{Requests: 490, Creations: 24, WarmUps: 3, Wait: 6 * minute}
+
+// Observe finds out how target answers the questions that the interface leaves
+// open, with calls that budget allows. The zero budget means 490 requests, 24
+// agent creations, 3 warm-ups and six minutes of waiting, which is below half
+// of each daily limit of a preview key; no provider key is set then, since that
+// overwrites what the service key has stored.
+//
+// What was not asked says what it needs. A target that lies, hangs or answers
+// with what is no answer ends in findings that say so. Observe returns what it
+// has together with the error of ctx, or of a target that cannot be called at
+// all; [Observation.Continue] goes on from there.
+func Observe(ctx context.Context, target Target, budget Spend) (*Observation, error) {
+	o := &Observation{}
+	return o, o.Continue(ctx, target, budget)
+}
+
+// Continue asks the questions that have no answer yet, as [Observe] does.
+func (o *Observation) Continue(ctx context.Context, target Target, budget Spend) error {
+	o.begin()
+	p := newProbe(ctx, target, budget)
+	defer func() { o.Spent = o.Spent.plus(p.spent) }()
+	for _, q := range questions {
+		if q.find != nil && !o.has(q) {
+			o.keep(q, p.ask(q))
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return p.gone
+}
+
+// Preview returns what Continue may spend at most on target within budget.
+func (o *Observation) Preview(target Target, budget Spend) Spend {
+	p := newProbe(context.Background(), target, budget)
+	var all Spend
+	for _, q := range questions {
+		if q.find != nil && !o.has(q) && p.lacks(q) == "" {
+			all = all.plus(q.costs)
+		}
+	}
+	b := p.budget
+	return Spend{
+		Requests: min(all.Requests, b.Requests), Creations: min(all.Creations, b.Creations),
+		BYOKSets: min(all.BYOKSets, b.BYOKSets), WarmUps: min(all.WarmUps, b.WarmUps),
+		Wait: b.Wait, // a limit is waited for wherever it is met
+	}
+}
+
+// has reports whether the question, and those that it answers besides, are
+// answered.
+func (o *Observation) has(q question) bool {
+	return !slices.ContainsFunc(q.ids(), func(id string) bool { return o.Decisions[id].Answer == nil })
+}
+
+// keep takes what asking the question found. An answer that is there stays.
+func (o *Observation) keep(q question, found map[string]Finding) {
+	for _, id := range q.ids() {
+		if o.Decisions[id].Answer == nil {
+			o.Decisions[id] = found[id]
+		}
+	}
+}
+
+// question is one that the interface leaves open.
+type question struct {
+	id   string
+	ask  string // in words
+	fake any    // this project's answer
+	// find makes the calls and tells the probe the answer to this question
+	// and to those of also. Where the target gives no clear answer it leaves
+	// an error in the probe. nil: another question finds the answer.
+	find  func(p *probe)
+	also  []string
+	costs Spend // at most
+	needs []need
+}
+
+func (q question) ids() []string { return append([]string{q.id}, q.also...) }
+
+const needSecondKey need = "SecondKey"
+
+// ask answers one question, or says why there is no answer.
+func (p *probe) ask(q question) map[string]Finding {
+	why := p.lacks(q)
+	p.unclear, p.shown, p.found = nil, exchange{}, map[string]Finding{}
+	if why == "" {
+		p.allowed = p.spent.plus(q.costs)
+		q.find(p)
+		why = "no clear answer"
+	}
+	if p.unclear != nil {
+		why = p.unclear.Error()
+	}
+	for _, id := range q.ids() {
+		if p.found[id].Answer == nil {
+			p.found[id] = Finding{NotAsked: why}
+		}
+	}
+	return p.found
+}
+
+// answer keeps the answer to a question, with the last exchange as evidence.
+func (p *probe) answer(id string, answer any) {
+	if p.unclear == nil && answer != nil {
+		p.found[id] = Finding{Answer: jsonOf(answer), Evidence: p.evidence()}
+	}
+}
+
+// found makes the find of a question that has one answer.
+func (q question) found(find func(p *probe) any) question {
+	q.find = func(p *probe) { p.answer(q.id, find(p)) }
+	return q
+}
+
+// lacks says what the question needs that target and budget do not have.
+func (p *probe) lacks(q question) string {
+	for _, need := range q.needs {
+		switch {
+		case need == needAbilities && p.target.Abilities == nil:
+			return "needs Target.Abilities, such as those of a fake"
+		case need == needSecondKey && p.target.Abilities == nil && p.target.SecondKey == "":
+			return "needs a second key"
+		}
+	}
+	price := q.costs
+	if p.freeWaits() {
+		price.Wait = 0
+	}
+	if !p.spent.plus(price).within(p.budget) {
+		return fmt.Sprintf("needs %s, of %s that are left", q.costs, p.budget.plus(p.spent.negative()))
+	}
+	if p.gone != nil {
+		return "needs a target that answers"
+	}
+	return ""
+}
+
+func (p *probe) freeWaits() bool { return p.target.Abilities != nil }
+
+// errGone ends a run: three calls in a row got no answer at all.
+var errGone = errors.New("contract: the target does not answer")

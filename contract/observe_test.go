@@ -1,0 +1,211 @@
+package contract_test
+
+import (
+	"encoding/json"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/contract"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+)
+
+// plenty is a budget that reaches every question.
+var plenty = contract.Spend{Requests: 5000, Creations: 200, BYOKSets: 5, WarmUps: 3}
+
+// observedFake is a fake as Observe calls it, with its clock to move.
+func observedFake(t testing.TB, opts ...fakeserver.Option) (contract.Target, *fakeserver.Server) {
+	fake := newFake(t, append(opts, fakeserver.WithUnknownRoutes())...)
+	return contract.Target{
+		BaseURL: fake.BaseURL(), Key: fake.Key(), Abilities: fake, HTTPClient: &http.Client{Transport: fake.Direct()},
+	}, fake
+}
+
+// answers are what was found, as JSON by id.
+func answers(o *contract.Observation) map[string]string {
+	all := map[string]string{}
+	for id, found := range o.Decisions {
+		if found.Answer != nil {
+			all[id] = string(found.Answer)
+		}
+	}
+	return all
+}
+
+// TestObserveFake: the fake answers each question as it says that it does, and
+// no question costs more than it says.
+func TestObserveFake(t *testing.T) {
+	target, _ := observedFake(t)
+	o, err := contract.Observe(t.Context(), target, plenty)
+	require.NoError(t, err)
+	assert.Equal(t, contract.FakeAnswers(), answers(o))
+	for id, found := range o.Decisions {
+		require.NotNil(t, found.Evidence, id)
+		assert.NotEmpty(t, found.Evidence.Request, id)
+		assert.NotEmpty(t, found.Evidence.Answer, id)
+	}
+	assert.Empty(t, o.Drift(o))
+}
+
+// TestObserveWithKeyAlone: with an address and a key Observe waits in real
+// time, stays within the default budget, and never sets a provider key.
+func TestObserveWithKeyAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		target, fake := observedFake(t, fakeserver.WithCallLimit(10_000))
+		target.Abilities = nil
+		var first contract.Observation
+		most := first.Preview(target, contract.Spend{})
+		o, err := contract.Observe(t.Context(), target, contract.Spend{})
+		require.NoError(t, err)
+		for id, answer := range answers(o) {
+			if id != "error_names" { // some errors only Abilities can provoke
+				assert.JSONEq(t, contract.FakeAnswers()[id], answer, id)
+			}
+		}
+		assert.Equal(t, "needs a second key", o.Decisions["agent_of_another_key"].NotAsked)
+		assert.Contains(t, o.Decisions["byok_cleared"].NotAsked, "needs 5 requests, 1 creation, 1 BYOK set")
+		assert.Zero(t, fake.CallCount(fakeserver.Where(stores)))
+		wantWithin(t, most, o.Spent)
+		assert.Less(t, fake.CallCount(), 500)
+		assert.Less(t, len(fake.Agents()), 25)
+		assert.GreaterOrEqual(t, len(answers(o)), 20)
+	})
+}
+
+func wantWithin(t *testing.T, most, spent contract.Spend) {
+	t.Helper()
+	assert.LessOrEqual(t, spent.Requests, most.Requests)
+	assert.LessOrEqual(t, spent.Creations, most.Creations)
+	assert.LessOrEqual(t, spent.BYOKSets, most.BYOKSets)
+	assert.LessOrEqual(t, spent.WarmUps, most.WarmUps)
+	assert.LessOrEqual(t, spent.Wait, most.Wait)
+}
+
+// TestObserveKeepsStoredKey: a provider key that was there is there afterwards.
+func TestObserveKeepsStoredKey(t *testing.T) {
+	target, fake := observedFake(t)
+	before := fake.StoreBYOK(fake.Key(), fakeserver.BYOKOptions{Provider: "openai", APIKey: "k"})
+	o, err := contract.Observe(t.Context(), target, contract.Spend{Requests: 490, Creations: 24, WarmUps: 3})
+	require.NoError(t, err)
+	after, set := fake.BYOK(fake.Key())
+	assert.True(t, set)
+	assert.Equal(t, before, after)
+	assert.Contains(t, o.Decisions["clear_nothing"].NotAsked, "needs a key without a stored provider key")
+}
+
+// TestObserveGoesOn: what a small budget left open, a later run asks.
+func TestObserveGoesOn(t *testing.T) {
+	target, _ := observedFake(t)
+	var o contract.Observation
+	for range 12 {
+		kept := string(jsonOf(t, o.Decisions["status"]))
+		require.NoError(t, o.Continue(t.Context(), target, contract.Spend{Requests: 260, Creations: 12, BYOKSets: 1, WarmUps: 3}))
+		if kept != "{}" {
+			assert.JSONEq(t, kept, string(jsonOf(t, o.Decisions["status"])))
+		}
+		file := jsonOf(t, o)
+		o = contract.Observation{}
+		require.NoError(t, json.Unmarshal(file, &o))
+	}
+	assert.Equal(t, contract.FakeAnswers(), answers(&o))
+}
+
+func jsonOf(t *testing.T, v any) []byte {
+	text, err := json.Marshal(v)
+	require.NoError(t, err)
+	return text
+}
+
+// TestObserveShowsNoSecret: whatever a target sends back.
+func TestObserveShowsNoSecret(t *testing.T) {
+	target, fake := observedFake(t)
+	target.HTTPClient = &http.Client{Transport: proxy{fake, fake.Direct(), func(r *reply) {
+		for name, v := range r.body {
+			if _, text := v.(string); text && name != "agent_id" {
+				r.body[name] = r.key() + r.sent
+			}
+		}
+	}}}
+	o, err := contract.Observe(t.Context(), target, plenty)
+	require.NoError(t, err)
+	for _, text := range []string{string(jsonOf(t, o)), o.Markdown()} {
+		assert.NotContains(t, text, fake.Key())
+		assert.NotContains(t, text, "Jw4")
+	}
+}
+
+// TestObserveBadTargets: against a target that lies, hangs, answers HTML or
+// fails, Observe ends within its budget with what it has.
+func TestObserveBadTargets(t *testing.T) {
+	answer := func(status int, body string) func(*http.Request) (*http.Response, error) {
+		return func(req *http.Request) (*http.Response, error) {
+			header := http.Header{"Content-Type": {"text/html"}, "Retry-After": {"1"}}
+			return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader(body)), Request: req}, nil
+		}
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	lies := []string{`{}`, `[]`, `{"agent_id":"../..","error":"x","byok":null,"limit_key":"` + strings.Repeat("l", 9999) + `"}`, `nul`, ""}
+	for name, transport := range map[string]roundTrip{
+		"500": answer(500, `{"error":"internal"}`), "HTML": answer(200, "<html>"), "429 for ever": answer(429, `{"error":"rate_limited"}`),
+		"always fine": answer(200, `{"agent_id":"a","status":"active","trace_id":"t","byok":null}`),
+		"hangs": func(req *http.Request) (*http.Response, error) {
+			<-req.Context().Done()
+			return nil, req.Context().Err()
+		},
+		"lies": func(req *http.Request) (*http.Response, error) {
+			return answer([]int{200, 400, 404, 429, 503}[random.IntN(5)], lies[random.IntN(len(lies))])(req)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				calls := 0
+				counted := roundTrip(func(req *http.Request) (*http.Response, error) { calls++; return transport(req) })
+				target := contract.Target{BaseURL: "http://service.example", Key: "key-1", HTTPClient: &http.Client{Transport: counted}}
+				budget := contract.Spend{Requests: 300, Creations: 20, WarmUps: 3, Wait: 3 * time.Minute}
+				started := time.Now()
+				o, err := contract.Observe(t.Context(), target, budget)
+				wantWithin(t, budget, o.Spent)
+				assert.LessOrEqual(t, calls, budget.Requests)
+				assert.LessOrEqual(t, time.Since(started), 4*time.Minute)
+				assert.Equal(t, name == "hangs", err != nil)
+				assert.Len(t, o.Decisions, len(contract.FakeAnswers()))
+				for id, found := range o.Decisions {
+					assert.NotEqual(t, found.NotAsked == "", found.Answer == nil, id)
+				}
+				assert.NotEmpty(t, o.Markdown())
+			})
+		})
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// TestObserveDrift: a service that has changed is told in words.
+func TestObserveDrift(t *testing.T) {
+	before, _ := observedFake(t)
+	after, _ := observedFake(t, fakeserver.WithMetadataCap(8000), fakeserver.WithSlidingWindows())
+	then, err := contract.Observe(t.Context(), before, plenty)
+	require.NoError(t, err)
+	now, err := contract.Observe(t.Context(), after, plenty)
+	require.NoError(t, err)
+	assert.Equal(t, []string{
+		"metadata_cap: How many characters of compact JSON may metadata have? It was 4096, it is 8000.",
+		`windows: Is the window of a limit fixed, or does it slide? It was "fixed", it is "sliding".`,
+	}, now.Drift(then))
+	assert.Contains(t, now.Markdown(), "| `4096` | `8000` **differs** |")
+	assert.Contains(t, now.Markdown(), "2 otherwise than the fake")
+}
+
+func TestObservationFormat(t *testing.T) {
+	assert.Error(t, json.Unmarshal([]byte(`{"format":2,"decisions":{}}`), new(contract.Observation)))
+	assert.Error(t, json.Unmarshal([]byte(`[]`), new(contract.Observation)))
+}
