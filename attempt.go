@@ -5,8 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/http/httptrace"
-	"sync/atomic"
 	"time"
 )
 
@@ -19,6 +17,7 @@ type outcome struct {
 	err     error  // no answer, or why a 2xx cannot be read
 	sent    bool   // the service may have seen the request
 	refused bool   // by the limiter; nothing was sent
+	renewed bool   // no answer, because the service renewed its connection
 }
 
 // success reports a 2xx status; whether its body can be read is told by err.
@@ -39,27 +38,32 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	defer c.release(ctx)
-	ctx, cancel, limit := c.bounded(ctx)
-	defer cancel()
-	resp, err := c.send(c.startRequest(ctx), req)
+	ctx, stop, limit := c.bounded(ctx)
+	defer stop()
+	resp, err := c.send(c.startRequest(ctx), stop, req)
 	if !c.out.success() || c.out.err != nil {
 		c.spend(ctx, limit)
 	}
 	return resp, err
 }
 
-// send makes the attempt and leaves its outcome in c.out.
-func (c *call) send(ctx context.Context, req *http.Request) (*http.Response, error) {
-	trace := &sentTrace{coolDown: c.client.coolDown}
+// send makes the attempt, which stop ends, and leaves its outcome in c.out.
+func (c *call) send(ctx context.Context, stop func(), req *http.Request) (*http.Response, error) {
+	trace := &sentTrace{coolDown: c.client.coolDown, stop: stop}
 	req = req.WithContext(trace.within(ctx)) // a copy: what a transport changes in it ends with the attempt
 	c.complete(req)
 	resp, err := checked(c.client.transport.RoundTrip(req))
 	if err != nil {
+		err = trace.reason(err)
 		c.out.err, c.out.sent = err, trace.maybeSent(ctx, c.client.transport, err)
+		c.out.renewed = c.client.answered.Load() && trace.renewed(err) || trace.crowded(err)
 		return nil, err
 	}
+	if !c.client.answered.Load() {
+		c.client.answered.Store(true)
+	}
 	c.out.status, c.out.header, c.out.sent = resp.StatusCode, resp.Header, true
-	c.read(resp)
+	c.read(resp, stop)
 	resp.Body = http.NoBody
 	return resp, nil
 }
@@ -89,7 +93,9 @@ const (
 	errorBodyWait = 5 * time.Second
 )
 
-func (c *call) read(resp *http.Response) {
+// read takes the body in. stop ends the attempt: closing a body that is being
+// read would be a race where it is unpacked, and not end the reading.
+func (c *call) read(resp *http.Response, stop func()) {
 	defer resp.Body.Close()
 	if c.out.success() {
 		c.readSuccess(resp)
@@ -98,7 +104,7 @@ func (c *call) read(resp *http.Response) {
 	if resp.StatusCode < http.StatusOK {
 		return // a protocol switch: what follows is not a body, and may never end
 	}
-	stalled := time.AfterFunc(errorBodyWait, func() { resp.Body.Close() })
+	stalled := time.AfterFunc(errorBodyWait, stop)
 	defer stalled.Stop()
 	// What arrived of an error's body is enough: its status stands.
 	c.out.body, _ = readUpTo(resp.Body, maxErrorBody)
@@ -146,47 +152,3 @@ func readUpTo(r io.Reader, limit int) ([]byte, error) {
 }
 
 var errTooLarge = errors.New("the body is larger than any documented one")
-
-// sentTrace learns from net/http whether the service can have seen a request.
-// The hooks run on the transport's goroutines and may fire after RoundTrip
-// has returned, so each attempt has its own.
-type sentTrace struct {
-	started, connected, wroteHeaders atomic.Bool
-
-	coolDown *coolDown // which learns the connection's clock; nil: none
-	hooks    httptrace.ClientTrace
-}
-
-// within returns a context under which requests are traced.
-func (t *sentTrace) within(ctx context.Context) context.Context {
-	t.hooks = httptrace.ClientTrace{
-		GetConn:      func(string) { t.started.Store(true) },
-		GotConn:      t.gotConn,
-		WroteHeaders: func() { t.wroteHeaders.Store(true) },
-	}
-	return httptrace.WithClientTrace(ctx, &t.hooks)
-}
-
-func (t *sentTrace) gotConn(info httptrace.GotConnInfo) {
-	t.connected.Store(true)
-	if t.coolDown != nil {
-		t.coolDown.follow(info.Conn)
-	}
-}
-
-// maybeSent is false only where it is certain that the service has seen no
-// whole request header. Without hooks it is in doubt, unless the transport is
-// net/http's own, which runs them; and so it is when the attempt's context
-// ends while the header may be on its way.
-func (t *sentTrace) maybeSent(ctx context.Context, transport http.RoundTripper, err error) bool {
-	switch {
-	case isDialError(err):
-		return false
-	case t.wroteHeaders.Load():
-		return true
-	case !t.started.Load():
-		_, runsHooks := transport.(*http.Transport)
-		return !runsHooks
-	}
-	return t.connected.Load() && (ctx.Err() != nil || isTimeoutOrCancel(err))
-}

@@ -39,6 +39,7 @@ type call struct {
 	next     step          // what follows out, as checkRetry decided
 	pause    time.Duration // before the next attempt, likewise
 	broken   error         // why the clock did not wait for it
+	renewals int           // attempts that were repeated at once on a new connection
 	began    timeline      // set for an observer only
 	scrubber *scrubber     // once it is needed
 }
@@ -54,7 +55,7 @@ func (c *call) run() error {
 	}
 	c.library.retry = retryablehttp.Client{
 		HTTPClient:   &c.library.http,
-		RetryMax:     c.client.retry.MaxAttempts,
+		RetryMax:     c.client.retry.MaxAttempts + maxRenewals,
 		CheckRetry:   c.checkRetry,
 		Backoff:      c.backoff,
 		PrepareRetry: prepareRetry,
@@ -93,7 +94,8 @@ func (c *call) bounded(ctx context.Context) (context.Context, context.CancelFunc
 		limit = c.budget
 	}
 	if limit <= 0 {
-		return ctx, func() {}, 0
+		ctx, cancel := context.WithCancel(ctx)
+		return ctx, cancel, 0
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	return ctx, cancel, limit
@@ -148,24 +150,18 @@ func (c *call) complete(req *http.Request) {
 	}
 	switch {
 	case c.body != nil:
+		// No GetBody: net/http cannot send it again by itself. The type is one
+		// that it knows to be in memory: header and body leave in one write.
 		req.ContentLength = int64(c.json.Len())
-		req.GetBody = c.newBody
-		req.Body, _ = c.newBody()
-	case req.Method == http.MethodGet:
+		req.Body = io.NopCloser(bytes.NewReader(c.json.Bytes()))
+	case req.Method == http.MethodGet && c.url.Scheme == "http":
 		req.Body, req.TransferEncoding = noReplay{}, identity
 	}
 }
 
-// newBody returns a type that net/http knows to be in memory: header and body
-// leave in one write.
-func (c *call) newBody() (io.ReadCloser, error) {
-	return io.NopCloser(bytes.NewReader(c.json.Bytes())), nil
-}
-
-// noReplay is an empty body. A GET without any is sent again by net/http on its
-// own, once for each idle connection that fails under it, where no retry
-// policy, limiter or observer knows of it; every request spends quota. One
-// with a body that cannot be got again is not.
+// noReplay is an empty body, which keeps net/http from sending a GET over
+// HTTP/1.1 again, as sentTrace does too, but lets it tell why the first one
+// failed. HTTP/2 would send a frame for it.
 type noReplay struct{}
 
 func (noReplay) Read([]byte) (int, error) { return 0, io.EOF }

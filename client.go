@@ -94,6 +94,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
@@ -111,7 +112,8 @@ type Client struct {
 	header    func(hasBody bool) http.Header // a function, so that no print of the Client shows the key
 	secret    func() hidden                  // the key; likewise
 	transport http.RoundTripper
-	coolDown  *coolDown // nil: none
+	coolDown  *coolDown    // nil: none
+	answered  *atomic.Bool // an attempt, by the service; see sentTrace.renewed
 }
 
 // NewClient returns a client of the service at baseURL, the address in front
@@ -156,6 +158,7 @@ func (c *Client) With(opts ...Option) (*Client, error) {
 		secret:    c.secret,
 		transport: s.transport(c),
 		coolDown:  s.coolDown(c),
+		answered:  new(atomic.Bool),
 	}, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"runtime"
 	"strings"
@@ -63,6 +64,8 @@ type connectionFault struct {
 	name  string
 	dial  error            // instead of a connection
 	tls   bool             // the client speaks TLS
+	http2 bool             // and trusts the certificate, so that serve speaks HTTP/2
+	proxy bool             // through a proxy, by CONNECT
 	serve func(peer) error // what the service does on each connection
 	// deadline is the caller's, 0 for none.
 	deadline time.Duration
@@ -253,28 +256,38 @@ func (f connectionFault) run(t *testing.T, do func(context.Context, *agentmessag
 	// A connection for each attempt: whether one that brought more than it
 	// announced is noticed before it is used again is a race. TestWarmConnection
 	// has the others.
-	transport := &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: 256 << 10}
+	transport := &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: 256 << 10, ForceAttemptHTTP2: true}
+	if f.http2 {
+		transport.TLSClientConfig = &tls.Config{RootCAs: trusted(), ServerName: "example.com"}
+	}
 	transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
 		if f.dial != nil {
 			return nil, f.dial
 		}
 		client, service := connect()
+		t.Cleanup(func() { client.Close() }) // net/http may dial for a request that has ended meanwhile
 		service.requests = requests
 		go func() {
-			_ = f.serve(service)
+			if !f.proxy || answerConnect(service) == nil {
+				_ = f.serve(service)
+			}
 			_ = service.Close()
 		}()
 		return client, nil
 	}
-	guard := &poolGuard{RoundTripper: transport}
-	url := "http://127.0.0.1:1"
-	if f.tls {
-		url = "https://127.0.0.1:1"
+	if f.proxy {
+		transport.Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy.example:3128"})
 	}
-	client, err := agentmessaging.NewClient(url, testKey, agentmessaging.WithHTTPClient(&http.Client{Transport: guard}),
+	guard := &poolGuard{RoundTripper: transport}
+	baseURL := "http://127.0.0.1:1"
+	if f.tls {
+		baseURL = "https://service.example:1"
+	}
+	client, err := agentmessaging.NewClient(baseURL, testKey, agentmessaging.WithHTTPClient(&http.Client{Transport: guard}),
 		agentmessaging.WithRetry(retry), agentmessaging.WithRandom(func() float64 { return 0 }))
 	require.NoError(t, err)
-	ctx := t.Context()
+	var info agentmessaging.CallInfo
+	ctx := agentmessaging.WithCallInfo(t.Context(), &info)
 	if f.deadline > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, f.deadline)
@@ -282,6 +295,7 @@ func (f connectionFault) run(t *testing.T, do func(context.Context, *agentmessag
 	}
 	begin := time.Now()
 	err = do(ctx, client)
+	assert.LessOrEqual(t, int(requests.Load()), info.Attempts, "%s: what is sent is an attempt", f.name)
 	elapsed := time.Since(begin)
 	transport.CloseIdleConnections()
 	assert.Zero(t, guard.closed.Load(), "the caller's pool is left alone")

@@ -14,7 +14,9 @@ import (
 // documentation has the table.
 type RetryPolicy struct {
 	// MaxAttempts is how many requests a call sends at most, the first
-	// included. 0 means 3, 1 means no retries.
+	// included. 0 means 3, 1 means no retries. Over HTTP/2 there may be two
+	// more: a service replaces its connections now and then, and what the old
+	// one did not take is sent again on a new one at once.
 	MaxAttempts int
 	// MinWait is the wait before the second attempt where the service does
 	// not ask for a longer one; it doubles with each attempt, up to 8 s, and
@@ -31,6 +33,7 @@ const (
 	defaultMinWait  = 500 * time.Millisecond
 	defaultMaxWait  = 90 * time.Second
 	maxBackoff      = 8 * time.Second
+	maxRenewals     = 2 // of a connection, on top of the attempts
 )
 
 func (p RetryPolicy) validate() error {
@@ -189,6 +192,11 @@ func (c *call) checkRetry(ctx context.Context, _ *http.Response, err error) (boo
 	c.next = class.follow(c.endpoint.Method)
 	if c.next != stepRetry {
 		return false, nil
+	}
+	if c.out.renewed && c.renewals < maxRenewals {
+		c.renewals, c.pause = c.renewals+1, 0
+		c.observeRetry(ctx, retryTable[class].outcome)
+		return true, nil
 	}
 	c.next = stepError // unless there is an attempt left, and time for it
 	if c.attempts >= c.client.retry.MaxAttempts {

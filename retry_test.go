@@ -323,8 +323,7 @@ func TestStalledErrorBodyDoesNotHoldUpTheCall(t *testing.T) {
 	})
 }
 
-// closing makes Close of a response body close the pipe behind it, as a
-// connection's does.
+// closing breaks a response body off when the attempt ends, as a connection does.
 type closing struct {
 	http.RoundTripper
 	pipe *io.PipeReader
@@ -334,6 +333,7 @@ func (c closing) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := c.RoundTripper.RoundTrip(req)
 	if err == nil {
 		resp.Body = c.pipe
+		context.AfterFunc(req.Context(), func() { c.pipe.CloseWithError(context.Canceled) })
 	}
 	return resp, err
 }

@@ -1,0 +1,159 @@
+package agentmessaging
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"strings"
+	"sync/atomic"
+)
+
+// sentTrace learns from net/http's hooks whether the service can have seen a
+// request, and keeps net/http from sending it again on its own, where no retry
+// policy, limiter or observer would know of it. The hooks run on the
+// transport's goroutines and may fire after RoundTrip has returned, so each
+// attempt has its own.
+type sentTrace struct {
+	started, connected atomic.Bool
+	headers            atomic.Int32 // written; more than one by a transport that repeats
+	answers            atomic.Int32 // to them, as far as the first byte
+	hints              atomic.Int32 // 1xx answers, which are none
+	repeat             atomic.Bool  // was about to happen, and ended the attempt
+	old, http2         atomic.Bool  // the connection was used before; it speaks HTTP/2
+
+	coolDown *coolDown // which learns the connection's clock; nil with another limiter
+	stop     func()    // ends the attempt
+	hooks    httptrace.ClientTrace
+}
+
+// within returns a context under which requests are traced.
+func (t *sentTrace) within(ctx context.Context) context.Context {
+	t.hooks = httptrace.ClientTrace{
+		GetConn:              t.getConn,
+		GotConn:              t.gotConn,
+		WroteHeaders:         func() { t.headers.Add(1) },
+		GotFirstResponseByte: func() { t.answers.Add(1) },
+		Got1xxResponse:       t.got1xx,
+	}
+	return httptrace.WithClientTrace(ctx, &t.hooks)
+}
+
+func (t *sentTrace) getConn(string) {
+	t.started.Store(true)
+	t.preventRepeat()
+}
+
+func (t *sentTrace) gotConn(info httptrace.GotConnInfo) {
+	t.connected.Store(true)
+	http2 := speaksHTTP2(info.Conn)
+	if t.preventRepeat() {
+		if !http2 && info.Conn != nil {
+			info.Conn.Close() // HTTP/1.1 may write to an idle connection though the context has ended
+		}
+		return
+	}
+	t.old.Store(info.Reused)
+	t.http2.Store(http2)
+	if t.coolDown != nil {
+		t.coolDown.follow(info.Conn)
+	}
+}
+
+// preventRepeat ends the attempt where another connection is wanted for a
+// request that was sent and not answered: that is net/http, about to send it
+// again. A transport of the caller's that repeats what was answered may go on.
+// Both hooks ask: the first one saves a dial, but does not run for an HTTP/2
+// connection that was dialed for another request.
+func (t *sentTrace) preventRepeat() bool {
+	if t.headers.Load() > t.answers.Load() {
+		t.repeat.Store(true)
+		t.stop()
+	}
+	return t.repeat.Load()
+}
+
+func speaksHTTP2(conn net.Conn) bool {
+	secure, ok := conn.(*tls.Conn)
+	return ok && secure.ConnectionState().NegotiatedProtocol == "h2"
+}
+
+// got1xx takes back that there was an answer: after a 1xx, net/http may still
+// repeat the request. Under this hook it leaves their number to be bounded here.
+func (t *sentTrace) got1xx(int, textproto.MIMEHeader) error {
+	t.answers.Store(0)
+	if t.hints.Add(1) > maxHints {
+		return errTooManyHints
+	}
+	return nil
+}
+
+const maxHints = 10
+
+var (
+	errTooManyHints = errors.New("too many 1xx answers before the answer")
+	errNoAnswer     = errors.New("the connection, or the HTTP/2 stream, was ended without an answer")
+)
+
+// reason is why the attempt failed. A repeat that was prevented hides the
+// error that led to it.
+func (t *sentTrace) reason(err error) error {
+	if t.repeat.Load() {
+		return errNoAnswer
+	}
+	return err
+}
+
+// maybeSent is false only where it is certain that the service has processed
+// nothing. Without hooks it is in doubt, unless the transport is net/http's
+// own, which runs them; and so it is when the attempt's context ends while the
+// header may be on its way. A header that was written counts before the error,
+// which is only that of the last try.
+func (t *sentTrace) maybeSent(ctx context.Context, transport http.RoundTripper, err error) bool {
+	switch headers := t.headers.Load(); {
+	case headers > 1:
+		return true
+	case headers == 1:
+		return t.hints.Load() > 0 || !turnedAway(err)
+	case isDialError(err):
+		return false
+	case !t.started.Load():
+		_, runsHooks := transport.(*http.Transport)
+		return !runsHooks
+	}
+	return t.connected.Load() && (ctx.Err() != nil || isTimeoutOrCancel(err))
+}
+
+// renewed reports that an HTTP/2 connection, which was used before, did not take
+// the request: as a rule because the service replaces its connections now and
+// then, and net/http would have sent the request again at once. Where the
+// service never answered, that is not the reason.
+func (t *sentTrace) renewed(err error) bool {
+	return t.http2.Load() && t.old.Load() && (t.repeat.Load() || turnedAway(err))
+}
+
+// crowded reports that an HTTP/2 connection was full, or closing, before
+// anything was written to it.
+func (t *sentTrace) crowded(err error) bool {
+	return t.http2.Load() && err.Error() == "net/http: cannot rewind body after connection loss"
+}
+
+// turnedAway reports an error by which net/http says that an HTTP/2 service
+// has not processed the request (RFC 9113, 8.7): REFUSED_STREAM, or a GOAWAY
+// that names an earlier stream. Its type is not exported, so its words tell;
+// none of them come from the service.
+func turnedAway(err error) bool {
+	const kept = "http2: Transport: cannot retry err ["
+	for ; err != nil; err = errors.Unwrap(err) {
+		text := err.Error()
+		if strings.HasPrefix(text, "http2: Transport received GOAWAY from server") ||
+			strings.HasPrefix(text, kept+"http2: Transport received Server's graceful shutdown GOAWAY]") ||
+			strings.HasPrefix(text, kept+"stream error:") && strings.Contains(text, "; REFUSED_STREAM; received from peer]") {
+			return true
+		}
+	}
+	return false
+}
