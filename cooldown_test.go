@@ -175,7 +175,7 @@ func TestCoolDownWithoutLimitKeyIsOfTheEndpoint(t *testing.T) {
 func TestCoolDownOfBYOKSetsLeavesPlainCreation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := fakeserver.New(t)
-		fake.Exhaust(fakeserver.LimitBYOKSetKeyHour, fake.Key())
+		fake.Exhaust(fake.Key(), fakeserver.LimitBYOKSetKeyHour)
 		client := clientOf(t, fake, fake.Key())
 		wantRefused(t, client, false, creatingWithKey)
 		wantRefused(t, client, true, creatingWithKey)
@@ -352,7 +352,7 @@ func TestAdvanceEndsTheCoolDown(t *testing.T) {
 			url, opt := connect(t, fake)
 			client, err := agentmessaging.NewClient(url, fake.Key(), opt)
 			require.NoError(t, err)
-			fake.Exhaust(fakeserver.LimitKeyDay, fake.Key())
+			fake.Exhaust(fake.Key(), fakeserver.LimitKeyDay)
 			wantRefused(t, client, false, get)
 			left := wantRefused(t, client, true, get).RetryAfter
 			assert.InDelta(t, 24*time.Hour, left, float64(time.Minute))

@@ -56,7 +56,7 @@ func ExampleError_kinds() {
 func ExampleError_local() {
 	fake, client := onFake()
 	defer fake.Close()
-	fake.Exhaust(fakeserver.LimitKeyDay, fake.Key())
+	fake.Exhaust(fake.Key(), fakeserver.LimitKeyDay)
 
 	for range 2 {
 		_, err := client.GetAgent(context.Background(), "agent_000001")

@@ -81,7 +81,7 @@ func ExampleWithHTTPClient() {
 func ExampleWithoutCoolDown() {
 	fake, client := onFake(agentmessaging.WithoutCoolDown())
 	defer fake.Close()
-	fake.Exhaust(fakeserver.LimitKeyDay, fake.Key())
+	fake.Exhaust(fake.Key(), fakeserver.LimitKeyDay)
 
 	for range 2 {
 		_, _ = client.GetAgent(context.Background(), "agent_000001")
@@ -99,7 +99,7 @@ func ExampleClient_With() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fake.Exhaust(fakeserver.LimitKeyMinute, fake.Key())
+	fake.Exhaust(fake.Key(), fakeserver.LimitKeyMinute)
 
 	for range 2 {
 		_, err = handler.GetAgent(context.Background(), "agent_000001")
@@ -126,7 +126,7 @@ func ExampleWithClock() {
 	}
 	agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
 
-	fake.Exhaust(fakeserver.LimitKeyMinute, fake.Key())
+	fake.Exhaust(fake.Key(), fakeserver.LimitKeyMinute)
 	var info agentmessaging.CallInfo
 	_, err = client.GetAgent(agentmessaging.WithCallInfo(context.Background(), &info), agent.ID)
 	fmt.Println(err, info.Attempts, info.Waited >= time.Minute)

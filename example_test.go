@@ -231,7 +231,7 @@ func ExampleClient_WarmUp() {
 func ExampleError_rateLimited() {
 	fake, client := onFake()
 	defer fake.Close()
-	fake.Exhaust(fakeserver.LimitKeyMinute, fake.Key())
+	fake.Exhaust(fake.Key(), fakeserver.LimitKeyMinute)
 
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -277,7 +277,7 @@ func ExampleWithCallInfo() {
 func ExampleWithRetry() {
 	fake, client := onFake(agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: 1}))
 	defer fake.Close()
-	fake.Exhaust(fakeserver.LimitWarmUpKeyHour, fake.Key())
+	fake.Exhaust(fake.Key(), fakeserver.LimitWarmUpKeyHour)
 
 	_, err := client.WarmUp(context.Background(), "")
 	fmt.Println(err)
@@ -297,7 +297,7 @@ func ExampleWithLogger() {
 	fake, client := onFake(agentmessaging.WithLogger(logger))
 	defer fake.Close()
 
-	fake.Exhaust(fakeserver.LimitKeyDay, fake.Key())
+	fake.Exhaust(fake.Key(), fakeserver.LimitKeyDay)
 
 	_, _ = client.GetAgent(context.Background(), "agent_000007")
 	// Output:

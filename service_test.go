@@ -184,7 +184,7 @@ func TestEveryLimitIsTyped(t *testing.T) {
 		"key_minute", "ip_minute", "key_day", "agent_create_key_day", "agent_create_ip_minute", "byok_set_key_hour", "warmup_key_hour",
 	} {
 		fake := fakeserver.New(t)
-		fake.Exhaust(limit, fake.Key())
+		fake.Exhaust(fake.Key(), fakeserver.Limit(limit))
 		_, err := clientOf(t, fake, fake.Key(), once).WarmUp(t.Context(), "")
 		if limit[:2] == "ag" {
 			_, err = clientOf(t, fake, fake.Key(), once).CreateAgent(t.Context(), create{})
@@ -221,7 +221,7 @@ func TestMinuteLimitIsWaitedOut(t *testing.T) {
 
 func TestDailyLimitIsReturnedAtOnce(t *testing.T) {
 	fake := fakeserver.New(t)
-	fake.Exhaust("key_day", fake.Key())
+	fake.Exhaust(fake.Key(), "key_day")
 	client := clientOf(t, fake, fake.Key())
 	_, err := client.GetAgent(t.Context(), "agent_1")
 	var failure *agentmessaging.Error

@@ -139,7 +139,7 @@ func (b *books) note(call func(*agentmessaging.CallInfo) error, success *atomic.
 
 // withoutLimits lifts every limit of the fake.
 func withoutLimits(opts ...fakeserver.Option) []fakeserver.Option {
-	for _, limit := range []string{
+	for _, limit := range []fakeserver.Limit{
 		fakeserver.LimitKeyMinute, fakeserver.LimitIPMinute, fakeserver.LimitKeyDay, fakeserver.LimitAgentCreateKeyDay,
 		fakeserver.LimitAgentCreateIPMinute, fakeserver.LimitBYOKSetKeyHour, fakeserver.LimitWarmUpKeyHour,
 	} {

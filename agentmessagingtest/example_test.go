@@ -45,7 +45,7 @@ func ExampleNew_limits() {
 	client, fake := agentmessagingtest.New(t)
 	agent, _ := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{})
 
-	fake.Exhaust(fakeserver.LimitKeyDay, fake.Key())
+	fake.Exhaust(fake.Key(), fakeserver.LimitKeyDay)
 	_, err := client.GetAgent(ctx, agent.ID)
 	var refused *agentmessaging.Error
 	fmt.Println(errors.As(err, &refused), refused.LimitKey, refused.RetryAfter.Round(time.Hour))

@@ -100,7 +100,7 @@ func TestKeysAreIsolated(t *testing.T) {
 	other.call("POST", "/v1/agents/"+agent+"/channels/sms", `{"mode":"sandbox"}`).wantError(t, 404, "not_found")
 	other.call("DELETE", "/v1/byok", noBody).wantOK(t)
 	c.send(agent, "hello").wantOK(t)
-	fake.Exhaust("key_minute", other.key)
+	fake.Exhaust(other.key, "key_minute")
 	c.send(agent, "hello").wantOK(t)
 
 	second, mine := newFake(t)

@@ -146,7 +146,7 @@ func respond(w http.ResponseWriter, body any) {
 // unbounded is a fake whose limits are out of the way.
 func unbounded(b testing.TB, opts ...Option) *Server {
 	for _, l := range spec.Limits {
-		opts = append(opts, WithLimit(string(l.Key), 1<<30))
+		opts = append(opts, WithLimit(Limit(l.Key), 1<<30))
 	}
 	return New(b, opts...)
 }

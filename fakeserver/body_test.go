@@ -17,7 +17,7 @@ import (
 // unlimited lifts all limits.
 func unlimited() []fakeserver.Option {
 	var opts []fakeserver.Option
-	for _, key := range []string{
+	for _, key := range []fakeserver.Limit{
 		fakeserver.LimitKeyMinute, fakeserver.LimitIPMinute, fakeserver.LimitKeyDay, fakeserver.LimitAgentCreateKeyDay,
 		fakeserver.LimitAgentCreateIPMinute, fakeserver.LimitBYOKSetKeyHour, fakeserver.LimitWarmUpKeyHour,
 	} {

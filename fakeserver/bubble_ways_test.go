@@ -70,7 +70,7 @@ func spendTogether(t *testing.T, key string, maximum int, ways ...http.RoundTrip
 type redirected struct{ server *httptest.Server }
 
 func (r redirected) RoundTrip(req *http.Request) (*http.Response, error) {
-	req.URL.Host = strings.TrimPrefix(r.server.URL, "http://")
+	req.URL.Scheme, req.URL.Host = "http", strings.TrimPrefix(r.server.URL, "http://")
 	return r.server.Client().Transport.RoundTrip(req)
 }
 

@@ -92,7 +92,7 @@ func TestProviderKeyAtCreation(t *testing.T) {
 // A creation that is refused stores no key.
 func TestRefusedCreationStoresNoKey(t *testing.T) {
 	fake, c := newFake(t)
-	fake.Exhaust("agent_create_key_day", c.key)
+	fake.Exhaust(c.key, "agent_create_key_day")
 	c.call("POST", "/v1/agents", `{"llm":{"provider":"openai","api_key":"sk"}}`).wantError(t, 429, "rate_limited")
 	assert.Nil(t, c.call("GET", "/v1/byok", noBody).body["byok"])
 }

@@ -54,7 +54,7 @@ func TestCallsOfRefusals(t *testing.T) {
 	c.with("amk_stranger_1").call("GET", "/v1/status", noBody)
 	c.call("PUT", "/v1/byok", `{"api_key":"sk-canary"`)
 	c.call("PUT", "/v1/byok", `{"api_key":"sk-canary"}`)
-	fake.Exhaust("warmup_key_hour", c.key)
+	fake.Exhaust(c.key, "warmup_key_hour")
 	c.call("POST", "/v1/warmup", `{"mode":"hosted"}`)
 	c.call("GET", "/v1/nothing?key=canary", noBody)
 	calls := fake.Calls()

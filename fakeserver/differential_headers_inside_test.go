@@ -57,7 +57,7 @@ func TestHeadersOnThreeWays(t *testing.T) {
 			var gots [3]got
 			for way := range gots {
 				callers, arrived := newStage(t, nil).ways(t)
-				r := callOf(t, "GET", "http://"+host+"/v1/status", "", "")
+				r := callOf(t, "GET", "https://"+host+"/v1/status", "", "")
 				r.Header = row.header
 				gots[way] = get(callers[way].RoundTrip(r))
 				if row.want != 0 {
@@ -82,7 +82,7 @@ func TestMethodsThatNoTransportSends(t *testing.T) {
 		callers, _ := newStage(t, nil).ways(t)
 		var gots [3]got
 		for way := range gots {
-			r := callOf(t, "GET", "http://"+host+"/v1/status", "", "")
+			r := callOf(t, "GET", "https://"+host+"/v1/status", "", "")
 			r.Method = method
 			gots[way] = get(callers[way].RoundTrip(r))
 		}

@@ -99,7 +99,7 @@ var localhost = netip.MustParseAddr("127.0.0.1")
 func bothWires(t *testing.T, s *Server, h http.Handler) (memory, loopback *http.Transport) {
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
-	loopback = &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+	loopback = &http.Transport{DialTLSContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, server.Listener.Addr().String())
 	}}
 	t.Cleanup(loopback.CloseIdleConnections)
@@ -108,7 +108,7 @@ func bothWires(t *testing.T, s *Server, h http.Handler) (memory, loopback *http.
 
 // hostOf is the network of the fake with another handler behind it.
 func (s *Server) hostOf(h http.Handler) *memnet.Host {
-	return &memnet.Host{Name: "the fake", Addr: host, Handler: h, Describe: callName, Now: s.now}
+	return &memnet.Host{Name: "the fake", Addr: host + ":443", Handler: h, Describe: callName, Now: s.now}
 }
 
 // handlers are shapes of answers. Each is called with a body of 5 bytes, but
@@ -212,7 +212,7 @@ var requests = map[string]func() *http.Request{
 }
 
 func request5(method string, body io.Reader) *http.Request {
-	r, err := http.NewRequest(method, "http://"+host+"/a%2Fb/c%20d?e=f&g", body)
+	r, err := http.NewRequest(method, "https://"+host+"/a%2Fb/c%20d?e=f&g", body)
 	if err != nil {
 		panic(err)
 	}
@@ -285,7 +285,7 @@ func TestRawHTTPIsLoopback(t *testing.T) {
 			for i := range answers {
 				s := New(t, WithClock(at2040), WithUnknownRoutes()) // the same identifiers and times on both
 				memory, loopback := bothWires(t, s, s)
-				c, err := []*http.Transport{memory, loopback}[i].DialContext(t.Context(), "tcp", host)
+				c, err := []*http.Transport{memory, loopback}[i].DialTLSContext(t.Context(), "tcp", host+":443")
 				require.NoError(t, err)
 				_, err = io.WriteString(c, raw)
 				require.NoError(t, err)

@@ -53,12 +53,12 @@ const (
 )
 
 // What a row of answers needs beyond the stage.
-func exhausted(limit string) func(stage) { return func(s stage) { s.Exhaust(limit, s.Key()) } }
-func storeDown(s stage)                  { s.SetBYOKAvailable(false) }
-func withBYOK(s stage)                   { s.must("PUT", "/v1/byok", provider) }
-func asRevoked(s stage) string           { return s.revoked }
-func asFree(s stage) string              { return s.free }
-func asForeign(s stage) string           { return s.foreign }
+func exhausted(limit Limit) func(stage) { return func(s stage) { s.Exhaust(s.Key(), limit) } }
+func storeDown(s stage)                 { s.SetBYOKAvailable(false) }
+func withBYOK(s stage)                  { s.must("PUT", "/v1/byok", provider) }
+func asRevoked(s stage) string          { return s.revoked }
+func asFree(s stage) string             { return s.free }
+func asForeign(s stage) string          { return s.foreign }
 
 // answers are calls that get every status that the fake gives, of every route.
 var answers = []struct {

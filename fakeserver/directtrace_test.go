@@ -43,15 +43,16 @@ func hooksOf(wire http.RoundTripper, req *http.Request) (ran []string) {
 func TestDirectRunsHooks(t *testing.T) {
 	fake, c := newFake(t)
 	fake.Inject(fakeserver.CloseEarly(), fakeserver.ByEndpoint(fakeserver.EndpointWarmUp))
-	const got = "GotConn 203.0.113.7 127.0.0.1:1"
+	const address = "WithHTTPClient(fake.HTTPClient(t)).is-missing.invalid:443"
+	const got = "GotConn 203.0.113.7 " + address
 	for name, wire := range transports(t, fake, fakeserver.FromIP("203.0.113.7")) {
 		hooks := func(change func(*http.Request)) []string {
 			req := c.request("POST", "/v1/agents", emptyBody)
 			change(req)
 			return hooksOf(wire, req)
 		}
-		assert.Equal(t, []string{"GetConn 127.0.0.1:1", got, "WroteHeaders"}, hooks(func(*http.Request) {}), name)
-		assert.Equal(t, []string{"GetConn 127.0.0.1:1", got, "WroteHeaders"}, hooks(func(r *http.Request) { r.URL.Path = "/v1/warmup" }), name)
+		assert.Equal(t, []string{"GetConn " + address, got, "WroteHeaders"}, hooks(func(*http.Request) {}), name)
+		assert.Equal(t, []string{"GetConn " + address, got, "WroteHeaders"}, hooks(func(r *http.Request) { r.URL.Path = "/v1/warmup" }), name)
 		assert.Equal(t, []string{"GetConn 127.0.0.1:2"}, hooks(func(r *http.Request) { r.URL.Host = "127.0.0.1:2" }), name)
 		assert.Empty(t, hooks(func(r *http.Request) {
 			ended, cancel := context.WithCancel(t.Context())

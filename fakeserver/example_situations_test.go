@@ -59,7 +59,7 @@ func Example_scriptedConversation() {
 func Example_dailyLimit() {
 	fake, client, agent, ctx := situation()
 	defer fake.Close()
-	fake.Exhaust(fakeserver.LimitKeyDay, fake.Key())
+	fake.Exhaust(fake.Key(), fakeserver.LimitKeyDay)
 	_, err := client.GetAgent(ctx, agent.ID) // at once: a day is longer than any wait
 	fmt.Println(errors.Is(err, agentmessaging.ErrRateLimited))
 	fake.Advance(24 * time.Hour)
@@ -129,7 +129,7 @@ func TestWaitedOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake, client, agent, ctx := situation()
 		defer fake.Close()
-		fake.Exhaust(fakeserver.LimitKeyMinute, fake.Key())
+		fake.Exhaust(fake.Key(), fakeserver.LimitKeyMinute)
 		start := time.Now()
 		_, err := client.GetAgent(ctx, agent.ID)
 		require.NoError(t, err)

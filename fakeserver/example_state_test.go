@@ -42,7 +42,7 @@ func ExampleServer_Limits() {
 	defer fake.Close()
 	client := &http.Client{Transport: fake.Direct(fakeserver.FromIP("203.0.113.7"))}
 	do(client, fake.Key(), "POST", fake.BaseURL()+"/v1/warmup", "")
-	fake.Exhaust(fakeserver.LimitAgentCreateKeyDay, fake.Key())
+	fake.Exhaust(fake.Key(), fakeserver.LimitAgentCreateKeyDay)
 
 	for _, l := range fake.Limits(fake.Key()) {
 		if wait := l.Opens.Sub(fake.Now()); wait > 0 {

@@ -76,7 +76,7 @@ func ExampleServer_Exhaust() {
 	}
 	defer fake.Close()
 	client := &http.Client{Transport: fake.Direct()}
-	fake.Exhaust(fakeserver.LimitWarmUpKeyHour, fake.Key())
+	fake.Exhaust(fake.Key(), fakeserver.LimitWarmUpKeyHour)
 	do(client, fake.Key(), "POST", fake.BaseURL()+"/v1/warmup", "")
 	fake.Advance(time.Hour)
 	do(client, fake.Key(), "POST", fake.BaseURL()+"/v1/warmup", "")

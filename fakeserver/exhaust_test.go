@@ -33,9 +33,9 @@ func TestExhaust(t *testing.T) {
 					opts = append(opts, fakeserver.WithSlidingWindows())
 				}
 				fake, c := newFake(t, opts...)
-				fake.Exhaust(row.limit, c.key)
+				fake.Exhaust(c.key, fakeserver.Limit(row.limit))
 				fake.Advance(time.Second)
-				fake.Exhaust(row.limit, c.key) // the window that is open keeps its end
+				fake.Exhaust(c.key, fakeserver.Limit(row.limit)) // the window that is open keeps its end
 				fake.SetPlan(c.key, fakeserver.PlanBYOK)
 				left := strconv.Itoa(int(row.window/time.Second) - 1)
 				for _, ip := range []string{"192.0.2.1", "198.51.100.9"} {
@@ -55,7 +55,7 @@ func TestExhaustKeepsTheEndOfAnOpenWindow(t *testing.T) {
 		fake, c := newFake(t, opts...)
 		c.times(1, "GET", anAgent, noBody)
 		fake.Advance(40 * time.Second)
-		fake.Exhaust("key_minute", c.key)
+		fake.Exhaust(c.key, "key_minute")
 		c.call("GET", anAgent, noBody).wantLimited(t, "key_minute", "20")
 	}
 }
@@ -67,7 +67,7 @@ func TestExhaustOfAnAddressLimitIsAWholeWindow(t *testing.T) {
 		fake, c := newFake(t, frozen())
 		c.times(1, method, path, noBody)
 		fake.Advance(30 * time.Second)
-		fake.Exhaust(limit, c.key)
+		fake.Exhaust(c.key, fakeserver.Limit(limit))
 		c.call(method, path, emptyBody).wantLimited(t, limit, "60")
 	}
 }
@@ -80,7 +80,7 @@ func TestExhaustAtTheEndOfAWindow(t *testing.T) {
 		c.times(1, "GET", anAgent, noBody)
 		fake.Advance(59 * time.Second)
 		c.times(1, "GET", anAgent, noBody)
-		fake.Exhaust(fakeserver.LimitKeyMinute, c.key)
+		fake.Exhaust(c.key, fakeserver.LimitKeyMinute)
 		c.call("GET", anAgent, noBody).wantLimited(t, "key_minute", "1")
 		fake.Advance(time.Second)
 		c.times(1, "GET", anAgent, noBody)
@@ -134,7 +134,7 @@ func TestAddressUnderTwoClocks(t *testing.T) {
 func TestExhaustUnderTwoClocks(t *testing.T) {
 	now := time.Unix(year2040, 0)
 	watch, fake, c := newSpied(t, fakeserver.WithClock(func() time.Time { return now }))
-	fake.Exhaust("key_minute", c.key)
+	fake.Exhaust(c.key, "key_minute")
 	now = now.AddDate(-40, 0, 0)
 	c.times(1, "GET", anAgent, noBody)
 	assert.Len(t, watch.errors, 1)

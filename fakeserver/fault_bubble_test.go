@@ -49,7 +49,7 @@ func TestLatenciesAddUp(t *testing.T) {
 // A call is judged when it reaches the service, by the time it has then.
 func TestLimitsAreJudgedBehindLatency(t *testing.T) {
 	inBubbles(t, func(t *testing.T, fake *fakeserver.Server, c caller) {
-		fake.Exhaust("key_minute", c.key)
+		fake.Exhaust(c.key, "key_minute")
 		c.call("POST", "/v1/warmup", noBody).wantLimited(t, "key_minute", "60")
 		latency := fake.Inject(fakeserver.Latency(time.Minute)).Times(1)
 		c.call("POST", "/v1/warmup", noBody).wantOK(t)

@@ -28,7 +28,7 @@ type socket struct {
 
 func (s socket) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = req.Clone(req.Context())
-	req.URL.Host, req.Host = s.host, ""
+	req.URL.Scheme, req.URL.Host, req.Host = "http", s.host, ""
 	return s.RoundTripper.RoundTrip(req)
 }
 

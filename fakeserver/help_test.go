@@ -59,7 +59,7 @@ func (c caller) request(method, path, body string, header ...string) *http.Reque
 	if body != "" {
 		sent = strings.NewReader(body)
 	}
-	req, err := http.NewRequestWithContext(c.t.Context(), method, "http://127.0.0.1:1"+path, sent)
+	req, err := http.NewRequestWithContext(c.t.Context(), method, fakeURL+path, sent)
 	require.NoError(c.t, err)
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
@@ -179,6 +179,7 @@ func newSpied(t testing.TB, opts ...fakeserver.Option) (*spy, *fakeserver.Server
 }
 
 const (
+	fakeURL   = "https://WithHTTPClient(fake.HTTPClient(t)).is-missing.invalid"
 	year2040  = 2208988800 // Unix time
 	noBody    = ""
 	emptyBody = "{}"

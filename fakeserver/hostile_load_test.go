@@ -144,6 +144,6 @@ func TestAccountsAreApartUnderLoad(t *testing.T) {
 type overSocket struct{ address string }
 
 func (o overSocket) RoundTrip(req *http.Request) (*http.Response, error) {
-	req.URL.Host = o.address
+	req.URL.Scheme, req.URL.Host = "http", o.address
 	return http.DefaultTransport.RoundTrip(req)
 }

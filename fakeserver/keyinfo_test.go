@@ -95,7 +95,7 @@ func TestLimitsFrom(t *testing.T) {
 	for range 8 {
 		here.agent(emptyBody)
 	}
-	fake.Exhaust("ip_minute", c.key)
+	fake.Exhaust(c.key, "ip_minute")
 	states := fake.Admin().LimitsFrom(c.key, "203.0.113.7")
 	opens := time.Unix(year2040, 0).UTC().Add(time.Minute)
 	assert.Equal(t, fakeserver.LimitState{Key: "ip_minute", Max: 1000, Used: 10, Opens: opens}, states[1], "shut")

@@ -7,16 +7,20 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// The limit keys, as they stand in the limit_key of a 429 and as Exhaust and
-// WithLimit take them. The interface shows no values; these are the fake's.
+// Limit names one of the limiters of interface 8.1, for Exhaust and WithLimit.
+// It is a type of its own so that a key and a limit cannot be swapped.
+type Limit string
+
+// The limits, as the limit_key of a 429 names them too. The interface shows no
+// values; these are the fake's.
 const (
-	LimitKeyMinute           = string(spec.KeyMinute)           // requests of a key in a minute: 60
-	LimitIPMinute            = string(spec.IPMinute)            // requests from an address in a minute: 120
-	LimitKeyDay              = string(spec.KeyDay)              // requests of a key in a day: 1,000
-	LimitAgentCreateKeyDay   = string(spec.AgentCreateKeyDay)   // agents created by a key in a day: 50
-	LimitAgentCreateIPMinute = string(spec.AgentCreateIPMinute) // agents created from an address in a minute: 10
-	LimitBYOKSetKeyHour      = string(spec.BYOKSetKeyHour)      // provider keys set by a key in an hour: 5
-	LimitWarmUpKeyHour       = string(spec.WarmUpKeyHour)       // warm-ups of a key in an hour: 3
+	LimitKeyMinute           = "key_minute"             // requests of a key in a minute: 60
+	LimitIPMinute            = "ip_minute"              // requests from an address in a minute: 120
+	LimitKeyDay              = "key_day"                // requests of a key in a day: 1,000
+	LimitAgentCreateKeyDay   = "agent_create_key_day"   // agents created by a key in a day: 50
+	LimitAgentCreateIPMinute = "agent_create_ip_minute" // agents created from an address in a minute: 10
+	LimitBYOKSetKeyHour      = "byok_set_key_hour"      // provider keys set by a key in an hour: 5
+	LimitWarmUpKeyHour       = "warmup_key_hour"        // warm-ups of a key in an hour: 3
 )
 
 // limitCount is the number of limiters in interface 8.1.

@@ -153,7 +153,7 @@ func TestAccounting(t *testing.T) {
 // A call that is answered 429 takes nothing, from any limit.
 func TestRefusedCallsSpendNothing(t *testing.T) {
 	fake, c := newFake(t, frozen())
-	fake.Exhaust("byok_set_key_hour", c.key)
+	fake.Exhaust(c.key, "byok_set_key_hour")
 	withKey := `{"llm":{"provider":"openai","api_key":"sk"}}`
 	for range 100 {
 		c.call("POST", "/v1/agents", withKey).wantLimited(t, "byok_set_key_hour", "3600")

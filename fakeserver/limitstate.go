@@ -8,9 +8,9 @@ import (
 
 // LimitState is where one limit of an API key stands.
 type LimitState struct {
-	Key  string // one of the LimitKey constants
-	Max  int    // calls in a window, by the key's plan or WithLimit
-	Used int    // calls that count now
+	Key  Limit // one of the Limit constants
+	Max  int   // calls in a window, by the key's plan or WithLimit
+	Used int   // calls that count now
 	// Opens is when the next call passes; the zero time when it passes now.
 	// It is set where Exhaust has shut the limit too, whatever Used is.
 	Opens time.Time
@@ -40,31 +40,29 @@ func (s *Server) limitStates(b *budget, k *apiKey) (states []LimitState) {
 
 func (b *budget) state(i int) LimitState {
 	w := b.counts(i).windows[i]
-	state := LimitState{Key: string(spec.Limits[i].Key), Max: b.maxima[i], Used: w.used(b.now)}
+	state := LimitState{Key: Limit(spec.Limits[i].Key), Max: b.maxima[i], Used: w.used(b.now)}
 	if opens := b.opens(i); opens.After(b.now) {
 		state.Opens = opens
 	}
 	return state
 }
 
-// Exhaust uses up the limit limitKey, one of the LimitKey constants, for key:
-// its next call to an endpoint that the limit covers is refused with 429,
-// whatever address it comes from.
+// Exhaust closes one limit for one key, as if its calls were used up: the next
+// call with key that spends the limit is answered 429, from whatever address.
+// Other keys are not affected.
 //
-// A limit of a key is shut until the window that is open ends, and where none
-// is, for a whole window from now. By a clock that runs, a window that has a
-// second left is shut for a second: WithClock makes time stand still. With
-// WithSlidingWindows the window ends when the oldest call that counts leaves.
-// The limits per address, ip_minute and agent_create_ip_minute, are shut for a
-// whole window from now, since their windows belong to no key. A limit that
-// Exhaust has shut already stays as it is.
+// The limit opens when the key's window ends: where calls count already, that is
+// when the window would have ended anyway, and else a whole window from now. The
+// limits per address, ip_minute and agent_create_ip_minute, belong to no key and
+// always stay closed for a whole window. Closing a limit twice changes nothing.
 //
-// An unknown limit key, and a key that this fake did not issue, panic.
-func (s *Server) Exhaust(limitKey, key string) {
-	i := limitIndex(spec.LimitKey(limitKey))
+// A window with a second left stays closed for a second; with a WithClock that
+// stands still, a test decides how much is left. An unknown limit, and a key
+// that this fake did not issue, panic.
+func (s *Server) Exhaust(key string, limit Limit) {
+	i := limitIndex(spec.LimitKey(limit))
 	if i < 0 {
-		// Not quoted: the arguments may have been swapped.
-		misuse("Exhaust", "unknown limit key; the limit keys are %s", limitKeys())
+		misuse("Exhaust", "unknown limit; the limits are %s", limitKeys()) // not quoted: it may be a key
 	}
 	now := s.now()
 	s.withKey("Exhaust", key, func(k *apiKey) { k.counts.exhaust(i, now) })

@@ -12,7 +12,7 @@ import (
 func TestLimitsShowWhatWasSpent(t *testing.T) {
 	fake, c := newFake(t, frozen(), fakeserver.WithLimit("byok_set_key_hour", 2))
 	start := time.Unix(year2040, 0).UTC()
-	row := func(key string, maximum, used int, opens time.Duration) fakeserver.LimitState {
+	row := func(key fakeserver.Limit, maximum, used int, opens time.Duration) fakeserver.LimitState {
 		state := fakeserver.LimitState{Key: key, Max: maximum, Used: used}
 		if opens > 0 {
 			state.Opens = start.Add(opens)
@@ -29,7 +29,7 @@ func TestLimitsShowWhatWasSpent(t *testing.T) {
 	c.setBYOK()
 	c.call("PUT", "/v1/byok", `{"provider":"openai","api_key":"sk"}`).wantLimited(t, "byok_set_key_hour", "3600")
 	c.call("GET", "/v1/status", noBody)
-	fake.Exhaust("warmup_key_hour", c.key)
+	fake.Exhaust(c.key, "warmup_key_hour")
 	fake.SetPlan(c.key, fakeserver.PlanPro)
 	assert.Equal(t, []fakeserver.LimitState{
 		row("key_minute", 300, 3, 0), row("key_day", 10_000, 3, 0), row("agent_create_key_day", 50, 1, 0),
@@ -55,4 +55,17 @@ func TestLimitsOfSlidingWindows(t *testing.T) {
 	assert.Equal(t, fakeserver.LimitState{Key: "warmup_key_hour", Max: 2, Used: 2, Opens: time.Unix(year2040, 0).UTC().Add(time.Hour)}, state)
 	fake.Advance(20 * time.Minute)
 	assert.Equal(t, fakeserver.LimitState{Key: "warmup_key_hour", Max: 2, Used: 1}, fake.Limits(c.key)[4])
+}
+
+// The constants stand in their own digits: they name the limits of interface 8.1.
+func TestLimitConstants(t *testing.T) {
+	var all []fakeserver.Limit
+	fake, c := newFake(t)
+	for _, state := range fake.Admin().LimitsFrom(c.key, "192.0.2.1") {
+		all = append(all, state.Key)
+	}
+	assert.Equal(t, []fakeserver.Limit{
+		fakeserver.LimitKeyMinute, fakeserver.LimitIPMinute, fakeserver.LimitKeyDay, fakeserver.LimitAgentCreateKeyDay,
+		fakeserver.LimitAgentCreateIPMinute, fakeserver.LimitBYOKSetKeyHour, fakeserver.LimitWarmUpKeyHour,
+	}, all)
 }

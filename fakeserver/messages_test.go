@@ -68,7 +68,7 @@ func TestRefusedMessagesUseNoStep(t *testing.T) {
 	script := fake.OnMessage().Reply("one", "two")
 	c.send("agent_000009", "x").wantError(t, 404, "not_found")
 	c.call("POST", "/v1/agents/"+agent+"/messages", `{"text":1}`).wantError(t, 400, "bad_request")
-	fake.Exhaust("key_minute", c.key)
+	fake.Exhaust(c.key, "key_minute")
 	c.send(agent, "x").wantError(t, 429, "rate_limited")
 	assert.Zero(t, script.Hits())
 	fake.Advance(time.Minute)

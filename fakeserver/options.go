@@ -117,19 +117,20 @@ func WithMetadataCap(characters int) Option {
 	}
 }
 
-// WithLimit allows limit calls in the window of limitKey, one of the LimitKey
-// constants, for keys of every plan. The maxima of interface 8 are preview
-// defaults and may change; a load test may also want them out of its way.
-func WithLimit(limitKey string, limit int) Option {
+// WithLimit allows calls in each window of limit, for keys of every plan. The
+// maxima of interface 8 are preview defaults and may change; a load test may
+// also want them out of its way. An unknown limit and less than 1 call are
+// errors.
+func WithLimit(limit Limit, calls int) Option {
 	return func(c *config) error {
-		i := limitIndex(spec.LimitKey(limitKey))
+		i := limitIndex(spec.LimitKey(limit))
 		if i < 0 {
-			return fmt.Errorf("WithLimit: unknown limit key; the limit keys are %s", limitKeys())
+			return fmt.Errorf("WithLimit: unknown limit; the limits are %s", limitKeys())
 		}
-		if limit < 1 {
-			return fmt.Errorf("WithLimit: %s: %d is less than 1", limitKey, limit)
+		if calls < 1 {
+			return fmt.Errorf("WithLimit: %s: %d is less than 1", limit, calls)
 		}
-		c.maxima[i] = limit
+		c.maxima[i] = calls
 		return nil
 	}
 }

@@ -17,8 +17,8 @@ func TestOrderOfChecks(t *testing.T) {
 		foreign   = fakeserver.KeyOptions{NotDashboard: true}
 		dashboard = fakeserver.KeyOptions{}
 		revoke    = (*fakeserver.Server).RevokeKey
-		exhaust   = func(limit string) func(*fakeserver.Server, string) {
-			return func(fake *fakeserver.Server, key string) { fake.Exhaust(limit, key) }
+		exhaust   = func(limit fakeserver.Limit) func(*fakeserver.Server, string) {
+			return func(fake *fakeserver.Server, key string) { fake.Exhaust(key, limit) }
 		}
 		storeDown = func(fake *fakeserver.Server, _ string) { fake.SetBYOKAvailable(false) }
 		noKey     = func(fake *fakeserver.Server, key string) {}
@@ -96,8 +96,8 @@ func TestUnlimitedEndpoints(t *testing.T) {
 		}
 	}
 	c.call("POST", "/v1/warmup", noBody).wantOK(t)
-	for _, limit := range []string{"key_minute", "key_day", "ip_minute"} {
-		fake.Exhaust(limit, fake.Key())
+	for _, limit := range []fakeserver.Limit{"key_minute", "key_day", "ip_minute"} {
+		fake.Exhaust(fake.Key(), limit)
 	}
 	c.call("POST", "/v1/warmup", noBody).wantError(t, 429, "rate_limited")
 	for _, call := range unlimited {

@@ -135,7 +135,7 @@ type object map[string]any
 func harEntry(c Call) object {
 	none, kind := []any{}, "application/json"
 	request := object{
-		"method": c.Method, "url": "http://" + host + c.Path, "httpVersion": "HTTP/1.1",
+		"method": c.Method, "url": "https://" + host + c.Path, "httpVersion": "HTTP/1.1",
 		"cookies": none, "headers": harHeader(c.Header), "queryString": none,
 		"headersSize": -1, "bodySize": c.BodyBytes,
 	}

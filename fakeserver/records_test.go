@@ -49,7 +49,7 @@ func TestWriteCalls(t *testing.T) {
 	agent := c.agent(emptyBody)
 	c.send(agent, "a <secret> text")
 	c.with("").call("GET", "/v1/nothing", noBody)
-	fake.Exhaust("warmup_key_hour", c.key)
+	fake.Exhaust(c.key, "warmup_key_hour")
 	c.call("POST", "/v1/warmup", emptyBody)
 	var out bytes.Buffer
 	require.NoError(t, fake.WriteCalls(&out, fakeserver.Where(func(call fakeserver.Call) bool { return call.TraceID != "trace_000001" })))

@@ -89,7 +89,7 @@ func Open(opts ...Option) (*Server, error) {
 		return nil, fmt.Errorf("fakeserver: %w", err)
 	}
 	s := &Server{config: c, world: newWorld(c, c.clock().UTC())}
-	s.host.Name, s.host.Addr = "the fake", host
+	s.host.Name, s.host.Addr = "the fake", host+":443"
 	s.host.Handler, s.host.Describe, s.host.Now = s, callName, s.now
 	return s, nil
 }
@@ -183,8 +183,7 @@ func (s *Server) Advance(d time.Duration) {
 	}
 }
 
-// host is where the fake pretends to listen. Nothing ever listens on port 1,
-// so a client that was not given HTTPClient is refused at once, and nothing
-// leaves the machine. A loopback address, because clients refuse plain http
-// to any other.
-const host = "127.0.0.1:1"
+// host says in the error of a client that was not given HTTPClient what it was
+// not given: "dial tcp: lookup WithHTTPClient(fake.HTTPClient(t)).is-missing.invalid:
+// no such host". It is no domain name, so net asks no name server for it.
+const host = "WithHTTPClient(fake.HTTPClient(t)).is-missing.invalid"

@@ -17,13 +17,13 @@ import (
 
 func TestBadOptions(t *testing.T) {
 	for want, opt := range map[string]fakeserver.Option{
-		"option 1 is nil":              nil,
-		"WithClock: the clock is nil":  fakeserver.WithClock(nil),
-		"WithColdStart: -1s is":        fakeserver.WithColdStart(-time.Second),
-		"WithCallLimit: -1 is":         fakeserver.WithCallLimit(-1),
-		"WithMetadataCap: 1 is less":   fakeserver.WithMetadataCap(1),
-		"WithLimit: unknown limit key": fakeserver.WithLimit("key_second", 1),
-		"WithLimit: key_day: 0 is":     fakeserver.WithLimit("key_day", 0),
+		"option 1 is nil":               nil,
+		"WithClock: the clock is nil":   fakeserver.WithClock(nil),
+		"WithColdStart: -1s is":         fakeserver.WithColdStart(-time.Second),
+		"WithCallLimit: -1 is":          fakeserver.WithCallLimit(-1),
+		"WithMetadataCap: 1 is less":    fakeserver.WithMetadataCap(1),
+		"WithLimit: unknown limit; the": fakeserver.WithLimit("key_second", 1),
+		"WithLimit: key_day: 0 is":      fakeserver.WithLimit("key_day", 0),
 	} {
 		_, err := fakeserver.Open(opt)
 		assert.ErrorContains(t, err, want)
@@ -52,8 +52,8 @@ func TestMisusePanicsWithASentence(t *testing.T) {
 		"SetPlan: this fake did not issue":         func() { fake.SetPlan("amk_other", fakeserver.PlanPro) },
 		`SetPlan: unknown plan "gold"`:             func() { fake.SetPlan(key, "gold") },
 		`IssueKey: unknown plan "gold"`:            func() { fake.IssueKey(fakeserver.KeyOptions{Plan: "gold"}) },
-		"Exhaust: unknown limit key; the limit":    func() { fake.Exhaust(key, "key_day") },
-		"Exhaust: this fake did not issue":         func() { fake.Exhaust("key_day", "amk_other") },
+		"Exhaust: unknown limit; the limits are":   func() { fake.Exhaust("amk_other", "amk_other") },
+		"Exhaust: this fake did not issue":         func() { fake.Exhaust("amk_other", "key_day") },
 		`SetSMS: unknown status "on"`:              func() { fake.SetSMS("agent_000001", "on", "") },
 		`SetSMS: no agent has the identifier`:      func() { fake.SetSMS("agent_000001", "pending", "") },
 		"Conversation: no agent has":               func() { fake.Conversation("agent_000001") },
@@ -100,7 +100,7 @@ func TestReset(t *testing.T) {
 	c.send(agent, "hello").wantOK(t)
 	fake.SetBYOKAvailable(false)
 	fake.SetPlan(fake.Key(), fakeserver.PlanFree)
-	fake.Exhaust("key_day", fake.Key())
+	fake.Exhaust(fake.Key(), "key_day")
 	fake.RevokeKey(fake.Key())
 	fake.OnMessage().Reply("scripted").Required()
 	fake.Advance(24 * time.Hour)

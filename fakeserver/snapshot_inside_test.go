@@ -96,7 +96,7 @@ func (a *actor) act() {
 		func() { a.keys = append(a.keys, a.IssueKey(KeyOptions{NotDashboard: true})) },
 		func() { a.SetPlan(a.key(), PlanPro) },
 		func() { a.RevokeKey(a.IssueKey(KeyOptions{})) },
-		func() { a.Exhaust(LimitAgentCreateKeyDay, a.key()) },
+		func() { a.Exhaust(a.key(), LimitAgentCreateKeyDay) },
 		func() { a.SetBYOKAvailable(a.random.IntN(2) == 0) },
 		func() { a.SetSMS(some.ID, "pending", "+1") },
 		func() { a.AddAgent(a.key(), Agent{Metadata: json.RawMessage(`{"b":2}`), SMS: &SMS{Mode: "managed"}}) },
@@ -221,9 +221,9 @@ func TestRestoreAmongCalls(t *testing.T) {
 // What Exhaust shuts behind a snapshot is open again behind Restore.
 func TestSnapshotKeepsItsOwnShutLimits(t *testing.T) {
 	s := New(t)
-	s.Exhaust(LimitWarmUpKeyHour, s.Key())
+	s.Exhaust(s.Key(), LimitWarmUpKeyHour)
 	before := s.Snapshot()
-	s.Exhaust(LimitKeyDay, s.Key())
+	s.Exhaust(s.Key(), LimitKeyDay)
 	s.Restore(before)
 	for _, limit := range s.Limits(s.Key()) {
 		assert.Equal(t, limit.Key == LimitWarmUpKeyHour, !limit.Opens.IsZero(), limit.Key)

@@ -32,7 +32,7 @@ func furnished(t testing.TB, opts ...fakeserver.Option) (*fakeserver.Server, cal
 	fake.StoreBYOK(second, fakeserver.BYOKOptions{Provider: "anthropic", APIKey: "sk-canary-two"})
 	fake.SetSMS("agent_000002", "pending", "")
 	c.call("POST", "/v1/warmup", noBody).wantOK(t)
-	fake.Exhaust("key_day", second)
+	fake.Exhaust(second, "key_day")
 	fake.SetBYOKAvailable(false)
 	return fake, c
 }

@@ -6,9 +6,11 @@ import (
 )
 
 // BaseURL returns the base address (interface 1) of the fake for the clients
-// that HTTPClient and Direct make. For a socket, put the Server into an
-// httptest.Server and use that one's URL.
-func (s *Server) BaseURL() string { return "http://" + host }
+// that HTTPClient and Direct make. Any other client fails to dial it, and its
+// error names what is missing. It is https, since clients refuse plain http to
+// another machine, but nothing is encrypted. For a socket, put the Server into
+// an httptest.Server and use that one's URL.
+func (s *Server) BaseURL() string { return "https://" + host }
 
 // ClientOption changes a client of the fake.
 type ClientOption func(*clientConfig)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -31,16 +32,27 @@ func TestClientsReachNothingElse(t *testing.T) {
 	t.Cleanup(outside.Close)
 	t.Setenv("HTTP_PROXY", outside.URL)
 	fake, _ := newFake(t)
-	assert.Equal(t, "http://127.0.0.1:1", fake.BaseURL())
+	assert.Equal(t, fakeURL, fake.BaseURL())
 	for name, wire := range transports(t, fake) {
-		for _, url := range []string{outside.URL, "http://example.com/v1/status", "http://localhost:1/v1/status", "http://127.0.0.1/v1/status"} {
+		for _, url := range []string{outside.URL, "http://example.com/v1/status", "https://example.com/v1/status", strings.Replace(fakeURL, "https", "http", 1) + "/v1/status"} {
 			_, err := (&http.Client{Transport: wire}).Get(url) //nolint:bodyclose // there is none
 			require.Error(t, err, name)
-			host := strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/v1/status")
-			assert.Contains(t, err.Error(), "127.0.0.1:1,", name)
+			host := strings.TrimSuffix(url, "/v1/status")
+			assert.Contains(t, err.Error(), "reaches only the fake at "+fakeURL, name)
 			assert.Contains(t, err.Error(), host, name)
 		}
 	}
+}
+
+// A client that was not given HTTPClient is told so, at once and without a name
+// server.
+func TestBaseURLNamesWhatIsMissing(t *testing.T) {
+	fake, _ := newFake(t)
+	_, err := (&http.Client{Transport: new(http.Transport)}).Get(fake.BaseURL()) //nolint:bodyclose // there is none
+	var missing *net.DNSError
+	require.ErrorAs(t, err, &missing)
+	assert.True(t, missing.IsNotFound)
+	assert.ErrorContains(t, err, "WithHTTPClient(fake.HTTPClient(t)).is-missing")
 }
 
 func TestFromIP(t *testing.T) {
@@ -98,8 +110,8 @@ func TestDirectWithOddRequests(t *testing.T) {
 	}
 	_, err := roundTrip(func(r *http.Request) { r.URL = nil }) //nolint:bodyclose // there is none
 	assert.ErrorContains(t, err, "nil Request.URL")
-	_, err = roundTrip(func(r *http.Request) { r.URL.Scheme = "https" }) //nolint:bodyclose // there is none
-	assert.ErrorContains(t, err, "https://127.0.0.1:1")
+	_, err = roundTrip(func(r *http.Request) { r.URL.Scheme = "http" }) //nolint:bodyclose // there is none
+	assert.ErrorContains(t, err, "not http://")
 	_, err = roundTrip(func(r *http.Request) { r.ContentLength = 3 }) //nolint:bodyclose // there is none
 	assert.ErrorContains(t, err, "ContentLength=3 with Body length 2")
 	resp, err := roundTrip(func(r *http.Request) { r.Method, r.Header, r.Body, r.Host = "", http.Header{}, nil, "example.com" })
@@ -213,7 +225,7 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 func TestMalformedHTTPOnTheWire(t *testing.T) {
 	fake, _ := newFake(t)
 	transport := fake.HTTPClient(t).Transport.(*http.Transport)
-	conn, err := transport.DialContext(t.Context(), "tcp", "127.0.0.1:1")
+	conn, err := transport.DialTLSContext(t.Context(), "tcp", strings.TrimPrefix(fakeURL, "https://")+":443")
 	require.NoError(t, err)
 	_, err = io.WriteString(conn, "GET /v1/status HTTP/1.1\r\nHost: x\r\n\r\nGET /v1/%zz HTTP/1.1\r\nHost: x\r\n\r\n")
 	require.NoError(t, err)

@@ -72,7 +72,7 @@ func TestMetricsOfTheLimiter(t *testing.T) {
 		fake.Inject(fakeserver.RateLimited("3")).Times(1)
 		require.Error(t, send(ctx, fake, client))
 		require.NoError(t, send(ctx, fake, client))
-		fake.Exhaust(fakeserver.LimitKeyDay, fake.Key())
+		fake.Exhaust(fake.Key(), fakeserver.LimitKeyDay)
 		require.Error(t, send(ctx, fake, client))
 		require.Error(t, send(ctx, fake, client))
 		for name, want := range map[string][]point{

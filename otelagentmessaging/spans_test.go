@@ -25,12 +25,12 @@ var (
 	})
 	postMessage = server.with(attrs{
 		"http.request.method": "POST", "url.template": messages,
-		"url.full": "http://127.0.0.1:1/v1/agents/agent_000001/messages",
+		"url.full": "https://WithHTTPClient(fake.HTTPClient(t)).is-missing.invalid/v1/agents/agent_000001/messages",
 	})
 	getAgent  = server.with(attrs{"agentmessaging.method": "GetAgent", "gen_ai.agent.id": "agent_000001"})
 	readAgent = server.with(attrs{
 		"http.request.method": "GET", "url.template": "/v1/agents/{agent_id}",
-		"url.full": "http://127.0.0.1:1/v1/agents/agent_000001",
+		"url.full": "https://WithHTTPClient(fake.HTTPClient(t)).is-missing.invalid/v1/agents/agent_000001",
 	})
 )
 
@@ -137,7 +137,7 @@ func TestSpansOfAWait(t *testing.T) {
 
 func TestSpansOfALocalRefusal(t *testing.T) {
 	inBubble(t, func(ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client, r *telemetry) {
-		fake.Exhaust(fakeserver.LimitKeyDay, fake.Key())
+		fake.Exhaust(fake.Key(), fakeserver.LimitKeyDay)
 		require.ErrorIs(t, send(ctx, fake, client), agentmessaging.ErrRateLimited)
 		r.spans.Reset()
 		err := send(ctx, fake, client)

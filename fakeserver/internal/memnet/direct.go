@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -64,7 +65,7 @@ func (d *direct) connect(req *http.Request) error {
 	}
 	trace := tracing(req)
 	trace.getConn()
-	if err := d.host.refuse(req.URL.Scheme, req.URL.Host); err != nil {
+	if err := d.host.refuse(req.URL.Scheme, trace.host); err != nil {
 		return err
 	}
 	trace.sent(d)
@@ -138,4 +139,17 @@ func (d *direct) call(w *directWriter, r *http.Request) error {
 		return d.host.resetError()
 	}
 	return io.EOF
+}
+
+// dialledAddr is the host and port that a Transport would dial.
+func dialledAddr(u *url.URL) string {
+	port := u.Port()
+	switch {
+	case port != "":
+	case u.Scheme == "https":
+		port = "443"
+	default:
+		port = "80"
+	}
+	return net.JoinHostPort(u.Hostname(), port)
 }

@@ -1,5 +1,5 @@
-// Package memnet serves a net/http handler in memory: at an address where
-// nothing listens, over connections that behave as TCP does, or without any
+// Package memnet serves a net/http handler in memory: at an address of its own,
+// over connections that behave as TCP does, or without any
 // connection at all. It opens no socket.
 //
 // A Host may be reached from several testing/synctest bubbles at once. What it
@@ -25,7 +25,7 @@ import (
 // it is used.
 type Host struct {
 	Name    string // what messages call it, such as "the fake"
-	Addr    string // host and port; nothing should listen there
+	Addr    string // host and port, by which it is reached as https without TLS
 	Handler http.Handler
 	// Describe names a call in messages, without anything secret.
 	Describe func(*http.Request) string
@@ -52,7 +52,8 @@ type TB interface {
 func (h *Host) Client(tb TB, ip netip.Addr) *http.Client {
 	n := &network{host: h, tb: tb, ip: ip, open: map[*link]bool{}}
 	n.transport = &http.Transport{
-		DialContext:         n.dial,
+		DialContext:         n.dialHTTP,
+		DialTLSContext:      n.dial,
 		MaxIdleConnsPerHost: 1000, // connections cost nothing here; the default of 2 makes them short-lived
 	}
 	if tb != nil {
@@ -96,8 +97,8 @@ func (h *Host) nextAddr(ip netip.Addr) netip.AddrPort {
 // refuse returns why an address cannot be reached.
 func (h *Host) refuse(scheme, address string) error {
 	switch {
-	case scheme != "http" || address != h.Addr:
-		return dialError(address, fmt.Errorf("this client reaches only %s at http://%s, not %s://%s", h.Name, h.Addr, scheme, address))
+	case scheme != "https" || address != h.Addr:
+		return dialError(address, fmt.Errorf("this client reaches only %s at https://%s, not %s://%s", h.Name, h.Addr, scheme, address))
 	case h.closed.Load():
 		return dialError(address, h.errClosed())
 	}

@@ -37,7 +37,7 @@ type link struct {
 // goroutine that dials, and so in the bubble of the client: a server shared by
 // several clients would tie the fake to one bubble.
 func (n *network) dial(_ context.Context, _, address string) (net.Conn, error) {
-	if err := n.host.refuse("http", address); err != nil {
+	if err := n.host.refuse("https", address); err != nil {
 		return nil, err
 	}
 	client := net.TCPAddrFromAddrPort(n.host.nextAddr(n.ip))
@@ -49,6 +49,11 @@ func (n *network) dial(_ context.Context, _, address string) (net.Conn, error) {
 	}
 	serve(n.watched(l), accepted)
 	return &clientConn{dialled, n.host}, nil
+}
+
+// dialHTTP refuses: the host is reached as https.
+func (n *network) dialHTTP(_ context.Context, _, address string) (net.Conn, error) {
+	return nil, n.host.refuse("http", address)
 }
 
 // clientConn is the client's end of a connection. It sends nothing to a host

@@ -15,7 +15,7 @@ type hooks struct {
 }
 
 func tracing(req *http.Request) hooks {
-	return hooks{httptrace.ContextClientTrace(req.Context()), req.URL.Host}
+	return hooks{httptrace.ContextClientTrace(req.Context()), dialledAddr(req.URL)}
 }
 
 func (h hooks) getConn() {

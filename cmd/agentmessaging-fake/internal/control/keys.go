@@ -154,7 +154,7 @@ func (w *world) limits(r *request) (answer, *refusal) {
 }
 
 func viewOfLimit(l fakeserver.LimitState, window time.Duration) limitView {
-	v := limitView{LimitKey: l.Key, Used: l.Used, Window: window.String()}
+	v := limitView{LimitKey: string(l.Key), Used: l.Used, Window: window.String()}
 	left := max(0, l.Max-l.Used)
 	if !l.Opens.IsZero() {
 		v.OpensAt, left = &l.Opens, 0
@@ -181,7 +181,7 @@ func (w *world) exhaust(r *request) (answer, *refusal) {
 	if !slices.Contains(all, r.param("limit_key")) {
 		return answer{}, notFound("no limit has this key; the limit keys are " + listed(all))
 	}
-	w.fake.Exhaust(r.param("limit_key"), text)
+	w.fake.Exhaust(text, fakeserver.Limit(r.param("limit_key")))
 	w.hub.changed(changedLimits)
 	return done()
 }

@@ -71,9 +71,9 @@ func limitOptions(limits string) (opts []fakeserver.Option) {
 	for n, l := range spec.Limits {
 		switch {
 		case limits == limitsOff:
-			opts = append(opts, fakeserver.WithLimit(string(l.Key), noLimit))
+			opts = append(opts, fakeserver.WithLimit(fakeserver.Limit(l.Key), noLimit))
 		case i >= 0:
-			opts = append(opts, fakeserver.WithLimit(string(l.Key), spec.Plans[i].Max(n)))
+			opts = append(opts, fakeserver.WithLimit(fakeserver.Limit(l.Key), spec.Plans[i].Max(n)))
 		}
 	}
 	return opts
