@@ -139,17 +139,17 @@ var answers = []struct {
 	{404, "HEAD", "/v1/nothing", "", nil, nil},
 }
 
-// Each answer over three ways, from three fakes in the same state.
-func TestAnswersOnThreeWays(t *testing.T) {
+// Each answer over four ways, from four fakes in the same state.
+func TestAnswersOnFourWays(t *testing.T) {
 	reached := map[string]bool{}
 	for i, row := range answers {
 		reached[fmt.Sprint(row.status, " ", row.method, " ", template(row.path))] = true
 		t.Run(fmt.Sprintf("%d %d %s %s", i, row.status, row.method, row.path), func(t *testing.T) {
-			var seens [3]seen
-			var gots [3]got
-			var calls [3][]Call
+			var seens [4]seen
+			var gots [4]got
+			var calls [4][]Call
 			shared := newVault()
-			for way := range 3 {
+			for way := range 4 {
 				s := newStage(t, shared)
 				if row.given != nil {
 					row.given(s)
@@ -172,9 +172,29 @@ func TestAnswersOnThreeWays(t *testing.T) {
 			assert.Equal(t, butFor(seens[1]), butFor(seens[2]), "direct")
 			assert.Equal(t, gots[1], gots[2], "direct")
 			assert.Equal(t, calls[1], calls[2], "direct")
+			assert.Equal(t, asOver1(gots[3], calls[3]), got2{gots[1], calls[1]}, "HTTP/2")
 		})
 	}
 	wantEveryStatus(t, reached)
+}
+
+type got2 struct {
+	got
+	calls []Call
+}
+
+// asOver1 is what came over HTTP/2, in the words of HTTP/1.1.
+func asOver1(g got, calls []Call) got2 {
+	g.Proto = strings.Replace(g.Proto, "HTTP/2.0", "HTTP/1.1", 1)
+	if strings.Contains(g.Error, "INTERNAL_ERROR") { // the stream ends, and not the connection
+		g.Error = "EOF"
+	}
+	for i := range calls {
+		if calls[i].Header.Get("User-Agent") == "Go-http-client/2.0" {
+			calls[i].Header.Set("User-Agent", "Go-http-client/1.1")
+		}
+	}
+	return got2{g, calls}
 }
 
 // Each request shape over three ways.
@@ -194,8 +214,8 @@ func TestRequestsOnThreeWays(t *testing.T) {
 	}
 }
 
-// ways are the wire, loopback and Direct, and what arrives at the fake.
-func (s stage) ways(t *testing.T) ([3]http.RoundTripper, <-chan seen) {
+// ways are the wire, loopback, Direct and HTTP/2, and what arrives at the fake.
+func (s stage) ways(t *testing.T) ([4]http.RoundTripper, <-chan seen) {
 	arrived := make(chan seen, 2)
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		call := see(r)
@@ -205,7 +225,22 @@ func (s stage) ways(t *testing.T) ([3]http.RoundTripper, <-chan seen) {
 	})
 	memory, loopback := bothWires(t, s.Server, h)
 	own := s.hostOf(h).Direct(localhost)
-	return [...]http.RoundTripper{memory, loopback, own}, arrived
+	return [...]http.RoundTripper{memory, loopback, own, secured{h, t}}, arrived
+}
+
+// secured starts a server with HTTP/2 for the one call that is made over it.
+type secured struct {
+	handler http.Handler
+	t       *testing.T
+}
+
+func (s secured) RoundTrip(r *http.Request) (*http.Response, error) {
+	server := httptest.NewUnstartedServer(s.handler)
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	s.t.Cleanup(server.Close)
+	r.URL.Scheme, r.URL.Host = "https", server.Listener.Addr().String()
+	return server.Client().Transport.RoundTrip(r)
 }
 
 // butFor leaves out what Direct does not do as a connection does. This is the

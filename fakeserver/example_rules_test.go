@@ -114,7 +114,7 @@ func ExampleRateLimited() {
 }
 
 // Each way in which an answer can fail to arrive, and what the client sees.
-// The agent has read all four messages.
+// The agent has read all five messages.
 func ExampleTruncateReply() {
 	fake, err := fakeserver.Open()
 	if err != nil {
@@ -129,6 +129,7 @@ func ExampleTruncateReply() {
 		fakeserver.ResetReply(10),
 		fakeserver.LoseReply(fakeserver.CloseEarly()),
 		fakeserver.DripReply(16, time.Millisecond),
+		fakeserver.GoAway(),
 	} {
 		fake.Inject(fault).Times(1)
 		req, err := http.NewRequest("POST", fake.BaseURL()+"/v1/agents/"+agent.ID+"/messages", strings.NewReader(`{"text":"hi"}`))
@@ -149,7 +150,8 @@ func ExampleTruncateReply() {
 	// ResetReply(10) false true false
 	// LoseReply(CloseEarly()) false false true
 	// DripReply(16, 1ms) false false false
-	// 4 exchanges
+	// GoAway() false false false
+	// 5 exchanges
 }
 
 // A service that is slow, and one that never answers.

@@ -17,17 +17,20 @@ import (
 // Answer, RawAnswer, RateLimited, Hang, CloseEarly and ResetConnection happen
 // instead of the call, as in a proxy in front of the service: the service has
 // done nothing, and no limit is spent. Latency comes before the call.
-// LoseReply, TruncateReply, ResetReply and DripReply come after it: the call
-// has had its effect. A fault acts once the call was received whole.
+// LoseReply, TruncateReply, ResetReply, DripReply and GoAway come after it: the
+// call has had its effect. A fault acts once the call was received whole.
 //
 // What a client sees is the same, as far as errors.Is tells, over HTTPClient,
-// over Direct and over a socket. Over HTTP/2, which the fake itself does not
-// speak, a connection that ends is a stream that ends.
+// over Direct and over a socket. Over HTTP/2, as httptest serves the fake with
+// EnableHTTP2 and StartTLS, only the stream of the call ends, since other calls
+// share the connection: where it closes or is reset, the client sees a stream
+// error with the code INTERNAL_ERROR in place of io.EOF and ECONNRESET. Nothing
+// here refuses a stream: net/http lets no handler do it.
 type Fault struct{ f *fault }
 
 // faultMakers are named where something else was given.
 const faultMakers = "Answer, RawAnswer, RateLimited, Hang, CloseEarly, ResetConnection, " +
-	"Latency, LoseReply, TruncateReply, ResetReply and DripReply"
+	"Latency, LoseReply, TruncateReply, ResetReply, DripReply and GoAway"
 
 // String is the fault as it was made, such as LoseReply(ResetConnection()),
 // without the bodies that it answers.
@@ -164,6 +167,14 @@ func DripReply(n int, every time.Duration) Fault {
 		misuse("DripReply", "%d bytes every %v: at least 1 byte and no negative wait", n, every)
 	}
 	return Fault{&fault{name: fmt.Sprintf("DripReply(%d, %v)", n, every), phase: onTheReply, delivery: memnet.Delivery{Drip: n, Every: every}}}
+}
+
+// GoAway lets the call have its effect and its answer, and has the connection
+// take no other call, as a server does that restarts: over HTTP/2 a GOAWAY
+// follows, over HTTP/1.1 the answer says Connection: close. Direct has no
+// connections, so there it only says so.
+func GoAway() Fault {
+	return Fault{&fault{name: "GoAway()", phase: onTheReply, delivery: memnet.Delivery{Ends: memnet.Leaves}}}
 }
 
 // sized stands for a text in the name of a fault, behind other arguments.

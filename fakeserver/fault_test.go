@@ -8,7 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -23,28 +23,36 @@ import (
 // socket sends the requests for a fake to a server on a socket.
 type socket struct {
 	http.RoundTripper
-	host string
+	scheme, host string
 }
 
 func (s socket) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = req.Clone(req.Context())
-	req.URL.Scheme, req.URL.Host, req.Host = "http", s.host, ""
+	req.URL.Scheme, req.URL.Host, req.Host = s.scheme, s.host, ""
 	return s.RoundTripper.RoundTrip(req)
 }
 
-// ways are the three ways to a fake. Each call has a connection of its own:
-// net/http repeats some requests by itself on one that was used before.
+// ways are the four ways to a fake. Over HTTP/1.1 each call has a connection of
+// its own: net/http repeats some requests by itself on one that was used before.
 func ways(t testing.TB, fake *fakeserver.Server) map[string]http.RoundTripper {
 	all := transports(t, fake)
 	server := httptest.NewServer(fake)
 	t.Cleanup(server.Close)
-	at, err := url.Parse(server.URL)
-	require.NoError(t, err)
 	transport := &http.Transport{DisableKeepAlives: true}
 	t.Cleanup(transport.CloseIdleConnections)
-	all["socket"] = socket{transport, at.Host}
+	all["socket"] = socket{transport, "http", server.Listener.Addr().String()}
 	all["wire"].(*http.Transport).DisableKeepAlives = true
+	all["HTTP/2"] = overHTTP2(t, fake)
 	return all
+}
+
+// overHTTP2 is the way to a fake over TLS and HTTP/2.
+func overHTTP2(t testing.TB, fake *fakeserver.Server) http.RoundTripper {
+	server := httptest.NewUnstartedServer(fake)
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return socket{server.Client().Transport, "https", server.Listener.Addr().String()}
 }
 
 // class is what a client can tell of an error.
@@ -61,6 +69,8 @@ func class(err error) string {
 		return "ECONNRESET"
 	case errors.Is(err, context.Canceled):
 		return "Canceled"
+	case strings.Contains(err.Error(), "stream error") && strings.Contains(err.Error(), "INTERNAL_ERROR"):
+		return "STREAM"
 	}
 	return err.Error()
 }
@@ -85,15 +95,17 @@ const (
 	caught = `,"reason":"injected by the test"}`
 )
 
-// faults are all of them, with what the client sees of a message, and how
-// many messages the service then has.
-var faults = []struct {
+type faultRow struct {
 	fault  fakeserver.Fault
 	name   string
-	sees   string
+	sees   string // over HTTP/1.1
 	effect int
 	status int // of the call's record
-}{
+}
+
+// faults are all of them, with what the client sees of a message, and how
+// many messages the service then has.
+var faults = []faultRow{
 	{fakeserver.Answer(503, ""), "Answer(503)", `503 [application/json] {"error":"service_unavailable","trace_id":"TRACE"` + caught, 0, 0},
 	{fakeserver.Answer(402, ""), "Answer(402)", `402 [application/json] {"error":"payment_required","trace_id":"TRACE"` + caught, 0, 0},
 	{fakeserver.Answer(599, ""), "Answer(599)", `599 [application/json] {"error":"status_599","trace_id":"TRACE"` + caught, 0, 0},
@@ -122,6 +134,7 @@ var faults = []struct {
 	{fakeserver.DripReply(1, 0), "DripReply(1, 0s)", whole, 1, 200},
 	{fakeserver.DripReply(44, time.Nanosecond), "DripReply(44, 1ns)", whole, 1, 200},
 	{fakeserver.DripReply(1000, time.Hour), "DripReply(1000, 1h0m0s)", whole, 1, 200},
+	{fakeserver.GoAway(), "GoAway()", whole, 1, 200},
 }
 
 // Each fault looks the same on every way, and has or has no effect as it says.
@@ -129,7 +142,7 @@ func TestFaults(t *testing.T) {
 	for _, row := range faults {
 		t.Run(row.name, func(t *testing.T) {
 			assert.Equal(t, row.name, row.fault.String())
-			for _, way := range []string{"wire", "direct", "socket"} {
+			for _, way := range []string{"wire", "direct", "socket", "HTTP/2"} {
 				fake, c := newFake(t)
 				fake.OnMessage().Reply("ok")
 				agent := c.agent(emptyBody)
@@ -144,7 +157,7 @@ func TestFaults(t *testing.T) {
 				}
 				got := seen(c.wire, c.request("POST", "/v1/agents/"+agent+"/messages", `{"text":"x"}`).WithContext(ctx))
 				cancel()
-				assert.Equal(t, strings.ReplaceAll(row.sees, "TRACE", "trace_000002"), got, way)
+				assert.Equal(t, row.seen(way), got, way)
 				assert.Len(t, fake.Conversation(agent), row.effect, way)
 				assert.Equal(t, 1, injection.Hits(), way)
 				call := fake.Calls(fakeserver.ByAgent(agent))[0]
@@ -152,6 +165,16 @@ func TestFaults(t *testing.T) {
 			}
 		})
 	}
+}
+
+// seen is what the client sees over one way: HTTP/2 ends the stream of a call
+// and not its connection, and shows a body that ends too early as HTTP/1.1 does.
+func (row *faultRow) seen(way string) string {
+	sees := strings.ReplaceAll(row.sees, "TRACE", "trace_000002")
+	if way == "HTTP/2" {
+		sees = regexp.MustCompile(`(^|\W)(EOF|ECONNRESET)$`).ReplaceAllString(sees, "${1}STREAM")
+	}
+	return sees
 }
 
 // Retry-After and the other headers are the same on every way.
@@ -180,11 +203,12 @@ func TestHeadersOfFaults(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, resp.Body.Close())
 			assert.Equal(t, row.want, resp.Header.Get("Retry-After"), name)
-			resp.Header.Del("Connection") // that of ways, which reuses none
+			resp.Header.Del("Connection") // which ways adds, since it reuses none
 			headers[name] = resp.Header
 		}
 		assert.Equal(t, headers["socket"], headers["wire"], row.fault)
 		assert.Equal(t, headers["socket"], headers["direct"], row.fault)
+		assert.Equal(t, headers["socket"], headers["HTTP/2"], row.fault)
 		assert.NotEmpty(t, headers["direct"].Get("Date"))
 	}
 }

@@ -2,13 +2,15 @@ package fakeserver_test
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
@@ -30,40 +32,38 @@ func TestFaultsWithEndlessBodies(t *testing.T) {
 	}
 }
 
-// The way below TLS is cut, not closed politely; in HTTP/2, which has no
-// connection for each call, the stream ends.
+// The way below TLS is cut, not closed politely.
 func TestFaultsOverTLS(t *testing.T) {
-	for _, http2 := range []bool{false, true} {
-		fake, c := newFake(t)
-		server := httptest.NewUnstartedServer(fake)
-		server.EnableHTTP2 = http2
-		server.StartTLS()
-		defer server.Close()
-		call := func() (int, string) {
-			req := c.request("POST", "/v1/warmup", emptyBody)
-			req.URL.Scheme, req.URL.Host = "https", strings.TrimPrefix(server.URL, "https://")
-			resp, err := server.Client().Transport.RoundTrip(req)
-			if err != nil {
-				return 0, class(err)
-			}
-			_, err = io.ReadAll(resp.Body)
-			_ = resp.Body.Close()
-			return resp.ProtoMajor, class(err)
+	fake, c := newFake(t)
+	server := httptest.NewTLSServer(fake)
+	defer server.Close()
+	wire := socket{server.Client().Transport, "https", server.Listener.Addr().String()}
+	for _, fault := range []fakeserver.Fault{fakeserver.ResetConnection(), fakeserver.LoseReply(fakeserver.ResetConnection())} {
+		injection := fake.Inject(fault).Times(1)
+		assert.Equal(t, "ECONNRESET", seen(wire, c.request("POST", "/v1/warmup", emptyBody)))
+		assert.Equal(t, 1, injection.Hits())
+	}
+}
+
+// Behind GoAway the next calls take another connection, and none is lost.
+func TestGoAway(t *testing.T) {
+	fake, c := newFake(t, unlimited()...)
+	for name, wire := range map[string]http.RoundTripper{"wire": fake.HTTPClient(t).Transport, "HTTP/2": overHTTP2(t, fake)} {
+		call := func() (reused bool) {
+			trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { reused = info.Reused }}
+			req := c.request("POST", "/v1/agents", emptyBody)
+			assert.Contains(t, seen(wire, req.WithContext(httptrace.WithClientTrace(t.Context(), trace))), "200", name)
+			return reused
 		}
-		for _, fault := range []fakeserver.Fault{fakeserver.ResetConnection(), fakeserver.LoseReply(fakeserver.ResetConnection())} {
-			injection := fake.Inject(fault).Times(1)
-			_, sees := call()
-			if http2 {
-				assert.Contains(t, sees, "INTERNAL_ERROR", "of the stream")
-			} else {
-				assert.Equal(t, "ECONNRESET", sees)
-			}
-			assert.Equal(t, 1, injection.Hits())
-		}
-		fake.Inject(fakeserver.DripReply(3, 0))
-		major, sees := call()
-		assert.Empty(t, sees)
-		assert.Equal(t, http2, major == 2)
+		call()
+		require.True(t, call(), "the connection is kept")
+		before := len(fake.Agents())
+		leaving := fake.Inject(fakeserver.GoAway()).Times(1)
+		calls := 1
+		require.True(t, call(), "the answer still comes over it")
+		eventually(t, func() bool { calls++; return !call() }) // the GOAWAY may come behind the answer
+		assert.Equal(t, 1, leaving.Hits(), name)
+		assert.Len(t, fake.Agents(), before+calls, name)
 	}
 }
 
@@ -84,6 +84,6 @@ func TestHEADWithFaults(t *testing.T) {
 		for _, wire := range ways(t, fake) {
 			all = append(all, seen(wire, c.request("HEAD", "/v1/status", noBody)))
 		}
-		assert.Equal(t, []string{all[0], all[0], all[0]}, all, fault)
+		assert.Equal(t, slices.Repeat(all[:1], 4), all, fault)
 	}
 }

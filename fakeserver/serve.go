@@ -56,7 +56,7 @@ func (s *Server) deliver(w http.ResponseWriter, r *http.Request, req *request, a
 	if f.canned != nil {
 		a = f.canned.answer(s.date(), req.traceID())
 	}
-	f.delivery.Write(r.Context(), w, a.Response)
+	f.delivery.Write(w, r, a.Response)
 }
 
 // abortOnPanic reports a panic that is not a deliberate abort, and aborts the

@@ -36,6 +36,7 @@ const (
 	Closes               // the client reads io.EOF, too early
 	Resets               // the client reads ECONNRESET
 	Hangs                // the client waits
+	Leaves               // behind the whole response, the connection takes no other request
 )
 
 // Nothing of a response is sent, not even the header.
@@ -50,24 +51,40 @@ type Delivery struct {
 	Every time.Duration // between two drips
 }
 
-// Write sends what the delivery leaves of the response. Where the connection
-// ends too early, or the client leaves, it panics with http.ErrAbortHandler.
-func (d Delivery) Write(ctx context.Context, w http.ResponseWriter, r Response) {
-	if d.Ends != Stays {
-		r.Body = r.Body[:max(0, min(d.Sent, len(r.Body)))]
-	}
+// Write sends what the delivery leaves of the response to req. Where the
+// connection ends too early, or the client leaves, it panics with
+// http.ErrAbortHandler.
+func (d Delivery) Write(w http.ResponseWriter, req *http.Request, r Response) {
+	cut := d.cut(&r)
 	if d.Sent != Nothing {
-		d.send(ctx, w, r)
+		d.send(req.Context(), w, r)
 	}
-	switch d.Ends {
-	case Closes:
+	switch {
+	case req.ProtoMajor == 2 && (!cut || d.Ends == Closes && d.Sent != Nothing):
+		// The stream ends, and the client knows by the length what is missing.
+	case d.Ends == Closes:
 		panic(http.ErrAbortHandler)
-	case Resets:
+	case d.Ends == Resets:
 		reset(w)
-	case Hangs:
-		<-ctx.Done()
+	case d.Ends == Hangs:
+		<-req.Context().Done()
 		panic(http.ErrAbortHandler)
 	}
+}
+
+// cut takes off the response what is not sent, and reports whether that is
+// anything.
+func (d Delivery) cut(r *Response) bool {
+	switch d.Ends {
+	case Stays:
+		return false
+	case Leaves:
+		r.Header["Connection"] = []string{"close"} // over HTTP/2 net/http makes it a GOAWAY
+		return false
+	}
+	whole := len(r.Body)
+	r.Body = r.Body[:max(0, min(d.Sent, whole))]
+	return d.Sent < whole
 }
 
 // send sends what the client shall have, and leaves nothing in a buffer where
@@ -111,8 +128,8 @@ func (d Delivery) part(body []byte) (first, rest []byte) {
 	return body[:n], body[n:]
 }
 
-// reset aborts the connection below a response. Where there is none of its
-// own, as in HTTP/2, the response is aborted.
+// reset aborts the connection below a response. Over HTTP/2, where many share
+// it, the stream is reset, with INTERNAL_ERROR: a handler has no say in the code.
 func reset(w http.ResponseWriter) {
 	if direct, is := w.(*directWriter); is {
 		direct.ends = Resets

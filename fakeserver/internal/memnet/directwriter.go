@@ -69,7 +69,7 @@ func (w *directWriter) response(req *http.Request) *http.Response {
 	resp := &http.Response{
 		StatusCode: w.status, Status: strconv.Itoa(w.status) + " " + http.StatusText(w.status),
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: w.sent, ContentLength: w.length(), Request: req,
+		Header: w.sent, ContentLength: w.length(), Request: req, Close: w.sent.Get("Connection") == "close",
 		Body: w.reader(req.Context()),
 	}
 	if req.Method == http.MethodHead {
