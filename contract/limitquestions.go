@@ -65,10 +65,12 @@ func fillMinute(p *probe) {
 	p.wait(retryAfter(refused))
 	first := p.raw(p.caller, read, "")
 	p.answer("retry_after", p.of(first, map[int]any{200: true, 429: false}))
-	if first.status == 200 {
-		again, _ := p.until(half+passed, read, "")
-		p.answer("windows", window(again+1, half, half+passed))
+	if first.status == 429 { // told too early
+		p.wait(retryAfter(first))
+		p.by(p.caller, read, "")
 	}
+	again, _ := p.until(half+passed, read, "")
+	p.answer("windows", window(again+1, half, half+passed))
 }
 
 // window tells a fixed window, which has its whole limit again, from one that

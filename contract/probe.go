@@ -56,8 +56,8 @@ func (p *probe) raw(c caller, e endpoint, body string) exchange {
 	if p.unclear != nil {
 		return exchange{}
 	}
-	if p.spent.Requests >= p.allowed.Requests {
-		p.fail("no clear answer within %d requests", p.allowed.Requests)
+	if p.spent.Requests >= min(p.allowed.Requests, p.budget.Requests) {
+		p.fail("no clear answer within the requests that it may take")
 		return exchange{}
 	}
 	ctx, cancel := context.WithTimeout(p.ctx, callTime)
@@ -81,15 +81,18 @@ func (p *probe) lost(e endpoint) {
 }
 
 // by makes a call. A refusal by a limit that the question is not about is
-// waited for.
+// waited for, three times, and is none of the requests that it takes.
 func (p *probe) by(c caller, e endpoint, body string) exchange {
-	for {
-		x := p.raw(c, e, body)
+	x := p.raw(c, e, body)
+	for range 3 {
 		if x.status != http.StatusTooManyRequests {
-			return x
+			break
 		}
 		p.wait(retryAfter(x))
+		p.allowed.Requests++
+		x = p.raw(c, e, body)
 	}
+	return x
 }
 
 // call makes a call with the target's key.

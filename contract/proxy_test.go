@@ -107,14 +107,21 @@ func (r *reply) text() (longest string) {
 func (r *reply) key() string { return strings.TrimPrefix(r.req.Header.Get("Authorization"), "Bearer ") }
 
 // exhausted reports whether the key's minute is spent.
-func (r *reply) exhausted() bool {
-	if r.status == 401 {
-		return false
-	}
+func (r *reply) exhausted() bool { return r.status != 401 && r.spent("key_minute") }
+
+// spent reports whether a limit of the key is spent.
+func (r *reply) spent(limitKey string) bool {
 	for _, l := range r.fake.Limits(r.key()) {
-		if l.Key == "key_minute" {
+		if string(l.Key) == limitKey {
 			return l.Used >= l.Max
 		}
 	}
 	return false
+}
+
+// aside makes another call by the same key and leaves the answer as it is.
+func (r *reply) aside(method, path, body string) {
+	status, header, answer := r.status, r.header, r.body
+	r.send(method, path, body)
+	r.status, r.header, r.body = status, header, answer
 }

@@ -19,16 +19,21 @@ type step struct {
 	status int
 }
 
-// tally is calls of which a limit counts some, and the limit that the next
-// call meets.
-type tally struct {
+// Steps that switch the store of provider keys instead of calling.
+var (
+	storeOff = step{e: endpoint{name: "store off"}}
+	storeOn  = step{e: endpoint{name: "store on"}}
+)
+
+// sequence is a case made of steps. The calls are made by one key; then the
+// default key makes others, or the same key's next call meets a limit.
+type sequence struct {
 	id, rule string
-	needs    []need
-	by       func(s *session) *session // who makes the calls; nil: the default key
-	storeOff []step                    // made first, while the store of provider keys is off
+	by       func(s *session) *session // nil: the default key
 	steps    []step
-	next     step   // by the same key
-	meets    string // the limit; "": the default key's next creation goes through
+	then     []step // by the default key
+	next     step
+	meets    string // the limit that refuses next
 }
 
 var (
@@ -36,38 +41,34 @@ var (
 	setNext    = step{1, setBYOK, setBYOK.body, 429}
 	nobody     = readAgent.of("agent-of-nobody")
 	keyedAgent = llmBody(ownKey)
+	created    = []step{{1, createAgent, `{}`, 200}}
 )
 
-var tallies = []tally{
+func unissued(s *session) *session    { return s.with("Authorization", "") }
+func unpaid(s *session) *session      { return s.issue("free", false) }
+func undashboard(s *session) *session { return s.issue("preview", false) }
+
+var spendings = []sequence{
 	{
 		id: "counted/400-404-409", rule: requestsSpent, next: createNext, meets: "key_minute",
 		steps: []step{{20, createAgent, `{"x":1}`, 400}, {20, nobody, "", 404}, {20, warmUp, `{"mode":"byok"}`, 409}},
 	},
 	{
-		id: "counted/403", rule: requestsSpent, needs: []need{needAbilities}, next: createNext, meets: "key_minute",
-		by:    func(s *session) *session { return s.issue("preview", false) },
+		id: "counted/403", rule: requestsSpent, by: undashboard, next: createNext, meets: "key_minute",
 		steps: []step{{60, setBYOK, setBYOK.body, 403}},
 	},
 	{
-		id: "counted/503", rule: requestsSpent, needs: []need{needAbilities}, next: createNext, meets: "key_minute",
-		storeOff: []step{{60, setBYOK, setBYOK.body, 503}},
+		id: "counted/503", rule: requestsSpent, next: createNext, meets: "key_minute",
+		steps: []step{storeOff, {60, setBYOK, setBYOK.body, 503}, storeOn},
 	},
 	{ // the call that the limit on creations refuses spends no request
 		id: "counted/operation-429", rule: requestsSpent, next: step{1, createAgent, `{"x":1}`, 429}, meets: "key_minute",
 		steps: []step{{10, createAgent, `{}`, 200}, {1, createAgent, `{}`, 429}, {50, nobody, "", 404}},
 	},
+	{id: "uncounted/401", rule: requestsSpent, by: unissued, steps: []step{{130, createAgent, `{}`, 401}}, then: created},
+	{id: "uncounted/402", rule: requestsSpent, by: unpaid, steps: []step{{130, createAgent, `{}`, 402}}, then: created},
 	{
-		id: "uncounted/401", rule: requestsSpent,
-		by:    func(s *session) *session { return s.with("Authorization", "") },
-		steps: []step{{130, createAgent, `{}`, 401}},
-	},
-	{
-		id: "uncounted/402", rule: requestsSpent, needs: []need{needAbilities},
-		by:    func(s *session) *session { return s.issue("free", true) },
-		steps: []step{{130, createAgent, `{}`, 402}},
-	},
-	{
-		id: "uncounted/404-405-of-routes", rule: requestsSpent,
+		id: "uncounted/404-405-of-routes", rule: requestsSpent, then: created,
 		steps: []step{
 			{65, endpoint{name: "unknown", method: "GET", path: "/v1/nothing"}, "", 404},
 			{65, endpoint{name: "unknown", method: "PATCH", path: "/v1/agents"}, "", 405},
@@ -85,9 +86,8 @@ var tallies = []tally{
 		steps: []step{{10, createAgent, `{"x":1}`, 400}, {10, createAgent, llmBody(`"mode":"byok"`), 400}, {10, createAgent, `{}`, 200}},
 	},
 	{
-		id: "operation/refused-set", rule: operations, needs: []need{needAbilities}, next: setNext, meets: "byok_set_key_hour",
-		storeOff: []step{{6, setBYOK, setBYOK.body, 503}},
-		steps:    []step{{6, setBYOK, `{}`, 400}, {5, setBYOK, setBYOK.body, 200}},
+		id: "operation/refused-set", rule: operations, next: setNext, meets: "byok_set_key_hour",
+		steps: []step{{6, setBYOK, `{}`, 400}, storeOff, {6, setBYOK, setBYOK.body, 503}, storeOn, {5, setBYOK, setBYOK.body, 200}},
 	},
 	{
 		id: "operation/refused-warmup", rule: operations, next: step{1, warmUp, "", 429}, meets: "warmup_key_hour",
@@ -109,44 +109,49 @@ var tallies = []tally{
 
 // spendingCases tell the calls that a limit counts from those it does not.
 func spendingCases() []testCase {
-	var cases []testCase
-	for _, t := range tallies {
-		cases = append(cases, testCase{ID: "fake/" + t.id, Rule: t.rule, Needs: t.needs, Spends: t.spends(), run: t.run})
-	}
-	return append(cases, everyLimitedCase(), refusedByMinuteCase(), refusedByDayCase(), dayUntouchedCase())
+	return append(sequences(spendings), everyLimitedCase(), refusedByMinuteCase(), refusedByDayCase(), dayUntouchedCase())
 }
 
-func (t tally) run(s *session) {
+// sequences makes a case of each.
+func sequences(list []sequence) (cases []testCase) {
+	for _, q := range list {
+		c := testCase{ID: "fake/" + q.id, Rule: q.rule, Spends: q.spends(), run: q.run}
+		if q.by != nil || slices.ContainsFunc(q.steps, func(s step) bool { return s.n == 0 }) {
+			c.Needs = []need{needAbilities}
+		}
+		cases = append(cases, c)
+	}
+	return cases
+}
+
+func (q sequence) run(s *session) {
 	by := s
-	if t.by != nil {
-		by = t.by(s)
+	if q.by != nil {
+		by = q.by(s)
 	}
-	if len(t.storeOff) > 0 {
-		s.target.Abilities.SetBYOKAvailable(false)
-		by.take(t.storeOff)
-		s.target.Abilities.SetBYOKAvailable(true)
+	by.take(q.steps)
+	s.take(q.then)
+	if q.meets != "" {
+		by.call(q.next.e, q.next.body).limited(q.meets)
 	}
-	by.take(t.steps)
-	if t.meets == "" {
-		s.newAgent()
-		return
-	}
-	by.call(t.next.e, t.next.body).limited(t.meets)
 }
 
 func (s *session) take(steps []step) {
 	s.Helper()
 	for _, step := range steps {
-		s.repeat(step.n, step.e, step.body, step.status)
+		switch {
+		case step.n == 0:
+			s.target.Abilities.SetBYOKAvailable(step.e.name == storeOn.e.name)
+		case step.n == 1:
+			s.call(step.e, step.body).is(step.status)
+		default:
+			s.repeat(step.n, step.e, step.body, step.status)
+		}
 	}
 }
 
-func (t tally) spends() (all Spend) {
-	last := t.next
-	if t.meets == "" {
-		last = step{1, createAgent, `{}`, 200}
-	}
-	for _, step := range slices.Concat(t.storeOff, t.steps, []step{last}) {
+func (q sequence) spends() (all Spend) {
+	for _, step := range slices.Concat(q.steps, q.then, []step{q.next}) {
 		for range step.n {
 			all = all.plus(cost(step.e, step.body, step.status))
 		}
