@@ -3,7 +3,7 @@ module github.com/agent-messaging-service/agentmessaging-go/otelagentmessaging
 go 1.25.0
 
 require (
-	github.com/agent-messaging-service/agentmessaging-go v0.0.0
+	github.com/agent-messaging-service/agentmessaging-go v0.2.0
 	github.com/stretchr/testify v1.12.1
 	go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp v0.69.0
 	go.opentelemetry.io/otel v1.44.0

@@ -3,7 +3,7 @@ module github.com/agent-messaging-service/agentmessaging-go/redisquota
 go 1.25.0
 
 require (
-	github.com/agent-messaging-service/agentmessaging-go v0.0.0
+	github.com/agent-messaging-service/agentmessaging-go v0.2.0
 	github.com/redis/go-redis/v9 v9.7.3
 	github.com/stretchr/testify v1.12.1
 )

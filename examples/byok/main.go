@@ -1,10 +1,7 @@
 // BYOK stores a provider key, shows what the service tells of it, creates an
 // agent that uses it, and clears it.
 //
-// It runs on a fake inside the program. On the service that
-// AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY name it stores the key
-// in PROVIDER_API_KEY, which must be one of OpenAI, and does nothing where a
-// key is stored already.
+// It runs on a fake inside the program.
 package main
 
 import (
@@ -16,7 +13,7 @@ import (
 	"os"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
-	"github.com/agent-messaging-service/agentmessaging-go/examples/internal/connect"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
 func main() {
@@ -27,20 +24,17 @@ func main() {
 }
 
 func run(ctx context.Context, stdout io.Writer) error {
-	conn, err := connect.Open()
+	fake, err := fakeserver.Open()
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
-	client := conn.Client
-
-	key, err := providerKey(conn)
+	defer fake.Close()
+	// In a program of your own: client, err := agentmessaging.NewClientFromEnv()
+	client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(), agentmessaging.WithHTTPClient(fake.HTTPClient(nil)))
 	if err != nil {
 		return err
 	}
-	if err := refuseToReplace(ctx, client); err != nil {
-		return err
-	}
+	key := agentmessaging.Secret("sk-example") // any text will do for the fake
 	config, err := client.SetBYOK(ctx, agentmessaging.SetBYOKParams{
 		Provider: agentmessaging.ProviderOpenAI,
 		APIKey:   key,
@@ -55,33 +49,6 @@ func run(ctx context.Context, stdout io.Writer) error {
 	fmt.Fprintf(stdout, "updated at:  %s\n", config.UpdatedAt)
 
 	return errors.Join(talk(ctx, client, stdout), clearKey(ctx, client, stdout))
-}
-
-// providerKey is the key to store: any text will do for the fake.
-func providerKey(conn *connect.Conn) (agentmessaging.Secret, error) {
-	if conn.Fake != nil {
-		return "sk-example", nil
-	}
-	key := agentmessaging.Secret(os.Getenv("PROVIDER_API_KEY"))
-	if key == "" {
-		return "", errors.New("set PROVIDER_API_KEY to the OpenAI key to store")
-	}
-	return key, nil
-}
-
-// refuseToReplace keeps the example from clearing a key that is in use: there
-// is one configuration for all agents of an API key.
-func refuseToReplace(ctx context.Context, client *agentmessaging.Client) error {
-	config, err := client.GetBYOK(ctx)
-	switch {
-	case errors.Is(err, agentmessaging.ErrForbidden):
-		return fmt.Errorf("BYOK needs a dashboard-issued API key: %w", err)
-	case err != nil:
-		return err
-	case config != nil:
-		return fmt.Errorf("a key for %s is stored already; the example would replace and then clear it", config.Provider)
-	}
-	return nil
 }
 
 // talk creates an agent that uses the stored key.

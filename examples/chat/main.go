@@ -21,7 +21,7 @@ import (
 	"unicode"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
-	"github.com/agent-messaging-service/agentmessaging-go/examples/internal/connect"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
 func main() {
@@ -55,17 +55,17 @@ type chat struct {
 const maxLine = 1 << 20
 
 func (c chat) run(ctx context.Context, systemPrompt string) error {
-	conn, err := connect.Open()
+	client, fake, err := connect()
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
-	agent, err := conn.Client.CreateAgent(ctx, agentmessaging.CreateAgentParams{SystemPrompt: systemPrompt})
+	defer fake.Close()
+	agent, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{SystemPrompt: systemPrompt})
 	if err != nil {
 		return err
 	}
 	if c.prompt != "" {
-		fmt.Fprintf(c.stderr, "Talking to %s on %s. Ctrl-D ends.\n", agent.ID, conn)
+		fmt.Fprintf(c.stderr, "Talking to %s. Ctrl-D ends.\n", agent.ID)
 	}
 
 	lines := bufio.NewScanner(c.stdin)
@@ -75,11 +75,27 @@ func (c chat) run(ctx context.Context, systemPrompt string) error {
 		if text == "" {
 			continue
 		}
-		if err := c.say(ctx, conn.Client, agent.ID, text); err != nil {
+		if err := c.say(ctx, client, agent.ID, text); err != nil {
 			return err
 		}
 	}
 	return lines.Err()
+}
+
+// connect returns a client of the service that AGENT_MESSAGING_BASE_URL and
+// AGENT_MESSAGING_API_KEY name, or of a fake in this program where neither is
+// set. A program of your own needs NewClientFromEnv only.
+func connect() (client *agentmessaging.Client, closer io.Closer, err error) {
+	if os.Getenv(agentmessaging.EnvBaseURL) != "" || os.Getenv(agentmessaging.EnvAPIKey) != "" {
+		client, err = agentmessaging.NewClientFromEnv()
+		return client, io.NopCloser(nil), err
+	}
+	fake, err := fakeserver.Open()
+	if err != nil {
+		return nil, nil, err
+	}
+	client, err = agentmessaging.NewClient(fake.BaseURL(), fake.Key(), agentmessaging.WithHTTPClient(fake.HTTPClient(nil)))
+	return client, fake, err
 }
 
 // next reads a line, after the prompt if there is one.

@@ -7,12 +7,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/agent-messaging-service/agentmessaging-go/examples/internal/connect"
 )
 
 func TestPipe(t *testing.T) {
-	connect.OnFake(t)
+	t.Setenv("AGENT_MESSAGING_BASE_URL", "")
+	t.Setenv("AGENT_MESSAGING_API_KEY", "")
 	var stdout, stderr bytes.Buffer
 	c := chat{stdin: strings.NewReader("Hello\n\n  \nGood bye"), stdout: &stdout, stderr: &stderr}
 	require.NoError(t, c.run(t.Context(), "Be brief."))
@@ -21,16 +20,18 @@ func TestPipe(t *testing.T) {
 }
 
 func TestTerminal(t *testing.T) {
-	connect.OnFake(t)
+	t.Setenv("AGENT_MESSAGING_BASE_URL", "")
+	t.Setenv("AGENT_MESSAGING_API_KEY", "")
 	var stdout, stderr bytes.Buffer
 	c := chat{stdin: strings.NewReader("Hello\n"), stdout: &stdout, stderr: &stderr, prompt: "> "}
 	require.NoError(t, c.run(t.Context(), ""))
 	assert.Regexp(t, "^> .+\n> \n$", stdout.String())
-	assert.Equal(t, "Talking to agent_000001 on a fake inside this program. Ctrl-D ends.\n", stderr.String())
+	assert.Equal(t, "Talking to agent_000001. Ctrl-D ends.\n", stderr.String())
 }
 
 func TestRefusedMessageDoesNotEndTheConversation(t *testing.T) {
-	connect.OnFake(t)
+	t.Setenv("AGENT_MESSAGING_BASE_URL", "")
+	t.Setenv("AGENT_MESSAGING_API_KEY", "")
 	var stdout, stderr bytes.Buffer
 	c := chat{stdin: strings.NewReader(strings.Repeat("a", 4001) + "\nHello\n"), stdout: &stdout, stderr: &stderr}
 	require.NoError(t, c.run(t.Context(), ""))

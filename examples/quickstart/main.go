@@ -13,7 +13,7 @@ import (
 	"os"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
-	"github.com/agent-messaging-service/agentmessaging-go/examples/internal/connect"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
 func main() {
@@ -24,13 +24,11 @@ func main() {
 }
 
 func run(ctx context.Context, stdout io.Writer) error {
-	// In a program of your own: agentmessaging.NewClient(baseURL, apiKey).
-	conn, err := connect.Open()
+	client, fake, err := connect()
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
-	client := conn.Client
+	defer fake.Close()
 
 	agent, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{
 		SystemPrompt: "You answer questions about opening hours. Be brief.",
@@ -44,9 +42,24 @@ func run(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 
-	fmt.Fprintf(stdout, "talked to: %s\n", conn)
 	fmt.Fprintf(stdout, "agent:     %s (%s)\n", agent.ID, agent.Status)
 	fmt.Fprintf(stdout, "reply:     %q\n", reply.Text)
 	fmt.Fprintf(stdout, "trace id:  %s\n", reply.TraceID)
 	return nil
+}
+
+// connect returns a client of the service that AGENT_MESSAGING_BASE_URL and
+// AGENT_MESSAGING_API_KEY name, or of a fake in this program where neither is
+// set. A program of your own needs NewClientFromEnv only.
+func connect() (client *agentmessaging.Client, closer io.Closer, err error) {
+	if os.Getenv(agentmessaging.EnvBaseURL) != "" || os.Getenv(agentmessaging.EnvAPIKey) != "" {
+		client, err = agentmessaging.NewClientFromEnv()
+		return client, io.NopCloser(nil), err
+	}
+	fake, err := fakeserver.Open()
+	if err != nil {
+		return nil, nil, err
+	}
+	client, err = agentmessaging.NewClient(fake.BaseURL(), fake.Key(), agentmessaging.WithHTTPClient(fake.HTTPClient(nil)))
+	return client, fake, err
 }

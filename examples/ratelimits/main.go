@@ -2,9 +2,7 @@
 // and waits as long as it asks.
 //
 // It runs on a fake inside the program, whose clock it moves instead of
-// waiting, or on the service that AGENT_MESSAGING_BASE_URL and
-// AGENT_MESSAGING_API_KEY name: there it spends the minute's requests of the
-// key.
+// waiting.
 package main
 
 import (
@@ -14,10 +12,9 @@ import (
 	"io"
 	"log"
 	"os"
-	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
-	"github.com/agent-messaging-service/agentmessaging-go/examples/internal/connect"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
 func main() {
@@ -30,26 +27,32 @@ func main() {
 func run(ctx context.Context, stdout io.Writer) error {
 	// By default a call waits out a minute limit by itself. With one attempt
 	// it returns the refusal, and the program decides.
-	conn, err := connect.Open(agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: 1}))
+	fake, err := fakeserver.Open()
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
-	agent, err := conn.Client.CreateAgent(ctx, agentmessaging.CreateAgentParams{})
+	defer fake.Close()
+	// In a program of your own: client, err := agentmessaging.NewClientFromEnv()
+	client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(), agentmessaging.WithHTTPClient(fake.HTTPClient(nil)),
+		agentmessaging.WithClock(fake), agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: 1}))
+	if err != nil {
+		return err
+	}
+	agent, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{})
 	if err != nil {
 		return err
 	}
 
-	refusal, err := readUntilRefused(ctx, conn.Client, agent.ID, stdout)
+	refusal, err := readUntilRefused(ctx, client, agent.ID, stdout)
 	if err != nil {
 		return err
 	}
 	show(refusal, stdout)
 	fmt.Fprintf(stdout, "waiting %s\n", refusal.RetryAfter)
-	if err := wait(ctx, conn, refusal.RetryAfter); err != nil {
+	if err := fake.Sleep(ctx, refusal.RetryAfter); err != nil { // in a program of your own: time.Sleep
 		return err
 	}
-	if _, err := conn.Client.GetAgent(ctx, agent.ID); err != nil {
+	if _, err := client.GetAgent(ctx, agent.ID); err != nil {
 		return err
 	}
 	fmt.Fprintln(stdout, "the next call went through")
@@ -82,20 +85,4 @@ func show(refusal *agentmessaging.Error, stdout io.Writer) {
 	fmt.Fprintf(stdout, "  limit key:   %s\n", refusal.LimitKey)
 	fmt.Fprintf(stdout, "  retry after: %s\n", refusal.RetryAfter)
 	fmt.Fprintf(stdout, "  trace id:    %s\n", refusal.TraceID)
-}
-
-// wait lets d pass, on the fake by moving its clock.
-func wait(ctx context.Context, conn *connect.Conn, d time.Duration) error {
-	if conn.Fake != nil {
-		conn.Fake.Advance(d)
-		return nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -1,10 +1,8 @@
 // SMS asks for a text-message channel in both ways: when an agent is created,
 // and afterwards.
 //
-// It runs on a fake inside the program, or on the service that
-// AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY name. The service
-// describes enabling as a scaffold, and does not show what moves a channel
-// from one status to the next.
+// It runs on a fake inside the program. The service describes enabling as a
+// scaffold, and does not show what moves a channel from one status to the next.
 package main
 
 import (
@@ -15,7 +13,7 @@ import (
 	"os"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
-	"github.com/agent-messaging-service/agentmessaging-go/examples/internal/connect"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
 func main() {
@@ -26,15 +24,20 @@ func main() {
 }
 
 func run(ctx context.Context, stdout io.Writer) error {
-	conn, err := connect.Open()
+	fake, err := fakeserver.Open()
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
-	if err := atCreation(ctx, conn.Client, stdout); err != nil {
+	defer fake.Close()
+	// In a program of your own: client, err := agentmessaging.NewClientFromEnv()
+	client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(), agentmessaging.WithHTTPClient(fake.HTTPClient(nil)))
+	if err != nil {
 		return err
 	}
-	return afterwards(ctx, conn, stdout)
+	if err := atCreation(ctx, client, stdout); err != nil {
+		return err
+	}
+	return afterwards(ctx, client, fake, stdout)
 }
 
 func atCreation(ctx context.Context, client *agentmessaging.Client, stdout io.Writer) error {
@@ -48,8 +51,7 @@ func atCreation(ctx context.Context, client *agentmessaging.Client, stdout io.Wr
 	return show(ctx, client, agent.ID, stdout)
 }
 
-func afterwards(ctx context.Context, conn *connect.Conn, stdout io.Writer) error {
-	client := conn.Client
+func afterwards(ctx context.Context, client *agentmessaging.Client, fake *fakeserver.Server, stdout io.Writer) error {
 	agent, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{})
 	if err != nil {
 		return err
@@ -63,11 +65,8 @@ func afterwards(ctx context.Context, conn *connect.Conn, stdout io.Writer) error
 		return err
 	}
 	fmt.Fprintf(stdout, "enabled managed SMS: %s\n", channel.Status)
-	if channel.Status != agentmessaging.SMSStatusNeedsCompliance || conn.Fake == nil {
-		return show(ctx, client, agent.ID, stdout)
-	}
 	// On the fake the program is also the one who finishes compliance.
-	conn.Fake.SetSMS(agent.ID, string(agentmessaging.SMSStatusActive), "+15550100")
+	fake.SetSMS(agent.ID, string(agentmessaging.SMSStatusActive), "+15550100")
 	return show(ctx, client, agent.ID, stdout)
 }
 

@@ -6,12 +6,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/agent-messaging-service/agentmessaging-go/examples/internal/connect"
 )
 
 func TestRun(t *testing.T) {
-	connect.OnFake(t)
 	var stdout bytes.Buffer
 	require.NoError(t, run(t.Context(), &stdout))
 	assert.Regexp(t, `^created agent_000001 with sandbox SMS

@@ -2,8 +2,7 @@
 // and its test on the fake: handler.go and handler_test.go.
 //
 // As a program it serves the handler on a loopback port and asks it one
-// question, on a fake, or on the service that AGENT_MESSAGING_BASE_URL and
-// AGENT_MESSAGING_API_KEY name.
+// question, on a fake.
 package main
 
 import (
@@ -17,7 +16,7 @@ import (
 	"strings"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
-	"github.com/agent-messaging-service/agentmessaging-go/examples/internal/connect"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
 func main() {
@@ -28,16 +27,21 @@ func main() {
 }
 
 func run(ctx context.Context, stdout io.Writer) error {
-	conn, err := connect.Open()
+	fake, err := fakeserver.Open()
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
-	agent, err := conn.Client.CreateAgent(ctx, agentmessaging.CreateAgentParams{})
+	defer fake.Close()
+	// In a program of your own: client, err := agentmessaging.NewClientFromEnv()
+	client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(), agentmessaging.WithHTTPClient(fake.HTTPClient(nil)))
 	if err != nil {
 		return err
 	}
-	server := httptest.NewServer(askHandler(conn.Client, agent.ID))
+	agent, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{})
+	if err != nil {
+		return err
+	}
+	server := httptest.NewServer(askHandler(client, agent.ID))
 	defer server.Close()
 	return post(ctx, server.URL+"/ask", "When do you open?", stdout)
 }
