@@ -105,24 +105,3 @@ func TestAPIChange(t *testing.T) {
 		assert.Equal(t, change.added != "", strings.Contains(got, "added"), got)
 	}
 }
-
-func TestTypeCheck(t *testing.T) {
-	root := newLibrary(t, library)
-	require.NoError(t, os.WriteFile(filepath.Join(root, "library", "library_test.go"),
-		[]byte("package library_test\n\nimport (\n\t\"syscall\"\n\t\"testing\"\n)\n\n"+
-			"func Test(*testing.T) { var n int = 1 << 40; _, _ = n, syscall.SIGSTOP }\n"), 0o600))
-	for platform, want := range map[string]string{
-		"linux/amd64":   "",
-		"linux/386":     "cannot use 1 << 40",
-		"windows/amd64": "undefined: syscall.SIGSTOP",
-	} {
-		wrong, err := typeCheck(root, platform)
-		require.NoError(t, err)
-		if want == "" {
-			assert.Empty(t, wrong, platform)
-			continue
-		}
-		require.Len(t, wrong, 1, platform)
-		assert.ErrorContains(t, wrong[0], want)
-	}
-}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -32,16 +33,16 @@ func checkLicences(root string) (wrong []string, err error) {
 		return nil, err
 	}
 	entries := noticeEntries(string(text))
-	used, err := allRequirements(root)
+	used, err := usersRequirements(root)
 	if err != nil {
 		return nil, err
 	}
-	for r, forUsers := range used {
+	for r := range used {
 		dir, err := moduleDir(root, r)
 		if err != nil {
 			return nil, err
 		}
-		if problem := checkEntry(dir, forUsers, entries[r.Path+" "+r.Version]); problem != "" {
+		if problem := checkEntry(dir, entries[r.Path+" "+r.Version]); problem != "" {
 			wrong = append(wrong, r.Path+" "+r.Version+": "+problem)
 		}
 	}
@@ -70,26 +71,25 @@ func noticeEntries(notice string) map[string]string {
 	return entries
 }
 
-// allRequirements are those of all modules, direct and indirect, and whether
-// a module that users import has them. NOTICE is about those.
-func allRequirements(root string) (forUsers map[requirement]bool, err error) {
+// usersRequirements are those of the modules that users import, direct and
+// indirect.
+func usersRequirements(root string) (used map[requirement]bool, err error) {
 	folders, err := modules(root)
-	if err != nil {
-		return nil, err
-	}
-	forUsers = map[requirement]bool{}
+	used = map[requirement]bool{}
 	for _, folder := range folders {
+		if !forImport(folder) {
+			continue
+		}
 		requires, err := requirements(filepath.Join(root, folder))
 		if err != nil {
 			return nil, err
 		}
 		for _, r := range requires {
-			if !r.ours() {
-				forUsers[r] = forUsers[r] || forImport(folder)
-			}
+			used[r] = !r.ours()
 		}
 	}
-	return forUsers, nil
+	maps.DeleteFunc(used, func(_ requirement, foreign bool) bool { return !foreign })
+	return used, err
 }
 
 // moduleDir is where the module cache holds a module; the first time it is
@@ -104,11 +104,8 @@ func moduleDir(root string, r requirement) (string, error) {
 	return m.Dir, err
 }
 
-func checkEntry(dir string, forUsers bool, entry string) (problem string) {
+func checkEntry(dir, entry string) (problem string) {
 	licences, err := filepath.Glob(filepath.Join(dir, "[Ll][Ii][Cc][Ee][Nn][SsCc][Ee]*"))
-	if len(licences) == 0 {
-		licences, err = filepath.Glob(filepath.Join(dir, "COPYING*"))
-	}
 	if err != nil || len(licences) == 0 {
 		return "has no licence file"
 	}
@@ -119,8 +116,6 @@ func checkEntry(dir string, forUsers bool, entry string) (problem string) {
 	switch name := licenceOf(string(text)); {
 	case name == "":
 		return "its licence is none of those that are known to be harmless"
-	case !forUsers:
-		return ""
 	case entry == "":
 		return "NOTICE lacks it, or this version (" + name + ")"
 	case !strings.Contains(entry, name):

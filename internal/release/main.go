@@ -22,12 +22,9 @@ type check struct {
 var checks = []check{
 	{"api", "exported names are those of internal/release/api", func(root string) ([]string, error) { return checkAPI(root, false) }},
 	{"api-update", "rewrites internal/release/api", func(root string) ([]string, error) { return checkAPI(root, true) }},
-	{"platforms", "every package and test type-checks on every platform", checkPlatforms},
 	{"size", "what the client adds to a program: modules and bytes", checkSize},
 	{"licences", "dependencies have known licences and stand in NOTICE", checkLicences},
 	{"links", "links of the Markdown files lead somewhere", checkLinks},
-	{"dependabot", "every go.mod and package.json is kept up to date", checkDependabot},
-	{"lint-reasons", "every disabled lint rule has a reason", checkLintReasons},
 }
 
 func main() {

@@ -35,10 +35,8 @@ func files(root string, pick func(base string) bool) (found []string, err error)
 }
 
 // modules returns the folders of the modules, "." first.
-func modules(root string) ([]string, error) { return foldersOf(root, "go.mod") }
-
-func foldersOf(root, base string) ([]string, error) {
-	found, err := files(root, func(name string) bool { return name == base })
+func modules(root string) ([]string, error) {
+	found, err := files(root, func(name string) bool { return name == "go.mod" })
 	for i := range found {
 		found[i] = filepath.ToSlash(filepath.Dir(found[i]))
 	}
