@@ -9,7 +9,7 @@ replace github.com/agent-messaging-service/agentmessaging-go/internal/openapi =>
 replace github.com/agent-messaging-service/agentmessaging-go/otelagentmessaging => ../../otelagentmessaging
 
 require (
-	github.com/agent-messaging-service/agentmessaging-go v0.0.0
+	github.com/agent-messaging-service/agentmessaging-go v0.2.0
 	github.com/agent-messaging-service/agentmessaging-go/internal/openapi v0.0.0
 	github.com/agent-messaging-service/agentmessaging-go/otelagentmessaging v0.0.0
 	github.com/hashicorp/go-retryablehttp v0.7.8
