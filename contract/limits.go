@@ -1,9 +1,6 @@
 package contract
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // limit is one row of interface 8.1 as the cases drive it.
 type limit struct {
@@ -97,7 +94,7 @@ func limitCases() []testCase {
 	for _, l := range limits {
 		cases = append(cases, l.opens("8.1/"+l.key), l.exact())
 	}
-	return slices.Concat(cases, byokSetCases(), []testCase{byokWarmUpCase()})
+	return append(cases, sequences(sharedLimits())...)
 }
 
 // opens fills the limit: the next call is refused, and goes through once the
@@ -131,48 +128,27 @@ func (l limit) exact() testCase {
 	}
 }
 
-// byokSetCases: PUT and creation with a provider key share one limit.
-func byokSetCases() []testCase {
-	const rule = "applies to PUT /v1/byok and to llm.api_key on agent creation"
-	return []testCase{
+// sharedLimits: PUT and creation with a provider key share one limit, and so do
+// warm-ups in both modes.
+func sharedLimits() []sequence {
+	const (
+		sets    = "applies to PUT /v1/byok and to llm.api_key on agent creation"
+		warmUps = "Warm-up, per API key | 3/hour; applies to POST /v1/warmup"
+	)
+	set, keyed := step{2, setBYOK, setBYOK.body, 200}, step{3, createAgent, keyedAgent, 200}
+	return []sequence{
+		{id: "8.1/byok-set-shared/set-refused", rule: sets, steps: []step{set, keyed}, next: setNext, meets: "byok_set_key_hour"},
 		{
-			ID: "8.1/byok-set-shared/set-refused", Rule: rule, Spends: Spend{Requests: 6, Creations: 3, BYOKSets: 5},
-			run: func(s *session) {
-				s.repeat(2, setBYOK, setBYOK.body, 200)
-				s.repeat(3, createAgent, keyedAgent, 200)
-				s.call(setBYOK, setBYOK.body).limited("byok_set_key_hour")
-			},
+			id: "8.1/byok-set-shared/creation-refused", rule: sets, steps: []step{keyed, set},
+			next: step{1, createAgent, keyedAgent, 429}, meets: "byok_set_key_hour",
 		},
 		{
-			ID: "8.1/byok-set-shared/creation-refused", Rule: rule, Spends: Spend{Requests: 6, Creations: 2, BYOKSets: 5},
-			run: func(s *session) {
-				s.repeat(2, createAgent, keyedAgent, 200)
-				s.repeat(3, setBYOK, setBYOK.body, 200)
-				s.call(createAgent, keyedAgent).limited("byok_set_key_hour")
-			},
+			id: "8.1/byok-set-shared/creation-without-key", rule: sets,
+			steps: []step{set, keyed, {1, createAgent, `{}`, 200}, {1, createAgent, llmBody(`"mode":"byok"`), 200}},
 		},
 		{
-			ID: "8.1/byok-set-shared/creation-without-key", Rule: rule, Spends: Spend{Requests: 7, Creations: 2, BYOKSets: 5},
-			run: func(s *session) {
-				s.repeat(5, setBYOK, setBYOK.body, 200)
-				s.call(createAgent, `{}`).is(200)
-				s.call(createAgent, llmBody(`"mode":"byok"`)).is(200)
-			},
-		},
-	}
-}
-
-// byokWarmUpCase: warm-ups in both modes share one limit.
-func byokWarmUpCase() testCase {
-	return testCase{
-		ID: "8.1/warmup_key_hour-of-both-modes", Rule: "Warm-up, per API key | 3/hour; applies to POST /v1/warmup",
-		Spends: Spend{Requests: 6, BYOKSets: 1, WarmUps: 3},
-		run: func(s *session) {
-			s.call(setBYOK, setBYOK.body).is(200)
-			s.repeat(2, warmUp, `{"mode":"byok"}`, 200)
-			s.call(warmUp, `{"mode":"hosted"}`).is(200)
-			s.call(warmUp, `{"mode":"byok"}`).limited("warmup_key_hour")
-			s.call(warmUp, `{"mode":"hosted"}`).limited("warmup_key_hour")
+			id: "8.1/warmup_key_hour-of-both-modes", rule: warmUps, next: step{1, warmUp, byokWarmUp, 429}, meets: "warmup_key_hour",
+			steps: []step{set, {2, warmUp, byokWarmUp, 200}, {1, warmUp, warmUp.body, 200}, {1, warmUp, warmUp.body, 429}},
 		},
 	}
 }

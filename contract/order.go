@@ -10,23 +10,23 @@ var (
 
 // orders make calls that break two rules and see which one is answered.
 var orders = []sequence{
-	{id: "order/401-before-all", by: unissued, steps: []step{{1, toNobody, `{`, 401}, {1, setBYOK, `[]`, 401}}},
-	{id: "order/402-before-403-400-404", by: unpaid, steps: []step{{1, setBYOK, `{`, 402}, {1, toNobody, `{`, 402}}},
-	{id: "order/402-before-429", by: unpaid, steps: []step{{130, createAgent, `{}`, 402}, {1, createAgent, `{}`, 402}}},
-	{id: "order/403-before-400", by: undashboard, steps: []step{{1, setBYOK, `{`, 403}}},
-	{id: "order/403-before-503", by: undashboard, steps: []step{storeOff, {1, setBYOK, setBYOK.body, 403}, {1, warmUp, byokWarmUp, 403}}},
-	{id: "order/503-before-409", steps: []step{storeOff, {1, warmUp, byokWarmUp, 503}}},
-	{id: "order/400-before-503", steps: []step{storeOff, {1, setBYOK, `{}`, 400}}},
+	{id: "fake/order/401-before-all", by: unissued, steps: []step{{1, toNobody, `{`, 401}, {1, setBYOK, `[]`, 401}}},
+	{id: "fake/order/402-before-403-400-404", by: unpaid, steps: []step{{1, setBYOK, `{`, 402}, {1, toNobody, `{`, 402}}},
+	{id: "fake/order/402-before-429", by: unpaid, steps: []step{{130, createAgent, `{}`, 402}, {1, createAgent, `{}`, 402}}},
+	{id: "fake/order/403-before-400", by: undashboard, steps: []step{{1, setBYOK, `{`, 403}}},
+	{id: "fake/order/403-before-503", by: undashboard, steps: []step{storeOff, {1, setBYOK, setBYOK.body, 403}, {1, warmUp, byokWarmUp, 403}}},
+	{id: "fake/order/503-before-409", steps: []step{storeOff, {1, warmUp, byokWarmUp, 503}}},
+	{id: "fake/order/400-before-503", steps: []step{storeOff, {1, setBYOK, `{}`, 400}}},
 	{
-		id:    "order/400-before-404",
+		id:    "fake/order/400-before-404",
 		steps: []step{{1, toNobody, `{}`, 400}, {1, enableSMS.of("agent-of-nobody"), `{"mode":"none"}`, 400}},
 	},
 	{
-		id: "order/request-429-before-403-400-404", by: undashboard, next: step{1, nobody, "", 429}, meets: "key_minute",
+		id: "fake/order/request-429-before-403-400-404", by: undashboard, next: step{1, nobody, "", 429}, meets: "key_minute",
 		steps: []step{{60, nobody, "", 404}, {1, setBYOK, setBYOK.body, 429}, {1, createAgent, `{`, 429}},
 	},
 	{
-		id: "order/400-before-operation-429", next: step{1, createAgent, keyedAgent, 429}, meets: "byok_set_key_hour",
+		id: "fake/order/400-before-operation-429", next: step{1, createAgent, keyedAgent, 429}, meets: "byok_set_key_hour",
 		steps: []step{
 			{3, warmUp, "", 200}, {1, warmUp, `{"mode":"turbo"}`, 400},
 			{5, setBYOK, setBYOK.body, 200}, {1, setBYOK, `{}`, 400},
@@ -34,11 +34,11 @@ var orders = []sequence{
 		},
 	},
 	{
-		id: "order/409-before-operation-429", next: step{1, warmUp, "", 429}, meets: "warmup_key_hour",
+		id: "fake/order/409-before-operation-429", next: step{1, warmUp, "", 429}, meets: "warmup_key_hour",
 		steps: []step{{3, warmUp, "", 200}, {1, warmUp, byokWarmUp, 409}},
 	},
 	{
-		id:    "order/503-before-operation-429",
+		id:    "fake/order/503-before-operation-429",
 		steps: []step{{5, setBYOK, setBYOK.body, 200}, storeOff, {1, setBYOK, setBYOK.body, 503}},
 	},
 }

@@ -46,63 +46,64 @@ var (
 
 func unissued(s *session) *session    { return s.with("Authorization", "") }
 func unpaid(s *session) *session      { return s.issue("free", false) }
+func issued(s *session) *session      { return s.issue("preview", true) }
 func undashboard(s *session) *session { return s.issue("preview", false) }
 
 var spendings = []sequence{
 	{
-		id: "counted/400-404-409", rule: requestsSpent, next: createNext, meets: "key_minute",
+		id: "fake/counted/400-404-409", rule: requestsSpent, next: createNext, meets: "key_minute",
 		steps: []step{{20, createAgent, `{"x":1}`, 400}, {20, nobody, "", 404}, {20, warmUp, `{"mode":"byok"}`, 409}},
 	},
 	{
-		id: "counted/403", rule: requestsSpent, by: undashboard, next: createNext, meets: "key_minute",
+		id: "fake/counted/403", rule: requestsSpent, by: undashboard, next: createNext, meets: "key_minute",
 		steps: []step{{60, setBYOK, setBYOK.body, 403}},
 	},
 	{
-		id: "counted/503", rule: requestsSpent, next: createNext, meets: "key_minute",
+		id: "fake/counted/503", rule: requestsSpent, next: createNext, meets: "key_minute",
 		steps: []step{storeOff, {60, setBYOK, setBYOK.body, 503}, storeOn},
 	},
 	{ // the call that the limit on creations refuses spends no request
-		id: "counted/operation-429", rule: requestsSpent, next: step{1, createAgent, `{"x":1}`, 429}, meets: "key_minute",
+		id: "fake/counted/operation-429", rule: requestsSpent, next: step{1, createAgent, `{"x":1}`, 429}, meets: "key_minute",
 		steps: []step{{10, createAgent, `{}`, 200}, {1, createAgent, `{}`, 429}, {50, nobody, "", 404}},
 	},
-	{id: "uncounted/401", rule: requestsSpent, by: unissued, steps: []step{{130, createAgent, `{}`, 401}}, then: created},
-	{id: "uncounted/402", rule: requestsSpent, by: unpaid, steps: []step{{130, createAgent, `{}`, 402}}, then: created},
+	{id: "fake/uncounted/401", rule: requestsSpent, by: unissued, steps: []step{{130, createAgent, `{}`, 401}}, then: created},
+	{id: "fake/uncounted/402", rule: requestsSpent, by: unpaid, steps: []step{{130, createAgent, `{}`, 402}}, then: created},
 	{
-		id: "uncounted/404-405-of-routes", rule: requestsSpent, then: created,
+		id: "fake/uncounted/404-405-of-routes", rule: requestsSpent, then: created,
 		steps: []step{
 			{65, endpoint{name: "unknown", method: "GET", path: "/v1/nothing"}, "", 404},
 			{65, endpoint{name: "unknown", method: "PATCH", path: "/v1/agents"}, "", 405},
 		},
 	},
 	{
-		id: "uncounted/endpoints-without-429", rule: unlimited, next: createNext, meets: "key_minute",
+		id: "fake/uncounted/endpoints-without-429", rule: unlimited, next: createNext, meets: "key_minute",
 		steps: []step{
 			{130, getStatus, "", 200}, {130, getBYOK, "", 200}, {130, clearBYOK, "", 200},
 			{1, createAgent, `{}`, 200}, {59, nobody, "", 404},
 		},
 	},
 	{
-		id: "operation/refused-creation", rule: operations, next: createNext, meets: "agent_create_ip_minute",
+		id: "fake/operation/refused-creation", rule: operations, next: createNext, meets: "agent_create_ip_minute",
 		steps: []step{{10, createAgent, `{"x":1}`, 400}, {10, createAgent, llmBody(`"mode":"byok"`), 400}, {10, createAgent, `{}`, 200}},
 	},
 	{
-		id: "operation/refused-set", rule: operations, next: setNext, meets: "byok_set_key_hour",
+		id: "fake/operation/refused-set", rule: operations, next: setNext, meets: "byok_set_key_hour",
 		steps: []step{{6, setBYOK, `{}`, 400}, storeOff, {6, setBYOK, setBYOK.body, 503}, storeOn, {5, setBYOK, setBYOK.body, 200}},
 	},
 	{
-		id: "operation/refused-warmup", rule: operations, next: step{1, warmUp, "", 429}, meets: "warmup_key_hour",
+		id: "fake/operation/refused-warmup", rule: operations, next: step{1, warmUp, "", 429}, meets: "warmup_key_hour",
 		steps: []step{{4, warmUp, `{"mode":"turbo"}`, 400}, {4, warmUp, `{"mode":"byok"}`, 409}, {3, warmUp, "", 200}},
 	},
 	{
-		id: "operation/clear-is-no-set", rule: operations, next: setNext, meets: "byok_set_key_hour",
+		id: "fake/operation/clear-is-no-set", rule: operations, next: setNext, meets: "byok_set_key_hour",
 		steps: []step{{4, setBYOK, setBYOK.body, 200}, {1, clearBYOK, "", 200}, {1, setBYOK, setBYOK.body, 200}, {1, clearBYOK, "", 200}},
 	},
 	{
-		id: "operation/set-refused-takes-no-creation", rule: operations, next: createNext, meets: "agent_create_ip_minute",
+		id: "fake/operation/set-refused-takes-no-creation", rule: operations, next: createNext, meets: "agent_create_ip_minute",
 		steps: []step{{5, setBYOK, setBYOK.body, 200}, {10, createAgent, keyedAgent, 429}, {10, createAgent, `{}`, 200}},
 	},
 	{
-		id: "operation/creation-refused-takes-no-set", rule: operations, next: setNext, meets: "byok_set_key_hour",
+		id: "fake/operation/creation-refused-takes-no-set", rule: operations, next: setNext, meets: "byok_set_key_hour",
 		steps: []step{{10, createAgent, `{}`, 200}, {10, createAgent, keyedAgent, 429}, {5, setBYOK, setBYOK.body, 200}},
 	},
 }
@@ -115,7 +116,7 @@ func spendingCases() []testCase {
 // sequences makes a case of each.
 func sequences(list []sequence) (cases []testCase) {
 	for _, q := range list {
-		c := testCase{ID: "fake/" + q.id, Rule: q.rule, Spends: q.spends(), run: q.run}
+		c := testCase{ID: q.id, Rule: q.rule, Spends: q.spends(), run: q.run}
 		if q.by != nil || slices.ContainsFunc(q.steps, func(s step) bool { return s.n == 0 }) {
 			c.Needs = []need{needAbilities}
 		}

@@ -11,7 +11,7 @@ func statusCases() []testCase {
 }
 
 func warmUpCases() []testCase {
-	return slices.Concat(warmUpModeCases(), warmUpRefusals(), warmUpBYOKCases(), warmUpKeyCases())
+	return slices.Concat(warmUpModeCases(), warmUpRefusals(), warmUpBYOKCases())
 }
 
 func warmUpModeCases() []testCase {
@@ -46,85 +46,39 @@ func warmUpBYOKCases() []testCase {
 	const (
 		conflict  = "409 (byok mode, BYOK not configured)"
 		needsBYOK = "The byok mode requires BYOK to be configured and a dashboard-issued key."
-		byok      = `{"mode":"byok"}`
+		absent    = "503 (BYOK not available)"
 	)
-	return []testCase{
-		{
-			ID: "4.2/byok-configured", Rule: needsBYOK, Spends: Spend{Requests: 2, BYOKSets: 1, WarmUps: 1},
-			run: func(s *session) {
-				s.call(setBYOK, setBYOK.body).is(200)
-				s.call(warmUp, byok).is(200).holds("mode", "byok")
+	set, clear := step{1, setBYOK, setBYOK.body, 200}, step{1, clearBYOK, "", 200}
+	return append(
+		sequences([]sequence{
+			{id: "4.2/byok-configured", rule: needsBYOK, steps: []step{set, {1, warmUp, byokWarmUp, 200}}},
+			{id: "4.2/byok-cleared", rule: conflict, steps: []step{set, clear, {1, warmUp, byokWarmUp, 409}}},
+			{id: "4.2/byok-of-another-key", rule: conflict, by: issued, steps: []step{set}, then: []step{{1, warmUp, byokWarmUp, 409}}},
+			{id: "4.2/byok-unavailable", rule: absent, steps: []step{set, storeOff, {1, warmUp, byokWarmUp, 503}}},
+			{id: "4.2/hosted-without-byok", rule: absent, steps: []step{storeOff, {1, warmUp, `{"mode":"hosted"}`, 200}}},
+			{id: "4.2/byok-forbidden", rule: forbidden, by: undashboard, steps: []step{{1, warmUp, byokWarmUp, 403}}}, // before 409
+			{id: "4.2/hosted-allowed", rule: forbidden, by: undashboard, steps: []step{{1, warmUp, "", 200}, {1, warmUp, `{"mode":"hosted"}`, 200}}},
+			{
+				id: "fake/byok-warmup-forbidden-though-configured", by: undashboard,
+				rule:  "llm.api_key at creation is stored as PUT /v1/byok would store it, for dashboard-issued and other keys alike",
+				steps: []step{{1, createAgent, keyedAgent, 200}, {1, warmUp, byokWarmUp, 403}},
 			},
-		},
-		{
+		}),
+		testCase{
 			ID: "4.2/byok-not-configured", Rule: conflict, Spends: Spend{Requests: 2}, Core: true,
 			run: func(s *session) {
 				s.clear()
-				s.call(warmUp, byok).is(409)
+				s.call(warmUp, byokWarmUp).is(409)
 			},
 		},
-		{
-			ID: "4.2/byok-cleared", Rule: conflict, Spends: Spend{Requests: 3, BYOKSets: 1},
+		testCase{
+			ID: "4.2/byok-mode", Rule: needsBYOK, Spends: Spend{Requests: 2, BYOKSets: 1, WarmUps: 1},
 			run: func(s *session) {
 				s.call(setBYOK, setBYOK.body).is(200)
-				s.call(clearBYOK, "").is(200)
-				s.call(warmUp, byok).is(409)
+				s.call(warmUp, byokWarmUp).is(200).holds("mode", "byok")
 			},
 		},
-		{
-			ID: "4.2/byok-of-another-key", Rule: conflict, Needs: []need{needAbilities},
-			Spends: Spend{Requests: 2, BYOKSets: 1},
-			run: func(s *session) {
-				s.issue("preview", true).call(setBYOK, setBYOK.body).is(200)
-				s.issue("preview", true).call(warmUp, byok).is(409)
-			},
-		},
-		{
-			ID: "4.2/byok-unavailable", Rule: "503 (BYOK not available)", Needs: []need{needAbilities},
-			Spends: Spend{Requests: 2, BYOKSets: 1},
-			run: func(s *session) {
-				s.call(setBYOK, setBYOK.body).is(200)
-				s.target.Abilities.SetBYOKAvailable(false)
-				s.call(warmUp, byok).is(503)
-			},
-		},
-		{
-			ID: "4.2/hosted-without-byok", Rule: "503 (BYOK not available)", Needs: []need{needAbilities},
-			Spends: Spend{Requests: 1, WarmUps: 1},
-			run: func(s *session) {
-				s.target.Abilities.SetBYOKAvailable(false)
-				s.call(warmUp, `{"mode":"hosted"}`).is(200)
-			},
-		},
-	}
+	)
 }
 
-// warmUpKeyCases concern the kind of key: 403 is for byok mode only.
-func warmUpKeyCases() []testCase {
-	const forbidden = "403 (byok mode with a key that is not dashboard-issued)"
-	return []testCase{
-		{
-			ID: "4.2/byok-forbidden", Rule: forbidden, Needs: []need{needAbilities}, Spends: Spend{Requests: 1},
-			// No BYOK is configured either: 403 goes before 409.
-			run: func(s *session) { s.issue("preview", false).call(warmUp, `{"mode":"byok"}`).is(403) },
-		},
-		{
-			ID: "4.2/hosted-allowed", Rule: forbidden, Needs: []need{needAbilities}, Spends: Spend{Requests: 2, WarmUps: 2},
-			run: func(s *session) {
-				other := s.issue("preview", false)
-				other.call(warmUp, "").is(200)
-				other.call(warmUp, `{"mode":"hosted"}`).is(200)
-			},
-		},
-		{
-			ID: "fake/byok-warmup-forbidden-though-configured", Needs: []need{needAbilities},
-			Rule:   "llm.api_key at creation is stored as PUT /v1/byok would store it, for dashboard-issued and other keys alike",
-			Spends: Spend{Requests: 2, Creations: 1, BYOKSets: 1},
-			run: func(s *session) {
-				other := s.issue("preview", false)
-				other.call(createAgent, llmBody(`"provider":"openai","api_key":"`+providerKey+`"`)).is(200)
-				other.call(warmUp, `{"mode":"byok"}`).is(403)
-			},
-		},
-	}
-}
+const forbidden = "403 (byok mode with a key that is not dashboard-issued)"
