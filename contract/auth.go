@@ -9,7 +9,7 @@ func authCases() []testCase {
 	var cases []testCase
 	for _, e := range endpoints {
 		cases = append(cases, credentialCases(e)...)
-		cases = append(cases, planCase(e))
+		cases = append(cases, sequences([]sequence{planCase(e)})...)
 	}
 	return slices.Concat(cases, dashboardCases())
 }
@@ -64,11 +64,10 @@ func swapCase(key string) string {
 	return key[:i] + string(key[i]^0x20) + key[i+1:]
 }
 
-func planCase(e endpoint) testCase {
-	return testCase{
-		ID: "5/plan-inactive/" + e.name, Rule: "An inactive plan gives 402 (payment required).",
-		Needs: []need{needAbilities}, Spends: Spend{Requests: 1},
-		run: func(s *session) { s.issue("free", true).call(e, e.body).is(402) },
+func planCase(e endpoint) sequence {
+	return sequence{
+		id: "5/plan-inactive/" + e.name, rule: "An inactive plan gives 402 (payment required).",
+		by: unpaid, steps: []step{{1, e, e.body, 402}},
 	}
 }
 
@@ -76,15 +75,11 @@ func planCase(e endpoint) testCase {
 // agent endpoints do not is 5/agents-of-any-key, hosted warm-up is 4.2/hosted-allowed.
 func dashboardCases() []testCase {
 	const rule = "The BYOK endpoints (GET, PUT, DELETE /v1/byok) and warm-up in byok mode require a dashboard-issued key. Other keys receive 403."
-	var cases []testCase
+	var list []sequence
 	for _, e := range []endpoint{getBYOK, setBYOK, clearBYOK} {
-		cases = append(cases, testCase{
-			ID: "5/not-dashboard/" + e.name, Rule: rule, Needs: []need{needAbilities}, Spends: Spend{Requests: 1},
-			run: func(s *session) { s.issue("preview", false).call(e, e.body).is(403) },
-		})
+		list = append(list, sequence{id: "5/not-dashboard/" + e.name, rule: rule, by: undashboard, steps: []step{{1, e, e.body, 403}}})
 	}
-	return append(cases, testCase{
-		ID: "5/not-dashboard-allowed/status", Rule: rule, Needs: []need{needAbilities}, Spends: Spend{Requests: 1},
-		run: func(s *session) { s.issue("preview", false).call(getStatus, "").is(200) },
-	})
+	return sequences(append(list, sequence{
+		id: "5/not-dashboard-allowed/status", rule: rule, by: undashboard, steps: []step{{1, getStatus, "", 200}},
+	}))
 }

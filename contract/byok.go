@@ -11,7 +11,7 @@ func byokBody(members string) string {
 }
 
 func byokCases() []testCase {
-	return slices.Concat(byokLifeCases(), byokConfigCases(), byokRefusals(), byokScopeCases())
+	return slices.Concat(byokLifeCases(), byokStoreCases(), byokConfigCases(), byokRefusals(), byokScopeCases())
 }
 
 func byokLifeCases() []testCase {
@@ -58,25 +58,31 @@ func byokLifeCases() []testCase {
 				s.call(getBYOK, "").is(200).holds("byok", nil)
 			},
 		},
-		{
-			ID: "4.4/unavailable", Rule: "503 (BYOK not available)", Needs: []need{needAbilities}, Spends: Spend{Requests: 2, BYOKSets: 1},
-			run: func(s *session) {
-				s.target.Abilities.SetBYOKAvailable(false)
-				s.call(setBYOK, setBYOK.body).is(503)
-				s.target.Abilities.SetBYOKAvailable(true)
-				s.call(setBYOK, setBYOK.body).is(200)
-			},
-		},
-		{
-			ID: "fake/read-and-clear-while-unavailable", Needs: []need{needAbilities}, Spends: Spend{Requests: 2},
-			Rule: "No endpoint ever answers a status that section 4 does not list for it",
-			run: func(s *session) {
-				s.target.Abilities.SetBYOKAvailable(false)
-				s.call(getBYOK, "").is(200)
-				s.call(clearBYOK, "").is(200)
-			},
-		},
 	}
+}
+
+func byokStoreCases() []testCase {
+	set := step{1, setBYOK, setBYOK.body, 200}
+	return sequences([]sequence{
+		{id: "4.4/unavailable", rule: "503 (BYOK not available)", steps: []step{storeOff, {1, setBYOK, setBYOK.body, 503}, storeOn, set}},
+		{
+			id: "fake/read-and-clear-while-unavailable", rule: "No endpoint ever answers a status that section 4 does not list for it",
+			steps: []step{storeOff, {1, getBYOK, "", 200}, {1, clearBYOK, "", 200}},
+		},
+		{
+			id: "fake/creation-while-unavailable", rule: "llm.api_key at creation, BYOK store unavailable: 400",
+			steps: []step{storeOff, {1, createAgent, keyedAgent, 400}, {1, createAgent, `{}`, 200}},
+		},
+		{
+			id: "4.6/byok-of-another-key", rule: "BYOK is bound to the API key that set it.", by: issued, steps: []step{set},
+			then: []step{{1, createAgent, llmBody(`"mode":"byok"`), 400}},
+		},
+		{
+			id: "fake/creation-stores-key-of-any-key", by: undashboard,
+			rule:  "llm.api_key at creation is stored as PUT /v1/byok would store it, for dashboard-issued and other keys alike",
+			steps: []step{{1, createAgent, keyedAgent, 200}, {1, createAgent, llmBody(`"mode":"byok"`), 200}},
+		},
+	})
 }
 
 // byokConfigCases check what of a body shows in the configuration. PUT states

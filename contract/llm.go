@@ -73,13 +73,6 @@ func llmModeCases() []testCase {
 			},
 		},
 		{
-			ID: "4.6/byok-of-another-key", Rule: earlier, Needs: []need{needAbilities}, Spends: Spend{Requests: 2, BYOKSets: 1},
-			run: func(s *session) {
-				s.issue("preview", true).call(setBYOK, setBYOK.body).is(200)
-				s.issue("preview", true).call(createAgent, byok).is(400)
-			},
-		},
-		{
 			ID: "5/agents-of-any-key", Needs: []need{needAbilities}, Spends: Spend{Requests: 4, Creations: 1},
 			Rule: "The BYOK endpoints (GET, PUT, DELETE /v1/byok) and warm-up in byok mode require a dashboard-issued key.",
 			run: func(s *session) {
@@ -118,29 +111,11 @@ func llmStoredCases() []testCase {
 			},
 		},
 		{
-			ID: "fake/creation-stores-key-of-any-key", Rule: stored, Needs: []need{needAbilities},
-			Spends: Spend{Requests: 2, Creations: 2, BYOKSets: 1},
-			run: func(s *session) {
-				other := s.issue("preview", false)
-				other.call(createAgent, llmBody(ownKey)).is(200)
-				other.call(createAgent, llmBody(`"mode":"byok"`)).is(200)
-			},
-		},
-		{
 			ID: "fake/refused-creation-stores-nothing", Rule: stored, Spends: Spend{Requests: 3},
 			run: func(s *session) {
 				s.call(clearBYOK, "").is(200)
 				s.call(createAgent, llmBody(ownKey+`,"tier":"slow"`)).is(400)
 				s.call(getBYOK, "").is(200).holds("byok", nil)
-			},
-		},
-		{
-			ID: "fake/creation-while-unavailable", Needs: []need{needAbilities}, Spends: Spend{Requests: 2, Creations: 1},
-			Rule: "llm.api_key at creation, BYOK store unavailable: 400",
-			run: func(s *session) {
-				s.target.Abilities.SetBYOKAvailable(false)
-				s.call(createAgent, llmBody(ownKey)).is(400)
-				s.call(createAgent, `{}`).is(200)
 			},
 		},
 		{
