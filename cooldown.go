@@ -15,23 +15,25 @@ import (
 
 // coolDown parks the callers of a limit after a 429 that names it, until
 // Retry-After has passed (interface 8.3), instead of letting each of them be
-// refused by the service too.
+// refused by the service too. Then it lets them go in turn, since not all of
+// them will fit into the limit either.
 //
-// It holds no channel and no timer, so that a client can be shared by several
-// synctest bubbles: each caller sleeps on a timer of its own.
+// It holds no timer, so that a client can be shared by several synctest
+// bubbles, as long as those that wait for their turn at once are in one.
 type coolDown struct {
-	clock   Clock // nil: real time, and heard
-	heard   atomic.Pointer[func() time.Time]
-	minWait time.Duration
-	random  func() float64
+	clock  Clock // nil: real time, and heard
+	heard  atomic.Pointer[func() time.Time]
+	random func() float64
 
-	closed atomic.Int32 // gates that were closed when last looked at
-	mu     sync.Mutex
-	gates  gates
+	busy     atomic.Int32 // gates that hold anybody up
+	mu       sync.Mutex
+	gates    gates
+	line     line
+	openings int // of all gates
 }
 
-func newCoolDown(clock Clock, minWait time.Duration, random func() float64) *coolDown {
-	return &coolDown{clock: clock, minWait: minWait, random: random}
+func newCoolDown(clock Clock, random func() float64) *coolDown {
+	return &coolDown{clock: clock, random: random}
 }
 
 func (c *coolDown) now() time.Time {
@@ -63,75 +65,17 @@ func (c *coolDown) follow(conn net.Conn) {
 }
 
 // coolSeat is what a call keeps of the cool-down that let it pass.
-type coolSeat struct{ class int }
-
-// pass waits until the attempt may be sent, and tells how long it waited, and
-// for which limit.
-func (c *coolDown) pass(ctx context.Context, attempt LimitedAttempt, seat *coolSeat) (key string, waited time.Duration, err error) {
-	seat.class = classOf(attempt)
-	if c.closed.Load() == 0 {
-		return "", 0, nil
-	}
-	begin := c.now()
-	key, err = c.park(ctx, seat.class, cmp.Or(attempt.MaxWait, defaultMaxWait))
-	return key, c.now().Sub(begin), err
+type coolSeat struct {
+	class   int
+	left    int  // attempts of its call after this one
+	opening int  // the last one when it was let pass in turn; 0: it was not
+	looks   bool // whether a limit that is shut for long is open again
+	// Of the cool-down that its 429 began or joined:
+	parked  bool
+	random  float64
+	jitter  time.Duration
+	hurried bool // it has no time for all of the jitter
 }
-
-// park waits until no gate of the class is closed. It looks again after each
-// wait, since another 429 may have prolonged the cool-down; an end that was
-// waited for is over even by a clock that stands still.
-func (c *coolDown) park(ctx context.Context, class int, maxWait time.Duration) (key string, err error) {
-	var passed time.Time
-	for {
-		now := c.now()
-		end, last := c.latest(class, now, passed)
-		if !end.After(passed) {
-			return key, nil
-		}
-		key = last
-		left, longest := end.Sub(now), longestWait(ctx, maxWait)
-		if left > longest {
-			return key, refusal(key, left)
-		}
-		if err := c.sleep(ctx, left+jitter(left, c.minWait, longest-left, c.random())); err != nil {
-			return key, err
-		}
-		passed = end
-	}
-}
-
-// codeRateLimited is the error member of every documented 429 (interface 7).
-const codeRateLimited = "rate_limited"
-
-// refusal is a limiter's own 429.
-func refusal(limitKey string, retryAfter time.Duration) *Error {
-	return &Error{StatusCode: http.StatusTooManyRequests, Code: codeRateLimited, LimitKey: limitKey, RetryAfter: retryAfter}
-}
-
-func (c *coolDown) latest(class int, now, passed time.Time) (end time.Time, key string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.closed.Store(c.gates.closed(now))
-	return c.gates.latest(class, now, passed)
-}
-
-// done reports whether the outcome began a cool-down or prolonged one by a
-// second at least.
-func (c *coolDown) done(seat *coolSeat, outcome AttemptOutcome) (news bool) {
-	if outcome.StatusCode != http.StatusTooManyRequests {
-		return false
-	}
-	now := c.now()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	news = c.gates.shut(gateKey(outcome.LimitKey), seat.class, now, outcome.RetryAfter)
-	c.closed.Store(c.gates.closed(now))
-	return news
-}
-
-// gateKey is a limit_key as it is kept and shown: foreign text, so one line of
-// at most 64 bytes.
-func gateKey(limitKey string) string { return oneLine(limitKey, 64) }
 
 // maxClasses is how many classes of attempts can be told apart: two for each
 // endpoint, and two for all that the interface does not have.
@@ -151,100 +95,153 @@ func classOf(attempt LimitedAttempt) int {
 	return class
 }
 
-// gates are the limits that have refused something: first maxKeys by their
-// limit_key, then one for each class, for 429s that name none. They are made
-// at the first 429.
-type gates []gate
-
-// maxKeys bounds what is remembered of limit_keys, which the service chooses.
-const maxKeys = 64
-
-// gate is one limit. Which classes it covers is learned from where it was
-// seen, and kept beyond the end of a cool-down: the interface shows neither the
-// values of limit_key nor what each of them covers.
-type gate struct {
-	key      string
-	covers   uint32    // a bit for each class
-	begun    time.Time // when the cool-down began
-	end      time.Time // when it ends
-	reported time.Time // the end that was last called news
+// pass waits until the attempt, after which left are left, may be sent, and tells how long it waited, and
+// for which limit.
+func (c *coolDown) pass(ctx context.Context, attempt LimitedAttempt, left int, seat *coolSeat) (key string, waited time.Duration, err error) {
+	hurried := seat.hurried
+	*seat = coolSeat{class: classOf(attempt), left: left}
+	if c.busy.Load() == 0 {
+		return "", 0, nil
+	}
+	w := &caller{seat: seat, hurried: hurried}
+	begin := c.now()
+	key, err = c.wait(ctx, w, begin, cmp.Or(attempt.MaxWait, defaultMaxWait))
+	if err != nil && c.leave(w) {
+		err = nil // let pass at the same moment
+	}
+	return key, c.now().Sub(begin), err
 }
 
-// otherClock is how far a clock must be behind the begin of a cool-down to be
-// another one: that of a synctest bubble, where it says nothing. Goroutines
-// that read the same clock and then take the lock in another order are closer.
-const otherClock = time.Second
-
-func (g *gate) over(now time.Time) bool {
-	return !now.Before(g.end) || g.begun.Sub(now) > otherClock
+// wait is for the gates to open, and then for the caller's turn. It looks again
+// after each wait, since another 429 may have come.
+func (c *coolDown) wait(ctx context.Context, w *caller, begin time.Time, maxWait time.Duration) (key string, err error) {
+	slept := begin // until when; that time has come even if the clock stands still
+	for {
+		now := laterOf(c.now(), slept)
+		shut, passed := c.look(w, now, slept)
+		switch {
+		case passed:
+			return key, nil
+		case shut == nil:
+			err = w.turn(ctx)
+		default:
+			key = shut.key
+			left, longest := shut.end.Sub(now), longestWait(ctx, maxWait)
+			if left > longest {
+				return key, refusal(key, left)
+			}
+			later := min(shut.jitter(), (longest-left)/2)
+			w.hurried = later < shut.jitter()
+			pause := min(left+later, shut.nextLook.Sub(now))
+			err = c.sleep(ctx, pause)
+			slept = now.Add(pause)
+		}
+		if err != nil {
+			return key, err
+		}
+	}
 }
 
-// shut closes the gate of key, or of the class if key is empty, for told from
-// now on, but never opens one earlier than it would have opened.
-func (gs *gates) shut(key string, class int, now time.Time, told time.Duration) (news bool) {
-	g := gs.find(key, class, now)
-	g.covers |= 1 << class
-	end := now.Add(told)
+func laterOf(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// codeRateLimited is the error member of every documented 429 (interface 7).
+const codeRateLimited = "rate_limited"
+
+// refusal is a limiter's own 429.
+func refusal(limitKey string, retryAfter time.Duration) *Error {
+	return &Error{StatusCode: http.StatusTooManyRequests, Code: codeRateLimited, LimitKey: limitKey, RetryAfter: retryAfter}
+}
+
+// look reports whether the caller may pass, and else the gate that is the last
+// to open; none is shut where it only has to wait until it is woken.
+func (c *coolDown) look(w *caller, now, slept time.Time) (shut *gate, passed bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.count()
+	c.gates.open(now, &c.openings)
+	if w.passed {
+		return nil, true
+	}
+	last := c.gates.last(w.seat.class, now)
 	switch {
-	case told <= 0:
+	case last != nil && w.hurried && !last.end.After(slept): // there is no time for all of the jitter
+		c.line.leave(w)
+		return nil, true
+	case last == nil:
+		c.line.join(w)
+		c.admit(now)
+		if !w.passed {
+			c.line.await(w)
+		}
+		return nil, w.passed
+	case !now.Before(last.nextLook):
+		last.nextLook, w.seat.looks = now.Add(lookEvery), true
+		c.line.leave(w)
+		return nil, true
+	}
+	c.line.join(w)
+	found := *last
+	return &found, false
+}
+
+// admit lets pass who is next, for as long as the gates let anybody pass.
+func (c *coolDown) admit(now time.Time) {
+	for {
+		w := c.line.first(func(class int, last, others bool) bool { return c.gates.allow(class, last, others, now) })
+		if w == nil {
+			return
+		}
+		w.seat.opening = c.openings
+		c.gates.sent(w.seat)
+		c.line.leave(w)
+		w.passed = true
+		w.lookAgain()
+	}
+}
+
+// count keeps the way short for callers that no gate holds up.
+func (c *coolDown) count() {
+	c.busy.Store(c.gates.rest(c.line.anybody))
+}
+
+// leave takes out a caller that gives up, or reports that it may pass.
+func (c *coolDown) leave(w *caller) (passed bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.line.leave(w)
+	return w.passed
+}
+
+// done reports whether the outcome began a cool-down or prolonged one by a
+// second at least.
+func (c *coolDown) done(seat *coolSeat, outcome AttemptOutcome) (news bool) {
+	refused := outcome.StatusCode == http.StatusTooManyRequests
+	if !refused && seat.opening == 0 && !seat.looks {
 		return false
-	case g.over(now):
-		g.begun, g.end, g.reported = now, end, end
-		return true
-	case end.After(g.end):
-		g.end = end
 	}
-	if news = g.end.Sub(g.reported) >= time.Second; news {
-		g.reported = g.end
+	now := c.now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.count()
+	c.gates.settle(seat, outcome, &c.openings)
+	if refused {
+		var g *gate
+		g, news = c.gates.shut(gateKey(outcome.LimitKey), seat.class, now, outcome.RetryAfter, c.random())
+		seat.parked, seat.random, seat.jitter = true, g.random, g.jitter()
+		if seat.left == 1 {
+			g.due++
+		}
+		c.line.wake() // to sleep until the gate opens
 	}
+	c.admit(now)
 	return news
 }
 
-// find returns the gate of key; a new key takes the place of the one that
-// ended first. Where all are closed, or key is empty, it is that of the class.
-func (gs *gates) find(key string, class int, now time.Time) *gate {
-	if *gs == nil {
-		*gs = make(gates, maxKeys+maxClasses)
-	}
-	own := &(*gs)[maxKeys+class]
-	if key == "" {
-		return own
-	}
-	var free *gate
-	for i := range (*gs)[:maxKeys] {
-		g := &(*gs)[i]
-		if g.key == key {
-			return g
-		}
-		if g.over(now) && (free == nil || g.end.Before(free.end)) {
-			free = g
-		}
-	}
-	if free == nil {
-		return own
-	}
-	*free = gate{key: key}
-	return free
-}
-
-// latest is the end of the last cool-down of the class to end, if it is after
-// passed, and passed otherwise.
-func (gs gates) latest(class int, now, passed time.Time) (end time.Time, key string) {
-	end = passed
-	for i := range gs {
-		if g := &gs[i]; g.covers&(1<<class) != 0 && !g.over(now) && g.end.After(end) {
-			end, key = g.end, g.key
-		}
-	}
-	return end, key
-}
-
-// closed counts the gates that are not over.
-func (gs gates) closed(now time.Time) (n int32) {
-	for i := range gs {
-		if !gs[i].over(now) {
-			n++
-		}
-	}
-	return n
-}
+// gateKey is a limit_key as it is kept and shown: foreign text, so one line of
+// at most 64 bytes.
+func gateKey(limitKey string) string { return oneLine(limitKey, 64) }

@@ -2,8 +2,10 @@ package agentmessaging
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -13,7 +15,7 @@ import (
 )
 
 func idleCoolDown() *coolDown {
-	return newCoolDown(nil, defaultMinWait, func() float64 { return 0 })
+	return newCoolDown(nil, func() float64 { return 0 })
 }
 
 var reading = LimitedAttempt{Method: "GET", Path: "/v1/agents/{agent_id}", Number: 1, MaxWait: defaultMaxWait}
@@ -21,9 +23,9 @@ var reading = LimitedAttempt{Method: "GET", Path: "/v1/agents/{agent_id}", Numbe
 // TestCoolDownOfAnUnlimitedCallAllocatesNothing.
 func TestCoolDownOfAnUnlimitedCallAllocatesNothing(t *testing.T) {
 	c, ctx := idleCoolDown(), t.Context()
-	var seat coolSeat
+	var seat coolSeat // of a call
 	assert.Zero(t, testing.AllocsPerRun(1000, func() {
-		if _, _, err := c.pass(ctx, reading, &seat); err != nil {
+		if _, _, err := c.pass(ctx, reading, 1, &seat); err != nil {
 			t.Error(err)
 		}
 		c.done(&seat, AttemptOutcome{StatusCode: 200, Sent: true})
@@ -36,7 +38,7 @@ func TestCoolDownTakesNoLockWhereNothingIsLimited(t *testing.T) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var seat coolSeat
-	_, _, err := c.pass(t.Context(), reading, &seat)
+	_, _, err := c.pass(t.Context(), reading, 1, &seat)
 	require.NoError(t, err)
 	c.done(&seat, AttemptOutcome{StatusCode: 200, Sent: true})
 }
@@ -95,14 +97,14 @@ func TestGatesAreThoseOfTheModel(t *testing.T) {
 			now = now.Add(time.Duration(random.Int64N(int64(10 * time.Second))))
 			class := random.IntN(4)
 			if random.IntN(3) == 0 {
-				key, told := keys[random.IntN(len(keys))], time.Duration(random.Int64N(int64(time.Minute)))
-				gs.shut(key, class, now, told)
+				key, told := keys[random.IntN(len(keys))], leastShut+time.Duration(random.Int64N(int64(time.Minute)))
+				gs.shut(key, class, now, told, 0)
 				all = append(all, seen429{key, class, now.Add(told)})
 			}
 			closed := false
 			for class := range 4 {
 				want := naive(all, class)
-				end, _ := gs.latest(class, now, time.Time{})
+				end, _ := latest(gs, class, now)
 				if want.After(now) {
 					require.Equal(t, want, end)
 					closed = true
@@ -110,33 +112,52 @@ func TestGatesAreThoseOfTheModel(t *testing.T) {
 					require.Zero(t, end)
 				}
 			}
-			require.Equal(t, closed, gs.closed(now) > 0)
+			require.Equal(t, closed, shutGates(gs, now) > 0)
 		}
 	}
 }
 
+// latest is the end of the gate of the class that is the last to open.
+func latest(gs gates, class int, now time.Time) (end time.Time, key string) {
+	if last := gs.last(class, now); last != nil {
+		return last.end, last.key
+	}
+	return time.Time{}, ""
+}
+
+func news(_ *gate, news bool) bool { return news }
+
+func shutGates(gs gates, now time.Time) (n int) {
+	for i := range gs {
+		if !gs[i].over(now) {
+			n++
+		}
+	}
+	return n
+}
+
 func TestGateOpensAtItsEnd(t *testing.T) {
 	var gs gates
-	gs.shut("k", 3, epoch, time.Minute)
-	for at, closed := range map[time.Duration]int32{
+	gs.shut("k", 3, epoch, time.Minute, 0)
+	for at, closed := range map[time.Duration]int{
 		0: 1, time.Minute - 1: 1, time.Minute: 0, time.Hour: 0,
 		-time.Second:     1, // a clock that was read before the lock was taken
 		-time.Second - 1: 0, // that of another bubble
 	} {
-		assert.Equal(t, closed, gs.closed(epoch.Add(at)), at)
+		assert.Equal(t, closed, shutGates(gs, epoch.Add(at)), at)
 	}
 }
 
-// TestGateWithoutRetryAfterStaysOpen, but teaches what the limit covers.
-func TestGateWithoutRetryAfterStaysOpen(t *testing.T) {
-	var gs gates
-	assert.False(t, gs.shut("k", 1, epoch, 0))
-	assert.Zero(t, gs.closed(epoch))
-	assert.True(t, gs.shut("k", 2, epoch, time.Minute))
-	assert.False(t, gs.shut("k", 3, epoch, -time.Minute))
-	for _, class := range []int{1, 2, 3} {
-		end, key := gs.latest(class, epoch, time.Time{})
-		assert.Equal(t, epoch.Add(time.Minute), end)
+// TestGateBelievesNoNonsense: a 429 that does not tell how long, or longer than
+// any window.
+func TestGateBelievesNoNonsense(t *testing.T) {
+	for told, want := range map[time.Duration]time.Duration{
+		-time.Minute: time.Second, 0: time.Second, 1: 1, 24 * time.Hour: 24 * time.Hour, 24*time.Hour + 1: 24 * time.Hour, math.MaxInt64: 24 * time.Hour,
+	} {
+		var gs gates
+		assert.True(t, news(gs.shut("k", 1, epoch, told, 0)))
+		end, key := latest(gs, 1, epoch)
+		assert.Equal(t, epoch.Add(want), end, told)
 		assert.Equal(t, "k", key)
 	}
 }
@@ -159,7 +180,7 @@ func TestNewsOfGates(t *testing.T) {
 		{3 * time.Second, 10 * time.Second, true},
 		{13 * time.Second, time.Millisecond, true},
 	} {
-		assert.Equal(t, step.news, gs.shut("k", 0, epoch.Add(step.at), step.told), step)
+		assert.Equal(t, step.news, news(gs.shut("k", 0, epoch.Add(step.at), step.told, 0)), step)
 	}
 }
 
@@ -168,25 +189,25 @@ func TestNewsOfGates(t *testing.T) {
 func TestGatesAreBounded(t *testing.T) {
 	var gs gates
 	for i := range 1000 {
-		gs.shut(fmt.Sprint("key ", i), 0, epoch.Add(time.Duration(i)*time.Minute), time.Minute)
+		gs.shut(fmt.Sprint("key ", i), 0, epoch.Add(time.Duration(i)*time.Minute), time.Minute, 0)
 	}
-	require.Len(t, gs, maxKeys+maxClasses)
+	require.Len(t, gs, maxKeys)
 	later := epoch.Add(1000 * time.Minute)
 	for i := range maxKeys {
-		gs.shut(fmt.Sprint("later ", i), 0, later, time.Hour+time.Duration(i)*time.Minute)
+		gs.shut(fmt.Sprint("later ", i), 0, later, time.Hour+time.Duration(i)*time.Minute, 0)
 	}
-	assert.EqualValues(t, maxKeys, gs.closed(later))
-	gs.shut("one more", 5, later, 3*time.Hour)
-	assert.EqualValues(t, maxKeys+1, gs.closed(later))
-	end, _ := gs.latest(5, later, time.Time{})
+	assert.EqualValues(t, maxKeys, shutGates(gs, later))
+	gs.shut("one more", 5, later, 3*time.Hour, 0)
+	assert.EqualValues(t, maxKeys+1, shutGates(gs, later))
+	end, _ := latest(gs, 5, later)
 	assert.Equal(t, later.Add(3*time.Hour), end)
-	end, key := gs.latest(0, later, time.Time{})
+	end, key := latest(gs, 0, later)
 	assert.Equal(t, "later 63", key, "it does not cover what it was not seen at")
 	assert.Equal(t, later.Add(time.Hour+63*time.Minute), end)
 
 	soon := later.Add(time.Hour + 2*time.Minute) // the first three are over
-	gs.shut("later 0", 7, soon, time.Minute)
-	gs.shut("new", 8, soon, time.Minute)
+	gs.shut("later 0", 7, soon, time.Minute, 0)
+	gs.shut("new", 8, soon, time.Minute, 0)
 	var kept []string
 	for _, g := range gs[:maxKeys] {
 		kept = append(kept, g.key)
@@ -195,12 +216,12 @@ func TestGatesAreBounded(t *testing.T) {
 	assert.NotContains(t, kept, "later 1")
 	assert.Contains(t, kept, "later 2")
 	assert.Contains(t, kept, "new")
-	end, _ = gs.latest(0, soon, later.Add(2*time.Hour))
+	end, _ = latest(gs, 0, soon)
 	assert.Equal(t, later.Add(time.Hour+63*time.Minute), end)
-	_, key = gs.latest(8, soon, time.Time{})
+	_, key = latest(gs, 8, soon)
 	assert.Equal(t, "new", key)
-	gs.shut("new", 8, soon, 100*time.Hour)
-	end, _ = gs.latest(0, soon, time.Time{})
+	gs.shut("new", 8, soon, 100*time.Hour, 0)
+	end, _ = latest(gs, 0, soon)
 	assert.Equal(t, later.Add(time.Hour+63*time.Minute), end, "a new key covers nothing that the old one did")
 }
 
@@ -208,26 +229,27 @@ func TestGatesAreBounded(t *testing.T) {
 // by nothing but a 429.
 func TestCoolDownIsFastAgain(t *testing.T) {
 	clock := &handClock{now: epoch}
-	c := newCoolDown(clock, defaultMinWait, func() float64 { return 0 })
+	c := newCoolDown(clock, func() float64 { return 0 })
 	var seat coolSeat
 	pass := func(attempt LimitedAttempt) error {
-		_, _, err := c.pass(t.Context(), attempt, &seat)
+		_, _, err := c.pass(t.Context(), attempt, 1, &seat)
 		return err
 	}
 	require.NoError(t, pass(reading))
 	for _, status := range []int{0, 200, 404, 503} {
 		c.done(&seat, AttemptOutcome{StatusCode: status, Sent: true, RetryAfter: time.Hour})
-		assert.Zero(t, c.closed.Load(), status)
+		assert.Zero(t, c.busy.Load(), status)
 	}
 	c.done(&seat, AttemptOutcome{StatusCode: 429, Sent: true, RetryAfter: time.Hour})
-	assert.EqualValues(t, 1, c.closed.Load())
+	assert.EqualValues(t, 1, c.busy.Load())
 	assert.ErrorIs(t, pass(reading), ErrRateLimited, "longer than MaxWait")
 	unbounded := reading
 	unbounded.MaxWait = 0
 	assert.ErrorIs(t, pass(unbounded), ErrRateLimited, "0 is the default")
 	clock.now = clock.now.Add(time.Hour)
 	require.NoError(t, pass(reading))
-	assert.Zero(t, c.closed.Load())
+	c.done(&seat, AttemptOutcome{StatusCode: 200, Sent: true})
+	assert.Zero(t, c.busy.Load())
 }
 
 // handClock is set by hand.
@@ -243,4 +265,84 @@ func TestForeignLimitKeysAreOneShortLine(t *testing.T) {
 	assert.Equal(t, "a b", gateKey("a\nb"))
 	assert.Len(t, gateKey(string(make([]byte, 1<<16))), 64)
 	assert.Empty(t, gateKey(""))
+}
+
+// TestTurns: as many as passed last time go at once and then, when these have
+// passed, one, and two for each that passes; a refusal ends it.
+func TestTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turn := (&turns{}).next(1, 0)
+		var went []int
+		for range 6 { // all that go are answered before the next go
+			n := 0
+			for ; turn.allow(false, true); n++ {
+				turn.sent++
+			}
+			turn.passed = turn.sent
+			went = append(went, n)
+		}
+		assert.Equal(t, []int{1, 1, 2, 4, 8, 16}, went)
+
+		turn.sent, turn.refused = turn.sent+1, 1
+		turn = turn.next(2, 0)
+		assert.Equal(t, 31, turn.sure)
+		for range 31 {
+			require.True(t, turn.allow(false, true))
+			turn.sent++
+		}
+		assert.False(t, turn.allow(false, true), "those that are sure have not been answered")
+		time.Sleep(patience - 1)
+		assert.False(t, turn.allow(false, true))
+		time.Sleep(1)
+		assert.True(t, turn.allow(false, true), "answers that take long hold up nobody for longer")
+		assert.False(t, turn.allow(true, true), "but last attempts go where it is sure")
+
+		turn.passed, turn.refused = 20, 11
+		turn = turn.next(3, 0)
+		assert.True(t, turn.misled)
+		assert.Equal(t, 1, turn.sure, "by that it was misled")
+	})
+}
+
+// TestTurnsOfLastAttempts: they go first, and alone.
+func TestTurnsOfLastAttempts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before := turns{passed: 5, sent: 5, sure: 1}
+		turn := before.next(2, 1)
+		assert.False(t, turn.allow(false, true), "one is due")
+		assert.True(t, turn.allow(true, true))
+		turn.sent, turn.due = 1, 0
+		assert.False(t, turn.allow(false, true), "it is not answered")
+		turn.lastOut, turn.passed = 0, 1
+		assert.True(t, turn.allow(false, true))
+		turn.sent, turn.passed = 5, 5
+		assert.True(t, turn.allow(false, true))
+		assert.False(t, turn.allow(true, true))
+		assert.True(t, turn.allow(true, false), "there is nobody else to try")
+	})
+}
+
+// TestLineLeavesNobodyBehind: who gives up makes room, and of those who may go
+// the first goes.
+func TestLineLeavesNobodyBehind(t *testing.T) {
+	var l line
+	callers := make([]*caller, 6)
+	for i := range callers {
+		callers[i] = &caller{seat: &coolSeat{class: i % 3, left: i % 2}}
+		l.join(callers[i])
+	}
+	all := func(int, bool, bool) bool { return true }
+	assert.Same(t, callers[0], l.first(all), "a last attempt")
+	assert.Same(t, callers[1], l.first(func(_ int, last, _ bool) bool { return !last }))
+	assert.Same(t, callers[2], l.first(func(class int, _, _ bool) bool { return class == 2 }))
+	assert.Nil(t, l.first(func(int, bool, bool) bool { return false }))
+	for _, i := range []int{0, 2, 4} {
+		l.leave(callers[i])
+		l.leave(callers[i])
+	}
+	assert.Same(t, callers[1], l.first(all))
+	assert.Equal(t, [2]int{3, 0}, l.waiting)
+	assert.True(t, l.anybody(1<<1))
+	l.leave(callers[1])
+	assert.False(t, l.anybody(1<<1))
 }

@@ -356,14 +356,50 @@ func TestAdvanceEndsTheCoolDown(t *testing.T) {
 			wantRefused(t, client, false, get)
 			left := wantRefused(t, client, true, get).RetryAfter
 			assert.InDelta(t, 24*time.Hour, left, float64(time.Minute))
-			fake.Advance(23 * time.Hour)
-			assert.InDelta(t, time.Hour, wantRefused(t, client, true, get).RetryAfter, float64(time.Minute))
+			fake.Advance(time.Hour / 2)
+			assert.InDelta(t, 23*time.Hour+time.Hour/2, wantRefused(t, client, true, get).RetryAfter, float64(time.Minute))
 			assert.Equal(t, 1, fake.CallCount())
-			fake.Advance(time.Hour)
+			fake.Advance(24 * time.Hour)
 			assert.ErrorIs(t, get(t.Context(), client), agentmessaging.ErrNotFound)
 			assert.Equal(t, 2, fake.CallCount())
 		})
 	}
+}
+
+// TestLongCoolDownIsLookedAt once an hour, by one call: the plan may have been
+// upgraded.
+func TestLongCoolDownIsLookedAt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		service := &gateway{key: "key_day"}
+		client := newClient(t, service, jitterOf(0))
+		service.close(20*time.Hour, agentPath)
+		wantRefused(t, client, false, get)
+		for range 3 {
+			wantRefused(t, client, true, get)
+			time.Sleep(time.Hour)
+			wantRefused(t, client, false, get)
+			wantRefused(t, client, true, get)
+		}
+		service.close(0, agentPath)
+		time.Sleep(time.Hour)
+		require.NoError(t, get(t.Context(), client))
+		require.NoError(t, get(t.Context(), client), "what let one pass is open")
+		assert.Equal(t, 6, service.count())
+	})
+}
+
+// TestCoolDownOpensForTheLookOfAPatientCaller, who would wait for a day.
+func TestCoolDownOpensForTheLookOfAPatientCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		service := &gateway{key: "key_day"}
+		client := newClient(t, service, jitterOf(0), agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxWait: 48 * time.Hour}))
+		service.close(1_000_000*time.Hour, agentPath)
+		wantRefused(t, client, false, get)
+		service.close(0, agentPath)
+		begin := time.Now()
+		require.NoError(t, get(t.Context(), client))
+		assert.Equal(t, time.Hour, time.Since(begin))
+	})
 }
 
 // stopped is a clock that stands still, and on which nobody waits.

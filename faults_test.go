@@ -77,7 +77,7 @@ func TestGatewayTimeoutOfMessage(t *testing.T) {
 // TestRetryAfterForms: each form is waited out, and a message that was refused
 // with 429 is repeated.
 func TestRetryAfterForms(t *testing.T) {
-	const backoff = 500 * time.Millisecond // where nothing can be read
+	const backoff = time.Second // where nothing can be read
 	for form, wait := range map[string]time.Duration{
 		"7":                                7 * time.Second,
 		"1.5":                              1500 * time.Millisecond,

@@ -117,7 +117,7 @@ func (s *settings) coolDown(c *Client) *coolDown {
 	if c.coolDown != nil && !s.newClock {
 		return c.coolDown
 	}
-	return newCoolDown(s.clock, s.retry.MinWait, s.random)
+	return newCoolDown(s.clock, s.random)
 }
 
 // WithHTTPClient sends calls through hc: its Transport, Jar and Timeout (which

@@ -95,7 +95,11 @@ func (c *call) acquire(ctx context.Context) error {
 		return err
 	}
 	waited, err := c.ask(ctx, attempt)
-	if err == nil && waited >= leastWait {
+	if err == nil && waited < leastWait {
+		return nil
+	}
+	c.leaveSeat()
+	if err == nil {
 		if err = c.coolOff(ctx, attempt); err != nil {
 			c.permit.Done(AttemptOutcome{})
 		}
@@ -103,12 +107,19 @@ func (c *call) acquire(ctx context.Context) error {
 	return err
 }
 
+// leaveSeat tells the cool-down that the attempt which it let pass was not sent.
+func (c *call) leaveSeat() {
+	if c.client.coolDown != nil {
+		c.client.coolDown.done(&c.seat, AttemptOutcome{})
+	}
+}
+
 // coolOff waits for the client's cool-down, if it has one.
 func (c *call) coolOff(ctx context.Context, attempt LimitedAttempt) error {
 	if c.client.coolDown == nil {
 		return nil
 	}
-	key, waited, err := c.client.coolDown.pass(ctx, attempt, &c.seat)
+	key, waited, err := c.client.coolDown.pass(ctx, attempt, c.client.retry.MaxAttempts-c.attempts, &c.seat)
 	c.countWait(ctx, key, waited)
 	return err
 }

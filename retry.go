@@ -1,6 +1,7 @@
 package agentmessaging
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -202,10 +203,15 @@ func (c *call) checkRetry(ctx context.Context, _ *http.Response, err error) (boo
 	if c.attempts >= c.client.retry.MaxAttempts {
 		return false, nil
 	}
-	wait, ok := c.client.retry.wait(c.attempts, c.out.retryAfter(), c.longestPause(ctx), c.client.random())
+	told, random := c.out.retryAfter(), c.client.random()
+	if c.seat.parked {
+		told, random = cmp.Or(told, leastShut), c.seat.random // until the gate opens for all
+	}
+	wait, ok := c.client.retry.wait(c.attempts, told, c.longestPause(ctx), random)
 	if !ok {
 		return false, nil
 	}
+	c.seat.hurried = wait < told+c.seat.jitter
 	c.next, c.pause = stepRetry, wait
 	c.observeRetry(ctx, retryTable[class].outcome)
 	c.rest(ctx)

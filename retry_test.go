@@ -142,11 +142,11 @@ func TestWaits(t *testing.T) {
 		value    string
 		min, max time.Duration // of the single wait; max 0: the error comes at once
 	}{
-		{"", 500 * time.Millisecond, 750 * time.Millisecond},
-		{"0", 500 * time.Millisecond, 750 * time.Millisecond},
-		{"-5", 500 * time.Millisecond, 750 * time.Millisecond},
-		{"NaN", 500 * time.Millisecond, 750 * time.Millisecond},
-		{"soon", 500 * time.Millisecond, 750 * time.Millisecond},
+		{"", time.Second, 1350 * time.Millisecond},
+		{"0", time.Second, 1350 * time.Millisecond},
+		{"-5", time.Second, 1350 * time.Millisecond},
+		{"NaN", time.Second, 1350 * time.Millisecond},
+		{"soon", time.Second, 1350 * time.Millisecond},
 		{"1", time.Second, 1350 * time.Millisecond},
 		{"1.5", 1500 * time.Millisecond, 1900 * time.Millisecond},
 		{"60", time.Minute, 66250 * time.Millisecond},
@@ -158,7 +158,7 @@ func TestWaits(t *testing.T) {
 		{"Sun, 06 Nov 1994 08:49:37 GMT", 37 * time.Second, 41 * time.Second},
 		{"Sunday, 06-Nov-94 08:49:37 GMT", 37 * time.Second, 41 * time.Second},
 		{"Sun Nov  6 08:49:37 1994", 37 * time.Second, 41 * time.Second},
-		{"Sun, 06 Nov 1994 08:48:37 GMT", 500 * time.Millisecond, 750 * time.Millisecond},
+		{"Sun, 06 Nov 1994 08:48:37 GMT", time.Second, 1350 * time.Millisecond},
 	} {
 		for _, random := range []float64{0, 0.999999} {
 			synctest.Test(t, func(t *testing.T) {

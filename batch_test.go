@@ -1,0 +1,97 @@
+package agentmessaging_test
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+)
+
+var batches = flag.Int("batches", 20, "how many batches TestBatchLosesNothing sends at once")
+
+// TestBatchLosesNothing: 500 messages to 20 agents under the preview limits,
+// which allow 60 a minute, by a client without any option that concerns limits.
+// Of a window that slides the client can only guess what is free: now and then a
+// message meets three refusals.
+func TestBatchLosesNothing(t *testing.T) {
+	for name, tt := range map[string]struct {
+		workers, runs, lost int
+		opts                []fakeserver.Option
+	}{
+		"at once":        {workers: 500, runs: *batches},
+		"64 workers":     {workers: 64, runs: 10},
+		"sliding window": {workers: 500, runs: 5, lost: 15, opts: []fakeserver.Option{fakeserver.WithSlidingWindows()}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for seed := range uint64(tt.runs) {
+				synctest.Test(t, func(t *testing.T) {
+					assert.GreaterOrEqual(t, sendBatch(t, seed, tt.workers, tt.opts), 500-tt.lost, "seed %d", seed)
+				})
+			}
+		})
+	}
+}
+
+// sendBatch returns how many of 500 messages arrived.
+func sendBatch(t *testing.T, seed uint64, workers int, opts []fakeserver.Option) (arrived int) {
+	random := seeded(seed)
+	fake := fakeserver.New(t, opts...)
+	client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(), agentmessaging.WithRandom(random),
+		agentmessaging.WithHTTPClient(&http.Client{Transport: distant{fake.Direct(), random}}))
+	require.NoError(t, err)
+	var agents []string
+	for range 20 {
+		agents = append(agents, fake.AddAgent(fake.Key(), fakeserver.Agent{}).ID)
+	}
+	var group sync.WaitGroup
+	var next atomic.Int64
+	for range workers {
+		group.Go(func() {
+			for i := next.Add(1); i <= 500; i = next.Add(1) {
+				_, _ = client.SendMessage(t.Context(), agents[i%20], message{Text: fmt.Sprint("message ", i)})
+			}
+		})
+	}
+	group.Wait()
+	for _, agent := range agents {
+		arrived += len(fake.Conversation(agent))
+	}
+	return arrived
+}
+
+func seeded(seed uint64) func() float64 {
+	var mu sync.Mutex
+	random := rand.New(rand.NewPCG(seed, 1))
+	return func() float64 {
+		mu.Lock()
+		defer mu.Unlock()
+		return random.Float64()
+	}
+}
+
+// distant is a way of up to 100 ms to the service, and of up to 3 s back.
+type distant struct {
+	http.RoundTripper
+	random func() float64
+}
+
+func (d distant) RoundTrip(req *http.Request) (*http.Response, error) {
+	time.Sleep(time.Duration(d.random() * float64(100*time.Millisecond)))
+	resp, err := d.RoundTripper.RoundTrip(req)
+	if err == nil && resp.StatusCode == http.StatusOK {
+		time.Sleep(time.Duration(d.random() * float64(3*time.Second)))
+	}
+	return resp, err
+}

@@ -1,0 +1,121 @@
+package agentmessaging
+
+import (
+	"container/list"
+	"context"
+	"time"
+)
+
+// line are the callers that a cool-down holds up: a queue for each class, and
+// one for those of the class that have no attempt after this one.
+type line struct {
+	came    int
+	waiting [2]int
+	queues  [2][maxClasses]list.List // of *caller; the second for last attempts
+}
+
+// caller is one of them.
+type caller struct {
+	seat    *coolSeat
+	hurried bool // its deadline is nearer than the end of the jitter
+	came    int
+	in      *list.Element // nil: it is in no queue
+	passed  bool
+	place   int           // in its queue, when it last looked
+	wake    chan struct{} // closed when it is to look again; nil unless it waits for that
+	waits   bool
+}
+
+func (w *caller) lastAttempt() int {
+	if w.seat.left <= 0 {
+		return 1
+	}
+	return 0
+}
+
+func (l *line) queue(w *caller) *list.List { return &l.queues[w.lastAttempt()][w.seat.class] }
+
+func (l *line) join(w *caller) {
+	if w.in == nil {
+		l.came++
+		w.came = l.came
+		w.in = l.queue(w).PushBack(w)
+		l.waiting[w.lastAttempt()]++
+	}
+}
+
+func (l *line) leave(w *caller) {
+	if w.in != nil {
+		l.queue(w).Remove(w.in)
+		w.in = nil
+		l.waiting[w.lastAttempt()]--
+	}
+}
+
+// first is the caller that goes next: of those that may go, the first that has
+// no other attempt, else the first; nil if none may.
+func (l *line) first(may func(class int, last, others bool) bool) (first *caller) {
+	others := l.waiting[0] > 0
+	for _, last := range []int{1, 0} {
+		for class := range maxClasses {
+			head := l.queues[last][class].Front()
+			if head != nil && (first == nil || head.Value.(*caller).came < first.came) && may(class, last == 1, others) {
+				first = head.Value.(*caller)
+			}
+		}
+		if first != nil {
+			return first
+		}
+	}
+	return nil
+}
+
+// anybody reports whether anybody waits in one of the classes.
+func (l *line) anybody(classes uint32) bool {
+	for class := range maxClasses {
+		if classes&(1<<class) != 0 && l.queues[0][class].Len()+l.queues[1][class].Len() > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// wake makes all who wait for their turn look again.
+func (l *line) wake() {
+	for i := range l.queues {
+		for class := range l.queues[i] {
+			for e := l.queues[i][class].Front(); e != nil; e = e.Next() {
+				e.Value.(*caller).lookAgain()
+			}
+		}
+	}
+}
+
+func (w *caller) lookAgain() {
+	if w.waits {
+		close(w.wake)
+		w.waits = false
+	}
+}
+
+// await prepares the caller for its turn.
+func (l *line) await(w *caller) {
+	w.place = 1 + w.came - l.queue(w).Front().Value.(*caller).came
+	if !w.waits {
+		w.wake, w.waits = make(chan struct{}), true
+	}
+}
+
+// turn waits until the caller is to look again: when it may go, when a gate has
+// closed, and now and then, the sooner the nearer it is to the head.
+func (w *caller) turn(ctx context.Context) error {
+	timer := time.NewTimer(patience * time.Duration(w.place))
+	defer timer.Stop()
+	select {
+	case <-w.wake:
+	case <-timer.C:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}
