@@ -3,6 +3,7 @@ package agentmessaging_test
 import (
 	"context"
 	"net/http"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -91,15 +92,25 @@ func TestLimiterFailureKeepsItsCause(t *testing.T) {
 
 // slowLimiter lets every attempt wait.
 type slowLimiter struct {
+	mu sync.Mutex
 	limiterStub
 	deadlines []bool // whether ctx had one
 }
 
 func (l *slowLimiter) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
 	_, has := ctx.Deadline()
-	l.deadlines = append(l.deadlines, has)
 	time.Sleep(time.Minute)
-	return l.limiterStub.Acquire(ctx, attempt)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.deadlines = append(l.deadlines, has)
+	_, err := l.limiterStub.Acquire(ctx, attempt)
+	return l, err
+}
+
+func (l *slowLimiter) Done(outcome agentmessaging.AttemptOutcome) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.limiterStub.Done(outcome)
 }
 
 // TestLimiterWaitIsNoPartOfTheAttemptsTimeout in virtual time.
