@@ -173,13 +173,17 @@ func WithoutCoolDown() Option {
 // notices what Advance does. Timeouts and deadlines of contexts stay those of
 // this machine. The default is the clock of this machine; the cool-down then
 // reads the time from a connection that has a method Now() time.Time, as the
-// in-memory ones of the fake have.
+// in-memory ones of the fake have. A clock with a method Random() float64, in
+// [0, 1), also decides the jitter of each wait, so that a run can be repeated.
 func WithClock(clock Clock) Option {
 	return func(s *settings) error {
 		if isNil(clock) {
 			return nilOption("WithClock")
 		}
 		s.clock, s.newClock = clock, true
+		if seeded, ok := clock.(interface{ Random() float64 }); ok {
+			s.random = seeded.Random
+		}
 		return nil
 	}
 }

@@ -1,0 +1,126 @@
+package agentmessagingtest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+)
+
+type tb = testing.TB
+
+// Env is what a scenario of [Sweep] works with. It is a testing.TB: in the
+// undisturbed runs a failed assertion fails the test, in a disturbed run it
+// counts as an error that the application has told, and ends the scenario if it
+// is fatal.
+type Env struct {
+	tb
+	// Client is the client that is disturbed. Each run, and each restart, has
+	// a new one.
+	Client *agentmessaging.Client
+	// Fake is the service. Each plan has a new one, which a restart keeps.
+	Fake *fakeserver.Server
+	// Dir is an empty folder, which a restart keeps.
+	Dir string
+
+	play   *play
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	mu       sync.Mutex
+	cleanups []func()
+	failed   bool
+}
+
+// Context returns a context without a deadline. It ends with the run.
+func (e *Env) Context() context.Context { return e.ctx }
+
+// Reports takes down what the application returned to its caller: nil, or an
+// error. An error is fine: what counts is that it is told.
+func (e *Env) Reports(err error) { e.play.told.report(err) }
+
+// Logger returns a logger for the application. A record at Warn or above
+// counts as an error that was told.
+func (e *Env) Logger() *slog.Logger { return e.play.told.logger() }
+
+// Output returns a writer for what the application prints.
+func (e *Env) Output() io.Writer { return &e.play.told }
+
+// Point is a place of the application's own that can fail: it returns nil, or,
+// in the plans of this name, an error.
+func (e *Env) Point(name string) error { return e.play.point(name) }
+
+// Cleanup registers a function for the end of the run.
+func (e *Env) Cleanup(f func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.cleanups = append(e.cleanups, f)
+}
+
+// finish ends the run as package testing does: context first, then the cleanups,
+// the last one first.
+func (e *Env) finish() {
+	e.cancel()
+	e.mu.Lock()
+	cleanups := slices.Clone(e.cleanups)
+	e.mu.Unlock()
+	for _, f := range slices.Backward(cleanups) {
+		f()
+	}
+}
+
+// Error, and the other methods of testing.TB that fail, fail the run.
+func (e *Env) Error(args ...any) { e.fail(fmt.Sprintln(args...)) }
+
+// Errorf is Error with a format.
+func (e *Env) Errorf(format string, args ...any) { e.fail(fmt.Sprintf(format, args...)) }
+
+// Fatal is Error, and ends the scenario.
+func (e *Env) Fatal(args ...any) { e.fail(fmt.Sprintln(args...)); runtime.Goexit() }
+
+// Fatalf is Errorf, and ends the scenario.
+func (e *Env) Fatalf(format string, args ...any) {
+	e.fail(fmt.Sprintf(format, args...))
+	runtime.Goexit()
+}
+
+// Fail fails the run without a word.
+func (e *Env) Fail() { e.fail("failed") }
+
+// FailNow fails the run and ends the scenario.
+func (e *Env) FailNow() {
+	if !e.Failed() {
+		e.Fail()
+	}
+	runtime.Goexit()
+}
+
+func (e *Env) fail(text string) {
+	e.mu.Lock()
+	e.failed = true
+	e.mu.Unlock()
+	e.play.told.fail(text)
+}
+
+// Failed reports whether the run has failed.
+func (e *Env) Failed() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.failed
+}
+
+// Log writes to what the run has told.
+func (e *Env) Log(args ...any) { fmt.Fprintln(&e.play.told, args...) }
+
+// Logf is Log with a format.
+func (e *Env) Logf(format string, args ...any) { fmt.Fprintf(&e.play.told, format+"\n", args...) }
+
+// Helper does nothing.
+func (e *Env) Helper() {}

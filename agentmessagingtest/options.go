@@ -1,0 +1,101 @@
+package agentmessagingtest
+
+import (
+	"slices"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+)
+
+// Option changes how [Sweep] works.
+type Option func(*config)
+
+type config struct {
+	clientOptions []agentmessaging.Option
+	fakeOptions   []fakeserver.Option
+	off           []exemption
+	also          []ownCheck
+	pairs         bool
+	seed          uint64
+	bubble        bool
+	within        time.Duration
+	watchdog      time.Duration
+	collect       func(report string, found []Finding) // in place of failing the test, for tests of Sweep
+}
+
+type exemption struct {
+	check     Check
+	endpoints []fakeserver.Endpoint // none: all
+	where     func(Finding) bool    // nil: every
+}
+
+type ownCheck struct {
+	name  string
+	check func(*Run) error
+}
+
+func newConfig(opts []Option) config {
+	c := config{seed: 1, within: 2 * time.Hour, watchdog: 10 * time.Second}
+	for _, opt := range opts {
+		opt(&c)
+	}
+	return c
+}
+
+// Without switches a check off: for findings about calls to these endpoints,
+// or, where none is given, altogether.
+func Without(check Check, endpoints ...fakeserver.Endpoint) Option {
+	return func(c *config) { c.off = append(c.off, exemption{check: check, endpoints: endpoints}) }
+}
+
+// WithoutWhere drops the findings for which f returns true.
+func WithoutWhere(f func(Finding) bool) Option {
+	return func(c *config) { c.off = append(c.off, exemption{where: f}) }
+}
+
+func (c *config) exempt(f Finding) bool {
+	return slices.ContainsFunc(c.off, func(e exemption) bool {
+		if e.where != nil {
+			return e.where(f)
+		}
+		return e.check == f.Check && (e.endpoints == nil || slices.Contains(e.endpoints, f.Endpoint))
+	})
+}
+
+// Also adds a check of the user's own. It is called after each run, the
+// undisturbed one included; an error is a finding under this name.
+func Also(name string, check func(*Run) error) Option {
+	return func(c *config) { c.also = append(c.also, ownCheck{name, check}) }
+}
+
+// Pairs sweeps pairs of faults too, at two places: 300 of them at most, picked
+// by [Seed].
+func Pairs() Option { return func(c *config) { c.pairs = true } }
+
+// Seed picks other pairs of faults, and another jitter of the client's waits.
+// The default is 1.
+func Seed(seed uint64) Option { return func(c *config) { c.seed = seed } }
+
+// InBubble makes each run in a testing/synctest bubble of its own, so that
+// waits and deadlines of the application take no time either. What a bubble
+// cannot do ends at the watchdog: sockets, and a mutex that is held across a
+// call.
+func InBubble() Option { return func(c *config) { c.bubble = true } }
+
+// ClientOptions are for Env.Client, behind those that Sweep gives it.
+func ClientOptions(opts ...agentmessaging.Option) Option {
+	return func(c *config) { c.clientOptions = append(c.clientOptions, opts...) }
+}
+
+// FakeOptions are for Env.Fake.
+func FakeOptions(opts ...fakeserver.Option) Option {
+	return func(c *config) { c.fakeOptions = append(c.fakeOptions, opts...) }
+}
+
+// Within bounds how much longer, in virtual time, a disturbed run may take than
+// the undisturbed one. The default is 2 hours.
+func Within(d time.Duration) Option { return func(c *config) { c.within = d } }
+
+// Watchdog bounds the real time of a run. The default is 10 seconds.
+func Watchdog(d time.Duration) Option { return func(c *config) { c.watchdog = d } }

@@ -1,0 +1,165 @@
+package agentmessagingtest
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/catalog"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// How long a fault lasts.
+const (
+	once   = "once"    // for one attempt
+	atCall = "call"    // for all attempts of the call
+	fromOn = "from_on" // from the call on, until the restart
+)
+
+// fault is a fault of the catalog, or a change of the service's state.
+type fault struct {
+	catalog.Fault
+	change func(*run, *Call) // before the request
+	undo   func(*run)        // before the restart
+}
+
+// refused is the one fault that no fake can do: there is nobody to connect to.
+const refused = "refused"
+
+var (
+	refusal = &fault{Fault: catalog.Fault{Name: refused, Says: "Nobody accepts the connection."}}
+	fails   = &fault{Fault: catalog.Fault{Name: "fails", Says: "The application's own place fails."}}
+
+	planEnds = &fault{Fault: catalog.Fault{Name: "plan_ended", Says: "The plan ends."},
+		change: func(r *run, _ *Call) {
+			r.subscribed = r.fake.Admin().Keys()[0].Plan
+			r.fake.SetPlan(r.fake.Key(), fakeserver.PlanFree)
+		},
+		undo: func(r *run) { r.fake.SetPlan(r.fake.Key(), r.subscribed) }}
+	byokDown = &fault{Fault: catalog.Fault{Name: "byok_down", Says: "The store of provider keys is not available."},
+		change: func(r *run, _ *Call) { r.fake.SetBYOKAvailable(false) },
+		undo:   func(r *run) { r.fake.SetBYOKAvailable(true) }}
+	agentGone = &fault{Fault: catalog.Fault{Name: "agent_gone", Says: "The agent is gone, for good."},
+		change: func(r *run, c *Call) { r.remove(c.AgentID) }}
+)
+
+// plan is what goes wrong in one run.
+type plan struct{ hits []*hit }
+
+// hit is one fault at one call or point.
+type hit struct {
+	target string
+	fault  *fault
+	lasts  string
+
+	struck bool
+	at     *spec.Endpoint // of the target, once struck
+}
+
+func (p *plan) name() string {
+	names := make([]string, len(p.hits))
+	for i, h := range p.hits {
+		names[i] = h.target + "/" + h.fault.Name + "/" + h.lasts
+	}
+	return strings.Join(names, "+")
+}
+
+// fresh is the plan before its run.
+func (p *plan) fresh() *plan {
+	copied := &plan{}
+	for _, h := range p.hits {
+		copied.hits = append(copied.hits, &hit{target: h.target, fault: h.fault, lasts: h.lasts})
+	}
+	return copied
+}
+
+// hit reports whether every fault of the plan has befallen something.
+func (p *plan) hit() bool {
+	for _, h := range p.hits {
+		if !h.struck {
+			return false
+		}
+	}
+	return true
+}
+
+// plansFor are the plans of one call: each fault at one attempt, at the whole
+// call, and from then on.
+func plansFor(c *Call) (plans []*plan) {
+	add := func(f *fault, lasts ...string) {
+		for _, l := range lasts {
+			plans = append(plans, &plan{[]*hit{{target: c.Name, fault: f, lasts: l}}})
+		}
+	}
+	onAgent := c.AgentID != "" && c.spec != spec.CreateAgent
+	for _, f := range catalog.For(c.spec) {
+		if onAgent && f.Status == http.StatusNotFound {
+			continue // a 404 for an agent that is there would be a lie
+		}
+		add(&fault{Fault: f}, lasting(f.Name)...)
+	}
+	add(refusal, once, atCall, fromOn)
+	add(planEnds, fromOn)
+	if c.spec.Lists(http.StatusServiceUnavailable) || c.spec == spec.CreateAgent {
+		add(byokDown, fromOn)
+	}
+	if onAgent {
+		add(agentGone, fromOn)
+	}
+	return plans
+}
+
+// lasting is how long a fault of the catalog lasts. From then on, a plan that
+// has ended is the service's own state: see planEnds.
+func lasting(name string) []string {
+	if name == "payment_required" {
+		return []string{once}
+	}
+	return []string{once, atCall, fromOn}
+}
+
+func planAt(point, lasts string) *plan {
+	return &plan{[]*hit{{target: point, fault: fails, lasts: lasts}}}
+}
+
+// strikes returns the fault that befalls the next attempt of a call, or a
+// point, where c is nil. The play's lock is held.
+func (r *run) strikes(p *play, name string, c *Call) *fault {
+	if r.plan == nil || p.restart {
+		return nil
+	}
+	for _, h := range r.plan.hits {
+		switch {
+		case h.target == name:
+			first := !h.struck
+			h.strike(c)
+			if first || h.lasts != once && h.fault.change == nil {
+				return h.fault
+			}
+		case h.struck && h.lasts == fromOn && h.befalls(c):
+			return h.fault
+		}
+	}
+	return nil
+}
+
+func (h *hit) strike(c *Call) {
+	h.struck = true
+	if c != nil {
+		h.at = c.spec
+	}
+}
+
+// befalls reports whether a fault that has begun hits a call. Points fail by
+// themselves only, and a changed state needs no more help.
+func (h *hit) befalls(c *Call) bool {
+	switch {
+	case c == nil || h.at == nil:
+		return c == nil && h.at == nil
+	case h.fault.change != nil:
+		return false
+	case h.fault.Own:
+		return c.spec == h.at
+	}
+	return h.fault.Status == 0 || c.spec.Lists(h.fault.Status)
+}

@@ -1,0 +1,181 @@
+package agentmessagingtest
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"runtime/pprof"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// play is one execution of the scenario: the first of a plan, or the one
+// after the restart.
+type play struct {
+	run      *run
+	restart  bool
+	told     told
+	begun    time.Time // by the fake's clock
+	lasted   time.Duration
+	panicked string
+	left     []string // goroutines that were still there afterwards
+
+	mu       sync.Mutex
+	over     bool // nothing below changes any more
+	calls    []*Call
+	points   []string           // that were passed, by name
+	names    map[string]int     // how often each name was given
+	origins  map[string]uint64  // agents, by the content of the call that created them
+	requests int                // that left the client
+	dead     int                // answers of 401 and 402 in a row, up to now
+	longest  int                // such a row
+	endless  string             // why the scenario was ended; "" where it ended by itself
+	cancel   context.CancelFunc // ends env.Context()
+	refusals int                // calls since then
+	due      map[time.Time]time.Time
+}
+
+// perform runs the scenario to its end.
+func (r *run) perform(t testing.TB, scenario func(*Env), restart bool) *play {
+	p := &play{
+		run: r, restart: restart, begun: r.fake.Now(),
+		names: map[string]int{}, origins: map[string]uint64{}, due: map[time.Time]time.Time{},
+	}
+	env := &Env{tb: t, Fake: r.fake, Dir: r.dir, play: p}
+	env.ctx, env.cancel = context.WithCancel(context.Background())
+	p.cancel = env.cancel
+	env.Client = p.client()
+	before, done := runtime.NumGoroutine(), make(chan struct{})
+	go func() {
+		defer close(done)
+		defer p.recovered()
+		defer env.finish()
+		defer p.recovered() // of the scenario, so that the cleanups run
+		label(r.name())
+		scenario(env)
+	}()
+	<-done
+	if !r.sweep.bubble && runtime.NumGoroutine() > before {
+		p.left = leftovers(r.name(), before)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over, p.lasted = true, r.fake.Now().Sub(p.begun)
+	return p
+}
+
+// recovered takes a panic down.
+func (p *play) recovered() {
+	if v := recover(); v != nil {
+		p.panicked = fmt.Sprintf("%v\n%s", v, debug.Stack())
+	}
+}
+
+// client is a new client of the run's fake whose every attempt passes the wire.
+func (p *play) client() *agentmessaging.Client {
+	opts := []agentmessaging.Option{
+		agentmessaging.WithHTTPClient(p.httpClient()),
+		agentmessaging.WithObserver(p),
+		agentmessaging.WithClock(p.run.clock()),
+	}
+	client, err := agentmessaging.NewClient(p.run.fake.BaseURL(), p.run.fake.Key(), append(opts, p.run.sweep.clientOptions...)...)
+	if err != nil {
+		panic("agentmessagingtest: " + err.Error())
+	}
+	return client
+}
+
+// point passes a place of the application's own.
+func (p *play) point(name string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over {
+		return nil
+	}
+	p.names[name]++
+	place := fmt.Sprintf("%s_%d", name, p.names[name])
+	p.points = append(p.points, place)
+	if p.run.strikes(p, place, nil) != nil {
+		return fmt.Errorf("agentmessagingtest: %s fails, as planned", place)
+	}
+	return nil
+}
+
+// stop ends a scenario that would not end by itself, by its context; a
+// goroutine that goes on calling is ended by begin. The lock is held.
+func (p *play) stop(why string) {
+	if p.endless == "" {
+		p.endless = why
+		p.cancel()
+	}
+}
+
+// racing returns the endpoints that several goroutines have called.
+func (p *play) racing() map[*spec.Endpoint]bool {
+	racing, first := map[*spec.Endpoint]bool{}, map[*spec.Endpoint]string{}
+	for _, c := range p.calls {
+		if by, seen := first[c.spec]; seen && by != c.routine {
+			racing[c.spec] = true
+		}
+		first[c.spec] = c.routine
+	}
+	return racing
+}
+
+// routine is the caller's goroutine: "goroutine 12".
+func routine() string {
+	var head [32]byte
+	words := strings.Fields(string(head[:runtime.Stack(head[:], false)]))
+	return strings.Join(words[:2], " ")
+}
+
+const labelKey = "agentmessagingtest"
+
+// label marks the goroutine, and those that it starts, by the plan: a panic in
+// one of them shows it, from Go 1.26 on.
+func label(plan string) {
+	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels(labelKey, plan)))
+}
+
+// leftovers are the goroutines of a plan that do not end by themselves: each
+// by its stack, innermost function first.
+func leftovers(plan string, before int) []string {
+	for wait := time.Duration(0); wait < 50*time.Millisecond; wait += time.Millisecond {
+		if runtime.Gosched(); runtime.NumGoroutine() <= before {
+			return nil
+		}
+		if wait > 5*time.Millisecond && len(labelled(plan)) == 0 {
+			return nil // of other tests
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return labelled(plan)
+}
+
+func labelled(plan string) (stacks []string) {
+	var b strings.Builder
+	_ = pprof.Lookup("goroutine").WriteTo(&b, 1)
+	for _, stack := range strings.Split(b.String(), "\n\n") {
+		if strings.Contains(stack, fmt.Sprintf("# labels: {%q:%q", labelKey, plan)) {
+			stacks = append(stacks, frames(stack))
+		}
+	}
+	return stacks
+}
+
+// frames is a stack of a goroutine profile without addresses.
+func frames(stack string) string {
+	var b strings.Builder
+	for _, line := range strings.Split(stack, "\n") {
+		if fields := strings.Fields(strings.TrimPrefix(line, "#")); strings.HasPrefix(line, "#\t") && len(fields) > 2 {
+			fmt.Fprintf(&b, "    %s %s\n", fields[1], fields[2])
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,157 @@
+package agentmessagingtest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+)
+
+// Run is what a run of [Sweep] leaves, for a check of the user's own (see
+// [Also]): a plan, or none, and the state of the service after the scenario and
+// after the restart.
+type Run struct {
+	// Plan is the name of the plan; "" for the undisturbed run.
+	Plan string
+	// Fake is the service as the run has left it, and Dir the folder.
+	Fake *fakeserver.Server
+	Dir  string
+	// Calls are the calls of the first execution of the scenario, and
+	// Restarted those of the one after the restart.
+	Calls, Restarted []Call
+	// Reports is what Env.Reports was told in the first execution, nil
+	// errors too.
+	Reports []error
+	// Told is all that the application said there, reports included.
+	Told string
+	// Undisturbed is the run to compare with; nil in that run itself.
+	Undisturbed *Run
+}
+
+// run is a plan on its way.
+type run struct {
+	sweep *sweep
+	plan  *plan // nil: undisturbed
+	fake  *fakeserver.Server
+	dir   string
+
+	first, second *play
+	after, end    state  // of the service after each of them
+	lostIDs       [2]int // agents that nobody knows, after each of them
+	stalled       string // what the watchdog saw
+
+	subscribed fakeserver.Plan // before a fault ended it
+	secrets    []string        // provider keys that were sent; the play's lock guards it
+
+	mu      sync.Mutex
+	gone    []string // agents that the plan has removed
+	cleared bool     // a stored provider key was about to be cleared
+}
+
+func (r *run) name() string {
+	if r.plan == nil {
+		return "undisturbed"
+	}
+	return r.plan.name()
+}
+
+// restartAfter is how long an application is down: longer than any limit.
+const restartAfter = 25 * time.Hour
+
+// execute runs the scenario twice on one fake: as it is disturbed, and as the
+// application restarts.
+func (r *run) execute(t testing.TB) {
+	r.first = r.perform(t, r.sweep.scenario, false)
+	r.after, r.lostIDs[0] = r.stateNow(), r.lost(r.first)
+	r.undo()
+	r.fake.Advance(restartAfter)
+	r.second = r.perform(t, r.sweep.scenario, true)
+	r.end, r.lostIDs[1] = r.stateNow(), r.lost(r.first, r.second)
+}
+
+// undo ends what a restart after a day does not meet any more.
+func (r *run) undo() {
+	if r.plan == nil {
+		return
+	}
+	for _, h := range r.plan.hits {
+		if h.struck && h.fault.undo != nil {
+			h.fault.undo(r)
+		}
+	}
+}
+
+// remove makes an agent's calls answer 404 from now on.
+func (r *run) remove(agentID string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !slices.Contains(r.gone, agentID) {
+		r.gone = append(r.gone, agentID)
+		r.fake.Inject(fakeserver.Answer(404, ""), fakeserver.ByAgent(agentID))
+	}
+}
+
+// willClear takes down that a stored provider key is about to be cleared.
+func (r *run) willClear() {
+	_, stored := r.fake.BYOK(r.fake.Key())
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cleared = r.cleared || stored
+}
+
+// lost is how many agents there are whose identifier the application has
+// neither told nor kept.
+func (r *run) lost(plays ...*play) (n int) {
+	kept := r.kept()
+	for _, p := range plays {
+		kept += p.told.all()
+	}
+	for _, a := range r.fake.Agents() {
+		if !strings.Contains(kept, a.ID) && !slices.Contains(r.gone, a.ID) {
+			n++
+		}
+	}
+	return n
+}
+
+// kept is what stands in the files of Dir.
+func (r *run) kept() string {
+	var all strings.Builder
+	_ = filepath.WalkDir(r.dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			content, _ := os.ReadFile(path)
+			all.Write(content)
+		}
+		return nil
+	})
+	return all.String()
+}
+
+// public is the run as a check of the user's own sees it.
+func (r *run) public(undisturbed *Run) *Run {
+	return &Run{
+		Plan: strings.TrimPrefix(r.name(), "undisturbed"), Fake: r.fake, Dir: r.dir,
+		Calls: r.first.copied(), Restarted: r.second.copied(),
+		Reports: r.first.told.copied(), Told: r.first.told.all(), Undisturbed: undisturbed,
+	}
+}
+
+func (p *play) copied() (calls []Call) {
+	for _, c := range p.calls {
+		calls = append(calls, *c)
+	}
+	return calls
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

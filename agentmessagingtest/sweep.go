@@ -1,0 +1,247 @@
+package agentmessagingtest
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// sweep is one call of Sweep.
+type sweep struct {
+	config
+	t        *testing.T
+	scenario func(*Env)
+	parent   string // of the folders of the runs
+
+	racing    map[*spec.Endpoint]bool // endpoints that several goroutines call
+	coarse    bool                    // the texts of the scenario differ from run to run
+	baseline  *run                    // undisturbed
+	public    *Run                    // the same, for the user's checks
+	attempts  map[string]int          // of a call in its plan of one attempt
+	runs      int
+	dropped   int
+	stalls    int
+	faults    map[string]bool
+	undertook time.Time
+}
+
+// Sweep proves that an application survives. It runs the scenario undisturbed
+// and lists its calls. Then it runs it once for each call and each fault that
+// can befall it, as a subtest with a fresh fake and a name such as
+// SendMessage_2/reply_lost/once, and looks at what the application has told, and
+// at what really happened to the service. Each run ends with a restart: the
+// scenario is run once more on the same state, 25 hours later.
+//
+// The checks are the constants of type [Check]; all are on. A run that fails one
+// shows it, with what happened and the command that repeats this run alone.
+// Waits of the client take no time (see [NewClient]); those of the application
+// do, unless it waits with Env.Fake.Sleep, or [InBubble] is given.
+//
+// The scenario calls Env.Client, on whatever goroutines, and tells how the
+// application fared by [Env.Reports]. It must not use the test's own *testing.T.
+func Sweep(t *testing.T, scenario func(*Env), opts ...Option) {
+	t.Helper()
+	s := &sweep{
+		config: newConfig(opts), t: t, scenario: scenario, undertook: time.Now(),
+		attempts: map[string]int{}, faults: map[string]bool{},
+	}
+	traceLabels()
+	s.parent = t.TempDir()
+	s.begin()
+	plans := s.plans()
+	for _, p := range plans {
+		s.sweep(p)
+	}
+	if s.pairs {
+		for _, p := range s.pairsOf(plans) {
+			s.sweep(p)
+		}
+	}
+	t.Logf("swept %s: %s, %s, %s", plural(len(s.baseline.first.calls), "call"), plural(len(s.faults), "fault"),
+		plural(s.runs, "run"), time.Since(s.undertook).Round(time.Millisecond))
+}
+
+// begin runs the scenario undisturbed, to learn who races, and then for the
+// record.
+func (s *sweep) begin() {
+	s.t.Helper()
+	probe := s.undisturbed()
+	s.racing = probe.first.racing()
+	s.baseline = s.undisturbed()
+	s.coarse = !probe.after.equal(s.baseline.after, false)
+	if s.coarse && !probe.after.equal(s.baseline.after, true) {
+		s.t.Log("two undisturbed runs differ: the truth cannot be checked")
+		s.off = append(s.off, exemption{check: Truth})
+	}
+	s.public = s.baseline.public(nil)
+	if len(s.baseline.first.calls) == 0 {
+		s.t.Fatal("agentmessagingtest: the scenario made no call with Env.Client")
+	}
+	s.judge(s.t, s.baseline)
+}
+
+func (s *sweep) undisturbed() *run {
+	s.t.Helper()
+	r, ok := s.execute(s.t, nil)
+	switch {
+	case !ok:
+		s.t.Fatal("agentmessagingtest: the undisturbed scenario " + r.stalled)
+	case s.t.Skipped():
+		s.t.SkipNow()
+	}
+	for _, p := range []*play{r.first, r.second} {
+		if problem := p.broken(); problem != "" {
+			s.t.Fatal("agentmessagingtest: the undisturbed scenario " + when(p.restart) + problem)
+		}
+	}
+	return r
+}
+
+// broken is what must not happen to an undisturbed scenario.
+func (p *play) broken() string {
+	switch {
+	case p.panicked != "":
+		return "panicked: " + p.panicked
+	case p.endless != "":
+		return "had to be ended: " + p.endless
+	case len(p.told.failures) > 0:
+		return "failed: " + strings.Join(p.told.failures, "\n")
+	}
+	return ""
+}
+
+func when(restart bool) string {
+	if restart {
+		return "after its restart "
+	}
+	return ""
+}
+
+// plans are those of each call and each point of the undisturbed run.
+func (s *sweep) plans() (plans []*plan) {
+	for _, c := range s.baseline.first.calls {
+		plans = append(plans, plansFor(c)...)
+	}
+	for _, place := range s.baseline.first.points {
+		plans = append(plans, planAt(place, once), planAt(place, fromOn))
+	}
+	return plans
+}
+
+// sweep runs one plan as a subtest.
+func (s *sweep) sweep(p *plan) {
+	s.t.Helper()
+	if s.stalls >= mostStalls || s.same(p) {
+		return
+	}
+	s.t.Run(p.name(), func(t *testing.T) {
+		r, ok := s.execute(t, p.fresh())
+		switch {
+		case !ok:
+			s.stalls++
+			s.report(t, r, []Finding{{Check: Ends, Plan: r.name(), Says: "the scenario " + r.stalled}})
+			return
+		case !r.plan.hit():
+			s.dropped++
+			t.SkipNow()
+		}
+		s.learn(r)
+		s.judge(t, r)
+	})
+}
+
+// mostStalls ends a sweep in which every plan takes the watchdog's time.
+const mostStalls = 3
+
+// learn notes how many attempts a call made whose first one failed.
+func (s *sweep) learn(r *run) {
+	h := r.plan.hits[0]
+	s.faults[h.fault.Name] = true
+	for _, c := range r.first.calls {
+		if h.lasts == once && c.Name == h.target {
+			s.attempts[h.target+"/"+h.fault.Name] = len(c.Attempts)
+		}
+	}
+}
+
+// same reports a plan for a whole call that had no second attempt: its run is
+// that of the plan for one attempt.
+func (s *sweep) same(p *plan) bool {
+	h := p.hits[0]
+	return len(p.hits) == 1 && h.lasts == atCall && s.attempts[h.target+"/"+h.fault.Name] == 1
+}
+
+// execute makes a run on a fresh fake, under the eyes of a watchdog. It reports
+// false where that had to end it.
+func (s *sweep) execute(t *testing.T, p *plan) (*run, bool) {
+	t.Helper()
+	r := &run{sweep: s, plan: p, dir: s.newDir()}
+	fake, err := fakeserver.Open(s.fakeOptions...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.fake = fake
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer r.deadlocked()
+		if s.bubble {
+			synctest.Test(t, func(t *testing.T) { r.execute(t) })
+		} else {
+			r.execute(t)
+		}
+	}()
+	s.runs += 2
+	if !r.watch(done, s.watchdog) {
+		return r, false
+	}
+	if err := fake.Close(); err != nil && p == nil {
+		t.Error(err)
+	}
+	if !t.Failed() {
+		_ = os.RemoveAll(r.dir)
+	}
+	return r, true
+}
+
+func (s *sweep) newDir() string {
+	dir := filepath.Join(s.parent, strconv.Itoa(s.runs))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		s.t.Fatal(err)
+	}
+	return dir
+}
+
+// mostCalls is how many calls a run may make before it is ended: enough to be
+// over the quota, which is then reported.
+func (s *sweep) mostCalls(restart bool) int { return 100 + 2*s.quota(restart) }
+
+// quota is nine times the requests of the undisturbed run.
+func (s *sweep) quota(restart bool) int {
+	if s.baseline == nil {
+		return 10_000
+	}
+	return 9 * max(1, s.baseline.played(restart).requests)
+}
+
+// longest is how much virtual time a run may take.
+func (s *sweep) longest(restart bool) time.Duration {
+	if s.baseline == nil {
+		return 1000 * time.Hour
+	}
+	return s.baseline.played(restart).lasted + s.within
+}
+
+func (r *run) played(restart bool) *play {
+	if restart {
+		return r.second
+	}
+	return r.first
+}

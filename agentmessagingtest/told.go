@@ -1,0 +1,113 @@
+package agentmessagingtest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/agent-messaging-service/agentmessaging-go"
+)
+
+// told is what the application has told somebody, in whatever way.
+type told struct {
+	mu       sync.Mutex
+	reports  []error // of Env.Reports, nil ones too
+	failures []string
+	warnings int // records of Env.Logger at Warn or above
+	text     bytes.Buffer
+}
+
+// report takes down one error that the application returned.
+func (t *told) report(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.reports = append(t.reports, err)
+}
+
+func (t *told) copied() []error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.reports)
+}
+
+// fail takes down a failed assertion of the scenario.
+func (t *told) fail(text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.failures = append(t.failures, text)
+}
+
+func (t *told) warn() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.warnings++
+}
+
+// Write takes down what the application prints or logs.
+func (t *told) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.text.Write(p)
+}
+
+// errors is how many errors were told: reported, asserted, logged or, with
+// the words of this module's errors, printed.
+func (t *told) errors() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := len(t.failures) + max(t.warnings, strings.Count(t.text.String(), "agentmessaging: "))
+	for _, err := range t.reports {
+		if err != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// all is everything that was told, as text.
+func (t *told) all() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var b strings.Builder
+	for _, err := range t.reports {
+		if err != nil {
+			fmt.Fprintln(&b, err)
+		}
+	}
+	for _, f := range t.failures {
+		fmt.Fprintln(&b, f)
+	}
+	b.Write(t.text.Bytes())
+	return b.String()
+}
+
+const unknownWords = "may have been carried out" // of OutcomeUnknownError
+
+// unknown reports whether the application has said of a call that its outcome
+// is unknown.
+func (t *told) unknown() bool {
+	t.mu.Lock()
+	for _, err := range t.reports {
+		if errors.Is(err, agentmessaging.ErrOutcomeUnknown) || errors.Is(err, agentmessaging.ErrServer) {
+			t.mu.Unlock()
+			return true
+		}
+	}
+	t.mu.Unlock()
+	return strings.Contains(t.all(), unknownWords)
+}
+
+// logger is a logger whose records are told.
+func (t *told) logger() *slog.Logger {
+	count := func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.LevelKey && a.Value.Any().(slog.Level) >= slog.LevelWarn {
+			t.warn()
+		}
+		return a
+	}
+	return slog.New(slog.NewTextHandler(t, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: count}))
+}

@@ -1,0 +1,204 @@
+package agentmessagingtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// wire is the transport of a client that is swept.
+type wire struct {
+	play   *play
+	direct http.RoundTripper
+}
+
+func (p *play) httpClient() *http.Client {
+	return &http.Client{Transport: &wire{p, p.run.fake.Direct()}}
+}
+
+// planHeader names, in the records of the fake, the plan that disturbs a request.
+const planHeader = "Sweep-Plan"
+
+// RoundTrip implements http.RoundTripper.
+func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
+	c, known := req.Context().Value(callKey{}).(*Call)
+	if !known {
+		return w.direct.RoundTrip(req)
+	}
+	if len(c.Attempts) == 0 {
+		w.play.identify(c, body(req))
+	}
+	fault, err := w.play.pass(c)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := w.send(req, c, fault)
+	w.play.note(c, resp, err)
+	return resp, err
+}
+
+// body reads what a request sends, and puts it back.
+func body(req *http.Request) []byte {
+	if req.Body == nil {
+		return nil
+	}
+	read, _ := io.ReadAll(req.Body)
+	req.Body = io.NopCloser(bytes.NewReader(read))
+	return read
+}
+
+// pass counts an attempt and finds the fault that befalls it, if any. It ends
+// a scenario that would go on without end.
+func (p *play) pass(c *Call) (*fault, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over {
+		return nil, context.Canceled
+	}
+	p.requests++
+	if elapsed := p.run.fake.Now().Sub(p.begun); elapsed > p.run.sweep.longest(p.restart) {
+		p.stop("it has taken " + elapsed.Round(time.Second).String() + " of virtual time by then")
+	}
+	if p.endless != "" {
+		return nil, context.Canceled
+	}
+	f := p.run.strikes(p, c.Name, c)
+	a := Attempt{}
+	if f != nil {
+		a.Fault = f.Name
+	}
+	c.Attempts = append(c.Attempts, a)
+	return f, nil
+}
+
+// note takes down how an attempt ended.
+func (p *play) note(c *Call, resp *http.Response, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over {
+		return
+	}
+	a := &c.Attempts[len(c.Attempts)-1]
+	a.Err = err
+	if resp != nil {
+		a.Status = resp.StatusCode
+	}
+	if a.Status != http.StatusUnauthorized && a.Status != http.StatusPaymentRequired {
+		p.dead = 0
+		return
+	}
+	p.dead++
+	p.longest = max(p.longest, p.dead)
+}
+
+// send makes an attempt, with its fault.
+func (w *wire) send(req *http.Request, c *Call, f *fault) (*http.Response, error) {
+	if c.spec == spec.ClearBYOK {
+		w.play.run.willClear()
+	}
+	if err := w.late(req.Context()); err != nil {
+		return nil, err
+	}
+	switch {
+	case f == nil:
+		return w.direct.RoundTrip(req)
+	case f.change != nil:
+		f.change(w.play.run, c)
+		return w.direct.RoundTrip(req)
+	case f.Name == refused:
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	case w.play.run.sweep.bubble:
+		return w.inject(req, f.Fault.Fault)
+	}
+	switch f.Name {
+	case "silence":
+		return nil, w.wait(req.Context(), forEver)
+	case "reply_silent":
+		return w.after(req, forEver)
+	case "reply_dripping":
+		return w.after(req, dripping)
+	}
+	return w.inject(req, f.Fault.Fault)
+}
+
+// inject lets a fault of the fake befall one request.
+func (w *wire) inject(req *http.Request, f fakeserver.Fault) (*http.Response, error) {
+	plan := w.play.run.name()
+	mine := fakeserver.Where(func(c fakeserver.Call) bool { return c.Header.Get(planHeader) == plan })
+	injection := w.play.run.fake.Inject(f, mine)
+	defer injection.Remove()
+	req.Header.Set(planHeader, plan)
+	return w.direct.RoundTrip(req)
+}
+
+const (
+	forEver  = 1 << 62
+	dripping = 30 * time.Second
+)
+
+// after lets a request have its effect, and its answer take d.
+func (w *wire) after(req *http.Request, d time.Duration) (*http.Response, error) {
+	resp, err := w.direct.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	read, err := io.ReadAll(resp.Body)
+	if err == nil {
+		err = w.wait(req.Context(), d)
+	}
+	if err != nil {
+		return nil, err
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(read))
+	return resp, nil
+}
+
+// wait lets d pass by the fake's clock, or what is left until the deadline.
+// Deadlines count real time, which stands still here: each has a counterpart by
+// the fake's clock, as far off as it was when it was first seen.
+func (w *wire) wait(ctx context.Context, d time.Duration) error {
+	left, has := w.left(ctx)
+	if !has || left > d {
+		if d == forEver {
+			return errors.New("agentmessagingtest: an answer that never comes, and a context without a deadline")
+		}
+		return w.play.run.fake.Sleep(ctx, d)
+	}
+	if err := w.play.run.fake.Sleep(ctx, left); err != nil {
+		return err
+	}
+	return context.DeadlineExceeded
+}
+
+// left is how long it is until the deadline of ctx, by the fake's clock.
+func (w *wire) left(ctx context.Context) (time.Duration, bool) {
+	deadline, has := ctx.Deadline()
+	if !has {
+		return 0, false
+	}
+	w.play.mu.Lock()
+	defer w.play.mu.Unlock()
+	now := w.play.run.fake.Now()
+	due, seen := w.play.due[deadline]
+	if !seen {
+		due = now.Add(time.Until(deadline))
+		w.play.due[deadline] = due
+	}
+	return due.Sub(now), true
+}
+
+// late refuses, unsent, what comes after its deadline by the fake's clock.
+func (w *wire) late(ctx context.Context) error {
+	if left, has := w.left(ctx); has && left <= 0 && !w.play.run.sweep.bubble {
+		return &net.OpError{Op: "dial", Net: "tcp", Err: context.DeadlineExceeded}
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+// Package catalog names the faults that can befall a call of the service, for
+// all who disturb a program on the fake: agentmessagingtest.Sweep, and the
+// control interface of the standalone fake.
+package catalog
+
+import (
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// Fault is a fault with a name.
+type Fault struct {
+	Name string
+	Says string // what happens, in one sentence
+	// Status is the status that interface 4 lists for the endpoint; 0 where the
+	// fault is no answer of the service.
+	Status int
+	// Fault is how the fake does it.
+	Fault fakeserver.Fault
+	// Own faults stay at their endpoint when they last; the others then befall
+	// every endpoint.
+	Own bool
+}
+
+// answers are the statuses of interface 7, as faults.
+var answers = map[int][]Fault{
+	400: {{Name: "bad_request", Says: "The service refuses the body.", Own: true}},
+	401: {{Name: "unauthorized", Says: "The key is unknown or revoked."}},
+	402: {{Name: "payment_required", Says: "The plan is inactive."}},
+	403: {{Name: "forbidden", Says: "The key was not issued by the dashboard.", Own: true}},
+	404: {{Name: "not_found", Says: "There is no such thing for this key.", Own: true}},
+	409: {{Name: "conflict", Says: "No BYOK is configured.", Own: true}},
+	429: {
+		{Name: "limited_minute", Says: "A limit is used up for a minute.", Fault: fakeserver.RateLimited("60")},
+		{Name: "limited_day", Says: "A limit is used up for a day.", Fault: fakeserver.RateLimited("86400")},
+	},
+	503: {{Name: "unavailable", Says: "BYOK is not available.", Own: true}},
+}
+
+const html = "<html><body>The server is out to lunch.</body></html>"
+
+func gateway(status int) fakeserver.Fault { return fakeserver.RawAnswer(status, "text/html", html) }
+
+// anywhere are the faults that can befall every call.
+var anywhere = []Fault{
+	{Name: "server_error", Says: "A proxy answers 500 with HTML; the call has no effect.", Fault: gateway(500)},
+	{Name: "server_error_after", Says: "The call has its effect; the answer is a proxy's 500.", Fault: fakeserver.LoseReply(gateway(500))},
+	{Name: "bad_gateway", Says: "A proxy answers 502 with HTML; the call has no effect.", Fault: gateway(502)},
+	{Name: "gateway_timeout", Says: "The call has its effect; the answer is a proxy's 504.", Fault: fakeserver.LoseReply(gateway(504))},
+	{Name: "reset", Says: "The connection is reset; the call has no effect.", Fault: fakeserver.ResetConnection()},
+	{Name: "reset_after", Says: "The call has its effect; the connection is reset before the answer.", Fault: fakeserver.LoseReply(fakeserver.ResetConnection())},
+	{Name: "reply_lost", Says: "The call has its effect; the connection closes before the answer.", Fault: fakeserver.LoseReply(fakeserver.CloseEarly())},
+	{Name: "reply_cut", Says: "The call has its effect; the answer breaks off.", Fault: fakeserver.TruncateReply(10)},
+	{Name: "reply_garbled", Says: "The call has its effect; the answer is no JSON.", Fault: fakeserver.LoseReply(fakeserver.RawAnswer(200, "application/json", `{"trace_id": `))},
+	{Name: "reply_dripping", Says: "The call has its effect; the answer takes its time, byte by byte.", Fault: fakeserver.DripReply(1, 500*time.Millisecond)},
+	{Name: "silence", Says: "The call has no effect; no answer comes.", Fault: fakeserver.Hang()},
+	{Name: "reply_silent", Says: "The call has its effect; no answer comes.", Fault: fakeserver.LoseReply(fakeserver.Hang())},
+}
+
+// For returns the faults that fit a call to the endpoint: each status that
+// interface 4 lists, as the service words it, and what the way there can do.
+func For(endpoint *spec.Endpoint) []Fault {
+	var fitting []Fault
+	for _, status := range endpoint.Errors {
+		for _, f := range answers[status] {
+			f.Status = status
+			if f.Fault == (fakeserver.Fault{}) {
+				f.Fault = fakeserver.Answer(status, "")
+			}
+			fitting = append(fitting, f)
+		}
+	}
+	return append(fitting, anywhere...)
+}
+
+// Find returns the fault of this name that fits the endpoint.
+func Find(name string, endpoint *spec.Endpoint) (Fault, bool) {
+	for _, f := range For(endpoint) {
+		if f.Name == name {
+			return f, true
+		}
+	}
+	return Fault{}, false
+}
