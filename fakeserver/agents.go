@@ -3,9 +3,9 @@ package fakeserver
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
-	"unicode/utf8"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
@@ -42,6 +42,7 @@ type agent struct {
 	Agent
 	number    int
 	owner     *apiKey
+	ownKey    bool // its provider key came with its creation, and is not stored for others
 	exchanges ring[Exchange]
 }
 
@@ -63,10 +64,11 @@ func (s *Server) createAgent(req *request) (operation, *failure) {
 	}
 	_, setsKey := req.members.get(spec.LLMAPIKey)
 	return operation{setsBYOK: setsKey, act: func() reply { // rule 2
-		if setsKey {
+		if setsKey && s.config.creationStoresKey {
 			req.key.byok = s.newBYOK(req, agentFields)
 		}
-		a := req.world.addAgent(req)
+		a := s.addAgent(req)
+		a.ownKey = setsKey && !s.config.creationStoresKey
 		return &createdReply{AgentID: a.ID, Status: a.Status, SMS: a.channelStatus()}
 	}}, nil
 }
@@ -82,7 +84,7 @@ func (s *Server) refuseAgent(req *request) *failure {
 		return req.malformed
 	case hasKey && !hasProvider:
 		return badRequest(spec.LLMProvider.Path, "is required when llm.api_key is given")
-	case utf8.RuneCountInString(metadata) > s.config.metadataCap:
+	case s.config.length(metadata) > s.config.metadataCap:
 		return badRequest(spec.Metadata.Path, fmt.Sprintf("at most %d characters of compact JSON", s.config.metadataCap))
 	case hasKey && req.world.byokUnavailable:
 		return byokUnavailable(400, spec.LLMAPIKey)
@@ -92,8 +94,8 @@ func (s *Server) refuseAgent(req *request) *failure {
 	return nil
 }
 
-func (w *world) addAgent(req *request) *agent {
-	m, n := req.members, w.nextAgent()
+func (s *Server) addAgent(req *request) *agent {
+	m, n := req.members, req.world.nextAgent()
 	a := &agent{number: n, owner: req.key, Agent: Agent{
 		ID:           numbered("agent", n),
 		Status:       "active",
@@ -108,9 +110,9 @@ func (w *world) addAgent(req *request) *agent {
 		a.Metadata = json.RawMessage(metadata)
 	}
 	if mode, given := m.get(spec.AgentSMSMode); given {
-		a.enable(mode)
+		a.enable(mode, s.config.smsStatus)
 	}
-	w.insert(a)
+	req.world.insert(a)
 	return a
 }
 
@@ -147,7 +149,7 @@ func newLLM(m members) LLM {
 
 // getAgent is interface 4.7.
 func (s *Server) getAgent(req *request) (operation, *failure) {
-	a, f := req.world.agentOf(req)
+	a, f := s.agentOf(req)
 	if f != nil {
 		return operation{}, f
 	}
@@ -155,21 +157,30 @@ func (s *Server) getAgent(req *request) (operation, *failure) {
 		return &agentReply{
 			AgentID:   a.ID,
 			Status:    a.Status,
-			CreatedAt: wireTime(a.CreatedAt),
-			UpdatedAt: wireTime(a.UpdatedAt),
+			CreatedAt: s.config.time(a.CreatedAt),
+			UpdatedAt: s.config.time(a.UpdatedAt),
 			SMS:       a.channel(),
 		}
 	}}, nil
 }
 
-// agentOf finds the agent of a path. An agent of another key is not found:
-// whether it exists is nobody else's business.
-func (w *world) agentOf(req *request) (*agent, *failure) {
-	a := w.agents[req.agentID]
-	if a == nil || a.owner != req.key {
+// agentOf finds the agent of a path. By the fake's own decision, an agent of
+// another key is not found: whether it exists is nobody else's business.
+func (s *Server) agentOf(req *request) (*agent, *failure) {
+	a := req.world.agents[req.agentID]
+	if a == nil || a.owner != req.key && s.config.agentOfAnotherKey == http.StatusNotFound {
 		return nil, notFound("no agent of this API key has this identifier")
 	}
 	return a, nil
+}
+
+// agentWithBody finds the agent of a call that has a body.
+func (s *Server) agentWithBody(req *request) (*agent, *failure) {
+	a, unknown := s.agentOf(req)
+	if req.malformed != nil && (unknown == nil || s.config.bodyBeforeAgent) {
+		return nil, req.malformed
+	}
+	return a, unknown
 }
 
 // Agents returns copies of all agents, of every key, in the order of creation.

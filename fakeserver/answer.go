@@ -1,6 +1,7 @@
 package fakeserver
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -19,10 +20,14 @@ type answer struct {
 	limitKey string // of a 429
 }
 
-func (f *failure) answer(date, traceID string) answer {
-	body := encode(errorReply{Error: f.code, TraceID: traceID, LimitKey: string(f.limit), Reason: f.reason})
+func (f *failure) answer(d *decided, date, traceID string) answer {
+	e := errorReply{Error: d.errorName(f.code), TraceID: traceID, LimitKey: d.limitName(f.limit), Reason: f.reason}
+	if !d.reason {
+		e.Reason = ""
+	}
+	body := encode(e)
 	a := newAnswer(f.status, date, body)
-	a.shown, a.code, a.reason, a.limitKey = string(body), f.code, f.reason, string(f.limit)
+	a.shown, a.code, a.reason, a.limitKey = string(body), e.Error, f.reason, e.LimitKey
 	switch f.status {
 	case http.StatusUnauthorized:
 		a.Header["Www-Authenticate"] = []string{"Bearer"}
@@ -85,6 +90,19 @@ var codes = map[int]string{
 	http.StatusTooManyRequests: codeRateLimited,
 }
 
+// errorName is the error of a body. Scripts may ask for any.
+func (d *decided) errorName(code string) string { return cmp.Or(d.errorNames[code], code) }
+
+func (d *decided) limitName(limit spec.LimitKey) string {
+	switch limit {
+	case spec.WarmUpKeyHour:
+		return d.limitNames.warmUp
+	case spec.KeyMinute:
+		return d.limitNames.keyMinute
+	}
+	return string(limit)
+}
+
 // badRequest names the field and the bound that it breaks. Neither may quote a
 // value: it may be a key or a message.
 func badRequest(field, bound string) *failure {
@@ -104,6 +122,8 @@ func forbidden() *failure {
 	return &failure{status: http.StatusForbidden, code: codeForbidden,
 		reason: "BYOK requires a dashboard-issued API key"}
 }
+
+func noSuchPath() *failure { return notFound("no endpoint has this path") }
 
 func notFound(reason string) *failure {
 	return &failure{status: http.StatusNotFound, code: codeNotFound, reason: reason}
@@ -141,12 +161,12 @@ type canned struct {
 	retryAfter  *string // in place of the fake's own; "" sends none
 }
 
-func (c *canned) answer(date, traceID string) answer {
+func (c *canned) answer(d *decided, date, traceID string) answer {
 	f := &failure{
 		status: c.status, code: codeOf(c.status), reason: "injected by the test",
 		limit: c.limit(), wait: 1,
 	}
-	a := f.answer(date, traceID)
+	a := f.answer(d, date, traceID)
 	if c.raw || c.body != "" {
 		a.Body = []byte(c.body)
 	}

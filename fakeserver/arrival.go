@@ -28,6 +28,9 @@ func (s *Server) receive(r *http.Request) *request {
 		ip: clientIP(r), malformed: flaw, secrets: secretsOf(token, raw),
 	}}
 	req.route, req.agentID, req.misrouted = find(r.Method, sentPath(r.URL))
+	if req.misrouted != nil && s.config.unknownMethod == http.StatusNotFound {
+		req.misrouted = noSuchPath()
+	}
 	req.record = newRecord(r, req)
 	req.record.token, req.record.hasKey = digestOf(token), hasKey
 	req.record.call.BodyBytes = size
@@ -38,7 +41,7 @@ func (s *Server) receive(r *http.Request) *request {
 }
 
 func (s *Server) parse(req *request, h http.Header, raw []byte) {
-	members, shown, flaw := parseBody(req.route.spec, h, raw, s.config.messageTexts)
+	members, shown, flaw := s.config.parseBody(req.route.spec, h, raw)
 	if flaw != nil {
 		flaw.reason = scrub(flaw.reason, req.secrets)
 	}

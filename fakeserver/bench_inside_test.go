@@ -201,7 +201,7 @@ func BenchmarkMessage(b *testing.B) {
 func agentFor(s *Server, key string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.world.addAgent(&request{key: s.world.keys[digestOf(key)], now: s.now()}).ID
+	return s.addAgent(&request{world: s.world, key: s.world.keys[digestOf(key)], now: s.now()}).ID
 }
 
 // Throughput over loopback under 64 connections, with recording on: the

@@ -7,7 +7,9 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
@@ -79,30 +81,45 @@ func readAll(r *http.Request) ([]byte, error) {
 
 // parseBody checks a body against the endpoint's fields. shown is the body as
 // Calls shows it; of one that is wrong nothing is shown.
-func parseBody(e *spec.Endpoint, header http.Header, raw []byte, texts bool) (found members, shown string, flaw *failure) {
+func (c *config) parseBody(e *spec.Endpoint, header http.Header, raw []byte) (found members, shown string, flaw *failure) {
 	if len(raw) == 0 && e.BodyOptional { // whatever the header says of it
 		return nil, "", nil
 	}
-	if f := checkEncoding(header); f != nil {
+	if f := c.checkEncoding(header); f != nil {
 		return nil, "", f
 	}
-	p := parser{scanner: scanner{data: raw}, texts: texts, found: make(members, 0, 4)} // few calls have more
+	if c.behindBody {
+		raw = firstDocument(raw)
+	}
+	p := parser{
+		scanner: scanner{data: raw, duplicates: c.duplicateMembers}, decided: &c.decided, texts: c.messageTexts,
+		open: c.unknownMembers && e == spec.SendMessage, found: make(members, 0, 4), // few calls have more
+	}
 	if f := p.document(e.Body); f != nil {
 		return nil, "", f
 	}
 	return p.found, p.shown(), nil
 }
 
+// firstDocument cuts off what is behind the JSON document.
+func firstDocument(raw []byte) []byte {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	if decoder.Decode(new(json.RawMessage)) != nil {
+		return raw
+	}
+	return raw[:decoder.InputOffset()]
+}
+
 // checkEncoding accepts JSON in UTF-8, sent as it is. A request need not say
 // what it sends.
-func checkEncoding(h http.Header) *failure {
+func (d *decided) checkEncoding(h http.Header) *failure {
 	for _, coding := range h["Content-Encoding"] {
 		if !strings.EqualFold(coding, "identity") {
 			return badRequest("Content-Encoding", "only identity is accepted")
 		}
 	}
 	for _, value := range h["Content-Type"] {
-		if value != "application/json" && !isJSON(value) {
+		if !d.contentType && value != "application/json" && !isJSON(value) {
 			return badRequest("Content-Type", "must be application/json, in UTF-8")
 		}
 	}
@@ -121,7 +138,9 @@ func isJSON(contentType string) bool {
 // parser reads a body by a list of fields.
 type parser struct {
 	scanner
+	*decided
 	texts bool // show texts
+	open  bool // members that it does not know are no flaw
 	found members
 }
 
@@ -142,12 +161,23 @@ func (p *parser) object(path string, fields []*spec.Field) *failure {
 	seen := make([]bool, len(fields))
 	for p.enter(); p.more(); {
 		name := p.name()
-		i := indexField(fields, name)
+		i := p.indexField(fields, name)
 		switch {
+		case i < 0 && p.open:
+			if f := p.freeMember(name, "body"); f != nil {
+				return f
+			}
+			continue
 		case i < 0:
 			return badRequest(orBody(path), "member "+memberName(name)+" is not allowed")
-		case seen[i]:
+		case seen[i] && !p.duplicates:
 			return badRequest(fields[i].Path, "stands twice")
+		case seen[i]:
+			p.forget(fields[i]) // the last one counts
+		}
+		if p.nullMembers && p.peek() == 'n' {
+			p.scalar()
+			continue
 		}
 		seen[i] = true
 		if f := p.value(fields[i]); f != nil {
@@ -169,14 +199,32 @@ func orBody(path string) string {
 	return path
 }
 
-// indexField compares names exactly: Text is not text.
-func indexField(fields []*spec.Field, name string) int {
-	for i, f := range fields {
-		if f.Name() == name {
-			return i
-		}
+// forget drops a member that was found before, with those inside it.
+func (p *parser) forget(f *spec.Field) {
+	p.found = slices.DeleteFunc(p.found, func(m member) bool { return m.field == f || slices.Contains(f.Fields, m.field) })
+}
+
+// indexField compares names exactly, unless another case is accepted: Text is
+// not text.
+func (p *parser) indexField(fields []*spec.Field, name string) int {
+	return slices.IndexFunc(fields, func(f *spec.Field) bool {
+		return f.Name() == name || p.otherCase && strings.EqualFold(f.Name(), name)
+	})
+}
+
+// length is how long a text is for the bounds of interface 8.4.
+func (d *decided) length(text string) int {
+	switch d.lengthUnit {
+	case unitBytes:
+		return len(text)
+	case unitUTF16:
+		return len(utf16.Encode([]rune(text)))
 	}
-	return -1
+	return utf8.RuneCountInString(text)
+}
+
+func (d *decided) fits(f *spec.Field, text string) bool {
+	return f.Fits(text) && (d.lengthUnit == unitPoints || f.MaxLen == 0 || d.length(text) <= f.MaxLen)
 }
 
 func (p *parser) value(f *spec.Field) *failure {
@@ -204,7 +252,7 @@ func (p *parser) string(f *spec.Field) *failure {
 	switch {
 	case p.torn:
 		return badRequest(f.Path, halfPair)
-	case !f.Fits(s):
+	case !p.fits(f, s):
 		return badRequest(f.Path, fmt.Sprintf("at most %d characters", f.MaxLen))
 	case !f.Allows(s):
 		return badRequest(f.Path, "must be one of "+f.Values())

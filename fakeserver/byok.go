@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"net/http"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
@@ -29,7 +30,7 @@ type byokConfig struct {
 	updatedAt      time.Time
 }
 
-func (c *byokConfig) wire() *byokWire {
+func (c *byokConfig) wire(d *decided) *byokWire {
 	if c == nil {
 		return nil
 	}
@@ -38,7 +39,7 @@ func (c *byokConfig) wire() *byokWire {
 		BaseURL:     c.baseURL,
 		Model:       c.model,
 		Fingerprint: c.fingerprint,
-		UpdatedAt:   wireTime(c.updatedAt),
+		UpdatedAt:   d.time(c.updatedAt),
 	}
 }
 
@@ -49,7 +50,7 @@ func (s *Server) getBYOK(req *request) (operation, *failure) {
 		return operation{}, forbidden()
 	}
 	return operation{act: func() reply {
-		return &byokReply{OK: true, BYOK: req.key.byok.wire()}
+		return &byokReply{OK: true, BYOK: req.key.byok.wire(&s.config.decided)}
 	}}, nil
 }
 
@@ -65,14 +66,18 @@ func (s *Server) setBYOK(req *request) (operation, *failure) {
 	}
 	return operation{setsBYOK: true, act: func() reply {
 		req.key.byok = s.newBYOK(req, byokFields)
-		return &byokReply{OK: true, BYOK: req.key.byok.wire()}
+		return &byokReply{OK: true, BYOK: req.key.byok.wire(&s.config.decided)}
 	}}, nil
 }
 
-// clearBYOK is interface 4.5. Clearing what is not set succeeds.
+// clearBYOK is interface 4.5. By the fake's own decision, clearing what is not
+// set succeeds.
 func (s *Server) clearBYOK(req *request) (operation, *failure) {
-	if !req.key.dashboard {
+	switch {
+	case !req.key.dashboard:
 		return operation{}, forbidden()
+	case req.key.byok == nil && s.config.clearNothing == http.StatusNotFound:
+		return operation{}, notFound("no provider key is stored for this API key")
 	}
 	return operation{act: func() reply {
 		req.key.byok = nil

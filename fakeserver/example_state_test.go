@@ -252,3 +252,21 @@ func ExampleOption() {
 	// 200 {"reply_text":"You wrote: hello","trace_id":"trace_000004"}
 	// key-of-the-configuration {"text":"hello"}
 }
+
+// A fake that answers as another service was seen to, and what it decided itself.
+func ExampleLike() {
+	observed := []byte(`{"format":1,"decisions":{"metadata_cap":{"answer":8192}}}`) // from agentmessaging-fake observe
+	fake, err := fakeserver.Open(fakeserver.Like(observed))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer fake.Close()
+	for _, d := range fake.Decisions() {
+		if d.Observed || d.ID == "windows" {
+			fmt.Println(d.Question, d.Answer, d.Observed)
+		}
+	}
+	// Output:
+	// How many characters of compact JSON may metadata have? 8192 true
+	// Is the window of a limit fixed, or does it slide? "fixed" false
+}

@@ -1,6 +1,8 @@
 package fakeserver
 
 import (
+	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -141,48 +143,73 @@ func (b *budget) opens(i int) time.Time {
 // spending says which limits a call spends.
 type spending [limitCount]bool
 
-// costs is what a call of an endpoint spends. One that fails, by whatever but
-// a limit, spends the request limits only.
-func costs(e *spec.Endpoint, succeeds, setsBYOK bool) (all spending) {
+// cost is which limits may refuse a call, and which it spends.
+type cost struct{ asks, spends spending }
+
+// costs is what a call of an endpoint costs that meets a flaw, or none. By the
+// fake's own decisions, a call spends the request limits whatever it meets, and
+// those of its operation where it meets nothing.
+func (d *decided) costs(e *spec.Endpoint, flaw *failure, setsBYOK bool) (c cost) {
+	succeeds, limited := flaw == nil, e.Counts(spec.Requests, false)
+	badBody := flaw != nil && flaw.status == http.StatusBadRequest
 	for i, l := range spec.Limits {
-		all[i] = e.Counts(l.Counts, setsBYOK) && (succeeds || l.Counts == spec.Requests)
+		switch {
+		case l.Counts == spec.Requests && !limited:
+			c.spends[i] = d.requestsSpend["status"]
+		case l.Counts == spec.Requests:
+			c.asks[i] = d.limitBeforeBody || !badBody
+			c.spends[i] = succeeds || d.spendsThough(flaw)
+		case e.Counts(l.Counts, setsBYOK || e == spec.SetBYOK):
+			c.asks[i] = succeeds || badBody && !d.bodyBeforeOperation
+			c.spends[i] = succeeds || badBody && d.operationsSpend
+		}
 	}
-	return all
+	return c
+}
+
+// spendsThough reports whether a call spends a request though it meets a flaw.
+func (d *decided) spendsThough(flaw *failure) bool {
+	spends, asked := d.requestsSpend[strconv.Itoa(flaw.status)]
+	return spends || !asked
 }
 
 // spend takes what a call costs, or returns the 429 that refuses it and takes
 // nothing. All limits are looked at before any is taken. The operation's have a
 // say even where a request limit refuses: the wait that a refusal names must be
 // enough for the same call.
-func (b *budget) spend(cost spending) *failure {
-	if refused := b.refusal(cost); refused != nil {
+func (b *budget) spend(c cost, d *decided) *failure {
+	if refused := b.refusal(c.asks, d); refused != nil {
 		return refused
 	}
-	for i, spent := range cost {
+	for i, spent := range c.spends {
 		if spent {
-			c := b.counts(i)
-			c.windows[i].take(b.now)
-			c.touch(b.now)
+			counts := b.counts(i)
+			counts.windows[i].take(b.now)
+			counts.touch(b.now)
 		}
 	}
 	return nil
 }
 
-// refusal returns the 429 for the exhausted limit that opens last, or nil
-// where none is exhausted.
-func (b *budget) refusal(cost spending) *failure {
+// refusal returns the 429 for the exhausted limit that opens last, or for the
+// first in the order of interface 8.1, or nil where none is exhausted.
+func (b *budget) refusal(asks spending, d *decided) *failure {
 	var named spec.LimitKey
 	latest := b.now
-	for i, spent := range cost {
-		if !spent {
+	for i, asked := range asks {
+		if !asked {
 			continue
 		}
-		if opens := b.opens(i); opens.After(latest) {
+		if opens := b.opens(i); opens.After(latest) && (named == "" || d.namesTheLastToOpen) {
 			named, latest = spec.Limits[i].Key, opens
 		}
 	}
 	if named == "" {
 		return nil
 	}
-	return rateLimited(named, waitSeconds(b.now, latest))
+	wait := waitSeconds(b.now, latest)
+	if !d.exactRetryAfter {
+		wait--
+	}
+	return rateLimited(named, wait)
 }

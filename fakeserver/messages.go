@@ -59,15 +59,12 @@ type turn struct {
 // sendMessage is interface 4.8. An agent in byok mode needs the configuration
 // of its key; 409 and 503 are not listed here, so without one it is a 400.
 func (s *Server) sendMessage(req *request) (operation, *failure) {
-	if req.malformed != nil {
-		return operation{}, req.malformed
-	}
-	a, f := req.world.agentOf(req)
+	a, f := s.agentWithBody(req)
 	if f != nil {
 		return operation{}, f
 	}
-	if a.LLM.Mode == modeBYOK && req.key.byok == nil {
-		return operation{}, byokNotConfigured(400, spec.LLMMode)
+	if status := s.config.byokCleared; a.LLM.Mode == modeBYOK && req.key.byok == nil && !a.ownKey && status != http.StatusOK {
+		return operation{}, byokNotConfigured(status, spec.LLMMode)
 	}
 	t := &turn{server: s, agent: a}
 	return operation{act: func() reply { t.begin(req); return nil }, then: t.finish}, nil

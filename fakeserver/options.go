@@ -23,10 +23,11 @@ type config struct {
 	bodyLimit    int
 	exchanges    int // kept of each conversation
 	unknownOK    bool
-	metadataCap  int
-	maxima       [limitCount]int // 0 means what the plan says
-	key          string          // the default key's text; "" means that of every fake
-	plan         Plan            // of the default key
+	decided
+	observed map[string]bool // the ids that Like has found answers for
+	maxima   [limitCount]int // 0 means what the plan says
+	key      string          // the default key's text; "" means that of every fake
+	plan     Plan            // of the default key
 }
 
 const (
@@ -36,18 +37,16 @@ const (
 	defaultBodyLimit = 64 << 10
 	// defaultExchanges bounds what the fake keeps of each conversation.
 	defaultExchanges = 1000
-	// defaultMetadataCap is the fake's answer to the cap that interface 2.3
-	// mentions and does not show, in characters of compact JSON.
-	defaultMetadataCap = 4096
 )
 
 func newConfig(opts []Option) (config, error) {
 	c := config{
-		clock:       time.Now,
-		callLimit:   defaultCallLimit,
-		bodyLimit:   defaultBodyLimit,
-		exchanges:   defaultExchanges,
-		metadataCap: defaultMetadataCap,
+		clock:     time.Now,
+		callLimit: defaultCallLimit,
+		bodyLimit: defaultBodyLimit,
+		exchanges: defaultExchanges,
+		decided:   newDecided(),
+		observed:  map[string]bool{},
 	}
 	for i, opt := range opts {
 		if opt == nil {
@@ -57,6 +56,7 @@ func newConfig(opts []Option) (config, error) {
 			return c, err
 		}
 	}
+	c.sliding = c.decided.windows == windowsSliding
 	return c, nil
 }
 
@@ -90,7 +90,7 @@ func WithColdStart(d time.Duration) Option {
 // call. The interface does not say which of the two the service uses.
 func WithSlidingWindows() Option {
 	return func(c *config) error {
-		c.sliding = true
+		c.decided.windows = windowsSliding
 		return nil
 	}
 }
@@ -112,7 +112,7 @@ func WithMetadataCap(characters int) Option {
 		if characters < len("{}") {
 			return fmt.Errorf("WithMetadataCap: %d is less than the length of {}", characters)
 		}
-		c.metadataCap = characters
+		c.decided.metadataCap = characters
 		return nil
 	}
 }

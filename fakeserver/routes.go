@@ -58,7 +58,7 @@ func misrouted(path string) *failure {
 		}
 	}
 	if allowed == nil {
-		return notFound("no endpoint has this path")
+		return noSuchPath()
 	}
 	return methodNotAllowed(strings.Join(allowed, ", "))
 }
@@ -96,11 +96,10 @@ func segment(path string) (first, rest string) {
 	return path[1 : end+1], path[end+1:]
 }
 
-// status is interface 4.1. The values are the fake's: the interface shows only
-// their types.
+// status is interface 4.1, which shows only the types of the values.
 func (s *Server) status(*request) (operation, *failure) {
 	return operation{act: func() reply {
-		return &statusReply{OK: true, Service: "agent-messaging-fake", Version: "v1", Mode: "preview"}
+		return &statusReply{OK: true, statusValues: s.config.status}
 	}}, nil
 }
 

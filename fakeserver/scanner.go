@@ -12,10 +12,11 @@ import (
 // scanner steps through a document that json.Valid has accepted, which is why
 // it checks no syntax.
 type scanner struct {
-	data   []byte
-	pos    int
-	hidden []span
-	torn   bool // the last string that was read holds half a surrogate pair
+	data       []byte
+	pos        int
+	hidden     []span
+	duplicates bool // a member may be there twice
+	torn       bool // the last string that was read holds half a surrogate pair
 }
 
 // span is a part of the document that Calls must not show, and the JSON that it
@@ -122,20 +123,26 @@ func (sc *scanner) freeObject(path string) *failure {
 		switch {
 		case sc.torn:
 			return badRequest(path, halfPair)
-		case seen[name]:
+		case seen[name] && !sc.duplicates:
 			return badRequest(path, "member "+memberName(name)+" stands twice")
 		}
 		seen[name] = true
-		sc.space()
-		from := sc.pos
-		if f := sc.free(path); f != nil {
+		if f := sc.freeMember(name, path); f != nil {
 			return f
-		}
-		if isKeyName(name) {
-			sc.hide(from, `"`+redactedKey+`"`)
 		}
 	}
 	return nil
+}
+
+// freeMember steps over the value of a member.
+func (sc *scanner) freeMember(name, path string) *failure {
+	sc.space()
+	from := sc.pos
+	f := sc.free(path)
+	if f == nil && isKeyName(name) {
+		sc.hide(from, `"`+redactedKey+`"`)
+	}
+	return f
 }
 
 // hide marks everything since from, in place of marks inside it.

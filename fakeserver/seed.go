@@ -30,7 +30,7 @@ func (s *Server) AddAgent(key string, a Agent) Agent {
 	taken := false
 	s.withKey("AddAgent", key, func(k *apiKey) {
 		if taken = s.world.agents[a.ID] != nil; !taken {
-			a = s.world.seed(k, a, now)
+			a = s.world.seed(k, a, now, s.config.smsStatus)
 		}
 	})
 	if taken {
@@ -40,7 +40,7 @@ func (s *Server) AddAgent(key string, a Agent) Agent {
 }
 
 // seed completes and stores a copy of an agent, and returns another.
-func (w *world) seed(k *apiKey, given Agent, now time.Time) Agent {
+func (w *world) seed(k *apiKey, given Agent, now time.Time, sms map[string]string) Agent {
 	a := &agent{Agent: given, owner: k}
 	a.Agent = a.copied()
 	a.number = w.nextAgent()
@@ -53,7 +53,7 @@ func (w *world) seed(k *apiKey, given Agent, now time.Time) Agent {
 	a.Metadata = compacted(a.Metadata)
 	if a.SMS != nil && a.SMS.Status == "" {
 		phone := a.SMS.PhoneNumber
-		a.enable(a.SMS.Mode)
+		a.enable(a.SMS.Mode, sms)
 		a.SMS.PhoneNumber = cmp.Or(phone, a.SMS.PhoneNumber)
 	}
 	w.insert(a)
@@ -126,7 +126,7 @@ func (s *Server) metadataFlaw(metadata json.RawMessage) string {
 		return "Metadata: must be one JSON object"
 	case p.freeObject("metadata") != nil:
 		return "Metadata: a member stands twice, or a string holds half a surrogate pair"
-	case utf8.RuneCount(compacted(metadata)) > s.config.metadataCap:
+	case s.config.length(string(compacted(metadata))) > s.config.metadataCap:
 		return fmt.Sprintf("Metadata: at most %d characters of compact JSON", s.config.metadataCap)
 	}
 	return ""

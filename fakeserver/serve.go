@@ -54,7 +54,7 @@ func (s *Server) deliver(w http.ResponseWriter, r *http.Request, req *request, a
 		return
 	}
 	if f.canned != nil {
-		a = f.canned.answer(s.date(), req.traceID())
+		a = f.canned.answer(&s.config.decided, s.date(), req.traceID())
 	}
 	f.delivery.Write(w, r, a.Response)
 }
@@ -136,14 +136,15 @@ func (s *Server) carryOut(ctx context.Context, req *request) (reply, *failure) {
 // settle is the one critical section of a call: everything from the key to
 // the effect is decided on the same state. The lock is held.
 func (s *Server) settle(req *request) (operation, reply, *failure) {
-	if flaw := req.world.admit(req); flaw != nil {
+	if flaw := s.admit(req); flaw != nil {
+		s.spendUnauthorized(req, flaw)
 		return operation{}, nil, flaw
 	}
 	op, flaw := req.route.judge(s, req)
-	if req.route.spec.Counts(spec.Requests, false) {
+	if c := s.config.costs(req.route.spec, flaw, op.setsBYOK); c != (cost{}) {
 		s.oneClock(req)
 		b := s.budget(req)
-		if refused := b.spend(costs(req.route.spec, flaw == nil, op.setsBYOK)); refused != nil {
+		if refused := b.spend(c, &s.config.decided); refused != nil {
 			return operation{}, nil, refused
 		}
 	}
@@ -154,10 +155,10 @@ func (s *Server) settle(req *request) (operation, reply, *failure) {
 }
 
 // admit checks what comes before the limits: 404, 405, 401, 402.
-func (w *world) admit(req *request) *failure {
-	k := w.keys[req.record.token]
+func (s *Server) admit(req *request) *failure {
+	k := req.world.keys[req.record.token]
 	switch {
-	case req.misrouted != nil:
+	case req.misrouted != nil && (s.config.pathBeforeKey || k != nil && !k.revoked):
 		return req.misrouted
 	case !req.record.hasKey:
 		return unauthorized("the Authorization header must be: Bearer, a space, and an API key")
@@ -168,6 +169,21 @@ func (w *world) admit(req *request) *failure {
 	}
 	req.key, k.from = k, req.ip
 	return nil
+}
+
+// spendUnauthorized counts a call without a key against the limits of its
+// address, where another service does so.
+func (s *Server) spendUnauthorized(req *request, flaw *failure) {
+	if flaw.status != http.StatusUnauthorized || !s.config.requestsSpend["401"] {
+		return
+	}
+	ip := req.world.countsOf(req.ip, req.now, s.config.sliding)
+	for i, l := range spec.Limits {
+		if l.PerIP && l.Counts == spec.Requests {
+			ip.windows[i].take(req.now)
+			ip.touch(req.now)
+		}
+	}
 }
 
 // oneClock starts the key's limits afresh where the clock has run backwards.
@@ -195,7 +211,7 @@ func (s *Server) date() string { return s.now().Format(http.TimeFormat) }
 // compose makes the answer of a reply, or of a failure.
 func (s *Server) compose(req *request, rep reply, flaw *failure) answer {
 	if flaw != nil {
-		return flaw.answer(s.date(), req.traceID())
+		return flaw.answer(&s.config.decided, s.date(), req.traceID())
 	}
 	rep.trace(req.traceID())
 	a := newAnswer(http.StatusOK, s.date(), encode(rep))

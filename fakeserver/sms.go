@@ -8,19 +8,11 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// smsStatuses is the status that asking for a mode leads to, at creation and
-// later. The interface shows no transitions (section 3), so these are the
-// fake's; SetSMS makes any other.
-var smsStatuses = map[string]string{
-	"none":       "disabled",
-	"sandbox":    "active",
-	"managed":    "needs_compliance",
-	"byo_twilio": "needs_setup",
-}
-
-// enable asks for an SMS channel, in place of the one that there may be.
-func (a *agent) enable(mode string) {
-	a.SMS = &SMS{Mode: mode, Status: smsStatuses[mode]}
+// enable asks for an SMS channel, in place of the one that there may be, at
+// creation or later. statuses is where each mode leads: the interface shows no
+// transitions (section 3). SetSMS makes any other status.
+func (a *agent) enable(mode string, statuses map[string]string) {
+	a.SMS = &SMS{Mode: mode, Status: statuses[mode]}
 	if a.SMS.Status == "active" {
 		a.SMS.PhoneNumber = phoneNumber(a.number)
 	}
@@ -47,15 +39,12 @@ func (a *agent) channelStatus() *smsWire {
 
 // enableSMS is interface 4.9.
 func (s *Server) enableSMS(req *request) (operation, *failure) {
-	if req.malformed != nil {
-		return operation{}, req.malformed
-	}
-	a, f := req.world.agentOf(req)
+	a, f := s.agentWithBody(req)
 	if f != nil {
 		return operation{}, f
 	}
 	return operation{act: func() reply {
-		a.enable(req.members.text(spec.SMSChannelMode))
+		a.enable(req.members.text(spec.SMSChannelMode), s.config.smsStatus)
 		a.UpdatedAt = req.now
 		return &channelReply{Status: a.SMS.Status}
 	}}, nil

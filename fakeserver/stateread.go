@@ -157,7 +157,7 @@ func fill(w window, calls []tally) error {
 }
 
 func (st *state) readAgent(f agentFile, s *Server, owner *apiKey) error {
-	a := &agent{number: f.Number, owner: owner, Agent: Agent{
+	a := &agent{number: f.Number, owner: owner, ownKey: f.OwnKey, Agent: Agent{
 		ID: f.ID, Status: f.Status, CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt, Key: f.Key,
 		SystemPrompt: f.SystemPrompt, CustomerRef: f.CustomerRef, Metadata: f.Metadata,
 		SMS: (*SMS)(f.SMS), LLM: LLM(f.LLM),

@@ -85,6 +85,7 @@ type agentFile struct {
 	LLM          llmFile         `json:"llm"`
 	Exchanges    []exchangeFile  `json:"exchanges"`
 	Dropped      int             `json:"exchanges_dropped"`
+	OwnKey       bool            `json:"own_key,omitempty"` // of its creation, not stored for others
 }
 
 type smsFile struct {
@@ -174,7 +175,7 @@ func (a *agent) wire() agentFile {
 	f := agentFile{
 		ID: a.ID, Number: a.number, Status: a.Status, CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt, Key: a.Key,
 		SystemPrompt: a.SystemPrompt, CustomerRef: a.CustomerRef, Metadata: a.Metadata, LLM: llmFile(a.LLM),
-		Exchanges: []exchangeFile{}, Dropped: a.exchanges.dropped,
+		Exchanges: []exchangeFile{}, Dropped: a.exchanges.dropped, OwnKey: a.ownKey,
 	}
 	if a.SMS != nil {
 		f.SMS = (*smsFile)(a.SMS)

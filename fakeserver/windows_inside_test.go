@@ -160,14 +160,14 @@ func TestAddressesWithClosedWindowsAreDropped(t *testing.T) {
 		for i := range 20_000 {
 			now := start.Add(time.Duration(i) * time.Second)
 			b := &budget{key: newCounts(false, false), maxima: [limitCount]int{1: 2}, ip: w.countsOf(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), now, sliding), now: now}
-			require.Nil(t, b.spend(spending{1: true})) // ip_minute
+			require.Nil(t, b.spend(cost{asks: spending{1: true}, spends: spending{1: true}}, new(decided))) // ip_minute
 			require.LessOrEqual(t, len(w.ips), minSweep)
 		}
 	}
 	w := newWorld(config{}, time.Time{})
 	for i := range 5 * minSweep { // all open: none may be dropped
 		b := &budget{key: newCounts(false, false), maxima: [limitCount]int{1: 2}, ip: w.countsOf(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), start, false), now: start}
-		require.Nil(t, b.spend(spending{1: true}))
+		require.Nil(t, b.spend(cost{asks: spending{1: true}, spends: spending{1: true}}, new(decided)))
 	}
 	assert.Len(t, w.ips, 5*minSweep)
 }
@@ -197,6 +197,6 @@ func TestLimitTableHasItsSize(t *testing.T) {
 	}
 	assert.Len(t, routes, len(spec.Endpoints))
 	for _, mode := range spec.SMSModes {
-		assert.Contains(t, spec.SMSStatuses, smsStatuses[mode])
+		assert.Contains(t, spec.SMSStatuses, newDecided().smsStatus[mode])
 	}
 }

@@ -1,6 +1,9 @@
 package fakeserver
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // The bodies of answers, as interface section 4 shows them. They stand here
 // apart from the client's, so that a wrong tag on one side shows.
@@ -22,10 +25,8 @@ type errorReply struct {
 }
 
 type statusReply struct {
-	OK      bool   `json:"ok"`
-	Service string `json:"service"`
-	Version string `json:"version"`
-	Mode    string `json:"mode"`
+	OK bool `json:"ok"`
+	statusValues
 	traced
 }
 
@@ -94,5 +95,18 @@ func (m *messageReply) redacted() reply {
 	return &shown
 }
 
-// wireTime is RFC 3339 in UTC. The interface shows only that times are strings.
+// wireTime is RFC 3339 in UTC.
 func wireTime(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+// time is a time in an answer. The interface shows only that it is a string.
+func (d *decided) time(t time.Time) string {
+	switch d.times {
+	case timesOffset:
+		return t.In(time.FixedZone("", 3600)).Format(time.RFC3339Nano)
+	case timesSeconds:
+		return strconv.FormatInt(t.Unix(), 10)
+	case timesMilliseconds:
+		return strconv.FormatInt(t.UnixMilli(), 10)
+	}
+	return wireTime(t)
+}

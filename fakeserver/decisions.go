@@ -1,0 +1,226 @@
+package fakeserver
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Decision is a question that the interface leaves open, and the fake's answer.
+type Decision struct {
+	ID       string // as in the file that contract.Observe writes, such as metadata_cap
+	Question string
+	Possible string // the answers that Like takes, in words or as JSON
+	Default  string // the fake's own answer, as JSON
+	Answer   string // the answer in force, as JSON
+	Observed bool   // an observation given to Like answers it; false: it is the default, or what an option set
+}
+
+// Decisions returns how this fake answers each open question of the interface.
+func (s *Server) Decisions() []Decision {
+	all := make([]Decision, len(decisions))
+	own := newDecided()
+	for i, d := range decisions {
+		all[i] = Decision{
+			ID: d.id, Question: d.question, Possible: d.possible(), Observed: s.config.observed[d.id],
+			Default: string(encode(d.at(&own))), Answer: string(encode(d.at(&s.config.decided))),
+		}
+	}
+	return all
+}
+
+// Like makes the fake answer the open questions of the interface as another
+// service did. observed is the JSON file that contract.Observe and the command
+// agentmessaging-fake observe write. What was not found out keeps the fake's
+// own answer; Decisions tells which those are.
+//
+// A file of another format, a question that this fake does not know, and an
+// answer that it cannot give are errors. Options behind Like overrule it.
+func Like(observed []byte) Option {
+	return func(c *config) error {
+		var file struct {
+			Format    int
+			Decisions map[string]struct{ Answer json.RawMessage }
+		}
+		if err := json.Unmarshal(observed, &file); err != nil {
+			return fmt.Errorf("Like: %w", err)
+		}
+		if file.Format != 1 {
+			return fmt.Errorf("Like: the format is %d, not 1", file.Format)
+		}
+		for id, found := range file.Decisions {
+			if err := c.observe(id, found.Answer); err != nil {
+				return fmt.Errorf("Like: %s: %w", quoteName(id), err)
+			}
+		}
+		return nil
+	}
+}
+
+func (c *config) observe(id string, answer json.RawMessage) error {
+	i := slices.IndexFunc(decisions, func(d decision) bool { return d.id == id })
+	switch {
+	case i < 0:
+		return errors.New("this fake knows no such question")
+	case len(answer) == 0 || string(answer) == "null" || string(answer) == `"unknown"`:
+		return nil // nothing was found
+	}
+	if err := decisions[i].set(&c.decided, answer); err != nil {
+		return err
+	}
+	c.observed[id] = true
+	return nil
+}
+
+// decided is what the fake decides where the interface is silent.
+type decided struct {
+	status     statusValues
+	errorNames map[string]string // by the fake's own
+	limitNames struct{ warmUp, keyMinute string }
+	smsStatus  map[string]string // by mode
+	reason     bool
+	times      string
+
+	unknownMethod, agentOfAnotherKey, clearNothing, byokCleared int // statuses
+
+	pathBeforeKey, bodyBeforeAgent, limitBeforeBody, bodyBeforeOperation bool // order of checks
+
+	unknownMembers, nullMembers, duplicateMembers, otherCase, behindBody, contentType bool // are accepted
+	lengthUnit                                                                        string
+	metadataCap                                                                       int
+
+	creationStoresKey                   bool
+	operationsSpend                     bool            // refused ones
+	requestsSpend                       map[string]bool // refused ones, by status; "status" is GET /v1/status
+	windows                             string
+	exactRetryAfter, namesTheLastToOpen bool
+}
+
+type statusValues struct {
+	Service string `json:"service"`
+	Version string `json:"version"`
+	Mode    string `json:"mode"`
+}
+
+// The forms of times, units of lengths and kinds of windows.
+const (
+	timesRFC3339, timesOffset       = "rfc3339", "rfc3339 with an offset"
+	timesSeconds, timesMilliseconds = "unix seconds", "unix milliseconds"
+
+	unitPoints, unitUTF16, unitBytes = "code points", "UTF-16 units", "bytes"
+
+	windowsFixed, windowsSliding = "fixed", "sliding"
+)
+
+// newDecided is what the fake decides by itself: DESIGN's table.
+func newDecided() decided {
+	d := decided{
+		status:     statusValues{"agent-messaging-fake", "v1", "preview"},
+		errorNames: map[string]string{},
+		smsStatus:  map[string]string{"none": "disabled", "sandbox": "active", "managed": "needs_compliance", "byo_twilio": "needs_setup"},
+		reason:     true, times: timesRFC3339,
+		unknownMethod: 405, agentOfAnotherKey: 404, clearNothing: 200, byokCleared: 400,
+		pathBeforeKey: true, bodyBeforeAgent: true, limitBeforeBody: true, bodyBeforeOperation: true,
+		lengthUnit: unitPoints, metadataCap: 4096, creationStoresKey: true,
+		requestsSpend: map[string]bool{"401": false, "404": true, "400": true, "409": true, "status": false},
+		windows:       windowsFixed, exactRetryAfter: true, namesTheLastToOpen: true,
+	}
+	d.limitNames.warmUp, d.limitNames.keyMinute = LimitWarmUpKeyHour, LimitKeyMinute
+	for _, code := range []string{
+		codeBadRequest, codeUnauthorized, codePaymentRequired, codeForbidden, codeNotFound, codeMethodNotAllowed,
+		codeBYOKNotConfigured, codeBYOKUnavailable,
+	} {
+		d.errorNames[code] = code
+	}
+	return d
+}
+
+// decision is a question, and where its answer stands.
+type decision struct {
+	id, question string
+	at           func(*decided) any // a pointer to the answer
+	allowed      []any              // nil: whatever fits the answer's type
+}
+
+// decisions are all questions. contract.Observe asks them by the same ids.
+var decisions = []decision{
+	{"status", "What does GET /v1/status say of the service?", func(d *decided) any { return &d.status }, nil},
+	{"error_names", "Which values has error?", func(d *decided) any { return &d.errorNames }, nil},
+	{"reason", "Does a 400 say in reason what is wrong?", func(d *decided) any { return &d.reason }, nil},
+	{"unknown_method", "Which status has a method that a path does not have?", func(d *decided) any { return &d.unknownMethod }, []any{404, 405}},
+	{"path_before_key", "Is an unknown path answered 404 without a key too?", func(d *decided) any { return &d.pathBeforeKey }, nil},
+	{"body_before_agent", "Is a wrong body answered 400 before an unknown agent 404?", func(d *decided) any { return &d.bodyBeforeAgent }, nil},
+	{"times", "Which form have times?", func(d *decided) any { return &d.times }, []any{timesRFC3339, timesOffset, timesSeconds, timesMilliseconds}},
+	{"unknown_members", "Are unknown members of a message accepted?", func(d *decided) any { return &d.unknownMembers }, nil},
+	{"null_members", "Is null for a member accepted, as if it were absent?", func(d *decided) any { return &d.nullMembers }, nil},
+	{"duplicate_members", "Is a member that is there twice accepted?", func(d *decided) any { return &d.duplicateMembers }, nil},
+	{"other_case_members", "Is a member in another case accepted?", func(d *decided) any { return &d.otherCase }, nil},
+	{"behind_body", "Is anything behind the JSON document accepted?", func(d *decided) any { return &d.behindBody }, nil},
+	{"content_type", "Is a Content-Type other than JSON accepted?", func(d *decided) any { return &d.contentType }, nil},
+	{"length_unit", "What does a bound on a text count?", func(d *decided) any { return &d.lengthUnit }, []any{unitPoints, unitUTF16, unitBytes}},
+	{"metadata_cap", "How many characters of compact JSON may metadata have?", func(d *decided) any { return &d.metadataCap }, nil},
+	{"agent_of_another_key", "Which status has an agent for another key?", func(d *decided) any { return &d.agentOfAnotherKey }, []any{404, 200}},
+	{"clear_nothing", "Which status has DELETE /v1/byok with nothing stored?", func(d *decided) any { return &d.clearNothing }, []any{200, 404}},
+	{"sms_status", "Which SMS status does each mode lead to?", func(d *decided) any { return &d.smsStatus }, nil},
+	{"creation_stores_key", "Is llm.api_key of a creation stored as PUT /v1/byok would store it?", func(d *decided) any { return &d.creationStoresKey }, nil},
+	{"byok_cleared", "Which status has a message to a byok agent after BYOK was cleared?", func(d *decided) any { return &d.byokCleared }, []any{400, 404, 200}},
+	{"warmup_limit_name", "Which limit_key has the limit on warm-ups?", func(d *decided) any { return &d.limitNames.warmUp }, nil},
+	{"refused_operations_spend", "Does a refused warm-up spend one?", func(d *decided) any { return &d.operationsSpend }, nil},
+	{"body_before_operation_limit", "Is a wrong body answered 400 where the limit of the operation is spent?", func(d *decided) any { return &d.bodyBeforeOperation }, nil},
+	{"minute_limit_name", "Which limit_key has the limit on requests in a minute?", func(d *decided) any { return &d.limitNames.keyMinute }, nil},
+	{"windows", "Is the window of a limit fixed, or does it slide?", func(d *decided) any { return &d.windows }, []any{windowsFixed, windowsSliding}},
+	{"retry_after", "Does a call go through after exactly the wait that Retry-After names?", func(d *decided) any { return &d.exactRetryAfter }, nil},
+	{"several_limits", "Of several spent limits, is the one named that opens last?", func(d *decided) any { return &d.namesTheLastToOpen }, nil},
+	{"limit_before_body", "Is a wrong body answered 429 where the limit on requests is spent?", func(d *decided) any { return &d.limitBeforeBody }, nil},
+	{"refused_requests_spend", "Which refused calls spend the limit on requests?", func(d *decided) any { return &d.requestsSpend }, nil},
+}
+
+// possible says which answers there are.
+func (d decision) possible() string {
+	own := newDecided()
+	switch at := d.at(&own).(type) {
+	case *bool:
+		return "true or false"
+	case *int:
+		if d.allowed == nil {
+			return "a number from 2"
+		}
+	case *string:
+		if d.allowed == nil {
+			return "a name"
+		}
+	default:
+		return "an object with members of " + string(encode(at))
+	}
+	words := make([]string, len(d.allowed))
+	for i, a := range d.allowed {
+		words[i] = string(encode(a))
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
+}
+
+// set takes an answer. An object may leave members out, and has no others than
+// the fake's own answer.
+func (d decision) set(in *decided, answer json.RawMessage) error {
+	value := reflect.ValueOf(d.at(in)).Elem()
+	known := 0
+	if value.Kind() == reflect.Map {
+		known = value.Len()
+	}
+	decoder := json.NewDecoder(bytes.NewReader(answer))
+	decoder.DisallowUnknownFields()
+	err := decoder.Decode(d.at(in))
+	switch {
+	case err != nil,
+		value.Kind() == reflect.Map && value.Len() != known,
+		value.Kind() == reflect.Int && d.allowed == nil && value.Int() < 2,
+		value.Kind() == reflect.String && value.String() == "",
+		d.allowed != nil && !slices.Contains(d.allowed, value.Interface()):
+		return fmt.Errorf("the answer is not %s", d.possible())
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+package fakeserver_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/contract"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+)
+
+// like is a fake that answers one question otherwise.
+func like(t testing.TB, id, answer string, opts ...fakeserver.Option) (*fakeserver.Server, caller) {
+	t.Helper()
+	file := fmt.Sprintf(`{"format":1,"decisions":{%q:{"answer":%s,"evidence":{}},%q:{"not_asked":"needs a key"}},"spent":{}}`, id, answer, other(id))
+	return newFake(t, append(opts, fakeserver.Like([]byte(file)), fakeserver.WithUnknownRoutes())...)
+}
+
+func other(id string) string {
+	if id == "times" {
+		return "windows"
+	}
+	return "times"
+}
+
+// others has another answer to each question than the fake's own.
+var others = map[string][]string{
+	"status":                      {`{"service":"other","version":"v1.7","mode":"live"}`, `{"service":"agent-messaging-fake","version":"v2","mode":"preview"}`},
+	"error_names":                 {`{"bad_request":"invalid","unauthorized":"no_key","payment_required":"pay","forbidden":"not_yours","not_found":"none","method_not_allowed":"method","byok_not_configured":"no_byok","byok_unavailable":"down"}`},
+	"reason":                      {`false`},
+	"unknown_method":              {`404`},
+	"path_before_key":             {`false`},
+	"body_before_agent":           {`false`},
+	"times":                       {`"rfc3339 with an offset"`, `"unix seconds"`, `"unix milliseconds"`},
+	"unknown_members":             {`true`},
+	"null_members":                {`true`},
+	"duplicate_members":           {`true`},
+	"other_case_members":          {`true`},
+	"behind_body":                 {`true`},
+	"content_type":                {`true`},
+	"length_unit":                 {`"UTF-16 units"`, `"bytes"`},
+	"metadata_cap":                {`8`, `4095`, `65000`},
+	"agent_of_another_key":        {`200`},
+	"clear_nothing":               {`404`},
+	"sms_status":                  {`{"none":"disabled","sandbox":"pending","managed":"active","byo_twilio":"needs_compliance"}`},
+	"creation_stores_key":         {`false`},
+	"byok_cleared":                {`200`, `404`},
+	"warmup_limit_name":           {`"warmups"`},
+	"refused_operations_spend":    {`true`},
+	"body_before_operation_limit": {`false`},
+	"minute_limit_name":           {`"minute"`},
+	"windows":                     {`"sliding"`},
+	"retry_after":                 {`false`},
+	"several_limits":              {`false`},
+	"limit_before_body":           {`false`},
+	"refused_requests_spend":      {`{"401":false,"404":false,"400":false,"409":false,"status":true}`, `{"401":false,"404":true,"400":false,"409":true,"status":false}`},
+}
+
+// TestLike: a fake that is like an observation answers as observed, and all
+// else as before. The suite, which shares no code with the fake, asks it.
+func TestLike(t *testing.T) {
+	fake, _ := newFake(t)
+	require.Len(t, others, len(fake.Decisions()), "each question has another answer here")
+	for id, answers := range others {
+		for _, answer := range answers {
+			t.Run(id+" "+answer, func(t *testing.T) {
+				fake, c := like(t, id, answer)
+				observed, err := contract.Observe(t.Context(), contract.Target{
+					BaseURL: fake.BaseURL(), Key: c.key, Abilities: fake, HTTPClient: &http.Client{Transport: fake.Direct()},
+				}, contract.Spend{Requests: 5000, Creations: 200, BYOKSets: 5, WarmUps: 3})
+				require.NoError(t, err)
+				for _, d := range fake.Decisions() {
+					want := d.Default
+					if d.ID == id {
+						want = answer
+						assert.JSONEq(t, answer, d.Answer)
+						assert.True(t, d.Observed)
+					} else {
+						assert.JSONEq(t, d.Default, d.Answer)
+						assert.False(t, d.Observed)
+					}
+					if d.ID == "error_names" && id == "unknown_method" {
+						continue // that method_not_allowed has a name cannot be seen
+					}
+					found := observed.Decisions[d.ID]
+					assert.JSONEq(t, want, string(found.Answer), "%s: %s", d.ID, found.NotAsked)
+				}
+			})
+		}
+	}
+}
+
+func TestLikeRefusesWhatItCannotBe(t *testing.T) {
+	for id, answer := range map[string]string{
+		"metadata_cap": `1`, "times": `"rfc850"`, "unknown_method": `403`, "reason": `"yes"`, "minute_limit_name": `""`,
+		"sms_status": `{"fax":"active"}`, "status": `{"name":"x"}`, "mood": `true`, "clear_nothing": `"200"`,
+	} {
+		_, err := fakeserver.Open(fakeserver.Like(fmt.Appendf(nil, `{"format":1,"decisions":{%q:{"answer":%s}}}`, id, answer)))
+		assert.ErrorContains(t, err, `fakeserver: Like: "`+id+`": `)
+	}
+	for _, file := range []string{`{`, `{}`, `{"format":2}`, `[]`, `{"format":1,"decisions":[]}`} {
+		_, err := fakeserver.Open(fakeserver.Like([]byte(file)))
+		assert.ErrorContains(t, err, "fakeserver: Like: ", file)
+	}
+}
+
+func TestDecisionsSayWhatIsInForce(t *testing.T) {
+	fake, _ := like(t, "windows", `"sliding"`, fakeserver.WithMetadataCap(99))
+	set := map[string]fakeserver.Decision{}
+	for _, d := range fake.Decisions() {
+		assert.True(t, json.Valid([]byte(d.Answer)), d.ID)
+		assert.NotEmpty(t, d.Question+d.Possible, d.ID)
+		set[d.ID] = d
+	}
+	assert.Equal(t, fakeserver.Decision{
+		ID: "metadata_cap", Question: "How many characters of compact JSON may metadata have?", Possible: "a number from 2",
+		Default: "4096", Answer: "99",
+	}, set["metadata_cap"])
+	assert.Equal(t, fakeserver.Decision{
+		ID: "windows", Question: "Is the window of a limit fixed, or does it slide?", Possible: `"fixed" or "sliding"`,
+		Default: `"fixed"`, Answer: `"sliding"`, Observed: true,
+	}, set["windows"])
+	assert.Equal(t, "404 or 405", set["unknown_method"].Possible)
+	assert.Equal(t, "true or false", set["reason"].Possible)
+}
+
+// An option behind Like overrules it.
+func TestOptionsBehindLike(t *testing.T) {
+	fake, err := fakeserver.Open(fakeserver.Like([]byte(`{"format":1,"decisions":{"metadata_cap":{"answer":10}}}`)), fakeserver.WithMetadataCap(20))
+	require.NoError(t, err)
+	c := caller{t, fake.Direct(), fake.Key()}
+	c.call("POST", "/v1/agents", `{"metadata":{"a":"123456789"}}`).wantOK(t)
+}
+
+// What no question of the suite reaches.
+func TestLikeInDetail(t *testing.T) {
+	t.Run("an agent keeps the key of its creation", func(t *testing.T) {
+		fake, c := like(t, "creation_stores_key", "false")
+		agent := c.agent(`{"llm":{"mode":"byok","provider":"openai","api_key":"sk-canary"}}`)
+		_, stored := fake.BYOK(c.key)
+		assert.False(t, stored)
+		c.send(agent, "x").wantOK(t)
+	})
+	t.Run("the last of two counts", func(t *testing.T) {
+		fake, c := like(t, "duplicate_members", "true")
+		agent, _ := fake.Agent(c.agent(`{"llm":{"model":"a","label":"x"},"llm":{"model":"b"},"customer_ref":"1","customer_ref":"2"}`))
+		assert.Equal(t, "b", agent.LLM.Model)
+		assert.Empty(t, agent.LLM.Label)
+		assert.Equal(t, "2", agent.CustomerRef)
+	})
+	t.Run("null is not a value that is required", func(t *testing.T) {
+		_, c := like(t, "null_members", "true")
+		agent := c.agent(`{"llm":null,"metadata":null}`)
+		c.call("POST", "/v1/agents/"+agent+"/messages", `{"text":null}`).wantReason(t, "text: is required")
+	})
+	t.Run("unknown members of messages only, and without keys in the record", func(t *testing.T) {
+		fake, c := like(t, "unknown_members", "true")
+		agent := c.agent(emptyBody)
+		c.call("POST", "/v1/agents", `{"mood":"good"}`).wantError(t, 400, "bad_request")
+		c.call("POST", "/v1/agents/"+agent+"/messages", `{"text":"x","api_key":"sk-canary","more":{"a":[1]}}`).wantOK(t)
+		assert.NotContains(t, fmt.Sprint(fake.Calls()), "sk-canary")
+	})
+	t.Run("a call without a key spends its address's minute", func(t *testing.T) {
+		fake, c := like(t, "refused_requests_spend", `{"401":true}`)
+		c.with("").times(3, "GET", anAgent, noBody)
+		assert.Equal(t, 3, fake.Admin().LimitsFrom(c.key, "192.0.2.1")[1].Used)
+	})
+	t.Run("the agent of a creation that stores nothing survives a file", func(t *testing.T) {
+		_, c := like(t, "byok_cleared", "404")
+		c.setBYOK()
+		agent := c.agent(`{"llm":{"mode":"byok"}}`)
+		c.call("DELETE", "/v1/byok", noBody).wantOK(t)
+		c.send(agent, "x").wantError(t, 404, "byok_not_configured")
+	})
+	t.Run("a wrong body before the limit spends nothing of the limit that is shut", func(t *testing.T) {
+		fake, c := like(t, "limit_before_body", "false", frozen())
+		fake.Exhaust(c.key, fakeserver.LimitKeyMinute)
+		c.call("POST", "/v1/warmup", "{").wantError(t, 400, "bad_request")
+		c.call("POST", "/v1/warmup", noBody).wantLimited(t, "key_minute", "60")
+		fake.Advance(time.Minute)
+		c.call("POST", "/v1/warmup", noBody).wantOK(t)
+	})
+}
