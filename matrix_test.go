@@ -344,20 +344,31 @@ func overTCP(t *testing.T) func() (net.Conn, peer) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { listener.Close() })
+	var mu sync.Mutex // so that both ends are of one connection
 	return func() (net.Conn, peer) {
+		mu.Lock()
+		defer mu.Unlock()
 		client, err := net.Dial("tcp", listener.Addr().String())
-		if err != nil { // the test is over, and net/http still makes a spare connection
-			ended, other := net.Pipe()
-			_ = ended.Close()
-			return ended, peer{Conn: other, reset: func() { _ = other.Close() }}
+		if err != nil {
+			return closedPipe()
 		}
 		service, err := listener.Accept()
-		require.NoError(t, err)
+		if err != nil {
+			_ = client.Close()
+			return closedPipe()
+		}
 		return client, peer{Conn: service, reset: func() {
 			service.(*net.TCPConn).SetLinger(0)
 			service.Close()
 		}}
 	}
+}
+
+// closedPipe is for a spare connection that net/http makes after a test.
+func closedPipe() (net.Conn, peer) {
+	client, service := net.Pipe()
+	_ = client.Close()
+	return client, peer{Conn: service, reset: func() { _ = service.Close() }}
 }
 
 // resettable is a client's end of a net.Pipe that can be reset.
