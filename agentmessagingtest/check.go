@@ -146,7 +146,7 @@ func (s *sweep) endless(r *run) (Finding, bool) {
 func (s *sweep) swallowed(r *run) (Finding, bool) {
 	for _, restart := range []bool{false, true} {
 		p, undisturbed := r.played(restart), s.baseline.played(restart)
-		if p.told.errors() > undisturbed.told.errors() || p.panicked != "" {
+		if p.told.errors().more(undisturbed.told.errors()) || p.panicked != "" {
 			continue
 		}
 		for i, c := range p.calls {
@@ -189,7 +189,7 @@ func (c *Call) madeGood(later []*Call) bool {
 
 func (s *sweep) untrue(r *run) (Finding, bool) {
 	base := s.baseline
-	same := r.first.told.errors() <= base.first.told.errors() && len(r.gone) == 0
+	same := !r.first.told.errors().more(base.first.told.errors()) && len(r.gone) == 0
 	if !same || r.first.panicked != "" || r.after.equal(base.after, s.coarse) {
 		return Finding{}, false
 	}
@@ -257,7 +257,7 @@ func (s *sweep) lostBYOK(r *run) (f Finding, _ bool) {
 			return f, true
 		}
 	}
-	quiet := r.second.told.errors() <= s.baseline.second.told.errors()
+	quiet := !r.second.told.errors().more(s.baseline.second.told.errors())
 	f.Says = "after a restart that told no error, a provider key is left stored"
 	return f, quiet && r.end.byok != "" && s.baseline.end.byok == ""
 }
@@ -285,7 +285,7 @@ func (s *sweep) tells(r *run) (Finding, bool) {
 
 func (s *sweep) stuck(r *run) (Finding, bool) {
 	p, undisturbed := r.second, s.baseline.second
-	if p.told.errors() > undisturbed.told.errors() {
+	if p.told.errors().more(undisturbed.told.errors()) {
 		return Finding{Says: fmt.Sprintf("a day later the restarted application still fails: %s", oneLine(p.told.all()))}, true
 	}
 	for _, c := range r.first.calls {

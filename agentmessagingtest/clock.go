@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
 // clock is a clock whose client waits in every run with the same jitter.
@@ -17,9 +18,14 @@ type clock struct {
 }
 
 func (r *run) clock() *clock {
-	c := &clock{Clock: r.fake, random: rand.New(rand.NewPCG(r.sweep.seed, 0))}
-	if r.sweep.bubble {
+	c := &clock{random: rand.New(rand.NewPCG(r.sweep.seed, 0))}
+	switch {
+	case r.sweep.bubble:
 		c.Clock = bubbleTime{}
+	case r.sweep.single:
+		c.Clock = alone{r.fake}
+	default:
+		c.Clock = r.fake
 	}
 	return c
 }
@@ -40,6 +46,17 @@ func (bubbleTime) Sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
 	case <-ctx.Done():
+	}
+	return ctx.Err()
+}
+
+// alone is the clock of a scenario whose calls come from one goroutine: nobody
+// else has to come to rest before the time moves on.
+type alone struct{ *fakeserver.Server }
+
+func (a alone) Sleep(ctx context.Context, d time.Duration) error {
+	if d > 0 && ctx.Err() == nil {
+		a.Advance(d)
 	}
 	return ctx.Err()
 }

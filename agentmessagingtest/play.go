@@ -20,6 +20,7 @@ import (
 type play struct {
 	run      *run
 	restart  bool
+	clock    *clock // of the client
 	told     told
 	begun    time.Time // by the fake's clock
 	lasted   time.Duration
@@ -44,7 +45,7 @@ type play struct {
 // perform runs the scenario to its end.
 func (r *run) perform(t testing.TB, scenario func(*Env), restart bool) *play {
 	p := &play{
-		run: r, restart: restart, begun: r.fake.Now(),
+		run: r, restart: restart, clock: r.clock(), begun: r.fake.Now(),
 		names: map[string]int{}, origins: map[string]uint64{}, due: map[time.Time]time.Time{},
 	}
 	env := &Env{tb: t, Fake: r.fake, Dir: r.dir, play: p}
@@ -82,7 +83,7 @@ func (p *play) client() *agentmessaging.Client {
 	opts := []agentmessaging.Option{
 		agentmessaging.WithHTTPClient(p.httpClient()),
 		agentmessaging.WithObserver(p),
-		agentmessaging.WithClock(p.run.clock()),
+		agentmessaging.WithClock(p.clock),
 	}
 	client, err := agentmessaging.NewClient(p.run.fake.BaseURL(), p.run.fake.Key(), append(opts, p.run.sweep.clientOptions...)...)
 	if err != nil {
@@ -116,16 +117,19 @@ func (p *play) stop(why string) {
 	}
 }
 
-// racing returns the endpoints that several goroutines have called.
-func (p *play) racing() map[*spec.Endpoint]bool {
-	racing, first := map[*spec.Endpoint]bool{}, map[*spec.Endpoint]string{}
+// racing returns the endpoints that several goroutines have called, and whether
+// all calls came from one.
+func (p *play) racing() (racing map[*spec.Endpoint]bool, single bool) {
+	racing, single = map[*spec.Endpoint]bool{}, true
+	first := map[*spec.Endpoint]string{}
 	for _, c := range p.calls {
+		single = single && c.routine == p.calls[0].routine
 		if by, seen := first[c.spec]; seen && by != c.routine {
 			racing[c.spec] = true
 		}
 		first[c.spec] = c.routine
 	}
-	return racing
+	return racing, single
 }
 
 // routine is the caller's goroutine: "goroutine 12".

@@ -21,6 +21,7 @@ type sweep struct {
 	parent   string // of the folders of the runs
 
 	racing    map[*spec.Endpoint]bool // endpoints that several goroutines call
+	single    bool                    // all calls come from one goroutine
 	coarse    bool                    // the texts of the scenario differ from run to run
 	baseline  *run                    // undisturbed
 	public    *Run                    // the same, for the user's checks
@@ -73,7 +74,7 @@ func Sweep(t *testing.T, scenario func(*Env), opts ...Option) {
 func (s *sweep) begin() {
 	s.t.Helper()
 	probe := s.undisturbed()
-	s.racing = probe.first.racing()
+	s.racing, s.single = probe.first.racing()
 	s.baseline = s.undisturbed()
 	s.coarse = !probe.after.equal(s.baseline.after, false)
 	if s.coarse && !probe.after.equal(s.baseline.after, true) {

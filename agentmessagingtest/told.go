@@ -54,18 +54,26 @@ func (t *told) Write(p []byte) (int, error) {
 	return t.text.Write(p)
 }
 
-// errors is how many errors were told: reported, asserted, logged or, with
-// the words of this module's errors, printed.
-func (t *told) errors() int {
+// count is how many errors were told, by the way in which they were.
+type count struct{ reported, asserted, logged, printed int }
+
+// more reports whether an error was told that undisturbed is not.
+func (c count) more(undisturbed count) bool {
+	return c.reported > undisturbed.reported || c.asserted > undisturbed.asserted ||
+		c.logged > undisturbed.logged || c.printed > undisturbed.printed
+}
+
+// errors counts what was told; an error of this module is known by its words.
+func (t *told) errors() count {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	n := len(t.failures) + max(t.warnings, strings.Count(t.text.String(), "agentmessaging: "))
+	c := count{asserted: len(t.failures), logged: t.warnings, printed: strings.Count(t.text.String(), "agentmessaging: ")}
 	for _, err := range t.reports {
 		if err != nil {
-			n++
+			c.reported++
 		}
 	}
-	return n
+	return c
 }
 
 // all is everything that was told, as text.

@@ -170,9 +170,9 @@ func (w *wire) wait(ctx context.Context, d time.Duration) error {
 		if d == forEver {
 			return errors.New("agentmessagingtest: an answer that never comes, and a context without a deadline")
 		}
-		return w.play.run.fake.Sleep(ctx, d)
+		return w.play.clock.Sleep(ctx, d)
 	}
-	if err := w.play.run.fake.Sleep(ctx, left); err != nil {
+	if err := w.play.clock.Sleep(ctx, left); err != nil {
 		return err
 	}
 	return context.DeadlineExceeded

@@ -34,6 +34,11 @@ func run(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
+	return use(ctx, client, stdout)
+}
+
+// use ends without a stored key, whatever happens in between.
+func use(ctx context.Context, client *agentmessaging.Client, stdout io.Writer) error {
 	key := agentmessaging.Secret("sk-example") // any text will do for the fake
 	config, err := client.SetBYOK(ctx, agentmessaging.SetBYOKParams{
 		Provider: agentmessaging.ProviderOpenAI,
@@ -41,7 +46,8 @@ func run(ctx context.Context, stdout io.Writer) error {
 		Label:    "byok example",
 	})
 	if err != nil {
-		return err
+		// The key may be stored all the same: only the answer was lost.
+		return errors.Join(err, client.ClearBYOK(ctx))
 	}
 	// A Secret prints as [redacted], and the service never returns it.
 	fmt.Fprintf(stdout, "stored:      %s for %s\n", key, config.Provider)
@@ -59,11 +65,12 @@ func talk(ctx context.Context, client *agentmessaging.Client, stdout io.Writer) 
 	if err != nil {
 		return err
 	}
+	fmt.Fprintf(stdout, "agent:       %s\n", agent.ID)
 	reply, err := client.SendMessage(ctx, agent.ID, agentmessaging.MessageParams{Text: "Hello"})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "agent:       %s replies %q\n", agent.ID, reply.Text)
+	fmt.Fprintf(stdout, "reply:       %q\n", reply.Text)
 	return nil
 }
 

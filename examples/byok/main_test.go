@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/agentmessagingtest"
 )
 
 func TestRun(t *testing.T) {
@@ -14,8 +16,16 @@ func TestRun(t *testing.T) {
 	assert.Regexp(t, `^stored:      \[redacted\] for openai
 fingerprint: [0-9a-f]+
 updated at:  .+Z
-agent:       agent_000001 replies ".+"
+agent:       agent_000001
+reply:       ".+"
 cleared:     true
 $`, stdout.String())
 	assert.NotContains(t, stdout.String(), "sk-example")
+}
+
+// Whatever fails, the program tells it, and leaves nothing behind.
+func TestSurvives(t *testing.T) {
+	agentmessagingtest.Sweep(t, func(env *agentmessagingtest.Env) {
+		env.Reports(use(env.Context(), env.Client, env.Output()))
+	})
 }

@@ -60,6 +60,10 @@ func (c chat) run(ctx context.Context, systemPrompt string) error {
 		return err
 	}
 	defer fake.Close()
+	return c.talk(ctx, client, systemPrompt)
+}
+
+func (c chat) talk(ctx context.Context, client *agentmessaging.Client, systemPrompt string) error {
 	agent, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{SystemPrompt: systemPrompt})
 	if err != nil {
 		return err

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/agentmessagingtest"
 )
 
 func TestPipe(t *testing.T) {
@@ -41,4 +43,12 @@ func TestRefusedMessageDoesNotEndTheConversation(t *testing.T) {
 
 func TestPrintable(t *testing.T) {
 	assert.Equal(t, "[31mred]0;title\n\tü", printable("\x1b[31mred\x1b]0;title\a\r\n\tü\u009b"))
+}
+
+// Whatever fails, the program tells it, and leaves nothing behind.
+func TestSurvives(t *testing.T) {
+	agentmessagingtest.Sweep(t, func(env *agentmessagingtest.Env) {
+		c := chat{stdin: strings.NewReader("Hello\nGood bye"), stdout: env.Output(), stderr: env.Output()}
+		env.Reports(c.talk(env.Context(), env.Client, "Be brief."))
+	})
 }

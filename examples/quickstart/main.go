@@ -29,7 +29,10 @@ func run(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	defer fake.Close()
+	return greet(ctx, client, stdout)
+}
 
+func greet(ctx context.Context, client *agentmessaging.Client, stdout io.Writer) error {
 	agent, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{
 		SystemPrompt: "You answer questions about opening hours. Be brief.",
 		CustomerRef:  "quickstart",
@@ -37,12 +40,11 @@ func run(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
+	fmt.Fprintf(stdout, "agent:     %s (%s)\n", agent.ID, agent.Status) // first of all: what follows may fail
 	reply, err := client.SendMessage(ctx, agent.ID, agentmessaging.MessageParams{Text: "When do you open?"})
 	if err != nil {
 		return err
 	}
-
-	fmt.Fprintf(stdout, "agent:     %s (%s)\n", agent.ID, agent.Status)
 	fmt.Fprintf(stdout, "reply:     %q\n", reply.Text)
 	fmt.Fprintf(stdout, "trace id:  %s\n", reply.TraceID)
 	return nil

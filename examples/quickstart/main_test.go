@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/agentmessagingtest"
 )
 
 func TestRun(t *testing.T) {
@@ -17,4 +19,11 @@ func TestRun(t *testing.T) {
 reply:     ".+"
 trace id:  trace_000002
 $`, stdout.String())
+}
+
+// Whatever fails, the program tells it, and leaves nothing behind.
+func TestSurvives(t *testing.T) {
+	agentmessagingtest.Sweep(t, func(env *agentmessagingtest.Env) {
+		env.Reports(greet(env.Context(), env.Client, env.Output()))
+	})
 }

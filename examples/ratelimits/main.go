@@ -38,6 +38,10 @@ func run(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
+	return exceed(ctx, client, fake, stdout)
+}
+
+func exceed(ctx context.Context, client *agentmessaging.Client, clock agentmessaging.Clock, stdout io.Writer) error {
 	agent, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{})
 	if err != nil {
 		return err
@@ -49,7 +53,7 @@ func run(ctx context.Context, stdout io.Writer) error {
 	}
 	show(refusal, stdout)
 	fmt.Fprintf(stdout, "waiting %s\n", refusal.RetryAfter)
-	if err := fake.Sleep(ctx, refusal.RetryAfter); err != nil { // in a program of your own: time.Sleep
+	if err := clock.Sleep(ctx, refusal.RetryAfter); err != nil { // in a program of your own: time.Sleep
 		return err
 	}
 	if _, err := client.GetAgent(ctx, agent.ID); err != nil {

@@ -34,6 +34,10 @@ func run(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
+	return enable(ctx, client, fake, stdout)
+}
+
+func enable(ctx context.Context, client *agentmessaging.Client, fake *fakeserver.Server, stdout io.Writer) error {
 	if err := atCreation(ctx, client, stdout); err != nil {
 		return err
 	}

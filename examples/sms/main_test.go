@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/agentmessagingtest"
 )
 
 func TestRun(t *testing.T) {
@@ -18,4 +20,11 @@ created agent_000002 without SMS
 enabled managed SMS: needs_compliance
   agent_000002: SMS is active at \+15550100
 $`, stdout.String())
+}
+
+// Whatever fails, the program tells it, and leaves nothing behind.
+func TestSurvives(t *testing.T) {
+	agentmessagingtest.Sweep(t, func(env *agentmessagingtest.Env) {
+		env.Reports(enable(env.Context(), env.Client, env.Fake, env.Output()))
+	})
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -9,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/agentmessagingtest"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
@@ -60,4 +63,20 @@ func TestAskRefused(t *testing.T) {
 			assert.Equal(t, tt.body, w.Body.String())
 		})
 	}
+}
+
+// Whatever fails, the application's user is told.
+func TestAskSurvives(t *testing.T) {
+	agentmessagingtest.Sweep(t, func(env *agentmessagingtest.Env) {
+		agent, err := env.Client.CreateAgent(env.Context(), agentmessaging.CreateAgentParams{})
+		if err != nil {
+			env.Reports(err)
+			return
+		}
+		w := httptest.NewRecorder()
+		askHandler(env.Client, agent.ID).ServeHTTP(w, httptest.NewRequest("POST", "/ask", strings.NewReader("When do you open?")))
+		if w.Code != http.StatusOK {
+			env.Reports(errors.New(w.Body.String()))
+		}
+	})
 }
