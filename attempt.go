@@ -2,6 +2,7 @@ package agentmessaging
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -12,8 +13,9 @@ import (
 type outcome struct {
 	status  int // 0: no answer
 	header  http.Header
-	body    []byte // of an answer that is not a success; bounded
+	body    []byte // bounded
 	traceID string // of a success
+	failure *said  // of an answer that is no success, once it is needed
 	err     error  // no answer, or why a 2xx cannot be read
 	sent    bool   // the service may have seen the request
 	refused bool   // by the limiter; nothing was sent
@@ -22,6 +24,24 @@ type outcome struct {
 
 // success reports a 2xx status; whether its body can be read is told by err.
 func (o *outcome) success() bool { return o.status >= 200 && o.status <= 299 }
+
+// said is what the body of an answer that is no success says of itself
+// (interface 7).
+type said struct {
+	TraceID  string `json:"trace_id"`
+	LimitKey string `json:"limit_key"`
+}
+
+func (o *outcome) said() said {
+	if o.success() || o.body == nil {
+		return said{}
+	}
+	if o.failure == nil {
+		o.failure = &said{}
+		_ = json.Unmarshal(o.body, o.failure) // what can be read of it
+	}
+	return *o.failure
+}
 
 // RoundTrip is one attempt. It is called by http.Client, never by users.
 func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -112,6 +132,7 @@ func (c *call) read(resp *http.Response, stop func()) {
 
 func (c *call) readSuccess(resp *http.Response) {
 	body, err := readBody(resp, maxSuccessBody)
+	c.out.body = body
 	if err == nil {
 		c.result, c.out.traceID, err = c.decode(body)
 	}

@@ -30,18 +30,20 @@ type call struct {
 		retry retryablehttp.Client
 	}
 
-	attempts int
-	waited   time.Duration
-	budget   time.Duration // left of the client's timeout; see bounded
-	seat     coolSeat
-	permit   Permit // of the limiter
-	out      outcome
-	next     step          // what follows out, as checkRetry decided
-	pause    time.Duration // before the next attempt, likewise
-	broken   error         // why the clock did not wait for it
-	renewals int           // attempts that were repeated at once on a new connection
-	began    timeline      // set for an observer only
-	scrubber *scrubber     // once it is needed
+	attempts     int
+	waited       time.Duration
+	budget       time.Duration // left of the client's timeout; see bounded
+	seat         coolSeat
+	permit       Permit // of the limiter
+	out          outcome
+	next         step          // what follows out, as checkRetry decided
+	pause        time.Duration // before the next attempt, likewise
+	broken       error         // why the clock did not wait for it
+	renewals     int           // attempts that were repeated at once on a new connection
+	number       uint64        // for observers and loggers, as the times below
+	began        time.Time
+	attemptBegan time.Time
+	scrubber     *scrubber // once it is needed
 }
 
 // run makes the attempts and turns the last outcome into the call's error.

@@ -21,6 +21,11 @@ type CallInfo struct {
 	Header     http.Header
 	// TraceID is the last answer's trace_id.
 	TraceID string
+	// Body is the last answer's body as it came, unpacked: for members that a
+	// service in preview has added and this version does not know. Of an answer
+	// that is no success there are at most 64 KiB, and secrets are taken out;
+	// nil if there was none. It is not to be logged: it holds the texts.
+	Body []byte
 }
 
 type callInfoKey struct{}
@@ -60,5 +65,13 @@ func (c *call) fillInfo(traceID string) {
 		StatusCode: c.out.status,
 		Header:     c.scrub().header(c.out.header),
 		TraceID:    traceID,
+		Body:       c.lastBody(),
 	}
+}
+
+func (c *call) lastBody() []byte {
+	if c.out.success() || c.out.body == nil {
+		return c.out.body
+	}
+	return []byte(c.scrub().text(string(c.out.body)))
 }

@@ -115,8 +115,9 @@ type Client struct {
 	header    func(hasBody bool) http.Header // a function, so that no print of the Client shows the key
 	secret    func() hidden                  // the key; likewise
 	transport http.RoundTripper
-	coolDown  *coolDown    // nil: none
-	answered  *atomic.Bool // an attempt, by the service; see sentTrace.renewed
+	coolDown  *coolDown      // nil: none
+	calls     *atomic.Uint64 // that observers and loggers were told of
+	answered  *atomic.Bool   // an attempt, by the service; see sentTrace.renewed
 }
 
 // NewClient returns a client of the service at baseURL, the address in front
@@ -136,7 +137,7 @@ func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 		return nil, err
 	}
 	key := hidden{apiKey, formsOf(apiKey)} // with all forms, since calls share it
-	c := &Client{settings: defaultSettings(), base: base, secret: func() hidden { return key }}
+	c := &Client{settings: defaultSettings(), base: base, secret: func() hidden { return key }, calls: new(atomic.Uint64)}
 	return c.With(opts...)
 }
 
@@ -161,6 +162,7 @@ func (c *Client) With(opts ...Option) (*Client, error) {
 		secret:    c.secret,
 		transport: s.transport(c),
 		coolDown:  s.coolDown(c),
+		calls:     c.calls,
 		answered:  new(atomic.Bool),
 	}, nil
 }

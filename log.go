@@ -7,43 +7,87 @@ import (
 	"net/http"
 )
 
-// logObserver writes events to a slog.Logger.
-type logObserver struct{ logger *slog.Logger }
-
-func (l logObserver) Observe(ctx context.Context, event Event) context.Context {
+// write writes an event to a logger, if it concerns one.
+func write(ctx context.Context, logger *slog.Logger, event Event) {
 	switch e := event.(type) {
 	case AttemptEnd:
-		attrs := append(e.Endpoint.attrs(),
-			slog.Int("attempt", e.Attempt), slog.Int("status", e.StatusCode), slog.Duration("elapsed", e.Elapsed))
-		if e.Err != nil {
-			attrs = append(attrs, slog.String("error", oneLine(e.Err.Error(), maxErrorText)))
-		}
-		l.logger.LogAttrs(ctx, slog.LevelDebug, "agentmessaging attempt", attrs...)
+		r := begin(e.Call, e.Endpoint, e.AgentID)
+		r.add(slog.Int("attempt", e.Attempt), slog.Int("status", e.StatusCode), slog.Duration("elapsed", e.Elapsed))
+		r.addText("trace_id", e.TraceID)
+		r.addText("limit_key", e.LimitKey)
+		r.addError(e.Err)
+		r.write(ctx, logger, slog.LevelDebug, "agentmessaging attempt")
 	case Retry:
-		l.logger.LogAttrs(ctx, slog.LevelDebug, "agentmessaging retry", append(e.Endpoint.attrs(),
-			slog.Int("attempt", e.Attempt), slog.String("outcome", e.Outcome), slog.Duration("wait", e.Wait))...)
+		r := begin(e.Call, e.Endpoint, e.AgentID)
+		r.add(slog.Int("attempt", e.Attempt), slog.String("outcome", e.Outcome), slog.Duration("wait", e.Wait))
+		r.write(ctx, logger, slog.LevelDebug, "agentmessaging retry")
 	case LimiterWait:
-		l.logger.LogAttrs(ctx, slog.LevelDebug, "agentmessaging limiter wait", append(e.Endpoint.attrs(),
-			slog.Int("attempt", e.Attempt), slog.Duration("wait", e.Wait))...)
+		r := begin(e.Call, e.Endpoint, e.AgentID)
+		r.add(slog.Int("attempt", e.Attempt), slog.String("limit_key", e.LimitKey), slog.Duration("wait", e.Wait))
+		r.write(ctx, logger, slog.LevelDebug, "agentmessaging limiter wait")
 	case CoolDown:
-		l.logger.LogAttrs(ctx, slog.LevelInfo, "agentmessaging cool-down", append(e.Endpoint.attrs(),
-			slog.String("limit_key", e.LimitKey), slog.Duration("wait", e.Wait))...)
+		r := begin(e.Call, e.Endpoint, e.AgentID)
+		r.add(slog.String("limit_key", e.LimitKey), slog.Duration("wait", e.Wait))
+		r.write(ctx, logger, slog.LevelInfo, "agentmessaging cool-down")
 	case CallEnd:
-		if gaveUp(e) {
-			l.logger.LogAttrs(ctx, slog.LevelWarn, "agentmessaging gave up", append(e.Endpoint.attrs(),
-				slog.Int("attempts", e.Attempts), slog.Duration("waited", e.Waited), slog.String("error", e.Err.Error()))...)
-		}
+		writeCallEnd(ctx, logger, e)
 	}
-	return ctx
 }
 
-// gaveUp reports a call that failed though it was right, which somebody should
-// know of. An answer such as 404 is the application's own affair.
-func gaveUp(e CallEnd) bool {
-	refused := e.StatusCode >= 400 && e.StatusCode <= 499 && e.StatusCode != http.StatusTooManyRequests
-	return e.Err != nil && !refused && !errors.Is(e.Err, context.Canceled)
+func writeCallEnd(ctx context.Context, logger *slog.Logger, e CallEnd) {
+	level := callLevel(e.StatusCode, e.Err)
+	if level == silent {
+		return
+	}
+	r := begin(e.Call, e.Endpoint, e.AgentID)
+	r.add(slog.Int("attempts", e.Attempts), slog.Duration("waited", e.Waited), slog.Duration("elapsed", e.Elapsed))
+	r.addText("trace_id", e.TraceID)
+	r.addText("limit_key", e.LimitKey)
+	r.addError(e.Err)
+	if errors.Is(e.Err, ErrOutcomeUnknown) {
+		r.write(ctx, logger, level, "agentmessaging outcome unknown: it may have been carried out")
+		return
+	}
+	r.write(ctx, logger, level, "agentmessaging gave up")
 }
 
-func (e Endpoint) attrs() []slog.Attr {
-	return []slog.Attr{slog.String("method", e.Method), slog.String("path", e.Path)}
+// callLevel is the level of a call's end: Warn for one that failed though it was
+// right, which somebody should know of. An answer such as 404 is the
+// application's own affair.
+func callLevel(status int, err error) slog.Level {
+	refused := status >= 400 && status <= 499 && status != http.StatusTooManyRequests
+	if err == nil || refused || errors.Is(err, context.Canceled) {
+		return silent
+	}
+	return slog.LevelWarn
+}
+
+// record gathers the attributes of a record without allocating.
+type record struct {
+	attrs [10]slog.Attr
+	n     int
+}
+
+func begin(call uint64, endpoint Endpoint, agentID string) (r record) {
+	r.add(slog.String("method", endpoint.Method), slog.String("path", endpoint.Path), slog.Uint64("call", call))
+	r.addText("agent_id", agentID)
+	return r
+}
+
+func (r *record) add(attrs ...slog.Attr) { r.n += copy(r.attrs[r.n:], attrs) }
+
+func (r *record) addText(name, text string) {
+	if text != "" {
+		r.add(slog.String(name, text))
+	}
+}
+
+func (r *record) addError(err error) {
+	if err != nil {
+		r.add(slog.String("error", oneLine(err.Error(), maxErrorText)))
+	}
+}
+
+func (r *record) write(ctx context.Context, logger *slog.Logger, level slog.Level, message string) {
+	logger.LogAttrs(ctx, level, message, r.attrs[:r.n]...)
 }

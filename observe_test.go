@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -204,4 +205,85 @@ func TestCallInfoOfARefusedCallIsEmpty(t *testing.T) {
 	_, err := newClient(t, &stub{}).SendMessage(ctx, "agent_1", message{})
 	require.ErrorIs(t, err, agentmessaging.ErrInvalid)
 	assert.Zero(t, info)
+}
+
+// TestEventsIdentifyTheirCall by number, agent, trace and limit, whoever of a
+// family of clients makes it.
+func TestEventsIdentifyTheirCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []string
+		observer := agentmessaging.ObserverFunc(func(_ context.Context, event agentmessaging.Event) context.Context {
+			fields := reflect.ValueOf(event)
+			line := fmt.Sprint(strings.TrimPrefix(fields.Type().String(), "agentmessaging."), " ", fields.FieldByName("Call"), " ", fields.FieldByName("AgentID"))
+			for _, name := range []string{"TraceID", "LimitKey"} {
+				if f := fields.FieldByName(name); f.IsValid() && f.String() != "" {
+					line += " " + f.String()
+				}
+			}
+			told = append(told, line)
+			return nil
+		})
+		refusal := answer{status: 429, header: retryAfter("3"), body: `{"error":"rate_limited","trace_id":"trace_1","limit_key":"key_minute"}`}
+		transport := &stub{answers: []answer{refusal, {status: 200, body: anyReply}}}
+		client := newClient(t, transport, agentmessaging.WithObserver(observer), jitterOf(0))
+		require.NoError(t, post(t.Context(), client))
+		other, err := client.With(agentmessaging.WithTimeout(time.Hour))
+		require.NoError(t, err)
+		require.NoError(t, creating(t.Context(), other))
+		assert.Equal(t, []string{
+			"CallStart 1 agent_1", "AttemptStart 1 agent_1", "RequestStart 1 agent_1", "CoolDown 1 agent_1 key_minute",
+			"AttemptEnd 1 agent_1 trace_1 key_minute", "Retry 1 agent_1",
+			"AttemptStart 1 agent_1", "RequestStart 1 agent_1", "AttemptEnd 1 agent_1 t", "CallEnd 1 agent_1 t",
+			"CallStart 2 ", "AttemptStart 2 ", "RequestStart 2 ", "AttemptEnd 2 a t", "CallEnd 2 a t",
+		}, told)
+	})
+}
+
+// TestLoggerWarnsOfADoubledMessage with the agent that may get it, under what
+// the caller's context holds.
+func TestLoggerWarnsOfADoubledMessage(t *testing.T) {
+	var records []string
+	logger := slog.New(contextHandler{slog.DiscardHandler, func(ctx context.Context, r slog.Record) {
+		line := fmt.Sprint(r.Level, " ", ctx.Value(spanKey{}))
+		r.Attrs(func(a slog.Attr) bool { line += " " + a.String(); return true })
+		records = append(records, line)
+	}})
+	lost := answer{err: errors.New("reset")}
+	ctx := context.WithValue(t.Context(), spanKey{}, "request 7")
+	require.ErrorIs(t, post(ctx, newClient(t, &stub{answers: []answer{lost}}, agentmessaging.WithLogger(logger))), agentmessaging.ErrOutcomeUnknown)
+	require.Len(t, records, 2)
+	assert.Regexp(t, "^DEBUG request 7 method=POST path=/v1/agents/{agent_id}/messages call=1 agent_id=agent_1 attempt=1", records[0])
+	assert.Regexp(t, "^WARN request 7 method=POST path=/v1/agents/{agent_id}/messages call=1 agent_id=agent_1 attempts=1", records[1])
+}
+
+// contextHandler sees each record with its context.
+type contextHandler struct {
+	slog.Handler
+	see func(context.Context, slog.Record)
+}
+
+func (contextHandler) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h contextHandler) Handle(ctx context.Context, r slog.Record) error {
+	h.see(ctx, r)
+	return nil
+}
+
+// TestCallInfoBody is that of the last answer, as it came; secrets that an
+// error echoes are taken out.
+func TestCallInfoBody(t *testing.T) {
+	for _, tt := range []struct {
+		answers []answer
+		want    string
+	}{
+		{[]answer{{status: 200, body: `{"reply_text":"hi","trace_id":"t","mood":"good"}`}}, `{"reply_text":"hi","trace_id":"t","mood":"good"}`},
+		{[]answer{{status: 404, body: "no " + testKey + " here"}}, "no [redacted] here"},
+		{[]answer{{status: 429, body: "first"}, {err: dialError}}, ""},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var info agentmessaging.CallInfo
+			_ = post(agentmessaging.WithCallInfo(t.Context(), &info), newClient(t, &stub{answers: tt.answers}))
+			assert.Equal(t, tt.want, string(info.Body))
+		})
+	}
 }

@@ -44,7 +44,7 @@ type settings struct {
 	clock      Clock // nil: realClock
 	newClock   bool  // set by these options
 	observers  observers
-	observer   Observer // of them; nil: none
+	loggers    []*slog.Logger
 	userAgent  string
 	timeout    time.Duration // of one call
 	random     func() float64
@@ -66,7 +66,7 @@ func defaultSettings() settings {
 
 func (s *settings) apply(opts []Option) error {
 	s.newClock = false
-	s.observers = slices.Clip(s.observers) // those of another client stay as they are
+	s.observers, s.loggers = slices.Clip(s.observers), slices.Clip(s.loggers) // those of another client stay as they are
 	for i, opt := range opts {
 		if opt == nil {
 			return &ValidationError{Field: "opts", Reason: fmt.Sprintf("option %d is nil", i+1)}
@@ -75,7 +75,6 @@ func (s *settings) apply(opts []Option) error {
 			return err
 		}
 	}
-	s.observer = s.observers.observer()
 	return nil
 }
 
@@ -188,17 +187,20 @@ func WithClock(clock Clock) Option {
 	}
 }
 
-// WithLogger writes records of calls to logger: one for each attempt, retry and
-// wait of the limiter at Debug, one at Info when a 429 begins a cool-down or
-// prolongs it by a second at least, and one at Warn for a call that gave up, that is, failed otherwise
-// than by a 4xx answer (429 aside) or a cancellation. Keys, texts and bodies
-// are never logged. The default is to log nothing.
+// WithLogger writes records of calls to logger: at Debug one for each attempt,
+// retry and wait for the limiter; at Info one when a 429 begins a cool-down or
+// prolongs it by a second at least; at Warn one for a call that gave up, that
+// is, failed otherwise than by a 4xx answer (429 aside) or a cancellation, or
+// whose outcome is unknown. Each has the number of the call, its endpoint and
+// agent and, where the service told them, trace_id and limit_key. The handler
+// gets the caller's context, or what an [Observer] has made of it. Keys, texts
+// and bodies are never logged. The default is to log nothing.
 func WithLogger(logger *slog.Logger) Option {
 	return func(s *settings) error {
 		if logger == nil {
 			return nilOption("WithLogger")
 		}
-		s.observers = append(s.observers, logObserver{logger})
+		s.loggers = append(s.loggers, logger)
 		return nil
 	}
 }

@@ -2,7 +2,6 @@ package agentmessaging
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"math"
 	"net/http"
@@ -148,7 +147,7 @@ const leastWait = time.Millisecond
 func (c *call) countWait(ctx context.Context, limitKey string, waited time.Duration) {
 	if waited >= leastWait {
 		c.waited += waited
-		c.observeLimiterWait(ctx, gateKey(limitKey), waited)
+		c.tellLimiterWait(ctx, gateKey(limitKey), waited)
 	}
 }
 
@@ -156,7 +155,7 @@ func (c *call) countWait(ctx context.Context, limitKey string, waited time.Durat
 func (c *call) release(ctx context.Context) {
 	report := c.report()
 	if c.client.coolDown != nil && c.client.coolDown.done(&c.seat, report) {
-		c.observeCoolDown(ctx, report.LimitKey, report.RetryAfter)
+		c.tellCoolDown(ctx, report.LimitKey, report.RetryAfter)
 	}
 	if c.client.limiter == nil {
 		return
@@ -164,7 +163,7 @@ func (c *call) release(ctx context.Context) {
 	c.permit.Done(report)
 	if reporter, ok := c.permit.(PermitReporter); ok {
 		if key, wait := reporter.Closed(); wait > 0 {
-			c.observeCoolDown(ctx, key, wait)
+			c.tellCoolDown(ctx, key, wait)
 		}
 	}
 }
@@ -173,7 +172,7 @@ func (c *call) release(ctx context.Context) {
 func (c *call) report() AttemptOutcome {
 	report := AttemptOutcome{StatusCode: c.out.status, Sent: c.out.sent}
 	if c.out.status == http.StatusTooManyRequests {
-		report.LimitKey = c.scrub().text(limitKey(c.out.body))
+		report.LimitKey = c.redacted(c.out.said().LimitKey)
 		report.RetryAfter = c.out.retryAfter()
 	}
 	return report
@@ -224,15 +223,4 @@ func secondsToDuration(seconds float64) time.Duration {
 		return longest
 	}
 	return time.Duration(math.Ceil(seconds * float64(time.Second)))
-}
-
-// limitKey is the limiter that a 429's body names (interface 7).
-func limitKey(body []byte) string {
-	var named struct {
-		LimitKey string `json:"limit_key"`
-	}
-	if json.Unmarshal(body, &named) != nil {
-		return ""
-	}
-	return named.LimitKey
 }

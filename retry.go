@@ -196,7 +196,7 @@ func (c *call) checkRetry(ctx context.Context, _ *http.Response, err error) (boo
 	}
 	if c.out.renewed && c.renewals < maxRenewals {
 		c.renewals, c.pause = c.renewals+1, 0
-		c.observeRetry(ctx, retryTable[class].outcome)
+		c.tellRetry(ctx, retryTable[class].outcome)
 		return true, nil
 	}
 	c.next = stepError // unless there is an attempt left, and time for it
@@ -213,7 +213,7 @@ func (c *call) checkRetry(ctx context.Context, _ *http.Response, err error) (boo
 	}
 	c.seat.hurried = wait < told+c.seat.jitter
 	c.next, c.pause = stepRetry, wait
-	c.observeRetry(ctx, retryTable[class].outcome)
+	c.tellRetry(ctx, retryTable[class].outcome)
 	c.rest(ctx)
 	return true, nil
 }

@@ -175,6 +175,6 @@ func TestPermitReporterIsBelieved(t *testing.T) {
 		}
 	})
 	endpoint := agentmessaging.Endpoint{Name: "GetAgent", Method: "GET", Path: "/v1/agents/{agent_id}"}
-	assert.Equal(t, agentmessaging.LimiterWait{Endpoint: endpoint, Attempt: 1, LimitKey: "key_minute", Wait: time.Minute}, events[2])
-	assert.Equal(t, agentmessaging.CoolDown{Endpoint: endpoint, LimitKey: "key_day", Wait: time.Hour}, events[4])
+	assert.Equal(t, agentmessaging.LimiterWait{Call: 1, AgentID: "agent_1", Endpoint: endpoint, Attempt: 1, LimitKey: "key_minute", Wait: time.Minute}, events[2])
+	assert.Equal(t, agentmessaging.CoolDown{Call: 1, AgentID: "agent_1", Endpoint: endpoint, LimitKey: "key_day", Wait: time.Hour}, events[4])
 }

@@ -2,7 +2,6 @@ package agentmessaging
 
 import (
 	"context"
-	"errors"
 	"net/url"
 	"time"
 )
@@ -26,23 +25,30 @@ func (f ObserverFunc) Observe(ctx context.Context, event Event) context.Context 
 
 // Event is one of [CallStart], [CallEnd], [AttemptStart], [RequestStart],
 // [AttemptEnd], [Retry], [LimiterWait] and [CoolDown]. More may be added, and
-// fields to each: ignore those that you do not know.
+// fields to each: ignore those that you do not know. All of them have these:
+//
+//	Call     // numbers the calls of a client, and of those made of it by With, from 1
+//	Endpoint // that the call calls
+//	AgentID  // that the call names, or has created; empty if neither
 type Event interface{ event() }
 
 // CallStart is the begin of a method's call. A call whose arguments are
 // refused ([ErrInvalid]) has none, and no other event.
 type CallStart struct {
+	Call     uint64
 	Endpoint Endpoint
-	AgentID  string   // that the call names; empty if it names none
+	AgentID  string
 	URL      *url.URL // of every attempt; a copy. It holds the agent's ID
 }
 
 // CallEnd is its end.
 type CallEnd struct {
+	Call       uint64
 	Endpoint   Endpoint
-	AgentID    string        // that the call names, or has created
+	AgentID    string
 	StatusCode int           // of the last answer; 0: none
 	TraceID    string        // of the last answer
+	LimitKey   string        // of the limit that refused the call here or there; one line of at most 64 bytes
 	Attempts   int           // made, those that could not reach the service included
 	Waited     time.Duration // between attempts and for the limiter
 	Elapsed    time.Duration
@@ -51,7 +57,9 @@ type CallEnd struct {
 
 // AttemptStart is the begin of one attempt, before the limiter is asked.
 type AttemptStart struct {
+	Call     uint64
 	Endpoint Endpoint
+	AgentID  string
 	Attempt  int // from 1
 }
 
@@ -59,32 +67,42 @@ type AttemptStart struct {
 // it pass. Where the limiter refuses the attempt there is none: nothing was
 // sent, and the next event is its [AttemptEnd].
 type RequestStart struct {
+	Call     uint64
 	Endpoint Endpoint
+	AgentID  string
 	Attempt  int // from 1
 }
 
 // AttemptEnd is the end of an attempt, and of its request.
 type AttemptEnd struct {
+	Call       uint64
 	Endpoint   Endpoint
+	AgentID    string
 	Attempt    int
 	StatusCode int           // 0: no answer
+	TraceID    string        // of the answer
+	LimitKey   string        // of a 429; one line of at most 64 bytes
 	Elapsed    time.Duration // since the [AttemptStart]; the limiter's wait is part of it
 	Err        error         // no answer, or a success that cannot be read
 }
 
 // Retry is the decision to wait and try again.
 type Retry struct {
+	Call     uint64
 	Endpoint Endpoint
+	AgentID  string
 	Attempt  int           // the one that failed
 	Outcome  string        // how it ended, as in the table of the package documentation
-	Wait     time.Duration // before the next attempt
+	Wait     time.Duration // before the next attempt; a [LimiterWait] may follow
 }
 
 // LimiterWait is a wait of a millisecond at least for the cool-down or the
 // [Limiter], within an attempt and before anything of it is sent. It is told
 // when the wait is over.
 type LimiterWait struct {
+	Call     uint64
 	Endpoint Endpoint
+	AgentID  string
 	Attempt  int    // that the limiter held up
 	LimitKey string // that it waited for; one line of at most 64 bytes, empty if not known
 	Wait     time.Duration
@@ -95,7 +113,9 @@ type LimiterWait struct {
 // are parked have a [LimiterWait] each. With [WithoutCoolDown] there is none; a
 // [Limiter] that has a cool-down of its own tells of it by a [PermitReporter].
 type CoolDown struct {
+	Call     uint64
 	Endpoint Endpoint
+	AgentID  string
 	LimitKey string        // one line of at most 64 bytes; empty if the answer named none
 	Wait     time.Duration // until the limit opens, as Retry-After told
 }
@@ -113,131 +133,4 @@ func (CoolDown) event()     {}
 type Endpoint struct {
 	Name         string // the client's method, such as SendMessage
 	Method, Path string // Path is the template, such as /v1/agents/{agent_id}
-}
-
-// observers tells several observers in order.
-type observers []Observer
-
-func (o observers) observer() Observer {
-	if len(o) == 0 {
-		return nil
-	}
-	return o
-}
-
-func (o observers) Observe(ctx context.Context, event Event) context.Context {
-	for _, observer := range o {
-		if next := observer.Observe(ctx, event); next != nil {
-			ctx = next
-		}
-	}
-	return ctx
-}
-
-// timeline is when a call and its current attempt began, for observers.
-type timeline struct{ call, attempt time.Time }
-
-func (c *call) name() Endpoint {
-	return Endpoint{Name: c.endpoint.Name, Method: c.endpoint.Method, Path: c.endpoint.Path}
-}
-
-// observe tells the observer, if there is one, and returns its context.
-func (c *call) observe(ctx context.Context, event Event) context.Context {
-	if next := c.client.observer.Observe(ctx, event); next != nil {
-		return next
-	}
-	return ctx
-}
-
-func (c *call) start(ctx context.Context) context.Context {
-	if c.client.observer == nil {
-		return ctx
-	}
-	c.began.call = time.Now()
-	target := c.url
-	return c.observe(ctx, CallStart{Endpoint: c.name(), AgentID: c.agentID, URL: &target})
-}
-
-// end reports the finished call and passes its error on.
-func (c *call) end(ctx context.Context, err error) error {
-	traceID := c.lastTraceID(err)
-	c.fillInfo(traceID)
-	if c.client.observer != nil {
-		c.observe(ctx, CallEnd{
-			Endpoint: c.name(), AgentID: c.knownAgentID(), StatusCode: c.out.status, TraceID: c.redacted(traceID),
-			Attempts: c.made(), Waited: c.waited, Elapsed: time.Since(c.began.call), Err: err,
-		})
-	}
-	return err
-}
-
-// knownAgentID is that of the agent that the call names, or has created.
-func (c *call) knownAgentID() string {
-	if created, ok := c.result.(*Agent); ok && c.agentID == "" {
-		return c.redacted(created.ID)
-	}
-	return c.agentID
-}
-
-// lastTraceID is that of the last answer; err is what the call returns.
-func (c *call) lastTraceID(err error) string {
-	if err == nil {
-		return c.out.traceID
-	}
-	var failure *Error
-	if errors.As(err, &failure) {
-		return failure.TraceID
-	}
-	return c.out.traceID
-}
-
-// redacted is what the service said, for observers.
-func (c *call) redacted(text string) string {
-	if text == "" {
-		return ""
-	}
-	return c.scrub().text(text)
-}
-
-func (c *call) startAttempt(ctx context.Context) context.Context {
-	if c.client.observer == nil {
-		return ctx
-	}
-	c.began.attempt = time.Now()
-	return c.observe(ctx, AttemptStart{Endpoint: c.name(), Attempt: c.attempts})
-}
-
-func (c *call) startRequest(ctx context.Context) context.Context {
-	if c.client.observer == nil {
-		return ctx
-	}
-	return c.observe(ctx, RequestStart{Endpoint: c.name(), Attempt: c.attempts})
-}
-
-func (c *call) endAttempt(ctx context.Context) {
-	if c.client.observer == nil {
-		return
-	}
-	c.observe(ctx, AttemptEnd{
-		Endpoint: c.name(), Attempt: c.attempts, StatusCode: c.out.status, Elapsed: time.Since(c.began.attempt),
-		Err: c.scrubbed(c.out.err, c.ended(ctx)), // net/http returns the context's cause alone
-	})
-}
-
-func (c *call) observeRetry(ctx context.Context, outcome string) {
-	if c.client.observer != nil {
-		c.observe(ctx, Retry{Endpoint: c.name(), Attempt: c.attempts, Outcome: outcome, Wait: c.pause})
-	}
-}
-
-func (c *call) observeLimiterWait(ctx context.Context, limitKey string, wait time.Duration) {
-	if c.client.observer != nil {
-		c.observe(ctx, LimiterWait{Endpoint: c.name(), Attempt: c.attempts, LimitKey: limitKey, Wait: wait})
-	}
-}
-
-func (c *call) observeCoolDown(ctx context.Context, limitKey string, wait time.Duration) {
-	if c.client.observer != nil {
-		c.observe(ctx, CoolDown{Endpoint: c.name(), LimitKey: gateKey(limitKey), Wait: wait})
-	}
 }

@@ -1,0 +1,171 @@
+package agentmessaging
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+)
+
+// observers are told in order.
+type observers []Observer
+
+// tell returns the context that the observers have made of ctx.
+func (o observers) tell(ctx context.Context, event Event) context.Context {
+	for _, observer := range o {
+		if next := observer.Observe(ctx, event); next != nil {
+			ctx = next
+		}
+	}
+	return ctx
+}
+
+// silent is the level of what no logger writes.
+const silent = slog.Level(1 << 30)
+
+// told reports whether anybody is told of what loggers write at level: an event
+// costs time and memory, and most calls have nobody who wants one.
+func (c *call) told(ctx context.Context, level slog.Level) bool {
+	if c.client.observers != nil {
+		return true
+	}
+	for _, logger := range c.client.loggers {
+		if level != silent && logger.Enabled(ctx, level) {
+			return true
+		}
+	}
+	return false
+}
+
+// tell tells an event, and returns the context that the observers have made.
+func (c *call) tell(ctx context.Context, event Event) context.Context {
+	for _, logger := range c.client.loggers {
+		write(ctx, logger, event)
+	}
+	return c.client.observers.tell(ctx, event)
+}
+
+// id numbers the call as soon as anybody is told of it.
+func (c *call) id() uint64 {
+	if c.number == 0 {
+		c.number = c.client.calls.Add(1)
+	}
+	return c.number
+}
+
+func (c *call) name() Endpoint {
+	return Endpoint{Name: c.endpoint.Name, Method: c.endpoint.Method, Path: c.endpoint.Path}
+}
+
+func (c *call) start(ctx context.Context) context.Context {
+	if c.client.observers == nil && c.client.loggers == nil {
+		return ctx
+	}
+	c.began = time.Now()
+	if c.client.observers == nil {
+		return ctx
+	}
+	target := c.url
+	return c.tell(ctx, CallStart{Call: c.id(), Endpoint: c.name(), AgentID: c.agentID, URL: &target})
+}
+
+// end reports the finished call and passes its error on.
+func (c *call) end(ctx context.Context, err error) error {
+	traceID := c.lastTraceID(err)
+	c.fillInfo(traceID)
+	if c.told(ctx, callLevel(c.out.status, err)) {
+		c.tell(ctx, CallEnd{
+			Call: c.id(), Endpoint: c.name(), AgentID: c.knownAgentID(), StatusCode: c.out.status,
+			TraceID: c.redacted(traceID), LimitKey: limitKeyOf(err),
+			Attempts: c.made(), Waited: c.waited, Elapsed: time.Since(c.began), Err: err,
+		})
+	}
+	return err
+}
+
+// knownAgentID is that of the agent that the call names, or has created.
+func (c *call) knownAgentID() string {
+	if created, ok := c.result.(*Agent); ok && c.agentID == "" {
+		return c.redacted(created.ID)
+	}
+	return c.agentID
+}
+
+// lastTraceID is that of the last answer; err is what the call returns.
+func (c *call) lastTraceID(err error) string {
+	if failure := (*Error)(nil); err != nil && errors.As(err, &failure) {
+		return failure.TraceID
+	}
+	return c.out.traceID
+}
+
+func limitKeyOf(err error) string {
+	if failure := (*Error)(nil); err != nil && errors.As(err, &failure) {
+		return gateKey(failure.LimitKey)
+	}
+	return ""
+}
+
+// redacted is what the service said, for observers.
+func (c *call) redacted(text string) string {
+	if text == "" {
+		return ""
+	}
+	return c.scrub().text(text)
+}
+
+func (c *call) startAttempt(ctx context.Context) context.Context {
+	if !c.told(ctx, slog.LevelDebug) {
+		return ctx
+	}
+	c.attemptBegan = time.Now()
+	if c.client.observers == nil {
+		return ctx
+	}
+	return c.tell(ctx, AttemptStart{Call: c.id(), Endpoint: c.name(), AgentID: c.agentID, Attempt: c.attempts})
+}
+
+func (c *call) startRequest(ctx context.Context) context.Context {
+	if c.client.observers == nil {
+		return ctx
+	}
+	return c.tell(ctx, RequestStart{Call: c.id(), Endpoint: c.name(), AgentID: c.agentID, Attempt: c.attempts})
+}
+
+func (c *call) endAttempt(ctx context.Context) {
+	if !c.told(ctx, slog.LevelDebug) {
+		return
+	}
+	said := c.out.said()
+	c.tell(ctx, AttemptEnd{
+		Call: c.id(), Endpoint: c.name(), AgentID: c.knownAgentID(), Attempt: c.attempts, StatusCode: c.out.status,
+		TraceID: c.redacted(cmp.Or(c.out.traceID, said.TraceID)), LimitKey: gateKey(c.redacted(said.LimitKey)),
+		Elapsed: time.Since(c.attemptBegan),
+		Err:     c.scrubbed(c.out.err, c.ended(ctx)), // net/http returns the context's cause alone
+	})
+}
+
+func (c *call) tellRetry(ctx context.Context, outcome string) {
+	if c.told(ctx, slog.LevelDebug) {
+		c.tell(ctx, Retry{
+			Call: c.id(), Endpoint: c.name(), AgentID: c.agentID, Attempt: c.attempts, Outcome: outcome, Wait: c.pause,
+		})
+	}
+}
+
+func (c *call) tellLimiterWait(ctx context.Context, limitKey string, wait time.Duration) {
+	if c.told(ctx, slog.LevelDebug) {
+		c.tell(ctx, LimiterWait{
+			Call: c.id(), Endpoint: c.name(), AgentID: c.agentID, Attempt: c.attempts, LimitKey: gateKey(limitKey), Wait: wait,
+		})
+	}
+}
+
+func (c *call) tellCoolDown(ctx context.Context, limitKey string, wait time.Duration) {
+	if c.told(ctx, slog.LevelInfo) {
+		c.tell(ctx, CoolDown{
+			Call: c.id(), Endpoint: c.name(), AgentID: c.agentID, LimitKey: gateKey(limitKey), Wait: wait,
+		})
+	}
+}
