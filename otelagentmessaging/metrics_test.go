@@ -24,8 +24,8 @@ const (
 )
 
 var (
-	httpPost = server.with(attrs{"http.request.method": "POST", "url.scheme": "http", "url.template": messages})
-	httpGet  = server.with(attrs{"http.request.method": "GET", "url.scheme": "http", "url.template": "/v1/agents/{agent_id}"})
+	httpPost = server.with(attrs{"http.request.method": "POST", "url.scheme": "https", "url.template": messages})
+	httpGet  = server.with(attrs{"http.request.method": "GET", "url.scheme": "https", "url.template": "/v1/agents/{agent_id}"})
 	sending  = server.with(attrs{"agentmessaging.method": "SendMessage"})
 	reading  = server.with(attrs{"agentmessaging.method": "GetAgent"})
 	invoking = server.with(attrs{"gen_ai.operation.name": "invoke_agent", "gen_ai.provider.name": "agent_messaging_service"})
@@ -72,6 +72,7 @@ func TestMetricsOfTheLimiter(t *testing.T) {
 		fake.Inject(fakeserver.RateLimited("3")).Times(1)
 		require.Error(t, send(ctx, fake, client))
 		require.NoError(t, send(ctx, fake, client))
+		time.Sleep(time.Minute) // right after a cool-down calls go one by one
 		fake.Exhaust(fake.Key(), fakeserver.LimitKeyDay)
 		require.Error(t, send(ctx, fake, client))
 		require.Error(t, send(ctx, fake, client))

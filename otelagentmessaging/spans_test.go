@@ -17,7 +17,7 @@ import (
 const messages = "/v1/agents/{agent_id}/messages"
 
 var (
-	server = attrs{"server.address": "127.0.0.1", "server.port": int64(1)}
+	server = attrs{"server.address": "WithHTTPClient(fake.HTTPClient(t)).is-missing.invalid", "server.port": int64(443)}
 
 	sendMessage = server.with(attrs{
 		"agentmessaging.method": "SendMessage", "gen_ai.operation.name": "invoke_agent",
