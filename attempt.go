@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -78,6 +79,11 @@ func (c *call) send(ctx context.Context, stop func(), req *http.Request) (*http.
 		c.out.err, c.out.sent = err, trace.maybeSent(ctx, c.client.transport, err)
 		c.out.renewed = c.client.answered.Load() && trace.renewed(err) || trace.crowded(err)
 		return nil, err
+	}
+	if resp.StatusCode < http.StatusContinue {
+		resp.Body.Close()
+		c.out.err, c.out.sent = fmt.Errorf("the answer has the status %03d, which HTTP does not know", resp.StatusCode), true
+		return nil, c.out.err
 	}
 	if !c.client.answered.Load() {
 		c.client.answered.Store(true)

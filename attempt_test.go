@@ -81,7 +81,9 @@ func TestLateHook(t *testing.T) {
 		if sent++; sent == 1 {
 			trace := httptrace.ContextClientTrace(req.Context())
 			late = func() { trace.GetConn("service.example:443") }
-			return response(http.StatusTooManyRequests, "{}"), nil
+			resp := response(http.StatusTooManyRequests, "{}")
+			resp.Header.Set("Retry-After", "0.001")
+			return resp, nil
 		}
 		late()
 		return nil, io.ErrUnexpectedEOF

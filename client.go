@@ -34,7 +34,9 @@
 //	never sent                           retry              retry
 //	answer lost, truncated or not JSON   retry              outcome unknown
 //	429                                  retry              retry
-//	502, 503, 504                        retry              error
+//	502, 503, 504                        retry              outcome unknown
+//	503 that the interface lists         retry              error
+//	another 5xx                          error              outcome unknown
 //	any other answer                     error              error
 //	certificate refused                  error              error
 //	context ended before the request     error              error
@@ -89,11 +91,8 @@ package agentmessaging
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -210,21 +209,6 @@ type request struct {
 	setsBYOK bool      // spends the BYOK set limit (interface 8.1)
 }
 
-// answer is an A, the wire form of a success body, which becomes a T.
-type answer[T, A any] interface {
-	*A
-	// result checks what the interface requires of the body and converts it.
-	result() (T, error)
-	traceID() string
-}
-
-// envelope is the member that every success body has (interface 4).
-type envelope struct {
-	TraceID string `json:"trace_id"`
-}
-
-func (e *envelope) traceID() string { return e.TraceID }
-
 // do is the one path that every call takes: encode, send with retries, decode
 // inside the attempt, report.
 func do[T, A any, P answer[T, A]](ctx context.Context, c *Client, r request) (T, error) {
@@ -239,27 +223,6 @@ func do[T, A any, P answer[T, A]](ctx context.Context, c *Client, r request) (T,
 		return none, err
 	}
 	return call.result.(T), nil
-}
-
-// decode reads a success body into a T. A member of the wrong type is as good
-// as missing: it fails the call only where the result would be useless without
-// it.
-func decode[T, A any, P answer[T, A]](body []byte) (result any, traceID string, err error) {
-	a := P(new(A))
-	err = json.Unmarshal(body, a)
-	if err == nil || isMistyped(err) {
-		result, missing := a.result()
-		if missing == nil {
-			return result, a.traceID(), nil
-		}
-		err = cmp.Or(err, missing)
-	}
-	return nil, a.traceID(), fmt.Errorf("the body is not the documented JSON: %w", err)
-}
-
-func isMistyped(err error) bool {
-	var mistyped *json.UnmarshalTypeError
-	return errors.As(err, &mistyped)
 }
 
 // newCall checks what every call shares and encodes the body.

@@ -192,6 +192,7 @@ func TestOneConnectionIsKeptAcrossRefusals(t *testing.T) {
 	n := 0
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if n++; n%3 != 0 {
+			w.Header().Set("Retry-After", "0.001")
 			w.WriteHeader(http.StatusTooManyRequests)
 			io.WriteString(w, `{"error":"rate_limited"}`)
 			return

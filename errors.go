@@ -33,8 +33,8 @@ var (
 	ErrRateLimited = errors.New("agentmessaging: rate limited")
 	// ErrUnavailable is status 503: BYOK is not available (interface 7).
 	ErrUnavailable = errors.New("agentmessaging: unavailable")
-	// ErrServer is any other 5xx, from the service or a proxy before it. A
-	// POST that is answered so may have been carried out all the same.
+	// ErrServer is any other 5xx, from the service or a proxy before it. To a
+	// POST, it comes inside an [*OutcomeUnknownError].
 	ErrServer = errors.New("agentmessaging: server error")
 	// ErrOutcomeUnknown is the kind of every [*OutcomeUnknownError].
 	ErrOutcomeUnknown = errors.New("agentmessaging: outcome unknown")
@@ -54,9 +54,9 @@ var kinds = map[int]error{
 }
 
 // Error is a call that failed: the service, or a proxy before it, answered
-// with anything but a documented success, or there was no answer, and where
-// the call is a POST it is certain that the service did not see it. Its text
-// is one line and holds no key and no message.
+// with anything but a documented success, or there was no answer. A POST that
+// fails so, and with no [*OutcomeUnknownError] around it, was not carried out.
+// The text is one line and holds no key and no message.
 type Error struct {
 	// StatusCode is the answer's HTTP status; 0 means that there was no
 	// answer, and Unwrap tells why.
@@ -156,8 +156,9 @@ func kindOf(status int) error {
 	return nil
 }
 
-// OutcomeUnknownError is a POST whose request may have reached the service
-// while its answer was lost or cannot be read. The client sent it once and
+// OutcomeUnknownError is a POST that may have been carried out: its request may
+// have reached the service, and the answer was lost, cannot be read, or is a 5xx
+// that the interface does not list for the endpoint. The client sent it once and
 // does not repeat it; whether to do so is the caller's decision, who may look
 // first (GetAgent) or accept a doubled message.
 type OutcomeUnknownError struct {
@@ -165,15 +166,16 @@ type OutcomeUnknownError struct {
 	Method, Path string
 	// TraceID is the answer's trace_id, if that much could be read.
 	TraceID string
-	// Err is what happened to the answer.
+	// Err is what happened: an [*Error] with the answer, if there was one.
 	Err error
 }
 
 // Error returns one line of at most 512 bytes.
 func (e *OutcomeUnknownError) Error() string {
-	text := fmt.Sprintf("agentmessaging: %s %s: the request may have been carried out, its answer was lost", e.Method, e.Path)
+	endpoint := fmt.Sprintf("agentmessaging: %s %s: ", e.Method, e.Path)
+	text := endpoint + "the request may have been carried out, look before you repeat it"
 	if e.Err != nil {
-		text += ": " + strings.TrimPrefix(e.Err.Error(), fmt.Sprintf("agentmessaging: %s %s: ", e.Method, e.Path))
+		text += ": " + strings.TrimPrefix(e.Err.Error(), endpoint)
 	}
 	return oneLine(text, maxErrorText)
 }

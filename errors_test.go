@@ -146,7 +146,7 @@ func TestOutcomeUnknown(t *testing.T) {
 	require.ErrorAs(t, err, &unknown)
 	assert.Equal(t, "POST", unknown.Method)
 	assert.Equal(t, "/v1/agents/{agent_id}/messages", unknown.Path)
-	assert.Equal(t, "agentmessaging: POST /v1/agents/{agent_id}/messages: the request may have been carried out, its answer was lost: "+
+	assert.Equal(t, "agentmessaging: POST /v1/agents/{agent_id}/messages: the request may have been carried out, look before you repeat it: "+
 		"200 OK: the body is not the documented JSON: unexpected end of JSON input", err.Error())
 
 	transport = &stub{answers: []answer{{status: 200, body: `{"reply":"misspelt","trace_id":"trace_7"}`}}}

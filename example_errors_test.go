@@ -72,6 +72,19 @@ func ExampleError_local() {
 	// 1 call was sent
 }
 
+// When to come back, whatever the error is.
+func ExampleRetryAfter() {
+	fake, client := onFake()
+	defer fake.Close()
+	fake.Exhaust(fake.Key(), fakeserver.LimitKeyDay)
+
+	_, err := client.GetAgent(context.Background(), "agent_000001")
+	if wait, ok := agentmessaging.RetryAfter(err); ok {
+		fmt.Println("come back in", wait)
+	}
+	// Output: come back in 24h0m0s
+}
+
 // Where there was no answer, StatusCode is 0 and the cause can be tested for.
 func ExampleError_noAnswer() {
 	fake, client := onFake(agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: 1}))

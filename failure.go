@@ -66,7 +66,7 @@ func refusedHere(refusal, e *Error) *Error {
 func (c *call) describe(e *Error, scrub *scrubber) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(c.out.body, &members); err != nil || members == nil {
-		e.cause = fmt.Errorf("the body is not the documented JSON object (%d bytes)", len(c.out.body))
+		e.cause = notDocumented(c.out.body, fmt.Errorf("%d bytes", len(c.out.body)))
 	}
 	for _, known := range [...]struct {
 		name  string

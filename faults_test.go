@@ -60,8 +60,8 @@ func TestLostReplyIsNotRepeated(t *testing.T) {
 	}
 }
 
-// TestGatewayTimeoutOfMessage: an answer that is an error is returned as it
-// is, and what became of the message is for the caller to find out.
+// TestGatewayTimeoutOfMessage: the answer is an error, and what became of the
+// message is for the caller to find out.
 func TestGatewayTimeoutOfMessage(t *testing.T) {
 	over(t, func(t *testing.T, fake *fakeserver.Server, client *agentmessaging.Client) {
 		agent := newAgent(t, client, create{})
@@ -69,6 +69,8 @@ func TestGatewayTimeoutOfMessage(t *testing.T) {
 		_, err := client.SendMessage(t.Context(), agent.ID, message{Text: "hello"})
 		var failure *agentmessaging.Error
 		require.ErrorAs(t, err, &failure)
+		assert.ErrorIs(t, err, agentmessaging.ErrOutcomeUnknown)
+		assert.ErrorIs(t, err, agentmessaging.ErrServer)
 		assert.Equal(t, []any{504, "gateway_timeout", 1}, []any{failure.StatusCode, failure.Code, failure.Attempts})
 		assert.Len(t, fake.Conversation(agent.ID), 1)
 	})

@@ -171,7 +171,7 @@ func TestOneStreamAtATime(t *testing.T) {
 	requests := new(atomic.Int32)
 	transport := dialsHTTP2(t, requests, overHTTP2(func(h *http2Peer) error {
 		for {
-			if err := h.readRequest(); err != nil {
+			if err := h.readHeader(); err != nil {
 				return err
 			}
 			if err := h.answer(200, anyReply); err != nil {
@@ -182,7 +182,7 @@ func TestOneStreamAtATime(t *testing.T) {
 	client := connect(t, testURL, agentmessaging.WithHTTPClient(&http.Client{Transport: transport}), once)
 	var group sync.WaitGroup
 	for range 8 {
-		group.Go(func() { assert.NoError(t, post(t.Context(), client)) })
+		group.Go(func() { assert.NoError(t, get(t.Context(), client)) })
 	}
 	group.Wait()
 	assert.EqualValues(t, 8, requests.Load())

@@ -21,7 +21,7 @@ var fakeFaults = []struct {
 	name     string
 	deadline time.Duration
 }{
-	{fault: fakeserver.Answer(503, ""), name: "Answer(503)"},
+	{fault: fakeserver.Answer(500, ""), name: "Answer(500)"},
 	{fault: fakeserver.RawAnswer(502, "text/html", "<h1>Bad gateway</h1>"), name: "RawAnswer(502, HTML)"},
 	{fault: fakeserver.RawAnswer(200, "application/json", `{"reply_`), name: "RawAnswer(200, broken JSON)"},
 	{fault: fakeserver.RateLimited("20"), name: "RateLimited(20)"},

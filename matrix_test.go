@@ -132,6 +132,7 @@ var connectionFaults = []connectionFault{
 	{name: "no answer until the deadline", serve: thenStall(peer.readRequest), deadline: 10 * time.Second},
 	{name: "no body until the deadline", serve: thenStall(respond("200 OK\r\n"+length, okBody[:20])), deadline: 10 * time.Second},
 	{name: "error without body until the deadline", serve: thenStall(respond("404 Not Found\r\nContent-Length: 50", "{")), deadline: 10 * time.Second},
+	{name: "packed error without body", serve: thenStall(respond("404 Not Found\r\nContent-Encoding: gzip\r\nContent-Length: 50", "")), deadline: 10 * time.Second},
 	{name: "answer byte by byte", serve: drip},
 	{name: "1xx before the answer", serve: respond("103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\n"+length, okBody)},
 	{name: "protocol switch", serve: thenStall(respond("101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x", ""))},

@@ -3,10 +3,7 @@ package agentmessaging
 import (
 	"context"
 	"errors"
-	"math"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -176,51 +173,4 @@ func (c *call) report() AttemptOutcome {
 		report.RetryAfter = c.out.retryAfter()
 	}
 	return report
-}
-
-// retryAfter is what the answer's Retry-After asks for; 0 if nothing.
-func (o *outcome) retryAfter() time.Duration {
-	var longest time.Duration
-	for name, values := range o.header {
-		if !strings.EqualFold(name, "Retry-After") {
-			continue
-		}
-		for _, value := range values {
-			longest = max(longest, parseRetryAfter(value, o.header.Get("Date")))
-		}
-	}
-	return longest
-}
-
-// parseRetryAfter reads a Retry-After value: seconds, whole or fractional, or
-// one of the three HTTP date forms, measured against the answer's own Date so
-// that the two clocks need not agree. It is never less than told and does not
-// overflow; what cannot be read, is negative or has passed is 0.
-func parseRetryAfter(value, date string) time.Duration {
-	value = strings.TrimSpace(value)
-	if seconds, err := strconv.ParseFloat(value, 64); err == nil || math.IsInf(seconds, 1) {
-		return secondsToDuration(seconds)
-	}
-	at, err := http.ParseTime(value)
-	if err != nil {
-		return 0
-	}
-	now, err := http.ParseTime(date)
-	if err != nil {
-		now = time.Now()
-	}
-	return max(0, at.Sub(now)) // Sub saturates
-}
-
-// secondsToDuration rounds up and saturates at a length that can still be
-// added to: 100 years.
-func secondsToDuration(seconds float64) time.Duration {
-	const longest = 100 * 365 * 24 * time.Hour
-	switch {
-	case !(seconds > 0): // also not a number
-		return 0
-	case seconds >= longest.Seconds():
-		return longest
-	}
-	return time.Duration(math.Ceil(seconds * float64(time.Second)))
 }

@@ -1,13 +1,15 @@
 package agentmessaging
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // RetryPolicy says how often a call tries and how long it waits. The zero
@@ -110,6 +112,8 @@ const (
 	classLost
 	classLimited
 	classDown
+	classUnavailable
+	classBroken
 	classOther
 	classCertificate
 	classEndedBefore
@@ -127,7 +131,9 @@ var retryTable = [...]struct {
 	classNeverSent:   {"never sent", stepRetry, stepRetry},
 	classLost:        {"answer lost, truncated or not JSON", stepRetry, stepUnknown},
 	classLimited:     {"429", stepRetry, stepRetry},
-	classDown:        {"502, 503, 504", stepRetry, stepError},
+	classDown:        {"502, 503, 504", stepRetry, stepUnknown},
+	classUnavailable: {"503 that the interface lists", stepRetry, stepError},
+	classBroken:      {"another 5xx", stepError, stepUnknown},
 	classOther:       {"any other answer", stepError, stepError},
 	classCertificate: {"certificate refused", stepError, stepError},
 	classEndedBefore: {"context ended before the request", stepError, stepError},
@@ -143,9 +149,10 @@ func (k class) follow(method string) step {
 	return retryTable[k].idempotent
 }
 
-// classify sorts an outcome. ctxErr is the error of the call's context, which
-// counts only where there is no answer: what has arrived is kept.
-func (o *outcome) classify(ctxErr error) class {
+// classify sorts an outcome of a call to endpoint. ctxErr is the error of the
+// call's context, which counts only where there is no answer: what has arrived
+// is kept.
+func (o *outcome) classify(endpoint *spec.Endpoint, ctxErr error) class {
 	switch {
 	case o.refused:
 		return classRefused
@@ -159,10 +166,26 @@ func (o *outcome) classify(ctxErr error) class {
 		return classLost
 	case o.status == http.StatusTooManyRequests:
 		return classLimited
-	case o.status == http.StatusBadGateway, o.status == http.StatusServiceUnavailable, o.status == http.StatusGatewayTimeout:
-		return classDown
+	case o.status >= http.StatusInternalServerError:
+		return o.classifyServerError(endpoint)
 	}
 	return classOther
+}
+
+// classifyServerError knows one status after which nothing was done: the 503
+// that the interface lists, in the service's own words.
+func (o *outcome) classifyServerError(endpoint *spec.Endpoint) class {
+	var body struct{ Error string }
+	switch o.status {
+	case http.StatusServiceUnavailable:
+		if endpoint.Lists(o.status) && json.Unmarshal(o.body, &body) == nil && body.Error != "" {
+			return classUnavailable
+		}
+		return classDown
+	case http.StatusBadGateway, http.StatusGatewayTimeout:
+		return classDown
+	}
+	return classBroken
 }
 
 func (o *outcome) classifyUnanswered(ctxErr error) class {
@@ -189,7 +212,7 @@ func (c *call) checkRetry(ctx context.Context, _ *http.Response, err error) (boo
 	if c.attempts == 0 {
 		c.out.err = err // http.Client refused the request before RoundTrip
 	}
-	class := c.out.classify(c.ended(ctx))
+	class := c.out.classify(c.endpoint, c.ended(ctx))
 	c.next = class.follow(c.endpoint.Method)
 	if c.next != stepRetry {
 		return false, nil
@@ -203,9 +226,9 @@ func (c *call) checkRetry(ctx context.Context, _ *http.Response, err error) (boo
 	if c.attempts >= c.client.retry.MaxAttempts {
 		return false, nil
 	}
-	told, random := c.out.retryAfter(), c.client.random()
+	told, random := c.out.toldToWait(), c.client.random()
 	if c.seat.parked {
-		told, random = cmp.Or(told, leastShut), c.seat.random // until the gate opens for all
+		random = c.seat.random // until the gate opens for all
 	}
 	wait, ok := c.client.retry.wait(c.attempts, told, c.longestPause(ctx), random)
 	if !ok {

@@ -130,10 +130,19 @@ func TestRepliesAreTolerant(t *testing.T) {
 	_, err = reply.result()
 	assert.NoError(t, err)
 
-	agentResult, trace, err := decode[*Agent, agentAnswer]([]byte(`{"agent_id":"a","status":5,"trace_id":"t"}`))
-	require.NoError(t, err, "a mistyped optional member")
-	assert.Equal(t, &Agent{ID: "a", TraceID: "t"}, agentResult)
-	assert.Equal(t, "t", trace)
+	for body, sms := range map[string]*SMS{
+		`{"agent_id":"a","SMS":5,"trace_id":"t"}`:                                             nil,
+		`{"agent_id":"a","sms":{"phone_number":[5],"status":"pending"},"trace_id":"t"}`:       {Status: "pending"},
+		`{"agent_id":"a","sms":5,"Sms":{"phone_number":1,"status":"pending"},"trace_id":"t"}`: nil,
+	} {
+		agentResult, trace, err := decode[*Agent, agentAnswer]([]byte(body))
+		require.NoError(t, err, "a mistyped optional member")
+		assert.Equal(t, &Agent{ID: "a", SMS: sms, TraceID: "t"}, agentResult)
+		assert.Equal(t, "t", trace)
+	}
+	replied, _, err := decode[*Reply, replyAnswer]([]byte(`{"warnings":[5],"reply_text":"hi","trace_id":"t"}`))
+	require.NoError(t, err)
+	assert.Equal(t, &Reply{Text: "hi", TraceID: "t"}, replied)
 
 	for _, tt := range []struct {
 		body   string

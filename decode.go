@@ -1,0 +1,86 @@
+package agentmessaging
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// answer is an A, the wire form of a success body, which becomes a T.
+type answer[T, A any] interface {
+	*A
+	// result checks what the interface requires of the body and converts it.
+	result() (T, error)
+	traceID() string
+}
+
+// envelope is the member that every success body has (interface 4).
+type envelope struct {
+	TraceID string `json:"trace_id"`
+}
+
+func (e *envelope) traceID() string { return e.TraceID }
+
+// decode reads a success body into a T. A member of the wrong type fails it,
+// optional ones aside: what the interface requires is then not there.
+func decode[T, A any, P answer[T, A]](body []byte) (result any, traceID string, err error) {
+	a := P(new(A))
+	err = json.Unmarshal(body, a)
+	if path := optionalOf(err); path != "" {
+		if rest := without(body, path); len(rest) < len(body) {
+			return decode[T, A, P](rest)
+		}
+	}
+	if err == nil {
+		result, err = a.result()
+	}
+	if err != nil {
+		return nil, a.traceID(), notDocumented(body, err)
+	}
+	return result, a.traceID(), nil
+}
+
+// optionalOf is the optional member (interface 4.6 to 4.8) that was of the
+// wrong type, if it was one.
+func optionalOf(err error) string {
+	var mistyped *json.UnmarshalTypeError
+	if errors.As(err, &mistyped) {
+		switch mistyped.Field {
+		case "sms", "sms.phone_number", "warnings":
+			return mistyped.Field
+		}
+	}
+	return ""
+}
+
+// without is a JSON object without one member, in any case of its name, since
+// encoding/json does not look at the case.
+func without(object json.RawMessage, path string) json.RawMessage {
+	name, rest, nested := strings.Cut(path, ".")
+	var members map[string]json.RawMessage
+	if json.Unmarshal(object, &members) != nil {
+		return object
+	}
+	for key, member := range members {
+		switch {
+		case !strings.EqualFold(key, name):
+		case nested:
+			members[key] = without(member, rest)
+		default:
+			delete(members, key)
+		}
+	}
+	shorter, _ := json.Marshal(members)
+	return shorter
+}
+
+// notDocumented says why a body is not the documented one. It is not quoted:
+// proxies echo requests.
+func notDocumented(body []byte, err error) error {
+	if strings.HasPrefix(http.DetectContentType(body), "text/html") {
+		return fmt.Errorf("the body is HTML, probably a page of a proxy (%d bytes)", len(body))
+	}
+	return fmt.Errorf("the body is not the documented JSON: %w", err)
+}

@@ -1,0 +1,113 @@
+package agentmessaging
+
+import (
+	"errors"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// RetryAfter is how long the service, or the client's limiter, asks to wait
+// before the call that returned err can succeed: [Error].RetryAfter, wherever
+// in err it is. It reports false where nothing was asked.
+func RetryAfter(err error) (time.Duration, bool) {
+	var e *Error
+	if errors.As(err, &e) && e.RetryAfter > 0 {
+		return e.RetryAfter, true
+	}
+	return 0, false
+}
+
+// toldToWait is what the answer asks for, and after a 429 that asks for
+// nothing, leastShut.
+func (o *outcome) toldToWait() time.Duration {
+	if told := o.retryAfter(); told > 0 || o.status != http.StatusTooManyRequests {
+		return told
+	}
+	return leastShut
+}
+
+// retryAfter is what the answer's Retry-After asks for, the longest of several,
+// a day at most; 0 if nothing, or nothing that can be read.
+func (o *outcome) retryAfter() time.Duration {
+	var longest time.Duration
+	for name, values := range o.header {
+		if !strings.EqualFold(name, "Retry-After") {
+			continue
+		}
+		for _, value := range values {
+			longest = max(longest, parseRetryAfter(value, o.header.Get("Date")))
+		}
+	}
+	return min(longest, longestShut)
+}
+
+// parseRetryAfter reads a Retry-After value: seconds, whole or fractional, or a
+// date, measured against the answer's own Date so that the two clocks need not
+// agree. Beside what HTTP allows it takes quotes, a list, a unit and the dates
+// of RFC 3339. It is never less than told and does not overflow; what cannot be
+// read, is negative or has passed is 0.
+func parseRetryAfter(value, date string) time.Duration {
+	value = strings.Trim(value, " \t\"'")
+	if at, ok := parseDate(value); ok {
+		now, err := http.ParseTime(date)
+		if err != nil {
+			now = time.Now()
+		}
+		return max(0, at.Sub(now)) // Sub saturates
+	}
+	var longest time.Duration
+	for _, item := range strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ';' }) {
+		longest = max(longest, parseSeconds(strings.Trim(item, " \t\"'")))
+	}
+	return longest
+}
+
+func parseDate(value string) (time.Time, bool) {
+	if at, err := http.ParseTime(value); err == nil {
+		return at, true
+	}
+	for _, layout := range []string{time.RFC3339, time.RFC1123Z} {
+		if at, err := time.Parse(layout, value); err == nil {
+			return at, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// units are what may follow a number, by its letters in lower case.
+var units = map[string]time.Duration{
+	"": time.Second, "s": time.Second, "sec": time.Second, "secs": time.Second, "second": time.Second, "seconds": time.Second,
+	"ms": time.Millisecond, "m": time.Minute, "min": time.Minute, "mins": time.Minute, "minute": time.Minute, "minutes": time.Minute,
+	"h": time.Hour, "hour": time.Hour, "hours": time.Hour, "d": spec.Day, "day": spec.Day, "days": spec.Day,
+}
+
+func parseSeconds(item string) time.Duration {
+	number := strings.TrimRightFunc(item, func(r rune) bool { return r < '0' || r > '9' })
+	unit, known := units[strings.ToLower(strings.TrimSpace(item[len(number):]))]
+	if strings.EqualFold(item, "Inf") {
+		number, unit, known = item, time.Second, true
+	}
+	seconds, err := strconv.ParseFloat(number, 64)
+	if !known || err != nil && !math.IsInf(seconds, 1) {
+		return 0
+	}
+	return secondsToDuration(seconds * unit.Seconds())
+}
+
+// secondsToDuration rounds up and saturates at a length that can still be
+// added to: 100 years.
+func secondsToDuration(seconds float64) time.Duration {
+	const longest = 100 * 365 * 24 * time.Hour
+	switch {
+	case !(seconds > 0): // also not a number
+		return 0
+	case seconds >= longest.Seconds():
+		return longest
+	}
+	return time.Duration(math.Ceil(seconds * float64(time.Second)))
+}
