@@ -19,9 +19,9 @@ fuzz:
 examples:
 	.ci/run examples
 
-# Rewrites the generated tables of README.md.
+# Rewrites the generated tables of docs.
 tables:
-	go test -run '^TestREADME' ./internal/docs -update
+	go test -run '^TestTables' ./internal/docs -update
 
 # Accepts the exported API as it is; read the diff.
 api:

@@ -18,8 +18,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
-// The situations of the README's "Testing your application". A test holds the
-// README to the lines that stand here.
+// Situations that tests of applications meet.
 
 // situation returns a fake, a client of it and an agent.
 func situation() (fake *fakeserver.Server, client *agentmessaging.Client, agent *agentmessaging.Agent, ctx context.Context) {

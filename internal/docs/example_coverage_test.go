@@ -116,7 +116,7 @@ type loader struct {
 
 func newLoader(t *testing.T) *loader {
 	t.Helper()
-	list := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", ".", "./fakeserver", "./contract")
+	list := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", ".", "./fakeserver", "./contract", "./agentmessagingtest")
 	out, err := list.Output()
 	require.NoError(t, err)
 	files := map[string]string{}

@@ -1,10 +1,13 @@
 package docs_test
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,30 +16,31 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-var update = flag.Bool("update", false, "rewrite the generated tables of README.md")
+var update = flag.Bool("update", false, "rewrite the generated tables of docs")
 
-// TestREADMETables holds the tables between markers to the code that they are
+const limitsPage, fakePage = "docs/limits.md", "docs/fake.md"
+
+// TestTables holds the tables between markers to the code that they are
 // about. make tables rewrites them.
-func TestREADMETables(t *testing.T) {
-	readme := read(t, "README.md")
-	for name, want := range map[string]string{
-		"endpoints": endpointTable(),
-		"retries":   retryTable(t),
-		"limits":    limitTable(t),
-		"plans":     planTable(),
-		"bounds":    boundTable(),
+func TestTables(t *testing.T) {
+	for name, table := range map[string]struct{ page, want string }{
+		"endpoints": {limitsPage, endpointTable()},
+		"retries":   {limitsPage, retryTable(t)},
+		"limits":    {limitsPage, limitTable(t)},
+		"plans":     {limitsPage, planTable()},
+		"bounds":    {limitsPage, boundTable()},
+		"decisions": {fakePage, decisionTable(t)},
 	} {
-		head, table, tail := cut(t, readme, name)
-		if !*update {
-			assert.Equal(t, want, table, "table %s is out of date: make tables", name)
+		head, got, tail := cut(t, read(t, table.page), name)
+		if *update {
+			require.NoError(t, os.WriteFile(table.page, []byte(head+table.want+tail), 0o644))
+			continue
 		}
-		readme = head + want + tail
-	}
-	if *update {
-		require.NoError(t, os.WriteFile("README.md", []byte(readme), 0o644))
+		assert.True(t, table.want == got, "table %s of %s is out of date: make tables", name, table.page)
 	}
 }
 
@@ -46,7 +50,7 @@ func cut(t *testing.T, page, name string) (head, table, tail string) {
 	begin, end := "<!-- "+name+":begin -->\n", "<!-- "+name+":end -->"
 	head, rest, hasBegin := strings.Cut(page, begin)
 	table, tail, hasEnd := strings.Cut(rest, end)
-	require.True(t, hasBegin && hasEnd, "README.md lacks a marker of table %s", name)
+	require.True(t, hasBegin && hasEnd, "a marker of table %s is missing", name)
 	return head + begin, table, end + tail
 }
 
@@ -138,6 +142,38 @@ func boundTable() string {
 		}
 	}
 	return markdown(rows...)
+}
+
+// decisionTable is what the fake decides, as it tells.
+func decisionTable(t *testing.T) string {
+	rows := [][]string{{"Question", "The fake's answer", "`Like` knows it as"}}
+	for _, d := range fakeserver.New(t).Decisions() {
+		rows = append(rows, []string{d.Question, spoken(t, d.Default), code(d.ID)})
+	}
+	return markdown(rows...)
+}
+
+// spoken is an answer, given as JSON, for a reader.
+func spoken(t *testing.T, answer string) string {
+	var members map[string]any
+	if !strings.HasPrefix(answer, "{") {
+		return map[string]string{"true": "yes", "false": "no"}[answer] + strings.Trim(strings.NewReplacer("true", "", "false", "").Replace(answer), `"`)
+	}
+	require.NoError(t, json.Unmarshal([]byte(answer), &members))
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		switch value := members[name]; value {
+		case name:
+			all = append(all, code(name))
+		case true:
+			all = append(all, name+": yes")
+		case false:
+			all = append(all, name+": no")
+		default:
+			all = append(all, fmt.Sprintf("%s: %v", name, value))
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
 // leaves are the fields that hold values, in order.

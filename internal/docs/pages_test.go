@@ -137,7 +137,7 @@ func imports(block string) string {
 	for _, path := range []string{
 		"errors", "fmt", "net/http", "net/http/httptest", "testing/synctest", "time",
 		"log/slog", "github.com/redis/go-redis/v9", module + "/quota", module + "/redisquota",
-		module + "/contract", "github.com/stretchr/testify/require", "github.com/stretchr/testify/assert",
+		module + "/contract", module + "/agentmessagingtest", module + "/pacer", "github.com/stretchr/testify/require", "github.com/stretchr/testify/assert",
 	} {
 		name := filepath.Base(path)
 		if name == "v9" {
@@ -148,24 +148,6 @@ func imports(block string) string {
 		}
 	}
 	return lines + ")\nvar _ context.Context\nvar _ *agentmessaging.Client\nvar _ *fakeserver.Server\nvar _ *testing.T\n"
-}
-
-// TestREADMESituations holds each situation to at most five lines, and to
-// those of the examples that run it.
-func TestREADMESituations(t *testing.T) {
-	var run []string
-	for line := range strings.Lines(read(t, "fakeserver/example_situations_test.go")) {
-		run = append(run, strings.TrimSpace(line))
-	}
-	situations := regexp.MustCompile("(?s)<!-- situation -->\n```go\n(.*?)```").FindAllStringSubmatch(read(t, "README.md"), -1)
-	require.Len(t, situations, 9)
-	for _, situation := range situations {
-		lines := strings.Split(strings.TrimSpace(situation[1]), "\n")
-		assert.LessOrEqual(t, len(lines), 5, situation[1])
-		for _, line := range lines {
-			assert.Contains(t, run, strings.TrimSpace(line))
-		}
-	}
 }
 
 // TestREADMEExamples holds the list of examples to the directory.
@@ -180,10 +162,10 @@ func TestREADMEExamples(t *testing.T) {
 	}
 }
 
-// TestREADMEFakeOptions holds the names that the README gives to the fake's
-// options and methods to the code.
-func TestREADMEFakeOptions(t *testing.T) {
-	_, section, ok := strings.Cut(read(t, "README.md"), "## What the fake decides")
+// TestFakeOptions holds the names that the page gives to the fake's options and
+// methods to the code.
+func TestFakeOptions(t *testing.T) {
+	_, section, ok := strings.Cut(read(t, "docs/fake.md"), "## What the fake decides")
 	require.True(t, ok)
 	section, _, _ = strings.Cut(section, "\n## ")
 	files, err := filepath.Glob("fakeserver/*.go")
