@@ -36,8 +36,9 @@ const (
 	Quota Check = "quota"
 	// DeadKey: more than three answers of 401 or 402 in a row.
 	DeadKey Check = "dead key"
-	// LostBYOK: a stored provider key was cleared and none took its place, or it
-	// is left behind after a restart that told no error.
+	// LostBYOK: a stored provider key was cleared and none took its place, or
+	// one is left stored that undisturbed is not, though it was not tried to
+	// clear it.
 	LostBYOK Check = "lost BYOK"
 	// Ends: the scenario takes too long in virtual time ([Within]), makes
 	// requests without end, or stalls in real time ([Watchdog]).
@@ -252,14 +253,31 @@ func (s *sweep) deadKey(r *run) (Finding, bool) {
 func (s *sweep) lostBYOK(r *run) (f Finding, _ bool) {
 	f.Endpoint = fakeserver.EndpointClearBYOK
 	for i, got := range []state{r.after, r.end} {
-		if want := []state{s.baseline.after, s.baseline.end}[i]; r.cleared && got.byok == "" && want.byok != "" {
+		want := []state{s.baseline.after, s.baseline.end}[i]
+		switch {
+		case r.cleared && got.byok == "" && want.byok != "":
 			f.Says = when(i == 1) + "the stored provider key is cleared, and no other has taken its place"
+			return f, true
+		case got.byok != "" && want.byok == "" && !r.played(i == 1).clears():
+			f.Says = when(i == 1) + "a provider key is left stored, and the application has not tried to clear it"
 			return f, true
 		}
 	}
-	quiet := !r.second.told.errors().more(s.baseline.second.told.errors())
-	f.Says = "after a restart that told no error, a provider key is left stored"
-	return f, quiet && r.end.byok != "" && s.baseline.end.byok == ""
+	return f, false
+}
+
+// clears reports whether the application tried to clear what it had, perhaps,
+// stored last.
+func (p *play) clears() (clears bool) {
+	for _, c := range p.calls {
+		switch c.spec {
+		case spec.SetBYOK:
+			clears = false
+		case spec.ClearBYOK:
+			clears = true
+		}
+	}
+	return clears
 }
 
 func (s *sweep) leaks(r *run) (Finding, bool) {

@@ -1,20 +1,27 @@
 package agentmessagingtest
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+	"slices"
+)
 
 const mostPairs = 300
 
-// pairsOf picks pairs of plans at two places, in the same way for a seed.
+// pairsOf picks pairs of plans of which the second strikes after the first, in
+// the same way for a seed.
 func (s *sweep) pairsOf(plans []*plan) (pairs []*plan) {
-	random := rand.New(rand.NewPCG(s.seed, 0))
-	seen := map[string]bool{}
-	for tries := 0; len(pairs) < mostPairs && tries < 10*mostPairs; tries++ {
-		a, b := plans[random.IntN(len(plans))].hits[0], plans[random.IntN(len(plans))].hits[0]
-		pair := (&plan{[]*hit{a, b}}).fresh()
-		if name := pair.name(); a.target != b.target && !seen[name] {
-			seen[name] = true
-			pairs = append(pairs, pair)
+	var fit [][2]*hit
+	for i, a := range plans {
+		for _, b := range plans[i+1:] {
+			if first, second := a.hits[0], b.hits[0]; first.target != second.target && slices.Contains(s.reached[a.name()], second.target) {
+				fit = append(fit, [2]*hit{first, second})
+			}
 		}
+	}
+	random := rand.New(rand.NewPCG(s.seed, 0))
+	random.Shuffle(len(fit), func(i, j int) { fit[i], fit[j] = fit[j], fit[i] })
+	for _, pair := range fit[:min(len(fit), mostPairs)] {
+		pairs = append(pairs, &plan{pair[:]})
 	}
 	return pairs
 }

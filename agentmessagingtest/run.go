@@ -25,6 +25,8 @@ type Run struct {
 	// Calls are the calls of the first execution of the scenario, and
 	// Restarted those of the one after the restart.
 	Calls, Restarted []Call
+	// Lasted is how long the first execution took by the fake's clock.
+	Lasted time.Duration
 	// Reports is what Env.Reports was told in the first execution, nil
 	// errors too.
 	Reports []error
@@ -137,7 +139,7 @@ func (r *run) kept() string {
 func (r *run) public(undisturbed *Run) *Run {
 	return &Run{
 		Plan: strings.TrimPrefix(r.name(), "undisturbed"), Fake: r.fake, Dir: r.dir,
-		Calls: r.first.copied(), Restarted: r.second.copied(),
+		Calls: r.first.copied(), Restarted: r.second.copied(), Lasted: r.first.lasted,
 		Reports: r.first.told.copied(), Told: r.first.told.all(), Undisturbed: undisturbed,
 	}
 }
