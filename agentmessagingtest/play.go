@@ -150,7 +150,7 @@ func label(plan string) {
 // leftovers are the goroutines of a plan that do not end by themselves: each
 // by its stack, innermost function first.
 func leftovers(plan string, before int) []string {
-	for wait := time.Duration(0); wait < 50*time.Millisecond; wait += time.Millisecond {
+	for wait := time.Duration(0); wait < 20*time.Millisecond; wait += time.Millisecond {
 		if runtime.Gosched(); runtime.NumGoroutine() <= before {
 			return nil
 		}
