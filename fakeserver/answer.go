@@ -18,6 +18,7 @@ type answer struct {
 	code     string // of an error
 	reason   string // of an error
 	limitKey string // of a 429
+	member   string // of the request, that a 400 is about
 }
 
 func (f *failure) answer(d *decided, date, traceID string) answer {
@@ -27,7 +28,7 @@ func (f *failure) answer(d *decided, date, traceID string) answer {
 	}
 	body := encode(e)
 	a := newAnswer(f.status, date, body)
-	a.shown, a.code, a.reason, a.limitKey = string(body), e.Error, f.reason, e.LimitKey
+	a.shown, a.code, a.reason, a.limitKey, a.member = string(body), e.Error, f.reason, e.LimitKey, f.member
 	switch f.status {
 	case http.StatusUnauthorized:
 		a.Header["Www-Authenticate"] = []string{"Bearer"}
@@ -62,6 +63,7 @@ type failure struct {
 	status int
 	code   string // the body's error
 	reason string
+	member string        // that a 400 is about
 	limit  spec.LimitKey // 429 only
 	wait   int           // seconds for Retry-After, 429 only
 	allow  string        // the Allow header, 405 only
@@ -106,7 +108,7 @@ func (d *decided) limitName(limit spec.LimitKey) string {
 // badRequest names the field and the bound that it breaks. Neither may quote a
 // value: it may be a key or a message.
 func badRequest(field, bound string) *failure {
-	return &failure{status: http.StatusBadRequest, code: codeBadRequest, reason: field + ": " + bound}
+	return &failure{status: http.StatusBadRequest, code: codeBadRequest, reason: field + ": " + bound, member: field}
 }
 
 func unauthorized(reason string) *failure {
@@ -141,14 +143,14 @@ func rateLimited(limit spec.LimitKey, wait int) *failure {
 // byokNotConfigured is a 409 for warm-up, which lists it, and a 400 elsewhere.
 // field is the member that asks for what is not there.
 func byokNotConfigured(status int, field *spec.Field) *failure {
-	return &failure{status: status, code: codeBYOKNotConfigured,
+	return &failure{status: status, code: codeBYOKNotConfigured, member: field.Path,
 		reason: field.Path + ": byok needs a BYOK configuration, and none is set for this API key"}
 }
 
 // byokUnavailable is a 503 where the endpoint lists it, and a 400 elsewhere.
 // field is the member that asks for it.
 func byokUnavailable(status int, field *spec.Field) *failure {
-	return &failure{status: status, code: codeBYOKUnavailable,
+	return &failure{status: status, code: codeBYOKUnavailable, member: field.Path,
 		reason: field.Path + ": BYOK is not available, so no provider key can be used or stored"}
 }
 
@@ -161,14 +163,15 @@ type canned struct {
 	retryAfter  *string // in place of the fake's own; "" sends none
 }
 
-func (c *canned) answer(d *decided, date, traceID string) answer {
+func (c *canned) answer(s *Server, req *request) answer {
 	f := &failure{
 		status: c.status, code: codeOf(c.status), reason: "injected by the test",
 		limit: c.limit(), wait: 1,
 	}
-	a := f.answer(d, date, traceID)
+	a := f.answer(&s.config.decided, s.date(), req.traceID())
 	if c.raw || c.body != "" {
 		a.Body = []byte(c.body)
+		a.shown = legible{texts: s.config.messageTexts, fields: replyFields, secrets: req.secrets}.of(a.Body)
 	}
 	a.Header["Content-Length"] = []string{strconv.Itoa(len(a.Body))}
 	if c.raw {
@@ -223,4 +226,10 @@ func codeOf(status int) string {
 		return strings.ReplaceAll(strings.ToLower(name), " ", "_")
 	}
 	return "status_" + strconv.Itoa(status)
+}
+
+// replyFields are the members of answers whose texts a record may hold.
+var replyFields = []*spec.Field{
+	{Path: "error"}, {Path: "reason"}, {Path: "limit_key"}, {Path: "trace_id"}, {Path: "status"}, {Path: "agent_id"},
+	{Path: "service"}, {Path: "version"}, {Path: "mode"}, {Path: "provider"},
 }

@@ -37,6 +37,9 @@ func (s *Server) receive(r *http.Request) *request {
 	if req.route != nil && req.route.spec.Body != nil && flaw == nil {
 		s.parse(req, r.Header, raw)
 	}
+	if req.malformed != nil || req.misrouted != nil {
+		s.keepRefused(req, raw)
+	}
 	return req
 }
 
@@ -50,6 +53,17 @@ func (s *Server) parse(req *request, h http.Header, raw []byte) {
 	req.record.text, req.record.hasText = members.get(spec.MessageText)
 }
 
+// keepRefused records a body that no endpoint accepts: on a test's first day it
+// is what one looks for.
+func (s *Server) keepRefused(req *request, raw []byte) {
+	l := legible{texts: s.config.messageTexts, secrets: req.secrets}
+	if req.route != nil {
+		l.fields = req.route.spec.Body
+	}
+	raw = raw[:min(len(raw), s.config.bodyLimit, maxBody)]
+	req.record.call.Body = clip(l.of(raw), s.config.bodyLimit)
+}
+
 func newRecord(r *http.Request, req *request) *record {
 	rec := &record{header: redactHeader(r.Header, req.secrets), call: Call{
 		Time:    req.now,
@@ -58,10 +72,35 @@ func newRecord(r *http.Request, req *request) *record {
 		AgentID: kept(scrub(req.agentID, req.secrets)),
 		Address: req.ip.String(),
 	}}
+	rec.base, rec.query = addressOf(r, req.secrets)
 	if req.route != nil {
 		rec.call.Endpoint = req.route.name
 	}
 	return rec
+}
+
+// addressOf is where a request was sent to, without secrets.
+func addressOf(r *http.Request, secrets []string) (base, query string) {
+	switch {
+	case r.Host == host:
+		base = "https://" + host
+	case r.TLS != nil:
+		base = "https://" + kept(scrub(r.Host, secrets))
+	default:
+		base = "http://" + kept(scrub(r.Host, secrets))
+	}
+	if r.URL.RawQuery == "" {
+		return base, ""
+	}
+	values := r.URL.Query()
+	for name, all := range values {
+		for i, v := range all {
+			if looksSecret(v) || containsAny(strings.ToLower(name), secretNames) {
+				all[i] = redactedKey
+			}
+		}
+	}
+	return base, kept(scrub(values.Encode(), secrets))
 }
 
 // sentPath is a path as it was sent. EscapedPath alone escapes it anew where a

@@ -36,7 +36,7 @@ func awaitAmongCalls(t *testing.T, gathered func()) {
 	var all sync.WaitGroup
 	answer := func(i int) func() {
 		req := &request{world: s.world, record: &record{call: Call{TraceID: numbered("trace", i)}}}
-		return func() { s.keep(req, answer{}) }
+		return func() { s.keep(req, answer{}, answer{}) }
 	}
 	s.mu.Lock()
 	for i := range calls / 2 {
@@ -65,13 +65,13 @@ func awaitAmongCalls(t *testing.T, gathered func()) {
 func TestWaiterFindsEachCallOnce(t *testing.T) {
 	s := New(t)
 	early, late := new(record), new(record)
-	s.keep(&request{world: s.world, record: early}, answer{})
+	s.keep(&request{world: s.world, record: early}, answer{}, answer{})
 	w := &waiter{need: 2, wake: func() {}}
 	require.Equal(t, []*record{early}, s.enroll(w))
-	s.keep(&request{world: s.world, record: late}, answer{})
+	s.keep(&request{world: s.world, record: late}, answer{}, answer{})
 	assert.Equal(t, []*record{late}, w.found)
 	s.dismiss(w)
-	s.keep(&request{world: s.world, record: new(record)}, answer{})
+	s.keep(&request{world: s.world, record: new(record)}, answer{}, answer{})
 	assert.Len(t, w.found, 1)
 	assert.Equal(t, 1, late.call.Seq-early.call.Seq)
 }
@@ -86,8 +86,8 @@ func TestWaiterBehindAReset(t *testing.T) {
 	s.Reset()
 	behind := &waiter{need: 2, wake: func() {}}
 	s.enroll(behind)
-	s.keep(old, answer{})
-	s.keep(&request{world: s.world, record: new(record)}, answer{})
+	s.keep(old, answer{}, answer{})
+	s.keep(&request{world: s.world, record: new(record)}, answer{}, answer{})
 	assert.Len(t, before.found, 2)
 	assert.Len(t, behind.found, 1)
 	assert.NotSame(t, old.record, behind.found[0])

@@ -61,9 +61,9 @@ func readBody(r *http.Request) (raw []byte, size int, flaw *failure) {
 	raw, err := readAll(r)
 	switch {
 	case err != nil:
-		return nil, len(raw), badRequest("body", "it did not arrive whole")
+		return raw, len(raw), badRequest("body", "it did not arrive whole")
 	case len(raw) > maxBody:
-		return nil, len(raw), badRequest("body", fmt.Sprintf("at most %d bytes", maxBody))
+		return raw, len(raw), badRequest("body", fmt.Sprintf("at most %d bytes", maxBody))
 	}
 	return raw, len(raw), nil
 }
@@ -80,7 +80,7 @@ func readAll(r *http.Request) ([]byte, error) {
 }
 
 // parseBody checks a body against the endpoint's fields. shown is the body as
-// Calls shows it; of one that is wrong nothing is shown.
+// Calls shows it, "" of one that is wrong.
 func (c *config) parseBody(e *spec.Endpoint, header http.Header, raw []byte) (found members, shown string, flaw *failure) {
 	if len(raw) == 0 && e.BodyOptional { // whatever the header says of it
 		return nil, "", nil
@@ -169,7 +169,7 @@ func (p *parser) object(path string, fields []*spec.Field) *failure {
 			}
 			continue
 		case i < 0:
-			return badRequest(orBody(path), "member "+memberName(name)+" is not allowed")
+			return notAllowed(path, name)
 		case seen[i] && !p.duplicates:
 			return badRequest(fields[i].Path, "stands twice")
 		case seen[i]:
@@ -190,6 +190,12 @@ func (p *parser) object(path string, fields []*spec.Field) *failure {
 		}
 	}
 	return nil
+}
+
+func notAllowed(path, name string) *failure {
+	f := badRequest(orBody(path), "member "+memberName(name)+" is not allowed")
+	f.member = strings.TrimPrefix(path+"."+strings.Trim(memberName(name), `"`), ".")
+	return f
 }
 
 func orBody(path string) string {

@@ -24,13 +24,15 @@ type Call struct {
 	Time     time.Time   `json:"time"`               // of arrival, by the fake's clock
 	Endpoint Endpoint    `json:"endpoint,omitempty"` // "" when no endpoint has the method and path
 	Method   string      `json:"method"`
+	URL      string      `json:"url"`                // the whole address: scheme, host, path and query, each at most 256 bytes
 	Path     string      `json:"path"`               // as it was sent, still escaped, without a query; at most 256 bytes
 	AgentID  string      `json:"agent_id,omitempty"` // the path's {agent_id}, at most 256 bytes; "" when it has none
 	Key      string      `json:"key"`                // label of the API key, such as key_000001; or KeyMissing or KeyUnknown
 	Address  string      `json:"address"`            // the client's IP address
 	Header   http.Header `json:"header"`             // at most 100 names, and 4 KiB of each value
 	// Body is the request body, at most 64 KiB of it, or WithBodyLimit: empty
-	// when the endpoint takes none, or when it was refused as malformed.
+	// when the endpoint takes none. Of one that was refused as malformed, and of
+	// one to no endpoint, all strings are redacted that may be words or keys.
 	Body      string `json:"body,omitempty"`
 	BodyBytes int    `json:"body_bytes"` // size of the body as it was sent; of one over 1 MiB, what was read
 
@@ -38,9 +40,14 @@ type Call struct {
 	// included, by the fake's clock; not how long the answer was on its way.
 	Took time.Duration `json:"took_ns"`
 
-	Status    int    `json:"status"`               // 0 when it answered nothing: a fault acted instead, or a callback panicked
+	// Sent is what the client got. What follows is what the service decided, which
+	// a fault may have replaced or lost.
+	Sent Sent `json:"sent"`
+
+	Status    int    `json:"status"`               // 0 when it decided nothing: a fault acted instead, or a callback panicked
 	Code      string `json:"code,omitempty"`       // the error of an error's body
 	Reason    string `json:"reason,omitempty"`     // the reason of an error's body
+	Member    string `json:"member,omitempty"`     // the member of the body that a 400 is about, such as llm.mode
 	LimitKey  string `json:"limit_key,omitempty"`  // which limiter refused the call
 	ReplyBody string `json:"reply_body,omitempty"` // at most 64 KiB, or WithBodyLimit
 	Fault     string `json:"fault,omitempty"`      // the faults of Inject that acted, such as LoseReply(Hang()); the rest is as without them
@@ -52,7 +59,10 @@ const maxLine = 512
 
 // String is the call in one line, bounded and without control characters.
 func (c Call) String() string {
-	line := fmt.Sprintf("%s %s %s %s: %d", c.TraceID, c.Method, c.Path, c.Key, c.Status)
+	line := fmt.Sprintf("%s %s %s %s: %s", c.TraceID, c.Method, c.Path, c.Key, c.Sent.outcome())
+	if c.Status != c.Sent.Status && c.Status != 0 {
+		line += fmt.Sprintf(", decided %d", c.Status)
+	}
 	if c.Code != "" {
 		line += " " + c.Code
 	}
@@ -73,6 +83,9 @@ func (c Call) String() string {
 type record struct {
 	call    Call // without Header
 	header  headerLines
+	sent    headerLines
+	base    string // scheme and host
+	query   string
 	hasKey  bool
 	token   digest
 	hasText bool
@@ -85,7 +98,10 @@ func (r *record) copied() Call {
 		return *r.looked
 	}
 	c := r.call
-	c.Header = r.header.header()
+	c.Header, c.Sent.Header = r.header.header(), r.sent.header()
+	if c.URL = r.base + c.Path; r.query != "" {
+		c.URL += "?" + r.query
+	}
 	return c
 }
 

@@ -27,11 +27,16 @@ func TestCallsAreCompleteAndRedacted(t *testing.T) {
 		"Authorization": {"[redacted]"}, "Content-Type": {"application/json"}, "Content-Length": {"14"},
 		"User-Agent": {"Go-http-client/1.1"}, "Accept-Encoding": {"gzip"},
 	}, got.Header)
-	got.Header = nil
+	assert.Equal(t, http.Header{
+		"Content-Type": {"application/json"}, "Content-Length": {"57"}, "Date": {"Sun, 01 Jan 2040 00:00:00 GMT"},
+	}, got.Sent.Header)
+	got.Header, got.Sent.Header = nil, nil
 	assert.Equal(t, fakeserver.Call{
 		Seq: 2, Time: time.Unix(year2040, 0).UTC(), Endpoint: fakeserver.EndpointSendMessage, Method: "POST",
+		URL:  fakeURL + "/v1/agents/agent_000001/messages",
 		Path: "/v1/agents/agent_000001/messages", AgentID: "agent_000001", Key: "key_000001", Address: "192.0.2.1",
 		Body: `{"text":"[redacted, 2 characters]"}`, BodyBytes: 14, Status: 200,
+		Sent:      fakeserver.Sent{Status: 200, Body: `{"reply_text":"[redacted, 13 characters]","trace_id":"trace_000002"}`, Bytes: 57},
 		ReplyBody: `{"reply_text":"[redacted, 13 characters]","trace_id":"trace_000002"}`, TraceID: "trace_000002",
 	}, got)
 	assert.Equal(t, "You wrote: hé", sent.text("reply_text"), "the answer itself is not redacted")
@@ -60,13 +65,15 @@ func TestCallsOfRefusals(t *testing.T) {
 	calls := fake.Calls()
 	assert.Equal(t, []string{fakeserver.KeyMissing, fakeserver.KeyUnknown, "key_000001"}, []string{calls[0].Key, calls[1].Key, calls[2].Key})
 	for i, size := range map[int]int{2: 22, 3: 23} {
-		assert.Empty(t, calls[i].Body, "of a malformed body only the size is known")
 		assert.Equal(t, size, calls[i].BodyBytes)
 		assert.Equal(t, []any{400, "bad_request"}, []any{calls[i].Status, calls[i].Code})
 	}
+	assert.Equal(t, `{"api_key":"[redacted]"`, calls[2].Body)
+	assert.Equal(t, "provider", calls[3].Member)
 	assert.Equal(t, []any{429, "rate_limited", "warmup_key_hour"}, []any{calls[4].Status, calls[4].Code, calls[4].LimitKey})
 	assert.Contains(t, calls[4].String(), "429 rate_limited (warmup_key_hour)")
 	assert.Equal(t, "/v1/nothing", calls[5].Path)
+	assert.Equal(t, fakeURL+"/v1/nothing?key=%5Bredacted%5D", calls[5].URL)
 	assert.Empty(t, calls[5].Endpoint)
 }
 

@@ -65,7 +65,7 @@ func canaryCalls(key string) [][3]string {
 
 func canaryFaults() []fakeserver.Fault {
 	plain := []fakeserver.Fault{
-		fakeserver.Answer(500, canaryText), fakeserver.RawAnswer(502, "text/html", canaryKey), fakeserver.RateLimited(canaryText),
+		fakeserver.Answer(500, canaryText), fakeserver.RawAnswer(502, canaryText, canaryText), fakeserver.RateLimited(canaryText),
 		fakeserver.Hang(), fakeserver.CloseEarly(), fakeserver.ResetConnection(),
 	}
 	all := append(plain, fakeserver.Latency(time.Second), fakeserver.TruncateReply(5), fakeserver.ResetReply(5), fakeserver.DripReply(9, time.Second))

@@ -64,7 +64,7 @@ func ExampleServer_WriteCalls() {
 		log.Fatal(err)
 	}
 	// Output:
-	// {"seq":1,"time":"2040-01-01T12:00:00Z","endpoint":"GET /v1/agents/{agent_id}","method":"GET","path":"/v1/agents/agent_000001","agent_id":"agent_000001","key":"missing","address":"192.0.2.1","header":{"Accept-Encoding":["gzip"],"User-Agent":["shop/1.0"]},"body_bytes":0,"took_ns":0,"status":401,"code":"unauthorized","reason":"the Authorization header must be: Bearer, a space, and an API key","reply_body":"{\"error\":\"unauthorized\",\"trace_id\":\"trace_000001\",\"reason\":\"the Authorization header must be: Bearer, a space, and an API key\"}","trace_id":"trace_000001"}
+	// {"seq":1,"time":"2040-01-01T12:00:00Z","endpoint":"GET /v1/agents/{agent_id}","method":"GET","url":"https://WithHTTPClient(fake.HTTPClient(t)).is-missing.invalid/v1/agents/agent_000001","path":"/v1/agents/agent_000001","agent_id":"agent_000001","key":"missing","address":"192.0.2.1","header":{"Accept-Encoding":["gzip"],"User-Agent":["shop/1.0"]},"body_bytes":0,"took_ns":0,"sent":{"status":401,"header":{"Content-Length":["127"],"Content-Type":["application/json"],"Date":["Sun, 01 Jan 2040 12:00:00 GMT"],"Www-Authenticate":["Bearer"]},"body":"{\"error\":\"unauthorized\",\"trace_id\":\"trace_000001\",\"reason\":\"the Authorization header must be: Bearer, a space, and an API key\"}","bytes":127},"status":401,"code":"unauthorized","reason":"the Authorization header must be: Bearer, a space, and an API key","reply_body":"{\"error\":\"unauthorized\",\"trace_id\":\"trace_000001\",\"reason\":\"the Authorization header must be: Bearer, a space, and an API key\"}","trace_id":"trace_000001"}
 }
 
 // What several tests need is set up once; each begins with the same state.

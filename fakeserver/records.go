@@ -1,11 +1,13 @@
 package fakeserver
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"time"
 )
@@ -13,8 +15,9 @@ import (
 // keep completes the record of a call, puts it into the journal, and tells
 // those who wait for it or watch. Whoever begins to wait finds the call in the
 // journal or is told, since both sides take the lock once.
-func (s *Server) keep(req *request, a answer) {
-	s.complete(req, a)
+func (s *Server) keep(req *request, decided, out answer) {
+	s.complete(req, decided)
+	s.completeSent(req, out)
 	var waiters []*waiter
 	var watchers []*watcher
 	s.locked(func(*world) {
@@ -36,7 +39,7 @@ func (s *Server) keep(req *request, a answer) {
 
 func (s *Server) complete(req *request, a answer) {
 	c := &req.record.call
-	c.Status, c.Code, c.LimitKey = a.Status, a.code, a.limitKey
+	c.Status, c.Code, c.LimitKey, c.Member = a.Status, a.code, a.limitKey, a.member
 	c.Took = max(0, s.now().Sub(c.Time)) // a clock of the machine may be set back
 	c.Reason = scrub(a.reason, req.secrets)
 	c.ReplyBody = clip(scrubJSON(a.shown, req.secrets), s.config.bodyLimit)
@@ -89,9 +92,9 @@ func (s *Server) transcribe() {
 // object and a line feed for each call. They are as redacted as Calls has
 // them. The members are, in this order and with their names for good:
 //
-//	seq time endpoint? method path agent_id? key address header body?
-//	body_bytes took_ns status code? reason? limit_key? reply_body? fault?
-//	trace_id
+//	seq time endpoint? method url path agent_id? key address header body?
+//	body_bytes took_ns sent status code? reason? member? limit_key? reply_body?
+//	fault? trace_id
 //
 // Those with a question mark are left out when empty; what they hold is said at
 // the fields of Call. time is RFC 3339, header an object of lists of strings.
@@ -109,8 +112,8 @@ func (s *Server) WriteCalls(w io.Writer, matchers ...Matcher) error {
 
 // WriteHAR writes the calls that Calls returns to w as an HTTP archive (HAR
 // 1.2), which the developer tools of browsers open. They are as redacted as
-// Calls has them; the header of its answer and the query of its address are
-// not recorded. The error is that of w.
+// Calls has them. A response is what was sent; what the service decided stands
+// in its member _decided where it is something else. The error is that of w.
 func (s *Server) WriteHAR(w io.Writer, matchers ...Matcher) error {
 	entries := []any{} // a HAR without calls has an empty list, not null
 	for _, c := range copiedCalls(s.matching("WriteHAR", matchers)) {
@@ -133,25 +136,45 @@ func (s *Server) WriteHAR(w io.Writer, matchers ...Matcher) error {
 type object map[string]any
 
 func harEntry(c Call) object {
-	none, kind := []any{}, "application/json"
+	none := []any{}
 	request := object{
-		"method": c.Method, "url": "https://" + host + c.Path, "httpVersion": "HTTP/1.1",
-		"cookies": none, "headers": harHeader(c.Header), "queryString": none,
+		"method": c.Method, "url": c.URL, "httpVersion": "HTTP/1.1",
+		"cookies": none, "headers": harHeader(c.Header), "queryString": harQuery(c.URL),
 		"headersSize": -1, "bodySize": c.BodyBytes,
 	}
 	if c.Body != "" {
-		request["postData"] = object{"mimeType": kind, "params": none, "text": c.Body}
+		request["postData"] = object{"mimeType": mimeOf(c.Header), "params": none, "text": c.Body}
 	}
 	return object{
 		"startedDateTime": c.Time.Format(time.RFC3339Nano), "time": millis(c.Took), "comment": c.String(),
-		"request": request,
-		"response": object{
-			"status": c.Status, "statusText": http.StatusText(c.Status), "httpVersion": "HTTP/1.1",
-			"cookies": none, "headers": none, "redirectURL": "", "headersSize": -1, "bodySize": -1,
-			"content": object{"size": len(c.ReplyBody), "mimeType": kind, "text": c.ReplyBody},
-		},
+		"request": request, "response": harResponse(c),
 		"cache": object{}, "timings": object{"send": 0, "wait": millis(c.Took), "receive": 0},
 	}
+}
+
+func harResponse(c Call) object {
+	response := object{
+		"status": c.Sent.Status, "statusText": http.StatusText(c.Sent.Status), "httpVersion": "HTTP/1.1",
+		"cookies": []any{}, "headers": harHeader(c.Sent.Header), "redirectURL": "", "headersSize": -1, "bodySize": c.Sent.Bytes,
+		"content": object{"size": len(c.Sent.Body), "mimeType": mimeOf(c.Sent.Header), "text": c.Sent.Body},
+	}
+	if c.Sent.Broke != "" {
+		response["comment"] = c.Sent.outcome()
+	}
+	if c.Status != c.Sent.Status || c.ReplyBody != c.Sent.Body {
+		response["_decided"] = object{"status": c.Status, "text": c.ReplyBody}
+	}
+	return response
+}
+
+func mimeOf(h http.Header) string { return cmp.Or(h.Get("Content-Type"), "application/octet-stream") }
+
+func harQuery(address string) []object {
+	u, err := url.Parse(address)
+	if err != nil {
+		return []object{}
+	}
+	return harHeader(http.Header(u.Query()))
 }
 
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

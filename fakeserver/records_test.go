@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -54,16 +55,22 @@ func TestWriteCalls(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, fake.WriteCalls(&out, fakeserver.Where(func(call fakeserver.Call) bool { return call.TraceID != "trace_000001" })))
 	const header = `"header":{"Accept-Encoding":["gzip"],"Authorization":["[redacted]"],"Content-Length":["CL"],"Content-Type":["application/json"],"User-Agent":["Go-http-client/1.1"]}`
+	sent := func(status, size int, body string) string {
+		return fmt.Sprintf(`"sent":{"status":%d,"header":{"Content-Length":["%d"],"Content-Type":["application/json"],"Date":["Sun, 01 Jan 2040 00:00:00 GMT"]},"body":"%s","bytes":%d},`,
+			status, size, body, size)
+	}
 	assert.Equal(t, []string{
-		`{"seq":2,"time":"2040-01-01T00:00:00Z","endpoint":"POST /v1/agents/{agent_id}/messages","method":"POST","path":"/v1/agents/agent_000001/messages",` +
+		`{"seq":2,"time":"2040-01-01T00:00:00Z","endpoint":"POST /v1/agents/{agent_id}/messages","method":"POST","url":"` + fakeURL + `/v1/agents/agent_000001/messages","path":"/v1/agents/agent_000001/messages",` +
 			`"agent_id":"agent_000001","key":"key_000001","address":"192.0.2.1",` + strings.Replace(header, "CL", "26", 1) + `,` +
-			`"body":"{\"text\":\"[redacted, 15 characters]\"}","body_bytes":26,"took_ns":0,"status":200,` +
+			`"body":"{\"text\":\"[redacted, 15 characters]\"}","body_bytes":26,"took_ns":0,` + sent(200, 79, `{\"reply_text\":\"[redacted, 26 characters]\",\"trace_id\":\"trace_000002\"}`) + `"status":200,` +
 			`"reply_body":"{\"reply_text\":\"[redacted, 26 characters]\",\"trace_id\":\"trace_000002\"}","trace_id":"trace_000002"}`,
-		`{"seq":3,"time":"2040-01-01T00:00:00Z","method":"GET","path":"/v1/nothing","key":"missing","address":"192.0.2.1",` +
-			`"header":{"Accept-Encoding":["gzip"],"User-Agent":["Go-http-client/1.1"]},"body_bytes":0,"took_ns":0,"status":404,"code":"not_found","reason":"no endpoint has this path",` +
+		`{"seq":3,"time":"2040-01-01T00:00:00Z","method":"GET","url":"` + fakeURL + `/v1/nothing","path":"/v1/nothing","key":"missing","address":"192.0.2.1",` +
+			`"header":{"Accept-Encoding":["gzip"],"User-Agent":["Go-http-client/1.1"]},"body_bytes":0,"took_ns":0,` +
+			sent(404, 84, `{\"error\":\"not_found\",\"trace_id\":\"trace_000003\",\"reason\":\"no endpoint has this path\"}`) + `"status":404,"code":"not_found","reason":"no endpoint has this path",` +
 			`"reply_body":"{\"error\":\"not_found\",\"trace_id\":\"trace_000003\",\"reason\":\"no endpoint has this path\"}","trace_id":"trace_000003"}`,
-		`{"seq":4,"time":"2040-01-01T00:00:00Z","endpoint":"POST /v1/warmup","method":"POST","path":"/v1/warmup","key":"key_000001","address":"192.0.2.1",` +
-			strings.Replace(header, "CL", "2", 1) + `,"body":"{}","body_bytes":2,"took_ns":0,"status":429,"code":"rate_limited","limit_key":"warmup_key_hour",` +
+		`{"seq":4,"time":"2040-01-01T00:00:00Z","endpoint":"POST /v1/warmup","method":"POST","url":"` + fakeURL + `/v1/warmup","path":"/v1/warmup","key":"key_000001","address":"192.0.2.1",` +
+			strings.Replace(header, "CL", "2", 1) + `,"body":"{}","body_bytes":2,"took_ns":0,` +
+			strings.Replace(sent(429, 80, `{\"error\":\"rate_limited\",\"trace_id\":\"trace_000004\",\"limit_key\":\"warmup_key_hour\"}`), `"]},"body`, `"],"Retry-After":["3600"]},"body`, 1) + `"status":429,"code":"rate_limited","limit_key":"warmup_key_hour",` +
 			`"reply_body":"{\"error\":\"rate_limited\",\"trace_id\":\"trace_000004\",\"limit_key\":\"warmup_key_hour\"}","trace_id":"trace_000004"}`,
 	}, strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n"))
 	c.call("POST", "/v1/agents", `{"customer_ref":"<b> & c"}`).wantOK(t)

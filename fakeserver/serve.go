@@ -46,17 +46,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.deliver(w, r, req, s.respond(r, req))
 }
 
-// deliver sends the answer that was decided, or what a fault makes of it.
+// deliver sends an answer, or what a fault leaves of it.
 func (s *Server) deliver(w http.ResponseWriter, r *http.Request, req *request, a answer) {
-	f := req.fault
-	if f == nil {
+	if req.fault == nil {
 		a.Write(w)
 		return
 	}
-	if f.canned != nil {
-		a = f.canned.answer(&s.config.decided, s.date(), req.traceID())
-	}
-	f.delivery.Write(w, r, a.Response)
+	req.fault.delivery.Write(w, r, a.Response)
 }
 
 // abortOnPanic reports a panic that is not a deliberate abort, and aborts the
@@ -72,17 +68,18 @@ func (s *Server) abortOnPanic() {
 	panic(http.ErrAbortHandler)
 }
 
-// respond decides and carries out a call, and records it, whatever way it
-// ends: a callback that panics and a fault in place of the call leave a record
-// without a status.
-func (s *Server) respond(r *http.Request, req *request) (a answer) {
-	defer func() { s.keep(req, a) }()
+// respond decides and carries out a call, records it, whatever way it ends, and
+// returns what is to be sent. A callback that panics and a fault in place of the
+// call decide nothing.
+func (s *Server) respond(r *http.Request, req *request) (out answer) {
+	var decided answer
+	defer func() { s.keep(req, decided, out) }()
 	s.arrive(req)
-	if !s.reach(r, req) {
-		return answer{}
+	if s.reach(r, req) {
+		rep, flaw := s.carryOut(r.Context(), req)
+		decided = s.compose(req, rep, flaw)
 	}
-	rep, flaw := s.carryOut(r.Context(), req)
-	return s.compose(req, rep, flaw)
+	return s.outcome(req, decided)
 }
 
 // arrive gives the call its identifier and finds the scripts and faults for

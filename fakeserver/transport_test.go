@@ -89,7 +89,7 @@ func TestDirectIsShapedAsTheWire(t *testing.T) {
 			require.NoError(t, resp.Body.Close())
 			calls := fake.Calls()
 			last := calls[len(calls)-1]
-			last.Seq, last.TraceID, last.ReplyBody = 0, "", ""
+			last.Seq, last.TraceID, last.ReplyBody, last.Sent.Body = 0, "", "", ""
 			seen = append(seen, last)
 			got = append(got, resp)
 		}

@@ -80,17 +80,18 @@ func byEndpoint(_ *world, name string) (m fakeserver.Matcher, _ *refusal) {
 	return fakeserver.ByEndpoint(fakeserver.Endpoint(name)), nil
 }
 
-// byStatus takes a status, or a digit and xx for a class of them.
+// byStatus takes a status, or a digit and xx for a class of them: of what was
+// sent, or of what the service decided.
 func byStatus(_ *world, text string) (m fakeserver.Matcher, _ *refusal) {
 	if class, is := strings.CutSuffix(text, "xx"); is && len(class) == 1 && class >= "1" && class <= "5" {
 		hundreds := int(class[0] - '0')
-		return fakeserver.Where(func(c fakeserver.Call) bool { return c.Status/100 == hundreds }), nil
+		return fakeserver.Where(func(c fakeserver.Call) bool { return c.Sent.Status/100 == hundreds || c.Status/100 == hundreds }), nil
 	}
 	status, err := strconv.Atoi(text)
 	if err != nil || status != 0 && (status < 100 || status > 999) {
 		return m, badRequest("status", "must be a status such as 429, a class such as 4xx, or 0")
 	}
-	return fakeserver.Where(func(c fakeserver.Call) bool { return c.Status == status }), nil
+	return fakeserver.Where(func(c fakeserver.Call) bool { return c.Sent.Status == status || c.Status == status }), nil
 }
 
 func byLabel(w *world, label string) (m fakeserver.Matcher, _ *refusal) {
@@ -108,7 +109,7 @@ func bySearch(typed string) fakeserver.Matcher {
 	words := strings.Fields(strings.ToLower(typed))
 	return fakeserver.Where(func(c fakeserver.Call) bool {
 		shown := strings.ToLower(strings.Join([]string{
-			c.Path, c.Method, strconv.Itoa(c.Status), c.Key, c.TraceID, c.Code, c.Reason, c.LimitKey, c.Fault, legible(c.Body), legible(c.ReplyBody),
+			c.Path, c.Method, strconv.Itoa(c.Sent.Status), strconv.Itoa(c.Status), c.Key, c.TraceID, c.Code, c.Reason, c.LimitKey, c.Fault, legible(c.Body), legible(c.Sent.Body), legible(c.ReplyBody),
 		}, "\n"))
 		return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(shown, word) })
 	})

@@ -1,0 +1,124 @@
+package fakeserver
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// legible is a body, JSON or not, as a record may hold it: with its structure,
+// numbers and the values of members that hold neither words nor keys. Of other
+// strings it says how long they are, unless texts may be shown. What looks like
+// a key is never shown.
+type legible struct {
+	fields  []*spec.Field // whose values are shown
+	texts   bool
+	secrets []string
+}
+
+func (l legible) of(body []byte) string {
+	var b strings.Builder
+	member := ""
+	for len(body) > 0 {
+		bare, rest := untilQuote(body)
+		b.WriteString(l.bare(bare))
+		if len(rest) == 0 {
+			break
+		}
+		quoted, text := firstString(rest)
+		body, text = rest[len(quoted):], scrub(text, l.secrets)
+		if isName := bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte(":")); isName {
+			member, text = text, l.name(text)
+		} else {
+			text = l.value(member, text)
+		}
+		written := string(encode(text))
+		if !bytes.HasSuffix(quoted[1:], []byte(`"`)) {
+			written = strings.TrimSuffix(written, `"`) // the body ends inside the string
+		}
+		b.WriteString(written)
+	}
+	return scrub(b.String(), l.secrets)
+}
+
+func untilQuote(body []byte) (bare, rest []byte) {
+	if i := bytes.IndexByte(body, '"'); i >= 0 {
+		return body[:i], body[i:]
+	}
+	return body, nil
+}
+
+// firstString is the string that a body begins with, as it stands there and as
+// it reads.
+func firstString(body []byte) (quoted []byte, text string) {
+	end := 1
+	for end < len(body) && body[end] != '"' {
+		if body[end] == '\\' {
+			end++
+		}
+		end++
+	}
+	quoted = body[:min(end+1, len(body))]
+	if json.Unmarshal(quoted, &text) != nil {
+		text = strings.ToValidUTF8(strings.TrimSuffix(string(quoted[1:]), `"`), "\ufffd")
+	}
+	return quoted, text
+}
+
+// words are what stands outside of strings, between the signs of JSON.
+var words = regexp.MustCompile(`[^\s{}\[\]:,]+`)
+
+func (l legible) bare(text []byte) string {
+	return words.ReplaceAllStringFunc(strings.ToValidUTF8(string(text), "\ufffd"), func(word string) string {
+		_, err := strconv.ParseFloat(word, 64)
+		if slices.Contains([]string{"true", "false", "null"}, word) || err == nil && len(word) <= maxScale {
+			return word
+		}
+		return l.value("", word)
+	})
+}
+
+// maxScale is the length of the longest number that is shown.
+const maxScale = 24
+
+func (l legible) name(name string) string {
+	if looksSecret(name) {
+		return redactedKey
+	}
+	return clip(name, maxQuotedName)
+}
+
+func (l legible) value(member, text string) string {
+	lower := strings.ToLower(member)
+	switch {
+	case containsAny(lower, secretNames) && !strings.HasSuffix(lower, "_ref"), looksSecret(text), text == redactedKey:
+		return redactedKey
+	case l.texts, slices.ContainsFunc(l.fields, func(f *spec.Field) bool { return shows(f, member) }):
+		return text
+	}
+	return redactedText(text)
+}
+
+// shows reports whether a field, or one inside it, has the name and a value that
+// a record may hold.
+func shows(f *spec.Field, member string) bool {
+	if f.Kind == spec.Object {
+		return slices.ContainsFunc(f.Fields, func(inner *spec.Field) bool { return shows(inner, member) })
+	}
+	return f.Name() == member && f != spec.SystemPrompt && f != spec.MessageText
+}
+
+// secretForms are what keys look like: known beginnings, or long runs of letters
+// and digits.
+var secretForms = regexp.MustCompile(`(?i)\b(sk|pk|amk|key|bearer)[-_ ][a-z0-9]|[a-z0-9_-]{24,}`)
+
+func looksSecret(text string) bool {
+	return slices.ContainsFunc(secretForms.FindAllString(text, -1), func(found string) bool {
+		return len(found) < 24 || strings.ContainsAny(found, "0123456789")
+	})
+}

@@ -1,0 +1,143 @@
+package fakeserver_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+)
+
+const decidedReply = `{"reply_text":"[redacted, 12 characters]","trace_id":"trace_000002"}`
+
+// A record tells what the service decided and what the client got.
+func TestSent(t *testing.T) {
+	const lost = `{"error":"gateway_timeout","trace_id":"trace_000002","reason":"injected by the test"}`
+	for _, row := range []struct {
+		fault       fakeserver.Fault
+		decided     int
+		want        fakeserver.Sent
+		retryAfter  string
+		line        string
+		announced   string
+		contentType string
+	}{
+		{fault: fakeserver.Latency(0), decided: 200, want: fakeserver.Sent{Status: 200, Body: decidedReply, Bytes: 55}, line: ": 200 [", announced: "55"},
+		{fault: fakeserver.RateLimited("7"), want: fakeserver.Sent{
+			Status: 429, Body: `{"error":"rate_limited","trace_id":"trace_000002","limit_key":"key_minute","reason":"injected by the test"}`, Bytes: 107,
+		}, retryAfter: "7", line: ": 429 [", announced: "107"},
+		{fault: fakeserver.RateLimited("soon, says Bob"), want: fakeserver.Sent{
+			Status: 429, Body: `{"error":"rate_limited","trace_id":"trace_000002","limit_key":"key_minute","reason":"injected by the test"}`, Bytes: 107,
+		}, retryAfter: "[redacted, 14 characters]", line: ": 429 [", announced: "107"},
+		{fault: fakeserver.RawAnswer(502, "text/html", "<h1>Bad gateway</h1>"), want: fakeserver.Sent{
+			Status: 502, Body: "[redacted, 7 characters] [redacted, 12 characters]", Bytes: 20,
+		}, line: ": 502 [", announced: "20", contentType: "text/html"},
+		{fault: fakeserver.LoseReply(fakeserver.Answer(504, "")), decided: 200, want: fakeserver.Sent{Status: 504, Body: lost, Bytes: len(lost)}, line: ": 504, decided 200 [", announced: "85"},
+		{fault: fakeserver.LoseReply(fakeserver.CloseEarly()), decided: 200, want: fakeserver.Sent{Broke: fakeserver.BreakClosed}, line: ": no answer, closed, decided 200 ["},
+		{fault: fakeserver.ResetConnection(), want: fakeserver.Sent{Broke: fakeserver.BreakReset}, line: ": no answer, reset ["},
+		{fault: fakeserver.TruncateReply(5), decided: 200, want: fakeserver.Sent{Status: 200, Body: decidedReply, Bytes: 5, Broke: fakeserver.BreakClosed}, line: ": 200, closed after 5 bytes [", announced: "55"},
+		{fault: fakeserver.ResetReply(56), decided: 200, want: fakeserver.Sent{Status: 200, Body: decidedReply, Bytes: 55}, line: ": 200 [", announced: "55"},
+		{fault: fakeserver.DripReply(9, 0), decided: 200, want: fakeserver.Sent{Status: 200, Body: decidedReply, Bytes: 55}, line: ": 200 [", announced: "55"},
+		{fault: fakeserver.Answer(204, "x"), want: fakeserver.Sent{Status: 204}, line: ": 204 ["},
+	} {
+		t.Run(row.fault.String(), func(t *testing.T) {
+			fake, c := newFake(t)
+			agent := c.agent(emptyBody)
+			fake.Inject(row.fault, fakeserver.ByAgent(agent))
+			_ = seen(c.wire, c.request("POST", "/v1/agents/"+agent+"/messages", `{"text":"x"}`))
+			call := fake.Calls(fakeserver.ByAgent(agent))[0]
+			assert.Equal(t, row.decided, call.Status)
+			assert.Equal(t, row.retryAfter, call.Sent.Header.Get("Retry-After"))
+			assert.Equal(t, row.announced, call.Sent.Header.Get("Content-Length"))
+			assert.Contains(t, call.Sent.Header.Get("Content-Type"), row.contentType)
+			assert.Contains(t, call.String(), row.line)
+			call.Sent.Header = nil
+			assert.Equal(t, row.want, call.Sent)
+		})
+	}
+}
+
+// With texts, what was cut is shown as far as it went, and so is a fault's body.
+func TestSentWithMessageTexts(t *testing.T) {
+	fake, c := newFake(t, fakeserver.WithMessageTexts())
+	agent := c.agent(emptyBody)
+	fake.Inject(fakeserver.TruncateReply(5), fakeserver.ByText("cut"))
+	fake.Inject(fakeserver.RawAnswer(502, "x", "<h1>sk-12345678</h1>"), fakeserver.ByText("gateway"))
+	for _, text := range []string{"cut", "gateway"} {
+		_ = seen(c.wire, c.request("POST", "/v1/agents/"+agent+"/messages", `{"text":"`+text+`"}`))
+	}
+	calls := fake.Calls(fakeserver.ByAgent(agent))
+	assert.Equal(t, `{"rep`, calls[0].Sent.Body)
+	assert.Equal(t, "[redacted]", calls[1].Sent.Body)
+}
+
+// What a client sent wrong stands in its record, without words and keys, and
+// the member that it is about has a name.
+func TestRefusedBodies(t *testing.T) {
+	fake, c := newFake(t, fakeserver.WithUnknownRoutes())
+	long := string(bytes.Repeat([]byte("x"), 4001))
+	for _, row := range []struct{ method, path, body, shown, member string }{
+		{"POST", "/v1/agents/a/messages", `{"text":5}`, `{"text":5}`, "text"},
+		{"POST", "/v1/agents/a/messages", `{"text": "` + long + `"}`, `{"text": "[redacted, 4001 characters]"}`, "text"},
+		{"POST", "/v1/agents/a/messages", `{"txt":"Hello Bob"}`, `{"txt":"[redacted, 9 characters]"}`, "txt"},
+		{"POST", "/v1/agents/a/messages", `{"text":"a","text":"b"}`, `{"text":"[redacted, 1 characters]","text":"[redacted, 1 characters]"}`, "text"},
+		{"POST", "/v1/agents/a/messages", `{"text":"Hello`, `{"text":"[redacted, 5 characters]`, "body"},
+		{"POST", "/v1/agents/a/messages", `{'text': "Hello", true, 12e3}`, `{[redacted, 6 characters]: "[redacted, 5 characters]", true, 12e3}`, "body"},
+		{"POST", "/v1/agents/a/messages", `text=Hello&api_key=abc`, `[redacted, 22 characters]`, "body"},
+		{"POST", "/v1/agents", `{"llm":{"mode":"turbo","model":"m-1","api_key":"k","Tier":"fast"}}`, `{"llm":{"mode":"turbo","model":"m-1","api_key":"[redacted]","Tier":"[redacted, 4 characters]"}}`, "llm.mode"},
+		{"POST", "/v1/agents", `{"llm":{"secret":"k"}}`, `{"llm":{"secret":"[redacted]"}}`, "llm.secret"},
+		{"POST", "/v1/agents", `{"customer_ref":["sk-proj-1"]}`, `{"customer_ref":["[redacted]"]}`, "customer_ref"},
+		{"POST", "/v1/agents", `{"amk_fake_000001":"amk_fake_000001","a":"é\ud83d"}`, `{"[redacted]":"[redacted]","a":"[redacted, 2 characters]"}`, "…"},
+		{"PUT", "/v1/byok", `{"provider":"openai","apikey":"AbCdEfGhIjKlMnOpQrStUv12"}`, `{"provider":"openai","apikey":"[redacted]"}`, "apikey"},
+		{"POST", "/v1/agent", `{"customer_ref":"Bob","n":null}`, `{"customer_ref":"[redacted, 3 characters]","n":null}`, ""},
+	} {
+		c.call(row.method, row.path, row.body)
+		call := fake.Calls()[fake.CallCount()-1]
+		assert.Equal(t, row.shown, call.Body, row.body)
+		assert.Equal(t, row.member, call.Member, row.body)
+	}
+}
+
+func TestRefusedBodyIsBounded(t *testing.T) {
+	fake, c := newFake(t, fakeserver.WithBodyLimit(20))
+	c.call("POST", "/v1/warmup", `{"mode":"hosted","x":1}`)
+	assert.Equal(t, `{"mode":"hosted","x"`, fake.Calls()[0].Body)
+}
+
+// The archive has the address that was called, and can be replayed.
+func TestHARIsWhatWasSent(t *testing.T) {
+	fake, _ := newFake(t)
+	server := httptest.NewServer(fake)
+	t.Cleanup(server.Close)
+	fake.Inject(fakeserver.RateLimited("30"))
+	resp, err := server.Client().Get(server.URL + "/v1/status?page=2&token=abc")
+	require.NoError(t, err)
+	read(t, resp).wantError(t, 429, "rate_limited")
+	var out bytes.Buffer
+	require.NoError(t, fake.WriteHAR(&out))
+	var har struct {
+		Log struct {
+			Entries []struct {
+				Request  struct{ URL string }
+				Response struct {
+					Status  int
+					Headers []struct{ Name, Value string }
+					Content struct{ MimeType, Text string }
+					Decided struct{ Status *int } `json:"_decided"`
+				}
+			}
+		}
+	}
+	require.NoError(t, json.Unmarshal(out.Bytes(), &har))
+	entry := har.Log.Entries[0]
+	assert.Equal(t, server.URL+"/v1/status?page=2&token=%5Bredacted%5D", entry.Request.URL)
+	assert.Equal(t, 429, entry.Response.Status)
+	assert.Equal(t, 0, *entry.Response.Decided.Status)
+	assert.Contains(t, entry.Response.Headers, struct{ Name, Value string }{"Retry-After", "30"})
+	assert.Contains(t, entry.Response.Content.Text, "rate_limited")
+	assert.Equal(t, "application/json", entry.Response.Content.MimeType)
+}
