@@ -22,3 +22,12 @@ func FakeAnswers() map[string]string {
 	}
 	return all
 }
+
+// Questions are the open questions in words.
+func Questions() map[string]string {
+	all := map[string]string{}
+	for _, q := range questions {
+		all[q.id] = q.ask
+	}
+	return all
+}

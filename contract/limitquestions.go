@@ -12,7 +12,7 @@ var limitQuestions = []question{
 			"refused_operations_spend", "body_before_operation_limit", "minute_limit_name", "windows", "retry_after",
 			"several_limits", "limit_before_body",
 		},
-		costs: Spend{Requests: 190, Creations: 1, WarmUps: 3, Wait: 2*minute + 30*time.Second},
+		costs: Spend{Requests: 190, Creations: 1, WarmUps: 4, Wait: 2*minute + 30*time.Second},
 		find: func(p *probe) {
 			fillWarmUps(p)
 			fillMinute(p)
@@ -28,7 +28,7 @@ var limitQuestions = []question{
 	{
 		id: "refused_requests_spend", ask: "Which refused calls spend the limit on requests?",
 		fake:  map[string]any{"401": false, "404": true, "400": true, "409": true, "status": false},
-		costs: Spend{Requests: 170, Creations: 1, Wait: 2 * minute}, find: spentByRefused,
+		costs: Spend{Requests: 280, Creations: 2, Wait: 3 * minute}, find: spentByRefused,
 	},
 }
 
@@ -71,6 +71,7 @@ func fillMinute(p *probe) {
 	}
 	again, _ := p.until(half+passed, read, "")
 	p.answer("windows", window(again+1, half, half+passed))
+	p.limit = half + passed
 }
 
 // window tells a fixed window, which has its whole limit again, from one that
@@ -96,32 +97,55 @@ func (p *probe) whileShut(name string) {
 // is left of the limit says which kinds were counted.
 func spentByRefused(p *probe) {
 	read := readAgent.of(p.anAgent())
+	stored := p.want(p.call(getBYOK, ""), 200).at("byok") != nil
 	p.wait(minute)
-	limit, _ := p.until(150, read, "")
-	p.wait(minute)
-	kinds := []struct {
-		name string
-		by   caller
-		e    endpoint
-		body string
-		n    int
-	}{
-		{"401", p.keyless(), createAgent, `{}`, 1}, {"404", p.caller, readAgent.of(noAgent), "", 2},
-		{"400", p.caller, createAgent, `{"x":1}`, 4}, {"status", p.caller, getStatus, "", 8},
-		{"409", p.caller, warmUp, `{"mode":"byok"}`, 16},
+	if p.limit == 0 {
+		p.limit, _ = p.until(150, read, "")
+		p.wait(minute)
+	}
+	kinds := map[string]step{
+		"404": {1, readAgent.of(noAgent), "", 404}, "400": {2, createAgent, `{"x":1}`, 400}, "status": {4, getStatus, "", 200},
+	}
+	if !stored {
+		kinds["409"] = step{8, warmUp, byokWarmUp, 409}
 	}
 	for _, k := range kinds {
 		for range k.n {
-			p.raw(k.by, k.e, k.body)
+			p.want(p.raw(p.caller, k.e, k.body), k.status)
 		}
 	}
 	left, _ := p.until(150, read, "")
-	if limit-left < 0 || limit-left > 31 {
+	if p.limit-left < 0 || p.limit-left > 15 {
 		p.fail("no clear answer: the key made other calls meanwhile")
 	}
 	spent := map[string]any{}
-	for _, k := range kinds {
-		spent[k.name] = (limit-left)&k.n != 0
+	for name, k := range kinds {
+		spent[name] = (p.limit-left)&k.n != 0
 	}
 	p.answer("refused_requests_spend", spent)
+	if p.target.Abilities != nil || p.target.SecondKey != "" {
+		p.spentByKeyless(spent, read)
+	}
+}
+
+// spentByKeyless finds out whether calls without a key spend the limit of their
+// address. That is twice a key's, so it takes two keys to meet it.
+func (p *probe) spentByKeyless(spent map[string]any, read endpoint) {
+	other := p.another()
+	theirs := readAgent.of(p.text(p.want(p.by(other, createAgent, `{}`), 200), "agent_id"))
+	p.wait(minute)
+	for range 20 {
+		p.want(p.raw(p.keyless(), read, ""), 401)
+	}
+	for range p.limit {
+		p.want(p.raw(p.caller, read, ""), 200)
+	}
+	for passed := range p.limit + 1 {
+		x := p.raw(other, theirs, "")
+		if x.status == 429 {
+			spent["401"] = passed < p.limit
+			p.answer("refused_requests_spend", spent)
+			return
+		}
+	}
 }

@@ -10,11 +10,11 @@ import (
 // observeBudget is what Observe may spend where nothing is said: below half of
 // each daily limit of a preview key (interface 8.1), no BYOK set, and waits for
 // six minutes.
-var observeBudget = Spend{Requests: 490, Creations: 24, WarmUps: 3, Wait: 6 * minute}
+var observeBudget = Spend{Requests: 490, Creations: 24, WarmUps: 4, Wait: 6 * minute}
 
 // Observe finds out how target answers the questions that the interface leaves
 // open, with calls that budget allows. The zero budget means 490 requests, 24
-// agent creations, 3 warm-ups and six minutes of waiting, which is below half
+// agent creations, 4 warm-ups and six minutes of waiting, which is below half
 // of each daily limit of a preview key; no provider key is set then, since that
 // overwrites what the service key has stored.
 //

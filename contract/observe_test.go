@@ -18,7 +18,7 @@ import (
 )
 
 // plenty is a budget that reaches every question.
-var plenty = contract.Spend{Requests: 5000, Creations: 200, BYOKSets: 5, WarmUps: 3}
+var plenty = contract.Spend{Requests: 5000, Creations: 200, BYOKSets: 5, WarmUps: 4}
 
 // observedFake is a fake as Observe calls it, with its clock to move.
 func observedFake(t testing.TB, opts ...fakeserver.Option) (contract.Target, *fakeserver.Server) {
@@ -39,13 +39,22 @@ func answers(o *contract.Observation) map[string]string {
 	return all
 }
 
+// wantAnswers wants each answer found.
+func wantAnswers(t *testing.T, want map[string]string, o *contract.Observation) {
+	t.Helper()
+	for id, answer := range want {
+		found := o.Decisions[id]
+		assert.True(t, agrees(answer, string(found.Answer)), "%s: found %s (%s), want %s", id, found.Answer, found.NotAsked, answer)
+	}
+}
+
 // TestObserveFake: the fake answers each question as it says that it does, and
 // no question costs more than it says.
 func TestObserveFake(t *testing.T) {
 	target, _ := observedFake(t)
 	o, err := contract.Observe(t.Context(), target, plenty)
 	require.NoError(t, err)
-	assert.Equal(t, contract.FakeAnswers(), answers(o))
+	wantAnswers(t, contract.FakeAnswers(), o)
 	for id, found := range o.Decisions {
 		require.NotNil(t, found.Evidence, id)
 		assert.NotEmpty(t, found.Evidence.Request, id)
@@ -64,10 +73,9 @@ func TestObserveWithKeyAlone(t *testing.T) {
 		most := first.Preview(target, contract.Spend{})
 		o, err := contract.Observe(t.Context(), target, contract.Spend{})
 		require.NoError(t, err)
-		for id, answer := range answers(o) {
-			if id != "error_names" { // some errors only Abilities can provoke
-				assert.JSONEq(t, contract.FakeAnswers()[id], answer, id)
-			}
+		found := answers(o)
+		for id, answer := range found {
+			assert.True(t, agrees(contract.FakeAnswers()[id], answer), "%s: found %s", id, answer)
 		}
 		assert.Equal(t, "needs a second key", o.Decisions["agent_of_another_key"].NotAsked)
 		assert.Contains(t, o.Decisions["byok_cleared"].NotAsked, "needs 5 requests, 1 creation, 1 BYOK set")
@@ -75,7 +83,7 @@ func TestObserveWithKeyAlone(t *testing.T) {
 		wantWithin(t, most, o.Spent)
 		assert.Less(t, fake.CallCount(), 500)
 		assert.Less(t, len(fake.Agents()), 25)
-		assert.GreaterOrEqual(t, len(answers(o)), 20)
+		assert.GreaterOrEqual(t, len(found), 26)
 	})
 }
 
@@ -92,7 +100,7 @@ func wantWithin(t *testing.T, most, spent contract.Spend) {
 func TestObserveKeepsStoredKey(t *testing.T) {
 	target, fake := observedFake(t)
 	before := fake.StoreBYOK(fake.Key(), fakeserver.BYOKOptions{Provider: "openai", APIKey: "k"})
-	o, err := contract.Observe(t.Context(), target, contract.Spend{Requests: 490, Creations: 24, WarmUps: 3})
+	o, err := contract.Observe(t.Context(), target, contract.Spend{Requests: 490, Creations: 24, WarmUps: 4})
 	require.NoError(t, err)
 	after, set := fake.BYOK(fake.Key())
 	assert.True(t, set)
@@ -106,7 +114,7 @@ func TestObserveGoesOn(t *testing.T) {
 	var o contract.Observation
 	for range 12 {
 		kept := string(jsonOf(t, o.Decisions["status"]))
-		require.NoError(t, o.Continue(t.Context(), target, contract.Spend{Requests: 260, Creations: 12, BYOKSets: 1, WarmUps: 3}))
+		require.NoError(t, o.Continue(t.Context(), target, contract.Spend{Requests: 300, Creations: 12, BYOKSets: 1, WarmUps: 4}))
 		if kept != "{}" {
 			assert.JSONEq(t, kept, string(jsonOf(t, o.Decisions["status"])))
 		}
@@ -114,7 +122,7 @@ func TestObserveGoesOn(t *testing.T) {
 		o = contract.Observation{}
 		require.NoError(t, json.Unmarshal(file, &o))
 	}
-	assert.Equal(t, contract.FakeAnswers(), answers(&o))
+	wantAnswers(t, contract.FakeAnswers(), &o)
 }
 
 func jsonOf(t *testing.T, v any) []byte {
@@ -168,7 +176,7 @@ func TestObserveBadTargets(t *testing.T) {
 				calls := 0
 				counted := roundTrip(func(req *http.Request) (*http.Response, error) { calls++; return transport(req) })
 				target := contract.Target{BaseURL: "http://service.example", Key: "key-1", HTTPClient: &http.Client{Transport: counted}}
-				budget := contract.Spend{Requests: 300, Creations: 20, WarmUps: 3, Wait: 3 * time.Minute}
+				budget := contract.Spend{Requests: 300, Creations: 20, WarmUps: 4, Wait: 3 * time.Minute}
 				started := time.Now()
 				o, err := contract.Observe(t.Context(), target, budget)
 				wantWithin(t, budget, o.Spent)

@@ -31,6 +31,7 @@ type probe struct {
 	shown   exchange
 	agent   string // made once
 	second  caller // likewise
+	limit   int    // of requests in a minute, once it is known
 	warmUps bool   // they are spent
 	found   map[string]Finding
 }
@@ -58,6 +59,10 @@ func (p *probe) raw(c caller, e endpoint, body string) exchange {
 	}
 	if p.spent.Requests >= min(p.allowed.Requests, p.budget.Requests) {
 		p.fail("no clear answer within the requests that it may take")
+		return exchange{}
+	}
+	if most := p.budget; p.spent.Creations > most.Creations || p.spent.BYOKSets > most.BYOKSets || p.spent.WarmUps > most.WarmUps {
+		p.fail("needs a larger budget: calls went through that should have been refused")
 		return exchange{}
 	}
 	ctx, cancel := context.WithTimeout(p.ctx, callTime)
@@ -116,13 +121,14 @@ func (p *probe) wait(d time.Duration) {
 	}
 }
 
-// retryAfter is the header in time; a minute where there is none to read.
+// retryAfter is the header in time, at least a second; a minute where there is
+// none to read.
 func retryAfter(x exchange) time.Duration {
 	seconds, err := strconv.Atoi(x.header.Get("Retry-After"))
-	if err != nil || seconds < 1 || seconds > int(day/time.Second) {
+	if err != nil || seconds < 0 || seconds > int(day/time.Second) {
 		return minute
 	}
-	return time.Duration(seconds) * time.Second
+	return time.Duration(max(1, seconds)) * time.Second
 }
 
 // of returns the answer that belongs to the status.

@@ -92,9 +92,10 @@ var stateQuestions = []question{
 	}.found(func(p *probe) any {
 		p.nothingStored()
 		p.want(p.call(createAgent, keyedAgent), 200)
-		stored := p.want(p.call(getBYOK, ""), 200).at("byok") != nil
+		x := p.want(p.call(getBYOK, ""), 200)
 		p.call(clearBYOK, "")
-		return stored
+		p.shown = x
+		return x.at("byok") != nil
 	}),
 	question{
 		id: "byok_cleared", ask: "Which status has a message to a byok agent after BYOK was cleared?", fake: 400,

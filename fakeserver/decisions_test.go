@@ -58,7 +58,7 @@ var others = map[string][]string{
 	"retry_after":                 {`false`},
 	"several_limits":              {`false`},
 	"limit_before_body":           {`false`},
-	"refused_requests_spend":      {`{"401":false,"404":false,"400":false,"409":false,"status":true}`, `{"401":false,"404":true,"400":false,"409":true,"status":false}`},
+	"refused_requests_spend":      {`{"401":false,"404":false,"400":false,"409":false,"status":true}`, `{"401":false,"404":true,"400":false,"409":true,"status":false}`, `{"401":true,"404":true,"400":true,"409":true,"status":false}`},
 }
 
 // TestLike: a fake that is like an observation answers as observed, and all
@@ -72,7 +72,7 @@ func TestLike(t *testing.T) {
 				fake, c := like(t, id, answer)
 				observed, err := contract.Observe(t.Context(), contract.Target{
 					BaseURL: fake.BaseURL(), Key: c.key, Abilities: fake, HTTPClient: &http.Client{Transport: fake.Direct()},
-				}, contract.Spend{Requests: 5000, Creations: 200, BYOKSets: 5, WarmUps: 3})
+				}, contract.Spend{Requests: 5000, Creations: 200, BYOKSets: 5, WarmUps: 4})
 				require.NoError(t, err)
 				for _, d := range fake.Decisions() {
 					want := d.Default

@@ -44,6 +44,7 @@ var options = []option{
 	{"latency", "0s", "how long every call takes to arrive", toDuration(func(c *config) *time.Duration { return &c.control.Latency })},
 	{"seed", "1", "seed of faults and replies with a chance that name none", setSeed},
 	{"calls", "10000", "how many calls are kept", setCalls},
+	{"like", "", "file that observe wrote: answer what the interface leaves open as that service did", setLike},
 	{"replies", "", "file of scripted replies: the body of POST replies, or a list of them", setReplies},
 	{"state", "", "file to begin with, where it exists, and to save to at the end", setPath(func(c *config) *string { return &c.statePath })},
 	{"ready-file", "", "file to write what is printed to, once the program serves", setPath(func(c *config) *string { return &c.readyFile })},

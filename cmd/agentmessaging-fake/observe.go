@@ -31,7 +31,7 @@ it could not finish.
   --out FILE       write the findings as JSON, and a page beside it that ends in .md instead of .json; what FILE
                    already has an answer to is not asked again, unless FILE is the baseline too
   --baseline FILE  compare with the findings of an earlier run, where there are any
-  --budget PARTS   what it may spend: requests=490,creations=24,warmups=3,wait=6m unless said otherwise,
+  --budget PARTS   what it may spend: requests=490,creations=24,warmups=4,wait=6m unless said otherwise,
                    which is below half of each daily limit of a preview key
   --byok           it may set and clear the provider key that the API key has stored: up to 3 times
 `
@@ -70,7 +70,7 @@ func observe(ctx context.Context, args []string, getenv func(string) string, std
 
 func parseObserve(args []string, getenv func(string) string) (*observation, error) {
 	o := &observation{
-		budget: contract.Spend{Requests: 490, Creations: 24, WarmUps: 3, Wait: 6 * time.Minute},
+		budget: contract.Spend{Requests: 490, Creations: 24, WarmUps: 4, Wait: 6 * time.Minute},
 		target: contract.Target{
 			BaseURL: getenv("AGENT_MESSAGING_BASE_URL"), Key: getenv("AGENT_MESSAGING_API_KEY"),
 			SecondKey: getenv("AGENT_MESSAGING_SECOND_API_KEY"),

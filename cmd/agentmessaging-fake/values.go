@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/control"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
 // setAddr accepts host and port. No host means loopback, unless --allow-remote.
@@ -98,6 +99,21 @@ func setReplies(c *config, value string) (err error) {
 		return errors.New("must be a file of scripted replies, and is empty")
 	}
 	return nil
+}
+
+// setLike tries the findings on a fake, which says what is wrong with them.
+func setLike(c *config, value string) (err error) {
+	if value == "" {
+		return nil
+	}
+	if c.control.Like, err = os.ReadFile(value); err != nil {
+		return fmt.Errorf("must be a file that can be read: %w", err)
+	}
+	fake, err := fakeserver.Open(fakeserver.Like(c.control.Like))
+	if err != nil {
+		return fmt.Errorf("must be a file that observe wrote: %w", err)
+	}
+	return fake.Close()
 }
 
 func setPath(field func(*config) *string) func(*config, string) error {

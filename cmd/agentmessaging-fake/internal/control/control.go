@@ -38,6 +38,7 @@ type Options struct {
 	Seed      uint64        // of rules with a chance and without a seed
 	Calls     int           // kept of each world; 0 means 10,000
 	Save      func() error  // the state; nil: there is nowhere to save it
+	Like      []byte        // what observe found of a service that each world answers like; nil: the fake's own answers
 	Replies   []byte        // what each world begins with: one body of POST replies, or a list of them
 }
 

@@ -54,6 +54,9 @@ func (s *Server) fakeOptions(name string, o Settings) []fakeserver.Option {
 		fakeserver.WithCallLimit(s.options.Calls), fakeserver.WithBodyLimit(bodyLimit),
 		fakeserver.WithConversationLimit(maxExchanges),
 	}
+	if s.options.Like != nil {
+		opts = append(opts, fakeserver.Like(s.options.Like))
+	}
 	switch {
 	case name != defaultWorld:
 		opts = append(opts, fakeserver.WithKey(keyPrefix+name))

@@ -1,0 +1,194 @@
+package contract_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/contract"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+)
+
+// TestLikeObserved: forty services answer up to five questions otherwise.
+// Observe finds out what, and a fake made like the finding answers 5,000
+// random calls as the service does, limits included.
+func TestLikeObserved(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 11))
+	for n := range 40 {
+		file := fileOf(t, choose(random))
+		seed := random.Uint64()
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			target, _ := observedFake(t, fakeserver.Like(file))
+			found, err := contract.Observe(t.Context(), target, plenty)
+			require.NoError(t, err)
+			unlike := firstUnlike(rand.New(rand.NewPCG(seed, 1)), 5000, newTwin(t, fakeserver.Like(file)), newTwin(t, fakeserver.Like(jsonOf(t, found))))
+			assert.Empty(t, unlike, "the service is %s", file)
+		})
+	}
+}
+
+// fileOf is an observation with those answers.
+func fileOf(t *testing.T, all []difference) []byte {
+	o := contract.Observation{Format: 1, Decisions: map[string]contract.Finding{}}
+	for _, d := range all {
+		o.Decisions[d.id] = contract.Finding{Answer: json.RawMessage(d.answer)}
+	}
+	return jsonOf(t, o)
+}
+
+// TestQuestionsOfTheFake: contract and fakeserver have the same questions, with
+// the same words and answers, though neither imports the other.
+func TestQuestionsOfTheFake(t *testing.T) {
+	ofFake, defaults := map[string]string{}, map[string]string{}
+	for _, d := range newFake(t).Decisions() {
+		ofFake[d.ID], defaults[d.ID] = d.Question, d.Default
+	}
+	assert.Equal(t, ofFake, contract.Questions())
+	for id, answer := range contract.FakeAnswers() {
+		assert.JSONEq(t, answer, defaults[id], id)
+	}
+}
+
+// TestDifferentFakesAreNotAlike: the comparison sees each difference.
+func TestDifferentFakesAreNotAlike(t *testing.T) {
+	for i, d := range differences {
+		first, second := newTwin(t), newTwin(t, fakeserver.Like(fileOf(t, []difference{d})))
+		assert.NotEmpty(t, firstUnlike(rand.New(rand.NewPCG(uint64(i), 1)), 5000, first, second), "%s: %s", d.id, d.answer)
+	}
+}
+
+// twin is one of two fakes that are given the same calls.
+type twin struct {
+	fake   *fakeserver.Server
+	from   []http.RoundTripper
+	keys   []string
+	agents int // created so far
+}
+
+func newTwin(t *testing.T, opts ...fakeserver.Option) *twin {
+	still := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	fake := newFake(t, append(opts, fakeserver.WithUnknownRoutes(), fakeserver.WithCallLimit(1),
+		fakeserver.WithClock(func() time.Time { return still }))...)
+	w := &twin{fake: fake, keys: []string{
+		fake.Key(), fake.Key(), fake.IssueKeyOn("preview", true), fake.IssueKeyOn("preview", false), fake.IssueKeyOn("free", true), "nobody", "",
+	}}
+	for _, ip := range []string{"203.0.113.7", "203.0.113.8"} {
+		w.from = append(w.from, fake.Direct(fakeserver.FromIP(ip)))
+	}
+	return w
+}
+
+// attempt is one random call.
+type attempt struct {
+	key, ip      int
+	method, path string
+	contentType  string
+	body         string
+	advance      time.Duration
+	available    bool
+}
+
+// firstUnlike makes n random calls of both, and returns the first that they
+// answer differently, or "".
+func firstUnlike(random *rand.Rand, n int, first, second *twin) string {
+	for i := range n {
+		a := anAttempt(random, first.agents)
+		if one, other := first.answer(a), second.answer(a); one != other {
+			return fmt.Sprintf("call %d: %s %s %.100s\n%.300s\n%.300s", i, a.method, a.path, a.body, one, other)
+		}
+	}
+	return ""
+}
+
+var secretive = regexp.MustCompile(`"fingerprint":"[^"]*"`) // keyed by a secret of each fake
+
+func (w *twin) answer(a attempt) string {
+	w.fake.Advance(a.advance)
+	w.fake.SetBYOKAvailable(a.available)
+	req, err := http.NewRequest(a.method, w.fake.BaseURL()+a.path, strings.NewReader(a.body))
+	if err != nil {
+		panic(err)
+	}
+	if key := w.keys[a.key]; key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
+	}
+	req.Header.Set("Content-Type", a.contentType)
+	res, err := w.from[a.ip].RoundTrip(req)
+	if err != nil {
+		panic(err)
+	}
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		panic(err)
+	}
+	if res.StatusCode == http.StatusOK && a.method+a.path == "POST/v1/agents" {
+		w.agents++
+	}
+	return fmt.Sprint(res.StatusCode, res.Header["Retry-After"], secretive.ReplaceAllString(string(body), ""))
+}
+
+// bodies are what calls send, right and wrong.
+var bodies = map[string][]string{
+	"POST /v1/warmup": {"", `{}`, `{"mode":"byok"}`, `{"mode":"byok"}`, `{"mode":"turbo"}`, `{"mode":null}`, `{"Mode":"hosted"}`},
+	"PUT /v1/byok": {
+		`{"provider":"openai","api_key":"k"}`, `{"provider":"anthropic","api_key":"k","model":"m"}`, `{}`, `{"provider":"openai","api_key":"k","label":null}`,
+		`{"provider":"openai","api_key":"k"} x`, `{"provider":"openai","provider":"openai","api_key":"k"}`, `{"provider":"openai","api_key":"k","Label":"l"}`,
+	},
+	"POST /v1/agents": {
+		`{}`, `{}`, `{"llm":{"mode":"byok"}}`, `{"llm":{"mode":"byok"}}`, `{"llm":{"provider":"openai","api_key":"k"}}`, `{"x":1}`,
+		`{"sms":{"mode":"none"}}`, `{"sms":{"mode":"sandbox"}}`, `{"sms":{"mode":"managed"}}`, `{"sms":{"mode":"byo_twilio"}}`,
+		`{"llm":null}`, `{"customer_ref":null}`, `{"Customer_Ref":"a"}`, `{"customer_ref":"a","customer_ref":"a"}`, `{} {}`,
+		`{"customer_ref":"` + strings.Repeat("é", 200) + `"}`, `{"customer_ref":"` + strings.Repeat("😀", 150) + `"}`, `{"customer_ref":"` + strings.Repeat("x", 201) + `"}`,
+	},
+	"POST /v1/agents sized": {sized(100), sized(101), sized(4095), sized(4096), sized(4097), sized(30001), sized(30002)},
+	"POST /v1/agents/{}/messages": {
+		`{"text":"Hello"}`, `{"text":"Hello"}`, `{}`, `{"text":"Hello","mood":"good"}`, `{"text":"Hello","user_ref":null}`, `{"text":null}`,
+		`{"text":"Hello","text":"Bye"}`, `{"Text":"Hello"}`, `{"text":"Hello"} x`, `{"text":"` + strings.Repeat("é", 4000) + `"}`,
+	},
+	"POST /v1/agents/{}/channels/sms": {`{"mode":"sandbox"}`, `{"mode":"managed"}`, `{"mode":"byo_twilio"}`, `{"mode":"none"}`, `{"mode":"sandbox","x":1}`},
+	"GET /v1/status":                  {""}, "GET /v1/byok": {""}, "DELETE /v1/byok": {""}, "GET /v1/agents/{}": {""}, "PATCH /v1/agents": {""}, "GET /v1/nothing": {""},
+}
+
+func sized(n int) string { return `{"metadata":{"a":"` + strings.Repeat("x", n-8) + `"}}` }
+
+// often are the calls, those more than once that limits count.
+var often = []string{
+	"GET /v1/status", "POST /v1/warmup", "POST /v1/warmup", "GET /v1/byok", "PUT /v1/byok", "DELETE /v1/byok", "POST /v1/agents", "POST /v1/agents",
+	"GET /v1/agents/{}", "GET /v1/agents/{}", "POST /v1/agents/{}/messages", "POST /v1/agents/{}/messages", "POST /v1/agents/{}/channels/sms",
+	"PATCH /v1/agents", "GET /v1/nothing",
+}
+
+func anAttempt(random *rand.Rand, agents int) attempt {
+	call := often[random.IntN(len(often))]
+	a := attempt{key: random.IntN(7), ip: random.IntN(2), contentType: "application/json", available: random.IntN(20) > 0}
+	if random.IntN(3) > 0 {
+		a.key = 0 // so that its limits are met
+	}
+	a.method, a.path, _ = strings.Cut(call, " ")
+	a.path = strings.ReplaceAll(a.path, "{}", fmt.Sprintf("agent_%06d", agents-random.IntN(8)))
+	if call == "POST /v1/agents" && random.IntN(8) == 0 {
+		call += " sized"
+	}
+	a.body = bodies[call][random.IntN(len(bodies[call]))]
+	switch random.IntN(120) {
+	case 0:
+		a.advance = time.Duration(random.IntN(120)) * time.Second
+	case 1:
+		a.advance = time.Duration(random.IntN(24)) * time.Hour
+	case 2:
+		a.contentType = "text/plain"
+	default:
+		a.advance = time.Duration(random.IntN(500)) * time.Millisecond
+	}
+	return a
+}
