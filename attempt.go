@@ -2,7 +2,6 @@ package agentmessaging
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,37 +11,19 @@ import (
 
 // outcome is how one attempt ended.
 type outcome struct {
-	status  int // 0: no answer
-	header  http.Header
-	body    []byte // bounded
-	traceID string // of a success
-	failure *said  // of an answer that is no success, once it is needed
-	err     error  // no answer, or why a 2xx cannot be read
-	sent    bool   // the service may have seen the request
-	refused bool   // by the limiter; nothing was sent
-	renewed bool   // no answer, because the service renewed its connection
+	status    int // 0: no answer
+	header    http.Header
+	body      []byte // bounded
+	described *Error // the answer, once it is needed
+	traceID   string // of a success
+	err       error  // no answer, or why a 2xx cannot be read
+	sent      bool   // the service may have seen the request
+	refused   bool   // by the limiter; nothing was sent
+	renewed   bool   // no answer, because the service renewed its connection
 }
 
 // success reports a 2xx status; whether its body can be read is told by err.
 func (o *outcome) success() bool { return o.status >= 200 && o.status <= 299 }
-
-// said is what the body of an answer that is no success says of itself
-// (interface 7).
-type said struct {
-	TraceID  string `json:"trace_id"`
-	LimitKey string `json:"limit_key"`
-}
-
-func (o *outcome) said() said {
-	if o.success() || o.body == nil {
-		return said{}
-	}
-	if o.failure == nil {
-		o.failure = &said{}
-		_ = json.Unmarshal(o.body, o.failure) // what can be read of it
-	}
-	return *o.failure
-}
 
 // RoundTrip is one attempt. It is called by http.Client, never by users.
 func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {

@@ -1,6 +1,7 @@
 package agentmessaging
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,28 +31,31 @@ func (c *call) unknown(cause *Error) error {
 	return e
 }
 
-// errorOf describes the last outcome; cause is what it lacks words for.
+// errorOf describes the last outcome; cause is the Go error behind it, where no
+// answer explains the failure.
 func (c *call) errorOf(ctx context.Context, cause error) *Error {
-	scrub := c.scrub()
-	e := &Error{
-		StatusCode: c.out.status,
-		TraceID:    scrub.text(c.out.traceID),
-		RetryAfter: c.out.retryAfter(),
-		Method:     c.endpoint.Method,
-		Path:       c.endpoint.Path,
-		Attempts:   c.made(),
-	}
+	e := c.described()
+	e.RetryAfter = c.out.retryAfter()
+	e.Method, e.Path, e.Attempts = c.endpoint.Method, c.endpoint.Path, c.made()
 	if refusal := (*Error)(nil); c.out.refused && errors.As(cause, &refusal) {
 		return refusedHere(refusal, e)
 	}
-	if c.out.status != 0 && !c.out.success() {
-		c.describe(e, scrub)
-	}
 	if cause != nil {
 		// A transport returns the context's cause, or its error, or its own.
-		e.cause = scrub.error(cause, c.ended(ctx), context.Cause(ctx))
+		e.cause = c.scrub().error(cause, c.ended(ctx), context.Cause(ctx))
 	}
 	return e
+}
+
+// described is what the last answer says of itself. It is read once.
+func (c *call) described() *Error {
+	if c.out.described == nil {
+		c.out.described = &Error{StatusCode: c.out.status, TraceID: c.redacted(c.out.traceID)}
+		if c.out.status != 0 && !c.out.success() {
+			c.describe(c.out.described, c.scrub())
+		}
+	}
+	return c.out.described
 }
 
 // refusedHere is a limiter's refusal of the call that e describes.
@@ -64,31 +68,59 @@ func refusedHere(refusal, e *Error) *Error {
 // describe reads an error body (interface 2.1) of any shape. A body that is
 // not the documented one is measured, not quoted: proxies echo requests.
 func (c *call) describe(e *Error, scrub *scrubber) {
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(c.out.body, &members); err != nil || members == nil {
+	body := errorBody{}
+	if err := body.read(c.out.body); err != nil {
 		e.cause = notDocumented(c.out.body, fmt.Errorf("%d bytes", len(c.out.body)))
 	}
-	for _, known := range [...]struct {
-		name  string
-		field *string
-	}{
-		{"error", &e.Code}, {"trace_id", &e.TraceID}, {"limit_key", &e.LimitKey}, {"reason", &e.Reason},
-	} {
-		if raw, ok := members[known.name]; ok && json.Unmarshal(raw, known.field) == nil {
-			*known.field = scrub.text(*known.field)
-			delete(members, known.name)
-		}
+	e.Code, e.TraceID = scrub.text(body.Code), scrub.text(body.TraceID)
+	e.LimitKey, e.Reason = scrub.text(body.LimitKey), scrub.text(body.Reason)
+	if len(body.extra) > 0 {
+		e.Extra = make(map[string]json.RawMessage, len(body.extra))
 	}
-	for name, raw := range members {
-		if e.Extra == nil {
-			e.Extra = make(map[string]json.RawMessage, len(members))
-		}
+	for name, raw := range body.extra {
 		e.Extra[scrub.text(name)] = scrub.raw(raw)
 	}
 	if host := redirectHost(c.out.status, c.out.header); host != "" {
 		e.cause = fmt.Errorf("redirect to %s was not followed", scrub.text(host))
 	}
 }
+
+// errorBody is ErrorResponse (interface 2.1).
+type errorBody struct {
+	Code     string `json:"error"`
+	TraceID  string `json:"trace_id"`
+	LimitKey string `json:"limit_key"`
+	Reason   string `json:"reason"`
+	extra    map[string]json.RawMessage
+}
+
+// read takes what it can: most bodies have no other members, and their types
+// are right. A member of another type is an additional one.
+func (b *errorBody) read(body []byte) error {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	if decoder.Decode(b) == nil && len(bytes.TrimSpace(body[decoder.InputOffset():])) == 0 && !bytes.Equal(bytes.TrimSpace(body), jsonNull) {
+		return nil
+	}
+	*b = errorBody{}
+	if err := json.Unmarshal(body, &b.extra); err != nil {
+		return err
+	}
+	if b.extra == nil {
+		return errNoObject
+	}
+	for name, member := range map[string]*string{"error": &b.Code, "trace_id": &b.TraceID, "limit_key": &b.LimitKey, "reason": &b.Reason} {
+		if raw, ok := b.extra[name]; ok && json.Unmarshal(raw, member) == nil {
+			delete(b.extra, name)
+		}
+	}
+	return nil
+}
+
+var (
+	jsonNull    = []byte("null")
+	errNoObject = errors.New("not an object")
+)
 
 // redirectHost is where a redirect points, without path and query, which may
 // hold a credential.

@@ -169,7 +169,7 @@ func (c *call) release(ctx context.Context) {
 func (c *call) report() AttemptOutcome {
 	report := AttemptOutcome{StatusCode: c.out.status, Sent: c.out.sent}
 	if c.out.status == http.StatusTooManyRequests {
-		report.LimitKey = c.redacted(c.out.said().LimitKey)
+		report.LimitKey = c.described().LimitKey
 		report.RetryAfter = c.out.retryAfter()
 	}
 	return report

@@ -75,9 +75,13 @@ func (c *call) end(ctx context.Context, err error) error {
 	traceID := c.lastTraceID(err)
 	c.fillInfo(traceID)
 	if c.told(ctx, callLevel(c.out.status, err)) {
+		limitKey := ""
+		if err != nil {
+			limitKey = gateKey(errorIn(err).LimitKey)
+		}
 		c.tell(ctx, CallEnd{
 			Call: c.id(), Endpoint: c.name(), AgentID: c.knownAgentID(), StatusCode: c.out.status,
-			TraceID: c.redacted(traceID), LimitKey: limitKeyOf(err),
+			TraceID: c.redacted(traceID), LimitKey: limitKey,
 			Attempts: c.made(), Waited: c.waited, Elapsed: time.Since(c.began), Err: err,
 		})
 	}
@@ -94,17 +98,18 @@ func (c *call) knownAgentID() string {
 
 // lastTraceID is that of the last answer; err is what the call returns.
 func (c *call) lastTraceID(err error) string {
-	if failure := (*Error)(nil); err != nil && errors.As(err, &failure) {
-		return failure.TraceID
+	if err == nil {
+		return c.out.traceID
 	}
-	return c.out.traceID
+	return cmp.Or(errorIn(err).TraceID, c.out.traceID)
 }
 
-func limitKeyOf(err error) string {
-	if failure := (*Error)(nil); err != nil && errors.As(err, &failure) {
-		return gateKey(failure.LimitKey)
+// errorIn is the answer that err tells of; an empty one if it tells of none.
+func errorIn(err error) *Error {
+	if failure := (*Error)(nil); errors.As(err, &failure) {
+		return failure
 	}
-	return ""
+	return &Error{}
 }
 
 // redacted is what the service said, for observers.
@@ -137,10 +142,10 @@ func (c *call) endAttempt(ctx context.Context) {
 	if !c.told(ctx, slog.LevelDebug) {
 		return
 	}
-	said := c.out.said()
+	answer := c.described()
 	c.tell(ctx, AttemptEnd{
 		Call: c.id(), Endpoint: c.name(), AgentID: c.knownAgentID(), Attempt: c.attempts, StatusCode: c.out.status,
-		TraceID: c.redacted(cmp.Or(c.out.traceID, said.TraceID)), LimitKey: gateKey(c.redacted(said.LimitKey)),
+		TraceID: answer.TraceID, LimitKey: gateKey(answer.LimitKey),
 		Elapsed: time.Since(c.attemptBegan),
 		Err:     c.scrubbed(c.out.err, c.ended(ctx)), // net/http returns the context's cause alone
 	})
