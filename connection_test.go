@@ -23,6 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
 // quick keeps waits on real sockets too short to notice.
@@ -206,7 +207,7 @@ func TestOneConnectionIsKeptAcrossRefusals(t *testing.T) {
 	}
 	server.Start()
 	defer server.Close()
-	client := connect(t, server.URL)
+	client := connect(t, server.URL, agentmessaging.WithClock(fakeserver.New(t))) // whose Sleep takes no time
 	for range 4 {
 		require.NoError(t, post(t.Context(), client))
 	}
