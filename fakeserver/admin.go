@@ -7,29 +7,29 @@ import (
 	"time"
 )
 
-// Admin is what a program around a fake asks of it, such as the page of
-// agentmessaging-fake: counts, keys by their labels and what is new. A test has
-// little use for it.
+// Admin answers the questions of a program around a fake, such as the page of
+// agentmessaging-fake: how many calls there are, which are new, and which keys
+// there are by their labels. Tests rarely need it.
 type Admin struct{ s *Server }
 
-// Admin returns the fake's view for such a program.
+// Admin returns the fake's Admin.
 func (s *Server) Admin() Admin { return Admin{s} }
 
-// TotalCalls is the number of all calls since New or Reset, those that Calls
-// no longer has included.
+// TotalCalls counts the calls since New or Reset, including older ones that
+// Calls no longer returns.
 func (a Admin) TotalCalls() int {
 	return look(a.s, func(w *world) int { return w.journal.total() })
 }
 
-// DroppedCalls is how many older calls Calls no longer has.
+// DroppedCalls counts the older calls that Calls no longer returns.
 func (a Admin) DroppedCalls() int {
 	return look(a.s, func(w *world) int { return w.journal.dropped })
 }
 
-// CallsAfter returns the first n of the calls that Calls would return and whose
-// Seq is greater than seq: what is new since a call, at the cost of what is
-// returned. Where Calls has dropped calls in between, their numbers are missing.
-// An n below 1 and a zero Matcher panic.
+// CallsAfter returns the first n calls that Calls would return and whose Seq is
+// greater than seq. It costs as much as it returns, however many calls there
+// are. Where Calls has dropped calls in between, their numbers are missing. An
+// n below 1 and a zero Matcher panic.
 func (a Admin) CallsAfter(seq, n int, matchers ...Matcher) []Call {
 	if n < 1 {
 		misuse("CallsAfter", "%d calls is less than 1", n)
@@ -47,42 +47,42 @@ func (a Admin) CallsAfter(seq, n int, matchers ...Matcher) []Call {
 	return copiedCalls(found)
 }
 
-// LastSeq is the Seq of the newest call, 0 before the first. Reset does not
-// start it again.
+// LastSeq is the Seq of the newest call, or 0 before the first. Reset does not
+// set it back.
 func (a Admin) LastSeq() int {
 	return look(a.s, func(*world) int { return a.s.answered })
 }
 
-// AgentCount is the number of agents that Agents would return.
+// AgentCount counts the agents that Agents would return.
 func (a Admin) AgentCount() int {
 	return look(a.s, func(w *world) int { return len(w.ordered) })
 }
 
-// ExchangeCount is the number of exchanges that Conversation would return. An
-// unknown agent panics.
+// ExchangeCount counts the exchanges that Conversation would return. An unknown
+// agent panics.
 func (a Admin) ExchangeCount(agentID string) (n int) {
 	a.s.withAgent("ExchangeCount", agentID, func(of *agent) { n = len(of.exchanges.kept) })
 	return n
 }
 
-// BYOKAvailable reports whether the BYOK store is available: what
-// SetBYOKAvailable said last, or true.
+// BYOKAvailable reports whether the BYOK store is available. It is, until
+// SetBYOKAvailable says otherwise.
 func (a Admin) BYOKAvailable() bool {
 	return look(a.s, func(w *world) bool { return !w.byokUnavailable })
 }
 
-// KeyInfo is what can be seen of an API key without its text.
+// KeyInfo describes an API key without its text.
 type KeyInfo struct {
 	Label     string // key_000001, as in Call.Key
 	Plan      Plan
 	Dashboard bool // issued through the dashboard (interface 5)
 	Revoked   bool
 	IssuedAt  time.Time // by the fake's clock; New and Reset issue the default key
-	Address   string    // the IP address that it called from last; "" before the first call with an active plan
+	Address   string    // the IP address of its last call; "" before the first call with an active plan
 }
 
-// Keys returns all API keys in the order of issue: first the default key, then
-// those of IssueKey. Revoked ones are there too.
+// Keys returns all API keys, revoked ones included, in the order of issue: the
+// default key first.
 func (a Admin) Keys() []KeyInfo {
 	return look(a.s, func(w *world) (infos []KeyInfo) {
 		for _, k := range w.keysInOrder() {
@@ -107,7 +107,7 @@ func addressText(ip netip.Addr) string {
 }
 
 // KeyWithLabel returns the text of the API key with this label, and whether
-// there is one: for a program that shows labels and must act on keys.
+// there is one. A program that shows labels needs it to act on a key.
 func (a Admin) KeyWithLabel(label string) (key string, ok bool) {
 	digits, _ := strings.CutPrefix(label, "key_")
 	n, err := strconv.Atoi(digits)
@@ -121,11 +121,11 @@ func (a Admin) KeyWithLabel(label string) (key string, ok bool) {
 	return a.s.config.keyText(n), true
 }
 
-// LimitsFrom returns where all seven limits stand for calls with key from an IP
-// address, in the order of interface 8.1: for those per address, Used is what
-// calls from it have spent, with whatever key, and Max and Opens are those of
-// key. Looking spends nothing. A key that this fake did not issue, and what is
-// no IP address, panic.
+// LimitsFrom returns the state of all seven limits for calls with key from an
+// IP address, in the order of interface 8.1. For the limits per address, Used
+// counts the calls of every key from that address, and Max and Opens follow
+// from the plan of key. Looking spends nothing. A key that this fake did not
+// issue and a text that is no IP address panic.
 func (a Admin) LimitsFrom(key, address string) []LimitState {
 	ip, err := netip.ParseAddr(address)
 	if err != nil {
@@ -143,5 +143,5 @@ func (a Admin) LimitsFrom(key, address string) []LimitState {
 	return states
 }
 
-// Advanced is how much Advance has added to the clock.
+// Advanced is how far Advance and Sleep have moved the clock.
 func (a Admin) Advanced() time.Duration { return time.Duration(a.s.offset.Load()) }

@@ -10,23 +10,23 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// Agent is an agent as the fake keeps it: interface 2.2 and 2.3. The provider
-// key of its creation is not in it, nor anywhere else in readable form.
+// Agent is an agent as the fake keeps it: interface 2.2 and 2.3. The fake keeps
+// the provider key of its creation only encrypted, and not here.
 type Agent struct {
 	ID                   string
-	Status               string // active, unless AddAgent was told another
+	Status               string // active, unless AddAgent was given another
 	CreatedAt, UpdatedAt time.Time
 	Key                  string // label of the API key that created it, as in Call.Key
 	SystemPrompt         string
 	CustomerRef          string
 	Metadata             json.RawMessage // compact JSON; nil when not given
-	SMS                  *SMS            // nil when never asked for
+	SMS                  *SMS            // nil until a call or SetSMS makes a channel
 	LLM                  LLM
 }
 
 // SMS is an agent's SMS channel: interface 2.2 and 3.
 type SMS struct {
-	Mode        string // the mode that was asked for last; "" when SetSMS made the channel
+	Mode        string // the mode of the last request; "" when SetSMS made the channel
 	Status      string
 	PhoneNumber string // "" when it has none
 }
@@ -46,7 +46,7 @@ type agent struct {
 	exchanges ring[Exchange]
 }
 
-// copied returns a copy that shares nothing with the stored agent.
+// copied returns a copy that shares no memory with the stored agent.
 func (a *agent) copied() Agent {
 	c := a.Agent
 	c.Metadata = slices.Clone(a.Metadata)
@@ -73,8 +73,8 @@ func (s *Server) createAgent(req *request) (operation, *failure) {
 	}}, nil
 }
 
-// refuseAgent holds the rules of creation that need more than one field, or
-// the state. All are 400: section 4.6 lists nothing else for them.
+// refuseAgent checks the rules of creation that need the state or more than one
+// field. All answer 400: section 4.6 lists no other status for them.
 func (s *Server) refuseAgent(req *request) *failure {
 	_, hasKey := req.members.get(spec.LLMAPIKey)
 	_, hasProvider := req.members.get(spec.LLMProvider)
@@ -116,8 +116,8 @@ func (s *Server) addAgent(req *request) *agent {
 	return a
 }
 
-// nextAgent returns the next number of which no agent has the identifier:
-// AddAgent takes any. Each number is looked at once.
+// nextAgent returns the next number whose identifier is free: AddAgent may have
+// taken some. It tries each number once.
 func (w *world) nextAgent() int {
 	for w.numbers++; w.agents[numbered("agent", w.numbers)] != nil; w.numbers++ {
 	}
@@ -164,8 +164,8 @@ func (s *Server) getAgent(req *request) (operation, *failure) {
 	}}, nil
 }
 
-// agentOf finds the agent of a path. By the fake's own decision, an agent of
-// another key is not found: whether it exists is nobody else's business.
+// agentOf finds the agent of a path. Our decision, the interface is silent: a
+// key that did not create the agent does not find it.
 func (s *Server) agentOf(req *request) (*agent, *failure) {
 	a := req.world.agents[req.agentID]
 	if a == nil || a.owner != req.key && s.config.agentOfAnotherKey == http.StatusNotFound {
@@ -174,7 +174,7 @@ func (s *Server) agentOf(req *request) (*agent, *failure) {
 	return a, nil
 }
 
-// agentWithBody finds the agent of a call that has a body.
+// agentWithBody finds the agent of a call that carries a body.
 func (s *Server) agentWithBody(req *request) (*agent, *failure) {
 	a, unknown := s.agentOf(req)
 	if req.malformed != nil && (unknown == nil || s.config.bodyBeforeAgent) {
@@ -205,8 +205,8 @@ func (s *Server) Agent(agentID string) (copied Agent, found bool) {
 	return copied, found
 }
 
-// withAgent runs f under the lock on the agent, and panics without it where
-// there is none.
+// withAgent runs f on the agent under the lock. An unknown agent panics, after
+// the lock is released.
 func (s *Server) withAgent(method, agentID string, f func(*agent)) {
 	found := look(s, func(w *world) bool {
 		a := w.agents[agentID]

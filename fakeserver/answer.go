@@ -11,7 +11,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// answer is what goes onto the wire, complete.
+// answer is a complete answer, with the parts of it that its record shows.
 type answer struct {
 	memnet.Response
 	shown    string // the body as Calls shows it
@@ -40,9 +40,9 @@ func (f *failure) answer(d *decided, date, traceID string) answer {
 	return a
 }
 
-// newAnswer is an answer of which nothing is shown yet.
+// newAnswer makes an answer whose record shows nothing yet.
 func newAnswer(status int, date string, body []byte) answer {
-	values := []string{"application/json", date, strconv.Itoa(len(body))} // together: one allocation for all
+	values := []string{"application/json", date, strconv.Itoa(len(body))} // in one slice, which saves allocations
 	return answer{Response: memnet.Response{Status: status, Body: body, Header: http.Header{
 		"Content-Type":   values[0:1:1],
 		"Date":           values[1:2:2],
@@ -53,15 +53,15 @@ func newAnswer(status int, date string, body []byte) answer {
 func encode(body any) []byte {
 	b, err := json.Marshal(body)
 	if err != nil {
-		panic(err) // the wire structs hold nothing that JSON does not
+		panic(err) // the wire structs hold only what JSON can
 	}
 	return b
 }
 
-// failure is an answer other than 200: interface 7.
+// failure describes an answer other than 200: interface 7.
 type failure struct {
 	status int
-	code   string // the body's error
+	code   string // the error member of the body
 	reason string
 	member string        // that a 400 is about
 	limit  spec.LimitKey // 429 only
@@ -69,8 +69,8 @@ type failure struct {
 	allow  string        // the Allow header, 405 only
 }
 
-// Error identifiers. The interface shows rate_limited only (section 7); the
-// others are the fake's.
+// Error identifiers. The interface shows only rate_limited (section 7); the
+// fake chose the others.
 const (
 	codeBadRequest        = "bad_request"
 	codeUnauthorized      = "unauthorized"
@@ -83,7 +83,7 @@ const (
 	codeBYOKUnavailable   = "byok_unavailable"
 )
 
-// codes are the identifiers for statuses that a script chooses without one.
+// codes holds the identifier of each status that a script may ask for.
 var codes = map[int]string{
 	http.StatusBadRequest:      codeBadRequest,
 	http.StatusUnauthorized:    codeUnauthorized,
@@ -105,8 +105,8 @@ func (d *decided) limitName(limit spec.LimitKey) string {
 	return string(limit)
 }
 
-// badRequest names the field and the bound that it breaks. Neither may quote a
-// value: it may be a key or a message.
+// badRequest names the field and its bound. Neither may quote a value, which
+// may be a key or a message.
 func badRequest(field, bound string) *failure {
 	return &failure{status: http.StatusBadRequest, code: codeBadRequest, reason: field + ": " + bound, member: field}
 }
@@ -141,26 +141,26 @@ func rateLimited(limit spec.LimitKey, wait int) *failure {
 }
 
 // byokNotConfigured is a 409 for warm-up, which lists it, and a 400 elsewhere.
-// field is the member that asks for what is not there.
+// field is the member that needs the missing configuration.
 func byokNotConfigured(status int, field *spec.Field) *failure {
 	return &failure{status: status, code: codeBYOKNotConfigured, member: field.Path,
 		reason: field.Path + ": byok needs a BYOK configuration, and none is set for this API key"}
 }
 
 // byokUnavailable is a 503 where the endpoint lists it, and a 400 elsewhere.
-// field is the member that asks for it.
+// field is the member that needs the store.
 func byokUnavailable(status int, field *spec.Field) *failure {
 	return &failure{status: status, code: codeBYOKUnavailable, member: field.Path,
 		reason: field.Path + ": BYOK is not available, so no provider key can be used or stored"}
 }
 
-// canned is the answer of a fault.
+// canned is the answer that a fault gives.
 type canned struct {
 	status      int
-	body        string  // "", unless raw: the fake's own error body
-	raw         bool    // no header but contentType, Content-Length and Date
-	contentType string  // of a raw one; "" sends none
-	retryAfter  *string // in place of the fake's own; "" sends none
+	body        string  // "" means the fake's own error body, unless raw
+	raw         bool    // send no header but contentType, Content-Length and Date
+	contentType string  // for raw answers; "" sends none
+	retryAfter  *string // replaces the fake's own; "" sends none
 }
 
 func (c *canned) answer(s *Server, req *request) answer {
@@ -192,8 +192,8 @@ func (c *canned) limit() spec.LimitKey {
 	return ""
 }
 
-// withoutEmpty leaves out the headers that are not to be sent. Content-Type
-// stays as one without values, or net/http would guess it.
+// withoutEmpty removes the headers whose value is empty. Content-Type stays
+// without values, since net/http would guess one.
 func (a answer) withoutEmpty() answer {
 	for name, values := range a.Header {
 		if values[0] == "" {
@@ -206,8 +206,7 @@ func (a answer) withoutEmpty() answer {
 	return a
 }
 
-// bodiless takes the body off an answer whose status allows none (RFC 9110,
-// 6.4.1).
+// bodiless removes the body where the status allows none (RFC 9110, 6.4.1).
 func (c *canned) bodiless(a answer) answer {
 	if c.status == http.StatusNoContent || c.status == http.StatusNotModified {
 		a.Body, a.Header["Content-Type"] = nil, nil
@@ -216,8 +215,8 @@ func (c *canned) bodiless(a answer) answer {
 	return a
 }
 
-// codeOf is the error identifier for a status that a fault answers: the fake's
-// own, or the name of the status.
+// codeOf is the error identifier for the status of a fault: the fake's own, or
+// the name of the status.
 func codeOf(status int) string {
 	if code, ok := codes[status]; ok {
 		return code

@@ -9,18 +9,19 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// arrival is what a request says, read whole and judged without any state.
+// arrival is a request that was read whole and judged without looking at any
+// state.
 type arrival struct {
 	route     *route // nil: misrouted says why
 	agentID   string
 	ip        netip.Addr
 	members   members
-	secrets   []string // the token and the provider keys of the body; gone with the request
+	secrets   []string // the token and the provider keys of the body; never stored
 	misrouted *failure // 404 or 405, judged before the key
 	malformed *failure // 400, judged after the key and the request limits
 }
 
-// receive reads a request whole.
+// receive reads a request whole and judges it.
 func (s *Server) receive(r *http.Request) *request {
 	raw, size, flaw := readBody(r)
 	token, hasKey := bearer(r.Header["Authorization"])
@@ -103,9 +104,9 @@ func addressOf(r *http.Request, secrets []string) (base, query string) {
 	return base, kept(scrub(values.Encode(), secrets))
 }
 
-// sentPath is a path as it was sent. EscapedPath alone escapes it anew where a
-// client has left something as it was that has to be escaped, and then
-// v1/agent%73 would be v1/agents.
+// sentPath is the path as the client sent it. EscapedPath alone escapes a path
+// anew when the client left a character unescaped that needs an escape:
+// /v1/agent%73/{a} would become /v1/agents/%7Ba%7D.
 func sentPath(u *url.URL) string {
 	if path, err := url.PathUnescape(u.RawPath); err == nil && path == u.Path && path != "" {
 		return u.RawPath
@@ -113,8 +114,8 @@ func sentPath(u *url.URL) string {
 	return u.EscapedPath()
 }
 
-// clientIP is the address without its port; calls without one share the zero
-// address.
+// clientIP is the client's address without its port. Calls without an address
+// share the zero address.
 func clientIP(r *http.Request) netip.Addr {
 	from, _ := netip.ParseAddrPort(r.RemoteAddr)
 	return from.Addr().Unmap().WithZone("")

@@ -11,9 +11,9 @@ import (
 type waiter struct {
 	matchers []Matcher
 	need     int
-	since    int // resets of the world in which the wait began: calls of earlier worlds are none of its
-	// wake ends the wait. It is a function, since the channel behind it
-	// belongs to the bubble of the waiter and not to the fake.
+	since    int // resets of the world in which the wait began; calls before the last Reset are ignored
+	// wake ends the wait. It is a function because its channel belongs to the
+	// bubble of the waiter, and the fake must hold none.
 	wake func()
 
 	mu    sync.Mutex
@@ -21,21 +21,21 @@ type waiter struct {
 }
 
 // AwaitCalls waits until n calls that all matchers match have been answered,
-// and returns the first n of them. Calls that are in Calls already count; those
-// that come later count even where Calls drops them again. It looks at each
-// call once, when it is answered, and does not poll.
+// and returns the first n of them. Earlier calls count if Calls still has them.
+// Later calls count even if Calls drops them again. It looks at each call once,
+// when it is answered, and does not poll.
 //
 // A call counts before its client has the answer, so a client may still be busy
 // when AwaitCalls returns.
 //
-// When ctx ends first, the error wraps ctx.Err() and says how many calls came,
-// and those are returned with it. Matchers run on the goroutines of the calls.
-// A Reset forgets nothing that has been counted. An n below 1 and a zero Matcher
-// panic.
+// When ctx ends first, AwaitCalls returns the calls that came, and an error
+// that counts them and wraps ctx.Err(). Matchers run on the goroutines of the
+// calls. Reset does not take back what has been counted. An n below 1 and a
+// zero Matcher panic.
 //
-// In a synctest bubble, wait in the bubble of the calls that are waited for:
-// the Go runtime ends a program in which one bubble, or the outside, wakes
-// another. Where bubbles share a fake, ByKey keeps their calls apart.
+// In a synctest bubble, wait in the bubble that makes the calls: the Go runtime
+// ends a program in which one bubble wakes another, or the outside does. Where
+// bubbles share a fake, ByKey keeps their calls apart.
 func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]Call, error) {
 	if n < 1 {
 		misuse("AwaitCalls", "%d calls cannot be waited for; at least 1", n)
@@ -58,8 +58,8 @@ func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]
 	}
 }
 
-// outcome is what a wait returns whose context has ended. Both may have
-// happened at once: calls that came are not taken back.
+// outcome is the result of a wait whose context has ended. The last call may
+// have come at the same moment: it counts.
 func (w *waiter) outcome(ctx context.Context) ([]Call, error) {
 	calls := w.calls()
 	if len(calls) == w.need {
@@ -69,7 +69,7 @@ func (w *waiter) outcome(ctx context.Context) ([]Call, error) {
 		len(calls), w.need, listed(w.matchers), ctx.Err())
 }
 
-// enroll makes later calls tell w, and returns the earlier ones.
+// enroll shows w every later call, and returns the earlier ones.
 func (s *Server) enroll(w *waiter) []*record {
 	return look(s, func(now *world) []*record {
 		w.since = now.resets
@@ -82,8 +82,8 @@ func (s *Server) dismiss(w *waiter) {
 	s.locked(func(*world) { s.waiters = without(s.waiters, w) })
 }
 
-// tell shows a call to a waiter. A matcher that panics fails the test; the
-// call, which is somebody else's, goes on.
+// tell shows a call to a waiter. A matcher that panics fails the test, and the
+// call goes on.
 func (s *Server) tell(w *waiter, r *record) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -107,8 +107,8 @@ func (w *waiter) add(r *record) {
 	}
 }
 
-// calls returns copies of what was found, in the order of the answers: calls
-// that are answered at once may be found in another.
+// calls returns copies in the order of the answers. Calls that are answered at
+// the same time may have been found in another order.
 func (w *waiter) calls() []Call {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -122,16 +122,17 @@ type watcher struct {
 	watch    func(Call)
 }
 
-// OnCall makes the fake call watch with each call that all matchers match, as
-// Calls would return it, until stop. It runs on the goroutine of the call, when
-// the call is in Calls and before its client has the answer, without any lock:
-// it may call the fake, is called concurrently by concurrent calls, and should
-// return soon. Calls that a Reset has forgotten meanwhile are shown too. A panic
-// in it fails the test, and the call goes on.
+// OnCall calls watch with each call that all matchers match, as Calls would
+// return it, until stop is called. watch runs on the goroutine of the call,
+// after Calls has the call and before its client has the answer. It runs
+// without any lock: it may call the fake, concurrent calls call it
+// concurrently, and it should return soon. Calls that a Reset has forgotten
+// meanwhile are shown too. A panic in watch fails the test, and the call goes
+// on.
 //
-// Concurrent calls may be shown in another order than that of Call.Seq: a
-// watcher that must not miss one, and may be slow, takes note that there is
-// something new and reads Admin.CallsAfter on a goroutine of its own.
+// Concurrent calls may be shown in another order than their Seq. A slow watcher
+// that must not miss a call notes that something is new, and reads
+// Admin.CallsAfter on its own goroutine.
 //
 // A nil watch and a zero Matcher panic. Calling stop again does nothing.
 func (s *Server) OnCall(watch func(Call), matchers ...Matcher) (stop func()) {
@@ -144,8 +145,8 @@ func (s *Server) OnCall(watch func(Call), matchers ...Matcher) (stop func()) {
 	return func() { s.locked(func(*world) { s.watchers = without(s.watchers, w) }) }
 }
 
-// show shows a call to a watcher. A panic is the watcher's, and the call is
-// somebody else's.
+// show shows a call to a watcher. A watcher that panics fails the test, and the
+// call goes on.
 func (s *Server) show(w *watcher, r *record) {
 	defer func() {
 		if p := recover(); p != nil {

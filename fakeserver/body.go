@@ -15,11 +15,10 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// maxBody is the size of the largest request body, 1 MiB. The interface states
-// none.
+// maxBody bounds a request body: 1 MiB. The interface states no bound.
 const maxBody = 1 << 20
 
-// members are the strings of a request body by field. A free object is there
+// members holds the values of a request body by field. A free object is stored
 // as compact JSON.
 type members []member
 
@@ -51,9 +50,9 @@ func (m members) optional(f *spec.Field) *string {
 	return nil
 }
 
-// readBody reads the whole body, however wrong it is, so that what happens
-// next does not depend on when the client has sent it. size is how many bytes
-// were there, or, of a body that is too long, how many were looked at.
+// readBody reads the whole body, even if it is wrong, so that the answer does
+// not depend on the speed of the client. size counts the bytes that were read:
+// one more than the bound when the body is too long.
 func readBody(r *http.Request) (raw []byte, size int, flaw *failure) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil, 0, nil
@@ -68,8 +67,8 @@ func readBody(r *http.Request) (raw []byte, size int, flaw *failure) {
 	return raw, len(raw), nil
 }
 
-// readAll reads a body, or as much of it as shows that it is too long. One
-// whose length was given, as almost all are, takes no more memory than that.
+// readAll reads a body, or one byte more than is allowed. Where the length is
+// given, as it almost always is, it allocates exactly that.
 func readAll(r *http.Request) ([]byte, error) {
 	if r.ContentLength <= 0 || r.ContentLength > maxBody {
 		return io.ReadAll(io.LimitReader(r.Body, maxBody+1))
@@ -79,10 +78,10 @@ func readAll(r *http.Request) ([]byte, error) {
 	return raw[:n], err
 }
 
-// parseBody checks a body against the endpoint's fields. shown is the body as
-// Calls shows it, "" of one that is wrong.
+// parseBody checks a body against the endpoint's fields. shown is the body for
+// Calls; it is "" for a body that is wrong.
 func (c *config) parseBody(e *spec.Endpoint, header http.Header, raw []byte) (found members, shown string, flaw *failure) {
-	if len(raw) == 0 && e.BodyOptional { // whatever the header says of it
+	if len(raw) == 0 && e.BodyOptional { // a Content-Type says nothing about no body
 		return nil, "", nil
 	}
 	if f := c.checkEncoding(header); f != nil {
@@ -110,8 +109,8 @@ func firstDocument(raw []byte) []byte {
 	return raw[:decoder.InputOffset()]
 }
 
-// checkEncoding accepts JSON in UTF-8, sent as it is. A request need not say
-// what it sends.
+// checkEncoding accepts JSON in UTF-8 without compression. A request may leave
+// both headers out.
 func (d *decided) checkEncoding(h http.Header) *failure {
 	for _, coding := range h["Content-Encoding"] {
 		if !strings.EqualFold(coding, "identity") {
@@ -140,7 +139,7 @@ type parser struct {
 	scanner
 	*decided
 	texts bool // show texts
-	open  bool // members that it does not know are no flaw
+	open  bool // unknown members are accepted
 	found members
 }
 
@@ -278,8 +277,8 @@ func (p *parser) metadata(f *spec.Field) *failure {
 	return nil
 }
 
-// redaction is what Calls shows instead of a field's value, "" where it shows
-// the value.
+// redaction replaces a field's value in Calls; "" means that Calls shows the
+// value.
 func (p *parser) redaction(f *spec.Field, value string) string {
 	switch f {
 	case spec.LLMAPIKey, spec.BYOKAPIKey:

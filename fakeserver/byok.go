@@ -24,7 +24,7 @@ const (
 type byokConfig struct {
 	provider       string
 	baseURL, model *string
-	label          string // stored; no answer has it
+	label          string // no answer returns it
 	sealed         []byte
 	fingerprint    string
 	updatedAt      time.Time
@@ -70,8 +70,8 @@ func (s *Server) setBYOK(req *request) (operation, *failure) {
 	}}, nil
 }
 
-// clearBYOK is interface 4.5. By the fake's own decision, clearing what is not
-// set succeeds.
+// clearBYOK is interface 4.5. Our decision, the interface is silent: clearing
+// succeeds when nothing is set.
 func (s *Server) clearBYOK(req *request) (operation, *failure) {
 	switch {
 	case !req.key.dashboard:
@@ -85,8 +85,8 @@ func (s *Server) clearBYOK(req *request) (operation, *failure) {
 	}}, nil
 }
 
-// keyFields are the fields that a provider key comes in: its own endpoint has
-// other names for them than agent creation.
+// keyFields are the fields that describe a provider key. PUT /v1/byok and agent
+// creation name them differently.
 type keyFields struct{ apiKey, provider, baseURL, model, label *spec.Field }
 
 var (
@@ -105,8 +105,8 @@ func (s *Server) newBYOK(req *request, f keyFields) *byokConfig {
 	})
 }
 
-// sealed completes a configuration with what is kept of its key. The lock is
-// held.
+// sealed adds the encrypted key and its fingerprint to a configuration. The
+// lock is held.
 func (s *Server) sealed(key string, c byokConfig) *byokConfig {
 	if s.vault == nil {
 		s.vault = newVault()
@@ -117,14 +117,14 @@ func (s *Server) sealed(key string, c byokConfig) *byokConfig {
 
 // SetBYOKAvailable makes the BYOK store available or not, for all keys. While
 // it is not, PUT /v1/byok and warm-up in byok mode answer 503 (interface 4.2,
-// 4.4), and agent creation with llm.api_key answers 400, since 503 is not
-// listed for it.
+// 4.4). Agent creation with llm.api_key then answers 400, since the interface
+// lists no 503 for it.
 func (s *Server) SetBYOKAvailable(available bool) {
 	s.locked(func(w *world) { w.byokUnavailable = !available })
 }
 
-// BYOK is what can be read of an API key's BYOK configuration: interface 2.4,
-// and the label. The provider key cannot.
+// BYOK is the readable part of an API key's BYOK configuration: interface 2.4,
+// and the label. The provider key cannot be read.
 type BYOK struct {
 	Provider       string
 	BaseURL, Model string // "" when not given
@@ -165,9 +165,9 @@ func given(s string) *string {
 	return &s
 }
 
-// vault encrypts provider keys under a key of its own: interface 2.4 has them
-// encrypted at rest and never returned. Nothing in the fake ever opens one
-// again, since it calls no provider.
+// vault encrypts provider keys under its own key: the service stores them
+// encrypted and never returns them (interface 2.4). The fake never decrypts
+// one, since it calls no provider.
 type vault struct {
 	aead   cipher.AEAD
 	macKey []byte
@@ -191,12 +191,12 @@ func (v *vault) seal(plaintext string) []byte {
 	return v.aead.Seal(nonce, nonce, []byte(plaintext), nil)
 }
 
-// fingerprintBytes makes a fingerprint of 16 hexadecimal digits: enough to
-// tell keys apart on a page, and nothing to rebuild one from.
+// fingerprintBytes gives a fingerprint 16 hexadecimal digits: enough to tell
+// keys apart, too few to rebuild one.
 const fingerprintBytes = 8
 
-// fingerprint is a keyed hash, so that a guessed key cannot be confirmed from
-// outside the fake.
+// fingerprint is a keyed hash, so that nobody outside the fake can confirm a
+// guessed key.
 func (v *vault) fingerprint(plaintext string) string {
 	mac := hmac.New(sha256.New, v.macKey)
 	mac.Write([]byte(plaintext))

@@ -10,17 +10,16 @@ import (
 	"time"
 )
 
-// What Call.Key says where a call had no key that this fake issued.
+// The values of Call.Key for calls without a key that this fake issued.
 const (
 	KeyMissing = "missing" // no Authorization header, or not one bearer token
 	KeyUnknown = "unknown" // a bearer token that is no key of this fake
 )
 
-// Call is one call as it was made and answered. It holds no key, and no text
-// of a message, reply or system prompt unless WithMessageTexts: it may be
-// printed.
+// Call is one call and its answer. It is safe to print: it holds no key, and
+// the texts of messages, replies and system prompts only with WithMessageTexts.
 type Call struct {
-	Seq      int         `json:"seq"`                // in the order of the answers, from 1; Reset does not start it again
+	Seq      int         `json:"seq"`                // counts the answers, from 1; Reset does not set it back
 	Time     time.Time   `json:"time"`               // of arrival, by the fake's clock
 	Endpoint Endpoint    `json:"endpoint,omitempty"` // "" when no endpoint has the method and path
 	Method   string      `json:"method"`
@@ -34,10 +33,11 @@ type Call struct {
 	// when the endpoint takes none. Of one that was refused as malformed, and of
 	// one to no endpoint, all strings are redacted that may be words or keys.
 	Body      string `json:"body,omitempty"`
-	BodyBytes int    `json:"body_bytes"` // size of the body as it was sent; of one over 1 MiB, what was read
+	BodyBytes int    `json:"body_bytes"` // size of the body as it was sent; 1 MiB and a byte where it was longer
 
-	// Took is how long it took until the answer was made, latency and callbacks
-	// included, by the fake's clock; not how long the answer was on its way.
+	// Took is the time from arrival until the answer was made, by the fake's clock.
+	// It includes latency and callbacks, and not the way of the answer to the
+	// client.
 	Took time.Duration `json:"took_ns"`
 
 	// Sent is what the client got. What follows is what the service decided, which
@@ -50,7 +50,7 @@ type Call struct {
 	Member    string `json:"member,omitempty"`     // the member of the body that a 400 is about, such as llm.mode
 	LimitKey  string `json:"limit_key,omitempty"`  // which limiter refused the call
 	ReplyBody string `json:"reply_body,omitempty"` // at most 64 KiB, or WithBodyLimit
-	Fault     string `json:"fault,omitempty"`      // the faults of Inject that acted, such as LoseReply(Hang()); the rest is as without them
+	Fault     string `json:"fault,omitempty"`      // the faults that acted, such as LoseReply(Hang()); the other fields ignore them
 	TraceID   string `json:"trace_id"`             // as in the answer; in the order of arrival
 }
 
@@ -78,8 +78,8 @@ func (c Call) String() string {
 	return strings.Map(printable, clip(line, maxLine))
 }
 
-// record is a call with what matchers need and nobody is shown. It does not
-// change once it is in the journal.
+// record is a call with the parts that only matchers see. It does not change
+// once it is in the journal.
 type record struct {
 	call    Call // without Header
 	header  headerLines
@@ -90,7 +90,7 @@ type record struct {
 	token   digest
 	hasText bool
 	text    string
-	looked  *Call // where many look at it in turn: the copy that all of them get
+	looked  *Call // the copy that shared hands out
 }
 
 func (r *record) copied() Call {
@@ -105,28 +105,28 @@ func (r *record) copied() Call {
 	return c
 }
 
-// shared is the record with one copy for all who look at it. It is for one
-// goroutine.
+// shared returns a record that hands the same copy to everyone who looks, so
+// that asking a thousand rules copies the call once. It is for one goroutine.
 func (r *record) shared() *record {
 	shared, looked := *r, r.copied()
 	shared.looked = &looked
 	return &shared
 }
 
-// Unlimited is for WithCallLimit, WithBodyLimit and WithConversationLimit:
-// everything is kept, and memory grows for as long as the fake is used.
+// Unlimited makes WithCallLimit, WithBodyLimit and WithConversationLimit keep
+// everything. Memory then grows for as long as the fake is used.
 const Unlimited = math.MaxInt
 
-// ring keeps the newest items. Adding one costs the same however many there
-// are.
+// ring keeps the newest items. Adding an item costs the same however many it
+// holds.
 type ring[T any] struct {
 	kept    []T
-	oldest  int // where the ring starts, once it is full
+	oldest  int // the index of the oldest item, once the ring is full
 	dropped int
 }
 
-// add keeps an item, and drops the oldest where there would be more than
-// limit, which is the same at each call.
+// add keeps an item. Once there are limit items, it drops the oldest. limit is
+// the same at each call.
 func (r *ring[T]) add(item T, limit int) {
 	switch {
 	case len(r.kept) < limit:
@@ -142,8 +142,8 @@ func (r *ring[T]) add(item T, limit int) {
 // all returns a copy of the items, oldest first.
 func (r *ring[T]) all() []T { return slices.Concat(r.kept[r.oldest:], r.kept[:r.oldest]) }
 
-// since returns a copy of the items from the first that is new, oldest first.
-// Once one is new, all behind it are.
+// since returns a copy of the new items, oldest first. isNew holds for every
+// item behind the first new one.
 func (r *ring[T]) since(isNew func(T) bool) []T {
 	at := func(i int) T { return r.kept[(r.oldest+i)%len(r.kept)] }
 	first := sort.Search(len(r.kept), func(i int) bool { return isNew(at(i)) })
@@ -154,7 +154,7 @@ func (r *ring[T]) since(isNew func(T) bool) []T {
 	return found
 }
 
-// total is how many items were ever added.
+// total counts the items that were ever added.
 func (r *ring[T]) total() int { return len(r.kept) + r.dropped }
 
 func (r *ring[T]) clone() ring[T] {
@@ -163,7 +163,7 @@ func (r *ring[T]) clone() ring[T] {
 	return c
 }
 
-// journal is the calls that Calls has.
+// journal holds the calls that Calls returns.
 type journal struct {
 	ring[*record]
 	limit int
@@ -188,8 +188,8 @@ const (
 // maxTranscript is how many calls a failed test shows.
 const maxTranscript = 50
 
-// transcript is a line for each call, with the time since the first that is
-// shown: more than a second between two is often where a test went wrong.
+// transcript prints a line for each call, with the time since the first: a gap
+// of more than a second often shows where a test went wrong.
 func transcript(shown []Call, total int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "the last %d of %d calls:", len(shown), total)

@@ -10,29 +10,28 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 )
 
-// Fault is something that goes wrong with a call, for Inject. The functions
-// that return a Fault make them: a Fault is a value, may be used any number of
-// times, and prints as its name.
+// Fault makes a call go wrong, through Inject. A Fault is a value that may be
+// used any number of times. It prints as the call that made it.
 //
 // Answer, RawAnswer, RateLimited, Hang, CloseEarly and ResetConnection happen
-// instead of the call, as in a proxy in front of the service: the service has
-// done nothing, and no limit is spent. Latency comes before the call.
-// LoseReply, TruncateReply, ResetReply, DripReply and GoAway come after it: the
-// call has had its effect. A fault acts once the call was received whole.
+// instead of the call, as in a proxy before the service: the call has no effect
+// and spends no limit. Latency comes before the call. LoseReply, TruncateReply,
+// ResetReply, DripReply and GoAway come after it: the call has had its effect.
+// Every fault acts after the request was received whole.
 //
-// What a client sees is the same, as far as errors.Is tells, over HTTPClient,
-// over Direct and over a socket. Over HTTP/2, as httptest serves the fake with
-// EnableHTTP2 and StartTLS, only the stream of the call ends, since other calls
-// share the connection: where it closes or is reset, the client sees a stream
-// error with the code INTERNAL_ERROR in place of io.EOF and ECONNRESET. Nothing
-// here refuses a stream: net/http lets no handler do it.
+// The client sees the same over HTTPClient, over Direct and over a socket, as
+// far as errors.Is tells. Over HTTP/2, where httptest serves the fake with
+// EnableHTTP2 and StartTLS, calls share a connection, so a fault ends only its
+// own stream: instead of io.EOF and ECONNRESET the client sees a stream error
+// with the code INTERNAL_ERROR. No fault refuses a stream, since net/http gives
+// a handler no way to.
 type Fault struct{ f *fault }
 
-// faultMakers are named where something else was given.
+// faultMakers lists the functions that make faults, for messages.
 const faultMakers = "Answer, RawAnswer, RateLimited, Hang, CloseEarly, ResetConnection, " +
 	"Latency, LoseReply, TruncateReply, ResetReply, DripReply and GoAway"
 
-// String is the fault as it was made, such as LoseReply(ResetConnection()),
+// String is the call that made the fault, such as LoseReply(ResetConnection()),
 // without the bodies that it answers.
 func (f Fault) String() string {
 	if f.f == nil {
@@ -41,7 +40,7 @@ func (f Fault) String() string {
 	return f.f.name
 }
 
-// phase is where on a call's way a fault acts.
+// phase says when a fault acts.
 type phase int
 
 const (
@@ -55,25 +54,26 @@ type fault struct {
 	name     string
 	phase    phase
 	delay    time.Duration   // on the way
-	canned   *canned         // answered in place of the service's own answer; nil: that one
-	delivery memnet.Delivery // what becomes of the answer
+	canned   *canned         // replaces the service's answer; nil keeps it
+	delivery memnet.Delivery // how the answer leaves
 }
 
-// clientGone is what becomes of a call whose client has left meanwhile.
+// clientGone is for a call whose client left during its latency.
 var clientGone = &fault{delivery: memnet.Delivery{Ends: memnet.Closes, Sent: memnet.Nothing}}
 
 // Answer answers with a status from 200 to 599 and a body, as application/json.
-// Where body is "", it is the error body of interface 7, with the trace
-// identifier of the call. A 429 carries Retry-After: 1; RateLimited makes
-// others. Any other status panics.
+// With an empty body it sends the error body of interface 7 with the call's
+// trace identifier. A 429 carries Retry-After: 1; RateLimited makes others. Any
+// other status panics.
 func Answer(status int, body string) Fault {
 	checkStatus("Answer", status)
 	return Fault{&fault{name: fmt.Sprintf("Answer(%d%s)", status, sized(body)), canned: &canned{status: status, body: body}}}
 }
 
 // RawAnswer answers with a status from 200 to 599, a Content-Type and a body,
-// all as they are: HTML, broken JSON, nothing at all. A contentType of "" sends
-// none. Another status, and a contentType that no header can hold, panic.
+// all unchanged: HTML, broken JSON, nothing at all. An empty contentType sends
+// no such header. Another status panics, and so does a contentType that no
+// header can hold.
 func RawAnswer(status int, contentType, body string) Fault {
 	checkStatus("RawAnswer", status)
 	checkHeader("RawAnswer", contentType)
@@ -81,45 +81,46 @@ func RawAnswer(status int, contentType, body string) Fault {
 		canned: &canned{status: status, body: body, raw: true, contentType: contentType}}}
 }
 
-// RateLimited answers 429 rate_limited with this Retry-After, as it is: a
-// number, a fraction, a date, nonsense; "" sends none. What no header can hold
-// panics.
+// RateLimited answers 429 rate_limited with this Retry-After, unchanged: a
+// number, a fraction, a date, nonsense. "" sends no such header. A value that
+// no header can hold panics.
 func RateLimited(retryAfter string) Fault {
 	checkHeader("RateLimited", retryAfter)
 	shown := characters(retryAfter)
 	if _, err := strconv.ParseFloat(retryAfter, 64); err == nil || retryAfter == "" {
 		shown = strconv.Quote(retryAfter)
 	}
-	// Surrounding space cannot be seen behind a header's colon.
+	// A client cannot see the space around a header's value.
 	value := textproto.TrimString(retryAfter)
 	return Fault{&fault{name: "RateLimited(" + shown + ")", canned: &canned{status: 429, retryAfter: &value}}}
 }
 
-// Hang never answers. It ends when the client goes: its context ends, or the
-// cleanup of HTTPClient closes its connection. A client without a deadline
-// waits for ever.
+// Hang never answers. It ends when the client leaves: when its context ends, or
+// when the cleanup of HTTPClient closes its connection. A client without a
+// deadline waits for ever.
 func Hang() Fault {
 	return Fault{&fault{name: "Hang()", delivery: memnet.Delivery{Ends: memnet.Hangs, Sent: memnet.Nothing}}}
 }
 
-// CloseEarly closes the connection in place of an answer: the client sees
-// io.EOF. Note that net/http by itself repeats a GET whose connection had been
-// used before and ends without one byte of an answer; Direct has no
-// connections, so there it does not.
+// CloseEarly closes the connection instead of answering: the client sees
+// io.EOF. By itself, net/http repeats a GET when a connection that was used
+// before ends without any answer. Direct has no connections, so it repeats
+// nothing.
 func CloseEarly() Fault {
 	return Fault{&fault{name: "CloseEarly()", delivery: memnet.Delivery{Ends: memnet.Closes, Sent: memnet.Nothing}}}
 }
 
-// ResetConnection aborts the connection in place of an answer: the client sees
-// ECONNRESET in a *net.OpError. What CloseEarly says about repeating holds here
-// too.
+// ResetConnection aborts the connection instead of answering: the client sees
+// ECONNRESET in a *net.OpError. net/http may repeat the call as it does after
+// CloseEarly.
 func ResetConnection() Fault {
 	return Fault{&fault{name: "ResetConnection()", delivery: memnet.Delivery{Ends: memnet.Resets, Sent: memnet.Nothing}}}
 }
 
-// Latency makes a call take d to reach the service, in real time or that of
-// the synctest bubble. Limits are judged when it arrives; a call whose client
-// has left by then never happens. A negative d panics.
+// Latency makes a call take d to reach the service, in real time or in the time
+// of a synctest bubble. The call meets the limits of the moment when it
+// arrives. If its client has left by then, the call never happens. A negative d
+// panics.
 func Latency(d time.Duration) Fault {
 	if d < 0 {
 		misuse("Latency", "%v is negative", d)
@@ -127,10 +128,9 @@ func Latency(d time.Duration) Fault {
 	return Fault{&fault{name: fmt.Sprintf("Latency(%v)", d), phase: onTheWay, delay: d}}
 }
 
-// LoseReply lets the call have its effect, and then loses the answer: how
-// happens in its place. how is one of the faults that otherwise happen instead
-// of a call: LoseReply(Answer(504, "")) is a gateway that has timed out. Any
-// other panics.
+// LoseReply lets the call have its effect, and does how instead of answering.
+// how is one of the faults that otherwise replace a call: LoseReply(Answer(504,
+// "")) is a gateway that timed out. Any other fault panics.
 func LoseReply(how Fault) Fault {
 	if how.f == nil || how.f.phase != insteadOfCall {
 		misuse("LoseReply", "%v is no way to lose a reply; "+
@@ -141,15 +141,15 @@ func LoseReply(how Fault) Fault {
 	return Fault{&lost}
 }
 
-// TruncateReply lets the call have its effect, announces the full length of
-// the answer, sends n bytes of its body and closes the connection: the client
-// sees io.ErrUnexpectedEOF when it reads the body. An answer of at most n bytes
+// TruncateReply lets the call have its effect, announces the full length of the
+// answer, sends n bytes of its body and closes the connection. The client sees
+// io.ErrUnexpectedEOF when it reads the body. An answer of at most n bytes
 // arrives whole. A negative n panics.
 func TruncateReply(n int) Fault { return cutReply("TruncateReply", n, memnet.Closes) }
 
-// ResetReply is TruncateReply with an abort at the end: the client sees
-// ECONNRESET when it reads the body. On a socket it is up to the system whether
-// what was sent before still arrives; on Linux it does.
+// ResetReply is TruncateReply, but it aborts the connection at the end: the
+// client sees ECONNRESET when it reads the body. On a socket the system decides
+// whether the bytes before the abort still arrive; on Linux they do.
 func ResetReply(n int) Fault { return cutReply("ResetReply", n, memnet.Resets) }
 
 func cutReply(method string, n int, how memnet.Ending) Fault {
@@ -160,8 +160,8 @@ func cutReply(method string, n int, how memnet.Ending) Fault {
 }
 
 // DripReply lets the call have its effect, and sends the body of the answer n
-// bytes at a time, the first with the header, the others each after another
-// wait of every. An n of less than 1 and a negative every panic.
+// bytes at a time, with a wait of every in between. The first bytes come with
+// the header. An n below 1 and a negative every panic.
 func DripReply(n int, every time.Duration) Fault {
 	if n < 1 || every < 0 {
 		misuse("DripReply", "%d bytes every %v: at least 1 byte and no negative wait", n, every)
@@ -169,15 +169,15 @@ func DripReply(n int, every time.Duration) Fault {
 	return Fault{&fault{name: fmt.Sprintf("DripReply(%d, %v)", n, every), phase: onTheReply, delivery: memnet.Delivery{Drip: n, Every: every}}}
 }
 
-// GoAway lets the call have its effect and its answer, and has the connection
-// take no other call, as a server does that restarts: over HTTP/2 a GOAWAY
+// GoAway lets the call have its effect and its answer. Then the connection
+// takes no other call, as with a server that restarts: over HTTP/2 a GOAWAY
 // follows, over HTTP/1.1 the answer says Connection: close. Direct has no
-// connections, so there it only says so.
+// connections, so there only the header says it.
 func GoAway() Fault {
 	return Fault{&fault{name: "GoAway()", phase: onTheReply, delivery: memnet.Delivery{Ends: memnet.Leaves}}}
 }
 
-// sized stands for a text in the name of a fault, behind other arguments.
+// sized describes a text in the name of a fault, behind other arguments.
 func sized(text string) string {
 	if text == "" {
 		return ""
@@ -185,7 +185,7 @@ func sized(text string) string {
 	return ", " + characters(text)
 }
 
-// characters stands for a text that may be somebody's words or key.
+// characters describes a text without showing it: it may be a message or a key.
 func characters(text string) string {
 	return fmt.Sprintf("%d characters", utf8.RuneCountInString(text))
 }
@@ -196,8 +196,8 @@ func checkStatus(method string, status int) {
 	}
 }
 
-// checkHeader refuses what would end the header's line. The value is not
-// repeated: the arguments may have been swapped.
+// checkHeader refuses a value that would end the header's line. It does not
+// repeat the value: swapped arguments may have put a key there.
 func checkHeader(method, value string) {
 	if memnet.HoldsControl(value) {
 		misuse(method, "the header's value holds a control character")

@@ -10,20 +10,20 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 )
 
-// Injection is a fault that waits for its calls. Inject makes one.
+// Injection is a fault and the calls that it acts on. Inject makes one.
 type Injection struct {
 	rule
 	fault *fault
 }
 
-// Inject makes a fault act on the calls that all matchers match; without
-// matchers, on all calls, those included that the service would refuse. It is
-// in force at once and until Remove or Reset, unless Times, Nth or Chance say
-// otherwise: where calls are already under way, those come too late for some.
+// Inject makes a fault act on the calls that all matchers match, even on calls
+// that the service would refuse. Without matchers it acts on all calls. It is
+// in force at once and until Remove or Reset, unless Times, Nth or Chance
+// narrow it. It may come too late for calls that are already under way.
 //
-// Where several injections match a call, the latencies add up, and of the
-// other faults the one that was injected last acts, if it is its turn; else
-// the one before it. The zero Fault and a zero Matcher panic.
+// Where several injections match a call, their latencies add up. Of the other
+// faults only one acts: the newest whose turn it is. The zero Fault and a zero
+// Matcher panic.
 func (s *Server) Inject(fault Fault, matchers ...Matcher) *Injection {
 	if fault.f == nil {
 		misuse("Inject", "the fault is the zero Fault; %s make faults", faultMakers)
@@ -33,32 +33,32 @@ func (s *Server) Inject(fault Fault, matchers ...Matcher) *Injection {
 	return in
 }
 
-// Times ends the injection once it has acted on n calls: on its own, it acts
-// on the first n that match. Times, Nth and Chance may be combined: the fault
-// acts where all of them allow it. Less than 1 panics.
+// Times ends the injection once it has acted on n calls. On its own, it acts on
+// the first n calls that match. Times, Nth and Chance may be combined: the
+// fault acts where all of them allow it. An n below 1 panics.
 func (in *Injection) Times(n int) *Injection { in.setTimes(n); return in }
 
-// Nth makes the fault act only on the n-th call that matches, counted from 1.
-// A call counts whether or not another fault acts on it. Less than 1 panics.
+// Nth makes the fault act only on the n-th call that matches, counted from 1. A
+// call counts whether or not another fault acts on it. An n below 1 panics.
 func (in *Injection) Nth(n int) *Injection { in.setNth(n); return in }
 
-// Chance makes the fault act with probability p. The decisions follow from the
-// seed: the n-th call that matches meets the same decision in every run. Among
-// concurrent calls the order of arrival is theirs. A p outside 0 to 1 panics.
+// Chance makes the fault act with probability p. The seed fixes the decisions:
+// the n-th call that matches gets the same decision in every run. Which of
+// several concurrent calls is the n-th is not fixed. A p outside 0 to 1 panics.
 func (in *Injection) Chance(p float64, seed uint64) *Injection { in.setChance(p, seed); return in }
 
-// Required makes an injection that never acted until the fake is closed or
-// reset fail the test.
+// Required fails the test if the injection has not acted until the fake is
+// closed or reset.
 func (in *Injection) Required() *Injection { in.require(); return in }
 
-// Hits is how many calls the fault has acted on.
+// Hits counts the calls that the fault has acted on.
 func (in *Injection) Hits() int { return in.hitCount() }
 
-// Remove ends the injection, with its requirement. A call that the fault acts
-// on already is not freed. Removing it again does nothing.
+// Remove ends the injection and its requirement. A call that the fault already
+// acts on stays as it is. Removing it again does nothing.
 func (in *Injection) Remove() { in.remove() }
 
-// candidates returns the rules that match a call, the newest first. No lock is
+// candidates returns the rules that match a call, newest first. No lock is
 // held, since matchers may be functions of the test.
 func candidates[R ruled](s *Server, rules prospects[R], rec *record) (found []R) {
 	if rules.empty() {
@@ -76,8 +76,8 @@ func candidates[R ruled](s *Server, rules prospects[R], rec *record) (found []R)
 	return found
 }
 
-// blame is deferred around callbacks of the test: a panic in one fails the
-// test and aborts the connection.
+// blame is deferred around callbacks of the test. A callback that panics fails
+// the test and aborts the connection.
 func (s *Server) blame(what string, of **rule) {
 	if p := recover(); p != nil {
 		s.reportf("%s%v panicked: %v", what, *of, p)
@@ -85,9 +85,8 @@ func (s *Server) blame(what string, of **rule) {
 	}
 }
 
-// strike takes the turns of the injections that match a call, in one critical
-// section: each turn goes to one call. The latencies among the faults come
-// first.
+// strike decides which of the matching injections act on a call, in one
+// critical section, so that concurrent calls never share a turn.
 func (s *Server) strike(req *request, matching []*Injection) {
 	if len(matching) == 0 {
 		return
@@ -111,13 +110,14 @@ func (s *Server) strike(req *request, matching []*Injection) {
 	req.record.call.Fault = strings.Join(names, ", ")
 }
 
-// reach is a call's way to the service. It reports whether the call arrives.
+// reach waits out the latencies of a call and reports whether it reaches the
+// service.
 func (s *Server) reach(r *http.Request, req *request) bool {
 	if req.latencies == nil && req.fault == nil {
 		return true
 	}
-	// net/http looks for a client that leaves only once the body is read, and
-	// of one that is too long some is left.
+	// net/http notices that a client has left only after the body was read, and the
+	// fake reads only the start of a body that is too long.
 	if r.Body != nil {
 		_, _ = io.Copy(io.Discard, r.Body)
 	}
@@ -133,7 +133,8 @@ func (s *Server) reach(r *http.Request, req *request) bool {
 	return req.fault == nil || req.fault.phase == onTheReply
 }
 
-// rules returns all rules: the scripts, then the injections, as they were made.
+// rules returns all rules: scripts, then injections, each in the order in which
+// they were made.
 func (s *Server) rules() []*rule {
 	return look(s, func(w *world) (all []*rule) {
 		for _, sc := range w.scripts.all() {
@@ -158,8 +159,8 @@ func (s *Server) reportUnused(rules []*rule, calls []*record) {
 	}
 }
 
-// nearMiss says which of the calls came nearest to what a rule waited for, and
-// which of its matchers refused it. Of calls that are as near, the last.
+// nearMiss names the call that the most matchers of a rule matched, and the
+// matchers that refused it. Of equally near calls it takes the last.
 func (r *rule) nearMiss(calls []*record) string {
 	var nearest *record
 	var refused []Matcher
@@ -177,7 +178,7 @@ func (r *rule) nearMiss(calls []*record) string {
 	return fmt.Sprintf("nearest: %s, %s", nearest.call, r.verdict(refused, nearest))
 }
 
-// verdict says why a call was not the rule's.
+// verdict says why the rule did not act on a call.
 func (r *rule) verdict(refused []Matcher, rec *record) string {
 	switch {
 	case len(refused) == len(r.matchers) && len(refused) > 0:
@@ -195,13 +196,13 @@ func (r *rule) passing(rec *record) []Matcher {
 	return slices.DeleteFunc(slices.Clone(r.matchers), func(m Matcher) bool { return !passes(m, rec) })
 }
 
-// refusing returns the matchers that do not match.
+// refusing returns the matchers that refuse a call.
 func refusing(matchers []Matcher, rec *record) []Matcher {
 	return slices.DeleteFunc(slices.Clone(matchers), func(m Matcher) bool { return passes(m, rec) })
 }
 
-// passes asks a matcher in a test that has failed already: that it panics is
-// no more than a no.
+// passes asks a matcher. The test has failed already, so a matcher that panics
+// only counts as a refusal.
 func passes(m Matcher, rec *record) (matched bool) {
 	defer func() { _ = recover() }()
 	return m.matches(rec)

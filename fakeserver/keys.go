@@ -90,7 +90,7 @@ func (w *world) issue(c config, o KeyOptions, now time.Time) string {
 }
 
 // Key returns the default API key: dashboard-issued, on the preview plan or
-// that of WithPlan. Its text is the same in every fake without WithKey.
+// WithPlan. Without WithKey its text is the same in every fake.
 func (s *Server) Key() string { return s.config.keyText(1) }
 
 // IssueKey returns a new API key, which is an account of its own: agents, BYOK
@@ -117,8 +117,8 @@ func (s *Server) SetPlan(key string, plan Plan) {
 	s.withKey("SetPlan", key, func(k *apiKey) { k.plan = row })
 }
 
-// withKey runs f under the lock on the key, and panics without it where the
-// key is unknown. The text of the key is not repeated.
+// withKey runs f on the key under the lock. An unknown key panics, after the
+// lock is released and without its text.
 func (s *Server) withKey(method, key string, f func(*apiKey)) {
 	found := look(s, func(w *world) bool {
 		k := w.keys[digestOf(key)]

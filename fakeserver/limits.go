@@ -9,12 +9,12 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// Limit names one of the limiters of interface 8.1, for Exhaust and WithLimit.
-// It is a type of its own so that a key and a limit cannot be swapped.
+// Limit names one of the limits of interface 8.1, for Exhaust and WithLimit. It
+// has its own type so that a key and a limit cannot be swapped.
 type Limit string
 
-// The limits, as the limit_key of a 429 names them too. The interface shows no
-// values; these are the fake's.
+// The limits, by their names in the limit_key of a 429. The interface shows no
+// names; the fake chose these.
 const (
 	LimitKeyMinute           = "key_minute"             // requests of a key in a minute: 60
 	LimitIPMinute            = "ip_minute"              // requests from an address in a minute: 120
@@ -25,7 +25,7 @@ const (
 	LimitWarmUpKeyHour       = "warmup_key_hour"        // warm-ups of a key in an hour: 3
 )
 
-// limitCount is the number of limiters in interface 8.1.
+// limitCount is the number of limits in interface 8.1.
 const limitCount = 7
 
 func limitIndex(key spec.LimitKey) int {
@@ -47,9 +47,9 @@ func limitKeys() string {
 
 // counts are the windows of one API key, or of one client address.
 type counts struct {
-	windows [limitCount]window     // in the order of spec.Limits; nil for the limits of the other kind
-	shut    *[limitCount]time.Time // until when Exhaust refuses; of keys only, for limits of both kinds; nil before it does
-	last    time.Time              // the latest time at which anything was counted
+	windows [limitCount]window     // in the order of spec.Limits; a key has nil for limits per address, and an address for those per key
+	shut    *[limitCount]time.Time // until when Exhaust keeps each limit closed, for keys only; nil before Exhaust is used
+	last    time.Time              // the time of the newest counted call
 }
 
 func newCounts(perIP, sliding bool) *counts {
@@ -71,7 +71,7 @@ func newCounts(perIP, sliding bool) *counts {
 	return c
 }
 
-// limitsOf is the number of limits of an address, or of a key.
+// limitsOf counts the limits per address, or per key.
 func limitsOf(perIP bool) (n int) {
 	for i := range spec.Limits {
 		if spec.Limits[i].PerIP == perIP {
@@ -81,9 +81,9 @@ func limitsOf(perIP bool) (n int) {
 	return n
 }
 
-// behind reports whether now is so long before what was counted that it comes
-// from another clock. A day is the longest window, and more than any clock is
-// set back in the middle of a test.
+// behind reports whether now comes from another clock: a bubble starts in the
+// year 2000. A day is the longest window, and nobody sets a clock back by more
+// in the middle of a test.
 func (c *counts) behind(now time.Time) bool { return c.last.After(now.Add(spec.Day)) }
 
 func (c *counts) touch(now time.Time) {
@@ -92,7 +92,7 @@ func (c *counts) touch(now time.Time) {
 	}
 }
 
-// closed reports whether nothing counts any more.
+// closed reports whether no call counts any more.
 func (c *counts) closed(now time.Time) bool {
 	for _, w := range c.windows {
 		if w != nil && w.ends(now).After(now) {
@@ -102,8 +102,8 @@ func (c *counts) closed(now time.Time) bool {
 	return true
 }
 
-// exhaust shuts limit i until the key's window that is open ends, or for a
-// whole window from now.
+// exhaust closes limit i until the key's open window ends, or for a whole
+// window from now.
 func (c *counts) exhaust(i int, now time.Time) {
 	end := now.Add(spec.Limits[i].Window)
 	if w := c.windows[i]; w != nil && w.ends(now).After(now) {
@@ -118,7 +118,7 @@ func (c *counts) exhaust(i int, now time.Time) {
 	c.touch(now)
 }
 
-// budget is what one call may spend.
+// budget holds the windows and maxima that one call has to fit into.
 type budget struct {
 	key, ip *counts
 	maxima  [limitCount]int
@@ -173,10 +173,10 @@ func (d *decided) spendsThough(flaw *failure) bool {
 	return spends || !asked
 }
 
-// spend takes what a call costs, or returns the 429 that refuses it and takes
-// nothing. All limits are looked at before any is taken. The operation's have a
-// say even where a request limit refuses: the wait that a refusal names must be
-// enough for the same call.
+// spend takes the cost of a call from its limits, or returns the 429 that
+// refuses it and takes nothing. It looks at the limits of the operation even
+// when a request limit refuses: after the wait that the 429 names, the same
+// call must pass.
 func (b *budget) spend(c cost, d *decided) *failure {
 	if refused := b.refusal(c.asks, d); refused != nil {
 		return refused
@@ -191,8 +191,9 @@ func (b *budget) spend(c cost, d *decided) *failure {
 	return nil
 }
 
-// refusal returns the 429 for the exhausted limit that opens last, or for the
-// first in the order of interface 8.1, or nil where none is exhausted.
+// refusal returns the 429 for the exhausted limit that opens last, and nil if
+// none is exhausted. Of limits that open at the same time it names the first in
+// the order of interface 8.1.
 func (b *budget) refusal(asks spending, d *decided) *failure {
 	var named spec.LimitKey
 	latest := b.now

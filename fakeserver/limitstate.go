@@ -6,19 +6,19 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// LimitState is where one limit of an API key stands.
+// LimitState describes one limit of an API key at one moment.
 type LimitState struct {
 	Key  Limit // one of the Limit constants
 	Max  int   // calls in a window, by the key's plan or WithLimit
 	Used int   // calls that count now
-	// Opens is when the next call passes; the zero time when it passes now.
-	// It is set where Exhaust has shut the limit too, whatever Used is.
+	// Opens is the time of the next call that passes; the zero time if a call
+	// passes now. A limit that Exhaust closed has one too, whatever Used says.
 	Opens time.Time
 }
 
-// Limits returns where the limits of key stand, in the order of interface 8.1,
-// without those per address: those belong to no key. Looking spends nothing. A
-// key that this fake did not issue panics.
+// Limits returns the state of the limits of key, in the order of interface 8.1.
+// The limits per address are left out, since they belong to no key. Looking
+// spends nothing. A key that this fake did not issue panics.
 func (s *Server) Limits(key string) []LimitState {
 	now := s.now()
 	var states []LimitState
@@ -26,8 +26,8 @@ func (s *Server) Limits(key string) []LimitState {
 	return states
 }
 
-// limitStates are those of the limits whose windows the budget has. The lock
-// is held.
+// limitStates describes the limits whose windows the budget has. The lock is
+// held.
 func (s *Server) limitStates(b *budget, k *apiKey) (states []LimitState) {
 	for i, l := range spec.Limits {
 		if !l.PerIP || b.ip != nil {

@@ -11,19 +11,19 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// Matcher picks calls, for OnMessage and Calls. The By functions and Where
-// make them; where several are given, all must match.
+// Matcher picks calls, for OnMessage, Inject, Calls and others. The By
+// functions and Where make matchers. Of several matchers all must match.
 type Matcher struct {
 	matches func(*record) bool
-	says    string // for the sentences of failed tests: no text, no key
-	hook    hook   // the one thing that it wants; the zero hook where it does not want just one
+	says    string // the matcher in messages, without texts and keys
+	hook    hook   // the one thing that the matcher names; zero if it names none
 }
 
-// String says which calls the matcher picks, without repeating texts or keys.
+// String describes the matcher without texts and keys.
 func (m Matcher) String() string { return m.says }
 
-// ByEndpoint matches calls to an endpoint, one of the Endpoint constants. Any
-// other panics.
+// ByEndpoint matches calls to an endpoint. Anything but one of the Endpoint
+// constants panics.
 func ByEndpoint(endpoint Endpoint) Matcher {
 	method, path, _ := strings.Cut(string(endpoint), " ")
 	if spec.Find(method, path) == nil {
@@ -36,7 +36,8 @@ func ByEndpoint(endpoint Endpoint) Matcher {
 	}
 }
 
-// ByKey matches calls with this API key. The matcher keeps a digest of it.
+// ByKey matches calls with this API key. The matcher keeps a hash of the key
+// and not its text.
 func ByKey(key string) Matcher {
 	want := digestOf(key)
 	return Matcher{
@@ -56,8 +57,8 @@ func ByAgent(agentID string) Matcher {
 	}
 }
 
-// ByText matches messages with exactly this text, also where Calls shows it
-// redacted.
+// ByText matches messages with exactly this text. It works on the real text,
+// even if Calls shows it redacted.
 func ByText(text string) Matcher {
 	return Matcher{
 		matches: func(r *record) bool { return r.hasText && r.text == text },
@@ -66,8 +67,8 @@ func ByText(text string) Matcher {
 	}
 }
 
-// ByTextContaining matches messages with part in their text, also where Calls
-// shows it redacted.
+// ByTextContaining matches messages whose text contains part. It works on the
+// real text, even if Calls shows it redacted.
 func ByTextContaining(part string) Matcher {
 	return Matcher{
 		matches: func(r *record) bool { return r.hasText && strings.Contains(r.text, part) },
@@ -76,9 +77,9 @@ func ByTextContaining(part string) Matcher {
 }
 
 // Where matches the calls for which f returns true. f sees a call as Calls
-// returns it: redacted, unless WithMessageTexts. Before the call is answered
-// it has no Status and no ReplyBody yet. f runs without any lock, may call the
-// fake, and may be called concurrently. A nil f panics.
+// returns it: redacted, unless WithMessageTexts. Before the call is answered it
+// has no Status and no ReplyBody. f runs without any lock, may call the fake,
+// and may run concurrently. A nil f panics.
 func Where(f func(Call) bool) Matcher {
 	if f == nil {
 		misuse("Where", "the function is nil")
@@ -89,8 +90,8 @@ func Where(f func(Call) bool) Matcher {
 	}
 }
 
-// caller is the line of the test that made a matcher: a function has no name
-// that says more.
+// caller is the line of the test that made a matcher, which names a function
+// better than anything else.
 func caller() string {
 	_, file, line, ok := runtime.Caller(2)
 	if !ok {
@@ -99,8 +100,8 @@ func caller() string {
 	return fmt.Sprintf("%s:%d", filepath.Base(file), line)
 }
 
-// describeID quotes the identifier of an agent. Where the arguments of a test
-// are mixed up it is a key.
+// describeID quotes the identifier of an agent. Anything that does not look
+// like one may be a key, and is not shown.
 func describeID(id string) string {
 	if !strings.HasPrefix(id, "agent_") {
 		return withheld
@@ -108,7 +109,7 @@ func describeID(id string) string {
 	return strings.Trim(quoteName(id), `"`)
 }
 
-// listed is matchers in a sentence.
+// listed names matchers in a sentence.
 func listed(matchers []Matcher) string {
 	if len(matchers) == 0 {
 		return "every call"
@@ -137,12 +138,12 @@ func checkMatchers(method string, matchers []Matcher) {
 	}
 }
 
-// hook is one thing that a rule names, such as an agent. A call has few hooks,
-// so that its rules are found without asking the others. Rules that name
-// nothing have the zero hook.
+// hook is one thing that a rule names, such as an agent. A call has five hooks,
+// and only the rules under those hooks are asked. Rules that name nothing have
+// the zero hook.
 type hook struct {
 	kind hookKind
-	sum  uint64 // of the name, which may be a key or a message; the matcher then looks at the name itself
+	sum  uint64 // a hash, since the name may be a key or a message; the matcher compares the name itself
 }
 
 var hookSeed = maphash.MakeSeed()
@@ -153,7 +154,7 @@ func keyHook(d digest) hook { return hook{byKey, maphash.Bytes(hookSeed, d[:])} 
 
 type hookKind byte
 
-// The kinds of hooks, those that fewer calls have behind the others.
+// The kinds of hooks. Behind a later kind there are usually fewer calls.
 const (
 	byEndpoint hookKind = iota + 1
 	byKey

@@ -10,8 +10,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// Message is what a ReplyFunc is given: a copy of everything it may want to
-// know.
+// Message is the argument of a ReplyFunc: a copy that the function may keep and
+// change.
 type Message struct {
 	Agent   Agent
 	Text    string
@@ -37,27 +37,28 @@ func copied(exchanges *ring[Exchange]) []Exchange {
 	return c
 }
 
-// Conversation returns the exchanges with an agent so far, in the order in
-// which they were answered: the newest 1,000, or WithConversationLimit. Scripted
-// errors are not in it. An unknown agent panics.
+// Conversation returns the exchanges with an agent in the order in which they
+// were answered: the newest 1,000, or WithConversationLimit. Scripted errors
+// are not among them. An unknown agent panics.
 func (s *Server) Conversation(agentID string) []Exchange {
 	var all []Exchange
 	s.withAgent("Conversation", agentID, func(a *agent) { all = copied(&a.exchanges) })
 	return all
 }
 
-// turn is a message that was accepted and has no reply yet.
+// turn is a message that was accepted and not yet answered.
 type turn struct {
 	server    *Server
 	agent     *agent
 	exchange  Exchange
 	coldStart time.Duration
 	step      step
-	message   *Message // for the step's function, where it has one
+	message   *Message // for the step's function, if it has one
 }
 
 // sendMessage is interface 4.8. An agent in byok mode needs the configuration
-// of its key; 409 and 503 are not listed here, so without one it is a 400.
+// of its key. Without one the answer is 400, since 409 and 503 are not listed
+// here.
 func (s *Server) sendMessage(req *request) (operation, *failure) {
 	a, f := s.agentWithBody(req)
 	if f != nil {
@@ -70,7 +71,7 @@ func (s *Server) sendMessage(req *request) (operation, *failure) {
 	return operation{act: func() reply { t.begin(req); return nil }, then: t.finish}, nil
 }
 
-// begin takes what the reply needs from the state. The lock is held.
+// begin copies from the state what the reply needs. The lock is held.
 func (t *turn) begin(req *request) {
 	t.exchange = Exchange{
 		Text:    req.members.text(spec.MessageText),
@@ -91,7 +92,7 @@ func (t *turn) begin(req *request) {
 }
 
 // finish waits out the cold start, makes the reply and keeps the exchange. A
-// client that leaves in the meantime changes nothing: its message was accepted.
+// client that leaves meanwhile changes nothing: its message was accepted.
 func (t *turn) finish(ctx context.Context) (reply, *failure) {
 	memnet.Pause(ctx, t.coldStart)
 	r := t.reply()
@@ -116,6 +117,6 @@ func (t *turn) reply() (r Reply) {
 	return r
 }
 
-// defaultReply is a fixed function of the text, so that a test which does not
-// care about replies sets nothing up.
+// defaultReply depends on the text alone, so that a test which does not care
+// about replies sets nothing up.
 func defaultReply(text string) string { return "You wrote: " + text }

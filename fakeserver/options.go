@@ -9,11 +9,11 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// Option changes how a Server behaves. New panics and Open fails when an
-// option is nil or its value unusable.
+// Option changes how a Server behaves. A nil option or an unusable value makes
+// New panic and Open fail.
 type Option func(*config) error
 
-// config is what the options decided. It never changes after Open.
+// config holds the result of the options. It never changes after Open.
 type config struct {
 	clock        func() time.Time
 	coldStart    time.Duration
@@ -25,8 +25,8 @@ type config struct {
 	unknownOK    bool
 	decided
 	observed map[string]bool // the ids that Like has found answers for
-	maxima   [limitCount]int // 0 means what the plan says
-	key      string          // the default key's text; "" means that of every fake
+	maxima   [limitCount]int // 0 means the plan's maximum
+	key      string          // the default key's text; "" means amk_fake_000001
 	plan     Plan            // of the default key
 }
 
@@ -35,7 +35,8 @@ const (
 	// calls with at most 64 KiB for each body.
 	defaultCallLimit = 1000
 	defaultBodyLimit = 64 << 10
-	// defaultExchanges bounds what the fake keeps of each conversation.
+	// defaultExchanges bounds the exchanges that the fake keeps of each
+	// conversation.
 	defaultExchanges = 1000
 )
 
@@ -85,9 +86,9 @@ func WithColdStart(d time.Duration) Option {
 	}
 }
 
-// WithSlidingWindows counts each limit of interface 8 over the time before
-// each call, instead of in fixed windows that start with the first counted
-// call. The interface does not say which of the two the service uses.
+// WithSlidingWindows counts each limit of interface 8 over the time before each
+// call. By default a fixed window starts with its first counted call. The
+// interface does not say which of the two the service uses.
 func WithSlidingWindows() Option {
 	return func(c *config) error {
 		c.decided.windows = windowsSliding
@@ -104,9 +105,9 @@ func WithMessageTexts() Option {
 	}
 }
 
-// WithMetadataCap sets how many characters an agent's metadata may have as
-// compact JSON, instead of 4096. Interface 2.3 says that there is a cap, and
-// does not show it. At least 2, the length of {}.
+// WithMetadataCap bounds an agent's metadata, in characters of compact JSON,
+// instead of 4096. Interface 2.3 mentions a bound and does not show it. Less
+// than 2, the length of {}, is an error.
 func WithMetadataCap(characters int) Option {
 	return func(c *config) error {
 		if characters < len("{}") {
@@ -135,7 +136,7 @@ func WithLimit(limit Limit, calls int) Option {
 	}
 }
 
-// WithCallLimit makes Calls keep the newest n calls instead of 1,000; 0 keeps
+// WithCallLimit makes Calls keep the newest n calls instead of 1,000. 0 keeps
 // none, Unlimited keeps all. Admin.DroppedCalls counts the others.
 func WithCallLimit(n int) Option {
 	return func(c *config) error {
@@ -145,7 +146,7 @@ func WithCallLimit(n int) Option {
 }
 
 // WithBodyLimit makes Calls keep at most this many bytes of each body of a
-// request and of an answer, instead of 64 KiB; 0 keeps none. Call.BodyBytes
+// request and of an answer, instead of 64 KiB. 0 keeps none. Call.BodyBytes
 // stays exact.
 func WithBodyLimit(bytes int) Option {
 	return func(c *config) error {
@@ -164,9 +165,9 @@ func WithConversationLimit(n int) Option {
 	}
 }
 
-// WithUnknownRoutes lets calls to a path or with a method that no endpoint has
-// be answered 404 or 405 without failing the test, for tests that mean it. A
-// fake that Open made never fails for them: it may get foreign traffic.
+// WithUnknownRoutes answers calls to unknown paths and methods with 404 or 405
+// without failing the test, for tests that make them on purpose. A fake of Open
+// never fails for them, since it may get foreign traffic.
 func WithUnknownRoutes() Option {
 	return func(c *config) error {
 		c.unknownOK = true
@@ -185,13 +186,13 @@ func notNegative(option string, n int) error {
 const maxKeyText = 256
 
 // WithKey makes text the default API key, so that fakes in one program have
-// distinct keys, or a program under test keeps the key that it is configured
-// with. Keys that IssueKey makes begin with the same text, an underscore and
-// their number; the labels stay key_000001, key_000002 and so on. At most 256
-// characters of visible ASCII without a comma, as a bearer token has them.
+// distinct keys, or a program under test keeps its configured key. IssueKey
+// then returns the same text, an underscore and a number; labels stay
+// key_000001, key_000002 and so on. A key has at most 256 characters of visible
+// ASCII, and no comma.
 //
-// The fake keeps this text, unlike that of other keys, but shows it nowhere
-// but in what Key and IssueKey return.
+// The fake stores this text, and only Key and IssueKey show it. It stores no
+// other key.
 func WithKey(text string) Option {
 	return func(c *config) error {
 		switch {

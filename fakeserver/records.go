@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// keep completes the record of a call, puts it into the journal, and tells
-// those who wait for it or watch. Whoever begins to wait finds the call in the
-// journal or is told, since both sides take the lock once.
+// keep completes the record of a call, puts it into the journal, and shows it
+// to waiters and watchers. A new waiter either finds the call in the journal or
+// is shown it: both happen under the lock.
 func (s *Server) keep(req *request, decided, out answer) {
 	s.complete(req, decided)
 	s.completeSent(req, out)
@@ -40,7 +40,7 @@ func (s *Server) keep(req *request, decided, out answer) {
 func (s *Server) complete(req *request, a answer) {
 	c := &req.record.call
 	c.Status, c.Code, c.LimitKey, c.Member = a.Status, a.code, a.limitKey, a.member
-	c.Took = max(0, s.now().Sub(c.Time)) // a clock of the machine may be set back
+	c.Took = max(0, s.now().Sub(c.Time)) // somebody may set the machine's clock back
 	c.Reason = scrub(a.reason, req.secrets)
 	c.ReplyBody = clip(scrubJSON(a.shown, req.secrets), s.config.bodyLimit)
 }
@@ -65,14 +65,14 @@ func copiedCalls(records []*record) []Call {
 	return calls
 }
 
-// Calls returns copies of the calls so far that all matchers match, in the
-// order in which they were answered: the newest 1,000, or WithCallLimit. A
-// call is in it, complete, before its client has the answer.
+// Calls returns copies of the calls that all matchers match, in the order in
+// which they were answered: the newest 1,000, or WithCallLimit. A call is
+// complete here before its client has the answer.
 func (s *Server) Calls(matchers ...Matcher) []Call {
 	return copiedCalls(s.matching("Calls", matchers))
 }
 
-// CallCount is the number of calls that Calls would return.
+// CallCount counts the calls that Calls would return.
 func (s *Server) CallCount(matchers ...Matcher) int { return len(s.matching("CallCount", matchers)) }
 
 // transcribe logs the newest calls of a test that failed.
@@ -89,16 +89,16 @@ func (s *Server) transcribe() {
 }
 
 // WriteCalls writes the calls that Calls returns to w as JSON Lines: one JSON
-// object and a line feed for each call. They are as redacted as Calls has
-// them. The members are, in this order and with their names for good:
+// object and a line feed for each call, redacted as in Calls. The members keep
+// their names and this order in every version:
 //
 //	seq time endpoint? method url path agent_id? key address header body?
 //	body_bytes took_ns sent status code? reason? member? limit_key? reply_body?
 //	fault? trace_id
 //
-// Those with a question mark are left out when empty; what they hold is said at
-// the fields of Call. time is RFC 3339, header an object of lists of strings.
-// The error is that of w.
+// Members with a question mark are left out when empty. The fields of Call say
+// what each holds. time is RFC 3339, header an object of lists of strings.
+// WriteCalls returns the error of w.
 func (s *Server) WriteCalls(w io.Writer, matchers ...Matcher) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
@@ -111,9 +111,10 @@ func (s *Server) WriteCalls(w io.Writer, matchers ...Matcher) error {
 }
 
 // WriteHAR writes the calls that Calls returns to w as an HTTP archive (HAR
-// 1.2), which the developer tools of browsers open. They are as redacted as
-// Calls has them. A response is what was sent; what the service decided stands
-// in its member _decided where it is something else. The error is that of w.
+// 1.2), which the developer tools of browsers open. Keys and texts are redacted
+// as in Calls. Each response is the one that was sent. Where the service had
+// decided something else, the member _decided holds that. WriteHAR returns the
+// error of w.
 func (s *Server) WriteHAR(w io.Writer, matchers ...Matcher) error {
 	entries := []any{} // a HAR without calls has an empty list, not null
 	for _, c := range copiedCalls(s.matching("WriteHAR", matchers)) {

@@ -10,8 +10,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// judge says what a call would be answered but for its key, plan and limits:
-// an operation to carry out, or a failure and the zero operation. It changes
+// judge decides how a call is answered, without regard to its key, plan and
+// limits. It returns the operation to carry out, or a failure. It changes
 // nothing. The server's lock is held.
 type judge func(*Server, *request) (operation, *failure)
 
@@ -34,9 +34,9 @@ var routes = []route{
 	{EndpointEnableSMS, spec.EnableSMS, (*Server).enableSMS},
 }
 
-// find returns the route of a request, and the value of {agent_id}. path is
-// as it was sent, so that an identifier with %2F in it stays one segment.
-// No path is cleaned and none redirected: //, . and .. are not found.
+// find returns the route of a request and the value of {agent_id}. path is the
+// path as it was sent, so that an identifier with %2F stays one segment. Paths
+// are neither cleaned nor redirected: no route has //, . or .. in it.
 func find(method, path string) (*route, string, *failure) {
 	for i := range routes {
 		if routes[i].spec.Method != method {
@@ -49,7 +49,7 @@ func find(method, path string) (*route, string, *failure) {
 	return nil, "", misrouted(path)
 }
 
-// misrouted says why no route has a path and the method that came with it.
+// misrouted is the 404 or 405 of a call that no route fits.
 func misrouted(path string) *failure {
 	var allowed []string
 	for i := range routes {
@@ -83,8 +83,9 @@ func match(template, path string) (id string, ok bool) {
 	return id, err == nil
 }
 
-// segment cuts the first segment, without its slash, off a path. A path that
-// does not start with a slash has a first segment that no template has.
+// segment cuts the first segment, without its slash, off a path. Where a path
+// does not start with a slash, the whole of it is a segment that no template
+// has.
 func segment(path string) (first, rest string) {
 	if path[0] != '/' {
 		return path, ""
@@ -103,12 +104,12 @@ func (s *Server) status(*request) (operation, *failure) {
 	}}, nil
 }
 
-// warmUp is interface 4.2. A store that is down cannot say that it has
-// nothing, so 503 comes before 409.
+// warmUp is interface 4.2. A store that is down cannot say that nothing is
+// stored, so 503 comes before 409.
 func (s *Server) warmUp(req *request) (operation, *failure) {
 	mode := req.members.text(spec.WarmUpMode)
 	switch {
-	case req.malformed != nil: // the mode cannot be read, so no 403 before it
+	case req.malformed != nil: // without a mode nobody knows whether a 403 applies
 		return operation{}, req.malformed
 	case mode != modeBYOK:
 		mode = modeHosted // the default
@@ -125,8 +126,8 @@ func (s *Server) warmUp(req *request) (operation, *failure) {
 	}}, nil
 }
 
-// callName is a call for the log of a test. It is not the path: a key may
-// stand in it.
+// callName names a call in the log of a test. It is not the path, which may
+// hold a key by mistake.
 func callName(r *http.Request) string {
 	if route, _, _ := find(r.Method, sentPath(r.URL)); route != nil {
 		return string(route.name)
@@ -134,13 +135,13 @@ func callName(r *http.Request) string {
 	return "a call to no endpoint"
 }
 
-// maxUnknown is how many calls to unknown routes are reported: a client that
-// polls one would fill the log of a test.
+// maxUnknown bounds the reported calls to unknown routes: a client that polls
+// one would fill the log of a test.
 const maxUnknown = 10
 
-// reportUnknown fails the test for a call that no endpoint is there for: in
-// tests that is a wrong path, not an answer to handle. A fake without a test
-// reports none, since it may get foreign traffic.
+// reportUnknown fails the test for a call that no endpoint answers: a test that
+// makes one has a wrong path. A fake without a test reports none, since it may
+// get foreign traffic.
 func (s *Server) reportUnknown(req *request) {
 	if req.misrouted == nil || s.tb == nil || s.config.unknownOK {
 		return
@@ -153,8 +154,8 @@ func (s *Server) reportUnknown(req *request) {
 	}
 }
 
-// unknownRoute says where the call went, and which endpoint it may have meant.
-// The path is that of the record: without query and without the call's key.
+// unknownRoute says where a call went, and which endpoint it may have meant.
+// path comes from the record: without query and without the call's key.
 func unknownRoute(method, path string) string {
 	nearest := slices.MaxFunc(routes, func(a, b route) int {
 		return slices.Compare(a.nearness(method, path), b.nearness(method, path))
@@ -163,9 +164,9 @@ func unknownRoute(method, path string) string {
 		bounded(method), bounded(path), nearest.name, nearest.difference(method, path))
 }
 
-// nearness compares a route with a call: by the segments that agree from the
-// left, the letters that agree behind them, the number of segments and the
-// method, in this order.
+// nearness ranks a route for a call: by the leading segments that fit, the
+// letters that agree in the next segment, the number of segments, and the
+// method.
 func (r *route) nearness(method, path string) []int {
 	want, got := segments(r.spec.Path), segments(path)
 	n, letters, sameMethod := fitting(want, got), 0, 0
@@ -180,8 +181,7 @@ func (r *route) nearness(method, path string) []int {
 	return []int{n, letters, -max(len(want)-len(got), len(got)-len(want)), sameMethod}
 }
 
-// difference is the first thing that keeps the path from being the route's, or
-// the method where nothing does.
+// difference is the first segment that does not fit, or else the method.
 func (r *route) difference(method, path string) string {
 	want, got := segments(r.spec.Path), segments(path)
 	switch n := fitting(want, got); {
@@ -193,7 +193,7 @@ func (r *route) difference(method, path string) string {
 	return fmt.Sprintf("the method is %s, not %s", bounded(method), r.spec.Method)
 }
 
-// fitting is how many segments of a path fit a template, from the left.
+// fitting counts the leading segments of a path that fit a template.
 func fitting(want, got []string) (n int) {
 	for n < len(want) && n < len(got) {
 		if _, fits := match("/"+want[n], "/"+got[n]); !fits {

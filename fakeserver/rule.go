@@ -8,20 +8,20 @@ import (
 	"sync"
 )
 
-// rule is what a Script and an Injection have in common: which calls they are
-// for, and at which of those it is their turn.
+// rule is the common part of Script and Injection: which calls it is for, and
+// at which of them it acts.
 type rule struct {
-	method   string // that made the rule
-	says     string // the rule, for messages: no key and no text is in it
+	method   string // OnMessage or Inject
+	says     string // the rule in messages, without keys and texts
 	matchers []Matcher
-	number   int // in the order of making
+	number   int // newer rules have greater numbers
 
 	mu       *sync.Mutex // the server's; guards what follows
 	withdraw func()      // takes the rule out of its rulebook
 	matched  int         // the calls that matched, whoever acted on them
 	hits     int         // the calls that the rule acted on
-	nth      int         // 0: at any
-	times    int         // 0: without end
+	nth      int         // acts only at this match; 0 means at any
+	times    int         // acts at most so often; 0 means without end
 	chance   *odds
 	required bool
 	removed  bool
@@ -31,7 +31,7 @@ type rule struct {
 // that it answers, and without keys.
 func (r *rule) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(r.says)) }
 
-// odds is a sequence of decisions that depends on its seed alone.
+// odds is a sequence of decisions that depends only on its seed.
 type odds struct {
 	p      float64
 	random *rand.Rand
@@ -39,8 +39,7 @@ type odds struct {
 
 func (o *odds) fall() bool { return o == nil || o.random.Float64() < o.p }
 
-// newRule describes a rule by its arguments: what, where it is not "", and the
-// matchers.
+// newRule makes a rule. what describes its other arguments, if it has any.
 func newRule(mu *sync.Mutex, method, what string, matchers []Matcher) rule {
 	checkMatchers(method, matchers)
 	var args []string
@@ -56,9 +55,9 @@ func newRule(mu *sync.Mutex, method, what string, matchers []Matcher) rule {
 	}
 }
 
-// due counts a call that matched, and reports whether it is the rule's turn.
-// The lock is held. The odds are asked at every call that matches, so that the
-// n-th decision belongs to the n-th of them.
+// due counts a call that matched, and reports whether the rule acts on it. The
+// lock is held. Every match asks the odds, so that the n-th match always gets
+// the n-th decision.
 func (r *rule) due() bool {
 	if r.removed {
 		return false
@@ -68,7 +67,7 @@ func (r *rule) due() bool {
 	return fell && (r.nth == 0 || r.matched == r.nth) && (r.times == 0 || r.hits < r.times)
 }
 
-// change sets something of the rule under the lock.
+// change changes the rule under the lock.
 func (r *rule) change(set func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,7 +109,7 @@ func (r *rule) remove() {
 	})
 }
 
-// without returns a list but for one of its items, in a slice of its own.
+// without returns a copy of a list without one of its items.
 func without[T comparable](list []T, item T) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(other T) bool { return other == item })
 }
@@ -134,7 +133,7 @@ func hooksOf(r *record) [5]hook {
 	}
 }
 
-// hook is the one by which a rule is found.
+// hook picks the hook that the fewest calls have.
 func (r *rule) hook() (best hook) {
 	for _, m := range r.matchers {
 		if m.hook.kind > best.kind {
@@ -144,10 +143,11 @@ func (r *rule) hook() (best hook) {
 	return best
 }
 
-// rulebook holds the rules of one kind. The server's lock guards it.
+// rulebook holds the rules of one kind by their hooks. The server's lock guards
+// it.
 type rulebook[R ruled] struct {
 	made  int
-	lists map[hook][]R // what a list holds never changes in place, so that a copy of the slice is a snapshot
+	lists map[hook][]R // items never change in place, so a copy of the slice header is a snapshot
 }
 
 func (b *rulebook[R]) add(r R) {
@@ -161,7 +161,7 @@ func (b *rulebook[R]) add(r R) {
 	r.base().withdraw = func() { b.lists[h] = without(b.lists[h], r) }
 }
 
-// all returns the rules as they were made.
+// all returns the rules in the order in which they were made.
 func (b *rulebook[R]) all() (all []R) {
 	for _, list := range b.lists {
 		all = append(all, list...)
@@ -181,8 +181,7 @@ func (b *rulebook[R]) about(r *record) (found prospects[R]) {
 	return found
 }
 
-// prospects are the rules that may match a call, in a list for each of its
-// hooks.
+// prospects holds the rules that may match a call: one list for each hook.
 type prospects[R ruled] [5][]R
 
 func (p *prospects[R]) empty() bool {

@@ -9,8 +9,8 @@ import (
 	"unicode/utf16"
 )
 
-// scanner steps through a document that json.Valid has accepted, which is why
-// it checks no syntax.
+// scanner steps through a JSON document. It checks no syntax: json.Valid has
+// accepted the document.
 type scanner struct {
 	data       []byte
 	pos        int
@@ -19,8 +19,7 @@ type scanner struct {
 	torn       bool // the last string that was read holds half a surrogate pair
 }
 
-// span is a part of the document that Calls must not show, and the JSON that it
-// shows instead.
+// span is a part of the document that Calls replaces.
 type span struct {
 	from, to int
 	instead  string
@@ -66,7 +65,7 @@ func (sc *scanner) name() string {
 }
 
 // text reads a string. The result shares no memory with the document, so that
-// keeping a name never keeps a key that stood beside it.
+// keeping a name never keeps a key beside it.
 func (sc *scanner) text() string {
 	sc.space()
 	from := sc.pos
@@ -95,7 +94,7 @@ func (sc *scanner) scalar() {
 }
 
 // free steps over any value. Objects in it may have any members, but none
-// twice: which of the two counts would be anyone's guess.
+// twice: nobody could know which of the two counts.
 func (sc *scanner) free(path string) *failure {
 	switch sc.peek() {
 	case '{':
@@ -145,7 +144,7 @@ func (sc *scanner) freeMember(name, path string) *failure {
 	return f
 }
 
-// hide marks everything since from, in place of marks inside it.
+// hide marks everything since from, and drops the marks inside it.
 func (sc *scanner) hide(from int, instead string) {
 	n := len(sc.hidden)
 	for n > 0 && sc.hidden[n-1].from >= from {
@@ -161,7 +160,7 @@ func (sc *scanner) shown() string {
 		size += len(h.instead) - (h.to - h.from)
 	}
 	var b strings.Builder
-	b.Grow(size) // and no more: the record keeps it
+	b.Grow(size) // exactly, since the record keeps it
 	at := 0
 	for _, h := range sc.hidden {
 		b.Write(sc.data[at:h.from])
@@ -172,12 +171,11 @@ func (sc *scanner) shown() string {
 	return b.String()
 }
 
-// halfPair is why a string is refused that Go, and other languages, would make
-// another of.
+// halfPair is the reason for refusing half a surrogate pair. The decoder would
+// replace it in silence.
 const halfPair = "must be valid Unicode; half a surrogate pair is none"
 
-// isTorn reports whether one of the escapes in a quoted string is half a
-// surrogate pair.
+// isTorn reports whether an escape in a quoted string is half a surrogate pair.
 func isTorn(quoted []byte) bool {
 	for i := 0; i < len(quoted); i++ {
 		if quoted[i] != '\\' {
@@ -196,8 +194,8 @@ func isTorn(quoted []byte) bool {
 	return false
 }
 
-// escaped16 is the code unit of an escape, of which s is what follows the
-// backslash; 0 where it is another kind of escape.
+// escaped16 is the code unit of a \u escape, and 0 for any other escape. s
+// starts behind the backslash.
 func escaped16(s []byte) rune {
 	if s[0] != 'u' {
 		return 0

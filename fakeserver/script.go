@@ -7,29 +7,29 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// Reply is what a ReplyFunc answers.
+// Reply is the result of a ReplyFunc.
 type Reply struct {
 	Text     string   // the reply_text; used with Status 0 and 200 only
-	Warnings []string // the warnings; none are left out of the answer
-	// Status is 0 or 200 for a reply, or an error status that interface 4.8
-	// lists: 400, 401, 402, 404, 429. A 429 carries Retry-After: 1. Any other
-	// fails the test. Whatever it is, the message was accepted before, and has
-	// spent its limits: for a 429 that has not, Inject RateLimited.
+	Warnings []string // the warnings; an empty list is left out of the answer
+	// Status is 0 or 200 for a reply, or an error status that interface 4.8 lists:
+	// 400, 401, 402, 404, 429. A 429 carries Retry-After: 1. Any other status fails
+	// the test. The message was accepted before and has spent its limits. For a 429
+	// that spends nothing, Inject RateLimited.
 	Status int
-	// Code and Reason are the error and the reason of an error's body. The
-	// zero Code means the one that the fake itself uses with the status.
+	// Code and Reason fill the error body. An empty Code means the fake's own for
+	// the status.
 	Code, Reason string
 }
 
-// Script answers messages in place of the default reply. OnMessage makes one.
-// A script without steps matches and counts, and leaves the default reply.
+// Script answers messages instead of the default reply. OnMessage makes one. A
+// script without steps counts its messages and leaves the default reply.
 type Script struct {
 	rule
-	steps []func() step // the server's lock guards it; functions, since those print without their texts
+	steps []func() step // guarded by the server's lock; functions, so that printing a script shows no text
 }
 
-// step is one reply of a script: a text, or a function where f is set. The
-// zero step is the default reply.
+// step is one reply of a script: a text, or f if it is set. The zero step is
+// the default reply.
 type step struct {
 	scripted bool
 	text     string
@@ -37,19 +37,19 @@ type step struct {
 	of       *rule // the script, for messages
 }
 
-// OnMessage starts a script for the messages that all matchers match; without
-// matchers, for all. Where several scripts match, the one that was made last
-// answers, if it is its turn; else the one before it, and behind them all the
-// default reply. Only messages that the service accepts count: one that is
-// refused, by a limit for example, uses up no step. A zero Matcher panics.
+// OnMessage starts a script for the messages that all matchers match. Without
+// matchers it is for all messages. Of several scripts that match, the newest
+// whose turn it is answers; if there is none, the default reply does. A message
+// that the service refuses, for example by a limit, uses up no step. A zero
+// Matcher panics.
 func (s *Server) OnMessage(matchers ...Matcher) *Script {
 	sc := &Script{rule: newRule(&s.mu, "OnMessage", "", matchers)}
 	s.locked(func(w *world) { w.scripts.add(sc) })
 	return sc
 }
 
-// Reply adds texts to answer with, in order. The last step of a script
-// repeats. No text at all panics.
+// Reply adds texts to answer with, in order. The last step of a script repeats.
+// Without any text it panics.
 func (sc *Script) Reply(texts ...string) *Script {
 	if len(texts) == 0 {
 		misuse("Reply", "needs at least one text")
@@ -60,9 +60,9 @@ func (sc *Script) Reply(texts ...string) *Script {
 	return sc
 }
 
-// ReplyFunc adds a step that asks f for the answer. f runs without any lock:
-// it may call the fake, wait, and is called concurrently by concurrent calls.
-// A panic in it fails the test and aborts the connection. A nil f panics.
+// ReplyFunc adds a step that asks f for the answer. f runs without any lock: it
+// may call the fake and wait, and concurrent messages call it concurrently. A
+// panic in it fails the test and aborts the connection. A nil f panics.
 func (sc *Script) ReplyFunc(f func(Message) Reply) *Script {
 	if f == nil {
 		misuse("ReplyFunc", "the function is nil")
@@ -76,34 +76,34 @@ func (sc *Script) add(st step) *Script {
 	return sc
 }
 
-// Times ends the script once it has answered n messages: on its own, it
-// answers the first n that match. Times, Nth and Chance may be combined: the
-// script answers where all of them allow it. Less than 1 panics.
+// Times ends the script once it has answered n messages. On its own, it answers
+// the first n messages that match. Times, Nth and Chance may be combined: the
+// script answers where all of them allow it. An n below 1 panics.
 func (sc *Script) Times(n int) *Script { sc.setTimes(n); return sc }
 
 // Nth makes the script answer only the n-th message that matches, counted from
-// 1. A message counts whichever script answers it. Less than 1 panics.
+// 1. A message counts whichever script answers it. An n below 1 panics.
 func (sc *Script) Nth(n int) *Script { sc.setNth(n); return sc }
 
-// Chance makes the script answer with probability p. The decisions follow from
-// the seed: the n-th message that matches meets the same decision in every
-// run. A p outside 0 to 1 panics.
+// Chance makes the script answer with probability p. The seed fixes the
+// decisions: the n-th message that matches gets the same decision in every run.
+// A p outside 0 to 1 panics.
 func (sc *Script) Chance(p float64, seed uint64) *Script { sc.setChance(p, seed); return sc }
 
-// Required makes a script that was never used until the fake is closed or
-// reset fail the test.
+// Required fails the test if the script has not answered a message until the
+// fake is closed or reset.
 func (sc *Script) Required() *Script { sc.require(); return sc }
 
-// Hits is how many messages the script has answered.
+// Hits counts the messages that the script has answered.
 func (sc *Script) Hits() int { return sc.hitCount() }
 
-// Remove takes the script out of the fake, with its requirement. Removing it
+// Remove takes the script and its requirement out of the fake. Removing it
 // again does nothing.
 func (sc *Script) Remove() { sc.remove() }
 
-// nextStep counts a message for the scripts that match it, the newest first,
-// and returns the step of the first whose turn it is; none means the zero
-// step. The lock is held.
+// nextStep counts a message for all scripts that match it, newest first, and
+// returns the step of the first whose turn it is, or the zero step. The lock is
+// held.
 func nextStep(scripts []*Script) (next step) {
 	var answering *Script
 	for _, sc := range scripts {
@@ -124,7 +124,7 @@ func (sc *Script) take() step {
 	return sc.steps[min(sc.hits, len(sc.steps))-1]()
 }
 
-// scripted is the error that a ReplyFunc asks for.
+// scripted is the failure that a ReplyFunc asks for.
 func (s *Server) scripted(r Reply) *failure {
 	f := &failure{status: r.Status, code: r.Code, reason: r.Reason}
 	if !spec.SendMessage.Lists(r.Status) {

@@ -9,15 +9,14 @@ import (
 	"strings"
 )
 
-// secretsOf returns what must not be seen in the record of a call: its token,
-// and the provider keys in its body, the longest first, since one may stand in
-// another.
+// secretsOf returns the secrets of a call: its token and the provider keys in
+// its body. The longest come first, since one secret may contain another.
 func secretsOf(token string, body []byte) []string {
 	var found []string
 	if len(token) >= minScrubbed {
 		found = append(found, token)
 	}
-	// Few bodies can hold a member named api_key, and those are read twice.
+	// Few bodies can have a member named api_key. Only those are read twice.
 	if mayNameKey(body) && json.Valid(body) {
 		sc := scanner{data: body}
 		found = sc.keys(false, found)
@@ -27,13 +26,13 @@ func secretsOf(token string, body []byte) []string {
 }
 
 // mayNameKey reports whether a body may have a member that isKeyName accepts,
-// without reading it: no letter but I is the same as i in another case, and
-// what is escaped has a backslash.
+// without parsing it. Only i and I equal i when case is ignored, and an escaped
+// name has a backslash.
 func mayNameKey(body []byte) bool {
 	return bytes.IndexByte(body, '\\') >= 0 || bytes.Contains(body, []byte("i_")) || bytes.Contains(body, []byte("I_"))
 }
 
-// keys steps over any value, and adds the strings that stand in a member named
+// keys steps over any value and collects the strings below members named
 // api_key, however deep.
 func (sc *scanner) keys(secret bool, found []string) []string {
 	switch sc.peek() {
@@ -56,8 +55,8 @@ func (sc *scanner) keys(secret bool, found []string) []string {
 	return found
 }
 
-// scrubJSON takes the secrets out of the strings of a JSON document, in which
-// they may be escaped in many ways.
+// scrubJSON removes the secrets from the strings of a JSON document, however
+// they are escaped there.
 func scrubJSON(doc string, secrets []string) string {
 	if len(secrets) == 0 || !strings.Contains(doc, `\`) && scrub(doc, secrets) == doc {
 		return doc
@@ -77,14 +76,14 @@ func scrubJSON(doc string, secrets []string) string {
 	return sc.shown()
 }
 
-// maxHeaderNames and maxHeaderValue bound the header of a record: that of a
-// call may take a megabyte.
+// maxHeaderNames and maxHeaderValue bound the header of a record. The header of
+// a call may take a megabyte.
 const (
 	maxHeaderNames = 100
 	maxHeaderValue = 4 << 10
 )
 
-// headerLines are a header as a record keeps it: a map costs more, and most
+// headerLines is a header as a record keeps it. A map would cost more, and most
 // records are never looked at.
 type headerLines []headerLine
 
@@ -93,7 +92,7 @@ type headerLine struct {
 	values []string
 }
 
-// header is a copy as Calls shows it.
+// header is a copy for Calls.
 func (lines headerLines) header() http.Header {
 	if lines == nil {
 		return nil
@@ -105,9 +104,8 @@ func (lines headerLines) header() http.Header {
 	return h
 }
 
-// redactHeader copies a header without what must not be kept: the values of
-// headers that are named like a secret, and the call's secrets wherever they
-// stand.
+// redactHeader copies a header without secrets: without the values of headers
+// that are named like a secret, and without the call's own secrets anywhere.
 func redactHeader(h http.Header, secrets []string) headerLines {
 	if h == nil {
 		return nil
@@ -116,7 +114,7 @@ func redactHeader(h http.Header, secrets []string) headerLines {
 		h = firstNames(h)
 	}
 	lower, lines := lowered(secrets), make(headerLines, 0, len(h))
-	values := make([]string, 0, len(h)) // of all lines: few have more than one
+	values := make([]string, 0, len(h)) // for all lines in one slice: few headers have two values
 	for name, sent := range h {
 		from := len(values)
 		switch n := nameOf(name); {
@@ -154,14 +152,14 @@ func containsAny(text string, parts []string) bool {
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
 }
 
-// headerName is what a header's name tells.
+// headerName describes the name of a header.
 type headerName struct {
 	name   string
 	lower  string
-	secret bool // it is named like one that carries a secret
+	secret bool // headers with such a name carry secrets
 }
 
-// usualNames are in almost every call, and reading each name anew is slow.
+// usualNames saves reading the names that almost every call has.
 var usualNames = []headerName{
 	{"Accept-Encoding", "accept-encoding", false},
 	{"Authorization", "authorization", true},

@@ -13,15 +13,15 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// AddAgent puts an agent of key into the fake, as if it had been created
-// before the test: it spends no limit and leaves no call. The zero fields are
+// AddAgent puts an agent of key into the fake, as if a call had created it
+// before the test. It spends no limit and leaves no call. Zero fields are
 // filled: ID with the next identifier, Status with active, CreatedAt with the
-// time of the fake, UpdatedAt with CreatedAt, LLM with the documented defaults,
-// SMS.Status with what asking for SMS.Mode leads to. Key is always that of key.
-// It returns a copy of what the fake has then.
+// fake's time, UpdatedAt with CreatedAt, LLM with the documented defaults,
+// SMS.Status with the status that SMS.Mode leads to. Key is always the label of
+// key. AddAgent returns a copy of the result.
 //
-// A key that this fake did not issue, an identifier that is taken or can stand
-// in no path, and values that interface 2.3 and 3 rule out panic.
+// These panic: a key that this fake did not issue, an identifier that is taken
+// or cannot stand in a path, and values that interface 2.3 and 3 rule out.
 func (s *Server) AddAgent(key string, a Agent) Agent {
 	if flaw := s.agentFlaw(a); flaw != "" {
 		misuse("AddAgent", "%s", flaw)
@@ -39,7 +39,7 @@ func (s *Server) AddAgent(key string, a Agent) Agent {
 	return a
 }
 
-// seed completes and stores a copy of an agent, and returns another.
+// seed completes and stores a copy of an agent, and returns another copy.
 func (w *world) seed(k *apiKey, given Agent, now time.Time, sms map[string]string) Agent {
 	a := &agent{Agent: given, owner: k}
 	a.Agent = a.copied()
@@ -69,7 +69,7 @@ func compacted(metadata json.RawMessage) json.RawMessage {
 	return b.Bytes()
 }
 
-// agentFlaw says why the service cannot have such an agent, or "". The
+// agentFlaw says why the service cannot have such an agent; "" if it can. The
 // sentence names a field and its bound, and never the value.
 func (s *Server) agentFlaw(a Agent) string {
 	for _, c := range []struct {
@@ -96,7 +96,7 @@ func (s *Server) agentFlaw(a Agent) string {
 	return cmp.Or(s.metadataFlaw(a.Metadata), smsFlaw(a.SMS))
 }
 
-// fieldFlaw says why a request could not have brought a value, or "".
+// fieldFlaw says why no request could have brought a value; "" if one could.
 func fieldFlaw(name string, f *spec.Field, value string) string {
 	switch {
 	case !utf8.ValidString(value):
@@ -109,7 +109,7 @@ func fieldFlaw(name string, f *spec.Field, value string) string {
 	return ""
 }
 
-// checkField panics for a value that a request could not have brought.
+// checkField panics for a value that no request could have brought.
 func checkField(method, name string, f *spec.Field, value string) {
 	if flaw := fieldFlaw(name, f, value); flaw != "" {
 		misuse(method, "%s", flaw)
@@ -148,9 +148,9 @@ func smsFlaw(sms *SMS) string {
 	return ""
 }
 
-// AddExchanges puts exchanges behind those that an agent has, as if they had
-// been made before the test. A zero Time is filled with the time of the fake.
-// An unknown agent and a Text over the bound of interface 8.4 panic.
+// AddExchanges appends exchanges to an agent's conversation, as if they had
+// been made before the test. A zero Time becomes the fake's time. An unknown
+// agent and a Text over the bound of interface 8.4 panic.
 func (s *Server) AddExchanges(agentID string, exchanges ...Exchange) {
 	now := s.now()
 	added := slices.Clone(exchanges)
@@ -167,26 +167,26 @@ func (s *Server) AddExchanges(agentID string, exchanges ...Exchange) {
 	})
 }
 
-// BYOKOptions are a BYOK configuration for StoreBYOK: interface 4.4. Provider
+// BYOKOptions is a BYOK configuration for StoreBYOK: interface 4.4. Provider
 // and APIKey are required. It prints without the APIKey.
 type BYOKOptions struct {
 	Provider string
 	APIKey   string `json:"-"`
-	BaseURL  string // "" is not given
-	Model    string // "" is not given
+	BaseURL  string // "" leaves it out
+	Model    string // "" leaves it out
 	Label    string
 }
 
-// Format prints everything but the APIKey, whatever the verb.
+// Format prints everything but the APIKey, with every verb.
 func (o BYOKOptions) Format(f fmt.State, _ rune) {
 	_, _ = fmt.Fprintf(f, "{Provider:%s APIKey:%s BaseURL:%s Model:%s Label:%s}",
 		o.Provider, redactedKey, o.BaseURL, o.Model, o.Label)
 }
 
 // StoreBYOK stores a BYOK configuration for key, as if PUT /v1/byok had been
-// called before the test: it spends no limit, leaves no call, and works for
-// keys that are not dashboard-issued and while BYOK is not available. The
-// provider key is encrypted at once. It returns what BYOK returns then.
+// called before the test. It spends no limit and leaves no call. It works while
+// BYOK is not available too, and for keys that are not dashboard-issued. The
+// provider key is encrypted at once. StoreBYOK returns the result of BYOK.
 //
 // A key that this fake did not issue, an unknown Provider and an empty APIKey
 // panic.

@@ -13,26 +13,26 @@ type request struct {
 	arrival
 	fate
 	record    *record
-	now       time.Time // of arrival, behind any latency; decides limits and timestamps
-	world     *world    // of arrival: a Reset in the meantime does not move the call
+	now       time.Time // when it reached the service, after any latency; decides limits and timestamps
+	world     *world    // the world at arrival: a Reset meanwhile does not move the call
 	key       *apiKey   // once the call is admitted
 	twoClocks bool      // the key was used under another clock before
 }
 
-// fate is what the rules of the test do to a call.
+// fate is what the rules of the test decided for a call.
 type fate struct {
 	scripts   []*Script // those that match, the newest first
 	latencies []time.Duration
-	fault     *fault // that acts, besides the latencies; nil: none
+	fault     *fault // acts besides the latencies; nil means none
 }
 
-// operation is what a call does once nothing speaks against it.
+// operation is the effect and the answer of a call that no rule refuses.
 type operation struct {
 	setsBYOK bool // it stores a provider key, which a limit counts
-	// act changes the state and says what to answer. The lock is held.
+	// act changes the state and returns the answer. The lock is held.
 	act func() reply
-	// then, where it is set, makes the answer in place of act: it waits and
-	// runs callbacks of the test, so it runs without the lock.
+	// then, if set, makes the answer instead of act. It waits and runs callbacks of
+	// the test, so it runs without the lock.
 	then func(context.Context) (reply, *failure)
 }
 
@@ -46,7 +46,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.deliver(w, r, req, s.respond(r, req))
 }
 
-// deliver sends an answer, or what a fault leaves of it.
+// deliver sends an answer, or the part of it that a fault leaves.
 func (s *Server) deliver(w http.ResponseWriter, r *http.Request, req *request, a answer) {
 	if req.fault == nil {
 		a.Write(w)
@@ -68,9 +68,9 @@ func (s *Server) abortOnPanic() {
 	panic(http.ErrAbortHandler)
 }
 
-// respond decides and carries out a call, records it, whatever way it ends, and
-// returns what is to be sent. A callback that panics and a fault in place of the
-// call decide nothing.
+// respond decides and carries out a call, always records it, and returns the
+// answer to send. A callback that panics decides nothing, and neither does a
+// fault instead of the call.
 func (s *Server) respond(r *http.Request, req *request) (out answer) {
 	var decided answer
 	defer func() { s.keep(req, decided, out) }()
@@ -82,9 +82,9 @@ func (s *Server) respond(r *http.Request, req *request) (out answer) {
 	return s.outcome(req, decided)
 }
 
-// arrive gives the call its identifier and finds the scripts and faults for
-// it. Matchers are callbacks of the test, so they run on a snapshot without
-// the lock.
+// arrive gives the call its trace identifier and finds its scripts and faults.
+// Matchers are callbacks of the test, so they run on a snapshot without the
+// lock.
 func (s *Server) arrive(req *request) {
 	var scripts prospects[*Script]
 	var injections prospects[*Injection]
@@ -102,7 +102,7 @@ func (s *Server) arrive(req *request) {
 	s.reportUnknown(req)
 }
 
-// label says which key a call came with, never its text.
+// label describes the key of a call without its text.
 func (w *world) label(r *record) string {
 	switch k := w.keys[r.token]; {
 	case !r.hasKey:
@@ -130,8 +130,8 @@ func (s *Server) carryOut(ctx context.Context, req *request) (reply, *failure) {
 	return rep, flaw
 }
 
-// settle is the one critical section of a call: everything from the key to
-// the effect is decided on the same state. The lock is held.
+// settle is the one critical section of a call: the key, the limits and the
+// effect are decided on the same state. The lock is held.
 func (s *Server) settle(req *request) (operation, reply, *failure) {
 	if flaw := s.admit(req); flaw != nil {
 		s.spendUnauthorized(req, flaw)
@@ -151,7 +151,7 @@ func (s *Server) settle(req *request) (operation, reply, *failure) {
 	return op, op.act(), nil
 }
 
-// admit checks what comes before the limits: 404, 405, 401, 402.
+// admit makes the checks before the limits: 404, 405, 401, 402.
 func (s *Server) admit(req *request) *failure {
 	k := req.world.keys[req.record.token]
 	switch {
@@ -183,9 +183,9 @@ func (s *Server) spendUnauthorized(req *request, flaw *failure) {
 	}
 }
 
-// oneClock starts the key's limits afresh where the clock has run backwards.
-// Limits cannot work across two clocks: a wait between the year 2000 of a
-// bubble and today would be 26 years.
+// oneClock resets the key's limits when the clock has run backwards. Limits
+// cannot work across two clocks: a wait from the year 2000 of a bubble until
+// today would be 26 years.
 func (s *Server) oneClock(req *request) {
 	if req.key.counts.behind(req.now) {
 		req.key.counts = newCounts(false, s.config.sliding)
@@ -202,7 +202,7 @@ func (s *Server) budget(req *request) budget {
 	return b
 }
 
-// date is the Date of an answer: by the fake's clock, not the machine's.
+// date is the Date header of an answer, by the fake's clock.
 func (s *Server) date() string { return s.now().Format(http.TimeFormat) }
 
 // compose makes the answer of a reply, or of a failure.
@@ -220,7 +220,7 @@ func (s *Server) compose(req *request, rep reply, flaw *failure) answer {
 	return a
 }
 
-// maximum is how many calls a key may make in the window of spec.Limits[i].
+// maximum is how many calls a key may make in each window of spec.Limits[i].
 func (s *Server) maximum(k *apiKey, i int) int {
 	if m := s.config.maxima[i]; m != 0 {
 		return m

@@ -11,9 +11,9 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 )
 
-// TB is the part of testing.TB that the fake needs. It is an interface of its
-// own so that a program with a fake in it does not link package testing, and
-// so that other test frameworks fit.
+// TB is the part of testing.TB that the fake needs. With its own interface, a
+// program that contains a fake does not link package testing, and other test
+// frameworks fit.
 type TB interface {
 	Helper()
 	Cleanup(func())
@@ -23,11 +23,11 @@ type TB interface {
 }
 
 // Server is the service in memory. New and Open make one. All methods may be
-// called from any goroutine, from inside callbacks and, with one API key for
-// each, from several synctest bubbles at once.
+// called from any goroutine and from inside callbacks. With one API key for
+// each, several synctest bubbles may call them at once.
 //
 // It holds no channel, timer, WaitGroup or Cond: those belong to the bubble
-// that made them, and would tie the fake to one.
+// that made them, and would tie the fake to that bubble.
 type Server struct {
 	config config
 	tb     TB // nil when made by Open
@@ -45,28 +45,27 @@ type Server struct {
 	world    *world
 	vault    *vault     // nil until a provider key is stored: making one costs as much as the rest of a fake
 	problems []error    // what Close reports when tb is nil
-	answered int        // how many calls have a record, over every Reset
-	waiters  []*waiter  // never changed in place, so that a copy of the slice is a snapshot
+	answered int        // counts the recorded calls; Reset does not set it back
+	waiters  []*waiter  // items never change in place, so a copy of the slice header is a snapshot
 	watchers []*watcher // as waiters
 }
 
-// locked runs f under the lock: the only place that takes it. f does not read
-// a body, wait, write, or call anything of the test.
+// locked runs f under the lock. f must not wait, read or write a body, or call
+// anything of the test.
 func (s *Server) locked(f func(w *world)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f(s.world)
 }
 
-// look returns what f finds under the lock.
+// look returns the result of f under the lock.
 func look[T any](s *Server, f func(w *world) T) (found T) {
 	s.locked(func(w *world) { found = f(w) })
 	return found
 }
 
-// New returns a fake that lives as long as the test: it is closed by a
-// cleanup, and what goes wrong inside it fails the test. New panics when an
-// option is unusable.
+// New returns a fake that lives as long as the test: a cleanup closes it, and
+// its errors fail the test. New panics for an unusable option.
 func New(tb TB, opts ...Option) *Server {
 	if tb == nil {
 		panic("fakeserver: New needs a test; Open makes a fake outside tests")
@@ -82,7 +81,7 @@ func New(tb TB, opts ...Option) *Server {
 }
 
 // Open returns a fake for use outside tests. The caller calls Close, which
-// returns what New would report to the test.
+// returns the errors that New would report to the test.
 func Open(opts ...Option) (*Server, error) {
 	c, err := newConfig(opts)
 	if err != nil {
@@ -94,11 +93,11 @@ func Open(opts ...Option) (*Server, error) {
 	return s, nil
 }
 
-// Close ends the fake: from now on its in-memory clients are refused, on
-// connections that are open too; a call that is under way gets its answer,
-// unless it came over HTTPClient(nil), whose connections Close ends. It
-// reports required scripts and injections that were never used, to the test if
-// there is one and as the error otherwise. Only the first call does anything.
+// Close ends the fake: from now on it refuses its in-memory clients, on open
+// connections too. A call that is under way still gets its answer, except over
+// HTTPClient(nil), whose connections Close ends. Close reports required scripts
+// and injections that were never used: to the test if there is one, and as the
+// error otherwise. Only the first Close does anything.
 func (s *Server) Close() error {
 	if s.closed.Load() {
 		return nil
@@ -112,13 +111,13 @@ func (s *Server) Close() error {
 	return look(s, func(*world) error { return errors.Join(s.problems...) })
 }
 
-// Reset brings the fake back to what New left: the default key keeps its text
-// and is valid, every other key, agent, configuration, limit, script, injection
-// and recorded call is forgotten, and identifiers start again at 1. A call that
-// is under way ends on the state that it began on, which is then gone: its
-// record too. What Advance
-// added to the clock stays, since time that runs backwards helps nobody.
-// Required scripts and injections that were not used until now are reported.
+// Reset brings the fake back to the state after New. The default key keeps its
+// text and is valid. Every other key, agent, configuration, limit, script,
+// injection and recorded call is forgotten, and identifiers start again at 1. A
+// call that is under way ends on the old state, and its record is forgotten
+// with it. The clock keeps what Advance has added, since it must not run
+// backwards. Reset reports required scripts and injections that were not used
+// until now.
 func (s *Server) Reset() {
 	unused, calls := s.rules(), s.records()
 	fresh := newWorld(s.config, s.now())
@@ -132,9 +131,9 @@ func (s *Server) Reset() {
 // maxProblems bounds what a fake without a test keeps for Close.
 const maxProblems = 100
 
-// reportf fails the test, or keeps the sentence for Close. The lock must not
-// be held: a TB is foreign code. After Close nothing is reported, since a
-// finished test takes no more.
+// reportf fails the test, or keeps the sentence for Close. The lock must not be
+// held: a TB is foreign code. After Close it reports nothing, since a finished
+// test must not be failed.
 func (s *Server) reportf(format string, args ...any) {
 	switch {
 	case s.closed.Load():
@@ -150,23 +149,23 @@ func (s *Server) reportf(format string, args ...any) {
 	}
 }
 
-// Format prints a name and nothing else, whatever the verb: a fake holds
-// texts that do not belong into a log.
+// Format prints only a name, with every verb: a fake holds texts that must not
+// get into a log.
 func (s *Server) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("fakeserver.Server")) }
 
-// now is the fake's time. UTC also drops the monotonic reading: those of a
+// now is the fake's time. UTC also drops the monotonic reading: readings of a
 // synctest bubble and of the outside cannot be compared.
 func (s *Server) now() time.Time {
 	return s.config.clock().UTC().Add(time.Duration(s.offset.Load()))
 }
 
-// Now returns the fake's time: that of time.Now, or of WithClock, and what
-// Advance and Sleep have added, in UTC.
+// Now returns the fake's time in UTC: time.Now or WithClock, and what Advance
+// and Sleep have added.
 func (s *Server) Now() time.Time { return s.now() }
 
-// Advance moves the fake's clock forward by d: windows of limits close, and
-// the times in later answers, the Date header included, are later by d. A
-// Sleep that it passes returns; other waits, such as that of Latency, are not
+// Advance moves the fake's clock forward by d. Windows of limits close, and the
+// times in later answers, the Date header included, are later by d. It ends
+// each Sleep whose time has come. Other waits, such as a Latency, are not
 // shortened. A negative d panics.
 func (s *Server) Advance(d time.Duration) {
 	if d < 0 {

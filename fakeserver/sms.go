@@ -18,10 +18,10 @@ func (a *agent) enable(mode string, statuses map[string]string) {
 	}
 }
 
-// phoneNumber is one of the hundred that are set aside for fiction.
+// phoneNumber is one of the hundred numbers that are set aside for fiction.
 func phoneNumber(n int) string { return fmt.Sprintf("+120255501%02d", n%100) }
 
-// channel is the channel as reading shows it: interface 4.7.
+// channel is the channel in the answer to reading: interface 4.7.
 func (a *agent) channel() *smsWire {
 	if a.SMS == nil {
 		return nil
@@ -29,7 +29,7 @@ func (a *agent) channel() *smsWire {
 	return &smsWire{Status: a.SMS.Status, PhoneNumber: a.SMS.PhoneNumber}
 }
 
-// channelStatus is the channel as creation shows it: interface 4.6.
+// channelStatus is the channel in the answer to creation: interface 4.6.
 func (a *agent) channelStatus() *smsWire {
 	if a.SMS == nil {
 		return nil
@@ -50,10 +50,10 @@ func (s *Server) enableSMS(req *request) (operation, *failure) {
 	}}, nil
 }
 
-// SetSMS puts an agent's SMS channel into a status of interface 3 (disabled,
+// SetSMS gives an agent's SMS channel a status of interface 3 (disabled,
 // needs_compliance, pending, active, needs_setup), as the service does in its
-// own time. phoneNumber is what reading the agent shows; "" shows none. An
-// unknown agent or status panics.
+// own time. Reading the agent then shows phoneNumber; "" shows none. An unknown
+// agent or status panics.
 func (s *Server) SetSMS(agentID, status, phoneNumber string) {
 	if !slices.Contains(spec.SMSStatuses, status) {
 		misuse("SetSMS", "unknown status %s; the statuses are %s", quoteName(status), strings.Join(spec.SMSStatuses, ", "))

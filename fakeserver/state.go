@@ -8,10 +8,11 @@ import (
 	"time"
 )
 
-// world is everything that Reset forgets. The server's lock guards it.
+// world is the part of a Server that Reset forgets. The server's lock guards
+// it.
 type world struct {
 	state
-	resets  int // how many worlds came before
+	resets  int // counts the Resets before this world
 	traces  int
 	journal journal
 
@@ -19,14 +20,14 @@ type world struct {
 	injections rulebook[*Injection]
 }
 
-// state is what the service itself remembers: what Snapshot copies.
+// state is the memory of the service itself, which Snapshot copies.
 type state struct {
 	keys    map[digest]*apiKey
 	agents  map[string]*agent
 	ordered []*agent // in the order of creation
 	numbers int      // the number of the last agent
 	ips     map[netip.Addr]*counts
-	sweepAt int // the number of addresses at which closed windows are dropped
+	sweepAt int // at so many addresses sweep drops those whose windows have closed
 
 	byokUnavailable bool
 }
@@ -37,7 +38,7 @@ func newWorld(c config, now time.Time) *world {
 	return w
 }
 
-// newState is a state without anything in it.
+// newState returns an empty state.
 func newState() state {
 	return state{
 		keys:    map[digest]*apiKey{},
@@ -52,20 +53,20 @@ func (st *state) keysInOrder() []*apiKey {
 	return slices.SortedFunc(maps.Values(st.keys), func(a, b *apiKey) int { return a.number - b.number })
 }
 
-// nextTrace returns the next trace identifier. Their form is not shown in the
-// interface; the fake counts.
+// nextTrace returns the next trace identifier. The interface does not show
+// their form; the fake counts.
 func (w *world) nextTrace() string {
 	w.traces++
 	return numbered("trace", w.traces)
 }
 
-// countsOf returns the windows of a client address. Addresses whose windows
-// have closed are dropped each time their number has doubled, so memory
-// follows the addresses in use and no call pays for a scan.
+// countsOf returns the windows of a client address. Each time the number of
+// addresses has doubled, those whose windows have closed are dropped. So memory
+// follows the addresses in use, and no call pays for a scan.
 func (w *world) countsOf(ip netip.Addr, now time.Time, sliding bool) *counts {
 	c := w.ips[ip]
-	// Addresses are shared by bubbles and the outside, keys should not be:
-	// for an address, another clock only means a new count.
+	// Bubbles and the outside may share an address, but not a key. So another clock
+	// resets an address in silence.
 	if c == nil || c.behind(now) {
 		w.sweep(now)
 		c = newCounts(true, sliding)
@@ -74,7 +75,7 @@ func (w *world) countsOf(ip netip.Addr, now time.Time, sliding bool) *counts {
 	return c
 }
 
-// minSweep is how many addresses are kept before any is dropped.
+// minSweep is the number of addresses that are kept in any case.
 const minSweep = 1024
 
 func (w *world) sweep(now time.Time) {
@@ -90,30 +91,31 @@ func (w *world) sweep(now time.Time) {
 }
 
 // Snapshot is the state of the service at one moment: keys and plans, agents
-// and conversations, BYOK configurations, limits, what SetBYOKAvailable said,
-// and the numbers from which identifiers of agents and keys go on. It never
-// changes, and provider keys are as encrypted in it as in the fake.
+// and conversations, BYOK configurations, limits, SetBYOKAvailable, and the
+// next numbers of agents and keys. It never changes. Provider keys are
+// encrypted in it as in the fake.
 type Snapshot struct {
 	server *Server
 	state  state
 }
 
-// Format prints a name and nothing else, whatever the verb: a snapshot holds
-// texts that do not belong into a log.
+// Format prints only a name, with every verb: a snapshot holds texts that must
+// not get into a log.
 func (Snapshot) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("fakeserver.Snapshot")) }
 
 // Snapshot copies the state of the service, for Restore. Scripts, injected
-// faults, recorded calls and the clock belong to the test and are not in it,
-// nor is the count of trace identifiers: each of those names one recorded call.
+// faults, recorded calls and the clock belong to the test and are not copied.
+// Neither is the count of trace identifiers, since each names one recorded
+// call.
 func (s *Server) Snapshot() *Snapshot {
 	return look(s, func(w *world) *Snapshot { return &Snapshot{server: s, state: w.state.clone()} })
 }
 
 // Restore brings the service back to the state of a snapshot, any number of
-// times. The clock goes on, so limits that were open then may have closed. A
+// times. The clock goes on, so a limit that was open then may have closed. A
 // call that is under way ends on the state that it began on, which is then
-// gone. A snapshot of another fake panics: its keys are encrypted under a key
-// that this one does not have.
+// gone. A snapshot of another fake panics: its provider keys are encrypted
+// under another key.
 func (s *Server) Restore(snapshot *Snapshot) {
 	if snapshot == nil || snapshot.server != s {
 		misuse("Restore", "the snapshot is not one that this fake made")
@@ -122,8 +124,8 @@ func (s *Server) Restore(snapshot *Snapshot) {
 	s.locked(func(w *world) { w.state = fresh })
 }
 
-// clone copies everything that calls change. BYOK configurations are replaced
-// and never changed, so they are shared.
+// clone copies everything that calls change. BYOK configurations are shared,
+// since they are replaced and never changed.
 func (st *state) clone() state {
 	c := *st
 	c.keys = make(map[digest]*apiKey, len(st.keys))
@@ -152,7 +154,7 @@ func (k *apiKey) clone() *apiKey {
 	return &c
 }
 
-// clone copies an agent. What the exchanges hold never changes.
+// clone copies an agent. Stored exchanges never change.
 func (a *agent) clone(owner *apiKey) *agent {
 	return &agent{Agent: a.copied(), number: a.number, owner: owner, exchanges: a.exchanges.clone()}
 }

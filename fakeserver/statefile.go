@@ -9,17 +9,18 @@ import (
 	"time"
 )
 
-// What a state file begins with. A change that an older fake would misread
-// takes another version.
+// The start of a state file. A change that an older fake would misread needs
+// another version.
 const (
 	stateFormat  = "agentmessaging-fake-state"
 	stateVersion = 1
 )
 
-// maxStateFile bounds what ReadState reads, and so what WriteState writes: 1 GiB.
+// maxStateFile bounds the file that ReadState reads and WriteState writes: 1
+// GiB.
 const maxStateFile = 1 << 30
 
-// boundedWriter refuses what ReadState would refuse to read.
+// boundedWriter refuses to write more than ReadState reads.
 type boundedWriter struct {
 	io.Writer
 	left int
@@ -33,14 +34,14 @@ func (w *boundedWriter) Write(p []byte) (int, error) {
 	return w.Writer.Write(p)
 }
 
-// WriteState writes what Snapshot would copy to w as JSON, with the clock's
-// advance and the count of trace identifiers, so that ReadState of another fake
-// can go on from it. Scripts, injected faults and recorded calls are not in it.
+// WriteState writes the state of the service to w as JSON, with the clock's
+// advance and the count of trace identifiers, so that another fake can go on
+// from it with ReadState. Scripts, injected faults and recorded calls are left
+// out.
 //
-// The file holds texts of messages and prompts, and no key: API keys are in it
-// by their labels, from which a fake makes their text, and of a provider key
-// there is the metadata of interface 2.4 and nothing of the key itself. The
-// error is that of w.
+// The file holds texts of messages and prompts, and no key. An API key is there
+// by its label, from which a fake makes its text. Of a provider key there is
+// the metadata of interface 2.4. WriteState returns the error of w.
 func (s *Server) WriteState(w io.Writer) error {
 	var st state
 	var traces int
@@ -56,14 +57,14 @@ func (s *Server) WriteState(w io.Writer) error {
 	return nil
 }
 
-// ReadState brings the service to the state that WriteState wrote, as Restore
+// ReadState brings the service to a state that WriteState wrote, as Restore
 // does: scripts, injected faults and recorded calls stay, and a call that is
-// under way ends on the state that it began on. The clock is advanced at least
-// as far as it was; it never goes back. Keys have the texts that this fake makes
-// for their labels, so where WithKey differs, they do.
+// under way ends on the state that it began on. The clock moves at least as far
+// as it had been advanced; it never goes back. API keys get the texts that this
+// fake makes for their labels, so another WithKey means other texts.
 //
-// What is no such file, is damaged, or breaks a rule of the service is refused
-// with an error that says where, and nothing has changed then.
+// ReadState refuses anything that is not such a file, is damaged, or breaks a
+// rule of the service. The error says where, and the state is unchanged.
 func (s *Server) ReadState(r io.Reader) error {
 	f, err := decodeState(r)
 	if err != nil {
@@ -90,7 +91,7 @@ func (s *Server) advanceTo(d time.Duration) {
 	}
 }
 
-// decodeState reads a file and judges its form.
+// decodeState reads a file and checks its form.
 func decodeState(r io.Reader) (*stateFile, error) {
 	raw, err := io.ReadAll(io.LimitReader(r, maxStateFile+1))
 	if err != nil {

@@ -9,12 +9,12 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// maxTallied bounds how many calls of a sliding window go through a file, since
-// each takes memory of its own. Fixed windows have no bound.
+// maxTallied bounds the calls of a sliding window that a file restores, since
+// each takes memory. Fixed windows have no bound.
 const maxTallied = 1 << 20
 
 // state builds the state that a file describes, by the options of s. It checks
-// all that the rest of the fake relies on.
+// everything that the rest of the fake relies on.
 func (f *stateFile) state(s *Server) (*state, error) {
 	if f.Advanced < 0 || f.Traces < 0 || f.Numbers < 0 || len(f.Keys) == 0 {
 		return nil, errors.New("advanced_ns, traces and agents are at least 0, and there is a key")
@@ -42,7 +42,7 @@ func (f *stateFile) state(s *Server) (*state, error) {
 	return &st, nil
 }
 
-// key is the n-th API key.
+// key builds the n-th API key.
 func (f *keyFile) key(n int, sliding bool) (*apiKey, error) {
 	label := numbered("key", n)
 	plan, known := Plan(f.Plan).find()
@@ -65,8 +65,8 @@ func (f *keyFile) key(n int, sliding bool) (*apiKey, error) {
 	}, err
 }
 
-// config is a configuration whose provider key is gone: nothing in the fake
-// ever needs it.
+// config builds a configuration without a provider key: the file has none, and
+// the fake never needs it again.
 func (f *byokFile) config() (*byokConfig, error) {
 	switch {
 	case f == nil:
@@ -130,8 +130,8 @@ func (c *counts) shutUntil(i int, end time.Time) {
 	c.shut[i] = end
 }
 
-// fill makes a new window count the calls of a file, which may have been
-// counted by a window of the other kind.
+// fill puts the calls of a file into a new window. A window of the other kind
+// may have counted them.
 func fill(w window, calls []tally) error {
 	total := 0
 	for i, t := range calls {

@@ -10,8 +10,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// The state as WriteState writes it. The structs stand here apart from those
-// that the fake works with, so that those can change without the file.
+// The state as WriteState writes it. These structs are apart from those of the
+// fake, so that the fake can change without the file.
 
 type stateFile struct {
 	Format        string        `json:"format"`
@@ -57,15 +57,15 @@ type countsFile struct {
 	Last    time.Time    `json:"last"`
 }
 
-// windowFile is one window with something in it. It is the same for both kinds
-// of windows.
+// windowFile is one window that counts calls or is closed. Fixed and sliding
+// windows have the same form.
 type windowFile struct {
 	Limit string    `json:"limit_key"`
 	Calls []tally   `json:"calls,omitempty"`
 	Shut  time.Time `json:"shut_until,omitzero"` // by Exhaust
 }
 
-// tally is so many calls at one time.
+// tally is a number of calls at one time.
 type tally struct {
 	At    time.Time `json:"at"`
 	Calls int       `json:"calls"`
@@ -112,7 +112,8 @@ type exchangeFile struct {
 	TraceID   string    `json:"trace_id,omitempty"`
 }
 
-// wire is the state for a file. It shares memory with st, which is a copy.
+// wire describes the state for a file. It shares memory with st, which is a
+// copy already.
 func (st *state) wire() stateFile {
 	f := stateFile{Numbers: st.numbers, BYOKAvailable: !st.byokUnavailable}
 	for _, k := range st.keysInOrder() {
@@ -152,7 +153,7 @@ func (c *counts) wire() countsFile {
 	return f
 }
 
-// tallies are the calls that a window counts.
+// tallies lists the calls that a window counts.
 func tallies(w window) (all []tally) {
 	switch w := w.(type) {
 	case *fixedWindow:

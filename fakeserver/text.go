@@ -10,25 +10,25 @@ import (
 	"unicode/utf8"
 )
 
-// misuse panics with a sentence about a wrong argument of the test's author.
+// misuse panics because the author of a test passed a wrong argument.
 func misuse(method, format string, args ...any) {
 	panic("fakeserver: " + method + ": " + fmt.Sprintf(format, args...))
 }
 
-// redactedKey stands where a key stood.
+// redactedKey replaces a key.
 const redactedKey = "[redacted]"
 
-// redactedText stands where somebody's words stood.
+// redactedText replaces the words of a person.
 func redactedText(s string) string {
 	return "[redacted, " + strconv.Itoa(utf8.RuneCountInString(s)) + " characters]"
 }
 
-// withheld stands in a sentence where a key stood, or may have stood.
+// withheld replaces what is or may be a key in a sentence.
 const withheld = "…"
 
-// scrub takes the call's own secrets out of a text: they end up in a path when
-// the arguments of a client are mixed up, and in a message when they are
-// pasted.
+// scrub removes the call's own secrets from a text. They get into a path when
+// the arguments of a client are mixed up, and into a message when somebody
+// pastes them.
 func scrub(text string, secrets []string) string {
 	for _, secret := range secrets {
 		text = strings.ReplaceAll(text, secret, redactedKey)
@@ -36,8 +36,8 @@ func scrub(text string, secrets []string) string {
 	return text
 }
 
-// scrubPath takes the secrets out of an escaped path, in which they may be
-// escaped themselves.
+// scrubPath removes the secrets from an escaped path, even if they are escaped
+// themselves.
 func scrubPath(escaped string, secrets []string) string {
 	escaped = scrub(escaped, secrets)
 	path, err := url.PathUnescape(escaped)
@@ -52,7 +52,7 @@ func scrubPath(escaped string, secrets []string) string {
 }
 
 // clip cuts a text to at most limit bytes, between characters. The result does
-// not keep the memory of a longer text.
+// not hold on to the memory of a longer text.
 func clip(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -63,11 +63,11 @@ func clip(text string, limit int) string {
 	return strings.Clone(text[:limit])
 }
 
-// kept bounds a part of the request's first line, and does not keep the memory
-// of the rest, which may hold a query of a megabyte.
+// kept bounds a part of the request's first line, and lets go of the memory of
+// the rest, which may hold a query of a megabyte.
 func kept(part string) string { return strings.Clone(clip(part, maxRecorded)) }
 
-// printable keeps a foreign text from breaking a line or moving a cursor.
+// printable replaces a character that could break a line or move a cursor.
 func printable(r rune) rune {
 	if !unicode.IsPrint(r) {
 		return '?'
@@ -78,8 +78,9 @@ func printable(r rune) rune {
 // maxQuotedName bounds the foreign text in a reason.
 const maxQuotedName = 64
 
-// memberName quotes a member's name, which unlike a value may be repeated,
-// unless it may be a key that has got into the wrong place: those have digits.
+// memberName quotes a member's name. A name may be repeated, unlike a value.
+// But a long name with digits may be a key in the wrong place, and is not
+// shown.
 func memberName(name string) string {
 	if len(name) >= minScrubbed && strings.ContainsAny(name, "0123456789") {
 		return withheld
@@ -87,7 +88,7 @@ func memberName(name string) string {
 	return quoteName(name)
 }
 
-// quoteName quotes a foreign name and bounds it.
+// quoteName quotes a foreign name, at most maxQuotedName characters of it.
 func quoteName(name string) string {
 	if runes := []rune(name); len(runes) > maxQuotedName {
 		name = string(runes[:maxQuotedName]) + "..."
@@ -95,7 +96,7 @@ func quoteName(name string) string {
 	return strconv.Quote(name)
 }
 
-// maxShown bounds the parts of a sentence that are foreign, in bytes.
+// maxShown bounds each foreign part of a sentence, in bytes.
 const maxShown = 100
 
 func bounded(text string) string {
@@ -105,16 +106,16 @@ func bounded(text string) string {
 	return strings.Map(printable, text)
 }
 
-// digest stands for the text of an API key wherever the fake must recognise
-// one, so that nothing in its state shows a key.
+// digest identifies an API key without its text, so that the fake's state shows
+// no key.
 type digest [sha256.Size]byte
 
 func digestOf(key string) digest { return sha256.Sum256([]byte(key)) }
 
 const keyKind = "amk_fake"
 
-// keyText is the text of the n-th key of fakes without WithKey. It is made
-// when asked for and never stored.
+// keyText is the text of the n-th key of fakes without WithKey. It is computed
+// and never stored.
 func keyText(n int) string { return numbered(keyKind, n) }
 
 // numbered is kind, an underscore, and n in at least six digits.
@@ -123,8 +124,8 @@ func numbered(kind string, n int) string {
 	return kind + "_" + "000000"[min(len(digits), 6):] + digits
 }
 
-// labelOf is the label that follows from the text of a key that a fake
-// issued. Any other key may be a real one.
+// labelOf computes the label from the text of a key that a fake issued. Any
+// other text may be a real key, and is not shown.
 func labelOf(key string) string {
 	digits, _ := strings.CutPrefix(key, keyKind+"_")
 	n, err := strconv.Atoi(digits)
@@ -134,12 +135,12 @@ func labelOf(key string) string {
 	return numbered("key", n)
 }
 
-// minScrubbed is the length from which a secret is looked for in other places.
-// A shorter one is not worth hiding, and would be found everywhere.
+// minScrubbed is the length of the shortest secret that is searched for. A
+// shorter one would be found everywhere.
 const minScrubbed = 8
 
 func isKeyName(name string) bool { return strings.EqualFold(name, "api_key") }
 
-// maxRecorded bounds what is foreign and has no bound of its own: method, path
-// and agent.
+// maxRecorded bounds the foreign parts of a record that have no other bound:
+// method, path and agent.
 const maxRecorded = 256

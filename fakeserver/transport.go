@@ -19,11 +19,11 @@ type clientConfig struct {
 	ip netip.Addr
 }
 
-// defaultIP is an address that is set aside for documentation (RFC 5737).
+// defaultIP is set aside for documentation (RFC 5737).
 var defaultIP = netip.AddrFrom4([4]byte{192, 0, 2, 1})
 
 // FromIP makes the client call from this IP address instead of 192.0.2.1, for
-// the limits per address of interface 8. What is no IP address panics.
+// the limits per address of interface 8. A text that is no IP address panics.
 func FromIP(address string) ClientOption {
 	ip, err := netip.ParseAddr(address)
 	if err != nil {
@@ -44,32 +44,32 @@ func newClientConfig(method string, opts []ClientOption) clientConfig {
 }
 
 // HTTPClient returns a client whose every call goes to the fake, through real
-// net/http at both ends and an in-memory connection between them. It reaches
-// no other host, proxies of the environment included. In a synctest bubble,
+// net/http at both ends and an in-memory connection between them. It reaches no
+// other host and ignores the proxies of the environment. In a synctest bubble,
 // call it inside, with the bubble's tb.
 //
 // A cleanup of tb closes the connections and waits until the fake's goroutines
-// for them have ended; what it waits for longer than five seconds stands in the
-// log of tb. With a nil tb, Close closes them, and waits only for those without
-// a call under way: a callback that calls Close waits for itself otherwise. A
-// response body that the caller never closed holds goroutines of net/http until
-// the context of its request ends, as it does on a socket; in a bubble that
-// fails the test.
+// for them have ended. If that takes longer than five seconds, it logs the
+// calls that it waits for. With a nil tb, Close closes the connections. It then
+// waits only for connections without a call under way, since Close may be
+// called by a callback of such a call. A response body that the caller never
+// closed holds goroutines of net/http until the context of its request ends, as
+// on a socket; in a bubble that fails the test.
 func (s *Server) HTTPClient(tb TB, opts ...ClientOption) *http.Client {
 	return s.host.Client(tb, newClientConfig("HTTPClient", opts).ip)
 }
 
 // Direct returns a RoundTripper that calls the fake on the caller's goroutine,
-// without connection or goroutine: several times as fast as HTTPClient, and
-// with nothing to clean up. What the fake sees and what the caller gets are
-// shaped as net/http shapes them. A call whose context has ended never yields
-// a response. It reaches no other host than that of BaseURL.
+// without connection or goroutine. It is several times as fast as HTTPClient,
+// and nothing needs closing. Requests reach the fake and answers reach the
+// caller in the shape that net/http gives them. A call whose context has ended
+// never yields a response. Direct reaches no host but the one in BaseURL.
 //
-// What it does not model: connections, so no reuse, no timeouts of a Transport,
-// and of the hooks of net/http/httptrace only GetConn, GotConn and
-// WroteHeaders; names in Request.Header such as host or content-length in lower
-// case, which net/http sends besides its own, and which are left out here; and
-// a callback of the test that waits without end is waited for.
+// It does not model connections: none is reused, and the timeouts of a
+// Transport do not apply. Of the hooks of net/http/httptrace only GetConn,
+// GotConn and WroteHeaders run. It leaves out headers such as host or
+// content-length in lower case, which net/http would send besides its own. If a
+// callback of the test waits for ever, so does the caller.
 func (s *Server) Direct(opts ...ClientOption) http.RoundTripper {
 	return s.host.Direct(newClientConfig("Direct", opts).ip)
 }

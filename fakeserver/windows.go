@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// window counts calls against one limit. What it answers depends on what it
-// was told, now and limit alone.
+// window counts calls against one limit. Its answers depend only on the calls
+// that it counted and on its arguments.
 type window interface {
 	// opens returns when the next call passes; a time not after now means
 	// that it passes now.
@@ -67,7 +67,7 @@ func (w *fixedWindow) clone() window {
 // exactly length ago has left.
 type slidingWindow struct {
 	length time.Duration
-	log    []time.Time // oldest first; those that have left go with the next take
+	log    []time.Time // oldest first; calls that have left are dropped at the next take
 }
 
 func (w *slidingWindow) opens(now time.Time, limit int) time.Time {

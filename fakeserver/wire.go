@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// The bodies of answers, as interface section 4 shows them. They stand here
-// apart from the client's, so that a wrong tag on one side shows.
+// The bodies of answers, as interface section 4 shows them. Client and fake
+// each declare their own wire structs, so that a wrong tag on one side shows.
 
-// reply is the body of a success. Each carries the call's trace identifier.
+// reply is the body of a success. Every body carries the call's trace
+// identifier.
 type reply interface{ trace(id string) }
 
 type traced struct {
@@ -88,7 +89,7 @@ type messageReply struct {
 	traced
 }
 
-// redacted is the reply as Calls shows it.
+// redacted is the reply for Calls.
 func (m *messageReply) redacted() reply {
 	shown := *m
 	shown.ReplyText = redactedText(m.ReplyText)

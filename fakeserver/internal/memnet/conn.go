@@ -10,7 +10,7 @@ import (
 
 // conn is one end of an in-memory connection that behaves as TCP does: writes
 // are buffered, either direction may end alone, deadlines work, and an abort
-// is a reset. net.Pipe does not do: it buffers nothing and cannot reset.
+// resets the other end. net.Pipe does neither buffer nor reset.
 type conn struct {
 	in, out       *stream
 	local, remote net.Addr
@@ -37,7 +37,7 @@ func (c *conn) Write(p []byte) (int, error) {
 	return n, c.wrap("write", err)
 }
 
-// wrap gives an error the shape that those of package net have.
+// wrap gives an error the shape that package net gives its errors.
 func (c *conn) wrap(op string, err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return err
@@ -52,16 +52,15 @@ func (c *conn) CloseWrite() error {
 	return nil
 }
 
-// SetLinger with 0 makes the next Close abort the connection, so that the
-// other end gets ECONNRESET: as with *net.TCPConn, and under the same name so
-// that one piece of code resets both.
+// SetLinger with 0 makes the next Close abort the connection, so that the other
+// end gets ECONNRESET. It has the name of the method of *net.TCPConn, so that
+// the same code resets both.
 func (c *conn) SetLinger(seconds int) error {
 	c.out.change(func() { c.abort = seconds == 0 })
 	return nil
 }
 
-// Close ends both directions. As with TCP, data that was left unread makes it
-// an abort.
+// Close ends both directions. As with TCP, unread data makes it an abort.
 func (c *conn) Close() error {
 	unread := c.in.unread()
 	c.out.change(func() {

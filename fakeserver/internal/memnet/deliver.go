@@ -26,7 +26,7 @@ func (r Response) Write(w http.ResponseWriter) {
 	_, _ = w.Write(r.Body) // the client may be gone, which is its own affair
 }
 
-// Ending is what happens to the connection behind the part of a response that
+// Ending is what happens to the connection after the part of a response that
 // was sent.
 type Ending int
 
@@ -36,14 +36,14 @@ const (
 	Closes               // the client reads io.EOF, too early
 	Resets               // the client reads ECONNRESET
 	Hangs                // the client waits
-	Leaves               // behind the whole response, the connection takes no other request
+	Leaves               // the whole response is sent, and the connection takes no other request
 )
 
 // Nothing of a response is sent, not even the header.
 const Nothing = -1
 
-// Delivery says what becomes of a response on its way to the client. With the
-// zero value it arrives.
+// Delivery describes how a response leaves. With the zero value it arrives
+// whole.
 type Delivery struct {
 	Ends  Ending
 	Sent  int           // bytes of the body, unless the connection stays; or Nothing
@@ -51,7 +51,7 @@ type Delivery struct {
 	Every time.Duration // between two drips
 }
 
-// Write sends what the delivery leaves of the response to req. Where the
+// Write sends the part of the response that the delivery leaves. If the
 // connection ends too early, or the client leaves, it panics with
 // http.ErrAbortHandler.
 func (d Delivery) Write(w http.ResponseWriter, req *http.Request, r Response) {
@@ -61,7 +61,8 @@ func (d Delivery) Write(w http.ResponseWriter, req *http.Request, r Response) {
 	}
 	switch {
 	case req.ProtoMajor == 2 && (!cut || d.Ends == Closes && d.Sent != Nothing):
-		// The stream ends, and the client knows by the length what is missing.
+		// The stream ends, and the client knows from the length that something is
+		// missing.
 	case d.Ends == Closes:
 		panic(http.ErrAbortHandler)
 	case d.Ends == Resets:
@@ -72,8 +73,8 @@ func (d Delivery) Write(w http.ResponseWriter, req *http.Request, r Response) {
 	}
 }
 
-// cut takes off the response what is not sent, and reports whether that is
-// anything.
+// cut removes the part of the response that is not sent, and reports whether
+// there is any.
 func (d Delivery) cut(r *Response) bool {
 	switch d.Ends {
 	case Stays:
@@ -87,12 +88,11 @@ func (d Delivery) cut(r *Response) bool {
 	return d.Sent < whole
 }
 
-// send sends what the client shall have, and leaves nothing in a buffer where
-// the connection then ends.
+// send sends the response, and flushes it if the connection then ends.
 func (d Delivery) send(ctx context.Context, w http.ResponseWriter, r Response) {
 	direct, isDirect := w.(*directWriter)
 	switch {
-	case d.Drip > 0 && isDirect: // its reader does the waiting
+	case d.Drip > 0 && isDirect: // the reader of the body waits
 		direct.drip, direct.every = d.Drip, d.Every
 		r.Write(w)
 	case d.Drip > 0:
@@ -105,14 +105,13 @@ func (d Delivery) send(ctx context.Context, w http.ResponseWriter, r Response) {
 	}
 }
 
-// dribble sends the body in small parts. Where the client leaves in the
-// meantime, so does the answer.
+// dribble sends the body in small parts, until the client leaves.
 func (d Delivery) dribble(ctx context.Context, w http.ResponseWriter, r Response) {
 	var rest []byte
 	r.Body, rest = d.part(r.Body)
 	r.Write(w)
 	for len(rest) > 0 {
-		_ = http.NewResponseController(w).Flush() // what cannot be flushed comes later
+		_ = http.NewResponseController(w).Flush() // a part that cannot be flushed leaves with a later one
 		Pause(ctx, d.Every)
 		if ctx.Err() != nil {
 			panic(http.ErrAbortHandler)
@@ -128,8 +127,8 @@ func (d Delivery) part(body []byte) (first, rest []byte) {
 	return body[:n], body[n:]
 }
 
-// reset aborts the connection below a response. Over HTTP/2, where many share
-// it, the stream is reset, with INTERNAL_ERROR: a handler has no say in the code.
+// reset aborts the connection below a response. Over HTTP/2, where calls share
+// a connection, it resets the stream; net/http chooses the code INTERNAL_ERROR.
 func reset(w http.ResponseWriter) {
 	if direct, is := w.(*directWriter); is {
 		direct.ends = Resets
@@ -149,8 +148,8 @@ func reset(w http.ResponseWriter) {
 	_ = conn.Close()
 }
 
-// Pause waits for d, or until ctx ends. The timer is made here and now, so
-// that it belongs to the bubble of the call.
+// Pause waits for d, or until ctx ends. It makes its timer in the bubble of the
+// call.
 func Pause(ctx context.Context, d time.Duration) {
 	if d <= 0 {
 		return

@@ -58,7 +58,8 @@ func closeBody(req *http.Request) {
 	}
 }
 
-// connect refuses what reaches no fake, and runs the hooks of what does.
+// connect refuses other addresses, and runs the hooks of a request that is
+// sent.
 func (d *direct) connect(req *http.Request) error {
 	if req.Context().Err() != nil {
 		return context.Cause(req.Context())
@@ -72,8 +73,8 @@ func (d *direct) connect(req *http.Request) error {
 	return nil
 }
 
-// sentBody reads the body that the caller sends. An error of its reader is the
-// caller's own: the request never got anywhere.
+// sentBody reads the body that the caller sends. An error of its reader is
+// returned to the caller, and nothing was sent.
 func sentBody(req *http.Request) (*bytes.Buffer, error) {
 	body := new(bytes.Buffer)
 	if !hasBody(req) {
@@ -86,7 +87,7 @@ func sentBody(req *http.Request) (*bytes.Buffer, error) {
 	return body, err
 }
 
-// served is the request as net/http gives it to a handler.
+// served is the request in the shape that net/http gives a handler.
 func (d *direct) served(req *http.Request, body *bytes.Buffer) *http.Request {
 	target := req.URL.RequestURI()
 	u, err := url.ParseRequestURI(target)
@@ -115,18 +116,18 @@ func (d *direct) served(req *http.Request, body *bytes.Buffer) *http.Request {
 
 func hasBody(req *http.Request) bool { return req.Body != nil && req.Body != http.NoBody }
 
-// namesLength reports whether a Transport says how long a body is even where
-// there is none.
+// namesLength reports whether a Transport sends Content-Length: 0 for a method
+// without a body.
 func namesLength(method string) bool {
 	return method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch
 }
 
-// call runs the handler. Where it ends the connection before any of its answer
-// has left, there is no response but the error that a client then sees.
+// call runs the handler. If the handler ends the connection before any of its
+// answer has left, the caller gets an error and no response.
 func (d *direct) call(w *directWriter, r *http.Request) error {
 	func() {
 		defer func() {
-			if recover() != nil { // reporting is the handler's own affair
+			if recover() != nil { // the handler reports its own panics
 				w.ends = Closes
 			}
 		}()

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// directWriter takes a response down.
+// directWriter collects a response.
 type directWriter struct {
 	host   *Host
 	header http.Header
@@ -22,9 +22,9 @@ type directWriter struct {
 	status int
 	body   bytes.Buffer
 
-	flushed bool   // what was written has left
+	flushed bool   // the written part has left
 	ends    Ending // of the connection: Stays, Closes or Resets
-	drip    int    // bytes that the reader of the body gets at a time; 0: no matter
+	drip    int    // bytes that the reader of the body gets at a time; 0 means all
 	every   time.Duration
 }
 
@@ -38,15 +38,14 @@ func (w *directWriter) WriteHeader(status int) {
 	}
 }
 
-// begin takes the status and the header down. A header without values is what
-// keeps net/http from adding its own, and is not sent.
+// begin notes the status and the header. A header without values keeps net/http
+// from adding its own, and is not sent.
 func (w *directWriter) begin(status int, header http.Header) {
 	w.status, w.sent = status, header
 	maps.DeleteFunc(w.sent, func(_ string, values []string) bool { return len(values) == 0 })
 }
 
-// take takes a whole response down, whose header and body nobody changes any
-// more.
+// take notes a whole response, whose header and body nobody changes any more.
 func (w *directWriter) take(r Response) {
 	w.begin(r.Status, r.Header)
 	w.body = *bytes.NewBuffer(r.Body)
@@ -78,7 +77,7 @@ func (w *directWriter) response(req *http.Request) *http.Response {
 	return resp
 }
 
-// length is what the header announces; of the body a part may be missing.
+// length is the announced length; the body may be shorter.
 func (w *directWriter) length() int64 {
 	if n, err := strconv.ParseInt(w.sent.Get("Content-Length"), 10, 64); err == nil {
 		return n
@@ -101,24 +100,24 @@ func (w *directWriter) reader(ctx context.Context) io.ReadCloser {
 	return b
 }
 
-// resetError is what reading from a connection gives that was aborted.
+// resetError is the error of reading from an aborted connection.
 func (h *Host) resetError() error {
 	return &net.OpError{Op: "read", Net: "tcp", Addr: addr(h.Addr), Err: os.NewSyscallError("read", syscall.ECONNRESET)}
 }
 
-// faultyBody is a body that comes slowly, or not to its end.
+// faultyBody is a body that comes slowly or is cut off.
 type faultyBody struct {
 	ctx    context.Context
 	rest   []byte
-	drip   int // 0: all at once
+	drip   int // 0 means all at once
 	every  time.Duration
 	arrive int // bytes of rest that have arrived
 	begun  bool
-	end    error // behind the rest
+	end    error // follows the rest
 	closed bool
 }
 
-// errBodyClosed says what net/http says, whose error has no name.
+// errBodyClosed has the words of net/http, which exports no such error.
 var errBodyClosed = errors.New("http: read on closed response body")
 
 func (b *faultyBody) Read(p []byte) (int, error) {

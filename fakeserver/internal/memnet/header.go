@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// checkSent refuses what a Transport refuses to send, with its words.
+// checkSent refuses what a Transport refuses to send, in the same words.
 func checkSent(req *http.Request) error {
 	switch {
 	case req.URL == nil:
@@ -25,7 +25,7 @@ func checkSent(req *http.Request) error {
 		if !isToken(name) {
 			return fmt.Errorf("net/http: invalid header field name %q", name)
 		}
-		// The value is not repeated: it may be a key.
+		// The value may be a key, so it is not repeated.
 		if slices.ContainsFunc(values, HoldsControl) {
 			return fmt.Errorf("net/http: invalid header field value for %q", name)
 		}
@@ -40,14 +40,14 @@ func isToken(text string) bool {
 	})
 }
 
-// HoldsControl reports whether a text would end the line of a header, or hide
-// in it.
+// HoldsControl reports whether a text holds a control character, which could
+// end the line of a header.
 func HoldsControl(value string) bool {
 	return strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
-// servedHeader is a header as it arrives: without what a Transport sends in its
-// own way, and with what it adds.
+// servedHeader is a header as it arrives: without the headers that a Transport
+// writes by itself, and with those that it adds.
 func servedHeader(req *http.Request) http.Header {
 	h := arrived(req.Header)
 	if agent, given := req.Header["User-Agent"]; !given {
@@ -74,8 +74,8 @@ func first(values []string) string {
 	return textproto.TrimString(values[0])
 }
 
-// arrived gives the names their canonical form and takes the space around the
-// values off. A Transport sends the names in order.
+// arrived makes the names canonical and trims the values. It goes through the
+// names in order, as a Transport does.
 func arrived(sent http.Header) http.Header {
 	h := make(http.Header, len(sent)+3)
 	names := slices.AppendSeq(make([]string, 0, len(sent)), maps.Keys(sent))
@@ -92,8 +92,9 @@ func arrived(sent http.Header) http.Header {
 	return h
 }
 
-// ownWay reports whether a Transport makes a header by itself. Under any other
-// casing it sends User-Agent twice, and of the others what no server takes.
+// ownWay reports whether a Transport writes a header by itself. In another case
+// of letters it would send User-Agent twice, and the others in a form that no
+// server accepts.
 func ownWay(name, canonical string) bool {
 	switch canonical {
 	case "Host", "Content-Length", "Transfer-Encoding", "Trailer":

@@ -1,11 +1,10 @@
-// Package memnet serves a net/http handler in memory: at an address of its own,
-// over connections that behave as TCP does, or without any
-// connection at all. It opens no socket.
+// Package memnet serves a net/http handler in memory: at its own address, over
+// connections that behave as TCP does, or without any connection. It opens no
+// socket.
 //
-// A Host may be reached from several testing/synctest bubbles at once. What it
-// keeps in common holds no channel, timer, WaitGroup or Cond, since those
-// belong to the bubble that made them; what a client keeps belongs to the
-// bubble of the client.
+// Several testing/synctest bubbles may reach a Host at once. The Host holds no
+// channel, timer, WaitGroup or Cond, since those belong to the bubble that made
+// them. A client and its connections belong to the bubble of the client.
 package memnet
 
 import (
@@ -21,23 +20,22 @@ import (
 	"time"
 )
 
-// Host is a handler at an address in memory. Its exported fields are set before
-// it is used.
+// Host is a handler at an address in memory. Set its exported fields before its
+// first use.
 type Host struct {
 	Name    string // what messages call it, such as "the fake"
 	Addr    string // host and port, by which it is reached as https without TLS
 	Handler http.Handler
 	// Describe names a call in messages, without anything secret.
 	Describe func(*http.Request) string
-	// Now is shown by the connections of clients, for those that look for the
-	// clock of the other side.
+	// Now is the clock of the other side. The connections of clients show it.
 	Now func() time.Time
 
 	ports  atomic.Uint32
 	closed atomic.Bool
 
 	mu       sync.Mutex
-	networks []hanging // of clients without a TB: Close ends their connections
+	networks []hanging // of clients without a TB, for Close
 }
 
 // TB is the part of testing.TB that a client needs.
@@ -70,9 +68,9 @@ func (h *Host) adopt(n hanging) {
 	h.networks = append(h.networks, n)
 }
 
-// Close refuses every later call, on connections that are open too. It ends
-// the connections of clients without a TB, and waits for those of them that
-// have no call under way.
+// Close refuses every later call, on open connections too. It ends the
+// connections of clients without a TB, and waits for those without a call under
+// way.
 func (h *Host) Close() {
 	h.closed.Store(true)
 	for _, n := range h.takeNetworks() {
@@ -105,7 +103,7 @@ func (h *Host) refuse(scheme, address string) error {
 	return nil
 }
 
-// errClosed is what a client gets whose host has closed, or whose test has
+// errClosed is the error of a client whose host has closed, or whose test has
 // ended.
 func (h *Host) errClosed() error { return fmt.Errorf("%s is closed: %w", h.Name, syscall.ECONNREFUSED) }
 
@@ -130,9 +128,9 @@ func serve(h http.Handler, c net.Conn) {
 	_ = server.Serve(&oneConn{conn: c}) // returns when oneConn has no other
 }
 
-// oneConn is a listener with one connection. Behind it, Accept fails at once
-// instead of waiting: the server then goes on with the connection, and there
-// is no listening goroutine to end.
+// oneConn is a listener with one connection. The second Accept fails at once
+// instead of waiting: the server then goes on with the connection, and no
+// listening goroutine is left to end.
 type oneConn struct {
 	conn net.Conn
 }

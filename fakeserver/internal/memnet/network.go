@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// network is the connections of one client. All of it belongs to the bubble
-// that the client was made in.
+// network holds the connections of one client. It belongs to the bubble in
+// which the client was made.
 type network struct {
 	host      *Host
 	tb        TB // nil: Host.Close hangs up
@@ -23,19 +23,19 @@ type network struct {
 
 	mu    sync.Mutex
 	open  map[*link]bool
-	ended bool // hung up: nothing more is dialled
+	ended bool // no more connections are made
 }
 
 // link is one connection with its server.
 type link struct {
 	dialled *conn
 	done    chan struct{}          // closed when the server is done
-	call    atomic.Pointer[string] // the name of what is under way; nil: nothing
+	call    atomic.Pointer[string] // the name of the call under way; nil means none
 }
 
 // dial makes a connection and a server for it. The server starts on the
-// goroutine that dials, and so in the bubble of the client: a server shared by
-// several clients would tie the fake to one bubble.
+// goroutine that dials, and so in the bubble of the client. One server for all
+// clients would tie the host to one bubble.
 func (n *network) dial(_ context.Context, _, address string) (net.Conn, error) {
 	if err := n.host.refuse("https", address); err != nil {
 		return nil, err
@@ -56,15 +56,15 @@ func (n *network) dialHTTP(_ context.Context, _, address string) (net.Conn, erro
 	return nil, n.host.refuse("http", address)
 }
 
-// clientConn is the client's end of a connection. It sends nothing to a host
-// that is closed: net/http then dials anew, and is refused there. Close may be
-// called from outside the bubble of the client, so it cannot do more than that.
+// clientConn is the client's end of a connection. It sends nothing to a closed
+// host: net/http then dials again, and that dial is refused. Host.Close may run
+// outside the bubble of the client, so it cannot close the connection itself.
 type clientConn struct {
 	*conn
 	host *Host
 }
 
-// Now is the clock that clients with a cool-down look for in a connection.
+// Now is the clock that a client with a cool-down looks for in its connection.
 func (c *clientConn) Now() time.Time { return c.host.Now() }
 
 func (c *clientConn) Write(p []byte) (int, error) {
@@ -74,7 +74,7 @@ func (c *clientConn) Write(p []byte) (int, error) {
 	return c.conn.Write(p)
 }
 
-// watched is the host's handler, which shows on the link what is under way.
+// watched is the host's handler. It notes on the link which call is under way.
 func (n *network) watched(l *link) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := n.host.Describe(r)
@@ -84,7 +84,8 @@ func (n *network) watched(l *link) http.Handler {
 	})
 }
 
-// remember keeps a connection for hangUp, and reports false behind it.
+// remember keeps a connection for hangUp. It reports false if hangUp has run
+// already.
 func (n *network) remember(l *link) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -100,11 +101,11 @@ func (n *network) forget(l *link) {
 	delete(n.open, l)
 }
 
-// patience is how long hangUp waits before it says for what.
+// patience is how long hangUp waits in silence.
 const patience = 5 * time.Second
 
-// hangUp closes all connections and waits for their servers, and so for the
-// calls that are under way and do not watch their context.
+// hangUp closes all connections and waits for their servers, and so for calls
+// that ignore their context.
 func (n *network) hangUp() {
 	open := n.end()
 	if len(open) == 0 {
@@ -135,12 +136,11 @@ func calling(open []*link) string {
 	return strings.Join(names, ", ")
 }
 
-// hanging is a network as the Host knows it: without its channels, which
-// belong to a bubble.
+// hanging is a network without its channels, which belong to a bubble.
 type hanging interface{ hangUpIdle() }
 
-// hangUpIdle closes all connections, and waits for the servers of those without
-// a call under way: it may itself run in a callback of such a call.
+// hangUpIdle closes all connections, and waits only for the servers without a
+// call under way: it may itself run in a callback of such a call.
 func (n *network) hangUpIdle() {
 	for _, l := range n.end() {
 		if l.call.Load() == nil {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// streamRoom is how much one direction of a connection holds before a writer
-// waits, as the buffers of a socket do.
+// streamRoom is how much one direction of a connection buffers before a writer
+// waits.
 const streamRoom = 64 << 10
 
 // stream is one direction of a connection.
@@ -115,7 +115,7 @@ func (s *stream) set(d *deadline, at time.Time) {
 		}
 		var timer *time.Timer
 		timer = time.AfterFunc(wait, func() {
-			// A timer that was replaced meanwhile has no say.
+			// A timer that was replaced meanwhile changes nothing.
 			s.change(func() { d.passed = d.passed || d.timer == timer })
 		})
 		d.timer = timer

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// hooks are those of a request that goes over Direct. By them a client learns
-// whether a request that failed had been sent.
+// hooks holds the trace of a request over Direct. From it a client learns
+// whether a failed request was sent.
 type hooks struct {
 	trace *httptrace.ClientTrace // nil: none
 	host  string
@@ -38,7 +38,7 @@ func (h hooks) sent(d *direct) {
 	}
 }
 
-// noConn is the connection that a hook is shown: Direct has none. It has
+// noConn is the connection that a hook gets from Direct, which has none: it has
 // addresses, and is closed.
 type noConn struct {
 	client net.Addr
