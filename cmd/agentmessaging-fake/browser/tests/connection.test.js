@@ -41,6 +41,7 @@ test('the page asks for the token, once', async (t) => {
   const page = await openPage(t, fake);
   await page.goto(fake.page);
   const dialog = page.getByRole('dialog', { name: 'Control token' });
+  await dialog.waitFor();
   await page.keyboard.press('Escape');
   await page.getByRole('button', { name: 'Enter the token' }).click();
   await dialog.getByLabel('Token').fill('wrong');

@@ -37,7 +37,7 @@ test('a fault acts, counts its hits, shows in the traffic, and goes', async (t) 
   assert.equal((await fake.call('GET', '/v1/status')).status, 200);
 
   await page.getByRole('link', { name: /Traffic/ }).click();
-  await wantText(calls(page).nth(2), /^fault[^]*Answer\(502\)/);
+  await wantText(calls(page).nth(2), /^502[^]*Answer\(502\)/);
 });
 
 test('a fault for one key leaves the others alone', async (t) => {
@@ -62,4 +62,27 @@ test('a fault that another program turned on shows', async (t) => {
   const { fake, page } = await open(t, { hash: '#/faults' });
   await fake.control('POST', 'faults', { fault: { kind: 'lose_reply', how: { kind: 'hang' } }, match: { text_containing: 'x' }, nth: 2, chance: 0.5, seed: 9 });
   await wantText(rules(page), /With a text containing x, only the call number 2 that matches, with probability 0.5, seed 9\./);
+});
+
+test('a call shows what the client got, beside what the service decided', async (t) => {
+  const { fake, page } = await open(t, {
+    prepare: async (fake) => {
+      await fake.agent();
+      await fake.control('POST', 'faults', { fault: { kind: 'rate_limited', retry_after: '7' }, match: { endpoint: 'GET /v1/status' }, times: 1 });
+      await fake.call('GET', '/v1/status');
+      await fake.control('POST', 'faults', { fault: { kind: 'lose_reply', how: { kind: 'reset_connection' } }, times: 1 });
+      await fake.call('POST', '/v1/agents/agent_000001/messages', { text: 'Hello' }).catch(() => {});
+    },
+  });
+  const detail = page.getByLabel('The open call');
+  await wantText(calls(page).first(), /^reset/);
+  await calls(page).first().click();
+  await wantText(detail, /Decided\s+200[^]*then: reset[^]*What the service decided[^]*You wrote: Hello/);
+  await calls(page).nth(1).click();
+  await wantText(detail, /Status\s+429[^]*Decided\s+nothing[^]*What the client got[^]*rate_limited/);
+  await detail.getByText(/headers$/).nth(1).click();
+  await wantText(detail, /Retry-After: 7/);
+  await page.getByLabel('Status', { exact: true }).selectOption('429');
+  await wantText(page.locator('.sum'), '1 of 3 calls');
+  assert.equal((await fake.control('GET', 'calls?status=429')).calls.length, 1);
 });

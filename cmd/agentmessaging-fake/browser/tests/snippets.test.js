@@ -88,8 +88,9 @@ test('what the SDK cannot send is said', async (t) => {
   const { fake, page } = await open(t);
   await fake.call('POST', '/v1/agents', { unknown: 1 });
   const detail = await openNewest(page);
-  await wantText(detail, /# The body of this call was not kept/);
-  await wantText(detail, /\/\/ The body of this call was not kept/);
+  await wantText(detail, /Refused for\s+unknown/);
+  await wantText(detail, /--data-raw '\{"unknown":1\}'/);
+  await wantText(detail, /\/\/ The client refuses this call before it sends anything\./);
   await fake.call('PATCH', '/v1/agents');
   await page.getByRole('button', { name: '1 new' }).click();
   await wantText(calls(page).first(), /PATCH/);

@@ -41,7 +41,7 @@ test('an open call shows the request and the reply', async (t) => {
   }
   await wantText(detail, /"text": "When do you open\?"/);
   await wantText(detail, /"reply_text": "/);
-  await detail.getByText(/^\d+ headers$/).click();
+  await detail.getByText(/^\d+ headers$/).first().click();
   await wantText(detail, /Authorization: \[redacted\]/);
   await detail.getByRole('button', { name: 'Close' }).click();
   await wantCount(detail, 0);

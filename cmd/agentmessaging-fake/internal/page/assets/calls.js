@@ -96,7 +96,7 @@ export class CallLog {
 
 // sizeOf leaves out the header and what else is small.
 function sizeOf(call) {
-  return 1000 + (call.body?.length ?? 0) + (call.reply_body?.length ?? 0);
+  return 1000 + (call.body?.length ?? 0) + (call.sent.body?.length ?? 0) + (call.reply_body?.length ?? 0);
 }
 
 // indexOf finds a call by its seq, -1 when it is not there.
@@ -117,20 +117,23 @@ export const statusTests = {
   '4xx': (status) => status >= 400 && status < 500,
   429: (status) => status === 429,
   '5xx': (status) => status >= 500,
-  none: (status) => !status,
 };
 
 function filterTest({ text, endpoint, status }) {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   const statusFits = statusTests[status] ?? (() => true);
   return (call) =>
-    (!endpoint || call.endpoint === endpoint) && statusFits(call.status) && words.every((word) => holds(call, word));
+    (!endpoint || call.endpoint === endpoint) && (status === 'none' ? !call.sent.status || call.sent.broke : statusFits(call.sent.status) || statusFits(call.status)) && words.every((word) => holds(call, word));
 }
 
-const searched = ['path', 'method', 'status', 'key', 'trace_id', 'code', 'reason', 'limit_key', 'fault'];
+const searched = ['path', 'method', 'key', 'trace_id', 'code', 'reason', 'limit_key', 'fault'];
 
 function holds(call, word) {
-  return searched.some((name) => String(call[name] ?? '').toLowerCase().includes(word)) || legible(call).includes(word);
+  return (
+    searched.some((name) => String(call[name] ?? '').toLowerCase().includes(word)) ||
+    `${call.sent.status} ${call.status}`.includes(word) ||
+    legible(call).includes(word)
+  );
 }
 
 const legibles = new WeakMap();
@@ -138,7 +141,7 @@ const legibles = new WeakMap();
 // legible is what a person reads in the bodies of a call, in lower case: the
 // texts as they are, without the escapes of JSON.
 function legible(call) {
-  if (!legibles.has(call)) legibles.set(call, [call.body, call.reply_body].map(textsOf).join('\n').toLowerCase());
+  if (!legibles.has(call)) legibles.set(call, [call.body, call.sent.body, call.reply_body].map(textsOf).join('\n').toLowerCase());
   return legibles.get(call);
 }
 

@@ -15,14 +15,23 @@ function shellPath(path) {
   return safe ? `"$AGENT_MESSAGING_BASE_URL${path}"` : `"$AGENT_MESSAGING_BASE_URL"${quoteShell(path)}`;
 }
 
-// isGone reports whether the fake has not kept the body: it was malformed, or
-// had members that no endpoint takes.
-function isGone(call) {
-  return call.body_bytes > 0 && !call.body;
+// What the program keeps of a body, in bytes.
+const kept = 16 << 10;
+
+// isLong reports whether a body may go on behind what was kept of it.
+export function isLong(body) {
+  return new TextEncoder().encode(body).length >= kept;
 }
 
+// isCut reports whether the fake has not kept the body, or not all of it.
+function isCut({ body, body_bytes: bytes }) {
+  return body ? isLong(body) : bytes > 0;
+}
+
+const cutWords = 'The body of this call was not kept whole, so it cannot be sent again.';
+
 export function asCurl(call) {
-  if (isGone(call)) return '# The body of this call was not kept, so there is nothing to send.';
+  if (isCut(call)) return `# ${cutWords}`;
   const lines = [`curl -sS ${curlOptions(call)}${shellPath(call.path)}`];
   if (call.key !== 'missing') lines.push('-H "Authorization: Bearer $AGENT_MESSAGING_API_KEY"');
   if (call.body) {
@@ -60,11 +69,12 @@ export function quoteGo(s) {
 }
 
 export function asGo(call) {
+  if (call.member) return `// The client refuses this call before it sends anything. ${call.reason}`;
   const body = parseObject(call.body);
   const make = goCalls[call.endpoint];
   if (!make) return '// The SDK has no method that sends this call.';
-  if (isGone(call)) return '// The body of this call was not kept, so there is nothing to send.';
-  if (call.body && !body) return '// The body of this call is no JSON object, or was not kept whole.';
+  if (isCut(call)) return `// ${cutWords}`;
+  if (call.body && !body) return '// The body of this call is no JSON object.';
   const { result, code } = make(call, body ?? {});
   return [
     '// NewClientFromEnv reads AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY.',

@@ -8,7 +8,7 @@ const messages = 'POST /v1/agents/{agent_id}/messages';
 
 // failed reports a call whose sender has no reply in hand.
 export function failed(call) {
-  return Boolean(call.fault) || !statusTests['2xx'](call.status);
+  return Boolean(call.sent.broke) || !statusTests['2xx'](call.sent.status);
 }
 
 // attemptsOf are the attempts that a call is one of, oldest first.

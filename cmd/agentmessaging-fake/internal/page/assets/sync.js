@@ -169,7 +169,7 @@ function onCall(call) {
   const { page, id } = state.route;
   if (call.key === openKey()) loadLimits();
   if (call.fault) loadFaults();
-  if (call.status !== 200 || call.method === 'GET') return;
+  if (call.method === 'GET') return;
   if (page === 'agents' || call.endpoint === 'POST /v1/agents') loadAgents();
   if (page === 'agents' && call.agent_id === id) loadConversation();
 }

@@ -21,10 +21,13 @@ export function tag(label, tone = 'plain') {
   return h('span.tag', { class: tone }, text(label));
 }
 
-// statusTag is how a call ended. The status is 0 where a fault acted in place of
-// the service, whatever the client saw then.
-export function statusTag({ status, fault }) {
-  if (!status) return fault ? tag('fault', 'fault') : tag('none', 'bad');
+// broken are the words for how an answer broke off.
+export const broken = { closed: 'closed', reset: 'reset', hung: 'no answer' };
+
+// statusTag is what the client got of a call.
+export function statusTag({ sent }) {
+  const { status, broke } = sent;
+  if (!status || broke) return tag(status ? `${status}, ${broken[broke]}` : (broken[broke] ?? 'none'), 'bad');
   if (status < 300) return tag(status, 'good');
   return tag(status, status < 500 ? 'warn' : 'bad');
 }

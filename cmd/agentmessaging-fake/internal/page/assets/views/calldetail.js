@@ -1,13 +1,13 @@
 // One call: what was sent, what was answered, and how to send it again.
 import { h, text, Component } from '../dom.js';
 import { took, indentJSON, plural } from '../format.js';
-import { asCurl, asGo } from '../snippets.js';
+import { asCurl, asGo, isLong } from '../snippets.js';
 import { hrefOf } from '../route.js';
 import { log } from '../sync.js';
 import { attemptsOf } from '../story.js';
 import { notice } from '../store.js';
 import { act, request, worldPath } from '../api.js';
-import { button, code, facts, field, mark, mono, statusTag, both, time } from '../parts/widgets.js';
+import { broken, button, code, facts, field, mark, mono, statusTag, tag, both, time } from '../parts/widgets.js';
 
 export class CallDetail extends Component {
   take = (element) => {
@@ -46,7 +46,8 @@ export class CallDetail extends Component {
 
 function Summary({ call }) {
   return facts([
-    ['Status', h('span', null, statusTag(call), ' ', mono(call.code), ' ', text(call.reason), !call.status && call.fault && 'acted in place of the service')],
+    ['Status', h('span', null, statusTag(call), ' ', mono(call.code), ' ', text(call.reason))],
+    ['Decided', differs(call) ? (call.status ? tag(call.status, 'plain') : 'nothing: a fault came first') : undefined],
     ['Key', /^(missing|unknown)$/.test(call.key) ? call.key : h('a', { href: hrefOf('keys', call.key) }, mono(call.key))],
     ['Agent', call.agent_id && h('a', { href: hrefOf('agents', call.agent_id) }, mono(call.agent_id))],
     ['Limit', call.limit_key && mono(call.limit_key)],
@@ -69,14 +70,30 @@ function Attempts({ call }) {
   );
 }
 
+// differs reports whether the client got something else than the service
+// decided.
+function differs({ status, sent, fault }) {
+  return Boolean(fault) && (status !== sent.status || Boolean(sent.broke));
+}
+
 function Exchanged({ call }) {
   return [
     h('h3', { key: 'request' }, 'Request'),
     h(Header, { key: 'header', lines: headerLines(call.header) }),
-    call.body ? code('Body', indentJSON(call.body)) : h('p.none', null, call.body_bytes > 0 ? `A body of ${plural(call.body_bytes, 'byte')}, which was not kept.` : 'No body.'),
-    h('h3', { key: 'reply' }, 'Reply'),
-    call.reply_body ? code('Body', indentJSON(call.reply_body)) : h('p.none', null, call.status ? 'No body.' : 'The service answered nothing.'),
+    call.member && h('p', { key: 'member', class: 'refused' }, 'Refused for ', mono(call.member), ': ', text(call.reason)),
+    bodyOf('Body', call.body, call.body_bytes),
+    h('h3', { key: 'reply' }, 'What the client got'),
+    h(Header, { key: 'sentheader', lines: headerLines(call.sent.header) }),
+    bodyOf('Reply', call.sent.body, call.sent.bytes),
+    call.sent.broke && h('p.none', { key: 'broke' }, `${plural(call.sent.bytes, 'byte')} of the body, then: ${broken[call.sent.broke]}.`),
+    differs(call) && [h('h3', { key: 'decided' }, 'What the service decided'), call.reply_body ? code('Decided', indentJSON(call.reply_body)) : h('p.none', null, 'Nothing: a fault came first.')],
   ];
+}
+
+// bodyOf shows a body, and says where some of it is missing.
+function bodyOf(label, body, bytes) {
+  if (!body) return h('p.none', { key: label }, bytes > 0 ? `A body of ${plural(bytes, 'byte')}, which was not kept.` : 'No body.');
+  return [code(label, indentJSON(body)), isLong(body) && h('p.none', { key: `${label} rest` }, `Only the beginning of ${plural(bytes, 'byte')} was kept.`)];
 }
 
 function headerLines(header) {
