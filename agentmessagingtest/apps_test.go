@@ -68,10 +68,6 @@ func TestSweepFindsTheBugAndPassesItsMendedTwin(t *testing.T) {
 
 func text(s string) agentmessaging.MessageParams { return agentmessaging.MessageParams{Text: s} }
 
-func inDoubt(err error) bool {
-	return errors.Is(err, agentmessaging.ErrOutcomeUnknown) || errors.Is(err, agentmessaging.ErrServer)
-}
-
 // agentOf returns the agent of Dir, and creates it where there is none.
 func agentOf(e *env) (string, error) {
 	file := filepath.Join(e.Dir, "agent")
@@ -139,7 +135,7 @@ func resend(e *env, mended bool) {
 	id, err := agentOf(e)
 	for tries := 0; err == nil && tries < 3; tries++ {
 		_, sent := e.Client.SendMessage(e.Context(), id, text(fmt.Sprint("Bill of ", e.Fake.Now().YearDay())))
-		if sent == nil || mended && inDoubt(sent) || tries == 2 {
+		if sent == nil || mended && errors.Is(sent, agentmessaging.ErrOutcomeUnknown) || tries == 2 {
 			e.Reports(sent)
 			return
 		}
@@ -153,7 +149,7 @@ func recreate(e *env, mended bool) {
 		if err == nil {
 			e.Logf("created %s", agent.ID)
 		}
-		if err == nil || tries == 2 || mended && inDoubt(err) {
+		if err == nil || tries == 2 || mended && errors.Is(err, agentmessaging.ErrOutcomeUnknown) {
 			e.Reports(err)
 			return
 		}
@@ -263,7 +259,7 @@ func markFirst(e *env, mended bool) {
 	if err == nil {
 		_, err = e.Client.SendMessage(e.Context(), id, text("Welcome"))
 	}
-	if mended && (err == nil || inDoubt(err)) {
+	if mended && (err == nil || errors.Is(err, agentmessaging.ErrOutcomeUnknown)) {
 		err = errors.Join(err, os.WriteFile(mark, nil, 0o600))
 	}
 	e.Reports(err)

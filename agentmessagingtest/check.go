@@ -18,19 +18,21 @@ type Check string
 
 // The checks. All are on; see [Without].
 const (
-	// Swallowed: a call failed, no later call made it good (the same text, the
-	// same customer_ref, the same endpoint of the same agent, or a new agent for
-	// one that is gone), and no more errors were told than undisturbed.
+	// Swallowed: a call failed, no later call made it good, and no more errors
+	// were told than undisturbed. What makes good is the same text, the same
+	// customer_ref, or else the same endpoint of the same agent; a new agent for
+	// one that is gone; and a look at the agent, or at the BYOK configuration,
+	// after an attempt to change it.
 	Swallowed Check = "swallowed"
 	// Truth: as few errors were told as undisturbed, but the service is in
 	// another state, identifiers and times apart.
 	Truth Check = "truth"
 	// LostAgent: there is an agent whose identifier stands neither in a file of
 	// Env.Dir nor in what was told, and undisturbed there are fewer. An
-	// application that told of an unknown outcome is forgiven.
+	// application that told of an unknown outcome of a creation is forgiven.
 	LostAgent Check = "lost agent"
 	// Doubled: an agent has one text, or there are agents with one customer_ref,
-	// more often than undisturbed, and no unknown outcome was told.
+	// more often than undisturbed, and no unknown outcome of that call was told.
 	Doubled Check = "doubled"
 	// Quota: more than nine times the requests of the undisturbed run.
 	Quota Check = "quota"
@@ -170,6 +172,11 @@ func (p *play) failedToo(c *Call) bool {
 	return false
 }
 
+// looks are the calls that show whether another one was carried out.
+var looks = map[*spec.Endpoint]*spec.Endpoint{
+	spec.EnableSMS: spec.GetAgent, spec.SetBYOK: spec.GetBYOK, spec.ClearBYOK: spec.GetBYOK,
+}
+
 // madeGood reports whether one of the later calls did what this one failed to do.
 func (c *Call) madeGood(later []*Call) bool {
 	gone := errors.Is(c.Err, agentmessaging.ErrNotFound)
@@ -177,6 +184,8 @@ func (c *Call) madeGood(later []*Call) bool {
 		switch {
 		case l.failed():
 		case gone && c.spec == spec.GetAgent && l.spec == spec.CreateAgent:
+			return true
+		case looks[c.spec] != nil && looks[c.spec] == l.spec && c.AgentID == l.AgentID:
 			return true
 		case l.spec != c.spec:
 		case c.subject != "" && l.subject == c.subject:
@@ -198,7 +207,7 @@ func (s *sweep) untrue(r *run) (Finding, bool) {
 }
 
 func (s *sweep) lostAgent(r *run) (Finding, bool) {
-	for i, unknown := range r.unknown() {
+	for i, unknown := range r.unknown(spec.CreateAgent) {
 		if n := r.lostIDs[i] - s.baseline.lostIDs[i]; n > 0 && !unknown {
 			return Finding{Endpoint: fakeserver.EndpointCreateAgent, Says: fmt.Sprintf(
 				"%sthe identifier of %s is neither kept in Env.Dir nor told", when(i == 1), plural(n, "agent"))}, true
@@ -208,25 +217,23 @@ func (s *sweep) lostAgent(r *run) (Finding, bool) {
 }
 
 // unknown reports whether, up to the end of each execution, the application has
-// told of an unknown outcome.
-func (r *run) unknown() [2]bool {
-	first := r.first.told.unknown()
-	return [2]bool{first, first || r.second.told.unknown()}
+// told of an unknown outcome of the endpoint.
+func (r *run) unknown(endpoint *spec.Endpoint) [2]bool {
+	first := r.first.told.unknown(endpoint)
+	return [2]bool{first, first || r.second.told.unknown(endpoint)}
 }
 
 func (s *sweep) doubled(r *run) (Finding, bool) {
 	got, base := [2]state{r.after, r.end}, [2]state{s.baseline.after, s.baseline.end}
-	for i, unknown := range r.unknown() {
-		if unknown {
-			continue
-		}
-		if text, is := more(got[i].messages, base[i].messages); is {
+	sent, created := r.unknown(spec.SendMessage), r.unknown(spec.CreateAgent)
+	for i := range got {
+		if text, is := more(got[i].messages, base[i].messages); is && !sent[i] {
 			return Finding{Endpoint: fakeserver.EndpointSendMessage, Says: fmt.Sprintf(
-				"%san agent has the message %s %d times, and no unknown outcome was told", when(i == 1), shown(text), got[i].messages[text])}, true
+				"%san agent has the message %s %d times, and no unknown outcome of sending was told", when(i == 1), shown(text), got[i].messages[text])}, true
 		}
-		if ref, is := more(got[i].refs, base[i].refs); is {
+		if ref, is := more(got[i].refs, base[i].refs); is && !created[i] {
 			return Finding{Endpoint: fakeserver.EndpointCreateAgent, Says: fmt.Sprintf(
-				"%sthere are %d agents with one customer_ref, and no unknown outcome was told", when(i == 1), got[i].refs[ref])}, true
+				"%sthere are %d agents with one customer_ref, and no unknown outcome of a creation was told", when(i == 1), got[i].refs[ref])}, true
 		}
 	}
 	return Finding{}, false

@@ -1,5 +1,6 @@
 // Package agentmessagingtest helps to test programs that use the Agent
-// Messaging Service: a client on a fake of the service, in one call.
+// Messaging Service: a client on a fake of the service, in one call, and every
+// failure at every call of a scenario, in another.
 //
 //	func TestGreeting(t *testing.T) {
 //		client, fake := agentmessagingtest.New(t)
@@ -15,6 +16,18 @@
 // that a limit opens in a minute, or tomorrow, the clock of the fake moves on
 // instead, so no test needs testing/synctest for that, and all works inside a
 // bubble too. Deadlines of contexts stay real.
+//
+// [Sweep] runs a scenario once for each call and each fault that can befall it,
+// and tells which of them the application does not survive:
+//
+//	func TestSupportBotSurvives(t *testing.T) {
+//		agentmessagingtest.Sweep(t, func(env *agentmessagingtest.Env) {
+//			bot := support.New(env.Client, env.Dir)
+//			env.Reports(bot.Answer(env.Context(), "customer-7", "Where is my order?"))
+//		})
+//	}
+//
+// docs/sweep.md of this module teaches it in five minutes.
 package agentmessagingtest
 
 import (

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // told is what the application has told somebody, in whatever way.
@@ -93,20 +94,16 @@ func (t *told) all() string {
 	return b.String()
 }
 
-const unknownWords = "may have been carried out" // of OutcomeUnknownError
-
-// unknown reports whether the application has said of a call that its outcome
-// is unknown.
-func (t *told) unknown() bool {
-	t.mu.Lock()
-	for _, err := range t.reports {
-		if errors.Is(err, agentmessaging.ErrOutcomeUnknown) || errors.Is(err, agentmessaging.ErrServer) {
-			t.mu.Unlock()
+// unknown reports whether the application has told that the outcome of a call to
+// the endpoint is unknown: by the error itself, or in its words.
+func (t *told) unknown(endpoint *spec.Endpoint) bool {
+	for _, err := range t.copied() {
+		var unknown *agentmessaging.OutcomeUnknownError
+		if errors.As(err, &unknown) && unknown.Path == endpoint.Path {
 			return true
 		}
 	}
-	t.mu.Unlock()
-	return strings.Contains(t.all(), unknownWords)
+	return strings.Contains(t.all(), endpoint.Method+" "+endpoint.Path+": the request may have been carried out")
 }
 
 // logger is a logger whose records are told.

@@ -34,7 +34,7 @@ func TestDocsNames(t *testing.T) {
 	pages, err := filepath.Glob("docs/*.md")
 	require.NoError(t, err)
 	span := regexp.MustCompile("`([^`\n]+)`")
-	other := regexp.MustCompile(`^go test .*|\b(http|net|tls|context|io|syscall|rate|errors|time|t)\.[\w.]+|"[^"]*"`)
+	other := regexp.MustCompile(`^go test .*|\b(http|net|tls|context|io|syscall|rate|require|errors|time|t)\.[\w.]+|\b[A-Z]\w+_\w+/|"[^"]*"`)
 	name := regexp.MustCompile(`\b[A-Z]\w*[a-z]\w*`)
 	notOurs := regexp.MustCompile(`(^|\b)(` + strings.Join(foreign, "|") + `)\b`)
 	for _, page := range pages {
