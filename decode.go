@@ -45,6 +45,9 @@ func decode[T, A any, P answer[T, A]](body []byte) (result any, traceID string, 
 // optionalOf is the optional member (interface 4.6 to 4.8) that was of the
 // wrong type, if it was one.
 func optionalOf(err error) string {
+	if err == nil {
+		return "" // before errors.As needs memory
+	}
 	var mistyped *json.UnmarshalTypeError
 	if errors.As(err, &mistyped) {
 		switch mistyped.Field {

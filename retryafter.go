@@ -32,15 +32,21 @@ func (o *outcome) toldToWait() time.Duration {
 }
 
 // retryAfter is what the answer's Retry-After asks for, the longest of several,
-// a day at most; 0 if nothing, or nothing that can be read.
+// a day at most; 0 if nothing, or nothing that can be read. It is read once.
 func (o *outcome) retryAfter() time.Duration {
-	var longest time.Duration
-	for name, values := range o.header {
+	if !o.readRetryAfter {
+		o.asked, o.readRetryAfter = readRetryAfter(o.header), true
+	}
+	return o.asked
+}
+
+func readRetryAfter(header http.Header) (longest time.Duration) {
+	for name, values := range header {
 		if !strings.EqualFold(name, "Retry-After") {
 			continue
 		}
 		for _, value := range values {
-			longest = max(longest, parseRetryAfter(value, o.header.Get("Date")))
+			longest = max(longest, parseRetryAfter(value, header.Get("Date")))
 		}
 	}
 	return min(longest, longestShut)
@@ -53,6 +59,9 @@ func (o *outcome) retryAfter() time.Duration {
 // read, is negative or has passed is 0.
 func parseRetryAfter(value, date string) time.Duration {
 	value = strings.Trim(value, " \t\"'")
+	if seconds, err := strconv.ParseUint(value, 10, 32); err == nil { // as nearly all are
+		return time.Duration(seconds) * time.Second
+	}
 	if at, ok := parseDate(value); ok {
 		now, err := http.ParseTime(date)
 		if err != nil {
