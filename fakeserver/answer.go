@@ -163,15 +163,15 @@ type canned struct {
 	retryAfter  *string // replaces the fake's own; "" sends none
 }
 
-func (c *canned) answer(s *Server, req *request) answer {
+func (c *canned) answer(d *decided, date, traceID string, shown legible) answer {
 	f := &failure{
 		status: c.status, code: codeOf(c.status), reason: "injected by the test",
 		limit: c.limit(), wait: 1,
 	}
-	a := f.answer(&s.config.decided, s.date(), req.traceID())
+	a := f.answer(d, date, traceID)
 	if c.raw || c.body != "" {
 		a.Body = []byte(c.body)
-		a.shown = legible{texts: s.config.messageTexts, fields: replyFields, secrets: req.secrets}.of(a.Body)
+		a.shown = shown.of(a.Body)
 	}
 	a.Header["Content-Length"] = []string{strconv.Itoa(len(a.Body))}
 	if c.raw {

@@ -45,7 +45,7 @@ func (s *Server) receive(r *http.Request) *request {
 }
 
 func (s *Server) parse(req *request, h http.Header, raw []byte) {
-	members, shown, flaw := s.config.parseBody(req.route.spec, h, raw)
+	members, shown, flaw := s.config.parseBody(req.route.spec, h, raw, s.config.messageTexts)
 	if flaw != nil {
 		flaw.reason = scrub(flaw.reason, req.secrets)
 	}

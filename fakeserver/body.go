@@ -80,19 +80,19 @@ func readAll(r *http.Request) ([]byte, error) {
 
 // parseBody checks a body against the endpoint's fields. shown is the body for
 // Calls; it is "" for a body that is wrong.
-func (c *config) parseBody(e *spec.Endpoint, header http.Header, raw []byte) (found members, shown string, flaw *failure) {
+func (d *decided) parseBody(e *spec.Endpoint, header http.Header, raw []byte, texts bool) (found members, shown string, flaw *failure) {
 	if len(raw) == 0 && e.BodyOptional { // a Content-Type says nothing about no body
 		return nil, "", nil
 	}
-	if f := c.checkEncoding(header); f != nil {
+	if f := d.checkEncoding(header); f != nil {
 		return nil, "", f
 	}
-	if c.behindBody {
+	if d.behindBody {
 		raw = firstDocument(raw)
 	}
 	p := parser{
-		scanner: scanner{data: raw, duplicates: c.duplicateMembers}, decided: &c.decided, texts: c.messageTexts,
-		open: c.unknownMembers && e == spec.SendMessage, found: make(members, 0, 4), // few calls have more
+		scanner: scanner{data: raw, duplicates: d.duplicateMembers}, decided: d, texts: texts,
+		open: d.unknownMembers && e == spec.SendMessage, found: make(members, 0, 4), // few calls have more
 	}
 	if f := p.document(e.Body); f != nil {
 		return nil, "", f

@@ -3,11 +3,16 @@ package fakeserver
 import (
 	"fmt"
 	"math"
+	"mime"
 	"net/http"
+	"regexp"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 )
 
 // The values of Call.Key for calls without a key that this fake issued.
@@ -199,3 +204,50 @@ func transcript(shown []Call, total int) string {
 	}
 	return b.String()
 }
+
+// Sent is what a client was sent of an answer: the one that the service decided,
+// or what a fault made of it.
+type Sent struct {
+	Status int         `json:"status"`           // 0: not even a header was sent
+	Header http.Header `json:"header,omitempty"` // without what net/http adds, such as Connection
+	Body   string      `json:"body,omitempty"`   // at most 64 KiB, or WithBodyLimit
+	Bytes  int         `json:"bytes"`            // of the body; Content-Length says how many were announced
+	Broke  Break       `json:"broke,omitempty"`  // how it broke off; "" where it was sent whole
+}
+
+// Break is how an answer broke off.
+type Break string
+
+// The ways in which an answer breaks off.
+const (
+	BreakClosed Break = "closed" // the connection was closed
+	BreakReset  Break = "reset"  // the connection was reset
+	BreakHung   Break = "hung"   // nothing more came; the connection stayed open until the client left
+)
+
+var breaks = map[memnet.Ending]Break{memnet.Closes: BreakClosed, memnet.Resets: BreakReset, memnet.Hangs: BreakHung}
+
+// outcome is what the client got, in a few words.
+func (s Sent) outcome() string {
+	switch {
+	case s.Broke == "":
+		return strconv.Itoa(s.Status)
+	case s.Status == 0:
+		return "no answer, " + string(s.Broke)
+	}
+	return fmt.Sprintf("%d, %s after %d bytes", s.Status, s.Broke, s.Bytes)
+}
+
+// tellingHeader is the value of a header that is a number, a date or a media
+// type, and else its length.
+func tellingHeader(value string) string {
+	_, notNumber := strconv.ParseFloat(value, 64)
+	_, notDate := http.ParseTime(value)
+	kind, _, notMedia := mime.ParseMediaType(value)
+	if notNumber == nil || notDate == nil || notMedia == nil && mediaTypes.MatchString(kind) {
+		return value
+	}
+	return redactedText(value)
+}
+
+var mediaTypes = regexp.MustCompile(`^(application|text|image)/[a-z+.-]+$`)

@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"slices"
 	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 )
 
 // keep completes the record of a call, puts it into the journal, and shows it
@@ -188,4 +190,53 @@ func harHeader(h http.Header) []object {
 		}
 	}
 	return pairs
+}
+
+// outcome is what is sent for an answer that the service decided: that answer,
+// or the fault's. A callback that panicked has decided nothing.
+func (s *Server) outcome(req *request, decided answer) answer {
+	if req.fault != nil && req.fault.canned != nil {
+		shown := legible{texts: s.config.messageTexts, fields: replyFields, secrets: req.secrets}
+		return req.fault.canned.answer(&s.config.decided, s.date(), req.traceID(), shown)
+	}
+	return decided
+}
+
+// completeSent records what will be sent. Where the client leaves before, it
+// gets less.
+func (s *Server) completeSent(req *request, out answer) {
+	var d memnet.Delivery
+	if req.fault != nil {
+		d = req.fault.delivery
+	} else if out.Status == 0 {
+		d = clientGone.delivery
+	}
+	sent := &req.record.call.Sent
+	whole := d.Ends == memnet.Stays || d.Ends == memnet.Leaves || d.Sent >= len(out.Body)
+	if !whole {
+		sent.Broke = breaks[d.Ends]
+	}
+	if d.Sent == memnet.Nothing && !whole {
+		return
+	}
+	shown := out.shown
+	if len(out.Body) == 0 {
+		shown = ""
+	}
+	if sent.Bytes = len(out.Body); !whole {
+		sent.Bytes = d.Sent
+		if shown == string(out.Body) {
+			shown = clip(shown, d.Sent)
+		}
+	}
+	sent.Status, sent.Body = out.Status, clip(scrubJSON(shown, req.secrets), s.config.bodyLimit)
+	req.record.sent = slices.DeleteFunc(redactHeader(out.Header, req.secrets), func(l headerLine) bool { return len(l.values) == 0 })
+	if s.config.messageTexts || req.fault == nil || req.fault.canned == nil {
+		return
+	}
+	for _, line := range req.record.sent { // of a fault, these are words of the test
+		if line.name == "Retry-After" || line.name == "Content-Type" {
+			line.values[0] = tellingHeader(line.values[0])
+		}
+	}
 }
