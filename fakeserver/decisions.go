@@ -49,7 +49,7 @@ const (
 	windowsFixed, windowsSliding = "fixed", "sliding"
 )
 
-// newDecided is what the fake decides by itself: DESIGN's table.
+// newDecided is what the fake decides by itself.
 func newDecided() decided {
 	d := decided{
 		status:     statusValues{"agent-messaging-fake", "v1", "preview"},

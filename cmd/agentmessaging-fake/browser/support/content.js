@@ -24,7 +24,12 @@ async function bakery(fake) {
     customer_ref: 'bakery-on-the-corner',
     metadata: { shop: 7, language: 'en' },
     sms: { mode: 'sandbox' },
-  }, ...questions);
+  }, ...questions.slice(0, 2));
+  const say = (text) => fake.call('POST', '/v1/agents/agent_000001/messages', { text }).catch(() => {});
+  await fake.control('POST', 'faults', { fault: { kind: 'rate_limited', retry_after: '1' }, match: { agent_id: 'agent_000001' }, times: 1 });
+  for (const text of [questions[2], questions[2]]) await say(text); // refused, and retried
+  await fake.control('POST', 'faults', { fault: { kind: 'lose_reply', how: { kind: 'reset_connection' } }, match: { agent_id: 'agent_000001' }, times: 1 });
+  for (const text of [questions[3], questions[3]]) await say(text); // the user sent it again
   await fake.control('PUT', 'agents/agent_000001/sms', { status: 'active', phone_number: '+15555550100' });
   await fake.call('GET', '/v1/agents/agent_000001');
 }

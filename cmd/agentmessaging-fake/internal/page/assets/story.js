@@ -2,6 +2,7 @@
 // agent. The fake goes by what was sent, so it works for every client: the same
 // body once more from the same key to the same address, after a try that
 // brought no reply, is another attempt.
+import { text } from './dom.js';
 import { statusTests } from './calls.js';
 
 const messages = 'POST /v1/agents/{agent_id}/messages';
@@ -41,4 +42,21 @@ export function storyOf(agentID, exchanges, calls) {
     step.attempt = again ? before.attempt + 1 : 1;
   });
   return steps;
+}
+
+const saids = new WeakMap();
+
+// said is the text of a message; of other calls there is none.
+export function said(call) {
+  if (call.endpoint !== messages) return '';
+  if (!saids.has(call)) saids.set(call, wordsOf(call.body));
+  return saids.get(call);
+}
+
+function wordsOf(body) {
+  try {
+    return text(JSON.parse(body).text);
+  } catch {
+    return text(body);
+  }
 }

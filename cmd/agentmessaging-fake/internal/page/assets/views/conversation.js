@@ -6,7 +6,7 @@ import { log, showEarlier } from '../sync.js';
 import { count, plural } from '../format.js';
 import { back } from './back.js';
 import { hrefOf } from '../route.js';
-import { storyOf } from '../story.js';
+import { said, storyOf } from '../story.js';
 import { button, mark, statusTag, time, tag, mono, empty } from '../parts/widgets.js';
 
 export class Conversation extends Component {
@@ -67,15 +67,6 @@ function step({ exchange: e, call, attempt }) {
     h('span.clip', null, said(call)),
     h('span.soft', null, attempt > 1 ? `attempt ${attempt}, ` : '', time(call.time)),
   );
-}
-
-// said is the text of a message that was not accepted.
-function said(call) {
-  try {
-    return text(JSON.parse(call.body).text);
-  } catch {
-    return text(call.body);
-  }
 }
 
 // Exchange draws once what never changes, but for its age.

@@ -9,6 +9,7 @@ import { button, choice, mark, statusTag, ago, empty, mono } from '../parts/widg
 import { icon } from '../parts/icons.js';
 import { VirtualList } from '../parts/virtual.js';
 import { Strip } from './limits.js';
+import { said } from '../story.js';
 import { Connect } from './connect.js';
 import { CallDetail } from './calldetail.js';
 
@@ -143,7 +144,7 @@ function Older() {
 function row(call) {
   return [
     h('span.c-status', null, statusTag(call)),
-    h('span.c-what', null, h('span.method', null, call.method), path(call.path), mark(call)),
+    h('span.c-what', null, h('span.method', null, call.method), path(call.path), h('span.soft.words', null, said(call)), mark(call)),
     h('span.c-key', null, mono(call.key)),
     h('span.c-took', null, took(call.took_us)),
     h('span.c-trace', null, mono(call.trace_id)),

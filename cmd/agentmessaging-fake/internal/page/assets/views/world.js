@@ -9,7 +9,7 @@ import { ago, button, empty, field, mono, tag } from '../parts/widgets.js';
 
 export function World() {
   return h(
-    'div.panel.two.world',
+    'div.panel.two',
     null,
     h('section.side', { 'aria-label': 'New' }, h('div.panelhead', null, h('h1', null, 'World'), h('p.sum', null, mono(state.world))), h(NewReply), h(Files), h(NewWorld)),
     h('section.main', { 'aria-label': 'In force' }, h(Replies), h(Snapshots)),
