@@ -43,6 +43,9 @@ func TestNewClientRefusesBaseURL(t *testing.T) {
 		{"https://service.example/a/../b", "must not have . or .."},
 		{"https://service.example/%2e%2e/b", "must not have . or .."},
 		{"https://service.example\n", "is not a URL"},
+		{"https://service.example/v1", "leave it out"},
+		{"https://service.example/V1//", "leave it out"},
+		{"https://service.example/gateway/%761", "leave it out"},
 	} {
 		client, err := agentmessaging.NewClient(tt.baseURL, testKey)
 		var invalid *agentmessaging.ValidationError
@@ -60,6 +63,7 @@ func TestNewClientAcceptsBaseURL(t *testing.T) {
 		"https://service.example", "https://service.example/", "https://service.example:8443/gateway/x/",
 		"http://localhost:8080", "http://LOCALHOST", "http://127.0.0.1:1", "http://127.8.9.1", "http://[::1]:80",
 		"http://[::ffff:127.0.0.1]:80", "HTTPS://service.example",
+		"https://[2001:db8::1]:8443/v1/gateway", "https://v1", "https://service.example/v10",
 	} {
 		_, err := agentmessaging.NewClient(baseURL, testKey)
 		assert.NoError(t, err, baseURL)
@@ -182,6 +186,7 @@ func TestTarget(t *testing.T) {
 		{testURL + "/%2F/", "agent_1", "/%2F/v1/agents/agent_1"},
 		{testURL + "/a%20b//", "agent_1", "/a%20b/v1/agents/agent_1"},
 		{testURL, "a?b#c%2Fd é", "/v1/agents/a%3Fb%23c%252Fd%20%C3%A9"},
+		{"https://[2001:db8::1]:8443/", "a", "/v1/agents/a"},
 		{testURL, "...", "/v1/agents/..."},
 		{testURL, "%2e%2e", "/v1/agents/%252e%252e"},
 	} {
@@ -191,6 +196,7 @@ func TestTarget(t *testing.T) {
 		_, err = client.GetAgent(t.Context(), tt.id)
 		require.NoError(t, err)
 		assert.Equal(t, tt.want, transport.sent()[0].URL.EscapedPath())
+		assert.True(t, strings.HasPrefix(tt.base+"/", "https://"+transport.sent()[0].Host+"/"), tt.base)
 		assert.Empty(t, transport.sent()[0].URL.RawQuery)
 	}
 }

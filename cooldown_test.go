@@ -72,7 +72,7 @@ func jitterOf(random float64) agentmessaging.Option {
 // impatient returns a 429 at once instead of waiting for it, and so begins a
 // cool-down without waiting it out.
 func impatient(t *testing.T) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(t.Context(), 10*time.Millisecond)
+	return context.WithTimeout(t.Context(), 500*time.Millisecond)
 }
 
 // wantRefused makes one call that is answered 429 by the service, or here.

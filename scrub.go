@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -40,11 +41,56 @@ func newScrubber(secrets ...hidden) *scrubber {
 }
 
 func (s *scrubber) text(text string) string {
+	return s.unpacked(s.plain(text))
+}
+
+// plain replaces what is spelled out.
+func (s *scrubber) plain(text string) string {
 	for i := range s.secrets {
 		text = s.secrets[i].outOf(text)
 	}
 	return text
 }
+
+// unpacked replaces what hides a secret as base64, in either alphabet: each run
+// of letters that could be it is decoded and looked into.
+func (s *scrubber) unpacked(text string) string {
+	for begin := 0; begin < len(text); {
+		end := begin
+		for end < len(text) && isBase64(text[end]) {
+			end++
+		}
+		if end-begin > minSecret && s.hides(text[begin:end]) {
+			text = text[:begin] + redacted + strings.TrimLeft(text[end:], "=")
+			end = begin + len(redacted)
+		}
+		begin = end + 1
+	}
+	return text
+}
+
+func isBase64(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("+/-_", c) >= 0
+}
+
+// hides looks into a run from each of its first four bytes, since what is in
+// front of the base64 may look like it.
+func (s *scrubber) hides(run string) bool {
+	run = urlAlphabet.Replace(run)
+	for skip := range min(4, len(run)) {
+		rest := run[skip:]
+		if len(rest)%4 == 1 {
+			rest = rest[:len(rest)-1]
+		}
+		decoded, _ := base64.RawStdEncoding.DecodeString(rest)
+		if text := string(decoded); s.plain(text) != text {
+			return true
+		}
+	}
+	return false
+}
+
+var urlAlphabet = strings.NewReplacer("-", "+", "_", "/")
 
 // outOf replaces all spellings of the secret. None is shorter than the secret:
 // a long message is not even spelled for a short text.
@@ -69,8 +115,6 @@ func formsOf(secret string) []string {
 		strings.Trim(string(quoted), `"`),
 		url.QueryEscape(secret),
 		url.PathEscape(secret),
-		base64.RawStdEncoding.EncodeToString([]byte(secret)),
-		base64.RawURLEncoding.EncodeToString([]byte(secret)),
 	} {
 		if !slices.Contains(forms, form) {
 			forms = append(forms, form)
@@ -131,16 +175,50 @@ func (s *scrubber) header(header http.Header) http.Header {
 	return clone
 }
 
-// error scrubs the text of err and keeps it, and what else was the cause,
-// reachable for errors.Is and errors.As.
+// error scrubs err, and what else was the cause, so that errors.Is finds all of
+// it, and errors.As and Unwrap what holds no secret.
 func (s *scrubber) error(err error, others ...error) error {
-	causes := []error{err}
+	causes := []error{s.clean(err)}
 	for _, other := range others {
 		if other != nil && !errors.Is(err, other) {
-			causes = append(causes, other)
+			causes = append(causes, s.clean(other))
 		}
 	}
-	return scrubbedError{s.text(err.Error()), causes}
+	return s.scrubbed(err, causes)
+}
+
+func (s *scrubber) scrubbed(err error, causes []error) scrubbedError {
+	return scrubbedError{s.text(err.Error()), causes, func(target error) bool { return errors.Is(err, target) }}
+}
+
+// clean is err itself where neither it nor what it wraps shows a secret, and a
+// copy of its text otherwise.
+func (s *scrubber) clean(err error) error {
+	clean := true
+	for _, shown := range []string{err.Error(), fmt.Sprintf("%+v", err), fmt.Sprintf("%#v", err)} {
+		clean = clean && s.text(shown) == shown
+	}
+	var causes []error
+	for _, inner := range unwrap(err) {
+		causes = append(causes, s.clean(inner))
+		_, tainted := causes[len(causes)-1].(scrubbedError)
+		clean = clean && !tainted
+	}
+	if clean {
+		return err
+	}
+	return s.scrubbed(err, causes)
+}
+
+// unwrap returns what err wraps.
+func unwrap(err error) []error {
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		return many.Unwrap()
+	}
+	if inner := errors.Unwrap(err); inner != nil {
+		return []error{inner}
+	}
+	return nil
 }
 
 // scrub returns the call's scrubber.
@@ -163,11 +241,13 @@ func (c *call) scrubbed(err error, others ...error) error {
 type scrubbedError struct {
 	text   string
 	causes []error
+	is     func(error) bool // of the error itself
 }
 
-func (e scrubbedError) Error() string    { return e.text }
-func (e scrubbedError) GoString() string { return e.text }
-func (e scrubbedError) Unwrap() []error  { return e.causes }
+func (e scrubbedError) Error() string        { return e.text }
+func (e scrubbedError) GoString() string     { return e.text }
+func (e scrubbedError) Unwrap() []error      { return e.causes }
+func (e scrubbedError) Is(target error) bool { return e.is(target) }
 
 // oneLine makes foreign text fit for a log: valid UTF-8, no line breaks or
 // other control characters, at most limit bytes.

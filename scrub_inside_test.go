@@ -1,6 +1,13 @@
 package agentmessaging
 
 import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -20,9 +27,63 @@ func TestScrubberFindsEverySpelling(t *testing.T) {
 	for _, form := range formsOf(secret) {
 		assert.Equal(t, "[redacted]", newScrubber(hidden{plain: secret}).text(form), form)
 	}
-	assert.Len(t, formsOf(secret), 5)
-	assert.Len(t, formsOf("plain-secret"), 2, "all spellings but base64 are the same")
+	assert.Len(t, formsOf(secret), 4)
+	assert.Len(t, formsOf("plain-secret"), 1, "all spellings are the same")
 	assert.Equal(t, "short", newScrubber(hidden{plain: "short"}).text("short"))
+}
+
+// TestScrubberLooksIntoBase64: whatever the key is a part of, and whatever
+// stands around it.
+func TestScrubberLooksIntoBase64(t *testing.T) {
+	const key = "key-canary-4711?>~"
+	scrub := newScrubber(hidden{plain: key})
+	for _, held := range []string{
+		key, "Bearer " + key, "Authorization: Bearer " + key, "user:" + key, "u:" + key, `{"api_key":"` + key + `","n":1}`,
+		`{"url":"https://x/?k=` + url.QueryEscape(key) + `"}`,
+	} {
+		for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
+			coded := encoding.EncodeToString([]byte(held))
+			for _, around := range []string{"%s", "Basic %s", "token=%s;", "a%s", "ab-%s", "abc/%s", `{"x":"%s"}`, "no %s, no", "%s==="} {
+				text := scrub.text(fmt.Sprintf(around, coded))
+				assert.Contains(t, text, redacted, "%s in %s", held, around)
+				assert.NotContains(t, text, coded[3:len(coded)-4], "%s in %s", held, around)
+			}
+		}
+	}
+	for _, harmless := range []string{"", "trace_000001", "application/json", "QWxhZGRpbjpvcGVuIHNlc2FtZQ==", strings.Repeat("ab/-", 100)} {
+		assert.Equal(t, harmless, scrub.text(harmless))
+	}
+}
+
+// tellingError shows a key in one of its prints only.
+type tellingError struct{ text, key string }
+
+func (e *tellingError) Error() string { return e.text }
+
+// TestCausesShowNoKey: what can be unwrapped is found, and shows nothing.
+func TestCausesShowNoKey(t *testing.T) {
+	const key = "key-canary-4711"
+	scrub := newScrubber(hidden{plain: key})
+	hiding := &tellingError{"quiet", key}
+	silent := &tellingError{"quiet", "x"}
+	deep := fmt.Errorf("%w and %w", fmt.Errorf("sent %s: %w", key, io.ErrUnexpectedEOF), silent)
+	for _, err := range []error{deep, hiding, fmt.Errorf("x: %w", hiding), errors.New(key), &url.Error{Op: "Get", URL: "https://x/" + key, Err: io.EOF}} {
+		scrubbed := scrub.error(err, context.Canceled)
+		assert.ErrorIs(t, scrubbed, err)
+		assert.ErrorIs(t, scrubbed, context.Canceled)
+		var look func(error)
+		look = func(e error) {
+			assert.NotContains(t, fmt.Sprintf("%v %+v %#v", e, e, e), key)
+			for _, inner := range unwrap(e) {
+				look(inner)
+			}
+		}
+		look(scrubbed)
+	}
+	var found *tellingError
+	assert.ErrorAs(t, scrub.error(deep), &found)
+	assert.ErrorIs(t, scrub.error(deep), io.ErrUnexpectedEOF)
+	assert.NotErrorAs(t, scrub.error(hiding), &found)
 }
 
 // FuzzFormsOf: a text that is shorter than a secret is not searched for it,

@@ -2,10 +2,12 @@ package agentmessaging
 
 import "fmt"
 
-// Secret is a string that does not show when it is printed: every verb of
-// fmt, slog and encoders give "[redacted]" instead. Convert it with string(s)
-// to read it. Kept in an unexported field of a struct of your own it does show
-// when that struct is printed, since package fmt asks no methods there.
+// Secret is a string that does not show when it is printed: fmt, slog and
+// encoders give "[redacted]" instead. Convert it with string(s) to read it.
+//
+// It does show where nobody asks its methods: as the verb %p, as a key of a map
+// that is written as JSON, to printers that go by reflection, such as cmp.Diff,
+// and in an unexported field of a struct of your own that is printed.
 type Secret string
 
 // String returns "[redacted]", or "" for an empty secret.
@@ -19,7 +21,8 @@ func (s Secret) String() string {
 // GoString quotes String.
 func (s Secret) GoString() string { return fmt.Sprintf("%q", s.String()) }
 
-// Format writes String for every verb, %x and %d included.
+// Format writes String for every verb, %x and %d included, but %p, for which
+// package fmt does not ask.
 func (s Secret) Format(f fmt.State, verb rune) {
 	if verb == 'q' || verb == 'v' && f.Flag('#') {
 		fmt.Fprint(f, s.GoString())
@@ -30,3 +33,6 @@ func (s Secret) Format(f fmt.State, verb rune) {
 
 // MarshalText returns String; the encoders of JSON, XML and slog use it.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// MarshalBinary returns String; encoding/gob uses it.
+func (s Secret) MarshalBinary() ([]byte, error) { return s.MarshalText() }

@@ -2,6 +2,7 @@ package agentmessaging_test
 
 import (
 	"bytes"
+	"encoding/gob"
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
@@ -33,6 +34,9 @@ func TestSecretNeverShows(t *testing.T) {
 		slog.New(slog.NewTextHandler(&out, nil)).Info("x", "holder", holder)
 		assert.NotContains(t, out.String(), "canary")
 	}
+	var binary bytes.Buffer
+	require.NoError(t, gob.NewEncoder(&binary).Encode(struct{ Key agentmessaging.Secret }{secret}))
+	assert.NotContains(t, binary.String(), "canary")
 	encoded, err := xml.Marshal(secret)
 	require.NoError(t, err)
 	assert.NotContains(t, string(encoded), "canary")

@@ -3,9 +3,11 @@ package agentmessaging
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
+	"path"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -42,6 +44,8 @@ func parseBaseURL(baseURL, apiKey string) (*url.URL, error) {
 		return refuse("must be https: plain http would show the API key to the network (http is accepted for loopback hosts only)")
 	case hasDotSegment(u.EscapedPath()):
 		return refuse("must not have . or .. in its path")
+	case strings.EqualFold(path.Base(u.Path), "v1"):
+		return refuse("must not end in /v1, which the client adds; leave it out")
 	}
 	return withoutTrailingSlash(u), nil
 }
@@ -65,8 +69,8 @@ func isLoopback(host string) bool {
 	return err == nil && addr.IsLoopback()
 }
 
-func hasDotSegment(path string) bool {
-	for segment := range strings.SplitSeq(path, "/") {
+func hasDotSegment(escaped string) bool {
+	for segment := range strings.SplitSeq(escaped, "/") {
 		if s, err := url.PathUnescape(segment); err != nil || s == "." || s == ".." {
 			return true
 		}
@@ -153,7 +157,7 @@ func encodeObject(field *spec.Field, value any) (json.RawMessage, error) {
 	}
 	var buf bytes.Buffer
 	if err := encode(&buf, value); err != nil {
-		return nil, &ValidationError{Field: field.Path, Reason: "cannot be written as JSON (" + oneLine(err.Error(), 120) + ")"}
+		return nil, &ValidationError{Field: field.Path, Reason: "cannot be written as JSON: " + whyNotJSON(err)}
 	}
 	raw := buf.Bytes()
 	switch {
@@ -165,4 +169,22 @@ func encodeObject(field *spec.Field, value any) (json.RawMessage, error) {
 		return nil, &ValidationError{Field: field.Path, Reason: "must be a JSON object"}
 	}
 	return raw, nil
+}
+
+// whyNotJSON names types only: an error of encoding/json may quote the value.
+func whyNotJSON(err error) string {
+	var (
+		foreign *json.UnsupportedTypeError
+		value   *json.UnsupportedValueError
+		own     *json.MarshalerError
+	)
+	switch {
+	case errors.As(err, &foreign):
+		return "a " + foreign.Type.String() + " has no JSON form"
+	case errors.As(err, &value):
+		return "a " + value.Value.Type().String() + " that is not a number, infinite, or inside itself"
+	case errors.As(err, &own):
+		return "the encoding of " + own.Type.String() + " failed"
+	}
+	return "its encoding failed"
 }

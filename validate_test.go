@@ -2,6 +2,7 @@ package agentmessaging_test
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -137,6 +138,11 @@ func TestRequiredMembers(t *testing.T) {
 	}
 }
 
+// telling quotes itself in its error.
+type telling struct{}
+
+func (telling) MarshalJSON() ([]byte, error) { return nil, errors.New("canary cannot be written") }
+
 func TestMetadata(t *testing.T) {
 	type tagged struct {
 		Plan string `json:"plan"`
@@ -155,6 +161,7 @@ func TestMetadata(t *testing.T) {
 		{&tagged{"a<b"}, `{"metadata":{"plan":"a<b"}}`},
 		{[]int{1}, ""}, {"text", ""}, {5, ""}, {true, ""}, {json.RawMessage(`[1]`), ""}, {json.RawMessage(`{"a":`), ""}, {json.RawMessage("{\"a\":\"\xff\"}"), ""},
 		{map[string]any{"f": math.Inf(1)}, ""}, {map[string]any{"c": make(chan int)}, ""}, {func() {}, ""},
+		{map[string]any{"n": json.Number("canary")}, ""}, {map[string]any{"f": telling{}}, ""}, {json.RawMessage(`canary`), ""},
 	} {
 		transport := &stub{answers: []answer{{status: 200, body: anyReply}}}
 		err := call(t, newClient(t, transport), create{Metadata: tt.metadata})
@@ -162,6 +169,8 @@ func TestMetadata(t *testing.T) {
 			var invalid *agentmessaging.ValidationError
 			require.ErrorAs(t, err, &invalid)
 			assert.Equal(t, "metadata", invalid.Field)
+			assert.NotContains(t, err.Error(), "canary")
+			assert.NotContains(t, err.Error(), "Inf")
 			continue
 		}
 		require.NoError(t, err)
