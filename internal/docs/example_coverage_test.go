@@ -48,7 +48,7 @@ var withoutExample = map[string]string{
 }
 
 // called by the standard library: fmt, errors, slog and the encoders.
-var calledByOthers = []string{"Error", "Format", "GoString", "Is", "MarshalText", "String", "Unwrap"}
+var calledByOthers = []string{"Error", "Format", "GoString", "Is", "MarshalBinary", "MarshalText", "String", "Unwrap"}
 
 // TestExamplesShowEveryFunction: whatever is exported is used by an Example
 // that go doc shows, or stands in the list above.
