@@ -34,7 +34,7 @@ openapi:
 
 # Measures anew what docs/rate-limits.md shows, and draws it.
 simulation:
-	cd simulation && go test -run TestDocument -update-docs .
+	cd internal/simulation && go test -run TestTargets -update-docs .
 
 # Measures anew what docs/performance.md shows, and draws it: ten minutes on a
 # machine that does nothing else.

@@ -61,10 +61,9 @@
 // No Retry-After is believed beyond a day, and a limit that is shut for longer
 // than an hour lets one call through each hour to look. [WithoutCoolDown] turns this off.
 //
-// [WithLimiter] adds a [Limiter] that is asked after the cool-down. A [Pacer]
-// is one: it holds calls back before the service refuses them, in order of
-// arrival and by [WithPriority], for one process or, with [WithCoordinator],
-// for all that share a key.
+// [WithLimiter] adds a [Limiter] that is asked after the cool-down. Package
+// pacer has one: it holds calls back before the service refuses them, for one
+// process or for all that share a key.
 //
 // # Time
 //

@@ -266,7 +266,9 @@ func TestDependencies(t *testing.T) {
 		banned   []string
 		external []string
 	}{
-		{".", []string{module + "/fakeserver", module + "/contract"},
+		{".", []string{module + "/fakeserver", module + "/contract", module + "/pacer"},
+			[]string{"github.com/hashicorp/go-retryablehttp", "github.com/hashicorp/go-cleanhttp"}},
+		{"./pacer", []string{module + "/fakeserver", module + "/contract"},
 			[]string{"github.com/hashicorp/go-retryablehttp", "github.com/hashicorp/go-cleanhttp"}},
 		{"./fakeserver", []string{module, module + "/contract"}, nil},
 		{"./contract", []string{module, module + "/fakeserver", module + "/internal/spec"},

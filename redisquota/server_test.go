@@ -12,45 +12,46 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
-
-	"github.com/agent-messaging-service/agentmessaging-go/quota"
-	"github.com/agent-messaging-service/agentmessaging-go/redisquota"
 )
 
-// server is a redis-server process on a socket of its own.
+// server is a redis-server process, or the program that REDIS_SERVER names, on
+// a socket of its own.
 type server struct {
 	socket  string
+	args    []string
 	process *exec.Cmd
 }
 
-// newServer starts a redis-server for the test, and skips it where there is
-// none.
+// newServer starts a server for the test, and skips it where there is none.
 func newServer(tb testing.TB, args ...string) *server {
 	tb.Helper()
 	// Not tb.TempDir: the name of a socket has at most 107 bytes.
 	dir, err := os.MkdirTemp("", "redisquota")
 	require.NoError(tb, err)
 	s := &server{socket: filepath.Join(dir, "redis.sock")}
+	s.args = append([]string{ // of an option that is there twice the last counts
+		"--port", "0", "--unixsocket", s.socket, "--dir", dir, "--save", "", "--appendonly", "no", "--daemonize", "no",
+	}, args...)
 	tb.Cleanup(func() {
 		s.kill()
 		os.RemoveAll(dir)
 	})
-	s.start(tb, args...)
+	s.start(tb)
 	return s
 }
 
 // start returns once the server takes connections.
-func (s *server) start(tb testing.TB, args ...string) {
+func (s *server) start(tb testing.TB) {
 	tb.Helper()
-	binary, err := exec.LookPath("redis-server")
+	name := os.Getenv("REDIS_SERVER")
+	if name == "" {
+		name = "redis-server"
+	}
+	binary, err := exec.LookPath(name)
 	if err != nil {
 		tb.Skip("this test runs a redis-server, and there is none; apt-get install redis-server, or the like, brings one")
 	}
-	args = append([]string{ // of an option that is there twice the last counts
-		"--port", "0", "--unixsocket", s.socket, "--dir", filepath.Dir(s.socket),
-		"--save", "", "--appendonly", "no", "--daemonize", "no",
-	}, args...)
-	s.process = exec.Command(binary, args...)
+	s.process = exec.Command(binary, s.args...)
 	output, err := s.process.StdoutPipe()
 	require.NoError(tb, err)
 	require.NoError(tb, s.process.Start())
@@ -61,7 +62,7 @@ func (s *server) start(tb testing.TB, args ...string) {
 			return
 		}
 	}
-	require.Fail(tb, "redis-server ended before it was ready", "%v", s.process.Wait())
+	require.Fail(tb, "the server ended before it was ready", "%v", s.process.Wait())
 }
 
 func (s *server) kill() {
@@ -72,24 +73,21 @@ func (s *server) kill() {
 	s.process = nil
 }
 
-// client returns one with the options that the documentation recommends.
-func (s *server) client(tb testing.TB) *redis.Client {
-	client := redis.NewClient(&redis.Options{
-		Network: "unix", Addr: s.socket,
-		DialTimeout: 200 * time.Millisecond, ReadTimeout: 200 * time.Millisecond,
-		MaxRetries: -1, ContextTimeoutEnabled: true,
-	})
+// client returns one with the options that README.md recommends.
+func (s *server) client(tb testing.TB, change ...func(*redis.Options)) *redis.Client {
+	tb.Helper()
+	options := recommended("unix", s.socket)
+	for _, f := range change {
+		f(options)
+	}
+	client := redis.NewClient(options)
 	tb.Cleanup(func() { client.Close() })
 	return client
 }
 
-func (s *server) coordinator(tb testing.TB, apiKey string) *redisquota.Coordinator {
-	tb.Helper()
-	c, err := redisquota.New(redisquota.GoRedis(s.client(tb)), apiKey)
-	require.NoError(tb, err)
-	return c
-}
-
-func ask(limits []quota.Limit, id uint64) quota.Step {
-	return quota.Step{Kind: quota.Ask, Limits: limits, Spends: 1<<len(limits) - 1, ID: id}
+func recommended(network, addr string) *redis.Options {
+	return &redis.Options{
+		Network: network, Addr: addr, ContextTimeoutEnabled: true, MaxRetries: -1,
+		DialTimeout: 250 * time.Millisecond, ReadTimeout: 250 * time.Millisecond,
+	}
 }

@@ -26,7 +26,7 @@ var foreign = []string{
 func TestDocsNames(t *testing.T) {
 	names := map[string]bool{}
 	load := newLoader(t)
-	for _, dir := range []string{"", "/fakeserver", "/contract", "/agentmessagingtest"} {
+	for _, dir := range []string{"", "/fakeserver", "/contract", "/agentmessagingtest", "/pacer"} {
 		pkg, err := load.importer.Import(module + dir)
 		require.NoError(t, err)
 		declared(pkg, names)

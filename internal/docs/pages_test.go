@@ -136,7 +136,7 @@ func imports(block string) string {
 	lines := "import (\n\"context\"\n\"testing\"\nagentmessaging \"" + module + "\"\n\"" + module + "/fakeserver\"\n"
 	for _, path := range []string{
 		"errors", "fmt", "os", "path/filepath", "net/http", "net/http/httptest", "testing/synctest", "time",
-		"log/slog", "github.com/redis/go-redis/v9", module + "/quota", module + "/redisquota",
+		"log/slog", "github.com/redis/go-redis/v9", module + "/redisquota",
 		module + "/contract", module + "/agentmessagingtest", module + "/pacer", "github.com/stretchr/testify/require", "github.com/stretchr/testify/assert",
 	} {
 		name := filepath.Base(path)

@@ -20,7 +20,7 @@ const apiFolder = "internal/release/api"
 // a reason to import the module that measures the pacer.
 func forImport(folder string) bool {
 	top, _, _ := strings.Cut(folder, "/")
-	return top != "cmd" && top != "internal" && top != "simulation"
+	return top != "cmd" && top != "internal"
 }
 
 // checkAPI compares the exported names of every public package with its

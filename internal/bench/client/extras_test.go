@@ -15,6 +15,7 @@ import (
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/otelagentmessaging"
+	"github.com/agent-messaging-service/agentmessaging-go/pacer"
 )
 
 // An extra is what can be switched on for a client, or for one call.
@@ -41,11 +42,11 @@ var extras = []extra{
 		return otelhttp.NewTransport(t, otelhttp.WithTracerProvider(tracer(sdktrace.AlwaysSample())), otelhttp.WithMeterProvider(meter()))
 	}},
 	{name: "pacer", opts: func() []agentmessaging.Option {
-		pacer, err := agentmessaging.NewPacer([]agentmessaging.Limit{{Max: 1 << 30, Window: time.Second}})
+		p, err := pacer.New([]pacer.Limit{{Max: 1 << 30, Window: time.Second}})
 		if err != nil {
 			panic(err)
 		}
-		return []agentmessaging.Option{agentmessaging.WithLimiter(pacer)}
+		return []agentmessaging.Option{agentmessaging.WithLimiter(p)}
 	}},
 	{name: "no-limiter", opts: options(agentmessaging.WithoutCoolDown())},
 }

@@ -1,0 +1,22 @@
+package pacer
+
+import (
+	"context"
+	"time"
+)
+
+// realClock is the time of this machine, or of a synctest bubble.
+type realClock struct{}
+
+func (realClock) Now() time.Time { return time.Now() }
+
+func (realClock) Sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

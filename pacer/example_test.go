@@ -1,0 +1,153 @@
+package pacer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/pacer"
+)
+
+// onFake is a client on a fake, which waits by the fake's clock.
+func onFake(p *pacer.Pacer) (*fakeserver.Server, *agentmessaging.Client) {
+	fake, err := fakeserver.Open()
+	if err != nil {
+		log.Fatal(err)
+	}
+	client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(), agentmessaging.WithLimiter(p),
+		agentmessaging.WithHTTPClient(fake.HTTPClient(nil)), agentmessaging.WithClock(fake))
+	if err != nil {
+		log.Fatal(err)
+	}
+	return fake, client
+}
+
+// A batch of 100 messages where 60 a minute are allowed: it takes a bit more
+// than a minute, and no call is refused. On the fake that is no time at all.
+func ExampleNew() {
+	p, err := pacer.New(pacer.PreviewLimits())
+	if err != nil {
+		log.Fatal(err)
+	}
+	fake, client := onFake(p)
+	defer fake.Close()
+	agent, err := client.CreateAgent(context.Background(), agentmessaging.CreateAgentParams{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for range 100 {
+		if _, err := client.SendMessage(context.Background(), agent.ID, agentmessaging.MessageParams{Text: "Hello"}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	fmt.Println(fake.CallCount(), "calls were sent")
+	// Output: 101 calls were sent
+}
+
+// A limit of your own beside those of the preview. A call that could not go
+// before its deadline is refused at once, and nothing is sent.
+func ExampleNew_ownLimit() {
+	limits := append(pacer.PreviewLimits(), pacer.Limit{
+		Key: "our_warm_ups", Max: 1, Window: time.Minute, Counts: pacer.CountsWarmUps,
+	})
+	p, err := pacer.New(limits, pacer.WithLogger(slog.New(slog.NewTextHandler(os.Stderr, nil))))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fake, client := onFake(p)
+	defer fake.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	for range 4 {
+		_, err := client.WarmUp(ctx, agentmessaging.LLMModeHosted)
+		var e *agentmessaging.Error
+		if errors.As(err, &e) {
+			fmt.Println(e.LimitKey, e.Local)
+			break
+		}
+	}
+	// Output: our_warm_ups true
+}
+
+func ExamplePreviewLimits() {
+	for _, l := range pacer.PreviewLimits() {
+		fmt.Println(l.Key, l.Max, l.Window, l.Counts)
+	}
+	// Output:
+	// key_minute 60 1m0s requests
+	// ip_minute 120 1m0s requests
+	// key_day 1000 24h0m0s requests
+	// agent_create_key_day 50 24h0m0s agent creations
+	// agent_create_ip_minute 10 1m0s agent creations
+	// byok_set_key_hour 5 1h0m0s BYOK sets
+	// warmup_key_hour 3 1h0m0s warm-ups
+}
+
+// The plan was changed while the program runs.
+func ExamplePacer_SetLimits() {
+	p, err := pacer.New(pacer.ProLimits())
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := p.SetLimits(pacer.BYOKPlanLimits()); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(p.State().Limits[0].Max)
+	// Output: 600
+}
+
+// What a page of yours, or a metric, may show.
+func ExamplePacer_State() {
+	p, err := pacer.New(pacer.PreviewLimits())
+	if err != nil {
+		log.Fatal(err)
+	}
+	fake, client := onFake(p)
+	defer fake.Close()
+	if _, err := client.WarmUp(context.Background(), agentmessaging.LLMModeHosted); err != nil {
+		log.Fatal(err)
+	}
+	state := p.State()
+	for _, l := range state.Limits {
+		if l.Used > 0 {
+			fmt.Printf("%s: %d of %.0f\n", l.Key, l.Used, l.Level)
+		}
+	}
+	fmt.Println(state.Interactive+state.Batch, "calls wait")
+	// Output:
+	// key_minute: 1 of 60
+	// ip_minute: 1 of 120
+	// key_day: 1 of 1000
+	// warmup_key_hour: 1 of 3
+	// 0 calls wait
+}
+
+// Calls that nobody waits for go after those of your customers, who take turns.
+func ExampleWithPriority() {
+	nightly := pacer.WithPriority(context.Background(), pacer.PriorityBatch)
+	customer := pacer.WithTenant(context.Background(), "customer-7")
+	for _, ctx := range []context.Context{nightly, customer} {
+		_ = ctx // client.SendMessage(ctx, ...)
+	}
+	// Output:
+}
+
+// Several processes share an API key's limits through a store of yours, here
+// one in memory.
+func ExampleWithStore() {
+	p, err := pacer.New(pacer.PreviewLimits(), pacer.WithStore(&memory{}, "the API key"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fake, client := onFake(p)
+	defer fake.Close()
+	_, err = client.WarmUp(context.Background(), agentmessaging.LLMModeHosted)
+	fmt.Println(err, p.State().Processes)
+	// Output: <nil> 1
+}

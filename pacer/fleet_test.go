@@ -1,0 +1,266 @@
+package pacer_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/pacer"
+)
+
+const canary = "amk_canary_9f2c71"
+
+// logged collects a pacer's log.
+type logged struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+func (l *logged) option() pacer.Option {
+	return pacer.WithLogger(slog.New(slog.NewTextHandler(l, nil)))
+}
+
+// fleetOf is so many processes with four workers each, who count their calls
+// until the test ends.
+type fleetOf struct {
+	pacers []*pacer.Pacer
+	mu     sync.Mutex
+	at     []time.Duration // of every call
+	calls  []int           // of each process
+	began  time.Time
+}
+
+func startFleet(t *testing.T, processes int, store pacer.Store, opts ...pacer.Option) *fleetOf {
+	t.Helper()
+	f := &fleetOf{calls: make([]int, processes), began: time.Now()}
+	for i := range processes {
+		p := newPacer(t, perMinute(60), append(opts, pacer.WithStore(store, canary))...)
+		f.pacers = append(f.pacers, p)
+		for range 4 {
+			go f.work(t.Context(), p, i)
+		}
+	}
+	return f
+}
+
+func (f *fleetOf) work(ctx context.Context, p *pacer.Pacer, i int) {
+	for {
+		permit, err := p.Acquire(ctx, patient())
+		if err != nil {
+			return
+		}
+		f.mu.Lock()
+		f.calls[i]++
+		f.at = append(f.at, time.Since(f.began))
+		f.mu.Unlock()
+		permit.Done(agentmessaging.AttemptOutcome{StatusCode: 200, Sent: true})
+	}
+}
+
+// wantWithin checks that no window of a minute had more calls.
+func (f *fleetOf) wantWithin(t *testing.T, most int) {
+	t.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	slices.Sort(f.at)
+	for i := range f.at {
+		n := 0
+		for j := i; j < len(f.at) && f.at[j] < f.at[i]+time.Minute; j++ {
+			n++
+		}
+		require.LessOrEqual(t, n, most, "in the minute from %s on", f.at[i])
+	}
+}
+
+func (f *fleetOf) since(from time.Duration) (n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, at := range f.at {
+		if at >= from {
+			n++
+		}
+	}
+	return n
+}
+
+func TestFleetSharesTheLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := startFleet(t, 4, &memory{})
+		time.Sleep(5 * time.Minute)
+		f.wantWithin(t, 60)
+		assert.GreaterOrEqual(t, f.since(0), 5*59)
+		for _, n := range f.calls {
+			assert.InDelta(t, 75, n, 4)
+		}
+		s := f.pacers[0].State()
+		assert.Equal(t, 4, s.Processes)
+		assert.InDelta(t, 58, s.Limits[0].Used, 3, "as it was at the last step")
+	})
+}
+
+// TestStoreFails: the processes go on with their shares, and return. What the
+// store does is told by one record each.
+func TestStoreFails(t *testing.T) {
+	for name, fail := range map[string]func(*memory){
+		"dead": func(m *memory) { m.down = true },
+		"hung": func(m *memory) { m.hung = make(chan struct{}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store, log := &memory{}, &logged{}
+				f := startFleet(t, 4, store, log.option())
+				time.Sleep(2 * time.Minute)
+				store.set(func() { fail(store) })
+				time.Sleep(2 * time.Minute)
+				s := f.pacers[0].State()
+				assert.Equal(t, 4, s.Processes)
+				assert.InDelta(t, 115, time.Since(s.StoreDown).Seconds(), 6)
+				store.set(func() {
+					if store.hung != nil {
+						close(store.hung)
+					}
+					store.down, store.hung = false, nil
+				})
+				time.Sleep(5 * time.Second)
+				for _, p := range f.pacers {
+					assert.True(t, p.State().StoreDown.IsZero(), "back within 5 s")
+				}
+				time.Sleep(2 * time.Minute)
+				f.wantWithin(t, 62)
+				assert.GreaterOrEqual(t, f.since(0), 6*60-2)
+				assert.Equal(t, 4, strings.Count(log.String(), "store does not answer"))
+				assert.Equal(t, 4, strings.Count(log.String(), "store answers again"))
+				assert.NotContains(t, log.String(), canary)
+			})
+		})
+	}
+}
+
+// TestStoreLosesItsValue: somebody tells it again.
+func TestStoreLosesItsValue(t *testing.T) {
+	for name, lose := range map[string]func(map[string]entry){
+		"flushed": func(values map[string]entry) { clear(values) },
+		"damaged": func(values map[string]entry) { change(values, func(v string) string { return v[:len(v)-1] + "x" }) },
+		"foreign": func(values map[string]entry) { change(values, func(string) string { return "OK" }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store, log := &memory{}, &logged{}
+				f := startFleet(t, 4, store, log.option())
+				time.Sleep(2 * time.Minute)
+				store.set(func() { lose(store.values) })
+				time.Sleep(2 * time.Minute)
+				f.wantWithin(t, 60)
+				assert.GreaterOrEqual(t, f.since(0), 4*58)
+				assert.Equal(t, 1, strings.Count(log.String(), "begins the shared state afresh"))
+			})
+		})
+	}
+}
+
+func change(values map[string]entry, how func(string) string) {
+	for key, e := range values {
+		e.value = how(e.value)
+		values[key] = e
+	}
+}
+
+// TestStoreNeverSeen: a share is found by trial.
+func TestStoreNeverSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := startFleet(t, 1, &memory{down: true})
+		time.Sleep(time.Minute)
+		assert.InDelta(t, 18, f.since(0), 4, "a quarter, to begin with")
+		time.Sleep(9 * time.Minute)
+		assert.InDelta(t, 4*60, f.since(6*time.Minute), 4, "and all, as nobody refuses")
+		assert.Zero(t, f.pacers[0].State().Processes)
+	})
+}
+
+// TestRefusalReachesAll: what one process was refused, the others do not try.
+func TestRefusalReachesAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &memory{}
+		one := newPacer(t, perMinute(60), pacer.WithStore(store, canary))
+		two := newPacer(t, perMinute(60), pacer.WithStore(store, canary))
+		acquire(t, one, message).Done(tooMany("theirs", time.Hour))
+		synctest.Wait()
+		refusal := wantRefusal(t, two, context.Background(), message)
+		assert.InDelta(t, 3600, refusal.RetryAfter.Seconds(), 1)
+	})
+}
+
+// TestStoreHoldsNoSecret: neither the key nor a way to find it by trial.
+func TestStoreHoldsNoSecret(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &memory{}
+		p := newPacer(t, pacer.PreviewLimits(), pacer.WithStore(store, canary))
+		acquire(t, p, creation)
+		synctest.Wait()
+		require.Len(t, store.values, 1)
+		for key, e := range store.values {
+			assert.Regexp(t, `^agentmessaging:[0-9a-f]{32}$`, key)
+			assert.NotContains(t, key+e.value, canary)
+			assert.Less(t, len(e.value), 300)
+			assert.Equal(t, 49*time.Hour, time.Until(e.expires))
+		}
+		assert.NotContains(t, fmt.Sprintf("%+v %#v", p, p), canary)
+		other := newPacer(t, pacer.PreviewLimits(), pacer.WithStore(store, canary+"x"))
+		acquire(t, other, creation)
+		assert.Len(t, store.values, 2)
+		raised := pacer.PreviewLimits()
+		raised[0].Max = 300
+		acquire(t, newPacer(t, raised, pacer.WithStore(store, canary)), creation)
+		assert.Len(t, store.values, 2, "a plan with another Max shares the value")
+	})
+}
+
+// TestSlowStore is said once, with what to do.
+func TestSlowStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &logged{}
+		store := &contended{}
+		p := newPacer(t, []pacer.Limit{{Key: "k", Max: 6000, Window: time.Minute}}, pacer.WithStore(store, canary), log.option())
+		for range 600 {
+			acquire(t, p, patient())
+		}
+		assert.Equal(t, 1, strings.Count(log.String(), "too far away"))
+		assert.Contains(t, log.String(), "use a store that is nearer")
+	})
+}
+
+// contended is a store where somebody else is quicker every other time.
+type contended struct {
+	memory
+	n int
+}
+
+func (c *contended) Swap(ctx context.Context, key, version string, value []byte, ttl time.Duration) (bool, error) {
+	if c.n++; c.n%2 == 0 {
+		return false, nil
+	}
+	return c.memory.Swap(ctx, key, version, value, ttl)
+}

@@ -1,0 +1,129 @@
+package pacer
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// Counted is what a [Limit] counts.
+type Counted string
+
+// What the limits of interface 8.1 count. Status, GetBYOK and ClearBYOK list
+// no status 429 (interface 4) and count as nothing.
+const (
+	CountsRequests       = Counted(spec.Requests)
+	CountsAgentCreations = Counted(spec.AgentCreations)
+	// CountsBYOKSets is SetBYOK, and CreateAgent with LLM.APIKey.
+	CountsBYOKSets = Counted(spec.BYOKSets)
+	CountsWarmUps  = Counted(spec.WarmUps)
+)
+
+// Limit is a budget: at most Max of what it counts in every Window
+// (interface 8.1).
+type Limit struct {
+	// Key names the limit in errors and events. The service's own names are
+	// not documented; those of the sets below are the fake's. Nothing depends
+	// on the service using the same.
+	Key string
+	// Max is at least 1.
+	Max int
+	// Window is at least a second. Below an hour calls go at an even pace;
+	// from an hour on they are counted only, and when Max are sent one more
+	// finds out whether the service really refuses.
+	Window time.Duration
+	// Counts is what counts; empty means requests.
+	Counts Counted
+}
+
+// PreviewLimits are the preview defaults (interface 8.1). Those per IP address
+// are kept as though all that share the pacer had one address.
+func PreviewLimits() []Limit { return limitsOf("preview") }
+
+// ProLimits are those of the Pro plan (interface 8.2).
+func ProLimits() []Limit { return limitsOf("pro") }
+
+// BYOKPlanLimits are those of the BYOK plan (interface 8.2).
+func BYOKPlanLimits() []Limit { return limitsOf("byok") }
+
+func limitsOf(plan string) (limits []Limit) {
+	for _, p := range spec.Plans {
+		if p.Name != plan {
+			continue
+		}
+		for i, l := range spec.Limits {
+			limits = append(limits, Limit{Key: string(l.Key), Max: p.Max(i), Window: l.Window, Counts: Counted(l.Counts)})
+		}
+	}
+	return limits
+}
+
+// kinds is a set of what an attempt counts as.
+type kinds uint8
+
+const request kinds = 1 // the first of counted
+
+var counted = []Counted{CountsRequests, CountsAgentCreations, CountsBYOKSets, CountsWarmUps}
+
+// kindOf is 0 for what is not counted.
+func kindOf(what Counted) kinds {
+	for i, c := range counted {
+		if c == what || what == "" {
+			return 1 << i
+		}
+	}
+	return 0
+}
+
+// kindsOf is what the attempt counts as.
+func kindsOf(attempt agentmessaging.LimitedAttempt) (k kinds) {
+	endpoint := spec.Find(attempt.Method, attempt.Path)
+	for i, what := range counted {
+		if endpoint.Counts(spec.Counted(what), attempt.SetsBYOK) {
+			k |= 1 << i
+		}
+	}
+	return k
+}
+
+// rule is a limit as the state machine reads it.
+type rule struct {
+	key    string
+	max    float64
+	window int64 // microseconds
+	counts kinds
+}
+
+const hour = int64(time.Hour / time.Microsecond)
+
+func (r *rule) long() bool { return r.window >= hour }
+
+// maxLimits bounds what is kept of a key.
+const maxLimits = 30
+
+// rulesOf converts limits, or says what is wrong with one.
+func rulesOf(limits []Limit) ([]rule, error) {
+	if len(limits) == 0 || len(limits) > maxLimits {
+		return nil, invalid("limits", fmt.Sprintf("must be 1 to %d limits", maxLimits))
+	}
+	rules := make([]rule, len(limits))
+	for i, l := range limits {
+		field := fmt.Sprintf("limits[%d].", i)
+		switch {
+		case l.Max < 1:
+			return nil, invalid(field+"Max", "must be at least 1")
+		case l.Window < time.Second:
+			return nil, invalid(field+"Window", "must be at least a second")
+		case kindOf(l.Counts) == 0:
+			return nil, invalid(field+"Counts", "must be one of the Counts constants, or empty")
+		}
+		rules[i] = rule{key: l.Key, max: float64(l.Max), window: l.Window.Microseconds(), counts: kindOf(l.Counts)}
+	}
+	return rules, nil
+}
+
+func invalid(field, reason string) error {
+	return &agentmessaging.ValidationError{Field: field, Reason: reason}
+}

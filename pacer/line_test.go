@@ -1,0 +1,122 @@
+package pacer
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestLineAgainstANaiveOne: tenants take turns, each in the order in which its
+// calls came, and before is how many really go before.
+func TestLineAgainstANaiveOne(t *testing.T) {
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		var l line
+		var waiting []*waiter
+		for range 2000 {
+			switch n := random.IntN(10); {
+			case n < 6:
+				w := &waiter{tenant: fmt.Sprint(random.IntN(5)), deadline: random.Int64N(100), maxWait: 1}
+				before := l.before(w.tenant)
+				l.push(w)
+				waiting = append(waiting, w)
+				slices.SortStableFunc(waiting, func(a, b *waiter) int { return a.round - b.round })
+				require.Equal(t, before, slices.Index(waiting, w), "seed %d", seed)
+			case n < 8 && len(waiting) > 0:
+				require.Same(t, waiting[0], l.pop(), "seed %d", seed)
+				waiting = waiting[1:]
+			case len(waiting) > 0:
+				at := random.IntN(len(waiting))
+				require.True(t, l.remove(waiting[at]))
+				require.False(t, l.remove(waiting[at]))
+				waiting = slices.Delete(waiting, at, at+1)
+			}
+			require.Equal(t, len(waiting), l.len())
+			wantNearestDeadline(t, &l, waiting)
+		}
+	}
+}
+
+func wantNearestDeadline(t *testing.T, l *line, waiting []*waiter) {
+	t.Helper()
+	nearest := int64(0)
+	for _, w := range waiting {
+		if w.deadline > 0 && (nearest == 0 || w.deadline < nearest) {
+			nearest = w.deadline
+		}
+	}
+	if nearest > 0 {
+		require.Equal(t, nearest, l.deadlines.list[0].deadline)
+	}
+}
+
+// TestALightTenant goes after one call of each other tenant, whatever waits.
+func TestALightTenant(t *testing.T) {
+	var l line
+	for range 1000 {
+		l.push(&waiter{tenant: "heavy"})
+	}
+	l.pop()
+	light := &waiter{tenant: "light"}
+	assert.Equal(t, 1, l.before("light"))
+	l.push(light)
+	assert.Equal(t, "heavy", l.pop().tenant)
+	assert.Same(t, light, l.pop())
+}
+
+// TestTenantsAreForgotten, or their names would fill the memory.
+func TestTenantsAreForgotten(t *testing.T) {
+	var l line
+	for i := range 10_000 {
+		l.push(&waiter{tenant: fmt.Sprint(i)})
+		l.pop()
+	}
+	assert.Less(t, len(l.last), 200)
+}
+
+// TestLineIsLogarithmic counts comparisons.
+func TestLineIsLogarithmic(t *testing.T) {
+	const callers = 100_000
+	compared := 0
+	var l line
+	var waiting []*waiter
+	for i := range callers {
+		w := &waiter{deadline: int64(1 + (i*7919)%callers)}
+		l.push(w)
+		if i == 0 {
+			count := func(less func(a, b *waiter) bool) func(a, b *waiter) bool {
+				return func(a, b *waiter) bool { compared++; return less(a, b) }
+			}
+			l.turns.less, l.deadlines.less = count(byTurn), count(byDeadline)
+		}
+		waiting = append(waiting, w)
+	}
+	for _, w := range waiting[callers/2:] {
+		l.remove(w)
+	}
+	for range callers / 2 {
+		l.pop()
+	}
+	assert.Zero(t, l.len())
+	assert.Less(t, compared/callers, 6*17, "comparisons a caller")
+}
+
+// BenchmarkLine is 100,000 callers who arrive, and leave.
+func BenchmarkLine(b *testing.B) {
+	for b.Loop() {
+		var l line
+		waiting := make([]waiter, 100_000)
+		for i := range waiting {
+			waiting[i].deadline = int64(1 + i)
+			l.before("")
+			l.push(&waiting[i])
+		}
+		for i := range waiting {
+			l.remove(&waiting[i])
+		}
+	}
+}

@@ -1,0 +1,455 @@
+package pacer_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/pacer"
+)
+
+// The attempts that the tests ask for.
+var (
+	message  = agentmessaging.LimitedAttempt{Method: "POST", Path: "/v1/agents/{agent_id}/messages"}
+	creation = agentmessaging.LimitedAttempt{Method: "POST", Path: "/v1/agents"}
+	status   = agentmessaging.LimitedAttempt{Method: "GET", Path: "/v1/status"}
+)
+
+// patient is a message that waits for as long as it takes.
+func patient() agentmessaging.LimitedAttempt {
+	a := message
+	a.MaxWait = 1000 * time.Hour
+	return a
+}
+
+func perMinute(n int) []pacer.Limit {
+	return []pacer.Limit{{Key: "minute", Max: n, Window: time.Minute}}
+}
+
+func newPacer(t testing.TB, limits []pacer.Limit, opts ...pacer.Option) *pacer.Pacer {
+	t.Helper()
+	p, err := pacer.New(limits, opts...)
+	require.NoError(t, err)
+	return p
+}
+
+func acquire(t testing.TB, p *pacer.Pacer, attempt agentmessaging.LimitedAttempt) agentmessaging.Permit {
+	t.Helper()
+	permit, err := p.Acquire(context.Background(), attempt)
+	require.NoError(t, err)
+	return permit
+}
+
+// use takes what a fresh pacer gives without a wait.
+func use(t testing.TB, p *pacer.Pacer, attempt agentmessaging.LimitedAttempt) (n int) {
+	t.Helper()
+	for {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+		_, err := p.Acquire(ctx, attempt)
+		cancel()
+		if err != nil {
+			return n
+		}
+		n++
+	}
+}
+
+// wantRefusal checks that a call is refused at once.
+func wantRefusal(t *testing.T, p *pacer.Pacer, ctx context.Context, attempt agentmessaging.LimitedAttempt) *agentmessaging.Error {
+	t.Helper()
+	begin := time.Now()
+	_, err := p.Acquire(ctx, attempt)
+	var refusal *agentmessaging.Error
+	require.ErrorAs(t, err, &refusal)
+	assert.Zero(t, time.Since(begin))
+	assert.Equal(t, 429, refusal.StatusCode)
+	assert.Equal(t, "rate_limited", refusal.Code)
+	return refusal
+}
+
+func tooMany(key string, wait time.Duration) agentmessaging.AttemptOutcome {
+	return agentmessaging.AttemptOutcome{StatusCode: 429, Sent: true, LimitKey: key, RetryAfter: wait}
+}
+
+func after(d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), d)
+}
+
+// order collects who was served, in order.
+type order struct {
+	sync.Mutex
+	names []string
+	group sync.WaitGroup
+}
+
+// enter starts a call and waits until it is in the line.
+func (o *order) enter(ctx context.Context, p *pacer.Pacer, name string) {
+	o.group.Go(func() {
+		if _, err := p.Acquire(ctx, patient()); err == nil {
+			o.Lock()
+			defer o.Unlock()
+			o.names = append(o.names, name)
+		}
+	})
+	synctest.Wait()
+}
+
+func TestNewRefuses(t *testing.T) {
+	one := pacer.Limit{Key: "k", Max: 1, Window: time.Minute}
+	for field, limits := range map[string][]pacer.Limit{
+		"limits":           nil,
+		"limits[0].Max":    {{Key: "k", Window: time.Minute}},
+		"limits[1].Window": {one, {Key: "k", Max: 1, Window: time.Second - 1}},
+		"limits[1].Counts": {one, {Key: "k", Max: 1, Window: time.Minute, Counts: "tokens"}},
+	} {
+		_, err := pacer.New(limits)
+		var invalid *agentmessaging.ValidationError
+		require.ErrorAs(t, err, &invalid)
+		assert.Equal(t, field, invalid.Field)
+	}
+	_, err := pacer.New(make([]pacer.Limit, 31))
+	assert.ErrorIs(t, err, agentmessaging.ErrInvalid)
+	for name, opt := range map[string]pacer.Option{
+		"opts": nil, "WithLogger": pacer.WithLogger(nil), "WithStore": pacer.WithStore(nil, "key"),
+	} {
+		_, err := pacer.New(perMinute(1), opt)
+		assert.ErrorContains(t, err, name)
+	}
+	_, err = pacer.New(perMinute(1), pacer.WithStore((*memory)(nil), "key"))
+	assert.ErrorContains(t, err, "nil store")
+	_, err = pacer.New(perMinute(1), pacer.WithStore(&memory{}, ""))
+	assert.ErrorContains(t, err, "empty API key")
+}
+
+// TestLimitSets states the numbers of interface 8.1 and 8.2 in its own digits.
+func TestLimitSets(t *testing.T) {
+	assert.Equal(t, []pacer.Limit{
+		{Key: "key_minute", Max: 60, Window: time.Minute, Counts: pacer.CountsRequests},
+		{Key: "ip_minute", Max: 120, Window: time.Minute, Counts: pacer.CountsRequests},
+		{Key: "key_day", Max: 1000, Window: 24 * time.Hour, Counts: pacer.CountsRequests},
+		{Key: "agent_create_key_day", Max: 50, Window: 24 * time.Hour, Counts: pacer.CountsAgentCreations},
+		{Key: "agent_create_ip_minute", Max: 10, Window: time.Minute, Counts: pacer.CountsAgentCreations},
+		{Key: "byok_set_key_hour", Max: 5, Window: time.Hour, Counts: pacer.CountsBYOKSets},
+		{Key: "warmup_key_hour", Max: 3, Window: time.Hour, Counts: pacer.CountsWarmUps},
+	}, pacer.PreviewLimits())
+	for plan, want := range map[string][3]int{"pro": {300, 500, 10_000}, "byok": {600, 1000, 50_000}} {
+		limits := map[string][]pacer.Limit{"pro": pacer.ProLimits(), "byok": pacer.BYOKPlanLimits()}[plan]
+		assert.Equal(t, want, [3]int{limits[0].Max, limits[1].Max, limits[2].Max}, plan)
+		assert.Equal(t, pacer.PreviewLimits()[3:], limits[3:], plan)
+	}
+}
+
+func TestServesInOrderOfArrival(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, perMinute(60))
+		use(t, p, message)
+		var o order
+		for _, name := range []string{"a", "b", "c", "d"} {
+			o.enter(context.Background(), p, name)
+		}
+		o.group.Wait()
+		assert.Equal(t, []string{"a", "b", "c", "d"}, o.names)
+	})
+}
+
+func TestPriorities(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, perMinute(60))
+		use(t, p, message)
+		var o order
+		batch := pacer.WithPriority(context.Background(), pacer.PriorityBatch)
+		o.enter(batch, p, "B")
+		for range 10 {
+			o.enter(context.Background(), p, "i")
+		}
+		o.enter(batch, p, "B")
+		o.group.Wait()
+		assert.Equal(t, []string{"i", "i", "i", "i", "i", "i", "i", "B", "i", "i", "i", "B"}, o.names, "every eighth is a batch call")
+	})
+}
+
+func TestTenantsTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, perMinute(60))
+		use(t, p, message)
+		var o order
+		heavy, light := pacer.WithTenant(context.Background(), "heavy"), pacer.WithTenant(context.Background(), "light")
+		for range 5 {
+			o.enter(heavy, p, "h")
+		}
+		o.enter(light, p, "L")
+		o.group.Wait()
+		assert.Equal(t, []string{"h", "L", "h", "h", "h", "h"}, o.names)
+	})
+}
+
+// TestRefusedAtOnce where the turn would come after the deadline, with
+// the limit and the wait.
+func TestRefusedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, perMinute(60))
+		use(t, p, message)
+		var o order
+		for range 20 {
+			o.enter(context.Background(), p, "")
+		}
+		ctx, cancel := after(15 * time.Second)
+		defer cancel()
+		refusal := wantRefusal(t, p, ctx, patient())
+		assert.Equal(t, "minute", refusal.LimitKey)
+		assert.InDelta(t, 21, refusal.RetryAfter.Seconds(), 4)
+		enough, cancel := after(30 * time.Second)
+		defer cancel()
+		_, err := p.Acquire(enough, patient())
+		assert.NoError(t, err)
+		o.group.Wait()
+	})
+}
+
+// TestNobodyWaitsInVain: of many callers with all sorts of deadlines, each is
+// either served or refused within a tenth of its deadline.
+func TestNobodyWaitsInVain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, perMinute(60))
+		use(t, p, message)
+		var group sync.WaitGroup
+		served := make(chan bool, 300)
+		for i := range 300 {
+			limit := time.Duration(1+i*37%120) * time.Second
+			group.Go(func() {
+				ctx, cancel := after(limit)
+				defer cancel()
+				begin := time.Now()
+				_, err := p.Acquire(ctx, patient())
+				if err != nil {
+					assert.LessOrEqual(t, time.Since(begin), limit/10, "deadline %s", limit)
+				}
+				served <- err == nil
+			})
+			synctest.Wait()
+		}
+		group.Wait()
+		close(served)
+		n := 0
+		for ok := range served {
+			if ok {
+				n++
+			}
+		}
+		assert.InDelta(t, 110, n, 15, "nearly all turns of two minutes were used")
+	})
+}
+
+func TestEndedContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, perMinute(60))
+		use(t, p, message)
+		ctx, cancel := context.WithCancel(context.Background())
+		var o order
+		o.enter(ctx, p, "ended")
+		o.enter(context.Background(), p, "next")
+		cancel()
+		begin := time.Now()
+		o.group.Wait()
+		assert.Equal(t, []string{"next"}, o.names)
+		assert.Less(t, time.Since(begin), 1200*time.Millisecond, "it has left no gap")
+		_, err := p.Acquire(ctx, message)
+		assert.ErrorIs(t, err, context.Canceled)
+	})
+}
+
+// TestMaxWait is about how long the limits let nobody go, not about the line.
+func TestMaxWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, perMinute(60))
+		use(t, p, message)
+		var o order
+		for range 200 {
+			o.enter(context.Background(), p, "")
+		}
+		_, err := p.Acquire(context.Background(), message)
+		assert.NoError(t, err, "behind 200 calls, but the limit is open")
+		o.group.Wait()
+		acquire(t, p, message).Done(tooMany("hourly", time.Hour))
+		refusal := wantRefusal(t, p, context.Background(), message)
+		assert.InDelta(t, 3600, refusal.RetryAfter.Seconds(), 1)
+	})
+}
+
+// TestRefusalsOfWaitingCalls: who waits is refused when a limit shuts for
+// longer than it may take, and the others go when it opens.
+func TestRefusalsOfWaitingCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, perMinute(60))
+		held := acquire(t, p, message)
+		use(t, p, message)
+		var o order
+		o.enter(context.Background(), p, "patient")
+		ctx, cancel := after(20 * time.Second)
+		defer cancel()
+		refused := make(chan error, 2)
+		go func() { _, err := p.Acquire(ctx, patient()); refused <- err }()
+		go func() { _, err := p.Acquire(context.Background(), message); refused <- err }()
+		synctest.Wait()
+		begin := time.Now()
+		held.Done(tooMany("", 2*time.Minute))
+		for range 2 {
+			assert.ErrorIs(t, <-refused, agentmessaging.ErrRateLimited)
+		}
+		assert.Zero(t, time.Since(begin))
+		o.group.Wait()
+		assert.GreaterOrEqual(t, time.Since(begin), 2*time.Minute)
+	})
+}
+
+// TestCreationRefused is the case that users met: a creation is refused for
+// eight hours under an unknown name, and messages go on.
+func TestCreationRefused(t *testing.T) {
+	for _, name := range []string{"agents_per_day", "key_day", "key_minute", ""} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPacer(t, pacer.PreviewLimits())
+			for range 30 {
+				acquire(t, p, message).Done(agentmessaging.AttemptOutcome{StatusCode: 200, Sent: true})
+			}
+			acquire(t, p, creation).Done(tooMany(name, 28_800*time.Second))
+			begin, sent := time.Now(), 0
+			for time.Since(begin) < 10*time.Hour && sent < 600 {
+				acquire(t, p, message).Done(agentmessaging.AttemptOutcome{StatusCode: 200, Sent: true})
+				sent++
+				time.Sleep(time.Minute)
+			}
+			assert.Equal(t, 600, sent, name)
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, pacer.PreviewLimits())
+		acquire(t, p, creation).Done(tooMany("", 8*time.Hour))
+		wantRefusal(t, p, context.Background(), creation)
+	})
+}
+
+func TestUnsentAttemptGivesItsPermitBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, []pacer.Limit{{Key: "hour", Max: 2, Window: time.Hour}})
+		for range 10 {
+			acquire(t, p, message).Done(agentmessaging.AttemptOutcome{})
+		}
+		assert.Zero(t, p.State().Limits[0].Used)
+		acquire(t, p, message).Done(agentmessaging.AttemptOutcome{Sent: true})
+		assert.Equal(t, 1, p.State().Limits[0].Used, "its fate is unknown: it counts")
+	})
+}
+
+// TestUnlimitedCalls: no limit counts them (interface 4).
+func TestUnlimitedCalls(t *testing.T) {
+	p := newPacer(t, perMinute(1))
+	for range 100 {
+		acquire(t, p, status).Done(tooMany("", time.Hour))
+	}
+	assert.True(t, p.CoolsDown())
+}
+
+func TestPermitReports(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, perMinute(60))
+		first := acquire(t, p, message).(agentmessaging.PermitReporter)
+		key, wait := first.Waited()
+		assert.Equal(t, "", key)
+		assert.Zero(t, wait)
+		use(t, p, message)
+		begin := time.Now()
+		waited := acquire(t, p, message)
+		key, wait = waited.(agentmessaging.PermitReporter).Waited()
+		assert.Equal(t, "minute", key)
+		assert.InDelta(t, time.Since(begin), wait, float64(time.Microsecond))
+
+		waited.Done(tooMany("theirs\n", 5*time.Second))
+		key, wait = waited.(agentmessaging.PermitReporter).Closed()
+		assert.Equal(t, "theirs", key)
+		assert.Equal(t, 5*time.Second, wait)
+		other := acquire(t, p, patient())
+		other.Done(agentmessaging.AttemptOutcome{StatusCode: 200, Sent: true})
+		key, wait = other.(agentmessaging.PermitReporter).Closed()
+		assert.Equal(t, "", key)
+		assert.Zero(t, wait)
+	})
+}
+
+func TestState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, pacer.PreviewLimits())
+		assert.Equal(t, 60.0, p.State().Limits[0].Level)
+		held := acquire(t, p, creation)
+		sent := use(t, p, message) + 1
+		var o order
+		o.enter(context.Background(), p, "")
+		o.enter(pacer.WithPriority(context.Background(), pacer.PriorityBatch), p, "")
+		held.Done(tooMany("creations", time.Hour))
+		s := p.State()
+		assert.Equal(t, [3]int{1, 1, 1}, [3]int{s.Interactive, s.Batch, s.Processes})
+		assert.Equal(t, pacer.PreviewLimits()[2], s.Limits[2].Limit)
+		assert.Equal(t, sent, s.Limits[2].Used)
+		assert.Equal(t, sent, s.Limits[0].Used)
+		assert.Equal(t, time.Hour, s.Limits[3].ClosedFor)
+		assert.Equal(t, "creations", s.Limits[3].ClosedBy)
+		assert.Less(t, s.Limits[0].ClosedFor, 3*time.Second)
+		assert.Equal(t, "used up", s.Limits[0].ClosedBy)
+		assert.Zero(t, s.Limits[6].ClosedFor)
+		assert.True(t, s.StoreDown.IsZero())
+		o.group.Wait()
+	})
+}
+
+// TestSetLimits: what was sent counts on, and who waits goes by the new limits.
+func TestSetLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, perMinute(6))
+		sent := use(t, p, message)
+		var o order
+		for range 20 {
+			o.enter(context.Background(), p, "")
+		}
+		begin := time.Now()
+		require.NoError(t, p.SetLimits(perMinute(600)))
+		o.group.Wait()
+		assert.Less(t, time.Since(begin), 3*time.Second)
+		assert.Equal(t, sent+20, p.State().Limits[0].Used)
+		assert.Error(t, p.SetLimits(nil))
+		require.NoError(t, p.SetLimits([]pacer.Limit{{Key: "other", Max: 2, Window: time.Hour}}))
+		assert.Zero(t, p.State().Limits[0].Used)
+	})
+}
+
+// TestClockSetBack: a clock that goes back stands still for the pacer.
+func TestClockSetBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clock := &shifted{}
+		p := newPacer(t, perMinute(60))
+		attempt := message
+		attempt.Clock = clock
+		for range 5 {
+			acquire(t, p, attempt)
+			clock.by -= time.Hour
+		}
+	})
+}
+
+// shifted is real time, and some more.
+type shifted struct{ by time.Duration }
+
+func (s *shifted) Now() time.Time { return time.Now().Add(s.by) }
+
+func (s *shifted) Sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

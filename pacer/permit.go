@@ -1,0 +1,121 @@
+package pacer
+
+import (
+	"net/http"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/agent-messaging-service/agentmessaging-go"
+)
+
+// permit is the leave to send one attempt. The zero value is that of an
+// attempt that nothing limits.
+type permit struct {
+	pacer   *Pacer
+	kinds   kinds
+	probe   bool
+	granted int64 // of the state's clock
+	sent    int64 // of the pacer's
+	limit   string
+	waited  time.Duration
+	key     string // of the limit that the outcome closed
+	closed  time.Duration
+}
+
+var _ agentmessaging.PermitReporter = (*permit)(nil)
+
+// Waited implements agentmessaging.PermitReporter.
+func (g *permit) Waited() (limitKey string, wait time.Duration) { return g.limit, g.waited }
+
+// Closed implements agentmessaging.PermitReporter.
+func (g *permit) Closed() (limitKey string, wait time.Duration) { return g.key, g.closed }
+
+// Done reports what the pacer learns from; most outcomes teach nothing.
+func (g *permit) Done(outcome agentmessaging.AttemptOutcome) {
+	switch p := g.pacer; {
+	case p == nil:
+	case outcome.StatusCode == http.StatusTooManyRequests:
+		g.refused(outcome)
+	case outcome.StatusCode == 0 && !outcome.Sent:
+		p.report(g.takeBack)
+	case outcome.StatusCode != 0:
+		p.answered(g)
+	}
+}
+
+func (g *permit) giveBack() { g.pacer.step(g.takeBack) }
+
+func (g *permit) takeBack(m *machine) { m.giveBack(g.kinds, g.granted) }
+
+func (g *permit) refused(outcome agentmessaging.AttemptOutcome) {
+	f := refusal{kinds: g.kinds, granted: g.granted, wait: outcome.RetryAfter.Microseconds(), key: oneLine(outcome.LimitKey)}
+	g.pacer.mu.Lock()
+	now, wait := g.pacer.time.now(), max(f.wait, leastRefusal)
+	f.late = g.pacer.spread.late(now - g.sent)
+	if h := &g.pacer.heard; now+wait-max(now, h.gate(f.kinds)) >= second {
+		g.key, g.closed = f.key, outcome.RetryAfter
+		h.shut(f.kinds, now+wait, f.key)
+	}
+	g.pacer.mu.Unlock()
+	g.pacer.report(func(m *machine) { m.refused(f) })
+}
+
+// oneLine is a limit_key as it is kept and shown: foreign text, so one line of
+// at most 64 bytes.
+func oneLine(key string) string {
+	key = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == unicode.ReplacementChar {
+			return -1
+		}
+		return r
+	}, key)
+	return strings.ToValidUTF8(key[:min(len(key), 64)], "")
+}
+
+// answered measures the time that answers take, and reports a probe.
+func (p *Pacer) answered(g *permit) {
+	p.mu.Lock()
+	p.spread.add(p.time.now() - g.sent)
+	p.mu.Unlock()
+	if g.probe {
+		p.report(func(m *machine) { m.accepted(g.kinds) })
+	}
+}
+
+// report takes a step that changes what the waiting calls were told. The
+// caller does not wait for the store.
+func (p *Pacer) report(f func(*machine)) {
+	if p.store != nil {
+		go func() { p.step(f); p.wakeLocked() }()
+		return
+	}
+	p.step(f)
+	p.wakeLocked()
+}
+
+func (p *Pacer) wakeLocked() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.wakeAll()
+}
+
+// spread measures how far the times that answers take differ.
+type spread struct{ mean, deviation float64 }
+
+func (s *spread) add(took int64) {
+	x := float64(took)
+	if s.mean == 0 {
+		s.mean = x
+	}
+	s.deviation += (max(x-s.mean, s.mean-x) - s.deviation) / 16
+	s.mean += (x - s.mean) / 16
+}
+
+// late reports whether an answer took much longer than they do.
+func (s *spread) late(took int64) bool {
+	return float64(took) > 2*float64(second)+s.mean+6*s.deviation
+}
+
+// guard covers the spread of nearly all answers.
+func (s *spread) guard() int64 { return int64(3 * s.deviation) }

@@ -1,0 +1,60 @@
+package pacer
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"reflect"
+	"time"
+)
+
+// A Store keeps one value for each key, for all processes: Redis, Postgres,
+// etcd, DynamoDB or another that can compare and swap. Package redisquota of
+// this repository is one; [TestStore] checks yours. It is safe for concurrent
+// use. The pacer gives up each call after 250 ms, also where ctx is ignored,
+// and works on a share of the limits while calls fail.
+type Store interface {
+	// Load returns the value of a key, its version, and the store's time, which
+	// is the same for all processes. A key that was never set, or has
+	// expired, has no value and the version "".
+	Load(ctx context.Context, key string) (value []byte, version string, now time.Time, err error)
+	// Swap sets the value if the key's version is still version, "" meaning
+	// that it has no value, and reports whether it did. After ttl without another
+	// Swap the value may be dropped.
+	Swap(ctx context.Context, key, version string, value []byte, ttl time.Duration) (swapped bool, err error)
+}
+
+// WithStore shares the limits with all processes whose pacers use the same
+// store, apiKey and limits. The store holds the API key only as a keyed hash,
+// and a value of about a kilobyte that has no text of a message in it.
+//
+// While the store does not answer, the process works on its share of the limits:
+// one of the processes that were seen last. It looks for the store every 2 s.
+// Where it was never seen, a share is found by trial.
+func WithStore(store Store, apiKey string) Option {
+	return func(p *Pacer) error {
+		switch v := reflect.ValueOf(store); {
+		case store == nil || v.Kind() == reflect.Pointer && v.IsNil():
+			return invalid("WithStore", "was given a nil store")
+		case apiKey == "":
+			return invalid("WithStore", "was given an empty API key")
+		}
+		p.store, p.apiKey = store, func() string { return apiKey }
+		return nil
+	}
+}
+
+// key names the value that holds the state of the API key under the limits,
+// whatever their Max.
+func (p *Pacer) key() string {
+	if p.store == nil {
+		return ""
+	}
+	hash := hmac.New(sha256.New, []byte(p.apiKey()))
+	for _, r := range p.rules {
+		fmt.Fprintf(hash, "%q %d %d\n", r.key, r.window, r.counts)
+	}
+	return "agentmessaging:" + hex.EncodeToString(hash.Sum(nil)[:16])
+}

@@ -1,0 +1,103 @@
+// Package redisquota keeps the state of pacers in Redis or Valkey, so that all
+// processes that use one API key share its limits.
+//
+//	store := redisquota.New(redisClient) // of go-redis
+//	p, err := pacer.New(pacer.PreviewLimits(), pacer.WithStore(store, apiKey))
+//
+// README.md of this module says which options of the client matter, and which
+// servers it was run on.
+package redisquota
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/agent-messaging-service/agentmessaging-go/pacer"
+)
+
+// Store is a pacer.Store in Redis. It is safe for concurrent use, holds no
+// connection of its own and nothing to close.
+type Store struct{ client redis.Scripter }
+
+var _ pacer.Store = (*Store)(nil)
+
+// New returns a store on a client of go-redis: for one server, Sentinel or a
+// Cluster. It connects to nothing. For a nil client it returns nil, which
+// pacer.WithStore refuses.
+func New(client redis.Scripter) *Store {
+	if v := reflect.ValueOf(client); client == nil || v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil
+	}
+	return &Store{client}
+}
+
+// A value begins with its version: text of 26 characters that no two swaps share.
+const versionLength = "26"
+
+var (
+	load = redis.NewScript(`local time = redis.call('TIME')
+return {redis.call('GET', KEYS[1]) or '', time[1], time[2]}`)
+
+	swap = redis.NewScript(`if redis.call('GETRANGE', KEYS[1], 0, ` + versionLength + ` - 1) ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[2] .. ARGV[3], 'PX', ARGV[4])
+return 1`)
+)
+
+var errReply = errors.New("redisquota: Redis did not answer with a value and its time")
+
+// Load returns the value, its version and the server's time.
+func (s *Store) Load(ctx context.Context, key string) (value []byte, version string, now time.Time, err error) {
+	reply, err := load.Run(ctx, s.client, []string{key}).StringSlice()
+	if err != nil {
+		return nil, "", time.Time{}, explain(err)
+	}
+	if len(reply) != 3 {
+		return nil, "", time.Time{}, errReply
+	}
+	seconds, _ := strconv.ParseInt(reply[1], 10, 64)
+	micros, _ := strconv.ParseInt(reply[2], 10, 64)
+	n := min(len(reply[0]), len(rand.Text()))
+	return []byte(reply[0][n:]), reply[0][:n], time.Unix(seconds, micros*1000), nil
+}
+
+// Swap sets the value if it still has the version.
+func (s *Store) Swap(ctx context.Context, key, version string, value []byte, ttl time.Duration) (swapped bool, err error) {
+	n, err := swap.Run(ctx, s.client, []string{key}, version, rand.Text(), value, max(1, ttl.Milliseconds())).Int()
+	if err != nil {
+		return false, explain(err)
+	}
+	return n == 1, nil
+}
+
+// meanings are those of the words with which a server refuses. An error that
+// has none of them explains itself: LOADING, a timeout.
+var meanings = []struct{ word, meaning string }{
+	{"NOAUTH", "Redis asks for a password; set Password in the client's options"},
+	{"WRONGPASS", "Redis does not know this user and password"},
+	{"NOPERM", "this Redis user may not run EVAL, EVALSHA, GET, GETRANGE, SET and TIME on keys agentmessaging:*"},
+	{"READONLY", "this Redis is a replica; connect to its primary"},
+	{"WRONGTYPE", "the key of the quota holds something else; give the pacer a Redis database of its own"},
+	{"OOM", "Redis has no memory left for the quota"},
+	{"MISCONF", "Redis refuses writes because it cannot save"},
+	{"NOREPLICAS", "Redis refuses writes until enough replicas are connected"},
+	{"CLUSTERDOWN", "the Redis Cluster has no node for the key"},
+}
+
+// explain puts one prefix and, where it is known, the meaning before the
+// server's own words.
+func explain(err error) error {
+	for _, m := range meanings {
+		if strings.Contains(err.Error(), m.word+" ") {
+			return fmt.Errorf("redisquota: %s: %w", m.meaning, err)
+		}
+	}
+	return fmt.Errorf("redisquota: %w", err)
+}
