@@ -67,6 +67,7 @@ var targets = []target{
 	{"A call with 1,000 agents, of that with one", value("Scale/agents=1000/keys=1", "", "x-floor"), "", atMost(1.3)},
 	{"A call with 1,000,000 agents, of that with one", value("Scale/agents=1000000/keys=1", "", "x-floor"), "", atMost(1.3)},
 	{"A call with 100,000 keys, of that with one", value("Scale/agents=1/keys=100000", "", "x-floor"), "", atMost(1.3)},
+	{"A message to a fake with 1,000 scripts for other agents, of one without", value("Rules/agent", "", "x-floor"), "", atMost(1.1)},
 	{"Memory of an agent in the fake", value("Memory", "", "B/agent"), "B", atMost(1024)},
 	{"Start of the fake's program", value("Start", "", "sec/op"), "sec", atMost(0.02)},
 }
