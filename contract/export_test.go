@@ -9,6 +9,7 @@ type (
 var (
 	AllCases = allCases
 	RunCases = runCases
+	SameJSON = sameJSON
 	Verdict  = verdict
 )
 

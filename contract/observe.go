@@ -3,7 +3,6 @@ package contract
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 )
 
@@ -140,8 +139,8 @@ func (p *probe) lacks(q question) string {
 	if p.freeWaits() {
 		price.Wait = 0
 	}
-	if !p.spent.plus(price).within(p.budget) {
-		return fmt.Sprintf("needs %s, of %s that are left", q.costs, p.budget.plus(p.spent.negative()))
+	if left := p.budget.plus(p.spent.negative()); !price.within(left) {
+		return "needs a larger budget: " + price.over(left)
 	}
 	if p.gone != nil {
 		return "needs a target that answers"

@@ -1,12 +1,16 @@
 package contract
 
 import (
+	"fmt"
+	"os"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestCaseIDs(t *testing.T) {
@@ -116,4 +120,19 @@ func TestPlanOfdefaultBudget(t *testing.T) {
 func TestRuleIsPrinted(t *testing.T) {
 	assert.Equal(t, `broken rule (interface 4.8): Text.`, testCase{ID: "4.8/x", Rule: "Text."}.String())
 	assert.Regexp(t, regexp.MustCompile("^broken rule .our decision.*: x$"), testCase{ID: "fake/x", Rule: "x"}.String())
+}
+
+// TestPage: the numbers on docs/contract.md.
+func TestPage(t *testing.T) {
+	page, err := os.ReadFile("../docs/contract.md")
+	require.NoError(t, err)
+	for _, fact := range []string{
+		fmt.Sprintf("the %d questions", len(questions)), "within 40 requests, 5 agent creations, 1 BYOK set and 1\nwarm-up",
+	} {
+		assert.True(t, strings.Contains(string(page), fact), fact)
+	}
+	assert.InDelta(t, 760, len(allCases()), 40, "the page says 760")
+	assert.Equal(t, Spend{Requests: 40, Creations: 5, BYOKSets: 1, WarmUps: 1}, defaultBudget)
+	half := Spend{Requests: 500, Creations: 25, WarmUps: 5, Wait: time.Hour}
+	assert.True(t, observeBudget.within(half), "below half of each daily limit")
 }

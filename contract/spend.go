@@ -54,6 +54,26 @@ func (s Spend) plus(t Spend) Spend {
 	}
 }
 
+// over says which parts of s are more than what is left.
+func (s Spend) over(left Spend) string {
+	var parts []string
+	for _, p := range []struct {
+		n, left int
+		what    string
+	}{
+		{s.Requests, left.Requests, "request"}, {s.Creations, left.Creations, "creation"},
+		{s.BYOKSets, left.BYOKSets, "BYOK set"}, {s.WarmUps, left.WarmUps, "warm-up"},
+	} {
+		if p.n > p.left {
+			parts = append(parts, fmt.Sprintf("%s of %d left", counted(p.n, p.what), max(0, p.left)))
+		}
+	}
+	if s.Wait > left.Wait {
+		parts = append(parts, fmt.Sprintf("%v of waiting of %v left", s.Wait, left.Wait))
+	}
+	return strings.Join(parts, ", ")
+}
+
 // within reports whether s spends no more than budget in any part.
 func (s Spend) within(budget Spend) bool {
 	return s.Requests <= budget.Requests && s.Creations <= budget.Creations &&
