@@ -69,29 +69,6 @@ func TestCopies(t *testing.T) {
 	want()
 }
 
-// The fake's answer to section 3, which shows statuses and no transitions.
-func TestSMS(t *testing.T) {
-	fake, c := newFake(t, append(unlimited(), frozen())...)
-	statuses := map[string]string{"none": "disabled", "sandbox": "active", "managed": "needs_compliance", "byo_twilio": "needs_setup"}
-	for mode, want := range statuses {
-		created := c.call("POST", "/v1/agents", `{"sms":{"mode":"`+mode+`"}}`)
-		assert.Equal(t, map[string]any{"status": want}, created.body["sms"])
-		plain := c.agent(emptyBody)
-		if mode == "none" {
-			continue // is not accepted here
-		}
-		fake.Advance(time.Second)
-		enabled := c.call("POST", "/v1/agents/"+plain+"/channels/sms", `{"mode":"`+mode+`"}`)
-		assert.JSONEq(t, `{"status":"`+want+`","trace_id":"x"}`, withTrace(enabled))
-		read := c.call("GET", "/v1/agents/"+plain, noBody)
-		sms := read.body["sms"].(map[string]any)
-		assert.Equal(t, want, sms["status"])
-		_, hasNumber := sms["phone_number"]
-		assert.Equal(t, want == "active", hasNumber)
-		assert.Less(t, read.text("created_at"), read.text("updated_at"))
-	}
-}
-
 func TestSetSMS(t *testing.T) {
 	fake, c := newFake(t, frozen())
 	agent := c.agent(emptyBody)

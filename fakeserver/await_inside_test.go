@@ -14,12 +14,12 @@ import (
 // Calls that are answered at the very moment at which a waiter begins are in
 // the journal or told to it, and never both.
 func TestAwaitCallsWhileCallsCome(t *testing.T) {
-	for range 2000 {
+	for range 500 {
 		awaitAmongCalls(t, func() {})
 	}
 	// Behind a mutex that was waited for longer than a millisecond, everybody
 	// takes turns: whoever takes it twice lets all others in between.
-	for range 20 {
+	for range 8 {
 		awaitAmongCalls(t, func() {
 			for start := time.Now(); time.Since(start) < 3*time.Millisecond; {
 				runtime.Gosched()

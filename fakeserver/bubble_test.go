@@ -39,54 +39,17 @@ func TestClientEndsWithItsTest(t *testing.T) {
 
 // A day of waiting takes milliseconds.
 func TestBubbles(t *testing.T) {
-	t.Run("a minute", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			fake := fakeserver.New(t)
-			waitOut(t, fake, fake.Key(), "192.0.2.1", 60, time.Minute)
-			assert.Equal(t, 62, fake.CallCount())
-		})
+	synctest.Test(t, func(t *testing.T) {
+		fake := fakeserver.New(t, fakeserver.WithLimit("key_day", 3))
+		c := caller{t, fake.HTTPClient(t).Transport, fake.Key()}
+		c.times(3, "GET", anAgent, noBody)
+		before := time.Now()
+		told, err := time.ParseDuration(c.call("GET", anAgent, noBody).header.Get("Retry-After") + "s")
+		require.NoError(t, err)
+		time.Sleep(told)
+		c.call("GET", anAgent, noBody).wantError(t, 404, "not_found")
+		assert.Equal(t, 24*time.Hour, time.Since(before))
 	})
-	t.Run("a day", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			fake := fakeserver.New(t, fakeserver.WithLimit("key_minute", 2000), fakeserver.WithLimit("ip_minute", 2000))
-			waitOut(t, fake, fake.Key(), "192.0.2.1", 1000, 24*time.Hour)
-		})
-	})
-}
-
-// waitOut spends a limit of max calls, is refused, waits as told and passes.
-func waitOut(t *testing.T, fake *fakeserver.Server, key, ip string, maximum int, wait time.Duration) {
-	c := caller{t, fake.HTTPClient(t, fakeserver.FromIP(ip)).Transport, key}
-	c.times(maximum, "GET", anAgent, noBody)
-	before := time.Now()
-	r := c.call("GET", anAgent, noBody)
-	r.wantError(t, 429, "rate_limited")
-	told, err := time.ParseDuration(r.header.Get("Retry-After") + "s")
-	require.NoError(t, err)
-	time.Sleep(told)
-	c.call("GET", anAgent, noBody).wantError(t, 404, "not_found")
-	assert.Equal(t, wait, time.Since(before))
-}
-
-// One fake serves several bubbles and the outside at once.
-func TestOneFakeInManyBubbles(t *testing.T) {
-	fake, outside := newFake(t)
-	t.Run("group", func(t *testing.T) {
-		for _, ip := range []string{"203.0.113.1", "203.0.113.2", "203.0.113.3", "203.0.113.4"} {
-			key := fake.IssueKey(fakeserver.KeyOptions{})
-			t.Run(ip, func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) { waitOut(t, fake, key, ip, 60, time.Minute) })
-			})
-		}
-		t.Run("outside", func(t *testing.T) {
-			t.Parallel()
-			outside.wire = fake.HTTPClient(t).Transport
-			outside.times(60, "GET", anAgent, noBody)
-			outside.call("GET", anAgent, noBody).wantError(t, 429, "rate_limited")
-		})
-	})
-	assert.Equal(t, 4*62+61, fake.CallCount())
 }
 
 // One key under two clocks cannot be limited; the test is told.

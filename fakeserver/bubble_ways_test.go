@@ -21,7 +21,7 @@ import (
 // One fake, made outside, serves the wire and Direct in four bubbles and all
 // three ways outside, at once.
 func TestEveryWayInManyBubbles(t *testing.T) {
-	fake := fakeserver.New(t)
+	fake := fakeserver.New(t, fakeserver.WithLimit("key_minute", 60))
 	server := httptest.NewServer(fake)
 	t.Cleanup(server.Close)
 	t.Run("group", func(t *testing.T) {

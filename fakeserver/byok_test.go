@@ -3,47 +3,12 @@ package fakeserver_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
-
-func TestBYOK(t *testing.T) {
-	fake, c := newFake(t, frozen())
-	assert.JSONEq(t, `{"ok":true,"byok":null,"trace_id":"trace_000001"}`, c.call("GET", "/v1/byok", noBody).raw)
-
-	set := c.call("PUT", "/v1/byok", `{"provider":"anthropic","api_key":"sk-1","base_url":"https://gateway.example","model":"m","label":"mine"}`)
-	set.wantOK(t)
-	config := set.body["byok"].(map[string]any)
-	assert.Regexp(t, "^[0-9a-f]{16}$", config["fingerprint"])
-	first := config["fingerprint"]
-	delete(config, "fingerprint")
-	assert.Equal(t, map[string]any{
-		"provider": "anthropic", "base_url": "https://gateway.example", "model": "m", "updated_at": "2040-01-01T00:00:00Z",
-	}, config, "neither the key nor the label is returned")
-
-	fake.Advance(1500 * time.Millisecond)
-	got := c.call("GET", "/v1/byok", noBody)
-	config["fingerprint"] = first
-	assert.Equal(t, config, got.body["byok"])
-
-	set = c.call("PUT", "/v1/byok", `{"provider":"openai","api_key":"sk-2"}`)
-	assert.NotContains(t, set.raw, "label")
-	config = set.body["byok"].(map[string]any)
-	assert.Contains(t, set.raw, `"base_url":null,"model":null`)
-	assert.Equal(t, "2040-01-01T00:00:01.5Z", config["updated_at"])
-	assert.NotEqual(t, first, config["fingerprint"])
-	again := c.call("PUT", "/v1/byok", `{"provider":"openai","api_key":"sk-1"}`)
-	assert.Equal(t, first, again.body["byok"].(map[string]any)["fingerprint"], "it depends on the key only")
-
-	for range 2 {
-		assert.JSONEq(t, `{"ok":true,"trace_id":"x"}`, withTrace(c.call("DELETE", "/v1/byok", noBody)))
-	}
-	assert.Nil(t, c.call("GET", "/v1/byok", noBody).body["byok"])
-}
 
 func withTrace(r reply) string { return strings.Replace(r.raw, r.text("trace_id"), "x", 1) }
 
@@ -53,20 +18,6 @@ func TestFingerprintsOfTwoFakesDiffer(t *testing.T) {
 		return c.call("PUT", "/v1/byok", `{"provider":"openai","api_key":"sk"}`).body["byok"].(map[string]any)["fingerprint"]
 	}
 	assert.NotEqual(t, fingerprint(), fingerprint())
-}
-
-func TestBYOKUnavailable(t *testing.T) {
-	fake, c := newFake(t)
-	c.setBYOK()
-	fake.SetBYOKAvailable(false)
-	c.call("PUT", "/v1/byok", `{"provider":"openai","api_key":"sk"}`).wantError(t, 503, "byok_unavailable")
-	withKey := `{"llm":{"provider":"openai","api_key":"sk"}}`
-	c.call("POST", "/v1/agents", withKey).wantError(t, 400, "byok_unavailable")
-	assert.NotNil(t, c.call("GET", "/v1/byok", noBody).body["byok"])
-	c.send(c.agent(`{"llm":{"mode":"byok"}}`), "hello").wantOK(t)
-	c.call("DELETE", "/v1/byok", noBody).wantOK(t)
-	fake.SetBYOKAvailable(true)
-	c.call("POST", "/v1/agents", withKey).wantOK(t)
 }
 
 // Interface 4.6, rules 1 and 2.
@@ -87,14 +38,6 @@ func TestProviderKeyAtCreation(t *testing.T) {
 			assert.Equal(t, []any{"openai", "https://x.example", "m"}, []any{config["provider"], config["base_url"], config["model"]})
 		}
 	}
-}
-
-// A creation that is refused stores no key.
-func TestRefusedCreationStoresNoKey(t *testing.T) {
-	fake, c := newFake(t)
-	fake.Exhaust(c.key, "agent_create_key_day")
-	c.call("POST", "/v1/agents", `{"llm":{"provider":"openai","api_key":"sk"}}`).wantError(t, 429, "rate_limited")
-	assert.Nil(t, c.call("GET", "/v1/byok", noBody).body["byok"])
 }
 
 // The reason names the member that asks for what is not there.

@@ -54,11 +54,16 @@ const (
 
 // What a row of answers needs beyond the stage.
 func exhausted(limit Limit) func(stage) { return func(s stage) { s.Exhaust(s.Key(), limit) } }
-func storeDown(s stage)                 { s.SetBYOKAvailable(false) }
-func withBYOK(s stage)                  { s.must("PUT", "/v1/byok", provider) }
-func asRevoked(s stage) string          { return s.revoked }
-func asFree(s stage) string             { return s.free }
-func asForeign(s stage) string          { return s.foreign }
+
+func storeDown(s stage) { s.SetBYOKAvailable(false) }
+
+func withBYOK(s stage) { s.must("PUT", "/v1/byok", provider) }
+
+func asRevoked(s stage) string { return s.revoked }
+
+func asFree(s stage) string { return s.free }
+
+func asForeign(s stage) string { return s.foreign }
 
 // answers are calls that get every status that the fake gives, of every route.
 var answers = []struct {
@@ -195,23 +200,6 @@ func asOver1(g got, calls []Call) got2 {
 		}
 	}
 	return got2{g, calls}
-}
-
-// Each request shape over three ways.
-func TestRequestsOnThreeWays(t *testing.T) {
-	for name, request := range requests {
-		t.Run(name, func(t *testing.T) {
-			var seens [3]seen
-			for way := range seens {
-				s := newStage(t, nil)
-				callers, arrived := s.ways(t)
-				get(callers[way].RoundTrip(request()))
-				seens[way] = <-arrived
-			}
-			assert.Equal(t, seens[1], seens[0])
-			assert.Equal(t, butFor(seens[1]), butFor(seens[2]), "direct")
-		})
-	}
 }
 
 // ways are the wire, loopback, Direct and HTTP/2, and what arrives at the fake.

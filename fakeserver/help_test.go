@@ -85,11 +85,14 @@ func read(t testing.TB, resp *http.Response) reply {
 	return r
 }
 
+// clipped is what a failure shows of an answer.
+func clipped(text string) string { return text[:min(len(text), 80)] }
+
 // agent creates an agent and returns its identifier.
 func (c caller) agent(body string) string {
 	c.t.Helper()
 	r := c.call("POST", "/v1/agents", body)
-	require.Equal(c.t, 200, r.status, r.raw)
+	require.Equal(c.t, 200, r.status, clipped(r.raw))
 	return r.text("agent_id")
 }
 
@@ -102,14 +105,14 @@ func (c caller) send(agentID, text string) reply {
 func (c caller) setBYOK() {
 	c.t.Helper()
 	r := c.call("PUT", "/v1/byok", `{"provider":"openai","api_key":"sk-canary"}`)
-	require.Equal(c.t, 200, r.status, r.raw)
+	require.Equal(c.t, 200, r.status, clipped(r.raw))
 }
 
 // wantError checks a refusal.
 func (r reply) wantError(t testing.TB, status int, code string) {
 	t.Helper()
-	require.Equal(t, status, r.status, r.raw)
-	require.Equal(t, code, r.text("error"), r.raw)
+	require.Equal(t, status, r.status, clipped(r.raw))
+	require.Equal(t, code, r.text("error"), clipped(r.raw))
 	require.Equal(t, "application/json", r.header.Get("Content-Type"))
 }
 
@@ -128,7 +131,7 @@ func (r reply) wantLimited(t testing.TB, limitKey, retryAfter string) {
 
 func (r reply) wantOK(t testing.TB) {
 	t.Helper()
-	require.Equal(t, 200, r.status, r.raw)
+	require.Equal(t, 200, r.status, clipped(r.raw))
 }
 
 // times makes the same call n times, each of which must be let through.
@@ -136,7 +139,7 @@ func (c caller) times(n int, method, path, body string) {
 	c.t.Helper()
 	for range n {
 		r := c.call(method, path, body)
-		require.NotEqual(c.t, 429, r.status, r.raw)
+		require.NotEqual(c.t, 429, r.status, clipped(r.raw))
 	}
 }
 

@@ -31,7 +31,7 @@ func FuzzHeaders(f *testing.F) {
 		c.agent(emptyBody)
 		fill := func(s string) string { return strings.ReplaceAll(s, "KEY", c.key) }
 		u, err := url.Parse(fake.BaseURL() + fill(path))
-		if err != nil || "http://"+u.Host != fake.BaseURL() {
+		if err != nil || u.Scheme+"://"+u.Host != fake.BaseURL() {
 			return
 		}
 		req := c.request("POST", "/", `{"mode":"sandbox"}`)

@@ -47,7 +47,7 @@ func TestBodyWithoutEnd(t *testing.T) {
 
 // Large requests leave small records, whatever in them is large.
 func TestRecordsOfLargeRequestsAreSmall(t *testing.T) {
-	const calls = 300
+	const calls = 60
 	fake, _ := newFake(t, append(unlimited(), fakeserver.WithUnknownRoutes())...)
 	address := listen(t, fake)
 	before := heap()

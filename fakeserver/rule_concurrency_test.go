@@ -26,7 +26,7 @@ func concurrently(goroutines, each int, call func()) {
 
 // A turn goes to one call, however many come at once.
 func TestTurnsUnderConcurrency(t *testing.T) {
-	for range 20 {
+	for range 10 {
 		fake, c := newFake(t, unlimited()...)
 		var hit [3]atomic.Int64
 		nth := fake.Inject(fakeserver.Answer(500, "")).Nth(2)
@@ -50,7 +50,7 @@ func TestTurnsUnderConcurrency(t *testing.T) {
 }
 
 func TestNthHitsExactlyOne(t *testing.T) {
-	for range 20 {
+	for range 10 {
 		fake, c := newFake(t)
 		injection := fake.Inject(fakeserver.Answer(500, "")).Nth(2)
 		var hit atomic.Int64
@@ -66,10 +66,7 @@ func TestNthHitsExactlyOne(t *testing.T) {
 
 // Each step of a script is served exactly as often as it should.
 func TestStepsUnderConcurrency(t *testing.T) {
-	each := 1000
-	if testing.Short() {
-		each = 100
-	}
+	const each = 100
 	fake, c := newFake(t, unlimited()...)
 	agent := c.agent(emptyBody)
 	old := fake.OnMessage().Reply("old").Times(100)

@@ -79,9 +79,7 @@ func TestChanceIsSeeded(t *testing.T) {
 	first := run(7, 0.25, alone)
 	assert.Equal(t, "..AA..A.......A..A.A", first[:20], "in every version")
 	assert.InDelta(t, 50, strings.Count(first, "A"), 20)
-	for range 100 {
-		require.Equal(t, first, run(7, 0.25, alone))
-	}
+	require.Equal(t, first, run(7, 0.25, alone))
 	assert.NotEqual(t, first, run(8, 0.25, alone))
 	shadowed := run(7, 0.25, func(f *fakeserver.Server) { f.Inject(fakeserver.Answer(502, "")).Times(10) })
 	assert.Equal(t, strings.Repeat("B", 10)+first[10:], shadowed, "the n-th decision belongs to the n-th call")
