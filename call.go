@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
 )
 
 // call is one call of a method: the retries of go-retryablehttp above, the
@@ -33,7 +36,7 @@ type call struct {
 	attempts     int
 	waited       time.Duration
 	budget       time.Duration // left of the client's timeout; see bounded
-	seat         coolSeat
+	seat         cooldown.Seat
 	permit       Permit // of the limiter
 	out          outcome
 	next         step          // what follows out, as checkRetry decided
@@ -43,7 +46,7 @@ type call struct {
 	number       uint64        // for observers and loggers, as the times below
 	began        time.Time
 	attemptBegan time.Time
-	scrubber     *scrubber // once it is needed
+	scrubber     *scrub.Scrubber // once it is needed
 }
 
 // run makes the attempts and turns the last outcome into the call's error.
@@ -175,3 +178,20 @@ func (noReplay) WriteTo(io.Writer) (int64, error) { return 0, nil }
 // identity is no encoding at all. Said aloud, it saves net/http a goroutine for
 // each GET, which looks whether noReplay has a first byte. Nobody writes to it.
 var identity = []string{"identity"}
+
+// scrub returns the scrubber of the call's secrets.
+func (c *call) scrub() *scrub.Scrubber {
+	if c.scrubber == nil {
+		c.scrubber = scrub.New(c.client.secret(), scrub.Hide(c.secrets[0]), scrub.Hide(c.secrets[1]))
+	}
+	return c.scrubber
+}
+
+// scrubbed is err without the secrets of the call, and with the others in
+// reach; nil stays nil.
+func (c *call) scrubbed(err error, others ...error) error {
+	if err == nil {
+		return nil
+	}
+	return c.scrub().Error(err, others...)
+}

@@ -59,11 +59,12 @@ func (c *call) fillInfo(traceID string) {
 	if info == nil {
 		return
 	}
+	c.scrub().Header(c.out.header)
 	*info = CallInfo{
 		Attempts:   c.made(),
 		Waited:     c.waited,
 		StatusCode: c.out.status,
-		Header:     c.scrub().header(c.out.header),
+		Header:     c.out.header,
 		TraceID:    traceID,
 		Body:       c.lastBody(),
 	}
@@ -73,5 +74,5 @@ func (c *call) lastBody() []byte {
 	if c.out.success() || c.out.body == nil {
 		return c.out.body
 	}
-	return []byte(c.scrub().text(string(c.out.body)))
+	return []byte(c.scrub().Text(string(c.out.body)))
 }

@@ -97,6 +97,8 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -111,11 +113,11 @@ type Client struct {
 	settings
 	base      *url.URL
 	header    func(hasBody bool) http.Header // a function, so that no print of the Client shows the key
-	secret    func() hidden                  // the key; likewise
+	secret    func() scrub.Secret            // the key; likewise
 	transport http.RoundTripper
-	coolDown  *coolDown      // nil: none
-	calls     *atomic.Uint64 // that observers and loggers were told of
-	answered  *atomic.Bool   // an attempt, by the service; see sentTrace.renewed
+	coolDown  *cooldown.CoolDown // nil: none
+	calls     *atomic.Uint64     // that observers and loggers were told of
+	answered  *atomic.Bool       // an attempt, by the service; see sentTrace.renewed
 }
 
 // NewClient returns a client of the service at baseURL, the address in front
@@ -134,8 +136,8 @@ func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	if err := checkAPIKey(apiKey); err != nil {
 		return nil, err
 	}
-	key := hidden{apiKey, formsOf(apiKey)} // with all forms, since calls share it
-	c := &Client{settings: defaultSettings(), base: base, secret: func() hidden { return key }, calls: new(atomic.Uint64)}
+	key := scrub.Spelled(apiKey)
+	c := &Client{settings: defaultSettings(), base: base, secret: func() scrub.Secret { return key }, calls: new(atomic.Uint64)}
 	return c.With(opts...)
 }
 
@@ -153,10 +155,11 @@ func (c *Client) With(opts ...Option) (*Client, error) {
 	if err := s.apply(opts); err != nil {
 		return nil, err
 	}
+	key := c.secret()
 	return &Client{
 		settings:  s,
 		base:      c.base,
-		header:    headers(c.secret().plain, s.userAgent),
+		header:    headers(key.Plain(), s.userAgent),
 		secret:    c.secret,
 		transport: s.transport(c),
 		coolDown:  s.coolDown(c),

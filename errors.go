@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
 )
 
 // Kinds of errors, for errors.Is. Statuses that the interface does not list
@@ -99,24 +101,24 @@ func (e *Error) Error() string {
 		if e.StatusCode != 0 {
 			b.WriteString(": ")
 		}
-		b.WriteString(oneLine(e.cause.Error(), 200))
+		b.WriteString(scrub.Line(e.cause.Error(), 200))
 	}
 	if details := e.details(); len(details) > 0 {
 		b.WriteString(" (" + strings.Join(details, ", ") + ")")
 	}
-	return oneLine(b.String(), maxErrorText)
+	return scrub.Line(b.String(), maxErrorText)
 }
 
 const maxErrorText = 512
 
 // words are the service's own, or the status's name without them.
 func (e *Error) words() string {
-	words := oneLine(e.Code, 64)
+	words := scrub.Line(e.Code, 64)
 	if words == "" {
 		words = http.StatusText(e.StatusCode)
 	}
 	if e.Reason != "" {
-		words += ": " + oneLine(e.Reason, 160)
+		words += ": " + scrub.Line(e.Reason, 160)
 	}
 	return words
 }
@@ -129,9 +131,9 @@ func (e *Error) details() []string {
 		}
 	}
 	add(e.Local, "refused by the client's %s", "limiter")
-	add(e.LimitKey != "", "limit %s", oneLine(e.LimitKey, 40))
+	add(e.LimitKey != "", "limit %s", scrub.Line(e.LimitKey, 40))
 	add(e.RetryAfter > 0, "retry after %s", e.RetryAfter)
-	add(e.TraceID != "", "trace %s", oneLine(e.TraceID, 64))
+	add(e.TraceID != "", "trace %s", scrub.Line(e.TraceID, 64))
 	add(e.Attempts > 1, "%d attempts", e.Attempts)
 	return details
 }
@@ -145,6 +147,17 @@ func (e *Error) Is(target error) bool { return target != nil && target == kindOf
 // Unwrap returns what kept the call from an answer, such as a net.Error or
 // the context's error; nil where the answer says it all.
 func (e *Error) Unwrap() error { return e.cause }
+
+// RetryAfter is how long the service, or the client's limiter, asks to wait
+// before the call that returned err can succeed: [Error].RetryAfter, wherever
+// in err it is. It reports false where nothing was asked.
+func RetryAfter(err error) (time.Duration, bool) {
+	var e *Error
+	if errors.As(err, &e) && e.RetryAfter > 0 {
+		return e.RetryAfter, true
+	}
+	return 0, false
+}
 
 func kindOf(status int) error {
 	if kind, ok := kinds[status]; ok {
@@ -177,7 +190,7 @@ func (e *OutcomeUnknownError) Error() string {
 	if e.Err != nil {
 		text += ": " + strings.TrimPrefix(e.Err.Error(), endpoint)
 	}
-	return oneLine(text, maxErrorText)
+	return scrub.Line(text, maxErrorText)
 }
 
 // GoString is Error, so that %#v shows no more than %v.

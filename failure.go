@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
 )
 
 // finish turns the last outcome into the call's error; nil is success.
@@ -42,7 +44,7 @@ func (c *call) errorOf(ctx context.Context, cause error) *Error {
 	}
 	if cause != nil {
 		// A transport returns the context's cause, or its error, or its own.
-		e.cause = c.scrub().error(cause, c.ended(ctx), context.Cause(ctx))
+		e.cause = c.scrub().Error(cause, c.ended(ctx), context.Cause(ctx))
 	}
 	return e
 }
@@ -67,21 +69,21 @@ func refusedHere(refusal, e *Error) *Error {
 
 // describe reads an error body (interface 2.1) of any shape. A body that is
 // not the documented one is measured, not quoted: proxies echo requests.
-func (c *call) describe(e *Error, scrub *scrubber) {
+func (c *call) describe(e *Error, scrub *scrub.Scrubber) {
 	body := errorBody{}
 	if err := body.read(c.out.body); err != nil {
 		e.cause = notDocumented(c.out.body, fmt.Errorf("%d bytes", len(c.out.body)))
 	}
-	e.Code, e.TraceID = scrub.text(body.Code), scrub.text(body.TraceID)
-	e.LimitKey, e.Reason = scrub.text(body.LimitKey), scrub.text(body.Reason)
+	e.Code, e.TraceID = scrub.Text(body.Code), scrub.Text(body.TraceID)
+	e.LimitKey, e.Reason = scrub.Text(body.LimitKey), scrub.Text(body.Reason)
 	if len(body.extra) > 0 {
 		e.Extra = make(map[string]json.RawMessage, len(body.extra))
 	}
 	for name, raw := range body.extra {
-		e.Extra[scrub.text(name)] = scrub.raw(raw)
+		e.Extra[scrub.Text(name)] = scrub.Raw(raw)
 	}
 	if host := redirectHost(c.out.status, c.out.header); host != "" {
-		e.cause = fmt.Errorf("redirect to %s was not followed", scrub.text(host))
+		e.cause = fmt.Errorf("redirect to %s was not followed", scrub.Text(host))
 	}
 }
 

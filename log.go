@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
 )
 
 // write writes an event to a logger, if it concerns one.
@@ -84,7 +86,7 @@ func (r *record) addText(name, text string) {
 
 func (r *record) addError(err error) {
 	if err != nil {
-		r.add(slog.String("error", oneLine(err.Error(), maxErrorText)))
+		r.add(slog.String("error", scrub.Line(err.Error(), maxErrorText)))
 	}
 }
 

@@ -1,6 +1,7 @@
 package agentmessaging
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -11,6 +12,8 @@ import (
 	"runtime"
 	"slices"
 	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
 )
 
 // The environment variables that [NewClientFromEnv] reads.
@@ -41,7 +44,7 @@ type settings struct {
 	retry      RetryPolicy // with its defaults in place
 	limiter    Limiter     // nil: none
 	noCoolDown bool
-	clock      Clock // nil: realClock
+	clock      Clock // nil: real time
 	newClock   bool  // set by these options
 	observers  observers
 	loggers    []*slog.Logger
@@ -81,7 +84,7 @@ func (s *settings) apply(opts []Option) error {
 // time is the clock of all waits.
 func (s *settings) time() Clock {
 	if s.clock == nil {
-		return realClock{}
+		return cooldown.RealClock{}
 	}
 	return s.clock
 }
@@ -109,14 +112,14 @@ func (s *settings) transport(c *Client) http.RoundTripper {
 
 // coolDown is that of c where the clock is the same. It is nil where it is
 // turned off, or the limiter includes one.
-func (s *settings) coolDown(c *Client) *coolDown {
+func (s *settings) coolDown(c *Client) *cooldown.CoolDown {
 	if cools, ok := s.limiter.(interface{ CoolsDown() bool }); s.noCoolDown || ok && cools.CoolsDown() {
 		return nil
 	}
 	if c.coolDown != nil && !s.newClock {
 		return c.coolDown
 	}
-	return newCoolDown(s.clock, s.random)
+	return cooldown.New(s.clock, s.random)
 }
 
 // WithHTTPClient sends calls through hc: its Transport, Jar and Timeout (which
@@ -164,6 +167,17 @@ func WithoutCoolDown() Option {
 		s.noCoolDown = true
 		return nil
 	}
+}
+
+// A Clock tells a client the time and waits for it; see [WithClock]. It is
+// used by many goroutines at once.
+type Clock interface {
+	// Now is the present time. Cool-downs, and the waits that the client
+	// reports, are measured by it.
+	Now() time.Time
+	// Sleep returns nil when Now has moved on by d, and ctx's error as soon as
+	// ctx ends.
+	Sleep(ctx context.Context, d time.Duration) error
 }
 
 // WithClock makes the client read the time from clock, and wait by it: between

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"net/http"
 	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
 )
 
 // A Limiter decides when an attempt may be sent, so that calls wait here
@@ -87,7 +90,7 @@ func (c *call) acquire(ctx context.Context) error {
 		Method: c.endpoint.Method, Path: c.endpoint.Path, Number: c.attempts, SetsBYOK: c.setsBYOK,
 		MaxWait: c.client.retry.MaxWait, Clock: c.client.clock,
 	}
-	if err := c.coolOff(ctx, attempt); err != nil || c.client.limiter == nil {
+	if err := c.coolOff(ctx); err != nil || c.client.limiter == nil {
 		return err
 	}
 	waited, err := c.ask(ctx, attempt)
@@ -96,7 +99,7 @@ func (c *call) acquire(ctx context.Context) error {
 	}
 	c.leaveSeat()
 	if err == nil {
-		if err = c.coolOff(ctx, attempt); err != nil {
+		if err = c.coolOff(ctx); err != nil {
 			c.permit.Done(AttemptOutcome{})
 		}
 	}
@@ -106,19 +109,34 @@ func (c *call) acquire(ctx context.Context) error {
 // leaveSeat tells the cool-down that the attempt which it let pass was not sent.
 func (c *call) leaveSeat() {
 	if c.client.coolDown != nil {
-		c.client.coolDown.done(&c.seat, AttemptOutcome{})
+		c.client.coolDown.Done(&c.seat, cooldown.Outcome{})
 	}
 }
 
 // coolOff waits for the client's cool-down, if it has one.
-func (c *call) coolOff(ctx context.Context, attempt LimitedAttempt) error {
+func (c *call) coolOff(ctx context.Context) error {
 	if c.client.coolDown == nil {
 		return nil
 	}
-	key, waited, err := c.client.coolDown.pass(ctx, attempt, c.client.retry.MaxAttempts-c.attempts, &c.seat)
+	key, waited, err := c.client.coolDown.Pass(ctx, cooldown.Attempt{
+		Endpoint: c.endpoint, SetsBYOK: c.setsBYOK,
+		Left: c.client.retry.MaxAttempts - c.attempts, MaxWait: c.client.retry.MaxWait,
+	}, &c.seat)
 	c.countWait(ctx, key, waited)
+	if refusal := (*cooldown.Refusal)(nil); err != nil && errors.As(err, &refusal) {
+		return &Error{
+			StatusCode: http.StatusTooManyRequests, Code: codeRateLimited, LimitKey: refusal.LimitKey, RetryAfter: refusal.RetryAfter,
+		}
+	}
 	return err
 }
+
+// codeRateLimited is the error member of every documented 429 (interface 7).
+const codeRateLimited = "rate_limited"
+
+// gateKey is a limit_key as it is kept and shown: foreign text, so one line of
+// at most 64 bytes.
+func gateKey(limitKey string) string { return scrub.Line(limitKey, 64) }
 
 // ask asks the client's limiter.
 func (c *call) ask(ctx context.Context, attempt LimitedAttempt) (waited time.Duration, err error) {
@@ -151,7 +169,10 @@ func (c *call) countWait(ctx context.Context, limitKey string, waited time.Durat
 // release tells the cool-down and the limiter how the attempt ended.
 func (c *call) release(ctx context.Context) {
 	report := c.report()
-	if c.client.coolDown != nil && c.client.coolDown.done(&c.seat, report) {
+	if c.client.coolDown != nil && c.client.coolDown.Done(&c.seat, cooldown.Outcome{
+		Refused: report.StatusCode == http.StatusTooManyRequests, Sent: report.Sent,
+		LimitKey: gateKey(report.LimitKey), RetryAfter: report.RetryAfter,
+	}) {
 		c.tellCoolDown(ctx, report.LimitKey, report.RetryAfter)
 	}
 	if c.client.limiter == nil {

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/retryafter"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -73,13 +75,7 @@ func (p RetryPolicy) wait(attempt int, told, longest time.Duration, random float
 	if shortest > longest {
 		return 0, false
 	}
-	return shortest + jitter(told, backoff, longest-shortest, random), true
-}
-
-// jitter spreads out callers that were refused together: by half of the
-// backoff, and by a tenth of a long Retry-After, within half of the room.
-func jitter(told, backoff, room time.Duration, random float64) time.Duration {
-	return min(time.Duration(random*(float64(told)/10+float64(backoff)/2)), room/2)
+	return shortest + cooldown.Jitter(told, backoff, longest-shortest, random), true
 }
 
 // backoff doubles from MinWait, up to maxBackoff. It is also the floor where
@@ -227,34 +223,43 @@ func (c *call) checkRetry(ctx context.Context, _ *http.Response, err error) (boo
 		return false, nil
 	}
 	told, random := c.out.toldToWait(), c.client.random()
-	if c.seat.parked {
-		random = c.seat.random // until the gate opens for all
+	if c.seat.Parked {
+		random = c.seat.Random // until the gate opens for all
 	}
 	wait, ok := c.client.retry.wait(c.attempts, told, c.longestPause(ctx), random)
 	if !ok {
 		return false, nil
 	}
-	c.seat.hurried = wait < told+c.seat.jitter
+	c.seat.Waits(told, wait)
 	c.next, c.pause = stepRetry, wait
 	c.tellRetry(ctx, retryTable[class].outcome)
 	c.rest(ctx)
 	return true, nil
 }
 
+// toldToWait is what the answer asks for, and after a 429 that asks for
+// nothing, a second.
+func (o *outcome) toldToWait() time.Duration {
+	if told := o.retryAfter(); told > 0 || o.status != http.StatusTooManyRequests {
+		return told
+	}
+	return cooldown.LeastShut
+}
+
+// retryAfter is what the answer's Retry-After asks for. It is read once.
+func (o *outcome) retryAfter() time.Duration {
+	if !o.readRetryAfter {
+		o.asked, o.readRetryAfter = retryafter.Read(o.header), true
+	}
+	return o.asked
+}
+
 // longestPause is what the policy, the deadline and the client's timeout leave
 // for one wait between attempts.
 func (c *call) longestPause(ctx context.Context) time.Duration {
-	longest := longestWait(ctx, c.client.retry.MaxWait)
+	longest := cooldown.Longest(ctx, c.client.retry.MaxWait)
 	if c.hasBudget() {
 		longest = min(longest, c.budget-1)
-	}
-	return longest
-}
-
-// longestWait is what the policy's longest wait and the deadline leave for one.
-func longestWait(ctx context.Context, longest time.Duration) time.Duration {
-	if deadline, has := ctx.Deadline(); has {
-		longest = min(longest, time.Until(deadline)-1) // until the deadline would be too long
 	}
 	return longest
 }

@@ -1,6 +1,10 @@
 package agentmessaging
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
+)
 
 // Secret is a string that does not show when it is printed: fmt, slog and
 // encoders give "[redacted]" instead. Convert it with string(s) to read it.
@@ -15,7 +19,7 @@ func (s Secret) String() string {
 	if s == "" {
 		return ""
 	}
-	return redacted
+	return scrub.Redacted
 }
 
 // GoString quotes String.

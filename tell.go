@@ -117,7 +117,7 @@ func (c *call) redacted(text string) string {
 	if text == "" {
 		return ""
 	}
-	return c.scrub().text(text)
+	return c.scrub().Text(text)
 }
 
 func (c *call) startAttempt(ctx context.Context) context.Context {

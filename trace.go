@@ -10,6 +10,8 @@ import (
 	"net/textproto"
 	"strings"
 	"sync/atomic"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
 )
 
 // sentTrace learns from net/http's hooks whether the service can have seen a
@@ -25,8 +27,8 @@ type sentTrace struct {
 	repeat             atomic.Bool  // was about to happen, and ended the attempt
 	old, http2         atomic.Bool  // the connection was used before; it speaks HTTP/2
 
-	coolDown *coolDown // which learns the connection's clock; nil with another limiter
-	stop     func()    // ends the attempt
+	coolDown *cooldown.CoolDown // which learns the connection's clock; nil with another limiter
+	stop     func()             // ends the attempt
 	hooks    httptrace.ClientTrace
 }
 
@@ -59,7 +61,7 @@ func (t *sentTrace) gotConn(info httptrace.GotConnInfo) {
 	t.old.Store(info.Reused)
 	t.http2.Store(http2)
 	if t.coolDown != nil {
-		t.coolDown.follow(info.Conn)
+		t.coolDown.Follow(info.Conn)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -175,7 +176,7 @@ func failing[T, A any, P answer[T, A]](body string) error {
 
 func TestErrorDocument(t *testing.T) {
 	c := &call{
-		client:  &Client{secret: func() hidden { return hidden{} }},
+		client:  &Client{secret: func() scrub.Secret { return scrub.Hide("") }},
 		request: request{endpoint: spec.GetAgent},
 		out:     outcome{status: http.StatusTooManyRequests, body: document(t, "error")},
 	}

@@ -1,4 +1,4 @@
-package agentmessaging
+package cooldown
 
 import (
 	"container/list"
@@ -16,7 +16,7 @@ type line struct {
 
 // caller is one of them.
 type caller struct {
-	seat    *coolSeat
+	seat    *Seat
 	hurried bool // its deadline is nearer than the end of the jitter
 	came    int
 	in      *list.Element // nil: it is in no queue

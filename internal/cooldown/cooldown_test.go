@@ -1,4 +1,4 @@
-package agentmessaging
+package cooldown
 
 import (
 	"fmt"
@@ -14,21 +14,21 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-func idleCoolDown() *coolDown {
-	return newCoolDown(nil, func() float64 { return 0 })
+func idleCoolDown() *CoolDown {
+	return New(nil, func() float64 { return 0 })
 }
 
-var reading = LimitedAttempt{Method: "GET", Path: "/v1/agents/{agent_id}", Number: 1, MaxWait: defaultMaxWait}
+var reading = Attempt{Endpoint: spec.GetAgent, Left: 1, MaxWait: time.Minute}
 
 // TestCoolDownOfAnUnlimitedCallAllocatesNothing.
 func TestCoolDownOfAnUnlimitedCallAllocatesNothing(t *testing.T) {
 	c, ctx := idleCoolDown(), t.Context()
-	var seat coolSeat // of a call
+	var seat Seat // of a call
 	assert.Zero(t, testing.AllocsPerRun(1000, func() {
-		if _, _, err := c.pass(ctx, reading, 1, &seat); err != nil {
+		if _, _, err := c.Pass(ctx, reading, &seat); err != nil {
 			t.Error(err)
 		}
-		c.done(&seat, AttemptOutcome{StatusCode: 200, Sent: true})
+		c.Done(&seat, Outcome{Sent: true})
 	}))
 }
 
@@ -37,26 +37,24 @@ func TestCoolDownTakesNoLockWhereNothingIsLimited(t *testing.T) {
 	c := idleCoolDown()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var seat coolSeat
-	_, _, err := c.pass(t.Context(), reading, 1, &seat)
+	var seat Seat
+	_, _, err := c.Pass(t.Context(), reading, &seat)
 	require.NoError(t, err)
-	c.done(&seat, AttemptOutcome{StatusCode: 200, Sent: true})
+	c.Done(&seat, Outcome{Sent: true})
 }
 
-// TestClasses: each endpoint has two of its own, whoever wrote the strings.
+// TestClasses: each endpoint has two of its own.
 func TestClasses(t *testing.T) {
 	require.LessOrEqual(t, 2*len(spec.Endpoints)+2, maxClasses)
 	seen := map[int]bool{}
-	for _, e := range append([]*spec.Endpoint{{Method: "GET", Path: "/v2"}}, spec.Endpoints...) {
+	for _, e := range append([]*spec.Endpoint{nil}, spec.Endpoints...) {
 		for _, sets := range []bool{false, true} {
-			attempt := LimitedAttempt{Method: fmt.Sprint(e.Method), Path: fmt.Sprint(e.Path), SetsBYOK: sets}
-			class := classOf(attempt)
-			assert.False(t, seen[class], "%v", attempt)
+			class := classOf(e, sets)
+			assert.False(t, seen[class], "%v", e)
 			assert.Less(t, class, maxClasses)
 			seen[class] = true
 		}
 	}
-	assert.Equal(t, classOf(LimitedAttempt{}), classOf(LimitedAttempt{Method: "POST", Path: "/v1/agents/{agent_id}"}))
 }
 
 var epoch = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -97,7 +95,7 @@ func TestGatesAreThoseOfTheModel(t *testing.T) {
 			now = now.Add(time.Duration(random.Int64N(int64(10 * time.Second))))
 			class := random.IntN(4)
 			if random.IntN(3) == 0 {
-				key, told := keys[random.IntN(len(keys))], leastShut+time.Duration(random.Int64N(int64(time.Minute)))
+				key, told := keys[random.IntN(len(keys))], LeastShut+time.Duration(random.Int64N(int64(time.Minute)))
 				gs.shut(key, class, now, told, 0)
 				all = append(all, seen429{key, class, now.Add(told)})
 			}
@@ -229,43 +227,33 @@ func TestGatesAreBounded(t *testing.T) {
 // by nothing but a 429.
 func TestCoolDownIsFastAgain(t *testing.T) {
 	clock := &handClock{now: epoch}
-	c := newCoolDown(clock, func() float64 { return 0 })
-	var seat coolSeat
-	pass := func(attempt LimitedAttempt) error {
-		_, _, err := c.pass(t.Context(), attempt, 1, &seat)
+	c := New(clock, func() float64 { return 0 })
+	var seat Seat
+	pass := func(attempt Attempt) error {
+		_, _, err := c.Pass(t.Context(), attempt, &seat)
 		return err
 	}
 	require.NoError(t, pass(reading))
-	for _, status := range []int{0, 200, 404, 503} {
-		c.done(&seat, AttemptOutcome{StatusCode: status, Sent: true, RetryAfter: time.Hour})
-		assert.Zero(t, c.busy.Load(), status)
+	for _, sent := range []bool{false, true} {
+		c.Done(&seat, Outcome{Sent: sent, RetryAfter: time.Hour})
+		assert.Zero(t, c.busy.Load())
 	}
-	c.done(&seat, AttemptOutcome{StatusCode: 429, Sent: true, RetryAfter: time.Hour})
+	c.Done(&seat, Outcome{Refused: true, Sent: true, LimitKey: "k", RetryAfter: time.Hour})
 	assert.EqualValues(t, 1, c.busy.Load())
-	assert.ErrorIs(t, pass(reading), ErrRateLimited, "longer than MaxWait")
-	unbounded := reading
-	unbounded.MaxWait = 0
-	assert.ErrorIs(t, pass(unbounded), ErrRateLimited, "0 is the default")
+	assert.Equal(t, &Refusal{LimitKey: "k", RetryAfter: time.Hour}, pass(reading), "longer than MaxWait")
 	clock.now = clock.now.Add(time.Hour)
 	require.NoError(t, pass(reading))
-	c.done(&seat, AttemptOutcome{StatusCode: 200, Sent: true})
+	c.Done(&seat, Outcome{Sent: true})
 	assert.Zero(t, c.busy.Load())
 }
 
 // handClock is set by hand.
 type handClock struct {
-	realClock
+	RealClock
 	now time.Time
 }
 
 func (c *handClock) Now() time.Time { return c.now }
-
-// TestForeignLimitKeysAreOneShortLine.
-func TestForeignLimitKeysAreOneShortLine(t *testing.T) {
-	assert.Equal(t, "a b", gateKey("a\nb"))
-	assert.Len(t, gateKey(string(make([]byte, 1<<16))), 64)
-	assert.Empty(t, gateKey(""))
-}
 
 // TestTurns: as many as passed last time go at once and then, when these have
 // passed, one, and two for each that passes; a refusal ends it.
@@ -328,7 +316,7 @@ func TestLineLeavesNobodyBehind(t *testing.T) {
 	var l line
 	callers := make([]*caller, 6)
 	for i := range callers {
-		callers[i] = &caller{seat: &coolSeat{class: i % 3, left: i % 2}}
+		callers[i] = &caller{seat: &Seat{class: i % 3, left: i % 2}}
 		l.join(callers[i])
 	}
 	all := func(int, bool, bool) bool { return true }

@@ -1,10 +1,10 @@
-package agentmessaging
+// Package cooldown holds back the calls of a limit that has refused one, until
+// it opens again (interface 8.3), and lets them go in turn then.
+package cooldown
 
 import (
-	"cmp"
 	"context"
 	"net"
-	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,14 +13,37 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// coolDown parks the callers of a limit after a 429 that names it, until
+// A Clock tells the time and waits for it.
+type Clock interface {
+	Now() time.Time
+	Sleep(ctx context.Context, d time.Duration) error
+}
+
+// RealClock is the time of this machine, or of the synctest bubble.
+type RealClock struct{}
+
+// Now is time.Now.
+func (RealClock) Now() time.Time { return time.Now() }
+
+// Sleep waits on a timer.
+func (RealClock) Sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return ctx.Err()
+}
+
+// CoolDown parks the callers of a limit after a 429 that names it, until
 // Retry-After has passed (interface 8.3), instead of letting each of them be
 // refused by the service too. Then it lets them go in turn, since not all of
 // them will fit into the limit either.
 //
 // It holds no timer, so that a client can be shared by several synctest
 // bubbles, as long as those that wait for their turn at once are in one.
-type coolDown struct {
+type CoolDown struct {
 	clock  Clock // nil: real time, and heard
 	heard  atomic.Pointer[func() time.Time]
 	random func() float64
@@ -32,11 +55,13 @@ type coolDown struct {
 	openings int // of all gates
 }
 
-func newCoolDown(clock Clock, random func() float64) *coolDown {
-	return &coolDown{clock: clock, random: random}
+// New returns a cool-down by clock, or by real time if it is nil, with random
+// values in [0, 1) for jitter.
+func New(clock Clock, random func() float64) *CoolDown {
+	return &CoolDown{clock: clock, random: random}
 }
 
-func (c *coolDown) now() time.Time {
+func (c *CoolDown) now() time.Time {
 	if c.clock != nil {
 		return c.clock.Now()
 	}
@@ -46,35 +71,58 @@ func (c *coolDown) now() time.Time {
 	return time.Now()
 }
 
-func (c *coolDown) sleep(ctx context.Context, d time.Duration) error {
+func (c *CoolDown) sleep(ctx context.Context, d time.Duration) error {
 	if c.clock != nil {
 		return c.clock.Sleep(ctx, d)
 	}
-	return realClock{}.Sleep(ctx, d)
+	return RealClock{}.Sleep(ctx, d)
 }
 
-// follow reads the time from a connection that knows the service's, as those of
+// Follow reads the time from a connection that knows the service's, as those of
 // the fake do, so that its Advance is noticed without [WithClock]. The
 // connection, not the transport, since that may be wrapped; no 429 comes
 // without one.
-func (c *coolDown) follow(conn net.Conn) {
+func (c *CoolDown) Follow(conn net.Conn) {
 	if timed, ok := conn.(interface{ Now() time.Time }); ok && c.clock == nil && c.heard.Load() == nil {
 		now := timed.Now
 		c.heard.CompareAndSwap(nil, &now)
 	}
 }
 
-// coolSeat is what a call keeps of the cool-down that let it pass.
-type coolSeat struct {
+// Seat is what a call keeps of the cool-down that let it pass.
+type Seat struct {
 	class   int
 	left    int  // attempts of its call after this one
 	opening int  // the last one when it was let pass in turn; 0: it was not
 	looks   bool // whether a limit that is shut for long is open again
+
 	// Of the cool-down that its 429 began or joined:
-	parked  bool
-	random  float64
-	jitter  time.Duration
-	hurried bool // it has no time for all of the jitter
+	Parked  bool
+	Random  float64       // for the jitter
+	jitter  time.Duration // of all that wait for it
+	hurried bool          // it has no time for all of that
+}
+
+// Waits tells how long the call will wait until it tries again.
+func (s *Seat) Waits(told, wait time.Duration) { s.hurried = wait < told+s.jitter }
+
+// Outcome is how an attempt that was let pass has ended.
+type Outcome struct {
+	Refused    bool // with status 429
+	Sent       bool // the service may have seen it
+	LimitKey   string
+	RetryAfter time.Duration
+}
+
+// A Refusal is the error where a limit is shut for longer than the call may wait.
+type Refusal struct {
+	LimitKey   string
+	RetryAfter time.Duration // until it opens
+}
+
+// Error is for those who do not look.
+func (r *Refusal) Error() string {
+	return "limit " + r.LimitKey + " is shut for " + r.RetryAfter.String()
 }
 
 // maxClasses is how many classes of attempts can be told apart: two for each
@@ -84,28 +132,36 @@ const maxClasses = 32
 // classOf is the class of an attempt, which is what limits cover: an endpoint,
 // apart for calls that also spend the BYOK set limit, so that this limit does
 // not stop the others.
-func classOf(attempt LimitedAttempt) int {
+func classOf(endpoint *spec.Endpoint, setsBYOK bool) int {
 	class := 2 * len(spec.Endpoints)
-	if i := slices.Index(spec.Endpoints, spec.Find(attempt.Method, attempt.Path)); i >= 0 {
+	if i := slices.Index(spec.Endpoints, endpoint); i >= 0 {
 		class = 2 * i
 	}
-	if attempt.SetsBYOK {
+	if setsBYOK {
 		class++
 	}
 	return class
 }
 
-// pass waits until the attempt, after which left are left, may be sent, and tells how long it waited, and
+// Attempt is what is to be let pass.
+type Attempt struct {
+	Endpoint *spec.Endpoint
+	SetsBYOK bool
+	Left     int           // attempts of its call after this one
+	MaxWait  time.Duration // a limit that is shut for longer refuses it
+}
+
+// Pass waits until the attempt may be sent, and tells how long it waited, and
 // for which limit.
-func (c *coolDown) pass(ctx context.Context, attempt LimitedAttempt, left int, seat *coolSeat) (key string, waited time.Duration, err error) {
+func (c *CoolDown) Pass(ctx context.Context, attempt Attempt, seat *Seat) (key string, waited time.Duration, err error) {
 	hurried := seat.hurried
-	*seat = coolSeat{class: classOf(attempt), left: left}
+	*seat = Seat{class: classOf(attempt.Endpoint, attempt.SetsBYOK), left: attempt.Left}
 	if c.busy.Load() == 0 {
 		return "", 0, nil
 	}
 	w := &caller{seat: seat, hurried: hurried}
 	begin := c.now()
-	key, err = c.wait(ctx, w, begin, cmp.Or(attempt.MaxWait, defaultMaxWait))
+	key, err = c.wait(ctx, w, begin, attempt.MaxWait)
 	if err != nil && c.leave(w) {
 		err = nil // let pass at the same moment
 	}
@@ -114,7 +170,7 @@ func (c *coolDown) pass(ctx context.Context, attempt LimitedAttempt, left int, s
 
 // wait is for the gates to open, and then for the caller's turn. It looks again
 // after each wait, since another 429 may have come.
-func (c *coolDown) wait(ctx context.Context, w *caller, begin time.Time, maxWait time.Duration) (key string, err error) {
+func (c *CoolDown) wait(ctx context.Context, w *caller, begin time.Time, maxWait time.Duration) (key string, err error) {
 	slept := begin // until when; that time has come even if the clock stands still
 	for {
 		now := laterOf(c.now(), slept)
@@ -126,9 +182,9 @@ func (c *coolDown) wait(ctx context.Context, w *caller, begin time.Time, maxWait
 			err = w.turn(ctx)
 		default:
 			key = shut.key
-			left, longest := shut.end.Sub(now), longestWait(ctx, maxWait)
+			left, longest := shut.end.Sub(now), Longest(ctx, maxWait)
 			if left > longest {
-				return key, refusal(key, left)
+				return key, &Refusal{LimitKey: key, RetryAfter: left}
 			}
 			later := min(shut.jitter(), (longest-left)/2)
 			w.hurried = later < shut.jitter()
@@ -149,17 +205,17 @@ func laterOf(a, b time.Time) time.Time {
 	return b
 }
 
-// codeRateLimited is the error member of every documented 429 (interface 7).
-const codeRateLimited = "rate_limited"
-
-// refusal is a limiter's own 429.
-func refusal(limitKey string, retryAfter time.Duration) *Error {
-	return &Error{StatusCode: http.StatusTooManyRequests, Code: codeRateLimited, LimitKey: limitKey, RetryAfter: retryAfter}
+// Longest is what the longest wait and the deadline leave for one.
+func Longest(ctx context.Context, longest time.Duration) time.Duration {
+	if deadline, has := ctx.Deadline(); has {
+		longest = min(longest, time.Until(deadline)-1) // until the deadline would be too long
+	}
+	return longest
 }
 
 // look reports whether the caller may pass, and else the gate that is the last
 // to open; none is shut where it only has to wait until it is woken.
-func (c *coolDown) look(w *caller, now, slept time.Time) (shut *gate, passed bool) {
+func (c *CoolDown) look(w *caller, now, slept time.Time) (shut *gate, passed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer c.count()
@@ -190,7 +246,7 @@ func (c *coolDown) look(w *caller, now, slept time.Time) (shut *gate, passed boo
 }
 
 // admit lets pass who is next, for as long as the gates let anybody pass.
-func (c *coolDown) admit(now time.Time) {
+func (c *CoolDown) admit(now time.Time) {
 	for {
 		w := c.line.first(func(class int, last, others bool) bool { return c.gates.allow(class, last, others, now) })
 		if w == nil {
@@ -205,23 +261,22 @@ func (c *coolDown) admit(now time.Time) {
 }
 
 // count keeps the way short for callers that no gate holds up.
-func (c *coolDown) count() {
+func (c *CoolDown) count() {
 	c.busy.Store(c.gates.rest(c.line.anybody))
 }
 
 // leave takes out a caller that gives up, or reports that it may pass.
-func (c *coolDown) leave(w *caller) (passed bool) {
+func (c *CoolDown) leave(w *caller) (passed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.line.leave(w)
 	return w.passed
 }
 
-// done reports whether the outcome began a cool-down or prolonged one by a
+// Done reports whether the outcome began a cool-down or prolonged one by a
 // second at least.
-func (c *coolDown) done(seat *coolSeat, outcome AttemptOutcome) (news bool) {
-	refused := outcome.StatusCode == http.StatusTooManyRequests
-	if !refused && seat.opening == 0 && !seat.looks {
+func (c *CoolDown) Done(seat *Seat, outcome Outcome) (news bool) {
+	if !outcome.Refused && seat.opening == 0 && !seat.looks {
 		return false
 	}
 	now := c.now()
@@ -229,10 +284,10 @@ func (c *coolDown) done(seat *coolSeat, outcome AttemptOutcome) (news bool) {
 	defer c.mu.Unlock()
 	defer c.count()
 	c.gates.settle(seat, outcome, &c.openings)
-	if refused {
+	if outcome.Refused {
 		var g *gate
-		g, news = c.gates.shut(gateKey(outcome.LimitKey), seat.class, now, outcome.RetryAfter, c.random())
-		seat.parked, seat.random, seat.jitter = true, g.random, g.jitter()
+		g, news = c.gates.shut(outcome.LimitKey, seat.class, now, outcome.RetryAfter, c.random())
+		seat.Parked, seat.Random, seat.jitter = true, g.random, g.jitter()
 		if seat.left == 1 {
 			g.due++
 		}
@@ -241,7 +296,3 @@ func (c *coolDown) done(seat *coolSeat, outcome AttemptOutcome) (news bool) {
 	c.admit(now)
 	return news
 }
-
-// gateKey is a limit_key as it is kept and shown: foreign text, so one line of
-// at most 64 bytes.
-func gateKey(limitKey string) string { return oneLine(limitKey, 64) }

@@ -1,8 +1,9 @@
-package agentmessaging
+package cooldown
 
 import (
-	"net/http"
 	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/retryafter"
 )
 
 // gates are the limits that have refused something, at most maxKeys by their
@@ -84,7 +85,16 @@ func (t *turns) next(opening, due int) turns {
 // that read the same clock and then take the lock in another order are closer.
 const otherClock = time.Second
 
-func (g *gate) jitter() time.Duration { return jitter(g.told, defaultMinWait, longestShut, g.random) }
+func (g *gate) jitter() time.Duration { return Jitter(g.told, leastBackoff, longestShut, g.random) }
+
+// leastBackoff is the client's default wait between attempts.
+const leastBackoff = 500 * time.Millisecond
+
+// Jitter spreads out callers that were refused together: by half of the
+// backoff, and by a tenth of a long Retry-After, within half of the room.
+func Jitter(told, backoff, room time.Duration, random float64) time.Duration {
+	return min(time.Duration(random*(float64(told)/10+float64(backoff)/2)), room/2)
+}
 
 func (g *gate) over(now time.Time) bool {
 	return !g.isShut || !now.Before(g.end.Add(g.jitter())) || g.ofOtherClock(now)
@@ -93,11 +103,10 @@ func (g *gate) over(now time.Time) bool {
 func (g *gate) ofOtherClock(now time.Time) bool { return g.begun.Sub(now) > otherClock }
 
 const (
-	// leastShut is for a 429 that does not tell how long.
-	leastShut = time.Second
-	// longestShut is the longest window that the interface documents (8.1);
-	// nothing beyond it is believed.
-	longestShut = 24 * time.Hour
+	// LeastShut is for a 429 that does not tell how long.
+	LeastShut = time.Second
+	// longestShut is the longest that is believed.
+	longestShut = retryafter.Longest
 	// lookEvery is how often one caller goes through a gate that is shut for
 	// longer than that: the plan may have been upgraded.
 	lookEvery = time.Hour
@@ -107,7 +116,7 @@ const (
 // now on, but never opens one earlier than it would have opened.
 func (gs *gates) shut(key string, class int, now time.Time, told time.Duration, random float64) (g *gate, news bool) {
 	if told <= 0 {
-		told = leastShut
+		told = LeastShut
 	}
 	told = min(told, longestShut)
 	g = gs.find(key, class, now)
@@ -200,7 +209,7 @@ func (gs gates) allow(class int, last, others bool, now time.Time) bool {
 }
 
 // sent counts a caller that is let pass in turn.
-func (gs gates) sent(seat *coolSeat) {
+func (gs gates) sent(seat *Seat) {
 	gs.inTurn(seat, func(t *turns) {
 		t.sent++
 		t.at = time.Now()
@@ -215,13 +224,13 @@ func (gs gates) sent(seat *coolSeat) {
 }
 
 // settle counts what became of it. What let it pass is open.
-func (gs gates) settle(seat *coolSeat, outcome AttemptOutcome, openings *int) {
+func (gs gates) settle(seat *Seat, outcome Outcome, openings *int) {
 	gs.inTurn(seat, func(t *turns) {
 		if seat.left == 0 {
 			t.lastOut--
 		}
 		switch {
-		case outcome.StatusCode == http.StatusTooManyRequests:
+		case outcome.Refused:
 			t.refused++
 		case outcome.Sent:
 			t.passed++
@@ -229,7 +238,7 @@ func (gs gates) settle(seat *coolSeat, outcome AttemptOutcome, openings *int) {
 			t.sent--
 		}
 	})
-	if !seat.looks || !outcome.Sent || outcome.StatusCode == http.StatusTooManyRequests {
+	if !seat.looks || !outcome.Sent || outcome.Refused {
 		return
 	}
 	gs.covering(seat.class, func(g *gate) {
@@ -240,7 +249,7 @@ func (gs gates) settle(seat *coolSeat, outcome AttemptOutcome, openings *int) {
 }
 
 // inTurn calls do for the gates that have let the caller pass in turn.
-func (gs gates) inTurn(seat *coolSeat, do func(*turns)) {
+func (gs gates) inTurn(seat *Seat, do func(*turns)) {
 	gs.covering(seat.class, func(g *gate) {
 		if g.turns.opening != 0 && g.turns.opening <= seat.opening {
 			do(&g.turns)

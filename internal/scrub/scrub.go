@@ -1,4 +1,6 @@
-package agentmessaging
+// Package scrub takes secrets out of what others have said, and makes foreign
+// text fit to be shown. It imports nothing of the module.
+package scrub
 
 import (
 	"bytes"
@@ -6,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -15,37 +18,47 @@ import (
 	"unicode/utf8"
 )
 
-// scrubber takes the secrets of a call out of what the other end, or a
-// transport, put into its words. A call makes one as soon as it has such words to
-// show, for its own goroutine.
-type scrubber struct{ secrets []hidden }
+// Scrubber takes the secrets of a call out of what the other end, or a
+// transport, put into its words. It is for one goroutine.
+type Scrubber struct{ secrets []Secret }
 
-// hidden is a secret and, as soon as they are needed, the spellings in which it
-// comes back.
-type hidden struct {
+// Secret is a text to hide and, as soon as they are needed, the spellings in
+// which it comes back.
+type Secret struct {
 	plain string
 	forms []string
 }
 
-const redacted = "[redacted]"
+// Hide returns a secret that is not spelled out yet.
+func Hide(plain string) Secret { return Secret{plain: plain} }
+
+// Spelled is Hide for a secret that several goroutines share.
+func Spelled(plain string) Secret { return Secret{plain, formsOf(plain)} }
+
+// Plain is the secret itself.
+func (h *Secret) Plain() string { return h.plain }
+
+// Redacted stands where a secret was.
+const Redacted = "[redacted]"
 
 // minSecret is the length below which a secret is not searched for: replacing
 // "a" everywhere would destroy the message and hide nothing.
 const minSecret = 6
 
-// newScrubber puts the longest secret first, since it may hold a shorter one,
+// New puts the longest secret first, since it may hold a shorter one,
 // whose replacement would leave the rest of it to be seen.
-func newScrubber(secrets ...hidden) *scrubber {
-	slices.SortFunc(secrets, func(a, b hidden) int { return len(b.plain) - len(a.plain) })
-	return &scrubber{secrets}
+func New(secrets ...Secret) *Scrubber {
+	slices.SortFunc(secrets, func(a, b Secret) int { return len(b.plain) - len(a.plain) })
+	return &Scrubber{secrets}
 }
 
-func (s *scrubber) text(text string) string {
+// Text is text without the secrets.
+func (s *Scrubber) Text(text string) string {
 	return s.unpacked(s.plain(text))
 }
 
 // plain replaces what is spelled out.
-func (s *scrubber) plain(text string) string {
+func (s *Scrubber) plain(text string) string {
 	for i := range s.secrets {
 		text = s.secrets[i].outOf(text)
 	}
@@ -53,20 +66,32 @@ func (s *scrubber) plain(text string) string {
 }
 
 // unpacked replaces what hides a secret as base64, in either alphabet: each run
-// of letters that could be it is decoded and looked into.
-func (s *scrubber) unpacked(text string) string {
+// of letters that is long enough is decoded and looked into.
+func (s *Scrubber) unpacked(text string) string {
+	shortest := s.shortest()
 	for begin := 0; begin < len(text); {
 		end := begin
 		for end < len(text) && isBase64(text[end]) {
 			end++
 		}
-		if end-begin > minSecret && s.hides(text[begin:end]) {
-			text = text[:begin] + redacted + strings.TrimLeft(text[end:], "=")
-			end = begin + len(redacted)
+		if base64.RawStdEncoding.DecodedLen(end-begin) >= shortest && s.hides(text[begin:end]) {
+			text = text[:begin] + Redacted + strings.TrimLeft(text[end:], "=")
+			end = begin + len(Redacted)
 		}
 		begin = end + 1
 	}
 	return text
+}
+
+// shortest is the length of the shortest secret that is searched for.
+func (s *Scrubber) shortest() int {
+	shortest := math.MaxInt
+	for i := range s.secrets {
+		if n := len(s.secrets[i].plain); n >= minSecret {
+			shortest = min(shortest, n)
+		}
+	}
+	return shortest
 }
 
 func isBase64(c byte) bool {
@@ -75,7 +100,7 @@ func isBase64(c byte) bool {
 
 // hides looks into a run from each of its first four bytes, since what is in
 // front of the base64 may look like it.
-func (s *scrubber) hides(run string) bool {
+func (s *Scrubber) hides(run string) bool {
 	run = urlAlphabet.Replace(run)
 	for skip := range min(4, len(run)) {
 		rest := run[skip:]
@@ -92,17 +117,21 @@ func (s *scrubber) hides(run string) bool {
 
 var urlAlphabet = strings.NewReplacer("-", "+", "_", "/")
 
-// outOf replaces all spellings of the secret. None is shorter than the secret:
-// a long message is not even spelled for a short text.
-func (h *hidden) outOf(text string) string {
+// outOf replaces all spellings of the secret. None is shorter than the secret,
+// and those that differ from it have an escape: a text without one is not
+// searched for them, which spares most calls to spell their message.
+func (h *Secret) outOf(text string) string {
 	if len(h.plain) < minSecret || len(text) < len(h.plain) {
 		return text
+	}
+	if !strings.ContainsAny(text, `\%+`) {
+		return strings.ReplaceAll(text, h.plain, Redacted)
 	}
 	if h.forms == nil {
 		h.forms = formsOf(h.plain)
 	}
 	for _, form := range h.forms {
-		text = strings.ReplaceAll(text, form, redacted)
+		text = strings.ReplaceAll(text, form, Redacted)
 	}
 	return text
 }
@@ -123,14 +152,14 @@ func formsOf(secret string) []string {
 	return forms
 }
 
-// raw scrubs JSON. It is decoded first, since its escapes can spell a secret
+// Raw scrubs JSON. It is decoded first, since its escapes can spell a secret
 // in more ways than can be listed; JSON without secrets stays byte for byte.
-func (s *scrubber) raw(raw json.RawMessage) json.RawMessage {
+func (s *Scrubber) Raw(raw json.RawMessage) json.RawMessage {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
 	var value any
 	if err := decoder.Decode(&value); err != nil {
-		return json.RawMessage(`"` + redacted + `"`)
+		return json.RawMessage(`"` + Redacted + `"`)
 	}
 	scrubbed := s.value(value)
 	if reflect.DeepEqual(value, scrubbed) {
@@ -141,13 +170,13 @@ func (s *scrubber) raw(raw json.RawMessage) json.RawMessage {
 }
 
 // value scrubs decoded JSON into a copy.
-func (s *scrubber) value(value any) any {
+func (s *Scrubber) value(value any) any {
 	switch v := value.(type) {
 	case string:
-		return s.text(v)
+		return s.Text(v)
 	case json.Number:
-		if s.text(v.String()) != v.String() {
-			return redacted
+		if s.Text(v.String()) != v.String() {
+			return Redacted
 		}
 	case []any:
 		scrubbed := make([]any, len(v))
@@ -158,26 +187,25 @@ func (s *scrubber) value(value any) any {
 	case map[string]any:
 		scrubbed := make(map[string]any, len(v))
 		for name, member := range v {
-			scrubbed[s.text(name)] = s.value(member)
+			scrubbed[s.Text(name)] = s.value(member)
 		}
 		return scrubbed
 	}
 	return value
 }
 
-func (s *scrubber) header(header http.Header) http.Header {
-	clone := header.Clone()
-	for _, values := range clone {
+// Header scrubs the values in place.
+func (s *Scrubber) Header(header http.Header) {
+	for _, values := range header {
 		for i := range values {
-			values[i] = s.text(values[i])
+			values[i] = s.Text(values[i])
 		}
 	}
-	return clone
 }
 
-// error scrubs err, and what else was the cause, so that errors.Is finds all of
+// Error scrubs err, and what else was the cause, so that errors.Is finds all of
 // it, and errors.As and Unwrap what holds no secret.
-func (s *scrubber) error(err error, others ...error) error {
+func (s *Scrubber) Error(err error, others ...error) error {
 	causes := []error{s.clean(err)}
 	for _, other := range others {
 		if other != nil && !errors.Is(err, other) {
@@ -187,16 +215,16 @@ func (s *scrubber) error(err error, others ...error) error {
 	return s.scrubbed(err, causes)
 }
 
-func (s *scrubber) scrubbed(err error, causes []error) scrubbedError {
-	return scrubbedError{s.text(err.Error()), causes, func(target error) bool { return errors.Is(err, target) }}
+func (s *Scrubber) scrubbed(err error, causes []error) scrubbedError {
+	return scrubbedError{s.Text(err.Error()), causes, func(target error) bool { return errors.Is(err, target) }}
 }
 
 // clean is err itself where neither it nor what it wraps shows a secret, and a
 // copy of its text otherwise.
-func (s *scrubber) clean(err error) error {
+func (s *Scrubber) clean(err error) error {
 	clean := true
 	for _, shown := range []string{err.Error(), fmt.Sprintf("%+v", err), fmt.Sprintf("%#v", err)} {
-		clean = clean && s.text(shown) == shown
+		clean = clean && s.Text(shown) == shown
 	}
 	var causes []error
 	for _, inner := range unwrap(err) {
@@ -221,23 +249,6 @@ func unwrap(err error) []error {
 	return nil
 }
 
-// scrub returns the call's scrubber.
-func (c *call) scrub() *scrubber {
-	if c.scrubber == nil {
-		c.scrubber = newScrubber(c.client.secret(), hidden{plain: c.secrets[0]}, hidden{plain: c.secrets[1]})
-	}
-	return c.scrubber
-}
-
-// scrubbed is err without the secrets of the call, and with the others in
-// reach; nil stays nil.
-func (c *call) scrubbed(err error, others ...error) error {
-	if err == nil {
-		return nil
-	}
-	return c.scrub().error(err, others...)
-}
-
 type scrubbedError struct {
 	text   string
 	causes []error
@@ -249,9 +260,9 @@ func (e scrubbedError) GoString() string     { return e.text }
 func (e scrubbedError) Unwrap() []error      { return e.causes }
 func (e scrubbedError) Is(target error) bool { return e.is(target) }
 
-// oneLine makes foreign text fit for a log: valid UTF-8, no line breaks or
+// Line makes foreign text fit for a log: valid UTF-8, no line breaks or
 // other control characters, at most limit bytes.
-func oneLine(text string, limit int) string {
+func Line(text string, limit int) string {
 	if len(text) > 4*limit {
 		text = text[:4*limit]
 	}

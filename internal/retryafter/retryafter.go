@@ -1,7 +1,8 @@
-package agentmessaging
+// Package retryafter reads the header Retry-After in every form that services
+// and proxies send.
+package retryafter
 
 import (
-	"errors"
 	"math"
 	"net/http"
 	"strconv"
@@ -11,53 +12,30 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// RetryAfter is how long the service, or the client's limiter, asks to wait
-// before the call that returned err can succeed: [Error].RetryAfter, wherever
-// in err it is. It reports false where nothing was asked.
-func RetryAfter(err error) (time.Duration, bool) {
-	var e *Error
-	if errors.As(err, &e) && e.RetryAfter > 0 {
-		return e.RetryAfter, true
-	}
-	return 0, false
-}
+// Longest is the longest window that the interface documents (8.1); nothing
+// beyond it is believed.
+const Longest = spec.Day
 
-// toldToWait is what the answer asks for, and after a 429 that asks for
-// nothing, leastShut.
-func (o *outcome) toldToWait() time.Duration {
-	if told := o.retryAfter(); told > 0 || o.status != http.StatusTooManyRequests {
-		return told
-	}
-	return leastShut
-}
-
-// retryAfter is what the answer's Retry-After asks for, the longest of several,
-// a day at most; 0 if nothing, or nothing that can be read. It is read once.
-func (o *outcome) retryAfter() time.Duration {
-	if !o.readRetryAfter {
-		o.asked, o.readRetryAfter = readRetryAfter(o.header), true
-	}
-	return o.asked
-}
-
-func readRetryAfter(header http.Header) (longest time.Duration) {
+// Read is what the Retry-After of an answer asks for, the longest of several, at
+// most Longest; 0 if nothing, or nothing that can be read.
+func Read(header http.Header) (longest time.Duration) {
 	for name, values := range header {
 		if !strings.EqualFold(name, "Retry-After") {
 			continue
 		}
 		for _, value := range values {
-			longest = max(longest, parseRetryAfter(value, header.Get("Date")))
+			longest = max(longest, parse(value, header.Get("Date")))
 		}
 	}
-	return min(longest, longestShut)
+	return min(longest, Longest)
 }
 
-// parseRetryAfter reads a Retry-After value: seconds, whole or fractional, or a
+// parse reads a Retry-After value: seconds, whole or fractional, or a
 // date, measured against the answer's own Date so that the two clocks need not
 // agree. Beside what HTTP allows it takes quotes, a list, a unit and the dates
 // of RFC 3339. It is never less than told and does not overflow; what cannot be
 // read, is negative or has passed is 0.
-func parseRetryAfter(value, date string) time.Duration {
+func parse(value, date string) time.Duration {
 	value = strings.Trim(value, " \t\"'")
 	if seconds, err := strconv.ParseUint(value, 10, 32); err == nil { // as nearly all are
 		return time.Duration(seconds) * time.Second

@@ -1,4 +1,4 @@
-package agentmessaging
+package scrub
 
 import (
 	"context"
@@ -16,27 +16,27 @@ import (
 // TestScrubberTakesTheLongestSecretFirst: in whatever order they are given, and
 // though one is a part of the other.
 func TestScrubberTakesTheLongestSecretFirst(t *testing.T) {
-	long, short := hidden{plain: "before-secret-after"}, hidden{plain: "secret"}
-	for _, scrub := range []*scrubber{newScrubber(long, short), newScrubber(short, long)} {
-		assert.Equal(t, "x [redacted] y [redacted] z", scrub.text("x before-secret-after y secret z"))
+	long, short := Hide("before-secret-after"), Hide("secret")
+	for _, scrub := range []*Scrubber{New(long, short), New(short, long)} {
+		assert.Equal(t, "x [redacted] y [redacted] z", scrub.Text("x before-secret-after y secret z"))
 	}
 }
 
 func TestScrubberFindsEverySpelling(t *testing.T) {
 	const secret = `a secret/with "all" + <signs>`
 	for _, form := range formsOf(secret) {
-		assert.Equal(t, "[redacted]", newScrubber(hidden{plain: secret}).text(form), form)
+		assert.Equal(t, "[redacted]", New(Hide(secret)).Text(form), form)
 	}
 	assert.Len(t, formsOf(secret), 4)
 	assert.Len(t, formsOf("plain-secret"), 1, "all spellings are the same")
-	assert.Equal(t, "short", newScrubber(hidden{plain: "short"}).text("short"))
+	assert.Equal(t, "short", New(Hide("short")).Text("short"))
 }
 
 // TestScrubberLooksIntoBase64: whatever the key is a part of, and whatever
 // stands around it.
 func TestScrubberLooksIntoBase64(t *testing.T) {
 	const key = "key-canary-4711?>~"
-	scrub := newScrubber(hidden{plain: key})
+	scrub := New(Hide(key))
 	for _, held := range []string{
 		key, "Bearer " + key, "Authorization: Bearer " + key, "user:" + key, "u:" + key, `{"api_key":"` + key + `","n":1}`,
 		`{"url":"https://x/?k=` + url.QueryEscape(key) + `"}`,
@@ -44,14 +44,14 @@ func TestScrubberLooksIntoBase64(t *testing.T) {
 		for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
 			coded := encoding.EncodeToString([]byte(held))
 			for _, around := range []string{"%s", "Basic %s", "token=%s;", "a%s", "ab-%s", "abc/%s", `{"x":"%s"}`, "no %s, no", "%s==="} {
-				text := scrub.text(fmt.Sprintf(around, coded))
-				assert.Contains(t, text, redacted, "%s in %s", held, around)
+				text := scrub.Text(fmt.Sprintf(around, coded))
+				assert.Contains(t, text, Redacted, "%s in %s", held, around)
 				assert.NotContains(t, text, coded[3:len(coded)-4], "%s in %s", held, around)
 			}
 		}
 	}
 	for _, harmless := range []string{"", "trace_000001", "application/json", "QWxhZGRpbjpvcGVuIHNlc2FtZQ==", strings.Repeat("ab/-", 100)} {
-		assert.Equal(t, harmless, scrub.text(harmless))
+		assert.Equal(t, harmless, scrub.Text(harmless))
 	}
 }
 
@@ -63,12 +63,12 @@ func (e *tellingError) Error() string { return e.text }
 // TestCausesShowNoKey: what can be unwrapped is found, and shows nothing.
 func TestCausesShowNoKey(t *testing.T) {
 	const key = "key-canary-4711"
-	scrub := newScrubber(hidden{plain: key})
+	scrub := New(Hide(key))
 	hiding := &tellingError{"quiet", key}
 	silent := &tellingError{"quiet", "x"}
 	deep := fmt.Errorf("%w and %w", fmt.Errorf("sent %s: %w", key, io.ErrUnexpectedEOF), silent)
 	for _, err := range []error{deep, hiding, fmt.Errorf("x: %w", hiding), errors.New(key), &url.Error{Op: "Get", URL: "https://x/" + key, Err: io.EOF}} {
-		scrubbed := scrub.error(err, context.Canceled)
+		scrubbed := scrub.Error(err, context.Canceled)
 		assert.ErrorIs(t, scrubbed, err)
 		assert.ErrorIs(t, scrubbed, context.Canceled)
 		var look func(error)
@@ -81,9 +81,9 @@ func TestCausesShowNoKey(t *testing.T) {
 		look(scrubbed)
 	}
 	var found *tellingError
-	assert.ErrorAs(t, scrub.error(deep), &found)
-	assert.ErrorIs(t, scrub.error(deep), io.ErrUnexpectedEOF)
-	assert.NotErrorAs(t, scrub.error(hiding), &found)
+	assert.ErrorAs(t, scrub.Error(deep), &found)
+	assert.ErrorIs(t, scrub.Error(deep), io.ErrUnexpectedEOF)
+	assert.NotErrorAs(t, scrub.Error(hiding), &found)
 }
 
 // FuzzFormsOf: a text that is shorter than a secret is not searched for it,

@@ -1,0 +1,45 @@
+package retryafter
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestParseRetryAfter(t *testing.T) {
+	const date = "Sun, 06 Nov 1994 08:49:00 GMT"
+	for _, tt := range []struct {
+		value string
+		want  time.Duration
+	}{
+		{"0", 0}, {"1", time.Second}, {" 2 ", 2 * time.Second}, {"0.1", 100 * time.Millisecond},
+		{"0.0000000001", time.Nanosecond}, {"-1", 0}, {"-0.5", 0}, {"NaN", 0}, {"", 0}, {"x", 0}, {"1x", 0}, {"s", 0},
+		{"1 s", time.Second}, {"1s", time.Second}, {"1 seconds", time.Second}, {"2 Minutes", 2 * time.Minute}, {"250ms", 250 * time.Millisecond},
+		{"1, 2", 2 * time.Second}, {`"1"`, time.Second}, {`"3", "2"`, 3 * time.Second}, {"1;x", time.Second}, {"1d", 24 * time.Hour},
+		{"1994-11-06T08:49:37Z", 37 * time.Second}, {"1994-11-06T09:49:37.5+01:00", 37500 * time.Millisecond},
+		{"Sun, 06 Nov 1994 08:49:37 +0000", 37 * time.Second},
+		{"1e309", 100 * 365 * 24 * time.Hour}, {"Inf", 100 * 365 * 24 * time.Hour}, {"-Inf", 0}, {"-1e309", 0},
+		{"9223372037", 100 * 365 * 24 * time.Hour}, {"72000", 20 * time.Hour},
+		{"Sun, 06 Nov 1994 08:49:37 GMT", 37 * time.Second},
+		{"Sunday, 06-Nov-94 08:49:37 GMT", 37 * time.Second},
+		{"Sun Nov  6 08:49:37 1994", 37 * time.Second},
+		{"Sun, 06 Nov 1994 08:48:59 GMT", 0},
+		{"Fri, 31 Dec 9999 23:59:59 GMT", math.MaxInt64},
+	} {
+		assert.Equal(t, tt.want, parse(tt.value, date), "%q", tt.value)
+	}
+}
+
+func FuzzRetryAfter(f *testing.F) {
+	for _, value := range []string{"1", "90", "0.5", "-1", "NaN", "1e309", "9223372037", "Sun, 06 Nov 1994 08:49:37 GMT", "0x1p-2", "1_0"} {
+		f.Add(value, "Sun, 06 Nov 1994 08:49:00 GMT")
+	}
+	f.Fuzz(func(t *testing.T, value, date string) {
+		told := parse(value, date)
+		if told < 0 {
+			t.Fatalf("negative: %v", told)
+		}
+	})
+}
