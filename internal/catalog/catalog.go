@@ -4,6 +4,7 @@
 package catalog
 
 import (
+	"slices"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
@@ -75,12 +76,17 @@ func For(endpoint *spec.Endpoint) []Fault {
 	return append(fitting, anywhere...)
 }
 
-// Find returns the fault of this name that fits the endpoint.
-func Find(name string, endpoint *spec.Endpoint) (Fault, bool) {
-	for _, f := range For(endpoint) {
-		if f.Name == name {
-			return f, true
+// Named returns the fault of this name, and the names of all.
+func Named(name string) (found Fault, names []string) {
+	for _, e := range spec.Endpoints {
+		for _, f := range For(e) {
+			if f.Name == name {
+				found = f
+			}
+			if !slices.Contains(names, f.Name) {
+				names = append(names, f.Name)
+			}
 		}
 	}
-	return Fault{}, false
+	return found, names
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/catalog"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // faultSpec is a fault. Which members a kind takes stands in faultKinds.
@@ -19,6 +21,7 @@ type faultSpec struct {
 	RetryAfter  *string    `json:"retry_after,omitempty"`
 	Bytes       *int       `json:"bytes,omitempty"`
 	How         *faultSpec `json:"how,omitempty"`
+	Name        *string    `json:"name,omitempty"`
 }
 
 // faultKind is a kind of fault: the members that it needs, those that it takes
@@ -48,6 +51,7 @@ func faultKinds() []faultKind {
 		{"truncate_reply", "bytes", "", false, func(f faultSpec) fakeserver.Fault { return fakeserver.TruncateReply(*f.Bytes) }},
 		{"reset_reply", "bytes", "", false, func(f faultSpec) fakeserver.Fault { return fakeserver.ResetReply(*f.Bytes) }},
 		{"drip_reply", "bytes", "every", false, func(f faultSpec) fakeserver.Fault { return fakeserver.DripReply(*f.Bytes, duration(f.Every)) }},
+		{"named", "name", "", false, func(f faultSpec) fakeserver.Fault { named, _ := catalog.Named(*f.Name); return named.Fault }},
 	}
 }
 
@@ -87,7 +91,7 @@ func (f *faultSpec) given() (members []string) {
 		is   bool
 	}{
 		{"duration", f.Duration != nil}, {"every", f.Every != nil}, {"status", f.Status != nil}, {"body", f.Body != nil}, {"content_type", f.ContentType != nil},
-		{"retry_after", f.RetryAfter != nil}, {"bytes", f.Bytes != nil}, {"how", f.How != nil},
+		{"retry_after", f.RetryAfter != nil}, {"bytes", f.Bytes != nil}, {"how", f.How != nil}, {"name", f.Name != nil},
 	} {
 		if m.is {
 			members = append(members, m.name)
@@ -122,7 +126,17 @@ func (f *faultSpec) flaw(at string) *refusal {
 	return first(
 		delay(at+".duration", f.Duration), delay(at+".every", f.Every), within(at+".status", f.Status, 200, 599), within(at+".bytes", f.Bytes, least, maxBytes),
 		header(at+".content_type", f.ContentType), header(at+".retry_after", f.RetryAfter), f.How.flawOfHow(at+".how"),
+		named(at+".name", f.Name),
 	)
+}
+
+// named refuses what is no fault of the catalog.
+func named(at string, name *string) *refusal {
+	if name == nil {
+		return nil
+	}
+	_, names := catalog.Named(*name)
+	return oneOf(at, *name, names)
 }
 
 // flawOfHow checks the way in which a reply is lost.
@@ -195,6 +209,33 @@ func (w *world) listFaults(*request) (answer, *refusal) {
 		views = append(views, viewOfFault(r))
 	}
 	return ok(map[string]any{"faults": views})
+}
+
+// fittingFault is a fault of the catalog, to be made by its name.
+type fittingFault struct {
+	Name string `json:"name"`
+	Says string `json:"says"`
+}
+
+// listFitting is GET fitting-faults: what can befall a call to an endpoint.
+func (w *world) listFitting(r *request) (answer, *refusal) {
+	values := r.query["endpoint"]
+	if values == nil {
+		return answer{}, badRequest("endpoint", "is required")
+	}
+	if _, refused := byEndpoint(w, values[0]); refused != nil {
+		return answer{}, refused
+	}
+	fitting := []fittingFault{}
+	for _, e := range spec.Endpoints {
+		if e.Method+" "+e.Path != values[0] {
+			continue
+		}
+		for _, f := range catalog.For(e) {
+			fitting = append(fitting, fittingFault{f.Name, f.Says})
+		}
+	}
+	return ok(map[string]any{"faults": fitting})
 }
 
 // addFault is POST faults.

@@ -58,6 +58,7 @@ var routes = []route{
 	{"POST", inside + "/replies", "", in((*world).addScript)},
 	{"DELETE", inside + "/replies/{id}", "", in((*world).removeScript)},
 	{"GET", inside + "/faults", "", in((*world).listFaults)},
+	{"GET", inside + "/fitting-faults", "endpoint", in((*world).listFitting)},
 	{"POST", inside + "/faults", "", in((*world).addFault)},
 	{"DELETE", inside + "/faults/{id}", "", in((*world).removeFault)},
 	{"GET", inside + "/clock", "", in((*world).clock)},

@@ -2,9 +2,11 @@ package control_test
 
 import (
 	"fmt"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/control"
 )
@@ -71,6 +73,7 @@ func TestFaults(t *testing.T) {
 		{`{"kind":"truncate_reply","bytes":0}`, "TruncateReply(0)"},
 		{`{"kind":"reset_reply","bytes":5}`, "ResetReply(5)"},
 		{`{"kind":"drip_reply","bytes":1,"every":"2ms"}`, "DripReply(1, 2ms)"},
+		{`{"kind":"named","name":"reply_lost"}`, "LoseReply(CloseEarly())"},
 	} {
 		made := a.must(201, "POST", w+"/faults", `{"fault":`+tt.fault+`,"match":{"endpoint":"DELETE /v1/byok"}}`)
 		assert.JSONEq(t, fmt.Sprintf(`{"id":"fault_%06d","fault":%s,"name":%q,"match":{"endpoint":"DELETE /v1/byok"},"hits":0}`, i+1, tt.fault, tt.name), made.raw)
@@ -82,6 +85,24 @@ func TestFaults(t *testing.T) {
 	assert.Equal(t, []any{429, "7"}, []any{first.status, first.header.Get("Retry-After")})
 	assert.Equal(t, 200, a.service(a.server.Key(), "GET", "/v1/status", "").status)
 	assert.Contains(t, a.must(200, "GET", w+"/faults", "").raw, `"times":1,"hits":1`)
+}
+
+// A sweep from outside: each fault that fits an endpoint is listed, and acts by
+// its name.
+func TestFaultsByName(t *testing.T) {
+	a := newAPI(t, control.Options{})
+	listed := a.must(200, "GET", w+"/fitting-faults?endpoint=PUT%20/v1/byok", "").raw
+	names := regexp.MustCompile(`"name":"(\w+)"`).FindAllStringSubmatch(listed, -1)
+	require.Len(t, names, 19, "seven of a status, with a minute and a day, and twelve of the way there")
+	for _, name := range names {
+		made := a.must(201, "POST", w+"/faults", `{"fault":{"kind":"named","name":"`+name[1]+`"}}`)
+		a.must(204, "DELETE", w+"/faults/"+made.text("id"), "")
+	}
+	a.must(201, "POST", w+"/faults", `{"fault":{"kind":"named","name":"limited_day"},"times":1}`)
+	assert.Equal(t, "86400", a.service(a.server.Key(), "GET", "/v1/status", "").header.Get("Retry-After"))
+	a.do("POST", w+"/faults", `{"fault":{"kind":"named","name":"x"}}`).wantRefused(t, 400, "fault.name: must be one of unauthorized, ")
+	a.do("GET", w+"/fitting-faults", "").wantRefused(t, 400, "endpoint: is required")
+	a.do("GET", w+"/fitting-faults?endpoint=x", "").wantRefused(t, 400, "endpoint: must be one of GET /v1/status")
 }
 
 func TestTooManyRules(t *testing.T) {
