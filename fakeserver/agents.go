@@ -68,6 +68,7 @@ func (s *Server) createAgent(req *request) (operation, *failure) {
 			req.key.byok = s.newBYOK(req, agentFields)
 		}
 		a := s.addAgent(req)
+		req.record.call.Created = a.ID
 		a.ownKey = setsKey && !s.config.creationStoresKey
 		return &createdReply{AgentID: a.ID, Status: a.Status, SMS: a.channelStatus()}
 	}}, nil
@@ -169,7 +170,7 @@ func (s *Server) getAgent(req *request) (operation, *failure) {
 func (s *Server) agentOf(req *request) (*agent, *failure) {
 	a := req.world.agents[req.agentID]
 	if a == nil || a.owner != req.key && s.config.agentOfAnotherKey == http.StatusNotFound {
-		return nil, notFound("no agent of this API key has this identifier")
+		return nil, noSuchAgent()
 	}
 	return a, nil
 }
@@ -203,6 +204,15 @@ func (s *Server) Agent(agentID string) (copied Agent, found bool) {
 		}
 	})
 	return copied, found
+}
+
+// RemoveAgent makes an agent be gone: every later call to it is answered 404. An
+// unknown agent panics.
+func (s *Server) RemoveAgent(agentID string) {
+	s.withAgent("RemoveAgent", agentID, func(a *agent) {
+		delete(s.world.agents, agentID)
+		s.world.ordered = without(s.world.ordered, a)
+	})
 }
 
 // withAgent runs f on the agent under the lock. An unknown agent panics, after

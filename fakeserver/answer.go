@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
@@ -125,6 +126,10 @@ func forbidden() *failure {
 		reason: "BYOK requires a dashboard-issued API key"}
 }
 
+const unknownKey = "the API key is unknown or revoked"
+
+func noSuchAgent() *failure { return notFound("no agent of this API key has this identifier") }
+
 func noSuchPath() *failure { return notFound("no endpoint has this path") }
 
 func notFound(reason string) *failure {
@@ -163,12 +168,8 @@ type canned struct {
 	retryAfter  *string // replaces the fake's own; "" sends none
 }
 
-func (c *canned) answer(d *decided, date, traceID string, shown legible) answer {
-	f := &failure{
-		status: c.status, code: codeOf(c.status), reason: "injected by the test",
-		limit: c.limit(), wait: 1,
-	}
-	a := f.answer(d, date, traceID)
+func (c *canned) answer(d *decided, req *request, date string, shown legible) answer {
+	a := c.failure(req).answer(d, date, req.traceID())
 	if c.raw || c.body != "" {
 		a.Body = []byte(c.body)
 		a.shown = shown.of(a.Body)
@@ -185,11 +186,60 @@ func (c *canned) answer(d *decided, date, traceID string, shown legible) answer 
 	return c.bodiless(a.withoutEmpty())
 }
 
-func (c *canned) limit() spec.LimitKey {
-	if c.status == http.StatusTooManyRequests {
-		return spec.KeyMinute
+// failure is what the service would say with the status, as far as it has words
+// for it.
+func (c *canned) failure(req *request) *failure {
+	f := &failure{status: c.status, code: codeOf(c.status), reason: "injected by the test"}
+	var e *spec.Endpoint
+	if req.route != nil {
+		e = req.route.spec
 	}
-	return ""
+	switch {
+	case c.status == http.StatusUnauthorized:
+		f = unauthorized(unknownKey)
+	case c.status == http.StatusPaymentRequired:
+		f = paymentRequired()
+	case c.status == http.StatusForbidden:
+		f = forbidden()
+	case c.status == http.StatusNotFound && req.agentID != "":
+		f = noSuchAgent()
+	case c.status == http.StatusNotFound:
+		f = noSuchPath()
+	case c.status == http.StatusConflict && e == spec.WarmUp:
+		f = byokNotConfigured(c.status, spec.WarmUpMode)
+	case c.status == http.StatusServiceUnavailable && e == spec.WarmUp:
+		f = byokUnavailable(c.status, spec.WarmUpMode)
+	case c.status == http.StatusServiceUnavailable && e == spec.SetBYOK:
+		f = byokUnavailable(c.status, spec.BYOKAPIKey)
+	case c.status == http.StatusTooManyRequests:
+		f = rateLimited(limitFor(e, c.wait(req.now)), 1)
+	}
+	return f
+}
+
+// wait is how long a 429 closes its limit.
+func (c *canned) wait(now time.Time) time.Duration {
+	if c.retryAfter == nil {
+		return time.Second
+	}
+	if at, err := http.ParseTime(*c.retryAfter); err == nil {
+		return at.Sub(now)
+	}
+	seconds, _ := strconv.ParseFloat(*c.retryAfter, 64)
+	return time.Duration(min(seconds, spec.Day.Seconds()) * float64(time.Second))
+}
+
+// limitFor is the limit on calls of an endpoint with the shortest window that
+// can be closed for that long, and the longest where none can.
+func limitFor(e *spec.Endpoint, wait time.Duration) spec.LimitKey {
+	best := spec.Limit{Key: spec.KeyDay, Window: spec.Day + 1}
+	for _, l := range spec.Limits {
+		counts := l.Counts == spec.Requests || e.Counts(l.Counts, e == spec.SetBYOK)
+		if counts && l.Window >= wait && l.Window < best.Window {
+			best = l
+		}
+	}
+	return best.Key
 }
 
 // withoutEmpty removes the headers whose value is empty. Content-Type stays

@@ -31,6 +31,7 @@ type Call struct {
 	URL      string      `json:"url"`                // the whole address: scheme, host, path and query, each at most 256 bytes
 	Path     string      `json:"path"`               // as it was sent, still escaped, without a query; at most 256 bytes
 	AgentID  string      `json:"agent_id,omitempty"` // the path's {agent_id}, at most 256 bytes; "" when it has none
+	Created  string      `json:"created,omitempty"`  // the agent that the call created
 	Key      string      `json:"key"`                // label of the API key, such as key_000001; or KeyMissing or KeyUnknown
 	Address  string      `json:"address"`            // the client's IP address
 	Header   http.Header `json:"header"`             // at most 100 names, and 4 KiB of each value
@@ -220,9 +221,10 @@ type Break string
 
 // The ways in which an answer breaks off.
 const (
-	BreakClosed Break = "closed" // the connection was closed
-	BreakReset  Break = "reset"  // the connection was reset
-	BreakHung   Break = "hung"   // nothing more came; the connection stayed open until the client left
+	BreakRefused Break = "refused" // there was no connection: nothing was sent either way
+	BreakClosed  Break = "closed"  // the connection was closed
+	BreakReset   Break = "reset"   // the connection was reset
+	BreakHung    Break = "hung"    // nothing more came; the connection stayed open until the client left
 )
 
 var breaks = map[memnet.Ending]Break{memnet.Closes: BreakClosed, memnet.Resets: BreakReset, memnet.Hangs: BreakHung}
@@ -236,6 +238,19 @@ func (s Sent) outcome() string {
 		return "no answer, " + string(s.Broke)
 	}
 	return fmt.Sprintf("%d, %s after %d bytes", s.Status, s.Broke, s.Bytes)
+}
+
+// linesOf copies the header of an answer, which has one value of each name. What
+// was not sent has none.
+func linesOf(h http.Header) headerLines {
+	lines, values := make(headerLines, 0, len(h)), make([]string, 0, len(h))
+	for name, sent := range h {
+		if len(sent) > 0 {
+			values = append(values, sent[0])
+			lines = append(lines, headerLine{name, values[len(values)-1:]})
+		}
+	}
+	return lines
 }
 
 // tellingHeader is the value of a header that is a number, a date or a media

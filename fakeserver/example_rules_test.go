@@ -214,3 +214,25 @@ func ExampleServer_ServeHTTP() {
 	// 200 {"ok":true,"byok":null,"trace_id":"trace_000001"}
 	// 200 {"ok":true,"trace_id":"trace_000002"}
 }
+
+// The service is away from the third call on, and its answers change at a call.
+func ExampleRefuseConnection() {
+	fake := open()
+	defer fake.Close()
+	client := &http.Client{Transport: fake.Direct()}
+	agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
+	fake.Inject(fakeserver.Change("the agent is gone", func() { fake.RemoveAgent(agent.ID) })).Nth(2)
+	fake.Inject(fakeserver.Change("the key is revoked", func() { fake.RevokeKey(fake.Key()) })).Nth(3)
+	fake.Inject(fakeserver.RefuseConnection()).From(4)
+	for range 3 {
+		do(client, fake.Key(), "GET", fake.BaseURL()+"/v1/agents/"+agent.ID, "")
+	}
+	_, err := client.Get(fake.BaseURL() + "/v1/status")
+	fmt.Println(errors.Is(err, syscall.ECONNREFUSED))
+	fake.ReinstateKey(fake.Key())
+	// Output:
+	// 200 {"agent_id":"agent_000001","status":"active","created_at":"2040-01-01T12:00:00Z","updated_at":"2040-01-01T12:00:00Z","trace_id":"trace_000001"}
+	// 404 {"error":"not_found","trace_id":"trace_000002","reason":"no agent of this API key has this identifier"}
+	// 401 {"error":"unauthorized","trace_id":"trace_000003","reason":"the API key is unknown or revoked"}
+	// true
+}

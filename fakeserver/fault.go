@@ -13,11 +13,13 @@ import (
 // Fault makes a call go wrong, through Inject. A Fault is a value that may be
 // used any number of times. It prints as the call that made it.
 //
-// Answer, RawAnswer, RateLimited, Hang, CloseEarly and ResetConnection happen
-// instead of the call, as in a proxy before the service: the call has no effect
-// and spends no limit. Latency comes before the call. LoseReply, TruncateReply,
-// ResetReply, DripReply and GoAway come after it: the call has had its effect.
-// Every fault acts after the request was received whole.
+// RefuseConnection happens before the call: nothing is sent. Answer, RawAnswer,
+// RateLimited, Hang, CloseEarly and ResetConnection happen instead of the call,
+// as in a proxy before the service: the call has no effect and spends no limit.
+// Latency and Change come before the call, which then goes on. LoseReply,
+// TruncateReply, ResetReply, DripReply and GoAway come after it: the call has had
+// its effect. Every fault but RefuseConnection acts after the request was
+// received whole.
 //
 // The client sees the same over HTTPClient, over Direct and over a socket, as
 // far as errors.Is tells. Over HTTP/2, where httptest serves the fake with
@@ -28,7 +30,7 @@ import (
 type Fault struct{ f *fault }
 
 // faultMakers lists the functions that make faults, for messages.
-const faultMakers = "Answer, RawAnswer, RateLimited, Hang, CloseEarly, ResetConnection, " +
+const faultMakers = "RefuseConnection, Change, Answer, RawAnswer, RateLimited, Hang, CloseEarly, ResetConnection, " +
 	"Latency, LoseReply, TruncateReply, ResetReply, DripReply and GoAway"
 
 // String is the call that made the fault, such as LoseReply(ResetConnection()),
@@ -45,6 +47,7 @@ type phase int
 
 const (
 	insteadOfCall phase = iota
+	beforeConnecting
 	onTheWay
 	onTheReply
 )
@@ -54,6 +57,7 @@ type fault struct {
 	name     string
 	phase    phase
 	delay    time.Duration   // on the way
+	change   func()          // on the way; nil means none
 	canned   *canned         // replaces the service's answer; nil keeps it
 	delivery memnet.Delivery // how the answer leaves
 }
@@ -61,10 +65,30 @@ type fault struct {
 // clientGone is for a call whose client left during its latency.
 var clientGone = &fault{delivery: memnet.Delivery{Ends: memnet.Closes, Sent: memnet.Nothing}}
 
+// RefuseConnection lets the client find nobody to connect to: it sees
+// ECONNREFUSED in a *net.OpError, and has sent nothing. It acts on the calls of
+// HTTPClient and Direct, whether a connection is open already or not, and never
+// on those that come over a socket.
+func RefuseConnection() Fault {
+	return Fault{&fault{name: "RefuseConnection()", phase: beforeConnecting}}
+}
+
+// Change changes the state just before a call reaches the service, which then
+// answers as it does in the new state: the plan ends, the key is revoked, the
+// agent is gone. change runs without any lock and may call the fake; what says
+// in a few words what it does, for messages and records. A panic in it fails the
+// test and aborts the connection. A nil change panics.
+func Change(what string, change func()) Fault {
+	if change == nil {
+		misuse("Change", "the function is nil")
+	}
+	return Fault{&fault{name: "Change(" + bounded(what) + ")", phase: onTheWay, change: change}}
+}
+
 // Answer answers with a status from 200 to 599 and a body, as application/json.
-// With an empty body it sends the error body of interface 7 with the call's
-// trace identifier. A 429 carries Retry-After: 1; RateLimited makes others. Any
-// other status panics.
+// With an empty body it sends the error body that the service sends for that
+// status and endpoint (interface 7), with the call's trace identifier. A 429
+// carries Retry-After: 1; RateLimited makes others. Any other status panics.
 func Answer(status int, body string) Fault {
 	checkStatus("Answer", status)
 	return Fault{&fault{name: fmt.Sprintf("Answer(%d%s)", status, sized(body)), canned: &canned{status: status, body: body}}}
@@ -82,8 +106,9 @@ func RawAnswer(status int, contentType, body string) Fault {
 }
 
 // RateLimited answers 429 rate_limited with this Retry-After, unchanged: a
-// number, a fraction, a date, nonsense. "" sends no such header. A value that
-// no header can hold panics.
+// number, a fraction, a date, nonsense. "" sends no such header. limit_key names
+// the shortest limit on such calls that can stay closed for that long. A value
+// that no header can hold panics.
 func RateLimited(retryAfter string) Fault {
 	checkHeader("RateLimited", retryAfter)
 	shown := characters(retryAfter)

@@ -107,14 +107,14 @@ type faultRow struct {
 // many messages the service then has.
 var faults = []faultRow{
 	{fakeserver.Answer(503, ""), "Answer(503)", `503 [application/json] {"error":"service_unavailable","trace_id":"TRACE"` + caught, 0, 0},
-	{fakeserver.Answer(402, ""), "Answer(402)", `402 [application/json] {"error":"payment_required","trace_id":"TRACE"` + caught, 0, 0},
+	{fakeserver.Answer(402, ""), "Answer(402)", `402 [application/json] {"error":"payment_required","trace_id":"TRACE","reason":"the plan of this API key is not active"}`, 0, 0},
 	{fakeserver.Answer(599, ""), "Answer(599)", `599 [application/json] {"error":"status_599","trace_id":"TRACE"` + caught, 0, 0},
 	{fakeserver.Answer(200, "{}"), "Answer(200, 2 characters)", `200 [application/json] {}`, 0, 0},
 	{fakeserver.Answer(204, "x"), "Answer(204, 1 characters)", `204 [] `, 0, 0},
 	{fakeserver.RawAnswer(502, "text/html", "<html>"), "RawAnswer(502, 6 characters)", `502 [text/html] <html>`, 0, 0},
 	{fakeserver.RawAnswer(200, "", "<html>"), "RawAnswer(200, 6 characters)", `200 [] <html>`, 0, 0},
 	{fakeserver.RawAnswer(200, "application/json", ""), "RawAnswer(200)", `200 [application/json] `, 0, 0},
-	{fakeserver.RateLimited("7"), `RateLimited("7")`, `429 [application/json] {"error":"rate_limited","trace_id":"TRACE","limit_key":"key_minute"` + caught, 0, 0},
+	{fakeserver.RateLimited("7"), `RateLimited("7")`, `429 [application/json] {"error":"rate_limited","trace_id":"TRACE","limit_key":"key_minute"}`, 0, 0},
 	{fakeserver.Hang(), "Hang()", "Canceled", 0, 0},
 	{fakeserver.CloseEarly(), "CloseEarly()", "EOF", 0, 0},
 	{fakeserver.ResetConnection(), "ResetConnection()", "ECONNRESET", 0, 0},
@@ -219,10 +219,10 @@ func TestFaultsOnRefusedCalls(t *testing.T) {
 	fake, c := newFake(t, fakeserver.WithUnknownRoutes(), fakeserver.WithLimit("key_minute", 1))
 	answer := fake.Inject(fakeserver.Answer(503, ""))
 	for _, key := range []string{"", "amk_stranger", c.key} {
-		c.with(key).call("POST", "/v1/warmup", emptyBody).wantError(t, 503, "service_unavailable")
+		c.with(key).call("POST", "/v1/warmup", emptyBody).wantError(t, 503, "byok_unavailable")
 	}
 	c.call("GET", "/v1/nothing", noBody).wantError(t, 503, "service_unavailable")
-	c.call("POST", "/v1/warmup", "{").wantError(t, 503, "service_unavailable")
+	c.call("POST", "/v1/warmup", "{").wantError(t, 503, "byok_unavailable")
 	answer.Remove()
 	c.call("POST", "/v1/warmup", emptyBody).wantOK(t)
 	c.call("POST", "/v1/warmup", emptyBody).wantError(t, 429, "rate_limited")

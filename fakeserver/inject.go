@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -29,18 +30,28 @@ func (s *Server) Inject(fault Fault, matchers ...Matcher) *Injection {
 		misuse("Inject", "the fault is the zero Fault; %s make faults", faultMakers)
 	}
 	in := &Injection{rule: newRule(&s.mu, "Inject", fault.String(), matchers), fault: fault.f}
-	s.locked(func(w *world) { w.injections.add(in) })
+	s.locked(func(w *world) {
+		if in.fault.phase == beforeConnecting {
+			w.refusals.add(in)
+		} else {
+			w.injections.add(in)
+		}
+	})
 	return in
 }
 
 // Times ends the injection once it has acted on n calls. On its own, it acts on
-// the first n calls that match. Times, Nth and Chance may be combined: the
-// fault acts where all of them allow it. An n below 1 panics.
+// the first n calls that match. Times, Nth, From and Chance may be combined:
+// the fault acts where all of them allow it. An n below 1 panics.
 func (in *Injection) Times(n int) *Injection { in.setTimes(n); return in }
 
 // Nth makes the fault act only on the n-th call that matches, counted from 1. A
 // call counts whether or not another fault acts on it. An n below 1 panics.
 func (in *Injection) Nth(n int) *Injection { in.setNth(n); return in }
+
+// From makes the fault act only from the n-th call that matches on, counted from
+// 1. An n below 1 panics.
+func (in *Injection) From(n int) *Injection { in.setFrom(n); return in }
 
 // Chance makes the fault act with probability p. The seed fixes the decisions:
 // the n-th call that matches gets the same decision in every run. Which of
@@ -100,9 +111,12 @@ func (s *Server) strike(req *request, matching []*Injection) {
 			}
 			in.hits++
 			names = append(names, in.fault.name)
-			if late {
+			switch {
+			case in.fault.change != nil:
+				req.changes = append(req.changes, in)
+			case late:
 				req.latencies = append(req.latencies, in.fault.delay)
-			} else {
+			default:
 				req.fault = in.fault
 			}
 		}
@@ -113,7 +127,7 @@ func (s *Server) strike(req *request, matching []*Injection) {
 // reach waits out the latencies of a call and reports whether it reaches the
 // service.
 func (s *Server) reach(r *http.Request, req *request) bool {
-	if req.latencies == nil && req.fault == nil {
+	if req.latencies == nil && req.changes == nil && req.fault == nil {
 		return true
 	}
 	// net/http notices that a client has left only after the body was read, and the
@@ -130,7 +144,45 @@ func (s *Server) reach(r *http.Request, req *request) bool {
 	case req.latencies != nil:
 		req.now = s.now()
 	}
+	for _, in := range req.changes {
+		s.change(in)
+	}
 	return req.fault == nil || req.fault.phase == onTheReply
+}
+
+func (s *Server) change(in *Injection) {
+	made := &in.rule
+	defer s.blame("the function of ", &made)
+	in.fault.change()
+}
+
+// refuses reports whether an injection keeps a request from being sent, and then
+// records it. Of the body it knows what can be had without taking it away.
+func (s *Server) refuses(r *http.Request, ip netip.Addr) bool {
+	if look(s, func(w *world) bool { return len(w.refusals.lists) == 0 }) {
+		return false
+	}
+	asked := &http.Request{
+		Method: r.Method, URL: r.URL, Host: r.URL.Host, Header: r.Header,
+		RemoteAddr: netip.AddrPortFrom(ip, 0).String(),
+	}
+	if r.GetBody != nil && r.ContentLength > 0 {
+		if body, err := r.GetBody(); err == nil {
+			defer body.Close()
+			asked.Body, asked.ContentLength = body, r.ContentLength
+		}
+	}
+	req := s.receive(asked)
+	refusals := look(s, func(w *world) prospects[*Injection] { req.world = w; return w.refusals.about(req.record) })
+	s.strike(req, candidates(s, refusals, req.record))
+	if req.fault == nil {
+		return false
+	}
+	s.locked(func(*world) {
+		req.record.call.TraceID, req.record.call.Key = req.world.nextTrace(), req.world.label(req.record)
+	})
+	s.keep(req, answer{}, answer{})
+	return true
 }
 
 // rules returns all rules: scripts, then injections, each in the order in which
@@ -140,7 +192,7 @@ func (s *Server) rules() []*rule {
 		for _, sc := range w.scripts.all() {
 			all = append(all, &sc.rule)
 		}
-		for _, in := range w.injections.all() {
+		for _, in := range append(w.injections.all(), w.refusals.all()...) {
 			all = append(all, &in.rule)
 		}
 		return all

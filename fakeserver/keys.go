@@ -108,6 +108,12 @@ func (s *Server) RevokeKey(key string) {
 	s.withKey("RevokeKey", key, func(k *apiKey) { k.revoked = true })
 }
 
+// ReinstateKey makes a key that was revoked valid again, with all that it had. A
+// key that this fake did not issue panics.
+func (s *Server) ReinstateKey(key string) {
+	s.withKey("ReinstateKey", key, func(k *apiKey) { k.revoked = false })
+}
+
 // SetPlan moves key to another plan, with immediate effect: PlanFree makes
 // every later call answer 402, the others set the limits of interface 8.2.
 // What was counted stays counted. A key that this fake did not issue, and an

@@ -94,7 +94,7 @@ func (s *Server) transcribe() {
 // object and a line feed for each call, redacted as in Calls. The members keep
 // their names and this order in every version:
 //
-//	seq time endpoint? method url path agent_id? key address header body?
+//	seq time endpoint? method url path agent_id? created? key address header body?
 //	body_bytes took_ns sent status code? reason? member? limit_key? reply_body?
 //	fault? trace_id
 //
@@ -197,7 +197,7 @@ func harHeader(h http.Header) []object {
 func (s *Server) outcome(req *request, decided answer) answer {
 	if req.fault != nil && req.fault.canned != nil {
 		shown := legible{texts: s.config.messageTexts, fields: replyFields, secrets: req.secrets}
-		return req.fault.canned.answer(&s.config.decided, s.date(), req.traceID(), shown)
+		return req.fault.canned.answer(&s.config.decided, req, s.date(), shown)
 	}
 	return decided
 }
@@ -205,13 +205,20 @@ func (s *Server) outcome(req *request, decided answer) answer {
 // completeSent records what will be sent. Where the client leaves before, it
 // gets less.
 func (s *Server) completeSent(req *request, out answer) {
-	var d memnet.Delivery
-	if req.fault != nil {
-		d = req.fault.delivery
-	} else if out.Status == 0 {
-		d = clientGone.delivery
-	}
 	sent := &req.record.call.Sent
+	if req.fault == nil && out.Status != 0 {
+		sent.Status, sent.Body, sent.Bytes = out.Status, req.record.call.ReplyBody, len(out.Body)
+		req.record.sent = linesOf(out.Header)
+		return
+	}
+	d := clientGone.delivery // where a callback panicked
+	switch {
+	case req.fault != nil && req.fault.phase == beforeConnecting:
+		sent.Broke = BreakRefused
+		return
+	case req.fault != nil:
+		d = req.fault.delivery
+	}
 	whole := d.Ends == memnet.Stays || d.Ends == memnet.Leaves || d.Sent >= len(out.Body)
 	if !whole {
 		sent.Broke = breaks[d.Ends]
@@ -230,7 +237,7 @@ func (s *Server) completeSent(req *request, out answer) {
 		}
 	}
 	sent.Status, sent.Body = out.Status, clip(scrubJSON(shown, req.secrets), s.config.bodyLimit)
-	req.record.sent = slices.DeleteFunc(redactHeader(out.Header, req.secrets), func(l headerLine) bool { return len(l.values) == 0 })
+	req.record.sent = linesOf(out.Header)
 	if s.config.messageTexts || req.fault == nil || req.fault.canned == nil {
 		return
 	}

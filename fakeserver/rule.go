@@ -21,6 +21,7 @@ type rule struct {
 	matched  int         // the calls that matched, whoever acted on them
 	hits     int         // the calls that the rule acted on
 	nth      int         // acts only at this match; 0 means at any
+	from     int         // acts only from this match on; 0 means from the first
 	times    int         // acts at most so often; 0 means without end
 	chance   *odds
 	required bool
@@ -64,7 +65,7 @@ func (r *rule) due() bool {
 	}
 	r.matched++
 	fell := r.chance.fall()
-	return fell && (r.nth == 0 || r.matched == r.nth) && (r.times == 0 || r.hits < r.times)
+	return fell && (r.nth == 0 || r.matched == r.nth) && r.matched >= r.from && (r.times == 0 || r.hits < r.times)
 }
 
 // change changes the rule under the lock.
@@ -86,6 +87,13 @@ func (r *rule) setNth(n int) {
 		misuse("Nth", "%d is less than 1; the first call is 1", n)
 	}
 	r.change(func() { r.nth = n })
+}
+
+func (r *rule) setFrom(n int) {
+	if n < 1 {
+		misuse("From", "%d is less than 1; the first call is 1", n)
+	}
+	r.change(func() { r.from = n })
 }
 
 func (r *rule) setChance(p float64, seed uint64) {

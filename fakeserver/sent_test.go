@@ -28,11 +28,11 @@ func TestSent(t *testing.T) {
 	}{
 		{fault: fakeserver.Latency(0), decided: 200, want: fakeserver.Sent{Status: 200, Body: decidedReply, Bytes: 55}, line: ": 200 [", announced: "55"},
 		{fault: fakeserver.RateLimited("7"), want: fakeserver.Sent{
-			Status: 429, Body: `{"error":"rate_limited","trace_id":"trace_000002","limit_key":"key_minute","reason":"injected by the test"}`, Bytes: 107,
-		}, retryAfter: "7", line: ": 429 [", announced: "107"},
+			Status: 429, Body: `{"error":"rate_limited","trace_id":"trace_000002","limit_key":"key_minute"}`, Bytes: 75,
+		}, retryAfter: "7", line: ": 429 [", announced: "75"},
 		{fault: fakeserver.RateLimited("soon, says Bob"), want: fakeserver.Sent{
-			Status: 429, Body: `{"error":"rate_limited","trace_id":"trace_000002","limit_key":"key_minute","reason":"injected by the test"}`, Bytes: 107,
-		}, retryAfter: "[redacted, 14 characters]", line: ": 429 [", announced: "107"},
+			Status: 429, Body: `{"error":"rate_limited","trace_id":"trace_000002","limit_key":"key_minute"}`, Bytes: 75,
+		}, retryAfter: "[redacted, 14 characters]", line: ": 429 [", announced: "75"},
 		{fault: fakeserver.RawAnswer(502, "text/html", "<h1>Bad gateway</h1>"), want: fakeserver.Sent{
 			Status: 502, Body: "[redacted, 7 characters] [redacted, 12 characters]", Bytes: 20,
 		}, line: ": 502 [", announced: "20", contentType: "text/html"},

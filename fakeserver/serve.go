@@ -23,6 +23,7 @@ type request struct {
 type fate struct {
 	scripts   []*Script // those that match, the newest first
 	latencies []time.Duration
+	changes   []*Injection
 	fault     *fault // acts besides the latencies; nil means none
 }
 
@@ -160,7 +161,7 @@ func (s *Server) admit(req *request) *failure {
 	case !req.record.hasKey:
 		return unauthorized("the Authorization header must be: Bearer, a space, and an API key")
 	case k == nil || k.revoked:
-		return unauthorized("the API key is unknown or revoked")
+		return unauthorized(unknownKey)
 	case !k.plan.Active:
 		return paymentRequired()
 	}

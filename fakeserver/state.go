@@ -18,6 +18,7 @@ type world struct {
 
 	scripts    rulebook[*Script]
 	injections rulebook[*Injection]
+	refusals   rulebook[*Injection] // of RefuseConnection, asked before a call is sent
 }
 
 // state is the memory of the service itself, which Snapshot copies.

@@ -69,6 +69,9 @@ func (d *direct) connect(req *http.Request) error {
 	if err := d.host.refuse(req.URL.Scheme, trace.host); err != nil {
 		return err
 	}
+	if err := d.host.refusal(req, d.ip); err != nil {
+		return err
+	}
 	trace.sent(d)
 	return nil
 }

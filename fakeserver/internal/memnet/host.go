@@ -14,6 +14,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -28,6 +29,9 @@ type Host struct {
 	Handler http.Handler
 	// Describe names a call in messages, without anything secret.
 	Describe func(*http.Request) string
+	// Refuses reports whether nobody accepts the connection for a request, of a
+	// client with that address. It is asked before anything is sent. nil: never.
+	Refuses func(*http.Request, netip.Addr) bool
 	// Now is the clock of the other side. The connections of clients show it.
 	Now func() time.Time
 
@@ -50,6 +54,7 @@ type TB interface {
 func (h *Host) Client(tb TB, ip netip.Addr) *http.Client {
 	n := &network{host: h, tb: tb, ip: ip, open: map[*link]bool{}}
 	n.transport = &http.Transport{
+		Proxy:               n.proxy,
 		DialContext:         n.dialHTTP,
 		DialTLSContext:      n.dial,
 		MaxIdleConnsPerHost: 1000, // connections cost nothing here; the default of 2 makes them short-lived
@@ -106,6 +111,14 @@ func (h *Host) refuse(scheme, address string) error {
 // errClosed is the error of a client whose host has closed, or whose test has
 // ended.
 func (h *Host) errClosed() error { return fmt.Errorf("%s is closed: %w", h.Name, syscall.ECONNREFUSED) }
+
+// refusal is why a request is not connected, nil where it is.
+func (h *Host) refusal(req *http.Request, ip netip.Addr) error {
+	if h.Refuses == nil || !h.Refuses(req, ip) {
+		return nil
+	}
+	return dialError(h.Addr, os.NewSyscallError("connect", syscall.ECONNREFUSED))
+}
 
 func dialError(address string, err error) error {
 	return &net.OpError{Op: "dial", Net: "tcp", Addr: addr(address), Err: err}

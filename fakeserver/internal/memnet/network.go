@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -50,6 +51,10 @@ func (n *network) dial(_ context.Context, _, address string) (net.Conn, error) {
 	serve(n.watched(l), accepted)
 	return &clientConn{dialled, n.host}, nil
 }
+
+// proxy is where net/http asks about each request before it looks for a
+// connection. There is no proxy.
+func (n *network) proxy(req *http.Request) (*url.URL, error) { return nil, n.host.refusal(req, n.ip) }
 
 // dialHTTP refuses: the host is reached as https.
 func (n *network) dialHTTP(_ context.Context, _, address string) (net.Conn, error) {
