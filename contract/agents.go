@@ -7,7 +7,7 @@ import (
 )
 
 func agentCases() []testCase {
-	return slices.Concat(agentLifeCases(), agentMemberCases(), agentOwnerCases())
+	return slices.Concat(agentLifeCases(), agentTimeCases(), agentMemberCases(), agentOwnerCases())
 }
 
 func agentLifeCases() []testCase {
@@ -40,6 +40,11 @@ func agentLifeCases() []testCase {
 				s.want(s.newAgent() != first, "two agents are %s", first)
 			},
 		},
+	}
+}
+
+func agentTimeCases() []testCase {
+	return []testCase{
 		{
 			ID: "fake/read-after-creation", Rule: "an agent stays active; ids, times: RFC 3339 UTC", Spends: Spend{Requests: 2, Creations: 1},
 			run: func(s *session) {

@@ -3,10 +3,12 @@ package contract_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,35 +20,95 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
+// difference is a question that a service answers otherwise than the fake.
+type difference struct {
+	id, answer string
+	breaks     bool // a rule of the interface too
+}
+
+var differences = []difference{
+	{id: "status", answer: `{"mode":"live","service":"agents","version":"2026-01"}`},
+	{id: "error_names", answer: `{"not_found":"E404"}`},
+	{id: "error_names", answer: `{"bad_request":"invalid","forbidden":"no_access","byok_unavailable":"down"}`},
+	{id: "reason", answer: `false`},
+	{id: "unknown_method", answer: `404`},
+	{id: "path_before_key", answer: `false`},
+	{id: "body_before_agent", answer: `false`},
+	{id: "times", answer: `"unix seconds"`},
+	{id: "times", answer: `"unix milliseconds"`},
+	{id: "times", answer: `"rfc3339 with an offset"`},
+	{id: "unknown_members", answer: `true`},
+	{id: "null_members", answer: `true`},
+	{id: "duplicate_members", answer: `true`},
+	{id: "other_case_members", answer: `true`},
+	{id: "behind_body", answer: `true`},
+	{id: "content_type", answer: `true`},
+	{id: "length_unit", answer: `"UTF-16 units"`},
+	{id: "length_unit", answer: `"bytes"`, breaks: true},
+	{id: "metadata_cap", answer: `100`},
+	{id: "metadata_cap", answer: `4095`},
+	{id: "metadata_cap", answer: `30001`},
+	{id: "agent_of_another_key", answer: `200`},
+	{id: "clear_nothing", answer: `404`},
+	{id: "sms_status", answer: `{"none":"disabled","sandbox":"pending","managed":"active","byo_twilio":"needs_setup"}`},
+	{id: "creation_stores_key", answer: `false`},
+	{id: "byok_cleared", answer: `200`},
+	{id: "byok_cleared", answer: `404`},
+	{id: "warmup_limit_name", answer: `"warm"`},
+	{id: "minute_limit_name", answer: `"rpm"`},
+	{id: "refused_operations_spend", answer: `true`},
+	{id: "body_before_operation_limit", answer: `false`},
+	{id: "windows", answer: `"sliding"`},
+	{id: "retry_after", answer: `false`, breaks: true},
+	{id: "several_limits", answer: `false`},
+	{id: "limit_before_body", answer: `false`},
+	{id: "refused_requests_spend", answer: `{"401":true,"404":false,"400":true,"409":false,"status":false}`},
+	{id: "refused_requests_spend", answer: `{"401":false,"404":true,"400":false,"409":true,"status":true}`},
+}
+
+// like is the option of a service that differs so.
+func like(t *testing.T, all ...difference) fakeserver.Option {
+	o := contract.Observation{Format: 1, Decisions: map[string]contract.Finding{}}
+	for _, d := range all {
+		o.Decisions[d.id] = contract.Finding{Answer: json.RawMessage(d.answer)}
+	}
+	return fakeserver.Like(jsonOf(t, o))
+}
+
+// choose takes up to five differences in other questions each.
+func choose(random *rand.Rand) []difference {
+	chosen := map[string]difference{}
+	for n := 1 + random.IntN(5); len(chosen) < n; {
+		d := differences[random.IntN(len(differences))]
+		chosen[d.id] = d
+	}
+	return slices.Collect(maps.Values(chosen))
+}
+
 // TestLikeObserved: forty services answer up to five questions otherwise.
-// Observe finds out what, and a fake made like the finding answers 5,000
-// random calls as the service does, limits included.
+// Observe finds each difference and nothing else, and a fake made like the
+// finding answers 5,000 random calls as the service does, limits included.
 func TestLikeObserved(t *testing.T) {
 	random, calls := rand.New(rand.NewPCG(7, 11)), 5000
 	if testing.Short() {
 		calls = 500
 	}
 	for n := range 40 {
-		file := fileOf(t, choose(random))
-		seed := random.Uint64()
+		all, seed := choose(random), random.Uint64()
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
-			target, _ := observedFake(t, fakeserver.Like(file))
+			target, _ := observedFake(t, like(t, all...))
 			found, err := contract.Observe(t.Context(), target, plenty)
 			require.NoError(t, err)
-			unlike := firstUnlike(rand.New(rand.NewPCG(seed, 1)), calls, newTwin(t, fakeserver.Like(file)), newTwin(t, fakeserver.Like(jsonOf(t, found))))
-			assert.Empty(t, unlike, "the service is %s", file)
+			want := contract.FakeAnswers()
+			for _, d := range all {
+				want[d.id] = d.answer
+			}
+			wantAnswers(t, want, found)
+			unlike := firstUnlike(rand.New(rand.NewPCG(seed, 1)), calls, newTwin(t, like(t, all...)), newTwin(t, fakeserver.Like(jsonOf(t, found))))
+			assert.Empty(t, unlike, "the service is %v", all)
 		})
 	}
-}
-
-// fileOf is an observation with those answers.
-func fileOf(t *testing.T, all []difference) []byte {
-	o := contract.Observation{Format: 1, Decisions: map[string]contract.Finding{}}
-	for _, d := range all {
-		o.Decisions[d.id] = contract.Finding{Answer: json.RawMessage(d.answer)}
-	}
-	return jsonOf(t, o)
 }
 
 // TestQuestionsOfTheFake: contract and fakeserver have the same questions, with
@@ -65,8 +127,8 @@ func TestQuestionsOfTheFake(t *testing.T) {
 // TestDifferentFakesAreNotAlike: the comparison sees each difference.
 func TestDifferentFakesAreNotAlike(t *testing.T) {
 	for i, d := range differences {
-		first, second := newTwin(t), newTwin(t, fakeserver.Like(fileOf(t, []difference{d})))
-		assert.NotEmpty(t, firstUnlike(rand.New(rand.NewPCG(uint64(i), 1)), 5000, first, second), "%s: %s", d.id, d.answer)
+		unlike := firstUnlike(rand.New(rand.NewPCG(uint64(i), 1)), 5000, newTwin(t), newTwin(t, like(t, d)))
+		assert.NotEmpty(t, unlike, "%s: %s", d.id, d.answer)
 	}
 }
 

@@ -139,8 +139,8 @@ func (p *probe) lacks(q question) string {
 	if p.freeWaits() {
 		price.Wait = 0
 	}
-	if left := p.budget.plus(p.spent.negative()); !price.within(left) {
-		return "needs a larger budget: " + price.over(left)
+	if over := price.over(p.budget.minus(p.spent)); over != "" {
+		return "needs a larger budget: " + over
 	}
 	if p.gone != nil {
 		return "needs a target that answers"

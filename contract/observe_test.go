@@ -63,6 +63,9 @@ func TestObserveFake(t *testing.T) {
 	assert.Empty(t, o.Drift(o))
 }
 
+// stores reports whether a call stored a provider key.
+func stores(c fakeserver.Call) bool { return c.Status == 200 && c.Method == "PUT" }
+
 // TestObserveWithKeyAlone: with an address and a key Observe waits in real
 // time, stays within the default budget, and never sets a provider key.
 func TestObserveWithKeyAlone(t *testing.T) {

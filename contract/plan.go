@@ -15,6 +15,8 @@ type planned struct {
 
 type plan []planned
 
+const overBudget = "it takes more than the budget has: "
+
 // newPlan decides which cases run on the target. On a shared target the core
 // cases take from the budget first; the order in which cases run stays.
 func newPlan(cases []testCase, target Target) plan {
@@ -78,18 +80,14 @@ func (p *purse) take(c testCase) string {
 	if agent {
 		price = price.plus(Spend{Requests: 1, Creations: 1})
 	}
-	if p.bounded && !price.within(p.left) {
-		return fmt.Sprintf("it costs %s, the budget has %s left", price, p.left)
+	if over := price.over(p.left); p.bounded && over != "" {
+		return overBudget + over
 	}
 	if p.bounded && !p.perCase {
-		p.left = p.left.plus(price.negative())
+		p.left = p.left.minus(price)
 		p.hasAgent = p.hasAgent || agent
 	}
 	return ""
-}
-
-func (s Spend) negative() Spend {
-	return Spend{-s.Requests, -s.Creations, -s.BYOKSets, -s.WarmUps, -s.Wait}
 }
 
 func (p plan) leavesOut() bool {
@@ -113,7 +111,7 @@ func (p plan) String() string {
 // reasonGroup is what a case waits for; all that the budget does not reach
 // wait for the same.
 func reasonGroup(leftOut string) string {
-	if strings.HasPrefix(leftOut, "it costs") {
+	if strings.HasPrefix(leftOut, overBudget) {
 		return "a larger Target.Budget, or Target.Fresh"
 	}
 	if need, ok := strings.CutPrefix(leftOut, "the target has no "); ok {

@@ -118,10 +118,3 @@ func (r *reply) spent(limitKey string) bool {
 	}
 	return false
 }
-
-// aside makes another call by the same key and leaves the answer as it is.
-func (r *reply) aside(method, path, body string) {
-	status, header, answer := r.status, r.header, r.body
-	r.send(method, path, body)
-	r.status, r.header, r.body = status, header, answer
-}

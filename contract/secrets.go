@@ -47,7 +47,7 @@ func byokSecretCases() []testCase {
 			ID: "2.4/fingerprint", Rule: irreversible, Spends: Spend{Requests: 1, BYOKSets: 1},
 			run: func(s *session) {
 				set := s.call(setBYOK, setBYOK.body).is(200)
-				found := reversed(set.text("byok.fingerprint"))
+				found := legible(set.text("byok.fingerprint"))
 				set.want(found == "", "the fingerprint shows %s", found)
 			},
 		},
@@ -71,62 +71,59 @@ func byokSecretCases() []testCase {
 	}
 }
 
-// reversed says what of the provider key a reader could get back from the
-// fingerprint, or "". It cannot prove a hash: it knows the key, its parts from
-// four characters on, the usual encodings, alphabets moved by some places,
-// masks, and hashes that need no secret, which a list of keys turns back.
-func reversed(fingerprint string) string {
-	bare := strings.TrimPrefix(providerKey, "sk-contract")
-	switch {
-	case hasPart(fingerprint, bare, 4):
-		return "a part of the key"
-	case hasPart(fingerprint, backwards(bare), 4):
-		return "the key backwards"
-	case hasPart(strings.ToLower(fingerprint), hex.EncodeToString([]byte(bare)), 8):
-		return "the key in hexadecimal"
-	}
-	for i := range len(providerKey) - 5 {
-		if strings.Contains(fingerprint, base64.RawURLEncoding.EncodeToString([]byte(providerKey[i:i+6]))) {
-			return "the key in base64"
-		}
-	}
-	for d := byte(1); d < 128; d++ {
-		for _, moved := range []string{mapped(bare, func(c byte) byte { return c + d }), mapped(bare, func(c byte) byte { return c ^ d }), turned(bare, d%26)} {
-			if hasPart(fingerprint, moved, 6) || hasPart(fingerprint, backwards(moved), 6) {
-				return "the key, each character moved"
-			}
-		}
-	}
-	return plainHash(fingerprint)
+// trace is a form of the provider key that a reader could turn back, and how
+// many characters of it in a row are too many.
+type trace struct {
+	name, text string
+	most       int
 }
 
-// plainHash says which hash without a secret the fingerprint begins like.
-func plainHash(fingerprint string) string {
-	short, long := sha256.Sum256([]byte(providerKey)), sha512.Sum512([]byte(providerKey))
-	for name, sum := range map[string][]byte{"SHA-256": short[:], "SHA-512": long[:]} {
-		for _, text := range []string{hex.EncodeToString(sum), base64.StdEncoding.EncodeToString(sum), base64.URLEncoding.EncodeToString(sum)} {
-			if strings.Contains(fingerprint, text[:8]) || strings.Contains(strings.ToLower(fingerprint), hex.EncodeToString(sum)[:8]) {
-				return "a " + name + " without a secret"
+// legible says what of the provider key a reader could get back from the
+// fingerprint, or "". It cannot prove a hash: it knows parts of the key, the
+// usual encodings, characters moved by some places or masked, all that
+// backwards too, and hashes without a secret, which a list of keys turns back.
+func legible(fingerprint string) string {
+	for _, t := range traces(strings.TrimPrefix(providerKey, "sk-contract")) {
+		for i := range len(t.text) - t.most {
+			if part := t.text[i : i+t.most+1]; strings.Contains(fingerprint, part) || strings.Contains(fingerprint, backwards(part)) {
+				return t.name
 			}
 		}
 	}
 	return ""
 }
 
-// hasPart reports whether text holds any n characters of secret in a row.
-func hasPart(text, secret string, n int) bool {
-	for i := range len(secret) - n + 1 {
-		if strings.Contains(text, secret[i:i+n]) {
-			return true
+func traces(key string) []trace {
+	short, long := sha256.Sum256([]byte(providerKey)), sha512.Sum512([]byte(providerKey))
+	all := []trace{{"a part of the key", key, 3}, {"the key in hexadecimal", hex.EncodeToString([]byte(key)), 7}}
+	for i := range 3 { // base64 depends on where a group of three begins
+		all = append(all, trace{"the key in base64", base64.RawURLEncoding.EncodeToString([]byte(providerKey[i:])), 7})
+	}
+	for _, sum := range [][]byte{short[:], long[:]} {
+		for _, text := range []string{hex.EncodeToString(sum), base64.StdEncoding.EncodeToString(sum), base64.URLEncoding.EncodeToString(sum)} {
+			all = append(all, trace{"a hash without a secret", text[:8], 7})
 		}
 	}
-	return false
+	for d := byte(1); d < 128; d++ {
+		for _, move := range []func(byte) byte{func(c byte) byte { return c + d }, func(c byte) byte { return c ^ d }, turn(d % 26)} {
+			all = append(all, trace{"the key, each character moved", mapped(key, move), 5})
+		}
+	}
+	return all
 }
 
-func backwards(s string) string {
-	b := []byte(s)
-	slices.Reverse(b)
-	return string(b)
+// turn moves letters within the alphabet, as rot13 does by 13.
+func turn(d byte) func(byte) byte {
+	return func(c byte) byte {
+		switch {
+		case c >= 'a' && c <= 'z':
+			return 'a' + (c-'a'+d)%26
+		case c >= 'A' && c <= 'Z':
+			return 'A' + (c-'A'+d)%26
+		default:
+			return c
+		}
+	}
 }
 
 func mapped(s string, f func(byte) byte) string {
@@ -137,18 +134,10 @@ func mapped(s string, f func(byte) byte) string {
 	return string(b)
 }
 
-// turned moves letters by d within the alphabet, as rot13 does by 13.
-func turned(s string, d byte) string {
-	return mapped(s, func(c byte) byte {
-		switch {
-		case c >= 'a' && c <= 'z':
-			return 'a' + (c-'a'+d)%26
-		case c >= 'A' && c <= 'Z':
-			return 'A' + (c-'A'+d)%26
-		default:
-			return c
-		}
-	})
+func backwards(s string) string {
+	b := []byte(s)
+	slices.Reverse(b)
+	return string(b)
 }
 
 // time is the RFC 3339 time in UTC at a dotted path.

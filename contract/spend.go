@@ -19,15 +19,22 @@ type Spend struct {
 // defaultBudget is the budget of a shared target that states none.
 var defaultBudget = Spend{Requests: 40, Creations: 5, BYOKSets: 1, WarmUps: 1}
 
+// part is one of the counts of a Spend.
+type part struct {
+	n    int
+	what string
+}
+
+func (s Spend) parts() []part {
+	return []part{{s.Requests, "request"}, {s.Creations, "creation"}, {s.BYOKSets, "BYOK set"}, {s.WarmUps, "warm-up"}}
+}
+
 // String names the requests and the parts that are not zero: "3 requests, 1
 // creation".
 func (s Spend) String() string {
-	parts := []string{counted(s.Requests, "request")}
-	for _, p := range []struct {
-		n    int
-		what string
-	}{{s.Creations, "creation"}, {s.BYOKSets, "BYOK set"}, {s.WarmUps, "warm-up"}} {
-		if p.n != 0 {
+	var parts []string
+	for i, p := range s.parts() {
+		if p.n != 0 || i == 0 {
 			parts = append(parts, counted(p.n, p.what))
 		}
 	}
@@ -54,30 +61,22 @@ func (s Spend) plus(t Spend) Spend {
 	}
 }
 
-// over says which parts of s are more than what is left.
+func (s Spend) minus(t Spend) Spend {
+	return s.plus(Spend{-t.Requests, -t.Creations, -t.BYOKSets, -t.WarmUps, -t.Wait})
+}
+
+// over says which parts of s are more than what is left; "" where none is.
 func (s Spend) over(left Spend) string {
 	var parts []string
-	for _, p := range []struct {
-		n, left int
-		what    string
-	}{
-		{s.Requests, left.Requests, "request"}, {s.Creations, left.Creations, "creation"},
-		{s.BYOKSets, left.BYOKSets, "BYOK set"}, {s.WarmUps, left.WarmUps, "warm-up"},
-	} {
-		if p.n > p.left {
-			parts = append(parts, fmt.Sprintf("%s of %d left", counted(p.n, p.what), max(0, p.left)))
+	for i, p := range s.parts() {
+		if l := left.parts()[i].n; p.n > l {
+			parts = append(parts, fmt.Sprintf("%s of %d left", counted(p.n, p.what), max(0, l)))
 		}
 	}
 	if s.Wait > left.Wait {
-		parts = append(parts, fmt.Sprintf("%v of waiting of %v left", s.Wait, left.Wait))
+		parts = append(parts, fmt.Sprintf("%v of waiting of %v left", s.Wait, max(0, left.Wait)))
 	}
 	return strings.Join(parts, ", ")
-}
-
-// within reports whether s spends no more than budget in any part.
-func (s Spend) within(budget Spend) bool {
-	return s.Requests <= budget.Requests && s.Creations <= budget.Creations &&
-		s.BYOKSets <= budget.BYOKSets && s.WarmUps <= budget.WarmUps && s.Wait <= budget.Wait
 }
 
 // cost is what one call spends that was answered with status. Only an
