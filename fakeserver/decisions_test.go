@@ -69,7 +69,7 @@ func TestLike(t *testing.T) {
 	for id, answers := range others {
 		for _, answer := range answers {
 			t.Run(id+" "+answer, func(t *testing.T) {
-				fake, c := like(t, id, answer)
+				fake, c := like(t, id, answer, fakeserver.WithLimit(fakeserver.LimitKeyMinute, 60)) // which Observe counts with
 				observed, err := contract.Observe(t.Context(), contract.Target{
 					BaseURL: fake.BaseURL(), Key: c.key, Abilities: fake, HTTPClient: &http.Client{Transport: fake.Direct()},
 				}, contract.Spend{Requests: 5000, Creations: 200, BYOKSets: 5, WarmUps: 4})

@@ -176,15 +176,16 @@ func TestAddressesWithClosedWindowsAreDropped(t *testing.T) {
 func TestMaximaOfPlans(t *testing.T) {
 	s, err := Open(WithLimit(LimitWarmUpKeyHour, 4))
 	require.NoError(t, err)
-	for plan, want := range map[Plan][limitCount]int{
-		"":          {60, 120, 1000, 50, 10, 5, 4},
-		PlanPreview: {60, 120, 1000, 50, 10, 5, 4},
-		PlanFree:    {60, 120, 1000, 50, 10, 5, 4},
-		PlanPro:     {300, 500, 10_000, 50, 10, 5, 4},
-		PlanBYOK:    {600, 1000, 50_000, 50, 10, 5, 4},
+	for plan, want := range map[Plan]string{
+		PlanPreview: "[60 120 1000 50 10 5 4]",
+		PlanFree:    "[60 120 1000 50 10 5 4]",
+		PlanPro:     "[300 500 10000 50 10 5 4]",
+		PlanBYOK:    "[600 1000 50000 50 10 5 4]",
 	} {
 		req := &request{world: s.world, key: &apiKey{plan: plan.spec(""), counts: newCounts(false, false)}, now: start}
-		assert.Equal(t, fmt.Sprint(want), fmt.Sprint(s.budget(req).maxima), plan)
+		if got := fmt.Sprint(s.budget(req).maxima); got != want {
+			t.Errorf("plan %s has the maxima %s, interface 8.1 and 8.2 say %s", plan, got, want)
+		}
 	}
 }
 
