@@ -1,6 +1,7 @@
 package agentmessaging
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -88,6 +89,7 @@ type Error struct {
 	Local bool
 
 	cause error
+	by    string // what refused, where Local is set
 }
 
 // Error returns one line of at most 512 bytes.
@@ -130,12 +132,49 @@ func (e *Error) details() []string {
 			details = append(details, fmt.Sprintf(format, arg))
 		}
 	}
-	add(e.Local, "refused by the client's %s", "limiter")
+	add(e.Local, "refused here by the %s", cmp.Or(e.by, "limiter"))
 	add(e.LimitKey != "", "limit %s", scrub.Line(e.LimitKey, 40))
-	add(e.RetryAfter > 0, "retry after %s", e.RetryAfter)
+	add(e.RetryAfter > 0, "retry after %s", human(e.RetryAfter))
+	add(e.advice() != "", "%s", e.advice())
 	add(e.TraceID != "", "trace %s", scrub.Line(e.TraceID, 64))
 	add(e.Attempts > 1, "%d attempts", e.Attempts)
 	return details
+}
+
+// advice is what to do next, where neither a wait nor the cause tells.
+func (e *Error) advice() string {
+	if e.StatusCode == http.StatusNotFound && strings.Contains(e.Path, "{agent_id}") {
+		return "check the agent's id and the key"
+	}
+	return advices[e.StatusCode]
+}
+
+var advices = map[int]string{
+	http.StatusBadRequest:      "correct the call",
+	http.StatusUnauthorized:    "check the API key",
+	http.StatusPaymentRequired: "activate a plan in the dashboard",
+	http.StatusForbidden:       "use a key that the dashboard issued",
+	http.StatusNotFound:        "check the base address",
+	http.StatusConflict:        "store a provider key first",
+}
+
+// human writes a duration for a person: 1.5 s, 4 m 59 s, 11 h.
+func human(d time.Duration) string {
+	rounded := func(unit time.Duration) int { return int(d.Round(unit) / unit) }
+	second, minute := rounded(time.Second), rounded(time.Minute)
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", rounded(time.Millisecond))
+	case d < 10*time.Second:
+		return fmt.Sprintf("%g s", float64(rounded(100*time.Millisecond))/10)
+	case second < 60:
+		return fmt.Sprintf("%d s", second)
+	case second < 60*60:
+		return strings.TrimSuffix(fmt.Sprintf("%d m %d s", second/60, second%60), " 0 s")
+	case minute < 10*60:
+		return strings.TrimSuffix(fmt.Sprintf("%d h %d m", minute/60, minute%60), " 0 m")
+	}
+	return fmt.Sprintf("%d h", rounded(time.Hour))
 }
 
 // GoString is Error, so that %#v shows no more than %v.

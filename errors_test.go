@@ -1,6 +1,7 @@
 package agentmessaging_test
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf8"
 
@@ -72,7 +74,7 @@ func TestErrorBody(t *testing.T) {
 	assert.Equal(t, 1, failure.Attempts)
 	assert.False(t, failure.Local)
 	assert.Equal(t, "agentmessaging: GET /v1/agents/{agent_id}: 429 rate_limited: slow down"+
-		" (limit key_minute, retry after 34s, trace trace_9)", failure.Error())
+		" (limit key_minute, retry after 34 s, trace trace_9)", failure.Error())
 	assert.NoError(t, failure.Unwrap())
 }
 
@@ -158,4 +160,47 @@ func TestOutcomeUnknown(t *testing.T) {
 func TestValidationErrorPrintsFieldAndReason(t *testing.T) {
 	err := &agentmessaging.ValidationError{Field: "text", Reason: "is required"}
 	assert.Equal(t, "agentmessaging: text: is required", err.Error())
+}
+
+// TestDurationsForPeople: as each error writes its RetryAfter.
+func TestDurationsForPeople(t *testing.T) {
+	for wait, want := range map[time.Duration]string{
+		250 * time.Millisecond: "250 ms", time.Millisecond: "1 ms", 999 * time.Millisecond: "999 ms",
+		1500 * time.Millisecond: "1.5 s", 3 * time.Second: "3 s", 9960 * time.Millisecond: "10 s",
+		55482740907: "55 s", 59600 * time.Millisecond: "1 m", 7 * time.Minute: "7 m", 4*time.Minute + 59*time.Second: "4 m 59 s",
+		59*time.Minute + 59900*time.Millisecond: "1 h", 90 * time.Minute: "1 h 30 m", 9*time.Hour + 59*time.Minute + 40*time.Second: "10 h",
+		11*time.Hour + 6*time.Minute + 40*time.Second: "11 h", 24 * time.Hour: "24 h",
+	} {
+		text := (&agentmessaging.Error{StatusCode: 429, RetryAfter: wait}).Error()
+		assert.True(t, strings.HasSuffix(text, "(retry after "+want+")"), "%s: %s", want, text)
+	}
+}
+
+// TestErrorsSayWhatToDo next, where neither a wait nor the cause tells.
+func TestErrorsSayWhatToDo(t *testing.T) {
+	for status, want := range map[int]string{
+		400: "correct the call", 401: "check the API key", 402: "activate a plan", 403: "use a key that the dashboard issued",
+		404: "check the agent's id", 409: "store a provider key first",
+	} {
+		assert.ErrorContains(t, failWith(t, answer{status: status}), want)
+	}
+	err := newClient(t, &stub{answers: []answer{{status: 404}}}).ClearBYOK(t.Context())
+	assert.ErrorContains(t, err, "check the base address")
+}
+
+// TestLocalRefusalSaysWhatItCollidedWith, and which answer is behind it.
+func TestLocalRefusalSaysWhatItCollidedWith(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limited := answer{status: 429, header: retryAfter("420"), body: `{"error":"rate_limited","limit_key":"key_day","trace_id":"trace_9"}`}
+		client := newClient(t, &stub{answers: []answer{limited}})
+		assert.Error(t, get(t.Context(), client))
+		const text = "agentmessaging: GET /v1/agents/{agent_id}: 429 rate_limited: %s, its turn in 7 m" +
+			" (refused here by the cool-down, limit key_day, retry after 7 m, trace trace_9)"
+		assert.EqualError(t, get(t.Context(), client), fmt.Sprintf(text, "the longest wait that the RetryPolicy allows is 1 m 30 s"))
+		ctx, cancel := context.WithTimeout(t.Context(), 299*time.Second)
+		defer cancel()
+		patient, err := client.With(agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxWait: time.Hour}))
+		require.NoError(t, err)
+		assert.EqualError(t, get(ctx, patient), fmt.Sprintf(text, "the call's deadline is in 4 m 59 s"))
+	})
 }

@@ -2,12 +2,14 @@ package agentmessaging
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
 )
@@ -40,7 +42,7 @@ func (c *call) errorOf(ctx context.Context, cause error) *Error {
 	e.RetryAfter = c.out.retryAfter()
 	e.Method, e.Path, e.Attempts = c.endpoint.Method, c.endpoint.Path, c.made()
 	if refusal := (*Error)(nil); c.out.refused && errors.As(cause, &refusal) {
-		return refusedHere(refusal, e)
+		return c.refusedHere(ctx, refusal, e)
 	}
 	if cause != nil {
 		// A transport returns the context's cause, or its error, or its own.
@@ -61,10 +63,23 @@ func (c *call) described() *Error {
 }
 
 // refusedHere is a limiter's refusal of the call that e describes.
-func refusedHere(refusal, e *Error) *Error {
+func (c *call) refusedHere(ctx context.Context, refusal, e *Error) *Error {
 	local := *refusal
 	local.Method, local.Path, local.Attempts, local.Local = e.Method, e.Path, e.Attempts, true
+	local.cause = cmp.Or(local.cause, c.collision(ctx, local.RetryAfter))
 	return &local
+}
+
+// collision says what the turn of a call would have come too late for.
+func (c *call) collision(ctx context.Context, turn time.Duration) error {
+	longest, what := c.client.retry.MaxWait, "the longest wait that the RetryPolicy allows is"
+	if deadline, has := ctx.Deadline(); has && time.Until(deadline) < longest {
+		longest, what = time.Until(deadline), "the call's deadline is in"
+	}
+	if turn <= longest {
+		return nil
+	}
+	return fmt.Errorf("%s %s, its turn in %s", what, human(longest), human(turn))
 }
 
 // describe reads an error body (interface 2.1) of any shape. A body that is

@@ -125,7 +125,8 @@ func (c *call) coolOff(ctx context.Context) error {
 	c.countWait(ctx, key, waited)
 	if refusal := (*cooldown.Refusal)(nil); err != nil && errors.As(err, &refusal) {
 		return &Error{
-			StatusCode: http.StatusTooManyRequests, Code: codeRateLimited, LimitKey: refusal.LimitKey, RetryAfter: refusal.RetryAfter,
+			StatusCode: http.StatusTooManyRequests, Code: codeRateLimited, TraceID: refusal.TraceID,
+			LimitKey: refusal.LimitKey, RetryAfter: refusal.RetryAfter, by: "cool-down",
 		}
 	}
 	return err
@@ -169,11 +170,15 @@ func (c *call) countWait(ctx context.Context, limitKey string, waited time.Durat
 // release tells the cool-down and the limiter how the attempt ended.
 func (c *call) release(ctx context.Context) {
 	report := c.report()
-	if c.client.coolDown != nil && c.client.coolDown.Done(&c.seat, cooldown.Outcome{
-		Refused: report.StatusCode == http.StatusTooManyRequests, Sent: report.Sent,
-		LimitKey: gateKey(report.LimitKey), RetryAfter: report.RetryAfter,
-	}) {
-		c.tellCoolDown(ctx, report.LimitKey, report.RetryAfter)
+	if c.client.coolDown != nil {
+		outcome := cooldown.Outcome{Sent: report.Sent}
+		if report.StatusCode == http.StatusTooManyRequests {
+			outcome.Refused, outcome.TraceID = true, c.described().TraceID
+			outcome.LimitKey, outcome.RetryAfter = gateKey(report.LimitKey), report.RetryAfter
+		}
+		if c.client.coolDown.Done(&c.seat, outcome) {
+			c.tellCoolDown(ctx, report.LimitKey, report.RetryAfter)
+		}
 	}
 	if c.client.limiter == nil {
 		return

@@ -111,12 +111,14 @@ type Outcome struct {
 	Refused    bool // with status 429
 	Sent       bool // the service may have seen it
 	LimitKey   string
+	TraceID    string // of the refusal
 	RetryAfter time.Duration
 }
 
 // A Refusal is the error where a limit is shut for longer than the call may wait.
 type Refusal struct {
 	LimitKey   string
+	TraceID    string        // of the answer that shut it
 	RetryAfter time.Duration // until it opens
 }
 
@@ -184,7 +186,7 @@ func (c *CoolDown) wait(ctx context.Context, w *caller, begin time.Time, maxWait
 			key = shut.key
 			left, longest := shut.end.Sub(now), Longest(ctx, maxWait)
 			if left > longest {
-				return key, &Refusal{LimitKey: key, RetryAfter: left}
+				return key, &Refusal{LimitKey: key, TraceID: shut.trace, RetryAfter: left}
 			}
 			later := min(shut.jitter(), (longest-left)/2)
 			w.hurried = later < shut.jitter()
@@ -288,6 +290,9 @@ func (c *CoolDown) Done(seat *Seat, outcome Outcome) (news bool) {
 		var g *gate
 		g, news = c.gates.shut(outcome.LimitKey, seat.class, now, outcome.RetryAfter, c.random())
 		seat.Parked, seat.Random, seat.jitter = true, g.random, g.jitter()
+		if news {
+			g.trace = outcome.TraceID
+		}
 		if seat.left == 1 {
 			g.due++
 		}

@@ -18,6 +18,7 @@ const maxKeys = 64
 // values of limit_key nor what each of them covers.
 type gate struct {
 	key      string
+	trace    string        // of the answer that shut it
 	covers   uint32        // a bit for each class
 	isShut   bool          // until somebody has seen that the time has come
 	begun    time.Time     // when the cool-down began
