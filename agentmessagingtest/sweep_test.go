@@ -1,6 +1,7 @@
 package agentmessagingtest_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -255,4 +256,26 @@ func TestDisturbedRunsTakeVirtualTime(t *testing.T) {
 		assert.GreaterOrEqual(t, lasted[plan], want[0], plan)
 		assert.Less(t, lasted[plan], want[1], plan)
 	}
+}
+
+// A deadline of the application's passes in virtual time, and stays passed.
+func TestDeadlinesPassInVirtualTime(t *testing.T) {
+	plansOf(t, func(e *env) {
+		ctx, cancel := context.WithTimeout(e.Context(), 20*time.Second)
+		defer cancel()
+		for range 2 {
+			_, err := e.Client.Status(ctx)
+			e.Reports(err)
+		}
+	}, agentmessagingtest.Also("deadline", func(run *agentmessagingtest.Run) error {
+		if run.Plan != "Status_1/silence/once" {
+			return nil
+		}
+		assert.Len(t, run.Fake.Calls(fakeserver.ByEndpoint(fakeserver.EndpointStatus)), 2, "those after the restart")
+		for _, err := range run.Reports {
+			assert.ErrorIs(t, err, context.DeadlineExceeded)
+		}
+		assert.Less(t, run.Lasted, 30*time.Second)
+		return nil
+	}))
 }

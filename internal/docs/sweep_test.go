@@ -17,6 +17,7 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/agentmessagingtest"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/catalog"
 )
 
 // The applications of the pages survive every fault. They stand below, word for
@@ -54,6 +55,15 @@ func TestApplicationsOfThePagesSurvive(t *testing.T) {
 			assert.Contains(t, read(t, app.page), source(t, app.name), "the page has it otherwise")
 			agentmessagingtest.Sweep(t, app.run)
 		})
+	}
+}
+
+// The page of the sweep names every fault.
+func TestSweepPageNamesEveryFault(t *testing.T) {
+	page := read(t, "docs/sweep.md")
+	_, names := catalog.Named("")
+	for _, name := range append(names, "refused", "plan_ended", "byok_down", "agent_gone", "fails") {
+		assert.Contains(t, page, "`"+name+"`")
 	}
 }
 
