@@ -76,7 +76,7 @@ func (e *Env) finish() {
 	}
 }
 
-// Error, and the other methods of testing.TB that fail, fail the run.
+// Error fails the run, as the other methods of testing.TB do that fail.
 func (e *Env) Error(args ...any) { e.fail(fmt.Sprintln(args...)) }
 
 // Errorf is Error with a format.

@@ -32,7 +32,6 @@ type probe struct {
 	agent   string // made once
 	second  caller // likewise
 	limit   int    // of requests in a minute, once it is known
-	warmUps bool   // they are spent
 	found   map[string]Finding
 }
 
