@@ -16,8 +16,7 @@ import (
 // apiFolder has a listing for each public package.
 const apiFolder = "internal/release/api"
 
-// forImport is about a folder, or a package's path, below the root. Nobody has
-// a reason to import the module that measures the pacer.
+// forImport is about a folder, or a package's path, below the root.
 func forImport(folder string) bool {
 	top, _, _ := strings.Cut(folder, "/")
 	return top != "cmd" && top != "internal"
