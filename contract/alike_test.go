@@ -111,14 +111,14 @@ func TestLikeObserved(t *testing.T) {
 	}
 }
 
-// TestQuestionsOfTheFake: contract and fakeserver have the same questions, with
-// the same words and answers, though neither imports the other.
+// TestQuestionsOfTheFake: what contract asks the fake decides, with the same
+// words and answers, though neither imports the other.
 func TestQuestionsOfTheFake(t *testing.T) {
 	ofFake, defaults := map[string]string{}, map[string]string{}
 	for _, d := range newFake(t).Decisions() {
 		ofFake[d.ID], defaults[d.ID] = d.Question, d.Default
 	}
-	assert.Equal(t, ofFake, contract.Questions())
+	assert.Subset(t, ofFake, contract.Questions())
 	for id, answer := range contract.FakeAnswers() {
 		assert.JSONEq(t, answer, defaults[id], id)
 	}

@@ -103,7 +103,7 @@ func (d *decided) limitName(limit spec.LimitKey) string {
 	case spec.KeyMinute:
 		return d.limitNames.keyMinute
 	}
-	return string(limit)
+	return d.otherNames[string(limit)]
 }
 
 // badRequest names the field and its bound. Neither may quote a value, which

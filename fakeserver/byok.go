@@ -57,7 +57,7 @@ func (s *Server) getBYOK(req *request) (operation, *failure) {
 // setBYOK is interface 4.4.
 func (s *Server) setBYOK(req *request) (operation, *failure) {
 	switch {
-	case !req.key.dashboard:
+	case !req.key.dashboard && (s.config.permissionBeforeBody || req.malformed == nil):
 		return operation{}, forbidden()
 	case req.malformed != nil:
 		return operation{}, req.malformed

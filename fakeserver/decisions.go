@@ -14,6 +14,7 @@ type decided struct {
 	status     statusValues
 	errorNames map[string]string // by the fake's own
 	limitNames struct{ warmUp, keyMinute string }
+	otherNames map[string]string // of the other limits, by the fake's own
 	smsStatus  map[string]string // by mode
 	reason     bool
 	times      string
@@ -21,6 +22,7 @@ type decided struct {
 	unknownMethod, agentOfAnotherKey, clearNothing, byokCleared int // statuses
 
 	pathBeforeKey, bodyBeforeAgent, limitBeforeBody, bodyBeforeOperation bool // order of checks
+	permissionBeforeBody, limitBeforePermission, storeDownFirst          bool // likewise
 
 	unknownMembers, nullMembers, duplicateMembers, otherCase, behindBody, contentType bool // are accepted
 	lengthUnit                                                                        string
@@ -53,11 +55,12 @@ const (
 func newDecided() decided {
 	d := decided{
 		status:     statusValues{"agent-messaging-fake", "v1", "preview"},
-		errorNames: map[string]string{},
-		smsStatus:  map[string]string{"none": "disabled", "sandbox": "active", "managed": "needs_compliance", "byo_twilio": "needs_setup"},
-		reason:     true, times: timesRFC3339,
+		errorNames: map[string]string{}, otherNames: map[string]string{},
+		smsStatus: map[string]string{"none": "disabled", "sandbox": "active", "managed": "needs_compliance", "byo_twilio": "needs_setup"},
+		reason:    true, times: timesRFC3339,
 		unknownMethod: 405, agentOfAnotherKey: 404, clearNothing: 200, byokCleared: 400,
 		pathBeforeKey: true, bodyBeforeAgent: true, limitBeforeBody: true, bodyBeforeOperation: true,
+		permissionBeforeBody: true, limitBeforePermission: true, storeDownFirst: true,
 		lengthUnit: unitPoints, metadataCap: 4096, creationStoresKey: true,
 		requestsSpend: map[string]bool{"401": false, "404": true, "400": true, "409": true, "status": false},
 		windows:       windowsFixed, exactRetryAfter: true, namesTheLastToOpen: true,
@@ -69,6 +72,9 @@ func newDecided() decided {
 	} {
 		d.errorNames[code] = code
 	}
+	for _, limit := range []string{LimitIPMinute, LimitKeyDay, LimitAgentCreateKeyDay, LimitAgentCreateIPMinute, LimitBYOKSetKeyHour} {
+		d.otherNames[limit] = limit
+	}
 	return d
 }
 
@@ -79,7 +85,8 @@ type decision struct {
 	allowed      []any              // nil: whatever fits the answer's type
 }
 
-// decisions are all questions. contract.Observe asks them by the same ids.
+// decisions are all questions. contract.Observe asks them by the same ids, but
+// for the last four: to ask those costs a day's limits, or a key of another kind.
 var decisions = []decision{
 	{"status", "What does GET /v1/status say of the service?", func(d *decided) any { return &d.status }, nil},
 	{"error_names", "Which values has error?", func(d *decided) any { return &d.errorNames }, nil},
@@ -110,6 +117,10 @@ var decisions = []decision{
 	{"several_limits", "Of several spent limits, is the one named that opens last?", func(d *decided) any { return &d.namesTheLastToOpen }, nil},
 	{"limit_before_body", "Is a wrong body answered 429 where the limit on requests is spent?", func(d *decided) any { return &d.limitBeforeBody }, nil},
 	{"refused_requests_spend", "Which refused calls spend the limit on requests?", func(d *decided) any { return &d.requestsSpend }, nil},
+	{"other_limit_names", "Which limit_key have the other limits?", func(d *decided) any { return &d.otherNames }, nil},
+	{"permission_before_body", "Is a wrong body of PUT /v1/byok answered 403 where the key may not?", func(d *decided) any { return &d.permissionBeforeBody }, nil},
+	{"limit_before_permission", "Is a call that the key may not make answered 429 where the limit on requests is spent?", func(d *decided) any { return &d.limitBeforePermission }, nil},
+	{"store_down_first", "Is warm-up in byok mode answered 503 where BYOK is not available and nothing is stored?", func(d *decided) any { return &d.storeDownFirst }, nil},
 }
 
 // possible says which answers there are.

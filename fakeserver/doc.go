@@ -44,13 +44,14 @@
 // # Faults
 //
 // Inject makes calls go wrong: an error status, a gateway's HTML, latency, an
-// answer that never comes, breaks off or drips, a connection that closes or is
-// reset. LoseReply lets a call have its effect and then loses the answer: test
+// answer that never comes, breaks off or drips, a connection that is refused,
+// closes or is reset. Change changes the state at a call. LoseReply lets a call have its effect and then loses the answer: test
 // every client that repeats calls with it.
 //
 // # Records and state
 //
-// The fake keeps the calls, redacted and bounded: Calls returns them, AwaitCalls
+// The fake keeps the calls, redacted and bounded, with what it decided and what
+// the client got of it: Calls returns them, AwaitCalls
 // waits for them, OnCall shows each to a function, WriteCalls and WriteHAR write
 // them, and a test that fails logs the newest. Two things always fail a test: a
 // call that no endpoint answers, unless WithUnknownRoutes, and a Required script

@@ -157,7 +157,7 @@ func (d *decided) costs(e *spec.Endpoint, flaw *failure, setsBYOK bool) (c cost)
 		case l.Counts == spec.Requests && !limited:
 			c.spends[i] = d.requestsSpend["status"]
 		case l.Counts == spec.Requests:
-			c.asks[i] = d.limitBeforeBody || !badBody
+			c.asks[i] = succeeds || d.limitComesBefore(flaw)
 			c.spends[i] = succeeds || d.spendsThough(flaw)
 		case e.Counts(l.Counts, setsBYOK || e == spec.SetBYOK):
 			c.asks[i] = succeeds || badBody && !d.bodyBeforeOperation
@@ -165,6 +165,18 @@ func (d *decided) costs(e *spec.Endpoint, flaw *failure, setsBYOK bool) (c cost)
 		}
 	}
 	return c
+}
+
+// limitComesBefore reports whether a spent limit on requests is told before a
+// flaw.
+func (d *decided) limitComesBefore(flaw *failure) bool {
+	switch flaw.status {
+	case http.StatusBadRequest:
+		return d.limitBeforeBody
+	case http.StatusForbidden:
+		return d.limitBeforePermission
+	}
+	return true
 }
 
 // spendsThough reports whether a call spends a request though it meets a flaw.

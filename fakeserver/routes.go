@@ -115,7 +115,7 @@ func (s *Server) warmUp(req *request) (operation, *failure) {
 		mode = modeHosted // the default
 	case !req.key.dashboard:
 		return operation{}, forbidden()
-	case req.world.byokUnavailable:
+	case req.world.byokUnavailable && (s.config.storeDownFirst || req.key.byok != nil):
 		return operation{}, byokUnavailable(503, spec.WarmUpMode)
 	case req.key.byok == nil:
 		return operation{}, byokNotConfigured(409, spec.WarmUpMode)
