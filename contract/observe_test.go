@@ -128,6 +128,30 @@ func TestObserveGoesOn(t *testing.T) {
 	wantAnswers(t, contract.FakeAnswers(), &o)
 }
 
+// TestObserveKeepsAnswers: one question finds several answers. Where one of
+// them is missing it is asked again, and what is there stays.
+func TestObserveKeepsAnswers(t *testing.T) {
+	target, _ := observedFake(t)
+	o := contract.Observation{Format: 1, Decisions: map[string]contract.Finding{"windows": {Answer: json.RawMessage(`"fixed"`)}}}
+	require.NoError(t, o.Continue(t.Context(), target, contract.Spend{Requests: 20}))
+	assert.Equal(t, `"fixed"`, string(o.Decisions["windows"].Answer))
+	assert.Contains(t, o.Decisions["retry_after"].NotAsked, "needs a larger budget")
+}
+
+// TestObserveWaitsWithinBudget: what needs a longer wait is not asked.
+func TestObserveWaitsWithinBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		target, _ := observedFake(t, fakeserver.WithMetadataCap(30001)) // more creations than a minute has
+		target.Abilities = nil
+		started := time.Now()
+		o, err := contract.Observe(t.Context(), target, contract.Spend{Requests: 490, Creations: 40, WarmUps: 4, Wait: 30 * time.Second})
+		require.NoError(t, err)
+		assert.LessOrEqual(t, time.Since(started), 30*time.Second)
+		assert.Equal(t, "needs 1m0s of waiting, of 30s that are left", o.Decisions["metadata_cap"].NotAsked)
+		assert.Contains(t, o.Decisions["windows"].NotAsked, "needs a larger budget: 2m30s of waiting of ")
+	})
+}
+
 func jsonOf(t *testing.T, v any) []byte {
 	text, err := json.Marshal(v)
 	require.NoError(t, err)
@@ -140,7 +164,7 @@ func TestObserveShowsNoSecret(t *testing.T) {
 	target.HTTPClient = &http.Client{Transport: proxy{fake, fake.Direct(), func(r *reply) {
 		for name, v := range r.body {
 			if _, text := v.(string); text && name != "agent_id" {
-				r.body[name] = r.key() + r.sent
+				r.body[name] = r.key() + " Ada " + r.sent
 			}
 		}
 	}}}
@@ -149,6 +173,7 @@ func TestObserveShowsNoSecret(t *testing.T) {
 	for _, text := range []string{string(jsonOf(t, o)), o.Markdown()} {
 		assert.NotContains(t, text, fake.Key())
 		assert.NotContains(t, text, "Jw4")
+		assert.NotContains(t, text, "Ada")
 	}
 }
 
