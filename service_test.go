@@ -206,7 +206,7 @@ func TestEveryLimitIsTyped(t *testing.T) {
 // window, with one retry, in virtual time.
 func TestMinuteLimitIsWaitedOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fake := fakeserver.New(t)
+		fake := fakeserver.New(t, fakeserver.WithLimit(fakeserver.LimitKeyMinute, 60))
 		client := clientOf(t, fake, fake.Key(), agentmessaging.WithRandom(func() float64 { return 0 }))
 		agent := newAgent(t, client, create{})
 		begin := time.Now()

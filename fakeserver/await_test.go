@@ -99,33 +99,6 @@ func TestAwaitCallsInManyBubbles(t *testing.T) {
 	})
 }
 
-// Whenever a call comes, before, while or after the waiter begins, it counts
-// once.
-func TestAwaitCallsLosesNoWakeUp(t *testing.T) {
-	fake, c := newFake(t)
-	for round := range 300 {
-		key := fake.IssueKey(fakeserver.KeyOptions{})
-		const callers, waiters = 3, 3
-		var all sync.WaitGroup
-		for range callers {
-			all.Go(func() { c.with(key).call("GET", "/v1/status", noBody) })
-		}
-		for range waiters {
-			all.Go(func() {
-				calls, err := fake.AwaitCalls(t.Context(), callers, fakeserver.ByKey(key))
-				assert.NoError(t, err)
-				assert.Len(t, calls, callers)
-				seen := map[string]bool{}
-				for _, id := range traces(calls) {
-					seen[id] = true
-				}
-				assert.Len(t, seen, callers, "round %d: no call counts twice", round)
-			})
-		}
-		all.Wait()
-	}
-}
-
 // What was counted stays counted when Calls forgets it.
 func TestAwaitCallsOutlivesTheJournal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

