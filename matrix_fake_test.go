@@ -3,11 +3,13 @@ package agentmessaging_test
 import (
 	"context"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
@@ -25,7 +27,7 @@ var fakeFaults = []struct {
 	{fault: fakeserver.RawAnswer(502, "text/html", "<h1>Bad gateway</h1>"), name: "RawAnswer(502, HTML)"},
 	{fault: fakeserver.RawAnswer(200, "application/json", `{"reply_`), name: "RawAnswer(200, broken JSON)"},
 	{fault: fakeserver.RateLimited("20"), name: "RateLimited(20)"},
-	{fault: fakeserver.Latency(3 * time.Second), name: "Latency(3s)"},
+	{fault: fakeserver.Latency(30 * time.Millisecond), name: "Latency(30ms)"},
 	{fault: fakeserver.Hang(), name: "Hang()", deadline: 10 * time.Second},
 	{fault: fakeserver.CloseEarly(), name: "CloseEarly()"},
 	{fault: fakeserver.ResetConnection(), name: "ResetConnection()"},
@@ -35,6 +37,7 @@ var fakeFaults = []struct {
 	{fault: fakeserver.LoseReply(fakeserver.Answer(504, "")), name: "LoseReply(Answer(504))"},
 	{fault: fakeserver.TruncateReply(10), name: "TruncateReply(10)"},
 	{fault: fakeserver.DripReply(16, time.Millisecond), name: "DripReply(16, 1ms)"},
+	{fault: fakeserver.GoAway(), name: "GoAway()"},
 }
 
 // TestFakeFaultMatrix runs every endpoint against every fault of the fake, over
@@ -55,6 +58,8 @@ func TestFakeFaultMatrix(t *testing.T) {
 				}
 				assert.Equal(t, row[column], c.String(), "%s, %s, direct %t", call.name, fault.name, direct)
 			}
+			over := faultedOverHTTP2(t, fault.fault, fault.deadline, call.do)
+			assert.True(t, strings.HasPrefix(row[column], over+", "), "%s, %s, over HTTP/2: %s", call.name, fault.name, over)
 		}
 		page.row("`"+fault.name+"`", row[0], row[1])
 	}
@@ -83,4 +88,26 @@ func faulted(t *testing.T, fault fakeserver.Fault, deadline time.Duration, direc
 		holdsLaws(t, err, "canary")
 	})
 	return c
+}
+
+// faultedOverHTTP2 is the same on a socket, where waits take no time: the
+// client's move the fake's clock, and a deadline is a moment.
+func faultedOverHTTP2(t *testing.T, fault fakeserver.Fault, deadline time.Duration, do func(context.Context, *agentmessaging.Client) error) string {
+	fake := fakeserver.New(t)
+	fake.AddAgent(fake.Key(), fakeserver.Agent{ID: "agent_1"})
+	fake.Inject(fault)
+	baseURL, transport := overTLS(t, fake)
+	client, err := agentmessaging.NewClient(baseURL, fake.Key(), agentmessaging.WithClock(fake),
+		agentmessaging.WithHTTPClient(&http.Client{Transport: transport}))
+	require.NoError(t, err)
+	ctx := t.Context()
+	if deadline > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, 100*time.Millisecond)
+		defer cancel()
+	}
+	err = do(ctx, client)
+	holdsLaws(t, err, "canary")
+	c := cell{requests: len(fake.Calls()), outcome: describe(err)}
+	return strings.TrimSuffix(c.String(), ", 0s")
 }

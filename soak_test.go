@@ -2,6 +2,7 @@ package agentmessaging_test
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"sync"
@@ -25,21 +26,37 @@ type books struct{ created, messages, read, unknown, refused, attempts atomic.In
 // reports is what the service did. Outcomes that are unknown are counted apart
 // on both sides. A goroutine that is left over fails the bubble.
 func TestSoak(t *testing.T) {
-	for name, transport := range map[string]func(*testing.T, *fakeserver.Server) http.RoundTripper{
-		"wire":   func(t *testing.T, fake *fakeserver.Server) http.RoundTripper { return fake.HTTPClient(t).Transport },
-		"direct": func(_ *testing.T, fake *fakeserver.Server) http.RoundTripper { return fake.Direct() },
+	for name, way := range map[string]wayToFake{
+		"wire": func(t *testing.T, fake *fakeserver.Server) (string, http.RoundTripper) {
+			return fake.BaseURL(), fake.HTTPClient(t).Transport
+		},
+		"direct": func(_ *testing.T, fake *fakeserver.Server) (string, http.RoundTripper) {
+			return fake.BaseURL(), fake.Direct()
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			// A 429 by chance is no limit with a window behind it: the cool-down
 			// would let four calls pass each second.
 			synctest.Test(t, func(t *testing.T) {
-				soak(t, callers(name), transport, agentmessaging.WithoutCoolDown())
+				soak(t, callers(name), time.Second, way, agentmessaging.WithoutCoolDown())
 			})
 		})
 		t.Run(name+", cool-down", func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { soak(t, 150, transport, agentmessaging.WithTimeout(24*time.Hour)) })
+			synctest.Test(t, func(t *testing.T) { soak(t, 150, time.Second, way, agentmessaging.WithTimeout(24*time.Hour)) })
 		})
 	}
+	t.Run("HTTP/2", func(t *testing.T) { // on sockets, where nothing takes long
+		soak(t, 100, time.Millisecond, overTLS, agentmessaging.WithoutCoolDown())
+	})
+}
+
+// wayToFake returns an address and a transport that reaches it.
+type wayToFake func(*testing.T, *fakeserver.Server) (baseURL string, transport http.RoundTripper)
+
+// overTLS serves the fake over HTTP/2.
+func overTLS(t *testing.T, fake *fakeserver.Server) (string, http.RoundTripper) {
+	server, transport := serveTLSOn(t, true, fake.ServeHTTP)
+	return server.URL, transport
 }
 
 // callers is how many call at once. The race detector allows 8,128 goroutines,
@@ -54,15 +71,15 @@ func callers(transport string) int {
 	return 1_200
 }
 
-func soak(t *testing.T, callers int, transport func(*testing.T, *fakeserver.Server) http.RoundTripper, opt agentmessaging.Option) {
+func soak(t *testing.T, callers int, pause time.Duration, way wayToFake, opt agentmessaging.Option) {
 	fake := fakeserver.New(t, withoutLimits(fakeserver.WithCallLimit(0))...)
 	var (
 		creations = fakeserver.ByEndpoint(fakeserver.EndpointCreateAgent)
 		messages  = fakeserver.ByEndpoint(fakeserver.EndpointSendMessage)
 		lost      = fakeserver.LoseReply(fakeserver.ResetConnection())
 	)
-	fake.Inject(fakeserver.RateLimited("1")).Chance(0.25, 1)
-	fake.Inject(fakeserver.Latency(time.Second)).Chance(0.2, 2)
+	fake.Inject(fakeserver.RateLimited(fmt.Sprint(pause.Seconds()))).Chance(0.25, 1)
+	fake.Inject(fakeserver.Latency(pause)).Chance(0.2, 2)
 	early := []*fakeserver.Injection{
 		fake.Inject(fakeserver.CloseEarly(), creations).Chance(0.02, 3),
 		fake.Inject(fakeserver.CloseEarly(), messages).Chance(0.02, 4),
@@ -71,7 +88,10 @@ func soak(t *testing.T, callers int, transport func(*testing.T, *fakeserver.Serv
 	lostCreations := fake.Inject(lost, creations).Chance(0.05, 5)
 	lostMessages := fake.Inject(lost, messages).Chance(0.05, 6)
 
-	client := clientOf(t, fake, fake.Key(), agentmessaging.WithHTTPClient(&http.Client{Transport: transport(t, fake)}), opt)
+	baseURL, transport := way(t, fake)
+	client, err := agentmessaging.NewClient(baseURL, fake.Key(), opt, agentmessaging.WithHTTPClient(&http.Client{Transport: transport}),
+		agentmessaging.WithRetry(agentmessaging.RetryPolicy{MinWait: pause}))
+	require.NoError(t, err)
 	var (
 		reported books
 		group    sync.WaitGroup
