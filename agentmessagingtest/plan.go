@@ -23,24 +23,31 @@ type fault struct {
 	undo   func(*run)        // before the restart
 }
 
-// refused is the one fault that no fake can do: there is nobody to connect to.
-const refused = "refused"
-
 var (
-	refusal = &fault{Fault: catalog.Fault{Name: refused, Says: "Nobody accepts the connection."}}
-	fails   = &fault{Fault: catalog.Fault{Name: "fails", Says: "The application's own place fails."}}
+	fails = &fault{Fault: catalog.Fault{Name: "fails", Says: "The application's own place fails."}}
 
-	planEnds = &fault{Fault: catalog.Fault{Name: "plan_ended", Says: "The plan ends."},
+	planEnds = &fault{
+		Fault: catalog.Fault{Name: "plan_ended", Says: "The plan ends."},
 		change: func(r *run, _ *Call) {
 			r.subscribed = r.fake.Admin().Keys()[0].Plan
 			r.fake.SetPlan(r.fake.Key(), fakeserver.PlanFree)
 		},
-		undo: func(r *run) { r.fake.SetPlan(r.fake.Key(), r.subscribed) }}
-	byokDown = &fault{Fault: catalog.Fault{Name: "byok_down", Says: "The store of provider keys is not available."},
+		undo: func(r *run) { r.fake.SetPlan(r.fake.Key(), r.subscribed) },
+	}
+	keyRevoked = &fault{
+		Fault:  catalog.Fault{Name: "key_revoked", Says: "The key is revoked."},
+		change: func(r *run, _ *Call) { r.fake.RevokeKey(r.fake.Key()) },
+		undo:   func(r *run) { r.fake.ReinstateKey(r.fake.Key()) },
+	}
+	byokDown = &fault{
+		Fault:  catalog.Fault{Name: "byok_down", Says: "The store of provider keys is not available."},
 		change: func(r *run, _ *Call) { r.fake.SetBYOKAvailable(false) },
-		undo:   func(r *run) { r.fake.SetBYOKAvailable(true) }}
-	agentGone = &fault{Fault: catalog.Fault{Name: "agent_gone", Says: "The agent is gone, for good."},
-		change: func(r *run, c *Call) { r.remove(c.AgentID) }}
+		undo:   func(r *run) { r.fake.SetBYOKAvailable(true) },
+	}
+	agentGone = &fault{
+		Fault:  catalog.Fault{Name: "agent_gone", Says: "The agent is gone, for good."},
+		change: func(r *run, c *Call) { r.remove(c.AgentID) },
+	}
 )
 
 // plan is what goes wrong in one run.
@@ -98,8 +105,8 @@ func plansFor(c *Call) (plans []*plan) {
 		}
 		add(&fault{Fault: f}, lasting(f.Name)...)
 	}
-	add(refusal, once, atCall, fromOn)
 	add(planEnds, fromOn)
+	add(keyRevoked, fromOn)
 	if c.spec.Lists(http.StatusServiceUnavailable) || c.spec == spec.CreateAgent {
 		add(byokDown, fromOn)
 	}
@@ -109,10 +116,10 @@ func plansFor(c *Call) (plans []*plan) {
 	return plans
 }
 
-// lasting is how long a fault of the catalog lasts. From then on, a plan that
-// has ended is the service's own state: see planEnds.
+// lasting is how long a fault of the catalog lasts. From then on, a key or a plan
+// is bad because the service's state says so: see keyRevoked and planEnds.
 func lasting(name string) []string {
-	if name == "payment_required" {
+	if name == "unauthorized" || name == "payment_required" {
 		return []string{once}
 	}
 	return []string{once, atCall, fromOn}

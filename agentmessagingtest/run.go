@@ -89,13 +89,13 @@ func (r *run) undo() {
 	}
 }
 
-// remove makes an agent's calls answer 404 from now on.
+// remove makes an agent be gone, for good.
 func (r *run) remove(agentID string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !slices.Contains(r.gone, agentID) {
+	if slices.ContainsFunc(r.fake.Agents(), func(a fakeserver.Agent) bool { return a.ID == agentID }) {
 		r.gone = append(r.gone, agentID)
-		r.fake.Inject(fakeserver.Answer(404, ""), fakeserver.ByAgent(agentID))
+		r.fake.RemoveAgent(agentID)
 	}
 }
 
@@ -115,7 +115,7 @@ func (r *run) lost(plays ...*play) (n int) {
 		kept += p.told.all()
 	}
 	for _, a := range r.fake.Agents() {
-		if !strings.Contains(kept, a.ID) && !slices.Contains(r.gone, a.ID) {
+		if !strings.Contains(kept, a.ID) {
 			n++
 		}
 	}

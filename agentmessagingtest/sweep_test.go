@@ -40,7 +40,7 @@ func TestPlansHaveStableNames(t *testing.T) {
 	assert.Empty(t, plans[0], "the undisturbed run is the first")
 	for _, want := range []string{
 		"CreateAgent_1/bad_request/once", "CreateAgent_1/refused/call", "CreateAgent_1/limited_day/once",
-		"SendMessage_1/reply_lost/once", "SendMessage_1/unauthorized/from_on", "SendMessage_1/agent_gone/from_on",
+		"SendMessage_1/reply_lost/once", "SendMessage_1/key_revoked/from_on", "SendMessage_1/agent_gone/from_on",
 	} {
 		assert.Contains(t, plans, want)
 	}
@@ -278,4 +278,13 @@ func TestDeadlinesPassInVirtualTime(t *testing.T) {
 		assert.Less(t, run.Lasted, 30*time.Second)
 		return nil
 	}))
+}
+
+// An agent that never was cannot be gone.
+func TestACallToAnUnknownAgentIsSweptToo(t *testing.T) {
+	found, _ := sweepInto(t, func(e *env) {
+		_, err := e.Client.GetAgent(e.Context(), "agent_of_yesterday")
+		e.Reports(err)
+	})
+	assert.Empty(t, found)
 }

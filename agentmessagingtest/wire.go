@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"syscall"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
@@ -113,8 +112,6 @@ func (w *wire) send(req *http.Request, c *Call, f *fault) (*http.Response, error
 	case f.change != nil:
 		f.change(w.play.run, c)
 		return w.direct.RoundTrip(req)
-	case f.Name == refused:
-		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 	case w.play.run.sweep.bubble:
 		return w.inject(req, f.Fault.Fault)
 	}

@@ -40,6 +40,10 @@ var answers = map[int][]Fault{
 	503: {{Name: "unavailable", Says: "BYOK is not available.", Own: true}},
 }
 
+// Refused is the one fault that has no effect over a socket: there, the fake is
+// the one who has accepted the connection.
+const Refused = "refused"
+
 const html = "<html><body>The server is out to lunch.</body></html>"
 
 func gateway(status int) fakeserver.Fault { return fakeserver.RawAnswer(status, "text/html", html) }
@@ -50,6 +54,7 @@ var anywhere = []Fault{
 	{Name: "server_error_after", Says: "The call has its effect; the answer is a proxy's 500.", Fault: fakeserver.LoseReply(gateway(500))},
 	{Name: "bad_gateway", Says: "A proxy answers 502 with HTML; the call has no effect.", Fault: gateway(502)},
 	{Name: "gateway_timeout", Says: "The call has its effect; the answer is a proxy's 504.", Fault: fakeserver.LoseReply(gateway(504))},
+	{Name: Refused, Says: "Nobody accepts the connection.", Fault: fakeserver.RefuseConnection()},
 	{Name: "reset", Says: "The connection is reset; the call has no effect.", Fault: fakeserver.ResetConnection()},
 	{Name: "reset_after", Says: "The call has its effect; the connection is reset before the answer.", Fault: fakeserver.LoseReply(fakeserver.ResetConnection())},
 	{Name: "reply_lost", Says: "The call has its effect; the connection closes before the answer.", Fault: fakeserver.LoseReply(fakeserver.CloseEarly())},

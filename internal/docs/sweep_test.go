@@ -62,7 +62,7 @@ func TestApplicationsOfThePagesSurvive(t *testing.T) {
 func TestSweepPageNamesEveryFault(t *testing.T) {
 	page := read(t, "docs/sweep.md")
 	_, names := catalog.Named("")
-	for _, name := range append(names, "refused", "plan_ended", "byok_down", "agent_gone", "fails") {
+	for _, name := range append(names, "key_revoked", "plan_ended", "byok_down", "agent_gone", "fails") {
 		assert.Contains(t, page, "`"+name+"`")
 	}
 }

@@ -232,7 +232,9 @@ func (w *world) listFitting(r *request) (answer, *refusal) {
 			continue
 		}
 		for _, f := range catalog.For(e) {
-			fitting = append(fitting, fittingFault{f.Name, f.Says})
+			if f.Name != catalog.Refused {
+				fitting = append(fitting, fittingFault{f.Name, f.Says})
+			}
 		}
 	}
 	return ok(map[string]any{"faults": fitting})
