@@ -1,4 +1,4 @@
-// One Chromium for all tests, and for each test a page that may talk to the
+// One Chromium for the tests of a file, and for each test a page that may talk to the
 // fake alone.
 import { after } from 'node:test';
 import assert from 'node:assert/strict';
