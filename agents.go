@@ -57,6 +57,9 @@ type CreateAgentParams struct {
 	LLM LLMParams
 }
 
+// createdID is for events, which know no types of results.
+func (a *Agent) createdID() string { return a.ID }
+
 // LLMParams configure an agent's language model (interface 2.3).
 type LLMParams struct {
 	// Mode is hosted or byok; empty means hosted. With byok the key is the
@@ -95,6 +98,16 @@ type Tier string
 const (
 	TierFast  Tier = "fast"
 	TierSmart Tier = "smart"
+)
+
+// Provider is a model provider whose key can be stored (interface 2.3).
+type Provider string
+
+// The providers.
+const (
+	ProviderOpenAICompat Provider = "openai_compat"
+	ProviderOpenAI       Provider = "openai"
+	ProviderAnthropic    Provider = "anthropic"
 )
 
 // createAgentBody is CreateAgentRequest on the wire.

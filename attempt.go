@@ -9,24 +9,6 @@ import (
 	"time"
 )
 
-// outcome is how one attempt ended.
-type outcome struct {
-	status         int // 0: no answer
-	header         http.Header
-	asked          time.Duration // by Retry-After, once it is needed
-	readRetryAfter bool
-	body           []byte // bounded
-	described      *Error // the answer, once it is needed
-	traceID        string // of a success
-	err            error  // no answer, or why a 2xx cannot be read
-	sent           bool   // the service may have seen the request
-	refused        bool   // by the limiter; nothing was sent
-	renewed        bool   // no answer, because the service renewed its connection
-}
-
-// success reports a 2xx status; whether its body can be read is told by err.
-func (o *outcome) success() bool { return o.status >= 200 && o.status <= 299 }
-
 // RoundTrip is one attempt. It is called by http.Client, never by users.
 func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := c.ended(req.Context()); err != nil {

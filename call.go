@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // call is one call of a method: the retries of go-retryablehttp above, the
@@ -195,3 +196,75 @@ func (c *call) scrubbed(err error, others ...error) error {
 	}
 	return c.scrub().Error(err, others...)
 }
+
+// request is what one method asks of the one way through.
+type request struct {
+	endpoint *spec.Endpoint
+	agentID  string
+	body     any       // encoded as JSON; nil sends no body
+	invalid  error     // why the arguments are refused, if they are
+	secrets  [2]string // what an error of this call must not show, beside the API key
+	setsBYOK bool      // spends the BYOK set limit (interface 8.1)
+}
+
+// checkRetry decides what follows an attempt and, because Backoff is told
+// neither the context nor the deadline, how long to wait. It never returns an
+// error: the library would let it hide the attempt's own.
+func (c *call) checkRetry(ctx context.Context, _ *http.Response, err error) (bool, error) {
+	if c.next == stepEnded {
+		return false, nil
+	}
+	if c.attempts == 0 {
+		c.out.err = err // http.Client refused the request before RoundTrip
+	}
+	class := c.out.classify(c.endpoint, c.ended(ctx))
+	c.next = class.follow(c.endpoint.Method)
+	if c.next != stepRetry {
+		return false, nil
+	}
+	if c.out.renewed && c.renewals < maxRenewals {
+		c.renewals, c.pause = c.renewals+1, 0
+		c.tellRetry(ctx, retryTable[class].outcome)
+		return true, nil
+	}
+	c.next = stepError // unless there is an attempt left, and time for it
+	if c.attempts >= c.client.retry.MaxAttempts {
+		return false, nil
+	}
+	told, random := c.out.toldToWait(), c.client.random()
+	if c.seat.Parked {
+		random = c.seat.Random // until the gate opens for all
+	}
+	wait, ok := c.client.retry.wait(c.attempts, told, c.longestPause(ctx), random)
+	if !ok {
+		return false, nil
+	}
+	c.seat.Waits(told, wait)
+	c.next, c.pause = stepRetry, wait
+	c.tellRetry(ctx, retryTable[class].outcome)
+	c.rest(ctx)
+	return true, nil
+}
+
+// longestPause is what the policy, the deadline and the client's timeout leave
+// for one wait between attempts.
+func (c *call) longestPause(ctx context.Context) time.Duration {
+	longest := cooldown.Longest(ctx, c.client.retry.MaxWait)
+	if c.hasBudget() {
+		longest = min(longest, c.budget-1)
+	}
+	return longest
+}
+
+// rest waits out the pause, by the client's clock. It takes the whole of it off
+// the budget, however long the clock took for it.
+func (c *call) rest(ctx context.Context) {
+	begin := c.client.time().Now()
+	c.broken = c.client.time().Sleep(ctx, c.pause)
+	c.waited += c.client.time().Now().Sub(begin)
+	c.budget -= c.pause
+}
+
+// backoff is what is left to wait for the library, which knows nothing of the
+// client's clock.
+func (c *call) backoff(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return 0 }

@@ -52,27 +52,3 @@ func forgetInfo(ctx context.Context) {
 		*info = CallInfo{}
 	}
 }
-
-// fillInfo reports the call to the context's CallInfo.
-func (c *call) fillInfo(traceID string) {
-	info := callInfo(c.ctx)
-	if info == nil {
-		return
-	}
-	c.scrub().Header(c.out.header)
-	*info = CallInfo{
-		Attempts:   c.made(),
-		Waited:     c.waited,
-		StatusCode: c.out.status,
-		Header:     c.out.header,
-		TraceID:    traceID,
-		Body:       c.lastBody(),
-	}
-}
-
-func (c *call) lastBody() []byte {
-	if c.out.success() || c.out.body == nil {
-		return c.out.body
-	}
-	return []byte(c.scrub().Text(string(c.out.body)))
-}

@@ -89,21 +89,16 @@
 package agentmessaging
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"sync/atomic"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
-
-// Version is the version of this module, sent in User-Agent.
-const Version = "0.1.0"
 
 // A Client calls the service with one API key. It is safe for concurrent use
 // and should be kept for the life of the program: it holds the connections.
@@ -141,6 +136,24 @@ func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	return c.With(opts...)
 }
 
+// The environment variables that [NewClientFromEnv] reads.
+const (
+	EnvBaseURL = "AGENT_MESSAGING_BASE_URL"
+	EnvAPIKey  = "AGENT_MESSAGING_API_KEY"
+)
+
+// NewClientFromEnv is [NewClient] with the address and key from the
+// environment variables AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY.
+// Both must be set.
+func NewClientFromEnv(opts ...Option) (*Client, error) {
+	for _, name := range []string{EnvBaseURL, EnvAPIKey} {
+		if os.Getenv(name) == "" {
+			return nil, &ValidationError{Field: name, Reason: "is not set in the environment"}
+		}
+	}
+	return NewClient(os.Getenv(EnvBaseURL), os.Getenv(EnvAPIKey), opts...)
+}
+
 // With returns a client that differs from c by opts and shares the rest with
 // it: the key, the connections (unless opts has WithHTTPClient) and the
 // cool-down (unless opts has WithClock, WithoutCoolDown or a limiter with a
@@ -155,14 +168,17 @@ func (c *Client) With(opts ...Option) (*Client, error) {
 	if err := s.apply(opts); err != nil {
 		return nil, err
 	}
-	key := c.secret()
+	key, transport := c.secret(), c.transport
+	if transport == nil || s.httpClient != c.httpClient {
+		transport = s.transport()
+	}
 	return &Client{
 		settings:  s,
 		base:      c.base,
 		header:    headers(key.Plain(), s.userAgent),
 		secret:    c.secret,
-		transport: s.transport(c),
-		coolDown:  s.coolDown(c),
+		transport: transport,
+		coolDown:  s.coolDown(c.coolDown),
 		calls:     c.calls,
 		answered:  new(atomic.Bool),
 	}, nil
@@ -200,16 +216,6 @@ func headers(apiKey, userAgent string) func(hasBody bool) http.Header {
 }
 
 const jsonType = "application/json"
-
-// request is what one method asks of the one way through.
-type request struct {
-	endpoint *spec.Endpoint
-	agentID  string
-	body     any       // encoded as JSON; nil sends no body
-	invalid  error     // why the arguments are refused, if they are
-	secrets  [2]string // what an error of this call must not show, beside the API key
-	setsBYOK bool      // spends the BYOK set limit (interface 8.1)
-}
 
 // do is the one path that every call takes: encode, send with retries, decode
 // inside the attempt, report.
@@ -267,16 +273,4 @@ func (c *Client) target(r request) (url.URL, error) {
 	}
 	u.Path += before + r.agentID + after
 	return u, nil
-}
-
-// encode writes value as JSON, with <, > and & as they are: nothing here is
-// embedded in HTML, and texts stay short.
-func encode(buf *bytes.Buffer, value any) error {
-	enc := json.NewEncoder(buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(value); err != nil {
-		return err
-	}
-	buf.Truncate(buf.Len() - 1) // the line break
-	return nil
 }

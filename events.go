@@ -134,3 +134,16 @@ type Endpoint struct {
 	Name         string // the client's method, such as SendMessage
 	Method, Path string // Path is the template, such as /v1/agents/{agent_id}
 }
+
+// observers are told in order.
+type observers []Observer
+
+// tell returns the context that the observers have made of ctx.
+func (o observers) tell(ctx context.Context, event Event) context.Context {
+	for _, observer := range o {
+		if next := observer.Observe(ctx, event); next != nil {
+			ctx = next
+		}
+	}
+	return ctx
+}

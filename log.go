@@ -93,3 +93,6 @@ func (r *record) addError(err error) {
 func (r *record) write(ctx context.Context, logger *slog.Logger, level slog.Level, message string) {
 	logger.LogAttrs(ctx, level, message, r.attrs[:r.n]...)
 }
+
+// silent is the level of what no logger writes.
+const silent = slog.Level(1 << 30)

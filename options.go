@@ -1,13 +1,11 @@
 package agentmessaging
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"os"
 	"reflect"
 	"runtime"
 	"slices"
@@ -16,23 +14,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
 )
 
-// The environment variables that [NewClientFromEnv] reads.
-const (
-	EnvBaseURL = "AGENT_MESSAGING_BASE_URL"
-	EnvAPIKey  = "AGENT_MESSAGING_API_KEY"
-)
-
-// NewClientFromEnv is [NewClient] with the address and key from the
-// environment variables AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY.
-// Both must be set.
-func NewClientFromEnv(opts ...Option) (*Client, error) {
-	for _, name := range []string{EnvBaseURL, EnvAPIKey} {
-		if os.Getenv(name) == "" {
-			return nil, &ValidationError{Field: name, Reason: "is not set in the environment"}
-		}
-	}
-	return NewClient(os.Getenv(EnvBaseURL), os.Getenv(EnvAPIKey), opts...)
-}
+// Version is the version of this module, sent in User-Agent.
+const Version = "0.1.0"
 
 // An Option changes how a [Client] works. A nil option, or an option given a
 // nil value, is refused by NewClient.
@@ -89,12 +72,9 @@ func (s *settings) time() Clock {
 	return s.clock
 }
 
-// transport is the one that c has, the caller's, or one with the SDK's own pool.
-func (s *settings) transport(c *Client) http.RoundTripper {
-	switch {
-	case c.transport != nil && s.httpClient == c.httpClient:
-		return c.transport
-	case s.httpClient.Transport != nil:
+// transport is the caller's, or one with the SDK's own pool.
+func (s *settings) transport() http.RoundTripper {
+	if s.httpClient.Transport != nil {
 		return s.httpClient.Transport
 	}
 	return &http.Transport{
@@ -110,14 +90,14 @@ func (s *settings) transport(c *Client) http.RoundTripper {
 	}
 }
 
-// coolDown is that of c where the clock is the same. It is nil where it is
-// turned off, or the limiter includes one.
-func (s *settings) coolDown(c *Client) *cooldown.CoolDown {
+// coolDown is shared where the clock is the same. It is nil where it is turned
+// off, or the limiter includes one.
+func (s *settings) coolDown(shared *cooldown.CoolDown) *cooldown.CoolDown {
 	if cools, ok := s.limiter.(interface{ CoolsDown() bool }); s.noCoolDown || ok && cools.CoolsDown() {
 		return nil
 	}
-	if c.coolDown != nil && !s.newClock {
-		return c.coolDown
+	if shared != nil && !s.newClock {
+		return shared
 	}
 	return cooldown.New(s.clock, s.random)
 }
@@ -167,17 +147,6 @@ func WithoutCoolDown() Option {
 		s.noCoolDown = true
 		return nil
 	}
-}
-
-// A Clock tells a client the time and waits for it; see [WithClock]. It is
-// used by many goroutines at once.
-type Clock interface {
-	// Now is the present time. Cool-downs, and the waits that the client
-	// reports, are measured by it.
-	Now() time.Time
-	// Sleep returns nil when Now has moved on by d, and ctx's error as soon as
-	// ctx ends.
-	Sleep(ctx context.Context, d time.Duration) error
 }
 
 // WithClock makes the client read the time from clock, and wait by it: between

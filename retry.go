@@ -145,6 +145,24 @@ func (k class) follow(method string) step {
 	return retryTable[k].idempotent
 }
 
+// outcome is how one attempt ended.
+type outcome struct {
+	status         int // 0: no answer
+	header         http.Header
+	asked          time.Duration // by Retry-After, once it is needed
+	readRetryAfter bool
+	body           []byte // bounded
+	described      *Error // the answer, once it is needed
+	traceID        string // of a success
+	err            error  // no answer, or why a 2xx cannot be read
+	sent           bool   // the service may have seen the request
+	refused        bool   // by the limiter; nothing was sent
+	renewed        bool   // no answer, because the service renewed its connection
+}
+
+// success reports a 2xx status; whether its body can be read is told by err.
+func (o *outcome) success() bool { return o.status >= 200 && o.status <= 299 }
+
 // classify sorts an outcome of a call to endpoint. ctxErr is the error of the
 // call's context, which counts only where there is no answer: what has arrived
 // is kept.
@@ -198,45 +216,6 @@ func (o *outcome) classifyUnanswered(ctxErr error) class {
 	return classNeverSent
 }
 
-// checkRetry decides what follows an attempt and, because Backoff is told
-// neither the context nor the deadline, how long to wait. It never returns an
-// error: the library would let it hide the attempt's own.
-func (c *call) checkRetry(ctx context.Context, _ *http.Response, err error) (bool, error) {
-	if c.next == stepEnded {
-		return false, nil
-	}
-	if c.attempts == 0 {
-		c.out.err = err // http.Client refused the request before RoundTrip
-	}
-	class := c.out.classify(c.endpoint, c.ended(ctx))
-	c.next = class.follow(c.endpoint.Method)
-	if c.next != stepRetry {
-		return false, nil
-	}
-	if c.out.renewed && c.renewals < maxRenewals {
-		c.renewals, c.pause = c.renewals+1, 0
-		c.tellRetry(ctx, retryTable[class].outcome)
-		return true, nil
-	}
-	c.next = stepError // unless there is an attempt left, and time for it
-	if c.attempts >= c.client.retry.MaxAttempts {
-		return false, nil
-	}
-	told, random := c.out.toldToWait(), c.client.random()
-	if c.seat.Parked {
-		random = c.seat.Random // until the gate opens for all
-	}
-	wait, ok := c.client.retry.wait(c.attempts, told, c.longestPause(ctx), random)
-	if !ok {
-		return false, nil
-	}
-	c.seat.Waits(told, wait)
-	c.next, c.pause = stepRetry, wait
-	c.tellRetry(ctx, retryTable[class].outcome)
-	c.rest(ctx)
-	return true, nil
-}
-
 // toldToWait is what the answer asks for, and after a 429 that asks for
 // nothing, a second.
 func (o *outcome) toldToWait() time.Duration {
@@ -253,29 +232,6 @@ func (o *outcome) retryAfter() time.Duration {
 	}
 	return o.asked
 }
-
-// longestPause is what the policy, the deadline and the client's timeout leave
-// for one wait between attempts.
-func (c *call) longestPause(ctx context.Context) time.Duration {
-	longest := cooldown.Longest(ctx, c.client.retry.MaxWait)
-	if c.hasBudget() {
-		longest = min(longest, c.budget-1)
-	}
-	return longest
-}
-
-// rest waits out the pause, by the client's clock. It takes the whole of it off
-// the budget, however long the clock took for it.
-func (c *call) rest(ctx context.Context) {
-	begin := c.client.time().Now()
-	c.broken = c.client.time().Sleep(ctx, c.pause)
-	c.waited += c.client.time().Now().Sub(begin)
-	c.budget -= c.pause
-}
-
-// backoff is what is left to wait for the library, which knows nothing of the
-// client's clock.
-func (c *call) backoff(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return 0 }
 
 func isDialError(err error) bool {
 	var op *net.OpError

@@ -8,22 +8,6 @@ import (
 	"time"
 )
 
-// observers are told in order.
-type observers []Observer
-
-// tell returns the context that the observers have made of ctx.
-func (o observers) tell(ctx context.Context, event Event) context.Context {
-	for _, observer := range o {
-		if next := observer.Observe(ctx, event); next != nil {
-			ctx = next
-		}
-	}
-	return ctx
-}
-
-// silent is the level of what no logger writes.
-const silent = slog.Level(1 << 30)
-
 // told reports whether anybody is told of what loggers write at level: an event
 // costs time and memory, and most calls have nobody who wants one.
 func (c *call) told(ctx context.Context, level slog.Level) bool {
@@ -90,8 +74,8 @@ func (c *call) end(ctx context.Context, err error) error {
 
 // knownAgentID is that of the agent that the call names, or has created.
 func (c *call) knownAgentID() string {
-	if created, ok := c.result.(*Agent); ok && c.agentID == "" {
-		return c.redacted(created.ID)
+	if created, ok := c.result.(interface{ createdID() string }); ok && c.agentID == "" {
+		return c.redacted(created.createdID())
 	}
 	return c.agentID
 }
@@ -173,4 +157,28 @@ func (c *call) tellCoolDown(ctx context.Context, limitKey string, wait time.Dura
 			Call: c.id(), Endpoint: c.name(), AgentID: c.agentID, LimitKey: gateKey(limitKey), Wait: wait,
 		})
 	}
+}
+
+// fillInfo reports the call to the context's CallInfo.
+func (c *call) fillInfo(traceID string) {
+	info := callInfo(c.ctx)
+	if info == nil {
+		return
+	}
+	c.scrub().Header(c.out.header)
+	*info = CallInfo{
+		Attempts:   c.made(),
+		Waited:     c.waited,
+		StatusCode: c.out.status,
+		Header:     c.out.header,
+		TraceID:    traceID,
+		Body:       c.lastBody(),
+	}
+}
+
+func (c *call) lastBody() []byte {
+	if c.out.success() || c.out.body == nil {
+		return c.out.body
+	}
+	return []byte(c.scrub().Text(string(c.out.body)))
 }

@@ -188,3 +188,15 @@ func whyNotJSON(err error) string {
 	}
 	return "its encoding failed"
 }
+
+// encode writes value as JSON, with <, > and & as they are: nothing here is
+// embedded in HTML, and texts stay short.
+func encode(buf *bytes.Buffer, value any) error {
+	enc := json.NewEncoder(buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(value); err != nil {
+		return err
+	}
+	buf.Truncate(buf.Len() - 1) // the line break
+	return nil
+}
