@@ -2,7 +2,7 @@
 // Run it in this folder:
 //
 //	go run .                       measures everything in ten rounds and prints the tables
-//	go run . -only client          measures one suite: client, jsonv2 or fake
+//	go run . -only client          measures one suite: client, jsonv2, fake or pacer
 //	go run . -write                also writes results.txt, docs/performance.md and its pictures
 //	go run . -draw                 measures nothing: draws the page from results.txt again
 package main
@@ -19,8 +19,7 @@ import (
 // As seen from the folder of this command.
 const (
 	resultsFile = "results.txt"
-	docs        = "../../docs/"
-	page        = docs + "performance.md"
+	page        = "../../docs/performance.md"
 )
 
 type options struct {
@@ -67,6 +66,6 @@ func run(ctx context.Context, o options, all []suite) error {
 	for _, t := range tables {
 		fmt.Printf("%s\n\n%s\n", t.name, t.markdown(measured))
 	}
-	fmt.Printf("targets\n\n%s", targetTable(measured))
+	fmt.Print("targets\n\n", targetTable(measured))
 	return failed
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
 	"time"
@@ -26,6 +25,7 @@ var suites = []suite{
 	{name: "client", folder: "client", bench: "."},
 	{name: "jsonv2", folder: "client", bench: "^BenchmarkCall$/^over=canned$/^call=post$/^subject=(net|agent)", env: "GOEXPERIMENT=jsonv2"},
 	{name: "fake", folder: "../../fakeserver", bench: "."},
+	{name: "pacer", folder: "../../pacer", bench: "^BenchmarkLine$"},
 }
 
 // measure runs each suite once in each round: what is compared is measured at
@@ -73,10 +73,5 @@ func (s suite) round(ctx context.Context, folder string, o options, round int, i
 	return errors.Join(failed, into.add(benchfmt.NewReader(strings.NewReader(origin+machine()+string(output)), s.name)))
 }
 
-var kernelVersion = regexp.MustCompile(`^\S+ \d+\.\d+`)
-
 // machine is what figures depend on, and no more: not the machine's name.
-func machine() string {
-	kernel, _ := exec.Command("uname", "-sr").Output() // empty where there is none
-	return fmt.Sprintf("cpus: %d\nkernel: %s\ngo: %s\n", runtime.NumCPU(), kernelVersion.Find(kernel), runtime.Version())
-}
+func machine() string { return fmt.Sprintf("cpus: %d\ngo: %s\n", runtime.NumCPU(), runtime.Version()) }

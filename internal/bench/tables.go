@@ -47,6 +47,7 @@ var (
 		{"scale", regexp.MustCompile(`^(Scale|Rules)`), ofFake},
 		{"throughput", regexp.MustCompile(`^Throughput`), []column{{"Part of the floor's calls per second", "of-floor", false}}},
 		{"memory", regexp.MustCompile(`^Memory`), []column{{"For an agent", "B/agent", false}, {"For a key", "B/key", false}}},
+		{"line", regexp.MustCompile(`^Line`), []column{{"Time", "sec/op", false}}},
 		{"start", regexp.MustCompile(`^Start`), []column{{"Time", "sec/op", false}}},
 	}
 )
@@ -90,8 +91,8 @@ var labels = strings.NewReplacer("Call/over=canned/call=", "", "Call/over=loopba
 	"Callers/over=loopback/callers=", "over loopback, callers: ", "JSONv2/over=canned/call=", "", "HTTP2/call=", "", "/callers=", ", callers: ",
 	"Path/case=429", "a GET after a 429", "Path/case=", "", "Extra/on=", "", "Fresh/", "a fake's first call, ", "Message/", "one of many calls, ",
 	"New", "a fake is made and closed", "FreshFake/", "a fake from start to first answer, ", "SendMessage/", "a message, ", "Scale/agents=", "agents: ",
-	"/keys=", ", keys: ", "Rules/", "1,000 scripts, of another ", "Throughput", "64 connections over loopback", "Memory", "100,000 of each", "Start", "the fake's program, to its first answer", "post", "POST", "get", "GET",
-	"net-http-by-hand", "net/http by hand", "agentmessaging-with-a-deadline", "agentmessaging, caller's deadline", "long-text", "4 KB of text")
+	"/keys=", ", keys: ", "Rules/", "1,000 scripts, of another ", "Throughput", "64 connections over loopback", "Memory", "100,000 of each", "Line", "100,000 callers come and leave", "Start", "the fake's program, to its first answer", "post", "POST", "get", "GET",
+	"net-http-by-hand", "net/http by hand", "agentmessaging-with-a-deadline", "agentmessaging, caller's deadline")
 
 // markdown writes rows, the first of them the head, without empty columns.
 func markdown(rows [][]string) string {
@@ -175,7 +176,7 @@ func (r *results) machine() string {
 		return markdown(rows)
 	}
 	last := r.lines[len(r.lines)-1]
-	for _, key := range []string{"date", "cpu", "cpus", "goos", "goarch", "kernel", "go", "benchtime"} {
+	for _, key := range []string{"date", "cpu", "cpus", "goos", "goarch", "go", "benchtime"} {
 		rows = append(rows, []string{key, last.GetConfig(key)})
 	}
 	return markdown(append(rows, []string{"rounds", fmt.Sprint(len(r.series[id{post, own}]["sec/op"]))}))

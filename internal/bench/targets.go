@@ -57,6 +57,7 @@ var targets = []target{
 	{"otelagentmessaging with metrics: time, of otelhttp around the same call", across(on("otel-metrics"), on("otelhttp"), "sec/op"), "", atMost(1)},
 	{"Pacer, nothing limited: time", extra("pacer", "sec/op"), "", atMost(1.15)},
 	{"Pacer, nothing limited: allocations more", extraAllocs("pacer"), "more", atMost(2)},
+	{"100,000 callers who come to a Pacer's line and leave it", value("Line", "", "sec/op"), "sec", atMost(1)},
 	{"A 429 with its cool-down, then success: time, of the floor's", ratio("Path/case=429", "sec/op", own, byHand), "", atMost(1.3)},
 	{"An error with a JSON body: time, of a floor that hands over text", ratio("Path/case=error", "sec/op", own, byHand), "", atMost(1.8)},
 	{"1 MiB of metadata: time, of the floor's", ratio("Path/case=metadata", "sec/op", own, byHand), "", atMost(1.1)},

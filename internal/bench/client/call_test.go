@@ -20,7 +20,6 @@ var three = []struct {
 	open func(http.RoundTripper, string) service
 }{{"net-http-by-hand", floor}, {"go-retryablehttp", retryable}, {"agentmessaging", own}}
 
-// trio are the three as peers.
 var trio = []peer{ours(0), ours(1), ours(2)}
 
 var all = append(trio[:3:3], ownBounded, peer{"oapi-codegen", serviceAnswers, oapiCodegen}, openAI)

@@ -55,8 +55,7 @@ func shared(b *testing.B, call func(context.Context) error, callers int) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// share lets callers make calls at once, each under a context of its own: one
-// for all would be a lock that they share.
+// share gives each caller a context of its own: one for all would be a lock.
 func share(tb testing.TB, call func(context.Context) error, callers, each int) {
 	var wait sync.WaitGroup
 	for range callers {

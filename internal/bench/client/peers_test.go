@@ -76,7 +76,7 @@ func retryable(transport http.RoundTripper, baseURL string) service {
 
 // own is the client of this repository.
 func own(transport http.RoundTripper, baseURL string) service {
-	return ownWith(transport, baseURL, agentmessaging.WithRetry(agentmessaging.RetryPolicy{MinWait: 1}))
+	return ownWith(transport, baseURL)
 }
 
 func ownWith(transport http.RoundTripper, baseURL string, opts ...agentmessaging.Option) service {
