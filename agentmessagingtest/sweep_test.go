@@ -288,3 +288,76 @@ func TestACallToAnUnknownAgentIsSweptToo(t *testing.T) {
 	})
 	assert.Empty(t, found)
 }
+
+// struck returns, for each plan, the calls with a fault and how many of their
+// attempts had one.
+func struck(t *testing.T, scenario func(*env), opts ...agentmessagingtest.Option) map[string]string {
+	all := map[string]string{}
+	plansOf(t, scenario, append(opts, agentmessagingtest.Also("struck", func(run *agentmessagingtest.Run) error {
+		line := ""
+		for _, c := range run.Calls {
+			for _, a := range c.Attempts {
+				if a.Fault != "" {
+					line += c.Name + " "
+				}
+			}
+		}
+		all[run.Plan] = strings.TrimSpace(line)
+		return nil
+	}))...)
+	return all
+}
+
+func TestAFaultLastsAsLongAsItsPlanSays(t *testing.T) {
+	calls := 0
+	faults := struck(t, func(e *env) {
+		_, err := e.Client.Status(e.Context())
+		e.Reports(err)
+		_, err = e.Client.WarmUp(e.Context(), "")
+		e.Reports(err)
+		_, err = e.Client.Status(e.Context())
+		e.Reports(err)
+		if calls++; calls <= 4 { // in the undisturbed runs only
+			_, _ = e.Client.GetBYOK(e.Context())
+		}
+	})
+	assert.Equal(t, "Status_1", faults["Status_1/bad_gateway/once"])
+	assert.Equal(t, "Status_1 Status_1 Status_1", faults["Status_1/bad_gateway/call"])
+	assert.Equal(t, "Status_1 Status_1 Status_1 WarmUp_1 Status_2 Status_2 Status_2", faults["Status_1/bad_gateway/from_on"])
+	assert.Equal(t, "Status_1 Status_2", faults["Status_1/not_found/from_on"], "not found is about its endpoint")
+	assert.Equal(t, "WarmUp_1", faults["WarmUp_1/conflict/from_on"])
+	assert.NotContains(t, faults, "GetBYOK_1/bad_gateway/once", "it hit nothing")
+}
+
+// The waits of a run are the same each time, jitter included, if the seed is.
+func TestTheSeedDecidesTheJitter(t *testing.T) {
+	lasted := func(seed uint64) (d time.Duration) {
+		now := time.Now()
+		plansOf(t, func(e *env) {
+			_, err := e.Client.Status(e.Context())
+			e.Reports(err)
+		}, agentmessagingtest.Seed(seed), agentmessagingtest.FakeOptions(fakeserver.WithClock(func() time.Time { return now })),
+			agentmessagingtest.Also("time", func(run *agentmessagingtest.Run) error {
+				if run.Plan == "Status_1/bad_gateway/call" {
+					d = run.Lasted
+				}
+				return nil
+			}))
+		return d
+	}
+	one := lasted(1)
+	assert.Greater(t, one, 1500*time.Millisecond)
+	assert.Equal(t, one, lasted(1))
+	assert.NotEqual(t, one, lasted(2))
+}
+
+// What fails undisturbed too, and is not told there, is the application's own
+// affair.
+func TestAFailureOfTheUndisturbedRunIsNoFinding(t *testing.T) {
+	found, _ := sweepInto(t, func(e *env) {
+		_, _ = e.Client.GetAgent(e.Context(), "agent_of_yesterday")
+		_, err := e.Client.Status(e.Context())
+		e.Reports(err)
+	})
+	assert.Empty(t, found)
+}
