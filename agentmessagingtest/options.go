@@ -80,7 +80,7 @@ func Seed(seed uint64) Option { return func(c *config) { c.seed = seed } }
 // InBubble makes each run in a testing/synctest bubble of its own, so that
 // waits and deadlines of the application take no time either. What a bubble
 // cannot do ends at the watchdog: sockets, and a mutex that is held across a
-// call.
+// call. Sweep itself is called outside of a bubble: it makes subtests.
 func InBubble() Option { return func(c *config) { c.bubble = true } }
 
 // ClientOptions are for Env.Client, behind those that Sweep gives it.
