@@ -208,6 +208,17 @@ func TestAWrongGuessCostsOneCall(t *testing.T) {
 	assert.Equal(t, someday+8*hour, s.at(rules, someday+hour).gate(warmUp), "a refused message holds back all")
 }
 
+// TestAGateNeverOpensEarlier than the longest wait that was asked for.
+func TestAGateNeverOpensEarlier(t *testing.T) {
+	rules := rulesFor(t, PreviewLimits()...)
+	m := newState(rules, someday, 1).at(rules, someday)
+	for _, wait := range []int64{minute, hour, second} {
+		m.refused(refusal{kinds: warmUp, granted: someday, wait: wait})
+	}
+	assert.Equal(t, someday+hour, m.gate(warmUp))
+	assert.Zero(t, m.gate(message))
+}
+
 // TestLevel is what a refusal teaches, and how it is forgotten.
 func TestLevel(t *testing.T) {
 	rules := rulesFor(t, perMinute(60))
@@ -292,6 +303,7 @@ func TestLongLimits(t *testing.T) {
 func TestALimitThatTheServiceDoesNotHave(t *testing.T) {
 	rules := rulesFor(t, Limit{Key: "hour", Max: 3, Window: time.Hour})
 	s := newState(rules, someday, 1)
+	probes := 0
 	for i := range int64(20) {
 		m := s.at(rules, someday+i*second)
 		got := m.ask(ask{kinds: message, waits: 1})
@@ -299,8 +311,10 @@ func TestALimitThatTheServiceDoesNotHave(t *testing.T) {
 		if got.grants[0].probe {
 			assert.Zero(t, m.ask(ask{kinds: message, waits: 1}).n, "one finds out, the others wait for it")
 			m.accepted(message)
+			probes++
 		}
 	}
+	assert.Equal(t, 6, probes, "each begins a new count")
 }
 
 // TestTicketsTakeTurns: two processes that want all get the same, though one

@@ -64,13 +64,8 @@ func (g *permit) refused(outcome agentmessaging.AttemptOutcome) {
 // oneLine is a limit_key as it is kept and shown: foreign text, so one line of
 // at most 64 bytes.
 func oneLine(key string) string {
-	key = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == unicode.ReplacementChar {
-			return -1
-		}
-		return r
-	}, key)
-	return strings.ToValidUTF8(key[:min(len(key), 64)], "")
+	words := strings.FieldsFunc(strings.ToValidUTF8(key[:min(len(key), 64)], ""), unicode.IsControl)
+	return strings.Join(words, " ")
 }
 
 // answered measures the time that answers take, and reports a probe.

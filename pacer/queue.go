@@ -2,6 +2,7 @@ package pacer
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -36,6 +37,7 @@ const (
 	wakeAhead = 220 * int64(1000)
 	// longestSleep bounds a sleep of the server: a closed limit may open early.
 	longestSleep = 600 * second
+	longestWait  = 1 << 62
 )
 
 func (p *Pacer) queue(key queueKey) *queue {
@@ -207,12 +209,11 @@ func (p *Pacer) attend(q *queue) {
 		p.idle()
 		p.idle = nil
 	}
-	switch needed := q.line.len() > q.claimed; {
-	case needed && !q.serving:
+	if needed := q.line.len() > q.claimed; !needed {
+		q.wakeUp()
+	} else if !q.serving {
 		q.serving = true
 		go p.serve(q)
-	case !needed:
-		q.wakeUp()
 	}
 }
 
@@ -245,13 +246,13 @@ func (p *Pacer) refuse(q *queue, w *waiter, now int64) {
 }
 
 func (p *Pacer) refuseImpatient(q *queue, now int64) {
-	least := int64(1) << 62
-	for _, w := range append([]*waiter(nil), q.line.turns.list...) {
+	waiting := slices.Clone(q.line.turns.list)
+	q.line.maxWait = longestWait
+	for _, w := range waiting {
 		if q.opens-now > w.maxWait {
 			p.refuse(q, w, now)
 		} else {
-			least = min(least, w.maxWait)
+			q.line.maxWait = min(q.line.maxWait, w.maxWait)
 		}
 	}
-	q.line.maxWait = least
 }

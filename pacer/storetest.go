@@ -21,9 +21,7 @@ type TB interface {
 func TestStore(tb TB, newStore func() Store) {
 	tb.Helper()
 	c := storeCheck{tb: tb, store: newStore(), other: newStore(), prefix: "pacer-test:" + strconv.FormatInt(time.Now().UnixNano(), 36)}
-	c.absent()
-	c.created()
-	c.stale()
+	c.versions()
 	c.values()
 	c.clock()
 	c.race()
@@ -60,27 +58,16 @@ func (c *storeCheck) want(holds bool, rule string) {
 	}
 }
 
-func (c *storeCheck) absent() {
-	value, version := c.load(c.store, c.key("absent"))
+func (c *storeCheck) versions() {
+	key := c.key("versions")
+	value, version := c.load(c.store, key)
 	c.want(len(value) == 0 && version == "", `a key that was never set has no value and the version ""`)
-	c.want(!c.swap(c.store, c.key("absent"), "7", []byte("x")), "Swap of a key without a value needs the version \"\"")
-}
-
-func (c *storeCheck) created() {
-	key := c.key("created")
+	c.want(!c.swap(c.store, key, "7", []byte("x")), `Swap of a key without a value needs the version ""`)
 	c.want(c.swap(c.store, key, "", []byte("one")), `Swap with the version "" sets a key that has no value`)
 	c.want(!c.swap(c.other, key, "", []byte("two")), `Swap with the version "" does not replace a value`)
-	value, version := c.load(c.other, key)
+	value, first := c.load(c.other, key)
 	c.want(string(value) == "one", "Load returns what Swap has set, through another connection too")
-	c.want(version != "", `a key with a value has a version other than ""`)
-	absent, _ := c.load(c.store, c.key("created-not"))
-	c.want(len(absent) == 0, "keys do not share a value")
-}
-
-func (c *storeCheck) stale() {
-	key := c.key("stale")
-	c.swap(c.store, key, "", []byte("one"))
-	_, first := c.load(c.store, key)
+	c.want(first != "", `a key with a value has a version other than ""`)
 	c.want(c.swap(c.other, key, first, []byte("two")), "Swap with the current version sets the value")
 	c.want(!c.swap(c.store, key, first, []byte("three")), "Swap with an old version changes nothing")
 	value, second := c.load(c.store, key)
@@ -94,12 +81,11 @@ func (c *storeCheck) values() {
 	c.want(c.swap(c.store, key, "", odd), "a value may hold 32 KiB")
 	value, _ := c.load(c.other, key)
 	c.want(bytes.Equal(value, odd), "a value may hold any bytes")
-	value, _ = c.load(c.other, key)
-	for i := range value {
-		value[i] = 1
-	}
+	copy(value, bytes.Repeat([]byte{1}, len(value)))
 	again, _ := c.load(c.store, key)
 	c.want(bytes.Equal(again, odd), "what Load returned is the caller's own")
+	other, _ := c.load(c.store, key+"2")
+	c.want(len(other) == 0, "keys do not share a value")
 }
 
 func (c *storeCheck) clock() {
