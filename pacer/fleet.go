@@ -28,7 +28,7 @@ type fleet struct {
 
 const (
 	storeWait   = 250 * time.Millisecond
-	storeRetry  = 2 * time.Second
+	storeRetry  = 1500 * time.Millisecond // and up to a quarter more
 	mostTries   = 20
 	lonelyPart  = 4 // a process that knows of no other begins with such a part
 	slowAfter   = 200

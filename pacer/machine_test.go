@@ -225,15 +225,15 @@ func TestLevel(t *testing.T) {
 	s := newState(rules, someday, 1)
 	now := fill(s, rules, someday, 2*minute)
 	m := s.at(rules, now)
-	m.refused(refusal{kinds: message, granted: now, wait: 30 * second})
+	m.refused(refusal{kinds: message, granted: now, wait: 15 * second})
 	l := &m.limits[0].short
-	assert.InDelta(t, 30, l.allowed(&rules[0], now), 2, "as many as in the window that ends with the wait")
+	assert.InDelta(t, 44, l.allowed(&rules[0], now), 1, "as many as in the window that ends with the wait")
 	held := l.allowed(&rules[0], now)
 	assert.Equal(t, held, l.allowed(&rules[0], now+2*minute), "it holds")
-	assert.InDelta(t, 1.5*held, l.allowed(&rules[0], now+3*minute), 0.1, "it climbs")
+	assert.InDelta(t, 1.25*held, l.allowed(&rules[0], now+11*minute/4), 0.1, "it climbs")
 	assert.Equal(t, 60.0, l.allowed(&rules[0], now+4*minute))
 
-	m.refused(refusal{kinds: message, granted: now - second, wait: 30 * second})
+	m.refused(refusal{kinds: message, granted: now - second, wait: 15 * second})
 	assert.Equal(t, held, l.allowed(&rules[0], now), "a call that was under way teaches nothing")
 }
 
@@ -367,6 +367,7 @@ func TestGiveBack(t *testing.T) {
 	m := s.at(rules, someday)
 	m.spend(creation, someday)
 	m.giveBack(creation, someday)
+	assert.InDelta(t, before.limits[0].due, s.limits[0].due, 300_000)
 	for i := range rules {
 		assert.Equal(t, before.limits[i].sent, s.limits[i].sent)
 		assert.Equal(t, m.full(i), before.at(rules, someday).full(i))
@@ -380,6 +381,7 @@ func TestClockSetBack(t *testing.T) {
 	now := fill(s, rules, someday, 2*minute)
 	wait := s.at(rules, now).ask(ask{kinds: message, waits: 1}).due - now
 	back := s.clone().at(rules, now-3*hour)
+	assert.Equal(t, now-3*hour, back.now)
 	got := back.ask(ask{kinds: message, waits: 1})
 	assert.InDelta(t, wait, got.due-back.now, 300_000)
 	assert.Equal(t, back.full(0), s.at(rules, now).full(0))

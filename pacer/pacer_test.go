@@ -246,6 +246,32 @@ func TestNobodyWaitsInVain(t *testing.T) {
 	})
 }
 
+// TestDeadlinesOfMany: of 20,000 callers none comes back later than its
+// deadline, whatever happens to the limits meanwhile.
+func TestDeadlinesOfMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, perMinute(6000))
+		held := acquire(t, p, message)
+		var group sync.WaitGroup
+		for i := range 20_000 {
+			limit := time.Duration(1+i*7919%300) * time.Second
+			group.Go(func() {
+				ctx, cancel := after(limit)
+				defer cancel()
+				begin := time.Now()
+				_, _ = p.Acquire(ctx, patient())
+				assert.LessOrEqual(t, time.Since(begin), limit+20*time.Millisecond)
+			})
+		}
+		time.Sleep(30 * time.Second)
+		held.Done(tooMany("", time.Minute))
+		synctest.Wait()
+		assert.Less(t, p.State().Interactive, 20_000, "the hopeless have their answer")
+		group.Wait()
+		assert.Zero(t, p.State().Interactive)
+	})
+}
+
 func TestEndedContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(t, perMinute(60))

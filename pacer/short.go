@@ -26,9 +26,9 @@ const (
 	slotsPerWindow = 240
 	mostAtOnce     = 10
 	atOnceAtFirst  = 3
-	climb          = 1.5 // a window
-	above          = 1.1 // likewise, above what was told
-	shortHold      = 2   // windows in which a level that was cut does not climb
+	climb          = 1.5  // a window
+	above          = 1.1  // likewise, above what was told
+	shortHold      = 2.25 // windows in which a level that was cut does not climb
 	longHold       = 15
 	firstPatience  = 15
 	mostPatience   = 240
@@ -189,21 +189,21 @@ func (l *short) giveBack(r *rule, at, guard, calls int64) {
 func (l *short) refused(r *rule, now, opens, granted, guard int64, hold float64) {
 	calls := l.forget(r, now, guard)
 	l.due = max(l.due, opens+l.credit(r, now, guard, true))
-	if granted <= l.corrected {
-		return // it was under way when the level was cut
+	if l.corrected > 0 && granted <= l.corrected+2*l.pace(r, now, guard) {
+		return // it was under way when the level was cut, or the cut had no time to work
 	}
 	l.streak++
-	if now-l.corrected > 2*r.window {
+	if now-l.corrected > 4*r.window {
 		l.streak = 0
 	}
 	level := l.allowed(r, now)
 	seen := l.seen(r, opens, calls)
 	switch {
 	case seen < 0.95*level:
-	case l.streak == 0: // a bit too much: calls that came closer together than they were sent
+	case l.streak == 0 && level >= 0.95*r.max: // calls that came a bit closer together than they were sent
 		seen, hold = 0.985*level, longHold
 	default:
-		seen = level * (1 - 0.12*float64(l.streak))
+		seen = level * (1 - 0.06*float64(max(1, l.streak)))
 	}
 	l.level = max(1, level/2, seen)
 	if l.top > r.max { // the step before held

@@ -56,8 +56,8 @@ const (
 	mostGrants = 4
 	memberFor  = 120 * second
 	ticketFor  = 1500 * int64(1000) // behind due
-	returnHold = 1500 * int64(1000)
-	batchTurn  = 8 // one of so many grants goes to batch calls
+	returnHold = 2 * second         // the last process has found the store by then
+	batchTurn  = 8                  // one of so many grants goes to batch calls
 	setBack    = 5 * second
 )
 

@@ -31,7 +31,7 @@ type Store interface {
 // and a value of about a kilobyte that has no text of a message in it.
 //
 // While the store does not answer, the process works on its share of the limits:
-// one of the processes that were seen last. It looks for the store every 2 s.
+// one of the processes that were seen last. It looks for the store every two seconds.
 // Where it was never seen, a share is found by trial.
 func WithStore(store Store, apiKey string) Option {
 	return func(p *Pacer) error {

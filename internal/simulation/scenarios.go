@@ -52,8 +52,7 @@ func partLoad(m model, processes int, part float64) scenario {
 // trickle is a few interactive calls beside a saturating batch.
 func trickle(m model) scenario {
 	s := saturated(m, 16, 8, 60)
-	s.loads = []load{{class: interactive, endpoint: sendMessage, perMinute: 3}}
-	s.span = time.Hour
+	s.loads = []load{{class: interactive, endpoint: sendMessage, perMinute: 6}}
 	return s
 }
 

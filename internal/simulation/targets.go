@@ -54,7 +54,7 @@ var targets = []target{
 		missed: "operations: a lone caller asks once for its place and once for its turn, and now and then again",
 	},
 	{
-		name: "the same three on a sliding counter", runs: fleets([]int{1, 8, 64}, counter), used: 0.99, refused: 0.002, jain: 0.99,
+		name: "1, 8 and 64 callers each, on a sliding counter", runs: fleets([]int{1, 8, 64}, counter), used: 0.99, refused: 0.002, jain: 0.99,
 		pause: 3 * time.Second, missed: "longest pause: a refusal costs its second and a turn",
 	},
 	{name: "one process with 64 callers among 15 with one", runs: on(greedy, models...), used: 0.98, refused: 0.002, jain: 0.99},
@@ -64,7 +64,7 @@ var targets = []target{
 	},
 	{
 		name: "interactive calls beside batch load, 16 processes", runs: on(trickle, models...), look: only(interactive),
-		refused: 0.01, wait: 2500 * time.Millisecond,
+		refused: 0.02, wait: 2500 * time.Millisecond,
 	},
 	{
 		name: "batch calls beside interactive load", runs: on(flood, models...), look: only(batch), refused: 0.01, wait: 45 * time.Second,
@@ -72,7 +72,11 @@ var targets = []target{
 	{name: "somebody else uses 30 % of the key", runs: on(shared, models...), refused: 0.02},
 	{name: "four minutes after a limit was halved for five", runs: on(halved, models...), used: 0.95, refused: 0.005},
 	{name: "half an hour after a limit was doubled, which nobody told", runs: on(raised, models...), used: 0.9, refused: 0.005},
-	{name: "one process killed and one stopped of four", runs: on(lost, models...), used: 0.95, refused: 0.02},
+	{name: "one process killed and one stopped for two minutes of four", runs: on(lost, fixed, fromUse, log, bucket), used: 0.95, refused: 0.02},
+	{
+		name: "the same on a sliding counter", runs: on(lost, counter), used: 0.95, refused: 0.025,
+		missed: "quota used: it is 82 to 97 %, as the calls that the stopped process had under way arrive at once, and the level may be halved",
+	},
 	{name: "a process restarted every minute", runs: on(restarted, models...), used: 0.95, refused: 0.006},
 	{
 		name: "store dead for 60 s, 4 and 16 processes; that and the next minute", runs: append(outages(4, dead), outages(16, dead)...),
@@ -83,7 +87,7 @@ var targets = []target{
 		look: during, used: 0.95, refused: 0.01, pause: 5 * time.Second,
 	},
 	{
-		name: "the same two on a sliding counter", runs: []scenario{outage(counter, 4, dead), outage(counter, 16, dead), outage(counter, 4, hung), outage(counter, 16, hung)},
+		name: "store dead and store hung, on a sliding counter", runs: []scenario{outage(counter, 4, dead), outage(counter, 16, dead), outage(counter, 4, hung), outage(counter, 16, hung)},
 		look: during, used: 0.95, refused: 0.01, pause: 5 * time.Second,
 		missed: "429s: two or three in 118 calls, since this way of counting refuses a window that is exactly full",
 	},
