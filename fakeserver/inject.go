@@ -1,14 +1,14 @@
 package fakeserver
 
 import (
-	"fmt"
 	"io"
 	"net/http"
 	"net/netip"
-	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // Injection is a fault and the calls that it acts on. Inject makes one.
@@ -185,77 +185,51 @@ func (s *Server) refuses(r *http.Request, ip netip.Addr) bool {
 	return true
 }
 
-// rules returns all rules: scripts, then injections, each in the order in which
-// they were made.
-func (s *Server) rules() []*rule {
-	return look(s, func(w *world) (all []*rule) {
-		for _, sc := range w.scripts.all() {
-			all = append(all, &sc.rule)
-		}
-		for _, in := range append(w.injections.all(), w.refusals.all()...) {
-			all = append(all, &in.rule)
-		}
-		return all
-	})
-}
-
-// reportUnused reports the required rules that never acted.
-func (s *Server) reportUnused(rules []*rule, calls []*record) {
-	for _, r := range rules {
-		var unused bool
-		var matched int
-		r.change(func() { unused, matched = r.required && r.hits == 0, r.matched })
-		if unused {
-			s.reportf("%s is required and was never used; calls that it matched: %d; %s", r.says, matched, r.nearMiss(calls))
+func (c *canned) answer(d *decided, req *request, date string, shown legible) answer {
+	a := c.failure(req).answer(d, date, req.traceID())
+	if c.raw || c.body != "" {
+		a.Body = []byte(c.body)
+		a.shown = shown.of(a.Body)
+	}
+	a.Header["Content-Length"] = []string{strconv.Itoa(len(a.Body))}
+	if c.raw {
+		a.Header = http.Header{
+			"Content-Type": {c.contentType}, "Content-Length": a.Header["Content-Length"], "Date": a.Header["Date"],
 		}
 	}
+	if c.retryAfter != nil {
+		a.Header["Retry-After"] = []string{*c.retryAfter}
+	}
+	return c.bodiless(a.withoutEmpty())
 }
 
-// nearMiss names the call that the most matchers of a rule matched, and the
-// matchers that refused it. Of equally near calls it takes the last.
-func (r *rule) nearMiss(calls []*record) string {
-	var nearest *record
-	var refused []Matcher
-	for _, rec := range slices.Backward(calls) {
-		if r.method == "OnMessage" && rec.call.Endpoint != EndpointSendMessage {
-			continue
-		}
-		if missing := refusing(r.matchers, rec); nearest == nil || len(missing) < len(refused) {
-			nearest, refused = rec, missing
-		}
+// failure is what the service would say with the status, as far as it has words
+// for it.
+func (c *canned) failure(req *request) *failure {
+	f := &failure{status: c.status, code: codeOf(c.status), reason: "injected by the test"}
+	var e *spec.Endpoint
+	if req.route != nil {
+		e = req.route.spec
 	}
-	if nearest == nil {
-		return "no call came near"
-	}
-	return fmt.Sprintf("nearest: %s, %s", nearest.call, r.verdict(refused, nearest))
-}
-
-// verdict says why the rule did not act on a call.
-func (r *rule) verdict(refused []Matcher, rec *record) string {
 	switch {
-	case len(refused) == len(r.matchers) && len(refused) > 0:
-		return "not matched by " + listed(refused)
-	case len(refused) > 0:
-		return fmt.Sprintf("matched by %s but not by %s", listed(r.passing(rec)), listed(refused))
-	case rec.call.Status != http.StatusOK:
-		return "which matches, but was not accepted"
-	default:
-		return "which matches: it came before the rule was made, or another acted on it"
+	case c.status == http.StatusUnauthorized:
+		f = unauthorized(unknownKey)
+	case c.status == http.StatusPaymentRequired:
+		f = paymentRequired()
+	case c.status == http.StatusForbidden:
+		f = forbidden()
+	case c.status == http.StatusNotFound && req.agentID != "":
+		f = noSuchAgent()
+	case c.status == http.StatusNotFound:
+		f = noSuchPath()
+	case c.status == http.StatusConflict && e == spec.WarmUp:
+		f = byokNotConfigured(c.status, spec.WarmUpMode)
+	case c.status == http.StatusServiceUnavailable && e == spec.WarmUp:
+		f = byokUnavailable(c.status, spec.WarmUpMode)
+	case c.status == http.StatusServiceUnavailable && e == spec.SetBYOK:
+		f = byokUnavailable(c.status, spec.BYOKAPIKey)
+	case c.status == http.StatusTooManyRequests:
+		f = rateLimited(limitFor(e, c.wait(req.now)), 1)
 	}
-}
-
-func (r *rule) passing(rec *record) []Matcher {
-	return slices.DeleteFunc(slices.Clone(r.matchers), func(m Matcher) bool { return !passes(m, rec) })
-}
-
-// refusing returns the matchers that refuse a call.
-func refusing(matchers []Matcher, rec *record) []Matcher {
-	return slices.DeleteFunc(slices.Clone(matchers), func(m Matcher) bool { return passes(m, rec) })
-}
-
-// passes asks a matcher. The test has failed already, so a matcher that panics
-// only counts as a refusal.
-func passes(m Matcher, rec *record) (matched bool) {
-	defer func() { _ = recover() }()
-	return m.matches(rec)
+	return f
 }

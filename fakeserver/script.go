@@ -3,6 +3,7 @@ package fakeserver
 import (
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
@@ -138,4 +139,79 @@ func (s *Server) scripted(r Reply) *failure {
 		f.limit, f.wait = spec.KeyMinute, 1
 	}
 	return f
+}
+
+// rules returns all rules: scripts, then injections, each in the order in which
+// they were made.
+func (s *Server) rules() []*rule {
+	return look(s, func(w *world) (all []*rule) {
+		for _, sc := range w.scripts.all() {
+			all = append(all, &sc.rule)
+		}
+		for _, in := range append(w.injections.all(), w.refusals.all()...) {
+			all = append(all, &in.rule)
+		}
+		return all
+	})
+}
+
+// reportUnused reports the required rules that never acted.
+func (s *Server) reportUnused(rules []*rule, calls []*record) {
+	for _, r := range rules {
+		var unused bool
+		var matched int
+		r.change(func() { unused, matched = r.required && r.hits == 0, r.matched })
+		if unused {
+			s.reportf("%s is required and was never used; calls that it matched: %d; %s", r.says, matched, r.nearMiss(calls))
+		}
+	}
+}
+
+// nearMiss names the call that the most matchers of a rule matched, and the
+// matchers that refused it. Of equally near calls it takes the last.
+func (r *rule) nearMiss(calls []*record) string {
+	var nearest *record
+	var refused []Matcher
+	for _, rec := range slices.Backward(calls) {
+		if r.method == "OnMessage" && rec.call.Endpoint != EndpointSendMessage {
+			continue
+		}
+		if missing := refusing(r.matchers, rec); nearest == nil || len(missing) < len(refused) {
+			nearest, refused = rec, missing
+		}
+	}
+	if nearest == nil {
+		return "no call came near"
+	}
+	return fmt.Sprintf("nearest: %s, %s", nearest.call, r.verdict(refused, nearest))
+}
+
+// verdict says why the rule did not act on a call.
+func (r *rule) verdict(refused []Matcher, rec *record) string {
+	switch {
+	case len(refused) == len(r.matchers) && len(refused) > 0:
+		return "not matched by " + listed(refused)
+	case len(refused) > 0:
+		return fmt.Sprintf("matched by %s but not by %s", listed(r.passing(rec)), listed(refused))
+	case rec.call.Status != http.StatusOK:
+		return "which matches, but was not accepted"
+	default:
+		return "which matches: it came before the rule was made, or another acted on it"
+	}
+}
+
+func (r *rule) passing(rec *record) []Matcher {
+	return slices.DeleteFunc(slices.Clone(r.matchers), func(m Matcher) bool { return !passes(m, rec) })
+}
+
+// refusing returns the matchers that refuse a call.
+func refusing(matchers []Matcher, rec *record) []Matcher {
+	return slices.DeleteFunc(slices.Clone(matchers), func(m Matcher) bool { return passes(m, rec) })
+}
+
+// passes asks a matcher. The test has failed already, so a matcher that panics
+// only counts as a refusal.
+func passes(m Matcher, rec *record) (matched bool) {
+	defer func() { _ = recover() }()
+	return m.matches(rec)
 }
