@@ -16,8 +16,8 @@
 // Every method returns one of three error types: [*ValidationError] when the
 // arguments break a documented bound and nothing was sent, [*Error] when the
 // service answered with anything but a documented success or could not be
-// reached, and [*OutcomeUnknownError] when a POST may have been carried out
-// but its answer was lost. Test for a kind with errors.Is and [ErrRateLimited]
+// reached, and [*OutcomeUnknownError] when a POST may have been carried out:
+// its answer was lost, or is a 5xx. Test for a kind with errors.Is and [ErrRateLimited]
 // and its siblings, read the details with errors.As. The methods
 // list the kinds that the interface documents; beside those any call may meet
 // [ErrServer], another answer of a proxy, no answer at all, or the end of its
