@@ -59,6 +59,23 @@ func TestSleepersWakeInOrder(t *testing.T) {
 	})
 }
 
+// Whoever began first, each wakes at its own time.
+func TestSleepersWakeAtTheirTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake, _ := newFake(t, frozen())
+		begun := fake.Now()
+		for _, minutes := range []time.Duration{30, 10, 50, 20, 40} {
+			go func() {
+				assert.NoError(t, fake.Sleep(t.Context(), minutes*time.Minute))
+				assert.Equal(t, minutes*time.Minute, fake.Now().Sub(begun))
+			}()
+			synctest.Wait() // it sleeps
+		}
+		require.NoError(t, fake.Sleep(t.Context(), time.Hour))
+		assert.Equal(t, time.Hour, fake.Now().Sub(begun))
+	})
+}
+
 func TestAdvanceEndsASleep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake, _ := newFake(t)
