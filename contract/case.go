@@ -17,9 +17,9 @@ type testCase struct {
 	// Rule is the sentence that the case checks, in the words of the
 	// interface, or for a case "fake/..." the decision.
 	Rule string
-	// Spends is what the case takes of the limits when it passes.
+	// Spends says how much of the limits the case takes when it passes.
 	Spends Spend
-	// Needs is what the target must offer.
+	// Needs lists the abilities that the target must have.
 	Needs []need
 	// Core marks the cases that a small budget goes to first.
 	Core bool

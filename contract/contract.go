@@ -62,7 +62,7 @@ type Target struct {
 	// silent: the cases "fake/...", and on every answer the values of error
 	// and limit_key, a trace_id of its own and no undocumented member.
 	Decisions bool
-	// Budget is what the cases may spend: all of them together on a target
+	// Budget bounds what the cases may spend: all of them together on a target
 	// that they share, each of them with Fresh. The zero value means no bound
 	// with Fresh. On a shared target it means 40 requests, 5 agent creations,
 	// 1 BYOK set, 1 warm-up and no wait, which is within one minute of the

@@ -112,7 +112,7 @@ func (s *session) shapeOf(e endpoint) check {
 	return open(e.reply)
 }
 
-// needs is what a call of the endpoint needs to succeed.
+// needs lists what a call of the endpoint needs to succeed.
 func (e endpoint) needs(more ...need) []need {
 	if e.ofAgent() {
 		return append([]need{needAgent}, more...)

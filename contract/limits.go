@@ -41,7 +41,7 @@ var limits = []limit{
 		key: "agent_create_key_day", rule: "Agent creation, per API key | 50/day", window: day, took: 5 * time.Minute,
 		spends: Spend{Requests: 51, Creations: 51},
 		fill: func(s *session) func() answer {
-			for range 5 { // ten a minute is what the address may do
+			for range 5 { // the address may create ten a minute
 				s.repeat(10, createAgent, `{}`, 200)
 				s.wait(time.Minute)
 			}

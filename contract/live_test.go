@@ -13,7 +13,7 @@ import (
 var live = flag.Bool("contract.live", false,
 	"run the contract against AGENT_MESSAGING_BASE_URL with AGENT_MESSAGING_API_KEY; overwrites the key's BYOK configuration")
 
-// liveBudget is what one live run may spend of the key's allowance: within one
+// liveBudget bounds what one live run spends of the key's allowance: within one
 // minute of the preview limits, a fifth of the hour's BYOK sets, a third of
 // its warm-ups, and no waiting.
 var liveBudget = contract.Spend{Requests: 40, Creations: 5, BYOKSets: 1, WarmUps: 1}

@@ -31,8 +31,8 @@ func metadataCases() []testCase {
 	)
 }
 
-// metadataOf is a creation body whose metadata has n characters of compact
-// JSON, and the space besides.
+// metadataOf is a creation body. Its metadata has n characters as compact JSON,
+// and space in two places that compact JSON does not have.
 func metadataOf(n int, space string) string {
 	const frame = `{"a":""}`
 	return `{"metadata":{` + space + `"a":` + space + `"` + strings.Repeat("x", n-len(frame)) + `"}}`

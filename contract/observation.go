@@ -19,7 +19,7 @@ type Observation struct {
 	Format int `json:"format"`
 	// Decisions are the findings by the id of their question.
 	Decisions map[string]Finding `json:"decisions"`
-	// Spent is what was spent so far.
+	// Spent adds up all runs so far.
 	Spent Spend `json:"spent"`
 }
 
@@ -91,7 +91,8 @@ func (p *probe) evidence() *Evidence {
 // telling are the members whose values evidence shows.
 var telling = []string{"error", "limit_key", "status", "mode", "ok", "warmed", "created_at", "updated_at"}
 
-// shorten leaves the names of members, and the values of those that tell.
+// shorten keeps the names of all members, but the values of the telling ones
+// only.
 func shorten(name string, v any) any {
 	switch v := v.(type) {
 	case map[string]any:

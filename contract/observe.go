@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// observeBudget is what Observe may spend where nothing is said: below half of
+// observeBudget is the budget of Observe where none is given: below half of
 // each daily limit of a preview key (interface 8.1), no BYOK set, and waits for
 // six minutes.
 var observeBudget = Spend{Requests: 490, Creations: 24, WarmUps: 4, Wait: 6 * minute}
@@ -59,8 +59,7 @@ func (o *Observation) Preview(target Target, budget Spend) Spend {
 	}
 }
 
-// has reports whether the question, and those that it answers besides, are
-// answered.
+// has reports whether all questions that q answers have an answer.
 func (o *Observation) has(q question) bool {
 	return !slices.ContainsFunc(q.ids(), func(id string) bool { return o.Decisions[id].Answer == nil })
 }

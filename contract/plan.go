@@ -108,8 +108,8 @@ func (p plan) String() string {
 	return text
 }
 
-// reasonGroup is what a case waits for; all that the budget does not reach
-// wait for the same.
+// reasonGroup names what would let a left-out case run. All cases beyond the
+// budget count as one group.
 func reasonGroup(leftOut string) string {
 	if strings.HasPrefix(leftOut, overBudget) {
 		return "a larger Target.Budget, or Target.Fresh"

@@ -161,8 +161,8 @@ func (p *probe) text(x exchange, path string) string {
 	return text
 }
 
-// plain is what identifiers and times are made of. Anything else may be a text
-// of a person.
+// plain matches identifiers and times. Anything else may be the text of a
+// person.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_.:+-]{1,64}$`)
 
 // name is a member that must be an identifier or a time, and no key.

@@ -47,7 +47,7 @@ func (p proxy) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, err
 }
 
-// forward makes the answer that of the fake to req.
+// forward sends req to the fake and takes its answer.
 func (r *reply) forward(req *http.Request) error {
 	res, err := r.proxy.next.RoundTrip(req)
 	if err != nil {
@@ -58,7 +58,7 @@ func (r *reply) forward(req *http.Request) error {
 	return json.NewDecoder(res.Body).Decode(&r.body)
 }
 
-// send makes the answer that to another call by the same key.
+// send makes another call by the same key and takes its answer.
 func (r *reply) send(method, path, body string) {
 	req := r.req.Clone(r.req.Context())
 	req.Method, req.URL.Path, req.URL.RawPath = method, path, ""

@@ -45,9 +45,8 @@ func (l limit) one(s *session) answer {
 	}
 }
 
-// otherKey is what filling the limit, one call of another key and one refused
-// call spend. Where the limit is on requests, the other key's call is a
-// creation besides.
+// otherKey adds up a filled limit, one call of another key and one refused
+// call. Where the limit is on requests, the other key's call creates an agent.
 func (l limit) otherKey() Spend {
 	spends := l.spends.plus(Spend{Requests: 1, Wait: l.took})
 	if l.key == "key_minute" || l.key == "key_day" {

@@ -19,7 +19,7 @@ type session struct {
 	broken []string
 }
 
-// ledger is what a case has done so far.
+// ledger keeps what a case has done so far.
 type ledger struct {
 	agent  string // the agent of needAgent
 	spent  Spend
@@ -107,8 +107,8 @@ func (target Target) pass(d time.Duration) {
 	time.Sleep(d)
 }
 
-// call sends one request. Where the path names an agent it is that of
-// needAgent, or one that does not exist.
+// call sends one request. {agent_id} in its path becomes the agent of needAgent,
+// or one that does not exist.
 func (s *session) call(e endpoint, body string) answer {
 	s.Helper()
 	if e.ofAgent() {
@@ -129,7 +129,7 @@ func (s *session) agentOrNobody() string {
 }
 
 // repeat makes n calls that must all be answered with status. It looks at no
-// more than the status, which is what makes a daily limit affordable.
+// more than the status: a daily limit takes thousands of calls.
 func (s *session) repeat(n int, e endpoint, body string, status int) {
 	s.Helper()
 	for i := range n {

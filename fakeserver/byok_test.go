@@ -10,8 +10,6 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
-func withTrace(r reply) string { return strings.Replace(r.raw, r.text("trace_id"), "x", 1) }
-
 func TestFingerprintsOfTwoFakesDiffer(t *testing.T) {
 	fingerprint := func() any {
 		_, c := newFake(t)
