@@ -28,12 +28,14 @@ var apps = []struct {
 }{
 	{"a notification whose error nobody reads", agentmessagingtest.Swallowed, notify, nil},
 	{"a lookup that takes every error for not found", agentmessagingtest.Truth, lookup, nil},
+	{"a second try without the prompt", agentmessagingtest.Truth, withoutPrompt, nil},
 	{"an agent that is remembered once it has answered", agentmessagingtest.LostAgent, greet, nil},
 	{"a message that is sent again after any error", agentmessagingtest.Doubled, resend, nil},
 	{"an agent that is created again after any error", agentmessagingtest.Doubled, recreate, nil},
 	{"retries around the retries of the client", agentmessagingtest.Quota, insist, nil},
 	{"a batch that goes on with a dead key", agentmessagingtest.DeadKey, batch, nil},
 	{"a key that is cleared before the new one is stored", agentmessagingtest.LostBYOK, rotate, nil},
+	{"a key that stays where its use fails", agentmessagingtest.LostBYOK, tryOut, nil},
 	{"a loop until it works", agentmessagingtest.Ends, untilItWorks, nil},
 	{"a reply that is read before the error", agentmessagingtest.Panics, readFirst, nil},
 	{"a worker that waits for a result that never comes", agentmessagingtest.Leak, worker, nil},
@@ -113,6 +115,17 @@ func lookUp(e *env, mended bool) error {
 		return err
 	}
 	return os.WriteFile(file, []byte(agent.ID), 0o600)
+}
+
+func withoutPrompt(e *env, mended bool) {
+	agent, err := e.Client.CreateAgent(e.Context(), agentmessaging.CreateAgentParams{SystemPrompt: "Speak like a pirate."})
+	if errors.Is(err, agentmessaging.ErrBadRequest) && !mended {
+		agent, err = e.Client.CreateAgent(e.Context(), agentmessaging.CreateAgentParams{})
+	}
+	if err == nil {
+		e.Logf("created %s", agent.ID)
+	}
+	e.Reports(err)
 }
 
 func greet(e *env, mended bool) {
@@ -195,6 +208,17 @@ func rotate(e *env, mended bool) {
 		}
 	}
 	e.Reports(set("sk-today"))
+}
+
+func tryOut(e *env, mended bool) {
+	_, err := e.Client.SetBYOK(e.Context(), agentmessaging.SetBYOKParams{Provider: agentmessaging.ProviderOpenAI, APIKey: "sk-trial"})
+	if err == nil {
+		_, err = e.Client.WarmUp(e.Context(), agentmessaging.LLMModeBYOK)
+	}
+	if err == nil || mended {
+		err = errors.Join(err, e.Client.ClearBYOK(e.Context()))
+	}
+	e.Reports(err)
 }
 
 func untilItWorks(e *env, mended bool) {

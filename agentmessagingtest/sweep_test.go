@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
@@ -317,15 +318,17 @@ func TestAFaultLastsAsLongAsItsPlanSays(t *testing.T) {
 		e.Reports(err)
 		_, err = e.Client.Status(e.Context())
 		e.Reports(err)
+		_, err = agentOf(e)
+		e.Reports(err)
 		if calls++; calls <= 4 { // in the undisturbed runs only
 			_, _ = e.Client.GetBYOK(e.Context())
 		}
-	})
+	}, agentmessagingtest.Without(agentmessagingtest.DeadKey))
 	assert.Equal(t, "Status_1", faults["Status_1/bad_gateway/once"])
 	assert.Equal(t, "Status_1 Status_1 Status_1", faults["Status_1/bad_gateway/call"])
-	assert.Equal(t, "Status_1 Status_1 Status_1 WarmUp_1 Status_2 Status_2 Status_2", faults["Status_1/bad_gateway/from_on"])
-	assert.Equal(t, "Status_1 Status_2", faults["Status_1/not_found/from_on"], "not found is about its endpoint")
-	assert.Equal(t, "WarmUp_1", faults["WarmUp_1/conflict/from_on"])
+	assert.Equal(t, "Status_1 Status_1 Status_1 WarmUp_1 Status_2 Status_2 Status_2 CreateAgent_1", faults["Status_1/bad_gateway/from_on"])
+	assert.Equal(t, "Status_1 Status_2", faults["Status_1/not_found/from_on"])
+	assert.Equal(t, "WarmUp_1", faults["WarmUp_1/bad_request/from_on"], "what is wrong with a body is about its endpoint")
 	assert.NotContains(t, faults, "GetBYOK_1/bad_gateway/once", "it hit nothing")
 }
 
@@ -360,4 +363,33 @@ func TestAFailureOfTheUndisturbedRunIsNoFinding(t *testing.T) {
 		e.Reports(err)
 	})
 	assert.Empty(t, found)
+}
+
+// A sender that sends again what is in doubt, and says so, doubles messages with
+// good reason.
+func TestAnUnknownOutcomeThatWasToldForgivesADouble(t *testing.T) {
+	atLeastOnce := func(tells bool) func(e *env) {
+		return func(e *env) {
+			done := filepath.Join(e.Dir, "done")
+			if _, err := os.Stat(done); err == nil {
+				return
+			}
+			id, err := agentOf(e)
+			if err == nil {
+				_, err = e.Client.SendMessage(e.Context(), id, text("Welcome"))
+			}
+			if err == nil {
+				err = os.WriteFile(done, nil, 0o600)
+			}
+			if err != nil && !tells {
+				err = errors.New("something went wrong")
+			}
+			e.Reports(err)
+		}
+	}
+	found, _ := sweepInto(t, atLeastOnce(true))
+	assert.Empty(t, found)
+	found, _ = sweepInto(t, atLeastOnce(false), agentmessagingtest.Without(agentmessagingtest.LostAgent))
+	require.NotEmpty(t, found)
+	assert.Equal(t, agentmessagingtest.Doubled, found[len(found)-1].Check)
 }
