@@ -188,10 +188,13 @@ func (a *agentAnswer) result() (*Agent, error) {
 // id nobody knows.
 func (c *Client) CreateAgent(ctx context.Context, params CreateAgentParams) (*Agent, error) {
 	body, err := params.wire()
+	metadata := body.Metadata // may be large, and is JSON already
+	body.Metadata = nil
 	return do[*Agent, agentAnswer](ctx, c, request{
 		endpoint: spec.CreateAgent,
 		invalid:  err,
 		body:     body,
+		metadata: metadata,
 		secrets:  [2]string{string(params.LLM.APIKey), params.SystemPrompt},
 		setsBYOK: params.LLM.APIKey != "",
 	})

@@ -3,6 +3,7 @@ package agentmessaging
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/url"
@@ -201,10 +202,11 @@ func (c *call) scrubbed(err error, others ...error) error {
 type request struct {
 	endpoint *spec.Endpoint
 	agentID  string
-	body     any       // encoded as JSON; nil sends no body
-	invalid  error     // why the arguments are refused, if they are
-	secrets  [2]string // what an error of this call must not show, beside the API key
-	setsBYOK bool      // spends the BYOK set limit (interface 8.1)
+	body     any             // encoded as JSON; nil sends no body
+	metadata json.RawMessage // a further member of the body; nil: none
+	invalid  error           // why the arguments are refused, if they are
+	secrets  [2]string       // what an error of this call must not show, beside the API key
+	setsBYOK bool            // spends the BYOK set limit (interface 8.1)
 }
 
 // checkRetry decides what follows an attempt and, because Backoff is told

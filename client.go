@@ -2,8 +2,17 @@
 // creates conversational agents and exchanges text messages with them.
 //
 //	client, err := agentmessaging.NewClient(baseURL, apiKey)
+//	if err != nil {
+//		return err // the address or the key cannot be right
+//	}
 //	agent, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{SystemPrompt: "Be brief."})
+//	if err != nil {
+//		return err
+//	}
 //	reply, err := client.SendMessage(ctx, agent.ID, agentmessaging.MessageParams{Text: "Hello"})
+//	if errors.Is(err, agentmessaging.ErrOutcomeUnknown) {
+//		// The agent may have read the message: sending it again may double it.
+//	}
 //
 // "Interface 4.6" in these pages names a section of the service's interface
 // document. The service is in preview; its limits may change.
@@ -98,6 +107,7 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // A Client calls the service with one API key. It is safe for concurrent use
@@ -117,7 +127,8 @@ type Client struct {
 
 // NewClient returns a client of the service at baseURL, the address in front
 // of /v1, that authenticates with apiKey (interface 5). It checks its
-// arguments and never dials.
+// arguments and never dials. Over HTTP/2, many first calls at once open a
+// connection each; one call of Status before them leaves one for all.
 //
 // baseURL is absolute, https (http is accepted for loopback hosts only) and
 // has no user, query or fragment; a path is kept as a prefix. apiKey is the
@@ -254,6 +265,9 @@ func (c *Client) newCall(ctx context.Context, r request) (*call, error) {
 	}
 	if err := encode(&call.json, r.body); err != nil {
 		return nil, &ValidationError{Field: "body", Reason: "cannot be written as JSON"}
+	}
+	if r.metadata != nil {
+		addMember(&call.json, spec.Metadata.Path, r.metadata)
 	}
 	return call, nil
 }

@@ -56,10 +56,11 @@ var kinds = map[int]error{
 	http.StatusServiceUnavailable: ErrUnavailable,
 }
 
-// Error is a call that failed: the service, or a proxy before it, answered
-// with anything but a documented success, or there was no answer. A POST that
-// fails so, and with no [*OutcomeUnknownError] around it, was not carried out.
-// The text is one line and holds no key and no message.
+// Error says why a call failed. Either there was an answer that is no documented
+// success, from the service or a proxy before it: then StatusCode is set. Or
+// there was none: then Unwrap tells why. A POST that returns an Error without an
+// [*OutcomeUnknownError] around it was not carried out. The text is one line and
+// holds no key and no message.
 type Error struct {
 	// StatusCode is the answer's HTTP status; 0 means that there was no
 	// answer, and Unwrap tells why.
@@ -244,8 +245,9 @@ func (e *OutcomeUnknownError) Unwrap() error { return e.Err }
 // ValidationError is an argument that was refused before anything was sent,
 // because the interface says that the service would refuse it.
 type ValidationError struct {
-	// Field is the member's name on the wire, such as llm.model, or the
-	// name of the Go argument.
+	// Field names what was refused: a member of the request in wire names, such
+	// as llm.model; else a parameter of the function, such as apiKey, or the
+	// option, such as WithTimeout.
 	Field string
 	// Reason says what was wrong and what is allowed. It never quotes the value.
 	Reason string

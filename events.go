@@ -41,7 +41,7 @@ type CallStart struct {
 	URL      *url.URL // of every attempt; a copy. It holds the agent's ID
 }
 
-// CallEnd is its end.
+// CallEnd is the end of a call: each [CallStart] has one, whatever became of it.
 type CallEnd struct {
 	Call       uint64
 	Endpoint   Endpoint

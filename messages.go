@@ -50,10 +50,13 @@ func (a *replyAnswer) result() (*Reply, error) {
 // SendMessage sends text to an agent and returns its reply (interface 4.8).
 // Replies can take long; bound the wait with the context's deadline.
 //
-// Errors: [ErrInvalid], [ErrBadRequest], [ErrUnauthorized],
-// [ErrPaymentRequired], [ErrNotFound], [ErrRateLimited], and
-// [ErrOutcomeUnknown]: the agent may have read the message, and sending it
-// again may show it twice.
+// Errors: [ErrInvalid]; of the service [ErrBadRequest], [ErrUnauthorized],
+// [ErrPaymentRequired], [ErrNotFound] (no such agent for this key) and
+// [ErrRateLimited], which may come from the cool-down here; [ErrOutcomeUnknown],
+// also with [ErrServer] or [ErrUnavailable]: the agent may have read the message,
+// and sending it again may show it twice. An [*Error] without StatusCode is a
+// message that did not get there; it wraps the cause, such as a net.Error or
+// context.DeadlineExceeded.
 func (c *Client) SendMessage(ctx context.Context, agentID string, params MessageParams) (*Reply, error) {
 	return do[*Reply, replyAnswer](ctx, c, request{
 		endpoint: spec.SendMessage,

@@ -36,9 +36,10 @@ type LimitedAttempt struct {
 	// SetsBYOK is true where the call also spends the BYOK set limit:
 	// SetBYOK, and CreateAgent with LLM.APIKey (interface 8.1).
 	SetsBYOK bool
-	// MaxWait is the client's [RetryPolicy].MaxWait; 0 means 90 s. A limit that
-	// is shut for longer than that refuses the attempt at once. The time that
-	// others take who came earlier is no part of it.
+	// MaxWait is the client's [RetryPolicy].MaxWait; 0 means 90 s. Refuse the
+	// attempt at once when a limit lets nobody pass for longer than that. A long
+	// line before it is no reason: a caller waits for its turn as long as its
+	// context lasts.
 	MaxWait time.Duration
 	// Clock is the client's; nil means real time.
 	Clock Clock

@@ -156,7 +156,7 @@ func encodeObject(field *spec.Field, value any) (json.RawMessage, error) {
 		return nil, nil
 	}
 	var buf bytes.Buffer
-	if err := encode(&buf, value); err != nil {
+	if err := encodeUnescaped(&buf, value); err != nil { // it may be large: once only
 		return nil, &ValidationError{Field: field.Path, Reason: "cannot be written as JSON: " + whyNotJSON(err)}
 	}
 	raw := buf.Bytes()
@@ -190,8 +190,21 @@ func whyNotJSON(err error) string {
 }
 
 // encode writes value as JSON, with <, > and & as they are: nothing here is
-// embedded in HTML, and texts stay short.
+// embedded in HTML, and texts stay short. json.Marshal, which would escape them,
+// is the cheaper way where there are none.
 func encode(buf *bytes.Buffer, value any) error {
+	body, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	if bytes.Contains(body, []byte(`\u00`)) {
+		return encodeUnescaped(buf, value)
+	}
+	*buf = *bytes.NewBuffer(body)
+	return nil
+}
+
+func encodeUnescaped(buf *bytes.Buffer, value any) error {
 	enc := json.NewEncoder(buf)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(value); err != nil {
@@ -199,4 +212,16 @@ func encode(buf *bytes.Buffer, value any) error {
 	}
 	buf.Truncate(buf.Len() - 1) // the line break
 	return nil
+}
+
+// addMember adds a member that is JSON already to an object.
+func addMember(object *bytes.Buffer, name string, value json.RawMessage) {
+	object.Grow(len(name) + len(value) + len(`,"":}`))
+	object.Truncate(object.Len() - 1)
+	if object.Len() > 1 {
+		object.WriteByte(',')
+	}
+	object.WriteString(`"` + name + `":`)
+	object.Write(value)
+	object.WriteByte('}')
 }
