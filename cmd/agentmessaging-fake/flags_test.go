@@ -51,6 +51,8 @@ func TestBadFlags(t *testing.T) {
 		{"--calls=1000001", "--calls: must be an integer"},
 		{"--replies=/no/such/file", "--replies: must be a file that can be read"},
 		{"--replies=" + empty, "--replies: must be a file of scripted replies, and is empty"},
+		{"--like=/no/such/file", "--like: must be a file that can be read"},
+		{"--like=" + broken, "--like: must be a file that observe wrote: "},
 		{"--replies=" + broken, `--replies: [0].replies[0]: member "tekst" is not allowed; allowed: text, warnings, status, code, reason`},
 		{"--state=" + broken, "the format is"},
 		{"--state=/no/such/folder/state", "--state: cannot be saved to"},
