@@ -1,6 +1,7 @@
 package agentmessaging
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -30,7 +31,7 @@ type settings struct {
 	clock      Clock // nil: real time
 	newClock   bool  // set by these options
 	observers  observers
-	loggers    []*slog.Logger
+	loggers    []eventLog
 	userAgent  string
 	timeout    time.Duration // of one call
 	random     func() float64
@@ -183,7 +184,7 @@ func WithLogger(logger *slog.Logger) Option {
 		if logger == nil {
 			return nilOption("WithLogger")
 		}
-		s.loggers = append(s.loggers, logger)
+		s.loggers = append(s.loggers, eventLog{logger.Enabled, func(ctx context.Context, e Event) { write(ctx, logger, e) }})
 		return nil
 	}
 }

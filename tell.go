@@ -15,7 +15,7 @@ func (c *call) told(ctx context.Context, level slog.Level) bool {
 		return true
 	}
 	for _, logger := range c.client.loggers {
-		if level != silent && logger.Enabled(ctx, level) {
+		if level != silent && logger.enabled(ctx, level) {
 			return true
 		}
 	}
@@ -25,7 +25,7 @@ func (c *call) told(ctx context.Context, level slog.Level) bool {
 // tell tells an event, and returns the context that the observers have made.
 func (c *call) tell(ctx context.Context, event Event) context.Context {
 	for _, logger := range c.client.loggers {
-		write(ctx, logger, event)
+		logger.write(ctx, event)
 	}
 	return c.client.observers.tell(ctx, event)
 }
