@@ -162,7 +162,7 @@ func TestEnvIsATB(t *testing.T) {
 
 func TestTheWatchdogSaysWhyAPlanStalls(t *testing.T) {
 	stalls := func(scenario func(*env), opts ...agentmessagingtest.Option) string {
-		found, _ := sweepInto(t, scenario, append(opts, agentmessagingtest.Watchdog(200*time.Millisecond))...)
+		found, _ := sweepInto(t, scenario, append(opts, agentmessagingtest.Watchdog(300*time.Millisecond))...)
 		require.Len(t, found, 3, "then the sweep ends")
 		assert.Equal(t, agentmessagingtest.Ends, found[0].Check)
 		return found[0].Says
