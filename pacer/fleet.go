@@ -191,7 +191,10 @@ func (p *Pacer) found(l *loaded) {
 	if lost == nil && f.seen != nil && l.version == "" {
 		lost = errLost
 	}
-	f.seen, f.offset, f.down, f.looking, f.lonely = l.state, l.offset, false, false, false
+	if l.key == f.key { // else SetLimits came in between
+		f.seen = l.state
+	}
+	f.offset, f.down, f.looking, f.lonely = l.offset, false, false, false
 	if back {
 		p.local = nil
 		p.wakeAll()
@@ -253,7 +256,7 @@ func (p *Pacer) lost(err error) {
 	p.wakeAll()
 	p.mu.Unlock()
 	p.logger.Warn("agentmessaging pacer's store does not answer; working on a share of the limits",
-		slog.Int64("processes", processes), slog.String("error", oneLine(err.Error())))
+		slog.Int64("processes", processes), slog.String("error", oneLine(err.Error(), 256)))
 }
 
 // share is the state of a process that works alone for a while: its calls count

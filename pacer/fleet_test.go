@@ -153,6 +153,7 @@ func TestStoreFails(t *testing.T) {
 				assert.GreaterOrEqual(t, f.since(0), 6*60-2)
 				assert.Equal(t, 4, strings.Count(log.String(), "store does not answer"))
 				assert.Equal(t, 4, strings.Count(log.String(), "store answers again"))
+				assert.Equal(t, name == "dead", strings.Contains(log.String(), "what to do about that"), "its words are whole")
 				assert.NotContains(t, log.String(), canary)
 			})
 		})
@@ -235,6 +236,23 @@ func TestStoreHoldsNoSecret(t *testing.T) {
 		raised[0].Max = 300
 		acquire(t, newPacer(t, raised, pacer.WithStore(store, canary)), creation)
 		assert.Len(t, store.values, 2, "a plan with another Max shares the value")
+	})
+}
+
+// TestSetLimitsOfAFleet while calls wait: the new set has another value.
+func TestSetLimitsOfAFleet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &memory{}
+		f := startFleet(t, 2, store)
+		time.Sleep(30 * time.Second)
+		for _, p := range f.pacers {
+			require.NoError(t, p.SetLimits([]pacer.Limit{{Key: "other", Max: 600, Window: time.Minute}, {Key: "day", Max: 9000, Window: 24 * time.Hour}}))
+			assert.Len(t, p.State().Limits, 2)
+		}
+		time.Sleep(30 * time.Second)
+		assert.InDelta(t, 300, f.since(30*time.Second), 15)
+		assert.Len(t, store.values, 2)
+		assert.Equal(t, 2, f.pacers[0].State().Processes)
 	})
 }
 

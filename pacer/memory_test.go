@@ -16,7 +16,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
 )
 
-var errDown = errors.New("connection refused")
+var errDown = errors.New("the store is down, and says in many words which of its settings is wrong and what to do about that")
 
 // memory is a store in memory. It fails while down, and is deaf while hung is
 // not nil.

@@ -49,22 +49,22 @@ func (g *permit) giveBack() { g.pacer.step(g.takeBack) }
 func (g *permit) takeBack(m *machine) { m.giveBack(g.kinds, g.granted) }
 
 func (g *permit) refused(outcome agentmessaging.AttemptOutcome) {
-	f := refusal{kinds: g.kinds, granted: g.granted, wait: outcome.RetryAfter.Microseconds(), key: oneLine(outcome.LimitKey)}
+	f := refusal{kinds: g.kinds, granted: g.granted, wait: outcome.RetryAfter.Microseconds(), key: oneLine(outcome.LimitKey, 64)}
 	g.pacer.mu.Lock()
 	now, wait := g.pacer.time.now(), max(f.wait, leastRefusal)
 	f.late = g.pacer.spread.late(now - g.sent)
 	if h := &g.pacer.heard; now+wait-max(now, h.gate(f.kinds)) >= second {
-		g.key, g.closed = f.key, outcome.RetryAfter
+		g.key, g.closed = f.key, time.Duration(wait)*time.Microsecond
 		h.shut(f.kinds, now+wait, f.key)
 	}
 	g.pacer.mu.Unlock()
 	g.pacer.report(func(m *machine) { m.refused(f) })
 }
 
-// oneLine is a limit_key as it is kept and shown: foreign text, so one line of
-// at most 64 bytes.
-func oneLine(key string) string {
-	words := strings.FieldsFunc(strings.ToValidUTF8(key[:min(len(key), 64)], ""), unicode.IsControl)
+// oneLine is foreign text as it is kept and shown: one line of so many bytes at
+// most.
+func oneLine(text string, most int) string {
+	words := strings.FieldsFunc(strings.ToValidUTF8(text[:min(len(text), most)], ""), unicode.IsControl)
 	return strings.Join(words, " ")
 }
 
