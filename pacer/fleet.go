@@ -18,6 +18,7 @@ type fleet struct {
 	down    bool // the store is, and the pacer's local state a share
 	since   time.Time
 	looking bool
+	retryAt int64
 	took    int64 // a step
 	size    int64 // how many processes share the limits meanwhile
 	lonely  bool  // nobody knows
@@ -28,7 +29,7 @@ type fleet struct {
 
 const (
 	storeWait   = 250 * time.Millisecond
-	storeRetry  = 1500 * time.Millisecond // and up to a quarter more
+	storeRetry  = 1500 * int64(1000) // and up to a quarter more
 	mostTries   = 20
 	lonelyPart  = 4 // a process that knows of no other begins with such a part
 	slowAfter   = 200
@@ -57,12 +58,13 @@ func (p *Pacer) step(f func(*machine)) (offset int64) {
 // shared reports whether the next step goes to the store. The lock is held.
 func (p *Pacer) shared() bool { return p.store != nil && !p.fleet.down }
 
-// loaded is a state from the store.
+// loaded is what the store holds, and the state in it.
 type loaded struct {
 	*machine
 	key, version string
-	offset       int64
-	took         int64
+	value        []byte
+	at           time.Time
+	offset, took int64
 	lost         error // why it begins afresh, though it was there before
 }
 
@@ -99,21 +101,16 @@ func (l *loaded) ttl() time.Duration {
 	return time.Duration(longest)*time.Microsecond + time.Hour
 }
 
-type loadedValue struct {
-	value   []byte
-	version string
-	now     time.Time
-}
-
 // load is the store's state by now. What this process knows is brought in where
 // the state is another than before, or the process returns from its share.
 func (p *Pacer) load() (*loaded, error) {
 	p.mu.Lock()
-	l, rules, began := &loaded{key: p.fleet.key}, p.rules, p.time.now()
+	key, rules, began := p.fleet.key, p.rules, p.time.now()
 	p.mu.Unlock()
-	got, err := bounded(func(ctx context.Context) (got loadedValue, err error) {
-		got.value, got.version, got.now, err = p.store.Load(ctx, l.key)
-		return got, err
+	l, err := bounded(func(ctx context.Context) (l *loaded, err error) {
+		l = &loaded{key: key}
+		l.value, l.version, l.at, err = p.store.Load(ctx, key)
+		return l, err
 	})
 	if err != nil {
 		return nil, err
@@ -121,23 +118,28 @@ func (p *Pacer) load() (*loaded, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l.took = p.time.now() - began
-	l.offset = got.now.UnixMicro() - began - l.took/2
+	now := l.at.UnixMicro()
+	l.offset = now - began - l.took/2
 	var s *state
-	if l.version = got.version; len(got.value) > 0 {
-		s, l.lost = decode(got.value, len(rules))
+	if len(l.value) > 0 {
+		s, l.lost = decode(l.value, len(rules))
 	}
 	if s == nil {
-		s = newState(rules, got.now.UnixMicro(), rand.Int64())
+		s = newState(rules, now, rand.Int64())
 	}
-	l.machine = s.at(rules, got.now.UnixMicro())
+	l.machine = s.at(rules, now)
 	l.shared = true
 	if mine := p.mine(); mine != nil && (p.fleet.down || mine.born != s.born) && len(mine.limits) == len(rules) {
+		if by := l.offset - p.fleet.offset; p.fleet.lonely { // its times are those of its own clock
+			mine.move(rules, by)
+		}
 		l.join(mine, p.fleet.down)
 	}
 	return l, nil
 }
 
-// mine is a copy of the state that this process has seen, or works on.
+// mine is a copy of the state that this process has seen, or works on. A level
+// that was found by trial is a share, and no level of all.
 func (p *Pacer) mine() *state {
 	known := p.fleet.seen
 	if p.fleet.down {
@@ -146,7 +148,13 @@ func (p *Pacer) mine() *state {
 	if known == nil {
 		return nil
 	}
-	return known.clone()
+	known = known.clone()
+	for i := range known.limits {
+		if l := &known.limits[i]; p.fleet.lonely {
+			l.level, l.top, l.corrected = 0, 0, 0
+		}
+	}
+	return known
 }
 
 func (s *state) clone() *state {
@@ -188,7 +196,7 @@ func (p *Pacer) found(l *loaded) {
 	f := &p.fleet
 	back, lost := f.down, l.lost
 	f.took += (2*l.took - f.took) / 4
-	if lost == nil && f.seen != nil && l.version == "" {
+	if lost == nil && f.seen != nil && f.seen.born != newSet && l.version == "" {
 		lost = errLost
 	}
 	if l.key == f.key { // else SetLimits came in between
@@ -208,6 +216,9 @@ func (p *Pacer) found(l *loaded) {
 	}
 }
 
+// newSet is the born of a state that SetLimits has carried over to another value.
+const newSet = 0
+
 var errLost = errors.New("the store has lost the value")
 
 // present reports whether the store is to be asked. While it is away, it is
@@ -219,19 +230,27 @@ func (p *Pacer) present() bool {
 	return !p.fleet.down
 }
 
-// lookOut starts a look-out, if none is under way. The lock is held.
+// lookOut starts a look-out, if none is under way: for as long as calls wait,
+// or for one look where none does. The lock is held.
 func (p *Pacer) lookOut() {
-	if f := &p.fleet; f.down && !f.looking && p.waiting() > 0 {
-		f.looking = true
-		go p.look(p.busy())
+	f := &p.fleet
+	if !f.down || f.looking || p.waiting() == 0 && p.time.now() < f.retryAt {
+		return
 	}
+	f.looking = true
+	ctx, cancel := context.WithCancel(context.Background())
+	if cancel(); p.waiting() > 0 {
+		ctx = p.busy()
+	}
+	go p.look(ctx)
 }
 
 // look asks for the store until it is back, or no call waits.
 func (p *Pacer) look(ctx context.Context) {
-	for (realClock{}).Sleep(ctx, storeRetry+rand.N(storeRetry/4)) == nil {
+	for (realClock{}).Sleep(ctx, p.untilLook()) == nil {
 		p.mu.Lock()
 		a := ask{member: p.member, spread: p.spread.guard()}
+		p.fleet.retryAt = p.time.now() + storeRetry + rand.Int64N(storeRetry/4)
 		p.mu.Unlock()
 		if _, err := p.stepShared(func(m *machine) { m.note(a) }); err == nil {
 			return
@@ -242,6 +261,12 @@ func (p *Pacer) look(ctx context.Context) {
 	p.fleet.looking = false
 }
 
+func (p *Pacer) untilLook() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return time.Duration(max(0, p.fleet.retryAt-p.time.now())) * time.Microsecond
+}
+
 // lost goes on without the store, and says so once.
 func (p *Pacer) lost(err error) {
 	p.mu.Lock()
@@ -250,6 +275,7 @@ func (p *Pacer) lost(err error) {
 		return
 	}
 	p.fleet.down, p.fleet.since = true, time.Now()
+	p.fleet.retryAt = p.time.now() + storeRetry + rand.Int64N(storeRetry/4)
 	p.lookOut()
 	p.local = p.share(p.time.now() + p.fleet.offset)
 	processes := p.fleet.size

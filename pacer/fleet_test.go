@@ -201,6 +201,25 @@ func TestStoreNeverSeen(t *testing.T) {
 	})
 }
 
+// TestStoreAppears: what the processes found by trial is no level of the fleet.
+func TestStoreAppears(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &memory{down: true}
+		p := newPacer(t, pacer.PreviewLimits(), pacer.WithStore(store, canary))
+		acquire(t, p, creation).Done(tooMany("", time.Hour))
+		f := startFleet(t, 4, store)
+		time.Sleep(30 * time.Second)
+		store.set(func() { store.down = false })
+		time.Sleep(10*time.Second + 3*time.Minute)
+		assert.GreaterOrEqual(t, f.since(40*time.Second), 3*59)
+		assert.Equal(t, 60.0, f.pacers[0].State().Limits[0].Level)
+		acquire(t, p, message) // and a look at the store beside it
+		synctest.Wait()
+		refusal := wantRefusal(t, newPacer(t, pacer.PreviewLimits(), pacer.WithStore(store, canary)), context.Background(), creation)
+		assert.InDelta(t, 3600-220, refusal.RetryAfter.Seconds(), 5, "and what it was refused, it tells")
+	})
+}
+
 // TestRefusalReachesAll: what one process was refused, the others do not try.
 func TestRefusalReachesAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -243,7 +262,8 @@ func TestStoreHoldsNoSecret(t *testing.T) {
 func TestSetLimitsOfAFleet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &memory{}
-		f := startFleet(t, 2, store)
+		log := &logged{}
+		f := startFleet(t, 2, store, log.option())
 		time.Sleep(30 * time.Second)
 		for _, p := range f.pacers {
 			require.NoError(t, p.SetLimits([]pacer.Limit{{Key: "other", Max: 600, Window: time.Minute}, {Key: "day", Max: 9000, Window: 24 * time.Hour}}))
@@ -253,6 +273,7 @@ func TestSetLimitsOfAFleet(t *testing.T) {
 		assert.InDelta(t, 300, f.since(30*time.Second), 15)
 		assert.Len(t, store.values, 2)
 		assert.Equal(t, 2, f.pacers[0].State().Processes)
+		assert.Empty(t, log.String())
 	})
 }
 

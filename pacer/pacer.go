@@ -114,7 +114,11 @@ func (p *Pacer) SetLimits(limits []Limit) error {
 	p.local = p.carryOver(p.local, rules)
 	p.fleet.seen = p.carryOver(p.fleet.seen, rules)
 	p.limits, p.rules = slices.Clone(limits), rules
-	p.fleet.key = p.key()
+	if key := p.key(); key != p.fleet.key && p.fleet.seen != nil {
+		p.fleet.key, p.fleet.seen.born = key, newSet
+	} else {
+		p.fleet.key = key
+	}
 	p.wakeAll()
 	return nil
 }

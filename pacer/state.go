@@ -91,13 +91,8 @@ func (m *machine) resume(calls int64) {
 // at brings the state to a time. A clock that was set back takes all times of
 // the state with it.
 func (s *state) at(rules []rule, now int64) *machine {
-	if shift := now - s.now; shift < -setBack {
-		s.visit(&coder{shift: shift})
-		for i, l := range s.limits {
-			for j := range l.slots {
-				l.slots[j].number += shift / rules[i].slot()
-			}
-		}
+	if now < s.now-setBack {
+		s.move(rules, now-s.now)
 	}
 	s.now = max(s.now, now)
 	m := &machine{state: s, rules: rules, now: s.now, calls: 1, hold: shortHold}
@@ -105,6 +100,16 @@ func (s *state) at(rules []rule, now int64) *machine {
 	m.tickets = slices.DeleteFunc(m.tickets, func(t ticket) bool { return t.due < m.now-ticketFor })
 	m.gates = slices.DeleteFunc(m.gates, func(g gate) bool { return g.opens <= m.now })
 	return m
+}
+
+// move changes all times of the state.
+func (s *state) move(rules []rule, by int64) {
+	s.visit(&coder{shift: by})
+	for i, l := range s.limits {
+		for j := range l.slots {
+			l.slots[j].number += by / rules[i].slot()
+		}
+	}
 }
 
 func (m *machine) guard(r *rule) int64 {
