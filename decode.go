@@ -50,9 +50,10 @@ func optionalOf(err error) string {
 	}
 	var mistyped *json.UnmarshalTypeError
 	if errors.As(err, &mistyped) {
-		switch mistyped.Field {
+		// encoding/json/v2 spells the name as the body does, and adds the index in a list.
+		switch path := strings.TrimRight(strings.ToLower(mistyped.Field), ".0123456789"); path {
 		case "sms", "sms.phone_number", "warnings":
-			return mistyped.Field
+			return path
 		}
 	}
 	return ""

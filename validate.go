@@ -181,7 +181,7 @@ func whyNotJSON(err error) string {
 	switch {
 	case errors.As(err, &foreign):
 		return "a " + foreign.Type.String() + " has no JSON form"
-	case errors.As(err, &value):
+	case errors.As(err, &value) && value.Value.IsValid(): // encoding/json/v2 may leave it out
 		return "a " + value.Value.Type().String() + " that is not a number, infinite, or inside itself"
 	case errors.As(err, &own):
 		return "the encoding of " + own.Type.String() + " failed"
