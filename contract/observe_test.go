@@ -99,6 +99,21 @@ func wantWithin(t *testing.T, most, spent contract.Spend) {
 	assert.LessOrEqual(t, spent.Wait, most.Wait)
 }
 
+// TestObserveWithTwoKeys answers what needs a second one, within the same
+// budget.
+func TestObserveWithTwoKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		target, fake := observedFake(t, fakeserver.WithCallLimit(10_000))
+		target.Abilities, target.SecondKey = nil, fake.IssueKeyOn("preview", true)
+		o, err := contract.Observe(t.Context(), target, contract.Spend{})
+		require.NoError(t, err)
+		assert.Equal(t, "404", string(o.Decisions["agent_of_another_key"].Answer))
+		assert.Equal(t, contract.FakeAnswers()["refused_requests_spend"], string(o.Decisions["refused_requests_spend"].Answer))
+		assert.Less(t, fake.CallCount(), 500)
+		assert.Less(t, len(fake.Agents()), 25)
+	})
+}
+
 // TestObserveKeepsStoredKey: a provider key that was there is there afterwards.
 func TestObserveKeepsStoredKey(t *testing.T) {
 	target, fake := observedFake(t)
