@@ -18,7 +18,7 @@ import (
 )
 
 // plenty is a budget that reaches every question.
-var plenty = contract.Spend{Requests: 5000, Creations: 200, BYOKSets: 5, WarmUps: 4}
+var plenty = contract.Spend{Requests: 5000, Creations: 300, BYOKSets: 10, WarmUps: 4}
 
 // observedFake is a fake as Observe calls it, with its clock to move.
 func observedFake(t testing.TB, opts ...fakeserver.Option) (contract.Target, *fakeserver.Server) {
@@ -140,6 +140,7 @@ func TestObserveGoesOn(t *testing.T) {
 		o = contract.Observation{}
 		require.NoError(t, json.Unmarshal(file, &o))
 	}
+	require.NoError(t, o.Continue(t.Context(), target, plenty))
 	wantAnswers(t, contract.FakeAnswers(), &o)
 }
 

@@ -9,7 +9,7 @@ import (
 
 // questions are all that Observe asks, in this order. The ids are those of the
 // fake's decisions.
-var questions = slices.Concat(valueQuestions, bodyQuestions, stateQuestions, limitQuestions)
+var questions = slices.Concat(valueQuestions, bodyQuestions, stateQuestions, limitQuestions, keyQuestions)
 
 var valueQuestions = []question{
 	question{

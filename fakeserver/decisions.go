@@ -85,8 +85,7 @@ type decision struct {
 	allowed      []any              // nil: whatever fits the answer's type
 }
 
-// decisions are all questions. contract.Observe asks them by the same ids, but
-// for the last four: to ask those costs a day's limits, or a key of another kind.
+// decisions are all questions. contract.Observe asks them by the same ids.
 var decisions = []decision{
 	{"status", "What does GET /v1/status say of the service?", func(d *decided) any { return &d.status }, nil},
 	{"error_names", "Which values has error?", func(d *decided) any { return &d.errorNames }, nil},
