@@ -146,8 +146,8 @@ func TestSpansOfALocalRefusal(t *testing.T) {
 		require.True(t, refused.Local)
 		assert.Equal(t, []span{{
 			Name: "invoke_agent", Kind: trace.SpanKindClient, Status: "Error",
-			Attrs: sendMessage.with(attrs{"gen_ai.agent.id": "agent_000002", "error.type": "limiter_refused"}).with(ends(0, 0, "")),
-		}}, r.ended(), "no HTTP span, since nothing was sent")
+			Attrs: sendMessage.with(attrs{"gen_ai.agent.id": "agent_000002", "error.type": "limiter_refused"}).with(ends(0, 0, "trace_000001")),
+		}}, r.ended(), "no HTTP span, since nothing was sent; the trace id is that of the answer behind the refusal")
 	})
 }
 
