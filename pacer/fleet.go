@@ -130,9 +130,7 @@ func (p *Pacer) load() (*loaded, error) {
 	l.machine = s.at(rules, now)
 	l.shared = true
 	if mine := p.mine(); mine != nil && (p.fleet.down || mine.born != s.born) && len(mine.limits) == len(rules) {
-		if by := l.offset - p.fleet.offset; p.fleet.lonely { // its times are those of its own clock
-			mine.move(rules, by)
-		}
+		mine.move(rules, l.offset-p.fleet.offset) // until now its times were those of its own clock
 		l.join(mine, p.fleet.down)
 	}
 	return l, nil
@@ -230,19 +228,12 @@ func (p *Pacer) present() bool {
 	return !p.fleet.down
 }
 
-// lookOut starts a look-out, if none is under way: for as long as calls wait,
-// or for one look where none does. The lock is held.
+// lookOut starts a look-out, if none is under way. The lock is held.
 func (p *Pacer) lookOut() {
-	f := &p.fleet
-	if !f.down || f.looking || p.waiting() == 0 && p.time.now() < f.retryAt {
-		return
+	if f := &p.fleet; f.down && !f.looking && p.waiting() > 0 {
+		f.looking = true
+		go p.look(p.busy())
 	}
-	f.looking = true
-	ctx, cancel := context.WithCancel(context.Background())
-	if cancel(); p.waiting() > 0 {
-		ctx = p.busy()
-	}
-	go p.look(ctx)
 }
 
 // look asks for the store until it is back, or no call waits.

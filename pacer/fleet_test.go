@@ -220,6 +220,32 @@ func TestStoreAppears(t *testing.T) {
 	})
 }
 
+// TestProcessesAreForgotten two minutes after their last step; and a grant that
+// nobody waits for any more is given back.
+func TestProcessesAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &memory{}
+		one, two := newPacer(t, perMinute(60), pacer.WithStore(store, canary)), newPacer(t, perMinute(60), pacer.WithStore(store, canary))
+		acquire(t, two, message)
+		for range 4 {
+			acquire(t, one, message)
+		}
+		used := one.State().Limits[0].Used
+		ctx, cancel := context.WithCancel(context.Background())
+		go func() { _, _ = one.Acquire(ctx, patient()) }()
+		time.Sleep(900 * time.Millisecond) // its turn is claimed 250 ms before it comes
+		synctest.Wait()
+		assert.Equal(t, used+1, one.State().Limits[0].Used)
+		cancel()
+		synctest.Wait()
+		assert.Equal(t, used, one.State().Limits[0].Used)
+		assert.Equal(t, 2, one.State().Processes)
+		time.Sleep(3 * time.Minute)
+		acquire(t, one, message)
+		assert.Equal(t, 1, one.State().Processes)
+	})
+}
+
 // TestRefusalReachesAll: what one process was refused, the others do not try.
 func TestRefusalReachesAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -208,6 +208,41 @@ func TestAWrongGuessCostsOneCall(t *testing.T) {
 	assert.Equal(t, someday+8*hour, s.at(rules, someday+hour).gate(warmUp), "a refused message holds back all")
 }
 
+// TestARaisedLimit is looked for after a quarter of an hour of use without a
+// refusal; and less often where it is refused.
+func TestARaisedLimit(t *testing.T) {
+	rules := rulesFor(t, perMinute(60))
+	s := newState(rules, someday, 1)
+	now := fill(s, rules, someday, 15*minute)
+	l := &s.limits[0].short
+	assert.Equal(t, 60.0, l.allowed(&rules[0], now))
+	now = fill(s, rules, now, 3*minute/2)
+	assert.InDelta(t, 66, l.allowed(&rules[0], now), 0.1)
+	s.at(rules, now).refused(refusal{kinds: message, granted: now, wait: second})
+	assert.LessOrEqual(t, l.allowed(&rules[0], now), 60.0, "back to what held")
+	assert.Equal(t, int64(2*firstPatience), l.patience)
+}
+
+// TestALongLimitOpensCalmly: no burst, since a sliding window frees its room as
+// evenly as it was used.
+func TestALongLimitOpensCalmly(t *testing.T) {
+	rules := rulesFor(t, perMinute(60), Limit{Key: "hour", Max: 20, Window: time.Hour})
+	s := newState(rules, someday, 1)
+	now := fill(s, rules, someday, 30*second)
+	s.at(rules, now).refused(refusal{kinds: message, granted: now, wait: hour})
+	for _, opens := range []int64{now + hour, 0} {
+		if opens == 0 { // the next time nobody is refused
+			opens = s.limits[1].begins + s.limits[1].lasts
+		}
+		got := 0
+		for s.at(rules, opens).ask(ask{kinds: message, waits: 1}).n > 0 {
+			got++
+		}
+		assert.Equal(t, 1, got)
+		fill(s, rules, opens, 30*second)
+	}
+}
+
 // TestAGateNeverOpensEarlier than the longest wait that was asked for.
 func TestAGateNeverOpensEarlier(t *testing.T) {
 	rules := rulesFor(t, PreviewLimits()...)

@@ -360,6 +360,19 @@ func TestCreationRefused(t *testing.T) {
 	})
 }
 
+// TestALateRefusal says nothing about the level: it was held up on its way.
+func TestALateRefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, perMinute(60))
+		held := acquire(t, p, message)
+		for range 120 {
+			acquire(t, p, patient()).Done(agentmessaging.AttemptOutcome{StatusCode: 200, Sent: true})
+		}
+		held.Done(tooMany("", 10*time.Second))
+		assert.Equal(t, 60.0, p.State().Limits[0].Level)
+	})
+}
+
 func TestUnsentAttemptGivesItsPermitBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(t, []pacer.Limit{{Key: "hour", Max: 2, Window: time.Hour}})
@@ -403,6 +416,12 @@ func TestPermitReports(t *testing.T) {
 		short.Done(tooMany("", 0))
 		_, wait = short.(agentmessaging.PermitReporter).Closed()
 		assert.Equal(t, time.Second, wait, "a refusal without Retry-After holds for a second")
+		twice := []agentmessaging.Permit{acquire(t, p, patient()), acquire(t, p, patient())}
+		for i, permit := range twice {
+			permit.Done(tooMany("", 10*time.Second))
+			_, wait = permit.(agentmessaging.PermitReporter).Closed()
+			assert.Equal(t, []time.Duration{10 * time.Second, 0}[i], wait, "the second is no news")
+		}
 		other := acquire(t, p, patient())
 		other.Done(agentmessaging.AttemptOutcome{StatusCode: 200, Sent: true})
 		key, wait = other.(agentmessaging.PermitReporter).Closed()
