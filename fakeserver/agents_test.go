@@ -1,7 +1,6 @@
 package fakeserver_test
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 
@@ -9,31 +8,6 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
-
-func TestCreateAndReadAgent(t *testing.T) {
-	fake, c := newFake(t, frozen())
-	assert.JSONEq(t, `{"agent_id":"agent_000001","status":"active","trace_id":"trace_000001"}`, c.call("POST", "/v1/agents", emptyBody).raw)
-	fake.Advance(time.Second)
-	created := c.call("POST", "/v1/agents", `{"system_prompt":"Be brief.","customer_ref":"c-1","metadata":{ "a": [1, {}] },"sms":{"mode":"sandbox"},"llm":{"tier":"smart"}}`)
-	assert.JSONEq(t, `{"agent_id":"agent_000002","status":"active","sms":{"status":"active"},"trace_id":"trace_000002"}`, created.raw)
-	assert.JSONEq(t, `{"agent_id":"agent_000002","status":"active","created_at":"2040-01-01T00:00:01Z","updated_at":"2040-01-01T00:00:01Z",
-		"sms":{"status":"active","phone_number":"+12025550102"},"trace_id":"trace_000003"}`, c.call("GET", "/v1/agents/agent_000002", noBody).raw)
-	assert.JSONEq(t, `{"agent_id":"agent_000001","status":"active","created_at":"2040-01-01T00:00:00Z","updated_at":"2040-01-01T00:00:00Z",
-		"trace_id":"trace_000004"}`, c.call("GET", "/v1/agents/agent_000001", noBody).raw)
-
-	at := time.Unix(year2040, 0).UTC()
-	assert.Equal(t, []fakeserver.Agent{{
-		ID: "agent_000001", Status: "active", CreatedAt: at, UpdatedAt: at, Key: "key_000001",
-		LLM: fakeserver.LLM{Mode: "hosted", Tier: "fast"},
-	}, {
-		ID: "agent_000002", Status: "active", CreatedAt: at.Add(time.Second), UpdatedAt: at.Add(time.Second), Key: "key_000001",
-		SystemPrompt: "Be brief.", CustomerRef: "c-1", Metadata: json.RawMessage(`{"a":[1,{}]}`),
-		SMS: &fakeserver.SMS{Mode: "sandbox", Status: "active", PhoneNumber: "+12025550102"},
-		LLM: fakeserver.LLM{Mode: "hosted", Tier: "smart"},
-	}}, fake.Agents())
-	_, ok := fake.Agent("agent_000003")
-	assert.False(t, ok)
-}
 
 // Nothing that the fake returns reaches what it keeps.
 func TestCopies(t *testing.T) {

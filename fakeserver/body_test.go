@@ -134,18 +134,6 @@ func TestEnums(t *testing.T) {
 	}
 }
 
-func TestMetadataCap(t *testing.T) {
-	_, c := newFake(t, unlimited()...)
-	sized := func(n int) string {
-		return `{"metadata": { "a" : "` + strings.Repeat("é", n-len(`{"a":""}`)) + `" } }`
-	}
-	c.call("POST", "/v1/agents", sized(4096)).wantOK(t)
-	c.call("POST", "/v1/agents", sized(4097)).wantReason(t, "metadata: at most 4096 characters of compact JSON")
-	_, small := newFake(t, fakeserver.WithMetadataCap(10))
-	small.call("POST", "/v1/agents", sized(10)).wantOK(t)
-	small.call("POST", "/v1/agents", sized(11)).wantReason(t, "metadata: at most 10 characters of compact JSON")
-}
-
 func TestSizeOfBodies(t *testing.T) {
 	_, c := newFake(t)
 	body := func(n int) string {
@@ -193,24 +181,4 @@ func TestContentHeaders(t *testing.T) {
 	read(t, resp).wantOK(t)
 	c.call("POST", "/v1/warmup", noBody, "Content-Type: application/x-www-form-urlencoded").wantOK(t) // there is no body to be of that type
 	c.call("GET", "/v1/status", noBody, "Content-Type: text/plain").wantOK(t)
-}
-
-// An answer never repeats a value: it may be a key or a message.
-func TestReasonsHoldNoValues(t *testing.T) {
-	_, c := newFake(t, unlimited()...)
-	const canary = "canary-7f3a"
-	for _, body := range []string{
-		`{"llm":{"api_key":"canary-7f3a"}}`,
-		`{"llm":{"provider":"canary-7f3a"}}`,
-		`{"llm":{"mode":"canary-7f3a"}}`,
-		`{"system_prompt":"canary-7f3a","x":1}`,
-		`{"metadata":{"a":"canary-7f3a","a":1}}`,
-		`{"customer_ref":"` + strings.Repeat("canary-7f3a", 100) + `"}`,
-		`{"system_prompt":"canary-7f3a"`,
-	} {
-		r := c.call("POST", "/v1/agents", body)
-		r.wantError(t, 400, "bad_request")
-		assert.NotEmpty(t, r.text("reason"))
-		assert.NotContains(t, r.raw, canary)
-	}
 }

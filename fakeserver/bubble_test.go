@@ -36,30 +36,3 @@ func TestClientEndsWithItsTest(t *testing.T) {
 		c.call("GET", "/v1/status", noBody).wantOK(t)
 	})
 }
-
-// A day of waiting takes milliseconds.
-func TestBubbles(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fake := fakeserver.New(t, fakeserver.WithLimit("key_day", 3))
-		c := caller{t, fake.HTTPClient(t).Transport, fake.Key()}
-		c.times(3, "GET", anAgent, noBody)
-		before := time.Now()
-		told, err := time.ParseDuration(c.call("GET", anAgent, noBody).header.Get("Retry-After") + "s")
-		require.NoError(t, err)
-		time.Sleep(told)
-		c.call("GET", anAgent, noBody).wantError(t, 404, "not_found")
-		assert.Equal(t, 24*time.Hour, time.Since(before))
-	})
-}
-
-// One key under two clocks cannot be limited; the test is told.
-func TestOneKeyInsideAndOutside(t *testing.T) {
-	watch, fake, c := newSpied(t)
-	c.call("GET", anAgent, noBody)
-	synctest.Test(t, func(t *testing.T) {
-		inside := caller{t, fake.HTTPClient(t).Transport, c.key}
-		inside.call("GET", anAgent, noBody).wantError(t, 404, "not_found")
-	})
-	require.Len(t, watch.errors, 1)
-	assert.Contains(t, watch.errors[0], "issue a key of its own for each bubble")
-}

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -24,6 +25,8 @@ const (
 	canaryText   = "cnrY-text/+=&<é>\"8"
 	canaryPrompt = "cnrY-prompt/+=&<é>\"8"
 	canaryReply  = "cnrY-reply/+=&<é>\"8"
+	// canaryStranger is a key that the fake did not issue.
+	canaryStranger = "amk_cnrY-stranger"
 )
 
 // forms are a secret and what encodings make of it.
@@ -93,10 +96,14 @@ func sendCanaries(t *testing.T, texts bool) {
 	watch, fake, c := newSpied(t, opts...)
 	issued := fake.IssueKey(fakeserver.KeyOptions{})
 	script := fake.OnMessage(fakeserver.ByText(canaryText)).Reply(canaryReply)
-	shown := []any{fake, script, *script, fakeserver.ByKey(issued), fakeserver.ByAgent(issued), fakeserver.ByTextContaining(canaryText)}
-	for _, key := range []string{c.key, issued} {
-		sendAll(c.with(key))
+	never := fake.OnMessage(fakeserver.ByKey(issued), fakeserver.ByAgent(canaryText), fakeserver.ByTextContaining("never"+canaryText)).Required()
+	shown := []any{fake, script, *script, never, *never, fakeserver.ByKey(issued), fakeserver.ByAgent(issued), fakeserver.ByTextContaining(canaryText)}
+	for _, key := range []string{c.key, issued, canaryStranger} {
+		shown = append(shown, sendAll(c.with(key)))
 	}
+	stored, err := json.Marshal(fake.Agents()[0].LLM)
+	require.NoError(t, err)
+	shown = append(shown, string(stored))
 	for _, fault := range canaryFaults() {
 		in := fake.Inject(fault, fakeserver.ByText(canaryText))
 		shown = append(shown, fault, in, *in)
@@ -112,19 +119,26 @@ func sendCanaries(t *testing.T, texts bool) {
 	wantNoCanary(t, fake, watch, shown, c.key, issued, texts)
 }
 
-// sendAll makes the calls; what becomes of them is no matter.
-func sendAll(c caller) {
+// sendAll makes the calls and returns the refusals.
+func sendAll(c caller) (refusals string) {
 	for _, call := range canaryCalls(c.key) {
-		sendOne(c, call)
+		refusals += sendOne(c, call)
 	}
+	return refusals
 }
 
-func sendOne(c caller, call [3]string) {
+func sendOne(c caller, call [3]string) (refusal string) {
 	client := http.Client{Transport: c.wire, Timeout: time.Minute}
 	resp, err := client.Do(c.request(call[0], call[1], call[2], "X-Note: "+c.key, "X-Api-Key: "+canaryKey))
-	if err == nil {
-		_ = resp.Body.Close()
+	if err != nil {
+		return ""
 	}
+	defer resp.Body.Close()
+	if resp.StatusCode < 400 {
+		return ""
+	}
+	answer, _ := io.ReadAll(resp.Body)
+	return string(answer)
 }
 
 func wantNoCanary(t *testing.T, fake *fakeserver.Server, watch *spy, shown []any, key, issued string, texts bool) {
@@ -140,7 +154,7 @@ func wantNoCanary(t *testing.T, fake *fakeserver.Server, watch *spy, shown []any
 			fmt.Fprintf(&out, verb+"\n", v)
 		}
 	}
-	for _, secret := range []string{key, issued, canaryKey, canaryText, canaryPrompt, canaryReply} {
+	for _, secret := range []string{key, issued, canaryStranger, canaryKey, canaryText, canaryPrompt, canaryReply} {
 		if texts && (secret == canaryText || secret == canaryPrompt || secret == canaryReply) {
 			start, _, _ := strings.Cut(secret, "/") // the rest is escaped twice
 			assert.True(t, strings.Contains(out.String(), start), "asked for")

@@ -76,14 +76,15 @@ func ExampleScript_ReplyFunc() {
 	// 400 {"error":"bad_request","trace_id":"trace_000002","reason":"not that word"}
 }
 
-// A fault that has to be met, until it is taken out again.
+// A fault that has to be met, by every call (with 0.5: by half of them, which the
+// seed 7 picks), until it is taken out again.
 func ExampleInjection() {
 	fake := open()
 	defer fake.Close()
 	fake.AddAgent(fake.Key(), fakeserver.Agent{})
 	client := &http.Client{Transport: fake.Direct()}
 
-	down := fake.Inject(fakeserver.Answer(503, ""), fakeserver.ByAgent("agent_000001")).Required()
+	down := fake.Inject(fakeserver.Answer(503, ""), fakeserver.ByAgent("agent_000001")).Chance(1, 7).Required()
 	say(client, fake, "hello")
 	fmt.Println(down.Hits())
 	down.Remove()

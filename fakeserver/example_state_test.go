@@ -12,7 +12,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
-// Keys of other kinds, what can be seen of them, and a key that is revoked.
+// Keys of other kinds, what can be seen of them, and a key that changes its plan
+// and is revoked.
 func ExampleServer_IssueKey() {
 	fake := open()
 	defer fake.Close()
@@ -20,6 +21,7 @@ func ExampleServer_IssueKey() {
 
 	key := fake.IssueKey(fakeserver.KeyOptions{Plan: fakeserver.PlanPro, NotDashboard: true})
 	do(client, key, "GET", fake.BaseURL()+"/v1/byok", "")
+	fake.SetPlan(key, fakeserver.PlanBYOK)
 	fake.RevokeKey(key)
 	do(client, key, "GET", fake.BaseURL()+"/v1/byok", "")
 	for _, info := range fake.Admin().Keys() {
@@ -31,7 +33,7 @@ func ExampleServer_IssueKey() {
 	// 403 {"error":"forbidden","trace_id":"trace_000001","reason":"BYOK requires a dashboard-issued API key"}
 	// 401 {"error":"unauthorized","trace_id":"trace_000002","reason":"the API key is unknown or revoked"}
 	// key_000001 preview true false
-	// key_000002 pro false true
+	// key_000002 byok false true
 	// true true
 }
 

@@ -50,16 +50,6 @@ func TestExhaust(t *testing.T) {
 	}
 }
 
-func TestExhaustKeepsTheEndOfAnOpenWindow(t *testing.T) {
-	for _, opts := range [][]fakeserver.Option{{frozen()}, {frozen(), fakeserver.WithSlidingWindows()}} {
-		fake, c := newFake(t, opts...)
-		c.times(1, "GET", anAgent, noBody)
-		fake.Advance(40 * time.Second)
-		fake.Exhaust(c.key, "key_minute")
-		c.call("GET", anAgent, noBody).wantLimited(t, "key_minute", "20")
-	}
-}
-
 // The limits per address have no window of the key's.
 func TestExhaustOfAnAddressLimitIsAWholeWindow(t *testing.T) {
 	for limit, method := range map[string]string{fakeserver.LimitIPMinute: "GET", fakeserver.LimitAgentCreateIPMinute: "POST"} {

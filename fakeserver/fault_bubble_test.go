@@ -162,26 +162,3 @@ func TestDeadlineDuringDrip(t *testing.T) {
 		assert.Equal(t, 4*time.Second, time.Since(begun))
 	})
 }
-
-// Faults of one fake act in several bubbles at once.
-func TestFaultsInManyBubbles(t *testing.T) {
-	fake, _ := newFake(t, unlimited()...)
-	fake.Inject(fakeserver.Latency(time.Hour))
-	fake.Inject(fakeserver.LoseReply(fakeserver.ResetConnection())).Chance(0.5, 1)
-	for range 4 {
-		key := fake.IssueKey(fakeserver.KeyOptions{})
-		t.Run("bubble", func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				for _, wire := range transports(t, fake) {
-					c := caller{t, wire, key}
-					begun := time.Now()
-					for range 10 {
-						seen(wire, c.request("POST", "/v1/warmup", noBody))
-					}
-					assert.Equal(t, 10*time.Hour, time.Since(begun))
-				}
-			})
-		})
-	}
-}

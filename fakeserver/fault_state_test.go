@@ -49,17 +49,6 @@ func TestRefusedConnection(t *testing.T) {
 	assert.Len(t, fake.Conversation(agent), 2*4, "no refused call had an effect")
 }
 
-func TestRefusalsAreRules(t *testing.T) {
-	watch, fake, _ := newSpied(t)
-	fake.Inject(fakeserver.RefuseConnection(), fakeserver.ByText("never")).Required()
-	fake.Reset()
-	require.Len(t, watch.errors, 1)
-	assert.Contains(t, watch.errors[0], `Inject(RefuseConnection(), ByText(5 characters)) is required and was never used`)
-	assert.Panics(t, func() { fakeserver.LoseReply(fakeserver.RefuseConnection()) })
-	c := caller{t, fake.Direct(), fake.Key()}
-	c.call("GET", "/v1/status", noBody).wantOK(t)
-}
-
 func TestFromTheNthCallOn(t *testing.T) {
 	fake, c := newFake(t)
 	in := fake.Inject(fakeserver.Answer(500, "")).From(3).Times(2)

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -64,59 +63,46 @@ const (
 )
 
 // Bytes that no decent client sends. Where net/http does not answer by itself,
-// as it does where plain is set, the answer is one of the service's.
+// the answer is one of the service's.
 func TestHostileRequests(t *testing.T) {
 	for name, row := range map[string]struct {
-		raw   string
-		want  []int
-		plain bool
+		raw  string
+		want []int
 	}{
-		"a decent one":            {"GET /v1/status HTTP/1.1\r\n" + twoOh, []int{200}, false},
-		"pipelined":               {"GET /v1/status HTTP/1.1\r\n" + twoOh + "GET /v1/x HTTP/1.1\r\n" + twoOh + "GET /v1/byok HTTP/1.1\r\n" + hostLine + lineBreak, []int{200, 404, 401}, false},
-		"pipelined bodies":        {post("Content-Length: 2\r\n", "{}") + post("Content-Length: 1\r\n", "{") + "GET /v1/status HTTP/1.1\r\n" + twoOh, []int{200, 400, 200}, false},
-		"two slashes":             {"GET //v1/status HTTP/1.1\r\n" + twoOh, []int{404}, false},
-		"slashes inside":          {"GET /v1//status HTTP/1.1\r\n" + twoOh, []int{404}, false},
-		"slash behind":            {"GET /v1/status/ HTTP/1.1\r\n" + twoOh, []int{404}, false},
-		"dots":                    {"GET /v1/x/../status HTTP/1.1\r\n" + twoOh, []int{404}, false},
-		"escaped dots":            {"GET /v1/x/%2e%2e/status HTTP/1.1\r\n" + twoOh, []int{404}, false},
-		"escaped slash":           {"GET /v1%2Fstatus HTTP/1.1\r\n" + twoOh, []int{404}, false},
-		"backslash":               {"GET /v1\\status HTTP/1.1\r\n" + twoOh, []int{404}, false},
-		"dots as an agent":        {"GET /v1/agents/%2e%2e HTTP/1.1\r\n" + twoOh, []int{404}, false},
-		"dots to a sibling":       {"GET /v1/agents/agent_000001/%2e%2e/agent_000001 HTTP/1.1\r\n" + twoOh, []int{404}, false},
-		"escaped way out":         {"GET /v1/agents/..%2Fbyok HTTP/1.1\r\n" + twoOh, []int{404}, false},
-		"agent and slash":         {"GET /v1/agents/agent_000001%2F HTTP/1.1\r\n" + twoOh, []int{404}, false},
-		"agent and zero byte":     {"GET /v1/agents/agent_000001%00 HTTP/1.1\r\n" + twoOh, []int{404}, false},
-		"escaped letter of an id": {"GET /v1/agents/%61gent_000001 HTTP/1.1\r\n" + twoOh, []int{200}, false},
-		"bad escape":              {"GET /v1/%zz HTTP/1.1\r\n" + twoOh, []int{400}, true},
-		"other case":              {"GET /V1/STATUS HTTP/1.1\r\n" + twoOh, []int{404}, false},
-		"method in lower case":    {"get /v1/status HTTP/1.1\r\n" + twoOh, []int{405}, false},
-		"absolute form":           {"GET http://evil.example/v1/status HTTP/1.1\r\n" + twoOh, []int{200}, false},
-		"absolute, path trick":    {"GET http://evil.example//v1/status HTTP/1.1\r\n" + twoOh, []int{404}, false},
-		"asterisk":                {"GET * HTTP/1.1\r\n" + twoOh, []int{404}, false},
-		"OPTIONS of the server":   {"OPTIONS * HTTP/1.1\r\n" + twoOh, []int{200}, true},
-		"tunnel":                  {"CONNECT evil.example:443 HTTP/1.1\r\n" + twoOh, []int{404}, false},
-		"key twice":               {"GET /v1/status HTTP/1.1\r\n" + ownKey + twoOh, []int{401}, false},
-		"key twice, other case":   {"GET /v1/status HTTP/1.1\r\nAUTHORIZATION: Bearer amk_fake_000001\r\n" + twoOh, []int{401}, false},
-		"bEaReR":                  {"GET /v1/status HTTP/1.1\r\n" + hostLine + "authorization: bEaReR amk_fake_000001\r\n\r\n", []int{200}, false},
-		"BEARER, spaces":          {"GET /v1/status HTTP/1.1\r\n" + hostLine + "Authorization:BEARER   amk_fake_000001  \r\n\r\n", []int{200}, false},
-		"folded line":             {"GET /v1/status HTTP/1.1\r\n" + hostLine + "Authorization: Bearer\r\n amk_fake_000001\r\n\r\n", []int{200}, false},
-		"space before the colon":  {"GET /v1/status HTTP/1.1\r\n" + hostLine + "Authorization : Bearer amk_fake_000001\r\n\r\n", []int{400}, true},
-		"HTTP/1.0":                {"GET /v1/status HTTP/1.0\r\n" + ownKey + lineBreak, []int{200}, false},
-		"HTTP/1.0, kept":          {"GET /v1/status HTTP/1.0\r\nConnection: keep-alive\r\n" + ownKey + lineBreak + "GET /v1/x HTTP/1.0\r\n\r\n", []int{200, 404}, false},
-		"HTTP/0.9":                {"GET /v1/status\r\n", []int{400}, true},
-		"no host":                 {"GET /v1/status HTTP/1.1\r\n" + ownKey + lineBreak, []int{400}, true},
-		"two hosts":               {"GET /v1/status HTTP/1.1\r\n" + hostLine + twoOh, []int{400}, true},
-		"huge header":             {"GET /v1/status HTTP/1.1\r\nX-Huge: " + strings.Repeat("x", 2<<20) + lineBreak + twoOh, []int{431}, true},
-		"many headers":            {"GET /v1/status HTTP/1.1\r\n" + strings.Repeat("X-Many: x\r\n", 200_000) + twoOh, []int{431}, true},
-		"length too great":        {post("Content-Length: 9\r\n", "{}"), []int{400}, false},
-		"length too small":        {post("Content-Length: 2\r\n", "{}GARBAGE\r\n\r\n"), []int{200, 400}, true},
-		"negative length":         {post("Content-Length: -1\r\n", "{}"), []int{400}, true},
-		"two lengths":             {post("Content-Length: 2\r\nContent-Length: 3\r\n", "{}"), []int{400}, true},
-		"length and chunks":       {post("Content-Length: 50\r\nTransfer-Encoding: chunked\r\n", "2\r\n{}\r\n0\r\n\r\n"), []int{200}, false},
-		"half a chunk":            {post("Transfer-Encoding: chunked\r\n", "9\r\n{}"), []int{400}, false},
-		"chunk size too great":    {post("Transfer-Encoding: chunked\r\n", "fffffffffffffffff\r\n{}"), []int{400}, false},
-		"announced 1 TiB":         {post("Content-Length: 1099511627776\r\n", "{}"), []int{400}, false},
-		"two codings":             {post("Transfer-Encoding: gzip, chunked\r\n", "0\r\n\r\n"), []int{501}, true},
+		"a decent one":            {"GET /v1/status HTTP/1.1\r\n" + twoOh, []int{200}},
+		"pipelined":               {"GET /v1/status HTTP/1.1\r\n" + twoOh + "GET /v1/x HTTP/1.1\r\n" + twoOh + "GET /v1/byok HTTP/1.1\r\n" + hostLine + lineBreak, []int{200, 404, 401}},
+		"pipelined bodies":        {post("Content-Length: 2\r\n", "{}") + post("Content-Length: 1\r\n", "{") + "GET /v1/status HTTP/1.1\r\n" + twoOh, []int{200, 400, 200}},
+		"two slashes":             {"GET //v1/status HTTP/1.1\r\n" + twoOh, []int{404}},
+		"slashes inside":          {"GET /v1//status HTTP/1.1\r\n" + twoOh, []int{404}},
+		"slash behind":            {"GET /v1/status/ HTTP/1.1\r\n" + twoOh, []int{404}},
+		"dots":                    {"GET /v1/x/../status HTTP/1.1\r\n" + twoOh, []int{404}},
+		"escaped dots":            {"GET /v1/x/%2e%2e/status HTTP/1.1\r\n" + twoOh, []int{404}},
+		"escaped slash":           {"GET /v1%2Fstatus HTTP/1.1\r\n" + twoOh, []int{404}},
+		"backslash":               {"GET /v1\\status HTTP/1.1\r\n" + twoOh, []int{404}},
+		"dots as an agent":        {"GET /v1/agents/%2e%2e HTTP/1.1\r\n" + twoOh, []int{404}},
+		"dots to a sibling":       {"GET /v1/agents/agent_000001/%2e%2e/agent_000001 HTTP/1.1\r\n" + twoOh, []int{404}},
+		"escaped way out":         {"GET /v1/agents/..%2Fbyok HTTP/1.1\r\n" + twoOh, []int{404}},
+		"agent and slash":         {"GET /v1/agents/agent_000001%2F HTTP/1.1\r\n" + twoOh, []int{404}},
+		"agent and zero byte":     {"GET /v1/agents/agent_000001%00 HTTP/1.1\r\n" + twoOh, []int{404}},
+		"escaped letter of an id": {"GET /v1/agents/%61gent_000001 HTTP/1.1\r\n" + twoOh, []int{200}},
+		"other case":              {"GET /V1/STATUS HTTP/1.1\r\n" + twoOh, []int{404}},
+		"method in lower case":    {"get /v1/status HTTP/1.1\r\n" + twoOh, []int{405}},
+		"absolute form":           {"GET http://evil.example/v1/status HTTP/1.1\r\n" + twoOh, []int{200}},
+		"absolute, path trick":    {"GET http://evil.example//v1/status HTTP/1.1\r\n" + twoOh, []int{404}},
+		"asterisk":                {"GET * HTTP/1.1\r\n" + twoOh, []int{404}},
+		"tunnel":                  {"CONNECT evil.example:443 HTTP/1.1\r\n" + twoOh, []int{404}},
+		"key twice":               {"GET /v1/status HTTP/1.1\r\n" + ownKey + twoOh, []int{401}},
+		"key twice, other case":   {"GET /v1/status HTTP/1.1\r\nAUTHORIZATION: Bearer amk_fake_000001\r\n" + twoOh, []int{401}},
+		"bEaReR":                  {"GET /v1/status HTTP/1.1\r\n" + hostLine + "authorization: bEaReR amk_fake_000001\r\n\r\n", []int{200}},
+		"BEARER, spaces":          {"GET /v1/status HTTP/1.1\r\n" + hostLine + "Authorization:BEARER   amk_fake_000001  \r\n\r\n", []int{200}},
+		"folded line":             {"GET /v1/status HTTP/1.1\r\n" + hostLine + "Authorization: Bearer\r\n amk_fake_000001\r\n\r\n", []int{200}},
+		"HTTP/1.0":                {"GET /v1/status HTTP/1.0\r\n" + ownKey + lineBreak, []int{200}},
+		"HTTP/1.0, kept":          {"GET /v1/status HTTP/1.0\r\nConnection: keep-alive\r\n" + ownKey + lineBreak + "GET /v1/x HTTP/1.0\r\n\r\n", []int{200, 404}},
+		"length too great":        {post("Content-Length: 9\r\n", "{}"), []int{400}},
+		"length and chunks":       {post("Content-Length: 50\r\nTransfer-Encoding: chunked\r\n", "2\r\n{}\r\n0\r\n\r\n"), []int{200}},
+		"half a chunk":            {post("Transfer-Encoding: chunked\r\n", "9\r\n{}"), []int{400}},
+		"chunk size too great":    {post("Transfer-Encoding: chunked\r\n", "fffffffffffffffff\r\n{}"), []int{400}},
+		"announced 1 TiB":         {post("Content-Length: 1099511627776\r\n", "{}"), []int{400}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fake, c := newFake(t, frozen(), fakeserver.WithUnknownRoutes())
@@ -125,9 +111,7 @@ func TestHostileRequests(t *testing.T) {
 			require.Equal(t, row.want, statuses)
 			for i, body := range bodies {
 				assert.NotContains(t, body, c.key)
-				if !row.plain {
-					wantDocumented(t, statuses[i], body)
-				}
+				wantDocumented(t, statuses[i], body)
 			}
 		})
 	}

@@ -105,13 +105,6 @@ func TestLimitsFrom(t *testing.T) {
 	assert.Contains(t, panicOf(func() { fake.Admin().LimitsFrom("x", "::1") }), "LimitsFrom: this fake did not issue that key")
 }
 
-func TestBYOKAvailable(t *testing.T) {
-	fake, _ := newFake(t)
-	assert.True(t, fake.Admin().BYOKAvailable())
-	fake.SetBYOKAvailable(false)
-	assert.False(t, fake.Admin().BYOKAvailable())
-}
-
 func TestExchangeCount(t *testing.T) {
 	fake, c := newFake(t, fakeserver.WithConversationLimit(2))
 	agent := c.agent(emptyBody)
@@ -121,22 +114,4 @@ func TestExchangeCount(t *testing.T) {
 	}
 	assert.Equal(t, 2, fake.Admin().ExchangeCount(agent))
 	assert.Contains(t, panicOf(func() { fake.Admin().ExchangeCount("agent_9") }), "ExchangeCount: no agent")
-}
-
-func TestKeysAndPlans(t *testing.T) {
-	fake, c := newFake(t)
-	assert.Equal(t, "amk_fake_000001", fake.Key())
-	second := fake.IssueKey(fakeserver.KeyOptions{Plan: fakeserver.PlanFree})
-	assert.Equal(t, "amk_fake_000002", second)
-	c.with(second).call("GET", "/v1/status", noBody).wantError(t, 402, "payment_required")
-	for _, plan := range []fakeserver.Plan{"", fakeserver.PlanPreview, fakeserver.PlanPro, fakeserver.PlanBYOK} {
-		fake.SetPlan(second, plan)
-		c.with(second).call("GET", "/v1/status", noBody).wantOK(t)
-	}
-	fake.RevokeKey(second)
-	fake.RevokeKey(second)
-	c.with(second).call("GET", "/v1/status", noBody).wantError(t, 401, "unauthorized")
-	fake.SetPlan(second, fakeserver.PlanFree)
-	c.with(second).call("GET", "/v1/status", noBody).wantError(t, 401, "unauthorized")
-	c.call("GET", "/v1/status", noBody).wantOK(t)
 }

@@ -45,18 +45,6 @@ func TestLimitsShowWhatWasSpent(t *testing.T) {
 	assert.Contains(t, panicOf(func() { fake.Limits("amk_other") }), "Limits: this fake did not issue that key")
 }
 
-func TestLimitsOfSlidingWindows(t *testing.T) {
-	fake, c := newFake(t, frozen(), fakeserver.WithSlidingWindows(), fakeserver.WithLimit("warmup_key_hour", 2))
-	for range 2 {
-		c.call("POST", "/v1/warmup", noBody).wantOK(t)
-		fake.Advance(20 * time.Minute)
-	}
-	state := fake.Limits(c.key)[4]
-	assert.Equal(t, fakeserver.LimitState{Key: "warmup_key_hour", Max: 2, Used: 2, Opens: time.Unix(year2040, 0).UTC().Add(time.Hour)}, state)
-	fake.Advance(20 * time.Minute)
-	assert.Equal(t, fakeserver.LimitState{Key: "warmup_key_hour", Max: 2, Used: 1}, fake.Limits(c.key)[4])
-}
-
 // The constants stand in their own digits: they name the limits of interface 8.1.
 func TestLimitConstants(t *testing.T) {
 	var all []fakeserver.Limit

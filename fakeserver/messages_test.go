@@ -3,7 +3,6 @@ package fakeserver_test
 import (
 	"fmt"
 	"net/http"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -127,37 +126,25 @@ func TestPanickingCallbacks(t *testing.T) {
 	watch, fake, c := newSpied(t)
 	agent := c.agent(emptyBody)
 	clients := []caller{c, {t, fake.HTTPClient(t).Transport, c.key}}
-	for _, script := range []*fakeserver.Script{
-		fake.OnMessage().ReplyFunc(func(fakeserver.Message) fakeserver.Reply { panic("oh no") }),
-		fake.OnMessage(fakeserver.Where(func(fakeserver.Call) bool { panic("oh no") })),
+	fake.OnMessage(fakeserver.ByText("reply")).ReplyFunc(func(fakeserver.Message) fakeserver.Reply { panic("oh no") })
+	fake.OnMessage(fakeserver.ByText("match"), fakeserver.Where(func(fakeserver.Call) bool { panic("oh no") }))
+	for text, want := range map[string]string{
+		"reply": `the ReplyFunc of OnMessage\(ByText\(5 characters\)\)`,
+		"match": `a matcher of OnMessage\(ByText\(5 characters\), Where\(messages_test.go:\d+\)\)`,
 	} {
 		for _, client := range clients {
 			watch.errors = nil
-			_, err := client.wire.RoundTrip(client.request("POST", "/v1/agents/"+agent+"/messages", `{"text":"x"}`))
+			_, err := client.wire.RoundTrip(client.request("POST", "/v1/agents/"+agent+"/messages", `{"text":"`+text+`"}`)) //nolint:bodyclose // there is none
 			require.Error(t, err)
 			require.Len(t, watch.errors, 1)
-			assert.Contains(t, watch.errors[0], "panicked: oh no")
+			assert.Regexp(t, "^fakeserver: "+want+" panicked: oh no$", watch.errors[0])
 		}
-		script.Remove()
 	}
 	calls := fake.Calls(fakeserver.ByEndpoint(fakeserver.EndpointSendMessage))
 	require.Len(t, calls, 4)
 	assert.Zero(t, calls[0].Status, "the connection was aborted")
 	assert.NotEmpty(t, calls[0].TraceID)
 	assert.Empty(t, fake.Conversation(agent))
-}
-
-func TestRequired(t *testing.T) {
-	watch, fake, c := newSpied(t)
-	agent := c.agent(emptyBody)
-	fake.OnMessage().Reply("used").Required()
-	fake.OnMessage(fakeserver.ByText("a")).Reply("unused").Required()
-	fake.OnMessage(fakeserver.ByText("b")).Reply("removed").Required().Remove()
-	fake.OnMessage(fakeserver.ByText("c")).Reply("optional")
-	c.send(agent, "x").wantOK(t)
-	watch.finish()
-	assert.Equal(t, []string{"fakeserver: OnMessage(ByText(1 characters)) is required and was never used; calls that it matched: 0; " +
-		"nearest: trace_000002 POST /v1/agents/agent_000001/messages key_000001: 200, not matched by ByText(1 characters)"}, watch.errors)
 }
 
 func TestColdStart(t *testing.T) {
@@ -175,26 +162,6 @@ func TestColdStart(t *testing.T) {
 		other := c.with(fake.IssueKey(fakeserver.KeyOptions{}))
 		other.call("POST", "/v1/warmup", noBody).wantOK(t)
 		assert.Zero(t, took(other, other.agent(emptyBody)))
-	})
-}
-
-// Waits and callbacks hold no lock: calls do not queue up behind them.
-func TestCallsDoNotQueue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fake := fakeserver.New(t, unlimited()...)
-		c := caller{t, fake.HTTPClient(t).Transport, fake.Key()}
-		agent := c.agent(emptyBody)
-		fake.OnMessage().ReplyFunc(func(fakeserver.Message) fakeserver.Reply {
-			time.Sleep(time.Second)
-			return fakeserver.Reply{Text: fmt.Sprint(fake.CallCount() >= 0)}
-		})
-		before := time.Now()
-		var wait sync.WaitGroup
-		for range 100 {
-			wait.Go(func() { c.send(agent, "x").wantOK(t) })
-		}
-		wait.Wait()
-		assert.Equal(t, time.Second, time.Since(before))
 	})
 }
 

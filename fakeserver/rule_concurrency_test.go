@@ -24,31 +24,6 @@ func concurrently(goroutines, each int, call func()) {
 	wait.Wait()
 }
 
-// A turn goes to one call, however many come at once.
-func TestTurnsUnderConcurrency(t *testing.T) {
-	for range 10 {
-		fake, c := newFake(t, unlimited()...)
-		var hit [3]atomic.Int64
-		nth := fake.Inject(fakeserver.Answer(500, "")).Nth(2)
-		times := fake.Inject(fakeserver.Answer(502, ""), fakeserver.Where(func(fakeserver.Call) bool { return fake.CallCount() >= 0 })).Times(10)
-		concurrently(64, 4, func() {
-			switch c.call("GET", "/v1/status", noBody).status {
-			case 200:
-				hit[0].Add(1)
-			case 500:
-				hit[1].Add(1)
-			case 502:
-				hit[2].Add(1)
-			}
-		})
-		// The second call counts for both, and the younger may have it.
-		assert.Equal(t, int64(10), hit[2].Load())
-		assert.LessOrEqual(t, hit[1].Load(), int64(1))
-		assert.Equal(t, int64(256), hit[0].Load()+hit[1].Load()+hit[2].Load())
-		assert.Equal(t, []int64{hit[1].Load(), 10}, []int64{int64(nth.Hits()), int64(times.Hits())})
-	}
-}
-
 func TestNthHitsExactlyOne(t *testing.T) {
 	for range 10 {
 		fake, c := newFake(t)

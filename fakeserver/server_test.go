@@ -2,7 +2,6 @@ package fakeserver_test
 
 import (
 	"fmt"
-	"net/http/httptest"
 	"reflect"
 	"strings"
 	"sync"
@@ -126,41 +125,11 @@ func TestReset(t *testing.T) {
 	assert.Equal(t, other, fake.IssueKey(fakeserver.KeyOptions{}), "key texts start again")
 }
 
-func TestFailedTestShowsItsCalls(t *testing.T) {
-	watch, fake, c := newSpied(t)
-	c.call("GET", "/v1/nothing", noBody)
-	watch.Errorf("the test's own failure")
-	watch.finish()
-	assert.Equal(t, []string{"fakeserver: the last 1 of 1 calls:\n    +0.000s  trace_000001 GET /v1/nothing key_000001: 404 not_found: no endpoint has this path"}, watch.logs)
-	require.NoError(t, fake.Close())
-}
-
 func TestServerPrintsItsNameOnly(t *testing.T) {
 	fake, _ := newFake(t)
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%d", "%x"} {
 		assert.Equal(t, "fakeserver.Server", fmt.Sprintf(verb, fake))
 	}
-}
-
-func TestOnASocket(t *testing.T) {
-	fake := fakeserver.New(t)
-	server := httptest.NewServer(fake)
-	t.Cleanup(server.Close)
-	resp, err := server.Client().Get(server.URL + "/v1/status")
-	require.NoError(t, err)
-	read(t, resp).wantError(t, 401, "unauthorized")
-	assert.Equal(t, "127.0.0.1", fake.Calls()[0].Address)
-}
-
-func TestAdvanceMovesTheClock(t *testing.T) {
-	now := time.Unix(year2040, 0)
-	fake, c := newFake(t, fakeserver.WithClock(func() time.Time { return now }))
-	fake.Advance(90 * time.Minute)
-	agent, _ := fake.Agent(c.agent(emptyBody))
-	assert.Equal(t, "2040-01-01 01:30:00 +0000 UTC", agent.CreatedAt.String())
-	r := c.call("GET", "/v1/agents/"+agent.ID, noBody)
-	assert.Equal(t, "2040-01-01T01:30:00Z", r.text("created_at"))
-	assert.Equal(t, "Sun, 01 Jan 2040 01:30:00 GMT", r.header.Get("Date"))
 }
 
 // The monotonic clocks of a bubble and of the outside cannot be compared.

@@ -72,20 +72,3 @@ func TestMayNameKey(t *testing.T) {
 	assert.True(t, mayNameKey([]byte(`{"\u0061pi\u005fkey":1}`)))
 	assert.False(t, mayNameKey([]byte(message)), "or every message would be read twice")
 }
-
-// Interface 5: one header, the scheme in any case, one token.
-func TestBearer(t *testing.T) {
-	for _, row := range []struct {
-		headers []string
-		token   string // "": none
-	}{
-		{nil, ""}, {[]string{""}, ""}, {[]string{"Bearer"}, ""}, {[]string{"Bearer "}, ""}, {[]string{"key"}, ""},
-		{[]string{"Bearer key"}, "key"}, {[]string{"bEARER   key"}, "key"}, {[]string{"Basic key"}, ""}, {[]string{"Bearerkey"}, ""},
-		{[]string{"Bearer key key"}, ""}, {[]string{"Bearer key,"}, ""}, {[]string{"Bearer\tkey"}, ""}, {[]string{"Bearer key\t"}, ""},
-		{[]string{"Bearer key", "Bearer key"}, ""},
-	} {
-		token, ok := bearer(row.headers)
-		assert.Equal(t, row.token, token, row.headers)
-		assert.Equal(t, row.token != "", ok, row.headers)
-	}
-}

@@ -8,8 +8,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -48,16 +46,6 @@ func TestBaseURLNamesWhatIsMissing(t *testing.T) {
 	require.ErrorAs(t, err, &missing)
 	assert.True(t, missing.IsNotFound)
 	assert.ErrorContains(t, err, "WithHTTPClient(fake.HTTPClient(t)).is-missing")
-}
-
-func TestFromIP(t *testing.T) {
-	fake, c := newFake(t)
-	for name, wire := range transports(t, fake, fakeserver.FromIP("2001:db8::7")) {
-		c.wire = wire
-		c.call("GET", "/v1/status", noBody).wantOK(t)
-		calls := fake.Calls()
-		assert.Equal(t, "2001:db8::7", calls[len(calls)-1].Address, name)
-	}
 }
 
 func TestDirectWithOddRequests(t *testing.T) {
@@ -106,23 +94,4 @@ func TestBodyThatCannotBeRead(t *testing.T) {
 		_, err := wire.RoundTrip(c.request("GET", "/v1/status", noBody).WithContext(ended)) //nolint:bodyclose // there is none
 		assert.ErrorIs(t, err, context.Canceled, name)
 	}
-}
-
-// A call whose context has ended never yields a reply.
-func TestDeadlinesAreTrue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fake := fakeserver.New(t)
-		fake.OnMessage().ReplyFunc(func(fakeserver.Message) fakeserver.Reply {
-			time.Sleep(30 * time.Second)
-			return fakeserver.Reply{}
-		})
-		c := caller{t, fake.Direct(), fake.Key()}
-		agent := c.agent(emptyBody)
-		for name, wire := range transports(t, fake) {
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-			_, err := wire.RoundTrip(c.request("POST", "/v1/agents/"+agent+"/messages", `{"text":"x"}`).WithContext(ctx)) //nolint:bodyclose // there is none
-			assert.ErrorIs(t, err, context.DeadlineExceeded, name)
-			cancel()
-		}
-	})
 }

@@ -108,20 +108,6 @@ func TestUnusedRequiredWithoutACall(t *testing.T) {
 	assert.Regexp(t, `^fakeserver: OnMessage\(Where\(unknown_test.go:\d+\)\) is required and was never used; calls that it matched: 0; no call came near$`, watch.errors[0])
 }
 
-func TestPanicsNameTheirScript(t *testing.T) {
-	watch, fake, c := newSpied(t)
-	agent := seeded(fake, c)
-	fake.OnMessage(fakeserver.ByText("reply")).ReplyFunc(func(fakeserver.Message) fakeserver.Reply { panic("no reply") })
-	fake.OnMessage(fakeserver.ByText("match"), fakeserver.Where(func(fakeserver.Call) bool { panic("no match") }))
-	for _, text := range []string{"reply", "match"} {
-		_, err := c.wire.RoundTrip(c.request("POST", "/v1/agents/"+agent+"/messages", `{"text":"`+text+`"}`)) //nolint:bodyclose // there is none
-		require.Error(t, err)
-	}
-	require.Len(t, watch.errors, 2)
-	assert.Equal(t, "fakeserver: the ReplyFunc of OnMessage(ByText(5 characters)) panicked: no reply", watch.errors[0])
-	assert.Regexp(t, `^fakeserver: a matcher of OnMessage\(ByText\(5 characters\), Where\(unknown_test.go:\d+\)\) panicked: no match$`, watch.errors[1])
-}
-
 func TestMatchersPrintWithoutTextsAndKeys(t *testing.T) {
 	for want, matcher := range map[string]fakeserver.Matcher{
 		"ByEndpoint(POST /v1/agents)":    fakeserver.ByEndpoint(fakeserver.EndpointCreateAgent),

@@ -1,8 +1,6 @@
 package fakeserver
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"net/netip"
 	"testing"
 	"time"
@@ -14,78 +12,6 @@ import (
 )
 
 var start = time.Date(2040, 1, 1, 0, 0, 0, 0, time.UTC)
-
-// naive is the same limit written down another way: it keeps every call ever
-// counted, and looks through all of them.
-type naive struct {
-	sliding bool
-	length  time.Duration
-	calls   []time.Duration
-}
-
-func (n *naive) counting(now time.Duration) int {
-	if n.sliding {
-		count := 0
-		for _, at := range n.calls {
-			if now-at < n.length {
-				count++
-			}
-		}
-		return count
-	}
-	first, count := time.Duration(-1), 0
-	for _, at := range n.calls {
-		if first < 0 || at-first >= n.length {
-			first, count = at, 0
-		}
-		count++
-	}
-	if first < 0 || now-first >= n.length {
-		return 0
-	}
-	return count
-}
-
-// waits is the shortest whole number of seconds after which a call passes.
-func (n *naive) waits(now time.Duration, limit int) int {
-	for s := 0; ; s++ {
-		if n.counting(now+time.Duration(s)*time.Second) < limit {
-			return s
-		}
-	}
-}
-
-func TestWindowsAgreeWithANaiveModel(t *testing.T) {
-	for seed := range uint64(40) {
-		for _, sliding := range []bool{false, true} {
-			r := rand.New(rand.NewPCG(seed, 7))
-			length, limit := time.Duration(1+r.IntN(20))*time.Second, 1+r.IntN(6)
-			w, model := newWindow(length, sliding), &naive{sliding: sliding, length: length}
-			now := time.Duration(0)
-			for i := range 400 {
-				// Half of the steps end on a whole second, so that edges are hit.
-				now += time.Duration(r.Int64N(int64(length)/2 + 1))
-				if r.IntN(2) == 0 {
-					now = now.Truncate(time.Second)
-				}
-				if len(model.calls) > 0 {
-					now = max(now, model.calls[len(model.calls)-1])
-				}
-				at := start.Add(now)
-				opens := w.opens(at, limit)
-				passes := !opens.After(at)
-				name := fmt.Sprintf("seed %d sliding %v step %d", seed, sliding, i)
-				require.Equal(t, model.counting(now) < limit, passes, name)
-				if passes {
-					w.take(at)
-					model.calls = append(model.calls, now)
-				} else {
-					require.Equal(t, model.waits(now, limit), waitSeconds(at, opens), name)
-				}
-			}
-		}
-	}
-}
 
 func TestWindowEdges(t *testing.T) {
 	for _, sliding := range []bool{false, true} {
@@ -170,23 +96,6 @@ func TestAddressesWithClosedWindowsAreDropped(t *testing.T) {
 		require.Nil(t, b.spend(cost{asks: spending{1: true}, spends: spending{1: true}}, new(decided)))
 	}
 	assert.Len(t, w.ips, 5*minSweep)
-}
-
-// Interface 8.1 and 8.2, in their own digits.
-func TestMaximaOfPlans(t *testing.T) {
-	s, err := Open(WithLimit(LimitWarmUpKeyHour, 4))
-	require.NoError(t, err)
-	for plan, want := range map[Plan]string{
-		PlanPreview: "[60 120 1000 50 10 5 4]",
-		PlanFree:    "[60 120 1000 50 10 5 4]",
-		PlanPro:     "[300 500 10000 50 10 5 4]",
-		PlanBYOK:    "[600 1000 50000 50 10 5 4]",
-	} {
-		req := &request{world: s.world, key: &apiKey{plan: plan.spec(""), counts: newCounts(false, false)}, now: start}
-		if got := fmt.Sprint(s.budget(req).maxima); got != want {
-			t.Errorf("plan %s has the maxima %s, interface 8.1 and 8.2 say %s", plan, got, want)
-		}
-	}
 }
 
 func TestLimitTableHasItsSize(t *testing.T) {

@@ -127,17 +127,9 @@ func TestNewRefuses(t *testing.T) {
 	assert.ErrorContains(t, err, "empty API key")
 }
 
-// TestLimitSets states the numbers of interface 8.1 and 8.2 in its own digits.
+// TestLimitSets states the numbers of interface 8.2 in its own digits, as
+// ExamplePreviewLimits does those of 8.1.
 func TestLimitSets(t *testing.T) {
-	assert.Equal(t, []pacer.Limit{
-		{Key: "key_minute", Max: 60, Window: time.Minute, Counts: pacer.CountsRequests},
-		{Key: "ip_minute", Max: 120, Window: time.Minute, Counts: pacer.CountsRequests},
-		{Key: "key_day", Max: 1000, Window: 24 * time.Hour, Counts: pacer.CountsRequests},
-		{Key: "agent_create_key_day", Max: 50, Window: 24 * time.Hour, Counts: pacer.CountsAgentCreations},
-		{Key: "agent_create_ip_minute", Max: 10, Window: time.Minute, Counts: pacer.CountsAgentCreations},
-		{Key: "byok_set_key_hour", Max: 5, Window: time.Hour, Counts: pacer.CountsBYOKSets},
-		{Key: "warmup_key_hour", Max: 3, Window: time.Hour, Counts: pacer.CountsWarmUps},
-	}, pacer.PreviewLimits())
 	for plan, want := range map[string][3]int{"pro": {300, 500, 10_000}, "byok": {600, 1000, 50_000}} {
 		limits := map[string][]pacer.Limit{"pro": pacer.ProLimits(), "byok": pacer.BYOKPlanLimits()}[plan]
 		assert.Equal(t, want, [3]int{limits[0].Max, limits[1].Max, limits[2].Max}, plan)
@@ -433,7 +425,7 @@ func TestPermitReports(t *testing.T) {
 func TestState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(t, pacer.PreviewLimits())
-		assert.Equal(t, 60.0, p.State().Limits[0].Level)
+		assert.EqualValues(t, pacer.PreviewLimits()[0].Max, p.State().Limits[0].Level)
 		held := acquire(t, p, creation)
 		sent := use(t, p, message) + 1
 		var o order

@@ -23,6 +23,11 @@ import (
 // The applications of the pages survive every fault. They stand below, word for
 // word as on the pages.
 func TestApplicationsOfThePagesSurvive(t *testing.T) {
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0) // what the applications print is no matter
+	require.NoError(t, err)
+	shown := os.Stdout
+	os.Stdout = null
+	t.Cleanup(func() { os.Stdout = shown; null.Close() })
 	for _, app := range []struct {
 		page, name string
 		run        func(env *agentmessagingtest.Env)

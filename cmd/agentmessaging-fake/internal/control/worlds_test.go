@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/control"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 func TestWorlds(t *testing.T) {
@@ -92,7 +93,7 @@ func TestReset(t *testing.T) {
 func TestLimitsOfWorlds(t *testing.T) {
 	a := newAPI(t, control.Options{})
 	for limits, want := range map[string]string{
-		"plan": `"max":300`, "preview": `"max":60`, "pro": `"max":300`, "byok": `"max":600`, "off": `"max":null,"used":0,"left":null`,
+		"plan": `"max":300`, "preview": fmt.Sprintf(`"max":%d`, spec.Limits[0].Max), "pro": `"max":300`, "byok": `"max":600`, "off": `"max":null,"used":0,"left":null`,
 	} {
 		name := "l-" + limits
 		a.must(201, "POST", "/worlds", fmt.Sprintf(`{"name":%q,"plan":"pro","limits":%q}`, name, limits))
