@@ -51,9 +51,9 @@ test('a key is revoked, and that is taken back', async (t) => {
   await page.getByRole('button', { name: 'Revoke' }).click();
   await wantText(items(page).first(), /revoked/);
   assert.equal((await fake.call('GET', '/v1/status')).status, 401);
-  await page.getByLabel('The open key').getByRole('button', { name: 'Revoke', disabled: true }).waitFor();
+  await page.getByLabel('The open key').getByRole('button', { name: 'Reinstate' }).waitFor();
   await page.getByRole('button', { name: 'Undo' }).click();
-  await page.getByLabel('The open key').getByRole('button', { name: 'Revoke', disabled: false }).waitFor();
+  await page.getByLabel('The open key').getByRole('button', { name: 'Revoke' }).waitFor();
   assert.equal((await fake.call('GET', '/v1/status')).status, 200);
 });
 

@@ -106,6 +106,17 @@ func (w *world) getAgent(r *request) (answer, *refusal) {
 	return ok(w.viewOfAgent(a))
 }
 
+// removeAgent is DELETE agents/{agent_id}.
+func (w *world) removeAgent(r *request) (answer, *refusal) {
+	a, refused := w.agent(r)
+	if refused != nil {
+		return answer{}, refused
+	}
+	w.fake.RemoveAgent(a.ID)
+	w.hub.changed(changedAgents)
+	return done()
+}
+
 // agentSpec is the body of POST agents.
 type agentSpec struct {
 	Key          string          `json:"key" check:"required"`

@@ -51,6 +51,7 @@ func faultKinds() []faultKind {
 		{"truncate_reply", "bytes", "", false, func(f faultSpec) fakeserver.Fault { return fakeserver.TruncateReply(*f.Bytes) }},
 		{"reset_reply", "bytes", "", false, func(f faultSpec) fakeserver.Fault { return fakeserver.ResetReply(*f.Bytes) }},
 		{"drip_reply", "bytes", "every", false, func(f faultSpec) fakeserver.Fault { return fakeserver.DripReply(*f.Bytes, duration(f.Every)) }},
+		{"go_away", "", "", false, func(faultSpec) fakeserver.Fault { return fakeserver.GoAway() }},
 		{"named", "name", "", false, func(f faultSpec) fakeserver.Fault { named, _ := catalog.Named(*f.Name); return named.Fault }},
 	}
 }
@@ -173,6 +174,7 @@ func header(name string, value *string) *refusal {
 type faultRule struct {
 	Fault faultSpec  `json:"fault" check:"required"`
 	Match faultMatch `json:"match"`
+	From  *int       `json:"from,omitempty"`
 	turns
 }
 
@@ -198,6 +200,9 @@ func (w *world) inject(made faultRule, f fakeserver.Fault, matchers ...fakeserve
 	closed, open := gate()
 	in := w.fake.Inject(f, append(matchers, closed)...)
 	apply(in, made.turns, w.server.options.Seed)
+	if made.From != nil {
+		in.From(*made.From)
+	}
 	open()
 	return w.faults.add(made, in.Hits, in.Remove)
 }
@@ -244,7 +249,7 @@ func (w *world) listFitting(r *request) (answer, *refusal) {
 func (w *world) addFault(r *request) (answer, *refusal) {
 	body, refused := decode[faultRule](r.body)
 	if refused == nil {
-		refused = first(body.Fault.flaw("fault"), body.turns.flaw(), w.faults.full())
+		refused = first(body.Fault.flaw("fault"), within("from", body.From, 1, maxTurns), body.turns.flaw(), w.faults.full())
 	}
 	if refused != nil {
 		return answer{}, refused

@@ -123,6 +123,17 @@ func (w *world) revokeKey(r *request) (answer, *refusal) {
 	return done()
 }
 
+// reinstateKey is POST keys/{key}/reinstate.
+func (w *world) reinstateKey(r *request) (answer, *refusal) {
+	_, text, refused := w.key(r)
+	if refused != nil {
+		return answer{}, refused
+	}
+	w.fake.ReinstateKey(text)
+	w.hub.changed(changedKeys)
+	return done()
+}
+
 type limitView struct {
 	LimitKey string     `json:"limit_key"`
 	Max      *int       `json:"max"`

@@ -69,6 +69,7 @@ func TestFaults(t *testing.T) {
 		{`{"kind":"hang"}`, "Hang()"},
 		{`{"kind":"close_early"}`, "CloseEarly()"},
 		{`{"kind":"reset_connection"}`, "ResetConnection()"},
+		{`{"kind":"go_away"}`, "GoAway()"},
 		{`{"kind":"lose_reply","how":{"kind":"answer","status":504}}`, "LoseReply(Answer(504))"},
 		{`{"kind":"truncate_reply","bytes":0}`, "TruncateReply(0)"},
 		{`{"kind":"reset_reply","bytes":5}`, "ResetReply(5)"},

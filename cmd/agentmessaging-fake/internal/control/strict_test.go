@@ -119,7 +119,7 @@ func TestStrictRules(t *testing.T) {
 		{"/replies", `{"replies":[{"text":"a"}],"seed":1}`, "seed: goes with chance only"},
 		{"/faults", `{}`, "fault: is required, an object"},
 		{"/faults", `{"fault":{}}`, "fault.kind: is required"},
-		{"/faults", `{"fault":{"kind":"x"}}`, "fault.kind: must be one of latency, answer, raw_answer, rate_limited, hang, close_early, reset_connection, lose_reply, truncate_reply, reset_reply, drip_reply, named"},
+		{"/faults", `{"fault":{"kind":"x"}}`, "fault.kind: must be one of latency, answer, raw_answer, rate_limited, hang, close_early, reset_connection, lose_reply, truncate_reply, reset_reply, drip_reply, go_away, named"},
 		{"/faults", `{"fault":{"kind":"latency"}}`, "fault.duration: is required for latency"},
 		{"/faults", `{"fault":{"kind":"latency","duration":"61m"}}`, "fault.duration: must be a duration such as"},
 		{"/faults", `{"fault":{"kind":"latency","duration":"1s","bytes":1}}`, "fault.bytes: latency does not take it; it takes: duration"},

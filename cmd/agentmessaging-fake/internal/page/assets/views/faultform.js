@@ -22,6 +22,7 @@ const kinds = {
   lose_reply: ['Reply lost after the call took effect', []],
   truncate_reply: ['Reply cut off', [bytes]],
   reset_reply: ['Reply broken off by a reset', [bytes]],
+  go_away: ['Connection used up: GOAWAY', []],
   drip_reply: ['Reply that drips', [['bytes', 'Bytes at a time', { ...bytes[2], min: 1, value: 4 }], ['every', 'Time between', { value: '250ms', required: true }]]],
 };
 

@@ -1,7 +1,7 @@
 // Keys and their plans, limits and BYOK configuration.
 import { h } from '../dom.js';
-import { state, change } from '../store.js';
-import { act, actWithUndo, request, worldPath } from '../api.js';
+import { state, change, notice } from '../store.js';
+import { act, request, worldPath } from '../api.js';
 import { openKey, reload, loadBYOK } from '../sync.js';
 import { go, hrefOf } from '../route.js';
 import { back } from './back.js';
@@ -105,7 +105,9 @@ function Key({ value: k }) {
         'div.actions',
         null,
         h('label.inline', null, h('span', null, 'Plan'), choice(`Plan of ${k.label}`, plans, { value: k.plan, disabled: k.revoked, onChange: (e) => changePlan(k, e.target) })),
-        button('Revoke', () => revoke(k), { kind: 'danger', disabled: k.revoked }),
+        k.revoked
+          ? button('Reinstate', () => reinstate(k))
+          : button('Revoke', () => revoke(k), { kind: 'danger' }),
       ),
     ),
     facts([
@@ -126,10 +128,15 @@ function changePlan(k, select) {
 }
 
 function revoke(k) {
-  actWithUndo(`${k.label} is revoked: calls with it are answered 401.`, async () => {
+  act('', async () => {
     await request('DELETE', worldPath('keys', encodeURIComponent(k.label)));
     reload('keys');
+    notice('done', `${k.label} is revoked: calls with it are answered 401.`, () => reinstate(k));
   });
+}
+
+function reinstate(k) {
+  act(`${k.label} is valid again.`, () => request('POST', worldPath('keys', encodeURIComponent(k.label), 'reinstate'))).then(() => reload('keys'));
 }
 
 function BYOK({ found }) {
