@@ -178,3 +178,13 @@ func TestPermitReporterIsBelieved(t *testing.T) {
 	assert.Equal(t, agentmessaging.LimiterWait{Call: 1, AgentID: "agent_1", Endpoint: endpoint, Attempt: 1, LimitKey: "key_minute", Wait: time.Minute}, events[2])
 	assert.Equal(t, agentmessaging.CoolDown{Call: 1, AgentID: "agent_1", Endpoint: endpoint, LimitKey: "key_day", Wait: time.Hour}, events[4])
 }
+
+// TestWithoutCoolDownARefusalThatTellsNothing is waited out for a second.
+func TestWithoutCoolDownARefusalThatTellsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		transport := &stub{answers: []answer{{status: 429}, {status: 200, body: anyReply}}}
+		begin := time.Now()
+		require.NoError(t, get(t.Context(), newClient(t, transport, jitterOf(0), agentmessaging.WithoutCoolDown())))
+		assert.Equal(t, time.Second, time.Since(begin))
+	})
+}

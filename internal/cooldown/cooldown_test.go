@@ -334,3 +334,26 @@ func TestLineLeavesNobodyBehind(t *testing.T) {
 	l.leave(callers[1])
 	assert.False(t, l.anybody(1<<1))
 }
+
+// TestCallerInLineHearsOfARefusal at once, not when it looks again by itself.
+func TestCallerInLineHearsOfARefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := New(nil, func() float64 { return 0 })
+		seats := make([]Seat, 3)
+		c.Done(&seats[0], Outcome{Refused: true, Sent: true, RetryAfter: 10 * time.Second})
+		for i := range seats[1:] { // both sleep until the gate opens, and one goes first
+			go func() {
+				begin := time.Now()
+				_, _, err := c.Pass(t.Context(), Attempt{Left: 1, MaxWait: time.Minute}, &seats[i+1])
+				if err == nil {
+					time.Sleep(time.Second / 2)
+					c.Done(&seats[i+1], Outcome{Refused: true, Sent: true, RetryAfter: time.Hour})
+					return
+				}
+				assert.Equal(t, &Refusal{RetryAfter: time.Hour}, err)
+				assert.Equal(t, 10*time.Second+time.Second/2, time.Since(begin))
+			}()
+		}
+		time.Sleep(time.Minute)
+	})
+}
