@@ -1,6 +1,7 @@
 package fakeserver
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -21,4 +22,24 @@ func TestVault(t *testing.T) {
 	assert.NotEqual(t, v.fingerprint("a"), v.fingerprint("b"))
 	assert.NotEqual(t, v.fingerprint("a"), newVault().fingerprint("a"))
 	assert.Len(t, v.fingerprint(""), 16)
+}
+
+// A ring keeps what a list that is cut keeps.
+func TestRingAgreesWithAList(t *testing.T) {
+	for _, limit := range []int{0, 1, 2, 7, Unlimited} {
+		var r ring[int]
+		var list []int
+		for i := range 50 {
+			before, was := r.clone(), slices.Clone(list)
+			r.add(i, limit)
+			list = append(list, i)
+			if len(list) > limit {
+				list = list[len(list)-limit:]
+			}
+			require.Equal(t, len(list), len(r.all()))
+			require.True(t, slices.Equal(list, r.all()))
+			require.True(t, slices.Equal(was, before.all()), "a clone keeps what it had")
+			require.Equal(t, i+1, len(r.kept)+r.dropped)
+		}
+	}
 }
