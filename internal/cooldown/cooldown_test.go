@@ -339,21 +339,25 @@ func TestLineLeavesNobodyBehind(t *testing.T) {
 func TestCallerInLineHearsOfARefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New(nil, func() float64 { return 0 })
-		seats := make([]Seat, 3)
+		seats, refused := make([]Seat, 3), 0
+		_, _, err := c.Pass(t.Context(), reading, &seats[0])
+		require.NoError(t, err)
 		c.Done(&seats[0], Outcome{Refused: true, Sent: true, RetryAfter: 10 * time.Second})
 		for i := range seats[1:] { // both sleep until the gate opens, and one goes first
 			go func() {
 				begin := time.Now()
-				_, _, err := c.Pass(t.Context(), Attempt{Left: 1, MaxWait: time.Minute}, &seats[i+1])
+				_, _, err := c.Pass(t.Context(), reading, &seats[i+1])
 				if err == nil {
 					time.Sleep(time.Second / 2)
 					c.Done(&seats[i+1], Outcome{Refused: true, Sent: true, RetryAfter: time.Hour})
 					return
 				}
+				refused++
 				assert.Equal(t, &Refusal{RetryAfter: time.Hour}, err)
-				assert.Equal(t, 10*time.Second+time.Second/2, time.Since(begin))
+				assert.Equal(t, 10*time.Second+patience+time.Second/2, time.Since(begin), "the first waited for the one that is due")
 			}()
 		}
 		time.Sleep(time.Minute)
+		assert.Equal(t, 1, refused)
 	})
 }
