@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -339,7 +340,8 @@ func TestLineLeavesNobodyBehind(t *testing.T) {
 func TestCallerInLineHearsOfARefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New(nil, func() float64 { return 0 })
-		seats, refused := make([]Seat, 3), 0
+		seats := make([]Seat, 3)
+		var refused atomic.Int32
 		_, _, err := c.Pass(t.Context(), reading, &seats[0])
 		require.NoError(t, err)
 		c.Done(&seats[0], Outcome{Refused: true, Sent: true, RetryAfter: 10 * time.Second})
@@ -352,12 +354,12 @@ func TestCallerInLineHearsOfARefusal(t *testing.T) {
 					c.Done(&seats[i+1], Outcome{Refused: true, Sent: true, RetryAfter: time.Hour})
 					return
 				}
-				refused++
+				refused.Add(1)
 				assert.Equal(t, &Refusal{RetryAfter: time.Hour}, err)
 				assert.Equal(t, 10*time.Second+patience+time.Second/2, time.Since(begin), "the first waited for the one that is due")
 			}()
 		}
 		time.Sleep(time.Minute)
-		assert.Equal(t, 1, refused)
+		assert.EqualValues(t, 1, refused.Load())
 	})
 }
