@@ -61,21 +61,6 @@ func awaitAmongCalls(t *testing.T, gathered func()) {
 	require.Equal(t, calls, s.Admin().TotalCalls())
 }
 
-// Nothing is found twice, and what is returned is in order.
-func TestWaiterFindsEachCallOnce(t *testing.T) {
-	s := New(t)
-	early, late := new(record), new(record)
-	s.keep(&request{world: s.world, record: early}, answer{}, answer{})
-	w := &waiter{need: 2, wake: func() {}}
-	require.Equal(t, []*record{early}, s.enroll(w))
-	s.keep(&request{world: s.world, record: late}, answer{}, answer{})
-	assert.Equal(t, []*record{late}, w.found)
-	s.dismiss(w)
-	s.keep(&request{world: s.world, record: new(record)}, answer{}, answer{})
-	assert.Len(t, w.found, 1)
-	assert.Equal(t, 1, late.call.Seq-early.call.Seq)
-}
-
 // Who begins to wait behind a Reset does not count a call that arrived before
 // it; who waits since before it does.
 func TestWaiterBehindAReset(t *testing.T) {

@@ -104,14 +104,3 @@ func TestLimitsFrom(t *testing.T) {
 	assert.Contains(t, panicOf(func() { fake.Admin().LimitsFrom(c.key, "here") }), "LimitsFrom: \"here\" is not an IP address")
 	assert.Contains(t, panicOf(func() { fake.Admin().LimitsFrom("x", "::1") }), "LimitsFrom: this fake did not issue that key")
 }
-
-func TestExchangeCount(t *testing.T) {
-	fake, c := newFake(t, fakeserver.WithConversationLimit(2))
-	agent := c.agent(emptyBody)
-	assert.Zero(t, fake.Admin().ExchangeCount(agent))
-	for range 3 {
-		c.send(agent, "hello")
-	}
-	assert.Equal(t, 2, fake.Admin().ExchangeCount(agent))
-	assert.Contains(t, panicOf(func() { fake.Admin().ExchangeCount("agent_9") }), "ExchangeCount: no agent")
-}

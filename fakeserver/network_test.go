@@ -15,21 +15,6 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
-// A connection in the pool of a client is no way around Close, whoever closes
-// and wherever.
-func TestCloseRefusesOnOpenConnections(t *testing.T) {
-	for _, method := range []string{"GET", "POST"} {
-		fake, c := newFake(t, fakeserver.WithUnknownRoutes())
-		c.wire = fake.HTTPClient(t).Transport
-		c.call(method, "/v1/status", noBody)
-		require.NoError(t, fake.Close())
-		_, err := c.wire.RoundTrip(c.request(method, "/v1/status", noBody)) //nolint:bodyclose // there is none
-		require.ErrorIs(t, err, syscall.ECONNREFUSED)
-		require.ErrorContains(t, err, "the fake is closed")
-		require.Len(t, fake.Calls(), 1)
-	}
-}
-
 // The bubble's channels are not touched by a Close outside.
 func TestCloseOutsideTheBubbleOfAClient(t *testing.T) {
 	fake := fakeserver.New(t)

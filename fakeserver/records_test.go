@@ -75,6 +75,8 @@ func TestWriteCallsWithFaults(t *testing.T) {
 	assert.Contains(t, fake.Calls()[0].String(), ": 200 [Latency(1ns)]")
 }
 
+type harHeader struct{ Name, Value string }
+
 // harFile is what HAR 1.2 requires and browsers look at.
 type harFile struct {
 	Log struct {
@@ -86,19 +88,21 @@ type harFile struct {
 			Request         struct {
 				Method, URL, HTTPVersion string
 				Cookies, QueryString     []any
-				Headers                  []struct{ Name, Value string }
+				Headers                  []harHeader
 				PostData                 struct{ MimeType, Text string }
 				HeadersSize, BodySize    *int
 			}
 			Response struct {
 				Status                               int
 				StatusText, HTTPVersion, RedirectURL string
-				Cookies, Headers                     []any
+				Cookies                              []any
+				Headers                              []harHeader
 				Content                              struct {
 					Size           int
 					MimeType, Text string
 				}
 				HeadersSize, BodySize *int
+				Decided               struct{ Status *int } `json:"_decided"`
 			}
 			Cache   map[string]any
 			Timings struct{ Send, Wait, Receive *float64 }
@@ -121,7 +125,7 @@ func TestWriteHAR(t *testing.T) {
 	assert.Equal(t, time.Unix(year2040, 0).UTC(), e.StartedDateTime)
 	assert.Equal(t, []string{"POST", fake.BaseURL() + "/v1/agents/agent_000001/messages"}, []string{e.Request.Method, e.Request.URL})
 	assert.Equal(t, `{"text":"[redacted, 6 characters]"}`, e.Request.PostData.Text)
-	assert.Contains(t, e.Request.Headers, struct{ Name, Value string }{"Authorization", "[redacted]"})
+	assert.Contains(t, e.Request.Headers, harHeader{"Authorization", "[redacted]"})
 	assert.Equal(t, []any{200, "OK"}, []any{e.Response.Status, e.Response.StatusText})
 	assert.Equal(t, fake.Calls()[1].ReplyBody, e.Response.Content.Text)
 	for name, there := range map[string]any{

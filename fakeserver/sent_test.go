@@ -119,25 +119,13 @@ func TestHARIsWhatWasSent(t *testing.T) {
 	read(t, resp).wantError(t, 429, "rate_limited")
 	var out bytes.Buffer
 	require.NoError(t, fake.WriteHAR(&out))
-	var har struct {
-		Log struct {
-			Entries []struct {
-				Request  struct{ URL string }
-				Response struct {
-					Status  int
-					Headers []struct{ Name, Value string }
-					Content struct{ MimeType, Text string }
-					Decided struct{ Status *int } `json:"_decided"`
-				}
-			}
-		}
-	}
+	var har harFile
 	require.NoError(t, json.Unmarshal(out.Bytes(), &har))
 	entry := har.Log.Entries[0]
 	assert.Equal(t, server.URL+"/v1/status?page=2&token=%5Bredacted%5D", entry.Request.URL)
 	assert.Equal(t, 429, entry.Response.Status)
 	assert.Equal(t, 0, *entry.Response.Decided.Status)
-	assert.Contains(t, entry.Response.Headers, struct{ Name, Value string }{"Retry-After", "30"})
+	assert.Contains(t, entry.Response.Headers, harHeader{"Retry-After", "30"})
 	assert.Contains(t, entry.Response.Content.Text, "rate_limited")
 	assert.Equal(t, "application/json", entry.Response.Content.MimeType)
 }

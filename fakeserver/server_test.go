@@ -2,9 +2,6 @@ package fakeserver_test
 
 import (
 	"fmt"
-	"reflect"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -56,6 +53,7 @@ func TestMisusePanicsWithASentence(t *testing.T) {
 		`SetSMS: unknown status "on"`:              func() { fake.SetSMS("agent_000001", "on", "") },
 		`SetSMS: no agent has the identifier`:      func() { fake.SetSMS("agent_000001", "pending", "") },
 		"Conversation: no agent has":               func() { fake.Conversation("agent_000001") },
+		"ExchangeCount: no agent has":              func() { fake.Admin().ExchangeCount("agent_000001") },
 		`ByEndpoint: unknown endpoint "GET /v2"`:   func() { fakeserver.ByEndpoint("GET /v2") },
 		"Where: the function is nil":               func() { fakeserver.Where(nil) },
 		"OnMessage: matcher 1 is the zero Matcher": func() { fake.OnMessage(fakeserver.Matcher{}) },
@@ -86,7 +84,7 @@ func TestCloseRefusesAndIsIdempotent(t *testing.T) {
 	assert.ErrorContains(t, fake.Close(), "OnMessage() is required and was never used; calls that it matched: 0")
 	assert.NoError(t, fake.Close())
 	for _, refused := range []caller{{t, client.Transport, ""}, {t, fake.Direct(), ""}} {
-		_, err = refused.wire.RoundTrip(refused.request("GET", "/v1/status", noBody))
+		_, err = refused.wire.RoundTrip(refused.request("POST", "/v1/warmup", noBody)) //nolint:bodyclose // there is none
 		assert.ErrorContains(t, err, "the fake is closed")
 	}
 }
@@ -139,36 +137,4 @@ func TestTimesHaveNoMonotonicReading(t *testing.T) {
 	assert.NotContains(t, agent.CreatedAt.String(), "m=")
 	assert.Equal(t, time.UTC, agent.CreatedAt.Location())
 	assert.WithinDuration(t, time.Now(), fake.Calls()[0].Time, time.Hour)
-}
-
-// A channel, timer or WaitGroup belongs to the synctest bubble that made it.
-func TestServerHoldsNothingOfABubble(t *testing.T) {
-	forbidden := map[reflect.Type]bool{
-		reflect.TypeFor[sync.WaitGroup](): true,
-		reflect.TypeFor[sync.Cond]():      true,
-		reflect.TypeFor[time.Timer]():     true,
-		reflect.TypeFor[time.Ticker]():    true,
-	}
-	seen := map[reflect.Type]bool{}
-	var walk func(at string, typ reflect.Type)
-	walk = func(at string, typ reflect.Type) {
-		if seen[typ] || strings.HasPrefix(typ.PkgPath(), "crypto/") {
-			return
-		}
-		seen[typ] = true
-		assert.False(t, forbidden[typ] || typ.Kind() == reflect.Chan, "%s is a %s", at, typ)
-		switch typ.Kind() {
-		case reflect.Struct:
-			for i := range typ.NumField() {
-				walk(at+"."+typ.Field(i).Name, typ.Field(i).Type)
-			}
-		case reflect.Map:
-			walk(at, typ.Key())
-			walk(at, typ.Elem())
-		case reflect.Pointer, reflect.Slice, reflect.Array:
-			walk(at, typ.Elem())
-		}
-	}
-	walk("Server", reflect.TypeFor[fakeserver.Server]())
-	assert.Greater(t, len(seen), 30, "the walk reaches the state")
 }

@@ -31,6 +31,7 @@ func churn(fake *fakeserver.Server, c caller) {
 	fake.StoreBYOK(c.key, fakeserver.BYOKOptions{Provider: "openai", APIKey: "sk-z"})
 	fake.SetPlan(c.key, fakeserver.PlanPro)
 	fake.Exhaust(c.key, fakeserver.LimitKeyDay)
+	fake.Exhaust("amk_fake_000002", fakeserver.LimitWarmUpKeyHour)
 	fake.ReinstateKey("amk_fake_000003")
 	fake.RevokeKey("amk_fake_000002")
 	fake.IssueKey(fakeserver.KeyOptions{NotDashboard: true})
