@@ -35,7 +35,9 @@ var fakeFaults = []struct {
 	{fault: fakeserver.LoseReply(fakeserver.ResetConnection()), name: "LoseReply(ResetConnection())"},
 	{fault: fakeserver.LoseReply(fakeserver.Hang()), name: "LoseReply(Hang())", deadline: 10 * time.Second},
 	{fault: fakeserver.LoseReply(fakeserver.Answer(504, "")), name: "LoseReply(Answer(504))"},
+	{fault: fakeserver.LoseReply(fakeserver.RawAnswer(200, "text/html", "<html>")), name: "LoseReply(RawAnswer(200, HTML))"},
 	{fault: fakeserver.TruncateReply(10), name: "TruncateReply(10)"},
+	{fault: fakeserver.ResetReply(10), name: "ResetReply(10)"},
 	{fault: fakeserver.DripReply(16, time.Millisecond), name: "DripReply(16, 1ms)"},
 	{fault: fakeserver.GoAway(), name: "GoAway()"},
 }

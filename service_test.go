@@ -2,10 +2,7 @@ package agentmessaging_test
 
 import (
 	"context"
-	"net/http"
-	"net/http/httptest"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -202,37 +199,6 @@ func TestEveryLimitIsTyped(t *testing.T) {
 	}
 }
 
-// TestMinuteLimitIsWaitedOut: the 61st call of a minute succeeds after the
-// window, with one retry, in virtual time.
-func TestMinuteLimitIsWaitedOut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fake := fakeserver.New(t, fakeserver.WithLimit(fakeserver.LimitKeyMinute, 60))
-		client := clientOf(t, fake, fake.Key(), agentmessaging.WithRandom(func() float64 { return 0 }))
-		agent := newAgent(t, client, create{})
-		begin := time.Now()
-		for range 60 {
-			_, err := client.GetAgent(t.Context(), agent.ID)
-			require.NoError(t, err)
-		}
-		assert.Equal(t, time.Minute, time.Since(begin))
-		assert.Len(t, fake.Calls(), 62)
-	})
-}
-
-func TestDailyLimitIsReturnedAtOnce(t *testing.T) {
-	fake := fakeserver.New(t)
-	fake.Exhaust(fake.Key(), "key_day")
-	client := clientOf(t, fake, fake.Key())
-	_, err := client.GetAgent(t.Context(), "agent_1")
-	var failure *agentmessaging.Error
-	require.ErrorAs(t, err, &failure)
-	assert.Equal(t, 24*time.Hour, failure.RetryAfter)
-	assert.Equal(t, 1, failure.Attempts)
-	fake.Advance(failure.RetryAfter)
-	_, err = client.GetAgent(t.Context(), "agent_1")
-	assert.ErrorIs(t, err, agentmessaging.ErrNotFound)
-}
-
 // TestMetadataArrivesDigitByDigit: the fake keeps what the client sent.
 func TestMetadataArrivesDigitByDigit(t *testing.T) {
 	fake := fakeserver.New(t)
@@ -241,15 +207,4 @@ func TestMetadataArrivesDigitByDigit(t *testing.T) {
 	require.True(t, ok)
 	assert.JSONEq(t, `{"n":18446744073709551615}`, string(kept.Metadata))
 	assert.Contains(t, string(kept.Metadata), "18446744073709551615")
-}
-
-// TestFakeBehindASocket: the fake is an http.Handler, prefix and all.
-func TestFakeBehindASocket(t *testing.T) {
-	fake := fakeserver.New(t)
-	server := httptest.NewServer(http.StripPrefix("/gateway", fake))
-	defer server.Close()
-	client, err := agentmessaging.NewClient(server.URL+"/gateway", fake.Key())
-	require.NoError(t, err)
-	_, err = client.Status(t.Context())
-	assert.NoError(t, err)
 }

@@ -466,31 +466,3 @@ func TestSetLimits(t *testing.T) {
 		assert.Zero(t, p.State().Limits[0].Used)
 	})
 }
-
-// TestClockSetBack: a clock that goes back stands still for the pacer.
-func TestClockSetBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		clock := &shifted{}
-		p := newPacer(t, perMinute(60))
-		attempt := message
-		attempt.Clock = clock
-		for range 5 {
-			acquire(t, p, attempt)
-			clock.by -= time.Hour
-		}
-	})
-}
-
-// shifted is real time, and some more.
-type shifted struct{ by time.Duration }
-
-func (s *shifted) Now() time.Time { return time.Now().Add(s.by) }
-
-func (s *shifted) Sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
