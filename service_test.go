@@ -76,50 +76,6 @@ func TestStory(t *testing.T) {
 	assert.Nil(t, newAgent(t, client, create{}).SMS)
 }
 
-func TestBYOKStory(t *testing.T) {
-	fake := fakeserver.New(t)
-	client := clientOf(t, fake, fake.Key())
-	ctx := t.Context()
-
-	config, err := client.GetBYOK(ctx)
-	require.NoError(t, err)
-	assert.Nil(t, config, "none is stored")
-	require.NoError(t, client.ClearBYOK(ctx))
-	_, err = client.WarmUp(ctx, agentmessaging.LLMModeBYOK)
-	assert.ErrorIs(t, err, agentmessaging.ErrConflict)
-	_, err = client.CreateAgent(ctx, create{LLM: llm{Mode: agentmessaging.LLMModeBYOK}})
-	assert.ErrorIs(t, err, agentmessaging.ErrBadRequest)
-
-	set, err := client.SetBYOK(ctx, setBYOK{
-		Provider: agentmessaging.ProviderAnthropic, APIKey: "provider-canary", BaseURL: "https://gateway.example", Model: "m-1", Label: "main",
-	})
-	require.NoError(t, err)
-	assert.Equal(t, agentmessaging.ProviderAnthropic, set.Provider)
-	assert.Equal(t, "https://gateway.example m-1", set.BaseURL+" "+set.Model)
-	assert.NotContains(t, set.Fingerprint, "canary")
-	config, err = client.GetBYOK(ctx)
-	require.NoError(t, err)
-	set.TraceID, config.TraceID = "", ""
-	assert.Equal(t, set, config)
-
-	agent := newAgent(t, client, create{LLM: llm{Mode: agentmessaging.LLMModeBYOK}})
-	_, err = client.SendMessage(ctx, agent.ID, message{Text: "hi"})
-	require.NoError(t, err)
-	_, err = client.WarmUp(ctx, agentmessaging.LLMModeBYOK)
-	require.NoError(t, err)
-	require.NoError(t, client.ClearBYOK(ctx))
-	_, err = client.SendMessage(ctx, agent.ID, message{Text: "hi"})
-	assert.ErrorIs(t, err, agentmessaging.ErrBadRequest)
-
-	newAgent(t, client, create{LLM: llm{Mode: "byok", Provider: "openai", APIKey: "provider-canary"}})
-	config, err = client.GetBYOK(ctx)
-	require.NoError(t, err)
-	assert.Equal(t, agentmessaging.ProviderOpenAI, config.Provider, "a key given at creation is stored")
-	for _, made := range fake.Calls() {
-		assert.NotContains(t, made.Body+made.ReplyBody, "canary")
-	}
-}
-
 // allNine calls every endpoint once and returns the errors by name.
 func allNine(ctx context.Context, client *agentmessaging.Client, agentID string) map[string]error {
 	errs := map[string]error{}
@@ -163,16 +119,6 @@ func TestRefusalsOfEveryEndpoint(t *testing.T) {
 	}
 	_, err := clientOf(t, fake, other).WarmUp(t.Context(), agentmessaging.LLMModeBYOK)
 	assert.ErrorIs(t, err, agentmessaging.ErrForbidden)
-}
-
-func TestBYOKUnavailable(t *testing.T) {
-	fake := fakeserver.New(t)
-	client := clientOf(t, fake, fake.Key(), once)
-	fake.SetBYOKAvailable(false)
-	_, err := client.SetBYOK(t.Context(), setBYOK{Provider: "openai", APIKey: "k"})
-	assert.ErrorIs(t, err, agentmessaging.ErrUnavailable)
-	_, err = client.WarmUp(t.Context(), agentmessaging.LLMModeBYOK)
-	assert.ErrorIs(t, err, agentmessaging.ErrUnavailable)
 }
 
 // TestEveryLimitIsTyped runs into each limiter of interface 8.1.

@@ -47,20 +47,11 @@ func TestStrictBodies(t *testing.T) {
 		{`{"text":"\ud83d\n"}`, "text: " + half},
 		{`{"text":"hello","\ud800":1}`, `body: member "�" is not allowed`},
 		{"", one},
-		{" ", one},
 		{"{", one},
-		{`{"text":"hello"`, one},
-		{`{"text":"hello",}`, one},
-		{`{"text":"hello"} {}`, one},
-		{`{"text":"hello"}x`, one},
-		{`{'text':'hello'}`, one},
 		{"{\"text\":\"a\nb\"}", one},
-		{"\ufeff{\"text\":\"hello\"}", one},
 		{strings.Repeat("[", 20_000), one},
 		{`{"text":` + strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001) + `}`, one},
 		{"null", "body: must be a JSON object"},
-		{`"text"`, "body: must be a JSON object"},
-		{`[{"text":"hello"}]`, "body: must be a JSON object"},
 		{"{\"text\":\"\xff\"}", "body: must be valid UTF-8"},
 		{"{\"text\":\"\xed\xa0\x80\"}", "body: must be valid UTF-8"},
 		{`{}`, "text: is required"},
@@ -132,16 +123,6 @@ func TestEnums(t *testing.T) {
 	} {
 		c.call(row[0], row[1], row[2]).wantReason(t, row[3])
 	}
-}
-
-func TestSizeOfBodies(t *testing.T) {
-	_, c := newFake(t)
-	body := func(n int) string {
-		const frame = `{"api_key":"sk","provider":"openai","model":""}`
-		return strings.Replace(frame, `""`, `"`+strings.Repeat("x", n-len(frame))+`"`, 1)
-	}
-	c.call("PUT", "/v1/byok", body(1<<20)).wantOK(t)
-	c.call("PUT", "/v1/byok", body(1<<20+1)).wantReason(t, "body: at most 1048576 bytes")
 }
 
 // A document that was cut off may look whole.
