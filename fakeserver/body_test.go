@@ -108,23 +108,6 @@ func TestNestedBodies(t *testing.T) {
 	}
 }
 
-// The closed lists of interface 2.3 to 4.9, in their own words.
-func TestEnums(t *testing.T) {
-	_, c := newFake(t, unlimited()...)
-	agent := c.agent(emptyBody)
-	for _, row := range [][4]string{
-		{"POST", "/v1/agents", `{"sms":{"mode":"x"}}`, "sms.mode: must be one of none, sandbox, managed, byo_twilio"},
-		{"POST", "/v1/agents", `{"llm":{"mode":"x"}}`, "llm.mode: must be one of hosted, byok"},
-		{"POST", "/v1/agents", `{"llm":{"tier":""}}`, "llm.tier: must be one of fast, smart"},
-		{"POST", "/v1/agents", `{"llm":{"provider":"OpenAI"}}`, "llm.provider: must be one of openai_compat, openai, anthropic"},
-		{"PUT", "/v1/byok", `{"api_key":"sk","provider":"x"}`, "provider: must be one of openai_compat, openai, anthropic"},
-		{"POST", "/v1/warmup", `{"mode":"x"}`, "mode: must be one of hosted, byok"},
-		{"POST", "/v1/agents/" + agent + "/channels/sms", `{"mode":"none"}`, "mode: must be one of sandbox, managed, byo_twilio"},
-	} {
-		c.call(row[0], row[1], row[2]).wantReason(t, row[3])
-	}
-}
-
 // A document that was cut off may look whole.
 func TestBodyThatEndsEarly(t *testing.T) {
 	fake, c := newFake(t)

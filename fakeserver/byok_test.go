@@ -10,14 +10,6 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
-func TestFingerprintsOfTwoFakesDiffer(t *testing.T) {
-	fingerprint := func() any {
-		_, c := newFake(t)
-		return c.call("PUT", "/v1/byok", `{"provider":"openai","api_key":"sk"}`).body["byok"].(map[string]any)["fingerprint"]
-	}
-	assert.NotEqual(t, fingerprint(), fingerprint())
-}
-
 // Interface 4.6, rules 1 and 2.
 func TestProviderKeyAtCreation(t *testing.T) {
 	for _, o := range []fakeserver.KeyOptions{{}, {NotDashboard: true}} {

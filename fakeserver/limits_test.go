@@ -18,20 +18,6 @@ func frozen() fakeserver.Option {
 
 const anAgent = "/v1/agents/agent_000001"
 
-// What was counted stays counted when the plan changes.
-func TestSetPlanKeepsCounts(t *testing.T) {
-	fake, c := newFake(t, frozen())
-	maximum := func() int { return fake.Limits(c.key)[0].Max }
-	first := maximum()
-	c.times(first, "GET", anAgent, noBody)
-	c.call("GET", anAgent, noBody).wantLimited(t, "key_minute", "60")
-	fake.SetPlan(c.key, fakeserver.PlanPro)
-	c.times(maximum()-first, "GET", anAgent, noBody)
-	c.call("GET", anAgent, noBody).wantLimited(t, "key_minute", "60")
-	fake.SetPlan(c.key, fakeserver.PlanPreview)
-	c.call("GET", anAgent, noBody).wantLimited(t, "key_minute", "60")
-}
-
 func TestConcurrentCallsTakeExactly(t *testing.T) {
 	const callers, each = 64, 20
 	fake, c := newFake(t, frozen(), fakeserver.WithLimit("key_minute", 500), fakeserver.WithLimit("ip_minute", 10_000))

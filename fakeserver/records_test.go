@@ -65,16 +65,6 @@ func TestWriteCalls(t *testing.T) {
 	assert.Equal(t, fake.Calls()[1], back, "a line is a Call again")
 }
 
-func TestWriteCallsWithFaults(t *testing.T) {
-	fake, c := newFake(t)
-	fake.Inject(fakeserver.Latency(time.Nanosecond))
-	c.call("GET", "/v1/status", noBody)
-	var out bytes.Buffer
-	require.NoError(t, fake.WriteCalls(&out))
-	assert.Contains(t, out.String(), `"fault":"Latency(1ns)"`)
-	assert.Contains(t, fake.Calls()[0].String(), ": 200 [Latency(1ns)]")
-}
-
 type harHeader struct{ Name, Value string }
 
 // harFile is what HAR 1.2 requires and browsers look at.

@@ -57,20 +57,6 @@ func TestWindowsTakeLateCalls(t *testing.T) {
 	}
 }
 
-func TestWaitSeconds(t *testing.T) {
-	for wait, want := range map[time.Duration]int{
-		0:                              1,
-		1:                              1,
-		time.Second:                    1,
-		time.Second + 1:                2,
-		2 * time.Second:                2,
-		time.Hour - 1:                  3600,
-		24*time.Hour + time.Nanosecond: 86401,
-	} {
-		assert.Equal(t, want, waitSeconds(start, start.Add(wait)), wait)
-	}
-}
-
 func TestSlidingLogIsPruned(t *testing.T) {
 	w := &slidingWindow{length: time.Minute}
 	for i := range 10_000 {
