@@ -3,7 +3,6 @@ package agentmessaging_test
 import (
 	"bufio"
 	"context"
-	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -72,67 +71,6 @@ func connect(t *testing.T, baseURL string, opts ...agentmessaging.Option) *agent
 	return client
 }
 
-// TestAnswerLostOnTheWire: over net/http the trace tells that the header was
-// written, so that a POST is sent once and its outcome is unknown.
-func TestAnswerLostOnTheWire(t *testing.T) {
-	for name, serve := range map[string]func(net.Conn){
-		"closed":        func(conn net.Conn) { conn.Close() },
-		"reset":         func(conn net.Conn) { conn.(*net.TCPConn).SetLinger(0); conn.Close() },
-		"inside header": func(conn net.Conn) { io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-"); conn.Close() },
-		"inside body": func(conn net.Conn) {
-			io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 90\r\n\r\n{\"agent_id\":")
-			conn.Close()
-		},
-		"not HTTP": func(conn net.Conn) { io.WriteString(conn, "SSH-2.0-server\r\n"); conn.Close() },
-	} {
-		t.Run(name, func(t *testing.T) {
-			address, requests := listen(t, serve)
-			client := connect(t, "http://"+address)
-			assert.Equal(t, wantError, outcomeOf(t, get(t.Context(), client)))
-			assert.EqualValues(t, 3, requests.Swap(0))
-			assert.Equal(t, wantUnknown, outcomeOf(t, post(t.Context(), client)))
-			assert.EqualValues(t, 1, requests.Load())
-		})
-	}
-}
-
-func TestNothingListens(t *testing.T) {
-	var info agentmessaging.CallInfo
-	_, err := connect(t, "http://127.0.0.1:1").SendMessage(agentmessaging.WithCallInfo(t.Context(), &info), "a", message{Text: "hi"})
-	assert.Equal(t, wantError, outcomeOf(t, err))
-	assert.Equal(t, 3, info.Attempts)
-	var refused *net.OpError
-	assert.ErrorAs(t, err, &refused)
-}
-
-// TestHandshakeFails: the service has seen no request, so even a POST is
-// tried again; a certificate that is refused stays refused.
-func TestHandshakeFails(t *testing.T) {
-	dials := new(atomic.Int32)
-	count := func(base *http.Transport) agentmessaging.Option {
-		base.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-			dials.Add(1)
-			return new(net.Dialer).DialContext(ctx, network, address)
-		}
-		t.Cleanup(base.CloseIdleConnections)
-		return agentmessaging.WithHTTPClient(&http.Client{Transport: base})
-	}
-	address, _ := listen(t, nil)
-	err := post(t.Context(), connect(t, "https://"+address, count(&http.Transport{})))
-	assert.Equal(t, wantError, outcomeOf(t, err))
-	assert.EqualValues(t, 3, dials.Swap(0))
-
-	server := httptest.NewUnstartedServer(http.NotFoundHandler())
-	server.Config.ErrorLog = discardLog
-	server.StartTLS()
-	defer server.Close()
-	err = post(t.Context(), connect(t, server.URL, count(&http.Transport{})))
-	assert.Equal(t, wantError, outcomeOf(t, err))
-	var certificate *tls.CertificateVerificationError
-	assert.ErrorAs(t, err, &certificate)
-	assert.EqualValues(t, 1, dials.Load())
-}
-
 // TestTimeoutOfTheHTTPClientBoundsOneAttempt in virtual time.
 func TestTimeoutOfTheHTTPClientBoundsOneAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -161,16 +99,6 @@ func TestCancelWhileConnected(t *testing.T) {
 	assert.Equal(t, wantUnknown, outcomeOf(t, err))
 	assert.ErrorIs(t, err, context.Canceled)
 	assert.EqualValues(t, 1, requests.Load())
-}
-
-func TestProtocolSwitchIsAnError(t *testing.T) {
-	address, _ := listen(t, func(conn net.Conn) {
-		io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n")
-	})
-	err := post(t.Context(), connect(t, "http://"+address))
-	var failure *agentmessaging.Error
-	require.ErrorAs(t, err, &failure)
-	assert.Equal(t, 101, failure.StatusCode)
 }
 
 func TestCookieJarIsUsed(t *testing.T) {

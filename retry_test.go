@@ -257,39 +257,6 @@ func TestCancelDuringWait(t *testing.T) {
 	})
 }
 
-func TestContextEndedBeforeTheCall(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	for _, do := range []func(context.Context, *agentmessaging.Client) error{get, post} {
-		transport := &stub{}
-		err := do(ctx, newClient(t, transport))
-		assert.Equal(t, wantError, outcomeOf(t, err))
-		assert.ErrorIs(t, err, context.Canceled)
-		assert.Regexp(t, `^agentmessaging: [A-Z]+ /v1/agents/{agent_id}[a-z/]*: context canceled$`, err.Error())
-		assert.Empty(t, transport.sent())
-	}
-}
-
-func TestContextEndsDuringTheRequest(t *testing.T) {
-	for _, tt := range []struct {
-		do   func(context.Context, *agentmessaging.Client) error
-		want string
-	}{{get, wantError}, {post, wantUnknown}} {
-		ctx, cancel := context.WithCancel(t.Context())
-		transport := &stub{answers: []answer{{err: context.Canceled, before: func(*http.Request) { cancel() }}}}
-		err := tt.do(ctx, newClient(t, transport))
-		assert.Equal(t, tt.want, outcomeOf(t, err))
-		assert.ErrorIs(t, err, context.Canceled)
-		assert.Len(t, transport.sent(), 1)
-	}
-}
-
-func TestSuccessIsKeptThoughTheContextHasEnded(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	transport := &stub{answers: []answer{{status: 200, body: `{"reply_text":"hi"}`, before: func(*http.Request) { cancel() }}}}
-	assert.NoError(t, post(ctx, newClient(t, transport)))
-}
-
 func TestDefaultTimeoutAppliesWithoutADeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var left time.Duration
@@ -336,25 +303,6 @@ func (c closing) RoundTrip(req *http.Request) (*http.Response, error) {
 		context.AfterFunc(req.Context(), func() { c.pipe.CloseWithError(context.Canceled) })
 	}
 	return resp, err
-}
-
-// TestContextEndsInsideTheAnswer: no further wait is begun, or reported.
-func TestContextEndsInsideTheAnswer(t *testing.T) {
-	for _, tt := range []struct {
-		do   func(context.Context, *agentmessaging.Client) error
-		want string
-	}{{get, wantError}, {post, wantUnknown}} {
-		ctx, cancel := context.WithCancel(t.Context())
-		var info agentmessaging.CallInfo
-		transport := &stub{answers: []answer{{status: 200, reader: func() io.Reader {
-			return io.MultiReader(strings.NewReader(`{"agent_id":`), iotest.ErrReader(context.Canceled))
-		}, before: func(*http.Request) { cancel() }}}}
-		err := tt.do(agentmessaging.WithCallInfo(ctx, &info), newClient(t, transport))
-		assert.Equal(t, tt.want, outcomeOf(t, err))
-		assert.ErrorIs(t, err, context.Canceled)
-		assert.Zero(t, info.Waited)
-		assert.Equal(t, 1, info.Attempts)
-	}
 }
 
 func TestHugePolicy(t *testing.T) {
