@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -33,12 +34,12 @@ func serveTLSOn(t *testing.T, http2 bool, handler http.HandlerFunc) (*httptest.S
 }
 
 // dialsHTTP2 is a transport whose connections serve speaks for.
-func dialsHTTP2(t *testing.T, requests *atomic.Int32, serve func(peer) error) *http.Transport {
+func dialsHTTP2(t *testing.T, requests *atomic.Int32, connect func() (net.Conn, peer), serve func(peer) error) *http.Transport {
 	t.Helper()
-	connect := overTCP(t)
 	transport := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: trusted(), ServerName: "example.com"}}
 	transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
 		client, service := connect()
+		t.Cleanup(func() { client.Close() }) // a spare one, too
 		service.requests = requests
 		go func() {
 			_ = serve(service)
@@ -87,7 +88,7 @@ func TestRecycledConnections(t *testing.T) {
 func TestRenewedOnce(t *testing.T) {
 	for _, do := range []func(context.Context, *agentmessaging.Client) error{get, post} {
 		requests := new(atomic.Int32)
-		transport := dialsHTTP2(t, requests, overHTTP2(func(h *http2Peer) error {
+		transport := dialsHTTP2(t, requests, overTCP(t), overHTTP2(func(h *http2Peer) error {
 			for {
 				if err := h.readRequest(); err != nil {
 					return err
@@ -166,33 +167,35 @@ func TestTransportThatRepeats(t *testing.T) {
 }
 
 // TestOneStreamAtATime: the service allows each connection one, and callers
-// that call at once share no outcome.
+// that call at once share no outcome. A call that nobody answers is a deadlock.
 func TestOneStreamAtATime(t *testing.T) {
-	requests := new(atomic.Int32)
-	transport := dialsHTTP2(t, requests, overHTTP2(func(h *http2Peer) error {
-		for {
-			if err := h.readHeader(); err != nil {
-				return err
+	synctest.Test(t, func(t *testing.T) {
+		requests := new(atomic.Int32)
+		transport := dialsHTTP2(t, requests, overPipe, overHTTP2(func(h *http2Peer) error {
+			for {
+				if err := h.readHeader(); err != nil {
+					return err
+				}
+				if err := h.answer(200, anyReply); err != nil {
+					return err
+				}
 			}
-			if err := h.answer(200, anyReply); err != nil {
-				return err
-			}
+		}, setting(settingStreams, 1)...))
+		client := connect(t, testURL, agentmessaging.WithHTTPClient(&http.Client{Transport: transport}), once)
+		var group sync.WaitGroup
+		for range 8 {
+			group.Go(func() { assert.NoError(t, get(t.Context(), client)) })
 		}
-	}, setting(settingStreams, 1)...))
-	client := connect(t, testURL, agentmessaging.WithHTTPClient(&http.Client{Transport: transport}), once)
-	var group sync.WaitGroup
-	for range 8 {
-		group.Go(func() { assert.NoError(t, get(t.Context(), client)) })
-	}
-	group.Wait()
-	assert.EqualValues(t, 8, requests.Load())
+		group.Wait()
+		assert.EqualValues(t, 8, requests.Load())
+	})
 }
 
 // TestFlowControlStalls: the service never lets the body come.
 func TestFlowControlStalls(t *testing.T) {
 	requests := new(atomic.Int32)
 	ctx, cancel := context.WithCancel(t.Context())
-	transport := dialsHTTP2(t, requests, overHTTP2(func(h *http2Peer) error {
+	transport := dialsHTTP2(t, requests, overTCP(t), overHTTP2(func(h *http2Peer) error {
 		if err := h.readHeader(); err != nil {
 			return err
 		}
@@ -207,7 +210,7 @@ func TestFlowControlStalls(t *testing.T) {
 // TestGetIsAGet: over HTTP/2 a request without a body is a header that ends it.
 func TestGetIsAGet(t *testing.T) {
 	var ended []bool
-	transport := dialsHTTP2(t, new(atomic.Int32), overHTTP2(func(h *http2Peer) error {
+	transport := dialsHTTP2(t, new(atomic.Int32), overTCP(t), overHTTP2(func(h *http2Peer) error {
 		for {
 			if err := h.readHeader(); err != nil {
 				return err
