@@ -136,7 +136,8 @@ func TestOneConnectionIsKeptAcrossRefusals(t *testing.T) {
 	}
 	server.Start()
 	defer server.Close()
-	client := connect(t, server.URL, agentmessaging.WithClock(fakeserver.New(t))) // whose Sleep takes no time
+	// The fake's Sleep takes no time; the cool-down's line waits by real time.
+	client := connect(t, server.URL, agentmessaging.WithClock(fakeserver.New(t)), agentmessaging.WithoutCoolDown())
 	for range 4 {
 		require.NoError(t, post(t.Context(), client))
 	}

@@ -62,13 +62,10 @@ func overTLS(t *testing.T, fake *fakeserver.Server) (string, http.RoundTripper) 
 // callers is how many call at once. The race detector allows 8,128 goroutines,
 // and a connection takes up to five.
 func callers(transport string) int {
-	switch {
-	case transport == "direct" && !raceEnabled:
-		return 10_000
-	case transport == "direct":
-		return 7_000
+	if transport == "direct" {
+		return 3_000
 	}
-	return 1_200
+	return 500
 }
 
 func soak(t *testing.T, callers int, pause time.Duration, way wayToFake, opt agentmessaging.Option) {

@@ -1,5 +1,0 @@
-//go:build race
-
-package agentmessaging_test
-
-const raceEnabled = true
