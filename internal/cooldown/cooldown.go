@@ -161,7 +161,7 @@ func (c *CoolDown) Pass(ctx context.Context, attempt Attempt, seat *Seat) (key s
 	if c.busy.Load() == 0 {
 		return "", 0, nil
 	}
-	w := &caller{seat: seat, hurried: hurried}
+	w := &caller{ctx: ctx, seat: seat, hurried: hurried}
 	begin := c.now()
 	key, err = c.wait(ctx, w, begin, attempt.MaxWait)
 	if err != nil && c.leave(w) {
@@ -181,7 +181,11 @@ func (c *CoolDown) wait(ctx context.Context, w *caller, begin time.Time, maxWait
 		case passed:
 			return key, nil
 		case shut == nil:
-			err = w.turn(ctx)
+			err = c.turn(w)
+			if w.woken.Err() == nil {
+				slept = now.Add(patience * time.Duration(w.place))
+			}
+			w.wake()
 		default:
 			key = shut.key
 			left, longest := shut.end.Sub(now), Longest(ctx, maxWait)
@@ -198,6 +202,16 @@ func (c *CoolDown) wait(ctx context.Context, w *caller, begin time.Time, maxWait
 			return key, err
 		}
 	}
+}
+
+// turn waits until the caller is to look again: when it may go, when a gate has
+// closed, when it comes to the head, and now and then.
+func (c *CoolDown) turn(w *caller) error {
+	err := c.sleep(w.woken, patience*time.Duration(w.place))
+	if w.ctx.Err() == nil && w.woken.Err() != nil {
+		return nil // woken
+	}
+	return err
 }
 
 func laterOf(a, b time.Time) time.Time {
@@ -255,7 +269,7 @@ func (c *CoolDown) admit(now time.Time) {
 			return
 		}
 		w.seat.opening = c.openings
-		c.gates.sent(w.seat)
+		c.gates.sent(w.seat, now)
 		c.line.leave(w)
 		w.passed = true
 		w.lookAgain()
@@ -285,7 +299,7 @@ func (c *CoolDown) Done(seat *Seat, outcome Outcome) (news bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer c.count()
-	c.gates.settle(seat, outcome, &c.openings)
+	c.gates.settle(seat, outcome, &c.openings, now)
 	if outcome.Refused {
 		var g *gate
 		g, news = c.gates.shut(outcome.LimitKey, seat.class, now, outcome.RetryAfter, c.random())

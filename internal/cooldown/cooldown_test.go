@@ -260,11 +260,11 @@ func (c *handClock) Now() time.Time { return c.now }
 // passed, one, and two for each that passes; a refusal ends it.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turn := (&turns{}).next(1, 0)
+		turn := (&turns{}).next(1, 0, time.Now())
 		var went []int
 		for range 6 { // all that go are answered before the next go
 			n := 0
-			for ; turn.allow(false, true); n++ {
+			for ; turn.allow(false, true, time.Now()); n++ {
 				turn.sent++
 			}
 			turn.passed = turn.sent
@@ -273,21 +273,21 @@ func TestTurns(t *testing.T) {
 		assert.Equal(t, []int{1, 1, 2, 4, 8, 16}, went)
 
 		turn.sent, turn.refused = turn.sent+1, 1
-		turn = turn.next(2, 0)
+		turn = turn.next(2, 0, time.Now())
 		assert.Equal(t, 31, turn.sure)
 		for range 31 {
-			require.True(t, turn.allow(false, true))
+			require.True(t, turn.allow(false, true, time.Now()))
 			turn.sent++
 		}
-		assert.False(t, turn.allow(false, true), "those that are sure have not been answered")
+		assert.False(t, turn.allow(false, true, time.Now()), "those that are sure have not been answered")
 		time.Sleep(patience - 1)
-		assert.False(t, turn.allow(false, true))
+		assert.False(t, turn.allow(false, true, time.Now()))
 		time.Sleep(time.Nanosecond)
-		assert.True(t, turn.allow(false, true), "answers that take long hold up nobody for longer")
-		assert.False(t, turn.allow(true, true), "but last attempts go where it is sure")
+		assert.True(t, turn.allow(false, true, time.Now()), "answers that take long hold up nobody for longer")
+		assert.False(t, turn.allow(true, true, time.Now()), "but last attempts go where it is sure")
 
 		turn.passed, turn.refused = 20, 11
-		turn = turn.next(3, 0)
+		turn = turn.next(3, 0, time.Now())
 		assert.True(t, turn.misled)
 		assert.Equal(t, 1, turn.sure, "by that it was misled")
 	})
@@ -297,17 +297,17 @@ func TestTurns(t *testing.T) {
 func TestTurnsOfLastAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		before := turns{passed: 5, sent: 5, sure: 1}
-		turn := before.next(2, 1)
-		assert.False(t, turn.allow(false, true), "one is due")
-		assert.True(t, turn.allow(true, true))
+		turn := before.next(2, 1, time.Now())
+		assert.False(t, turn.allow(false, true, time.Now()), "one is due")
+		assert.True(t, turn.allow(true, true, time.Now()))
 		turn.sent, turn.due = 1, 0
-		assert.False(t, turn.allow(false, true), "it is not answered")
+		assert.False(t, turn.allow(false, true, time.Now()), "it is not answered")
 		turn.lastOut, turn.passed = 0, 1
-		assert.True(t, turn.allow(false, true))
+		assert.True(t, turn.allow(false, true, time.Now()))
 		turn.sent, turn.passed = 5, 5
-		assert.True(t, turn.allow(false, true))
-		assert.False(t, turn.allow(true, true))
-		assert.True(t, turn.allow(true, false), "there is nobody else to try")
+		assert.True(t, turn.allow(false, true, time.Now()))
+		assert.False(t, turn.allow(true, true, time.Now()))
+		assert.True(t, turn.allow(true, false, time.Now()), "there is nobody else to try")
 	})
 }
 
@@ -362,4 +362,20 @@ func TestCallerInLineHearsOfARefusal(t *testing.T) {
 		time.Sleep(time.Minute)
 		assert.EqualValues(t, 1, refused.Load())
 	})
+}
+
+// TestNewHeadLooksAgain: who comes to the head of a queue is woken, since those
+// behind look again only after a wait that grows with their place.
+func TestNewHeadLooksAgain(t *testing.T) {
+	var l line
+	callers := make([]*caller, 3)
+	for i := range callers {
+		callers[i] = &caller{ctx: t.Context(), seat: &Seat{left: 1}}
+		l.join(callers[i])
+		l.await(callers[i])
+	}
+	l.leave(callers[1])
+	assert.NoError(t, callers[2].woken.Err(), "it is not the head yet")
+	l.leave(callers[0])
+	assert.Error(t, callers[2].woken.Err())
 }

@@ -47,7 +47,7 @@ type turns struct {
 	refused int       // of them
 	due     int       // last attempts that were refused before, and have not come back
 	lastOut int       // last attempts that are due or not answered
-	at      time.Time // of the opening, or when the last one was sent, in real time
+	at      time.Time // of the opening, or when the last one was sent
 }
 
 // patience is how long an answer is waited for before the next caller goes
@@ -56,13 +56,13 @@ const patience = time.Second
 
 // allow reports whether the next caller may go. A last attempt, which a refusal
 // would end, only goes where that is sure, unless there are no others to try.
-func (t *turns) allow(last, others bool) bool {
+func (t *turns) allow(last, others bool, now time.Time) bool {
 	switch {
 	case t.opening == 0:
 		return true
 	case last && others:
 		return t.sent < t.sure
-	case time.Since(t.at) >= patience:
+	case now.Sub(t.at) >= patience:
 		return true
 	case t.lastOut > 0 && !last:
 		return false
@@ -73,8 +73,8 @@ func (t *turns) allow(last, others bool) bool {
 }
 
 // next are the turns after those that a refusal has ended.
-func (t *turns) next(opening, due int) turns {
-	next := turns{opening: opening, sure: 1, due: due, lastOut: due, at: time.Now(), misled: t.misled || t.passed < t.sure && t.refused > 1}
+func (t *turns) next(opening, due int, now time.Time) turns {
+	next := turns{opening: opening, sure: 1, due: due, lastOut: due, at: now, misled: t.misled || t.passed < t.sure && t.refused > 1}
 	if !next.misled {
 		next.sure = max(1, t.passed-t.refused)
 	}
@@ -188,15 +188,15 @@ func (gs gates) last(class int, now time.Time) (last *gate) {
 func (gs gates) open(now time.Time, openings *int) {
 	for i := range gs {
 		if g := &gs[i]; g.isShut && g.over(now) && !g.ofOtherClock(now) {
-			g.open(openings)
+			g.open(openings, now)
 		}
 	}
 }
 
-func (g *gate) open(openings *int) {
+func (g *gate) open(openings *int, now time.Time) {
 	*openings++
 	g.isShut = false
-	g.turns = g.turns.next(*openings, g.due)
+	g.turns = g.turns.next(*openings, g.due, now)
 	g.due = 0
 }
 
@@ -204,16 +204,16 @@ func (g *gate) open(openings *int) {
 func (gs gates) allow(class int, last, others bool, now time.Time) bool {
 	may := true
 	gs.covering(class, func(g *gate) {
-		may = may && g.over(now) && (g.ofOtherClock(now) || g.turns.allow(last, others))
+		may = may && g.over(now) && (g.ofOtherClock(now) || g.turns.allow(last, others, now))
 	})
 	return may
 }
 
 // sent counts a caller that is let pass in turn.
-func (gs gates) sent(seat *Seat) {
+func (gs gates) sent(seat *Seat, now time.Time) {
 	gs.inTurn(seat, func(t *turns) {
 		t.sent++
-		t.at = time.Now()
+		t.at = now
 		switch {
 		case seat.left > 0:
 		case t.due > 0:
@@ -225,7 +225,7 @@ func (gs gates) sent(seat *Seat) {
 }
 
 // settle counts what became of it. What let it pass is open.
-func (gs gates) settle(seat *Seat, outcome Outcome, openings *int) {
+func (gs gates) settle(seat *Seat, outcome Outcome, openings *int, now time.Time) {
 	gs.inTurn(seat, func(t *turns) {
 		if seat.left == 0 {
 			t.lastOut--
@@ -244,7 +244,7 @@ func (gs gates) settle(seat *Seat, outcome Outcome, openings *int) {
 	}
 	gs.covering(seat.class, func(g *gate) {
 		if g.isShut {
-			g.open(openings)
+			g.open(openings, now)
 		}
 	})
 }

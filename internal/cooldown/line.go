@@ -3,7 +3,6 @@ package cooldown
 import (
 	"container/list"
 	"context"
-	"time"
 )
 
 // line are the callers that a cool-down holds up: a queue for each class, and
@@ -16,14 +15,15 @@ type line struct {
 
 // caller is one of them.
 type caller struct {
+	ctx     context.Context
 	seat    *Seat
 	hurried bool // its deadline is nearer than the end of the jitter
 	came    int
 	in      *list.Element // nil: it is in no queue
 	passed  bool
-	place   int           // in its queue, when it last looked
-	wake    chan struct{} // closed when it is to look again; nil unless it waits for that
-	waits   bool
+	place   int             // in its queue, when it last looked
+	woken   context.Context // of its wait for its turn
+	wake    context.CancelFunc
 }
 
 func (w *caller) lastAttempt() int {
@@ -44,11 +44,19 @@ func (l *line) join(w *caller) {
 	}
 }
 
+// leave takes a caller out. Who comes to the head looks again: only the head
+// is sure to do so by itself before long.
 func (l *line) leave(w *caller) {
-	if w.in != nil {
-		l.queue(w).Remove(w.in)
-		w.in = nil
-		l.waiting[w.lastAttempt()]--
+	if w.in == nil {
+		return
+	}
+	queue := l.queue(w)
+	wasHead := queue.Front() == w.in
+	queue.Remove(w.in)
+	w.in = nil
+	l.waiting[w.lastAttempt()]--
+	if head := queue.Front(); wasHead && head != nil {
+		head.Value.(*caller).lookAgain()
 	}
 }
 
@@ -92,30 +100,13 @@ func (l *line) wake() {
 }
 
 func (w *caller) lookAgain() {
-	if w.waits {
-		close(w.wake)
-		w.waits = false
+	if w.wake != nil {
+		w.wake()
 	}
 }
 
 // await prepares the caller for its turn.
 func (l *line) await(w *caller) {
 	w.place = 1 + w.came - l.queue(w).Front().Value.(*caller).came
-	if !w.waits {
-		w.wake, w.waits = make(chan struct{}), true
-	}
-}
-
-// turn waits until the caller is to look again: when it may go, when a gate has
-// closed, and now and then, the sooner the nearer it is to the head.
-func (w *caller) turn(ctx context.Context) error {
-	timer := time.NewTimer(patience * time.Duration(w.place))
-	defer timer.Stop()
-	select {
-	case <-w.wake:
-	case <-timer.C:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	return nil
+	w.woken, w.wake = context.WithCancel(w.ctx)
 }
