@@ -63,10 +63,11 @@
 // A 429 parks every caller of the limit that it names until its Retry-After
 // has passed: calls to the endpoints where that limit_key was seen wait here,
 // with jitter on top, instead of being refused there (interface 8.3). When the
-// limit opens they go in turn, so that none of them uses up its attempts on
-// refusals that the others caused: a batch of any size arrives, each window as
-// much as the limit allows. Other endpoints go on. A caller whose deadline, or [RetryPolicy].MaxWait, is nearer
-// than the end gets the 429 at once, with [Error].Local set and nothing sent.
+// limit opens they go in turn, as many in each window as the limit allows, so
+// that a batch arrives. Where windows slide, or other programs use the key, a
+// few of hundreds may be refused on all their attempts. Other endpoints go on.
+// A caller whose deadline, or [RetryPolicy].MaxWait, is nearer than the end gets
+// the 429 at once, with [Error].Local set and nothing sent.
 // No Retry-After is believed beyond a day, and a limit that is shut for longer
 // than an hour lets one call through each hour to look. [WithoutCoolDown] turns this off.
 //
