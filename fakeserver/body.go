@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
 // maxBody bounds a request body: 1 MiB. The interface states no bound.
@@ -91,9 +92,10 @@ func (d *decided) parseBody(e *spec.Endpoint, header http.Header, raw []byte, te
 		raw = firstDocument(raw)
 	}
 	p := parser{
-		scanner: scanner{data: raw, duplicates: d.duplicateMembers}, decided: d, texts: texts,
+		scanner: scanOf(raw), decided: d, texts: texts,
 		open: d.unknownMembers && e == spec.SendMessage, found: make(members, 0, 4), // few calls have more
 	}
+	p.Duplicates = d.duplicateMembers
 	if f := p.document(e.Body); f != nil {
 		return nil, "", f
 	}
@@ -144,13 +146,10 @@ type parser struct {
 }
 
 func (p *parser) document(fields []*spec.Field) *failure {
-	if !utf8.Valid(p.data) {
-		return badRequest("body", "must be valid UTF-8")
+	if err := strictjson.Check(p.Data); err != nil {
+		return badRequest("body", err.Error())
 	}
-	if !json.Valid(p.data) {
-		return badRequest("body", "must be one JSON document and nothing else")
-	}
-	if p.peek() != '{' {
+	if p.Peek() != '{' {
 		return badRequest("body", "must be a JSON object")
 	}
 	return p.object("", fields)
@@ -158,24 +157,25 @@ func (p *parser) document(fields []*spec.Field) *failure {
 
 func (p *parser) object(path string, fields []*spec.Field) *failure {
 	seen := make([]bool, len(fields))
-	for p.enter(); p.more(); {
-		name := p.name()
+	for p.Enter(); p.More(); {
+		name := p.Name()
 		i := p.indexField(fields, name)
 		switch {
 		case i < 0 && p.open:
-			if f := p.freeMember(name, "body"); f != nil {
+			p.Passed = p.hideKey
+			if f := unfree("body", p.FreeMember(name)); f != nil {
 				return f
 			}
 			continue
 		case i < 0:
 			return notAllowed(path, name)
-		case seen[i] && !p.duplicates:
+		case seen[i] && !p.Duplicates:
 			return badRequest(fields[i].Path, "stands twice")
 		case seen[i]:
 			p.forget(fields[i]) // the last one counts
 		}
-		if p.nullMembers && p.peek() == 'n' {
-			p.scalar()
+		if p.nullMembers && p.Peek() == 'n' {
+			p.Scalar()
 			continue
 		}
 		seen[i] = true
@@ -233,7 +233,7 @@ func (d *decided) fits(f *spec.Field, text string) bool {
 }
 
 func (p *parser) value(f *spec.Field) *failure {
-	first, isString := p.peek(), f.Kind == spec.String
+	first, isString := p.Peek(), f.Kind == spec.String
 	switch {
 	case isString && first != '"':
 		return badRequest(f.Path, "must be a string")
@@ -249,14 +249,14 @@ func (p *parser) value(f *spec.Field) *failure {
 }
 
 func (p *parser) string(f *spec.Field) *failure {
-	from := p.pos
-	s := p.text()
+	from := p.Pos
+	s := p.Text()
 	if instead := p.redaction(f, s); instead != "" {
 		p.hide(from, `"`+instead+`"`) // nothing in it needs an escape
 	}
 	switch {
-	case p.torn:
-		return badRequest(f.Path, halfPair)
+	case p.Torn:
+		return badRequest(f.Path, strictjson.ErrHalfPair.Error())
 	case !p.fits(f, s):
 		return badRequest(f.Path, fmt.Sprintf("at most %d characters", f.MaxLen))
 	case !f.Allows(s):
@@ -267,12 +267,12 @@ func (p *parser) string(f *spec.Field) *failure {
 }
 
 func (p *parser) metadata(f *spec.Field) *failure {
-	from := p.pos
-	if flaw := p.freeObject(f.Path); flaw != nil {
+	from := p.Pos
+	if flaw := p.free(f.Path); flaw != nil {
 		return flaw
 	}
 	var compact bytes.Buffer
-	_ = json.Compact(&compact, p.data[from:p.pos]) // json.Valid has accepted it
+	_ = json.Compact(&compact, p.Data[from:p.Pos]) // Check has accepted it
 	p.found = append(p.found, member{f, compact.String()})
 	return nil
 }

@@ -1,23 +1,19 @@
 package fakeserver
 
 import (
-	"bytes"
-	"encoding/json"
-	"strconv"
+	"errors"
 	"strings"
-	"unicode"
-	"unicode/utf16"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
-// scanner steps through a JSON document. It checks no syntax: json.Valid has
-// accepted the document.
+// scanner steps through a JSON document and marks what Calls must not show.
 type scanner struct {
-	data       []byte
-	pos        int
-	hidden     []span
-	duplicates bool // a member may be there twice
-	torn       bool // the last string that was read holds half a surrogate pair
+	strictjson.Scanner
+	hidden []span
 }
+
+func scanOf(doc []byte) scanner { return scanner{Scanner: strictjson.Scanner{Data: doc}} }
 
 // span is a part of the document that Calls replaces.
 type span struct {
@@ -25,123 +21,28 @@ type span struct {
 	instead  string
 }
 
-// peek returns the first byte of the next value.
-func (sc *scanner) peek() byte {
-	sc.space()
-	return sc.data[sc.pos]
-}
-
-func (sc *scanner) space() {
-	for sc.pos < len(sc.data) && strings.IndexByte(" \t\r\n", sc.data[sc.pos]) >= 0 {
-		sc.pos++
-	}
-}
-
-// enter steps over the bracket that opens an object or an array.
-func (sc *scanner) enter() {
-	sc.space()
-	sc.pos++
-}
-
-// more reports whether another member or element follows, and steps to it. At
-// the end it steps over the closing bracket.
-func (sc *scanner) more() bool {
-	switch sc.peek() {
-	case '}', ']':
-		sc.pos++
-		return false
-	case ',':
-		sc.pos++
-	}
-	return true
-}
-
-// name reads a member's name and the colon behind it.
-func (sc *scanner) name() string {
-	name := sc.text()
-	sc.space()
-	sc.pos++
-	return name
-}
-
-// text reads a string. The result shares no memory with the document, so that
-// keeping a name never keeps a key beside it.
-func (sc *scanner) text() string {
-	sc.space()
-	from := sc.pos
-	for sc.pos++; sc.data[sc.pos] != '"'; sc.pos++ {
-		if sc.data[sc.pos] == '\\' {
-			sc.pos++
-		}
-	}
-	sc.pos++
-	quoted := sc.data[from:sc.pos]
-	sc.torn = false
-	if bytes.IndexByte(quoted, '\\') < 0 {
-		return string(quoted[1 : len(quoted)-1])
-	}
-	var s string
-	_ = json.Unmarshal(quoted, &s) // json.Valid has accepted it
-	sc.torn = isTorn(quoted)
-	return s
-}
-
-// scalar steps over a number, true, false or null.
-func (sc *scanner) scalar() {
-	for sc.pos < len(sc.data) && strings.IndexByte(" \t\r\n,]}", sc.data[sc.pos]) < 0 {
-		sc.pos++
-	}
-}
-
-// free steps over any value. Objects in it may have any members, but none
-// twice: nobody could know which of the two counts.
+// free steps over any value, and hides the provider keys in it.
 func (sc *scanner) free(path string) *failure {
-	switch sc.peek() {
-	case '{':
-		return sc.freeObject(path)
-	case '[':
-		for sc.enter(); sc.more(); {
-			if f := sc.free(path); f != nil {
-				return f
-			}
-		}
-	case '"':
-		if sc.text(); sc.torn {
-			return badRequest(path, halfPair)
-		}
-	default:
-		sc.scalar()
-	}
-	return nil
+	sc.Passed = sc.hideKey
+	return unfree(path, sc.Free())
 }
 
-func (sc *scanner) freeObject(path string) *failure {
-	seen := map[string]bool{}
-	for sc.enter(); sc.more(); {
-		name := sc.name()
-		switch {
-		case sc.torn:
-			return badRequest(path, halfPair)
-		case seen[name] && !sc.duplicates:
-			return badRequest(path, "member "+memberName(name)+" stands twice")
-		}
-		seen[name] = true
-		if f := sc.freeMember(name, path); f != nil {
-			return f
-		}
+// unfree is the refusal of a value that Free did not accept.
+func unfree(path string, err error) *failure {
+	var twice strictjson.Twice
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &twice):
+		return badRequest(path, "member "+memberName(string(twice))+" stands twice")
 	}
-	return nil
+	return badRequest(path, err.Error())
 }
 
-// freeMember steps over the value of a member.
-func (sc *scanner) freeMember(name, path string) *failure {
-	sc.space()
-	from := sc.pos
-	f := sc.free(path)
-	if f == nil && isKeyName(name) {
+func (sc *scanner) hideKey(name string, from int) {
+	if isKeyName(name) {
 		sc.hide(from, `"`+redactedKey+`"`)
 	}
-	return f
 }
 
 // hide marks everything since from, and drops the marks inside it.
@@ -150,12 +51,12 @@ func (sc *scanner) hide(from int, instead string) {
 	for n > 0 && sc.hidden[n-1].from >= from {
 		n--
 	}
-	sc.hidden = append(sc.hidden[:n], span{from, sc.pos, instead})
+	sc.hidden = append(sc.hidden[:n], span{from, sc.Pos, instead})
 }
 
 // shown is the document with its hidden spans replaced.
 func (sc *scanner) shown() string {
-	size := len(sc.data)
+	size := len(sc.Data)
 	for _, h := range sc.hidden {
 		size += len(h.instead) - (h.to - h.from)
 	}
@@ -163,43 +64,10 @@ func (sc *scanner) shown() string {
 	b.Grow(size) // exactly, since the record keeps it
 	at := 0
 	for _, h := range sc.hidden {
-		b.Write(sc.data[at:h.from])
+		b.Write(sc.Data[at:h.from])
 		b.WriteString(h.instead)
 		at = h.to
 	}
-	b.Write(sc.data[at:])
+	b.Write(sc.Data[at:])
 	return b.String()
-}
-
-// halfPair is the reason for refusing half a surrogate pair. The decoder would
-// replace it in silence.
-const halfPair = "must be valid Unicode; half a surrogate pair is none"
-
-// isTorn reports whether an escape in a quoted string is half a surrogate pair.
-func isTorn(quoted []byte) bool {
-	for i := 0; i < len(quoted); i++ {
-		if quoted[i] != '\\' {
-			continue
-		}
-		i++
-		unit := escaped16(quoted[i:])
-		switch {
-		case !utf16.IsSurrogate(unit):
-		case len(quoted) > i+6 && quoted[i+5] == '\\' && utf16.DecodeRune(unit, escaped16(quoted[i+6:])) != unicode.ReplacementChar:
-			i += 6 // into the escape of the other half
-		default:
-			return true
-		}
-	}
-	return false
-}
-
-// escaped16 is the code unit of a \u escape, and 0 for any other escape. s
-// starts behind the backslash.
-func escaped16(s []byte) rune {
-	if s[0] != 'u' {
-		return 0
-	}
-	unit, _ := strconv.ParseUint(string(s[1:5]), 16, 16) // json.Valid has accepted it
-	return rune(unit)
 }

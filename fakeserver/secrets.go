@@ -18,7 +18,7 @@ func secretsOf(token string, body []byte) []string {
 	}
 	// Few bodies can have a member named api_key. Only those are read twice.
 	if mayNameKey(body) && json.Valid(body) {
-		sc := scanner{data: body}
+		sc := scanOf(body)
 		found = sc.keys(false, found)
 		slices.SortFunc(found, func(a, b string) int { return len(b) - len(a) })
 	}
@@ -35,22 +35,22 @@ func mayNameKey(body []byte) bool {
 // keys steps over any value and collects the strings below members named
 // api_key, however deep.
 func (sc *scanner) keys(secret bool, found []string) []string {
-	switch sc.peek() {
+	switch sc.Peek() {
 	case '{':
-		for sc.enter(); sc.more(); {
-			inside := secret || isKeyName(sc.name())
+		for sc.Enter(); sc.More(); {
+			inside := secret || isKeyName(sc.Name())
 			found = sc.keys(inside, found)
 		}
 	case '[':
-		for sc.enter(); sc.more(); {
+		for sc.Enter(); sc.More(); {
 			found = sc.keys(secret, found)
 		}
 	case '"':
-		if s := sc.text(); secret && len(s) >= minScrubbed {
+		if s := sc.Text(); secret && len(s) >= minScrubbed {
 			found = append(found, s)
 		}
 	default:
-		sc.scalar()
+		sc.Scalar()
 	}
 	return found
 }
@@ -61,14 +61,14 @@ func scrubJSON(doc string, secrets []string) string {
 	if len(secrets) == 0 || !strings.Contains(doc, `\`) && scrub(doc, secrets) == doc {
 		return doc
 	}
-	sc := scanner{data: []byte(doc)}
-	for sc.pos < len(sc.data) {
-		if sc.data[sc.pos] != '"' {
-			sc.pos++
+	sc := scanOf([]byte(doc))
+	for sc.Pos < len(sc.Data) {
+		if sc.Data[sc.Pos] != '"' {
+			sc.Pos++
 			continue
 		}
-		from := sc.pos
-		s := sc.text()
+		from := sc.Pos
+		s := sc.Text()
 		if clean := scrub(s, secrets); clean != s {
 			sc.hide(from, string(encode(clean)))
 		}

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
 // AddAgent puts an agent of key into the fake, as if a call had created it
@@ -120,11 +121,11 @@ func (s *Server) metadataFlaw(metadata json.RawMessage) string {
 	if metadata == nil {
 		return ""
 	}
-	p := parser{scanner: scanner{data: metadata}}
+	sc := strictjson.Scanner{Data: metadata}
 	switch {
-	case !utf8.Valid(metadata) || !json.Valid(metadata) || p.peek() != '{':
+	case strictjson.Check(metadata) != nil || sc.Peek() != '{':
 		return "Metadata: must be one JSON object"
-	case p.freeObject("metadata") != nil:
+	case sc.Free() != nil:
 		return "Metadata: a member stands twice, or a string holds half a surrogate pair"
 	case s.config.length(string(compacted(metadata))) > s.config.metadataCap:
 		return fmt.Sprintf("Metadata: at most %d characters of compact JSON", s.config.metadataCap)

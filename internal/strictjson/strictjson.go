@@ -1,0 +1,170 @@
+// Package strictjson steps through a JSON document so that its reader can refuse
+// what encoding/json passes over: members of another name, members that stand
+// twice, and half surrogate pairs. The fake reads the bodies of calls with it,
+// and the standalone fake those of its control interface.
+package strictjson
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"unicode/utf8"
+)
+
+// The flaws of a document as such. HalfPair is an escape that stands for no
+// character; a decoder would replace it in silence.
+var (
+	ErrUTF8     = errors.New("must be valid UTF-8")
+	ErrJSON     = errors.New("must be one JSON document and nothing else")
+	ErrHalfPair = errors.New("must be valid Unicode; half a surrogate pair is none")
+)
+
+// Twice is the name of a member that is there twice.
+type Twice string
+
+func (t Twice) Error() string { return "member " + string(t) + " stands twice" }
+
+// Check says whether a Scanner can step through a document.
+func Check(doc []byte) error {
+	switch {
+	case !utf8.Valid(doc):
+		return ErrUTF8
+	case !json.Valid(doc):
+		return ErrJSON
+	}
+	return nil
+}
+
+// Scanner steps through a document that Check has accepted.
+type Scanner struct {
+	Data []byte
+	Pos  int
+	Torn bool // the last string that was read holds half a surrogate pair
+
+	Duplicates bool                        // Free accepts a member twice
+	Passed     func(name string, from int) // if set, Free calls it behind each member whose value began at from
+}
+
+// Peek returns the first byte of the next value, and Pos is there.
+func (sc *Scanner) Peek() byte {
+	sc.space()
+	return sc.Data[sc.Pos]
+}
+
+func (sc *Scanner) space() {
+	for sc.Pos < len(sc.Data) && strings.IndexByte(" \t\r\n", sc.Data[sc.Pos]) >= 0 {
+		sc.Pos++
+	}
+}
+
+// Enter steps over the bracket that opens an object or an array.
+func (sc *Scanner) Enter() {
+	sc.space()
+	sc.Pos++
+}
+
+// More reports whether another member or element follows, and steps to it. At
+// the end it steps over the closing bracket.
+func (sc *Scanner) More() bool {
+	switch sc.Peek() {
+	case '}', ']':
+		sc.Pos++
+		return false
+	case ',':
+		sc.Pos++
+	}
+	return true
+}
+
+// Name reads a member's name and the colon behind it.
+func (sc *Scanner) Name() string {
+	name := sc.Text()
+	sc.space()
+	sc.Pos++
+	return name
+}
+
+// Text reads a string. The result shares no memory with the document, so that
+// keeping a name never keeps a key beside it.
+func (sc *Scanner) Text() string {
+	sc.space()
+	from := sc.Pos
+	for sc.Pos++; sc.Data[sc.Pos] != '"'; sc.Pos++ {
+		if sc.Data[sc.Pos] == '\\' {
+			sc.Pos++
+		}
+	}
+	sc.Pos++
+	quoted := sc.Data[from:sc.Pos]
+	sc.Torn = false
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return string(quoted[1 : len(quoted)-1])
+	}
+	var s string
+	_ = json.Unmarshal(quoted, &s) // Check has accepted it
+	sc.Torn = isTorn(quoted)
+	return s
+}
+
+// Scalar steps over a number, true, false or null, and returns it.
+func (sc *Scanner) Scalar() []byte {
+	sc.space()
+	from := sc.Pos
+	for sc.Pos < len(sc.Data) && strings.IndexByte(" \t\r\n,]}", sc.Data[sc.Pos]) < 0 {
+		sc.Pos++
+	}
+	return sc.Data[from:sc.Pos]
+}
+
+// Free steps over any value. Objects in it may have any members, but none
+// twice: nobody could know which of the two counts. The error is ErrHalfPair or
+// a Twice.
+func (sc *Scanner) Free() error {
+	switch sc.Peek() {
+	case '{':
+		return sc.freeObject()
+	case '[':
+		for sc.Enter(); sc.More(); {
+			if err := sc.Free(); err != nil {
+				return err
+			}
+		}
+	case '"':
+		if sc.Text(); sc.Torn {
+			return ErrHalfPair
+		}
+	default:
+		sc.Scalar()
+	}
+	return nil
+}
+
+func (sc *Scanner) freeObject() error {
+	seen := map[string]bool{}
+	for sc.Enter(); sc.More(); {
+		name := sc.Name()
+		switch {
+		case sc.Torn:
+			return ErrHalfPair
+		case seen[name] && !sc.Duplicates:
+			return Twice(name)
+		}
+		seen[name] = true
+		if err := sc.FreeMember(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// FreeMember steps over the value of a member whose name was read.
+func (sc *Scanner) FreeMember(name string) error {
+	sc.space()
+	from := sc.Pos
+	err := sc.Free()
+	if err == nil && sc.Passed != nil {
+		sc.Passed(name, from)
+	}
+	return err
+}
