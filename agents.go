@@ -190,8 +190,9 @@ func (c *Client) CreateAgent(ctx context.Context, params CreateAgentParams) (*Ag
 	body, err := params.wire()
 	metadata := body.Metadata // may be large, and is JSON already
 	body.Metadata = nil
-	return do[*Agent, agentAnswer](ctx, c, request{
+	return do[*Agent](ctx, c, request{
 		endpoint: spec.CreateAgent,
+		decode:   decode[*Agent, agentAnswer],
 		invalid:  err,
 		body:     body,
 		metadata: metadata,
@@ -205,5 +206,5 @@ func (c *Client) CreateAgent(ctx context.Context, params CreateAgentParams) (*Ag
 // Errors: [ErrInvalid], [ErrUnauthorized], [ErrPaymentRequired],
 // [ErrNotFound], [ErrRateLimited].
 func (c *Client) GetAgent(ctx context.Context, agentID string) (*Agent, error) {
-	return do[*Agent, agentAnswer](ctx, c, request{endpoint: spec.GetAgent, agentID: agentID})
+	return do[*Agent](ctx, c, request{endpoint: spec.GetAgent, decode: decode[*Agent, agentAnswer], agentID: agentID})
 }

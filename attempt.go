@@ -1,6 +1,7 @@
 package agentmessaging
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,14 +11,16 @@ import (
 )
 
 // RoundTrip is one attempt. It is called by http.Client, never by users.
-func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
-	if err := c.ended(req.Context()); err != nil {
+func (c *call) RoundTrip(outer *http.Request) (*http.Response, error) {
+	if err := c.ended(outer.Context()); err != nil {
 		c.next = stepEnded // c.out stays that of the attempt before
 		return nil, err
 	}
+	cookies := outer.Header["Cookie"]
+	delete(outer.Header, "Cookie") // the jar adds its own before each attempt
 	c.attempts++
 	c.out = outcome{}
-	ctx := c.startAttempt(req.Context())
+	ctx := c.startAttempt(outer.Context())
 	defer c.endAttempt(ctx)
 	if err := c.acquire(ctx); err != nil {
 		c.out.err, c.out.refused = err, true
@@ -26,23 +29,29 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	defer c.release(ctx)
 	ctx, stop, limit := c.bounded(ctx)
 	defer stop()
-	resp, err := c.send(c.startRequest(ctx), stop, req)
-	if !c.out.success() || c.out.err != nil {
-		c.spend(ctx, limit)
+	resp, err := c.send(c.startRequest(ctx), stop, cookies)
+	if deadline, has := ctx.Deadline(); has && c.out.failed() {
+		c.spend(limit - time.Until(deadline))
 	}
 	return resp, err
 }
 
+// A sending is what an attempt does not share with the next one, because a
+// transport may still use it when the attempt has ended.
+type sending struct {
+	sentTrace
+	body bytes.Reader
+}
+
 // send makes the attempt, which stop ends, and leaves its outcome in c.out.
-func (c *call) send(ctx context.Context, stop func(), req *http.Request) (*http.Response, error) {
-	trace := &sentTrace{coolDown: c.client.coolDown, stop: stop}
-	req = req.WithContext(trace.within(ctx)) // a copy: what a transport changes in it ends with the attempt
-	c.complete(req)
+func (c *call) send(ctx context.Context, stop func(), cookies []string) (*http.Response, error) {
+	s := &sending{sentTrace: sentTrace{coolDown: c.client.coolDown, stop: stop}}
+	req := c.newRequest(s.within(ctx), cookies, &s.body)
 	resp, err := checked(c.client.transport.RoundTrip(req))
 	if err != nil {
-		err = trace.reason(err)
-		c.out.err, c.out.sent = err, trace.maybeSent(ctx, c.client.transport, err)
-		c.out.renewed = c.client.answered.Load() && trace.renewed(err) || trace.crowded(err)
+		err = s.reason(err)
+		c.out.err, c.out.sent = err, s.maybeSent(ctx, c.client.transport, err)
+		c.out.renewed = c.client.answered.Load() && s.renewed(err) || s.crowded(err)
 		return nil, err
 	}
 	if resp.StatusCode < http.StatusContinue {
@@ -58,6 +67,47 @@ func (c *call) send(ctx context.Context, stop func(), req *http.Request) (*http.
 	resp.Body = http.NoBody
 	return resp, nil
 }
+
+// newRequest builds the request of an attempt. Header and body are its own:
+// what a transport changes in them ends with the attempt.
+func (c *call) newRequest(ctx context.Context, cookies []string, body *bytes.Reader) *http.Request {
+	req := (&http.Request{
+		Method: c.endpoint.Method,
+		URL:    &c.url,
+		Host:   c.client.base.Host,
+		Header: c.client.header(c.body != nil),
+		Proto:  "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}).WithContext(ctx)
+	if cookies != nil {
+		req.Header["Cookie"] = cookies
+	}
+	switch {
+	case c.body != nil:
+		// No GetBody: net/http cannot send it again by itself. The type is one
+		// that it knows to be in memory: header and body leave in one write.
+		body.Reset(c.json.Bytes())
+		req.Body, req.ContentLength = io.NopCloser(body), body.Size()
+	case req.Method == http.MethodGet && c.url.Scheme == "http":
+		req.Body, req.TransferEncoding = noReplay{}, identity
+	}
+	return req
+}
+
+// noReplay is an empty body, which keeps net/http from sending a GET over
+// HTTP/1.1 again, as sentTrace does too, but lets it tell why the first one
+// failed. HTTP/2 would send a frame for it.
+type noReplay struct{}
+
+func (noReplay) Read([]byte) (int, error) { return 0, io.EOF }
+func (noReplay) Close() error             { return nil }
+
+// WriteTo spares net/http a buffer of 32 KiB, with which it would copy the body.
+func (noReplay) WriteTo(io.Writer) (int64, error) { return 0, nil }
+
+// identity is no encoding at all. To name it keeps net/http from starting a
+// goroutine for each GET, which looks whether noReplay has a first byte. Nobody
+// writes to it.
+var identity = []string{"identity"}
 
 // checked makes up for transports that break the rules of RoundTripper, as
 // those that are written for a test do.
@@ -84,21 +134,24 @@ const (
 	errorBodyWait = 5 * time.Second
 )
 
-// read takes the body in. stop ends the attempt: closing a body that is being
-// read would be a race where it is unpacked, and not end the reading.
+// read takes the body in, and what the answer says of a failure. stop ends the
+// attempt: closing a body that is being read would be a race where it is
+// unpacked, and not end the reading.
 func (c *call) read(resp *http.Response, stop func()) {
 	defer resp.Body.Close()
-	if c.out.success() {
+	switch {
+	case c.out.success():
 		c.readSuccess(resp)
-		return
+	case resp.StatusCode >= http.StatusOK:
+		stalled := time.AfterFunc(errorBodyWait, stop)
+		defer stalled.Stop()
+		// What arrived of an error's body is enough: its status stands.
+		c.out.body, _ = readUpTo(resp.Body, maxErrorBody)
+	default: // a protocol switch: what follows is not a body, and may never end
 	}
-	if resp.StatusCode < http.StatusOK {
-		return // a protocol switch: what follows is not a body, and may never end
+	if c.out.failed() {
+		c.out.answer = c.describe()
 	}
-	stalled := time.AfterFunc(errorBodyWait, stop)
-	defer stalled.Stop()
-	// What arrived of an error's body is enough: its status stands.
-	c.out.body, _ = readUpTo(resp.Body, maxErrorBody)
 }
 
 func (c *call) readSuccess(resp *http.Response) {

@@ -126,7 +126,7 @@ func (a *okAnswer) result() (struct{}, error) {
 // Errors: [ErrUnauthorized], [ErrPaymentRequired], [ErrForbidden] for a key
 // that the dashboard did not issue, [ErrNotFound].
 func (c *Client) GetBYOK(ctx context.Context) (*BYOKConfig, error) {
-	return do[*BYOKConfig, byokAnswer](ctx, c, request{endpoint: spec.GetBYOK})
+	return do[*BYOKConfig](ctx, c, request{endpoint: spec.GetBYOK, decode: decode[*BYOKConfig, byokAnswer]})
 }
 
 // SetBYOK stores a provider key for this API key, in place of any earlier one
@@ -136,8 +136,9 @@ func (c *Client) GetBYOK(ctx context.Context) (*BYOKConfig, error) {
 // Errors: [ErrInvalid], [ErrBadRequest], [ErrUnauthorized],
 // [ErrPaymentRequired], [ErrForbidden], [ErrRateLimited], [ErrUnavailable].
 func (c *Client) SetBYOK(ctx context.Context, params SetBYOKParams) (*BYOKConfig, error) {
-	return do[*BYOKConfig, setBYOKAnswer](ctx, c, request{
+	return do[*BYOKConfig](ctx, c, request{
 		endpoint: spec.SetBYOK,
+		decode:   decode[*BYOKConfig, setBYOKAnswer],
 		invalid:  params.validate(),
 		body:     setBYOKBody{params.Provider, string(params.APIKey), params.BaseURL, params.Model, params.Label},
 		secrets:  [2]string{string(params.APIKey)},
@@ -150,6 +151,6 @@ func (c *Client) SetBYOK(ctx context.Context, params SetBYOKParams) (*BYOKConfig
 // Errors: [ErrUnauthorized], [ErrPaymentRequired], [ErrForbidden],
 // [ErrNotFound].
 func (c *Client) ClearBYOK(ctx context.Context) error {
-	_, err := do[struct{}, okAnswer](ctx, c, request{endpoint: spec.ClearBYOK})
+	_, err := do[struct{}](ctx, c, request{endpoint: spec.ClearBYOK, decode: decode[struct{}, okAnswer]})
 	return err
 }

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"time"
@@ -27,20 +27,21 @@ type call struct {
 	request
 	url    url.URL
 	json   bytes.Buffer // request.body, encoded
-	decode func(body []byte) (result any, traceID string, err error)
-	result any // of the success, decoded
+	result any          // of the success, decoded
 
 	library struct { // fields, so that they cost the call no memory of their own
-		http  http.Client
-		retry retryablehttp.Client
+		http    http.Client
+		retry   retryablehttp.Client
+		request http.Request
 	}
 
 	attempts     int
 	waited       time.Duration
-	budget       time.Duration // left of the client's timeout; see bounded
+	budget       time.Duration // left for attempts and pauses: of the client's timeout, or unbounded
 	seat         cooldown.Seat
 	permit       Permit // of the limiter
 	out          outcome
+	failure      *Error        // what the call returns, in an OutcomeUnknownError or not; nil: success
 	next         step          // what follows out, as checkRetry decided
 	pause        time.Duration // before the next attempt, likewise
 	broken       error         // why the clock did not wait for it
@@ -48,12 +49,18 @@ type call struct {
 	number       uint64        // for observers and loggers, as the times below
 	began        time.Time
 	attemptBegan time.Time
-	scrubber     *scrub.Scrubber // once it is needed
+	scrubber     scrub.Scrubber
 }
+
+// unbounded is the budget of a call whose context has a deadline of its own.
+const unbounded = time.Duration(math.MaxInt64)
 
 // run makes the attempts and turns the last outcome into the call's error.
 func (c *call) run() error {
 	c.budget = c.client.timeout
+	if _, has := c.ctx.Deadline(); has {
+		c.budget = unbounded
+	}
 	ctx := c.start(c.ctx)
 	c.library.http = http.Client{
 		Transport:     c,
@@ -64,13 +71,15 @@ func (c *call) run() error {
 		HTTPClient:   &c.library.http,
 		RetryMax:     c.client.retry.MaxAttempts + maxRenewals,
 		CheckRetry:   c.checkRetry,
-		Backoff:      c.backoff,
-		PrepareRetry: prepareRetry,
+		Backoff:      noBackoff,
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
+	// What http.Client sees is empty, for it would copy a header: each attempt
+	// builds the request that is sent.
+	c.library.request = *(&http.Request{URL: &c.url, Header: http.Header{}}).WithContext(ctx)
 	// Answer and error are in c.out, where RoundTrip has put them whole: the
 	// library's own error would hide what it replaces.
-	_, _ = c.library.retry.Do(&retryablehttp.Request{Request: c.outline(ctx)}) //nolint:bodyclose // RoundTrip has read and closed it
+	_, _ = c.library.retry.Do(&retryablehttp.Request{Request: &c.library.request}) //nolint:bodyclose // RoundTrip has read and closed it
 	return c.end(ctx, c.finish(ctx))
 }
 
@@ -86,32 +95,24 @@ func (c *call) made() int {
 // it would send the credential and the body to an address nobody chose.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// hasBudget reports whether the client's timeout bounds the call, because the
-// caller has set no deadline.
-func (c *call) hasBudget() bool {
-	_, has := c.ctx.Deadline()
-	return !has
-}
-
-// bounded is the context of one attempt's request, and how long it may take; 0
-// is as long as the caller's context lasts.
+// bounded is the context of one attempt's request, and how long it may take.
 func (c *call) bounded(ctx context.Context) (context.Context, context.CancelFunc, time.Duration) {
-	limit := c.client.httpClient.Timeout
-	if c.hasBudget() && (limit <= 0 || c.budget < limit) {
-		limit = c.budget
+	limit := c.budget
+	if timeout := c.client.httpClient.Timeout; timeout > 0 {
+		limit = min(limit, timeout)
 	}
-	if limit <= 0 {
+	if limit == unbounded { // but by the caller's deadline
 		ctx, cancel := context.WithCancel(ctx)
-		return ctx, cancel, 0
+		return ctx, cancel, limit
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	return ctx, cancel, limit
 }
 
-// spend takes off the budget what a failed attempt took of its limit.
-func (c *call) spend(ctx context.Context, limit time.Duration) {
-	if deadline, has := ctx.Deadline(); has && c.hasBudget() {
-		c.budget -= limit - time.Until(deadline)
+// spend takes time off the budget.
+func (c *call) spend(d time.Duration) {
+	if c.budget != unbounded {
+		c.budget -= d
 	}
 }
 
@@ -123,70 +124,18 @@ func (c *call) ended(ctx context.Context) error {
 		return ctx.Err()
 	case c.broken != nil:
 		return c.broken
-	case c.budget <= 0 && c.hasBudget():
+	case c.budget <= 0:
 		return context.DeadlineExceeded
 	}
 	return nil
 }
 
-// outline is what http.Client needs of the request. It would clone a header:
-// that, and the body, are added below it, by complete.
-func (c *call) outline(ctx context.Context) *http.Request {
-	req := http.Request{
-		Method: c.endpoint.Method,
-		URL:    &c.url,
-		Header: http.Header{},
-		Proto:  "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}
-	return req.WithContext(ctx)
-}
-
-// prepareRetry gives the next attempt an outline without the cookies of the one
-// before, to which the jar would add its own.
-func prepareRetry(req *http.Request) error {
-	req.Header = http.Header{}
-	return nil
-}
-
-// complete adds to a copy of the outline what is sent.
-func (c *call) complete(req *http.Request) {
-	cookies := req.Header["Cookie"] // of the jar
-	req.Host, req.Header = c.client.base.Host, c.client.header(c.body != nil)
-	if cookies != nil {
-		req.Header["Cookie"] = cookies
-	}
-	switch {
-	case c.body != nil:
-		// No GetBody: net/http cannot send it again by itself. The type is one
-		// that it knows to be in memory: header and body leave in one write.
-		req.ContentLength = int64(c.json.Len())
-		req.Body = io.NopCloser(bytes.NewReader(c.json.Bytes()))
-	case req.Method == http.MethodGet && c.url.Scheme == "http":
-		req.Body, req.TransferEncoding = noReplay{}, identity
-	}
-}
-
-// noReplay is an empty body, which keeps net/http from sending a GET over
-// HTTP/1.1 again, as sentTrace does too, but lets it tell why the first one
-// failed. HTTP/2 would send a frame for it.
-type noReplay struct{}
-
-func (noReplay) Read([]byte) (int, error) { return 0, io.EOF }
-func (noReplay) Close() error             { return nil }
-
-// WriteTo spares net/http a buffer of 32 KiB, with which it would copy the body.
-func (noReplay) WriteTo(io.Writer) (int64, error) { return 0, nil }
-
-// identity is no encoding at all. Said aloud, it saves net/http a goroutine for
-// each GET, which looks whether noReplay has a first byte. Nobody writes to it.
-var identity = []string{"identity"}
-
 // scrub returns the scrubber of the call's secrets.
 func (c *call) scrub() *scrub.Scrubber {
-	if c.scrubber == nil {
-		c.scrubber = scrub.New(c.client.secret(), scrub.Hide(c.secrets[0]), scrub.Hide(c.secrets[1]))
+	if c.scrubber.IsZero() {
+		c.scrubber = *scrub.New(c.client.secret(), scrub.Hide(c.secrets[0]), scrub.Hide(c.secrets[1]))
 	}
-	return c.scrubber
+	return &c.scrubber
 }
 
 // scrubbed is err without the secrets of the call, and with the others in
@@ -202,15 +151,16 @@ func (c *call) scrubbed(err error, others ...error) error {
 type request struct {
 	endpoint *spec.Endpoint
 	agentID  string
-	body     any             // encoded as JSON; nil sends no body
-	metadata json.RawMessage // a further member of the body; nil: none
-	invalid  error           // why the arguments are refused, if they are
-	secrets  [2]string       // what an error of this call must not show, beside the API key
-	setsBYOK bool            // spends the BYOK set limit (interface 8.1)
+	body     any                                                       // encoded as JSON; nil sends no body
+	metadata json.RawMessage                                           // a further member of the body; nil: none
+	invalid  error                                                     // why the arguments are refused, if they are
+	decode   func(body []byte) (result any, traceID string, err error) // of a success
+	secrets  [2]string                                                 // what an error of this call must not show, beside the API key
+	setsBYOK bool                                                      // spends the BYOK set limit (interface 8.1)
 }
 
-// checkRetry decides what follows an attempt and, because Backoff is told
-// neither the context nor the deadline, how long to wait. It never returns an
+// checkRetry decides what follows an attempt, and waits for the next one itself:
+// Backoff is told neither the context nor the deadline. It never returns an
 // error: the library would let it hide the attempt's own.
 func (c *call) checkRetry(ctx context.Context, _ *http.Response, err error) (bool, error) {
 	if c.next == stepEnded {
@@ -224,49 +174,51 @@ func (c *call) checkRetry(ctx context.Context, _ *http.Response, err error) (boo
 	if c.next != stepRetry {
 		return false, nil
 	}
-	if c.out.renewed && c.renewals < maxRenewals {
-		c.renewals, c.pause = c.renewals+1, 0
-		c.tellRetry(ctx, retryTable[class].outcome)
-		return true, nil
-	}
-	c.next = stepError // unless there is an attempt left, and time for it
-	if c.attempts >= c.client.retry.MaxAttempts {
+	if !c.hasNext(ctx) {
+		c.next = stepError
 		return false, nil
 	}
-	told, random := c.out.toldToWait(), c.client.random()
-	if c.seat.Parked {
-		random = c.seat.Random // until the gate opens for all
-	}
-	wait, ok := c.client.retry.wait(c.attempts, told, c.longestPause(ctx), random)
-	if !ok {
-		return false, nil
-	}
-	c.seat.Waits(told, wait)
-	c.next, c.pause = stepRetry, wait
 	c.tellRetry(ctx, retryTable[class].outcome)
 	c.rest(ctx)
 	return true, nil
 }
 
-// longestPause is what the policy, the deadline and the client's timeout leave
-// for one wait between attempts.
-func (c *call) longestPause(ctx context.Context) time.Duration {
-	longest := cooldown.Longest(ctx, c.client.retry.MaxWait)
-	if c.hasBudget() {
-		longest = min(longest, c.budget-1)
+// hasNext reports whether there is an attempt left, and time for it, and sets
+// the pause before it.
+func (c *call) hasNext(ctx context.Context) bool {
+	c.pause = 0
+	if c.out.renewed && c.renewals < maxRenewals {
+		c.renewals++
+		return true
 	}
-	return longest
+	if c.attempts >= c.client.retry.MaxAttempts {
+		return false
+	}
+	told, random := c.out.toldToWait(), c.client.random()
+	if c.seat.Parked {
+		random = c.seat.Random // until the gate opens for all
+	}
+	longest := min(cooldown.Longest(ctx, c.client.retry.MaxWait), c.budget-1)
+	wait, ok := c.client.retry.wait(c.attempts, told, longest, random)
+	if ok {
+		c.seat.Waits(told, wait)
+		c.pause = wait
+	}
+	return ok
 }
 
 // rest waits out the pause, by the client's clock. It takes the whole of it off
 // the budget, however long the clock took for it.
 func (c *call) rest(ctx context.Context) {
+	if c.pause == 0 {
+		return
+	}
 	begin := c.client.time().Now()
 	c.broken = c.client.time().Sleep(ctx, c.pause)
 	c.waited += c.client.time().Now().Sub(begin)
-	c.budget -= c.pause
+	c.spend(c.pause)
 }
 
-// backoff is what is left to wait for the library, which knows nothing of the
+// noBackoff is what is left to wait for the library, which knows nothing of the
 // client's clock.
-func (c *call) backoff(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return 0 }
+func noBackoff(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return 0 }

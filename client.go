@@ -230,15 +230,14 @@ func headers(apiKey, userAgent string) func(hasBody bool) http.Header {
 const jsonType = "application/json"
 
 // do is the one path that every call takes: encode, send with retries, decode
-// inside the attempt, report.
-func do[T, A any, P answer[T, A]](ctx context.Context, c *Client, r request) (T, error) {
+// inside the attempt, report. T is what r.decode makes.
+func do[T any](ctx context.Context, c *Client, r request) (T, error) {
 	var none T
 	call, err := c.newCall(ctx, r)
 	if err != nil {
 		forgetInfo(ctx)
 		return none, err
 	}
-	call.decode = decode[T, A, P]
 	if err := call.run(); err != nil {
 		return none, err
 	}

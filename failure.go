@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/agent-messaging-service/agentmessaging-go/internal/retryafter"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
 )
 
@@ -38,36 +39,32 @@ func (c *call) unknown(cause *Error) error {
 // errorOf describes the last outcome; cause is the Go error behind it, where no
 // answer explains the failure.
 func (c *call) errorOf(ctx context.Context, cause error) *Error {
-	e := c.described()
-	e.RetryAfter = c.out.retryAfter()
-	e.Method, e.Path, e.Attempts = c.endpoint.Method, c.endpoint.Path, c.made()
-	if refusal := (*Error)(nil); c.out.refused && errors.As(cause, &refusal) {
-		return c.refusedHere(ctx, refusal, e)
+	e := c.out.answer
+	if c.out.refused {
+		e = c.refusal(ctx, cause)
 	}
-	if cause != nil {
+	if e == nil {
+		e = new(Error)
+	}
+	if cause != nil && !e.Local {
 		// A transport returns the context's cause, or its error, or its own.
 		e.cause = c.scrub().Error(cause, c.ended(ctx), context.Cause(ctx))
 	}
+	e.Method, e.Path, e.Attempts = c.endpoint.Method, c.endpoint.Path, c.made()
+	c.failure = e
 	return e
 }
 
-// described is what the last answer says of itself. It is read once.
-func (c *call) described() *Error {
-	if c.out.described == nil {
-		c.out.described = &Error{StatusCode: c.out.status, TraceID: c.redacted(c.out.traceID)}
-		if c.out.status != 0 && !c.out.success() {
-			c.describe(c.out.described, c.scrub())
-		}
+// refusal is what a limiter says of the attempt that it refused; nil if it
+// returned another error.
+func (c *call) refusal(ctx context.Context, err error) *Error {
+	var said *Error
+	if !errors.As(err, &said) {
+		return nil
 	}
-	return c.out.described
-}
-
-// refusedHere is a limiter's refusal of the call that e describes.
-func (c *call) refusedHere(ctx context.Context, refusal, e *Error) *Error {
-	local := *refusal
-	local.Method, local.Path, local.Attempts, local.Local = e.Method, e.Path, e.Attempts, true
-	local.cause = cmp.Or(local.cause, c.collision(ctx, local.RetryAfter))
-	return &local
+	e := *said
+	e.Local, e.cause = true, cmp.Or(said.cause, c.collision(ctx, said.RetryAfter))
+	return &e
 }
 
 // collision says what the turn of a call would have come too late for.
@@ -82,10 +79,23 @@ func (c *call) collision(ctx context.Context, turn time.Duration) error {
 	return fmt.Errorf("%s %s, its turn in %s", what, human(longest), human(turn))
 }
 
-// describe reads an error body (interface 2.1) of any shape. A body that is
+// describe is what an answer that is no success says of itself.
+func (c *call) describe() *Error {
+	e := &Error{
+		StatusCode: c.out.status,
+		TraceID:    c.redacted(c.out.traceID),
+		RetryAfter: retryafter.Read(c.out.header),
+	}
+	if !c.out.success() {
+		c.readError(e, c.scrub())
+	}
+	return e
+}
+
+// readError reads an error body (interface 2.1) of any shape. A body that is
 // not the documented one is measured, not quoted: proxies echo requests.
-func (c *call) describe(e *Error, scrub *scrub.Scrubber) {
-	body := errorBody{}
+func (c *call) readError(e *Error, scrub *scrub.Scrubber) {
+	var body errorBody
 	if err := body.read(c.out.body); err != nil {
 		e.cause = notDocumented(c.out.body, fmt.Errorf("%d bytes", len(c.out.body)))
 	}

@@ -58,8 +58,9 @@ func (a *replyAnswer) result() (*Reply, error) {
 // message that did not get there; it wraps the cause, such as a net.Error or
 // context.DeadlineExceeded.
 func (c *Client) SendMessage(ctx context.Context, agentID string, params MessageParams) (*Reply, error) {
-	return do[*Reply, replyAnswer](ctx, c, request{
+	return do[*Reply](ctx, c, request{
 		endpoint: spec.SendMessage,
+		decode:   decode[*Reply, replyAnswer],
 		invalid:  firstError(check(spec.MessageText, params.Text), check(spec.MessageUserRef, params.UserRef)),
 		agentID:  agentID,
 		body:     messageBody(params),

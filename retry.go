@@ -3,14 +3,12 @@ package agentmessaging
 import (
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"net"
 	"net/http"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/retryafter"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -147,21 +145,21 @@ func (k class) follow(method string) step {
 
 // outcome is how one attempt ended.
 type outcome struct {
-	status         int // 0: no answer
-	header         http.Header
-	asked          time.Duration // by Retry-After, once it is needed
-	readRetryAfter bool
-	body           []byte // bounded
-	described      *Error // the answer, once it is needed
-	traceID        string // of a success
-	err            error  // no answer, or why a 2xx cannot be read
-	sent           bool   // the service may have seen the request
-	refused        bool   // by the limiter; nothing was sent
-	renewed        bool   // no answer, because the service renewed its connection
+	status  int // 0: no answer
+	header  http.Header
+	body    []byte // bounded
+	traceID string // of a 2xx
+	answer  *Error // what an answer that is no success says of itself
+	err     error  // no answer, or why a 2xx cannot be read
+	sent    bool   // the service may have seen the request
+	refused bool   // by the limiter; nothing was sent
+	renewed bool   // no answer, because the service renewed its connection
 }
 
 // success reports a 2xx status; whether its body can be read is told by err.
 func (o *outcome) success() bool { return o.status >= 200 && o.status <= 299 }
+
+func (o *outcome) failed() bool { return o.err != nil || !o.success() }
 
 // classify sorts an outcome of a call to endpoint. ctxErr is the error of the
 // call's context, which counts only where there is no answer: what has arrived
@@ -172,7 +170,7 @@ func (o *outcome) classify(endpoint *spec.Endpoint, ctxErr error) class {
 		return classRefused
 	case o.status == 0:
 		return o.classifyUnanswered(ctxErr)
-	case o.success() && o.err == nil:
+	case !o.failed():
 		return classSuccess
 	case o.success() && ctxErr != nil:
 		return classEndedAfter
@@ -189,10 +187,9 @@ func (o *outcome) classify(endpoint *spec.Endpoint, ctxErr error) class {
 // classifyServerError knows one status after which nothing was done: the 503
 // that the interface lists, in the service's own words.
 func (o *outcome) classifyServerError(endpoint *spec.Endpoint) class {
-	var body struct{ Error string }
 	switch o.status {
 	case http.StatusServiceUnavailable:
-		if endpoint.Lists(o.status) && json.Unmarshal(o.body, &body) == nil && body.Error != "" {
+		if endpoint.Lists(o.status) && o.answer.Code != "" {
 			return classUnavailable
 		}
 		return classDown
@@ -219,18 +216,13 @@ func (o *outcome) classifyUnanswered(ctxErr error) class {
 // toldToWait is what the answer asks for, and after a 429 that asks for
 // nothing, a second.
 func (o *outcome) toldToWait() time.Duration {
-	if told := o.retryAfter(); told > 0 || o.status != http.StatusTooManyRequests {
-		return told
+	switch {
+	case o.answer == nil:
+		return 0
+	case o.status == http.StatusTooManyRequests && o.answer.RetryAfter == 0:
+		return cooldown.LeastShut
 	}
-	return cooldown.LeastShut
-}
-
-// retryAfter is what the answer's Retry-After asks for. It is read once.
-func (o *outcome) retryAfter() time.Duration {
-	if !o.readRetryAfter {
-		o.asked, o.readRetryAfter = retryafter.Read(o.header), true
-	}
-	return o.asked
+	return o.answer.RetryAfter
 }
 
 func isDialError(err error) bool {

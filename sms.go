@@ -77,8 +77,9 @@ func (a *smsAnswer) result() (*SMS, error) {
 // Errors: [ErrInvalid], [ErrBadRequest], [ErrUnauthorized],
 // [ErrPaymentRequired], [ErrNotFound], [ErrRateLimited], [ErrOutcomeUnknown].
 func (c *Client) EnableSMS(ctx context.Context, agentID string, mode SMSMode) (*SMS, error) {
-	return do[*SMS, smsAnswer](ctx, c, request{
+	return do[*SMS](ctx, c, request{
 		endpoint: spec.EnableSMS,
+		decode:   decode[*SMS, smsAnswer],
 		invalid:  check(spec.SMSChannelMode, string(mode)),
 		agentID:  agentID,
 		body:     smsModeBody{mode},

@@ -1,9 +1,7 @@
 package agentmessaging
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 )
@@ -56,16 +54,15 @@ func (c *call) start(ctx context.Context) context.Context {
 
 // end reports the finished call and passes its error on.
 func (c *call) end(ctx context.Context, err error) error {
-	traceID := c.lastTraceID(err)
+	traceID, limitKey := c.out.traceID, ""
+	if c.failure != nil {
+		traceID, limitKey = c.failure.TraceID, c.failure.LimitKey
+	}
 	c.fillInfo(traceID)
 	if c.told(ctx, callLevel(c.out.status, err)) {
-		limitKey := ""
-		if err != nil {
-			limitKey = gateKey(errorIn(err).LimitKey)
-		}
 		c.tell(ctx, CallEnd{
 			Call: c.id(), Endpoint: c.name(), AgentID: c.knownAgentID(), StatusCode: c.out.status,
-			TraceID: c.redacted(traceID), LimitKey: limitKey,
+			TraceID: c.redacted(traceID), LimitKey: gateKey(limitKey),
 			Attempts: c.made(), Waited: c.waited, Elapsed: time.Since(c.began), Err: err,
 		})
 	}
@@ -78,22 +75,6 @@ func (c *call) knownAgentID() string {
 		return c.redacted(created.createdID())
 	}
 	return c.agentID
-}
-
-// lastTraceID is that of the last answer; err is what the call returns.
-func (c *call) lastTraceID(err error) string {
-	if err == nil {
-		return c.out.traceID
-	}
-	return cmp.Or(errorIn(err).TraceID, c.out.traceID)
-}
-
-// errorIn is the answer that err tells of; an empty one if it tells of none.
-func errorIn(err error) *Error {
-	if failure := (*Error)(nil); errors.As(err, &failure) {
-		return failure
-	}
-	return &Error{}
 }
 
 // redacted is what the service said, for observers.
@@ -126,12 +107,14 @@ func (c *call) endAttempt(ctx context.Context) {
 	if !c.told(ctx, slog.LevelDebug) {
 		return
 	}
-	answer := c.described()
+	traceID, limitKey := c.redacted(c.out.traceID), ""
+	if answer := c.out.answer; answer != nil {
+		traceID, limitKey = answer.TraceID, gateKey(answer.LimitKey)
+	}
 	c.tell(ctx, AttemptEnd{
 		Call: c.id(), Endpoint: c.name(), AgentID: c.knownAgentID(), Attempt: c.attempts, StatusCode: c.out.status,
-		TraceID: answer.TraceID, LimitKey: gateKey(answer.LimitKey),
-		Elapsed: time.Since(c.attemptBegan),
-		Err:     c.scrubbed(c.out.err, c.ended(ctx)), // net/http returns the context's cause alone
+		TraceID: traceID, LimitKey: limitKey, Elapsed: time.Since(c.attemptBegan),
+		Err: c.scrubbed(c.out.err, c.ended(ctx)), // net/http returns the context's cause alone
 	})
 }
 

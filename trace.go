@@ -60,9 +60,7 @@ func (t *sentTrace) gotConn(info httptrace.GotConnInfo) {
 	}
 	t.old.Store(info.Reused)
 	t.http2.Store(http2)
-	if t.coolDown != nil {
-		t.coolDown.Follow(info.Conn)
-	}
+	t.coolDown.Follow(info.Conn)
 }
 
 // preventRepeat ends the attempt where another connection is wanted for a

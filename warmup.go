@@ -38,7 +38,7 @@ var errOKMissing = errors.New("ok is missing")
 //
 // Errors: [ErrUnauthorized], [ErrPaymentRequired], [ErrNotFound].
 func (c *Client) Status(ctx context.Context) (*ServiceStatus, error) {
-	return do[*ServiceStatus, statusAnswer](ctx, c, request{endpoint: spec.Status})
+	return do[*ServiceStatus](ctx, c, request{endpoint: spec.Status, decode: decode[*ServiceStatus, statusAnswer]})
 }
 
 // WarmUpResult is the outcome of a warm-up (interface 4.2).
@@ -78,9 +78,9 @@ func (a *warmUpAnswer) result() (*WarmUpResult, error) {
 // dashboard did not issue), [ErrConflict] (byok mode, nothing stored),
 // [ErrRateLimited], [ErrUnavailable], [ErrOutcomeUnknown].
 func (c *Client) WarmUp(ctx context.Context, mode LLMMode) (*WarmUpResult, error) {
-	r := request{endpoint: spec.WarmUp, invalid: check(spec.WarmUpMode, string(mode))}
+	r := request{endpoint: spec.WarmUp, decode: decode[*WarmUpResult, warmUpAnswer], invalid: check(spec.WarmUpMode, string(mode))}
 	if mode != "" {
 		r.body = warmUpBody{mode}
 	}
-	return do[*WarmUpResult, warmUpAnswer](ctx, c, r)
+	return do[*WarmUpResult](ctx, c, r)
 }

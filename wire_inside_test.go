@@ -176,11 +176,10 @@ func failing[T, A any, P answer[T, A]](body string) error {
 
 func TestErrorDocument(t *testing.T) {
 	c := &call{
-		client:  &Client{secret: func() scrub.Secret { return scrub.Hide("") }},
-		request: request{endpoint: spec.GetAgent},
-		out:     outcome{status: http.StatusTooManyRequests, body: document(t, "error")},
+		client: &Client{secret: func() scrub.Secret { return scrub.Hide("") }},
+		out:    outcome{status: http.StatusTooManyRequests, body: document(t, "error")},
 	}
-	e := c.errorOf(t.Context(), nil)
+	e := c.describe()
 	assert.Equal(t, "rate_limited trace_1 key_minute slow down", strings.Join([]string{e.Code, e.TraceID, e.LimitKey, e.Reason}, " "))
 	assert.Equal(t, map[string]json.RawMessage{"extra": json.RawMessage(`{"a":1}`)}, e.Extra)
 }

@@ -42,7 +42,8 @@ func (RealClock) Sleep(ctx context.Context, d time.Duration) error {
 // them will fit into the limit either.
 //
 // It holds no timer, so that a client can be shared by several synctest
-// bubbles, as long as those that wait for their turn at once are in one.
+// bubbles, as long as those that wait for their turn at once are in one. A nil
+// CoolDown holds back nobody.
 type CoolDown struct {
 	clock  Clock // nil: real time, and heard
 	heard  atomic.Pointer[func() time.Time]
@@ -83,7 +84,7 @@ func (c *CoolDown) sleep(ctx context.Context, d time.Duration) error {
 // connection, not the transport, since that may be wrapped; no 429 comes
 // without one.
 func (c *CoolDown) Follow(conn net.Conn) {
-	if timed, ok := conn.(interface{ Now() time.Time }); ok && c.clock == nil && c.heard.Load() == nil {
+	if timed, ok := conn.(interface{ Now() time.Time }); ok && c != nil && c.clock == nil && c.heard.Load() == nil {
 		now := timed.Now
 		c.heard.CompareAndSwap(nil, &now)
 	}
@@ -158,7 +159,7 @@ type Attempt struct {
 func (c *CoolDown) Pass(ctx context.Context, attempt Attempt, seat *Seat) (key string, waited time.Duration, err error) {
 	hurried := seat.hurried
 	*seat = Seat{class: classOf(attempt.Endpoint, attempt.SetsBYOK), left: attempt.Left}
-	if c.busy.Load() == 0 {
+	if c == nil || c.busy.Load() == 0 {
 		return "", 0, nil
 	}
 	w := &caller{ctx: ctx, seat: seat, hurried: hurried}
@@ -292,7 +293,7 @@ func (c *CoolDown) leave(w *caller) (passed bool) {
 // Done reports whether the outcome began a cool-down or prolonged one by a
 // second at least.
 func (c *CoolDown) Done(seat *Seat, outcome Outcome) (news bool) {
-	if !outcome.Refused && seat.opening == 0 && !seat.looks {
+	if c == nil || !outcome.Refused && seat.opening == 0 && !seat.looks {
 		return false
 	}
 	now := c.now()

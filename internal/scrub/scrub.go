@@ -19,8 +19,12 @@ import (
 )
 
 // Scrubber takes the secrets of a call out of what the other end, or a
-// transport, put into its words. It is for one goroutine.
-type Scrubber struct{ secrets []Secret }
+// transport, put into its words. It is for one goroutine. The zero value hides
+// nothing.
+type Scrubber struct{ secrets [maxSecrets]Secret }
+
+// maxSecrets is how many secrets a call has at most: its API key and two more.
+const maxSecrets = 3
 
 // Secret is a text to hide and, as soon as they are needed, the spellings in
 // which it comes back.
@@ -48,9 +52,14 @@ const minSecret = 6
 // New puts the longest secret first, since it may hold a shorter one,
 // whose replacement would leave the rest of it to be seen.
 func New(secrets ...Secret) *Scrubber {
-	slices.SortFunc(secrets, func(a, b Secret) int { return len(b.plain) - len(a.plain) })
-	return &Scrubber{secrets}
+	s := new(Scrubber)
+	copy(s.secrets[:], secrets)
+	slices.SortFunc(s.secrets[:], func(a, b Secret) int { return len(b.plain) - len(a.plain) })
+	return s
 }
+
+// IsZero reports that there is nothing to hide.
+func (s *Scrubber) IsZero() bool { return s.secrets[0].plain == "" }
 
 // Text is text without the secrets.
 func (s *Scrubber) Text(text string) string {
@@ -101,21 +110,28 @@ func isBase64(c byte) bool {
 // hides looks into a run from each of its first four bytes, since what is in
 // front of the base64 may look like it.
 func (s *Scrubber) hides(run string) bool {
-	run = urlAlphabet.Replace(run)
-	for skip := range min(4, len(run)) {
-		rest := run[skip:]
+	var room [2][64]byte // enough for the ids that most runs are
+	packed := append(room[0][:0], run...)
+	for i, c := range packed { // of either alphabet
+		switch c {
+		case '-':
+			packed[i] = '+'
+		case '_':
+			packed[i] = '/'
+		}
+	}
+	for skip := range min(4, len(packed)) {
+		rest := packed[skip:]
 		if len(rest)%4 == 1 {
 			rest = rest[:len(rest)-1]
 		}
-		decoded, _ := base64.RawStdEncoding.DecodeString(rest)
+		decoded, _ := base64.RawStdEncoding.AppendDecode(room[1][:0], rest)
 		if text := string(decoded); s.plain(text) != text {
 			return true
 		}
 	}
 	return false
 }
-
-var urlAlphabet = strings.NewReplacer("-", "+", "_", "/")
 
 // outOf replaces all spellings of the secret. None is shorter than the secret,
 // and those that differ from it have an escape: a text without one is not
