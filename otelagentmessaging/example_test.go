@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -14,32 +15,6 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/otelagentmessaging"
 )
 
-// talk creates an agent and sends it a message.
-func talk(client *agentmessaging.Client) error {
-	ctx := context.Background()
-	agent, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{})
-	if err != nil {
-		return err
-	}
-	_, err = client.SendMessage(ctx, agent.ID, agentmessaging.MessageParams{Text: "Hello"})
-	return err
-}
-
-// printSpans lists each below its parent, which ends after it.
-func printSpans(spans tracetest.SpanStubs) {
-	for _, parent := range spans {
-		if parent.Parent.IsValid() {
-			continue
-		}
-		fmt.Println(parent.SpanKind, parent.Name)
-		for _, child := range spans {
-			if child.Parent.SpanID() == parent.SpanContext.SpanID() {
-				fmt.Println("  ", child.SpanKind, child.Name)
-			}
-		}
-	}
-}
-
 func Example() {
 	exporter := tracetest.NewInMemoryExporter() // in a program, one that sends the spans somewhere
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter))
@@ -48,19 +23,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	fake, err := fakeserver.Open()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer fake.Close()
-	client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(),
-		agentmessaging.WithHTTPClient(fake.HTTPClient(nil)), agentmessaging.WithObserver(observer))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(talk(client))
+	fmt.Println(talk(http.DefaultTransport, agentmessaging.WithObserver(observer)))
 	printSpans(exporter.GetSpans())
 	// Output:
 	// <nil>
@@ -80,20 +43,8 @@ func ExampleWithoutHTTP() {
 		fmt.Println(err)
 		return
 	}
-	fake, err := fakeserver.Open()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer fake.Close()
-	transport := otelhttp.NewTransport(fake.HTTPClient(nil).Transport, otelhttp.WithTracerProvider(provider))
-	client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(),
-		agentmessaging.WithHTTPClient(&http.Client{Transport: transport}), agentmessaging.WithObserver(observer))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(talk(client))
+	transport := otelhttp.NewTransport(http.DefaultTransport, otelhttp.WithTracerProvider(provider))
+	fmt.Println(talk(transport, agentmessaging.WithObserver(observer)))
 	printSpans(exporter.GetSpans())
 	// Output:
 	// <nil>
@@ -103,27 +54,30 @@ func ExampleWithoutHTTP() {
 	//    client HTTP POST
 }
 
-// Without an observer, otelhttp alone knows requests, but no calls.
-func Example_otelhttpAlone() {
-	exporter := tracetest.NewInMemoryExporter()
-	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter))
+// talk creates an agent of a fake and sends it a message.
+func talk(transport http.RoundTripper, observer agentmessaging.Option) error {
 	fake, err := fakeserver.Open()
 	if err != nil {
-		fmt.Println(err)
-		return
+		return err
 	}
-	defer fake.Close()
-	transport := otelhttp.NewTransport(fake.HTTPClient(nil).Transport, otelhttp.WithTracerProvider(provider))
-	client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(),
-		agentmessaging.WithHTTPClient(&http.Client{Transport: transport}))
+	server, ctx := httptest.NewServer(fake), context.Background()
+	defer server.Close()
+	client, err := agentmessaging.NewClient(server.URL, fake.Key(), agentmessaging.WithHTTPClient(&http.Client{Transport: transport}), observer)
 	if err != nil {
-		fmt.Println(err)
-		return
+		return err
 	}
-	fmt.Println(talk(client))
-	printSpans(exporter.GetSpans())
-	// Output:
-	// <nil>
-	// client HTTP POST
-	// client HTTP POST
+	agent, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{})
+	if err != nil {
+		return err
+	}
+	_, err = client.SendMessage(ctx, agent.ID, agentmessaging.MessageParams{Text: "Hello"})
+	return err
+}
+
+// printSpans lists each below its parent, which ends after it.
+func printSpans(spans tracetest.SpanStubs) {
+	for i := 1; i < len(spans); i += 2 {
+		fmt.Println(spans[i].SpanKind, spans[i].Name)
+		fmt.Println("  ", spans[i-1].SpanKind, spans[i-1].Name)
+	}
 }

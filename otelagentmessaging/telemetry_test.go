@@ -3,6 +3,7 @@ package otelagentmessaging_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -30,11 +32,11 @@ type telemetry struct {
 	meter  *metric.MeterProvider
 }
 
-func newTelemetry() *telemetry {
+func newTelemetry(opts ...sdktrace.TracerProviderOption) *telemetry {
 	spans, reader := tracetest.NewInMemoryExporter(), metric.NewManualReader()
 	return &telemetry{
 		spans:  spans,
-		tracer: sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)),
+		tracer: sdktrace.NewTracerProvider(append(opts, sdktrace.WithSyncer(spans))...),
 		reader: reader,
 		meter:  metric.NewMeterProvider(metric.WithReader(reader)),
 	}
@@ -48,10 +50,11 @@ func (r *telemetry) observer(t testing.TB, opts ...otelagentmessaging.Option) ag
 	return agentmessaging.WithObserver(observer)
 }
 
-// exactWait as the longest wait leaves no room for jitter on top of it.
-const exactWait = 3 * time.Second
-
-var exactWaits = agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxWait: exactWait})
+// retries makes so many attempts. A longest wait of 3 s leaves no room for
+// jitter on top of a Retry-After of 3 s.
+func retries(attempts int) agentmessaging.Option {
+	return agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: attempts, MaxWait: 3 * time.Second})
+}
 
 // inBubble runs f in a synctest bubble with a fake and an observed client of
 // it.
@@ -63,7 +66,7 @@ func inBubble(t *testing.T, f func(ctx context.Context, fake *fakeserver.Server,
 }
 
 func newClient(t testing.TB, fake *fakeserver.Server, opts ...agentmessaging.Option) *agentmessaging.Client {
-	opts = append([]agentmessaging.Option{agentmessaging.WithHTTPClient(fake.HTTPClient(t)), exactWaits}, opts...)
+	opts = append([]agentmessaging.Option{agentmessaging.WithHTTPClient(fake.HTTPClient(t)), retries(3)}, opts...)
 	client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(), opts...)
 	require.NoError(t, err)
 	return client
@@ -80,61 +83,51 @@ func attrsOf(set []attribute.KeyValue) attrs {
 	return all
 }
 
-func attrsOfSet(set attribute.Set) attrs { return attrsOf(set.ToSlice()) }
+const host = "WithHTTPClient(fake.HTTPClient(t)).is-missing.invalid"
 
-// with returns the attributes and others.
-func (a attrs) with(others attrs) attrs {
-	all := attrs{}
-	for _, set := range []attrs{a, others} {
-		for name, value := range set {
-			all[name] = value
+// usual are attributes that a story leaves out where they have these values.
+var usual = attrs{"server.address": host, "server.port": int64(443), "url.scheme": "https", "gen_ai.provider.name": "agent_messaging_service"}
+
+// String lists the attributes that tell something, by name.
+func (a attrs) String() string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(a)) {
+		if usual[name] != a[name] {
+			fmt.Fprintf(&b, " %s=%v", name, a[name])
 		}
 	}
-	return all
+	return b.String()
 }
 
-// span is a span as it compares best.
-type span struct {
-	Name   string
-	Kind   trace.SpanKind
-	Parent string // its name; empty: a root
-	Status string
-	Attrs  attrs
-	Events []event
+// story is all that was recorded: each span below its parent, with its events,
+// and then the points of the metrics. Without what samplers see, which another
+// test has.
+func (r *telemetry) story(t testing.TB) string {
+	var b strings.Builder
+	r.below(&b, trace.SpanID{}, "")
+	return b.String() + strings.Join(r.points(t), "")
 }
 
-type event struct {
-	Name  string
-	Attrs attrs
-}
-
-// ended returns the spans in the order in which they ended.
-func (r *telemetry) ended() []span {
-	stubs := r.spans.GetSpans()
-	var all []span
-	for _, s := range stubs {
-		found := span{Name: s.Name, Kind: s.SpanKind, Status: strings.TrimSpace(s.Status.Code.String() + " " + s.Status.Description), Attrs: attrsOf(s.Attributes)}
+func (r *telemetry) below(b *strings.Builder, parent trace.SpanID, indent string) {
+	spans := r.spans.GetSpans()
+	for _, s := range spans {
+		if s.Parent.SpanID() != parent {
+			continue
+		}
+		all := attrsOf(s.Attributes)
+		for _, start := range []string{"agentmessaging.method", "gen_ai.operation.name", "http.request.method", "url.full", "url.template"} {
+			delete(all, start)
+		}
+		fmt.Fprintf(b, "%s%s, %s, %s", indent, s.Name, s.SpanKind, s.EndTime.Sub(s.StartTime))
+		if s.Status.Code == codes.Error {
+			fmt.Fprintf(b, ", failed%s", s.Status.Description)
+		}
+		fmt.Fprintf(b, ":%s\n", all)
 		for _, e := range s.Events {
-			found.Events = append(found.Events, event{e.Name, attrsOf(e.Attributes)})
+			fmt.Fprintf(b, "%s  * %s:%s\n", indent, e.Name, attrsOf(e.Attributes))
 		}
-		if s.Parent.IsValid() {
-			found.Parent = "unknown"
-		}
-		if i := slices.IndexFunc(stubs, func(p tracetest.SpanStub) bool { return p.SpanContext.Equal(s.Parent) }); i >= 0 {
-			found.Parent = stubs[i].Name
-		}
-		all = append(all, found)
+		r.below(b, s.SpanContext.SpanID(), indent+"  ")
 	}
-	return all
-}
-
-// names are the spans in the order in which they ended, each after its parents.
-func (r *telemetry) names() []string {
-	var names []string
-	for _, s := range r.ended() {
-		names = append(names, fmt.Sprintf("%s > %s", s.Parent, s.Name))
-	}
-	return names
 }
 
 // metrics are what was recorded, by name.
@@ -151,26 +144,21 @@ func (r *telemetry) metrics(t testing.TB) map[string]metricdata.Metrics {
 	return all
 }
 
-// points are a metric's, by attributes; a counter has its sum, a histogram its
-// values' number and sum.
-func (r *telemetry) points(t testing.TB, name string) []point {
-	t.Helper()
-	var points []point
-	switch data := r.metrics(t)[name].Data.(type) {
-	case metricdata.Sum[int64]:
-		for _, p := range data.DataPoints {
-			points = append(points, point{attrsOfSet(p.Attributes), uint64(p.Value), 0})
-		}
-	case metricdata.Histogram[float64]:
-		for _, p := range data.DataPoints {
-			points = append(points, point{attrsOfSet(p.Attributes), p.Count, p.Sum})
+// points are those of all metrics, sorted: the sum of a counter, and the number
+// and sum of a histogram.
+func (r *telemetry) points(t testing.TB) (lines []string) {
+	for name, m := range r.metrics(t) {
+		switch data := m.Data.(type) {
+		case metricdata.Sum[int64]:
+			for _, p := range data.DataPoints {
+				lines = append(lines, fmt.Sprintf("%s%s: %d\n", name, attrsOf(p.Attributes.ToSlice()), p.Value))
+			}
+		case metricdata.Histogram[float64]:
+			for _, p := range data.DataPoints {
+				lines = append(lines, fmt.Sprintf("%s%s: %d, %v s\n", name, attrsOf(p.Attributes.ToSlice()), p.Count, p.Sum))
+			}
 		}
 	}
-	return points
-}
-
-type point struct {
-	Attrs attrs
-	Count uint64
-	Sum   float64
+	slices.Sort(lines)
+	return lines
 }

@@ -1,0 +1,158 @@
+package otelagentmessaging_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+)
+
+var update = flag.Bool("update", false, "rewrite "+storiesFile)
+
+// storiesFile shows what each of the stories leaves behind: its spans with
+// their durations, in virtual time, and what the metrics count.
+const storiesFile = "testdata/stories.txt"
+
+var stories = []struct {
+	name string
+	call call
+	opts []agentmessaging.Option
+}{
+	{"a message", send, nil},
+	{"a creation", create, nil},
+	{"a 429, after which the cool-down parks the call", limitedOnce(send), nil},
+	{"a 429 that is not retried, and a caller behind its cool-down", twice(limitedOnce(send), send), []agentmessaging.Option{retries(1)}},
+	{"a limit that is spent for a day, and a caller whom its cool-down refuses", twice(exhausted(send), send), nil},
+	{"a repetition that a limiter refuses", limitedOnce(send), []agentmessaging.Option{agentmessaging.WithLimiter(onlyOnce{})}},
+	{"a reply that is lost", with(fakeserver.LoseReply(fakeserver.ResetConnection()), send), nil},
+	{"a slow answer", with(fakeserver.Latency(2*time.Second), status), nil},
+	{"an agent that is not there", read, nil},
+	{"arguments that are refused", func(ctx context.Context, _ *fakeserver.Server, client *agentmessaging.Client) error {
+		_, err := client.SendMessage(ctx, "agent_000001", agentmessaging.MessageParams{})
+		return err
+	}, nil},
+	{"a deadline that passes", with(fakeserver.Hang(), func(ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client) error {
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		return read(ctx, fake, client)
+	}), nil},
+	{"a call that is cancelled", with(fakeserver.Hang(), func(ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client) error {
+		ctx, cancel := context.WithCancelCause(ctx)
+		time.AfterFunc(time.Second, func() { cancel(errors.New("cause-canary")) })
+		return read(ctx, fake, client)
+	}), nil},
+	{"an observer that drops the context of the call", send, []agentmessaging.Option{agentmessaging.WithObserver(agentmessaging.ObserverFunc(
+		func(context.Context, agentmessaging.Event) context.Context { return context.Background() }))}},
+	{"every method, once", every, nil},
+	{"a context that ended before the call", func(ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client) error {
+		ctx, cancel := context.WithCancel(ctx)
+		cancel()
+		return read(ctx, fake, client)
+	}, nil},
+}
+
+func TestStories(t *testing.T) {
+	var all strings.Builder
+	for _, s := range stories {
+		inBubble(t, func(ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client, r *telemetry) {
+			_ = s.call(ctx, fake, client) // error.type says how it ended
+			fmt.Fprintf(&all, "## %s\n\n%s\n", s.name, cmp.Or(r.story(t), "nothing\n"))
+		}, s.opts...)
+	}
+	if *update {
+		require.NoError(t, os.WriteFile(storiesFile, []byte(all.String()), 0o644))
+	}
+	want, err := os.ReadFile(storiesFile)
+	require.NoError(t, err)
+	assert.Equal(t, strings.Split(string(want), "\n"), strings.Split(all.String(), "\n"), "read the diff, then go test -run TestStories -update")
+}
+
+type call = func(ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client) error
+
+// every calls each method once, with words that no telemetry may hold.
+func every(ctx context.Context, _ *fakeserver.Server, client *agentmessaging.Client) error {
+	_, _ = client.Status(ctx)
+	_, _ = client.SetBYOK(ctx, agentmessaging.SetBYOKParams{
+		Provider: agentmessaging.ProviderOpenAI, APIKey: "provider-canary", Label: "label-canary", Model: "model-canary",
+	})
+	_, _ = client.GetBYOK(ctx)
+	_, _ = client.WarmUp(ctx, agentmessaging.LLMModeHosted)
+	_, _ = client.CreateAgent(ctx, agentmessaging.CreateAgentParams{
+		SystemPrompt: "prompt-canary", CustomerRef: "customer-canary", Metadata: map[string]string{"key": "metadata-canary"},
+		LLM: agentmessaging.LLMParams{Provider: agentmessaging.ProviderOpenAI, APIKey: "other-provider-canary"},
+	})
+	_, _ = client.GetAgent(ctx, "agent_000001")
+	_, _ = client.EnableSMS(ctx, "agent_000001", agentmessaging.SMSModeSandbox)
+	_, _ = client.SendMessage(ctx, "agent_000001", agentmessaging.MessageParams{Text: "message-canary", UserRef: "user-canary"})
+	return client.ClearBYOK(ctx)
+}
+
+// send makes an agent without a trace, and sends it a message.
+func send(ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client) error {
+	id := fake.AddAgent(fake.Key(), fakeserver.Agent{}).ID
+	_, err := client.SendMessage(ctx, id, agentmessaging.MessageParams{Text: "message-canary"})
+	return err
+}
+
+func create(ctx context.Context, _ *fakeserver.Server, client *agentmessaging.Client) error {
+	_, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{SystemPrompt: "prompt-canary"})
+	return err
+}
+
+func read(ctx context.Context, _ *fakeserver.Server, client *agentmessaging.Client) error {
+	_, err := client.GetAgent(ctx, "agent_000001")
+	return err
+}
+
+func status(ctx context.Context, _ *fakeserver.Server, client *agentmessaging.Client) error {
+	_, err := client.Status(ctx)
+	return err
+}
+
+// with is a call whose first attempt meets a fault.
+func with(fault fakeserver.Fault, then call) call {
+	return func(ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client) error {
+		fake.Inject(fault).Times(1)
+		return then(ctx, fake, client)
+	}
+}
+
+func limitedOnce(then call) call { return with(fakeserver.RateLimited("3"), then) }
+
+func exhausted(then call) call {
+	return func(ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client) error {
+		fake.Exhaust(fake.Key(), fakeserver.LimitKeyDay)
+		return then(ctx, fake, client)
+	}
+}
+
+// twice is a call, whatever becomes of it, and another.
+func twice(first, second call) call {
+	return func(ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client) error {
+		_ = first(ctx, fake, client)
+		return second(ctx, fake, client)
+	}
+}
+
+// onlyOnce is a limiter that lets the first attempt pass, and no other.
+type onlyOnce struct{}
+
+func (onlyOnce) Acquire(_ context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
+	if attempt.Number > 1 {
+		return nil, &agentmessaging.Error{StatusCode: 429}
+	}
+	return onlyOnce{}, nil
+}
+
+func (onlyOnce) Done(agentmessaging.AttemptOutcome) {}
