@@ -2,13 +2,11 @@
 // Service for machines, from outside: nothing in that file was generated from
 // the client or from the fake. The package itself is empty; its tests
 //
-//   - compare the file with the tables that the client and the fake read, both
-//     ways,
-//   - validate every request and every reply of the contract suite's run
-//     against it, with kin-openapi,
-//   - hold replies against it that are wrong in one thing each,
-//   - let a client that oapi-codegen made of it talk to the fake,
-//   - hold what the SDK's own client sends against it.
+//   - compare the requests with the tables that the client and the fake read,
+//     and the replies with the interface, both ways,
+//   - hold every reply of the contract suite's run against it, and every request
+//     that was carried out, with kin-openapi,
+//   - let a client that oapi-codegen made of it talk to the fake.
 //
 // A module of its own, so that none of these tools is a dependency of the SDK.
 package openapi

@@ -2,37 +2,45 @@ package openapi_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/gorillamux"
+	"github.com/stretchr/testify/require"
 )
 
-// record judges all exchanges of a run and keeps what does not agree.
+// record holds every reply of a run, and every request that was carried out,
+// against the document. What the document refuses it says in its tables, which
+// other tests compare with the interface.
 type record struct {
-	validator *validator
-	mu        sync.Mutex
-	judged    int
-	invalid   int             // requests that the document refuses
-	seen      map[string]bool // "SendMessage 404"
-	used      map[string]bool // exceptions, by their pattern and status
-	verdicts  map[string]verdict
-	wrong     []string
+	router routers.Router
+	mu     sync.Mutex
+	judged int
+	seen   map[string]bool // "SendMessage 404"
+	wrong  []string
 }
 
 func newRecord(t testing.TB) *record {
-	return &record{validator: newValidator(t), seen: map[string]bool{}, used: map[string]bool{}, verdicts: map[string]verdict{}}
+	t.Helper()
+	doc := document(t)
+	doc.Servers = nil // any address will do
+	router, err := gorillamux.NewRouter(doc)
+	require.NoError(t, err)
+	return &record{router: router, seen: map[string]bool{}}
 }
 
 // through is the client with the record on its way; tb's name is that of the
 // case.
 func (r *record) through(tb testing.TB, client *http.Client) *http.Client {
-	_, id, _ := strings.Cut(tb.Name(), "/")
-	client.Transport = recording{r, strings.TrimPrefix(id, "cases/"), client.Transport}
+	client.Transport = recording{r, tb.Name(), client.Transport}
 	return client
 }
 
@@ -42,6 +50,7 @@ type recording struct {
 	next http.RoundTripper
 }
 
+// RoundTrip implements http.RoundTripper.
 func (t recording) RoundTrip(req *http.Request) (*http.Response, error) {
 	out := req.Clone(req.Context())
 	sent, err := reread(&out.Body)
@@ -56,7 +65,7 @@ func (t recording) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.to.add(t.id, exchange{req, sent, res.StatusCode, res.Header, received})
+	t.to.add(t.id, req, sent, res, received)
 	return res, nil
 }
 
@@ -71,78 +80,44 @@ func reread(body *io.ReadCloser) ([]byte, error) {
 	return content, err
 }
 
-// number is that of a call in the identifier of its trace.
-var number = regexp.MustCompile(`"trace_[0-9]+"`)
-
-// judge looks at exchanges once that differ in nothing but the number of their
-// trace: the cases that fill a day's limit make tens of thousands.
-func (r *record) judge(x exchange) verdict {
-	key := fmt.Sprintf("%s %s %q %q\n%s\n%d %q\n%s", x.req.Method, x.req.URL.EscapedPath(),
-		x.req.Header["Authorization"], x.req.Header["Content-Type"], x.sent,
-		x.status, [][]string{x.header["Content-Type"], x.header["Retry-After"]}, number.ReplaceAll(x.received, nil))
-	r.mu.Lock()
-	v, known := r.verdicts[key]
-	r.mu.Unlock()
-	if !known {
-		v = r.validator.judge(x)
-		r.mu.Lock()
-		r.verdicts[key] = v
-		r.mu.Unlock()
+func (r *record) add(id string, req *http.Request, sent []byte, res *http.Response, received []byte) {
+	req = req.Clone(context.Background())
+	req.Body = http.NoBody
+	if len(sent) > 0 {
+		req.Body = io.NopCloser(bytes.NewReader(sent))
+		req.Header.Set("Content-Type", "application/json") // which the fake does without
 	}
-	return v
-}
-
-func (r *record) add(id string, x exchange) {
-	v := r.judge(x)
+	operation, err := r.judge(req, res, received)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.judged++
-	if v.request != nil {
-		r.invalid++
+	if operation != "" {
+		r.seen[fmt.Sprint(operation, " ", res.StatusCode)] = true
 	}
-	if v.operation != "" {
-		r.seen[fmt.Sprint(v.operation, " ", x.status)] = true
-	}
-	for _, problem := range r.problems(id, x, v) {
-		r.wrong = append(r.wrong, fmt.Sprintf("%s: %s %s %.200q answered %d: %s", id, x.req.Method, x.req.URL.Path, x.sent, x.status, problem))
+	if err != nil {
+		line, _, _ := strings.Cut(err.Error(), "\n")
+		r.wrong = append(r.wrong, fmt.Sprintf("%s: %s %s %.200q answered %d: %s", id, req.Method, req.URL.Path, sent, res.StatusCode, line))
 	}
 }
 
-// problems lists where the service and the document disagree.
-func (r *record) problems(id string, x exchange, v verdict) []string {
-	if v.operation == "" {
-		if x.status != http.StatusNotFound && x.status != http.StatusMethodNotAllowed {
-			return []string{"the document has no such operation"}
-		}
-		return nil
+// judge finds the operation, "" for none, and what the document says against
+// the exchange.
+func (r *record) judge(req *http.Request, res *http.Response, received []byte) (operation string, err error) {
+	route, params, err := r.router.FindRoute(req)
+	switch {
+	case err != nil && (res.StatusCode == http.StatusNotFound || res.StatusCode == http.StatusMethodNotAllowed):
+		return "", nil
+	case err != nil:
+		return "", err
 	}
-	var list []string
-	if v.answer != nil {
-		list = append(list, "the reply: "+firstLine(v.answer))
+	options := &openapi3filter.Options{
+		IncludeResponseStatus: true, RejectWhenRequestBodyNotSpecified: true, SkipSettingDefaults: true,
+		AuthenticationFunc: openapi3filter.NoopAuthenticationFunc,
 	}
-	if disagree(x.status, v.request) && !r.excepted(id, x.status) {
-		list = append(list, fmt.Sprintf("the document finds this request valid: %t (%s)", v.request == nil, firstLine(v.request)))
+	in := &openapi3filter.RequestValidationInput{Request: req, PathParams: params, Route: route, Options: options}
+	if res.StatusCode == http.StatusOK {
+		err = openapi3filter.ValidateRequest(req.Context(), in)
 	}
-	return list
-}
-
-// disagree reports whether the status tells another story about the request
-// than the document does.
-func disagree(status int, invalid error) bool {
-	switch status {
-	case http.StatusOK, http.StatusNotFound, http.StatusConflict, http.StatusServiceUnavailable:
-		return invalid != nil // the body had been looked at
-	case http.StatusBadRequest, http.StatusUnauthorized:
-		return invalid == nil
-	default: // 402, 403 and 429 are answered before the body is looked at
-		return false
-	}
-}
-
-func firstLine(err error) string {
-	if err == nil {
-		return ""
-	}
-	line, _, _ := strings.Cut(err.Error(), "\n")
-	return line
+	reply := &openapi3filter.ResponseValidationInput{RequestValidationInput: in, Status: res.StatusCode, Header: res.Header, Options: options}
+	return route.Operation.OperationID, errors.Join(err, openapi3filter.ValidateResponse(req.Context(), reply.SetBodyBytes(received)))
 }
