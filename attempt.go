@@ -146,7 +146,7 @@ func (c *call) read(resp *http.Response, stop func()) {
 		stalled := time.AfterFunc(errorBodyWait, stop)
 		defer stalled.Stop()
 		// What arrived of an error's body is enough: its status stands.
-		c.out.body, _ = readUpTo(resp.Body, maxErrorBody)
+		c.out.body, _ = readBody(resp, maxErrorBody)
 	default: // a protocol switch: what follows is not a body, and may never end
 	}
 	if c.out.failed() {
@@ -163,16 +163,17 @@ func (c *call) readSuccess(resp *http.Response) {
 	c.out.err = err
 }
 
-// readBody reads a body that may have at most limit bytes.
+// readBody reads a body that may have at most limit bytes. With an error it
+// returns what it has read.
 func readBody(resp *http.Response, limit int) ([]byte, error) {
 	if n := resp.ContentLength; n > 0 && n <= int64(limit) {
 		body := make([]byte, n)
-		_, err := io.ReadFull(resp.Body, body)
-		return body, err
+		read, err := io.ReadFull(resp.Body, body)
+		return body[:read], err
 	}
 	body, err := readUpTo(resp.Body, limit+1)
-	if err == nil && len(body) > limit {
-		err = errTooLarge
+	if len(body) > limit {
+		return body[:limit], errTooLarge
 	}
 	return body, err
 }

@@ -133,7 +133,7 @@ func (c *call) ended(ctx context.Context) error {
 // scrub returns the scrubber of the call's secrets.
 func (c *call) scrub() *scrub.Scrubber {
 	if c.scrubber.IsZero() {
-		c.scrubber = *scrub.New(c.client.secret(), scrub.Hide(c.secrets[0]), scrub.Hide(c.secrets[1]))
+		c.scrubber = scrub.New(c.client.secret(), scrub.Hide(c.secrets[0]), scrub.Hide(c.secrets[1]))
 	}
 	return &c.scrubber
 }

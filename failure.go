@@ -124,9 +124,7 @@ type errorBody struct {
 // read takes what it can: most bodies have no other members, and their types
 // are right. A member of another type is an additional one.
 func (b *errorBody) read(body []byte) error {
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.DisallowUnknownFields()
-	if decoder.Decode(b) == nil && len(bytes.TrimSpace(body[decoder.InputOffset():])) == 0 && !bytes.Equal(bytes.TrimSpace(body), jsonNull) {
+	if json.Unmarshal(body, b) == nil && b.isAllOf(body) {
 		return nil
 	}
 	*b = errorBody{}
@@ -134,7 +132,7 @@ func (b *errorBody) read(body []byte) error {
 		return err
 	}
 	if b.extra == nil {
-		return errNoObject
+		return errors.New("not an object")
 	}
 	for name, member := range map[string]*string{"error": &b.Code, "trace_id": &b.TraceID, "limit_key": &b.LimitKey, "reason": &b.Reason} {
 		if raw, ok := b.extra[name]; ok && json.Unmarshal(raw, member) == nil {
@@ -144,10 +142,16 @@ func (b *errorBody) read(body []byte) error {
 	return nil
 }
 
-var (
-	jsonNull    = []byte("null")
-	errNoObject = errors.New("not an object")
-)
+// isAllOf reports that body has no other members: then it has no other colons.
+func (b *errorBody) isAllOf(body []byte) bool {
+	members := 0
+	for _, member := range []string{b.Code, b.TraceID, b.LimitKey, b.Reason} {
+		if member != "" {
+			members++
+		}
+	}
+	return members > 0 && members == bytes.Count(body, []byte(":"))
+}
 
 // redirectHost is where a redirect points, without path and query, which may
 // hold a credential.

@@ -51,8 +51,7 @@ const minSecret = 6
 
 // New puts the longest secret first, since it may hold a shorter one,
 // whose replacement would leave the rest of it to be seen.
-func New(secrets ...Secret) *Scrubber {
-	s := new(Scrubber)
+func New(secrets ...Secret) (s Scrubber) {
 	copy(s.secrets[:], secrets)
 	slices.SortFunc(s.secrets[:], func(a, b Secret) int { return len(b.plain) - len(a.plain) })
 	return s
@@ -137,7 +136,7 @@ func (s *Scrubber) hides(run string) bool {
 // and those that differ from it have an escape: a text without one is not
 // searched for them, which spares most calls to spell their message.
 func (h *Secret) outOf(text string) string {
-	if len(h.plain) < minSecret || len(text) < len(h.plain) {
+	if len(h.plain) < minSecret || len(text) < len(h.plain) || !strings.Contains(text, h.start()) {
 		return text
 	}
 	if !strings.ContainsAny(text, `\%+`) {
@@ -150,6 +149,16 @@ func (h *Secret) outOf(text string) string {
 		text = strings.ReplaceAll(text, form, Redacted)
 	}
 	return text
+}
+
+// start is how every spelling begins: with letters and digits, which are never
+// escaped.
+func (h *Secret) start() string {
+	end := strings.IndexFunc(h.plain, func(r rune) bool { return r >= utf8.RuneSelf || !isBase64(byte(r)) || r == '+' || r == '/' })
+	if end < 0 {
+		return h.plain
+	}
+	return h.plain[:end]
 }
 
 // formsOf are the spellings of a secret, each once and itself first.
