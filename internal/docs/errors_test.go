@@ -1,7 +1,6 @@
 package docs_test
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -83,26 +82,6 @@ func TestDocsErrorMethods(t *testing.T) {
 		got = append(got, cells[0]+" "+cells[1])
 	}
 	assert.Equal(t, want, got)
-}
-
-// TestDocsErrorUnlisted: what the page says of other statuses.
-func TestDocsErrorUnlisted(t *testing.T) {
-	for status := 300; status < 600; status++ {
-		var kinds []string
-		for name, kind := range kindsByName {
-			if errors.Is(&agentmessaging.Error{StatusCode: status}, kind) {
-				kinds = append(kinds, name)
-			}
-		}
-		switch {
-		case slices.Contains([]int{400, 401, 402, 403, 404, 409, 429, 503}, status):
-			assert.Len(t, kinds, 1, status)
-		case status >= 500:
-			assert.Equal(t, []string{"ErrServer"}, kinds, status)
-		default:
-			assert.Empty(t, kinds, status)
-		}
-	}
 }
 
 // tableRows are the cells of a table between markers, without its head.

@@ -162,37 +162,6 @@ func TestREADMEExamples(t *testing.T) {
 	}
 }
 
-// TestFakeOptions holds the names that the page gives to the fake's options and
-// methods to the code.
-func TestFakeOptions(t *testing.T) {
-	_, section, ok := strings.Cut(read(t, "docs/fake.md"), "## What the fake decides")
-	require.True(t, ok)
-	section, _, _ = strings.Cut(section, "\n## ")
-	files, err := filepath.Glob("fakeserver/*.go")
-	require.NoError(t, err)
-	var source strings.Builder
-	for _, file := range files {
-		source.WriteString(read(t, file))
-	}
-	name := regexp.MustCompile("`([A-Z][a-z]\\w+)`")
-	names := name.FindAllStringSubmatch(section, -1)
-	require.Greater(t, len(names), 5)
-	for _, found := range names {
-		declared := regexp.MustCompile(`func (\(.*\) )?` + found[1] + `\(`)
-		assert.True(t, declared.MatchString(source.String()), "fakeserver has no %s", found[1])
-	}
-}
-
-// TestNoticeNamesEveryModule holds NOTICE to go.mod.
-func TestNoticeNamesEveryModule(t *testing.T) {
-	modules := regexp.MustCompile(`(?m)^\t(\S+ v\S+)`).FindAllStringSubmatch(read(t, "go.mod"), -1)
-	require.NotEmpty(t, modules)
-	notice := read(t, "NOTICE")
-	for _, m := range modules {
-		assert.True(t, strings.Contains(notice, m[1]+"\n"), "NOTICE lacks %s", m[1])
-	}
-}
-
 func read(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(name)

@@ -1,0 +1,47 @@
+package block
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/agentmessagingtest"
+)
+
+// The functions are those of the pages; see TestApplicationsOfThePagesSurvive.
+func TestSurvive(t *testing.T) {
+	for name, app := range map[string]func(env *agentmessagingtest.Env, agentID string) error{
+		"later": func(env *agentmessagingtest.Env, agentID string) error {
+			return later(env.Context(), env.Client, agentID, "Hello", func(time.Time, string) { env.Logger().Warn("put off") })
+		},
+		"enableSMS": func(env *agentmessagingtest.Env, agentID string) error {
+			_, err := enableSMS(env.Context(), env.Client, agentID)
+			return err
+		},
+		"ask": func(env *agentmessagingtest.Env, agentID string) error {
+			w := httptest.NewRecorder()
+			if ask(env.Client, agentID)(w, httptest.NewRequest("GET", "/ask?q=Hello", nil)); w.Code != http.StatusOK {
+				return errors.New(w.Body.String())
+			}
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			agentmessagingtest.Sweep(t, func(env *agentmessagingtest.Env) {
+				agent, err := env.Client.CreateAgent(env.Context(), agentmessaging.CreateAgentParams{})
+				if err == nil {
+					err = app(env, agent.ID)
+				}
+				env.Reports(err)
+			})
+		})
+	}
+	t.Run("answer", func(t *testing.T) {
+		agentmessagingtest.Sweep(t, func(env *agentmessagingtest.Env) {
+			env.Reports(answer(env.Context(), env.Client, env.Dir, "customer-7", "Where is my order?"))
+		})
+	})
+}
