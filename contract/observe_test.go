@@ -117,7 +117,7 @@ func TestObserveWithTwoKeys(t *testing.T) {
 // TestObserveKeepsStoredKey: a provider key that was there is there afterwards.
 func TestObserveKeepsStoredKey(t *testing.T) {
 	target, fake := observedFake(t)
-	before := fake.StoreBYOK(fake.Key(), fakeserver.BYOKOptions{Provider: "openai", APIKey: "k"})
+	before := fake.StoreBYOK(fake.Key(), "k", fakeserver.BYOK{Provider: "openai"})
 	o, err := contract.Observe(t.Context(), target, contract.Spend{Requests: 490, Creations: 24, WarmUps: 4})
 	require.NoError(t, err)
 	after, set := fake.BYOK(fake.Key())

@@ -296,7 +296,7 @@ func rot13(s string) string {
 func storing(method string) func(*reply) {
 	return func(r *reply) {
 		if key := r.member("api_key"); r.req.Method == method && key != "" {
-			r.fake.StoreBYOK(r.key(), fakeserver.BYOKOptions{Provider: "anthropic", APIKey: key})
+			r.fake.StoreBYOK(r.key(), key, fakeserver.BYOK{Provider: "anthropic"})
 		}
 	}
 }

@@ -73,12 +73,12 @@ func (a Admin) BYOKAvailable() bool {
 
 // KeyInfo describes an API key without its text.
 type KeyInfo struct {
-	Label     string // key_000001, as in Call.Key
-	Plan      Plan
-	Dashboard bool // issued through the dashboard (interface 5)
-	Revoked   bool
-	IssuedAt  time.Time // by the fake's clock; New and Reset issue the default key
-	Address   string    // the IP address of its last call; "" before the first call with an active plan
+	Label     string    `json:"label"` // key_000001, as in Call.Key
+	Plan      Plan      `json:"plan"`
+	Dashboard bool      `json:"dashboard"` // issued through the dashboard (interface 5)
+	Revoked   bool      `json:"revoked"`
+	IssuedAt  time.Time `json:"issued_at"`   // by the fake's clock; New and Reset issue the default key
+	Address   string    `json:"called_from"` // the IP address of its last call; "" before the first call with an active plan
 }
 
 // Keys returns all API keys, revoked ones included, in the order of issue: the
@@ -136,7 +136,7 @@ func (a Admin) LimitsFrom(key, address string) []LimitState {
 	a.s.withKey("LimitsFrom", key, func(k *apiKey) {
 		b := budget{key: k.counts, ip: a.s.world.ips[ip.Unmap().WithZone("")], now: now}
 		if b.ip == nil {
-			b.ip = newCounts(true, a.s.config.sliding) // looked at, and not kept
+			b.ip = newCounts(a.s.config.sliding) // looked at, and not kept
 		}
 		states = a.s.limitStates(&b, k)
 	})

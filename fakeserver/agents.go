@@ -13,28 +13,34 @@ import (
 // Agent is an agent as the fake keeps it: interface 2.2 and 2.3. The fake keeps
 // the provider key of its creation only encrypted, and not here.
 type Agent struct {
-	ID                   string
-	Status               string // active, unless AddAgent was given another
-	CreatedAt, UpdatedAt time.Time
-	Key                  string // label of the API key that created it, as in Call.Key
-	SystemPrompt         string
-	CustomerRef          string
-	Metadata             json.RawMessage // compact JSON; nil when not given
-	SMS                  *SMS            // nil until a call or SetSMS makes a channel
-	LLM                  LLM
+	ID           string          `json:"agent_id"`
+	Status       string          `json:"status"` // active, unless AddAgent was given another
+	CreatedAt    time.Time       `json:"created_at"`
+	UpdatedAt    time.Time       `json:"updated_at"`
+	Key          string          `json:"key"` // label of the API key that created it, as in Call.Key
+	SystemPrompt string          `json:"system_prompt,omitempty"`
+	CustomerRef  string          `json:"customer_ref,omitempty"`
+	Metadata     json.RawMessage `json:"metadata,omitempty"` // compact JSON; nil when not given
+	SMS          *SMS            `json:"sms,omitempty"`      // nil until a call or SetSMS makes a channel
+	LLM          LLM             `json:"llm"`
 }
 
 // SMS is an agent's SMS channel: interface 2.2 and 3.
 type SMS struct {
-	Mode        string // the mode of the last request; "" when SetSMS made the channel
-	Status      string
-	PhoneNumber string // "" when it has none
+	Mode        string `json:"mode,omitempty"` // the mode of the last request; "" when SetSMS made the channel
+	Status      string `json:"status"`
+	PhoneNumber string `json:"phone_number,omitempty"` // "" when it has none
 }
 
 // LLM is an agent's language-model configuration without the provider key:
 // interface 2.3. Mode and Tier hold the documented defaults when not given.
 type LLM struct {
-	Mode, Tier, Model, Provider, BaseURL, Label string
+	Mode     string `json:"mode"`
+	Tier     string `json:"tier"`
+	Model    string `json:"model,omitempty"`
+	Provider string `json:"provider,omitempty"`
+	BaseURL  string `json:"base_url,omitempty"`
+	Label    string `json:"label,omitempty"`
 }
 
 // agent is the stored agent with its conversation.
@@ -125,9 +131,9 @@ func (w *world) nextAgent() int {
 	return w.numbers
 }
 
-func (w *world) insert(a *agent) {
-	w.agents[a.ID] = a
-	w.ordered = append(w.ordered, a)
+func (st *state) insert(a *agent) {
+	st.agents[a.ID] = a
+	st.ordered = append(st.ordered, a)
 }
 
 func newLLM(m members) LLM {

@@ -43,14 +43,6 @@ func (m members) text(f *spec.Field) string {
 	return s
 }
 
-// optional returns nil where the field is absent.
-func (m members) optional(f *spec.Field) *string {
-	if s, ok := m.get(f); ok {
-		return &s
-	}
-	return nil
-}
-
 // readBody reads the whole body, even if it is wrong, so that the answer does
 // not depend on the speed of the client. size counts the bytes that were read:
 // one more than the bound when the body is too long.

@@ -19,28 +19,37 @@ const (
 	modeBYOK   = "byok"
 )
 
-// byokConfig is the BYOK configuration of an API key: interface 2.4. It holds
-// the provider key encrypted only.
+// BYOK is an API key's BYOK configuration without the provider key, which
+// cannot be read: interface 2.4, and the label, which no answer returns.
+type BYOK struct {
+	Provider    string    `json:"provider"`
+	BaseURL     string    `json:"base_url,omitempty"` // "" when not given
+	Model       string    `json:"model,omitempty"`    // "" when not given
+	Label       string    `json:"label,omitempty"`
+	Fingerprint string    `json:"fingerprint"`
+	UpdatedAt   time.Time `json:"updated_at"`
+}
+
+// byokConfig is a stored configuration. It holds the provider key encrypted
+// only, and never changes.
 type byokConfig struct {
-	provider       string
-	baseURL, model *string
-	label          string // no answer returns it
-	sealed         []byte
-	fingerprint    string
-	updatedAt      time.Time
+	BYOK
+	sealed []byte
 }
 
 func (c *byokConfig) wire(d *decided) *byokWire {
 	if c == nil {
 		return nil
 	}
-	return &byokWire{
-		Provider:    c.provider,
-		BaseURL:     c.baseURL,
-		Model:       c.model,
-		Fingerprint: c.fingerprint,
-		UpdatedAt:   d.time(c.updatedAt),
+	return &byokWire{c.Provider, given(c.BaseURL), given(c.Model), c.Fingerprint, d.time(c.UpdatedAt)}
+}
+
+// given is nil for a text that is not given.
+func given(s string) *string {
+	if s == "" {
+		return nil
 	}
+	return &s
 }
 
 // getBYOK is interface 4.3. Reading does not need the store to be available:
@@ -96,23 +105,21 @@ var (
 
 // newBYOK seals the provider key of a request. The lock is held.
 func (s *Server) newBYOK(req *request, f keyFields) *byokConfig {
-	return s.sealed(req.members.text(f.apiKey), byokConfig{
-		provider:  req.members.text(f.provider),
-		baseURL:   req.members.optional(f.baseURL),
-		model:     req.members.optional(f.model),
-		label:     req.members.text(f.label),
-		updatedAt: req.now,
+	m := req.members
+	return s.sealed(m.text(f.apiKey), BYOK{
+		Provider: m.text(f.provider), BaseURL: m.text(f.baseURL), Model: m.text(f.model), Label: m.text(f.label),
+		UpdatedAt: req.now,
 	})
 }
 
 // sealed adds the encrypted key and its fingerprint to a configuration. The
 // lock is held.
-func (s *Server) sealed(key string, c byokConfig) *byokConfig {
+func (s *Server) sealed(key string, c BYOK) *byokConfig {
 	if s.vault == nil {
 		s.vault = newVault()
 	}
-	c.sealed, c.fingerprint = s.vault.seal(key), s.vault.fingerprint(key)
-	return &c
+	c.Fingerprint = s.vault.fingerprint(key)
+	return &byokConfig{c, s.vault.seal(key)}
 }
 
 // SetBYOKAvailable makes the BYOK store available or not, for all keys. While
@@ -123,46 +130,15 @@ func (s *Server) SetBYOKAvailable(available bool) {
 	s.locked(func(w *world) { w.byokUnavailable = !available })
 }
 
-// BYOK is the readable part of an API key's BYOK configuration: interface 2.4,
-// and the label. The provider key cannot be read.
-type BYOK struct {
-	Provider       string
-	BaseURL, Model string // "" when not given
-	Label          string
-	Fingerprint    string
-	UpdatedAt      time.Time
-}
-
 // BYOK returns the BYOK configuration of key, and whether one is set. A key
 // that this fake did not issue panics.
 func (s *Server) BYOK(key string) (c BYOK, set bool) {
 	s.withKey("BYOK", key, func(k *apiKey) {
 		if set = k.byok != nil; set {
-			c = k.byok.copied()
+			c = k.byok.BYOK
 		}
 	})
 	return c, set
-}
-
-func (c *byokConfig) copied() BYOK {
-	return BYOK{
-		Provider: c.provider, BaseURL: deref(c.baseURL), Model: deref(c.model), Label: c.label,
-		Fingerprint: c.fingerprint, UpdatedAt: c.updatedAt,
-	}
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
-
-func given(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }
 
 // vault encrypts provider keys under its own key: the service stores them

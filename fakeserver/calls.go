@@ -163,12 +163,6 @@ func (r *ring[T]) since(isNew func(T) bool) []T {
 // total counts the items that were ever added.
 func (r *ring[T]) total() int { return len(r.kept) + r.dropped }
 
-func (r *ring[T]) clone() ring[T] {
-	c := *r
-	c.kept = slices.Clone(r.kept)
-	return c
-}
-
 // journal holds the calls that Calls returns.
 type journal struct {
 	ring[*record]

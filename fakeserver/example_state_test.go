@@ -85,7 +85,7 @@ func ExampleServer_Agents() {
 func ExampleServer_StoreBYOK() {
 	fake := open()
 	defer fake.Close()
-	fake.StoreBYOK(fake.Key(), fakeserver.BYOKOptions{Provider: "anthropic", APIKey: "sk-example", Label: "production"})
+	fake.StoreBYOK(fake.Key(), "sk-example", fakeserver.BYOK{Provider: "anthropic", Label: "production"})
 	config, set := fake.BYOK(fake.Key())
 	fmt.Println(set, config.Provider, config.Label)
 

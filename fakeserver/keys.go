@@ -84,7 +84,7 @@ func (w *world) issue(c config, o KeyOptions, now time.Time) string {
 		plan:      o.Plan.spec("IssueKey"),
 		dashboard: !o.NotDashboard,
 		issued:    now,
-		counts:    newCounts(false, c.sliding),
+		counts:    newCounts(c.sliding),
 	}
 	return text
 }
@@ -178,9 +178,9 @@ func (s *Server) limitStates(b *budget, k *apiKey) (states []LimitState) {
 }
 
 func (b *budget) state(i int) LimitState {
-	w := b.counts(i).windows[i]
-	state := LimitState{Key: Limit(spec.Limits[i].Key), Max: b.maxima[i], Used: w.used(b.now)}
-	if opens := b.opens(i); opens.After(b.now) {
+	opens := b.opens(i) // counts what is used now
+	state := LimitState{Key: Limit(spec.Limits[i].Key), Max: b.maxima[i], Used: b.counts(i).windows[i].used}
+	if opens.After(b.now) {
 		state.Opens = opens
 	}
 	return state

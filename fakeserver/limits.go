@@ -45,40 +45,20 @@ func limitKeys() string {
 	return strings.Join(names, ", ")
 }
 
-// counts are the windows of one API key, or of one client address.
+// counts are the windows of one API key, or of one client address. A key counts
+// nothing in the windows of limits per address, and an address nothing in those
+// per key.
 type counts struct {
-	windows [limitCount]window     // in the order of spec.Limits; a key has nil for limits per address, and an address for those per key
-	shut    *[limitCount]time.Time // until when Exhaust keeps each limit closed, for keys only; nil before Exhaust is used
-	last    time.Time              // the time of the newest counted call
+	windows [limitCount]window // in the order of spec.Limits
+	last    time.Time          // the time of the newest counted call
 }
 
-func newCounts(perIP, sliding bool) *counts {
+func newCounts(sliding bool) *counts {
 	c := new(counts)
-	var fixed []fixedWindow // together: one allocation for all
-	if !sliding {
-		fixed = make([]fixedWindow, 0, limitsOf(perIP))
-	}
-	for i, l := range spec.Limits {
-		switch {
-		case l.PerIP != perIP:
-		case sliding:
-			c.windows[i] = &slidingWindow{length: l.Window}
-		default:
-			fixed = append(fixed, fixedWindow{length: l.Window})
-			c.windows[i] = &fixed[len(fixed)-1]
-		}
+	for i := range c.windows {
+		c.windows[i].length, c.windows[i].sliding = spec.Limits[i].Window, sliding
 	}
 	return c
-}
-
-// limitsOf counts the limits per address, or per key.
-func limitsOf(perIP bool) (n int) {
-	for i := range spec.Limits {
-		if spec.Limits[i].PerIP == perIP {
-			n++
-		}
-	}
-	return n
 }
 
 // behind reports whether now comes from another clock: a bubble starts in the
@@ -94,8 +74,8 @@ func (c *counts) touch(now time.Time) {
 
 // closed reports whether no call counts any more.
 func (c *counts) closed(now time.Time) bool {
-	for _, w := range c.windows {
-		if w != nil && w.ends(now).After(now) {
+	for i := range c.windows {
+		if c.windows[i].ends(now).After(now) {
 			return false
 		}
 	}
@@ -105,17 +85,15 @@ func (c *counts) closed(now time.Time) bool {
 // exhaust closes limit i until the key's open window ends, or for a whole
 // window from now.
 func (c *counts) exhaust(i int, now time.Time) {
-	end := now.Add(spec.Limits[i].Window)
-	if w := c.windows[i]; w != nil && w.ends(now).After(now) {
-		end = w.ends(now)
-	}
-	if c.shut == nil {
-		c.shut = new([limitCount]time.Time)
-	}
-	if !c.shut[i].After(now) {
-		c.shut[i] = end
-	}
+	w := &c.windows[i]
 	c.touch(now)
+	switch ends := w.ends(now); {
+	case w.shut.After(now):
+	case ends.After(now):
+		w.shut = ends
+	default:
+		w.shut = now.Add(w.length)
+	}
 }
 
 // budget holds the windows and maxima that one call has to fit into.
@@ -134,8 +112,8 @@ func (b *budget) counts(i int) *counts {
 
 func (b *budget) opens(i int) time.Time {
 	opens := b.counts(i).windows[i].opens(b.now, b.maxima[i])
-	if b.key.shut != nil && b.key.shut[i].After(opens) {
-		return b.key.shut[i]
+	if shut := b.key.windows[i].shut; shut.After(opens) {
+		return shut
 	}
 	return opens
 }

@@ -23,12 +23,12 @@ type Message struct {
 
 // Exchange is a message and the reply to it.
 type Exchange struct {
-	Text      string
-	UserRef   string // "" when not given
-	ReplyText string
-	Warnings  []string
-	Time      time.Time // when the message arrived, by the fake's clock
-	TraceID   string
+	Text      string    `json:"text"`
+	UserRef   string    `json:"user_ref,omitempty"` // "" when not given
+	ReplyText string    `json:"reply_text"`
+	Warnings  []string  `json:"warnings,omitempty"`
+	Time      time.Time `json:"time"` // when the message arrived, by the fake's clock
+	TraceID   string    `json:"trace_id,omitempty"`
 }
 
 func copied(exchanges *ring[Exchange]) []Exchange {

@@ -24,7 +24,7 @@ import (
 // These panic: a key that this fake did not issue, an identifier that is taken
 // or cannot stand in a path, and values that interface 2.3 and 3 rule out.
 func (s *Server) AddAgent(key string, a Agent) Agent {
-	if flaw := s.agentFlaw(a); flaw != "" {
+	if flaw := s.config.agentFlaw(a); flaw != "" {
 		misuse("AddAgent", "%s", flaw)
 	}
 	now := s.now()
@@ -72,8 +72,8 @@ func compacted(metadata json.RawMessage) json.RawMessage {
 
 // agentFlaw says why the service cannot have such an agent; "" if it can. The
 // sentence names a field and its bound, and never the value.
-func (s *Server) agentFlaw(a Agent) string {
-	for _, c := range []struct {
+func (c *config) agentFlaw(a Agent) string {
+	for _, v := range []struct {
 		name  string
 		field *spec.Field
 		value string
@@ -87,14 +87,14 @@ func (s *Server) agentFlaw(a Agent) string {
 		{"LLM.BaseURL", spec.LLMBaseURL, a.LLM.BaseURL},
 		{"LLM.Label", spec.LLMLabel, a.LLM.Label},
 	} {
-		if flaw := fieldFlaw(c.name, c.field, c.value); flaw != "" {
+		if flaw := fieldFlaw(v.name, v.field, v.value); flaw != "" {
 			return flaw
 		}
 	}
 	if a.ID == "." || a.ID == ".." {
 		return "ID: no path can name it"
 	}
-	return cmp.Or(s.metadataFlaw(a.Metadata), smsFlaw(a.SMS))
+	return cmp.Or(c.metadataFlaw(a.Metadata), smsFlaw(a.SMS))
 }
 
 // fieldFlaw says why no request could have brought a value; "" if one could.
@@ -117,7 +117,7 @@ func checkField(method, name string, f *spec.Field, value string) {
 	}
 }
 
-func (s *Server) metadataFlaw(metadata json.RawMessage) string {
+func (c *config) metadataFlaw(metadata json.RawMessage) string {
 	if metadata == nil {
 		return ""
 	}
@@ -127,8 +127,8 @@ func (s *Server) metadataFlaw(metadata json.RawMessage) string {
 		return "Metadata: must be one JSON object"
 	case sc.Free() != nil:
 		return "Metadata: a member stands twice, or a string holds half a surrogate pair"
-	case s.config.length(string(compacted(metadata))) > s.config.metadataCap:
-		return fmt.Sprintf("Metadata: at most %d characters of compact JSON", s.config.metadataCap)
+	case c.length(string(compacted(metadata))) > c.metadataCap:
+		return fmt.Sprintf("Metadata: at most %d characters of compact JSON", c.metadataCap)
 	}
 	return ""
 }
@@ -168,40 +168,23 @@ func (s *Server) AddExchanges(agentID string, exchanges ...Exchange) {
 	})
 }
 
-// BYOKOptions is a BYOK configuration for StoreBYOK: interface 4.4. Provider
-// and APIKey are required. It prints without the APIKey.
-type BYOKOptions struct {
-	Provider string
-	APIKey   string `json:"-"`
-	BaseURL  string // "" leaves it out
-	Model    string // "" leaves it out
-	Label    string
-}
-
-// Format prints everything but the APIKey, with every verb.
-func (o BYOKOptions) Format(f fmt.State, _ rune) {
-	_, _ = fmt.Fprintf(f, "{Provider:%s APIKey:%s BaseURL:%s Model:%s Label:%s}",
-		o.Provider, redactedKey, o.BaseURL, o.Model, o.Label)
-}
-
-// StoreBYOK stores a BYOK configuration for key, as if PUT /v1/byok had been
-// called before the test. It spends no limit and leaves no call. It works while
-// BYOK is not available too, and for keys that are not dashboard-issued. The
-// provider key is encrypted at once. StoreBYOK returns the result of BYOK.
+// StoreBYOK stores a provider key and its configuration for key, as if PUT
+// /v1/byok had been called before the test. It spends no limit and leaves no
+// call. It works while BYOK is not available too, and for keys that are not
+// dashboard-issued. The provider key is encrypted at once. StoreBYOK fills
+// Fingerprint, and UpdatedAt with the fake's time, and returns the result.
 //
-// A key that this fake did not issue, an unknown Provider and an empty APIKey
-// panic.
-func (s *Server) StoreBYOK(key string, o BYOKOptions) (stored BYOK) {
-	checkField("StoreBYOK", "Provider", spec.BYOKProvider, o.Provider)
-	if o.Provider == "" || o.APIKey == "" {
-		misuse("StoreBYOK", "Provider and APIKey are required")
+// A key that this fake did not issue, an unknown Provider and an empty provider
+// key panic.
+func (s *Server) StoreBYOK(key, providerKey string, c BYOK) BYOK {
+	checkField("StoreBYOK", "Provider", spec.BYOKProvider, c.Provider)
+	if c.Provider == "" || providerKey == "" {
+		misuse("StoreBYOK", "a provider key and its Provider are required")
 	}
-	now := s.now()
+	c.UpdatedAt = s.now()
 	s.withKey("StoreBYOK", key, func(k *apiKey) {
-		k.byok = s.sealed(o.APIKey, byokConfig{
-			provider: o.Provider, baseURL: given(o.BaseURL), model: given(o.Model), label: o.Label, updatedAt: now,
-		})
-		stored = k.byok.copied()
+		k.byok = s.sealed(providerKey, c)
+		c = k.byok.BYOK
 	})
-	return stored
+	return c
 }

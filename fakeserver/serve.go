@@ -189,7 +189,7 @@ func (s *Server) spendUnauthorized(req *request, flaw *failure) {
 // today would be 26 years.
 func (s *Server) oneClock(req *request) {
 	if req.key.counts.behind(req.now) {
-		req.key.counts = newCounts(false, s.config.sliding)
+		req.key.counts = newCounts(s.config.sliding)
 		req.twoClocks = true
 	}
 }

@@ -28,7 +28,7 @@ func churn(fake *fakeserver.Server, c caller) {
 	}
 	fake.RemoveAgent("agent_000002")
 	fake.AddAgent(c.key, fakeserver.Agent{SMS: &fakeserver.SMS{Mode: "managed"}})
-	fake.StoreBYOK(c.key, fakeserver.BYOKOptions{Provider: "openai", APIKey: "sk-z"})
+	fake.StoreBYOK(c.key, "sk-z", fakeserver.BYOK{Provider: "openai"})
 	fake.SetPlan(c.key, fakeserver.PlanPro)
 	fake.Exhaust(c.key, fakeserver.LimitKeyDay)
 	fake.Exhaust("amk_fake_000002", fakeserver.LimitWarmUpKeyHour)

@@ -1,7 +1,6 @@
 package fakeserver
 
 import (
-	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -70,7 +69,7 @@ func (w *world) countsOf(ip netip.Addr, now time.Time, sliding bool) *counts {
 	// resets an address in silence.
 	if c == nil || c.behind(now) {
 		w.sweep(now)
-		c = newCounts(true, sliding)
+		c = newCounts(sliding)
 		w.ips[ip] = c
 	}
 	return c
@@ -89,87 +88,4 @@ func (w *world) sweep(now time.Time) {
 		}
 	}
 	w.sweepAt = max(minSweep, 2*len(w.ips))
-}
-
-// Snapshot is the state of the service at one moment: keys and plans, agents
-// and conversations, BYOK configurations, limits, SetBYOKAvailable, and the
-// next numbers of agents and keys. It never changes. Provider keys are
-// encrypted in it as in the fake.
-type Snapshot struct {
-	server *Server
-	state  state
-}
-
-// Format prints only a name, with every verb: a snapshot holds texts that must
-// not get into a log.
-func (Snapshot) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("fakeserver.Snapshot")) }
-
-// Snapshot copies the state of the service, for Restore. Scripts, injected
-// faults, recorded calls and the clock belong to the test and are not copied.
-// Neither is the count of trace identifiers, since each names one recorded
-// call.
-func (s *Server) Snapshot() *Snapshot {
-	return look(s, func(w *world) *Snapshot { return &Snapshot{server: s, state: w.state.clone()} })
-}
-
-// Restore brings the service back to the state of a snapshot, any number of
-// times. The clock goes on, so a limit that was open then may have closed. A
-// call that is under way ends on the state that it began on, which is then
-// gone. A snapshot of another fake panics: its provider keys are encrypted
-// under another key.
-func (s *Server) Restore(snapshot *Snapshot) {
-	if snapshot == nil || snapshot.server != s {
-		misuse("Restore", "the snapshot is not one that this fake made")
-	}
-	fresh := snapshot.state.clone()
-	s.locked(func(w *world) { w.state = fresh })
-}
-
-// clone copies everything that calls change. BYOK configurations are shared,
-// since they are replaced and never changed.
-func (st *state) clone() state {
-	c := *st
-	c.keys = make(map[digest]*apiKey, len(st.keys))
-	owners := make(map[*apiKey]*apiKey, len(st.keys))
-	for d, k := range st.keys {
-		c.keys[d] = k.clone()
-		owners[k] = c.keys[d]
-	}
-	c.agents = make(map[string]*agent, len(st.agents))
-	c.ordered = make([]*agent, 0, len(st.ordered))
-	for _, a := range st.ordered {
-		twin := a.clone(owners[a.owner])
-		c.agents[a.ID] = twin
-		c.ordered = append(c.ordered, twin)
-	}
-	c.ips = maps.Clone(st.ips)
-	for ip, counted := range c.ips {
-		c.ips[ip] = counted.clone()
-	}
-	return c
-}
-
-func (k *apiKey) clone() *apiKey {
-	c := *k
-	c.counts = k.counts.clone()
-	return &c
-}
-
-// clone copies an agent. Stored exchanges never change.
-func (a *agent) clone(owner *apiKey) *agent {
-	return &agent{Agent: a.copied(), number: a.number, owner: owner, exchanges: a.exchanges.clone()}
-}
-
-func (c *counts) clone() *counts {
-	twin := *c
-	for i, w := range c.windows {
-		if w != nil {
-			twin.windows[i] = w.clone()
-		}
-	}
-	if c.shut != nil {
-		shut := *c.shut
-		twin.shut = &shut
-	}
-	return &twin
 }

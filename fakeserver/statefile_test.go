@@ -29,7 +29,7 @@ func furnished(t testing.TB, opts ...fakeserver.Option) (*fakeserver.Server, cal
 	c.call("POST", "/v1/agents/"+agent+"/messages", `{"text":"<hello>","user_ref":"u"}`).wantOK(t)
 	c.send(agent, "again")
 	c.with(second).from(fake, "2001:db8::1").agent(emptyBody)
-	fake.StoreBYOK(second, fakeserver.BYOKOptions{Provider: "anthropic", APIKey: "sk-canary-two"})
+	fake.StoreBYOK(second, "sk-canary-two", fakeserver.BYOK{Provider: "anthropic"})
 	fake.SetSMS("agent_000002", "pending", "")
 	c.call("POST", "/v1/warmup", noBody).wantOK(t)
 	fake.Exhaust(second, "key_day")
@@ -173,6 +173,8 @@ func TestReadStateRefuses(t *testing.T) {
 		{`"limit_key":"key_minute"`, `"limit_key":"ip_minute"`, "keys[0].windows: ip_minute does not count here"},
 		{`"limit_key":"ip_minute"`, `"limit_key":"key_minute"`, "addresses[0].windows: key_minute does not count here"},
 		{`"calls":4}`, `"calls":0}`, "keys[0].windows: key_minute: calls: each has a time"},
+		{`"calls":4}`, `"calls":1099511627777}`, "keys[0].windows: key_minute: calls: each has a time"},
+		{`"called_from":"192.0.2.1"`, `"called_from":"here"`, "keys[0].called_from: is no IP address"},
 		{`"calls":4}`, `"calls":4},{"at":"2001-01-01T00:00:00Z","calls":1}`, "calls: each has a time, in order"},
 		{`"calls":4}`, `"calls":4},{"at":"2101-01-01T00:00:00Z","calls":1}`, "keys[0].last: is missing, or before"},
 		{`"address":"2001:db8::1",`, `"address":"192.0.2.1",`, "addresses[1].address: stands twice"},
@@ -223,7 +225,7 @@ func TestStateWithManyCalls(t *testing.T) {
 	assert.Equal(t, 1_000_000_000, fixed.Limits(fixed.Key())[0].Used)
 	sliding, _ := newFake(t, frozen(), fakeserver.WithSlidingWindows())
 	require.NoError(t, sliding.ReadState(strings.NewReader(file)))
-	assert.Equal(t, 1<<20, sliding.Limits(sliding.Key())[0].Used)
+	assert.Equal(t, 1_000_000_000, sliding.Limits(sliding.Key())[0].Used)
 }
 
 func FuzzReadState(f *testing.F) {

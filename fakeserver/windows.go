@@ -1,118 +1,82 @@
 package fakeserver
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // window counts calls against one limit. Its answers depend only on the calls
 // that it counted and on its arguments.
-type window interface {
-	// opens returns when the next call passes; a time not after now means
-	// that it passes now.
-	opens(now time.Time, limit int) time.Time
-	// take counts a call.
-	take(now time.Time)
-	// ends returns when the oldest counted call stops counting; a time not
-	// after now means that none counts.
-	ends(now time.Time) time.Time
-	// used returns how many calls count.
-	used(now time.Time) int
-	// clone returns a copy that shares nothing.
-	clone() window
+//
+// A fixed window starts with its first counted call and ends length later: a
+// call at exactly that time starts the next one. A sliding window counts the
+// calls of the last length: one that was counted exactly length ago has left.
+type window struct {
+	length  time.Duration
+	sliding bool
+	calls   []tally   // those that count, oldest first; in a fixed window all have the time of the first
+	used    int       // how many they are
+	shut    time.Time // until when Exhaust keeps the limit closed
 }
 
-// fixedWindow starts with its first counted call and ends length later: a call
-// at exactly that time starts the next one.
-type fixedWindow struct {
-	length time.Duration
-	start  time.Time
-	count  int
+// tally is a number of calls at one time.
+type tally struct {
+	At    time.Time `json:"at"`
+	Calls int       `json:"calls"`
 }
 
-func (w *fixedWindow) opens(now time.Time, limit int) time.Time {
-	if w.count < limit {
-		return now
+// drop forgets the calls that no longer count.
+func (w *window) drop(now time.Time) {
+	for len(w.calls) > 0 && !w.calls[0].At.Add(w.length).After(now) {
+		w.used -= w.calls[0].Calls
+		w.calls = w.calls[1:]
 	}
-	return w.ends(now)
 }
 
-func (w *fixedWindow) take(now time.Time) {
-	if !w.ends(now).After(now) {
-		w.start, w.count = now, 0
-	}
-	w.count++
-}
-
-func (w *fixedWindow) ends(now time.Time) time.Time {
-	if w.count == 0 {
-		return now
-	}
-	return w.start.Add(w.length)
-}
-
-func (w *fixedWindow) used(now time.Time) int {
-	if !w.ends(now).After(now) {
-		return 0
-	}
-	return w.count
-}
-
-func (w *fixedWindow) clone() window {
-	c := *w
-	return &c
-}
-
-// slidingWindow counts the calls of the last length: one that was counted
-// exactly length ago has left.
-type slidingWindow struct {
-	length time.Duration
-	log    []time.Time // oldest first; calls that have left are dropped at the next take
-}
-
-func (w *slidingWindow) opens(now time.Time, limit int) time.Time {
-	if len(w.log) < limit {
-		return now
-	}
-	// The call that must leave first, so that limit-1 others remain.
-	return w.log[len(w.log)-limit].Add(w.length)
-}
-
-func (w *slidingWindow) take(now time.Time) {
+// opens returns when the next call passes; a time not after now means that it
+// passes now.
+func (w *window) opens(now time.Time, limit int) time.Time {
 	w.drop(now)
+	opens, left := now, w.used
+	for _, t := range w.calls {
+		if left < limit {
+			break
+		}
+		opens, left = t.At.Add(w.length), left-t.Calls
+	}
+	return opens
+}
+
+// take counts a call.
+func (w *window) take(now time.Time) {
+	w.drop(now)
+	w.used++
+	last := len(w.calls) - 1
 	// Calls may be counted in another order than they read the clock.
-	if n := len(w.log); n > 0 && w.log[n-1].After(now) {
-		now = w.log[n-1]
+	if last >= 0 && (!w.sliding || !now.After(w.calls[last].At)) {
+		w.calls[last].Calls++
+		return
 	}
-	w.log = append(w.log, now)
+	w.calls = append(w.calls, tally{now, 1})
 }
 
-func (w *slidingWindow) ends(now time.Time) time.Time {
+// fill puts calls that were counted before into a new window, perhaps by one of
+// the other kind.
+func (w *window) fill(calls []tally) {
+	for _, t := range calls {
+		w.used += t.Calls
+	}
+	w.calls = append(w.calls, calls...)
+	if !w.sliding && len(calls) > 0 {
+		w.calls = []tally{{calls[0].At, w.used}}
+	}
+}
+
+// ends returns when the oldest counted call stops counting; a time not after
+// now means that none counts.
+func (w *window) ends(now time.Time) time.Time {
 	w.drop(now)
-	if len(w.log) == 0 {
+	if len(w.calls) == 0 {
 		return now
 	}
-	return w.log[0].Add(w.length)
-}
-
-func (w *slidingWindow) used(now time.Time) int {
-	w.drop(now)
-	return len(w.log)
-}
-
-func (w *slidingWindow) clone() window { return &slidingWindow{w.length, slices.Clone(w.log)} }
-
-func (w *slidingWindow) drop(now time.Time) {
-	for len(w.log) > 0 && !w.log[0].Add(w.length).After(now) {
-		w.log = w.log[1:]
-	}
-}
-
-func newWindow(length time.Duration, sliding bool) window {
-	if sliding {
-		return &slidingWindow{length: length}
-	}
-	return &fixedWindow{length: length}
+	return w.calls[0].At.Add(w.length)
 }
 
 // waitSeconds is how long until opens, for Retry-After: whole seconds, rounded

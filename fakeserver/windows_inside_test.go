@@ -23,7 +23,7 @@ func TestWindowEdges(t *testing.T) {
 			{time.Minute, true},
 			{time.Minute + time.Nanosecond, true},
 		} {
-			w := newWindow(time.Minute, sliding)
+			w := &window{length: time.Minute, sliding: sliding}
 			w.take(start)
 			at := start.Add(row.after)
 			assert.Equal(t, row.want, !w.opens(at, 1).After(at), "sliding %v after %v", sliding, row.after)
@@ -35,8 +35,8 @@ func TestWindowEdges(t *testing.T) {
 // A fixed window starts with its first call and not with the clock's minute,
 // and a lower limit counts what was taken under a higher one.
 func TestFixedAndSlidingDiffer(t *testing.T) {
-	fixed, sliding := newWindow(time.Minute, false), newWindow(time.Minute, true)
-	for _, w := range []window{fixed, sliding} {
+	fixed, sliding := &window{length: time.Minute}, &window{length: time.Minute, sliding: true}
+	for _, w := range []*window{fixed, sliding} {
 		w.take(start.Add(30 * time.Second))
 		w.take(start.Add(80 * time.Second))
 		assert.Equal(t, start.Add(90*time.Second), w.opens(start.Add(80*time.Second), 2))
@@ -49,7 +49,7 @@ func TestFixedAndSlidingDiffer(t *testing.T) {
 // Concurrent calls may be counted in another order than they read the clock.
 func TestWindowsTakeLateCalls(t *testing.T) {
 	for _, sliding := range []bool{false, true} {
-		w := newWindow(time.Minute, sliding)
+		w := &window{length: time.Minute, sliding: sliding}
 		w.take(start)
 		w.take(start.Add(-time.Second))
 		assert.Equal(t, start.Add(time.Minute), w.opens(start, 2))
@@ -58,12 +58,12 @@ func TestWindowsTakeLateCalls(t *testing.T) {
 }
 
 func TestSlidingLogIsPruned(t *testing.T) {
-	w := &slidingWindow{length: time.Minute}
+	w := &window{length: time.Minute, sliding: true}
 	for i := range 10_000 {
 		w.take(start.Add(time.Duration(i) * time.Second))
-		require.LessOrEqual(t, len(w.log), 60)
+		require.LessOrEqual(t, len(w.calls), 60)
 	}
-	assert.Less(t, cap(w.log), 300)
+	assert.Less(t, cap(w.calls), 300)
 }
 
 func TestAddressesWithClosedWindowsAreDropped(t *testing.T) {
@@ -71,14 +71,14 @@ func TestAddressesWithClosedWindowsAreDropped(t *testing.T) {
 		w := newWorld(config{sliding: sliding}, time.Time{})
 		for i := range 20_000 {
 			now := start.Add(time.Duration(i) * time.Second)
-			b := &budget{key: newCounts(false, false), maxima: [limitCount]int{1: 2}, ip: w.countsOf(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), now, sliding), now: now}
+			b := &budget{key: newCounts(false), maxima: [limitCount]int{1: 2}, ip: w.countsOf(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), now, sliding), now: now}
 			require.Nil(t, b.spend(cost{asks: spending{1: true}, spends: spending{1: true}}, new(decided))) // ip_minute
 			require.LessOrEqual(t, len(w.ips), minSweep)
 		}
 	}
 	w := newWorld(config{}, time.Time{})
 	for i := range 5 * minSweep { // all open: none may be dropped
-		b := &budget{key: newCounts(false, false), maxima: [limitCount]int{1: 2}, ip: w.countsOf(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), start, false), now: start}
+		b := &budget{key: newCounts(false), maxima: [limitCount]int{1: 2}, ip: w.countsOf(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), start, false), now: start}
 		require.Nil(t, b.spend(cost{asks: spending{1: true}, spends: spending{1: true}}, new(decided)))
 	}
 	assert.Len(t, w.ips, 5*minSweep)

@@ -56,7 +56,9 @@ func (w *world) storeBYOK(r *request) (answer, *refusal) {
 	if refused != nil {
 		return answer{}, refused
 	}
-	c := w.fake.StoreBYOK(text, fakeserver.BYOKOptions(body))
+	c := w.fake.StoreBYOK(text, body.APIKey, fakeserver.BYOK{
+		Provider: body.Provider, BaseURL: body.BaseURL, Model: body.Model, Label: body.Label,
+	})
 	w.hub.changed(changedBYOK)
 	return ok(map[string]any{"byok": viewOfBYOK(c)})
 }
