@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -24,7 +25,15 @@ import (
 
 // versus reports how many times as long the fake takes as the floor.
 func versus(b *testing.B, floor, fake func()) {
-	const calls = 20 // in each turn
+	ratio, each := measure(b, 20, floor, fake)
+	b.ReportMetric(ratio, "x-floor")
+	b.ReportMetric(each, "ns/call")
+	b.ReportMetric(0, "ns/op") // of both together, and so of nothing
+}
+
+// measure runs both in turns of so many calls. It returns how many times as
+// long the fake takes, and how long one of its calls takes.
+func measure(b *testing.B, calls int, floor, fake func()) (ratio, each float64) {
 	took(calls, floor)
 	took(calls, fake)
 	var ratios, times []float64
@@ -32,11 +41,9 @@ func versus(b *testing.B, floor, fake func()) {
 		before := took(calls, floor)
 		own := took(2*calls, fake)
 		ratios = append(ratios, own/(before+took(calls, floor)))
-		times = append(times, own/(2*calls))
+		times = append(times, own/float64(2*calls))
 	}
-	b.ReportMetric(median(ratios), "x-floor")
-	b.ReportMetric(median(times), "ns/call")
-	b.ReportMetric(0, "ns/op") // of both together, and so of nothing
+	return median(ratios), median(times)
 }
 
 // took is how many nanoseconds n calls take.
@@ -51,6 +58,11 @@ func took(n int, call func()) float64 {
 func median(of []float64) float64 {
 	slices.Sort(of)
 	return of[len(of)/2]
+}
+
+// hostOf is the network of the fake with another handler behind it.
+func (s *Server) hostOf(h http.Handler) *memnet.Host {
+	return &memnet.Host{Name: "the fake", Addr: host + ":443", Handler: h, Describe: callName, Now: s.now}
 }
 
 // ways are how a handler is reached. Each returns the client and what ends it.
@@ -112,36 +124,33 @@ const (
 	message  = `{"text":"Hello, where is the order that I made last week?","user_ref":"user-4"}`
 )
 
-// bareCreation is the floor of POST /v1/agents.
-func bareCreation(w http.ResponseWriter, r *http.Request) {
-	var req struct {
-		SystemPrompt string `json:"system_prompt"`
-		CustomerRef  string `json:"customer_ref"`
-	}
-	decode(r, &req)
-	respond(w, &createdReply{AgentID: "agent_000001", Status: "active", traced: traced{"trace_000001"}})
-}
-
-// bareMessage is the floor of POST /v1/agents/{agent_id}/messages.
-func bareMessage(w http.ResponseWriter, r *http.Request) {
-	var req struct {
-		Text    string `json:"text"`
-		UserRef string `json:"user_ref"`
-	}
-	decode(r, &req)
-	respond(w, &messageReply{ReplyText: "You wrote: " + req.Text, traced: traced{"trace_000001"}})
-}
-
-func decode(r *http.Request, into any) {
-	if err := json.NewDecoder(r.Body).Decode(into); err != nil {
-		panic(err)
+// bare is the floor of an endpoint: it decodes what is sent, and encodes what
+// reply makes of it.
+func bare(reply func(sent sentJSON) any) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var sent sentJSON
+		if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
+			panic(err)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(reply(sent))
 	}
 }
 
-func respond(w http.ResponseWriter, body any) {
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(body)
+type sentJSON struct {
+	SystemPrompt string `json:"system_prompt"`
+	CustomerRef  string `json:"customer_ref"`
+	Text         string `json:"text"`
+	UserRef      string `json:"user_ref"`
 }
+
+var bareCreation = bare(func(sentJSON) any {
+	return &createdReply{AgentID: "agent_000001", Status: "active", traced: traced{"trace_000001"}}
+})
+
+var bareMessage = bare(func(sent sentJSON) any {
+	return &messageReply{ReplyText: "You wrote: " + sent.Text, traced: traced{"trace_000001"}}
+})
 
 // unbounded is a fake whose limits are out of the way.
 func unbounded(b testing.TB, opts ...Option) *Server {
@@ -162,9 +171,9 @@ func BenchmarkFresh(b *testing.B) {
 				post(caller, base+"/v1/agents", s.Key(), creation)
 				end()
 			}
-			bare := New(b)
+			idle := New(b)
 			versus(b,
-				func() { once(bare, http.HandlerFunc(bareCreation)) },
+				func() { once(idle, bareCreation) },
 				func() {
 					var tb cleanups
 					s := New(&tb)
@@ -188,7 +197,7 @@ func BenchmarkMessage(b *testing.B) {
 			path := func() string { calls++; return paths[calls%len(paths)] }
 			caller, base, end := way.open(s, s)
 			defer end()
-			bareCaller, bareBase, bareEnd := way.open(s, http.HandlerFunc(bareMessage))
+			bareCaller, bareBase, bareEnd := way.open(s, bareMessage)
 			defer bareEnd()
 			versus(b,
 				func() { post(bareCaller, bareBase+path(), s.Key(), message) },
@@ -227,15 +236,7 @@ func BenchmarkThroughput(b *testing.B) {
 			wait.Wait()
 		}
 	}
-	floor, fake := round(http.HandlerFunc(bareMessage)), round(s)
-	floor()
-	fake()
-	var fractions []float64
-	for b.Loop() {
-		before := took(1, floor)
-		own := took(2, fake)
-		fractions = append(fractions, (before+took(1, floor))/own)
-	}
-	b.ReportMetric(median(fractions), "of-floor")
+	ratio, _ := measure(b, 1, round(bareMessage), round(s))
+	b.ReportMetric(1/ratio, "of-floor")
 	b.ReportMetric(0, "ns/op")
 }

@@ -2,7 +2,6 @@ package fakeserver
 
 import (
 	"fmt"
-	"net/http"
 	"runtime"
 	"strings"
 	"testing"
@@ -27,10 +26,10 @@ func BenchmarkScale(b *testing.B) {
 			if testing.Short() && size.agents > 100_000 {
 				b.Skip("fills half a gigabyte")
 			}
-			small := newPopulation(b, 1, 1, size.path, size.body)
-			big := newPopulation(b, size.agents, size.keys, size.path, size.body)
+			small := visitor(b, 1, 1, size.path, size.body)
+			big := visitor(b, size.agents, size.keys, size.path, size.body)
 			runtime.GC() // of what filling left
-			versus(b, small.send, big.send)
+			versus(b, small, big)
 		})
 	}
 }
@@ -63,23 +62,10 @@ func heap() float64 {
 	return float64(m.HeapAlloc)
 }
 
-// population is a fake with agents and keys, and a caller that goes through
-// them: with one key through the agents, else through the keys.
-type population struct {
-	caller http.RoundTripper
-	visits []visit
-	calls  int
-}
-
-// visit is a call that can be made. Each has texts of its own, so that those
-// of a small fake are as far apart in memory as those of a big one.
-type visit struct{ url, key, body string }
-
-const visits = 100_000
-
-func newPopulation(b *testing.B, agents, keys int, path, body string) *population {
+// visitor makes a fake with agents and keys. Each call of visit makes one call:
+// with one key to the next agent, else with the next key.
+func visitor(b *testing.B, agents, keys int, path, body string) (visit func()) {
 	s := unbounded(b)
-	p := &population{caller: s.Direct()}
 	all := []string{s.Key()}
 	for len(all) < keys {
 		all = append(all, s.IssueKey(KeyOptions{}))
@@ -88,18 +74,38 @@ func newPopulation(b *testing.B, agents, keys int, path, body string) *populatio
 	for i := range ids {
 		ids[i] = agentFor(s, all[0])
 	}
-	for i := range visits {
-		url := s.BaseURL() + strings.ReplaceAll(path, "{agent_id}", ids[i*stride%agents])
-		p.visits = append(p.visits, visit{strings.Clone(url), strings.Clone(all[i*stride%keys]), body})
+	const stride = 7919 // to visit them in another order than that of memory
+	// Each call has texts of its own, so that those of a small fake are as far
+	// apart in memory as those of a big one.
+	calls := make([]struct{ url, key string }, 100_000)
+	for i := range calls {
+		calls[i].url = strings.Clone(s.BaseURL() + strings.ReplaceAll(path, "{agent_id}", ids[i*stride%agents]))
+		calls[i].key = strings.Clone(all[i*stride%keys])
 	}
-	return p
+	caller, made := s.Direct(), 0
+	return func() {
+		made++
+		next := calls[made%len(calls)]
+		post(caller, next.url, next.key, body)
+	}
 }
 
-// stride visits them in an order that is not that of memory.
-const stride = 7919
-
-func (p *population) send() {
-	p.calls++
-	v := p.visits[p.calls%visits]
-	post(p.caller, v.url, v.key, v.body)
+// A thousand rules beside the one that a call meets. At most 1.1 is wanted
+// where they name something else; asking each costs nanoseconds.
+func BenchmarkRules(b *testing.B) {
+	for _, name := range []string{"agent", "text", "unnamed"} {
+		b.Run(name, func(b *testing.B) {
+			one, many := unbounded(b), unbounded(b)
+			for i := range 1000 {
+				text := strings.Repeat("x", i+10)
+				many.OnMessage(map[string]Matcher{"agent": ByAgent(text), "text": ByText(text), "unnamed": ByTextContaining(text)}[name])
+			}
+			send := func(s *Server) func() {
+				agentFor(s, s.Key())
+				caller, url := s.Direct(), s.BaseURL()+"/v1/agents/agent_000001/messages"
+				return func() { post(caller, url, s.Key(), `{"text":"hello"}`) }
+			}
+			versus(b, send(one), send(many))
+		})
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -81,24 +80,4 @@ func TestManyRulesCostNoMemory(t *testing.T) {
 func allocations(s *Server) float64 {
 	caller, url := s.Direct(), s.BaseURL()+"/v1/agents/agent_000001/messages"
 	return testing.AllocsPerRun(50, func() { post(caller, url, s.Key(), `{"text":"hello"}`) })
-}
-
-// A thousand rules beside the one that a call meets. At most 1.1 is wanted
-// where they name something else; asking each costs nanoseconds.
-func BenchmarkRules(b *testing.B) {
-	for _, name := range []string{"agent", "text", "unnamed"} {
-		b.Run(name, func(b *testing.B) {
-			one, many := unbounded(b), unbounded(b)
-			for i := range 1000 {
-				text := strings.Repeat("x", i+10)
-				many.OnMessage(map[string]Matcher{"agent": ByAgent(text), "text": ByText(text), "unnamed": ByTextContaining(text)}[name])
-			}
-			send := func(s *Server) func() {
-				agentFor(s, s.Key())
-				caller, url := s.Direct(), s.BaseURL()+"/v1/agents/agent_000001/messages"
-				return func() { post(caller, url, s.Key(), `{"text":"hello"}`) }
-			}
-			versus(b, send(one), send(many))
-		})
-	}
 }

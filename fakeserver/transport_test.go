@@ -1,8 +1,6 @@
 package fakeserver_test
 
 import (
-	"context"
-	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -46,52 +44,4 @@ func TestBaseURLNamesWhatIsMissing(t *testing.T) {
 	require.ErrorAs(t, err, &missing)
 	assert.True(t, missing.IsNotFound)
 	assert.ErrorContains(t, err, "WithHTTPClient(fake.HTTPClient(t)).is-missing")
-}
-
-func TestDirectWithOddRequests(t *testing.T) {
-	fake, c := newFake(t, fakeserver.WithUnknownRoutes())
-	roundTrip := func(change func(*http.Request)) (*http.Response, error) {
-		req := c.request("POST", "/v1/warmup", "{}")
-		change(req)
-		return fake.Direct().RoundTrip(req)
-	}
-	_, err := roundTrip(func(r *http.Request) { r.URL = nil }) //nolint:bodyclose // there is none
-	assert.ErrorContains(t, err, "nil Request.URL")
-	_, err = roundTrip(func(r *http.Request) { r.URL.Scheme = "http" }) //nolint:bodyclose // there is none
-	assert.ErrorContains(t, err, "not http://")
-	_, err = roundTrip(func(r *http.Request) { r.ContentLength = 3 }) //nolint:bodyclose // there is none
-	assert.ErrorContains(t, err, "ContentLength=3 with Body length 2")
-	resp, err := roundTrip(func(r *http.Request) { r.Method, r.Header, r.Body, r.Host = "", http.Header{}, nil, "example.com" })
-	require.NoError(t, err)
-	read(t, resp).wantError(t, 405, "method_not_allowed")
-	resp, err = roundTrip(func(r *http.Request) { r.Method, r.URL.Path = "OPTIONS", "*" })
-	require.NoError(t, err)
-	read(t, resp).wantError(t, 404, "not_found")
-	assert.Equal(t, "GET", fake.Calls()[0].Method)
-}
-
-type brokenReader struct{ closed bool }
-
-var errBroken = errors.New("broken")
-
-func (b *brokenReader) Read([]byte) (int, error) { return 0, errBroken }
-
-func (b *brokenReader) Close() error { b.closed = true; return nil }
-
-func TestBodyThatCannotBeRead(t *testing.T) {
-	fake, c := newFake(t)
-	for name, wire := range transports(t, fake) {
-		body := new(brokenReader)
-		req := c.request("POST", "/v1/warmup", "{}")
-		req.Body, req.ContentLength = body, -1
-		_, err := wire.RoundTrip(req) //nolint:bodyclose // there is none
-		assert.ErrorIs(t, err, errBroken, name)
-		assert.True(t, body.closed, name)
-	}
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	for name, wire := range transports(t, fake) {
-		_, err := wire.RoundTrip(c.request("GET", "/v1/status", noBody).WithContext(ended)) //nolint:bodyclose // there is none
-		assert.ErrorIs(t, err, context.Canceled, name)
-	}
 }

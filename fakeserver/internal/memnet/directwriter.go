@@ -2,6 +2,7 @@ package memnet
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -66,7 +67,7 @@ func (w *directWriter) Flush() {
 func (w *directWriter) response(req *http.Request) *http.Response {
 	w.WriteHeader(http.StatusOK)
 	resp := &http.Response{
-		StatusCode: w.status, Status: strconv.Itoa(w.status) + " " + http.StatusText(w.status),
+		StatusCode: w.status, Status: statusLine(w.status),
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: w.sent, ContentLength: w.length(), Request: req, Close: w.sent.Get("Connection") == "close",
 		Body: w.reader(req.Context()),
@@ -75,6 +76,12 @@ func (w *directWriter) response(req *http.Request) *http.Response {
 		resp.Body = http.NoBody
 	}
 	return resp
+}
+
+// statusLine has the words of net/http for a status without a name.
+func statusLine(status int) string {
+	number := strconv.Itoa(status)
+	return number + " " + cmp.Or(http.StatusText(status), "status code "+number)
 }
 
 // length is the announced length; the body may be shorter.
