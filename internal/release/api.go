@@ -1,12 +1,12 @@
 package main
 
 import (
-	"errors"
-	"fmt"
-	"go/importer"
+	"bytes"
+	"cmp"
+	"go/ast"
+	"go/parser"
+	"go/printer"
 	"go/token"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,141 +22,104 @@ func forImport(folder string) bool {
 	return top != "cmd" && top != "internal"
 }
 
-// checkAPI compares the exported names of every public package with its
-// listing below api, or rewrites the listings.
-func checkAPI(root string, update bool) (wrong []string, err error) {
+// listAPI writes what each public package exports into apiFolder: its
+// declarations, sorted, without comments and bodies. What differs from one
+// commit to the next git shows.
+func listAPI(root string) (wrong []string, err error) {
 	folders, err := modules(root)
 	if err != nil {
 		return nil, err
 	}
-	listings := map[string][]string{}
+	if err := os.RemoveAll(filepath.Join(root, apiFolder)); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Join(root, apiFolder), 0o755); err != nil {
+		return nil, err
+	}
 	for _, folder := range folders {
-		if err := listModule(filepath.Join(root, folder), listings); err != nil {
+		packages, err := goList[apiPackage](filepath.Join(root, folder), []string{"GOOS=linux"}, "-json=ImportPath,Name,Dir,GoFiles", "./...")
+		if err != nil {
 			return nil, err
 		}
-	}
-	if update {
-		return nil, writeListings(filepath.Join(root, apiFolder), listings)
-	}
-	wrong, err = compareListings(filepath.Join(root, apiFolder), listings)
-	if len(wrong) > 0 {
-		wrong = append(wrong, "Is that on purpose? Then run make api, read the diff of "+apiFolder+","+
-			" and say in CHANGELOG.md what a user notices.")
-	}
-	return wrong, err
-}
-
-type apiPackage struct{ ImportPath, Name, Export string }
-
-// listModule adds the listings of the public packages of a module, by the
-// names of their files. Names that exist on one platform only are not listed.
-func listModule(dir string, listings map[string][]string) error {
-	env := []string{"GOOS=linux", "GOARCH=amd64"}
-	packages, err := goList[apiPackage](dir, env, "-json=ImportPath,Name", "./...")
-	if err != nil {
-		return err
-	}
-	public := map[string]string{}
-	args := []string{"-export", "-deps", "-json=ImportPath,Export"}
-	for _, p := range packages {
-		if name, ok := listingName(p); ok {
-			public[name] = p.ImportPath
-			args = append(args, p.ImportPath)
+		for _, p := range packages {
+			if err := p.list(filepath.Join(root, apiFolder)); err != nil {
+				return nil, err
+			}
 		}
 	}
-	if len(public) == 0 {
+	return nil, nil
+}
+
+type apiPackage struct {
+	ImportPath, Name, Dir string
+	GoFiles               []string
+}
+
+// list writes the listing of a public package.
+func (p apiPackage) list(into string) error {
+	path := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, rootModule), "/")
+	if p.Name == "main" || !forImport(path) || strings.Contains(path, "/internal") {
 		return nil
 	}
-	compiled, err := goList[apiPackage](dir, env, args...)
-	if err != nil {
-		return err
-	}
-	exports := map[string]string{}
-	for _, p := range compiled {
-		exports[p.ImportPath] = p.Export
-	}
-	imp := importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) {
-		return os.Open(exports[path])
-	})
-	for name, path := range public {
-		typed, err := imp.Import(path)
+	var declared []string
+	for _, name := range p.GoFiles {
+		found, err := declarations(filepath.Join(p.Dir, name))
 		if err != nil {
 			return err
 		}
-		listings[name] = exported(typed)
+		declared = append(declared, found...)
 	}
-	return nil
+	slices.Sort(declared)
+	file := strings.ReplaceAll(cmp.Or(path, p.Name), "/", "-") + ".txt"
+	return os.WriteFile(filepath.Join(into, file), []byte(strings.Join(declared, "")), 0o644)
 }
 
-// listingName is the import path below the root module, and whether the
-// package is public.
-func listingName(p apiPackage) (name string, public bool) {
-	path := "/" + strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, rootModule), "/")
-	if p.Name == "main" || strings.Contains(path, "/internal") || strings.Contains(path, "/examples/") {
-		return "", false
-	}
-	if path == "/" {
-		path = "/" + p.Name
-	}
-	return path[1:] + ".txt", forImport(path[1:])
-}
-
-func writeListings(dir string, listings map[string][]string) error {
-	if err := os.RemoveAll(dir); err != nil {
-		return err
-	}
-	for name, lines := range listings {
-		file := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func compareListings(dir string, listings map[string][]string) (wrong []string, err error) {
-	names, err := files(dir, func(name string) bool { return strings.HasSuffix(name, ".txt") })
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+// declarations are the exported ones of a file, each as it is written there.
+func declarations(name string) (found []string, err error) {
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, name, nil, parser.SkipObjectResolution)
+	if err != nil {
 		return nil, err
 	}
-	for name := range listings {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range slices.Compact(names) {
-		text, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-		want := strings.FieldsFunc(string(text), func(r rune) bool { return r == '\n' || r == '\r' })
-		if diff := compareLines(want, listings[name]); diff != "" {
-			wrong = append(wrong, apiFolder+"/"+name+"\n"+diff)
-		}
-	}
-	return wrong, nil
-}
-
-// compareLines says what was and what is. A line that was there and is gone
-// breaks users; to add one is compatible, since all that must not grow, such
-// as an interface, stands in one line.
-func compareLines(was, is []string) string {
-	var b strings.Builder
-	part := func(title, sign string, lines, without []string) {
-		for _, line := range lines {
-			if slices.Contains(without, line) {
+	ast.FileExports(file)
+	for _, decl := range file.Decls {
+		switch d := decl.(type) {
+		case *ast.FuncDecl:
+			if d.Body = nil; d.Recv != nil && !ast.IsExported(receiver(d)) {
 				continue
 			}
-			if title != "" {
-				b.WriteString(title)
-				title = ""
+			found = append(found, source(fset, d))
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				if d.Tok != token.IMPORT {
+					found = append(found, source(fset, &ast.GenDecl{Tok: d.Tok, Specs: []ast.Spec{spec}}))
+				}
 			}
-			fmt.Fprintf(&b, "    %s %s\n", sign, line)
 		}
 	}
-	part("  incompatible, removed or changed:\n", "-", was, is)
-	part("  added:\n", "+", is, was)
-	return b.String()
+	return found, nil
+}
+
+// receiver is the name of a method's type.
+func receiver(d *ast.FuncDecl) (name string) {
+	ast.Inspect(d.Recv.List[0].Type, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok && name == "" {
+			name = id.Name
+		}
+		return true
+	})
+	return name
+}
+
+// source prints a declaration without empty lines.
+func source(fset *token.FileSet, decl ast.Decl) string {
+	var text bytes.Buffer
+	_ = (&printer.Config{Mode: printer.UseSpaces, Tabwidth: 4}).Fprint(&text, fset, decl) // to memory
+	var kept strings.Builder
+	for line := range strings.Lines(text.String() + "\n") {
+		if strings.TrimSpace(line) != "" {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
 }

@@ -8,18 +8,19 @@ import (
 	"strings"
 )
 
-// programs are built beside the program plain, which speaks JSON over net/http
-// by itself. max is what the client may add to it, in bytes. go-retryablehttp
-// alone adds 300 KiB, because its variables need package regexp.
+// programs are built, each by its tag, beside the same program without, which
+// speaks JSON over net/http by itself. max is what the client may add to it, in
+// bytes. go-retryablehttp alone adds 300 KiB, because its variables need
+// package regexp.
 var programs = []struct {
-	name string
-	max  int64
+	tag string
+	max int64
 }{
 	{"made", 384 << 10},
 	{"calls", 704 << 10}, // every method: where this grows, look what for
 }
 
-const programFolder = "./internal/release/testdata/size/"
+const programFolder = "./internal/release/testdata/size"
 
 var (
 	compiledIn = []string{
@@ -44,27 +45,27 @@ func checkSize(root string) (wrong []string, err error) {
 	if !slices.Equal(paths, required) {
 		wrong = append(wrong, fmt.Sprintf("go.mod requires\n  %q\nand should require\n  %q", paths, required))
 	}
-	paths, err = compiledModules(root, programFolder+"calls")
+	paths, err = compiledModules(root, "calls")
 	if err != nil {
 		return nil, err
 	}
 	if !slices.Equal(paths, compiledIn) {
 		wrong = append(wrong, fmt.Sprintf("a program with the client compiles in\n  %q\nand should compile in\n  %q", paths, compiledIn))
 	}
-	plain, err := binarySize(root, programFolder+"plain")
+	plain, err := binarySize(root, "")
 	if err != nil {
 		return nil, err
 	}
 	for _, program := range programs {
-		size, err := binarySize(root, programFolder+program.name)
+		size, err := binarySize(root, program.tag)
 		if err != nil {
 			return nil, err
 		}
 		added := size - plain
 		fmt.Printf("%-5s adds %.0f KiB, of at most %d: %d - %d = %d bytes\n",
-			program.name, float64(added)/1024, program.max>>10, size, plain, added)
+			program.tag, float64(added)/1024, program.max>>10, size, plain, added)
 		if added > program.max {
-			wrong = append(wrong, fmt.Sprintf("the program %s adds %d bytes, more than %d", program.name, added, program.max))
+			wrong = append(wrong, fmt.Sprintf("the program %s adds %d bytes, more than %d", program.tag, added, program.max))
 		}
 	}
 	return wrong, nil
@@ -80,15 +81,15 @@ func requiredPaths(dir string) (paths []string, err error) {
 }
 
 // compiledModules are the modules of a program, but for the root module.
-func compiledModules(root, program string) ([]string, error) {
-	out, err := goCommand(root, nil, "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", program)
+func compiledModules(root, tag string) ([]string, error) {
+	out, err := goCommand(root, nil, "list", "-tags="+tag, "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", programFolder)
 	paths := strings.Fields(string(out))
 	slices.Sort(paths)
 	return slices.DeleteFunc(slices.Compact(paths), func(p string) bool { return p == rootModule }), err
 }
 
 // binarySize is that of a stripped program for Linux on amd64.
-func binarySize(root, program string) (bytes int64, err error) {
+func binarySize(root, tag string) (bytes int64, err error) {
 	dir, err := os.MkdirTemp("", "size")
 	if err != nil {
 		return 0, err
@@ -96,7 +97,7 @@ func binarySize(root, program string) (bytes int64, err error) {
 	defer os.RemoveAll(dir)
 	binary := filepath.Join(dir, "program")
 	_, err = goCommand(root, []string{"GOOS=linux", "GOARCH=amd64"},
-		"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", binary, program)
+		"build", "-tags="+tag, "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", binary, programFolder)
 	if err != nil {
 		return 0, err
 	}

@@ -1,11 +1,13 @@
-// Command plain posts JSON and reads JSON with the standard library only: what
-// a program holds anyway that speaks to some service.
+// Command size posts JSON and reads JSON with the standard library: what a
+// program holds anyway that speaks to some service. With the tag made it makes
+// a client of this module besides, and with calls it calls every method.
 package main
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -16,8 +18,16 @@ type message struct {
 	Text string `json:"text"`
 }
 
+// use is what a tag adds.
+var use func(context.Context) error
+
 func main() {
-	if err := run(context.Background()); err != nil {
+	ctx := context.Background()
+	err := run(ctx)
+	if use != nil {
+		err = errors.Join(err, use(ctx))
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
