@@ -1,16 +1,32 @@
 package control
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
+
+const maxAgents = 100_000
+
+// agent is an agent of a world.
+type agent struct {
+	*world
+	fakeserver.Agent
+}
+
+// ofAgent finds the agent of a path for an act.
+func ofAgent(act func(agent, *request) (any, error)) handler {
+	return in(func(w *world, r *request) (any, error) {
+		a, found := w.fake.Agent(r.param("agent_id"))
+		if !found {
+			return nil, notFound("no agent of this world has this identifier")
+		}
+		return act(agent{w, a}, r)
+	})
+}
 
 type agentView struct {
 	AgentID      string          `json:"agent_id"`
@@ -45,8 +61,9 @@ func (w *world) viewOfAgent(a fakeserver.Agent) agentView {
 	v := agentView{
 		AgentID: a.ID, Status: a.Status, CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt, Key: a.Key,
 		SystemPrompt: nullable(a.SystemPrompt), CustomerRef: nullable(a.CustomerRef), Metadata: a.Metadata,
-		LLM: llmView{a.LLM.Mode, a.LLM.Tier, nullable(a.LLM.Model), nullable(a.LLM.Provider),
-			nullable(a.LLM.BaseURL), nullable(a.LLM.Label)},
+		LLM: llmView{
+			a.LLM.Mode, a.LLM.Tier, nullable(a.LLM.Model), nullable(a.LLM.Provider), nullable(a.LLM.BaseURL), nullable(a.LLM.Label),
+		},
 		Exchanges: w.fake.Admin().ExchangeCount(a.ID),
 	}
 	if a.SMS != nil {
@@ -55,30 +72,19 @@ func (w *world) viewOfAgent(a fakeserver.Agent) agentView {
 	return v
 }
 
-// agent finds the agent of a path.
-func (w *world) agent(r *request) (fakeserver.Agent, *refusal) {
-	a, found := w.fake.Agent(r.param("agent_id"))
-	if !found {
-		return a, notFound("no agent of this world has this identifier")
-	}
-	return a, nil
-}
-
 // listAgents is GET agents.
-func (w *world) listAgents(r *request) (answer, *refusal) {
-	label, only := r.query["key"]
-	if only {
-		if _, refused := w.keyOf("key", label[0]); refused != nil {
-			return answer{}, refused
-		}
+func (w *world) listAgents(r *request) (any, error) {
+	label, only := r.given("key")
+	if _, err := w.keyOf("key", label); only && err != nil {
+		return nil, err
 	}
-	limit, refused := r.number("limit", noLimit, 1, noLimit)
-	if refused != nil {
-		return answer{}, refused
+	limit := r.number("limit", noLimit, 1, noLimit)
+	if r.flaw != nil {
+		return nil, r.flaw
 	}
 	views, word, total := []agentView{}, strings.ToLower(r.query.Get("search")), 0
 	for _, a := range slices.Backward(w.fake.Agents()) {
-		if only && a.Key != label[0] || !mentions(a, word) {
+		if only && a.Key != label || !mentions(a, word) {
 			continue
 		}
 		if total++; total <= limit {
@@ -86,7 +92,7 @@ func (w *world) listAgents(r *request) (answer, *refusal) {
 		}
 	}
 	slices.Reverse(views)
-	return ok(map[string]any{"agents": views, "total": total})
+	return map[string]any{"agents": views, "total": total}, nil
 }
 
 // mentions reports whether a word, in lower case, is in what a person knows an
@@ -97,172 +103,100 @@ func mentions(a fakeserver.Agent, word string) bool {
 	})
 }
 
-// getAgent is GET agents/{agent_id}.
-func (w *world) getAgent(r *request) (answer, *refusal) {
-	a, refused := w.agent(r)
-	if refused != nil {
-		return answer{}, refused
-	}
-	return ok(w.viewOfAgent(a))
+// get is GET agents/{agent_id}.
+func (a agent) get(*request) (any, error) { return a.viewOfAgent(a.Agent), nil }
+
+// remove is DELETE agents/{agent_id}.
+func (a agent) remove(*request) (any, error) {
+	a.fake.RemoveAgent(a.ID)
+	return nil, nil
 }
 
-// removeAgent is DELETE agents/{agent_id}.
-func (w *world) removeAgent(r *request) (answer, *refusal) {
-	a, refused := w.agent(r)
-	if refused != nil {
-		return answer{}, refused
-	}
-	w.fake.RemoveAgent(a.ID)
-	w.hub.changed(changedAgents)
-	return done()
-}
-
-// agentSpec is the body of POST agents.
-type agentSpec struct {
+// newAgent is the body of POST agents.
+type newAgent struct {
 	Key          string          `json:"key" check:"required"`
-	AgentID      *string         `json:"agent_id"`
-	Status       *string         `json:"status"`
-	CreatedAt    *time.Time      `json:"created_at"`
-	UpdatedAt    *time.Time      `json:"updated_at"`
-	SystemPrompt string          `json:"system_prompt"`
-	CustomerRef  string          `json:"customer_ref"`
-	Metadata     json.RawMessage `json:"metadata"`
-	SMS          *smsSpec        `json:"sms"`
-	LLM          llmSpec         `json:"llm"`
+	AgentID      string          `json:"agent_id" check:"agent_id"`
+	Status       string          `json:"status" check:"short"`
+	CreatedAt    time.Time       `json:"created_at"`
+	UpdatedAt    time.Time       `json:"updated_at"`
+	SystemPrompt string          `json:"system_prompt" check:"system_prompt"`
+	CustomerRef  string          `json:"customer_ref" check:"customer_ref"`
+	Metadata     json.RawMessage `json:"metadata" check:"metadata"`
+	SMS          *newSMS         `json:"sms"`
+	LLM          newLLM          `json:"llm"`
 }
 
-type smsSpec struct {
-	Mode        *string `json:"mode"`
-	Status      *string `json:"status"`
-	PhoneNumber string  `json:"phone_number"`
+type newSMS struct {
+	Mode        string `json:"mode" check:"sms_mode"`
+	Status      string `json:"status" check:"sms_status"`
+	PhoneNumber string `json:"phone_number" check:"phone"`
 }
 
-type llmSpec struct {
-	Mode     string `json:"mode"`
-	Tier     string `json:"tier"`
-	Model    string `json:"model"`
-	Provider string `json:"provider"`
-	BaseURL  string `json:"base_url"`
-	Label    string `json:"label"`
+type newLLM struct {
+	Mode     string `json:"mode" check:"llm.mode"`
+	Tier     string `json:"tier" check:"llm.tier"`
+	Model    string `json:"model" check:"llm.model"`
+	Provider string `json:"provider" check:"llm.provider"`
+	BaseURL  string `json:"base_url" check:"llm.base_url"`
+	Label    string `json:"label" check:"llm.label"`
 }
 
-// Bounds of what interface 2.3 says nothing about.
-const (
-	maxAgentID = 256
-	maxShort   = 64
-	maxAgents  = 100_000
-)
-
-// flaw checks what fakeserver.AddAgent panics for.
-func (b *agentSpec) flaw() *refusal {
-	return first(
-		characters("agent_id", b.AgentID, maxAgentID), characters("status", b.Status, maxShort),
-		inYears("created_at", b.CreatedAt), inYears("updated_at", b.UpdatedAt),
-		inField("system_prompt", b.SystemPrompt, spec.SystemPrompt), inField("customer_ref", b.CustomerRef, spec.CustomerRef),
-		inField("llm.mode", b.LLM.Mode, spec.LLMMode), inField("llm.tier", b.LLM.Tier, spec.LLMTier),
-		inField("llm.model", b.LLM.Model, spec.LLMModel), inField("llm.provider", b.LLM.Provider, spec.LLMProvider),
-		inField("llm.base_url", b.LLM.BaseURL, spec.LLMBaseURL), inField("llm.label", b.LLM.Label, spec.LLMLabel),
-		b.metadataFlaw(), b.SMS.flaw(),
-	)
-}
-
-// characters refuses an empty text and one that is too long.
-func characters(name string, text *string, most int) *refusal {
-	if text != nil && (*text == "" || utf8.RuneCountInString(*text) > most) {
-		return badRequest(name, "must be 1 to %d characters", most)
-	}
-	return nil
-}
-
-func (b *agentSpec) metadataFlaw() *refusal {
-	var compact bytes.Buffer
-	if b.Metadata != nil {
-		_ = json.Compact(&compact, b.Metadata) // decode has accepted it
-	}
-	if utf8.RuneCount(compact.Bytes()) > metadataCap {
-		return badRequest("metadata", "at most %d characters of compact JSON", metadataCap)
-	}
-	return nil
-}
-
-func (s *smsSpec) flaw() *refusal {
+func (b newAgent) flaw() error {
 	switch {
-	case s == nil:
-		return nil
-	case s.Mode == nil && s.Status == nil:
+	case b.SMS != nil && b.SMS.Mode == "" && b.SMS.Status == "":
 		return badRequest("sms", "needs a mode or a status")
-	case s.Mode != nil && oneOf("sms.mode", *s.Mode, spec.SMSModes) != nil:
-		return oneOf("sms.mode", *s.Mode, spec.SMSModes)
-	case s.Status != nil && oneOf("sms.status", *s.Status, spec.SMSStatuses) != nil:
-		return oneOf("sms.status", *s.Status, spec.SMSStatuses)
-	}
-	return phoneFlaw("sms.phone_number", s.PhoneNumber)
-}
-
-func phoneFlaw(name, number string) *refusal {
-	if utf8.RuneCountInString(number) > maxShort {
-		return badRequest(name, "at most %d characters", maxShort)
+	case b.AgentID == "." || b.AgentID == "..":
+		return badRequest("agent_id", "no path can name it")
 	}
 	return nil
-}
-
-func (b *agentSpec) agent() fakeserver.Agent {
-	a := fakeserver.Agent{
-		ID: given(b.AgentID), Status: given(b.Status), CreatedAt: given(b.CreatedAt), UpdatedAt: given(b.UpdatedAt),
-		SystemPrompt: b.SystemPrompt, CustomerRef: b.CustomerRef, Metadata: b.Metadata,
-		LLM: fakeserver.LLM(b.LLM),
-	}
-	if b.SMS != nil {
-		a.SMS = &fakeserver.SMS{Mode: given(b.SMS.Mode), Status: given(b.SMS.Status), PhoneNumber: b.SMS.PhoneNumber}
-	}
-	return a
 }
 
 // addAgent is POST agents.
-func (w *world) addAgent(r *request) (answer, *refusal) {
-	body, refused := decode[agentSpec](r.body)
-	if refused == nil {
-		refused = body.flaw()
+func (w *world) addAgent(body newAgent) (any, error) {
+	key, err := w.keyOf("key", body.Key)
+	if err != nil {
+		return nil, err
 	}
-	if refused != nil {
-		return answer{}, refused
+	if err := w.roomFor(body.AgentID); err != nil {
+		return nil, err
 	}
-	key, refused := w.keyOf("key", body.Key)
-	if refused == nil {
-		refused = w.roomFor(given(body.AgentID))
-	}
-	if refused != nil {
-		return answer{}, refused
-	}
-	a, refused := w.add(key, body.agent())
-	if refused != nil {
-		return answer{}, refused
-	}
-	w.hub.changed(changedAgents)
-	return created(w.viewOfAgent(a))
+	return w.add(key, fakeserver.Agent{
+		ID: body.AgentID, Status: body.Status, CreatedAt: body.CreatedAt, UpdatedAt: body.UpdatedAt,
+		SystemPrompt: body.SystemPrompt, CustomerRef: body.CustomerRef, Metadata: body.Metadata,
+		SMS: (*fakeserver.SMS)(body.SMS), LLM: fakeserver.LLM(body.LLM),
+	})
 }
 
 // add puts an agent in place. All but one thing was checked that AddAgent
 // panics for: a call of the service may take the identifier meanwhile.
-func (w *world) add(key string, a fakeserver.Agent) (added fakeserver.Agent, refused *refusal) {
+func (w *world) add(key string, a fakeserver.Agent) (_ any, err error) {
 	defer func() {
 		if recover() != nil {
-			refused = w.roomFor(a.ID)
+			err = w.roomFor(a.ID)
 		}
 	}()
-	return w.fake.AddAgent(key, a), nil
+	return w.viewOfAgent(w.fake.AddAgent(key, a)), nil
 }
 
 // roomFor refuses an agent that there cannot be.
-func (w *world) roomFor(agentID string) *refusal {
+func (w *world) roomFor(agentID string) error {
 	if _, taken := w.fake.Agent(agentID); taken {
 		return conflict("agent_id: there is an agent with this identifier already")
 	}
-	switch {
-	case agentID == "." || agentID == "..":
-		return badRequest("agent_id", "no path can name it")
-	case w.fake.Admin().AgentCount() >= maxAgents:
+	if w.fake.Admin().AgentCount() >= maxAgents {
 		return conflict("there are %d agents already, and no more are added; POST reset forgets them", maxAgents)
 	}
 	return nil
+}
+
+type smsState struct {
+	Status      string `json:"status" check:"required sms_status"`
+	PhoneNumber string `json:"phone_number" check:"phone"`
+}
+
+// setSMS is PUT agents/{agent_id}/sms.
+func (a agent) setSMS(body smsState) (any, error) {
+	a.fake.SetSMS(a.ID, body.Status, body.PhoneNumber)
+	changed, _ := a.fake.Agent(a.ID)
+	return a.viewOfAgent(changed), nil
 }

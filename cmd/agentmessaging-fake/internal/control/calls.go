@@ -10,106 +10,64 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// callView is a call with the time that it took in microseconds, which a
-// number of JavaScript holds for 285 years.
-type callView struct {
-	fakeserver.Call
-	TookUS int64 `json:"took_us"`
-	Hidden *int  `json:"took_ns,omitempty"` // hides that of Call
-}
-
-func viewsOfCalls(calls []fakeserver.Call) []callView {
-	views := []callView{}
-	for _, c := range calls {
-		views = append(views, callView{Call: c, TookUS: c.Took.Microseconds()})
-	}
-	return views
-}
-
 // filter reads the parameters that pick calls.
-func (w *world) filter(r *request) (all []fakeserver.Matcher, _ *refusal) {
-	after, refused := r.number("after", 0, 0, noLimit)
-	if refused != nil {
-		return nil, refused
-	}
-	before, refused := r.number("before", noLimit, 1, noLimit)
-	if refused != nil {
-		return nil, refused
-	}
+func (w *world) filter(r *request) (all []fakeserver.Matcher) {
+	after, before := r.number("after", 0, 0, noLimit), r.number("before", noLimit, 1, noLimit)
 	if after > 0 || before < noLimit {
 		all = append(all, fakeserver.Where(func(c fakeserver.Call) bool { return c.Seq > after && c.Seq < before }))
 	}
-	for _, f := range []struct {
-		name  string
-		parse func(*world, string) (fakeserver.Matcher, *refusal)
+	for _, by := range []struct {
+		name    string
+		matcher func(*request, string) fakeserver.Matcher
 	}{
-		{"endpoint", byEndpoint},
-		{"status", byStatus},
-		{"key", byLabel},
-		{"agent_id", func(_ *world, id string) (fakeserver.Matcher, *refusal) { return fakeserver.ByAgent(id), nil }},
-		{"text", func(_ *world, text string) (fakeserver.Matcher, *refusal) { return fakeserver.ByText(text), nil }},
-		{"text_containing", func(_ *world, part string) (fakeserver.Matcher, *refusal) {
-			return fakeserver.ByTextContaining(part), nil
-		}},
-		{"search", func(_ *world, words string) (fakeserver.Matcher, *refusal) { return bySearch(words), nil }},
+		{"endpoint", byEndpoint}, {"status", byStatus}, {"key", w.byLabel}, {"search", bySearch},
+		{"agent_id", func(_ *request, id string) fakeserver.Matcher { return fakeserver.ByAgent(id) }},
+		{"text", func(_ *request, text string) fakeserver.Matcher { return fakeserver.ByText(text) }},
+		{"text_containing", func(_ *request, part string) fakeserver.Matcher { return fakeserver.ByTextContaining(part) }},
 	} {
-		values, asked := r.query[f.name]
-		if !asked {
-			continue
+		if value, is := r.given(by.name); is {
+			all = append(all, by.matcher(r, value))
 		}
-		m, refused := f.parse(w, values[0])
-		if refused != nil {
-			return nil, refused
-		}
-		all = append(all, m)
 	}
-	return all, nil
+	return all
 }
 
-func byEndpoint(_ *world, name string) (m fakeserver.Matcher, _ *refusal) {
-	var known []string
-	for _, e := range spec.Endpoints {
-		known = append(known, e.Method+" "+e.Path)
-	}
-	if refused := oneOf("endpoint", name, known); refused != nil {
-		return m, refused
-	}
-	return fakeserver.ByEndpoint(fakeserver.Endpoint(name)), nil
+func byEndpoint(r *request, name string) fakeserver.Matcher {
+	r.refuse("endpoint", checks["endpoint"](name))
+	return fakeserver.Where(func(c fakeserver.Call) bool { return string(c.Endpoint) == name })
 }
 
 // byStatus takes a status, or a digit and xx for a class of them: of what was
 // sent, or of what the service decided.
-func byStatus(_ *world, text string) (m fakeserver.Matcher, _ *refusal) {
-	if class, is := strings.CutSuffix(text, "xx"); is && len(class) == 1 && class >= "1" && class <= "5" {
-		hundreds := int(class[0] - '0')
-		return fakeserver.Where(func(c fakeserver.Call) bool { return c.Sent.Status/100 == hundreds || c.Status/100 == hundreds }), nil
+func byStatus(r *request, text string) fakeserver.Matcher {
+	size := 1
+	if class, is := strings.CutSuffix(text, "xx"); is {
+		text, size = class, 100
 	}
-	status, err := strconv.Atoi(text)
-	if err != nil || status != 0 && (status < 100 || status > 999) {
-		return m, badRequest("status", "must be a status such as 429, a class such as 4xx, or 0")
+	want, err := strconv.Atoi(text)
+	if size == 1 && (err != nil || want != 0 && (want < 100 || want > 999)) || size == 100 && (err != nil || want < 1 || want > 5) {
+		r.refuse("status", "must be a status such as 429, a class such as 4xx, or 0")
 	}
-	return fakeserver.Where(func(c fakeserver.Call) bool { return c.Sent.Status == status || c.Status == status }), nil
+	return fakeserver.Where(func(c fakeserver.Call) bool { return c.Sent.Status/size == want || c.Status/size == want })
 }
 
-func byLabel(w *world, label string) (m fakeserver.Matcher, _ *refusal) {
-	if label != fakeserver.KeyMissing && label != fakeserver.KeyUnknown {
-		if _, refused := w.keyOf("key", label); refused != nil {
-			return m, refused
-		}
+func (w *world) byLabel(r *request, label string) fakeserver.Matcher {
+	if _, err := w.keyOf("key", label); err != nil && label != fakeserver.KeyMissing && label != fakeserver.KeyUnknown && r.flaw == nil {
+		r.flaw = err
 	}
-	return fakeserver.Where(func(c fakeserver.Call) bool { return c.Key == label }), nil
+	return fakeserver.Where(func(c fakeserver.Call) bool { return c.Key == label })
 }
 
 // bySearch takes the words that a person types into a search field: each must
 // stand somewhere in what the page shows of a call.
-func bySearch(typed string) fakeserver.Matcher {
+func bySearch(_ *request, typed string) fakeserver.Matcher {
 	words := strings.Fields(strings.ToLower(typed))
 	return fakeserver.Where(func(c fakeserver.Call) bool {
 		shown := strings.ToLower(strings.Join([]string{
-			c.Path, c.Method, strconv.Itoa(c.Sent.Status), strconv.Itoa(c.Status), c.Key, c.TraceID, c.Code, c.Reason, c.LimitKey, c.Fault, legible(c.Body), legible(c.Sent.Body), legible(c.ReplyBody),
+			c.Path, c.Method, strconv.Itoa(c.Sent.Status), strconv.Itoa(c.Status), c.Key, c.TraceID, c.Code, c.Reason, c.LimitKey, c.Fault,
+			legible(c.Body), legible(c.Sent.Body), legible(c.ReplyBody),
 		}, "\n"))
 		return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(shown, word) })
 	})
@@ -137,18 +95,14 @@ const (
 )
 
 // listCalls is GET calls.
-func (w *world) listCalls(r *request) (answer, *refusal) {
-	matchers, refused := w.filter(r)
-	if refused != nil {
-		return answer{}, refused
-	}
-	limit, refused := r.number("limit", defaultListed, 1, maxListed)
-	if refused != nil {
-		return answer{}, refused
+func (w *world) listCalls(r *request) (any, error) {
+	matchers, limit := w.filter(r), r.number("limit", defaultListed, 1, maxListed)
+	if r.flaw != nil {
+		return nil, r.flaw
 	}
 	calls := w.fake.Calls(matchers...)
-	newest := calls[max(0, len(calls)-limit):]
-	return ok(map[string]any{"calls": viewsOfCalls(newest), "total": len(calls), "dropped": w.fake.Admin().DroppedCalls()})
+	newest := append([]fakeserver.Call{}, calls[max(0, len(calls)-limit):]...)
+	return map[string]any{"calls": newest, "total": len(calls), "dropped": w.fake.Admin().DroppedCalls()}, nil
 }
 
 const (
@@ -156,45 +110,32 @@ const (
 	maxWait     = 10 * time.Minute
 )
 
-// awaitCalls is GET calls/await. It waits without the world's lock.
-func (w *world) awaitCalls(r *request) (answer, *refusal) {
-	matchers, refused := w.filter(r)
-	if refused != nil {
-		return answer{}, refused
+// awaitCalls is GET calls/await.
+func (w *world) awaitCalls(r *request) (any, error) {
+	matchers, n, timeout := w.filter(r), r.number("n", 1, 1, maxListed), or(r.query.Get("timeout"), defaultWait)
+	r.refuse("timeout", duration(maxWait)(timeout))
+	if r.flaw != nil {
+		return nil, r.flaw
 	}
-	n, refused := r.number("n", 1, 1, maxListed)
-	if refused != nil {
-		return answer{}, refused
-	}
-	patience, refused := durationIn("timeout", or(r.query.Get("timeout"), defaultWait), maxWait)
-	if refused != nil {
-		return answer{}, refused
-	}
-	return answer{write: func(rw http.ResponseWriter, hr *http.Request) {
-		w.await(rw, hr, n, patience, matchers)
-	}}, nil
-}
-
-func (w *world) await(rw http.ResponseWriter, hr *http.Request, n int, patience time.Duration, matchers []fakeserver.Matcher) {
-	ctx, cancel := context.WithTimeout(hr.Context(), patience)
-	defer cancel()
-	defer context.AfterFunc(w.gone, cancel)()
-	calls, err := w.fake.AwaitCalls(ctx, n, matchers...)
-	if err == nil {
-		writeJSON(rw, http.StatusOK, map[string]any{"calls": viewsOfCalls(calls)})
-		return
-	}
-	writeJSON(rw, http.StatusGatewayTimeout, struct {
-		refusal
-		Calls []callView `json:"calls"`
-	}{refusal{Code: "timeout", Reason: err.Error()}, viewsOfCalls(calls)})
+	return stream(func(rw http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), parsed(timeout))
+		defer cancel()
+		defer context.AfterFunc(w.gone, cancel)()
+		calls, err := w.fake.AwaitCalls(ctx, n, matchers...)
+		calls = append([]fakeserver.Call{}, calls...) // a list, not null
+		if err != nil {
+			writeJSON(rw, http.StatusGatewayTimeout, map[string]any{"error": "timeout", "reason": err.Error(), "calls": calls})
+			return
+		}
+		writeJSON(rw, http.StatusOK, map[string]any{"calls": calls})
+	}), nil
 }
 
 // archive is GET calls.har.
-func (w *world) archive(*request) (answer, *refusal) {
-	return answer{write: func(rw http.ResponseWriter, _ *http.Request) {
+func (w *world) archive(*request) (any, error) {
+	return stream(func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("Content-Type", "application/json")
 		rw.Header().Set("Content-Disposition", `attachment; filename="calls.har"`)
 		_ = w.fake.WriteHAR(rw) // the client may be gone
-	}}, nil
+	}), nil
 }

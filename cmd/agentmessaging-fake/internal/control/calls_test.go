@@ -38,18 +38,16 @@ func TestCalls(t *testing.T) {
 		assert.Equal(t, 1., r.body["dropped"])
 		assert.NotContains(t, r.raw, "canary")
 		assert.NotContains(t, r.raw, "amk_")
-		assert.NotContains(t, r.raw, "took_ns")
 	}
 	call := a.must(200, "GET", w+"/calls?text_containing=hello", "").list("calls")[0].(map[string]any)
 	assert.Equal(t, `{"text":"hello \"you\""}`, call["body"], "texts are there to be seen")
-	assert.Contains(t, call, "took_us")
 }
 
-func TestTookInMicroseconds(t *testing.T) {
+func TestTook(t *testing.T) {
 	a := newAPI(t, control.Options{Latency: 2 * time.Millisecond})
 	a.service(a.server.Key(), "GET", "/v1/status", "")
 	call := a.must(200, "GET", w+"/calls", "").list("calls")[0].(map[string]any)
-	assert.GreaterOrEqual(t, call["took_us"], 2000.)
+	assert.GreaterOrEqual(t, call["took_ns"], 2e6)
 }
 
 func TestArchive(t *testing.T) {

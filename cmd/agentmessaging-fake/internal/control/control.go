@@ -2,10 +2,12 @@
 // can do, as JSON over HTTP, and worlds, which are fakes that share a server
 // and nothing else. openapi.yaml describes it.
 //
-// A handler is one method: it parses, checks, acts and says what to answer. It
-// checks all that fakeserver would panic for, and runs under the lock of its
-// world, so that what was checked still holds when it acts. The lock is never
-// held while something is read, written or waited for.
+// routes.go lists all of it. An act is a method of the world, key or agent that
+// the path names; it gets the body as a struct whose tags say what is allowed,
+// returns what becomes the answer, and knows no status. Its struct and itself
+// check all that fakeserver would panic for. It runs under the lock of its world,
+// so that what was checked still holds when it acts. The lock is never held while
+// something is read, written or waited for.
 package control
 
 import (
@@ -45,7 +47,7 @@ type Options struct {
 // Server is the control interface and the worlds behind it.
 type Server struct {
 	options Options
-	scripts []scriptSpec // of Options.Replies
+	scripts []newScript // of Options.Replies
 	mux     *http.ServeMux
 	started time.Time
 	ended   context.Context
@@ -74,7 +76,7 @@ func New(o Options) (*Server, error) {
 	s := &Server{options: o, scripts: scripts, started: time.Now().UTC(), worlds: map[string]*world{}}
 	s.mux = s.newMux()
 	s.ended, s.end = context.WithCancel(context.Background())
-	w, err := s.newWorld(defaultWorld, o.Settings)
+	w, err := s.makeWorld(defaultWorld, o.Settings)
 	if err != nil {
 		return nil, err
 	}
@@ -95,19 +97,19 @@ func (s *Server) worldNamed(name string) *world {
 }
 
 // info is GET info.
-func (s *Server) info(*request) (answer, *refusal) {
-	return ok(struct {
+func (s *Server) info(*request) (any, error) {
+	return struct {
 		Version   string    `json:"version"`
 		BaseURL   string    `json:"base_url"`
 		StartedAt time.Time `json:"started_at"`
 		Remote    bool      `json:"remote"`
-	}{s.options.Version, s.options.BaseURL, s.started, s.options.Remote})
+	}{s.options.Version, s.options.BaseURL, s.started, s.options.Remote}, nil
 }
 
 // document is GET openapi.yaml.
-func (s *Server) document(*request) (answer, *refusal) {
-	return answer{write: func(w http.ResponseWriter, _ *http.Request) {
+func (s *Server) document(*request) (any, error) {
+	return stream(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/yaml")
 		_, _ = w.Write(openAPI)
-	}}, nil
+	}), nil
 }

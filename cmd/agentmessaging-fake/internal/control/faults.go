@@ -1,9 +1,9 @@
 package control
 
 import (
+	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/catalog"
@@ -13,32 +13,30 @@ import (
 // faultSpec is a fault. Which members a kind takes stands in faultKinds.
 type faultSpec struct {
 	Kind        string     `json:"kind" check:"required"`
-	Duration    *string    `json:"duration,omitempty"`
-	Every       *string    `json:"every,omitempty"`
-	Status      *int       `json:"status,omitempty"`
+	Duration    *string    `json:"duration,omitempty" check:"delay"`
+	Every       *string    `json:"every,omitempty" check:"delay"`
+	Status      *int       `json:"status,omitempty" check:"status"`
 	Body        *string    `json:"body,omitempty"`
-	ContentType *string    `json:"content_type,omitempty"`
-	RetryAfter  *string    `json:"retry_after,omitempty"`
-	Bytes       *int       `json:"bytes,omitempty"`
+	ContentType *string    `json:"content_type,omitempty" check:"header"`
+	RetryAfter  *string    `json:"retry_after,omitempty" check:"header"`
+	Bytes       *int       `json:"bytes,omitempty" check:"bytes"`
 	How         *faultSpec `json:"how,omitempty"`
-	Name        *string    `json:"name,omitempty"`
+	Name        *string    `json:"name,omitempty" check:"named"`
 }
 
 // faultKind is a kind of fault: the members that it needs, those that it takes
 // besides, and how it is made of them.
 type faultKind struct {
-	name     string
-	needs    string
-	takes    string
-	instead  bool // of the call: a way to lose a reply too
-	fakeFrom func(faultSpec) fakeserver.Fault
+	name, needs, takes string
+	instead            bool // of the call: a way to lose a reply too
+	make               func(faultSpec) fakeserver.Fault
 }
 
 // faultKinds is a function since a table would refer to itself, through
 // lose_reply.
 func faultKinds() []faultKind {
 	return []faultKind{
-		{"latency", "duration", "", false, func(f faultSpec) fakeserver.Fault { return fakeserver.Latency(duration(f.Duration)) }},
+		{"latency", "duration", "", false, func(f faultSpec) fakeserver.Fault { return fakeserver.Latency(parsed(*f.Duration)) }},
 		{"answer", "status", "body", true, func(f faultSpec) fakeserver.Fault { return fakeserver.Answer(*f.Status, given(f.Body)) }},
 		{"raw_answer", "status", "body content_type", true, func(f faultSpec) fakeserver.Fault {
 			return fakeserver.RawAnswer(*f.Status, given(f.ContentType), given(f.Body))
@@ -50,34 +48,20 @@ func faultKinds() []faultKind {
 		{"lose_reply", "how", "", false, func(f faultSpec) fakeserver.Fault { return fakeserver.LoseReply(f.How.fault()) }},
 		{"truncate_reply", "bytes", "", false, func(f faultSpec) fakeserver.Fault { return fakeserver.TruncateReply(*f.Bytes) }},
 		{"reset_reply", "bytes", "", false, func(f faultSpec) fakeserver.Fault { return fakeserver.ResetReply(*f.Bytes) }},
-		{"drip_reply", "bytes", "every", false, func(f faultSpec) fakeserver.Fault { return fakeserver.DripReply(*f.Bytes, duration(f.Every)) }},
+		{"drip_reply", "bytes", "every", false, func(f faultSpec) fakeserver.Fault {
+			return fakeserver.DripReply(*f.Bytes, parsed(given(f.Every)))
+		}},
 		{"go_away", "", "", false, func(faultSpec) fakeserver.Fault { return fakeserver.GoAway() }},
 		{"named", "name", "", false, func(f faultSpec) fakeserver.Fault { named, _ := catalog.Named(*f.Name); return named.Fault }},
 	}
 }
 
-const (
-	maxDelay  = time.Hour
-	maxBytes  = 1 << 20
-	maxHeader = 1024 // bytes of a header's value
-)
-
-// duration is that of a member without a flaw, 0 where it is not given.
-func duration(member *string) time.Duration {
-	d, _ := time.ParseDuration(given(member))
-	return d
-}
-
-func delay(name string, member *string) (refused *refusal) {
-	if member != nil {
-		_, refused = durationIn(name, *member, maxDelay)
-	}
-	return refused
-}
-
-// find returns the row of a kind, and the names of all.
-func (f *faultSpec) find() (row faultKind, names []string) {
+// find returns the row of a kind, and the names of all that pass.
+func (f *faultSpec) find(passes func(faultKind) bool) (row faultKind, names []string) {
 	for _, k := range faultKinds() {
+		if !passes(k) {
+			continue
+		}
 		names = append(names, k.name)
 		if k.name == f.Kind {
 			row = k
@@ -86,30 +70,34 @@ func (f *faultSpec) find() (row faultKind, names []string) {
 	return row, names
 }
 
-func (f *faultSpec) given() (members []string) {
-	for _, m := range []struct {
-		name string
-		is   bool
-	}{
-		{"duration", f.Duration != nil}, {"every", f.Every != nil}, {"status", f.Status != nil}, {"body", f.Body != nil}, {"content_type", f.ContentType != nil},
-		{"retry_after", f.RetryAfter != nil}, {"bytes", f.Bytes != nil}, {"how", f.How != nil}, {"name", f.Name != nil},
-	} {
-		if m.is {
-			members = append(members, m.name)
-		}
-	}
-	return members
+func anyKind(faultKind) bool    { return true }
+func (k faultKind) loses() bool { return k.instead }
+
+// fault is the fault itself, of what has no flaw.
+func (f *faultSpec) fault() fakeserver.Fault {
+	kind, _ := f.find(anyKind)
+	return kind.make(*f)
 }
 
-// flaw checks what the functions of fakeserver panic for.
-func (f *faultSpec) flaw(at string) *refusal {
-	kind, names := f.find()
+// members are those that were given, but for the kind.
+func (f *faultSpec) members() (all []string) {
+	v := reflect.ValueOf(*f)
+	for i, m := range membersOf(v.Type())[1:] {
+		if !v.Field(i + 1).IsNil() {
+			all = append(all, m.name)
+		}
+	}
+	return all
+}
+
+// flaw checks that the members fit the kind.
+func (f *faultSpec) flaw(at string, passes func(faultKind) bool) error {
+	kind, names := f.find(passes)
 	if kind.name == "" {
 		return badRequest(at+".kind", "must be one of %s", listed(names))
 	}
-	needs := strings.Fields(kind.needs)
+	needs, members := strings.Fields(kind.needs), f.members()
 	takes := append(needs, strings.Fields(kind.takes)...)
-	members := f.given()
 	for _, m := range members {
 		if !slices.Contains(takes, m) {
 			return badRequest(at+"."+m, "%s does not take it; it takes: %s", f.Kind, listed(takes))
@@ -120,101 +108,79 @@ func (f *faultSpec) flaw(at string) *refusal {
 			return badRequest(at+"."+m, "is required for %s", f.Kind)
 		}
 	}
-	least := int64(0)
-	if f.Kind == "drip_reply" {
-		least = 1
+	if f.Kind == "drip_reply" && *f.Bytes == 0 {
+		return badRequest(at+".bytes", "must be from 1 for drip_reply")
 	}
-	return first(
-		delay(at+".duration", f.Duration), delay(at+".every", f.Every), within(at+".status", f.Status, 200, 599), within(at+".bytes", f.Bytes, least, maxBytes),
-		header(at+".content_type", f.ContentType), header(at+".retry_after", f.RetryAfter), f.How.flawOfHow(at+".how"),
-		named(at+".name", f.Name),
-	)
-}
-
-// named refuses what is no fault of the catalog.
-func named(at string, name *string) *refusal {
-	if name == nil {
-		return nil
-	}
-	_, names := catalog.Named(*name)
-	return oneOf(at, *name, names)
-}
-
-// flawOfHow checks the way in which a reply is lost.
-func (f *faultSpec) flawOfHow(at string) *refusal {
-	if f == nil {
-		return nil
-	}
-	var ways []string
-	for _, k := range faultKinds() {
-		if k.instead {
-			ways = append(ways, k.name)
-		}
-	}
-	if refused := oneOf(at+".kind", f.Kind, ways); refused != nil {
-		return refused
-	}
-	return f.flaw(at)
-}
-
-// header refuses what no header can hold.
-func header(name string, value *string) *refusal {
-	switch {
-	case value == nil:
-		return nil
-	case len(*value) > maxHeader:
-		return badRequest(name, "at most %d bytes", maxHeader)
-	case strings.ContainsFunc(*value, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		return badRequest(name, "must hold no control character")
+	if f.How != nil {
+		return f.How.flaw(at+".how", faultKind.loses)
 	}
 	return nil
 }
 
-// faultRule is the body of POST faults.
-type faultRule struct {
+// newFault is the body of POST faults.
+type newFault struct {
 	Fault faultSpec  `json:"fault" check:"required"`
 	Match faultMatch `json:"match"`
-	From  *int       `json:"from,omitempty"`
+	From  int        `json:"from,omitempty" check:"turns"`
 	turns
+}
+
+// faultMatch picks calls.
+type faultMatch struct {
+	Endpoint string `json:"endpoint,omitempty" check:"endpoint"`
+	match
+}
+
+func (b newFault) flaw() error {
+	if err := b.Fault.flaw("fault", anyKind); err != nil {
+		return err
+	}
+	return b.turns.flaw()
 }
 
 type faultView struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
-	faultRule
+	newFault
 	Hits int `json:"hits"`
 }
 
-func viewOfFault(r rule[faultRule]) faultView {
+func viewOfFault(r rule[newFault]) faultView {
 	return faultView{r.id, r.made.Fault.fault().String(), r.made, r.hits()}
 }
 
-// fault is the fault itself, of what has no flaw.
-func (f *faultSpec) fault() fakeserver.Fault {
-	kind, _ := f.find()
-	return kind.fakeFrom(*f)
+// listFaults is GET faults.
+func (w *world) listFaults(*request) (any, error) { return viewed(w.faults, "faults", viewOfFault) }
+
+// addFault is POST faults.
+func (w *world) addFault(body newFault) (any, error) {
+	if err := w.faults.full(); err != nil {
+		return nil, err
+	}
+	matchers, err := body.Match.matchers(w)
+	if err != nil {
+		return nil, err
+	}
+	if body.Match.Endpoint != "" {
+		matchers = append(matchers, fakeserver.ByEndpoint(fakeserver.Endpoint(body.Match.Endpoint)))
+	}
+	return viewOfFault(w.inject(body, matchers...)), nil
 }
 
 // inject puts a fault in force.
-func (w *world) inject(made faultRule, f fakeserver.Fault, matchers ...fakeserver.Matcher) rule[faultRule] {
+func (w *world) inject(made newFault, matchers ...fakeserver.Matcher) rule[newFault] {
 	closed, open := gate()
-	in := w.fake.Inject(f, append(matchers, closed)...)
+	in := w.fake.Inject(made.Fault.fault(), append(matchers, closed)...)
 	apply(in, made.turns, w.server.options.Seed)
-	if made.From != nil {
-		in.From(*made.From)
+	if made.From > 0 {
+		in.From(made.From)
 	}
 	open()
 	return w.faults.add(made, in.Hits, in.Remove)
 }
 
-// listFaults is GET faults.
-func (w *world) listFaults(*request) (answer, *refusal) {
-	views := []faultView{}
-	for _, r := range w.faults.list {
-		views = append(views, viewOfFault(r))
-	}
-	return ok(map[string]any{"faults": views})
-}
+// removeFault is DELETE faults/{id}.
+func (w *world) removeFault(r *request) (any, error) { return w.faults.drop(r) }
 
 // fittingFault is a fault of the catalog, to be made by its name.
 type fittingFault struct {
@@ -223,51 +189,20 @@ type fittingFault struct {
 }
 
 // listFitting is GET fitting-faults: what can befall a call to an endpoint.
-func (w *world) listFitting(r *request) (answer, *refusal) {
-	values := r.query["endpoint"]
-	if values == nil {
-		return answer{}, badRequest("endpoint", "is required")
+func (w *world) listFitting(r *request) (any, error) {
+	name, is := r.given("endpoint")
+	if !is {
+		return nil, badRequest("endpoint", "is required")
 	}
-	if _, refused := byEndpoint(w, values[0]); refused != nil {
-		return answer{}, refused
+	if r.refuse("endpoint", checks["endpoint"](name)); r.flaw != nil {
+		return nil, r.flaw
 	}
+	method, path, _ := strings.Cut(name, " ")
 	fitting := []fittingFault{}
-	for _, e := range spec.Endpoints {
-		if e.Method+" "+e.Path != values[0] {
-			continue
-		}
-		for _, f := range catalog.For(e) {
-			if f.Name != catalog.Refused {
-				fitting = append(fitting, fittingFault{f.Name, f.Says})
-			}
+	for _, f := range catalog.For(spec.Find(method, path)) {
+		if f.Name != catalog.Refused {
+			fitting = append(fitting, fittingFault{f.Name, f.Says})
 		}
 	}
-	return ok(map[string]any{"faults": fitting})
-}
-
-// addFault is POST faults.
-func (w *world) addFault(r *request) (answer, *refusal) {
-	body, refused := decode[faultRule](r.body)
-	if refused == nil {
-		refused = first(body.Fault.flaw("fault"), within("from", body.From, 1, maxTurns), body.turns.flaw(), w.faults.full())
-	}
-	if refused != nil {
-		return answer{}, refused
-	}
-	matchers, refused := body.Match.matchers(w)
-	if refused != nil {
-		return answer{}, refused
-	}
-	made := w.inject(body, body.Fault.fault(), matchers...)
-	w.hub.changed(changedFaults)
-	return created(viewOfFault(made))
-}
-
-// removeFault is DELETE faults/{id}.
-func (w *world) removeFault(r *request) (answer, *refusal) {
-	if refused := w.faults.remove(r); refused != nil {
-		return answer{}, refused
-	}
-	w.hub.changed(changedFaults)
-	return done()
+	return map[string]any{"faults": fitting}, nil
 }

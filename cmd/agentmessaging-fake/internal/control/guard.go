@@ -3,7 +3,6 @@ package control
 import (
 	"crypto/sha256"
 	"crypto/subtle"
-	"errors"
 	"net"
 	"net/http"
 	"net/netip"
@@ -53,8 +52,8 @@ func (s *Server) admit(r *http.Request) *refusal {
 	case !isOwnOrigin(r):
 		return forbidden("Origin: must be that of the program itself, or none")
 	case s.options.Token != "" && !sameText(bearer(r), s.options.Token):
-		return &refusal{status: http.StatusUnauthorized, Code: "unauthorized",
-			Reason: "the Authorization header must be: Bearer, a space, and the token that the program printed"}
+		return refuse(http.StatusUnauthorized, "unauthorized",
+			"the Authorization header must be: Bearer, a space, and the token that the program printed")
 	}
 	return nil
 }
@@ -89,9 +88,3 @@ func sameText(a, b string) bool {
 	one, other := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(one[:], other[:]) == 1
 }
-
-func forbidden(reason string) *refusal {
-	return &refusal{status: http.StatusForbidden, Code: "forbidden", Reason: reason}
-}
-
-func asError[E error](err error, target *E) bool { return errors.As(err, target) }

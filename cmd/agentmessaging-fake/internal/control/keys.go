@@ -3,22 +3,53 @@ package control
 import (
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// issuedKey is what is shown of a key once, with its text.
-type issuedKey struct {
-	Label     string `json:"label"`
-	Key       string `json:"key"`
-	Plan      string `json:"plan"`
-	Dashboard bool   `json:"dashboard"`
+const maxKeys = 10_000
+
+// firstLabel is the label of a world's first key.
+const firstLabel = "key_000001"
+
+// key is a key of a world.
+type key struct {
+	*world
+	fakeserver.KeyInfo
+	text string
 }
 
-func (w *world) issued(k fakeserver.KeyInfo, text string) issuedKey {
-	return issuedKey{k.Label, text, string(k.Plan), k.Dashboard}
+// ofKey finds the key of a path for an act.
+func ofKey(act func(key, *request) (any, error)) handler {
+	return in(func(w *world, r *request) (any, error) {
+		k, found := w.keyWithLabel(r.param("key"))
+		if !found {
+			return nil, notFound("no key of this world has this label")
+		}
+		return act(k, r)
+	})
+}
+
+func (w *world) keyWithLabel(label string) (k key, found bool) {
+	text, found := w.fake.Admin().KeyWithLabel(label)
+	if !found {
+		return key{}, false
+	}
+	keys := w.fake.Admin().Keys()
+	i := slices.IndexFunc(keys, func(k fakeserver.KeyInfo) bool { return k.Label == label })
+	return key{w, keys[i], text}, true
+}
+
+// keyOf is the text of the key that a body or a query names.
+func (w *world) keyOf(name, label string) (string, error) {
+	text, found := w.fake.Admin().KeyWithLabel(label)
+	if !found {
+		return "", badRequest(name, "no key of this world has this label; GET keys lists them")
+	}
+	return text, nil
 }
 
 type keyView struct {
@@ -30,108 +61,63 @@ type keyView struct {
 	IssuedAt  time.Time `json:"issued_at"`
 }
 
-const maxKeys = 10_000
-
-// firstLabel is the label of a world's first key.
-const firstLabel = "key_000001"
-
 func viewOfKey(k fakeserver.KeyInfo) keyView {
 	return keyView{k.Label, string(k.Plan), k.Dashboard, k.Revoked, k.Label == firstLabel, k.IssuedAt}
 }
 
-// key finds the key of a path.
-func (w *world) key(r *request) (info fakeserver.KeyInfo, text string, _ *refusal) {
-	text, found := w.fake.Admin().KeyWithLabel(r.param("key"))
-	if !found {
-		return info, "", notFound("no key of this world has this label")
-	}
-	keys := w.fake.Admin().Keys()
-	i := slices.IndexFunc(keys, func(k fakeserver.KeyInfo) bool { return k.Label == r.param("key") })
-	return keys[i], text, nil
-}
-
-// keyOf finds the key that a body names.
-func (w *world) keyOf(name, label string) (string, *refusal) {
-	text, found := w.fake.Admin().KeyWithLabel(label)
-	if !found {
-		return "", badRequest(name, "no key of this world has this label; GET keys lists them")
-	}
-	return text, nil
-}
-
 // listKeys is GET keys.
-func (w *world) listKeys(*request) (answer, *refusal) {
+func (w *world) listKeys(*request) (any, error) {
 	views := []keyView{}
 	for _, k := range w.fake.Admin().Keys() {
 		views = append(views, viewOfKey(k))
 	}
-	return ok(map[string]any{"keys": views})
+	return map[string]any{"keys": views}, nil
 }
 
-// issueKey is POST keys.
-func (w *world) issueKey(r *request) (answer, *refusal) {
-	body, refused := decode[struct {
-		Plan      *string `json:"plan"`
-		Dashboard *bool   `json:"dashboard"`
-	}](r.body)
-	if refused == nil && body.Plan != nil {
-		refused = oneOf("plan", *body.Plan, PlanNames)
-	}
-	if refused == nil && len(w.fake.Admin().Keys()) >= maxKeys {
-		refused = conflict("there are %d keys already, and no more are issued; POST reset forgets them", maxKeys)
-	}
-	if refused != nil {
-		return answer{}, refused
+type newKey struct {
+	Plan      string `json:"plan" check:"plan"`
+	Dashboard *bool  `json:"dashboard"`
+}
+
+// issueKey is POST keys, the one answer with the text of a key.
+func (w *world) issueKey(body newKey) (any, error) {
+	if len(w.fake.Admin().Keys()) >= maxKeys {
+		return nil, conflict("there are %d keys already, and no more are issued; POST reset forgets them", maxKeys)
 	}
 	text := w.fake.IssueKey(fakeserver.KeyOptions{
-		Plan: fakeserver.Plan(given(body.Plan)), NotDashboard: body.Dashboard != nil && !*body.Dashboard,
+		Plan: fakeserver.Plan(body.Plan), NotDashboard: body.Dashboard != nil && !*body.Dashboard,
 	})
-	w.hub.changed(changedKeys)
 	keys := w.fake.Admin().Keys()
-	return created(w.issued(keys[len(keys)-1], text))
+	k := keys[len(keys)-1]
+	return struct {
+		Label     string `json:"label"`
+		Key       string `json:"key"`
+		Plan      string `json:"plan"`
+		Dashboard bool   `json:"dashboard"`
+	}{k.Label, text, string(k.Plan), k.Dashboard}, nil
 }
 
-// changeKey is PATCH keys/{key}.
-func (w *world) changeKey(r *request) (answer, *refusal) {
-	info, text, refused := w.key(r)
-	if refused != nil {
-		return answer{}, refused
-	}
-	body, refused := decode[struct {
-		Plan string `json:"plan" check:"required"`
-	}](r.body)
-	if refused == nil {
-		refused = oneOf("plan", body.Plan, PlanNames)
-	}
-	if refused != nil {
-		return answer{}, refused
-	}
-	w.fake.SetPlan(text, fakeserver.Plan(body.Plan))
-	w.hub.changed(changedKeys)
-	info.Plan = fakeserver.Plan(body.Plan)
-	return ok(viewOfKey(info))
+type newPlan struct {
+	Plan string `json:"plan" check:"required plan"`
 }
 
-// revokeKey is DELETE keys/{key}.
-func (w *world) revokeKey(r *request) (answer, *refusal) {
-	_, text, refused := w.key(r)
-	if refused != nil {
-		return answer{}, refused
-	}
-	w.fake.RevokeKey(text)
-	w.hub.changed(changedKeys)
-	return done()
+// change is PATCH keys/{key}.
+func (k key) change(body newPlan) (any, error) {
+	k.Plan = fakeserver.Plan(body.Plan)
+	k.fake.SetPlan(k.text, k.Plan)
+	return viewOfKey(k.KeyInfo), nil
 }
 
-// reinstateKey is POST keys/{key}/reinstate.
-func (w *world) reinstateKey(r *request) (answer, *refusal) {
-	_, text, refused := w.key(r)
-	if refused != nil {
-		return answer{}, refused
-	}
-	w.fake.ReinstateKey(text)
-	w.hub.changed(changedKeys)
-	return done()
+// revoke is DELETE keys/{key}.
+func (k key) revoke(*request) (any, error) {
+	k.fake.RevokeKey(k.text)
+	return nil, nil
+}
+
+// reinstate is POST keys/{key}/reinstate.
+func (k key) reinstate(*request) (any, error) {
+	k.fake.ReinstateKey(k.text)
+	return nil, nil
 }
 
 type limitView struct {
@@ -144,24 +130,21 @@ type limitView struct {
 }
 
 // limits is GET keys/{key}/limits.
-func (w *world) limits(r *request) (answer, *refusal) {
-	info, text, refused := w.key(r)
-	if refused != nil {
-		return answer{}, refused
+func (k key) limits(r *request) (any, error) {
+	address, asked := r.given("address")
+	if !asked {
+		address = or(k.Address, "127.0.0.1")
 	}
-	address := or(info.Address, "127.0.0.1")
-	if asked, is := r.query["address"]; is {
-		ip, err := netip.ParseAddr(asked[0])
-		if err != nil {
-			return answer{}, badRequest("address", "must be an IP address such as 203.0.113.7")
-		}
-		address = ip.Unmap().WithZone("").String()
+	ip, err := netip.ParseAddr(address)
+	if err != nil {
+		return nil, badRequest("address", "must be an IP address such as 203.0.113.7")
 	}
+	address = ip.Unmap().WithZone("").String()
 	views := []limitView{}
-	for i, l := range w.fake.Admin().LimitsFrom(text, address) {
+	for i, l := range k.fake.Admin().LimitsFrom(k.text, address) {
 		views = append(views, viewOfLimit(l, spec.Limits[i].Window))
 	}
-	return ok(map[string]any{"address": address, "limits": views})
+	return map[string]any{"address": address, "limits": views}, nil
 }
 
 func viewOfLimit(l fakeserver.LimitState, window time.Duration) limitView {
@@ -180,19 +163,14 @@ func viewOfLimit(l fakeserver.LimitState, window time.Duration) limitView {
 }
 
 // exhaust is POST keys/{key}/limits/{limit_key}/exhaust.
-func (w *world) exhaust(r *request) (answer, *refusal) {
-	_, text, refused := w.key(r)
-	if refused != nil {
-		return answer{}, refused
-	}
+func (k key) exhaust(r *request) (any, error) {
 	var all []string
 	for _, l := range spec.Limits {
 		all = append(all, string(l.Key))
 	}
 	if !slices.Contains(all, r.param("limit_key")) {
-		return answer{}, notFound("no limit has this key; the limit keys are " + listed(all))
+		return nil, notFound("no limit has this key; the limit keys are " + strings.Join(all, ", "))
 	}
-	w.fake.Exhaust(text, fakeserver.Limit(r.param("limit_key")))
-	w.hub.changed(changedLimits)
-	return done()
+	k.fake.Exhaust(k.text, fakeserver.Limit(r.param("limit_key")))
+	return nil, nil
 }

@@ -3,14 +3,12 @@ package control
 import (
 	"bytes"
 	"fmt"
-	"slices"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// scriptSpec is the body of POST replies.
-type scriptSpec struct {
+// newScript is the body of POST replies.
+type newScript struct {
 	Match   match       `json:"match"`
 	Replies []replySpec `json:"replies" check:"required"`
 	turns
@@ -19,71 +17,59 @@ type scriptSpec struct {
 type replySpec struct {
 	Text     *string  `json:"text,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
-	Status   *int     `json:"status,omitempty"`
-	Code     *string  `json:"code,omitempty"`
-	Reason   *string  `json:"reason,omitempty"`
+	Status   int      `json:"status,omitempty" check:"reply_status"`
+	Code     string   `json:"code,omitempty" check:"filled"`
+	Reason   string   `json:"reason,omitempty" check:"filled"`
 }
 
 // readReplies reads the file of --replies.
-func readReplies(raw []byte) ([]scriptSpec, error) {
+func readReplies(raw []byte) (all []newScript, err error) {
 	if len(raw) == 0 {
 		return nil, nil
 	}
-	var all []scriptSpec
-	var one scriptSpec
-	var refused *refusal
 	if bytes.HasPrefix(bytes.TrimSpace(raw), []byte("[")) {
-		all, refused = decode[[]scriptSpec](raw)
-	} else {
-		one, refused = decode[scriptSpec](raw)
-		all = []scriptSpec{one}
+		return decode[[]newScript](raw)
 	}
-	if refused != nil {
-		return nil, fmt.Errorf("%s", refused.Reason)
-	}
-	return all, nil
+	one, err := decode[newScript](raw)
+	return []newScript{one}, err
 }
 
-func (sc *scriptSpec) flaw() *refusal {
+func (sc newScript) flaw() error {
 	if len(sc.Replies) == 0 {
 		return badRequest("replies", "must hold at least one")
 	}
 	for i, r := range sc.Replies {
-		if flaw := r.flaw(indexed("replies", i)); flaw != nil {
-			return flaw
+		if says := r.flaw(); says != "" {
+			return badRequest(fmt.Sprintf("replies[%d]", i), "%s", says)
 		}
 	}
 	return sc.turns.flaw()
 }
 
-func (r *replySpec) flaw(at string) *refusal {
+func (r replySpec) flaw() string {
 	switch {
-	case (r.Text == nil) == (r.Status == nil):
-		return badRequest(at, "must have a text, or an error status")
-	case r.Text != nil && (r.Code != nil || r.Reason != nil):
-		return badRequest(at, "code and reason go with an error status")
-	case r.Status != nil && r.Warnings != nil:
-		return badRequest(at, "warnings go with a text")
-	case r.Status != nil && !slices.Contains(spec.SendMessage.Errors, *r.Status):
-		return badRequest(at+".status", "must be one of %v", spec.SendMessage.Errors)
+	case (r.Text == nil) == (r.Status == 0):
+		return "must have a text, or an error status"
+	case r.Text != nil && (r.Code != "" || r.Reason != ""):
+		return "code and reason go with an error status"
+	case r.Status != 0 && r.Warnings != nil:
+		return "warnings go with a text"
 	}
-	return first(notEmpty(at+".code", r.Code), notEmpty(at+".reason", r.Reason))
+	return ""
 }
 
-func (r *replySpec) reply(fakeserver.Message) fakeserver.Reply {
-	return fakeserver.Reply{
-		Text: given(r.Text), Warnings: r.Warnings, Status: given(r.Status), Code: given(r.Code), Reason: given(r.Reason),
-	}
+func (r replySpec) reply(fakeserver.Message) fakeserver.Reply {
+	return fakeserver.Reply{Text: given(r.Text), Warnings: r.Warnings, Status: r.Status, Code: r.Code, Reason: r.Reason}
 }
 
 // script puts a script in force.
-func (w *world) script(made scriptSpec) (rule[scriptSpec], *refusal) {
-	if refused := first(made.flaw(), w.scripts.full()); refused != nil {
-		return rule[scriptSpec]{}, refused
+func (w *world) script(made newScript) (in rule[newScript], _ error) {
+	if err := w.scripts.full(); err != nil {
+		return in, err
 	}
-	matchers, refused := made.Match.matchers(w)
-	if refused != nil {
-		return rule[scriptSpec]{}, refused
+	matchers, err := made.Match.matchers(w)
+	if err != nil {
+		return in, err
 	}
 	closed, open := gate()
 	sc := w.fake.OnMessage(append(matchers, closed)...)
@@ -97,40 +83,23 @@ func (w *world) script(made scriptSpec) (rule[scriptSpec], *refusal) {
 
 type scriptView struct {
 	ID string `json:"id"`
-	scriptSpec
+	newScript
 	Hits int `json:"hits"`
 }
 
-func viewOfScript(r rule[scriptSpec]) scriptView { return scriptView{r.id, r.made, r.hits()} }
+func viewOfScript(r rule[newScript]) scriptView { return scriptView{r.id, r.made, r.hits()} }
 
 // listScripts is GET replies.
-func (w *world) listScripts(*request) (answer, *refusal) {
-	views := []scriptView{}
-	for _, r := range w.scripts.list {
-		views = append(views, viewOfScript(r))
-	}
-	return ok(map[string]any{"replies": views})
-}
+func (w *world) listScripts(*request) (any, error) { return viewed(w.scripts, "replies", viewOfScript) }
 
 // addScript is POST replies.
-func (w *world) addScript(r *request) (answer, *refusal) {
-	body, refused := decode[scriptSpec](r.body)
-	if refused != nil {
-		return answer{}, refused
+func (w *world) addScript(body newScript) (any, error) {
+	made, err := w.script(body)
+	if err != nil {
+		return nil, err
 	}
-	made, refused := w.script(body)
-	if refused != nil {
-		return answer{}, refused
-	}
-	w.hub.changed(changedReplies)
-	return created(viewOfScript(made))
+	return viewOfScript(made), nil
 }
 
 // removeScript is DELETE replies/{id}.
-func (w *world) removeScript(r *request) (answer, *refusal) {
-	if refused := w.scripts.remove(r); refused != nil {
-		return answer{}, refused
-	}
-	w.hub.changed(changedReplies)
-	return done()
-}
+func (w *world) removeScript(r *request) (any, error) { return w.scripts.drop(r) }

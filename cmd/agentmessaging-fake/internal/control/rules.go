@@ -1,7 +1,6 @@
 package control
 
 import (
-	"fmt"
 	"slices"
 	"sync/atomic"
 
@@ -25,9 +24,7 @@ type rule[T any] struct {
 	remove func()
 }
 
-func newRules[T any](kind string) rules[T] { return rules[T]{kind: kind} }
-
-func (rs *rules[T]) full() *refusal {
+func (rs *rules[T]) full() error {
 	if len(rs.list) >= maxRules {
 		return conflict("there are %d already, and no more are kept; DELETE those that are done", maxRules)
 	}
@@ -41,38 +38,39 @@ func (rs *rules[T]) add(made T, hits func() int, remove func()) rule[T] {
 	return r
 }
 
-// remove takes the rule of a path out.
-func (rs *rules[T]) remove(r *request) *refusal {
-	i := slices.IndexFunc(rs.list, func(r2 rule[T]) bool { return r2.id == r.param("id") })
+// drop takes the rule of a path out.
+func (rs *rules[T]) drop(r *request) (any, error) {
+	i := slices.IndexFunc(rs.list, func(one rule[T]) bool { return one.id == r.param("id") })
 	if i < 0 {
-		return notFound("nothing in force has this id")
+		return nil, notFound("nothing in force has this id")
 	}
 	rs.list[i].remove()
 	rs.list = slices.Delete(rs.list, i, i+1)
-	return nil
+	return nil, nil
+}
+
+// viewed shows all rules, under the name of the list.
+func viewed[T, V any](rs rules[T], name string, view func(rule[T]) V) (any, error) {
+	views := []V{}
+	for _, r := range rs.list {
+		views = append(views, view(r))
+	}
+	return map[string]any{name: views}, nil
 }
 
 // turns say at which of the calls that match a rule acts.
 type turns struct {
-	Times  *int     `json:"times,omitempty"`
-	Nth    *int     `json:"nth,omitempty"`
-	Chance *float64 `json:"chance,omitempty"`
-	Seed   *int64   `json:"seed,omitempty"`
+	Times  int      `json:"times,omitempty" check:"turns"`
+	Nth    int      `json:"nth,omitempty" check:"turns"`
+	Chance *float64 `json:"chance,omitempty" check:"chance"`
+	Seed   *int64   `json:"seed,omitempty" check:"seed"`
 }
 
-const (
-	maxTurns = 1_000_000_000
-	maxSeed  = 1<<53 - 1 // what every language's JSON holds exactly
-)
-
-func (t turns) flaw() *refusal {
-	if t.Chance != nil && (*t.Chance < 0 || *t.Chance > 1) {
-		return badRequest("chance", "must be from 0 to 1")
-	}
+func (t turns) flaw() error {
 	if t.Seed != nil && t.Chance == nil {
 		return badRequest("seed", "goes with chance only")
 	}
-	return first(within("times", t.Times, 1, maxTurns), within("nth", t.Nth, 1, maxTurns), within("seed", t.Seed, 0, maxSeed))
+	return nil
 }
 
 // turning is a rule of the fake.
@@ -83,11 +81,11 @@ type turning[R any] interface {
 }
 
 func apply[R turning[R]](r R, t turns, seed uint64) {
-	if t.Times != nil {
-		r.Times(*t.Times)
+	if t.Times > 0 {
+		r.Times(t.Times)
 	}
-	if t.Nth != nil {
-		r.Nth(*t.Nth)
+	if t.Nth > 0 {
+		r.Nth(t.Nth)
 	}
 	if t.Seed != nil {
 		seed = uint64(*t.Seed)
@@ -97,59 +95,32 @@ func apply[R turning[R]](r R, t turns, seed uint64) {
 	}
 }
 
-// match picks calls; a script's has no endpoint.
+// match picks messages.
 type match struct {
-	AgentID        *string `json:"agent_id,omitempty"`
-	Key            *string `json:"key,omitempty"`
+	AgentID        string  `json:"agent_id,omitempty" check:"filled"`
+	Key            string  `json:"key,omitempty" check:"filled"`
 	Text           *string `json:"text,omitempty"`
-	TextContaining *string `json:"text_containing,omitempty"`
+	TextContaining string  `json:"text_containing,omitempty" check:"filled"`
 }
 
-type faultMatch struct {
-	Endpoint *string `json:"endpoint,omitempty"`
-	match
-}
-
-func (m match) matchers(w *world) (all []fakeserver.Matcher, _ *refusal) {
-	if refused := first(notEmpty("match.agent_id", m.AgentID), notEmpty("match.text_containing", m.TextContaining)); refused != nil {
-		return nil, refused
+func (m match) matchers(w *world) (all []fakeserver.Matcher, _ error) {
+	if m.AgentID != "" {
+		all = append(all, fakeserver.ByAgent(m.AgentID))
 	}
-	if m.AgentID != nil {
-		all = append(all, fakeserver.ByAgent(*m.AgentID))
-	}
-	if m.Key != nil {
-		key, refused := w.keyOf("match.key", *m.Key)
-		if refused != nil {
-			return nil, refused
+	if m.Key != "" {
+		key, err := w.keyOf("match.key", m.Key)
+		if err != nil {
+			return nil, err
 		}
 		all = append(all, fakeserver.ByKey(key))
 	}
 	if m.Text != nil {
 		all = append(all, fakeserver.ByText(*m.Text))
 	}
-	if m.TextContaining != nil {
-		all = append(all, fakeserver.ByTextContaining(*m.TextContaining))
+	if m.TextContaining != "" {
+		all = append(all, fakeserver.ByTextContaining(m.TextContaining))
 	}
 	return all, nil
-}
-
-func (m faultMatch) matchers(w *world) ([]fakeserver.Matcher, *refusal) {
-	all, refused := m.match.matchers(w)
-	if refused != nil || m.Endpoint == nil {
-		return all, refused
-	}
-	endpoint, refused := byEndpoint(w, *m.Endpoint)
-	if refused != nil {
-		refused.Reason = "match." + refused.Reason
-	}
-	return append(all, endpoint), refused
-}
-
-func notEmpty(name string, text *string) *refusal {
-	if text != nil && *text == "" {
-		return badRequest(name, "must not be empty")
-	}
-	return nil
 }
 
 // gate is a matcher that lets nothing through until it is opened: a rule is
@@ -158,5 +129,3 @@ func gate() (closed fakeserver.Matcher, open func()) {
 	var opened atomic.Bool
 	return fakeserver.Where(func(fakeserver.Call) bool { return opened.Load() }), func() { opened.Store(true) }
 }
-
-func indexed(name string, i int) string { return fmt.Sprintf("%s[%d]", name, i) }

@@ -2,6 +2,7 @@ package control
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -9,6 +10,7 @@ import (
 	"net/url"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -17,45 +19,40 @@ const maxBody = 1 << 20
 
 // request is a call that has a route, read whole.
 type request struct {
+	route
 	http  *http.Request
 	query url.Values
 	body  []byte
+	flaw  error // the first parameter that is wrong
 }
 
 func (r *request) param(name string) string { return r.http.PathValue(name) }
 
-// answer is what a handler wants answered: 200 with a body as JSON, another
-// status, or what write writes by itself, without any lock.
-type answer struct {
-	status int // 0 means 200
-	body   any // nil: none
-	write  func(http.ResponseWriter, *http.Request)
+// given is a parameter of the query, and whether there is one.
+func (r *request) given(name string) (value string, is bool) {
+	return r.query.Get(name), r.query.Has(name)
 }
 
-func ok(body any) (answer, *refusal)      { return answer{body: body}, nil }
-func created(body any) (answer, *refusal) { return answer{status: http.StatusCreated, body: body}, nil }
-func done() (answer, *refusal)            { return answer{status: http.StatusNoContent}, nil }
-
-// refusal is the body of every other answer.
-type refusal struct {
-	status int
-	Code   string `json:"error"`
-	Reason string `json:"reason"`
-	allow  string // the Allow header, 405 only
+// number reads an integer of the query.
+func (r *request) number(name string, instead, low, high int) int {
+	text, is := r.given(name)
+	if !is {
+		return instead
+	}
+	n, _ := strconv.Atoi(text)
+	r.refuse(name, number(int64(low), int64(high))(text))
+	return n
 }
 
-// badRequest names what is wrong and says what is allowed.
-func badRequest(name, format string, args ...any) *refusal {
-	return &refusal{status: http.StatusBadRequest, Code: "bad_request", Reason: name + ": " + fmt.Sprintf(format, args...)}
+// refuse notes what a check says of a parameter.
+func (r *request) refuse(name, says string) {
+	if r.flaw == nil && says != "" {
+		r.flaw = badRequest(name, "%s", says)
+	}
 }
 
-func notFound(reason string) *refusal {
-	return &refusal{status: http.StatusNotFound, Code: "not_found", Reason: reason}
-}
-
-func conflict(format string, args ...any) *refusal {
-	return &refusal{status: http.StatusConflict, Code: "conflict", Reason: fmt.Sprintf(format, args...)}
-}
+// stream is an answer that is written without any lock.
+type stream func(http.ResponseWriter, *http.Request)
 
 // ServeHTTP answers a call of the control interface.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -73,36 +70,38 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // handler answers the calls of one route.
-func (s *Server) handler(route route) http.HandlerFunc {
+func (s *Server) handler(row route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		a, refused := s.answer(route, w, r)
-		switch {
-		case refused != nil:
+		out, err := s.answer(row, w, r)
+		if refused := (*refusal)(nil); errors.As(err, &refused) {
 			refused.ServeHTTP(w, r)
-		case a.write != nil:
-			a.write(w, r)
-		case a.body != nil:
-			writeJSON(w, max(a.status, http.StatusOK), a.body)
+			return
+		}
+		switch out := out.(type) {
+		case stream:
+			out(w, r)
+		case nil:
+			w.WriteHeader(row.status)
 		default:
-			w.WriteHeader(a.status)
+			writeJSON(w, row.status, out)
 		}
 	}
 }
 
-func (s *Server) answer(route route, w http.ResponseWriter, r *http.Request) (answer, *refusal) {
-	req := &request{http: r}
-	var refused *refusal
-	if req.query, refused = route.parseQuery(r.URL.RawQuery); refused != nil {
-		return answer{}, refused
+func (s *Server) answer(row route, w http.ResponseWriter, r *http.Request) (any, error) {
+	query, err := row.parseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, err
 	}
-	if req.body, refused = readBody(w, r); refused != nil {
-		return answer{}, refused
+	body, err := readBody(w, r)
+	if err != nil {
+		return nil, err
 	}
-	return route.handle(s, req)
+	return row.handle(s, &request{route: row, http: r, query: query, body: body})
 }
 
 // parseQuery accepts the route's parameters, each at most once.
-func (r *route) parseQuery(raw string) (url.Values, *refusal) {
+func (r *route) parseQuery(raw string) (url.Values, error) {
 	query, err := url.ParseQuery(raw)
 	if err != nil {
 		return nil, badRequest("query", "must be names and values, URL encoded")
@@ -121,17 +120,16 @@ func (r *route) parseQuery(raw string) (url.Values, *refusal) {
 
 // readBody reads a body whole. What is not JSON cannot be meant, and a form of
 // another site cannot send JSON without asking first.
-func readBody(w http.ResponseWriter, r *http.Request) ([]byte, *refusal) {
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if tooLarge := new(http.MaxBytesError); asError(err, &tooLarge) {
-		return nil, &refusal{status: http.StatusRequestEntityTooLarge, Code: "too_large", Reason: fmt.Sprintf("body: at most %d bytes", maxBody)}
+	if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
+		return nil, refuse(http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("body: at most %d bytes", maxBody))
 	}
 	if err != nil {
 		return nil, badRequest("body", "did not arrive whole")
 	}
 	if kind := r.Header.Get("Content-Type"); len(body) > 0 && !isJSON(kind) || len(r.Header["Content-Type"]) > 1 {
-		return nil, &refusal{status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type",
-			Reason: "Content-Type: must be application/json"}
+		return nil, refuse(http.StatusUnsupportedMediaType, "unsupported_media_type", "Content-Type: must be application/json")
 	}
 	return body, nil
 }
@@ -140,17 +138,6 @@ func isJSON(contentType string) bool {
 	kind, params, err := mime.ParseMediaType(contentType)
 	charset := params["charset"]
 	return err == nil && kind == "application/json" && (charset == "" || strings.EqualFold(charset, "utf-8"))
-}
-
-// ServeHTTP answers any call with the refusal.
-func (f *refusal) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	switch f.status {
-	case http.StatusUnauthorized:
-		w.Header().Set("WWW-Authenticate", "Bearer")
-	case http.StatusMethodNotAllowed:
-		w.Header().Set("Allow", f.allow)
-	}
-	writeJSON(w, f.status, f)
 }
 
 func writeJSON(w http.ResponseWriter, status int, body any) {

@@ -10,9 +10,9 @@ import (
 // Settings are what can be chosen for one world. The zero values mean plan
 // preview, the limits of each key's plan, and fixed windows.
 type Settings struct {
-	Plan    string `json:"plan"`
-	Limits  string `json:"limits"`
-	Windows string `json:"windows"`
+	Plan    string `json:"plan" check:"plan"`
+	Limits  string `json:"limits" check:"limits"`
+	Windows string `json:"windows" check:"windows"`
 }
 
 // Values of Settings besides the plans.
@@ -42,8 +42,14 @@ func (o Settings) over(base Settings) Settings {
 	return Settings{or(o.Plan, base.Plan), or(o.Limits, base.Limits), or(o.Windows, base.Windows)}
 }
 
-func (o Settings) flaw() *refusal {
-	return first(oneOf("plan", o.Plan, PlanNames), oneOf("limits", o.Limits, LimitNames), oneOf("windows", o.Windows, WindowNames))
+// check checks settings that did not come in a body.
+func (o Settings) check() error {
+	for _, set := range [][2]string{{"plan", o.Plan}, {"limits", o.Limits}, {"windows", o.Windows}} {
+		if err := check(set[0], set[1], set[0]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // fakeOptions are those of the fake of a world.

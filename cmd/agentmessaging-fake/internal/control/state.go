@@ -32,14 +32,14 @@ type worldState struct {
 }
 
 // save is POST save. A world's lock is not held, since the state is of all.
-func (s *Server) save(*request) (answer, *refusal) {
+func (s *Server) save(*request) (any, error) {
 	if s.options.Save == nil {
-		return answer{}, conflict("the program was started without --state")
+		return nil, conflict("the program was started without --state")
 	}
 	if err := s.options.Save(); err != nil {
-		return answer{}, &refusal{status: http.StatusInternalServerError, Code: "not_saved", Reason: err.Error()}
+		return nil, refuse(http.StatusInternalServerError, "not_saved", err.Error())
 	}
-	return done()
+	return nil, nil
 }
 
 // WriteState writes all worlds: what their snapshots would hold, and their
@@ -92,22 +92,19 @@ func (s *Server) ReadState(raw []byte) error {
 }
 
 // readState is GET state: what a snapshot of the world would hold, as a file.
-func (w *world) readState(*request) (answer, *refusal) {
-	return answer{write: func(rw http.ResponseWriter, _ *http.Request) {
+func (w *world) readState(*request) (any, error) {
+	return stream(func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("Content-Type", "application/json")
 		_ = w.fake.WriteState(rw) // the client may be gone
-	}}, nil
+	}), nil
 }
 
 // putState is PUT state: the world is as it was when the file was written.
-func (w *world) putState(r *request) (answer, *refusal) {
+func (w *world) putState(r *request) (any, error) {
 	if err := w.fake.ReadState(bytes.NewReader(r.body)); err != nil {
-		return answer{}, badRequest("body", "%v", err)
+		return nil, badRequest("body", "%v", err)
 	}
-	for _, what := range []string{changedKeys, changedAgents, changedBYOK, changedLimits, changedClock} {
-		w.hub.changed(what)
-	}
-	return done()
+	return nil, nil
 }
 
 func decodeState(raw []byte) (file stateFile, err error) {
@@ -135,14 +132,14 @@ func decodeState(raw []byte) (file stateFile, err error) {
 }
 
 func (s *Server) readWorld(st worldState) (*world, error) {
-	if !worldName.MatchString(st.Name) {
-		return nil, errors.New("name: " + worldNameSays)
+	if err := check("name", st.Name, "world"); err != nil {
+		return nil, err
 	}
 	settings := st.Settings
 	if st.Name == defaultWorld {
 		settings = s.options.Settings
 	}
-	w, err := s.newWorld(st.Name, settings)
+	w, err := s.makeWorld(st.Name, settings)
 	if err != nil {
 		return nil, err
 	}

@@ -14,23 +14,9 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
-// What a state event says has changed.
-const (
-	changedKeys      = "keys"
-	changedAgents    = "agents"
-	changedFaults    = "faults"
-	changedReplies   = "replies"
-	changedClock     = "clock"
-	changedBYOK      = "byok"
-	changedLimits    = "limits"
-	changedSnapshots = "snapshots"
-	changedReset     = "reset"
-)
-
-// changes are those that can be read again: a reset cannot, but changes all.
-var changes = []string{
-	changedKeys, changedAgents, changedFaults, changedReplies, changedClock, changedBYOK, changedLimits, changedSnapshots,
-}
+// kinds are the kinds of state that a "state" event tells of, but for a reset,
+// which cannot be read again.
+var kinds = []string{"keys", "agents", "faults", "replies", "clock", "byok", "limits", "snapshots"}
 
 // hub tells the streams of a world that there is something new. It holds
 // nothing for them but which kinds of state have changed: calls they read from
@@ -58,7 +44,7 @@ func newHub(fake *fakeserver.Server) *hub { return &hub{fake: fake, readers: map
 // missed changes of any kind.
 func (h *hub) join(seq int, resumes bool) *reader {
 	rd := &reader{wake: make(chan struct{}, 1), seq: seq, changed: map[string]bool{}}
-	for _, what := range changes {
+	for _, what := range kinds {
 		if resumes {
 			rd.changed[what] = true
 		}
@@ -88,28 +74,28 @@ func (h *hub) each(change func(*reader)) {
 	}
 }
 
-func (h *hub) changed(what string) { h.each(func(rd *reader) { rd.changed[what] = true }) }
-
-// called is told of each call of the service, before its client has the answer.
-func (h *hub) called(c fakeserver.Call) {
-	what := ""
-	if c.Status == http.StatusOK {
-		what = effects[c.Endpoint]
-	}
+// changed tells all readers which kinds of state have changed.
+func (h *hub) changed(kinds ...string) {
 	h.each(func(rd *reader) {
-		if what != "" {
-			rd.changed[what] = true
+		for _, kind := range kinds {
+			rd.changed[kind] = true
 		}
 	})
 }
 
-// effects are the kinds of state that calls change, besides conversations and
-// limits, of which the call itself tells.
-var effects = map[fakeserver.Endpoint]string{
-	fakeserver.EndpointCreateAgent: changedAgents,
-	fakeserver.EndpointEnableSMS:   changedAgents,
-	fakeserver.EndpointSetBYOK:     changedBYOK,
-	fakeserver.EndpointClearBYOK:   changedBYOK,
+// called is told of each call of the service, before its client has the answer.
+// A call tells of conversations and limits by itself.
+func (h *hub) called(c fakeserver.Call) {
+	switch {
+	case c.Status != http.StatusOK:
+		h.changed()
+	case c.Endpoint == fakeserver.EndpointCreateAgent, c.Endpoint == fakeserver.EndpointEnableSMS:
+		h.changed("agents")
+	case c.Endpoint == fakeserver.EndpointSetBYOK, c.Endpoint == fakeserver.EndpointClearBYOK:
+		h.changed("byok")
+	default:
+		h.changed()
+	}
 }
 
 // take empties the changes of a reader.
@@ -134,25 +120,26 @@ const (
 )
 
 // streamCalls is GET calls/stream.
-func (w *world) streamCalls(r *request) (answer, *refusal) {
-	seq, refused := r.number("after", w.fake.Admin().LastSeq(), 0, noLimit)
-	if refused != nil {
-		return answer{}, refused
+func (w *world) streamCalls(r *request) (any, error) {
+	newest := w.fake.Admin().LastSeq()
+	seq, last := r.number("after", newest, 0, noLimit), r.http.Header.Get("Last-Event-ID")
+	if last != "" && number(0, noLimit)(last) != "" {
+		r.refuse("Last-Event-ID", "must be the id of an event of this stream")
 	}
-	last := r.http.Header.Get("Last-Event-ID")
-	if n, err := strconv.Atoi(last); last != "" && (err != nil || n < 0) {
-		return answer{}, badRequest("Last-Event-ID", "must be the id of an event of this stream")
-	} else if last != "" {
-		seq = n
+	if r.flaw != nil {
+		return nil, r.flaw
 	}
-	if seq > w.fake.Admin().LastSeq() {
+	if last != "" {
+		seq, _ = strconv.Atoi(last)
+	}
+	if seq > newest {
 		seq = 0 // of an earlier run of the program: all is new
 	}
 	rd := w.hub.join(seq, last != "") // here, so that nothing is missed that follows this answer's first byte
-	return answer{write: func(rw http.ResponseWriter, hr *http.Request) {
+	return stream(func(rw http.ResponseWriter, hr *http.Request) {
 		defer w.hub.leave(rd)
 		w.stream(rw, hr, rd)
-	}}, nil
+	}), nil
 }
 
 func (w *world) stream(rw http.ResponseWriter, hr *http.Request, rd *reader) {
@@ -189,7 +176,7 @@ func (w *world) catchUp(out *events, rd *reader) error {
 		if len(calls) > 0 && dropped > 0 && calls[0].Seq > seq+1 {
 			out.event("", "gap", map[string]int{"missed": min(dropped, calls[0].Seq-seq-1)})
 		}
-		for _, c := range viewsOfCalls(calls) {
+		for _, c := range calls {
 			out.event(strconv.Itoa(c.Seq), "call", c)
 			w.hub.sent(rd, c.Seq)
 		}

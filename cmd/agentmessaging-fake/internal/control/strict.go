@@ -3,146 +3,152 @@ package control
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
-// decode reads a body as a T and nothing else. encoding/json by itself takes
-// names in any case, members twice, null for anything, and does not say what it
-// expected.
-func decode[T any](body []byte) (v T, _ *refusal) {
-	if err := strictly(body, reflect.TypeFor[T]()); err != nil {
-		return v, &refusal{status: 400, Code: "bad_request", Reason: err.Error()}
+// decode reads a body as a T and nothing else, and checks it as the tags of T
+// and its method flaw say. encoding/json by itself takes names in any case,
+// members twice, null for anything, and does not say what it expected.
+func decode[T any](body []byte) (v T, _ error) {
+	t := reflect.TypeFor[T]()
+	if len(bytes.TrimSpace(body)) == 0 {
+		return v, badRequest("body", "is required, a JSON %s", kindOf(t))
+	}
+	if err := strictjson.Check(body); err != nil {
+		return v, badRequest("body", "%v", err)
+	}
+	c := checker{strictjson.Scanner{Data: body}}
+	if err := c.value("", t, ""); err != nil {
+		return v, err
 	}
 	if err := json.Unmarshal(body, &v); err != nil {
-		return v, badRequest("body", "%v", err) // a number out of range, for example
+		return v, badRequest("body", "%v", err)
+	}
+	if whole, is := any(v).(interface{ flaw() error }); is {
+		return v, whole.flaw()
 	}
 	return v, nil
 }
 
-// strictly checks a document against a type.
-func strictly(body []byte, t reflect.Type) error {
-	switch {
-	case len(bytes.TrimSpace(body)) == 0:
-		return fmt.Errorf("body: is required, a JSON %s", kindOf(t))
-	case !utf8.Valid(body):
-		return fmt.Errorf("body: must be valid UTF-8")
-	case !json.Valid(body):
-		return fmt.Errorf("body: must be one JSON document and nothing else")
-	case holdsHalfPair(body):
-		return fmt.Errorf("body: a string holds half a surrogate pair")
-	}
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.UseNumber()
-	return (&checker{d}).value("", t)
-}
-
-// checker reads a valid document along a type.
-type checker struct{ *json.Decoder }
+// checker checks a document against a type.
+type checker struct{ strictjson.Scanner }
 
 // deepest is more than any body of this interface needs.
 const deepest = 32
 
-func (c *checker) value(path string, t reflect.Type) error {
+// value checks one value. wants are the words of its tag check.
+func (c *checker) value(path string, t reflect.Type, wants string) error {
 	if strings.Count(path, ".") > deepest {
-		return fmt.Errorf("body: must be at most %d levels deep", deepest)
+		return badRequest("body", "must be at most %d levels deep", deepest)
 	}
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	token, _ := c.Token()
-	if t == reflect.TypeFor[json.RawMessage]() {
-		if token != json.Delim('{') {
-			return fmt.Errorf("%s: must be an object", path)
-		}
-		return c.free(path, token)
-	}
-	if !fits(token, t) {
-		return fmt.Errorf("%s: must be %s", or(path, "body"), article(kindOf(t)))
-	}
-	switch t.Kind() {
-	case reflect.Slice:
+	name, kind, first := or(path, "body"), kindOf(t), c.Peek()
+	switch {
+	case kind == "object" && first == '{' && t == rawType:
+		return c.free(path, wants)
+	case kind == "object" && first == '{':
+		return c.object(path, behind(t))
+	case kind == "array" && first == '[':
 		return c.list(path, t.Elem())
-	case reflect.Struct:
-		if t != reflect.TypeFor[time.Time]() {
-			return c.object(path, t)
+	case first == '"' && (kind == "string" || kind == timeKind):
+		return c.text(name, kind, wants)
+	case kind == "boolean" && (first == 't' || first == 'f'):
+		c.Scalar()
+		return nil
+	case (kind == "integer" || kind == "number") && strings.IndexByte("-0123456789", first) >= 0:
+		return c.number(name, kind, wants)
+	}
+	return badRequest(name, "must be %s", article(kind))
+}
+
+func (c *checker) text(name, kind, wants string) error {
+	text := c.Text()
+	if c.Torn {
+		return badRequest(name, "%v", strictjson.ErrHalfPair)
+	}
+	if kind == timeKind {
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			return badRequest(name, "must be %s", article(kind))
+		}
+		if year := at.UTC().Year(); year < 1 || year > 9999 {
+			return badRequest(name, "must be from the year 1 to the year 9999") // JSON holds no others
 		}
 	}
-	return nil
+	return check(name, text, wants)
+}
+
+func (c *checker) number(name, kind, wants string) error {
+	text := string(c.Scalar())
+	_, err := strconv.ParseInt(text, 10, 64)
+	if kind == "number" {
+		_, err = strconv.ParseFloat(text, 64)
+	}
+	if err != nil {
+		return badRequest(name, "must be %s", article(kind))
+	}
+	return check(name, text, wants)
+}
+
+// free steps over an object with any members.
+func (c *checker) free(path, wants string) error {
+	from, twice := c.Pos, strictjson.Twice("")
+	switch err := c.Free(); {
+	case errors.As(err, &twice):
+		return badRequest(path, "member %s stands twice", quoted(string(twice)))
+	case err != nil:
+		return badRequest(path, "%v", err)
+	}
+	return check(path, string(c.Data[from:c.Pos]), wants)
 }
 
 func (c *checker) list(path string, element reflect.Type) error {
+	c.Enter()
 	for i := 0; c.More(); i++ {
-		if err := c.value(fmt.Sprintf("%s[%d]", path, i), element); err != nil {
+		if err := c.value(fmt.Sprintf("%s[%d]", path, i), element, ""); err != nil {
 			return err
 		}
 	}
-	_, _ = c.Token()
 	return nil
 }
 
 func (c *checker) object(path string, t reflect.Type) error {
 	members := membersOf(t)
 	seen := map[string]bool{}
-	for c.More() {
-		token, _ := c.Token()
-		name := token.(string) //nolint:errcheck,forcetypeassert // a name in an object
+	for c.Enter(); c.More(); {
+		name := c.Name()
 		i := slices.IndexFunc(members, func(m member) bool { return m.name == name })
 		switch {
 		case i < 0:
-			return fmt.Errorf("%s: member %s is not allowed; allowed: %s", or(path, "body"), quoted(name), listed(names(members)))
+			return badRequest(or(path, "body"), "member %s is not allowed; allowed: %s", quoted(name), listed(names(members)))
 		case seen[name]:
-			return fmt.Errorf("%s: stands twice", join(path, name))
+			return badRequest(join(path, name), "stands twice")
 		}
 		seen[name] = true
-		if err := c.value(join(path, name), members[i].kind); err != nil {
+		if err := c.value(join(path, name), members[i].kind, members[i].check); err != nil {
 			return err
 		}
 	}
-	_, _ = c.Token()
 	for _, m := range members {
-		if m.required && !seen[m.name] {
-			return fmt.Errorf("%s: is required, %s", join(path, m.name), article(kindOf(m.kind)))
+		if strings.HasPrefix(m.check, "required") && !seen[m.name] {
+			return badRequest(join(path, m.name), "is required, %s", article(kindOf(m.kind)))
 		}
 	}
 	return nil
 }
 
-// free checks the names in an object with any members.
-func (c *checker) free(path string, token json.Token) error {
-	delim, _ := token.(json.Delim)
-	seen := map[string]bool{}
-	for (delim == '{' || delim == '[') && c.More() {
-		if delim == '{' {
-			name, _ := c.Token()
-			key := name.(string) //nolint:errcheck,forcetypeassert // a name in an object
-			if seen[key] {
-				return fmt.Errorf("%s: a member stands twice", path)
-			}
-			seen[key] = true
-		}
-		inner, _ := c.Token()
-		if err := c.free(path, inner); err != nil {
-			return err
-		}
-	}
-	if delim == '{' || delim == '[' {
-		_, _ = c.Token()
-	}
-	return nil
-}
-
-// member is a name in a struct's JSON. Members are required where the tag
-// check says so.
+// member is a name in a struct's JSON.
 type member struct {
-	name     string
-	kind     reflect.Type
-	required bool
+	name  string
+	kind  reflect.Type
+	check string // required, and names in checks
 }
 
 func membersOf(t reflect.Type) (all []member) {
@@ -153,7 +159,7 @@ func membersOf(t reflect.Type) (all []member) {
 			continue
 		}
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		all = append(all, member{name, f.Type, f.Tag.Get("check") == "required"})
+		all = append(all, member{name, f.Type, f.Tag.Get("check")})
 	}
 	return all
 }
@@ -165,84 +171,28 @@ func names(members []member) (all []string) {
 	return all
 }
 
-// fits reports whether a value begins as the type's values do.
-func fits(token json.Token, t reflect.Type) bool {
-	switch token := token.(type) {
-	case string:
-		_, err := time.Parse(time.RFC3339, token)
-		return t.Kind() == reflect.String || t == reflect.TypeFor[time.Time]() && err == nil
-	case bool:
-		return t.Kind() == reflect.Bool
-	case json.Number:
-		_, err := strconv.ParseInt(token.String(), 10, 64)
-		_, floatErr := token.Float64()
-		return t.Kind() == reflect.Float64 && floatErr == nil || isInteger(t) && err == nil
-	case json.Delim:
-		return token == '{' && t.Kind() == reflect.Struct && t != reflect.TypeFor[time.Time]() ||
-			token == '[' && t.Kind() == reflect.Slice
-	}
-	return false // null
-}
+const timeKind = "time as RFC 3339 has it"
 
-func isInteger(t reflect.Type) bool { return t.Kind() == reflect.Int || t.Kind() == reflect.Int64 }
+var rawType = reflect.TypeFor[json.RawMessage]()
 
-// kindOf names a type's values.
-func kindOf(t reflect.Type) string {
+func behind(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
+	return t
+}
+
+// kindOf names a type's values.
+func kindOf(t reflect.Type) string {
+	t = behind(t)
 	switch {
 	case t == reflect.TypeFor[time.Time]():
-		return "time as RFC 3339 has it"
-	case t.Kind() == reflect.Struct || t == reflect.TypeFor[json.RawMessage]():
+		return timeKind
+	case t == rawType:
 		return "object"
-	case t.Kind() == reflect.Slice:
-		return "array"
-	case isInteger(t):
-		return "integer"
-	case t.Kind() == reflect.Float64:
-		return "number"
-	case t.Kind() == reflect.Bool:
-		return "boolean"
 	}
-	return "string"
-}
-
-func article(noun string) string {
-	if strings.ContainsRune("aio", rune(noun[0])) {
-		return "an " + noun
-	}
-	return "a " + noun
-}
-
-// holdsHalfPair looks for escapes that stand for no character. A backslash in
-// a valid document is always the beginning of an escape.
-func holdsHalfPair(doc []byte) bool {
-	for {
-		i := bytes.IndexByte(doc, '\\')
-		if i < 0 {
-			return false
-		}
-		first := surrogate(doc[i:])
-		switch {
-		case first == 0:
-			doc = doc[i+2:]
-		case first < 0xDC00 && surrogate(doc[i+6:]) >= 0xDC00:
-			doc = doc[i+12:]
-		default:
-			return true
-		}
-	}
-}
-
-// surrogate is the half of a pair that an escape stands for, 0 for others.
-func surrogate(escape []byte) int64 {
-	if len(escape) < 6 || escape[0] != '\\' || escape[1] != 'u' {
-		return 0
-	}
-	n, err := strconv.ParseInt(string(escape[2:6]), 16, 32)
-	if err != nil || n < 0xD800 || n > 0xDFFF {
-		return 0
-	}
-	return n
+	return map[reflect.Kind]string{
+		reflect.Struct: "object", reflect.Slice: "array", reflect.String: "string", reflect.Bool: "boolean",
+		reflect.Int: "integer", reflect.Int64: "integer", reflect.Float64: "number",
+	}[t.Kind()]
 }

@@ -56,11 +56,11 @@ func TestStrictBodies(t *testing.T) {
 		{"POST", w + "/agents", `{"key":"key_000001","system_prompt":"` + long + `"}`, "system_prompt: at most 2000 characters"},
 		{"POST", w + "/agents", `{"key":"key_000001","customer_ref":"` + long + `"}`, "customer_ref: at most 200 characters"},
 		{"POST", w + "/agents", `{"key":"key_000001","metadata":[]}`, "metadata: must be an object"},
-		{"POST", w + "/agents", `{"key":"key_000001","metadata":{"a":[{"b":1,"b":2}]}}`, "metadata: a member stands twice"},
+		{"POST", w + "/agents", `{"key":"key_000001","metadata":{"a":[{"b":1,"b":2}]}}`, `metadata: member "b" stands twice`},
 		{"POST", w + "/agents", `{"key":"key_000001","metadata":{"a":"` + strings.Repeat("m", 4096) + `"}}`, "metadata: at most 4096 characters of compact JSON"},
-		{"POST", w + "/agents", `{"key":"key_000001","metadata":{"a":"\ud800"}}`, "body: a string holds half a surrogate pair"},
-		{"POST", w + "/agents", `{"key":"key_000001","metadata":{"a":"\ud83d\u0041"}}`, "body: a string holds half a surrogate pair"},
-		{"POST", w + "/agents", `{"key":"key_000001","metadata":{"a":"\udc00"}}`, "body: a string holds half a surrogate pair"},
+		{"POST", w + "/agents", `{"key":"key_000001","metadata":{"a":"\ud800"}}`, "metadata: must be valid Unicode; half a surrogate pair is none"},
+		{"POST", w + "/agents", `{"key":"key_000001","metadata":{"a":"\ud83d\u0041"}}`, "metadata: must be valid Unicode; half a surrogate pair is none"},
+		{"POST", w + "/agents", `{"key":"key_000001","metadata":{"a":"\udc00"}}`, "metadata: must be valid Unicode; half a surrogate pair is none"},
 		{"POST", w + "/agents", `{"key":"key_000001","sms":{}}`, "sms: needs a mode or a status"},
 		{"POST", w + "/agents", `{"key":"key_000001","sms":{"mode":"x"}}`, "sms.mode: must be one of none, sandbox, managed, byo_twilio"},
 		{"POST", w + "/agents", `{"key":"key_000001","sms":{"status":"x"}}`, "sms.status: must be one of disabled"},
@@ -95,6 +95,23 @@ func TestStrictBodies(t *testing.T) {
 	assert.Equal(t, "0s", a.must(200, "GET", w+"/clock", "").body["advanced"])
 }
 
+func TestExchangesAreBounded(t *testing.T) {
+	a := newAPI(t, control.Options{})
+	a.must(201, "POST", w+"/agents", `{"key":"key_000001","agent_id":"a"}`)
+	add := func(members string) reply {
+		return a.do("POST", w+"/agents/a/conversation", `{"exchanges":[{"text":"a","reply_text":"`+strings.Repeat("b", 64<<10-1)+`"`+members+`}]}`)
+	}
+	assert.Equal(t, 201, add("").status)
+	for _, more := range []string{`,"user_ref":"c"`, `,"trace_id":"c"`, `,"warnings":["",""]`} {
+		add(more).wantRefused(t, 400, "exchanges[0]: its texts must have at most 65536 bytes")
+	}
+}
+
+func TestBodiesAreNotDeep(t *testing.T) {
+	deep := strings.Repeat(`{"kind":"lose_reply","how":`, 9000) + `{"kind":"hang"}` + strings.Repeat("}", 9000)
+	newAPI(t, control.Options{}).do("POST", w+"/faults", `{"fault":`+deep+`}`).wantRefused(t, 400, "body: must be at most 32 levels deep")
+}
+
 func TestStrictRules(t *testing.T) {
 	a := newAPI(t, control.Options{})
 	for _, tt := range []struct{ path, body, want string }{
@@ -104,18 +121,18 @@ func TestStrictRules(t *testing.T) {
 		{"/replies", `{"replies":[{"text":"a","status":400}]}`, "replies[0]: must have a text, or an error status"},
 		{"/replies", `{"replies":[{"text":"a"},{"text":"b","code":"x"}]}`, "replies[1]: code and reason go with an error status"},
 		{"/replies", `{"replies":[{"status":400,"warnings":["x"]}]}`, "replies[0]: warnings go with a text"},
-		{"/replies", `{"replies":[{"status":500}]}`, "replies[0].status: must be one of [400 401 402 404 429]"},
+		{"/replies", `{"replies":[{"status":500}]}`, "replies[0].status: must be one of 400, 401, 402, 404, 429"},
 		{"/replies", `{"replies":[{"status":400,"code":""}]}`, "replies[0].code: must not be empty"},
 		{"/replies", `{"replies":[{"status":4e2}]}`, "replies[0].status: must be an integer"},
 		{"/replies", `{"replies":[{"text":"a"}],"match":{"endpoint":"GET /v1/status"}}`, `match: member "endpoint" is not allowed; allowed: agent_id, key, text, text_containing`},
 		{"/replies", `{"replies":[{"text":"a"}],"match":{"key":"amk_fake_000001"}}`, "match.key: no key of this world has this label"},
 		{"/replies", `{"replies":[{"text":"a"}],"match":{"agent_id":""}}`, "match.agent_id: must not be empty"},
 		{"/replies", `{"replies":[{"text":"a"}],"match":{"text_containing":""}}`, "match.text_containing: must not be empty"},
-		{"/replies", `{"replies":[{"text":"a"}],"times":0}`, "times: must be from 1 to 1000000000"},
-		{"/replies", `{"replies":[{"text":"a"}],"nth":0}`, "nth: must be from 1"},
+		{"/replies", `{"replies":[{"text":"a"}],"times":0}`, "times: must be an integer from 1 to 1000000000"},
+		{"/replies", `{"replies":[{"text":"a"}],"nth":0}`, "nth: must be an integer from 1"},
 		{"/replies", `{"replies":[{"text":"a"}],"chance":1.1}`, "chance: must be from 0 to 1"},
 		{"/replies", `{"replies":[{"text":"a"}],"chance":-0.1}`, "chance: must be from 0 to 1"},
-		{"/replies", `{"replies":[{"text":"a"}],"chance":1,"seed":-1}`, "seed: must be from 0 to 9007199254740991"},
+		{"/replies", `{"replies":[{"text":"a"}],"chance":1,"seed":-1}`, "seed: must be an integer from 0 to 9007199254740991"},
 		{"/replies", `{"replies":[{"text":"a"}],"seed":1}`, "seed: goes with chance only"},
 		{"/faults", `{}`, "fault: is required, an object"},
 		{"/faults", `{"fault":{}}`, "fault.kind: is required"},
@@ -125,20 +142,20 @@ func TestStrictRules(t *testing.T) {
 		{"/faults", `{"fault":{"kind":"latency","duration":"1s","bytes":1}}`, "fault.bytes: latency does not take it; it takes: duration"},
 		{"/faults", `{"fault":{"kind":"hang","status":500}}`, "fault.status: hang does not take it; it takes: none"},
 		{"/faults", `{"fault":{"kind":"answer"}}`, "fault.status: is required for answer"},
-		{"/faults", `{"fault":{"kind":"answer","status":199}}`, "fault.status: must be from 200 to 599"},
-		{"/faults", `{"fault":{"kind":"answer","status":600}}`, "fault.status: must be from 200 to 599"},
+		{"/faults", `{"fault":{"kind":"answer","status":199}}`, "fault.status: must be an integer from 200 to 599"},
+		{"/faults", `{"fault":{"kind":"answer","status":600}}`, "fault.status: must be an integer from 200 to 599"},
 		{"/faults", `{"fault":{"kind":"raw_answer","status":200,"content_type":"a\nb"}}`, "fault.content_type: must hold no control character"},
 		{"/faults", `{"fault":{"kind":"rate_limited","retry_after":"1\r\n"}}`, "fault.retry_after: must hold no control character"},
 		{"/faults", `{"fault":{"kind":"rate_limited","retry_after":"` + strings.Repeat("1", 1025) + `"}}`, "fault.retry_after: at most 1024 bytes"},
-		{"/faults", `{"fault":{"kind":"truncate_reply","bytes":-1}}`, "fault.bytes: must be from 0"},
+		{"/faults", `{"fault":{"kind":"truncate_reply","bytes":-1}}`, "fault.bytes: must be an integer from 0"},
 		{"/faults", `{"fault":{"kind":"drip_reply","bytes":0}}`, "fault.bytes: must be from 1"},
 		{"/faults", `{"fault":{"kind":"lose_reply"}}`, "fault.how: is required for lose_reply"},
 		{"/faults", `{"fault":{"kind":"lose_reply","how":{"kind":"latency","duration":"1s"}}}`, "fault.how.kind: must be one of answer, raw_answer, rate_limited, hang, close_early, reset_connection"},
-		{"/faults", `{"fault":{"kind":"lose_reply","how":{"kind":"answer","status":1}}}`, "fault.how.status: must be from 200 to 599"},
+		{"/faults", `{"fault":{"kind":"lose_reply","how":{"kind":"answer","status":1}}}`, "fault.how.status: must be an integer from 200 to 599"},
 		{"/faults", `{"fault":{"kind":"lose_reply","how":{"kind":"hang","x":1}}}`, `fault.how: member "x" is not allowed`},
 		{"/faults", `{"fault":{"kind":"hang"},"match":{"endpoint":"GET /v1/no"}}`, "match.endpoint: must be one of GET /v1/status"},
 		{"/faults", `{"fault":{"kind":"hang"},"match":{"key":"x"}}`, "match.key: no key of this world"},
-		{"/faults", `{"fault":{"kind":"hang"},"times":0}`, "times: must be from 1"},
+		{"/faults", `{"fault":{"kind":"hang"},"times":0}`, "times: must be an integer from 1"},
 	} {
 		a.do("POST", w+tt.path, tt.body).wantRefused(t, 400, tt.want)
 	}

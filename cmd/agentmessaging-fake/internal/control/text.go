@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
-
-	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // maxQuoted bounds what a reason repeats of what was sent.
@@ -20,19 +18,9 @@ func quoted(name string) string {
 	return strconv.Quote(name)
 }
 
-func listed(names []string) string {
-	if len(names) == 0 {
-		return "none"
-	}
-	return strings.Join(names, ", ")
-}
+func listed(names []string) string { return or(strings.Join(names, ", "), "none") }
 
-func join(path, name string) string {
-	if path == "" {
-		return name
-	}
-	return path + "." + name
-}
+func join(path, name string) string { return strings.TrimPrefix(path+"."+name, ".") }
 
 func or(text, instead string) string {
 	if text == "" {
@@ -41,74 +29,11 @@ func or(text, instead string) string {
 	return text
 }
 
-// oneOf refuses a text that is none of a closed list.
-func oneOf(name, text string, allowed []string) *refusal {
-	for _, a := range allowed {
-		if a == text {
-			return nil
-		}
+func article(noun string) string {
+	if strings.ContainsRune("aio", rune(noun[0])) {
+		return "an " + noun
 	}
-	return badRequest(name, "must be one of %s", listed(allowed))
-}
-
-// inField refuses a text that breaks the bound of interface 8.4 or the list
-// of interface 2.3. The empty text stands for none.
-func inField(name, text string, f *spec.Field) *refusal {
-	switch {
-	case !f.Fits(text):
-		return badRequest(name, "at most %d characters", f.MaxLen)
-	case text != "" && !f.Allows(text):
-		return badRequest(name, "must be one of %s", f.Values())
-	}
-	return nil
-}
-
-func within[N int | int64](name string, n *N, low, high int64) *refusal {
-	if n != nil && (int64(*n) < low || int64(*n) > high) {
-		return badRequest(name, "must be from %d to %d", low, high)
-	}
-	return nil
-}
-
-// inYears refuses times that JSON cannot hold.
-func inYears(name string, t *time.Time) *refusal {
-	if t != nil && (t.UTC().Year() < 1 || t.UTC().Year() > 9999) {
-		return badRequest(name, "must be from the year 1 to the year 9999")
-	}
-	return nil
-}
-
-// first is the first refusal of several checks.
-func first(checks ...*refusal) *refusal {
-	for _, c := range checks {
-		if c != nil {
-			return c
-		}
-	}
-	return nil
-}
-
-// number reads an integer of a query.
-func (r *request) number(name string, instead, low, high int) (int, *refusal) {
-	text, given := r.query[name]
-	if !given {
-		return instead, nil
-	}
-	n, err := strconv.Atoi(text[0])
-	if err != nil || n < low || n > high {
-		return 0, badRequest(name, "must be an integer from %d to %d", low, high)
-	}
-	return n, nil
-}
-
-// durationIn reads a duration as Go writes it, which is how all of them are
-// written here.
-func durationIn(name, text string, most time.Duration) (time.Duration, *refusal) {
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 || d > most {
-		return 0, badRequest(name, "must be a duration such as 250ms, 90s, 1h30m or 24h, from 0s to %v", most)
-	}
-	return d, nil
+	return "a " + noun
 }
 
 // nullable is nil for the empty text, which stands for a value not given.
@@ -124,6 +49,12 @@ func given[T any](v *T) (value T) {
 		value = *v
 	}
 	return value
+}
+
+// parsed is a duration that was checked, 0 where none was given.
+func parsed(text string) time.Duration {
+	d, _ := time.ParseDuration(text)
+	return d
 }
 
 func numbered(kind string, n int) string { return fmt.Sprintf("%s_%06d", kind, n) }

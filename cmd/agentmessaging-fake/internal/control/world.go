@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -26,31 +25,25 @@ type world struct {
 	leave    context.CancelFunc
 
 	mu        sync.Mutex // held by every handler
-	scripts   rules[scriptSpec]
-	faults    rules[faultRule]
+	scripts   rules[newScript]
+	faults    rules[newFault]
 	snapshots []snapshot
 	taken     int // snapshots
 }
 
 const (
-	maxWorlds     = 1000
-	maxExchanges  = 1000     // kept of each conversation
-	bodyLimit     = 16 << 10 // bytes kept of each body
-	metadataCap   = 4096     // characters of compact JSON
-	noLimit       = math.MaxInt32
-	keyPrefix     = "amk_world_"
-	worldNameSays = "must be 1 to 63 of a to z, 0 to 9 and -, and not begin with -"
+	maxWorlds    = 1000
+	maxExchanges = 1000     // kept of each conversation
+	bodyLimit    = 16 << 10 // bytes kept of each body
+	noLimit      = math.MaxInt32
+	keyPrefix    = "amk_world_"
 )
 
-// worldName has no underscore, so that no key of one world can be one of
-// another.
-var worldName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
-
-// newWorld makes a world that nobody knows yet.
-func (s *Server) newWorld(name string, o Settings) (*world, error) {
+// makeWorld makes a world that nobody knows yet.
+func (s *Server) makeWorld(name string, o Settings) (*world, error) {
 	o = o.over(s.options.Settings).over(Settings{string(fakeserver.PlanPreview), limitsOfPlan, fixed})
-	if flaw := o.flaw(); flaw != nil {
-		return nil, fmt.Errorf("%s", flaw.Reason)
+	if err := o.check(); err != nil {
+		return nil, err
 	}
 	fake, err := fakeserver.Open(s.fakeOptions(name, o)...)
 	if err != nil {
@@ -65,27 +58,26 @@ func (s *Server) newWorld(name string, o Settings) (*world, error) {
 // begin puts in place what each world begins with, and begins with again
 // after a reset.
 func (w *world) begin() error {
-	w.scripts, w.faults, w.snapshots, w.taken = newRules[scriptSpec]("reply"), newRules[faultRule]("fault"), nil, 0
+	w.scripts, w.faults, w.snapshots, w.taken = rules[newScript]{kind: "reply"}, rules[newFault]{kind: "fault"}, nil, 0
 	for i, spec := range w.server.scripts {
-		if _, refused := w.script(spec); refused != nil {
-			return fmt.Errorf("replies[%d].%s", i, refused.Reason)
+		if _, err := w.script(spec); err != nil {
+			return fmt.Errorf("replies[%d].%w", i, err)
 		}
 	}
 	if d := w.server.options.Latency; d > 0 {
 		text := d.String()
-		w.inject(faultRule{Fault: faultSpec{Kind: "latency", Duration: &text}}, fakeserver.Latency(d))
+		w.inject(newFault{Fault: faultSpec{Kind: "latency", Duration: &text}})
 	}
 	return nil
 }
 
 // reset is POST reset.
-func (w *world) reset(*request) (answer, *refusal) {
+func (w *world) reset(*request) (any, error) {
 	w.fake.Reset()
 	if err := w.begin(); err != nil {
-		return answer{}, conflict("%v", err) // what a world once began with, it can begin with again
+		return nil, conflict("%v", err) // what a world once began with, it can begin with again
 	}
-	w.hub.changed(changedReset)
-	return done()
+	return nil, nil
 }
 
 // worldView is a world in a list.
@@ -98,80 +90,54 @@ type worldView struct {
 }
 
 // listWorlds is GET worlds.
-func (s *Server) listWorlds(*request) (answer, *refusal) {
+func (s *Server) listWorlds(*request) (any, error) {
 	s.mu.Lock()
 	worlds := slices.Collect(maps.Values(s.worlds))
 	s.mu.Unlock()
-	slices.SortFunc(worlds, func(a, b *world) int {
-		return cmp.Or(-cmp.Compare(rank(a), rank(b)), cmp.Compare(a.name, b.name))
-	})
+	slices.SortFunc(worlds, func(a, b *world) int { return cmp.Compare(rank(a), rank(b)) })
 	views := []worldView{}
 	for _, w := range worlds {
-		views = append(views, worldView{w.name, w.settings, len(w.fake.Admin().Keys()), w.fake.Admin().AgentCount(), w.fake.Admin().TotalCalls()})
+		of := w.fake.Admin()
+		views = append(views, worldView{w.name, w.settings, len(of.Keys()), of.AgentCount(), of.TotalCalls()})
 	}
-	return ok(map[string]any{"worlds": views})
+	return map[string]any{"worlds": views}, nil
 }
 
-func rank(w *world) int {
+// rank orders worlds by name, behind the one named default.
+func rank(w *world) string {
 	if w.name == defaultWorld {
-		return 1
+		return ""
 	}
-	return 0
+	return w.name
 }
 
-// newWorldBody is the body of POST worlds.
-type newWorldBody struct {
-	Name    *string `json:"name"`
-	Plan    *string `json:"plan"`
-	Limits  *string `json:"limits"`
-	Windows *string `json:"windows"`
-}
-
-func (b newWorldBody) flaw() *refusal {
-	var flaws []*refusal
-	if b.Name != nil && !worldName.MatchString(*b.Name) {
-		flaws = append(flaws, badRequest("name", worldNameSays))
-	}
-	for _, m := range []struct {
-		name    string
-		value   *string
-		allowed []string
-	}{{"plan", b.Plan, PlanNames}, {"limits", b.Limits, LimitNames}, {"windows", b.Windows, WindowNames}} {
-		if m.value != nil {
-			flaws = append(flaws, oneOf(m.name, *m.value, m.allowed))
-		}
-	}
-	return first(flaws...)
+// newWorld is the body of POST worlds.
+type newWorld struct {
+	Name string `json:"name" check:"world"`
+	Settings
 }
 
 // createWorld is POST worlds.
-func (s *Server) createWorld(r *request) (answer, *refusal) {
-	body, refused := decode[newWorldBody](r.body)
-	if refused == nil {
-		refused = body.flaw()
-	}
-	if refused != nil {
-		return answer{}, refused
-	}
+func (s *Server) createWorld(body newWorld) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	name := given(body.Name)
-	if body.Name == nil {
+	name := body.Name
+	if name == "" {
 		name = s.nextName()
 	}
-	if refused := s.takes(name); refused != nil {
-		return answer{}, refused
+	if err := s.takes(name); err != nil {
+		return nil, err
 	}
-	w, err := s.newWorld(name, Settings{given(body.Plan), given(body.Limits), given(body.Windows)})
+	w, err := s.makeWorld(name, body.Settings)
 	if err != nil {
-		return answer{}, conflict("%v", err)
+		return nil, conflict("%v", err)
 	}
 	s.worlds[name] = w
-	return created(struct {
+	return struct {
 		Name string `json:"name"`
 		Settings
 		Key string `json:"key"`
-	}{name, w.settings, w.fake.Key()})
+	}{name, w.settings, w.fake.Key()}, nil
 }
 
 // nextName is the next name that no world has. s.mu is held.
@@ -185,7 +151,7 @@ func (s *Server) nextName() string {
 }
 
 // takes refuses a world that there is no room for. s.mu is held.
-func (s *Server) takes(name string) *refusal {
+func (s *Server) takes(name string) error {
 	switch {
 	case s.worlds[name] != nil:
 		return conflict("name: there is a world with this name already")
@@ -196,21 +162,21 @@ func (s *Server) takes(name string) *refusal {
 }
 
 // deleteWorld is DELETE worlds/{world}.
-func (s *Server) deleteWorld(r *request) (answer, *refusal) {
+func (s *Server) deleteWorld(r *request) (any, error) {
 	name := r.param("world")
 	if name == defaultWorld {
-		return answer{}, conflict("the world named default is always there; POST reset empties it")
+		return nil, conflict("the world named default is always there; POST reset empties it")
 	}
 	s.mu.Lock()
 	w := s.worlds[name]
 	delete(s.worlds, name)
 	s.mu.Unlock()
 	if w == nil {
-		return answer{}, notFound("no world has this name")
+		return nil, notFound("no world has this name")
 	}
 	w.leave()
 	_ = w.fake.Close()
-	return done()
+	return nil, nil
 }
 
 // Service is the service of all worlds at one address: a call reaches the

@@ -51,11 +51,11 @@ function two(n) {
 }
 
 // took is the time a call took.
-export function took(us) {
-  if (typeof us !== 'number') return '';
-  if (us < 1000) return `${us} µs`;
-  if (us < 1e6) return `${(us / 1000).toFixed(us < 1e4 ? 1 : 0)} ms`;
-  return `${(us / 1e6).toFixed(us < 1e7 ? 2 : 1)} s`;
+export function took(ns) {
+  if (typeof ns !== 'number') return '';
+  if (ns < 1e6) return `${Math.floor(ns / 1e3)} µs`;
+  if (ns < 1e9) return `${(ns / 1e6).toFixed(ns < 1e7 ? 1 : 0)} ms`;
+  return `${(ns / 1e9).toFixed(ns < 1e10 ? 2 : 1)} s`;
 }
 
 export function count(n) {

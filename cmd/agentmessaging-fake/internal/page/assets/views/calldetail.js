@@ -52,7 +52,7 @@ function Summary({ call }) {
     ['Agent', call.agent_id && h('a', { href: hrefOf('agents', call.agent_id) }, mono(call.agent_id))],
     ['Limit', call.limit_key && mono(call.limit_key)],
     ['Fault', call.fault && mono(call.fault)],
-    ['Took', took(call.took_us)],
+    ['Took', took(call.took_ns)],
     ['Arrived', both(call.time)],
     ['From', mono(call.address)],
     ['Trace id', mono(call.trace_id)],

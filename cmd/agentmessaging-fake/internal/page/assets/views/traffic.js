@@ -146,7 +146,7 @@ function row(call) {
     h('span.c-status', null, statusTag(call)),
     h('span.c-what', null, h('span.method', null, call.method), path(call.path), h('span.soft.words', null, said(call)), mark(call)),
     h('span.c-key', null, mono(call.key)),
-    h('span.c-took', null, took(call.took_us)),
+    h('span.c-took', null, took(call.took_ns)),
     h('span.c-trace', null, mono(call.trace_id)),
     h('span.c-when', null, ago(call.time)),
   ];
