@@ -1,21 +1,36 @@
 package agentmessaging_test
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"os/exec"
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/clienttest"
+)
+
+// What most tests of this package use.
+var (
+	newClient = clienttest.New
+	answering = clienttest.Answering
+	get, post = clienttest.Get, clienttest.Post
+)
+
+type (
+	answer  = clienttest.Answer
+	create  = agentmessaging.CreateAgentParams
+	llm     = agentmessaging.LLMParams
+	message = agentmessaging.MessageParams
+	setBYOK = agentmessaging.SetBYOKParams
 )
 
 func TestNewClientRefusesBaseURL(t *testing.T) {
@@ -47,7 +62,7 @@ func TestNewClientRefusesBaseURL(t *testing.T) {
 		{"https://service.example/V1//", "leave it out"},
 		{"https://service.example/gateway/%761", "leave it out"},
 	} {
-		client, err := agentmessaging.NewClient(tt.baseURL, testKey)
+		client, err := agentmessaging.NewClient(tt.baseURL, clienttest.Key)
 		var invalid *agentmessaging.ValidationError
 		require.ErrorAs(t, err, &invalid, tt.baseURL)
 		assert.ErrorIs(t, err, agentmessaging.ErrInvalid)
@@ -65,7 +80,7 @@ func TestNewClientAcceptsBaseURL(t *testing.T) {
 		"http://[::ffff:127.0.0.1]:80", "HTTPS://service.example",
 		"https://[2001:db8::1]:8443/v1/gateway", "https://v1", "https://service.example/v10",
 	} {
-		_, err := agentmessaging.NewClient(baseURL, testKey)
+		_, err := agentmessaging.NewClient(baseURL, clienttest.Key)
 		assert.NoError(t, err, baseURL)
 	}
 }
@@ -81,20 +96,16 @@ func TestNewClientRefusesAPIKey(t *testing.T) {
 		{"canary\x00", "position 6"},
 		{"canary\x7f", "position 6"},
 		{"canaryé", "position 6"},
-		{"https://service.example", "is a URL"},
+		{"https://service.example", "is a URL; call NewClient(baseURL, apiKey)"},
 	} {
-		_, err := agentmessaging.NewClient(testURL, tt.key)
+		_, err := agentmessaging.NewClient(clienttest.URL, tt.key)
 		require.ErrorIs(t, err, agentmessaging.ErrInvalid, "%q", tt.key)
 		assert.Contains(t, err.Error(), "apiKey", "%q", tt.key)
 		assert.Contains(t, err.Error(), tt.says, "%q", tt.key)
 		assert.NotContains(t, err.Error(), "canary")
 	}
-}
-
-func TestNewClientToldArgumentsTheWrongWayRound(t *testing.T) {
-	_, err := agentmessaging.NewClient(testKey, testURL)
-	require.ErrorIs(t, err, agentmessaging.ErrInvalid)
-	assert.Contains(t, err.Error(), "NewClient(baseURL, apiKey)")
+	_, err := agentmessaging.NewClient(clienttest.Key, clienttest.URL)
+	assert.ErrorContains(t, err, "the wrong way round")
 }
 
 func TestNewClientRefusesOptions(t *testing.T) {
@@ -120,7 +131,7 @@ func TestNewClientRefusesOptions(t *testing.T) {
 		"RetryPolicy.MinWait":     agentmessaging.WithRetry(agentmessaging.RetryPolicy{MinWait: -1}),
 		"RetryPolicy.MaxWait":     agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxWait: -1}),
 	} {
-		_, err := agentmessaging.NewClient(testURL, testKey, option)
+		_, err := agentmessaging.NewClient(clienttest.URL, clienttest.Key, option)
 		var invalid *agentmessaging.ValidationError
 		require.ErrorAs(t, err, &invalid, name)
 		assert.Equal(t, strings.TrimSpace(name), invalid.Field)
@@ -128,20 +139,22 @@ func TestNewClientRefusesOptions(t *testing.T) {
 }
 
 func TestNewClientFromEnv(t *testing.T) {
-	t.Setenv("AGENT_MESSAGING_BASE_URL", "")
-	t.Setenv("AGENT_MESSAGING_API_KEY", testKey)
-	_, err := agentmessaging.NewClientFromEnv()
-	require.ErrorIs(t, err, agentmessaging.ErrInvalid)
-	assert.Contains(t, err.Error(), "AGENT_MESSAGING_BASE_URL")
-
-	t.Setenv("AGENT_MESSAGING_BASE_URL", testURL)
-	client, err := agentmessaging.NewClientFromEnv()
-	require.NoError(t, err)
-	assert.Contains(t, client.String(), testURL)
-
-	t.Setenv("AGENT_MESSAGING_API_KEY", "")
-	_, err = agentmessaging.NewClientFromEnv()
-	assert.ErrorContains(t, err, "AGENT_MESSAGING_API_KEY")
+	for _, tt := range []struct{ baseURL, key, missing string }{
+		{"", clienttest.Key, "AGENT_MESSAGING_BASE_URL"},
+		{clienttest.URL, "", "AGENT_MESSAGING_API_KEY"},
+		{clienttest.URL, clienttest.Key, ""},
+	} {
+		t.Setenv("AGENT_MESSAGING_BASE_URL", tt.baseURL)
+		t.Setenv("AGENT_MESSAGING_API_KEY", tt.key)
+		client, err := agentmessaging.NewClientFromEnv()
+		if tt.missing != "" {
+			require.ErrorIs(t, err, agentmessaging.ErrInvalid)
+			assert.ErrorContains(t, err, tt.missing)
+			continue
+		}
+		require.NoError(t, err)
+		assert.Contains(t, client.String(), clienttest.URL)
+	}
 }
 
 func TestZeroClientAndNilContext(t *testing.T) {
@@ -152,106 +165,114 @@ func TestZeroClientAndNilContext(t *testing.T) {
 	assert.ErrorIs(t, none.ClearBYOK(t.Context()), agentmessaging.ErrInvalid)
 
 	var noContext context.Context
-	_, err = newClient(t, &stub{}).Status(noContext)
+	_, err = newClient(t, answering()).Status(noContext)
 	assert.ErrorIs(t, err, agentmessaging.ErrInvalid)
 }
 
 func TestRequestHeaders(t *testing.T) {
-	transport := &stub{answers: []answer{{status: 200, body: `{"ok":true,"warmed":true,"mode":"byok","trace_id":"t"}`}}}
+	transport := answering(clienttest.OK)
 	client := newClient(t, transport, agentmessaging.WithUserAgent("shop/1.4"))
-	_, err := client.WarmUp(t.Context(), agentmessaging.LLMModeBYOK)
-	require.NoError(t, err)
-	_, err = client.WarmUp(t.Context(), "")
-	require.NoError(t, err)
-
-	with, without := transport.sent()[0], transport.sent()[1]
+	for _, mode := range []agentmessaging.LLMMode{agentmessaging.LLMModeBYOK, ""} {
+		_, err := client.WarmUp(t.Context(), mode)
+		require.NoError(t, err)
+	}
+	with, without := transport.Sent()[0], transport.Sent()[1]
 	assert.Equal(t, http.Header{
-		"Authorization": {"Bearer " + testKey},
+		"Authorization": {"Bearer " + clienttest.Key},
 		"Accept":        {"application/json"},
 		"Content-Type":  {"application/json"},
 		"User-Agent":    {"shop/1.4 agentmessaging-go/" + agentmessaging.Version + " (" + runtime.Version() + ")"},
 	}, with.Header)
-	assert.Equal(t, `{"mode":"byok"}`, with.body)
-	assert.Empty(t, without.body)
+	assert.Equal(t, `{"mode":"byok"}`, with.Text)
+	assert.Empty(t, without.Text)
 	assert.Empty(t, without.Header.Get("Content-Type"))
 }
 
 func TestTarget(t *testing.T) {
-	const ok = `{"agent_id":"a","status":"active","trace_id":"t"}`
-	for _, tt := range []struct{ base, id, want string }{
-		{testURL, "agent_1", "/v1/agents/agent_1"},
-		{testURL + "/", "agent_1", "/v1/agents/agent_1"},
-		{testURL + "/gate/way/", "agent_1", "/gate/way/v1/agents/agent_1"},
-		{testURL + "/a%2Fb", "agent_1", "/a%2Fb/v1/agents/agent_1"},
-		{testURL + "/%2F/", "agent_1", "/%2F/v1/agents/agent_1"},
-		{testURL + "/a%20b//", "agent_1", "/a%20b/v1/agents/agent_1"},
-		{testURL, "a?b#c%2Fd é", "/v1/agents/a%3Fb%23c%252Fd%20%C3%A9"},
+	for _, tt := range []struct{ base, id, want string }{ // an empty id: Status
+		{clienttest.URL, "agent_1", "/v1/agents/agent_1"},
+		{clienttest.URL + "/", "agent_1", "/v1/agents/agent_1"},
+		{clienttest.URL + "/gate/way/", "agent_1", "/gate/way/v1/agents/agent_1"},
+		{clienttest.URL + "/a%2Fb", "agent_1", "/a%2Fb/v1/agents/agent_1"},
+		{clienttest.URL + "/a%2Fb/", "", "/a%2Fb/v1/status"},
+		{clienttest.URL + "/%2F/", "agent_1", "/%2F/v1/agents/agent_1"},
+		{clienttest.URL + "/a%20b//", "agent_1", "/a%20b/v1/agents/agent_1"},
+		{clienttest.URL, "a?b#c%2Fd é", "/v1/agents/a%3Fb%23c%252Fd%20%C3%A9"},
 		{"https://[2001:db8::1]:8443/", "a", "/v1/agents/a"},
-		{testURL, "...", "/v1/agents/..."},
-		{testURL, "%2e%2e", "/v1/agents/%252e%252e"},
+		{clienttest.URL, "...", "/v1/agents/..."},
+		{clienttest.URL, "%2e%2e", "/v1/agents/%252e%252e"},
 	} {
-		transport := &stub{answers: []answer{{status: 200, body: ok}}}
-		client, err := agentmessaging.NewClient(tt.base, testKey, agentmessaging.WithHTTPClient(&http.Client{Transport: transport}))
+		transport := answering(clienttest.OK)
+		client := clienttest.At(t, tt.base, clienttest.Through(transport))
+		var err error
+		if tt.id == "" {
+			_, err = client.Status(t.Context())
+		} else {
+			_, err = client.GetAgent(t.Context(), tt.id)
+		}
 		require.NoError(t, err)
-		_, err = client.GetAgent(t.Context(), tt.id)
-		require.NoError(t, err)
-		assert.Equal(t, tt.want, transport.sent()[0].URL.EscapedPath())
-		assert.True(t, strings.HasPrefix(tt.base+"/", "https://"+transport.sent()[0].Host+"/"), tt.base)
-		assert.Empty(t, transport.sent()[0].URL.RawQuery)
+		sent := transport.Sent()[0]
+		assert.Equal(t, tt.want, sent.URL.EscapedPath())
+		assert.True(t, strings.HasPrefix(tt.base+"/", "https://"+sent.Host+"/"), tt.base)
+		assert.Empty(t, sent.URL.RawQuery)
 	}
 }
 
-func TestPrefixWithEscapesIsKeptWithoutAgentID(t *testing.T) {
-	transport := &stub{answers: []answer{{status: 200, body: `{"ok":true}`}}}
-	client, err := agentmessaging.NewClient(testURL+"/a%2Fb/", testKey, agentmessaging.WithHTTPClient(&http.Client{Transport: transport}))
-	require.NoError(t, err)
-	_, err = client.Status(t.Context())
-	require.NoError(t, err)
-	assert.Equal(t, "/a%2Fb/v1/status", transport.sent()[0].URL.EscapedPath())
-}
-
 func TestAgentIDIsOnePathSegment(t *testing.T) {
-	transport := &stub{}
+	transport := answering()
 	client := newClient(t, transport)
 	for _, id := range []string{"", ".", "..", "a/b", "/", `a\b`, "a\nb", "a\xffb", "../status"} {
 		_, err := client.GetAgent(t.Context(), id)
 		assert.ErrorIs(t, err, agentmessaging.ErrInvalid, "%q", id)
-		_, err = client.SendMessage(t.Context(), id, agentmessaging.MessageParams{Text: "hi"})
+		_, err = client.SendMessage(t.Context(), id, message{Text: "hi"})
 		assert.ErrorIs(t, err, agentmessaging.ErrInvalid, "%q", id)
 		_, err = client.EnableSMS(t.Context(), id, agentmessaging.SMSModeSandbox)
 		assert.ErrorIs(t, err, agentmessaging.ErrInvalid, "%q", id)
 	}
-	assert.Empty(t, transport.sent())
+	assert.Empty(t, transport.Sent())
 }
 
-func TestCallerHTTPClientIsNotChanged(t *testing.T) {
-	transport := &stub{answers: []answer{{status: 302, header: http.Header{"Location": {"https://elsewhere.example/"}}}}}
-	hc := &http.Client{Transport: transport, Timeout: time.Minute}
-	before := *hc
-	client, err := agentmessaging.NewClient(testURL, testKey, agentmessaging.WithHTTPClient(hc))
+// TestWithKeepsKeyAndConnections, and changes what it is told to.
+func TestWithKeepsKeyAndConnections(t *testing.T) {
+	first, second := answering(clienttest.OK), answering(clienttest.OK)
+	client := newClient(t, first, agentmessaging.WithUserAgent("shop/1"))
+	other, err := client.With(agentmessaging.WithUserAgent("batch/2"), agentmessaging.WithTimeout(time.Hour))
 	require.NoError(t, err)
-	_, err = client.Status(t.Context())
+	elsewhere, err := client.With(clienttest.Through(second))
+	require.NoError(t, err)
+	for _, c := range []*agentmessaging.Client{client, other, elsewhere} {
+		require.NoError(t, get(t.Context(), c))
+	}
+	require.Len(t, first.Sent(), 2)
+	require.Len(t, second.Sent(), 1)
+	assert.Equal(t, "Bearer "+clienttest.Key, first.Sent()[1].Header.Get("Authorization"))
+	assert.Regexp(t, "^shop/1 ", first.Sent()[0].UserAgent())
+	assert.Regexp(t, "^batch/2 shop/1 ", first.Sent()[1].UserAgent())
+	assert.Regexp(t, "^shop/1 ", second.Sent()[0].UserAgent())
 
-	var failure *agentmessaging.Error
-	require.ErrorAs(t, err, &failure)
-	assert.Equal(t, 302, failure.StatusCode)
-	assert.Contains(t, err.Error(), "redirect to elsewhere.example was not followed")
-	assert.Len(t, transport.sent(), 1)
-	assert.Equal(t, before.Transport, hc.Transport)
-	assert.Equal(t, before.Timeout, hc.Timeout)
-	assert.Nil(t, hc.CheckRedirect)
+	_, err = client.With(nil)
+	assert.ErrorIs(t, err, agentmessaging.ErrInvalid)
+	_, err = new(agentmessaging.Client).With()
+	assert.ErrorIs(t, err, agentmessaging.ErrInvalid)
 }
 
-func TestClientNeverPrintsItsKey(t *testing.T) {
-	client := newClient(t, &stub{})
-	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
-		assert.NotContains(t, fmt.Sprintf(verb, client), testKey, verb)
-		assert.NotContains(t, fmt.Sprintf(verb, *client), testKey, verb) //nolint:govet // a copy is what a careless print makes
-	}
-	assert.Equal(t, "agentmessaging.Client(https://service.example)", client.String())
-	var out bytes.Buffer
-	slog.New(slog.NewJSONHandler(&out, nil)).Info("made", "client", client)
-	assert.NotContains(t, out.String(), testKey)
+// TestWithSharesTheCoolDown, but for a client that has none.
+func TestWithSharesTheCoolDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		service := &gateway{key: "k"}
+		batch := newClient(t, service, clienttest.Jitter(0))
+		handler, err := batch.With(agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxWait: time.Second}))
+		require.NoError(t, err)
+		alone, err := batch.With(agentmessaging.WithoutCoolDown())
+		require.NoError(t, err)
+		service.close(20*time.Second, agentPath)
+		wantRefused(t, handler, there, get)
+		wantRefused(t, alone, there, get)
+		wantRefused(t, handler, here, get)
+		begin := time.Now()
+		require.NoError(t, get(t.Context(), batch))
+		assert.Equal(t, 20*time.Second, time.Since(begin))
+	})
 }
 
 func TestDependencies(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/clienttest"
 )
 
 // addDocuments seeds a fuzz target with the documents of testdata/wire.
@@ -31,20 +32,20 @@ func addDocuments(f *testing.F, add func(document string)) {
 // of the error types, sends once, and shows no secret.
 func FuzzSuccessBody(f *testing.F) {
 	addDocuments(f, func(document string) {
-		for i := range nineCalls {
+		for i := range clienttest.Calls {
 			f.Add(i, document)
 		}
 	})
-	for _, body := range []string{"", "null", "[]", "{}{}", `{"agent_id":5}`, `{"AGENT_ID":"a"}`, "\xff", `{"reply_text":"` + testKey + `"}`} {
+	for _, body := range []string{"", "null", "[]", "{}{}", `{"agent_id":5}`, `{"AGENT_ID":"a"}`, "\xff", `{"reply_text":"` + clienttest.Key + `"}`} {
 		f.Add(6, body)
 	}
 	f.Fuzz(func(t *testing.T, endpoint int, body string) {
-		call := nineCalls[uint(endpoint)%uint(len(nineCalls))]
-		transport := &stub{answers: []answer{{status: 200, body: body}}}
-		err := call.do(t.Context(), newClient(t, transport, once))
-		holdsLaws(t, err, testKey)
-		if len(transport.sent()) != 1 {
-			t.Errorf("%d requests", len(transport.sent()))
+		call := clienttest.Calls[uint(endpoint)%uint(len(clienttest.Calls))]
+		transport := answering(answer{Status: 200, Body: body})
+		err := call.Do(t.Context(), newClient(t, transport, clienttest.Once))
+		clienttest.HoldsLaws(t, err, clienttest.Key)
+		if len(transport.Sent()) != 1 {
+			t.Errorf("%d requests", len(transport.Sent()))
 		}
 	})
 }
@@ -56,18 +57,18 @@ func FuzzErrorBody(f *testing.F) {
 			f.Add(status, document, "3", "https://other.example/")
 		}
 	})
-	f.Add(429, `{"error":"`+testKey+`","extra":{"`+testKey+`":["`+testKey+`"]}}`, "1e309", "%zz")
+	f.Add(429, `{"error":"`+clienttest.Key+`","extra":{"`+clienttest.Key+`":["`+clienttest.Key+`"]}}`, "1e309", "%zz")
 	f.Fuzz(func(t *testing.T, status int, body, retryAfter, location string) {
 		status = 300 + int(uint(status)%300)
 		header := http.Header{"Retry-After": {retryAfter}, "Location": {location}}
-		transport := &stub{answers: []answer{{status: status, body: body, header: header}}}
-		err := get(t.Context(), newClient(t, transport, once))
-		holdsLaws(t, err, testKey)
+		transport := answering(answer{Status: status, Body: body, Header: header})
+		err := get(t.Context(), newClient(t, transport, clienttest.Once))
+		clienttest.HoldsLaws(t, err, clienttest.Key)
 		failure, ok := err.(*agentmessaging.Error)
 		if !ok || failure.StatusCode != status || failure.RetryAfter < 0 {
 			t.Fatalf("%T %v", err, err)
 		}
-		if text, _ := json.Marshal(failure); strings.Contains(string(text), testKey) {
+		if text, _ := json.Marshal(failure); strings.Contains(string(text), clienttest.Key) {
 			t.Error("the key shows")
 		}
 	})
@@ -79,14 +80,14 @@ func FuzzAgentID(f *testing.F) {
 		f.Add(id)
 	}
 	f.Fuzz(func(t *testing.T, id string) {
-		transport := &stub{answers: []answer{{status: 200, body: anyReply}}}
+		transport := answering(clienttest.OK)
 		if _, err := newClient(t, transport).SendMessage(t.Context(), id, message{Text: "hi"}); err != nil {
-			if len(transport.sent()) != 0 {
+			if len(transport.Sent()) != 0 {
 				t.Fatal("sent", err)
 			}
 			return
 		}
-		sent := transport.sent()[0].URL
+		sent := transport.Sent()[0].URL
 		segments := strings.Split(sent.EscapedPath(), "/")
 		if len(segments) != 5 || sent.RawQuery != "" || sent.Fragment != "" {
 			t.Fatalf("%q became %q", id, sent)
@@ -100,14 +101,14 @@ func FuzzAgentID(f *testing.F) {
 // FuzzBaseURL: an address is refused, or every call stays below it.
 func FuzzBaseURL(f *testing.F) {
 	for _, base := range []string{
-		testURL, testURL + "/a/b/", testURL + "/a%2Fb", "http://localhost:80", "https://u:p@h", "https://h?q", "https://h#f",
+		clienttest.URL, clienttest.URL + "/a/b/", clienttest.URL + "/a%2Fb", "http://localhost:80", "https://u:p@h", "https://h?q", "https://h#f",
 		"https://h/..", "//h", "https://[::1]:1/x", "HTTPS://H", "https://h/%2e%2e/", "http://evil.example", "https://h/;a=b", "https://h/%2F",
 	} {
 		f.Add(base)
 	}
 	f.Fuzz(func(t *testing.T, base string) {
-		transport := &stub{answers: []answer{{status: 200, body: anyReply}}}
-		client, err := agentmessaging.NewClient(base, testKey, agentmessaging.WithHTTPClient(&http.Client{Transport: transport}))
+		transport := answering(clienttest.OK)
+		client, err := agentmessaging.NewClient(base, clienttest.Key, clienttest.Through(transport))
 		if err != nil {
 			return
 		}
@@ -118,7 +119,7 @@ func FuzzBaseURL(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sent := transport.sent()[0].URL
+		sent := transport.Sent()[0].URL
 		prefix := strings.TrimRight(want.EscapedPath(), "/")
 		if sent.Host != want.Host || sent.EscapedPath() != prefix+"/v1/status" || sent.RawQuery != "" || sent.User != nil {
 			t.Fatalf("%q became %q", base, sent)

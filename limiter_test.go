@@ -3,7 +3,6 @@ package agentmessaging_test
 import (
 	"context"
 	"net/http"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,19 +11,24 @@ import (
 	"github.com/stretchr/testify/require"
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/clienttest"
 )
 
-// limiterStub records what it is told and refuses the attempts from refuseAt on.
+// limiterStub records what it is told, after a wait, and refuses if it has a
+// refusal.
 type limiterStub struct {
-	refuseAt int
-	refusal  error
-	asked    []agentmessaging.LimitedAttempt
-	done     []agentmessaging.AttemptOutcome
+	wait      time.Duration
+	refusal   error
+	asked     []agentmessaging.LimitedAttempt
+	done      []agentmessaging.AttemptOutcome
+	deadlines []bool // whether ctx had one
 }
 
-func (l *limiterStub) Acquire(_ context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
-	l.asked = append(l.asked, attempt)
-	if l.refusal != nil && len(l.asked) >= l.refuseAt {
+func (l *limiterStub) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
+	time.Sleep(l.wait)
+	_, has := ctx.Deadline()
+	l.asked, l.deadlines = append(l.asked, attempt), append(l.deadlines, has)
+	if l.refusal != nil {
 		return nil, l.refusal
 	}
 	return l, nil
@@ -35,13 +39,9 @@ func (l *limiterStub) Done(outcome agentmessaging.AttemptOutcome) { l.done = app
 func TestLimiterIsAskedForEveryAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter := &limiterStub{}
-		transport := &stub{answers: []answer{
-			{err: dialError},
-			{status: 429, header: retryAfter("3"), body: `{"error":"rate_limited","limit_key":"key_minute"}`},
-			{status: 200, body: `{"agent_id":"a"}`},
-		}}
-		_, err := newClient(t, transport, agentmessaging.WithLimiter(limiter)).CreateAgent(t.Context(), agentmessaging.CreateAgentParams{
-			LLM: agentmessaging.LLMParams{Provider: agentmessaging.ProviderOpenAI, APIKey: "provider-canary"},
+		transport := answering(clienttest.NotDialed, clienttest.Limited("3", "key_minute"), clienttest.OK)
+		_, err := newClient(t, transport, agentmessaging.WithLimiter(limiter)).CreateAgent(t.Context(), create{
+			LLM: llm{Provider: agentmessaging.ProviderOpenAI, APIKey: "provider-canary"},
 		})
 		require.NoError(t, err)
 		attempt := agentmessaging.LimitedAttempt{Method: "POST", Path: "/v1/agents", Number: 1, SetsBYOK: true, MaxWait: 90 * time.Second}
@@ -56,81 +56,25 @@ func TestLimiterIsAskedForEveryAttempt(t *testing.T) {
 	})
 }
 
+// TestLimiterIsToldWhatSetsBYOK: SetBYOK, and CreateAgent with a key only.
 func TestLimiterIsToldWhatSetsBYOK(t *testing.T) {
 	limiter := &limiterStub{}
-	client := newClient(t, &stub{answers: []answer{{status: 200, body: anyReply}}}, agentmessaging.WithLimiter(limiter))
-	require.NoError(t, call(t, client, setBYOK{Provider: "openai", APIKey: "k"}))
-	require.NoError(t, call(t, client, create{}))
-	assert.True(t, limiter.asked[0].SetsBYOK)
-	assert.False(t, limiter.asked[1].SetsBYOK)
+	client := newClient(t, answering(clienttest.OK), agentmessaging.WithLimiter(limiter))
+	for i, call := range clienttest.Calls {
+		require.NoError(t, call.Do(t.Context(), client))
+		assert.Equal(t, call.Name == "SetBYOK", limiter.asked[i].SetsBYOK, call.Name)
+	}
 }
 
 func TestLimiterRefusalIsLocal(t *testing.T) {
-	limiter := &limiterStub{refuseAt: 1, refusal: &agentmessaging.Error{
-		StatusCode: 429, Code: "rate_limited", LimitKey: "key_day", RetryAfter: time.Hour,
-	}}
-	transport := &stub{}
-	err := post(t.Context(), newClient(t, transport, agentmessaging.WithLimiter(limiter)))
-	var failure *agentmessaging.Error
-	require.ErrorAs(t, err, &failure)
-	assert.ErrorIs(t, err, agentmessaging.ErrRateLimited)
-	assert.True(t, failure.Local)
-	assert.Equal(t, "key_day", failure.LimitKey)
-	assert.Equal(t, time.Hour, failure.RetryAfter)
-	assert.Equal(t, "POST /v1/agents/{agent_id}/messages", failure.Method+" "+failure.Path)
+	limiter := &limiterStub{refusal: &agentmessaging.Error{StatusCode: 429, Code: "rate_limited", LimitKey: "key_day", RetryAfter: time.Hour}}
+	transport := answering()
+	failure := wantRefused(t, newClient(t, transport, agentmessaging.WithLimiter(limiter)), here, post)
+	assert.EqualError(t, failure, "agentmessaging: POST /v1/agents/{agent_id}/messages: 429 rate_limited:"+
+		" the call's deadline is in 500 ms, its turn in 1 h (refused here by the limiter, limit key_day, retry after 1 h)")
 	assert.Zero(t, failure.Attempts)
-	assert.Empty(t, transport.sent())
+	assert.Empty(t, transport.Sent())
 	assert.Empty(t, limiter.done)
-}
-
-func TestLimiterFailureKeepsItsCause(t *testing.T) {
-	limiter := &limiterStub{refuseAt: 1, refusal: context.DeadlineExceeded}
-	err := post(t.Context(), newClient(t, &stub{}, agentmessaging.WithLimiter(limiter)))
-	assert.Equal(t, wantError, outcomeOf(t, err))
-	assert.ErrorIs(t, err, context.DeadlineExceeded)
-}
-
-// slowLimiter lets every attempt wait.
-type slowLimiter struct {
-	mu sync.Mutex
-	limiterStub
-	deadlines []bool // whether ctx had one
-}
-
-func (l *slowLimiter) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
-	_, has := ctx.Deadline()
-	time.Sleep(time.Minute)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.deadlines = append(l.deadlines, has)
-	_, err := l.limiterStub.Acquire(ctx, attempt)
-	return l, err
-}
-
-func (l *slowLimiter) Done(outcome agentmessaging.AttemptOutcome) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.limiterStub.Done(outcome)
-}
-
-// TestLimiterWaitIsNoPartOfTheAttemptsTimeout in virtual time.
-func TestLimiterWaitIsNoPartOfTheAttemptsTimeout(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		client, err := agentmessaging.NewClient(testURL, testKey, agentmessaging.WithLimiter(&slowLimiter{}),
-			agentmessaging.WithHTTPClient(&http.Client{Transport: &stub{answers: []answer{{status: 200, body: anyReply}}}, Timeout: time.Second}))
-		require.NoError(t, err)
-		assert.NoError(t, get(t.Context(), client))
-	})
-}
-
-// TestPermitIsGivenBackWhateverTheTransportDoes, panic included.
-func TestPermitIsGivenBackWhateverTheTransportDoes(t *testing.T) {
-	limiter := &limiterStub{}
-	boom := answer{before: func(*http.Request) { panic("boom") }}
-	assert.Panics(t, func() {
-		_ = get(t.Context(), newClient(t, &stub{answers: []answer{boom}}, agentmessaging.WithLimiter(limiter)))
-	})
-	assert.Len(t, limiter.done, 1)
 }
 
 // generous lets everything pass and forgets the permit.
@@ -140,10 +84,94 @@ func (generous) Acquire(context.Context, agentmessaging.LimitedAttempt) (agentme
 	return nil, nil
 }
 
-func TestLimiterWithoutPermitIsAnError(t *testing.T) {
-	transport := &stub{}
-	err := post(t.Context(), newClient(t, transport, agentmessaging.WithLimiter(generous{})))
-	assert.Equal(t, wantError, outcomeOf(t, err))
+// TestLimiterThatFails: nothing is sent, and the cause stays.
+func TestLimiterThatFails(t *testing.T) {
+	transport := answering()
+	err := post(t.Context(), newClient(t, transport, agentmessaging.WithLimiter(&limiterStub{refusal: context.DeadlineExceeded})))
+	assert.Equal(t, clienttest.NoAnswer, clienttest.Outcome(err))
+	assert.ErrorIs(t, err, context.DeadlineExceeded)
+	err = post(t.Context(), newClient(t, transport, agentmessaging.WithLimiter(generous{})))
+	assert.Equal(t, clienttest.NoAnswer, clienttest.Outcome(err))
 	assert.ErrorContains(t, err, "neither a permit nor an error")
-	assert.Empty(t, transport.sent())
+	assert.Empty(t, transport.Sent())
+}
+
+// TestPermitIsGivenBackWhateverTheTransportDoes, panic included.
+func TestPermitIsGivenBackWhateverTheTransportDoes(t *testing.T) {
+	limiter := &limiterStub{}
+	boom := answer{Before: func(*http.Request) { panic("boom") }}
+	assert.Panics(t, func() { _ = get(t.Context(), newClient(t, answering(boom), agentmessaging.WithLimiter(limiter))) })
+	assert.Len(t, limiter.done, 1)
+}
+
+// TestLimiterWaitIsNoPartOfTheTimeout, neither of the call's nor of the
+// attempt's: here a minute for each of three attempts.
+func TestLimiterWaitIsNoPartOfTheTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limiter := &limiterStub{wait: time.Minute}
+		transport := answering(clienttest.NotDialed, clienttest.NotDialed, clienttest.OK)
+		client := clienttest.At(t, clienttest.URL, agentmessaging.WithLimiter(limiter), agentmessaging.WithTimeout(10*time.Second),
+			agentmessaging.WithHTTPClient(&http.Client{Transport: transport, Timeout: time.Second}))
+		var info agentmessaging.CallInfo
+		require.NoError(t, get(agentmessaging.WithCallInfo(t.Context(), &info), client))
+		assert.Len(t, transport.Sent(), 3)
+		assert.Greater(t, info.Waited, 3*time.Minute)
+		assert.Equal(t, []bool{false, false, false}, limiter.deadlines)
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		require.NoError(t, get(ctx, client))
+		assert.True(t, limiter.deadlines[3], "the caller's own")
+	})
+}
+
+// TestLimiterIsAskedAfterTheCoolDown, and the cool-down again where the limiter
+// made the call wait; its permit goes back if that refuses.
+func TestLimiterIsAskedAfterTheCoolDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		service, limiter := &gateway{key: "k"}, &limiterStub{wait: time.Minute}
+		client := newClient(t, service, clienttest.Jitter(0), agentmessaging.WithLimiter(limiter), clienttest.Once)
+		service.close(90*time.Second, agentPath)
+		go func() { assert.ErrorIs(t, get(t.Context(), client), agentmessaging.ErrRateLimited) }()
+		time.Sleep(10 * time.Second)
+		begin := time.Now()
+		var info agentmessaging.CallInfo
+		require.NoError(t, get(agentmessaging.WithCallInfo(t.Context(), &info), client))
+		assert.Equal(t, 80*time.Second, time.Since(begin), "to the end of the cool-down, not only of the limiter's minute")
+		assert.Equal(t, time.Since(begin), info.Waited)
+
+		service.close(time.Hour, agentPath)
+		wantRefused(t, client, there, get)
+		asked := len(limiter.asked)
+		wantRefused(t, client, here, get)
+		assert.Len(t, limiter.asked, asked, "the cool-down refuses first")
+		assert.Len(t, limiter.done, asked)
+	})
+}
+
+// reporting is a limiter with a cool-down, whose permits report.
+type reporting struct{ limiterStub }
+
+func (*reporting) CoolsDown() bool                 { return true }
+func (*reporting) Waited() (string, time.Duration) { return "key_minute", time.Minute }
+func (*reporting) Closed() (string, time.Duration) { return "key_day", time.Hour }
+func (l *reporting) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
+	_, err := l.limiterStub.Acquire(ctx, attempt)
+	return l, err
+}
+
+// TestPermitReporterIsBelieved, without a clock and without a cool-down of the
+// client's own.
+func TestPermitReporterIsBelieved(t *testing.T) {
+	limiter, service := &reporting{}, &gateway{}
+	service.close(time.Hour, agentPath)
+	_, events := eventsOf(func(observer agentmessaging.Option) {
+		client := newClient(t, service, agentmessaging.WithLimiter(limiter), observer)
+		for range 2 {
+			wantRefused(t, client, there, get)
+		}
+	})
+	endpoint := agentmessaging.Endpoint{Name: "GetAgent", Method: "GET", Path: "/v1/agents/{agent_id}"}
+	assert.Equal(t, agentmessaging.LimiterWait{Call: 1, AgentID: "agent_1", Endpoint: endpoint, Attempt: 1, LimitKey: "key_minute", Wait: time.Minute}, events[2])
+	assert.Equal(t, agentmessaging.CoolDown{Call: 1, AgentID: "agent_1", Endpoint: endpoint, LimitKey: "key_day", Wait: time.Hour}, events[4])
 }

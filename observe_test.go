@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/clienttest"
 )
 
 type spanKey struct{}
@@ -30,8 +31,7 @@ func TestObserverIsToldInOrder(t *testing.T) {
 			within, _ := ctx.Value(spanKey{}).(string)
 			switch e := event.(type) {
 			case agentmessaging.CallStart:
-				told = append(told, fmt.Sprintf("%s> call %s %s %s", within, e.Endpoint.Name, e.Endpoint.Method, e.Endpoint.Path))
-				told = append(told, fmt.Sprintf("agent %s at %s", e.AgentID, e.URL))
+				told = append(told, fmt.Sprintf("%s> call %s %s %s at %s", within, e.Endpoint.Name, e.Endpoint.Method, e.Endpoint.Path, e.URL))
 				e.URL.Host = "elsewhere.example" // a copy, which leads no request astray
 				return context.WithValue(ctx, spanKey{}, within+"call")
 			case agentmessaging.AttemptStart:
@@ -45,23 +45,52 @@ func TestObserverIsToldInOrder(t *testing.T) {
 			case agentmessaging.Retry:
 				told = append(told, fmt.Sprintf("%s: %s, wait %s", within, e.Outcome, e.Wait))
 			case agentmessaging.CallEnd:
-				told = append(told, fmt.Sprintf("%s< %d attempts, waited %s of %s, trace %s, err %v", within, e.Attempts, e.Waited, e.Elapsed, e.TraceID, e.Err))
+				told = append(told, fmt.Sprintf("%s< %d attempts, waited %s of %s, err %v", within, e.Attempts, e.Waited, e.Elapsed, e.Err))
 			}
 			return nil
 		})
-		transport := &stub{answers: []answer{{status: 429, header: retryAfter("3")}, {status: 200, body: anyReply}}}
-		client := newClient(t, transport, agentmessaging.WithObserver(observer), agentmessaging.WithRandom(func() float64 { return 0 }))
-		require.NoError(t, post(t.Context(), client))
+		transport := answering(clienttest.Limited("3", ""), clienttest.OK)
+		require.NoError(t, post(t.Context(), newClient(t, transport, agentmessaging.WithObserver(observer), clienttest.Jitter(0))))
 		assert.Equal(t, []string{
-			"> call SendMessage POST /v1/agents/{agent_id}/messages",
-			"agent agent_1 at https://service.example/v1/agents/agent_1/messages",
+			"> call SendMessage POST /v1/agents/{agent_id}/messages at https://service.example/v1/agents/agent_1/messages",
 			"call> attempt 1", "call/1> request 1", "call/1< 429 after 0s", "call: 429, wait 3s",
 			"call> attempt 2", "call/2> request 2", "call/2< 200 after 0s",
-			"call< 2 attempts, waited 3s of 3s, trace t, err <nil>",
+			"call< 2 attempts, waited 3s of 3s, err <nil>",
 		}, told)
-		sent := transport.sent()[1]
+		sent := transport.Sent()[1]
 		assert.Equal(t, "call/2/request", sent.Context().Value(spanKey{}), "the transport sees the request's context")
 		assert.Equal(t, "service.example", sent.URL.Host)
+	})
+}
+
+// TestEventsIdentifyTheirCall by number, agent, trace and limit, whoever of a
+// family of clients makes it.
+func TestEventsIdentifyTheirCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, events := eventsOf(func(observer agentmessaging.Option) {
+			client := newClient(t, answering(clienttest.Limited("3", "key_minute"), clienttest.OK), observer)
+			require.NoError(t, post(t.Context(), client))
+			other, err := client.With(agentmessaging.WithTimeout(time.Hour))
+			require.NoError(t, err)
+			require.NoError(t, creating(t.Context(), other))
+		})
+		var told []string
+		for _, event := range events {
+			fields := reflect.ValueOf(event)
+			line := fmt.Sprint(strings.TrimPrefix(fields.Type().String(), "agentmessaging."), " ", fields.FieldByName("Call"), " ", fields.FieldByName("AgentID"))
+			for _, name := range []string{"TraceID", "LimitKey"} {
+				if f := fields.FieldByName(name); f.IsValid() && f.String() != "" {
+					line += " " + f.String()
+				}
+			}
+			told = append(told, line)
+		}
+		assert.Equal(t, []string{
+			"CallStart 1 agent_1", "AttemptStart 1 agent_1", "RequestStart 1 agent_1", "CoolDown 1 agent_1 key_minute",
+			"AttemptEnd 1 agent_1 trace_1 key_minute", "Retry 1 agent_1",
+			"AttemptStart 1 agent_1", "RequestStart 1 agent_1", "AttemptEnd 1 agent_1 t", "CallEnd 1 agent_1 t",
+			"CallStart 2 ", "AttemptStart 2 ", "RequestStart 2 ", "AttemptEnd 2 a t", "CallEnd 2 a t",
+		}, told)
 	})
 }
 
@@ -76,38 +105,50 @@ func eventsOf(do func(agentmessaging.Option)) (types string, events []agentmessa
 	return types, events
 }
 
-func TestObserverOfACallThatTheLimiterRefuses(t *testing.T) {
+// TestObserverOfACallThatIsRefusedHere hears of no request, and of a refused
+// argument nothing.
+func TestObserverOfACallThatIsRefusedHere(t *testing.T) {
 	types, events := eventsOf(func(observer agentmessaging.Option) {
-		err := post(t.Context(), newClient(t, &stub{}, agentmessaging.WithLimiter(refusing{}), observer))
-		require.ErrorIs(t, err, agentmessaging.ErrRateLimited)
+		limiter := &limiterStub{refusal: &agentmessaging.Error{StatusCode: 429, RetryAfter: time.Hour}}
+		wantRefused(t, newClient(t, answering(), agentmessaging.WithLimiter(limiter), observer), here, post)
 	})
-	require.Equal(t, "CallStart AttemptStart AttemptEnd CallEnd ", types, "without a request")
+	require.Equal(t, "CallStart AttemptStart AttemptEnd CallEnd ", types)
 	assert.Error(t, events[2].(agentmessaging.AttemptEnd).Err)
-}
 
-// refusing is a limiter that lets nothing pass.
-type refusing struct{}
-
-func (refusing) Acquire(context.Context, agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
-	return nil, &agentmessaging.Error{StatusCode: 429, RetryAfter: time.Hour}
-}
-
-func TestObserverOfARefusedArgumentIsToldNothing(t *testing.T) {
-	types, _ := eventsOf(func(observer agentmessaging.Option) {
-		_, err := newClient(t, &stub{}, observer).SendMessage(t.Context(), "agent_1", message{})
-		require.ErrorIs(t, err, agentmessaging.ErrInvalid)
+	types, _ = eventsOf(func(observer agentmessaging.Option) {
+		require.ErrorIs(t, call(t, newClient(t, answering(), observer), message{}), agentmessaging.ErrInvalid)
 	})
 	assert.Empty(t, types)
 }
 
-// TestObserverIsToldOfACancellation checks that an attempt's error tells of
-// it, though net/http returns the cause in its place.
+// TestWithAddsObservers to a client that keeps its own.
+func TestWithAddsObservers(t *testing.T) {
+	var told []string
+	family := make([]string, 3)
+	family[0], _ = eventsOf(func(first agentmessaging.Option) {
+		client := newClient(t, answering(clienttest.OK), first)
+		for i := range family[1:] {
+			family[1+i], _ = eventsOf(func(further agentmessaging.Option) {
+				other, err := client.With(further)
+				require.NoError(t, err)
+				require.NoError(t, get(t.Context(), other))
+			})
+		}
+	})
+	for _, types := range family {
+		told = append(told, fmt.Sprint(strings.Count(types, " ")))
+	}
+	assert.Equal(t, []string{"10", "5", "5"}, told)
+}
+
+// TestObserverIsToldOfACancellation: an attempt's error tells of it, though
+// net/http returns the cause in its place.
 func TestObserverIsToldOfACancellation(t *testing.T) {
 	cause := errors.New("the user has left")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	lost := answer{err: cause, before: func(*http.Request) { cancel(cause) }}
+	lost := answer{Err: cause, Before: func(*http.Request) { cancel(cause) }}
 	_, events := eventsOf(func(observer agentmessaging.Option) {
-		require.Error(t, post(ctx, newClient(t, &stub{answers: []answer{lost}}, observer)))
+		require.Error(t, post(ctx, newClient(t, answering(lost), observer)))
 	})
 	end := events[3].(agentmessaging.AttemptEnd)
 	assert.ErrorIs(t, end.Err, context.Canceled)
@@ -115,14 +156,13 @@ func TestObserverIsToldOfACancellation(t *testing.T) {
 	assert.EqualError(t, end.Err, "the user has left")
 }
 
-// TestObserverLearnsTheNewAgent checks the id that only the answer tells, in
-// words that hold a secret too.
+// TestObserverLearnsTheNewAgent: only the answer tells its id, in words that may
+// hold a secret.
 func TestObserverLearnsTheNewAgent(t *testing.T) {
-	for told, want := range map[string]string{"agent_7": "agent_7", "agent-" + testKey: "agent-[redacted]"} {
-		body := fmt.Sprintf(`{"agent_id":%q,"status":"active","trace_id":"trace-%s"}`, told, testKey)
+	for told, want := range map[string]string{"agent_7": "agent_7", "agent-" + clienttest.Key: "agent-[redacted]"} {
+		body := fmt.Sprintf(`{"agent_id":%q,"status":"active","trace_id":"trace-%s"}`, told, clienttest.Key)
 		_, events := eventsOf(func(observer agentmessaging.Option) {
-			agent, err := newClient(t, &stub{answers: []answer{{status: 200, body: body}}}, observer).
-				CreateAgent(t.Context(), agentmessaging.CreateAgentParams{})
+			agent, err := newClient(t, answering(answer{Status: 200, Body: body}), observer).CreateAgent(t.Context(), create{})
 			require.NoError(t, err)
 			assert.Equal(t, told, agent.ID, "the result is the service's word")
 		})
@@ -133,127 +173,63 @@ func TestObserverLearnsTheNewAgent(t *testing.T) {
 	}
 }
 
-func TestLogger(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
-		logger := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		transport := &stub{answers: []answer{{status: 429, header: retryAfter("3")}, {status: 500, body: `{"error":"broken","reason":"` + testKey + `"}`}}}
-		_, err := newClient(t, transport, agentmessaging.WithLogger(logger)).SendMessage(t.Context(), "agent_1", message{Text: "message-canary"})
-		require.Error(t, err)
-		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-		require.Len(t, lines, 5)
-		for i, want := range []string{"level=INFO msg=\"agentmessaging cool-down\"", "level=DEBUG msg=\"agentmessaging attempt\"", "retry", "attempt=2", "level=WARN"} {
-			assert.Contains(t, lines[i], want)
-		}
-		assert.NotContains(t, out.String(), "canary")
-	})
-}
-
-func TestObserverIsToldNoSecret(t *testing.T) {
-	var told strings.Builder
-	observer := agentmessaging.ObserverFunc(func(ctx context.Context, event agentmessaging.Event) context.Context {
-		fmt.Fprintf(&told, "%v %+v %#v\n", event, event, event)
-		return nil
-	})
-	cause := fmt.Errorf("transport says %s and message-canary", testKey)
-	_, err := newClient(t, &stub{answers: []answer{{err: cause}}}, agentmessaging.WithObserver(observer)).
-		SendMessage(t.Context(), "agent_1", message{Text: "message-canary"})
-	require.Error(t, err)
-	assert.Contains(t, told.String(), "[redacted]")
-	assert.NotContains(t, told.String(), "canary")
-}
-
-// TestLoggerNamesTheCauseOfALostAttempt checks that Debug tells more than
-// status 0, and on one line.
-func TestLoggerNamesTheCauseOfALostAttempt(t *testing.T) {
+// TestObserversAndLoggersSeeNoSecret, whatever the transport and the service say.
+func TestObserversAndLoggersSeeNoSecret(t *testing.T) {
 	var out bytes.Buffer
-	logger := slog.New(slog.NewJSONHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	cause := errors.New("line\nbroken with " + testKey)
-	_ = post(t.Context(), newClient(t, &stub{answers: []answer{{err: cause}}}, agentmessaging.WithLogger(logger), once))
-	attempt, _, _ := strings.Cut(out.String(), "\n")
-	assert.Contains(t, attempt, `"error":"line broken with [redacted]"`)
-}
-
-func TestLoggerIsQuietAtInfo(t *testing.T) {
-	var out bytes.Buffer
-	logger := slog.New(slog.NewTextHandler(&out, nil))
-	for _, quiet := range []answer{{status: 200, body: anyReply}, {status: 404}, {err: context.Canceled}} {
-		_ = post(t.Context(), newClient(t, &stub{answers: []answer{quiet}}, agentmessaging.WithLogger(logger)))
-		assert.Empty(t, out.String())
-	}
-	_ = post(t.Context(), newClient(t, &stub{answers: []answer{{status: 429}}}, agentmessaging.WithLogger(logger), once))
-	assert.Contains(t, out.String(), "gave up")
-}
-
-func TestCallInfoOnErrors(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		transport := &stub{answers: []answer{{status: 503, body: `{"error":"byok_unavailable","trace_id":"trace_3"}`, header: retryAfter("2")}}}
-		var info agentmessaging.CallInfo
-		_, err := newClient(t, transport).GetBYOK(agentmessaging.WithCallInfo(t.Context(), &info))
-		require.ErrorIs(t, err, agentmessaging.ErrUnavailable)
-		assert.Equal(t, 3, info.Attempts)
-		assert.Equal(t, 503, info.StatusCode)
-		assert.Equal(t, "2", info.Header.Get("Retry-After"))
-		assert.Equal(t, "trace_3", info.TraceID)
-		assert.GreaterOrEqual(t, info.Waited, 4*time.Second)
-	})
-}
-
-func TestCallInfoOfARefusedCallIsEmpty(t *testing.T) {
-	info := agentmessaging.CallInfo{Attempts: 3, StatusCode: 200}
-	ctx := agentmessaging.WithCallInfo(t.Context(), &info)
-	_, err := newClient(t, &stub{}).SendMessage(ctx, "agent_1", message{})
-	require.ErrorIs(t, err, agentmessaging.ErrInvalid)
-	assert.Zero(t, info)
-}
-
-// TestEventsIdentifyTheirCall by number, agent, trace and limit, whoever of a
-// family of clients makes it.
-func TestEventsIdentifyTheirCall(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var told []string
-		observer := agentmessaging.ObserverFunc(func(_ context.Context, event agentmessaging.Event) context.Context {
-			fields := reflect.ValueOf(event)
-			line := fmt.Sprint(strings.TrimPrefix(fields.Type().String(), "agentmessaging."), " ", fields.FieldByName("Call"), " ", fields.FieldByName("AgentID"))
-			for _, name := range []string{"TraceID", "LimitKey"} {
-				if f := fields.FieldByName(name); f.IsValid() && f.String() != "" {
-					line += " " + f.String()
-				}
-			}
-			told = append(told, line)
-			return nil
+	logger := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	for _, a := range []answer{
+		{Err: fmt.Errorf("transport says %s and message-canary", clienttest.Key)},
+		{Status: 500, Body: `{"error":"broken","reason":"message-canary of ` + clienttest.Key + `"}`},
+	} {
+		_, events := eventsOf(func(observer agentmessaging.Option) {
+			require.Error(t, post(t.Context(), newClient(t, answering(a), observer, agentmessaging.WithLogger(logger))))
 		})
-		refusal := answer{status: 429, header: retryAfter("3"), body: `{"error":"rate_limited","trace_id":"trace_1","limit_key":"key_minute"}`}
-		transport := &stub{answers: []answer{refusal, {status: 200, body: anyReply}}}
-		client := newClient(t, transport, agentmessaging.WithObserver(observer), jitterOf(0))
-		require.NoError(t, post(t.Context(), client))
-		other, err := client.With(agentmessaging.WithTimeout(time.Hour))
-		require.NoError(t, err)
-		require.NoError(t, creating(t.Context(), other))
-		assert.Equal(t, []string{
-			"CallStart 1 agent_1", "AttemptStart 1 agent_1", "RequestStart 1 agent_1", "CoolDown 1 agent_1 key_minute",
-			"AttemptEnd 1 agent_1 trace_1 key_minute", "Retry 1 agent_1",
-			"AttemptStart 1 agent_1", "RequestStart 1 agent_1", "AttemptEnd 1 agent_1 t", "CallEnd 1 agent_1 t",
-			"CallStart 2 ", "AttemptStart 2 ", "RequestStart 2 ", "AttemptEnd 2 a t", "CallEnd 2 a t",
-		}, told)
-	})
+		for _, event := range events {
+			fmt.Fprintf(&out, "%v %+v %#v\n", event, event, event)
+		}
+	}
+	assert.Contains(t, out.String(), "[redacted]")
+	assert.NotContains(t, out.String(), "canary")
 }
 
-// TestLoggerWarnsOfADoubledMessage with the agent that may get it, under what
-// the caller's context holds.
-func TestLoggerWarnsOfADoubledMessage(t *testing.T) {
-	var records []string
-	logger := slog.New(contextHandler{slog.DiscardHandler, func(ctx context.Context, r slog.Record) {
-		line := fmt.Sprint(r.Level, " ", ctx.Value(spanKey{}))
-		r.Attrs(func(a slog.Attr) bool { line += " " + a.String(); return true })
-		records = append(records, line)
-	}})
-	lost := answer{err: errors.New("reset")}
-	ctx := context.WithValue(t.Context(), spanKey{}, "request 7")
-	require.ErrorIs(t, post(ctx, newClient(t, &stub{answers: []answer{lost}}, agentmessaging.WithLogger(logger))), agentmessaging.ErrOutcomeUnknown)
-	require.Len(t, records, 2)
-	assert.Regexp(t, "^DEBUG request 7 method=POST path=/v1/agents/{agent_id}/messages call=1 agent_id=agent_1 attempt=1", records[0])
-	assert.Regexp(t, "^WARN request 7 method=POST path=/v1/agents/{agent_id}/messages call=1 agent_id=agent_1 attempts=1", records[1])
+// TestLogger writes who, what and why, each on one line, under what the
+// caller's context holds.
+func TestLogger(t *testing.T) {
+	const sent = " method=POST path=/v1/agents/{agent_id}/messages call=1 agent_id=agent_1"
+	for _, tt := range []struct {
+		answers []answer
+		want    []string
+	}{
+		{[]answer{clienttest.OK}, []string{"DEBUG agentmessaging attempt" + sent + " attempt=1 status=200"}},
+		{[]answer{{Status: 404}}, []string{"DEBUG agentmessaging attempt" + sent + " attempt=1 status=404"}},
+		{[]answer{{Err: errors.New("line\nbroken with " + clienttest.Key)}}, []string{
+			"DEBUG agentmessaging attempt" + sent + " attempt=1 status=0 elapsed=0s error=line broken with [redacted]",
+			"WARN agentmessaging outcome unknown: it may have been carried out" + sent + " attempts=1 waited=0s elapsed=0s error=",
+		}},
+		{[]answer{clienttest.Limited("3", "key_minute"), {Status: 500}}, []string{
+			"INFO agentmessaging cool-down" + sent + " limit_key=key_minute wait=3s",
+			"DEBUG agentmessaging attempt" + sent + " attempt=1 status=429 elapsed=0s trace_id=trace_1 limit_key=key_minute",
+			"DEBUG agentmessaging retry" + sent + " attempt=1 outcome=429 wait=3s",
+			"DEBUG agentmessaging attempt" + sent + " attempt=2 status=500",
+			"WARN agentmessaging outcome unknown: it may have been carried out" + sent + " attempts=2 waited=3s elapsed=3s error=",
+		}},
+		{[]answer{clienttest.NotDialed}, []string{"DEBUG", "DEBUG", "DEBUG", "DEBUG", "DEBUG", "WARN agentmessaging gave up" + sent + " attempts=3 waited=1.5s"}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var records []string
+			logger := slog.New(contextHandler{slog.DiscardHandler, func(ctx context.Context, r slog.Record) {
+				assert.Equal(t, "request 7", ctx.Value(spanKey{}))
+				line := r.Level.String() + " " + r.Message
+				r.Attrs(func(a slog.Attr) bool { line += " " + a.String(); return true })
+				records = append(records, line)
+			}})
+			_ = post(context.WithValue(t.Context(), spanKey{}, "request 7"), newClient(t, answering(tt.answers...), clienttest.Jitter(0), agentmessaging.WithLogger(logger)))
+			require.Len(t, records, len(tt.want), "%q", records)
+			for i, want := range tt.want {
+				assert.True(t, strings.HasPrefix(records[i], want), "record %d is %q, want %q", i, records[i], want)
+			}
+		})
+	}
 }
 
 // contextHandler sees each record with its context.
@@ -269,21 +245,30 @@ func (h contextHandler) Handle(ctx context.Context, r slog.Record) error {
 	return nil
 }
 
-// TestCallInfoBody is that of the last answer, as it came; secrets that an
-// error echoes are taken out.
-func TestCallInfoBody(t *testing.T) {
+// TestCallInfo has the facts of the last answer, as it came; secrets that an
+// error echoes are taken out. A call that is refused here leaves none.
+func TestCallInfo(t *testing.T) {
+	old := agentmessaging.CallInfo{Attempts: 7, StatusCode: 200}
 	for _, tt := range []struct {
 		answers []answer
-		want    string
+		want    agentmessaging.CallInfo
 	}{
-		{[]answer{{status: 200, body: `{"reply_text":"hi","trace_id":"t","mood":"good"}`}}, `{"reply_text":"hi","trace_id":"t","mood":"good"}`},
-		{[]answer{{status: 404, body: "no " + testKey + " here"}}, "no [redacted] here"},
-		{[]answer{{status: 429, body: "first"}, {err: dialError}}, ""},
+		{[]answer{{Status: 200, Body: `{"agent_id":"a","trace_id":"t","mood":"good"}`}},
+			agentmessaging.CallInfo{Attempts: 1, StatusCode: 200, TraceID: "t", Header: http.Header{}, Body: []byte(`{"agent_id":"a","trace_id":"t","mood":"good"}`)}},
+		{[]answer{{Status: 404, Body: "no " + clienttest.Key + " here"}},
+			agentmessaging.CallInfo{Attempts: 1, StatusCode: 404, Header: http.Header{}, Body: []byte("no [redacted] here")}},
+		{[]answer{{Status: 503, Body: `{"trace_id":"trace_3"}`, Header: http.Header{"Retry-After": {"2"}}}},
+			agentmessaging.CallInfo{Attempts: 3, Waited: 4 * time.Second, StatusCode: 503, TraceID: "trace_3", Header: http.Header{"Retry-After": {"2"}}, Body: []byte(`{"trace_id":"trace_3"}`)}},
+		{[]answer{{Status: 429, Body: "first"}, clienttest.NotDialed},
+			agentmessaging.CallInfo{Attempts: 3, Waited: 2 * time.Second}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			var info agentmessaging.CallInfo
-			_ = post(agentmessaging.WithCallInfo(t.Context(), &info), newClient(t, &stub{answers: tt.answers}))
-			assert.Equal(t, tt.want, string(info.Body))
+			info := old
+			_ = get(agentmessaging.WithCallInfo(t.Context(), &info), newClient(t, answering(tt.answers...), clienttest.Jitter(0)))
+			assert.Equal(t, tt.want, info)
 		})
 	}
+	_, err := newClient(t, answering()).SendMessage(agentmessaging.WithCallInfo(t.Context(), &old), "agent_1", message{})
+	require.ErrorIs(t, err, agentmessaging.ErrInvalid)
+	assert.Zero(t, old)
 }

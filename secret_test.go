@@ -2,12 +2,15 @@ package agentmessaging_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/gob"
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/url"
 	"reflect"
 	"strings"
@@ -17,26 +20,34 @@ import (
 	"github.com/stretchr/testify/require"
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/clienttest"
 )
+
+// prints are all that a careless program writes of a value: every verb of fmt,
+// JSON and both handlers of slog.
+func prints(t *testing.T, v any) string {
+	t.Helper()
+	var out bytes.Buffer
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%10.3s", "%t"} {
+		fmt.Fprintf(&out, verb+"\n", v)
+	}
+	encoded, err := json.Marshal(v)
+	require.NoError(t, err)
+	out.Write(encoded)
+	slog.New(slog.NewJSONHandler(&out, nil)).Info("x", "value", v)
+	slog.New(slog.NewTextHandler(&out, nil)).Info("x", "value", v)
+	return out.String()
+}
 
 func TestSecretNeverShows(t *testing.T) {
 	const canary = "provider-canary"
 	secret := agentmessaging.Secret(canary)
 	params := create{LLM: llm{APIKey: canary}}
-	holders := []any{secret, &secret, params, &params, setBYOK{APIKey: canary}, []agentmessaging.Secret{canary}, map[string]agentmessaging.Secret{"a": canary}}
-	for _, holder := range holders {
-		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%10.3s", "%t"} {
-			text := fmt.Sprintf(verb, holder)
-			assert.NotContains(t, text, "canary", verb)
-			assert.NotContains(t, text, fmt.Sprintf("%x", canary), verb)
-		}
-		encoded, err := json.Marshal(holder)
-		require.NoError(t, err)
-		assert.NotContains(t, string(encoded), "canary")
-		var out bytes.Buffer
-		slog.New(slog.NewJSONHandler(&out, nil)).Info("x", "holder", holder)
-		slog.New(slog.NewTextHandler(&out, nil)).Info("x", "holder", holder)
-		assert.NotContains(t, out.String(), "canary")
+	for _, holder := range []any{
+		secret, &secret, params, &params, setBYOK{APIKey: canary}, []agentmessaging.Secret{canary},
+		map[string]agentmessaging.Secret{"a": canary},
+	} {
+		holdsNone(t, prints(t, holder), canary)
 	}
 	var binary bytes.Buffer
 	require.NoError(t, gob.NewEncoder(&binary).Encode(struct{ Key agentmessaging.Secret }{secret}))
@@ -49,29 +60,57 @@ func TestSecretNeverShows(t *testing.T) {
 	assert.Equal(t, canary, string(secret))
 }
 
+func TestClientNeverPrintsItsKey(t *testing.T) {
+	client := newClient(t, nil)
+	holdsNone(t, prints(t, client), clienttest.Key)
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%x"} {
+		holdsNone(t, fmt.Sprintf(verb, *client), clienttest.Key) //nolint:govet // a copy is what a careless print makes
+	}
+	assert.Equal(t, "agentmessaging.Client(https://service.example)", client.String())
+}
+
 // spellings are the forms in which a secret could show.
 func spellings(secret string) []string {
+	if secret == "" {
+		return nil
+	}
 	quoted, _ := json.Marshal(secret)
 	return []string{
 		secret, strings.Trim(string(quoted), `"`), url.QueryEscape(secret), url.PathEscape(secret),
 		base64.RawStdEncoding.EncodeToString([]byte(secret)), base64.RawURLEncoding.EncodeToString([]byte(secret)),
+		base64.StdEncoding.EncodeToString([]byte("user:" + secret)),
 	}
 }
 
-// reachable collects every string and byte slice that reflection reaches from
+// holdsNone checks that no string that reflection reaches from held, as a
+// debugger does, has a secret in any spelling.
+func holdsNone(t *testing.T, held any, secrets ...string) {
+	t.Helper()
+	var spelled []string
+	for _, secret := range secrets {
+		spelled = append(append(spelled, spellings(secret)...), fmt.Sprintf("%x", secret))
+	}
+	reachable(reflect.ValueOf(held), map[uintptr]bool{}, func(text string) {
+		for _, spelling := range spelled {
+			assert.False(t, spelling != "" && strings.Contains(text, spelling), "%T holds %.80q", held, text)
+		}
+	})
+	assert.NotContains(t, fmt.Sprintf("%v %+v %#v", held, held, held), "canary")
+}
+
+// reachable finds every string and byte slice that reflection reaches from
 // v, through unexported fields, pointers and interfaces.
 func reachable(v reflect.Value, seen map[uintptr]bool, found func(string)) {
 	switch v.Kind() {
 	case reflect.String:
 		found(v.String())
-	case reflect.Pointer, reflect.Interface:
-		if v.Kind() == reflect.Pointer && (v.IsNil() || seen[v.Pointer()]) {
-			return
-		}
-		if v.Kind() == reflect.Pointer {
+	case reflect.Pointer:
+		if !v.IsNil() && !seen[v.Pointer()] {
 			seen[v.Pointer()] = true
+			reachable(v.Elem(), seen, found)
 		}
-		if v.Kind() == reflect.Pointer || !v.IsNil() {
+	case reflect.Interface:
+		if !v.IsNil() {
 			reachable(v.Elem(), seen, found)
 		}
 	case reflect.Struct:
@@ -94,40 +133,43 @@ func reachable(v reflect.Value, seen map[uintptr]bool, found func(string)) {
 	}
 }
 
-// sentSecrets are the secrets that each endpoint's call of nineCalls sends,
-// beside the API key.
-var sentSecrets = map[string]string{
-	"SetBYOK": "provider-canary", "CreateAgent": "prompt-canary", "SendMessage": "message-canary",
-}
-
 // TestNothingReachableHoldsASecret walks what a call leaves in the hands of
-// the application, of every endpoint and of a service that echoes what it was
-// sent in every spelling: not even a debugger's dump of a client, an error or
-// the facts of a call shows a key.
+// the application, of every endpoint and of a service or a transport that
+// echoes what it was sent in every spelling: not even a debugger's dump of a
+// client, an error or the facts of a call shows a key.
 func TestNothingReachableHoldsASecret(t *testing.T) {
-	holdsNone(t, newClient(t, nil), spellings(testKey))
-	for _, call := range nineCalls {
-		secrets := append(spellings(testKey), spellings(sentSecrets[call.name])...)
+	const tricky = "provider-canary-<&\"é>???>>>"
+	holdsNone(t, newClient(t, nil), clienttest.Key)
+	calls := append(clienttest.Calls[:len(clienttest.Calls):len(clienttest.Calls)], clienttest.Call{Name: "tricky", Secret: tricky, Do: byokWith(tricky)})
+	for _, call := range calls {
+		spelled := strings.Join(append(spellings(clienttest.Key), spellings(call.Secret)...), " ")
 		echo, _ := json.Marshal(map[string]any{
-			"error": strings.Join(secrets, " "), "reason": secrets[0], "trace_id": secrets[1], "extra": secrets, secrets[0]: 1,
+			"error": spelled, "reason": call.Secret, "trace_id": spelled, "limit_key": clienttest.Key,
+			"extra": map[string]any{"deep": []string{spelled}}, clienttest.Key: 1,
 		})
-		for _, a := range []answer{{status: 200, body: okBody}, {status: 400, body: string(echo)}, {status: 200, body: "{"}, {err: dialError}} {
+		cause := fmt.Errorf("proxy refused %s: %w", spelled, http.ErrHandlerTimeout)
+		for _, a := range []answer{
+			clienttest.OK, {Status: 400, Body: string(echo), Header: http.Header{"X-Echo": {clienttest.Key, call.Secret}}}, {Status: 200, Body: "{"}, {Err: cause},
+		} {
 			var info agentmessaging.CallInfo
-			err := call.do(agentmessaging.WithCallInfo(t.Context(), &info), newClient(t, &stub{answers: []answer{a}}, once))
-			holdsNone(t, info, secrets)
-			if err != nil {
-				holdsNone(t, err, secrets)
+			err := call.Do(agentmessaging.WithCallInfo(t.Context(), &info), newClient(t, answering(a), clienttest.Once))
+			holdsNone(t, info, clienttest.Key, call.Secret)
+			if err == nil {
+				continue
 			}
+			holdsNone(t, err, clienttest.Key, call.Secret)
+			if failure := (*agentmessaging.Error)(nil); errors.As(err, &failure) {
+				fields, _ := json.Marshal(failure)
+				holdsNone(t, string(fields), clienttest.Key, call.Secret)
+			}
+			assert.Equal(t, a.Err != nil, errors.Is(err, http.ErrHandlerTimeout), "the cause stays reachable")
 		}
 	}
 }
 
-func holdsNone(t *testing.T, held any, secrets []string) {
-	t.Helper()
-	reachable(reflect.ValueOf(held), map[uintptr]bool{}, func(text string) {
-		for _, secret := range secrets {
-			assert.False(t, secret != "" && strings.Contains(text, secret), "%T holds %q", held, text)
-		}
-	})
-	assert.NotContains(t, fmt.Sprintf("%v %+v %#v", held, held, held), "canary")
+func byokWith(secret agentmessaging.Secret) clienttest.Do {
+	return func(ctx context.Context, client *agentmessaging.Client) error {
+		_, err := client.SetBYOK(ctx, setBYOK{Provider: "openai", APIKey: secret})
+		return err
+	}
 }

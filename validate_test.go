@@ -11,17 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
-)
-
-// anyReply satisfies every endpoint's documented body.
-const anyReply = `{"ok":true,"agent_id":"a","status":"active","reply_text":"hi","warmed":true,"mode":"hosted","trace_id":"t",` +
-	`"byok":{"provider":"openai","fingerprint":"f","updated_at":"2026-01-01T00:00:00Z"}}`
-
-type (
-	create  = agentmessaging.CreateAgentParams
-	llm     = agentmessaging.LLMParams
-	message = agentmessaging.MessageParams
-	setBYOK = agentmessaging.SetBYOKParams
+	"github.com/agent-messaging-service/agentmessaging-go/internal/clienttest"
 )
 
 // call makes the call that fits the type of params.
@@ -61,7 +51,7 @@ func TestBounds(t *testing.T) {
 		{"text", 4000, func(v string) any { return message{Text: v} }},
 	} {
 		for _, letter := range []string{"a", "語", "𝄞"} {
-			transport := &stub{answers: []answer{{status: 200, body: anyReply}}}
+			transport := answering(clienttest.OK)
 			client := newClient(t, transport)
 			assert.NoError(t, call(t, client, tt.with(strings.Repeat(letter, tt.max))), tt.field)
 			err := call(t, client, tt.with(strings.Repeat(letter, tt.max+1)))
@@ -69,15 +59,15 @@ func TestBounds(t *testing.T) {
 			require.ErrorAs(t, err, &invalid, tt.field)
 			assert.Equal(t, tt.field, invalid.Field)
 			assert.NotContains(t, err.Error(), letter+letter)
-			assert.Len(t, transport.sent(), 1)
+			assert.Len(t, transport.Sent(), 1)
 		}
-		assert.ErrorIs(t, call(t, newClient(t, &stub{}), tt.with("a\xff")), agentmessaging.ErrInvalid, "invalid UTF-8 in %s", tt.field)
+		assert.ErrorIs(t, call(t, newClient(t, answering()), tt.with("a\xff")), agentmessaging.ErrInvalid, "invalid UTF-8 in %s", tt.field)
 	}
 }
 
 func TestNoBoundIsInvented(t *testing.T) {
 	long := strings.Repeat("x", 100_000)
-	client := newClient(t, &stub{answers: []answer{{status: 200, body: anyReply}}})
+	client := newClient(t, answering(clienttest.OK))
 	for _, params := range []any{
 		setBYOK{Provider: "openai", APIKey: agentmessaging.Secret(long), BaseURL: long, Model: long, Label: long},
 		message{Text: "hi", UserRef: long},
@@ -109,7 +99,7 @@ func TestEnums(t *testing.T) {
 			return setBYOK{Provider: agentmessaging.Provider(v), APIKey: "k"}
 		}},
 	} {
-		client := newClient(t, &stub{answers: []answer{{status: 200, body: anyReply}}})
+		client := newClient(t, answering(clienttest.OK))
 		for _, value := range strings.Fields(tt.allowed) {
 			assert.NoError(t, call(t, client, tt.with(value)), value)
 		}
@@ -129,12 +119,12 @@ func TestRequiredMembers(t *testing.T) {
 		"llm.provider":  create{LLM: llm{APIKey: "provider-canary"}},
 		"llm.provider ": create{LLM: llm{Mode: "byok", APIKey: "provider-canary"}},
 	} {
-		transport := &stub{}
+		transport := answering()
 		var invalid *agentmessaging.ValidationError
 		require.ErrorAs(t, call(t, newClient(t, transport), params), &invalid, field)
 		assert.Equal(t, strings.TrimSpace(field), invalid.Field)
 		assert.Contains(t, invalid.Reason, "required")
-		assert.Empty(t, transport.sent())
+		assert.Empty(t, transport.Sent())
 	}
 }
 
@@ -163,7 +153,7 @@ func TestMetadata(t *testing.T) {
 		{map[string]any{"f": math.Inf(1)}, ""}, {map[string]any{"c": make(chan int)}, ""}, {func() {}, ""},
 		{map[string]any{"n": json.Number("canary")}, ""}, {map[string]any{"f": telling{}}, ""}, {json.RawMessage(`canary`), ""},
 	} {
-		transport := &stub{answers: []answer{{status: 200, body: anyReply}}}
+		transport := answering(clienttest.OK)
 		err := call(t, newClient(t, transport), create{Metadata: tt.metadata})
 		if tt.want == "" {
 			var invalid *agentmessaging.ValidationError
@@ -174,6 +164,6 @@ func TestMetadata(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err)
-		assert.Equal(t, tt.want, transport.sent()[0].body)
+		assert.Equal(t, tt.want, transport.Sent()[0].Text)
 	}
 }

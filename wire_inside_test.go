@@ -3,7 +3,6 @@ package agentmessaging
 import (
 	"bytes"
 	"encoding/json"
-	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -13,7 +12,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -36,7 +34,7 @@ var wireTypes = map[string]any{
 	"status.reply":               statusAnswer{},
 	"warm_up.request":            warmUpBody{},
 	"warm_up.reply":              warmUpAnswer{},
-	"error":                      nil, // read by describe: TestErrorDocument
+	"error":                      nil, // TestErrorBody reads it
 }
 
 func document(t *testing.T, name string) []byte {
@@ -120,68 +118,48 @@ func resultOf[T, A any, P answer[T, A]](t *testing.T, name string) T {
 // TestRepliesAreTolerant: what the service adds or leaves out of the optional
 // members never fails a call; what makes the result useless does.
 func TestRepliesAreTolerant(t *testing.T) {
-	read := func(body string, into any) error { return json.Unmarshal([]byte(body), into) }
-	var agent agentAnswer
-	require.NoError(t, read(`{"agent_id":"a","status":"hibernating","sms":null,"created_at":null,"new":{"x":1},"trace_id":null}`, &agent))
-	result, err := agent.result()
-	require.NoError(t, err)
-	assert.Equal(t, &Agent{ID: "a", Status: "hibernating"}, result)
-	var reply replyAnswer
-	require.NoError(t, read(`{"reply_text":"","warnings":null}`, &reply))
-	_, err = reply.result()
-	assert.NoError(t, err)
-
-	for body, sms := range map[string]*SMS{
-		`{"agent_id":"a","SMS":5,"trace_id":"t"}`:                                             nil,
-		`{"agent_id":"a","sms":{"phone_number":[5],"status":"pending"},"trace_id":"t"}`:       {Status: "pending"},
-		`{"agent_id":"a","sms":5,"Sms":{"phone_number":1,"status":"pending"},"trace_id":"t"}`: nil,
+	for body, want := range map[string]*Agent{
+		`{"agent_id":"a","status":"hibernating","sms":null,"created_at":null,"new":{"x":1},"trace_id":null}`: {ID: "a", Status: "hibernating"},
+		`{"agent_id":"a","SMS":5,"trace_id":"t"}`:                                                            {ID: "a", TraceID: "t"},
+		`{"agent_id":"a","sms":{"phone_number":[5],"status":"pending"},"trace_id":"t"}`:                      {ID: "a", SMS: &SMS{Status: "pending"}, TraceID: "t"},
+		`{"agent_id":"a","sms":5,"Sms":{"phone_number":1,"status":"pending"},"trace_id":"t"}`:                {ID: "a", TraceID: "t"},
 	} {
-		agentResult, trace, err := decode[*Agent, agentAnswer]([]byte(body))
-		require.NoError(t, err, "a mistyped optional member")
-		assert.Equal(t, &Agent{ID: "a", SMS: sms, TraceID: "t"}, agentResult)
-		assert.Equal(t, "t", trace)
+		agent, trace, err := decode[*Agent, agentAnswer]([]byte(body))
+		require.NoError(t, err, body)
+		assert.Equal(t, want, agent)
+		assert.Equal(t, want.TraceID, trace)
 	}
-	replied, _, err := decode[*Reply, replyAnswer]([]byte(`{"warnings":[5],"reply_text":"hi","trace_id":"t"}`))
-	require.NoError(t, err)
-	assert.Equal(t, &Reply{Text: "hi", TraceID: "t"}, replied)
-
-	for _, tt := range []struct {
-		body   string
-		result func(body string) error
-	}{
-		{`{"agent_id":5}`, failing[*Agent, agentAnswer]},
-		{`[]`, failing[*Agent, agentAnswer]},
-		{`{"status":"active"}`, failing[*Agent, agentAnswer]},
-		{`{"agent_id":null}`, failing[*Agent, agentAnswer]},
-		{`{"trace_id":"t"}`, failing[*Reply, replyAnswer]},
-		{`{"reply_text":null}`, failing[*Reply, replyAnswer]},
-		{`{"trace_id":"t"}`, failing[*SMS, smsAnswer]},
-		{`{"ok":true}`, failing[*BYOKConfig, byokAnswer]},
-		{`{"ok":true,"byok":5}`, failing[*BYOKConfig, byokAnswer]},
-		{`{"ok":true,"byok":null}`, failing[*BYOKConfig, setBYOKAnswer]},
-		{`{"ok":false,"byok":{"provider":"openai"}}`, failing[*BYOKConfig, setBYOKAnswer]},
-		{`{"ok":false}`, failing[struct{}, okAnswer]},
-		{`{}`, failing[struct{}, okAnswer]},
-		{`{"service":"x"}`, failing[*ServiceStatus, statusAnswer]},
-		{`{"warmed":true}`, failing[*WarmUpResult, warmUpAnswer]},
+	for body, want := range map[string]*Reply{
+		`{"reply_text":"","warnings":null}`:                      {},
+		`{"warnings":[5],"reply_text":"hi","trace_id":"t"}`:      {Text: "hi", TraceID: "t"},
+		`{"warnings":["slow"],"reply_text":"hi","trace_id":"t"}`: {Text: "hi", Warnings: []string{"slow"}, TraceID: "t"},
 	} {
-		assert.Error(t, tt.result(tt.body), tt.body)
+		reply, _, err := decode[*Reply, replyAnswer]([]byte(body))
+		require.NoError(t, err, body)
+		assert.Equal(t, want, reply)
+	}
+	for _, tt := range []struct {
+		read   func(body string) error
+		bodies []string
+	}{
+		{failing[*Agent, agentAnswer], []string{`[]`, `{"status":"active"}`, `{"agent_id":null}`}},
+		{failing[*Reply, replyAnswer], []string{`{"trace_id":"t"}`, `{"reply_text":null}`}},
+		{failing[*SMS, smsAnswer], []string{`{"trace_id":"t"}`}},
+		{failing[*BYOKConfig, byokAnswer], []string{`{"ok":true}`}},
+		{failing[*BYOKConfig, setBYOKAnswer], []string{`{"ok":true,"byok":null}`, `{"ok":false,"byok":{"provider":"openai"}}`}},
+		{failing[struct{}, okAnswer], []string{`{"ok":false}`, `{}`}},
+		{failing[*ServiceStatus, statusAnswer], []string{`{"service":"x"}`}},
+		{failing[*WarmUpResult, warmUpAnswer], []string{`{"warmed":true}`}},
+	} {
+		for _, body := range tt.bodies {
+			assert.Error(t, tt.read(body), body)
+		}
 	}
 }
 
 func failing[T, A any, P answer[T, A]](body string) error {
 	_, _, err := decode[T, A, P]([]byte(body))
 	return err
-}
-
-func TestErrorDocument(t *testing.T) {
-	c := &call{
-		client: &Client{secret: func() scrub.Secret { return scrub.Hide("") }},
-		out:    outcome{status: http.StatusTooManyRequests, body: document(t, "error")},
-	}
-	e := c.describe()
-	assert.Equal(t, "rate_limited trace_1 key_minute slow down", strings.Join([]string{e.Code, e.TraceID, e.LimitKey, e.Reason}, " "))
-	assert.Equal(t, map[string]json.RawMessage{"extra": json.RawMessage(`{"a":1}`)}, e.Extra)
 }
 
 // TestConstantsAreTheInterfacesValues holds the exported constants to the

@@ -1,10 +1,9 @@
-package agentmessaging_test
+package e2e_test
 
 import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
@@ -26,14 +24,7 @@ type books struct{ created, messages, read, unknown, refused, attempts atomic.In
 // reports is what the service did. Outcomes that are unknown are counted apart
 // on both sides. A goroutine that is left over fails the bubble.
 func TestSoak(t *testing.T) {
-	for name, way := range map[string]wayToFake{
-		"wire": func(t *testing.T, fake *fakeserver.Server) (string, http.RoundTripper) {
-			return fake.BaseURL(), fake.HTTPClient(t).Transport
-		},
-		"direct": func(_ *testing.T, fake *fakeserver.Server) (string, http.RoundTripper) {
-			return fake.BaseURL(), fake.Direct()
-		},
-	} {
+	for name, way := range map[string]wayToFake{"wire": overMemory, "direct": directly} {
 		t.Run(name, func(t *testing.T) {
 			// A 429 by chance is no limit with a window behind it: the cool-down
 			// would let four calls pass each second.
@@ -48,15 +39,6 @@ func TestSoak(t *testing.T) {
 	t.Run("HTTP/2", func(t *testing.T) { // on sockets, where nothing takes long
 		soak(t, 100, time.Millisecond, overTLS, agentmessaging.WithoutCoolDown())
 	})
-}
-
-// wayToFake returns an address and a transport that reaches it.
-type wayToFake func(*testing.T, *fakeserver.Server) (baseURL string, transport http.RoundTripper)
-
-// overTLS serves the fake over HTTP/2.
-func overTLS(t *testing.T, fake *fakeserver.Server) (string, http.RoundTripper) {
-	server, transport := serveTLSOn(t, true, fake.ServeHTTP)
-	return server.URL, transport
 }
 
 // callers is how many call at once. The race detector allows 8,128 goroutines,
@@ -85,10 +67,7 @@ func soak(t *testing.T, callers int, pause time.Duration, way wayToFake, opt age
 	lostCreations := fake.Inject(lost, creations).Chance(0.05, 5)
 	lostMessages := fake.Inject(lost, messages).Chance(0.05, 6)
 
-	baseURL, transport := way(t, fake)
-	client, err := agentmessaging.NewClient(baseURL, fake.Key(), opt, agentmessaging.WithHTTPClient(&http.Client{Transport: transport}),
-		agentmessaging.WithRetry(agentmessaging.RetryPolicy{MinWait: pause}))
-	require.NoError(t, err)
+	client := clientBy(t, fake, way, opt, agentmessaging.WithRetry(agentmessaging.RetryPolicy{MinWait: pause}))
 	var (
 		reported books
 		group    sync.WaitGroup
@@ -119,7 +98,7 @@ func soak(t *testing.T, callers int, pause time.Duration, way wayToFake, opt age
 func (b *books) caller(t *testing.T, client *agentmessaging.Client, random *rand.Rand) {
 	agentID := ""
 	b.note(func(info *agentmessaging.CallInfo) error {
-		agent, err := client.CreateAgent(agentmessaging.WithCallInfo(t.Context(), info), create{})
+		agent, err := client.CreateAgent(agentmessaging.WithCallInfo(t.Context(), info), agentmessaging.CreateAgentParams{})
 		if err == nil {
 			agentID = agent.ID
 		}
@@ -130,7 +109,7 @@ func (b *books) caller(t *testing.T, client *agentmessaging.Client, random *rand
 	}
 	for range random.IntN(4) {
 		b.note(func(info *agentmessaging.CallInfo) error {
-			_, err := client.SendMessage(agentmessaging.WithCallInfo(t.Context(), info), agentID, message{Text: "hi"})
+			_, err := client.SendMessage(agentmessaging.WithCallInfo(t.Context(), info), agentID, agentmessaging.MessageParams{Text: "hi"})
 			return err
 		}, &b.messages)
 		b.note(func(info *agentmessaging.CallInfo) error {
@@ -163,19 +142,4 @@ func withoutLimits(opts ...fakeserver.Option) []fakeserver.Option {
 		opts = append(opts, fakeserver.WithLimit(limit, 1_000_000))
 	}
 	return opts
-}
-
-// TestIdleCallersLeaveNothing: a client that is dropped leaves no goroutine
-// behind but those of its transport's idle connections, which the caller's
-// transport owns.
-func TestIdleCallersLeaveNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fake := fakeserver.New(t)
-		hc := fake.HTTPClient(t)
-		client := clientOf(t, fake, fake.Key(), agentmessaging.WithHTTPClient(hc))
-		_, err := client.Status(t.Context())
-		require.NoError(t, err)
-		hc.CloseIdleConnections()
-		synctest.Wait()
-	})
 }

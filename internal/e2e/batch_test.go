@@ -1,4 +1,4 @@
-package agentmessaging_test
+package e2e_test
 
 import (
 	"flag"
@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/clienttest"
 )
 
 var batches = flag.Int("batches", 20, "how many batches TestBatchLosesNothing sends at once")
@@ -48,9 +48,9 @@ func TestBatchLosesNothing(t *testing.T) {
 func sendBatch(t *testing.T, seed uint64, workers int, opts []fakeserver.Option) (arrived int) {
 	random := seeded(seed)
 	fake := fakeserver.New(t, opts...)
-	client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(), agentmessaging.WithRandom(random),
-		agentmessaging.WithHTTPClient(&http.Client{Transport: distant{fake.Direct(), random}}))
-	require.NoError(t, err)
+	client := clientBy(t, fake, func(*testing.T, *fakeserver.Server) (string, http.RoundTripper) {
+		return fake.BaseURL(), distant{fake.Direct(), random}
+	}, clienttest.Random(random))
 	var agents []string
 	for range 20 {
 		agents = append(agents, fake.AddAgent(fake.Key(), fakeserver.Agent{}).ID)
@@ -60,7 +60,7 @@ func sendBatch(t *testing.T, seed uint64, workers int, opts []fakeserver.Option)
 	for range workers {
 		group.Go(func() {
 			for i := next.Add(1); i <= 500; i = next.Add(1) {
-				_, _ = client.SendMessage(t.Context(), agents[i%20], message{Text: fmt.Sprint("message ", i)})
+				_, _ = client.SendMessage(t.Context(), agents[i%20], agentmessaging.MessageParams{Text: fmt.Sprint("message ", i)})
 			}
 		})
 	}

@@ -1,0 +1,122 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/clienttest"
+)
+
+// requiredMembers are those of each success body (interface 4), with a value of
+// the documented type.
+var requiredMembers = map[string]string{
+	"Status":      `{"ok":true,"service":"s","version":"1","mode":"live","trace_id":"t"}`,
+	"WarmUp":      `{"ok":true,"warmed":true,"mode":"hosted","trace_id":"t"}`,
+	"GetBYOK":     `{"ok":true,"byok":{"provider":"openai","fingerprint":"f","updated_at":"u"},"trace_id":"t"}`,
+	"SetBYOK":     `{"ok":true,"byok":{"provider":"openai","fingerprint":"f","updated_at":"u"},"trace_id":"t"}`,
+	"ClearBYOK":   `{"ok":true,"trace_id":"t"}`,
+	"CreateAgent": `{"agent_id":"a","status":"active","sms":{"status":"pending"},"trace_id":"t"}`,
+	"GetAgent":    `{"agent_id":"a","status":"active","created_at":"c","updated_at":"u","sms":{"status":"pending"},"trace_id":"t"}`,
+	"SendMessage": `{"reply_text":"hi","trace_id":"t"}`,
+	"EnableSMS":   `{"status":"pending","trace_id":"t"}`,
+}
+
+// mistyped returns the body once for each member and each type that is not its
+// own, by what was changed. sms is optional, what it requires is not.
+func mistyped(body, path string) map[string]string {
+	var members map[string]json.RawMessage
+	if json.Unmarshal([]byte(body), &members) != nil {
+		return nil
+	}
+	changed := map[string]string{}
+	change := func(name, value string) string {
+		members := map[string]json.RawMessage{}
+		_ = json.Unmarshal([]byte(body), &members)
+		members[name] = json.RawMessage(value)
+		text, _ := json.Marshal(members)
+		return string(text)
+	}
+	for name, value := range members {
+		for _, wrong := range []string{`5`, `"text"`, `{}`, `false`, `[]`, `["a"]`} {
+			if name != "sms" && kindOfJSON(wrong) != kindOfJSON(string(value)) {
+				changed[path+name+" is "+wrong] = change(name, wrong)
+			}
+		}
+		for what, nested := range mistyped(string(value), name+".") {
+			changed[what] = change(name, nested)
+		}
+	}
+	return changed
+}
+
+func kindOfJSON(value string) byte {
+	return strings.NewReplacer("t", "b", "f", "b").Replace(value[:1])[0]
+}
+
+// TestRequiredMemberOfTheWrongType: such a body is no success, of any endpoint.
+func TestRequiredMemberOfTheWrongType(t *testing.T) {
+	for _, call := range clienttest.Calls {
+		body := requiredMembers[call.Name]
+		c, _ := answered(t, clienttest.Answer{Status: 200, Body: body}, call.Do)
+		assert.Equal(t, clienttest.Success, c.outcome, call.Name)
+		want := "error 200"
+		if call.IsPost() {
+			want = clienttest.Unknown
+		}
+		for what, body := range mistyped(body, "") {
+			c, _ := answered(t, clienttest.Answer{Status: 200, Body: body}, call.Do)
+			assert.Equal(t, want, c.outcome, "%s: %s", call.Name, what)
+		}
+	}
+}
+
+// TestListed503: in the service's words, the 503 that the interface lists says
+// that nothing was done; any other one, to a POST, does not.
+func TestListed503(t *testing.T) {
+	const documented = `{"error":"byok_unavailable","reason":"later","trace_id":"trace_7"}`
+	for _, call := range clienttest.Calls {
+		for _, body := range []string{documented, "<html><body>gateway</body></html>", "", `{"trace_id":"t"}`} {
+			c, err := answered(t, clienttest.Answer{Status: 503, Body: body}, call.Do)
+			want := "error 503"
+			if listed := call.Name == "WarmUp" && body == documented; call.IsPost() && !listed {
+				want = clienttest.Unknown
+			}
+			assert.Equal(t, want, c.outcome, "%s: 503 with %s", call.Name, body)
+			assert.ErrorIs(t, err, agentmessaging.ErrUnavailable, "an unknown outcome too says why")
+		}
+	}
+}
+
+// TestImpossibleStatus: the error says what came.
+func TestImpossibleStatus(t *testing.T) {
+	for status, words := range map[int]string{0: "status 000", 42: "status 042", 600: "600 ", 999: "999 "} {
+		for _, call := range clienttest.Calls {
+			c, err := answered(t, clienttest.Answer{Status: status, Body: okBody}, call.Do)
+			assert.ErrorContains(t, err, words)
+			assert.Equal(t, call.IsPost(), c.outcome == clienttest.Unknown, "%s: %d", call.Name, status)
+		}
+	}
+}
+
+// TestPageOfAProxy: HTML is named as what it is, and not quoted.
+func TestPageOfAProxy(t *testing.T) {
+	for _, status := range []int{200, 404, 502} {
+		_, err := answered(t, clienttest.Answer{Status: status, Body: "\n<!DOCTYPE html><html><body>secret page</body></html>"}, clienttest.Get)
+		assert.ErrorContains(t, err, "the body is HTML, probably a page of a proxy")
+		assert.NotContains(t, err.Error(), "secret")
+	}
+}
+
+// TestContentTypeDoesNotMatter where the body is the documented one.
+func TestContentTypeDoesNotMatter(t *testing.T) {
+	for _, contentType := range []string{"", "text/html", "application/json; charset=utf-8", "nonsense"} {
+		_, err := answered(t, clienttest.Answer{Status: 200, Body: okBody, Header: http.Header{"Content-Type": {contentType}}}, clienttest.Post)
+		require.NoError(t, err, contentType)
+	}
+}

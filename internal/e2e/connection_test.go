@@ -1,0 +1,148 @@
+package e2e_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/clienttest"
+)
+
+// TestOneConnectionIsKeptAcrossRefusals: their bodies are read to the end.
+func TestOneConnectionIsKeptAcrossRefusals(t *testing.T) {
+	var connections, requests atomic.Int32
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if requests.Add(1)%3 != 0 {
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(http.StatusTooManyRequests)
+			io.WriteString(w, `{"error":"rate_limited"}`)
+			return
+		}
+		io.WriteString(w, okBody)
+	}))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	server.Start()
+	defer server.Close()
+	client := connect(t, server.URL, agentmessaging.WithClock(fakeserver.New(t)))
+	for range 4 {
+		require.NoError(t, clienttest.Post(t.Context(), client))
+	}
+	assert.EqualValues(t, 1, connections.Load())
+}
+
+// TestWarmConnection: on connections that were used before, net/http would send
+// a GET again on its own; here the retry policy does, or nobody.
+func TestWarmConnection(t *testing.T) {
+	for _, attempts := range []int{1, 3} {
+		assert.Equal(t, attempts == 1, warmThenBroken(t, attempts, false) != nil, "HTTP, %d attempts", attempts)
+		assert.Equal(t, attempts == 1, warmThenBroken(t, attempts, true) != nil, "HTTPS, %d attempts", attempts)
+	}
+}
+
+// warmThenBroken opens three connections, and breaks one under a GET.
+func warmThenBroken(t *testing.T, attempts int, secure bool) error {
+	const warm = 3
+	var (
+		requests atomic.Int32
+		together sync.WaitGroup
+	)
+	together.Add(warm)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		switch n := requests.Add(1); {
+		case n <= warm:
+			together.Done()
+			together.Wait()
+		case n == warm+1:
+			panic(http.ErrAbortHandler)
+		}
+		io.WriteString(w, okBody)
+	}))
+	defer server.Close()
+	if secure {
+		server.StartTLS()
+	} else {
+		server.Start()
+	}
+	policy := agentmessaging.RetryPolicy{MaxAttempts: attempts, MinWait: time.Microsecond}
+	client := connect(t, server.URL, agentmessaging.WithHTTPClient(server.Client()), agentmessaging.WithRetry(policy))
+	var group sync.WaitGroup
+	for range warm {
+		group.Go(func() { assert.NoError(t, clienttest.Get(t.Context(), client)) })
+	}
+	group.Wait()
+	var info agentmessaging.CallInfo
+	err := clienttest.Get(agentmessaging.WithCallInfo(t.Context(), &info), client)
+	assert.EqualValues(t, info.Attempts, requests.Load()-warm, "what was sent is what is told")
+	return err
+}
+
+// TestGetHasNoBody: what keeps net/http from repeating a GET does not show on
+// the wire. A body of unknown length, as an HTTP/2 header that does not end its
+// request announces it, would have the length -1.
+func TestGetHasNoBody(t *testing.T) {
+	for _, http2 := range []bool{false, true} {
+		server, transport := serveTLS(t, http2, func(w http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			assert.NoError(t, err)
+			assert.Empty(t, body)
+			assert.Zero(t, r.ContentLength, "%s %s", r.Method, r.Proto)
+			assert.Empty(t, r.TransferEncoding)
+			assert.Equal(t, r.Method == http.MethodPost, r.Header.Get("Content-Length") == "0")
+			assert.Equal(t, http2, r.ProtoMajor == 2)
+			io.WriteString(w, okBody)
+		})
+		client := connect(t, server.URL, clienttest.Through(transport))
+		require.NoError(t, clienttest.Get(t.Context(), client))
+		require.NoError(t, client.ClearBYOK(t.Context()))
+		_, err := client.WarmUp(t.Context(), "")
+		require.NoError(t, err)
+	}
+}
+
+// TestFailureBeforeTheConnection: net/http's own transport runs its hooks, so
+// that none means that nothing was sent.
+func TestFailureBeforeTheConnection(t *testing.T) {
+	transport := &http.Transport{Proxy: func(*http.Request) (*url.URL, error) { return nil, io.ErrNoProgress }}
+	var info agentmessaging.CallInfo
+	err := clienttest.Post(agentmessaging.WithCallInfo(t.Context(), &info), clienttest.New(t, transport, clienttest.Quick))
+	assert.Equal(t, clienttest.NoAnswer, clienttest.Outcome(err))
+	assert.ErrorIs(t, err, io.ErrNoProgress)
+	assert.Equal(t, 3, info.Attempts)
+}
+
+// TestObserverThatStartsAttemptsFromTheCall: whatever context an observer gives
+// an attempt, it is known whether its request was sent.
+func TestObserverThatStartsAttemptsFromTheCall(t *testing.T) {
+	address, requests := listen(t, func(conn net.Conn) { conn.Close() })
+	type key struct{}
+	var call context.Context
+	observer := agentmessaging.ObserverFunc(func(ctx context.Context, event agentmessaging.Event) context.Context {
+		switch event.(type) {
+		case agentmessaging.CallStart:
+			call = context.WithValue(ctx, key{}, "call")
+			return call
+		case agentmessaging.AttemptStart, agentmessaging.RequestStart:
+			return context.WithValue(call, key{}, "attempt")
+		}
+		return nil
+	})
+	err := clienttest.Post(t.Context(), connect(t, "http://"+address, agentmessaging.WithObserver(observer)))
+	assert.Equal(t, clienttest.Unknown, clienttest.Outcome(err))
+	assert.EqualValues(t, 1, requests.Load())
+}

@@ -1,0 +1,119 @@
+// Package e2e_test runs the whole client against whole services: the fake,
+// net/http's own server, and connections and answers that go wrong in every way
+// of the fault matrix, which writes docs/faults.md.
+package e2e_test
+
+import (
+	"bufio"
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/clienttest"
+)
+
+const okBody = clienttest.AnyReply
+
+// connect returns a client whose waits are too short to notice.
+func connect(t *testing.T, baseURL string, opts ...agentmessaging.Option) *agentmessaging.Client {
+	t.Helper()
+	return clienttest.At(t, baseURL, append([]agentmessaging.Option{clienttest.Quick}, opts...)...)
+}
+
+// listen serves every connection with serve, and counts the requests that
+// arrive whole.
+func listen(t *testing.T, serve func(conn net.Conn)) (address string, requests *atomic.Int32) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { listener.Close() })
+	requests = new(atomic.Int32)
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				for reader := bufio.NewReader(conn); ; {
+					req, err := http.ReadRequest(reader)
+					if err != nil {
+						return
+					}
+					io.Copy(io.Discard, req.Body)
+					requests.Add(1)
+					serve(conn)
+				}
+			}()
+		}
+	}()
+	return listener.Addr().String(), requests
+}
+
+// serveTLS starts a server that speaks HTTP/2, or HTTP/1.1 only, and returns
+// it with a transport that trusts it.
+func serveTLS(t *testing.T, http2 bool, handler http.HandlerFunc) (*httptest.Server, *http.Transport) {
+	t.Helper()
+	server := httptest.NewUnstartedServer(handler)
+	server.EnableHTTP2 = http2
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server, server.Client().Transport.(*http.Transport)
+}
+
+// certificate is httptest's, made out to example.com, which nobody trusts who
+// does not know roots.
+var certificate = sync.OnceValue(func() tls.Certificate {
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	defer server.Close()
+	return server.TLS.Certificates[0]
+})
+
+var roots = sync.OnceValue(func() *x509.CertPool {
+	pool := x509.NewCertPool()
+	root, err := x509.ParseCertificate(certificate().Certificate[0])
+	if err != nil {
+		panic(err)
+	}
+	pool.AddCert(root)
+	return pool
+})
+
+// wayToFake returns an address of the fake and a transport that reaches it.
+type wayToFake func(*testing.T, *fakeserver.Server) (baseURL string, transport http.RoundTripper)
+
+func overMemory(t *testing.T, fake *fakeserver.Server) (string, http.RoundTripper) {
+	return fake.BaseURL(), fake.HTTPClient(t).Transport
+}
+
+func directly(_ *testing.T, fake *fakeserver.Server) (string, http.RoundTripper) {
+	return fake.BaseURL(), fake.Direct()
+}
+
+// overTLS serves the fake over HTTP/2.
+func overTLS(t *testing.T, fake *fakeserver.Server) (string, http.RoundTripper) {
+	server, transport := serveTLS(t, true, fake.ServeHTTP)
+	return server.URL, transport
+}
+
+// clientBy returns a client with the fake's key.
+func clientBy(t *testing.T, fake *fakeserver.Server, way wayToFake, opts ...agentmessaging.Option) *agentmessaging.Client {
+	t.Helper()
+	baseURL, transport := way(t, fake)
+	client, err := agentmessaging.NewClient(baseURL, fake.Key(), append(opts, clienttest.Through(transport))...)
+	require.NoError(t, err)
+	return client
+}

@@ -1,0 +1,192 @@
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/clienttest"
+)
+
+// The fault matrix, continued: answers that arrive whole, and contexts that end.
+
+// answerBodies are what a service, or a proxy before it, may answer with.
+var answerBodies = []struct{ name, body string }{
+	{"documented", okBody},
+	{"other JSON", `{"unknown":[1,2]}`},
+	{"JSON array", `[1]`},
+	{"HTML", "<html><body>gateway</body></html>"},
+	{"empty", ""},
+	{"broken JSON", okBody[:len(okBody)-3]},
+	{"two documents", "{}{}"},
+}
+
+// answered makes one call that is always answered with a, in virtual time.
+func answered(t *testing.T, a clienttest.Answer, do clienttest.Do) (c cell, err error) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		transport := clienttest.Answering(a)
+		begin := time.Now()
+		err = do(t.Context(), clienttest.New(t, transport, clienttest.Jitter(0)))
+		c = cell{len(transport.Sent()), clienttest.Outcome(err), time.Since(begin)}
+		clienttest.HoldsLaws(t, err, "canary")
+		if failure := (*agentmessaging.Error)(nil); errors.As(err, &failure) {
+			assert.Equal(t, c.requests, failure.Attempts, "%d: what the error says it took", a.Status)
+		}
+	})
+	return c, err
+}
+
+// answerColumns leaves out of the outcomes the status, which names the row.
+func answerColumns(t *testing.T, a clienttest.Answer, what string) [2]string {
+	t.Helper()
+	return columns(t, what, a.Status == http.StatusTooManyRequests, func(call clienttest.Call, _ bool) cell {
+		c, _ := answered(t, a, call.Do)
+		c.outcome = strings.TrimSuffix(c.outcome, fmt.Sprintf(" %d", a.Status))
+		return c
+	})
+}
+
+// TestAnswerMatrix: every status from 200 to 599 with every body. Statuses
+// that are treated alike share rows of the page.
+func TestAnswerMatrix(t *testing.T) {
+	page, first := newPage("Status", "Body", "GET, PUT, DELETE", "POST"), 200
+	rows := answerRowsOf(t, first)
+	for status := 201; status <= 600; status++ {
+		var next []answerRow
+		if status < 600 {
+			next = answerRowsOf(t, status)
+		}
+		if fmt.Sprint(next) == fmt.Sprint(rows) {
+			continue
+		}
+		name := fmt.Sprint(first)
+		if status-1 > first {
+			name = fmt.Sprintf("%d to %d", first, status-1)
+		}
+		for _, r := range rows {
+			page.row(name, r.bodies, r.columns[0], r.columns[1])
+		}
+		first, rows = status, next
+	}
+	page.hold(t, "answers")
+}
+
+// answerRow are bodies that one status treats alike.
+type answerRow struct {
+	bodies  string
+	columns [2]string
+}
+
+func answerRowsOf(t *testing.T, status int) (rows []answerRow) {
+	for _, b := range answerBodies {
+		found := answerColumns(t, clienttest.Answer{Status: status, Body: b.body}, fmt.Sprintf("%d with %s", status, b.name))
+		if n := len(rows); n > 0 && rows[n-1].columns == found {
+			rows[n-1].bodies += ", " + b.name
+			continue
+		}
+		rows = append(rows, answerRow{b.name, found})
+	}
+	if len(rows) == 1 {
+		rows[0].bodies = "any"
+	}
+	return rows
+}
+
+func TestRedirectMatrix(t *testing.T) {
+	page := newPage("Status", "Location", "GET, PUT, DELETE", "POST")
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		for _, target := range []struct{ name, location string }{
+			{"the same host", "/elsewhere"}, {"another port", clienttest.URL + ":8443/"},
+			{"another host", "https://other.example/?key=" + clienttest.Key}, {"a downgrade to http", "http://service.example/"},
+		} {
+			a := clienttest.Answer{Status: status, Header: http.Header{"Location": {target.location}}}
+			row := answerColumns(t, a, target.name)
+			page.row(fmt.Sprint(status), target.name, row[0], row[1])
+		}
+	}
+	page.hold(t, "redirects")
+}
+
+func TestRetryAfterMatrix(t *testing.T) {
+	const date = "Sun, 06 Nov 1994 08:49:00 GMT"
+	page := newPage("Retry-After", "What happens", "Told to the caller")
+	for _, value := range []string{
+		"30", "0.25", "1.5", "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
+		"Sun, 06 Nov 1994 08:48:00 GMT", "0", "-5", "NaN", "1e309", "9223372037", "72000", "soon", "",
+	} {
+		var told time.Duration
+		row := columns(t, value, true, func(call clienttest.Call, _ bool) cell {
+			c, err := answered(t, clienttest.Answer{Status: 429, Header: http.Header{"Retry-After": {value}, "Date": {date}}}, call.Do)
+			told, _ = agentmessaging.RetryAfter(err)
+			return c
+		})
+		assert.Equal(t, row[0], row[1], "Retry-After %q", value)
+		page.row("`"+value+"`", row[0], told.String())
+	}
+	page.hold(t, "retry-after")
+}
+
+// TestContextMatrix: the context ends at each moment of a call.
+func TestContextMatrix(t *testing.T) {
+	page := newPage("The context ends", "GET, PUT, DELETE", "POST")
+	hang := func(req *http.Request) { <-req.Context().Done() }
+	cutShort := func() io.Reader { return io.MultiReader(strings.NewReader(okBody[:20]), errReader{}) }
+	for _, moment := range []struct {
+		name   string
+		after  time.Duration // 0: before the call; negative: when the transport is called
+		answer clienttest.Answer
+	}{
+		{"before the call", 0, clienttest.OK},
+		{"before the answer", 5 * time.Second, clienttest.Answer{Before: hang, Err: context.Canceled}},
+		{"inside the answer's body", -1, clienttest.Answer{Status: 200, Reader: cutShort}},
+		{"just as the success arrives", -1, clienttest.OK},
+		{"during the wait after a 429", 5 * time.Second, clienttest.Limited("60", "")},
+		{"during the wait after a failed dial", 200 * time.Millisecond, clienttest.NotDialed},
+	} {
+		row := columns(t, moment.name, false, func(call clienttest.Call, _ bool) cell {
+			return endedDuring(t, moment.after, moment.answer, call.Do)
+		})
+		page.row(moment.name, row[0], row[1])
+	}
+	page.hold(t, "context")
+}
+
+type errReader struct{}
+
+func (errReader) Read([]byte) (int, error) { return 0, context.Canceled }
+
+func endedDuring(t *testing.T, after time.Duration, a clienttest.Answer, do clienttest.Do) (c cell) {
+	synctest.Test(t, func(t *testing.T) {
+		reason := errors.New("the user left")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		end := func() { cancel(reason) }
+		switch {
+		case after == 0:
+			end()
+		case after < 0:
+			a.Before = func(*http.Request) { end() }
+		default:
+			time.AfterFunc(after, end)
+		}
+		transport := clienttest.Answering(a)
+		begin := time.Now()
+		err := do(ctx, clienttest.New(t, transport, clienttest.Jitter(0)))
+		c = cell{len(transport.Sent()), clienttest.Outcome(err), time.Since(begin)}
+		clienttest.HoldsLaws(t, err, "canary")
+		if err != nil {
+			assert.ErrorIs(t, err, context.Canceled)
+			assert.ErrorIs(t, err, reason)
+		}
+	})
+	return c
+}

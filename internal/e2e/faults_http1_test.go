@@ -1,0 +1,121 @@
+package e2e_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+var http1Faults = []fault{
+	{name: "connection refused", dial: &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}},
+	{name: "name not found", dial: &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "service.example", IsNotFound: true}}},
+	{name: "TLS handshake fails", tls: true, serve: func(p peer) error {
+		_, _ = p.Read(make([]byte, 64<<10))
+		_, err := io.WriteString(p, "220 mail.example ESMTP\r\n")
+		return err
+	}},
+	{name: "certificate refused", tls: true, serve: func(p peer) error {
+		return tls.Server(p.Conn, &tls.Config{Certificates: []tls.Certificate{certificate()}}).Handshake()
+	}},
+	{name: "reset on accept", race: true, serve: thenReset(func(peer) error { return nil })},
+	{name: "reset after the request's header", serve: thenReset(func(p peer) error { _, err := p.readHeader(); return err })},
+	{name: "reset after the request", serve: thenReset(peer.readRequest)},
+	{name: "closed after the request", serve: peer.readRequest},
+	{name: "closed inside the answer's header", serve: respond("200 OK\r\nContent-Le", "")},
+	{name: "closed inside the answer's body", serve: respond("200 OK\r\n"+length, okBody[:20])},
+	{name: "reset inside the answer's body", serve: thenReset(respond("200 OK\r\n"+length, okBody[:20]))},
+	{name: "Content-Length too large", serve: respond("200 OK\r\nContent-Length: 100000", okBody)},
+	{name: "Content-Length too small", serve: respond("200 OK\r\nContent-Length: 20", okBody)},
+	{name: "Content-Length not a number", serve: respond("200 OK\r\nContent-Length: x", okBody)},
+	{name: "broken chunk", serve: respond("200 OK\r\nTransfer-Encoding: chunked", "zz\r\n"+okBody)},
+	{name: "closed between chunks", serve: respond("200 OK\r\nTransfer-Encoding: chunked", "5\r\n{\"ok\"\r\n")},
+	{name: "not HTTP", serve: respond("\x00\x01", "")},
+	{name: "header without end", serve: respond("200 OK\r\nX: "+strings.Repeat("x", 1<<20), "")},
+	{name: "body without end", serve: endless("200 OK")},
+	{name: "error body without end", serve: endless("404 Not Found")},
+	{name: "300 MiB packed into 300 KB", serve: func(p peer) error {
+		return respond(fmt.Sprintf("200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d", len(packed())), string(packed()))(p)
+	}},
+	{name: "no answer until the deadline", serve: thenStall(peer.readRequest), deadline: 10 * time.Second},
+	{name: "no body until the deadline", serve: thenStall(respond("200 OK\r\n"+length, okBody[:20])), deadline: 10 * time.Second},
+	{name: "error without body until the deadline", serve: thenStall(respond("404 Not Found\r\nContent-Length: 50", "{")), deadline: 10 * time.Second},
+	{name: "packed error without body", serve: thenStall(respond("404 Not Found\r\nContent-Encoding: gzip\r\nContent-Length: 50", "")), deadline: 10 * time.Second},
+	{name: "answer byte by byte", serve: drip},
+	{name: "1xx before the answer", serve: respond("103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\n"+length, okBody)},
+	{name: "protocol switch", serve: thenStall(respond("101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x", ""))},
+	{name: "closed without Content-Length", serve: respond("200 OK\r\nConnection: close", okBody)},
+}
+
+var length = fmt.Sprintf("Content-Length: %d", len(okBody))
+
+func respond(header, body string) func(peer) error {
+	return func(p peer) error {
+		if err := p.readRequest(); err != nil {
+			return err
+		}
+		_, err := io.WriteString(p, "HTTP/1.1 "+header+"\r\n\r\n"+body)
+		return err
+	}
+}
+
+func thenReset(before func(peer) error) func(peer) error {
+	return func(p peer) error {
+		err := before(p)
+		p.reset()
+		return err
+	}
+}
+
+func thenStall(before func(peer) error) func(peer) error {
+	return func(p peer) error {
+		if err := before(p); err != nil {
+			return err
+		}
+		_, err := io.Copy(io.Discard, p) // until the client goes
+		return err
+	}
+}
+
+func endless(status string) func(peer) error {
+	return func(p peer) error {
+		if err := respond(status+"\r\nTransfer-Encoding: chunked", "")(p); err != nil {
+			return err
+		}
+		chunk := []byte("10000\r\n" + strings.Repeat(" ", 0x10000) + "\r\n")
+		for {
+			if _, err := p.Write(chunk); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func drip(p peer) error {
+	if err := p.readRequest(); err != nil {
+		return err
+	}
+	for _, b := range []byte("HTTP/1.1 200 OK\r\n" + length + "\r\n\r\n" + okBody) {
+		if _, err := p.Write([]byte{b}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// packed is 300 MiB of spaces as gzip.
+var packed = sync.OnceValue(func() []byte {
+	var buf bytes.Buffer
+	zip := gzip.NewWriter(&buf)
+	for range 300 {
+		zip.Write(bytes.Repeat([]byte(" "), 1<<20))
+	}
+	zip.Close()
+	return buf.Bytes()
+})

@@ -1,0 +1,200 @@
+package e2e_test
+
+import (
+	"bufio"
+	"crypto/tls"
+	"encoding/binary"
+	"fmt"
+	"io"
+)
+
+// http2Peer is the service's end of an HTTP/2 connection, frame by frame (RFC
+// 9113), since net/http's own server never misbehaves.
+type http2Peer struct {
+	peer
+	conn   *tls.Conn
+	frames chan frame // that have come; closed at the end
+	stream uint32     // of the request that was read last
+	ended  bool       // it came whole
+}
+
+// The frames that are written or looked at.
+const (
+	frameData, frameHeaders, frameReset, frameSettings, frameGoAway, frameContinuation = 0, 1, 3, 4, 7, 9
+
+	flagEndStream, flagAck, flagEndHeaders = 1, 1, 4
+
+	noError, protocolError, internalError, refusedStream, cancelled = 0, 1, 2, 7, 8
+
+	settingStreams, settingWindow = 3, 4
+)
+
+// frame is what is looked at of one.
+type frame struct {
+	kind, flags byte
+	stream      uint32
+}
+
+func (f frame) endsStream() bool { return f.flags&flagEndStream != 0 }
+
+// act is what the service does next on a connection; after an error, nothing.
+type act func(*http2Peer) error
+
+// overHTTP2 shakes hands and acts.
+func overHTTP2(acts ...act) func(peer) error { return overHTTP2With(nil, acts...) }
+
+// overHTTP2With shakes hands, exchanges settings and acts.
+func overHTTP2With(settings []byte, acts ...act) func(peer) error {
+	return func(p peer) error {
+		h := &http2Peer{peer: p, frames: make(chan frame, 1000), conn: tls.Server(p.Conn, &tls.Config{Certificates: []tls.Certificate{certificate()}, NextProtos: []string{"h2"}})}
+		if _, err := io.CopyN(io.Discard, h.conn, int64(len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))); err != nil {
+			return err
+		}
+		go h.receive() // apart, since both ends of a pipe may want to write
+		if err := h.write(frameSettings, 0, 0, settings); err != nil {
+			return err
+		}
+		return inTurn(acts...)(h)
+	}
+}
+
+func inTurn(acts ...act) act {
+	return func(h *http2Peer) error {
+		for _, do := range acts {
+			if err := do(h); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// forever acts until the client goes.
+func forever(acts ...act) act {
+	return func(h *http2Peer) error {
+		for {
+			if err := inTurn(acts...)(h); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// setting is an entry of a SETTINGS frame.
+func setting(id uint16, value uint32) []byte {
+	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint16(nil, id), value)
+}
+
+func (h *http2Peer) write(kind, flags byte, stream uint32, payload []byte) error {
+	frame := append([]byte{byte(len(payload) >> 16), byte(len(payload) >> 8), byte(len(payload)), kind, flags},
+		binary.BigEndian.AppendUint32(nil, stream)...)
+	_, err := h.conn.Write(append(frame, payload...))
+	return err
+}
+
+func (h *http2Peer) receive() {
+	defer close(h.frames)
+	reader, header := bufio.NewReader(h.conn), make([]byte, 9)
+	for {
+		if _, err := io.ReadFull(reader, header); err != nil {
+			return
+		}
+		if _, err := io.CopyN(io.Discard, reader, int64(header[0])<<16|int64(header[1])<<8|int64(header[2])); err != nil {
+			return
+		}
+		h.frames <- frame{header[3], header[4], binary.BigEndian.Uint32(header[5:])}
+	}
+}
+
+// next returns one frame, and acknowledges settings.
+func (h *http2Peer) next() (frame, error) {
+	f, ok := <-h.frames
+	switch {
+	case !ok:
+		return f, io.EOF
+	case f.kind == frameSettings && f.flags&flagAck == 0:
+		return f, h.write(frameSettings, flagAck, 0, nil)
+	}
+	return f, nil
+}
+
+// header reads until a request's header has come whole.
+func header(h *http2Peer) error {
+	for {
+		f, err := h.next()
+		if err != nil {
+			return err
+		}
+		if f.kind == frameHeaders {
+			h.requests.Add(1)
+			h.stream, h.ended = f.stream, f.endsStream()
+			return nil
+		}
+	}
+}
+
+// request reads until a request has come whole.
+func request(h *http2Peer) error {
+	if err := header(h); err != nil {
+		return err
+	}
+	for !h.ended {
+		f, err := h.next()
+		if err != nil {
+			return err
+		}
+		h.ended = f.kind == frameData && f.stream == h.stream && f.endsStream()
+	}
+	return nil
+}
+
+// stay reads until the client goes.
+func stay(h *http2Peer) error {
+	return forever(func(h *http2Peer) error { _, err := h.next(); return err })(h)
+}
+
+func closed(h *http2Peer) error { return h.conn.Close() }
+
+func reset(code uint32) act {
+	return func(h *http2Peer) error {
+		return h.write(frameReset, 0, h.stream, binary.BigEndian.AppendUint32(nil, code))
+	}
+}
+
+// goAway names the request's stream as the last one that is processed;
+// goAwayBelow names the one before it.
+func goAway(h *http2Peer) error { return h.goAway(h.stream, noError) }
+
+func goAwayBelow(code uint32) act {
+	return func(h *http2Peer) error { return h.goAway(max(h.stream, 2)-2, code) }
+}
+
+func (h *http2Peer) goAway(last, code uint32) error {
+	return h.write(frameGoAway, 0, 0, binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, last), code))
+}
+
+// status answers with a header of a status and pairs of a name and a value.
+func status(code int, pairs ...string) act {
+	return func(h *http2Peer) error {
+		return h.write(frameHeaders, flagEndHeaders, h.stream, fields(code, pairs...))
+	}
+}
+
+// fields are a status and pairs as HPACK literals.
+func fields(code int, pairs ...string) []byte {
+	block := append([]byte{0x08, 3}, fmt.Sprintf("%03d", code)...) // 8 is :status in the static table
+	for i, text := range pairs {
+		if i%2 == 0 {
+			block = append(block, 0)
+		}
+		block = append(append(block, byte(len(text))), text...)
+	}
+	return block
+}
+
+func body(text string, flags byte) act {
+	return func(h *http2Peer) error { return h.write(frameData, flags, h.stream, []byte(text)) }
+}
+
+// answer is a whole one.
+func answer(code int, text string) act { return inTurn(status(code), body(text, flagEndStream)) }

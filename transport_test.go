@@ -1,0 +1,164 @@
+package agentmessaging_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptrace"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/clienttest"
+)
+
+// Transports of the caller's, as tests and gateways have them.
+
+// tripper is a transport.
+type tripper func(*http.Request) (*http.Response, error)
+
+func (f tripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// TestTransportThatRewritesItsRequest, as RoundTrippers must not and do: the
+// next attempt starts anew.
+func TestTransportThatRewritesItsRequest(t *testing.T) {
+	var came []string
+	service := answering(answer{Status: 503}, answer{Status: 503}, clienttest.OK)
+	transport := tripper(func(req *http.Request) (*http.Response, error) {
+		came = append(came, strings.Join([]string{req.Method, req.Host, req.URL.Path, req.Header.Get("Cookie")}, " "))
+		ctx, cancel := context.WithTimeout(req.Context(), time.Minute)
+		defer cancel()
+		*req = *req.WithContext(ctx)
+		target := *req.URL
+		target.Path = "/prefix" + target.Path
+		req.URL, req.Host, req.Method = &target, "other.example", http.MethodHead
+		req.Header.Set("Cookie", "a=b")
+		return service.RoundTrip(req)
+	})
+	require.NoError(t, get(t.Context(), newClient(t, transport, clienttest.Quick)))
+	const whole = "GET service.example /v1/agents/agent_1 "
+	assert.Equal(t, []string{whole, whole, whole}, came)
+}
+
+// TestLateHook: a hook of an earlier attempt says nothing of a later one.
+func TestLateHook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var late func()
+		sent := 0
+		transport := tripper(func(req *http.Request) (*http.Response, error) {
+			if sent++; sent == 1 {
+				trace := httptrace.ContextClientTrace(req.Context())
+				late = func() { trace.GetConn("service.example:443") }
+				return answering(clienttest.Limited("1", "")).RoundTrip(req)
+			}
+			late()
+			return nil, io.ErrUnexpectedEOF
+		})
+		assert.ErrorIs(t, post(t.Context(), newClient(t, transport)), agentmessaging.ErrOutcomeUnknown)
+		assert.Equal(t, 2, sent)
+	})
+}
+
+// TestFailureBetweenConnectionAndHeader: certain not to be sent, unless the
+// failure is a cancellation, which the writing may have overtaken. Where a
+// transport runs no hooks, nothing is certain.
+func TestFailureBetweenConnectionAndHeader(t *testing.T) {
+	for _, tt := range []struct {
+		hooks    bool
+		err      error
+		cancels  bool
+		want     string
+		attempts int
+	}{
+		{true, io.ErrClosedPipe, false, clienttest.NoAnswer, 3},
+		{true, io.ErrClosedPipe, true, clienttest.Unknown, 1},
+		{true, context.Canceled, false, clienttest.Unknown, 1},
+		{true, os.ErrDeadlineExceeded, false, clienttest.Unknown, 1},
+		{false, io.ErrClosedPipe, false, clienttest.Unknown, 1},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		transport := tripper(func(req *http.Request) (*http.Response, error) {
+			if trace := httptrace.ContextClientTrace(req.Context()); tt.hooks {
+				trace.GetConn(req.URL.Host)
+				trace.GotConn(httptrace.GotConnInfo{})
+			}
+			if tt.cancels {
+				cancel()
+			}
+			return nil, tt.err
+		})
+		var info agentmessaging.CallInfo
+		err := post(agentmessaging.WithCallInfo(ctx, &info), newClient(t, transport, clienttest.Quick))
+		assert.Equal(t, tt.want, clienttest.Outcome(err), "%+v", tt)
+		assert.Equal(t, tt.attempts, info.Attempts, "%+v", tt)
+		cancel()
+	}
+}
+
+type closeCounter struct {
+	io.Reader
+	closed int
+}
+
+func (c *closeCounter) Close() error {
+	c.closed++
+	return nil
+}
+
+// TestCarelessTransports break the rules of http.RoundTripper.
+func TestCarelessTransports(t *testing.T) {
+	body := &closeCounter{Reader: strings.NewReader("{}")}
+	for _, tt := range []struct {
+		resp *http.Response
+		err  error
+		want string
+	}{
+		{&http.Response{StatusCode: 401}, nil, "error 401"},
+		{nil, nil, clienttest.Unknown},
+		{&http.Response{StatusCode: 200, Body: body}, io.ErrUnexpectedEOF, clienttest.Unknown},
+	} {
+		err := post(t.Context(), newClient(t, tripper(func(*http.Request) (*http.Response, error) { return tt.resp, tt.err })))
+		assert.Equal(t, tt.want, clienttest.Outcome(err))
+		if tt.err != nil {
+			assert.ErrorIs(t, err, tt.err)
+		}
+	}
+	assert.Equal(t, 1, body.closed)
+}
+
+func TestCookieJarIsUsed(t *testing.T) {
+	jar, err := cookiejar.New(nil)
+	require.NoError(t, err)
+	service, err := url.Parse(clienttest.URL)
+	require.NoError(t, err)
+	jar.SetCookies(service, []*http.Cookie{{Name: "gateway", Value: "blue"}})
+	transport := answering(answer{Status: 503}, clienttest.NotDialed, clienttest.OK)
+	client := clienttest.At(t, clienttest.URL, clienttest.Quick, agentmessaging.WithHTTPClient(&http.Client{Transport: transport, Jar: jar}))
+	require.NoError(t, get(t.Context(), client))
+	for _, sent := range transport.Sent() {
+		assert.Equal(t, []string{"gateway=blue"}, sent.Header["Cookie"], "once, whatever the attempt")
+	}
+}
+
+// TestCallerHTTPClientIsNotChanged, and its CheckRedirect not used: no redirect
+// is followed.
+func TestCallerHTTPClientIsNotChanged(t *testing.T) {
+	transport := answering(answer{Status: 302, Header: http.Header{"Location": {"https://elsewhere.example/"}}})
+	hc := &http.Client{Transport: transport, Timeout: time.Minute}
+	before := *hc
+	_, err := clienttest.At(t, clienttest.URL, agentmessaging.WithHTTPClient(hc)).Status(t.Context())
+	assert.Equal(t, "error 302", clienttest.Outcome(err))
+	assert.ErrorContains(t, err, "redirect to elsewhere.example was not followed")
+	assert.Len(t, transport.Sent(), 1)
+	assert.Equal(t, before.Transport, hc.Transport)
+	assert.Equal(t, before.Timeout, hc.Timeout)
+	assert.Nil(t, hc.CheckRedirect)
+}
