@@ -80,11 +80,11 @@ func targetOf(fake *fakeserver.Server, transport func(ip string) http.RoundTripp
 	}
 }
 
-func from(ip string) []fakeserver.ClientOption {
+func from(ip string) []fakeserver.FromIP {
 	if ip == "" {
 		return nil
 	}
-	return []fakeserver.ClientOption{fakeserver.FromIP(ip)}
+	return []fakeserver.FromIP{fakeserver.FromIP(ip)}
 }
 
 // newFake makes a fake that does not list its calls when a case fails: the

@@ -157,7 +157,7 @@ func TestObserveKeepsAnswers(t *testing.T) {
 // TestObserveWaitsWithinBudget: what needs a longer wait is not asked.
 func TestObserveWaitsWithinBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		target, _ := observedFake(t, fakeserver.WithMetadataCap(30001)) // more creations than a minute has
+		target, _ := observedFake(t, fakeserver.WithDecision("metadata_cap", 30001)) // more creations than a minute has
 		target.Abilities = nil
 		started := time.Now()
 		o, err := contract.Observe(t.Context(), target, contract.Spend{Requests: 490, Creations: 40, WarmUps: 4, Wait: 30 * time.Second})
@@ -244,7 +244,7 @@ func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return
 // TestObserveDrift: a service that has changed is told in words.
 func TestObserveDrift(t *testing.T) {
 	before, _ := observedFake(t)
-	after, _ := observedFake(t, fakeserver.WithMetadataCap(8000), fakeserver.WithSlidingWindows())
+	after, _ := observedFake(t, fakeserver.WithDecision("metadata_cap", 8000), fakeserver.WithDecision("windows", "sliding"))
 	then, err := contract.Observe(t.Context(), before, plenty)
 	require.NoError(t, err)
 	now, err := contract.Observe(t.Context(), after, plenty)

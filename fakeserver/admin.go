@@ -127,14 +127,11 @@ func (a Admin) KeyWithLabel(label string) (key string, ok bool) {
 // from the plan of key. Looking spends nothing. A key that this fake did not
 // issue and a text that is no IP address panic.
 func (a Admin) LimitsFrom(key, address string) []LimitState {
-	ip, err := netip.ParseAddr(address)
-	if err != nil {
-		misuse("LimitsFrom", "%s is not an IP address such as 203.0.113.7", quoteName(address))
-	}
+	ip := parseIP("LimitsFrom", address).Unmap().WithZone("")
 	now := a.s.now()
 	var states []LimitState
 	a.s.withKey("LimitsFrom", key, func(k *apiKey) {
-		b := budget{key: k.counts, ip: a.s.world.ips[ip.Unmap().WithZone("")], now: now}
+		b := budget{key: k.counts, ip: a.s.world.ips[ip], now: now}
 		if b.ip == nil {
 			b.ip = newCounts(a.s.config.sliding) // looked at, and not kept
 		}

@@ -50,7 +50,7 @@ func (s *Server) parse(req *request, h http.Header, raw []byte) {
 		flaw.reason = scrub(flaw.reason, req.secrets)
 	}
 	req.members, req.malformed = members, flaw
-	req.record.call.Body = clip(scrubJSON(shown, req.secrets), s.config.bodyLimit)
+	req.record.call.Body = clip(scrubJSON(shown, req.secrets), maxRecordedBody)
 	req.record.text, req.record.hasText = members.get(spec.MessageText)
 }
 
@@ -61,8 +61,8 @@ func (s *Server) keepRefused(req *request, raw []byte) {
 	if req.route != nil {
 		l.fields = req.route.spec.Body
 	}
-	raw = raw[:min(len(raw), s.config.bodyLimit, maxBody)]
-	req.record.call.Body = clip(l.of(raw), s.config.bodyLimit)
+	raw = raw[:min(len(raw), maxRecordedBody, maxBody)]
+	req.record.call.Body = clip(l.of(raw), maxRecordedBody)
 }
 
 func newRecord(r *http.Request, req *request) *record {

@@ -71,11 +71,11 @@ var ways = []struct {
 	open func(*Server, http.Handler) (caller http.RoundTripper, base string, end func())
 }{
 	{"direct", func(s *Server, h http.Handler) (http.RoundTripper, string, func()) {
-		return s.hostOf(h).Direct(defaultIP), s.BaseURL(), func() {}
+		return s.hostOf(h).Direct(address("", nil)), s.BaseURL(), func() {}
 	}},
 	{"wire", func(s *Server, h http.Handler) (http.RoundTripper, string, func()) {
 		var tb cleanups
-		client := s.hostOf(h).Client(&tb, defaultIP)
+		client := s.hostOf(h).Client(&tb, address("", nil))
 		return client.Transport, s.BaseURL(), tb.run
 	}},
 	{"loopback", func(_ *Server, h http.Handler) (http.RoundTripper, string, func()) {

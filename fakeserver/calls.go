@@ -2,7 +2,6 @@ package fakeserver
 
 import (
 	"fmt"
-	"math"
 	"mime"
 	"net/http"
 	"regexp"
@@ -17,27 +16,29 @@ import (
 
 // The values of Call.Key for calls without a key that this fake issued.
 const (
-	KeyMissing = "missing" // no Authorization header, or not one bearer token
-	KeyUnknown = "unknown" // a bearer token that is no key of this fake
+	keyMissing = "missing" // no Authorization header, or not one bearer token
+	keyUnknown = "unknown" // a bearer token that is no key of this fake
 )
 
 // Call is one call and its answer. It is safe to print: it holds no key, and
 // the texts of messages, replies and system prompts only with WithMessageTexts.
 type Call struct {
-	Seq      int         `json:"seq"`                // counts the answers, from 1; Reset does not set it back
-	Time     time.Time   `json:"time"`               // of arrival, by the fake's clock
-	Endpoint Endpoint    `json:"endpoint,omitempty"` // "" when no endpoint has the method and path
-	Method   string      `json:"method"`
-	URL      string      `json:"url"`                // the whole address: scheme, host, path and query, each at most 256 bytes
-	Path     string      `json:"path"`               // as it was sent, still escaped, without a query; at most 256 bytes
-	AgentID  string      `json:"agent_id,omitempty"` // the path's {agent_id}, at most 256 bytes; "" when it has none
-	Created  string      `json:"created,omitempty"`  // the agent that the call created
-	Key      string      `json:"key"`                // label of the API key, such as key_000001; or KeyMissing or KeyUnknown
-	Address  string      `json:"address"`            // the client's IP address
-	Header   http.Header `json:"header"`             // at most 100 names, and 4 KiB of each value
-	// Body is the request body, at most 64 KiB of it, or WithBodyLimit: empty
-	// when the endpoint takes none. Of one that was refused as malformed, and of
-	// one to no endpoint, all strings are redacted that may be words or keys.
+	Seq      int       `json:"seq"`                // counts the answers, from 1; Reset does not set it back
+	Time     time.Time `json:"time"`               // of arrival, by the fake's clock
+	Endpoint Endpoint  `json:"endpoint,omitempty"` // "" when no endpoint has the method and path
+	Method   string    `json:"method"`
+	URL      string    `json:"url"`                // the whole address: scheme, host, path and query, each at most 256 bytes
+	Path     string    `json:"path"`               // as it was sent, still escaped, without a query; at most 256 bytes
+	AgentID  string    `json:"agent_id,omitempty"` // the path's {agent_id}, at most 256 bytes; "" when it has none
+	Created  string    `json:"created,omitempty"`  // the agent that the call created
+	// Key is the label of the API key, such as key_000001. It is missing where the
+	// call had no bearer token, and unknown where the token is no key of this fake.
+	Key     string      `json:"key"`
+	Address string      `json:"address"` // the client's IP address
+	Header  http.Header `json:"header"`  // at most 100 names, and 4 KiB of each value
+	// Body is the request body, at most 64 KiB of it: empty when the endpoint takes
+	// none. Of one that was refused as malformed, and of one to no endpoint, all
+	// strings are redacted that may be words or keys.
 	Body      string `json:"body,omitempty"`
 	BodyBytes int    `json:"body_bytes"` // size of the body as it was sent; 1 MiB and a byte where it was longer
 
@@ -55,7 +56,7 @@ type Call struct {
 	Reason    string `json:"reason,omitempty"`     // the reason of an error's body
 	Member    string `json:"member,omitempty"`     // the member of the body that a 400 is about, such as llm.mode
 	LimitKey  string `json:"limit_key,omitempty"`  // which limiter refused the call
-	ReplyBody string `json:"reply_body,omitempty"` // at most 64 KiB, or WithBodyLimit
+	ReplyBody string `json:"reply_body,omitempty"` // at most 64 KiB
 	Fault     string `json:"fault,omitempty"`      // the faults that acted, such as LoseReply(Hang()); the other fields ignore them
 	TraceID   string `json:"trace_id"`             // as in the answer; in the order of arrival
 }
@@ -118,10 +119,6 @@ func (r *record) shared() *record {
 	shared.looked = &looked
 	return &shared
 }
-
-// Unlimited makes WithCallLimit, WithBodyLimit and WithConversationLimit keep
-// everything. Memory then grows for as long as the fake is used.
-const Unlimited = math.MaxInt
 
 // ring keeps the newest items. Adding an item costs the same however many it
 // holds.
@@ -205,23 +202,18 @@ func transcript(shown []Call, total int) string {
 type Sent struct {
 	Status int         `json:"status"`           // 0: not even a header was sent
 	Header http.Header `json:"header,omitempty"` // without what net/http adds, such as Connection
-	Body   string      `json:"body,omitempty"`   // at most 64 KiB, or WithBodyLimit
+	Body   string      `json:"body,omitempty"`   // at most 64 KiB
 	Bytes  int         `json:"bytes"`            // of the body; Content-Length says how many were announced
-	Broke  Break       `json:"broke,omitempty"`  // how it broke off; "" where it was sent whole
+	// Broke is how it broke off: refused (there was no connection, and nothing was
+	// sent either way), closed, reset, or hung (nothing more came, and the connection
+	// stayed open until the client left). "" where it was sent whole.
+	Broke string `json:"broke,omitempty"`
 }
 
-// Break is how an answer broke off.
-type Break string
+// refused is the Broke of a call that found no connection.
+const refused = "refused"
 
-// The ways in which an answer breaks off.
-const (
-	BreakRefused Break = "refused" // there was no connection: nothing was sent either way
-	BreakClosed  Break = "closed"  // the connection was closed
-	BreakReset   Break = "reset"   // the connection was reset
-	BreakHung    Break = "hung"    // nothing more came; the connection stayed open until the client left
-)
-
-var breaks = map[memnet.Ending]Break{memnet.Closes: BreakClosed, memnet.Resets: BreakReset, memnet.Hangs: BreakHung}
+var breaks = map[memnet.Ending]string{memnet.Closes: "closed", memnet.Resets: "reset", memnet.Hangs: "hung"}
 
 // outcome is what the client got, in a few words.
 func (s Sent) outcome() string {
@@ -229,7 +221,7 @@ func (s Sent) outcome() string {
 	case s.Broke == "":
 		return strconv.Itoa(s.Status)
 	case s.Status == 0:
-		return "no answer, " + string(s.Broke)
+		return "no answer, " + s.Broke
 	}
 	return fmt.Sprintf("%d, %s after %d bytes", s.Status, s.Broke, s.Bytes)
 }

@@ -52,7 +52,7 @@ func TestCallsOfRefusals(t *testing.T) {
 	c.call("POST", "/v1/warmup", `{"mode":"hosted"}`)
 	c.call("GET", "/v1/nothing?key=canary", noBody)
 	calls := fake.Calls()
-	assert.Equal(t, []string{fakeserver.KeyMissing, fakeserver.KeyUnknown, "key_000001"}, []string{calls[0].Key, calls[1].Key, calls[2].Key})
+	assert.Equal(t, []string{"missing", "unknown", "key_000001"}, []string{calls[0].Key, calls[1].Key, calls[2].Key})
 	for i, size := range map[int]int{2: 22, 3: 23} {
 		assert.Equal(t, size, calls[i].BodyBytes)
 		assert.Equal(t, []any{400, "bad_request"}, []any{calls[i].Status, calls[i].Code})

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"strings"
@@ -89,7 +90,7 @@ func TestCanaries(t *testing.T) {
 }
 
 func sendCanaries(t *testing.T, texts bool) {
-	opts := append(unlimited(), fakeserver.WithUnknownRoutes(), fakeserver.WithCallLimit(fakeserver.Unlimited))
+	opts := append(unlimited(), fakeserver.WithUnknownRoutes(), fakeserver.WithCallLimit(math.MaxInt))
 	if texts {
 		opts = append(opts, fakeserver.WithMessageTexts())
 	}

@@ -53,7 +53,7 @@ func Like(observed []byte) Option {
 			return fmt.Errorf("Like: the format is %d, not 1", file.Format)
 		}
 		for id, found := range file.Decisions {
-			if err := c.observe(id, found.Answer); err != nil {
+			if err := c.decide(id, found.Answer, true); err != nil {
 				return fmt.Errorf("Like: %s: %w", quoteName(id), err)
 			}
 		}
@@ -61,19 +61,34 @@ func Like(observed []byte) Option {
 	}
 }
 
-func (c *config) observe(id string, answer json.RawMessage) error {
+// decide takes the answer to a question. Of an observation it may be missing.
+func (c *config) decide(id string, answer json.RawMessage, observed bool) error {
 	i := slices.IndexFunc(decisions, func(d decision) bool { return d.id == id })
 	switch {
 	case i < 0:
 		return errors.New("this fake knows no such question")
-	case len(answer) == 0 || string(answer) == "null" || string(answer) == `"unknown"`:
+	case observed && (len(answer) == 0 || string(answer) == "null" || string(answer) == `"unknown"`):
 		return nil // nothing was found
 	}
-	if err := decisions[i].set(&c.decided, answer); err != nil {
-		return err
+	c.observed[id] = observed
+	return decisions[i].set(&c.decided, answer)
+}
+
+// WithDecision answers one open question of the interface otherwise than the
+// fake does by itself, such as "windows" with "sliding" or "metadata_cap" with
+// 8000. Decisions lists the questions and their possible answers. An unknown
+// question and an answer that the fake cannot give are errors.
+func WithDecision(id string, answer any) Option {
+	return func(c *config) error {
+		value, err := json.Marshal(answer)
+		if err == nil {
+			err = c.decide(id, value, false)
+		}
+		if err != nil {
+			return fmt.Errorf("WithDecision: %s: %w", quoteName(id), err)
+		}
+		return nil
 	}
-	c.observed[id] = true
-	return nil
 }
 
 // decided is what the fake decides where the interface is silent.

@@ -114,7 +114,7 @@ func TestLikeRefusesWhatItCannotBe(t *testing.T) {
 }
 
 func TestDecisionsSayWhatIsInForce(t *testing.T) {
-	fake, _ := like(t, "windows", `"sliding"`, fakeserver.WithMetadataCap(99))
+	fake, _ := like(t, "windows", `"sliding"`, fakeserver.WithDecision("metadata_cap", 99))
 	set := map[string]fakeserver.Decision{}
 	for _, d := range fake.Decisions() {
 		assert.True(t, json.Valid([]byte(d.Answer)), d.ID)
@@ -135,7 +135,7 @@ func TestDecisionsSayWhatIsInForce(t *testing.T) {
 
 // An option behind Like overrules it.
 func TestOptionsBehindLike(t *testing.T) {
-	fake, err := fakeserver.Open(fakeserver.Like([]byte(`{"format":1,"decisions":{"metadata_cap":{"answer":10}}}`)), fakeserver.WithMetadataCap(20))
+	fake, err := fakeserver.Open(fakeserver.Like([]byte(`{"format":1,"decisions":{"metadata_cap":{"answer":10}}}`)), fakeserver.WithDecision("metadata_cap", 20))
 	require.NoError(t, err)
 	c := caller{t, fake.Direct(), fake.Key()}
 	c.call("POST", "/v1/agents", `{"metadata":{"a":"123456789"}}`).wantOK(t)

@@ -63,8 +63,8 @@
 //
 // The interface leaves open the order of checks, what a refused call spends,
 // error identifiers, the form of identifiers and times, and more. There the
-// fake decides: Decisions lists every decision, and Like takes them from a
-// service that contract.Observe has asked. By default a call is checked in
+// fake decides: Decisions lists every decision, WithDecision changes one, and
+// Like takes them from a service that contract.Observe has asked. By default a call is checked in
 // this order: route 404, method 405, key 401, plan 402, request limits 429,
 // permission 403, body 400, agent 404, state 409 and 503, operation limits 429.
 // A call that a limit refuses spends nothing. A 429 of a ReplyFunc or a

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"math"
 	"net/http"
 	"strings"
 	"time"
@@ -223,12 +224,10 @@ func ExampleOption() {
 		fakeserver.WithKey("key-of-the-configuration"),          // what the program under test is configured with
 		fakeserver.WithPlan(fakeserver.PlanPro),                 // its plan
 		fakeserver.WithLimit(fakeserver.LimitKeyMinute, 10_000), // a limit out of the way
-		fakeserver.WithSlidingWindows(),                         // the other way to count
+		fakeserver.WithDecision("windows", "sliding"),           // the other way to count
 		fakeserver.WithColdStart(time.Millisecond),              // a first message that takes longer
-		fakeserver.WithMetadataCap(100),                         // a bound that the interface leaves open
-		fakeserver.WithCallLimit(fakeserver.Unlimited),          // keep all calls
-		fakeserver.WithBodyLimit(1<<10),                         // and 1 KiB of each body
-		fakeserver.WithConversationLimit(10),                    // and ten exchanges of each agent
+		fakeserver.WithDecision("metadata_cap", 100),            // a bound that the interface leaves open
+		fakeserver.WithCallLimit(math.MaxInt),                   // keep all calls
 		fakeserver.WithMessageTexts(),                           // with readable texts
 		fakeserver.WithUnknownRoutes(),                          // calls to no endpoint are meant
 	)

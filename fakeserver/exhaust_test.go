@@ -30,7 +30,7 @@ func TestExhaust(t *testing.T) {
 			t.Run(fmt.Sprint(row.limit, " sliding ", sliding), func(t *testing.T) {
 				opts := []fakeserver.Option{frozen()}
 				if sliding {
-					opts = append(opts, fakeserver.WithSlidingWindows())
+					opts = append(opts, fakeserver.WithDecision("windows", "sliding"))
 				}
 				fake, c := newFake(t, opts...)
 				fake.Exhaust(c.key, fakeserver.Limit(row.limit))
@@ -65,7 +65,7 @@ func TestExhaustOfAnAddressLimitIsAWholeWindow(t *testing.T) {
 // A window with a second left is shut for a second; a sliding one until its
 // oldest call leaves.
 func TestExhaustAtTheEndOfAWindow(t *testing.T) {
-	for _, opts := range [][]fakeserver.Option{{frozen()}, {frozen(), fakeserver.WithSlidingWindows()}} {
+	for _, opts := range [][]fakeserver.Option{{frozen()}, {frozen(), fakeserver.WithDecision("windows", "sliding")}} {
 		fake, c := newFake(t, opts...)
 		c.times(1, "GET", anAgent, noBody)
 		fake.Advance(59 * time.Second)

@@ -42,7 +42,7 @@ func TestRefusedConnection(t *testing.T) {
 		c.send(agent, "hello").wantOK(t)
 		calls := fake.Calls(fakeserver.Where(func(c fakeserver.Call) bool { return c.Fault == "RefuseConnection()" }))
 		last := calls[len(calls)-1]
-		assert.Equal(t, []any{0, fakeserver.Sent{Broke: fakeserver.BreakRefused}, "203.0.113.7", "key_000001", agent},
+		assert.Equal(t, []any{0, fakeserver.Sent{Broke: "refused"}, "203.0.113.7", "key_000001", agent},
 			[]any{last.Status, last.Sent, last.Address, last.Key, last.AgentID})
 		assert.Contains(t, last.String(), ": no answer, refused [")
 	}

@@ -114,7 +114,7 @@ func TestLimitsAgreeWithANaiveModel(t *testing.T) {
 				opts = append(opts, fakeserver.WithLimit(fakeserver.Limit(limit), n))
 			}
 			if sliding {
-				opts = append(opts, fakeserver.WithSlidingWindows())
+				opts = append(opts, fakeserver.WithDecision("windows", "sliding"))
 			}
 			fake, c := newFake(t, opts...)
 			r := rand.New(rand.NewPCG(seed, 11))

@@ -39,8 +39,11 @@ func copied(exchanges *ring[Exchange]) []Exchange {
 	return c
 }
 
+// keptExchanges bounds each conversation.
+const keptExchanges = 1000
+
 // Conversation returns the exchanges with an agent in the order in which they
-// were answered: the newest 1,000, or WithConversationLimit. Scripted errors
+// were answered: the newest 1,000. Scripted errors
 // are not among them. An unknown agent panics.
 func (s *Server) Conversation(agentID string) []Exchange {
 	var all []Exchange
@@ -102,7 +105,7 @@ func (t *turn) finish(ctx context.Context) (reply, *failure) {
 		return nil, t.server.scripted(r)
 	}
 	t.exchange.ReplyText, t.exchange.Warnings = r.Text, slices.Clone(r.Warnings)
-	t.server.locked(func(*world) { t.agent.exchanges.add(t.exchange, t.server.config.exchanges) })
+	t.server.locked(func(*world) { t.agent.exchanges.add(t.exchange, keptExchanges) })
 	return &messageReply{ReplyText: r.Text, Warnings: slices.Clone(r.Warnings)}, nil
 }
 

@@ -20,8 +20,6 @@ type config struct {
 	sliding      bool
 	messageTexts bool
 	callLimit    int
-	bodyLimit    int
-	exchanges    int // kept of each conversation
 	unknownOK    bool
 	decided
 	observed map[string]bool // the ids that Like has found answers for
@@ -30,22 +28,13 @@ type config struct {
 	plan     Plan            // of the default key
 }
 
-const (
-	// defaultCallLimit and defaultBodyLimit bound what Calls keeps: 1,000
-	// calls with at most 64 KiB for each body.
-	defaultCallLimit = 1000
-	defaultBodyLimit = 64 << 10
-	// defaultExchanges bounds the exchanges that the fake keeps of each
-	// conversation.
-	defaultExchanges = 1000
-)
+// defaultCallLimit is how many calls Calls keeps.
+const defaultCallLimit = 1000
 
 func newConfig(opts []Option) (config, error) {
 	c := config{
 		clock:     time.Now,
 		callLimit: defaultCallLimit,
-		bodyLimit: defaultBodyLimit,
-		exchanges: defaultExchanges,
 		decided:   newDecided(),
 		observed:  map[string]bool{},
 	}
@@ -86,34 +75,11 @@ func WithColdStart(d time.Duration) Option {
 	}
 }
 
-// WithSlidingWindows counts each limit of interface 8 over the time before each
-// call. By default a fixed window starts with its first counted call. The
-// interface does not say which of the two the service uses.
-func WithSlidingWindows() Option {
-	return func(c *config) error {
-		c.decided.windows = windowsSliding
-		return nil
-	}
-}
-
 // WithMessageTexts keeps system prompts, message texts and replies readable in
 // Calls, where they are redacted by default. Keys are redacted always.
 func WithMessageTexts() Option {
 	return func(c *config) error {
 		c.messageTexts = true
-		return nil
-	}
-}
-
-// WithMetadataCap bounds an agent's metadata, in characters of compact JSON,
-// instead of 4096. Interface 2.3 mentions a bound and does not show it. Less
-// than 2, the length of {}, is an error.
-func WithMetadataCap(characters int) Option {
-	return func(c *config) error {
-		if characters < len("{}") {
-			return fmt.Errorf("WithMetadataCap: %d is less than the length of {}", characters)
-		}
-		c.decided.metadataCap = characters
 		return nil
 	}
 }
@@ -137,31 +103,15 @@ func WithLimit(limit Limit, calls int) Option {
 }
 
 // WithCallLimit makes Calls keep the newest n calls instead of 1,000. 0 keeps
-// none, Unlimited keeps all. Admin.DroppedCalls counts the others.
+// none, math.MaxInt keeps all, and memory then grows for as long as the fake is
+// used. A negative n is an error.
 func WithCallLimit(n int) Option {
 	return func(c *config) error {
+		if n < 0 {
+			return fmt.Errorf("WithCallLimit: %d is negative", n)
+		}
 		c.callLimit = n
-		return notNegative("WithCallLimit", n)
-	}
-}
-
-// WithBodyLimit makes Calls keep at most this many bytes of each body of a
-// request and of an answer, instead of 64 KiB. 0 keeps none. Call.BodyBytes
-// stays exact.
-func WithBodyLimit(bytes int) Option {
-	return func(c *config) error {
-		c.bodyLimit = bytes
-		return notNegative("WithBodyLimit", bytes)
-	}
-}
-
-// WithConversationLimit makes the fake keep the newest n exchanges of each
-// agent instead of 1,000, for Conversation and Message.History; 0 keeps none,
-// Unlimited keeps all.
-func WithConversationLimit(n int) Option {
-	return func(c *config) error {
-		c.exchanges = n
-		return notNegative("WithConversationLimit", n)
+		return nil
 	}
 }
 
@@ -173,13 +123,6 @@ func WithUnknownRoutes() Option {
 		c.unknownOK = true
 		return nil
 	}
-}
-
-func notNegative(option string, n int) error {
-	if n < 0 {
-		return fmt.Errorf("%s: %d is negative", option, n)
-	}
-	return nil
 }
 
 // maxKeyText bounds the text of WithKey.

@@ -44,7 +44,7 @@ func (s *Server) complete(req *request, a answer) {
 	c.Status, c.Code, c.LimitKey, c.Member = a.Status, a.code, a.limitKey, a.member
 	c.Took = max(0, s.now().Sub(c.Time)) // somebody may set the machine's clock back
 	c.Reason = scrub(a.reason, req.secrets)
-	c.ReplyBody = clip(scrubJSON(a.shown, req.secrets), s.config.bodyLimit)
+	c.ReplyBody = clip(scrubJSON(a.shown, req.secrets), maxRecordedBody)
 }
 
 // records returns the kept calls, oldest first.
@@ -214,7 +214,7 @@ func (s *Server) completeSent(req *request, out answer) {
 	d := clientGone.delivery // where a callback panicked
 	switch {
 	case req.fault != nil && req.fault.phase == beforeConnecting:
-		sent.Broke = BreakRefused
+		sent.Broke = refused
 		return
 	case req.fault != nil:
 		d = req.fault.delivery
@@ -236,7 +236,7 @@ func (s *Server) completeSent(req *request, out answer) {
 			shown = clip(shown, d.Sent)
 		}
 	}
-	sent.Status, sent.Body = out.Status, clip(scrubJSON(shown, req.secrets), s.config.bodyLimit)
+	sent.Status, sent.Body = out.Status, clip(scrubJSON(shown, req.secrets), maxRecordedBody)
 	req.record.sent = linesOf(out.Header)
 	if s.config.messageTexts || req.fault == nil || req.fault.canned == nil {
 		return

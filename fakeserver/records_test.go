@@ -16,16 +16,23 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
-func TestWithBodyLimit(t *testing.T) {
-	for limit, want := range map[int]string{0: "", 9: `{"text":"`, 10: `{"text":"`, 11: `{"text":"é`, fakeserver.Unlimited: `{"text":"éé"}`} {
-		fake, c := newFake(t, fakeserver.WithBodyLimit(limit), fakeserver.WithMessageTexts())
-		agent := c.agent(emptyBody)
-		sent := c.call("POST", "/v1/agents/"+agent+"/messages", `{"text":"éé"}`)
-		call := fake.Calls(fakeserver.ByText("éé"))[0]
-		assert.Equal(t, want, call.Body, "cut between characters")
-		assert.Equal(t, sent.raw[:min(limit, len(sent.raw))], call.ReplyBody+strings.Repeat("?", max(0, min(limit, len(sent.raw))-len(call.ReplyBody))))
-		assert.True(t, utf8.ValidString(call.ReplyBody))
-		assert.Equal(t, 15, call.BodyBytes)
+// Bodies are cut at 64 KiB, between characters, whether they were accepted or not.
+func TestRecordedBodiesAreBounded(t *testing.T) {
+	fake, c := newFake(t, fakeserver.WithDecision("metadata_cap", 100_000), fakeserver.WithMessageTexts())
+	long := strings.Repeat("é", 40_000)
+	fake.OnMessage().ReplyFunc(func(fakeserver.Message) fakeserver.Reply { return fakeserver.Reply{Text: long} })
+	c.send(c.agent(emptyBody), "hello").wantOK(t)
+	kept := []string{fake.Calls()[1].ReplyBody, fake.Calls()[1].Sent.Body}
+	for _, body := range []string{`{"metadata":{"a":"` + long + `"}}`, `{"metadata":{"aa":"` + long + `"}}`, `{"system_prompt":"` + long + `"}`} {
+		c.call("POST", "/v1/agents", body)
+		call := fake.Calls()[fake.CallCount()-1]
+		assert.Equal(t, len(body), call.BodyBytes)
+		assert.True(t, strings.HasPrefix(body, call.Body))
+		kept = append(kept, call.Body)
+	}
+	for i, body := range kept {
+		assert.True(t, utf8.ValidString(body), i)
+		assert.InDelta(t, 64<<10-0.5, len(body), 0.5, i)
 	}
 }
 

@@ -163,7 +163,7 @@ func (s *Server) AddExchanges(agentID string, exchanges ...Exchange) {
 	}
 	s.withAgent("AddExchanges", agentID, func(a *agent) {
 		for _, e := range added {
-			a.exchanges.add(e, s.config.exchanges)
+			a.exchanges.add(e, keptExchanges)
 		}
 	})
 }

@@ -145,33 +145,19 @@ func TestAddExchanges(t *testing.T) {
 	assert.Len(t, fake.Conversation(agent), 4)
 }
 
-func TestWithConversationLimit(t *testing.T) {
-	for limit, want := range map[int]int{0: 0, 3: 3, fakeserver.Unlimited: 1205, -1: 1000} {
-		var opts []fakeserver.Option
-		if limit >= 0 {
-			opts = append(opts, fakeserver.WithConversationLimit(limit))
-		}
-		fake, c := newFake(t, opts...)
-		agent := fake.AddAgent(c.key, fakeserver.Agent{}).ID
-		for i := range 1200 {
-			fake.AddExchanges(agent, fakeserver.Exchange{Text: fmt.Sprint(i)})
-		}
-		for i := range 5 {
-			c.send(agent, fmt.Sprint(1200+i)).wantOK(t)
-		}
-		kept := fake.Conversation(agent)
-		require.Len(t, kept, want)
-		for i, e := range kept {
-			require.Equal(t, fmt.Sprint(1205-want+i), e.Text)
-		}
+func TestConversationKeepsTheNewest(t *testing.T) {
+	fake, c := newFake(t)
+	agent := fake.AddAgent(c.key, fakeserver.Agent{}).ID
+	for i := range 1200 {
+		fake.AddExchanges(agent, fakeserver.Exchange{Text: fmt.Sprint(i)})
 	}
-	for want, opt := range map[string]fakeserver.Option{
-		"WithConversationLimit: -1 is negative": fakeserver.WithConversationLimit(-1),
-		"WithBodyLimit: -1 is negative":         fakeserver.WithBodyLimit(-1),
-		"WithCallLimit: -1 is negative":         fakeserver.WithCallLimit(-1),
-	} {
-		_, err := fakeserver.Open(opt)
-		assert.ErrorContains(t, err, want)
+	for i := range 5 {
+		c.send(agent, fmt.Sprint(1200+i)).wantOK(t)
+	}
+	kept := fake.Conversation(agent)
+	require.Len(t, kept, 1000)
+	for i, e := range kept {
+		require.Equal(t, fmt.Sprint(205+i), e.Text)
 	}
 }
 

@@ -107,9 +107,9 @@ func (s *Server) arrive(req *request) {
 func (w *world) label(r *record) string {
 	switch k := w.keys[r.token]; {
 	case !r.hasKey:
-		return KeyMissing
+		return keyMissing
 	case k == nil:
-		return KeyUnknown
+		return keyUnknown
 	default:
 		return k.label
 	}

@@ -13,13 +13,15 @@ import (
 
 func TestBadOptions(t *testing.T) {
 	for want, opt := range map[string]fakeserver.Option{
-		"option 1 is nil":               nil,
-		"WithClock: the clock is nil":   fakeserver.WithClock(nil),
-		"WithColdStart: -1s is":         fakeserver.WithColdStart(-time.Second),
-		"WithCallLimit: -1 is":          fakeserver.WithCallLimit(-1),
-		"WithMetadataCap: 1 is less":    fakeserver.WithMetadataCap(1),
-		"WithLimit: unknown limit; the": fakeserver.WithLimit("key_second", 1),
-		"WithLimit: key_day: 0 is":      fakeserver.WithLimit("key_day", 0),
+		"option 1 is nil":             nil,
+		"WithClock: the clock is nil": fakeserver.WithClock(nil),
+		"WithColdStart: -1s is":       fakeserver.WithColdStart(-time.Second),
+		"WithCallLimit: -1 is":        fakeserver.WithCallLimit(-1),
+		`WithDecision: "metadata_cap": the answer is not a number from 2`: fakeserver.WithDecision("metadata_cap", 1),
+		`WithDecision: "x": this fake knows no such question`:             fakeserver.WithDecision("x", 1),
+		"WithDecision: \"windows\": json: unsupported type":               fakeserver.WithDecision("windows", func() {}),
+		"WithLimit: unknown limit; the":                                   fakeserver.WithLimit("key_second", 1),
+		"WithLimit: key_day: 0 is":                                        fakeserver.WithLimit("key_day", 0),
 	} {
 		_, err := fakeserver.Open(opt)
 		assert.ErrorContains(t, err, want)
@@ -60,9 +62,7 @@ func TestMisusePanicsWithASentence(t *testing.T) {
 		"Calls: matcher 1 is the zero Matcher":     func() { fake.Calls(fakeserver.Matcher{}) },
 		"Reply: needs at least one text":           func() { fake.OnMessage().Reply() },
 		"ReplyFunc: the function is nil":           func() { fake.OnMessage().ReplyFunc(nil) },
-		`FromIP: "home" is not an IP address`:      func() { fakeserver.FromIP("home") },
-		"Direct: option 1 is nil":                  func() { fake.Direct(nil) },
-		"HTTPClient: option 1 is nil":              func() { fake.HTTPClient(t, nil) },
+		`Direct: "home" is not an IP address`:      func() { fake.Direct("home") },
 		"more would be beyond":                     func() { fake.Advance(1); fake.Advance(1<<63 - 1) },
 	} {
 		text := panicOf(f)

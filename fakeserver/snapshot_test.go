@@ -42,7 +42,7 @@ func churn(fake *fakeserver.Server, c caller) {
 func TestSnapshotAndRestore(t *testing.T) {
 	traces := regexp.MustCompile(`"traces":\d+`)
 	for name, opts := range map[string][]fakeserver.Option{
-		"fixed": nil, "sliding": {fakeserver.WithSlidingWindows(), fakeserver.WithConversationLimit(2)},
+		"fixed": nil, "sliding": {fakeserver.WithDecision("windows", "sliding")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fake, c := furnished(t, opts...)

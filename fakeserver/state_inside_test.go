@@ -1,6 +1,7 @@
 package fakeserver
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -26,7 +27,7 @@ func TestVault(t *testing.T) {
 
 // A ring keeps what a list that is cut keeps.
 func TestRingAgreesWithAList(t *testing.T) {
-	for _, limit := range []int{0, 1, 2, 7, Unlimited} {
+	for _, limit := range []int{0, 1, 2, 7, math.MaxInt} {
 		var r ring[int]
 		var list []int
 		for i := range 50 {

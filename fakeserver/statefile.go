@@ -95,7 +95,7 @@ func (f *stateFile) state(c *config) state {
 		st.ips[a.Address] = a.counts(c.sliding)
 	}
 	for _, a := range f.Agents {
-		st.insert(a.agent(owners[a.Key], c.exchanges))
+		st.insert(a.agent(owners[a.Key]))
 	}
 	return st
 }
@@ -121,12 +121,12 @@ func (f *countsFile) counts(sliding bool) *counts {
 	return c
 }
 
-func (f *agentFile) agent(owner *apiKey, keep int) *agent {
+func (f *agentFile) agent(owner *apiKey) *agent {
 	a := &agent{Agent: f.Agent, number: f.Number, owner: owner, ownKey: f.OwnKey}
 	a.Agent = a.copied()
 	a.exchanges.dropped = f.Dropped
 	for _, e := range f.Exchanges {
-		a.exchanges.add(e, keep)
+		a.exchanges.add(e, keptExchanges)
 	}
 	return a
 }

@@ -66,7 +66,7 @@ func wantSameState(t *testing.T, want, got *fakeserver.Server) {
 }
 
 func TestStateRoundTrip(t *testing.T) {
-	for name, opts := range map[string][]fakeserver.Option{"fixed": nil, "sliding": {fakeserver.WithSlidingWindows()}} {
+	for name, opts := range map[string][]fakeserver.Option{"fixed": nil, "sliding": {fakeserver.WithDecision("windows", "sliding")}} {
 		t.Run(name, func(t *testing.T) {
 			fake, _ := furnished(t, opts...)
 			file := written(t, fake)
@@ -91,7 +91,7 @@ func TestStateRoundTrip(t *testing.T) {
 // What was counted in windows of one kind counts in those of the other.
 func TestStateBetweenKindsOfWindows(t *testing.T) {
 	fixed, _ := furnished(t)
-	sliding, _ := newFake(t, frozen(), fakeserver.WithSlidingWindows())
+	sliding, _ := newFake(t, frozen(), fakeserver.WithDecision("windows", "sliding"))
 	require.NoError(t, sliding.ReadState(strings.NewReader(written(t, fixed))))
 	wantSameState(t, fixed, sliding)
 	again, _ := newFake(t, frozen())
@@ -223,7 +223,7 @@ func TestStateWithManyCalls(t *testing.T) {
 	fixed, _ := newFake(t, frozen())
 	require.NoError(t, fixed.ReadState(strings.NewReader(file)))
 	assert.Equal(t, 1_000_000_000, fixed.Limits(fixed.Key())[0].Used)
-	sliding, _ := newFake(t, frozen(), fakeserver.WithSlidingWindows())
+	sliding, _ := newFake(t, frozen(), fakeserver.WithDecision("windows", "sliding"))
 	require.NoError(t, sliding.ReadState(strings.NewReader(file)))
 	assert.Equal(t, 1_000_000_000, sliding.Limits(sliding.Key())[0].Used)
 }
@@ -235,12 +235,12 @@ func FuzzReadState(f *testing.F) {
 	f.Add([]byte(file[:len(file)/2]))
 	f.Add([]byte(`{"format":"agentmessaging-fake-state","version":1,"keys":[{"label":"key_000001","plan":"free"}]}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		again, _ := newFake(t, fakeserver.WithSlidingWindows())
+		again, _ := newFake(t, fakeserver.WithDecision("windows", "sliding"))
 		if again.ReadState(bytes.NewReader(raw)) != nil {
 			return
 		}
 		file := written(t, again)
-		twin, _ := newFake(t, fakeserver.WithSlidingWindows())
+		twin, _ := newFake(t, fakeserver.WithDecision("windows", "sliding"))
 		require.NoError(t, twin.ReadState(strings.NewReader(file)), "what was read can be written and read again")
 		assert.Equal(t, file, written(t, twin))
 	})
@@ -248,9 +248,10 @@ func FuzzReadState(f *testing.F) {
 
 // Calls at several times keep their order, and what was dropped stays counted.
 func TestStateOfALongerLife(t *testing.T) {
-	opts := []fakeserver.Option{frozen(), fakeserver.WithSlidingWindows(), fakeserver.WithConversationLimit(1), fakeserver.WithLimit("warmup_key_hour", 2)}
+	opts := []fakeserver.Option{frozen(), fakeserver.WithDecision("windows", "sliding"), fakeserver.WithLimit("warmup_key_hour", 2)}
 	fake, c := newFake(t, opts...)
 	agent := c.agent(emptyBody)
+	fake.AddExchanges(agent, make([]fakeserver.Exchange, 999)...)
 	for range 2 {
 		c.send(agent, "hello")
 		c.call("POST", "/v1/warmup", noBody).wantOK(t)

@@ -12,35 +12,26 @@ import (
 // an httptest.Server and use that one's URL.
 func (s *Server) BaseURL() string { return "https://" + host }
 
-// ClientOption changes a client of the fake.
-type ClientOption func(*clientConfig)
+// FromIP is the IP address that a client calls from instead of 192.0.2.1, for
+// the limits per address of interface 8. A text that is no IP address panics
+// where it is used.
+type FromIP string
 
-type clientConfig struct {
-	ip netip.Addr
+// address is the one of the newest FromIP, or one that is set aside for
+// documentation (RFC 5737).
+func address(method string, from []FromIP) netip.Addr {
+	if len(from) == 0 {
+		return netip.AddrFrom4([4]byte{192, 0, 2, 1})
+	}
+	return parseIP(method, string(from[len(from)-1]))
 }
 
-// defaultIP is set aside for documentation (RFC 5737).
-var defaultIP = netip.AddrFrom4([4]byte{192, 0, 2, 1})
-
-// FromIP makes the client call from this IP address instead of 192.0.2.1, for
-// the limits per address of interface 8. A text that is no IP address panics.
-func FromIP(address string) ClientOption {
+func parseIP(method, address string) netip.Addr {
 	ip, err := netip.ParseAddr(address)
 	if err != nil {
-		misuse("FromIP", "%s is not an IP address such as 203.0.113.7", quoteName(address))
+		misuse(method, "%s is not an IP address such as 203.0.113.7", quoteName(address))
 	}
-	return func(c *clientConfig) { c.ip = ip }
-}
-
-func newClientConfig(method string, opts []ClientOption) clientConfig {
-	c := clientConfig{ip: defaultIP}
-	for i, opt := range opts {
-		if opt == nil {
-			misuse(method, "option %d is nil", i+1)
-		}
-		opt(&c)
-	}
-	return c
+	return ip
 }
 
 // HTTPClient returns a client whose every call goes to the fake, through real
@@ -55,8 +46,8 @@ func newClientConfig(method string, opts []ClientOption) clientConfig {
 // called by a callback of such a call. A response body that the caller never
 // closed holds goroutines of net/http until the context of its request ends, as
 // on a socket; in a bubble that fails the test.
-func (s *Server) HTTPClient(tb TB, opts ...ClientOption) *http.Client {
-	return s.host.Client(tb, newClientConfig("HTTPClient", opts).ip)
+func (s *Server) HTTPClient(tb TB, from ...FromIP) *http.Client {
+	return s.host.Client(tb, address("HTTPClient", from))
 }
 
 // Direct returns a RoundTripper that calls the fake on the caller's goroutine,
@@ -70,6 +61,6 @@ func (s *Server) HTTPClient(tb TB, opts ...ClientOption) *http.Client {
 // GotConn and WroteHeaders run. It leaves out headers such as host or
 // content-length in lower case, which net/http would send besides its own. If a
 // callback of the test waits for ever, so does the caller.
-func (s *Server) Direct(opts ...ClientOption) http.RoundTripper {
-	return s.host.Direct(newClientConfig("Direct", opts).ip)
+func (s *Server) Direct(from ...FromIP) http.RoundTripper {
+	return s.host.Direct(address("Direct", from))
 }

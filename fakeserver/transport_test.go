@@ -14,7 +14,7 @@ import (
 )
 
 // transports are the two in-memory ways to a fake.
-func transports(t testing.TB, fake *fakeserver.Server, opts ...fakeserver.ClientOption) map[string]http.RoundTripper {
+func transports(t testing.TB, fake *fakeserver.Server, opts ...fakeserver.FromIP) map[string]http.RoundTripper {
 	return map[string]http.RoundTripper{"wire": fake.HTTPClient(t, opts...).Transport, "direct": fake.Direct(opts...)}
 }
 

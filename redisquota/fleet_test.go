@@ -5,6 +5,7 @@ package redisquota_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -81,7 +82,7 @@ func TestFleet(t *testing.T) {
 // A run has ten parts of the same length; each event comes at the begin of one.
 func testFleet(t *testing.T, plan string, most int, part time.Duration) {
 	server := newServer(t)
-	fake, err := fakeserver.Open(fakeserver.WithSlidingWindows(), fakeserver.WithCallLimit(fakeserver.Unlimited))
+	fake, err := fakeserver.Open(fakeserver.WithDecision("windows", "sliding"), fakeserver.WithCallLimit(math.MaxInt))
 	require.NoError(t, err)
 	defer fake.Close()
 	key := fake.Key()

@@ -46,7 +46,7 @@ func TestObserve(t *testing.T) {
 	assert.Equal(t, exitOK, status)
 	assert.Empty(t, stdout)
 
-	status, stdout, _, _ = observed(t, cron, fakeserver.WithMetadataCap(5000))
+	status, stdout, _, _ = observed(t, cron, fakeserver.WithDecision("metadata_cap", 5000))
 	assert.Equal(t, exitFailed, status)
 	assert.Equal(t, "metadata_cap: How many characters of compact JSON may metadata have? It was 4096, it is 5000.\n", stdout)
 	assert.Equal(t, "5000", answerIn(t, file, "metadata_cap"))

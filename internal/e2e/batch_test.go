@@ -31,7 +31,7 @@ func TestBatchLosesNothing(t *testing.T) {
 	}{
 		"at once":        {workers: 500, runs: *batches},
 		"64 workers":     {workers: 64, runs: 10},
-		"sliding window": {workers: 500, runs: 5, lost: 15, opts: []fakeserver.Option{fakeserver.WithSlidingWindows()}},
+		"sliding window": {workers: 500, runs: 5, lost: 15, opts: []fakeserver.Option{fakeserver.WithDecision("windows", "sliding")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -54,7 +54,7 @@ func byStatus(r *request, text string) fakeserver.Matcher {
 }
 
 func (w *world) byLabel(r *request, label string) fakeserver.Matcher {
-	if _, err := w.keyOf("key", label); err != nil && label != fakeserver.KeyMissing && label != fakeserver.KeyUnknown && r.flaw == nil {
+	if _, err := w.keyOf("key", label); err != nil && label != keyMissing && label != "unknown" && r.flaw == nil {
 		r.flaw = err
 	}
 	return fakeserver.Where(func(c fakeserver.Call) bool { return c.Key == label })

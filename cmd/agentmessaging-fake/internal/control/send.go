@@ -73,7 +73,7 @@ func (w *world) sendAgain(r *request) (any, error) {
 	if kind := c.Header.Get("Content-Type"); kind != "" {
 		header.Set("Content-Type", kind)
 	}
-	if c.Key != fakeserver.KeyMissing {
+	if c.Key != keyMissing {
 		key, known := w.fake.Admin().KeyWithLabel(c.Key)
 		if !known {
 			return nil, conflict("the key of this call is not known")

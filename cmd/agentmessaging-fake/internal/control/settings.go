@@ -56,9 +56,7 @@ func (o Settings) check() error {
 func (s *Server) fakeOptions(name string, o Settings) []fakeserver.Option {
 	opts := []fakeserver.Option{
 		fakeserver.WithPlan(fakeserver.Plan(o.Plan)), fakeserver.WithColdStart(s.options.ColdStart),
-		fakeserver.WithMessageTexts(), fakeserver.WithMetadataCap(metadataCap),
-		fakeserver.WithCallLimit(s.options.Calls), fakeserver.WithBodyLimit(bodyLimit),
-		fakeserver.WithConversationLimit(maxExchanges),
+		fakeserver.WithMessageTexts(), fakeserver.WithCallLimit(s.options.Calls),
 	}
 	if s.options.Like != nil {
 		opts = append(opts, fakeserver.Like(s.options.Like))
@@ -70,7 +68,7 @@ func (s *Server) fakeOptions(name string, o Settings) []fakeserver.Option {
 		opts = append(opts, fakeserver.WithKey(s.options.Key))
 	}
 	if o.Windows == sliding {
-		opts = append(opts, fakeserver.WithSlidingWindows())
+		opts = append(opts, fakeserver.WithDecision("windows", sliding))
 	}
 	return append(opts, limitOptions(o.Limits)...)
 }

@@ -33,8 +33,9 @@ type world struct {
 
 const (
 	maxWorlds    = 1000
-	maxExchanges = 1000     // kept of each conversation
-	bodyLimit    = 16 << 10 // bytes kept of each body
+	maxExchanges = 1000      // that the fake keeps of each conversation
+	bodyLimit    = 64 << 10  // bytes that it keeps of each body
+	keyMissing   = "missing" // what it calls the key of a call without one
 	noLimit      = math.MaxInt32
 	keyPrefix    = "amk_world_"
 )

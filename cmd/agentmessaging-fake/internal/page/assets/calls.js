@@ -3,7 +3,7 @@
 // more; they are fetched page by page.
 
 const maxCalls = 10_000;
-// A body may have 16 KiB; this is what all of them together may take.
+// A body may have 64 KiB; this is what all of them together may take.
 const maxCharacters = 64 << 20;
 
 export class CallLog {
