@@ -27,9 +27,7 @@ var apps = []struct {
 	opts []agentmessagingtest.Option
 }{
 	{"a notification whose error nobody reads", agentmessagingtest.Swallowed, notify, nil},
-	{"a lookup that takes every error for not found", agentmessagingtest.Truth, lookup, nil},
 	{"a second try without the prompt", agentmessagingtest.Truth, withoutPrompt, nil},
-	{"an agent that is remembered once it has answered", agentmessagingtest.LostAgent, greet, nil},
 	{"a message that is sent again after any error", agentmessagingtest.Doubled, resend, nil},
 	{"an agent that is created again after any error", agentmessagingtest.Doubled, recreate, nil},
 	{"retries around the retries of the client", agentmessagingtest.Quota, insist, nil},
@@ -96,27 +94,6 @@ func notify(e *env, mended bool) {
 	e.Reports(err)
 }
 
-func lookup(e *env, mended bool) {
-	for range 2 { // the second time, there is an agent
-		e.Reports(lookUp(e, mended))
-	}
-}
-
-func lookUp(e *env, mended bool) error {
-	file := filepath.Join(e.Dir, "agent")
-	if known, err := os.ReadFile(file); err == nil {
-		_, err := e.Client.GetAgent(e.Context(), string(known))
-		if err == nil || mended && !errors.Is(err, agentmessaging.ErrNotFound) {
-			return err
-		}
-	}
-	agent, err := e.Client.CreateAgent(e.Context(), agentmessaging.CreateAgentParams{})
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(file, []byte(agent.ID), 0o600)
-}
-
 func withoutPrompt(e *env, mended bool) {
 	agent, err := e.Client.CreateAgent(e.Context(), agentmessaging.CreateAgentParams{SystemPrompt: "Speak like a pirate."})
 	if errors.Is(err, agentmessaging.ErrBadRequest) && !mended {
@@ -124,22 +101,6 @@ func withoutPrompt(e *env, mended bool) {
 	}
 	if err == nil {
 		e.Logf("created %s", agent.ID)
-	}
-	e.Reports(err)
-}
-
-func greet(e *env, mended bool) {
-	agent, err := e.Client.CreateAgent(e.Context(), agentmessaging.CreateAgentParams{})
-	if err != nil {
-		e.Reports(err)
-		return
-	}
-	remember := func() error { return os.WriteFile(filepath.Join(e.Dir, agent.ID), []byte(agent.ID), 0o600) }
-	if mended {
-		e.Reports(remember())
-	}
-	if _, err = e.Client.SendMessage(e.Context(), agent.ID, text("Hello")); err == nil {
-		err = remember()
 	}
 	e.Reports(err)
 }

@@ -1,6 +1,10 @@
 package agentmessagingtest
 
 import (
+	"cmp"
+	"slices"
+	"testing"
+
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
@@ -58,40 +62,32 @@ type Finding struct {
 	Says     string // in one sentence
 }
 
-// checks are called with a disturbed run.
-var checks = []struct {
-	check Check
-	find  func(s *sweep, r *run) (Finding, bool)
-}{
+// check looks at a run, and reports whether it found something.
+type check struct {
+	name Check
+	find func(s *sweep, r *run) (Finding, bool)
+}
+
+// checks are called with a disturbed run; Secret with every run.
+var checks = []check{
 	{Panics, (*sweep).panics}, {Ends, (*sweep).endless}, {Swallowed, (*sweep).swallowed}, {Truth, (*sweep).untrue},
 	{LostAgent, (*sweep).lostAgent}, {Doubled, (*sweep).doubled}, {Quota, (*sweep).overQuota}, {DeadKey, (*sweep).deadKey},
 	{LostBYOK, (*sweep).lostBYOK}, {Leak, (*sweep).leaks}, {Secret, (*sweep).tells}, {Resumes, (*sweep).stuck},
 }
 
 // judge runs the checks, and reports what they find.
-func (s *sweep) judge(t failing, r *run) {
+func (s *sweep) judge(t testing.TB, r *run) {
 	t.Helper()
+	all := append(slices.Clone(checks), s.also...)
+	if r.plan == nil {
+		all = append([]check{{Secret, (*sweep).tells}}, s.also...)
+	}
 	var found []Finding
-	add := func(check Check, f Finding) {
-		f.Check, f.Plan = check, r.name()
-		if f.Endpoint == "" {
-			f.Endpoint = r.target()
-		}
-		if !s.exempt(f) {
+	for _, c := range all {
+		f, failed := c.find(s, r)
+		f.Check, f.Plan, f.Endpoint = c.name, r.name(), cmp.Or(f.Endpoint, r.target())
+		if failed && !slices.ContainsFunc(s.off, func(off func(Finding) bool) bool { return off(f) }) {
 			found = append(found, f)
-		}
-	}
-	for _, c := range checks {
-		if r.plan == nil && c.check != Secret {
-			continue
-		}
-		if f, failed := c.find(s, r); failed {
-			add(c.check, f)
-		}
-	}
-	for _, own := range s.also {
-		if err := own.check(r.public(s.public)); err != nil {
-			add(Check(own.name), Finding{Says: err.Error()})
 		}
 	}
 	if len(found) > 0 {

@@ -14,25 +14,14 @@ type Option func(*config)
 type config struct {
 	clientOptions []agentmessaging.Option
 	fakeOptions   []fakeserver.Option
-	off           []exemption
-	also          []ownCheck
+	off           []func(Finding) bool
+	also          []check
 	pairs         bool
 	seed          uint64
 	bubble        bool
 	within        time.Duration
 	watchdog      time.Duration
 	collect       func(report string, found []Finding) // in place of failing the test, for tests of Sweep
-}
-
-type exemption struct {
-	check     Check
-	endpoints []fakeserver.Endpoint // none: all
-	where     func(Finding) bool    // nil: every
-}
-
-type ownCheck struct {
-	name  string
-	check func(*Run) error
 }
 
 func newConfig(opts []Option) config {
@@ -46,27 +35,28 @@ func newConfig(opts []Option) config {
 // Without switches a check off: for findings about calls to these endpoints,
 // or, where none is given, altogether.
 func Without(check Check, endpoints ...fakeserver.Endpoint) Option {
-	return func(c *config) { c.off = append(c.off, exemption{check: check, endpoints: endpoints}) }
+	return WithoutWhere(func(f Finding) bool {
+		return f.Check == check && (len(endpoints) == 0 || slices.Contains(endpoints, f.Endpoint))
+	})
 }
 
 // WithoutWhere drops the findings for which f returns true.
 func WithoutWhere(f func(Finding) bool) Option {
-	return func(c *config) { c.off = append(c.off, exemption{where: f}) }
-}
-
-func (c *config) exempt(f Finding) bool {
-	return slices.ContainsFunc(c.off, func(e exemption) bool {
-		if e.where != nil {
-			return e.where(f)
-		}
-		return e.check == f.Check && (e.endpoints == nil || slices.Contains(e.endpoints, f.Endpoint))
-	})
+	return func(c *config) { c.off = append(c.off, f) }
 }
 
 // Also adds a check of the user's own. It is called after each run, the
 // undisturbed one included; an error is a finding under this name.
-func Also(name string, check func(*Run) error) Option {
-	return func(c *config) { c.also = append(c.also, ownCheck{name, check}) }
+func Also(name string, look func(*Run) error) Option {
+	return func(c *config) {
+		c.also = append(c.also, check{Check(name), func(s *sweep, r *run) (Finding, bool) {
+			err := look(r.public(s.public))
+			if err == nil {
+				return Finding{}, false
+			}
+			return Finding{Says: err.Error()}, true
+		}})
+	}
 }
 
 // Pairs sweeps pairs of faults too, at two places: 300 of them at most, picked

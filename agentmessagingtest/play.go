@@ -3,15 +3,16 @@ package agentmessagingtest
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
-	"runtime/pprof"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -139,47 +140,53 @@ func routine() string {
 	return strings.Join(words[:2], " ")
 }
 
-const labelKey = "agentmessagingtest"
-
-// label marks the goroutine, and those that it starts, by the plan: a panic in
-// one of them shows it, from Go 1.26 on.
-func label(plan string) {
-	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels(labelKey, plan)))
+// clock is a clock whose client waits in every run with the same jitter.
+type clock struct {
+	agentmessaging.Clock
+	mu     sync.Mutex
+	random *rand.Rand
 }
 
-// leftovers are the goroutines of a plan that do not end by themselves: each
-// by its stack, innermost function first.
-func leftovers(plan string, before int) []string {
-	for wait := time.Duration(0); wait < 20*time.Millisecond; wait += time.Millisecond {
-		if runtime.Gosched(); runtime.NumGoroutine() <= before {
-			return nil
-		}
-		if wait > 5*time.Millisecond && len(labelled(plan)) == 0 {
-			return nil // of other tests
-		}
-		time.Sleep(time.Millisecond)
+func (r *run) clock() *clock {
+	c := &clock{random: rand.New(rand.NewPCG(r.sweep.seed, 0))}
+	switch {
+	case r.sweep.bubble:
+		c.Clock = bubbleTime{}
+	case r.sweep.single:
+		c.Clock = alone{r.fake}
+	default:
+		c.Clock = r.fake
 	}
-	return labelled(plan)
+	return c
 }
 
-func labelled(plan string) (stacks []string) {
-	var b strings.Builder
-	_ = pprof.Lookup("goroutine").WriteTo(&b, 1)
-	for _, stack := range strings.Split(b.String(), "\n\n") {
-		if strings.Contains(stack, fmt.Sprintf("# labels: {%q:%q", labelKey, plan)) {
-			stacks = append(stacks, frames(stack))
-		}
-	}
-	return stacks
+// Random is asked by the client; see agentmessaging.WithClock.
+func (c *clock) Random() float64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.random.Float64()
 }
 
-// frames is a stack of a goroutine profile without addresses.
-func frames(stack string) string {
-	var b strings.Builder
-	for _, line := range strings.Split(stack, "\n") {
-		if fields := strings.Fields(strings.TrimPrefix(line, "#")); strings.HasPrefix(line, "#\t") && len(fields) > 2 {
-			fmt.Fprintf(&b, "    %s %s\n", fields[1], fields[2])
-		}
+// bubbleTime waits as a synctest bubble does.
+type bubbleTime struct{}
+
+func (bubbleTime) Now() time.Time { return time.Now() }
+
+func (bubbleTime) Sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
 	}
-	return b.String()
+	return ctx.Err()
+}
+
+// alone is the clock of a scenario whose calls come from one goroutine: nobody
+// else has to come to rest before the time moves on.
+type alone struct{ *fakeserver.Server }
+
+func (a alone) Sleep(ctx context.Context, d time.Duration) error {
+	if d > 0 && ctx.Err() == nil {
+		a.Advance(d)
+	}
+	return ctx.Err()
 }

@@ -4,19 +4,13 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"testing"
 	"time"
 )
 
-// failing is the part of testing.T that reports need.
-type failing interface {
-	Helper()
-	Name() string
-	Errorf(format string, args ...any)
-}
-
 // report fails the test with what was found, what happened, and how to see it
 // again.
-func (s *sweep) report(t failing, r *run, found []Finding) {
+func (s *sweep) report(t testing.TB, r *run, found []Finding) {
 	t.Helper()
 	var b strings.Builder
 	for _, f := range found {
@@ -95,7 +89,7 @@ func oneLine(text string) string {
 }
 
 // repeat is the command that makes a run alone.
-func (s *sweep) repeat(t failing) string {
+func (s *sweep) repeat(t testing.TB) string {
 	var parts []string
 	for _, part := range strings.Split(t.Name(), "/") {
 		parts = append(parts, "^"+regexp.QuoteMeta(part)+"$")

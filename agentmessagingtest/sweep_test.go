@@ -21,23 +21,41 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
-// plansOf sweeps and returns the names of the plans in order.
-func plansOf(t *testing.T, scenario func(*env), opts ...agentmessagingtest.Option) (names []string) {
-	t.Helper()
-	note := agentmessagingtest.Also("noted", func(run *agentmessagingtest.Run) error {
-		names = append(names, run.Plan)
-		return nil
-	})
-	t.Run("sweep", func(t *testing.T) { agentmessagingtest.Sweep(t, scenario, append(opts, note)...) })
-	require.NotEmpty(t, names)
-	return names
+// swept is what a sweep did and found.
+type swept struct {
+	plans   []string // in order
+	runs    map[string]*agentmessagingtest.Run
+	found   []agentmessagingtest.Finding
+	reports []string
 }
 
-// mendedApp is an application of apps that survives.
-func mendedApp(run func(*env, bool)) func(*env) { return func(e *env) { run(e, true) } }
+func sweep(t *testing.T, scenario func(*env), opts ...agentmessagingtest.Option) (s swept) {
+	t.Helper()
+	s.runs = map[string]*agentmessagingtest.Run{}
+	opts = append(opts, agentmessagingtest.Also("noted", func(run *agentmessagingtest.Run) error {
+		s.plans, s.runs[run.Plan] = append(s.plans, run.Plan), run
+		return nil
+	}), agentmessagingtest.Collect(func(report string, found []agentmessagingtest.Finding) {
+		s.found, s.reports = append(s.found, found...), append(s.reports, report)
+	}))
+	t.Run("sweep", func(t *testing.T) { agentmessagingtest.Sweep(t, scenario, opts...) })
+	return s
+}
+
+// mended is an application of apps that survives.
+func mended(run func(*env, bool)) func(*env) { return func(e *env) { run(e, true) } }
+
+// broken is its twin.
+func broken(run func(*env, bool)) func(*env) { return func(e *env) { run(e, false) } }
+
+// status asks for the status and reports what comes of it.
+func status(e *env) {
+	_, err := e.Client.Status(e.Context())
+	e.Reports(err)
+}
 
 func TestPlansHaveStableNames(t *testing.T) {
-	plans := plansOf(t, mendedApp(notify))
+	plans := sweep(t, mended(notify)).plans
 	assert.Empty(t, plans[0], "the undisturbed run is the first")
 	for _, want := range []string{
 		"CreateAgent_1/bad_request/once", "CreateAgent_1/refused/call", "CreateAgent_1/limited_day/once",
@@ -47,17 +65,21 @@ func TestPlansHaveStableNames(t *testing.T) {
 	}
 	assert.NotContains(t, plans, "SendMessage_1/reply_lost/call", "a message is not retried, so that is the same run")
 	assert.Len(t, slices.Compact(slices.Sorted(slices.Values(plans))), len(plans), "each once")
-	assert.Equal(t, plans, plansOf(t, mendedApp(notify)))
+	assert.Equal(t, plans, sweep(t, mended(notify)).plans)
 
 	// Workers race, so their calls are named by what they do.
-	racing := slices.Sorted(slices.Values(plansOf(t, mendedApp(workers))))
+	racing := slices.Sorted(slices.Values(sweep(t, mended(workers)).plans))
 	assert.Regexp(t, `^SendMessage_[0-9a-f]{6}/unauthorized/once$`, racing[len(racing)-1])
-	assert.Equal(t, racing, slices.Sorted(slices.Values(plansOf(t, mendedApp(workers)))))
+	assert.Equal(t, racing, slices.Sorted(slices.Values(sweep(t, mended(workers)).plans)))
+
+	points := sweep(t, mended(save)).plans
+	assert.Contains(t, points, "save_1/fails/once")
+	assert.Contains(t, points, "save_1/fails/from_on")
 }
 
 func TestPairsFollowTheirSeed(t *testing.T) {
 	pairs := func(seed uint64) []string {
-		return slices.DeleteFunc(plansOf(t, mendedApp(notify), agentmessagingtest.Pairs(), agentmessagingtest.Seed(seed)),
+		return slices.DeleteFunc(sweep(t, mended(notify), agentmessagingtest.Pairs(), agentmessagingtest.Seed(seed)).plans,
 			func(plan string) bool { return !strings.Contains(plan, "+") })
 	}
 	one := pairs(1)
@@ -67,45 +89,26 @@ func TestPairsFollowTheirSeed(t *testing.T) {
 	assert.LessOrEqual(t, len(one), 300)
 }
 
-func TestAPointFailsByItsName(t *testing.T) {
-	plans := plansOf(t, mendedApp(save))
-	assert.Contains(t, plans, "save_1/fails/once")
-	assert.Contains(t, plans, "save_1/fails/from_on")
-}
-
-// sweepInto sweeps and returns what is found.
-func sweepInto(t *testing.T, scenario func(*env), opts ...agentmessagingtest.Option) (found []agentmessagingtest.Finding, reports []string) {
-	take := func(report string, f []agentmessagingtest.Finding) {
-		found, reports = append(found, f...), append(reports, report)
-	}
-	t.Run("sweep", func(t *testing.T) {
-		agentmessagingtest.Sweep(t, scenario, append(opts, agentmessagingtest.Collect(take))...)
-	})
-	return found, reports
-}
-
 func TestAnOptOutIsForACheckAndItsEndpoints(t *testing.T) {
-	broken := func(e *env) { notify(e, false) }
-	swallowed := func(opts ...agentmessagingtest.Option) int {
-		found, _ := sweepInto(t, broken, append(opts, agentmessagingtest.Without(agentmessagingtest.Truth))...)
-		return len(found)
+	findings := func(opts ...agentmessagingtest.Option) int {
+		return len(sweep(t, broken(notify), append(opts, agentmessagingtest.Without(agentmessagingtest.Truth))...).found)
 	}
-	all := swallowed()
+	all := findings()
 	assert.Positive(t, all)
-	assert.Zero(t, swallowed(agentmessagingtest.Without(agentmessagingtest.Swallowed), agentmessagingtest.Without(agentmessagingtest.Resumes)))
-	assert.Less(t, swallowed(agentmessagingtest.Without(agentmessagingtest.Swallowed, fakeserver.EndpointSendMessage)), all)
-	assert.Equal(t, all, swallowed(agentmessagingtest.Without(agentmessagingtest.Swallowed, fakeserver.EndpointWarmUp)))
-	assert.Less(t, swallowed(agentmessagingtest.WithoutWhere(func(f agentmessagingtest.Finding) bool {
+	assert.Zero(t, findings(agentmessagingtest.Without(agentmessagingtest.Swallowed), agentmessagingtest.Without(agentmessagingtest.Resumes)))
+	assert.Less(t, findings(agentmessagingtest.Without(agentmessagingtest.Swallowed, fakeserver.EndpointSendMessage)), all)
+	assert.Equal(t, all, findings(agentmessagingtest.Without(agentmessagingtest.Swallowed, fakeserver.EndpointWarmUp)))
+	assert.Less(t, findings(agentmessagingtest.WithoutWhere(func(f agentmessagingtest.Finding) bool {
 		return strings.Contains(f.Plan, "/limited_day/")
 	})), all)
 }
 
 func TestAReportShowsWhatHappenedAndHowToSeeItAgain(t *testing.T) {
-	found, reports := sweepInto(t, func(e *env) { notify(e, false) })
-	i := slices.IndexFunc(found, func(f agentmessagingtest.Finding) bool { return f.Plan == "SendMessage_1/reply_lost/once" })
+	s := sweep(t, broken(notify))
+	i := slices.IndexFunc(s.found, func(f agentmessagingtest.Finding) bool { return f.Plan == "SendMessage_1/reply_lost/once" })
 	require.GreaterOrEqual(t, i, 0)
-	assert.Equal(t, fakeserver.EndpointSendMessage, found[i].Endpoint)
-	report := reports[slices.IndexFunc(reports, func(r string) bool { return strings.Contains(r, "SendMessage_1 meets reply_lost") })]
+	assert.Equal(t, fakeserver.EndpointSendMessage, s.found[i].Endpoint)
+	report := s.reports[slices.IndexFunc(s.reports, func(r string) bool { return strings.Contains(r, "SendMessage_1 meets reply_lost") })]
 	assert.Regexp(t, `(?s)^swallowed: SendMessage_1 failed \(.*\), no later call made it good, and the application told no error
 .*CreateAgent_1 +agent_000001 +200
 .*SendMessage_1 +agent_000001 +EOF \[reply_lost\]: agentmessaging: .*
@@ -117,61 +120,58 @@ func TestAReportShowsWhatHappenedAndHowToSeeItAgain(t *testing.T) {
 }
 
 func TestOwnChecksSeeTheRun(t *testing.T) {
-	seen := false
-	check := agentmessagingtest.Also("one agent for a customer", func(run *agentmessagingtest.Run) error {
-		if run.Undisturbed == nil {
-			assert.Equal(t, "SendMessage_1", run.Calls[1].Name)
-			assert.Len(t, run.Restarted, 2)
-			assert.Equal(t, []error{nil}, run.Reports)
-			return nil
-		}
-		seen = seen || len(run.Fake.Agents()) == 1
+	s := sweep(t, mended(notify), agentmessagingtest.Also("one agent for a customer", func(run *agentmessagingtest.Run) error {
 		if run.Plan == "CreateAgent_1/refused/call" {
-			assert.Len(t, run.Calls[0].Attempts, 3)
 			return errors.New("found by a check of my own")
 		}
 		return nil
-	})
-	found, _ := sweepInto(t, mendedApp(notify), check)
-	assert.True(t, seen)
+	}))
 	assert.Equal(t, []agentmessagingtest.Finding{{Check: "one agent for a customer", Plan: "CreateAgent_1/refused/call",
-		Endpoint: fakeserver.EndpointCreateAgent, Says: "found by a check of my own"}}, found)
+		Endpoint: fakeserver.EndpointCreateAgent, Says: "found by a check of my own"}}, s.found)
+	undisturbed := s.runs[""]
+	assert.Nil(t, undisturbed.Undisturbed)
+	assert.Equal(t, "SendMessage_1", undisturbed.Calls[1].Name)
+	assert.Len(t, undisturbed.Restarted, 2)
+	assert.Equal(t, []error{nil}, undisturbed.Reports)
+	assert.Len(t, undisturbed.Fake.Agents(), 1)
+	refused := s.runs["CreateAgent_1/refused/call"]
+	assert.Equal(t, undisturbed, refused.Undisturbed)
+	assert.Len(t, refused.Calls[0].Attempts, 3)
+	assert.Contains(t, refused.Told, "agentmessaging: POST /v1/agents: ")
 }
 
-// A scenario that uses env as its *testing.T tells by its assertions.
+// A scenario that uses env as its *testing.T tells by its assertions, and a
+// warning in the log tells too.
 func TestEnvIsATB(t *testing.T) {
 	var cleaned []int
-	found, _ := sweepInto(t, func(e *env) {
+	assert.Empty(t, sweep(t, func(e *env) {
 		e.Cleanup(func() { cleaned = append(cleaned, 1); assert.Error(t, e.Context().Err()) })
 		e.Cleanup(func() { cleaned = append(cleaned, 2) })
 		_, err := e.Client.Status(e.Context())
 		require.NoError(e, err)
 		e.Logger().Info("the service is there")
 		assert.DirExists(t, e.TempDir())
-	})
-	assert.Empty(t, found)
+	}).found)
 	assert.Equal(t, []int{2, 1, 2, 1}, cleaned[:4])
-
-	found, _ = sweepInto(t, func(e *env) {
+	assert.Empty(t, sweep(t, func(e *env) {
 		if _, err := e.Client.Status(e.Context()); err != nil {
 			e.Logger().Warn("no status", "error", err)
 		}
-	})
-	assert.Empty(t, found, "a warning in the log tells too")
+	}).found)
 }
 
 func TestTheWatchdogSaysWhyAPlanStalls(t *testing.T) {
 	stalls := func(scenario func(*env), opts ...agentmessagingtest.Option) string {
-		found, _ := sweepInto(t, scenario, append(opts, agentmessagingtest.Watchdog(300*time.Millisecond))...)
+		found := sweep(t, scenario, append(opts, agentmessagingtest.Watchdog(300*time.Millisecond))...).found
 		require.Len(t, found, 3, "then the sweep ends")
 		assert.Equal(t, agentmessagingtest.Ends, found[0].Check)
 		return found[0].Says
 	}
-	assert.Contains(t, stalls(func(e *env) {
+	assert.Regexp(t, `(?s)let it wait with Env.Fake.Sleep.*sweep_test.go`, stalls(func(e *env) {
 		if _, err := e.Client.Status(e.Context()); err != nil {
 			select {}
 		}
-	}), "select (no cases)")
+	}))
 	assert.Contains(t, stalls(func(e *env) {
 		var mu sync.Mutex
 		var all sync.WaitGroup
@@ -197,13 +197,11 @@ func child(t *testing.T, scenario, run string) string {
 }
 
 func TestChild(t *testing.T) {
-	switch os.Getenv("SWEEP_CHILD") {
-	default:
-		t.Skip("is run by other tests")
-	case "finds":
-		agentmessagingtest.Sweep(t, func(e *env) { notify(e, false) })
-	case "panics":
-		agentmessagingtest.Sweep(t, func(e *env) {
+	scenario, found := map[string]func(*env){
+		"finds": broken(notify),
+		"fails": func(e *env) { e.Fatal("the shop is shut") },
+		"idle":  func(*env) {},
+		"panics": func(e *env) {
 			done := make(chan error)
 			go func() {
 				status, err := e.Client.Status(e.Context())
@@ -211,12 +209,12 @@ func TestChild(t *testing.T) {
 				done <- err
 			}()
 			e.Reports(<-done)
-		})
-	case "fails":
-		agentmessagingtest.Sweep(t, func(e *env) { e.Fatal("the shop is shut") })
-	case "idle":
-		agentmessagingtest.Sweep(t, func(*env) {})
+		},
+	}[os.Getenv("SWEEP_CHILD")]
+	if !found {
+		t.Skip("is run by other tests")
 	}
+	agentmessagingtest.Sweep(t, scenario)
 }
 
 func TestAFailingPlanIsRepeatedByItsCommand(t *testing.T) {
@@ -242,11 +240,7 @@ func TestAScenarioMustWorkUndisturbed(t *testing.T) {
 
 // What waits a minute, or for a deadline, does so in virtual time.
 func TestDisturbedRunsTakeVirtualTime(t *testing.T) {
-	lasted := map[string]time.Duration{}
-	plansOf(t, mendedApp(trial), agentmessagingtest.Also("time", func(run *agentmessagingtest.Run) error {
-		lasted[run.Plan] = run.Lasted
-		return nil
-	}))
+	runs := sweep(t, mended(trial)).runs
 	for plan, want := range map[string][2]time.Duration{
 		"SetBYOK_1/bad_request/once":    {0, time.Second},
 		"SetBYOK_1/limited_minute/once": {time.Minute, 67 * time.Second},
@@ -254,99 +248,67 @@ func TestDisturbedRunsTakeVirtualTime(t *testing.T) {
 		"SetBYOK_1/reply_dripping/once": {30 * time.Second, 31 * time.Second},
 		"SetBYOK_1/silence/once":        {5 * time.Minute, 5*time.Minute + 2*time.Second}, // the timeout of a call
 	} {
-		assert.GreaterOrEqual(t, lasted[plan], want[0], plan)
-		assert.Less(t, lasted[plan], want[1], plan)
+		assert.GreaterOrEqual(t, runs[plan].Lasted, want[0], plan)
+		assert.Less(t, runs[plan].Lasted, want[1], plan)
 	}
 }
 
 // A deadline of the application's passes in virtual time, and stays passed.
 func TestDeadlinesPassInVirtualTime(t *testing.T) {
-	plansOf(t, func(e *env) {
+	run := sweep(t, func(e *env) {
 		ctx, cancel := context.WithTimeout(e.Context(), 20*time.Second)
 		defer cancel()
 		for range 2 {
 			_, err := e.Client.Status(ctx)
 			e.Reports(err)
 		}
-	}, agentmessagingtest.Also("deadline", func(run *agentmessagingtest.Run) error {
-		if run.Plan != "Status_1/silence/once" {
-			return nil
-		}
-		assert.Len(t, run.Fake.Calls(fakeserver.ByEndpoint(fakeserver.EndpointStatus)), 2, "those after the restart")
-		for _, err := range run.Reports {
-			assert.ErrorIs(t, err, context.DeadlineExceeded)
-		}
-		assert.Less(t, run.Lasted, 30*time.Second)
-		return nil
-	}))
-}
-
-// An agent that never was cannot be gone.
-func TestACallToAnUnknownAgentIsSweptToo(t *testing.T) {
-	found, _ := sweepInto(t, func(e *env) {
-		_, err := e.Client.GetAgent(e.Context(), "agent_of_yesterday")
-		e.Reports(err)
-	})
-	assert.Empty(t, found)
-}
-
-// struck returns, for each plan, the calls with a fault and how many of their
-// attempts had one.
-func struck(t *testing.T, scenario func(*env), opts ...agentmessagingtest.Option) map[string]string {
-	all := map[string]string{}
-	plansOf(t, scenario, append(opts, agentmessagingtest.Also("struck", func(run *agentmessagingtest.Run) error {
-		line := ""
-		for _, c := range run.Calls {
-			for _, a := range c.Attempts {
-				if a.Fault != "" {
-					line += c.Name + " "
-				}
-			}
-		}
-		all[run.Plan] = strings.TrimSpace(line)
-		return nil
-	}))...)
-	return all
+	}).runs["Status_1/silence/once"]
+	assert.Len(t, run.Fake.Calls(fakeserver.ByEndpoint(fakeserver.EndpointStatus)), 2, "those after the restart")
+	for _, err := range run.Reports {
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
+	}
+	assert.Less(t, run.Lasted, 30*time.Second)
 }
 
 func TestAFaultLastsAsLongAsItsPlanSays(t *testing.T) {
 	calls := 0
-	faults := struck(t, func(e *env) {
-		_, err := e.Client.Status(e.Context())
+	runs := sweep(t, func(e *env) {
+		status(e)
+		_, err := e.Client.WarmUp(e.Context(), "")
 		e.Reports(err)
-		_, err = e.Client.WarmUp(e.Context(), "")
-		e.Reports(err)
-		_, err = e.Client.Status(e.Context())
-		e.Reports(err)
+		status(e)
 		_, err = agentOf(e)
 		e.Reports(err)
 		if calls++; calls <= 4 { // in the undisturbed runs only
 			_, _ = e.Client.GetBYOK(e.Context())
 		}
-	}, agentmessagingtest.Without(agentmessagingtest.DeadKey))
-	assert.Equal(t, "Status_1", faults["Status_1/bad_gateway/once"])
-	assert.Equal(t, "Status_1 Status_1 Status_1", faults["Status_1/bad_gateway/call"])
-	assert.Equal(t, "Status_1 Status_1 Status_1 WarmUp_1 Status_2 Status_2 Status_2 CreateAgent_1", faults["Status_1/bad_gateway/from_on"])
-	assert.Equal(t, "Status_1 Status_2", faults["Status_1/not_found/from_on"])
-	assert.Equal(t, "WarmUp_1", faults["WarmUp_1/bad_request/from_on"], "what is wrong with a body is about its endpoint")
-	assert.NotContains(t, faults, "GetBYOK_1/bad_gateway/once", "it hit nothing")
+	}, agentmessagingtest.Without(agentmessagingtest.DeadKey)).runs
+	for plan, struck := range map[string]string{
+		"Status_1/bad_gateway/once":    "Status_1",
+		"Status_1/bad_gateway/call":    "Status_1 Status_1 Status_1",
+		"Status_1/bad_gateway/from_on": "Status_1 Status_1 Status_1 WarmUp_1 Status_2 Status_2 Status_2 CreateAgent_1",
+		"Status_1/not_found/from_on":   "Status_1 Status_2",
+		"WarmUp_1/bad_request/from_on": "WarmUp_1", // what is wrong with a body is about its endpoint
+	} {
+		var attempts []string
+		for _, c := range runs[plan].Calls {
+			for _, a := range c.Attempts {
+				if a.Fault != "" {
+					attempts = append(attempts, c.Name)
+				}
+			}
+		}
+		assert.Equal(t, struck, strings.Join(attempts, " "), plan)
+	}
+	assert.NotContains(t, runs, "GetBYOK_1/bad_gateway/once", "it hit nothing")
 }
 
 // The waits of a run are the same each time, jitter included, if the seed is.
 func TestTheSeedDecidesTheJitter(t *testing.T) {
-	lasted := func(seed uint64) (d time.Duration) {
-		now := time.Now()
-		plansOf(t, func(e *env) {
-			_, err := e.Client.Status(e.Context())
-			e.Reports(err)
-		}, agentmessagingtest.Seed(seed), agentmessagingtest.FakeOptions(fakeserver.WithClock(func() time.Time { return now })),
-			agentmessagingtest.Also("time", func(run *agentmessagingtest.Run) error {
-				if run.Plan == "Status_1/bad_gateway/call" {
-					d = run.Lasted
-				}
-				return nil
-			}))
-		return d
+	now := time.Now()
+	lasted := func(seed uint64) time.Duration {
+		clock := agentmessagingtest.FakeOptions(fakeserver.WithClock(func() time.Time { return now }))
+		return sweep(t, status, agentmessagingtest.Seed(seed), clock).runs["Status_1/bad_gateway/call"].Lasted
 	}
 	one := lasted(1)
 	assert.Greater(t, one, 1500*time.Millisecond)
@@ -355,14 +317,12 @@ func TestTheSeedDecidesTheJitter(t *testing.T) {
 }
 
 // What fails undisturbed too, and is not told there, is the application's own
-// affair.
+// affair; and an agent that never was cannot be gone.
 func TestAFailureOfTheUndisturbedRunIsNoFinding(t *testing.T) {
-	found, _ := sweepInto(t, func(e *env) {
+	assert.Empty(t, sweep(t, func(e *env) {
 		_, _ = e.Client.GetAgent(e.Context(), "agent_of_yesterday")
-		_, err := e.Client.Status(e.Context())
-		e.Reports(err)
-	})
-	assert.Empty(t, found)
+		status(e)
+	}).found)
 }
 
 // A sender that sends again what is in doubt, and says so, doubles messages with
@@ -387,9 +347,8 @@ func TestAnUnknownOutcomeThatWasToldForgivesADouble(t *testing.T) {
 			e.Reports(err)
 		}
 	}
-	found, _ := sweepInto(t, atLeastOnce(true))
-	assert.Empty(t, found)
-	found, _ = sweepInto(t, atLeastOnce(false), agentmessagingtest.Without(agentmessagingtest.LostAgent))
+	assert.Empty(t, sweep(t, atLeastOnce(true)).found)
+	found := sweep(t, atLeastOnce(false), agentmessagingtest.Without(agentmessagingtest.LostAgent)).found
 	require.NotEmpty(t, found)
 	assert.Equal(t, agentmessagingtest.Doubled, found[len(found)-1].Check)
 }
