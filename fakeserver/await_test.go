@@ -167,9 +167,3 @@ func TestAwaitCallsKeepsTheOrder(t *testing.T) {
 		calling.Wait()
 	})
 }
-
-func TestAwaitCallsMisuse(t *testing.T) {
-	fake, _ := newFake(t)
-	assert.Contains(t, panicOf(func() { _, _ = fake.AwaitCalls(t.Context(), 0) }), "AwaitCalls: 0 calls cannot be waited for")
-	assert.Contains(t, panicOf(func() { _, _ = fake.AwaitCalls(t.Context(), 1, fakeserver.Matcher{}) }), "AwaitCalls: matcher 1 is the zero Matcher")
-}

@@ -1,12 +1,16 @@
 package fakeserver_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -141,6 +145,41 @@ func (c caller) times(n int, method, path, body string) {
 		r := c.call(method, path, body)
 		require.NotEqual(c.t, 429, r.status, clipped(r.raw))
 	}
+}
+
+// class is what a client can tell of an error.
+func class(err error) string {
+	var op *net.OpError
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return "ErrUnexpectedEOF"
+	case errors.Is(err, io.EOF):
+		return "EOF"
+	case errors.Is(err, syscall.ECONNRESET) && errors.As(err, &op):
+		return "ECONNRESET"
+	case errors.Is(err, context.Canceled):
+		return "Canceled"
+	case strings.Contains(err.Error(), "stream error") && strings.Contains(err.Error(), "INTERNAL_ERROR"):
+		return "STREAM"
+	}
+	return err.Error()
+}
+
+// seen is what a client sees of a call: a status or an error, and a body or an
+// error.
+func seen(wire http.RoundTripper, req *http.Request) string {
+	resp, err := wire.RoundTrip(req)
+	if err != nil {
+		return class(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return fmt.Sprint(resp.StatusCode, " ", resp.ContentLength, " ", string(body), " ", class(err))
+	}
+	return fmt.Sprint(resp.StatusCode, " ", resp.Header.Values("Content-Type"), " ", string(body))
 }
 
 // spy is a TB whose failures are looked at.

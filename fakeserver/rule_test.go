@@ -1,10 +1,8 @@
 package fakeserver_test
 
 import (
-	"math"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -29,6 +27,7 @@ func TestTurns(t *testing.T) {
 		"AAA...": func(f *fakeserver.Server) { f.Inject(a).Times(3) },
 		".A....": func(f *fakeserver.Server) { f.Inject(a).Nth(2) },
 		"..A...": func(f *fakeserver.Server) { f.Inject(a).Nth(3).Times(2) },
+		"..AA..": func(f *fakeserver.Server) { f.Inject(a).From(3).Times(2) },
 		"......": func(f *fakeserver.Server) { f.Inject(a).Chance(0, 1) },
 		"AAAA..": func(f *fakeserver.Server) { f.Inject(a).Chance(1, 1).Times(4) },
 		"BBBBBB": func(f *fakeserver.Server) { f.Inject(a); f.Inject(b) },
@@ -102,73 +101,6 @@ func TestScriptsTakeTurns(t *testing.T) {
 	assert.Equal(t, []int{2, 3, 1, 0}, []int{old.Hits(), young.Hits(), third.Hits(), never.Hits()})
 }
 
-func TestRemoveInjection(t *testing.T) {
-	watch, fake, c := newSpied(t)
-	injection := fake.Inject(fakeserver.Answer(500, "")).Required()
-	other := fake.Inject(fakeserver.Answer(502, "")).Nth(2)
-	injection.Remove()
-	injection.Remove()
-	assert.Equal(t, ".B.", pattern(c, 3))
-	other.Remove()
-	fake.Inject(fakeserver.Answer(500, ""))
-	fake.Reset()
-	assert.Equal(t, ".", pattern(c, 1))
-	assert.Zero(t, injection.Hits())
-	watch.finish()
-	assert.Empty(t, watch.errors)
-}
-
-func TestRequiredInjection(t *testing.T) {
-	watch, fake, c := newSpied(t)
-	fake.Inject(fakeserver.Answer(500, ""), fakeserver.ByEndpoint(fakeserver.EndpointStatus)).Times(1).Required()
-	fake.Inject(fakeserver.LoseReply(fakeserver.Hang()), fakeserver.ByEndpoint(fakeserver.EndpointSendMessage), fakeserver.ByText("twelve chars")).Required()
-	fake.Inject(fakeserver.Latency(0)).Nth(9).Required()
-	assert.Equal(t, "A..", pattern(c, 3))
-	fake.Reset()
-	require.Len(t, watch.errors, 2)
-	assert.Contains(t, watch.errors[0], "fakeserver: Inject(LoseReply(Hang()), ByEndpoint(POST /v1/agents/{agent_id}/messages), ByText(12 characters)) is required and was never used; calls that it matched: 0")
-	assert.Contains(t, watch.errors[1], "fakeserver: Inject(Latency(0s)) is required and was never used; calls that it matched: 3")
-	fake.Inject(fakeserver.Hang()).Required()
-	watch.finish()
-	require.Len(t, watch.errors, 3)
-	assert.Contains(t, watch.errors[2], "Inject(Hang())")
-}
-
-func TestFaultMisuse(t *testing.T) {
-	fake, _ := newFake(t)
-	for want, f := range map[string]func(){
-		"Inject: the fault is the zero Fault; RefuseConnection, Change, Answer, ": func() { fake.Inject(fakeserver.Fault{}) },
-		"Inject: matcher 1 is the zero Matcher":                                   func() { fake.Inject(fakeserver.Hang(), fakeserver.Matcher{}) },
-		"Answer: 199 is no status from 200 to 599":                                func() { fakeserver.Answer(199, "") },
-		"Answer: 600 is no status":                                                func() { fakeserver.Answer(600, "") },
-		"RawAnswer: 101 is no status":                                             func() { fakeserver.RawAnswer(101, "", "") },
-		"RawAnswer: the header's value holds a control":                           func() { fakeserver.RawAnswer(200, "a\nsk-canary", "") },
-		"RateLimited: the header's value holds a control":                         func() { fakeserver.RateLimited("sk-canary\r\n") },
-		"RateLimited: the header's value holds":                                   func() { fakeserver.RateLimited("\x7f") },
-		"Latency: -1ns is negative":                                               func() { fakeserver.Latency(-1) },
-		"LoseReply: Fault{} is no way to lose a reply; Answer, ":                  func() { fakeserver.LoseReply(fakeserver.Fault{}) },
-		"LoseReply: Latency(1s) is no way":                                        func() { fakeserver.LoseReply(fakeserver.Latency(time.Second)) },
-		"LoseReply: LoseReply(Hang()) is no way":                                  func() { fakeserver.LoseReply(fakeserver.LoseReply(fakeserver.Hang())) },
-		"LoseReply: RefuseConnection() is no way":                                 func() { fakeserver.LoseReply(fakeserver.RefuseConnection()) },
-		"LoseReply: TruncateReply(1) is no way":                                   func() { fakeserver.LoseReply(fakeserver.TruncateReply(1)) },
-		"TruncateReply: -1 is negative":                                           func() { fakeserver.TruncateReply(-1) },
-		"ResetReply: -1 is negative":                                              func() { fakeserver.ResetReply(-1) },
-		"DripReply: 0 bytes every 1s: at least 1 byte":                            func() { fakeserver.DripReply(0, time.Second) },
-		"DripReply: 1 bytes every -1ns":                                           func() { fakeserver.DripReply(1, -1) },
-		"Times: 0 is less than 1":                                                 func() { fake.Inject(fakeserver.Hang()).Times(0) },
-		"Nth: 0 is less than 1; the first call is 1":                              func() { fake.Inject(fakeserver.Hang()).Nth(0) },
-		"Chance: 1.1 is not between 0 and 1":                                      func() { fake.Inject(fakeserver.Hang()).Chance(1.1, 0) },
-		"Chance: -0.1 is not between 0 and 1":                                     func() { fake.OnMessage().Chance(-0.1, 0) },
-		"Chance: NaN is not between 0 and 1":                                      func() { fake.OnMessage().Chance(math.NaN(), 0) },
-		"Nth: -1 is less than 1":                                                  func() { fake.OnMessage().Nth(-1) },
-		"Times: -1 is less than 1":                                                func() { fake.OnMessage().Times(-1) },
-	} {
-		text := panicOf(f)
-		assert.Contains(t, text, want)
-		assert.NotContains(t, text, "canary")
-	}
-}
-
 // A matcher that panics fails the test, and aborts its call.
 func TestPanicInMatcherOfInject(t *testing.T) {
 	watch, fake, c := newSpied(t)
@@ -178,19 +110,4 @@ func TestPanicInMatcherOfInject(t *testing.T) {
 	require.Len(t, watch.errors, 1)
 	assert.Contains(t, watch.errors[0], "a matcher of Inject(Latency(0s), Where(rule_test.go:")
 	assert.Contains(t, watch.errors[0], "panicked: oops")
-}
-
-// net/http by itself repeats a GET on a connection that was used before, as it
-// does with any server; the documentation says so.
-func TestTransportRepeatsOnUsedConnection(t *testing.T) {
-	fake, c := newFake(t)
-	c.wire = fake.HTTPClient(t).Transport
-	c.call("GET", "/v1/status", noBody).wantOK(t)
-	injection := fake.Inject(fakeserver.CloseEarly()).Times(1)
-	c.call("GET", "/v1/status", noBody).wantOK(t)
-	assert.Equal(t, 1, injection.Hits())
-	assert.Equal(t, 3, fake.CallCount())
-	fake.Inject(fakeserver.CloseEarly())
-	assert.Equal(t, "EOF", seen(c.wire, c.request("POST", "/v1/warmup", emptyBody)), "but no POST")
-	assert.Equal(t, 4, fake.CallCount())
 }

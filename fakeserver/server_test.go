@@ -11,68 +11,6 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
-func TestBadOptions(t *testing.T) {
-	for want, opt := range map[string]fakeserver.Option{
-		"option 1 is nil":             nil,
-		"WithClock: the clock is nil": fakeserver.WithClock(nil),
-		"WithColdStart: -1s is":       fakeserver.WithColdStart(-time.Second),
-		"WithCallLimit: -1 is":        fakeserver.WithCallLimit(-1),
-		`WithDecision: "metadata_cap": the answer is not a number from 2`: fakeserver.WithDecision("metadata_cap", 1),
-		`WithDecision: "x": this fake knows no such question`:             fakeserver.WithDecision("x", 1),
-		"WithDecision: \"windows\": json: unsupported type":               fakeserver.WithDecision("windows", func() {}),
-		"WithLimit: unknown limit; the":                                   fakeserver.WithLimit("key_second", 1),
-		"WithLimit: key_day: 0 is":                                        fakeserver.WithLimit("key_day", 0),
-	} {
-		_, err := fakeserver.Open(opt)
-		assert.ErrorContains(t, err, want)
-		assert.Contains(t, panicOf(func() { fakeserver.New(t, opt) }), want)
-	}
-	assert.Contains(t, panicOf(func() { fakeserver.New(nil) }), "Open makes a fake outside tests")
-}
-
-// panicOf returns what f panics with, "" if it does not.
-func panicOf(f func()) (text string) {
-	defer func() {
-		if p := recover(); p != nil {
-			text = fmt.Sprint(p)
-		}
-	}()
-	f()
-	return ""
-}
-
-func TestMisusePanicsWithASentence(t *testing.T) {
-	fake, _ := newFake(t)
-	key := fake.Key()
-	for want, f := range map[string]func(){
-		"Advance: -1ns is negative":                func() { fake.Advance(-1) },
-		"RevokeKey: this fake did not issue":       func() { fake.RevokeKey("amk_other") },
-		"SetPlan: this fake did not issue":         func() { fake.SetPlan("amk_other", fakeserver.PlanPro) },
-		`SetPlan: unknown plan "gold"`:             func() { fake.SetPlan(key, "gold") },
-		`IssueKey: unknown plan "gold"`:            func() { fake.IssueKey(fakeserver.KeyOptions{Plan: "gold"}) },
-		"Exhaust: unknown limit; the limits are":   func() { fake.Exhaust("amk_other", "amk_other") },
-		"Exhaust: this fake did not issue":         func() { fake.Exhaust("amk_other", "key_day") },
-		`SetSMS: unknown status "on"`:              func() { fake.SetSMS("agent_000001", "on", "") },
-		`SetSMS: no agent has the identifier`:      func() { fake.SetSMS("agent_000001", "pending", "") },
-		"Conversation: no agent has":               func() { fake.Conversation("agent_000001") },
-		"ExchangeCount: no agent has":              func() { fake.Admin().ExchangeCount("agent_000001") },
-		`ByEndpoint: unknown endpoint "GET /v2"`:   func() { fakeserver.ByEndpoint("GET /v2") },
-		"Where: the function is nil":               func() { fakeserver.Where(nil) },
-		"OnMessage: matcher 1 is the zero Matcher": func() { fake.OnMessage(fakeserver.Matcher{}) },
-		"Calls: matcher 1 is the zero Matcher":     func() { fake.Calls(fakeserver.Matcher{}) },
-		"Reply: needs at least one text":           func() { fake.OnMessage().Reply() },
-		"ReplyFunc: the function is nil":           func() { fake.OnMessage().ReplyFunc(nil) },
-		`Direct: "home" is not an IP address`:      func() { fake.Direct("home") },
-		"more would be beyond":                     func() { fake.Advance(1); fake.Advance(1<<63 - 1) },
-	} {
-		text := panicOf(f)
-		assert.Contains(t, text, want)
-		assert.NotContains(t, text, "amk_", "a key may be one of the arguments")
-	}
-	_, c := newFake(t)
-	c.call("GET", "/v1/status", noBody).wantOK(t)
-}
-
 func TestCloseRefusesAndIsIdempotent(t *testing.T) {
 	fake, err := fakeserver.Open()
 	require.NoError(t, err)

@@ -18,6 +18,41 @@ func transports(t testing.TB, fake *fakeserver.Server, opts ...fakeserver.FromIP
 	return map[string]http.RoundTripper{"wire": fake.HTTPClient(t, opts...).Transport, "direct": fake.Direct(opts...)}
 }
 
+// socket sends the requests for a fake to a server on a socket.
+type socket struct {
+	http.RoundTripper
+	scheme, host string
+}
+
+func (s socket) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	req.URL.Scheme, req.URL.Host, req.Host = s.scheme, s.host, ""
+	return s.RoundTripper.RoundTrip(req)
+}
+
+// ways are the four ways to a fake. Over HTTP/1.1 each call has a connection of
+// its own: net/http repeats some requests by itself on one that was used before.
+func ways(t testing.TB, fake *fakeserver.Server) map[string]http.RoundTripper {
+	all := transports(t, fake)
+	server := httptest.NewServer(fake)
+	t.Cleanup(server.Close)
+	transport := &http.Transport{DisableKeepAlives: true}
+	t.Cleanup(transport.CloseIdleConnections)
+	all["socket"] = socket{transport, "http", server.Listener.Addr().String()}
+	all["wire"].(*http.Transport).DisableKeepAlives = true
+	all["HTTP/2"] = overHTTP2(t, fake)
+	return all
+}
+
+// overHTTP2 is the way to a fake over TLS and HTTP/2.
+func overHTTP2(t testing.TB, fake *fakeserver.Server) http.RoundTripper {
+	server := httptest.NewUnstartedServer(fake)
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return socket{server.Client().Transport, "https", server.Listener.Addr().String()}
+}
+
 func TestClientsReachNothingElse(t *testing.T) {
 	outside := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(outside.Close)

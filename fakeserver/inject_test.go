@@ -1,0 +1,191 @@
+package fakeserver_test
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+)
+
+// Nothing of a refused call is sent, on a connection that is open neither, and
+// its record says so.
+func TestRefusedConnection(t *testing.T) {
+	fake, c := newFake(t)
+	agent := c.agent(emptyBody)
+	for way, wire := range transports(t, fake, fakeserver.FromIP("203.0.113.7")) {
+		c.wire = wire
+		c.send(agent, "before").wantOK(t) // the wire has a connection now
+		refusal := fake.Inject(fakeserver.RefuseConnection(), fakeserver.ByText("hello"), fakeserver.ByKey(c.key)).From(2)
+		c.send(agent, "hello").wantOK(t)
+		for range 2 {
+			hooks := 0
+			trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { hooks++ }, WroteHeaders: func() { hooks++ }}
+			req := c.request("POST", "/v1/agents/"+agent+"/messages", `{"text":"hello"}`)
+			_, err := c.wire.RoundTrip(req.WithContext(httptrace.WithClientTrace(t.Context(), trace))) //nolint:bodyclose // there is none
+			var dial *net.OpError
+			require.ErrorAs(t, err, &dial, way)
+			assert.Equal(t, "dial", dial.Op)
+			assert.ErrorIs(t, err, syscall.ECONNREFUSED, way)
+			assert.Zero(t, hooks, way)
+		}
+		c.send(agent, "other").wantOK(t)
+		assert.Equal(t, 2, refusal.Hits())
+		refusal.Remove()
+		c.send(agent, "hello").wantOK(t)
+		calls := fake.Calls(fakeserver.Where(func(c fakeserver.Call) bool { return c.Fault == "RefuseConnection()" }))
+		last := calls[len(calls)-1]
+		assert.Equal(t, []any{0, fakeserver.Sent{Broke: "refused"}, "203.0.113.7", "key_000001", agent},
+			[]any{last.Status, last.Sent, last.Address, last.Key, last.AgentID})
+		assert.Contains(t, last.String(), ": no answer, refused [")
+	}
+	assert.Len(t, fake.Conversation(agent), 2*4, "no refused call had an effect")
+}
+
+// The state changes at a call, which is then answered in the new state.
+func TestChangeAtACall(t *testing.T) {
+	fake, c := newFake(t)
+	fake.Inject(fakeserver.Change("the plan ends", func() { fake.SetPlan(c.key, fakeserver.PlanFree) })).Nth(2)
+	c.call("GET", "/v1/status", noBody).wantOK(t)
+	c.call("GET", "/v1/status", noBody).wantError(t, 402, "payment_required")
+	assert.Equal(t, "Change(the plan ends)", fake.Calls()[1].Fault)
+	assert.Equal(t, 402, fake.Calls()[1].Status)
+
+	watch, fake, c := newSpied(t)
+	fake.Inject(fakeserver.Change("nothing", func() { panic("oops") })).Times(1)
+	assert.Equal(t, "EOF", seen(c.wire, c.request("GET", "/v1/status", noBody)))
+	require.Len(t, watch.errors, 1)
+	assert.Contains(t, watch.errors[0], "the function of Inject(Change(nothing)) panicked: oops")
+}
+
+// An injected status reads as the service's own.
+func TestInjectedStatusesAreTheServices(t *testing.T) {
+	const byok, wants = `{"provider":"openai","api_key":"k"}`, `{"mode":"byok"}`
+	down := func(f *fakeserver.Server, _ string) { f.SetBYOKAvailable(false) }
+	for _, row := range []struct {
+		status             int
+		method, path, body string
+		provoke            func(f *fakeserver.Server, key string)
+	}{
+		{401, "GET", "/v1/byok", "", (*fakeserver.Server).RevokeKey},
+		{402, "GET", "/v1/byok", "", func(f *fakeserver.Server, key string) { f.SetPlan(key, fakeserver.PlanFree) }},
+		{403, "GET", "/v1/byok", "", nil},
+		{404, "GET", "/v1/agents/a", "", nil},
+		{409, "POST", "/v1/warmup", wants, nil},
+		{429, "POST", "/v1/warmup", "", func(f *fakeserver.Server, key string) { f.Exhaust(key, fakeserver.LimitKeyMinute) }},
+		{503, "POST", "/v1/warmup", wants, down},
+		{503, "PUT", "/v1/byok", byok, down},
+	} {
+		fake, c := newFake(t, frozen())
+		c = c.with(fake.IssueKey(fakeserver.KeyOptions{NotDashboard: row.status == 403}))
+		if row.provoke != nil {
+			row.provoke(fake, c.key)
+		}
+		own := c.call(row.method, row.path, row.body)
+		require.Equal(t, row.status, own.status)
+		fake.Inject(fakeserver.Answer(row.status, ""))
+		injected := c.call(row.method, row.path, noBody)
+		for _, r := range []reply{own, injected} {
+			r.header.Del("Retry-After")
+			r.header.Del("Content-Length")
+			delete(r.body, "trace_id")
+		}
+		assert.Equal(t, own.body, injected.body)
+		assert.Equal(t, own.header, injected.header)
+	}
+}
+
+// A limit that is closed for an hour is not the minute's.
+func TestRateLimitedNamesALimitOfItsLength(t *testing.T) {
+	for _, row := range []struct{ method, path, retryAfter, limit string }{
+		{"GET", "/v1/agents/a", "60", "key_minute"},
+		{"GET", "/v1/agents/a", "61", "key_day"},
+		{"GET", "/v1/agents/a", "90000", "key_day"},
+		{"GET", "/v1/agents/a", "soon", "key_minute"},
+		{"GET", "/v1/agents/a", "1e300", "key_day"},
+		{"GET", "/v1/agents/a", "Sun, 01 Jan 2040 12:00:00 GMT", "key_day"},
+		{"POST", "/v1/warmup", "3600", "warmup_key_hour"},
+		{"PUT", "/v1/byok", "61", "byok_set_key_hour"},
+		{"POST", "/v1/agents", "3601", "key_day"},
+		{"GET", "/v1/status", "61", "key_day"},
+	} {
+		fake, c := newFake(t, frozen())
+		fake.Inject(fakeserver.RateLimited(row.retryAfter))
+		r := c.call(row.method, row.path, noBody)
+		assert.Equal(t, row.limit, r.text("limit_key"), row)
+		assert.Equal(t, http.StatusTooManyRequests, r.status)
+	}
+}
+
+// Faults in place of a call come before its key and limits, and spend nothing.
+// Those behind it act on refusals too.
+func TestFaultsOnRefusedCalls(t *testing.T) {
+	fake, c := newFake(t, fakeserver.WithUnknownRoutes(), fakeserver.WithLimit("key_minute", 1))
+	answer := fake.Inject(fakeserver.Answer(503, ""))
+	for _, key := range []string{"", "amk_stranger", c.key} {
+		c.with(key).call("POST", "/v1/warmup", emptyBody).wantError(t, 503, "byok_unavailable")
+	}
+	c.call("GET", "/v1/nothing", noBody).wantError(t, 503, "service_unavailable")
+	c.call("POST", "/v1/warmup", "{").wantError(t, 503, "byok_unavailable")
+	answer.Remove()
+	c.call("POST", "/v1/warmup", emptyBody).wantOK(t)
+	c.call("POST", "/v1/warmup", emptyBody).wantError(t, 429, "rate_limited")
+	fake.Inject(fakeserver.LoseReply(fakeserver.CloseEarly()))
+	assert.Equal(t, "EOF", seen(c.wire, c.request("POST", "/v1/warmup", emptyBody)))
+	calls := fake.Calls(fakeserver.Where(func(call fakeserver.Call) bool { return call.Fault == "LoseReply(CloseEarly())" }))
+	require.Len(t, calls, 1)
+	assert.Equal(t, []any{429, "rate_limited"}, []any{calls[0].Status, calls[0].Code})
+	assert.Contains(t, calls[0].String(), "LoseReply(CloseEarly())")
+}
+
+func TestRemoveInjection(t *testing.T) {
+	watch, fake, c := newSpied(t)
+	injection := fake.Inject(fakeserver.Answer(500, "")).Required()
+	other := fake.Inject(fakeserver.Answer(502, "")).Nth(2)
+	injection.Remove()
+	injection.Remove()
+	assert.Equal(t, ".B.", pattern(c, 3))
+	other.Remove()
+	fake.Inject(fakeserver.Answer(500, ""))
+	fake.Reset()
+	assert.Equal(t, ".", pattern(c, 1))
+	assert.Zero(t, injection.Hits())
+	watch.finish()
+	assert.Empty(t, watch.errors)
+}
+
+func TestRequiredInjection(t *testing.T) {
+	watch, fake, c := newSpied(t)
+	fake.Inject(fakeserver.Answer(500, ""), fakeserver.ByEndpoint(fakeserver.EndpointStatus)).Times(1).Required()
+	fake.Inject(fakeserver.LoseReply(fakeserver.Hang()), fakeserver.ByEndpoint(fakeserver.EndpointSendMessage), fakeserver.ByText("twelve chars")).Required()
+	fake.Inject(fakeserver.Latency(0)).Nth(9).Required()
+	assert.Equal(t, "A..", pattern(c, 3))
+	fake.Reset()
+	require.Len(t, watch.errors, 2)
+	assert.Contains(t, watch.errors[0], "fakeserver: Inject(LoseReply(Hang()), ByEndpoint(POST /v1/agents/{agent_id}/messages), ByText(12 characters)) is required and was never used; calls that it matched: 0")
+	assert.Contains(t, watch.errors[1], "fakeserver: Inject(Latency(0s)) is required and was never used; calls that it matched: 3")
+	fake.Inject(fakeserver.Hang()).Required()
+	watch.finish()
+	require.Len(t, watch.errors, 3)
+	assert.Contains(t, watch.errors[2], "Inject(Hang())")
+}
+
+// net/http by itself repeats a GET on a connection that was used before, as it
+// does with any server; the documentation says so.
+func TestTransportRepeatsOnUsedConnection(t *testing.T) {
+	fake, c := newFake(t)
+	c.wire = fake.HTTPClient(t).Transport
+	c.call("GET", "/v1/status", noBody).wantOK(t)
+	injection := fake.Inject(fakeserver.CloseEarly()).Times(1)
+	c.call("GET", "/v1/status", noBody).wantOK(t)
+	assert.Equal(t, 1, injection.Hits())
+	assert.Equal(t, 3, fake.CallCount())
+	fake.Inject(fakeserver.CloseEarly())
+	assert.Equal(t, "EOF", seen(c.wire, c.request("POST", "/v1/warmup", emptyBody)), "but no POST")
+	assert.Equal(t, 4, fake.CallCount())
+}
