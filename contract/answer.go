@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"net/url"
 	"reflect"
 	"slices"
 	"strconv"
@@ -41,61 +42,58 @@ func (a answer) want(ok bool, format string, args ...any) {
 	}
 }
 
-// is fails unless the answer has the status, and the shape that the interface
-// gives every answer of that status.
-func (a answer) is(status int) answer {
+// is fails unless the answer has one of the statuses, and the shape that the
+// interface gives every answer of that status.
+func (a answer) is(statuses []int) {
 	a.s.Helper()
-	if a.status != status && (a.status == http.StatusTooManyRequests || status == http.StatusTooManyRequests) {
+	right := slices.Contains(statuses, a.status)
+	if !right && (a.status == http.StatusTooManyRequests || slices.Contains(statuses, http.StatusTooManyRequests)) {
 		a.s.skipIfBroken()
 	}
-	a.want(a.status == status, "want status %d", status)
+	a.want(right, "want status %s", either(statuses))
 	a.keepsSecrets()
 	mediaType, _, _ := mime.ParseMediaType(a.header.Get("Content-Type"))
-	a.want(mediaType == "application/json", "Content-Type is %q", a.header.Get("Content-Type"))
-	if status == http.StatusOK {
-		problem := a.s.shapeOf(a.endpoint)(a.value())
-		a.want(problem == "", "%s", problem)
-		a.want(!a.s.target.Decisions || a.at("ok") != false, "ok is false")
-	} else {
-		a.isError()
-	}
-	a.isTraced()
-	return a
-}
-
-// listed wants any status that section 4 lists for the endpoint.
-func (a answer) listed() answer {
-	a.s.Helper()
-	a.want(a.status == 200 || slices.Contains(a.endpoint.errors, a.status), "want 200 or one of %v", a.endpoint.errors)
-	return a.is(a.status)
-}
-
-// isError wants the error body of interface 2.1, and for 429 what interface 7
-// adds to it.
-func (a answer) isError() {
-	a.s.Helper()
-	body := shape{"error": isText, "trace_id?": isText, "limit_key?": isText, "reason?": isString}
+	a.want(mediaType == "application/json", "Content-Type is %q", clip(a.header.Get("Content-Type")))
+	problem := a.shape()(a.value())
+	a.want(problem == "", "%s", problem)
 	if a.status == http.StatusTooManyRequests {
-		body = shape{"error": oneOf("rate_limited"), "trace_id": isText, "limit_key": isText, "reason?": isString}
 		a.retryAfter()
 	}
-	problem := open(body)(a.value())
-	a.want(problem == "", "%s", problem)
 	if a.s.target.Decisions {
-		a.want(slices.Contains(errorCodes[a.status], a.text("error")), "want error %v", errorCodes[a.status])
+		a.isAsDecided()
 	}
 }
 
-// isTraced wants a trace_id that no other answer of the case had, on a target
-// that claims the decisions; the shapes see to the rest.
-func (a answer) isTraced() {
-	a.s.Helper()
-	if !a.s.target.Decisions {
-		return
+func either(statuses []int) string {
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(statuses), "[]"), " ", " or ")
+}
+
+// shape is the body that the interface gives the answer. On a target that
+// claims the decisions a success has no undocumented member.
+func (a answer) shape() check {
+	switch {
+	case a.status == http.StatusTooManyRequests:
+		return open(shape{"error": oneOf("rate_limited"), "trace_id": isText, "limit_key": isText, "reason?": isString})
+	case a.status != http.StatusOK:
+		return open(shape{"error": isText, "trace_id?": isText, "limit_key?": isText, "reason?": isString})
+	case a.endpoint.name == getStatus.name || a.s.target.Decisions:
+		return closed(a.endpoint.reply)
+	default:
+		return open(a.endpoint.reply)
 	}
-	trace, seen := a.text("trace_id"), a.s.ledger.traces
-	a.want(!seen[trace], "an earlier answer had this trace_id")
-	seen[trace] = true
+}
+
+// isAsDecided wants what this project decided for every answer: a trace_id
+// that no earlier answer of the case had, and its values of error and ok.
+func (a answer) isAsDecided() {
+	a.s.Helper()
+	for _, other := range a.s.earlier {
+		a.want(a.text("trace_id") != other.text("trace_id"), "an earlier answer had this trace_id")
+	}
+	if a.status != http.StatusOK {
+		a.want(slices.Contains(errorCodes[a.status], a.text("error")), "want error %v", errorCodes[a.status])
+	}
+	a.want(a.at("ok") != false, "ok is false")
 }
 
 // keepsSecrets looks for the provider key and the service keys in everything
@@ -103,8 +101,9 @@ func (a answer) isTraced() {
 func (a answer) keepsSecrets() {
 	a.s.Helper()
 	all := fmt.Sprint(a.header) + string(a.body)
-	for _, secret := range append([]string{providerKey}, a.s.ledger.keys...) {
-		a.want(!strings.Contains(all, secret), "the answer shows a key")
+	a.want(!strings.Contains(all, providerKey), "the answer shows the provider key")
+	for _, key := range a.s.keys {
+		a.want(!strings.Contains(all, key), "the answer shows a key")
 	}
 }
 
@@ -127,40 +126,51 @@ func (a answer) text(path string) string {
 	return got
 }
 
-// holds wants a value at a dotted path; nil wants null or no member.
-func (a answer) holds(path string, want any) answer {
-	a.s.Helper()
-	got := a.at(path)
-	a.want(reflect.DeepEqual(got, want), "member %q is %s, want %s", path, clip(fmt.Sprint(got)), clip(fmt.Sprint(want)))
-	return a
-}
-
 // retryAfter is the one Retry-After header: whole seconds, at least one.
 func (a answer) retryAfter() time.Duration {
 	a.s.Helper()
 	values := a.header.Values("Retry-After")
 	a.want(len(values) == 1, "Retry-After is there %d times", len(values))
 	seconds, err := strconv.Atoi(values[0])
-	a.want(err == nil && seconds >= 1, "Retry-After %q is not a whole number from 1", values[0])
+	a.want(err == nil && seconds >= 1, "Retry-After %q is not a whole number from 1", clip(values[0]))
 	return time.Duration(seconds) * time.Second
 }
 
-// opensIn wants the wait that Retry-After names.
-func (a answer) opensIn(wait time.Duration) {
-	a.s.Helper()
-	got := a.retryAfter()
-	a.want(got == wait, "Retry-After is %v, want %v", got, wait)
+// holds says what is wrong with the member at a dotted path, or "". A relation
+// sees it beside its value in the last earlier answer that has one.
+func (a answer) holds(path string, want any) string {
+	got, problem := a.at(path), ""
+	switch want := want.(type) {
+	case check:
+		problem = want(got)
+	case relation:
+		problem = want(got, a.s.lastSeen(path))
+	default:
+		problem = unless(reflect.DeepEqual(got, want), "got %s, want %s", clip(fmt.Sprint(got)), clip(fmt.Sprint(want)))
+	}
+	return unless(problem == "", "member %q: %s", path, problem)
 }
 
-// limited wants a refusal by the limiter; its name is this project's, so it
-// counts only for a target that claims the decisions.
-func (a answer) limited(limitKey string) answer {
-	a.s.Helper()
-	a.is(http.StatusTooManyRequests)
-	named := !a.s.target.Decisions || a.at("limit_key") == limitKey
-	if !named {
-		a.s.skipIfBroken()
+// lastSeen is the member at a dotted path of the last answer that has it.
+func (s *session) lastSeen(path string) (v any) {
+	for _, a := range s.earlier {
+		if got := a.at(path); got != nil {
+			v = got
+		}
 	}
-	a.want(named, "want limit_key %s", limitKey)
-	return a
+	return v
+}
+
+// unless is "" where ok, and else the problem in words.
+func unless(ok bool, format string, args ...any) string {
+	if ok {
+		return ""
+	}
+	return fmt.Sprintf(format, args...)
+}
+
+// ofItsPath wants the agent that the path names.
+func ofItsPath(a answer) string {
+	id, _ := a.at("agent_id").(string)
+	return unless(strings.HasSuffix(a.endpoint.path, "/"+url.PathEscape(id)), "it is another agent")
 }

@@ -1,58 +1,49 @@
 package contract
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
-func authCases() []testCase {
-	var cases []testCase
-	for _, e := range endpoints {
-		cases = append(cases, credentialCases(e)...)
-		cases = append(cases, sequences([]sequence{planCase(e)})...)
-	}
-	return slices.Concat(cases, dashboardCases())
+// credentials are none that the service has issued. Each changes the right
+// value of Authorization.
+var credentials = []struct {
+	name string
+	of   func(key string) string
+}{
+	{"missing", always("")},
+	{"unknown", always("Bearer not-a-key-of-this-service")},
+	{"without-scheme", func(key string) string { return key }},
+	{"basic", func(key string) string { return "Basic " + key }},
+	{"scheme-alone", always("Bearer")},
+	{"empty", always("Bearer ")},
+	{"shortened", func(key string) string { return "Bearer " + key[:len(key)-1] }},
+	{"lengthened", func(key string) string { return "Bearer " + key + "x" }},
+	{"two-keys", func(key string) string { return "Bearer " + key + " " + key }},
+	{"other-case", func(key string) string { return "Bearer " + swapCase(key) }},
 }
 
-// credentialCases: every endpoint refuses every credential but a key that was
-// issued and not revoked.
-func credentialCases(e endpoint) []testCase {
-	const rule = "A missing or invalid credential gives 401."
-	header := func(name string, of func(key string) string) testCase {
-		return testCase{
-			ID: "5/credential-" + name + "/" + e.name, Rule: rule, Spends: Spend{Requests: 1},
-			run: func(s *session) { s.with("Authorization", of(s.key)).call(e, e.body).is(401) },
-		}
-	}
-	fixed := func(value string) func(string) string { return func(string) string { return value } }
-	return append(
-		core([]testCase{header("missing", fixed(""))}),
-		header("unknown", fixed("Bearer not-a-key-of-this-service")),
-		header("without-scheme", func(key string) string { return key }),
-		header("basic", func(key string) string { return "Basic " + key }),
-		header("scheme-alone", fixed("Bearer")),
-		header("empty", fixed("Bearer ")),
-		header("shortened", func(key string) string { return "Bearer " + key[:len(key)-1] }),
-		header("lengthened", func(key string) string { return "Bearer " + key + "x" }),
-		header("two-keys", func(key string) string { return "Bearer " + key + " " + key }),
-		header("other-case", func(key string) string { return "Bearer " + swapCase(key) }),
-		testCase{
-			ID: "fake/credential-spaced/" + e.name, Rule: "a space inside the token makes it another", Spends: Spend{Requests: 1},
-			run: func(s *session) {
-				s.with("Authorization", "Bearer "+s.key[:4]+" "+s.key[4:]).call(e, e.body).is(401)
-			},
-		},
-		testCase{
-			ID: "5/credential-revoked/" + e.name, Rule: rule, Spends: Spend{Requests: 2},
-			Needs: []need{needAbilities},
-			run: func(s *session) {
-				other := s.issue("preview", true)
-				other.call(getStatus, "").is(200)
-				s.target.Abilities.RevokeKey(other.key)
-				other.call(e, e.body).is(401)
-			},
-		},
+// authCases: every endpoint refuses every credential but a key that was issued
+// and not revoked, on an active plan. The BYOK endpoints refuse a key that is
+// not dashboard-issued too.
+func authCases() []testCase {
+	const (
+		credential = "A missing or invalid credential gives 401."
+		dashboard  = "The BYOK endpoints (GET, PUT, DELETE /v1/byok) and warm-up in byok mode require a dashboard-issued key. Other keys receive 403."
 	)
+	cases := []testCase{rule("5/not-dashboard-allowed/status", dashboard, getStatus.is(200).of(undashboard))}
+	for _, e := range endpoints {
+		for _, c := range credentials {
+			cases = append(cases, rule("5/credential-"+c.name+"/"+e.name, credential, e.is(401).header("Authorization", c.of)))
+		}
+		cases = append(cases,
+			rule("fake/credential-spaced/"+e.name, "a space inside the token makes it another",
+				e.is(401).header("Authorization", func(key string) string { return "Bearer " + key[:4] + " " + key[4:] })),
+			rule("5/credential-revoked/"+e.name, credential,
+				getStatus.is(200).of(another), revoke(another), e.is(401).of(another)),
+			rule("5/plan-inactive/"+e.name, "An inactive plan gives 402 (payment required).", e.is(402).of(unpaid)))
+	}
+	for _, e := range []endpoint{getBYOK, setBYOK, clearBYOK} {
+		cases = append(cases, rule("5/not-dashboard/"+e.name, dashboard, e.is(403).of(undashboard)))
+	}
+	return cases
 }
 
 // swapCase changes the case of the last letter: most keys have one.
@@ -62,24 +53,4 @@ func swapCase(key string) string {
 		return key + "A"
 	}
 	return key[:i] + string(key[i]^0x20) + key[i+1:]
-}
-
-func planCase(e endpoint) sequence {
-	return sequence{
-		id: "5/plan-inactive/" + e.name, rule: "An inactive plan gives 402 (payment required).",
-		by: unpaid, steps: []step{{1, e, e.body, 402}},
-	}
-}
-
-// dashboardCases: exactly these calls want a dashboard-issued key. That the
-// agent endpoints do not is 5/agents-of-any-key, hosted warm-up is 4.2/hosted-allowed.
-func dashboardCases() []testCase {
-	const rule = "The BYOK endpoints (GET, PUT, DELETE /v1/byok) and warm-up in byok mode require a dashboard-issued key. Other keys receive 403."
-	var list []sequence
-	for _, e := range []endpoint{getBYOK, setBYOK, clearBYOK} {
-		list = append(list, sequence{id: "5/not-dashboard/" + e.name, rule: rule, by: undashboard, steps: []step{{1, e, e.body, 403}}})
-	}
-	return sequences(append(list, sequence{
-		id: "5/not-dashboard-allowed/status", rule: rule, by: undashboard, steps: []step{{1, getStatus, "", 200}},
-	}))
 }

@@ -34,12 +34,12 @@ func (q *quietTB) Fatalf(f string, a ...any) {
 func (q *quietTB) Logf(f string, a ...any) { fmt.Fprintf(&q.log, f+"\n", a...) }
 
 // verdict runs the case on the target: whether it failed, and what it printed.
-func verdict(t *testing.T, c testCase, target Target) (failed bool, log string) {
+func verdict(t *testing.T, c testCase, target Target, broken ...string) (failed bool, log string) {
 	q := &quietTB{TB: t}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		c.check(q, target, new(shared))
+		c.check(q, target, &shared{broken: broken})
 	}()
 	<-done
 	for _, f := range q.cleanups {
@@ -103,37 +103,34 @@ func TestFailurePrintsRule(t *testing.T) {
 // TestBaseBroken: where a limit does not hold, the cases that fill it say
 // nothing more.
 func TestBaseBroken(t *testing.T) {
-	c := testCase{ID: "8.2/x", Spends: Spend{Requests: 1}, run: func(s *session) { s.call(getStatus, "").limited("key_minute") }}
-	target := answering(200, `{}`)
+	c := rule("8.2/x", "", getStatus.limited("key_minute"))
 	for _, tt := range []struct {
 		base   bool
 		broken []string
 		fails  bool
 	}{{false, nil, true}, {false, []string{"8.1/key_minute"}, false}, {true, []string{"8.1/ip_minute"}, true}} {
 		c.base = tt.base
-		q := &quietTB{TB: t}
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			c.check(q, target, &shared{broken: tt.broken})
-		}()
-		<-done
-		assert.Equal(t, tt.fails, q.failed, q.log.String())
+		failed, log := verdict(t, c, answering(200, `{}`), tt.broken...)
+		assert.Equal(t, tt.fails, failed, log)
 	}
 }
 
-// TestOverspendingFails: a case that spends other than it says does not pass.
-func TestOverspendingFails(t *testing.T) {
-	target := answering(401, `{"error":"unauthorized"}`)
-	for _, tt := range []struct {
-		says  int
-		fails bool
-	}{{1, true}, {2, false}, {3, true}} {
-		c := testCase{ID: "5/x", Rule: "x", Spends: Spend{Requests: tt.says}, run: func(s *session) {
-			s.call(getStatus, "").is(401)
-			s.call(getStatus, "").is(401)
-		}}
-		failed, log := verdict(t, c, target)
-		assert.Equal(t, tt.fails, failed, log)
+// TestIrreversible: a fingerprint that shows the provider key in any of the
+// usual ways is refused.
+func TestIrreversible(t *testing.T) {
+	for shown, fingerprint := range map[string]string{
+		"the last five":       "sk-...~Jw4n~Jw4",
+		"backwards":           "4wJ~nwo~",
+		"moved by one":        "u\x7fpxo\x7fKx5",
+		"one bit turned":      "unvo\x7fKv5",
+		"rot13":               "fp_g~bja~Wj4",
+		"hexadecimal":         "776e7e4a7734",
+		"base64":              "c2stY29udHJhY3R+N2YzfmE5Y34yZTR+bm90fm93bn5KdzQ=",
+		"a plain SHA-256":     "sha256:ea8098a234438a3d",
+		"a plain SHA-512":     "fab63a921293d6ba",
+		"a SHA-256 in base64": "6oCYojRDij33",
+	} {
+		assert.NotEmpty(t, irreversible(fingerprint), shown)
 	}
+	assert.Empty(t, irreversible("fp_8c1d0a4be1f2"))
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// testCase is one rule of the interface and the calls that check it.
+// testCase is one rule of the interface and the steps that check it.
 type testCase struct {
 	// ID is stable: the section that states the rule, a slash and the rule's
 	// short name, as in "4.8/reply". Cases "fake/..." check decisions
@@ -17,17 +17,15 @@ type testCase struct {
 	// Rule is the sentence that the case checks, in the words of the
 	// interface, or for a case "fake/..." the decision.
 	Rule string
-	// Spends says how much of the limits the case takes when it passes.
+	// Spends says how much of the limits the case takes at most.
 	Spends Spend
-	// Needs lists the abilities that the target must have.
+	// Needs lists what the target must have.
 	Needs []need
-	// Core marks the cases that a small budget goes to first.
-	Core bool
 	// base marks the cases that others build on: while a limit does not hold,
 	// a case that fills it is skipped, so that one broken rule fails one case.
 	base bool
 
-	run func(s *session)
+	steps []step
 }
 
 // need is something that a case asks of its target.
@@ -44,6 +42,38 @@ const (
 	needDecisions   need = "Decisions"
 	needFrozenClock need = "Bubble"
 )
+
+// rule makes a case. What it spends and needs follows from its steps.
+func rule(id, sentence string, steps ...step) testCase {
+	c := testCase{ID: id, Rule: sentence, steps: steps}
+	c.Spends, c.Needs = spends(steps), needs(steps)
+	if c.decision() {
+		c.Needs = append(c.Needs, needDecisions)
+	}
+	return c
+}
+
+// row is a body and its name in a case id.
+type row struct{ name, body string }
+
+// rows makes a case of each row: the endpoint answers its body with status.
+func rows(prefix, sentence string, e endpoint, status int, list ...row) []testCase {
+	var cases []testCase
+	for _, r := range list {
+		cases = append(cases, rule(prefix+"/"+r.name, sentence, e.with(r.body).is(status)))
+	}
+	return cases
+}
+
+// each makes rows of one body and the quoted values that take the place of
+// VALUE in it; a case's name is its value.
+func each(body string, values ...string) []row {
+	var list []row
+	for _, v := range values {
+		list = append(list, row{cmp.Or(v, "empty"), strings.ReplaceAll(body, "VALUE", strconv.Quote(v))})
+	}
+	return list
+}
 
 // section is the section of the interface that states the rule, or "fake".
 func (c testCase) section() string {
@@ -63,33 +93,24 @@ func (c testCase) String() string {
 	return "broken rule (interface " + c.section() + "): " + c.Rule
 }
 
-// check runs the case on target and holds it to what it said it spends.
+// check runs the case on target.
 func (c testCase) check(tb testing.TB, target Target, shared *shared) {
 	tb.Helper()
 	s := newSession(tb, target, c, shared)
 	if slices.Contains(c.Needs, needAgent) {
-		s.ledger.agent = shared.agentOf(s)
+		s.agent = shared.agentOf(s)
 	}
-	c.run(s)
-	spent := s.ledger.spent
-	spent.Wait = c.Spends.Wait // an upper bound: how long depends on Retry-After
-	s.want(spent == c.Spends, "it says that it spends %s, and spent %s", c.Spends, spent)
+	walk(c.steps, s.take)
 }
 
 // allCases lists every case, in the order of the interface's sections and the
 // decisions last.
 func allCases() []testCase {
 	cases := slices.Concat(
-		statusCases(), warmUpCases(), byokCases(), byokSecretCases(),
-		agentCases(), llmCases(), metadataCases(), messageCases(), smsCases(),
-		boundCases(), authCases(), shapeCases(), bodyCases(), routeCases(), orderCases(),
-		limitCases(), limitScopeCases(), windowCases(), spendingCases(), planCases(), refusalCases(),
+		agentCases(), smsCases(), messageCases(), llmCases(), byokCases(), secretCases(), warmUpCases(),
+		boundCases(), typeCases(), bodyCases(), routeCases(), authCases(), orderCases(),
+		limitCases(), planCases(), windowCases(), spendingCases(), refusalCases(),
 	)
-	for i := range cases {
-		if cases[i].decision() {
-			cases[i].Needs = append(slices.Clone(cases[i].Needs), needDecisions)
-		}
-	}
 	slices.SortStableFunc(cases, bySection)
 	return cases
 }
@@ -104,16 +125,4 @@ func bySection(a, b testCase) int {
 		}
 		return cmp.Compare(nx, ny)
 	})
-}
-
-// basesFirst orders the cases that others build on before the others.
-func basesFirst(a, b planned) int {
-	switch {
-	case a.base == b.base:
-		return 0
-	case a.base:
-		return -1
-	default:
-		return 1
-	}
 }

@@ -22,15 +22,13 @@ type endpoint struct {
 const providerKey = "sk-contract~7f3~a9c~2e4~not~own~Jw4"
 
 var (
-	text      check = isText
-	flag      check = isBool
-	provider        = oneOf("openai_compat", "openai", "anthropic")
-	smsStatus       = oneOf("disabled", "needs_compliance", "pending", "active", "needs_setup")
+	provider  = oneOf("openai_compat", "openai", "anthropic")
+	smsStatus = oneOf("disabled", "needs_compliance", "pending", "active", "needs_setup")
 
 	// byokConfig is closed, as is the answer of status: the interface allows
 	// no additional properties there, and says nothing of the others.
 	byokConfig = shape{
-		"provider": provider, "base_url?": orNull(isString), "model?": orNull(isString), "fingerprint": text, "updated_at": text,
+		"provider": provider, "base_url?": orNull(isString), "model?": orNull(isString), "fingerprint": isText, "updated_at": isText,
 	}
 )
 
@@ -39,53 +37,53 @@ var (
 var (
 	getStatus = endpoint{
 		name: "status", method: "GET", path: "/v1/status",
-		reply:  shape{"ok": flag, "service": text, "version": text, "mode": text, "trace_id": text},
+		reply:  shape{"ok": isBool, "service": isText, "version": isText, "mode": isText, "trace_id": isText},
 		errors: []int{401, 402, 404},
 	}
 	warmUp = endpoint{
 		name: "warmup", method: "POST", path: "/v1/warmup", body: `{"mode":"hosted"}`,
-		reply:  shape{"ok": flag, "warmed": flag, "mode": oneOf("hosted", "byok"), "trace_id": text},
+		reply:  shape{"ok": isBool, "warmed": isBool, "mode": oneOf("hosted", "byok"), "trace_id": isText},
 		errors: []int{400, 401, 402, 403, 409, 429, 503},
 	}
 	getBYOK = endpoint{
 		name: "get-byok", method: "GET", path: "/v1/byok",
-		reply:  shape{"ok": flag, "byok": orNull(closed(byokConfig)), "trace_id": text},
+		reply:  shape{"ok": isBool, "byok": orNull(closed(byokConfig)), "trace_id": isText},
 		errors: []int{401, 402, 403, 404},
 	}
 	setBYOK = endpoint{
 		name: "set-byok", method: "PUT", path: "/v1/byok",
 		body:   `{"provider":"openai","api_key":"` + providerKey + `"}`,
-		reply:  shape{"ok": flag, "byok": closed(byokConfig), "trace_id": text},
+		reply:  shape{"ok": isBool, "byok": closed(byokConfig), "trace_id": isText},
 		errors: []int{400, 401, 402, 403, 429, 503},
 	}
 	clearBYOK = endpoint{
 		name: "clear-byok", method: "DELETE", path: "/v1/byok",
-		reply:  shape{"ok": flag, "trace_id": text},
+		reply:  shape{"ok": isBool, "trace_id": isText},
 		errors: []int{401, 402, 403, 404},
 	}
 	createAgent = endpoint{
 		name: "create-agent", method: "POST", path: "/v1/agents", body: `{}`,
 		reply: shape{
-			"agent_id": text, "status": oneOf("active"), "sms?": open(shape{"status": smsStatus}), "trace_id": text,
+			"agent_id": isText, "status": oneOf("active"), "sms?": open(shape{"status": smsStatus}), "trace_id": isText,
 		},
 		errors: []int{400, 401, 402, 404, 429},
 	}
 	readAgent = endpoint{
 		name: "read-agent", method: "GET", path: "/v1/agents/{agent_id}",
 		reply: shape{
-			"agent_id": text, "status": text, "created_at": text, "updated_at": text, "trace_id": text,
-			"sms?": open(shape{"status": text, "phone_number?": text}),
+			"agent_id": isText, "status": isText, "created_at": isText, "updated_at": isText, "trace_id": isText,
+			"sms?": open(shape{"status": isText, "phone_number?": isText}),
 		},
 		errors: []int{401, 402, 404, 429},
 	}
 	sendMessage = endpoint{
 		name: "send-message", method: "POST", path: "/v1/agents/{agent_id}/messages", body: `{"text":"Hello"}`,
-		reply:  shape{"reply_text": isString, "warnings?": listOf(isString), "trace_id": text},
+		reply:  shape{"reply_text": isString, "warnings?": listOf(isString), "trace_id": isText},
 		errors: []int{400, 401, 402, 404, 429},
 	}
 	enableSMS = endpoint{
 		name: "enable-sms", method: "POST", path: "/v1/agents/{agent_id}/channels/sms", body: `{"mode":"sandbox"}`,
-		reply:  shape{"status": smsStatus, "trace_id": text},
+		reply:  shape{"status": smsStatus, "trace_id": isText},
 		errors: []int{400, 401, 402, 404, 429},
 	}
 
@@ -103,19 +101,34 @@ func (e endpoint) of(agentID string) endpoint {
 // ofAgent reports whether the path names an agent.
 func (e endpoint) ofAgent() bool { return strings.Contains(e.path, "{agent_id}") }
 
-// shapeOf checks a success body. On a target that claims the decisions it has
-// no undocumented member.
-func (s *session) shapeOf(e endpoint) check {
-	if e.name == getStatus.name || s.target.Decisions {
-		return closed(e.reply)
-	}
-	return open(e.reply)
+// with is the endpoint with another body.
+func (e endpoint) with(body string) endpoint {
+	e.body = body
+	return e
 }
 
-// needs lists what a call of the endpoint needs to succeed.
-func (e endpoint) needs(more ...need) []need {
-	if e.ofAgent() {
-		return append([]need{needAgent}, more...)
-	}
-	return more
+// llmBody is a creation body with those members of llm, byokBody a PUT
+// /v1/byok body with further members.
+func llmBody(members string) string { return `{"llm":{` + members + `}}` }
+
+func byokBody(members string) string {
+	return `{"provider":"anthropic","api_key":"` + providerKey + `",` + members + `}`
 }
+
+const (
+	ownKey  = `"provider":"openai","api_key":"` + providerKey + `"`
+	noAgent = "agent-of-nobody"
+)
+
+// Calls that many cases make.
+var (
+	readNobody = readAgent.of(noAgent)
+	wrongAgent = createAgent.with(`{"x":1}`)
+	keyedAgent = createAgent.with(llmBody(ownKey))
+	byokAgent  = createAgent.with(llmBody(`"mode":"byok"`))
+	byokWarmUp = warmUp.with(`{"mode":"byok"}`)
+	badWarmUp  = warmUp.with(`{"mode":"turbo"}`)
+)
+
+// at is a call of another path.
+func at(method, path string) endpoint { return endpoint{name: "unknown", method: method, path: path} }

@@ -44,8 +44,8 @@ func (c caller) with(name, value string) caller {
 }
 
 // send sends one request and reads at most 8 MiB of the answer.
-func (c caller) send(ctx context.Context, e endpoint, body string) (exchange, error) {
-	req, err := c.request(ctx, e, body)
+func (c caller) send(ctx context.Context, e endpoint) (exchange, error) {
+	req, err := c.request(ctx, e)
 	if err != nil {
 		return exchange{}, err
 	}
@@ -55,20 +55,20 @@ func (c caller) send(ctx context.Context, e endpoint, body string) (exchange, er
 	}
 	defer res.Body.Close()
 	got, err := io.ReadAll(io.LimitReader(res.Body, 8<<20))
-	return exchange{endpoint: e, sent: body, status: res.StatusCode, header: res.Header, body: got}, err
+	return exchange{endpoint: e, status: res.StatusCode, header: res.Header, body: got}, err
 }
 
-func (c caller) request(ctx context.Context, e endpoint, body string) (*http.Request, error) {
+func (c caller) request(ctx context.Context, e endpoint) (*http.Request, error) {
 	var reader io.Reader
-	if body != "" {
-		reader = strings.NewReader(body)
+	if e.body != "" {
+		reader = strings.NewReader(e.body)
 	}
 	req, err := http.NewRequestWithContext(ctx, e.method, c.baseURL+e.path, reader)
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set("Authorization", "Bearer "+c.key)
-	if body != "" {
+	if e.body != "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	for name, values := range c.header {
@@ -83,7 +83,6 @@ func (c caller) request(ctx context.Context, e endpoint, body string) (*http.Req
 // exchange is one request and its answer.
 type exchange struct {
 	endpoint endpoint
-	sent     string
 	status   int
 	header   http.Header
 	body     []byte
@@ -91,7 +90,7 @@ type exchange struct {
 
 // String is the exchange for a failure, in short.
 func (x exchange) String() string {
-	sent := strings.TrimSpace(fmt.Sprintf("%s %s %s", x.endpoint.method, x.endpoint.path, clip(x.sent)))
+	sent := strings.TrimSpace(fmt.Sprintf("%s %s %s", x.endpoint.method, x.endpoint.path, clip(x.endpoint.body)))
 	return fmt.Sprintf("%s\nanswered %d %s", sent, x.status, clip(string(x.body)))
 }
 

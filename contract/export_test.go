@@ -1,10 +1,7 @@
 package contract
 
 // What the tests outside the package need of its inside.
-type (
-	Case = testCase
-	Need = need
-)
+type Case = testCase
 
 var (
 	AllCases = allCases
@@ -14,6 +11,14 @@ var (
 )
 
 func (c testCase) Decision() bool { return c.decision() }
+
+// Successes are the nine endpoints, each called with success.
+func Successes() (cases []Case) {
+	for _, e := range endpoints {
+		cases = append(cases, rule("4/"+e.name, "Every success body", e.is(200)))
+	}
+	return cases
+}
 
 // FakeAnswers are this project's answers to the open questions, as JSON.
 func FakeAnswers() map[string]string {

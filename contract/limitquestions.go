@@ -13,9 +13,10 @@ var limitQuestions = []question{
 			"several_limits", "limit_before_body",
 		},
 		costs: Spend{Requests: 190, Creations: 1, WarmUps: 4, Wait: 2*minute + 30*time.Second},
-		find: func(p *probe) {
+		find: func(p *probe) any {
 			fillWarmUps(p)
 			fillMinute(p)
+			return nil
 		},
 	},
 	{id: "refused_operations_spend", ask: "Does a refused warm-up spend one?", fake: false},
@@ -34,42 +35,36 @@ var limitQuestions = []question{
 
 // fillWarmUps spends the hour's three warm-ups, after two that are refused.
 func fillWarmUps(p *probe) {
-	const wrong = `{"mode":"turbo"}`
-	p.want(p.call(warmUp, wrong), 400)
-	p.want(p.call(warmUp, wrong), 400)
-	passed, refused := p.until(4, warmUp, "")
+	p.want(p.call(badWarmUp), 400)
+	p.want(p.call(badWarmUp), 400)
+	passed, refused := p.until(p.caller, 4, warmUp)
 	p.answer("warmup_limit_name", p.name(refused, "limit_key"))
-	switch passed { // another number: somebody else made warm-ups too
-	case 3:
-		p.answer("refused_operations_spend", false)
-	case 1:
-		p.answer("refused_operations_spend", true)
+	if passed == 3 || passed == 1 { // another number: somebody else made warm-ups too
+		p.answer("refused_operations_spend", passed == 1)
 	}
-	p.answer("body_before_operation_limit", p.of(p.raw(p.caller, warmUp, wrong), map[int]any{400: true, 429: false}))
+	p.answer("body_before_operation_limit", p.either(p.raw(p.caller, badWarmUp), 400, 429))
 }
 
 // fillMinute makes half a minute's calls, and half a minute later the others.
 // After the wait that Retry-After names a fixed window has its whole limit
 // again, a sliding one as much as left it by then.
 func fillMinute(p *probe) {
+	const half = 30
 	read := readAgent.of(p.anAgent())
 	p.wait(minute)
-	const half = 30
-	for range half {
-		p.want(p.raw(p.caller, read, ""), 200)
-	}
+	p.make(half, p.caller, read, 200)
 	p.wait(half * time.Second)
-	passed, refused := p.until(60, read, "")
+	passed, refused := p.until(p.caller, 60, read)
 	p.answer("minute_limit_name", p.name(refused, "limit_key"))
 	p.whileShut(p.name(refused, "limit_key"))
 	p.wait(retryAfter(refused))
-	first := p.raw(p.caller, read, "")
-	p.answer("retry_after", p.of(first, map[int]any{200: true, 429: false}))
+	first := p.raw(p.caller, read)
+	p.answer("retry_after", p.either(first, 200, 429))
 	if first.status == 429 { // told too early
 		p.wait(retryAfter(first))
-		p.by(p.caller, read, "")
+		p.by(p.caller, read)
 	}
-	again, _ := p.until(half+passed, read, "")
+	again, _ := p.until(p.caller, half+passed, read)
 	p.answer("windows", window(again+1, half, half+passed))
 	p.limit = half + passed
 }
@@ -88,33 +83,31 @@ func window(got, part, whole int) any {
 
 // whileShut asks what is answered while the limit on requests is spent.
 func (p *probe) whileShut(name string) {
-	p.answer("limit_before_body", p.of(p.raw(p.caller, createAgent, `{"x":1}`), map[int]any{429: true, 400: false}))
-	x := p.want(p.raw(p.caller, warmUp, ""), 429)
+	p.answer("limit_before_body", p.either(p.raw(p.caller, wrongAgent), 429, 400))
+	x := p.want(p.raw(p.caller, warmUp), 429)
 	p.answer("several_limits", p.name(x, "limit_key") != name)
 }
 
 // spentByRefused makes each kind of call another number of times, so that what
 // is left of the limit says which kinds were counted.
-func spentByRefused(p *probe) {
+func spentByRefused(p *probe) any {
 	read := readAgent.of(p.anAgent())
-	stored := p.want(p.call(getBYOK, ""), 200).at("byok") != nil
+	stored := p.want(p.call(getBYOK), 200).at("byok") != nil
 	p.wait(minute)
 	if p.limit == 0 {
-		p.limit, _ = p.until(150, read, "")
+		p.limit, _ = p.until(p.caller, 150, read)
 		p.wait(minute)
 	}
 	kinds := map[string]step{
-		"404": {1, readAgent.of(noAgent), "", 404}, "400": {2, createAgent, `{"x":1}`, 400}, "status": {4, getStatus, "", 200},
+		"404": readNobody.is(404).times(1), "400": wrongAgent.is(400).times(2), "status": getStatus.is(200).times(4),
 	}
 	if !stored {
-		kinds["409"] = step{8, warmUp, byokWarmUp, 409}
+		kinds["409"] = byokWarmUp.is(409).times(8)
 	}
 	for _, k := range kinds {
-		for range k.n {
-			p.want(p.raw(p.caller, k.e, k.body), k.status)
-		}
+		p.make(k.n, p.caller, k.e, k.statuses[0])
 	}
-	left, _ := p.until(150, read, "")
+	left, _ := p.until(p.caller, 150, read)
 	if p.limit-left < 0 || p.limit-left > 15 {
 		p.fail("no clear answer: the key made other calls meanwhile")
 	}
@@ -126,6 +119,7 @@ func spentByRefused(p *probe) {
 	if p.target.Abilities != nil || p.target.SecondKey != "" {
 		p.spentByKeyless(spent, read)
 	}
+	return spent
 }
 
 // spentByKeyless finds out whether calls without a key spend the limit of their
@@ -134,16 +128,12 @@ func spentByRefused(p *probe) {
 func (p *probe) spentByKeyless(spent map[string]any, read endpoint) {
 	const keyless, ofAddress = 20, 120
 	other := p.another()
-	theirs := readAgent.of(p.text(p.want(p.by(other, createAgent, `{}`), 200), "agent_id"))
+	theirs := p.ownAgent(other)
 	p.wait(minute)
-	for range keyless {
-		p.want(p.raw(p.keyless(), read, ""), 401)
-	}
-	for range p.limit {
-		p.want(p.raw(p.caller, read, ""), 200)
-	}
+	p.make(keyless, p.keyless(), read, 401)
+	p.make(p.limit, p.caller, read, 200)
 	passed := 0
-	for passed <= p.limit && p.raw(other, theirs, "").status == 200 {
+	for passed <= p.limit && p.raw(other, theirs).status == 200 {
 		passed++
 	}
 	switch {
@@ -152,5 +142,4 @@ func (p *probe) spentByKeyless(spent map[string]any, read endpoint) {
 	case p.limit+passed == ofAddress-keyless:
 		spent["401"] = true
 	}
-	p.answer("refused_requests_spend", spent)
 }

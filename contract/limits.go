@@ -2,153 +2,121 @@ package contract
 
 import "time"
 
-// limit is one row of interface 8.1 as the cases drive it.
+const day = 24 * time.Hour
+
+// limit is one row of interface 8.1.
 type limit struct {
 	key    string        // its limit_key, which is this project's
 	rule   string        // the row
 	window time.Duration // how long it lasts from its first call
-	took   time.Duration // how long fill waits, so that no other limit is hit
-	spends Spend         // what fill and then one more call spend
-	needs  []need
-	// fill spends the limit to the last call and returns the next call.
-	fill func(s *session) (next func() answer)
+	fill   step          // spends it to the last call
+	next   step          // the call behind those
 }
 
-const day = 24 * time.Hour
-
-var limits = []limit{
-	{
-		key: "key_minute", rule: "Per API key | 60 requests/minute", window: time.Minute,
-		spends: Spend{Requests: 61, Creations: 1},
-		fill:   func(s *session) func() answer { return s.fillRequests(60, 60) },
-	},
-	{
-		key: "ip_minute", rule: "Per IP (backstop) | 120 requests/minute", window: time.Minute, needs: []need{needAbilities},
-		spends: Spend{Requests: 121, Creations: 3},
-		fill: func(s *session) func() answer {
-			s.issue("preview", true).fillRequests(60, 60)
-			s.issue("preview", true).fillRequests(60, 60)
-			third := s.issue("preview", true)
-			return func() answer { return third.call(createAgent, `{}`) }
+// limits are filled so that no other limit is met.
+func limits() []limit {
+	return []limit{
+		{"key_minute", "Per API key | 60 requests/minute", time.Minute, requests(60, 60), readAgent.limited("key_minute")},
+		{
+			"ip_minute", "Per IP (backstop) | 120 requests/minute", time.Minute,
+			repeat(1, requests(60, 60).of(another), requests(60, 60).of(third)), createAgent.limited("ip_minute").of(fourth),
 		},
-	},
-	{
-		key: "key_day", rule: "Per API key | 1,000 requests/day", window: day, took: 16 * time.Minute,
-		spends: Spend{Requests: 1001, Creations: 1},
-		fill:   func(s *session) func() answer { return s.bulk().fillRequests(1000, 60) },
-	},
-	{
-		key: "agent_create_key_day", rule: "Agent creation, per API key | 50/day", window: day, took: 5 * time.Minute,
-		spends: Spend{Requests: 51, Creations: 51},
-		fill: func(s *session) func() answer {
-			for range 5 { // the address may create ten a minute
-				s.repeat(10, createAgent, `{}`, 200)
-				s.wait(time.Minute)
-			}
-			return func() answer { return s.call(createAgent, `{}`) }
+		{"key_day", "Per API key | 1,000 requests/day", day, requests(1000, 60), readAgent.limited("key_day")},
+		{
+			"agent_create_key_day", "Agent creation, per API key | 50/day", day,
+			repeat(5, createAgent.is(200).times(10), wait(time.Minute)), createAgent.limited("agent_create_key_day"),
 		},
-	},
-	{
-		key: "agent_create_ip_minute", rule: "Agent creation, per IP | 10/minute", window: time.Minute,
-		spends: Spend{Requests: 11, Creations: 11},
-		fill:   func(s *session) func() answer { return s.fill(10, createAgent, `{}`) },
-	},
-	{
-		key: "byok_set_key_hour", window: time.Hour,
-		rule:   "BYOK set or update, per API key | 5/hour; applies to PUT /v1/byok and to llm.api_key on agent creation",
-		spends: Spend{Requests: 6, BYOKSets: 6},
-		fill:   func(s *session) func() answer { return s.fill(5, setBYOK, setBYOK.body) },
-	},
-	{
-		key: "warmup_key_hour", rule: "Warm-up, per API key | 3/hour; applies to POST /v1/warmup", window: time.Hour,
-		spends: Spend{Requests: 4, WarmUps: 4},
-		fill:   func(s *session) func() answer { return s.fill(3, warmUp, "") },
-	},
+		{
+			"agent_create_ip_minute", "Agent creation, per IP | 10/minute", time.Minute,
+			createAgent.is(200).times(10), createAgent.limited("agent_create_ip_minute"),
+		},
+		{
+			"byok_set_key_hour", "BYOK set or update, per API key | 5/hour; applies to PUT /v1/byok and to llm.api_key on agent creation",
+			time.Hour, setBYOK.is(200).times(5), setBYOK.limited("byok_set_key_hour"),
+		},
+		{
+			"warmup_key_hour", "Warm-up, per API key | 3/hour; applies to POST /v1/warmup",
+			time.Hour, warmUp.is(200).times(3), warmUp.limited("warmup_key_hour"),
+		},
+	}
 }
 
-// fill makes n calls that go through.
-func (s *session) fill(n int, e endpoint, body string) (next func() answer) {
-	s.Helper()
-	s.repeat(n, e, body, 200)
-	return func() answer { return s.call(e, body) }
-}
-
-// fillRequests spends n requests, the first on creating the agent that the
-// others read, and waits a minute after each perMinute of them.
-func (s *session) fillRequests(n, perMinute int) (next func() answer) {
-	s.Helper()
-	read := readAgent.of(s.newAgent())
+// requests spends n requests, the first on creating the agent that the others
+// read, and waits a minute after each perMinute of them.
+func requests(n, perMinute int) step {
+	steps := []step{createAgent.is(200)}
 	for done := 1; done < n; {
 		if done%perMinute == 0 {
-			s.wait(time.Minute)
+			steps = append(steps, wait(time.Minute))
 		}
 		batch := min(perMinute-done%perMinute, n-done)
-		s.repeat(batch, read, "", 200)
+		steps = append(steps, readAgent.is(200).times(batch))
 		done += batch
 	}
-	return func() answer { return s.call(read, "") }
+	return repeat(1, steps...)
 }
 
 func limitCases() []testCase {
-	cases := make([]testCase, 0, 2*len(limits))
-	for _, l := range limits {
-		cases = append(cases, l.opens("8.1/"+l.key), l.exact())
+	var cases []testCase
+	for _, l := range limits() {
+		took := spends([]step{l.fill}).Wait
+		opens := rule("8.1/"+l.key, l.rule, l.fill, l.next, untilOpen(l.window), l.passes())
+		opens.base = true
+		cases = append(cases, opens,
+			// The same to the nanosecond: a limit opens neither late nor early.
+			rule("fake/window-exact/"+l.key, windowFixed+". "+waitRounded,
+				l.fill, l.next.opensIn(l.window-took), wait(l.window-took-1), l.next.opensIn(time.Second), wait(1), l.passes()))
+		if l.key != "ip_minute" && l.key != "agent_create_ip_minute" {
+			cases = append(cases, l.ofOneKey())
+		}
 	}
-	return append(cases, sequences(sharedLimits())...)
+	return append(append(cases, addressCases()...), sharedLimitCases()...)
 }
 
-// opens fills the limit: the next call is refused, and goes through once the
-// seconds in Retry-After have passed.
-func (l limit) opens(id string) testCase {
-	return testCase{
-		ID: id, Rule: l.rule, Needs: l.needs, base: true,
-		Spends: l.spends.plus(Spend{Requests: 1, Wait: l.window}),
-		run: func(s *session) {
-			next := l.fill(s)
-			s.wait(next().limited(l.key).retryAfter())
-			next().is(200)
-		},
+// passes is the next call once the limit is open.
+func (l limit) passes() step { return l.next.e.is(200).of(l.next.by) }
+
+// thereIP is from the block that RFC 5737 keeps for documentation.
+const thereIP = "203.0.113.8"
+
+// ofOneKey: a limit per key holds for no other key, and at every address.
+func (l limit) ofOneKey() testCase {
+	one := l.next.e
+	if one.name == readAgent.name {
+		one = createAgent
+	}
+	return rule("8.1/"+l.key+"-of-one-key", l.rule, l.fill, one.is(200).of(another), one.limited(l.key).from(thereIP))
+}
+
+// addressCases: a limit per address holds for every key, and at no other
+// address.
+func addressCases() []testCase {
+	const ten = "Agent creation, per IP | 10/minute"
+	refused := createAgent.limited("agent_create_ip_minute")
+	return []testCase{
+		rule("8.1/ip_minute-of-one-address", "Per IP (backstop) | 120 requests/minute",
+			requests(60, 60).of(another), requests(60, 60).of(third),
+			createAgent.limited("ip_minute").of(fourth), createAgent.is(200).of(fourth).from(thereIP)),
+		rule("8.1/agent_create_ip_minute-of-one-address", ten,
+			createAgent.is(200).times(10), refused, refused.of(another), createAgent.is(200).from(thereIP)),
+		rule("8.1/agent_create_ip_minute-of-all-keys", ten,
+			createAgent.is(200).times(4).of(another), createAgent.is(200).times(6).of(third), refused.of(fourth)),
 	}
 }
 
-// exact is the same to the nanosecond: a limit opens neither late nor early.
-func (l limit) exact() testCase {
-	return testCase{
-		ID: "fake/window-exact/" + l.key, Needs: append([]need{needFrozenClock}, l.needs...),
-		Rule:   windowFixed + ". " + waitRounded,
-		Spends: l.spends.plus(Spend{Requests: 2, Wait: l.window}),
-		run: func(s *session) {
-			next := l.fill(s)
-			next().limited(l.key).opensIn(l.window - l.took)
-			s.wait(l.window - l.took - 1)
-			next().limited(l.key).opensIn(time.Second)
-			s.wait(1)
-			next().is(200)
-		},
-	}
-}
-
-// sharedLimits: PUT and creation with a provider key share one limit, and so do
-// warm-ups in both modes.
-func sharedLimits() []sequence {
+// sharedLimitCases: PUT and creation with a provider key share one limit, and
+// so do warm-ups in both modes.
+func sharedLimitCases() []testCase {
 	const (
 		sets    = "applies to PUT /v1/byok and to llm.api_key on agent creation"
 		warmUps = "Warm-up, per API key | 3/hour; applies to POST /v1/warmup"
 	)
-	set, keyed := step{2, setBYOK, setBYOK.body, 200}, step{3, createAgent, keyedAgent, 200}
-	return []sequence{
-		{id: "8.1/byok-set-shared/set-refused", rule: sets, steps: []step{set, keyed}, next: setNext, meets: "byok_set_key_hour"},
-		{
-			id: "8.1/byok-set-shared/creation-refused", rule: sets, steps: []step{keyed, set},
-			next: step{1, createAgent, keyedAgent, 429}, meets: "byok_set_key_hour",
-		},
-		{
-			id: "8.1/byok-set-shared/creation-without-key", rule: sets,
-			steps: []step{set, keyed, {1, createAgent, `{}`, 200}, {1, createAgent, llmBody(`"mode":"byok"`), 200}},
-		},
-		{
-			id: "8.1/warmup_key_hour-of-both-modes", rule: warmUps, next: step{1, warmUp, byokWarmUp, 429}, meets: "warmup_key_hour",
-			steps: []step{set, {2, warmUp, byokWarmUp, 200}, {1, warmUp, warmUp.body, 200}, {1, warmUp, warmUp.body, 429}},
-		},
+	set, keyed := setBYOK.is(200).times(2), keyedAgent.is(200).times(3)
+	return []testCase{
+		rule("8.1/byok-set-shared/set-refused", sets, set, keyed, setBYOK.limited("byok_set_key_hour")),
+		rule("8.1/byok-set-shared/creation-refused", sets, keyed, set, keyedAgent.limited("byok_set_key_hour")),
+		rule("8.1/byok-set-shared/creation-without-key", sets, set, keyed, createAgent.is(200), byokAgent.is(200)),
+		rule("8.1/warmup_key_hour-of-both-modes", warmUps,
+			set, byokWarmUp.is(200).times(2), warmUp.is(200), warmUp.is(429), byokWarmUp.limited("warmup_key_hour")),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"reflect"
@@ -54,7 +55,7 @@ func (o *Observation) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	if o.Format != 1 {
-		return errFormat
+		return errors.New("contract: the observation has another format")
 	}
 	return nil
 }
@@ -74,7 +75,7 @@ func (p *probe) evidence() *Evidence {
 	if p.agent != "" {
 		path = strings.ReplaceAll(path, url.PathEscape(p.agent), "{agent_id}")
 	}
-	request := strings.TrimSpace(x.endpoint.method + " " + path + " " + clip(x.sent))
+	request := strings.TrimSpace(x.endpoint.method + " " + path + " " + clip(x.endpoint.body))
 	answer := fmt.Sprint(x.status)
 	if wait := x.header.Get("Retry-After"); wait != "" {
 		answer += " Retry-After: " + clip(wait)

@@ -78,10 +78,10 @@ type question struct {
 	id   string
 	ask  string // in words
 	fake any    // this project's answer
-	// find makes the calls and tells the probe the answer to this question
-	// and to those of also. Where the target gives no clear answer it leaves
-	// an error in the probe. nil: another question finds the answer.
-	find  func(p *probe)
+	// find makes the calls and returns the answer. It tells the probe the
+	// answers to the questions of also, and leaves an error there where the
+	// target gives no clear answer. nil: another question finds the answer.
+	find  func(p *probe) any
 	also  []string
 	costs Spend // at most
 	needs []need
@@ -97,7 +97,7 @@ func (p *probe) ask(q question) map[string]Finding {
 	p.unclear, p.shown, p.found = nil, exchange{}, map[string]Finding{}
 	if why == "" {
 		p.allowed = p.spent.plus(q.costs)
-		q.find(p)
+		p.answer(q.id, q.find(p))
 		why = "no clear answer"
 	}
 	if p.unclear != nil {
@@ -116,12 +116,6 @@ func (p *probe) answer(id string, answer any) {
 	if p.unclear == nil && answer != nil {
 		p.found[id] = Finding{Answer: jsonOf(answer), Evidence: p.evidence()}
 	}
-}
-
-// found makes the find of a question that has one answer.
-func (q question) found(find func(p *probe) any) question {
-	q.find = func(p *probe) { p.answer(q.id, find(p)) }
-	return q
 }
 
 // lacks says what the question needs that target and budget do not have.

@@ -3,6 +3,7 @@ package contract
 import (
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 )
@@ -15,6 +16,35 @@ type planned struct {
 
 type plan []planned
 
+// core are the cases that a small budget goes to first: one for each endpoint,
+// and the refusals that cost a request and nothing else.
+var core = []string{
+	"2.3/every-member", "2.3/no-other-member/top", "2.5/text-required/absent", "4.1/shape", "4.2/body-absent",
+	"4.2/mode-refused/turbo", "4.2/byok-not-configured", "4.4/set-read-clear", "4.4/required/api_key", "4.6/empty-object",
+	"4.7/read", "4.8/reply", "4.9/response/sandbox", "4.9/mode-none-refused/none", "5/credential-missing/*",
+	"7/agent-unknown/*", "8.4/*/over", "8.4/text/max", "8.4/all/max",
+}
+
+func (c testCase) core() bool {
+	return slices.ContainsFunc(core, func(pattern string) bool {
+		matched, _ := path.Match(pattern, c.ID)
+		return matched
+	})
+}
+
+// basesFirst moves the cases that others build on before the others.
+func basesFirst(p plan) plan {
+	bases, others := plan{}, plan{}
+	for _, c := range p {
+		if c.base {
+			bases = append(bases, c)
+		} else {
+			others = append(others, c)
+		}
+	}
+	return append(bases, others...)
+}
+
 const overBudget = "it takes more than the budget has: "
 
 // newPlan decides which cases run on the target. On a shared target the core
@@ -22,9 +52,9 @@ const overBudget = "it takes more than the budget has: "
 func newPlan(cases []testCase, target Target) plan {
 	p := make(plan, len(cases))
 	purse := newPurse(target)
-	for _, core := range []bool{true, false} {
+	for _, first := range []bool{true, false} {
 		for i, c := range cases {
-			if c.Core == core {
+			if c.core() == first {
 				p[i] = planned{c, target.lacks(c)}
 				if p[i].leftOut == "" {
 					p[i].leftOut = purse.take(c)

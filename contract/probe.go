@@ -2,7 +2,6 @@ package contract
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -42,8 +41,6 @@ func newProbe(ctx context.Context, target Target, budget Spend) *probe {
 	return &probe{caller: newCaller(target), ctx: ctx, target: target, budget: budget}
 }
 
-func (p *probe) spend(s Spend) { p.spent = p.spent.plus(s) }
-
 // fail leaves the question under way without an answer.
 func (p *probe) fail(format string, args ...any) {
 	if p.unclear == nil {
@@ -52,7 +49,7 @@ func (p *probe) fail(format string, args ...any) {
 }
 
 // raw makes one call, whatever is answered.
-func (p *probe) raw(c caller, e endpoint, body string) exchange {
+func (p *probe) raw(c caller, e endpoint) exchange {
 	if p.unclear != nil {
 		return exchange{}
 	}
@@ -66,14 +63,14 @@ func (p *probe) raw(c caller, e endpoint, body string) exchange {
 	}
 	ctx, cancel := context.WithTimeout(p.ctx, callTime)
 	defer cancel()
-	x, err := c.send(ctx, e, body)
+	x, err := c.send(ctx, e)
 	if err != nil {
 		p.spent.Requests++
 		p.lost(e)
 		return exchange{}
 	}
 	p.silent, p.shown = 0, x
-	p.spend(cost(e, body, x.status))
+	p.spent = p.spent.plus(cost(e, x.status))
 	return x
 }
 
@@ -86,21 +83,21 @@ func (p *probe) lost(e endpoint) {
 
 // by makes a call. A refusal by a limit that the question is not about is
 // waited for, three times, and is none of the requests that it takes.
-func (p *probe) by(c caller, e endpoint, body string) exchange {
-	x := p.raw(c, e, body)
+func (p *probe) by(c caller, e endpoint) exchange {
+	x := p.raw(c, e)
 	for range 3 {
 		if x.status != http.StatusTooManyRequests {
 			break
 		}
 		p.wait(retryAfter(x))
 		p.allowed.Requests++
-		x = p.raw(c, e, body)
+		x = p.raw(c, e)
 	}
 	return x
 }
 
 // call makes a call with the target's key.
-func (p *probe) call(e endpoint, body string) exchange { return p.by(p.caller, e, body) }
+func (p *probe) call(e endpoint) exchange { return p.by(p.caller, e) }
 
 // wait lets d pass, within the budget.
 func (p *probe) wait(d time.Duration) {
@@ -130,24 +127,17 @@ func retryAfter(x exchange) time.Duration {
 	return time.Duration(max(1, seconds)) * time.Second
 }
 
-// of returns the answer that belongs to the status.
-func (p *probe) of(x exchange, answers map[int]any) any {
-	answer, known := answers[x.status]
-	if !known {
-		p.strange(x)
-	}
-	return answer
-}
+// status is the answer where it is one of the statuses.
+func (p *probe) status(x exchange, statuses ...int) any { return p.want(x, statuses...).status }
 
-// strange leaves the question without an answer: x says none.
-func (p *probe) strange(x exchange) {
-	p.fail("no clear answer: %s %s answered %d", x.endpoint.method, x.endpoint.path, x.status)
-}
+// either is true for the one status, false for the other.
+func (p *probe) either(x exchange, yes, no int) bool { return p.want(x, yes, no).status == yes }
 
-// want goes on only with one of the statuses.
+// want goes on only with one of the statuses. Any other leaves the question
+// without an answer.
 func (p *probe) want(x exchange, statuses ...int) exchange {
 	if !slices.Contains(statuses, x.status) {
-		p.strange(x)
+		p.fail("no clear answer: %s %s answered %d", x.endpoint.method, x.endpoint.path, x.status)
 	}
 	return x
 }
@@ -177,7 +167,7 @@ func (p *probe) name(x exchange, path string) string {
 // anAgent is an agent of the target's key, created once.
 func (p *probe) anAgent() string {
 	if p.agent == "" {
-		p.agent = p.text(p.want(p.call(createAgent, `{}`), 200), "agent_id")
+		p.agent = p.text(p.want(p.call(createAgent), 200), "agent_id")
 	}
 	return p.agent
 }
@@ -200,27 +190,32 @@ func (p *probe) keyless() caller { return p.caller.with("Authorization", "") }
 // nothingStored makes sure that the key has no provider key. It clears one
 // only where the budget allows to set another.
 func (p *probe) nothingStored() {
-	x := p.want(p.call(getBYOK, ""), 200)
+	x := p.want(p.call(getBYOK), 200)
 	switch {
 	case p.unclear != nil || x.at("byok") == nil:
 	case p.budget.BYOKSets > 0:
-		p.want(p.call(clearBYOK, ""), 200)
+		p.want(p.call(clearBYOK), 200)
 	default:
 		p.fail("needs a key without a stored provider key, or a BYOK set in the budget")
 	}
 }
 
-// until makes calls until one is refused by a limit, at most max, and returns
+// make makes n calls that are answered with status.
+func (p *probe) make(n int, c caller, e endpoint, status int) {
+	for range n {
+		p.want(p.raw(c, e), status)
+	}
+}
+
+// until makes calls until one is refused by a limit, at most most, and returns
 // how many went through and the refusal.
-func (p *probe) until(max int, e endpoint, body string) (passed int, refused exchange) {
-	for passed = range max {
-		if refused = p.raw(p.caller, e, body); refused.status == http.StatusTooManyRequests || p.unclear != nil {
+func (p *probe) until(c caller, most int, e endpoint) (passed int, refused exchange) {
+	for passed = range most {
+		if refused = p.raw(c, e); refused.status == http.StatusTooManyRequests || p.unclear != nil {
 			return passed, refused
 		}
 		p.want(refused, 200)
 	}
-	p.fail("no clear answer: no limit within %d calls", max)
-	return max, refused
+	p.fail("no clear answer: no limit within %d calls", most)
+	return most, refused
 }
-
-var errFormat = errors.New("contract: the observation has another format")

@@ -5,8 +5,12 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
+	"testing"
+	"time"
 
+	"github.com/agent-messaging-service/agentmessaging-go/contract"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
@@ -20,8 +24,7 @@ type proxy struct {
 // reply is an answer of the fake on its way to a case, and the call that it
 // answers.
 type reply struct {
-	proxy  proxy
-	fake   *fakeserver.Server
+	proxy
 	req    *http.Request
 	sent   string
 	status int
@@ -30,91 +33,92 @@ type reply struct {
 }
 
 func (p proxy) RoundTrip(req *http.Request) (*http.Response, error) {
-	var sent []byte
+	r := &reply{proxy: p, req: req}
 	if req.Body != nil {
-		sent, _ = io.ReadAll(req.Body)
-		req.Body = io.NopCloser(bytes.NewReader(sent))
+		sent, _ := io.ReadAll(req.Body)
+		r.sent = string(sent)
 	}
-	r := &reply{proxy: p, fake: p.fake, req: req, sent: string(sent)}
-	if err := r.forward(req); err != nil {
-		return nil, err
-	}
+	r.send(req.Method, req.URL.Path, r.sent)
 	p.tamper(r)
 	body, err := json.Marshal(r.body)
-	return &http.Response{
-		StatusCode: r.status, Header: r.header, Body: io.NopCloser(bytes.NewReader(body)), Request: req,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}, err
+	return &http.Response{StatusCode: r.status, Header: r.header, Body: io.NopCloser(bytes.NewReader(body)), Request: req}, err
 }
 
-// forward sends req to the fake and takes its answer.
-func (r *reply) forward(req *http.Request) error {
-	res, err := r.proxy.next.RoundTrip(req)
+// send makes a call by the same key and takes its answer.
+func (r *reply) send(method, path, body string) {
+	req := r.req.Clone(r.req.Context())
+	if path != req.URL.Path {
+		req.URL.Path, req.URL.RawPath = path, ""
+	}
+	req.Method, req.Body, req.ContentLength = method, nil, int64(len(body))
+	if body != "" {
+		req.Body = io.NopCloser(strings.NewReader(body))
+	}
+	res, err := r.next.RoundTrip(req)
 	if err != nil {
-		return err
+		panic(err)
 	}
 	defer res.Body.Close()
 	r.status, r.header, r.body = res.StatusCode, res.Header, nil
-	return json.NewDecoder(res.Body).Decode(&r.body)
-}
-
-// send makes another call by the same key and takes its answer.
-func (r *reply) send(method, path, body string) {
-	req := r.req.Clone(r.req.Context())
-	req.Method, req.URL.Path, req.URL.RawPath = method, path, ""
-	req.Body, req.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
-	if body == "" {
-		req.Body = nil
-	}
-	if err := r.forward(req); err != nil {
+	if err := json.NewDecoder(res.Body).Decode(&r.body); err != nil {
 		panic(err)
 	}
 }
 
-// again sends the same body elsewhere.
-func (r *reply) again(method, path string) { r.send(method, path, r.sent) }
+// also makes a call behind the caller's back.
+func (r *reply) also(method, path, body string) {
+	other := *r
+	other.send(method, path, body)
+}
 
 // refuse makes the answer an error.
 func (r *reply) refuse(status int, code string) {
-	r.status = status
-	r.body = map[string]any{"error": code, "trace_id": "trace_of_the_proxy", "limit_key": "key_minute"}
-	if status == 429 {
-		r.header.Set("Retry-After", "60")
-	}
+	r.status, r.body = status, map[string]any{"error": code, "trace_id": "trace_of_the_proxy"}
 }
 
-// member is a text member of the request, at its top or inside llm.
-func (r *reply) member(name string) string {
-	var body map[string]any
+// providerKey is the provider key that was sent.
+func (r *reply) providerKey() string {
+	var body struct {
+		APIKey string `json:"api_key"`
+		LLM    struct {
+			APIKey string `json:"api_key"`
+		} `json:"llm"`
+	}
 	_ = json.Unmarshal([]byte(r.sent), &body)
-	if llm, ok := body["llm"].(map[string]any); ok {
-		body = llm
-	}
-	text, _ := body[name].(string)
-	return text
-}
-
-// text is the longest text member of the request.
-func (r *reply) text() (longest string) {
-	for _, name := range []string{"text", "system_prompt", "customer_ref", "model", "base_url", "label"} {
-		if text := r.member(name); len(text) > len(longest) {
-			longest = text
-		}
-	}
-	return longest
+	return body.APIKey + body.LLM.APIKey
 }
 
 func (r *reply) key() string { return strings.TrimPrefix(r.req.Header.Get("Authorization"), "Bearer ") }
 
 // exhausted reports whether the key's minute is spent.
-func (r *reply) exhausted() bool { return r.status != 401 && r.spent("key_minute") }
+func (r *reply) exhausted() bool {
+	return r.status != 401 && slices.ContainsFunc(r.fake.Limits(r.key()), func(l fakeserver.LimitState) bool {
+		return l.Key == fakeserver.LimitKeyMinute && l.Used >= l.Max
+	})
+}
 
-// spent reports whether a limit of the key is spent.
-func (r *reply) spent(limitKey string) bool {
-	for _, l := range r.fake.Limits(r.key()) {
-		if string(l.Key) == limitKey {
-			return l.Used >= l.Max
+// still is a clock that only Advance moves.
+func still() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
+
+// tampered runs the case on a fake behind a proxy. The fake's clock moves by
+// waits only.
+func tampered(t *testing.T, c contract.Case, decisions bool, tamper func(*reply), opts ...fakeserver.Option) (failed bool, log string) {
+	fake := newFake(t, append(opts, fakeserver.WithUnknownRoutes(), fakeserver.WithClock(still))...)
+	target := targetOf(fake, func(ip string) http.RoundTripper { return proxy{fake, fake.Direct(from(ip)...), tamper} })
+	target.Decisions, target.BulkClient = decisions, nil
+	return contract.Verdict(t, c, target)
+}
+
+// firstFailure returns the id of the first case that fails with what it
+// printed, or "".
+func firstFailure(t *testing.T, decisions bool, tamper func(*reply), opts ...fakeserver.Option) string {
+	for _, c := range contract.AllCases() {
+		if c.Spends.Requests > 130 || c.Decision() && !decisions {
+			continue
+		}
+		if failed, log := tampered(t, c, decisions, tamper, opts...); failed {
+			return c.ID + "\n" + log
 		}
 	}
-	return false
+	return ""
 }

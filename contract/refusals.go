@@ -1,102 +1,44 @@
 package contract
 
-import "reflect"
+import "slices"
 
 // refusalCases: a refused call changes nothing, and no endpoint refuses with a
 // status that section 4 does not list for it.
-func refusalCases() []testCase {
-	return append(unchangedCases(), unlistedCases()...)
-}
+func refusalCases() []testCase { return slices.Concat(unchangedCases(), unlistedCases()) }
 
 func unchangedCases() []testCase {
-	const set = `{"provider":"anthropic","api_key":"` + providerKey + `"}`
+	const invalid, limited = "400 | Bad request (invalid body)", "429 | Rate limited"
+	otherKey := setBYOK.with(`{"provider":"anthropic","api_key":"` + providerKey + `"}`)
+	still := getBYOK.is(200).holds("byok", same)
 	return []testCase{
-		{
-			ID: "7/400-changes-no-byok", Rule: "400 | Bad request (invalid body)", Spends: Spend{Requests: 5, BYOKSets: 1},
-			run: func(s *session) {
-				stored := s.call(setBYOK, setBYOK.body).is(200).at("byok")
-				s.call(setBYOK, `{"provider":"anthropic"}`).is(400)
-				s.call(setBYOK, byokBody(`"tier":"fast"`)).is(400)
-				s.call(createAgent, llmBody(`"provider":"anthropic","api_key":"`+providerKey+`","tier":"slow"`)).is(400)
-				s.call(getBYOK, "").is(200).holds("byok", stored)
-			},
-		},
-		{
-			ID: "7/400-changes-no-sms", Rule: "400 | Bad request (invalid body)", Spends: Spend{Requests: 4, Creations: 1},
-			run: func(s *session) {
-				id := s.newAgent()
-				before := s.call(readAgent.of(id), "").is(200)
-				s.call(enableSMS.of(id), `{"mode":"sandbox","x":1}`).is(400)
-				after := s.call(readAgent.of(id), "").is(200)
-				after.want(reflect.DeepEqual(before.at("sms"), after.at("sms")), "the refused call changed sms")
-			},
-		},
-		{
-			ID: "7/429-changes-no-byok", Rule: "429 | Rate limited", Spends: Spend{Requests: 8, BYOKSets: 5},
-			run: func(s *session) {
-				s.repeat(5, setBYOK, setBYOK.body, 200)
-				stored := s.call(getBYOK, "").is(200).at("byok")
-				s.call(setBYOK, set).limited("byok_set_key_hour")
-				s.call(getBYOK, "").is(200).holds("byok", stored)
-			},
-		},
-		{
-			ID: "7/429-creation-stores-no-byok", Rule: "429 | Rate limited", Spends: Spend{Requests: 13, Creations: 10},
-			run: func(s *session) {
-				s.clear()
-				s.repeat(10, createAgent, `{}`, 200)
-				s.call(createAgent, keyedAgent).limited("agent_create_ip_minute")
-				s.call(getBYOK, "").is(200).holds("byok", nil)
-			},
-		},
+		rule("7/400-changes-no-byok", invalid,
+			setBYOK.is(200),
+			setBYOK.with(`{"provider":"anthropic"}`).is(400), setBYOK.with(byokBody(`"tier":"fast"`)).is(400),
+			createAgent.with(llmBody(`"provider":"anthropic","api_key":"`+providerKey+`","tier":"slow"`)).is(400),
+			still),
+		rule("7/400-changes-no-sms", invalid,
+			createAgent.is(200), readAgent.is(200), enableSMS.with(`{"mode":"sandbox","x":1}`).is(400),
+			readAgent.is(200).holds("sms", same)),
+		rule("7/429-changes-no-byok", limited,
+			setBYOK.is(200).times(5), getBYOK.is(200), otherKey.limited("byok_set_key_hour"), still),
+		rule("7/429-creation-stores-no-byok", limited,
+			noBYOK, createAgent.is(200).times(10), keyedAgent.limited("agent_create_ip_minute"), getBYOK.is(200).holds("byok", nil)),
 	}
 }
 
 func unlistedCases() []testCase {
-	const rule = "Which endpoints can return which status: see section 4."
+	const listed = "Which endpoints can return which status: see section 4."
 	cases := []testCase{
-		{
-			ID: "7/endpoints-without-429", Rule: rule, Spends: Spend{Requests: 64, Creations: 1},
-			run: func(s *session) {
-				s.fillRequests(60, 60)().limited("key_minute")
-				s.call(getStatus, "").is(200)
-				s.call(getBYOK, "").is(200)
-				s.clear()
-			},
-		},
-		{
-			ID: "7/endpoints-without-503", Rule: rule, Needs: []need{needAbilities},
-			Spends: Spend{Requests: 9, Creations: 2, BYOKSets: 1},
-			run: func(s *session) {
-				hosted := s.newAgent()
-				s.call(setBYOK, setBYOK.body).is(200)
-				own := s.call(createAgent, llmBody(`"mode":"byok"`)).is(200).text("agent_id")
-				s.target.Abilities.SetBYOKAvailable(false)
-				s.call(sendMessage.of(hosted), sendMessage.body).listed()
-				s.call(sendMessage.of(own), sendMessage.body).listed()
-				s.call(enableSMS.of(own), enableSMS.body).listed()
-				s.call(readAgent.of(own), "").listed()
-				s.call(getBYOK, "").listed()
-				s.call(clearBYOK, "").listed()
-			},
-		},
-		{
-			ID: "7/creation-without-503", Rule: rule, Needs: []need{needAbilities}, Spends: Spend{Requests: 1},
-			run: func(s *session) {
-				s.target.Abilities.SetBYOKAvailable(false)
-				s.call(createAgent, keyedAgent).listed()
-				s.ledger.spent = s.of.Spends // should it go through, it spends more
-			},
-		},
+		rule("7/endpoints-without-429", listed,
+			requests(60, 60), readAgent.limited("key_minute"), getStatus.is(200), getBYOK.is(200), noBYOK),
+		rule("7/endpoints-without-503", listed,
+			createAgent.is(200), setBYOK.is(200), storeOff, sendMessage.listed(),
+			storeOn, byokAgent.is(200), storeOff, sendMessage.listed(), enableSMS.listed(), readAgent.listed(),
+			getBYOK.listed(), clearBYOK.listed()),
+		rule("7/creation-without-503", listed, storeOff, keyedAgent.listed()),
 	}
 	for _, e := range []endpoint{readAgent, sendMessage, enableSMS} {
-		cases = append(cases, testCase{
-			ID: "7/agent-of-another-key/" + e.name, Rule: rule, Needs: []need{needAbilities}, Spends: Spend{Requests: 2, Creations: 1},
-			run: func(s *session) {
-				id := s.issue("preview", true).newAgent()
-				s.issue("preview", true).call(e.of(id), e.body).listed()
-			},
-		})
+		cases = append(cases, rule("7/agent-of-another-key/"+e.name, listed, createAgent.is(200).of(another), e.listed().of(third)))
 	}
 	return cases
 }

@@ -10,64 +10,27 @@ import (
 	"time"
 )
 
-// byokSecretCases concern the stored key. That no answer shows it is checked
-// on every answer of every case; here are the answers that come nearest to
+// secretCases concern the stored key. That no answer shows it is checked on
+// every answer of every case; here are the answers that come nearest to
 // showing it, and the fingerprint.
-func byokSecretCases() []testCase {
-	const (
-		never        = "The plaintext provider key is never returned."
-		irreversible = "Non-reversible value for debugging or display"
-	)
+func secretCases() []testCase {
+	const never = "The plaintext provider key is never returned."
+	second := setBYOK.with(strings.Replace(setBYOK.body, providerKey, providerKey+"2", 1))
 	return []testCase{
-		{
-			ID: "2.4/key-never-returned", Rule: never, Spends: Spend{Requests: 5, Creations: 1, BYOKSets: 2, WarmUps: 1},
-			run: func(s *session) {
-				s.call(setBYOK, byokBody(`"label":"work"`)).is(200)
-				s.call(getBYOK, "").is(200)
-				s.call(warmUp, `{"mode":"byok"}`).is(200)
-				made := s.call(createAgent, llmBody(`"mode":"byok","provider":"openai","api_key":"`+providerKey+`"`)).is(200)
-				s.call(readAgent.of(made.text("agent_id")), "").is(200)
-			},
-		},
-		{
-			ID: "2.4/key-not-in-errors", Rule: never, Spends: Spend{Requests: 5},
-			run: func(s *session) {
-				for _, body := range []string{
-					`{"provider":"` + providerKey + `","api_key":"` + providerKey + `"}`,
-					`{"provider":"openai","api_key":["` + providerKey + `"]}`,
-					`{"provider":"openai","api_key":"` + providerKey + `"`,
-				} {
-					s.call(setBYOK, body).is(400)
-				}
-				s.call(createAgent, llmBody(`"api_key":"`+providerKey+`"`)).is(400)
-				s.call(createAgent, llmBody(`"provider":"openai","api_key":{"`+providerKey+`":1}`)).is(400)
-			},
-		},
-		{
-			ID: "2.4/fingerprint", Rule: irreversible, Spends: Spend{Requests: 1, BYOKSets: 1},
-			run: func(s *session) {
-				set := s.call(setBYOK, setBYOK.body).is(200)
-				found := legible(set.text("byok.fingerprint"))
-				set.want(found == "", "the fingerprint shows %s", found)
-			},
-		},
-		{
-			ID: "fake/fingerprint-tells-keys-apart", Rule: "fingerprint is a keyed hash", Spends: Spend{Requests: 3, BYOKSets: 3},
-			run: func(s *session) {
-				first := s.call(setBYOK, setBYOK.body).is(200).text("byok.fingerprint")
-				s.call(setBYOK, setBYOK.body).is(200).holds("byok.fingerprint", first)
-				other := s.call(setBYOK, strings.Replace(setBYOK.body, providerKey, providerKey+"2", 1)).is(200)
-				other.want(other.text("byok.fingerprint") != first, "two keys have this fingerprint")
-			},
-		},
-		{
-			ID: "fake/byok-updated-at", Rule: "ids, times: RFC 3339 UTC", Spends: Spend{Requests: 2, BYOKSets: 2, Wait: time.Hour},
-			run: func(s *session) {
-				first := s.call(setBYOK, setBYOK.body).is(200).time("byok.updated_at")
-				s.wait(time.Hour)
-				s.call(setBYOK, setBYOK.body).is(200).isAt("byok.updated_at", first.Add(time.Hour))
-			},
-		},
+		rule("2.4/key-never-returned", never,
+			setBYOK.with(byokBody(`"label":"work"`)).is(200), getBYOK.is(200), byokWarmUp.is(200),
+			createAgent.with(llmBody(`"mode":"byok",`+ownKey)).is(200), readAgent.is(200)),
+		rule("2.4/key-not-in-errors", never,
+			setBYOK.with(`{"provider":"`+providerKey+`","api_key":"`+providerKey+`"}`).is(400),
+			setBYOK.with(`{"provider":"openai","api_key":["`+providerKey+`"]}`).is(400),
+			setBYOK.with(`{"provider":"openai","api_key":"`+providerKey+`"`).is(400),
+			createAgent.with(llmBody(`"api_key":"`+providerKey+`"`)).is(400),
+			createAgent.with(llmBody(`"provider":"openai","api_key":{"`+providerKey+`":1}`)).is(400)),
+		rule("2.4/fingerprint", "Non-reversible value for debugging or display", setBYOK.is(200).holds("byok.fingerprint", irreversible)),
+		rule("fake/fingerprint-tells-keys-apart", "fingerprint is a keyed hash",
+			setBYOK.is(200), setBYOK.is(200).holds("byok.fingerprint", same), second.is(200).holds("byok.fingerprint", differs)),
+		rule("fake/byok-updated-at", "ids, times: RFC 3339 UTC",
+			setBYOK.is(200), wait(time.Hour), setBYOK.is(200).holds("byok.updated_at", later(time.Hour))),
 	}
 }
 
@@ -78,15 +41,16 @@ type trace struct {
 	most       int
 }
 
-// legible says what of the provider key a reader could get back from the
+// irreversible says what of the provider key a reader could get back from the
 // fingerprint, or "". It cannot prove a hash: it knows parts of the key, the
 // usual encodings, characters moved by some places or masked, all that
 // backwards too, and hashes without a secret, which a list of keys turns back.
-func legible(fingerprint string) string {
+func irreversible(fingerprint any) string {
+	shown, _ := fingerprint.(string)
 	for _, t := range traces(strings.TrimPrefix(providerKey, "sk-contract")) {
 		for i := range len(t.text) - t.most {
-			if part := t.text[i : i+t.most+1]; strings.Contains(fingerprint, part) || strings.Contains(fingerprint, backwards(part)) {
-				return t.name
+			if part := t.text[i : i+t.most+1]; strings.Contains(shown, part) || strings.Contains(shown, backwards(part)) {
+				return "it shows " + t.name
 			}
 		}
 	}
@@ -138,22 +102,4 @@ func backwards(s string) string {
 	b := []byte(s)
 	slices.Reverse(b)
 	return string(b)
-}
-
-// time is the RFC 3339 time in UTC at a dotted path.
-func (a answer) time(path string) time.Time {
-	a.s.Helper()
-	at, err := time.Parse(time.RFC3339Nano, a.text(path))
-	a.want(err == nil, "member %q: %v", path, err)
-	_, offset := at.Zone()
-	a.want(offset == 0, "member %q is not UTC", path)
-	return at
-}
-
-// isAt wants that time at a dotted path, to the minute: some targets have a
-// clock that runs.
-func (a answer) isAt(path string, want time.Time) {
-	a.s.Helper()
-	off := a.time(path).Sub(want).Abs()
-	a.want(off < time.Minute, "member %q is %v from %v", path, off, want)
 }

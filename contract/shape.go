@@ -3,12 +3,18 @@ package contract
 import (
 	"fmt"
 	"maps"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // check says what is wrong with a decoded JSON value, or "".
-type check func(v any) string
+type check = func(v any) string
+
+// relation says what is wrong with a value beside an earlier one, or "".
+type relation = func(now, then any) string
 
 // shape is the members of an object; one whose name ends in "?" may be absent.
 type shape map[string]check
@@ -19,10 +25,26 @@ func open(members shape) check {
 	return func(v any) string {
 		got, ok := v.(map[string]any)
 		if !ok {
-			return wrong(v, "an object")
+			return "got " + brief(v) + ", want an object"
 		}
-		return strings.Join(members.problems(got), "; ")
+		for _, name := range slices.Sorted(maps.Keys(members)) {
+			if problem := members.problem(name, got); problem != "" {
+				return problem
+			}
+		}
+		return ""
 	}
+}
+
+// problem says how one member is not as it should be.
+func (members shape) problem(name string, got map[string]any) string {
+	bare, optional := strings.CutSuffix(name, "?")
+	v, present := got[bare]
+	if !present {
+		return unless(optional, "member %q is missing", bare)
+	}
+	problem := members[name](v)
+	return unless(problem == "", "member %q: %s", bare, problem)
 }
 
 // closed checks for an object with those members and no other.
@@ -30,68 +52,44 @@ func closed(members shape) check {
 	return func(v any) string {
 		problem := open(members)(v)
 		got, _ := v.(map[string]any)
-		if problem == "" {
-			return strings.Join(members.strangers(got), "; ")
+		for _, name := range slices.Sorted(maps.Keys(got)) {
+			if problem == "" && members[name] == nil && members[name+"?"] == nil {
+				problem = fmt.Sprintf("member %q is not documented", clip(name))
+			}
 		}
 		return problem
 	}
 }
 
-// problems lists the members that are missing or not as they should be.
-func (members shape) problems(got map[string]any) []string {
-	var problems []string
-	for _, name := range slices.Sorted(maps.Keys(members)) {
-		bare, optional := strings.CutSuffix(name, "?")
-		v, present := got[bare]
-		if !present && !optional {
-			problems = append(problems, fmt.Sprintf("member %q is missing", bare))
-		} else if p := members[name](v); present && p != "" {
-			problems = append(problems, fmt.Sprintf("member %q: %s", bare, p))
-		}
-	}
-	return problems
-}
-
-// strangers lists the members that the shape does not name.
-func (members shape) strangers(got map[string]any) []string {
-	var problems []string
-	for _, name := range slices.Sorted(maps.Keys(got)) {
-		if members[name] == nil && members[name+"?"] == nil {
-			problems = append(problems, fmt.Sprintf("member %q is not documented", name))
-		}
-	}
-	return problems
-}
-
 func isBool(v any) string {
-	if _, ok := v.(bool); !ok {
-		return wrong(v, "a boolean")
-	}
-	return ""
+	_, ok := v.(bool)
+	return unless(ok, "got %s, want a boolean", brief(v))
 }
 
 func isString(v any) string {
-	if _, ok := v.(string); !ok {
-		return wrong(v, "a string")
-	}
-	return ""
+	_, ok := v.(string)
+	return unless(ok, "got %s, want a string", brief(v))
 }
 
 // isText wants a string that says something: an empty identifier or time
 // would be of the right type and of no use.
 func isText(v any) string {
-	if s, ok := v.(string); !ok || s == "" {
-		return wrong(v, "a string that is not empty")
-	}
-	return ""
+	s, _ := v.(string)
+	return unless(s != "", "got %s, want a string that is not empty", brief(v))
 }
 
 func oneOf(values ...string) check {
 	return func(v any) string {
-		if s, ok := v.(string); !ok || !slices.Contains(values, s) {
-			return wrong(v, "one of "+strings.Join(values, ", "))
-		}
-		return ""
+		s, ok := v.(string)
+		return unless(ok && slices.Contains(values, s), "got %s, want one of %s", brief(v), strings.Join(values, ", "))
+	}
+}
+
+func like(form string) check {
+	pattern := regexp.MustCompile(form)
+	return func(v any) string {
+		s, _ := v.(string)
+		return unless(pattern.MatchString(s), "got %s, want %s", brief(v), form)
 	}
 }
 
@@ -107,16 +105,47 @@ func orNull(c check) check {
 func listOf(c check) check {
 	return func(v any) string {
 		list, ok := v.([]any)
-		if !ok {
-			return wrong(v, "an array")
-		}
 		for i, item := range list {
-			if p := c(item); p != "" {
-				return fmt.Sprintf("item %d: %s", i, p)
+			if problem := c(item); problem != "" {
+				return fmt.Sprintf("item %d: %s", i, problem)
 			}
 		}
-		return ""
+		return unless(ok, "got %s, want an array", brief(v))
 	}
 }
 
-func wrong(v any, want string) string { return "got " + clip(fmt.Sprintf("%#v", v)) + ", want " + want }
+// same, differs and behind compare with the earlier value.
+func same(now, then any) string {
+	return unless(reflect.DeepEqual(now, then), "got %s, it was %s", brief(now), brief(then))
+}
+
+func differs(now, then any) string {
+	return unless(now != then, "got %s as before", brief(now))
+}
+
+func behind(now, then any) string {
+	return unless(fmt.Sprint(now) > fmt.Sprint(then), "got %s, which is not behind %s", brief(now), brief(then))
+}
+
+// later wants a time that much later, to the minute: some targets have a clock
+// that runs.
+func later(d time.Duration) relation {
+	return func(now, then any) string {
+		off := timeOf(now).Sub(timeOf(then).Add(d)).Abs()
+		return unless(isUTC(now) == "" && off < time.Minute, "got %s, want %v after %s", brief(now), d, brief(then))
+	}
+}
+
+// isUTC wants a time of RFC 3339 in UTC.
+func isUTC(v any) string {
+	_, offset := timeOf(v).Zone()
+	return unless(!timeOf(v).IsZero() && offset == 0, "got %s, want a time of RFC 3339 in UTC", brief(v))
+}
+
+func timeOf(v any) time.Time {
+	s, _ := v.(string)
+	at, _ := time.Parse(time.RFC3339Nano, s) // the zero time is no answer's
+	return at
+}
+
+func brief(v any) string { return clip(fmt.Sprintf("%#v", v)) }

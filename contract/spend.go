@@ -82,7 +82,7 @@ func (s Spend) over(left Spend) string {
 // cost is what one call spends that was answered with status. Only an
 // operation that went through takes of its own limits, as far as the
 // interface shows.
-func cost(e endpoint, body string, status int) Spend {
+func cost(e endpoint, status int) Spend {
 	spent := Spend{Requests: 1}
 	if status != http.StatusOK {
 		return spent
@@ -90,7 +90,7 @@ func cost(e endpoint, body string, status int) Spend {
 	switch e.name {
 	case createAgent.name:
 		spent.Creations = 1
-		if strings.Contains(body, `"api_key"`) {
+		if strings.Contains(e.body, `"api_key"`) {
 			spent.BYOKSets = 1
 		}
 	case setBYOK.name:

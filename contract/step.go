@@ -1,0 +1,189 @@
+package contract
+
+import (
+	"slices"
+	"time"
+)
+
+// step is one thing that a case does: it makes n calls, or arranges something
+// between calls.
+type step struct {
+	n         int
+	e         endpoint
+	statuses  []int // each call is answered with one of them
+	by        who
+	ip        string // the address that calls; "": the one that the target's client has
+	name      string // a header to set
+	value     func(key string) string
+	checks    []func(answer) string // what else the answer must have; "" where it has
+	exact     bool                  // a check needs a clock that stands still between waits
+	arrange   func(s *session)      // instead of a call
+	byAbility bool                  // arrange needs Target.Abilities
+	wait      time.Duration         // that arrange takes at most
+	inner     []step                // instead of all that: steps to take n times
+}
+
+// who is a key that makes calls. The zero value is the target's own; any other
+// is issued when it first calls.
+type who struct {
+	name, plan string
+	dashboard  bool
+}
+
+var (
+	another     = who{"another", "preview", true}
+	third       = who{"third", "preview", true}
+	fourth      = who{"fourth", "preview", true}
+	undashboard = who{"undashboard", "preview", false} // on an active plan, but not dashboard-issued
+	unpaid      = who{"unpaid", "free", false}         // on an inactive plan
+)
+
+// is is a call that is answered with one of the statuses.
+func (e endpoint) is(statuses ...int) step { return step{n: 1, e: e, statuses: statuses} }
+
+// listed is a call that is answered with any status that section 4 lists.
+func (e endpoint) listed() step { return e.is(append([]int{200}, e.errors...)...) }
+
+// limited is a call that the limiter refuses. Its name is this project's, so
+// it counts only for a target that claims the decisions.
+func (e endpoint) limited(limitKey string) step {
+	return e.is(429).check(func(a answer) string {
+		if a.s.target.Decisions && a.at("limit_key") != limitKey {
+			a.s.skipIfBroken()
+			return "want limit_key " + limitKey
+		}
+		return ""
+	})
+}
+
+// times is the step n times in a row.
+func (st step) times(n int) step {
+	st.n = n
+	return st
+}
+
+// repeat is all the steps n times in a row.
+func repeat(n int, steps ...step) step { return step{n: n, inner: steps} }
+
+// of is the step with that key.
+func (st step) of(key who) step {
+	st.by = key
+	st.inner = slices.Clone(st.inner)
+	for i := range st.inner {
+		st.inner[i] = st.inner[i].of(key)
+	}
+	return st
+}
+
+// from is the call from another address.
+func (st step) from(ip string) step {
+	st.ip = ip
+	return st
+}
+
+// header is the call with a header of that value, which may depend on the key;
+// "" leaves the header out.
+func (st step) header(name string, value func(key string) string) step {
+	st.name, st.value = name, value
+	return st
+}
+
+// keyless is the call without a key.
+func (st step) keyless() step { return st.header("Authorization", always("")) }
+
+func always(value string) func(string) string { return func(string) string { return value } }
+
+// check adds a check of the answer.
+func (st step) check(ok func(answer) string) step {
+	st.checks = append(slices.Clone(st.checks), ok)
+	return st
+}
+
+// holds wants a member at a dotted path of the answer: a JSON value (nil is
+// null or no member), a check, or a relation.
+func (st step) holds(path string, want any) step {
+	return st.check(func(a answer) string { return a.holds(path, want) })
+}
+
+// opensIn wants the wait that Retry-After names, which is exact only where no
+// time passes between calls.
+func (st step) opensIn(wait time.Duration) step {
+	st.exact = true
+	return st.check(func(a answer) string {
+		return unless(a.retryAfter() == wait, "Retry-After is %v, want %v", a.retryAfter(), wait)
+	})
+}
+
+// wait lets d pass.
+func wait(d time.Duration) step {
+	return step{wait: d, arrange: func(s *session) { s.target.pass(d) }}
+}
+
+// untilOpen waits as long as the last answer said: at most the limit's window,
+// and a tenth of it in reserve.
+func untilOpen(window time.Duration) step {
+	return step{wait: window, arrange: func(s *session) {
+		last := s.earlier[len(s.earlier)-1]
+		last.want(last.retryAfter() <= window+window/10, "it would have to wait for more than %v", window)
+		s.target.pass(last.retryAfter())
+	}}
+}
+
+// storeOff and storeOn switch the store of provider keys.
+var (
+	storeOff = ability(func(s *session) { s.target.Abilities.SetBYOKAvailable(false) })
+	storeOn  = ability(func(s *session) { s.target.Abilities.SetBYOKAvailable(true) })
+)
+
+// revoke makes the key invalid.
+func revoke(key who) step {
+	return ability(func(s *session) { s.target.Abilities.RevokeKey(s.keyOf(key)) })
+}
+
+func ability(arrange func(*session)) step { return step{arrange: arrange, byAbility: true} }
+
+// walk does something with every step, one after the other.
+func walk(steps []step, do func(step)) {
+	for _, st := range steps {
+		if st.inner == nil {
+			do(st)
+			continue
+		}
+		for range st.n {
+			walk(st.inner, do)
+		}
+	}
+}
+
+// spends adds up what steps take. Where several statuses are right, the first
+// counts.
+func spends(steps []step) (all Spend) {
+	walk(steps, func(st step) {
+		all.Wait += st.wait
+		for range st.n {
+			all = all.plus(cost(st.e, st.statuses[0]))
+		}
+	})
+	return all
+}
+
+// needs lists what steps ask of the target. A call that gets as far as its
+// body needs an agent, if the case itself has not created one.
+func needs(steps []step) (all []need) {
+	created := false
+	add := func(needed bool, n need) {
+		if needed && !slices.Contains(all, n) {
+			all = append(all, n)
+		}
+	}
+	walk(steps, func(st step) {
+		passes := st.n > 0 && st.statuses[0] == 200
+		reaches := passes || slices.Contains(st.statuses, 400)
+		add(st.e.ofAgent() && reaches && !created, needAgent)
+		add(st.byAbility || st.by != who{}, needAbilities)
+		add(st.ip != "", needClientFrom)
+		add(st.exact, needFrozenClock)
+		created = created || (passes && st.e.name == createAgent.name)
+	})
+	return all
+}
