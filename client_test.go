@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -258,9 +257,7 @@ func TestWithKeepsKeyAndConnections(t *testing.T) {
 
 // TestWithSharesTheCoolDown, but for a client that has none.
 func TestWithSharesTheCoolDown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		service := &gateway{key: "k"}
-		batch := newClient(t, service, clienttest.Jitter(0))
+	limited(t, "k", nil, func(t *testing.T, batch *agentmessaging.Client, service *gateway) {
 		handler, err := batch.With(agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxWait: time.Second}))
 		require.NoError(t, err)
 		alone, err := batch.With(agentmessaging.WithoutCoolDown())
@@ -269,41 +266,37 @@ func TestWithSharesTheCoolDown(t *testing.T) {
 		wantRefused(t, handler, there, get)
 		wantRefused(t, alone, there, get)
 		wantRefused(t, handler, here, get)
-		begin := time.Now()
-		require.NoError(t, get(t.Context(), batch))
-		assert.Equal(t, 20*time.Second, time.Since(begin))
+		wantAfter(t, 20*time.Second, batch, get)
 	})
 }
 
+// TestDependencies: who may import whom, and what else a user compiles.
 func TestDependencies(t *testing.T) {
-	list := func(pkg string) string {
-		out, err := exec.Command("go", "list", "-deps", pkg).CombinedOutput()
-		require.NoError(t, err, string(out))
-		return string(out)
-	}
-	const module = "github.com/agent-messaging-service/agentmessaging-go"
-	for _, tt := range []struct {
-		pkg      string
-		banned   []string
-		external []string
+	const (
+		module    = "github.com/agent-messaging-service/agentmessaging-go"
+		retrying  = "github.com/hashicorp/go-retryablehttp github.com/hashicorp/go-cleanhttp"
+		anyOthers = "*"
+	)
+	for pkg, tt := range map[string]struct {
+		banned []string // of this module
+		others string   // beyond the standard library
 	}{
-		{".", []string{module + "/fakeserver", module + "/contract", module + "/pacer"},
-			[]string{"github.com/hashicorp/go-retryablehttp", "github.com/hashicorp/go-cleanhttp"}},
-		{"./pacer", []string{module + "/fakeserver", module + "/contract"},
-			[]string{"github.com/hashicorp/go-retryablehttp", "github.com/hashicorp/go-cleanhttp"}},
-		{"./fakeserver", []string{module, module + "/contract"}, nil},
-		{"./contract", []string{module, module + "/fakeserver", module + "/internal/spec"},
-			[]string{"github.com/stretchr/testify/assert", "github.com/stretchr/testify/require"}},
-		{"./internal/spec", []string{module}, nil},
+		"":               {[]string{"/fakeserver", "/contract", "/pacer"}, retrying},
+		"/pacer":         {[]string{"/fakeserver", "/contract"}, retrying},
+		"/fakeserver":    {[]string{"", "/contract"}, ""},
+		"/contract":      {[]string{"", "/fakeserver", "/internal/spec"}, anyOthers},
+		"/internal/spec": {[]string{""}, ""},
 	} {
-		deps := strings.Fields(list(tt.pkg))
+		out, err := exec.Command("go", "list", "-deps", module+pkg).CombinedOutput()
+		require.NoError(t, err, string(out))
+		deps := strings.Fields(string(out))
 		for _, banned := range tt.banned {
-			assert.NotContains(t, deps, banned, tt.pkg)
+			assert.NotContains(t, deps, module+banned, "what %s%s imports", module, pkg)
 		}
 		for _, dep := range deps {
 			first, _, _ := strings.Cut(dep, "/")
-			if strings.Contains(first, ".") && !strings.HasPrefix(dep, module) && tt.pkg != "./contract" {
-				assert.Contains(t, tt.external, dep, tt.pkg)
+			if strings.Contains(first, ".") && !strings.HasPrefix(dep, module) && tt.others != anyOthers {
+				assert.Contains(t, strings.Fields(tt.others), dep, "what %s%s imports", module, pkg)
 			}
 		}
 	}

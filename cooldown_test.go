@@ -29,12 +29,13 @@ type gateway struct {
 	until map[string]time.Time
 	key   string // limit_key; empty: none
 	came  []time.Time
+	last  *http.Request
 }
 
 func (g *gateway) RoundTrip(req *http.Request) (*http.Response, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.came = append(g.came, time.Now())
+	g.came, g.last = append(g.came, time.Now()), req
 	if left := time.Until(g.until[req.URL.Path]); left > 0 {
 		return answering(clienttest.Limited(fmt.Sprint(left.Seconds()), g.key)).RoundTrip(req)
 	}
@@ -61,6 +62,16 @@ func (g *gateway) count() int {
 // The paths that get and post call.
 const agentPath, messagesPath = "/v1/agents/agent_1", "/v1/agents/agent_1/messages"
 
+// limited runs a test in virtual time: a client, with the least jitter unless
+// opts say otherwise, of a gateway whose 429s have the limit_key.
+func limited(t *testing.T, key string, opts []agentmessaging.Option, test func(t *testing.T, client *agentmessaging.Client, service *gateway)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		service := &gateway{key: key}
+		test(t, newClient(t, service, append([]agentmessaging.Option{clienttest.Jitter(0)}, opts...)...), service)
+	})
+}
+
 // Who refused a call.
 const here, there = true, false
 
@@ -78,6 +89,16 @@ func wantRefused(t *testing.T, client *agentmessaging.Client, local bool, do cli
 	return failure
 }
 
+// wantAfter makes one call that succeeds after a wait, and nothing earlier.
+func wantAfter(t *testing.T, wait time.Duration, client *agentmessaging.Client, do clienttest.Do) {
+	t.Helper()
+	var info agentmessaging.CallInfo
+	begin := time.Now()
+	require.NoError(t, do(agentmessaging.WithCallInfo(t.Context(), &info), client))
+	assert.Equal(t, wait, time.Since(begin))
+	assert.Equal(t, wait, info.Waited)
+}
+
 func creating(ctx context.Context, client *agentmessaging.Client) error {
 	_, err := client.CreateAgent(ctx, create{})
 	return err
@@ -90,9 +111,7 @@ func TestCoolDownParksCallers(t *testing.T) {
 		random float64
 		last   time.Duration
 	}{{0, 20 * time.Second}, {0.999, 22*time.Second + 250*time.Millisecond}} {
-		synctest.Test(t, func(t *testing.T) {
-			service := &gateway{key: "key_minute"}
-			client := newClient(t, service, clienttest.Jitter(tt.random))
+		limited(t, "key_minute", []agentmessaging.Option{clienttest.Jitter(tt.random)}, func(t *testing.T, client *agentmessaging.Client, service *gateway) {
 			service.close(20*time.Second, agentPath)
 			begin := time.Now()
 			assert.Equal(t, 20*time.Second, wantRefused(t, client, there, get).RetryAfter)
@@ -120,93 +139,79 @@ func TestCoolDownParksCallers(t *testing.T) {
 // it is of the endpoint.
 func TestCoolDownLearnsWhatALimitCovers(t *testing.T) {
 	for _, key := range []string{"key_minute", ""} {
-		synctest.Test(t, func(t *testing.T) {
-			service := &gateway{key: key}
-			client := newClient(t, service, clienttest.Jitter(0))
+		limited(t, key, nil, func(t *testing.T, client *agentmessaging.Client, service *gateway) {
 			service.close(time.Minute, agentPath)
 			wantRefused(t, client, there, get)
-			require.NoError(t, post(t.Context(), client), "not seen there yet")
+			wantAfter(t, 0, client, post) // not seen there yet
 			service.close(20*time.Second, messagesPath)
 			wantRefused(t, client, there, post)
 			time.Sleep(time.Hour)
 
-			require.NoError(t, post(t.Context(), client))
+			wantAfter(t, 0, client, post)
 			service.close(time.Minute, agentPath)
 			assert.Equal(t, key, wantRefused(t, client, there, get).LimitKey)
 			if key == "" {
-				assert.NoError(t, post(t.Context(), client))
+				wantAfter(t, 0, client, post)
 				return
 			}
 			wantRefused(t, client, here, post) // known by now
-			assert.NoError(t, creating(t.Context(), client))
+			wantAfter(t, 0, client, creating)
 		})
 	}
 }
 
 // TestCoolDownOfBYOKSetsLeavesPlainCreation alone.
 func TestCoolDownOfBYOKSetsLeavesPlainCreation(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fake := fakeserver.New(t)
-		fake.Exhaust(fake.Key(), fakeserver.LimitBYOKSetKeyHour)
-		client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(), agentmessaging.WithHTTPClient(fake.HTTPClient(t)))
-		require.NoError(t, err)
-		withKey := func(ctx context.Context, client *agentmessaging.Client) error {
-			_, err := client.CreateAgent(ctx, create{LLM: llm{Provider: "openai", APIKey: "provider-canary"}})
-			return err
-		}
+	withKey := func(ctx context.Context, client *agentmessaging.Client) error {
+		_, err := client.CreateAgent(ctx, create{LLM: llm{Provider: "openai", APIKey: "provider-canary"}})
+		return err
+	}
+	limited(t, "byok_set_key_hour", nil, func(t *testing.T, client *agentmessaging.Client, service *gateway) {
+		service.close(time.Hour, "/v1/agents")
 		wantRefused(t, client, there, withKey)
 		wantRefused(t, client, here, withKey)
-		assert.NoError(t, creating(t.Context(), client))
+		wantRefused(t, client, there, creating)
 	})
 }
 
-// TestCoolDownRefusesAtOnce where the wait would be too long, and nothing is
-// sent.
+// TestCoolDownRefusesAtOnce where the wait would be longer than the policy or
+// the deadline allows, says so, and which answer is behind it. Nothing is sent.
 func TestCoolDownRefusesAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		service := &gateway{key: "key_day"}
-		client := newClient(t, service, clienttest.Jitter(0.999), agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxWait: time.Minute}))
-		service.close(61*time.Second, agentPath)
-		require.Equal(t, 1, wantRefused(t, client, there, get).Attempts)
-		time.Sleep(time.Second - 1)
-
-		var info agentmessaging.CallInfo
-		begin := time.Now()
-		err := get(agentmessaging.WithCallInfo(t.Context(), &info), client)
-		assert.EqualError(t, err, "agentmessaging: GET /v1/agents/{agent_id}: 429 rate_limited: the longest wait that the RetryPolicy allows is 1 m,"+
-			" its turn in 1 m (refused here by the cool-down, limit key_day, retry after 1 m, trace trace_1)")
-		assert.Zero(t, info.Attempts+int(time.Since(begin)))
-		assert.Equal(t, 1, service.count())
-
-		time.Sleep(time.Nanosecond) // now as long as MaxWait, and so without room for jitter
-		deadline, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		require.ErrorIs(t, get(deadline, client), agentmessaging.ErrRateLimited, "the deadline is as near as the end")
-		nearly, cancel := context.WithTimeout(t.Context(), time.Minute+1)
-		defer cancel()
-		require.NoError(t, get(nearly, client))
-		assert.Equal(t, time.Minute, time.Since(begin)-1)
-		assert.Equal(t, 2, service.count())
-	})
-}
-
-// TestLocalRefusalSaysWhatItCollidedWith, and which answer is behind it.
-func TestLocalRefusalSaysWhatItCollidedWith(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		client := newClient(t, answering(clienttest.Limited("420", "key_day")), agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxWait: time.Hour}))
-		wantRefused(t, client, there, get)
-		ctx, cancel := context.WithTimeout(t.Context(), 299*time.Second)
-		defer cancel()
-		assert.EqualError(t, get(ctx, client), "agentmessaging: GET /v1/agents/{agent_id}: 429 rate_limited: the call's deadline is in 4 m 59 s,"+
-			" its turn in 7 m (refused here by the cool-down, limit key_day, retry after 7 m, trace trace_1)")
-	})
+	const refusal = "agentmessaging: GET /v1/agents/{agent_id}: 429 rate_limited: %s, its turn in %s" +
+		" (refused here by the cool-down, limit key_day, retry after %[2]s, trace trace_1)"
+	for _, tt := range []struct {
+		maxWait, deadline, turn time.Duration
+		want                    string // "" is success
+	}{
+		{time.Minute, time.Hour, time.Minute + 1, fmt.Sprintf(refusal, "the longest wait that the RetryPolicy allows is 1 m", "1 m")},
+		{time.Minute, time.Hour, time.Minute, ""},
+		{time.Hour, 299 * time.Second, 7 * time.Minute, fmt.Sprintf(refusal, "the call's deadline is in 4 m 59 s", "7 m")},
+		{time.Hour, time.Minute, time.Minute, strings.Replace(fmt.Sprintf(refusal, "", "1 m"), ": , its turn in 1 m", "", 1)},
+		{time.Hour, time.Minute + 1, time.Minute, ""},
+	} {
+		policy := agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxWait: tt.maxWait})
+		limited(t, "key_day", []agentmessaging.Option{policy, clienttest.Jitter(0.999)}, func(t *testing.T, client *agentmessaging.Client, service *gateway) {
+			service.close(tt.turn, agentPath)
+			wantRefused(t, client, there, get)
+			ctx, cancel := context.WithTimeout(t.Context(), tt.deadline)
+			defer cancel()
+			begin := time.Now()
+			err := get(ctx, client)
+			if tt.want == "" {
+				require.NoError(t, err, "%+v", tt)
+				assert.Equal(t, tt.turn, time.Since(begin), "there is no room for jitter")
+				return
+			}
+			assert.EqualError(t, err, tt.want)
+			assert.Zero(t, time.Since(begin))
+			assert.Equal(t, 1, service.count())
+		})
+	}
 }
 
 // TestCoolDownJitterStaysBeforeTheDeadline.
 func TestCoolDownJitterStaysBeforeTheDeadline(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		service := &gateway{}
-		client := newClient(t, service, clienttest.Jitter(0.999))
+	limited(t, "", []agentmessaging.Option{clienttest.Jitter(0.999)}, func(t *testing.T, client *agentmessaging.Client, service *gateway) {
 		service.close(time.Minute, agentPath)
 		wantRefused(t, client, there, get)
 		ctx, cancel := context.WithTimeout(t.Context(), 61*time.Second)
@@ -220,84 +225,66 @@ func TestCoolDownJitterStaysBeforeTheDeadline(t *testing.T) {
 // TestCoolDownProlonged while a caller is parked, or waits to try again, by
 // what another endpoint of the limit was told: who wakes up looks again.
 func TestCoolDownProlonged(t *testing.T) {
-	for _, tt := range []struct {
-		parked  bool
-		by      time.Duration // at 9 s
-		refused time.Duration // 0: it succeeds
-		after   time.Duration
-	}{
-		{parked: true, by: 30 * time.Second, after: 39 * time.Second},
-		{parked: false, by: 30 * time.Second, after: 39 * time.Second},
-		{parked: true, by: time.Hour, refused: time.Hour - time.Second, after: 10 * time.Second},
-		{parked: false, by: time.Hour, refused: time.Hour - time.Second, after: 10 * time.Second},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			service := &gateway{key: "k"}
-			client := newClient(t, service, clienttest.Jitter(0))
-			service.close(10*time.Second, agentPath)
-			begin := time.Now()
-			if tt.parked {
-				wantRefused(t, client, there, get)
-			}
-			go func() {
-				time.Sleep(9 * time.Second)
-				service.close(tt.by, agentPath, messagesPath)
-				wantRefused(t, client, there, post)
-			}()
-			err := get(t.Context(), client)
-			assert.Equal(t, tt.refused == 0, err == nil, "%+v: %v", tt, err)
-			told, _ := agentmessaging.RetryAfter(err)
-			assert.Equal(t, tt.refused, told)
-			assert.Equal(t, tt.after, time.Since(begin))
-		})
+	for _, parked := range []bool{true, false} {
+		for by, refused := range map[time.Duration]time.Duration{30 * time.Second: 0, time.Hour: time.Hour - time.Second} { // at 9 s
+			limited(t, "k", nil, func(t *testing.T, client *agentmessaging.Client, service *gateway) {
+				service.close(10*time.Second, agentPath)
+				if parked {
+					wantRefused(t, client, there, get)
+				}
+				go func() {
+					time.Sleep(9 * time.Second)
+					service.close(by, agentPath, messagesPath)
+					wantRefused(t, client, there, post)
+				}()
+				if refused == 0 {
+					wantAfter(t, 9*time.Second+by, client, get)
+					return
+				}
+				told, _ := agentmessaging.RetryAfter(get(t.Context(), client))
+				assert.Equal(t, refused, told)
+			})
+		}
 	}
 }
 
 // TestCoolDownIsCancelled: a caller that leaves is not kept.
 func TestCoolDownIsCancelled(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		service := &gateway{}
-		client := newClient(t, service)
+	limited(t, "", nil, func(t *testing.T, client *agentmessaging.Client, service *gateway) {
 		service.close(time.Minute, messagesPath)
 		wantRefused(t, client, there, post)
 		reason := errors.New("the user left")
 		var info agentmessaging.CallInfo
 		ctx, cancel := context.WithCancelCause(agentmessaging.WithCallInfo(t.Context(), &info))
 		time.AfterFunc(3*time.Second, func() { cancel(reason) })
-		begin := time.Now()
 		err := post(ctx, client)
 		assert.Equal(t, clienttest.NoAnswer, clienttest.Outcome(err), "nothing was sent")
 		assert.ErrorIs(t, err, context.Canceled)
 		assert.ErrorIs(t, err, reason)
-		assert.Equal(t, []time.Duration{3 * time.Second, 3 * time.Second, 0}, []time.Duration{time.Since(begin), info.Waited, time.Duration(info.Attempts)})
+		assert.Equal(t, agentmessaging.CallInfo{Waited: 3 * time.Second}, info)
 		assert.Equal(t, 1, service.count())
 	})
 }
 
-// TestCoolDownDoesNotDoubleTheWait of the call that was refused.
+// TestCoolDownDoesNotDoubleTheWait of the call that was refused, and a 429 that
+// tells nothing is waited out for a second without the cool-down too.
 func TestCoolDownDoesNotDoubleTheWait(t *testing.T) {
-	for _, random := range []float64{0, 0.999} {
-		synctest.Test(t, func(t *testing.T) {
-			service := &gateway{key: "k"}
-			service.close(20*time.Second, agentPath)
-			var info agentmessaging.CallInfo
-			begin := time.Now()
-			require.NoError(t, get(agentmessaging.WithCallInfo(t.Context(), &info), newClient(t, service, clienttest.Jitter(random))))
-			assert.InDelta(t, 20+2.25*random, time.Since(begin).Seconds(), 0.001)
-			assert.Equal(t, time.Since(begin), info.Waited)
-			assert.Equal(t, 2, info.Attempts)
-		})
+	for _, tt := range []struct {
+		told   string
+		random float64
+		want   float64
+		opts   []agentmessaging.Option
+	}{
+		{"20", 0, 20, nil},
+		{"20", 0.999, 20 + 2.25*0.999, nil},
+		{"", 0, 1, []agentmessaging.Option{agentmessaging.WithoutCoolDown()}},
+	} {
+		made := clienttest.Make(t, get, []answer{clienttest.Limited(tt.told, "k"), clienttest.OK}, append(tt.opts, clienttest.Jitter(tt.random))...)
+		require.NoError(t, made.Err)
+		assert.InDelta(t, tt.want, made.Elapsed.Seconds(), 0.001)
+		assert.Equal(t, made.Elapsed, made.Info.Waited)
+		assert.Equal(t, 2, made.Info.Attempts)
 	}
-}
-
-// TestWithoutCoolDownARefusalThatTellsNothing is waited out for a second.
-func TestWithoutCoolDownARefusalThatTellsNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		begin := time.Now()
-		client := newClient(t, answering(clienttest.Limited("", ""), clienttest.OK), clienttest.Jitter(0), agentmessaging.WithoutCoolDown())
-		require.NoError(t, get(t.Context(), client))
-		assert.Equal(t, time.Second, time.Since(begin))
-	})
 }
 
 // TestAdvanceEndsTheCoolDown of a client that has the fake's clock, or hears it
@@ -340,9 +327,7 @@ func TestAdvanceEndsTheCoolDown(t *testing.T) {
 // TestLongCoolDownIsLookedAt once an hour, by one call, which may be a patient
 // one: the plan may have been upgraded.
 func TestLongCoolDownIsLookedAt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		service := &gateway{key: "key_day"}
-		client := newClient(t, service, clienttest.Jitter(0))
+	limited(t, "key_day", nil, func(t *testing.T, client *agentmessaging.Client, service *gateway) {
 		service.close(20*time.Hour, agentPath)
 		wantRefused(t, client, there, get)
 		for range 3 {
@@ -354,10 +339,8 @@ func TestLongCoolDownIsLookedAt(t *testing.T) {
 		service.close(0, agentPath)
 		patient, err := client.With(agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxWait: 48 * time.Hour}))
 		require.NoError(t, err)
-		begin := time.Now()
-		require.NoError(t, get(t.Context(), patient))
-		assert.Equal(t, time.Hour, time.Since(begin))
-		require.NoError(t, get(t.Context(), client), "what let one pass is open")
+		wantAfter(t, time.Hour, patient, get)
+		wantAfter(t, 0, client, get) // what let one pass is open
 		assert.Equal(t, 6, service.count())
 	})
 }
@@ -375,13 +358,12 @@ func (s *stopped) Sleep(_ context.Context, d time.Duration) error {
 
 // TestCoolDownUnderAClockThatStandsStill: a wait that was waited is over.
 func TestCoolDownUnderAClockThatStandsStill(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		service, clock := &gateway{key: "k"}, &stopped{}
-		client := newClient(t, service, agentmessaging.WithClock(clock))
+	clock := &stopped{}
+	limited(t, "k", []agentmessaging.Option{agentmessaging.WithClock(clock)}, func(t *testing.T, client *agentmessaging.Client, service *gateway) {
 		service.close(20*time.Second, agentPath)
 		wantRefused(t, client, there, get)
 		service.close(0, agentPath)
-		require.NoError(t, get(t.Context(), client))
+		wantAfter(t, 0, client, get)
 		assert.Equal(t, 20*time.Second, clock.slept)
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +21,7 @@ import (
 // failWith makes one call that the service answers with a.
 func failWith(t *testing.T, a answer) *agentmessaging.Error {
 	t.Helper()
-	err := get(t.Context(), newClient(t, answering(a), clienttest.Once))
+	err := clienttest.Make(t, get, []answer{a}, clienttest.Once).Err
 	var failure *agentmessaging.Error
 	require.ErrorAs(t, err, &failure)
 	return failure
@@ -54,9 +53,7 @@ func TestKindOfEachStatus(t *testing.T) {
 }
 
 func TestErrorBody(t *testing.T) {
-	document, err := os.ReadFile("testdata/wire/error.json")
-	require.NoError(t, err)
-	failure := failWith(t, answer{Status: 429, Header: http.Header{"Retry-After": {"34"}}, Body: string(document)})
+	failure := failWith(t, answer{Status: 429, Header: http.Header{"Retry-After": {"34"}}, Body: document(t, "error")})
 	assert.Equal(t, "agentmessaging: GET /v1/agents/{agent_id}: 429 rate_limited: slow down"+
 		" (limit key_minute, retry after 34 s, trace trace_1)", failure.Error())
 	assert.NoError(t, failure.Unwrap())

@@ -2,14 +2,33 @@ package agentmessaging_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
+
+// Additional members of an error body are kept as they came.
+func ExampleError() {
+	err := error(&agentmessaging.Error{
+		StatusCode: 402, Code: "payment_required", Method: "GET", Path: "/v1/status", TraceID: "trace_7",
+		Extra: map[string]json.RawMessage{"plan": json.RawMessage(`"free"`)},
+	})
+	fmt.Println(err)
+
+	var failure *agentmessaging.Error
+	if errors.As(err, &failure) {
+		fmt.Println(errors.Is(err, agentmessaging.ErrPaymentRequired), string(failure.Extra["plan"]))
+	}
+	// Output:
+	// agentmessaging: GET /v1/status: 402 payment_required (activate a plan in the dashboard, trace trace_7)
+	// true "free"
+}
 
 // Each kind of refusal, as the fake makes it happen.
 func ExampleError_kinds() {
@@ -35,6 +54,14 @@ func ExampleError_kinds() {
 	_, err = client.CreateAgent(ctx, agentmessaging.CreateAgentParams{})
 	fmt.Println(errors.Is(err, agentmessaging.ErrServer), "a POST is not repeated after a 5xx")
 
+	issued := fake.IssueKey(fakeserver.KeyOptions{NotDashboard: true})
+	other, err := agentmessaging.NewClient(fake.BaseURL(), issued, agentmessaging.WithHTTPClient(fake.HTTPClient(nil)))
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = other.GetBYOK(ctx)
+	fmt.Println(errors.Is(err, agentmessaging.ErrForbidden), "BYOK is for keys of the dashboard")
+
 	fake.SetPlan(fake.Key(), fakeserver.PlanFree)
 	_, err = client.Status(ctx)
 	fmt.Println(errors.Is(err, agentmessaging.ErrPaymentRequired), "the plan is not active")
@@ -48,27 +75,32 @@ func ExampleError_kinds() {
 	// true BYOK is down
 	// true no such agent for this key
 	// true a POST is not repeated after a 5xx
+	// true BYOK is for keys of the dashboard
 	// true the plan is not active
 	// true the key is revoked
 }
 
-// The second call is refused by the cool-down: nothing was sent.
-func ExampleError_local() {
+// A minute limit is waited out by default; a wait that would pass the
+// context's deadline is not begun, and the error says how long it would be. The
+// second call is refused by the cool-down: nothing was sent.
+func ExampleError_rateLimited() {
 	fake, client := onFake()
 	defer fake.Close()
-	fake.Exhaust(fake.Key(), fakeserver.LimitKeyDay)
+	fake.Exhaust(fake.Key(), fakeserver.LimitKeyMinute)
 
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
 	for range 2 {
-		_, err := client.GetAgent(context.Background(), "agent_000001")
-		var e *agentmessaging.Error
-		if errors.As(err, &e) {
-			fmt.Println(errors.Is(err, agentmessaging.ErrRateLimited), e.Local, e.RetryAfter.Round(time.Hour))
+		_, err := client.GetAgent(ctx, "agent_000001")
+		var refusal *agentmessaging.Error
+		if errors.Is(err, agentmessaging.ErrRateLimited) && errors.As(err, &refusal) {
+			fmt.Println(refusal.Code, refusal.LimitKey, refusal.RetryAfter.Round(time.Minute), refusal.Local)
 		}
 	}
 	fmt.Println(fake.CallCount(), "call was sent")
 	// Output:
-	// true false 24h0m0s
-	// true true 24h0m0s
+	// rate_limited key_minute 1m0s false
+	// rate_limited key_minute 1m0s true
 	// 1 call was sent
 }
 
@@ -123,25 +155,6 @@ func ExampleOutcomeUnknownError() {
 	// active +12025550101
 }
 
-// A caller who does not wait for the answer does not know: the agent has read
-// this message.
-func ExampleOutcomeUnknownError_canceled() {
-	fake, client := onFake()
-	defer fake.Close()
-	agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
-	fake.Inject(fakeserver.LoseReply(fakeserver.Hang()))
-
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	fake.OnCall(func(fakeserver.Call) { cancel() })
-	_, err := client.SendMessage(ctx, agent.ID, agentmessaging.MessageParams{Text: "Hello"})
-	fmt.Println(errors.Is(err, agentmessaging.ErrOutcomeUnknown), errors.Is(err, context.Canceled))
-	fmt.Println(len(fake.Conversation(agent.ID)))
-	// Output:
-	// true true
-	// 1
-}
-
 // Refused here, before it could spend quota.
 func ExampleValidationError() {
 	fake, client := onFake()
@@ -154,19 +167,4 @@ func ExampleValidationError() {
 		fmt.Println(invalid.Field, invalid.Reason)
 	}
 	// Output: text is required
-}
-
-// BYOK is for keys that the dashboard has issued.
-func ExampleClient_GetBYOK_forbidden() {
-	fake, _ := onFake()
-	defer fake.Close()
-	key := fake.IssueKey(fakeserver.KeyOptions{NotDashboard: true})
-	client, err := agentmessaging.NewClient(fake.BaseURL(), key, agentmessaging.WithHTTPClient(fake.HTTPClient(nil)))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	_, err = client.GetBYOK(context.Background())
-	fmt.Println(errors.Is(err, agentmessaging.ErrForbidden))
-	// Output: true
 }

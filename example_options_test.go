@@ -5,56 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"log/slog"
 	"os"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
-
-// The address and the key from the environment, as a deployed program has them.
-func ExampleNewClientFromEnv() {
-	_ = os.Setenv(agentmessaging.EnvBaseURL, "https://service.example")
-	_ = os.Setenv(agentmessaging.EnvAPIKey, "key")
-	defer os.Unsetenv(agentmessaging.EnvBaseURL)
-	defer os.Unsetenv(agentmessaging.EnvAPIKey)
-
-	client, err := agentmessaging.NewClientFromEnv()
-	fmt.Println(client, err)
-	// Output: agentmessaging.Client(https://service.example) <nil>
-}
-
-func ExampleClient_Status() {
-	fake, client := onFake()
-	defer fake.Close()
-
-	status, err := client.Status(context.Background())
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(status.OK, status.Service, status.Version, status.Mode)
-	// Output: true agent-messaging-fake v1 preview
-}
-
-func ExampleClient_ClearBYOK() {
-	fake, client := onFake()
-	defer fake.Close()
-	ctx := context.Background()
-
-	_, err := client.SetBYOK(ctx, agentmessaging.SetBYOKParams{
-		Provider: agentmessaging.ProviderOpenAI,
-		APIKey:   "sk-example",
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := client.ClearBYOK(ctx); err != nil {
-		log.Fatal(err)
-	}
-	config, err := client.GetBYOK(ctx)
-	fmt.Println(config == nil, err)
-	// Output: true <nil>
-}
 
 // A proxy of your own, or other timeouts, come with an http.Client. Its
 // Timeout bounds one attempt, WithTimeout the call.
@@ -114,19 +71,15 @@ func ExampleClient_With() {
 
 // A test need not wait for a limit to open.
 func ExampleWithClock() {
-	fake, err := fakeserver.Open()
-	if err != nil {
-		log.Fatal(err)
-	}
+	fake, client := onFake()
 	defer fake.Close()
-	client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(),
-		agentmessaging.WithHTTPClient(fake.HTTPClient(nil)), agentmessaging.WithClock(fake))
+	client, err := client.With(agentmessaging.WithClock(fake))
 	if err != nil {
 		log.Fatal(err)
 	}
-	agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
-
 	fake.Exhaust(fake.Key(), fakeserver.LimitKeyMinute)
+
+	agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
 	var info agentmessaging.CallInfo
 	_, err = client.GetAgent(agentmessaging.WithCallInfo(context.Background(), &info), agent.ID)
 	fmt.Println(err, info.Attempts, info.Waited >= time.Minute)
@@ -155,20 +108,74 @@ func (l atMost) Done(outcome agentmessaging.AttemptOutcome) {
 // A limiter of your own, which takes the place of the cool-down: at most two
 // attempts are under way at any time.
 func ExampleWithLimiter() {
-	fake, err := fakeserver.Open()
-	if err != nil {
-		log.Fatal(err)
-	}
+	fake, client := onFake(agentmessaging.WithLimiter(make(atMost, 2)))
 	defer fake.Close()
-	client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(),
-		agentmessaging.WithHTTPClient(fake.HTTPClient(nil)),
-		agentmessaging.WithLimiter(make(atMost, 2)))
-	if err != nil {
-		log.Fatal(err)
-	}
-	_, err = client.Status(context.Background())
+
+	_, err := client.Status(context.Background())
 	fmt.Println(err)
 	// Output:
 	// status 200
 	// <nil>
+}
+
+func ExampleWithCallInfo() {
+	fake, client := onFake()
+	defer fake.Close()
+
+	var info agentmessaging.CallInfo
+	_, err := client.Status(agentmessaging.WithCallInfo(context.Background(), &info))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(info.StatusCode, info.Attempts, info.Waited, info.TraceID, info.Header.Get("Content-Type"))
+	// Output: 200 1 0s trace_000001 application/json
+}
+
+func ExampleWithRetry() {
+	fake, client := onFake(agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: 1}))
+	defer fake.Close()
+	fake.Exhaust(fake.Key(), fakeserver.LimitWarmUpKeyHour)
+
+	_, err := client.WarmUp(context.Background(), "")
+	fmt.Println(err)
+	// Output: agentmessaging: POST /v1/warmup: 429 rate_limited (limit warmup_key_hour, retry after 1 h, trace trace_000001)
+}
+
+func ExampleWithLogger() {
+	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
+		Level: slog.LevelDebug,
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey || a.Key == "elapsed" {
+				return slog.Attr{} // different in each run
+			}
+			return a
+		},
+	}))
+	fake, client := onFake(agentmessaging.WithLogger(logger))
+	defer fake.Close()
+
+	fake.Exhaust(fake.Key(), fakeserver.LimitKeyDay)
+
+	_, _ = client.GetAgent(context.Background(), "agent_000007")
+	// Output:
+	// level=INFO msg="agentmessaging cool-down" method=GET path=/v1/agents/{agent_id} call=1 agent_id=agent_000007 limit_key=key_day wait=24h0m0s
+	// level=DEBUG msg="agentmessaging attempt" method=GET path=/v1/agents/{agent_id} call=1 agent_id=agent_000007 attempt=1 status=429 trace_id=trace_000001 limit_key=key_day
+	// level=WARN msg="agentmessaging gave up" method=GET path=/v1/agents/{agent_id} call=1 agent_id=agent_000007 attempts=1 waited=0s trace_id=trace_000001 limit_key=key_day error="agentmessaging: GET /v1/agents/{agent_id}: 429 rate_limited (limit key_day, retry after 24 h, trace trace_000001)"
+}
+
+func ExampleWithObserver() {
+	failed := map[string]int{}
+	count := func(_ context.Context, event agentmessaging.Event) context.Context {
+		if end, ok := event.(agentmessaging.CallEnd); ok && end.Err != nil {
+			failed[end.Endpoint.Name]++
+		}
+		return nil
+	}
+	fake, client := onFake(agentmessaging.WithObserver(agentmessaging.ObserverFunc(count)))
+	defer fake.Close()
+
+	_, _ = client.GetAgent(context.Background(), "agent_000007")
+	_, _ = client.Status(context.Background())
+	fmt.Println(failed)
+	// Output: map[GetAgent:1]
 }

@@ -2,11 +2,9 @@ package agentmessaging_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log"
-	"log/slog"
 	"os"
 	"time"
 
@@ -71,6 +69,30 @@ func ExampleNewClient() {
 	// agentmessaging.Client(https://service.example/gateway) <nil>
 }
 
+// The address and the key from the environment, as a deployed program has them.
+func ExampleNewClientFromEnv() {
+	_ = os.Setenv(agentmessaging.EnvBaseURL, "https://service.example")
+	_ = os.Setenv(agentmessaging.EnvAPIKey, "key")
+	defer os.Unsetenv(agentmessaging.EnvBaseURL)
+	defer os.Unsetenv(agentmessaging.EnvAPIKey)
+
+	client, err := agentmessaging.NewClientFromEnv()
+	fmt.Println(client, err)
+	// Output: agentmessaging.Client(https://service.example) <nil>
+}
+
+func ExampleClient_Status() {
+	fake, client := onFake()
+	defer fake.Close()
+
+	status, err := client.Status(context.Background())
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(status.OK, status.Service, status.Version, status.Mode)
+	// Output: true agent-messaging-fake v1 preview
+}
+
 func ExampleClient_CreateAgent() {
 	fake, client := onFake()
 	defer fake.Close()
@@ -87,25 +109,6 @@ func ExampleClient_CreateAgent() {
 	}
 	fmt.Println(agent.ID, agent.Status, agent.SMS.Status)
 	// Output: agent_000001 active needs_compliance
-}
-
-// A field beyond its documented bound is refused before anything is sent: it
-// would only spend quota.
-func ExampleClient_CreateAgent_invalid() {
-	fake, client := onFake()
-	defer fake.Close()
-
-	_, err := client.CreateAgent(context.Background(), agentmessaging.CreateAgentParams{
-		LLM: agentmessaging.LLMParams{APIKey: "sk-example"},
-	})
-	var invalid *agentmessaging.ValidationError
-	if errors.As(err, &invalid) {
-		fmt.Println(invalid.Field, invalid.Reason)
-	}
-	fmt.Println(fake.CallCount(), "calls")
-	// Output:
-	// llm.provider is required when llm.api_key is given: one of openai_compat, openai, anthropic
-	// 0 calls
 }
 
 func ExampleClient_GetAgent() {
@@ -198,6 +201,26 @@ func ExampleClient_SetBYOK() {
 	// active
 }
 
+func ExampleClient_ClearBYOK() {
+	fake, client := onFake()
+	defer fake.Close()
+	ctx := context.Background()
+
+	_, err := client.SetBYOK(ctx, agentmessaging.SetBYOKParams{
+		Provider: agentmessaging.ProviderOpenAI,
+		APIKey:   "sk-example",
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := client.ClearBYOK(ctx); err != nil {
+		log.Fatal(err)
+	}
+	config, err := client.GetBYOK(ctx)
+	fmt.Println(config == nil, err)
+	// Output: true <nil>
+}
+
 // Nothing stored is no error: the configuration is nil.
 func ExampleClient_GetBYOK() {
 	fake, client := onFake()
@@ -224,101 +247,4 @@ func ExampleClient_WarmUp() {
 	// Output:
 	// hosted true
 	// true
-}
-
-// A minute limit is waited out by default; a wait that would pass the
-// context's deadline is not begun, and the error says how long it would be.
-func ExampleError_rateLimited() {
-	fake, client := onFake()
-	defer fake.Close()
-	fake.Exhaust(fake.Key(), fakeserver.LimitKeyMinute)
-
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	_, err := client.GetAgent(ctx, "agent_000001")
-
-	var refusal *agentmessaging.Error
-	if errors.Is(err, agentmessaging.ErrRateLimited) && errors.As(err, &refusal) {
-		fmt.Println(refusal.Code, refusal.LimitKey, refusal.RetryAfter, refusal.TraceID)
-	}
-	// Output: rate_limited key_minute 1m0s trace_000001
-}
-
-// Additional members of an error body are kept as they came.
-func ExampleError() {
-	err := error(&agentmessaging.Error{
-		StatusCode: 402, Code: "payment_required", Method: "GET", Path: "/v1/status", TraceID: "trace_7",
-		Extra: map[string]json.RawMessage{"plan": json.RawMessage(`"free"`)},
-	})
-	fmt.Println(err)
-
-	var failure *agentmessaging.Error
-	if errors.As(err, &failure) {
-		fmt.Println(errors.Is(err, agentmessaging.ErrPaymentRequired), string(failure.Extra["plan"]))
-	}
-	// Output:
-	// agentmessaging: GET /v1/status: 402 payment_required (activate a plan in the dashboard, trace trace_7)
-	// true "free"
-}
-
-func ExampleWithCallInfo() {
-	fake, client := onFake()
-	defer fake.Close()
-
-	var info agentmessaging.CallInfo
-	_, err := client.Status(agentmessaging.WithCallInfo(context.Background(), &info))
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(info.StatusCode, info.Attempts, info.Waited, info.TraceID, info.Header.Get("Content-Type"))
-	// Output: 200 1 0s trace_000001 application/json
-}
-
-func ExampleWithRetry() {
-	fake, client := onFake(agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: 1}))
-	defer fake.Close()
-	fake.Exhaust(fake.Key(), fakeserver.LimitWarmUpKeyHour)
-
-	_, err := client.WarmUp(context.Background(), "")
-	fmt.Println(err)
-	// Output: agentmessaging: POST /v1/warmup: 429 rate_limited (limit warmup_key_hour, retry after 1 h, trace trace_000001)
-}
-
-func ExampleWithLogger() {
-	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
-		Level: slog.LevelDebug,
-		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-			if a.Key == slog.TimeKey || a.Key == "elapsed" {
-				return slog.Attr{} // different in each run
-			}
-			return a
-		},
-	}))
-	fake, client := onFake(agentmessaging.WithLogger(logger))
-	defer fake.Close()
-
-	fake.Exhaust(fake.Key(), fakeserver.LimitKeyDay)
-
-	_, _ = client.GetAgent(context.Background(), "agent_000007")
-	// Output:
-	// level=INFO msg="agentmessaging cool-down" method=GET path=/v1/agents/{agent_id} call=1 agent_id=agent_000007 limit_key=key_day wait=24h0m0s
-	// level=DEBUG msg="agentmessaging attempt" method=GET path=/v1/agents/{agent_id} call=1 agent_id=agent_000007 attempt=1 status=429 trace_id=trace_000001 limit_key=key_day
-	// level=WARN msg="agentmessaging gave up" method=GET path=/v1/agents/{agent_id} call=1 agent_id=agent_000007 attempts=1 waited=0s trace_id=trace_000001 limit_key=key_day error="agentmessaging: GET /v1/agents/{agent_id}: 429 rate_limited (limit key_day, retry after 24 h, trace trace_000001)"
-}
-
-func ExampleWithObserver() {
-	failed := map[string]int{}
-	count := func(_ context.Context, event agentmessaging.Event) context.Context {
-		if end, ok := event.(agentmessaging.CallEnd); ok && end.Err != nil {
-			failed[end.Endpoint.Name]++
-		}
-		return nil
-	}
-	fake, client := onFake(agentmessaging.WithObserver(agentmessaging.ObserverFunc(count)))
-	defer fake.Close()
-
-	_, _ = client.GetAgent(context.Background(), "agent_000007")
-	_, _ = client.Status(context.Background())
-	fmt.Println(failed)
-	// Output: map[GetAgent:1]
 }

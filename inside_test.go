@@ -1,6 +1,7 @@
 package agentmessaging
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -98,5 +99,15 @@ func TestTurnedAway(t *testing.T) {
 		context.Canceled: false,
 	} {
 		assert.Equal(t, want, turnedAway(err), err)
+	}
+}
+
+// TestEncodeEscapesNoHTML, and nothing is taken for an escape that is none.
+func TestEncodeEscapesNoHTML(t *testing.T) {
+	for _, text := range []string{"", "plain", "a < b && c > d", `a\u003cb`, `a\\u003c <`, "line\nbreak \x01 \u2028", "\xff", "ä€😀"} {
+		var buf, want bytes.Buffer
+		require.NoError(t, encode(&buf, messageBody{Text: text}))
+		require.NoError(t, encodeUnescaped(&want, messageBody{Text: text}))
+		assert.Equal(t, want.String(), buf.String(), "%q", text)
 	}
 }

@@ -22,76 +22,66 @@ import (
 
 type spanKey struct{}
 
-// TestObserverIsToldInOrder checks the events of a call that is retried, and
-// that contexts nest: an attempt's inside its call's.
-func TestObserverIsToldInOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var told []string
-		observer := agentmessaging.ObserverFunc(func(ctx context.Context, event agentmessaging.Event) context.Context {
-			within, _ := ctx.Value(spanKey{}).(string)
-			switch e := event.(type) {
-			case agentmessaging.CallStart:
-				told = append(told, fmt.Sprintf("%s> call %s %s %s at %s", within, e.Endpoint.Name, e.Endpoint.Method, e.Endpoint.Path, e.URL))
-				e.URL.Host = "elsewhere.example" // a copy, which leads no request astray
-				return context.WithValue(ctx, spanKey{}, within+"call")
-			case agentmessaging.AttemptStart:
-				told = append(told, fmt.Sprintf("%s> attempt %d", within, e.Attempt))
-				return context.WithValue(ctx, spanKey{}, fmt.Sprintf("%s/%d", within, e.Attempt))
-			case agentmessaging.RequestStart:
-				told = append(told, fmt.Sprintf("%s> request %d", within, e.Attempt))
-				return context.WithValue(ctx, spanKey{}, within+"/request")
-			case agentmessaging.AttemptEnd:
-				told = append(told, fmt.Sprintf("%s< %d after %s", within, e.StatusCode, e.Elapsed))
-			case agentmessaging.Retry:
-				told = append(told, fmt.Sprintf("%s: %s, wait %s", within, e.Outcome, e.Wait))
-			case agentmessaging.CallEnd:
-				told = append(told, fmt.Sprintf("%s< %d attempts, waited %s of %s, err %v", within, e.Attempts, e.Waited, e.Elapsed, e.Err))
-			}
-			return nil
-		})
-		transport := answering(clienttest.Limited("3", ""), clienttest.OK)
-		require.NoError(t, post(t.Context(), newClient(t, transport, agentmessaging.WithObserver(observer), clienttest.Jitter(0))))
-		assert.Equal(t, []string{
-			"> call SendMessage POST /v1/agents/{agent_id}/messages at https://service.example/v1/agents/agent_1/messages",
-			"call> attempt 1", "call/1> request 1", "call/1< 429 after 0s", "call: 429, wait 3s",
-			"call> attempt 2", "call/2> request 2", "call/2< 200 after 0s",
-			"call< 2 attempts, waited 3s of 3s, err <nil>",
-		}, told)
-		sent := transport.Sent()[1]
-		assert.Equal(t, "call/2/request", sent.Context().Value(spanKey{}), "the transport sees the request's context")
-		assert.Equal(t, "service.example", sent.URL.Host)
+// TestObserver checks the events of a call that is retried, and of another
+// client of the family: who, what and when. Contexts nest, an attempt's inside
+// its call's.
+func TestObserver(t *testing.T) {
+	var told []string
+	observer := agentmessaging.ObserverFunc(func(ctx context.Context, event agentmessaging.Event) context.Context {
+		within, _ := ctx.Value(spanKey{}).(string)
+		told = append(told, strings.TrimSpace(within+" "+lineOf(event)))
+		switch e := event.(type) {
+		case agentmessaging.CallStart:
+			e.URL.Host = "elsewhere.example" // a copy, which leads no request astray
+			return context.WithValue(ctx, spanKey{}, fmt.Sprint("call ", e.Call, ":"))
+		case agentmessaging.AttemptStart:
+			return context.WithValue(ctx, spanKey{}, fmt.Sprint(within, " attempt:"))
+		case agentmessaging.RequestStart:
+			return context.WithValue(ctx, spanKey{}, fmt.Sprint(within, " request:"))
+		}
+		return nil
 	})
+	limited(t, "key_minute", []agentmessaging.Option{agentmessaging.WithObserver(observer)}, func(t *testing.T, client *agentmessaging.Client, service *gateway) {
+		service.close(3*time.Second, messagesPath)
+		require.NoError(t, post(t.Context(), client))
+		assert.Equal(t, "call 1: attempt: request:", service.last.Context().Value(spanKey{}), "the transport sees the request's context")
+		assert.Equal(t, "service.example", service.last.URL.Host)
+		other, err := client.With(agentmessaging.WithTimeout(time.Hour))
+		require.NoError(t, err)
+		require.NoError(t, creating(t.Context(), other))
+	})
+	assert.Equal(t, []string{
+		"CallStart Call=1 SendMessage AgentID=agent_1 URL=https://service.example/v1/agents/agent_1/messages",
+		"call 1: AttemptStart Call=1 SendMessage AgentID=agent_1 Attempt=1",
+		"call 1: attempt: RequestStart Call=1 SendMessage AgentID=agent_1 Attempt=1",
+		"call 1: attempt: CoolDown Call=1 SendMessage AgentID=agent_1 LimitKey=key_minute Wait=3s",
+		"call 1: attempt: AttemptEnd Call=1 SendMessage AgentID=agent_1 Attempt=1 StatusCode=429 TraceID=trace_1 LimitKey=key_minute",
+		"call 1: Retry Call=1 SendMessage AgentID=agent_1 Attempt=1 Outcome=429 Wait=3s",
+		"call 1: AttemptStart Call=1 SendMessage AgentID=agent_1 Attempt=2",
+		"call 1: attempt: RequestStart Call=1 SendMessage AgentID=agent_1 Attempt=2",
+		"call 1: attempt: AttemptEnd Call=1 SendMessage AgentID=agent_1 Attempt=2 StatusCode=200 TraceID=t",
+		"call 1: CallEnd Call=1 SendMessage AgentID=agent_1 StatusCode=200 TraceID=t Attempts=2 Waited=3s Elapsed=3s",
+		"CallStart Call=2 CreateAgent URL=https://service.example/v1/agents",
+		"call 2: AttemptStart Call=2 CreateAgent Attempt=1",
+		"call 2: attempt: RequestStart Call=2 CreateAgent Attempt=1",
+		"call 2: attempt: AttemptEnd Call=2 CreateAgent AgentID=a Attempt=1 StatusCode=200 TraceID=t",
+		"call 2: CallEnd Call=2 CreateAgent AgentID=a StatusCode=200 TraceID=t Attempts=1",
+	}, told)
 }
 
-// TestEventsIdentifyTheirCall by number, agent, trace and limit, whoever of a
-// family of clients makes it.
-func TestEventsIdentifyTheirCall(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		_, events := eventsOf(func(observer agentmessaging.Option) {
-			client := newClient(t, answering(clienttest.Limited("3", "key_minute"), clienttest.OK), observer)
-			require.NoError(t, post(t.Context(), client))
-			other, err := client.With(agentmessaging.WithTimeout(time.Hour))
-			require.NoError(t, err)
-			require.NoError(t, creating(t.Context(), other))
-		})
-		var told []string
-		for _, event := range events {
-			fields := reflect.ValueOf(event)
-			line := fmt.Sprint(strings.TrimPrefix(fields.Type().String(), "agentmessaging."), " ", fields.FieldByName("Call"), " ", fields.FieldByName("AgentID"))
-			for _, name := range []string{"TraceID", "LimitKey"} {
-				if f := fields.FieldByName(name); f.IsValid() && f.String() != "" {
-					line += " " + f.String()
-				}
-			}
-			told = append(told, line)
+// lineOf is an event with those of its fields that are set.
+func lineOf(event agentmessaging.Event) string {
+	fields := reflect.ValueOf(event)
+	line := strings.TrimPrefix(fields.Type().String(), "agentmessaging.")
+	for i := range fields.NumField() {
+		value := fields.Field(i)
+		if endpoint, ok := value.Interface().(agentmessaging.Endpoint); ok {
+			line += " " + endpoint.Name
+		} else if !value.IsZero() {
+			line += fmt.Sprintf(" %s=%v", fields.Type().Field(i).Name, value)
 		}
-		assert.Equal(t, []string{
-			"CallStart 1 agent_1", "AttemptStart 1 agent_1", "RequestStart 1 agent_1", "CoolDown 1 agent_1 key_minute",
-			"AttemptEnd 1 agent_1 trace_1 key_minute", "Retry 1 agent_1",
-			"AttemptStart 1 agent_1", "RequestStart 1 agent_1", "AttemptEnd 1 agent_1 t", "CallEnd 1 agent_1 t",
-			"CallStart 2 ", "AttemptStart 2 ", "RequestStart 2 ", "AttemptEnd 2 a t", "CallEnd 2 a t",
-		}, told)
-	})
+	}
+	return line
 }
 
 // eventsOf makes a call and returns the events that it told, by type in one
@@ -123,22 +113,18 @@ func TestObserverOfACallThatIsRefusedHere(t *testing.T) {
 
 // TestWithAddsObservers to a client that keeps its own.
 func TestWithAddsObservers(t *testing.T) {
-	var told []string
-	family := make([]string, 3)
-	family[0], _ = eventsOf(func(first agentmessaging.Option) {
+	var mother, daughter string
+	mother, _ = eventsOf(func(first agentmessaging.Option) {
 		client := newClient(t, answering(clienttest.OK), first)
-		for i := range family[1:] {
-			family[1+i], _ = eventsOf(func(further agentmessaging.Option) {
+		for range 2 {
+			daughter, _ = eventsOf(func(further agentmessaging.Option) {
 				other, err := client.With(further)
 				require.NoError(t, err)
 				require.NoError(t, get(t.Context(), other))
 			})
 		}
 	})
-	for _, types := range family {
-		told = append(told, fmt.Sprint(strings.Count(types, " ")))
-	}
-	assert.Equal(t, []string{"10", "5", "5"}, told)
+	assert.Equal(t, daughter+daughter, mother, "none hears what the other one's client does")
 }
 
 // TestObserverIsToldOfACancellation: an attempt's error tells of it, though
@@ -248,7 +234,6 @@ func (h contextHandler) Handle(ctx context.Context, r slog.Record) error {
 // TestCallInfo has the facts of the last answer, as it came; secrets that an
 // error echoes are taken out. A call that is refused here leaves none.
 func TestCallInfo(t *testing.T) {
-	old := agentmessaging.CallInfo{Attempts: 7, StatusCode: 200}
 	for _, tt := range []struct {
 		answers []answer
 		want    agentmessaging.CallInfo
@@ -262,12 +247,9 @@ func TestCallInfo(t *testing.T) {
 		{[]answer{{Status: 429, Body: "first"}, clienttest.NotDialed},
 			agentmessaging.CallInfo{Attempts: 3, Waited: 2 * time.Second}},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			info := old
-			_ = get(agentmessaging.WithCallInfo(t.Context(), &info), newClient(t, answering(tt.answers...), clienttest.Jitter(0)))
-			assert.Equal(t, tt.want, info)
-		})
+		assert.Equal(t, tt.want, clienttest.Make(t, get, tt.answers).Info)
 	}
+	old := agentmessaging.CallInfo{Attempts: 7, StatusCode: 200}
 	_, err := newClient(t, answering()).SendMessage(agentmessaging.WithCallInfo(t.Context(), &old), "agent_1", message{})
 	require.ErrorIs(t, err, agentmessaging.ErrInvalid)
 	assert.Zero(t, old)

@@ -2,8 +2,6 @@ package agentmessaging_test
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -36,52 +34,35 @@ func TestLostAnswers(t *testing.T) {
 		"endless spaces": {answer{Status: 200, Body: ok + strings.Repeat(" ", 4<<20)}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				transport := answering(tt.answer)
-				err := get(t.Context(), newClient(t, transport))
-				assert.NotErrorIs(t, err, agentmessaging.ErrOutcomeUnknown)
-				assert.Len(t, transport.Sent(), 3)
-				unknown := post(t.Context(), newClient(t, transport))
-				assert.ErrorIs(t, unknown, agentmessaging.ErrOutcomeUnknown)
-				assert.Len(t, transport.Sent(), 3+1)
-				if tt.cause != nil {
-					assert.ErrorIs(t, err, tt.cause)
-					assert.ErrorIs(t, unknown, tt.cause)
-				}
-			})
+			got, posted := clienttest.Make(t, get, []answer{tt.answer}), clienttest.Make(t, post, []answer{tt.answer})
+			assert.NotErrorIs(t, got.Err, agentmessaging.ErrOutcomeUnknown)
+			assert.Len(t, got.Sent, 3)
+			assert.ErrorIs(t, posted.Err, agentmessaging.ErrOutcomeUnknown)
+			assert.Len(t, posted.Sent, 1)
+			if tt.cause != nil {
+				assert.ErrorIs(t, got.Err, tt.cause)
+				assert.ErrorIs(t, posted.Err, tt.cause)
+			}
 		})
 	}
 }
 
-func TestRefusedCertificateIsNotTriedAgain(t *testing.T) {
-	transport := answering(answer{Err: &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}})
-	for _, do := range []clienttest.Do{get, post} {
-		assert.Equal(t, clienttest.NoAnswer, clienttest.Outcome(do(t.Context(), newClient(t, transport))))
-	}
-	assert.Len(t, transport.Sent(), 2)
-}
-
+// TestRetrySucceedsLater: each attempt sends the whole body.
 func TestRetrySucceedsLater(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		transport := answering(clienttest.NotDialed, clienttest.Limited("7", ""), clienttest.OK)
-		var info agentmessaging.CallInfo
-		begin := time.Now()
-		require.NoError(t, post(agentmessaging.WithCallInfo(t.Context(), &info), newClient(t, transport)))
-		assert.Equal(t, 3, info.Attempts)
-		assert.Equal(t, 200, info.StatusCode)
-		assert.Equal(t, "t", info.TraceID)
-		assert.Equal(t, time.Since(begin), info.Waited)
-		for _, sent := range transport.Sent() {
-			assert.Equal(t, `{"text":"message-canary"}`, sent.Text)
-		}
-	})
+	made := clienttest.Make(t, post, []answer{clienttest.NotDialed, clienttest.Limited("7", ""), clienttest.OK})
+	require.NoError(t, made.Err)
+	assert.Equal(t, 3, made.Info.Attempts)
+	assert.Equal(t, 7500*time.Millisecond, made.Info.Waited)
+	for _, sent := range made.Sent {
+		assert.Equal(t, `{"text":"message-canary"}`, sent.Text)
+	}
 }
 
 func TestLongestOfSeveralRetryAfterCounts(t *testing.T) {
 	for _, header := range []http.Header{
 		{"Retry-After": {"1", "7200", "3"}}, {"Retry-After": {"7200", "1"}}, {"retry-after": {"7200"}},
 	} {
-		told, _ := agentmessaging.RetryAfter(get(t.Context(), newClient(t, answering(answer{Status: 429, Header: header}))))
+		told, _ := agentmessaging.RetryAfter(clienttest.Make(t, get, []answer{{Status: 429, Header: header}}).Err)
 		assert.Equal(t, 2*time.Hour, told, "%v", header)
 	}
 }
@@ -120,19 +101,18 @@ func TestWaitThatWouldPassTheDeadline(t *testing.T) {
 		{30, time.Hour, 29 * time.Second, false},
 		{30, time.Hour, 30 * time.Second, true},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			client := newClient(t, answering(clienttest.Limited(fmt.Sprint(tt.told), ""), clienttest.OK), clienttest.Jitter(0.999),
-				agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxWait: tt.maxWait}))
-			ctx, cancel := context.WithTimeout(t.Context(), tt.deadline)
+		within := func(ctx context.Context, client *agentmessaging.Client) error {
+			ctx, cancel := context.WithTimeout(ctx, tt.deadline)
 			defer cancel()
-			begin := time.Now()
-			err := get(ctx, client)
-			assert.Equal(t, tt.waits, err == nil, "%+v: %v", tt, err)
-			assert.Equal(t, tt.waits, time.Since(begin) > 0, "%+v", tt)
-			if told, ok := agentmessaging.RetryAfter(err); ok {
-				assert.EqualValues(t, tt.told, told.Seconds())
-			}
-		})
+			return get(ctx, client)
+		}
+		made := clienttest.Make(t, within, []answer{clienttest.Limited(fmt.Sprint(tt.told), ""), clienttest.OK}, clienttest.Jitter(0.999),
+			agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxWait: tt.maxWait}))
+		assert.Equal(t, tt.waits, made.Err == nil, "%+v: %v", tt, made.Err)
+		assert.Equal(t, tt.waits, made.Elapsed > 0, "%+v", tt)
+		if told, ok := agentmessaging.RetryAfter(made.Err); ok {
+			assert.EqualValues(t, tt.told, told.Seconds())
+		}
 	}
 }
 
@@ -168,16 +148,11 @@ func TestTimeoutCountsAttemptsAndPauses(t *testing.T) {
 	for name, clock := range map[string]agentmessaging.Option{
 		"real": clienttest.Jitter(0), "skipped": agentmessaging.WithClock(&stopped{}),
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				slow := answer{Status: 503, Before: func(*http.Request) { time.Sleep(3 * time.Second) }, Header: http.Header{"Retry-After": {"4"}}}
-				transport := answering(slow)
-				client := newClient(t, transport, clock, agentmessaging.WithTimeout(15*time.Second),
-					agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: 9}))
-				assert.ErrorIs(t, get(t.Context(), client), agentmessaging.ErrUnavailable)
-				assert.Len(t, transport.Sent(), 3, "twice 3 and 4 leave 1 s, which an attempt may use up")
-			})
-		})
+		slow := answer{Status: 503, Before: func(*http.Request) { time.Sleep(3 * time.Second) }, Header: http.Header{"Retry-After": {"4"}}}
+		made := clienttest.Make(t, get, []answer{slow}, clock, agentmessaging.WithTimeout(15*time.Second),
+			agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: 9}))
+		assert.ErrorIs(t, made.Err, agentmessaging.ErrUnavailable, name)
+		assert.Len(t, made.Sent, 3, "%s: twice 3 and 4 leave 1 s, which an attempt may use up", name)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -101,4 +103,25 @@ func HoldsLaws(t testing.TB, err error, secret string) {
 		assert.NotContains(t, text, "\n")
 		assert.NotContains(t, text, secret)
 	}
+}
+
+// Made is what came of one call.
+type Made struct {
+	Err     error
+	Info    agentmessaging.CallInfo
+	Sent    []Sent
+	Elapsed time.Duration
+}
+
+// Make makes one call in virtual time, which is answered from a list, and
+// without jitter unless opts say otherwise.
+func Make(t *testing.T, do Do, answers []Answer, opts ...agentmessaging.Option) (m Made) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		service, begin := Answering(answers...), time.Now()
+		client := New(t, service, append([]agentmessaging.Option{Jitter(0)}, opts...)...)
+		m.Err = do(agentmessaging.WithCallInfo(t.Context(), &m.Info), client)
+		m.Sent, m.Elapsed = service.Sent(), time.Since(begin)
+	})
+	return m
 }

@@ -84,11 +84,7 @@ var certificate = sync.OnceValue(func() tls.Certificate {
 
 var roots = sync.OnceValue(func() *x509.CertPool {
 	pool := x509.NewCertPool()
-	root, err := x509.ParseCertificate(certificate().Certificate[0])
-	if err != nil {
-		panic(err)
-	}
-	pool.AddCert(root)
+	pool.AddCert(must(x509.ParseCertificate(certificate().Certificate[0])))
 	return pool
 })
 

@@ -33,17 +33,12 @@ var answerBodies = []struct{ name, body string }{
 // answered makes one call that is always answered with a, in virtual time.
 func answered(t *testing.T, a clienttest.Answer, do clienttest.Do) (c cell, err error) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		transport := clienttest.Answering(a)
-		begin := time.Now()
-		err = do(t.Context(), clienttest.New(t, transport, clienttest.Jitter(0)))
-		c = cell{len(transport.Sent()), clienttest.Outcome(err), time.Since(begin)}
-		clienttest.HoldsLaws(t, err, "canary")
-		if failure := (*agentmessaging.Error)(nil); errors.As(err, &failure) {
-			assert.Equal(t, c.requests, failure.Attempts, "%d: what the error says it took", a.Status)
-		}
-	})
-	return c, err
+	made := clienttest.Make(t, do, []clienttest.Answer{a})
+	clienttest.HoldsLaws(t, made.Err, "canary")
+	if failure := (*agentmessaging.Error)(nil); errors.As(made.Err, &failure) {
+		assert.Len(t, made.Sent, failure.Attempts, "%d: what the error says it took", a.Status)
+	}
+	return cell{len(made.Sent), clienttest.Outcome(made.Err), made.Elapsed}, made.Err
 }
 
 // answerColumns leaves out of the outcomes the status, which names the row.

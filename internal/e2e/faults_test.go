@@ -63,7 +63,7 @@ func (f fault) everywhere(t *testing.T, call clienttest.Call, others bool) (virt
 		})
 	}
 	if others && f.dial == nil && f.deadline == 0 && virtual.elapsed < 5*time.Second { // more than the clock is involved
-		real := f.run(t, call, network{connect: overTCP(t), retry: agentmessaging.RetryPolicy{MinWait: time.Microsecond}})
+		real := f.run(t, call, network{connect: overTCP, retry: agentmessaging.RetryPolicy{MinWait: time.Microsecond}})
 		real.elapsed = virtual.elapsed
 		assert.Equal(t, virtual, real, "%s, %s: over TCP", call.Name, f.name)
 	}
@@ -172,7 +172,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		packed()
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		f.run(t, get, network{connect: overTCP(t), retry: agentmessaging.RetryPolicy{MinWait: time.Microsecond}})
+		f.run(t, get, network{connect: overTCP, retry: agentmessaging.RetryPolicy{MinWait: time.Microsecond}})
 		runtime.ReadMemStats(&after)
 		assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(16<<20), f.name)
 	}

@@ -5,12 +5,8 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"syscall"
-	"testing"
-
-	"github.com/stretchr/testify/require"
 )
 
 // peer is the service's end of a connection that goes wrong.
@@ -80,33 +76,22 @@ func (c *resettable) wrap(op string, err error) error {
 	return err
 }
 
-// overTCP connects two ends of a loopback connection.
-func overTCP(t *testing.T) func() (net.Conn, peer) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { listener.Close() })
-	var mu sync.Mutex // so that both ends are of one connection
-	return func() (net.Conn, peer) {
-		mu.Lock()
-		defer mu.Unlock()
-		client, err := net.Dial("tcp", listener.Addr().String())
-		if err != nil { // a spare connection that net/http makes after the test
-			return closedPipe()
-		}
-		service, err := listener.Accept()
-		if err != nil {
-			_ = client.Close()
-			return closedPipe()
-		}
-		return client, peer{Conn: service, reset: func() {
-			service.(*net.TCPConn).SetLinger(0)
-			service.Close()
-		}}
-	}
+// overTCP connects two ends of a loopback connection, each pair by a listener of
+// its own: no other connection can come between.
+func overTCP() (net.Conn, peer) {
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))
+	defer listener.Close()
+	client := must(net.Dial("tcp", listener.Addr().String()))
+	service := must(listener.Accept())
+	return client, peer{Conn: service, reset: func() {
+		service.(*net.TCPConn).SetLinger(0)
+		service.Close()
+	}}
 }
 
-func closedPipe() (net.Conn, peer) {
-	client, service := overPipe()
-	_ = client.Close()
-	return client, service
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

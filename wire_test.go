@@ -1,0 +1,166 @@
+package agentmessaging_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/clienttest"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// document is a file of testdata/wire: a body of the interface, byte by byte.
+func document(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "wire", name+".json"))
+	require.NoError(t, err)
+	return strings.TrimSpace(string(text))
+}
+
+// TestDocuments: each call sends the documented request, and returns what the
+// documented reply says.
+func TestDocuments(t *testing.T) {
+	type client = *agentmessaging.Client
+	var none *agentmessaging.BYOKConfig
+	agent := &agentmessaging.Agent{ID: "agent_1", Status: agentmessaging.AgentStatusActive, TraceID: "trace_1"}
+	enabled, read := *agent, *agent
+	enabled.SMS = &agentmessaging.SMS{Status: agentmessaging.SMSStatusNeedsSetup}
+	read.SMS = &agentmessaging.SMS{Status: agentmessaging.SMSStatusActive, PhoneNumber: "+15550100"}
+	read.CreatedAt, read.UpdatedAt = "2026-01-02T03:04:05Z", "2026-01-02T03:04:06Z"
+	config := &agentmessaging.BYOKConfig{
+		Provider: agentmessaging.ProviderOpenAI, Model: "m-1", Fingerprint: "f00d", UpdatedAt: "2026-01-02T03:04:05Z", TraceID: "trace_1",
+	}
+	everything := create{
+		SystemPrompt: "Be brief.", CustomerRef: "c-17",
+		Metadata: json.RawMessage(`{"n":12345678901234567890,"deep":{"a":[1,2.50]}}`),
+		SMS:      agentmessaging.SMSParams{Mode: agentmessaging.SMSModeBYOTwilio},
+		LLM: llm{
+			Mode: agentmessaging.LLMModeBYOK, Tier: agentmessaging.TierSmart, Model: "m-1", Provider: agentmessaging.ProviderOpenAICompat,
+			BaseURL: "https://gateway.example/v1", APIKey: "pk-1", Label: "main",
+		},
+	}
+	provider := setBYOK{Provider: agentmessaging.ProviderAnthropic, APIKey: "pk-1", BaseURL: "https://gateway.example", Model: "m-1", Label: "main"}
+
+	for _, tt := range []struct {
+		request, reply string // "" is no body
+		do             func(context.Context, client) (any, error)
+		want           any
+	}{
+		{"", "status.reply", func(ctx context.Context, c client) (any, error) { return c.Status(ctx) },
+			&agentmessaging.ServiceStatus{OK: true, Service: "agent-messaging", Version: "1.2.3", Mode: "live", TraceID: "trace_1"}},
+		{"warm_up.request", "warm_up.reply", func(ctx context.Context, c client) (any, error) { return c.WarmUp(ctx, agentmessaging.LLMModeBYOK) },
+			&agentmessaging.WarmUpResult{OK: true, Warmed: false, Mode: agentmessaging.LLMModeHosted, TraceID: "trace_1"}},
+		{"", "byok.reply", func(ctx context.Context, c client) (any, error) { return c.GetBYOK(ctx) }, config},
+		{"", "byok.reply.none", func(ctx context.Context, c client) (any, error) { return c.GetBYOK(ctx) }, none},
+		{"set_byok.request", "byok.reply", func(ctx context.Context, c client) (any, error) { return c.SetBYOK(ctx, provider) }, config},
+		{"", "clear_byok.reply", func(ctx context.Context, c client) (any, error) { return nil, c.ClearBYOK(ctx) }, nil},
+		{"create_agent.request", "create_agent.reply", func(ctx context.Context, c client) (any, error) { return c.CreateAgent(ctx, everything) }, &enabled},
+		{"create_agent.request.empty", "create_agent.reply.bare", func(ctx context.Context, c client) (any, error) { return c.CreateAgent(ctx, create{}) }, agent},
+		{"", "get_agent.reply", func(ctx context.Context, c client) (any, error) { return c.GetAgent(ctx, "agent_1") }, &read},
+		{"send_message.request", "send_message.reply",
+			func(ctx context.Context, c client) (any, error) {
+				return c.SendMessage(ctx, "agent_1", message{Text: "Hello <you> & 語", UserRef: "u-1"})
+			}, &agentmessaging.Reply{Text: "Hi", Warnings: []string{"slow"}, TraceID: "trace_1"}},
+		{"enable_sms.request", "enable_sms.reply",
+			func(ctx context.Context, c client) (any, error) {
+				return c.EnableSMS(ctx, "agent_1", agentmessaging.SMSModeSandbox)
+			}, &agentmessaging.SMS{Status: agentmessaging.SMSStatusNeedsCompliance, TraceID: "trace_1"}},
+	} {
+		var info agentmessaging.CallInfo
+		transport := answering(answer{Status: 200, Body: document(t, tt.reply)})
+		got, err := tt.do(agentmessaging.WithCallInfo(t.Context(), &info), newClient(t, transport))
+		require.NoError(t, err, tt.reply)
+		assert.Equal(t, tt.want, got, tt.reply)
+		assert.Equal(t, "trace_1", info.TraceID, tt.reply)
+		want := ""
+		if tt.request != "" {
+			want = document(t, tt.request)
+		}
+		assert.Equal(t, want, transport.Sent()[0].Text, tt.request)
+	}
+}
+
+// TestRepliesAreTolerant: what the service adds or leaves out of the optional
+// members never fails a call, nor does a member of the wrong type among them.
+func TestRepliesAreTolerant(t *testing.T) {
+	for body, want := range map[string]*agentmessaging.Agent{
+		`{"agent_id":"a","status":"hibernating","sms":null,"created_at":null,"new":{"x":1},"trace_id":null}`: {ID: "a", Status: "hibernating"},
+		`{"agent_id":"a","SMS":5,"trace_id":"t"}`:                                                            {ID: "a", TraceID: "t"},
+		`{"agent_id":"a","sms":{"phone_number":[5],"status":"pending"},"trace_id":"t"}`:                      {ID: "a", SMS: &agentmessaging.SMS{Status: "pending"}, TraceID: "t"},
+		`{"agent_id":"a","sms":5,"Sms":{"phone_number":1,"status":"pending"},"trace_id":"t"}`:                {ID: "a", TraceID: "t"},
+	} {
+		agent, err := newClient(t, answering(answer{Status: 200, Body: body})).GetAgent(t.Context(), "a")
+		require.NoError(t, err, body)
+		assert.Equal(t, want, agent)
+	}
+	for body, want := range map[string]*agentmessaging.Reply{
+		`{"reply_text":"","warnings":null}`:                 {},
+		`{"warnings":[5],"reply_text":"hi","trace_id":"t"}`: {Text: "hi", TraceID: "t"},
+	} {
+		reply, err := newClient(t, answering(answer{Status: 200, Body: body})).SendMessage(t.Context(), "a", message{Text: "hi"})
+		require.NoError(t, err, body)
+		assert.Equal(t, want, reply)
+	}
+}
+
+// TestUselessReplies lack what makes them a result. Those of the wrong type are
+// in TestRequiredMemberOfTheWrongType of internal/e2e.
+func TestUselessReplies(t *testing.T) {
+	for name, bodies := range map[string][]string{
+		"Status":      {`{"service":"x"}`},
+		"WarmUp":      {`{"warmed":true}`},
+		"GetBYOK":     {`{"ok":true}`},
+		"SetBYOK":     {`{"ok":true,"byok":null}`, `{"ok":false,"byok":{"provider":"openai"}}`},
+		"ClearBYOK":   {`{"ok":false}`, `{}`},
+		"CreateAgent": {`{"status":"active"}`},
+		"GetAgent":    {`[]`, `{"agent_id":null}`},
+		"SendMessage": {`{"trace_id":"t"}`, `{"reply_text":null}`},
+		"EnableSMS":   {`{"trace_id":"t"}`},
+	} {
+		for _, call := range clienttest.Calls {
+			if call.Name != name {
+				continue
+			}
+			for _, body := range bodies {
+				assert.Error(t, call.Do(t.Context(), newClient(t, answering(answer{Status: 200, Body: body}), clienttest.Once)), "%s: %s", name, body)
+			}
+		}
+	}
+}
+
+// TestConstantsAreTheInterfacesValues holds the exported constants to the
+// closed lists, so that neither has a value that the other lacks.
+func TestConstantsAreTheInterfacesValues(t *testing.T) {
+	assert.Equal(t, spec.LLMModes, texts(agentmessaging.LLMModeHosted, agentmessaging.LLMModeBYOK))
+	assert.Equal(t, spec.Tiers, texts(agentmessaging.TierFast, agentmessaging.TierSmart))
+	assert.Equal(t, spec.Providers, texts(agentmessaging.ProviderOpenAICompat, agentmessaging.ProviderOpenAI, agentmessaging.ProviderAnthropic))
+	channels := texts(agentmessaging.SMSModeSandbox, agentmessaging.SMSModeManaged, agentmessaging.SMSModeBYOTwilio)
+	assert.Equal(t, spec.SMSChannelModes, channels)
+	assert.Equal(t, spec.SMSModes, append(texts(agentmessaging.SMSModeNone), channels...))
+	assert.Equal(t, spec.SMSStatuses, texts(agentmessaging.SMSStatusDisabled, agentmessaging.SMSStatusNeedsCompliance,
+		agentmessaging.SMSStatusPending, agentmessaging.SMSStatusActive, agentmessaging.SMSStatusNeedsSetup))
+}
+
+func texts[T ~string](values ...T) (texts []string) {
+	for _, value := range values {
+		texts = append(texts, string(value))
+	}
+	return texts
+}
+
+func TestTimestamp(t *testing.T) {
+	at, err := agentmessaging.Timestamp("2026-01-02T03:04:05.5+01:00").Time()
+	require.NoError(t, err)
+	assert.Equal(t, 2, at.UTC().Hour())
+	for _, other := range []agentmessaging.Timestamp{"", "yesterday", "1767323045"} {
+		_, err := other.Time()
+		assert.Error(t, err)
+	}
+}
