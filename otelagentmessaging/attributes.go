@@ -1,8 +1,6 @@
 package otelagentmessaging
 
 import (
-	"net/url"
-	"strconv"
 	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -47,34 +45,30 @@ func operation(method string) (attribute.KeyValue, bool) {
 	return attribute.KeyValue{}, false
 }
 
-// callName is that of a call's span. The agents have no name to add to it.
-func callName(endpoint agentmessaging.Endpoint) (string, trace.SpanKind) {
-	if name, ok := operation(endpoint.Name); ok {
-		return name.Value.AsString(), trace.SpanKindClient
-	}
-	return "agentmessaging." + endpoint.Name, trace.SpanKindInternal
-}
-
-// callAttributes are there from the start, for samplers.
-func callAttributes(c *call, e agentmessaging.CallStart) []attribute.KeyValue {
-	attrs := append(make([]attribute.KeyValue, 0, 6), keyMethod.String(e.Endpoint.Name))
-	attrs = append(attrs, c.server...)
-	if name, ok := operation(e.Endpoint.Name); ok {
-		attrs = append(attrs, name, semconv.GenAIProviderNameKey.String(providerName))
-	}
+// startAttributes are there from the start, for samplers.
+func (c *call) startAttributes(e agentmessaging.CallStart) []attribute.KeyValue {
+	attrs := append(c.started[:0], c.ofSpan...)
 	if e.AgentID != "" {
 		attrs = append(attrs, semconv.GenAIAgentID(e.AgentID))
 	}
 	return attrs
 }
 
-func callEndAttributes(e agentmessaging.CallEnd) []attribute.KeyValue {
-	attrs := []attribute.KeyValue{keyAttempts.Int(e.Attempts), keyWaited.Float64(e.Waited.Seconds())}
+func (c *call) endAttributes(e agentmessaging.CallEnd) []attribute.KeyValue {
+	attrs := append(c.ended[:0], keyAttempts.Int(e.Attempts), keyWaited.Float64(e.Waited.Seconds()))
 	if isIdentifier(e.AgentID) {
 		attrs = append(attrs, semconv.GenAIAgentID(e.AgentID))
 	}
 	if isIdentifier(e.TraceID) {
 		attrs = append(attrs, keyTraceID.String(e.TraceID))
+	}
+	return attrs
+}
+
+func (c *call) requestAttributes(e agentmessaging.RequestStart) []attribute.KeyValue {
+	attrs := append(append(c.started[:0], c.ofRequest...), semconv.URLFull(c.url))
+	if e.Attempt > 1 {
+		attrs = append(attrs, semconv.HTTPRequestResendCount(e.Attempt-1))
 	}
 	return attrs
 }
@@ -97,28 +91,6 @@ func isIdentifier(text string) bool {
 		return !strings.ContainsRune("_-.:/", r)
 	}
 	return text != "" && len(text) <= maxIdentifier && !strings.ContainsFunc(text, foreign)
-}
-
-func requestAttributes(c *call, e agentmessaging.RequestStart) []attribute.KeyValue {
-	attrs := append(make([]attribute.KeyValue, 0, 6),
-		semconv.HTTPRequestMethodKey.String(e.Endpoint.Method), semconv.URLFull(c.url), semconv.URLTemplate(e.Endpoint.Path))
-	attrs = append(attrs, c.server...)
-	if e.Attempt > 1 {
-		attrs = append(attrs, semconv.HTTPRequestResendCount(e.Attempt-1))
-	}
-	return attrs
-}
-
-// server is where the client's address points.
-func server(u *url.URL) []attribute.KeyValue {
-	port := 443
-	if u.Scheme == "http" {
-		port = 80
-	}
-	if given, err := strconv.Atoi(u.Port()); err == nil {
-		port = given
-	}
-	return []attribute.KeyValue{semconv.ServerAddress(u.Hostname()), semconv.ServerPort(port)}
 }
 
 // fail marks the span of what failed; failure is "" for what did not. The

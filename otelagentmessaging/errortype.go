@@ -25,10 +25,11 @@ const (
 
 // callErrorType is why a call failed; "" if it did not.
 func callErrorType(err error) string {
+	if err == nil {
+		return ""
+	}
 	var failure *agentmessaging.Error
 	switch {
-	case err == nil:
-		return ""
 	case errors.Is(err, agentmessaging.ErrOutcomeUnknown):
 		return errorUnknown
 	case !errors.As(err, &failure):

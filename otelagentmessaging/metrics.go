@@ -52,50 +52,45 @@ func newInstruments(s *settings) (*instruments, error) {
 	return &m, errors.Join(errs[:]...)
 }
 
-func (m *instruments) recordRequest(ctx context.Context, c *call, e agentmessaging.AttemptEnd, took float64, failure string) {
-	if !m.request.Enabled(ctx) {
-		return
+func (m *instruments) recordRequest(ctx context.Context, c *call, status int, took float64, failure string) {
+	options := c.requested
+	if status != 200 || failure != "" {
+		more := failed(failure)
+		if status != 0 {
+			more = append(more, semconv.HTTPResponseStatusCode(status))
+		}
+		options = recorded(c.ofRequests, more...)
 	}
-	attrs := c.with(semconv.HTTPRequestMethodKey.String(e.Endpoint.Method),
-		semconv.URLScheme(c.scheme), semconv.URLTemplate(e.Endpoint.Path))
-	if e.StatusCode != 0 {
-		attrs = append(attrs, semconv.HTTPResponseStatusCode(e.StatusCode))
-	}
-	m.request.RecordSet(ctx, took, attribute.NewSet(withFailure(attrs, failure)...))
+	m.request.Float64Histogram.Record(ctx, took, options...)
 }
 
-func (m *instruments) recordCall(ctx context.Context, c *call, e agentmessaging.CallEnd, failure string) {
-	if m.call.Enabled(ctx) {
-		attrs := withFailure(c.with(keyMethod.String(e.Endpoint.Name)), failure)
-		m.call.Record(ctx, e.Elapsed.Seconds(), metric.WithAttributes(attrs...))
+func (m *instruments) recordCall(ctx context.Context, c *call, took float64, failure string) {
+	called, operated := c.called, c.operated
+	if failure != "" {
+		called, operated = recorded(c.ofCalls, failed(failure)...), recorded(c.ofOperations, failed(failure)...)
 	}
-	if name, ok := operation(e.Endpoint.Name); ok && m.operation.Enabled(ctx) {
-		attrs := withFailure(c.with(name, semconv.GenAIProviderNameKey.String(providerName)), failure)
-		m.operation.RecordSet(ctx, e.Elapsed.Seconds(), attribute.NewSet(attrs...))
+	m.call.Record(ctx, took, called...)
+	if c.ofOperations != nil {
+		m.operation.Float64Histogram.Record(ctx, took, operated...)
 	}
 }
 
 func (m *instruments) recordRetry(ctx context.Context, c *call, e agentmessaging.Retry) {
-	attrs := c.with(keyMethod.String(e.Endpoint.Name), keyRetryReason.String(e.Outcome))
-	m.retries.Add(ctx, 1, metric.WithAttributes(attrs...))
+	m.retries.Add(ctx, 1, metric.WithAttributes(c.ofCalls...), metric.WithAttributes(keyRetryReason.String(e.Outcome)))
 }
 
 func (m *instruments) recordLimiterWait(ctx context.Context, c *call, e agentmessaging.LimiterWait) {
-	m.wait.Record(ctx, e.Wait.Seconds(), metric.WithAttributes(c.with(keyMethod.String(e.Endpoint.Name))...))
+	m.wait.Record(ctx, e.Wait.Seconds(), c.called...)
 }
 
-func (m *instruments) recordCoolDown(ctx context.Context, c *call, e agentmessaging.CoolDown) {
-	m.coolDowns.Add(ctx, 1, metric.WithAttributes(c.with(keyMethod.String(e.Endpoint.Name))...))
+func (m *instruments) recordCoolDown(ctx context.Context, c *call) {
+	m.coolDowns.Add(ctx, 1, metric.WithAttributes(c.ofCalls...))
 }
 
-// with are the attributes of a metric: the server's, and attrs.
-func (c *call) with(attrs ...attribute.KeyValue) []attribute.KeyValue {
-	return append(append(make([]attribute.KeyValue, 0, len(c.server)+len(attrs)+2), c.server...), attrs...)
-}
-
-func withFailure(attrs []attribute.KeyValue, failure string) []attribute.KeyValue {
+// failed is the attribute of what failed; none for what did not.
+func failed(failure string) []attribute.KeyValue {
 	if failure == "" {
-		return attrs
+		return nil
 	}
-	return append(attrs, semconv.ErrorTypeKey.String(failure))
+	return []attribute.KeyValue{semconv.ErrorTypeKey.String(failure)}
 }

@@ -35,18 +35,29 @@ type observer struct {
 	tracer      trace.Tracer
 	instruments *instruments
 	noHTTP      bool
+	endpoints   endpoints
 }
 
 // call is what an observer keeps of a call that is under way, in its context.
 // The events of a call come one after the other, so it needs no lock.
 type call struct {
-	span   trace.Span
-	server []attribute.KeyValue // server.address and server.port
-	scheme string
-	url    string
+	*endpoint
+	span trace.Span
+	url  string
 
-	request trace.Span // of the current attempt; nil unless it was sent
-	began   time.Time  // the request
+	request context.Context // of the current attempt, with its span; nil unless it was sent
+	began   time.Time       // the request
+
+	// Room for the attributes of spans. A tracer copies those of the start.
+	started [7]attribute.KeyValue
+	ended   [4]attribute.KeyValue
+	options [2]trace.SpanStartOption
+}
+
+// start begins a span with attributes.
+func (c *call) start(ctx context.Context, tracer trace.Tracer, name string, kind trace.SpanStartOption, attrs []attribute.KeyValue) (context.Context, trace.Span) {
+	c.options = [...]trace.SpanStartOption{kind, trace.WithAttributes(attrs...)}
+	return tracer.Start(ctx, name, c.options[:]...)
 }
 
 // callKey finds the call in a context. It holds the observer, because a client
@@ -66,7 +77,7 @@ func (o *observer) Observe(ctx context.Context, event agentmessaging.Event) cont
 	case agentmessaging.RequestStart:
 		return o.startRequest(ctx, c, e)
 	case agentmessaging.AttemptEnd:
-		o.endRequest(ctx, c, e)
+		o.endRequest(c, e)
 	case agentmessaging.Retry:
 		o.retry(ctx, c, e)
 	case agentmessaging.LimiterWait:
@@ -80,20 +91,19 @@ func (o *observer) Observe(ctx context.Context, event agentmessaging.Event) cont
 }
 
 func (o *observer) startCall(ctx context.Context, e agentmessaging.CallStart) context.Context {
-	c := &call{server: server(e.URL), scheme: e.URL.Scheme, url: e.URL.String()}
-	name, kind := callName(e.Endpoint)
-	ctx, c.span = o.tracer.Start(ctx, name, trace.WithSpanKind(kind), trace.WithAttributes(callAttributes(c, e)...))
+	c := &call{endpoint: o.endpoints.of(e.Endpoint, e.URL), url: e.URL.String()}
+	ctx, c.span = c.start(ctx, o.tracer, c.endpoint.span, c.kind, c.startAttributes(e))
 	return context.WithValue(ctx, callKey{o}, c)
 }
 
 func (o *observer) endCall(ctx context.Context, c *call, e agentmessaging.CallEnd) {
 	failure := callErrorType(e.Err)
 	if c.span.IsRecording() {
-		c.span.SetAttributes(callEndAttributes(e)...)
+		c.span.SetAttributes(c.endAttributes(e)...)
 		fail(c.span, failure)
 	}
 	c.span.End()
-	o.instruments.recordCall(ctx, c, e, failure)
+	o.instruments.recordCall(ctx, c, e.Elapsed.Seconds(), failure)
 }
 
 // startRequest begins the HTTP span, in the context that the transport gets.
@@ -103,26 +113,29 @@ func (o *observer) startRequest(ctx context.Context, c *call, e agentmessaging.R
 	if o.noHTTP {
 		return nil
 	}
+	if !trace.SpanContextFromContext(ctx).Equal(c.span.SpanContext()) {
+		ctx = trace.ContextWithSpan(ctx, c.span)
+	}
 	c.began = time.Now()
-	ctx, c.request = o.tracer.Start(trace.ContextWithSpan(ctx, c.span), e.Endpoint.Method+" "+e.Endpoint.Path,
-		trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(requestAttributes(c, e)...))
-	return ctx
+	c.request, _ = c.start(ctx, o.tracer, c.endpoint.request, clientKind, c.requestAttributes(e))
+	return c.request
 }
 
-func (o *observer) endRequest(ctx context.Context, c *call, e agentmessaging.AttemptEnd) {
+func (o *observer) endRequest(c *call, e agentmessaging.AttemptEnd) {
 	if c.request == nil {
 		return
 	}
 	took, failure := time.Since(c.began).Seconds(), requestErrorType(e)
-	if c.request.IsRecording() {
+	span := trace.SpanFromContext(c.request)
+	if span.IsRecording() {
 		if e.StatusCode != 0 {
-			c.request.SetAttributes(semconv.HTTPResponseStatusCode(e.StatusCode))
+			span.SetAttributes(semconv.HTTPResponseStatusCode(e.StatusCode))
 		}
-		fail(c.request, failure)
+		fail(span, failure)
 	}
-	c.request.End()
-	// In the request's span, so that an exemplar points there.
-	o.instruments.recordRequest(trace.ContextWithSpan(ctx, c.request), c, e, took, failure)
+	span.End()
+	// In the request's context, so that an exemplar points there.
+	o.instruments.recordRequest(c.request, c, e.StatusCode, took, failure)
 	c.request = nil
 }
 
@@ -140,5 +153,5 @@ func (o *observer) limiterWait(ctx context.Context, c *call, e agentmessaging.Li
 
 func (o *observer) coolDown(ctx context.Context, c *call, e agentmessaging.CoolDown) {
 	c.span.AddEvent(eventCoolDown, trace.WithAttributes(coolDownAttributes(e)...))
-	o.instruments.recordCoolDown(ctx, c, e)
+	o.instruments.recordCoolDown(ctx, c)
 }

@@ -75,24 +75,30 @@ func TestTelemetryHoldsNoSecret(t *testing.T) {
 // span, as long as they are names and no sentences.
 func TestOnlyIdentifiersOfTheServiceAreRecorded(t *testing.T) {
 	longest := strings.Repeat("x", 128)
+	r := newTelemetry()
+	observer := r.observer(t)
 	for word, recorded := range map[string]bool{
 		"trace_000001": true, "aZ09_-.:/": true, longest: true,
 		longest + "x": false, "two words": false, "line\n": false, "ä": false, "": false, "[redacted]": false,
 	} {
-		_, call := statusFrom(t, "https://service.example", word)
+		_, call := r.statusFrom(t, observer, "https://service.example", word)
 		assert.Equal(t, recorded, call["agentmessaging.trace_id"] == word, "%q", word)
 	}
 }
 
-// TestServerAddress checks the port that the scheme implies, and a prefix.
+// TestServerAddress checks the port that the scheme implies, and a prefix, with
+// one observer for several servers.
 func TestServerAddress(t *testing.T) {
+	r := newTelemetry()
+	observer := r.observer(t)
 	for base, want := range map[string]attrs{
 		"https://service.example/prefix": {"server.address": "service.example", "server.port": int64(443)},
 		"https://service.example:8443":   {"server.address": "service.example", "server.port": int64(8443)},
 		"http://localhost":               {"server.address": "localhost", "server.port": int64(80)},
+		"https://localhost":              {"server.address": "localhost", "server.port": int64(443)},
 		"http://[::1]:80":                {"server.address": "::1", "server.port": int64(80)},
 	} {
-		request, call := statusFrom(t, base, "t")
+		request, call := r.statusFrom(t, observer, base, "t")
 		assert.Equal(t, base+"/v1/status", request["url.full"])
 		assert.Equal(t, "/v1/status", request["url.template"])
 		for name, value := range want {
@@ -103,13 +109,13 @@ func TestServerAddress(t *testing.T) {
 }
 
 // statusFrom asks a service at base for its status; its answer has traceID.
-func statusFrom(t *testing.T, base, traceID string) (request, call attrs) {
-	r := newTelemetry()
+func (r *telemetry) statusFrom(t *testing.T, observer agentmessaging.Option, base, traceID string) (request, call attrs) {
+	r.spans.Reset()
 	body := asJSON(t, map[string]any{"ok": true, "service": "s", "version": "v", "mode": "m", "trace_id": traceID})
 	transport := roundTripper(func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
 	})
-	client, err := agentmessaging.NewClient(base, canaryKey, r.observer(t), agentmessaging.WithHTTPClient(&http.Client{Transport: transport}))
+	client, err := agentmessaging.NewClient(base, canaryKey, observer, agentmessaging.WithHTTPClient(&http.Client{Transport: transport}))
 	require.NoError(t, err)
 	_, err = client.Status(t.Context())
 	require.NoError(t, err)
