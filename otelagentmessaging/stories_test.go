@@ -38,6 +38,7 @@ var stories = []struct {
 	{"a reply that is lost", with(fakeserver.LoseReply(fakeserver.ResetConnection()), send), nil},
 	{"a slow answer", with(fakeserver.Latency(2*time.Second), status), nil},
 	{"an agent that is not there", read, nil},
+	{"a redirect, of which no error of the request is made", with(fakeserver.Answer(302, ""), read), nil},
 	{"arguments that are refused", func(ctx context.Context, _ *fakeserver.Server, client *agentmessaging.Client) error {
 		_, err := client.SendMessage(ctx, "agent_000001", agentmessaging.MessageParams{})
 		return err
