@@ -43,7 +43,6 @@ var (
 		{"http2", regexp.MustCompile(`^HTTP2/`), shared},
 		{"callers", regexp.MustCompile(`^Callers/`), shared},
 		{"fake", regexp.MustCompile(`^(Fresh|Message)/`), ofFake},
-		{"alone", regexp.MustCompile(`^(New$|FreshFake|SendMessage)`), []column{{"Time", "sec/op", false}, {"Allocations", "allocs/op", false}, {"Memory", "B/op", false}}},
 		{"scale", regexp.MustCompile(`^(Scale|Rules)`), ofFake},
 		{"throughput", regexp.MustCompile(`^Throughput`), []column{{"Part of the floor's calls per second", "of-floor", false}}},
 		{"memory", regexp.MustCompile(`^Memory`), []column{{"For an agent", "B/agent", false}, {"For a key", "B/key", false}}},
@@ -90,7 +89,7 @@ func floorOf(of id) id {
 var labels = strings.NewReplacer("Call/over=canned/call=", "", "Call/over=loopback/call=", "", "Callers/over=canned/callers=", "in memory, callers: ",
 	"Callers/over=loopback/callers=", "over loopback, callers: ", "JSONv2/over=canned/call=", "", "HTTP2/call=", "", "/callers=", ", callers: ",
 	"Path/case=429", "a GET after a 429", "Path/case=", "", "Extra/on=", "", "Fresh/", "a fake's first call, ", "Message/", "one of many calls, ",
-	"New", "a fake is made and closed", "FreshFake/", "a fake from start to first answer, ", "SendMessage/", "a message, ", "Scale/agents=", "agents: ",
+	"Scale/agents=", "agents: ",
 	"/keys=", ", keys: ", "Rules/", "1,000 scripts, of another ", "Throughput", "64 connections over loopback", "Memory", "100,000 of each", "Line", "100,000 callers come and leave", "Start", "the fake's program, to its first answer", "post", "POST", "get", "GET",
 	"net-http-by-hand", "net/http by hand", "agentmessaging-with-a-deadline", "agentmessaging, caller's deadline")
 
