@@ -99,8 +99,8 @@ func writable(path string) error {
 	return nil
 }
 
-// load reads the state, where there is one, and makes sure that it can be
-// saved: better now than at the end.
+// load reads the state, where there is one. The file that it locks is beside the
+// state, so a folder that cannot be written to shows now, and not at the end.
 func (p *program) load() error {
 	path := p.config.statePath
 	if path == "" {
@@ -118,21 +118,16 @@ func (p *program) load() error {
 		return fmt.Errorf("cannot be saved to: %w", err)
 	}
 	raw, err := os.ReadFile(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return err
-	default:
-		if err := p.control.ReadState(raw); err != nil {
-			return fmt.Errorf("%s: %w; move it away to begin anew", path, err)
-		}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	probe, err := os.CreateTemp(filepath.Dir(path), ".agentmessaging-fake-*")
+	if err == nil {
+		err = p.control.ReadState(raw)
+	}
 	if err != nil {
-		return fmt.Errorf("cannot be saved to: %w", err)
+		return fmt.Errorf("%s: %w; move it away to begin anew", path, err)
 	}
-	_ = probe.Close()
-	return os.Remove(probe.Name())
+	return nil
 }
 
 // lockSuffix names the file beside the state that one program holds locked.

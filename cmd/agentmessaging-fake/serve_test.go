@@ -44,41 +44,6 @@ func TestServe(t *testing.T) {
 	r.stop()
 }
 
-func TestFlagsHaveTheirEffect(t *testing.T) {
-	replies := tempFile(t)
-	require.NoError(t, os.WriteFile(replies, []byte(`{"replies":[{"text":"from the file"}]}`), 0o600))
-	r := begin(t, []string{
-		"--key=mine", "--plan=pro", "--limits=byok", "--windows=sliding", "--cold-start=3ms", "--latency=2ms", "--seed=9", "--calls=2",
-		"--replies", replies, "--allow-host=fake.test, other.test", "--token=a-token-of-16-or-more",
-	})
-	get := func(path string) string { // without the token, which loopback needs none of
-		status, body := r.call("GET", "/_fake/v1"+path, "", "Host: other.test")
-		require.Equal(t, 200, status, body)
-		return body
-	}
-	assert.Equal(t, "mine", r.facts.APIKey)
-	assert.Contains(t, get("/worlds"), `"name":"default","plan":"pro","limits":"byok","windows":"sliding"`)
-	assert.Contains(t, get("/worlds/default/keys/key_000001/limits"), `"limit_key":"key_minute","max":600`)
-	assert.Contains(t, get("/worlds/default/faults"), `"name":"Latency(2ms)"`)
-	status, _ := r.service("POST", "/v1/agents", "{}")
-	require.Equal(t, 200, status)
-	for range 2 {
-		_, body := r.service("POST", "/v1/agents/agent_000001/messages", `{"text":"x"}`)
-		assert.Contains(t, body, "from the file")
-	}
-	assert.Contains(t, get("/worlds/default/calls"), `"dropped":1`)
-	r.stop()
-}
-
-func TestTokenOfARemoteFake(t *testing.T) {
-	r := begin(t, []string{"--addr=0.0.0.0:0", "--allow-remote", "--token=a-token-of-16-or-more"})
-	status, _ := r.call("GET", "/_fake/v1/info", "")
-	assert.Equal(t, 401, status)
-	status, _ = r.call("GET", "/_fake/v1/info", "", "Authorization: Bearer a-token-of-16-or-more")
-	assert.Equal(t, 200, status)
-	r.stop()
-}
-
 // The lines are for a shell, whatever the key is.
 func TestWhatIsPrinted(t *testing.T) {
 	ready := tempFile(t)
@@ -124,9 +89,12 @@ func TestRemote(t *testing.T) {
 	r.stop()
 	given := begin(t, []string{"--allow-remote", "--addr=0.0.0.0:0", "--token=a-token-of-16-or-more"})
 	assert.Empty(t, given.facts.Token, "who gave it, has it")
+	status, _ = given.call("GET", "/_fake/v1/info", "", "Authorization: Bearer a-token-of-16-or-more")
+	assert.Equal(t, 200, status)
 	given.stop()
-	local := begin(t, []string{"--allow-remote"})
+	local := begin(t, []string{"--allow-remote", "--token=a-token-of-16-or-more"})
 	assert.Empty(t, local.facts.Token, "on loopback none is needed")
+	assert.Contains(t, local.control("/keys"), "key_000001", "nor asked for")
 	local.stop()
 	assert.Contains(t, string(facts{Token: "t"}.text(false)), "export AGENT_MESSAGING_FAKE_TOKEN=t\n")
 }

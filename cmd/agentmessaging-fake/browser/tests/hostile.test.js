@@ -73,7 +73,7 @@ test('markup in every field shows as text', async (t) => {
   await page.goto(`${fake.page}#/keys`);
   await wantText(page.getByLabel('Provider key'), /Label\s+<script>/);
   await page.goto(`${fake.page}#/faults`);
-  await wantText(page.locator('.rules'), /<script>/);
+  await wantText(page.locator('.rule'), /<script>/);
   await wantHarmless(page);
 });
 

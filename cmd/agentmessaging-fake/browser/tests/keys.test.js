@@ -74,6 +74,6 @@ test('BYOK is switched off and on', async (t) => {
   await wantText(page.locator('.notice'), /answer 503/);
   assert.equal((await store()).status, 503);
   await fake.control('PUT', 'byok', { available: true });
-  await page.locator('.switch:checked').waitFor();
+  await page.locator('[role=switch]:checked').waitFor();
   assert.equal((await store()).status, 200);
 });

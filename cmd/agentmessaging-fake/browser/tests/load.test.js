@@ -2,18 +2,29 @@ import test from 'node:test';
 import assert from 'node:assert/strict';
 import { calls, open } from '../support/browser.js';
 import { many } from '../support/many.js';
-import { wantText, eventually } from '../support/expect.js';
+import { eventually, wantCount, wantText } from '../support/expect.js';
+
+// meter answers what the page has used so far, by Chromium's own names.
+async function meter(page) {
+  const cdp = await page.context().newCDPSession(page);
+  await cdp.send('Performance.enable');
+  return async () => {
+    await cdp.send('HeapProfiler.collectGarbage');
+    const { metrics } = await cdp.send('Performance.getMetrics');
+    return Object.fromEntries(metrics.map((m) => [m.name, m.value]));
+  };
+}
 
 // cost is what n further calls, one drawn before the next is made, cost the
 // page: layouts, elements at the end, and the time of its scripts and layouts.
-async function cost(cdp, page, fake, n) {
-  const before = await metrics(cdp);
+async function cost(read, page, fake, n) {
+  const before = await read();
   for (let i = 0; i < n; i++) {
     const newest = await calls(page).first().getAttribute('id');
     await fake.call('GET', '/v1/status');
     await page.waitForFunction((id) => document.querySelector('.vrow').id !== id, newest);
   }
-  const after = await metrics(cdp);
+  const after = await read();
   const spent = (name) => after[name] - before[name];
   return {
     layouts: spent('LayoutCount'),
@@ -22,23 +33,17 @@ async function cost(cdp, page, fake, n) {
   };
 }
 
-async function metrics(cdp) {
-  const { metrics: found } = await cdp.send('Performance.getMetrics');
-  return Object.fromEntries(found.map((m) => [m.name, m.value]));
-}
-
 test('10,000 calls are held, and further ones cost no more than the first', async (t) => {
   const { fake, page } = await open(t, { args: ['--limits', 'off'] });
   const sum = page.locator('.sum');
-  const cdp = await page.context().newCDPSession(page);
-  await cdp.send('Performance.enable');
+  const read = await meter(page);
   await many(fake, 100);
   await wantText(sum, '100 calls');
-  const few = await cost(cdp, page, fake, 30);
+  const few = await cost(read, page, fake, 30);
 
   await many(fake, 9_870);
   await wantText(sum, '10,000 calls');
-  const lots = await cost(cdp, page, fake, 30);
+  const lots = await cost(read, page, fake, 30);
   t.diagnostic(`30 calls, at 100: ${JSON.stringify(few)}; at 10,000: ${JSON.stringify(lots)}`);
   await wantText(sum, '10,000 calls'); // the oldest went
   assert.ok(lots.elements <= few.elements + 20, 'the elements do not grow with the calls');
@@ -66,3 +71,47 @@ async function wantPlaceKept(page, fake) {
   await many(fake, 50);
   await eventually(page, async () => assert.deepEqual(await place(), { id: before.id, from: before.from + 50 }));
 }
+
+const long = 'x'.repeat(3_890);
+
+// talk puts n long exchanges behind those of an agent.
+async function talk(fake, agent, n) {
+  for (let from = 0; from < n; from += 100) {
+    const exchanges = Array.from({ length: 100 }, (_, i) => ({ text: `${from + i} ${long}`, reply_text: long, trace_id: `seeded_${from + i}` }));
+    await fake.control('POST', `agents/${agent}/conversation`, { exchanges });
+  }
+}
+
+// The bounds are of work and of memory, with a wide margin: a frame's time also
+// depends on what else the machine does.
+test('a long conversation is drawn and fetched in part', async (t) => {
+  const { fake, page } = await open(t, {
+    args: ['--limits', 'off'],
+    hash: '#/agents/agent_000001',
+    prepare: async (fake) => talk(fake, await fake.agent(), 900),
+  });
+  const shown = page.getByRole('log').locator('.exchange');
+  await wantCount(shown, 60);
+  let fetched = 0;
+  page.on('response', async (resp) => (fetched += /conversation|agents\?/.test(resp.url()) ? (await resp.body().catch(() => '')).length : 0));
+  const read = await meter(page);
+  const drawn = await page.evaluateHandle(() => {
+    const count = { nodes: 0 };
+    new MutationObserver((all) => all.forEach((m) => (count.nodes += m.addedNodes.length))).observe(document.querySelector('.said'), { childList: true, subtree: true });
+    return count;
+  });
+  const before = await read();
+  for (let i = 0; i < 30; i++) await fake.call('POST', '/v1/agents/agent_000001/messages', { text: `said ${i}` });
+  await wantText(shown.last(), /said 29/);
+  const after = await read();
+  const perMessage = ((after.TaskDuration - before.TaskDuration) * 1000) / 30;
+  const { nodes } = await drawn.jsonValue();
+  t.diagnostic(`a message takes ${perMessage.toFixed(1)} ms of the page's thread; ${nodes} nodes drawn and ${fetched} bytes fetched for 30; ${(after.JSHeapUsedSize / 1e6).toFixed(1)} MB and ${after.Nodes} nodes in all`);
+  assert.ok(perMessage < 50, 'a message costs less than 50 ms');
+  assert.ok(nodes <= 30 * 4, 'what was drawn before is not drawn again');
+  assert.ok(fetched < 500_000, 'what is there is not fetched again');
+  assert.ok(after.JSHeapUsedSize < 50e6 && after.Nodes < 10_000, 'the memory is that of what is shown');
+
+  await page.getByRole('button', { name: /^Show earlier/ }).click();
+  await eventually(page, async () => assert.ok((await shown.count()) >= 120));
+});

@@ -131,35 +131,8 @@ func TestOptionsRefused(t *testing.T) {
 	}
 }
 
-// Suites work in worlds of their own at once, while worlds come and go.
+// The same world from many sides, while others come and go: no panic.
 func TestWorldsAtOnce(t *testing.T) {
-	a := newAPI(t, control.Options{})
-	var all sync.WaitGroup
-	for n := range 8 {
-		all.Go(func() {
-			for round := range 5 {
-				a.suite(fmt.Sprintf("/worlds/s%d", n), fmt.Sprintf("s%d", n), round)
-			}
-		})
-	}
-	all.Wait()
-	assert.Len(t, a.must(200, "GET", "/worlds", "").list("worlds"), 1)
-}
-
-func (a api) suite(path, name string, round int) {
-	key := a.must(201, "POST", "/worlds", `{"name":"`+name+`"}`).text("key")
-	a.must(201, "POST", path+"/replies", fmt.Sprintf(`{"replies":[{"text":"%s %d"}],"times":1}`, name, round))
-	agent := a.service(key, "POST", "/v1/agents", "{}").text("agent_id")
-	sent := a.service(key, "POST", "/v1/agents/"+agent+"/messages", `{"text":"hello"}`)
-	assert.Equal(a.t, fmt.Sprintf("%s %d", name, round), sent.text("reply_text"))
-	a.must(200, "GET", path+"/calls/await?n=2", "")
-	a.must(200, "GET", "/worlds", "")
-	a.must(204, "POST", path+"/reset", "")
-	a.must(204, "DELETE", path, "")
-}
-
-// The same world from many sides: resets, seeds and calls, and no panic.
-func TestOneWorldAtOnce(t *testing.T) {
 	a := newAPI(t, control.Options{Settings: control.Settings{Limits: "off"}})
 	acts := []func(n int){
 		func(n int) { a.do("POST", w+"/reset", "") },
@@ -182,6 +155,10 @@ func TestOneWorldAtOnce(t *testing.T) {
 		func(n int) { a.do("GET", w+"/agents", "") },
 		func(n int) { a.do("GET", w+"/keys/key_000002/limits", "") },
 		func(n int) { a.do("GET", w+"/calls/await?timeout=1ms", "") },
+		func(n int) { a.do("POST", "/worlds", `{"name":"other"}`) },
+		func(n int) { a.do("DELETE", "/worlds/other", "") },
+		func(n int) { a.service("amk_world_other", "GET", "/v1/status", "") },
+		func(n int) { a.must(200, "GET", "/worlds", "") },
 	}
 	var all sync.WaitGroup
 	for _, act := range acts {

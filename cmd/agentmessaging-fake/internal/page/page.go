@@ -3,14 +3,15 @@
 package page
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
 	"io/fs"
 	"net/http"
 	"path"
-	"strconv"
 	"strings"
+	"time"
 )
 
 // AssetsPath is where the files that index.html refers to are served.
@@ -74,30 +75,10 @@ func setPolicy(h http.Header) {
 // serve lets the browser keep the file but ask each time: the next version of
 // the program may serve at the same address.
 func (a asset) serve(w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
-	h.Set("Cache-Control", "no-cache")
-	h.Set("ETag", a.etag)
-	if matches(r.Header.Get("If-None-Match"), a.etag) {
-		w.WriteHeader(http.StatusNotModified)
-		return
-	}
-	h.Set("Content-Type", a.contentType)
-	h.Set("Content-Length", strconv.Itoa(len(a.content)))
-	if r.Method == http.MethodGet {
-		_, _ = w.Write(a.content) // a reader that went away needs no answer
-	}
-}
-
-// matches reports whether an If-None-Match names the tag. A proxy that
-// compresses makes a strong tag weak.
-func matches(header, etag string) bool {
-	for candidate := range strings.SplitSeq(header, ",") {
-		candidate = strings.TrimPrefix(strings.TrimSpace(candidate), "W/")
-		if candidate == etag || candidate == "*" {
-			return true
-		}
-	}
-	return false
+	w.Header().Set("Cache-Control", "no-cache")
+	w.Header().Set("ETag", a.etag)
+	w.Header().Set("Content-Type", a.contentType)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(a.content))
 }
 
 // load reads every file into the path that it is served at.

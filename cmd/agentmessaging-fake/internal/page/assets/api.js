@@ -8,7 +8,6 @@ export class Failure extends Error {
   constructor(status, code, reason) {
     super(reason || code || `The fake answered ${status}.`);
     this.status = status;
-    this.code = code;
   }
 }
 
@@ -24,7 +23,7 @@ export function headers(more) {
 
 // worldPath is a path of the world that is shown.
 export function worldPath(...parts) {
-  return ['/_fake/v1/worlds', encodeURIComponent(state.world), ...parts].join('/');
+  return ['/_fake/v1/worlds', ...[state.world, ...parts].map(encodeURIComponent)].join('/');
 }
 
 // request answers the body of a success, null where there is none.
@@ -37,6 +36,12 @@ export async function request(method, path, body) {
   const resp = await fetch(path, init);
   if (!resp.ok) throw await failure(resp);
   return resp.status === 204 ? null : resp.json();
+}
+
+// inWorld is a request to the world that is shown. The stream tells of what it
+// changes, so that nobody has to load it again.
+export function inWorld(method, parts, body) {
+  return request(method, worldPath(...parts), body);
 }
 
 // failure reads an answer that is none; a 401 makes the page ask for the token.
@@ -60,20 +65,18 @@ export async function act(done, f) {
 }
 
 // actWithUndo is act with a snapshot from before, which takes back what was done.
-// Calls made meanwhile lose their effect with it.
+// Calls made meanwhile lose their effect with it. The clock cannot go back, so
+// what moves it has no undo.
 export async function actWithUndo(done, f) {
-  const before = await act('', () => request('POST', worldPath('snapshots')));
-  if (!before) return undefined;
-  const path = worldPath('snapshots', before.id);
-  const forget = () => request('DELETE', path).catch(() => {});
-  const result = await act('', f);
-  if (!result) return forget();
+  const before = await act('', () => inWorld('POST', ['snapshots']));
+  if (!before) return;
+  const forget = () => inWorld('DELETE', ['snapshots', before.id]).catch(() => {});
+  if (!(await act('', f))) return forget();
   const timer = setTimeout(forget, 11_000);
   notice('done', done, () => {
     clearTimeout(timer);
-    act('Taken back.', () => request('POST', `${path}/restore`)).then(forget);
+    act('Taken back.', () => inWorld('POST', ['snapshots', before.id, 'restore'])).then(forget);
   });
-  return result;
 }
 
 export function sentence(err) {

@@ -1,5 +1,7 @@
-// A recorded call as curl and as Go. Neither ever holds a key: environment
-// variables stand where keys go.
+// What a user copies: a recorded call as curl and as Go, a call of the control
+// interface, and the environment of an application. No snippet of a call holds a
+// key: environment variables stand where keys go.
+import { state } from './store.js';
 
 const redactedKey = '[redacted]';
 
@@ -144,4 +146,18 @@ function struct(type, fields, values, depth = 0) {
   const width = Math.max(0, ...written.filter(([, value]) => !value.includes('\n')).map(([name]) => name.length)) + 1;
   const lines = written.map(([name, value]) => `${indent}${value.includes('\n') ? `${name} ` : name.padEnd(width)}${value},`);
   return `agentmessaging.${type}{\n${lines.join('\n')}\n${'\t'.repeat(depth)}}`;
+}
+
+// exportLines are the environment of an application that uses a key.
+export function exportLines(secret) {
+  const base = state.info?.base_url ?? location.origin;
+  const word = (s) => (/^[\w\-./:]+$/.test(s) ? s : quoteShell(s));
+  return `export AGENT_MESSAGING_BASE_URL=${word(base)}\nexport AGENT_MESSAGING_API_KEY=${word(secret)}`;
+}
+
+// controlCurl is a call of the control interface for a shell, with the token
+// that a fake on another machine asks for.
+export function controlCurl(path, body) {
+  const token = state.info?.remote ? '  -H "Authorization: Bearer $AGENT_MESSAGING_FAKE_TOKEN" \\\n' : '';
+  return `curl -sS ${location.origin}${path} \\\n${token}  -H 'Content-Type: application/json' \\\n  --data-raw ${quoteShell(JSON.stringify(body))}`;
 }

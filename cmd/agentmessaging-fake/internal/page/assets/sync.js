@@ -36,45 +36,47 @@ function loadFailed(err) {
 }
 
 // get answers null where the thing is no longer there.
-async function get(...parts) {
+async function get(parts, query = {}) {
   try {
-    return await request('GET', worldPath(...parts));
+    return await request('GET', `${worldPath(...parts)}?${new URLSearchParams(query)}`);
   } catch (err) {
     if (err instanceof Failure && err.status === 404) return null;
     throw err;
   }
 }
 
+// loadList loads a list, which stands under its name in the answer and in the
+// state.
+function loadList(name) {
+  return coalesced(async () => change({ [name]: (await get([name]))?.[name] ?? [] }));
+}
+
+const loadFaults = loadList('faults');
+const loadReplies = loadList('replies');
+const loadSnapshots = loadList('snapshots');
 // The limits come after the keys: which key is open may follow from them.
-export const loadKeys = coalesced(async () => {
-  change({ keys: (await get('keys'))?.keys ?? [] });
+const loadKeys = coalesced(async () => {
+  change({ keys: (await get(['keys']))?.keys ?? [] });
   loadLimits();
 });
+
 // Beyond this many the list of agents is shown in part: the search finds the rest.
-export const shownAgents = 200;
+const shownAgents = 200;
 
 export const loadAgents = coalesced(async () => {
   const { page, id } = state.route;
-  const search = encodeURIComponent(state.agentSearch);
-  const open = page === 'agents' && id ? get('agents', encodeURIComponent(id)) : null;
-  const [found, agent] = await Promise.all([get(`agents?limit=${shownAgents}&search=${search}`), open]);
+  const open = page === 'agents' && id ? get(['agents', id]) : null;
+  const [found, agent] = await Promise.all([get(['agents'], { limit: shownAgents, search: state.agentSearch }), open]);
   change({ agents: found?.agents ?? [], agentTotal: found?.total ?? 0, openAgent: agent });
 });
-export const loadFaults = coalesced(async () => change({ faults: (await get('faults'))?.faults ?? [] }));
-export const loadReplies = coalesced(async () => change({ replies: (await get('replies'))?.replies ?? [] }));
-export const loadSnapshots = coalesced(async () => change({ snapshots: (await get('snapshots'))?.snapshots ?? [] }));
-export const loadBYOK = coalesced(async () => change({ byokAvailable: (await get('byok'))?.available !== false }));
+export const loadBYOK = coalesced(async () => change({ byokAvailable: (await get(['byok']))?.available !== false }));
 export const loadWorlds = coalesced(async () => change({ worlds: (await request('GET', '/_fake/v1/worlds')).worlds }));
 // The limits come after the clock: when they open follows from it.
-export const loadClock = coalesced(async () => {
-  takeClock(await get('clock'));
+const loadClock = coalesced(async () => {
+  const clock = await get(['clock']);
+  if (clock) change({ clock: { offset: Date.parse(clock.now) - Date.now(), advanced: secondsOf(clock.advanced) } });
   loadLimits();
 });
-
-export function takeClock(clock) {
-  if (!clock) return;
-  change({ clock: { offset: Date.parse(clock.now) - Date.now(), advanced: secondsOf(clock.advanced) } });
-}
 
 // openKey is the key whose limits are shown: the one of the address, or else
 // the default one.
@@ -88,8 +90,7 @@ export function openKey() {
 export const loadLimits = coalesced(async () => {
   const key = openKey();
   if (!key) return change({ limits: null, keyByok: null });
-  const path = ['keys', encodeURIComponent(key)];
-  const [limits, byok] = await Promise.all([get(...path, 'limits'), get(...path, 'byok')]);
+  const [limits, byok] = await Promise.all([get(['keys', key, 'limits']), get(['keys', key, 'byok'])]);
   change({ limits: { key, rows: limits?.limits ?? [] }, keyByok: { key, byok: byok?.byok ?? null } });
   expectOpening(limits?.limits ?? []);
 });
@@ -113,7 +114,7 @@ export const loadConversation = coalesced(async () => {
   const had = state.conversation?.agent === id ? (state.conversation.exchanges ?? []) : [];
   const wanted = Math.max(had.length, atOnce) + (state.conversation?.earlier ? atOnce : 0);
   const after = state.conversation?.earlier ? '' : (had.at(-1)?.trace_id ?? '');
-  const found = await get('agents', encodeURIComponent(id), `conversation?limit=${wanted}&after=${encodeURIComponent(after)}`);
+  const found = await get(['agents', id, 'conversation'], { limit: wanted, after });
   if (state.route.id !== id) return; // another one is open by now
   const exchanges = found && (found.continues ? [...had, ...found.exchanges] : found.exchanges);
   change({ conversation: { agent: id, exchanges, total: found?.total ?? 0 } });
@@ -133,17 +134,16 @@ export async function openCall(seq) {
   const shown = log.get(seq) ?? log.older.find((call) => call.seq === seq);
   change({ openCall: shown ?? null, cursor: seq || state.cursor });
   if (shown || !seq || !state.info) return;
-  const found = await get(`calls?limit=1&after=${seq - 1}&before=${seq + 1}`).catch(loadFailed);
+  const found = await get(['calls'], { limit: 1, after: seq - 1, before: seq + 1 }).catch(loadFailed);
   if (Number(state.route.id) === seq) change({ openCall: found?.calls[0] ?? null });
 }
 
 // loadOlder fetches calls from before those that the page holds, as the filter
 // wants them.
 export const loadOlder = coalesced(async () => {
-  const { text, endpoint, status } = state.filter;
-  const query = new URLSearchParams({ limit: 500, before: log.firstSeq });
-  for (const [name, value] of [['search', text], ['endpoint', endpoint], ['status', status === 'none' ? '0' : status]]) if (value) query.set(name, value);
-  const found = await get(`calls?${query}`);
+  const { text: search, endpoint, status } = state.filter;
+  const wanted = Object.entries({ search, endpoint, status: status === 'none' ? '0' : status }).filter(([, value]) => value);
+  const found = await get(['calls'], { limit: 500, before: log.firstSeq, ...Object.fromEntries(wanted) });
   log.addOlder(found?.calls ?? [], found?.total ?? 0);
   change({});
 });
@@ -160,7 +160,7 @@ const loads = {
   reset: [loadKeys, loadAgents, loadFaults, loadReplies, loadSnapshots, loadBYOK, loadClock, loadConversation],
 };
 
-export function reload(what) {
+function reload(what) {
   for (const load of loads[what] ?? []) load();
 }
 
@@ -196,14 +196,14 @@ function onState(what) {
 // the stream from where the calls end.
 async function prepare() {
   change({ info: await request('GET', '/_fake/v1/info') });
-  const found = await get('calls?limit=10000');
+  const found = await get(['calls'], { limit: 10_000 });
   change({ worldMissing: !found });
   if (!found) throw new Error('there is no such world yet');
   log.replace(found.calls, found.total);
   openCall(state.route.page === 'traffic' ? Number(state.route.id) || 0 : 0);
   loadWorlds();
   reload('reset');
-  return worldPath(`calls/stream?after=${log.lastSeq}`);
+  return `${worldPath('calls', 'stream')}?after=${log.lastSeq}`;
 }
 
 let stop = new AbortController();

@@ -25,16 +25,11 @@ export class Dialog extends Component {
   }
 
   render({ title, children }) {
-    return h(
-      'dialog',
-      { ref: this.show, 'aria-labelledby': 'dialog-title' },
-      h('h2', { id: 'dialog-title' }, title),
-      children,
-    );
+    return h('dialog', { ref: this.show, 'aria-labelledby': 'dialog-title' }, h('div.stack', null, h('h2', { id: 'dialog-title' }, title), children));
   }
 }
 
-// confirm asks before something is done that cannot be taken back.
+// Confirm asks before something is done that cannot be taken back.
 export function Confirm({ title, words, label, run }) {
   const yes = () => {
     closeDialog();
@@ -44,6 +39,6 @@ export function Confirm({ title, words, label, run }) {
     Dialog,
     { title },
     h('p', null, words),
-    h('div.actions', null, button('Cancel', closeDialog), button(label, yes, { kind: 'danger' })),
+    h('div.row.actions', null, button('Cancel', closeDialog), button(label, yes, { kind: 'danger' })),
   );
 }

@@ -3,21 +3,30 @@ import { h, text, Component } from '../dom.js';
 import { icon } from './icons.js';
 import { relative, exact, timeOfDay } from '../format.js';
 import { now } from '../store.js';
+import { hrefOf } from '../route.js';
 
 // button is a plain button; props.kind is primary, danger or quiet.
-export function button(label, onClick, props = {}) {
-  const { kind = '', icon: name, small, class: more, ...rest } = props;
-  const size = small ? ' small' : '';
-  return h(
-    'button.button',
-    { type: 'button', class: `${kind}${size} ${more ?? ''}`, onClick, ...rest },
-    name && icon(name),
-    h('span', null, label),
-  );
+export function button(label, onClick, { kind = '', icon: name, small, ...rest } = {}) {
+  return h('button.button', { type: 'button', class: `${kind} ${small ? 'small' : ''}`, onClick, ...rest }, name && icon(name), h('span', null, label));
+}
+
+// submit is the button of a form.
+export function submit(label, props) {
+  return button(label, null, { kind: 'primary', type: 'submit', ...props });
+}
+
+// form takes what the user gave: onSubmit gets it by name, without what was left
+// empty.
+export function form(label, onSubmit, ...children) {
+  const take = (event) => {
+    event.preventDefault();
+    onSubmit(Object.fromEntries([...new FormData(event.target)].filter(([, value]) => value !== '')));
+  };
+  return h('form.stack', { 'aria-label': label, onSubmit: take }, ...children);
 }
 
 // tag is a word about a state. The colour repeats what the word says.
-export function tag(label, tone = 'plain') {
+export function tag(label, tone = '') {
   return h('span.tag', { class: tone }, text(label));
 }
 
@@ -35,15 +44,13 @@ export function statusTag({ sent }) {
 // mark says at a glance why a call did not go as usual.
 export function mark(call) {
   if (call.fault) return tag(call.fault, 'fault');
-  if (call.limit_key) return tag(call.limit_key, 'quiet');
-  return call.code ? tag(call.code, 'quiet') : null;
+  return (call.limit_key || call.code) && tag(call.limit_key || call.code);
 }
 
 // ago is a time in relative form, with the exact one where the mouse rests.
 export function ago(iso) {
-  if (!iso) return '';
   const at = Date.parse(iso);
-  return h('time', { dateTime: text(iso), title: exact(at) }, relative(at, now()));
+  return iso && h('time', { dateTime: text(iso), title: exact(at) }, relative(at, now()));
 }
 
 // time is a time of day, with the date where the mouse rests. It never grows
@@ -54,47 +61,60 @@ export function time(iso) {
 
 // both is a time in relative and in exact form.
 export function both(iso) {
-  if (!iso) return '';
   const at = Date.parse(iso);
-  return h('time', { dateTime: text(iso) }, exact(at), ' ', h('span.soft', null, relative(at, now())));
+  return iso && h('time', { dateTime: text(iso) }, exact(at), ' ', h('span.soft', null, relative(at, now())));
 }
 
 // facts is a list of names and values; those without a value are left out.
 export function facts(rows) {
   const present = rows.filter(([, value]) => value !== undefined && value !== null && value !== '');
-  return h(
-    'dl.facts',
-    null,
-    present.map(([name, value]) => h('div', { key: name }, h('dt', null, name), h('dd', null, value))),
-  );
+  return h('dl.facts', null, present.map(([name, value]) => h('div', { key: name }, h('dt', null, name), h('dd', null, value))));
 }
 
+// mono is a value as it is; nothing where there is none.
 export function mono(value) {
-  return h('span.mono', null, text(value));
+  return text(value) && h('span.mono', null, text(value));
+}
+
+// head is the line above a panel or a list: its title, and how many there are.
+export function head(title, sum, ...rest) {
+  return h('div.between', null, h('h1', null, title), h('p.sum', { role: 'status' }, sum), ...rest);
 }
 
 // choice is a select over [value, label] pairs.
-export function choice(label, options, props) {
-  const { value, ...rest } = props;
-  return h(
-    'select',
-    { 'aria-label': label, ...rest },
-    options.map(([v, words]) => h('option', { key: v, value: v, selected: v === value }, words)),
-  );
+export function choice(label, options, { value, ...rest }) {
+  return h('select', { 'aria-label': label, ...rest }, options.map(([v, words]) => h('option', { key: v, value: v, selected: v === value }, words)));
 }
 
-export function field(label, control, hint) {
-  return h('label.field', null, h('span.label', null, label), control, hint && h('span.hint', null, hint));
+// field puts a label above a control.
+export function field(label, control) {
+  return h('label.field', null, h('span.label', null, label), control);
+}
+
+export function input(label, props) {
+  return field(label, h(props.rows ? 'textarea' : 'input', props));
+}
+
+// select is a choice with its label above it.
+export function select(label, options, props) {
+  return field(label, choice(undefined, options, props));
 }
 
 export function empty(title, ...rest) {
-  return h('div.empty', null, h('h2', null, title), ...rest);
+  return h('div.empty.stack', null, h('h2', null, title), ...rest);
+}
+
+// back is the way back to the list, for narrow pages, which show one of the two.
+export function back(page, label) {
+  return h('a.back.row', { href: hrefOf(page) }, icon('back'), h('span', null, label));
 }
 
 // CopyButton copies, and says so for a moment.
-export class CopyButton extends Component {
+class CopyButton extends Component {
   copy = async () => {
-    this.setState({ done: await copyText(this.props.value) ? 'Copied' : 'Select and copy by hand' });
+    // The clipboard is there for https and loopback only.
+    const copied = await navigator.clipboard?.writeText(this.props.value).then(() => true, () => false);
+    this.setState({ done: copied ? 'Copied' : 'Select and copy by hand' });
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.setState({ done: '' }), 2000);
   };
@@ -105,25 +125,12 @@ export class CopyButton extends Component {
 
   render({ what }, { done }) {
     return h(
-      'span.copy',
+      'span',
       null,
       button(done || 'Copy', this.copy, { small: true, icon: done ? 'check' : 'copy', 'aria-label': done || `Copy ${what}` }),
       h('span.unseen', { role: 'status' }, done),
     );
   }
-}
-
-// The clipboard is there for https and loopback only; over plain http from
-// another machine the old way still works.
-async function copyText(value) {
-  if (navigator.clipboard) return navigator.clipboard.writeText(value).then(() => true, () => false);
-  const area = document.createElement('textarea');
-  area.value = value;
-  (document.querySelector('dialog[open]') ?? document.body).append(area);
-  area.select();
-  const done = document.execCommand('copy');
-  area.remove();
-  return done;
 }
 
 // code is a block of text to read or copy. It scrolls, so the keyboard must be
@@ -132,7 +139,7 @@ export function code(label, source, { copy = true, kind = '' } = {}) {
   return h(
     'div.code',
     { class: kind },
-    h('div.codehead', null, h('span', null, label), copy && h(CopyButton, { value: source, what: label })),
+    h('div.codehead.between.label', null, h('span', null, label), copy && h(CopyButton, { value: source, what: label })),
     h('pre', { tabIndex: 0, role: 'region', 'aria-label': label }, h('code', null, source)),
   );
 }

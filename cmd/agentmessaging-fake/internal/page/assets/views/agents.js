@@ -1,14 +1,13 @@
 // Agents, and the one that is open with its conversation.
 import { h, text } from '../dom.js';
 import { state, change } from '../store.js';
-import { act, request, worldPath } from '../api.js';
+import { act, inWorld } from '../api.js';
 import { loadAgents, openKey } from '../sync.js';
 import { go, hrefOf } from '../route.js';
 import { plural, indentJSON } from '../format.js';
-import { button, field, tag, mono, ago, both, facts, empty, arrows, code } from '../parts/widgets.js';
-import { back } from './back.js';
+import { back, form, head, input, select, submit, tag, mono, ago, both, facts, empty, arrows, code } from '../parts/widgets.js';
 import { Conversation } from './conversation.js';
-import { SMS, smsTone } from './sms.js';
+import { SMS, smsTag } from './sms.js';
 
 export function Agents() {
   const agents = state.agents ?? [];
@@ -19,12 +18,14 @@ export function Agents() {
     h(
       'section.side',
       { 'aria-label': 'All agents' },
-      h('div.panelhead', null, h('h1', null, 'Agents'), h('p.sum', null, state.agentTotal ? plural(state.agentTotal, 'agent') : '')),
+      head('Agents', state.agentTotal ? plural(state.agentTotal, 'agent') : ''),
       (agents.length > 0 || state.agentSearch) && h(Search),
       h(List, { agents, open }),
       h(Add),
     ),
-    open ? [h(Conversation, { key: 'talk', agent: open }), h(Facts, { key: 'facts', agent: open })] : h('section.main', { 'aria-label': 'The open agent' }, state.route.id && back('agents', 'All agents'), nothing(agents)),
+    open
+      ? [h(Conversation, { key: 'talk', agent: open }), h(Facts, { key: 'facts', agent: open })]
+      : h('section.main', { 'aria-label': 'The open agent' }, state.route.id && back('agents', 'All agents'), nothing(agents)),
   );
 }
 
@@ -41,20 +42,14 @@ const createLine = `curl -sS "$AGENT_MESSAGING_BASE_URL/v1/agents" \\
   --data-raw '{"system_prompt":"Be brief."}'`;
 
 function Search() {
-  return h('input.find', {
-    type: 'search',
-    'aria-label': 'Filter agents',
-    placeholder: 'Identifier, customer, prompt',
-    value: state.agentSearch,
-    onInput: (e) => (change({ agentSearch: e.target.value }), loadAgents()),
-  });
+  const find = (e) => (change({ agentSearch: e.target.value }), loadAgents());
+  return h('input', { type: 'search', 'aria-label': 'Filter agents', placeholder: 'Identifier, customer, prompt', value: state.agentSearch, onInput: find });
 }
 
 function List({ agents, open }) {
-  const missing = state.agentTotal - agents.length;
   return [
     h('ul.items', { key: 'items', onKeyDown: arrows }, [...agents].reverse().map((a) => h('li', { key: a.agent_id }, item(a, a.agent_id === open?.agent_id)))),
-    missing > 0 && h('p.hint', { key: 'more' }, `The newest ${agents.length} of ${plural(state.agentTotal, 'agent')}; search for the others.`),
+    state.agentTotal > agents.length && h('p.hint', { key: 'more' }, `The newest ${agents.length} of ${plural(state.agentTotal, 'agent')}; search for the others.`),
   ];
 }
 
@@ -62,38 +57,29 @@ function item(a, open) {
   return h(
     'a.item',
     { href: hrefOf('agents', a.agent_id), 'data-item': '', 'aria-current': open ? 'true' : undefined },
-    h('span.first', null, mono(a.agent_id), a.sms && tag(`SMS ${text(a.sms.status)}`, smsTone(a.sms.status))),
-    h('span.second', null, h('span.clip', null, text(a.customer_ref) || plural(a.exchanges, 'exchange')), ago(a.created_at)),
+    h('span.between', null, mono(a.agent_id), a.sms && smsTag(text(a.sms.status), 'SMS ')),
+    h('span.between.hint', null, h('span.clip', null, text(a.customer_ref) || plural(a.exchanges, 'exchange')), ago(a.created_at)),
   );
 }
 
 function Add() {
-  const keys = (state.keys ?? []).filter((k) => !k.revoked);
+  const keys = (state.keys ?? []).filter((k) => !k.revoked).map((k) => [k.label, k.label]);
   if (!keys.length) return null;
+  const add = (given) => act('', async () => go('agents', (await inWorld('POST', ['agents'], given)).agent_id));
   return h(
-    'details.add',
+    'details.add.card',
     null,
     h('summary', null, 'Add an agent'),
-    h(
-      'form',
-      { onSubmit: add },
-      field('Key', h('select', { name: 'key' }, keys.map((k) => h('option', { key: k.label, value: k.label, selected: k.label === openKey() }, k.label)))),
-      field('System prompt', h('textarea', { name: 'system_prompt', rows: 3, maxLength: 2000 })),
-      field('Customer', h('input', { name: 'customer_ref', maxLength: 200 })),
-      h('p.hint', null, 'Put in place without a call: it spends no limit.'),
-      h('div.actions', null, button('Add agent', null, { kind: 'primary', type: 'submit' })),
+    form(
+      'Add an agent',
+      add,
+      select('Key', keys, { name: 'key', value: openKey() }),
+      input('System prompt', { name: 'system_prompt', rows: 3, maxLength: 2000 }),
+      input('Customer', { name: 'customer_ref', maxLength: 200 }),
+      h('p.hint', null, 'This makes no call, so it spends no limit.'),
+      h('div.row.actions', null, submit('Add agent')),
     ),
   );
-}
-
-function add(event) {
-  event.preventDefault();
-  const given = [...new FormData(event.target)].filter(([, value]) => value !== '');
-  act('', async () => {
-    const made = await request('POST', worldPath('agents'), Object.fromEntries(given));
-    loadAgents();
-    go('agents', made.agent_id);
-  });
 }
 
 function Facts({ agent: a }) {
@@ -111,7 +97,7 @@ function Facts({ agent: a }) {
     a.system_prompt && code('System prompt', text(a.system_prompt), { copy: false }),
     a.metadata && code('Metadata', indentJSON(text(a.metadata)), { copy: false }),
     h('h3', null, 'Language model'),
-    facts(['mode', 'tier', 'model', 'provider', 'base_url', 'label'].map((name) => [name, a.llm?.[name] && mono(a.llm[name])])),
+    facts(Object.entries(a.llm).map(([name, value]) => [name, mono(value)])),
     h(SMS, { agent: a, key: a.agent_id }),
   );
 }

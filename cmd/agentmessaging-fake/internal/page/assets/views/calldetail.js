@@ -6,8 +6,8 @@ import { hrefOf } from '../route.js';
 import { log } from '../sync.js';
 import { attemptsOf } from '../story.js';
 import { notice } from '../store.js';
-import { act, request, worldPath } from '../api.js';
-import { broken, button, code, facts, field, mark, mono, statusTag, tag, both, time } from '../parts/widgets.js';
+import { act, inWorld } from '../api.js';
+import { broken, button, code, facts, form, input, mark, mono, statusTag, submit, tag, both, time } from '../parts/widgets.js';
 
 export class CallDetail extends Component {
   take = (element) => {
@@ -34,12 +34,12 @@ export class CallDetail extends Component {
       'aside.detail',
       { ref: this.take, tabIndex: -1, 'aria-label': 'The open call' },
       h(
-        'div.detailhead',
+        'div.detailhead.between',
         null,
         h('h2', null, h('span.method', null, call.method), ' ', mono(call.path)),
         button('Close', onClose, { icon: 'close', kind: 'quiet', small: true }),
       ),
-      h('div.detailbody', null, h(Summary, { call }), h(Attempts, { call }), h(Exchanged, { call }), h(Again, { call })),
+      h('div.detailbody.stack', null, h(Summary, { call }), h(Attempts, { call }), h(Exchanged, { call }), h(Again, { call })),
     );
   }
 }
@@ -47,11 +47,11 @@ export class CallDetail extends Component {
 function Summary({ call }) {
   return facts([
     ['Status', h('span', null, statusTag(call), ' ', mono(call.code), ' ', text(call.reason))],
-    ['Decided', differs(call) ? (call.status ? tag(call.status, 'plain') : 'nothing: a fault came first') : undefined],
+    ['Decided', differs(call) ? (call.status ? tag(call.status) : 'nothing: a fault came first') : undefined],
     ['Key', /^(missing|unknown)$/.test(call.key) ? call.key : h('a', { href: hrefOf('keys', call.key) }, mono(call.key))],
     ['Agent', call.agent_id && h('a', { href: hrefOf('agents', call.agent_id) }, mono(call.agent_id))],
-    ['Limit', call.limit_key && mono(call.limit_key)],
-    ['Fault', call.fault && mono(call.fault)],
+    ['Limit', mono(call.limit_key)],
+    ['Fault', mono(call.fault)],
     ['Took', took(call.took_ns)],
     ['Arrived', both(call.time)],
     ['From', mono(call.address)],
@@ -63,11 +63,8 @@ function Summary({ call }) {
 function Attempts({ call }) {
   const all = attemptsOf(call, log.calls);
   if (all.length < 2) return null;
-  return h(
-    'ol.attempts',
-    { 'aria-label': 'Attempts' },
-    all.map((c) => h('li', { key: c.seq }, h('a.attempt', { href: hrefOf('traffic', c.seq), 'aria-current': c.seq === call.seq ? 'true' : undefined }, statusTag(c), mark(c), h('span.soft', null, time(c.time))))),
-  );
+  const attempt = (c) => h('a.attempt.row', { href: hrefOf('traffic', c.seq), 'aria-current': c.seq === call.seq ? 'true' : undefined }, statusTag(c), mark(c), h('span.soft', null, time(c.time)));
+  return h('ol', { 'aria-label': 'Attempts' }, all.map((c) => h('li', { key: c.seq }, attempt(c))));
 }
 
 // differs reports whether the client got something else than the service
@@ -102,30 +99,26 @@ function headerLines(header) {
 
 // Seldom what one is looking for, so it is closed at first.
 function Header({ lines }) {
-  return h('details.header', null, h('summary', null, plural(lines.length, 'header')), h('pre', null, lines.join('\n')));
+  return h('details.hint', null, h('summary', null, plural(lines.length, 'header')), h('pre', null, lines.join('\n')));
 }
 
 // Again sends the call once more, as it was or edited, and shows the curl and
 // the Go that do the same.
 function Again({ call }) {
-  const send = (body) =>
+  const send = (given) =>
     act('', async () => {
-      const { status } = await request('POST', worldPath('calls', call.seq, 'send'), body === undefined ? {} : { body });
+      const { status } = await inWorld('POST', ['calls', call.seq, 'send'], given);
       notice('done', `Sent again: the service answered ${status}.`);
     });
-  const edited = (event) => {
-    event.preventDefault();
-    send(new FormData(event.target).get('body'));
-  };
   return [
     h('h3', { key: 'again' }, 'Send it again'),
-    call.key !== 'unknown' && h('div.actions', { key: 'send' }, button('Send again', () => send(), { icon: 'send', small: true })),
+    call.key !== 'unknown' && h('div.row', { key: 'send' }, button('Send again', () => send({}), { icon: 'send', small: true })),
     call.body &&
       h(
-        'details.add',
+        'details.add.card',
         { key: 'edit' },
         h('summary', null, 'Edit and send'),
-        h('form', { onSubmit: edited }, field('Body', h('textarea', { name: 'body', rows: 5, defaultValue: call.body })), h('div.actions', null, button('Send', null, { kind: 'primary', type: 'submit', small: true }))),
+        form('Edit and send', send, input('Body', { name: 'body', rows: 5, defaultValue: call.body }), h('div.row.actions', null, submit('Send', { small: true }))),
       ),
     code('As curl', asCurl(call), { kind: 'snippet' }),
     code('As Go', asGo(call), { kind: 'snippet' }),

@@ -1,13 +1,12 @@
 // What was said with an agent, and a line to say more.
 import { h, text, Component } from '../dom.js';
 import { state, change } from '../store.js';
-import { act, request, worldPath, Failure } from '../api.js';
+import { act, inWorld, Failure } from '../api.js';
 import { log, showEarlier } from '../sync.js';
 import { count, plural } from '../format.js';
-import { back } from './back.js';
 import { hrefOf } from '../route.js';
 import { said, storyOf } from '../story.js';
-import { button, mark, statusTag, time, tag, mono, empty } from '../parts/widgets.js';
+import { back, button, mark, statusTag, submit, time, tag, mono, empty } from '../parts/widgets.js';
 
 export class Conversation extends Component {
   take = (element) => {
@@ -43,24 +42,25 @@ export class Conversation extends Component {
       'section.talk',
       { 'aria-label': 'Conversation' },
       back('agents', 'All agents'),
-      h('div.mainhead', null, h('h2', null, mono(agent.agent_id)), h('p.sum', null, plural(agent.exchanges, 'exchange'))),
+      h('div.mainhead.between', null, h('h2', null, mono(agent.agent_id)), h('p.sum', null, plural(agent.exchanges, 'exchange'))),
       h(
         'div.said',
         { ref: this.take, tabIndex: 0, role: 'log', 'aria-label': `Conversation with ${agent.agent_id}` },
-        loaded && total > exchanges.length && h('div.older', null, button(`Show earlier (${count(total - exchanges.length)})`, showEarlier, { small: true })),
-        loaded && (story.length || sending !== undefined ? story.map(step) : empty('Nothing was said yet', h('p', null, 'Write the first message below. It is a real call with the key of the agent, and shows in the traffic.'))),
-        sending !== undefined && h('div.exchange', { key: 'sending' }, h('div.bubble.mine', { 'aria-busy': 'true' }, h('p', null, sending), h('div.meta', null, 'sending'))),
+        loaded && total > exchanges.length && h('div.older.row', null, button(`Show earlier (${count(total - exchanges.length)})`, showEarlier, { small: true })),
+        loaded && !story.length && sending === undefined && empty('Nothing was said yet', h('p', null, 'Write the first message below. It is a real call with the key of the agent, and shows in the traffic.')),
+        story.map(step),
+        sending !== undefined && h('div.exchange', { key: 'sending' }, h('div.bubble.mine', { 'aria-busy': 'true' }, h('p', null, sending), h('div.hint', null, 'sending'))),
       ),
       h(Composer, { agent }),
     );
   }
 }
 
-// step is one of the story: a message that was answered, or a try that was not.
+// step is an exchange, or a call that led to none.
 function step({ exchange: e, call, attempt }) {
   if (e) return h(Exchange, { key: e.trace_id ?? `${e.time} ${e.text}`, e, attempt, lost: call?.fault });
   return h(
-    'a.attempt',
+    'a.attempt.row',
     { key: `call ${call.seq}`, href: hrefOf('traffic', call.seq) },
     statusTag(call),
     mark(call),
@@ -79,55 +79,49 @@ class Exchange extends Component {
     return h(
       'div.exchange',
       null,
-      h('div.bubble.mine', null, h('p', null, text(e.text)), h('div.meta', null, e.user_ref && mono(e.user_ref), attempt > 1 && `attempt ${attempt}`, time(e.time))),
+      h('div.bubble.mine', null, h('p', null, text(e.text)), h('div.row.hint', null, mono(e.user_ref), attempt > 1 && `attempt ${attempt}`, time(e.time))),
       h(
         'div.bubble.theirs',
         null,
         h('p', null, text(e.reply_text)),
-        (e.warnings ?? []).map((w, n) => h('div.warning', { key: n }, tag('warning', 'warn'), text(w))),
-        h('div.meta', null, mono(e.trace_id), lost && tag(lost, 'fault')),
+        (e.warnings ?? []).map((w, n) => h('div.row', { key: n }, tag('warning', 'warn'), text(w))),
+        h('div.row.hint', null, mono(e.trace_id), lost && tag(lost, 'fault')),
       ),
     );
   }
 }
 
-function Composer({ agent }) {
-  const draft = state.drafts[agent.agent_id] ?? '';
-  const type = (value) => change({ drafts: { ...state.drafts, [agent.agent_id]: value } });
-  const submit = (event) => {
+function Composer({ agent: { agent_id: id } }) {
+  const type = (value) => change({ drafts: { ...state.drafts, [id]: value } });
+  const sending = (words) => change({ sending: { ...state.sending, [id]: words } });
+  const sendDraft = async (event) => {
     event.preventDefault();
     // What was drawn last may be a frame behind what was typed.
-    const words = state.drafts[agent.agent_id] ?? '';
+    const words = state.drafts[id] ?? '';
     if (words.trim() === '') return;
     type('');
-    sending(agent.agent_id, words);
-    send(agent.agent_id, words).then((sent) => {
-      sending(agent.agent_id, undefined);
-      if (!sent) type(words);
-    });
+    sending(words); // it shows before the agent has answered it
+    const sent = await send(id, words);
+    sending(undefined);
+    if (!sent) type(words);
   };
   const key = (event) => {
-    if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) submit(event);
+    if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) sendDraft(event);
   };
   return h(
     'form.composer',
-    { onSubmit: submit },
-    h('textarea', { 'aria-label': 'Message', placeholder: 'Write to the agent', rows: 2, value: draft, onInput: (e) => type(e.target.value), onKeyDown: key }),
-    button('Send', null, { kind: 'primary', type: 'submit', icon: 'send' }),
+    { onSubmit: sendDraft },
+    h('textarea', { 'aria-label': 'Message', placeholder: 'Write to the agent', rows: 2, value: state.drafts[id] ?? '', onInput: (e) => type(e.target.value), onKeyDown: key }),
+    submit('Send', { icon: 'send' }),
   );
-}
-
-// sending shows a message before the agent has answered it.
-function sending(agentID, words) {
-  change({ sending: { ...state.sending, [agentID]: words } });
 }
 
 // send answers undefined where the message was not accepted, so that what was
 // typed comes back.
 function send(agentID, words) {
   return act('', async () => {
-    const { status, body } = await request('POST', worldPath('agents', encodeURIComponent(agentID), 'messages'), { text: words });
-    if (status !== 200) throw new Failure(status, `The service answered ${status}`, refusal(status, body));
+    const { status, body } = await inWorld('POST', ['agents', agentID, 'messages'], { text: words });
+    if (status !== 200) throw new Failure(status, '', refusal(status, body));
   });
 }
 

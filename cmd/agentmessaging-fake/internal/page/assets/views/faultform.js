@@ -1,8 +1,7 @@
 // The form that turns a fault on. Which fields it has follows from the kind.
 import { h, Component } from '../dom.js';
-import { act, request, worldPath } from '../api.js';
-import { loadFaults } from '../sync.js';
-import { button, field } from '../parts/widgets.js';
+import { act, inWorld } from '../api.js';
+import { form, input, select, submit } from '../parts/widgets.js';
 import { endpoints } from './traffic.js';
 
 // An input is [name, label, attributes]; the names are those of the interface.
@@ -36,42 +35,28 @@ const losses = [
 export class FaultForm extends Component {
   state = { kind: 'rate_limited' };
 
-  submit = (event) => {
-    event.preventDefault();
-    const rule = ruleOf(new FormData(event.target));
-    act('The fault is on.', async () => {
-      await request('POST', worldPath('faults'), rule);
-      loadFaults();
-    });
-  };
-
   render(_, { kind }) {
-    return h(
-      'form.stack',
-      { onSubmit: this.submit, 'aria-label': 'New fault' },
-      field('Kind', h('select', { name: 'kind', onChange: (e) => this.setState({ kind: e.target.value }) }, Object.entries(kinds).map(([value, [words]]) => h('option', { key: value, value, selected: value === kind }, words)))),
-      h('div.grid', { key: kind }, kinds[kind][1].map(input)),
-      kind === 'lose_reply' && field('How', h('select', { name: 'how' }, losses.map(([value, words]) => h('option', { key: value, value }, words)))),
-      field('Endpoint', h('select', { name: 'endpoint' }, [['', 'Any'], ...endpoints.map((e) => [e, e])].map(([value, words]) => h('option', { key: value, value }, words)))),
-      h('div.grid', null, input(['times', 'Times', { type: 'number', min: 1, placeholder: 'always' }]), input(['key', 'Key', { placeholder: 'any' }])),
-      h('div.actions', null, button('Turn on', null, { kind: 'primary', type: 'submit' })),
+    const names = Object.entries(kinds).map(([value, [words]]) => [value, words]);
+    return form(
+      'New fault',
+      (given) => act('The fault is on.', () => inWorld('POST', ['faults'], ruleOf(given))),
+      select('Kind', names, { name: 'kind', value: kind, onChange: (e) => this.setState({ kind: e.target.value }) }),
+      h('div.grid', { key: kind }, kinds[kind][1].map(member)),
+      kind === 'lose_reply' && select('How', losses, { name: 'how' }),
+      select('Endpoint', [['', 'Any'], ...endpoints.map((e) => [e, e])], { name: 'endpoint' }),
+      h('div.grid', null, input('Times', { name: 'times', type: 'number', min: 1, placeholder: 'always' }), input('Key', { name: 'key', placeholder: 'any' })),
+      h('div.row.actions', null, submit('Turn on')),
     );
   }
 }
 
-function input([name, label, { value, ...rest }]) {
-  return field(label, h('input', { key: name, name, defaultValue: value, ...rest }));
+function member([name, label, { value, ...rest }]) {
+  return input(label, { key: name, name, defaultValue: value, ...rest });
 }
 
-const numbers = ['bytes', 'status', 'times'];
-
-// ruleOf makes the body of the request; what was left empty is left out.
-function ruleOf(form) {
-  const given = [...form].filter(([, value]) => value !== '');
-  const { endpoint, key, times, how, ...fault } = Object.fromEntries(given.map(([name, value]) => [name, numbers.includes(name) ? Number(value) : value]));
-  const rule = { fault: how ? { ...fault, how: { kind: how } } : fault };
-  const match = { ...(endpoint && { endpoint }), ...(key && { key }) };
-  if (Object.keys(match).length) rule.match = match;
-  if (times) rule.times = times;
-  return rule;
+// ruleOf makes the body of the request of what was given.
+function ruleOf({ endpoint, key, times, how, ...fault }) {
+  for (const name of ['bytes', 'status']) if (name in fault) fault[name] = Number(fault[name]);
+  if (how) fault.how = { kind: how };
+  return { fault, match: { ...(endpoint && { endpoint }), ...(key && { key }) }, ...(times && { times: Number(times) }) };
 }

@@ -1,15 +1,14 @@
 // Keys and their plans, limits and BYOK configuration.
 import { h } from '../dom.js';
 import { state, change, notice } from '../store.js';
-import { act, request, worldPath } from '../api.js';
-import { openKey, reload, loadBYOK } from '../sync.js';
+import { act, inWorld } from '../api.js';
+import { openKey, loadBYOK } from '../sync.js';
 import { go, hrefOf } from '../route.js';
-import { back } from './back.js';
 import { plural } from '../format.js';
-import { button, choice, field, tag, mono, ago, both, facts, empty, arrows } from '../parts/widgets.js';
+import { back, button, choice, form, head, select, submit, tag, mono, ago, both, facts, empty, arrows } from '../parts/widgets.js';
 import { Limits } from './limits.js';
 
-export const plans = [
+const plans = [
   ['preview', 'Preview'],
   ['pro', 'Pro'],
   ['byok', 'BYOK'],
@@ -25,8 +24,8 @@ export function Keys() {
     h(
       'section.side',
       { 'aria-label': 'All keys' },
-      h('div.panelhead', null, h('h1', null, 'Keys'), h('p.sum', null, keys.length ? plural(keys.length, 'key') : '')),
-      h(Issue),
+      head('Keys', keys.length ? plural(keys.length, 'key') : ''),
+      h('div.card', null, h(Issue)),
       h('ul.items', { onKeyDown: arrows }, keys.map((k) => h('li', { key: k.label }, item(k, k === open)))),
       h(Availability),
     ),
@@ -43,71 +42,59 @@ function item(k, open) {
   return h(
     'a.item',
     { href: hrefOf('keys', k.label), 'data-item': '', 'aria-current': open ? 'true' : undefined },
-    h('span.first', null, mono(k.label), keyState(k)),
-    h('span.second', null, h('span', null, `Plan ${k.plan}`, k.default ? ', default' : '', k.dashboard ? '' : ', not from the dashboard'), ago(k.issued_at)),
+    h('span.between', null, mono(k.label), keyState(k)),
+    h('span.between.hint', null, h('span', null, `Plan ${k.plan}`, k.default ? ', default' : '', k.dashboard ? '' : ', not from the dashboard'), ago(k.issued_at)),
   );
 }
 
 function keyState(k) {
   if (k.revoked) return tag('revoked', 'bad');
-  if (k.plan === 'free') return tag('inactive', 'warn');
-  return tag('active', 'good');
+  return k.plan === 'free' ? tag('inactive', 'warn') : tag('active', 'good');
 }
 
 function Issue() {
-  return h(
-    'form.issue',
-    { onSubmit: issue, 'aria-label': 'Issue a key' },
-    field('Plan of the new key', h('select', { name: 'plan' }, plans.map(([v, words]) => h('option', { key: v, value: v }, words)))),
-    h('label.check', null, h('input', { type: 'checkbox', name: 'dashboard', defaultChecked: true }), h('span', null, 'Issued by the dashboard')),
-    button('Issue key', null, { kind: 'primary', type: 'submit', icon: 'plus' }),
+  const issue = ({ plan, dashboard }) =>
+    act('', async () => {
+      const made = await inWorld('POST', ['keys'], { plan, dashboard: Boolean(dashboard) });
+      go('keys', made.label);
+      change({ dialog: { kind: 'issued', label: made.label, plan: made.plan, secret: made.key } });
+    });
+  return form(
+    'Issue a key',
+    issue,
+    select('Plan of the new key', plans, { name: 'plan' }),
+    h('label.row', null, h('input', { type: 'checkbox', name: 'dashboard', defaultChecked: true }), h('span', null, 'Issued by the dashboard')),
+    submit('Issue key', { icon: 'plus' }),
   );
-}
-
-function issue(event) {
-  event.preventDefault();
-  const form = new FormData(event.target);
-  act('', async () => {
-    const made = await request('POST', worldPath('keys'), { plan: form.get('plan'), dashboard: form.has('dashboard') });
-    reload('keys');
-    go('keys', made.label);
-    change({ dialog: { kind: 'issued', label: made.label, plan: made.plan, secret: made.key } });
-  });
 }
 
 function Availability() {
   const set = (event) => {
     const available = event.target.checked;
     change({ byokAvailable: available }); // a drawing before the answer must not switch it back
-    act(available ? 'BYOK is available.' : 'BYOK is not available: its calls answer 503.', () => request('PUT', worldPath('byok'), { available })).then(loadBYOK);
+    act(available ? 'BYOK is available.' : 'BYOK is not available: its calls answer 503.', () => inWorld('PUT', ['byok'], { available })).then(loadBYOK);
   };
   return h(
-    'div.setting',
+    'div.card.stack',
     null,
-    h(
-      'label.check',
-      null,
-      h('input.switch', { type: 'checkbox', role: 'switch', checked: state.byokAvailable, onChange: set }),
-      h('span', null, 'BYOK is available'),
-    ),
-    h('p.hint', null, 'Off, storing a provider key and warm-up in byok mode answer 503, for every key.'),
+    h('label.row', null, h('input', { type: 'checkbox', role: 'switch', checked: state.byokAvailable, onChange: set }), h('span', null, 'BYOK is available')),
+    h('p.hint', null, 'While this is off, storing a provider key and warming up in byok mode answer 503, for every key.'),
   );
 }
 
 function Key({ value: k }) {
   const rows = state.limits?.key === k.label ? state.limits.rows : null;
+  const found = state.keyByok?.key === k.label ? state.keyByok.byok : null;
   return [
     h(
-      'div.mainhead',
+      'div.mainhead.between',
       { key: 'head' },
-      h('h2', null, mono(k.label), keyState(k)),
+      h('h2.row', null, mono(k.label), keyState(k)),
       h(
-        'div.actions',
+        'div.row',
         null,
-        h('label.inline', null, h('span', null, 'Plan'), choice(`Plan of ${k.label}`, plans, { value: k.plan, disabled: k.revoked, onChange: (e) => changePlan(k, e.target) })),
-        k.revoked
-          ? button('Reinstate', () => reinstate(k))
-          : button('Revoke', () => revoke(k), { kind: 'danger' }),
+        h('label.row', null, h('span.label', null, 'Plan'), choice(`Plan of ${k.label}`, plans, { value: k.plan, disabled: k.revoked, onChange: (e) => changePlan(k, e.target) })),
+        k.revoked ? button('Reinstate', () => reinstate(k)) : button('Revoke', () => revoke(k), { kind: 'danger' }),
       ),
     ),
     facts([
@@ -115,44 +102,34 @@ function Key({ value: k }) {
       ['By', k.dashboard ? 'the dashboard' : 'not the dashboard: BYOK operations answer 403'],
     ]),
     h(Limits, { key: 'limits', label: k.label, rows }),
-    h(BYOK, { key: 'byok', found: state.keyByok?.key === k.label ? state.keyByok.byok : null }),
+    h('section.block.stack', { key: 'byok', 'aria-label': 'Provider key' }, h('h3', null, 'Provider key (BYOK)'), found ? stored(found) : h('p.none', null, 'None is stored. PUT /v1/byok stores one; this page never shows it.')),
   ];
 }
 
-function changePlan(k, select) {
-  const plan = select.value;
-  act(`${k.label} is on the plan ${plan}.`, () => request('PATCH', worldPath('keys', encodeURIComponent(k.label)), { plan })).then((done) => {
-    if (!done) select.value = k.plan;
-    reload('keys');
-  });
+async function changePlan(k, chosen) {
+  const plan = chosen.value;
+  const done = await act(`${k.label} is on the plan ${plan}.`, () => inWorld('PATCH', ['keys', k.label], { plan }));
+  if (!done) chosen.value = k.plan;
 }
 
 function revoke(k) {
   act('', async () => {
-    await request('DELETE', worldPath('keys', encodeURIComponent(k.label)));
-    reload('keys');
+    await inWorld('DELETE', ['keys', k.label]);
     notice('done', `${k.label} is revoked: calls with it are answered 401.`, () => reinstate(k));
   });
 }
 
 function reinstate(k) {
-  act(`${k.label} is valid again.`, () => request('POST', worldPath('keys', encodeURIComponent(k.label), 'reinstate'))).then(() => reload('keys'));
+  act(`${k.label} is valid again.`, () => inWorld('POST', ['keys', k.label, 'reinstate']));
 }
 
-function BYOK({ found }) {
-  return h(
-    'section.block',
-    { 'aria-label': 'Provider key' },
-    h('h3', null, 'Provider key (BYOK)'),
-    found
-      ? facts([
-          ['Provider', mono(found.provider)],
-          ['Label', found.label],
-          ['Model', found.model && mono(found.model)],
-          ['Base address', found.base_url && mono(found.base_url)],
-          ['Fingerprint', mono(found.fingerprint)],
-          ['Updated', both(found.updated_at)],
-        ])
-      : h('p.none', null, 'None is stored. PUT /v1/byok stores one; what it holds is never shown.'),
-  );
+function stored(found) {
+  return facts([
+    ['Provider', mono(found.provider)],
+    ['Label', found.label],
+    ['Model', mono(found.model)],
+    ['Base address', mono(found.base_url)],
+    ['Fingerprint', mono(found.fingerprint)],
+    ['Updated', both(found.updated_at)],
+  ]);
 }

@@ -1,8 +1,7 @@
 // The seven limits of a key as gauges.
 import { h } from '../dom.js';
 import { now } from '../store.js';
-import { actWithUndo, request, worldPath } from '../api.js';
-import { loadLimits } from '../sync.js';
+import { actWithUndo, inWorld } from '../api.js';
 import { count, exact, relative } from '../format.js';
 import { hrefOf } from '../route.js';
 import { button, mono, tag } from '../parts/widgets.js';
@@ -17,39 +16,35 @@ const names = {
   warmup_key_hour: 'Warm-ups per hour',
 };
 
+const nameOf = (row) => names[row.limit_key] ?? row.limit_key;
+
 export function Limits({ label, rows }) {
   return h(
-    'section.block',
+    'section.block.stack',
     { 'aria-label': 'Limits' },
     h('h3', null, 'Limits'),
-    rows ? h('ul.gauges', null, rows.map((row) => h(Gauge, { key: row.limit_key, label, row }))) : h('p.none', null, 'Loading'),
+    rows ? h('ul', null, rows.map((row) => h(Gauge, { key: row.limit_key, label, row }))) : h('p.none', null, 'Loading'),
   );
 }
 
 function Gauge({ label, row }) {
-  const name = names[row.limit_key] ?? row.limit_key;
+  const name = nameOf(row);
   const endless = row.max === null;
-  const share = endless || row.max === 0 ? 0 : Math.min(1, (row.max - row.left) / row.max);
-  const tone = toneOf(row, share);
   return h(
     'li.gauge',
-    { class: tone, 'data-limit': row.limit_key },
+    { class: toneOf(row), 'data-limit': row.limit_key },
     h('div.gname', null, h('span', null, name), mono(row.limit_key)),
-    h(
-      'div.gbar',
-      {
-        role: 'meter',
-        'aria-label': name,
-        'aria-valuemin': 0,
-        'aria-valuemax': row.max ?? 0,
-        'aria-valuenow': endless ? 0 : row.max - row.left,
-        'aria-valuetext': leftWords(row),
-      },
-      h('div.gfill', { style: { width: `${share * 100}%` } }),
-    ),
+    bar(row, {
+      role: 'meter',
+      'aria-label': name,
+      'aria-valuemin': 0,
+      'aria-valuemax': row.max ?? 0,
+      'aria-valuenow': endless ? 0 : row.max - row.left,
+      'aria-valuetext': leftWords(row),
+    }),
     h('div.gleft', null, leftWords(row)),
-    h('div.gstate', null, opens(row)),
-    button('Exhaust', () => exhaust(label, row, name), { small: true, disabled: endless, 'aria-label': `Exhaust ${name}` }),
+    h('div.gstate.row', null, opens(row)),
+    button('Exhaust', () => exhaust(label, row), { small: true, disabled: endless, 'aria-label': `Exhaust ${name}` }),
   );
 }
 
@@ -58,26 +53,31 @@ function Gauge({ label, row }) {
 export function Strip({ label, rows }) {
   const spent = (rows ?? []).filter((row) => row.max !== null && row.left < row.max);
   if (!spent.length) return null;
+  const small = (row) => [
+    h('span', null, nameOf(row).replace('Requests per', 'per')),
+    bar(row, { 'aria-hidden': 'true' }),
+    h('span', null, row.opens_at ? `opens ${relative(Date.parse(row.opens_at), now())}` : `${count(row.left)} left`),
+  ];
   return h(
-    'a.strip',
+    'a.strip.row',
     { href: hrefOf('keys', label) },
     mono(label),
-    spent.map((row) => {
-      const share = Math.min(1, (row.max - row.left) / Math.max(1, row.max));
-      return h(
-        'span.small-gauge',
-        { key: row.limit_key, class: toneOf(row, share), title: names[row.limit_key] ?? row.limit_key },
-        h('span', null, (names[row.limit_key] ?? row.limit_key).replace('Requests per', 'per')),
-        h('span.gbar', { 'aria-hidden': 'true' }, h('span.gfill', { style: { width: `${share * 100}%` } })),
-        h('span', null, row.opens_at ? `opens ${relative(Date.parse(row.opens_at), now())}` : `${count(row.left)} left`),
-      );
-    }),
+    spent.map((row) => h('span.row', { key: row.limit_key, class: toneOf(row), title: nameOf(row) }, small(row))),
   );
 }
 
-function toneOf(row, share) {
+function bar(row, props) {
+  return h('span.gbar', props, h('span.gfill', { style: { width: `${share(row) * 100}%` } }));
+}
+
+// share is how much of a limit is spent, from 0 to 1.
+function share({ left, max }) {
+  return max ? Math.min(1, (max - left) / max) : 0;
+}
+
+function toneOf(row) {
   if (row.left === 0) return 'bad';
-  return share >= 0.8 ? 'warn' : 'good';
+  return share(row) >= 0.8 ? 'warn' : 'good';
 }
 
 function leftWords({ left, max }) {
@@ -91,9 +91,6 @@ function opens({ left, max, opens_at: iso }) {
   return [tag('shut', 'bad'), h('time', { dateTime: iso, title: exact(at) }, `opens ${relative(at, now())}`)];
 }
 
-function exhaust(label, row, name) {
-  actWithUndo(`${name}: nothing is left.`, async () => {
-    await request('POST', worldPath('keys', encodeURIComponent(label), 'limits', encodeURIComponent(row.limit_key), 'exhaust'));
-    loadLimits();
-  });
+function exhaust(label, row) {
+  actWithUndo(`${nameOf(row)}: nothing is left.`, () => inWorld('POST', ['keys', label, 'limits', row.limit_key, 'exhaust']));
 }

@@ -24,7 +24,7 @@ export function Shell() {
     h(Header),
     h(Nav),
     h('main', { id: 'main', tabIndex: -1 }, state.worldMissing ? h(NoWorld) : h(views[state.route.page])),
-    h(Notices),
+    h('div.notices', null, h('div', { role: 'status' }, notices('done')), h('div', { role: 'alert' }, notices('failed'))),
     state.dialog && h(CurrentDialog),
   );
 }
@@ -50,29 +50,15 @@ function Nav() {
 
 function item({ page, name }) {
   const n = { traffic: log.calls.length, keys: state.keys?.length, agents: state.agentTotal, faults: state.faults?.length }[page];
-  return h(
-    'li',
-    { key: page },
-    h(
-      'a',
-      { href: hrefOf(page), 'aria-current': state.route.page === page ? 'page' : undefined },
-      icon(page),
-      h('span', null, name),
-      n > 0 && h('span.badge', null, count(n)),
-    ),
-  );
+  const current = state.route.page === page ? 'page' : undefined;
+  return h('li', { key: page }, h('a', { href: hrefOf(page), 'aria-current': current }, icon(page), h('span', null, name), n > 0 && h('span.badge', null, count(n))));
 }
 
-function Notices() {
-  return h(
-    'div.notices',
-    null,
-    h('div', { role: 'status' }, state.notices.filter((n) => n.kind === 'done').map(oneNotice)),
-    h('div', { role: 'alert' }, state.notices.filter((n) => n.kind === 'failed').map(oneNotice)),
-  );
+function notices(kind) {
+  return state.notices.filter((n) => n.kind === kind).map(notice);
 }
 
-function oneNotice({ id, kind, words, undo }) {
+function notice({ id, kind, words, undo }) {
   const takeBack = () => {
     dismiss(id);
     undo();

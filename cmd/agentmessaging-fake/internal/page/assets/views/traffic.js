@@ -5,8 +5,7 @@ import { log, loadOlder } from '../sync.js';
 import { go, setFilter } from '../route.js';
 import { indexOf } from '../calls.js';
 import { count, took } from '../format.js';
-import { button, choice, mark, statusTag, ago, empty, mono } from '../parts/widgets.js';
-import { icon } from '../parts/icons.js';
+import { button, choice, head, mark, statusTag, ago, empty, mono } from '../parts/widgets.js';
 import { VirtualList } from '../parts/virtual.js';
 import { Strip } from './limits.js';
 import { said } from '../story.js';
@@ -33,7 +32,7 @@ export function Traffic() {
     h(
       'section.calls',
       { 'aria-label': 'Calls' },
-      h('div.panelhead', null, h('h1', null, 'Traffic'), h('p.sum', { role: 'status' }, sum()), h(Pause)),
+      head('Traffic', sum(), h(Pause)),
       h(Strip, { label: state.limits?.key, rows: state.limits?.rows }),
       h(Filter),
       content(),
@@ -87,12 +86,7 @@ function Filter() {
   return h(
     'form.filter',
     { role: 'search', onSubmit: (e) => e.preventDefault() },
-    h(
-      'div.search',
-      null,
-      icon('search'),
-      h('input', { type: 'search', 'aria-label': 'Filter calls by text', placeholder: 'Path, key, trace id, text', value: text, onInput: (e) => setFilter({ text: e.target.value }) }),
-    ),
+    h('input', { type: 'search', 'aria-label': 'Filter calls by text', placeholder: 'Path, key, trace id, text', value: text, onInput: (e) => setFilter({ text: e.target.value }) }),
     choice('Endpoint', [['', 'Any endpoint'], ...endpoints.map((e) => [e, e])], { value: endpoint, onChange: (e) => setFilter({ endpoint: e.target.value }) }),
     choice('Status', statuses, { value: status, onChange: (e) => setFilter({ status: e.target.value }) }),
   );
@@ -115,7 +109,7 @@ function list() {
   const at = (i) => log.shown[last - i];
   const position = indexOf(log.shown, state.cursor);
   return [
-    h('div.columns', { 'aria-hidden': 'true' }, ['Status', 'Endpoint', 'Key', 'Took', 'Trace id', 'When'].map((name) => h('span', null, name))),
+    h('div.columns.label', { 'aria-hidden': 'true' }, columns.map(([name, words]) => h('span', { class: `c-${name}` }, words))),
     behind > 0 && button(`${count(behind)} new`, () => change({ held: log.lastSeq }), { class: 'fresh', small: true, icon: 'up' }),
     h(VirtualList, {
       label: 'Calls, the newest first',
@@ -138,25 +132,28 @@ function list() {
 
 // The fake may have kept more calls than the page holds.
 function Older() {
-  return log.hasOlder ? h('div.older', null, button('Load older calls', loadOlder, { small: true })) : null;
+  return log.hasOlder ? h('div.older.row', null, button('Load older calls', loadOlder, { small: true })) : null;
 }
 
+// A column is [name, words above it, what of a call is in it].
+const columns = [
+  ['status', 'Status', statusTag],
+  ['what', 'Endpoint', (call) => [h('span.method', null, call.method), path(call.path), h('span.soft.words.clip', null, said(call)), mark(call)]],
+  ['key', 'Key', (call) => mono(call.key)],
+  ['took', 'Took', (call) => took(call.took_ns)],
+  ['trace', 'Trace id', (call) => mono(call.trace_id)],
+  ['when', 'When', (call) => ago(call.time)],
+];
+
 function row(call) {
-  return [
-    h('span.c-status', null, statusTag(call)),
-    h('span.c-what', null, h('span.method', null, call.method), path(call.path), h('span.soft.words', null, said(call)), mark(call)),
-    h('span.c-key', null, mono(call.key)),
-    h('span.c-took', null, took(call.took_ns)),
-    h('span.c-trace', null, mono(call.trace_id)),
-    h('span.c-when', null, ago(call.time)),
-  ];
+  return columns.map(([name, , cell]) => h('span.clip', { class: `c-${name} ${/status|what/.test(name) ? '' : 'soft'}` }, cell(call)));
 }
 
 // path may be cut in the middle, but not its end, which tells the operations on
 // an agent apart.
 function path(whole) {
   const cut = whole.lastIndexOf('/', whole.length - 2);
-  return h('span.path', null, h('span.mono', null, whole.slice(0, cut)), h('span.mono', null, whole.slice(cut)));
+  return h('span.path', null, h('span.mono.clip', null, whole.slice(0, cut)), h('span.mono.clip', null, whole.slice(cut)));
 }
 
 function close() {
