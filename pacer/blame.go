@@ -1,5 +1,7 @@
 package pacer
 
+import "slices"
+
 // refusal is a 429, as the state machine is told of it.
 type refusal struct {
 	kinds   kinds // what the call counted as
@@ -23,95 +25,105 @@ const leastRefusal = second
 func (m *machine) refused(f refusal) {
 	wait := max(f.wait, leastRefusal)
 	blamed := f.kinds
-	if blamed != request && m.namesRequests(f.key, wait) {
-		blamed &= request
+	if m.namesRequests(f.key, wait) {
+		blamed = request
 	}
-	m.shut(blamed, m.now+wait, f.key)
+	m.Gates.shut(blamed, m.now+wait, f.key)
 	if blamed != request {
 		blamed &^= request
 	}
-	if i := m.blame(blamed, wait); i >= 0 {
-		m.learn(i, f, m.now+wait)
+	if b, found := m.blame(blamed, wait); found {
+		m.learn(b, f, m.now+wait)
 	}
 }
 
 // namesRequests reports whether the key is that of a short limit on requests.
 func (m *machine) namesRequests(key string, wait int64) bool {
-	for _, r := range m.rules {
-		if r.key == key && r.counts == request && !r.long() {
-			return wait <= r.window+second
-		}
-	}
-	return false
-}
-
-// shut closes the gate of the kinds, and never opens one earlier.
-func (m *machine) shut(k kinds, opens int64, key string) {
-	for i := range m.gates {
-		if g := &m.gates[i]; g.kinds == k {
-			if opens > g.opens {
-				g.opens, g.key = opens, key
-			}
-			return
-		}
-	}
-	m.gates = append(m.gates, gate{k, opens, key})
-}
-
-// gate is when the gates let a call go that counts as k; 0 if none is shut.
-func (m *machine) gate(k kinds) (opens int64) {
-	for _, g := range m.gates {
-		if g.kinds&^k == 0 {
-			opens = max(opens, g.opens)
-		}
-	}
-	return opens
+	return slices.ContainsFunc(m.rules, func(r rule) bool {
+		return r.key == key && r.counts == request && !r.isLong() && wait <= r.window+second
+	})
 }
 
 // blame is the limit that is to blame for a refusal: of those that count the
-// kinds and whose window can be that long, the one that is fullest; a long limit
-// only if its count explains the refusal, or no short one can. -1 means none.
-func (m *machine) blame(k kinds, wait int64) int {
-	best, fullest := -1, -1.0
-	for i := range m.rules {
-		if r := &m.rules[i]; r.counts&k == 0 || wait > r.window+second {
-			continue
-		}
-		if full := m.full(i); full > fullest {
-			best, fullest = i, full
+// kinds and whose window can be that long, the one that is fullest.
+func (m *machine) blame(k kinds, wait int64) (fullest budget, found bool) {
+	for b := range m.spent(k) {
+		if wait <= b.window+second && (!found || b.full() > fullest.full()) {
+			fullest, found = b, true
 		}
 	}
-	return best
+	return fullest, found
 }
 
-// full is how much of a limit is used; of a long one that has not refused, it
-// is negative.
-func (m *machine) full(i int) float64 {
-	r, l := &m.rules[i], &m.limits[i]
-	if !r.long() {
-		return float64(l.forget(r, m.now, m.guard(r))) / l.allowed(r, m.now)
-	}
-	if l.used(r) {
+// full is how much of a limit is used. A long one whose count does not explain
+// a refusal comes after all short ones.
+func (b budget) full() float64 {
+	switch {
+	case !b.isLong():
+		return float64(b.sent()) / b.allowed
+	case b.used():
 		return 0.95
 	}
-	return float64(l.sent)/r.max/1e6 - 0.5
+	return float64(b.Sent)/b.max/1e6 - 0.5
 }
 
 // learn lets a limit learn from a refusal. A level is learned only where the
 // calls of a whole window are known, from a call that was not held up on its
 // way, and for limits on single operations only where most of it was used: else
 // others may be to blame.
-func (m *machine) learn(i int, f refusal, opens int64) {
-	r, l := &m.rules[i], &m.limits[i]
-	if r.long() {
-		l.long.refused(r, m.now, opens, f.granted)
-		m.calm(r.counts, opens)
-		return
+func (m *machine) learn(b budget, f refusal, opens int64) {
+	known, hold := m.now-m.Fresh >= b.window, shortHold
+	if m.lonely {
+		known, hold = true, longHold
 	}
-	known := m.lonely || m.now-m.fresh >= r.window
-	if !known || f.late || r.counts != request && m.full(i) < 0.5 {
-		l.due = max(l.due, opens+l.credit(r, m.now, m.guard(r), true))
-		return
+	switch {
+	case b.isLong():
+		b.refusedLong(opens, f.granted)
+		m.calm(b.counts, opens)
+	case !known || f.late || b.counts != request && b.full() < 0.5:
+		b.pause(opens)
+	default:
+		b.refusedShort(opens, f.granted, hold)
 	}
-	l.short.refused(r, m.now, opens, f.granted, m.guard(r), m.hold)
+}
+
+// calm lets the calls go at an even pace when a long limit opens again, as they
+// did when they filled it: a sliding window frees its room at that pace.
+func (m *machine) calm(counts kinds, opens int64) {
+	for b := range m.spent(counts) {
+		if b.counts == counts && !b.isLong() {
+			b.pause(opens)
+		}
+	}
+}
+
+// gates are shut by refusals, each for all calls that count as the refused one
+// did, or as more.
+type gates []gate
+
+type gate struct {
+	Kinds kinds
+	Opens int64
+	Key   string // in the service's words
+}
+
+// shut closes the gate of the kinds, and never opens one earlier.
+func (gs *gates) shut(k kinds, opens int64, key string) {
+	i := slices.IndexFunc(*gs, func(g gate) bool { return g.Kinds == k })
+	switch {
+	case i < 0:
+		*gs = append(*gs, gate{k, opens, key})
+	case opens > (*gs)[i].Opens:
+		(*gs)[i] = gate{k, opens, key}
+	}
+}
+
+// opens is when the gates let a call go that counts as k; 0 if none is shut.
+func (gs gates) opens(k kinds) (opens int64) {
+	for _, g := range gs {
+		if g.Kinds&^k == 0 {
+			opens = max(opens, g.Opens)
+		}
+	}
+	return opens
 }

@@ -63,7 +63,10 @@ func limitsOf(plan string) (limits []Limit) {
 // kinds is a set of what an attempt counts as.
 type kinds uint8
 
-const request kinds = 1 // the first of counted
+const (
+	request    kinds = 1 // the first of counted
+	everything kinds = 1<<8 - 1
+)
 
 var counted = []Counted{CountsRequests, CountsAgentCreations, CountsBYOKSets, CountsWarmUps}
 
@@ -98,7 +101,7 @@ type rule struct {
 
 const hour = int64(time.Hour / time.Microsecond)
 
-func (r *rule) long() bool { return r.window >= hour }
+func (r *rule) isLong() bool { return r.window >= hour }
 
 // maxLimits bounds what is kept of a key.
 const maxLimits = 30

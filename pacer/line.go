@@ -1,8 +1,8 @@
 package pacer
 
 import (
-	"container/heap"
 	"context"
+	"math/rand/v2"
 )
 
 // Priority orders calls that wait in a [Pacer].
@@ -37,58 +37,60 @@ func WithTenant(ctx context.Context, id string) context.Context {
 // waiter is a call that waits.
 type waiter struct {
 	tenant   string
-	round    int           // tenants take turns: it goes in this one
-	number   int           // in the order of arrival
-	deadline int64         // of the pacer's clock; 0: none
-	maxWait  int64         // until the limits let anybody go
-	places   [2]int        // in the line's heaps
-	ready    chan *verdict // holds one
+	deadline int64 // of the pacer's clock; 0: none
+	maxWait  int64 // until the limits let anybody go
+
+	answered chan struct{} // closed when the call has its permit, or its refusal
+	permit   *permit
+	err      error
+
+	round, number int // tenants take turns, each with a call in every round
+	waits         bool
+	weight        uint32
+	size          int // of the tree below it
+	left, right   *waiter
 }
 
-// verdict ends a wait: a permit, or the refusal.
-type verdict struct {
-	permit *permit
-	err    error
-}
-
-// line holds waiting calls, in the order of their turns and in that of their
-// deadlines. Arriving, leaving and counting who is before take logarithmic time.
+// line holds waiting calls in the order of their turns: a search tree that
+// random weights keep flat (a treap). Arriving, leaving and counting who is
+// before take logarithmic time.
 type line struct {
-	turns     waiters
-	deadlines waiters
-	last      map[string]int // round of each tenant's last call
-	ranks     ranks
-	round     int // that is being served
-	arrived   int
-	maxWait   int64 // the least of those that wait
+	root    *waiter
+	last    map[string]int // round of each tenant's last call
+	round   int            // that is being served
+	arrived int
 }
 
-func (l *line) len() int { return len(l.turns.list) }
+func (l *line) len() int { return l.root.len() }
+
+func (w *waiter) len() int {
+	if w == nil {
+		return 0
+	}
+	return w.size
+}
 
 // roundOf is the round in which a new call of the tenant goes: not the one that
 // is being served, or new tenants could keep all others waiting.
 func (l *line) roundOf(tenant string) int { return max(l.round, l.last[tenant]) + 1 }
 
 // before counts who would go before a new call of the tenant.
-func (l *line) before(tenant string) int { return l.ranks.upTo(l.roundOf(tenant)) }
+func (l *line) before(tenant string) int {
+	first, rest := split(l.root, l.roundOf(tenant), l.arrived)
+	defer func() { l.root = merge(first, rest) }()
+	return first.len()
+}
 
 func (l *line) push(w *waiter) {
-	if l.len() == 0 {
-		l.turns.less, l.deadlines.less, l.deadlines.which = byTurn, byDeadline, 1
-		l.maxWait = w.maxWait
-	}
 	if l.last == nil || len(l.last) > 2*l.len()+64 {
 		l.forgetTenants()
 	}
-	w.round, w.number = l.roundOf(w.tenant), l.arrived
+	w.round, w.number, w.waits = l.roundOf(w.tenant), l.arrived, true
+	w.weight, w.size = rand.Uint32(), 1
 	l.arrived++
-	l.last[w.tenant], l.maxWait = w.round, min(l.maxWait, w.maxWait)
-	l.ranks.grow(l, w.round)
-	l.ranks.add(w.round, 1)
-	heap.Push(&l.turns, w)
-	if w.deadline > 0 {
-		heap.Push(&l.deadlines, w)
-	}
+	l.last[w.tenant] = w.round
+	first, rest := split(l.root, w.round, w.number)
+	l.root = merge(merge(first, w), rest)
 }
 
 // forgetTenants drops those whose calls have all had their turn.
@@ -104,7 +106,10 @@ func (l *line) forgetTenants() {
 
 // pop takes the call whose turn it is.
 func (l *line) pop() *waiter {
-	w := l.turns.list[0]
+	w := l.root
+	for w.left != nil {
+		w = w.left
+	}
 	l.remove(w)
 	l.round = w.round
 	return w
@@ -112,81 +117,58 @@ func (l *line) pop() *waiter {
 
 // remove reports false where the call waits no more.
 func (l *line) remove(w *waiter) bool {
-	if w.places[0] >= len(l.turns.list) || l.turns.list[w.places[0]] != w {
+	if !w.waits {
 		return false
 	}
-	heap.Remove(&l.turns, w.places[0])
-	if w.deadline > 0 {
-		heap.Remove(&l.deadlines, w.places[1])
-	}
-	l.ranks.add(w.round, -1)
+	first, rest := split(l.root, w.round, w.number)
+	_, rest = split(rest, w.round, w.number+1)
+	l.root, w.waits = merge(first, rest), false
 	return true
 }
 
-// waiters is a heap of calls that know their place in it.
-type waiters struct {
-	list  []*waiter
-	which int // of waiter.places
-	less  func(a, b *waiter) bool
-}
-
-func byTurn(a, b *waiter) bool {
-	return a.round < b.round || a.round == b.round && a.number < b.number
-}
-
-func byDeadline(a, b *waiter) bool { return a.deadline < b.deadline }
-
-// Len, Less, Swap, Push and Pop implement heap.Interface.
-func (h *waiters) Len() int           { return len(h.list) }
-func (h *waiters) Less(i, j int) bool { return h.less(h.list[i], h.list[j]) }
-
-func (h *waiters) Swap(i, j int) {
-	h.list[i], h.list[j] = h.list[j], h.list[i]
-	h.list[i].places[h.which], h.list[j].places[h.which] = i, j
-}
-
-func (h *waiters) Push(x any) {
-	w := x.(*waiter)
-	w.places[h.which] = len(h.list)
-	h.list = append(h.list, w)
-}
-
-func (h *waiters) Pop() any {
-	last := len(h.list) - 1
-	w := h.list[last]
-	h.list[last] = nil
-	h.list = h.list[:last]
-	return w
-}
-
-// ranks counts the calls of each round, from first on, as a Fenwick tree.
-type ranks struct {
-	first int
-	sums  []int
-}
-
-func (r *ranks) add(round, n int) {
-	for i := round - r.first + 1; i <= len(r.sums); i += i & -i {
-		r.sums[i-1] += n
+// all are the waiting calls, in the order of their turns.
+func (l *line) all() (calls []*waiter) {
+	var walk func(*waiter)
+	walk = func(w *waiter) {
+		if w != nil {
+			walk(w.left)
+			calls = append(calls, w)
+			walk(w.right)
+		}
 	}
+	walk(l.root)
+	return calls
 }
 
-// upTo counts the calls of all rounds up to one.
-func (r *ranks) upTo(round int) (n int) {
-	for i := min(round-r.first+1, len(r.sums)); i > 0; i -= i & -i {
-		n += r.sums[i-1]
+// split parts a tree into the calls that go before a turn, and the others.
+func split(w *waiter, round, number int) (before, rest *waiter) {
+	switch {
+	case w == nil:
+		return nil, nil
+	case w.round < round || w.round == round && w.number < number:
+		w.right, rest = split(w.right, round, number)
+		before = w
+	default:
+		before, w.left = split(w.left, round, number)
+		rest = w
 	}
-	return n
+	w.size = w.left.len() + 1 + w.right.len()
+	return before, rest
 }
 
-// grow makes room for a round, and starts at the first one that is needed. It
-// is called for every arrival, and does something for few of them.
-func (r *ranks) grow(l *line, round int) {
-	if round-r.first < len(r.sums) {
-		return
+// merge joins two trees, of which all of the first goes before the second.
+func merge(a, b *waiter) *waiter {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	case a.weight > b.weight:
+		a.right = merge(a.right, b)
+		a.size = a.left.len() + 1 + a.right.len()
+		return a
 	}
-	*r = ranks{first: l.round, sums: make([]int, 64+2*(round-l.round))}
-	for _, w := range l.turns.list {
-		r.add(w.round, 1)
-	}
+	b.left = merge(a, b.left)
+	b.size = b.left.len() + 1 + b.right.len()
+	return b
 }

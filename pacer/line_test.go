@@ -36,21 +36,8 @@ func TestLineAgainstANaiveOne(t *testing.T) {
 				waiting = slices.Delete(waiting, at, at+1)
 			}
 			require.Equal(t, len(waiting), l.len())
-			wantNearestDeadline(t, &l, waiting)
+			require.True(t, slices.Equal(waiting, l.all()), "seed %d", seed)
 		}
-	}
-}
-
-func wantNearestDeadline(t *testing.T, l *line, waiting []*waiter) {
-	t.Helper()
-	nearest := int64(0)
-	for _, w := range waiting {
-		if w.deadline > 0 && (nearest == 0 || w.deadline < nearest) {
-			nearest = w.deadline
-		}
-	}
-	if nearest > 0 {
-		require.Equal(t, nearest, l.deadlines.list[0].deadline)
 	}
 }
 
@@ -78,31 +65,21 @@ func TestTenantsAreForgotten(t *testing.T) {
 	assert.Less(t, len(l.last), 200)
 }
 
-// TestLineIsLogarithmic counts comparisons.
+// TestLineIsLogarithmic looks at how deep the tree of many callers is.
 func TestLineIsLogarithmic(t *testing.T) {
 	const callers = 100_000
-	compared := 0
 	var l line
-	var waiting []*waiter
 	for i := range callers {
-		w := &waiter{deadline: int64(1 + (i*7919)%callers)}
-		l.push(w)
-		if i == 0 {
-			count := func(less func(a, b *waiter) bool) func(a, b *waiter) bool {
-				return func(a, b *waiter) bool { compared++; return less(a, b) }
-			}
-			l.turns.less, l.deadlines.less = count(byTurn), count(byDeadline)
-		}
-		waiting = append(waiting, w)
+		l.push(&waiter{tenant: fmt.Sprint(i % 7)})
 	}
-	for _, w := range waiting[callers/2:] {
-		l.remove(w)
+	assert.Less(t, l.root.depth(), 4*17)
+}
+
+func (w *waiter) depth() int {
+	if w == nil {
+		return 0
 	}
-	for range callers / 2 {
-		l.pop()
-	}
-	assert.Zero(t, l.len())
-	assert.Less(t, compared/callers, 6*17, "comparisons a caller")
+	return 1 + max(w.left.depth(), w.right.depth())
 }
 
 // BenchmarkLine is 100,000 callers who arrive, and leave.

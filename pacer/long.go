@@ -5,62 +5,17 @@ package pacer
 // if it does, "so many calls, then so long" is remembered for the periods that
 // follow without a pause.
 type long struct {
-	begins  int64 // the period that is counted
-	sent    int64 // in it
-	most    int64 // what such a period held; 0: not known
-	lasts   int64 // how long it lasted
-	probing int64 // until then one call finds out
-	changed int64 // when a refusal was last learned from
-}
-
-// probeWait is how long the answer of a probe is waited for.
-const probeWait = 10 * second
-
-// roll begins the next period when one is over. Only one that was used up, and
-// is followed without a pause, is known to be like the one before.
-func (l *long) roll(now int64) {
-	end := l.begins + l.lasts
-	switch {
-	case l.most == 0 || now < end:
-	case l.sent >= l.most && now < end+l.lasts:
-		l.begins, l.sent = end, 0
-	default:
-		l.begins, l.sent, l.most = now, 0, 0
-	}
-}
-
-// next is when a call may go that has so many before it, and whether it is to
-// find out if the service refuses.
-func (l *long) next(r *rule, now int64, before int) (at int64, probe bool) {
-	l.roll(now)
-	sent := l.sent + int64(before)
-	switch {
-	case l.probing > now:
-		return l.probing, false
-	case l.most > 0 && sent >= l.most:
-		return l.begins + l.lasts, false
-	}
-	return now, l.most == 0 && float64(sent) >= r.max
-}
-
-func (l *long) spend(at, calls int64, probe bool) {
-	if l.begins == 0 {
-		l.begins = at
-	}
-	l.sent += calls
-	if probe {
-		l.probing = at + probeWait
-	}
-}
-
-// accepted begins a period: the service did not refuse the probe.
-func (l *long) accepted(now int64) {
-	if l.probing > 0 {
-		*l = long{begins: now, sent: 1, changed: l.changed}
-	}
+	Begins  int64 // the period that is counted
+	Sent    int64 // in it
+	Most    int64 // what such a period held; 0: not known
+	Lasts   int64 // how long it lasted
+	Probing int64 // until then one call finds out
+	Changed int64 // when a refusal was last learned from
 }
 
 const (
+	// probeWait is how long the answer of a probe is waited for.
+	probeWait = 10 * second
 	// longGuard is added to a period, since its calls arrive now and then later
 	// than those of the one before.
 	longGuard = 2 * second
@@ -68,29 +23,76 @@ const (
 	shortWait = 61 * second
 )
 
+// roll begins the next period when one is over. Only one that was used up, and
+// is followed without a pause, is known to be like the one before.
+func (b budget) roll() {
+	ends := b.Begins + b.Lasts
+	switch {
+	case b.Most == 0 || b.now < ends:
+	case b.Sent >= b.Most && b.now < ends+b.Lasts:
+		b.Begins, b.Sent = ends, 0
+	default:
+		b.Begins, b.Sent, b.Most = b.now, 0, 0
+	}
+}
+
+// nextLong is when a call may go that has so many before it, and whether it is
+// to find out if the service refuses.
+func (b budget) nextLong(before int64) (at int64, probe bool) {
+	b.roll()
+	sent := b.Sent + before
+	switch {
+	case b.Probing > b.now:
+		return b.Probing, false
+	case b.Most > 0 && sent >= b.Most:
+		return b.Begins + b.Lasts, false
+	}
+	return b.now, b.Most == 0 && float64(sent) >= b.max
+}
+
+// spendLong counts a call that is sent now, and reports whether it is a probe.
+func (b budget) spendLong() (probe bool) {
+	_, probe = b.nextLong(0)
+	if b.Begins == 0 {
+		b.Begins = b.now
+	}
+	if b.Sent += b.calls; probe {
+		b.Probing = b.now + probeWait
+	}
+	return probe
+}
+
+// accepted begins a period: the service did not refuse the probe.
+func (b budget) accepted() {
+	if b.Probing > 0 {
+		b.long = long{Begins: b.now, Sent: 1, Changed: b.Changed}
+	}
+}
+
 // used reports whether its own count explains a refusal: it is full, or goes on
 // from a period that was.
-func (l *long) used(r *rule) bool { return float64(l.sent-1) >= r.max || l.most > 0 && l.sent > 1 }
+func (b budget) used() bool { return float64(b.Sent-1) >= b.max || b.Most > 0 && b.Sent > 1 }
 
-// refused learns from a refusal that asks to wait until opens. Only a count that
-// is full is remembered, or one that agrees with the limit's rate: another may
-// be due to other limits, or to calls that came a bit early.
-func (l *long) refused(r *rule, now, opens, granted int64) {
-	if granted <= l.changed {
+// refusedLong learns from a refusal that asks to wait until opens. Only a count
+// that is full is remembered, or one that agrees with the limit's rate: another
+// may be due to other limits, or to calls that came a bit early.
+func (b budget) refusedLong(opens, granted int64) {
+	if granted <= b.Changed {
 		return
 	}
-	l.probing = 0
-	held, lasts := l.sent-1, min(r.window, opens-l.begins)
-	rate := float64(held) / float64(lasts) * float64(r.window) / r.max
-	full := float64(held) >= r.max
+	held, lasts := b.Sent-1, min(b.window, opens-b.Begins)
+	rate := float64(held) / float64(lasts) * float64(b.window) / b.max
+	agrees := b.used() && rate <= 2 && (opens-b.now > shortWait || lasts < 2*shortWait)
+	next := long{Begins: opens, Changed: b.now}
 	switch {
-	case full, l.used(r) && rate <= 2 && (opens-now > shortWait || lasts < 2*shortWait):
-		*l = long{begins: opens, changed: now, most: held, lasts: lasts + longGuard}
-	case l.most == 0:
-		*l = long{begins: opens, changed: now}
+	case float64(held) >= b.max || agrees:
+		next.Most, next.Lasts = held, lasts+longGuard
+	case b.Most == 0:
 	case held <= 0: // the period before lasted longer
-		*l = long{begins: opens, changed: now, most: l.most, lasts: min(r.window+longGuard, l.lasts+opens-l.begins)}
+		next.Most, next.Lasts = b.Most, min(b.window+longGuard, b.Lasts+opens-b.Begins)
 	default:
-		l.sent--
+		next = b.long
+		next.Sent, next.Probing = held, 0
 	}
+	b.long = next
 }

@@ -45,7 +45,7 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 		rules := rulesFor(t, perMinute(most), Limit{Key: "creations", Max: 1 + random.IntN(10), Window: 20 * time.Second, Counts: CountsAgentCreations})
 		now := someday
 		s := newState(rules, now, 1)
-		s.limits[0].patience, s.limits[1].patience = hour, hour // or it tries whether more is allowed
+		s.Limits[0].Patience, s.Limits[1].Patience = hour, hour // or it tries whether more is allowed
 		sent := make([][]int64, len(rules))
 		for range 3000 {
 			now += random.Int64N(int64(1) << random.IntN(25))
@@ -182,7 +182,7 @@ func playInnocent(service serviceOf, rules []rule, random *rand.Rand) (longest i
 // countsFull reports whether our own count keeps the call back: not innocent.
 func countsFull(m *machine, k kinds) bool {
 	for i := range m.rules {
-		if r := &m.rules[i]; r.counts&k != 0 && m.full(i) >= 0.9 {
+		if r := &m.rules[i]; r.counts&k != 0 && m.budget(i).full() >= 0.9 {
 			return true
 		}
 	}
@@ -205,7 +205,7 @@ func TestAWrongGuessCostsOneCall(t *testing.T) {
 		}
 	}
 	assert.Equal(t, map[kinds]int{creation: 1, message: 1}, refused)
-	assert.Equal(t, someday+8*hour, s.at(rules, someday+hour).gate(warmUp), "a refused message holds back all")
+	assert.Equal(t, someday+8*hour, s.at(rules, someday+hour).Gates.opens(warmUp), "a refused message holds back all")
 }
 
 // TestARaisedLimit is looked for after a quarter of an hour of use without a
@@ -214,13 +214,13 @@ func TestARaisedLimit(t *testing.T) {
 	rules := rulesFor(t, perMinute(60))
 	s := newState(rules, someday, 1)
 	now := fill(s, rules, someday, 15*minute)
-	l := &s.limits[0].short
-	assert.Equal(t, 60.0, l.allowed(&rules[0], now))
+	l := &s.Limits[0].short
+	assert.Equal(t, 60.0, allowed(s, rules, now))
 	now = fill(s, rules, now, 3*minute/2)
-	assert.InDelta(t, 66, l.allowed(&rules[0], now), 0.1)
+	assert.InDelta(t, 66, allowed(s, rules, now), 0.1)
 	s.at(rules, now).refused(refusal{kinds: message, granted: now, wait: second})
-	assert.LessOrEqual(t, l.allowed(&rules[0], now), 60.0, "back to what held")
-	assert.Equal(t, int64(2*firstPatience), l.patience)
+	assert.LessOrEqual(t, allowed(s, rules, now), 60.0, "back to what held")
+	assert.Equal(t, int64(2*firstPatience), l.Patience)
 }
 
 // TestALongLimitOpensCalmly: no burst, since a sliding window frees its room as
@@ -232,7 +232,7 @@ func TestALongLimitOpensCalmly(t *testing.T) {
 	s.at(rules, now).refused(refusal{kinds: message, granted: now, wait: hour})
 	for _, opens := range []int64{now + hour, 0} {
 		if opens == 0 { // the next time nobody is refused
-			opens = s.limits[1].begins + s.limits[1].lasts
+			opens = s.Limits[1].Begins + s.Limits[1].Lasts
 		}
 		got := 0
 		for s.at(rules, opens).ask(ask{kinds: message, waits: 1}).n > 0 {
@@ -250,8 +250,8 @@ func TestAGateNeverOpensEarlier(t *testing.T) {
 	for _, wait := range []int64{minute, hour, second} {
 		m.refused(refusal{kinds: warmUp, granted: someday, wait: wait})
 	}
-	assert.Equal(t, someday+hour, m.gate(warmUp))
-	assert.Zero(t, m.gate(message))
+	assert.Equal(t, someday+hour, m.Gates.opens(warmUp))
+	assert.Zero(t, m.Gates.opens(message))
 }
 
 // TestLevel is what a refusal teaches, and how it is forgotten.
@@ -261,15 +261,14 @@ func TestLevel(t *testing.T) {
 	now := fill(s, rules, someday, 2*minute)
 	m := s.at(rules, now)
 	m.refused(refusal{kinds: message, granted: now, wait: 15 * second})
-	l := &m.limits[0].short
-	assert.InDelta(t, 44, l.allowed(&rules[0], now), 1, "as many as in the window that ends with the wait")
-	held := l.allowed(&rules[0], now)
-	assert.Equal(t, held, l.allowed(&rules[0], now+2*minute), "it holds")
-	assert.InDelta(t, 1.25*held, l.allowed(&rules[0], now+11*minute/4), 0.1, "it climbs")
-	assert.Equal(t, 60.0, l.allowed(&rules[0], now+4*minute))
+	assert.InDelta(t, 44, allowed(s, rules, now), 1, "as many as in the window that ends with the wait")
+	held := allowed(s, rules, now)
+	assert.Equal(t, held, allowed(s, rules, now+2*minute), "it holds")
+	assert.InDelta(t, 1.25*held, allowed(s, rules, now+11*minute/4), 0.1, "it climbs")
+	assert.Equal(t, 60.0, allowed(s, rules, now+4*minute))
 
 	m.refused(refusal{kinds: message, granted: now - second, wait: 15 * second})
-	assert.Equal(t, held, l.allowed(&rules[0], now), "a call that was under way teaches nothing")
+	assert.Equal(t, held, allowed(s, rules, now), "a call that was under way teaches nothing")
 }
 
 // fill sends as many calls as may go.
@@ -299,11 +298,11 @@ func TestRefusalsThatTeachNothing(t *testing.T) {
 		m := s.at(rules, now)
 		m.refused(test.refusal)
 		for i := range rules {
-			if !rules[i].long() {
-				assert.Equal(t, rules[i].max, m.limits[i].allowed(&rules[i], now), "%s: %s", name, rules[i].key)
+			if !rules[i].isLong() {
+				assert.Equal(t, rules[i].max, m.budget(i).allowed, "%s: %s", name, rules[i].key)
 			}
 		}
-		assert.Positive(t, m.gate(test.refusal.kinds), name)
+		assert.Positive(t, m.Gates.opens(test.refusal.kinds), name)
 	}
 }
 
@@ -389,8 +388,8 @@ func TestATicketLapses(t *testing.T) {
 	for s.at(rules, now).ask(ask{member: 1, kinds: message, waits: 1}).n > 0 {
 	}
 	first := s.at(rules, now).ask(ask{member: 2, kinds: message, waits: 1}).due
-	assert.Greater(t, first, s.tickets[0].due, "behind the first")
-	now = s.tickets[0].due + ticketFor + 1
+	assert.Greater(t, first, s.Tickets[0].Due, "behind the first")
+	now = s.Tickets[0].Due + ticketFor + 1
 	assert.Equal(t, 1, s.at(rules, now).ask(ask{member: 2, kinds: message, waits: 1}).n)
 }
 
@@ -402,10 +401,10 @@ func TestGiveBack(t *testing.T) {
 	m := s.at(rules, someday)
 	m.spend(creation, someday)
 	m.giveBack(creation, someday)
-	assert.InDelta(t, before.limits[0].due, s.limits[0].due, 300_000)
+	assert.InDelta(t, before.Limits[0].Due, s.Limits[0].Due, 300_000)
 	for i := range rules {
-		assert.Equal(t, before.limits[i].sent, s.limits[i].sent)
-		assert.Equal(t, m.full(i), before.at(rules, someday).full(i))
+		assert.Equal(t, before.Limits[i].Sent, s.Limits[i].Sent)
+		assert.Equal(t, m.budget(i).full(), before.at(rules, someday).budget(i).full())
 	}
 }
 
@@ -414,10 +413,15 @@ func TestClockSetBack(t *testing.T) {
 	rules := rulesFor(t, PreviewLimits()...)
 	s := newState(rules, someday, 1)
 	now := fill(s, rules, someday, 2*minute)
-	wait := s.at(rules, now).ask(ask{kinds: message, waits: 1}).due - now
+	wait := s.at(rules, now).ask(ask{kinds: message, waits: 2}).due - now
 	back := s.clone().at(rules, now-3*hour)
 	assert.Equal(t, now-3*hour, back.now)
-	got := back.ask(ask{kinds: message, waits: 1})
+	got := back.ask(ask{kinds: message, waits: 2})
 	assert.InDelta(t, wait, got.due-back.now, 300_000)
-	assert.Equal(t, back.full(0), s.at(rules, now).full(0))
+	assert.Equal(t, back.budget(0).full(), s.at(rules, now).budget(0).full())
+}
+
+// allowed is the level of the first limit at a time.
+func allowed(s *state, rules []rule, now int64) float64 {
+	return (&machine{state: s, rules: rules, now: now, calls: 1}).budget(0).allowed
 }

@@ -13,12 +13,12 @@ import (
 	"context"
 	"log/slog"
 	"math/rand/v2"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
 )
 
 // A Pacer is an agentmessaging.Limiter that keeps to limits, so that calls wait
@@ -51,10 +51,8 @@ type Pacer struct {
 	local  *state // of a process that is alone, or works on its share
 	fleet  fleet
 	queues map[queueKey]*queue
-	heard  machine // the gates that this process has seen shut
+	heard  gates // that this process has seen shut
 	spread spread
-	atWork context.Context    // ends when no call waits
-	idle   context.CancelFunc // ends it; nil: there is none
 }
 
 // An Option changes how a [Pacer] works.
@@ -70,7 +68,7 @@ func New(limits []Limit, opts ...Option) (*Pacer, error) {
 	}
 	p := &Pacer{
 		logger: slog.New(slog.DiscardHandler), member: rand.Int64(), limits: slices.Clone(limits), rules: rules,
-		time: stopwatch{clock: realClock{}}, queues: map[queueKey]*queue{}, heard: machine{state: &state{}},
+		time: stopwatch{clock: cooldown.RealClock{}}, queues: map[queueKey]*queue{}, fleet: fleet{size: 1},
 	}
 	for _, opt := range opts {
 		if opt == nil {
@@ -114,32 +112,26 @@ func (p *Pacer) SetLimits(limits []Limit) error {
 	p.local = p.carryOver(p.local, rules)
 	p.fleet.seen = p.carryOver(p.fleet.seen, rules)
 	p.limits, p.rules = slices.Clone(limits), rules
-	if key := p.key(); key != p.fleet.key && p.fleet.seen != nil {
-		p.fleet.key, p.fleet.seen.born = key, newSet
-	} else {
-		p.fleet.key = key
-	}
+	p.fleet.key = p.key()
 	p.wakeAll()
 	return nil
 }
 
-// carryOver is a state for other rules. The lock is held.
+// carryOver is a state for other rules: what was learned was about the old ones.
+// The lock is held.
 func (p *Pacer) carryOver(old *state, rules []rule) *state {
 	if old == nil {
 		return nil
 	}
-	next := newState(rules, old.now, old.born)
-	next.gates, next.members, next.fresh = old.gates, old.members, old.fresh
-	for i, r := range rules { // what was learned was about the old ones
+	next := newState(rules, old.Now, carriedOver)
+	next.Gates, next.Members, next.Fresh = old.Gates, old.Members, old.Fresh
+	for i, r := range rules {
 		for j, was := range p.rules {
-			if r.key == was.key && r.window == was.window && r.counts == was.counts {
-				next.limits[i] = old.limits[j]
+			if was.max = r.max; was == r {
+				next.Limits[i].Slots, next.Limits[i].long = old.Limits[j].Slots, old.Limits[j].long
 			}
 		}
-		l := &next.limits[i]
-		l.level, l.top, l.corrected, l.due = 0, 0, 0, 0
 	}
-	(&machine{state: next, rules: rules, now: next.now, calls: 1}).resume(atOnceAtFirst)
 	return next
 }
 
@@ -151,7 +143,7 @@ func (p *Pacer) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttem
 	k := kindsOf(attempt)
 	priority, _ := ctx.Value(priorityKey{}).(Priority)
 	p.mu.Lock()
-	if k = p.limited(k); k == 0 {
+	if !p.isLimited(k) {
 		p.mu.Unlock()
 		return &permit{}, nil
 	}
@@ -164,7 +156,7 @@ func (p *Pacer) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttem
 		p.mu.Unlock()
 		return granted, nil
 	}
-	w, err := p.enter(ctx, q, attempt, now)
+	w, err := p.enter(ctx, q, attempt.MaxWait, now)
 	p.mu.Unlock()
 	if err != nil {
 		return nil, err
@@ -172,14 +164,8 @@ func (p *Pacer) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttem
 	return p.wait(ctx, q, w, now)
 }
 
-// limited is 0 for what no rule counts.
-func (p *Pacer) limited(k kinds) kinds {
-	for i := range p.rules {
-		if p.rules[i].counts&k != 0 {
-			return k
-		}
-	}
-	return 0
+func (p *Pacer) isLimited(k kinds) bool {
+	return slices.ContainsFunc(p.rules, func(r rule) bool { return r.counts&k != 0 })
 }
 
 // atOnce grants a call of a process that is alone, if it need not wait.
@@ -192,54 +178,59 @@ func (p *Pacer) atOnce(q *queue, now int64) *permit {
 		q.told(got, 0)
 		return nil
 	}
-	return &permit{pacer: p, kinds: q.kinds, granted: got.grants[0].at, probe: got.grants[0].probe, sent: now}
+	return &permit{pacer: p, kinds: q.kinds, grant: got.grants[0], sent: now}
 }
 
 // enter gives the call a place in the line, or refuses it.
-func (p *Pacer) enter(ctx context.Context, q *queue, attempt agentmessaging.LimitedAttempt, now int64) (*waiter, error) {
-	tenant, _ := ctx.Value(tenantKey{}).(string)
-	w := &waiter{
-		tenant: tenant, ready: make(chan *verdict, 1),
-		maxWait: cmp.Or(attempt.MaxWait, defaultMaxWait).Microseconds(),
-	}
+func (p *Pacer) enter(ctx context.Context, q *queue, maxWait time.Duration, now int64) (*waiter, error) {
+	w := &waiter{answered: make(chan struct{}), maxWait: cmp.Or(maxWait, defaultMaxWait).Microseconds()}
+	w.tenant, _ = ctx.Value(tenantKey{}).(string)
 	if deadline, has := ctx.Deadline(); has {
 		w.deadline = max(1, now+time.Until(deadline).Microseconds())
 	}
-	if q.known(now) && q.hopeless(w, q.line.before(tenant), now) {
+	if before := q.line.before(w.tenant); q.known(now) && q.hopeless(w, before, now) {
 		if q.line.len() == 0 && p.store == nil {
-			p.here(now).withdraw(ask{member: p.member, kinds: q.kinds, batch: q.batch})
+			p.here(now).withdraw(p.question(q))
 		}
-		return nil, p.refusal(q, q.line.before(tenant), now)
+		return nil, p.refusal(q, before, now)
 	}
 	q.line.push(w)
 	p.attend(q)
 	return w, nil
 }
 
-// defaultMaxWait is agentmessaging.RetryPolicy's.
-const defaultMaxWait = 90 * time.Second
-
+// wait is for the call's turn, and then for the moment of its grant.
 func (p *Pacer) wait(ctx context.Context, q *queue, w *waiter, came int64) (agentmessaging.Permit, error) {
-	var v *verdict
 	select {
-	case v = <-w.ready:
+	case <-w.answered:
 	case <-ctx.Done():
 		if p.leave(q, w) {
 			return nil, ctx.Err()
 		}
-		if v = <-w.ready; v.permit != nil {
-			v.permit.Done(agentmessaging.AttemptOutcome{})
-		}
-		return nil, ctx.Err()
 	}
-	if v.err != nil {
-		return nil, v.err
+	if w.err != nil {
+		return nil, w.err
 	}
-	v.permit.waited = time.Duration(v.permit.sent-came) * time.Microsecond
-	return v.permit, nil
+	now, clock := p.now()
+	if early := w.permit.due - now; early > 0 {
+		_ = clock.Sleep(ctx, time.Duration(early)*time.Microsecond)
+		now, _ = p.now()
+	}
+	if err := ctx.Err(); err != nil {
+		go w.permit.giveBack()
+		return nil, err
+	}
+	w.permit.sent, w.permit.waited = now, time.Duration(now-came)*time.Microsecond
+	return w.permit, nil
 }
 
-// leave takes a call out of the line; false where it has its verdict.
+func (p *Pacer) now() (int64, agentmessaging.Clock) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.time.now(), p.time.clock
+}
+
+// leave takes a call out of the line; false where it has its answer.
 func (p *Pacer) leave(q *queue, w *waiter) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -254,23 +245,8 @@ func (p *Pacer) here(now int64) *machine {
 		p.local = newState(p.rules, now, 0)
 	}
 	m := p.local.at(p.rules, now)
-	if p.store != nil {
-		m.calls, m.lonely = p.fleet.size, p.fleet.lonely
-		if m.lonely {
-			m.hold = longHold
-		}
-	}
+	m.calls, m.lonely = p.fleet.size, p.fleet.lonely
 	return m
-}
-
-// refusal is the 429 of a call that has so many before it.
-func (p *Pacer) refusal(q *queue, before int, now int64) error {
-	wait := max(q.opens, q.turn(before)) - now
-	key := p.rules[min(q.limit, len(p.rules)-1)].key
-	return &agentmessaging.Error{
-		StatusCode: http.StatusTooManyRequests, Code: "rate_limited", LimitKey: key,
-		RetryAfter: time.Duration(max(1, wait)) * time.Microsecond,
-	}
 }
 
 // stopwatch is time that goes forward only: a clock that is set back, or that

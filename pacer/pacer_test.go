@@ -402,7 +402,7 @@ func TestPermitReports(t *testing.T) {
 
 		waited.Done(tooMany("theirs\n", 5*time.Second))
 		key, wait = waited.(agentmessaging.PermitReporter).Closed()
-		assert.Equal(t, "theirs", key)
+		assert.Equal(t, "theirs ", key, "one line")
 		assert.Equal(t, 5*time.Second, wait)
 		short := acquire(t, p, patient())
 		short.Done(tooMany("", 0))

@@ -2,25 +2,24 @@ package pacer
 
 import (
 	"net/http"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
 )
 
-// permit is the leave to send one attempt. The zero value is that of an
-// attempt that nothing limits.
+// permit is the leave to send one attempt. The zero value is for an attempt that
+// nothing limits.
 type permit struct {
-	pacer   *Pacer
-	kinds   kinds
-	probe   bool
-	granted int64 // of the state's clock
-	sent    int64 // of the pacer's
-	limit   string
-	waited  time.Duration
-	key     string // of the limit that the outcome closed
-	closed  time.Duration
+	pacer  *Pacer
+	kinds  kinds
+	grant        // by the state's clock
+	due    int64 // the same by the pacer's
+	sent   int64
+	limit  string // that it waited for
+	waited time.Duration
+	key    string // of the limit that the outcome closed
+	closed time.Duration
 }
 
 var _ agentmessaging.PermitReporter = (*permit)(nil)
@@ -46,26 +45,20 @@ func (g *permit) Done(outcome agentmessaging.AttemptOutcome) {
 
 func (g *permit) giveBack() { g.pacer.step(g.takeBack) }
 
-func (g *permit) takeBack(m *machine) { m.giveBack(g.kinds, g.granted) }
+func (g *permit) takeBack(m *machine) { m.giveBack(g.kinds, g.at) }
 
 func (g *permit) refused(outcome agentmessaging.AttemptOutcome) {
-	f := refusal{kinds: g.kinds, granted: g.granted, wait: outcome.RetryAfter.Microseconds(), key: oneLine(outcome.LimitKey, 64)}
-	g.pacer.mu.Lock()
-	now, wait := g.pacer.time.now(), max(f.wait, leastRefusal)
-	f.late = g.pacer.spread.late(now - g.sent)
-	if h := &g.pacer.heard; now+wait-max(now, h.gate(f.kinds)) >= second {
+	f := refusal{kinds: g.kinds, granted: g.at, wait: outcome.RetryAfter.Microseconds(), key: scrub.Line(outcome.LimitKey, 64)}
+	p := g.pacer
+	p.mu.Lock()
+	now, wait := p.time.now(), max(f.wait, leastRefusal)
+	f.late = p.spread.late(now - g.sent)
+	if now+wait-max(now, p.heard.opens(f.kinds)) >= second {
 		g.key, g.closed = f.key, time.Duration(wait)*time.Microsecond
-		h.shut(f.kinds, now+wait, f.key)
+		p.heard.shut(f.kinds, now+wait, f.key)
 	}
-	g.pacer.mu.Unlock()
-	g.pacer.report(func(m *machine) { m.refused(f) })
-}
-
-// oneLine is foreign text as it is kept and shown: one line of so many bytes at
-// most.
-func oneLine(text string, most int) string {
-	words := strings.FieldsFunc(strings.ToValidUTF8(text[:min(len(text), most)], ""), unicode.IsControl)
-	return strings.Join(words, " ")
+	p.mu.Unlock()
+	p.report(func(m *machine) { m.refused(f) })
 }
 
 // answered measures the time that answers take, and reports a probe.
@@ -81,18 +74,17 @@ func (p *Pacer) answered(g *permit) {
 // report takes a step that changes what the waiting calls were told. The
 // caller does not wait for the store.
 func (p *Pacer) report(f func(*machine)) {
-	if p.store != nil {
-		go func() { p.step(f); p.wakeLocked() }()
-		return
+	report := func() {
+		p.step(f)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.wakeAll()
 	}
-	p.step(f)
-	p.wakeLocked()
-}
-
-func (p *Pacer) wakeLocked() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.wakeAll()
+	if p.store != nil {
+		go report()
+	} else {
+		report()
+	}
 }
 
 // spread measures how far the times that answers take differ.

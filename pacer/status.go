@@ -36,8 +36,8 @@ type LimitState struct {
 func (p *Pacer) State() State {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	m, now := p.view()
-	s := State{Processes: len(m.members)}
+	m := p.view()
+	s := State{Processes: len(m.Members)}
 	if p.store == nil {
 		s.Processes = 1
 	}
@@ -48,7 +48,7 @@ func (p *Pacer) State() State {
 		}
 	}
 	for i, l := range p.limits {
-		s.Limits = append(s.Limits, m.limitState(i, l, now))
+		s.Limits = append(s.Limits, m.limitState(i, l))
 	}
 	for key, q := range p.queues {
 		if key.batch {
@@ -61,37 +61,35 @@ func (p *Pacer) State() State {
 }
 
 // view is a copy of the state. The lock is held.
-func (p *Pacer) view() (*machine, int64) {
-	now := p.time.now() + p.fleet.offset
-	known := p.fleet.seen
-	if p.store == nil || p.fleet.down {
-		known = p.local
-	}
+func (p *Pacer) view() *machine {
+	now, known := p.time.now()+p.fleet.offset, p.mine()
 	if known == nil {
 		known = newState(p.rules, now, 0)
 	}
-	return known.clone().at(p.rules, now), now
+	m := known.clone().at(p.rules, now)
+	m.calls = p.fleet.size
+	return m
 }
 
-func (m *machine) limitState(i int, limit Limit, now int64) LimitState {
-	r, l := &m.rules[i], &m.limits[i]
-	s := LimitState{Limit: limit, Level: r.max, Used: int(l.sent)}
-	opens := int64(0)
-	if r.long() {
-		l.roll(now)
-		opens, _ = l.long.next(r, now, 0)
+func (m *machine) limitState(i int, limit Limit) LimitState {
+	b := m.budget(i)
+	s := LimitState{Limit: limit}
+	var opens int64
+	if b.isLong() {
+		opens, _ = b.nextLong(0)
+		s.Used, s.Level = int(b.Sent), b.max
 	} else {
-		s.Used, s.Level = int(l.forget(r, now, m.guard(r))), l.allowed(r, now)
-		opens = l.short.next(r, now, m.guard(r), 0, m.calls == 1)
+		opens = b.nextShort(0)
+		s.Used, s.Level = int(b.sent()), b.allowed
 	}
-	if opens > now {
+	if opens > m.now {
 		s.ClosedBy = "used up"
 	}
-	for _, g := range m.gates {
-		if g.kinds&r.counts != 0 && g.kinds&^(r.counts|request) == 0 && g.opens > opens {
-			opens, s.ClosedBy = g.opens, g.key
+	for _, g := range m.Gates {
+		if g.Kinds&b.counts != 0 && g.Kinds&^(b.counts|request) == 0 && g.Opens > opens {
+			opens, s.ClosedBy = g.Opens, g.Key
 		}
 	}
-	s.ClosedFor = time.Duration(max(0, opens-now)) * time.Microsecond
+	s.ClosedFor = time.Duration(max(0, opens-m.now)) * time.Microsecond
 	return s
 }

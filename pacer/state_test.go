@@ -18,8 +18,8 @@ func busyState(t testing.TB) (*state, []rule) {
 	}
 	m.refused(refusal{kinds: message, granted: now, wait: 30 * second, key: "key_minute"})
 	m.refused(refusal{kinds: warmUp, granted: now, wait: hour, key: "wärm"})
-	m.opens, m.passed, m.limits[0].top, m.limits[1].pressed = now+second, 3, 66, now-second
-	m.limits[2].probing = now + second
+	m.Opens, m.Passed, m.Limits[0].Top, m.Limits[1].Pressed = now+second, 3, 66, now-second
+	m.Limits[2].Probing = now + second
 	return s, rules
 }
 
@@ -27,18 +27,13 @@ func TestCodec(t *testing.T) {
 	s, rules := busyState(t)
 	got, err := decode(s.encode(), len(rules))
 	require.NoError(t, err)
-	assert.Equal(t, s.encode(), got.encode())
-	assert.InDelta(t, s.limits[0].level, got.limits[0].level, 0.001, "the level is rounded")
-	for i := range s.limits {
-		s.limits[i].level, got.limits[i].level = 0, 0
-	}
 	assert.Equal(t, s, got)
 }
 
 // TestValueIsSmall at the preview's limits.
 func TestValueIsSmall(t *testing.T) {
 	rules := rulesFor(t, PreviewLimits()...)
-	for processes, most := range map[int64]int{1: 500, 16: 1000, 64: 2500} {
+	for processes, most := range map[int64]int{1: 600, 16: 1000, 64: 2000} {
 		s := newState(rules, someday, 1<<60)
 		for now := someday; now < someday+3*minute; now += second {
 			for member := range processes {
@@ -52,7 +47,8 @@ func TestValueIsSmall(t *testing.T) {
 func TestDecodeRefuses(t *testing.T) {
 	s, rules := busyState(t)
 	value := s.encode()
-	for i := range value {
+	const header = 10 // of gzip, of which not everything matters
+	for i := header; i < len(value); i++ {
 		changed := append([]byte(nil), value...)
 		changed[i]++
 		_, err := decode(changed, len(rules))
@@ -62,22 +58,19 @@ func TestDecodeRefuses(t *testing.T) {
 	assert.Equal(t, errDamaged, err)
 	_, err = decode(value, len(rules)+1)
 	assert.Equal(t, errDamaged, err)
-	value[0] = format + 1
-	_, err = decode(value, len(rules))
+	s.Format = format + 1
+	_, err = decode(s.encode(), len(rules))
 	assert.Equal(t, errFormat, err)
 }
 
 // FuzzDecode: a value of somebody else's is refused, or read without harm.
 func FuzzDecode(f *testing.F) {
 	s, rules := busyState(f)
-	f.Add(s.encode()[5:])
+	f.Add(s.encode())
 	f.Add([]byte{})
-	f.Fuzz(func(t *testing.T, body []byte) {
-		got := &state{}
-		c := &coder{reads: true, value: body}
-		if got.visit(c); c.bad || len(got.limits) != len(rules) || got.now < someday-hour || got.now > someday+hour {
-			return
+	f.Fuzz(func(t *testing.T, value []byte) {
+		if got, err := decode(value, len(rules)); err == nil {
+			assert.NotNil(t, got.encode())
 		}
-		assert.NotNil(t, got.encode())
 	})
 }
