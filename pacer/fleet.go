@@ -186,8 +186,8 @@ func (m *machine) join(other *machine, f *fleet) {
 	for _, g := range other.Gates {
 		m.Gates.shut(g.Kinds, g.Opens, g.Key)
 	}
-	if f.down && m.now > m.Opens+10*second {
-		m.Opens = m.now + returnHold
+	if f.down && m.Gates.opens(nothing) == 0 {
+		m.Gates.shut(nothing, m.now+returnHold, "")
 	}
 	m.Fresh = m.now
 	m.resume(1)

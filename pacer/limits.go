@@ -64,6 +64,7 @@ func limitsOf(plan string) (limits []Limit) {
 type kinds uint8
 
 const (
+	nothing    kinds = 0
 	request    kinds = 1 // the first of counted
 	everything kinds = 1<<8 - 1
 )

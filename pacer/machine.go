@@ -29,7 +29,7 @@ type budget struct {
 }
 
 const (
-	mostGrants = 4
+	mostGrants = 10
 	memberFor  = 120 * second
 	ticketFor  = 1500 * int64(1000) // behind its time
 	returnHold = 2 * second         // the last process has found the store by then
@@ -76,8 +76,7 @@ func (m *machine) spent(k kinds) iter.Seq[budget] {
 func (m *machine) resume(atOnce int64) {
 	for b := range m.spent(everything) {
 		if !b.isLong() {
-			b.now = max(m.now, m.Opens)
-			b.pause(b.now - (atOnce-1)*b.pace)
+			b.pause(max(m.now, m.Gates.opens(nothing)) - (atOnce-1)*b.pace)
 		}
 	}
 }
@@ -123,7 +122,7 @@ func (m *machine) ask(a ask) (got answer) {
 	n := 0
 	for a.waits > 0 {
 		got = m.turn(t, place)
-		if n == int(t.Calls) || got.due > m.now+a.ahead {
+		if n == int(t.Calls) || got.due > m.now+max(a.ahead, 6*a.took) {
 			break
 		}
 		at := max(got.due, m.now)
@@ -157,7 +156,7 @@ func (m *machine) atOnce(a ask) int64 {
 			pace = max(pace, b.pace)
 		}
 	}
-	return min(mostGrants, max(1, 2*a.took/pace))
+	return min(mostGrants, max(1, a.took*a.took/pace/pace))
 }
 
 func (t ticket) same(o ticket) bool {
@@ -235,7 +234,7 @@ func (m *machine) passedBy(t ticket) {
 // What a gate holds back is put down to the first of them.
 func (m *machine) earliest(k kinds, before *[maxLimits]int64) answer {
 	first := slices.IndexFunc(m.rules, func(r rule) bool { return r.counts&k != 0 })
-	got := answer{due: max(m.now, m.Opens, m.Gates.opens(k)), limit: max(0, first)}
+	got := answer{due: max(m.now, m.Gates.opens(k)), limit: max(0, first)}
 	for b := range m.spent(k) {
 		at, n := int64(0), before[b.index]
 		if b.isLong() {

@@ -16,7 +16,6 @@ type state struct {
 	Born    int64 // names this state: one that was lost is followed by another
 	Now     int64 // the latest time that was seen
 	Fresh   int64 // since when the calls of all processes are in it
-	Opens   int64 // nobody goes before: processes return from an outage
 	Passed  int   // interactive calls that went before a batch call
 	Limits  []limit
 	Gates   gates
@@ -106,7 +105,7 @@ func (s *state) clone() *state {
 
 // move changes all times of the state.
 func (s *state) move(by int64) {
-	times := []*int64{&s.Now, &s.Fresh, &s.Opens}
+	times := []*int64{&s.Now, &s.Fresh}
 	for i := range s.Limits {
 		l := &s.Limits[i]
 		times = append(times, &l.Due, &l.Corrected, &l.Quiet, &l.Pressed, &l.Begins, &l.Probing, &l.Changed)

@@ -18,7 +18,7 @@ func busyState(t testing.TB) (*state, []rule) {
 	}
 	m.refused(refusal{kinds: message, granted: now, wait: 30 * second, key: "key_minute"})
 	m.refused(refusal{kinds: warmUp, granted: now, wait: hour, key: "wärm"})
-	m.Opens, m.Passed, m.Limits[0].Top, m.Limits[1].Pressed = now+second, 3, 66, now-second
+	m.Passed, m.Limits[0].Top, m.Limits[1].Pressed = 3, 66, now-second
 	m.Limits[2].Probing = now + second
 	return s, rules
 }
