@@ -13,7 +13,6 @@ import (
 
 // fleet is what a pacer knows of the others. The pacer's lock guards it.
 type fleet struct {
-	key    string
 	seen   *state // what the store held last
 	offset int64  // what the store's clock is ahead of the pacer's
 	took   int64  // a step
@@ -122,7 +121,7 @@ func (m *machine) ttl() time.Duration {
 // the state is another than before, or the process returns from its share.
 func (p *Pacer) load() (*loaded, error) {
 	p.mu.Lock()
-	l := &loaded{key: p.fleet.key}
+	l := &loaded{key: p.key()}
 	rules, began := p.rules, p.time.now()
 	p.mu.Unlock()
 	var value []byte
@@ -199,7 +198,7 @@ func (p *Pacer) found(l *loaded) {
 	f := &p.fleet
 	back := f.down
 	f.took += (2*l.took - f.took) / 4
-	if l.key == f.key { // else SetLimits came in between
+	if l.key == p.key() { // else SetLimits came in between
 		f.seen = l.state
 	}
 	f.offset, f.down, f.lonely, f.size = l.offset, false, false, 1

@@ -129,7 +129,7 @@ func (b *broken) Swap(ctx context.Context, key, version string, value []byte, tt
 // TestStoreFindsFaults: each broken store is refused, with the rule that it
 // breaks.
 func TestStoreFindsFaults(t *testing.T) {
-	shared := make([]byte, 40<<10)
+	shared, once := make([]byte, 40<<10), sync.Once{}
 	for rule, store := range map[string]*broken{
 		`a key that was never set has no value and the version ""`: {load: func(v []byte, version string, now time.Time) ([]byte, string, time.Time) {
 			return v, version + "0", now
@@ -141,9 +141,7 @@ func TestStoreFindsFaults(t *testing.T) {
 			if len(v) < 30<<10 {
 				return v, version, now
 			}
-			if shared[1] == 0 {
-				copy(shared, v)
-			}
+			once.Do(func() { copy(shared, v) })
 			return shared[:len(v)], version, now
 		}},
 		"Load tells the store's time": {load: func(v []byte, version string, _ time.Time) ([]byte, string, time.Time) {

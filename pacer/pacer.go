@@ -68,7 +68,8 @@ func New(limits []Limit, opts ...Option) (*Pacer, error) {
 	}
 	p := &Pacer{
 		logger: slog.New(slog.DiscardHandler), member: rand.Int64(), limits: slices.Clone(limits), rules: rules,
-		time: stopwatch{clock: cooldown.RealClock{}}, queues: map[queueKey]*queue{}, fleet: fleet{size: 1},
+		time:   stopwatch{clock: cooldown.RealClock{}, last: time.Now()},
+		queues: map[queueKey]*queue{}, fleet: fleet{size: 1},
 	}
 	for _, opt := range opts {
 		if opt == nil {
@@ -78,7 +79,6 @@ func New(limits []Limit, opts ...Option) (*Pacer, error) {
 			return nil, err
 		}
 	}
-	p.fleet.key = p.key()
 	return p, nil
 }
 
@@ -112,7 +112,6 @@ func (p *Pacer) SetLimits(limits []Limit) error {
 	p.local = p.carryOver(p.local, rules)
 	p.fleet.seen = p.carryOver(p.fleet.seen, rules)
 	p.limits, p.rules = slices.Clone(limits), rules
-	p.fleet.key = p.key()
 	p.wakeAll()
 	return nil
 }
@@ -250,21 +249,17 @@ func (p *Pacer) here(now int64) *machine {
 }
 
 // stopwatch is time that goes forward only: a clock that is set back, or that
-// belongs to another era as in a testing/synctest bubble, stands still.
+// belongs to another era as in a testing/synctest bubble, stands still. A time
+// of 0 means never, so it begins at an hour.
 type stopwatch struct {
 	clock   agentmessaging.Clock
-	elapsed int64
 	last    time.Time
+	elapsed time.Duration
 }
 
 func (s *stopwatch) now() int64 {
 	now := s.clock.Now()
-	if s.last.IsZero() {
-		s.elapsed = hour // a time of 0 means never
-	} else if step := now.Sub(s.last); step > 0 {
-		s.elapsed += step.Microseconds()
-		now = s.last.Add(step.Truncate(time.Microsecond))
-	}
+	s.elapsed += max(0, now.Sub(s.last))
 	s.last = now
-	return s.elapsed
+	return hour + s.elapsed.Microseconds()
 }

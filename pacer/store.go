@@ -49,9 +49,6 @@ func WithStore(store Store, apiKey string) Option {
 // key names the value that holds the state of the API key under the limits,
 // whatever their Max.
 func (p *Pacer) key() string {
-	if p.store == nil {
-		return ""
-	}
 	hash := hmac.New(sha256.New, []byte(p.apiKey()))
 	for _, r := range p.rules {
 		fmt.Fprintf(hash, "%q %d %d\n", r.key, r.window, r.counts)

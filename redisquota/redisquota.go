@@ -39,28 +39,24 @@ func New(client redis.Scripter) *Store {
 	return &Store{client}
 }
 
-// A value begins with its version: text of 26 characters that no two swaps share.
-const versionLength = "26"
-
+// What is kept begins with the version: the 26 characters of a rand.Text.
 var (
 	load = redis.NewScript(`local time = redis.call('TIME')
 return {redis.call('GET', KEYS[1]) or '', time[1], time[2]}`)
 
-	swap = redis.NewScript(`if redis.call('GETRANGE', KEYS[1], 0, ` + versionLength + ` - 1) ~= ARGV[1] then return 0 end
+	swap = redis.NewScript(`if redis.call('GETRANGE', KEYS[1], 0, 25) ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[2] .. ARGV[3], 'PX', ARGV[4])
 return 1`)
 )
 
-var errReply = errors.New("redisquota: Redis did not answer with a value and its time")
-
 // Load returns the value, its version and the server's time.
 func (s *Store) Load(ctx context.Context, key string) (value []byte, version string, now time.Time, err error) {
 	reply, err := load.Run(ctx, s.client, []string{key}).StringSlice()
+	if err == nil && len(reply) != 3 {
+		err = errors.New("Redis did not answer with a value and its time")
+	}
 	if err != nil {
 		return nil, "", time.Time{}, explain(err)
-	}
-	if len(reply) != 3 {
-		return nil, "", time.Time{}, errReply
 	}
 	seconds, _ := strconv.ParseInt(reply[1], 10, 64)
 	micros, _ := strconv.ParseInt(reply[2], 10, 64)
