@@ -24,14 +24,34 @@ const (
 	warmUp   = request | 8
 )
 
-var calls = []kinds{message, creation, byokSet, withKey, warmUp}
+// play is a state machine that is played by a test.
+type play struct {
+	*state
+	rules []rule
+}
 
-func rulesFor(t testing.TB, limits ...Limit) []rule {
+func newPlay(t testing.TB, limits ...Limit) play {
 	t.Helper()
 	rules, err := rulesOf(limits)
 	require.NoError(t, err)
-	return rules
+	return play{newState(rules, someday, 1), rules}
 }
+
+func (p play) at(now int64) *machine { return p.state.at(p.rules, now) }
+
+// sends asks for one message, and reports whether it may go.
+func (p play) sends(now int64) bool { return p.at(now).ask(ask{kinds: message, waits: 1}).n == 1 }
+
+// fill sends as many messages as may go.
+func (p play) fill(now, during int64) int64 {
+	for end := now + during; now < end; {
+		now = max(now, p.at(now).ask(ask{kinds: message, waits: 2}).due)
+	}
+	return now
+}
+
+// level is that of the first limit.
+func (p play) level(now int64) float64 { return p.clone().at(p.rules, now).budget(0).allowed }
 
 func perMinute(most int) Limit { return Limit{Key: "ours", Max: most, Window: time.Minute} }
 
@@ -41,22 +61,21 @@ func perMinute(most int) Limit { return Limit{Key: "ours", Max: most, Window: ti
 func TestNeverMoreThanTheLimit(t *testing.T) {
 	for seed := range uint64(30) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		most := 1 + random.IntN(80)
-		rules := rulesFor(t, perMinute(most), Limit{Key: "creations", Max: 1 + random.IntN(10), Window: 20 * time.Second, Counts: CountsAgentCreations})
-		now := someday
-		s := newState(rules, now, 1)
-		s.Limits[0].Patience, s.Limits[1].Patience = hour, hour // or it tries whether more is allowed
-		sent := make([][]int64, len(rules))
+		p := newPlay(t, perMinute(1+random.IntN(80)), Limit{Max: 1 + random.IntN(10), Window: 20 * time.Second, Counts: CountsAgentCreations})
+		p.Limits[0].Patience, p.Limits[1].Patience = hour, hour // or it tries whether more is allowed
+		sent, now := make([][]int64, len(p.rules)), someday
 		for range 3000 {
 			now += random.Int64N(int64(1) << random.IntN(25))
-			k := calls[random.IntN(2)]
-			a := ask{member: random.Int64N(4), kinds: k, batch: random.IntN(2) == 0, waits: 1 + random.Int64N(3), ahead: random.Int64N(2) * claimAhead}
-			got := s.at(rules, now).ask(a)
+			k := []kinds{message, creation}[random.IntN(2)]
+			got := p.at(now).ask(ask{
+				member: random.Int64N(4), kinds: k, batch: random.IntN(2) == 0,
+				waits: 1 + random.Int64N(3), ahead: random.Int64N(2) * claimAhead, took: random.Int64N(2 * second),
+			})
 			for _, g := range got.grants[:got.n] {
-				for i, r := range rules {
+				for i, r := range p.rules {
 					if r.counts&k != 0 {
 						sent[i] = append(sent[i], g.at)
-						wantWithin(t, sent[i], r, seed)
+						require.LessOrEqual(t, within(sent[i], g.at-r.window, g.at), int(r.max), "seed %d, limit %d", seed, i)
 					}
 				}
 			}
@@ -65,64 +84,27 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 	}
 }
 
-// wantWithin looks at the window that ends with each of the last calls.
-func wantWithin(t *testing.T, sent []int64, r rule, seed uint64) {
-	t.Helper()
-	last, n := sent[len(sent)-1], 0
+func within(sent []int64, after, until int64) (n int) {
 	for _, at := range sent {
-		if at > last-r.window && at <= last {
+		if at > after && at <= until {
 			n++
 		}
 	}
-	require.LessOrEqual(t, n, int(r.max), "seed %d, limit %s", seed, r.key)
-}
-
-// TestEvenPace: a few at once, then evenly, without a pause at the end of the
-// window.
-func TestEvenPace(t *testing.T) {
-	rules := rulesFor(t, perMinute(60))
-	s := newState(rules, someday, 1)
-	var sent []int64
-	for now := someday; now < someday+5*minute; {
-		got := s.at(rules, now).ask(ask{kinds: message, waits: 2})
-		if got.n > 0 {
-			sent = append(sent, now-someday)
-		}
-		now = max(got.due, now)
-	}
-	assert.InDelta(t, sent[0], sent[atOnceAtFirst-1], 50_000, "three at once")
-	for i := atOnceAtFirst; i < len(sent); i++ {
-		gap := sent[i] - sent[i-1]
-		assert.GreaterOrEqual(t, gap, int64(900_000), "call %d", i)
-		assert.LessOrEqual(t, gap, int64(1_300_000), "call %d", i)
-	}
-	assert.InDelta(t, 5*60, len(sent), 5)
+	return n
 }
 
 // TestBurstAfterQuiet of 9 calls, or less for small limits.
 func TestBurstAfterQuiet(t *testing.T) {
 	for most, want := range map[int]int{60: 9, 600: 9, 30: 4, 12: 2, 3: 2} {
-		rules := rulesFor(t, perMinute(most))
-		s := newState(rules, someday, 1)
-		got := 0
-		for s.at(rules, someday+10*minute).ask(ask{kinds: message, waits: 1}).n == 1 {
+		p, got := newPlay(t, perMinute(most)), 0
+		for p.sends(someday + 10*minute) {
 			got++
 		}
 		assert.Equal(t, want, got, "%d a minute", most)
 	}
 }
 
-// serviceOf is a service of interface 8.1 whose one spent limit refuses until
-// it opens, under names of its own.
-type serviceOf struct {
-	spent rule
-	opens int64
-	name  func(random *rand.Rand) string
-}
-
-func (s serviceOf) accepts(k kinds, now int64) bool { return s.spent.counts&k == 0 || now >= s.opens }
-
-// names are what a service may call its limits.
+// names are what a service may call its limits, of which one is spent.
 func names(rules []rule, spent int) map[string]func(*rand.Rand) string {
 	always := func(name string) func(*rand.Rand) string { return func(*rand.Rand) string { return name } }
 	return map[string]func(*rand.Rand) string{
@@ -140,38 +122,36 @@ func names(rules []rule, spent int) map[string]func(*rand.Rand) string {
 // whichever of them is spent, a call that it would have accepted waits no longer
 // than one Retry-After of a minute limit.
 func TestNeverPunishesTheInnocent(t *testing.T) {
-	rules := rulesFor(t, PreviewLimits()...)
-	for spent, r := range rules {
+	rules := newPlay(t, PreviewLimits()...).rules
+	for spent := range rules {
 		for naming, name := range names(rules, spent) {
 			for seed := range uint64(20) {
 				random := rand.New(rand.NewPCG(seed, uint64(spent)))
-				service := serviceOf{spent: r, name: name, opens: someday + minute + 1 + random.Int64N(r.window)}
-				longest := playInnocent(service, rules, random)
-				require.LessOrEqual(t, longest, minute+second, "%s is spent, names: %s, seed %d", r.key, naming, seed)
+				longest := playInnocent(newPlay(t, PreviewLimits()...), spent, func() string { return name(random) }, random)
+				require.LessOrEqual(t, longest, minute+second, "%s is spent, names: %s, seed %d", rules[spent].key, naming, seed)
 			}
 		}
 	}
 }
 
-// playInnocent is how long a call waited at most that would have been accepted.
-func playInnocent(service serviceOf, rules []rule, random *rand.Rand) (longest int64) {
-	now := someday
-	s := newState(rules, now, 1)
+// playInnocent is how long a call waited at most that would have been accepted
+// by a service of which one limit is spent for a while.
+func playInnocent(p play, spent int, name func() string, random *rand.Rand) (longest int64) {
+	now, opens := someday, someday+minute+1+random.Int64N(p.rules[spent].window)
 	for range 120 {
 		now += 20*second + random.Int64N(minute)
-		k := calls[min(random.IntN(9), 4)%len(calls)]
+		k := []kinds{message, creation, byokSet, withKey, warmUp}[min(random.IntN(9), 4)]
 		if random.IntN(3) > 0 {
 			k = message
 		}
-		m := s.at(rules, now)
+		m := p.at(now)
 		got := m.ask(ask{kinds: k, waits: 1})
 		m.withdraw(ask{kinds: k})
-		switch accepts := service.accepts(k, now); {
+		switch accepts := p.rules[spent].counts&k == 0 || now >= opens; {
 		case got.n == 0 && accepts && !countsFull(m, k):
 			longest = max(longest, got.due-now)
 		case got.n > 0 && !accepts:
-			wait := (service.opens - now + second - 1) / second * second
-			m.refused(refusal{kinds: k, granted: now, wait: wait, key: service.name(random)})
+			m.refused(refusal{kinds: k, granted: now, wait: (opens - now + second - 1) / second * second, key: name()})
 		case got.n > 0 && got.grants[0].probe:
 			m.accepted(k)
 		}
@@ -181,8 +161,8 @@ func playInnocent(service serviceOf, rules []rule, random *rand.Rand) (longest i
 
 // countsFull reports whether our own count keeps the call back: not innocent.
 func countsFull(m *machine, k kinds) bool {
-	for i := range m.rules {
-		if r := &m.rules[i]; r.counts&k != 0 && m.budget(i).full() >= 0.9 {
+	for b := range m.spent(k) {
+		if b.full() >= 0.9 {
 			return true
 		}
 	}
@@ -192,61 +172,21 @@ func countsFull(m *machine, k kinds) bool {
 // TestAWrongGuessCostsOneCall: after a creation is refused because of the day
 // limit, one message is refused, and then none.
 func TestAWrongGuessCostsOneCall(t *testing.T) {
-	rules := rulesFor(t, PreviewLimits()...)
-	s := newState(rules, someday, 1)
-	refused := map[kinds]int{}
+	p, refused := newPlay(t, PreviewLimits()...), map[kinds]int{}
 	for i := range int64(50) {
-		k := []kinds{creation, message}[i%2]
-		now := someday + i*10*second
-		m := s.at(rules, now)
-		if m.ask(ask{kinds: k, waits: 1}).n > 0 {
+		k, now := []kinds{creation, message}[i%2], someday+i*10*second
+		if m := p.at(now); m.ask(ask{kinds: k, waits: 1}).n > 0 {
 			refused[k]++
 			m.refused(refusal{kinds: k, granted: now, wait: someday + 8*hour - now, key: "day"})
 		}
 	}
 	assert.Equal(t, map[kinds]int{creation: 1, message: 1}, refused)
-	assert.Equal(t, someday+8*hour, s.at(rules, someday+hour).Gates.opens(warmUp), "a refused message holds back all")
-}
-
-// TestARaisedLimit is looked for after a quarter of an hour of use without a
-// refusal; and less often where it is refused.
-func TestARaisedLimit(t *testing.T) {
-	rules := rulesFor(t, perMinute(60))
-	s := newState(rules, someday, 1)
-	now := fill(s, rules, someday, 15*minute)
-	l := &s.Limits[0].short
-	assert.Equal(t, 60.0, allowed(s, rules, now))
-	now = fill(s, rules, now, 3*minute/2)
-	assert.InDelta(t, 66, allowed(s, rules, now), 0.1)
-	s.at(rules, now).refused(refusal{kinds: message, granted: now, wait: second})
-	assert.LessOrEqual(t, allowed(s, rules, now), 60.0, "back to what held")
-	assert.Equal(t, int64(2*firstPatience), l.Patience)
-}
-
-// TestALongLimitOpensCalmly: no burst, since a sliding window frees its room as
-// evenly as it was used.
-func TestALongLimitOpensCalmly(t *testing.T) {
-	rules := rulesFor(t, perMinute(60), Limit{Key: "hour", Max: 20, Window: time.Hour})
-	s := newState(rules, someday, 1)
-	now := fill(s, rules, someday, 30*second)
-	s.at(rules, now).refused(refusal{kinds: message, granted: now, wait: hour})
-	for _, opens := range []int64{now + hour, 0} {
-		if opens == 0 { // the next time nobody is refused
-			opens = s.Limits[1].Begins + s.Limits[1].Lasts
-		}
-		got := 0
-		for s.at(rules, opens).ask(ask{kinds: message, waits: 1}).n > 0 {
-			got++
-		}
-		assert.Equal(t, 1, got)
-		fill(s, rules, opens, 30*second)
-	}
+	assert.Equal(t, someday+8*hour, p.at(someday+hour).Gates.opens(warmUp), "a refused message holds back all")
 }
 
 // TestAGateNeverOpensEarlier than the longest wait that was asked for.
 func TestAGateNeverOpensEarlier(t *testing.T) {
-	rules := rulesFor(t, PreviewLimits()...)
-	m := newState(rules, someday, 1).at(rules, someday)
+	m := newPlay(t, PreviewLimits()...).at(someday)
 	for _, wait := range []int64{minute, hour, second} {
 		m.refused(refusal{kinds: warmUp, granted: someday, wait: wait})
 	}
@@ -256,33 +196,36 @@ func TestAGateNeverOpensEarlier(t *testing.T) {
 
 // TestLevel is what a refusal teaches, and how it is forgotten.
 func TestLevel(t *testing.T) {
-	rules := rulesFor(t, perMinute(60))
-	s := newState(rules, someday, 1)
-	now := fill(s, rules, someday, 2*minute)
-	m := s.at(rules, now)
-	m.refused(refusal{kinds: message, granted: now, wait: 15 * second})
-	assert.InDelta(t, 44, allowed(s, rules, now), 1, "as many as in the window that ends with the wait")
-	held := allowed(s, rules, now)
-	assert.Equal(t, held, allowed(s, rules, now+2*minute), "it holds")
-	assert.InDelta(t, 1.25*held, allowed(s, rules, now+11*minute/4), 0.1, "it climbs")
-	assert.Equal(t, 60.0, allowed(s, rules, now+4*minute))
-
-	m.refused(refusal{kinds: message, granted: now - second, wait: 15 * second})
-	assert.Equal(t, held, allowed(s, rules, now), "a call that was under way teaches nothing")
+	p := newPlay(t, perMinute(60))
+	now := p.fill(someday, 2*minute)
+	p.at(now).refused(refusal{kinds: message, granted: now, wait: 15 * second})
+	held := p.level(now)
+	assert.InDelta(t, 44, held, 1, "as many as in the window that ends with the wait")
+	assert.Equal(t, held, p.level(now+2*minute), "it holds")
+	assert.InDelta(t, 1.25*held, p.level(now+11*minute/4), 0.1, "it climbs")
+	assert.Equal(t, 60.0, p.level(now+4*minute))
+	p.at(now).refused(refusal{kinds: message, granted: now - second, wait: 15 * second})
+	assert.Equal(t, held, p.level(now), "a call that was under way teaches nothing")
+	later := now + 2*minute
+	p.at(later).refused(refusal{kinds: message, granted: later, wait: 15 * second})
+	assert.InDelta(t, held/2, p.level(later), 0.1, "never more than half at once")
 }
 
-// fill sends as many calls as may go.
-func fill(s *state, rules []rule, now, during int64) int64 {
-	for end := now + during; now < end; {
-		got := s.at(rules, now).ask(ask{kinds: message, waits: 2})
-		now = max(got.due, now)
-	}
-	return now
+// TestARaisedLimit is looked for after a quarter of an hour of use without a
+// refusal; and less often where it is refused.
+func TestARaisedLimit(t *testing.T) {
+	p := newPlay(t, perMinute(60))
+	now := p.fill(someday, 15*minute)
+	assert.Equal(t, 60.0, p.level(now))
+	now = p.fill(now, 3*minute/2)
+	assert.InDelta(t, 66, p.level(now), 0.1)
+	p.at(now).refused(refusal{kinds: message, granted: now, wait: second})
+	assert.LessOrEqual(t, p.level(now), 60.0, "back to what held")
+	assert.Equal(t, int64(2*firstPatience), p.Limits[0].Patience)
 }
 
 // TestRefusalsThatTeachNothing about the level, though they close the limit.
 func TestRefusalsThatTeachNothing(t *testing.T) {
-	rules := rulesFor(t, PreviewLimits()...)
 	for name, test := range map[string]struct {
 		after   int64 // since the start
 		refusal refusal
@@ -292,31 +235,29 @@ func TestRefusalsThatTeachNothing(t *testing.T) {
 		"of a single operation":  {2 * minute, refusal{kinds: creation, wait: 20 * second}},
 		"too long for the limit": {2 * minute, refusal{kinds: message, wait: 2 * hour}},
 	} {
-		s := newState(rules, someday, 1)
-		now := fill(s, rules, someday, test.after)
-		test.refusal.granted = now
-		m := s.at(rules, now)
+		p := newPlay(t, PreviewLimits()...)
+		test.refusal.granted = p.fill(someday, test.after)
+		m := p.at(test.refusal.granted)
 		m.refused(test.refusal)
-		for i := range rules {
-			if !rules[i].isLong() {
-				assert.Equal(t, rules[i].max, m.budget(i).allowed, "%s: %s", name, rules[i].key)
+		for b := range m.spent(everything) {
+			if !b.isLong() {
+				assert.Equal(t, b.max, b.level(), "%s: %s", name, b.key)
 			}
 		}
-		assert.Positive(t, m.Gates.opens(test.refusal.kinds), name)
+		assert.Equal(t, m.now+test.refusal.wait, m.Gates.opens(test.refusal.kinds), name)
 	}
 }
 
 // TestLongLimits: Max calls, one that finds out, and from then on as many
 // calls in each period without another refusal.
 func TestLongLimits(t *testing.T) {
-	rules := rulesFor(t, Limit{Key: "hour", Max: 3, Window: time.Hour})
-	s := newState(rules, someday, 1)
+	p := newPlay(t, Limit{Max: 3, Window: time.Hour})
 	opens, left, refused, accepted := someday+hour, 3, 0, 0
 	for now := someday; now < someday+10*hour; now += 5 * second {
 		if now >= opens {
 			opens, left = opens+hour, 3
 		}
-		m := s.at(rules, now)
+		m := p.at(now)
 		got := m.ask(ask{kinds: message, waits: 1})
 		switch {
 		case got.n == 0:
@@ -329,17 +270,14 @@ func TestLongLimits(t *testing.T) {
 			accepted++
 		}
 	}
-	assert.Equal(t, 1, refused)
-	assert.Equal(t, 30, accepted)
+	assert.Equal(t, [2]int{1, 30}, [2]int{refused, accepted})
 }
 
 // TestALimitThatTheServiceDoesNotHave is not kept.
 func TestALimitThatTheServiceDoesNotHave(t *testing.T) {
-	rules := rulesFor(t, Limit{Key: "hour", Max: 3, Window: time.Hour})
-	s := newState(rules, someday, 1)
-	probes := 0
+	p, probes := newPlay(t, Limit{Max: 3, Window: time.Hour}), 0
 	for i := range int64(20) {
-		m := s.at(rules, someday+i*second)
+		m := p.at(someday + i*second)
 		got := m.ask(ask{kinds: message, waits: 1})
 		require.Equal(t, 1, got.n, "call %d", i)
 		if got.grants[0].probe {
@@ -351,77 +289,55 @@ func TestALimitThatTheServiceDoesNotHave(t *testing.T) {
 	assert.Equal(t, 6, probes, "each begins a new count")
 }
 
-// TestTicketsTakeTurns: two processes that want all get the same, though one
-// asks ten times as often.
+// TestTicketsTakeTurns: of two processes that want all, each gets half, though
+// one asks ten times as often; and of 8 grants one goes to a batch call.
 func TestTicketsTakeTurns(t *testing.T) {
-	rules := rulesFor(t, perMinute(60))
-	s := newState(rules, someday, 1)
-	got := map[int64]int{}
-	for now := someday; now < someday+10*minute; now += 100_000 {
-		for member := range int64(2) {
-			if member == 1 || now%second == 0 {
-				got[member] += s.at(rules, now).ask(ask{member: member, kinds: message, waits: 2}).n
+	p, got := newPlay(t, perMinute(60)), map[ask]int{}
+	asks := []ask{{member: 1, batch: true}, {member: 2, batch: true}, {member: 1}, {member: 2}}
+	for now := someday; now < someday+20*minute; now += 100_000 {
+		for _, a := range asks {
+			if a.member == 1 || now%second == 0 {
+				got[a] += p.at(now).ask(ask{member: a.member, batch: a.batch, kinds: message, waits: 5}).n
 			}
 		}
 	}
-	assert.InDelta(t, got[0], got[1], 10)
-}
-
-// TestBatchIsNotStarved: every eighth grant goes to a batch call.
-func TestBatchIsNotStarved(t *testing.T) {
-	rules := rulesFor(t, perMinute(60))
-	s := newState(rules, someday, 1)
-	got := map[bool]int{}
-	for now := someday; now < someday+20*minute; now += 100_000 {
-		for _, batch := range []bool{true, false} {
-			got[batch] += s.at(rules, now).ask(ask{kinds: message, batch: batch, waits: 5}).n
-		}
-	}
-	assert.InDelta(t, 7, float64(got[false])/float64(got[true]), 0.3)
+	assert.InEpsilon(t, got[asks[2]], got[asks[3]], 0.06)
+	assert.InDelta(t, 7, float64(got[asks[2]]+got[asks[3]])/float64(got[asks[0]]+got[asks[1]]), 0.3)
 }
 
 // TestATicketLapses where its process does not come back for its turn.
 func TestATicketLapses(t *testing.T) {
-	rules := rulesFor(t, perMinute(6))
-	s := newState(rules, someday, 1)
-	now := someday
-	for s.at(rules, now).ask(ask{member: 1, kinds: message, waits: 1}).n > 0 {
+	p := newPlay(t, perMinute(6))
+	for p.sends(someday) {
 	}
-	first := s.at(rules, now).ask(ask{member: 2, kinds: message, waits: 1}).due
-	assert.Greater(t, first, s.Tickets[0].Due, "behind the first")
-	now = s.Tickets[0].Due + ticketFor + 1
-	assert.Equal(t, 1, s.at(rules, now).ask(ask{member: 2, kinds: message, waits: 1}).n)
+	second := ask{member: 2, kinds: message, waits: 1}
+	due := p.Tickets[0].Due
+	assert.Greater(t, p.at(someday).ask(second).due, due, "behind the first")
+	assert.Zero(t, p.at(due).ask(second).n)
+	assert.Equal(t, 1, p.at(due+ticketFor+1).ask(second).n)
 }
 
 func TestGiveBack(t *testing.T) {
-	rules := rulesFor(t, PreviewLimits()...)
-	s := newState(rules, someday, 1)
-	s.at(rules, someday).ask(ask{kinds: creation, waits: 1})
-	before := s.clone()
-	m := s.at(rules, someday)
-	m.spend(creation, someday)
-	m.giveBack(creation, someday)
-	assert.InDelta(t, before.Limits[0].Due, s.Limits[0].Due, 300_000)
-	for i := range rules {
-		assert.Equal(t, before.Limits[i].Sent, s.Limits[i].Sent)
-		assert.Equal(t, m.budget(i).full(), before.at(rules, someday).budget(i).full())
+	p := newPlay(t, PreviewLimits()...)
+	m := p.at(someday)
+	before := play{p.clone(), p.rules}
+	m.giveBack(creation, m.ask(ask{kinds: creation, waits: 1}).grants[0].at)
+	assert.InDelta(t, before.Limits[0].Due, p.Limits[0].Due, 300_000)
+	for i := range p.rules {
+		assert.Equal(t, before.Limits[i].Sent, p.Limits[i].Sent)
+		assert.Equal(t, before.at(someday).budget(i).full(), m.budget(i).full())
 	}
 }
 
 // TestClockSetBack takes all times with it.
 func TestClockSetBack(t *testing.T) {
-	rules := rulesFor(t, PreviewLimits()...)
-	s := newState(rules, someday, 1)
-	now := fill(s, rules, someday, 2*minute)
-	wait := s.at(rules, now).ask(ask{kinds: message, waits: 2}).due - now
-	back := s.clone().at(rules, now-3*hour)
+	p := newPlay(t, PreviewLimits()...)
+	now := p.fill(someday, 2*minute)
+	p.at(now).refused(refusal{kinds: warmUp, granted: now, wait: hour})
+	back := play{p.clone(), p.rules}.at(now - 3*hour)
 	assert.Equal(t, now-3*hour, back.now)
-	got := back.ask(ask{kinds: message, waits: 2})
-	assert.InDelta(t, wait, got.due-back.now, 300_000)
-	assert.Equal(t, back.budget(0).full(), s.at(rules, now).budget(0).full())
-}
-
-// allowed is the level of the first limit at a time.
-func allowed(s *state, rules []rule, now int64) float64 {
-	return (&machine{state: s, rules: rules, now: now, calls: 1}).budget(0).allowed
+	assert.Equal(t, back.now+hour, back.Gates.opens(warmUp))
+	assert.Equal(t, p.at(now).budget(0).full(), back.budget(0).full())
+	wait := p.at(now).ask(ask{kinds: message, waits: 2}).due - now
+	assert.Equal(t, wait, back.ask(ask{kinds: message, waits: 2}).due-back.now)
 }

@@ -62,11 +62,11 @@ func (b budget) level() float64 {
 	if b.Corrected == 0 {
 		return top
 	}
-	level := b.Level
+	level := max(1, b.Level)
 	for t := b.Quiet; t < b.now && level < top; t += b.window {
 		level *= 1 + (climb-1)*min(1, float64(b.now-t)/float64(b.window))
 	}
-	return max(1, min(level, top))
+	return min(level, top)
 }
 
 func (b budget) top() float64 { return max(b.max, b.Top) }
