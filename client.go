@@ -11,14 +11,20 @@
 //	}
 //	reply, err := client.SendMessage(ctx, agent.ID, agentmessaging.MessageParams{Text: "Hello"})
 //	if errors.Is(err, agentmessaging.ErrOutcomeUnknown) {
-//		// The agent may have read the message: sending it again may double it.
+//		return err // the agent may have read the message: to send it again may double it
 //	}
+//	if err != nil {
+//		return err // it has not
+//	}
+//	fmt.Println(reply.Text)
+//
+// Make one [Client] for each API key and keep it for the life of the program.
+// The examples of the methods show each call on a fake of the service. Package
+// agentmessagingtest gives a test both, package pacer spreads calls over a limit,
+// and package contract checks a service against its documentation.
 //
 // "Interface 4.6" in these pages names a section of the service's interface
 // document. The service is in preview; its limits may change.
-//
-// Make one [Client] for each API key and keep it for the life of the program.
-// The examples of the methods show each call on a fake of the service.
 //
 // # Errors
 //
@@ -90,12 +96,11 @@
 //
 // # Testing
 //
-// Package fakeserver holds the whole service in memory; it serves the same
-// contract as the documentation and needs neither network nor key.
+// Package fakeserver is the whole service in memory: it keeps the documented
+// rules and limits, and needs neither network nor key. Package
+// agentmessagingtest makes one with a client on it, whose waits take no time.
 //
-//	fake := fakeserver.New(t)
-//	client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(),
-//		agentmessaging.WithHTTPClient(fake.HTTPClient(t)))
+//	client, fake := agentmessagingtest.New(t)
 package agentmessaging
 
 import (

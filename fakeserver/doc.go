@@ -3,7 +3,10 @@
 //
 //	fake := fakeserver.New(t)
 //	client := fake.HTTPClient(t) // real net/http at both ends, no socket
-//	req, _ := http.NewRequest("GET", fake.BaseURL()+"/v1/status", nil)
+//	req, err := http.NewRequest("GET", fake.BaseURL()+"/v1/status", nil)
+//	if err != nil {
+//		t.Fatal(err)
+//	}
 //	req.Header.Set("Authorization", "Bearer "+fake.Key())
 //	resp, err := client.Do(req)
 //

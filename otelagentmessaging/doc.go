@@ -2,7 +2,9 @@
 // agentmessaging client into OpenTelemetry spans and metrics.
 //
 //	observer, err := otelagentmessaging.NewObserver()
-//	...
+//	if err != nil {
+//		return err
+//	}
 //	client, err := agentmessaging.NewClient(baseURL, apiKey, agentmessaging.WithObserver(observer))
 //
 // Without options it uses the global providers. One observer serves any number

@@ -3,6 +3,9 @@
 // API key through a store that they share.
 //
 //	p, err := pacer.New(pacer.PreviewLimits())
+//	if err != nil {
+//		return err
+//	}
 //	client, err := agentmessaging.NewClientFromEnv(agentmessaging.WithLimiter(p))
 //
 // docs/rate-limits.md of this module says what it does, and how well.

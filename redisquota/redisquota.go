@@ -3,6 +3,10 @@
 //
 //	store := redisquota.New(redisClient) // of go-redis
 //	p, err := pacer.New(pacer.PreviewLimits(), pacer.WithStore(store, apiKey))
+//	if err != nil {
+//		return err
+//	}
+//	client, err := agentmessaging.NewClient(baseURL, apiKey, agentmessaging.WithLimiter(p))
 //
 // README.md of this module says which options of the client matter, and which
 // servers it was run on.
