@@ -88,7 +88,6 @@ func Outcome(err error) string {
 // HoldsLaws checks what is true of every failure: it is of one of three types,
 // and its text is short, one line, and without the secret.
 func HoldsLaws(t testing.TB, err error, secret string) {
-	t.Helper()
 	if err == nil {
 		return
 	}
@@ -116,7 +115,6 @@ type Made struct {
 // Make makes one call in virtual time, which is answered from a list, and
 // without jitter unless opts say otherwise.
 func Make(t *testing.T, do Do, answers []Answer, opts ...agentmessaging.Option) (m Made) {
-	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		service, begin := Answering(answers...), time.Now()
 		client := New(t, service, append([]agentmessaging.Option{Jitter(0)}, opts...)...)

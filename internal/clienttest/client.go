@@ -19,13 +19,11 @@ const (
 
 // New returns a client that sends its calls through transport.
 func New(t testing.TB, transport http.RoundTripper, opts ...agentmessaging.Option) *agentmessaging.Client {
-	t.Helper()
 	return At(t, URL, append([]agentmessaging.Option{Through(transport)}, opts...)...)
 }
 
 // At returns a client of the service at an address.
 func At(t testing.TB, baseURL string, opts ...agentmessaging.Option) *agentmessaging.Client {
-	t.Helper()
 	client, err := agentmessaging.NewClient(baseURL, Key, opts...)
 	require.NoError(t, err)
 	return client

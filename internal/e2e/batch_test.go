@@ -18,7 +18,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/clienttest"
 )
 
-var batches = flag.Int("batches", 20, "how many batches TestBatchLosesNothing sends at once")
+var batches = flag.Int("batches", 8, "how many batches TestBatchLosesNothing sends at once")
 
 // TestBatchLosesNothing: 500 messages to 20 agents under the preview limits,
 // which allow 60 a minute, by a client without any option that concerns limits.
@@ -30,7 +30,7 @@ func TestBatchLosesNothing(t *testing.T) {
 		opts                []fakeserver.Option
 	}{
 		"at once":        {workers: 500, runs: *batches},
-		"64 workers":     {workers: 64, runs: 10},
+		"64 workers":     {workers: 64, runs: 5},
 		"sliding window": {workers: 500, runs: 5, lost: 15, opts: []fakeserver.Option{fakeserver.WithDecision("windows", "sliding")}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,16 +5,21 @@ package e2e_test
 
 import (
 	"bufio"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"io"
 	"log"
+	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -74,17 +79,20 @@ func serveTLS(t *testing.T, http2 bool, handler http.HandlerFunc) (*httptest.Ser
 	return server, server.Client().Transport.(*http.Transport)
 }
 
-// certificate is httptest's, made out to example.com, which nobody trusts who
-// does not know roots.
+// certificate is made out to example.com. Only who has it in roots trusts it.
 var certificate = sync.OnceValue(func() tls.Certificate {
-	server := httptest.NewTLSServer(http.NotFoundHandler())
-	defer server.Close()
-	return server.TLS.Certificates[0]
+	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)) // httptest's RSA key takes long to sign
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), DNSNames: []string{"example.com"},
+		NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<32, 0), // also in bubbles, where it is 2000
+	}
+	der := must(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key))
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: must(x509.ParseCertificate(der))}
 })
 
 var roots = sync.OnceValue(func() *x509.CertPool {
 	pool := x509.NewCertPool()
-	pool.AddCert(must(x509.ParseCertificate(certificate().Certificate[0])))
+	pool.AddCert(certificate().Leaf)
 	return pool
 })
 

@@ -24,7 +24,7 @@ import (
 // then costs no call an error or a wait, not even one that tries once; what it
 // did not take is sent again.
 func TestRecycledConnections(t *testing.T) {
-	const calls, callers, each = 1_500, 8, 150
+	const calls, callers, each = 900, 8, 90
 	for _, attempts := range []int{1, 3} {
 		var handled, made atomic.Int64
 		server, transport := serveTLS(t, true, func(w http.ResponseWriter, _ *http.Request) {
@@ -172,10 +172,10 @@ func TestRestart(t *testing.T) {
 			handled, succeeded, unknown, failed atomic.Int64
 			target                              atomic.Pointer[string]
 		)
-		hundred := make(chan struct{})
+		underWay := make(chan struct{})
 		handler := func(w http.ResponseWriter, _ *http.Request) {
-			if handled.Add(1) == 100 {
-				close(hundred)
+			if handled.Add(1) == 60 {
+				close(underWay)
 			}
 			io.WriteString(w, okBody)
 		}
@@ -189,7 +189,7 @@ func TestRestart(t *testing.T) {
 		var group sync.WaitGroup
 		for range 16 {
 			group.Go(func() {
-				for range 50 {
+				for range 30 {
 					switch err := clienttest.Post(t.Context(), client); {
 					case err == nil:
 						succeeded.Add(1)
@@ -201,12 +201,12 @@ func TestRestart(t *testing.T) {
 				}
 			})
 		}
-		<-hundred
+		<-underWay
 		again, _ := serveTLS(t, http2, handler)
 		point(again.Listener.Addr().String())
 		server.CloseClientConnections()
 		group.Wait()
-		assert.EqualValues(t, 16*50, succeeded.Load()+unknown.Load()+failed.Load())
+		assert.EqualValues(t, 16*30, succeeded.Load()+unknown.Load()+failed.Load())
 		assert.GreaterOrEqual(t, handled.Load(), succeeded.Load())
 		assert.LessOrEqual(t, handled.Load(), succeeded.Load()+unknown.Load(), "no more than the client knows of")
 	}

@@ -45,7 +45,7 @@ func TestSoak(t *testing.T) {
 // and a connection takes up to five.
 func callers(transport string) int {
 	if transport == "direct" {
-		return 3_000
+		return 2_000
 	}
 	return 500
 }
