@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
-	"net/url"
 	"reflect"
 	"slices"
 	"strconv"
@@ -170,7 +169,4 @@ func unless(ok bool, format string, args ...any) string {
 }
 
 // ofItsPath wants the agent that the path names.
-func ofItsPath(a answer) string {
-	id, _ := a.at("agent_id").(string)
-	return unless(strings.HasSuffix(a.endpoint.path, "/"+url.PathEscape(id)), "it is another agent")
-}
+func ofItsPath(a answer) string { return a.holds("agent_id", a.s.agents[who{}]) }

@@ -98,7 +98,7 @@ func (c testCase) check(tb testing.TB, target Target, shared *shared) {
 	tb.Helper()
 	s := newSession(tb, target, c, shared)
 	if slices.Contains(c.Needs, needAgent) {
-		s.agent = shared.agentOf(s)
+		s.agents[who{}] = shared.agentOf(s)
 	}
 	walk(c.steps, s.take)
 }

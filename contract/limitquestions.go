@@ -35,14 +35,13 @@ var limitQuestions = []question{
 
 // fillWarmUps spends the hour's three warm-ups, after two that are refused.
 func fillWarmUps(p *probe) {
-	p.want(p.call(badWarmUp), 400)
-	p.want(p.call(badWarmUp), 400)
-	passed, refused := p.until(p.caller, 4, warmUp)
+	p.take(badWarmUp.is(400).times(2))
+	passed, refused := p.until(4, warmUp.is(200))
 	p.answer("warmup_limit_name", p.name(refused, "limit_key"))
 	if passed == 3 || passed == 1 { // another number: somebody else made warm-ups too
 		p.answer("refused_operations_spend", passed == 1)
 	}
-	p.answer("body_before_operation_limit", p.either(p.raw(p.caller, badWarmUp), 400, 429))
+	p.answer("body_before_operation_limit", p.yes(badWarmUp.is(400, 429)))
 }
 
 // fillMinute makes half a minute's calls, and half a minute later the others.
@@ -50,21 +49,24 @@ func fillWarmUps(p *probe) {
 // again, a sliding one as much as left it by then.
 func fillMinute(p *probe) {
 	const half = 30
-	read := readAgent.of(p.anAgent())
+	read := readAgent.is(200)
+	p.agent(who{})
 	p.wait(minute)
-	p.make(half, p.caller, read, 200)
+	p.strict(read.times(half))
 	p.wait(half * time.Second)
-	passed, refused := p.until(p.caller, 60, read)
-	p.answer("minute_limit_name", p.name(refused, "limit_key"))
-	p.whileShut(p.name(refused, "limit_key"))
+	passed, refused := p.until(60, read)
+	name := p.name(refused, "limit_key")
+	p.answer("minute_limit_name", name)
+	p.answer("limit_before_body", p.yes(wrongAgent.is(429, 400)))
+	p.answer("several_limits", p.name(p.take(warmUp.is(429)), "limit_key") != name)
 	p.wait(retryAfter(refused))
-	first := p.raw(p.caller, read)
-	p.answer("retry_after", p.either(first, 200, 429))
+	first := p.take(readAgent.is(200, 429))
+	p.answer("retry_after", first.status == 200)
 	if first.status == 429 { // told too early
 		p.wait(retryAfter(first))
-		p.by(p.caller, read)
+		p.take(read)
 	}
-	again, _ := p.until(p.caller, half+passed, read)
+	again, _ := p.until(half+passed, read)
 	p.answer("windows", window(again+1, half, half+passed))
 	p.limit = half + passed
 }
@@ -81,21 +83,15 @@ func window(got, part, whole int) any {
 	return nil
 }
 
-// whileShut asks what is answered while the limit on requests is spent.
-func (p *probe) whileShut(name string) {
-	p.answer("limit_before_body", p.either(p.raw(p.caller, wrongAgent), 429, 400))
-	x := p.want(p.raw(p.caller, warmUp), 429)
-	p.answer("several_limits", p.name(x, "limit_key") != name)
-}
-
 // spentByRefused makes each kind of call another number of times, so that what
 // is left of the limit says which kinds were counted.
 func spentByRefused(p *probe) any {
-	read := readAgent.of(p.anAgent())
-	stored := p.want(p.call(getBYOK), 200).at("byok") != nil
+	read := readAgent.is(200)
+	p.agent(who{})
+	stored := p.take(getBYOK.is(200)).at("byok") != nil
 	p.wait(minute)
 	if p.limit == 0 {
-		p.limit, _ = p.until(p.caller, 150, read)
+		p.limit, _ = p.until(150, read)
 		p.wait(minute)
 	}
 	kinds := map[string]step{
@@ -105,9 +101,9 @@ func spentByRefused(p *probe) any {
 		kinds["409"] = byokWarmUp.is(409).times(8)
 	}
 	for _, k := range kinds {
-		p.make(k.n, p.caller, k.e, k.statuses[0])
+		p.strict(k)
 	}
-	left, _ := p.until(p.caller, 150, read)
+	left, _ := p.until(150, read)
 	if p.limit-left < 0 || p.limit-left > 15 {
 		p.fail("no clear answer: the key made other calls meanwhile")
 	}
@@ -117,7 +113,7 @@ func spentByRefused(p *probe) any {
 	}
 	p.answer("refused_requests_spend", spent)
 	if p.target.Abilities != nil || p.target.SecondKey != "" {
-		p.spentByKeyless(spent, read)
+		p.spentByKeyless(spent)
 	}
 	return spent
 }
@@ -125,15 +121,14 @@ func spentByRefused(p *probe) any {
 // spentByKeyless finds out whether calls without a key spend the limit of their
 // address, which is 120 in a minute: more than a key's, so it takes two keys to
 // meet it. Another number says nothing.
-func (p *probe) spentByKeyless(spent map[string]any, read endpoint) {
+func (p *probe) spentByKeyless(spent map[string]any) {
 	const keyless, ofAddress = 20, 120
-	other := p.another()
-	theirs := p.ownAgent(other)
+	p.agent(another)
 	p.wait(minute)
-	p.make(keyless, p.keyless(), read, 401)
-	p.make(p.limit, p.caller, read, 200)
+	p.strict(readAgent.is(401).keyless().times(keyless))
+	p.strict(readAgent.is(200).times(p.limit))
 	passed := 0
-	for passed <= p.limit && p.raw(other, theirs).status == 200 {
+	for passed <= p.limit && p.raw(readAgent.is(200).of(another)).status == 200 {
 		passed++
 	}
 	switch {

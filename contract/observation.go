@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -71,11 +71,7 @@ func jsonOf(v any) json.RawMessage {
 // evidence is the exchange that was made last.
 func (p *probe) evidence() *Evidence {
 	x := p.shown
-	path := x.endpoint.path
-	if p.agent != "" {
-		path = strings.ReplaceAll(path, url.PathEscape(p.agent), "{agent_id}")
-	}
-	request := strings.TrimSpace(x.endpoint.method + " " + path + " " + clip(x.endpoint.body))
+	request := strings.TrimSpace(x.endpoint.method + " " + x.endpoint.path + " " + clip(x.endpoint.body))
 	answer := fmt.Sprint(x.status)
 	if wait := x.header.Get("Retry-After"); wait != "" {
 		answer += " Retry-After: " + clip(wait)
@@ -116,7 +112,7 @@ func shorten(name string, v any) any {
 
 // redact takes out every key, whatever a target sent back.
 func (p *probe) redact(s string) string {
-	for _, secret := range []string{p.key, p.second.key, p.target.SecondKey, providerKey} {
+	for _, secret := range append(slices.Collect(maps.Values(p.keys)), providerKey) {
 		if secret != "" {
 			s = strings.ReplaceAll(s, secret, "[key]")
 		}

@@ -2,7 +2,6 @@ package contract
 
 import (
 	"context"
-	"errors"
 	"slices"
 )
 
@@ -87,6 +86,31 @@ type question struct {
 	needs []need
 }
 
+// asks makes a question that the status of the last call answers: by itself,
+// or, where the answer is yes or no, by being the first that the step lists.
+func asks(id, words string, fake any, steps ...step) question {
+	q := question{id: id, ask: words, fake: fake, costs: spends(steps), needs: needs(steps)}
+	if slices.Contains(q.needs, needAgent) {
+		q.costs = q.costs.plus(Spend{Requests: 1, Creations: 1})
+	}
+	_, yesOrNo := fake.(bool)
+	q.find = func(p *probe) (answer any) {
+		for _, st := range steps {
+			if x := p.take(st); st.n > 0 && yesOrNo {
+				answer = x.status == st.statuses[0]
+			} else if st.n > 0 {
+				answer = x.status
+			}
+		}
+		return answer
+	}
+	return q
+}
+
+// yes takes the step, and reports whether it is answered with the first status
+// that it lists.
+func (p *probe) yes(st step) bool { return p.take(st).status == st.statuses[0] }
+
 func (q question) ids() []string { return append([]string{q.id}, q.also...) }
 
 const needSecondKey need = "SecondKey"
@@ -142,6 +166,3 @@ func (p *probe) lacks(q question) string {
 }
 
 func (p *probe) freeWaits() bool { return p.target.Abilities != nil }
-
-// errGone ends a run: three calls in a row got no answer at all.
-var errGone = errors.New("contract: the target does not answer")

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -18,9 +19,8 @@ const callTime = 10 * time.Second
 // probe makes the calls of Observe. Once unclear is set, the question under
 // way has no answer: further calls do nothing and return an empty exchange.
 type probe struct {
-	caller
+	player
 	ctx     context.Context
-	target  Target
 	budget  Spend
 	spent   Spend
 	allowed Spend // what spent may become in the question under way
@@ -28,9 +28,7 @@ type probe struct {
 	gone    error // no further call is made
 	silent  int   // calls in a row without an answer
 	shown   exchange
-	agent   string // made once
-	second  caller // likewise
-	limit   int    // of requests in a minute, once it is known
+	limit   int // of requests in a minute, once it is known
 	found   map[string]Finding
 }
 
@@ -38,7 +36,9 @@ func newProbe(ctx context.Context, target Target, budget Spend) *probe {
 	if budget == (Spend{}) {
 		budget = observeBudget
 	}
-	return &probe{caller: newCaller(target), ctx: ctx, target: target, budget: budget}
+	p := &probe{player: newPlayer(target), ctx: ctx, budget: budget}
+	p.keys[another] = target.SecondKey
+	return p
 }
 
 // fail leaves the question under way without an answer.
@@ -48,61 +48,103 @@ func (p *probe) fail(format string, args ...any) {
 	}
 }
 
-// raw makes one call, whatever is answered.
-func (p *probe) raw(c caller, e endpoint) exchange {
-	if p.unclear != nil {
-		return exchange{}
+// take takes a step. What is answered otherwise than the step says leaves the
+// question without an answer.
+func (p *probe) take(st step) (last exchange) {
+	if st.arrange != nil {
+		st.arrange(&p.player)
 	}
-	if p.spent.Requests >= min(p.allowed.Requests, p.budget.Requests) {
-		p.fail("no clear answer within the requests that it may take")
-		return exchange{}
+	p.wait(st.wait)
+	for range st.n {
+		last = p.want(p.call(st), st.statuses)
 	}
-	if most := p.budget; p.spent.Creations > most.Creations || p.spent.BYOKSets > most.BYOKSets || p.spent.WarmUps > most.WarmUps {
-		p.fail("needs a larger budget: calls went through that should have been refused")
-		return exchange{}
-	}
-	ctx, cancel := context.WithTimeout(p.ctx, callTime)
-	defer cancel()
-	x, err := c.send(ctx, e)
-	if err != nil {
-		p.spent.Requests++
-		p.lost(e)
-		return exchange{}
-	}
-	p.silent, p.shown = 0, x
-	p.spent = p.spent.plus(cost(e, x.status))
-	return x
+	return last
 }
 
-func (p *probe) lost(e endpoint) {
-	p.fail("no clear answer: %s %s got none", e.method, e.path)
-	if p.silent++; p.silent == 3 {
-		p.gone = errGone
+// call makes one call of the step, by the target's key of an agent that is
+// created at need. A refusal by a limit that the step does not list is waited
+// for, three times, and is none of the requests that the question takes.
+func (p *probe) call(st step) exchange {
+	if st.e.ofAgent() && st.by == (who{}) {
+		p.agent(st.by)
 	}
-}
-
-// by makes a call. A refusal by a limit that the question is not about is
-// waited for, three times, and is none of the requests that it takes.
-func (p *probe) by(c caller, e endpoint) exchange {
-	x := p.raw(c, e)
+	x := p.raw(st)
 	for range 3 {
-		if x.status != http.StatusTooManyRequests {
+		if x.status != http.StatusTooManyRequests || slices.Contains(st.statuses, x.status) {
 			break
 		}
 		p.wait(retryAfter(x))
 		p.allowed.Requests++
-		x = p.raw(c, e)
+		x = p.raw(st)
 	}
 	return x
 }
 
-// call makes a call with the target's key.
-func (p *probe) call(e endpoint) exchange { return p.by(p.caller, e) }
+// agent is an agent of the key, created once.
+func (p *probe) agent(by who) string {
+	if p.agents[by] == "" {
+		p.text(p.take(createAgent.is(200).of(by)), "agent_id")
+	}
+	return p.agents[by]
+}
+
+// strict makes the calls of a step, and waits for no limit.
+func (p *probe) strict(st step) {
+	for range st.n {
+		p.want(p.raw(st), st.statuses)
+	}
+}
+
+// until makes calls until one is refused by a limit, at most most, and returns
+// how many went through and the refusal.
+func (p *probe) until(most int, st step) (passed int, refused exchange) {
+	for passed = range most {
+		if refused = p.raw(st); refused.status == http.StatusTooManyRequests || p.unclear != nil {
+			return passed, refused
+		}
+		p.want(refused, st.statuses)
+	}
+	p.fail("no clear answer: no limit within %d calls", most)
+	return most, refused
+}
+
+// raw makes one call, whatever is answered.
+func (p *probe) raw(st step) exchange {
+	switch most := p.budget; {
+	case p.unclear != nil:
+	case p.spent.Requests >= min(p.allowed.Requests, most.Requests):
+		p.fail("no clear answer within the requests that it may take")
+	case p.spent.Creations > most.Creations || p.spent.BYOKSets > most.BYOKSets || p.spent.WarmUps > most.WarmUps:
+		p.fail("needs a larger budget: calls went through that should have been refused")
+	}
+	if p.unclear != nil {
+		return exchange{}
+	}
+	ctx, cancel := context.WithTimeout(p.ctx, callTime)
+	defer cancel()
+	x, err := p.play(ctx, st)
+	if err != nil {
+		return p.lost(st.e)
+	}
+	p.silent, p.shown = 0, x
+	p.spent = p.spent.plus(cost(st.e, x.status))
+	return x
+}
+
+// lost is a call that got no answer. The third in a row ends the run.
+func (p *probe) lost(e endpoint) exchange {
+	p.spent.Requests++
+	p.fail("no clear answer: %s %s got none", e.method, e.path)
+	if p.silent++; p.silent == 3 {
+		p.gone = errors.New("contract: the target does not answer")
+	}
+	return exchange{}
+}
 
 // wait lets d pass, within the budget.
 func (p *probe) wait(d time.Duration) {
 	switch {
-	case p.unclear != nil:
+	case p.unclear != nil || d == 0:
 	case p.freeWaits():
 		p.target.Abilities.Advance(d)
 	case p.spent.Wait+d > p.budget.Wait:
@@ -127,15 +169,9 @@ func retryAfter(x exchange) time.Duration {
 	return time.Duration(max(1, seconds)) * time.Second
 }
 
-// status is the answer where it is one of the statuses.
-func (p *probe) status(x exchange, statuses ...int) any { return p.want(x, statuses...).status }
-
-// either is true for the one status, false for the other.
-func (p *probe) either(x exchange, yes, no int) bool { return p.want(x, yes, no).status == yes }
-
 // want goes on only with one of the statuses. Any other leaves the question
 // without an answer.
-func (p *probe) want(x exchange, statuses ...int) exchange {
+func (p *probe) want(x exchange, statuses []int) exchange {
 	if !slices.Contains(statuses, x.status) {
 		p.fail("no clear answer: %s %s answered %d", x.endpoint.method, x.endpoint.path, x.status)
 	}
@@ -164,58 +200,14 @@ func (p *probe) name(x exchange, path string) string {
 	return text
 }
 
-// anAgent is an agent of the target's key, created once.
-func (p *probe) anAgent() string {
-	if p.agent == "" {
-		p.agent = p.text(p.want(p.call(createAgent), 200), "agent_id")
-	}
-	return p.agent
-}
-
-// another is a caller with another key.
-func (p *probe) another() caller {
-	if p.second.key == "" {
-		p.second = p.caller
-		p.second.key = p.target.SecondKey
-		if p.second.key == "" {
-			p.second.key = p.target.Abilities.IssueKeyOn("preview", true)
-		}
-	}
-	return p.second
-}
-
-// keyless is a caller without a key.
-func (p *probe) keyless() caller { return p.caller.with("Authorization", "") }
-
 // nothingStored makes sure that the key has no provider key. It clears one
 // only where the budget allows to set another.
 func (p *probe) nothingStored() {
-	x := p.want(p.call(getBYOK), 200)
-	switch {
+	switch x := p.take(getBYOK.is(200)); {
 	case p.unclear != nil || x.at("byok") == nil:
 	case p.budget.BYOKSets > 0:
-		p.want(p.call(clearBYOK), 200)
+		p.take(clearBYOK.is(200))
 	default:
 		p.fail("needs a key without a stored provider key, or a BYOK set in the budget")
 	}
-}
-
-// make makes n calls that are answered with status.
-func (p *probe) make(n int, c caller, e endpoint, status int) {
-	for range n {
-		p.want(p.raw(c, e), status)
-	}
-}
-
-// until makes calls until one is refused by a limit, at most most, and returns
-// how many went through and the refusal.
-func (p *probe) until(c caller, most int, e endpoint) (passed int, refused exchange) {
-	for passed = range most {
-		if refused = p.raw(c, e); refused.status == http.StatusTooManyRequests || p.unclear != nil {
-			return passed, refused
-		}
-		p.want(refused, 200)
-	}
-	p.fail("no clear answer: no limit within %d calls", most)
-	return most, refused
 }

@@ -11,15 +11,11 @@ import (
 // fake's decisions.
 var questions = slices.Concat(valueQuestions, bodyQuestions, stateQuestions, limitQuestions, keyQuestions)
 
-var (
-	oneCall  = Spend{Requests: 1}
-	withNew  = Spend{Requests: 2, Creations: 1} // a call, and one that creates the agent for it
-	patching = at("PATCH", "/v1/agents")
-)
+var patching = at("PATCH", "/v1/agents")
 
 var valueQuestions = []question{
 	{
-		id: "status", ask: "What does GET /v1/status say of the service?", costs: oneCall, find: statusValues,
+		id: "status", ask: "What does GET /v1/status say of the service?", costs: Spend{Requests: 1}, find: statusValues,
 		fake: map[string]any{"service": "agent-messaging-fake", "version": "v1", "mode": "preview"},
 	},
 	{
@@ -31,40 +27,27 @@ var valueQuestions = []question{
 		},
 	},
 	{
-		id: "reason", ask: "Does a 400 say in reason what is wrong?", fake: true, costs: oneCall,
-		find: func(p *probe) any { return p.want(p.call(wrongAgent), 400).at("reason") != nil },
+		id: "reason", ask: "Does a 400 say in reason what is wrong?", fake: true, costs: Spend{Requests: 1},
+		find: func(p *probe) any { return p.take(wrongAgent.is(400)).at("reason") != nil },
 	},
+	asks("unknown_method", "Which status has a method that a path does not have?", 405, patching.is(404, 405)),
+	asks("path_before_key", "Is an unknown path answered 404 without a key too?", true, at("GET", "/v1/nothing").is(404, 401).keyless()),
+	asks("body_before_agent", "Is a wrong body answered 400 before an unknown agent 404?", true,
+		sendMessage.of(noAgent).with(`{}`).is(400, 404)),
 	{
-		id: "unknown_method", ask: "Which status has a method that a path does not have?", fake: 405, costs: oneCall,
-		find: func(p *probe) any { return p.status(p.call(patching), 404, 405) },
-	},
-	{
-		id: "path_before_key", ask: "Is an unknown path answered 404 without a key too?", fake: true, costs: oneCall,
-		find: func(p *probe) any { return p.either(p.by(p.keyless(), at("GET", "/v1/nothing")), 404, 401) },
-	},
-	{
-		id: "body_before_agent", ask: "Is a wrong body answered 400 before an unknown agent 404?", fake: true, costs: oneCall,
-		find: func(p *probe) any { return p.either(p.call(sendMessage.of(noAgent).with(`{}`)), 400, 404) },
-	},
-	{
-		id: "times", ask: "Which form have times?", fake: "rfc3339", costs: withNew,
-		find: func(p *probe) any { return timeForm(p.text(p.call(readAgent.of(p.anAgent())), "created_at")) },
+		id: "times", ask: "Which form have times?", fake: "rfc3339", costs: Spend{Requests: 2, Creations: 1},
+		find: func(p *probe) any { return timeForm(p.text(p.take(readAgent.is(200)), "created_at")) },
 	},
 }
 
 var bodyQuestions = []question{
-	accepts("unknown_members", "Are unknown members of a message accepted?", `{"text":"Hello","mood":"good"}`),
-	accepts("null_members", "Is null for a member accepted, as if it were absent?", `{"text":"Hello","user_ref":null}`),
-	accepts("duplicate_members", "Is a member that is there twice accepted?", `{"text":"Hello","text":"Hello"}`),
-	accepts("other_case_members", "Is a member in another case accepted?", `{"Text":"Hello"}`),
-	accepts("behind_body", "Is anything behind the JSON document accepted?", `{"text":"Hello"} x`),
-	{
-		id: "content_type", ask: "Is a Content-Type other than JSON accepted?", fake: false, costs: withNew,
-		find: func(p *probe) any {
-			id := p.anAgent()
-			return p.accepted(p.by(p.with("Content-Type", "text/plain"), sendMessage.of(id)))
-		},
-	},
+	asks("unknown_members", "Are unknown members of a message accepted?", false, accepted(`{"text":"Hello","mood":"good"}`)),
+	asks("null_members", "Is null for a member accepted, as if it were absent?", false, accepted(`{"text":"Hello","user_ref":null}`)),
+	asks("duplicate_members", "Is a member that is there twice accepted?", false, accepted(`{"text":"Hello","text":"Hello"}`)),
+	asks("other_case_members", "Is a member in another case accepted?", false, accepted(`{"Text":"Hello"}`)),
+	asks("behind_body", "Is anything behind the JSON document accepted?", false, accepted(`{"text":"Hello"} x`)),
+	asks("content_type", "Is a Content-Type other than JSON accepted?", false,
+		accepted(`{"text":"Hello"}`).header("Content-Type", always("text/plain"))),
 	{
 		id: "length_unit", ask: "What does a bound on a text count?", fake: "code points",
 		costs: Spend{Requests: 2, Creations: 2}, find: lengthUnit,
@@ -78,17 +61,17 @@ var bodyQuestions = []question{
 var stateQuestions = []question{
 	{
 		id: "agent_of_another_key", ask: "Which status has an agent for another key?", fake: 404,
-		costs: withNew, needs: []need{needSecondKey},
+		costs: Spend{Requests: 2, Creations: 1}, needs: []need{needSecondKey},
 		find: func(p *probe) any {
-			id := p.anAgent()
-			return p.status(p.by(p.another(), readAgent.of(id)), 404, 200)
+			p.agent(who{})
+			return p.take(readAgent.is(404, 200).of(another)).status
 		},
 	},
 	{
 		id: "clear_nothing", ask: "Which status has DELETE /v1/byok with nothing stored?", fake: 200, costs: Spend{Requests: 3},
 		find: func(p *probe) any {
 			p.nothingStored()
-			return p.status(p.call(clearBYOK), 200, 404)
+			return p.take(clearBYOK.is(200, 404)).status
 		},
 	},
 	{
@@ -100,58 +83,47 @@ var stateQuestions = []question{
 		costs: Spend{Requests: 5, Creations: 1, BYOKSets: 1},
 		find: func(p *probe) any {
 			p.nothingStored()
-			p.want(p.call(keyedAgent), 200)
-			x := p.want(p.call(getBYOK), 200)
-			p.call(clearBYOK)
+			p.take(keyedAgent.is(200))
+			x := p.take(getBYOK.is(200))
+			p.call(clearBYOK.is(200))
 			p.shown = x
 			return x.at("byok") != nil
 		},
 	},
-	{
-		id: "byok_cleared", ask: "Which status has a message to a byok agent after BYOK was cleared?", fake: 400,
-		costs: Spend{Requests: 5, Creations: 1, BYOKSets: 1},
-		find: func(p *probe) any {
-			p.want(p.call(setBYOK), 200)
-			id := p.text(p.want(p.call(byokAgent), 200), "agent_id")
-			p.want(p.call(clearBYOK), 200)
-			return p.status(p.call(sendMessage.of(id)), 400, 200, 404)
-		},
-	},
+	asks("byok_cleared", "Which status has a message to a byok agent after BYOK was cleared?", 400,
+		setBYOK.is(200), byokAgent.is(200), clearBYOK.is(200), sendMessage.is(400, 200, 404)),
 }
 
-// accepts asks whether a message with that body is accepted.
-func accepts(id, ask, body string) question {
-	return question{id: id, ask: ask, fake: false, costs: withNew, find: func(p *probe) any {
-		return p.accepted(p.call(sendMessage.of(p.anAgent()).with(body)))
-	}}
-}
+// accepted is a message with that body, which is accepted or refused.
+func accepted(body string) step { return sendMessage.with(body).is(200, 400) }
 
-func (p *probe) accepted(x exchange) bool { return p.either(x, 200, 400) }
+// fits reports whether an agent is created with that body.
+func (p *probe) fits(body string) bool { return p.yes(createAgent.with(body).is(200, 400)) }
 
 func statusValues(p *probe) any {
-	x := p.want(p.call(getStatus), 200)
+	x := p.take(getStatus.is(200))
 	return map[string]any{"service": p.name(x, "service"), "version": p.name(x, "version"), "mode": p.name(x, "mode")}
 }
 
 // errorNames provokes each error that the target lets it provoke.
 func errorNames(p *probe) any {
 	names := map[string]any{}
-	note := func(name string, x exchange, status int) { names[name] = p.name(p.want(x, status), "error") }
-	note("bad_request", p.call(wrongAgent), 400)
-	note("unauthorized", p.by(p.keyless(), getStatus), 401)
-	note("not_found", p.call(readNobody), 404)
-	if x := p.call(patching); x.status == 405 {
-		note("method_not_allowed", x, 405)
+	note := func(name string, st step) { names[name] = p.name(p.take(st), "error") }
+	note("bad_request", wrongAgent.is(400))
+	note("unauthorized", getStatus.is(401).keyless())
+	note("not_found", readNobody.is(404))
+	if p.call(patching.is(405)).status == 405 {
+		names["method_not_allowed"] = p.name(p.shown, "error")
 	}
-	if p.want(p.call(getBYOK), 200).at("byok") == nil {
-		note("byok_not_configured", p.call(byokWarmUp), 409)
+	if p.take(getBYOK.is(200)).at("byok") == nil {
+		note("byok_not_configured", byokWarmUp.is(409))
 	}
-	if can := p.target.Abilities; can != nil {
-		note("payment_required", p.by(p.issued("free", true), getStatus), 402)
-		note("forbidden", p.by(p.issued("preview", false), getBYOK), 403)
-		can.SetBYOKAvailable(false)
-		note("byok_unavailable", p.call(setBYOK), 503)
-		can.SetBYOKAvailable(true)
+	if p.target.Abilities != nil {
+		note("payment_required", getStatus.is(402).of(unpaid))
+		note("forbidden", getBYOK.is(403).of(undashboard))
+		p.take(storeOff)
+		note("byok_unavailable", setBYOK.is(503))
+		p.take(storeOn)
 	}
 	return names
 }
@@ -177,13 +149,11 @@ func timeForm(text string) string {
 // lengthUnit sends a text that has one length in code points, and others in
 // bytes and UTF-16 units.
 func lengthUnit(p *probe) any {
-	fits := func(one string) bool {
-		return p.accepted(p.call(createAgent.with(`{"customer_ref":"` + strings.Repeat(one, 200) + `"}`)))
-	}
+	of := func(one string) string { return `{"customer_ref":"` + strings.Repeat(one, 200) + `"}` }
 	switch {
-	case fits("😀"):
+	case p.fits(of("😀")):
 		return "code points"
-	case fits("é"):
+	case p.fits(of("é")):
 		return "UTF-16 units"
 	default:
 		return "bytes"
@@ -193,7 +163,7 @@ func lengthUnit(p *probe) any {
 func smsOfModes(p *probe) any {
 	statuses := map[string]any{}
 	for _, mode := range []string{"none", "sandbox", "managed", "byo_twilio"} {
-		statuses[mode] = p.name(p.want(p.call(createAgent.with(`{"sms":{"mode":"`+mode+`"}}`)), 200), "sms.status")
+		statuses[mode] = p.name(p.take(createAgent.with(`{"sms":{"mode":"`+mode+`"}}`).is(200)), "sms.status")
 	}
 	return statuses
 }
@@ -202,7 +172,7 @@ func smsOfModes(p *probe) any {
 // refused costs no creation, so it looks nearer to the upper end: at most
 // eleven of the calls create an agent.
 func metadataCap(p *probe) any {
-	fits := func(n int) bool { return p.accepted(p.call(createAgent.with(metadataOf(n, "")))) }
+	fits := func(n int) bool { return p.fits(metadataOf(n, "")) }
 	low, high := 8, 4096
 	if fits(4096) { // the fake's cap, which spares the search where it is the answer
 		if low, high = 4096, 1<<16; !fits(4097) {

@@ -8,19 +8,21 @@ import (
 // step is one thing that a case does: it makes n calls, or arranges something
 // between calls.
 type step struct {
-	n         int
-	e         endpoint
-	statuses  []int // each call is answered with one of them
-	by        who
-	ip        string // the address that calls; "": the one that the target's client has
-	name      string // a header to set
-	value     func(key string) string
-	checks    []func(answer) string // what else the answer must have; "" where it has
-	exact     bool                  // a check needs a clock that stands still between waits
-	arrange   func(s *session)      // instead of a call
-	byAbility bool                  // arrange needs Target.Abilities
-	wait      time.Duration         // that arrange takes at most
-	inner     []step                // instead of all that: steps to take n times
+	n        int
+	e        endpoint
+	statuses []int // each call is answered with one of them
+	by       who
+	ip       string // the address that calls; "": the one that the target's client has
+	name     string // a header to set
+	value    func(key string) string
+	checks   []func(answer) string // what else the answer must have; "" where it has
+	exact    bool                  // a check needs a clock that stands still between waits
+
+	// Instead of calls:
+	wait      time.Duration   // this passes,
+	untilOpen bool            // or what Retry-After named, which is wait at most,
+	arrange   func(p *player) // or Target.Abilities arrange something,
+	inner     []step          // or these are taken n times
 }
 
 // who is a key that makes calls. The zero value is the target's own; any other
@@ -115,32 +117,21 @@ func (st step) opensIn(wait time.Duration) step {
 }
 
 // wait lets d pass.
-func wait(d time.Duration) step {
-	return step{wait: d, arrange: func(s *session) { s.target.pass(d) }}
-}
+func wait(d time.Duration) step { return step{wait: d} }
 
-// untilOpen waits as long as the last answer said: at most the limit's window,
-// and a tenth of it in reserve.
-func untilOpen(window time.Duration) step {
-	return step{wait: window, arrange: func(s *session) {
-		last := s.earlier[len(s.earlier)-1]
-		last.want(last.retryAfter() <= window+window/10, "it would have to wait for more than %v", window)
-		s.target.pass(last.retryAfter())
-	}}
-}
+// untilOpen waits as long as the last answer said, at most the limit's window.
+func untilOpen(window time.Duration) step { return step{wait: window, untilOpen: true} }
 
 // storeOff and storeOn switch the store of provider keys.
 var (
-	storeOff = ability(func(s *session) { s.target.Abilities.SetBYOKAvailable(false) })
-	storeOn  = ability(func(s *session) { s.target.Abilities.SetBYOKAvailable(true) })
+	storeOff = step{arrange: func(p *player) { p.target.Abilities.SetBYOKAvailable(false) }}
+	storeOn  = step{arrange: func(p *player) { p.target.Abilities.SetBYOKAvailable(true) }}
 )
 
 // revoke makes the key invalid.
 func revoke(key who) step {
-	return ability(func(s *session) { s.target.Abilities.RevokeKey(s.keyOf(key)) })
+	return step{arrange: func(p *player) { p.target.Abilities.RevokeKey(p.keyOf(key)) }}
 }
-
-func ability(arrange func(*session)) step { return step{arrange: arrange, byAbility: true} }
 
 // walk does something with every step, one after the other.
 func walk(steps []step, do func(step)) {
@@ -180,7 +171,7 @@ func needs(steps []step) (all []need) {
 		passes := st.n > 0 && st.statuses[0] == 200
 		reaches := passes || slices.Contains(st.statuses, 400)
 		add(st.e.ofAgent() && reaches && !created, needAgent)
-		add(st.byAbility || st.by != who{}, needAbilities)
+		add(st.arrange != nil || st.by != who{}, needAbilities)
 		add(st.ip != "", needClientFrom)
 		add(st.exact, needFrozenClock)
 		created = created || (passes && st.e.name == createAgent.name)
