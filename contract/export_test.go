@@ -10,6 +10,9 @@ var (
 	Verdict  = verdict
 )
 
+// Over says what was spent beyond most, or "".
+func Over(spent, most Spend) string { return spent.over(most) }
+
 func (c testCase) Decision() bool { return c.decision() }
 
 // Successes are the nine endpoints, each called with success.

@@ -1,7 +1,6 @@
 package contract_test
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -65,8 +64,8 @@ func TestSilentDifferences(t *testing.T) {
 			assert.Empty(t, firstFailure(t, false, tt.tamper))
 		})
 	}
-	for round, all := range services() {
-		t.Run(fmt.Sprint("service ", round), func(t *testing.T) {
+	for all := range services() {
+		t.Run(all[0].id, func(t *testing.T) {
 			t.Parallel()
 			failure := firstFailure(t, false, func(*reply) {}, like(t, all...))
 			breaks := slices.ContainsFunc(all, func(d difference) bool { return d.breaks })
