@@ -1,40 +1,20 @@
 // Package cooldown holds back the calls of a limit that has refused one, until
 // it opens again (interface 8.3), and lets them go in turn then.
+//
+// A gate is a limit that has refused something: gates.go says when it is shut
+// and what it covers, turns.go how many go through it when it has opened. The
+// line holds the callers that wait. This file is what a call does with them:
+// Pass before each attempt, Done after it.
 package cooldown
 
 import (
 	"context"
-	"net"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
-
-// A Clock tells the time and waits for it.
-type Clock interface {
-	Now() time.Time
-	Sleep(ctx context.Context, d time.Duration) error
-}
-
-// RealClock is the time of this machine, or of the synctest bubble.
-type RealClock struct{}
-
-// Now is time.Now.
-func (RealClock) Now() time.Time { return time.Now() }
-
-// Sleep waits on a timer.
-func (RealClock) Sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	return ctx.Err()
-}
 
 // CoolDown parks the callers of a limit after a 429 that names it, until
 // Retry-After has passed (interface 8.3), instead of letting each of them be
@@ -45,15 +25,14 @@ func (RealClock) Sleep(ctx context.Context, d time.Duration) error {
 // bubbles, as long as those that wait for their turn at once are in one. A nil
 // CoolDown holds back nobody.
 type CoolDown struct {
-	clock  Clock // nil: real time, and heard
+	clock  Clock // nil: real time, or heard
 	heard  atomic.Pointer[func() time.Time]
 	random func() float64
 
-	busy     atomic.Int32 // gates that hold anybody up
-	mu       sync.Mutex
-	gates    gates
-	line     line
-	openings int // of all gates
+	busy  atomic.Int32 // gates that hold anybody up
+	mu    sync.Mutex   // guards what follows, and what the line keeps in its callers
+	gates gates
+	line  line
 }
 
 // New returns a cool-down by clock, or by real time if it is nil, with random
@@ -62,40 +41,20 @@ func New(clock Clock, random func() float64) *CoolDown {
 	return &CoolDown{clock: clock, random: random}
 }
 
-func (c *CoolDown) now() time.Time {
-	if c.clock != nil {
-		return c.clock.Now()
-	}
-	if heard := c.heard.Load(); heard != nil {
-		return (*heard)()
-	}
-	return time.Now()
-}
-
-func (c *CoolDown) sleep(ctx context.Context, d time.Duration) error {
-	if c.clock != nil {
-		return c.clock.Sleep(ctx, d)
-	}
-	return RealClock{}.Sleep(ctx, d)
-}
-
-// Follow reads the time from a connection that knows the service's, as those of
-// the fake do, so that its Advance is noticed without [WithClock]. The
-// connection, not the transport, since that may be wrapped; no 429 comes
-// without one.
-func (c *CoolDown) Follow(conn net.Conn) {
-	if timed, ok := conn.(interface{ Now() time.Time }); ok && c != nil && c.clock == nil && c.heard.Load() == nil {
-		now := timed.Now
-		c.heard.CompareAndSwap(nil, &now)
-	}
+// Attempt is what is to be let pass.
+type Attempt struct {
+	Endpoint *spec.Endpoint
+	SetsBYOK bool
+	Left     int           // attempts of its call after this one
+	MaxWait  time.Duration // a limit that is shut for longer refuses it
 }
 
 // Seat is what a call keeps of the cool-down that let it pass.
 type Seat struct {
-	class   int
-	left    int  // attempts of its call after this one
-	opening int  // the last one when it was let pass in turn; 0: it was not
-	looks   bool // whether a limit that is shut for long is open again
+	class int
+	left  int      // attempts of its call after this one
+	turns []*turns // that it was let pass in; none: it did not wait
+	looks bool     // whether a limit that is shut for long is open again
 
 	// Of the cool-down that its 429 began or joined:
 	Parked  bool
@@ -123,35 +82,9 @@ type Refusal struct {
 	RetryAfter time.Duration // until it opens
 }
 
-// Error is for those who do not look.
+// Error is for callers that do not look at the fields.
 func (r *Refusal) Error() string {
 	return "limit " + r.LimitKey + " is shut for " + r.RetryAfter.String()
-}
-
-// maxClasses is how many classes of attempts can be told apart: two for each
-// endpoint, and two for all that the interface does not have.
-const maxClasses = 32
-
-// classOf is the class of an attempt, which is what limits cover: an endpoint,
-// apart for calls that also spend the BYOK set limit, so that this limit does
-// not stop the others.
-func classOf(endpoint *spec.Endpoint, setsBYOK bool) int {
-	class := 2 * len(spec.Endpoints)
-	if i := slices.Index(spec.Endpoints, endpoint); i >= 0 {
-		class = 2 * i
-	}
-	if setsBYOK {
-		class++
-	}
-	return class
-}
-
-// Attempt is what is to be let pass.
-type Attempt struct {
-	Endpoint *spec.Endpoint
-	SetsBYOK bool
-	Left     int           // attempts of its call after this one
-	MaxWait  time.Duration // a limit that is shut for longer refuses it
 }
 
 // Pass waits until the attempt may be sent, and tells how long it waited, and
@@ -162,104 +95,76 @@ func (c *CoolDown) Pass(ctx context.Context, attempt Attempt, seat *Seat) (key s
 	if c == nil || c.busy.Load() == 0 {
 		return "", 0, nil
 	}
-	w := &caller{ctx: ctx, seat: seat, hurried: hurried}
 	begin := c.now()
-	key, err = c.wait(ctx, w, begin, attempt.MaxWait)
+	w := &caller{ctx: ctx, alarm: ctx, seat: seat, maxWait: attempt.MaxWait, hurried: hurried, slept: begin}
+	err = c.wait(w)
 	if err != nil && c.leave(w) {
 		err = nil // let pass at the same moment
 	}
-	return key, c.now().Sub(begin), err
+	return w.key, c.now().Sub(begin), err
 }
 
 // wait is for the gates to open, and then for the caller's turn. It looks again
-// after each wait, since another 429 may have come.
-func (c *CoolDown) wait(ctx context.Context, w *caller, begin time.Time, maxWait time.Duration) (key string, err error) {
-	slept := begin // until when; that time has come even if the clock stands still
+// after each pause, since another 429 may have come.
+func (c *CoolDown) wait(w *caller) error {
 	for {
-		now := laterOf(c.now(), slept)
-		shut, passed := c.look(w, now, slept)
-		switch {
-		case passed:
-			return key, nil
-		case shut == nil:
-			err = c.turn(w)
-			if w.woken.Err() == nil {
-				slept = now.Add(patience * time.Duration(w.place))
-			}
-			w.wake()
-		default:
-			key = shut.key
-			left, longest := shut.end.Sub(now), Longest(ctx, maxWait)
-			if left > longest {
-				return key, &Refusal{LimitKey: key, TraceID: shut.trace, RetryAfter: left}
-			}
-			later := min(shut.jitter(), (longest-left)/2)
-			w.hurried = later < shut.jitter()
-			pause := min(left+later, shut.nextLook.Sub(now))
-			err = c.sleep(ctx, pause)
-			slept = now.Add(pause)
+		now := c.now()
+		if now.Before(w.slept) {
+			now = w.slept
 		}
-		if err != nil {
-			return key, err
+		pause, passed, err := c.look(w, now)
+		if passed || err != nil {
+			return err
+		}
+		if err := c.rest(w, now, pause); err != nil {
+			return err
 		}
 	}
 }
 
-// turn waits until the caller is to look again: when it may go, when a gate has
-// closed, when it comes to the head, and now and then.
-func (c *CoolDown) turn(w *caller) error {
-	err := c.sleep(w.woken, patience*time.Duration(w.place))
-	if w.ctx.Err() == nil && w.woken.Err() != nil {
-		return nil // woken
-	}
-	return err
-}
-
-func laterOf(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-// Longest is what the longest wait and the deadline leave for one.
-func Longest(ctx context.Context, longest time.Duration) time.Duration {
-	if deadline, has := ctx.Deadline(); has {
-		longest = min(longest, time.Until(deadline)-1) // until the deadline would be too long
-	}
-	return longest
-}
-
-// look reports whether the caller may pass, and else the gate that is the last
-// to open; none is shut where it only has to wait until it is woken.
-func (c *CoolDown) look(w *caller, now, slept time.Time) (shut *gate, passed bool) {
+// look reports whether the caller may pass, and if not, when it is to look
+// again.
+func (c *CoolDown) look(w *caller, now time.Time) (pause time.Duration, passed bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer c.count()
-	c.gates.open(now, &c.openings)
-	if w.passed {
-		return nil, true
-	}
-	last := c.gates.last(w.seat.class, now)
+	c.gates.open(now)
+	shut := c.gates.last(w.seat.class, now)
 	switch {
-	case last != nil && w.hurried && !last.end.After(slept): // there is no time for all of the jitter
-		c.line.leave(w)
-		return nil, true
-	case last == nil:
+	case w.passed:
+		return 0, true, nil
+	case shut == nil:
 		c.line.join(w)
 		c.admit(now)
-		if !w.passed {
-			c.line.await(w)
+		if w.passed {
+			return 0, true, nil
 		}
-		return nil, w.passed
-	case !now.Before(last.nextLook):
-		last.nextLook, w.seat.looks = now.Add(lookEvery), true
+		return c.line.await(w), false, nil
+	case w.hurried && !shut.end.After(w.slept): // there is no time for all of the jitter
 		c.line.leave(w)
-		return nil, true
+		return 0, true, nil
+	case !now.Before(shut.nextLook):
+		shut.nextLook, w.seat.looks = now.Add(lookEvery), true
+		c.line.leave(w)
+		return 0, true, nil
 	}
 	c.line.join(w)
-	found := *last
-	return &found, false
+	pause, err = w.pauseAt(shut, now)
+	return pause, false, err
+}
+
+// rest waits for the pause, or until the caller is woken. A pause that nobody
+// cut short has passed even if the clock stands still.
+func (c *CoolDown) rest(w *caller, now time.Time, pause time.Duration) error {
+	err := c.sleep(w.alarm, pause)
+	woken := w.alarm.Err() != nil && w.ctx.Err() == nil
+	w.lookAgain() // its context is not needed any more
+	w.alarm = w.ctx
+	if woken {
+		return nil
+	}
+	w.slept = now.Add(pause)
+	return err
 }
 
 // admit lets pass who is next, for as long as the gates let anybody pass.
@@ -269,8 +174,7 @@ func (c *CoolDown) admit(now time.Time) {
 		if w == nil {
 			return
 		}
-		w.seat.opening = c.openings
-		c.gates.sent(w.seat, now)
+		c.gates.send(w.seat, now)
 		c.line.leave(w)
 		w.passed = true
 		w.lookAgain()
@@ -278,9 +182,7 @@ func (c *CoolDown) admit(now time.Time) {
 }
 
 // count keeps the way short for callers that no gate holds up.
-func (c *CoolDown) count() {
-	c.busy.Store(c.gates.rest(c.line.anybody))
-}
+func (c *CoolDown) count() { c.busy.Store(c.gates.busy(c.line.anybody)) }
 
 // leave takes out a caller that gives up, or reports that it may pass.
 func (c *CoolDown) leave(w *caller) (passed bool) {
@@ -293,23 +195,25 @@ func (c *CoolDown) leave(w *caller) (passed bool) {
 // Done reports whether the outcome began a cool-down or prolonged one by a
 // second at least.
 func (c *CoolDown) Done(seat *Seat, outcome Outcome) (news bool) {
-	if c == nil || !outcome.Refused && seat.opening == 0 && !seat.looks {
+	if c == nil || !outcome.Refused && seat.turns == nil && !seat.looks {
 		return false
 	}
 	now := c.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer c.count()
-	c.gates.settle(seat, outcome, &c.openings, now)
+	for _, t := range seat.turns {
+		t.settle(seat.left, outcome)
+	}
+	if seat.looks && outcome.Sent && !outcome.Refused {
+		c.gates.found(seat.class, now)
+	}
 	if outcome.Refused {
 		var g *gate
 		g, news = c.gates.shut(outcome.LimitKey, seat.class, now, outcome.RetryAfter, c.random())
 		seat.Parked, seat.Random, seat.jitter = true, g.random, g.jitter()
 		if news {
 			g.trace = outcome.TraceID
-		}
-		if seat.left == 1 {
-			g.due++
 		}
 		c.line.wake() // to sleep until the gate opens
 	}

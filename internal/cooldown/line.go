@@ -3,10 +3,14 @@ package cooldown
 import (
 	"container/list"
 	"context"
+	"slices"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// line are the callers that a cool-down holds up: a queue for each class, and
-// one for those of the class that have no attempt after this one.
+// line is where the callers that a cool-down holds up wait: a queue for each
+// class, and one for callers of the class that have no attempt after this one.
 type line struct {
 	came    int
 	waiting [2]int
@@ -17,13 +21,56 @@ type line struct {
 type caller struct {
 	ctx     context.Context
 	seat    *Seat
-	hurried bool // its deadline is nearer than the end of the jitter
+	maxWait time.Duration
+	hurried bool      // its deadline is nearer than the end of the jitter
+	slept   time.Time // that time has come, even if the clock stands still
+	key     string    // of the limit that held it up
 	came    int
 	in      *list.Element // nil: it is in no queue
 	passed  bool
-	place   int             // in its queue, when it last looked
-	woken   context.Context // of its wait for its turn
+	alarm   context.Context // of its pause: ctx, and while it waits for its turn, one that wake ends
 	wake    context.CancelFunc
+}
+
+// maxClasses bounds the classes of attempts that are told apart: two for each
+// endpoint.
+const maxClasses = 32
+
+// classOf is the class of an attempt, which is what limits cover: an endpoint,
+// apart for calls that also spend the BYOK set limit, so that this limit does
+// not stop the others.
+func classOf(endpoint *spec.Endpoint, setsBYOK bool) int {
+	class := 2 * slices.Index(spec.Endpoints, endpoint)
+	if setsBYOK {
+		class++
+	}
+	return class
+}
+
+// Longest is how long one wait may be, by the policy and the deadline.
+func Longest(ctx context.Context, longest time.Duration) time.Duration {
+	if deadline, has := ctx.Deadline(); has {
+		longest = min(longest, time.Until(deadline)-1) // until the deadline would be too long
+	}
+	return longest
+}
+
+// pauseAt is how long the caller sleeps before a gate that is shut.
+func (w *caller) pauseAt(shut *gate, now time.Time) (time.Duration, error) {
+	w.key = shut.key
+	left, longest := shut.end.Sub(now), Longest(w.ctx, w.maxWait)
+	if left > longest {
+		return 0, &Refusal{LimitKey: shut.key, TraceID: shut.trace, RetryAfter: left}
+	}
+	later := min(shut.jitter(), (longest-left)/2)
+	w.hurried = later < shut.jitter()
+	return min(left+later, shut.nextLook.Sub(now)), nil
+}
+
+func (w *caller) lookAgain() {
+	if w.wake != nil {
+		w.wake()
+	}
 }
 
 func (w *caller) lastAttempt() int {
@@ -35,6 +82,13 @@ func (w *caller) lastAttempt() int {
 
 func (l *line) queue(w *caller) *list.List { return &l.queues[w.lastAttempt()][w.seat.class] }
 
+func head(queue *list.List) *caller {
+	if queue.Len() == 0 {
+		return nil
+	}
+	return queue.Front().Value.(*caller)
+}
+
 func (l *line) join(w *caller) {
 	if w.in == nil {
 		l.came++
@@ -44,6 +98,14 @@ func (l *line) join(w *caller) {
 	}
 }
 
+// await prepares the caller to be woken for its turn. The pause after which it
+// looks by itself grows with its distance from the head of its queue: only the
+// head must see soon that an answer takes long.
+func (l *line) await(w *caller) (pause time.Duration) {
+	w.alarm, w.wake = context.WithCancel(w.ctx)
+	return patience * time.Duration(1+w.came-head(l.queue(w)).came)
+}
+
 // leave takes a caller out. Who comes to the head looks again: only the head
 // is sure to do so by itself before long.
 func (l *line) leave(w *caller) {
@@ -51,12 +113,12 @@ func (l *line) leave(w *caller) {
 		return
 	}
 	queue := l.queue(w)
-	wasHead := queue.Front() == w.in
+	wasHead := head(queue) == w
 	queue.Remove(w.in)
 	w.in = nil
 	l.waiting[w.lastAttempt()]--
-	if head := queue.Front(); wasHead && head != nil {
-		head.Value.(*caller).lookAgain()
+	if next := head(queue); wasHead && next != nil {
+		next.lookAgain()
 	}
 }
 
@@ -66,9 +128,9 @@ func (l *line) first(may func(class int, last, others bool) bool) (first *caller
 	others := l.waiting[0] > 0
 	for _, last := range []int{1, 0} {
 		for class := range maxClasses {
-			head := l.queues[last][class].Front()
-			if head != nil && (first == nil || head.Value.(*caller).came < first.came) && may(class, last == 1, others) {
-				first = head.Value.(*caller)
+			w := head(&l.queues[last][class])
+			if w != nil && (first == nil || w.came < first.came) && may(class, last == 1, others) {
+				first = w
 			}
 		}
 		if first != nil {
@@ -97,16 +159,4 @@ func (l *line) wake() {
 			}
 		}
 	}
-}
-
-func (w *caller) lookAgain() {
-	if w.wake != nil {
-		w.wake()
-	}
-}
-
-// await prepares the caller for its turn.
-func (l *line) await(w *caller) {
-	w.place = 1 + w.came - l.queue(w).Front().Value.(*caller).came
-	w.woken, w.wake = context.WithCancel(w.ctx)
 }

@@ -1,0 +1,58 @@
+package cooldown
+
+import (
+	"context"
+	"net"
+	"time"
+)
+
+// A Clock tells the time and waits for it.
+type Clock interface {
+	Now() time.Time
+	Sleep(ctx context.Context, d time.Duration) error
+}
+
+// RealClock is the time of this machine, or of the synctest bubble.
+type RealClock struct{}
+
+// Now is time.Now.
+func (RealClock) Now() time.Time { return time.Now() }
+
+// Sleep waits on a timer.
+func (RealClock) Sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return ctx.Err()
+}
+
+// Follow reads the time from a connection that knows the service's, as those of
+// the fake do, so that its Advance is noticed without a clock of the client's.
+// The connection, not the transport, since that may be wrapped; no 429 comes
+// without one.
+func (c *CoolDown) Follow(conn net.Conn) {
+	if timed, ok := conn.(interface{ Now() time.Time }); ok && c != nil && c.clock == nil && c.heard.Load() == nil {
+		now := timed.Now
+		c.heard.CompareAndSwap(nil, &now)
+	}
+}
+
+func (c *CoolDown) now() time.Time {
+	if c.clock != nil {
+		return c.clock.Now()
+	}
+	if heard := c.heard.Load(); heard != nil {
+		return (*heard)()
+	}
+	return time.Now()
+}
+
+func (c *CoolDown) sleep(ctx context.Context, d time.Duration) error {
+	if c.clock != nil {
+		return c.clock.Sleep(ctx, d)
+	}
+	return RealClock{}.Sleep(ctx, d)
+}

@@ -1,0 +1,81 @@
+package cooldown
+
+import "time"
+
+// turns lets callers go in turn behind a gate that has opened, so that few
+// meet the refusal that shows where the limit is, and none meets it again and
+// again. It is sure of as many as passed when the gate was open last, less
+// those that were refused then, and of one at least. They go at once, last
+// attempts of their calls first. When they have passed, others try: one, and
+// two more for each that passes. Where there are none, everybody goes.
+type turns struct {
+	sure    int       // how many will pass
+	misled  bool      // by that: a window slides, or others use the key
+	sent    int       // since the opening
+	passed  int       // of them
+	refused int       // of them
+	lastOut int       // last attempts that have not been answered
+	at      time.Time // of the opening, or when the last one was sent
+}
+
+// patience is how long an answer is waited for before the next caller goes
+// all the same: services refuse quickly, but replies can take minutes.
+const patience = time.Second
+
+// allow reports whether the next caller may go. A last attempt, which a refusal
+// would end, only goes where that is sure, unless there are no others to try.
+func (t *turns) allow(last, others bool, now time.Time) bool {
+	switch {
+	case t == nil:
+		return true
+	case last && others:
+		return t.sent < t.sure
+	case now.Sub(t.at) >= patience:
+		return true
+	case t.lastOut > 0 && !last:
+		return false
+	case t.passed < t.sure || t.misled && last:
+		return t.sent < t.sure
+	}
+	return t.sent <= t.sure+2*(t.passed-t.sure)
+}
+
+// next are the turns after these, which a refusal has ended.
+func (t *turns) next(now time.Time) *turns {
+	next := &turns{sure: 1, at: now}
+	if t == nil {
+		return next
+	}
+	next.misled = t.misled || t.passed < t.sure && t.refused > 1
+	if !next.misled {
+		next.sure = max(1, t.passed-t.refused)
+	}
+	return next
+}
+
+// send counts a caller that is let pass.
+func (t *turns) send(left int, now time.Time) {
+	if left <= 0 {
+		t.lastOut++
+	}
+	t.sent++
+	t.at = now
+}
+
+// settle counts what became of it.
+func (t *turns) settle(left int, outcome Outcome) {
+	if left <= 0 {
+		t.lastOut--
+	}
+	switch {
+	case outcome.Refused:
+		t.refused++
+	case outcome.Sent:
+		t.passed++
+	default:
+		t.sent--
+	}
+}
+
+// over reports that all who were sent have been answered.
+func (t *turns) over() bool { return t.sent == t.passed+t.refused }
