@@ -3,12 +3,10 @@ package fakeserver
 import (
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
 	"net/netip"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 )
@@ -28,20 +26,17 @@ type TB interface {
 // called from any goroutine and from inside callbacks. With one API key for
 // each, several synctest bubbles may call them at once.
 //
-// It holds no channel, timer, WaitGroup or Cond: those belong to the bubble
-// that made them, and would tie the fake to that bubble.
+// It holds no channel, timer, WaitGroup or Cond of a bubble: they would tie the
+// fake to that bubble.
 type Server struct {
 	config config
 	tb     TB // nil when made by Open
 
-	offset atomic.Int64 // nanoseconds that Advance and Sleep have added
+	clock
 	closed atomic.Bool
 	host   memnet.Host // which HTTPClient and Direct reach
 
 	unknown atomic.Int32 // calls to routes that do not exist
-
-	sleepMu  sync.Mutex
-	sleepers []*sleeper // in the order in which they wake
 
 	mu       sync.Mutex // guards what follows; locked takes it
 	world    *world
@@ -90,6 +85,7 @@ func Open(opts ...Option) (*Server, error) {
 		return nil, fmt.Errorf("fakeserver: %w", err)
 	}
 	s := &Server{config: c, world: newWorld(c, c.clock().UTC())}
+	s.read = c.clock
 	s.host.Name, s.host.Addr = "the fake", host+":443"
 	s.host.Handler, s.host.Describe, s.host.Now, s.host.Refuses = s, callName, s.now, s.refuses
 	return s, nil
@@ -154,35 +150,6 @@ func (s *Server) reportf(format string, args ...any) {
 // Format prints only a name, with every verb: a fake holds texts that must not
 // get into a log.
 func (s *Server) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("fakeserver.Server")) }
-
-// now is the fake's time. UTC also drops the monotonic reading: readings of a
-// synctest bubble and of the outside cannot be compared.
-func (s *Server) now() time.Time {
-	return s.config.clock().UTC().Add(time.Duration(s.offset.Load()))
-}
-
-// Now returns the fake's time in UTC: time.Now or WithClock, and what Advance
-// and Sleep have added.
-func (s *Server) Now() time.Time { return s.now() }
-
-// Advance moves the fake's clock forward by d. Windows of limits close, and the
-// times in later answers, the Date header included, are later by d. It ends
-// each Sleep whose time has come. Other waits, such as a Latency, are not
-// shortened. A negative d panics.
-func (s *Server) Advance(d time.Duration) {
-	if d < 0 {
-		misuse("Advance", "%v is negative; the clock only moves forward", d)
-	}
-	for {
-		old := s.offset.Load()
-		if int64(d) > math.MaxInt64-old {
-			misuse("Advance", "%v more would be beyond what a time.Duration holds", d)
-		}
-		if s.offset.CompareAndSwap(old, old+int64(d)) {
-			return
-		}
-	}
-}
 
 // host says in the error of a client that was not given HTTPClient what it was
 // not given: "dial tcp: lookup WithHTTPClient(fake.HTTPClient(t)).is-missing.invalid:
