@@ -59,3 +59,30 @@ func TestSetSMS(t *testing.T) {
 	a, _ := fake.Agent(agent)
 	assert.Equal(t, &fakeserver.SMS{Mode: "managed", Status: "needs_compliance"}, a.SMS)
 }
+
+// What a creation says of its language model, the agent keeps, but for the key.
+func TestLLMOfAnAgent(t *testing.T) {
+	fake, c := newFake(t)
+	id := c.agent(`{"llm":{"mode":"byok","provider":"openai","api_key":"sk","model":"m","base_url":"https://x.example","label":"l"}}`)
+	agent, _ := fake.Agent(id)
+	assert.Equal(t, fakeserver.LLM{Mode: "byok", Tier: "fast", Model: "m", Provider: "openai", BaseURL: "https://x.example", Label: "l"}, agent.LLM)
+	config, _ := fake.BYOK(c.key)
+	assert.Equal(t, []string{"openai", "https://x.example", "m", "l"}, []string{config.Provider, config.BaseURL, config.Model, config.Label})
+}
+
+func TestAgentsAndKeysComeAndGo(t *testing.T) {
+	fake, c := newFake(t)
+	first, second := c.agent(emptyBody), c.agent(emptyBody)
+	assert.Equal(t, first, fake.Calls()[0].Created)
+	fake.RemoveAgent(first)
+	c.send(first, "x").wantError(t, 404, "not_found")
+	c.send(second, "x").wantOK(t)
+	assert.Len(t, fake.Agents(), 1)
+	third := c.agent(emptyBody)
+	assert.Equal(t, "agent_000003", third, "an identifier is not given twice")
+
+	fake.RevokeKey(c.key)
+	c.send(second, "x").wantError(t, 401, "unauthorized")
+	fake.ReinstateKey(c.key)
+	c.send(second, "x").wantOK(t)
+}

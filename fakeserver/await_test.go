@@ -43,36 +43,40 @@ func TestAwaitCallsThatHaveCome(t *testing.T) {
 }
 
 // The calls are waited for without a look at the clock: in a bubble, time
-// moves only when everybody waits.
+// moves only when everybody waits. What was counted stays counted when Calls or
+// Reset forgets it.
 func TestAwaitCallsInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fake, c := newFake(t)
+		fake, c := newFake(t, fakeserver.WithCallLimit(1))
 		start := time.Now()
 		go func() {
-			for range 3 {
+			for i := range 3 {
 				time.Sleep(time.Hour)
+				if i == 2 {
+					fake.Reset()
+				}
 				c.call("GET", "/v1/status", noBody)
 				c.call("GET", "/v1/byok", noBody)
 			}
 		}()
-		calls, err := fake.AwaitCalls(t.Context(), 2, fakeserver.ByEndpoint(fakeserver.EndpointGetBYOK))
+		calls, err := fake.AwaitCalls(t.Context(), 3, fakeserver.ByEndpoint(fakeserver.EndpointGetBYOK))
 		require.NoError(t, err)
-		assert.Equal(t, 2*time.Hour, time.Since(start))
-		assert.Equal(t, []string{"trace_000002", "trace_000004"}, traces(calls))
+		assert.Equal(t, 3*time.Hour, time.Since(start))
+		assert.Equal(t, []string{"trace_000002", "trace_000004", "trace_000002"}, traces(calls))
 
 		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
 		defer cancel()
 		_, err = fake.AwaitCalls(ctx, 4, fakeserver.ByEndpoint(fakeserver.EndpointGetBYOK))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		assert.ErrorContains(t, err, "3 of 4 calls came")
-		assert.Equal(t, 26*time.Hour, time.Since(start))
+		assert.ErrorContains(t, err, "1 of 4 calls came")
+		assert.Equal(t, 27*time.Hour, time.Since(start))
 	})
 }
 
 // Bubbles that share a fake do not wake each other, as long as the matchers
 // keep their calls apart.
 func TestAwaitCallsInManyBubbles(t *testing.T) {
-	fake, outside := newFake(t)
+	fake, _ := newFake(t)
 	t.Run("group", func(t *testing.T) {
 		for i := range 4 {
 			key := fake.IssueKey(fakeserver.KeyOptions{})
@@ -90,80 +94,64 @@ func TestAwaitCallsInManyBubbles(t *testing.T) {
 		}
 		t.Run("outside", func(t *testing.T) {
 			t.Parallel()
-			var calling sync.WaitGroup
-			calling.Go(func() { outside.times(20, "GET", "/v1/status", noBody) })
-			_, err := fake.AwaitCalls(t.Context(), 24)
+			_, err := fake.AwaitCalls(t.Context(), 4)
 			assert.NoError(t, err, "calls of bubbles wake the outside")
-			calling.Wait()
 		})
 	})
 }
 
-// What was counted stays counted when Calls forgets it.
-func TestAwaitCallsOutlivesTheJournal(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fake, c := newFake(t, fakeserver.WithCallLimit(1))
-		go func() {
-			for i := range 5 {
-				if i == 3 {
-					fake.Reset()
-				}
-				time.Sleep(time.Second)
-				c.call("GET", "/v1/status", noBody)
-			}
-		}()
-		calls, err := fake.AwaitCalls(t.Context(), 5)
-		require.NoError(t, err)
-		assert.Equal(t, []string{"trace_000001", "trace_000002", "trace_000003", "trace_000001", "trace_000002"}, traces(calls))
-		assert.Equal(t, 1, fake.CallCount())
-	})
-}
-
-// A matcher runs without a lock and may call the fake; one that panics fails
-// the test and spares the call.
+// A matcher runs without a lock and may call the fake or take its time; one that
+// panics fails the test and spares the call. The result is in the order of the
+// answers, also where a later call was matched sooner.
 func TestAwaitCallsMatchers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		watch, fake, c := newSpied(t)
-		go func() {
-			time.Sleep(time.Second)
-			c.call("GET", "/v1/byok", noBody).wantOK(t)
-			c.call("GET", "/v1/status", noBody).wantOK(t)
-		}()
-		calls, err := fake.AwaitCalls(t.Context(), 1, fakeserver.Where(func(call fakeserver.Call) bool {
-			if call.Endpoint == fakeserver.EndpointGetBYOK {
+		for i, path := range []string{"/v1/byok", "/v1/status", "/v1/status"} {
+			go func() {
+				time.Sleep(time.Duration(i+1) * time.Second)
+				c.call("GET", path, noBody).wantOK(t)
+			}()
+		}
+		calls, err := fake.AwaitCalls(t.Context(), 2, fakeserver.Where(func(call fakeserver.Call) bool {
+			switch call.TraceID {
+			case "trace_000001":
 				panic("not this one")
+			case "trace_000002":
+				time.Sleep(time.Hour)
 			}
-			return call.Status == 200 && fake.CallCount() == 2
+			return call.Status == 200 && fake.CallCount() > 1
 		}))
 		require.NoError(t, err)
-		assert.Equal(t, []string{"trace_000002"}, traces(calls))
+		assert.Equal(t, []string{"trace_000002", "trace_000003"}, traces(calls))
 		require.Len(t, watch.errors, 1)
 		assert.Regexp(t, `^fakeserver: a matcher of AwaitCalls \(Where\(await_test.go:\d+\)\) panicked: not this one$`, watch.errors[0])
 		synctest.Wait()
 	})
 }
 
-// The result is in the order of the answers, also where a later call was
-// matched sooner.
-func TestAwaitCallsKeepsTheOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fake, c := newFake(t)
-		slowly := fakeserver.Where(func(call fakeserver.Call) bool {
-			if call.TraceID == "trace_000001" {
-				time.Sleep(time.Hour)
-			}
-			return true
-		})
-		var calling sync.WaitGroup
-		for i := range 2 {
-			calling.Go(func() {
-				time.Sleep(time.Duration(i+1) * time.Second)
-				c.call("GET", "/v1/status", noBody)
-			})
-		}
-		calls, err := fake.AwaitCalls(t.Context(), 2, slowly)
-		require.NoError(t, err)
-		assert.Equal(t, []string{"trace_000001", "trace_000002"}, traces(calls))
-		calling.Wait()
-	})
+func TestOnCall(t *testing.T) {
+	fake, c := newFake(t, frozen())
+	var seen []fakeserver.Call
+	stop := fake.OnCall(func(call fakeserver.Call) {
+		assert.Equal(t, call, fake.Calls()[len(fake.Calls())-1], "it is in Calls already")
+		seen = append(seen, call)
+	}, fakeserver.ByEndpoint(fakeserver.EndpointCreateAgent))
+	c.call("GET", "/v1/status", noBody)
+	c.agent(emptyBody)
+	fake.Reset()
+	c.agent(emptyBody)
+	assert.Equal(t, []string{"trace_000002", "trace_000001"}, traces(seen))
+	assert.Equal(t, 200, seen[0].Status)
+	seen[0].Header.Set("X", "mine")
+	stop()
+	stop()
+	c.agent(emptyBody)
+	assert.Len(t, seen, 2)
+}
+
+func TestPanicOfAWatcher(t *testing.T) {
+	watch, fake, c := newSpied(t)
+	fake.OnCall(func(fakeserver.Call) { panic("oops") }, fakeserver.ByKey(c.key))
+	c.call("GET", "/v1/status", noBody).wantOK(t)
+	assert.Equal(t, []string{"fakeserver: the function of OnCall (ByKey(key_000001)) panicked: oops"}, watch.errors)
 }

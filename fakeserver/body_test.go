@@ -8,7 +8,6 @@ import (
 	"testing/iotest"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
@@ -25,86 +24,60 @@ func unlimited() []fakeserver.Option {
 	return opts
 }
 
-func TestStrictBodies(t *testing.T) {
+// The reason names the member and its rule. Package contract has the statuses.
+func TestReasonsOfBodies(t *testing.T) {
 	const (
 		one  = "body: must be one JSON document and nothing else"
 		half = "must be valid Unicode; half a surrogate pair is none"
 	)
 	_, c := newFake(t, unlimited()...)
-	agent := c.agent(emptyBody)
-	for _, row := range []struct{ body, reason string }{
-		{`{"text":"hello"}`, ""},
-		{`{"text":""}`, ""},
-		{" \r\n\t{ \"text\" : \"hello\" , \"user_ref\" : \"\" } \n", ""},
-		{`{"te\u0078t":"hello"}`, ""},
-		{`{"text":"\ud83d\ude00 \"quoted\" \\"}`, ""},
-		{`{"text":"\ufffd \\ud800"}`, ""},
-		{`{"text":"\ud800"}`, "text: " + half},
-		{`{"text":"\ud800\ud800"}`, "text: " + half},
-		{`{"text":"\udc00\ud800"}`, "text: " + half},
-		{`{"text":"\ud83d\ude00\uDFFF"}`, "text: " + half},
-		{`{"text":"\ud83dx\ude00"}`, "text: " + half},
-		{`{"text":"\ud83d\n"}`, "text: " + half},
-		{`{"text":"hello","\ud800":1}`, `body: member "�" is not allowed`},
-		{"", one},
-		{"{", one},
-		{"{\"text\":\"a\nb\"}", one},
-		{strings.Repeat("[", 20_000), one},
-		{`{"text":` + strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001) + `}`, one},
-		{"null", "body: must be a JSON object"},
-		{"{\"text\":\"\xff\"}", "body: must be valid UTF-8"},
-		{"{\"text\":\"\xed\xa0\x80\"}", "body: must be valid UTF-8"},
-		{`{}`, "text: is required"},
-		{`{"user_ref":"x"}`, "text: is required"},
-		{`{"text":null}`, "text: must be a string"},
-		{`{"text":1}`, "text: must be a string"},
-		{`{"text":["hello"]}`, "text: must be a string"},
-		{`{"text":"hello","user_ref":null}`, "user_ref: must be a string"},
-		{`{"Text":"hello"}`, `body: member "Text" is not allowed`},
-		{`{"text":"hello","x":1}`, `body: member "x" is not allowed`},
-		{`{"text":"hello","":1}`, `body: member "" is not allowed`},
-		{`{"text":"hello","` + strings.Repeat("é", 65) + `":1}`, `body: member "` + strings.Repeat("é", 64) + `..." is not allowed`},
-		{`{"text":"hello","text":"hello"}`, "text: stands twice"},
-		{`{"text":"hello","t\u0065xt":"hello"}`, "text: stands twice"},
+	messages := "/v1/agents/" + c.agent(emptyBody) + "/messages"
+	for path, rows := range map[string][]struct{ body, reason string }{
+		messages: {
+			{`{"te\u0078t":"hello"}`, ""},
+			{`{"text":"\ud83d\ude00 \"quoted\" \\"}`, ""},
+			{`{"text":"\ufffd \\ud800"}`, ""},
+			{`{"text":"\ud800"}`, "text: " + half},
+			{`{"text":"\ud800\ud800"}`, "text: " + half},
+			{`{"text":"\udc00\ud800"}`, "text: " + half},
+			{`{"text":"\ud83d\ude00\uDFFF"}`, "text: " + half},
+			{`{"text":"\ud83dx\ude00"}`, "text: " + half},
+			{`{"text":"\ud83d\n"}`, "text: " + half},
+			{`{"text":"hello","\ud800":1}`, `body: member "�" is not allowed`},
+			{"", one},
+			{"{\"text\":\"a\nb\"}", one},
+			{`{"text":` + strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001) + `}`, one},
+			{"null", "body: must be a JSON object"},
+			{"{\"text\":\"\xed\xa0\x80\"}", "body: must be valid UTF-8"},
+			{`{"user_ref":"x"}`, "text: is required"},
+			{`{"text":null}`, "text: must be a string"},
+			{`{"text":"hello","user_ref":null}`, "user_ref: must be a string"},
+			{`{"Text":"hello"}`, `body: member "Text" is not allowed`},
+			{`{"text":"hello","":1}`, `body: member "" is not allowed`},
+			{`{"text":"hello","` + strings.Repeat("é", 65) + `":1}`, `body: member "` + strings.Repeat("é", 64) + `..." is not allowed`},
+			{`{"text":"hello","t\u0065xt":"hello"}`, "text: stands twice"},
+		},
+		"/v1/agents": {
+			{`{"metadata":{"a":null,"b":[1,-2.5e3,true,false,{"a":{"a":1}}],"":"x","A":1,"c":[{"b":1},{"b":1}]}}`, ""},
+			{`{"metadata":{"a":"\ud83d\ude00"}}`, ""},
+			{`{"llm":null}`, "llm: must be an object"},
+			{`{"llm":{"mode":null}}`, "llm.mode: must be a string"},
+			{`{"llm":{"x":1}}`, `llm: member "x" is not allowed`},
+			{`{"llm":{"mode":"hosted","mode":"hosted"}}`, "llm.mode: stands twice"},
+			{`{"llm":{},"llm":{}}`, "llm: stands twice"},
+			{`{"sms":{}}`, "sms.mode: is required"},
+			{`{"metadata":[]}`, "metadata: must be an object"},
+			{`{"metadata":{"\ud800":1}}`, "metadata: " + half},
+			{`{"metadata":{"\ud800":1,"\ud801":2}}`, "metadata: " + half},
+			{`{"metadata":{"a":[{"b":"\udfff"}]}}`, "metadata: " + half},
+			{`{"metadata":{"x":[[{"a":1,"\u0061":2}]]}}`, `metadata: member "a" stands twice`},
+		},
 	} {
-		r := c.call("POST", "/v1/agents/"+agent+"/messages", row.body)
-		if row.reason == "" {
-			assert.Equal(t, 200, r.status, "%q: %s", row.body, r.raw)
-			continue
+		for _, row := range rows {
+			r := c.call("POST", path, row.body)
+			assert.Equal(t, row.reason, r.text("reason"), clipped(row.body))
+			assert.Equal(t, row.reason == "", r.status == 200, clipped(row.body))
 		}
-		assert.Equal(t, 400, r.status, "%.80q", row.body)
-		assert.Equal(t, row.reason, r.text("reason"), "%.80q", row.body)
-	}
-}
-
-func TestNestedBodies(t *testing.T) {
-	_, c := newFake(t, unlimited()...)
-	for _, row := range []struct{ body, reason string }{
-		{`{"llm":{}}`, ""},
-		{`{"metadata":{}}`, ""},
-		{`{"metadata":{"a":null,"b":[1,-2.5e3,true,false,{"a":{"a":1}}],"":"x","A":1}}`, ""},
-		{`{"metadata":{"a":[{"b":1},{"b":1}]}}`, ""},
-		{`{"llm":null}`, "llm: must be an object"},
-		{`{"llm":[]}`, "llm: must be an object"},
-		{`{"llm":{"mode":null}}`, "llm.mode: must be a string"},
-		{`{"llm":{"x":1}}`, `llm: member "x" is not allowed`},
-		{`{"llm":{"mode":"hosted","mode":"hosted"}}`, "llm.mode: stands twice"},
-		{`{"llm":{},"llm":{}}`, "llm: stands twice"},
-		{`{"sms":{}}`, "sms.mode: is required"},
-		{`{"sms":"none"}`, "sms: must be an object"},
-		{`{"sms":{"mode":"none","status":"active"}}`, `sms: member "status" is not allowed`},
-		{`{"metadata":null}`, "metadata: must be an object"},
-		{`{"metadata":[]}`, "metadata: must be an object"},
-		{`{"metadata":{"a":1,"a":2}}`, `metadata: member "a" stands twice`},
-		{`{"metadata":{"\ud800":1}}`, "metadata: must be valid Unicode; half a surrogate pair is none"},
-		{`{"metadata":{"\ud800":1,"\ud801":2}}`, "metadata: must be valid Unicode; half a surrogate pair is none"},
-		{`{"metadata":{"a":[{"b":"\udfff"}]}}`, "metadata: must be valid Unicode; half a surrogate pair is none"},
-		{`{"metadata":{"a":"\ud83d\ude00"}}`, ""},
-		{`{"metadata":{"x":[[{"a":1,"\u0061":2}]]}}`, `metadata: member "a" stands twice`},
-	} {
-		r := c.call("POST", "/v1/agents", row.body)
-		assert.Equal(t, row.reason, r.text("reason"), row.body)
-		assert.Equal(t, row.reason == "", r.status == 200, "%s: %s", row.body, r.raw)
 	}
 }
 
@@ -122,27 +95,17 @@ func TestBodyThatEndsEarly(t *testing.T) {
 func TestContentHeaders(t *testing.T) {
 	_, c := newFake(t, unlimited()...)
 	const typ, coding = "Content-Type: must be application/json, in UTF-8", "Content-Encoding: only identity is accepted"
-	for _, row := range []struct{ header, reason string }{
-		{"Content-Type: application/json", ""},
-		{"Content-Type: application/json; charset=utf-8", ""},
-		{"Content-Type: Application/JSON;charset=UTF-8", ""},
-		{"Content-Encoding: identity", ""},
-		{"Content-Type: text/plain", typ},
-		{"Content-Type: application/problem+json", typ},
-		{"Content-Type: application/json; charset=latin1", typ},
-		{"Content-Type: application/json;;=", typ},
-		{"Content-Type: application/x-www-form-urlencoded", typ},
-		{"Content-Encoding: gzip", coding},
+	for header, reason := range map[string]string{
+		"Content-Type: Application/JSON;charset=UTF-8":   "",
+		"Content-Encoding: identity":                     "",
+		"Content-Type: application/problem+json":         typ,
+		"Content-Type: application/json; charset=latin1": typ,
+		"Content-Type: application/json;;=":              typ,
+		"Content-Encoding: gzip":                         coding,
 	} {
-		r := c.call("PUT", "/v1/byok", `{"provider":"openai","api_key":"sk"}`, row.header)
-		assert.Equal(t, row.reason, r.text("reason"), row.header)
+		r := c.call("PUT", "/v1/byok", `{"provider":"openai","api_key":"sk"}`, header)
+		assert.Equal(t, reason, r.text("reason"), header)
 	}
-	req := c.request("POST", "/v1/warmup", `{}`)
-	req.Header.Del("Content-Type")
-	req.ContentLength = -1 // chunked
-	resp, err := c.wire.RoundTrip(req)
-	require.NoError(t, err)
-	read(t, resp).wantOK(t)
-	c.call("POST", "/v1/warmup", noBody, "Content-Type: application/x-www-form-urlencoded").wantOK(t) // there is no body to be of that type
+	c.call("POST", "/v1/warmup", noBody, "Content-Type: text/plain").wantOK(t) // there is no body to be of that type
 	c.call("GET", "/v1/status", noBody, "Content-Type: text/plain").wantOK(t)
 }

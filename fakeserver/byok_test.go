@@ -3,48 +3,60 @@ package fakeserver_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
-// Interface 4.6, rules 1 and 2.
-func TestProviderKeyAtCreation(t *testing.T) {
-	for _, o := range []fakeserver.KeyOptions{{}, {NotDashboard: true}} {
-		fake, c := newFake(t)
-		c = c.with(fake.IssueKey(o))
-		c.call("POST", "/v1/agents", `{"llm":{"mode":"byok"}}`).wantError(t, 400, "byok_not_configured")
-		c.call("POST", "/v1/agents", `{"llm":{"api_key":"sk"}}`).wantReason(t, "llm.provider: is required when llm.api_key is given")
-		agent := c.agent(`{"llm":{"mode":"byok","provider":"openai","api_key":"sk","model":"m","base_url":"https://x.example","label":"l"}}`)
-		c.send(agent, "hello").wantOK(t)
-		c.agent(`{"llm":{"mode":"byok"}}`) // the key is stored for the account
-		a, ok := fake.Agent(agent)
-		require.True(t, ok)
-		assert.Equal(t, fakeserver.LLM{Mode: "byok", Tier: "fast", Model: "m", Provider: "openai", BaseURL: "https://x.example", Label: "l"}, a.LLM)
-		if !o.NotDashboard {
-			config := c.call("GET", "/v1/byok", noBody).body["byok"].(map[string]any)
-			assert.Equal(t, []any{"openai", "https://x.example", "m"}, []any{config["provider"], config["base_url"], config["model"]})
-		}
-	}
-}
-
 // The reason names the member that asks for what is not there.
 func TestBYOKFailuresNameTheirMember(t *testing.T) {
 	fake, c := newFake(t)
-	for _, tt := range []struct{ method, path, body, member string }{
-		{"POST", "/v1/warmup", `{"mode":"byok"}`, "mode: "},
-		{"POST", "/v1/agents", `{"llm":{"mode":"byok"}}`, "llm.mode: "},
+	const creation = `{"llm":{"provider":"openai","api_key":"sk"}}`
+	for _, row := range []struct {
+		available                  bool
+		method, path, body, member string
+	}{
+		{true, "POST", "/v1/warmup", `{"mode":"byok"}`, "mode"},
+		{true, "POST", "/v1/agents", `{"llm":{"mode":"byok"}}`, "llm.mode"},
+		{true, "POST", "/v1/agents", `{"llm":{"api_key":"sk"}}`, "llm.provider"},
+		{false, "POST", "/v1/warmup", `{"mode":"byok"}`, "mode"},
+		{false, "PUT", "/v1/byok", `{"provider":"openai","api_key":"sk"}`, "api_key"},
+		{false, "POST", "/v1/agents", creation, "llm.api_key"},
 	} {
-		assert.True(t, strings.HasPrefix(c.call(tt.method, tt.path, tt.body).text("reason"), tt.member), tt.path)
+		fake.SetBYOKAvailable(row.available)
+		r := c.call(row.method, row.path, row.body)
+		assert.True(t, strings.HasPrefix(r.text("reason"), row.member+": "), "%+v: %s", row, clipped(r.raw))
+		assert.Equal(t, row.member, fake.Calls()[fake.CallCount()-1].Member)
 	}
+}
+
+func TestStoreBYOK(t *testing.T) {
+	fake, c := newFake(t, frozen())
+	other := fake.IssueKey(fakeserver.KeyOptions{NotDashboard: true})
+	_, set := fake.BYOK(c.key)
+	assert.False(t, set)
 	fake.SetBYOKAvailable(false)
-	for _, tt := range []struct{ method, path, body, member string }{
-		{"POST", "/v1/warmup", `{"mode":"byok"}`, "mode: "},
-		{"PUT", "/v1/byok", `{"provider":"openai","api_key":"sk"}`, "api_key: "},
-		{"POST", "/v1/agents", `{"llm":{"provider":"openai","api_key":"sk"}}`, "llm.api_key: "},
-	} {
-		assert.True(t, strings.HasPrefix(c.call(tt.method, tt.path, tt.body).text("reason"), tt.member), tt.path)
+	stored := fake.StoreBYOK(c.key, "sk-canary", fakeserver.BYOK{Provider: "anthropic", BaseURL: "https://x", Model: "m", Label: "l"})
+	want := fakeserver.BYOK{
+		Provider: "anthropic", BaseURL: "https://x", Model: "m", Label: "l",
+		Fingerprint: stored.Fingerprint, UpdatedAt: time.Unix(year2040, 0).UTC(),
 	}
+	assert.Equal(t, want, stored)
+	read, set := fake.BYOK(c.key)
+	assert.True(t, set)
+	assert.Equal(t, want, read)
+	assert.Regexp(t, "^[0-9a-f]{16}$", read.Fingerprint)
+	fake.StoreBYOK(other, "sk-canary", fakeserver.BYOK{Provider: "openai"})
+	assert.Zero(t, fake.Limits(c.key)[3].Used)
+	assert.Empty(t, fake.Calls())
+
+	config := c.call("GET", "/v1/byok", noBody).body["byok"].(map[string]any)
+	assert.Equal(t, map[string]any{"provider": "anthropic", "base_url": "https://x", "model": "m",
+		"fingerprint": read.Fingerprint, "updated_at": "2040-01-01T00:00:00Z"}, config)
+	read, _ = fake.BYOK(other)
+	assert.Equal(t, []string{"", ""}, []string{read.BaseURL, read.Model})
+	assert.Equal(t, read.Fingerprint, stored.Fingerprint, "the same provider key")
+	c.agent(`{"llm":{"mode":"byok"}}`)
 }

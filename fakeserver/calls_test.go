@@ -2,45 +2,14 @@ package fakeserver_test
 
 import (
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
-
-func TestCallsAreCompleteAndRedacted(t *testing.T) {
-	fake, c := newFake(t, frozen())
-	agent := c.agent(`{"system_prompt":"Be brief.","customer_ref":"c-1"}`)
-	sent := c.send(agent, "hé")
-	calls := fake.Calls()
-	require.Len(t, calls, 2)
-	assert.Equal(t, `{"system_prompt":"[redacted, 9 characters]","customer_ref":"c-1"}`, calls[0].Body)
-	assert.JSONEq(t, `{"agent_id":"agent_000001","status":"active","trace_id":"trace_000001"}`, calls[0].ReplyBody)
-	got := calls[1]
-	assert.Equal(t, http.Header{
-		"Authorization": {"[redacted]"}, "Content-Type": {"application/json"}, "Content-Length": {"14"},
-		"User-Agent": {"Go-http-client/1.1"}, "Accept-Encoding": {"gzip"},
-	}, got.Header)
-	assert.Equal(t, http.Header{
-		"Content-Type": {"application/json"}, "Content-Length": {"57"}, "Date": {"Sun, 01 Jan 2040 00:00:00 GMT"},
-	}, got.Sent.Header)
-	got.Header, got.Sent.Header = nil, nil
-	assert.Equal(t, fakeserver.Call{
-		Seq: 2, Time: time.Unix(year2040, 0).UTC(), Endpoint: fakeserver.EndpointSendMessage, Method: "POST",
-		URL:  fakeURL + "/v1/agents/agent_000001/messages",
-		Path: "/v1/agents/agent_000001/messages", AgentID: "agent_000001", Key: "key_000001", Address: "192.0.2.1",
-		Body: `{"text":"[redacted, 2 characters]"}`, BodyBytes: 14, Status: 200,
-		Sent:      fakeserver.Sent{Status: 200, Body: `{"reply_text":"[redacted, 13 characters]","trace_id":"trace_000002"}`, Bytes: 57},
-		ReplyBody: `{"reply_text":"[redacted, 13 characters]","trace_id":"trace_000002"}`, TraceID: "trace_000002",
-	}, got)
-	assert.Equal(t, "You wrote: hé", sent.text("reply_text"), "the answer itself is not redacted")
-	assert.Equal(t, "trace_000002 POST /v1/agents/agent_000001/messages key_000001: 200", got.String())
-}
 
 func TestCallsOfRefusals(t *testing.T) {
 	fake, c := newFake(t, fakeserver.WithUnknownRoutes())
@@ -127,5 +96,81 @@ func TestRecordedBeforeAnswered(t *testing.T) {
 		require.Len(t, calls, 1)
 		require.Equal(t, 200, calls[0].Status)
 		require.NotEmpty(t, calls[0].ReplyBody)
+	}
+}
+
+const decidedReply = `{"reply_text":"[redacted, 12 characters]","trace_id":"trace_000002"}`
+
+// A record shows what the client got, without words that nobody wrote for it.
+func TestSent(t *testing.T) {
+	const limited = `{"error":"rate_limited","trace_id":"trace_000002","limit_key":"key_minute"}`
+	const lost = `{"error":"gateway_timeout","trace_id":"trace_000002","reason":"injected by the test"}`
+	for _, row := range []struct {
+		fault                              fakeserver.Fault
+		status, bytes                      int
+		body                               string
+		retryAfter, announced, contentType string
+	}{
+		{fakeserver.Latency(0), 200, 55, decidedReply, "", "55", "application/json"},
+		{fakeserver.RateLimited("7"), 429, 75, limited, "7", "75", "application/json"},
+		{fakeserver.RateLimited("soon, says Bob"), 429, 75, limited, "[redacted, 14 characters]", "75", "application/json"},
+		{fakeserver.RawAnswer(502, "text/html", "<h1>Bad gateway</h1>"), 502, 20, "[redacted, 7 characters] [redacted, 12 characters]", "", "20", "text/html"},
+		{fakeserver.LoseReply(fakeserver.Answer(504, "")), 504, 85, lost, "", "85", "application/json"},
+		{fakeserver.TruncateReply(5), 200, 5, decidedReply, "", "55", "application/json"},
+		{fakeserver.Answer(204, "x"), 204, 0, "", "", "", ""},
+		{fakeserver.CloseEarly(), 0, 0, "", "", "", ""},
+	} {
+		t.Run(row.fault.String(), func(t *testing.T) {
+			fake, c := newFake(t)
+			agent := c.agent(emptyBody)
+			fake.Inject(row.fault, fakeserver.ByAgent(agent))
+			_ = seen(c.wire, c.request("POST", "/v1/agents/"+agent+"/messages", `{"text":"x"}`))
+			sent := fake.Calls(fakeserver.ByAgent(agent))[0].Sent
+			assert.Equal(t, []any{row.status, row.bytes, row.body}, []any{sent.Status, sent.Bytes, sent.Body})
+			assert.Equal(t, row.retryAfter, sent.Header.Get("Retry-After"))
+			assert.Equal(t, row.announced, sent.Header.Get("Content-Length"))
+			assert.Equal(t, row.contentType, sent.Header.Get("Content-Type"))
+		})
+	}
+}
+
+// With texts, what was cut is shown as far as it went, and so is a fault's body.
+func TestSentWithMessageTexts(t *testing.T) {
+	fake, c := newFake(t, fakeserver.WithMessageTexts())
+	agent := c.agent(emptyBody)
+	fake.Inject(fakeserver.TruncateReply(5), fakeserver.ByText("cut"))
+	fake.Inject(fakeserver.RawAnswer(502, "x", "<h1>sk-12345678</h1>"), fakeserver.ByText("gateway"))
+	for _, text := range []string{"cut", "gateway"} {
+		_ = seen(c.wire, c.request("POST", "/v1/agents/"+agent+"/messages", `{"text":"`+text+`"}`))
+	}
+	calls := fake.Calls(fakeserver.ByAgent(agent))
+	assert.Equal(t, `{"rep`, calls[0].Sent.Body)
+	assert.Equal(t, "[redacted]", calls[1].Sent.Body)
+}
+
+// What a client sent wrong stands in its record, without words and keys, and
+// the member that it is about has a name.
+func TestRefusedBodies(t *testing.T) {
+	fake, c := newFake(t, fakeserver.WithUnknownRoutes())
+	long := strings.Repeat("x", 4001)
+	for _, row := range []struct{ method, path, body, shown, member string }{
+		{"POST", "/v1/agents/a/messages", `{"text":5}`, `{"text":5}`, "text"},
+		{"POST", "/v1/agents/a/messages", `{"text": "` + long + `"}`, `{"text": "[redacted, 4001 characters]"}`, "text"},
+		{"POST", "/v1/agents/a/messages", `{"txt":"Hello Bob"}`, `{"txt":"[redacted, 9 characters]"}`, "txt"},
+		{"POST", "/v1/agents/a/messages", `{"text":"a","text":"b"}`, `{"text":"[redacted, 1 characters]","text":"[redacted, 1 characters]"}`, "text"},
+		{"POST", "/v1/agents/a/messages", `{"text":"Hello`, `{"text":"[redacted, 5 characters]`, "body"},
+		{"POST", "/v1/agents/a/messages", `{'text': "Hello", true, 12e3}`, `{[redacted, 6 characters]: "[redacted, 5 characters]", true, 12e3}`, "body"},
+		{"POST", "/v1/agents/a/messages", `text=Hello&api_key=abc`, `[redacted, 22 characters]`, "body"},
+		{"POST", "/v1/agents", `{"llm":{"mode":"turbo","model":"m-1","api_key":"k","Tier":"fast"}}`, `{"llm":{"mode":"turbo","model":"m-1","api_key":"[redacted]","Tier":"[redacted, 4 characters]"}}`, "llm.mode"},
+		{"POST", "/v1/agents", `{"llm":{"secret":"k"}}`, `{"llm":{"secret":"[redacted]"}}`, "llm.secret"},
+		{"POST", "/v1/agents", `{"customer_ref":["sk-proj-1"]}`, `{"customer_ref":["[redacted]"]}`, "customer_ref"},
+		{"POST", "/v1/agents", `{"amk_fake_000001":"amk_fake_000001","a":"é\ud83d"}`, `{"[redacted]":"[redacted]","a":"[redacted, 2 characters]"}`, "…"},
+		{"PUT", "/v1/byok", `{"provider":"openai","apikey":"AbCdEfGhIjKlMnOpQrStUv12"}`, `{"provider":"openai","apikey":"[redacted]"}`, "apikey"},
+		{"POST", "/v1/agent", `{"customer_ref":"Bob","n":null}`, `{"customer_ref":"[redacted, 3 characters]","n":null}`, ""},
+	} {
+		c.call(row.method, row.path, row.body)
+		call := fake.Calls()[fake.CallCount()-1]
+		assert.Equal(t, row.shown, call.Body, row.body)
+		assert.Equal(t, row.member, call.Member, row.body)
 	}
 }

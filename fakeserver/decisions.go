@@ -91,6 +91,75 @@ func WithDecision(id string, answer any) Option {
 	}
 }
 
+// decided is what the fake decides where the interface is silent.
+type decided struct {
+	status     statusValues
+	errorNames map[string]string // by the fake's own
+	limitNames struct{ warmUp, keyMinute string }
+	otherNames map[string]string // of the other limits, by the fake's own
+	smsStatus  map[string]string // by mode
+	reason     bool
+	times      string
+
+	unknownMethod, agentOfAnotherKey, clearNothing, byokCleared int // statuses
+
+	pathBeforeKey, bodyBeforeAgent, limitBeforeBody, bodyBeforeOperation bool // order of checks
+	permissionBeforeBody, limitBeforePermission, storeDownFirst          bool // likewise
+
+	unknownMembers, nullMembers, duplicateMembers, otherCase, behindBody, contentType bool // are accepted
+	lengthUnit                                                                        string
+	metadataCap                                                                       int
+
+	creationStoresKey                   bool
+	operationsSpend                     bool            // refused ones
+	requestsSpend                       map[string]bool // refused ones, by status; "status" is GET /v1/status
+	windows                             string
+	exactRetryAfter, namesTheLastToOpen bool
+}
+
+type statusValues struct {
+	Service string `json:"service"`
+	Version string `json:"version"`
+	Mode    string `json:"mode"`
+}
+
+// The forms of times, units of lengths and kinds of windows.
+const (
+	timesRFC3339, timesOffset       = "rfc3339", "rfc3339 with an offset"
+	timesSeconds, timesMilliseconds = "unix seconds", "unix milliseconds"
+
+	unitPoints, unitUTF16, unitBytes = "code points", "UTF-16 units", "bytes"
+
+	windowsFixed, windowsSliding = "fixed", "sliding"
+)
+
+// newDecided is what the fake decides by itself.
+func newDecided() decided {
+	d := decided{
+		status:     statusValues{"agent-messaging-fake", "v1", "preview"},
+		errorNames: map[string]string{}, otherNames: map[string]string{},
+		smsStatus: map[string]string{"none": "disabled", "sandbox": "active", "managed": "needs_compliance", "byo_twilio": "needs_setup"},
+		reason:    true, times: timesRFC3339,
+		unknownMethod: 405, agentOfAnotherKey: 404, clearNothing: 200, byokCleared: 400,
+		pathBeforeKey: true, bodyBeforeAgent: true, limitBeforeBody: true, bodyBeforeOperation: true,
+		permissionBeforeBody: true, limitBeforePermission: true, storeDownFirst: true,
+		lengthUnit: unitPoints, metadataCap: 4096, creationStoresKey: true,
+		requestsSpend: map[string]bool{"401": false, "404": true, "400": true, "409": true, "status": false},
+		windows:       windowsFixed, exactRetryAfter: true, namesTheLastToOpen: true,
+	}
+	d.limitNames.warmUp, d.limitNames.keyMinute = LimitWarmUpKeyHour, LimitKeyMinute
+	for _, code := range []string{
+		codeBadRequest, codeUnauthorized, codePaymentRequired, codeForbidden, codeNotFound, codeMethodNotAllowed,
+		codeBYOKNotConfigured, codeBYOKUnavailable,
+	} {
+		d.errorNames[code] = code
+	}
+	for _, limit := range []string{LimitIPMinute, LimitKeyDay, LimitAgentCreateKeyDay, LimitAgentCreateIPMinute, LimitBYOKSetKeyHour} {
+		d.otherNames[limit] = limit
+	}
+	return d
+}
+
 // decision is a question, and where its answer stands.
 type decision struct {
 	id, question string

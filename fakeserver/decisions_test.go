@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -17,15 +16,8 @@ import (
 // like is a fake that answers one question otherwise.
 func like(t testing.TB, id, answer string, opts ...fakeserver.Option) (*fakeserver.Server, caller) {
 	t.Helper()
-	file := fmt.Sprintf(`{"format":1,"decisions":{%q:{"answer":%s,"evidence":{}},%q:{"not_asked":"needs a key"}},"spent":{}}`, id, answer, other(id))
+	file := fmt.Sprintf(`{"format":1,"decisions":{"times":{"not_asked":"needs a key"},%q:{"answer":%s,"evidence":{}}},"spent":{}}`, id, answer)
 	return newFake(t, append(opts, fakeserver.Like([]byte(file)), fakeserver.WithUnknownRoutes())...)
-}
-
-func other(id string) string {
-	if id == "times" {
-		return "windows"
-	}
-	return "times"
 }
 
 // others has another answer to each question than the fake's own.
@@ -114,7 +106,8 @@ func TestLikeRefusesWhatItCannotBe(t *testing.T) {
 }
 
 func TestDecisionsSayWhatIsInForce(t *testing.T) {
-	fake, _ := like(t, "windows", `"sliding"`, fakeserver.WithDecision("metadata_cap", 99))
+	fake, c := like(t, "metadata_cap", `10`, fakeserver.WithDecision("windows", "sliding"))
+	c.call("POST", "/v1/agents", `{"metadata":{"a":"123456789"}}`).wantReason(t, "metadata: at most 10 characters of compact JSON")
 	set := map[string]fakeserver.Decision{}
 	for _, d := range fake.Decisions() {
 		assert.True(t, json.Valid([]byte(d.Answer)), d.ID)
@@ -123,92 +116,61 @@ func TestDecisionsSayWhatIsInForce(t *testing.T) {
 	}
 	assert.Equal(t, fakeserver.Decision{
 		ID: "metadata_cap", Question: "How many characters of compact JSON may metadata have?", Possible: "a number from 2",
-		Default: "4096", Answer: "99",
+		Default: "4096", Answer: "10", Observed: true,
 	}, set["metadata_cap"])
 	assert.Equal(t, fakeserver.Decision{
 		ID: "windows", Question: "Is the window of a limit fixed, or does it slide?", Possible: `"fixed" or "sliding"`,
-		Default: `"fixed"`, Answer: `"sliding"`, Observed: true,
+		Default: `"fixed"`, Answer: `"sliding"`,
 	}, set["windows"])
-	assert.Equal(t, "404 or 405", set["unknown_method"].Possible)
-	assert.Equal(t, "true or false", set["reason"].Possible)
-}
-
-// An option behind Like overrules it.
-func TestOptionsBehindLike(t *testing.T) {
-	fake, err := fakeserver.Open(fakeserver.Like([]byte(`{"format":1,"decisions":{"metadata_cap":{"answer":10}}}`)), fakeserver.WithDecision("metadata_cap", 20))
-	require.NoError(t, err)
-	c := caller{t, fake.Direct(), fake.Key()}
-	c.call("POST", "/v1/agents", `{"metadata":{"a":"123456789"}}`).wantOK(t)
+	assert.Equal(t, []string{"404 or 405", "true or false"}, []string{set["unknown_method"].Possible, set["reason"].Possible})
 }
 
 // What no question of the suite reaches.
 func TestLikeInDetail(t *testing.T) {
-	t.Run("an agent keeps the key of its creation", func(t *testing.T) {
-		fake, c := like(t, "creation_stores_key", "false")
-		agent := c.agent(`{"llm":{"mode":"byok","provider":"openai","api_key":"sk-canary"}}`)
-		_, stored := fake.BYOK(c.key)
-		assert.False(t, stored)
-		c.send(agent, "x").wantOK(t)
-	})
-	t.Run("other limits have other names", func(t *testing.T) {
-		fake, c := like(t, "other_limit_names", `{"key_day":"daily"}`, frozen())
-		fake.Exhaust(c.key, fakeserver.LimitKeyDay)
-		c.call("GET", anAgent, noBody).wantLimited(t, "daily", "86400")
-		assert.Equal(t, "daily", fake.Calls()[0].LimitKey)
-	})
-	t.Run("a wrong body before the permission, and the permission before the limit", func(t *testing.T) {
-		fake, c := like(t, "permission_before_body", "false")
-		foreign := c.with(fake.IssueKey(fakeserver.KeyOptions{NotDashboard: true}))
-		foreign.call("PUT", "/v1/byok", emptyBody).wantError(t, 400, "bad_request")
-		foreign.call("PUT", "/v1/byok", `{"provider":"openai","api_key":"k"}`).wantError(t, 403, "forbidden")
-		fake, c = like(t, "limit_before_permission", "false")
-		foreign = c.with(fake.IssueKey(fakeserver.KeyOptions{NotDashboard: true}))
-		fake.Exhaust(foreign.key, fakeserver.LimitKeyMinute)
-		foreign.call("PUT", "/v1/byok", `{"provider":"openai","api_key":"k"}`).wantError(t, 403, "forbidden")
-		foreign.call("GET", anAgent, noBody).wantError(t, 429, "rate_limited")
-	})
-	t.Run("nothing stored before the store is down", func(t *testing.T) {
-		fake, c := like(t, "store_down_first", "false")
-		fake.SetBYOKAvailable(false)
-		c.call("POST", "/v1/warmup", `{"mode":"byok"}`).wantError(t, 409, "byok_not_configured")
-	})
-	t.Run("the last of two counts", func(t *testing.T) {
-		fake, c := like(t, "duplicate_members", "true")
-		agent, _ := fake.Agent(c.agent(`{"llm":{"model":"a","label":"x"},"llm":{"model":"b"},"customer_ref":"1","customer_ref":"2"}`))
-		assert.Equal(t, "b", agent.LLM.Model)
-		assert.Empty(t, agent.LLM.Label)
-		assert.Equal(t, "2", agent.CustomerRef)
-	})
-	t.Run("null is not a value that is required", func(t *testing.T) {
-		_, c := like(t, "null_members", "true")
-		agent := c.agent(`{"llm":null,"metadata":null}`)
-		c.call("POST", "/v1/agents/"+agent+"/messages", `{"text":null}`).wantReason(t, "text: is required")
-	})
-	t.Run("unknown members of messages only, and without keys in the record", func(t *testing.T) {
-		fake, c := like(t, "unknown_members", "true")
-		agent := c.agent(emptyBody)
-		c.call("POST", "/v1/agents", `{"mood":"good"}`).wantError(t, 400, "bad_request")
-		c.call("POST", "/v1/agents/"+agent+"/messages", `{"text":"x","api_key":"sk-canary","more":{"a":[1]}}`).wantOK(t)
-		assert.NotContains(t, fmt.Sprint(fake.Calls()), "sk-canary")
-	})
-	t.Run("a call without a key spends its address's minute", func(t *testing.T) {
-		fake, c := like(t, "refused_requests_spend", `{"401":true}`)
-		c.with("").times(3, "GET", anAgent, noBody)
-		assert.Equal(t, 3, fake.Admin().LimitsFrom(c.key, "192.0.2.1")[1].Used)
-	})
-	t.Run("the agent of a creation that stores nothing survives a file", func(t *testing.T) {
-		_, c := like(t, "byok_cleared", "404")
-		c.setBYOK()
-		agent := c.agent(`{"llm":{"mode":"byok"}}`)
-		c.call("DELETE", "/v1/byok", noBody).wantOK(t)
-		c.send(agent, "x").wantError(t, 404, "byok_not_configured")
-	})
-	t.Run("a wrong body before the limit spends nothing of the limit that is shut", func(t *testing.T) {
-		fake, c := like(t, "limit_before_body", "false", frozen())
-		fake.Exhaust(c.key, fakeserver.LimitKeyMinute)
-		c.call("POST", "/v1/warmup", "{").wantError(t, 400, "bad_request")
-		c.call("POST", "/v1/warmup", noBody).wantLimited(t, "key_minute", "60")
-		fake.Advance(time.Minute)
-		c.call("POST", "/v1/warmup", noBody).wantOK(t)
-	})
+	for _, row := range []struct {
+		id, answer string
+		check      func(fake *fakeserver.Server, c caller)
+	}{
+		{"creation_stores_key", "false", func(fake *fakeserver.Server, c caller) { // but the agent keeps it
+			agent := c.agent(`{"llm":{"mode":"byok","provider":"openai","api_key":"sk-canary"}}`)
+			_, stored := fake.BYOK(c.key)
+			assert.False(t, stored)
+			c.send(agent, "x").wantOK(t)
+		}},
+		{"other_limit_names", `{"key_day":"daily"}`, func(fake *fakeserver.Server, c caller) {
+			fake.Exhaust(c.key, fakeserver.LimitKeyDay)
+			c.call("GET", anAgent, noBody).wantLimited(t, "daily", "86400")
+			assert.Equal(t, "daily", fake.Calls()[0].LimitKey)
+		}},
+		{"permission_before_body", "false", func(fake *fakeserver.Server, c caller) {
+			foreign := c.with(fake.IssueKey(fakeserver.KeyOptions{NotDashboard: true}))
+			foreign.call("PUT", "/v1/byok", `{"provider":"openai","api_key":"k"}`).wantError(t, 403, "forbidden")
+		}},
+		{"duplicate_members", "true", func(fake *fakeserver.Server, c caller) { // the last counts
+			agent, _ := fake.Agent(c.agent(`{"llm":{"model":"a","label":"x"},"llm":{"model":"b"},"customer_ref":"1","customer_ref":"2"}`))
+			assert.Equal(t, []string{"b", "", "2"}, []string{agent.LLM.Model, agent.LLM.Label, agent.CustomerRef})
+		}},
+		{"null_members", "true", func(_ *fakeserver.Server, c caller) { // null is not a value that is required
+			agent := c.agent(`{"llm":null,"metadata":null}`)
+			c.call("POST", "/v1/agents/"+agent+"/messages", `{"text":null}`).wantReason(t, "text: is required")
+		}},
+		{"unknown_members", "true", func(fake *fakeserver.Server, c caller) { // of messages only
+			agent := c.agent(emptyBody)
+			c.call("POST", "/v1/agents", `{"mood":"good"}`).wantError(t, 400, "bad_request")
+			c.call("POST", "/v1/agents/"+agent+"/messages", `{"text":"x","api_key":"sk-canary","more":{"a":[1]}}`).wantOK(t)
+			assert.NotContains(t, fmt.Sprint(fake.Calls()), "sk-canary")
+		}},
+		{"refused_requests_spend", `{"401":true}`, func(fake *fakeserver.Server, c caller) { // of the address
+			c.with("").times(3, "GET", anAgent, noBody)
+			assert.Equal(t, 3, fake.Admin().LimitsFrom(c.key, "192.0.2.1")[1].Used)
+		}},
+		{"limit_before_body", "false", func(fake *fakeserver.Server, c caller) { // also where a limit is shut
+			fake.Exhaust(c.key, fakeserver.LimitKeyMinute)
+			c.call("POST", "/v1/warmup", "{").wantError(t, 400, "bad_request")
+			c.call("POST", "/v1/warmup", noBody).wantLimited(t, "key_minute", "60")
+		}},
+	} {
+		fake, c := like(t, row.id, row.answer, frozen())
+		row.check(fake, c)
+	}
 }

@@ -2,11 +2,15 @@ package fakeserver_test
 
 import (
 	"encoding/json"
-	"io"
+	"fmt"
+	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
 // FuzzBody sends any bytes to every endpoint that takes a body.
@@ -18,38 +22,69 @@ func FuzzBody(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	endpoints := []struct {
-		method, path string
-		statuses     []int
-	}{
-		{"POST", "/v1/warmup", []int{200, 400, 409}},
-		{"PUT", "/v1/byok", []int{200, 400}},
-		{"POST", "/v1/agents", []int{200, 400}},
-		{"POST", "/v1/agents/agent_000001/messages", []int{200, 400}},
-		{"POST", "/v1/agents/agent_000001/channels/sms", []int{200, 400}},
-	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		fake, c := newFake(t)
 		c.agent(emptyBody)
-		for _, e := range endpoints {
-			req := c.request(e.method, e.path, string(body))
-			req.Body = io.NopCloser(strings.NewReader(string(body)))
-			resp, err := c.wire.RoundTrip(req)
-			require.NoError(t, err)
-			r := read(t, resp)
-			require.Contains(t, e.statuses, r.status, r.raw)
-			if r.status == 400 {
-				require.NotEmpty(t, r.text("error"))
-				require.NotEmpty(t, r.text("reason"))
-				require.Less(t, len(r.raw), 2000, "a reason is bounded")
-			}
+		for _, endpoint := range []fakeserver.Endpoint{
+			fakeserver.EndpointWarmUp, fakeserver.EndpointSetBYOK, fakeserver.EndpointCreateAgent, fakeserver.EndpointSendMessage, fakeserver.EndpointEnableSMS,
+		} {
+			method, path, _ := strings.Cut(string(endpoint), " ")
+			r := c.call(method, strings.ReplaceAll(path, "{agent_id}", "agent_000001"), string(body))
+			wantDocumented(t, r.status, r.raw)
+			require.True(t, r.status == 200 || len(r.raw) < 2000, "a reason is bounded")
 		}
-		require.Equal(t, 1+len(endpoints), fake.CallCount())
+		require.Equal(t, 6, fake.CallCount())
 		for _, call := range fake.Calls() {
 			require.LessOrEqual(t, len(call.Body), 64<<10)
 			if call.Status == 200 && call.Body != "" {
-				require.True(t, len(call.Body) == 64<<10 || json.Valid([]byte(call.Body)), call.Body)
+				require.True(t, len(call.Body) == 64<<10 || json.Valid([]byte(call.Body)), clipped(call.Body))
 			}
+		}
+	})
+}
+
+// FuzzHeaders sends any headers to any path. KEY stands for the default key.
+func FuzzHeaders(f *testing.F) {
+	for _, seed := range [][4]string{
+		{"Bearer KEY", "application/json", "identity", "/v1/warmup"},
+		{"bearer  KEY ", "application/json; charset=utf-8", "", "/v1/agents"},
+		{"Bearer KEY", "KEY", "KEY", "/v1/agents/KEY/messages"},
+		{"Bearer KEY", "text/plain; KEY=\"KEY", "gzip", "/v1/agents/%41MK%5Ffake/KEY"},
+		{"Basic KEY", "application/json;;", "br, gzip", "//v1/%2e%2e/status"},
+		{"Bearer KEY, Bearer KEY", "application/json", "\x00", "/v1/agents/agent_000001/channels/sms"},
+		{"", "", "", "/v1/agents/..%2Fbyok?KEY"},
+		{"Bearer KEY", "application/json", "", "/v1/agents/%61mk_fake_000001"},
+	} {
+		f.Add(seed[0], seed[1], seed[2], seed[3])
+	}
+	f.Fuzz(func(t *testing.T, auth, contentType, encoding, path string) {
+		fake, c := newFake(t, fakeserver.WithUnknownRoutes(), fakeserver.WithMessageTexts())
+		c.agent(emptyBody)
+		fill := func(s string) string { return strings.ReplaceAll(s, "KEY", c.key) }
+		u, err := url.Parse(fake.BaseURL() + fill(path))
+		if err != nil || u.Scheme+"://"+u.Host != fake.BaseURL() {
+			return
+		}
+		req := c.request("POST", "/", `{"mode":"sandbox"}`)
+		req.URL = u
+		req.Header = http.Header{"Authorization": {fill(auth)}, "Content-Type": {fill(contentType)}, "Content-Encoding": {fill(encoding)}}
+		resp, err := c.wire.RoundTrip(req)
+		if err != nil {
+			require.ErrorContains(t, err, "net/http: invalid header field value")
+			require.NotContains(t, err.Error(), c.key)
+			require.Equal(t, 1, fake.CallCount())
+			return
+		}
+		r := read(t, resp)
+		wantDocumented(t, r.status, r.raw)
+		require.Less(t, len(r.raw), 2000)
+		require.Equal(t, 2, fake.CallCount())
+		scheme, token, _ := strings.Cut(strings.Trim(fill(auth), " \t"), " ")
+		if strings.EqualFold(scheme, "Bearer") && strings.Trim(token, " ") == c.key {
+			shown := fmt.Sprintf("%+v", fake.Calls()[1]) + r.raw
+			require.NotContains(t, shown, c.key)
+			unescaped, err := url.PathUnescape(fake.Calls()[1].Path)
+			require.True(t, err != nil || !strings.Contains(unescaped, c.key), "escaped")
 		}
 	})
 }

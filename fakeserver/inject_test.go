@@ -55,12 +55,6 @@ func TestChangeAtACall(t *testing.T) {
 	c.call("GET", "/v1/status", noBody).wantError(t, 402, "payment_required")
 	assert.Equal(t, "Change(the plan ends)", fake.Calls()[1].Fault)
 	assert.Equal(t, 402, fake.Calls()[1].Status)
-
-	watch, fake, c := newSpied(t)
-	fake.Inject(fakeserver.Change("nothing", func() { panic("oops") })).Times(1)
-	assert.Equal(t, "EOF", seen(c.wire, c.request("GET", "/v1/status", noBody)))
-	require.Len(t, watch.errors, 1)
-	assert.Contains(t, watch.errors[0], "the function of Inject(Change(nothing)) panicked: oops")
 }
 
 // An injected status reads as the service's own.

@@ -1,12 +1,13 @@
 package fakeserver_test
 
 import (
-	"sync"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
@@ -19,33 +20,118 @@ func frozen() fakeserver.Option {
 const anAgent = "/v1/agents/agent_000001"
 
 func TestConcurrentCallsTakeExactly(t *testing.T) {
-	const callers, each = 64, 20
+	const goroutines, each = 64, 20
 	fake, c := newFake(t, frozen(), fakeserver.WithLimit("key_minute", 500), fakeserver.WithLimit("ip_minute", 10_000))
 	agent := c.agent(emptyBody)
 	fake.OnMessage().Reply("a", "b", "c")
-	var accepted, refused atomic.Int64
-	var wait sync.WaitGroup
-	for range callers {
-		wait.Go(func() {
-			for range each {
-				switch c.send(agent, "hello").status {
-				case 200:
-					accepted.Add(1)
-				case 429:
-					refused.Add(1)
-				}
-			}
-		})
-	}
-	wait.Wait()
-	assert.EqualValues(t, 499, accepted.Load())
-	assert.EqualValues(t, callers*each-499, refused.Load())
-	assert.Len(t, fake.Conversation(agent), 499)
+	var refused atomic.Int64
+	concurrently(goroutines, each, func() {
+		if c.send(agent, "hello").status == 429 {
+			refused.Add(1)
+		}
+	})
+	assert.EqualValues(t, goroutines*each-499, refused.Load())
 	assert.Equal(t, 1000, fake.CallCount())
-	assert.Equal(t, callers*each+1-1000, fake.Admin().DroppedCalls())
+	assert.Equal(t, goroutines*each+1-1000, fake.Admin().DroppedCalls())
 	replies := map[string]int{}
 	for _, e := range fake.Conversation(agent) {
 		replies[e.ReplyText]++
 	}
 	assert.Equal(t, map[string]int{"a": 1, "b": 1, "c": 497}, replies)
+}
+
+func TestExhaust(t *testing.T) {
+	setKey := `{"provider":"openai","api_key":"sk"}`
+	for _, windows := range []string{"fixed", "sliding"} {
+		for _, row := range []struct {
+			limit, method, path, body string
+			window                    time.Duration
+		}{
+			{fakeserver.LimitKeyMinute, "GET", anAgent, "", time.Minute},
+			{fakeserver.LimitIPMinute, "GET", anAgent, "", time.Minute},
+			{fakeserver.LimitKeyDay, "GET", anAgent, "", 24 * time.Hour},
+			{fakeserver.LimitAgentCreateKeyDay, "POST", "/v1/agents", "{}", 24 * time.Hour},
+			{fakeserver.LimitAgentCreateIPMinute, "POST", "/v1/agents", "{}", time.Minute},
+			{fakeserver.LimitBYOKSetKeyHour, "PUT", "/v1/byok", setKey, time.Hour},
+			{fakeserver.LimitWarmUpKeyHour, "POST", "/v1/warmup", "", time.Hour},
+		} {
+			t.Run(row.limit+" "+windows, func(t *testing.T) {
+				fake, c := newFake(t, frozen(), fakeserver.WithDecision("windows", windows))
+				fake.Exhaust(c.key, fakeserver.Limit(row.limit))
+				fake.Advance(time.Second)
+				fake.Exhaust(c.key, fakeserver.Limit(row.limit)) // the window that is open keeps its end
+				fake.SetPlan(c.key, fakeserver.PlanBYOK)
+				left := strconv.Itoa(int(row.window/time.Second) - 1)
+				for _, ip := range []string{"192.0.2.1", "198.51.100.9"} {
+					c.from(fake, ip).call(row.method, row.path, row.body).wantLimited(t, row.limit, left)
+				}
+				other := c.with(fake.IssueKey(fakeserver.KeyOptions{}))
+				other.times(1, row.method, row.path, row.body)
+				fake.Advance(row.window - time.Second)
+				c.times(1, row.method, row.path, row.body)
+			})
+		}
+	}
+}
+
+// The limits per address have no window of the key's.
+func TestExhaustOfAnAddressLimitIsAWholeWindow(t *testing.T) {
+	for limit, method := range map[string]string{fakeserver.LimitIPMinute: "GET", fakeserver.LimitAgentCreateIPMinute: "POST"} {
+		path := map[string]string{"GET": anAgent, "POST": "/v1/agents"}[method]
+		fake, c := newFake(t, frozen())
+		c.times(1, method, path, noBody)
+		fake.Advance(30 * time.Second)
+		fake.Exhaust(c.key, fakeserver.Limit(limit))
+		c.call(method, path, emptyBody).wantLimited(t, limit, "60")
+	}
+}
+
+// A window with a second left is shut for a second; a sliding one until its
+// oldest call leaves.
+func TestExhaustAtTheEndOfAWindow(t *testing.T) {
+	for _, opts := range [][]fakeserver.Option{{frozen()}, {frozen(), slidingWindows()}} {
+		fake, c := newFake(t, opts...)
+		c.times(1, "GET", anAgent, noBody)
+		fake.Advance(59 * time.Second)
+		c.times(1, "GET", anAgent, noBody)
+		fake.Exhaust(c.key, fakeserver.LimitKeyMinute)
+		c.call("GET", anAgent, noBody).wantLimited(t, "key_minute", "1")
+		fake.Advance(time.Second)
+		c.times(1, "GET", anAgent, noBody)
+	}
+}
+
+// The message was accepted before its script ran; an injected 429 comes before.
+func TestScripted429HasSpent(t *testing.T) {
+	fake, c := newFake(t, frozen())
+	agent := c.agent(emptyBody)
+	fake.OnMessage().ReplyFunc(func(fakeserver.Message) fakeserver.Reply { return fakeserver.Reply{Status: 429} })
+	used := fake.Limits(c.key)[0].Used
+	c.send(agent, "x").wantLimited(t, "key_minute", "1")
+	assert.Equal(t, used+1, fake.Limits(c.key)[0].Used)
+	fake.Inject(fakeserver.RateLimited("1"))
+	c.send(agent, "x").wantLimited(t, "key_minute", "1")
+	assert.Equal(t, used+1, fake.Limits(c.key)[0].Used)
+}
+
+// A key that is used under two clocks fails the test, once. Its limits start
+// afresh, also one that Exhaust has shut. An address does so in silence: bubbles
+// and the outside share the default one.
+func TestTwoClocks(t *testing.T) {
+	now := time.Unix(year2040, 0)
+	clock := fakeserver.WithClock(func() time.Time { return now })
+	watch, fake, c := newSpied(t, clock, fakeserver.WithLimit("key_minute", 2), fakeserver.WithLimit("ip_minute", 3))
+	other := c.with(fake.IssueKey(fakeserver.KeyOptions{}))
+	c.times(2, "GET", anAgent, noBody)
+	now = now.Add(-24 * time.Hour) // a clock may be set back by as much
+	c.call("GET", anAgent, noBody).wantLimited(t, "key_minute", "86460")
+	fake.Exhaust(c.key, "key_day")
+	now = now.Add(-time.Nanosecond)
+	other.times(2, "GET", anAgent, noBody)
+	assert.Empty(t, watch.errors)
+	c.times(1, "GET", anAgent, noBody)
+	require.Len(t, watch.errors, 1)
+	assert.Contains(t, watch.errors[0], "key_000001 was used under two clocks")
+	c.call("GET", anAgent, noBody).wantLimited(t, "ip_minute", "60")
+	assert.Len(t, watch.errors, 1)
 }

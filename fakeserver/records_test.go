@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf8"
 
@@ -16,7 +18,6 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
-// Bodies are cut at 64 KiB, between characters, whether they were accepted or not.
 func TestRecordedBodiesAreBounded(t *testing.T) {
 	fake, c := newFake(t, fakeserver.WithDecision("metadata_cap", 100_000), fakeserver.WithMessageTexts())
 	long := strings.Repeat("é", 40_000)
@@ -72,70 +73,83 @@ func TestWriteCalls(t *testing.T) {
 	assert.Equal(t, fake.Calls()[1], back, "a line is a Call again")
 }
 
-type harHeader struct{ Name, Value string }
-
-// harFile is what HAR 1.2 requires and browsers look at.
-type harFile struct {
-	Log struct {
-		Version string
-		Creator struct{ Name, Version string }
-		Entries []struct {
-			StartedDateTime time.Time
-			Time            *float64
-			Request         struct {
-				Method, URL, HTTPVersion string
-				Cookies, QueryString     []any
-				Headers                  []harHeader
-				PostData                 struct{ MimeType, Text string }
-				HeadersSize, BodySize    *int
-			}
-			Response struct {
-				Status                               int
-				StatusText, HTTPVersion, RedirectURL string
-				Cookies                              []any
-				Headers                              []harHeader
-				Content                              struct {
-					Size           int
-					MimeType, Text string
-				}
-				HeadersSize, BodySize *int
-				Decided               struct{ Status *int } `json:"_decided"`
-			}
-			Cache   map[string]any
-			Timings struct{ Send, Wait, Receive *float64 }
-			Comment string
+// flat is a JSON document as its values by their paths.
+func flat(path string, value any, into map[string]any) map[string]any {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, member := range v {
+			flat(path+"."+name, member, into)
+		}
+	case []any:
+		for i, element := range v {
+			flat(fmt.Sprint(path, ".", i), element, into)
 		}
 	}
+	into[strings.TrimPrefix(path, ".log.entries.0.")] = value
+	return into
 }
 
+func archive(t *testing.T, fake *fakeserver.Server, matchers ...fakeserver.Matcher) map[string]any {
+	var out bytes.Buffer
+	require.NoError(t, fake.WriteHAR(&out, matchers...))
+	var parsed any
+	require.NoError(t, json.Unmarshal(out.Bytes(), &parsed))
+	return flat("", parsed, map[string]any{})
+}
+
+// The archive has the address that was called, and what was sent, and all that
+// HAR 1.2 requires.
 func TestWriteHAR(t *testing.T) {
 	fake, c := newFake(t, frozen())
 	agent := c.agent(emptyBody)
+	fake.Inject(fakeserver.RateLimited("30"), fakeserver.ByAgent(agent))
 	c.send(agent, "secret")
-	var out bytes.Buffer
-	require.NoError(t, fake.WriteHAR(&out, fakeserver.ByAgent(agent)))
-	var har harFile
-	require.NoError(t, json.Unmarshal(out.Bytes(), &har))
-	assert.Equal(t, "1.2", har.Log.Version)
-	require.Len(t, har.Log.Entries, 1)
-	e := har.Log.Entries[0]
-	assert.Equal(t, time.Unix(year2040, 0).UTC(), e.StartedDateTime)
-	assert.Equal(t, []string{"POST", fake.BaseURL() + "/v1/agents/agent_000001/messages"}, []string{e.Request.Method, e.Request.URL})
-	assert.Equal(t, `{"text":"[redacted, 6 characters]"}`, e.Request.PostData.Text)
-	assert.Contains(t, e.Request.Headers, harHeader{"Authorization", "[redacted]"})
-	assert.Equal(t, []any{200, "OK"}, []any{e.Response.Status, e.Response.StatusText})
-	assert.Equal(t, fake.Calls()[1].ReplyBody, e.Response.Content.Text)
-	for name, there := range map[string]any{
-		"time": e.Time, "send": e.Timings.Send, "wait": e.Timings.Wait, "receive": e.Timings.Receive,
-		"sizes": e.Request.HeadersSize, "body": e.Request.BodySize, "answer": e.Response.HeadersSize, "content": e.Response.BodySize,
-		"cookies": e.Request.Cookies, "query": e.Request.QueryString, "their cookies": e.Response.Cookies, "headers": e.Response.Headers, "cache": e.Cache,
+	har := archive(t, fake, fakeserver.ByAgent(agent))
+	for path, want := range map[string]any{
+		".log.version": "1.2", "startedDateTime": "2040-01-01T00:00:00Z", "time": 0.0,
+		"request.method": "POST", "request.url": fakeURL + "/v1/agents/agent_000001/messages", "request.httpVersion": "HTTP/1.1",
+		"request.postData.text": `{"text":"[redacted, 6 characters]"}`, "request.postData.mimeType": "application/json",
+		"request.headers.1.name": "Authorization", "request.headers.1.value": "[redacted]", "request.bodySize": 17.0,
+		"response.status": 429.0, "response.statusText": "Too Many Requests", "response._decided.status": 0.0,
+		"response.content.text": fake.Calls()[1].Sent.Body, "response.content.mimeType": "application/json", "response.content.size": 75.0,
+		"response.headers.3.name": "Retry-After", "response.headers.3.value": "30", "response.redirectURL": "",
 	} {
-		assert.NotNil(t, there, "HAR requires it: %s", name)
+		assert.Equal(t, want, har[path], path)
 	}
-	out.Reset()
+	for _, path := range []string{
+		".log.creator.name", ".log.creator.version", "timings.send", "timings.wait", "timings.receive", "request.headersSize",
+		"response.headersSize", "response.bodySize", "response.httpVersion", "request.cookies", "request.queryString", "response.cookies", "cache",
+	} {
+		assert.NotNil(t, har[path], "HAR requires it: %s", path)
+	}
 	fake.Reset()
-	require.NoError(t, fake.WriteHAR(&out))
-	assert.Contains(t, out.String(), `"entries": []`)
+	assert.Equal(t, []any{}, archive(t, fake)[".log.entries"])
+	fake.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "http://127.0.0.1:8080/v1/status?page=2&token=abc", nil))
+	assert.Equal(t, "http://127.0.0.1:8080/v1/status?page=2&token=%5Bredacted%5D", archive(t, fake)["request.url"])
+}
+
+// By the clock of the bubble, and in the archive in milliseconds.
+func TestCallsSayHowLongTheyTook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake, c := newFake(t, fakeserver.WithColdStart(time.Second))
+		agent := c.agent(emptyBody)
+		fake.Inject(fakeserver.Latency(1500*time.Microsecond), fakeserver.ByAgent(agent))
+		fake.Inject(fakeserver.DripReply(1, time.Minute), fakeserver.ByAgent(agent))
+		c.send(agent, "hello")
+		calls := fake.Calls()
+		assert.Zero(t, calls[0].Took)
+		assert.Equal(t, time.Second+1500*time.Microsecond, calls[1].Took, "without the way of the answer")
+		har := archive(t, fake, fakeserver.ByAgent(agent))
+		assert.Equal(t, []any{1001.5, 0.0, 1001.5, 0.0}, []any{har["time"], har["timings.send"], har["timings.wait"], har["timings.receive"]})
+	})
+}
+
+// The clock of a machine may be set back in the middle of a call.
+func TestCallsTakeNoNegativeTime(t *testing.T) {
+	now := time.Unix(year2040, 0)
+	fake, c := newFake(t, fakeserver.WithClock(func() time.Time { now = now.Add(-time.Second); return now }))
+	c.call("GET", "/v1/status", noBody)
+	assert.Zero(t, fake.Calls()[0].Took)
 }
 
 type fullDisk struct{}

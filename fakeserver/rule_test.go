@@ -2,7 +2,9 @@ package fakeserver_test
 
 import (
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -101,13 +103,56 @@ func TestScriptsTakeTurns(t *testing.T) {
 	assert.Equal(t, []int{2, 3, 1, 0}, []int{old.Hits(), young.Hits(), third.Hits(), never.Hits()})
 }
 
-// A matcher that panics fails the test, and aborts its call.
-func TestPanicInMatcherOfInject(t *testing.T) {
-	watch, fake, c := newSpied(t)
-	fake.Inject(fakeserver.Latency(0), fakeserver.Where(func(fakeserver.Call) bool { panic("oops") }))
-	_, err := c.wire.RoundTrip(c.request("GET", "/v1/status", noBody)) //nolint:bodyclose // there is none
-	require.Error(t, err)
-	require.Len(t, watch.errors, 1)
-	assert.Contains(t, watch.errors[0], "a matcher of Inject(Latency(0s), Where(rule_test.go:")
-	assert.Contains(t, watch.errors[0], "panicked: oops")
+// concurrently makes calls on many goroutines at once.
+func concurrently(goroutines, each int, call func()) {
+	var wait sync.WaitGroup
+	for range goroutines {
+		wait.Go(func() {
+			for range each {
+				call()
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// Each step of a script and each turn of a fault comes exactly as often as it
+// should.
+func TestTurnsUnderConcurrency(t *testing.T) {
+	const each = 100
+	fake, c := newFake(t, unlimited()...)
+	agent := c.agent(emptyBody)
+	old := fake.OnMessage().Reply("old").Times(100)
+	fake.OnMessage().Reply("one", "two", "three", "four").Times(64*each - 203)
+	nth, some := fake.Inject(fakeserver.Answer(500, "")).Nth(50), fake.Inject(fakeserver.Answer(500, "")).From(100).Times(2)
+	var mu sync.Mutex
+	served := map[string]int{}
+	concurrently(64, each, func() {
+		text := c.send(agent, "x").text("reply_text")
+		mu.Lock()
+		defer mu.Unlock()
+		served[text]++
+	})
+	assert.Equal(t, map[string]int{"": 3, "one": 1, "two": 1, "three": 1, "four": 64*each - 206, "old": 100, "You wrote: x": 100}, served)
+	assert.Equal(t, []int{100, 1, 2}, []int{old.Hits(), nth.Hits(), some.Hits()})
+}
+
+// Injections may come, change and go while calls are made, also from callbacks.
+func TestInjectionsFromCallbacks(t *testing.T) {
+	fake, c := newFake(t, unlimited()...)
+	agent := c.agent(emptyBody)
+	fake.OnMessage().ReplyFunc(func(fakeserver.Message) fakeserver.Reply {
+		in := fake.Inject(fakeserver.Latency(0)).Times(3).Chance(0.5, 1)
+		_ = in.Hits()
+		in.Remove()
+		return fakeserver.Reply{Text: "ok"}
+	})
+	fake.Inject(fakeserver.Latency(0), fakeserver.Where(func(call fakeserver.Call) bool {
+		inner := fake.Inject(fakeserver.Hang(), fakeserver.ByText("nobody")).Nth(1)
+		defer inner.Remove()
+		fake.Advance(time.Millisecond)
+		return len(fake.Calls()) >= 0 && call.Fault == "" && fake.Agents() != nil
+	}))
+	concurrently(16, 20, func() { c.send(agent, "x").wantOK(t) })
+	assert.Len(t, fake.Conversation(agent), 320)
 }

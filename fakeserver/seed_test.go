@@ -120,32 +120,3 @@ func TestConversationKeepsTheNewest(t *testing.T) {
 		require.Equal(t, fmt.Sprint(205+i), e.Text)
 	}
 }
-
-func TestStoreBYOK(t *testing.T) {
-	fake, c := newFake(t, frozen())
-	other := fake.IssueKey(fakeserver.KeyOptions{NotDashboard: true})
-	_, set := fake.BYOK(c.key)
-	assert.False(t, set)
-	fake.SetBYOKAvailable(false)
-	stored := fake.StoreBYOK(c.key, "sk-canary", fakeserver.BYOK{Provider: "anthropic", BaseURL: "https://x", Model: "m", Label: "l"})
-	want := fakeserver.BYOK{
-		Provider: "anthropic", BaseURL: "https://x", Model: "m", Label: "l",
-		Fingerprint: stored.Fingerprint, UpdatedAt: time.Unix(year2040, 0).UTC(),
-	}
-	assert.Equal(t, want, stored)
-	read, set := fake.BYOK(c.key)
-	assert.True(t, set)
-	assert.Equal(t, want, read)
-	assert.Regexp(t, "^[0-9a-f]{16}$", read.Fingerprint)
-	fake.StoreBYOK(other, "sk-canary", fakeserver.BYOK{Provider: "openai"})
-	assert.Zero(t, fake.Limits(c.key)[3].Used)
-	assert.Empty(t, fake.Calls())
-
-	config := c.call("GET", "/v1/byok", noBody).body["byok"].(map[string]any)
-	assert.Equal(t, map[string]any{"provider": "anthropic", "base_url": "https://x", "model": "m",
-		"fingerprint": read.Fingerprint, "updated_at": "2040-01-01T00:00:00Z"}, config)
-	read, _ = fake.BYOK(other)
-	assert.Equal(t, []string{"", ""}, []string{read.BaseURL, read.Model})
-	assert.Equal(t, read.Fingerprint, stored.Fingerprint, "the same provider key")
-	c.agent(`{"llm":{"mode":"byok"}}`)
-}

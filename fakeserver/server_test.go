@@ -1,7 +1,6 @@
 package fakeserver_test
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -28,51 +27,67 @@ func TestCloseRefusesAndIsIdempotent(t *testing.T) {
 }
 
 func TestReset(t *testing.T) {
-	watch, fake, c := newSpied(t)
+	watch, fake, c := newSpied(t, frozen())
 	other := fake.IssueKey(fakeserver.KeyOptions{})
 	agent := c.agent(emptyBody)
 	c.setBYOK()
 	c.send(agent, "hello").wantOK(t)
+	fresh, _ := newFake(t, frozen())
+	want := visible(fresh)
 	fake.SetBYOKAvailable(false)
 	fake.SetPlan(fake.Key(), fakeserver.PlanFree)
 	fake.Exhaust(fake.Key(), "key_day")
 	fake.RevokeKey(fake.Key())
 	fake.OnMessage().Reply("scripted").Required()
-	fake.Advance(24 * time.Hour)
-	before := fake.Key()
+	fake.Inject(fakeserver.Hang())
 
 	fake.Reset()
 	assert.Equal(t, []string{"fakeserver: OnMessage() is required and was never used; calls that it matched: 0; " +
 		"nearest: trace_000003 POST /v1/agents/agent_000001/messages key_000001: 200, " +
 		"which matches: it came before the rule was made, or another acted on it"}, watch.errors)
-	assert.Equal(t, before, fake.Key())
+	assert.Equal(t, want, visible(fake))
 	assert.Empty(t, fake.Calls())
-	assert.Empty(t, fake.Agents())
 	c.with(other).call("GET", "/v1/status", noBody).wantError(t, 401, "unauthorized")
-	assert.Nil(t, c.call("GET", "/v1/byok", noBody).body["byok"])
-	c.setBYOK()
 	assert.Equal(t, "agent_000001", c.agent(emptyBody))
-	r := c.send("agent_000001", "hello")
-	assert.Equal(t, "You wrote: hello", r.text("reply_text"))
-	assert.Equal(t, "trace_000005", r.text("trace_id"))
-	date, err := time.Parse(time.RFC1123, r.header.Get("Date"))
-	require.NoError(t, err)
-	assert.Greater(t, time.Until(date), 23*time.Hour, "the clock keeps what Advance added")
+	assert.Equal(t, "You wrote: hello", c.send("agent_000001", "hello").text("reply_text"))
+	assert.Equal(t, "trace_000003", fake.Calls()[2].TraceID)
 	assert.Equal(t, other, fake.IssueKey(fakeserver.KeyOptions{}), "key texts start again")
 }
 
-func TestServerPrintsItsNameOnly(t *testing.T) {
-	fake, _ := newFake(t)
-	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%d", "%x"} {
-		assert.Equal(t, "fakeserver.Server", fmt.Sprintf(verb, fake))
+// A call that is under way at a Reset ends in the world that it began in, and
+// leaves nothing in the new one.
+func TestResetInsideACall(t *testing.T) {
+	fake, c := newFake(t, frozen())
+	agent := c.agent(emptyBody)
+	wantNothing := func() {
+		t.Helper()
+		assert.Empty(t, fake.Calls())
+		assert.Empty(t, fake.Agents())
+		assert.Zero(t, fake.Admin().TotalCalls()+fake.Limits(c.key)[0].Used)
 	}
+	fake.OnMessage().ReplyFunc(func(fakeserver.Message) fakeserver.Reply { // behind the effect
+		fake.Reset()
+		return fakeserver.Reply{Text: "from before"}
+	})
+	assert.Equal(t, "from before", c.send(agent, "x").text("reply_text"))
+	wantNothing()
+	fake.Inject(fakeserver.Latency(1), fakeserver.Where(func(fakeserver.Call) bool { fake.Reset(); return true })) // before it
+	second := fake.IssueKey(fakeserver.KeyOptions{})
+	c.with(second).call("POST", "/v1/agents", emptyBody).wantOK(t)
+	wantNothing()
+	assert.Equal(t, "trace_000001", c.call("GET", "/v1/status", noBody).text("trace_id"))
 }
 
-// The monotonic clocks of a bubble and of the outside cannot be compared.
-func TestTimesHaveNoMonotonicReading(t *testing.T) {
-	fake, c := newFake(t)
-	agent, _ := fake.Agent(c.agent(emptyBody))
-	assert.NotContains(t, agent.CreatedAt.String(), "m=")
-	assert.Equal(t, time.UTC, agent.CreatedAt.Location())
-	assert.WithinDuration(t, time.Now(), fake.Calls()[0].Time, time.Hour)
+// Times are UTC, by WithClock and Advance, and have no monotonic reading: those
+// of a bubble and of the outside cannot be compared.
+func TestTimes(t *testing.T) {
+	east := time.Date(2030, 1, 1, 1, 0, 0, 0, time.FixedZone("east", 3600))
+	fake, c := newFake(t, fakeserver.WithClock(func() time.Time { return east }))
+	fake.Advance(90 * time.Minute)
+	want := time.Date(2030, 1, 1, 1, 30, 0, 0, time.UTC)
+	r := c.call("POST", "/v1/agents", emptyBody)
+	assert.Equal(t, "Tue, 01 Jan 2030 01:30:00 GMT", r.header.Get("Date"))
+	assert.Equal(t, []time.Time{want, want, want, want}, []time.Time{fake.Now(), fake.Agents()[0].CreatedAt, fake.Agents()[0].UpdatedAt, fake.Calls()[0].Time})
+	fake, _ = newFake(t)
+	assert.NotContains(t, fake.Now().String(), "m=")
 }

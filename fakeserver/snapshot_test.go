@@ -1,10 +1,13 @@
 package fakeserver_test
 
 import (
+	"bytes"
 	"fmt"
 	"regexp"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -12,25 +15,115 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
+// furnished is a fake with something of everything in its state.
+func furnished(t testing.TB, opts ...fakeserver.Option) (*fakeserver.Server, caller) {
+	fake, c := newFake(t, append([]fakeserver.Option{frozen()}, opts...)...)
+	second := fake.IssueKey(fakeserver.KeyOptions{Plan: fakeserver.PlanPro, NotDashboard: true})
+	fake.RevokeKey(fake.IssueKey(fakeserver.KeyOptions{}))
+	fake.Advance(time.Hour)
+	agent := c.agent(`{"system_prompt":"p","customer_ref":"c","metadata":{"k":[1,"é"]},"sms":{"mode":"sandbox"},` +
+		`"llm":{"mode":"byok","provider":"openai","api_key":"sk-canary-one","base_url":"https://x","model":"m","label":"l"}}`)
+	fake.OnMessage().ReplyFunc(func(fakeserver.Message) fakeserver.Reply {
+		return fakeserver.Reply{Text: "yes", Warnings: []string{"slow"}}
+	}).Times(1)
+	c.call("POST", "/v1/agents/"+agent+"/messages", `{"text":"<hello>","user_ref":"u"}`).wantOK(t)
+	c.send(agent, "again")
+	c.with(second).from(fake, "2001:db8::1").agent(emptyBody)
+	fake.StoreBYOK(second, "sk-canary-two", fakeserver.BYOK{Provider: "anthropic"})
+	fake.SetSMS("agent_000002", "pending", "")
+	c.call("POST", "/v1/warmup", noBody).wantOK(t)
+	fake.Exhaust(second, "key_day")
+	fake.SetBYOKAvailable(false)
+	return fake, c
+}
+
+func written(t testing.TB, fake *fakeserver.Server) string {
+	var out bytes.Buffer
+	require.NoError(t, fake.WriteState(&out))
+	return out.String()
+}
+
+// visible is all that can be seen of a fake's state.
+func visible(fake *fakeserver.Server) (all []any) {
+	all = []any{fake.Admin().Keys(), fake.Agents(), fake.Now(), fake.Admin().BYOKAvailable()}
+	for _, a := range fake.Agents() {
+		all = append(all, fake.Conversation(a.ID))
+	}
+	for _, k := range fake.Admin().Keys() {
+		key, _ := fake.Admin().KeyWithLabel(k.Label)
+		config, set := fake.BYOK(key)
+		all = append(all, config, set)
+		for _, address := range []string{"192.0.2.1", "2001:db8::1", "203.0.113.9"} {
+			all = append(all, fake.Admin().LimitsFrom(key, address))
+		}
+	}
+	return all
+}
+
+// slidingWindows counts calls in the other kind of windows.
+func slidingWindows() fakeserver.Option { return fakeserver.WithDecision("windows", "sliding") }
+
+// A fake goes on from the file of another, whichever windows the two have. Key
+// labels stay, and key texts are those of the fake that reads.
+func TestStateRoundTrip(t *testing.T) {
+	kinds := map[string]fakeserver.Option{"fixed": frozen(), "sliding": slidingWindows()}
+	for from, writes := range kinds {
+		for to, reads := range kinds {
+			fake, old := furnished(t, writes)
+			file := written(t, fake)
+			assert.NotContains(t, file, "sk-canary")
+			again, c := newFake(t, frozen(), reads, fakeserver.WithKey("other"))
+			require.NoError(t, again.ReadState(strings.NewReader(file)))
+			assert.Equal(t, visible(fake), visible(again), "%s to %s", from, to)
+			if from == to {
+				assert.Equal(t, file, written(t, again), "to the same bytes")
+			}
+			assert.Equal(t, "agent_000003", c.agent(emptyBody), "numbers go on")
+			assert.Equal(t, "trace_000006", again.Calls()[0].TraceID)
+			c.call("GET", "/v1/agents/agent_000001", noBody).wantOK(t)
+			c.call("GET", "/v1/agents/agent_000002", noBody).wantError(t, 404, "not_found")
+			c.with(old.key).call("GET", "/v1/agents/agent_000001", noBody).wantError(t, 401, "unauthorized")
+			c.with("other_000002").call("GET", "/v1/agents/agent_000002", noBody).wantLimited(t, "key_day", "86400")
+			c.with("other_000003").call("GET", "/v1/status", noBody).wantError(t, 401, "unauthorized")
+			assert.Equal(t, "other_000004", again.IssueKey(fakeserver.KeyOptions{}))
+		}
+	}
+}
+
+// Calls at several times keep their order, and what was dropped stays counted.
+func TestStateOfALongerLife(t *testing.T) {
+	opts := []fakeserver.Option{frozen(), slidingWindows(), fakeserver.WithLimit("warmup_key_hour", 2)}
+	fake, c := newFake(t, opts...)
+	agent := c.agent(emptyBody)
+	fake.AddExchanges(agent, make([]fakeserver.Exchange, 999)...)
+	for range 2 {
+		c.send(agent, "hello")
+		c.call("POST", "/v1/warmup", noBody).wantOK(t)
+		fake.Advance(20 * time.Minute)
+	}
+	file := written(t, fake)
+	assert.Contains(t, file, `"exchanges_dropped":1`)
+	again, _ := newFake(t, opts...)
+	require.NoError(t, again.ReadState(strings.NewReader(file)))
+	assert.Equal(t, file, written(t, again))
+	again.Advance(20 * time.Minute)
+	assert.Equal(t, 1, again.Limits(again.Key())[4].Used, "the older of the two has left")
+}
+
 // churn changes everything that a snapshot of a furnished fake keeps.
 func churn(fake *fakeserver.Server, c caller) {
-	const provider = `{"provider":"openai","api_key":"sk-new","model":"new"}`
 	fake.SetBYOKAvailable(true)
-	c.call("PUT", "/v1/byok", provider).wantOK(c.t)
 	c.send("agent_000001", "hello again").wantOK(c.t)
 	c.call("POST", anAgent+"/channels/sms", `{"mode":"managed"}`).wantOK(c.t)
-	c.from(fake, "198.51.100.7").agent(`{"metadata":{"a":1},"llm":{"mode":"byok","provider":"openai","api_key":"sk-x"}}`)
+	c.from(fake, "198.51.100.7").agent(`{"llm":{"mode":"byok","provider":"openai","api_key":"sk-x"}}`)
 	c.call("POST", "/v1/warmup", noBody).wantOK(c.t)
-	c.call("DELETE", "/v1/byok", noBody).wantOK(c.t)
 	for _, a := range fake.Agents() {
 		fake.AddExchanges(a.ID, fakeserver.Exchange{Text: "hi", Warnings: []string{"w"}})
 		fake.SetSMS(a.ID, "active", "+1")
 	}
 	fake.RemoveAgent("agent_000002")
-	fake.AddAgent(c.key, fakeserver.Agent{SMS: &fakeserver.SMS{Mode: "managed"}})
 	fake.StoreBYOK(c.key, "sk-z", fakeserver.BYOK{Provider: "openai"})
 	fake.SetPlan(c.key, fakeserver.PlanPro)
-	fake.Exhaust(c.key, fakeserver.LimitKeyDay)
 	fake.Exhaust("amk_fake_000002", fakeserver.LimitWarmUpKeyHour)
 	fake.ReinstateKey("amk_fake_000003")
 	fake.RevokeKey("amk_fake_000002")
@@ -41,35 +134,41 @@ func churn(fake *fakeserver.Server, c caller) {
 // nothing that happens reaches the snapshot. Only the identifiers of calls go on.
 func TestSnapshotAndRestore(t *testing.T) {
 	traces := regexp.MustCompile(`"traces":\d+`)
-	for name, opts := range map[string][]fakeserver.Option{
-		"fixed": nil, "sliding": {fakeserver.WithDecision("windows", "sliding")},
-	} {
-		t.Run(name, func(t *testing.T) {
-			fake, c := furnished(t, opts...)
-			state := func() string { return traces.ReplaceAllString(written(t, fake), "") }
-			snapshot, before := fake.Snapshot(), state()
-			for range 3 {
-				churn(fake, c)
-				require.NotEqual(t, before, state())
-				fake.Restore(snapshot)
-				require.Equal(t, before, state())
-			}
-			assert.Equal(t, "agent_000003", c.agent(emptyBody), "the key is the agent's again, and numbers are as before")
-		})
+	for _, kind := range []fakeserver.Option{frozen(), slidingWindows()} {
+		fake, c := furnished(t, kind)
+		state := func() string { return traces.ReplaceAllString(written(t, fake), "") }
+		snapshot, before := fake.Snapshot(), state()
+		for range 3 {
+			churn(fake, c)
+			require.NotEqual(t, before, state())
+			fake.Restore(snapshot)
+			require.Equal(t, before, state())
+		}
+		assert.Equal(t, "agent_000003", c.agent(emptyBody), "the key is the agent's again, and numbers are as before")
 	}
 }
 
-func TestSnapshotLeavesTheTestsOwnAlone(t *testing.T) {
-	fake, c := newFake(t)
-	agent := seeded(fake, c)
-	snapshot := fake.Snapshot()
-	script := fake.OnMessage().Reply("scripted")
-	c.send(agent, "hello").wantOK(t)
-	fake.Restore(snapshot)
-	assert.Empty(t, fake.Conversation(agent))
-	assert.Equal(t, "scripted", c.send(agent, "hello").text("reply_text"))
-	assert.Equal(t, 2, script.Hits())
-	assert.Equal(t, []string{"trace_000001", "trace_000002"}, traces(fake.Calls()), "an identifier names one call")
+// Scripts, records and the clock belong to the test.
+func TestStateLeavesTheTestsOwnAlone(t *testing.T) {
+	from, _ := furnished(t)
+	for name, back := range map[string]func(*fakeserver.Server, *fakeserver.Snapshot){
+		"Restore": (*fakeserver.Server).Restore,
+		"ReadState": func(fake *fakeserver.Server, _ *fakeserver.Snapshot) {
+			require.NoError(t, fake.ReadState(strings.NewReader(written(t, from))))
+		},
+	} {
+		fake, c := newFake(t, frozen())
+		agent := fake.AddAgent(c.key, fakeserver.Agent{}).ID
+		snapshot := fake.Snapshot()
+		script := fake.OnMessage().Reply("scripted")
+		c.send(agent, "hello").wantOK(t)
+		fake.Advance(48 * time.Hour)
+		back(fake, snapshot)
+		assert.Equal(t, "scripted", c.send(agent, "hello").text("reply_text"), name)
+		assert.Equal(t, 2, script.Hits(), name)
+		assert.Len(t, fake.Calls(), 2, name)
+		assert.Equal(t, 48*time.Hour, fake.Admin().Advanced(), "the clock does not go back: %s", name)
+	}
 }
 
 func TestSnapshotMisuseAndPrinting(t *testing.T) {
@@ -80,7 +179,7 @@ func TestSnapshotMisuseAndPrinting(t *testing.T) {
 	assert.Equal(t, misuse, panicOf(func() { other.Restore(snapshot) }))
 	assert.Equal(t, misuse, panicOf(func() { fake.Restore(nil) }))
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%d"} {
-		assert.Equal(t, "fakeserver.Snapshot fakeserver.Snapshot", fmt.Sprintf(verb+" "+verb, snapshot, *snapshot))
+		assert.Equal(t, "fakeserver.Snapshot fakeserver.Snapshot fakeserver.Server", fmt.Sprintf(verb+" "+verb+" "+verb, snapshot, *snapshot, fake))
 	}
 }
 
@@ -88,7 +187,7 @@ func TestSnapshotMisuseAndPrinting(t *testing.T) {
 // without a call that sees half of a state.
 func TestRestoreAmongCalls(t *testing.T) {
 	fake, c := newFake(t, unlimited()...)
-	agent := seeded(fake, c)
+	agent := fake.AddAgent(c.key, fakeserver.Agent{}).ID
 	snapshot := fake.Snapshot()
 	var all sync.WaitGroup
 	for range 4 {

@@ -1,11 +1,16 @@
 package fakeserver_test
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -54,18 +59,13 @@ func overHTTP2(t testing.TB, fake *fakeserver.Server) http.RoundTripper {
 }
 
 func TestClientsReachNothingElse(t *testing.T) {
-	outside := httptest.NewServer(http.NotFoundHandler())
-	t.Cleanup(outside.Close)
-	t.Setenv("HTTP_PROXY", outside.URL)
 	fake, _ := newFake(t)
-	assert.Equal(t, fakeURL, fake.BaseURL())
+	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
 	for name, wire := range transports(t, fake) {
-		for _, url := range []string{outside.URL, "http://example.com/v1/status", "https://example.com/v1/status", strings.Replace(fakeURL, "https", "http", 1) + "/v1/status"} {
-			_, err := (&http.Client{Transport: wire}).Get(url) //nolint:bodyclose // there is none
-			require.Error(t, err, name)
-			host := strings.TrimSuffix(url, "/v1/status")
-			assert.Contains(t, err.Error(), "reaches only the fake at "+fakeURL, name)
-			assert.Contains(t, err.Error(), host, name)
+		for _, url := range []string{"http://example.com", "https://example.com", strings.Replace(fakeURL, "https", "http", 1)} {
+			_, err := (&http.Client{Transport: wire}).Get(url + "/v1/status") //nolint:bodyclose // there is none
+			assert.ErrorContains(t, err, "reaches only the fake at "+fakeURL, name)
+			assert.ErrorContains(t, err, url, name)
 		}
 	}
 }
@@ -74,9 +74,132 @@ func TestClientsReachNothingElse(t *testing.T) {
 // server.
 func TestBaseURLNamesWhatIsMissing(t *testing.T) {
 	fake, _ := newFake(t)
+	assert.Equal(t, fakeURL, fake.BaseURL())
 	_, err := (&http.Client{Transport: new(http.Transport)}).Get(fake.BaseURL()) //nolint:bodyclose // there is none
 	var missing *net.DNSError
 	require.ErrorAs(t, err, &missing)
 	assert.True(t, missing.IsNotFound)
 	assert.ErrorContains(t, err, "WithHTTPClient(fake.HTTPClient(t)).is-missing")
+}
+
+// One fake, made outside, serves the wire and Direct in four bubbles and
+// outside, at once. Each bubble has its own time.
+func TestEveryWayInManyBubbles(t *testing.T) {
+	fake := fakeserver.New(t, fakeserver.WithLimit("key_minute", 60))
+	t.Run("group", func(t *testing.T) {
+		for _, ip := range []fakeserver.FromIP{"203.0.113.1", "203.0.113.2", "203.0.113.3", "203.0.113.4"} {
+			key := fake.IssueKey(fakeserver.KeyOptions{})
+			t.Run(string(ip), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					ways := transports(t, fake, ip)
+					spendTogether(t, key, ways)
+					time.Sleep(time.Minute)
+					spendTogether(t, key, ways)
+				})
+			})
+		}
+		t.Run("outside", func(t *testing.T) {
+			t.Parallel()
+			spendTogether(t, fake.Key(), transports(t, fake))
+		})
+	})
+	assert.Equal(t, (4*2+1)*(60+2), fake.CallCount())
+}
+
+// spendTogether spends a limit of 60 over both ways at once: exactly 60 calls
+// pass, and then each way is refused.
+func spendTogether(t *testing.T, key string, ways map[string]http.RoundTripper) {
+	t.Helper()
+	var wait sync.WaitGroup
+	for _, wire := range ways {
+		wait.Go(func() { caller{t, wire, key}.times(60/len(ways), "GET", anAgent, noBody) })
+	}
+	wait.Wait()
+	for _, wire := range ways {
+		caller{t, wire, key}.call("GET", anAgent, noBody).wantLimited(t, "key_minute", "60")
+	}
+}
+
+// A client ends with its test, and only when the fake is done with its calls.
+func TestClientEndsWithItsTest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake, watch := fakeserver.New(t), new(spy)
+		c := caller{t, fake.HTTPClient(watch).Transport, fake.Key()}
+		agent, done := c.agent(emptyBody), false
+		fake.OnMessage().ReplyFunc(func(fakeserver.Message) fakeserver.Reply {
+			time.Sleep(time.Hour)
+			done = true
+			return fakeserver.Reply{}
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := c.wire.RoundTrip(c.request("POST", "/v1/agents/"+agent+"/messages", `{"text":"x"}`).WithContext(ctx)) //nolint:bodyclose // there is none
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		watch.finish()
+		assert.True(t, done, "the cleanup waits")
+		assert.Equal(t, []string{"the fake: the cleanup of a client waits for calls under way that do not return: POST /v1/agents/{agent_id}/messages"}, watch.logs)
+		_, err = c.wire.RoundTrip(c.request("GET", "/v1/status", noBody)) //nolint:bodyclose // there is none
+		require.ErrorIs(t, err, syscall.ECONNREFUSED)
+	})
+}
+
+// What the cleanup waits for is not worth a word where it takes less than 5 s.
+func TestShortWaitsOfTheCleanupAreSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake, watch := fakeserver.New(t), new(spy)
+		fake.Inject(fakeserver.Change("wait", func() { time.Sleep(4 * time.Second) }))
+		c := caller{t, fake.HTTPClient(watch).Transport, fake.Key()}
+		ended := make(chan string)
+		go func() { ended <- seen(c.wire, c.request("POST", "/v1/warmup", emptyBody)) }()
+		synctest.Wait()
+		watch.finish()
+		assert.NotEmpty(t, <-ended)
+		assert.Empty(t, watch.logs)
+	})
+}
+
+// The bubble's channels are not touched by a Close outside.
+func TestCloseOutsideTheBubbleOfAClient(t *testing.T) {
+	fake := fakeserver.New(t)
+	next, closed := make(chan bool), make(chan bool)
+	go func() {
+		<-next
+		_ = fake.Close()
+		close(closed)
+	}()
+	synctest.Test(t, func(t *testing.T) {
+		c := caller{t, fake.HTTPClient(t).Transport, fake.Key()}
+		c.call("GET", "/v1/status", noBody).wantOK(t)
+		close(next)
+		<-closed
+		_, err := c.wire.RoundTrip(c.request("GET", "/v1/status", noBody)) //nolint:bodyclose // there is none
+		assert.ErrorIs(t, err, syscall.ECONNREFUSED)
+	})
+}
+
+// Close in a callback does not wait for the call that it is part of. It ends
+// the connections of a client without a test only.
+func TestCloseInsideACallback(t *testing.T) {
+	for name, row := range map[string]struct {
+		way  func(*fakeserver.Server) http.RoundTripper
+		sees string
+	}{
+		"HTTPClient(nil)": {func(s *fakeserver.Server) http.RoundTripper { return s.HTTPClient(nil).Transport }, "use of closed network connection"},
+		"HTTPClient(t)":   {func(s *fakeserver.Server) http.RoundTripper { return s.HTTPClient(t).Transport }, "200 "},
+		"Direct":          {func(s *fakeserver.Server) http.RoundTripper { return s.Direct() }, "200 "},
+	} {
+		fake, err := fakeserver.Open()
+		require.NoError(t, err)
+		c := caller{t, row.way(fake), fake.Key()}
+		agent := c.agent(emptyBody)
+		returned := make(chan bool)
+		fake.OnMessage().ReplyFunc(func(fakeserver.Message) fakeserver.Reply {
+			_ = fake.Close()
+			close(returned)
+			return fakeserver.Reply{Text: "closed"}
+		})
+		assert.Contains(t, seen(c.wire, c.request("POST", "/v1/agents/"+agent+"/messages", `{"text":"x"}`)), row.sees, name)
+		<-returned
+	}
 }
