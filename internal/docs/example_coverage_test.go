@@ -56,6 +56,7 @@ var calledByOthers = []string{"Error", "Format", "GoString", "Is", "MarshalBinar
 // TestExamplesShowEveryFunction: whatever is exported is used by an Example
 // that go doc shows, or stands in the list above.
 func TestExamplesShowEveryFunction(t *testing.T) {
+	t.Chdir(root)
 	load := newLoader(t)
 	missing := map[string]bool{}
 	for _, dir := range []string{".", "fakeserver", "pacer"} {
