@@ -72,21 +72,6 @@ func (nothing) RevokeKey(string)               {}
 func (nothing) SetBYOKAvailable(bool)          {}
 func (nothing) Advance(time.Duration)          {}
 
-// TestNoCasePassesOnNothing: a case that passes on a target without behaviour
-// checks nothing.
-func TestNoCasePassesOnNothing(t *testing.T) {
-	for _, target := range []Target{
-		answering(200, `{}`), answering(200, `{"ok":true,"trace_id":"t"}`), answering(204, ""),
-		answering(500, `{"error":"internal"}`), answering(302, ""), answering(200, "<html>"),
-		answering(401, `{"trace_id":"t"}`), answering(404, `{"error":""}`), answering(400, `["error"]`), answering(402, ``),
-	} {
-		for _, c := range allCases() {
-			failed, _ := verdict(t, c, target)
-			assert.True(t, failed, c.ID)
-		}
-	}
-}
-
 // TestFailurePrintsRule: a failure begins with the sentence that was broken,
 // and is short whatever came back.
 func TestFailurePrintsRule(t *testing.T) {

@@ -5,13 +5,12 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strings"
 )
 
-// planned is a case, and why it is left out; "" means that it runs.
+// planned is a case and, where it is left out, why and what would let it run.
 type planned struct {
 	testCase
-	leftOut string
+	leftOut, wants string
 }
 
 type plan []planned
@@ -45,8 +44,6 @@ func basesFirst(p plan) plan {
 	return append(bases, others...)
 }
 
-const overBudget = "it takes more than the budget has: "
-
 // newPlan decides which cases run on the target. On a shared target the core
 // cases take from the budget first; the order in which cases run stays.
 func newPlan(cases []testCase, target Target) plan {
@@ -55,17 +52,26 @@ func newPlan(cases []testCase, target Target) plan {
 	for _, first := range []bool{true, false} {
 		for i, c := range cases {
 			if c.core() == first {
-				p[i] = planned{c, target.lacks(c)}
-				if p[i].leftOut == "" {
-					p[i].leftOut = purse.take(c)
-				}
+				p[i] = purse.plan(c, target)
 			}
 		}
 	}
 	return p
 }
 
-// lacks says what the case needs and the target does not offer.
+// plan leaves the case out where the target lacks what it needs, or the budget
+// does not reach.
+func (p *purse) plan(c testCase, target Target) planned {
+	if lacks := target.lacks(c); lacks != "" {
+		return planned{c, "the target has no " + lacks, "Target." + lacks}
+	}
+	if over := p.take(c); over != "" {
+		return planned{c, "it takes more than the budget has: " + over, "a larger Target.Budget, or Target.Fresh"}
+	}
+	return planned{testCase: c}
+}
+
+// lacks is what the case needs and the target does not offer.
 func (target Target) lacks(c testCase) string {
 	offers := map[need]bool{
 		needAgent:       true,
@@ -76,7 +82,7 @@ func (target Target) lacks(c testCase) string {
 	}
 	for _, need := range c.Needs {
 		if !offers[need] {
-			return "the target has no " + string(need)
+			return string(need)
 		}
 	}
 	return ""
@@ -111,7 +117,7 @@ func (p *purse) take(c testCase) string {
 		price = price.plus(Spend{Requests: 1, Creations: 1})
 	}
 	if over := price.over(p.left); p.bounded && over != "" {
-		return overBudget + over
+		return over
 	}
 	if p.bounded && !p.perCase {
 		p.left = p.left.minus(price)
@@ -126,26 +132,14 @@ func (p plan) leavesOut() bool {
 
 // String says how many cases run, and what would let the others run.
 func (p plan) String() string {
-	because := map[string]int{}
+	wants := map[string]int{}
 	for _, c := range p {
-		because[reasonGroup(c.leftOut)]++
+		wants[c.wants]++
 	}
-	text := fmt.Sprintf("contract: %d of %d cases run.", because[""], len(p))
-	delete(because, "")
-	for _, reason := range slices.Sorted(maps.Keys(because)) {
-		text += fmt.Sprintf(" %d more would with %s.", because[reason], reason)
+	text := fmt.Sprintf("contract: %d of %d cases run.", wants[""], len(p))
+	delete(wants, "")
+	for _, want := range slices.Sorted(maps.Keys(wants)) {
+		text += fmt.Sprintf(" %d more would with %s.", wants[want], want)
 	}
 	return text
-}
-
-// reasonGroup names what would let a left-out case run. All cases beyond the
-// budget count as one group.
-func reasonGroup(leftOut string) string {
-	if strings.HasPrefix(leftOut, overBudget) {
-		return "a larger Target.Budget, or Target.Fresh"
-	}
-	if need, ok := strings.CutPrefix(leftOut, "the target has no "); ok {
-		return "Target." + need
-	}
-	return leftOut
 }

@@ -3,16 +3,17 @@ package contract
 import (
 	"cmp"
 	"context"
+	"io"
 	"net/http"
+	"strings"
 	"time"
 )
 
-// player makes the calls of steps. It knows the keys in use and the agents that
-// they created last.
+// player makes the calls of steps over raw HTTP. It knows the keys in use and
+// the agents that they created last.
 type player struct {
-	caller
 	target Target
-	bulk   bool // thousands of calls: by Target.BulkClient
+	client *http.Client
 	keys   map[who]string
 	agents map[who]string
 	last   string // the agent that any of the keys created last
@@ -20,17 +21,28 @@ type player struct {
 
 func newPlayer(target Target) player {
 	return player{
-		caller: newCaller(target), target: target,
+		target: target, client: cmp.Or(target.HTTPClient, &http.Client{Timeout: 2 * time.Minute}),
 		keys: map[who]string{{}: target.Key}, agents: map[who]string{},
 	}
 }
 
-// play makes one call of the step. {agent_id} in its path is the agent of the
-// key that calls, or else of any key, or one that does not exist.
+// play makes one call of the step, and reads at most 8 MiB of the answer.
+// {agent_id} in its path is the agent of the key that calls, or else of any
+// key, or one that does not exist.
 func (p *player) play(ctx context.Context, st step) (exchange, error) {
 	e := st.e.of(cmp.Or(p.agents[st.by], p.last, noAgent))
-	x, err := p.callerOf(st).send(ctx, e)
-	x.endpoint = st.e
+	req, err := http.NewRequestWithContext(ctx, e.method, strings.TrimSuffix(p.target.BaseURL, "/")+e.path, strings.NewReader(e.body))
+	if err != nil {
+		return exchange{}, err
+	}
+	p.setHeader(req, st)
+	res, err := p.clientOf(st).Do(req)
+	if err != nil {
+		return exchange{}, err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, 8<<20))
+	x := exchange{endpoint: st.e, status: res.StatusCode, header: res.Header, body: body}
 	if x.status == http.StatusOK && e.name == createAgent.name {
 		p.last, _ = x.at("agent_id").(string)
 		p.agents[st.by] = p.last
@@ -38,20 +50,29 @@ func (p *player) play(ctx context.Context, st step) (exchange, error) {
 	return x, err
 }
 
-// callerOf is the caller of a step: its key, address and header.
-func (p *player) callerOf(st step) caller {
-	c := p.caller
-	c.key = p.keyOf(st.by)
-	switch {
-	case st.ip != "":
-		c.client = withoutRedirects(p.target.ClientFrom(st.ip))
-	case p.bulk && p.target.BulkClient != nil:
-		c.client = withoutRedirects(p.target.BulkClient)
+func (p *player) setHeader(req *http.Request, st step) {
+	req.Header.Set("Authorization", "Bearer "+p.keyOf(st.by))
+	if st.e.body != "" {
+		req.Header.Set("Content-Type", "application/json")
 	}
-	if st.name != "" {
-		c = c.with(st.name, st.value(c.key))
+	if st.name == "" {
+		return
 	}
-	return c
+	req.Header.Del(st.name)
+	if value := st.value(p.keyOf(st.by)); value != "" {
+		req.Header.Set(st.name, value)
+	}
+}
+
+// clientOf is the client of the step's address, but that it follows no
+// redirect: a redirect is an answer to look at.
+func (p *player) clientOf(st step) *http.Client {
+	client := *p.client
+	if st.ip != "" {
+		client = *p.target.ClientFrom(st.ip)
+	}
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &client
 }
 
 // keyOf is the key, issued where it has not called before.

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,7 +20,9 @@ type session struct {
 
 func newSession(tb testing.TB, target Target, c testCase, shared *shared) *session {
 	s := &session{TB: tb, player: newPlayer(target), running: c, broken: shared.broken}
-	s.bulk = c.Spends.Requests >= 1000
+	if c.Spends.Requests >= 1000 {
+		s.client = cmp.Or(target.BulkClient, s.client)
+	}
 	return s
 }
 

@@ -61,14 +61,16 @@ func closed(members shape) check {
 	}
 }
 
-func isBool(v any) string {
-	_, ok := v.(bool)
-	return unless(ok, "got %s, want a boolean", brief(v))
-}
+var (
+	isBool   = typed[bool]("a boolean")
+	isString = typed[string]("a string")
+)
 
-func isString(v any) string {
-	_, ok := v.(string)
-	return unless(ok, "got %s, want a string", brief(v))
+func typed[T any](what string) check {
+	return func(v any) string {
+		_, ok := v.(T)
+		return unless(ok, "got %s, want %s", brief(v), what)
+	}
 }
 
 // isText wants a string that says something: an empty identifier or time
