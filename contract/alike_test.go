@@ -101,6 +101,19 @@ func TestLikeObserved(t *testing.T) {
 	}
 }
 
+// TestUnlikeServices: without Decisions the suite refuses a service that answers
+// otherwise only where the answer breaks a rule of the interface too.
+func TestUnlikeServices(t *testing.T) {
+	for all := range services() {
+		t.Run(all[0].id, func(t *testing.T) {
+			t.Parallel()
+			failure := firstFailure(t, false, func(*reply) {}, like(t, all...))
+			breaks := slices.ContainsFunc(all, func(d difference) bool { return d.breaks })
+			assert.Equal(t, breaks, failure != "", failure)
+		})
+	}
+}
+
 // TestQuestionsOfTheFake: contract asks what the fake decides, with the same
 // words and answers, though neither imports the other.
 func TestQuestionsOfTheFake(t *testing.T) {

@@ -13,7 +13,12 @@ func bodyCases() []testCase {
 		invalid = "400 | Bad request (invalid body)"
 		strict  = "bodies: JSON object, no duplicate members, valid UTF-8, nothing after the document, at most 1 MiB"
 	)
-	cases := requiredCases()
+	cases := []testCase{
+		rule("4.4/body/absent", "Body (required; no additional properties)", setBYOK.with("").is(400)),
+		rule("4.6/body/absent", "Body (required): the creation parameters of 2.3.", createAgent.with("").is(400)),
+		rule("4.8/body/absent", "Body (required): text (required, at most 4000 characters)", sendMessage.with("").is(400)),
+		rule("4.9/body/absent", "Body (required; no additional properties)", enableSMS.with("").is(400)),
+	}
 	for _, e := range []endpoint{warmUp, setBYOK, createAgent, sendMessage, enableSMS} {
 		opened, spaces := strings.TrimSuffix(e.body, "}"), func(n int) string { return strings.Repeat(" ", n-len(e.body)) }
 		cases = slices.Concat(cases, rows("7/body-invalid/"+e.name, invalid, e, 400,
@@ -38,16 +43,7 @@ func bodyCases() []testCase {
 			row{"at-1-MiB", e.body + spaces(1<<20)},
 		), contentTypeCases(e))
 	}
-	return slices.Concat(cases, otherCaseCases(), duplicateCases(strict), encodingCases(strict))
-}
-
-func requiredCases() []testCase {
-	return []testCase{
-		rule("4.4/body/absent", "Body (required; no additional properties)", setBYOK.with("").is(400)),
-		rule("4.6/body/absent", "Body (required): the creation parameters of 2.3.", createAgent.with("").is(400)),
-		rule("4.8/body/absent", "Body (required): text (required, at most 4000 characters)", sendMessage.with("").is(400)),
-		rule("4.9/body/absent", "Body (required; no additional properties)", enableSMS.with("").is(400)),
-	}
+	return slices.Concat(cases, strictCases(strict))
 }
 
 // contentTypeCases: a Content-Type other than JSON is refused, none is not.
@@ -69,53 +65,54 @@ func contentTypeCases(e endpoint) (cases []testCase) {
 	return cases
 }
 
-// otherCaseCases: a name in another case is another name, which many decoders
-// do not see.
-func otherCaseCases() []testCase {
-	const exact = "bodies: exact-case names"
-	return slices.Concat(
-		rows("fake/other-case/warmup", exact, warmUp, 400, row{"mode", `{"Mode":"hosted"}`}),
-		rows("fake/other-case/set-byok", exact, setBYOK, 400, row{"model", byokBody(`"Model":"m"`)}),
-		rows("fake/other-case/create-agent", exact, createAgent, 400,
-			row{"top", `{"System_Prompt":"x"}`},
-			row{"sms", `{"sms":{"mode":"none","Mode":"none"}}`},
-			row{"llm", llmBody(`"TIER":"fast"`)}),
-		rows("fake/other-case/send-message", exact, sendMessage, 400,
-			row{"text", `{"Text":"Hello"}`},
-			row{"user_ref", `{"text":"Hello","User_Ref":"u"}`}),
-		rows("fake/other-case/enable-sms", exact, enableSMS, 400, row{"mode", `{"mode":"sandbox","Mode":"sandbox"}`}),
-	)
+// sent is a body for an endpoint, and its name in a case id.
+type sent struct {
+	e          endpoint
+	name, body string
 }
 
-func duplicateCases(strict string) []testCase {
+// refused makes a case of each body, which is answered with 400.
+func refused(prefix, sentence string, list ...sent) []testCase {
+	var cases []testCase
+	for _, b := range list {
+		cases = append(cases, rule(prefix+"/"+b.e.name+"/"+b.name, sentence, b.e.with(b.body).is(400)))
+	}
+	return cases
+}
+
+// strictCases: a name in another case is another name, which many decoders do
+// not see, nor a member that is there twice, nor a byte that is no UTF-8.
+func strictCases(strict string) []testCase {
 	const apiKey = `"api_key":"` + providerKey + `"`
 	return slices.Concat(
-		rows("fake/duplicate/warmup", strict, warmUp, 400, row{"mode", `{"mode":"hosted","mode":"hosted"}`}),
-		rows("fake/duplicate/set-byok", strict, setBYOK, 400,
-			row{"provider", `{"provider":"openai","provider":"openai",` + apiKey + `}`},
-			row{"api_key", `{"provider":"openai",` + apiKey + `,` + apiKey + `}`}),
-		rows("fake/duplicate/create-agent", strict, createAgent, 400,
-			row{"top", `{"customer_ref":"a","customer_ref":"a"}`},
-			row{"sms", `{"sms":{"mode":"none","mode":"none"}}`},
-			row{"llm", llmBody(`"tier":"fast","tier":"fast"`)},
-			row{"object", `{"llm":{},"llm":{}}`},
-			row{"metadata", `{"metadata":{"a":1,"a":1}}`},
-			row{"metadata-inside", `{"metadata":{"a":[{"b":1,"b":1}]}}`},
-			row{"escaped", `{"customer_ref":"a","customer\u005fref":"a"}`}),
-		rows("fake/duplicate/send-message", strict, sendMessage, 400, row{"text", `{"text":"a","text":"a"}`}),
-		rows("fake/duplicate/enable-sms", strict, enableSMS, 400, row{"mode", `{"mode":"sandbox","mode":"sandbox"}`}),
-	)
-}
-
-func encodingCases(strict string) []testCase {
-	return slices.Concat(
-		rows("fake/utf-8/create-agent", strict, createAgent, 400,
-			row{"value", "{\"system_prompt\":\"\xff\"}"},
-			row{"metadata", "{\"metadata\":{\"a\":\"\xc3\x28\"}}"}),
-		rows("fake/utf-8/send-message", strict, sendMessage, 400,
-			row{"value", "{\"text\":\"caf\xe9\"}"},
-			row{"surrogate", "{\"text\":\"\xed\xa0\x80\"}"},
-			row{"cut", "{\"text\":\"\xf0\x9f\x98\"}"}),
-		rows("fake/utf-8/set-byok", strict, setBYOK, 400, row{"value", byokBody("\"label\":\"\xff\"")}),
+		refused("fake/other-case", "bodies: exact-case names",
+			sent{warmUp, "mode", `{"Mode":"hosted"}`},
+			sent{setBYOK, "model", byokBody(`"Model":"m"`)},
+			sent{createAgent, "top", `{"System_Prompt":"x"}`},
+			sent{createAgent, "sms", `{"sms":{"mode":"none","Mode":"none"}}`},
+			sent{createAgent, "llm", llmBody(`"TIER":"fast"`)},
+			sent{sendMessage, "text", `{"Text":"Hello"}`},
+			sent{sendMessage, "user_ref", `{"text":"Hello","User_Ref":"u"}`},
+			sent{enableSMS, "mode", `{"mode":"sandbox","Mode":"sandbox"}`}),
+		refused("fake/duplicate", strict,
+			sent{warmUp, "mode", `{"mode":"hosted","mode":"hosted"}`},
+			sent{setBYOK, "provider", `{"provider":"openai","provider":"openai",` + apiKey + `}`},
+			sent{setBYOK, "api_key", `{"provider":"openai",` + apiKey + `,` + apiKey + `}`},
+			sent{createAgent, "top", `{"customer_ref":"a","customer_ref":"a"}`},
+			sent{createAgent, "sms", `{"sms":{"mode":"none","mode":"none"}}`},
+			sent{createAgent, "llm", llmBody(`"tier":"fast","tier":"fast"`)},
+			sent{createAgent, "object", `{"llm":{},"llm":{}}`},
+			sent{createAgent, "metadata", `{"metadata":{"a":1,"a":1}}`},
+			sent{createAgent, "metadata-inside", `{"metadata":{"a":[{"b":1,"b":1}]}}`},
+			sent{createAgent, "escaped", `{"customer_ref":"a","customer\u005fref":"a"}`},
+			sent{sendMessage, "text", `{"text":"a","text":"a"}`},
+			sent{enableSMS, "mode", `{"mode":"sandbox","mode":"sandbox"}`}),
+		refused("fake/utf-8", strict,
+			sent{createAgent, "value", "{\"system_prompt\":\"\xff\"}"},
+			sent{createAgent, "metadata", "{\"metadata\":{\"a\":\"\xc3\x28\"}}"},
+			sent{sendMessage, "value", "{\"text\":\"caf\xe9\"}"},
+			sent{sendMessage, "surrogate", "{\"text\":\"\xed\xa0\x80\"}"},
+			sent{sendMessage, "cut", "{\"text\":\"\xf0\x9f\x98\"}"},
+			sent{setBYOK, "value", byokBody("\"label\":\"\xff\"")}),
 	)
 }

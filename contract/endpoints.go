@@ -13,6 +13,7 @@ type endpoint struct {
 	body   string // a body that is accepted; "" where none is taken
 	reply  shape  // the members of the success body
 	errors []int  // the other statuses that interface 4 lists
+	takes  Spend  // what a success takes of the limits on operations
 }
 
 // providerKey is the provider key in every body of this package. It must
@@ -43,7 +44,7 @@ var (
 	warmUp = endpoint{
 		name: "warmup", method: "POST", path: "/v1/warmup", body: `{"mode":"hosted"}`,
 		reply:  shape{"ok": isBool, "warmed": isBool, "mode": oneOf("hosted", "byok"), "trace_id": isText},
-		errors: []int{400, 401, 402, 403, 409, 429, 503},
+		errors: []int{400, 401, 402, 403, 409, 429, 503}, takes: Spend{WarmUps: 1},
 	}
 	getBYOK = endpoint{
 		name: "get-byok", method: "GET", path: "/v1/byok",
@@ -54,7 +55,7 @@ var (
 		name: "set-byok", method: "PUT", path: "/v1/byok",
 		body:   `{"provider":"openai","api_key":"` + providerKey + `"}`,
 		reply:  shape{"ok": isBool, "byok": closed(byokConfig), "trace_id": isText},
-		errors: []int{400, 401, 402, 403, 429, 503},
+		errors: []int{400, 401, 402, 403, 429, 503}, takes: Spend{BYOKSets: 1},
 	}
 	clearBYOK = endpoint{
 		name: "clear-byok", method: "DELETE", path: "/v1/byok",
@@ -66,7 +67,7 @@ var (
 		reply: shape{
 			"agent_id": isText, "status": oneOf("active"), "sms?": open(shape{"status": smsStatus}), "trace_id": isText,
 		},
-		errors: []int{400, 401, 402, 404, 429},
+		errors: []int{400, 401, 402, 404, 429}, takes: Spend{Creations: 1},
 	}
 	readAgent = endpoint{
 		name: "read-agent", method: "GET", path: "/v1/agents/{agent_id}",

@@ -94,8 +94,7 @@ func typeCases() []testCase {
 	var cases []testCase
 	refuses := func(section string, m member, values ...row) {
 		for _, v := range values {
-			v.body = m.of(v.body)
-			cases = append(cases, rows(section+"/type/"+m.e.name+"/"+m.name, sentence, m.e, 400, v)...)
+			cases = append(cases, refused(section+"/type", sentence, sent{m.e, m.name + "/" + v.name, m.of(v.body)})...)
 		}
 	}
 	for _, m := range stringMembers {

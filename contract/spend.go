@@ -87,16 +87,8 @@ func cost(e endpoint, status int) Spend {
 	if status != http.StatusOK {
 		return spent
 	}
-	switch e.name {
-	case createAgent.name:
-		spent.Creations = 1
-		if strings.Contains(e.body, `"api_key"`) {
-			spent.BYOKSets = 1
-		}
-	case setBYOK.name:
+	if e.name == createAgent.name && strings.Contains(e.body, `"api_key"`) {
 		spent.BYOKSets = 1
-	case warmUp.name:
-		spent.WarmUps = 1
 	}
-	return spent
+	return spent.plus(e.takes)
 }

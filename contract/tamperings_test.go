@@ -1,0 +1,188 @@
+package contract_test
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+)
+
+// tampering changes otherwise right answers, or what a call does. It breaks a
+// rule of the interface, or a decision of this project, or nothing: what the
+// interface leaves open.
+type tampering struct {
+	name   string
+	breaks int
+	tamper func(r *reply)
+}
+
+const (
+	nothing = iota
+	aDecision
+	aRule
+)
+
+var tamperings = []tampering{
+	{"refusal without trace_id", aRule, on(429, func(r *reply) { delete(r.body, "trace_id") })},
+	{"refusal without limit_key", aRule, on(429, func(r *reply) { delete(r.body, "limit_key") })},
+	{"rate_limited respelt", aRule, set("limit_key", "error", "rate-limited")},
+	{"error missing", aRule, func(r *reply) { delete(r.body, "error") }},
+	{"mode unknown", aRule, set("warmed", "mode", "local")},
+	{"provider unknown", aRule, set("fingerprint", "provider", "OpenAI")},
+	{"sms status unknown", aRule, func(r *reply) {
+		if strings.HasSuffix(r.req.URL.Path, "/sms") {
+			set("status", "status", "on")(r)
+		}
+	}},
+	{"agent not active", aRule, set("agent_id", "status", "new")},
+	{"warnings as text", aRule, set("reply_text", "warnings", "none")},
+	{"a warning that is no text", aRule, set("reply_text", "warnings", []any{1})},
+	{"member more in status", aRule, set("version", "uptime", 1)},
+	{"member more in byok", aRule, set("fingerprint", "label", "x")},
+	{"service key echoed", aRule, func(r *reply) { r.header.Set("X-Key", r.req.Header.Get("Authorization")) }},
+	{"provider key echoed", aRule, set("fingerprint", "model", "sk-contract~7f3~a9c~2e4~not~own~Jw4")},
+	{"fingerprint is the last five", aRule, set("fingerprint", "fingerprint", "sk-...~Jw4")},
+	{"another agent", aRule, set("created_at", "agent_id", "agent_1")},
+	{"Content-Type text", aRule, func(r *reply) { r.header.Set("Content-Type", "text/plain") }},
+	{"Retry-After missing", aRule, func(r *reply) { r.header.Del("Retry-After") }},
+	{"Retry-After 0", aRule, retryAfter(func(int) string { return "0" })},
+	{"Retry-After with a fraction", aRule, retryAfter(func(n int) string { return strconv.Itoa(n) + ".0" })},
+	{"Retry-After too early", aRule, retryAfter(func(n int) string { return strconv.Itoa(max(1, n-2)) })},
+	{"Retry-After twice", aRule, func(r *reply) { r.header["Retry-After"] = append(r.header["Retry-After"], r.header["Retry-After"]...) }},
+	{"429 that stores the key", aRule, on(429, storing("PUT"))},
+	{"400 that stores the key", aRule, on(400, storing("PUT"))},
+	{"429 creation that stores the key", aRule, on(429, storing("POST"))},
+	{"400 that clears the key", aRule, on(400, func(r *reply) {
+		if r.req.Method == "PUT" {
+			r.also("DELETE", "/v1/byok", "")
+		}
+	})},
+	{"400 that enables SMS", aRule, on(400, func(r *reply) {
+		if strings.HasSuffix(r.req.URL.Path, "/sms") && strings.Contains(r.sent, `"sandbox"`) {
+			r.also("POST", r.req.URL.Path, `{"mode":"sandbox"}`)
+		}
+	})},
+	{"lengths in bytes", aRule, on(200, func(r *reply) {
+		if n := utf8.RuneCountInString(r.sent); n > 60 && n < 4100 && len(r.sent) > n+60 {
+			r.refuse(400, "bad_request")
+		}
+	})},
+	{"429 on status", aRule, func(r *reply) {
+		if r.req.URL.Path == "/v1/status" && r.exhausted() {
+			r.refuse(429, "rate_limited")
+		}
+	}},
+	{"503 from creation", aRule, func(r *reply) {
+		if r.req.URL.Path == "/v1/agents" && r.body["error"] == "byok_unavailable" {
+			r.status = 503
+		}
+	}},
+	{"503 from messages", aRule, func(r *reply) {
+		if strings.HasSuffix(r.req.URL.Path, "/messages") && !r.fake.Admin().BYOKAvailable() {
+			r.refuse(503, "byok_unavailable")
+		}
+	}},
+	{"403 for an agent of another key", aRule, on(404, func(r *reply) {
+		if strings.HasPrefix(r.req.URL.Path, "/v1/agents/agent_0") {
+			r.refuse(403, "forbidden")
+		}
+	})},
+
+	{"ok is false", aDecision, set("ok", "ok", false)},
+	{"created_at moves", aDecision, member("created_at", func(in map[string]any, name string) { in[name] = in["updated_at"] })},
+	{"updated_at never moves", aDecision, member("created_at", func(in map[string]any, name string) { in["updated_at"] = in[name] })},
+	{"updated before it was created", aDecision, set("created_at", "updated_at", "2001-01-01T00:00:00Z")},
+	{"times with an offset", aDecision, set("created_at", "created_at", "2026-01-01T01:00:00+01:00")},
+	{"member more in an answer", aDecision, set("agent_id", "region", "eu")},
+	{"one trace_id for all", aDecision, set("trace_id", "trace_id", "trace_000001")},
+	{"another error", aDecision, on(400, set("error", "error", "wrong"))},
+	{"limit_key in capitals", aDecision, member("limit_key", func(in map[string]any, name string) { in[name] = strings.ToUpper(fmt.Sprint(in[name])) })},
+	{"no Allow", aDecision, func(r *reply) { r.header.Del("Allow") }},
+	{"one reply for all", aDecision, set("reply_text", "reply_text", "Hello")},
+	{"another reply each time", aDecision, member("reply_text", func(in map[string]any, name string) { in[name] = in["trace_id"] })},
+	{"one fingerprint for all", aDecision, set("fingerprint", "fingerprint", "fp_8c1d")},
+	{"a number in every channel", aDecision, set("sms", "sms", map[string]any{"status": "disabled", "phone_number": "+1"})},
+
+	{"member more in sms", nothing, func(r *reply) {
+		if sms, ok := r.body["sms"].(map[string]any); ok {
+			sms["carrier"] = "x"
+		}
+	}},
+	{"member more in errors", nothing, set("error", "detail", map[string]any{"a": 1})},
+	{"errors without trace_id", nothing, func(r *reply) {
+		if r.status >= 400 && r.status != 429 {
+			delete(r.body, "trace_id")
+		}
+	}},
+	{"Retry-After with a reserve", nothing, retryAfter(func(n int) string { return strconv.Itoa(n + 5) })},
+	{"Content-Type with charset", nothing, func(r *reply) { r.header.Set("Content-Type", "application/json; charset=utf-8") }},
+	{"base_url and model absent for null", nothing, member("fingerprint", func(in map[string]any, _ string) {
+		maps.DeleteFunc(in, func(_ string, v any) bool { return v == nil })
+	})},
+	{"SMS always pending", nothing, func(r *reply) {
+		set("status", "status", "pending")(r)
+		if r.body["agent_id"] != nil {
+			r.body["status"] = "active"
+		}
+	}},
+	{"sms member though none was asked for", nothing, set("agent_id", "sms", map[string]any{"status": "disabled"})},
+	{"read status idle", nothing, set("created_at", "status", "idle")},
+	{"warmed is false", nothing, set("warmed", "warmed", false)},
+	{"an empty reply", nothing, set("reply_text", "reply_text", "")},
+	{"warnings", nothing, set("reply_text", "warnings", []any{"slow"})},
+	{"a spaced token is the key", nothing, func(r *reply) {
+		if token := r.key(); r.status == 401 && strings.Contains(token, " ") && strings.ReplaceAll(token, " ", "") == r.fake.Key() {
+			r.req.Header.Set("Authorization", "Bearer "+r.fake.Key())
+			r.send(r.req.Method, r.req.URL.Path, r.sent)
+		}
+	}},
+}
+
+// member changes one member, wherever it is.
+func member(name string, change func(in map[string]any, name string)) func(*reply) {
+	var find func(map[string]any)
+	find = func(in map[string]any) {
+		for _, v := range in {
+			if inner, ok := v.(map[string]any); ok {
+				find(inner)
+			}
+		}
+		if _, ok := in[name]; ok {
+			change(in, name)
+		}
+	}
+	return func(r *reply) { find(r.body) }
+}
+
+// set sets a member in the objects that have the member where.
+func set(where, name string, value any) func(*reply) {
+	return member(where, func(in map[string]any, _ string) { in[name] = value })
+}
+
+func on(status int, tamper func(*reply)) func(*reply) {
+	return func(r *reply) {
+		if r.status == status {
+			tamper(r)
+		}
+	}
+}
+
+func retryAfter(change func(seconds int) string) func(*reply) {
+	return func(r *reply) {
+		if n, err := strconv.Atoi(r.header.Get("Retry-After")); err == nil {
+			r.header.Set("Retry-After", change(n))
+		}
+	}
+}
+
+// storing stores the provider key of a refused call.
+func storing(method string) func(*reply) {
+	return func(r *reply) {
+		if key := r.providerKey(); r.req.Method == method && key != "" {
+			r.fake.StoreBYOK(r.key(), key, fakeserver.BYOK{Provider: "anthropic"})
+		}
+	}
+}
