@@ -3,8 +3,6 @@
 // key: environment variables stand where keys go.
 import { state } from './store.js';
 
-const redactedKey = '[redacted]';
-
 // quoteShell puts a string between single quotes, where a shell sees nothing
 // special but the quote itself.
 export function quoteShell(s) {
@@ -99,52 +97,39 @@ function parseObject(body) {
 
 const goCalls = {
   'GET /v1/status': () => ({ result: 'status', code: 'client.Status(ctx)' }),
-  'POST /v1/warmup': (_, b) => ({ result: 'warm', code: `client.WarmUp(ctx, ${b.mode === undefined ? '""' : quoteGo(b.mode)})` }),
+  'POST /v1/warmup': (_, b) => ({ result: 'warm', code: `client.WarmUp(ctx, ${quoteGo(b.mode ?? '')})` }),
   'GET /v1/byok': () => ({ result: 'config', code: 'client.GetBYOK(ctx)' }),
-  'PUT /v1/byok': (_, b) => ({ result: 'config', code: `client.SetBYOK(ctx, ${struct('SetBYOKParams', byokFields, b)})` }),
+  'PUT /v1/byok': (_, b) => ({ result: 'config', code: `client.SetBYOK(ctx, ${struct('SetBYOKParams', b)})` }),
   'DELETE /v1/byok': () => ({ result: '', code: 'client.ClearBYOK(ctx)' }),
-  'POST /v1/agents': (_, b) => ({ result: 'agent', code: `client.CreateAgent(ctx, ${struct('CreateAgentParams', agentFields, b)})` }),
+  'POST /v1/agents': (_, b) => ({ result: 'agent', code: `client.CreateAgent(ctx, ${struct('CreateAgentParams', b)})` }),
   'GET /v1/agents/{agent_id}': (c) => ({ result: 'agent', code: `client.GetAgent(ctx, ${quoteGo(c.agent_id)})` }),
-  'POST /v1/agents/{agent_id}/messages': (c, b) => ({
-    result: 'reply',
-    code: `client.SendMessage(ctx, ${quoteGo(c.agent_id)}, ${struct('MessageParams', messageFields, b)})`,
-  }),
-  'POST /v1/agents/{agent_id}/channels/sms': (c, b) => ({
-    result: 'sms',
-    code: `client.EnableSMS(ctx, ${quoteGo(c.agent_id)}, ${quoteGo(b.mode ?? '')})`,
-  }),
+  'POST /v1/agents/{agent_id}/messages': (c, b) => ({ result: 'reply', code: `client.SendMessage(ctx, ${quoteGo(c.agent_id)}, ${struct('MessageParams', b)})` }),
+  'POST /v1/agents/{agent_id}/channels/sms': (c, b) => ({ result: 'sms', code: `client.EnableSMS(ctx, ${quoteGo(c.agent_id)}, ${quoteGo(b.mode ?? '')})` }),
 };
 
-// A field is [member, name in Go, how its value is written].
-const key = (v) => (v === redactedKey ? 'agentmessaging.Secret(os.Getenv("PROVIDER_API_KEY"))' : quoteGo(v));
-const byokFields = [
-  ['provider', 'Provider', quoteGo],
-  ['api_key', 'APIKey', key],
-  ['base_url', 'BaseURL', quoteGo],
-  ['model', 'Model', quoteGo],
-  ['label', 'Label', quoteGo],
-];
-const llmFields = [['mode', 'Mode', quoteGo], ['tier', 'Tier', quoteGo], ...byokFields];
-const smsFields = [['mode', 'Mode', quoteGo]];
-const messageFields = [
-  ['text', 'Text', quoteGo],
-  ['user_ref', 'UserRef', quoteGo],
-];
-const agentFields = [
-  ['system_prompt', 'SystemPrompt', quoteGo],
-  ['customer_ref', 'CustomerRef', quoteGo],
-  ['metadata', 'Metadata', (v) => `json.RawMessage(${quoteGo(JSON.stringify(v))})`],
-  ['sms', 'SMS', (v) => struct('SMSParams', smsFields, v, 1)],
-  ['llm', 'LLM', (v) => struct('LLMParams', llmFields, v, 1)],
-];
-function struct(type, fields, values, depth = 0) {
-  const present = fields.filter(([member]) => values?.[member] !== undefined && values[member] !== null);
-  if (present.length === 0) return `agentmessaging.${type}{}`;
+// Names of Go that are not the member's own words put together.
+const initialisms = { api_key: 'APIKey', base_url: 'BaseURL', sms: 'SMS', llm: 'LLM' };
+
+function goName(member) {
+  return initialisms[member] ?? member.replace(/(?:^|_)(.)/g, (_, letter) => letter.toUpperCase());
+}
+
+function goValue(member, value, depth) {
+  if (member === 'sms' || member === 'llm') return struct(`${goName(member)}Params`, value, depth + 1);
+  if (member === 'metadata') return `json.RawMessage(${quoteGo(JSON.stringify(value))})`;
+  return member === 'api_key' ? 'agentmessaging.Secret(os.Getenv("PROVIDER_API_KEY"))' : quoteGo(value);
+}
+
+function struct(type, values, depth = 0) {
   const indent = '\t'.repeat(depth + 1);
-  const written = present.map(([member, name, write]) => [`${name}:`, write(values[member])]);
-  // As gofmt does: values stand in one column, but for those of several lines.
-  const width = Math.max(0, ...written.filter(([, value]) => !value.includes('\n')).map(([name]) => name.length)) + 1;
-  const lines = written.map(([name, value]) => `${indent}${value.includes('\n') ? `${name} ` : name.padEnd(width)}${value},`);
+  const written = Object.entries(values).map(([member, value]) => [`${goName(member)}:`, goValue(member, value, depth)]);
+  if (written.length === 0) return `agentmessaging.${type}{}`;
+  // As gofmt does: values stand in one column. Those of several lines end it, so
+  // they come last.
+  const long = written.filter(([, value]) => value.includes('\n'));
+  const short = written.filter((one) => !long.includes(one));
+  const width = Math.max(0, ...short.map(([name]) => name.length)) + 1;
+  const lines = [...short.map(([name, value]) => name.padEnd(width) + value), ...long.map((one) => one.join(' '))].map((line) => `${indent}${line},`);
   return `agentmessaging.${type}{\n${lines.join('\n')}\n${'\t'.repeat(depth)}}`;
 }
 

@@ -6,31 +6,24 @@ const spare = 6; // rows kept above and below what is seen
 // VirtualList draws rows of one height, the newest first. props:
 //   length, keyAt(i), row(i, cursor)   what to draw
 //   passed, generation                 of CallLog
-//   wide, tall                         heights of a row: in one line, in two
+//   rowHeight                          in pixels
 //   cursor                             index of the row under the cursor
 //   onMove(i), onOpen(i)               what the keyboard and the mouse do
 //   onHold(), onRelease()              somebody reads the list, or has left it
 export class VirtualList extends Component {
-  state = { top: 0, height: 600, narrow: false };
+  state = { top: 0, height: 600 };
 
   take = (element) => {
     this.element = element;
   };
 
   componentDidMount() {
-    this.observer = new ResizeObserver(([entry]) => {
-      const { width, height } = entry.contentRect;
-      this.setState({ height, narrow: width < 640 });
-    });
+    this.observer = new ResizeObserver(([entry]) => this.setState({ height: entry.contentRect.height }));
     this.observer.observe(this.element);
   }
 
   componentWillUnmount() {
     this.observer.disconnect();
-  }
-
-  get rowHeight() {
-    return this.state.narrow ? this.props.tall : this.props.wide;
   }
 
   componentDidUpdate(before) {
@@ -42,14 +35,14 @@ export class VirtualList extends Component {
 
   // Who has scrolled down keeps seeing the same rows while others arrive above.
   #stay(arrived) {
-    if (arrived > 0 && this.element.scrollTop > 0) this.element.scrollTop += arrived * this.rowHeight;
+    if (arrived > 0 && this.element.scrollTop > 0) this.element.scrollTop += arrived * this.props.rowHeight;
   }
 
   #reveal() {
-    const top = this.props.cursor * this.rowHeight;
+    const top = this.props.cursor * this.props.rowHeight;
     const { scrollTop, clientHeight } = this.element;
     if (top < scrollTop) this.element.scrollTop = top;
-    else if (top + this.rowHeight > scrollTop + clientHeight) this.element.scrollTop = top + this.rowHeight - clientHeight;
+    else if (top + this.props.rowHeight > scrollTop + clientHeight) this.element.scrollTop = top + this.props.rowHeight - clientHeight;
   }
 
   scroll = () => this.setState({ top: this.element.scrollTop });
@@ -60,7 +53,7 @@ export class VirtualList extends Component {
       event.preventDefault();
       return onOpen(cursor);
     }
-    const page = Math.max(1, Math.floor(this.state.height / this.rowHeight) - 1);
+    const page = Math.max(1, Math.floor(this.state.height / this.props.rowHeight) - 1);
     const step = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -length, End: length }[event.key];
     if (step === undefined) return;
     event.preventDefault();
@@ -68,8 +61,7 @@ export class VirtualList extends Component {
     onMove(Math.min(length - 1, Math.max(0, cursor + step)));
   };
 
-  render({ length, cursor, label, keyAt, row, onOpen, onHold, onRelease }, { top, height, narrow }) {
-    const size = this.rowHeight;
+  render({ length, cursor, label, keyAt, row, rowHeight: size, onOpen, onHold, onRelease }, { top, height }) {
     const first = Math.max(0, Math.floor(top / size) - spare);
     const last = Math.min(length, Math.ceil((top + height) / size) + spare);
     const seen = Array.from({ length: Math.max(0, last - first) }, (_, i) => first + i);
@@ -78,7 +70,6 @@ export class VirtualList extends Component {
       'div.vlist',
       {
         ref: this.take,
-        class: narrow ? 'narrow' : '',
         role: 'listbox',
         tabIndex: 0,
         'aria-label': label,

@@ -5,7 +5,7 @@ import { pages, hrefOf } from '../route.js';
 import { log } from '../sync.js';
 import { count } from '../format.js';
 import { icon } from '../parts/icons.js';
-import { button, empty, mono } from '../parts/widgets.js';
+import { button, empty } from '../parts/widgets.js';
 import { Header } from './header.js';
 import { Traffic } from './traffic.js';
 import { Keys } from './keys.js';
@@ -40,12 +40,7 @@ function skip(event) {
 }
 
 function Nav() {
-  return h(
-    'nav.nav',
-    { 'aria-label': 'Panels' },
-    h('ul', null, pages.map(item)),
-    state.info && h('div.about', null, h('span', null, 'Serving '), mono(state.info.base_url), h('span', null, `Version ${state.info.version}`)),
-  );
+  return h('nav.nav', { 'aria-label': 'Panels' }, h('ul', null, pages.map(item)));
 }
 
 function item({ page, name }) {

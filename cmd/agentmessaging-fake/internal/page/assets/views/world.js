@@ -4,15 +4,19 @@ import { h, text } from '../dom.js';
 import { state, change } from '../store.js';
 import { act, actWithUndo, headers, inWorld, request, worldPath } from '../api.js';
 import { plural } from '../format.js';
-import { ago, button, empty, field, form, head, input, mono, submit, tag } from '../parts/widgets.js';
+import { ago, both, button, empty, facts, field, form, head, input, mono, submit, tag } from '../parts/widgets.js';
 
 export function World() {
   return h(
     'div.panel.two',
     null,
     h('section.side', { 'aria-label': 'New' }, head('World', mono(state.world)), h(NewReply), h(Files), h(NewWorld)),
-    h('section.main', { 'aria-label': 'In force' }, h(Replies), h(Snapshots)),
+    h('section.main', { 'aria-label': 'In force' }, h(Program), h(Replies), h(Snapshots)),
   );
+}
+
+function Program() {
+  return facts([['Serves', mono(state.info?.base_url)], ['Version', state.info?.version], ['Started', both(state.info?.started_at)]]);
 }
 
 function NewReply() {
@@ -36,7 +40,7 @@ function NewReply() {
 function Replies() {
   const all = state.replies;
   return h(
-    'section.stack',
+    'section.block.stack',
     { 'aria-label': 'Scripted replies' },
     h('h2', null, 'Scripted replies'),
     all && (all.length ? h('ul', null, all.map((r) => h('li.rule', { key: r.id }, reply(r)))) : empty('Every agent answers "You wrote:" and the text', h('p', null, 'Script what agents are to say instead.'))),
