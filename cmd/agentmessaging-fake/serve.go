@@ -29,7 +29,7 @@ const (
 // program is a fake that serves.
 type program struct {
 	config   *config
-	listener net.Listener
+	listener *door
 	control  *control.Server
 	server   *http.Server
 	facts    facts
@@ -74,7 +74,7 @@ func start(c *config) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &program{config: c, listener: listener}
+	p := &program{config: c, listener: &door{listener: listener}}
 	if err := p.prepare(); err != nil {
 		_ = listener.Close()
 		p.unlock()
@@ -119,6 +119,7 @@ func (p *program) prepare() (err error) {
 	if p.config.statePath != "" {
 		o.Save = p.save
 	}
+	o.Refuse = p.refuse
 	if p.control, err = control.New(*o); err != nil {
 		return usageError{fmt.Errorf("--%w", err)} // of all options, only replies is not checked yet
 	}
@@ -130,6 +131,17 @@ func (p *program) prepare() (err error) {
 		Handler: p.handler(), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: 1 << 18,
 		ErrorLog: log.New(io.Discard, "", 0), // it would tell of broken connections, which faults make
 	}
+	return nil
+}
+
+// refuse refuses connections for a while, and closes those that wait for a
+// request, so that clients need new ones.
+func (p *program) refuse(long time.Duration) error {
+	if err := p.listener.shut(long); err != nil {
+		return err
+	}
+	p.server.SetKeepAlivesEnabled(false)
+	p.server.SetKeepAlivesEnabled(true)
 	return nil
 }
 

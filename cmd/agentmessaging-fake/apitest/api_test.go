@@ -10,6 +10,7 @@ import (
 	"sort"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
@@ -108,7 +109,7 @@ func (s *suite) validate(req *http.Request, resp *http.Response, want int) (stri
 
 // Every operation, with a success and with a refusal.
 func TestAnswersAreAsDocumented(t *testing.T) {
-	s := newSuite(t, control.Options{Save: func() error { return nil }})
+	s := newSuite(t, control.Options{Save: func() error { return nil }, Refuse: func(time.Duration) error { return nil }})
 	operations := s.operations()
 	succeeded, refused := map[string]bool{}, map[string]bool{}
 	for _, c := range cases {

@@ -26,6 +26,8 @@ var cases = []testCase{
 
 	{"save", "/save", "", 204},
 	{"save", "/save?x=1", "", 400},
+	{"refuseConnections", "/refuse", `{"duration":"1s"}`, 204},
+	{"refuseConnections", "/refuse", `{"duration":"2h"}`, 400},
 	{"createWorld", "/worlds", `{}`, 201},
 	{"createWorld", "/worlds", `{"name":"suite","plan":"pro","limits":"off","windows":"sliding"}`, 201},
 	{"createWorld", "/worlds", `{"name":"suite"}`, 409},

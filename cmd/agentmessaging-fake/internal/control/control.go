@@ -36,12 +36,13 @@ type Options struct {
 
 	Settings  Settings // of worlds that say nothing else
 	ColdStart time.Duration
-	Latency   time.Duration // of every call, until the fault is removed
-	Seed      uint64        // of rules with a chance and without a seed
-	Calls     int           // kept of each world; 0 means 10,000
-	Save      func() error  // the state; nil: there is nowhere to save it
-	Like      []byte        // what observe found of a service that each world answers like; nil: the fake's own answers
-	Replies   []byte        // what each world begins with: one body of POST replies, or a list of them
+	Latency   time.Duration             // of every call, until the fault is removed
+	Seed      uint64                    // of rules with a chance and without a seed
+	Calls     int                       // kept of each world; 0 means 10,000
+	Save      func() error              // the state; nil: there is nowhere to save it
+	Refuse    func(time.Duration) error // refuses connections for so long; nil: it cannot
+	Like      []byte                    // what observe found of a service that each world answers like; nil: the fake's own answers
+	Replies   []byte                    // what each world begins with: one body of POST replies, or a list of them
 }
 
 // Server is the control interface and the worlds behind it.
@@ -104,6 +105,21 @@ func (s *Server) info(*request) (any, error) {
 		StartedAt time.Time `json:"started_at"`
 		Remote    bool      `json:"remote"`
 	}{s.options.Version, s.options.BaseURL, s.started, s.options.Remote}, nil
+}
+
+type pause struct {
+	Duration string `json:"duration" check:"required delay"`
+}
+
+// refuseConnections is POST refuse.
+func (s *Server) refuseConnections(body pause) (any, error) {
+	if s.options.Refuse == nil {
+		return nil, conflict("this program cannot refuse connections")
+	}
+	if err := s.options.Refuse(parsed(body.Duration)); err != nil {
+		return nil, conflict("%v", err)
+	}
+	return nil, nil
 }
 
 // document is GET openapi.yaml.

@@ -31,6 +31,7 @@ var routes = []route{
 	{"GET", root + "/openapi.yaml", "", 200, "", (*Server).document},
 	{"GET", root + "/info", "", 200, "", (*Server).info},
 	{"POST", root + "/save", "", 204, "", (*Server).save},
+	{"POST", root + "/refuse", "", 204, "", with((*Server).refuseConnections)},
 	{"GET", root + "/worlds", "", 200, "", (*Server).listWorlds},
 	{"POST", root + "/worlds", "", 201, "", with((*Server).createWorld)},
 	{"DELETE", inside, "", 204, "", (*Server).deleteWorld},
