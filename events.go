@@ -111,7 +111,7 @@ type LimiterWait struct {
 // CoolDown is a 429 that began the cool-down of a limit, or prolonged it by a
 // second at least. It is told by the call that was refused; the callers that
 // are parked have a [LimiterWait] each. With [WithoutCoolDown] there is none; a
-// [Limiter] that has a cool-down of its own tells of it by its [Permit].
+// [Limiter] that has a cool-down of its own tells of it by a [PermitReporter].
 type CoolDown struct {
 	Call     uint64
 	Endpoint Endpoint

@@ -345,43 +345,37 @@ func TestUnlimitedCalls(t *testing.T) {
 	assert.True(t, p.CoolsDown())
 }
 
-// reporter is what the client asks of a permit beside Done.
-type reporter interface {
-	Waited() (limitKey string, wait time.Duration)
-	Closed() (limitKey string, wait time.Duration)
-}
-
 func TestPermitReports(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(t, perMinute(60))
-		first := acquire(t, p, message).(reporter)
+		first := acquire(t, p, message).(agentmessaging.PermitReporter)
 		key, wait := first.Waited()
 		assert.Equal(t, "", key)
 		assert.Zero(t, wait)
 		use(t, p, message)
 		begin := time.Now()
 		waited := acquire(t, p, message)
-		key, wait = waited.(reporter).Waited()
+		key, wait = waited.(agentmessaging.PermitReporter).Waited()
 		assert.Equal(t, "minute", key)
 		assert.InDelta(t, time.Since(begin), wait, float64(time.Microsecond))
 
 		waited.Done(tooMany("theirs\n", 5*time.Second))
-		key, wait = waited.(reporter).Closed()
+		key, wait = waited.(agentmessaging.PermitReporter).Closed()
 		assert.Equal(t, "theirs ", key, "one line")
 		assert.Equal(t, 5*time.Second, wait)
 		short := acquire(t, p, patient())
 		short.Done(tooMany("", 0))
-		_, wait = short.(reporter).Closed()
+		_, wait = short.(agentmessaging.PermitReporter).Closed()
 		assert.Equal(t, time.Second, wait, "a refusal without Retry-After holds for a second")
 		twice := []agentmessaging.Permit{acquire(t, p, patient()), acquire(t, p, patient())}
 		for i, permit := range twice {
 			permit.Done(tooMany("", 10*time.Second))
-			_, wait = permit.(reporter).Closed()
+			_, wait = permit.(agentmessaging.PermitReporter).Closed()
 			assert.Equal(t, []time.Duration{10 * time.Second, 0}[i], wait, "the second is no news")
 		}
 		other := acquire(t, p, patient())
 		other.Done(agentmessaging.AttemptOutcome{StatusCode: 200, Sent: true})
-		key, wait = other.(reporter).Closed()
+		key, wait = other.(agentmessaging.PermitReporter).Closed()
 		assert.Equal(t, "", key)
 		assert.Zero(t, wait)
 	})

@@ -22,10 +22,12 @@ type permit struct {
 	closed time.Duration
 }
 
-// Waited is asked by the client, for what it tells of the call.
+var _ agentmessaging.PermitReporter = (*permit)(nil)
+
+// Waited implements agentmessaging.PermitReporter.
 func (g *permit) Waited() (limitKey string, wait time.Duration) { return g.limit, g.waited }
 
-// Closed is asked by the client after Done.
+// Closed implements agentmessaging.PermitReporter.
 func (g *permit) Closed() (limitKey string, wait time.Duration) { return g.key, g.closed }
 
 // Done reports what the pacer learns from; most outcomes teach nothing.

@@ -67,7 +67,7 @@ func TestBadFlags(t *testing.T) {
 		status, sentence := refused(t, args)
 		assert.Equal(t, exitUsage, status, tt.flag)
 		if tt.want == "the format is" {
-			tt.want = "--state: " + broken + ": it is not the state of this program: its format is not agentmessaging-fake-worlds; move it away to begin anew"
+			tt.want = "--state: " + broken + ": body: must be an object; move it away to begin anew"
 		}
 		assert.Contains(t, sentence, "agentmessaging-fake: "+tt.want)
 		assert.NotContains(t, sentence, "secret")

@@ -29,25 +29,27 @@ const (
 )
 
 var withoutExample = map[string]string{
-	"agentmessaging.Limiter.Acquire":      implemented, // ExampleWithLimiter does
-	"agentmessaging.Permit.Done":          implemented, // likewise
-	"agentmessaging.Clock.Now":            implemented, // the fake does
-	"agentmessaging.Clock.Sleep":          implemented,
-	"agentmessaging.Observer.Observe":     implemented,
-	"agentmessaging.ObserverFunc.Observe": converted,
-	"fakeserver.Server.IssueKeyOn":        "package contract calls it",
-	"pacer.Pacer.Acquire":                 "the client calls it",
-	"pacer.Pacer.CoolsDown":               "the client calls it",
-	"pacer.Store.Load":                    implemented, // package redisquota does
-	"pacer.Store.Swap":                    implemented,
-	"pacer.TestStore":                     "a test of a store calls it: TestStoreOfTheTests",
-	"pacer.TB.Helper":                     implemented,
-	"pacer.TB.Errorf":                     implemented,
-	"fakeserver.TB.Cleanup":               implemented, // package testing does
-	"fakeserver.TB.Errorf":                implemented,
-	"fakeserver.TB.Failed":                implemented,
-	"fakeserver.TB.Helper":                implemented,
-	"fakeserver.TB.Logf":                  implemented,
+	"agentmessaging.Limiter.Acquire":       implemented, // ExampleWithLimiter does
+	"agentmessaging.Permit.Done":           implemented, // likewise
+	"agentmessaging.PermitReporter.Waited": implemented,
+	"agentmessaging.PermitReporter.Closed": implemented,
+	"agentmessaging.Clock.Now":             implemented, // the fake does
+	"agentmessaging.Clock.Sleep":           implemented,
+	"agentmessaging.Observer.Observe":      implemented,
+	"agentmessaging.ObserverFunc.Observe":  converted,
+	"fakeserver.Server.IssueKeyOn":         "package contract calls it",
+	"pacer.Pacer.Acquire":                  "the client calls it",
+	"pacer.Pacer.CoolsDown":                "the client calls it",
+	"pacer.Store.Load":                     implemented, // package redisquota does
+	"pacer.Store.Swap":                     implemented,
+	"pacer.TestStore":                      "a test of a store calls it: TestStoreOfTheTests",
+	"pacer.TB.Helper":                      implemented,
+	"pacer.TB.Errorf":                      implemented,
+	"fakeserver.TB.Cleanup":                implemented, // package testing does
+	"fakeserver.TB.Errorf":                 implemented,
+	"fakeserver.TB.Failed":                 implemented,
+	"fakeserver.TB.Helper":                 implemented,
+	"fakeserver.TB.Logf":                   implemented,
 }
 
 // called by the standard library: fmt, errors, slog and the encoders.
@@ -56,7 +58,6 @@ var calledByOthers = []string{"Error", "Format", "GoString", "Is", "MarshalBinar
 // TestExamplesShowEveryFunction: whatever is exported is used by an Example
 // that go doc shows, or stands in the list above.
 func TestExamplesShowEveryFunction(t *testing.T) {
-	t.Chdir(root)
 	load := newLoader(t)
 	missing := map[string]bool{}
 	for _, dir := range []string{".", "fakeserver", "pacer"} {

@@ -50,6 +50,7 @@ var checks = map[string]func(string) string{
 	"phone":        characters(0, 64),
 	"header":       isHeader,
 	"metadata":     isMetadata,
+	"state_format": oneOf(stateFormat),
 	"delay":        duration(maxDelay),
 	"advance":      duration(maxAdvance),
 	"status":       number(200, 599),
@@ -57,6 +58,8 @@ var checks = map[string]func(string) string{
 	"turns":        number(1, 1_000_000_000),
 	"seed":         number(0, maxSeed),
 	"chance":       isChance,
+
+	"state_version": oneOf(strconv.Itoa(stateVersion)),
 
 	// Interface 8.4 and 2.3.
 	"text":          inField(spec.MessageText),

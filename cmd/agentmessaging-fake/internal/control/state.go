@@ -20,15 +20,22 @@ const (
 // stateFile is all worlds. Each state is as fakeserver.Server.WriteState has
 // it, so there is no key in the file.
 type stateFile struct {
-	Format  string       `json:"format"`
-	Version int          `json:"version"`
-	Worlds  []worldState `json:"worlds"`
+	Format  string       `json:"format" check:"required state_format"`
+	Version int          `json:"version" check:"required state_version"`
+	Worlds  []worldState `json:"worlds" check:"required"`
 }
 
 type worldState struct {
-	Name string `json:"name"`
+	Name string `json:"name" check:"required world"`
 	Settings
-	State json.RawMessage `json:"state"`
+	State json.RawMessage `json:"state" check:"required"`
+}
+
+func (f stateFile) flaw() error {
+	if len(f.Worlds) > maxWorlds {
+		return badRequest("worlds", "at most %d", maxWorlds)
+	}
+	return nil
 }
 
 // save is POST save. A world's lock is not held, since the state is of all.
@@ -67,7 +74,7 @@ func (s *Server) WriteState(out io.Writer) error {
 // with. A file that is damaged, or another program's, is refused, and nothing
 // has changed then.
 func (s *Server) ReadState(raw []byte) error {
-	file, err := decodeState(raw)
+	file, err := decode[stateFile](raw)
 	if err != nil {
 		return err
 	}
@@ -107,34 +114,7 @@ func (w *world) putState(r *request) (any, error) {
 	return nil, nil
 }
 
-func decodeState(raw []byte) (file stateFile, err error) {
-	var head struct {
-		Format  string `json:"format"`
-		Version int    `json:"version"`
-	}
-	switch err := json.Unmarshal(raw, &head); {
-	case !json.Valid(raw):
-		return file, errors.New("it is not one JSON document: no state of this program, or not all of one")
-	case err != nil || head.Format != stateFormat:
-		return file, errors.New("it is not the state of this program: its format is not " + stateFormat)
-	case head.Version != stateVersion:
-		return file, fmt.Errorf("it has version %d; this program reads version %d", head.Version, stateVersion)
-	}
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&file); err != nil {
-		return file, fmt.Errorf("it is damaged: %w", err)
-	}
-	if len(file.Worlds) > maxWorlds {
-		return file, fmt.Errorf("at most %d worlds", maxWorlds)
-	}
-	return file, nil
-}
-
 func (s *Server) readWorld(st worldState) (*world, error) {
-	if err := check("name", st.Name, "world"); err != nil {
-		return nil, err
-	}
 	settings := st.Settings
 	if st.Name == defaultWorld {
 		settings = s.options.Settings

@@ -47,14 +47,14 @@ func TestReadStateRefuses(t *testing.T) {
 	a.must(201, "POST", "/worlds", `{"name":"one"}`)
 	file := written(t, a.server)
 	for _, tt := range []struct{ old, now, want string }{
-		{file, "", "not one JSON document"},
-		{file, file[:len(file)-9], "not one JSON document"},
-		{file, `{"format":"agentmessaging-fake-state","version":1}`, "its format is not agentmessaging-fake-worlds"},
-		{file, `[]`, "its format is not agentmessaging-fake-worlds"},
-		{`"version":1,"worlds"`, `"version":2,"worlds"`, "it has version 2; this program reads version 1"},
-		{`"name":"one"`, `"name":"one","odd":1`, "damaged"},
+		{file, "", "body: is required"},
+		{file, file[:len(file)-9], "body: must be one JSON document"},
+		{file, `{"format":"agentmessaging-fake-state","version":1}`, "format: must be one of agentmessaging-fake-worlds"},
+		{file, `[]`, "body: must be an object"},
+		{`"version":1,"worlds"`, `"version":2,"worlds"`, "version: must be one of 1"},
+		{`"name":"one"`, `"name":"one","odd":1`, `worlds[1]: member "odd" is not allowed`},
 		{`"name":"one"`, `"name":"default"`, "worlds[1]: the name stands twice"},
-		{`"name":"one"`, `"name":"a_b"`, "worlds[1]: name: must be 1 to 63"},
+		{`"name":"one"`, `"name":"a_b"`, "worlds[1].name: must be 1 to 63"},
 		{`"name":"default"`, `"name":"other"`, "there is no world named default in it"},
 		{`"label":"key_000001"`, `"label":"key_1"`, "worlds[0]: fakeserver: ReadState: the state is damaged: keys[0].label"},
 	} {
@@ -62,7 +62,7 @@ func TestReadStateRefuses(t *testing.T) {
 		assert.ErrorContains(t, a.server.ReadState([]byte(strings.Replace(file, tt.old, tt.now, 1))), tt.want)
 	}
 	badLimits := strings.Replace(file, `"name":"one","plan":"preview","limits":"plan"`, `"name":"one","plan":"preview","limits":"x"`, 1)
-	assert.ErrorContains(t, a.server.ReadState([]byte(badLimits)), "worlds[1]: limits: must be one of")
+	assert.ErrorContains(t, a.server.ReadState([]byte(badLimits)), "worlds[1].limits: must be one of")
 	assert.Equal(t, file, written(t, a.server), "nothing has changed")
 }
 

@@ -18,69 +18,39 @@ import (
 // which cannot be read again.
 var kinds = []string{"keys", "agents", "faults", "replies", "clock", "byok", "limits", "snapshots"}
 
-// hub tells the streams of a world that there is something new. It holds
-// nothing for them but which kinds of state have changed: calls they read from
-// the fake, each at its own speed, so a slow reader costs no memory and never
-// slows a call.
+// hub tells the streams of a world that there is something new. It knows no
+// stream: each reads calls from the fake and compares counts, at its own speed,
+// so a slow reader costs no memory and never slows a call.
 type hub struct {
-	fake *fakeserver.Server
-
-	mu      sync.Mutex
-	readers map[*reader]bool
+	mu      sync.Mutex     // guards what follows
+	changes map[string]int // counts the changes of each kind
+	news    chan struct{}  // is closed at the next change or call, and replaced
 }
 
-// reader is one stream.
-type reader struct {
-	wake chan struct{} // holds one: there is something new
-
-	// The hub's lock guards what follows.
-	seq     int // of the last call that was sent
-	changed map[string]bool
-}
-
-func newHub(fake *fakeserver.Server) *hub { return &hub{fake: fake, readers: map[*reader]bool{}} }
-
-// join makes a reader that has read up to a call. One that resumes may have
-// missed changes of any kind.
-func (h *hub) join(seq int, resumes bool) *reader {
-	rd := &reader{wake: make(chan struct{}, 1), seq: seq, changed: map[string]bool{}}
-	for _, what := range kinds {
-		if resumes {
-			rd.changed[what] = true
-		}
+func newHub() *hub {
+	h := &hub{changes: map[string]int{}, news: make(chan struct{})}
+	for _, kind := range kinds {
+		h.changes[kind] = 0
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.readers[rd] = true
-	return rd
+	return h
 }
 
-func (h *hub) leave(rd *reader) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.readers, rd)
-}
-
-// each changes all readers and wakes them.
-func (h *hub) each(change func(*reader)) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for rd := range h.readers {
-		change(rd)
-		select {
-		case rd.wake <- struct{}{}:
-		default: // it is awake already
-		}
-	}
-}
-
-// changed tells all readers which kinds of state have changed.
+// changed tells of changes; without any, that there is a new call.
 func (h *hub) changed(kinds ...string) {
-	h.each(func(rd *reader) {
-		for _, kind := range kinds {
-			rd.changed[kind] = true
-		}
-	})
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, kind := range kinds {
+		h.changes[kind]++
+	}
+	close(h.news)
+	h.news = make(chan struct{})
+}
+
+// look returns the counts, and what is closed when they are old.
+func (h *hub) look() (changes map[string]int, news <-chan struct{}) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return maps.Clone(h.changes), h.news
 }
 
 // called is told of each call of the service, before its client has the answer.
@@ -96,21 +66,6 @@ func (h *hub) called(c fakeserver.Call) {
 	default:
 		h.changed()
 	}
-}
-
-// take empties the changes of a reader.
-func (h *hub) take(rd *reader) (seq int, changed []string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	changed = slices.Sorted(maps.Keys(rd.changed))
-	clear(rd.changed)
-	return rd.seq, changed
-}
-
-func (h *hub) sent(rd *reader, seq int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	rd.seq = max(rd.seq, seq)
 }
 
 const (
@@ -129,27 +84,40 @@ func (w *world) streamCalls(r *request) (any, error) {
 	if r.flaw != nil {
 		return nil, r.flaw
 	}
+	seen, _ := w.hub.look() // here, so that nothing is missed that follows this answer's first byte
 	if last != "" {
 		seq, _ = strconv.Atoi(last)
+		for _, kind := range kinds { // one that resumes may have missed any
+			seen[kind] = -1
+		}
 	}
 	if seq > newest {
 		seq = 0 // of an earlier run of the program: all is new
 	}
-	rd := w.hub.join(seq, last != "") // here, so that nothing is missed that follows this answer's first byte
 	return stream(func(rw http.ResponseWriter, hr *http.Request) {
-		defer w.hub.leave(rd)
-		w.stream(rw, hr, rd)
+		rw.Header().Set("Content-Type", "text/event-stream")
+		rd := &reader{rw, http.NewResponseController(rw), seq, seen}
+		w.follow(hr, rd)
 	}), nil
 }
 
-func (w *world) stream(rw http.ResponseWriter, hr *http.Request, rd *reader) {
-	rw.Header().Set("Content-Type", "text/event-stream")
-	events := &events{rw, http.NewResponseController(rw)}
+// reader is one stream of server-sent events, and what it has told so far.
+// Errors of writing show at the next flush.
+type reader struct {
+	w       io.Writer
+	control *http.ResponseController
+	seq     int // of the last call
+	seen    map[string]int
+}
+
+func (w *world) follow(hr *http.Request, rd *reader) {
 	ticker := time.NewTicker(heartbeat)
 	defer ticker.Stop()
-	err := events.comment("calls and changes of world " + w.name)
+	err := rd.comment("calls and changes of world " + w.name)
 	for err == nil {
-		if err = w.catchUp(events, rd); err != nil {
+		changes, news := w.hub.look()
+		rd.tellChanges(changes)
+		if err = w.catchUp(rd); err != nil {
 			return
 		}
 		select {
@@ -157,58 +125,55 @@ func (w *world) stream(rw http.ResponseWriter, hr *http.Request, rd *reader) {
 			return
 		case <-w.gone.Done():
 			return
-		case <-rd.wake:
+		case <-news:
 		case <-ticker.C:
-			err = events.comment("still here")
+			err = rd.comment("still here")
 		}
 	}
 }
 
-// catchUp sends all that is new.
-func (w *world) catchUp(out *events, rd *reader) error {
-	for {
-		seq, changed := w.hub.take(rd)
-		dropped := w.fake.Admin().DroppedCalls()
-		calls := w.fake.Admin().CallsAfter(seq, batch)
-		for _, what := range changed {
-			out.event("", "state", map[string]string{"what": what})
+func (rd *reader) tellChanges(changes map[string]int) {
+	for _, kind := range slices.Sorted(maps.Keys(changes)) {
+		if changes[kind] > rd.seen[kind] {
+			rd.event("", "state", map[string]string{"what": kind})
 		}
-		if len(calls) > 0 && dropped > 0 && calls[0].Seq > seq+1 {
-			out.event("", "gap", map[string]int{"missed": min(dropped, calls[0].Seq-seq-1)})
+	}
+	rd.seen = changes
+}
+
+// catchUp sends all calls that are new.
+func (w *world) catchUp(rd *reader) error {
+	for {
+		dropped := w.fake.Admin().DroppedCalls()
+		calls := w.fake.Admin().CallsAfter(rd.seq, batch)
+		if len(calls) > 0 && dropped > 0 && calls[0].Seq > rd.seq+1 {
+			rd.event("", "gap", map[string]int{"missed": min(dropped, calls[0].Seq-rd.seq-1)})
 		}
 		for _, c := range calls {
-			out.event(strconv.Itoa(c.Seq), "call", c)
-			w.hub.sent(rd, c.Seq)
+			rd.event(strconv.Itoa(c.Seq), "call", c)
+			rd.seq = c.Seq
 		}
-		if err := out.flush(); err != nil || len(calls) < batch {
+		if err := rd.control.Flush(); err != nil || len(calls) < batch {
 			return err
 		}
 	}
 }
 
-// events writes server-sent events. Errors show at the next flush.
-type events struct {
-	w       io.Writer
-	control *http.ResponseController
-}
-
 // event writes one event. JSON as Go encodes it holds no line feed.
-func (e *events) event(id, name string, data any) {
+func (rd *reader) event(id, name string, data any) {
 	encoded, err := json.Marshal(data)
 	if err != nil {
 		panic(err) // the wire structs hold nothing that JSON does not
 	}
-	_ = e.control.SetWriteDeadline(time.Now().Add(writeLimit))
+	_ = rd.control.SetWriteDeadline(time.Now().Add(writeLimit))
 	if id != "" {
-		_, _ = fmt.Fprintf(e.w, "id: %s\n", id)
+		_, _ = fmt.Fprintf(rd.w, "id: %s\n", id)
 	}
-	_, _ = fmt.Fprintf(e.w, "event: %s\ndata: %s\n\n", name, encoded)
+	_, _ = fmt.Fprintf(rd.w, "event: %s\ndata: %s\n\n", name, encoded)
 }
 
-func (e *events) comment(text string) error {
-	_ = e.control.SetWriteDeadline(time.Now().Add(writeLimit))
-	_, _ = fmt.Fprintf(e.w, ": %s\n\n", text)
-	return e.flush()
+func (rd *reader) comment(text string) error {
+	_ = rd.control.SetWriteDeadline(time.Now().Add(writeLimit))
+	_, _ = fmt.Fprintf(rd.w, ": %s\n\n", text)
+	return rd.control.Flush()
 }
-
-func (e *events) flush() error { return e.control.Flush() }

@@ -50,7 +50,7 @@ func (s *Server) makeWorld(name string, o Settings) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &world{server: s, name: name, settings: o, fake: fake, hub: newHub(fake)}
+	w := &world{server: s, name: name, settings: o, fake: fake, hub: newHub()}
 	w.gone, w.leave = context.WithCancel(s.ended)
 	fake.OnCall(w.hub.called)
 	return w, w.begin()
