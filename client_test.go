@@ -217,20 +217,6 @@ func TestTarget(t *testing.T) {
 	}
 }
 
-func TestAgentIDIsOnePathSegment(t *testing.T) {
-	transport := answering()
-	client := newClient(t, transport)
-	for _, id := range []string{"", ".", "..", "a/b", "/", `a\b`, "a\nb", "a\xffb", "../status"} {
-		_, err := client.GetAgent(t.Context(), id)
-		assert.ErrorIs(t, err, agentmessaging.ErrInvalid, "%q", id)
-		_, err = client.SendMessage(t.Context(), id, message{Text: "hi"})
-		assert.ErrorIs(t, err, agentmessaging.ErrInvalid, "%q", id)
-		_, err = client.EnableSMS(t.Context(), id, agentmessaging.SMSModeSandbox)
-		assert.ErrorIs(t, err, agentmessaging.ErrInvalid, "%q", id)
-	}
-	assert.Empty(t, transport.Sent())
-}
-
 // TestWithKeepsKeyAndConnections, and changes what it is told to.
 func TestWithKeepsKeyAndConnections(t *testing.T) {
 	first, second := answering(clienttest.OK), answering(clienttest.OK)

@@ -2,6 +2,7 @@ package agentmessaging_test
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"os"
@@ -76,13 +77,13 @@ func FuzzErrorBody(f *testing.F) {
 
 // FuzzAgentID: an id is refused, or arrives as exactly one segment of the path.
 func FuzzAgentID(f *testing.F) {
-	for _, id := range []string{"agent_1", "", ".", "..", "a/b", "%2e%2e", "a%2Fb", "a?b", "a#b", "é 語", "\x00", `a\b`, "a;b", "+"} {
+	for _, id := range []string{"agent_1", "", ".", "..", "a/b", "%2e%2e", "a%2Fb", "a?b", "a#b", "é 語", "\x00", `a\b`, "a;b", "+", "/", "a\nb", "a\xffb", "../status"} {
 		f.Add(id)
 	}
 	f.Fuzz(func(t *testing.T, id string) {
 		transport := answering(clienttest.OK)
 		if _, err := newClient(t, transport).SendMessage(t.Context(), id, message{Text: "hi"}); err != nil {
-			if len(transport.Sent()) != 0 {
+			if len(transport.Sent()) != 0 || !errors.Is(err, agentmessaging.ErrInvalid) {
 				t.Fatal("sent", err)
 			}
 			return

@@ -2,8 +2,10 @@ package e2e_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
 	"net/http"
-	"strings"
+	"reflect"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -29,34 +31,27 @@ var requiredMembers = map[string]string{
 
 // mistyped returns the body once for each member and each type that is not its
 // own, by what was changed. sms is optional, what it requires is not.
-func mistyped(body, path string) map[string]string {
-	var members map[string]json.RawMessage
-	if json.Unmarshal([]byte(body), &members) != nil {
-		return nil
-	}
+func mistyped(body string) map[string]string {
+	var document map[string]any
+	_ = json.Unmarshal([]byte(body), &document)
 	changed := map[string]string{}
-	change := func(name, value string) string {
-		members := map[string]json.RawMessage{}
-		_ = json.Unmarshal([]byte(body), &members)
-		members[name] = json.RawMessage(value)
-		text, _ := json.Marshal(members)
-		return string(text)
-	}
-	for name, value := range members {
-		for _, wrong := range []string{`5`, `"text"`, `{}`, `false`, `[]`, `["a"]`} {
-			if name != "sms" && kindOfJSON(wrong) != kindOfJSON(string(value)) {
-				changed[path+name+" is "+wrong] = change(name, wrong)
+	var change func(path string, members map[string]any)
+	change = func(path string, members map[string]any) {
+		for name, value := range maps.Clone(members) {
+			for _, wrong := range []any{5.0, "text", map[string]any{}, false, []any{}, []any{"a"}} {
+				if name != "sms" && reflect.TypeOf(wrong) != reflect.TypeOf(value) {
+					members[name] = wrong
+					changed[fmt.Sprintf("%s%s is %#v", path, name, wrong)] = string(must(json.Marshal(document)))
+				}
+			}
+			members[name] = value
+			if nested, ok := value.(map[string]any); ok {
+				change(name+".", nested)
 			}
 		}
-		for what, nested := range mistyped(string(value), name+".") {
-			changed[what] = change(name, nested)
-		}
 	}
+	change("", document)
 	return changed
-}
-
-func kindOfJSON(value string) byte {
-	return strings.NewReplacer("t", "b", "f", "b").Replace(value[:1])[0]
 }
 
 // TestRequiredMemberOfTheWrongType: such a body is no success, of any endpoint.
@@ -69,7 +64,7 @@ func TestRequiredMemberOfTheWrongType(t *testing.T) {
 		if call.IsPost() {
 			want = clienttest.Unknown
 		}
-		for what, body := range mistyped(body, "") {
+		for what, body := range mistyped(body) {
 			c, _ := answered(t, clienttest.Answer{Status: 200, Body: body}, call.Do)
 			assert.Equal(t, want, c.outcome, "%s: %s", call.Name, what)
 		}
