@@ -11,6 +11,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"net/http/httptrace"
 	"regexp"
 	"strings"
@@ -61,6 +62,17 @@ func TestWaitLaws(t *testing.T) {
 		require.GreaterOrEqual(t, wait, min(policy.MinWait, maxBackoff))
 		require.LessOrEqual(t, wait, longest)
 	}
+}
+
+// TestOwnTransport keeps idle connections as long as net/http's own, so that the
+// next call after a pause pays no handshake, speaks HTTP/2, and bounds headers.
+func TestOwnTransport(t *testing.T) {
+	own := (&settings{httpClient: &http.Client{}}).transport().(*http.Transport)
+	standard := http.DefaultTransport.(*http.Transport)
+	assert.Equal(t, standard.IdleConnTimeout, own.IdleConnTimeout)
+	assert.Equal(t, standard.ForceAttemptHTTP2, own.ForceAttemptHTTP2)
+	assert.EqualValues(t, 256<<10, own.MaxResponseHeaderBytes)
+	assert.NotNil(t, own.Proxy)
 }
 
 // TestConnectionForARepeat is closed before net/http can write to it, which it

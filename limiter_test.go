@@ -68,12 +68,12 @@ func TestLimiterIsToldWhatSetsBYOK(t *testing.T) {
 
 func TestLimiterRefusalIsLocal(t *testing.T) {
 	limiter := &limiterStub{refusal: &agentmessaging.Error{StatusCode: 429, Code: "rate_limited", LimitKey: "key_day", RetryAfter: time.Hour}}
-	transport := answering()
-	failure := wantRefused(t, newClient(t, transport, agentmessaging.WithLimiter(limiter)), here, post)
-	assert.EqualError(t, failure, "agentmessaging: POST /v1/agents/{agent_id}/messages: 429 rate_limited:"+
-		" the call's deadline is in 500 ms, its turn in 1 h (refused here by the limiter, limit key_day, retry after 1 h)")
-	assert.Zero(t, failure.Attempts)
-	assert.Empty(t, transport.Sent())
+	made := clienttest.Make(t, post, nil, agentmessaging.WithLimiter(limiter))
+	assert.ErrorIs(t, made.Err, agentmessaging.ErrRateLimited)
+	assert.EqualError(t, made.Err, "agentmessaging: POST /v1/agents/{agent_id}/messages: 429 rate_limited: the longest wait that the RetryPolicy"+
+		" allows is 1 m 30 s, its turn in 1 h (refused here by the limiter, limit key_day, retry after 1 h)")
+	assert.Zero(t, made.Info)
+	assert.Empty(t, made.Sent)
 	assert.Empty(t, limiter.done)
 }
 

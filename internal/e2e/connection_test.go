@@ -49,10 +49,10 @@ func TestOneConnectionIsKeptAcrossRefusals(t *testing.T) {
 // TestWarmConnection: on connections that were used before, net/http would send
 // a GET again on its own; here the retry policy does, or nobody.
 func TestWarmConnection(t *testing.T) {
-	for _, attempts := range []int{1, 3} {
-		assert.Equal(t, attempts == 1, warmThenBroken(t, attempts, false) != nil, "HTTP, %d attempts", attempts)
-		assert.Equal(t, attempts == 1, warmThenBroken(t, attempts, true) != nil, "HTTPS, %d attempts", attempts)
-	}
+	assert.NoError(t, warmThenBroken(t, 3, false))
+	assert.NoError(t, warmThenBroken(t, 3, true))
+	assert.ErrorIs(t, warmThenBroken(t, 1, false), io.EOF, "the cause is told")
+	assert.Error(t, warmThenBroken(t, 1, true))
 }
 
 // warmThenBroken opens three connections, and breaks one under a GET.
@@ -112,6 +112,35 @@ func TestGetHasNoBody(t *testing.T) {
 		require.NoError(t, client.ClearBYOK(t.Context()))
 		_, err := client.WarmUp(t.Context(), "")
 		require.NoError(t, err)
+	}
+}
+
+// writes counts the writes to a connection.
+type writes struct {
+	net.Conn
+	n atomic.Int32
+}
+
+func (w *writes) Write(p []byte) (int, error) {
+	w.n.Add(1)
+	return w.Conn.Write(p)
+}
+
+// TestBodyLeavesWithItsHeader, in one write and one packet over HTTP/1.1.
+func TestBodyLeavesWithItsHeader(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, okBody) }))
+	defer server.Close()
+	var conn *writes
+	transport := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		plain, err := new(net.Dialer).DialContext(ctx, network, address)
+		conn = &writes{Conn: plain}
+		return conn, err
+	}}
+	defer transport.CloseIdleConnections()
+	client := connect(t, server.URL, clienttest.Through(transport))
+	for i, do := range []clienttest.Do{clienttest.Post, clienttest.Get, clienttest.Post} {
+		require.NoError(t, do(t.Context(), client))
+		assert.EqualValues(t, i+1, conn.n.Load())
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/clienttest"
@@ -24,7 +23,7 @@ import (
 // then costs no call an error or a wait, not even one that tries once; what it
 // did not take is sent again.
 func TestRecycledConnections(t *testing.T) {
-	const calls, callers, each = 900, 8, 90
+	const calls, callers, each = 1_200, 8, 60
 	for _, attempts := range []int{1, 3} {
 		var handled, made atomic.Int64
 		server, transport := serveTLS(t, true, func(w http.ResponseWriter, _ *http.Request) {
@@ -52,29 +51,40 @@ func TestRecycledConnections(t *testing.T) {
 	}
 }
 
-// TestRenewedOnce: only one repeat is made at once, and only where the
-// connection had worked before.
-func TestRenewedOnce(t *testing.T) {
-	for _, do := range []clienttest.Do{clienttest.Get, clienttest.Post} {
-		synctest.Test(t, func(t *testing.T) {
-			requests := new(atomic.Int32)
-			turnAway := func(h *http2Peer) error {
-				if requests.Load() == 1 {
-					return answer(200, okBody)(h)
+// TestRenewals: what a connection that had worked turns away is sent again at
+// once, twice at most, and not where the next connection, or the service, never
+// answered.
+func TestRenewals(t *testing.T) {
+	for _, tt := range []struct {
+		answers  int32 // the service answers so many requests, and turns the others away
+		away     act
+		requests []int32 // of three calls that try once
+	}{
+		{1, goAwayBelow(noError), []int32{1, 2, 1}},
+		{1, reset(refusedStream), []int32{1, 3, 3}},
+		{0, reset(refusedStream), []int32{1, 1, 1}},
+	} {
+		for _, do := range []clienttest.Do{clienttest.Get, clienttest.Post} {
+			synctest.Test(t, func(t *testing.T) {
+				requests := new(atomic.Int32)
+				answerOrNot := func(h *http2Peer) error {
+					if requests.Load() <= tt.answers {
+						return answer(200, okBody)(h)
+					}
+					return tt.away(h)
 				}
-				return goAwayBelow(noError)(h)
-			}
-			transport := dialsTo(t, requests, overPipe, overHTTP2(forever(request, turnAway)))
-			client := clienttest.New(t, transport, clienttest.Once)
-			require.NoError(t, do(t.Context(), client))
-			var info agentmessaging.CallInfo
-			err := do(agentmessaging.WithCallInfo(t.Context(), &info), client)
-			assert.Equal(t, clienttest.NoAnswer, clienttest.Outcome(err))
-			assert.EqualValues(t, 3, requests.Load())
-			assert.Equal(t, 2, info.Attempts, "a connection that never worked is not replaced")
-			assert.Equal(t, clienttest.NoAnswer, clienttest.Outcome(do(t.Context(), client)))
-			assert.EqualValues(t, 4, requests.Load())
-		})
+				client := clienttest.New(t, dialsTo(t, requests, overPipe, overHTTP2(forever(request, answerOrNot))), clienttest.Once)
+				for call, want := range tt.requests {
+					var info agentmessaging.CallInfo
+					before := requests.Load()
+					err := do(agentmessaging.WithCallInfo(t.Context(), &info), client)
+					assert.Equal(t, before < tt.answers, err == nil, "call %d: %v", call+1, err)
+					assert.NotErrorIs(t, err, agentmessaging.ErrOutcomeUnknown)
+					assert.Equal(t, want, requests.Load()-before, "requests of call %d", call+1)
+					assert.EqualValues(t, want, info.Attempts)
+				}
+			})
+		}
 	}
 }
 
@@ -83,14 +93,15 @@ func TestRenewedOnce(t *testing.T) {
 func TestOneStreamAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		requests := new(atomic.Int32)
-		serve := overHTTP2With(setting(settingStreams, 1), forever(header, answer(200, okBody)))
+		serve := overHTTP2With(setting(settingStreams, 1), forever(request, answer(200, okBody)))
 		client := clienttest.New(t, dialsTo(t, requests, overPipe, serve), clienttest.Once)
 		var group sync.WaitGroup
-		for range 8 {
-			group.Go(func() { assert.NoError(t, clienttest.Get(t.Context(), client)) })
+		for i := range 16 {
+			do := []clienttest.Do{clienttest.Get, clienttest.Post}[i%2]
+			group.Go(func() { assert.NoError(t, do(t.Context(), client)) })
 		}
 		group.Wait()
-		assert.EqualValues(t, 8, requests.Load())
+		assert.EqualValues(t, 16, requests.Load())
 	})
 }
 
@@ -134,33 +145,41 @@ func (r repeating) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // TestTransportThatRepeats: what its first try has sent was sent, however the
-// second one failed.
+// second one failed, with hooks or without.
 func TestTransportThatRepeats(t *testing.T) {
 	address, requests := listen(t, func(conn net.Conn) { conn.Close() })
 	dead := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, clienttest.NotDialed.Err }}
 	failed := func(_ *http.Response, err error) bool { return err != nil }
-	client := connect(t, "http://"+address, clienttest.Through(repeating{&http.Transport{}, dead, failed}))
-	assert.Equal(t, clienttest.Unknown, clienttest.Outcome(clienttest.Post(t.Context(), client)))
-	assert.EqualValues(t, 1, requests.Swap(0))
-	assert.Equal(t, clienttest.NoAnswer, clienttest.Outcome(clienttest.Get(t.Context(), client)))
-	assert.EqualValues(t, 3, requests.Load())
+	for _, second := range []http.RoundTripper{dead, clienttest.Answering(clienttest.NotDialed)} {
+		client := connect(t, "http://"+address, clienttest.Through(repeating{&http.Transport{}, second, failed}))
+		assert.Equal(t, clienttest.Unknown, clienttest.Outcome(clienttest.Post(t.Context(), client)))
+		assert.EqualValues(t, 1, requests.Swap(0))
+		assert.Equal(t, clienttest.NoAnswer, clienttest.Outcome(clienttest.Get(t.Context(), client)))
+		assert.EqualValues(t, 3, requests.Swap(0))
+	}
 }
 
 // TestTransportThatRepeatsWhatWasAnswered, for instance with another token: that
-// is its own affair.
+// is its own affair, but its second try was sent too.
 func TestTransportThatRepeatsWhatWasAnswered(t *testing.T) {
 	refused := func(resp *http.Response, err error) bool { return err == nil && resp.StatusCode == 401 }
 	for _, http2 := range []bool{false, true} {
 		var requests atomic.Int32
+		var broken atomic.Bool
 		server, transport := serveTLS(t, http2, func(w http.ResponseWriter, _ *http.Request) {
 			if requests.Add(1)%2 == 1 {
 				w.WriteHeader(http.StatusUnauthorized)
+			} else if broken.Load() {
+				panic(http.ErrAbortHandler)
 			}
 			io.WriteString(w, okBody)
 		})
 		client := connect(t, server.URL, clienttest.Through(repeating{transport, transport, refused}))
 		assert.NoError(t, clienttest.Get(t.Context(), client))
 		assert.NoError(t, clienttest.Post(t.Context(), client))
+		broken.Store(true)
+		assert.Equal(t, clienttest.Unknown, clienttest.Outcome(clienttest.Post(t.Context(), client)))
+		assert.EqualValues(t, 6, requests.Load())
 	}
 }
 
