@@ -60,9 +60,9 @@ func (p *play) Observe(ctx context.Context, event agentmessaging.Event) context.
 
 func (p *play) begin(e agentmessaging.CallStart) *Call {
 	c := &Call{
-		Endpoint: fakeserver.Endpoint(e.Endpoint.Method + " " + e.Endpoint.Path),
-		AgentID:  e.AgentID, spec: endpointNamed(e.Endpoint.Name), begun: p.run.fake.Now(),
+		AgentID: e.AgentID, spec: endpointNamed(e.Endpoint.Name), begun: p.run.fake.Now(),
 	}
+	c.Endpoint = endpointOf(c.spec)
 	if p.run.plan == nil {
 		c.routine = routine()
 	}
@@ -71,9 +71,9 @@ func (p *play) begin(e agentmessaging.CallStart) *Call {
 	if p.over {
 		return c
 	}
-	if p.endless == "" {
+	if p.ended == "" {
 		p.calls = append(p.calls, c)
-		if len(p.calls) > p.run.sweep.mostCalls(p.restart) {
+		if len(p.calls) > p.mostCalls() {
 			p.stop("it has made " + plural(len(p.calls), "call") + " by then")
 		}
 		return c

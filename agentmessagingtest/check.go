@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // Check is what [Sweep] looks for after a run. "Told" is what the application
@@ -62,32 +63,31 @@ type Finding struct {
 	Says     string // in one sentence
 }
 
-// check looks at a run, and reports whether it found something.
-type check struct {
-	name Check
-	find func(s *sweep, r *run) (Finding, bool)
-}
-
-// checks are called with a disturbed run; Secret with every run.
-var checks = []check{
-	{Panics, (*sweep).panics}, {Ends, (*sweep).endless}, {Swallowed, (*sweep).swallowed}, {Truth, (*sweep).untrue},
-	{LostAgent, (*sweep).lostAgent}, {Doubled, (*sweep).doubled}, {Quota, (*sweep).overQuota}, {DeadKey, (*sweep).deadKey},
-	{LostBYOK, (*sweep).lostBYOK}, {Leak, (*sweep).leaks}, {Secret, (*sweep).tells}, {Resumes, (*sweep).stuck},
-}
-
-// judge runs the checks, and reports what they find.
+// judge runs the checks, and reports what they find. Of the undisturbed run
+// only Secret is looked at.
 func (s *sweep) judge(t testing.TB, r *run) {
 	t.Helper()
-	all := append(slices.Clone(checks), s.also...)
-	if r.plan == nil {
-		all = append([]check{{Secret, (*sweep).tells}}, s.also...)
-	}
 	var found []Finding
-	for _, c := range all {
-		f, failed := c.find(s, r)
-		f.Check, f.Plan, f.Endpoint = c.name, r.name(), cmp.Or(f.Endpoint, r.target())
-		if failed && !slices.ContainsFunc(s.off, func(off func(Finding) bool) bool { return off(f) }) {
+	add := func(check Check, says string, about *spec.Endpoint) {
+		f := Finding{Check: check, Plan: r.name(), Endpoint: endpointOf(cmp.Or(about, r.target())), Says: says}
+		if !slices.ContainsFunc(s.off, func(off func(Finding) bool) bool { return off(f) }) {
 			found = append(found, f)
+		}
+	}
+	for _, c := range checks {
+		for _, p := range r.plays {
+			if r.plan == nil && c.name != Secret {
+				continue
+			}
+			if says, about := c.find(p, s.baseline.like(p)); says != "" {
+				add(c.name, when(p)+says, about)
+				break
+			}
+		}
+	}
+	for _, own := range s.also {
+		if err := own.look(r.public(s.public)); err != nil {
+			add(Check(own.name), err.Error(), nil)
 		}
 	}
 	if len(found) > 0 {
@@ -95,11 +95,18 @@ func (s *sweep) judge(t testing.TB, r *run) {
 	}
 }
 
-// target is the endpoint that the plan disturbs first; "" for a point.
-func (r *run) target() fakeserver.Endpoint {
-	if r.plan == nil || r.plan.hits[0].at == nil {
+// target is the endpoint that the plan disturbs first; nil for a point.
+func (r *run) target() *spec.Endpoint {
+	if r.plan == nil {
+		return nil
+	}
+	return r.plan.hits[0].at
+}
+
+// endpointOf is an endpoint as users know it; "" for none.
+func endpointOf(e *spec.Endpoint) fakeserver.Endpoint {
+	if e == nil {
 		return ""
 	}
-	at := r.plan.hits[0].at
-	return fakeserver.Endpoint(at.Method + " " + at.Path)
+	return fakeserver.Endpoint(e.Method + " " + e.Path)
 }

@@ -7,24 +7,79 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
-	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-func (s *sweep) swallowed(r *run) (Finding, bool) {
-	for _, restart := range []bool{false, true} {
-		p, undisturbed := r.played(restart), s.baseline.played(restart)
-		if p.told.errors().more(undisturbed.told.errors()) || p.panicked != "" {
-			continue
-		}
-		for i, c := range p.calls {
-			if c.failed() && !undisturbed.failedToo(c) && !c.madeGood(p.calls[i+1:]) {
-				return Finding{Endpoint: c.Endpoint, Says: fmt.Sprintf("%s%s failed (%v), no later call made it good, and the application told no error",
-					when(restart), c.Name, c.Err)}, true
-			}
+// checks are called with both executions of a disturbed run, each beside the
+// undisturbed one, until one of the two says what is wrong. What is wrong is
+// about an endpoint: nil is the one that the plan disturbs.
+var checks = []struct {
+	name Check
+	find func(p, undisturbed *play) (says string, about *spec.Endpoint)
+}{
+	{Panics, (*play).panics}, {Ends, (*play).endless}, {Swallowed, (*play).swallowed}, {Truth, (*play).untrue},
+	{LostAgent, (*play).lostAgent}, {Doubled, (*play).doubled}, {Quota, (*play).overQuota}, {DeadKey, (*play).deadKey},
+	{LostBYOK, (*play).lostBYOK}, {Leak, (*play).leaks}, {Secret, (*play).tells}, {Resumes, (*play).stuck},
+}
+
+func (p *play) panics(*play) (string, *spec.Endpoint) {
+	if p.panicked == "" {
+		return "", nil
+	}
+	return "the scenario panicked: " + p.panicked, nil
+}
+
+func (p *play) endless(*play) (string, *spec.Endpoint) {
+	switch limit := p.longest(); {
+	case p.ended != "":
+		return "the scenario had to be ended: " + p.ended, nil
+	case p.lasted > limit:
+		return fmt.Sprintf("the scenario took %s of virtual time; at most %s are allowed (Within)", p.lasted.Round(time.Second), limit.Round(time.Second)), nil
+	}
+	return "", nil
+}
+
+func (p *play) overQuota(undisturbed *play) (string, *spec.Endpoint) {
+	if p.requests <= p.quota() {
+		return "", nil
+	}
+	return fmt.Sprintf("the scenario made %s; undisturbed it makes %d", plural(p.requests, "request"), undisturbed.requests), nil
+}
+
+func (p *play) deadKey(undisturbed *play) (string, *spec.Endpoint) {
+	if p.deadest <= max(3, undisturbed.deadest) {
+		return "", nil
+	}
+	return fmt.Sprintf("the service has answered 401 or 402 %d times in a row: nothing helps but another key or plan", p.deadest), nil
+}
+
+func (p *play) leaks(undisturbed *play) (string, *spec.Endpoint) {
+	if len(p.left) <= len(undisturbed.left) {
+		return "", nil
+	}
+	return plural(len(p.left), "kind") + " of goroutines left behind:\n" + strings.Join(p.left, "\n"), nil
+}
+
+func (p *play) tells(*play) (string, *spec.Endpoint) {
+	all := p.told.all()
+	for _, key := range append(p.run.secrets, p.run.fake.Key()) {
+		if strings.Contains(all, key) {
+			return "a key stands in what the application told", nil
 		}
 	}
-	return Finding{}, false
+	return "", nil
+}
+
+func (p *play) swallowed(undisturbed *play) (string, *spec.Endpoint) {
+	if p.told.more(&undisturbed.told) || p.panicked != "" {
+		return "", nil
+	}
+	for i, c := range p.calls {
+		if c.failed() && !undisturbed.failedToo(c) && !c.madeGood(p.calls[i+1:]) {
+			return fmt.Sprintf("%s failed (%v), no later call made it good, and the application told no error", c.Name, c.Err), c.spec
+		}
+	}
+	return "", nil
 }
 
 // failedToo reports whether the call of this name failed undisturbed.
@@ -62,182 +117,48 @@ func (c *Call) madeGood(later []*Call) bool {
 	return false
 }
 
-func (s *sweep) untrue(r *run) (Finding, bool) {
-	base := s.baseline
-	same := !r.first.told.errors().more(base.first.told.errors()) && len(r.gone) == 0
-	if !same || r.first.panicked != "" || r.after.equal(base.after, s.coarse) {
-		return Finding{}, false
+func (p *play) untrue(undisturbed *play) (string, *spec.Endpoint) {
+	same := !p.told.more(&undisturbed.told) && len(p.run.gone) == 0 && p.panicked == ""
+	if p.restart || !same || p.state.equal(undisturbed.state, p.run.sweep.coarse) {
+		return "", nil
 	}
-	return Finding{Says: "the application told the same as undisturbed, but " + r.after.difference(base.after)}, true
+	return "the application told the same as undisturbed, but " + p.state.difference(undisturbed.state), nil
 }
 
-func (s *sweep) stuck(r *run) (Finding, bool) {
-	p, undisturbed := r.second, s.baseline.second
-	if p.told.errors().more(undisturbed.told.errors()) {
-		return Finding{Says: fmt.Sprintf("a day later the restarted application still fails: %s", oneLine(p.told.all()))}, true
+func (p *play) lostAgent(undisturbed *play) (string, *spec.Endpoint) {
+	n := p.lost - undisturbed.lost
+	if n <= 0 || p.toldUnknown(spec.CreateAgent) {
+		return "", nil
 	}
-	for _, c := range r.first.calls {
-		if c.failed() && refusedForNow(c.Err) && s.remembers(c.spec) && r.missing(c, s.baseline) {
-			return Finding{Endpoint: c.Endpoint, Says: fmt.Sprintf("%s was refused, and a day later the restarted application tells no error, but never did it again", c.Name)}, true
-		}
+	return fmt.Sprintf("the identifier of %s is neither kept in Env.Dir nor told", plural(n, "agent")), spec.CreateAgent
+}
+
+// toldUnknown reports whether, up to the end of this execution, the application
+// has told of an unknown outcome of the endpoint.
+func (p *play) toldUnknown(endpoint *spec.Endpoint) bool {
+	return p.told.unknown(endpoint) || p.restart && p.run.plays[0].told.unknown(endpoint)
+}
+
+func (p *play) doubled(undisturbed *play) (string, *spec.Endpoint) {
+	if text, is := more(p.state.messages, undisturbed.state.messages); is && !p.toldUnknown(spec.SendMessage) {
+		return fmt.Sprintf("an agent has the message %s %d times, and no unknown outcome of sending was told",
+			shown(text), p.state.messages[text]), spec.SendMessage
 	}
-	return Finding{}, false
-}
-
-// refusedForNow reports a failure after which the call can be made again
-// without a doubt, and succeed one day.
-func refusedForNow(err error) bool {
-	for _, kind := range []error{agentmessaging.ErrUnauthorized, agentmessaging.ErrPaymentRequired, agentmessaging.ErrRateLimited} {
-		if errors.Is(err, kind) {
-			return true
-		}
+	if ref, is := more(p.state.refs, undisturbed.state.refs); is && !p.toldUnknown(spec.CreateAgent) {
+		return fmt.Sprintf("there are %d agents with one customer_ref, and no unknown outcome of a creation was told", p.state.refs[ref]), spec.CreateAgent
 	}
-	return false
+	return "", nil
 }
 
-// remembers reports whether the application, undisturbed, does not do again
-// after a restart what it has done before.
-func (s *sweep) remembers(endpoint *spec.Endpoint) bool {
-	return s.baseline.second.count(endpoint) < s.baseline.first.count(endpoint)
-}
-
-func (p *play) count(endpoint *spec.Endpoint) (n int) {
-	for _, c := range p.calls {
-		if c.spec == endpoint {
-			n++
-		}
+func (p *play) lostBYOK(undisturbed *play) (string, *spec.Endpoint) {
+	got, want := p.state.byok, undisturbed.state.byok
+	switch {
+	case p.run.cleared && got == "" && want != "":
+		return "the stored provider key is cleared, and no other has taken its place", spec.ClearBYOK
+	case got != "" && want == "" && !p.clears():
+		return "a provider key is left stored, and the application has not tried to clear it", spec.ClearBYOK
 	}
-	return n
-}
-
-// missing reports whether what a call was for is not there in the end.
-func (r *run) missing(c *Call, undisturbed *run) bool {
-	switch c.spec {
-	case spec.SendMessage:
-		return r.end.sent[c.subject] == 0 && undisturbed.end.sent[c.subject] > 0
-	case spec.CreateAgent:
-		return c.subject != "" && r.end.refs[c.subject] == 0 && undisturbed.end.refs[c.subject] > 0
-	}
-	return false
-}
-
-// either calls a check with both executions of the scenario.
-func (s *sweep) either(r *run, check func(p, undisturbed *play) string) (Finding, bool) {
-	for _, restart := range []bool{false, true} {
-		if says := check(r.played(restart), s.baseline.played(restart)); says != "" {
-			return Finding{Says: strings.TrimSpace(when(restart) + says)}, true
-		}
-	}
-	return Finding{}, false
-}
-
-func (s *sweep) panics(r *run) (Finding, bool) {
-	return s.either(r, func(p, _ *play) string {
-		if p.panicked == "" {
-			return ""
-		}
-		return "the scenario panicked: " + p.panicked
-	})
-}
-
-func (s *sweep) endless(r *run) (Finding, bool) {
-	return s.either(r, func(p, _ *play) string {
-		switch limit := s.longest(p.restart); {
-		case p.endless != "":
-			return "the scenario had to be ended: " + p.endless
-		case p.lasted > limit:
-			return fmt.Sprintf("the scenario took %s of virtual time; at most %s are allowed (Within)", p.lasted.Round(time.Second), limit.Round(time.Second))
-		}
-		return ""
-	})
-}
-
-func (s *sweep) overQuota(r *run) (Finding, bool) {
-	return s.either(r, func(p, undisturbed *play) string {
-		if p.requests <= s.quota(p.restart) {
-			return ""
-		}
-		return fmt.Sprintf("the scenario made %s; undisturbed it makes %d", plural(p.requests, "request"), undisturbed.requests)
-	})
-}
-
-func (s *sweep) deadKey(r *run) (Finding, bool) {
-	return s.either(r, func(p, undisturbed *play) string {
-		if p.longest <= max(3, undisturbed.longest) {
-			return ""
-		}
-		return fmt.Sprintf("the service has answered 401 or 402 %d times in a row: nothing helps but another key or plan", p.longest)
-	})
-}
-
-func (s *sweep) leaks(r *run) (Finding, bool) {
-	return s.either(r, func(p, undisturbed *play) string {
-		if len(p.left) <= len(undisturbed.left) {
-			return ""
-		}
-		return plural(len(p.left), "kind") + " of goroutines left behind:\n" + strings.Join(p.left, "\n")
-	})
-}
-
-func (s *sweep) tells(r *run) (Finding, bool) {
-	return s.either(r, func(p, _ *play) string {
-		all := p.told.all()
-		for _, key := range append(r.secrets, r.fake.Key()) {
-			if strings.Contains(all, key) {
-				return "a key stands in what the application told"
-			}
-		}
-		return ""
-	})
-}
-
-func (s *sweep) lostAgent(r *run) (Finding, bool) {
-	for i, unknown := range r.unknown(spec.CreateAgent) {
-		if n := r.lostIDs[i] - s.baseline.lostIDs[i]; n > 0 && !unknown {
-			return Finding{Endpoint: fakeserver.EndpointCreateAgent, Says: fmt.Sprintf(
-				"%sthe identifier of %s is neither kept in Env.Dir nor told", when(i == 1), plural(n, "agent"))}, true
-		}
-	}
-	return Finding{}, false
-}
-
-// unknown reports whether, up to the end of each execution, the application has
-// told of an unknown outcome of the endpoint.
-func (r *run) unknown(endpoint *spec.Endpoint) [2]bool {
-	first := r.first.told.unknown(endpoint)
-	return [2]bool{first, first || r.second.told.unknown(endpoint)}
-}
-
-func (s *sweep) doubled(r *run) (Finding, bool) {
-	got, base := [2]state{r.after, r.end}, [2]state{s.baseline.after, s.baseline.end}
-	sent, created := r.unknown(spec.SendMessage), r.unknown(spec.CreateAgent)
-	for i := range got {
-		if text, is := more(got[i].messages, base[i].messages); is && !sent[i] {
-			return Finding{Endpoint: fakeserver.EndpointSendMessage, Says: fmt.Sprintf(
-				"%san agent has the message %s %d times, and no unknown outcome of sending was told", when(i == 1), shown(text), got[i].messages[text])}, true
-		}
-		if ref, is := more(got[i].refs, base[i].refs); is && !created[i] {
-			return Finding{Endpoint: fakeserver.EndpointCreateAgent, Says: fmt.Sprintf(
-				"%sthere are %d agents with one customer_ref, and no unknown outcome of a creation was told", when(i == 1), got[i].refs[ref])}, true
-		}
-	}
-	return Finding{}, false
-}
-
-func (s *sweep) lostBYOK(r *run) (f Finding, _ bool) {
-	f.Endpoint = fakeserver.EndpointClearBYOK
-	for i, got := range []state{r.after, r.end} {
-		want := []state{s.baseline.after, s.baseline.end}[i]
-		switch {
-		case r.cleared && got.byok == "" && want.byok != "":
-			f.Says = when(i == 1) + "the stored provider key is cleared, and no other has taken its place"
-			return f, true
-		case got.byok != "" && want.byok == "" && !r.played(i == 1).clears():
-			f.Says = when(i == 1) + "a provider key is left stored, and the application has not tried to clear it"
-			return f, true
-		}
-	}
-	return f, false
+	return "", nil
 }
 
 // clears reports whether the application tried to clear what it had, perhaps,
@@ -252,4 +173,50 @@ func (p *play) clears() (clears bool) {
 		}
 	}
 	return clears
+}
+
+func (p *play) stuck(undisturbed *play) (string, *spec.Endpoint) {
+	if !p.restart {
+		return "", nil
+	}
+	if p.told.more(&undisturbed.told) {
+		return "the application still fails, a day later: " + oneLine(p.told.all()), nil
+	}
+	for _, c := range p.run.plays[0].calls {
+		if c.failed() && refusedForNow(c.Err) && p.missing(c, undisturbed) {
+			return fmt.Sprintf("a day later, the application tells no error, but has never done again what was refused: %s", c.Name), c.spec
+		}
+	}
+	return "", nil
+}
+
+// refusedForNow reports a failure after which the call can be made again
+// without a doubt, and succeed one day.
+func refusedForNow(err error) bool {
+	return errors.Is(err, agentmessaging.ErrUnauthorized) || errors.Is(err, agentmessaging.ErrPaymentRequired) ||
+		errors.Is(err, agentmessaging.ErrRateLimited)
+}
+
+// missing reports whether what a call was for is not there in the end, though
+// the undisturbed application, once it has done it, does not do it again.
+func (p *play) missing(c *Call, undisturbed *play) bool {
+	got, want := p.state.sent, undisturbed.state.sent
+	switch {
+	case c.subject == "" || undisturbed.count(c.spec) >= undisturbed.run.plays[0].count(c.spec):
+		return false
+	case c.spec == spec.CreateAgent:
+		got, want = p.state.refs, undisturbed.state.refs
+	case c.spec != spec.SendMessage:
+		return false
+	}
+	return got[c.subject] == 0 && want[c.subject] > 0
+}
+
+func (p *play) count(endpoint *spec.Endpoint) (n int) {
+	for _, c := range p.calls {
+		if c.spec == endpoint {
+			n++
+		}
+	}
+	return n
 }

@@ -86,6 +86,6 @@ func (r *run) watch(done <-chan struct{}, patience time.Duration) bool {
 // something left behind.
 func (r *run) deadlocked() {
 	if v := recover(); v != nil {
-		r.first.left = append(r.first.left, fmt.Sprint(v))
+		r.plays[0].left = append(r.plays[0].left, fmt.Sprint(v))
 	}
 }

@@ -15,13 +15,18 @@ type config struct {
 	clientOptions []agentmessaging.Option
 	fakeOptions   []fakeserver.Option
 	off           []func(Finding) bool
-	also          []check
+	also          []ownCheck
 	pairs         bool
 	seed          uint64
 	bubble        bool
 	within        time.Duration
 	watchdog      time.Duration
 	collect       func(report string, found []Finding) // in place of failing the test, for tests of Sweep
+}
+
+type ownCheck struct {
+	name string
+	look func(*Run) error
 }
 
 func newConfig(opts []Option) config {
@@ -47,16 +52,8 @@ func WithoutWhere(f func(Finding) bool) Option {
 
 // Also adds a check of the user's own. It is called after each run, the
 // undisturbed one included; an error is a finding under this name.
-func Also(name string, look func(*Run) error) Option {
-	return func(c *config) {
-		c.also = append(c.also, check{Check(name), func(s *sweep, r *run) (Finding, bool) {
-			err := look(r.public(s.public))
-			if err == nil {
-				return Finding{}, false
-			}
-			return Finding{Says: err.Error()}, true
-		}})
-	}
+func Also(name string, check func(*Run) error) Option {
+	return func(c *config) { c.also = append(c.also, ownCheck{name, check}) }
 }
 
 // Pairs sweeps pairs of faults too, at two places: 300 of them at most, picked

@@ -27,6 +27,8 @@ type play struct {
 	lasted   time.Duration
 	panicked string
 	left     []string // goroutines that were still there afterwards
+	state    state    // of the service afterwards
+	lost     int      // agents that nobody knows
 
 	mu       sync.Mutex
 	over     bool // nothing below changes any more
@@ -36,15 +38,15 @@ type play struct {
 	origins  map[string]uint64  // agents, by the content of the call that created them
 	requests int                // that left the client
 	dead     int                // answers of 401 and 402 in a row, up to now
-	longest  int                // such a row
-	endless  string             // why the scenario was ended; "" where it ended by itself
+	deadest  int                // such a row
+	ended    string             // why the scenario was ended; "" where it ended by itself
 	cancel   context.CancelFunc // ends env.Context()
 	refusals int                // calls since then
 	due      map[time.Time]time.Time
 }
 
 // perform runs the scenario to its end.
-func (r *run) perform(t testing.TB, scenario func(*Env), restart bool) *play {
+func (r *run) perform(t testing.TB, restart bool) *play {
 	p := &play{
 		run: r, restart: restart, clock: r.clock(), begun: r.fake.Now(),
 		names: map[string]int{}, origins: map[string]uint64{}, due: map[time.Time]time.Time{},
@@ -60,7 +62,7 @@ func (r *run) perform(t testing.TB, scenario func(*Env), restart bool) *play {
 		defer env.finish()
 		defer p.recovered() // of the scenario, so that the cleanups run
 		label(r.name())
-		scenario(env)
+		r.sweep.scenario(env)
 	}()
 	<-done
 	if !r.sweep.bubble && runtime.NumGoroutine() > before {
@@ -68,7 +70,7 @@ func (r *run) perform(t testing.TB, scenario func(*Env), restart bool) *play {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.over, p.lasted = true, r.fake.Now().Sub(p.begun)
+	p.over, p.lasted, p.state, p.lost = true, r.fake.Now().Sub(p.begun), r.stateNow(), r.lost(p)
 	return p
 }
 
@@ -112,8 +114,8 @@ func (p *play) point(name string) error {
 // stop ends a scenario that would not end by itself, by its context; a
 // goroutine that goes on calling is ended by begin. The lock is held.
 func (p *play) stop(why string) {
-	if p.endless == "" {
-		p.endless = why
+	if p.ended == "" {
+		p.ended = why
 		p.cancel()
 	}
 }

@@ -21,7 +21,7 @@ func (s *sweep) report(t testing.TB, r *run, found []Finding) {
 			fmt.Fprintf(&b, "  %s meets %s (%s): %s\n", h.target, h.fault.Name, h.lasts, h.fault.Says)
 		}
 	}
-	for _, p := range []*play{r.first, r.second} {
+	for _, p := range r.plays {
 		if p != nil {
 			p.transcript(&b)
 		}

@@ -43,10 +43,8 @@ type run struct {
 	fake  *fakeserver.Server
 	dir   string
 
-	first, second *play
-	after, end    state  // of the service after each of them
-	lostIDs       [2]int // agents that nobody knows, after each of them
-	stalled       string // what the watchdog saw
+	plays   [2]*play // the first execution, and that after the restart
+	stalled string   // what the watchdog saw
 
 	subscribed fakeserver.Plan // before a fault ended it
 	secrets    []string        // provider keys that were sent; the play's lock guards it
@@ -69,12 +67,10 @@ const restartAfter = 25 * time.Hour
 // execute runs the scenario twice on one fake: as it is disturbed, and as the
 // application restarts.
 func (r *run) execute(t testing.TB) {
-	r.first = r.perform(t, r.sweep.scenario, false)
-	r.after, r.lostIDs[0] = r.stateNow(), r.lost(r.first)
+	r.plays[0] = r.perform(t, false)
 	r.undo()
 	r.fake.Advance(restartAfter)
-	r.second = r.perform(t, r.sweep.scenario, true)
-	r.end, r.lostIDs[1] = r.stateNow(), r.lost(r.first, r.second)
+	r.plays[1] = r.perform(t, true)
 }
 
 // undo ends what a restart after a day does not meet any more.
@@ -109,10 +105,10 @@ func (r *run) willClear() {
 
 // lost is how many agents there are whose identifier the application has
 // neither told nor kept.
-func (r *run) lost(plays ...*play) (n int) {
-	kept := r.kept()
-	for _, p := range plays {
-		kept += p.told.all()
+func (r *run) lost(p *play) (n int) {
+	kept := r.kept() + p.told.all()
+	if p.restart {
+		kept += r.plays[0].told.all()
 	}
 	for _, a := range r.fake.Agents() {
 		if !strings.Contains(kept, a.ID) {
@@ -139,8 +135,8 @@ func (r *run) kept() string {
 func (r *run) public(undisturbed *Run) *Run {
 	return &Run{
 		Plan: strings.TrimPrefix(r.name(), "undisturbed"), Fake: r.fake, Dir: r.dir,
-		Calls: r.first.copied(), Restarted: r.second.copied(), Lasted: r.first.lasted,
-		Reports: r.first.told.copied(), Told: r.first.told.all(), Undisturbed: undisturbed,
+		Calls: r.plays[0].copied(), Restarted: r.plays[1].copied(), Lasted: r.plays[0].lasted,
+		Reports: r.plays[0].told.copied(), Told: r.plays[0].told.all(), Undisturbed: undisturbed,
 	}
 }
 

@@ -66,7 +66,7 @@ func Sweep(t *testing.T, scenario func(*Env), opts ...Option) {
 			s.sweep(p)
 		}
 	}
-	t.Logf("swept %s: %s, %s, %s", plural(len(s.baseline.first.calls), "call"), plural(len(s.faults), "fault"),
+	t.Logf("swept %s: %s, %s, %s", plural(len(s.baseline.plays[0].calls), "call"), plural(len(s.faults), "fault"),
 		plural(s.runs, "run"), time.Since(s.undertook).Round(time.Millisecond))
 }
 
@@ -75,14 +75,14 @@ func Sweep(t *testing.T, scenario func(*Env), opts ...Option) {
 func (s *sweep) begin() {
 	s.t.Helper()
 	probe := s.undisturbed()
-	s.racing, s.single = probe.first.racing()
+	s.racing, s.single = probe.plays[0].racing()
 	s.baseline = s.undisturbed()
-	s.coarse = !probe.after.equal(s.baseline.after, false)
-	if s.coarse && !probe.after.equal(s.baseline.after, true) {
+	s.coarse = !probe.plays[0].state.equal(s.baseline.plays[0].state, false)
+	if s.coarse && !probe.plays[0].state.equal(s.baseline.plays[0].state, true) {
 		s.t.Log("two undisturbed runs differ: the truth cannot be checked")
 		s.off = append(s.off, func(f Finding) bool { return f.Check == Truth })
 	}
-	if len(s.baseline.first.calls) == 0 {
+	if len(s.baseline.plays[0].calls) == 0 {
 		s.t.Fatal("agentmessagingtest: the scenario made no call with Env.Client")
 	}
 	s.judge(s.t, s.baseline)
@@ -98,9 +98,9 @@ func (s *sweep) undisturbed() *run {
 	case s.t.Skipped():
 		s.t.SkipNow()
 	}
-	for _, p := range []*play{r.first, r.second} {
+	for _, p := range r.plays {
 		if problem := p.broken(); problem != "" {
-			s.t.Fatal("agentmessagingtest: the undisturbed scenario " + when(p.restart) + problem)
+			s.t.Fatal("agentmessagingtest: the undisturbed scenario " + when(p) + problem)
 		}
 	}
 	return r
@@ -111,16 +111,16 @@ func (p *play) broken() string {
 	switch {
 	case p.panicked != "":
 		return "panicked: " + p.panicked
-	case p.endless != "":
-		return "had to be ended: " + p.endless
+	case p.ended != "":
+		return "had to be ended: " + p.ended
 	case len(p.told.failures) > 0:
 		return "failed: " + strings.Join(p.told.failures, "\n")
 	}
 	return ""
 }
 
-func when(restart bool) string {
-	if restart {
+func when(p *play) string {
+	if p.restart {
 		return "after its restart "
 	}
 	return ""
@@ -128,10 +128,10 @@ func when(restart bool) string {
 
 // plans are those of each call and each point of the undisturbed run.
 func (s *sweep) plans() (plans []*plan) {
-	for _, c := range s.baseline.first.calls {
+	for _, c := range s.baseline.plays[0].calls {
 		plans = append(plans, plansFor(c)...)
 	}
-	for _, place := range s.baseline.first.points {
+	for _, place := range s.baseline.plays[0].points {
 		plans = append(plans, planAt(place, once), planAt(place, fromOn))
 	}
 	return plans
@@ -173,8 +173,8 @@ const mostStalls = 3
 func (s *sweep) learn(r *run) {
 	h := r.plan.hits[0]
 	s.faults[h.fault.Name] = true
-	reached := slices.Clone(r.first.points)
-	for _, c := range r.first.calls {
+	reached := slices.Clone(r.plays[0].points)
+	for _, c := range r.plays[0].calls {
 		if len(c.Attempts) > 0 {
 			reached = append(reached, c.Name)
 		}
@@ -235,27 +235,28 @@ func (s *sweep) newDir() string {
 
 // mostCalls is how many calls a run may make before it is ended: enough to be
 // over the quota, which is then reported.
-func (s *sweep) mostCalls(restart bool) int { return 100 + 2*s.quota(restart) }
+func (p *play) mostCalls() int { return 100 + 2*p.quota() }
 
 // quota is nine times the requests of the undisturbed run.
-func (s *sweep) quota(restart bool) int {
-	if s.baseline == nil {
+func (p *play) quota() int {
+	if p.run.sweep.baseline == nil {
 		return 10_000
 	}
-	return 9 * max(1, s.baseline.played(restart).requests)
+	return 9 * max(1, p.run.sweep.baseline.like(p).requests)
 }
 
 // longest is how much virtual time a run may take.
-func (s *sweep) longest(restart bool) time.Duration {
-	if s.baseline == nil {
+func (p *play) longest() time.Duration {
+	if p.run.sweep.baseline == nil {
 		return 1000 * time.Hour
 	}
-	return s.baseline.played(restart).lasted + s.within
+	return p.run.sweep.baseline.like(p).lasted + p.run.sweep.within
 }
 
-func (r *run) played(restart bool) *play {
-	if restart {
-		return r.second
+// like is the run's execution that another run's is compared with.
+func (r *run) like(p *play) *play {
+	if p.restart {
+		return r.plays[1]
 	}
-	return r.first
+	return r.plays[0]
 }

@@ -55,26 +55,29 @@ func (t *told) Write(p []byte) (int, error) {
 	return t.text.Write(p)
 }
 
-// count is how many errors were told, by the way in which they were.
-type count struct{ reported, asserted, logged, printed int }
-
-// more reports whether an error was told that undisturbed is not.
-func (c count) more(undisturbed count) bool {
-	return c.reported > undisturbed.reported || c.asserted > undisturbed.asserted ||
-		c.logged > undisturbed.logged || c.printed > undisturbed.printed
-}
-
-// errors counts what was told; an error of this module is known by its words.
-func (t *told) errors() count {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	c := count{asserted: len(t.failures), logged: t.warnings, printed: strings.Count(t.text.String(), "agentmessaging: ")}
-	for _, err := range t.reports {
-		if err != nil {
-			c.reported++
+// more reports whether an error was told, in whatever way, that undisturbed is
+// not.
+func (t *told) more(undisturbed *told) bool {
+	for i, n := range undisturbed.errors() {
+		if t.errors()[i] > n {
+			return true
 		}
 	}
-	return c
+	return false
+}
+
+// errors counts what was reported, asserted, logged and printed; an error of
+// this module is known by its words.
+func (t *told) errors() (n [4]int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, err := range t.reports {
+		if err != nil {
+			n[0]++
+		}
+	}
+	n[1], n[2], n[3] = len(t.failures), t.warnings, strings.Count(t.text.String(), "agentmessaging: ")
+	return n
 }
 
 // all is everything that was told, as text.

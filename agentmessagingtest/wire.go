@@ -63,10 +63,10 @@ func (p *play) pass(c *Call) (*fault, error) {
 		return nil, context.Canceled
 	}
 	p.requests++
-	if elapsed := p.run.fake.Now().Sub(p.begun); elapsed > p.run.sweep.longest(p.restart) {
+	if elapsed := p.run.fake.Now().Sub(p.begun); elapsed > p.longest() {
 		p.stop("it has taken " + elapsed.Round(time.Second).String() + " of virtual time by then")
 	}
-	if p.endless != "" {
+	if p.ended != "" {
 		return nil, context.Canceled
 	}
 	f := p.run.strikes(p, c.Name, c)
@@ -95,7 +95,7 @@ func (p *play) note(c *Call, resp *http.Response, err error) {
 		return
 	}
 	p.dead++
-	p.longest = max(p.longest, p.dead)
+	p.deadest = max(p.deadest, p.dead)
 }
 
 // send makes an attempt, with its fault.
