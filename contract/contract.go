@@ -113,7 +113,7 @@ func runCases(t *testing.T, cases []testCase, target Target) {
 		fmt.Fprintln(os.Stderr, p)
 	}
 	if target.Fresh != nil {
-		p = basesFirst(p)
+		p = p.basesFirst()
 	}
 	shared := new(shared)
 	for _, c := range p {

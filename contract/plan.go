@@ -32,16 +32,9 @@ func (c testCase) core() bool {
 }
 
 // basesFirst moves the cases that others build on before the others.
-func basesFirst(p plan) plan {
-	bases, others := plan{}, plan{}
-	for _, c := range p {
-		if c.base {
-			bases = append(bases, c)
-		} else {
-			others = append(others, c)
-		}
-	}
-	return append(bases, others...)
+func (p plan) basesFirst() plan {
+	bases := slices.DeleteFunc(slices.Clone(p), func(c planned) bool { return !c.base })
+	return append(bases, slices.DeleteFunc(slices.Clone(p), func(c planned) bool { return c.base })...)
 }
 
 // newPlan decides which cases run on the target. On a shared target the core
