@@ -12,7 +12,7 @@ func agentCases() []testCase {
 		cases = append(cases,
 			rule("7/agent-unknown/"+e.name, "404 | Not found", e.of(noAgent).is(404)),
 			rule("fake/agent-of-another-key/"+e.name, "who sees an agent: the key that created it; any other key gets 404",
-				createAgent.is(200).of(another), e.is(404).of(third), e.is(200).of(another)),
+				createAgent.is(200).by(another), e.is(404).by(third), e.is(200).by(another)),
 		)
 	}
 	return cases
@@ -33,8 +33,8 @@ func agentLifeCases() []testCase {
 			createAgent.is(200), createAgent.is(200).holds("agent_id", differs)),
 		rule("5/agents-of-any-key",
 			"The BYOK endpoints (GET, PUT, DELETE /v1/byok) and warm-up in byok mode require a dashboard-issued key.",
-			createAgent.is(200).of(undashboard), readAgent.is(200).of(undashboard),
-			sendMessage.is(200).of(undashboard), enableSMS.is(200).of(undashboard)),
+			createAgent.is(200).by(undashboard), readAgent.is(200).by(undashboard),
+			sendMessage.is(200).by(undashboard), enableSMS.is(200).by(undashboard)),
 
 		rule("fake/read-after-creation", "an agent stays active; ids, times: RFC 3339 UTC",
 			createAgent.is(200),

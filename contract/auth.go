@@ -2,8 +2,8 @@ package contract
 
 import "strings"
 
-// credentials are none that the service has issued. Each changes the right
-// value of Authorization.
+// credentials are values of Authorization that the service must not accept,
+// some made from a key that it does accept.
 var credentials = []struct {
 	name string
 	of   func(key string) string
@@ -28,7 +28,7 @@ func authCases() []testCase {
 		credential = "A missing or invalid credential gives 401."
 		dashboard  = "The BYOK endpoints (GET, PUT, DELETE /v1/byok) and warm-up in byok mode require a dashboard-issued key. Other keys receive 403."
 	)
-	cases := []testCase{rule("5/not-dashboard-allowed/status", dashboard, getStatus.is(200).of(undashboard))}
+	cases := []testCase{rule("5/not-dashboard-allowed/status", dashboard, getStatus.is(200).by(undashboard))}
 	for _, e := range endpoints {
 		for _, c := range credentials {
 			cases = append(cases, rule("5/credential-"+c.name+"/"+e.name, credential, e.is(401).header("Authorization", c.of)))
@@ -37,11 +37,11 @@ func authCases() []testCase {
 			rule("fake/credential-spaced/"+e.name, "a space inside the token makes it another",
 				e.is(401).header("Authorization", func(key string) string { return "Bearer " + key[:4] + " " + key[4:] })),
 			rule("5/credential-revoked/"+e.name, credential,
-				getStatus.is(200).of(another), revoke(another), e.is(401).of(another)),
-			rule("5/plan-inactive/"+e.name, "An inactive plan gives 402 (payment required).", e.is(402).of(unpaid)))
+				getStatus.is(200).by(another), revoke(another), e.is(401).by(another)),
+			rule("5/plan-inactive/"+e.name, "An inactive plan gives 402 (payment required).", e.is(402).by(unpaid)))
 	}
 	for _, e := range []endpoint{getBYOK, setBYOK, clearBYOK} {
-		cases = append(cases, rule("5/not-dashboard/"+e.name, dashboard, e.is(403).of(undashboard)))
+		cases = append(cases, rule("5/not-dashboard/"+e.name, dashboard, e.is(403).by(undashboard)))
 	}
 	return cases
 }

@@ -46,7 +46,8 @@ func bodyCases() []testCase {
 	return slices.Concat(cases, strictCases(strict))
 }
 
-// contentTypeCases: a Content-Type other than JSON is refused, none is not.
+// contentTypeCases: a body may come without Content-Type, but not with one other
+// than JSON.
 func contentTypeCases(e endpoint) (cases []testCase) {
 	for _, c := range []struct {
 		name, value string
@@ -80,8 +81,8 @@ func refused(prefix, sentence string, list ...sent) []testCase {
 	return cases
 }
 
-// strictCases: a name in another case is another name, which many decoders do
-// not see, nor a member that is there twice, nor a byte that is no UTF-8.
+// strictCases: many decoders accept a name in another case, a member that is
+// there twice, and bytes that are no UTF-8. This project refuses them.
 func strictCases(strict string) []testCase {
 	const apiKey = `"api_key":"` + providerKey + `"`
 	return slices.Concat(

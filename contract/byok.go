@@ -57,12 +57,12 @@ func byokStoreCases() []testCase {
 // byokScopeCases: one key does not see, change or use what another has stored.
 func byokScopeCases() []testCase {
 	const bound = "BYOK is bound to the API key that set it."
-	mine, still := setBYOK.is(200).of(another), getBYOK.is(200).holds("byok.provider", "openai").of(another)
+	mine, still := setBYOK.is(200).by(another), getBYOK.is(200).holds("byok.provider", "openai").by(another)
 	return []testCase{
 		rule("4.6/byok-of-another-key", bound, mine, byokAgent.is(400)),
-		rule("5/byok-read-of-another-key", bound, mine, getBYOK.is(200).holds("byok", nil).of(third), still),
-		rule("5/byok-cleared-by-another-key", bound, mine, noBYOK.of(third), still),
-		rule("5/byok-set-by-another-key", bound, mine, setBYOK.with(byokBody(`"label":"b"`)).is(200).of(third), still),
+		rule("5/byok-read-of-another-key", bound, mine, getBYOK.is(200).holds("byok", nil).by(third), still),
+		rule("5/byok-cleared-by-another-key", bound, mine, noBYOK.by(third), still),
+		rule("5/byok-set-by-another-key", bound, mine, setBYOK.with(byokBody(`"label":"b"`)).is(200).by(third), still),
 	}
 }
 

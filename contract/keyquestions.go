@@ -4,7 +4,7 @@ package contract
 // issues as many as they take.
 var keyQuestions = []question{
 	asks("permission_before_body", "Is a wrong body of PUT /v1/byok answered 403 where the key may not?", true,
-		setBYOK.with(`{`).is(403, 400).of(undashboard)),
+		setBYOK.with(`{`).is(403, 400).by(undashboard)),
 	{
 		id: "limit_before_permission", fake: true,
 		ask:   "Is a call that the key may not make answered 429 where the limit on requests is spent?",
@@ -12,12 +12,12 @@ var keyQuestions = []question{
 		find: func(p *probe) any {
 			p.agent(undashboard)
 			p.wait(minute)
-			p.until(80, readAgent.is(200).of(undashboard))
-			return p.yes(setBYOK.is(429, 403).of(undashboard))
+			p.until(80, readAgent.is(200).by(undashboard))
+			return p.yes(setBYOK.is(429, 403).by(undashboard))
 		},
 	},
 	asks("store_down_first", "Is warm-up in byok mode answered 503 where BYOK is not available and nothing is stored?", true,
-		storeOff, byokWarmUp.is(503, 409).of(third), storeOn),
+		storeOff, byokWarmUp.is(503, 409).by(third), storeOn),
 	{
 		id: "other_limit_names", ask: "Which limit_key have the other limits?",
 		fake: map[string]any{
@@ -37,18 +37,18 @@ func otherLimitNames(p *probe) any {
 	}
 	creator, reader := who{"creator", "preview", true}, who{"reader", "preview", true}
 	p.wait(minute)
-	note("agent_create_ip_minute", refused(createAgent.is(200).of(creator)))
-	note("agent_create_key_day", p.perDay(createAgent.is(200).of(creator)))
+	note("agent_create_ip_minute", refused(createAgent.is(200).by(creator)))
+	note("agent_create_key_day", p.perDay(createAgent.is(200).by(creator)))
 	p.wait(minute)
-	note("byok_set_key_hour", refused(setBYOK.is(200).of(third)))
+	note("byok_set_key_hour", refused(setBYOK.is(200).by(third)))
 	p.agent(reader)
-	note("key_day", p.perDay(readAgent.is(200).of(reader)))
+	note("key_day", p.perDay(readAgent.is(200).by(reader)))
 	p.wait(minute)
 	for _, key := range []who{third, fourth} { // an address may make twice as many as a key
 		p.agent(key)
-		refused(readAgent.is(200).of(key))
+		refused(readAgent.is(200).by(key))
 	}
-	note("ip_minute", p.raw(createAgent.is(200).of(who{"fifth", "preview", true})))
+	note("ip_minute", p.raw(createAgent.is(200).by(who{"fifth", "preview", true})))
 	return names
 }
 

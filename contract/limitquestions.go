@@ -128,7 +128,7 @@ func (p *probe) spentByKeyless(spent map[string]any) {
 	p.strict(readAgent.is(401).keyless().times(keyless))
 	p.strict(readAgent.is(200).times(p.limit))
 	passed := 0
-	for passed <= p.limit && p.raw(readAgent.is(200).of(another)).status == 200 {
+	for passed <= p.limit && p.raw(readAgent.is(200).by(another)).status == 200 {
 		passed++
 	}
 	switch {

@@ -19,7 +19,7 @@ func limits() []limit {
 		{"key_minute", "Per API key | 60 requests/minute", time.Minute, requests(60, 60), readAgent.limited("key_minute")},
 		{
 			"ip_minute", "Per IP (backstop) | 120 requests/minute", time.Minute,
-			repeat(1, requests(60, 60).of(another), requests(60, 60).of(third)), createAgent.limited("ip_minute").of(fourth),
+			repeat(1, requests(60, 60).by(another), requests(60, 60).by(third)), createAgent.limited("ip_minute").by(fourth),
 		},
 		{"key_day", "Per API key | 1,000 requests/day", day, requests(1000, 60), readAgent.limited("key_day")},
 		{
@@ -74,7 +74,7 @@ func limitCases() []testCase {
 }
 
 // passes is the next call once the limit is open.
-func (l limit) passes() step { return l.next.e.is(200).of(l.next.by) }
+func (l limit) passes() step { return l.next.e.is(200).by(l.next.key) }
 
 // thereIP is from the block that RFC 5737 keeps for documentation.
 const thereIP = "203.0.113.8"
@@ -85,7 +85,7 @@ func (l limit) ofOneKey() testCase {
 	if one.name == readAgent.name {
 		one = createAgent
 	}
-	return rule("8.1/"+l.key+"-of-one-key", l.rule, l.fill, one.is(200).of(another), one.limited(l.key).from(thereIP))
+	return rule("8.1/"+l.key+"-of-one-key", l.rule, l.fill, one.is(200).by(another), one.limited(l.key).from(thereIP))
 }
 
 // addressCases: a limit per address holds for every key, and at no other
@@ -95,12 +95,12 @@ func addressCases() []testCase {
 	refused := createAgent.limited("agent_create_ip_minute")
 	return []testCase{
 		rule("8.1/ip_minute-of-one-address", "Per IP (backstop) | 120 requests/minute",
-			requests(60, 60).of(another), requests(60, 60).of(third),
-			createAgent.limited("ip_minute").of(fourth), createAgent.is(200).of(fourth).from(thereIP)),
+			requests(60, 60).by(another), requests(60, 60).by(third),
+			createAgent.limited("ip_minute").by(fourth), createAgent.is(200).by(fourth).from(thereIP)),
 		rule("8.1/agent_create_ip_minute-of-one-address", ten,
-			createAgent.is(200).times(10), refused, refused.of(another), createAgent.is(200).from(thereIP)),
+			createAgent.is(200).times(10), refused, refused.by(another), createAgent.is(200).from(thereIP)),
 		rule("8.1/agent_create_ip_minute-of-all-keys", ten,
-			createAgent.is(200).times(4).of(another), createAgent.is(200).times(6).of(third), refused.of(fourth)),
+			createAgent.is(200).times(4).by(another), createAgent.is(200).times(6).by(third), refused.by(fourth)),
 	}
 }
 

@@ -15,15 +15,15 @@ func planCases() (cases []testCase) {
 		one, two, three := who{"one", p.plan, true}, who{"two", p.plan, true}, who{"three", p.plan, true}
 		half := requests(p.ipMinute/2, p.keyMinute)
 		cases = append(cases,
-			rule(p.id+"key_minute", p.rule, requests(p.keyMinute, p.keyMinute).of(one), readAgent.limited("key_minute").of(one)),
-			rule(p.id+"ip_minute", p.rule, half.of(one), half.of(two), createAgent.limited("ip_minute").of(three)),
-			rule(p.id+"key_day", p.rule, requests(p.keyDay, p.keyMinute).of(one), readAgent.limited("key_day").of(one)))
+			rule(p.id+"key_minute", p.rule, requests(p.keyMinute, p.keyMinute).by(one), readAgent.limited("key_minute").by(one)),
+			rule(p.id+"ip_minute", p.rule, half.by(one), half.by(two), createAgent.limited("ip_minute").by(three)),
+			rule(p.id+"key_day", p.rule, requests(p.keyDay, p.keyMinute).by(one), readAgent.limited("key_day").by(one)))
 		if p.plan != "preview" {
 			cases = append(cases, rule(p.id+"operations-as-in-preview",
 				"Plan | Requests/minute per key | Requests/minute per IP | Requests/day per key",
-				createAgent.is(200).times(10).of(one), createAgent.limited("agent_create_ip_minute").of(one),
-				setBYOK.is(200).times(5).of(one), setBYOK.limited("byok_set_key_hour").of(one),
-				warmUp.is(200).times(3).of(one), warmUp.limited("warmup_key_hour").of(one)))
+				createAgent.is(200).times(10).by(one), createAgent.limited("agent_create_ip_minute").by(one),
+				setBYOK.is(200).times(5).by(one), setBYOK.limited("byok_set_key_hour").by(one),
+				warmUp.is(200).times(3).by(one), warmUp.limited("warmup_key_hour").by(one)))
 		}
 	}
 	return cases

@@ -30,7 +30,7 @@ func newPlayer(target Target) player {
 // {agent_id} in its path is the agent of the key that calls, or else of any
 // key, or one that does not exist.
 func (p *player) play(ctx context.Context, st step) (exchange, error) {
-	e := st.e.of(cmp.Or(p.agents[st.by], p.last, noAgent))
+	e := st.e.of(cmp.Or(p.agents[st.key], p.last, noAgent))
 	req, err := http.NewRequestWithContext(ctx, e.method, strings.TrimSuffix(p.target.BaseURL, "/")+e.path, strings.NewReader(e.body))
 	if err != nil {
 		return exchange{}, err
@@ -45,13 +45,13 @@ func (p *player) play(ctx context.Context, st step) (exchange, error) {
 	x := exchange{endpoint: st.e, status: res.StatusCode, header: res.Header, body: body}
 	if x.status == http.StatusOK && e.name == createAgent.name {
 		p.last, _ = x.at("agent_id").(string)
-		p.agents[st.by] = p.last
+		p.agents[st.key] = p.last
 	}
 	return x, err
 }
 
 func (p *player) setHeader(req *http.Request, st step) {
-	req.Header.Set("Authorization", "Bearer "+p.keyOf(st.by))
+	req.Header.Set("Authorization", "Bearer "+p.keyOf(st.key))
 	if st.e.body != "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
@@ -59,7 +59,7 @@ func (p *player) setHeader(req *http.Request, st step) {
 		return
 	}
 	req.Header.Del(st.name)
-	if value := st.value(p.keyOf(st.by)); value != "" {
+	if value := st.value(p.keyOf(st.key)); value != "" {
 		req.Header.Set(st.name, value)
 	}
 }

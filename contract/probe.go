@@ -65,8 +65,8 @@ func (p *probe) take(st step) (last exchange) {
 // created at need. A refusal by a limit that the step does not list is waited
 // for, three times, and is none of the requests that the question takes.
 func (p *probe) call(st step) exchange {
-	if st.e.ofAgent() && st.by == (who{}) {
-		p.agent(st.by)
+	if st.e.ofAgent() && st.key == (who{}) {
+		p.agent(st.key)
 	}
 	x := p.raw(st)
 	for range 3 {
@@ -83,7 +83,7 @@ func (p *probe) call(st step) exchange {
 // agent is an agent of the key, created once.
 func (p *probe) agent(by who) string {
 	if p.agents[by] == "" {
-		p.text(p.take(createAgent.is(200).of(by)), "agent_id")
+		p.text(p.take(createAgent.is(200).by(by)), "agent_id")
 	}
 	return p.agents[by]
 }

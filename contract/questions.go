@@ -64,7 +64,7 @@ var stateQuestions = []question{
 		costs: Spend{Requests: 2, Creations: 1}, needs: []need{needSecondKey},
 		find: func(p *probe) any {
 			p.agent(who{})
-			return p.take(readAgent.is(404, 200).of(another)).status
+			return p.take(readAgent.is(404, 200).by(another)).status
 		},
 	},
 	{
@@ -119,8 +119,8 @@ func errorNames(p *probe) any {
 		note("byok_not_configured", byokWarmUp.is(409))
 	}
 	if p.target.Abilities != nil {
-		note("payment_required", getStatus.is(402).of(unpaid))
-		note("forbidden", getBYOK.is(403).of(undashboard))
+		note("payment_required", getStatus.is(402).by(unpaid))
+		note("forbidden", getBYOK.is(403).by(undashboard))
 		p.take(storeOff)
 		note("byok_unavailable", setBYOK.is(503))
 		p.take(storeOn)

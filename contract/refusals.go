@@ -38,7 +38,7 @@ func unlistedCases() []testCase {
 		rule("7/creation-without-503", listed, storeOff, keyedAgent.listed()),
 	}
 	for _, e := range []endpoint{readAgent, sendMessage, enableSMS} {
-		cases = append(cases, rule("7/agent-of-another-key/"+e.name, listed, createAgent.is(200).of(another), e.listed().of(third)))
+		cases = append(cases, rule("7/agent-of-another-key/"+e.name, listed, createAgent.is(200).by(another), e.listed().by(third)))
 	}
 	return cases
 }

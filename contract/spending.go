@@ -18,7 +18,7 @@ func countedCases() []testCase {
 	return []testCase{
 		rule("fake/counted/400-404-409", requestsSpent,
 			wrongAgent.is(400).times(20), readNobody.is(404).times(20), byokWarmUp.is(409).times(20), refused),
-		rule("fake/counted/403", requestsSpent, setBYOK.is(403).times(60).of(undashboard), refused.of(undashboard)),
+		rule("fake/counted/403", requestsSpent, setBYOK.is(403).times(60).by(undashboard), refused.by(undashboard)),
 		rule("fake/counted/503", requestsSpent, storeOff, setBYOK.is(503).times(60), storeOn, refused),
 		rule("fake/counted/operation-429", requestsSpent, // what the limit on creations refuses spends no request
 			createAgent.is(200).times(10), createAgent.is(429), readNobody.is(404).times(50), wrongAgent.limited("key_minute")),
@@ -36,7 +36,7 @@ func uncountedCases() []testCase {
 	const unlimited = "GET /v1/status, GET and DELETE /v1/byok are never limited and spend nothing"
 	return []testCase{
 		rule("fake/uncounted/401", requestsSpent, createAgent.is(401).times(130).keyless(), createAgent.is(200)),
-		rule("fake/uncounted/402", requestsSpent, createAgent.is(402).times(130).of(unpaid), createAgent.is(200)),
+		rule("fake/uncounted/402", requestsSpent, createAgent.is(402).times(130).by(unpaid), createAgent.is(200)),
 		rule("fake/uncounted/404-405-of-routes", requestsSpent,
 			at("GET", "/v1/nothing").is(404).times(65), at("PATCH", "/v1/agents").is(405).times(65), createAgent.is(200)),
 		rule("fake/uncounted/endpoints-without-429", unlimited,
@@ -44,8 +44,8 @@ func uncountedCases() []testCase {
 			createAgent.is(200), readNobody.is(404).times(59), createAgent.limited("key_minute")),
 		rule("fake/uncounted/429", requestsSpent,
 			requests(60, 60), createAgent.is(429).times(60),
-			requests(60, 60).of(another), // the address has its other half
-			readAgent.limited("key_minute").of(another), untilOpen(time.Minute), readNobody.is(404).times(59)),
+			requests(60, 60).by(another), // the address has its other half
+			readAgent.limited("key_minute").by(another), untilOpen(time.Minute), readNobody.is(404).times(59)),
 		rule("fake/uncounted/429-by-day", requestsSpent,
 			requests(60, 60), createAgent.is(429).times(1000),
 			repeat(15, wait(time.Minute), readNobody.is(404).times(60)),

@@ -11,7 +11,7 @@ type step struct {
 	n        int
 	e        endpoint
 	statuses []int // each call is answered with one of them
-	by       who
+	key      who
 	ip       string // the address that calls; "": the one that the target's client has
 	name     string // a header to set
 	value    func(key string) string
@@ -40,14 +40,14 @@ var (
 	unpaid      = who{"unpaid", "free", false}         // on an inactive plan
 )
 
-// is is a call that is answered with one of the statuses.
+// is makes the call a step: it is answered with one of the statuses.
 func (e endpoint) is(statuses ...int) step { return step{n: 1, e: e, statuses: statuses} }
 
-// listed is a call that is answered with any status that section 4 lists.
+// listed makes the call a step that accepts any status that section 4 lists.
 func (e endpoint) listed() step { return e.is(append([]int{200}, e.errors...)...) }
 
-// limited is a call that the limiter refuses. Its name is this project's, so
-// it counts only for a target that claims the decisions.
+// limited makes the call a step that the limiter refuses. The limiter's name is
+// this project's, so it counts only for a target that claims the decisions.
 func (e endpoint) limited(limitKey string) step {
 	return e.is(429).check(func(a answer) string {
 		if a.s.target.Decisions && a.at("limit_key") != limitKey {
@@ -58,39 +58,38 @@ func (e endpoint) limited(limitKey string) step {
 	})
 }
 
-// times is the step n times in a row.
+// times repeats the call.
 func (st step) times(n int) step {
 	st.n = n
 	return st
 }
 
-// repeat is all the steps n times in a row.
+// repeat is a group of steps, taken n times in a row.
 func repeat(n int, steps ...step) step { return step{n: n, inner: steps} }
 
-// of is the step with that key.
-func (st step) of(key who) step {
-	st.by = key
+// by lets that key make the calls.
+func (st step) by(key who) step {
+	st.key = key
 	st.inner = slices.Clone(st.inner)
 	for i := range st.inner {
-		st.inner[i] = st.inner[i].of(key)
+		st.inner[i] = st.inner[i].by(key)
 	}
 	return st
 }
 
-// from is the call from another address.
+// from lets another address make the call.
 func (st step) from(ip string) step {
 	st.ip = ip
 	return st
 }
 
-// header is the call with a header of that value, which may depend on the key;
-// "" leaves the header out.
+// header sets a header. Its value may depend on the key; "" leaves it out.
 func (st step) header(name string, value func(key string) string) step {
 	st.name, st.value = name, value
 	return st
 }
 
-// keyless is the call without a key.
+// keyless makes the call without a key.
 func (st step) keyless() step { return st.header("Authorization", always("")) }
 
 func always(value string) func(string) string { return func(string) string { return value } }
@@ -133,7 +132,8 @@ func revoke(key who) step {
 	return step{arrange: func(p *player) { p.target.Abilities.RevokeKey(p.keyOf(key)) }}
 }
 
-// walk does something with every step, one after the other.
+// walk calls do with each step in order, and with those of a group as often as
+// it is repeated.
 func walk(steps []step, do func(step)) {
 	for _, st := range steps {
 		if st.inner == nil {
@@ -171,7 +171,7 @@ func needs(steps []step) (all []need) {
 		passes := st.n > 0 && st.statuses[0] == 200
 		reaches := passes || slices.Contains(st.statuses, 400)
 		add(st.e.ofAgent() && reaches && !created, needAgent)
-		add(st.arrange != nil || st.by != who{}, needAbilities)
+		add(st.arrange != nil || st.key != who{}, needAbilities)
 		add(st.ip != "", needClientFrom)
 		add(st.exact, needFrozenClock)
 		created = created || (passes && st.e.name == createAgent.name)

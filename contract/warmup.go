@@ -35,10 +35,10 @@ func warmUpModeCases() []testCase {
 		rule("4.2/byok-configured", needsBYOK, setBYOK.is(200), byokWarmUp.is(200)),
 		rule("4.2/byok-not-configured", conflict, noBYOK, byokWarmUp.is(409)),
 		rule("4.2/byok-cleared", conflict, setBYOK.is(200), clearBYOK.is(200), byokWarmUp.is(409)),
-		rule("4.2/byok-of-another-key", conflict, setBYOK.is(200).of(another), byokWarmUp.is(409)),
+		rule("4.2/byok-of-another-key", conflict, setBYOK.is(200).by(another), byokWarmUp.is(409)),
 		rule("4.2/byok-unavailable", unavailable, setBYOK.is(200), storeOff, byokWarmUp.is(503)),
 		rule("4.2/hosted-without-byok", unavailable, storeOff, warmUp.is(200)),
-		rule("4.2/byok-forbidden", forbidden, byokWarmUp.is(403).of(undashboard)), // before 409
-		rule("4.2/hosted-allowed", forbidden, without.is(200).of(undashboard), warmUp.is(200).of(undashboard)),
+		rule("4.2/byok-forbidden", forbidden, byokWarmUp.is(403).by(undashboard)), // before 409
+		rule("4.2/hosted-allowed", forbidden, without.is(200).by(undashboard), warmUp.is(200).by(undashboard)),
 	}
 }

@@ -38,7 +38,7 @@ func windowCases() []testCase {
 			badWarmUp.limited("key_minute").opensIn(time.Minute),
 			createAgent.limited("key_minute").opensIn(time.Minute)),
 		rule("fake/opens-last-is-named/requests", lastIsNamed,
-			requests(60, 60).of(another), wait(20*time.Second), requests(60, 60).of(third),
-			full.opensIn(time.Minute).of(third)), // the address opens in 40 s, the key in 60 s
+			requests(60, 60).by(another), wait(20*time.Second), requests(60, 60).by(third),
+			full.opensIn(time.Minute).by(third)), // the address opens in 40 s, the key in 60 s
 	}
 }
