@@ -1,12 +1,8 @@
 package fakeserver
 
 import (
-	"cmp"
-	"encoding/json"
 	"net/http"
 	"strconv"
-	"strings"
-	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
@@ -51,14 +47,6 @@ func newAnswer(status int, date string, body []byte) answer {
 	}}}
 }
 
-func encode(body any) []byte {
-	b, err := json.Marshal(body)
-	if err != nil {
-		panic(err) // the wire structs hold only what JSON can
-	}
-	return b
-}
-
 // failure describes an answer other than 200: interface 7.
 type failure struct {
 	status int
@@ -68,42 +56,6 @@ type failure struct {
 	limit  spec.LimitKey // 429 only
 	wait   int           // seconds for Retry-After, 429 only
 	allow  string        // the Allow header, 405 only
-}
-
-// Error identifiers. The interface shows only rate_limited (section 7); the
-// fake chose the others.
-const (
-	codeBadRequest        = "bad_request"
-	codeUnauthorized      = "unauthorized"
-	codePaymentRequired   = "payment_required"
-	codeForbidden         = "forbidden"
-	codeNotFound          = "not_found"
-	codeMethodNotAllowed  = "method_not_allowed"
-	codeBYOKNotConfigured = "byok_not_configured"
-	codeRateLimited       = "rate_limited"
-	codeBYOKUnavailable   = "byok_unavailable"
-)
-
-// codes holds the identifier of each status that a script may ask for.
-var codes = map[int]string{
-	http.StatusBadRequest:      codeBadRequest,
-	http.StatusUnauthorized:    codeUnauthorized,
-	http.StatusPaymentRequired: codePaymentRequired,
-	http.StatusNotFound:        codeNotFound,
-	http.StatusTooManyRequests: codeRateLimited,
-}
-
-// errorName is the error of a body. Scripts may ask for any.
-func (d *decided) errorName(code string) string { return cmp.Or(d.errorNames[code], code) }
-
-func (d *decided) limitName(limit spec.LimitKey) string {
-	switch limit {
-	case spec.WarmUpKeyHour:
-		return d.limitNames.warmUp
-	case spec.KeyMinute:
-		return d.limitNames.keyMinute
-	}
-	return d.otherNames[string(limit)]
 }
 
 // badRequest names the field and its bound. Neither may quote a value, which
@@ -157,79 +109,4 @@ func byokNotConfigured(status int, field *spec.Field) *failure {
 func byokUnavailable(status int, field *spec.Field) *failure {
 	return &failure{status: status, code: codeBYOKUnavailable, member: field.Path,
 		reason: field.Path + ": BYOK is not available, so no provider key can be used or stored"}
-}
-
-// canned is the answer that a fault gives.
-type canned struct {
-	status      int
-	body        string  // "" means the fake's own error body, unless raw
-	raw         bool    // send no header but contentType, Content-Length and Date
-	contentType string  // for raw answers; "" sends none
-	retryAfter  *string // replaces the fake's own; "" sends none
-}
-
-// wait is how long a 429 closes its limit.
-func (c *canned) wait(now time.Time) time.Duration {
-	if c.retryAfter == nil {
-		return time.Second
-	}
-	if at, err := http.ParseTime(*c.retryAfter); err == nil {
-		return at.Sub(now)
-	}
-	seconds, _ := strconv.ParseFloat(*c.retryAfter, 64)
-	return time.Duration(min(seconds, spec.Day.Seconds()) * float64(time.Second))
-}
-
-// limitFor is the limit on calls of an endpoint with the shortest window that
-// can be closed for that long, and the longest where none can.
-func limitFor(e *spec.Endpoint, wait time.Duration) spec.LimitKey {
-	best := spec.Limit{Key: spec.KeyDay, Window: spec.Day + 1}
-	for _, l := range spec.Limits {
-		counts := l.Counts == spec.Requests || e.Counts(l.Counts, e == spec.SetBYOK)
-		if counts && l.Window >= wait && l.Window < best.Window {
-			best = l
-		}
-	}
-	return best.Key
-}
-
-// withoutEmpty removes the headers whose value is empty. Content-Type stays
-// without values, since net/http would guess one.
-func (a answer) withoutEmpty() answer {
-	for name, values := range a.Header {
-		if values[0] == "" {
-			delete(a.Header, name)
-		}
-	}
-	if _, has := a.Header["Content-Type"]; !has {
-		a.Header["Content-Type"] = nil
-	}
-	return a
-}
-
-// bodiless removes the body where the status allows none (RFC 9110, 6.4.1).
-func (c *canned) bodiless(a answer) answer {
-	if c.status == http.StatusNoContent || c.status == http.StatusNotModified {
-		a.Body, a.Header["Content-Type"] = nil, nil
-		delete(a.Header, "Content-Length")
-	}
-	return a
-}
-
-// codeOf is the error identifier for the status of a fault: the fake's own, or
-// the name of the status.
-func codeOf(status int) string {
-	if code, ok := codes[status]; ok {
-		return code
-	}
-	if name := http.StatusText(status); name != "" {
-		return strings.ReplaceAll(strings.ToLower(name), " ", "_")
-	}
-	return "status_" + strconv.Itoa(status)
-}
-
-// replyFields are the members of answers whose texts a record may hold.
-var replyFields = []*spec.Field{
-	{Path: "error"}, {Path: "reason"}, {Path: "limit_key"}, {Path: "trace_id"}, {Path: "status"}, {Path: "agent_id"},
-	{Path: "service"}, {Path: "version"}, {Path: "mode"}, {Path: "provider"},
 }

@@ -23,6 +23,7 @@ type arrival struct {
 
 // receive reads a request whole and judges it.
 func (s *Server) receive(r *http.Request) *request {
+	s.touches.Add(1)
 	raw, size, flaw := readBody(r)
 	token, hasKey := bearer(r.Header["Authorization"])
 	req := &request{now: s.now(), arrival: arrival{

@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
@@ -207,21 +205,6 @@ func (p *parser) indexField(fields []*spec.Field, name string) int {
 	return slices.IndexFunc(fields, func(f *spec.Field) bool {
 		return f.Name() == name || p.otherCase && strings.EqualFold(f.Name(), name)
 	})
-}
-
-// length is how long a text is for the bounds of interface 8.4.
-func (d *decided) length(text string) int {
-	switch d.lengthUnit {
-	case unitBytes:
-		return len(text)
-	case unitUTF16:
-		return len(utf16.Encode([]rune(text)))
-	}
-	return utf8.RuneCountInString(text)
-}
-
-func (d *decided) fits(f *spec.Field, text string) bool {
-	return f.Fits(text) && (d.lengthUnit == unitPoints || f.MaxLen == 0 || d.length(text) <= f.MaxLen)
 }
 
 func (p *parser) value(f *spec.Field) *failure {

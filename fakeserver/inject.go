@@ -4,11 +4,9 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
-	"strconv"
 	"strings"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // Injection is a fault and the calls that it acts on. Inject makes one.
@@ -183,53 +181,4 @@ func (s *Server) refuses(r *http.Request, ip netip.Addr) bool {
 	})
 	s.keep(req, answer{}, answer{})
 	return true
-}
-
-func (c *canned) answer(d *decided, req *request, date string, shown legible) answer {
-	a := c.failure(req).answer(d, date, req.traceID())
-	if c.raw || c.body != "" {
-		a.Body = []byte(c.body)
-		a.shown = shown.of(a.Body)
-	}
-	a.Header["Content-Length"] = []string{strconv.Itoa(len(a.Body))}
-	if c.raw {
-		a.Header = http.Header{
-			"Content-Type": {c.contentType}, "Content-Length": a.Header["Content-Length"], "Date": a.Header["Date"],
-		}
-	}
-	if c.retryAfter != nil {
-		a.Header["Retry-After"] = []string{*c.retryAfter}
-	}
-	return c.bodiless(a.withoutEmpty())
-}
-
-// failure is what the service would say with the status, as far as it has words
-// for it.
-func (c *canned) failure(req *request) *failure {
-	f := &failure{status: c.status, code: codeOf(c.status), reason: "injected by the test"}
-	var e *spec.Endpoint
-	if req.route != nil {
-		e = req.route.spec
-	}
-	switch {
-	case c.status == http.StatusUnauthorized:
-		f = unauthorized(unknownKey)
-	case c.status == http.StatusPaymentRequired:
-		f = paymentRequired()
-	case c.status == http.StatusForbidden:
-		f = forbidden()
-	case c.status == http.StatusNotFound && req.agentID != "":
-		f = noSuchAgent()
-	case c.status == http.StatusNotFound:
-		f = noSuchPath()
-	case c.status == http.StatusConflict && e == spec.WarmUp:
-		f = byokNotConfigured(c.status, spec.WarmUpMode)
-	case c.status == http.StatusServiceUnavailable && e == spec.WarmUp:
-		f = byokUnavailable(c.status, spec.WarmUpMode)
-	case c.status == http.StatusServiceUnavailable && e == spec.SetBYOK:
-		f = byokUnavailable(c.status, spec.BYOKAPIKey)
-	case c.status == http.StatusTooManyRequests:
-		f = rateLimited(limitFor(e, c.wait(req.now)), 1)
-	}
-	return f
 }

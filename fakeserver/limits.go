@@ -1,6 +1,7 @@
 package fakeserver
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"strings"
@@ -43,6 +44,37 @@ func limitKeys() string {
 		names = append(names, string(l.Key))
 	}
 	return strings.Join(names, ", ")
+}
+
+// Plan is the developer plan of an API key: interface 5 and 8.2.
+type Plan string
+
+// The plans. The zero value means PlanPreview.
+const (
+	PlanPreview Plan = "preview" // active, with the preview limits of interface 8.1
+	PlanFree    Plan = "free"    // inactive: every call is answered 402
+	PlanPro     Plan = "pro"     // active, with the Pro limits of interface 8.2
+	PlanBYOK    Plan = "byok"    // active, with the BYOK limits of interface 8.2
+)
+
+// spec returns the plan's row of interface 8.2.
+func (p Plan) spec(method string) spec.Plan {
+	row, known := p.find()
+	if !known {
+		misuse(method, "unknown plan %q; the plans are %s", string(p), planNames)
+	}
+	return row
+}
+
+const planNames = "preview, free, pro and byok"
+
+func (p Plan) find() (row spec.Plan, known bool) {
+	for _, row := range spec.Plans {
+		if row.Name == string(cmp.Or(p, PlanPreview)) {
+			return row, true
+		}
+	}
+	return spec.Plan{}, false
 }
 
 // counts are the windows of one API key, or of one client address. A key counts

@@ -18,6 +18,7 @@ import (
 // to waiters and watchers. A new waiter either finds the call in the journal or
 // is shown it: both happen under the lock.
 func (s *Server) keep(req *request, decided, out answer) {
+	s.touches.Add(1)
 	s.complete(req, decided)
 	s.completeSent(req, out)
 	var waiters []*waiter

@@ -3,10 +3,10 @@ package fakeserver
 import (
 	"errors"
 	"fmt"
-	"math"
+	"net/http"
+	"net/netip"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 )
@@ -26,20 +26,17 @@ type TB interface {
 // called from any goroutine and from inside callbacks. With one API key for
 // each, several synctest bubbles may call them at once.
 //
-// It holds no channel, timer, WaitGroup or Cond: those belong to the bubble
-// that made them, and would tie the fake to that bubble.
+// It holds no channel, timer, WaitGroup or Cond of a bubble: they would tie the
+// fake to that bubble.
 type Server struct {
 	config config
 	tb     TB // nil when made by Open
 
-	offset atomic.Int64 // nanoseconds that Advance and Sleep have added
+	clock
 	closed atomic.Bool
 	host   memnet.Host // which HTTPClient and Direct reach
 
 	unknown atomic.Int32 // calls to routes that do not exist
-
-	sleepMu  sync.Mutex
-	sleepers []*sleeper // in the order in which they wake
 
 	mu       sync.Mutex // guards what follows; locked takes it
 	world    *world
@@ -88,6 +85,7 @@ func Open(opts ...Option) (*Server, error) {
 		return nil, fmt.Errorf("fakeserver: %w", err)
 	}
 	s := &Server{config: c, world: newWorld(c, c.clock().UTC())}
+	s.read = c.clock
 	s.host.Name, s.host.Addr = "the fake", host+":443"
 	s.host.Handler, s.host.Describe, s.host.Now, s.host.Refuses = s, callName, s.now, s.refuses
 	return s, nil
@@ -153,36 +151,67 @@ func (s *Server) reportf(format string, args ...any) {
 // get into a log.
 func (s *Server) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("fakeserver.Server")) }
 
-// now is the fake's time. UTC also drops the monotonic reading: readings of a
-// synctest bubble and of the outside cannot be compared.
-func (s *Server) now() time.Time {
-	return s.config.clock().UTC().Add(time.Duration(s.offset.Load()))
-}
-
-// Now returns the fake's time in UTC: time.Now or WithClock, and what Advance
-// and Sleep have added.
-func (s *Server) Now() time.Time { return s.now() }
-
-// Advance moves the fake's clock forward by d. Windows of limits close, and the
-// times in later answers, the Date header included, are later by d. It ends
-// each Sleep whose time has come. Other waits, such as a Latency, are not
-// shortened. A negative d panics.
-func (s *Server) Advance(d time.Duration) {
-	if d < 0 {
-		misuse("Advance", "%v is negative; the clock only moves forward", d)
-	}
-	for {
-		old := s.offset.Load()
-		if int64(d) > math.MaxInt64-old {
-			misuse("Advance", "%v more would be beyond what a time.Duration holds", d)
-		}
-		if s.offset.CompareAndSwap(old, old+int64(d)) {
-			return
-		}
-	}
-}
-
 // host says in the error of a client that was not given HTTPClient what it was
 // not given: "dial tcp: lookup WithHTTPClient(fake.HTTPClient(t)).is-missing.invalid:
 // no such host". It is no domain name, so net asks no name server for it.
 const host = "WithHTTPClient(fake.HTTPClient(t)).is-missing.invalid"
+
+// BaseURL returns the base address (interface 1) of the fake for the clients
+// that HTTPClient and Direct make. Any other client fails to dial it, and its
+// error names what is missing. It is https, since clients refuse plain http to
+// another machine, but nothing is encrypted. For a socket, put the Server into
+// an httptest.Server and use that one's URL.
+func (s *Server) BaseURL() string { return "https://" + host }
+
+// FromIP is the IP address that a client calls from instead of 192.0.2.1, for
+// the limits per address of interface 8. A text that is no IP address panics
+// where it is used.
+type FromIP string
+
+// address is the one of the newest FromIP, or one that is set aside for
+// documentation (RFC 5737).
+func address(method string, from []FromIP) netip.Addr {
+	if len(from) == 0 {
+		return netip.AddrFrom4([4]byte{192, 0, 2, 1})
+	}
+	return parseIP(method, string(from[len(from)-1]))
+}
+
+func parseIP(method, address string) netip.Addr {
+	ip, err := netip.ParseAddr(address)
+	if err != nil {
+		misuse(method, "%s is not an IP address such as 203.0.113.7", quoteName(address))
+	}
+	return ip
+}
+
+// HTTPClient returns a client whose every call goes to the fake, through real
+// net/http at both ends and an in-memory connection between them. It reaches no
+// other host and ignores the proxies of the environment. In a synctest bubble,
+// call it inside, with the bubble's tb.
+//
+// A cleanup of tb closes the connections and waits until the fake's goroutines
+// for them have ended. If that takes longer than five seconds, it logs the
+// calls that it waits for. With a nil tb, Close closes the connections. It then
+// waits only for connections without a call under way, since Close may be
+// called by a callback of such a call. A response body that the caller never
+// closed holds goroutines of net/http until the context of its request ends, as
+// on a socket; in a bubble that fails the test.
+func (s *Server) HTTPClient(tb TB, from ...FromIP) *http.Client {
+	return s.host.Client(tb, address("HTTPClient", from))
+}
+
+// Direct returns a RoundTripper that calls the fake on the caller's goroutine,
+// without connection or goroutine. It is several times as fast as HTTPClient,
+// and nothing needs closing. Requests reach the fake and answers reach the
+// caller in the shape that net/http gives them. A call whose context has ended
+// never yields a response. Direct reaches no host but the one in BaseURL.
+//
+// It does not model connections: none is reused, and the timeouts of a
+// Transport do not apply. Of the hooks of net/http/httptrace only GetConn,
+// GotConn and WroteHeaders run. It leaves out headers such as host or
+// content-length in lower case, which net/http would send besides its own. If a
+// callback of the test waits for ever, so does the caller.
+func (s *Server) Direct(from ...FromIP) http.RoundTripper {
+	return s.host.Direct(address("Direct", from))
+}

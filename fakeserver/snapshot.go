@@ -112,15 +112,6 @@ func (s *Server) ReadState(r io.Reader) error {
 	return nil
 }
 
-func (s *Server) advanceTo(d time.Duration) {
-	for {
-		old := s.offset.Load()
-		if old >= int64(d) || s.offset.CompareAndSwap(old, int64(d)) {
-			return
-		}
-	}
-}
-
 // decodeState reads a file and checks its form.
 func decodeState(r io.Reader) (*stateFile, error) {
 	raw, err := io.ReadAll(io.LimitReader(r, maxStateFile+1))

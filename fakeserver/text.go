@@ -2,10 +2,12 @@ package fakeserver
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -147,3 +149,15 @@ const (
 	maxRecorded     = 256
 	maxRecordedBody = 64 << 10
 )
+
+// encode writes what JSON can hold.
+func encode(body any) []byte {
+	b, err := json.Marshal(body)
+	if err != nil {
+		panic(err) // what it is given holds only what JSON can
+	}
+	return b
+}
+
+// wireTime is RFC 3339 in UTC.
+func wireTime(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

@@ -1,10 +1,5 @@
 package fakeserver
 
-import (
-	"strconv"
-	"time"
-)
-
 // The bodies of answers, as interface section 4 shows them. Client and fake
 // each declare their own wire structs, so that a wrong tag on one side shows.
 
@@ -94,20 +89,4 @@ func (m *messageReply) redacted() reply {
 	shown := *m
 	shown.ReplyText = redactedText(m.ReplyText)
 	return &shown
-}
-
-// wireTime is RFC 3339 in UTC.
-func wireTime(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
-
-// time is a time in an answer. The interface shows only that it is a string.
-func (d *decided) time(t time.Time) string {
-	switch d.times {
-	case timesOffset:
-		return t.In(time.FixedZone("", 3600)).Format(time.RFC3339Nano)
-	case timesSeconds:
-		return strconv.FormatInt(t.Unix(), 10)
-	case timesMilliseconds:
-		return strconv.FormatInt(t.UnixMilli(), 10)
-	}
-	return wireTime(t)
 }

@@ -1,0 +1,128 @@
+package fakeserver
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// canned is the answer that a fault gives.
+type canned struct {
+	status      int
+	body        string  // "" means the fake's own error body, unless raw
+	raw         bool    // send no header but contentType, Content-Length and Date
+	contentType string  // for raw answers; "" sends none
+	retryAfter  *string // replaces the fake's own; "" sends none
+}
+
+// wait is how long a 429 closes its limit.
+func (c *canned) wait(now time.Time) time.Duration {
+	if c.retryAfter == nil {
+		return time.Second
+	}
+	if at, err := http.ParseTime(*c.retryAfter); err == nil {
+		return at.Sub(now)
+	}
+	seconds, _ := strconv.ParseFloat(*c.retryAfter, 64)
+	return time.Duration(min(seconds, spec.Day.Seconds()) * float64(time.Second))
+}
+
+// limitFor is the limit on calls of an endpoint with the shortest window that
+// can be closed for that long, and the longest where none can.
+func limitFor(e *spec.Endpoint, wait time.Duration) spec.LimitKey {
+	best := spec.Limit{Key: spec.KeyDay, Window: spec.Day + 1}
+	for _, l := range spec.Limits {
+		counts := l.Counts == spec.Requests || e.Counts(l.Counts, e == spec.SetBYOK)
+		if counts && l.Window >= wait && l.Window < best.Window {
+			best = l
+		}
+	}
+	return best.Key
+}
+
+// withoutEmpty removes the headers whose value is empty. Content-Type stays
+// without values, since net/http would guess one.
+func (a answer) withoutEmpty() answer {
+	for name, values := range a.Header {
+		if values[0] == "" {
+			delete(a.Header, name)
+		}
+	}
+	if _, has := a.Header["Content-Type"]; !has {
+		a.Header["Content-Type"] = nil
+	}
+	return a
+}
+
+// bodiless removes the body where the status allows none (RFC 9110, 6.4.1).
+func (c *canned) bodiless(a answer) answer {
+	if c.status == http.StatusNoContent || c.status == http.StatusNotModified {
+		a.Body, a.Header["Content-Type"] = nil, nil
+		delete(a.Header, "Content-Length")
+	}
+	return a
+}
+
+// codeOf is the error identifier for the status of a fault: the fake's own, or
+// the name of the status.
+func codeOf(status int) string {
+	if code, ok := codes[status]; ok {
+		return code
+	}
+	if name := http.StatusText(status); name != "" {
+		return strings.ReplaceAll(strings.ToLower(name), " ", "_")
+	}
+	return "status_" + strconv.Itoa(status)
+}
+
+func (c *canned) answer(d *decided, req *request, date string, shown legible) answer {
+	a := c.failure(req).answer(d, date, req.traceID())
+	if c.raw || c.body != "" {
+		a.Body = []byte(c.body)
+		a.shown = shown.of(a.Body)
+	}
+	a.Header["Content-Length"] = []string{strconv.Itoa(len(a.Body))}
+	if c.raw {
+		a.Header = http.Header{
+			"Content-Type": {c.contentType}, "Content-Length": a.Header["Content-Length"], "Date": a.Header["Date"],
+		}
+	}
+	if c.retryAfter != nil {
+		a.Header["Retry-After"] = []string{*c.retryAfter}
+	}
+	return c.bodiless(a.withoutEmpty())
+}
+
+// failure is what the service would say with the status, as far as it has words
+// for it.
+func (c *canned) failure(req *request) *failure {
+	f := &failure{status: c.status, code: codeOf(c.status), reason: "injected by the test"}
+	var e *spec.Endpoint
+	if req.route != nil {
+		e = req.route.spec
+	}
+	switch {
+	case c.status == http.StatusUnauthorized:
+		f = unauthorized(unknownKey)
+	case c.status == http.StatusPaymentRequired:
+		f = paymentRequired()
+	case c.status == http.StatusForbidden:
+		f = forbidden()
+	case c.status == http.StatusNotFound && req.agentID != "":
+		f = noSuchAgent()
+	case c.status == http.StatusNotFound:
+		f = noSuchPath()
+	case c.status == http.StatusConflict && e == spec.WarmUp:
+		f = byokNotConfigured(c.status, spec.WarmUpMode)
+	case c.status == http.StatusServiceUnavailable && e == spec.WarmUp:
+		f = byokUnavailable(c.status, spec.WarmUpMode)
+	case c.status == http.StatusServiceUnavailable && e == spec.SetBYOK:
+		f = byokUnavailable(c.status, spec.BYOKAPIKey)
+	case c.status == http.StatusTooManyRequests:
+		f = rateLimited(limitFor(e, c.wait(req.now)), 1)
+	}
+	return f
+}

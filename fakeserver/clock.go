@@ -1,0 +1,253 @@
+package fakeserver
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"runtime/metrics"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
+)
+
+// clock is a fake's time, and those who wait for it.
+type clock struct {
+	read    func() time.Time // time.Now or WithClock
+	offset  atomic.Int64     // nanoseconds that Advance and Sleep have added
+	touches atomic.Int64     // counts the calls that arrive, the answers, and the beginnings and ends of Sleep
+
+	sleepMu  sync.Mutex
+	sleepers []*sleeper // in the order in which they wake
+}
+
+// now is the fake's time. UTC also drops the monotonic reading: readings of a
+// synctest bubble and of the outside cannot be compared.
+func (c *clock) now() time.Time { return c.read().UTC().Add(time.Duration(c.offset.Load())) }
+
+// Now returns the fake's time in UTC: time.Now or WithClock, and what Advance
+// and Sleep have added.
+func (c *clock) Now() time.Time { return c.now() }
+
+// Advance moves the fake's clock forward by d. Windows of limits close, and the
+// times in later answers, the Date header included, are later by d. It ends
+// each Sleep whose time has come. Other waits, such as a Latency, are not
+// shortened. A negative d panics.
+func (c *clock) Advance(d time.Duration) {
+	if d < 0 {
+		misuse("Advance", "%v is negative; the clock only moves forward", d)
+	}
+	if !c.move(func(offset time.Duration) time.Duration { return offset + d }) {
+		misuse("Advance", "%v more would be beyond what a time.Duration holds", d)
+	}
+}
+
+// advanceTo moves the clock at least as far as it was moved before.
+func (c *clock) advanceTo(d time.Duration) {
+	c.move(func(offset time.Duration) time.Duration { return max(offset, d) })
+}
+
+// move sets the offset, and wakes those for whom something has changed. It
+// reports false, and does nothing, if the clock would go back.
+func (c *clock) move(to func(time.Duration) time.Duration) bool {
+	c.sleepMu.Lock()
+	defer c.sleepMu.Unlock()
+	old := c.offset.Load()
+	offset := int64(to(time.Duration(old)))
+	if offset < old {
+		return false
+	}
+	c.offset.Store(offset)
+	c.rouse()
+	return true
+}
+
+// Sleep waits until the fake's clock is d later, without waiting for that long:
+// when everything that runs has come to rest, it moves the clock to the wake
+// time. So a Server is an agentmessaging.Clock, and a client with
+// agentmessaging.WithClock(fake) waits out a daily limit in a millisecond.
+//
+// Of several sleepers the one with the earliest wake time moves the clock, and
+// all whose time has come with it return: ten sleepers of a minute move it by
+// one minute. Advance ends the waits that it passes. When ctx ends first, Sleep
+// returns ctx.Err() and leaves the clock alone. Deadlines of contexts count
+// real time, or that of the synctest bubble, and never the fake's.
+//
+// Callers that still run get the chance to sleep too before the clock moves. In
+// a synctest bubble that is exact. Outside, Sleep looks for running goroutines
+// until there are none. In a program that never rests it waits until nothing
+// has reached the fake for 20 milliseconds, and for a second at most.
+func (c *clock) Sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	me := &sleeper{wake: c.now().Add(d)}
+	c.beginSleep(me, d)
+	defer c.endSleep(me)
+	c.place(ctx, me)
+	for c.now().Before(me.wake) {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		c.await(ctx, me)
+	}
+	return nil
+}
+
+// sleeper is one Sleep under way.
+type sleeper struct {
+	wake  time.Time
+	until int64 // the offset of the clock at which it wakes: unlike a time it means the same in every bubble
+	// turn tells that it is the first in line, or that its time has come. It is nil
+	// in a synctest bubble: there a timer fires when nothing runs, and nobody
+	// outside may use a channel of the bubble.
+	turn    chan struct{}
+	looks   int       // since something reached the fake, while it was the first in line
+	rested  int       // at so many looks in a row everything else rested
+	touches int64     // at the last look
+	begun   time.Time // when its turn began
+	quiet   time.Time // since when nothing has reached the fake
+}
+
+const (
+	napTime   = 50 * time.Microsecond // between two looks
+	quietTime = 20 * time.Millisecond // how long nothing has to reach the fake in a program that never rests
+	busyTime  = time.Second           // the longest wait for a program that never rests
+	minLooks  = 20                    // each lets others run, however little time this program gets
+	minRests  = 3                     // looks in a row at which everything else rests
+)
+
+func (c *clock) beginSleep(me *sleeper, d time.Duration) {
+	c.sleepMu.Lock()
+	defer c.sleepMu.Unlock()
+	c.touches.Add(1)
+	offset := c.offset.Load()
+	me.until = offset + min(int64(d), math.MaxInt64-offset)
+	i, _ := slices.BinarySearchFunc(c.sleepers, me.until+1, byWake)
+	c.sleepers = slices.Insert(c.sleepers, i, me)
+}
+
+// endSleep forgets a sleeper. Until then nobody who wakes later moves the clock.
+func (c *clock) endSleep(me *sleeper) {
+	c.sleepMu.Lock()
+	defer c.sleepMu.Unlock()
+	c.touches.Add(1)
+	i := slices.Index(c.sleepers, me)
+	c.sleepers = slices.Delete(c.sleepers, i, i+1)
+	c.rouse()
+}
+
+// place finds out whether the sleeper is in a synctest bubble: outside, no
+// pause is as short as this one.
+func (c *clock) place(ctx context.Context, me *sleeper) {
+	begun := time.Now()
+	memnet.Pause(ctx, time.Nanosecond)
+	if time.Since(begun) == time.Nanosecond {
+		return
+	}
+	c.sleepMu.Lock()
+	defer c.sleepMu.Unlock()
+	me.turn = make(chan struct{}, 1)
+}
+
+// rouse tells the first in line, and those whose time has come. The lock is
+// held.
+func (c *clock) rouse() {
+	for i, sl := range c.sleepers {
+		if i > 0 && sl.until > c.offset.Load() {
+			return
+		}
+		select {
+		case sl.turn <- struct{}{}:
+		default: // it was told, or is in a bubble
+		}
+	}
+}
+
+// await moves the clock if it is the sleeper's turn and everything else rests,
+// and lets others run if not.
+func (c *clock) await(ctx context.Context, me *sleeper) {
+	bubble := me.turn == nil
+	switch ahead := c.sleepersBefore(me); {
+	case ahead > 0 && bubble:
+		me.looks = 0
+	case ahead > 0:
+		me.looks = 0
+		select {
+		case <-me.turn:
+		case <-ctx.Done():
+		}
+		return
+	case me.looks == 0: // whoever was first before may be running still
+		me.looks, me.rested, me.begun, me.quiet = 1, 0, time.Now(), time.Now()
+	case bubble || me.seesRest() || c.seemsBusy(me):
+		c.moveTo(me.wake)
+		return
+	}
+	nap := napTime
+	if bubble {
+		nap = time.Nanosecond // ends when nothing runs any more
+	}
+	memnet.Pause(ctx, nap)
+}
+
+// sleepersBefore is how many wake before. Of those that wake together only one
+// is the first outside a bubble.
+func (c *clock) sleepersBefore(me *sleeper) int {
+	c.sleepMu.Lock()
+	defer c.sleepMu.Unlock()
+	i, _ := slices.BinarySearchFunc(c.sleepers, me.until, byWake)
+	if me.turn == nil {
+		return i
+	}
+	return i + slices.Index(c.sleepers[i:], me)
+}
+
+func byWake(one *sleeper, until int64) int { return cmp.Compare(one.until, until) }
+
+// seesRest reports whether everything else has rested at the last looks. What
+// is on its way between two sockets is not seen at once.
+func (me *sleeper) seesRest() bool {
+	me.looks++
+	me.rested++
+	if !rests(me.looks) {
+		me.rested = 0
+	}
+	return me.rested >= minRests
+}
+
+// seemsBusy reports whether the sleeper has waited long enough for a program
+// that never rests.
+func (c *clock) seemsBusy(me *sleeper) bool {
+	if touches := c.touches.Load(); touches != me.touches {
+		me.touches, me.looks, me.quiet = touches, 1, time.Now()
+	}
+	return me.looks > minLooks && time.Since(me.quiet) > quietTime || time.Since(me.begun) > busyTime
+}
+
+// moveTo sets the clock to a time, unless it is there already.
+func (c *clock) moveTo(wake time.Time) {
+	c.move(func(offset time.Duration) time.Duration { return offset + max(0, wake.Sub(c.now())) })
+}
+
+// rests reports whether no goroutine but the caller's runs or could. A thread
+// that looks for work counts as running for some microseconds. Runtimes before
+// Go 1.26 do not tell: there it is a number of looks, each of which lets others
+// run.
+func rests(looks int) bool {
+	samples := []metrics.Sample{{Name: "/sched/goroutines/running:goroutines"}, {Name: "/sched/goroutines/runnable:goroutines"}}
+	for range 200 {
+		metrics.Read(samples)
+		switch {
+		case samples[0].Value.Kind() != metrics.KindUint64:
+			return looks > 100
+		case samples[1].Value.Uint64() > 0:
+			return false
+		case samples[0].Value.Uint64() == 1:
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,147 @@
+package fakeserver
+
+import (
+	"cmp"
+	"net/http"
+	"strconv"
+	"time"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// decided is what the fake decides where the interface is silent.
+type decided struct {
+	status     statusValues
+	errorNames map[string]string // by the fake's own
+	limitNames struct{ warmUp, keyMinute string }
+	otherNames map[string]string // of the other limits, by the fake's own
+	smsStatus  map[string]string // by mode
+	reason     bool
+	times      string
+
+	unknownMethod, agentOfAnotherKey, clearNothing, byokCleared int // statuses
+
+	pathBeforeKey, bodyBeforeAgent, limitBeforeBody, bodyBeforeOperation bool // order of checks
+	permissionBeforeBody, limitBeforePermission, storeDownFirst          bool // likewise
+
+	unknownMembers, nullMembers, duplicateMembers, otherCase, behindBody, contentType bool // are accepted
+	lengthUnit                                                                        string
+	metadataCap                                                                       int
+
+	creationStoresKey                   bool
+	operationsSpend                     bool            // refused ones
+	requestsSpend                       map[string]bool // refused ones, by status; "status" is GET /v1/status
+	windows                             string
+	exactRetryAfter, namesTheLastToOpen bool
+}
+
+type statusValues struct {
+	Service string `json:"service"`
+	Version string `json:"version"`
+	Mode    string `json:"mode"`
+}
+
+// The forms of times, units of lengths and kinds of windows.
+const (
+	timesRFC3339, timesOffset       = "rfc3339", "rfc3339 with an offset"
+	timesSeconds, timesMilliseconds = "unix seconds", "unix milliseconds"
+
+	unitPoints, unitUTF16, unitBytes = "code points", "UTF-16 units", "bytes"
+
+	windowsFixed, windowsSliding = "fixed", "sliding"
+)
+
+// newDecided is what the fake decides by itself.
+func newDecided() decided {
+	d := decided{
+		status:     statusValues{"agent-messaging-fake", "v1", "preview"},
+		errorNames: map[string]string{}, otherNames: map[string]string{},
+		smsStatus: map[string]string{"none": "disabled", "sandbox": "active", "managed": "needs_compliance", "byo_twilio": "needs_setup"},
+		reason:    true, times: timesRFC3339,
+		unknownMethod: 405, agentOfAnotherKey: 404, clearNothing: 200, byokCleared: 400,
+		pathBeforeKey: true, bodyBeforeAgent: true, limitBeforeBody: true, bodyBeforeOperation: true,
+		permissionBeforeBody: true, limitBeforePermission: true, storeDownFirst: true,
+		lengthUnit: unitPoints, metadataCap: 4096, creationStoresKey: true,
+		requestsSpend: map[string]bool{"401": false, "404": true, "400": true, "409": true, "status": false},
+		windows:       windowsFixed, exactRetryAfter: true, namesTheLastToOpen: true,
+	}
+	d.limitNames.warmUp, d.limitNames.keyMinute = string(spec.WarmUpKeyHour), string(spec.KeyMinute)
+	for _, code := range []string{
+		codeBadRequest, codeUnauthorized, codePaymentRequired, codeForbidden, codeNotFound, codeMethodNotAllowed,
+		codeBYOKNotConfigured, codeBYOKUnavailable,
+	} {
+		d.errorNames[code] = code
+	}
+	for _, l := range spec.Limits {
+		if l.Key != spec.WarmUpKeyHour && l.Key != spec.KeyMinute {
+			d.otherNames[string(l.Key)] = string(l.Key)
+		}
+	}
+	return d
+}
+
+// Error identifiers. The interface shows only rate_limited (section 7); the
+// fake chose the others.
+const (
+	codeBadRequest        = "bad_request"
+	codeUnauthorized      = "unauthorized"
+	codePaymentRequired   = "payment_required"
+	codeForbidden         = "forbidden"
+	codeNotFound          = "not_found"
+	codeMethodNotAllowed  = "method_not_allowed"
+	codeBYOKNotConfigured = "byok_not_configured"
+	codeRateLimited       = "rate_limited"
+	codeBYOKUnavailable   = "byok_unavailable"
+)
+
+// codes holds the identifier of each status that a script may ask for.
+var codes = map[int]string{
+	http.StatusBadRequest:      codeBadRequest,
+	http.StatusUnauthorized:    codeUnauthorized,
+	http.StatusPaymentRequired: codePaymentRequired,
+	http.StatusNotFound:        codeNotFound,
+	http.StatusTooManyRequests: codeRateLimited,
+}
+
+// errorName is the error of a body. Scripts may ask for any.
+func (d *decided) errorName(code string) string { return cmp.Or(d.errorNames[code], code) }
+
+func (d *decided) limitName(limit spec.LimitKey) string {
+	switch limit {
+	case spec.WarmUpKeyHour:
+		return d.limitNames.warmUp
+	case spec.KeyMinute:
+		return d.limitNames.keyMinute
+	}
+	return d.otherNames[string(limit)]
+}
+
+// time is a time in an answer. The interface shows only that it is a string.
+func (d *decided) time(t time.Time) string {
+	switch d.times {
+	case timesOffset:
+		return t.In(time.FixedZone("", 3600)).Format(time.RFC3339Nano)
+	case timesSeconds:
+		return strconv.FormatInt(t.Unix(), 10)
+	case timesMilliseconds:
+		return strconv.FormatInt(t.UnixMilli(), 10)
+	}
+	return wireTime(t)
+}
+
+// length is how long a text is for the bounds of interface 8.4.
+func (d *decided) length(text string) int {
+	switch d.lengthUnit {
+	case unitBytes:
+		return len(text)
+	case unitUTF16:
+		return len(utf16.Encode([]rune(text)))
+	}
+	return utf8.RuneCountInString(text)
+}
+
+func (d *decided) fits(f *spec.Field, text string) bool {
+	return f.Fits(text) && (d.lengthUnit == unitPoints || f.MaxLen == 0 || d.length(text) <= f.MaxLen)
+}
