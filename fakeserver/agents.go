@@ -176,7 +176,7 @@ func (s *Server) getAgent(req *request) (operation, *failure) {
 func (s *Server) agentOf(req *request) (*agent, *failure) {
 	a := req.world.agents[req.agentID]
 	if a == nil || a.owner != req.key && s.config.agentOfAnotherKey == http.StatusNotFound {
-		return nil, noSuchAgent()
+		return nil, noSuchAgent
 	}
 	return a, nil
 }

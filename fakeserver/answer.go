@@ -68,21 +68,16 @@ func unauthorized(reason string) *failure {
 	return &failure{status: http.StatusUnauthorized, code: codeUnauthorized, reason: reason}
 }
 
-func paymentRequired() *failure {
-	return &failure{status: http.StatusPaymentRequired, code: codePaymentRequired,
-		reason: "the plan of this API key is not active"}
-}
-
-func forbidden() *failure {
-	return &failure{status: http.StatusForbidden, code: codeForbidden,
-		reason: "BYOK requires a dashboard-issued API key"}
-}
-
-const unknownKey = "the API key is unknown or revoked"
-
-func noSuchAgent() *failure { return notFound("no agent of this API key has this identifier") }
-
-func noSuchPath() *failure { return notFound("no endpoint has this path") }
+// The failures that are always the same.
+var (
+	noToken         = unauthorized("the Authorization header must be: Bearer, a space, and an API key")
+	unknownKey      = unauthorized("the API key is unknown or revoked")
+	paymentRequired = &failure{status: http.StatusPaymentRequired, code: codePaymentRequired, reason: "the plan of this API key is not active"}
+	forbidden       = &failure{status: http.StatusForbidden, code: codeForbidden, reason: "BYOK requires a dashboard-issued API key"}
+	noSuchAgent     = notFound("no agent of this API key has this identifier")
+	noSuchPath      = notFound("no endpoint has this path")
+	nothingStored   = notFound("no provider key is stored for this API key")
+)
 
 func notFound(reason string) *failure {
 	return &failure{status: http.StatusNotFound, code: codeNotFound, reason: reason}

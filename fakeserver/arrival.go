@@ -31,7 +31,7 @@ func (s *Server) receive(r *http.Request) *request {
 	}}
 	req.route, req.agentID, req.misrouted = find(r.Method, sentPath(r.URL))
 	if req.misrouted != nil && s.config.unknownMethod == http.StatusNotFound {
-		req.misrouted = noSuchPath()
+		req.misrouted = noSuchPath
 	}
 	req.record = newRecord(r, req)
 	req.record.token, req.record.hasKey = digestOf(token), hasKey

@@ -7,17 +7,13 @@ import (
 	"sync"
 )
 
-// waiter is one AwaitCalls under way.
-type waiter struct {
+// watcher is shown each call that is recorded: one OnCall, or one AwaitCalls
+// under way.
+type watcher struct {
+	name     string // for messages
 	matchers []Matcher
-	need     int
-	since    int // resets of the world in which the wait began; calls before the last Reset are ignored
-	// wake ends the wait. It is a function because its channel belongs to the
-	// bubble of the waiter, and the fake must hold none.
-	wake func()
-
-	mu    sync.Mutex
-	found []*record
+	since    int // resets of the first world whose calls it is shown
+	see      func(*record)
 }
 
 // AwaitCalls waits until n calls that all matchers match have been answered,
@@ -41,85 +37,69 @@ func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]
 		misuse("AwaitCalls", "%d calls cannot be waited for; at least 1", n)
 	}
 	checkMatchers("AwaitCalls", matchers)
-	enough := make(chan struct{})
-	w := &waiter{matchers: slices.Clone(matchers), need: n, wake: func() { close(enough) }}
+	found := &gathering{need: n, enough: make(chan struct{})}
+	w := &watcher{name: "a matcher of AwaitCalls", matchers: slices.Clone(matchers), see: found.add}
 	earlier := s.enroll(w)
 	defer s.dismiss(w)
 	for _, r := range earlier {
 		if matchesAll(matchers, r) {
-			w.add(r)
+			found.add(r)
 		}
 	}
 	select {
-	case <-enough:
-		return w.calls(), nil
+	case <-found.enough:
 	case <-ctx.Done():
-		return w.outcome(ctx)
 	}
-}
-
-// outcome is the result of a wait whose context has ended. The last call may
-// have come at the same moment: it counts.
-func (w *waiter) outcome(ctx context.Context) ([]Call, error) {
-	calls := w.calls()
-	if len(calls) == w.need {
+	calls := found.calls()
+	if len(calls) == n { // even if the last came as ctx ended
 		return calls, nil
 	}
-	return calls, fmt.Errorf("fakeserver: AwaitCalls: %d of %d calls came that match %s: %w",
-		len(calls), w.need, listed(w.matchers), ctx.Err())
+	return calls, fmt.Errorf("fakeserver: AwaitCalls: %d of %d calls came that match %s: %w", len(calls), n, listed(matchers), ctx.Err())
 }
 
-// enroll shows w every later call, and returns the earlier ones.
-func (s *Server) enroll(w *waiter) []*record {
+// enroll shows w every later call of this world and the next, and returns the
+// earlier ones.
+func (s *Server) enroll(w *watcher) []*record {
 	return look(s, func(now *world) []*record {
 		w.since = now.resets
-		s.waiters = append(slices.Clip(s.waiters), w)
+		s.watchers = append(slices.Clip(s.watchers), w)
 		return now.journal.all()
 	})
 }
 
-func (s *Server) dismiss(w *waiter) {
-	s.locked(func(*world) { s.waiters = without(s.waiters, w) })
+func (s *Server) dismiss(w *watcher) {
+	s.locked(func(*world) { s.watchers = without(s.watchers, w) })
 }
 
-// tell shows a call to a waiter. A matcher that panics fails the test, and the
-// call goes on.
-func (s *Server) tell(w *waiter, r *record) {
-	defer func() {
-		if p := recover(); p != nil {
-			s.reportf("a matcher of AwaitCalls (%s) panicked: %v", listed(w.matchers), p)
-		}
-	}()
-	if matchesAll(w.matchers, r) {
-		w.add(r)
-	}
+// gathering holds what one AwaitCalls has found. The fake reaches it through a
+// function only: its channel belongs to the bubble of the caller.
+type gathering struct {
+	need   int
+	enough chan struct{}
+
+	mu    sync.Mutex // guards found
+	found []*record
 }
 
-func (w *waiter) add(r *record) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.found) == w.need {
+func (g *gathering) add(r *record) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.found) == g.need {
 		return
 	}
-	w.found = append(w.found, r)
-	if len(w.found) == w.need {
-		w.wake()
+	g.found = append(g.found, r)
+	if len(g.found) == g.need {
+		close(g.enough)
 	}
 }
 
 // calls returns copies in the order of the answers. Calls that are answered at
 // the same time may have been found in another order.
-func (w *waiter) calls() []Call {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	slices.SortFunc(w.found, func(a, b *record) int { return a.call.Seq - b.call.Seq })
-	return copiedCalls(w.found)
-}
-
-// watcher is one OnCall.
-type watcher struct {
-	matchers []Matcher
-	watch    func(Call)
+func (g *gathering) calls() []Call {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	slices.SortFunc(g.found, func(a, b *record) int { return a.call.Seq - b.call.Seq })
+	return copiedCalls(g.found)
 }
 
 // OnCall calls watch with each call that all matchers match, as Calls would
@@ -140,20 +120,19 @@ func (s *Server) OnCall(watch func(Call), matchers ...Matcher) (stop func()) {
 		misuse("OnCall", "the function is nil")
 	}
 	checkMatchers("OnCall", matchers)
-	w := &watcher{slices.Clone(matchers), watch}
+	w := &watcher{name: "the function of OnCall", matchers: slices.Clone(matchers), see: func(r *record) { watch(r.copied()) }}
 	s.locked(func(*world) { s.watchers = append(slices.Clip(s.watchers), w) })
-	return func() { s.locked(func(*world) { s.watchers = without(s.watchers, w) }) }
+	return func() { s.dismiss(w) }
 }
 
-// show shows a call to a watcher. A watcher that panics fails the test, and the
-// call goes on.
+// show shows a call to a watcher. A panic fails the test, and the call goes on.
 func (s *Server) show(w *watcher, r *record) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.reportf("the function of OnCall (%s) panicked: %v", listed(w.matchers), p)
+			s.reportf("%s (%s) panicked: %v", w.name, listed(w.matchers), p)
 		}
 	}()
 	if matchesAll(w.matchers, r) {
-		w.watch(r.copied())
+		w.see(r)
 	}
 }

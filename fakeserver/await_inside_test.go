@@ -44,7 +44,7 @@ func awaitAmongCalls(t *testing.T) {
 	}
 	s.mu.Unlock()
 	all.Wait()
-	require.Empty(t, s.waiters, "a waiter that is done is gone")
+	require.Empty(t, s.watchers, "a waiter that is done is gone")
 	require.Equal(t, calls, s.Admin().TotalCalls())
 }
 
@@ -52,12 +52,11 @@ func awaitAmongCalls(t *testing.T) {
 // it; who waits since before it does.
 func TestWaiterBehindAReset(t *testing.T) {
 	s := New(t)
-	before := &waiter{need: 2, wake: func() {}}
-	s.enroll(before)
+	before, behind := &gathering{need: 3}, &gathering{need: 3}
+	s.enroll(&watcher{see: before.add})
 	old := &request{world: s.world, record: new(record)}
 	s.Reset()
-	behind := &waiter{need: 2, wake: func() {}}
-	s.enroll(behind)
+	s.enroll(&watcher{see: behind.add})
 	s.keep(old, answer{}, answer{})
 	s.keep(&request{world: s.world, record: new(record)}, answer{}, answer{})
 	assert.Len(t, before.found, 2)
@@ -67,13 +66,15 @@ func TestWaiterBehindAReset(t *testing.T) {
 
 // What came just as the context ended is not taken back.
 func TestWaitThatEndsAsTheLastCallComes(t *testing.T) {
+	s := New(t)
 	ended, cancel := context.WithCancel(t.Context())
+	s.keep(&request{world: s.world, record: new(record)}, answer{}, answer{})
 	cancel()
-	w := &waiter{need: 1, wake: func() {}}
-	_, err := w.outcome(ended)
+	for range 100 { // either end may be seen first
+		calls, err := s.AwaitCalls(ended, 1)
+		assert.NoError(t, err)
+		assert.Len(t, calls, 1)
+	}
+	_, err := s.AwaitCalls(ended, 2)
 	assert.ErrorIs(t, err, context.Canceled)
-	w.add(new(record))
-	calls, err := w.outcome(ended)
-	assert.NoError(t, err)
-	assert.Len(t, calls, 1)
 }

@@ -56,7 +56,7 @@ func given(s string) *string {
 // 503 is not listed for it.
 func (s *Server) getBYOK(req *request) (operation, *failure) {
 	if !req.key.dashboard {
-		return operation{}, forbidden()
+		return operation{}, forbidden
 	}
 	return operation{act: func() reply {
 		return &byokReply{OK: true, BYOK: req.key.byok.wire(&s.config.decided)}
@@ -67,7 +67,7 @@ func (s *Server) getBYOK(req *request) (operation, *failure) {
 func (s *Server) setBYOK(req *request) (operation, *failure) {
 	switch {
 	case !req.key.dashboard && (s.config.permissionBeforeBody || req.malformed == nil):
-		return operation{}, forbidden()
+		return operation{}, forbidden
 	case req.malformed != nil:
 		return operation{}, req.malformed
 	case req.world.byokUnavailable:
@@ -84,9 +84,9 @@ func (s *Server) setBYOK(req *request) (operation, *failure) {
 func (s *Server) clearBYOK(req *request) (operation, *failure) {
 	switch {
 	case !req.key.dashboard:
-		return operation{}, forbidden()
+		return operation{}, forbidden
 	case req.key.byok == nil && s.config.clearNothing == http.StatusNotFound:
-		return operation{}, notFound("no provider key is stored for this API key")
+		return operation{}, nothingStored
 	}
 	return operation{act: func() reply {
 		req.key.byok = nil

@@ -106,15 +106,15 @@ func (c *canned) failure(req *request) *failure {
 	}
 	switch {
 	case c.status == http.StatusUnauthorized:
-		f = unauthorized(unknownKey)
+		f = unknownKey
 	case c.status == http.StatusPaymentRequired:
-		f = paymentRequired()
+		f = paymentRequired
 	case c.status == http.StatusForbidden:
-		f = forbidden()
+		f = forbidden
 	case c.status == http.StatusNotFound && req.agentID != "":
-		f = noSuchAgent()
+		f = noSuchAgent
 	case c.status == http.StatusNotFound:
-		f = noSuchPath()
+		f = noSuchPath
 	case c.status == http.StatusConflict && e == spec.WarmUp:
 		f = byokNotConfigured(c.status, spec.WarmUpMode)
 	case c.status == http.StatusServiceUnavailable && e == spec.WarmUp:

@@ -27,23 +27,6 @@ type clock struct {
 // synctest bubble and of the outside cannot be compared.
 func (c *clock) now() time.Time { return c.read().UTC().Add(time.Duration(c.offset.Load())) }
 
-// Now returns the fake's time in UTC: time.Now or WithClock, and what Advance
-// and Sleep have added.
-func (c *clock) Now() time.Time { return c.now() }
-
-// Advance moves the fake's clock forward by d. Windows of limits close, and the
-// times in later answers, the Date header included, are later by d. It ends
-// each Sleep whose time has come. Other waits, such as a Latency, are not
-// shortened. A negative d panics.
-func (c *clock) Advance(d time.Duration) {
-	if d < 0 {
-		misuse("Advance", "%v is negative; the clock only moves forward", d)
-	}
-	if !c.move(func(offset time.Duration) time.Duration { return offset + d }) {
-		misuse("Advance", "%v more would be beyond what a time.Duration holds", d)
-	}
-}
-
 // advanceTo moves the clock at least as far as it was moved before.
 func (c *clock) advanceTo(d time.Duration) {
 	c.move(func(offset time.Duration) time.Duration { return max(offset, d) })
@@ -64,22 +47,8 @@ func (c *clock) move(to func(time.Duration) time.Duration) bool {
 	return true
 }
 
-// Sleep waits until the fake's clock is d later, without waiting for that long:
-// when everything that runs has come to rest, it moves the clock to the wake
-// time. So a Server is an agentmessaging.Clock, and a client with
-// agentmessaging.WithClock(fake) waits out a daily limit in a millisecond.
-//
-// Of several sleepers the one with the earliest wake time moves the clock, and
-// all whose time has come with it return: ten sleepers of a minute move it by
-// one minute. Advance ends the waits that it passes. When ctx ends first, Sleep
-// returns ctx.Err() and leaves the clock alone. Deadlines of contexts count
-// real time, or that of the synctest bubble, and never the fake's.
-//
-// Callers that still run get the chance to sleep too before the clock moves. In
-// a synctest bubble that is exact. Outside, Sleep looks for running goroutines
-// until there are none. In a program that never rests it waits until nothing
-// has reached the fake for 20 milliseconds, and for a second at most.
-func (c *clock) Sleep(ctx context.Context, d time.Duration) error {
+// sleep is Server.Sleep.
+func (c *clock) sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 || ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -41,15 +41,15 @@ func (s *Server) Inject(fault Fault, matchers ...Matcher) *Injection {
 // Times ends the injection once it has acted on n calls. On its own, it acts on
 // the first n calls that match. Times, Nth, From and Chance may be combined:
 // the fault acts where all of them allow it. An n below 1 panics.
-func (in *Injection) Times(n int) *Injection { in.setTimes(n); return in }
+func (in *Injection) Times(n int) *Injection { in.count("Times", n, &in.times); return in }
 
 // Nth makes the fault act only on the n-th call that matches, counted from 1. A
 // call counts whether or not another fault acts on it. An n below 1 panics.
-func (in *Injection) Nth(n int) *Injection { in.setNth(n); return in }
+func (in *Injection) Nth(n int) *Injection { in.count("Nth", n, &in.nth); return in }
 
 // From makes the fault act only from the n-th call that matches on, counted from
 // 1. An n below 1 panics.
-func (in *Injection) From(n int) *Injection { in.setFrom(n); return in }
+func (in *Injection) From(n int) *Injection { in.count("From", n, &in.from); return in }
 
 // Chance makes the fault act with probability p. The seed fixes the decisions:
 // the n-th call that matches gets the same decision in every run. Which of

@@ -15,28 +15,24 @@ import (
 )
 
 // keep completes the record of a call, puts it into the journal, and shows it
-// to waiters and watchers. A new waiter either finds the call in the journal or
-// is shown it: both happen under the lock.
+// to watchers. A new AwaitCalls either finds the call in the journal or is shown
+// it: both happen under the lock.
 func (s *Server) keep(req *request, decided, out answer) {
 	s.touches.Add(1)
 	s.complete(req, decided)
 	s.completeSent(req, out)
-	var waiters []*waiter
 	var watchers []*watcher
 	s.locked(func(*world) {
 		s.answered++
 		req.record.call.Seq = s.answered
 		j := &req.world.journal
 		j.add(req.record, j.limit)
-		waiters, watchers = s.waiters, s.watchers
+		watchers = s.watchers
 	})
-	for _, w := range waiters {
-		if w.since <= req.world.resets {
-			s.tell(w, req.record)
-		}
-	}
 	for _, w := range watchers {
-		s.show(w, req.record)
+		if w.since <= req.world.resets {
+			s.show(w, req.record)
+		}
 	}
 }
 

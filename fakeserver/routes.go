@@ -58,7 +58,7 @@ func misrouted(path string) *failure {
 		}
 	}
 	if allowed == nil {
-		return noSuchPath()
+		return noSuchPath
 	}
 	return methodNotAllowed(strings.Join(allowed, ", "))
 }
@@ -114,7 +114,7 @@ func (s *Server) warmUp(req *request) (operation, *failure) {
 	case mode != modeBYOK:
 		mode = modeHosted // the default
 	case !req.key.dashboard:
-		return operation{}, forbidden()
+		return operation{}, forbidden
 	case req.world.byokUnavailable && (s.config.storeDownFirst || req.key.byok != nil):
 		return operation{}, byokUnavailable(503, spec.WarmUpMode)
 	case req.key.byok == nil:
@@ -160,48 +160,22 @@ func unknownRoute(method, path string) string {
 	nearest := slices.MaxFunc(routes, func(a, b route) int {
 		return slices.Compare(a.nearness(method, path), b.nearness(method, path))
 	})
-	return fmt.Sprintf("no endpoint is at %s %s; nearest: %s (%s); WithUnknownRoutes allows such calls",
-		bounded(method), bounded(path), nearest.name, nearest.difference(method, path))
+	return fmt.Sprintf("no endpoint is at %s %s; nearest: %s; WithUnknownRoutes allows such calls",
+		bounded(method), bounded(path), nearest.name)
 }
 
-// nearness ranks a route for a call: by the leading segments that fit, the
-// letters that agree in the next segment, the number of segments, and the
-// method.
+// nearness ranks a route for a call: by how long the paths agree, how little
+// their lengths differ, and the method.
 func (r *route) nearness(method, path string) []int {
-	want, got := segments(r.spec.Path), segments(path)
-	n, letters, sameMethod := fitting(want, got), 0, 0
-	if n < len(want) && n < len(got) {
-		for letters < min(len(want[n]), len(got[n])) && want[n][letters] == got[n][letters] {
-			letters++
-		}
+	template, agree, sameMethod := r.spec.Path, 0, 0
+	if parts := strings.Split(path, "/"); len(parts) > 3 {
+		template = strings.Replace(template, "{agent_id}", parts[3], 1)
+	}
+	for agree < min(len(template), len(path)) && template[agree] == path[agree] {
+		agree++
 	}
 	if method == r.spec.Method {
 		sameMethod = 1
 	}
-	return []int{n, letters, -max(len(want)-len(got), len(got)-len(want)), sameMethod}
+	return []int{agree, -max(len(template)-len(path), len(path)-len(template)), sameMethod}
 }
-
-// difference is the first segment that does not fit, or else the method.
-func (r *route) difference(method, path string) string {
-	want, got := segments(r.spec.Path), segments(path)
-	switch n := fitting(want, got); {
-	case n < len(want) && n < len(got):
-		return fmt.Sprintf("segment %d is %s, not %q", n+1, quoteName(got[n]), want[n])
-	case len(want) != len(got):
-		return fmt.Sprintf("it has %d segments, not %d", len(got), len(want))
-	}
-	return fmt.Sprintf("the method is %s, not %s", bounded(method), r.spec.Method)
-}
-
-// fitting counts the leading segments of a path that fit a template.
-func fitting(want, got []string) (n int) {
-	for n < len(want) && n < len(got) {
-		if _, fits := match("/"+want[n], "/"+got[n]); !fits {
-			break
-		}
-		n++
-	}
-	return n
-}
-
-func segments(path string) []string { return strings.Split(strings.TrimPrefix(path, "/"), "/") }

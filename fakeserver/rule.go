@@ -75,25 +75,12 @@ func (r *rule) change(set func()) {
 	set()
 }
 
-func (r *rule) setTimes(n int) {
+// count sets one of the rule's numbers of calls.
+func (r *rule) count(method string, n int, number *int) {
 	if n < 1 {
-		misuse("Times", "%d is less than 1", n)
+		misuse(method, "%d is less than 1; the first call is 1", n)
 	}
-	r.change(func() { r.times = n })
-}
-
-func (r *rule) setNth(n int) {
-	if n < 1 {
-		misuse("Nth", "%d is less than 1; the first call is 1", n)
-	}
-	r.change(func() { r.nth = n })
-}
-
-func (r *rule) setFrom(n int) {
-	if n < 1 {
-		misuse("From", "%d is less than 1; the first call is 1", n)
-	}
-	r.change(func() { r.from = n })
+	r.change(func() { *number = n })
 }
 
 func (r *rule) setChance(p float64, seed uint64) {

@@ -80,11 +80,11 @@ func (sc *Script) add(st step) *Script {
 // Times ends the script once it has answered n messages. On its own, it answers
 // the first n messages that match. Times, Nth and Chance may be combined: the
 // script answers where all of them allow it. An n below 1 panics.
-func (sc *Script) Times(n int) *Script { sc.setTimes(n); return sc }
+func (sc *Script) Times(n int) *Script { sc.count("Times", n, &sc.times); return sc }
 
 // Nth makes the script answer only the n-th message that matches, counted from
 // 1. A message counts whichever script answers it. An n below 1 panics.
-func (sc *Script) Nth(n int) *Script { sc.setNth(n); return sc }
+func (sc *Script) Nth(n int) *Script { sc.count("Nth", n, &sc.nth); return sc }
 
 // Chance makes the script answer with probability p. The seed fixes the
 // decisions: the n-th message that matches gets the same decision in every run.
@@ -183,25 +183,19 @@ func (r *rule) nearMiss(calls []*record) string {
 	if nearest == nil {
 		return "no call came near"
 	}
-	return fmt.Sprintf("nearest: %s, %s", nearest.call, r.verdict(refused, nearest))
+	return fmt.Sprintf("nearest: %s, %s", nearest.call, verdict(refused, nearest))
 }
 
 // verdict says why the rule did not act on a call.
-func (r *rule) verdict(refused []Matcher, rec *record) string {
+func verdict(refused []Matcher, rec *record) string {
 	switch {
-	case len(refused) == len(r.matchers) && len(refused) > 0:
-		return "not matched by " + listed(refused)
 	case len(refused) > 0:
-		return fmt.Sprintf("matched by %s but not by %s", listed(r.passing(rec)), listed(refused))
+		return "not matched by " + listed(refused)
 	case rec.call.Status != http.StatusOK:
 		return "which matches, but was not accepted"
 	default:
 		return "which matches: it came before the rule was made, or another acted on it"
 	}
-}
-
-func (r *rule) passing(rec *record) []Matcher {
-	return slices.DeleteFunc(slices.Clone(r.matchers), func(m Matcher) bool { return !passes(m, rec) })
 }
 
 // refusing returns the matchers that refuse a call.

@@ -159,11 +159,11 @@ func (s *Server) admit(req *request) *failure {
 	case req.misrouted != nil && (s.config.pathBeforeKey || k != nil && !k.revoked):
 		return req.misrouted
 	case !req.record.hasKey:
-		return unauthorized("the Authorization header must be: Bearer, a space, and an API key")
+		return noToken
 	case k == nil || k.revoked:
-		return unauthorized(unknownKey)
+		return unknownKey
 	case !k.plan.Active:
-		return paymentRequired()
+		return paymentRequired
 	}
 	req.key, k.from = k, req.ip
 	return nil

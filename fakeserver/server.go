@@ -1,12 +1,14 @@
 package fakeserver
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 )
@@ -43,8 +45,7 @@ type Server struct {
 	vault    *vault     // nil until a provider key is stored: making one costs as much as the rest of a fake
 	problems []error    // what Close reports when tb is nil
 	answered int        // counts the recorded calls; Reset does not set it back
-	waiters  []*waiter  // items never change in place, so a copy of the slice header is a snapshot
-	watchers []*watcher // as waiters
+	watchers []*watcher // items never change in place, so a copy of the slice header is a snapshot
 }
 
 // locked runs f under the lock. f must not wait, read or write a body, or call
@@ -150,6 +151,40 @@ func (s *Server) reportf(format string, args ...any) {
 // Format prints only a name, with every verb: a fake holds texts that must not
 // get into a log.
 func (s *Server) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("fakeserver.Server")) }
+
+// Now returns the fake's time in UTC: time.Now or WithClock, and what Advance
+// and Sleep have added.
+func (s *Server) Now() time.Time { return s.now() }
+
+// Advance moves the fake's clock forward by d. Windows of limits close, and the
+// times in later answers, the Date header included, are later by d. It ends
+// each Sleep whose time has come. Other waits, such as a Latency, are not
+// shortened. A negative d panics.
+func (s *Server) Advance(d time.Duration) {
+	if d < 0 {
+		misuse("Advance", "%v is negative; the clock only moves forward", d)
+	}
+	if !s.move(func(offset time.Duration) time.Duration { return offset + d }) {
+		misuse("Advance", "%v more would be beyond what a time.Duration holds", d)
+	}
+}
+
+// Sleep waits until the fake's clock is d later, without waiting for that long:
+// when everything that runs has come to rest, it moves the clock to the wake
+// time. So a Server is an agentmessaging.Clock, and a client with
+// agentmessaging.WithClock(fake) waits out a daily limit in a millisecond.
+//
+// Of several sleepers the one with the earliest wake time moves the clock, and
+// all whose time has come with it return: ten sleepers of a minute move it by
+// one minute. Advance ends the waits that it passes. When ctx ends first, Sleep
+// returns ctx.Err() and leaves the clock alone. Deadlines of contexts count
+// real time, or that of the synctest bubble, and never the fake's.
+//
+// Callers that still run get the chance to sleep too before the clock moves. In
+// a synctest bubble that is exact. Outside, Sleep looks for running goroutines
+// until there are none. In a program that never rests it waits until nothing
+// has reached the fake for 20 milliseconds, and for a second at most.
+func (s *Server) Sleep(ctx context.Context, d time.Duration) error { return s.sleep(ctx, d) }
 
 // host says in the error of a client that was not given HTTPClient what it was
 // not given: "dial tcp: lookup WithHTTPClient(fake.HTTPClient(t)).is-missing.invalid:

@@ -14,15 +14,15 @@ import (
 
 func TestUnknownRouteFailsTheTest(t *testing.T) {
 	for _, row := range []struct{ method, path, nearest string }{
-		{"POST", "/v1/agent", `POST /v1/agents (segment 2 is "agent", not "agents")`},
-		{"GET", "/v1/agents", `POST /v1/agents (the method is GET, not POST)`},
-		{"GET", "/v1/agents/agent_000001/messages", `POST /v1/agents/{agent_id}/messages (the method is GET, not POST)`},
-		{"POST", "/v1/agents/agent_000001/message", `POST /v1/agents/{agent_id}/messages (segment 4 is "message", not "messages")`},
-		{"POST", "/v1/agents//messages", `POST /v1/agents/{agent_id}/messages (segment 3 is "", not "{agent_id}")`},
-		{"PUT", "/v2/byok", `PUT /v1/byok (segment 1 is "v2", not "v1")`},
-		{"DELETE", "/byok", `DELETE /v1/byok (segment 1 is "byok", not "v1")`},
-		{"GET", "/v1/status/", `GET /v1/status (it has 3 segments, not 2)`},
-		{"POST", "/v1/agents/x/channels/sms/y/z", `POST /v1/agents/{agent_id}/channels/sms (it has 7 segments, not 5)`},
+		{"POST", "/v1/agent", `POST /v1/agents`},
+		{"GET", "/v1/agents", `POST /v1/agents`},
+		{"GET", "/v1/agents/agent_000001/messages", `POST /v1/agents/{agent_id}/messages`},
+		{"POST", "/v1/agents/agent_000001/message", `POST /v1/agents/{agent_id}/messages`},
+		{"POST", "/v1/agents//messages", `POST /v1/agents/{agent_id}/messages`},
+		{"PUT", "/v2/byok", `PUT /v1/byok`},
+		{"DELETE", "/byok", `DELETE /v1/byok`},
+		{"GET", "/v1/status/", `GET /v1/status`},
+		{"POST", "/v1/agents/x/channels/sms/y/z", `POST /v1/agents/{agent_id}/channels/sms`},
 	} {
 		watch, _, c := newSpied(t)
 		_, err := c.wire.RoundTrip(c.request(row.method, row.path, noBody))
@@ -69,11 +69,11 @@ func TestUnusedRequiredNamesTheNearestCall(t *testing.T) {
 		want     string
 		matchers []fakeserver.Matcher
 	}{
-		{message + "matched by ByAgent(agent_000001) but not by ByText(12 characters)", []fakeserver.Matcher{byAgent, byText}},
+		{message + "not matched by ByText(12 characters)", []fakeserver.Matcher{byAgent, byText}},
 		{message + "not matched by ByText(12 characters)", []fakeserver.Matcher{byText}},
 		{message + "not matched by ByAgent(…), ByKey(…)", []fakeserver.Matcher{fakeserver.ByAgent("amk_x"), fakeserver.ByKey("amk_x")}},
 		{message + "which matches: it came before the rule was made, or another acted on it", []fakeserver.Matcher{byAgent}},
-		{message + "matched by ByKey(key_000001) but not by ByTextContaining(4 characters)", []fakeserver.Matcher{
+		{message + "not matched by ByTextContaining(4 characters)", []fakeserver.Matcher{
 			fakeserver.ByKey("amk_fake_000001"), fakeserver.ByTextContaining("good")}},
 		{"nearest: trace_000003 POST /v1/agents/agent_000009/messages key_000001: 404 not_found: " +
 			"no agent of this API key has this identifier, which matches, but was not accepted", []fakeserver.Matcher{fakeserver.ByAgent("agent_000009")}},
