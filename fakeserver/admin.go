@@ -18,12 +18,12 @@ func (s *Server) Admin() Admin { return Admin{s} }
 // TotalCalls counts the calls since New or Reset, including older ones that
 // Calls no longer returns.
 func (a Admin) TotalCalls() int {
-	return look(a.s, func(w *world) int { return w.journal.total() })
+	return look(a.s, func(w *world) int { return w.log.total() })
 }
 
 // DroppedCalls counts the older calls that Calls no longer returns.
 func (a Admin) DroppedCalls() int {
-	return look(a.s, func(w *world) int { return w.journal.dropped })
+	return look(a.s, func(w *world) int { return w.log.dropped })
 }
 
 // CallsAfter returns the first n calls that Calls would return and whose Seq is
@@ -37,7 +37,7 @@ func (a Admin) CallsAfter(seq, n int, matchers ...Matcher) []Call {
 	checkMatchers("CallsAfter", matchers)
 	var found []*record
 	later := look(a.s, func(w *world) []*record {
-		return w.journal.since(func(r *record) bool { return r.call.Seq > seq })
+		return w.log.since(func(r *record) bool { return r.call.Seq > seq })
 	})
 	for _, r := range later {
 		if len(found) < n && matchesAll(matchers, r) {

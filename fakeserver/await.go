@@ -63,7 +63,7 @@ func (s *Server) enroll(w *watcher) []*record {
 	return look(s, func(now *world) []*record {
 		w.since = now.resets
 		s.watchers = append(slices.Clip(s.watchers), w)
-		return now.journal.all()
+		return now.log.all()
 	})
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // Calls that are answered at the very moment at which a waiter begins are in
-// the journal or told to it, and never both.
+// the log or told to it, and never both.
 func TestAwaitCallsWhileCallsCome(t *testing.T) {
 	for range 500 {
 		awaitAmongCalls(t)

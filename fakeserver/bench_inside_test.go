@@ -184,7 +184,7 @@ func BenchmarkFresh(b *testing.B) {
 	}
 }
 
-// One of many calls, with connections that are reused and the journal full.
+// One of many calls, with connections that are reused and the log full.
 func BenchmarkMessage(b *testing.B) {
 	for _, way := range ways {
 		b.Run(way.name, func(b *testing.B) {

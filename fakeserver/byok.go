@@ -73,7 +73,7 @@ func (s *Server) setBYOK(req *request) (operation, *failure) {
 	case req.world.byokUnavailable:
 		return operation{}, byokUnavailable(503, spec.BYOKAPIKey)
 	}
-	return operation{setsBYOK: true, act: func() reply {
+	return operation{act: func() reply {
 		req.key.byok = s.newBYOK(req, byokFields)
 		return &byokReply{OK: true, BYOK: req.key.byok.wire(&s.config.decided)}
 	}}, nil

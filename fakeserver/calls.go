@@ -86,7 +86,7 @@ func (c Call) String() string {
 }
 
 // record is a call with the parts that only matchers see. It does not change
-// once it is in the journal.
+// once it is in the log.
 type record struct {
 	call    Call // without Header
 	header  headerLines
@@ -160,8 +160,8 @@ func (r *ring[T]) since(isNew func(T) bool) []T {
 // total counts the items that were ever added.
 func (r *ring[T]) total() int { return len(r.kept) + r.dropped }
 
-// journal holds the calls that Calls returns.
-type journal struct {
+// callLog holds the calls that Calls returns.
+type callLog struct {
 	ring[*record]
 	limit int
 }
@@ -227,13 +227,18 @@ func (s Sent) outcome() string {
 }
 
 // linesOf copies the header of an answer, which has one value of each name. What
-// was not sent has none.
-func linesOf(h http.Header) headerLines {
+// was not sent has none. Where it holds words of the test, it is not shown as it
+// is.
+func linesOf(h http.Header, words bool) headerLines {
 	lines, values := make(headerLines, 0, len(h)), make([]string, 0, len(h))
 	for name, sent := range h {
-		if len(sent) > 0 {
-			values = append(values, sent[0])
-			lines = append(lines, headerLine{name, values[len(values)-1:]})
+		if len(sent) == 0 {
+			continue
+		}
+		values = append(values, sent[0])
+		lines = append(lines, headerLine{name, values[len(values)-1:]})
+		if words && (name == "Retry-After" || name == "Content-Type") {
+			values[len(values)-1] = tellingHeader(sent[0])
 		}
 	}
 	return lines

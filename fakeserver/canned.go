@@ -35,7 +35,7 @@ func (c *canned) wait(now time.Time) time.Duration {
 func limitFor(e *spec.Endpoint, wait time.Duration) spec.LimitKey {
 	best := spec.Limit{Key: spec.KeyDay, Window: spec.Day + 1}
 	for _, l := range spec.Limits {
-		counts := l.Counts == spec.Requests || e.Counts(l.Counts, e == spec.SetBYOK)
+		counts := l.Counts == spec.Requests || e.Counts(l.Counts, false)
 		if counts && l.Window >= wait && l.Window < best.Window {
 			best = l
 		}
@@ -60,7 +60,7 @@ func (a answer) withoutEmpty() answer {
 // bodiless removes the body where the status allows none (RFC 9110, 6.4.1).
 func (c *canned) bodiless(a answer) answer {
 	if c.status == http.StatusNoContent || c.status == http.StatusNotModified {
-		a.Body, a.Header["Content-Type"] = nil, nil
+		a.Body, a.shown, a.Header["Content-Type"] = nil, "", nil
 		delete(a.Header, "Content-Length")
 	}
 	return a

@@ -169,7 +169,7 @@ func (d *decided) costs(e *spec.Endpoint, flaw *failure, setsBYOK bool) (c cost)
 		case l.Counts == spec.Requests:
 			c.asks[i] = succeeds || d.limitComesBefore(flaw)
 			c.spends[i] = succeeds || d.spendsThough(flaw)
-		case e.Counts(l.Counts, setsBYOK || e == spec.SetBYOK):
+		case e.Counts(l.Counts, setsBYOK):
 			c.asks[i] = succeeds || badBody && !d.bodyBeforeOperation
 			c.spends[i] = succeeds || badBody && d.operationsSpend
 		}

@@ -101,8 +101,8 @@ func (t *turn) begin(req *request) {
 func (t *turn) finish(ctx context.Context) (reply, *failure) {
 	memnet.Pause(ctx, t.coldStart)
 	r := t.reply()
-	if r.Status != 0 && r.Status != http.StatusOK {
-		return nil, t.server.scripted(r)
+	if flaw := t.server.scripted(r); flaw != nil {
+		return nil, flaw
 	}
 	t.exchange.ReplyText, t.exchange.Warnings = r.Text, slices.Clone(r.Warnings)
 	t.server.locked(func(*world) { t.agent.exchanges.add(t.exchange, keptExchanges) })

@@ -14,8 +14,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 )
 
-// keep completes the record of a call, puts it into the journal, and shows it
-// to watchers. A new AwaitCalls either finds the call in the journal or is shown
+// keep completes the record of a call, puts it into the log, and shows it
+// to watchers. A new AwaitCalls either finds the call in the log or is shown
 // it: both happen under the lock.
 func (s *Server) keep(req *request, decided, out answer) {
 	s.touches.Add(1)
@@ -25,8 +25,8 @@ func (s *Server) keep(req *request, decided, out answer) {
 	s.locked(func(*world) {
 		s.answered++
 		req.record.call.Seq = s.answered
-		j := &req.world.journal
-		j.add(req.record, j.limit)
+		l := &req.world.log
+		l.add(req.record, l.limit)
 		watchers = s.watchers
 	})
 	for _, w := range watchers {
@@ -46,7 +46,7 @@ func (s *Server) complete(req *request, a answer) {
 
 // records returns the kept calls, oldest first.
 func (s *Server) records() []*record {
-	return look(s, func(w *world) []*record { return w.journal.all() })
+	return look(s, func(w *world) []*record { return w.log.all() })
 }
 
 // matching returns the kept calls that all matchers match. Matchers run on a
@@ -80,7 +80,7 @@ func (s *Server) transcribe() {
 		return
 	}
 	s.tb.Helper()
-	calls, total := s.Calls(), look(s, func(w *world) int { return w.journal.total() })
+	calls, total := s.Calls(), look(s, func(w *world) int { return w.log.total() })
 	shown := calls[max(0, len(calls)-maxTranscript):]
 	if len(shown) > 0 {
 		s.tb.Logf("fakeserver: %s", transcript(shown, total))
@@ -202,45 +202,43 @@ func (s *Server) outcome(req *request, decided answer) answer {
 // completeSent records what will be sent. Where the client leaves before, it
 // gets less.
 func (s *Server) completeSent(req *request, out answer) {
-	sent := &req.record.call.Sent
-	if req.fault == nil && out.Status != 0 {
-		sent.Status, sent.Body, sent.Bytes = out.Status, req.record.call.ReplyBody, len(out.Body)
-		req.record.sent = linesOf(out.Header)
+	call := &req.record.call
+	if req.fault != nil && req.fault.phase == beforeConnecting {
+		call.Sent.Broke = refused
 		return
 	}
-	d := clientGone.delivery // where a callback panicked
-	switch {
-	case req.fault != nil && req.fault.phase == beforeConnecting:
-		sent.Broke = refused
-		return
-	case req.fault != nil:
-		d = req.fault.delivery
-	}
-	whole := d.Ends == memnet.Stays || d.Ends == memnet.Leaves || d.Sent >= len(out.Body)
+	d := req.delivery(out)
+	part, whole := d.Part(out.Body)
 	if !whole {
-		sent.Broke = breaks[d.Ends]
-	}
-	if d.Sent == memnet.Nothing && !whole {
-		return
-	}
-	shown := out.shown
-	if len(out.Body) == 0 {
-		shown = ""
-	}
-	if sent.Bytes = len(out.Body); !whole {
-		sent.Bytes = d.Sent
-		if shown == string(out.Body) {
-			shown = clip(shown, d.Sent)
+		call.Sent.Broke = breaks[d.Ends]
+		if d.Sent == memnet.Nothing {
+			return
 		}
 	}
-	sent.Status, sent.Body = out.Status, clip(scrubJSON(shown, req.secrets), maxRecordedBody)
-	req.record.sent = linesOf(out.Header)
-	if s.config.messageTexts || req.fault == nil || req.fault.canned == nil {
-		return
+	call.Sent.Status, call.Sent.Bytes, call.Sent.Body = out.Status, len(part), call.ReplyBody
+	ofTest := req.fault != nil && req.fault.canned != nil
+	if ofTest || !whole {
+		call.Sent.Body = clip(scrubJSON(out.shownPart(part), req.secrets), maxRecordedBody)
 	}
-	for _, line := range req.record.sent { // of a fault, these are words of the test
-		if line.name == "Retry-After" || line.name == "Content-Type" {
-			line.values[0] = tellingHeader(line.values[0])
-		}
+	req.record.sent = linesOf(out.Header, ofTest && !s.config.messageTexts)
+}
+
+// delivery is how an answer leaves. Where a callback of the test panicked there
+// is none, and the connection closes.
+func (req *request) delivery(out answer) memnet.Delivery {
+	switch {
+	case req.fault != nil:
+		return req.fault.delivery
+	case out.Status == 0:
+		return clientGone.delivery
 	}
+	return memnet.Delivery{}
+}
+
+// shownPart is a part of the body as Calls shows it. Redacted words are not cut.
+func (a answer) shownPart(part []byte) string {
+	if a.shown == string(a.Body) {
+		return clip(a.shown, len(part))
+	}
+	return a.shown
 }

@@ -21,7 +21,8 @@ type route struct {
 	judge judge
 }
 
-// routes is read only.
+// routes are the nine endpoints. Their rows in spec have what each takes, which
+// statuses it answers and which limits it spends. Nothing changes routes.
 var routes = []route{
 	{EndpointStatus, spec.Status, (*Server).status},
 	{EndpointWarmUp, spec.WarmUp, (*Server).warmUp},

@@ -125,8 +125,11 @@ func (sc *Script) take() step {
 	return sc.steps[min(sc.hits, len(sc.steps))-1]()
 }
 
-// scripted is the failure that a ReplyFunc asks for.
+// scripted is the failure that a ReplyFunc asks for, nil for a reply.
 func (s *Server) scripted(r Reply) *failure {
+	if r.Status == 0 || r.Status == http.StatusOK {
+		return nil
+	}
 	f := &failure{status: r.Status, code: r.Code, reason: r.Reason}
 	if !spec.SendMessage.Lists(r.Status) {
 		s.reportf("a ReplyFunc answered with status %d; a message is answered with 200 or one of %v", r.Status, spec.SendMessage.Errors)

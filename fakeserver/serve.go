@@ -29,7 +29,7 @@ type fate struct {
 
 // operation is the effect and the answer of a call that no rule refuses.
 type operation struct {
-	setsBYOK bool // it stores a provider key, which a limit counts
+	setsBYOK bool // it stores a provider key, though the endpoint is not there for that
 	// act changes the state and returns the answer. The lock is held.
 	act func() reply
 	// then, if set, makes the answer instead of act. It waits and runs callbacks of

@@ -11,9 +11,9 @@ import (
 // it.
 type world struct {
 	state
-	resets  int // counts the Resets before this world
-	traces  int
-	journal journal
+	resets int // counts the Resets before this world
+	traces int
+	log    callLog
 
 	scripts    rulebook[*Script]
 	injections rulebook[*Injection]
@@ -33,7 +33,7 @@ type state struct {
 }
 
 func newWorld(c config, now time.Time) *world {
-	w := &world{state: newState(), journal: journal{limit: c.callLimit}}
+	w := &world{state: newState(), log: callLog{limit: c.callLimit}}
 	w.issue(c, KeyOptions{Plan: c.plan}, now)
 	return w
 }

@@ -90,6 +90,7 @@ func TestLimitTableHasItsSize(t *testing.T) {
 		e := routes[i].spec
 		assert.Same(t, spec.Endpoints[i], e)
 		assert.Equal(t, e.Method+" "+e.Path, string(routes[i].name))
+		assert.Equal(t, e.Lists(429), e.Counts(spec.Requests, false), "what lists no 429 spends nothing")
 	}
 	assert.Len(t, routes, len(spec.Endpoints))
 	for _, mode := range spec.SMSModes {

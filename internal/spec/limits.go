@@ -1,7 +1,7 @@
 package spec
 
 import (
-	"net/http"
+	"slices"
 	"time"
 )
 
@@ -32,19 +32,14 @@ const (
 )
 
 // Counts reports whether a call of the endpoint is one of what. setsBYOK says
-// that the call stores a provider key: SetBYOK always does, CreateAgent with
-// llm.api_key (interface 4.6, rule 2). Status, GetBYOK and ClearBYOK list no
-// 429 (interface 4) and count as nothing. A nil endpoint is a request.
+// that the call stores a provider key, which CreateAgent does with llm.api_key
+// (interface 4.6, rule 2). A nil endpoint is a request.
 func (e *Endpoint) Counts(what Counted, setsBYOK bool) bool {
-	switch what {
-	case AgentCreations:
-		return e == CreateAgent
-	case BYOKSets:
-		return setsBYOK
-	case WarmUps:
-		return e == WarmUp
+	spends := []Counted{Requests}
+	if e != nil {
+		spends = e.Spends
 	}
-	return e == nil || e.Lists(http.StatusTooManyRequests)
+	return slices.Contains(spends, what) || what == BYOKSets && setsBYOK
 }
 
 // Limit is one row of interface 8.1: at most Max in every Window.

@@ -23,6 +23,9 @@ type Endpoint struct {
 	Body []*Field
 	// BodyOptional is true where the body may be absent (warm-up).
 	BodyOptional bool
+	// Spends is what a call of the endpoint counts as in Limits. An endpoint that
+	// lists no 429 counts as nothing.
+	Spends []Counted
 }
 
 // The endpoints, in the order of interface section 4.
@@ -35,6 +38,7 @@ var (
 		Name: "WarmUp", Method: http.MethodPost, Path: "/v1/warmup",
 		Errors: []int{400, 401, 402, 403, 409, 429, 503},
 		Body:   []*Field{WarmUpMode}, BodyOptional: true,
+		Spends: []Counted{Requests, WarmUps},
 	}
 	GetBYOK = &Endpoint{
 		Name: "GetBYOK", Method: http.MethodGet, Path: "/v1/byok",
@@ -44,6 +48,7 @@ var (
 		Name: "SetBYOK", Method: http.MethodPut, Path: "/v1/byok",
 		Errors: []int{400, 401, 402, 403, 429, 503},
 		Body:   []*Field{BYOKProvider, BYOKAPIKey, BYOKBaseURL, BYOKModel, BYOKLabel},
+		Spends: []Counted{Requests, BYOKSets},
 	}
 	ClearBYOK = &Endpoint{
 		Name: "ClearBYOK", Method: http.MethodDelete, Path: "/v1/byok",
@@ -53,20 +58,24 @@ var (
 		Name: "CreateAgent", Method: http.MethodPost, Path: "/v1/agents",
 		Errors: []int{400, 401, 402, 404, 429},
 		Body:   []*Field{SystemPrompt, CustomerRef, Metadata, AgentSMS, AgentLLM},
+		Spends: []Counted{Requests, AgentCreations}, // and BYOKSets, with llm.api_key
 	}
 	GetAgent = &Endpoint{
 		Name: "GetAgent", Method: http.MethodGet, Path: "/v1/agents/{agent_id}",
 		Errors: []int{401, 402, 404, 429},
+		Spends: []Counted{Requests},
 	}
 	SendMessage = &Endpoint{
 		Name: "SendMessage", Method: http.MethodPost, Path: "/v1/agents/{agent_id}/messages",
 		Errors: []int{400, 401, 402, 404, 429},
 		Body:   []*Field{MessageText, MessageUserRef},
+		Spends: []Counted{Requests},
 	}
 	EnableSMS = &Endpoint{
 		Name: "EnableSMS", Method: http.MethodPost, Path: "/v1/agents/{agent_id}/channels/sms",
 		Errors: []int{400, 401, 402, 404, 429},
 		Body:   []*Field{SMSChannelMode},
+		Spends: []Counted{Requests},
 	}
 )
 

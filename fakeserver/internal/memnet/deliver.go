@@ -55,12 +55,15 @@ type Delivery struct {
 // connection ends too early, or the client leaves, it panics with
 // http.ErrAbortHandler.
 func (d Delivery) Write(w http.ResponseWriter, req *http.Request, r Response) {
-	cut := d.cut(&r)
+	var whole bool
+	if r.Body, whole = d.Part(r.Body); d.Ends == Leaves {
+		r.Header["Connection"] = []string{"close"} // over HTTP/2 net/http makes it a GOAWAY
+	}
 	if d.Sent != Nothing {
 		d.send(req.Context(), w, r)
 	}
 	switch {
-	case req.ProtoMajor == 2 && (!cut || d.Ends == Closes && d.Sent != Nothing):
+	case req.ProtoMajor == 2 && (whole || d.Ends == Closes && d.Sent != Nothing):
 		// The stream ends, and the client knows from the length that something is
 		// missing.
 	case d.Ends == Closes:
@@ -73,19 +76,12 @@ func (d Delivery) Write(w http.ResponseWriter, req *http.Request, r Response) {
 	}
 }
 
-// cut removes the part of the response that is not sent, and reports whether
-// there is any.
-func (d Delivery) cut(r *Response) bool {
-	switch d.Ends {
-	case Stays:
-		return false
-	case Leaves:
-		r.Header["Connection"] = []string{"close"} // over HTTP/2 net/http makes it a GOAWAY
-		return false
+// Part is the part of a body that leaves, and whether that is the whole.
+func (d Delivery) Part(body []byte) (part []byte, whole bool) {
+	if d.Ends == Stays || d.Ends == Leaves || d.Sent >= len(body) {
+		return body, true
 	}
-	whole := len(r.Body)
-	r.Body = r.Body[:max(0, min(d.Sent, whole))]
-	return d.Sent < whole
+	return body[:max(0, d.Sent)], false
 }
 
 // send sends the response, and flushes it if the connection then ends.
