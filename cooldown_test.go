@@ -1,11 +1,9 @@
 package agentmessaging_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -355,40 +353,31 @@ func TestCoolDownInSeveralBubbles(t *testing.T) {
 	synctest.Test(t, inside)
 }
 
-// TestCoolDownIsTold to observers and loggers once, and each wait to its call.
-// A limit_key is foreign text: short, on one line, without the key.
+// TestCoolDownIsTold once, and each wait to its call. A limit_key is foreign
+// text: it is shown on one line of 64 bytes, without the key.
 func TestCoolDownIsTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var (
-			told []string
-			out  bytes.Buffer
-		)
-		observer := agentmessaging.ObserverFunc(func(_ context.Context, event agentmessaging.Event) context.Context {
-			switch e := event.(type) {
-			case agentmessaging.CoolDown:
-				told = append(told, fmt.Sprintf("%s cools %s", e.Endpoint.Name, e.Wait))
-				assert.Len(t, e.LimitKey, 64)
-				assert.Regexp(t, `^\[redacted\] kkk`, e.LimitKey)
-			case agentmessaging.LimiterWait:
-				told = append(told, fmt.Sprintf("%s/%d waits %s", e.Endpoint.Name, e.Attempt, e.Wait))
-			case agentmessaging.CallEnd:
-				told = append(told, fmt.Sprintf("%s waited %s", e.Endpoint.Name, e.Waited))
-			}
-			return nil
+	var events []agentmessaging.Event
+	limited(t, clienttest.Key+`\n`+strings.Repeat("k", 100), nil, func(t *testing.T, client *agentmessaging.Client, service *gateway) {
+		_, events = eventsOf(func(observer agentmessaging.Option) {
+			client, err := client.With(observer)
+			require.NoError(t, err)
+			service.close(20*time.Second, agentPath, messagesPath)
+			wantRefused(t, client, there, get)
+			wantRefused(t, client, there, post) // the same end: no news
+			assert.NotContains(t, wantRefused(t, client, here, post).Error(), clienttest.Key)
+			wantAfter(t, 20*time.Second, client, post)
 		})
-		service := &gateway{key: clienttest.Key + `\n` + strings.Repeat("k", 100)}
-		client := newClient(t, service, clienttest.Jitter(0), agentmessaging.WithObserver(observer),
-			agentmessaging.WithLogger(slog.New(slog.NewTextHandler(&out, nil))))
-		service.close(20*time.Second, agentPath, messagesPath)
-		wantRefused(t, client, there, get)
-		wantRefused(t, client, there, post) // the same end: no news
-		assert.NotContains(t, wantRefused(t, client, here, post).Error(), clienttest.Key)
-		require.NoError(t, post(t.Context(), client))
-		assert.Equal(t, []string{
-			"GetAgent cools 20s", "GetAgent waited 0s", "SendMessage waited 0s", "SendMessage waited 0s",
-			"SendMessage/1 waits 20s", "SendMessage waited 20s",
-		}, told)
-		assert.Equal(t, 1, strings.Count(out.String(), `level=INFO msg="agentmessaging cool-down" method=GET path=/v1/agents/{agent_id}`))
-		assert.NotContains(t, out.String(), clienttest.Key)
 	})
+	var told []string
+	for _, event := range events {
+		switch e := event.(type) {
+		case agentmessaging.CoolDown:
+			assert.Len(t, e.LimitKey, 64)
+			assert.Regexp(t, `^\[redacted\] kkk`, e.LimitKey)
+			told = append(told, fmt.Sprint(e.Endpoint.Name, " cools ", e.Wait))
+		case agentmessaging.LimiterWait:
+			told = append(told, fmt.Sprint(e.Endpoint.Name, " waits ", e.Wait))
+		}
+	}
+	assert.Equal(t, []string{"GetAgent cools 20s", "SendMessage waits 20s"}, told)
 }

@@ -13,27 +13,6 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
-// A proxy of your own, or other timeouts, come with an http.Client. Its
-// Timeout bounds one attempt, WithTimeout the call.
-func ExampleWithHTTPClient() {
-	fake, err := fakeserver.Open()
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer fake.Close()
-	hc := fake.HTTPClient(nil) // elsewhere &http.Client{Transport: ...}
-	hc.Timeout = 30 * time.Second
-	client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(),
-		agentmessaging.WithHTTPClient(hc),
-		agentmessaging.WithTimeout(2*time.Minute))
-	if err != nil {
-		log.Fatal(err)
-	}
-	_, err = client.Status(context.Background())
-	fmt.Println(err)
-	// Output: <nil>
-}
-
 // Without the cool-down each call is refused by the service for itself.
 func ExampleWithoutCoolDown() {
 	fake, client := onFake(agentmessaging.WithoutCoolDown())

@@ -173,17 +173,23 @@ func ExampleClient_EnableSMS() {
 	// Output: needs_setup
 }
 
+// A provider key is stored once and serves all agents of the API key. What is
+// stored is never returned; nothing stored is no error, but nil.
 func ExampleClient_SetBYOK() {
 	fake, client := onFake()
 	defer fake.Close()
 	ctx := context.Background()
 
 	key := agentmessaging.Secret("sk-example") // read it from where you keep secrets
-	config, err := client.SetBYOK(ctx, agentmessaging.SetBYOKParams{
+	_, err := client.SetBYOK(ctx, agentmessaging.SetBYOKParams{
 		Provider: agentmessaging.ProviderAnthropic,
 		APIKey:   key,
 		Label:    "production",
 	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	config, err := client.GetBYOK(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -196,39 +202,16 @@ func ExampleClient_SetBYOK() {
 		log.Fatal(err)
 	}
 	fmt.Println(agent.Status)
-	// Output:
-	// [redacted] anthropic true
-	// active
-}
 
-func ExampleClient_ClearBYOK() {
-	fake, client := onFake()
-	defer fake.Close()
-	ctx := context.Background()
-
-	_, err := client.SetBYOK(ctx, agentmessaging.SetBYOKParams{
-		Provider: agentmessaging.ProviderOpenAI,
-		APIKey:   "sk-example",
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
 	if err := client.ClearBYOK(ctx); err != nil {
 		log.Fatal(err)
 	}
-	config, err := client.GetBYOK(ctx)
+	config, err = client.GetBYOK(ctx)
 	fmt.Println(config == nil, err)
-	// Output: true <nil>
-}
-
-// Nothing stored is no error: the configuration is nil.
-func ExampleClient_GetBYOK() {
-	fake, client := onFake()
-	defer fake.Close()
-
-	config, err := client.GetBYOK(context.Background())
-	fmt.Println(config == nil, err)
-	// Output: true <nil>
+	// Output:
+	// [redacted] anthropic true
+	// active
+	// true <nil>
 }
 
 func ExampleClient_WarmUp() {

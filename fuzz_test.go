@@ -59,6 +59,13 @@ func FuzzErrorBody(f *testing.F) {
 		}
 	})
 	f.Add(429, `{"error":"`+clienttest.Key+`","extra":{"`+clienttest.Key+`":["`+clienttest.Key+`"]}}`, "1e309", "%zz")
+	for _, body := range []string{
+		"", "null", "[]", "5", `"text"`, "<html><body>502</body></html>", `{"error":`, `{}{}`, "\x00\xff",
+		`{"error":5,"trace_id":null,"limit_key":{},"reason":[]}`, `{}`, strings.Repeat("x", 1<<20),
+		`{"error":"a\nb\u2028c` + strings.Repeat("é", 5000) + `"}`,
+	} {
+		f.Add(418, body, "", "")
+	}
 	f.Fuzz(func(t *testing.T, status int, body, retryAfter, location string) {
 		status = 300 + int(uint(status)%300)
 		header := http.Header{"Retry-After": {retryAfter}, "Location": {location}}

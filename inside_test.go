@@ -43,6 +43,14 @@ func TestRetryTableIsThatOfTheDocumentation(t *testing.T) {
 	assert.Equal(t, want, rows)
 }
 
+func TestBackoffDoublesUpToEightSeconds(t *testing.T) {
+	var waits []time.Duration
+	for attempt := range 7 {
+		waits = append(waits, RetryPolicy{}.withDefaults().backoff(1+attempt))
+	}
+	assert.Equal(t, []time.Duration{time.Second / 2, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 8 * time.Second, 8 * time.Second}, waits)
+}
+
 // TestWaitLaws checks over many policies and answers that a wait is never
 // shorter than told or than the floor, and never longer than what may be waited.
 func TestWaitLaws(t *testing.T) {

@@ -23,8 +23,8 @@ import (
 type spanKey struct{}
 
 // TestObserver checks the events of a call that is retried, and of another
-// client of the family: who, what and when. Contexts nest, an attempt's inside
-// its call's.
+// client of the family, which adds an observer: who, what and when. Contexts
+// nest, an attempt's inside its call's.
 func TestObserver(t *testing.T) {
 	var told []string
 	observer := agentmessaging.ObserverFunc(func(ctx context.Context, event agentmessaging.Event) context.Context {
@@ -46,10 +46,15 @@ func TestObserver(t *testing.T) {
 		require.NoError(t, post(t.Context(), client))
 		assert.Equal(t, "call 1: attempt: request:", service.last.Context().Value(spanKey{}), "the transport sees the request's context")
 		assert.Equal(t, "service.example", service.last.URL.Host)
-		other, err := client.With(agentmessaging.WithTimeout(time.Hour))
-		require.NoError(t, err)
-		require.NoError(t, creating(t.Context(), other))
+		further, _ := eventsOf(func(further agentmessaging.Option) {
+			other, err := client.With(further)
+			require.NoError(t, err)
+			require.NoError(t, creating(t.Context(), other))
+			require.NoError(t, creating(t.Context(), client))
+		})
+		assert.Equal(t, "CallStart AttemptStart RequestStart AttemptEnd CallEnd ", further, "of its own client's call")
 	})
+	require.Len(t, told, 10+5+5)
 	assert.Equal(t, []string{
 		"CallStart Call=1 SendMessage AgentID=agent_1 URL=https://service.example/v1/agents/agent_1/messages",
 		"call 1: AttemptStart Call=1 SendMessage AgentID=agent_1 Attempt=1",
@@ -66,7 +71,7 @@ func TestObserver(t *testing.T) {
 		"call 2: attempt: RequestStart Call=2 CreateAgent Attempt=1",
 		"call 2: attempt: AttemptEnd Call=2 CreateAgent AgentID=a Attempt=1 StatusCode=200 TraceID=t",
 		"call 2: CallEnd Call=2 CreateAgent AgentID=a StatusCode=200 TraceID=t Attempts=1",
-	}, told)
+	}, told[:15])
 }
 
 // lineOf is an event with those of its fields that are set.
@@ -109,22 +114,6 @@ func TestObserverOfACallThatIsRefusedHere(t *testing.T) {
 		require.ErrorIs(t, call(t, newClient(t, answering(), observer), message{}), agentmessaging.ErrInvalid)
 	})
 	assert.Empty(t, types)
-}
-
-// TestWithAddsObservers to a client that keeps its own.
-func TestWithAddsObservers(t *testing.T) {
-	var mother, daughter string
-	mother, _ = eventsOf(func(first agentmessaging.Option) {
-		client := newClient(t, answering(clienttest.OK), first)
-		for range 2 {
-			daughter, _ = eventsOf(func(further agentmessaging.Option) {
-				other, err := client.With(further)
-				require.NoError(t, err)
-				require.NoError(t, get(t.Context(), other))
-			})
-		}
-	})
-	assert.Equal(t, daughter+daughter, mother, "none hears what the other one's client does")
 }
 
 // TestObserverIsToldOfACancellation: an attempt's error tells of it, though

@@ -2,7 +2,6 @@ package agentmessaging_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -65,24 +64,6 @@ func TestLongestOfSeveralRetryAfterCounts(t *testing.T) {
 		told, _ := agentmessaging.RetryAfter(clienttest.Make(t, get, []answer{{Status: 429, Header: header}}).Err)
 		assert.Equal(t, 2*time.Hour, told, "%v", header)
 	}
-}
-
-func TestBackoffDoublesUpToEightSeconds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var waits []time.Duration
-		observer := agentmessaging.ObserverFunc(func(_ context.Context, e agentmessaging.Event) context.Context {
-			if retry, ok := e.(agentmessaging.Retry); ok {
-				waits = append(waits, retry.Wait)
-			}
-			return nil
-		})
-		client := newClient(t, answering(answer{Status: 503}), agentmessaging.WithObserver(observer), clienttest.Jitter(0),
-			agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: 8}))
-		require.ErrorIs(t, get(t.Context(), client), agentmessaging.ErrUnavailable)
-		assert.Equal(t, []time.Duration{
-			500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 8 * time.Second, 8 * time.Second,
-		}, waits)
-	})
 }
 
 // TestWaitThatWouldPassTheDeadline, or the longest wait of the policy, is not
@@ -181,20 +162,5 @@ func TestTimeoutOfTheHTTPClientBoundsOneAttempt(t *testing.T) {
 				assert.ErrorIs(t, err, context.DeadlineExceeded)
 			}
 		})
-	}
-}
-
-// TestCauseOfTheContext: both the reason that was given and the context's own
-// error stay reachable, whichever the transport returned.
-func TestCauseOfTheContext(t *testing.T) {
-	reason := errors.New("the user left")
-	for _, do := range []clienttest.Do{get, post} {
-		for _, returned := range []error{reason, context.Canceled, io.ErrClosedPipe} {
-			ctx, cancel := context.WithCancelCause(t.Context())
-			err := do(ctx, newClient(t, answering(answer{Err: returned, Before: func(*http.Request) { cancel(reason) }})))
-			assert.ErrorIs(t, err, reason)
-			assert.ErrorIs(t, err, context.Canceled)
-			assert.ErrorIs(t, err, returned)
-		}
 	}
 }

@@ -113,7 +113,7 @@ func TestRepliesAreTolerant(t *testing.T) {
 // TestUselessReplies lack what makes them a result. Those of the wrong type are
 // in TestRequiredMemberOfTheWrongType of internal/e2e.
 func TestUselessReplies(t *testing.T) {
-	for name, bodies := range map[string][]string{
+	useless := map[string][]string{
 		"Status":      {`{"service":"x"}`},
 		"WarmUp":      {`{"warmed":true}`},
 		"GetBYOK":     {`{"ok":true}`},
@@ -123,14 +123,10 @@ func TestUselessReplies(t *testing.T) {
 		"GetAgent":    {`[]`, `{"agent_id":null}`},
 		"SendMessage": {`{"trace_id":"t"}`, `{"reply_text":null}`},
 		"EnableSMS":   {`{"trace_id":"t"}`},
-	} {
-		for _, call := range clienttest.Calls {
-			if call.Name != name {
-				continue
-			}
-			for _, body := range bodies {
-				assert.Error(t, call.Do(t.Context(), newClient(t, answering(answer{Status: 200, Body: body}), clienttest.Once)), "%s: %s", name, body)
-			}
+	}
+	for _, call := range clienttest.Calls {
+		for _, body := range useless[call.Name] {
+			assert.Error(t, call.Do(t.Context(), newClient(t, answering(answer{Status: 200, Body: body}), clienttest.Once)), "%s: %s", call.Name, body)
 		}
 	}
 }

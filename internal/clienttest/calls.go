@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 
@@ -99,7 +101,8 @@ func HoldsLaws(t testing.TB, err error, secret string) {
 	assert.True(t, errors.As(err, &failure) || errors.As(err, &unknown) || errors.As(err, &invalid), "%T", err)
 	for _, text := range []string{err.Error(), fmt.Sprintf("%+v", err), fmt.Sprintf("%#v", err)} {
 		assert.LessOrEqual(t, len(text), 512)
-		assert.NotContains(t, text, "\n")
+		assert.True(t, utf8.ValidString(text) && !strings.ContainsAny(text, "\n\r\u2028"), "%q", text)
+		assert.NotContains(t, text, "<html>", "a page is not quoted")
 		assert.NotContains(t, text, secret)
 	}
 }
