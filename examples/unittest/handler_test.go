@@ -17,10 +17,8 @@ import (
 
 // Everything that a test of a handler needs.
 func TestAsk(t *testing.T) {
-	fake := fakeserver.New(t)
+	client, fake := agentmessagingtest.New(t)
 	fake.OnMessage().Reply("We open at nine.")
-	client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(), agentmessaging.WithHTTPClient(fake.HTTPClient(t)))
-	require.NoError(t, err)
 	agent, err := client.CreateAgent(t.Context(), agentmessaging.CreateAgentParams{})
 	require.NoError(t, err)
 
@@ -49,13 +47,10 @@ func TestAskRefused(t *testing.T) {
 			502, "", "no answer today\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			fake := fakeserver.New(t)
+			client, fake := agentmessagingtest.New(t)
 			if tt.prepare != nil {
 				tt.prepare(fake)
 			}
-			client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(), agentmessaging.WithHTTPClient(fake.HTTPClient(t)))
-			require.NoError(t, err)
-
 			w := httptest.NewRecorder()
 			askHandler(client, "agent_000001").ServeHTTP(w, httptest.NewRequest("POST", "/ask", strings.NewReader(tt.question)))
 			assert.Equal(t, tt.code, w.Code)

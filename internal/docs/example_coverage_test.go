@@ -20,14 +20,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// withoutExample are the exported functions and methods that no Example shows,
-// each with the reason. The names of a package begin with its own.
 // The reasons for no Example.
 const (
 	implemented = "users implement it, and do not call it"
 	converted   = "the conversion to the type is what users write"
 )
 
+// withoutExample are the exported functions and methods that no Example shows,
+// each with the reason. The names of a package begin with its own.
 var withoutExample = map[string]string{
 	"agentmessaging.Limiter.Acquire":       implemented, // ExampleWithLimiter does
 	"agentmessaging.Permit.Done":           implemented, // likewise
