@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // A target is a figure that has to keep a bound, judged by its median.
 type target struct {
@@ -34,6 +37,8 @@ const (
 	between  = "the deadline takes about a microsecond, the hooks and the copy of the request one or two more"
 	spans    = "nine tenths of what is added are the SDK's own: it begins and ends two spans, where otelhttp has one"
 	refusal  = "a quarter is decoding two bodies, a tenth the deadline, a tenth the cool-down and its line; the floor has neither"
+	fresh    = "a fifth makes the fake with its key and limits, an eighth records and redacts the call; the floor does neither"
+	checks   = "the fake checks, counts and records each call; the floor decodes and encodes"
 	decoding = "a sixth is decoding the members, a sixteenth the deadline; the floor has neither"
 )
 
@@ -70,10 +75,10 @@ var targets = []target{
 	{"A 429 with its cool-down, then success: time, of the floor's", ratio("Path/case=429", "sec/op", own, byHand), "", atMost(1.3), refusal},
 	{"An error with a JSON body: time, of a floor that hands over text", ratio("Path/case=error", "sec/op", own, byHand), "", atMost(1.8), decoding},
 	{"1 MiB of metadata: time, of the floor's", ratio("Path/case=metadata", "sec/op", own, byHand), "", atMost(1.1), ""},
-	{"A fake's first call, direct, of the floor's", value("Fresh/direct", "", "x-floor"), "", atMost(2), ""},
-	{"A fake's first call, on the wire, of the floor's", value("Fresh/wire", "", "x-floor"), "", atMost(1.3), ""},
-	{"A fake's first call, over loopback, of the floor's", value("Fresh/loopback", "", "x-floor"), "", atMost(1.15), ""},
-	{"The fake under 64 connections, of the floor's calls/s", value("Throughput", "", "of-floor"), "", atLeast(0.85), ""},
+	{"A fake's first call, direct, of the floor's", value("Fresh/direct", "", "x-floor"), "", atMost(2), fresh},
+	{"A fake's first call, on the wire, of the floor's", value("Fresh/wire", "", "x-floor"), "", atMost(1.3), fresh},
+	{"A fake's first call, over loopback, of the floor's", value("Fresh/loopback", "", "x-floor"), "", atMost(1.15), fresh},
+	{"The fake under 64 connections, of the floor's calls/s", value("Throughput", "", "of-floor"), "", atLeast(0.85), checks},
 	{"A call with 1,000 agents, of that with one", value("Scale/agents=1000/keys=1", "", "x-floor"), "", atMost(1.3), ""},
 	{"A call with 1,000,000 agents, of that with one", value("Scale/agents=1000000/keys=1", "", "x-floor"), "", atMost(1.3), ""},
 	{"A call with 100,000 keys, of that with one", value("Scale/agents=1/keys=100000", "", "x-floor"), "", atMost(1.3), ""},
@@ -110,7 +115,7 @@ func targetTable(r *results) string {
 	for _, t := range targets {
 		f := t.measure(r)
 		verdict := t.bound.verdict(f)
-		if verdict == "missed" && t.because != "" {
+		if strings.HasPrefix(verdict, "missed") && t.because != "" {
 			verdict += ": " + t.because
 		}
 		rows = append(rows, []string{t.what, t.bound.words + show(t.bound.limit, t.unit), f.cell(t.unit), verdict})
