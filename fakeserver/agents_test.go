@@ -69,20 +69,3 @@ func TestLLMOfAnAgent(t *testing.T) {
 	config, _ := fake.BYOK(c.key)
 	assert.Equal(t, []string{"openai", "https://x.example", "m", "l"}, []string{config.Provider, config.BaseURL, config.Model, config.Label})
 }
-
-func TestAgentsAndKeysComeAndGo(t *testing.T) {
-	fake, c := newFake(t)
-	first, second := c.agent(emptyBody), c.agent(emptyBody)
-	assert.Equal(t, first, fake.Calls()[0].Created)
-	fake.RemoveAgent(first)
-	c.send(first, "x").wantError(t, 404, "not_found")
-	c.send(second, "x").wantOK(t)
-	assert.Len(t, fake.Agents(), 1)
-	third := c.agent(emptyBody)
-	assert.Equal(t, "agent_000003", third, "an identifier is not given twice")
-
-	fake.RevokeKey(c.key)
-	c.send(second, "x").wantError(t, 401, "unauthorized")
-	fake.ReinstateKey(c.key)
-	c.send(second, "x").wantOK(t)
-}

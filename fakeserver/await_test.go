@@ -2,8 +2,6 @@ package fakeserver_test
 
 import (
 	"context"
-	"fmt"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -70,33 +68,6 @@ func TestAwaitCallsInABubble(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		assert.ErrorContains(t, err, "1 of 4 calls came")
 		assert.Equal(t, 27*time.Hour, time.Since(start))
-	})
-}
-
-// Bubbles that share a fake do not wake each other, as long as the matchers
-// keep their calls apart.
-func TestAwaitCallsInManyBubbles(t *testing.T) {
-	fake, _ := newFake(t)
-	t.Run("group", func(t *testing.T) {
-		for i := range 4 {
-			key := fake.IssueKey(fakeserver.KeyOptions{})
-			t.Run(fmt.Sprint(i), func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					c := caller{t, fake.HTTPClient(t).Transport, key}
-					var calling sync.WaitGroup
-					calling.Go(func() { time.Sleep(time.Minute); c.call("GET", "/v1/status", noBody) })
-					_, err := fake.AwaitCalls(t.Context(), 1, fakeserver.ByKey(key))
-					assert.NoError(t, err)
-					calling.Wait() // the call is recorded before it has its answer
-				})
-			})
-		}
-		t.Run("outside", func(t *testing.T) {
-			t.Parallel()
-			_, err := fake.AwaitCalls(t.Context(), 4)
-			assert.NoError(t, err, "calls of bubbles wake the outside")
-		})
 	})
 }
 

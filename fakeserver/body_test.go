@@ -1,11 +1,8 @@
 package fakeserver_test
 
 import (
-	"io"
-	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/iotest"
 
 	"github.com/stretchr/testify/assert"
 
@@ -79,17 +76,6 @@ func TestReasonsOfBodies(t *testing.T) {
 			assert.Equal(t, row.reason == "", r.status == 200, clipped(row.body))
 		}
 	}
-}
-
-// A document that was cut off may look whole.
-func TestBodyThatEndsEarly(t *testing.T) {
-	fake, c := newFake(t)
-	r := httptest.NewRequest("POST", "/v1/warmup", io.MultiReader(strings.NewReader("{}"), iotest.ErrReader(io.ErrUnexpectedEOF)))
-	r.Header.Set("Authorization", "Bearer "+c.key)
-	w := httptest.NewRecorder()
-	fake.ServeHTTP(w, r)
-	read(t, w.Result()).wantReason(t, "body: it did not arrive whole") //nolint:bodyclose // read closes it
-	assert.Equal(t, 2, fake.Calls()[0].BodyBytes)
 }
 
 func TestContentHeaders(t *testing.T) {

@@ -57,6 +57,12 @@ var others = map[string][]string{
 	"refused_requests_spend":      {`{"401":false,"404":false,"400":false,"409":false,"status":true}`, `{"401":false,"404":true,"400":false,"409":true,"status":false}`, `{"401":true,"404":true,"400":true,"409":true,"status":false}`},
 }
 
+// sameJSON reports whether two documents have the same value.
+func sameJSON(a, b string) bool {
+	var x, y any
+	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && assert.ObjectsAreEqual(x, y)
+}
+
 // TestLike: a fake that is like an observation answers as observed, and all
 // else as before. The suite, which shares no code with the fake, asks it.
 func TestLike(t *testing.T) {
@@ -64,28 +70,24 @@ func TestLike(t *testing.T) {
 	require.Len(t, others, len(fake.Decisions()), "each question has another answer here")
 	for id, answers := range others {
 		for _, answer := range answers {
-			t.Run(id+" "+answer, func(t *testing.T) {
+			t.Run(id+" "+clipped(answer), func(t *testing.T) {
 				fake, c := like(t, id, answer, fakeserver.WithLimit(fakeserver.LimitKeyMinute, 60)) // which Observe counts with
 				observed, err := contract.Observe(t.Context(), contract.Target{
 					BaseURL: fake.BaseURL(), Key: c.key, Abilities: fake, HTTPClient: &http.Client{Transport: fake.Direct()},
 				}, contract.Spend{Requests: 5000, Creations: 200, BYOKSets: 10, WarmUps: 4})
 				require.NoError(t, err)
+				var wrong []string
 				for _, d := range fake.Decisions() {
 					want := d.Default
 					if d.ID == id {
 						want = answer
-						assert.JSONEq(t, answer, d.Answer)
-						assert.True(t, d.Observed)
-					} else {
-						assert.JSONEq(t, d.Default, d.Answer)
-						assert.False(t, d.Observed)
 					}
-					if d.ID == "error_names" && id == "unknown_method" {
-						continue // that method_not_allowed has a name cannot be seen
+					hidden := d.ID == "error_names" && id == "unknown_method" // method_not_allowed cannot be seen
+					if !sameJSON(want, d.Answer) || d.Observed != (d.ID == id) || !hidden && !sameJSON(want, string(observed.Decisions[d.ID].Answer)) {
+						wrong = append(wrong, d.ID)
 					}
-					found := observed.Decisions[d.ID]
-					assert.JSONEq(t, want, string(found.Answer), "%s: %s", d.ID, found.NotAsked)
 				}
+				assert.Empty(t, wrong)
 			})
 		}
 	}

@@ -3,8 +3,6 @@ package fakeserver_test
 import (
 	"context"
 	"io"
-	"net/http"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -51,13 +49,10 @@ func TestLimitsAreJudgedBehindLatency(t *testing.T) {
 	inBubbles(t, func(t *testing.T, fake *fakeserver.Server, c caller) {
 		fake.Exhaust(c.key, "key_minute")
 		c.call("POST", "/v1/warmup", noBody).wantLimited(t, "key_minute", "60")
-		latency := fake.Inject(fakeserver.Latency(time.Minute)).Times(1)
-		c.call("POST", "/v1/warmup", noBody).wantOK(t)
-		agent := c.agent(emptyBody)
-		latency.Times(2)
+		fake.Inject(fakeserver.Latency(time.Minute))
 		begun := time.Now()
-		c.send(agent, "x").wantOK(t)
-		assert.True(t, fake.Conversation(agent)[0].Time.Equal(begun.Add(time.Minute)))
+		agent, _ := fake.Agent(c.agent(emptyBody))
+		assert.True(t, agent.CreatedAt.Equal(begun.Add(time.Minute)))
 	})
 }
 
@@ -70,8 +65,7 @@ func TestClientThatLeavesDuringLatency(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		begun := time.Now()
-		_, err := c.wire.RoundTrip(c.request("POST", "/v1/agents/"+agent+"/messages", `{"text":"x"}`).WithContext(ctx)) //nolint:bodyclose // there is none
-		require.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.Equal(t, "DeadlineExceeded", seen(c.wire, c.request("POST", "/v1/agents/"+agent+"/messages", `{"text":"x"}`).WithContext(ctx)))
 		assert.Equal(t, time.Second, time.Since(begun))
 		synctest.Wait()
 		assert.Empty(t, fake.Conversation(agent))
@@ -88,77 +82,63 @@ func TestLatencyHoldsNoLock(t *testing.T) {
 			return fake.CallCount() >= 0
 		}))
 		begun := time.Now()
-		var wait sync.WaitGroup
-		for range 100 {
-			wait.Go(func() { c.call("GET", "/v1/status", noBody) })
-		}
-		wait.Wait()
+		concurrently(100, 1, func() { c.call("GET", "/v1/status", noBody) })
 		assert.Equal(t, 2*time.Second, time.Since(begun))
 	}, unlimited()...)
 }
 
-func TestHangEndsWithTheDeadline(t *testing.T) {
+// A hang ends with the deadline of its call, or with its client: a cleanup hangs
+// up, so it keeps no test from ending.
+func TestHangEnds(t *testing.T) {
 	for _, fault := range []fakeserver.Fault{fakeserver.Hang(), fakeserver.LoseReply(fakeserver.Hang())} {
 		inBubbles(t, func(t *testing.T, fake *fakeserver.Server, c caller) {
 			fake.Inject(fault)
 			begun := time.Now()
-			client := http.Client{Transport: c.wire, Timeout: 5 * time.Second}
-			_, err := client.Do(c.request("GET", "/v1/status", noBody)) //nolint:bodyclose // there is none
-			require.ErrorIs(t, err, context.DeadlineExceeded)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			assert.Equal(t, "DeadlineExceeded", seen(c.wire, c.request("GET", "/v1/status", noBody).WithContext(ctx)))
 			assert.Equal(t, 5*time.Second, time.Since(begun))
+
+			watch := new(spy)
+			c.wire = fake.HTTPClient(watch).Transport
+			ended := make(chan string)
+			go func() { ended <- seen(c.wire, c.request("POST", "/v1/warmup", emptyBody)) }()
+			synctest.Wait()
+			watch.finish()
+			assert.NotEmpty(t, <-ended)
 		})
 	}
 }
 
-// A hang does not keep a test from ending: its cleanup hangs up.
-func TestHangEndsWithTheClient(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fake, watch := fakeserver.New(t), new(spy)
-		fake.Inject(fakeserver.Hang())
-		c := caller{t, fake.HTTPClient(watch).Transport, fake.Key()}
-		ended := make(chan string)
-		go func() { ended <- seen(c.wire, c.request("POST", "/v1/warmup", emptyBody)) }()
-		synctest.Wait()
-		watch.finish()
-		assert.NotEmpty(t, <-ended)
-	})
-}
-
+// The header and the first part come at once, and each other part after a wait,
+// until the deadline.
 func TestDripTakesItsTime(t *testing.T) {
 	inBubbles(t, func(t *testing.T, fake *fakeserver.Server, c caller) {
 		fake.Inject(fakeserver.DripReply(10, 3*time.Second))
-		begun := time.Now()
-		resp, err := c.wire.RoundTrip(c.request("GET", "/v1/status", noBody))
-		require.NoError(t, err)
-		assert.Zero(t, time.Since(begun), "the header comes at once")
-		first := make([]byte, 100)
-		n, err := resp.Body.Read(first)
-		require.NoError(t, err)
-		assert.Equal(t, 10, n)
-		assert.Zero(t, time.Since(begun), "and so does the first part")
-		rest, err := io.ReadAll(resp.Body)
-		require.NoError(t, err)
-		require.NoError(t, resp.Body.Close())
-		length := int(resp.ContentLength)
-		assert.Equal(t, length, n+len(rest))
-		assert.Equal(t, time.Duration((length-1)/10)*3*time.Second, time.Since(begun))
-		_, err = resp.Body.Read(first)
-		assert.ErrorContains(t, err, "closed response body")
-	})
-}
-
-func TestDeadlineDuringDrip(t *testing.T) {
-	inBubbles(t, func(t *testing.T, fake *fakeserver.Server, c caller) {
-		fake.Inject(fakeserver.DripReply(10, 3*time.Second))
-		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
-		defer cancel()
-		begun := time.Now()
-		resp, err := c.wire.RoundTrip(c.request("GET", "/v1/status", noBody).WithContext(ctx))
-		require.NoError(t, err)
-		defer resp.Body.Close()
-		read, err := io.ReadAll(resp.Body)
-		assert.ErrorIs(t, err, context.DeadlineExceeded)
-		assert.Len(t, read, 20)
-		assert.Equal(t, 4*time.Second, time.Since(begun))
+		for _, deadline := range []time.Duration{time.Hour, 4 * time.Second} {
+			ctx, cancel := context.WithTimeout(t.Context(), deadline)
+			begun := time.Now()
+			resp, err := c.wire.RoundTrip(c.request("GET", "/v1/status", noBody).WithContext(ctx))
+			require.NoError(t, err)
+			first := make([]byte, 100)
+			n, err := resp.Body.Read(first)
+			require.NoError(t, err)
+			assert.Equal(t, 10, n)
+			assert.Zero(t, time.Since(begun))
+			rest, err := io.ReadAll(resp.Body)
+			if length := int(resp.ContentLength); deadline == time.Hour {
+				assert.NoError(t, err)
+				assert.Equal(t, length, n+len(rest))
+				assert.Equal(t, time.Duration((length-1)/10)*3*time.Second, time.Since(begun))
+			} else {
+				assert.ErrorIs(t, err, context.DeadlineExceeded)
+				assert.Len(t, rest, 10)
+				assert.Equal(t, deadline, time.Since(begun))
+			}
+			require.NoError(t, resp.Body.Close())
+			_, err = resp.Body.Read(first)
+			assert.ErrorContains(t, err, "closed response body")
+			cancel()
+		}
 	})
 }

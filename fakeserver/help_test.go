@@ -92,6 +92,18 @@ func read(t testing.TB, resp *http.Response) reply {
 // clipped is what a failure shows of an answer.
 func clipped(text string) string { return text[:min(len(text), 80)] }
 
+// wantSame shows where two long texts part.
+func wantSame(t testing.TB, want, got, what string) {
+	t.Helper()
+	i := 0
+	for i < min(len(want), len(got)) && want[i] == got[i] {
+		i++
+	}
+	if want != got {
+		t.Errorf("%s, from byte %d: got %.80q, want %.80q", what, i, got[i:], want[i:])
+	}
+}
+
 // agent creates an agent and returns its identifier.
 func (c caller) agent(body string) string {
 	c.t.Helper()
@@ -161,6 +173,8 @@ func class(err error) string {
 		return "ECONNRESET"
 	case errors.Is(err, context.Canceled):
 		return "Canceled"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "DeadlineExceeded"
 	case strings.Contains(err.Error(), "stream error") && strings.Contains(err.Error(), "INTERNAL_ERROR"):
 		return "STREAM"
 	}

@@ -2,7 +2,6 @@ package fakeserver_test
 
 import (
 	"strconv"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,27 +17,6 @@ func frozen() fakeserver.Option {
 }
 
 const anAgent = "/v1/agents/agent_000001"
-
-func TestConcurrentCallsTakeExactly(t *testing.T) {
-	const goroutines, each = 64, 20
-	fake, c := newFake(t, frozen(), fakeserver.WithLimit("key_minute", 500), fakeserver.WithLimit("ip_minute", 10_000))
-	agent := c.agent(emptyBody)
-	fake.OnMessage().Reply("a", "b", "c")
-	var refused atomic.Int64
-	concurrently(goroutines, each, func() {
-		if c.send(agent, "hello").status == 429 {
-			refused.Add(1)
-		}
-	})
-	assert.EqualValues(t, goroutines*each-499, refused.Load())
-	assert.Equal(t, 1000, fake.CallCount())
-	assert.Equal(t, goroutines*each+1-1000, fake.Admin().DroppedCalls())
-	replies := map[string]int{}
-	for _, e := range fake.Conversation(agent) {
-		replies[e.ReplyText]++
-	}
-	assert.Equal(t, map[string]int{"a": 1, "b": 1, "c": 497}, replies)
-}
 
 func TestExhaust(t *testing.T) {
 	setKey := `{"provider":"openai","api_key":"sk"}`

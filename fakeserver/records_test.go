@@ -37,40 +37,34 @@ func TestRecordedBodiesAreBounded(t *testing.T) {
 	}
 }
 
+// Each line is a Call. The names of its members are part of the interface.
 func TestWriteCalls(t *testing.T) {
-	fake, c := newFake(t, frozen(), fakeserver.WithUnknownRoutes())
-	agent := c.agent(emptyBody)
+	fake, c := newFake(t, frozen())
+	agent := c.agent(`{"customer_ref":"<b> & c"}`)
 	c.send(agent, "a <secret> text")
-	c.with("").call("GET", "/v1/nothing", noBody)
-	fake.Exhaust(c.key, "warmup_key_hour")
-	c.call("POST", "/v1/warmup", emptyBody)
+	fake.Exhaust(c.key, "key_minute")
+	fake.Inject(fakeserver.LoseReply(fakeserver.ResetConnection()))
+	_ = seen(c.wire, c.request("POST", anAgent+"/messages", `{"text":"b"}`))
 	var out bytes.Buffer
-	require.NoError(t, fake.WriteCalls(&out, fakeserver.Where(func(call fakeserver.Call) bool { return call.TraceID != "trace_000001" })))
-	const header = `"header":{"Accept-Encoding":["gzip"],"Authorization":["[redacted]"],"Content-Length":["CL"],"Content-Type":["application/json"],"User-Agent":["Go-http-client/1.1"]}`
-	sent := func(status, size int, body string) string {
-		return fmt.Sprintf(`"sent":{"status":%d,"header":{"Content-Length":["%d"],"Content-Type":["application/json"],"Date":["Sun, 01 Jan 2040 00:00:00 GMT"]},"body":"%s","bytes":%d},`,
-			status, size, body, size)
+	require.NoError(t, fake.WriteCalls(&out))
+	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	for i, line := range lines {
+		var back fakeserver.Call
+		require.NoError(t, json.Unmarshal([]byte(line), &back))
+		assert.Equal(t, fake.Calls()[i], back)
 	}
-	assert.Equal(t, []string{
-		`{"seq":2,"time":"2040-01-01T00:00:00Z","endpoint":"POST /v1/agents/{agent_id}/messages","method":"POST","url":"` + fakeURL + `/v1/agents/agent_000001/messages","path":"/v1/agents/agent_000001/messages",` +
-			`"agent_id":"agent_000001","key":"key_000001","address":"192.0.2.1",` + strings.Replace(header, "CL", "26", 1) + `,` +
-			`"body":"{\"text\":\"[redacted, 15 characters]\"}","body_bytes":26,"took_ns":0,` + sent(200, 79, `{\"reply_text\":\"[redacted, 26 characters]\",\"trace_id\":\"trace_000002\"}`) + `"status":200,` +
-			`"reply_body":"{\"reply_text\":\"[redacted, 26 characters]\",\"trace_id\":\"trace_000002\"}","trace_id":"trace_000002"}`,
-		`{"seq":3,"time":"2040-01-01T00:00:00Z","method":"GET","url":"` + fakeURL + `/v1/nothing","path":"/v1/nothing","key":"missing","address":"192.0.2.1",` +
-			`"header":{"Accept-Encoding":["gzip"],"User-Agent":["Go-http-client/1.1"]},"body_bytes":0,"took_ns":0,` +
-			sent(404, 84, `{\"error\":\"not_found\",\"trace_id\":\"trace_000003\",\"reason\":\"no endpoint has this path\"}`) + `"status":404,"code":"not_found","reason":"no endpoint has this path",` +
-			`"reply_body":"{\"error\":\"not_found\",\"trace_id\":\"trace_000003\",\"reason\":\"no endpoint has this path\"}","trace_id":"trace_000003"}`,
-		`{"seq":4,"time":"2040-01-01T00:00:00Z","endpoint":"POST /v1/warmup","method":"POST","url":"` + fakeURL + `/v1/warmup","path":"/v1/warmup","key":"key_000001","address":"192.0.2.1",` +
-			strings.Replace(header, "CL", "2", 1) + `,"body":"{}","body_bytes":2,"took_ns":0,` +
-			strings.Replace(sent(429, 80, `{\"error\":\"rate_limited\",\"trace_id\":\"trace_000004\",\"limit_key\":\"warmup_key_hour\"}`), `"]},"body`, `"],"Retry-After":["3600"]},"body`, 1) + `"status":429,"code":"rate_limited","limit_key":"warmup_key_hour",` +
-			`"reply_body":"{\"error\":\"rate_limited\",\"trace_id\":\"trace_000004\",\"limit_key\":\"warmup_key_hour\"}","trace_id":"trace_000004"}`,
-	}, strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n"))
-	c.call("POST", "/v1/agents", `{"customer_ref":"<b> & c"}`).wantOK(t)
-	require.NoError(t, fake.WriteCalls(&out, fakeserver.ByEndpoint(fakeserver.EndpointCreateAgent)))
-	assert.Contains(t, out.String(), `"body":"{\"customer_ref\":\"<b> & c\"}"`)
-	var back fakeserver.Call
-	require.NoError(t, json.Unmarshal([]byte(strings.Split(out.String(), "\n")[0]), &back))
-	assert.Equal(t, fake.Calls()[1], back, "a line is a Call again")
+	const place = `"endpoint":"POST /v1/agents/{agent_id}/messages","method":"POST","url":"` + fakeURL + anAgent + `/messages","path":"` + anAgent + `/messages",` +
+		`"agent_id":"agent_000001","key":"key_000001","address":"192.0.2.1","header":{"Accept-Encoding":["gzip"],"Authorization":["[redacted]"],"Content-Length":["%d"],` +
+		`"Content-Type":["application/json"],"User-Agent":["Go-http-client/1.1"]},"body":"{\"text\":\"[redacted, %d characters]\"}","body_bytes":%[1]d,"took_ns":0,`
+	const answer = `body":"{\"reply_text\":\"[redacted, 26 characters]\",\"trace_id\":\"trace_000002\"}",`
+	const refusal = `{\"error\":\"rate_limited\",\"trace_id\":\"trace_000003\",\"limit_key\":\"key_minute\"}`
+	assert.Contains(t, lines[0], `"body":"{\"customer_ref\":\"<b> & c\"}"`)
+	assert.Contains(t, lines[0], `"created":"agent_000001"`)
+	wantSame(t, `{"seq":2,"time":"2040-01-01T00:00:00Z",`+fmt.Sprintf(place, 26, 15)+
+		`"sent":{"status":200,"header":{"Content-Length":["79"],"Content-Type":["application/json"],"Date":["Sun, 01 Jan 2040 00:00:00 GMT"]},"`+answer+`"bytes":79},`+
+		`"status":200,"reply_`+answer+`"trace_id":"trace_000002"}`, lines[1], "a reply")
+	wantSame(t, `{"seq":3,"time":"2040-01-01T00:00:00Z",`+fmt.Sprintf(place, 12, 1)+`"sent":{"status":0,"bytes":0,"broke":"reset"},`+
+		`"status":429,"code":"rate_limited","limit_key":"key_minute","reply_body":"`+refusal+`","fault":"LoseReply(ResetConnection())","trace_id":"trace_000003"}`, lines[2], "a refusal")
 }
 
 // flat is a JSON document as its values by their paths.

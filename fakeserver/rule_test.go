@@ -53,20 +53,6 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// Only calls that match are counted.
-func TestTurnsCountWhatMatches(t *testing.T) {
-	fake, c := newFake(t)
-	other := c.with(fake.IssueKey(fakeserver.KeyOptions{}))
-	injection := fake.Inject(fakeserver.Answer(500, ""), fakeserver.ByKey(other.key), fakeserver.ByEndpoint(fakeserver.EndpointStatus)).Nth(2)
-	c.call("GET", "/v1/status", noBody).wantOK(t)
-	other.call("GET", "/v1/status", noBody).wantOK(t)
-	other.call("GET", "/v1/byok", noBody).wantOK(t)
-	c.call("GET", "/v1/status", noBody).wantOK(t)
-	assert.Zero(t, injection.Hits())
-	other.call("GET", "/v1/status", noBody).wantError(t, 500, "internal_server_error")
-	assert.Equal(t, 1, injection.Hits())
-}
-
 // The same seed makes the same decisions, whatever else goes on.
 func TestChanceIsSeeded(t *testing.T) {
 	run := func(seed uint64, p float64, more func(*fakeserver.Server)) string {
@@ -86,21 +72,6 @@ func TestChanceIsSeeded(t *testing.T) {
 	fake, c := newFake(t)
 	fake.Inject(fakeserver.Answer(500, "")).Chance(0.25, 7).Nth(3)
 	assert.Equal(t, "..A.", pattern(c, 4), "also to one that has no other turn")
-}
-
-func TestScriptsTakeTurns(t *testing.T) {
-	fake, c := newFake(t)
-	agent := c.agent(emptyBody)
-	old := fake.OnMessage().Reply("old 1", "old 2").Times(2)
-	young := fake.OnMessage().Reply("young 1", "young 2").Times(3)
-	third := fake.OnMessage(fakeserver.ByText("x")).Reply("third").Nth(3)
-	never := fake.OnMessage().Reply("never").Chance(0, 0)
-	var got []string
-	for range 7 {
-		got = append(got, c.send(agent, "x").text("reply_text"))
-	}
-	assert.Equal(t, []string{"young 1", "young 2", "third", "young 2", "old 1", "old 2", "You wrote: x"}, got)
-	assert.Equal(t, []int{2, 3, 1, 0}, []int{old.Hits(), young.Hits(), third.Hits(), never.Hits()})
 }
 
 // concurrently makes calls on many goroutines at once.
@@ -155,4 +126,18 @@ func TestInjectionsFromCallbacks(t *testing.T) {
 	}))
 	concurrently(16, 20, func() { c.send(agent, "x").wantOK(t) })
 	assert.Len(t, fake.Conversation(agent), 320)
+}
+
+func TestMatchersPrintWithoutTextsAndKeys(t *testing.T) {
+	for want, matcher := range map[string]fakeserver.Matcher{
+		"ByEndpoint(POST /v1/agents)":    fakeserver.ByEndpoint(fakeserver.EndpointCreateAgent),
+		"ByKey(key_000012)":              fakeserver.ByKey("amk_fake_000012"),
+		"ByKey(…)":                       fakeserver.ByKey("amk_fake_0000000012"),
+		"ByAgent(agent_000001)":          fakeserver.ByAgent("agent_000001"),
+		"ByAgent(…)":                     fakeserver.ByAgent("amk_fake_000001"),
+		"ByText(2 characters)":           fakeserver.ByText("hé"),
+		"ByTextContaining(0 characters)": fakeserver.ByTextContaining(""),
+	} {
+		assert.Equal(t, want, matcher.String())
+	}
 }

@@ -2,6 +2,7 @@ package fakeserver_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,42 +12,26 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
-// A script answers the messages that all its matchers match. Of several, the
-// one made last answers.
-func TestScripts(t *testing.T) {
+// The script made last answers, where it has its turn. One without an answer
+// gives the default one.
+func TestScriptsTakeTurns(t *testing.T) {
 	fake, c := newFake(t)
-	other := c.with(fake.IssueKey(fakeserver.KeyOptions{}))
-	first, second, third := c.agent(emptyBody), c.agent(emptyBody), other.agent(emptyBody)
-	all := fake.OnMessage().Reply("one", "two").Reply("three")
-	fake.OnMessage(fakeserver.ByAgent(second)).Reply("agent")
-	fake.OnMessage(fakeserver.ByText("exact")).Reply("exact")
-	fake.OnMessage(fakeserver.ByTextContaining("part"), fakeserver.ByKey(other.key)).Reply("part")
-	fake.OnMessage(fakeserver.Where(func(c fakeserver.Call) bool { return c.Header.Get("X-Test") == "1" })).Reply("where")
-	never := fake.OnMessage(fakeserver.ByEndpoint(fakeserver.EndpointGetAgent)).Reply("never")
-	for _, row := range []struct {
-		by                        caller
-		agent, text, header, want string
-	}{
-		{c, first, "x", "", "one"},
-		{c, first, "x", "", "two"},
-		{c, second, "x", "", "agent"},
-		{c, second, "exact", "", "exact"},
-		{c, second, "exact!", "", "agent"},
-		{c, first, "some part", "", "three"},
-		{other, third, "some part", "", "part"},
-		{other, third, "x", "", "three"},
-		{c, first, "exact", "1", "where"},
-	} {
-		r := row.by.call("POST", "/v1/agents/"+row.agent+"/messages", fmt.Sprintf(`{"text":%q}`, row.text), "X-Test: "+row.header)
-		assert.Equal(t, row.want, r.text("reply_text"), "%+v", row)
+	agent := c.agent(emptyBody)
+	old := fake.OnMessage().Reply("old 1").Reply("old 2").Times(3)
+	young := fake.OnMessage().Reply("young 1", "young 2").Times(3)
+	third := fake.OnMessage(fakeserver.ByText("x")).Reply("third").Nth(3)
+	never := fake.OnMessage().Reply("never").Chance(0, 0)
+	removed := fake.OnMessage().Reply("removed")
+	removed.Remove()
+	removed.Remove()
+	var got []string
+	for range 8 {
+		got = append(got, c.send(agent, "x").text("reply_text"))
 	}
-	assert.Equal(t, []int{4, 0}, []int{all.Hits(), never.Hits()})
-	all.Remove()
-	all.Remove()
-	fake.OnMessage(fakeserver.ByText("default"))
-	for _, text := range []string{"x", "default"} { // a script without an answer gives the default one
-		assert.Equal(t, "You wrote: "+text, c.send(first, text).text("reply_text"))
-	}
+	fake.OnMessage()
+	got = append(got, c.send(agent, "y").text("reply_text"))
+	assert.Equal(t, []string{"young 1", "young 2", "third", "young 2", "old 1", "old 2", "old 2", "You wrote: x", "You wrote: y"}, got)
+	assert.Equal(t, []int{3, 3, 1, 0, 0}, []int{old.Hits(), young.Hits(), third.Hits(), never.Hits(), removed.Hits()})
 }
 
 // A message that is refused uses up no step.
@@ -141,4 +126,45 @@ func TestPanickingCallbacks(t *testing.T) {
 		assert.NotEmpty(t, call.TraceID)
 		assert.Zero(t, call.Status)
 	}
+}
+
+func TestUnusedRequiredNamesTheNearestCall(t *testing.T) {
+	const message = "nearest: trace_000002 POST /v1/agents/agent_000001/messages key_000001: 200, "
+	byAgent, byText := fakeserver.ByAgent("agent_000001"), fakeserver.ByText("good morning")
+	for _, row := range []struct {
+		want     string
+		matchers []fakeserver.Matcher
+	}{
+		{message + "not matched by ByText(12 characters)", []fakeserver.Matcher{byAgent, byText}},
+		{message + "not matched by ByText(12 characters)", []fakeserver.Matcher{byText}},
+		{message + "not matched by ByAgent(…), ByKey(…)", []fakeserver.Matcher{fakeserver.ByAgent("amk_x"), fakeserver.ByKey("amk_x")}},
+		{message + "which matches: it came before the rule was made, or another acted on it", []fakeserver.Matcher{byAgent}},
+		{message + "not matched by ByTextContaining(4 characters)", []fakeserver.Matcher{
+			fakeserver.ByKey("amk_fake_000001"), fakeserver.ByTextContaining("good")}},
+		{"nearest: trace_000003 POST /v1/agents/agent_000009/messages key_000001: 404 not_found: " +
+			"no agent of this API key has this identifier, which matches, but was not accepted", []fakeserver.Matcher{fakeserver.ByAgent("agent_000009")}},
+	} {
+		watch, fake, c := newSpied(t)
+		c.send(c.agent(emptyBody), "hello")
+		c.send("agent_000009", "hello")
+		c.call("GET", "/v1/agents/agent_000001", noBody).wantOK(t) // no message, so never near
+		if strings.HasPrefix(row.want, message) {
+			fake.Reset()
+			c.call("GET", "/v1/status", noBody)
+			c.send(fake.AddAgent(c.key, fakeserver.Agent{}).ID, "hello")
+		}
+		fake.OnMessage(row.matchers...).Required()
+		watch.finish()
+		require.Len(t, watch.errors, 1)
+		assert.True(t, strings.HasSuffix(watch.errors[0], "; "+row.want), watch.errors[0])
+	}
+}
+
+func TestUnusedRequiredWithoutACall(t *testing.T) {
+	watch, fake, c := newSpied(t)
+	c.call("GET", "/v1/status", noBody)
+	fake.OnMessage(fakeserver.Where(func(fakeserver.Call) bool { panic("never asked") })).Required()
+	watch.finish()
+	require.Len(t, watch.errors, 1)
+	assert.Regexp(t, `^fakeserver: OnMessage\(Where\(script_test.go:\d+\)\) is required and was never used; calls that it matched: 0; no call came near$`, watch.errors[0])
 }

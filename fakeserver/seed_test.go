@@ -2,12 +2,10 @@ package fakeserver_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
@@ -78,11 +76,13 @@ func TestAddAgentAndTheNextIdentifiers(t *testing.T) {
 	assert.Equal(t, "agent_000005", c.agent(emptyBody))
 	assert.Equal(t, "support", add("support"))
 	assert.Equal(t, "agent_000007", add(""))
+	fake.RemoveAgent("agent_000007")
+	assert.Equal(t, "agent_000008", c.agent(emptyBody), "no identifier is given twice")
 	var ids []string
 	for _, a := range fake.Agents() {
 		ids = append(ids, a.ID)
 	}
-	assert.Equal(t, []string{"agent_000003", "agent_000002", "agent_000004", "agent_000005", "support", "agent_000007"}, ids)
+	assert.Equal(t, []string{"agent_000003", "agent_000002", "agent_000004", "agent_000005", "support", "agent_000008"}, ids)
 }
 
 func TestAddExchanges(t *testing.T) {
@@ -103,20 +103,4 @@ func TestAddExchanges(t *testing.T) {
 	c.send(agent, "d")
 	fake.AddExchanges(agent, fakeserver.Exchange{Text: "e"})
 	assert.Len(t, fake.Conversation(agent), 4)
-}
-
-func TestConversationKeepsTheNewest(t *testing.T) {
-	fake, c := newFake(t)
-	agent := fake.AddAgent(c.key, fakeserver.Agent{}).ID
-	for i := range 1200 {
-		fake.AddExchanges(agent, fakeserver.Exchange{Text: fmt.Sprint(i)})
-	}
-	for i := range 5 {
-		c.send(agent, fmt.Sprint(1200+i)).wantOK(t)
-	}
-	kept := fake.Conversation(agent)
-	require.Len(t, kept, 1000)
-	for i, e := range kept {
-		require.Equal(t, fmt.Sprint(205+i), e.Text)
-	}
 }

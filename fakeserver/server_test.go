@@ -45,7 +45,7 @@ func TestReset(t *testing.T) {
 	assert.Equal(t, []string{"fakeserver: OnMessage() is required and was never used; calls that it matched: 0; " +
 		"nearest: trace_000003 POST /v1/agents/agent_000001/messages key_000001: 200, " +
 		"which matches: it came before the rule was made, or another acted on it"}, watch.errors)
-	assert.Equal(t, want, visible(fake))
+	wantSame(t, want, visible(fake), "the state")
 	assert.Empty(t, fake.Calls())
 	c.with(other).call("GET", "/v1/status", noBody).wantError(t, 401, "unauthorized")
 	assert.Equal(t, "agent_000001", c.agent(emptyBody))

@@ -83,7 +83,7 @@ func TestBaseURLNamesWhatIsMissing(t *testing.T) {
 }
 
 // One fake, made outside, serves the wire and Direct in four bubbles and
-// outside, at once. Each bubble has its own time.
+// outside, at once. Each bubble has its own time, and waits for its own calls.
 func TestEveryWayInManyBubbles(t *testing.T) {
 	fake := fakeserver.New(t, fakeserver.WithLimit("key_minute", 60))
 	t.Run("group", func(t *testing.T) {
@@ -94,17 +94,22 @@ func TestEveryWayInManyBubbles(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					ways := transports(t, fake, ip)
 					spendTogether(t, key, ways)
-					time.Sleep(time.Minute)
-					spendTogether(t, key, ways)
+					var again sync.WaitGroup
+					again.Go(func() { time.Sleep(time.Minute); spendTogether(t, key, ways) })
+					_, err := fake.AwaitCalls(t.Context(), 2*(60+2), fakeserver.ByKey(key))
+					assert.NoError(t, err)
+					again.Wait() // a call is recorded before it has its answer
 				})
 			})
 		}
 		t.Run("outside", func(t *testing.T) {
 			t.Parallel()
 			spendTogether(t, fake.Key(), transports(t, fake))
+			calls, err := fake.AwaitCalls(t.Context(), (4*2+1)*(60+2))
+			assert.NoError(t, err, "calls of bubbles wake the outside")
+			assert.Len(t, calls, fake.CallCount())
 		})
 	})
-	assert.Equal(t, (4*2+1)*(60+2), fake.CallCount())
 }
 
 // spendTogether spends a limit of 60 over both ways at once: exactly 60 calls

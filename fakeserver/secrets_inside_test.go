@@ -10,7 +10,7 @@ import (
 )
 
 // net/http changes the case of a header's name, and so of a key that has got
-// into it.
+// into it. What was sent, what is recorded and what is shown share no memory.
 func TestRedactHeader(t *testing.T) {
 	const secret = "Sk-MiXed/0123"
 	sent := http.Header{
@@ -20,34 +20,27 @@ func TestRedactHeader(t *testing.T) {
 		"Content-Type":    {"application/json"},
 		"X-Note":          {"about " + secret + ".", "about nothing", strings.Repeat("a", maxHeaderValue+1)},
 	}
+	want := func() http.Header {
+		return http.Header{
+			"Authorization": {"[redacted]"},
+			"[redacted]":    {"[redacted]"},
+			"X-Api-Key":     {"[redacted]"},
+			"Content-Type":  {"application/json"},
+			"X-Note":        {"about [redacted].", "about nothing", strings.Repeat("a", maxHeaderValue)},
+		}
+	}
 	lines := redactHeader(sent, []string{secret})
-	assert.Equal(t, http.Header{
-		"Authorization": {"[redacted]"},
-		"[redacted]":    {"[redacted]"},
-		"X-Api-Key":     {"[redacted]"},
-		"Content-Type":  {"application/json"},
-		"X-Note":        {"about [redacted].", "about nothing", strings.Repeat("a", maxHeaderValue)},
-	}, lines.header())
+	sent["Content-Type"][0] = "changed"
+	shown := lines.header()
+	shown["X-Note"][1] = "changed"
+	shown["X-Api-Key"] = append(shown["X-Api-Key"], "more")
+	delete(shown, "Authorization")
+	assert.True(t, assert.ObjectsAreEqual(want(), lines.header()), "%.80v", lines)
 	for _, l := range lines {
-		all := strings.Join(l.values[:cap(l.values)], " ")
-		assert.NotContains(t, all, secret, "nor behind the values")
+		assert.NotContains(t, strings.Join(l.values[:cap(l.values)], " "), secret, "nor behind the values")
 	}
 	assert.Nil(t, redactHeader(nil, nil).header())
 	assert.NotNil(t, redactHeader(http.Header{}, nil).header())
-}
-
-// What is recorded, what was sent and what is shown share no memory.
-func TestRecordedHeaderIsACopy(t *testing.T) {
-	sent := http.Header{"X-A": {"1", "2"}, "X-B": {"3"}}
-	lines := redactHeader(sent, nil)
-	want := http.Header{"X-A": {"1", "2"}, "X-B": {"3"}}
-	sent["X-A"][0] = "changed"
-	assert.Equal(t, want, lines.header(), "what was sent changes")
-	shown := lines.header()
-	shown["X-A"][1] = "changed"
-	shown["X-A"] = append(shown["X-A"], "more")
-	delete(shown, "X-B")
-	assert.Equal(t, want, lines.header(), "what was shown changes")
 }
 
 // The names that are known before they are read are known rightly.
@@ -61,12 +54,9 @@ func TestUsualNames(t *testing.T) {
 // Whatever isKeyName accepts is seen by mayNameKey, plain and escaped.
 func TestMayNameKey(t *testing.T) {
 	for _, letter := range "api_key" {
-		for r := unicode.SimpleFold(letter); ; r = unicode.SimpleFold(r) {
+		for r := unicode.SimpleFold(letter); r != letter; r = unicode.SimpleFold(r) {
 			name := strings.Replace("api_key", string(letter), string(r), 1)
 			assert.True(t, isKeyName(name) && mayNameKey([]byte(name)), name)
-			if r == letter {
-				break
-			}
 		}
 	}
 	assert.True(t, mayNameKey([]byte(`{"\u0061pi\u005fkey":1}`)))
