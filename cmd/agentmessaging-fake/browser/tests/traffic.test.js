@@ -115,7 +115,7 @@ test('filter and open call stand in the address, and Back works', async (t) => {
   assert.equal(fake.page, `${new URL(page.url()).origin}/`);
 });
 
-test('a search finds what was typed, and on the server what the page does not hold', async (t) => {
+test('a search finds what was typed, also in calls that the page does not hold, and these can be fetched', async (t) => {
   const { fake, page } = await open(t, {
     args: ['--limits', 'off', '--calls', '20000'],
     prepare: async (fake) => {
@@ -129,8 +129,12 @@ test('a search finds what was typed, and on the server what the page does not ho
   await search.fill('said "goodbye"');
   await wantText(page.locator('.sum'), '1 of 10,000 calls');
   await search.fill('said "hello"');
-  await page.getByRole('button', { name: 'Load older calls' }).click();
+  await wantText(page.locator('.sum'), '1 of 10,000 calls');
   await calls(page).first().click();
   await wantText(page.getByLabel('The open call'), /She said/);
+
+  await search.fill('');
+  await page.getByLabel('Calls, the newest first').press('End');
+  await page.getByRole('button', { name: 'Load older calls' }).click();
   await wantCount(page.getByRole('button', { name: 'Load older calls' }), 0);
 });

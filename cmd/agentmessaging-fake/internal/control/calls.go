@@ -40,7 +40,7 @@ func byEndpoint(r *request, name string) fakeserver.Matcher {
 }
 
 // byStatus takes a status, or a digit and xx for a class of them: of what was
-// sent, or of what the service decided.
+// sent, or of what the service decided. 0 also takes what broke off.
 func byStatus(r *request, text string) fakeserver.Matcher {
 	size := 1
 	if class, is := strings.CutSuffix(text, "xx"); is {
@@ -50,7 +50,9 @@ func byStatus(r *request, text string) fakeserver.Matcher {
 	if size == 1 && (err != nil || want != 0 && (want < 100 || want > 999)) || size == 100 && (err != nil || want < 1 || want > 5) {
 		r.refuse("status", "must be a status such as 429, a class such as 4xx, or 0")
 	}
-	return fakeserver.Where(func(c fakeserver.Call) bool { return c.Sent.Status/size == want || c.Status/size == want })
+	return fakeserver.Where(func(c fakeserver.Call) bool {
+		return c.Sent.Status/size == want || c.Status/size == want || want == 0 && c.Sent.Broke != ""
+	})
 }
 
 func (w *world) byLabel(r *request, label string) fakeserver.Matcher {

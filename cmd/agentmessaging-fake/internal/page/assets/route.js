@@ -1,7 +1,7 @@
 // What is shown stands behind the # of the address, so that a panel can be
 // bookmarked and the back button works; the world stands in the query.
 import { state, change } from './store.js';
-import { loadAgents, loadConversation, loadLimits, log, openCall } from './sync.js';
+import { loadAgents, loadConversation, loadLimits, log, openCall, showFound } from './sync.js';
 
 export const pages = [
   { page: 'traffic', name: 'Traffic' },
@@ -33,8 +33,8 @@ export function setFilter(patch) {
 }
 
 function takeFilter(filter) {
-  log.setFilter(filter);
   change({ filter, cursor: 0, held: state.held && log.lastSeq });
+  showFound();
 }
 
 // readRoute takes anything: the address may have been typed.

@@ -3,13 +3,12 @@
 // body once more from the same key to the same address, after a try that
 // brought no reply, is another attempt.
 import { text } from './dom.js';
-import { statusTests } from './calls.js';
 
 const messages = 'POST /v1/agents/{agent_id}/messages';
 
 // failed reports a call whose sender has no reply in hand.
 export function failed(call) {
-  return Boolean(call.sent.broke) || !statusTests['2xx'](call.sent.status);
+  return Boolean(call.sent.broke) || call.sent.status !== 200;
 }
 
 // attemptsOf are the attempts that a call is one of, oldest first.

@@ -131,19 +131,41 @@ export function showEarlier() {
 
 // openCall shows a call, which the fake may have kept longer than the page.
 export async function openCall(seq) {
-  const shown = log.get(seq) ?? log.older.find((call) => call.seq === seq);
+  const shown = log.get(seq);
   change({ openCall: shown ?? null, cursor: seq || state.cursor });
   if (shown || !seq || !state.info) return;
   const found = await get(['calls'], { limit: 1, after: seq - 1, before: seq + 1 }).catch(loadFailed);
   if (Number(state.route.id) === seq) change({ openCall: found?.calls[0] ?? null });
 }
 
-// loadOlder fetches calls from before those that the page holds, as the filter
-// wants them.
-export const loadOlder = coalesced(async () => {
+// filterQuery is the filter as the fake takes it; an empty object where there is
+// none.
+function filterQuery() {
   const { text: search, endpoint, status } = state.filter;
-  const wanted = Object.entries({ search, endpoint, status: status === 'none' ? '0' : status }).filter(([, value]) => value);
-  const found = await get(['calls'], { limit: 500, before: log.firstSeq, ...Object.fromEntries(wanted) });
+  return Object.fromEntries(Object.entries({ search, endpoint, status }).filter(([, value]) => value));
+}
+
+// showFound shows what passes the filter.
+export function showFound() {
+  log.setFilter(Object.keys(filterQuery()).length > 0);
+  loadFound();
+}
+
+// loadFound fetches what passes the filter and is not yet shown.
+const loadFound = coalesced(async () => {
+  const { generation, filtered, shown } = log;
+  if (!filtered) return;
+  const found = await get(['calls'], { limit: pageful, ...filterQuery(), after: shown.at(-1)?.seq ?? 0 });
+  if (generation !== log.generation) return; // another filter by now
+  log.addFound(found?.calls ?? [], found?.total ?? 0);
+  change({});
+});
+
+const pageful = 500;
+
+// loadOlder fetches calls from before those that are shown.
+export const loadOlder = coalesced(async () => {
+  const found = await get(['calls'], { limit: pageful, ...filterQuery(), before: log.shown[0]?.seq ?? 1 });
   log.addOlder(found?.calls ?? [], found?.total ?? 0);
   change({});
 });
@@ -169,6 +191,7 @@ function onCall(call) {
   const { page, id } = state.route;
   if (call.key === openKey()) loadLimits();
   if (call.fault) loadFaults();
+  loadFound();
   if (call.method === 'GET') return;
   if (page === 'agents' || call.endpoint === 'POST /v1/agents') loadAgents();
   if (page === 'agents' && call.agent_id === id) loadConversation();
@@ -186,6 +209,7 @@ function onEvent({ event, data }) {
 function onState(what) {
   if (what === 'reset') {
     log.replace([], 0);
+    loadFound();
     change({ openCall: null, cursor: 0, held: 0 });
   }
   reload(what);
@@ -200,6 +224,7 @@ async function prepare() {
   change({ worldMissing: !found });
   if (!found) throw new Error('there is no such world yet');
   log.replace(found.calls, found.total);
+  loadFound();
   openCall(state.route.page === 'traffic' ? Number(state.route.id) || 0 : 0);
   loadWorlds();
   reload('reset');

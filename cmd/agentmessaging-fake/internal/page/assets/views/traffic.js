@@ -68,7 +68,7 @@ function Pause() {
 function sum() {
   const all = log.calls.length;
   if (all === 0) return '';
-  const fitting = log.shown.length - log.older.length;
+  const fitting = log.filtered ? log.total : all;
   return fitting === all ? `${count(all)} ${all === 1 ? 'call' : 'calls'}` : `${count(fitting)} of ${count(all)} calls`;
 }
 
@@ -78,7 +78,7 @@ const statuses = [
   ['4xx', '4xx refused'],
   ['429', '429 rate limited'],
   ['5xx', '5xx failed'],
-  ['none', 'Fault, or no answer'],
+  ['0', 'Fault, or no whole answer'],
 ];
 
 function Filter() {
@@ -96,6 +96,7 @@ function content() {
   if (state.locked && !state.info) return empty('This fake asks for a token', button('Enter the token', () => change({ dialog: { kind: 'token' } }), { kind: 'primary' }));
   if (!state.info) return h('div.loading', null, 'Connecting to the fake');
   if (log.calls.length === 0) return empty('No calls yet', h(Connect));
+  if (!log.loaded) return h('div.loading', null, 'Searching');
   if (log.shown.length === 0) {
     return empty('No call passes the filter', h(Older), button('Clear the filter', () => setFilter({ text: '', endpoint: '', status: '' })));
   }
