@@ -1,13 +1,14 @@
 package apitest
 
 import (
-	"bytes"
-	"context"
-	"io"
+	"bufio"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"sort"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,18 +23,25 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/control"
 )
 
-// suite is a server and its document.
-type suite struct {
-	t      *testing.T
-	server *control.Server
-	doc    *openapi3.T
-	router routers.Router
+// call is a call of the control interface and its answer, as the tests of
+// package control record them.
+type call struct {
+	Method, URL, Body string
+	Header            http.Header
+	Status            int
+	Answered          http.Header
+	Answer            string
 }
 
-func newSuite(t *testing.T, o control.Options) *suite {
-	s, err := control.New(o)
-	require.NoError(t, err)
-	t.Cleanup(s.End)
+// judge holds calls to the document.
+type judge struct {
+	t         *testing.T
+	doc       *openapi3.T
+	router    routers.Router
+	succeeded map[string]bool // by operationId
+}
+
+func newJudge(t *testing.T) *judge {
 	doc, err := openapi3.NewLoader().LoadFromFile("../internal/control/openapi.yaml")
 	require.NoError(t, err)
 	require.NoError(t, doc.Validate(t.Context()))
@@ -41,131 +49,101 @@ func newSuite(t *testing.T, o control.Options) *suite {
 	require.NoError(t, err)
 	openapi3filter.RegisterBodyDecoder("text/event-stream", openapi3filter.FileBodyDecoder)
 	openapi3filter.RegisterBodyDecoder("application/yaml", openapi3filter.FileBodyDecoder)
-	return &suite{t, s, doc, router}
+	return &judge{t, doc, router, map[string]bool{}}
 }
 
-// operations are the document's, by operationId.
-func (s *suite) operations() map[string][2]string {
-	all := map[string][2]string{}
-	for path, item := range s.doc.Paths.Map() {
+// judge validates an answer, and of a success the call itself too.
+func (j *judge) judge(c call) {
+	req := httptest.NewRequest(c.Method, c.URL, strings.NewReader(c.Body))
+	req.Header = c.Header
+	req.Header.Set("Content-Type", strings.ToLower(c.Header.Get("Content-Type"))) // the validator knows no other case
+	route, params, err := j.router.FindRoute(req)
+	if err != nil {
+		assert.Contains(j.t, []int{401, 403, 404, 405}, c.Status, "%s %s is not in the document", c.Method, c.URL)
+		return
+	}
+	options := &openapi3filter.Options{IncludeResponseStatus: true, AuthenticationFunc: openapi3filter.NoopAuthenticationFunc}
+	in := &openapi3filter.RequestValidationInput{Request: req, PathParams: params, Route: route, Options: options}
+	if c.Status < 400 {
+		j.succeeded[route.Operation.OperationID] = true
+		assert.NoError(j.t, openapi3filter.ValidateRequest(j.t.Context(), in), "%s %s %s", c.Method, c.URL, c.Body)
+	}
+	out := &openapi3filter.ResponseValidationInput{RequestValidationInput: in, Status: c.Status, Header: c.Answered, Options: options}
+	out.SetBodyBytes([]byte(c.Answer))
+	assert.NoError(j.t, openapi3filter.ValidateResponse(j.t.Context(), out), "%s %s: %s", c.Method, c.URL, c.Answer)
+}
+
+// operations are the document's: "GET /path" by operationId.
+func (j *judge) operations() map[string]string {
+	all := map[string]string{}
+	for path, item := range j.doc.Paths.Map() {
 		for method, op := range item.Operations() {
-			all[op.OperationID] = [2]string{method, path}
+			all[op.OperationID] = method + " " + path
 		}
 	}
 	return all
 }
 
-// call makes a call and validates it and its answer.
-func (s *suite) call(method, path, body string, want int, header ...string) {
-	s.t.Helper()
-	answered, err := s.validate(s.request(method, path, body, header...), s.answer(s.request(method, path, body, header...)), want)
-	require.NoError(s.t, err, "%s %s: %s", method, path, answered)
-}
-
-func (s *suite) request(method, path, body string, header ...string) *http.Request {
-	ctx, cancel := context.WithCancel(s.t.Context())
-	s.t.Cleanup(cancel)
-	req := httptest.NewRequest(method, "/_fake/v1"+path, strings.NewReader(body)).WithContext(ctx)
-	req.Host = "localhost"
-	if body != "" {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	for _, line := range header {
-		name, value, _ := strings.Cut(line, ": ")
-		if name == "Host" {
-			req.Host = value
-		}
-		req.Header.Set(name, value)
-	}
-	if strings.HasSuffix(req.URL.Path, "/stream") { // it would have no end
-		cancel()
-	}
-	return req
-}
-
-func (s *suite) answer(req *http.Request) *http.Response {
-	rec := httptest.NewRecorder()
-	s.server.Guard(s.server).ServeHTTP(rec, req)
-	return rec.Result()
-}
-
-func (s *suite) validate(req *http.Request, resp *http.Response, want int) (string, error) {
-	s.t.Helper()
-	raw, err := io.ReadAll(resp.Body)
-	require.NoError(s.t, err)
-	require.Equal(s.t, want, resp.StatusCode, "%s %s: %s", req.Method, req.URL, raw)
-	route, params, err := s.router.FindRoute(req)
-	require.NoError(s.t, err, req.URL.Path)
-	options := &openapi3filter.Options{IncludeResponseStatus: true, AuthenticationFunc: openapi3filter.NoopAuthenticationFunc}
-	in := &openapi3filter.RequestValidationInput{Request: req, PathParams: params, Route: route, Options: options}
-	if want < 400 {
-		require.NoError(s.t, openapi3filter.ValidateRequest(context.Background(), in))
-	}
-	return string(raw), openapi3filter.ValidateResponse(context.Background(), &openapi3filter.ResponseValidationInput{
-		RequestValidationInput: in, Status: resp.StatusCode, Header: resp.Header,
-		Body: io.NopCloser(bytes.NewReader(raw)), Options: options,
-	})
-}
-
-// Every operation, with a success and with a refusal.
-func TestAnswersAreAsDocumented(t *testing.T) {
-	s := newSuite(t, control.Options{Save: func() error { return nil }, Refuse: func(time.Duration) error { return nil }})
-	operations := s.operations()
-	succeeded, refused := map[string]bool{}, map[string]bool{}
-	for _, c := range cases {
-		op, known := operations[c.operation]
-		require.True(t, known, c.operation)
-		s.call(op[0], c.path, c.body, c.want)
-		succeeded[c.operation] = succeeded[c.operation] || c.want < 400
-		refused[c.operation] = refused[c.operation] || c.want >= 400
-	}
-	state, err := io.ReadAll(s.answer(s.request("GET", d+"/state", "")).Body)
+// Every call that the tests of package control make, and each operation among
+// them with a success.
+func TestCallsAreAsDocumented(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "calls")
+	tests := exec.CommandContext(t.Context(), "go", "test", "-count=1", "./internal/control")
+	tests.Dir, tests.Env = "..", append(os.Environ(), "AGENTMESSAGING_FAKE_RECORD="+file)
+	said, err := tests.CombinedOutput()
+	require.NoError(t, err, string(said))
+	recorded, err := os.Open(file)
 	require.NoError(t, err)
-	s.call("PUT", d+"/state", string(state), 204)
-	succeeded["putState"] = true
-	for name := range operations {
-		assert.True(t, succeeded[name], "%s was not exercised", name)
-		assert.True(t, refused[name], "%s was never refused", name)
+	defer recorded.Close()
+	j := newJudge(t)
+	for lines := json.NewDecoder(bufio.NewReader(recorded)); lines.More(); {
+		var c call
+		require.NoError(t, lines.Decode(&c))
+		j.judge(c)
+	}
+	for name := range j.operations() {
+		assert.True(t, j.succeeded[name], "no test has %s succeed", name)
 	}
 }
 
 // What every route refuses, at each of them.
 func TestRefusalsOfEveryRoute(t *testing.T) {
-	s := newSuite(t, control.Options{Token: "a-token-of-16-or-more"})
-	fill := strings.NewReplacer("{world}", "none", "{key}", "k", "{limit_key}", "key_day", "{agent_id}", "a", "{id}", "i", "/_fake/v1", "")
-	const token = "Authorization: Bearer a-token-of-16-or-more"
-	for _, op := range s.operations() {
-		path := fill.Replace(op[1])
-		s.call(op[0], path, "", 401)
-		s.call(op[0], path, "", 403, "Origin: http://evil.example")
-		s.call(op[0], path, "", 403, "Host: evil.example")
-		s.call(op[0], path, "x", 415, token, "Content-Type: text/plain")
-		s.call(op[0], path, strings.Repeat(" ", 1<<20+1), 413, token)
+	const token = "a-token-of-16-or-more"
+	s, err := control.New(control.Options{Token: token, Refuse: func(time.Duration) error { return nil }})
+	require.NoError(t, err)
+	t.Cleanup(s.End)
+	j := newJudge(t)
+	fill := strings.NewReplacer("{world}", "none", "{key}", "k", "{limit_key}", "key_day", "{agent_id}", "a", "{id}", "i", "{seq}", "1")
+	ask := func(op, host, body string, header http.Header) int {
+		method, path, _ := strings.Cut(fill.Replace(op), " ")
+		req := httptest.NewRequest(method, path, strings.NewReader(body))
+		req.Host, req.Header = host, header
+		rec := httptest.NewRecorder()
+		s.Guard(s).ServeHTTP(rec, req)
+		j.judge(call{method, path, body, header, rec.Code, rec.Header(), rec.Body.String()})
+		return rec.Code
+	}
+	known := http.Header{"Authorization": {"Bearer " + token}}
+	for _, op := range j.operations() {
+		assert.Equal(t, 401, ask(op, "localhost", "", http.Header{}), op)
+		assert.Equal(t, 403, ask(op, "localhost", "", http.Header{"Origin": {"http://evil.example"}}), op)
+		assert.Equal(t, 403, ask(op, "evil.example", "", http.Header{}), op)
+		assert.Equal(t, 400, ask(op+"?odd=1", "localhost", "", known), op)
+		assert.Equal(t, 413, ask(op, "localhost", strings.Repeat(" ", 1<<20+1), known), op)
+		assert.Equal(t, 415, ask(op, "localhost", "x", http.Header{"Authorization": known["Authorization"], "Content-Type": {"text/plain"}}), op)
 	}
 }
 
 // The program and the document have the same routes.
 func TestRoutesAreThoseOfTheDocument(t *testing.T) {
-	s := newSuite(t, control.Options{})
 	var documented, served []string
-	for _, op := range s.operations() {
-		documented = append(documented, op[0]+" "+op[1])
+	for _, op := range newJudge(t).operations() {
+		documented = append(documented, op)
 	}
 	for _, r := range control.Routes() {
 		served = append(served, r[0]+" "+r[1])
 	}
-	sort.Strings(documented)
-	sort.Strings(served)
+	slices.Sort(documented)
+	slices.Sort(served)
 	assert.Equal(t, documented, served)
-}
-
-// What is served is what was validated.
-func TestDocumentIsServed(t *testing.T) {
-	s := newSuite(t, control.Options{})
-	resp := s.answer(s.request("GET", "/openapi.yaml", ""))
-	served, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
-	file, err := os.ReadFile("../internal/control/openapi.yaml")
-	require.NoError(t, err)
-	assert.Equal(t, string(file), string(served))
 }

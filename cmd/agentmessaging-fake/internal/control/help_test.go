@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -88,7 +90,30 @@ func (a api) send(method, path, body string, header ...string) reply {
 	a.all.ServeHTTP(rec, req)
 	r := reply{status: rec.Code, header: rec.Header(), raw: rec.Body.String()}
 	_ = json.Unmarshal(rec.Body.Bytes(), &r.body)
+	if strings.HasPrefix(path, "/_fake/") {
+		record(a.t, req, body, r)
+	}
 	return r
+}
+
+var recording sync.Mutex
+
+// record writes a call to the file that the module apitest names, which holds
+// each to openapi.yaml.
+func record(t testing.TB, req *http.Request, body string, r reply) {
+	name := os.Getenv("AGENTMESSAGING_FAKE_RECORD")
+	if name == "" || len(body) > 1<<20 {
+		return
+	}
+	recording.Lock()
+	defer recording.Unlock()
+	file, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	require.NoError(t, err)
+	require.NoError(t, json.NewEncoder(file).Encode(map[string]any{
+		"Method": req.Method, "URL": req.URL.RequestURI(), "Header": req.Header, "Body": body,
+		"Status": r.status, "Answered": r.header, "Answer": r.raw,
+	}))
+	require.NoError(t, file.Close())
 }
 
 // must calls and wants a status of success.

@@ -2,8 +2,10 @@ package control_test
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -74,6 +76,24 @@ func TestStateOfOneWorld(t *testing.T) {
 	a.must(204, "PUT", w+"/state", state)
 	assert.Equal(t, "kept", a.must(200, "GET", w+"/agents/kept", "").text("agent_id"))
 	a.do("PUT", w+"/state", `{"format":"another"}`).wantRefused(t, 400, "body: ")
+}
+
+// What only the program can do it is asked for.
+func TestWhatTheProgramDoes(t *testing.T) {
+	var problem error
+	a := newAPI(t, control.Options{
+		Save:   func() error { return problem },
+		Refuse: func(d time.Duration) error { assert.Equal(t, time.Minute, d); return problem },
+	})
+	a.must(204, "POST", "/save", "")
+	a.must(204, "POST", "/refuse", `{"duration":"1m"}`)
+	a.do("POST", "/refuse", `{"duration":"2h"}`).wantRefused(t, 400, "duration: must be a duration such as")
+	problem = errors.New("not now")
+	a.do("POST", "/save", "").wantRefused(t, 500, "not now")
+	a.do("POST", "/refuse", `{"duration":"1m"}`).wantRefused(t, 409, "not now")
+	a = newAPI(t, control.Options{})
+	a.do("POST", "/save", "").wantRefused(t, 409, "the program was started without --state")
+	a.do("POST", "/refuse", `{"duration":"1m"}`).wantRefused(t, 409, "this program cannot refuse connections")
 }
 
 func TestSendAgain(t *testing.T) {

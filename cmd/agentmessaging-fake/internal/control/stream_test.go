@@ -41,6 +41,7 @@ func (a api) open(base, path string, header ...string) *stream {
 	a.t.Cleanup(func() { _ = resp.Body.Close() })
 	require.Equal(a.t, 200, resp.StatusCode)
 	require.Equal(a.t, "text/event-stream", resp.Header.Get("Content-Type"))
+	record(a.t, req, "", reply{status: resp.StatusCode, header: resp.Header})
 	s := &stream{a.t, bufio.NewScanner(resp.Body), cancel}
 	s.lines.Buffer(nil, 1<<20)
 	require.Equal(a.t, ":", s.next().name)

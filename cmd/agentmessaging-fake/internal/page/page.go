@@ -4,10 +4,7 @@ package page
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
-	"io/fs"
 	"net/http"
 	"path"
 	"strings"
@@ -35,77 +32,43 @@ var types = map[string]string{
 	".svg":  "image/svg+xml",
 }
 
-// asset is a file, ready to be sent.
-type asset struct {
-	contentType string
-	etag        string
-	content     []byte
-}
-
 // Handler serves the page at / and its files below AssetsPath. It answers 404
-// to any other path.
+// to any other path. Nothing is kept by the browser: the next version of the
+// program may serve at the same address.
 func Handler() http.Handler {
-	assets, err := load()
-	if err != nil {
-		panic("page: " + err.Error()) // the files are part of the program
-	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		setPolicy(w.Header())
-		found, ok := assets[r.URL.Path]
+		content, err := embedded.ReadFile(fileAt(r.URL.Path))
 		switch {
-		case !ok:
+		case err != nil:
 			http.Error(w, "There is nothing at this path.", http.StatusNotFound)
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			w.Header().Set("Allow", "GET, HEAD")
 			http.Error(w, "This path answers GET and HEAD only.", http.StatusMethodNotAllowed)
 		default:
-			found.serve(w, r)
+			w.Header().Set("Content-Type", types[path.Ext(fileAt(r.URL.Path))])
+			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
 		}
 	})
 }
 
+// fileAt is the file that is served at a path.
+func fileAt(at string) string {
+	name, below := strings.CutPrefix(at, AssetsPath)
+	switch {
+	case at == "/":
+		return "assets/index.html"
+	case !below || name == "index.html":
+		return ""
+	}
+	return "assets/" + name
+}
+
 func setPolicy(h http.Header) {
+	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-}
-
-// serve lets the browser keep the file but ask each time: the next version of
-// the program may serve at the same address.
-func (a asset) serve(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Cache-Control", "no-cache")
-	w.Header().Set("ETag", a.etag)
-	w.Header().Set("Content-Type", a.contentType)
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(a.content))
-}
-
-// load reads every file into the path that it is served at.
-func load() (map[string]asset, error) {
-	assets := map[string]asset{}
-	err := fs.WalkDir(embedded, "assets", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		content, err := embedded.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		assets[servedAt(name)] = newAsset(name, content)
-		return nil
-	})
-	return assets, err
-}
-
-func servedAt(name string) string {
-	if name == "assets/index.html" {
-		return "/"
-	}
-	return AssetsPath + strings.TrimPrefix(name, "assets/")
-}
-
-func newAsset(name string, content []byte) asset {
-	sum := sha256.Sum256(content)
-	return asset{types[path.Ext(name)], `"` + hex.EncodeToString(sum[:16]) + `"`, content}
 }
