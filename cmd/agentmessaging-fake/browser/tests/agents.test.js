@@ -10,8 +10,8 @@ test('without agents the page says how to make one', async (t) => {
   await wantText(page.getByLabel('All agents').locator('[data-item]'), /agent_000001\s+bakery/);
 });
 
-test('an agent shows what it was made with, and its conversation', async (t) => {
-  const { page } = await open(t, {
+test('an agent shows what it was made with, and its conversation as it grows', async (t) => {
+  const { fake, page } = await open(t, {
     hash: '#/agents/agent_000001',
     prepare: (fake) => fake.agent({ system_prompt: 'Be brief.', customer_ref: 'bakery', metadata: { shop: 7 }, llm: { tier: 'smart' } }, 'When do you open?', 'And on Sundays?'),
   });
@@ -21,14 +21,9 @@ test('an agent shows what it was made with, and its conversation', async (t) => 
   await wantText(about, /"shop": 7/);
   await wantText(about, /tier\s+smart/);
   await wantText(page.getByRole('log'), /When do you open\?[^]*And on Sundays\?/);
-});
-
-test('a conversation grows as the application talks', async (t) => {
-  const { fake, page } = await open(t, { hash: '#/agents/agent_000001', prepare: (fake) => fake.agent({}, 'first') });
-  await wantText(page.getByRole('log'), /first/);
-  await fake.call('POST', '/v1/agents/agent_000001/messages', { text: 'second' });
-  await wantText(page.getByRole('log'), /first[^]*second/);
-  await wantText(page.getByLabel('Conversation', { exact: true }).locator('.sum'), '2 exchanges');
+  await fake.call('POST', '/v1/agents/agent_000001/messages', { text: 'Thank you.' });
+  await wantText(page.getByRole('log'), /And on Sundays\?[^]*Thank you\./);
+  await wantText(page.getByLabel('Conversation', { exact: true }).locator('.sum'), '3 exchanges');
 });
 
 test('a message that is typed is a real call', async (t) => {

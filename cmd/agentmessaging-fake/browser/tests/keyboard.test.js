@@ -97,14 +97,3 @@ test('a key is issued, shut and revoked by keys', async (t) => {
   await page.keyboard.press('Enter');
   await wantText(items.nth(1), /revoked/);
 });
-
-test('a message is written and sent by keys', async (t) => {
-  const { page } = await open(t, { hash: '#/agents', prepare: (fake) => fake.agent() });
-  await tabTo(page, page.getByLabel('All agents').locator('[data-item]').first());
-  await page.keyboard.press('Enter');
-  await wantText(page.getByRole('log'), /Nothing was said yet/);
-  await tabTo(page, page.getByLabel('Message'));
-  await page.keyboard.type('By hand');
-  await page.keyboard.press('Enter');
-  await wantText(page.getByRole('log'), /By hand/);
-});

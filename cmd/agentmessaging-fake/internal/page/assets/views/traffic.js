@@ -84,7 +84,7 @@ const statuses = [
 function Filter() {
   const { text, endpoint, status } = state.filter;
   return h(
-    'form.filter',
+    'form.filter.row',
     { role: 'search', onSubmit: (e) => e.preventDefault() },
     h('input', { type: 'search', 'aria-label': 'Filter calls by text', placeholder: 'Path, key, trace id, text', value: text, onInput: (e) => setFilter({ text: e.target.value }) }),
     choice('Endpoint', [['', 'Any endpoint'], ...endpoints.map((e) => [e, e])], { value: endpoint, onChange: (e) => setFilter({ endpoint: e.target.value }) }),
