@@ -18,31 +18,19 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
-// table is a marked table of the README: rows of cells without their quotes.
-func table(t *testing.T, name string) [][]string {
+// column has the cells of some columns of a marked table of the README, without
+// their quotes, sorted.
+func column(t *testing.T, table string, columns ...int) (cells []string) {
 	t.Helper()
 	page, err := os.ReadFile("README.md")
 	require.NoError(t, err)
-	_, after, found := strings.Cut(string(page), "<!-- "+name+":begin -->\n")
-	require.True(t, found, name)
-	lines, _, _ := strings.Cut(after, "<!-- "+name+":end -->")
-	var rows [][]string
-	for _, line := range strings.Split(strings.TrimSpace(lines), "\n")[2:] {
-		cells := strings.Split(strings.Trim(line, "| "), " | ")
-		for i := range cells {
-			cells[i] = strings.ReplaceAll(cells[i], "`", "")
-		}
-		rows = append(rows, cells)
-	}
-	return rows
-}
-
-// column is a table's, sorted.
-func column(rows [][]string, i ...int) []string {
-	var cells []string
-	for _, row := range rows {
+	_, after, found := strings.Cut(strings.ReplaceAll(string(page), "`", ""), "<!-- "+table+":begin -->\n")
+	require.True(t, found, table)
+	lines, _, _ := strings.Cut(after, "\n<!-- "+table+":end -->")
+	for _, line := range strings.Split(lines, "\n")[2:] {
+		row := strings.Split(strings.Trim(line, "| "), " | ")
 		var picked []string
-		for _, n := range i {
+		for _, n := range columns {
 			picked = append(picked, row[n])
 		}
 		cells = append(cells, strings.Join(picked, ": "))
@@ -87,10 +75,10 @@ func TestREADMESpans(t *testing.T) {
 				events[e.Name+": "+strings.Join(sorted(attrsOf(e.Attributes)), ", ")] = true
 			}
 		}
-		assert.Equal(t, sorted(spans), column(table(t, "spans"), 0, 1))
-		assert.Equal(t, sorted(call), column(table(t, "call"), 0, 1))
-		assert.Equal(t, sorted(request), column(table(t, "request"), 0, 1))
-		assert.Equal(t, sorted(events), column(table(t, "events"), 0, 2))
+		assert.Equal(t, sorted(spans), column(t, "spans", 0, 1))
+		assert.Equal(t, sorted(call), column(t, "call", 0, 1))
+		assert.Equal(t, sorted(request), column(t, "request", 0, 1))
+		assert.Equal(t, sorted(events), column(t, "events", 0, 2))
 	})
 }
 
@@ -110,26 +98,23 @@ func TestREADMEMetrics(t *testing.T) {
 		metrics, buckets := map[string]bool{}, map[string]bool{}
 		for name, m := range r.metrics(t) {
 			kind, names := "gauge", attrs{}
+			for _, p := range pointsOf(m) {
+				maps.Copy(names, p.attrs)
+			}
 			switch data := m.Data.(type) {
 			case metricdata.Sum[int64]:
 				if data.IsMonotonic {
 					kind = "counter"
 				}
-				for _, p := range data.DataPoints {
-					maps.Copy(names, attrsOf(p.Attributes.ToSlice()))
-				}
 			case metricdata.Histogram[float64]:
 				kind = "histogram"
-				for _, p := range data.DataPoints {
-					maps.Copy(names, attrsOf(p.Attributes.ToSlice()))
-				}
 				buckets[name+": "+strings.Trim(strings.ReplaceAll(fmt.Sprint(data.DataPoints[0].Bounds), " ", ", "), "[]")] = true
 			}
 			assert.NotEmpty(t, m.Description, name)
 			metrics[strings.Join([]string{name, kind, m.Unit, strings.Join(sorted(names), ", ")}, ": ")] = true
 		}
-		assert.Equal(t, sorted(metrics), column(table(t, "metrics"), 0, 1, 2, 3))
-		assert.Equal(t, sorted(buckets), column(table(t, "buckets"), 0, 1))
+		assert.Equal(t, sorted(metrics), column(t, "metrics", 0, 1, 2, 3))
+		assert.Equal(t, sorted(buckets), column(t, "buckets", 0, 1))
 	})
 }
 
@@ -142,5 +127,5 @@ func TestREADMEErrorTypes(t *testing.T) {
 		values = append(values, m[1])
 	}
 	slices.Sort(values)
-	assert.Equal(t, values, column(table(t, "errors"), 0))
+	assert.Equal(t, values, column(t, "errors", 0))
 }
