@@ -42,8 +42,8 @@ type measures struct {
 	Used     float64 // Accepted of Allowed
 	// RefusedPerCall is refusals for each accepted call.
 	RefusedPerCall float64
-	Jain           float64 // 1: each process got as much as the others
-	P50, P99       time.Duration
+	Jain           float64       // 1: each process got as much as the others
+	P99            time.Duration // of the waits
 	Gap            time.Duration // the longest time without an accepted call
 	Steps          float64       // operations of the store, for each accepted call
 	Conflicts      float64       // of the swaps
@@ -51,8 +51,8 @@ type measures struct {
 
 // measure looks at a span.
 func (w *world) measure(from, to time.Duration) measures {
-	m := w.journal.within(from, to, len(w.processes), func(event) bool { return true })
-	m.Allowed = w.scenario.service().allowed(w.starts, from, to, sendMessage) - w.journal.foreignWithin(from, to)
+	m := w.journal.within(from, to, len(w.fleet), func(event) bool { return true })
+	m.Allowed = w.scenario.service().allowed(w.starts, from, to) - w.journal.foreignWithin(from, to)
 	m.Used = float64(m.Accepted) / float64(max(1, m.Allowed))
 	return m
 }
@@ -70,7 +70,7 @@ func (w *world) measured() measures {
 // of looks at one class in the measured span.
 func (w *world) of(c class) measures {
 	from := w.starts + w.warm
-	return w.journal.within(from, from+w.span, len(w.processes), func(e event) bool { return e.class == c })
+	return w.journal.within(from, from+w.span, len(w.fleet), func(e event) bool { return e.class == c })
 }
 
 func (j *journal) within(from, to time.Duration, processes int, counts func(event) bool) measures {
@@ -92,7 +92,9 @@ func (j *journal) within(from, to time.Duration, processes int, counts func(even
 	m.Gap = max(m.Gap, to-last)
 	m.RefusedPerCall = float64(m.Refused) / float64(max(1, m.Accepted))
 	slices.Sort(waits)
-	m.P50, m.P99 = quantile(waits, 0.5), quantile(waits, 0.99)
+	if len(waits) > 0 {
+		m.P99 = waits[len(waits)*99/100]
+	}
 	return m
 }
 
@@ -116,11 +118,4 @@ func jain(shares []float64) float64 {
 		return 1
 	}
 	return sum * sum / (float64(len(shares)) * squares)
-}
-
-func quantile(sorted []time.Duration, q float64) time.Duration {
-	if len(sorted) == 0 {
-		return 0
-	}
-	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
 }

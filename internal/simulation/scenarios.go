@@ -2,49 +2,44 @@ package simulation
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
 )
 
-const (
-	hour = time.Hour
-	day  = 24 * hour
-)
-
-// each is n workers in each of p processes.
-func each(processes, n int) []int {
-	workers := make([]int, processes)
-	for i := range workers {
-		workers[i] = n
-	}
-	return workers
-}
-
-// saturated is n workers in each of p processes, all of whom always want more,
-// at so many calls a minute.
+// saturated is n workers in each of so many processes, all of whom always want
+// more, at so many calls a minute.
 func saturated(m model, processes, n, most int) scenario {
 	return scenario{
-		service: func() *service { return m.perMinute(most) },
-		limits:  []pacer.Limit{{Key: "ours", Max: most, Window: time.Minute}}, // the service's names are others
-		workers: each(processes, n), latency: usualLatency, away: time.Millisecond,
+		service:   func() *service { return m.perMinute(most) },
+		limits:    []pacer.Limit{{Key: "ours", Max: most, Window: time.Minute}}, // the service's names are others
+		processes: processes, loads: []load{{class: batch, workers: slices.Repeat([]int{n}, processes)}},
+		latency: usualLatency, away: time.Millisecond,
 		starts: 15*time.Hour + 20*time.Minute + 17*time.Second,
 		warm:   103 * time.Second, span: 10 * time.Minute, // measured from a whole minute on
 		seed: uint64(1000*processes + n),
 	}
 }
 
-// greedy is one process with 64 workers among 15 with one.
-func greedy(m model) scenario {
-	s := saturated(m, 16, 1, 60)
-	s.workers[0] = 64
+// alone is a process without a store.
+func alone(m model) scenario {
+	s := saturated(m, 1, 8, 60)
+	s.alone = true
 	return s
 }
 
-// partLoad is calls at random, at a part of the limit.
-func partLoad(m model, processes int, part float64) scenario {
+// greedy is one process with 64 workers among 15 with one.
+func greedy(m model) scenario {
+	s := saturated(m, 16, 1, 60)
+	s.loads[0].workers[0] = 64
+	return s
+}
+
+// partLoad is calls at random, at 80 % of the limit.
+func partLoad(m model, processes int) scenario {
 	s := saturated(m, processes, 0, 60)
-	s.loads = []load{{class: interactive, endpoint: sendMessage, perMinute: part * 60}}
+	s.loads = []load{{class: interactive, perMinute: 48}}
 	s.span = 30 * time.Minute
 	return s
 }
@@ -52,14 +47,15 @@ func partLoad(m model, processes int, part float64) scenario {
 // trickle is a few interactive calls beside a saturating batch.
 func trickle(m model) scenario {
 	s := saturated(m, 16, 8, 60)
-	s.loads = []load{{class: interactive, endpoint: sendMessage, perMinute: 6}}
+	s.loads = append(s.loads, load{class: interactive, perMinute: 6})
 	return s
 }
 
 // flood is interactive calls that would use everything, beside a batch.
 func flood(m model) scenario {
 	s := saturated(m, 4, 1, 60)
-	s.loads = []load{{class: interactive, endpoint: sendMessage, workers: each(4, 8)}}
+	s.loads = append(s.loads, load{class: interactive, workers: []int{8, 8, 8, 8}})
+	s.span = 20 * time.Minute // one refusal is not the 99th wait
 	return s
 }
 
@@ -74,12 +70,12 @@ func shared(m model) scenario {
 // after it came back.
 func halved(m model) scenario {
 	s := saturated(m, 4, 8, 60)
-	s.warm = 103*time.Second + 9*time.Minute
+	s.warm += 9 * time.Minute
 	s.meanwhile = func(ctx context.Context, w *world) {
 		sleep(ctx, 103*time.Second)
-		w.service.resize(0, 30)
+		w.service.resize(30)
 		sleep(ctx, 5*time.Minute)
-		w.service.resize(0, 60)
+		w.service.resize(60)
 	}
 	return s
 }
@@ -88,7 +84,7 @@ func halved(m model) scenario {
 func raised(m model) scenario {
 	s := saturated(m, 4, 8, 60)
 	s.service = func() *service { return m.perMinute(120) }
-	s.warm = 103*time.Second + 30*time.Minute
+	s.warm += 30 * time.Minute
 	return s
 }
 
@@ -124,15 +120,17 @@ func neverSeen(m model, processes int) scenario {
 	return s
 }
 
-// lost is one process of four that is killed, and one that is frozen for a while.
-func lost(m model) scenario {
+// lost is one process of four that is killed, and one that is frozen for two
+// minutes, at a moment of the minute that the shift chooses.
+func lost(m model, shift time.Duration) scenario {
 	s := saturated(m, 4, 8, 60)
+	s.starts += shift
 	s.meanwhile = func(ctx context.Context, w *world) {
 		sleep(ctx, s.warm+20*time.Second)
-		w.processes[0].end()
-		w.processes[1].freeze()
+		w.fleet[0].end()
+		w.fleet[1].freeze()
 		sleep(ctx, 2*time.Minute)
-		w.processes[1].thaw()
+		w.fleet[1].thaw()
 	}
 	return s
 }
@@ -142,22 +140,9 @@ func restarted(m model) scenario {
 	s := saturated(m, 4, 8, 60)
 	s.meanwhile = func(ctx context.Context, w *world) {
 		for i := 0; sleep(ctx, time.Minute); i++ {
-			w.processes[i%4].end()
-			w.start(ctx, i%4, 8)
+			w.fleet[i%4].end()
+			w.start(ctx, i%4)
 		}
-	}
-	return s
-}
-
-// mixed is callers of two endpoints, one of which has a limit of its own.
-func mixed(m model) scenario {
-	s := saturated(m, 4, 8, 60)
-	s.loads = []load{{class: other, endpoint: createAgent, workers: each(4, 2)}}
-	s.limits = append(s.limits, pacer.Limit{Key: "creations", Max: 30, Window: day, Counts: pacer.CountsAgentCreations})
-	s.service = func() *service {
-		service := m.perMinute(60)
-		service.limits = append(service.limits, serviceLimit{key: agentsKey, window: m.window(30, day), only: createAgent.Path})
-		return service
 	}
 	return s
 }
@@ -165,10 +150,10 @@ func mixed(m model) scenario {
 // hourly is workers in four processes who want more than a limit of an hour.
 func hourly(m model, most int) scenario {
 	s := saturated(m, 4, 2, 60)
-	s.limits = append(s.limits, pacer.Limit{Key: hourKey, Max: most, Window: hour})
+	s.limits = append(s.limits, pacer.Limit{Key: "hour", Max: most, Window: time.Hour})
 	s.service = func() *service {
 		service := fixed.perMinute(60)
-		service.limits = append(service.limits, serviceLimit{key: hourKey, window: m.window(most, hour)})
+		service.limits = append(service.limits, m.window(&size{most, time.Hour}))
 		return service
 	}
 	s.warm, s.span = 0, 20*time.Hour
@@ -185,6 +170,6 @@ func slowReplies(m model, replies time.Duration) scenario {
 // farAway is a fleet at a high rate whose store is so far away, there and back.
 func farAway(m model, away time.Duration) scenario {
 	s := saturated(m, 16, 8, 600)
-	s.away = away / 2
+	s.away, s.span = away/2, 4*time.Minute
 	return s
 }

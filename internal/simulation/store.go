@@ -31,40 +31,14 @@ type store struct {
 
 type entry struct {
 	value   []byte
-	version int
+	version string
 }
 
 // operations counts what a store was asked.
 type operations struct{ loads, swaps, conflicts int }
 
-func (s *store) Load(_ context.Context, key string) (value []byte, version string, now time.Time, err error) {
-	err = s.visit(func() {
-		s.did.loads++
-		now = time.Now()
-		if e, has := s.values[key]; has {
-			value, version = e.value, strconv.Itoa(e.version)
-		}
-	})
-	return value, version, now, err
-}
-
-func (s *store) Swap(_ context.Context, key, version string, value []byte, _ time.Duration) (swapped bool, err error) {
-	err = s.visit(func() {
-		s.did.swaps++
-		e, has := s.values[key]
-		if has && version != strconv.Itoa(e.version) || !has && version != "" {
-			s.did.conflicts++
-			return
-		}
-		if s.values == nil {
-			s.values = map[string]entry{}
-		}
-		s.values[key], swapped = entry{value, s.did.swaps}, true
-	})
-	return swapped, err
-}
-
-// visit does not heed a context, as some clients of a store do not.
+// visit carries something out on its server. It does not heed a context, as
+// some clients of a store do not.
 func (s *store) visit(do func()) error {
 	s.mu.Lock()
 	delay, state, again := s.delay, s.health, s.fine
@@ -98,7 +72,7 @@ func (s *store) set(h health) {
 func (s *store) flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.values = nil
+	clear(s.values)
 }
 
 func (s *store) count() operations {
@@ -107,22 +81,35 @@ func (s *store) count() operations {
 	return s.did
 }
 
-// link is a process's way to the store.
+// link is a process's way to the store: a pacer.Store.
 type link struct {
 	process *process
 	store   *store
 }
 
-func (l link) Load(ctx context.Context, key string) ([]byte, string, time.Time, error) {
+func (l link) Load(_ context.Context, key string) (value []byte, version string, now time.Time, err error) {
 	if !l.process.pass() {
-		return nil, "", time.Time{}, errDown
+		return nil, "", now, errDown
 	}
-	return l.store.Load(ctx, key)
+	err = l.store.visit(func() {
+		l.store.did.loads++
+		e := l.store.values[key]
+		value, version, now = e.value, e.version, time.Now()
+	})
+	return value, version, now, err
 }
 
-func (l link) Swap(ctx context.Context, key, version string, value []byte, ttl time.Duration) (bool, error) {
+func (l link) Swap(_ context.Context, key, version string, value []byte, _ time.Duration) (swapped bool, err error) {
 	if !l.process.pass() {
 		return false, errDown
 	}
-	return l.store.Swap(ctx, key, version, value, ttl)
+	err = l.store.visit(func() {
+		l.store.did.swaps++
+		if swapped = l.store.values[key].version == version; swapped {
+			l.store.values[key] = entry{value, strconv.Itoa(l.store.did.swaps)}
+		} else {
+			l.store.did.conflicts++
+		}
+	})
+	return swapped, err
 }

@@ -98,31 +98,3 @@ func percent(x float64) string  { return fmt.Sprintf("%.1f %%", 100*x) }
 func seconds1(x float64) string { return fmt.Sprintf("%.1f s", x) }
 
 func number(x float64) string { return strings.TrimSuffix(fmt.Sprintf("%.4g", x), ".0") }
-
-// TestAloneNeedsNoStore: a process without a store keeps to the limit as well.
-func TestAloneNeedsNoStore(t *testing.T) {
-	for _, m := range models {
-		s := saturated(m, 1, 8, 60)
-		s.alone = true
-		synctest.Test(t, func(t *testing.T) {
-			w := run(s)
-			got := w.measured()
-			assert.GreaterOrEqual(t, got.Used, 0.99, m)
-			assert.LessOrEqual(t, got.RefusedPerCall, 0.002, m)
-			assert.Zero(t, w.after, m)
-		})
-	}
-}
-
-// TestASpentLimitHoldsUpNoOthers: creations are spent, messages go on.
-func TestASpentLimitHoldsUpNoOthers(t *testing.T) {
-	for _, m := range models {
-		synctest.Test(t, func(t *testing.T) {
-			w := run(mixed(m))
-			assert.GreaterOrEqual(t, w.measured().Used, 0.98, m)
-			created := w.journal.within(w.starts, w.starts+w.warm+w.span, 4, func(e event) bool { return e.class == other })
-			assert.Equal(t, 30, created.Accepted, m)
-			assert.LessOrEqual(t, created.Refused, 2, m)
-		})
-	}
-}

@@ -2,6 +2,38 @@ package simulation
 
 import "time"
 
+// model is a way of counting calls.
+type model string
+
+const (
+	fixed   model = "fixed window"
+	fromUse model = "window from first use"
+	log     model = "sliding log"
+	bucket  model = "token bucket"
+	counter model = "sliding counter"
+)
+
+var models = []model{fixed, fromUse, log, bucket, counter}
+
+// window makes an empty window of the model.
+func (m model) window(s *size) window {
+	switch m {
+	case fixed, fromUse:
+		return &fixedWindow{size: s, fromUse: m == fromUse}
+	case log:
+		return &slidingLog{size: s}
+	case counter:
+		return &slidingCounter{size: s}
+	}
+	return &tokenBucket{size: s}
+}
+
+// size is how many calls a window allows.
+type size struct {
+	max    int
+	length time.Duration
+}
+
 // A window is the rule by which a service counts one limit. Times are since
 // midnight, UTC, of the first day.
 type window interface {
@@ -13,8 +45,7 @@ type window interface {
 
 // fixedWindow counts in windows that follow each other.
 type fixedWindow struct {
-	max    int
-	length time.Duration
+	*size
 	// fromUse begins a window at the first call after the last window ended;
 	// otherwise windows are aligned with the clock.
 	fromUse bool
@@ -45,9 +76,8 @@ func (w *fixedWindow) end(now time.Duration) time.Duration {
 
 // slidingLog remembers each call for as long as the window.
 type slidingLog struct {
-	max    int
-	length time.Duration
-	calls  []time.Duration // oldest first
+	*size
+	calls []time.Duration // oldest first
 }
 
 func (w *slidingLog) wait(now time.Duration) time.Duration {
@@ -64,24 +94,24 @@ func (w *slidingLog) spend(now time.Duration) {
 	}
 }
 
-// tokenBucket is GCRA: a bucket of burst tokens that refills evenly.
+// tokenBucket is GCRA: a bucket of max tokens that refills evenly.
 type tokenBucket struct {
-	every time.Duration // a token
-	burst int
-	due   time.Duration // when the bucket will be full again
+	*size
+	due time.Duration // when the bucket will be full again
 }
+
+func (w *tokenBucket) every() time.Duration { return w.length / time.Duration(w.max) }
 
 func (w *tokenBucket) wait(now time.Duration) time.Duration {
-	return max(0, w.due-time.Duration(w.burst-1)*w.every-now)
+	return max(0, w.due-w.length+w.every()-now)
 }
 
-func (w *tokenBucket) spend(now time.Duration) { w.due = max(w.due, now) + w.every }
+func (w *tokenBucket) spend(now time.Duration) { w.due = max(w.due, now) + w.every() }
 
 // slidingCounter weighs the count of the window before by how much of it still
 // lies within the last length.
 type slidingCounter struct {
-	max            int
-	length         time.Duration
+	*size
 	begins         time.Duration
 	before, within int
 }

@@ -1,3 +1,6 @@
+// Package simulation measures package pacer on services that count calls in
+// each of the usual ways, in virtual time. Its table of targets is part of
+// docs/rate-limits.md.
 package simulation
 
 import (
@@ -17,30 +20,28 @@ type class int
 const (
 	batch       class = iota
 	interactive       // goes first
-	other             // calls of another endpoint
 )
 
-// load is one sort of calls. Where perMinute is 0, each worker calls again as
-// soon as its last call was accepted; otherwise calls arrive at random, that
-// many a minute in the whole fleet.
+// load is one sort of calls. Either workers of each process call again as soon as
+// their last call was accepted; or calls arrive at random, that many a minute
+// in the whole fleet.
 type load struct {
 	class     class
-	endpoint  agentmessaging.LimitedAttempt
-	workers   []int // of each process
+	workers   []int
 	perMinute float64
 }
 
 // scenario is what is simulated: the same seed gives the same draws.
 type scenario struct {
-	service func() *service
-	limits  []pacer.Limit // as the pacers are told
-	alone   bool          // the process has no store
-	workers []int         // of each process, who send messages in a closed loop
-	loads   []load        // other callers
-	foreign float64       // calls a minute of somebody else, who does not wait
-	latency latency       // to the service, each way
-	replies time.Duration // what the answer takes beyond that, in the median
-	away    time.Duration // the store is so far away, each way
+	service   func() *service
+	limits    []pacer.Limit // as the pacers are told
+	alone     bool          // the process has no store
+	processes int
+	loads     []load
+	foreign   float64       // calls a minute of somebody else, who does not wait
+	latency   latency       // to the service, each way
+	replies   time.Duration // what the answer takes beyond that, in the median
+	away      time.Duration // the store is so far away, each way
 
 	starts     time.Duration // time of day
 	warm, span time.Duration // the measured span follows the warm time
@@ -51,12 +52,11 @@ type scenario struct {
 // world is a scenario that runs.
 type world struct {
 	scenario
-	service   *service
-	store     *store
-	mu        sync.Mutex
-	processes []*process
-	journal   journal
-	callers   sync.WaitGroup
+	service *service
+	store   *store
+	fleet   []*process
+	journal journal
+	callers sync.WaitGroup
 
 	before, after operations // of the measured span
 }
@@ -98,15 +98,20 @@ func (p *process) pass() bool {
 
 // run plays the scenario to its end. It belongs into a bubble.
 func run(s scenario) *world {
-	w := &world{scenario: s, service: s.service(), store: &store{delay: s.away}}
+	w := &world{
+		scenario: s, service: s.service(), fleet: make([]*process, s.processes),
+		store: &store{delay: s.away, values: map[string]entry{}},
+	}
 	time.Sleep(s.starts - clock())
 	ctx, cancel := context.WithTimeout(context.Background(), s.warm+s.span)
 	defer cancel()
-	for i, n := range w.workers {
-		w.start(ctx, i, n)
+	for i := range w.fleet {
+		w.start(ctx, i)
 	}
 	for i, l := range w.loads {
-		w.startLoad(l, i+1)
+		if l.perMinute > 0 {
+			w.callers.Go(func() { w.arrivals(l, i) })
+		}
 	}
 	if s.meanwhile != nil {
 		w.callers.Go(func() { s.meanwhile(ctx, w) })
@@ -122,8 +127,8 @@ func run(s scenario) *world {
 	return w
 }
 
-// start begins a process, or one in the place of another.
-func (w *world) start(ctx context.Context, i, workers int) {
+// start begins a process and its workers, maybe in the place of another.
+func (w *world) start(ctx context.Context, i int) {
 	p := &process{}
 	p.ctx, p.end = context.WithCancel(ctx)
 	var opts []pacer.Option
@@ -134,26 +139,14 @@ func (w *world) start(ctx context.Context, i, workers int) {
 	if err != nil {
 		panic(err)
 	}
-	p.limiter = limiter
-	w.mu.Lock()
-	if i == len(w.processes) {
-		w.processes = append(w.processes, nil)
-	}
-	w.processes[i] = p
-	w.mu.Unlock()
-	for worker := range workers {
-		w.callers.Go(w.newCaller(load{endpoint: sendMessage}, i, 0, worker).loop)
-	}
-}
-
-func (w *world) startLoad(l load, number int) {
-	for process, n := range l.workers {
-		for worker := range n {
-			w.callers.Go(w.newCaller(l, process, number, worker).loop)
+	p.limiter, w.fleet[i] = limiter, p
+	for number, l := range w.loads {
+		if l.workers == nil {
+			continue
 		}
-	}
-	if l.perMinute > 0 {
-		w.callers.Go(func() { w.arrivals(l, number) })
+		for worker := range l.workers[i] {
+			w.callers.Go(w.newCaller(l.class, i, number, worker).loop)
+		}
 	}
 }
 
@@ -161,8 +154,8 @@ func (w *world) startLoad(l load, number int) {
 func (w *world) arrivals(l load, number int) {
 	random := source(w.seed, number, 2)
 	for n := 0; w.untilNext(random, l.perMinute); n++ {
-		process := random.IntN(len(w.processes))
-		w.callers.Go(func() { w.newCaller(l, process, number, n).call() })
+		process := random.IntN(len(w.fleet))
+		w.callers.Go(func() { w.newCaller(l.class, process, number, n).call() })
 	}
 }
 
@@ -178,7 +171,7 @@ func (w *world) untilNext(random *rand.Rand, perMinute float64) bool {
 func (w *world) useElsewhere() {
 	random := source(w.seed, 3)
 	for w.foreign > 0 && w.untilNext(random, w.foreign) {
-		if w.service.call(clock(), sendMessage).accepted {
+		if w.service.call(clock()) == 0 {
 			w.journal.elsewhere()
 		}
 	}
@@ -186,15 +179,15 @@ func (w *world) useElsewhere() {
 
 // caller makes calls one after the other.
 type caller struct {
-	load
+	class   class
 	world   *world
 	process *process
 	index   int
 	random  *rand.Rand
 }
 
-func (w *world) newCaller(l load, process, number, worker int) *caller {
-	return &caller{load: l, world: w, process: w.processes[process], index: process, random: source(w.seed, number, process, worker)}
+func (w *world) newCaller(c class, process, load, worker int) *caller {
+	return &caller{c, w, w.fleet[process], process, source(w.seed, load, process, worker)}
 }
 
 func (c *caller) loop() {
@@ -202,15 +195,17 @@ func (c *caller) loop() {
 	}
 }
 
+// sendMessage is the call that all make, who have all the patience there is.
+var sendMessage = agentmessaging.LimitedAttempt{Method: "POST", Path: "/v1/agents/{agent_id}/messages", MaxWait: 1000 * time.Hour}
+
 // call makes a call, with as many attempts as it takes; false at the end.
 func (c *caller) call() bool {
 	ctx, began := c.process.ctx, clock()
 	if c.class == batch {
 		ctx = pacer.WithPriority(ctx, pacer.PriorityBatch)
 	}
-	for attempt := 1; ; attempt++ {
-		c.endpoint.Number = attempt
-		permit, err := c.process.limiter.Acquire(ctx, c.endpoint)
+	for {
+		permit, err := c.process.limiter.Acquire(ctx, sendMessage)
 		if err != nil {
 			return false
 		}
@@ -218,31 +213,25 @@ func (c *caller) call() bool {
 		if !ok {
 			return false // killed: the permit is lost
 		}
-		permit.Done(outcomeOf(got))
-		if got.accepted {
+		if permit.Done(got); got.StatusCode == http.StatusOK {
 			return true
 		}
 	}
 }
 
 // send is an attempt; false if the process was killed meanwhile.
-func (c *caller) send(began time.Duration) (got answer, ok bool) {
+func (c *caller) send(began time.Duration) (got agentmessaging.AttemptOutcome, ok bool) {
 	w, waited := c.world, clock()-began
 	time.Sleep(w.latency.draw(c.random))
 	if !c.process.pass() {
-		return answer{}, false
+		return got, false
 	}
-	got = w.service.call(clock(), c.endpoint)
-	w.journal.note(event{at: clock(), process: c.index, class: c.class, accepted: got.accepted, wait: waited})
+	got = agentmessaging.AttemptOutcome{StatusCode: http.StatusOK, Sent: true}
+	if wait := w.service.call(clock()); wait > 0 {
+		got.StatusCode, got.LimitKey = http.StatusTooManyRequests, "theirs"
+		got.RetryAfter = (wait + time.Second - 1).Truncate(time.Second) // whole seconds, rounded up
+	}
+	w.journal.note(event{at: clock(), process: c.index, class: c.class, accepted: got.StatusCode == http.StatusOK, wait: waited})
 	time.Sleep(w.latency.draw(c.random) + latency{w.replies, w.latency.sigma}.draw(c.random))
 	return got, c.process.pass()
-}
-
-func outcomeOf(a answer) agentmessaging.AttemptOutcome {
-	if a.accepted {
-		return agentmessaging.AttemptOutcome{StatusCode: http.StatusOK, Sent: true}
-	}
-	return agentmessaging.AttemptOutcome{
-		StatusCode: http.StatusTooManyRequests, Sent: true, LimitKey: a.key, RetryAfter: a.retryAfter,
-	}
 }
