@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,7 +31,11 @@ func TestCluster(t *testing.T) {
 	port := clusterPort(t)
 	server := newServer(t, "--cluster-enabled", "yes", "--port", fmt.Sprint(port))
 	node := server.client(t)
-	require.NoError(t, node.Do(t.Context(), "cluster", "addslotsrange", 0, 16383).Err())
+	all := []any{"cluster", "addslots"}
+	for slot := range 16384 {
+		all = append(all, slot)
+	}
+	require.NoError(t, node.Do(t.Context(), all...).Err())
 	require.Eventually(t, func() bool { return node.Set(t.Context(), "ready", 1, time.Minute).Err() == nil },
 		20*time.Second, 50*time.Millisecond)
 	pacer.TestStore(t, func() pacer.Store {
@@ -59,7 +64,7 @@ func TestSentinel(t *testing.T) {
 	newServer(t, "--port", fmt.Sprint(port))
 	conf := filepath.Join(t.TempDir(), "sentinel.conf")
 	require.NoError(t, os.WriteFile(conf, fmt.Appendf(nil, "port %d\nsentinel monitor m 127.0.0.1 %d 1\n", at, port), 0o600))
-	sentinel := exec.Command("redis-server", conf, "--sentinel")
+	sentinel := exec.Command(program(t), conf, "--sentinel")
 	require.NoError(t, sentinel.Start())
 	defer sentinel.Wait()
 	defer sentinel.Process.Kill()
@@ -122,6 +127,9 @@ func TestRefusalsInWords(t *testing.T) {
 		}
 		store := redisquota.New(server.client(t, changes...))
 		_, err := store.Swap(t.Context(), key, "", []byte("x"), time.Minute)
+		if err == nil && strings.Contains(want, "replicas") && strings.HasPrefix(server.version(t), "6.") {
+			continue // it lets scripts write
+		}
 		assert.ErrorContains(t, err, want)
 		assert.NotContains(t, fmt.Sprint(err), "secret")
 	}

@@ -2,6 +2,7 @@ package redisquota_test
 
 import (
 	"bufio"
+	"cmp"
 	"io"
 	"os"
 	"os/exec"
@@ -40,18 +41,20 @@ func newServer(tb testing.TB, args ...string) *server {
 	return s
 }
 
-// start returns once the server takes connections.
-func (s *server) start(tb testing.TB) {
+// program is what runs as a server, and the test is skipped without it.
+func program(tb testing.TB) string {
 	tb.Helper()
-	name := os.Getenv("REDIS_SERVER")
-	if name == "" {
-		name = "redis-server"
-	}
-	binary, err := exec.LookPath(name)
+	binary, err := exec.LookPath(cmp.Or(os.Getenv("REDIS_SERVER"), "redis-server"))
 	if err != nil {
 		tb.Skip("this test runs a redis-server, and there is none; apt-get install redis-server, or the like, brings one")
 	}
-	s.process = exec.Command(binary, s.args...)
+	return binary
+}
+
+// start returns once the server takes connections.
+func (s *server) start(tb testing.TB) {
+	tb.Helper()
+	s.process = exec.Command(program(tb), s.args...)
 	output, err := s.process.StdoutPipe()
 	require.NoError(tb, err)
 	require.NoError(tb, s.process.Start())
@@ -71,6 +74,14 @@ func (s *server) kill() {
 		s.process.Wait()
 	}
 	s.process = nil
+}
+
+// version is in Redis's numbers; Valkey has some of its own beside them.
+func (s *server) version(tb testing.TB) string {
+	tb.Helper()
+	info, err := s.client(tb).InfoMap(tb.Context(), "server").Result()
+	require.NoError(tb, err)
+	return info["Server"]["redis_version"]
 }
 
 // client returns one with the options that README.md recommends.
