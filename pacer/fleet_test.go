@@ -276,6 +276,23 @@ func TestSetLimitsOfAFleet(t *testing.T) {
 	})
 }
 
+// TestFakeClock: a store that tells the time of the client's clock takes part in
+// its leaps.
+func TestFakeClock(t *testing.T) {
+	store := &memory{}
+	fake, client := onFake(newPacer(t, perMinute(60), pacer.WithStore(store, canary)))
+	defer fake.Close()
+	store.clock = fake
+	began := fake.Now()
+	for range 100 {
+		_, err := client.GetAgent(t.Context(), "none")
+		require.ErrorIs(t, err, agentmessaging.ErrNotFound)
+	}
+	assert.InDelta(t, 100, fake.Now().Sub(began).Seconds(), 10)
+	assert.Equal(t, 100, fake.CallCount())
+	assert.Less(t, store.swaps, 250)
+}
+
 // TestSlowStore is said once, with what to do.
 func TestSlowStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -24,8 +24,16 @@ type memory struct {
 	mu     sync.Mutex
 	values map[string]entry
 	swaps  int
+	clock  interface{ Now() time.Time } // nil: this machine's
 	down   bool
 	hung   chan struct{}
+}
+
+func (m *memory) now() time.Time {
+	if m.clock == nil {
+		return time.Now()
+	}
+	return m.clock.Now()
 }
 
 type entry struct {
@@ -55,10 +63,10 @@ func (m *memory) Load(_ context.Context, key string) ([]byte, string, time.Time,
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e, has := m.values[key]
-	if !has || time.Now().After(e.expires) {
-		return nil, "", time.Now(), nil
+	if !has || m.now().After(e.expires) {
+		return nil, "", m.now(), nil
 	}
-	return []byte(e.value), strconv.Itoa(e.version), time.Now(), nil
+	return []byte(e.value), strconv.Itoa(e.version), m.now(), nil
 }
 
 func (m *memory) Swap(_ context.Context, key, version string, value []byte, ttl time.Duration) (bool, error) {
@@ -75,7 +83,7 @@ func (m *memory) Swap(_ context.Context, key, version string, value []byte, ttl 
 		m.values = map[string]entry{}
 	}
 	m.swaps++
-	m.values[key] = entry{string(value), m.swaps, time.Now().Add(ttl)}
+	m.values[key] = entry{string(value), m.swaps, m.now().Add(ttl)}
 	return true, nil
 }
 
@@ -107,21 +115,28 @@ func (s *said) Errorf(format string, args ...any) {
 // broken is a store with one fault.
 type broken struct {
 	memory
-	load func(value []byte, version string, now time.Time) ([]byte, string, time.Time)
-	swap func(key, version string) (newKey, newVersion string)
+	spoil func(*reply)
+	blind bool // to the version of a key that has a value
 }
 
-func (b *broken) Load(ctx context.Context, key string) ([]byte, string, time.Time, error) {
-	value, version, now, err := b.memory.Load(ctx, key)
-	if b.load != nil {
-		value, version, now = b.load(value, version, now)
+type reply struct {
+	value   []byte
+	version string
+	now     time.Time
+}
+
+func (b *broken) Load(ctx context.Context, key string) (value []byte, version string, now time.Time, err error) {
+	var r reply
+	r.value, r.version, r.now, err = b.memory.Load(ctx, key)
+	if b.spoil != nil {
+		b.spoil(&r)
 	}
-	return value, version, now, err
+	return r.value, r.version, r.now, err
 }
 
 func (b *broken) Swap(ctx context.Context, key, version string, value []byte, ttl time.Duration) (bool, error) {
-	if b.swap != nil {
-		key, version = b.swap(key, version)
+	if b.blind && version == "" {
+		_, version, _, _ = b.memory.Load(ctx, key)
 	}
 	return b.memory.Swap(ctx, key, version, value, ttl)
 }
@@ -129,34 +144,20 @@ func (b *broken) Swap(ctx context.Context, key, version string, value []byte, tt
 // TestStoreFindsFaults: each broken store is refused, with the rule that it
 // breaks.
 func TestStoreFindsFaults(t *testing.T) {
-	shared, once := make([]byte, 40<<10), sync.Once{}
+	var first []byte
 	for rule, store := range map[string]*broken{
-		`a key that was never set has no value and the version ""`: {load: func(v []byte, version string, now time.Time) ([]byte, string, time.Time) {
-			return v, version + "0", now
-		}},
-		"a value may hold any bytes": {load: func(v []byte, version string, now time.Time) ([]byte, string, time.Time) {
-			return bytes.ToValidUTF8(v, nil), version, now
-		}},
-		"what Load returned is the caller's own": {load: func(v []byte, version string, now time.Time) ([]byte, string, time.Time) {
-			if len(v) < 30<<10 {
-				return v, version, now
+		`a key that was never set has no value and the version ""`: {spoil: func(r *reply) { r.version += "0" }},
+		"a value may hold any bytes":                               {spoil: func(r *reply) { r.value = bytes.ToValidUTF8(r.value, nil) }},
+		"Load tells the store's time":                              {spoil: func(r *reply) { r.now = time.Time{} }},
+		`Swap with the version "" does not replace a value`:        {blind: true},
+		"what Load returned is the caller's own": {spoil: func(r *reply) {
+			if first == nil && len(r.value) > 1<<10 {
+				first = r.value
+			} else if len(r.value) > 1<<10 {
+				r.value = first
 			}
-			once.Do(func() { copy(shared, v) })
-			return shared[:len(v)], version, now
 		}},
-		"Load tells the store's time": {load: func(v []byte, version string, _ time.Time) ([]byte, string, time.Time) {
-			return v, version, time.Time{}
-		}},
-		`Swap with the version "" does not replace a value`: {},
 	} {
-		if store.load == nil {
-			store.swap = func(key, version string) (string, string) {
-				if version == "" {
-					_, version, _, _ = store.memory.Load(context.Background(), key)
-				}
-				return key, version
-			}
-		}
 		var s said
 		pacer.TestStore(&s, func() pacer.Store { return store })
 		assert.Contains(t, strings.Join(s.rules, "\n"), rule)

@@ -9,6 +9,12 @@
 //	client, err := agentmessaging.NewClientFromEnv(agentmessaging.WithLimiter(p))
 //
 // docs/rate-limits.md of this module says what it does, and how well.
+//
+// Within the package: limits are counted in short.go (by the minute) and long.go
+// (by the hour), blame.go decides which limit a refusal is about, line.go who of
+// a process goes next, and machine.go which process. The state of all that is
+// state.go; queue.go asks it for the calls that wait, and fleet.go finds it: in
+// this process, or in the store.
 package pacer
 
 import (

@@ -348,36 +348,32 @@ func TestUnlimitedCalls(t *testing.T) {
 func TestPermitReports(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(t, perMinute(60))
-		first := acquire(t, p, message).(agentmessaging.PermitReporter)
-		key, wait := first.Waited()
-		assert.Equal(t, "", key)
-		assert.Zero(t, wait)
-		use(t, p, message)
-		begin := time.Now()
-		waited := acquire(t, p, message)
-		key, wait = waited.(agentmessaging.PermitReporter).Waited()
-		assert.Equal(t, "minute", key)
-		assert.InDelta(t, time.Since(begin), wait, float64(time.Microsecond))
-
-		waited.Done(tooMany("theirs\n", 5*time.Second))
-		key, wait = waited.(agentmessaging.PermitReporter).Closed()
-		assert.Equal(t, "theirs ", key, "one line")
-		assert.Equal(t, 5*time.Second, wait)
-		short := acquire(t, p, patient())
-		short.Done(tooMany("", 0))
-		_, wait = short.(agentmessaging.PermitReporter).Closed()
-		assert.Equal(t, time.Second, wait, "a refusal without Retry-After holds for a second")
-		twice := []agentmessaging.Permit{acquire(t, p, patient()), acquire(t, p, patient())}
-		for i, permit := range twice {
-			permit.Done(tooMany("", 10*time.Second))
-			_, wait = permit.(agentmessaging.PermitReporter).Closed()
-			assert.Equal(t, []time.Duration{10 * time.Second, 0}[i], wait, "the second is no news")
+		next := func() agentmessaging.PermitReporter { return acquire(t, p, patient()).(agentmessaging.PermitReporter) }
+		wantWaited := func(permit agentmessaging.PermitReporter, wantKey string, want time.Duration) {
+			key, wait := permit.Waited()
+			assert.Equal(t, wantKey, key)
+			assert.InDelta(t, want, wait, float64(time.Microsecond))
 		}
-		other := acquire(t, p, patient())
-		other.Done(agentmessaging.AttemptOutcome{StatusCode: 200, Sent: true})
-		key, wait = other.(agentmessaging.PermitReporter).Closed()
-		assert.Equal(t, "", key)
-		assert.Zero(t, wait)
+		wantWaited(next(), "", 0)
+		use(t, p, message)
+		began := time.Now()
+		wantWaited(next(), "minute", time.Since(began))
+		permits := []agentmessaging.PermitReporter{next(), next(), next(), next()}
+		for i, test := range []struct {
+			outcome agentmessaging.AttemptOutcome
+			key     string
+			closed  time.Duration
+		}{
+			{tooMany("", 0), "", time.Second},                                // a refusal without Retry-After
+			{tooMany("theirs\n", 5*time.Second), "theirs ", 5 * time.Second}, // one line
+			{tooMany("theirs", 5*time.Second), "", 0},                        // no news
+			{agentmessaging.AttemptOutcome{StatusCode: 200, Sent: true}, "", 0},
+		} {
+			permits[i].(agentmessaging.Permit).Done(test.outcome)
+			key, closed := permits[i].Closed()
+			assert.Equal(t, test.key, key)
+			assert.Equal(t, test.closed, closed)
+		}
 	})
 }
 

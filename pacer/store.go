@@ -31,8 +31,11 @@ type Store interface {
 // and a value of about a kilobyte that has no text of a message in it.
 //
 // While the store does not answer, the process works on its share of the limits:
-// one of the processes that were seen last. It looks for the store every two seconds.
+// one of the processes that were seen last. It tries the store every two seconds.
 // Where it was never seen, a share is found by trial.
+//
+// Limits are counted by the store's time, and waits are slept by the client's
+// clock. In a test whose clock is a fake, let Load tell the time of that clock.
 func WithStore(store Store, apiKey string) Option {
 	return func(p *Pacer) error {
 		switch v := reflect.ValueOf(store); {
