@@ -59,14 +59,16 @@ func (p *Pacer) step(f func(*machine)) (offset int64) {
 	return p.fleet.offset
 }
 
-// triesStore reports whether the next step goes to the store. While it is away,
+// triesStore reports whether the next step goes to the store. While that is away,
 // one step tries it every now and then.
 func (p *Pacer) triesStore() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	tries := p.store != nil && (!p.fleet.down || p.time.now() >= p.fleet.retryAt)
+	if p.store == nil || p.fleet.down && p.time.now() < p.fleet.retryAt {
+		return false
+	}
 	p.fleet.retryAt = p.time.now() + storeRetry + rand.Int64N(storeRetry/4)
-	return tries
+	return true
 }
 
 // shared reports whether the state is the store's. The lock is held.

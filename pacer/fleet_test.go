@@ -113,35 +113,37 @@ func TestStoreFails(t *testing.T) {
 		"dead": func(m *memory) { m.down = true },
 		"hung": func(m *memory) { m.hung = make(chan struct{}) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store, log := &memory{}, &logged{}
-				f := startFleet(t, 4, store, log.option())
-				time.Sleep(2 * time.Minute)
-				store.set(func() { fail(store) })
-				time.Sleep(2 * time.Minute)
-				s := f.pacers[0].State()
-				assert.Equal(t, 4, s.Processes)
-				assert.InDelta(t, 115, time.Since(s.StoreDown).Seconds(), 6)
-				store.set(func() {
-					if store.hung != nil {
-						close(store.hung)
+		for _, processes := range []int{1, 4} {
+			t.Run(fmt.Sprint(name, processes), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					store, log := &memory{}, &logged{}
+					f := startFleet(t, processes, store, log.option())
+					time.Sleep(2 * time.Minute)
+					store.set(func() { fail(store) })
+					time.Sleep(2 * time.Minute)
+					s := f.pacers[0].State()
+					assert.Equal(t, processes, s.Processes)
+					assert.InDelta(t, 115, time.Since(s.StoreDown).Seconds(), 6)
+					store.set(func() {
+						if store.hung != nil {
+							close(store.hung)
+						}
+						store.down, store.hung = false, nil
+					})
+					time.Sleep(5 * time.Second)
+					for _, p := range f.pacers {
+						assert.True(t, p.State().StoreDown.IsZero(), "back within 5 s")
 					}
-					store.down, store.hung = false, nil
+					time.Sleep(2 * time.Minute)
+					f.wantWithin(t, 62)
+					assert.GreaterOrEqual(t, f.since(0), 6*60-2)
+					assert.Equal(t, processes, strings.Count(log.String(), "store does not answer"))
+					assert.Equal(t, processes, strings.Count(log.String(), "store answers again"))
+					assert.Equal(t, name == "dead", strings.Contains(log.String(), "what to do about that"), "its words are whole")
+					assert.NotContains(t, log.String(), canary)
 				})
-				time.Sleep(5 * time.Second)
-				for _, p := range f.pacers {
-					assert.True(t, p.State().StoreDown.IsZero(), "back within 5 s")
-				}
-				time.Sleep(2 * time.Minute)
-				f.wantWithin(t, 62)
-				assert.GreaterOrEqual(t, f.since(0), 6*60-2)
-				assert.Equal(t, 4, strings.Count(log.String(), "store does not answer"))
-				assert.Equal(t, 4, strings.Count(log.String(), "store answers again"))
-				assert.Equal(t, name == "dead", strings.Contains(log.String(), "what to do about that"), "its words are whole")
-				assert.NotContains(t, log.String(), canary)
 			})
-		})
+		}
 	}
 }
 
