@@ -34,6 +34,7 @@ const (
 	lonelyPart  = 4 // a process that knows of no other begins with such a part
 	slowAfter   = 200
 	slowPercent = 30
+	returnHold  = 2 * second // the last process has found the store by then
 )
 
 // carriedOver is the Born of a state that SetLimits has made of another.

@@ -12,7 +12,7 @@
 //
 // Within the package: limits are counted in short.go (by the minute) and long.go
 // (by the hour), blame.go decides which limit a refusal is about, line.go who of
-// a process goes next, and machine.go which process. The state of all that is
+// a process goes next, and tickets.go which process. The state of all that is
 // state.go; queue.go asks it for the calls that wait, and fleet.go finds it: in
 // this process, or in the store.
 package pacer
@@ -183,7 +183,7 @@ func (p *Pacer) atOnce(q *queue, now int64) *permit {
 	}
 	got := p.here(now).ask(ask{member: p.member, kinds: q.kinds, batch: q.batch, spread: p.spread.guard(), waits: 1})
 	if got.n == 0 {
-		q.told(got, 0)
+		q.told(got.forecast, 0)
 		return nil
 	}
 	return &permit{pacer: p, kinds: q.kinds, grant: got.grants[0], sent: now}

@@ -18,11 +18,11 @@ type queueKey struct {
 // asks for them; who gets a grant is decided when it comes.
 type queue struct {
 	queueKey
-	answer  // the last one, in the pacer's time; due is 0 where it is out of date
-	line    line
-	serving bool
-	placed  bool               // the state keeps a place for it
-	wake    context.CancelFunc // ends the server's sleep
+	forecast // by the pacer's clock; due is 0 where it is out of date
+	line     line
+	serving  bool
+	placed   bool               // the state keeps a place for it
+	wake     context.CancelFunc // ends the server's sleep
 }
 
 const (
@@ -46,10 +46,10 @@ func (p *Pacer) queue(key queueKey) *queue {
 	return q
 }
 
-// told notes an answer, whose clock is so much ahead of the pacer's.
-func (q *queue) told(got answer, offset int64) {
-	got.due, got.opens = got.due-offset, got.opens-offset
-	q.answer = got
+// told notes a forecast of a clock that is so much ahead of the pacer's.
+func (q *queue) told(f forecast, offset int64) {
+	f.due, f.opens = f.due-offset, f.opens-offset
+	q.forecast = f
 }
 
 func (q *queue) known(now int64) bool { return q.due > 0 && (q.due >= now-second || q.line.len() > 0) }
@@ -149,7 +149,7 @@ func (p *Pacer) askFor(q *queue, a ask) {
 	granted := int64(got.n)
 	expected := q.due + granted*q.gap + q.gap/2
 	isNew := q.due == 0 || got.due-offset > expected
-	q.told(got, offset)
+	q.told(got.forecast, offset)
 	for _, g := range got.grants[:got.n] {
 		p.hand(q, g, g.at-offset)
 	}

@@ -36,15 +36,6 @@ type member struct {
 	Spread int64 // by how much its answers' times differ
 }
 
-// ticket is the place of a process's waiting calls of one kind.
-type ticket struct {
-	Member int64
-	Kinds  kinds
-	Batch  bool
-	Calls  int64 // that it will take at once
-	Due    int64 // when the process is expected back; it lapses soon after
-}
-
 // format is that of a value. What decode would misread needs another number.
 const format = 2
 

@@ -74,12 +74,10 @@ func (p *Pacer) view() *machine {
 func (m *machine) limitState(i int, limit Limit) LimitState {
 	b := m.budget(i)
 	s := LimitState{Limit: limit}
-	var opens int64
+	opens := b.next(0)
 	if b.isLong() {
-		opens, _ = b.nextLong(0)
 		s.Used, s.Level = int(b.Sent), b.max
 	} else {
-		opens = b.nextShort(0)
 		s.Used, s.Level = int(b.sent()), b.allowed
 	}
 	if opens > m.now {
