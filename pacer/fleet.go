@@ -47,7 +47,7 @@ var errBusy = errors.New("too many processes change the value at once")
 // ahead of the pacer's. f is carried out again where another process was
 // quicker.
 func (p *Pacer) step(f func(*machine)) (offset int64) {
-	if p.triesStore() {
+	if p.present() {
 		offset, err := p.stepShared(f)
 		if err == nil {
 			return offset
@@ -60,16 +60,17 @@ func (p *Pacer) step(f func(*machine)) (offset int64) {
 	return p.fleet.offset
 }
 
-// triesStore reports whether the next step goes to the store. While that is away,
-// one step tries it every now and then.
-func (p *Pacer) triesStore() bool {
+// present reports whether there is a store, and it answers. While it is away,
+// some step tries it every now and then, beside the calls.
+func (p *Pacer) present() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.store == nil || p.fleet.down && p.time.now() < p.fleet.retryAt {
-		return false
+	if now := p.time.now(); p.fleet.down && now >= p.fleet.retryAt {
+		p.fleet.retryAt = now + storeRetry + rand.Int64N(storeRetry/4)
+		a := ask{member: p.member, spread: p.spread.guard()}
+		go p.stepShared(func(m *machine) { m.note(a) })
 	}
-	p.fleet.retryAt = p.time.now() + storeRetry + rand.Int64N(storeRetry/4)
-	return true
+	return p.shared()
 }
 
 // shared reports whether the state is the store's. The lock is held.
@@ -241,6 +242,7 @@ func (p *Pacer) lost(err error) {
 		return
 	}
 	p.fleet.down, p.fleet.since = true, time.Now()
+	p.fleet.retryAt = p.time.now() + storeRetry
 	p.local = p.share(p.time.now() + p.fleet.offset)
 	processes := p.fleet.size
 	p.wakeAll()

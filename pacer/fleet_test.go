@@ -190,7 +190,8 @@ func TestStoreAppears(t *testing.T) {
 		time.Sleep(10*time.Second + 3*time.Minute)
 		assert.GreaterOrEqual(t, f.since(70*time.Second), 3*59)
 		assert.Equal(t, 60.0, f.pacers[0].State().Limits[0].Level)
-		acquire(t, p, message)
+		acquire(t, p, message) // and a look at the store beside it
+		synctest.Wait()
 		refusal := wantRefusal(t, newPacer(t, pacer.PreviewLimits(), pacer.WithStore(store, canary)), context.Background(), creation)
 		assert.InDelta(t, 3600-250, refusal.RetryAfter.Seconds(), 5, "and what it was refused, it tells")
 	})

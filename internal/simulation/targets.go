@@ -79,7 +79,7 @@ var targets = []target{
 	},
 	{
 		name: "batch calls beside interactive load", runs: on(models, flood), look: only(batch),
-		refused: 0.01, wait: 45 * time.Second,
+		refused: 0.01, wait: time.Minute,
 	},
 	{name: "somebody else uses 30 % of the key", runs: on(models, shared), refused: 0.02},
 	{name: "four minutes after a limit was halved for five", runs: on(models, halved), used: 0.95, refused: 0.005},
