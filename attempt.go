@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/sent"
 )
 
 // RoundTrip is one attempt. It is called by http.Client, never by users.
@@ -39,19 +41,19 @@ func (c *call) RoundTrip(outer *http.Request) (*http.Response, error) {
 // A sending is what an attempt does not share with the next one, because a
 // transport may still use it when the attempt has ended.
 type sending struct {
-	sentTrace
+	sent.Trace
 	body bytes.Reader
 }
 
 // send makes the attempt, which stop ends, and leaves its outcome in c.out.
 func (c *call) send(ctx context.Context, stop func(), cookies []string) (*http.Response, error) {
-	s := &sending{sentTrace: sentTrace{coolDown: c.client.coolDown, stop: stop}}
-	req := c.newRequest(s.within(ctx), cookies, &s.body)
+	s := &sending{Trace: sent.Trace{Stop: stop, Follower: c.client.coolDown}}
+	req := c.newRequest(s.Within(ctx), cookies, &s.body)
 	resp, err := checked(c.client.transport.RoundTrip(req))
 	if err != nil {
-		err = s.reason(err)
-		c.out.err, c.out.sent = err, s.maybeSent(ctx, c.client.transport, err)
-		c.out.renewed = c.client.answered.Load() && s.renewed(err) || s.crowded(err)
+		err = s.Reason(err)
+		c.out.err, c.out.sent = err, s.MaybeSent(ctx, c.client.transport, err)
+		c.out.renewed = c.client.answered.Load() && s.Renewed(err) || s.Crowded(err)
 		return nil, err
 	}
 	if resp.StatusCode < http.StatusContinue {
@@ -81,33 +83,14 @@ func (c *call) newRequest(ctx context.Context, cookies []string, body *bytes.Rea
 	if cookies != nil {
 		req.Header["Cookie"] = cookies
 	}
-	switch {
-	case c.body != nil:
+	if c.body != nil {
 		// No GetBody: net/http cannot send it again by itself. The type is one
 		// that it knows to be in memory: header and body leave in one write.
 		body.Reset(c.json.Bytes())
 		req.Body, req.ContentLength = io.NopCloser(body), body.Size()
-	case req.Method == http.MethodGet && c.url.Scheme == "http":
-		req.Body, req.TransferEncoding = noReplay{}, identity
 	}
 	return req
 }
-
-// noReplay is an empty body, which keeps net/http from sending a GET over
-// HTTP/1.1 again, as sentTrace does too, but lets it tell why the first one
-// failed. HTTP/2 would send a frame for it.
-type noReplay struct{}
-
-func (noReplay) Read([]byte) (int, error) { return 0, io.EOF }
-func (noReplay) Close() error             { return nil }
-
-// WriteTo spares net/http a buffer of 32 KiB, with which it would copy the body.
-func (noReplay) WriteTo(io.Writer) (int64, error) { return 0, nil }
-
-// identity is no encoding at all. To name it keeps net/http from starting a
-// goroutine for each GET, which looks whether noReplay has a first byte. Nobody
-// writes to it.
-var identity = []string{"identity"}
 
 // checked makes up for transports that break the rules of RoundTripper, as
 // those that are written for a test do.

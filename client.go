@@ -128,7 +128,7 @@ type Client struct {
 	transport http.RoundTripper
 	coolDown  *cooldown.CoolDown // nil: none
 	calls     *atomic.Uint64     // that observers and loggers were told of
-	answered  *atomic.Bool       // an attempt, by the service; see sentTrace.renewed
+	answered  *atomic.Bool       // an attempt, by the service; see sent.Trace.Renewed
 }
 
 // NewClient returns a client of the service at baseURL, the address in front

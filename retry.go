@@ -1,10 +1,8 @@
 package agentmessaging
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
-	"net"
 	"net/http"
 	"time"
 
@@ -225,17 +223,7 @@ func (o *outcome) toldToWait() time.Duration {
 	return o.answer.RetryAfter
 }
 
-func isDialError(err error) bool {
-	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial"
-}
-
 func isCertificateError(err error) bool {
 	var verification *tls.CertificateVerificationError
 	return errors.As(err, &verification)
-}
-
-func isTimeoutOrCancel(err error) bool {
-	var timeout net.Error
-	return errors.Is(err, context.Canceled) || errors.As(err, &timeout) && timeout.Timeout()
 }

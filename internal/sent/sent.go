@@ -1,4 +1,7 @@
-package agentmessaging
+// Package sent tells whether the service can have seen a request, and keeps
+// net/http from sending it again on its own, where no retry policy, limiter or
+// observer would know of it.
+package sent
 
 import (
 	"context"
@@ -10,30 +13,26 @@ import (
 	"net/textproto"
 	"strings"
 	"sync/atomic"
-
-	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
 )
 
-// sentTrace learns from net/http's hooks whether the service can have seen a
-// request, and keeps net/http from sending it again on its own, where no retry
-// policy, limiter or observer would know of it. The hooks run on the
-// transport's goroutines and may fire after RoundTrip has returned, so each
-// attempt has its own.
-type sentTrace struct {
+// Trace follows one request by net/http's hooks. They run on the transport's
+// goroutines and may fire after RoundTrip has returned, so each attempt has its
+// own.
+type Trace struct {
+	Stop     func()                             // ends the attempt
+	Follower interface{ Follow(conn net.Conn) } // is told of the connection
+
 	started, connected atomic.Bool
 	headers            atomic.Int32 // written; more than one by a transport that repeats
 	answers            atomic.Int32 // to them, as far as the first byte
 	hints              atomic.Int32 // 1xx answers, which are none
 	repeat             atomic.Bool  // was about to happen, and ended the attempt
 	old, http2         atomic.Bool  // the connection was used before; it speaks HTTP/2
-
-	coolDown *cooldown.CoolDown // which learns the connection's clock; nil with another limiter
-	stop     func()             // ends the attempt
-	hooks    httptrace.ClientTrace
+	hooks              httptrace.ClientTrace
 }
 
-// within returns a context under which requests are traced.
-func (t *sentTrace) within(ctx context.Context) context.Context {
+// Within returns a context under which the request is followed.
+func (t *Trace) Within(ctx context.Context) context.Context {
 	t.hooks = httptrace.ClientTrace{
 		GetConn:              t.getConn,
 		GotConn:              t.gotConn,
@@ -44,12 +43,12 @@ func (t *sentTrace) within(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &t.hooks)
 }
 
-func (t *sentTrace) getConn(string) {
+func (t *Trace) getConn(string) {
 	t.started.Store(true)
 	t.preventRepeat()
 }
 
-func (t *sentTrace) gotConn(info httptrace.GotConnInfo) {
+func (t *Trace) gotConn(info httptrace.GotConnInfo) {
 	t.connected.Store(true)
 	http2 := speaksHTTP2(info.Conn)
 	if t.preventRepeat() {
@@ -60,7 +59,7 @@ func (t *sentTrace) gotConn(info httptrace.GotConnInfo) {
 	}
 	t.old.Store(info.Reused)
 	t.http2.Store(http2)
-	t.coolDown.Follow(info.Conn)
+	t.Follower.Follow(info.Conn)
 }
 
 // preventRepeat ends the attempt where another connection is wanted for a
@@ -68,10 +67,10 @@ func (t *sentTrace) gotConn(info httptrace.GotConnInfo) {
 // again. A transport of the caller's that repeats what was answered may go on.
 // Both hooks ask: the first one saves a dial, but does not run for an HTTP/2
 // connection that was dialed for another request.
-func (t *sentTrace) preventRepeat() bool {
+func (t *Trace) preventRepeat() bool {
 	if t.headers.Load() > t.answers.Load() {
 		t.repeat.Store(true)
-		t.stop()
+		t.Stop()
 	}
 	return t.repeat.Load()
 }
@@ -83,7 +82,7 @@ func speaksHTTP2(conn net.Conn) bool {
 
 // got1xx takes back that there was an answer: after a 1xx, net/http may still
 // repeat the request. Under this hook it leaves their number to be bounded here.
-func (t *sentTrace) got1xx(int, textproto.MIMEHeader) error {
+func (t *Trace) got1xx(int, textproto.MIMEHeader) error {
 	t.answers.Store(0)
 	if t.hints.Add(1) > maxHints {
 		return errTooManyHints
@@ -98,21 +97,21 @@ var (
 	errNoAnswer     = errors.New("the connection, or the HTTP/2 stream, was ended without an answer")
 )
 
-// reason is why the attempt failed. A repeat that was prevented hides the
+// Reason is why the attempt failed. A repeat that was prevented hides the
 // error that led to it.
-func (t *sentTrace) reason(err error) error {
+func (t *Trace) Reason(err error) error {
 	if t.repeat.Load() {
 		return errNoAnswer
 	}
 	return err
 }
 
-// maybeSent is false only where it is certain that the service has processed
+// MaybeSent is false only where it is certain that the service has processed
 // nothing. Without hooks it is in doubt, unless the transport is net/http's
 // own, which runs them; and so it is when the attempt's context ends while the
 // header may be on its way. A header that was written counts before the error,
 // which is only that of the last try.
-func (t *sentTrace) maybeSent(ctx context.Context, transport http.RoundTripper, err error) bool {
+func (t *Trace) MaybeSent(ctx context.Context, transport http.RoundTripper, err error) bool {
 	switch headers := t.headers.Load(); {
 	case headers > 1:
 		return true
@@ -127,17 +126,17 @@ func (t *sentTrace) maybeSent(ctx context.Context, transport http.RoundTripper, 
 	return t.connected.Load() && (ctx.Err() != nil || isTimeoutOrCancel(err))
 }
 
-// renewed reports that an HTTP/2 connection, which was used before, did not take
+// Renewed reports that an HTTP/2 connection, which was used before, did not take
 // the request: as a rule because the service replaces its connections now and
 // then, and net/http would have sent the request again at once. Where the
 // service never answered, that is not the reason.
-func (t *sentTrace) renewed(err error) bool {
+func (t *Trace) Renewed(err error) bool {
 	return t.http2.Load() && t.old.Load() && (t.repeat.Load() || turnedAway(err))
 }
 
-// crowded reports that an HTTP/2 connection was full, or closing, before
+// Crowded reports that an HTTP/2 connection was full, or closing, before
 // anything was written to it.
-func (t *sentTrace) crowded(err error) bool {
+func (t *Trace) Crowded(err error) bool {
 	return t.http2.Load() && err.Error() == "net/http: cannot rewind body after connection loss"
 }
 
@@ -156,4 +155,14 @@ func turnedAway(err error) bool {
 		}
 	}
 	return false
+}
+
+func isDialError(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
+func isTimeoutOrCancel(err error) bool {
+	var timeout net.Error
+	return errors.Is(err, context.Canceled) || errors.As(err, &timeout) && timeout.Timeout()
 }

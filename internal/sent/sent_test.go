@@ -1,0 +1,95 @@
+package sent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+type follower struct{}
+
+func (follower) Follow(net.Conn) {}
+
+// TestConnectionForARepeat is closed before net/http can write to it, which it
+// may do though the attempt has ended. One for the first try, or for another
+// after an answer, is left alone.
+func TestConnectionForARepeat(t *testing.T) {
+	for _, tt := range []struct {
+		headers, answers int32
+		repeat           bool
+	}{{0, 0, false}, {1, 0, true}, {1, 1, false}, {2, 1, true}} {
+		stopped := 0
+		trace := &Trace{Stop: func() { stopped++ }, Follower: follower{}}
+		trace.headers.Store(tt.headers)
+		trace.answers.Store(tt.answers)
+		client, service := net.Pipe()
+		go io.Copy(io.Discard, service)
+		trace.gotConn(httptrace.GotConnInfo{Conn: client, Reused: true})
+		_, err := client.Write([]byte("x"))
+		assert.Equal(t, tt.repeat, err != nil)
+		assert.Equal(t, tt.repeat, stopped == 1)
+		assert.Equal(t, tt.repeat, !trace.old.Load(), "nor does it count as the one that was used")
+		client.Close()
+	}
+}
+
+// TestTurnedAway: only net/http's own words count, not those of a service.
+func TestTurnedAway(t *testing.T) {
+	refused := errors.New("http2: Transport: cannot retry err [stream error: stream ID 3; REFUSED_STREAM; received from peer] after Request.Body was written")
+	for err, want := range map[error]bool{
+		refused:                          true,
+		fmt.Errorf("proxy: %w", refused): true,
+		errors.New("http2: Transport received GOAWAY from server ErrCode:INTERNAL_ERROR"):                                                true,
+		errors.New("http2: Transport: cannot retry err [http2: Transport received Server's graceful shutdown GOAWAY] after Request"):     true,
+		errors.New("http2: Transport: cannot retry err [stream error: stream ID 3; PROTOCOL_ERROR; received from peer] after"):           false,
+		errors.New(`http2: server sent GOAWAY and closed the connection; LastStreamID=1, debug="; REFUSED_STREAM; received from peer]"`): false,
+		context.Canceled: false,
+	} {
+		assert.Equal(t, want, turnedAway(err), err)
+	}
+}
+
+// TestMaybeSent: only what cannot have reached the service was not sent.
+func TestMaybeSent(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Err: errors.New("refused")}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, tt := range []struct {
+		name               string
+		started, connected bool
+		headers, hints     int32
+		ctx                context.Context
+		err                error
+		want               bool
+	}{
+		{"dialed in vain", true, false, 0, 0, t.Context(), refused, false},
+		{"no connection in time", true, false, 0, 0, over, context.Canceled, false},
+		{"connected, and ended while the header was written", true, true, 0, 0, over, io.EOF, true},
+		{"connected, and timed out", true, true, 0, 0, t.Context(), os.ErrDeadlineExceeded, true},
+		{"connected, and reset before the header", true, true, 0, 0, t.Context(), io.EOF, false},
+		{"header written", true, true, 1, 0, t.Context(), refused, true},
+		{"header written, and turned away", true, true, 1, 0, t.Context(), goAway, false},
+		{"turned away after a 1xx", true, true, 1, 1, t.Context(), goAway, true},
+		{"turned away, after another try", true, true, 2, 0, t.Context(), goAway, true},
+		{"dialed in vain, without hooks", false, false, 0, 0, t.Context(), refused, false},
+		{"a transport without hooks", false, false, 0, 0, t.Context(), io.EOF, true},
+	} {
+		trace := &Trace{}
+		trace.started.Store(tt.started)
+		trace.connected.Store(tt.connected)
+		trace.headers.Store(tt.headers)
+		trace.hints.Store(tt.hints)
+		assert.Equal(t, tt.want, trace.MaybeSent(tt.ctx, nil, tt.err), tt.name)
+	}
+	assert.False(t, new(Trace).MaybeSent(t.Context(), &http.Transport{}, io.EOF), "net/http runs the hooks")
+}
+
+var goAway = errors.New("http2: Transport received GOAWAY from server ErrCode:NO_ERROR")
