@@ -18,7 +18,7 @@ func ExampleServer_Inject() {
 	fake := open()
 	defer fake.Close()
 	fake.AddAgent(fake.Key(), fakeserver.Agent{})
-	fake.Inject(fakeserver.RawAnswer(502, "text/html", "<h1>Bad Gateway</h1>"), fakeserver.ByEndpoint(fakeserver.EndpointSendMessage)).Nth(2)
+	fake.Inject(fakeserver.RawAnswer(502, "text/html", "<h1>Bad Gateway</h1>"), fakeserver.ByEndpoint(fakeserver.EndpointSendMessage)).From(2).Times(1)
 	for range 3 {
 		say(fake, "hello")
 	}
