@@ -36,7 +36,6 @@ type Env struct {
 
 	mu       sync.Mutex
 	cleanups []func()
-	failed   bool
 }
 
 // Context returns a context without a deadline. It ends with the run.
@@ -77,22 +76,19 @@ func (e *Env) finish() {
 }
 
 // Error fails the run, as the other methods of testing.TB do that fail.
-func (e *Env) Error(args ...any) { e.fail(fmt.Sprintln(args...)) }
+func (e *Env) Error(args ...any) { e.play.told.fail(fmt.Sprintln(args...)) }
 
 // Errorf is Error with a format.
-func (e *Env) Errorf(format string, args ...any) { e.fail(fmt.Sprintf(format, args...)) }
+func (e *Env) Errorf(format string, args ...any) { e.play.told.fail(fmt.Sprintf(format, args...)) }
 
 // Fatal is Error, and ends the scenario.
-func (e *Env) Fatal(args ...any) { e.fail(fmt.Sprintln(args...)); runtime.Goexit() }
+func (e *Env) Fatal(args ...any) { e.Error(args...); runtime.Goexit() }
 
 // Fatalf is Errorf, and ends the scenario.
-func (e *Env) Fatalf(format string, args ...any) {
-	e.fail(fmt.Sprintf(format, args...))
-	runtime.Goexit()
-}
+func (e *Env) Fatalf(format string, args ...any) { e.Errorf(format, args...); runtime.Goexit() }
 
 // Fail fails the run without a word.
-func (e *Env) Fail() { e.fail("failed") }
+func (e *Env) Fail() { e.play.told.fail("failed") }
 
 // FailNow fails the run and ends the scenario.
 func (e *Env) FailNow() {
@@ -102,19 +98,8 @@ func (e *Env) FailNow() {
 	runtime.Goexit()
 }
 
-func (e *Env) fail(text string) {
-	e.mu.Lock()
-	e.failed = true
-	e.mu.Unlock()
-	e.play.told.fail(text)
-}
-
 // Failed reports whether the run has failed.
-func (e *Env) Failed() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.failed
-}
+func (e *Env) Failed() bool { return e.play.told.errors()[asserted] > 0 }
 
 // Log writes to what the run has told.
 func (e *Env) Log(args ...any) { fmt.Fprintln(&e.play.told, args...) }

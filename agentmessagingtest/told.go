@@ -66,17 +66,26 @@ func (t *told) more(undisturbed *told) bool {
 	return false
 }
 
-// errors counts what was reported, asserted, logged and printed; an error of
-// this module is known by its words.
-func (t *told) errors() (n [4]int) {
+// The ways in which an error can be told.
+const (
+	reported = iota
+	asserted
+	logged
+	printed
+	ways
+)
+
+// errors counts what was told, by the way; an error of this module is known by
+// its words.
+func (t *told) errors() (n [ways]int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, err := range t.reports {
 		if err != nil {
-			n[0]++
+			n[reported]++
 		}
 	}
-	n[1], n[2], n[3] = len(t.failures), t.warnings, strings.Count(t.text.String(), "agentmessaging: ")
+	n[asserted], n[logged], n[printed] = len(t.failures), t.warnings, strings.Count(t.text.String(), "agentmessaging: ")
 	return n
 }
 
