@@ -128,24 +128,23 @@ func TestLimiterWaitIsNoPartOfTheTimeout(t *testing.T) {
 // TestLimiterIsAskedAfterTheCoolDown, and the cool-down again where the limiter
 // made the call wait; its permit goes back if that refuses.
 func TestLimiterIsAskedAfterTheCoolDown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		service, limiter := &gateway{key: "k"}, &limiterStub{wait: time.Minute}
-		client := newClient(t, service, clienttest.Jitter(0), agentmessaging.WithLimiter(limiter), clienttest.Once)
+	limiter := &limiterStub{wait: time.Minute}
+	limited(t, "k", []agentmessaging.Option{agentmessaging.WithLimiter(limiter), clienttest.Once}, func(t *testing.T, client *agentmessaging.Client, service *gateway) {
+		refusedAfterAMinute := func() { assert.ErrorIs(t, get(t.Context(), client), agentmessaging.ErrRateLimited) }
 		service.close(90*time.Second, agentPath)
-		go func() { assert.ErrorIs(t, get(t.Context(), client), agentmessaging.ErrRateLimited) }()
+		go refusedAfterAMinute()
 		time.Sleep(10 * time.Second)
-		begin := time.Now()
-		var info agentmessaging.CallInfo
-		require.NoError(t, get(agentmessaging.WithCallInfo(t.Context(), &info), client))
-		assert.Equal(t, 80*time.Second, time.Since(begin), "to the end of the cool-down, not only of the limiter's minute")
-		assert.Equal(t, time.Since(begin), info.Waited)
+		wantAfter(t, 80*time.Second, client, get) // to the end of the cool-down, not only of the limiter's minute
 
 		service.close(time.Hour, agentPath)
-		wantRefused(t, client, there, get)
-		asked := len(limiter.asked)
+		go refusedAfterAMinute()
+		time.Sleep(10 * time.Second)
 		wantRefused(t, client, here, get)
-		assert.Len(t, limiter.asked, asked, "the cool-down refuses first")
-		assert.Len(t, limiter.done, asked)
+		wantRefused(t, client, here, get) // without asking the limiter
+		assert.Equal(t, []agentmessaging.AttemptOutcome{
+			{StatusCode: 429, Sent: true, LimitKey: "k", RetryAfter: 30 * time.Second}, {StatusCode: 200, Sent: true},
+			{StatusCode: 429, Sent: true, LimitKey: "k", RetryAfter: 59 * time.Minute}, {},
+		}, limiter.done)
 	})
 }
 

@@ -149,16 +149,19 @@ func TestCookieJarIsUsed(t *testing.T) {
 }
 
 // TestCallerHTTPClientIsNotChanged, and its CheckRedirect not used: no redirect
-// is followed.
+// is followed, whether its address can be read or not.
 func TestCallerHTTPClientIsNotChanged(t *testing.T) {
-	transport := answering(answer{Status: 302, Header: http.Header{"Location": {"https://elsewhere.example/"}}})
-	hc := &http.Client{Transport: transport, Timeout: time.Minute}
-	before := *hc
-	_, err := clienttest.At(t, clienttest.URL, agentmessaging.WithHTTPClient(hc)).Status(t.Context())
-	assert.Equal(t, "error 302", clienttest.Outcome(err))
-	assert.ErrorContains(t, err, "redirect to elsewhere.example was not followed")
-	assert.Len(t, transport.Sent(), 1)
-	assert.Equal(t, before.Transport, hc.Transport)
-	assert.Equal(t, before.Timeout, hc.Timeout)
-	assert.Nil(t, hc.CheckRedirect)
+	for location, words := range map[string]string{
+		"https://elsewhere.example/?key=canary": "redirect to elsewhere.example was not followed",
+		"https://canary b/%zz":                  "redirect to an address that cannot be read was not followed",
+	} {
+		transport := answering(answer{Status: 302, Header: http.Header{"Location": {location}}})
+		hc := &http.Client{Transport: transport, Timeout: time.Minute}
+		_, err := clienttest.At(t, clienttest.URL, agentmessaging.WithHTTPClient(hc)).Status(t.Context())
+		assert.Equal(t, "error 302", clienttest.Outcome(err))
+		assert.ErrorContains(t, err, words)
+		assert.NotContains(t, err.Error(), "canary")
+		assert.Len(t, transport.Sent(), 1)
+		assert.Equal(t, http.Client{Transport: transport, Timeout: time.Minute}, *hc)
+	}
 }

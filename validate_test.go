@@ -3,6 +3,7 @@ package agentmessaging_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -35,6 +36,29 @@ func call(t *testing.T, client *agentmessaging.Client, params any) error {
 	return err
 }
 
+// wantSent makes a call that is sent, and returns its body.
+func wantSent(t *testing.T, params any) string {
+	t.Helper()
+	transport := answering(clienttest.OK)
+	require.NoError(t, call(t, newClient(t, transport), params))
+	return transport.Sent()[0].Text
+}
+
+// wantRefusedField makes a call that is refused before anything is sent, for a
+// reason that does not quote the value.
+func wantRefusedField(t *testing.T, params any, field, reason string) {
+	t.Helper()
+	err := call(t, newClient(t, answering()), params)
+	var invalid *agentmessaging.ValidationError
+	require.ErrorAs(t, err, &invalid, "%s of %.80v", field, params)
+	assert.ErrorIs(t, err, agentmessaging.ErrInvalid)
+	assert.Equal(t, field, invalid.Field)
+	assert.Contains(t, invalid.Reason, reason, field)
+	for _, value := range []string{"canary", "Inf"} {
+		assert.NotContains(t, invalid.Reason, value)
+	}
+}
+
 // TestBounds states every documented bound in its own digits, counted in code
 // points, with letters that take one, three and four bytes.
 func TestBounds(t *testing.T) {
@@ -51,23 +75,15 @@ func TestBounds(t *testing.T) {
 		{"text", 4000, func(v string) any { return message{Text: v} }},
 	} {
 		for _, letter := range []string{"a", "語", "𝄞"} {
-			transport := answering(clienttest.OK)
-			client := newClient(t, transport)
-			assert.NoError(t, call(t, client, tt.with(strings.Repeat(letter, tt.max))), tt.field)
-			err := call(t, client, tt.with(strings.Repeat(letter, tt.max+1)))
-			var invalid *agentmessaging.ValidationError
-			require.ErrorAs(t, err, &invalid, tt.field)
-			assert.Equal(t, tt.field, invalid.Field)
-			assert.NotContains(t, err.Error(), letter+letter)
-			assert.Len(t, transport.Sent(), 1)
+			wantSent(t, tt.with(strings.Repeat(letter, tt.max)))
+			wantRefusedField(t, tt.with("canary"+strings.Repeat(letter, tt.max-5)), tt.field, fmt.Sprintf("at most %d characters, has %d", tt.max, tt.max+1))
 		}
-		assert.ErrorIs(t, call(t, newClient(t, answering()), tt.with("a\xff")), agentmessaging.ErrInvalid, "invalid UTF-8 in %s", tt.field)
+		wantRefusedField(t, tt.with("canary\xff"), tt.field, "UTF-8")
 	}
 }
 
 func TestNoBoundIsInvented(t *testing.T) {
 	long := strings.Repeat("x", 100_000)
-	client := newClient(t, answering(clienttest.OK))
 	for _, params := range []any{
 		setBYOK{Provider: "openai", APIKey: agentmessaging.Secret(long), BaseURL: long, Model: long, Label: long},
 		message{Text: "hi", UserRef: long},
@@ -76,7 +92,7 @@ func TestNoBoundIsInvented(t *testing.T) {
 		create{LLM: llm{Mode: "byok"}},
 		create{LLM: llm{Provider: "anthropic"}},
 	} {
-		assert.NoError(t, call(t, client, params))
+		wantSent(t, params)
 	}
 }
 
@@ -99,33 +115,20 @@ func TestEnums(t *testing.T) {
 			return setBYOK{Provider: agentmessaging.Provider(v), APIKey: "k"}
 		}},
 	} {
-		client := newClient(t, answering(clienttest.OK))
 		for _, value := range strings.Fields(tt.allowed) {
-			assert.NoError(t, call(t, client, tt.with(value)), value)
+			wantSent(t, tt.with(value))
 		}
-		var invalid *agentmessaging.ValidationError
-		require.ErrorAs(t, call(t, client, tt.with(tt.refused)), &invalid, tt.field)
-		assert.Equal(t, tt.field, invalid.Field)
-		assert.Contains(t, invalid.Reason, strings.ReplaceAll(tt.allowed, " ", ", "))
+		wantRefusedField(t, tt.with(tt.refused), tt.field, strings.ReplaceAll(tt.allowed, " ", ", "))
 	}
 }
 
 func TestRequiredMembers(t *testing.T) {
-	for field, params := range map[string]any{
-		"text":          message{UserRef: "u"},
-		"provider":      setBYOK{APIKey: "k"},
-		"api_key":       setBYOK{Provider: "openai"},
-		"mode":          agentmessaging.SMSMode(""),
-		"llm.provider":  create{LLM: llm{APIKey: "provider-canary"}},
-		"llm.provider ": create{LLM: llm{Mode: "byok", APIKey: "provider-canary"}},
-	} {
-		transport := answering()
-		var invalid *agentmessaging.ValidationError
-		require.ErrorAs(t, call(t, newClient(t, transport), params), &invalid, field)
-		assert.Equal(t, strings.TrimSpace(field), invalid.Field)
-		assert.Contains(t, invalid.Reason, "required")
-		assert.Empty(t, transport.Sent())
-	}
+	wantRefusedField(t, message{UserRef: "u"}, "text", "required")
+	wantRefusedField(t, setBYOK{APIKey: "k"}, "provider", "required")
+	wantRefusedField(t, setBYOK{Provider: "openai"}, "api_key", "required")
+	wantRefusedField(t, agentmessaging.SMSMode(""), "mode", "required")
+	wantRefusedField(t, create{LLM: llm{APIKey: "provider-canary"}}, "llm.provider", "required")
+	wantRefusedField(t, create{LLM: llm{Mode: "byok", APIKey: "provider-canary"}}, "llm.provider", "required")
 }
 
 // telling quotes itself in its error.
@@ -139,7 +142,7 @@ func TestMetadata(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		metadata any
-		want     string // the body sent; empty: refused
+		want     string // the body sent
 	}{
 		{nil, `{}`},
 		{map[string]any(nil), `{}`},
@@ -149,21 +152,14 @@ func TestMetadata(t *testing.T) {
 		{json.RawMessage(`{"n": 12345678901234567890, "e": 1e400}`), `{"metadata":{"n":12345678901234567890,"e":1e400}}`},
 		{tagged{"pro"}, `{"metadata":{"plan":"pro"}}`},
 		{&tagged{"a<b"}, `{"metadata":{"plan":"a<b"}}`},
-		{[]int{1}, ""}, {"text", ""}, {5, ""}, {true, ""}, {json.RawMessage(`[1]`), ""}, {json.RawMessage(`{"a":`), ""}, {json.RawMessage("{\"a\":\"\xff\"}"), ""},
-		{map[string]any{"f": math.Inf(1)}, ""}, {map[string]any{"c": make(chan int)}, ""}, {func() {}, ""},
-		{map[string]any{"n": json.Number("canary")}, ""}, {map[string]any{"f": telling{}}, ""}, {json.RawMessage(`canary`), ""},
 	} {
-		transport := answering(clienttest.OK)
-		err := call(t, newClient(t, transport), create{Metadata: tt.metadata})
-		if tt.want == "" {
-			var invalid *agentmessaging.ValidationError
-			require.ErrorAs(t, err, &invalid)
-			assert.Equal(t, "metadata", invalid.Field)
-			assert.NotContains(t, err.Error(), "canary")
-			assert.NotContains(t, err.Error(), "Inf")
-			continue
-		}
-		require.NoError(t, err)
-		assert.Equal(t, tt.want, transport.Sent()[0].Text)
+		assert.Equal(t, tt.want, wantSent(t, create{Metadata: tt.metadata}))
+	}
+	for _, refused := range []any{
+		[]int{1}, "text", 5, true, json.RawMessage(`[1]`), json.RawMessage(`{"a":`), json.RawMessage("{\"a\":\"\xff\"}"),
+		map[string]any{"f": math.Inf(1)}, map[string]any{"c": make(chan int)}, func() {},
+		map[string]any{"n": json.Number("canary")}, map[string]any{"f": telling{}}, json.RawMessage(`canary`),
+	} {
+		wantRefusedField(t, create{Metadata: refused}, "metadata", "")
 	}
 }
