@@ -62,12 +62,7 @@ func TestNewClientRefusesBaseURL(t *testing.T) {
 		{"https://service.example/gateway/%761", "leave it out"},
 	} {
 		client, err := agentmessaging.NewClient(tt.baseURL, clienttest.Key)
-		var invalid *agentmessaging.ValidationError
-		require.ErrorAs(t, err, &invalid, tt.baseURL)
-		assert.ErrorIs(t, err, agentmessaging.ErrInvalid)
-		assert.Equal(t, "baseURL", invalid.Field, tt.baseURL)
-		assert.Contains(t, err.Error(), tt.says, tt.baseURL)
-		assert.NotContains(t, err.Error(), "canary")
+		wantInvalid(t, err, "baseURL", tt.says)
 		assert.Nil(t, client)
 	}
 }
@@ -98,13 +93,10 @@ func TestNewClientRefusesAPIKey(t *testing.T) {
 		{"https://service.example", "is a URL; call NewClient(baseURL, apiKey)"},
 	} {
 		_, err := agentmessaging.NewClient(clienttest.URL, tt.key)
-		require.ErrorIs(t, err, agentmessaging.ErrInvalid, "%q", tt.key)
-		assert.Contains(t, err.Error(), "apiKey", "%q", tt.key)
-		assert.Contains(t, err.Error(), tt.says, "%q", tt.key)
-		assert.NotContains(t, err.Error(), "canary")
+		wantInvalid(t, err, "apiKey", tt.says)
 	}
 	_, err := agentmessaging.NewClient(clienttest.Key, clienttest.URL)
-	assert.ErrorContains(t, err, "the wrong way round")
+	wantInvalid(t, err, "baseURL", "the wrong way round")
 }
 
 func TestNewClientRefusesOptions(t *testing.T) {
@@ -131,41 +123,31 @@ func TestNewClientRefusesOptions(t *testing.T) {
 		"RetryPolicy.MaxWait":     agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxWait: -1}),
 	} {
 		_, err := agentmessaging.NewClient(clienttest.URL, clienttest.Key, option)
-		var invalid *agentmessaging.ValidationError
-		require.ErrorAs(t, err, &invalid, name)
-		assert.Equal(t, strings.TrimSpace(name), invalid.Field)
+		wantInvalid(t, err, strings.TrimSpace(name), "")
 	}
 }
 
 func TestNewClientFromEnv(t *testing.T) {
-	for _, tt := range []struct{ baseURL, key, missing string }{
-		{"", clienttest.Key, "AGENT_MESSAGING_BASE_URL"},
-		{clienttest.URL, "", "AGENT_MESSAGING_API_KEY"},
-		{clienttest.URL, clienttest.Key, ""},
-	} {
-		t.Setenv("AGENT_MESSAGING_BASE_URL", tt.baseURL)
-		t.Setenv("AGENT_MESSAGING_API_KEY", tt.key)
-		client, err := agentmessaging.NewClientFromEnv()
-		if tt.missing != "" {
-			require.ErrorIs(t, err, agentmessaging.ErrInvalid)
-			assert.ErrorContains(t, err, tt.missing)
+	for _, missing := range []string{"AGENT_MESSAGING_BASE_URL", "AGENT_MESSAGING_API_KEY", ""} {
+		t.Setenv("AGENT_MESSAGING_BASE_URL", clienttest.URL)
+		t.Setenv("AGENT_MESSAGING_API_KEY", clienttest.Key)
+		if missing != "" {
+			t.Setenv(missing, "")
+			_, err := agentmessaging.NewClientFromEnv()
+			wantInvalid(t, err, missing, "is not set in the environment")
 			continue
 		}
+		client, err := agentmessaging.NewClientFromEnv()
 		require.NoError(t, err)
 		assert.Contains(t, client.String(), clienttest.URL)
 	}
 }
 
 func TestZeroClientAndNilContext(t *testing.T) {
-	var zero agentmessaging.Client
-	_, err := zero.Status(t.Context())
-	assert.ErrorIs(t, err, agentmessaging.ErrInvalid)
-	var none *agentmessaging.Client
-	assert.ErrorIs(t, none.ClearBYOK(t.Context()), agentmessaging.ErrInvalid)
-
+	wantInvalid(t, get(t.Context(), new(agentmessaging.Client)), "client", "was not made by NewClient")
+	wantInvalid(t, get(t.Context(), nil), "client", "was not made by NewClient")
 	var noContext context.Context
-	_, err = newClient(t, answering()).Status(noContext)
-	assert.ErrorIs(t, err, agentmessaging.ErrInvalid)
+	wantInvalid(t, get(noContext, newClient(t, answering())), "ctx", "is nil")
 }
 
 func TestRequestHeaders(t *testing.T) {

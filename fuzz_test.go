@@ -14,70 +14,49 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/clienttest"
 )
 
-// addDocuments seeds a fuzz target with the documents of testdata/wire.
-func addDocuments(f *testing.F, add func(document string)) {
+// FuzzAnswer: whatever an answer holds, each endpoint sends once, returns a
+// result or one of the error types, and shows no key. A status stands.
+func FuzzAnswer(f *testing.F) {
 	files, err := filepath.Glob("testdata/wire/*.json")
 	if err != nil || len(files) == 0 {
 		f.Fatal("no documents", err)
+	}
+	bodies := []string{
+		"", "null", "[]", "5", `"text"`, "<html><body>502</body></html>", `{"error":`, `{}{}`, "\x00\xff", `{"AGENT_ID":"a"}`,
+		`{"error":5,"trace_id":null,"limit_key":{},"reason":[]}`, `{}`, strings.Repeat("x", 1<<20),
+		`{"error":"a\nb\u2028c` + strings.Repeat("é", 5000) + `"}`, `{"reply_text":"` + clienttest.Key + `"}`,
+		`{"error":"` + clienttest.Key + `","extra":{"` + clienttest.Key + `":["` + clienttest.Key + `"]}}`,
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			f.Fatal(err)
 		}
-		add(string(text))
+		bodies = append(bodies, string(text))
 	}
-}
-
-// FuzzSuccessBody: whatever a 200 holds, each endpoint returns a result or one
-// of the error types, sends once, and shows no secret.
-func FuzzSuccessBody(f *testing.F) {
-	addDocuments(f, func(document string) {
-		for i := range clienttest.Calls {
-			f.Add(i, document)
+	for i := range clienttest.Calls {
+		for _, body := range bodies {
+			f.Add(i, 200, body, "", "")
+			f.Add(i, []int{302, 400, 418, 429, 503}[i%5], body, "1e309", "%zz")
 		}
-	})
-	for _, body := range []string{"", "null", "[]", "{}{}", `{"agent_id":5}`, `{"AGENT_ID":"a"}`, "\xff", `{"reply_text":"` + clienttest.Key + `"}`} {
-		f.Add(6, body)
 	}
-	f.Fuzz(func(t *testing.T, endpoint int, body string) {
+	f.Fuzz(func(t *testing.T, endpoint, status int, body, retryAfter, location string) {
+		status = 200 + int(uint(status-200)%400)
+		header := http.Header{"Retry-After": {retryAfter}, "Location": {location}}
+		transport := answering(answer{Status: status, Body: body, Header: header})
 		call := clienttest.Calls[uint(endpoint)%uint(len(clienttest.Calls))]
-		transport := answering(answer{Status: 200, Body: body})
 		err := call.Do(t.Context(), newClient(t, transport, clienttest.Once))
 		clienttest.HoldsLaws(t, err, clienttest.Key)
 		if len(transport.Sent()) != 1 {
 			t.Errorf("%d requests", len(transport.Sent()))
 		}
-	})
-}
-
-// FuzzErrorBody: whatever an error's body holds, its status stands.
-func FuzzErrorBody(f *testing.F) {
-	addDocuments(f, func(document string) {
-		for _, status := range []int{400, 429, 503, 302} {
-			f.Add(status, document, "3", "https://other.example/")
-		}
-	})
-	f.Add(429, `{"error":"`+clienttest.Key+`","extra":{"`+clienttest.Key+`":["`+clienttest.Key+`"]}}`, "1e309", "%zz")
-	for _, body := range []string{
-		"", "null", "[]", "5", `"text"`, "<html><body>502</body></html>", `{"error":`, `{}{}`, "\x00\xff",
-		`{"error":5,"trace_id":null,"limit_key":{},"reason":[]}`, `{}`, strings.Repeat("x", 1<<20),
-		`{"error":"a\nb\u2028c` + strings.Repeat("é", 5000) + `"}`,
-	} {
-		f.Add(418, body, "", "")
-	}
-	f.Fuzz(func(t *testing.T, status int, body, retryAfter, location string) {
-		status = 300 + int(uint(status)%300)
-		header := http.Header{"Retry-After": {retryAfter}, "Location": {location}}
-		transport := answering(answer{Status: status, Body: body, Header: header})
-		err := get(t.Context(), newClient(t, transport, clienttest.Once))
-		clienttest.HoldsLaws(t, err, clienttest.Key)
-		failure, ok := err.(*agentmessaging.Error)
-		if !ok || failure.StatusCode != status || failure.RetryAfter < 0 {
-			t.Fatalf("%T %v", err, err)
-		}
-		if text, _ := json.Marshal(failure); strings.Contains(string(text), clienttest.Key) {
-			t.Error("the key shows")
+		var failure *agentmessaging.Error
+		if errors.As(err, &failure) {
+			if text, _ := json.Marshal(failure); failure.StatusCode != status || failure.RetryAfter < 0 || strings.Contains(string(text), clienttest.Key) {
+				t.Fatalf("after %d: %s", status, text)
+			}
+		} else if err != nil || status > 299 {
+			t.Fatalf("after %d: %T %v", status, err, err)
 		}
 	})
 }

@@ -44,16 +44,20 @@ func wantSent(t *testing.T, params any) string {
 	return transport.Sent()[0].Text
 }
 
-// wantRefusedField makes a call that is refused before anything is sent, for a
-// reason that does not quote the value.
+// wantRefusedField makes a call that is refused before anything is sent.
 func wantRefusedField(t *testing.T, params any, field, reason string) {
 	t.Helper()
-	err := call(t, newClient(t, answering()), params)
+	wantInvalid(t, call(t, newClient(t, answering()), params), field, reason)
+}
+
+// wantInvalid: the argument was refused for a reason that does not quote it.
+func wantInvalid(t *testing.T, err error, field, reason string) {
+	t.Helper()
 	var invalid *agentmessaging.ValidationError
-	require.ErrorAs(t, err, &invalid, "%s of %.80v", field, params)
+	require.ErrorAs(t, err, &invalid, "%s: %s", field, reason)
 	assert.ErrorIs(t, err, agentmessaging.ErrInvalid)
 	assert.Equal(t, field, invalid.Field)
-	assert.Contains(t, invalid.Reason, reason, field)
+	assert.Contains(t, invalid.Reason, reason)
 	for _, value := range []string{"canary", "Inf"} {
 		assert.NotContains(t, invalid.Reason, value)
 	}

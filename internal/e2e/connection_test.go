@@ -20,10 +20,22 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/clienttest"
 )
 
-// TestOneConnectionIsKeptAcrossRefusals: their bodies are read to the end.
-func TestOneConnectionIsKeptAcrossRefusals(t *testing.T) {
-	var connections, requests atomic.Int32
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+// counted counts the writes to a connection.
+type counted struct {
+	net.Conn
+	writes *atomic.Int32
+}
+
+func (c counted) Write(p []byte) (int, error) {
+	c.writes.Add(1)
+	return c.Conn.Write(p)
+}
+
+// TestOneConnection is kept across refusals, whose bodies are read to the end,
+// and a request's body leaves with its header, in one write.
+func TestOneConnection(t *testing.T) {
+	var dials, writes, requests atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if requests.Add(1)%3 != 0 {
 			w.Header().Set("Retry-After", "1")
 			w.WriteHeader(http.StatusTooManyRequests)
@@ -32,18 +44,18 @@ func TestOneConnectionIsKeptAcrossRefusals(t *testing.T) {
 		}
 		io.WriteString(w, okBody)
 	}))
-	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateNew {
-			connections.Add(1)
-		}
-	}
-	server.Start()
 	defer server.Close()
-	client := connect(t, server.URL, agentmessaging.WithClock(fakeserver.New(t)))
-	for range 4 {
-		require.NoError(t, clienttest.Post(t.Context(), client))
+	transport := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		dials.Add(1)
+		conn, err := new(net.Dialer).DialContext(ctx, network, address)
+		return counted{conn, &writes}, err
+	}}
+	defer transport.CloseIdleConnections()
+	client := connect(t, server.URL, clienttest.Through(transport), agentmessaging.WithClock(fakeserver.New(t)))
+	for _, do := range []clienttest.Do{clienttest.Post, clienttest.Get, clienttest.Post} {
+		require.NoError(t, do(t.Context(), client))
 	}
-	assert.EqualValues(t, 1, connections.Load())
+	assert.Equal(t, []int32{9, 9, 1}, []int32{requests.Load(), writes.Load(), dials.Load()}, "requests, writes, connections")
 }
 
 // TestWarmConnection: on connections that were used before, net/http would send
@@ -115,35 +127,6 @@ func TestGetHasNoBody(t *testing.T) {
 	}
 }
 
-// writes counts the writes to a connection.
-type writes struct {
-	net.Conn
-	n atomic.Int32
-}
-
-func (w *writes) Write(p []byte) (int, error) {
-	w.n.Add(1)
-	return w.Conn.Write(p)
-}
-
-// TestBodyLeavesWithItsHeader, in one write and one packet over HTTP/1.1.
-func TestBodyLeavesWithItsHeader(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, okBody) }))
-	defer server.Close()
-	var conn *writes
-	transport := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-		plain, err := new(net.Dialer).DialContext(ctx, network, address)
-		conn = &writes{Conn: plain}
-		return conn, err
-	}}
-	defer transport.CloseIdleConnections()
-	client := connect(t, server.URL, clienttest.Through(transport))
-	for i, do := range []clienttest.Do{clienttest.Post, clienttest.Get, clienttest.Post} {
-		require.NoError(t, do(t.Context(), client))
-		assert.EqualValues(t, i+1, conn.n.Load())
-	}
-}
-
 // TestFailureBeforeTheConnection: net/http's own transport runs its hooks, so
 // that none means that nothing was sent.
 func TestFailureBeforeTheConnection(t *testing.T) {
@@ -158,7 +141,7 @@ func TestFailureBeforeTheConnection(t *testing.T) {
 // TestObserverThatStartsAttemptsFromTheCall: whatever context an observer gives
 // an attempt, it is known whether its request was sent.
 func TestObserverThatStartsAttemptsFromTheCall(t *testing.T) {
-	address, requests := listen(t, func(conn net.Conn) { conn.Close() })
+	baseURL, requests := hangingUp(t)
 	type key struct{}
 	var call context.Context
 	observer := agentmessaging.ObserverFunc(func(ctx context.Context, event agentmessaging.Event) context.Context {
@@ -171,7 +154,7 @@ func TestObserverThatStartsAttemptsFromTheCall(t *testing.T) {
 		}
 		return nil
 	})
-	err := clienttest.Post(t.Context(), connect(t, "http://"+address, agentmessaging.WithObserver(observer)))
+	err := clienttest.Post(t.Context(), connect(t, baseURL, agentmessaging.WithObserver(observer)))
 	assert.Equal(t, clienttest.Unknown, clienttest.Outcome(err))
 	assert.EqualValues(t, 1, requests.Load())
 }

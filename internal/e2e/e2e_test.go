@@ -4,7 +4,6 @@
 package e2e_test
 
 import (
-	"bufio"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -13,7 +12,6 @@ import (
 	"io"
 	"log"
 	"math/big"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -36,35 +34,17 @@ func connect(t *testing.T, baseURL string, opts ...agentmessaging.Option) *agent
 	return clienttest.At(t, baseURL, append([]agentmessaging.Option{clienttest.Quick}, opts...)...)
 }
 
-// listen serves every connection with serve, and counts the requests that
-// arrive whole.
-func listen(t *testing.T, serve func(conn net.Conn)) (address string, requests *atomic.Int32) {
+// hangingUp starts a server that reads each request and closes the connection.
+func hangingUp(t *testing.T) (baseURL string, requests *atomic.Int32) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { listener.Close() })
 	requests = new(atomic.Int32)
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer conn.Close()
-				for reader := bufio.NewReader(conn); ; {
-					req, err := http.ReadRequest(reader)
-					if err != nil {
-						return
-					}
-					io.Copy(io.Discard, req.Body)
-					requests.Add(1)
-					serve(conn)
-				}
-			}()
-		}
-	}()
-	return listener.Addr().String(), requests
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		requests.Add(1)
+		panic(http.ErrAbortHandler)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, requests
 }
 
 // serveTLS starts a server that speaks HTTP/2, or HTTP/1.1 only, and returns

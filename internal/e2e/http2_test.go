@@ -147,11 +147,11 @@ func (r repeating) RoundTrip(req *http.Request) (*http.Response, error) {
 // TestTransportThatRepeats: what its first try has sent was sent, however the
 // second one failed, with hooks or without.
 func TestTransportThatRepeats(t *testing.T) {
-	address, requests := listen(t, func(conn net.Conn) { conn.Close() })
+	baseURL, requests := hangingUp(t)
 	dead := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, clienttest.NotDialed.Err }}
 	failed := func(_ *http.Response, err error) bool { return err != nil }
 	for _, second := range []http.RoundTripper{dead, clienttest.Answering(clienttest.NotDialed)} {
-		client := connect(t, "http://"+address, clienttest.Through(repeating{&http.Transport{}, second, failed}))
+		client := connect(t, baseURL, clienttest.Through(repeating{&http.Transport{}, second, failed}))
 		assert.Equal(t, clienttest.Unknown, clienttest.Outcome(clienttest.Post(t.Context(), client)))
 		assert.EqualValues(t, 1, requests.Swap(0))
 		assert.Equal(t, clienttest.NoAnswer, clienttest.Outcome(clienttest.Get(t.Context(), client)))
