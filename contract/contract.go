@@ -50,8 +50,8 @@ type Target struct {
 	// ClientFrom makes a client whose calls come from the address ip. nil:
 	// cases that need two addresses are left out.
 	ClientFrom func(ip string) *http.Client
-	// BulkClient sends the calls of the cases that fill a daily limit, which
-	// are thousands. nil means HTTPClient.
+	// BulkClient makes the calls of each case that takes 1,000 or more, which
+	// fill a daily limit. nil means HTTPClient.
 	BulkClient *http.Client
 
 	// Abilities are what the target lets a case arrange beyond calling it.

@@ -48,21 +48,6 @@ func wantAnswers(t *testing.T, want map[string]string, o *contract.Observation) 
 	}
 }
 
-// TestObserveFake: the fake answers each question as it says that it does, and
-// no question costs more than it says.
-func TestObserveFake(t *testing.T) {
-	target, _ := observedFake(t)
-	o, err := contract.Observe(t.Context(), target, plenty)
-	require.NoError(t, err)
-	wantAnswers(t, contract.FakeAnswers(), o)
-	for id, found := range o.Decisions {
-		require.NotNil(t, found.Evidence, id)
-		assert.NotEmpty(t, found.Evidence.Request, id)
-		assert.NotEmpty(t, found.Evidence.Answer, id)
-	}
-	assert.Empty(t, o.Drift(o))
-}
-
 // TestObserveWithKeysAlone: with an address and one key or two Observe waits in
 // real time, stays within the default budget, and sets no provider key.
 func TestObserveWithKeysAlone(t *testing.T) {
@@ -210,14 +195,23 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// TestObserveDrift: a service that has changed is told in words.
+// TestObserveDrift: the fake answers each question as it says that it does, with
+// the evidence, and where a service has changed the page and the list of changes
+// tell it in words.
 func TestObserveDrift(t *testing.T) {
 	before, _ := observedFake(t)
 	after, _ := observedFake(t, fakeserver.WithDecision("metadata_cap", 8000), fakeserver.WithDecision("windows", "sliding"))
 	then, err := contract.Observe(t.Context(), before, plenty)
 	require.NoError(t, err)
+	wantAnswers(t, contract.FakeAnswers(), then)
+	for id, found := range then.Decisions {
+		require.NotNil(t, found.Evidence, id)
+		assert.NotEmpty(t, found.Evidence.Request, id)
+		assert.NotEmpty(t, found.Evidence.Answer, id)
+	}
 	now, err := contract.Observe(t.Context(), after, plenty)
 	require.NoError(t, err)
+	assert.Empty(t, then.Drift(then))
 	assert.Equal(t, []string{
 		"metadata_cap: How many characters of compact JSON may metadata have? It was 4096, it is 8000.",
 		`windows: Is the window of a limit fixed, or does it slide? It was "fixed", it is "sliding".`,

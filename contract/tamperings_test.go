@@ -43,7 +43,7 @@ var tamperings = []tampering{
 	{"member more in status", aRule, set("version", "uptime", 1)},
 	{"member more in byok", aRule, set("fingerprint", "label", "x")},
 	{"service key echoed", aRule, func(r *reply) { r.header.Set("X-Key", r.req.Header.Get("Authorization")) }},
-	{"provider key echoed", aRule, set("fingerprint", "model", "sk-contract~7f3~a9c~2e4~not~own~Jw4")},
+	{"provider key echoed", aRule, func(r *reply) { r.header.Set("X-Provider-Key", r.providerKey()) }},
 	{"fingerprint is the last five", aRule, set("fingerprint", "fingerprint", "sk-...~Jw4")},
 	{"another agent", aRule, set("created_at", "agent_id", "agent_1")},
 	{"Content-Type text", aRule, func(r *reply) { r.header.Set("Content-Type", "text/plain") }},
