@@ -5,6 +5,7 @@ import (
 	"maps"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
@@ -95,10 +96,13 @@ var tamperings = []tampering{
 	{"created_at moves", aDecision, member("created_at", func(in map[string]any, name string) { in[name] = in["updated_at"] })},
 	{"updated_at never moves", aDecision, member("created_at", func(in map[string]any, name string) { in["updated_at"] = in[name] })},
 	{"updated before it was created", aDecision, set("created_at", "updated_at", "2001-01-01T00:00:00Z")},
-	{"times with an offset", aDecision, set("created_at", "created_at", "2026-01-01T01:00:00+01:00")},
+	{"times with an offset", aDecision, member("created_at", func(in map[string]any, name string) {
+		at, _ := time.Parse(time.RFC3339Nano, fmt.Sprint(in[name]))
+		in[name] = at.In(time.FixedZone("", 3600)).Format(time.RFC3339Nano)
+	})},
 	{"member more in an answer", aDecision, set("agent_id", "region", "eu")},
-	{"one trace_id for all", aDecision, set("trace_id", "trace_id", "trace_000001")},
-	{"another error", aDecision, on(400, set("error", "error", "wrong"))},
+	{"two trace_ids in turn", aDecision, func(r *reply) { r.body["trace_id"] = fmt.Sprintf("trace_%06d", 1+(r.fake.CallCount()+1)%2) }},
+	{"another error", aDecision, on(409, set("error", "error", "wrong"))},
 	{"limit_key in capitals", aDecision, member("limit_key", func(in map[string]any, name string) { in[name] = strings.ToUpper(fmt.Sprint(in[name])) })},
 	{"no Allow", aDecision, func(r *reply) { r.header.Del("Allow") }},
 	{"one reply for all", aDecision, set("reply_text", "reply_text", "Hello")},
