@@ -77,7 +77,7 @@ func (c *call) ask(ctx context.Context) (waited time.Duration, err error) {
 	return waited, err
 }
 
-// leastWait is what a limiter may take to decide without having waited.
+// leastWait is how long a limiter may take to decide. What takes longer is a wait.
 const leastWait = time.Millisecond
 
 func (c *call) countWait(ctx context.Context, limitKey string, waited time.Duration) {

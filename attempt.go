@@ -15,7 +15,7 @@ import (
 // RoundTrip is one attempt. It is called by http.Client, never by users.
 func (c *call) RoundTrip(outer *http.Request) (*http.Response, error) {
 	if err := c.ended(outer.Context()); err != nil {
-		c.next = stepEnded // c.out stays that of the attempt before
+		c.next = stepEnded // c.out keeps the outcome of the attempt before
 		return nil, err
 	}
 	cookies := outer.Header["Cookie"]
@@ -38,8 +38,8 @@ func (c *call) RoundTrip(outer *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// A sending is what an attempt does not share with the next one, because a
-// transport may still use it when the attempt has ended.
+// A sending belongs to one attempt alone, because a transport may still use it
+// when the attempt has ended.
 type sending struct {
 	sent.Trace
 	body bytes.Reader
@@ -92,8 +92,8 @@ func (c *call) newRequest(ctx context.Context, cookies []string, body *bytes.Rea
 	return req
 }
 
-// checked makes up for transports that break the rules of RoundTripper, as
-// those that are written for a test do.
+// checked makes up for transports that break the rules of RoundTripper, as some
+// do that were written for a test.
 func checked(resp *http.Response, err error) (*http.Response, error) {
 	if resp != nil && resp.Body == nil {
 		resp.Body = http.NoBody
@@ -128,7 +128,7 @@ func (c *call) read(resp *http.Response, stop func()) {
 	case resp.StatusCode >= http.StatusOK:
 		stalled := time.AfterFunc(errorBodyWait, stop)
 		defer stalled.Stop()
-		// What arrived of an error's body is enough: its status stands.
+		// Part of an error's body is enough: the status is known.
 		c.out.body, _ = readBody(resp, maxErrorBody)
 	default: // a protocol switch: what follows is not a body, and may never end
 	}
@@ -161,9 +161,9 @@ func readBody(resp *http.Response, limit int) ([]byte, error) {
 	return body, err
 }
 
-// readUpTo reads until the end, or limit bytes. Each buffer is twice the one
-// before: those of io.ReadAll grow by a quarter before Go 1.26, and take five
-// times a large body.
+// readUpTo reads until the end, or limit bytes. Each buffer is twice as large as
+// the one before. Before Go 1.26, the buffers of io.ReadAll grow by a quarter and
+// take five times the memory of a large body.
 func readUpTo(r io.Reader, limit int) ([]byte, error) {
 	body := make([]byte, 0, min(512, limit))
 	for {

@@ -43,7 +43,7 @@ type call struct {
 	out          outcome
 	failure      *Error        // what the call returns, in an OutcomeUnknownError or not; nil: success
 	next         step          // what follows out, as checkRetry decided
-	pause        time.Duration // before the next attempt, likewise
+	pause        time.Duration // before the next attempt, as checkRetry decided
 	broken       error         // why the clock did not wait for it
 	renewals     int           // attempts that were repeated at once on a new connection
 	number       uint64        // for observers and loggers, as the times below
@@ -91,8 +91,8 @@ func (c *call) made() int {
 	return c.attempts
 }
 
-// noRedirect hands a redirect to the caller as the answer that it is: following
-// it would send the credential and the body to an address nobody chose.
+// noRedirect hands a redirect to the caller as any other answer: to follow it
+// would send the credential and the body to an address that nobody chose.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // bounded is the context of one attempt's request, and how long it may take.
@@ -147,7 +147,7 @@ func (c *call) scrubbed(err error, others ...error) error {
 	return c.scrub().Error(err, others...)
 }
 
-// request is what one method asks of the one way through.
+// request is what a method hands to do.
 type request struct {
 	endpoint *spec.Endpoint
 	agentID  string
@@ -159,9 +159,9 @@ type request struct {
 	setsBYOK bool                                                      // spends the BYOK set limit (interface 8.1)
 }
 
-// checkRetry decides what follows an attempt, and waits for the next one itself:
-// Backoff is told neither the context nor the deadline. It never returns an
-// error: the library would let it hide the attempt's own.
+// checkRetry decides what follows an attempt, and waits for the next one itself,
+// because the library's Backoff gets neither the context nor the deadline. It
+// never returns an error: the library would let it hide the attempt's own.
 func (c *call) checkRetry(ctx context.Context, _ *http.Response, err error) (bool, error) {
 	if c.next == stepEnded {
 		return false, nil
@@ -219,6 +219,6 @@ func (c *call) rest(ctx context.Context) {
 	c.spend(c.pause)
 }
 
-// noBackoff is what is left to wait for the library, which knows nothing of the
-// client's clock.
+// noBackoff leaves no wait to the library, which does not know the client's
+// clock: rest has waited.
 func noBackoff(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return 0 }

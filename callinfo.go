@@ -9,14 +9,14 @@ import (
 // CallInfo are the facts of one call that its result leaves out. It is filled
 // when the call returns, on errors too.
 type CallInfo struct {
-	// Attempts is how many attempts were made, those that could not reach the
-	// service included; 0 where the arguments were refused.
+	// Attempts is how many attempts were made, also without reaching the
+	// service; 0 where the arguments were refused.
 	Attempts int
 	// Waited is the time spent between attempts and, where it is a
 	// millisecond or more, waiting for the limiter.
 	Waited time.Duration
-	// StatusCode and Header are those of the last answer; 0 and nil if there
-	// was none.
+	// StatusCode and Header belong to the last answer; 0 and nil if there was
+	// none.
 	StatusCode int
 	Header     http.Header
 	// TraceID is the last answer's trace_id.

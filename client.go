@@ -34,9 +34,9 @@
 // reached, and [*OutcomeUnknownError] when a POST may have been carried out:
 // its answer was lost, or is a 5xx. Test for a kind with errors.Is and [ErrRateLimited]
 // and its siblings, read the details with errors.As. The methods
-// list the kinds that the interface documents; beside those any call may meet
+// list the kinds that the interface documents. Any call may also meet
 // [ErrServer], another answer of a proxy, no answer at all, or the end of its
-// context. What to do about each is in docs/errors.md of this module.
+// context. docs/errors.md of this module says what to do about each.
 //
 // # Retries
 //
@@ -124,11 +124,11 @@ type Client struct {
 	settings
 	base      *url.URL
 	header    func(hasBody bool) http.Header // a function, so that no print of the Client shows the key
-	secret    func() scrub.Secret            // the key; likewise
+	secret    func() scrub.Secret            // the key; a function for the same reason
 	transport http.RoundTripper
 	coolDown  *cooldown.CoolDown // nil: none
-	calls     *atomic.Uint64     // that observers and loggers were told of
-	answered  *atomic.Bool       // an attempt, by the service; see sent.Trace.Renewed
+	calls     *atomic.Uint64     // how many calls observers and loggers have heard of
+	answered  *atomic.Bool       // the service has answered an attempt; see sent.Trace.Renewed
 }
 
 // NewClient returns a client of the service at baseURL, the address in front
@@ -138,8 +138,8 @@ type Client struct {
 //
 // baseURL is absolute, https (http is accepted for loopback hosts only) and
 // has no user, query or fragment; a path is kept as a prefix. apiKey is the
-// bare key, visible ASCII. What is wrong with either, or with an option, is
-// told by a [*ValidationError].
+// bare key, visible ASCII. A [*ValidationError] says what is wrong with either,
+// or with an option.
 func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	base, err := parseBaseURL(baseURL, apiKey)
 	if err != nil {
@@ -175,8 +175,8 @@ func NewClientFromEnv(opts ...Option) (*Client, error) {
 // it: the key, the connections (unless opts has WithHTTPClient) and the
 // cool-down (unless opts has WithClock, WithoutCoolDown or a limiter with a
 // cool-down of its own). So a web handler can fail fast beside a batch that
-// waits. WithLogger, WithObserver and WithUserAgent add to what c has. What is
-// wrong with an option is told by a [*ValidationError].
+// waits. WithLogger, WithObserver and WithUserAgent add to what c has. A
+// [*ValidationError] says what is wrong with an option.
 func (c *Client) With(opts ...Option) (*Client, error) {
 	if c == nil || c.base == nil {
 		return nil, errNoClient
@@ -201,7 +201,7 @@ func (c *Client) With(opts ...Option) (*Client, error) {
 	}, nil
 }
 
-// errNoClient is what every method of a zero Client returns.
+// Every method of a zero Client returns errNoClient.
 var errNoClient = &ValidationError{Field: "client", Reason: "was not made by NewClient"}
 
 // String says where the client sends its calls, and nothing of its key.

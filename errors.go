@@ -82,15 +82,15 @@ type Error struct {
 	// Method and Path name the endpoint; Path is the template, such as
 	// /v1/agents/{agent_id}.
 	Method, Path string
-	// Attempts is how many attempts were made, those that could not reach the
-	// service included.
+	// Attempts is how many attempts were made, also without reaching the
+	// service.
 	Attempts int
 	// Local is true where the call was refused here, by the cool-down or by a
 	// [Limiter] of yours, and its last attempt was not sent.
 	Local bool
 
 	cause error
-	by    string // what refused, where Local is set
+	by    string // who refused the call, where Local is set; empty: the limiter
 }
 
 // Error returns one line of at most 512 bytes.
@@ -142,7 +142,7 @@ func (e *Error) details() []string {
 	return details
 }
 
-// advice is what to do next, where neither a wait nor the cause tells.
+// advice says what to do next, where neither a wait nor the cause does.
 func (e *Error) advice() string {
 	if e.StatusCode == http.StatusNotFound && strings.Contains(e.Path, "{agent_id}") {
 		return "check the agent's id and the key"
@@ -219,7 +219,7 @@ type OutcomeUnknownError struct {
 	Method, Path string
 	// TraceID is the answer's trace_id, if that much could be read.
 	TraceID string
-	// Err is what happened: an [*Error] with the answer, if there was one.
+	// Err says what happened: an [*Error] with the answer, if there was one.
 	Err error
 }
 

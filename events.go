@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// An Observer is told what happens inside calls. It is called on the calling
-// goroutine, in order, and must not block. Nothing that it is told holds a
+// An Observer hears what happens inside calls. It runs on the calling
+// goroutine, gets the events in order, and must not block. No event holds a
 // key, a text or a body.
 type Observer interface {
 	// Observe takes one event. The context that it returns replaces the
 	// call's after a [CallStart], the attempt's after an [AttemptStart] and
-	// that of the transport after a [RequestStart], so that spans nest; after
-	// other events, or where it is nil, it is ignored.
+	// the transport's after a [RequestStart], so that spans nest. After other
+	// events, or where it is nil, the client ignores it.
 	Observe(ctx context.Context, event Event) context.Context
 }
 
@@ -25,11 +25,11 @@ func (f ObserverFunc) Observe(ctx context.Context, event Event) context.Context 
 
 // Event is one of [CallStart], [CallEnd], [AttemptStart], [RequestStart],
 // [AttemptEnd], [Retry], [LimiterWait] and [CoolDown]. More may be added, and
-// fields to each: ignore those that you do not know. All of them have these:
+// fields to each: ignore what you do not know. All of them have these:
 //
-//	Call     // numbers the calls of a client, and of those made of it by With, from 1
-//	Endpoint // that the call calls
-//	AgentID  // that the call names, or has created; empty if neither
+//	Call     // numbers, from 1, the calls of a client and of all that With made of it
+//	Endpoint // of the call
+//	AgentID  // of the agent that the call names, or has created; empty if neither
 type Event interface{ event() }
 
 // CallStart is the begin of a method's call. A call whose arguments are
@@ -49,7 +49,7 @@ type CallEnd struct {
 	StatusCode int           // of the last answer; 0: none
 	TraceID    string        // of the last answer
 	LimitKey   string        // of the limit that refused the call here or there; one line of at most 64 bytes
-	Attempts   int           // made, those that could not reach the service included
+	Attempts   int           // made, also without reaching the service
 	Waited     time.Duration // between attempts and for the limiter
 	Elapsed    time.Duration
 	Err        error // what the method returns
@@ -91,14 +91,14 @@ type Retry struct {
 	Call     uint64
 	Endpoint Endpoint
 	AgentID  string
-	Attempt  int           // the one that failed
+	Attempt  int           // that failed
 	Outcome  string        // how it ended, as in the table of the package documentation
 	Wait     time.Duration // before the next attempt; a [LimiterWait] may follow
 }
 
 // LimiterWait is a wait of a millisecond at least for the cool-down or the
-// [Limiter], within an attempt and before anything of it is sent. It is told
-// when the wait is over.
+// [Limiter], within an attempt and before anything of it is sent. The event
+// comes when the wait is over.
 type LimiterWait struct {
 	Call     uint64
 	Endpoint Endpoint
@@ -109,8 +109,8 @@ type LimiterWait struct {
 }
 
 // CoolDown is a 429 that began the cool-down of a limit, or prolonged it by a
-// second at least. It is told by the call that was refused; the callers that
-// are parked have a [LimiterWait] each. With [WithoutCoolDown] there is none; a
+// second at least. The call that was refused tells of it; each parked caller has
+// a [LimiterWait]. With [WithoutCoolDown] there is none; a
 // [Limiter] that has a cool-down of its own tells of it by a [PermitReporter].
 type CoolDown struct {
 	Call     uint64
@@ -135,7 +135,7 @@ type Endpoint struct {
 	Method, Path string // Path is the template, such as /v1/agents/{agent_id}
 }
 
-// observers are told in order.
+// observers hear each event in order.
 type observers []Observer
 
 // tell returns the context that the observers have made of ctx.

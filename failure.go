@@ -55,7 +55,7 @@ func (c *call) errorOf(ctx context.Context, cause error) *Error {
 	return e
 }
 
-// refusal is what a limiter says of the attempt that it refused; nil if it
+// refusal is a limiter's own account of the attempt that it refused; nil if it
 // returned another error.
 func (c *call) refusal(ctx context.Context, err error) *Error {
 	var said *Error
@@ -79,7 +79,7 @@ func (c *call) collision(ctx context.Context, turn time.Duration) error {
 	return fmt.Errorf("%s %s, its turn in %s", what, human(longest), human(turn))
 }
 
-// describe is what an answer that is no success says of itself.
+// describe reads what an answer that is no success says of itself.
 func (c *call) describe() *Error {
 	e := &Error{
 		StatusCode: c.out.status,

@@ -30,8 +30,8 @@ type messageBody struct {
 	UserRef string `json:"user_ref,omitempty"`
 }
 
-// replyAnswer is a Reply whose text may be missing. On this path, the busiest,
-// it embeds no envelope: encoding/json takes longer for what is embedded.
+// replyAnswer is a Reply whose text may be missing. It embeds no envelope, since
+// encoding/json takes longer for embedded members and this path is the busiest.
 type replyAnswer struct {
 	Text     *string  `json:"reply_text"`
 	Warnings []string `json:"warnings"`

@@ -22,7 +22,7 @@ const Version = "0.1.0"
 // nil value, is refused by NewClient.
 type Option func(*settings) error
 
-// settings are what the options set.
+// settings hold what the options set.
 type settings struct {
 	httpClient *http.Client
 	retry      RetryPolicy // with its defaults in place
@@ -53,7 +53,7 @@ func defaultSettings() settings {
 
 func (s *settings) apply(opts []Option) error {
 	s.newClock = false
-	s.observers, s.loggers = slices.Clip(s.observers), slices.Clip(s.loggers) // those of another client stay as they are
+	s.observers, s.loggers = slices.Clip(s.observers), slices.Clip(s.loggers) // another client shares them: append to a copy
 	for i, opt := range opts {
 		if opt == nil {
 			return &ValidationError{Field: "opts", Reason: fmt.Sprintf("option %d is nil", i+1)}
@@ -153,8 +153,8 @@ func WithoutCoolDown() Option {
 // WithClock makes the client read the time from clock, and wait by it: between
 // attempts, in the cool-down and in the [Limiter]. It is for tests: under
 // WithClock(fake), with a *fakeserver.Server, no test waits, and the client
-// notices what Advance does. Timeouts and deadlines of contexts stay those of
-// this machine. The default is the clock of this machine; the cool-down then
+// notices what Advance does. Timeouts and deadlines of contexts go by the clock
+// of this machine all the same. The default is the clock of this machine; the cool-down then
 // reads the time from a connection that has a method Now() time.Time, as the
 // in-memory ones of the fake have. A clock with a method Random() float64, in
 // [0, 1), also decides the jitter of each wait, so that a run can be repeated.
@@ -190,7 +190,7 @@ func WithLogger(logger *slog.Logger) Option {
 }
 
 // WithObserver reports what happens inside calls to observer; see [Event].
-// Given more than once, the observers are told in order.
+// Given more than once, it adds an observer, and each event goes to all in order.
 func WithObserver(observer Observer) Option {
 	return func(s *settings) error {
 		if isNil(observer) {

@@ -17,8 +17,8 @@ import (
 type Limiter interface {
 	// Acquire waits until the attempt may be sent, callers of the same kind
 	// in about the order in which they came. It waits by the attempt's Clock
-	// and returns ctx's error as soon as ctx ends. ctx has the deadline of the
-	// caller, if any, and never that of [WithTimeout]. Where the wait would pass
+	// and returns ctx's error as soon as ctx ends. ctx has the caller's
+	// deadline, if any, and none of [WithTimeout]. Where the wait would pass
 	// it, or nobody could go for longer than the attempt's MaxWait, Acquire
 	// returns at once, with an [*Error] of status 429 that has RetryAfter set,
 	// which the caller of the method gets with Local set. Any other error is
@@ -26,7 +26,7 @@ type Limiter interface {
 	Acquire(ctx context.Context, attempt LimitedAttempt) (Permit, error)
 }
 
-// LimitedAttempt is what a [Limiter] is told of an attempt.
+// LimitedAttempt describes an attempt to a [Limiter].
 type LimitedAttempt struct {
 	// Method and Path name the endpoint; Path is the template, such as
 	// /v1/agents/{agent_id}.
@@ -71,9 +71,9 @@ type AttemptOutcome struct {
 	StatusCode int
 	// Sent is false where it is certain that the service saw no request.
 	Sent bool
-	// LimitKey and RetryAfter are those of a 429: the limiter that refused,
-	// in the service's words (interface 7), and the wait that it asks for.
-	// Either is zero where the answer did not tell.
+	// LimitKey and RetryAfter come from a 429: the limiter that refused, in the
+	// service's words (interface 7), and the wait that it asks for. Either is
+	// zero where the answer did not tell.
 	LimitKey   string
 	RetryAfter time.Duration
 }

@@ -16,8 +16,9 @@ import (
 type RetryPolicy struct {
 	// MaxAttempts is how many requests a call sends at most, the first
 	// included. 0 means 3, 1 means no retries. Over HTTP/2 there may be two
-	// more: a service replaces its connections now and then, and what the old
-	// one did not take is sent again on a new one at once.
+	// more: a service replaces its connections now and then, and the client
+	// sends again at once, on a new connection, what the old one did not take.
+	// CallInfo, limiters and observers count each.
 	MaxAttempts int
 	// MinWait is the wait before the second attempt where the service does
 	// not ask for a longer one; it doubles with each attempt, up to 8 s, and
@@ -62,9 +63,9 @@ func (p RetryPolicy) withDefaults() RetryPolicy {
 	return p
 }
 
-// wait is how long to wait after the given attempt. told is what Retry-After
-// asked for, 0 if nothing; longest is what may be waited at most; random is in
-// [0, 1). It reports false where not even the shortest allowed wait fits.
+// wait is how long to wait after the given attempt. Retry-After asked for told, 0
+// if for nothing; no wait may be longer than longest; random is in [0, 1). It
+// reports false where not even the shortest allowed wait fits.
 func (p RetryPolicy) wait(attempt int, told, longest time.Duration, random float64) (time.Duration, bool) {
 	backoff := p.backoff(attempt)
 	shortest := max(told, backoff)
@@ -154,7 +155,7 @@ type outcome struct {
 	renewed bool   // no answer, because the service renewed its connection
 }
 
-// success reports a 2xx status; whether its body can be read is told by err.
+// success reports a 2xx status. err says why its body cannot be read, if so.
 func (o *outcome) success() bool { return o.status >= 200 && o.status <= 299 }
 
 func (o *outcome) failed() bool { return o.err != nil || !o.success() }
@@ -211,8 +212,8 @@ func (o *outcome) classifyUnanswered(ctxErr error) class {
 	return classNeverSent
 }
 
-// toldToWait is what the answer asks for, and after a 429 that asks for
-// nothing, a second.
+// toldToWait is the wait that the answer asks for, and after a 429 that asks
+// for none, a second.
 func (o *outcome) toldToWait() time.Duration {
 	switch {
 	case o.answer == nil:

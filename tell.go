@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// told reports whether anybody is told of what loggers write at level: an event
+// told reports whether anybody wants an event that loggers write at level: it
 // costs time and memory, and most calls have nobody who wants one.
 func (c *call) told(ctx context.Context, level slog.Level) bool {
 	if c.client.observers != nil {
@@ -20,7 +20,8 @@ func (c *call) told(ctx context.Context, level slog.Level) bool {
 	return false
 }
 
-// tell tells an event, and returns the context that the observers have made.
+// tell hands an event to all, and returns the context that the observers have
+// made.
 func (c *call) tell(ctx context.Context, event Event) context.Context {
 	for _, logger := range c.client.loggers {
 		logger.write(ctx, event)
@@ -28,7 +29,7 @@ func (c *call) tell(ctx context.Context, event Event) context.Context {
 	return c.client.observers.tell(ctx, event)
 }
 
-// id numbers the call as soon as anybody is told of it.
+// id numbers the call when the first event tells of it.
 func (c *call) id() uint64 {
 	if c.number == 0 {
 		c.number = c.client.calls.Add(1)
@@ -69,7 +70,7 @@ func (c *call) end(ctx context.Context, err error) error {
 	return err
 }
 
-// knownAgentID is that of the agent that the call names, or has created.
+// knownAgentID is the id of the agent that the call names, or has created.
 func (c *call) knownAgentID() string {
 	if created, ok := c.result.(interface{ createdID() string }); ok && c.agentID == "" {
 		return c.redacted(created.createdID())
@@ -77,7 +78,7 @@ func (c *call) knownAgentID() string {
 	return c.agentID
 }
 
-// redacted is what the service said, for observers.
+// redacted makes a text of the service fit for observers.
 func (c *call) redacted(text string) string {
 	if text == "" {
 		return ""

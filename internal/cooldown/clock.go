@@ -29,10 +29,10 @@ func (RealClock) Sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// Follow reads the time from a connection that knows the service's, as those of
-// the fake do, so that its Advance is noticed without a clock of the client's.
-// The connection, not the transport, since that may be wrapped; no 429 comes
-// without one.
+// Follow reads the time from a connection that knows the service's, as the
+// fake's connections do: so the cool-down notices Advance though the client has
+// no clock of its own. It asks the connection and not the transport, which may
+// be wrapped.
 func (c *CoolDown) Follow(conn net.Conn) {
 	if timed, ok := conn.(interface{ Now() time.Time }); ok && c != nil && c.clock == nil && c.heard.Load() == nil {
 		now := timed.Now

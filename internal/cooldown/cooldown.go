@@ -21,9 +21,9 @@ import (
 // refused by the service too. Then it lets them go in turn, since not all of
 // them will fit into the limit either.
 //
-// It holds no timer, so that a client can be shared by several synctest
-// bubbles, as long as those that wait for their turn at once are in one. A nil
-// CoolDown holds back nobody.
+// It holds no timer, so that several synctest bubbles can share a client, as long
+// as the callers that wait at the same time are in one bubble. A nil CoolDown
+// holds back nobody.
 type CoolDown struct {
 	clock  Clock // nil: real time, or heard
 	heard  atomic.Pointer[func() time.Time]
@@ -41,7 +41,7 @@ func New(clock Clock, random func() float64) *CoolDown {
 	return &CoolDown{clock: clock, random: random}
 }
 
-// Attempt is what is to be let pass.
+// Attempt asks to pass.
 type Attempt struct {
 	Endpoint *spec.Endpoint
 	SetsBYOK bool
@@ -49,7 +49,7 @@ type Attempt struct {
 	MaxWait  time.Duration // a limit that is shut for longer refuses it
 }
 
-// Seat is what a call keeps of the cool-down that let it pass.
+// Seat is the part of a cool-down that each call keeps for it.
 type Seat struct {
 	class int
 	left  int      // attempts of its call after this one

@@ -41,9 +41,9 @@ const (
 	// lookEvery is how often one caller goes through a gate that is shut for
 	// longer than that: the plan may have been upgraded.
 	lookEvery = time.Hour
-	// otherClock is how far a clock must be behind the begin of a cool-down to be
-	// another one: that of a synctest bubble, where it says nothing. Goroutines
-	// that read the same clock and then take the lock in another order are closer.
+	// A clock that is further behind the begin of a cool-down than otherClock
+	// belongs to a synctest bubble, where the cool-down does not count. Goroutines
+	// that read the same clock and take the lock in another order are closer.
 	otherClock = time.Second
 	// leastBackoff is the client's default wait between attempts.
 	leastBackoff = 500 * time.Millisecond
@@ -93,8 +93,9 @@ func (gs *gates) shut(key string, class int, now time.Time, told time.Duration, 
 	return g, news
 }
 
-// find returns the gate of key. Where there are too many, those that are not
-// shut are forgotten. Where all are shut, or key is empty, it is that of the class.
+// find returns the gate of key. Where there are too many gates, it forgets all
+// that are open. Where all are shut, or key is empty, it returns the gate of the
+// class.
 func (gs *gates) find(key string, class int, now time.Time) *gate {
 	for _, g := range *gs {
 		if g.key == key && (key != "" || g.covers == 1<<class) {
@@ -162,8 +163,8 @@ func (gs gates) send(seat *Seat, now time.Time) {
 	}
 }
 
-// found opens the gates of a class behind which a caller has looked, and found
-// the limit open.
+// found opens the gates of a class: a caller went through to look, and the limit
+// was open.
 func (gs gates) found(class int, now time.Time) {
 	for g := range gs.covering(class) {
 		if g.isShut {
@@ -172,8 +173,8 @@ func (gs gates) found(class int, now time.Time) {
 	}
 }
 
-// busy counts the gates that are shut or let go in turn. It ends the turns of
-// those at which nobody waits and from which nobody is on the way.
+// busy counts the gates that are shut or let callers go in turn. It ends the
+// turns of a gate where nobody waits any more and all have been answered.
 func (gs gates) busy(anybody func(classes uint32) bool) (busy int32) {
 	for _, g := range gs {
 		if !g.isShut && g.turns != nil && g.turns.over() && !anybody(g.covers) {

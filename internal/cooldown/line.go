@@ -23,7 +23,7 @@ type caller struct {
 	seat    *Seat
 	maxWait time.Duration
 	hurried bool      // its deadline is nearer than the end of the jitter
-	slept   time.Time // that time has come, even if the clock stands still
+	slept   time.Time // it has slept until then, even if the clock stands still
 	key     string    // of the limit that held it up
 	came    int
 	in      *list.Element // nil: it is in no queue
@@ -36,9 +36,9 @@ type caller struct {
 // endpoint.
 const maxClasses = 32
 
-// classOf is the class of an attempt, which is what limits cover: an endpoint,
-// apart for calls that also spend the BYOK set limit, so that this limit does
-// not stop the others.
+// classOf is the class of an attempt. Limits cover classes: each endpoint has
+// one, and another for calls that also spend the BYOK set limit, so that this
+// limit does not stop the rest.
 func classOf(endpoint *spec.Endpoint, setsBYOK bool) int {
 	class := 2 * slices.Index(spec.Endpoints, endpoint)
 	if setsBYOK {
@@ -122,8 +122,8 @@ func (l *line) leave(w *caller) {
 	}
 }
 
-// first is the caller that goes next: of those that may go, the first that has
-// no other attempt, else the first; nil if none may.
+// first is the caller that goes next, nil if none may: the first last attempt
+// that may go, else the first caller that may.
 func (l *line) first(may func(class int, last, others bool) bool) (first *caller) {
 	others := l.waiting[0] > 0
 	for _, last := range []int{1, 0} {

@@ -4,10 +4,10 @@ import "time"
 
 // turns lets callers go in turn behind a gate that has opened, so that few
 // meet the refusal that shows where the limit is, and none meets it again and
-// again. It is sure of as many as passed when the gate was open last, less
-// those that were refused then, and of one at least. They go at once, last
+// again. It is sure that as many will pass as when the gate was open last, less
+// the number that was refused then, and one at least. So many go at once, last
 // attempts of their calls first. When they have passed, others try: one, and
-// two more for each that passes. Where there are none, everybody goes.
+// two more for each that passes. Where turns is nil, everybody goes.
 type turns struct {
 	sure    int       // how many will pass
 	misled  bool      // by that: a window slides, or others use the key
@@ -62,7 +62,7 @@ func (t *turns) send(left int, now time.Time) {
 	t.at = now
 }
 
-// settle counts what became of it.
+// settle counts how it ended.
 func (t *turns) settle(left int, outcome Outcome) {
 	if left <= 0 {
 		t.lastOut--

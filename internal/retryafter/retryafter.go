@@ -73,28 +73,20 @@ var units = map[string]time.Duration{
 	"h": time.Hour, "hour": time.Hour, "hours": time.Hour, "d": spec.Day, "day": spec.Day, "days": spec.Day,
 }
 
+// parseSeconds rounds up, and is never more than Longest.
 func parseSeconds(item string) time.Duration {
 	number := strings.TrimRightFunc(item, func(r rune) bool { return r < '0' || r > '9' })
 	unit, known := units[strings.ToLower(strings.TrimSpace(item[len(number):]))]
-	if strings.EqualFold(item, "Inf") {
-		number, unit, known = item, time.Second, true
-	}
 	seconds, err := strconv.ParseFloat(number, 64)
 	if !known || err != nil && !math.IsInf(seconds, 1) {
 		return 0
 	}
-	return secondsToDuration(seconds * unit.Seconds())
-}
-
-// secondsToDuration rounds up and saturates at a length that can still be
-// added to: 100 years.
-func secondsToDuration(seconds float64) time.Duration {
-	const longest = 100 * 365 * 24 * time.Hour
+	seconds *= unit.Seconds()
 	switch {
-	case !(seconds > 0): // also not a number
+	case seconds <= 0:
 		return 0
-	case seconds >= longest.Seconds():
-		return longest
+	case seconds >= Longest.Seconds():
+		return Longest
 	}
 	return time.Duration(math.Ceil(seconds * float64(time.Second)))
 }

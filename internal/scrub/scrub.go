@@ -42,7 +42,7 @@ func Spelled(plain string) Secret { return Secret{plain, formsOf(plain)} }
 // Plain is the secret itself.
 func (h *Secret) Plain() string { return h.plain }
 
-// Redacted stands where a secret was.
+// Redacted replaces a secret.
 const Redacted = "[redacted]"
 
 // minSecret is the length below which a secret is not searched for: replacing
@@ -65,7 +65,7 @@ func (s *Scrubber) Text(text string) string {
 	return s.unpacked(s.plain(text))
 }
 
-// plain replaces what is spelled out.
+// plain replaces the spellings of each secret.
 func (s *Scrubber) plain(text string) string {
 	for i := range s.secrets {
 		text = s.secrets[i].outOf(text)
@@ -106,8 +106,8 @@ func isBase64(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("+/-_", c) >= 0
 }
 
-// hides looks into a run from each of its first four bytes, since what is in
-// front of the base64 may look like it.
+// hides looks into a run from each of its first four bytes, since other letters
+// may precede the base64 without a gap.
 func (s *Scrubber) hides(run string) bool {
 	var room [2][64]byte // enough for the ids that most runs are
 	packed := append(room[0][:0], run...)
@@ -133,8 +133,8 @@ func (s *Scrubber) hides(run string) bool {
 }
 
 // outOf replaces all spellings of the secret. None is shorter than the secret,
-// and those that differ from it have an escape: a text without one is not
-// searched for them, which spares most calls to spell their message.
+// and all but itself have an escape. So most texts need no search for them, and
+// most calls need not spell their message.
 func (h *Secret) outOf(text string) string {
 	if len(h.plain) < minSecret || len(text) < len(h.plain) || !strings.Contains(text, h.start()) {
 		return text

@@ -20,13 +20,13 @@ import (
 // own.
 type Trace struct {
 	Stop     func()                             // ends the attempt
-	Follower interface{ Follow(conn net.Conn) } // is told of the connection
+	Follower interface{ Follow(conn net.Conn) } // gets the connection
 
 	started, connected atomic.Bool
-	headers            atomic.Int32 // written; more than one by a transport that repeats
-	answers            atomic.Int32 // to them, as far as the first byte
+	headers            atomic.Int32 // written; a transport that repeats writes more than one
+	answers            atomic.Int32 // to them, of which the first byte has come
 	hints              atomic.Int32 // 1xx answers, which are none
-	repeat             atomic.Bool  // was about to happen, and ended the attempt
+	repeat             atomic.Bool  // net/http was about to repeat, which ended the attempt
 	old, http2         atomic.Bool  // the connection was used before; it speaks HTTP/2
 	hooks              httptrace.ClientTrace
 }
@@ -97,8 +97,8 @@ var (
 	errNoAnswer     = errors.New("the connection, or the HTTP/2 stream, was ended without an answer")
 )
 
-// Reason is why the attempt failed. A repeat that was prevented hides the
-// error that led to it.
+// Reason is why the attempt failed. Where a repeat was prevented, net/http does
+// not tell the error that led to it.
 func (t *Trace) Reason(err error) error {
 	if t.repeat.Load() {
 		return errNoAnswer
@@ -107,10 +107,10 @@ func (t *Trace) Reason(err error) error {
 }
 
 // MaybeSent is false only where it is certain that the service has processed
-// nothing. Without hooks it is in doubt, unless the transport is net/http's
-// own, which runs them; and so it is when the attempt's context ends while the
-// header may be on its way. A header that was written counts before the error,
-// which is only that of the last try.
+// nothing. A header that was written counts before the error, because a
+// transport that repeats returns only its last error. Where no hook ran, nothing
+// is certain, unless the transport is net/http's own, which runs them. Nor is it
+// when the attempt's context ends while the header may be on its way.
 func (t *Trace) MaybeSent(ctx context.Context, transport http.RoundTripper, err error) bool {
 	switch headers := t.headers.Load(); {
 	case headers > 1:

@@ -2,7 +2,7 @@
 // with the statuses that each may answer, request members with their bounds,
 // closed lists of values, limits and plans.
 //
-// Every number and every closed list of the interface stands here once. The
+// Every number and every closed list of the interface is here, once. The
 // client's validation, the fake's rules and the tables of the README read it;
 // the contract suite does not, so that it notices when a table is wrong.
 package spec
