@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -18,12 +19,15 @@ import (
 
 type env = agentmessagingtest.Env
 
+// app is an application, as it is or mended, that returns what it tells.
+type app = func(e *env, mended bool) error
+
 // apps are small applications with one typical bug each, and their mended
 // twins: mended says which of the two is meant.
 var apps = []struct {
 	name string
 	find agentmessagingtest.Check
-	run  func(e *env, mended bool)
+	run  app
 	opts []agentmessagingtest.Option
 }{
 	{"a notification whose error nobody reads", agentmessagingtest.Swallowed, notify, nil},
@@ -48,20 +52,9 @@ var apps = []struct {
 func TestSweepFindsTheBugAndPassesItsMendedTwin(t *testing.T) {
 	for _, app := range apps {
 		t.Run(app.name, func(t *testing.T) {
-			found := map[agentmessagingtest.Check]int{}
-			take := func(_ string, fs []agentmessagingtest.Finding) {
-				for _, f := range fs {
-					found[f.Check]++
-				}
-			}
-			opts := append(app.opts, agentmessagingtest.Collect(take))
-			t.Run("broken", func(t *testing.T) {
-				agentmessagingtest.Sweep(t, func(e *env) { app.run(e, false) }, opts...)
-			})
-			assert.Positive(t, found[app.find], "found: %v", found)
-			t.Run("mended", func(t *testing.T) {
-				agentmessagingtest.Sweep(t, func(e *env) { app.run(e, true) }, app.opts...)
-			})
+			found := sweep(t, broken(app.run), app.opts...).found
+			assert.True(t, slices.ContainsFunc(found, func(f agentmessagingtest.Finding) bool { return f.Check == app.find }), "found: %v", found)
+			agentmessagingtest.Sweep(t, mended(app.run), app.opts...)
 		})
 	}
 }
@@ -83,7 +76,7 @@ func agentOf(e *env) (string, error) {
 	return agent.ID, os.WriteFile(file, []byte(agent.ID), 0o600)
 }
 
-func notify(e *env, mended bool) {
+func notify(e *env, mended bool) error {
 	id, err := agentOf(e)
 	if err == nil {
 		_, sent := e.Client.SendMessage(e.Context(), id, text("Your parcel has arrived."))
@@ -91,10 +84,10 @@ func notify(e *env, mended bool) {
 			err = sent
 		}
 	}
-	e.Reports(err)
+	return err
 }
 
-func withoutPrompt(e *env, mended bool) {
+func withoutPrompt(e *env, mended bool) error {
 	agent, err := e.Client.CreateAgent(e.Context(), agentmessaging.CreateAgentParams{SystemPrompt: "Speak like a pirate."})
 	if errors.Is(err, agentmessaging.ErrBadRequest) && !mended {
 		agent, err = e.Client.CreateAgent(e.Context(), agentmessaging.CreateAgentParams{})
@@ -102,112 +95,107 @@ func withoutPrompt(e *env, mended bool) {
 	if err == nil {
 		e.Logf("created %s", agent.ID)
 	}
-	e.Reports(err)
+	return err
 }
 
-func resend(e *env, mended bool) {
+func resend(e *env, mended bool) error {
 	id, err := agentOf(e)
 	for tries := 0; err == nil && tries < 3; tries++ {
 		_, sent := e.Client.SendMessage(e.Context(), id, text(fmt.Sprint("Bill of ", e.Fake.Now().YearDay())))
 		if sent == nil || mended && errors.Is(sent, agentmessaging.ErrOutcomeUnknown) || tries == 2 {
-			e.Reports(sent)
-			return
+			return sent
 		}
 	}
-	e.Reports(err)
+	return err
 }
 
-func recreate(e *env, mended bool) {
+func recreate(e *env, mended bool) error {
 	for tries := 0; ; tries++ {
 		agent, err := e.Client.CreateAgent(e.Context(), agentmessaging.CreateAgentParams{CustomerRef: fmt.Sprint("day ", e.Fake.Now().YearDay())})
 		if err == nil {
 			e.Logf("created %s", agent.ID)
 		}
 		if err == nil || tries == 2 || mended && errors.Is(err, agentmessaging.ErrOutcomeUnknown) {
-			e.Reports(err)
-			return
+			return err
 		}
 	}
 }
 
-func insist(e *env, mended bool) {
+func insist(e *env, mended bool) error {
 	tries, err := 0, errors.New("not tried")
 	for err != nil && tries < 10 && !(mended && tries == 1) {
 		_, err = e.Client.Status(e.Context())
 		tries++
 	}
-	e.Reports(err)
+	return err
 }
 
-func batch(e *env, mended bool) {
+func batch(e *env, mended bool) error {
+	var all []error
 	for i := range 5 {
 		agent, err := e.Client.CreateAgent(e.Context(), agentmessaging.CreateAgentParams{})
 		if err == nil {
 			e.Logf("customer %d has %s", i, agent.ID)
 		}
-		e.Reports(err)
+		all = append(all, err)
 		if mended && (errors.Is(err, agentmessaging.ErrUnauthorized) || errors.Is(err, agentmessaging.ErrPaymentRequired)) {
-			return
+			break
 		}
 	}
+	return errors.Join(all...)
 }
 
-func rotate(e *env, mended bool) {
-	ctx := e.Context()
-	set := func(key agentmessaging.Secret) error {
-		_, err := e.Client.SetBYOK(ctx, agentmessaging.SetBYOKParams{Provider: agentmessaging.ProviderOpenAI, APIKey: key})
+// store sets a provider key.
+func store(e *env, key agentmessaging.Secret) error {
+	_, err := e.Client.SetBYOK(e.Context(), agentmessaging.SetBYOKParams{Provider: agentmessaging.ProviderOpenAI, APIKey: key})
+	return err
+}
+
+func rotate(e *env, mended bool) error {
+	err := store(e, "sk-yesterday")
+	if err == nil && !mended {
+		err = e.Client.ClearBYOK(e.Context())
+	}
+	if err != nil {
 		return err
 	}
-	if err := set("sk-yesterday"); err != nil {
-		e.Reports(err)
-		return
-	}
-	if !mended {
-		if err := e.Client.ClearBYOK(ctx); err != nil {
-			e.Reports(err)
-			return
-		}
-	}
-	e.Reports(set("sk-today"))
+	return store(e, "sk-today")
 }
 
-func tryOut(e *env, mended bool) {
-	_, err := e.Client.SetBYOK(e.Context(), agentmessaging.SetBYOKParams{Provider: agentmessaging.ProviderOpenAI, APIKey: "sk-trial"})
+func tryOut(e *env, mended bool) error {
+	err := store(e, "sk-trial")
 	if err == nil {
 		_, err = e.Client.WarmUp(e.Context(), agentmessaging.LLMModeBYOK)
 	}
 	if err == nil || mended {
 		err = errors.Join(err, e.Client.ClearBYOK(e.Context()))
 	}
-	e.Reports(err)
+	return err
 }
 
-func untilItWorks(e *env, mended bool) {
+func untilItWorks(e *env, mended bool) error {
 	for tries := 0; ; tries++ {
 		_, err := e.Client.WarmUp(e.Context(), "")
 		if err == nil || mended && tries == 1 {
-			e.Reports(err)
-			return
+			return err
 		}
 	}
 }
 
-func readFirst(e *env, mended bool) {
+func readFirst(e *env, mended bool) error {
 	id, err := agentOf(e)
 	if err != nil {
-		e.Reports(err)
-		return
+		return err
 	}
 	reply, err := e.Client.SendMessage(e.Context(), id, text("Hello"))
 	if mended && err != nil {
-		e.Reports(err)
-		return
+		return err
 	}
 	fmt.Fprintln(e.Output(), reply.Text)
-	e.Reports(err)
+	return err
 }
 
-func worker(e *env, mended bool) {
+func worker(e *env, mended bool) error {
 	results := make(chan error)
 	if mended {
 		results = make(chan error, 1)
@@ -220,22 +208,22 @@ func worker(e *env, mended bool) {
 	if err == nil {
 		err = <-results
 	}
-	e.Reports(err)
+	return err
 }
 
-func quoteKey(e *env, mended bool) {
-	key := agentmessaging.Secret("sk-provider-key")
-	_, err := e.Client.SetBYOK(e.Context(), agentmessaging.SetBYOKParams{Provider: agentmessaging.ProviderOpenAI, APIKey: key})
+func quoteKey(e *env, mended bool) error {
+	const key = "sk-provider-key"
+	err := store(e, key)
 	if err != nil && !mended {
-		err = fmt.Errorf("cannot store %s: %w", string(key), err)
+		err = fmt.Errorf("cannot store %s: %w", key, err)
 	}
-	e.Reports(err)
+	return err
 }
 
-func markFirst(e *env, mended bool) {
+func markFirst(e *env, mended bool) error {
 	mark := filepath.Join(e.Dir, "sent")
 	if _, err := os.Stat(mark); err == nil {
-		return
+		return nil
 	}
 	id, err := agentOf(e)
 	if err == nil && !mended {
@@ -247,31 +235,28 @@ func markFirst(e *env, mended bool) {
 	if mended && (err == nil || errors.Is(err, agentmessaging.ErrOutcomeUnknown)) {
 		err = errors.Join(err, os.WriteFile(mark, nil, 0o600))
 	}
-	e.Reports(err)
+	return err
 }
 
-func trial(e *env, mended bool) {
-	ctx := e.Context()
-	config, err := e.Client.GetBYOK(ctx)
-	if err == nil && config != nil && !mended {
-		err = errors.New("a key is stored already")
-	}
+func trial(e *env, mended bool) error {
+	config, err := e.Client.GetBYOK(e.Context())
 	if err != nil {
-		e.Reports(err)
-		return
+		return err
 	}
-	_, err = e.Client.SetBYOK(ctx, agentmessaging.SetBYOKParams{Provider: agentmessaging.ProviderOpenAI, APIKey: "sk-trial"})
+	if config != nil && !mended {
+		return errors.New("a key is stored already")
+	}
+	err = store(e, "sk-trial")
 	if err == nil || mended {
-		err = errors.Join(err, e.Client.ClearBYOK(ctx))
+		err = errors.Join(err, e.Client.ClearBYOK(e.Context()))
 	}
-	e.Reports(err)
+	return err
 }
 
-func workers(e *env, mended bool) {
+func workers(e *env, mended bool) error {
 	id, err := agentOf(e)
 	if err != nil {
-		e.Reports(err)
-		return
+		return err
 	}
 	var all sync.WaitGroup
 	errs := make([]error, 3)
@@ -282,27 +267,25 @@ func workers(e *env, mended bool) {
 	if !mended {
 		errs = errs[:1]
 	}
-	e.Reports(errors.Join(errs...))
+	return errors.Join(errs...)
 }
 
-func save(e *env, mended bool) {
+func save(e *env, mended bool) error {
 	agent, err := e.Client.CreateAgent(e.Context(), agentmessaging.CreateAgentParams{})
 	if err != nil {
-		e.Reports(err)
-		return
+		return err
 	}
 	saved := e.Point("save")
 	if saved == nil {
 		saved = os.WriteFile(filepath.Join(e.Dir, agent.ID), []byte(agent.ID), 0o600)
 	}
 	if mended && saved != nil {
-		e.Reports(fmt.Errorf("%s is not saved: %w", agent.ID, saved))
-		return
+		return fmt.Errorf("%s is not saved: %w", agent.ID, saved)
 	}
-	e.Reports(nil)
+	return nil
 }
 
-func paced(e *env, mended bool) {
+func paced(e *env, mended bool) error {
 	ctx, cancel := context.WithTimeout(e.Context(), time.Minute)
 	defer cancel()
 	id, err := agentOf(e)
@@ -313,5 +296,5 @@ func paced(e *env, mended bool) {
 			err = nil
 		}
 	}
-	e.Reports(err)
+	return err
 }

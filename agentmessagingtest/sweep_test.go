@@ -43,10 +43,10 @@ func sweep(t *testing.T, scenario func(*env), opts ...agentmessagingtest.Option)
 }
 
 // mended is an application of apps that survives.
-func mended(run func(*env, bool)) func(*env) { return func(e *env) { run(e, true) } }
+func mended(run app) func(*env) { return func(e *env) { e.Reports(run(e, true)) } }
 
 // broken is its twin.
-func broken(run func(*env, bool)) func(*env) { return func(e *env) { run(e, false) } }
+func broken(run app) func(*env) { return func(e *env) { e.Reports(run(e, false)) } }
 
 // status asks for the status and reports what comes of it.
 func status(e *env) {
