@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
@@ -16,19 +15,17 @@ func TestKeys(t *testing.T) {
 	fake, c := newFake(t, frozen())
 	start := time.Unix(year2040, 0).UTC()
 	fake.Advance(time.Hour)
-	second := fake.IssueKey(fakeserver.KeyOptions{Plan: fakeserver.PlanFree, NotDashboard: true})
+	fake.RevokeKey(fake.IssueKey(fakeserver.KeyOptions{Plan: fakeserver.PlanFree, NotDashboard: true}))
 	for range 9 {
 		fake.IssueKey(fakeserver.KeyOptions{})
 	}
-	fake.RevokeKey(second)
 	c.from(fake, "203.0.113.7").call("GET", "/v1/status", noBody)
 	keys := fake.Admin().Keys()
-	require.Len(t, keys, 11)
-	assert.Equal(t, fakeserver.KeyInfo{Label: "key_000001", Plan: fakeserver.PlanPreview, Dashboard: true, IssuedAt: start, Address: "203.0.113.7"}, keys[0])
-	assert.Equal(t, fakeserver.KeyInfo{Label: "key_000002", Plan: fakeserver.PlanFree, Revoked: true, IssuedAt: start.Add(time.Hour)}, keys[1])
+	assert.Equal(t, []fakeserver.KeyInfo{
+		{Label: "key_000001", Plan: fakeserver.PlanPreview, Dashboard: true, IssuedAt: start, Address: "203.0.113.7"},
+		{Label: "key_000002", Plan: fakeserver.PlanFree, Revoked: true, IssuedAt: start.Add(time.Hour)},
+	}, keys[:2])
 	assert.Equal(t, "key_000011", keys[10].Label, "in the order of issue")
-	fake.Reset()
-	assert.Equal(t, start.Add(time.Hour), fake.Admin().Keys()[0].IssuedAt)
 }
 
 func TestKeyWithLabel(t *testing.T) {

@@ -48,16 +48,14 @@ func TestSetSMS(t *testing.T) {
 	agent := c.agent(emptyBody)
 	for _, status := range []string{"disabled", "needs_compliance", "pending", "active", "needs_setup"} {
 		fake.Advance(time.Second)
-		fake.SetSMS(agent, status, "")
-		assert.Equal(t, map[string]any{"status": status}, c.call("GET", "/v1/agents/"+agent, noBody).body["sms"])
+		fake.SetSMS(agent, status, "+12025550199")
+		read := c.call("GET", "/v1/agents/"+agent, noBody)
+		assert.Equal(t, map[string]any{"status": status, "phone_number": "+12025550199"}, read.body["sms"])
 	}
-	fake.SetSMS(agent, "active", "+12025550199")
-	read := c.call("GET", "/v1/agents/"+agent, noBody)
-	assert.Equal(t, map[string]any{"status": "active", "phone_number": "+12025550199"}, read.body["sms"])
-	assert.Equal(t, "2040-01-01T00:00:05Z", read.text("updated_at"))
 	c.call("POST", "/v1/agents/"+agent+"/channels/sms", `{"mode":"managed"}`).wantOK(t)
 	a, _ := fake.Agent(agent)
 	assert.Equal(t, &fakeserver.SMS{Mode: "managed", Status: "needs_compliance"}, a.SMS)
+	assert.Equal(t, 5*time.Second, a.UpdatedAt.Sub(a.CreatedAt))
 }
 
 // What a creation says of its language model, the agent keeps, but for the key.
@@ -66,6 +64,8 @@ func TestLLMOfAnAgent(t *testing.T) {
 	id := c.agent(`{"llm":{"mode":"byok","provider":"openai","api_key":"sk","model":"m","base_url":"https://x.example","label":"l"}}`)
 	agent, _ := fake.Agent(id)
 	assert.Equal(t, fakeserver.LLM{Mode: "byok", Tier: "fast", Model: "m", Provider: "openai", BaseURL: "https://x.example", Label: "l"}, agent.LLM)
+	plain, _ := fake.Agent(c.agent(emptyBody))
+	assert.Equal(t, fakeserver.LLM{Mode: "hosted", Tier: "fast"}, plain.LLM)
 	config, _ := fake.BYOK(c.key)
 	assert.Equal(t, []string{"openai", "https://x.example", "m", "l"}, []string{config.Provider, config.BaseURL, config.Model, config.Label})
 }

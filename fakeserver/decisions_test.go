@@ -144,10 +144,6 @@ func TestLikeInDetail(t *testing.T) {
 			c.call("GET", anAgent, noBody).wantLimited(t, "daily", "86400")
 			assert.Equal(t, "daily", fake.Calls()[0].LimitKey)
 		}},
-		{"permission_before_body", "false", func(fake *fakeserver.Server, c caller) {
-			foreign := c.with(fake.IssueKey(fakeserver.KeyOptions{NotDashboard: true}))
-			foreign.call("PUT", "/v1/byok", `{"provider":"openai","api_key":"k"}`).wantError(t, 403, "forbidden")
-		}},
 		{"duplicate_members", "true", func(fake *fakeserver.Server, c caller) { // the last counts
 			agent, _ := fake.Agent(c.agent(`{"llm":{"model":"a","label":"x"},"llm":{"model":"b"},"customer_ref":"1","customer_ref":"2"}`))
 			assert.Equal(t, []string{"b", "", "2"}, []string{agent.LLM.Model, agent.LLM.Label, agent.CustomerRef})

@@ -18,8 +18,10 @@ import (
 )
 
 const (
-	whole  = `200 [application/json] {"reply_text":"ok","trace_id":"TRACE"}`
-	caught = `,"reason":"injected by the test"}`
+	whole   = `200 [application/json] {"reply_text":"ok","trace_id":"TRACE"}`
+	caught  = `,"reason":"injected by the test"}`
+	limited = `{"error":"rate_limited","trace_id":"TRACE","limit_key":"key_minute"}`
+	date    = "Wed, 21 Oct 2099 07:28:00 GMT"
 )
 
 type faultRow struct {
@@ -40,7 +42,14 @@ var faults = []faultRow{
 	{fakeserver.RawAnswer(502, "text/html", "<html>"), "RawAnswer(502, 6 characters)", `502 [text/html] <html>`, "502", 0},
 	{fakeserver.RawAnswer(200, "", "<html>"), "RawAnswer(200, 6 characters)", `200 [] <html>`, "200", 0},
 	{fakeserver.RawAnswer(200, "application/json", ""), "RawAnswer(200)", `200 [application/json] `, "200", 0},
-	{fakeserver.RateLimited("7"), `RateLimited("7")`, `429 [application/json] {"error":"rate_limited","trace_id":"TRACE","limit_key":"key_minute"}`, "429", 0},
+	{fakeserver.RateLimited("0.5"), `RateLimited("0.5")`, `429 [application/json 0.5] ` + limited, "429", 0},
+	{fakeserver.RateLimited(date), "RateLimited(29 characters)", `429 [application/json ` + date + `] {"error":"rate_limited","trace_id":"TRACE","limit_key":"key_day"}`, "429", 0},
+	{fakeserver.RateLimited(" soon,\tperhaps "), "RateLimited(15 characters)", "429 [application/json soon,\tperhaps] " + limited, "429", 0},
+	{fakeserver.RateLimited(""), `RateLimited("")`, `429 [application/json] ` + limited, "429", 0},
+	{fakeserver.Answer(429, ""), "Answer(429)", `429 [application/json 1] ` + limited, "429", 0},
+	{fakeserver.Answer(429, "{}"), "Answer(429, 2 characters)", `429 [application/json 1] {}`, "429", 0},
+	{fakeserver.RawAnswer(429, "", "{}"), "RawAnswer(429, 2 characters)", `429 [] {}`, "429", 0},
+	{fakeserver.RawAnswer(304, "text/html", "x"), "RawAnswer(304, 1 characters)", `304 [] `, "304", 0},
 	{fakeserver.Hang(), "Hang()", "Canceled", "no answer, hung", 0},
 	{fakeserver.CloseEarly(), "CloseEarly()", "EOF", "no answer, closed", 0},
 	{fakeserver.ResetConnection(), "ResetConnection()", "ECONNRESET", "no answer, reset", 0},
@@ -102,42 +111,6 @@ func (row *faultRow) seen(way string) string {
 		sees = regexp.MustCompile(`(^|\W)(EOF|ECONNRESET)$`).ReplaceAllString(sees, "${1}STREAM")
 	}
 	return sees
-}
-
-// Retry-After and the other headers are the same on every way.
-func TestHeadersOfFaults(t *testing.T) {
-	const date = "Wed, 21 Oct 2099 07:28:00 GMT"
-	for _, row := range []struct {
-		fault fakeserver.Fault
-		want  string
-	}{
-		{fakeserver.RateLimited("0.5"), "0.5"},
-		{fakeserver.RateLimited(date), date},
-		{fakeserver.RateLimited(" soon,\tperhaps "), "soon,\tperhaps"},
-		{fakeserver.RateLimited(""), ""},
-		{fakeserver.Answer(429, ""), "1"},
-		{fakeserver.Answer(429, "{}"), "1"},
-		{fakeserver.RawAnswer(429, "", "{}"), ""},
-		{fakeserver.RawAnswer(304, "text/html", "x"), ""},
-		{fakeserver.Answer(401, ""), ""},
-		{fakeserver.Answer(405, ""), ""},
-	} {
-		fake, c := newFake(t, frozen())
-		fake.Inject(row.fault)
-		headers := map[string]http.Header{}
-		for name, wire := range ways(t, fake) {
-			resp, err := wire.RoundTrip(c.request("GET", "/v1/status", noBody))
-			require.NoError(t, err)
-			require.NoError(t, resp.Body.Close())
-			assert.Equal(t, row.want, resp.Header.Get("Retry-After"), name)
-			resp.Header.Del("Connection") // which ways adds, since it reuses none
-			headers[name] = resp.Header
-		}
-		assert.Equal(t, headers["socket"], headers["wire"], row.fault)
-		assert.Equal(t, headers["socket"], headers["direct"], row.fault)
-		assert.Equal(t, headers["socket"], headers["HTTP/2"], row.fault)
-		assert.NotEmpty(t, headers["direct"].Get("Date"))
-	}
 }
 
 // A body that the fake does not read to its end hides from net/http that the

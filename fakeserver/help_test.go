@@ -181,8 +181,8 @@ func class(err error) string {
 	return err.Error()
 }
 
-// seen is what a client sees of a call: a status or an error, and a body or an
-// error.
+// seen is what a client sees of a call: a status or an error, some headers, and
+// a body or an error.
 func seen(wire http.RoundTripper, req *http.Request) string {
 	resp, err := wire.RoundTrip(req)
 	if err != nil {
@@ -193,7 +193,7 @@ func seen(wire http.RoundTripper, req *http.Request) string {
 	if err != nil {
 		return fmt.Sprint(resp.StatusCode, " ", resp.ContentLength, " ", string(body), " ", class(err))
 	}
-	return fmt.Sprint(resp.StatusCode, " ", resp.Header.Values("Content-Type"), " ", string(body))
+	return fmt.Sprint(resp.StatusCode, " ", append(resp.Header.Values("Content-Type"), resp.Header.Values("Retry-After")...), " ", string(body))
 }
 
 // spy is a TB whose failures are looked at.

@@ -14,47 +14,32 @@ import (
 )
 
 // Nothing of a refused call is sent, on a connection that is open neither, and
-// its record says so.
+// its record says so. Only calls that match are counted.
 func TestRefusedConnection(t *testing.T) {
 	fake, c := newFake(t)
 	agent := c.agent(emptyBody)
 	for way, wire := range transports(t, fake, fakeserver.FromIP("203.0.113.7")) {
 		c.wire = wire
-		c.send(agent, "before").wantOK(t) // the wire has a connection now
 		refusal := fake.Inject(fakeserver.RefuseConnection(), fakeserver.ByText("hello"), fakeserver.ByKey(c.key)).From(2)
-		c.send(agent, "hello").wantOK(t)
-		for range 2 {
-			hooks := 0
-			trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { hooks++ }, WroteHeaders: func() { hooks++ }}
-			req := c.request("POST", "/v1/agents/"+agent+"/messages", `{"text":"hello"}`)
-			_, err := c.wire.RoundTrip(req.WithContext(httptrace.WithClientTrace(t.Context(), trace))) //nolint:bodyclose // there is none
-			var dial *net.OpError
-			require.ErrorAs(t, err, &dial, way)
-			assert.Equal(t, "dial", dial.Op)
-			assert.ErrorIs(t, err, syscall.ECONNREFUSED, way)
-			assert.Zero(t, hooks, way)
-		}
+		c.send(agent, "hello").wantOK(t) // the wire has a connection now
 		c.send(agent, "other").wantOK(t)
-		assert.Equal(t, 2, refusal.Hits())
+		hooks := 0
+		trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { hooks++ }, WroteHeaders: func() { hooks++ }}
+		req := c.request("POST", "/v1/agents/"+agent+"/messages", `{"text":"hello"}`)
+		_, err := c.wire.RoundTrip(req.WithContext(httptrace.WithClientTrace(t.Context(), trace))) //nolint:bodyclose // there is none
+		var dial *net.OpError
+		require.ErrorAs(t, err, &dial, way)
+		assert.Equal(t, "dial", dial.Op)
+		assert.ErrorIs(t, err, syscall.ECONNREFUSED, way)
+		assert.Zero(t, hooks, way)
+		assert.Equal(t, 1, refusal.Hits())
 		refusal.Remove()
+		last := fake.Calls()[fake.CallCount()-1]
+		assert.Equal(t, []any{0, fakeserver.Sent{Broke: "refused"}, "203.0.113.7"}, []any{last.Status, last.Sent, last.Address})
+		assert.Contains(t, last.String(), "/v1/agents/agent_000001/messages key_000001: no answer, refused [RefuseConnection()]")
 		c.send(agent, "hello").wantOK(t)
-		calls := fake.Calls(fakeserver.Where(func(c fakeserver.Call) bool { return c.Fault == "RefuseConnection()" }))
-		last := calls[len(calls)-1]
-		assert.Equal(t, []any{0, fakeserver.Sent{Broke: "refused"}, "203.0.113.7", "key_000001", agent},
-			[]any{last.Status, last.Sent, last.Address, last.Key, last.AgentID})
-		assert.Contains(t, last.String(), ": no answer, refused [")
 	}
-	assert.Len(t, fake.Conversation(agent), 2*4, "no refused call had an effect")
-}
-
-// The state changes at a call, which is then answered in the new state.
-func TestChangeAtACall(t *testing.T) {
-	fake, c := newFake(t)
-	fake.Inject(fakeserver.Change("the plan ends", func() { fake.SetPlan(c.key, fakeserver.PlanFree) })).Nth(2)
-	c.call("GET", "/v1/status", noBody).wantOK(t)
-	c.call("GET", "/v1/status", noBody).wantError(t, 402, "payment_required")
-	assert.Equal(t, "Change(the plan ends)", fake.Calls()[1].Fault)
-	assert.Equal(t, 402, fake.Calls()[1].Status)
+	assert.Len(t, fake.Conversation(agent), 2*3, "no refused call had an effect")
 }
 
 // An injected status reads as the service's own.

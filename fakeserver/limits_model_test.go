@@ -19,23 +19,30 @@ type model struct {
 	counted map[string][]time.Duration // by limit and who spends it
 }
 
-var windowOf = map[string]time.Duration{
-	"key_minute": time.Minute, "ip_minute": time.Minute, "key_day": 24 * time.Hour,
-	"agent_create_key_day": 24 * time.Hour, "agent_create_ip_minute": time.Minute,
-	"byok_set_key_hour": time.Hour, "warmup_key_hour": time.Hour,
+// modelLimits have smaller maxima than those of interface 8.1, so that fewer
+// calls meet them.
+var modelLimits = map[string]struct {
+	max    int
+	window time.Duration
+	perIP  bool
+}{
+	"key_minute": {40, time.Minute, false}, "ip_minute": {60, time.Minute, true}, "key_day": {300, 24 * time.Hour, false},
+	"agent_create_key_day": {12, 24 * time.Hour, false}, "agent_create_ip_minute": {4, time.Minute, true},
+	"byok_set_key_hour": {4, time.Hour, false}, "warmup_key_hour": {3, time.Hour, false},
 }
 
-// maxOf are smaller than those of interface 8.1, so that fewer calls meet them.
-var maxOf = map[string]int{
-	"key_minute": 40, "ip_minute": 60, "key_day": 300, "agent_create_key_day": 12,
-	"agent_create_ip_minute": 4, "byok_set_key_hour": 4, "warmup_key_hour": 3,
+func spender(limit, key, ip string) string {
+	if modelLimits[limit].perIP {
+		return limit + ip
+	}
+	return limit + key
 }
 
 // left is how long until a limit lets a call through; 0 means now.
-func (m *model) left(limit, who string, now time.Duration) time.Duration {
-	calls, length := m.counted[limit+who], windowOf[limit]
+func (m *model) left(limit, spender string, now time.Duration) time.Duration {
+	calls, length, most := m.counted[spender], modelLimits[limit].window, modelLimits[limit].max
 	if m.sliding {
-		if i := len(calls) - maxOf[limit]; i >= 0 {
+		if i := len(calls) - most; i >= 0 {
 			return max(0, calls[i]+length-now)
 		}
 		return 0
@@ -47,51 +54,39 @@ func (m *model) left(limit, who string, now time.Duration) time.Duration {
 		}
 		count++
 	}
-	if now >= first+length || count < maxOf[limit] {
+	if now >= first+length || count < most {
 		return 0
 	}
 	return first + length - now
 }
 
-func who(limit, key, ip string) string {
-	if limit == "ip_minute" || limit == "agent_create_ip_minute" {
-		return ip
-	}
-	return key
-}
-
 // worst returns the limit that opens last, "" if all are open.
 func (m *model) worst(limits []string, key, ip string, now time.Duration) (named string, wait time.Duration) {
 	for _, limit := range limits {
-		if left := m.left(limit, who(limit, key, ip), now); left > wait {
+		if left := m.left(limit, spender(limit, key, ip), now); left > wait {
 			named, wait = limit, left
 		}
 	}
 	return named, wait
 }
 
-// call returns what limits answer: "" lets the call through.
+// call returns what limits answer: "" lets the call through. A call that is
+// refused for another reason spends requests only.
 func (m *model) call(op []string, works bool, key, ip string, now time.Duration) (named string, wait time.Duration) {
-	requests := []string{"key_minute", "ip_minute", "key_day"}
-	all := requests
+	all := []string{"key_minute", "ip_minute", "key_day"}
 	if works {
 		all = append(all, op...)
-	}
-	if named, _ = m.worst(requests, key, ip, now); named == "" && !works {
-		all = requests
 	}
 	if named, wait = m.worst(all, key, ip, now); named != "" {
 		return named, wait
 	}
 	for _, limit := range all {
-		id := limit + who(limit, key, ip)
-		m.counted[id] = append(m.counted[id], now)
+		m.counted[spender(limit, key, ip)] = append(m.counted[spender(limit, key, ip)], now)
 	}
 	return "", 0
 }
 
-// modelled are calls, what they spend besides requests, and whether they work:
-// those that are refused spend requests only.
+// modelled are calls, what they spend besides requests, and whether they work.
 var modelled = []struct {
 	method, path, body string
 	limits             []string
@@ -120,8 +115,8 @@ func TestLimitsAgreeWithANaiveModel(t *testing.T) {
 	for seed := range uint64(4) {
 		windows := []string{"fixed", "sliding"}[seed%2]
 		opts := []fakeserver.Option{frozen(), fakeserver.WithDecision("windows", windows)}
-		for limit, n := range maxOf {
-			opts = append(opts, fakeserver.WithLimit(fakeserver.Limit(limit), n))
+		for limit, l := range modelLimits {
+			opts = append(opts, fakeserver.WithLimit(fakeserver.Limit(limit), l.max))
 		}
 		fake, c := newFake(t, opts...)
 		r := rand.New(rand.NewPCG(seed, 11))

@@ -52,30 +52,20 @@ func TestExhaust(t *testing.T) {
 	}
 }
 
-// The limits per address have no window of the key's.
-func TestExhaustOfAnAddressLimitIsAWholeWindow(t *testing.T) {
-	for limit, method := range map[string]string{fakeserver.LimitIPMinute: "GET", fakeserver.LimitAgentCreateIPMinute: "POST"} {
-		path := map[string]string{"GET": anAgent, "POST": "/v1/agents"}[method]
-		fake, c := newFake(t, frozen())
-		c.times(1, method, path, noBody)
-		fake.Advance(30 * time.Second)
-		fake.Exhaust(c.key, fakeserver.Limit(limit))
-		c.call(method, path, emptyBody).wantLimited(t, limit, "60")
-	}
-}
-
 // A window with a second left is shut for a second; a sliding one until its
-// oldest call leaves.
-func TestExhaustAtTheEndOfAWindow(t *testing.T) {
-	for _, opts := range [][]fakeserver.Option{{frozen()}, {frozen(), slidingWindows()}} {
-		fake, c := newFake(t, opts...)
-		c.times(1, "GET", anAgent, noBody)
-		fake.Advance(59 * time.Second)
-		c.times(1, "GET", anAgent, noBody)
-		fake.Exhaust(c.key, fakeserver.LimitKeyMinute)
-		c.call("GET", anAgent, noBody).wantLimited(t, "key_minute", "1")
-		fake.Advance(time.Second)
-		c.times(1, "GET", anAgent, noBody)
+// oldest call leaves. The limits per address have no window of the key's.
+func TestExhaustInAWindow(t *testing.T) {
+	for _, windows := range []string{"fixed", "sliding"} {
+		for limit, wait := range map[string]string{fakeserver.LimitKeyMinute: "1", fakeserver.LimitIPMinute: "60"} {
+			fake, c := newFake(t, frozen(), fakeserver.WithDecision("windows", windows))
+			c.times(1, "GET", anAgent, noBody)
+			fake.Advance(59 * time.Second)
+			c.times(1, "GET", anAgent, noBody)
+			fake.Exhaust(c.key, fakeserver.Limit(limit))
+			c.call("GET", anAgent, noBody).wantLimited(t, limit, wait)
+			fake.Advance(time.Minute)
+			c.times(1, "GET", anAgent, noBody)
+		}
 	}
 }
 

@@ -20,10 +20,6 @@ func TestAddAgentFillsWhatIsEmpty(t *testing.T) {
 	assert.Empty(t, fake.Calls(), "it is no call")
 	assert.Zero(t, fake.Limits(c.key)[2].Used, "and spends nothing")
 	assert.Equal(t, "agent_000002", c.agent(emptyBody))
-
-	r := c.call("GET", "/v1/agents/agent_000001", noBody)
-	assert.JSONEq(t, `{"agent_id":"agent_000001","status":"active","created_at":"2040-01-01T00:00:00Z","updated_at":"2040-01-01T00:00:00Z","trace_id":"trace_000002"}`, r.raw)
-	c.send("agent_000001", "hello").wantOK(t)
 	c.with(fake.IssueKey(fakeserver.KeyOptions{})).send("agent_000001", "hello").wantError(t, 404, "not_found")
 }
 

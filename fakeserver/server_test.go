@@ -27,12 +27,13 @@ func TestCloseRefusesAndIsIdempotent(t *testing.T) {
 }
 
 func TestReset(t *testing.T) {
-	watch, fake, c := newSpied(t, frozen())
+	opts := []fakeserver.Option{frozen(), fakeserver.WithKey("mine"), fakeserver.WithPlan(fakeserver.PlanPro)}
+	watch, fake, c := newSpied(t, opts...)
 	other := fake.IssueKey(fakeserver.KeyOptions{})
 	agent := c.agent(emptyBody)
 	c.setBYOK()
 	c.send(agent, "hello").wantOK(t)
-	fresh, _ := newFake(t, frozen())
+	fresh, _ := newFake(t, opts...)
 	want := visible(fresh)
 	fake.SetBYOKAvailable(false)
 	fake.SetPlan(fake.Key(), fakeserver.PlanFree)
@@ -46,12 +47,13 @@ func TestReset(t *testing.T) {
 		"nearest: trace_000003 POST /v1/agents/agent_000001/messages key_000001: 200, " +
 		"which matches: it came before the rule was made, or another acted on it"}, watch.errors)
 	wantSame(t, want, visible(fake), "the state")
+	assert.Equal(t, "mine", fake.Key())
 	assert.Empty(t, fake.Calls())
 	c.with(other).call("GET", "/v1/status", noBody).wantError(t, 401, "unauthorized")
 	assert.Equal(t, "agent_000001", c.agent(emptyBody))
 	assert.Equal(t, "You wrote: hello", c.send("agent_000001", "hello").text("reply_text"))
 	assert.Equal(t, "trace_000003", fake.Calls()[2].TraceID)
-	assert.Equal(t, other, fake.IssueKey(fakeserver.KeyOptions{}), "key texts start again")
+	assert.Equal(t, []string{"mine_000002", "mine_000002"}, []string{other, fake.IssueKey(fakeserver.KeyOptions{})}, "key texts start again")
 }
 
 // A call that is under way at a Reset ends in the world that it began in, and

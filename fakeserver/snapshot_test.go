@@ -152,24 +152,17 @@ func TestSnapshotAndRestore(t *testing.T) {
 
 // Scripts, records and the clock belong to the test.
 func TestStateLeavesTheTestsOwnAlone(t *testing.T) {
-	from, _ := furnished(t)
-	for name, back := range map[string]func(*fakeserver.Server, *fakeserver.Snapshot){
-		"Restore": (*fakeserver.Server).Restore,
-		"ReadState": func(fake *fakeserver.Server, _ *fakeserver.Snapshot) {
-			require.NoError(t, fake.ReadState(strings.NewReader(written(t, from))))
-		},
-	} {
-		fake, c := newFake(t, frozen())
-		agent := fake.AddAgent(c.key, fakeserver.Agent{}).ID
-		snapshot := fake.Snapshot()
-		script := fake.OnMessage().Reply("scripted")
-		c.send(agent, "hello").wantOK(t)
-		fake.Advance(48 * time.Hour)
-		back(fake, snapshot)
-		assert.Equal(t, "scripted", c.send(agent, "hello").text("reply_text"), name)
-		assert.Equal(t, 2, script.Hits(), name)
-		assert.Len(t, fake.Calls(), 2, name)
-		assert.Equal(t, 48*time.Hour, fake.Admin().Advanced(), "the clock does not go back: %s", name)
+	fake, c := newFake(t, frozen())
+	agent := fake.AddAgent(c.key, fakeserver.Agent{}).ID
+	file, snapshot := written(t, fake), fake.Snapshot()
+	script := fake.OnMessage().Reply("scripted")
+	fake.Advance(48 * time.Hour)
+	for i, back := range []func(){func() { fake.Restore(snapshot) }, func() { require.NoError(t, fake.ReadState(strings.NewReader(file))) }} {
+		assert.Equal(t, "scripted", c.send(agent, "hello").text("reply_text"))
+		back()
+		assert.Empty(t, fake.Conversation(agent))
+		assert.Equal(t, []int{i + 1, i + 1}, []int{script.Hits(), fake.CallCount()})
+		assert.Equal(t, 48*time.Hour, fake.Admin().Advanced(), "the clock does not go back")
 	}
 }
 

@@ -1,7 +1,6 @@
 package fakeserver_test
 
 import (
-	"context"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -127,41 +126,28 @@ func spendTogether(t *testing.T, key string, ways map[string]http.RoundTripper) 
 }
 
 // A client ends with its test, and only when the fake is done with its calls.
+// Where that takes 5 s or longer, the log says what it waits for.
 func TestClientEndsWithItsTest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fake, watch := fakeserver.New(t), new(spy)
-		c := caller{t, fake.HTTPClient(watch).Transport, fake.Key()}
-		agent, done := c.agent(emptyBody), false
-		fake.OnMessage().ReplyFunc(func(fakeserver.Message) fakeserver.Reply {
-			time.Sleep(time.Hour)
-			done = true
-			return fakeserver.Reply{}
+	for takes, want := range map[time.Duration][]string{
+		4 * time.Second: nil,
+		time.Hour:       {"the fake: the cleanup of a client waits for calls under way that do not return: POST /v1/agents"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			fake, watch := fakeserver.New(t), new(spy)
+			done := false
+			fake.Inject(fakeserver.Change("wait", func() { time.Sleep(takes); done = true }))
+			c := caller{t, fake.HTTPClient(watch).Transport, fake.Key()}
+			ended := make(chan string)
+			go func() { ended <- seen(c.wire, c.request("POST", "/v1/agents", emptyBody)) }()
+			synctest.Wait()
+			watch.finish()
+			assert.NotContains(t, <-ended, "200")
+			assert.True(t, done, "the cleanup waits")
+			assert.Equal(t, want, watch.logs)
+			_, err := c.wire.RoundTrip(c.request("GET", "/v1/status", noBody)) //nolint:bodyclose // there is none
+			assert.ErrorIs(t, err, syscall.ECONNREFUSED)
 		})
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		_, err := c.wire.RoundTrip(c.request("POST", "/v1/agents/"+agent+"/messages", `{"text":"x"}`).WithContext(ctx)) //nolint:bodyclose // there is none
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		watch.finish()
-		assert.True(t, done, "the cleanup waits")
-		assert.Equal(t, []string{"the fake: the cleanup of a client waits for calls under way that do not return: POST /v1/agents/{agent_id}/messages"}, watch.logs)
-		_, err = c.wire.RoundTrip(c.request("GET", "/v1/status", noBody)) //nolint:bodyclose // there is none
-		require.ErrorIs(t, err, syscall.ECONNREFUSED)
-	})
-}
-
-// What the cleanup waits for is not worth a word where it takes less than 5 s.
-func TestShortWaitsOfTheCleanupAreSilent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fake, watch := fakeserver.New(t), new(spy)
-		fake.Inject(fakeserver.Change("wait", func() { time.Sleep(4 * time.Second) }))
-		c := caller{t, fake.HTTPClient(watch).Transport, fake.Key()}
-		ended := make(chan string)
-		go func() { ended <- seen(c.wire, c.request("POST", "/v1/warmup", emptyBody)) }()
-		synctest.Wait()
-		watch.finish()
-		assert.NotEmpty(t, <-ended)
-		assert.Empty(t, watch.logs)
-	})
+	}
 }
 
 // The bubble's channels are not touched by a Close outside.

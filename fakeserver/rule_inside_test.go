@@ -52,12 +52,8 @@ func randomMatchers(random *rand.Rand) (matchers []Matcher) {
 	return matchers
 }
 
-// Of a thousand rules that name another endpoint, agent, key or text none is
-// asked, and one that is asked takes no memory.
-func TestManyRulesCostNoMemory(t *testing.T) {
-	bare := unbounded(t)
-	agentFor(bare, bare.Key())
-	floor := allocations(bare)
+// Of many rules that name another endpoint, agent, key or text none is asked.
+func TestRulesThatNameSomethingElseAreNotAsked(t *testing.T) {
 	for name, matcher := range map[string]Matcher{
 		"endpoint": ByEndpoint(EndpointWarmUp),
 		"key":      ByKey("another"),
@@ -66,18 +62,11 @@ func TestManyRulesCostNoMemory(t *testing.T) {
 		"":         ByTextContaining("another"),
 	} {
 		s, asked := unbounded(t), 0
-		agentFor(s, s.Key())
+		path := "/v1/agents/" + agentFor(s, s.Key()) + "/messages"
 		count := Where(func(Call) bool { asked++; return true })
-		for range 500 {
-			s.OnMessage(count, matcher).Reply("never")
-			s.Inject(Hang(), count, matcher)
-		}
-		assert.Less(t, allocations(s)-floor, 25.0, name)
+		s.OnMessage(count, matcher).Reply("never")
+		s.Inject(Hang(), count, matcher)
+		post(s.Direct(), s.BaseURL()+path, s.Key(), `{"text":"hello"}`)
 		assert.Equal(t, name == "", asked > 0, name)
 	}
-}
-
-func allocations(s *Server) float64 {
-	caller, url := s.Direct(), s.BaseURL()+"/v1/agents/agent_000001/messages"
-	return testing.AllocsPerRun(50, func() { post(caller, url, s.Key(), `{"text":"hello"}`) })
 }

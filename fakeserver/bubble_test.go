@@ -3,6 +3,7 @@ package fakeserver_test
 import (
 	"context"
 	"io"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -141,4 +142,36 @@ func TestDripTakesItsTime(t *testing.T) {
 			cancel()
 		}
 	})
+}
+
+func TestColdStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake, c := newFake(t, fakeserver.WithColdStart(10*time.Second))
+		took := func(c caller, agent string) time.Duration {
+			before := time.Now()
+			c.send(agent, "x").wantOK(t)
+			return time.Since(before)
+		}
+		agent := c.agent(emptyBody)
+		assert.Equal(t, 10*time.Second, took(c, agent))
+		assert.Zero(t, took(c, agent))
+		other := c.with(fake.IssueKey(fakeserver.KeyOptions{}))
+		other.call("POST", "/v1/warmup", noBody).wantOK(t)
+		assert.Zero(t, took(other, other.agent(emptyBody)))
+	})
+}
+
+// A message whose client left was accepted all the same.
+func TestClientLeavesDuringColdStart(t *testing.T) {
+	inBubbles(t, func(t *testing.T, fake *fakeserver.Server, c caller) {
+		agent := c.agent(emptyBody)
+		before := time.Now()
+		client := &http.Client{Transport: c.wire, Timeout: time.Minute}
+		_, err := client.Do(c.request("POST", "/v1/agents/"+agent+"/messages", `{"text":"x"}`)) //nolint:bodyclose // there is none
+		require.ErrorContains(t, err, "deadline exceeded")
+		assert.Equal(t, time.Minute, time.Since(before))
+		synctest.Wait()
+		assert.Len(t, fake.Conversation(agent), 1)
+		assert.Equal(t, 2, fake.CallCount())
+	}, fakeserver.WithColdStart(time.Hour))
 }
