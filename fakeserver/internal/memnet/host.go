@@ -38,8 +38,8 @@ type Host struct {
 	ports  atomic.Uint32
 	closed atomic.Bool
 
-	mu       sync.Mutex
-	networks []hanging // of clients without a TB, for Close
+	mu      sync.Mutex
+	hangUps []func() // of clients without a TB, for Close
 }
 
 // TB is the part of testing.TB that a client needs.
@@ -62,15 +62,11 @@ func (h *Host) Client(tb TB, ip netip.Addr) *http.Client {
 	if tb != nil {
 		tb.Cleanup(n.hangUp)
 	} else {
-		h.adopt(n)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.hangUps = append(h.hangUps, n.hangUpIdle)
 	}
 	return &http.Client{Transport: n.transport}
-}
-
-func (h *Host) adopt(n hanging) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.networks = append(h.networks, n)
 }
 
 // Close refuses every later call, on open connections too. It ends the
@@ -78,17 +74,13 @@ func (h *Host) adopt(n hanging) {
 // way.
 func (h *Host) Close() {
 	h.closed.Store(true)
-	for _, n := range h.takeNetworks() {
-		n.hangUpIdle()
-	}
-}
-
-func (h *Host) takeNetworks() []hanging {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	taken := h.networks
-	h.networks = nil
-	return taken
+	hangUps := h.hangUps
+	h.hangUps = nil
+	h.mu.Unlock()
+	for _, hangUp := range hangUps {
+		hangUp()
+	}
 }
 
 // nextAddr is the client's address of a new connection.

@@ -141,9 +141,6 @@ func calling(open []*link) string {
 	return strings.Join(names, ", ")
 }
 
-// hanging is a network without its channels, which belong to a bubble.
-type hanging interface{ hangUpIdle() }
-
 // hangUpIdle closes all connections, and waits only for the servers without a
 // call under way: it may itself run in a callback of such a call.
 func (n *network) hangUpIdle() {
