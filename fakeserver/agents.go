@@ -1,6 +1,7 @@
 package fakeserver
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -52,15 +53,14 @@ type agent struct {
 	exchanges ring[Exchange]
 }
 
-// copied returns a copy that shares no memory with the stored agent.
-func (a *agent) copied() Agent {
-	c := a.Agent
-	c.Metadata = slices.Clone(a.Metadata)
+// copied returns a copy that shares no memory with the agent.
+func (a Agent) copied() Agent {
+	a.Metadata = slices.Clone(a.Metadata)
 	if a.SMS != nil {
 		sms := *a.SMS
-		c.SMS = &sms
+		a.SMS = &sms
 	}
-	return c
+	return a
 }
 
 // createAgent is interface 4.6.
@@ -102,24 +102,39 @@ func (s *Server) refuseAgent(req *request) *failure {
 }
 
 func (s *Server) addAgent(req *request) *agent {
-	m, n := req.members, req.world.nextAgent()
-	a := &agent{number: n, owner: req.key, Agent: Agent{
-		ID:           numbered("agent", n),
-		Status:       "active",
-		CreatedAt:    req.now,
-		UpdatedAt:    req.now,
-		Key:          req.key.label,
+	m := req.members
+	a := Agent{
 		SystemPrompt: m.text(spec.SystemPrompt),
 		CustomerRef:  m.text(spec.CustomerRef),
-		LLM:          newLLM(m),
-	}}
+		LLM: LLM{
+			Mode: m.text(spec.LLMMode), Tier: m.text(spec.LLMTier), Model: m.text(spec.LLMModel),
+			Provider: m.text(spec.LLMProvider), BaseURL: m.text(spec.LLMBaseURL), Label: m.text(spec.LLMLabel),
+		},
+	}
 	if metadata, given := m.get(spec.Metadata); given {
 		a.Metadata = json.RawMessage(metadata)
 	}
 	if mode, given := m.get(spec.AgentSMSMode); given {
-		a.enable(mode, s.config.smsStatus)
+		a.SMS = &SMS{Mode: mode}
 	}
-	req.world.insert(a)
+	return req.world.add(req.key, a, req.now, s.config.smsStatus)
+}
+
+// add completes and stores an agent. sms is where each mode leads.
+func (w *world) add(k *apiKey, given Agent, now time.Time, sms map[string]string) *agent {
+	a := &agent{Agent: given, owner: k, number: w.nextAgent()}
+	a.ID = cmp.Or(a.ID, numbered("agent", a.number))
+	a.Key = k.label
+	a.Status = cmp.Or(a.Status, "active")
+	a.CreatedAt = cmp.Or(a.CreatedAt, now)
+	a.UpdatedAt = cmp.Or(a.UpdatedAt, a.CreatedAt)
+	a.LLM.Mode, a.LLM.Tier = cmp.Or(a.LLM.Mode, modeHosted), cmp.Or(a.LLM.Tier, "fast")
+	if a.SMS != nil && a.SMS.Status == "" {
+		phone := a.SMS.PhoneNumber
+		a.enable(a.SMS.Mode, sms)
+		a.SMS.PhoneNumber = cmp.Or(phone, a.SMS.PhoneNumber)
+	}
+	w.insert(a)
 	return a
 }
 
@@ -134,24 +149,6 @@ func (w *world) nextAgent() int {
 func (st *state) insert(a *agent) {
 	st.agents[a.ID] = a
 	st.ordered = append(st.ordered, a)
-}
-
-func newLLM(m members) LLM {
-	l := LLM{
-		Mode:     m.text(spec.LLMMode),
-		Tier:     m.text(spec.LLMTier),
-		Model:    m.text(spec.LLMModel),
-		Provider: m.text(spec.LLMProvider),
-		BaseURL:  m.text(spec.LLMBaseURL),
-		Label:    m.text(spec.LLMLabel),
-	}
-	if l.Mode == "" {
-		l.Mode = modeHosted
-	}
-	if l.Tier == "" {
-		l.Tier = "fast"
-	}
-	return l
 }
 
 // getAgent is interface 4.7.

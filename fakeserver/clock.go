@@ -19,8 +19,15 @@ type clock struct {
 	offset  atomic.Int64     // nanoseconds that Advance and Sleep have added
 	touches atomic.Int64     // counts the calls that arrive, the answers, and the beginnings and ends of Sleep
 
-	sleepMu  sync.Mutex
+	lineMu   sync.Mutex // guards what follows, and writes of offset; inLine takes it
 	sleepers []*sleeper // in the order in which they wake
+}
+
+// inLine runs f under the lock.
+func (c *clock) inLine(f func()) {
+	c.lineMu.Lock()
+	defer c.lineMu.Unlock()
+	f()
 }
 
 // now is the fake's time. UTC also drops the monotonic reading: readings of a
@@ -34,17 +41,16 @@ func (c *clock) advanceTo(d time.Duration) {
 
 // move sets the offset, and wakes those for whom something has changed. It
 // reports false, and does nothing, if the clock would go back.
-func (c *clock) move(to func(time.Duration) time.Duration) bool {
-	c.sleepMu.Lock()
-	defer c.sleepMu.Unlock()
-	old := c.offset.Load()
-	offset := int64(to(time.Duration(old)))
-	if offset < old {
-		return false
-	}
-	c.offset.Store(offset)
-	c.rouse()
-	return true
+func (c *clock) move(to func(time.Duration) time.Duration) (moved bool) {
+	c.inLine(func() {
+		old := c.offset.Load()
+		offset := int64(to(time.Duration(old)))
+		if moved = offset >= old; moved {
+			c.offset.Store(offset)
+			c.rouse()
+		}
+	})
+	return moved
 }
 
 // sleep is Server.Sleep.
@@ -89,23 +95,24 @@ const (
 )
 
 func (c *clock) beginSleep(me *sleeper, d time.Duration) {
-	c.sleepMu.Lock()
-	defer c.sleepMu.Unlock()
 	c.touches.Add(1)
-	offset := c.offset.Load()
-	me.until = offset + min(int64(d), math.MaxInt64-offset)
-	i, _ := slices.BinarySearchFunc(c.sleepers, me.until+1, byWake)
-	c.sleepers = slices.Insert(c.sleepers, i, me)
+	c.inLine(func() {
+		offset := c.offset.Load()
+		me.until = offset + min(int64(d), math.MaxInt64-offset)
+		i, _ := slices.BinarySearchFunc(c.sleepers, me.until+1, byWake)
+		c.sleepers = slices.Insert(c.sleepers, i, me)
+	})
 }
 
-// endSleep forgets a sleeper. Until then nobody who wakes later moves the clock.
+// endSleep forgets a sleeper. Until then no sleeper that wakes later moves the
+// clock.
 func (c *clock) endSleep(me *sleeper) {
-	c.sleepMu.Lock()
-	defer c.sleepMu.Unlock()
 	c.touches.Add(1)
-	i := slices.Index(c.sleepers, me)
-	c.sleepers = slices.Delete(c.sleepers, i, i+1)
-	c.rouse()
+	c.inLine(func() {
+		i := slices.Index(c.sleepers, me)
+		c.sleepers = slices.Delete(c.sleepers, i, i+1)
+		c.rouse()
+	})
 }
 
 // place finds out whether the sleeper is in a synctest bubble: outside, no
@@ -113,12 +120,9 @@ func (c *clock) endSleep(me *sleeper) {
 func (c *clock) place(ctx context.Context, me *sleeper) {
 	begun := time.Now()
 	memnet.Pause(ctx, time.Nanosecond)
-	if time.Since(begun) == time.Nanosecond {
-		return
+	if time.Since(begun) != time.Nanosecond {
+		c.inLine(func() { me.turn = make(chan struct{}, 1) })
 	}
-	c.sleepMu.Lock()
-	defer c.sleepMu.Unlock()
-	me.turn = make(chan struct{}, 1)
 }
 
 // rouse tells the first in line, and those whose time has come. The lock is
@@ -164,14 +168,14 @@ func (c *clock) await(ctx context.Context, me *sleeper) {
 
 // sleepersBefore is how many wake before. Of those that wake together only one
 // is the first outside a bubble.
-func (c *clock) sleepersBefore(me *sleeper) int {
-	c.sleepMu.Lock()
-	defer c.sleepMu.Unlock()
-	i, _ := slices.BinarySearchFunc(c.sleepers, me.until, byWake)
-	if me.turn == nil {
-		return i
-	}
-	return i + slices.Index(c.sleepers[i:], me)
+func (c *clock) sleepersBefore(me *sleeper) (n int) {
+	c.inLine(func() {
+		n, _ = slices.BinarySearchFunc(c.sleepers, me.until, byWake)
+		if me.turn != nil {
+			n += slices.Index(c.sleepers[n:], me)
+		}
+	})
+	return n
 }
 
 func byWake(one *sleeper, until int64) int { return cmp.Compare(one.until, until) }

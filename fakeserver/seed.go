@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
@@ -27,38 +26,20 @@ func (s *Server) AddAgent(key string, a Agent) Agent {
 	if flaw := s.config.agentFlaw(a); flaw != "" {
 		misuse("AddAgent", "%s", flaw)
 	}
+	a = a.copied()
+	a.Metadata = compacted(a.Metadata)
+	a.CreatedAt, a.UpdatedAt = a.CreatedAt.UTC().Round(0), a.UpdatedAt.UTC().Round(0) // no monotonic readings
 	now := s.now()
 	taken := false
 	s.withKey("AddAgent", key, func(k *apiKey) {
 		if taken = s.world.agents[a.ID] != nil; !taken {
-			a = s.world.seed(k, a, now, s.config.smsStatus)
+			a = s.world.add(k, a, now, s.config.smsStatus).copied()
 		}
 	})
 	if taken {
 		misuse("AddAgent", "there is an agent with this ID already")
 	}
 	return a
-}
-
-// seed completes and stores a copy of an agent, and returns another copy.
-func (w *world) seed(k *apiKey, given Agent, now time.Time, sms map[string]string) Agent {
-	a := &agent{Agent: given, owner: k}
-	a.Agent = a.copied()
-	a.number = w.nextAgent()
-	a.ID = cmp.Or(a.ID, numbered("agent", a.number))
-	a.Key = k.label
-	a.Status = cmp.Or(a.Status, "active")
-	a.CreatedAt = cmp.Or(a.CreatedAt, now).UTC().Round(0) // no monotonic reading
-	a.UpdatedAt = cmp.Or(a.UpdatedAt, a.CreatedAt).UTC().Round(0)
-	a.LLM.Mode, a.LLM.Tier = cmp.Or(a.LLM.Mode, modeHosted), cmp.Or(a.LLM.Tier, "fast")
-	a.Metadata = compacted(a.Metadata)
-	if a.SMS != nil && a.SMS.Status == "" {
-		phone := a.SMS.PhoneNumber
-		a.enable(a.SMS.Mode, sms)
-		a.SMS.PhoneNumber = cmp.Or(phone, a.SMS.PhoneNumber)
-	}
-	w.insert(a)
-	return a.copied()
 }
 
 func compacted(metadata json.RawMessage) json.RawMessage {

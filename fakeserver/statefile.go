@@ -122,8 +122,7 @@ func (f *countsFile) counts(sliding bool) *counts {
 }
 
 func (f *agentFile) agent(owner *apiKey) *agent {
-	a := &agent{Agent: f.Agent, number: f.Number, owner: owner, ownKey: f.OwnKey}
-	a.Agent = a.copied()
+	a := &agent{Agent: f.copied(), number: f.Number, owner: owner, ownKey: f.OwnKey}
 	a.exchanges.dropped = f.Dropped
 	for _, e := range f.Exchanges {
 		a.exchanges.add(e, keptExchanges)
