@@ -229,6 +229,6 @@ func (s *Server) withAgent(method, agentID string, f func(*agent)) {
 		return a != nil
 	})
 	if !found {
-		misuse(method, "no agent has the identifier %s; Agents lists those that exist", quoteName(agentID))
+		misuse(method, "no agent has the identifier %s; Agents lists all", quoteName(agentID))
 	}
 }

@@ -37,7 +37,7 @@ func (f *failure) answer(d *decided, date, traceID string) answer {
 	return a
 }
 
-// newAnswer makes an answer whose record shows nothing yet.
+// newAnswer makes an answer whose shown part is still empty.
 func newAnswer(status int, date string, body []byte) answer {
 	values := []string{"application/json", date, strconv.Itoa(len(body))} // in one slice, which saves allocations
 	return answer{Response: memnet.Response{Status: status, Body: body, Header: http.Header{

@@ -55,8 +55,8 @@ func (s *Server) parse(req *request, h http.Header, raw []byte) {
 	req.record.text, req.record.hasText = members.get(spec.MessageText)
 }
 
-// keepRefused records a body that no endpoint accepts: on a test's first day it
-// is what one looks for.
+// keepRefused records a body that no endpoint accepts. On a test's first day its
+// author looks for it.
 func (s *Server) keepRefused(req *request, raw []byte) {
 	l := legible{texts: s.config.messageTexts, secrets: req.secrets}
 	if req.route != nil {

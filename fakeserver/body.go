@@ -160,7 +160,7 @@ func (p *parser) object(path string, fields []*spec.Field) *failure {
 		case i < 0:
 			return notAllowed(path, name)
 		case seen[i] && !p.Duplicates:
-			return badRequest(fields[i].Path, "stands twice")
+			return badRequest(fields[i].Path, "is there twice")
 		case seen[i]:
 			p.forget(fields[i]) // the last one counts
 		}

@@ -52,7 +52,7 @@ func TestReasonsOfBodies(t *testing.T) {
 			{`{"Text":"hello"}`, `body: member "Text" is not allowed`},
 			{`{"text":"hello","":1}`, `body: member "" is not allowed`},
 			{`{"text":"hello","` + strings.Repeat("é", 65) + `":1}`, `body: member "` + strings.Repeat("é", 64) + `..." is not allowed`},
-			{`{"text":"hello","t\u0065xt":"hello"}`, "text: stands twice"},
+			{`{"text":"hello","t\u0065xt":"hello"}`, "text: is there twice"},
 		},
 		"/v1/agents": {
 			{`{"metadata":{"a":null,"b":[1,-2.5e3,true,false,{"a":{"a":1}}],"":"x","A":1,"c":[{"b":1},{"b":1}]}}`, ""},
@@ -60,14 +60,14 @@ func TestReasonsOfBodies(t *testing.T) {
 			{`{"llm":null}`, "llm: must be an object"},
 			{`{"llm":{"mode":null}}`, "llm.mode: must be a string"},
 			{`{"llm":{"x":1}}`, `llm: member "x" is not allowed`},
-			{`{"llm":{"mode":"hosted","mode":"hosted"}}`, "llm.mode: stands twice"},
-			{`{"llm":{},"llm":{}}`, "llm: stands twice"},
+			{`{"llm":{"mode":"hosted","mode":"hosted"}}`, "llm.mode: is there twice"},
+			{`{"llm":{},"llm":{}}`, "llm: is there twice"},
 			{`{"sms":{}}`, "sms.mode: is required"},
 			{`{"metadata":[]}`, "metadata: must be an object"},
 			{`{"metadata":{"\ud800":1}}`, "metadata: " + half},
 			{`{"metadata":{"\ud800":1,"\ud801":2}}`, "metadata: " + half},
 			{`{"metadata":{"a":[{"b":"\udfff"}]}}`, "metadata: " + half},
-			{`{"metadata":{"x":[[{"a":1,"\u0061":2}]]}}`, `metadata: member "a" stands twice`},
+			{`{"metadata":{"x":[[{"a":1,"\u0061":2}]]}}`, `metadata: member "a" is there twice`},
 		},
 	} {
 		for _, row := range rows {

@@ -197,8 +197,8 @@ func transcript(shown []Call, total int) string {
 	return b.String()
 }
 
-// Sent is what a client was sent of an answer: the one that the service decided,
-// or what a fault made of it.
+// Sent is the answer that a client was sent: the one that the service decided, or
+// what a fault made of it.
 type Sent struct {
 	Status int         `json:"status"`           // 0: not even a header was sent
 	Header http.Header `json:"header,omitempty"` // without what net/http adds, such as Connection
@@ -215,7 +215,7 @@ const refused = "refused"
 
 var breaks = map[memnet.Ending]string{memnet.Closes: "closed", memnet.Resets: "reset", memnet.Hangs: "hung"}
 
-// outcome is what the client got, in a few words.
+// outcome says in a few words what the client got.
 func (s Sent) outcome() string {
 	switch {
 	case s.Broke == "":
@@ -226,9 +226,9 @@ func (s Sent) outcome() string {
 	return fmt.Sprintf("%d, %s after %d bytes", s.Status, s.Broke, s.Bytes)
 }
 
-// linesOf copies the header of an answer, which has one value of each name. What
-// was not sent has none. Where it holds words of the test, it is not shown as it
-// is.
+// linesOf copies the header of an answer, which has one value of each name, or
+// none where it was not sent. words says that the values are the test's own: then
+// only those are shown that cannot be a person's words or a key.
 func linesOf(h http.Header, words bool) headerLines {
 	lines, values := make(headerLines, 0, len(h)), make([]string, 0, len(h))
 	for name, sent := range h {
@@ -244,8 +244,8 @@ func linesOf(h http.Header, words bool) headerLines {
 	return lines
 }
 
-// tellingHeader is the value of a header that is a number, a date or a media
-// type, and else its length.
+// tellingHeader returns a header's value if it is a number, a date or a media
+// type, and its length otherwise.
 func tellingHeader(value string) string {
 	_, notNumber := strconv.ParseFloat(value, 64)
 	_, notDate := http.ParseTime(value)

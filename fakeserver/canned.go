@@ -96,8 +96,8 @@ func (c *canned) answer(d *decided, req *request, date string, shown legible) an
 	return c.bodiless(a.withoutEmpty())
 }
 
-// failure is what the service would say with the status, as far as it has words
-// for it.
+// failure returns the service's own failure with the status, where it has one for
+// the endpoint.
 func (c *canned) failure(req *request) *failure {
 	f := &failure{status: c.status, code: codeOf(c.status), reason: "injected by the test"}
 	var e *spec.Endpoint

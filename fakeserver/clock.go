@@ -75,9 +75,9 @@ func (c *clock) sleep(ctx context.Context, d time.Duration) error {
 type sleeper struct {
 	wake  time.Time
 	until int64 // the offset of the clock at which it wakes: unlike a time it means the same in every bubble
-	// turn tells that it is the first in line, or that its time has come. It is nil
-	// in a synctest bubble: there a timer fires when nothing runs, and nobody
-	// outside may use a channel of the bubble.
+	// turn gets a value when it becomes the first in line, or its time has come. It
+	// is nil in a synctest bubble: there a timer fires when nothing runs, and
+	// goroutines outside may not use a channel of the bubble.
 	turn    chan struct{}
 	looks   int       // since something reached the fake, while it was the first in line
 	rested  int       // at so many looks in a row everything else rested
@@ -153,7 +153,7 @@ func (c *clock) await(ctx context.Context, me *sleeper) {
 		case <-ctx.Done():
 		}
 		return
-	case me.looks == 0: // whoever was first before may be running still
+	case me.looks == 0: // the sleeper that was first before may still be running
 		me.looks, me.rested, me.begun, me.quiet = 1, 0, time.Now(), time.Now()
 	case bubble || me.seesRest() || c.seemsBusy(me):
 		c.moveTo(me.wake)

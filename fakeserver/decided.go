@@ -11,7 +11,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// decided is what the fake decides where the interface is silent.
+// decided holds what the fake decides where the interface is silent.
 type decided struct {
 	status     statusValues
 	errorNames map[string]string // by the fake's own
@@ -53,7 +53,7 @@ const (
 	windowsFixed, windowsSliding = "fixed", "sliding"
 )
 
-// newDecided is what the fake decides by itself.
+// newDecided returns what the fake decides by itself.
 func newDecided() decided {
 	d := decided{
 		status:     statusValues{"agent-messaging-fake", "v1", "preview"},

@@ -48,28 +48,30 @@
 //
 // Inject makes calls go wrong: an error status, a gateway's HTML, latency, an
 // answer that never comes, breaks off or drips, a connection that is refused,
-// closes or is reset. Change changes the state at a call. LoseReply lets a call have its effect and then loses the answer: test
-// every client that repeats calls with it.
+// closes or is reset. Change changes the state just before a call. LoseReply lets
+// a call have its effect and then loses the answer: test every client that
+// repeats calls with it.
 //
 // # Records and state
 //
-// The fake keeps the calls, redacted and bounded, with what it decided and what
-// the client got of it: Calls returns them, AwaitCalls
-// waits for them, OnCall shows each to a function, WriteCalls and WriteHAR write
-// them, and a test that fails logs the newest. Two things always fail a test: a
-// call that no endpoint answers, unless WithUnknownRoutes, and a Required script
-// or fault that was never used. Both name the nearest miss. AddAgent,
-// AddExchanges and StoreBYOK set up state without calls. Snapshot and Restore
-// bring a state back, WriteState and ReadState keep it in a file.
+// The fake keeps the calls, redacted and bounded, with the answer that it decided
+// and what the client got of it. Calls returns them, AwaitCalls waits for them,
+// OnCall shows each to a function, WriteCalls and WriteHAR write them, and a test
+// that fails logs the newest. Two things always fail a test: a call that no
+// endpoint answers, unless WithUnknownRoutes, and a Required script or fault that
+// was never used. Both name the nearest miss. AddAgent, AddExchanges and
+// StoreBYOK set up state without calls. Snapshot and Restore bring a state back,
+// WriteState and ReadState keep it in a file.
 //
 // # Where the interface is silent
 //
 // The interface leaves open the order of checks, what a refused call spends,
 // error identifiers, the form of identifiers and times, and more. There the
 // fake decides: Decisions lists every decision, WithDecision changes one, and
-// Like takes them from a service that contract.Observe has asked. By default a call is checked in
-// this order: route 404, method 405, key 401, plan 402, request limits 429,
-// permission 403, body 400, agent 404, state 409 and 503, operation limits 429.
+// Like takes them from a service that contract.Observe has asked. By default a
+// call is checked in this order: route 404, method 405, key 401, plan 402,
+// request limits 429, permission 403, body 400, agent 404, state 409 and 503,
+// operation limits 429.
 // A call that a limit refuses spends nothing. A 429 of a ReplyFunc or a
 // LoseReply has spent the limits of its message, which was accepted before. A
 // 429 that Inject answers instead of a call has spent nothing.

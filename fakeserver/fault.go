@@ -65,7 +65,7 @@ type fault struct {
 // clientGone is for a call whose client left during its latency.
 var clientGone = &fault{delivery: memnet.Delivery{Ends: memnet.Closes, Sent: memnet.Nothing}}
 
-// RefuseConnection lets the client find nobody to connect to: it sees
+// RefuseConnection refuses the client's connection: it sees
 // ECONNREFUSED in a *net.OpError, and has sent nothing. It acts on the calls of
 // HTTPClient and Direct, whether a connection is open already or not, and never
 // on those that come over a socket.

@@ -94,8 +94,8 @@ func newCounts(sliding bool) *counts {
 }
 
 // behind reports whether now comes from another clock: a bubble starts in the
-// year 2000. A day is the longest window, and nobody sets a clock back by more
-// in the middle of a test.
+// year 2000. A day is the longest window, and a test does not set its clock back
+// by more.
 func (c *counts) behind(now time.Time) bool { return c.last.After(now.Add(spec.Day)) }
 
 func (c *counts) touch(now time.Time) {
@@ -153,12 +153,12 @@ func (b *budget) opens(i int) time.Time {
 // spending says which limits a call spends.
 type spending [limitCount]bool
 
-// cost is which limits may refuse a call, and which it spends.
+// cost says which limits may refuse a call, and which limits it spends.
 type cost struct{ asks, spends spending }
 
-// costs is what a call of an endpoint costs that meets a flaw, or none. By the
-// fake's own decisions, a call spends the request limits whatever it meets, and
-// those of its operation where it meets nothing.
+// costs returns the cost of a call, with the flaw that it has; nil means none.
+// By the fake's own decisions a call spends the request limits with any flaw,
+// and the limits of its operation only without one.
 func (d *decided) costs(e *spec.Endpoint, flaw *failure, setsBYOK bool) (c cost) {
 	succeeds, limited := flaw == nil, e.Counts(spec.Requests, false)
 	badBody := flaw != nil && flaw.status == http.StatusBadRequest
@@ -177,8 +177,8 @@ func (d *decided) costs(e *spec.Endpoint, flaw *failure, setsBYOK bool) (c cost)
 	return c
 }
 
-// limitComesBefore reports whether a spent limit on requests is told before a
-// flaw.
+// limitComesBefore reports whether a spent limit on requests refuses a call
+// before its flaw does.
 func (d *decided) limitComesBefore(flaw *failure) bool {
 	switch flaw.status {
 	case http.StatusBadRequest:
@@ -189,7 +189,7 @@ func (d *decided) limitComesBefore(flaw *failure) bool {
 	return true
 }
 
-// spendsThough reports whether a call spends a request though it meets a flaw.
+// spendsThough reports whether a call with a flaw spends a request.
 func (d *decided) spendsThough(flaw *failure) bool {
 	spends, asked := d.requestsSpend[strconv.Itoa(flaw.status)]
 	return spends || !asked

@@ -27,7 +27,7 @@ func (m Matcher) String() string { return m.says }
 func ByEndpoint(endpoint Endpoint) Matcher {
 	method, path, _ := strings.Cut(string(endpoint), " ")
 	if spec.Find(method, path) == nil {
-		misuse("ByEndpoint", "unknown endpoint %s; the Endpoint constants are those that exist", quoteName(string(endpoint)))
+		misuse("ByEndpoint", "unknown endpoint %s; the Endpoint constants are all there are", quoteName(string(endpoint)))
 	}
 	return Matcher{
 		matches: func(r *record) bool { return r.call.Endpoint == endpoint },

@@ -83,7 +83,7 @@ func TestMisuse(t *testing.T) {
 		"AddAgent: LLM.BaseURL: at most 400 characters":                           add(fakeserver.Agent{LLM: fakeserver.LLM{BaseURL: long}}),
 		"AddAgent: LLM.Label: at most 60 characters":                              add(fakeserver.Agent{LLM: fakeserver.LLM{Label: long}}),
 		"AddAgent: Metadata: must be one JSON object":                             add(fakeserver.Agent{Metadata: json.RawMessage(`[]`)}),
-		"AddAgent: Metadata: a member stands twice":                               add(fakeserver.Agent{Metadata: json.RawMessage(`{"a":{"b":1,"b":2}}`)}),
+		"AddAgent: Metadata: a member is there twice":                             add(fakeserver.Agent{Metadata: json.RawMessage(`{"a":{"b":1,"b":2}}`)}),
 		"AddAgent: Metadata: at most 4096 characters":                             add(fakeserver.Agent{Metadata: json.RawMessage(`{"a":"` + long + strings.Repeat("x", 100) + `"}`)}),
 		"AddAgent: SMS: needs a Mode or a Status":                                 add(fakeserver.Agent{SMS: &fakeserver.SMS{}}),
 		"AddAgent: SMS.Mode: must be one of none, sandbox":                        add(fakeserver.Agent{SMS: &fakeserver.SMS{Mode: "amk_x"}}),

@@ -189,8 +189,8 @@ func harHeader(h http.Header) []object {
 	return pairs
 }
 
-// outcome is what is sent for an answer that the service decided: that answer,
-// or the fault's. A callback that panicked has decided nothing.
+// outcome returns the answer to send: the one that the service decided, or the
+// fault's. A callback that panicked has decided nothing.
 func (s *Server) outcome(req *request, decided answer) answer {
 	if req.fault != nil && req.fault.canned != nil {
 		shown := legible{texts: s.config.messageTexts, fields: replyFields, secrets: req.secrets}
@@ -223,8 +223,8 @@ func (s *Server) completeSent(req *request, out answer) {
 	req.record.sent = linesOf(out.Header, ofTest && !s.config.messageTexts)
 }
 
-// delivery is how an answer leaves. Where a callback of the test panicked there
-// is none, and the connection closes.
+// delivery says how an answer leaves. Where a callback of the test panicked, there
+// is no answer, and the connection closes.
 func (req *request) delivery(out answer) memnet.Delivery {
 	switch {
 	case req.fault != nil:

@@ -18,7 +18,7 @@ type rule struct {
 
 	mu       *sync.Mutex // the server's; guards what follows
 	withdraw func()      // takes the rule out of its rulebook
-	matched  int         // the calls that matched, whoever acted on them
+	matched  int         // the calls that matched, also where another rule acted
 	hits     int         // the calls that the rule acted on
 	nth      int         // acts only at this match; 0 means at any
 	from     int         // acts only from this match on; 0 means from the first

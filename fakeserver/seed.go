@@ -107,7 +107,7 @@ func (c *config) metadataFlaw(metadata json.RawMessage) string {
 	case strictjson.Check(metadata) != nil || sc.Peek() != '{':
 		return "Metadata: must be one JSON object"
 	case sc.Free() != nil:
-		return "Metadata: a member stands twice, or a string holds half a surrogate pair"
+		return "Metadata: a member is there twice, or a string holds half a surrogate pair"
 	case c.length(string(compacted(metadata))) > c.metadataCap:
 		return fmt.Sprintf("Metadata: at most %d characters of compact JSON", c.metadataCap)
 	}

@@ -19,9 +19,9 @@ type request struct {
 	twoClocks bool      // the key was used under another clock before
 }
 
-// fate is what the rules of the test decided for a call.
+// fate holds what the rules of the test decided for a call.
 type fate struct {
-	scripts   []*Script // those that match, the newest first
+	scripts   []*Script // that match, the newest first
 	latencies []time.Duration
 	changes   []*Injection
 	fault     *fault // acts besides the latencies; nil means none
@@ -29,7 +29,7 @@ type fate struct {
 
 // operation is the effect and the answer of a call that no rule refuses.
 type operation struct {
-	setsBYOK bool // it stores a provider key, though the endpoint is not there for that
+	setsBYOK bool // it stores a provider key besides, which a limit counts
 	// act changes the state and returns the answer. The lock is held.
 	act func() reply
 	// then, if set, makes the answer instead of act. It waits and runs callbacks of

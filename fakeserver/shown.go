@@ -40,7 +40,7 @@ func unfree(path string, err error) *failure {
 	case err == nil:
 		return nil
 	case errors.As(err, &twice):
-		return badRequest(path, "member "+memberName(string(twice))+" stands twice")
+		return badRequest(path, "member "+memberName(string(twice))+" is there twice")
 	}
 	return badRequest(path, err.Error())
 }

@@ -37,7 +37,7 @@ func (f *stateFile) check(c *config) error {
 // once notes a value that may be there once.
 func once(seen map[string]bool, member, value string) error {
 	if seen[value] {
-		return errors.New(member + ": stands twice")
+		return errors.New(member + ": is there twice")
 	}
 	seen[value] = true
 	return nil
@@ -75,7 +75,7 @@ func (f *countsFile) check(perIP bool) error {
 		i := limitIndex(spec.LimitKey(w.Limit))
 		switch {
 		case i < 0 || seen[i]:
-			return errors.New("windows: a limit_key is unknown or stands twice")
+			return errors.New("windows: a limit_key is unknown or is there twice")
 		case spec.Limits[i].PerIP != perIP && len(w.Calls) > 0, perIP && !w.Shut.IsZero():
 			return fmt.Errorf("windows: %s does not count here", w.Limit)
 		case !inOrder(w.Calls):

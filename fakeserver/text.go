@@ -25,7 +25,7 @@ func redactedText(s string) string {
 	return "[redacted, " + strconv.Itoa(utf8.RuneCountInString(s)) + " characters]"
 }
 
-// withheld replaces what is or may be a key in a sentence.
+// withheld replaces a key, or what may be one, in a sentence.
 const withheld = "…"
 
 // scrub removes the call's own secrets from a text. They get into a path when
@@ -150,11 +150,11 @@ const (
 	maxRecordedBody = 64 << 10
 )
 
-// encode writes what JSON can hold.
+// encode writes one of the fake's structs, or a string, as JSON.
 func encode(body any) []byte {
 	b, err := json.Marshal(body)
 	if err != nil {
-		panic(err) // what it is given holds only what JSON can
+		panic(err) // the fake's own structs can all be written
 	}
 	return b
 }

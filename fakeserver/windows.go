@@ -11,7 +11,7 @@ import "time"
 type window struct {
 	length  time.Duration
 	sliding bool
-	calls   []tally   // those that count, oldest first; in a fixed window all have the time of the first
+	calls   []tally   // that count, oldest first; in a fixed window all have the time of the first
 	used    int       // how many they are
 	shut    time.Time // until when Exhaust keeps the limit closed
 }

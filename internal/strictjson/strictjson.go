@@ -1,6 +1,6 @@
 // Package strictjson steps through a JSON document so that its reader can refuse
-// what encoding/json passes over: members of another name, members that stand
-// twice, and half surrogate pairs. The fake reads the bodies of calls with it,
+// what encoding/json passes over: members of another name, members that are
+// there twice, and half surrogate pairs. The fake reads the bodies of calls with it,
 // and the standalone fake those of its control interface.
 package strictjson
 
@@ -23,7 +23,7 @@ var (
 // Twice is the name of a member that is there twice.
 type Twice string
 
-func (t Twice) Error() string { return "member " + string(t) + " stands twice" }
+func (t Twice) Error() string { return "member " + string(t) + " is there twice" }
 
 // Check says whether a Scanner can step through a document.
 func Check(doc []byte) error {

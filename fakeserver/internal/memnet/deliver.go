@@ -23,7 +23,7 @@ func (r Response) Write(w http.ResponseWriter) {
 	}
 	maps.Copy(w.Header(), r.Header)
 	w.WriteHeader(r.Status)
-	_, _ = w.Write(r.Body) // the client may be gone, which is its own affair
+	_, _ = w.Write(r.Body) // fails only if the client is gone
 }
 
 // Ending is what happens to the connection after the part of a response that

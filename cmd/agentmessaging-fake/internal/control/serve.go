@@ -112,7 +112,7 @@ func (r *route) parseQuery(raw string) (url.Values, error) {
 		case !slices.Contains(allowed, name):
 			return nil, badRequest("query", "parameter %s is not allowed here; allowed: %s", quoted(name), listed(allowed))
 		case len(values) > 1:
-			return nil, badRequest(name, "stands twice")
+			return nil, badRequest(name, "is there twice")
 		}
 	}
 	return query, nil

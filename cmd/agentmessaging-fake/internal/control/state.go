@@ -85,7 +85,7 @@ func (s *Server) ReadState(raw []byte) error {
 		case err != nil:
 			return fmt.Errorf("worlds[%d]: %w", i, err)
 		case worlds[st.Name] != nil:
-			return fmt.Errorf("worlds[%d]: the name stands twice", i)
+			return fmt.Errorf("worlds[%d]: the name is there twice", i)
 		}
 		worlds[st.Name] = w
 	}

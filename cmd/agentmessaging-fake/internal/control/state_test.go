@@ -55,7 +55,7 @@ func TestReadStateRefuses(t *testing.T) {
 		{file, `[]`, "body: must be an object"},
 		{`"version":1,"worlds"`, `"version":2,"worlds"`, "version: must be one of 1"},
 		{`"name":"one"`, `"name":"one","odd":1`, `worlds[1]: member "odd" is not allowed`},
-		{`"name":"one"`, `"name":"default"`, "worlds[1]: the name stands twice"},
+		{`"name":"one"`, `"name":"default"`, "worlds[1]: the name is there twice"},
 		{`"name":"one"`, `"name":"a_b"`, "worlds[1].name: must be 1 to 63"},
 		{`"name":"default"`, `"name":"other"`, "there is no world named default in it"},
 		{`"label":"key_000001"`, `"label":"key_1"`, "worlds[0]: fakeserver: ReadState: the state is damaged: keys[0].label"},

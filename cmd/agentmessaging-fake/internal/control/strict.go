@@ -102,7 +102,7 @@ func (c *checker) free(path, wants string) error {
 	from, twice := c.Pos, strictjson.Twice("")
 	switch err := c.Free(); {
 	case errors.As(err, &twice):
-		return badRequest(path, "member %s stands twice", quoted(string(twice)))
+		return badRequest(path, "member %s is there twice", quoted(string(twice)))
 	case err != nil:
 		return badRequest(path, "%v", err)
 	}
@@ -129,7 +129,7 @@ func (c *checker) object(path string, t reflect.Type) error {
 		case i < 0:
 			return badRequest(or(path, "body"), "member %s is not allowed; allowed: %s", quoted(name), listed(names(members)))
 		case seen[name]:
-			return badRequest(join(path, name), "stands twice")
+			return badRequest(join(path, name), "is there twice")
 		}
 		seen[name] = true
 		if err := c.value(join(path, name), members[i].kind, members[i].check); err != nil {

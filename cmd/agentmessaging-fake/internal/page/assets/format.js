@@ -67,7 +67,7 @@ export function plural(n, one, many = `${one}s`) {
 }
 
 // indentJSON lays a JSON document out over lines. It works on the text, since
-// parsing would round long numbers and lose members that stand twice. What is
+// parsing would round long numbers and lose members that are there twice. What is
 // not JSON comes back as it is.
 export function indentJSON(source) {
   try {
