@@ -29,9 +29,9 @@ func (c *call) RoundTrip(outer *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	defer c.release(ctx)
-	ctx, stop, limit := c.bounded(ctx)
+	ctx, stop, limit := c.bounded(c.startRequest(ctx)) // whatever context an observer has made
 	defer stop()
-	resp, err := c.send(c.startRequest(ctx), stop, cookies)
+	resp, err := c.send(ctx, stop, cookies)
 	if deadline, has := ctx.Deadline(); has && c.out.failed() {
 		c.spend(limit - time.Until(deadline))
 	}

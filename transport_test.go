@@ -7,7 +7,6 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptrace"
 	"net/url"
-	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -65,42 +64,6 @@ func TestLateHook(t *testing.T) {
 		assert.ErrorIs(t, post(t.Context(), newClient(t, transport)), agentmessaging.ErrOutcomeUnknown)
 		assert.Equal(t, 2, sent)
 	})
-}
-
-// TestFailureBetweenConnectionAndHeader: certain not to be sent, unless the
-// failure is a cancellation, which the writing may have overtaken. Where a
-// transport runs no hooks, nothing is certain.
-func TestFailureBetweenConnectionAndHeader(t *testing.T) {
-	for _, tt := range []struct {
-		hooks    bool
-		err      error
-		cancels  bool
-		want     string
-		attempts int
-	}{
-		{true, io.ErrClosedPipe, false, clienttest.NoAnswer, 3},
-		{true, io.ErrClosedPipe, true, clienttest.Unknown, 1},
-		{true, context.Canceled, false, clienttest.Unknown, 1},
-		{true, os.ErrDeadlineExceeded, false, clienttest.Unknown, 1},
-		{false, io.ErrClosedPipe, false, clienttest.Unknown, 1},
-	} {
-		ctx, cancel := context.WithCancel(t.Context())
-		transport := tripper(func(req *http.Request) (*http.Response, error) {
-			if trace := httptrace.ContextClientTrace(req.Context()); tt.hooks {
-				trace.GetConn(req.URL.Host)
-				trace.GotConn(httptrace.GotConnInfo{})
-			}
-			if tt.cancels {
-				cancel()
-			}
-			return nil, tt.err
-		})
-		var info agentmessaging.CallInfo
-		err := post(agentmessaging.WithCallInfo(ctx, &info), newClient(t, transport, clienttest.Quick))
-		assert.Equal(t, tt.want, clienttest.Outcome(err), "%+v", tt)
-		assert.Equal(t, tt.attempts, info.Attempts, "%+v", tt)
-		cancel()
-	}
 }
 
 type closeCounter struct {

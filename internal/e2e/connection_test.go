@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -125,36 +124,4 @@ func TestGetHasNoBody(t *testing.T) {
 		_, err := client.WarmUp(t.Context(), "")
 		require.NoError(t, err)
 	}
-}
-
-// TestFailureBeforeTheConnection: net/http's own transport runs its hooks, so
-// that none means that nothing was sent.
-func TestFailureBeforeTheConnection(t *testing.T) {
-	transport := &http.Transport{Proxy: func(*http.Request) (*url.URL, error) { return nil, io.ErrNoProgress }}
-	var info agentmessaging.CallInfo
-	err := clienttest.Post(agentmessaging.WithCallInfo(t.Context(), &info), clienttest.New(t, transport, clienttest.Quick))
-	assert.Equal(t, clienttest.NoAnswer, clienttest.Outcome(err))
-	assert.ErrorIs(t, err, io.ErrNoProgress)
-	assert.Equal(t, 3, info.Attempts)
-}
-
-// TestObserverThatStartsAttemptsFromTheCall: whatever context an observer gives
-// an attempt, it is known whether its request was sent.
-func TestObserverThatStartsAttemptsFromTheCall(t *testing.T) {
-	baseURL, requests := hangingUp(t)
-	type key struct{}
-	var call context.Context
-	observer := agentmessaging.ObserverFunc(func(ctx context.Context, event agentmessaging.Event) context.Context {
-		switch event.(type) {
-		case agentmessaging.CallStart:
-			call = context.WithValue(ctx, key{}, "call")
-			return call
-		case agentmessaging.AttemptStart, agentmessaging.RequestStart:
-			return context.WithValue(call, key{}, "attempt")
-		}
-		return nil
-	})
-	err := clienttest.Post(t.Context(), connect(t, baseURL, agentmessaging.WithObserver(observer)))
-	assert.Equal(t, clienttest.Unknown, clienttest.Outcome(err))
-	assert.EqualValues(t, 1, requests.Load())
 }

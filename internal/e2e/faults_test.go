@@ -87,7 +87,8 @@ func (f fault) run(t *testing.T, call clienttest.Call, over network) cell {
 	if f.tls {
 		baseURL = "https://service.example:1"
 	}
-	client := clienttest.At(t, baseURL, clienttest.Through(guard), agentmessaging.WithRetry(over.retry), clienttest.Jitter(0))
+	client := clienttest.At(t, baseURL, clienttest.Through(guard), agentmessaging.WithRetry(over.retry), clienttest.Jitter(0),
+		agentmessaging.WithObserver(&wayward{}))
 	var info agentmessaging.CallInfo
 	ctx := agentmessaging.WithCallInfo(t.Context(), &info)
 	if f.deadline > 0 {
@@ -106,6 +107,20 @@ func (f fault) run(t *testing.T, call clienttest.Call, over network) cell {
 		c.outcome, c.elapsed = eitherWay, 0
 	}
 	return c
+}
+
+// wayward is an observer that starts attempts from the context of the call.
+// Whatever it gives an attempt, the client knows whether its request was sent.
+type wayward struct{ call context.Context }
+
+func (w *wayward) Observe(ctx context.Context, event agentmessaging.Event) context.Context {
+	switch event.(type) {
+	case agentmessaging.CallStart:
+		w.call = ctx
+	case agentmessaging.AttemptStart, agentmessaging.RequestStart:
+		return w.call
+	}
+	return nil
 }
 
 // transport makes a connection for each attempt: whether one that brought more

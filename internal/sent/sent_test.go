@@ -55,6 +55,12 @@ func TestTurnedAway(t *testing.T) {
 	} {
 		assert.Equal(t, want, turnedAway(err), err)
 	}
+	for _, http2 := range []bool{true, false} {
+		trace := &Trace{}
+		trace.http2.Store(http2)
+		assert.Equal(t, http2, trace.Crowded(errors.New("net/http: cannot rewind body after connection loss")))
+		assert.False(t, trace.Crowded(refused))
+	}
 }
 
 // TestMaybeSent: only what cannot have reached the service was not sent.
