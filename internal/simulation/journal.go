@@ -17,9 +17,8 @@ type event struct {
 
 // journal is what happened. Its zero value is empty.
 type journal struct {
-	mu      sync.Mutex
-	events  []event
-	foreign []time.Duration // calls of somebody else
+	mu     sync.Mutex
+	events []event
 }
 
 func (j *journal) note(e event) {
@@ -28,18 +27,11 @@ func (j *journal) note(e event) {
 	j.events = append(j.events, e)
 }
 
-func (j *journal) elsewhere() {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.foreign = append(j.foreign, clock())
-}
-
 // measures are what a span of a run comes to.
 type measures struct {
-	Allowed  int // what the service would have accepted
 	Accepted int
 	Refused  int
-	Used     float64 // Accepted of Allowed
+	Used     float64 // Accepted of what there was to use
 	// RefusedPerCall is refusals for each accepted call.
 	RefusedPerCall float64
 	Jain           float64       // 1: each process got as much as the others
@@ -51,9 +43,9 @@ type measures struct {
 
 // measure looks at a span.
 func (w *world) measure(from, to time.Duration) measures {
-	m := w.journal.within(from, to, len(w.fleet), func(event) bool { return true })
-	m.Allowed = w.scenario.service().allowed(w.starts, from, to) - w.journal.foreignWithin(from, to)
-	m.Used = float64(m.Accepted) / float64(max(1, m.Allowed))
+	m := w.within(from, to, batch, interactive)
+	allowed := w.scenario.service().allowed(w.starts, from, to) - w.within(from, to, elsewhere).Accepted
+	m.Used = float64(m.Accepted) / float64(max(1, allowed))
 	return m
 }
 
@@ -70,16 +62,16 @@ func (w *world) measured() measures {
 // of looks at one class in the measured span.
 func (w *world) of(c class) measures {
 	from := w.starts + w.warm
-	return w.journal.within(from, from+w.span, len(w.fleet), func(e event) bool { return e.class == c })
+	return w.within(from, from+w.span, c)
 }
 
-func (j *journal) within(from, to time.Duration, processes int, counts func(event) bool) measures {
+func (w *world) within(from, to time.Duration, classes ...class) measures {
 	var m measures
 	var waits []time.Duration
-	shares, last := make([]float64, processes), from
-	for _, e := range j.events {
+	shares, last := make([]float64, len(w.fleet)), from
+	for _, e := range w.journal.events {
 		switch {
-		case e.at < from || e.at >= to || !counts(e):
+		case e.at < from || e.at >= to || !slices.Contains(classes, e.class):
 		case !e.accepted:
 			m.Refused++
 		default:
@@ -96,15 +88,6 @@ func (j *journal) within(from, to time.Duration, processes int, counts func(even
 		m.P99 = waits[len(waits)*99/100]
 	}
 	return m
-}
-
-func (j *journal) foreignWithin(from, to time.Duration) (n int) {
-	for _, at := range j.foreign {
-		if at >= from && at < to {
-			n++
-		}
-	}
-	return n
 }
 
 // jain is Jain's index: 1 where all are equal, 1/n where one has everything.

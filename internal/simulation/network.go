@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
 )
 
 // latency is how long a message travels: log-normal, as between data centres,
@@ -28,14 +30,7 @@ func clock() time.Duration { return time.Since(midnight) }
 
 // sleep reports whether it slept to the end.
 func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return cooldown.RealClock{}.Sleep(ctx, d) == nil
 }
 
 // source is a random source of its own for each who draws.

@@ -62,7 +62,8 @@ func flood(m model) scenario {
 // shared is a key of which somebody else uses 30 %.
 func shared(m model) scenario {
 	s := saturated(m, 4, 8, 60)
-	s.foreign, s.span = 18, 20*time.Minute
+	s.loads = append(s.loads, load{class: elsewhere, perMinute: 18})
+	s.span = 2 * time.Hour // the figure is small, and the arrivals are at random
 	return s
 }
 

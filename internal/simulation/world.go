@@ -20,6 +20,7 @@ type class int
 const (
 	batch       class = iota
 	interactive       // goes first
+	elsewhere         // of somebody else who has the key
 )
 
 // load is one sort of calls. Either workers of each process call again as soon as
@@ -38,7 +39,6 @@ type scenario struct {
 	alone     bool          // the process has no store
 	processes int
 	loads     []load
-	foreign   float64       // calls a minute of somebody else, who does not wait
 	latency   latency       // to the service, each way
 	replies   time.Duration // what the answer takes beyond that, in the median
 	away      time.Duration // the store is so far away, each way
@@ -116,7 +116,6 @@ func run(s scenario) *world {
 	if s.meanwhile != nil {
 		w.callers.Go(func() { s.meanwhile(ctx, w) })
 	}
-	w.callers.Go(w.useElsewhere)
 	time.Sleep(s.warm)
 	w.before = w.store.count()
 	<-ctx.Done()
@@ -150,29 +149,19 @@ func (w *world) start(ctx context.Context, i int) {
 	}
 }
 
-// arrivals come to a process at random.
+// arrivals come to a process at random. Somebody else does not wait.
 func (w *world) arrivals(l load, number int) {
-	random := source(w.seed, number, 2)
-	for n := 0; w.untilNext(random, l.perMinute); n++ {
-		process := random.IntN(len(w.fleet))
-		w.callers.Go(func() { w.newCaller(l.class, process, number, n).call() })
-	}
-}
-
-// untilNext sleeps until the next random arrival; false at the end.
-func (w *world) untilNext(random *rand.Rand, perMinute float64) bool {
-	next := time.Duration(random.ExpFloat64() / perMinute * float64(time.Minute))
-	ends := w.starts + w.warm + w.span
-	time.Sleep(min(next, ends-clock()))
-	return clock() < ends
-}
-
-// useElsewhere is somebody else who has the key, and does not wait.
-func (w *world) useElsewhere() {
-	random := source(w.seed, 3)
-	for w.foreign > 0 && w.untilNext(random, w.foreign) {
-		if w.service.call(clock()) == 0 {
-			w.journal.elsewhere()
+	random, ends := source(w.seed, number, 2), w.starts+w.warm+w.span
+	for n := 0; ; n++ {
+		next := time.Duration(random.ExpFloat64() / l.perMinute * float64(time.Minute))
+		time.Sleep(min(next, ends-clock()))
+		switch process := random.IntN(len(w.fleet)); {
+		case clock() >= ends:
+			return
+		case l.class == elsewhere:
+			w.journal.note(event{at: clock(), class: elsewhere, accepted: w.service.call(clock()) == 0})
+		default:
+			w.callers.Go(func() { w.newCaller(l.class, process, number, n).call() })
 		}
 	}
 }
