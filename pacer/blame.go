@@ -2,7 +2,7 @@ package pacer
 
 import "slices"
 
-// refusal is a 429, as the state machine is told of it.
+// refusal is a 429 as the pacer reports it to the state machine.
 type refusal struct {
 	kinds   kinds // what the call counted as
 	granted int64 // when it was let go
@@ -37,15 +37,16 @@ func (m *machine) refused(f refusal) {
 	}
 }
 
-// namesRequests reports whether the key is that of a short limit on requests.
+// namesRequests reports whether the key names a short limit on requests that can
+// ask for such a wait.
 func (m *machine) namesRequests(key string, wait int64) bool {
 	return slices.ContainsFunc(m.rules, func(r rule) bool {
 		return r.key == key && r.counts == request && !r.isLong() && wait <= r.window+second
 	})
 }
 
-// blame is the limit that is to blame for a refusal: of those that count the
-// kinds and whose window can be that long, the one that is fullest.
+// blame returns the limit that a refusal is put down to: the fullest one that
+// counts the kinds and whose window is not shorter than the wait.
 func (m *machine) blame(k kinds, wait int64) (fullest budget, found bool) {
 	for b := range m.spent(k) {
 		if wait <= b.window+second && (!found || b.full() > fullest.full()) {

@@ -11,17 +11,18 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
 )
 
-// fleet is what a pacer knows of the others. The pacer's lock guards it.
+// fleet holds what a pacer knows of the other processes. The pacer's lock guards
+// it.
 type fleet struct {
 	seen   *state // what the store held last
 	offset int64  // what the store's clock is ahead of the pacer's
-	took   int64  // a step
+	took   int64  // how long a step takes
 
-	down    bool      // the store is, and the pacer's local state a share
-	since   time.Time // it is
-	retryAt int64     // the next step that tries it again
+	down    bool      // the store does not answer: the local state is a share
+	since   time.Time // when it went down
+	retryAt int64     // when a step tries it again
 	size    int64     // how many processes share the limits meanwhile
-	lonely  bool      // nobody knows
+	lonely  bool      // the store was never seen: nobody knows how many
 
 	steps, conflicts int
 	warned           bool
@@ -42,10 +43,9 @@ const carriedOver = 0
 
 var errBusy = errors.New("too many processes change the value at once")
 
-// step carries out f on the state that is shared, or on that of this process
-// where there is no store or it is away. It returns what the state's clock is
-// ahead of the pacer's. f is carried out again where another process was
-// quicker.
+// step applies f to the shared state or, without a store that answers, to the
+// state of this process. It applies f again where another process was quicker.
+// It returns how far the state's clock is ahead of the pacer's.
 func (p *Pacer) step(f func(*machine)) (offset int64) {
 	if p.present() {
 		offset, err := p.stepShared(f)
@@ -76,7 +76,7 @@ func (p *Pacer) present() bool {
 // shared reports whether the state is the store's. The lock is held.
 func (p *Pacer) shared() bool { return p.store != nil && !p.fleet.down }
 
-// loaded is what the store holds, and the state in it.
+// loaded is a value of the store, ready to be changed and swapped.
 type loaded struct {
 	*machine
 	key, version string
@@ -121,8 +121,8 @@ func (m *machine) ttl() time.Duration {
 	return time.Duration(longest)*time.Microsecond + time.Hour
 }
 
-// load is the store's state by now. What this process knows is brought in where
-// the state is another than before, or the process returns from its share.
+// load reads the store's state. Where that is another state than before, or the
+// process returns from its share, load brings in what this process knows.
 func (p *Pacer) load() (*loaded, error) {
 	p.mu.Lock()
 	l := &loaded{key: p.key()}
@@ -161,7 +161,7 @@ func (p *Pacer) load() (*loaded, error) {
 	return l, nil
 }
 
-// mine is the state that this process has seen, or works on.
+// mine is the state that this process works on, or has seen in the store.
 func (p *Pacer) mine() *state {
 	if p.store == nil || p.fleet.down {
 		return p.local
@@ -169,10 +169,10 @@ func (p *Pacer) mine() *state {
 	return p.fleet.seen
 }
 
-// join brings in what a process knows that was away, or remembers more than the
-// store: of each limit the fuller state holds. A level that was found by trial
-// is a share, and no level of all. One that returns from its share lets nobody
-// go for a moment, as others may still be on theirs.
+// join brings in what a process knows and the store does not: of each limit the
+// fuller count holds. A level that was found by trial is a share, so it is left
+// out. After an outage nobody goes for a moment, since others may still be on
+// their shares.
 func (m *machine) join(other *machine, f *fleet) {
 	for b := range m.spent(everything) {
 		o := other.budget(b.index)

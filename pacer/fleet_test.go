@@ -106,8 +106,8 @@ func (f *fleetOf) since(from time.Duration) (n int) {
 	return n
 }
 
-// TestStoreFails: the processes go on with their shares, and return. What the
-// store does is told by one record each.
+// TestStoreFails: the processes go on with their shares, and return. Each logs
+// one record when the store fails, and one when it is back.
 func TestStoreFails(t *testing.T) {
 	for name, fail := range map[string]func(*memory){
 		"dead": func(m *memory) { m.down = true },

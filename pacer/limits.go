@@ -38,14 +38,14 @@ type Limit struct {
 	Counts Counted
 }
 
-// PreviewLimits are the preview defaults (interface 8.1). Those per IP address
-// are kept as though all that share the pacer had one address.
+// PreviewLimits returns the preview defaults (interface 8.1). The limits per IP
+// address are kept as though all that share the pacer had one address.
 func PreviewLimits() []Limit { return limitsOf("preview") }
 
-// ProLimits are those of the Pro plan (interface 8.2).
+// ProLimits returns the limits of the Pro plan (interface 8.2).
 func ProLimits() []Limit { return limitsOf("pro") }
 
-// BYOKPlanLimits are those of the BYOK plan (interface 8.2).
+// BYOKPlanLimits returns the limits of the BYOK plan (interface 8.2).
 func BYOKPlanLimits() []Limit { return limitsOf("byok") }
 
 func limitsOf(plan string) (limits []Limit) {
@@ -71,7 +71,7 @@ const (
 
 var counted = []Counted{CountsRequests, CountsAgentCreations, CountsBYOKSets, CountsWarmUps}
 
-// kindOf is 0 for what is not counted.
+// kindOf returns 0 for something that no limit counts.
 func kindOf(what Counted) kinds {
 	for i, c := range counted {
 		if c == what || what == "" {
@@ -81,7 +81,7 @@ func kindOf(what Counted) kinds {
 	return 0
 }
 
-// kindsOf is what the attempt counts as.
+// kindsOf returns what the attempt counts as.
 func kindsOf(attempt agentmessaging.LimitedAttempt) (k kinds) {
 	endpoint := spec.Find(attempt.Method, attempt.Path)
 	for i, what := range counted {
@@ -104,7 +104,7 @@ const hour = int64(time.Hour / time.Microsecond)
 
 func (r *rule) isLong() bool { return r.window >= hour }
 
-// maxLimits bounds what is kept of a key.
+// maxLimits bounds the value in the store.
 const maxLimits = 30
 
 // rulesOf converts limits, or says what is wrong with one.

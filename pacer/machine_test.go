@@ -50,7 +50,7 @@ func (p play) fill(now, during int64) int64 {
 	return now
 }
 
-// level is that of the first limit.
+// level returns the level of the first limit.
 func (p play) level(now int64) float64 { return p.clone().at(p.rules, now).budget(0).allowed }
 
 func perMinute(most int) Limit { return Limit{Key: "ours", Max: most, Window: time.Minute} }
@@ -184,6 +184,27 @@ func TestAWrongGuessCostsOneCall(t *testing.T) {
 	assert.Equal(t, someday+8*hour, p.at(someday+hour).Gates.opens(warmUp), "a refused message holds back all")
 }
 
+// TestNames of ours tell a refusal of requests from one of the operation, if the
+// wait is no longer than the limit's window.
+func TestNames(t *testing.T) {
+	for _, test := range []struct {
+		key     string
+		wait    int64
+		message int64 // held back for so long
+	}{
+		{"key_minute", 30 * second, 30 * second},
+		{"key_minute", 2 * minute, 0},
+		{"key_day", 30 * second, 0},
+		{"agent_create_ip_minute", 30 * second, 0},
+		{"", 30 * second, 0},
+	} {
+		m := newPlay(t, PreviewLimits()...).at(someday)
+		m.refused(refusal{kinds: creation, granted: someday, wait: test.wait, key: test.key})
+		assert.Equal(t, someday+test.wait, m.Gates.opens(creation), test.key)
+		assert.Equal(t, test.message, max(0, m.Gates.opens(message)-someday), test.key)
+	}
+}
+
 // TestAGateNeverOpensEarlier than the longest wait that was asked for.
 func TestAGateNeverOpensEarlier(t *testing.T) {
 	m := newPlay(t, PreviewLimits()...).at(someday)
@@ -305,6 +326,18 @@ func TestTicketsTakeTurns(t *testing.T) {
 	assert.InDelta(t, 7, float64(got[asks[2]]+got[asks[3]])/float64(got[asks[0]]+got[asks[1]]), 0.3)
 }
 
+// TestAShareCountsForAll: a call of one of four processes that do not hear of each
+// other counts as four, and its next is four turns later.
+func TestAShareCountsForAll(t *testing.T) {
+	p := newPlay(t, perMinute(60))
+	m := p.at(someday + minute)
+	m.calls = 4
+	got := m.ask(ask{kinds: message, waits: 2})
+	assert.Equal(t, 1, got.n)
+	assert.Equal(t, int64(4), m.budget(0).sent())
+	assert.InDelta(t, 4*second, got.due-m.now, 100_000)
+}
+
 // TestATicketLapses where its process does not come back for its turn.
 func TestATicketLapses(t *testing.T) {
 	p := newPlay(t, perMinute(6))
@@ -312,7 +345,9 @@ func TestATicketLapses(t *testing.T) {
 	}
 	second := ask{member: 2, kinds: message, waits: 1}
 	due := p.Tickets[0].Due
-	assert.Greater(t, p.at(someday).ask(second).due, due, "behind the first")
+	behind := p.at(someday).ask(second)
+	assert.Greater(t, behind.due, due, "behind the first")
+	assert.Equal(t, 2*p.at(someday).budget(0).pace, behind.gap, "they take turns")
 	assert.Zero(t, p.at(due).ask(second).n)
 	assert.Equal(t, 1, p.at(due+ticketFor+1).ask(second).n)
 }
@@ -333,11 +368,8 @@ func TestGiveBack(t *testing.T) {
 func TestClockSetBack(t *testing.T) {
 	p := newPlay(t, PreviewLimits()...)
 	now := p.fill(someday, 2*minute)
-	p.at(now).refused(refusal{kinds: warmUp, granted: now, wait: hour})
 	back := play{p.clone(), p.rules}.at(now - 3*hour)
 	assert.Equal(t, now-3*hour, back.now)
-	assert.Equal(t, back.now+hour, back.Gates.opens(warmUp))
-	assert.Equal(t, p.at(now).budget(0).full(), back.budget(0).full())
 	wait := p.at(now).ask(ask{kinds: message, waits: 2}).due - now
 	assert.Equal(t, wait, back.ask(ask{kinds: message, waits: 2}).due-back.now)
 }

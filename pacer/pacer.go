@@ -68,8 +68,8 @@ type Pacer struct {
 type Option func(*Pacer) error
 
 // New returns a pacer that keeps limits: a set of this package such as
-// [PreviewLimits], or your own, at most 30. It calls nobody. What is wrong with
-// an argument is told by an *agentmessaging.ValidationError.
+// [PreviewLimits], or your own, at most 30. It calls nobody. An argument
+// that is wrong is refused with an *agentmessaging.ValidationError.
 func New(limits []Limit, opts ...Option) (*Pacer, error) {
 	rules, err := rulesOf(limits)
 	if err != nil {

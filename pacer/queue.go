@@ -128,7 +128,7 @@ func (p *Pacer) untilAsk(q *queue) int64 {
 	return min(at-p.time.now(), longestSleep)
 }
 
-// question is what the queue asks. The lock is held.
+// question asks for the calls that wait now. The lock is held.
 func (p *Pacer) question(q *queue) ask {
 	a := ask{
 		member: p.member, spread: p.spread.guard(), kinds: q.kinds, batch: q.batch,

@@ -36,7 +36,8 @@ type member struct {
 	Spread int64 // by how much its answers' times differ
 }
 
-// format is that of a value. What decode would misread needs another number.
+// format numbers the layout of a value. Raise it where decode would misread an
+// older one.
 const format = 2
 
 var (

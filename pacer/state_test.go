@@ -1,6 +1,9 @@
 package pacer
 
 import (
+	"encoding/json"
+	"regexp"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -26,6 +29,29 @@ func TestEncoding(t *testing.T) {
 	got, err := decode(p.encode(), len(p.rules))
 	require.NoError(t, err)
 	assert.Equal(t, p.state, got)
+}
+
+// TestMove moves every time of the state, and nothing else.
+func TestMove(t *testing.T) {
+	p := newBusyPlay(t)
+	numbers := func() (all []int64) {
+		plain, err := json.Marshal(p.state)
+		require.NoError(t, err)
+		for _, number := range regexp.MustCompile(`\d+`).FindAllString(string(plain), -1) {
+			n, _ := strconv.ParseInt(number, 10, 64)
+			all = append(all, n)
+		}
+		return all
+	}
+	before := numbers()
+	p.move(-hour)
+	for i, now := range numbers() {
+		if isTime := before[i] > someday-hour && before[i] < someday+2*hour; isTime {
+			assert.Equal(t, before[i]-hour, now, "number %d of the state", i)
+		} else {
+			assert.Equal(t, before[i], now, "number %d of the state", i)
+		}
+	}
 }
 
 // TestValueIsSmall at the preview's limits.

@@ -29,7 +29,7 @@ type ask struct {
 	waits  int64 // calls that wait
 }
 
-// answer is what the process learns.
+// answer says which calls may go, and when the others will.
 type answer struct {
 	forecast
 	grants [mostGrants]grant
@@ -47,7 +47,7 @@ type forecast struct {
 	due   int64 // the next of them
 	opens int64 // when the limits would let somebody go
 	gap   int64 // of the process's turns
-	extra int64 // that it is longer by for now
+	extra int64 // added to gap while a burst is made up for
 	limit int   // that keeps it waiting
 }
 
@@ -119,8 +119,8 @@ func (m *machine) withdraw(a ask) {
 	m.Tickets = slices.DeleteFunc(m.Tickets, ticket{Member: a.member, Kinds: a.kinds, Batch: a.batch}.same)
 }
 
-// turn is when the ticket at a place comes to its turn: after those that go
-// before it and are due by then.
+// turn forecasts when the ticket at a place comes to its turn: after the tickets
+// that go before it and are due by then.
 func (m *machine) turn(t ticket, place int) forecast {
 	var before [maxLimits]int64 // calls that go first
 	got := m.earliest(t.Kinds, &before)

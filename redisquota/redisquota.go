@@ -77,8 +77,8 @@ func (s *Store) Swap(ctx context.Context, key, version string, value []byte, ttl
 	return n == 1, nil
 }
 
-// meanings are those of the words with which a server refuses. An error that
-// has none of them explains itself: LOADING, a timeout.
+// meanings explain the words with which a server refuses. An error without one
+// of them explains itself: LOADING, a timeout.
 var meanings = []struct{ word, meaning string }{
 	{"NOAUTH", "Redis asks for a password; set Password in the client's options"},
 	{"WRONGPASS", "Redis does not know this user and password"},

@@ -30,7 +30,7 @@ func newServer(tb testing.TB, args ...string) *server {
 	dir, err := os.MkdirTemp("", "redisquota")
 	require.NoError(tb, err)
 	s := &server{socket: filepath.Join(dir, "redis.sock")}
-	s.args = append([]string{ // of an option that is there twice the last counts
+	s.args = append([]string{ // where an option is given twice, the last one counts
 		"--port", "0", "--unixsocket", s.socket, "--dir", dir, "--save", "", "--appendonly", "no", "--daemonize", "no",
 	}, args...)
 	tb.Cleanup(func() {
