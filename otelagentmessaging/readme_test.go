@@ -1,7 +1,6 @@
 package otelagentmessaging_test
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -13,9 +12,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
-
-	"github.com/agent-messaging-service/agentmessaging-go"
-	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
 // column has the cells of some columns of a marked table of the README, without
@@ -41,24 +37,12 @@ func column(t *testing.T, table string, columns ...int) (cells []string) {
 
 func sorted[V any](set map[string]V) []string { return slices.Sorted(maps.Keys(set)) }
 
-// everything makes calls until each span, event, metric and attribute has been
-// seen.
-func everything(t *testing.T, then func(r *telemetry)) {
-	inBubble(t, func(ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client, r *telemetry) {
-		_ = every(ctx, fake, client)
-		fake.Inject(fakeserver.RateLimited("3")).Times(2)
-		_ = send(ctx, fake, client)
-		fake.Inject(fakeserver.RateLimited("3")).Nth(2)
-		_ = send(ctx, fake, client)
-		_, _ = client.GetAgent(ctx, "missing")
-		then(r)
-	}, retries(2))
-}
-
+// TestREADMESpans finds in the README all that the stories leave behind, and no
+// more.
 func TestREADMESpans(t *testing.T) {
-	everything(t, func(r *telemetry) {
-		spans, events := map[string]bool{}, map[string]bool{}
-		call, request := map[string]bool{}, map[string]bool{}
+	spans, events := map[string]bool{}, map[string]bool{}
+	call, request := map[string]bool{}, map[string]bool{}
+	for _, r := range told(t) {
 		for _, s := range r.spans.GetSpans() {
 			name, attributes := s.Name, call
 			switch {
@@ -75,11 +59,11 @@ func TestREADMESpans(t *testing.T) {
 				events[e.Name+": "+strings.Join(sorted(attrsOf(e.Attributes)), ", ")] = true
 			}
 		}
-		assert.Equal(t, sorted(spans), column(t, "spans", 0, 1))
-		assert.Equal(t, sorted(call), column(t, "call", 0, 1))
-		assert.Equal(t, sorted(request), column(t, "request", 0, 1))
-		assert.Equal(t, sorted(events), column(t, "events", 0, 2))
-	})
+	}
+	assert.Equal(t, sorted(spans), column(t, "spans", 0, 1))
+	assert.Equal(t, sorted(call), column(t, "call", 0, 1))
+	assert.Equal(t, sorted(request), column(t, "request", 0, 1))
+	assert.Equal(t, sorted(events), column(t, "events", 0, 2))
 }
 
 // typeName is the conventions' word for a type.
@@ -94,13 +78,10 @@ func typeName(value any) string {
 }
 
 func TestREADMEMetrics(t *testing.T) {
-	everything(t, func(r *telemetry) {
-		metrics, buckets := map[string]bool{}, map[string]bool{}
+	attributes, buckets := map[string]attrs{}, map[string]bool{}
+	for _, r := range told(t) {
 		for name, m := range r.metrics(t) {
-			kind, names := "gauge", attrs{}
-			for _, p := range pointsOf(m) {
-				maps.Copy(names, p.attrs)
-			}
+			kind := "gauge"
 			switch data := m.Data.(type) {
 			case metricdata.Sum[int64]:
 				if data.IsMonotonic {
@@ -111,11 +92,21 @@ func TestREADMEMetrics(t *testing.T) {
 				buckets[name+": "+strings.Trim(strings.ReplaceAll(fmt.Sprint(data.DataPoints[0].Bounds), " ", ", "), "[]")] = true
 			}
 			assert.NotEmpty(t, m.Description, name)
-			metrics[strings.Join([]string{name, kind, m.Unit, strings.Join(sorted(names), ", ")}, ": ")] = true
+			row := name + ": " + kind + ": " + m.Unit
+			if attributes[row] == nil {
+				attributes[row] = attrs{}
+			}
+			for _, p := range pointsOf(m) {
+				maps.Copy(attributes[row], p.attrs)
+			}
 		}
-		assert.Equal(t, sorted(metrics), column(t, "metrics", 0, 1, 2, 3))
-		assert.Equal(t, sorted(buckets), column(t, "buckets", 0, 1))
-	})
+	}
+	var metrics []string
+	for _, row := range sorted(attributes) {
+		metrics = append(metrics, row+": "+strings.Join(sorted(attributes[row]), ", "))
+	}
+	assert.Equal(t, metrics, column(t, "metrics", 0, 1, 2, 3))
+	assert.Equal(t, sorted(buckets), column(t, "buckets", 0, 1))
 }
 
 // TestREADMEErrorTypes reads the values where they stand once.

@@ -63,13 +63,21 @@ var stories = []struct {
 	}, nil},
 }
 
-func TestStories(t *testing.T) {
-	var all strings.Builder
+// told is what each of the stories leaves behind.
+func told(t *testing.T) (all []*telemetry) {
 	for _, s := range stories {
 		inBubble(t, func(ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client, r *telemetry) {
 			_ = s.call(ctx, fake, client) // error.type says how it ended
-			fmt.Fprintf(&all, "## %s\n\n%s\n", s.name, cmp.Or(r.story(t), "nothing\n"))
+			all = append(all, r)
 		}, s.opts...)
+	}
+	return all
+}
+
+func TestStories(t *testing.T) {
+	var all strings.Builder
+	for i, r := range told(t) {
+		fmt.Fprintf(&all, "## %s\n\n%s\n", stories[i].name, cmp.Or(r.story(t), "nothing\n"))
 	}
 	if *update {
 		require.NoError(t, os.WriteFile(storiesFile, []byte(all.String()), 0o644))
