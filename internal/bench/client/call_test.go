@@ -22,27 +22,27 @@ var three = []struct {
 
 var trio = []peer{ours(0), ours(1), ours(2)}
 
-var all = append(trio[:3:3], ownBounded, peer{"oapi-codegen", serviceAnswers, oapiCodegen}, openAI)
+var all = append(trio[:3:3], ownBounded, peer{"oapi-codegen", oapiCodegen})
 
 func ours(i int) peer {
-	return peer{three[i].name, serviceAnswers, func(t http.RoundTripper, baseURL string) calls { return callsOf(three[i].open(t, baseURL)) }}
+	return peer{three[i].name, func(t http.RoundTripper, baseURL string) calls { return callsOf(three[i].open(t, baseURL)) }}
 }
 
-var ownBounded = peer{"agentmessaging-with-a-deadline", serviceAnswers, func(t http.RoundTripper, baseURL string) calls {
+var ownBounded = peer{"agentmessaging-with-a-deadline", func(t http.RoundTripper, baseURL string) calls {
 	made := callsOf(own(t, baseURL))
 	return calls{bounded(made.post), bounded(made.get)}
 }}
 
 // ways are how an answer comes to a client.
-var ways = map[string]func(testing.TB, peer) (http.RoundTripper, string){
-	"canned": func(_ testing.TB, p peer) (http.RoundTripper, string) { return canned(p.answers), memory },
-	"loopback": func(tb testing.TB, p peer) (http.RoundTripper, string) {
-		server := httptest.NewServer(canned(p.answers))
+var ways = map[string]func(testing.TB) (http.RoundTripper, string){
+	"canned": func(testing.TB) (http.RoundTripper, string) { return serviceAnswers, memory },
+	"loopback": func(tb testing.TB) (http.RoundTripper, string) {
+		server := httptest.NewServer(serviceAnswers)
 		tb.Cleanup(server.Close)
 		return pooled(tb, &http.Transport{}), server.URL
 	},
-	"http2": func(tb testing.TB, p peer) (http.RoundTripper, string) {
-		server := httptest.NewUnstartedServer(canned(p.answers))
+	"http2": func(tb testing.TB) (http.RoundTripper, string) {
+		server := httptest.NewUnstartedServer(serviceAnswers)
 		server.EnableHTTP2 = true
 		server.StartTLS()
 		tb.Cleanup(server.Close)
@@ -59,7 +59,7 @@ func pooled(tb testing.TB, t *http.Transport) *http.Transport {
 
 // open returns a peer's POST or GET over one of the ways.
 func open(tb testing.TB, p peer, way, call string) func(context.Context) error {
-	made := p.open(ways[way](tb, p))
+	made := p.open(ways[way](tb))
 	if call == "post" {
 		return made.post
 	}
@@ -108,7 +108,7 @@ func TestAllocations(t *testing.T) {
 func TestHTTP2(t *testing.T) {
 	for _, p := range trio {
 		var versions []int
-		transport, baseURL := ways["http2"](t, p)
+		transport, baseURL := ways["http2"](t)
 		made := p.open(roundTripper(func(req *http.Request) (*http.Response, error) {
 			resp, err := transport.RoundTrip(req)
 			if err == nil {

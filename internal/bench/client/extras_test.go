@@ -94,7 +94,7 @@ func (e extra) call() func(context.Context) error {
 	if e.opts != nil {
 		opts = e.opts()
 	}
-	var transport http.RoundTripper = canned(serviceAnswers)
+	var transport http.RoundTripper = serviceAnswers
 	if e.transport != nil {
 		transport = e.transport(transport)
 	}

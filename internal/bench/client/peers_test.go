@@ -9,19 +9,15 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/openapi/client"
 )
 
-// A peer is a client with two calls: a POST of a message and a GET of a small
-// object, or what is most like them in the API that it is made for.
+// A peer is a client with two calls: a POST of a message and a GET of an agent.
 type peer struct {
-	name    string            // as benchmarks write it
-	answers map[string]string // JSON by the path of the request
-	open    func(transport http.RoundTripper, baseURL string) calls
+	name string // as benchmarks write it
+	open func(transport http.RoundTripper, baseURL string) calls
 }
 
 type calls struct {
@@ -106,22 +102,6 @@ func oapiCodegen(transport http.RoundTripper, baseURL string) calls {
 		},
 	}
 }
-
-const foreignKey = "key_0123456789abcdef0123456789abcdef" // of no form that scanners for leaked keys know
-
-// openAI is openai-go: a chat completion, and a model read.
-var openAI = peer{"openai-go", map[string]string{
-	"/v1/chat/completions": `{"id":"chatcmpl-01jb2m7vqk8rs4d1","object":"chat.completion","created":1777636800,"model":"gpt-4o","choices":[{"index":0,` +
-		`"finish_reason":"stop","message":{"role":"assistant","content":"It was sent on Monday."}}],"usage":{"total_tokens":30}}`,
-	"/v1/models/gpt-4o": `{"id":"gpt-4o","object":"model","created":1777636800,"owned_by":"system"}`,
-}, func(transport http.RoundTripper, baseURL string) calls {
-	c := openai.NewClient(option.WithBaseURL(baseURL+"/v1"), option.WithAPIKey(foreignKey), option.WithHTTPClient(&http.Client{Transport: transport}))
-	ask := openai.ChatCompletionNewParams{Model: "gpt-4o", Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage(text)}}
-	return calls{
-		post: func(ctx context.Context) error { _, err := c.Chat.Completions.New(ctx, ask); return err },
-		get:  func(ctx context.Context) error { _, err := c.Models.Get(ctx, "gpt-4o"); return err },
-	}
-}}
 
 // bounded makes all calls under one context that has a deadline, as the
 // context of a request handler has: this client then need not give them one.

@@ -20,7 +20,7 @@ const (
 	messagePath = agentPath + "/messages"
 )
 
-var serviceAnswers = map[string]string{
+var serviceAnswers = canned{
 	messagePath: `{"reply_text":"It was sent on Monday and should be with you tomorrow.","trace_id":"trace_01jb2m7vqk8rs4d1"}`,
 	agentPath: `{"agent_id":"` + agentID + `","status":"active","created_at":"2026-05-01T12:00:00Z",` +
 		`"updated_at":"2026-05-01T12:00:00Z","sms":{"mode":"sandbox"},"trace_id":"trace_01jb2m7vqk8rs4d1"}`,
