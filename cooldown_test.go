@@ -210,6 +210,22 @@ func TestCoolDownProlonged(t *testing.T) {
 	}
 }
 
+// TestCoolDownPassesOverALimitersRefusal: who may go in turn and is held up by
+// the limiter leaves its turn to the next.
+func TestCoolDownPassesOverALimitersRefusal(t *testing.T) {
+	limiter := &limiterStub{}
+	limited(t, "k", []agentmessaging.Option{agentmessaging.WithLimiter(limiter)}, func(t *testing.T, client *agentmessaging.Client, service *gateway) {
+		service.close(20*time.Second, agentPath)
+		wantRefused(t, client, there, get)
+		limiter.refusal = errors.New("not this one")
+		assert.ErrorIs(t, get(t.Context(), client), limiter.refusal)
+		limiter.refusal = nil
+		begin := time.Now()
+		require.NoError(t, get(t.Context(), client))
+		assert.Zero(t, time.Since(begin))
+	})
+}
+
 // TestCoolDownIsCancelled: a caller that leaves is not kept.
 func TestCoolDownIsCancelled(t *testing.T) {
 	limited(t, "", nil, func(t *testing.T, client *agentmessaging.Client, service *gateway) {

@@ -51,6 +51,15 @@ func TestKindOfEachStatus(t *testing.T) {
 	}
 }
 
+// TestErrorBodyIsKept up to 64 KiB, and named where it is no object.
+func TestErrorBodyIsKept(t *testing.T) {
+	assert.ErrorContains(t, failWith(t, answer{Status: 404, Body: " null"}), "the body is not the documented JSON: 5 bytes")
+	var info agentmessaging.CallInfo
+	client := newClient(t, answering(answer{Status: 404, Body: strings.Repeat("x", 100<<10)}))
+	require.Error(t, get(agentmessaging.WithCallInfo(t.Context(), &info), client))
+	assert.Len(t, info.Body, 64<<10)
+}
+
 func TestErrorBody(t *testing.T) {
 	failure := failWith(t, answer{Status: 429, Header: http.Header{"Retry-After": {"34"}}, Body: document(t, "error")})
 	assert.Equal(t, "agentmessaging: GET /v1/agents/{agent_id}: 429 rate_limited: slow down"+
