@@ -27,16 +27,15 @@ func TestCopies(t *testing.T) {
 		a, _ := fake.Agent(agent)
 		assert.Equal(t, `{"a":1}`, string(a.Metadata))
 		assert.Equal(t, "active", a.SMS.Status)
-		e := fake.Conversation(agent)
-		assert.Equal(t, "yes", e[0].ReplyText)
-		assert.Equal(t, "w", e[0].Warnings[0])
+		e := fake.Conversation(agent)[0]
+		assert.Equal(t, []string{"yes", "w"}, []string{e.ReplyText, e.Warnings[0]})
 		assert.Equal(t, "Go-http-client/1.1", fake.Calls()[0].Header.Get("User-Agent"))
 	}
 	want()
 	a, _ := fake.Agent(agent)
-	a.Metadata[0], a.SMS.Status = 'x', "x"
-	all := fake.Agents()
-	all[0].Metadata[0], all[0].SMS.Status = 'x', "x"
+	for _, shown := range []fakeserver.Agent{a, fake.Agents()[0]} {
+		shown.Metadata[0], shown.SMS.Status = 'x', "x"
+	}
 	e := fake.Conversation(agent)
 	e[0].ReplyText, e[0].Warnings[0] = "x", "x"
 	fake.Calls()[0].Header.Set("User-Agent", "x")

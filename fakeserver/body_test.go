@@ -84,7 +84,6 @@ func TestContentHeaders(t *testing.T) {
 	for header, reason := range map[string]string{
 		"Content-Type: Application/JSON;charset=UTF-8":   "",
 		"Content-Encoding: identity":                     "",
-		"Content-Type: application/problem+json":         typ,
 		"Content-Type: application/json; charset=latin1": typ,
 		"Content-Type: application/json;;=":              typ,
 		"Content-Encoding: gzip":                         coding,

@@ -38,23 +38,18 @@ func TestStoreBYOK(t *testing.T) {
 	_, set := fake.BYOK(c.key)
 	assert.False(t, set)
 	fake.SetBYOKAvailable(false)
-	stored := fake.StoreBYOK(c.key, "sk-canary", fakeserver.BYOK{Provider: "anthropic", BaseURL: "https://x", Model: "m", Label: "l"})
-	want := fakeserver.BYOK{
-		Provider: "anthropic", BaseURL: "https://x", Model: "m", Label: "l",
-		Fingerprint: stored.Fingerprint, UpdatedAt: time.Unix(year2040, 0).UTC(),
-	}
-	assert.Equal(t, want, stored)
+	want := fakeserver.BYOK{Provider: "anthropic", BaseURL: "https://x", Model: "m", Label: "l"}
+	stored := fake.StoreBYOK(c.key, "sk-canary", want)
+	assert.Regexp(t, "^[0-9a-f]{16}$", stored.Fingerprint)
+	want.Fingerprint, want.UpdatedAt = stored.Fingerprint, time.Unix(year2040, 0).UTC()
 	read, set := fake.BYOK(c.key)
 	assert.True(t, set)
-	assert.Equal(t, want, read)
-	assert.Regexp(t, "^[0-9a-f]{16}$", read.Fingerprint)
-	fake.StoreBYOK(other, "sk-canary", fakeserver.BYOK{Provider: "openai"})
+	assert.Equal(t, []fakeserver.BYOK{want, want}, []fakeserver.BYOK{stored, read})
+	assert.Equal(t, fakeserver.BYOK{Provider: "openai", Fingerprint: stored.Fingerprint, UpdatedAt: want.UpdatedAt},
+		fake.StoreBYOK(other, "sk-canary", fakeserver.BYOK{Provider: "openai"}), "the same provider key")
 	assert.Zero(t, fake.Limits(c.key)[3].Used)
 	assert.Empty(t, fake.Calls())
-
 	wire := c.call("GET", "/v1/byok", noBody).body["byok"]
 	assert.Equal(t, map[string]any{"provider": "anthropic", "base_url": "https://x", "model": "m", "fingerprint": read.Fingerprint, "updated_at": "2040-01-01T00:00:00Z"}, wire)
-	read, _ = fake.BYOK(other)
-	assert.Equal(t, fakeserver.BYOK{Provider: "openai", Fingerprint: stored.Fingerprint, UpdatedAt: want.UpdatedAt}, read, "the same provider key")
 	c.agent(`{"llm":{"mode":"byok"}}`)
 }

@@ -14,26 +14,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
-// Inside a bubble and outside, ten sleepers of a minute move the clock a minute.
-func TestSleepersMoveTheClockTogether(t *testing.T) {
-	moved := func(t *testing.T) time.Duration {
-		fake, _ := newFake(t, frozen())
-		begun := fake.Now()
-		concurrently(10, 1, func() { assert.NoError(t, fake.Sleep(t.Context(), time.Minute)) })
-		return fake.Now().Sub(begun)
-	}
-	t.Run("bubble", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) { assert.Equal(t, time.Minute, moved(t)) })
-	})
-	t.Run("outside", func(t *testing.T) { // where a caller that has yet to begin cannot be seen
-		d := moved(t)
-		assert.GreaterOrEqual(t, d, time.Minute)
-		assert.LessOrEqual(t, d, 10*time.Minute)
-	})
-}
-
-// Each wakes at its own time, whoever began first. A poller sleeps again and
-// again meanwhile.
+// Each wakes at its own time, whoever began first, and those who sleep together
+// move the clock once. A poller sleeps again and again meanwhile.
 func TestSleepersWakeAtTheirTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake, c := newFake(t, frozen())
@@ -43,7 +25,7 @@ func TestSleepersWakeAtTheirTimes(t *testing.T) {
 			assert.NoError(t, fake.Sleep(t.Context(), d))
 			assert.Equal(t, want, fake.Now().Sub(begun))
 		}
-		for _, minutes := range []time.Duration{30, 10, 50, 20, 40} {
+		for _, minutes := range []time.Duration{30, 10, 50, 20, 50, 40, 10} {
 			go sleep(minutes*time.Minute, minutes*time.Minute)
 			synctest.Wait() // it sleeps
 		}

@@ -162,11 +162,6 @@ func TestLikeInDetail(t *testing.T) {
 			c.with("").times(3, "GET", anAgent, noBody)
 			assert.Equal(t, 3, fake.Admin().LimitsFrom(c.key, "192.0.2.1")[1].Used)
 		}},
-		{"limit_before_body", "false", func(fake *fakeserver.Server, c caller) { // also where a limit is shut
-			fake.Exhaust(c.key, fakeserver.LimitKeyMinute)
-			c.call("POST", "/v1/warmup", "{").wantError(t, 400, "bad_request")
-			c.call("POST", "/v1/warmup", noBody).wantLimited(t, "key_minute", "60")
-		}},
 	} {
 		fake, c := like(t, row.id, row.answer, frozen())
 		row.check(fake, c)

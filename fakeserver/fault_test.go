@@ -6,7 +6,6 @@ import (
 	"net/http/httptest"
 	"net/http/httptrace"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,11 +36,9 @@ var faults = []faultRow{
 	{fakeserver.Answer(503, ""), "Answer(503)", `503 [application/json] {"error":"service_unavailable","trace_id":"TRACE"` + caught, "503", 0},
 	{fakeserver.Answer(402, ""), "Answer(402)", `402 [application/json] {"error":"payment_required","trace_id":"TRACE","reason":"the plan of this API key is not active"}`, "402", 0},
 	{fakeserver.Answer(599, ""), "Answer(599)", `599 [application/json] {"error":"status_599","trace_id":"TRACE"` + caught, "599", 0},
-	{fakeserver.Answer(200, "{}"), "Answer(200, 2 characters)", `200 [application/json] {}`, "200", 0},
 	{fakeserver.Answer(204, "x"), "Answer(204, 1 characters)", `204 [] `, "204", 0},
 	{fakeserver.RawAnswer(502, "text/html", "<html>"), "RawAnswer(502, 6 characters)", `502 [text/html] <html>`, "502", 0},
 	{fakeserver.RawAnswer(200, "", "<html>"), "RawAnswer(200, 6 characters)", `200 [] <html>`, "200", 0},
-	{fakeserver.RawAnswer(200, "application/json", ""), "RawAnswer(200)", `200 [application/json] `, "200", 0},
 	{fakeserver.RateLimited("0.5"), `RateLimited("0.5")`, `429 [application/json 0.5] ` + limited, "429", 0},
 	{fakeserver.RateLimited(date), "RateLimited(29 characters)", `429 [application/json ` + date + `] {"error":"rate_limited","trace_id":"TRACE","limit_key":"key_day"}`, "429", 0},
 	{fakeserver.RateLimited(" soon,\tperhaps "), "RateLimited(15 characters)", "429 [application/json soon,\tperhaps] " + limited, "429", 0},
@@ -63,7 +60,6 @@ var faults = []faultRow{
 	{fakeserver.TruncateReply(5), "TruncateReply(5)", `200 45 {"rep ErrUnexpectedEOF`, "200, closed after 5 bytes", 1},
 	{fakeserver.TruncateReply(44), "TruncateReply(44)", `200 45 {"reply_text":"ok","trace_id":"TRACE" ErrUnexpectedEOF`, "200, closed after 44 bytes", 1},
 	{fakeserver.TruncateReply(45), "TruncateReply(45)", whole, "200", 1},
-	{fakeserver.ResetReply(0), "ResetReply(0)", `200 45  ECONNRESET`, "200, reset after 0 bytes", 1},
 	{fakeserver.ResetReply(5), "ResetReply(5)", `200 45 {"rep ECONNRESET`, "200, reset after 5 bytes", 1},
 	{fakeserver.ResetReply(1000), "ResetReply(1000)", whole, "200", 1},
 	{fakeserver.DripReply(1, 0), "DripReply(1, 0s)", whole, "200", 1},
@@ -136,11 +132,8 @@ func TestFaultsOverTLS(t *testing.T) {
 	server := httptest.NewTLSServer(fake)
 	defer server.Close()
 	wire := socket{server.Client().Transport, "https", server.Listener.Addr().String()}
-	for _, fault := range []fakeserver.Fault{fakeserver.ResetConnection(), fakeserver.LoseReply(fakeserver.ResetConnection())} {
-		injection := fake.Inject(fault).Times(1)
-		assert.Equal(t, "ECONNRESET", seen(wire, c.request("POST", "/v1/warmup", emptyBody)))
-		assert.Equal(t, 1, injection.Hits())
-	}
+	fake.Inject(fakeserver.ResetConnection())
+	assert.Equal(t, "ECONNRESET", seen(wire, c.request("POST", "/v1/warmup", emptyBody)))
 }
 
 // Behind GoAway the next calls take another connection, and none is lost.
@@ -174,16 +167,4 @@ func TestResetWithoutConnection(t *testing.T) {
 	assert.PanicsWithValue(t, http.ErrAbortHandler, func() {
 		fake.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/v1/status", http.NoBody))
 	})
-}
-
-func TestHEADWithFaults(t *testing.T) {
-	for _, fault := range []fakeserver.Fault{fakeserver.TruncateReply(3), fakeserver.DripReply(2, 0), fakeserver.Answer(500, "")} {
-		fake, c := newFake(t, fakeserver.WithUnknownRoutes())
-		fake.Inject(fault)
-		var all []string
-		for _, wire := range ways(t, fake) {
-			all = append(all, seen(wire, c.request("HEAD", "/v1/status", noBody)))
-		}
-		assert.Equal(t, slices.Repeat(all[:1], 4), all, fault)
-	}
 }

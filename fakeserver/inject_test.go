@@ -90,8 +90,6 @@ func TestRateLimitedNamesALimitOfItsLength(t *testing.T) {
 		{"GET", "/v1/agents/a", "Sun, 01 Jan 2040 12:00:00 GMT", "key_day"},
 		{"POST", "/v1/warmup", "3600", "warmup_key_hour"},
 		{"PUT", "/v1/byok", "61", "byok_set_key_hour"},
-		{"POST", "/v1/agents", "3601", "key_day"},
-		{"GET", "/v1/status", "61", "key_day"},
 	} {
 		fake, c := newFake(t, frozen())
 		fake.Inject(fakeserver.RateLimited(row.retryAfter))

@@ -69,19 +69,6 @@ func TestExhaustInAWindow(t *testing.T) {
 	}
 }
 
-// The message was accepted before its script ran; an injected 429 comes before.
-func TestScripted429HasSpent(t *testing.T) {
-	fake, c := newFake(t, frozen())
-	agent := c.agent(emptyBody)
-	fake.OnMessage().ReplyFunc(func(fakeserver.Message) fakeserver.Reply { return fakeserver.Reply{Status: 429} })
-	used := fake.Limits(c.key)[0].Used
-	c.send(agent, "x").wantLimited(t, "key_minute", "1")
-	assert.Equal(t, used+1, fake.Limits(c.key)[0].Used)
-	fake.Inject(fakeserver.RateLimited("1"))
-	c.send(agent, "x").wantLimited(t, "key_minute", "1")
-	assert.Equal(t, used+1, fake.Limits(c.key)[0].Used)
-}
-
 // A key that is used under two clocks fails the test, once. Its limits start
 // afresh, also one that Exhaust has shut. An address does so in silence: bubbles
 // and the outside share the default one.

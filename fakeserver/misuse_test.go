@@ -29,6 +29,7 @@ func panicOf(f func()) (text string) {
 // that may be a key or a message.
 func TestMisuse(t *testing.T) {
 	fake, c := newFake(t)
+	other, _ := newFake(t)
 	key := c.key
 	fake.AddAgent(key, fakeserver.Agent{})
 	long := strings.Repeat("é", 4001)
@@ -62,7 +63,6 @@ func TestMisuse(t *testing.T) {
 		"Latency: -1ns is negative":                                               func() { fakeserver.Latency(-1) },
 		"LoseReply: Fault{} is no way to lose a reply; Answer, ":                  func() { fakeserver.LoseReply(fakeserver.Fault{}) },
 		"LoseReply: Latency(1s) is no way":                                        func() { fakeserver.LoseReply(fakeserver.Latency(time.Second)) },
-		"LoseReply: LoseReply(Hang()) is no way":                                  func() { fakeserver.LoseReply(fakeserver.LoseReply(fakeserver.Hang())) },
 		"TruncateReply: -1 is negative":                                           func() { fakeserver.TruncateReply(-1) },
 		"DripReply: 0 bytes every 1s: at least 1 byte":                            func() { fakeserver.DripReply(0, time.Second) },
 		"DripReply: 1 bytes every -1ns":                                           func() { fakeserver.DripReply(1, -1) },
@@ -105,6 +105,8 @@ func TestMisuse(t *testing.T) {
 		"OnCall: matcher 1":                                                       func() { fake.OnCall(func(fakeserver.Call) {}, fakeserver.Matcher{}) },
 		"CallsAfter: 0 calls is less than 1":                                      func() { fake.Admin().CallsAfter(0, 0) },
 		"CallsAfter: matcher 1":                                                   func() { fake.Admin().CallsAfter(0, 1, fakeserver.Matcher{}) },
+		"Restore: the snapshot is not one that this":                              func() { fake.Restore(other.Snapshot()) },
+		"Restore: the snapshot is not one":                                        func() { fake.Restore(nil) },
 		"AwaitCalls: 0 calls cannot be waited for":                                func() { _, _ = fake.AwaitCalls(t.Context(), 0) },
 		"AwaitCalls: matcher 1 is the zero Matcher":                               func() { _, _ = fake.AwaitCalls(t.Context(), 1, fakeserver.Matcher{}) },
 		"WriteCalls: matcher 1":                                                   func() { _ = fake.WriteCalls(io.Discard, fakeserver.Matcher{}) },
@@ -126,7 +128,6 @@ func TestOptionsRefuse(t *testing.T) {
 		"WithColdStart: -1s is":       fakeserver.WithColdStart(-time.Second),
 		"WithCallLimit: -1 is":        fakeserver.WithCallLimit(-1),
 		`WithDecision: "metadata_cap": the answer is not a number from 2`: fakeserver.WithDecision("metadata_cap", 1),
-		`WithDecision: "x": this fake knows no such question`:             fakeserver.WithDecision("x", 1),
 		"WithDecision: \"windows\": json: unsupported type":               fakeserver.WithDecision("windows", func() {}),
 		"WithLimit: unknown limit; the":                                   fakeserver.WithLimit("key_second", 1),
 		"WithLimit: key_day: 0 is":                                        fakeserver.WithLimit("key_day", 0),

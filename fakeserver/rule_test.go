@@ -4,10 +4,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
@@ -55,23 +53,20 @@ func TestTurns(t *testing.T) {
 
 // The same seed makes the same decisions, whatever else goes on.
 func TestChanceIsSeeded(t *testing.T) {
-	run := func(seed uint64, p float64, more func(*fakeserver.Server)) string {
+	run := func(seed uint64, others ...fakeserver.Fault) string {
 		fake, c := newFake(t)
-		fake.Inject(fakeserver.Answer(500, "")).Chance(p, seed)
-		more(fake)
+		fake.Inject(fakeserver.Answer(500, "")).Chance(0.25, seed)
+		for _, other := range others {
+			fake.Inject(other).Times(10)
+		}
 		return pattern(c, 200)
 	}
-	alone := func(*fakeserver.Server) {}
-	first := run(7, 0.25, alone)
+	first := run(7)
 	assert.Equal(t, "..AA..A.......A..A.A", first[:20], "in every version")
 	assert.InDelta(t, 50, strings.Count(first, "A"), 20)
-	require.Equal(t, first, run(7, 0.25, alone))
-	assert.NotEqual(t, first, run(8, 0.25, alone))
-	shadowed := run(7, 0.25, func(f *fakeserver.Server) { f.Inject(fakeserver.Answer(502, "")).Times(10) })
+	assert.NotEqual(t, first, run(8))
+	shadowed := run(7, fakeserver.Answer(502, ""))
 	assert.Equal(t, strings.Repeat("B", 10)+first[10:], shadowed, "the n-th decision belongs to the n-th call")
-	fake, c := newFake(t)
-	fake.Inject(fakeserver.Answer(500, "")).Chance(0.25, 7).Nth(3)
-	assert.Equal(t, "..A.", pattern(c, 4), "also to one that has no other turn")
 }
 
 // concurrently makes calls on many goroutines at once.
@@ -106,24 +101,4 @@ func TestTurnsUnderConcurrency(t *testing.T) {
 	})
 	assert.Equal(t, map[string]int{"": 3, "one": 1, "two": 1, "three": 1, "four": 64*each - 206, "old": 100, "You wrote: x": 100}, served)
 	assert.Equal(t, []int{100, 1, 2}, []int{old.Hits(), nth.Hits(), some.Hits()})
-}
-
-// Injections may come, change and go while calls are made, also from callbacks.
-func TestInjectionsFromCallbacks(t *testing.T) {
-	fake, c := newFake(t, unlimited()...)
-	agent := c.agent(emptyBody)
-	fake.OnMessage().ReplyFunc(func(fakeserver.Message) fakeserver.Reply {
-		in := fake.Inject(fakeserver.Latency(0)).Times(3).Chance(0.5, 1)
-		_ = in.Hits()
-		in.Remove()
-		return fakeserver.Reply{Text: "ok"}
-	})
-	fake.Inject(fakeserver.Latency(0), fakeserver.Where(func(call fakeserver.Call) bool {
-		inner := fake.Inject(fakeserver.Hang(), fakeserver.ByText("nobody")).Nth(1)
-		defer inner.Remove()
-		fake.Advance(time.Millisecond)
-		return len(fake.Calls()) >= 0 && call.Fault == "" && fake.Agents() != nil
-	}))
-	concurrently(16, 20, func() { c.send(agent, "x").wantOK(t) })
-	assert.Len(t, fake.Conversation(agent), 320)
 }

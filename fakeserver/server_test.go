@@ -17,8 +17,9 @@ func TestCloseRefusesAndIsIdempotent(t *testing.T) {
 	resp, err := client.Get(fake.BaseURL() + "/v1/status")
 	require.NoError(t, err)
 	read(t, resp)
+	caller{t, fake.Direct(), ""}.call("GET", "/favicon.ico", noBody).wantError(t, 404, "not_found") // foreign traffic is no error
 	fake.OnMessage().Required()
-	assert.ErrorContains(t, fake.Close(), "OnMessage() is required and was never used; calls that it matched: 0")
+	assert.EqualError(t, fake.Close(), "fakeserver: OnMessage() is required and was never used; calls that it matched: 0; no call came near")
 	assert.NoError(t, fake.Close())
 	for _, refused := range []caller{{t, client.Transport, ""}, {t, fake.Direct(), ""}} {
 		_, err = refused.wire.RoundTrip(refused.request("POST", "/v1/warmup", noBody)) //nolint:bodyclose // there is none

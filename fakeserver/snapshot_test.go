@@ -3,7 +3,6 @@ package fakeserver_test
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"strings"
 	"sync"
@@ -163,18 +162,6 @@ func TestStateLeavesTheTestsOwnAlone(t *testing.T) {
 		assert.Empty(t, fake.Conversation(agent))
 		assert.Equal(t, []int{i + 1, i + 1}, []int{script.Hits(), fake.CallCount()})
 		assert.Equal(t, 48*time.Hour, fake.Admin().Advanced(), "the clock does not go back")
-	}
-}
-
-func TestSnapshotMisuseAndPrinting(t *testing.T) {
-	fake, _ := newFake(t)
-	other, _ := newFake(t)
-	snapshot := fake.Snapshot()
-	const misuse = "fakeserver: Restore: the snapshot is not one that this fake made"
-	assert.Equal(t, misuse, panicOf(func() { other.Restore(snapshot) }))
-	assert.Equal(t, misuse, panicOf(func() { fake.Restore(nil) }))
-	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%d"} {
-		assert.Equal(t, "fakeserver.Snapshot fakeserver.Snapshot fakeserver.Server", fmt.Sprintf(verb+" "+verb+" "+verb, snapshot, *snapshot, fake))
 	}
 }
 
