@@ -2,7 +2,10 @@ package main
 
 import (
 	"errors"
+	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -16,8 +19,23 @@ func TestRefusedConnections(t *testing.T) {
 	p, err := start(&config{addr: "127.0.0.1:0"})
 	require.NoError(t, err)
 	r := &running{t: t, facts: p.facts}
-	served := make(chan error, 1)
+	served, idle := make(chan error, 1), make(chan bool, 10)
+	p.server.ConnState = func(_ net.Conn, now http.ConnState) {
+		if now == http.StateIdle {
+			idle <- true
+		}
+	}
 	go func() { served <- p.server.Serve(p.listener) }()
+	kept := &http.Transport{}
+	ask := func() error {
+		resp, err := kept.RoundTrip(httptest.NewRequest("GET", p.facts.BaseURL+"/healthz", nil))
+		if err == nil {
+			_, err = io.Copy(io.Discard, resp.Body)
+		}
+		return err
+	}
+	require.NoError(t, ask())
+	<-idle
 	status, _ := r.call("POST", "/_fake/v1/refuse", `{"duration":"1h"}`)
 	assert.Equal(t, 204, status)
 	dial := func() error {
@@ -25,6 +43,7 @@ func TestRefusedConnections(t *testing.T) {
 		return errors.Join(err, closed(conn))
 	}
 	require.ErrorContains(t, dial(), "refused")
+	require.ErrorContains(t, ask(), "refused", "a connection that waited was closed")
 	assert.ErrorIs(t, p.listener.shut(time.Hour), errShut)
 	p.listener.open()
 	require.NoError(t, dial())

@@ -53,7 +53,7 @@ func TestConversation(t *testing.T) {
 	all := a.must(200, "GET", w+"/agents/a/conversation", "").list("exchanges")
 	assert.Equal(t, []any{"more", "v", "trace_000001"}, pick(all[2].(map[string]any), "text", "user_ref", "trace_id"))
 	for query, want := range map[string][]any{ // texts, total, continues
-		"?limit=2": {"<b>", "more", 3., false}, "?limit=1&after=t": {"more", 3., false}, "?after=t": {"<b>", "more", 3., true},
+		"?limit=2": {"<b>", "more", 3., false}, "?limit=1&after=t": {"more", 3., false}, "?after=t": {"<b>", "more", 3., true}, "?limit=2&after=t": {"<b>", "more", 3., true},
 		"?after=trace_000001": {3., true}, "?after=nobody&limit=1": {"more", 3., false},
 	} {
 		r := a.must(200, "GET", w+"/agents/a/conversation"+query, "")
@@ -87,6 +87,7 @@ func TestMessagesThatFail(t *testing.T) {
 		assert.Equal(t, "no_answer", r.text("error"))
 		a.must(204, "DELETE", w+"/faults/"+id, "")
 	}
+	assert.Len(t, a.must(200, "GET", w+"/calls?status=0", "").list("calls"), 5, "decided nothing, or broke off")
 	a.must(204, "DELETE", w+"/keys/key_000001", "")
 	assert.Equal(t, 401., send().body["status"])
 }

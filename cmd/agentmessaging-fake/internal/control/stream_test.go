@@ -81,6 +81,16 @@ func (s *stream) calls(n int) (seqs []string) {
 	return seqs
 }
 
+// kinds are those of n "state" events.
+func (s *stream) kinds(n int) (all []string) {
+	for range n {
+		e := s.next()
+		assert.Equal(s.t, "state", e.name)
+		all = append(all, strings.TrimSuffix(strings.TrimPrefix(e.data, `{"what":"`), `"}`))
+	}
+	return all
+}
+
 func newStreams(t *testing.T, o control.Options) (a api, base string) {
 	a = newAPI(t, o)
 	server := httptest.NewServer(a.all)
@@ -120,13 +130,20 @@ func TestStream(t *testing.T) {
 		{"POST", w + "/reset", ``, "reset"},
 	} {
 		a.do(tt.method, tt.path, tt.body)
-		assert.Equal(t, event{"", "state", `{"what":"` + tt.want + `"}`}, s.next(), "%s %s", tt.method, tt.path)
+		assert.Equal(t, []string{tt.want}, s.kinds(1), "%s %s", tt.method, tt.path)
 	}
+	state := a.must(200, "GET", w+"/state", "").raw
+	a.must(204, "PUT", w+"/state", state)
+	assert.Equal(t, []string{"agents", "byok", "clock", "keys", "limits"}, s.kinds(5))
+	a.must(201, "POST", w+"/snapshots", "")
+	assert.Equal(t, []string{"snapshots"}, s.kinds(1))
+	a.must(204, "POST", w+"/snapshots/snapshot_000001/restore", "")
+	assert.Equal(t, []string{"agents", "byok", "keys", "limits"}, s.kinds(4))
 	a.service(key, "POST", "/v1/agents", `{}`)
-	assert.Equal(t, `{"what":"agents"}`, s.next().data, "what the service changes, shows too")
+	assert.Equal(t, []string{"agents"}, s.kinds(1), "what the service changes, shows too")
 	assert.Equal(t, "3", s.next().id, "the reset has not been missed calls")
 	a.service(key, "PUT", "/v1/byok", `{"provider":"openai","api_key":"k"}`)
-	assert.Equal(t, `{"what":"byok"}`, s.next().data)
+	assert.Equal(t, []string{"byok"}, s.kinds(1))
 }
 
 func TestStreamResumes(t *testing.T) {
@@ -139,9 +156,7 @@ func TestStreamResumes(t *testing.T) {
 	status(3)
 	assert.Equal(t, []string{"1", "2", "3"}, a.open(base, w+"/calls/stream?after=0").calls(3))
 	s := a.open(base, w+"/calls/stream", "Last-Event-ID: 2")
-	for _, what := range []string{"agents", "byok", "clock", "faults", "keys", "limits", "replies", "snapshots"} {
-		assert.Equal(t, event{"", "state", `{"what":"` + what + `"}`}, s.next())
-	}
+	assert.Equal(t, []string{"agents", "byok", "clock", "faults", "keys", "limits", "replies", "snapshots"}, s.kinds(8))
 	assert.Equal(t, []string{"3"}, s.calls(1))
 	assert.Equal(t, []string{"1", "2", "3"}, a.open(base, w+"/calls/stream", "Last-Event-ID: 400").calls(3), "an id of an earlier run")
 	status(3)
