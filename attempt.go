@@ -156,7 +156,7 @@ func readBody(resp *http.Response, limit int) ([]byte, error) {
 	}
 	body, err := readUpTo(resp.Body, limit+1)
 	if len(body) > limit {
-		return body[:limit], errTooLarge
+		return body[:limit], errors.New("the body is larger than any documented one")
 	}
 	return body, err
 }
@@ -179,5 +179,3 @@ func readUpTo(r io.Reader, limit int) ([]byte, error) {
 		}
 	}
 }
-
-var errTooLarge = errors.New("the body is larger than any documented one")

@@ -138,15 +138,6 @@ func (c *call) scrub() *scrub.Scrubber {
 	return &c.scrubber
 }
 
-// scrubbed is err without the secrets of the call, and with the others in
-// reach; nil stays nil.
-func (c *call) scrubbed(err error, others ...error) error {
-	if err == nil {
-		return nil
-	}
-	return c.scrub().Error(err, others...)
-}
-
 // request is what a method hands to do.
 type request struct {
 	endpoint *spec.Endpoint

@@ -115,7 +115,7 @@ func (c *call) endAttempt(ctx context.Context) {
 	c.tell(ctx, AttemptEnd{
 		Call: c.id(), Endpoint: c.name(), AgentID: c.knownAgentID(), Attempt: c.attempts, StatusCode: c.out.status,
 		TraceID: traceID, LimitKey: limitKey, Elapsed: time.Since(c.attemptBegan),
-		Err: c.scrubbed(c.out.err, c.ended(ctx)), // net/http returns the context's cause alone
+		Err: c.scrub().Error(c.out.err, c.ended(ctx)), // net/http returns the context's cause alone
 	})
 }
 

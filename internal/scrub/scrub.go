@@ -229,8 +229,11 @@ func (s *Scrubber) Header(header http.Header) {
 }
 
 // Error scrubs err, and what else was the cause, so that errors.Is finds all of
-// it, and errors.As and Unwrap what holds no secret.
+// it, and errors.As and Unwrap what holds no secret. nil stays nil.
 func (s *Scrubber) Error(err error, others ...error) error {
+	if err == nil {
+		return nil
+	}
 	causes := []error{s.clean(err)}
 	for _, other := range others {
 		if other != nil && !errors.Is(err, other) {
