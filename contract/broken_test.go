@@ -75,7 +75,7 @@ func (nothing) Advance(time.Duration)          {}
 // TestFailurePrintsRule: a failure begins with the sentence that was broken,
 // and is short whatever came back.
 func TestFailurePrintsRule(t *testing.T) {
-	for _, c := range allCases() {
+	for _, c := range AllCases() {
 		_, log := verdict(t, c, answering(500, `{"error":"`+strings.Repeat("x", 10_000)+`"}`))
 		assert.True(t, strings.HasPrefix(log, c.String()), log)
 		assert.Less(t, len(log)-len(c.String()), 500, log)

@@ -1,14 +1,23 @@
 package contract
 
+import (
+	"slices"
+	"sync"
+)
+
 // What the tests outside the package need of its inside.
 type Case = testCase
 
 var (
-	AllCases = allCases
 	RunCases = runCases
 	SameJSON = sameJSON
 	Verdict  = verdict
 )
+
+// AllCases are made once: their bodies are ten mebibytes.
+func AllCases() []Case { return slices.Clone(cases()) }
+
+var cases = sync.OnceValue(allCases)
 
 // Over says what was spent beyond most, or "".
 func Over(spent, most Spend) string { return spent.over(most) }

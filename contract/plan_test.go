@@ -14,7 +14,7 @@ import (
 )
 
 func TestCaseIDs(t *testing.T) {
-	cases := allCases()
+	cases := AllCases()
 	ids := map[string]bool{}
 	for _, c := range cases {
 		assert.False(t, ids[c.ID], "two cases %s", c.ID)
@@ -100,7 +100,7 @@ func TestPlanSays(t *testing.T) {
 // for are the core cases.
 func TestPlanOfDefaultBudget(t *testing.T) {
 	runs := 0
-	for _, p := range newPlan(allCases(), Target{}) {
+	for _, p := range newPlan(AllCases(), Target{}) {
 		assert.False(t, p.leftOut == "" && p.decision(), p.ID)
 		if p.core() {
 			runs++
@@ -124,7 +124,7 @@ func TestPage(t *testing.T) {
 	} {
 		assert.True(t, strings.Contains(string(page), fact), fact)
 	}
-	assert.InDelta(t, 760, len(allCases()), 40, "the page says 760")
+	assert.InDelta(t, 760, len(AllCases()), 40, "the page says 760")
 	assert.Equal(t, Spend{Requests: 40, Creations: 5, BYOKSets: 1, WarmUps: 1}, defaultBudget)
 	half := Spend{Requests: 500, Creations: 25, WarmUps: 5, Wait: time.Hour}
 	assert.Empty(t, observeBudget.over(half), "below half of each daily limit")

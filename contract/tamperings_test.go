@@ -52,6 +52,7 @@ var tamperings = []tampering{
 	{"Retry-After 0", aRule, retryAfter(func(int) string { return "0" })},
 	{"Retry-After with a fraction", aRule, retryAfter(func(n int) string { return strconv.Itoa(n) + ".0" })},
 	{"Retry-After too early", aRule, retryAfter(func(n int) string { return strconv.Itoa(max(1, n-2)) })},
+	{"Retry-After twice as long", aRule, retryAfter(func(n int) string { return strconv.Itoa(2 * n) })},
 	{"Retry-After twice", aRule, func(r *reply) { r.header["Retry-After"] = append(r.header["Retry-After"], r.header["Retry-After"]...) }},
 	{"429 that stores the key", aRule, on(429, storing("PUT"))},
 	{"400 that stores the key", aRule, on(400, storing("PUT"))},
@@ -121,7 +122,7 @@ var tamperings = []tampering{
 			delete(r.body, "trace_id")
 		}
 	}},
-	{"Retry-After with a reserve", nothing, retryAfter(func(n int) string { return strconv.Itoa(n + 5) })},
+	{"Retry-After with a reserve", aDecision, retryAfter(func(n int) string { return strconv.Itoa(n + 5) })},
 	{"Content-Type with charset", nothing, func(r *reply) { r.header.Set("Content-Type", "application/json; charset=utf-8") }},
 	{"base_url and model absent for null", nothing, member("fingerprint", func(in map[string]any, _ string) {
 		maps.DeleteFunc(in, func(_ string, v any) bool { return v == nil })
