@@ -66,6 +66,7 @@ func TestObserveWithKeysAlone(t *testing.T) {
 			}
 			assert.Len(t, answers(o), found)
 			assert.Equal(t, name != "", o.Decisions["agent_of_another_key"].NotAsked != "needs a second key")
+			assert.Equal(t, name != "", strings.Contains(answers(o)["refused_requests_spend"], `"401":false`))
 			assert.Contains(t, o.Decisions["byok_cleared"].NotAsked, "needs a larger budget: 1 BYOK set of 0 left")
 			assert.Empty(t, contract.Over(o.Spent, most))
 			_, set := fake.BYOK(fake.Key())
@@ -137,6 +138,8 @@ func TestObserveShowsNoSecret(t *testing.T) {
 				r.body[name] = r.key() + " Ada " + r.sent
 			}
 		}
+		set("error", "error", r.fake.Key())(r)
+		set("reason", "reason", "Ada")(r)
 	}}}
 	o, err := contract.Observe(t.Context(), target, plenty)
 	require.NoError(t, err)

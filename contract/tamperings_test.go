@@ -43,6 +43,12 @@ var tamperings = []tampering{
 	{"a warning that is no text", aRule, set("reply_text", "warnings", []any{1})},
 	{"member more in status", aRule, set("version", "uptime", 1)},
 	{"member more in byok", aRule, set("fingerprint", "label", "x")},
+	{"a redirect to the answer", aRule, func(r *reply) {
+		if r.req.URL.Path == "/v1/status" && r.req.URL.RawQuery == "" {
+			r.header.Set("Location", "?again")
+			r.status = 307
+		}
+	}},
 	{"service key echoed", aRule, func(r *reply) { r.header.Set("X-Key", r.req.Header.Get("Authorization")) }},
 	{"provider key echoed", aRule, func(r *reply) { r.header.Set("X-Provider-Key", r.providerKey()) }},
 	{"fingerprint is the last five", aRule, set("fingerprint", "fingerprint", "sk-...~Jw4")},
