@@ -3,6 +3,7 @@ package agentmessaging_test
 import (
 	"context"
 	"net/http"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,6 +20,7 @@ import (
 type limiterStub struct {
 	wait      time.Duration
 	refusal   error
+	mu        sync.Mutex
 	asked     []agentmessaging.LimitedAttempt
 	done      []agentmessaging.AttemptOutcome
 	deadlines []bool // whether ctx had one
@@ -27,6 +29,8 @@ type limiterStub struct {
 func (l *limiterStub) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
 	time.Sleep(l.wait)
 	_, has := ctx.Deadline()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.asked, l.deadlines = append(l.asked, attempt), append(l.deadlines, has)
 	if l.refusal != nil {
 		return nil, l.refusal
@@ -34,7 +38,11 @@ func (l *limiterStub) Acquire(ctx context.Context, attempt agentmessaging.Limite
 	return l, nil
 }
 
-func (l *limiterStub) Done(outcome agentmessaging.AttemptOutcome) { l.done = append(l.done, outcome) }
+func (l *limiterStub) Done(outcome agentmessaging.AttemptOutcome) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.done = append(l.done, outcome)
+}
 
 func TestLimiterIsAskedForEveryAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -141,6 +149,7 @@ func TestLimiterIsAskedAfterTheCoolDown(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		wantRefused(t, client, here, get)
 		wantRefused(t, client, here, get) // without asking the limiter
+		synctest.Wait()
 		assert.Equal(t, []agentmessaging.AttemptOutcome{
 			{StatusCode: 429, Sent: true, LimitKey: "k", RetryAfter: 30 * time.Second}, {StatusCode: 200, Sent: true},
 			{StatusCode: 429, Sent: true, LimitKey: "k", RetryAfter: 59 * time.Minute}, {},
