@@ -8,14 +8,10 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// answer is a complete answer, with the parts of it that its record shows.
+// answer is a complete answer, with its body as Calls shows it.
 type answer struct {
 	memnet.Response
-	shown    string // the body as Calls shows it
-	code     string // of an error
-	reason   string // of an error
-	limitKey string // of a 429
-	member   string // of the request, that a 400 is about
+	shown string
 }
 
 func (f *failure) answer(d *decided, date, traceID string) answer {
@@ -25,7 +21,7 @@ func (f *failure) answer(d *decided, date, traceID string) answer {
 	}
 	body := encode(e)
 	a := newAnswer(f.status, date, body)
-	a.shown, a.code, a.reason, a.limitKey, a.member = string(body), e.Error, f.reason, e.LimitKey, f.member
+	a.shown = string(body)
 	switch f.status {
 	case http.StatusUnauthorized:
 		a.Header["Www-Authenticate"] = []string{"Bearer"}

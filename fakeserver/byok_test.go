@@ -51,5 +51,6 @@ func TestStoreBYOK(t *testing.T) {
 	assert.Empty(t, fake.Calls())
 	wire := c.call("GET", "/v1/byok", noBody).body["byok"]
 	assert.Equal(t, map[string]any{"provider": "anthropic", "base_url": "https://x", "model": "m", "fingerprint": read.Fingerprint, "updated_at": "2040-01-01T00:00:00Z"}, wire)
+	assert.NotEqual(t, stored.Fingerprint, fake.StoreBYOK(other, "sk-another", fakeserver.BYOK{Provider: "openai"}).Fingerprint)
 	c.agent(`{"llm":{"mode":"byok"}}`)
 }

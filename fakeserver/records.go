@@ -38,9 +38,8 @@ func (s *Server) keep(req *request, decided, out answer) {
 
 func (s *Server) complete(req *request, a answer) {
 	c := &req.record.call
-	c.Status, c.Code, c.LimitKey, c.Member = a.Status, a.code, a.limitKey, a.member
+	c.Status = a.Status
 	c.Took = max(0, s.now().Sub(c.Time)) // somebody may set the machine's clock back
-	c.Reason = scrub(a.reason, req.secrets)
 	c.ReplyBody = clip(scrubJSON(a.shown, req.secrets), maxRecordedBody)
 }
 

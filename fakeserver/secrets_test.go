@@ -213,3 +213,13 @@ func TestRecordsAreBounded(t *testing.T) {
 	}
 	assert.Equal(t, 1, fake.CallCount(fakeserver.ByAgent(long)), "a long identifier is found")
 }
+
+// A script may repeat a key: the record of its answer does not.
+func TestReasonOfAScriptHoldsNoKey(t *testing.T) {
+	fake, c := newFake(t)
+	fake.OnMessage().ReplyFunc(func(fakeserver.Message) fakeserver.Reply {
+		return fakeserver.Reply{Status: 400, Reason: "bad key " + c.key}
+	})
+	c.send(c.agent(emptyBody), "hello")
+	assert.Equal(t, "bad key [redacted]", fake.Calls()[1].Reason)
+}

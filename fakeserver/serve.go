@@ -206,10 +206,14 @@ func (s *Server) budget(req *request) budget {
 // date is the Date header of an answer, by the fake's clock.
 func (s *Server) date() string { return s.now().Format(http.TimeFormat) }
 
-// compose makes the answer of a reply, or of a failure.
+// compose makes the answer of a reply, or of a failure, which the record then
+// shows.
 func (s *Server) compose(req *request, rep reply, flaw *failure) answer {
 	if flaw != nil {
-		return flaw.answer(&s.config.decided, s.date(), req.traceID())
+		c, d := &req.record.call, &s.config.decided
+		c.Code, c.LimitKey, c.Member = d.errorName(flaw.code), d.limitName(flaw.limit), flaw.member
+		c.Reason = scrub(flaw.reason, req.secrets)
+		return flaw.answer(d, s.date(), req.traceID())
 	}
 	rep.trace(req.traceID())
 	a := newAnswer(http.StatusOK, s.date(), encode(rep))

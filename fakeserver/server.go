@@ -203,13 +203,13 @@ func (s *Server) BaseURL() string { return "https://" + host }
 // where it is used.
 type FromIP string
 
-// address is the one of the newest FromIP, or one that is set aside for
-// documentation (RFC 5737).
+// address is the first FromIP, or an address that is set aside for documentation
+// (RFC 5737).
 func address(method string, from []FromIP) netip.Addr {
 	if len(from) == 0 {
 		return netip.AddrFrom4([4]byte{192, 0, 2, 1})
 	}
-	return parseIP(method, string(from[len(from)-1]))
+	return parseIP(method, string(from[0]))
 }
 
 func parseIP(method, address string) netip.Addr {

@@ -106,30 +106,18 @@ func decodeState(r io.Reader) (*stateFile, error) {
 	if len(raw) > maxStateFile {
 		return nil, fmt.Errorf("more than %d bytes", maxStateFile)
 	}
-	if err := checkFormat(raw); err != nil {
-		return nil, err
-	}
 	f := new(stateFile)
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(f); err != nil {
+	switch err := decoder.Decode(f); { // it reads on behind an unknown member
+	case !json.Valid(raw):
+		return nil, errors.New("not one JSON document, so no state of a fake, or not all of one")
+	case f.Format != stateFormat:
+		return nil, errors.New("not the state of a fake: its format is not " + stateFormat)
+	case f.Version != stateVersion:
+		return nil, fmt.Errorf("the state has version %d; this fake reads version %d", f.Version, stateVersion)
+	case err != nil:
 		return nil, fmt.Errorf("the state is damaged: %w", err)
 	}
 	return f, nil
-}
-
-func checkFormat(raw []byte) error {
-	var head struct {
-		Format  string `json:"format"`
-		Version int    `json:"version"`
-	}
-	switch err := json.Unmarshal(raw, &head); {
-	case !json.Valid(raw):
-		return errors.New("not one JSON document, so no state of a fake, or not all of one")
-	case err != nil || head.Format != stateFormat:
-		return errors.New("not the state of a fake: its format is not " + stateFormat)
-	case head.Version != stateVersion:
-		return fmt.Errorf("the state has version %d; this fake reads version %d", head.Version, stateVersion)
-	}
-	return nil
 }

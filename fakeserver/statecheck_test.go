@@ -24,7 +24,7 @@ func TestReadStateRefuses(t *testing.T) {
 		{file, "[]", "not the state of a fake"},
 		{file, `{"log":{}}`, "its format is not agentmessaging-fake-state"},
 		{`"version":1`, `"version":2`, "the state has version 2; this fake reads version 1"},
-		{`"version":1`, `"version":"1"`, "not the state of a fake"},
+		{`"version":1`, `"version":"1"`, "the state has version 0"},
 		{`"traces":5`, `"traces":5,"extra":1`, `damaged: json: unknown field "extra"`},
 		{`"traces":5`, `"traces":-5`, "at least 0"},
 		{`"advanced_ns":3600000000000`, `"advanced_ns":-1`, "at least 0"},
