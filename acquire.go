@@ -68,7 +68,7 @@ func (c *call) ask(ctx context.Context) (waited time.Duration, err error) {
 	}
 	c.permit = permit
 	var key string
-	if reporter, ok := permit.(PermitReporter); ok && err == nil {
+	if reporter, ok := permit.(permitReporter); ok && err == nil {
 		key, waited = reporter.Waited()
 	} else {
 		waited = c.client.time().Now().Sub(begin)
@@ -103,7 +103,7 @@ func (c *call) release(ctx context.Context) {
 		return
 	}
 	c.permit.Done(report)
-	if reporter, ok := c.permit.(PermitReporter); ok {
+	if reporter, ok := c.permit.(permitReporter); ok {
 		if key, wait := reporter.Closed(); wait > 0 {
 			c.tellCoolDown(ctx, key, wait)
 		}

@@ -78,6 +78,9 @@ func (a *byokAnswer) result() (*BYOKConfig, error) {
 	if err := json.Unmarshal(a.BYOK, &config); err != nil || config == nil {
 		return nil, err
 	}
+	if config.Provider == "" {
+		return nil, errors.New("byok.provider is missing")
+	}
 	return &BYOKConfig{
 		Provider:    config.Provider,
 		BaseURL:     valueOf(config.BaseURL),

@@ -153,22 +153,17 @@ func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	return c.With(opts...)
 }
 
-// The environment variables that [NewClientFromEnv] reads.
-const (
-	EnvBaseURL = "AGENT_MESSAGING_BASE_URL"
-	EnvAPIKey  = "AGENT_MESSAGING_API_KEY"
-)
-
 // NewClientFromEnv is [NewClient] with the address and key from the
 // environment variables AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY.
 // Both must be set.
 func NewClientFromEnv(opts ...Option) (*Client, error) {
-	for _, name := range []string{EnvBaseURL, EnvAPIKey} {
+	const address, key = "AGENT_MESSAGING_BASE_URL", "AGENT_MESSAGING_API_KEY"
+	for _, name := range []string{address, key} {
 		if os.Getenv(name) == "" {
 			return nil, &ValidationError{Field: name, Reason: "is not set in the environment"}
 		}
 	}
-	return NewClient(os.Getenv(EnvBaseURL), os.Getenv(EnvAPIKey), opts...)
+	return NewClient(os.Getenv(address), os.Getenv(key), opts...)
 }
 
 // With returns a client that differs from c by opts and shares the rest with

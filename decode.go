@@ -11,7 +11,10 @@ import (
 // answer is an A, the wire form of a success body, which becomes a T.
 type answer[T, A any] interface {
 	*A
-	// result checks what the interface requires of the body and converts it.
+	// result converts the body. A member that is missing fails it where the
+	// result would say what the service did not: that a text is empty, that
+	// nothing was warmed. Others come empty: no reply is lost for want of a
+	// trace_id.
 	result() (T, error)
 	traceID() string
 }

@@ -111,7 +111,7 @@ type LimiterWait struct {
 // CoolDown is a 429 that began the cool-down of a limit, or prolonged it by a
 // second at least. The call that was refused tells of it; each parked caller has
 // a [LimiterWait]. With [WithoutCoolDown] there is none; a
-// [Limiter] that has a cool-down of its own tells of it by a [PermitReporter].
+// [Limiter] that has a cool-down of its own tells of it by its [Permit].
 type CoolDown struct {
 	Call     uint64
 	Endpoint Endpoint

@@ -71,10 +71,10 @@ func ExampleNewClient() {
 
 // The address and the key from the environment, as a deployed program has them.
 func ExampleNewClientFromEnv() {
-	_ = os.Setenv(agentmessaging.EnvBaseURL, "https://service.example")
-	_ = os.Setenv(agentmessaging.EnvAPIKey, "key")
-	defer os.Unsetenv(agentmessaging.EnvBaseURL)
-	defer os.Unsetenv(agentmessaging.EnvAPIKey)
+	_ = os.Setenv("AGENT_MESSAGING_BASE_URL", "https://service.example")
+	_ = os.Setenv("AGENT_MESSAGING_API_KEY", "key")
+	defer os.Unsetenv("AGENT_MESSAGING_BASE_URL")
+	defer os.Unsetenv("AGENT_MESSAGING_API_KEY")
 
 	client, err := agentmessaging.NewClientFromEnv()
 	fmt.Println(client, err)

@@ -168,9 +168,9 @@ func (l *reporting) Acquire(ctx context.Context, attempt agentmessaging.LimitedA
 	return l, err
 }
 
-// TestPermitReporterIsBelieved, without a clock and without a cool-down of the
+// TestAReportingPermitIsBelieved, without a clock and without a cool-down of the
 // client's own.
-func TestPermitReporterIsBelieved(t *testing.T) {
+func TestAReportingPermitIsBelieved(t *testing.T) {
 	limiter, service := &reporting{}, &gateway{}
 	service.close(time.Hour, agentPath)
 	_, events := eventsOf(func(observer agentmessaging.Option) {

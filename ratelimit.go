@@ -47,21 +47,21 @@ type LimitedAttempt struct {
 
 // A Permit is the leave to send one attempt. Done is called exactly once, even
 // where the transport panics.
+//
+// A Permit may also say what it knows, for [LimiterWait], [CoolDown] and
+// [CallInfo], by two more methods. Of other permits the client measures the
+// wait itself, and learns of no cool-down.
+//
+//	Waited() (limitKey string, wait time.Duration) // how long Acquire waited, and for which limit; "" and 0 if it did not
+//	Closed() (limitKey string, wait time.Duration) // asked after Done: the limit that the outcome shut, and for how long; "" and 0 if none
 type Permit interface {
 	// Done reports how the attempt ended. An attempt with Sent false has
 	// spent nothing: it gives its permit back. It must not block.
 	Done(AttemptOutcome)
 }
 
-// A PermitReporter is a [Permit] that says what it knows, for [LimiterWait],
-// [CoolDown] and [CallInfo]. Of other permits the client measures the wait
-// itself, and learns of no cool-down.
-type PermitReporter interface {
-	// Waited is how long Acquire waited, and for which limit; "" and 0 if it
-	// did not wait.
+type permitReporter interface {
 	Waited() (limitKey string, wait time.Duration)
-	// Closed is asked after Done: the limit that this outcome closed or
-	// prolonged by a second at least, and for how long; "" and 0 if none.
 	Closed() (limitKey string, wait time.Duration)
 }
 

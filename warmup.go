@@ -27,12 +27,10 @@ type statusAnswer struct {
 
 func (a *statusAnswer) result() (*ServiceStatus, error) {
 	if a.OK == nil {
-		return nil, errOKMissing
+		return nil, errors.New("ok is missing")
 	}
 	return &ServiceStatus{OK: *a.OK, Service: a.Service, Version: a.Version, Mode: a.Mode, TraceID: a.TraceID}, nil
 }
-
-var errOKMissing = errors.New("ok is missing")
 
 // Status reads the service's status (interface 4.1). It is not rate limited.
 //
@@ -57,16 +55,16 @@ type warmUpBody struct {
 
 type warmUpAnswer struct {
 	OK     *bool   `json:"ok"`
-	Warmed bool    `json:"warmed"`
+	Warmed *bool   `json:"warmed"`
 	Mode   LLMMode `json:"mode"`
 	envelope
 }
 
 func (a *warmUpAnswer) result() (*WarmUpResult, error) {
-	if a.OK == nil {
-		return nil, errOKMissing
+	if a.OK == nil || a.Warmed == nil {
+		return nil, errors.New("ok or warmed is missing")
 	}
-	return &WarmUpResult{OK: *a.OK, Warmed: a.Warmed, Mode: a.Mode, TraceID: a.TraceID}, nil
+	return &WarmUpResult{OK: *a.OK, Warmed: *a.Warmed, Mode: a.Mode, TraceID: a.TraceID}, nil
 }
 
 // WarmUp starts the gateway so that the first reply is faster (interface

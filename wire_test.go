@@ -115,8 +115,8 @@ func TestRepliesAreTolerant(t *testing.T) {
 func TestUselessReplies(t *testing.T) {
 	useless := map[string][]string{
 		"Status":      {`{"service":"x"}`},
-		"WarmUp":      {`{"warmed":true}`},
-		"GetBYOK":     {`{"ok":true}`},
+		"WarmUp":      {`{"warmed":true}`, `{"ok":true,"mode":"hosted"}`},
+		"GetBYOK":     {`{"ok":true}`, `{"ok":true,"byok":{"fingerprint":"f"}}`},
 		"SetBYOK":     {`{"ok":true,"byok":null}`, `{"ok":false,"byok":{"provider":"openai"}}`},
 		"ClearBYOK":   {`{"ok":false}`, `{}`},
 		"CreateAgent": {`{"status":"active"}`},

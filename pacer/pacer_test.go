@@ -345,11 +345,17 @@ func TestUnlimitedCalls(t *testing.T) {
 	assert.True(t, p.CoolsDown())
 }
 
+// reporter is what the client asks of a permit beside Done.
+type reporter interface {
+	Waited() (limitKey string, wait time.Duration)
+	Closed() (limitKey string, wait time.Duration)
+}
+
 func TestPermitReports(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(t, perMinute(60))
-		next := func() agentmessaging.PermitReporter { return acquire(t, p, patient()).(agentmessaging.PermitReporter) }
-		wantWaited := func(permit agentmessaging.PermitReporter, wantKey string, want time.Duration) {
+		next := func() reporter { return acquire(t, p, patient()).(reporter) }
+		wantWaited := func(permit reporter, wantKey string, want time.Duration) {
 			key, wait := permit.Waited()
 			assert.Equal(t, wantKey, key)
 			assert.InDelta(t, want, wait, float64(time.Microsecond))
@@ -358,7 +364,7 @@ func TestPermitReports(t *testing.T) {
 		use(t, p, message)
 		began := time.Now()
 		wantWaited(next(), "minute", time.Since(began))
-		permits := []agentmessaging.PermitReporter{next(), next(), next(), next()}
+		permits := []reporter{next(), next(), next(), next()}
 		for i, test := range []struct {
 			outcome agentmessaging.AttemptOutcome
 			key     string

@@ -22,12 +22,10 @@ type permit struct {
 	closed time.Duration
 }
 
-var _ agentmessaging.PermitReporter = (*permit)(nil)
-
-// Waited implements agentmessaging.PermitReporter.
+// Waited is asked by the client, for what it tells of the call.
 func (g *permit) Waited() (limitKey string, wait time.Duration) { return g.limit, g.waited }
 
-// Closed implements agentmessaging.PermitReporter.
+// Closed is asked by the client after Done.
 func (g *permit) Closed() (limitKey string, wait time.Duration) { return g.key, g.closed }
 
 // Done reports what the pacer learns from; most outcomes teach nothing.

@@ -42,7 +42,7 @@ func work(socket, agentID, plan string) {
 	if plan == "byok" {
 		limits = pacer.BYOKPlanLimits()
 	}
-	p, err := pacer.New(limits, pacer.WithStore(store, os.Getenv(agentmessaging.EnvAPIKey)))
+	p, err := pacer.New(limits, pacer.WithStore(store, os.Getenv("AGENT_MESSAGING_API_KEY")))
 	if err != nil {
 		panic(err)
 	}
@@ -93,7 +93,7 @@ func testFleet(t *testing.T, plan string, most int, part time.Duration) {
 	defer socket.Close()
 	env := append(os.Environ(), "FLEET_REDIS="+server.socket, "FLEET_PLAN="+plan,
 		"FLEET_AGENT="+fake.AddAgent(key, fakeserver.Agent{}).ID,
-		agentmessaging.EnvBaseURL+"="+socket.URL, agentmessaging.EnvAPIKey+"="+key)
+		"AGENT_MESSAGING_BASE_URL="+socket.URL, "AGENT_MESSAGING_API_KEY="+key)
 	var fleet []*exec.Cmd
 	for range 8 {
 		fleet = append(fleet, startProcess(t, env))

@@ -90,7 +90,7 @@ func (c chat) talk(ctx context.Context, client *agentmessaging.Client, systemPro
 // AGENT_MESSAGING_API_KEY name, or of a fake in this program where neither is
 // set. A program of your own needs NewClientFromEnv only.
 func connect() (client *agentmessaging.Client, closer io.Closer, err error) {
-	if os.Getenv(agentmessaging.EnvBaseURL) != "" || os.Getenv(agentmessaging.EnvAPIKey) != "" {
+	if os.Getenv("AGENT_MESSAGING_BASE_URL") != "" || os.Getenv("AGENT_MESSAGING_API_KEY") != "" {
 		client, err = agentmessaging.NewClientFromEnv()
 		return client, io.NopCloser(nil), err
 	}

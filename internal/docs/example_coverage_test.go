@@ -29,27 +29,25 @@ const (
 // withoutExample are the exported functions and methods that no Example shows,
 // each with the reason. The names of a package begin with its own.
 var withoutExample = map[string]string{
-	"agentmessaging.Limiter.Acquire":       implemented, // ExampleWithLimiter does
-	"agentmessaging.Permit.Done":           implemented, // likewise
-	"agentmessaging.PermitReporter.Waited": implemented,
-	"agentmessaging.PermitReporter.Closed": implemented,
-	"agentmessaging.Clock.Now":             implemented, // the fake does
-	"agentmessaging.Clock.Sleep":           implemented,
-	"agentmessaging.Observer.Observe":      implemented,
-	"agentmessaging.ObserverFunc.Observe":  converted,
-	"fakeserver.Server.IssueKeyOn":         "package contract calls it",
-	"pacer.Pacer.Acquire":                  "the client calls it",
-	"pacer.Pacer.CoolsDown":                "the client calls it",
-	"pacer.Store.Load":                     implemented, // package redisquota does
-	"pacer.Store.Swap":                     implemented,
-	"pacer.TestStore":                      "a test of a store calls it: TestStoreOfTheTests",
-	"pacer.TB.Helper":                      implemented,
-	"pacer.TB.Errorf":                      implemented,
-	"fakeserver.TB.Cleanup":                implemented, // package testing does
-	"fakeserver.TB.Errorf":                 implemented,
-	"fakeserver.TB.Failed":                 implemented,
-	"fakeserver.TB.Helper":                 implemented,
-	"fakeserver.TB.Logf":                   implemented,
+	"agentmessaging.Limiter.Acquire":      implemented, // ExampleWithLimiter does
+	"agentmessaging.Permit.Done":          implemented, // likewise
+	"agentmessaging.Clock.Now":            implemented, // the fake does
+	"agentmessaging.Clock.Sleep":          implemented,
+	"agentmessaging.Observer.Observe":     implemented,
+	"agentmessaging.ObserverFunc.Observe": converted,
+	"fakeserver.Server.IssueKeyOn":        "package contract calls it",
+	"pacer.Pacer.Acquire":                 "the client calls it",
+	"pacer.Pacer.CoolsDown":               "the client calls it",
+	"pacer.Store.Load":                    implemented, // package redisquota does
+	"pacer.Store.Swap":                    implemented,
+	"pacer.TestStore":                     "a test of a store calls it: TestStoreOfTheTests",
+	"pacer.TB.Helper":                     implemented,
+	"pacer.TB.Errorf":                     implemented,
+	"fakeserver.TB.Cleanup":               implemented, // package testing does
+	"fakeserver.TB.Errorf":                implemented,
+	"fakeserver.TB.Failed":                implemented,
+	"fakeserver.TB.Helper":                implemented,
+	"fakeserver.TB.Logf":                  implemented,
 }
 
 // called by the standard library: fmt, errors, slog and the encoders.
