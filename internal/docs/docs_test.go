@@ -3,15 +3,7 @@
 // those of internal/spec.
 package docs_test
 
-import (
-	"os"
-	"testing"
-)
-
-// TestMain runs the tests in the root of the repository, where the pages are.
-func TestMain(m *testing.M) {
-	if err := os.Chdir("../.."); err != nil {
-		panic(err)
-	}
-	os.Exit(m.Run())
-}
+// root is the root of the repository, where the pages are. Each test goes there
+// itself: go test then sees which pages it read, and runs it again when one
+// changes.
+const root = "../.."

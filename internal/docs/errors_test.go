@@ -34,6 +34,7 @@ var kindsByName = map[string]error{
 
 // TestDocsErrorKinds: the page says something about each kind.
 func TestDocsErrorKinds(t *testing.T) {
+	t.Chdir(root)
 	page := read(t, errorsPage)
 	declared := regexp.MustCompile(`(?m)^\t(Err\w+)\s+= errors\.New`).FindAllStringSubmatch(read(t, "errors.go"), -1)
 	assert.Len(t, declared, len(kindsByName))
@@ -46,6 +47,7 @@ func TestDocsErrorKinds(t *testing.T) {
 // TestDocsErrorStatuses holds the statuses, their kinds and the methods that
 // may meet them to the code.
 func TestDocsErrorStatuses(t *testing.T) {
+	t.Chdir(root)
 	listed := map[int][]string{}
 	for _, e := range spec.Endpoints {
 		for _, status := range e.Errors {
@@ -68,6 +70,7 @@ func TestDocsErrorStatuses(t *testing.T) {
 
 // TestDocsErrorMethods: each status of each method is explained, once.
 func TestDocsErrorMethods(t *testing.T) {
+	t.Chdir(root)
 	var want, got []string
 	for _, e := range spec.Endpoints {
 		statuses := slices.Clone(e.Errors)

@@ -56,10 +56,14 @@ var calledByOthers = []string{"Error", "Format", "GoString", "Is", "MarshalBinar
 // TestExamplesShowEveryFunction: whatever is exported is used by an Example
 // that go doc shows, or stands in the list above.
 func TestExamplesShowEveryFunction(t *testing.T) {
-	load := newLoader(t)
+	t.Chdir(root)
+	fset := token.NewFileSet()
+	packages := compiled(t, fset)
 	missing := map[string]bool{}
 	for _, dir := range []string{".", "fakeserver", "pacer"} {
-		pkg, shown := load.examples(t, dir)
+		pkg, err := packages.Import(strings.TrimSuffix(module+"/"+dir, "/."))
+		require.NoError(t, err)
+		shown := shownIn(t, fset, packages, dir)
 		for name, object := range exported(pkg) {
 			if !shown[object] && !slices.Contains(calledByOthers, object.Name()) {
 				missing[pkg.Name()+"."+name] = true
@@ -82,13 +86,17 @@ func exported(pkg *types.Package) map[string]types.Object {
 		if !object.Exported() {
 			continue
 		}
-		switch object := object.(type) {
+		switch object.(type) {
 		case *types.Func, *types.Var:
 			found[name] = object
 		case *types.TypeName:
-			for method := range methods(object.Type()) {
-				if method.Exported() {
-					found[name+"."+method.Name()] = method
+			receiver := object.Type()
+			if !types.IsInterface(receiver) {
+				receiver = types.NewPointer(receiver)
+			}
+			for method := range types.NewMethodSet(receiver).Methods() {
+				if method.Obj().Exported() {
+					found[name+"."+method.Obj().Name()] = method.Obj()
 				}
 			}
 		}
@@ -96,28 +104,8 @@ func exported(pkg *types.Package) map[string]types.Object {
 	return found
 }
 
-// methods are those of a type and of the pointer to it.
-func methods(t types.Type) func(yield func(types.Object) bool) {
-	if !types.IsInterface(t) {
-		t = types.NewPointer(t)
-	}
-	set := types.NewMethodSet(t)
-	return func(yield func(types.Object) bool) {
-		for method := range set.Methods() {
-			if !yield(method.Obj()) {
-				return
-			}
-		}
-	}
-}
-
-// loader reads packages from what the compiler has exported.
-type loader struct {
-	fset     *token.FileSet
-	importer types.Importer
-}
-
-func newLoader(t *testing.T) *loader {
+// compiled reads packages from what the compiler has exported.
+func compiled(t *testing.T, fset *token.FileSet) types.Importer {
 	t.Helper()
 	list := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", ".", "./fakeserver", "./contract", "./agentmessagingtest", "./pacer")
 	out, err := list.Output()
@@ -127,23 +115,17 @@ func newLoader(t *testing.T) *loader {
 		path, file, _ := strings.Cut(strings.TrimSpace(line), " ")
 		files[path] = file
 	}
-	load := &loader{fset: token.NewFileSet()}
-	load.importer = importer.ForCompiler(load.fset, "gc", func(path string) (io.ReadCloser, error) {
-		return os.Open(files[path])
-	})
-	return load
+	return importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(files[path]) })
 }
 
-// examples returns the package in dir, and what the bodies of its Examples use.
-func (l *loader) examples(t *testing.T, dir string) (pkg *types.Package, shown map[types.Object]bool) {
+// shownIn is what the bodies of the Examples in dir use.
+func shownIn(t *testing.T, fset *token.FileSet, packages types.Importer, dir string) map[types.Object]bool {
 	t.Helper()
-	pkg, err := l.importer.Import(strings.TrimSuffix(module+"/"+dir, "/."))
-	require.NoError(t, err)
 	names, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
 	require.NoError(t, err)
 	var files []*ast.File
 	for _, name := range names {
-		file, err := parser.ParseFile(l.fset, name, nil, parser.ParseComments)
+		file, err := parser.ParseFile(fset, name, nil, parser.ParseComments)
 		require.NoError(t, err)
 		if strings.HasSuffix(file.Name.Name, "_test") {
 			files = append(files, file)
@@ -151,9 +133,9 @@ func (l *loader) examples(t *testing.T, dir string) (pkg *types.Package, shown m
 	}
 	uses := &types.Info{Uses: map[*ast.Ident]types.Object{}}
 	// What the packages of tests only are about, such as testify, stays unknown.
-	config := types.Config{Importer: l.importer, Error: func(error) {}}
-	_, _ = config.Check(pkg.Path()+"_test", l.fset, files, uses)
-	shown = map[types.Object]bool{}
+	config := types.Config{Importer: packages, Error: func(error) {}}
+	_, _ = config.Check(dir, fset, files, uses)
+	shown := map[types.Object]bool{}
 	for _, example := range doc.Examples(files...) {
 		ast.Inspect(example.Code, func(node ast.Node) bool {
 			if id, ok := node.(*ast.Ident); ok {
@@ -163,5 +145,5 @@ func (l *loader) examples(t *testing.T, dir string) (pkg *types.Package, shown m
 		})
 	}
 	require.Greater(t, len(shown), 10, "%s has Examples", dir)
-	return pkg, shown
+	return shown
 }

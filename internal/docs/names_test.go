@@ -23,6 +23,7 @@ var foreign = []string{
 // TestDocsNames: what the pages write as code and looks like an exported name
 // stands in a listing of what the packages export.
 func TestDocsNames(t *testing.T) {
+	t.Chdir(root)
 	listings, err := filepath.Glob("internal/release/api/*.txt")
 	require.NoError(t, err)
 	names := map[string]bool{}
@@ -54,6 +55,7 @@ func TestDocsNames(t *testing.T) {
 
 // TestDocsNumbers holds the limits that the pages repeat to the table.
 func TestDocsNumbers(t *testing.T) {
+	t.Chdir(root)
 	most := map[spec.LimitKey]int{}
 	for _, l := range spec.Limits {
 		most[l.Key] = l.Max

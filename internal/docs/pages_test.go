@@ -24,6 +24,7 @@ const module = "github.com/agent-messaging-service/agentmessaging-go"
 // vet, in modules outside this one. A block is a file, declarations or
 // statements.
 func TestPagesCode(t *testing.T) {
+	t.Chdir(root)
 	pages, err := filepath.Glob("docs/*.md")
 	require.NoError(t, err)
 	plain, withRedis := newConsumer(t, "."), newConsumer(t, "redisquota")
@@ -152,6 +153,7 @@ func imports(block string) string {
 
 // TestREADMEExamples holds the list of examples to the directory.
 func TestREADMEExamples(t *testing.T) {
+	t.Chdir(root)
 	readme := read(t, "README.md")
 	programs, err := filepath.Glob("examples/*/main.go")
 	require.NoError(t, err)

@@ -15,6 +15,7 @@ import (
 // The applications of the pages survive every fault: testdata/survive_test.go
 // sweeps them.
 func TestApplicationsOfThePagesSurvive(t *testing.T) {
+	t.Chdir(root)
 	dir, source := newConsumer(t, "."), ""
 	for page, functions := range map[string][]string{
 		"docs/sweep.md":   {"answer", "agentOf"},
@@ -38,6 +39,7 @@ func TestApplicationsOfThePagesSurvive(t *testing.T) {
 
 // The page of the sweep names every fault.
 func TestSweepPageNamesEveryFault(t *testing.T) {
+	t.Chdir(root)
 	page := read(t, "docs/sweep.md")
 	_, names := catalog.Named("")
 	for _, name := range append(names, "key_revoked", "plan_ended", "byok_down", "agent_gone", "fails") {

@@ -27,6 +27,7 @@ const limitsPage, fakePage = "docs/limits.md", "docs/fake.md"
 // TestTables holds the tables between markers to the code that they are
 // about. make tables rewrites them.
 func TestTables(t *testing.T) {
+	t.Chdir(root)
 	for name, table := range map[string]struct{ page, want string }{
 		"endpoints": {limitsPage, endpointTable()},
 		"retries":   {limitsPage, retryTable(t)},
