@@ -207,7 +207,6 @@ func (p *Pacer) found(l *loaded) {
 	}
 	f.offset, f.down, f.lonely, f.size = l.offset, false, false, 1
 	if back {
-		p.local = nil
 		p.wakeAll()
 	}
 	slow := f.tooSlow()

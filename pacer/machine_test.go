@@ -1,6 +1,7 @@
 package pacer
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -372,4 +373,40 @@ func TestClockSetBack(t *testing.T) {
 	assert.Equal(t, now-3*hour, back.now)
 	wait := p.at(now).ask(ask{kinds: message, waits: 2}).due - now
 	assert.Equal(t, wait, back.ask(ask{kinds: message, waits: 2}).due-back.now)
+}
+
+// TestStopwatch goes forward only, whatever the clock does.
+func TestStopwatch(t *testing.T) {
+	clock := &setClock{time.Unix(1000, 0)}
+	s := stopwatch{clock: clock, last: clock.Now()}
+	for _, step := range []struct{ seconds, want int64 }{{5, 5}, {-500, 5}, {2, 7}, {-3, 7}, {1, 8}} {
+		clock.Time = clock.Add(time.Duration(step.seconds) * time.Second)
+		assert.Equal(t, hour+step.want*second, s.now())
+	}
+}
+
+type setClock struct{ time.Time }
+
+func (c *setClock) Now() time.Time                           { return c.Time }
+func (*setClock) Sleep(context.Context, time.Duration) error { return nil }
+
+// TestJoin: of each limit the fuller count holds, and nobody goes for a moment
+// when a process returns from an outage.
+func TestJoin(t *testing.T) {
+	limits := []Limit{perMinute(60), {Max: 1000, Window: 24 * time.Hour}}
+	for _, test := range []struct {
+		store, mine int64 // minutes of use
+		fuller      int64 // of both
+		fleet       fleet
+	}{{2, 1, 2, fleet{}}, {1, 2, 2, fleet{}}, {1, 2, 2, fleet{down: true}}} {
+		store, mine := newPlay(t, limits...), newPlay(t, limits...)
+		store.fill(someday, test.store*minute)
+		mine.fill(someday, test.mine*minute)
+		m := store.at(someday + 2*minute)
+		m.join(mine.at(m.now), &test.fleet)
+		assert.InDelta(t, 60*test.fuller, m.Limits[1].Sent, 3)
+		assert.InDelta(t, 59, m.budget(0).sent(), 1)
+		wait := m.ask(ask{kinds: message, waits: 1}).due - m.now
+		assert.Equal(t, test.fleet.down, wait >= returnHold)
+	}
 }
