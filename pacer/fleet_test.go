@@ -113,7 +113,7 @@ func TestStoreFails(t *testing.T) {
 		"dead": func(m *memory) { m.down = true },
 		"hung": func(m *memory) { m.hung = make(chan struct{}) },
 	} {
-		for _, processes := range []int{1, 4} {
+		for _, processes := range []int{1, 16} {
 			t.Run(fmt.Sprint(name, processes), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					store, log := &memory{}, &logged{}
@@ -123,7 +123,7 @@ func TestStoreFails(t *testing.T) {
 					time.Sleep(2 * time.Minute)
 					s := f.pacers[0].State()
 					assert.Equal(t, processes, s.Processes)
-					assert.InDelta(t, 115, time.Since(s.StoreDown).Seconds(), 6)
+					assert.InDelta(t, 110, time.Since(s.StoreDown).Seconds(), 11)
 					store.set(func() {
 						if store.hung != nil {
 							close(store.hung)

@@ -184,6 +184,7 @@ func (p *Pacer) atOnce(q *queue, now int64) *permit {
 	got := p.here(now).ask(ask{member: p.member, kinds: q.kinds, batch: q.batch, spread: p.spread.guard(), waits: 1})
 	if got.n == 0 {
 		q.told(got.forecast, 0)
+		q.placed = true
 		return nil
 	}
 	return &permit{pacer: p, kinds: q.kinds, grant: got.grants[0], sent: now}

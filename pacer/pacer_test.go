@@ -251,22 +251,33 @@ func TestDeadlinesOfMany(t *testing.T) {
 	})
 }
 
-func TestEndedContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPacer(t, perMinute(60))
-		use(t, p, message)
-		ctx, cancel := context.WithCancel(context.Background())
-		var o order
-		o.enter(ctx, p, "ended")
-		o.enter(context.Background(), p, "next")
-		cancel()
-		begin := time.Now()
-		o.group.Wait()
-		assert.Equal(t, []string{"next"}, o.names)
-		assert.Less(t, time.Since(begin), 1200*time.Millisecond, "it has left no gap")
-		_, err := p.Acquire(ctx, message)
-		assert.ErrorIs(t, err, context.Canceled)
-	})
+// TestWhoLeavesKeepsNoPlace, whether refused at once or ended by its context: the
+// next goes in its stead, a batch call too.
+func TestWhoLeavesKeepsNoPlace(t *testing.T) {
+	batch := pacer.WithPriority(context.Background(), pacer.PriorityBatch)
+	for _, next := range []context.Context{context.Background(), batch} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPacer(t, perMinute(60))
+			use(t, p, message)
+			var o order
+			ctx, cancel := context.WithCancel(context.Background())
+			o.enter(ctx, p, "ended")
+			o.enter(next, p, "next")
+			cancel()
+			began := time.Now()
+			o.group.Wait()
+			assert.Equal(t, []string{"next"}, o.names)
+			assert.Less(t, time.Since(began), 500*time.Millisecond)
+			hurried, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+			defer cancel()
+			wantRefusal(t, p, hurried, message)
+			o.enter(next, p, "next")
+			o.group.Wait()
+			assert.Less(t, time.Since(began), 1500*time.Millisecond)
+			_, err := p.Acquire(ctx, message)
+			assert.ErrorIs(t, err, context.Canceled)
+		})
+	}
 }
 
 // TestRefusalsOfWaitingCalls: who waits is refused when a limit shuts for

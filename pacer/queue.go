@@ -98,7 +98,7 @@ func (p *Pacer) serve(q *queue) {
 			q.serving, q.due, q.placed = false, 0, false
 			p.mu.Unlock()
 			if placed {
-				p.step(func(m *machine) { m.withdraw(a) })
+				p.report(func(m *machine) { m.withdraw(a) })
 			}
 			return
 		}
