@@ -145,7 +145,7 @@ func (p *program) unlock() {
 	}
 }
 
-// save writes the state, at the end or when it is told to.
+// save writes the state: at the end, and for POST save.
 func (p *program) save() error {
 	if p.config.statePath == "" {
 		return nil

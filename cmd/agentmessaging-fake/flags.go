@@ -12,7 +12,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/control"
 )
 
-// config is what flags and environment say.
+// config holds the values of the flags and of the environment.
 type config struct {
 	command     string // "" serves
 	addr        string

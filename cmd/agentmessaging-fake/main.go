@@ -74,7 +74,7 @@ func complain(stderr io.Writer, err error) {
 	_, _ = fmt.Fprintf(stderr, "agentmessaging-fake: %v\n", err)
 }
 
-// version is that of the module that was built, or devel.
+// version is the version of the module that was built, or devel.
 func version() string {
 	build, ok := debug.ReadBuildInfo()
 	if !ok || build.Main.Version == "" || build.Main.Version == "(devel)" {

@@ -134,8 +134,8 @@ func (p *program) prepare() (err error) {
 	return nil
 }
 
-// refuse refuses connections for a while, and closes those that wait for a
-// request, so that clients need new ones.
+// refuse refuses connections for a while, and closes connections that wait
+// for a request, so that clients need new ones.
 func (p *program) refuse(long time.Duration) error {
 	if err := p.listener.shut(long); err != nil {
 		return err

@@ -200,7 +200,7 @@ func TestListenLooksAtTheAddress(t *testing.T) {
 	assert.ErrorContains(t, err, "--addr: must be a loopback address")
 }
 
-// Who asks while the program ends is told so.
+// While the program ends, readyz says so.
 func TestReadinessWhileDraining(t *testing.T) {
 	p, err := start(&config{addr: "127.0.0.1:0"})
 	require.NoError(t, err)

@@ -1,7 +1,7 @@
 // Package strictjson steps through a JSON document so that its reader can refuse
 // what encoding/json passes over: members of another name, members that are
-// there twice, and half surrogate pairs. The fake reads the bodies of calls with it,
-// and the standalone fake those of its control interface.
+// there twice, and half surrogate pairs. The fake reads the bodies of calls with it;
+// the standalone fake reads the bodies of its control interface.
 package strictjson
 
 import (

@@ -22,10 +22,10 @@ export function browser() {
 
 after(async () => (await started)?.close());
 
-// open starts a fake and opens its page. Options: args of the program, hash of
-// the address, prepare(fake) before the page opens, allowed for errors that the
-// page may report, and those of a browser context. At the end of the test nothing may have gone wrong in the page, and
-// nothing may have been asked of another host.
+// open starts a fake and opens its page. Options: args for the program, hash for
+// the address, prepare(fake) to run before the page opens, allowed for errors
+// that the page may report, and any option of a browser context. The test fails
+// where the page reports another error or asks another host for anything.
 export async function open(t, { args = [], hash = '', prepare, allowed, ...context } = {}) {
   const fake = await startFake(t, ...args);
   await prepare?.(fake);

@@ -34,7 +34,7 @@ test('each limit shows what is left, can be exhausted, and says when it opens', 
     await gauge(page, limit).getByRole('button').click();
     await wantText(gauge(page, limit), new RegExp(`0 of ${max} left\\s+shut\\s+opens in \\d`));
   }
-  const refused = await fake.call('POST', '/v1/warmup'); // of those that refuse, the one that opens last
+  const refused = await fake.call('POST', '/v1/warmup'); // three limits refuse it; the one that opens last is named
   assert.deepEqual([refused.status, refused.body.limit_key], [429, 'key_day']);
 });
 

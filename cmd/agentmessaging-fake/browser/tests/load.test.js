@@ -15,8 +15,8 @@ async function meter(page) {
   };
 }
 
-// cost is what n further calls, one drawn before the next is made, cost the
-// page: layouts, elements at the end, and the time of its scripts and layouts.
+// cost makes n further calls, each drawn before the next, and measures the page:
+// its layouts, its elements at the end, the time of its scripts and layouts.
 async function cost(read, page, fake, n) {
   const before = await read();
   for (let i = 0; i < n; i++) {
@@ -74,7 +74,7 @@ async function wantPlaceKept(page, fake) {
 
 const long = 'x'.repeat(3_890);
 
-// talk puts n long exchanges behind those of an agent.
+// talk adds n long exchanges to an agent's conversation.
 async function talk(fake, agent, n) {
   for (let from = 0; from < n; from += 100) {
     const exchanges = Array.from({ length: 100 }, (_, i) => ({ text: `${from + i} ${long}`, reply_text: long, trace_id: `seeded_${from + i}` }));
@@ -110,7 +110,7 @@ test('a long conversation is drawn and fetched in part', async (t) => {
   assert.ok(perMessage < 50, 'a message costs less than 50 ms');
   assert.ok(nodes <= 30 * 4, 'what was drawn before is not drawn again');
   assert.ok(fetched < 500_000, 'what is there is not fetched again');
-  assert.ok(after.JSHeapUsedSize < 50e6 && after.Nodes < 10_000, 'the memory is that of what is shown');
+  assert.ok(after.JSHeapUsedSize < 50e6 && after.Nodes < 10_000, 'memory grows with what is shown, not with what was said');
 
   await page.getByRole('button', { name: /^Show earlier/ }).click();
   await eventually(page, async () => assert.ok((await shown.count()) >= 120));

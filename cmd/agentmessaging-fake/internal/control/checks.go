@@ -18,7 +18,7 @@ import (
 // Bounds of what the interface of the service says nothing about.
 const (
 	metadataCap = 4096     // characters of compact JSON
-	maxSeeded   = 64 << 10 // bytes of an exchange, of which an agent keeps many
+	maxSeeded   = 64 << 10 // bytes of an exchange; an agent keeps a thousand
 	maxHeader   = 1024     // bytes of a header's value
 	maxDelay    = time.Hour
 	// JSON holds years to 9999, and a time.Duration 292 of them.

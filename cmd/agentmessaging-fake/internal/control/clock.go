@@ -46,7 +46,7 @@ func (w *world) listSnapshots(*request) (any, error) {
 // takeSnapshot is POST snapshots.
 func (w *world) takeSnapshot(*request) (any, error) {
 	if len(w.snapshots) >= maxSnapshots {
-		return nil, conflict("there are %d snapshots already, and no more are kept; DELETE those that are done", maxSnapshots)
+		return nil, conflict("there are %d snapshots already, and no more are kept; DELETE one first", maxSnapshots)
 	}
 	w.taken++
 	taken := snapshot{numbered("snapshot", w.taken), w.fake.Now(), w.fake.Snapshot()}

@@ -32,7 +32,7 @@ type Options struct {
 	Remote bool
 	Hosts  []string // right besides loopback names and addresses
 	Token  string   // that each call needs; "": none
-	Key    string   // text of the default world's first key; "": that of every fake
+	Key    string   // text of the default world's first key; "": amk_fake_000001
 
 	Settings  Settings // of worlds that say nothing else
 	ColdStart time.Duration

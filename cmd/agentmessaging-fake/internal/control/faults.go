@@ -24,8 +24,8 @@ type faultSpec struct {
 	Name        *string    `json:"name,omitempty" check:"named"`
 }
 
-// faultKind is a kind of fault: the members that it needs, those that it takes
-// besides, and how it is made of them.
+// faultKind is a kind of fault: its required and its optional members, and how a
+// fault is made from them.
 type faultKind struct {
 	name, needs, takes string
 	instead            bool // of the call: a way to lose a reply too
@@ -79,7 +79,7 @@ func (f *faultSpec) fault() fakeserver.Fault {
 	return kind.make(*f)
 }
 
-// members are those that were given, but for the kind.
+// members lists the given members without the kind.
 func (f *faultSpec) members() (all []string) {
 	v := reflect.ValueOf(*f)
 	for i, m := range membersOf(v.Type())[1:] {
@@ -188,7 +188,8 @@ type fittingFault struct {
 	Says string `json:"says"`
 }
 
-// listFitting is GET fitting-faults: what can befall a call to an endpoint.
+// listFitting is GET fitting-faults: the faults that can happen to a call of an
+// endpoint.
 func (w *world) listFitting(r *request) (any, error) {
 	name, is := r.given("endpoint")
 	if !is {

@@ -50,7 +50,7 @@ func IsLoopback(host string) bool {
 func (s *Server) admit(r *http.Request) *refusal {
 	switch {
 	case !isOwnOrigin(r):
-		return forbidden("Origin: must be that of the program itself, or none")
+		return forbidden("Origin: must be the program's own, or none")
 	case s.options.Token != "" && !sameText(bearer(r), s.options.Token):
 		return refuse(http.StatusUnauthorized, "unauthorized",
 			"the Authorization header must be: Bearer, a space, and the token that the program printed")

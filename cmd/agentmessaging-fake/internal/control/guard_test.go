@@ -41,7 +41,7 @@ func TestOrigin(t *testing.T) {
 	for site, want := range map[string]int{"same-origin": 204, "none": 204, "": 204, "same-site": 403, "cross-site": 403, "odd": 403} {
 		assert.Equal(t, want, a.do("POST", w+"/reset", "", "Sec-Fetch-Site: "+site).status, site)
 	}
-	a.do("GET", "/info", "", "Origin: null").wantRefused(t, 403, "Origin: must be that of the program itself")
+	a.do("GET", "/info", "", "Origin: null").wantRefused(t, 403, "Origin: must be the program's own")
 	assert.Empty(t, a.do("GET", "/info", "", "Origin: http://127.0.0.1:8460").header.Get("Access-Control-Allow-Origin"))
 }
 

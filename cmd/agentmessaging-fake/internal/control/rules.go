@@ -26,7 +26,7 @@ type rule[T any] struct {
 
 func (rs *rules[T]) full() error {
 	if len(rs.list) >= maxRules {
-		return conflict("there are %d already, and no more are kept; DELETE those that are done", maxRules)
+		return conflict("there are %d already, and no more are kept; DELETE one first", maxRules)
 	}
 	return nil
 }

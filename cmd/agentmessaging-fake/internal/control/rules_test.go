@@ -41,7 +41,7 @@ func TestReplies(t *testing.T) {
 	assert.Equal(t, "You wrote: x", a.says("b", "x"))
 }
 
-// The same seed, the same decisions; and that of the program where none is given.
+// The same seed makes the same decisions. Without one, the program's seed counts.
 func TestChance(t *testing.T) {
 	a := newAPI(t, control.Options{Seed: 7, Settings: control.Settings{Limits: "off"}})
 	falls := func(seed string) (all []int) {

@@ -52,7 +52,7 @@ func (o Settings) check() error {
 	return nil
 }
 
-// fakeOptions are those of the fake of a world.
+// fakeOptions are the options of a world's fake.
 func (s *Server) fakeOptions(name string, o Settings) []fakeserver.Option {
 	opts := []fakeserver.Option{
 		fakeserver.WithPlan(fakeserver.Plan(o.Plan)), fakeserver.WithColdStart(s.options.ColdStart),

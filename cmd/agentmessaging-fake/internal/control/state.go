@@ -50,7 +50,7 @@ func (s *Server) save(*request) (any, error) {
 }
 
 // WriteState writes all worlds: what their snapshots would hold, and their
-// settings. The error is that of out.
+// settings. It returns the error of out.
 func (s *Server) WriteState(out io.Writer) error {
 	s.mu.Lock()
 	worlds := maps.Clone(s.worlds)
@@ -69,8 +69,8 @@ func (s *Server) WriteState(out io.Writer) error {
 	return encoder.Encode(file)
 }
 
-// ReadState brings all worlds to the state of a file, in place of those that
-// there are. The world named default keeps the settings that it was started
+// ReadState brings all worlds to the state of a file, and forgets the present
+// ones. The world named default keeps the settings that it was started
 // with. A file that is damaged, or another program's, is refused, and nothing
 // has changed then.
 func (s *Server) ReadState(raw []byte) error {

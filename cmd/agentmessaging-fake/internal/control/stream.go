@@ -53,7 +53,7 @@ func (h *hub) look() (changes map[string]int, news <-chan struct{}) {
 	return maps.Clone(h.changes), h.news
 }
 
-// called is told of each call of the service, before its client has the answer.
+// called hears each call of the service, before its client has the answer.
 // A call tells of conversations and limits by itself.
 func (h *hub) called(c fakeserver.Call) {
 	switch {

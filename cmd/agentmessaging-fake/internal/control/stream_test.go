@@ -81,7 +81,7 @@ func (s *stream) calls(n int) (seqs []string) {
 	return seqs
 }
 
-// kinds are those of n "state" events.
+// kinds reads n "state" events, and returns what each says has changed.
 func (s *stream) kinds(n int) (all []string) {
 	for range n {
 		e := s.next()
@@ -184,7 +184,7 @@ func TestStreamIsComplete(t *testing.T) {
 	assert.Equal(t, want, s.calls(makers*each))
 }
 
-// A reader that takes nothing keeps nobody waiting, and is told what it missed.
+// A reader that takes nothing keeps nobody waiting, and learns how many calls it missed.
 func TestSlowReader(t *testing.T) {
 	a, base := newStreams(t, control.Options{Calls: 10, Settings: control.Settings{Limits: "off"}})
 	a.must(201, "POST", w+"/agents", `{"key":"key_000001","agent_id":"a"}`)

@@ -157,7 +157,7 @@ func (s *Server) takes(name string) error {
 	case s.worlds[name] != nil:
 		return conflict("name: there is a world with this name already")
 	case len(s.worlds) >= maxWorlds:
-		return conflict("there are %d worlds already, and no more are kept; DELETE those that are done", maxWorlds)
+		return conflict("there are %d worlds already, and no more are kept; DELETE one first", maxWorlds)
 	}
 	return nil
 }

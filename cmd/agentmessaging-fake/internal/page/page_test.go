@@ -120,7 +120,7 @@ func TestEveryFileThatIsReferredToIsThere(t *testing.T) {
 	}
 }
 
-// resolve is what a browser makes of a reference in the file at a path.
+// resolve resolves a reference in the file at a path, as a browser does.
 func resolve(at, to string) string {
 	if strings.HasPrefix(to, "/") {
 		return to

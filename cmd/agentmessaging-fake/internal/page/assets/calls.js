@@ -1,9 +1,9 @@
-// The calls that the page holds: the newest 10,000 of the world, in the order
-// of arrival, and those that it shows. Without a filter these are the same, with
-// older ones in front once they were fetched; with one the fake picks them.
+// The calls that the page holds: the newest 10,000 of the world, oldest first.
+// Without a filter it shows these, and older ones once they were fetched. With a
+// filter it shows the calls that the fake finds.
 
 const maxCalls = 10_000;
-// A body may have 16 KiB; this is what all of them together may take.
+// A body may have 16 KiB. This bounds all of them together.
 const maxCharacters = 64 << 20;
 
 export class CallLog {
@@ -13,8 +13,8 @@ export class CallLog {
   passed = 0; // how many calls have ever been appended to shown
   generation = 0; // changes when shown is made anew
   filtered = false;
-  loaded = true; // shown is what the filter asks for
-  hasOlder = false; // the fake may have calls from before those that are shown
+  loaded = true; // false while the fake looks for calls that pass a new filter
+  hasOlder = false; // the fake may have older calls than the first that is shown
   #beyond = false; // it has calls from before calls
   #characters = 0;
 
@@ -50,8 +50,7 @@ export class CallLog {
     this.setFilter(this.filtered);
   }
 
-  // setFilter begins to show other calls: those that addFound takes, where there
-  // is a filter.
+  // setFilter makes shown anew: empty until addFound where there is a filter.
   setFilter(filtered) {
     this.filtered = filtered;
     this.loaded = !filtered;

@@ -4,8 +4,8 @@ import { h as create, render, Component, Fragment } from './vendor/preact.js';
 export { render, Component, Fragment };
 
 // h makes an element: h('div.card', {id: 'a'}, child, ...). Children that are
-// strings become text nodes and nothing else, which is what keeps hostile
-// content harmless: no module of this page sets markup from a string.
+// strings become text nodes and nothing else. That keeps hostile content
+// harmless: no module of this page sets markup from a string.
 export function h(tag, props, ...children) {
   if (typeof tag !== 'string' || !tag.includes('.')) return create(tag, props, ...children);
   const [name, ...classes] = tag.split('.');
@@ -13,7 +13,7 @@ export function h(tag, props, ...children) {
   return create(name, { ...props, class: classes.join(' ') + own }, ...children);
 }
 
-// text is what a value from the wire looks like as text, whatever type it has.
+// text turns a value from the wire into text, whatever its type.
 export function text(value) {
   if (value === undefined || value === null) return '';
   return typeof value === 'string' ? value : JSON.stringify(value);

@@ -5,7 +5,7 @@ import { state } from './store.js';
 
 // quoteShell puts a string between single quotes, where a shell sees nothing
 // special but the quote itself.
-export function quoteShell(s) {
+function quoteShell(s) {
   return `'${s.replaceAll("'", "'\\''")}'`;
 }
 
@@ -62,7 +62,7 @@ function shellBody(body) {
 
 // quoteGo makes a Go string literal. It differs from JSON's in what Go source
 // may not hold: a byte order mark and half a surrogate pair.
-export function quoteGo(s) {
+function quoteGo(s) {
   return JSON.stringify(String(s).toWellFormed())
     .replaceAll('\ufeff', '\\ufeff')
     .replace(/[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);

@@ -9,7 +9,7 @@ export const state = {
   worlds: [],
   worldMissing: false,
   keys: null, // null until loaded, as are the other lists
-  agents: null, // the newest of those that the search finds
+  agents: null, // the newest that the search finds
   agentTotal: 0, // how many it finds
   openAgent: null, // the agent of the address, null where there is none
   faults: null,

@@ -24,7 +24,7 @@ export function attemptsOf(call, calls) {
 
 // storyOf puts the exchanges with an agent and the calls that led to none into
 // one column. A step is {exchange, call, attempt}: either may be missing, and
-// attempt counts those of one text.
+// attempt counts the tries of one text.
 export function storyOf(agentID, exchanges, calls) {
   const made = calls.filter((c) => c.agent_id === agentID && c.endpoint === messages);
   const byTrace = new Map(made.filter((c) => c.trace_id).map((c) => [c.trace_id, c]));

@@ -4,8 +4,8 @@
 import { headers, failure, Failure } from './api.js';
 
 // readEvents hands each event of a text/event-stream to onEvent as
-// {event, data}, until the stream ends. onBytes hears of anything that arrives.
-export async function readEvents(body, onEvent, onBytes = () => {}) {
+// {event, data}, until the stream ends. onBytes is called for anything that arrives.
+async function readEvents(body, onEvent, onBytes = () => {}) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';
   for (;;) {
@@ -32,12 +32,12 @@ const firstWait = 500;
 const longestWait = 10_000;
 // The fake sends a heartbeat every 15 s. After a longer silence the connection
 // is dead, whatever the browser thinks of it.
-export const silence = 20_000;
+const silence = 20_000;
 
-// follow keeps a tab in step until the signal aborts; name is that of what all
-// tabs share. load runs before the tab listens and answers the path of the
-// stream from there on; onEvent takes an event, onPhase hears where the
-// connection stands. A tab that nobody sees asks for nothing.
+// follow keeps a tab in step until the signal aborts. Tabs with the same name
+// share a stream. load runs before the tab listens, and answers the path of the
+// stream from there on; onEvent takes an event, onPhase the state of the
+// connection. A tab that nobody sees asks for nothing.
 export async function follow({ signal, ...tab }) {
   while (!signal.aborted) {
     const seen = await whileSeen(signal);
@@ -61,8 +61,8 @@ async function takePart(tab, signal) {
   return navigator.locks.request(room.name, { signal }, lead);
 }
 
-// Room is what the tabs of a world say to each other: the leader repeats its
-// stream, and a newcomer asks how it stands.
+// Room connects the tabs of a world: the leader repeats its stream to the others,
+// and a new tab asks for the phase.
 class Room {
   leads = false;
   #waiting = null; // events that came while the tab loads, in order

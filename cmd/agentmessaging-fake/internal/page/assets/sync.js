@@ -11,8 +11,8 @@ export const log = new CallLog();
 // Several changes within this time are loaded once.
 const gap = 200;
 
-// coalesced is a load of which one runs at a time, and once more after the
-// calls that came meanwhile.
+// coalesced runs a load once at a time, and once more if it was asked for
+// meanwhile.
 function coalesced(load) {
   let running = false;
   let again = false;
@@ -163,7 +163,7 @@ const loadFound = coalesced(async () => {
 
 const pageful = 500;
 
-// loadOlder fetches calls from before those that are shown.
+// loadOlder fetches calls older than the first that is shown.
 export const loadOlder = coalesced(async () => {
   const found = await get(['calls'], { limit: pageful, ...filterQuery(), before: log.shown[0]?.seq ?? 1 });
   log.addOlder(found?.calls ?? [], found?.total ?? 0);

@@ -33,7 +33,7 @@ export function tag(label, tone = '') {
 // broken are the words for how an answer broke off.
 export const broken = { closed: 'closed', reset: 'reset', hung: 'no answer' };
 
-// statusTag is what the client got of a call.
+// statusTag shows what the client got: a status, or how the answer broke off.
 export function statusTag({ sent }) {
   const { status, broke } = sent;
   if (!status || broke) return tag(status ? `${status}, ${broken[broke]}` : (broken[broke] ?? 'none'), 'bad');

@@ -4,7 +4,7 @@ import { act, inWorld } from '../api.js';
 import { form, input, select, submit } from '../parts/widgets.js';
 import { endpoints } from './traffic.js';
 
-// An input is [name, label, attributes]; the names are those of the interface.
+// An input is [name, label, attributes]; the control interface has the same names.
 const duration = ['duration', 'How long', { value: '2s', required: true }];
 const bytes = ['bytes', 'Bytes that arrive', { type: 'number', min: 0, max: 1048576, value: 20, required: true }];
 const status = ['status', 'Status', { type: 'number', min: 200, max: 599, value: 503, required: true }];
