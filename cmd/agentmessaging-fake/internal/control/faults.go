@@ -56,10 +56,11 @@ func faultKinds() []faultKind {
 	}
 }
 
-// find returns the row of a kind, and the names of all that pass.
-func (f *faultSpec) find(passes func(faultKind) bool) (row faultKind, names []string) {
+// find returns the row of a kind, and the names of all: or only of those that
+// act instead of the call.
+func (f *faultSpec) find(instead bool) (row faultKind, names []string) {
 	for _, k := range faultKinds() {
-		if !passes(k) {
+		if instead && !k.instead {
 			continue
 		}
 		names = append(names, k.name)
@@ -70,12 +71,9 @@ func (f *faultSpec) find(passes func(faultKind) bool) (row faultKind, names []st
 	return row, names
 }
 
-func anyKind(faultKind) bool    { return true }
-func (k faultKind) loses() bool { return k.instead }
-
 // fault is the fault itself, of what has no flaw.
 func (f *faultSpec) fault() fakeserver.Fault {
-	kind, _ := f.find(anyKind)
+	kind, _ := f.find(false)
 	return kind.make(*f)
 }
 
@@ -91,8 +89,8 @@ func (f *faultSpec) members() (all []string) {
 }
 
 // flaw checks that the members fit the kind.
-func (f *faultSpec) flaw(at string, passes func(faultKind) bool) error {
-	kind, names := f.find(passes)
+func (f *faultSpec) flaw(at string, instead bool) error {
+	kind, names := f.find(instead)
 	if kind.name == "" {
 		return badRequest(at+".kind", "must be one of %s", listed(names))
 	}
@@ -112,7 +110,7 @@ func (f *faultSpec) flaw(at string, passes func(faultKind) bool) error {
 		return badRequest(at+".bytes", "must be from 1 for drip_reply")
 	}
 	if f.How != nil {
-		return f.How.flaw(at+".how", faultKind.loses)
+		return f.How.flaw(at+".how", true)
 	}
 	return nil
 }
@@ -132,7 +130,7 @@ type faultMatch struct {
 }
 
 func (b newFault) flaw() error {
-	if err := b.Fault.flaw("fault", anyKind); err != nil {
+	if err := b.Fault.flaw("fault", false); err != nil {
 		return err
 	}
 	return b.turns.flaw()

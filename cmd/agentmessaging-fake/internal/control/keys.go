@@ -25,22 +25,15 @@ type key struct {
 // ofKey finds the key of a path for an act.
 func ofKey(act func(key, *request) (any, error)) handler {
 	return in(func(w *world, r *request) (any, error) {
-		k, found := w.keyWithLabel(r.param("key"))
+		label := r.param("key")
+		text, found := w.fake.Admin().KeyWithLabel(label)
 		if !found {
 			return nil, notFound("no key of this world has this label")
 		}
-		return act(k, r)
+		keys := w.fake.Admin().Keys()
+		i := slices.IndexFunc(keys, func(k fakeserver.KeyInfo) bool { return k.Label == label })
+		return act(key{w, keys[i], text}, r)
 	})
-}
-
-func (w *world) keyWithLabel(label string) (k key, found bool) {
-	text, found := w.fake.Admin().KeyWithLabel(label)
-	if !found {
-		return key{}, false
-	}
-	keys := w.fake.Admin().Keys()
-	i := slices.IndexFunc(keys, func(k fakeserver.KeyInfo) bool { return k.Label == label })
-	return key{w, keys[i], text}, true
 }
 
 // keyOf is the text of the key that a body or a query names.
