@@ -60,7 +60,7 @@ func limitCases() []testCase {
 	var cases []testCase
 	for _, l := range limits() {
 		took := spends([]step{l.fill}).Wait
-		opens := rule("8.1/"+l.key, l.rule, l.fill, l.next, untilOpen(l.window), l.passes())
+		opens := rule("8.1/"+l.key, l.rule, l.fill, l.next, untilOpen(l.window-took), l.passes())
 		opens.base = true
 		cases = append(cases, opens,
 			// The same to the nanosecond: a limit opens neither late nor early.

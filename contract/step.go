@@ -118,8 +118,8 @@ func (st step) opensIn(wait time.Duration) step {
 // wait lets d pass.
 func wait(d time.Duration) step { return step{wait: d} }
 
-// untilOpen waits as long as the last answer said, at most the limit's window.
-func untilOpen(window time.Duration) step { return step{wait: window, untilOpen: true} }
+// untilOpen waits as long as the last answer said, which is at most that long.
+func untilOpen(most time.Duration) step { return step{wait: most, untilOpen: true} }
 
 // storeOff and storeOn switch the store of provider keys.
 var (
