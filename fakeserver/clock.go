@@ -155,7 +155,7 @@ func (c *clock) await(ctx context.Context, me *sleeper) {
 		return
 	case me.looks == 0: // the sleeper that was first before may still be running
 		me.looks, me.rested, me.begun, me.quiet = 1, 0, time.Now(), time.Now()
-	case bubble || me.seesRest() || c.seemsBusy(me):
+	case bubble || c.mayMove(me):
 		c.moveTo(me.wake)
 		return
 	}
@@ -180,24 +180,20 @@ func (c *clock) sleepersBefore(me *sleeper) (n int) {
 
 func byWake(one *sleeper, until int64) int { return cmp.Compare(one.until, until) }
 
-// seesRest reports whether everything else has rested at the last looks. What
-// is on its way between two sockets is not seen at once.
-func (me *sleeper) seesRest() bool {
+// mayMove looks once more, and reports whether everything else has rested at the
+// last looks, or the sleeper has waited long enough for a program that never
+// rests. What is on its way between two sockets is not seen at once.
+func (c *clock) mayMove(me *sleeper) bool {
 	me.looks++
 	me.rested++
+	if touches := c.touches.Load(); touches != me.touches {
+		me.touches, me.looks, me.rested, me.quiet = touches, 1, 0, time.Now()
+	}
 	if !rests(me.looks) {
 		me.rested = 0
 	}
-	return me.rested >= minRests
-}
-
-// seemsBusy reports whether the sleeper has waited long enough for a program
-// that never rests.
-func (c *clock) seemsBusy(me *sleeper) bool {
-	if touches := c.touches.Load(); touches != me.touches {
-		me.touches, me.looks, me.quiet = touches, 1, time.Now()
-	}
-	return me.looks > minLooks && time.Since(me.quiet) > quietTime || time.Since(me.begun) > busyTime
+	return me.rested >= minRests || time.Since(me.begun) > busyTime ||
+		me.looks > minLooks && time.Since(me.quiet) > quietTime
 }
 
 // moveTo sets the clock to a time, unless it is there already.
