@@ -173,6 +173,11 @@ func (p *parser) object(path string, fields []*spec.Field) *failure {
 			return f
 		}
 	}
+	return missing(fields, seen)
+}
+
+// missing refuses a body without a member that is required.
+func missing(fields []*spec.Field, seen []bool) *failure {
 	for i, field := range fields {
 		if field.Required && !seen[i] {
 			return badRequest(field.Path, "is required")
