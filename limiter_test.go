@@ -28,8 +28,6 @@ type limiterStub struct {
 
 func (l *limiterStub) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
 	time.Sleep(l.wait)
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	_, has := ctx.Deadline()
 	l.mu.Lock()
 	defer l.mu.Unlock()
