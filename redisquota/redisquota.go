@@ -57,7 +57,7 @@ return 1`)
 func (s *Store) Load(ctx context.Context, key string) (value []byte, version string, now time.Time, err error) {
 	reply, err := load.Run(ctx, s.client, []string{key}).StringSlice()
 	if err == nil && len(reply) != 3 {
-		err = errors.New("Redis did not answer with a value and its time")
+		err = errors.New("the server did not answer with a value and its time")
 	}
 	if err != nil {
 		return nil, "", time.Time{}, explain(err)
