@@ -66,8 +66,8 @@ func (f *keyFile) check(label string) error {
 }
 
 // maxTallied bounds the calls that a file claims for one time, so that sums of
-// them hold.
-const maxTallied = 1 << 40
+// them hold. It fits an int of 32 bits.
+const maxTallied = 1 << 30
 
 func (f *countsFile) check(perIP bool) error {
 	seen := [limitCount]bool{}
