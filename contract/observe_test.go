@@ -91,9 +91,11 @@ func TestObserveKeepsStoredKey(t *testing.T) {
 
 // TestObserveGoesOn: what a small budget left open, a later run asks, and it
 // keeps what is there. A question that finds several answers is asked again
-// where one of them is missing.
+// where one of them is missing. A stored provider key is cleared where the budget
+// has a set.
 func TestObserveGoesOn(t *testing.T) {
-	target, _ := observedFake(t)
+	target, fake := observedFake(t)
+	fake.StoreBYOK(fake.Key(), "k", fakeserver.BYOK{Provider: "openai"})
 	o := contract.Observation{Format: 1, Decisions: map[string]contract.Finding{"windows": {Answer: json.RawMessage(`"kept"`)}}}
 	require.NoError(t, o.Continue(t.Context(), target, contract.Spend{Requests: 20}))
 	assert.Contains(t, o.Decisions["retry_after"].NotAsked, "needs a larger budget")
