@@ -152,8 +152,8 @@ func (p *parser) object(path string, fields []*spec.Field) *failure {
 		i := p.indexField(fields, name)
 		switch {
 		case i < 0 && p.open:
-			p.Passed = p.hideKey
-			if f := unfree("body", p.FreeMember(name)); f != nil {
+			f := unfree("body", p.FreeMember(name))
+			if p.hideKeys(); f != nil {
 				return f
 			}
 			continue
@@ -232,7 +232,7 @@ func (p *parser) string(f *spec.Field) *failure {
 	from := p.Pos
 	s := p.Text()
 	if instead := p.redaction(f, s); instead != "" {
-		p.hide(from, `"`+instead+`"`) // nothing in it needs an escape
+		p.hide(strictjson.Span{From: from, To: p.Pos}, `"`+instead+`"`) // nothing in it needs an escape
 	}
 	switch {
 	case p.Torn:

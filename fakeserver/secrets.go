@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
 // secretsOf returns the secrets of a call: its token and the provider keys in
@@ -70,7 +72,7 @@ func scrubJSON(doc string, secrets []string) string {
 		from := sc.Pos
 		s := sc.Text()
 		if clean := scrub(s, secrets); clean != s {
-			sc.hide(from, string(encode(clean)))
+			sc.hide(strictjson.Span{From: from, To: sc.Pos}, string(encode(clean)))
 		}
 	}
 	return sc.shown()

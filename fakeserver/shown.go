@@ -16,21 +16,31 @@ import (
 // scanner steps through a JSON document and marks what Calls must not show.
 type scanner struct {
 	strictjson.Scanner
-	hidden []span
+	hidden []hidden
 }
 
-func scanOf(doc []byte) scanner { return scanner{Scanner: strictjson.Scanner{Data: doc}} }
+func scanOf(doc []byte) scanner {
+	return scanner{Scanner: strictjson.Scanner{Data: doc, Watch: isKeyName}}
+}
 
-// span is a part of the document that Calls replaces.
-type span struct {
-	from, to int
-	instead  string
+// hidden is a part of the document that Calls replaces.
+type hidden struct {
+	strictjson.Span
+	instead string
 }
 
 // free steps over any value, and hides the provider keys in it.
 func (sc *scanner) free(path string) *failure {
-	sc.Passed = sc.hideKey
-	return unfree(path, sc.Free())
+	flaw := unfree(path, sc.Free())
+	sc.hideKeys()
+	return flaw
+}
+
+func (sc *scanner) hideKeys() {
+	for _, key := range sc.Watched {
+		sc.hide(key, `"`+redactedKey+`"`)
+	}
+	sc.Watched = nil
 }
 
 // unfree is the refusal of a value that Free did not accept.
@@ -45,34 +55,28 @@ func unfree(path string, err error) *failure {
 	return badRequest(path, err.Error())
 }
 
-func (sc *scanner) hideKey(name string, from int) {
-	if isKeyName(name) {
-		sc.hide(from, `"`+redactedKey+`"`)
-	}
-}
-
-// hide marks everything since from, and drops the marks inside it.
-func (sc *scanner) hide(from int, instead string) {
+// hide marks a part, and drops the marks inside it.
+func (sc *scanner) hide(part strictjson.Span, instead string) {
 	n := len(sc.hidden)
-	for n > 0 && sc.hidden[n-1].from >= from {
+	for n > 0 && sc.hidden[n-1].From >= part.From {
 		n--
 	}
-	sc.hidden = append(sc.hidden[:n], span{from, sc.Pos, instead})
+	sc.hidden = append(sc.hidden[:n], hidden{part, instead})
 }
 
 // shown is the document with its hidden spans replaced.
 func (sc *scanner) shown() string {
 	size := len(sc.Data)
 	for _, h := range sc.hidden {
-		size += len(h.instead) - (h.to - h.from)
+		size += len(h.instead) - (h.To - h.From)
 	}
 	var b strings.Builder
 	b.Grow(size) // exactly, since the record keeps it
 	at := 0
 	for _, h := range sc.hidden {
-		b.Write(sc.Data[at:h.from])
+		b.Write(sc.Data[at:h.From])
 		b.WriteString(h.instead)
-		at = h.to
+		at = h.To
 	}
 	b.Write(sc.Data[at:])
 	return b.String()

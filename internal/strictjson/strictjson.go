@@ -42,9 +42,13 @@ type Scanner struct {
 	Pos  int
 	Torn bool // the last string that was read holds half a surrogate pair
 
-	Duplicates bool                        // Free accepts a member twice
-	Passed     func(name string, from int) // if set, Free calls it behind each member whose value began at from
+	Duplicates bool              // Free accepts a member twice
+	Watch      func(string) bool // if set, Free notes the values of members with such names
+	Watched    []Span            // what Free has noted, inner values first
 }
+
+// Span is a part of the document.
+type Span struct{ From, To int }
 
 // Peek returns the first byte of the next value, and Pos is there.
 func (sc *Scanner) Peek() byte {
@@ -163,8 +167,8 @@ func (sc *Scanner) FreeMember(name string) error {
 	sc.space()
 	from := sc.Pos
 	err := sc.Free()
-	if err == nil && sc.Passed != nil {
-		sc.Passed(name, from)
+	if err == nil && sc.Watch != nil && sc.Watch(name) {
+		sc.Watched = append(sc.Watched, Span{from, sc.Pos})
 	}
 	return err
 }
