@@ -153,12 +153,9 @@ type request struct {
 // checkRetry decides what follows an attempt, and waits for the next one itself,
 // because the library's Backoff gets neither the context nor the deadline. It
 // never returns an error: the library would let it hide the attempt's own.
-func (c *call) checkRetry(ctx context.Context, _ *http.Response, err error) (bool, error) {
+func (c *call) checkRetry(ctx context.Context, _ *http.Response, _ error) (bool, error) {
 	if c.next == stepEnded {
 		return false, nil
-	}
-	if c.attempts == 0 {
-		c.out.err = err // http.Client refused the request before RoundTrip
 	}
 	class := c.out.classify(c.endpoint, c.ended(ctx))
 	c.next = class.follow(c.endpoint.Method)

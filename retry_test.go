@@ -2,6 +2,7 @@ package agentmessaging_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -163,4 +164,19 @@ func TestTimeoutOfTheHTTPClientBoundsOneAttempt(t *testing.T) {
 			}
 		})
 	}
+}
+
+// noTime is a clock that refuses to wait.
+type noTime struct{ error }
+
+func (noTime) Now() time.Time                               { return time.Now() }
+func (n noTime) Sleep(context.Context, time.Duration) error { return n.error }
+
+// TestClockThatRefusesToWait ends the call, with its reason.
+func TestClockThatRefusesToWait(t *testing.T) {
+	reason := errors.New("no time")
+	transport := answering(answer{Status: 503}, clienttest.OK)
+	err := get(t.Context(), newClient(t, transport, agentmessaging.WithClock(noTime{reason})))
+	assert.ErrorIs(t, err, reason)
+	assert.Len(t, transport.Sent(), 1)
 }
