@@ -121,8 +121,7 @@ func (m *machine) ttl() time.Duration {
 	return time.Duration(longest)*time.Microsecond + time.Hour
 }
 
-// load reads the store's state. Where that is another state than before, or the
-// process returns from its share, load brings in what this process knows.
+// load reads the store's state, and brings in what this process knows.
 func (p *Pacer) load() (*loaded, error) {
 	p.mu.Lock()
 	l := &loaded{key: p.key()}
@@ -143,22 +142,35 @@ func (p *Pacer) load() (*loaded, error) {
 	l.took = p.time.now() - began
 	l.offset = now - began - l.took/2
 	s, err := decode(value, len(rules))
-	switch mine := p.mine(); {
-	case err != nil && len(value) > 0:
-		l.lost = err
-	case err != nil && mine != nil && mine.Born != carriedOver:
-		l.lost = errLost
-	}
-	if s == nil {
-		s = newState(rules, now, rand.Int64())
+	if err != nil {
+		s, l.lost = newState(rules, now, rand.Int64()), p.loss(value, err)
 	}
 	l.machine = s.at(rules, now)
-	if mine := p.mine(); mine != nil && (p.fleet.down || mine.Born != s.Born) && len(mine.Limits) == len(rules) {
+	p.bringIn(l)
+	return l, nil
+}
+
+// loss says why a state begins afresh that was there before; nil if it was not.
+func (p *Pacer) loss(value []byte, err error) error {
+	if len(value) > 0 {
+		return err
+	}
+	if mine := p.mine(); mine != nil && mine.Born != carriedOver {
+		return errLost
+	}
+	return nil
+}
+
+// bringIn joins what this process knows to another state than before, or to the
+// store's when the process returns from its share. The lock is held.
+func (p *Pacer) bringIn(l *loaded) {
+	mine := p.mine()
+	isOther := mine != nil && (p.fleet.down || mine.Born != l.Born)
+	if isOther && len(mine.Limits) == len(l.rules) {
 		mine = mine.clone()
 		mine.move(l.offset - p.fleet.offset) // until now its times were those of its own clock
-		l.join(mine.at(rules, now), &p.fleet)
+		l.join(mine.at(l.rules, l.now), &p.fleet)
 	}
-	return l, nil
 }
 
 // mine is the state that this process works on, or has seen in the store.
