@@ -119,10 +119,3 @@ func TestOnCall(t *testing.T) {
 	c.agent(emptyBody)
 	assert.Len(t, seen, 2)
 }
-
-func TestPanicOfAWatcher(t *testing.T) {
-	watch, fake, c := newSpied(t)
-	fake.OnCall(func(fakeserver.Call) { panic("oops") }, fakeserver.ByKey(c.key))
-	c.call("GET", "/v1/status", noBody).wantOK(t)
-	assert.Equal(t, []string{"fakeserver: the function of OnCall (ByKey(key_000001)) panicked: oops"}, watch.errors)
-}

@@ -47,12 +47,10 @@ func FuzzBody(f *testing.F) {
 func FuzzHeaders(f *testing.F) {
 	for _, seed := range [][4]string{
 		{"Bearer KEY", "application/json", "identity", "/v1/warmup"},
-		{"bearer  KEY ", "application/json; charset=utf-8", "", "/v1/agents"},
 		{"Bearer KEY", "KEY", "KEY", "/v1/agents/KEY/messages"},
 		{"Bearer KEY", "text/plain; KEY=\"KEY", "gzip", "/v1/agents/%41MK%5Ffake/KEY"},
 		{"Basic KEY", "application/json;;", "br, gzip", "//v1/%2e%2e/status"},
 		{"Bearer KEY, Bearer KEY", "application/json", "\x00", "/v1/agents/agent_000001/channels/sms"},
-		{"", "", "", "/v1/agents/..%2Fbyok?KEY"},
 		{"Bearer KEY", "application/json", "", "/v1/agents/%61mk_fake_000001"},
 	} {
 		f.Add(seed[0], seed[1], seed[2], seed[3])

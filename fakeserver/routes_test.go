@@ -1,6 +1,7 @@
 package fakeserver_test
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
 func TestUnknownRouteFailsTheTest(t *testing.T) {
@@ -43,5 +46,14 @@ func TestUnknownRoutesAreBoundedAndEscaped(t *testing.T) {
 		assert.NotContains(t, line, "canary")
 		assert.NotRegexp(t, `[\x00-\x1f]`, line)
 		assert.Contains(t, line, "/%0A%1B%5B31m/[redacted]/x/x")
+	}
+}
+
+// Braces need an escape, but net/http's server accepts them without.
+func TestPathsAreRecordedAsTheyWereSent(t *testing.T) {
+	fake, _ := newFake(t, fakeserver.WithUnknownRoutes())
+	for i, path := range []string{"/v1/agent%73/{a}", "/v1/agents/{a}", "/v1/agents/%7Ba%7D"} {
+		fake.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", path, http.NoBody))
+		assert.Equal(t, path, fake.Calls()[i].Path)
 	}
 }

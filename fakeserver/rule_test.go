@@ -67,6 +67,9 @@ func TestChanceIsSeeded(t *testing.T) {
 	assert.NotEqual(t, first, run(8))
 	shadowed := run(7, fakeserver.Answer(502, ""))
 	assert.Equal(t, strings.Repeat("B", 10)+first[10:], shadowed, "the n-th decision belongs to the n-th call")
+	fake, c := newFake(t)
+	fake.Inject(fakeserver.Answer(500, "")).Chance(0.25, 7).From(3)
+	assert.Equal(t, "..AA", pattern(c, 4), "also to one that has no other turn")
 }
 
 // concurrently makes calls on many goroutines at once.

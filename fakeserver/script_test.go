@@ -158,12 +158,3 @@ func TestUnusedRequiredNamesTheNearestCall(t *testing.T) {
 		assert.True(t, strings.HasSuffix(watch.errors[0], "; "+row.want), watch.errors[0])
 	}
 }
-
-func TestUnusedRequiredWithoutACall(t *testing.T) {
-	watch, fake, c := newSpied(t)
-	c.call("GET", "/v1/status", noBody)
-	fake.OnMessage(fakeserver.Where(func(fakeserver.Call) bool { panic("never asked") })).Required()
-	watch.finish()
-	require.Len(t, watch.errors, 1)
-	assert.Regexp(t, `^fakeserver: OnMessage\(Where\(script_test.go:\d+\)\) is required and was never used; calls that it matched: 0; no call came near$`, watch.errors[0])
-}

@@ -145,6 +145,8 @@ func wantNoCanary(t *testing.T, fake *fakeserver.Server, watch *spy, shown []any
 			fmt.Fprintf(&out, verb+"\n", v)
 		}
 	}
+	require.Contains(t, out.String(), "fakeserver.Server\n", "a fake shows its name")
+	require.Contains(t, out.String(), "fakeserver.Snapshot\n", "and so does a snapshot")
 	state := written(t, fake) // it has texts, and no API key in any form
 	for _, secret := range []string{key, issued, canaryStranger} {
 		for _, form := range forms(secret) {

@@ -3,6 +3,7 @@ package fakeserver_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"strings"
 	"sync"
@@ -109,6 +110,11 @@ func TestStateOfALongerLife(t *testing.T) {
 	wantSame(t, file, written(t, again), "the state")
 	again.Advance(20 * time.Minute)
 	assert.Equal(t, 1, again.Limits(again.Key())[4].Used, "the older of the two has left")
+	fixed, _ := newFake(t, frozen())
+	require.NoError(t, fixed.ReadState(strings.NewReader(file)))
+	assert.Equal(t, 2, fixed.Limits(fixed.Key())[4].Used)
+	fixed.Advance(20 * time.Minute)
+	assert.Zero(t, fixed.Limits(fixed.Key())[4].Used, "a fixed window starts with its first call")
 }
 
 // churn changes everything that a snapshot of a furnished fake keeps.
@@ -156,11 +162,12 @@ func TestStateLeavesTheTestsOwnAlone(t *testing.T) {
 	file, snapshot := written(t, fake), fake.Snapshot()
 	script := fake.OnMessage().Reply("scripted")
 	fake.Advance(48 * time.Hour)
-	for i, back := range []func(){func() { fake.Restore(snapshot) }, func() { require.NoError(t, fake.ReadState(strings.NewReader(file))) }} {
+	for i, back := range []func(){func() { require.NoError(t, fake.ReadState(strings.NewReader(file))) }, func() { fake.Restore(snapshot) }} {
 		assert.Equal(t, "scripted", c.send(agent, "hello").text("reply_text"))
 		back()
 		assert.Empty(t, fake.Conversation(agent))
 		assert.Equal(t, []int{i + 1, i + 1}, []int{script.Hits(), fake.CallCount()})
+		assert.Equal(t, fmt.Sprintf("trace_%06d", i+1), fake.Calls()[i].TraceID, "an identifier names one call")
 		assert.Equal(t, 48*time.Hour, fake.Admin().Advanced(), "the clock does not go back")
 	}
 }
