@@ -117,7 +117,7 @@ func TestRetryAfterMatrix(t *testing.T) {
 	page := newPage("Retry-After", "What happens", "Told to the caller")
 	for _, value := range []string{
 		"30", "0.25", "1.5", "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
-		"Sun, 06 Nov 1994 08:48:00 GMT", "0", "-5", "NaN", "1e309", "9223372037", "72000", "soon", "",
+		"Sun, 06 Nov 1994 08:48:00 GMT", "Sun, 13 Nov 1994 08:49:00 GMT", "0", "-5", "NaN", "1e309", "9223372037", "72000", "soon", "",
 	} {
 		var told time.Duration
 		row := columns(t, value, true, func(call clienttest.Call, _ bool) cell {
