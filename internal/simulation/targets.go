@@ -99,7 +99,8 @@ var targets = []target{
 	},
 	{
 		name: "store dead and store hung, on a sliding counter", runs: append(outages([]model{counter}, dead), outages([]model{counter}, hung)...),
-		look: during, used: 0.95, refused: 0.02, pause: 5 * time.Second,
+		look: during, used: 0.95, refused: 0.01, pause: 5 * time.Second,
+		missed: "429s: one to three in 118 calls, since this way of counting refuses a window that is exactly full",
 	},
 	{name: "store loses its values twice", runs: each(models, flushed, 4, 16), used: 0.98, refused: 0.006},
 	{name: "store never seen, 2 to 16 processes", runs: each(models, neverSeen, 2, 4, 8, 16), used: 0.8, refused: 0.02},
