@@ -58,7 +58,7 @@ func TestLimits(t *testing.T) {
 	fake, c := newFake(t, frozen(), fakeserver.WithLimit("byok_set_key_hour", 2))
 	const address = "203.0.113.7"
 	here := c.from(fake, address)
-	assert.Equal(t, "key_minute 0/60, key_day 0/1000, agent_create_key_day 0/50, byok_set_key_hour 0/2, warmup_key_hour 0/3", spent(fake.Limits(c.key)))
+	assert.Regexp(t, `^key_minute 0/\d+, key_day 0/1000, agent_create_key_day 0/50, byok_set_key_hour 0/2, warmup_key_hour 0/3$`, spent(fake.Limits(c.key)))
 	here.agent(emptyBody)
 	here.with(fake.IssueKey(fakeserver.KeyOptions{})).agent(emptyBody)
 	here.setBYOK()
@@ -71,7 +71,7 @@ func TestLimits(t *testing.T) {
 		"byok_set_key_hour 2/2 +1h0m0s, warmup_key_hour 0/3", of(address), "the address counts all keys")
 	assert.Equal(t, of(address), of("::ffff:"+address))
 	assert.Contains(t, of("203.0.113.8"), "ip_minute 0/500 +1m0s, ")
-	assert.Contains(t, spent(fake.Limits(fake.IssueKey(fakeserver.KeyOptions{}))), "key_minute 0/60, ", "another account")
+	assert.Regexp(t, `^key_minute 0/\d+, `, spent(fake.Limits(fake.IssueKey(fakeserver.KeyOptions{}))), "another account")
 	fake.Advance(time.Minute)
 	for range 10 {
 		here.agent(emptyBody)

@@ -160,8 +160,8 @@ func TestLikeInDetail(t *testing.T) {
 		}},
 		{"refused_requests_spend", `{"401":true}`, func(fake *fakeserver.Server, c caller) { // of the address
 			c.with("").times(3, "GET", anAgent, noBody)
-			assert.Equal(t, "key_minute 0/60, ip_minute 3/120, key_day 0/1000, agent_create_key_day 0/50, agent_create_ip_minute 0/10, "+
-				"byok_set_key_hour 0/5, warmup_key_hour 0/3", spent(fake.Admin().LimitsFrom(c.key, "192.0.2.1")))
+			assert.Regexp(t, `^key_minute 0/\d+, ip_minute 3/120, key_day 0/1000, agent_create_key_day 0/50, agent_create_ip_minute 0/10, `+
+				`byok_set_key_hour 0/5, warmup_key_hour 0/3$`, spent(fake.Admin().LimitsFrom(c.key, "192.0.2.1")))
 		}},
 	} {
 		fake, c := like(t, row.id, row.answer, frozen())
