@@ -147,6 +147,9 @@ var handlers = map[string]http.HandlerFunc{
 	"100 kB":  plain(200, strings.Repeat("x", 100_000)),
 	"nothing": plain(200, ""),
 	"panic":   func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+	"untyped": func(w http.ResponseWriter, _ *http.Request) {
+		memnet.Response{Status: 200, Body: []byte("<p>"), Header: http.Header{"Content-Type": nil, "Content-Length": {"3"}}}.Write(w)
+	},
 	"in steps": func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
 		w.Header().Set("Content-Length", "4")
