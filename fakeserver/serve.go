@@ -37,7 +37,7 @@ type operation struct {
 	then func(context.Context) (reply, *failure)
 }
 
-func (r *request) traceID() string { return r.record.call.TraceID }
+func (req *request) traceID() string { return req.record.call.TraceID }
 
 // ServeHTTP answers one call. The record of the call is complete before the
 // first byte of the answer is written.
