@@ -82,9 +82,9 @@ func TestMaybeSent(t *testing.T) {
 		{"connected, and timed out", true, true, 0, 0, t.Context(), os.ErrDeadlineExceeded, true},
 		{"connected, and reset before the header", true, true, 0, 0, t.Context(), io.EOF, false},
 		{"header written", true, true, 1, 0, t.Context(), refused, true},
-		{"header written, and turned away", true, true, 1, 0, t.Context(), goAway, false},
-		{"turned away after a 1xx", true, true, 1, 1, t.Context(), goAway, true},
-		{"turned away, after another try", true, true, 2, 0, t.Context(), goAway, true},
+		{"header written, and turned away", true, true, 1, 0, t.Context(), errGoAway, false},
+		{"turned away after a 1xx", true, true, 1, 1, t.Context(), errGoAway, true},
+		{"turned away, after another try", true, true, 2, 0, t.Context(), errGoAway, true},
 		{"dialed in vain, without hooks", false, false, 0, 0, t.Context(), refused, false},
 		{"a transport without hooks", false, false, 0, 0, t.Context(), io.EOF, true},
 	} {
@@ -98,4 +98,4 @@ func TestMaybeSent(t *testing.T) {
 	assert.False(t, new(Trace).MaybeSent(t.Context(), &http.Transport{}, io.EOF), "net/http runs the hooks")
 }
 
-var goAway = errors.New("http2: Transport received GOAWAY from server ErrCode:NO_ERROR")
+var errGoAway = errors.New("http2: Transport received GOAWAY from server ErrCode:NO_ERROR")
