@@ -304,6 +304,22 @@ func TestTurns(t *testing.T) {
 	assert.Equal(t, 1, turn.goes(1, epoch), "by that it was misled")
 }
 
+// TestTurnsKnowWhereTheLimitWas: as many as passed last time go as quickly as
+// before, and then one, and two more for each that passes.
+func TestTurnsKnowWhereTheLimitWas(t *testing.T) {
+	turn := (&turns{passed: 60, sent: 120, refused: 60, sure: 1}).next(epoch)
+	passed := 0
+	for _, want := range []int{1, 1, 2, 4, 8, 16, 28, 1, 2, 4} {
+		assert.Equal(t, want, turn.goes(1, epoch), "after %d", passed)
+		turn.pass(1, want)
+		passed += want
+	}
+	for _, want := range []int{31, 15} { // of 63, then of none at all: others were quicker
+		turn = (&turns{passed: 0, sent: 1, refused: 1, sure: 1, before: 2*want + 1}).next(epoch)
+		assert.Equal(t, want, turn.before)
+	}
+}
+
 // TestTurnsOfLastAttempts: they go first, and alone, until they are answered.
 func TestTurnsOfLastAttempts(t *testing.T) {
 	turn := (&turns{passed: 3, sent: 3, sure: 1}).next(epoch)

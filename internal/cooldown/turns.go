@@ -7,10 +7,13 @@ import "time"
 // again. It is sure that as many will pass as when the gate was open last, less
 // the number that was refused then, and one at least. So many go at once, last
 // attempts of their calls first. When they have passed, others try: one, and
-// two more for each that passes. Where turns is nil, everybody goes.
+// two more for each that passes. Once as many were sent as passed when the gate
+// was open last, that begins anew, with one: there the limit was. Where turns is
+// nil, everybody goes.
 type turns struct {
 	sure    int       // how many will pass
 	misled  bool      // by that: a window slides, or others use the key
+	before  int       // how many passed when the gate was open last; 0: not known
 	sent    int       // since the opening
 	passed  int       // of them
 	refused int       // of them
@@ -37,7 +40,11 @@ func (t *turns) allow(last, others bool, now time.Time) bool {
 	case t.passed < t.sure || t.misled && last:
 		return t.sent < t.sure
 	}
-	return t.sent <= t.sure+2*(t.passed-t.sure)
+	known := t.sure
+	if t.sent >= t.before && t.before > 0 {
+		known = t.before
+	}
+	return t.sent <= known+2*(t.passed-known)
 }
 
 // next are the turns after these, which a refusal has ended.
@@ -46,6 +53,7 @@ func (t *turns) next(now time.Time) *turns {
 	if t == nil {
 		return next
 	}
+	next.before = max(t.passed, t.before/2) // others may have been quicker this time
 	next.misled = t.misled || t.passed < t.sure && t.refused > 1
 	if !next.misled {
 		next.sure = max(1, t.passed-t.refused)

@@ -27,17 +27,20 @@ var batches = flag.Int("batches", 8, "how many batches TestBatchLosesNothing sen
 func TestBatchLosesNothing(t *testing.T) {
 	for name, tt := range map[string]struct {
 		workers, runs, lost int
+		near                bool // answers take no time, as in a test of an application
 		opts                []fakeserver.Option
 	}{
 		"at once":        {workers: 500, runs: *batches},
 		"64 workers":     {workers: 64, runs: 5},
+		"near":           {workers: 500, runs: 5, near: true},
+		"near, sliding":  {workers: 500, runs: 5, near: true, opts: []fakeserver.Option{fakeserver.WithDecision("windows", "sliding")}},
 		"sliding window": {workers: 500, runs: 5, lost: 15, opts: []fakeserver.Option{fakeserver.WithDecision("windows", "sliding")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for seed := range uint64(tt.runs) {
 				synctest.Test(t, func(t *testing.T) {
-					assert.GreaterOrEqual(t, sendBatch(t, seed, tt.workers, tt.opts), 500-tt.lost, "seed %d", seed)
+					assert.GreaterOrEqual(t, sendBatch(t, seed, tt.workers, tt.near, tt.opts), 500-tt.lost, "seed %d", seed)
 				})
 			}
 		})
@@ -45,10 +48,13 @@ func TestBatchLosesNothing(t *testing.T) {
 }
 
 // sendBatch returns how many of 500 messages arrived.
-func sendBatch(t *testing.T, seed uint64, workers int, opts []fakeserver.Option) (arrived int) {
+func sendBatch(t *testing.T, seed uint64, workers int, near bool, opts []fakeserver.Option) (arrived int) {
 	random := seeded(seed)
 	fake := fakeserver.New(t, opts...)
 	client := clientBy(t, fake, func(*testing.T, *fakeserver.Server) (string, http.RoundTripper) {
+		if near {
+			return fake.BaseURL(), fake.Direct()
+		}
 		return fake.BaseURL(), distant{fake.Direct(), random}
 	}, clienttest.Random(random))
 	var agents []string
