@@ -20,8 +20,9 @@
 //
 // Make one [Client] for each API key and keep it for the life of the program.
 // The examples of the methods show each call on a fake of the service. Package
-// agentmessagingtest gives a test both, package pacer spreads calls over a limit,
-// and package contract checks a service against its documentation.
+// agentmessagingtest gives a test a client and its fake, package pacer spreads
+// calls over a limit, and package contract checks a service against its
+// documentation.
 //
 // "Interface 4.6" in these pages names a section of the service's interface
 // document. The service is in preview; its limits may change.
@@ -32,9 +33,9 @@
 // arguments break a documented bound and nothing was sent, [*Error] when the
 // service answered with anything but a documented success or could not be
 // reached, and [*OutcomeUnknownError] when a POST may have been carried out:
-// its answer was lost, or is a 5xx. Test for a kind with errors.Is and [ErrRateLimited]
-// and its siblings, read the details with errors.As. The methods
-// list the kinds that the interface documents. Any call may also meet
+// its answer was lost, or is a 5xx that the interface does not list for it. Test
+// for a kind with errors.Is and [ErrRateLimited] and its siblings, read the
+// details with errors.As. The methods list the kinds that the interface documents. Any call may also meet
 // [ErrServer], another answer of a proxy, no answer at all, or the end of its
 // context. docs/errors.md of this module says what to do about each.
 //
@@ -180,9 +181,9 @@ func (c *Client) With(opts ...Option) (*Client, error) {
 	if err := s.apply(opts); err != nil {
 		return nil, err
 	}
-	key, transport := c.secret(), c.transport
+	key, transport, answered := c.secret(), c.transport, c.answered
 	if transport == nil || s.httpClient != c.httpClient {
-		transport = s.transport()
+		transport, answered = s.transport(), new(atomic.Bool)
 	}
 	return &Client{
 		settings:  s,
@@ -192,7 +193,7 @@ func (c *Client) With(opts ...Option) (*Client, error) {
 		transport: transport,
 		coolDown:  s.coolDown(c.coolDown),
 		calls:     c.calls,
-		answered:  new(atomic.Bool),
+		answered:  answered,
 	}, nil
 }
 

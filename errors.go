@@ -32,7 +32,7 @@ var (
 	// configuration (interface 4.2).
 	ErrConflict = errors.New("agentmessaging: conflict")
 	// ErrRateLimited is status 429, answered by the service or, with
-	// [Error].Local set, by the client's limiter (interface 8).
+	// [Error].Local set, by the client's cool-down or limiter (interface 8).
 	ErrRateLimited = errors.New("agentmessaging: rate limited")
 	// ErrUnavailable is status 503: BYOK is not available (interface 7).
 	ErrUnavailable = errors.New("agentmessaging: unavailable")
@@ -242,8 +242,9 @@ func (e *OutcomeUnknownError) Is(target error) bool { return target == ErrOutcom
 // Unwrap returns Err.
 func (e *OutcomeUnknownError) Unwrap() error { return e.Err }
 
-// ValidationError is an argument that was refused before anything was sent,
-// because the interface says that the service would refuse it.
+// ValidationError is an argument or an option that was refused before anything
+// was sent: the interface says that the service would refuse it, or it can mean
+// nothing, such as a timeout of 0.
 type ValidationError struct {
 	// Field names what was refused: a member of the request in wire names, such
 	// as llm.model; else a parameter of the function, such as apiKey, or the

@@ -76,7 +76,7 @@ func (p RetryPolicy) wait(attempt int, told, longest time.Duration, random float
 }
 
 // backoff doubles from MinWait, up to maxBackoff. It is also the floor where
-// Retry-After is 0, in the past or missing.
+// Retry-After is 0, in the past or missing; after a 429 a second is (toldToWait).
 func (p RetryPolicy) backoff(attempt int) time.Duration {
 	wait := p.MinWait
 	for n := 1; n < attempt && wait < maxBackoff; n++ {

@@ -16,8 +16,8 @@ import (
 
 // The values of Call.Key for calls without a key that this fake issued.
 const (
-	keyMissing = "missing" // no Authorization header, or not one bearer token
-	keyUnknown = "unknown" // a bearer token that is no key of this fake
+	labelMissing = "missing" // no Authorization header, or not one bearer token
+	labelUnknown = "unknown" // a bearer token that is no key of this fake
 )
 
 // Call is one call and its answer. It is safe to print: it holds no key, and

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -125,4 +126,58 @@ func (c *canned) failure(req *request) *failure {
 		f = rateLimited(limitFor(e, c.wait(req.now)), 1)
 	}
 	return f
+}
+
+// outcome returns the answer to send: the one that the service decided, or the
+// fault's. A callback that panicked has decided nothing.
+func (s *Server) outcome(req *request, decided answer) answer {
+	if req.fault != nil && req.fault.canned != nil {
+		shown := legible{texts: s.config.messageTexts, fields: replyFields, secrets: req.secrets}
+		return req.fault.canned.answer(&s.config.decided, req, s.date(), shown)
+	}
+	return decided
+}
+
+// completeSent records what will be sent. Where the client leaves before, it
+// gets less.
+func (s *Server) completeSent(req *request, out answer) {
+	call := &req.record.call
+	if req.fault != nil && req.fault.phase == beforeConnecting {
+		call.Sent.Broke = refused
+		return
+	}
+	d := req.delivery(out)
+	part, whole := d.Part(out.Body)
+	if !whole {
+		call.Sent.Broke = breaks[d.Ends]
+		if d.Sent == memnet.Nothing {
+			return
+		}
+	}
+	call.Sent.Status, call.Sent.Bytes, call.Sent.Body = out.Status, len(part), call.ReplyBody
+	ofTest := req.fault != nil && req.fault.canned != nil
+	if ofTest || !whole {
+		call.Sent.Body = clip(scrubJSON(out.shownPart(part), req.secrets), maxRecordedBody)
+	}
+	req.record.sent = linesOf(out.Header, ofTest && !s.config.messageTexts)
+}
+
+// delivery says how an answer leaves. Where a callback of the test panicked, there
+// is no answer, and the connection closes.
+func (req *request) delivery(out answer) memnet.Delivery {
+	switch {
+	case req.fault != nil:
+		return req.fault.delivery
+	case out.Status == 0:
+		return clientGone.delivery
+	}
+	return memnet.Delivery{}
+}
+
+// shownPart is a part of the body as Calls shows it. Redacted words are not cut.
+func (a answer) shownPart(part []byte) string {
+	if a.shown == string(a.Body) {
+		return clip(a.shown, len(part))
+	}
+	return a.shown
 }

@@ -70,7 +70,7 @@
 // fake decides: Decisions lists every decision, WithDecision changes one, and
 // Like takes them from a service that contract.Observe has asked. By default a
 // call is checked in this order: route 404, method 405, key 401, plan 402,
-// request limits 429, permission 403, body 400, agent 404, state 409 and 503,
+// request limits 429, permission 403, body 400, agent 404, state 503 and 409,
 // operation limits 429.
 // A call that a limit refuses spends nothing. A 429 of a ReplyFunc or a
 // LoseReply has spent the limits of its message, which was accepted before. A

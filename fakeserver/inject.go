@@ -103,8 +103,8 @@ func (s *Server) strike(req *request, matching []*Injection) {
 	var names []string
 	s.locked(func(*world) {
 		for _, in := range matching {
-			late := in.fault.phase == onTheWay
-			if !in.due() || !late && req.fault != nil {
+			slows := in.fault.phase == onTheWay
+			if !in.due() || !slows && req.fault != nil {
 				continue
 			}
 			in.hits++
@@ -112,7 +112,7 @@ func (s *Server) strike(req *request, matching []*Injection) {
 			switch {
 			case in.fault.change != nil:
 				req.changes = append(req.changes, in)
-			case late:
+			case slows:
 				req.latencies = append(req.latencies, in.fault.delay)
 			default:
 				req.fault = in.fault

@@ -205,12 +205,17 @@ func (b *budget) spend(c cost, d *decided) *failure {
 	}
 	for i, spent := range c.spends {
 		if spent {
-			counts := b.counts(i)
-			counts.windows[i].take(b.now)
-			counts.touch(b.now)
+			b.take(i)
 		}
 	}
 	return nil
+}
+
+// take counts a call against spec.Limits[i].
+func (b *budget) take(i int) {
+	counts := b.counts(i)
+	counts.windows[i].take(b.now)
+	counts.touch(b.now)
 }
 
 // refusal returns the 429 for the exhausted limit that opens last, and nil if

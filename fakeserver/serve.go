@@ -49,11 +49,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // deliver sends an answer, or the part of it that a fault leaves.
 func (s *Server) deliver(w http.ResponseWriter, r *http.Request, req *request, a answer) {
-	if req.fault == nil {
-		a.Write(w)
-		return
-	}
-	req.fault.delivery.Write(w, r, a.Response)
+	req.delivery(a).Write(w, r, a.Response)
 }
 
 // abortOnPanic reports a panic that is not a deliberate abort, and aborts the
@@ -75,7 +71,7 @@ func (s *Server) abortOnPanic() {
 func (s *Server) respond(r *http.Request, req *request) (out answer) {
 	var decided answer
 	defer func() { s.keep(req, decided, out) }()
-	s.arrive(req)
+	s.findRules(req)
 	if s.reach(r, req) {
 		rep, flaw := s.carryOut(r.Context(), req)
 		decided = s.compose(req, rep, flaw)
@@ -83,10 +79,10 @@ func (s *Server) respond(r *http.Request, req *request) (out answer) {
 	return s.outcome(req, decided)
 }
 
-// arrive gives the call its trace identifier and finds its scripts and faults.
+// findRules gives the call its trace identifier and finds its scripts and faults.
 // Matchers are callbacks of the test, so they run on a snapshot without the
 // lock.
-func (s *Server) arrive(req *request) {
+func (s *Server) findRules(req *request) {
 	var scripts prospects[*Script]
 	var injections prospects[*Injection]
 	s.locked(func(w *world) {
@@ -107,9 +103,9 @@ func (s *Server) arrive(req *request) {
 func (w *world) label(r *record) string {
 	switch k := w.keys[r.token]; {
 	case !r.hasKey:
-		return keyMissing
+		return labelMissing
 	case k == nil:
-		return keyUnknown
+		return labelUnknown
 	default:
 		return k.label
 	}
@@ -175,11 +171,10 @@ func (s *Server) spendUnauthorized(req *request, flaw *failure) {
 	if flaw.status != http.StatusUnauthorized || !s.config.requestsSpend["401"] {
 		return
 	}
-	ip := req.world.countsOf(req.ip, req.now, s.config.sliding)
+	b := budget{ip: req.world.countsOf(req.ip, req.now, s.config.sliding), now: req.now}
 	for i, l := range spec.Limits {
 		if l.PerIP && l.Counts == spec.Requests {
-			ip.windows[i].take(req.now)
-			ip.touch(req.now)
+			b.take(i)
 		}
 	}
 }

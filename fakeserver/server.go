@@ -206,10 +206,14 @@ type FromIP string
 // address is the first FromIP, or an address that is set aside for documentation
 // (RFC 5737).
 func address(method string, from []FromIP) netip.Addr {
-	if len(from) == 0 {
+	switch len(from) {
+	case 0:
 		return netip.AddrFrom4([4]byte{192, 0, 2, 1})
+	case 1:
+		return parseIP(method, string(from[0]))
 	}
-	return parseIP(method, string(from[0]))
+	misuse(method, "%d addresses: a client has one", len(from))
+	return netip.Addr{}
 }
 
 func parseIP(method, address string) netip.Addr {

@@ -1,0 +1,93 @@
+package fakeserver
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+)
+
+// WriteHAR writes the calls that Calls returns to w as an HTTP archive (HAR
+// 1.2), which the developer tools of browsers open. Keys and texts are redacted
+// as in Calls. Each response is the one that was sent. Where the service had
+// decided something else, the member _decided holds that. WriteHAR returns the
+// error of w.
+func (s *Server) WriteHAR(w io.Writer, matchers ...Matcher) error {
+	entries := []any{} // a HAR without calls has an empty list, not null
+	for _, c := range copiedCalls(s.matching("WriteHAR", matchers)) {
+		entries = append(entries, harEntry(c))
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	err := encoder.Encode(object{"log": object{
+		"version": "1.2",
+		"creator": object{"name": "agentmessaging fakeserver", "version": "1"},
+		"entries": entries,
+	}})
+	if err != nil {
+		return fmt.Errorf("fakeserver: WriteHAR: %w", err)
+	}
+	return nil
+}
+
+type object map[string]any
+
+func harEntry(c Call) object {
+	none := []any{}
+	request := object{
+		"method": c.Method, "url": c.URL, "httpVersion": "HTTP/1.1",
+		"cookies": none, "headers": harHeader(c.Header), "queryString": harQuery(c.URL),
+		"headersSize": -1, "bodySize": c.BodyBytes,
+	}
+	if c.Body != "" {
+		request["postData"] = object{"mimeType": mimeOf(c.Header), "params": none, "text": c.Body}
+	}
+	return object{
+		"startedDateTime": c.Time.Format(time.RFC3339Nano), "time": millis(c.Took), "comment": c.String(),
+		"request": request, "response": harResponse(c),
+		"cache": object{}, "timings": object{"send": 0, "wait": millis(c.Took), "receive": 0},
+	}
+}
+
+func harResponse(c Call) object {
+	response := object{
+		"status": c.Sent.Status, "statusText": http.StatusText(c.Sent.Status), "httpVersion": "HTTP/1.1",
+		"cookies": []any{}, "headers": harHeader(c.Sent.Header), "redirectURL": "", "headersSize": -1, "bodySize": c.Sent.Bytes,
+		"content": object{"size": len(c.Sent.Body), "mimeType": mimeOf(c.Sent.Header), "text": c.Sent.Body},
+	}
+	if c.Sent.Broke != "" {
+		response["comment"] = c.Sent.outcome()
+	}
+	if c.Status != c.Sent.Status || c.ReplyBody != c.Sent.Body {
+		response["_decided"] = object{"status": c.Status, "text": c.ReplyBody}
+	}
+	return response
+}
+
+func mimeOf(h http.Header) string { return cmp.Or(h.Get("Content-Type"), "application/octet-stream") }
+
+func harQuery(address string) []object {
+	u, err := url.Parse(address)
+	if err != nil {
+		return []object{}
+	}
+	return harHeader(http.Header(u.Query()))
+}
+
+func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func harHeader(h http.Header) []object {
+	pairs := []object{}
+	for _, name := range slices.Sorted(maps.Keys(h)) {
+		for _, v := range h[name] {
+			pairs = append(pairs, object{"name": name, "value": v})
+		}
+	}
+	return pairs
+}
