@@ -53,6 +53,7 @@ func TestMisuse(t *testing.T) {
 		"Reply: needs at least one text":                                          func() { fake.OnMessage().Reply() },
 		"ReplyFunc: the function is nil":                                          func() { fake.OnMessage().ReplyFunc(nil) },
 		`Direct: "home" is not an IP address`:                                     func() { fake.Direct("home") },
+		"Direct: 2 addresses":                                                     func() { fake.Direct("192.0.2.1", "192.0.2.2") },
 		"more would be beyond":                                                    func() { fake.Advance(1); fake.Advance(1<<63 - 1) },
 		"Inject: the fault is the zero Fault; RefuseConnection, Change, Answer, ": func() { fake.Inject(fakeserver.Fault{}) },
 		"Inject: matcher 1 is the zero Matcher":                                   func() { fake.Inject(fakeserver.Hang(), fakeserver.Matcher{}) },

@@ -82,6 +82,8 @@ func TestRenewals(t *testing.T) {
 				assert.NotErrorIs(t, err, agentmessaging.ErrOutcomeUnknown)
 				assert.Equal(t, want, requests.Load()-before, "requests of call %d", call+1)
 				assert.EqualValues(t, want, info.Attempts)
+				client, err = client.With() // which knows that the service has answered
+				assert.NoError(t, err)
 			}
 		})
 	}
