@@ -320,11 +320,15 @@ func TestTurnsKnowWhereTheLimitWas(t *testing.T) {
 	}
 }
 
-// TestTurnsOfLastAttempts: they go first, and alone, until they are answered.
+// TestTurnsOfLastAttempts: they go first, a quarter at a time, and alone, until
+// they are answered.
 func TestTurnsOfLastAttempts(t *testing.T) {
-	turn := (&turns{passed: 3, sent: 3, sure: 1}).next(epoch)
-	assert.Equal(t, 3, turn.goes(0, epoch))
-	turn.pass(0, 3)
+	turn := (&turns{passed: 12, sent: 12, sure: 1}).next(epoch)
+	for range 4 {
+		assert.Equal(t, 3, turn.goes(0, epoch))
+		assert.False(t, turn.allow(false, true, epoch), "the last attempts are not answered")
+		turn.pass(0, 3)
+	}
 	assert.False(t, turn.allow(true, true, epoch), "what is not sure is for others")
 	assert.True(t, turn.allow(true, false, epoch), "unless there are none")
 	assert.Equal(t, 1, turn.goes(1, epoch))

@@ -6,7 +6,8 @@ import "time"
 // meet the refusal that shows where the limit is, and none meets it again and
 // again. It is sure that as many will pass as when the gate was open last, less
 // the number that was refused then, and one at least. So many go at once, last
-// attempts of their calls first. When they have passed, others try: one, and
+// attempts of their calls first, and of these a quarter at a time: others may
+// have used the limit up. When they have passed, others try: one, and
 // two more for each that passes. Once as many were sent as passed when the gate
 // was open last, that begins anew, with one: there the limit was. Where turns is
 // nil, everybody goes.
@@ -31,9 +32,13 @@ func (t *turns) allow(last, others bool, now time.Time) bool {
 	switch {
 	case t == nil:
 		return true
-	case last && others:
-		return t.sent < t.sure
+	case last && others && t.sent >= t.sure:
+		return false
 	case now.Sub(t.at) >= patience:
+		return true
+	case last && t.lastOut >= max(1, t.sure/4):
+		return false
+	case last && others:
 		return true
 	case t.lastOut > 0 && !last:
 		return false
