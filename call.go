@@ -50,6 +50,7 @@ type call struct {
 	began        time.Time
 	attemptBegan time.Time
 	scrubber     scrub.Scrubber
+	shown        struct{ text, redacted string } // see redacted
 }
 
 // unbounded is the budget of a call whose context has a deadline of its own.

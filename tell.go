@@ -78,12 +78,13 @@ func (c *call) knownAgentID() string {
 	return c.agentID
 }
 
-// redacted makes a text of the service fit for observers.
+// redacted makes a text of the service fit for observers. The end of an attempt
+// and that of its call tell the same one.
 func (c *call) redacted(text string) string {
-	if text == "" {
-		return ""
+	if text != c.shown.text {
+		c.shown.text, c.shown.redacted = text, c.scrub().Text(text)
 	}
-	return c.scrub().Text(text)
+	return c.shown.redacted
 }
 
 func (c *call) startAttempt(ctx context.Context) context.Context {
