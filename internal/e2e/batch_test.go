@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -37,6 +39,9 @@ func TestBatchLosesNothing(t *testing.T) {
 		"sliding window": {workers: 500, runs: 5, lost: 15, opts: []fakeserver.Option{fakeserver.WithDecision("windows", "sliding")}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if tt.near && raceDetector() {
+				t.Skip("500 timers of one moment end the race detector of Go 1.26 in a bubble, by SIGSEGV")
+			}
 			t.Parallel()
 			for seed := range uint64(tt.runs) {
 				synctest.Test(t, func(t *testing.T) {
@@ -45,6 +50,12 @@ func TestBatchLosesNothing(t *testing.T) {
 			}
 		})
 	}
+}
+
+// raceDetector reports whether the test was built with -race.
+func raceDetector() bool {
+	info, _ := debug.ReadBuildInfo()
+	return slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
 // sendBatch returns how many of 500 messages arrived.
