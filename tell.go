@@ -78,8 +78,8 @@ func (c *call) knownAgentID() string {
 	return c.agentID
 }
 
-// redacted makes a text of the service fit for observers. The end of an attempt
-// and that of its call tell the same one.
+// redacted makes a text of the service fit for observers. It keeps the last one:
+// the end of an attempt and the end of its call tell the same trace_id.
 func (c *call) redacted(text string) string {
 	if text != c.shown.text {
 		c.shown.text, c.shown.redacted = text, c.scrub().Text(text)

@@ -44,12 +44,8 @@ func (req *request) traceID() string { return req.record.call.TraceID }
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.abortOnPanic()
 	req := s.receive(r)
-	s.deliver(w, r, req, s.respond(r, req))
-}
-
-// deliver sends an answer, or the part of it that a fault leaves.
-func (s *Server) deliver(w http.ResponseWriter, r *http.Request, req *request, a answer) {
-	req.delivery(a).Write(w, r, a.Response)
+	out := s.respond(r, req)
+	req.delivery(out).Write(w, r, out.Response)
 }
 
 // abortOnPanic reports a panic that is not a deliberate abort, and aborts the

@@ -46,8 +46,8 @@ func (t *turns) allow(last, others bool, now time.Time) bool {
 		return t.sent < t.sure
 	}
 	known := t.sure
-	if t.sent >= t.before && t.before > 0 {
-		known = t.before
+	if t.sent >= t.before {
+		known = max(t.sure, t.before)
 	}
 	return t.sent <= known+2*(t.passed-known)
 }

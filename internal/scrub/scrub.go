@@ -30,14 +30,19 @@ const maxSecrets = 3
 // which it comes back.
 type Secret struct {
 	plain string
+	start string // of every spelling
 	forms []string
 }
 
 // Hide returns a secret that is not spelled out yet.
-func Hide(plain string) Secret { return Secret{plain: plain} }
+func Hide(plain string) Secret { return Secret{plain: plain, start: startOf(plain)} }
 
 // Spelled is Hide for a secret that several goroutines share.
-func Spelled(plain string) Secret { return Secret{plain, formsOf(plain)} }
+func Spelled(plain string) Secret {
+	secret := Hide(plain)
+	secret.forms = formsOf(plain)
+	return secret
+}
 
 // Plain is the secret itself.
 func (h *Secret) Plain() string { return h.plain }
@@ -136,7 +141,7 @@ func (s *Scrubber) hides(run string) bool {
 // and all but itself have an escape. So most texts need no search for them, and
 // most calls need not spell their message.
 func (h *Secret) outOf(text string) string {
-	if len(h.plain) < minSecret || len(text) < len(h.plain) || !strings.Contains(text, h.start()) {
+	if len(h.plain) < minSecret || len(text) < len(h.plain) || !strings.Contains(text, h.start) {
 		return text
 	}
 	if !strings.ContainsAny(text, `\%+`) {
@@ -151,14 +156,14 @@ func (h *Secret) outOf(text string) string {
 	return text
 }
 
-// start is how every spelling begins: with letters and digits, which are never
+// startOf is how every spelling begins: with letters and digits, which are never
 // escaped.
-func (h *Secret) start() string {
-	end := strings.IndexFunc(h.plain, func(r rune) bool { return r >= utf8.RuneSelf || !isBase64(byte(r)) || r == '+' || r == '/' })
+func startOf(secret string) string {
+	end := strings.IndexFunc(secret, func(r rune) bool { return r >= utf8.RuneSelf || !isBase64(byte(r)) || r == '+' || r == '/' })
 	if end < 0 {
-		return h.plain
+		return secret
 	}
-	return h.plain[:end]
+	return secret[:end]
 }
 
 // formsOf are the spellings of a secret, each once and itself first.
