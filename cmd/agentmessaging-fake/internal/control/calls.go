@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -114,7 +115,7 @@ const (
 
 // awaitCalls is GET calls/await.
 func (w *world) awaitCalls(r *request) (any, error) {
-	matchers, n, timeout := w.filter(r), r.number("n", 1, 1, maxListed), or(r.query.Get("timeout"), defaultWait)
+	matchers, n, timeout := w.filter(r), r.number("n", 1, 1, maxListed), cmp.Or(r.query.Get("timeout"), defaultWait)
 	r.refuse("timeout", duration(maxWait)(timeout))
 	if r.flaw != nil {
 		return nil, r.flaw

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"strings"
@@ -126,7 +127,7 @@ type limitView struct {
 func (k key) limits(r *request) (any, error) {
 	address, asked := r.given("address")
 	if !asked {
-		address = or(k.Address, "127.0.0.1")
+		address = cmp.Or(k.Address, "127.0.0.1")
 	}
 	ip, err := netip.ParseAddr(address)
 	if err != nil {

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
@@ -39,7 +40,7 @@ func planNames() (all []string) {
 
 // over fills what a world does not say.
 func (o Settings) over(base Settings) Settings {
-	return Settings{or(o.Plan, base.Plan), or(o.Limits, base.Limits), or(o.Windows, base.Windows)}
+	return Settings{cmp.Or(o.Plan, base.Plan), cmp.Or(o.Limits, base.Limits), cmp.Or(o.Windows, base.Windows)}
 }
 
 // check checks settings that did not come in a body.

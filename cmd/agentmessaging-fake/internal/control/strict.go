@@ -2,6 +2,7 @@ package control
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,7 +50,7 @@ func (c *checker) value(path string, t reflect.Type, wants string) error {
 	if strings.Count(path, ".") > deepest {
 		return badRequest("body", "must be at most %d levels deep", deepest)
 	}
-	name, kind, first := or(path, "body"), kindOf(t), c.Peek()
+	name, kind, first := cmp.Or(path, "body"), kindOf(t), c.Peek()
 	switch {
 	case kind == "object" && first == '{' && t == rawType:
 		return c.free(path, wants)
@@ -127,7 +128,7 @@ func (c *checker) object(path string, t reflect.Type) error {
 		i := slices.IndexFunc(members, func(m member) bool { return m.name == name })
 		switch {
 		case i < 0:
-			return badRequest(or(path, "body"), "member %s is not allowed; allowed: %s", quoted(name), listed(names(members)))
+			return badRequest(cmp.Or(path, "body"), "member %s is not allowed; allowed: %s", quoted(name), listed(names(members)))
 		case seen[name]:
 			return badRequest(join(path, name), "is there twice")
 		}

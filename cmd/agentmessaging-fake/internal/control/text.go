@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -18,16 +19,9 @@ func quoted(name string) string {
 	return strconv.Quote(name)
 }
 
-func listed(names []string) string { return or(strings.Join(names, ", "), "none") }
+func listed(names []string) string { return cmp.Or(strings.Join(names, ", "), "none") }
 
 func join(path, name string) string { return strings.TrimPrefix(path+"."+name, ".") }
-
-func or(text, instead string) string {
-	if text == "" {
-		return instead
-	}
-	return text
-}
 
 func article(noun string) string {
 	if strings.ContainsRune("aio", rune(noun[0])) {
