@@ -33,7 +33,8 @@ test('a message that is typed is a real call', async (t) => {
   await page.getByRole('button', { name: 'Send' }).click();
   await wantText(page.getByRole('log'), /Good morning\nand welcome/);
   await eventually(page, async () => assert.equal(await box.inputValue(), ''));
-  const { calls: made } = await fake.control('GET', 'calls');
+  // What is typed shows, and leaves the box, before the call is made.
+  const { calls: made } = await fake.control('GET', 'calls/await?n=2');
   assert.deepEqual([made.at(-1).endpoint, made.at(-1).key], ['POST /v1/agents/{agent_id}/messages', 'key_000001']);
 });
 

@@ -83,6 +83,7 @@ test('a key is issued, shut and revoked by keys', async (t) => {
   await wantCount(dialog, 0);
 
   const items = page.getByLabel('All keys').locator('[data-item]');
+  await wantCount(items, 2);
   await tabTo(page, items.first());
   await page.keyboard.press('ArrowDown');
   await focused(page, items.nth(1));

@@ -31,6 +31,7 @@ test('issue a key, run the quickstart, exhaust a limit, advance a day', async (t
   await wantText(page.getByLabel('The open call'), /When do you open\?/);
 
   await page.getByRole('button', { name: '+1 day' }).click();
+  await wantText(page.locator('.advanced'), '+1 d');
   await page.getByRole('link', { name: /Keys/ }).click();
   await page.getByRole('link', { name: /key_000002/ }).click();
   await wantText(gauge, /1,000 of 1,000 left\s+open/);

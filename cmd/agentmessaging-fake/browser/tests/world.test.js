@@ -71,11 +71,13 @@ test('replies are scripted, act, and go', async (t) => {
 test('a snapshot brings back what was there, and a state is downloaded and put in place', async (t) => {
   const { fake, page } = await open(t, { hash: '#/world', prepare: (fake) => fake.agent() });
   await page.getByRole('button', { name: 'Take one' }).click();
+  const restore = page.getByRole('button', { name: 'Restore snapshot_000001' });
+  await restore.waitFor();
   const saving = page.waitForEvent('download');
   await page.getByRole('button', { name: 'Download state' }).click();
   const file = await (await saving).path();
   await fake.agent();
-  await page.getByRole('button', { name: 'Restore snapshot_000001' }).click();
+  await restore.click();
   await wantText(page.getByRole('link', { name: /^Agents/ }), /Agents\s*1/);
   await page.getByRole('button', { name: 'Undo' }).click();
   await wantText(page.getByRole('link', { name: /^Agents/ }), /Agents\s*2/);
