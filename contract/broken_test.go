@@ -88,7 +88,7 @@ func TestFailurePrintsRule(t *testing.T) {
 // TestBaseBroken: where a limit does not hold, the cases that fill it say
 // nothing more.
 func TestBaseBroken(t *testing.T) {
-	c := rule("8.2/x", "", getStatus.limited("key_minute"))
+	c := newCase("8.2/x", "", getStatus.limited("key_minute"))
 	for _, tt := range []struct {
 		base   bool
 		broken []string

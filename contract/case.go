@@ -3,7 +3,6 @@ package contract
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -43,8 +42,8 @@ const (
 	needFrozenClock need = "Bubble"
 )
 
-// rule makes a case. What it spends and needs follows from its steps.
-func rule(id, sentence string, steps ...step) testCase {
+// newCase makes a case. What it spends and needs follows from its steps.
+func newCase(id, sentence string, steps ...step) testCase {
 	c := testCase{ID: id, Rule: sentence, steps: steps}
 	c.Spends, c.Needs = spends(steps), needs(steps)
 	if c.decision() {
@@ -53,26 +52,21 @@ func rule(id, sentence string, steps ...step) testCase {
 	return c
 }
 
+// suite collects cases.
+type suite []testCase
+
+func (s *suite) rule(id, sentence string, steps ...step) {
+	*s = append(*s, newCase(id, sentence, steps...))
+}
+
 // row is a body and its name in a case id.
 type row struct{ name, body string }
 
-// rows makes a case of each row: the endpoint answers its body with status.
-func rows(prefix, sentence string, e endpoint, status int, list ...row) []testCase {
-	var cases []testCase
+// rows adds a case of each row: the endpoint answers its body with status.
+func (s *suite) rows(prefix, sentence string, e endpoint, status int, list ...row) {
 	for _, r := range list {
-		cases = append(cases, rule(prefix+"/"+r.name, sentence, e.with(r.body).is(status)))
+		s.rule(prefix+"/"+r.name, sentence, e.with(r.body).is(status))
 	}
-	return cases
-}
-
-// each makes rows of one body and the quoted values that take the place of
-// VALUE in it; a case's name is its value.
-func each(body string, values ...string) []row {
-	var list []row
-	for _, v := range values {
-		list = append(list, row{cmp.Or(v, "empty"), strings.ReplaceAll(body, "VALUE", strconv.Quote(v))})
-	}
-	return list
 }
 
 // section is the section of the interface that states the rule, or "fake".
@@ -106,23 +100,14 @@ func (c testCase) check(tb testing.TB, target Target, shared *shared) {
 // allCases lists every case, in the order of the interface's sections and the
 // decisions last.
 func allCases() []testCase {
-	cases := slices.Concat(
-		agentCases(), smsCases(), messageCases(), llmCases(), byokCases(), secretCases(), warmUpCases(),
-		boundCases(), typeCases(), bodyCases(), routeCases(), authCases(), orderCases(),
-		limitCases(), planCases(), windowCases(), spendingCases(), refusalCases(),
-	)
-	slices.SortStableFunc(cases, bySection)
-	return cases
-}
-
-// bySection orders 2.4 before 2.10 and any number before a word.
-func bySection(a, b testCase) int {
-	return slices.CompareFunc(strings.Split(a.section(), "."), strings.Split(b.section(), "."), func(x, y string) int {
-		nx, xErr := strconv.Atoi(x)
-		ny, yErr := strconv.Atoi(y)
-		if xErr != nil || yErr != nil {
-			return cmp.Compare(x, y)
-		}
-		return cmp.Compare(nx, ny)
-	})
+	var s suite
+	for _, add := range []func(){
+		s.agents, s.sms, s.metadata, s.messages, s.byok, s.byokOfCreations, s.byokOfAnotherKey, s.secrets, s.warmUps,
+		s.members, s.unknownMembers, s.bodies, s.contentTypes, s.routes, s.methods, s.credentials, s.order,
+		s.limits, s.sharedLimits, s.plans, s.counted, s.uncounted, s.operations, s.windows, s.unchanged, s.unlisted,
+	} {
+		add()
+	}
+	slices.SortStableFunc(s, func(a, b testCase) int { return cmp.Compare(a.section(), b.section()) })
+	return s
 }

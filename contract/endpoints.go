@@ -11,6 +11,7 @@ type endpoint struct {
 	method string
 	path   string
 	body   string // a body that is accepted; "" where none is taken
+	about  string // the section that states the body's members
 	reply  shape  // the members of the success body
 	errors []int  // the other statuses that interface 4 lists
 	takes  Spend  // what a success takes of the limits on operations
@@ -42,7 +43,7 @@ var (
 		errors: []int{401, 402, 404},
 	}
 	warmUp = endpoint{
-		name: "warmup", method: "POST", path: "/v1/warmup", body: `{"mode":"hosted"}`,
+		name: "warmup", method: "POST", path: "/v1/warmup", body: `{"mode":"hosted"}`, about: "4.2",
 		reply:  shape{"ok": isBool, "warmed": isBool, "mode": oneOf("hosted", "byok"), "trace_id": isText},
 		errors: []int{400, 401, 402, 403, 409, 429, 503}, takes: Spend{WarmUps: 1},
 	}
@@ -53,7 +54,7 @@ var (
 	}
 	setBYOK = endpoint{
 		name: "set-byok", method: "PUT", path: "/v1/byok",
-		body:   `{"provider":"openai","api_key":"` + providerKey + `"}`,
+		body: `{"provider":"openai","api_key":"` + providerKey + `"}`, about: "4.4",
 		reply:  shape{"ok": isBool, "byok": closed(byokConfig), "trace_id": isText},
 		errors: []int{400, 401, 402, 403, 429, 503}, takes: Spend{BYOKSets: 1},
 	}
@@ -63,7 +64,7 @@ var (
 		errors: []int{401, 402, 403, 404},
 	}
 	createAgent = endpoint{
-		name: "create-agent", method: "POST", path: "/v1/agents", body: `{}`,
+		name: "create-agent", method: "POST", path: "/v1/agents", body: `{}`, about: "2.3",
 		reply: shape{
 			"agent_id": isText, "status": oneOf("active"), "sms?": open(shape{"status": smsStatus}), "trace_id": isText,
 		},
@@ -78,12 +79,12 @@ var (
 		errors: []int{401, 402, 404, 429},
 	}
 	sendMessage = endpoint{
-		name: "send-message", method: "POST", path: "/v1/agents/{agent_id}/messages", body: `{"text":"Hello"}`,
+		name: "send-message", method: "POST", path: "/v1/agents/{agent_id}/messages", body: `{"text":"Hello"}`, about: "2.5",
 		reply:  shape{"reply_text": isString, "warnings?": listOf(isString), "trace_id": isText},
 		errors: []int{400, 401, 402, 404, 429},
 	}
 	enableSMS = endpoint{
-		name: "enable-sms", method: "POST", path: "/v1/agents/{agent_id}/channels/sms", body: `{"mode":"sandbox"}`,
+		name: "enable-sms", method: "POST", path: "/v1/agents/{agent_id}/channels/sms", body: `{"mode":"sandbox"}`, about: "4.9",
 		reply:  shape{"status": smsStatus, "trace_id": isText},
 		errors: []int{400, 401, 402, 404, 429},
 	}

@@ -27,7 +27,7 @@ func (c testCase) Decision() bool { return c.decision() }
 // Successes are the nine endpoints, each called with success.
 func Successes() (cases []Case) {
 	for _, e := range endpoints {
-		cases = append(cases, rule("4/"+e.name, "Every success body", e.is(200)))
+		cases = append(cases, newCase("4/"+e.name, "Every success body", e.is(200)))
 	}
 	return cases
 }

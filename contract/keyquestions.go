@@ -48,7 +48,7 @@ func otherLimitNames(p *probe) any {
 		p.agent(key)
 		refused(readAgent.is(200).by(key))
 	}
-	note("ip_minute", p.raw(createAgent.is(200).by(who{"fifth", "preview", true})))
+	note("ip_minute", p.raw(createAgent.is(200).by(fifth)))
 	return names
 }
 

@@ -1,7 +1,7 @@
 package contract
 
 import (
-	"slices"
+	"regexp"
 	"strings"
 )
 
@@ -11,98 +11,176 @@ type member struct {
 	name     string
 	e        endpoint
 	body     string
-	max      int // characters (interface 8.4); 0: no bound is stated
 	rule     string
+	max      int    // characters (interface 8.4); 0: no bound is stated
+	values   string // those that are accepted, with spaces between; "": any text
 	required bool
 	object   bool
 }
 
+// members are all of them. That warmUp and llm take the mode byok too is no
+// matter of the value alone: byok.go has those cases.
 var members = []member{
-	{name: "mode", e: warmUp, body: `{"mode":VALUE}`},
-	{name: "provider", e: setBYOK, body: `{"provider":VALUE,"api_key":"k"}`, required: true},
-	{name: "api_key", e: setBYOK, body: `{"provider":"openai","api_key":VALUE}`, required: true},
+	{name: "mode", e: warmUp, body: `{"mode":VALUE}`, values: "hosted", rule: "`mode` (string, hosted or byok; default hosted)"},
+
+	{name: "provider", e: setBYOK, body: `{"provider":VALUE,"api_key":"k"}`, values: "openai_compat openai anthropic", required: true,
+		rule: "provider (required; openai_compat, openai or anthropic)"},
+	{name: "api_key", e: setBYOK, body: `{"provider":"openai","api_key":VALUE}`, required: true, rule: "api_key (string, required)"},
 	{name: "base_url", e: setBYOK, body: `{"provider":"openai","api_key":"k","base_url":VALUE}`},
 	{name: "model", e: setBYOK, body: `{"provider":"openai","api_key":"k","model":VALUE}`},
 	{name: "label", e: setBYOK, body: `{"provider":"openai","api_key":"k","label":VALUE}`},
+
 	{name: "system_prompt", e: createAgent, body: `{"system_prompt":VALUE}`, max: 2000, rule: "system_prompt at most 2000 characters"},
 	{name: "customer_ref", e: createAgent, body: `{"customer_ref":VALUE}`, max: 200, rule: "customer_ref at most 200"},
-	{name: "sms.mode", e: createAgent, body: `{"sms":{"mode":VALUE}}`, required: true},
-	{name: "llm.mode", e: createAgent, body: llmBody(`"mode":VALUE`)},
-	{name: "llm.tier", e: createAgent, body: llmBody(`"tier":VALUE`)},
+	{name: "metadata", e: createAgent, body: `{"metadata":VALUE}`, object: true},
+	{name: "sms", e: createAgent, body: `{"sms":VALUE}`, object: true},
+	{name: "sms.mode", e: createAgent, body: `{"sms":{"mode":VALUE}}`, values: "none sandbox managed byo_twilio", required: true,
+		rule: "sms | object | required member: mode; sms.mode | string | enum none, sandbox, managed, byo_twilio"},
+	{name: "llm", e: createAgent, body: `{"llm":VALUE}`, object: true},
+	{name: "llm.mode", e: createAgent, body: llmBody(`"mode":VALUE`), values: "hosted", rule: "mode | string | hosted, byok; default hosted"},
+	{name: "llm.tier", e: createAgent, body: llmBody(`"tier":VALUE`), values: "fast smart", rule: "tier | string | fast, smart; default fast"},
 	{name: "llm.model", e: createAgent, body: llmBody(`"model":VALUE`), max: 200, rule: "llm.model at most 200"},
-	{name: "llm.provider", e: createAgent, body: llmBody(`"provider":VALUE`)},
+	{name: "llm.provider", e: createAgent, body: llmBody(`"provider":VALUE`), values: "openai_compat openai anthropic",
+		rule: "provider | string | openai_compat, openai, anthropic"},
 	{name: "llm.base_url", e: createAgent, body: llmBody(`"base_url":VALUE`), max: 400, rule: "llm.base_url at most 400"},
 	{name: "llm.api_key", e: createAgent, body: llmBody(`"provider":"openai","api_key":VALUE`)},
 	{name: "llm.label", e: createAgent, body: llmBody(`"label":VALUE`), max: 60, rule: "llm.label at most 60"},
-	{name: "text", e: sendMessage, body: `{"text":VALUE}`, max: 4000, rule: "message text at most 4000", required: true},
-	{name: "user_ref", e: sendMessage, body: `{"text":"Hello","user_ref":VALUE}`},
-	{name: "mode", e: enableSMS, body: `{"mode":VALUE}`, required: true},
 
-	{name: "sms", e: createAgent, body: `{"sms":VALUE}`, object: true},
-	{name: "llm", e: createAgent, body: `{"llm":VALUE}`, object: true},
-	{name: "metadata", e: createAgent, body: `{"metadata":VALUE}`, object: true},
+	{name: "text", e: sendMessage, body: `{"text":VALUE}`, max: 4000, rule: "message text at most 4000; text (required)", required: true},
+	{name: "user_ref", e: sendMessage, body: `{"text":"Hello","user_ref":VALUE}`},
+
+	{name: "mode", e: enableSMS, body: `{"mode":VALUE}`, values: "sandbox managed byo_twilio", required: true,
+		rule: "mode (required; sandbox, managed or byo_twilio)"},
 }
 
 // of is the body with that value.
 func (m member) of(value string) string { return strings.Replace(m.body, "VALUE", value, 1) }
 
-// boundCases hold each bound at its last value and one past it. The interface
+// ofText is the body with n times that text.
+func (m member) ofText(text string, n int) string { return m.of(`"` + strings.Repeat(text, n) + `"`) }
+
+func (s *suite) members() {
+	for _, m := range members {
+		s.typesOf(m)
+		s.spellingsOf(m)
+		switch {
+		case m.object:
+		case m.values != "":
+			s.valuesOf(m)
+		default:
+			s.lengthsOf(m)
+		}
+		if m.required {
+			without := regexp.MustCompile(`,"\w+":VALUE|"\w+":VALUE,?`).ReplaceAllString(m.body, "")
+			s.rows(m.e.about+"/required", m.rule, m.e, 400, row{m.name, without})
+		}
+	}
+	s.boundsTogether()
+}
+
+// typesOf gives the member every JSON type but its own. That null is no string
+// either is this project's reading, but where the member is required.
+func (s *suite) typesOf(m member) {
+	const sentence = "Bad request (invalid body)"
+	own, null := row{"object", "{}"}, "fake"
+	if m.object {
+		own = row{"string", `"none"`}
+	}
+	if m.required {
+		null = "7"
+	}
+	in := "/type/" + m.e.name + "/" + m.name
+	s.rows("7"+in, sentence, m.e, 400,
+		row{"number", m.of("1")}, row{"boolean", m.of("true")}, row{"array", m.of(`["hosted"]`)}, row{own.name, m.of(own.body)})
+	s.rows(null+in, sentence, m.e, 400, row{"null", m.of("null")})
+}
+
+// spellingsOf: many decoders accept a member that is there twice, and a name
+// in another case. This project refuses them.
+func (s *suite) spellingsOf(m member) {
+	values := strings.Fields(m.values + " k")
+	value := `"` + values[0] + `"`
+	if m.object {
+		value = "{}"
+	}
+	last := m.name[strings.LastIndex(m.name, ".")+1:]
+	once := `"` + last + `":`
+	other := strings.ToUpper(once)
+	if m.required {
+		other = once + value + "," + other
+	}
+
+	s.rows("fake/duplicate/"+m.e.name, strict, m.e, 400, row{m.name, strings.Replace(m.of(value), once, once+value+","+once, 1)})
+	s.rows("fake/other-case/"+m.e.name, "bodies: exact-case names", m.e, 400, row{m.name, strings.Replace(m.of(value), once, other, 1)})
+}
+
+// valuesOf: a value that only looks like one of those that are accepted is
+// refused.
+func (s *suite) valuesOf(m member) {
+	values := strings.Fields(m.values)
+	at := m.e.about + "/" + m.name
+	for _, value := range values {
+		s.rows(at, m.rule, m.e, 200, row{value, m.ofText(value, 1)})
+	}
+	s.rows(at+"-refused", m.rule, m.e, 400,
+		row{"empty", m.ofText("", 1)}, row{"unknown", m.ofText("turbo", 1)},
+		row{"upper-case", m.ofText(strings.ToUpper(values[0]), 1)}, row{"shortened", m.ofText(values[0][:3], 1)})
+}
+
+// lengthsOf hold each bound at its last value and one past it. The interface
 // counts characters: neither bytes nor what JSON escapes take. Where a
 // character is more than one UTF-16 unit, or combines with its neighbour, it
 // does not say what counts; that code points do is this project's reading.
-func boundCases() []testCase {
-	var cases []testCase
-	for _, m := range members {
-		if m.max == 0 {
-			continue
-		}
-		for _, c := range []row{
-			{"8.4/" + m.name, "x"},
-			{"8.4/" + m.name + "/two-bytes", "é"},
-			{"8.4/" + m.name + "/escaped", `\u00e9`},
-			{"fake/" + m.name + "/outside-bmp", "😀"},    // one code point, two UTF-16 units, four bytes
-			{"fake/" + m.name + "/combining", "\u0301"}, // a code point of its own, though no character to the eye
-		} {
-			of := func(n int) string { return m.of(`"` + strings.Repeat(c.body, n) + `"`) }
-			cases = append(cases, rows(c.name, m.rule, m.e, 200, row{"max", of(m.max)})...)
-			cases = append(cases, rows(c.name, m.rule, m.e, 400, row{"over", of(m.max + 1)})...)
-		}
+func (s *suite) lengthsOf(m member) {
+	const noBound = "a bound that the interface does not state is not invented"
+	in := m.e.name + "/" + m.name
+	s.rows("fake/empty", noBound, m.e, 200, row{in, m.ofText("", 1)})
+	if m.max == 0 {
+		s.rows("fake/long", noBound, m.e, 200, row{in, m.ofText("x", 10_000)})
+		return
 	}
-	return slices.Concat(cases, boundsTogether())
+	for _, c := range []row{
+		{"8.4/" + m.name, "x"},
+		{"8.4/" + m.name + "/two-bytes", "é"},
+		{"8.4/" + m.name + "/escaped", `\u00e9`},
+		{"fake/" + m.name + "/outside-bmp", "😀"},    // one code point, two UTF-16 units, four bytes
+		{"fake/" + m.name + "/combining", "\u0301"}, // a code point of its own, though no character to the eye
+	} {
+		s.rows(c.name, m.rule, m.e, 200, row{"max", m.ofText(c.body, m.max)})
+		s.rows(c.name, m.rule, m.e, 400, row{"over", m.ofText(c.body, m.max+1)})
+	}
 }
 
 // boundsTogether has one creation with each of its members as long as it may
 // be, which spares a small budget five, and each bound of llm beside a key.
-func boundsTogether() []testCase {
+func (s *suite) boundsTogether() {
 	x := func(n int) string { return `"` + strings.Repeat("x", n) + `"` }
-	all := `{"system_prompt":` + x(2000) + `,"customer_ref":` + x(200) + `,` +
-		`"llm":{"model":` + x(200) + `,"base_url":` + x(400) + `,"label":` + x(60) + `}}`
-	return slices.Concat(
-		rows("8.4/all", "system_prompt at most 2000 characters", createAgent, 200, row{"max", all}),
-		rows("8.4/with-key", "llm.model at most 200; llm.base_url at most 400; llm.label at most 60", createAgent, 400,
-			row{"base_url", llmBody(ownKey + `,"base_url":` + x(401))},
-			row{"label", llmBody(ownKey + `,"label":` + x(61))},
-			row{"model", llmBody(ownKey + `,"model":` + x(201))}),
-	)
+	s.rows("8.4/all", "system_prompt at most 2000 characters", createAgent, 200, row{"max",
+		`{"system_prompt":` + x(2000) + `,"customer_ref":` + x(200) + `,"llm":{"model":` + x(200) + `,"base_url":` + x(400) + `,"label":` + x(60) + `}}`})
+	s.rows("8.4/with-key", "llm.model at most 200; llm.base_url at most 400; llm.label at most 60", createAgent, 400,
+		row{"base_url", llmBody(ownKey + `,"base_url":` + x(401))},
+		row{"label", llmBody(ownKey + `,"label":` + x(61))},
+		row{"model", llmBody(ownKey + `,"model":` + x(201))})
 }
 
-// typeCases give each member every JSON type but its own. That null is no
-// string either is this project's reading, but where the member is required.
-func typeCases() []testCase {
-	const sentence = "Bad request (invalid body)"
-	var cases []testCase
-	for _, m := range members {
-		wrong := []row{{"number", "1"}, {"boolean", "true"}, {"array", `["hosted"]`}, {"object", "{}"}}
-		if m.object {
-			wrong = []row{{"number", "1"}, {"boolean", "false"}, {"array", "[]"}, {"string", `"none"`}}
-		}
-		for _, v := range append(wrong, row{"null", "null"}) {
-			section := "7/type"
-			if v.name == "null" && !m.required {
-				section = "fake/type"
-			}
-			cases = append(cases, refused(section, sentence, sent{m.e, m.name + "/" + v.name, m.of(v.body)})...)
+// unknownMembers: every object of a request but a message is closed.
+func (s *suite) unknownMembers() {
+	const closed = "No additional properties"
+	for _, c := range []struct {
+		e                         endpoint
+		section, name, body, rule string
+	}{
+		{warmUp, "4.2", "beside", `{"mode":"hosted",MORE}`, closed + "."},
+		{warmUp, "4.2", "alone", `{MORE}`, closed + "."},
+		{setBYOK, "4.4", "top", byokBody(`MORE`), "Body (required; no additional properties)"},
+		{createAgent, "2.3", "top", `{MORE}`, closed + " are allowed at any level."},
+		{createAgent, "2.3", "sms", `{"sms":{"mode":"none",MORE}}`, closed + " are allowed at any level."},
+		{createAgent, "2.3", "llm", llmBody(`MORE`), closed + " are allowed at any level."},
+		{enableSMS, "4.9", "top", `{"mode":"sandbox",MORE}`, "Body (required; no additional properties)"},
+		{sendMessage, "fake", "message", `{"text":"Hello",MORE}`, "bodies: no unknown members, exact-case names"},
+	} {
+		for _, more := range []row{{"", `"status":"active"`}, {"-null", `"status":null`}} {
+			s.rows(c.section+"/no-other-member", c.rule, c.e, 400, row{c.name + more.name, strings.Replace(c.body, "MORE", more.body, 1)})
 		}
 	}
-	return cases
 }

@@ -10,28 +10,26 @@ import (
 	"time"
 )
 
-// secretCases concern the stored key. That no answer shows it is checked on
+// secrets concerns the stored key. That no answer shows it is checked on
 // every answer of every case; here are the answers that come nearest to
 // showing it, and the fingerprint.
-func secretCases() []testCase {
+func (s *suite) secrets() {
 	const never = "The plaintext provider key is never returned."
 	second := setBYOK.with(strings.Replace(setBYOK.body, providerKey, providerKey+"2", 1))
-	return []testCase{
-		rule("2.4/key-never-returned", never,
-			setBYOK.with(byokBody(`"label":"work"`)).is(200), getBYOK.is(200), byokWarmUp.is(200),
-			createAgent.with(llmBody(`"mode":"byok",`+ownKey)).is(200), readAgent.is(200)),
-		rule("2.4/key-not-in-errors", never,
-			setBYOK.with(`{"provider":"`+providerKey+`","api_key":"`+providerKey+`"}`).is(400),
-			setBYOK.with(`{"provider":"openai","api_key":["`+providerKey+`"]}`).is(400),
-			setBYOK.with(`{"provider":"openai","api_key":"`+providerKey+`"`).is(400),
-			createAgent.with(llmBody(`"api_key":"`+providerKey+`"`)).is(400),
-			createAgent.with(llmBody(`"provider":"openai","api_key":{"`+providerKey+`":1}`)).is(400)),
-		rule("2.4/fingerprint", "Non-reversible value for debugging or display", setBYOK.is(200).holds("byok.fingerprint", irreversible)),
-		rule("fake/fingerprint-tells-keys-apart", "fingerprint is a keyed hash",
-			setBYOK.is(200), setBYOK.is(200).holds("byok.fingerprint", same), second.is(200).holds("byok.fingerprint", differs)),
-		rule("fake/byok-updated-at", "ids, times: RFC 3339 UTC",
-			setBYOK.is(200), wait(time.Hour), setBYOK.is(200).holds("byok.updated_at", later(time.Hour))),
-	}
+	s.rule("2.4/key-never-returned", never,
+		setBYOK.with(byokBody(`"label":"work"`)).is(200), getBYOK.is(200), byokWarmUp.is(200),
+		createAgent.with(llmBody(`"mode":"byok",`+ownKey)).is(200), readAgent.is(200))
+	s.rule("2.4/key-not-in-errors", never,
+		setBYOK.with(`{"provider":"`+providerKey+`","api_key":"`+providerKey+`"}`).is(400),
+		setBYOK.with(`{"provider":"openai","api_key":["`+providerKey+`"]}`).is(400),
+		setBYOK.with(`{"provider":"openai","api_key":"`+providerKey+`"`).is(400),
+		createAgent.with(llmBody(`"api_key":"`+providerKey+`"`)).is(400),
+		createAgent.with(llmBody(`"provider":"openai","api_key":{"`+providerKey+`":1}`)).is(400))
+	s.rule("2.4/fingerprint", "Non-reversible value for debugging or display", setBYOK.is(200).holds("byok.fingerprint", irreversible))
+	s.rule("fake/fingerprint-tells-keys-apart", "fingerprint is a keyed hash",
+		setBYOK.is(200), setBYOK.is(200).holds("byok.fingerprint", same), second.is(200).holds("byok.fingerprint", differs))
+	s.rule("fake/byok-updated-at", "ids, times: RFC 3339 UTC",
+		setBYOK.is(200), wait(time.Hour), setBYOK.is(200).holds("byok.updated_at", later(time.Hour)))
 }
 
 // trace is a form of the provider key that a reader could turn back, and how
@@ -68,17 +66,17 @@ func traces(key string) []trace {
 			all = append(all, trace{"a hash without a secret", text[:8], 7})
 		}
 	}
-	for d := byte(1); d < 128; d++ {
-		for _, move := range []func(byte) byte{func(c byte) byte { return c + d }, func(c byte) byte { return c ^ d }, turn(d % 26)} {
-			all = append(all, trace{"the key, each character moved", mapped(key, move), 5})
+	for d := range rune(128) {
+		for _, move := range []func(rune) rune{func(c rune) rune { return c + d }, func(c rune) rune { return c ^ d }, turn(d % 26)} {
+			all = append(all, trace{"the key, each character moved", strings.Map(move, key), 5})
 		}
 	}
 	return all
 }
 
 // turn moves letters within the alphabet, as rot13 does by 13.
-func turn(d byte) func(byte) byte {
-	return func(c byte) byte {
+func turn(d rune) func(rune) rune {
+	return func(c rune) rune {
 		switch {
 		case c >= 'a' && c <= 'z':
 			return 'a' + (c-'a'+d)%26
@@ -90,16 +88,8 @@ func turn(d byte) func(byte) byte {
 	}
 }
 
-func mapped(s string, f func(byte) byte) string {
-	b := []byte(s)
-	for i := range b {
-		b[i] = f(b[i])
-	}
-	return string(b)
-}
-
 func backwards(s string) string {
-	b := []byte(s)
+	b := []rune(s)
 	slices.Reverse(b)
 	return string(b)
 }

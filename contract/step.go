@@ -36,6 +36,7 @@ var (
 	another     = who{"another", "preview", true}
 	third       = who{"third", "preview", true}
 	fourth      = who{"fourth", "preview", true}
+	fifth       = who{"fifth", "preview", true}
 	undashboard = who{"undashboard", "preview", false} // on an active plan, but not dashboard-issued
 	unpaid      = who{"unpaid", "free", false}         // on an inactive plan
 )
