@@ -127,7 +127,7 @@ func (c *CoolDown) wait(w *caller) error {
 func (c *CoolDown) look(w *caller, now time.Time) (pause time.Duration, passed bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	defer c.count()
+	defer c.count(now)
 	c.gates.open(now)
 	shut := c.gates.last(w.seat.class, now)
 	switch {
@@ -182,7 +182,7 @@ func (c *CoolDown) admit(now time.Time) {
 }
 
 // count keeps the way short for callers that no gate holds up.
-func (c *CoolDown) count() { c.busy.Store(c.gates.busy(c.line.anybody)) }
+func (c *CoolDown) count(now time.Time) { c.busy.Store(c.gates.busy(now, c.line.anybody)) }
 
 // leave takes out a caller that gives up, or reports that it may pass.
 func (c *CoolDown) leave(w *caller) (passed bool) {
@@ -201,7 +201,7 @@ func (c *CoolDown) Done(seat *Seat, outcome Outcome) (news bool) {
 	now := c.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	defer c.count()
+	defer c.count(now)
 	for _, t := range seat.turns {
 		t.settle(seat.left, outcome)
 	}

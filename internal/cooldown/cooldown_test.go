@@ -228,10 +228,16 @@ func TestCoolDownIsFastAgain(t *testing.T) {
 	c.Done(&Seat{class: 9}, Outcome{Refused: true, LimitKey: "other", RetryAfter: time.Hour})
 	assert.EqualValues(t, 2, c.busy.Load(), "one is shut, and the other waits for the answer")
 	c.Done(&seat, Outcome{Sent: true})
+	assert.EqualValues(t, 2, c.busy.Load(), "others may be about to wake up: they go in turn too")
+	clock.now = clock.now.Add(patience)
+	require.NoError(t, pass(Attempt{Endpoint: spec.Status}))
 	assert.EqualValues(t, 1, c.busy.Load())
 	clock.now = clock.now.Add(time.Hour)
-	require.NoError(t, pass(Attempt{Endpoint: spec.Status}))
-	assert.Zero(t, c.busy.Load(), "any caller sees that a gate is open")
+	for _, busy := range []int32{1, 0} {
+		require.NoError(t, pass(Attempt{Endpoint: spec.Status}))
+		assert.Equal(t, busy, c.busy.Load(), "any caller sees that a gate is open, and that nobody comes any more")
+		clock.now = clock.now.Add(patience)
+	}
 }
 
 // TestGateStaysShut when a call that was on its way comes through.

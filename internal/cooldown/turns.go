@@ -12,13 +12,14 @@ import "time"
 // was open last, that begins anew, with one: there the limit was. Where turns is
 // nil, everybody goes.
 type turns struct {
-	sure    int       // how many will pass
-	misled  bool      // by that: a window slides, or others use the key
-	before  int       // how many passed when the gate was open last; 0: not known
-	sent    int       // since the opening
-	passed  int       // of them
-	refused int       // of them
-	lastOut int       // last attempts that have not been answered
+	sure    int  // how many will pass
+	misled  bool // by that: a window slides, or others use the key
+	before  int  // how many passed when the gate was open last; 0: not known
+	sent    int  // since the opening
+	passed  int  // of them
+	refused int  // of them
+	lastOut int  // last attempts that have not been answered
+	opened  time.Time
 	at      time.Time // of the opening, or when the last one was sent
 }
 
@@ -54,7 +55,7 @@ func (t *turns) allow(last, others bool, now time.Time) bool {
 
 // next are the turns after these, which a refusal has ended.
 func (t *turns) next(now time.Time) *turns {
-	next := &turns{sure: 1, at: now}
+	next := &turns{sure: 1, opened: now, at: now}
 	if t == nil {
 		return next
 	}
@@ -90,5 +91,9 @@ func (t *turns) settle(left int, outcome Outcome) {
 	}
 }
 
-// over reports that all who were sent have been answered.
-func (t *turns) over() bool { return t.sent == t.passed+t.refused }
+// over reports that all who were sent have been answered, and that everybody
+// has had the time to join the line. All wake when the gate opens, and the first
+// of them may have their answers before the others come.
+func (t *turns) over(now time.Time) bool {
+	return t.sent == t.passed+t.refused && now.Sub(t.opened) >= patience
+}
