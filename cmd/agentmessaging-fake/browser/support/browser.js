@@ -3,6 +3,7 @@
 import { after } from 'node:test';
 import assert from 'node:assert/strict';
 import { chromium } from 'playwright-core';
+import { patience } from './expect.js';
 import { startFake } from './fake.js';
 
 const quiet = ['--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
@@ -37,7 +38,7 @@ export async function open(t, { args = [], hash = '', prepare, allowed, ...conte
 
 export async function openPage(t, fake, options = {}, allowed = /^$/) {
   const context = await (await browser()).newContext({ viewport: { width: 1280, height: 800 }, ...options });
-  context.setDefaultTimeout(5_000);
+  context.setDefaultTimeout(patience);
   const page = await context.newPage();
   const wrong = [];
   context.on('request', (request) => {

@@ -1,7 +1,7 @@
 // Waits until something holds, and says what was there instead.
 import assert from 'node:assert/strict';
 
-const patience = 5_000;
+export const patience = 15_000;
 
 // eventually repeats a check until it passes. The page draws once a frame, and
 // so does this.

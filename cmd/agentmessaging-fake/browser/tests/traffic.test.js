@@ -78,6 +78,7 @@ test('the filters leave what fits, and go on as calls arrive', async (t) => {
 test('the list stands still under the mouse, and says what is new', async (t) => {
   const { fake, page } = await open(t, { prepare: (fake) => fake.call('GET', '/v1/agents/read_me') });
   const rows = calls(page);
+  await page.locator('.strip').waitFor(); // it moves the list
   await rows.first().hover();
   await fake.call('GET', '/v1/status');
   await page.getByRole('button', { name: '1 new' }).waitFor();

@@ -19,7 +19,7 @@ export const state = {
   clock: { offset: 0, advanced: 0 }, // offset: the fake's time less ours, in ms
   limits: null, // of the key that is open
   keyByok: null,
-  conversation: null, // of the agent that is open: {agent, exchanges, total}
+  conversation: null, // of the agent that is open: {agent, exchanges, total, wanted}
   sending: {}, // agent id -> message that has no answer yet
   filter: { text: '', endpoint: '', status: '' },
   agentSearch: '',

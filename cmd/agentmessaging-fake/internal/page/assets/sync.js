@@ -111,13 +111,13 @@ function expectOpening(rows) {
 export const loadConversation = coalesced(async () => {
   const { page, id } = state.route;
   if (page !== 'agents' || !id) return;
-  const had = state.conversation?.agent === id ? (state.conversation.exchanges ?? []) : [];
-  const wanted = Math.max(had.length, atOnce) + (state.conversation?.earlier ? atOnce : 0);
-  const after = state.conversation?.earlier ? '' : (had.at(-1)?.trace_id ?? '');
-  const found = await get(['agents', id, 'conversation'], { limit: wanted, after });
+  const { exchanges: shown, total = 0, wanted = atOnce } = state.conversation?.agent === id ? state.conversation : {};
+  const had = shown ?? [];
+  const after = had.length < Math.min(wanted, total) ? '' : (had.at(-1)?.trace_id ?? '');
+  const found = await get(['agents', id, 'conversation'], { limit: Math.max(had.length, wanted), after });
   if (state.route.id !== id) return; // another one is open by now
   const exchanges = found && (found.continues ? [...had, ...found.exchanges] : found.exchanges);
-  change({ conversation: { agent: id, exchanges, total: found?.total ?? 0 } });
+  change({ conversation: { ...state.conversation, agent: id, exchanges, total: found?.total ?? 0 } });
 });
 
 // How many exchanges a conversation shows at first, and more each time that
@@ -125,7 +125,7 @@ export const loadConversation = coalesced(async () => {
 const atOnce = 60;
 
 export function showEarlier() {
-  change({ conversation: { ...state.conversation, earlier: true } });
+  change({ conversation: { ...state.conversation, wanted: state.conversation.exchanges.length + atOnce } });
   loadConversation();
 }
 
