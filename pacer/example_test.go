@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/traffic"
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
 )
 
@@ -141,7 +142,7 @@ func ExampleWithPriority() {
 // Several processes share an API key's limits through a store of yours, here
 // one in memory.
 func ExampleWithStore() {
-	p, err := pacer.New(pacer.PreviewLimits(), pacer.WithStore(&memory{}, "the API key"))
+	p, err := pacer.New(pacer.PreviewLimits(), pacer.WithStore(traffic.NewStore(), "the API key"))
 	if err != nil {
 		log.Fatal(err)
 	}

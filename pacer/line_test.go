@@ -41,20 +41,6 @@ func TestLineAgainstANaiveOne(t *testing.T) {
 	}
 }
 
-// TestALightTenant goes after one call of each other tenant, whatever waits.
-func TestALightTenant(t *testing.T) {
-	var l line
-	for range 1000 {
-		l.push(&waiter{tenant: "heavy"})
-	}
-	l.pop()
-	light := &waiter{tenant: "light"}
-	assert.Equal(t, 1, l.before("light"))
-	l.push(light)
-	assert.Equal(t, "heavy", l.pop().tenant)
-	assert.Same(t, light, l.pop())
-}
-
 // TestTenantsAreForgotten, or their names would fill the memory.
 func TestTenantsAreForgotten(t *testing.T) {
 	var l line

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/traffic"
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
 )
 
@@ -19,6 +22,9 @@ import (
 var (
 	message  = agentmessaging.LimitedAttempt{Method: "POST", Path: "/v1/agents/{agent_id}/messages"}
 	creation = agentmessaging.LimitedAttempt{Method: "POST", Path: "/v1/agents"}
+	withKey  = agentmessaging.LimitedAttempt{Method: "POST", Path: "/v1/agents", SetsBYOK: true}
+	byokSet  = agentmessaging.LimitedAttempt{Method: "PUT", Path: "/v1/byok", SetsBYOK: true}
+	warmUp   = agentmessaging.LimitedAttempt{Method: "POST", Path: "/v1/warmup"}
 	status   = agentmessaging.LimitedAttempt{Method: "GET", Path: "/v1/status"}
 )
 
@@ -47,18 +53,27 @@ func acquire(t testing.TB, p *pacer.Pacer, attempt agentmessaging.LimitedAttempt
 	return permit
 }
 
-// use takes what a fresh pacer gives without a wait.
+// ask makes a call that does not wait: it is let go, or told how long it would.
+func ask(t testing.TB, p *pacer.Pacer, attempt agentmessaging.LimitedAttempt) (permit agentmessaging.Permit, wait time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+	defer cancel()
+	permit, err := p.Acquire(ctx, attempt)
+	if err == nil {
+		return permit, 0
+	}
+	var refusal *agentmessaging.Error
+	require.ErrorAs(t, err, &refusal)
+	return nil, refusal.RetryAfter
+}
+
+// use takes what may go without a wait.
 func use(t testing.TB, p *pacer.Pacer, attempt agentmessaging.LimitedAttempt) (n int) {
 	t.Helper()
-	for {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
-		_, err := p.Acquire(ctx, attempt)
-		cancel()
-		if err != nil {
-			return n
-		}
+	for permit, _ := ask(t, p, attempt); permit != nil; permit, _ = ask(t, p, attempt) {
 		n++
 	}
+	return n
 }
 
 // wantRefusal checks that a call is refused at once.
@@ -73,6 +88,8 @@ func wantRefusal(t *testing.T, p *pacer.Pacer, ctx context.Context, attempt agen
 	assert.Equal(t, "rate_limited", refusal.Code)
 	return refusal
 }
+
+var accepted = agentmessaging.AttemptOutcome{StatusCode: 200, Sent: true}
 
 func tooMany(key string, wait time.Duration) agentmessaging.AttemptOutcome {
 	return agentmessaging.AttemptOutcome{StatusCode: 429, Sent: true, LimitKey: key, RetryAfter: wait}
@@ -99,29 +116,25 @@ func (o *order) enter(ctx context.Context, p *pacer.Pacer, name string) {
 
 func TestNewRefuses(t *testing.T) {
 	one := pacer.Limit{Key: "k", Max: 1, Window: time.Minute}
-	for field, limits := range map[string][]pacer.Limit{
-		"limits":           nil,
-		"limits[0].Max":    {{Key: "k", Window: time.Minute}},
-		"limits[1].Window": {one, {Key: "k", Max: 1, Window: time.Second - 1}},
-		"limits[1].Counts": {one, {Key: "k", Max: 1, Window: time.Minute, Counts: "tokens"}},
-	} {
-		_, err := pacer.New(limits)
-		var invalid *agentmessaging.ValidationError
-		require.ErrorAs(t, err, &invalid)
-		assert.Equal(t, field, invalid.Field)
+	refusal := func(limits []pacer.Limit, opts ...pacer.Option) error {
+		_, err := pacer.New(limits, opts...)
+		return err
 	}
-	_, err := pacer.New(make([]pacer.Limit, 31))
-	assert.ErrorIs(t, err, agentmessaging.ErrInvalid)
-	for name, opt := range map[string]pacer.Option{
-		"opts": nil, "WithLogger": pacer.WithLogger(nil), "WithStore": pacer.WithStore(nil, "key"),
+	for want, err := range map[string]error{
+		"limits: must be 1 to 30": refusal(nil),
+		"must be 1 to 30 limits":  refusal(make([]pacer.Limit, 31)),
+		"limits[0].Max":           refusal([]pacer.Limit{{Key: "k", Window: time.Minute}}),
+		"limits[1].Window":        refusal([]pacer.Limit{one, {Key: "k", Max: 1, Window: time.Second - 1}}),
+		"limits[1].Counts":        refusal([]pacer.Limit{one, {Key: "k", Max: 1, Window: time.Minute, Counts: "tokens"}}),
+		"opts":                    refusal(perMinute(1), nil),
+		"WithLogger":              refusal(perMinute(1), pacer.WithLogger(nil)),
+		"WithStore":               refusal(perMinute(1), pacer.WithStore(nil, "key")),
+		"nil store":               refusal(perMinute(1), pacer.WithStore((*traffic.Store)(nil), "key")),
+		"empty API key":           refusal(perMinute(1), pacer.WithStore(traffic.NewStore(), "")),
 	} {
-		_, err := pacer.New(perMinute(1), opt)
-		assert.ErrorContains(t, err, name)
+		assert.ErrorIs(t, err, agentmessaging.ErrInvalid, want)
+		assert.ErrorContains(t, err, want)
 	}
-	_, err = pacer.New(perMinute(1), pacer.WithStore((*memory)(nil), "key"))
-	assert.ErrorContains(t, err, "nil store")
-	_, err = pacer.New(perMinute(1), pacer.WithStore(&memory{}, ""))
-	assert.ErrorContains(t, err, "empty API key")
 }
 
 // TestLimitSets states the numbers of interface 8.2 in its own digits, as
@@ -191,57 +204,51 @@ func TestRefusedAtOnce(t *testing.T) {
 	})
 }
 
-// TestNobodyWaitsInVain: of many callers with all sorts of deadlines, each is
-// either served or refused within a tenth of its deadline.
+// crowd lets callers with all sorts of deadlines enter, one after the other, and
+// hears when each comes back.
+func crowd(p *pacer.Pacer, callers, longest int, back func(served bool, took, limit time.Duration)) *sync.WaitGroup {
+	group := &sync.WaitGroup{}
+	for i := range callers {
+		limit := time.Duration(1+i*7919%longest) * time.Second
+		group.Go(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), limit)
+			defer cancel()
+			begin := time.Now()
+			_, err := p.Acquire(ctx, patient())
+			back(err == nil, time.Since(begin), limit)
+		})
+		synctest.Wait()
+	}
+	return group
+}
+
+// TestNobodyWaitsInVain: each caller is either served or refused within a tenth
+// of its deadline.
 func TestNobodyWaitsInVain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(t, perMinute(60))
 		use(t, p, message)
-		var group sync.WaitGroup
-		served := make(chan bool, 300)
-		for i := range 300 {
-			limit := time.Duration(1+i*37%120) * time.Second
-			group.Go(func() {
-				ctx, cancel := context.WithTimeout(context.Background(), limit)
-				defer cancel()
-				begin := time.Now()
-				_, err := p.Acquire(ctx, patient())
-				if err != nil {
-					assert.LessOrEqual(t, time.Since(begin), limit/10, "deadline %s", limit)
-				}
-				served <- err == nil
-			})
-			synctest.Wait()
-		}
-		group.Wait()
-		close(served)
-		n := 0
-		for ok := range served {
-			if ok {
-				n++
+		var n atomic.Int32
+		crowd(p, 300, 120, func(served bool, took, limit time.Duration) {
+			if served {
+				n.Add(1)
+			} else {
+				assert.LessOrEqual(t, took, limit/10, "deadline %s", limit)
 			}
-		}
-		assert.InDelta(t, 110, n, 15, "nearly all turns of two minutes were used")
+		}).Wait()
+		assert.InDelta(t, 110, n.Load(), 15, "nearly all turns of two minutes were used")
 	})
 }
 
-// TestDeadlinesOfMany: of 20,000 callers none comes back later than its
-// deadline, whatever happens to the limits meanwhile.
+// TestDeadlinesOfMany: none comes back later than its deadline, whatever happens
+// to the limits meanwhile.
 func TestDeadlinesOfMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(t, perMinute(6000))
 		held := acquire(t, p, message)
-		var group sync.WaitGroup
-		for i := range 20_000 {
-			limit := time.Duration(1+i*7919%300) * time.Second
-			group.Go(func() {
-				ctx, cancel := context.WithTimeout(context.Background(), limit)
-				defer cancel()
-				begin := time.Now()
-				_, _ = p.Acquire(ctx, patient())
-				assert.LessOrEqual(t, time.Since(begin), limit+20*time.Millisecond)
-			})
-		}
+		group := crowd(p, 20_000, 300, func(_ bool, took, limit time.Duration) {
+			assert.LessOrEqual(t, took, limit+20*time.Millisecond)
+		})
 		time.Sleep(30 * time.Second)
 		held.Done(tooMany("", time.Minute))
 		synctest.Wait()
@@ -306,44 +313,21 @@ func TestRefusalsOfWaitingCalls(t *testing.T) {
 	})
 }
 
-// TestCreationRefused is the case that users met: a creation is refused for
-// eight hours, whatever the name, and messages go on.
-func TestCreationRefused(t *testing.T) {
-	for _, name := range []string{"agents_per_day", "key_day", "key_minute", ""} {
-		synctest.Test(t, func(t *testing.T) {
-			p := newPacer(t, pacer.PreviewLimits())
-			acquire(t, p, creation).Done(tooMany(name, 8*time.Hour))
-			wantRefusal(t, p, context.Background(), creation)
-			for range 600 {
-				acquire(t, p, message)
-				time.Sleep(time.Minute)
-			}
-		})
-	}
-}
-
-// TestALateRefusal says nothing about the level: it was held up on its way.
-func TestALateRefusal(t *testing.T) {
+// TestUnsentAttempt gives its permit back, and its place in the even pace.
+func TestUnsentAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPacer(t, perMinute(60))
-		held := acquire(t, p, message)
-		for range 120 {
-			acquire(t, p, patient()).Done(agentmessaging.AttemptOutcome{StatusCode: 200, Sent: true})
-		}
-		held.Done(tooMany("", 10*time.Second))
-		assert.Equal(t, 60.0, p.State().Limits[0].Level)
-	})
-}
-
-func TestUnsentAttemptGivesItsPermitBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPacer(t, []pacer.Limit{{Key: "hour", Max: 2, Window: time.Hour}})
-		for range 10 {
+		p := newPacer(t, append(perMinute(60), pacer.Limit{Key: "hour", Max: 2, Window: time.Hour}))
+		began := time.Now()
+		for range 100 {
 			acquire(t, p, message).Done(agentmessaging.AttemptOutcome{})
 		}
-		assert.Zero(t, p.State().Limits[0].Used)
-		acquire(t, p, message).Done(agentmessaging.AttemptOutcome{Sent: true})
-		assert.Equal(t, 1, p.State().Limits[0].Used, "its fate is unknown: it counts")
+		assert.Less(t, time.Since(began), time.Second)
+		for used := range 2 {
+			for _, l := range p.State().Limits {
+				assert.Equal(t, used, l.Used)
+			}
+			acquire(t, p, message).Done(agentmessaging.AttemptOutcome{Sent: true}) // its fate is unknown: it counts
+		}
 	})
 }
 
@@ -384,7 +368,7 @@ func TestPermitReports(t *testing.T) {
 			{tooMany("", 0), "", time.Second},                                // a refusal without Retry-After
 			{tooMany("theirs\n", 5*time.Second), "theirs ", 5 * time.Second}, // one line
 			{tooMany("theirs", 5*time.Second), "", 0},                        // no news
-			{agentmessaging.AttemptOutcome{StatusCode: 200, Sent: true}, "", 0},
+			{accepted, "", 0},
 		} {
 			permits[i].(agentmessaging.Permit).Done(test.outcome)
 			key, closed := permits[i].Closed()
@@ -437,4 +421,34 @@ func TestSetLimits(t *testing.T) {
 		require.NoError(t, p.SetLimits([]pacer.Limit{{Key: "other", Max: 2, Window: time.Hour}}))
 		assert.Zero(t, p.State().Limits[0].Used)
 	})
+}
+
+// shifted is a clock that was set back.
+type shifted struct {
+	cooldown.RealClock
+	back time.Duration
+}
+
+func (s *shifted) Now() time.Time { return time.Now().Add(-s.back) }
+
+// TestClockSetBack changes nothing, whether it is the client's or the store's.
+func TestClockSetBack(t *testing.T) {
+	for _, isStores := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			clock, store, attempt := &shifted{}, traffic.NewStore(), patient()
+			p := newPacer(t, perMinute(60))
+			if attempt.Clock = clock; isStores {
+				p, attempt.Clock, store.Clock = sharing(t, perMinute(60), store), nil, clock
+			}
+			for i := range 180 {
+				began := time.Now()
+				acquire(t, p, attempt)
+				assert.LessOrEqual(t, time.Since(began), 2*time.Second, "call %d", i)
+				if i%60 == 30 {
+					clock.back += time.Hour
+				}
+			}
+			assert.InDelta(t, 60, p.State().Limits[0].Used, 2)
+		})
+	}
 }

@@ -5,78 +5,76 @@ import (
 	"slices"
 	"time"
 
+	"github.com/agent-messaging-service/agentmessaging-go/internal/traffic"
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
+)
+
+type (
+	model    = traffic.Model
+	scenario = traffic.Scenario
 )
 
 // saturated is n workers in each of so many processes, all of whom always want
 // more, at so many calls a minute.
 func saturated(m model, processes, n, most int) scenario {
-	return scenario{
-		service:   func() *service { return m.perMinute(most) },
-		limits:    []pacer.Limit{{Key: "ours", Max: most, Window: time.Minute}}, // the service's names are others
-		processes: processes, loads: []load{{class: batch, workers: slices.Repeat([]int{n}, processes)}},
-		latency: usualLatency, away: time.Millisecond,
-		starts: 15*time.Hour + 20*time.Minute + 17*time.Second,
-		warm:   103 * time.Second, span: 10 * time.Minute, // measured from a whole minute on
-		seed: uint64(1000*processes + n),
+	s := scenario{
+		Model:     m,
+		Limits:    []pacer.Limit{{Key: "ours", Max: most, Window: time.Minute}}, // the service's names are others
+		Processes: processes, Loads: []traffic.Load{{Workers: slices.Repeat([]int{n}, processes)}},
+		Latency: 40 * time.Millisecond, Store: traffic.NewStore(),
+		Starts: 15*time.Hour + 20*time.Minute + 17*time.Second,
+		Warm:   103 * time.Second, Span: 10 * time.Minute, // measured from a whole minute on
+		Seed: uint64(1000*processes + n),
 	}
+	s.Store.Away = time.Millisecond
+	return s
 }
 
 // alone is a process without a store.
 func alone(m model) scenario {
 	s := saturated(m, 1, 8, 60)
-	s.alone = true
+	s.Store = nil
 	return s
 }
 
 // greedy is one process with 64 workers among 15 with one.
 func greedy(m model) scenario {
 	s := saturated(m, 16, 1, 60)
-	s.loads[0].workers[0] = 64
+	s.Loads[0].Workers[0] = 64
 	return s
 }
 
-// partLoad is calls at random, at 80 % of the limit.
-func partLoad(m model, processes int) scenario {
-	s := saturated(m, processes, 0, 60)
-	s.loads = []load{{class: interactive, perMinute: 48}}
-	s.span = 30 * time.Minute
+// mix is so many workers in each process, and another load beside them.
+type mix struct {
+	processes, workers int
+	span               time.Duration
+	load               traffic.Load
+}
+
+func mixed(m model, with mix) scenario {
+	s := saturated(m, with.processes, with.workers, 60)
+	if s.Span = with.span; with.workers == 0 {
+		s.Loads = nil
+	}
+	s.Loads = append(s.Loads, with.load)
 	return s
 }
 
-// trickle is a few interactive calls beside a saturating batch.
-func trickle(m model) scenario {
-	s := saturated(m, 16, 8, 60)
-	s.loads = append(s.loads, load{class: interactive, perMinute: 6})
-	return s
-}
-
-// flood is interactive calls that would use everything, beside a batch.
-func flood(m model) scenario {
-	s := saturated(m, 4, 1, 60)
-	s.loads = append(s.loads, load{class: interactive, workers: []int{8, 8, 8, 8}})
-	s.span = 20 * time.Minute // one refusal is not the 99th wait
-	return s
-}
-
-// shared is a key of which somebody else uses 30 %.
-func shared(m model) scenario {
-	s := saturated(m, 4, 8, 60)
-	s.loads = append(s.loads, load{class: elsewhere, perMinute: 18})
-	s.span = 2 * time.Hour // the figure is small, and the arrivals are at random
-	return s
+// atRandom is calls at random, at 80 % of the limit.
+func atRandom(processes int) mix {
+	return mix{processes, 0, 30 * time.Minute, traffic.Load{Class: traffic.Interactive, PerMinute: 48}}
 }
 
 // halved is a limit that is halved for five minutes; measured from four minutes
 // after it came back.
 func halved(m model) scenario {
 	s := saturated(m, 4, 8, 60)
-	s.warm += 9 * time.Minute
-	s.meanwhile = func(ctx context.Context, w *world) {
-		sleep(ctx, 103*time.Second)
-		w.service.resize(30)
-		sleep(ctx, 5*time.Minute)
-		w.service.resize(60)
+	s.Warm += 9 * time.Minute
+	s.Meanwhile = func(_ context.Context, w *traffic.World) {
+		time.Sleep(103 * time.Second)
+		w.Resize(30)
+		time.Sleep(5 * time.Minute)
+		w.Resize(60)
 	}
 	return s
 }
@@ -84,19 +82,19 @@ func halved(m model) scenario {
 // raised is a limit that is doubled, which nobody tells the pacers.
 func raised(m model) scenario {
 	s := saturated(m, 4, 8, 60)
-	s.service = func() *service { return m.perMinute(120) }
-	s.warm += 30 * time.Minute
+	s.Real = []pacer.Limit{{Max: 120, Window: time.Minute}}
+	s.Warm += 30 * time.Minute
 	return s
 }
 
 // outage is a store that fails for a minute.
-func outage(m model, processes int, h health) scenario {
+func outage(m model, processes int, fail func(*traffic.Store, bool)) scenario {
 	s := saturated(m, processes, 8, 60)
-	s.meanwhile = func(ctx context.Context, w *world) {
-		sleep(ctx, s.warm+17*time.Second)
-		w.store.set(h)
-		sleep(ctx, time.Minute)
-		w.store.set(fine)
+	s.Meanwhile = func(_ context.Context, w *traffic.World) {
+		time.Sleep(s.Warm + 17*time.Second)
+		fail(s.Store, true)
+		time.Sleep(time.Minute)
+		fail(s.Store, false)
 	}
 	return s
 }
@@ -104,10 +102,10 @@ func outage(m model, processes int, h health) scenario {
 // flushed is a store that loses its values twice.
 func flushed(m model, processes int) scenario {
 	s := saturated(m, processes, 8, 60)
-	s.meanwhile = func(ctx context.Context, w *world) {
+	s.Meanwhile = func(context.Context, *traffic.World) {
 		for range 2 {
-			sleep(ctx, s.warm+17*time.Second)
-			w.store.flush()
+			time.Sleep(s.Warm + 17*time.Second)
+			s.Store.Values(func(values map[string]traffic.Entry) { clear(values) })
 		}
 	}
 	return s
@@ -116,8 +114,8 @@ func flushed(m model, processes int) scenario {
 // neverSeen is a store that is dead from the start on.
 func neverSeen(m model, processes int) scenario {
 	s := saturated(m, processes, 8, 60)
-	s.warm += 5 * time.Minute
-	s.meanwhile = func(_ context.Context, w *world) { w.store.set(dead) }
+	s.Warm += 5 * time.Minute
+	s.Store.Kill(true)
 	return s
 }
 
@@ -125,13 +123,13 @@ func neverSeen(m model, processes int) scenario {
 // minutes, at a moment of the minute that the shift chooses.
 func lost(m model, shift time.Duration) scenario {
 	s := saturated(m, 4, 8, 60)
-	s.starts += shift
-	s.meanwhile = func(ctx context.Context, w *world) {
-		sleep(ctx, s.warm+20*time.Second)
-		w.fleet[0].end()
-		w.fleet[1].freeze()
-		sleep(ctx, 2*time.Minute)
-		w.fleet[1].thaw()
+	s.Starts += shift
+	s.Meanwhile = func(_ context.Context, w *traffic.World) {
+		time.Sleep(s.Warm + 20*time.Second)
+		w.Fleet[0].Kill()
+		w.Fleet[1].Freeze(true)
+		time.Sleep(2 * time.Minute)
+		w.Fleet[1].Freeze(false)
 	}
 	return s
 }
@@ -139,10 +137,11 @@ func lost(m model, shift time.Duration) scenario {
 // restarted is a fleet of which a process is restarted every minute.
 func restarted(m model) scenario {
 	s := saturated(m, 4, 8, 60)
-	s.meanwhile = func(ctx context.Context, w *world) {
-		for i := 0; sleep(ctx, time.Minute); i++ {
-			w.fleet[i%4].end()
-			w.start(ctx, i%4)
+	s.Meanwhile = func(ctx context.Context, w *traffic.World) {
+		for i := range 11 { // until the end
+			time.Sleep(time.Minute)
+			w.Fleet[i%4].Kill()
+			w.Start(ctx, i%4)
 		}
 	}
 	return s
@@ -151,26 +150,21 @@ func restarted(m model) scenario {
 // hourly is workers in four processes who want more than a limit of an hour.
 func hourly(m model, most int) scenario {
 	s := saturated(m, 4, 2, 60)
-	s.limits = append(s.limits, pacer.Limit{Key: "hour", Max: most, Window: time.Hour})
-	s.service = func() *service {
-		service := fixed.perMinute(60)
-		service.limits = append(service.limits, m.window(&size{most, time.Hour}))
-		return service
-	}
-	s.warm, s.span = 0, 20*time.Hour
+	s.Limits = append(s.Limits, pacer.Limit{Key: "hour", Max: most, Window: time.Hour})
+	s.Warm, s.Span = 0, 20*time.Hour
 	return s
 }
 
 // slowReplies is a service whose answers take long.
 func slowReplies(m model, replies time.Duration) scenario {
 	s := saturated(m, 4, 64, 60)
-	s.replies = replies
+	s.Replies = replies
 	return s
 }
 
 // farAway is a fleet at a high rate whose store is so far away, there and back.
 func farAway(m model, away time.Duration) scenario {
 	s := saturated(m, 16, 8, 600)
-	s.away, s.span = away/2, 4*time.Minute
+	s.Store.Away, s.Span = away/2, 4*time.Minute
 	return s
 }

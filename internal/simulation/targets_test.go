@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/traffic"
 )
 
 const page = "../../docs/rate-limits.md"
@@ -38,36 +41,22 @@ func TestTargets(t *testing.T) {
 		text = table.ReplaceAll(text, []byte("${1}"+head+strings.Join(rows, "")+"${2}"))
 		require.NoError(t, os.WriteFile(page, text, 0o644))
 	}
-	shown := string(table.Find(text))
+	of := string(table.Find(text))
 	for _, target := range targets {
-		assert.Contains(t, shown, "| "+target.name+" |", "make simulation writes the table")
+		assert.Contains(t, of, "| "+target.name+" |", "make simulation writes the table")
 	}
-	assert.Equal(t, len(targets)+2, strings.Count(shown, "\n| ")+1, "rows of the page")
+	assert.Equal(t, len(targets)+2, strings.Count(of, "\n| ")+1, "rows of the page")
 }
 
 // measure plays the runs of a row, and returns the row.
 func (want target) measure(t *testing.T) string {
-	got := measures{Used: 9, Jain: 1}
-	look := want.look
-	if look == nil {
-		look = (*world).measured
-	}
-	for _, s := range want.runs {
-		var w *world
-		synctest.Test(t, func(*testing.T) { w = run(s) })
-		got = worst(got, look(w))
-	}
-	figures := []figure{
-		{"quota used", got.Used, want.used, false, percent}, {"429s a call", got.RefusedPerCall, want.refused, true, number},
-		{"Jain index", got.Jain, want.jain, false, number}, {"longest pause", got.Gap.Seconds(), want.pause.Seconds(), true, seconds1},
-		{"99th wait", got.P99.Seconds(), want.wait.Seconds(), true, seconds1}, {"operations a call", got.Steps, want.steps, true, number},
-		{"conflicts", got.Conflicts, want.conflicts, true, percent},
-	}
 	var told []string
-	for _, f := range figures {
-		if f.want != 0 {
-			told = append(told, f.String())
-			assert.True(t, f.holds() || strings.HasPrefix(want.missed, strings.TrimSuffix(f.name, " a call")+":"), "%s", f)
+	got := want.worst(t)
+	for i, bound := range want.want {
+		if bound != 0 {
+			told = append(told, shown[i].String(got[i], bound))
+			missed := strings.HasPrefix(want.missed, strings.TrimSuffix(shown[i].name, " a call")+":")
+			assert.True(t, missed || shown[i].holds(got[i], bound), told[len(told)-1])
 		}
 	}
 	if want.missed != "" {
@@ -76,25 +65,18 @@ func (want target) measure(t *testing.T) string {
 	return fmt.Sprintf("| %s | %s |\n", want.name, strings.Join(told, "; "))
 }
 
-// figure is one measured number and its target.
-type figure struct {
-	name      string
-	got, want float64
-	atMost    bool
-	format    func(float64) string
-}
-
-func (f figure) holds() bool { return f.atMost && f.got <= f.want || !f.atMost && f.got >= f.want }
-
-func (f figure) String() string {
-	bound := "at least"
-	if f.atMost {
-		bound = "at most"
+// worst is what of each figure is furthest from its bound.
+func (want target) worst(t *testing.T) (worst figures) {
+	for run, s := range want.runs {
+		var m traffic.Measures
+		synctest.Test(t, func(*testing.T) {
+			m = traffic.Run(s).Measure(want.from, cmp.Or(want.to, s.Span), want.only...)
+		})
+		for i, f := range shown {
+			if got := f.of(m); run == 0 || f.holds(worst[i], got) {
+				worst[i] = got
+			}
+		}
 	}
-	return fmt.Sprintf("%s %s (%s %s)", f.name, f.format(f.got), bound, f.format(f.want))
+	return worst
 }
-
-func percent(x float64) string  { return fmt.Sprintf("%.1f %%", 100*x) }
-func seconds1(x float64) string { return fmt.Sprintf("%.1f s", x) }
-
-func number(x float64) string { return strings.TrimSuffix(fmt.Sprintf("%.4g", x), ".0") }

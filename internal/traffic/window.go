@@ -1,28 +1,30 @@
-package simulation
+package traffic
 
 import "time"
 
-// model is a way of counting calls.
-type model string
+// Model is a way of counting calls.
+type Model string
 
+// The usual ones.
 const (
-	fixed   model = "fixed window"
-	fromUse model = "window from first use"
-	log     model = "sliding log"
-	bucket  model = "token bucket"
-	counter model = "sliding counter"
+	Fixed   Model = "fixed window"
+	FromUse Model = "window from first use"
+	Log     Model = "sliding log"
+	Bucket  Model = "token bucket"
+	Counter Model = "sliding counter"
 )
 
-var models = []model{fixed, fromUse, log, bucket, counter}
+// Models are all of them.
+var Models = []Model{Fixed, FromUse, Log, Bucket, Counter}
 
 // window makes an empty window of the model.
-func (m model) window(s *size) window {
+func (m Model) window(s *size) window {
 	switch m {
-	case fixed, fromUse:
-		return &fixedWindow{size: s, fromUse: m == fromUse}
-	case log:
+	case Fixed, FromUse:
+		return &fixedWindow{size: s, fromUse: m == FromUse}
+	case Log:
 		return &slidingLog{size: s}
-	case counter:
+	case Counter:
 		return &slidingCounter{size: s}
 	}
 	return &tokenBucket{size: s}
@@ -89,9 +91,7 @@ func (w *slidingLog) wait(now time.Duration) time.Duration {
 
 func (w *slidingLog) spend(now time.Duration) {
 	w.calls = append(w.calls, now)
-	if excess := len(w.calls) - 2*w.max; excess > w.max { // seldom, as it copies
-		w.calls = append(w.calls[:0], w.calls[excess:]...)
-	}
+	w.calls = w.calls[max(0, len(w.calls)-w.max):]
 }
 
 // tokenBucket is GCRA: a bucket of max tokens that refills evenly.

@@ -1,0 +1,71 @@
+package traffic
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/pacer"
+)
+
+// at is a call, and how long the window would have it wait; 0 means accepted.
+type at struct{ now, wait time.Duration }
+
+func TestWindows(t *testing.T) {
+	t.Parallel()
+	const s = time.Second
+	for name, tt := range map[string]struct {
+		window window
+		calls  []at
+	}{
+		"fixed":                {Fixed.window(&size{2, time.Minute}), []at{{50 * s, 0}, {50 * s, 0}, {51 * s, 9 * s}, {60 * s, 0}, {119 * s, 0}, {119 * s, s}}},
+		"fixed, idle for long": {Fixed.window(&size{1, time.Minute}), []at{{0, 0}, {1000 * s, 0}, {1001 * s, 19 * s}}},
+		"from first use":       {FromUse.window(&size{2, time.Minute}), []at{{50 * s, 0}, {51 * s, 0}, {52 * s, 58 * s}, {110 * s, 0}}},
+		"sliding log":          {Log.window(&size{2, time.Minute}), []at{{0, 0}, {30 * s, 0}, {40 * s, 20 * s}, {60 * s, 0}, {61 * s, 29 * s}, {90 * s, 0}}},
+		"token bucket":         {Bucket.window(&size{2, time.Minute}), []at{{0, 0}, {0, 0}, {0, 30 * s}, {30 * s, 0}, {31 * s, 29 * s}, {600 * s, 0}, {600 * s, 0}, {600 * s, 30 * s}}},
+		// 4 calls in the minute before: 2 of them still weigh at half time.
+		"sliding counter":       {Counter.window(&size{4, time.Minute}), []at{{0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 75*s + 1}, {60 * s, 15*s + 1}, {75*s + 1, 0}, {76 * s, 14*s + 1}, {90*s + 1, 0}}},
+		"sliding counter, idle": {Counter.window(&size{1, time.Minute}), []at{{0, 0}, {59 * s, 61*s + 1}, {120 * s, 0}}},
+	} {
+		for i, call := range tt.calls {
+			got := tt.window.wait(call.now)
+			assert.Equal(t, call.wait, got, "%s: call %d at %s", name, i+1, call.now)
+			if got == 0 {
+				tt.window.spend(call.now)
+			}
+		}
+	}
+}
+
+// A caller who asks at the announced moment is accepted then, and would have
+// been refused just before; so all that a limit allows is used.
+func TestWaitsAreExact(t *testing.T) {
+	t.Parallel()
+	for _, m := range Models {
+		w, now, accepted := m.window(&size{60, time.Minute}), 20*time.Second, 0
+		for ; now < 12*time.Minute; now += 7 * time.Millisecond {
+			if wait := w.wait(now); wait > 0 {
+				assert.Positive(t, w.wait(now+wait-2), "%s: less would have done", m)
+				now += wait
+			}
+			assert.Zero(t, w.wait(now), "%s: refused at the moment it named", m)
+			w.spend(now)
+			accepted++
+		}
+		assert.InDelta(t, 11.7*60, accepted, 60, m)
+	}
+}
+
+func TestSeveralLimits(t *testing.T) {
+	t.Parallel()
+	s := Fixed.service(pacer.Limit{Max: 3, Window: time.Minute}, pacer.Limit{Max: 2, Window: time.Hour, Counts: pacer.CountsWarmUps})
+	warmUp := agentmessaging.LimitedAttempt{Method: "POST", Path: "/v1/warmup"}
+	assert.Zero(t, s.call(warmUp, 0))
+	assert.Zero(t, s.call(warmUp, 0))
+	assert.Equal(t, time.Hour, s.call(warmUp, 0))
+	assert.Zero(t, s.call(Message, 0), "the refused call has spent nothing")
+	assert.Equal(t, time.Minute, s.call(Message, 0))
+	assert.Equal(t, 3*10, s.allowed(2*time.Hour, 2*time.Hour, 2*time.Hour+10*time.Minute))
+}

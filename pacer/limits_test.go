@@ -1,0 +1,272 @@
+package pacer_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/traffic"
+	"github.com/agent-messaging-service/agentmessaging-go/pacer"
+)
+
+// TestNeverMoreThanTheLimit is the property that everything else rests on:
+// whoever asks when, no window holds more calls than its limit, counted from any
+// moment, and most of it is used. After 16 windows the pacer would try whether
+// more is allowed.
+func TestNeverMoreThanTheLimit(t *testing.T) {
+	for seed := range uint64(30) {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 1))
+			s := traffic.Scenario{
+				Model: traffic.Log, Seed: seed, Span: 5 * time.Minute, Processes: 1 + random.IntN(4),
+				Limits: []pacer.Limit{
+					{Max: 1 + random.IntN(80), Window: time.Minute},
+					{Max: 1 + random.IntN(10), Window: 20 * time.Second, Counts: pacer.CountsAgentCreations},
+				},
+				Loads: []traffic.Load{
+					{Class: traffic.Interactive, PerMinute: 1 + 50*random.Float64()},
+					{Class: traffic.Interactive, PerMinute: 1 + 20*random.Float64(), Attempt: creation},
+					{Workers: []int{1, 2, 3, 4}},
+				},
+			}
+			if s.Processes > 1 {
+				s.Store = traffic.NewStore()
+				s.Store.Away = time.Duration(random.IntN(20)) * time.Millisecond
+			}
+			m := traffic.Run(s).Measure(time.Minute, s.Span)
+			assert.Zero(t, m.Refused, "seed %d", seed)
+			assert.Greater(t, m.Used, 0.8, "seed %d: %d of %+v", seed, m.Accepted, s.Limits)
+		})
+	}
+}
+
+// TestBurst of some calls at first, and up to 9 after quiet.
+func TestBurst(t *testing.T) {
+	for most, want := range map[int][2]int{60: {2, 9}, 600: {3, 9}, 30: {2, 4}, 12: {2, 2}, 3: {2, 2}} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPacer(t, perMinute(most))
+			assert.Equal(t, want[0], use(t, p, message), "%d a minute", most)
+			time.Sleep(10 * time.Minute)
+			assert.Equal(t, want[1], use(t, p, message), "%d a minute", most)
+		})
+	}
+}
+
+// names are what a service may call its limits, of which one is spent.
+func names(spent int, random *rand.Rand) map[string]func() string {
+	limits := pacer.PreviewLimits()
+	always := func(name string) func() string { return func() string { return name } }
+	return map[string]func() string{
+		"ours":         always(limits[spent].Key),
+		"others":       always("limiter-" + limits[spent].Key),
+		"none":         always(""),
+		"one for all":  always("rate"),
+		"swapped":      always(limits[(spent+3)%len(limits)].Key),
+		"all the same": always(limits[0].Key),
+		"changing":     func() string { return limits[random.IntN(len(limits))].Key },
+	}
+}
+
+// TestNeverPunishesTheInnocent: whatever the service calls its limits, and
+// whichever of them is spent, a call that it would have accepted waits no longer
+// than one Retry-After of a minute limit.
+func TestNeverPunishesTheInnocent(t *testing.T) {
+	for spent, limit := range pacer.PreviewLimits() {
+		for seed := range uint64(20) {
+			random := rand.New(rand.NewPCG(seed, uint64(spent)))
+			for naming, name := range names(spent, random) {
+				synctest.Test(t, func(t *testing.T) {
+					longest := playInnocent(t, limit, name, random)
+					require.LessOrEqual(t, longest, 61*time.Second, "%s is spent, names: %s, seed %d", limit.Key, naming, seed)
+				})
+			}
+		}
+	}
+}
+
+// playInnocent is how long a call waits at most that would be accepted by a
+// service of which one limit is spent for a while.
+func playInnocent(t *testing.T, spent pacer.Limit, name func() string, random *rand.Rand) (longest time.Duration) {
+	p := newPacer(t, pacer.PreviewLimits())
+	opens := time.Now().Add(time.Minute + 1 + time.Duration(random.Int64N(int64(spent.Window))))
+	for range 120 {
+		time.Sleep(20*time.Second + time.Duration(random.Int64N(int64(time.Minute))))
+		attempt := []agentmessaging.LimitedAttempt{creation, byokSet, withKey, warmUp, message}[min(random.IntN(15), 4)]
+		permit, wait := ask(t, p, attempt)
+		left := time.Until(opens)
+		switch accepts := left <= 0 || !traffic.Counts(spent, attempt); {
+		case permit == nil && accepts && !usedUp(p, attempt):
+			longest = max(longest, wait)
+		case permit != nil && accepts:
+			permit.Done(accepted)
+		case permit != nil:
+			permit.Done(tooMany(name(), (left + time.Second - 1).Truncate(time.Second)))
+		}
+	}
+	return longest
+}
+
+// usedUp reports whether the pacer's own count keeps the call back.
+func usedUp(p *pacer.Pacer, attempt agentmessaging.LimitedAttempt) bool {
+	for _, l := range p.State().Limits {
+		counted := l.Window >= time.Hour && l.ClosedBy == "used up"
+		if traffic.Counts(l.Limit, attempt) && (counted || float64(l.Used) >= 0.9*l.Level) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestWhoIsHeldBack by refusals: the calls that count as what was refused, or as
+// more, until the last moment that was told. The name of one of our short limits
+// on requests is believed, where the wait is no longer than its window.
+func TestWhoIsHeldBack(t *testing.T) {
+	type told struct {
+		attempt agentmessaging.LimitedAttempt
+		wait    time.Duration
+	}
+	const s, h = time.Second, time.Hour
+	for _, test := range []struct {
+		key                                string
+		refused                            []told
+		message, creation, withKey, warmUp time.Duration
+	}{
+		{"", []told{{creation, 8 * h}}, 0, 8 * h, 8 * h, 0},
+		{"agents_per_day", []told{{creation, 8 * h}}, 0, 8 * h, 8 * h, 0},
+		{"key_day", []told{{creation, 8 * h}}, 0, 8 * h, 8 * h, 0},
+		{"key_day", []told{{creation, 30 * s}}, 0, 30 * s, 30 * s, 0},
+		{"key_minute", []told{{creation, 8 * h}}, 0, 8 * h, 8 * h, 0},
+		{"key_minute", []told{{creation, 62 * s}}, 0, 62 * s, 62 * s, 0},
+		{"key_minute", []told{{creation, 61 * s}}, 61 * s, 61 * s, 61 * s, 61 * s},
+		{"agent_create_ip_minute", []told{{creation, 30 * s}}, 0, 30 * s, 30 * s, 0},
+		{"", []told{{message, 8 * h}}, 8 * h, 8 * h, 8 * h, 8 * h},
+		{"", []told{{creation, 8 * h}, {message, 3 * h}}, 3 * h, 8 * h, 8 * h, 3 * h}, // a wrong guess costs one message
+		{"", []told{{warmUp, 60 * s}, {warmUp, h}, {warmUp, 0}}, 0, 0, 0, h},
+		{"", []told{{withKey, h}}, 0, 0, h, 0},
+		{"", []told{{withKey, h}, {creation, 2 * h}}, 0, 2 * h, 2 * h, 0},
+		{"", []told{{withKey, h}, {creation, h / 2}}, 0, h / 2, h, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPacer(t, pacer.PreviewLimits())
+			acquire(t, p, message)
+			time.Sleep(time.Minute)
+			var permits []agentmessaging.Permit
+			for _, refused := range test.refused {
+				permits = append(permits, acquire(t, p, refused.attempt))
+			}
+			for i, refused := range test.refused {
+				permits[i].Done(tooMany(test.key, refused.wait))
+			}
+			for attempt, want := range map[agentmessaging.LimitedAttempt]time.Duration{
+				message: test.message, creation: test.creation, withKey: test.withKey, warmUp: test.warmUp,
+			} {
+				_, wait := ask(t, p, attempt)
+				assert.InDelta(t, want, wait, float64(2*time.Second), "%+v: %s", test, attempt.Path)
+			}
+		})
+	}
+}
+
+// fill sends for so long as many messages as may go, of which none is answered.
+func fill(t *testing.T, p *pacer.Pacer, during time.Duration) {
+	t.Helper()
+	for end := time.Now().Add(during); time.Now().Before(end); {
+		acquire(t, p, patient())
+	}
+}
+
+// level is that of the first limit.
+func level(p *pacer.Pacer) float64 { return p.State().Limits[0].Level }
+
+// TestLevel is what a refusal teaches, and how it is forgotten.
+func TestLevel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, perMinute(60))
+		fill(t, p, 2*time.Minute)
+		refused, underWay := acquire(t, p, patient()), acquire(t, p, patient())
+		refused.Done(tooMany("", 15*time.Second))
+		held := level(p)
+		assert.InDelta(t, 44, held, 1, "as many as in the window that ends with the wait")
+		underWay.Done(tooMany("", 15*time.Second))
+		assert.Equal(t, held, level(p), "a call that was under way teaches nothing")
+		time.Sleep(2 * time.Minute)
+		assert.Equal(t, held, level(p), "it holds")
+		time.Sleep(3 * time.Minute / 4)
+		assert.InDelta(t, 1.25*held, level(p), 0.1, "it climbs")
+		time.Sleep(5 * time.Minute / 4)
+		assert.Equal(t, 60.0, level(p))
+		acquire(t, p, message).Done(tooMany("", 15*time.Second))
+		assert.Equal(t, 30.0, level(p), "never more than half at once")
+	})
+}
+
+// TestARaisedLimit is looked for after a quarter of an hour of use without a
+// refusal; and less often where it is refused.
+func TestARaisedLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, perMinute(60))
+		fill(t, p, 15*time.Minute)
+		assert.Equal(t, 60.0, level(p))
+		for _, quarters := range []time.Duration{1, 2, 4} {
+			fill(t, p, 3*time.Minute/2)
+			assert.InDelta(t, 66, level(p), 0.1)
+			acquire(t, p, patient()).Done(tooMany("", time.Second))
+			assert.LessOrEqual(t, level(p), 60.0, "back to what held")
+			time.Sleep(20 * time.Minute)
+			fill(t, p, quarters*30*time.Minute)
+			assert.Equal(t, 60.0, level(p))
+		}
+	})
+}
+
+// TestRefusalsThatTeachNothing about the level, though they close the limit.
+func TestRefusalsThatTeachNothing(t *testing.T) {
+	for name, test := range map[string]struct {
+		after   time.Duration // since the start
+		attempt agentmessaging.LimitedAttempt
+		late    time.Duration // that the answer comes
+		wait    time.Duration
+	}{
+		"in the first minute":    {30 * time.Second, patient(), 0, 20 * time.Second},
+		"of a late call":         {2 * time.Minute, patient(), 3 * time.Second, 20 * time.Second},
+		"of a single operation":  {2 * time.Minute, creation, 0, 20 * time.Second},
+		"too long for the limit": {2 * time.Minute, patient(), 0, 2 * time.Hour},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPacer(t, pacer.PreviewLimits())
+			fill(t, p, test.after)
+			permit := acquire(t, p, test.attempt)
+			time.Sleep(test.late)
+			permit.Done(tooMany("", test.wait))
+			for i, l := range p.State().Limits {
+				assert.EqualValues(t, pacer.PreviewLimits()[i].Max, l.Level, "%s: %s", name, l.Key)
+			}
+			_, wait := ask(t, p, test.attempt)
+			assert.InDelta(t, test.wait, wait, float64(2*time.Second), name)
+		})
+	}
+}
+
+// TestLongLimits: Max calls, one that finds out, and from then on as many calls
+// in each period without another refusal. A limit that the service does not have
+// is not kept: each time one call finds out, and the others wait for it.
+func TestLongLimits(t *testing.T) {
+	for _, test := range []struct {
+		real              int
+		span              time.Duration
+		accepted, refused int
+	}{{3, 10 * time.Hour, 30, 1}, {1000, time.Minute, 137, 0}} {
+		synctest.Test(t, func(t *testing.T) {
+			m := traffic.Run(traffic.Scenario{
+				Model: traffic.FromUse, Span: test.span, Processes: 1, Loads: []traffic.Load{{Workers: []int{8}}}, Replies: time.Second,
+				Limits: []pacer.Limit{{Max: 3, Window: time.Hour}}, Real: []pacer.Limit{{Max: test.real, Window: time.Hour}},
+			}).Measure(0, test.span)
+			assert.Equal(t, [2]int{test.accepted, test.refused}, [2]int{m.Accepted, m.Refused})
+		})
+	}
+}
