@@ -9,15 +9,16 @@ import (
 // interface shows no values; these are the fake's.
 type LimitKey string
 
-// The limiters of interface 8.1.
+// The limiters of interface 8.1. They have no type, so that the names that the
+// fake exports are these.
 const (
-	KeyMinute           LimitKey = "key_minute"
-	IPMinute            LimitKey = "ip_minute"
-	KeyDay              LimitKey = "key_day"
-	AgentCreateKeyDay   LimitKey = "agent_create_key_day"
-	AgentCreateIPMinute LimitKey = "agent_create_ip_minute"
-	BYOKSetKeyHour      LimitKey = "byok_set_key_hour"
-	WarmUpKeyHour       LimitKey = "warmup_key_hour"
+	KeyMinute           = "key_minute"
+	IPMinute            = "ip_minute"
+	KeyDay              = "key_day"
+	AgentCreateKeyDay   = "agent_create_key_day"
+	AgentCreateIPMinute = "agent_create_ip_minute"
+	BYOKSetKeyHour      = "byok_set_key_hour"
+	WarmUpKeyHour       = "warmup_key_hour"
 )
 
 // Counted is what a limit counts.
@@ -56,7 +57,12 @@ const Day = 24 * time.Hour
 
 // Limits are the preview defaults of interface 8.1, in its order: first those
 // that every request spends, then those of single operations.
-var Limits = []Limit{
+var Limits = limits[:]
+
+// LimitCount is the number of Limits.
+const LimitCount = len(limits)
+
+var limits = [...]Limit{
 	{Key: KeyMinute, Counts: Requests, Max: 60, Window: time.Minute},
 	{Key: IPMinute, Counts: Requests, Max: 120, Window: time.Minute, PerIP: true},
 	{Key: KeyDay, Counts: Requests, Max: 1000, Window: Day},
@@ -79,12 +85,20 @@ type Plan struct {
 	Caps [RequestLimits]int
 }
 
+// The names of Plans.
+const (
+	PreviewPlan = "preview"
+	FreePlan    = "free"
+	ProPlan     = "pro"
+	BYOKPlan    = "byok"
+)
+
 // Plans are the preview defaults (8.1) and the three plans of 8.2.
 var Plans = []Plan{
-	{Name: "preview", Active: true},
-	{Name: "free", Active: false, Caps: [...]int{60, 120, 1000}},
-	{Name: "pro", Active: true, Caps: [...]int{300, 500, 10_000}},
-	{Name: "byok", Active: true, Caps: [...]int{600, 1000, 50_000}},
+	{Name: PreviewPlan, Active: true},
+	{Name: FreePlan, Active: false, Caps: [...]int{60, 120, 1000}},
+	{Name: ProPlan, Active: true, Caps: [...]int{300, 500, 10_000}},
+	{Name: BYOKPlan, Active: true, Caps: [...]int{600, 1000, 50_000}},
 }
 
 // Max is how many calls the plan allows within the window of Limits[i].

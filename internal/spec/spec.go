@@ -7,15 +7,19 @@
 // the contract suite does not, so that it notices when a table is wrong.
 package spec
 
-import "net/http"
+import (
+	"net/http"
+	"slices"
+	"strings"
+)
 
 // Endpoint is one row of interface section 4.
 type Endpoint struct {
 	// Name is the client method that calls the endpoint.
 	Name string
-	// Method and Path are the request line; Path holds {agent_id} where an
+	// Call is the method and the path, which holds {agent_id} where an
 	// identifier goes.
-	Method, Path string
+	Call, Method, Path string
 	// Errors are the statuses other than 200 that section 4 lists.
 	Errors []int
 	// Body lists the members of the request body; nil means that the
@@ -28,56 +32,75 @@ type Endpoint struct {
 	Spends []Counted
 }
 
+// The calls of the endpoints: method and path.
+const (
+	StatusCall      = "GET /v1/status"
+	WarmUpCall      = "POST /v1/warmup"
+	GetBYOKCall     = "GET /v1/byok"
+	SetBYOKCall     = "PUT /v1/byok"
+	ClearBYOKCall   = "DELETE /v1/byok"
+	CreateAgentCall = "POST /v1/agents"
+	GetAgentCall    = "GET /v1/agents/{agent_id}"
+	SendMessageCall = "POST /v1/agents/{agent_id}/messages"
+	EnableSMSCall   = "POST /v1/agents/{agent_id}/channels/sms"
+)
+
 // The endpoints, in the order of interface section 4.
 var (
-	Status = &Endpoint{
-		Name: "Status", Method: http.MethodGet, Path: "/v1/status",
+	Status = endpoint(StatusCall, Endpoint{
+		Name:   "Status",
 		Errors: []int{401, 402, 404},
-	}
-	WarmUp = &Endpoint{
-		Name: "WarmUp", Method: http.MethodPost, Path: "/v1/warmup",
+	})
+	WarmUp = endpoint(WarmUpCall, Endpoint{
+		Name:   "WarmUp",
 		Errors: []int{400, 401, 402, 403, 409, 429, 503},
 		Body:   []*Field{WarmUpMode}, BodyOptional: true,
 		Spends: []Counted{Requests, WarmUps},
-	}
-	GetBYOK = &Endpoint{
-		Name: "GetBYOK", Method: http.MethodGet, Path: "/v1/byok",
+	})
+	GetBYOK = endpoint(GetBYOKCall, Endpoint{
+		Name:   "GetBYOK",
 		Errors: []int{401, 402, 403, 404},
-	}
-	SetBYOK = &Endpoint{
-		Name: "SetBYOK", Method: http.MethodPut, Path: "/v1/byok",
+	})
+	SetBYOK = endpoint(SetBYOKCall, Endpoint{
+		Name:   "SetBYOK",
 		Errors: []int{400, 401, 402, 403, 429, 503},
 		Body:   []*Field{BYOKProvider, BYOKAPIKey, BYOKBaseURL, BYOKModel, BYOKLabel},
 		Spends: []Counted{Requests, BYOKSets},
-	}
-	ClearBYOK = &Endpoint{
-		Name: "ClearBYOK", Method: http.MethodDelete, Path: "/v1/byok",
+	})
+	ClearBYOK = endpoint(ClearBYOKCall, Endpoint{
+		Name:   "ClearBYOK",
 		Errors: []int{401, 402, 403, 404},
-	}
-	CreateAgent = &Endpoint{
-		Name: "CreateAgent", Method: http.MethodPost, Path: "/v1/agents",
+	})
+	CreateAgent = endpoint(CreateAgentCall, Endpoint{
+		Name:   "CreateAgent",
 		Errors: []int{400, 401, 402, 404, 429},
 		Body:   []*Field{SystemPrompt, CustomerRef, Metadata, AgentSMS, AgentLLM},
 		Spends: []Counted{Requests, AgentCreations}, // and BYOKSets, with llm.api_key
-	}
-	GetAgent = &Endpoint{
-		Name: "GetAgent", Method: http.MethodGet, Path: "/v1/agents/{agent_id}",
+	})
+	GetAgent = endpoint(GetAgentCall, Endpoint{
+		Name:   "GetAgent",
 		Errors: []int{401, 402, 404, 429},
 		Spends: []Counted{Requests},
-	}
-	SendMessage = &Endpoint{
-		Name: "SendMessage", Method: http.MethodPost, Path: "/v1/agents/{agent_id}/messages",
+	})
+	SendMessage = endpoint(SendMessageCall, Endpoint{
+		Name:   "SendMessage",
 		Errors: []int{400, 401, 402, 404, 429},
 		Body:   []*Field{MessageText, MessageUserRef},
 		Spends: []Counted{Requests},
-	}
-	EnableSMS = &Endpoint{
-		Name: "EnableSMS", Method: http.MethodPost, Path: "/v1/agents/{agent_id}/channels/sms",
+	})
+	EnableSMS = endpoint(EnableSMSCall, Endpoint{
+		Name:   "EnableSMS",
 		Errors: []int{400, 401, 402, 404, 429},
 		Body:   []*Field{SMSChannelMode},
 		Spends: []Counted{Requests},
-	}
+	})
 )
+
+func endpoint(call string, e Endpoint) *Endpoint {
+	e.Call = call
+	e.Method, e.Path, _ = strings.Cut(call, " ")
+	return &e
+}
 
 // Endpoints are all nine, in the order of interface section 4.
 var Endpoints = []*Endpoint{
@@ -98,13 +121,5 @@ func Find(method, path string) *Endpoint {
 // Lists reports whether section 4 lists status for the endpoint; 200 is
 // listed for each.
 func (e *Endpoint) Lists(status int) bool {
-	if status == http.StatusOK {
-		return true
-	}
-	for _, s := range e.Errors {
-		if s == status {
-			return true
-		}
-	}
-	return false
+	return status == http.StatusOK || slices.Contains(e.Errors, status)
 }
