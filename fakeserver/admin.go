@@ -1,10 +1,14 @@
 package fakeserver
 
 import (
+	"maps"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // Admin answers the questions of a program around a fake, such as the page of
@@ -142,3 +146,49 @@ func (a Admin) LimitsFrom(key, address string) []LimitState {
 
 // Advanced is how far Advance and Sleep have moved the clock.
 func (a Admin) Advanced() time.Duration { return time.Duration(a.s.offset.Load()) }
+
+// LimitState describes one limit of an API key at one moment.
+type LimitState struct {
+	Key  Limit // one of the Limit constants
+	Max  int   // calls in a window, by the key's plan or WithLimit
+	Used int   // calls that count now
+	// Opens is the time of the next call that passes; the zero time if a call
+	// passes now. A limit that Exhaust closed has one too, whatever Used says.
+	Opens time.Time
+}
+
+// Limits returns the state of the limits of key, in the order of interface 8.1.
+// The limits per address are left out, since they belong to no key. Looking
+// spends nothing. A key that this fake did not issue panics.
+func (s *Server) Limits(key string) []LimitState {
+	now := s.now()
+	var states []LimitState
+	s.withKey("Limits", key, func(k *apiKey) { states = s.limitStates(&budget{key: k.counts, now: now}, k) })
+	return states
+}
+
+// limitStates describes the limits whose windows the budget has. The lock is
+// held.
+func (s *Server) limitStates(b *budget, k *apiKey) (states []LimitState) {
+	for i, l := range spec.Limits {
+		if !l.PerIP || b.ip != nil {
+			b.maxima[i] = s.maximum(k, i)
+			states = append(states, b.state(i))
+		}
+	}
+	return states
+}
+
+func (b *budget) state(i int) LimitState {
+	opens := b.opens(i) // counts what is used now
+	state := LimitState{Key: Limit(spec.Limits[i].Key), Max: b.maxima[i], Used: b.counts(i).windows[i].used}
+	if opens.After(b.now) {
+		state.Opens = opens
+	}
+	return state
+}
+
+// keysInOrder are the API keys in the order of issue.
+func (st *state) keysInOrder() []*apiKey {
+	return slices.SortedFunc(maps.Values(st.keys), func(a, b *apiKey) int { return a.number - b.number })
+}

@@ -1,10 +1,8 @@
 package fakeserver
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"slices"
 	"time"
 
@@ -24,13 +22,6 @@ type Agent struct {
 	Metadata     json.RawMessage `json:"metadata,omitempty"` // compact JSON; nil when not given
 	SMS          *SMS            `json:"sms,omitempty"`      // nil until a call or SetSMS makes a channel
 	LLM          LLM             `json:"llm"`
-}
-
-// SMS is an agent's SMS channel: interface 2.2 and 3.
-type SMS struct {
-	Mode        string `json:"mode,omitempty"` // the mode of the last request; "" when SetSMS made the channel
-	Status      string `json:"status"`
-	PhoneNumber string `json:"phone_number,omitempty"` // "" when it has none
 }
 
 // LLM is an agent's language-model configuration without the provider key:
@@ -81,7 +72,7 @@ func (s *Server) createAgent(req *request) (operation, *failure) {
 }
 
 // refuseAgent checks the rules of creation that need the state or more than one
-// field. All answer 400: section 4.6 lists no other status for them.
+// field. All are wrong bodies: section 4.6 lists no other status for them.
 func (s *Server) refuseAgent(req *request) *failure {
 	_, hasKey := req.members.get(spec.LLMAPIKey)
 	_, hasProvider := req.members.get(spec.LLMProvider)
@@ -94,9 +85,9 @@ func (s *Server) refuseAgent(req *request) *failure {
 	case s.config.length(metadata) > s.config.metadataCap:
 		return badRequest(spec.Metadata.Path, fmt.Sprintf("at most %d characters of compact JSON", s.config.metadataCap))
 	case hasKey && req.world.byokUnavailable:
-		return byokUnavailable(400, spec.LLMAPIKey)
+		return byokUnavailable(spec.CreateAgent, spec.LLMAPIKey)
 	case req.members.text(spec.LLMMode) == modeBYOK && !hasKey && req.key.byok == nil:
-		return byokNotConfigured(400, spec.LLMMode) // rule 1
+		return byokNotConfigured(spec.CreateAgent, spec.LLMMode) // rule 1
 	}
 	return nil
 }
@@ -120,37 +111,6 @@ func (s *Server) addAgent(req *request) *agent {
 	return req.world.add(req.key, a, req.now, s.config.smsStatus)
 }
 
-// add completes and stores an agent. sms is where each mode leads.
-func (w *world) add(k *apiKey, given Agent, now time.Time, sms map[string]string) *agent {
-	a := &agent{Agent: given, owner: k, number: w.nextAgent()}
-	a.ID = cmp.Or(a.ID, numbered("agent", a.number))
-	a.Key = k.label
-	a.Status = cmp.Or(a.Status, "active")
-	a.CreatedAt = cmp.Or(a.CreatedAt, now)
-	a.UpdatedAt = cmp.Or(a.UpdatedAt, a.CreatedAt)
-	a.LLM.Mode, a.LLM.Tier = cmp.Or(a.LLM.Mode, modeHosted), cmp.Or(a.LLM.Tier, "fast")
-	if a.SMS != nil && a.SMS.Status == "" {
-		phone := a.SMS.PhoneNumber
-		a.enable(a.SMS.Mode, sms)
-		a.SMS.PhoneNumber = cmp.Or(phone, a.SMS.PhoneNumber)
-	}
-	w.insert(a)
-	return a
-}
-
-// nextAgent returns the next number whose identifier is free: AddAgent may have
-// taken some. It tries each number once.
-func (w *world) nextAgent() int {
-	for w.numbers++; w.agents[numbered("agent", w.numbers)] != nil; w.numbers++ {
-	}
-	return w.numbers
-}
-
-func (st *state) insert(a *agent) {
-	st.agents[a.ID] = a
-	st.ordered = append(st.ordered, a)
-}
-
 // getAgent is interface 4.7.
 func (s *Server) getAgent(req *request) (operation, *failure) {
 	a, f := s.agentOf(req)
@@ -172,7 +132,7 @@ func (s *Server) getAgent(req *request) (operation, *failure) {
 // key that did not create the agent does not find it.
 func (s *Server) agentOf(req *request) (*agent, *failure) {
 	a := req.world.agents[req.agentID]
-	if a == nil || a.owner != req.key && s.config.agentOfAnotherKey == http.StatusNotFound {
+	if a == nil || a.owner != req.key && s.config.hidesAgents() {
 		return nil, noSuchAgent
 	}
 	return a, nil

@@ -14,9 +14,9 @@ type answer struct {
 	shown string
 }
 
-func (f *failure) answer(d *decided, date, traceID string) answer {
-	e := errorReply{Error: d.errorName(f.code), TraceID: traceID, LimitKey: d.limitName(f.limit), Reason: f.reason}
-	if !d.reason {
+func (f *failure) answer(by *choices, date, traceID string) answer {
+	e := errorReply{Error: by.errorName(f.code), TraceID: traceID, LimitKey: by.limitName(f.limit), Reason: f.reason}
+	if !by.reason {
 		e.Reason = ""
 	}
 	body := encode(e)
@@ -60,6 +60,9 @@ func badRequest(field, bound string) *failure {
 	return &failure{status: http.StatusBadRequest, code: codeBadRequest, reason: field + ": " + bound, member: field}
 }
 
+// isBadRequest reports whether a call has a failure, and that is a wrong body.
+func (f *failure) isBadRequest() bool { return f != nil && f.status == http.StatusBadRequest }
+
 func unauthorized(reason string) *failure {
 	return &failure{status: http.StatusUnauthorized, code: codeUnauthorized, reason: reason}
 }
@@ -88,18 +91,25 @@ func rateLimited(limit spec.LimitKey, wait int) *failure {
 	return &failure{status: http.StatusTooManyRequests, code: codeRateLimited, limit: limit, wait: wait}
 }
 
-// byokNotConfigured is a 409 for warm-up, which lists it, and a 400 elsewhere.
+// byokNotConfigured is a 409 where the endpoint lists it, and a 400 elsewhere.
 // field is the member that needs the missing configuration.
-func byokNotConfigured(status int, field *spec.Field) *failure {
-	return &failure{status: status, code: codeBYOKNotConfigured, member: field.Path,
+func byokNotConfigured(e *spec.Endpoint, field *spec.Field) *failure {
+	return &failure{status: ifListed(e, http.StatusConflict), code: codeBYOKNotConfigured, member: field.Path,
 		reason: field.Path + ": byok needs a BYOK configuration, and none is set for this API key"}
 }
 
 // byokUnavailable is a 503 where the endpoint lists it, and a 400 elsewhere.
 // field is the member that needs the store.
-func byokUnavailable(status int, field *spec.Field) *failure {
-	return &failure{status: status, code: codeBYOKUnavailable, member: field.Path,
+func byokUnavailable(e *spec.Endpoint, field *spec.Field) *failure {
+	return &failure{status: ifListed(e, http.StatusServiceUnavailable), code: codeBYOKUnavailable, member: field.Path,
 		reason: field.Path + ": BYOK is not available, so no provider key can be used or stored"}
+}
+
+func ifListed(e *spec.Endpoint, status int) int {
+	if e.Lists(status) {
+		return status
+	}
+	return http.StatusBadRequest
 }
 
 // The bodies of answers, as interface section 4 shows them. Client and fake
@@ -184,11 +194,4 @@ type messageReply struct {
 	ReplyText string   `json:"reply_text"`
 	Warnings  []string `json:"warnings,omitempty"`
 	traced
-}
-
-// redacted is the reply for Calls.
-func (m *messageReply) redacted() reply {
-	shown := *m
-	shown.ReplyText = redactedText(m.ReplyText)
-	return &shown
 }

@@ -1,9 +1,11 @@
 package fakeserver
 
 import (
+	"fmt"
+	"io"
+	"mime"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"strings"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
@@ -19,6 +21,30 @@ type arrival struct {
 	secrets   []string // the token and the provider keys of the body; never stored
 	misrouted *failure // 404 or 405, judged before the key
 	malformed *failure // 400, judged after the key and the request limits
+}
+
+// members holds the values of a request body by field. A free object is stored
+// as compact JSON.
+type members []member
+
+type member struct {
+	field *spec.Field
+	value string
+}
+
+func (m members) get(f *spec.Field) (string, bool) {
+	for i := range m {
+		if m[i].field == f {
+			return m[i].value, true
+		}
+	}
+	return "", false
+}
+
+// text returns the field's value, "" where it is absent.
+func (m members) text(f *spec.Field) string {
+	s, _ := m.get(f)
+	return s
 }
 
 // receive reads a request whole and judges it.
@@ -76,7 +102,7 @@ func newRecord(r *http.Request, req *request) *record {
 	}}
 	rec.base, rec.query = addressOf(r, req.secrets)
 	if req.route != nil {
-		rec.call.Endpoint = req.route.name
+		rec.call.Endpoint = req.route.endpoint()
 	}
 	return rec
 }
@@ -105,14 +131,60 @@ func addressOf(r *http.Request, secrets []string) (base, query string) {
 	return base, kept(scrub(values.Encode(), secrets))
 }
 
-// sentPath is the path as the client sent it. EscapedPath alone escapes a path
-// anew when the client left a character unescaped that needs an escape:
-// /v1/agent%73/{a} would become /v1/agents/%7Ba%7D.
-func sentPath(u *url.URL) string {
-	if path, err := url.PathUnescape(u.RawPath); err == nil && path == u.Path && path != "" {
-		return u.RawPath
+// maxBody bounds a request body: 1 MiB. The interface states no bound.
+const maxBody = 1 << 20
+
+// readBody reads the whole body, even if it is wrong, so that the answer does
+// not depend on the speed of the client. size counts the bytes that were read:
+// one more than the bound when the body is too long.
+func readBody(r *http.Request) (raw []byte, size int, flaw *failure) {
+	if r.Body == nil || r.Body == http.NoBody {
+		return nil, 0, nil
 	}
-	return u.EscapedPath()
+	raw, err := readAll(r)
+	switch {
+	case err != nil:
+		return raw, len(raw), badRequest("body", "it did not arrive whole")
+	case len(raw) > maxBody:
+		return raw, len(raw), badRequest("body", fmt.Sprintf("at most %d bytes", maxBody))
+	}
+	return raw, len(raw), nil
+}
+
+// readAll reads a body, or one byte more than is allowed. Where the length is
+// given, as it almost always is, it allocates exactly that.
+func readAll(r *http.Request) ([]byte, error) {
+	if r.ContentLength <= 0 || r.ContentLength > maxBody {
+		return io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	}
+	raw := make([]byte, r.ContentLength)
+	n, err := io.ReadFull(r.Body, raw)
+	return raw[:n], err
+}
+
+// checkEncoding accepts JSON in UTF-8 without compression. A request may leave
+// both headers out.
+func (c *choices) checkEncoding(h http.Header) *failure {
+	for _, coding := range h["Content-Encoding"] {
+		if !strings.EqualFold(coding, "identity") {
+			return badRequest("Content-Encoding", "only identity is accepted")
+		}
+	}
+	for _, value := range h["Content-Type"] {
+		if !c.contentType && value != "application/json" && !isJSON(value) {
+			return badRequest("Content-Type", "must be application/json, in UTF-8")
+		}
+	}
+	return nil
+}
+
+func isJSON(contentType string) bool {
+	kind, params, err := mime.ParseMediaType(contentType)
+	if err != nil || kind != "application/json" {
+		return false
+	}
+	charset, given := params["charset"]
+	return !given || strings.EqualFold(charset, "utf-8")
 }
 
 // clientIP is the client's address without its port. Calls without an address
@@ -120,18 +192,4 @@ func sentPath(u *url.URL) string {
 func clientIP(r *http.Request) netip.Addr {
 	from, _ := netip.ParseAddrPort(r.RemoteAddr)
 	return from.Addr().Unmap().WithZone("")
-}
-
-// bearer returns the token of the one Authorization header: interface 5. The
-// scheme's case does not matter, and a token has no spaces (RFC 9110, 11.4).
-func bearer(headers []string) (token string, ok bool) {
-	if len(headers) != 1 {
-		return "", false
-	}
-	scheme, rest, _ := strings.Cut(headers[0], " ")
-	token = strings.TrimLeft(rest, " ")
-	if !strings.EqualFold(scheme, "Bearer") || token == "" || strings.ContainsAny(token, " \t,") {
-		return "", false
-	}
-	return token, true
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 )
 
 // watcher is shown each call that is recorded: one OnCall, or one AwaitCalls
@@ -38,19 +37,20 @@ func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]
 	}
 	checkMatchers("AwaitCalls", matchers)
 	found := &gathering{need: n, enough: make(chan struct{})}
-	w := &watcher{name: "a matcher of AwaitCalls", matchers: slices.Clone(matchers), see: found.add}
+	add := func(r *record) { s.locked(func(*world) { found.add(r) }) }
+	w := &watcher{name: "a matcher of AwaitCalls", matchers: slices.Clone(matchers), see: add}
 	earlier := s.enroll(w)
 	defer s.dismiss(w)
 	for _, r := range earlier {
 		if matchesAll(matchers, r) {
-			found.add(r)
+			add(r)
 		}
 	}
 	select {
 	case <-found.enough:
 	case <-ctx.Done():
 	}
-	calls := found.calls()
+	calls := copiedCalls(look(s, func(*world) []*record { return found.inOrder() }))
 	if len(calls) == n { // even if the last came as ctx ended
 		return calls, nil
 	}
@@ -76,14 +76,10 @@ func (s *Server) dismiss(w *watcher) {
 type gathering struct {
 	need   int
 	enough chan struct{}
-
-	mu    sync.Mutex // guards found
-	found []*record
+	found  []*record // the server's lock guards it
 }
 
 func (g *gathering) add(r *record) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	if len(g.found) == g.need {
 		return
 	}
@@ -93,13 +89,10 @@ func (g *gathering) add(r *record) {
 	}
 }
 
-// calls returns copies in the order of the answers. Calls that are answered at
-// the same time may have been found in another order.
-func (g *gathering) calls() []Call {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	slices.SortFunc(g.found, func(a, b *record) int { return a.call.Seq - b.call.Seq })
-	return copiedCalls(g.found)
+// inOrder returns what was found in the order of the answers. Calls that are
+// answered at the same time may have been found in another order.
+func (g *gathering) inOrder() []*record {
+	return slices.SortedFunc(slices.Values(g.found), func(a, b *record) int { return a.call.Seq - b.call.Seq })
 }
 
 // OnCall calls watch with each call that all matchers match, as Calls would

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
-	"mime"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,78 +12,23 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
-// maxBody bounds a request body: 1 MiB. The interface states no bound.
-const maxBody = 1 << 20
-
-// members holds the values of a request body by field. A free object is stored
-// as compact JSON.
-type members []member
-
-type member struct {
-	field *spec.Field
-	value string
-}
-
-func (m members) get(f *spec.Field) (string, bool) {
-	for i := range m {
-		if m[i].field == f {
-			return m[i].value, true
-		}
-	}
-	return "", false
-}
-
-// text returns the field's value, "" where it is absent.
-func (m members) text(f *spec.Field) string {
-	s, _ := m.get(f)
-	return s
-}
-
-// readBody reads the whole body, even if it is wrong, so that the answer does
-// not depend on the speed of the client. size counts the bytes that were read:
-// one more than the bound when the body is too long.
-func readBody(r *http.Request) (raw []byte, size int, flaw *failure) {
-	if r.Body == nil || r.Body == http.NoBody {
-		return nil, 0, nil
-	}
-	raw, err := readAll(r)
-	switch {
-	case err != nil:
-		return raw, len(raw), badRequest("body", "it did not arrive whole")
-	case len(raw) > maxBody:
-		return raw, len(raw), badRequest("body", fmt.Sprintf("at most %d bytes", maxBody))
-	}
-	return raw, len(raw), nil
-}
-
-// readAll reads a body, or one byte more than is allowed. Where the length is
-// given, as it almost always is, it allocates exactly that.
-func readAll(r *http.Request) ([]byte, error) {
-	if r.ContentLength <= 0 || r.ContentLength > maxBody {
-		return io.ReadAll(io.LimitReader(r.Body, maxBody+1))
-	}
-	raw := make([]byte, r.ContentLength)
-	n, err := io.ReadFull(r.Body, raw)
-	return raw[:n], err
-}
-
 // parseBody checks a body against the endpoint's fields. shown is the body for
 // Calls; it is "" for a body that is wrong.
-func (d *decided) parseBody(e *spec.Endpoint, header http.Header, raw []byte, texts bool) (found members, shown string, flaw *failure) {
+func (c *choices) parseBody(e *spec.Endpoint, header http.Header, raw []byte, texts bool) (found members, shown string, flaw *failure) {
 	if len(raw) == 0 && e.BodyOptional { // a Content-Type says nothing about no body
 		return nil, "", nil
 	}
-	if f := d.checkEncoding(header); f != nil {
+	if f := c.checkEncoding(header); f != nil {
 		return nil, "", f
 	}
-	if d.behindBody {
+	if c.behindBody {
 		raw = firstDocument(raw)
 	}
 	p := parser{
-		scanner: scanOf(raw), decided: d, texts: texts,
-		open: d.unknownMembers && e == spec.SendMessage, found: make(members, 0, 4), // few calls have more
+		scanner: scanOf(raw), choices: c, texts: texts,
+		open: c.unknownMembers && e == spec.SendMessage, found: make(members, 0, 4), // few calls have more
 	}
-	p.Duplicates = d.duplicateMembers
+	p.Duplicates = c.duplicateMembers
 	if f := p.document(e.Body); f != nil {
 		return nil, "", f
 	}
@@ -101,35 +44,10 @@ func firstDocument(raw []byte) []byte {
 	return raw[:decoder.InputOffset()]
 }
 
-// checkEncoding accepts JSON in UTF-8 without compression. A request may leave
-// both headers out.
-func (d *decided) checkEncoding(h http.Header) *failure {
-	for _, coding := range h["Content-Encoding"] {
-		if !strings.EqualFold(coding, "identity") {
-			return badRequest("Content-Encoding", "only identity is accepted")
-		}
-	}
-	for _, value := range h["Content-Type"] {
-		if !d.contentType && value != "application/json" && !isJSON(value) {
-			return badRequest("Content-Type", "must be application/json, in UTF-8")
-		}
-	}
-	return nil
-}
-
-func isJSON(contentType string) bool {
-	kind, params, err := mime.ParseMediaType(contentType)
-	if err != nil || kind != "application/json" {
-		return false
-	}
-	charset, given := params["charset"]
-	return !given || strings.EqualFold(charset, "utf-8")
-}
-
 // parser reads a body by a list of fields.
 type parser struct {
 	scanner
-	*decided
+	*choices
 	texts bool // show texts
 	open  bool // unknown members are accepted
 	found members

@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"net/http"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
@@ -37,11 +36,11 @@ type byokConfig struct {
 	sealed []byte
 }
 
-func (c *byokConfig) wire(d *decided) *byokWire {
+func (c *byokConfig) wire(by *choices) *byokWire {
 	if c == nil {
 		return nil
 	}
-	return &byokWire{c.Provider, given(c.BaseURL), given(c.Model), c.Fingerprint, d.time(c.UpdatedAt)}
+	return &byokWire{c.Provider, given(c.BaseURL), given(c.Model), c.Fingerprint, by.time(c.UpdatedAt)}
 }
 
 // given is nil for a text that is not given.
@@ -59,7 +58,7 @@ func (s *Server) getBYOK(req *request) (operation, *failure) {
 		return operation{}, forbidden
 	}
 	return operation{act: func() reply {
-		return &byokReply{OK: true, BYOK: req.key.byok.wire(&s.config.decided)}
+		return &byokReply{OK: true, BYOK: req.key.byok.wire(&s.config.choices)}
 	}}, nil
 }
 
@@ -71,22 +70,24 @@ func (s *Server) setBYOK(req *request) (operation, *failure) {
 	case req.malformed != nil:
 		return operation{}, req.malformed
 	case req.world.byokUnavailable:
-		return operation{}, byokUnavailable(503, spec.BYOKAPIKey)
+		return operation{}, byokUnavailable(spec.SetBYOK, spec.BYOKAPIKey)
 	}
 	return operation{act: func() reply {
 		req.key.byok = s.newBYOK(req, byokFields)
-		return &byokReply{OK: true, BYOK: req.key.byok.wire(&s.config.decided)}
+		return &byokReply{OK: true, BYOK: req.key.byok.wire(&s.config.choices)}
 	}}, nil
 }
 
 // clearBYOK is interface 4.5. Our decision, the interface is silent: clearing
 // succeeds when nothing is set.
 func (s *Server) clearBYOK(req *request) (operation, *failure) {
-	switch {
-	case !req.key.dashboard:
+	if !req.key.dashboard {
 		return operation{}, forbidden
-	case req.key.byok == nil && s.config.clearNothing == http.StatusNotFound:
-		return operation{}, nothingStored
+	}
+	if req.key.byok == nil {
+		if f := s.config.clearedNothing(); f != nil {
+			return operation{}, f
+		}
 	}
 	return operation{act: func() reply {
 		req.key.byok = nil

@@ -5,13 +5,12 @@ import (
 	"mime"
 	"net/http"
 	"regexp"
-	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // The values of Call.Key for calls without a key that this fake issued.
@@ -120,83 +119,6 @@ func (r *record) shared() *record {
 	return &shared
 }
 
-// ring keeps the newest items. Adding an item costs the same however many it
-// holds.
-type ring[T any] struct {
-	kept    []T
-	oldest  int // the index of the oldest item, once the ring is full
-	dropped int
-}
-
-// add keeps an item. Once there are limit items, it drops the oldest. limit is
-// the same at each call.
-func (r *ring[T]) add(item T, limit int) {
-	switch {
-	case len(r.kept) < limit:
-		r.kept = append(r.kept, item)
-		return
-	case limit > 0:
-		r.kept[r.oldest] = item
-		r.oldest = (r.oldest + 1) % limit
-	}
-	r.dropped++
-}
-
-// all returns a copy of the items, oldest first.
-func (r *ring[T]) all() []T { return slices.Concat(r.kept[r.oldest:], r.kept[:r.oldest]) }
-
-// since returns a copy of the new items, oldest first. isNew holds for every
-// item behind the first new one.
-func (r *ring[T]) since(isNew func(T) bool) []T {
-	at := func(i int) T { return r.kept[(r.oldest+i)%len(r.kept)] }
-	first := sort.Search(len(r.kept), func(i int) bool { return isNew(at(i)) })
-	found := make([]T, 0, len(r.kept)-first)
-	for i := first; i < len(r.kept); i++ {
-		found = append(found, at(i))
-	}
-	return found
-}
-
-// total counts the items that were ever added.
-func (r *ring[T]) total() int { return len(r.kept) + r.dropped }
-
-// callLog holds the calls that Calls returns.
-type callLog struct {
-	ring[*record]
-	limit int
-}
-
-// Endpoint is a method and a path template of interface section 4.
-type Endpoint string
-
-// The nine endpoints, in the order of interface section 4.
-const (
-	EndpointStatus      Endpoint = "GET /v1/status"                          // interface 4.1
-	EndpointWarmUp      Endpoint = "POST /v1/warmup"                         // interface 4.2
-	EndpointGetBYOK     Endpoint = "GET /v1/byok"                            // interface 4.3
-	EndpointSetBYOK     Endpoint = "PUT /v1/byok"                            // interface 4.4
-	EndpointClearBYOK   Endpoint = "DELETE /v1/byok"                         // interface 4.5
-	EndpointCreateAgent Endpoint = "POST /v1/agents"                         // interface 4.6
-	EndpointGetAgent    Endpoint = "GET /v1/agents/{agent_id}"               // interface 4.7
-	EndpointSendMessage Endpoint = "POST /v1/agents/{agent_id}/messages"     // interface 4.8
-	EndpointEnableSMS   Endpoint = "POST /v1/agents/{agent_id}/channels/sms" // interface 4.9
-)
-
-// maxTranscript is how many calls a failed test shows.
-const maxTranscript = 50
-
-// transcript prints a line for each call, with the time since the first: a gap
-// of more than a second often shows where a test went wrong.
-func transcript(shown []Call, total int) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "the last %d of %d calls:", len(shown), total)
-	for _, c := range shown {
-		since := c.Time.Sub(shown[0].Time).Round(time.Millisecond)
-		fmt.Fprintf(&b, "\n%+10.3fs  %s", since.Seconds(), c)
-	}
-	return b.String()
-}
-
 // Sent is the answer that a client was sent: the one that the service decided, or
 // what a fault made of it.
 type Sent struct {
@@ -257,3 +179,20 @@ func tellingHeader(value string) string {
 }
 
 var mediaTypes = regexp.MustCompile(`^(application|text|image)/[a-z+.-]+$`)
+
+// Endpoint is a method and a path template of interface section 4, such as
+// "GET /v1/agents/{agent_id}".
+type Endpoint string
+
+// The nine endpoints, in the order of interface section 4.
+const (
+	EndpointStatus      Endpoint = spec.StatusCall      // interface 4.1
+	EndpointWarmUp      Endpoint = spec.WarmUpCall      // interface 4.2
+	EndpointGetBYOK     Endpoint = spec.GetBYOKCall     // interface 4.3
+	EndpointSetBYOK     Endpoint = spec.SetBYOKCall     // interface 4.4
+	EndpointClearBYOK   Endpoint = spec.ClearBYOKCall   // interface 4.5
+	EndpointCreateAgent Endpoint = spec.CreateAgentCall // interface 4.6
+	EndpointGetAgent    Endpoint = spec.GetAgentCall    // interface 4.7
+	EndpointSendMessage Endpoint = spec.SendMessageCall // interface 4.8
+	EndpointEnableSMS   Endpoint = spec.EnableSMSCall   // interface 4.9
+)

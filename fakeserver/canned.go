@@ -1,7 +1,9 @@
 package fakeserver
 
 import (
+	"fmt"
 	"net/http"
+	"net/textproto"
 	"strconv"
 	"strings"
 	"time"
@@ -9,6 +11,41 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
+
+// Answer answers with a status from 200 to 599 and a body, as application/json.
+// With an empty body it sends the error body that the service sends for that
+// status and endpoint (interface 7), with the call's trace identifier. A 429
+// carries Retry-After: 1; RateLimited makes others. Any other status panics.
+func Answer(status int, body string) Fault {
+	checkStatus("Answer", status)
+	return Fault{&fault{name: fmt.Sprintf("Answer(%d%s)", status, sized(body)), canned: &canned{status: status, body: body}}}
+}
+
+// RawAnswer answers with a status from 200 to 599, a Content-Type and a body,
+// all unchanged: HTML, broken JSON, nothing at all. An empty contentType sends
+// no such header. Another status panics, and so does a contentType that no
+// header can hold.
+func RawAnswer(status int, contentType, body string) Fault {
+	checkStatus("RawAnswer", status)
+	checkHeader("RawAnswer", contentType)
+	return Fault{&fault{name: fmt.Sprintf("RawAnswer(%d%s)", status, sized(body)),
+		canned: &canned{status: status, body: body, raw: true, contentType: contentType}}}
+}
+
+// RateLimited answers 429 rate_limited with this Retry-After, unchanged: a
+// number, a fraction, a date, nonsense. "" sends no such header. limit_key names
+// the shortest limit on such calls that can stay closed for that long. A value
+// that no header can hold panics.
+func RateLimited(retryAfter string) Fault {
+	checkHeader("RateLimited", retryAfter)
+	shown := characters(retryAfter)
+	if _, err := strconv.ParseFloat(retryAfter, 64); err == nil || retryAfter == "" {
+		shown = strconv.Quote(retryAfter)
+	}
+	// A client cannot see the space around a header's value.
+	value := textproto.TrimString(retryAfter)
+	return Fault{&fault{name: "RateLimited(" + shown + ")", canned: &canned{status: 429, retryAfter: &value}}}
+}
 
 // canned is the answer that a fault gives.
 type canned struct {
@@ -79,8 +116,8 @@ func codeOf(status int) string {
 	return "status_" + strconv.Itoa(status)
 }
 
-func (c *canned) answer(d *decided, req *request, date string, shown legible) answer {
-	a := c.failure(req).answer(d, date, req.traceID())
+func (c *canned) answer(by *choices, req *request, date string, shown legible) answer {
+	a := c.failure(req).answer(by, date, req.traceID())
 	if c.raw || c.body != "" {
 		a.Body = []byte(c.body)
 		a.shown = shown.of(a.Body)
@@ -117,11 +154,11 @@ func (c *canned) failure(req *request) *failure {
 	case c.status == http.StatusNotFound:
 		f = noSuchPath
 	case c.status == http.StatusConflict && e == spec.WarmUp:
-		f = byokNotConfigured(c.status, spec.WarmUpMode)
+		f = byokNotConfigured(e, spec.WarmUpMode)
 	case c.status == http.StatusServiceUnavailable && e == spec.WarmUp:
-		f = byokUnavailable(c.status, spec.WarmUpMode)
+		f = byokUnavailable(e, spec.WarmUpMode)
 	case c.status == http.StatusServiceUnavailable && e == spec.SetBYOK:
-		f = byokUnavailable(c.status, spec.BYOKAPIKey)
+		f = byokUnavailable(e, spec.BYOKAPIKey)
 	case c.status == http.StatusTooManyRequests:
 		f = rateLimited(limitFor(e, c.wait(req.now)), 1)
 	}
@@ -133,51 +170,21 @@ func (c *canned) failure(req *request) *failure {
 func (s *Server) outcome(req *request, decided answer) answer {
 	if req.fault != nil && req.fault.canned != nil {
 		shown := legible{texts: s.config.messageTexts, fields: replyFields, secrets: req.secrets}
-		return req.fault.canned.answer(&s.config.decided, req, s.date(), shown)
+		return req.fault.canned.answer(&s.config.choices, req, s.date(), shown)
 	}
 	return decided
 }
 
-// completeSent records what will be sent. Where the client leaves before, it
-// gets less.
-func (s *Server) completeSent(req *request, out answer) {
-	call := &req.record.call
-	if req.fault != nil && req.fault.phase == beforeConnecting {
-		call.Sent.Broke = refused
-		return
+func checkStatus(method string, status int) {
+	if status < 200 || status > 599 {
+		misuse(method, "%d is no status from 200 to 599", status)
 	}
-	d := req.delivery(out)
-	part, whole := d.Part(out.Body)
-	if !whole {
-		call.Sent.Broke = breaks[d.Ends]
-		if d.Sent == memnet.Nothing {
-			return
-		}
-	}
-	call.Sent.Status, call.Sent.Bytes, call.Sent.Body = out.Status, len(part), call.ReplyBody
-	ofTest := req.fault != nil && req.fault.canned != nil
-	if ofTest || !whole {
-		call.Sent.Body = clip(scrubJSON(out.shownPart(part), req.secrets), maxRecordedBody)
-	}
-	req.record.sent = linesOf(out.Header, ofTest && !s.config.messageTexts)
 }
 
-// delivery says how an answer leaves. Where a callback of the test panicked, there
-// is no answer, and the connection closes.
-func (req *request) delivery(out answer) memnet.Delivery {
-	switch {
-	case req.fault != nil:
-		return req.fault.delivery
-	case out.Status == 0:
-		return clientGone.delivery
+// checkHeader refuses a value that would end the header's line. It does not
+// repeat the value: swapped arguments may have put a key there.
+func checkHeader(method, value string) {
+	if memnet.HoldsControl(value) {
+		misuse(method, "the header's value holds a control character")
 	}
-	return memnet.Delivery{}
-}
-
-// shownPart is a part of the body as Calls shows it. Redacted words are not cut.
-func (a answer) shownPart(part []byte) string {
-	if a.shown == string(a.Body) {
-		return clip(a.shown, len(part))
-	}
-	return a.shown
 }

@@ -23,11 +23,11 @@ type Decision struct {
 // Decisions returns how this fake answers each open question of the interface.
 func (s *Server) Decisions() []Decision {
 	all := make([]Decision, len(decisions))
-	own := newDecided()
+	own := newChoices()
 	for i, d := range decisions {
 		all[i] = Decision{
 			ID: d.id, Question: d.question, Possible: d.possible(), Observed: s.config.observed[d.id],
-			Default: string(encode(d.at(&own))), Answer: string(encode(d.at(&s.config.decided))),
+			Default: string(encode(d.at(&own))), Answer: string(encode(d.at(&s.config.choices))),
 		}
 	}
 	return all
@@ -71,7 +71,7 @@ func (c *config) decide(id string, answer json.RawMessage, observed bool) error 
 		return nil // nothing was found
 	}
 	c.observed[id] = observed
-	return decisions[i].set(&c.decided, answer)
+	return decisions[i].set(&c.choices, answer)
 }
 
 // WithDecision answers one open question of the interface otherwise than the
@@ -94,50 +94,50 @@ func WithDecision(id string, answer any) Option {
 // decision is a question, and where its answer stands.
 type decision struct {
 	id, question string
-	at           func(*decided) any // a pointer to the answer
+	at           func(*choices) any // a pointer to the answer
 	allowed      []any              // nil: whatever fits the answer's type
 }
 
 // decisions are all questions. contract.Observe asks them by the same ids.
 var decisions = []decision{
-	{"status", "What does GET /v1/status say of the service?", func(d *decided) any { return &d.status }, nil},
-	{"error_names", "Which values has error?", func(d *decided) any { return &d.errorNames }, nil},
-	{"reason", "Does a 400 say in reason what is wrong?", func(d *decided) any { return &d.reason }, nil},
-	{"unknown_method", "Which status has a method that a path does not have?", func(d *decided) any { return &d.unknownMethod }, []any{404, 405}},
-	{"path_before_key", "Is an unknown path answered 404 without a key too?", func(d *decided) any { return &d.pathBeforeKey }, nil},
-	{"body_before_agent", "Is a wrong body answered 400 before an unknown agent 404?", func(d *decided) any { return &d.bodyBeforeAgent }, nil},
-	{"times", "Which form have times?", func(d *decided) any { return &d.times }, []any{timesRFC3339, timesOffset, timesSeconds, timesMilliseconds}},
-	{"unknown_members", "Are unknown members of a message accepted?", func(d *decided) any { return &d.unknownMembers }, nil},
-	{"null_members", "Is null for a member accepted, as if it were absent?", func(d *decided) any { return &d.nullMembers }, nil},
-	{"duplicate_members", "Is a member that is there twice accepted?", func(d *decided) any { return &d.duplicateMembers }, nil},
-	{"other_case_members", "Is a member in another case accepted?", func(d *decided) any { return &d.otherCase }, nil},
-	{"behind_body", "Is anything behind the JSON document accepted?", func(d *decided) any { return &d.behindBody }, nil},
-	{"content_type", "Is a Content-Type other than JSON accepted?", func(d *decided) any { return &d.contentType }, nil},
-	{"length_unit", "What does a bound on a text count?", func(d *decided) any { return &d.lengthUnit }, []any{unitPoints, unitUTF16, unitBytes}},
-	{"metadata_cap", "How many characters of compact JSON may metadata have?", func(d *decided) any { return &d.metadataCap }, nil},
-	{"agent_of_another_key", "Which status has an agent for another key?", func(d *decided) any { return &d.agentOfAnotherKey }, []any{404, 200}},
-	{"clear_nothing", "Which status has DELETE /v1/byok with nothing stored?", func(d *decided) any { return &d.clearNothing }, []any{200, 404}},
-	{"sms_status", "Which SMS status does each mode lead to?", func(d *decided) any { return &d.smsStatus }, nil},
-	{"creation_stores_key", "Is llm.api_key of a creation stored as PUT /v1/byok would store it?", func(d *decided) any { return &d.creationStoresKey }, nil},
-	{"byok_cleared", "Which status has a message to a byok agent after BYOK was cleared?", func(d *decided) any { return &d.byokCleared }, []any{400, 404, 200}},
-	{"warmup_limit_name", "Which limit_key has the limit on warm-ups?", func(d *decided) any { return &d.limitNames.warmUp }, nil},
-	{"refused_operations_spend", "Does a refused warm-up spend one?", func(d *decided) any { return &d.operationsSpend }, nil},
-	{"body_before_operation_limit", "Is a wrong body answered 400 where the limit of the operation is spent?", func(d *decided) any { return &d.bodyBeforeOperation }, nil},
-	{"minute_limit_name", "Which limit_key has the limit on requests in a minute?", func(d *decided) any { return &d.limitNames.keyMinute }, nil},
-	{"windows", "Is the window of a limit fixed, or does it slide?", func(d *decided) any { return &d.windows }, []any{windowsFixed, windowsSliding}},
-	{"retry_after", "Does a call go through after exactly the wait that Retry-After names?", func(d *decided) any { return &d.exactRetryAfter }, nil},
-	{"several_limits", "Of several spent limits, is the one named that opens last?", func(d *decided) any { return &d.namesTheLastToOpen }, nil},
-	{"limit_before_body", "Is a wrong body answered 429 where the limit on requests is spent?", func(d *decided) any { return &d.limitBeforeBody }, nil},
-	{"refused_requests_spend", "Which refused calls spend the limit on requests?", func(d *decided) any { return &d.requestsSpend }, nil},
-	{"other_limit_names", "Which limit_key have the other limits?", func(d *decided) any { return &d.otherNames }, nil},
-	{"permission_before_body", "Is a wrong body of PUT /v1/byok answered 403 where the key may not?", func(d *decided) any { return &d.permissionBeforeBody }, nil},
-	{"limit_before_permission", "Is a call that the key may not make answered 429 where the limit on requests is spent?", func(d *decided) any { return &d.limitBeforePermission }, nil},
-	{"store_down_first", "Is warm-up in byok mode answered 503 where BYOK is not available and nothing is stored?", func(d *decided) any { return &d.storeDownFirst }, nil},
+	{"status", "What does GET /v1/status say of the service?", func(c *choices) any { return &c.status }, nil},
+	{"error_names", "Which values has error?", func(c *choices) any { return &c.errorNames }, nil},
+	{"reason", "Does a 400 say in reason what is wrong?", func(c *choices) any { return &c.reason }, nil},
+	{"unknown_method", "Which status has a method that a path does not have?", func(c *choices) any { return &c.unknownMethod }, []any{404, 405}},
+	{"path_before_key", "Is an unknown path answered 404 without a key too?", func(c *choices) any { return &c.pathBeforeKey }, nil},
+	{"body_before_agent", "Is a wrong body answered 400 before an unknown agent 404?", func(c *choices) any { return &c.bodyBeforeAgent }, nil},
+	{"times", "Which form have times?", func(c *choices) any { return &c.times }, []any{timesRFC3339, timesOffset, timesSeconds, timesMilliseconds}},
+	{"unknown_members", "Are unknown members of a message accepted?", func(c *choices) any { return &c.unknownMembers }, nil},
+	{"null_members", "Is null for a member accepted, as if it were absent?", func(c *choices) any { return &c.nullMembers }, nil},
+	{"duplicate_members", "Is a member that is there twice accepted?", func(c *choices) any { return &c.duplicateMembers }, nil},
+	{"other_case_members", "Is a member in another case accepted?", func(c *choices) any { return &c.otherCase }, nil},
+	{"behind_body", "Is anything behind the JSON document accepted?", func(c *choices) any { return &c.behindBody }, nil},
+	{"content_type", "Is a Content-Type other than JSON accepted?", func(c *choices) any { return &c.contentType }, nil},
+	{"length_unit", "What does a bound on a text count?", func(c *choices) any { return &c.lengthUnit }, []any{unitPoints, unitUTF16, unitBytes}},
+	{"metadata_cap", "How many characters of compact JSON may metadata have?", func(c *choices) any { return &c.metadataCap }, nil},
+	{"agent_of_another_key", "Which status has an agent for another key?", func(c *choices) any { return &c.agentOfAnotherKey }, []any{404, 200}},
+	{"clear_nothing", "Which status has DELETE /v1/byok with nothing stored?", func(c *choices) any { return &c.clearNothing }, []any{200, 404}},
+	{"sms_status", "Which SMS status does each mode lead to?", func(c *choices) any { return &c.smsStatus }, nil},
+	{"creation_stores_key", "Is llm.api_key of a creation stored as PUT /v1/byok would store it?", func(c *choices) any { return &c.creationStoresKey }, nil},
+	{"byok_cleared", "Which status has a message to a byok agent after BYOK was cleared?", func(c *choices) any { return &c.byokCleared }, []any{400, 404, 200}},
+	{"warmup_limit_name", "Which limit_key has the limit on warm-ups?", func(c *choices) any { return &c.limitNames.warmUp }, nil},
+	{"refused_operations_spend", "Does a refused warm-up spend one?", func(c *choices) any { return &c.operationsSpend }, nil},
+	{"body_before_operation_limit", "Is a wrong body answered 400 where the limit of the operation is spent?", func(c *choices) any { return &c.bodyBeforeOperation }, nil},
+	{"minute_limit_name", "Which limit_key has the limit on requests in a minute?", func(c *choices) any { return &c.limitNames.keyMinute }, nil},
+	{"windows", "Is the window of a limit fixed, or does it slide?", func(c *choices) any { return &c.windows }, []any{windowsFixed, windowsSliding}},
+	{"retry_after", "Does a call go through after exactly the wait that Retry-After names?", func(c *choices) any { return &c.exactRetryAfter }, nil},
+	{"several_limits", "Of several spent limits, is the one named that opens last?", func(c *choices) any { return &c.namesTheLastToOpen }, nil},
+	{"limit_before_body", "Is a wrong body answered 429 where the limit on requests is spent?", func(c *choices) any { return &c.limitBeforeBody }, nil},
+	{"refused_requests_spend", "Which refused calls spend the limit on requests?", func(c *choices) any { return &c.requestsSpend }, nil},
+	{"other_limit_names", "Which limit_key have the other limits?", func(c *choices) any { return &c.otherNames }, nil},
+	{"permission_before_body", "Is a wrong body of PUT /v1/byok answered 403 where the key may not?", func(c *choices) any { return &c.permissionBeforeBody }, nil},
+	{"limit_before_permission", "Is a call that the key may not make answered 429 where the limit on requests is spent?", func(c *choices) any { return &c.limitBeforePermission }, nil},
+	{"store_down_first", "Is warm-up in byok mode answered 503 where BYOK is not available and nothing is stored?", func(c *choices) any { return &c.storeDownFirst }, nil},
 }
 
 // possible says which answers there are.
 func (d decision) possible() string {
-	own := newDecided()
+	own := newChoices()
 	switch at := d.at(&own).(type) {
 	case *bool:
 		return "true or false"
@@ -161,7 +161,7 @@ func (d decision) possible() string {
 
 // set takes an answer. An object may leave members out, and has no others than
 // the fake's own answer.
-func (d decision) set(in *decided, answer json.RawMessage) error {
+func (d decision) set(in *choices, answer json.RawMessage) error {
 	value := reflect.ValueOf(d.at(in)).Elem()
 	known := 0
 	if value.Kind() == reflect.Map {

@@ -2,8 +2,6 @@ package fakeserver
 
 import (
 	"fmt"
-	"net/textproto"
-	"strconv"
 	"time"
 	"unicode/utf8"
 
@@ -83,41 +81,6 @@ func Change(what string, change func()) Fault {
 		misuse("Change", "the function is nil")
 	}
 	return Fault{&fault{name: "Change(" + bounded(what) + ")", phase: onTheWay, change: change}}
-}
-
-// Answer answers with a status from 200 to 599 and a body, as application/json.
-// With an empty body it sends the error body that the service sends for that
-// status and endpoint (interface 7), with the call's trace identifier. A 429
-// carries Retry-After: 1; RateLimited makes others. Any other status panics.
-func Answer(status int, body string) Fault {
-	checkStatus("Answer", status)
-	return Fault{&fault{name: fmt.Sprintf("Answer(%d%s)", status, sized(body)), canned: &canned{status: status, body: body}}}
-}
-
-// RawAnswer answers with a status from 200 to 599, a Content-Type and a body,
-// all unchanged: HTML, broken JSON, nothing at all. An empty contentType sends
-// no such header. Another status panics, and so does a contentType that no
-// header can hold.
-func RawAnswer(status int, contentType, body string) Fault {
-	checkStatus("RawAnswer", status)
-	checkHeader("RawAnswer", contentType)
-	return Fault{&fault{name: fmt.Sprintf("RawAnswer(%d%s)", status, sized(body)),
-		canned: &canned{status: status, body: body, raw: true, contentType: contentType}}}
-}
-
-// RateLimited answers 429 rate_limited with this Retry-After, unchanged: a
-// number, a fraction, a date, nonsense. "" sends no such header. limit_key names
-// the shortest limit on such calls that can stay closed for that long. A value
-// that no header can hold panics.
-func RateLimited(retryAfter string) Fault {
-	checkHeader("RateLimited", retryAfter)
-	shown := characters(retryAfter)
-	if _, err := strconv.ParseFloat(retryAfter, 64); err == nil || retryAfter == "" {
-		shown = strconv.Quote(retryAfter)
-	}
-	// A client cannot see the space around a header's value.
-	value := textproto.TrimString(retryAfter)
-	return Fault{&fault{name: "RateLimited(" + shown + ")", canned: &canned{status: 429, retryAfter: &value}}}
 }
 
 // Hang never answers. It ends when the client leaves: when its context ends, or
@@ -213,18 +176,4 @@ func sized(text string) string {
 // characters describes a text without showing it: it may be a message or a key.
 func characters(text string) string {
 	return fmt.Sprintf("%d characters", utf8.RuneCountInString(text))
-}
-
-func checkStatus(method string, status int) {
-	if status < 200 || status > 599 {
-		misuse(method, "%d is no status from 200 to 599", status)
-	}
-}
-
-// checkHeader refuses a value that would end the header's line. It does not
-// repeat the value: swapped arguments may have put a key there.
-func checkHeader(method, value string) {
-	if memnet.HoldsControl(value) {
-		misuse(method, "the header's value holds a control character")
-	}
 }

@@ -2,6 +2,7 @@ package fakeserver
 
 import (
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
@@ -113,47 +114,6 @@ func (s *Server) IssueKeyOn(plan string, dashboard bool) string {
 	return s.IssueKey(KeyOptions{Plan: Plan(plan), NotDashboard: !dashboard})
 }
 
-// LimitState describes one limit of an API key at one moment.
-type LimitState struct {
-	Key  Limit // one of the Limit constants
-	Max  int   // calls in a window, by the key's plan or WithLimit
-	Used int   // calls that count now
-	// Opens is the time of the next call that passes; the zero time if a call
-	// passes now. A limit that Exhaust closed has one too, whatever Used says.
-	Opens time.Time
-}
-
-// Limits returns the state of the limits of key, in the order of interface 8.1.
-// The limits per address are left out, since they belong to no key. Looking
-// spends nothing. A key that this fake did not issue panics.
-func (s *Server) Limits(key string) []LimitState {
-	now := s.now()
-	var states []LimitState
-	s.withKey("Limits", key, func(k *apiKey) { states = s.limitStates(&budget{key: k.counts, now: now}, k) })
-	return states
-}
-
-// limitStates describes the limits whose windows the budget has. The lock is
-// held.
-func (s *Server) limitStates(b *budget, k *apiKey) (states []LimitState) {
-	for i, l := range spec.Limits {
-		if !l.PerIP || b.ip != nil {
-			b.maxima[i] = s.maximum(k, i)
-			states = append(states, b.state(i))
-		}
-	}
-	return states
-}
-
-func (b *budget) state(i int) LimitState {
-	opens := b.opens(i) // counts what is used now
-	state := LimitState{Key: Limit(spec.Limits[i].Key), Max: b.maxima[i], Used: b.counts(i).windows[i].used}
-	if opens.After(b.now) {
-		state.Opens = opens
-	}
-	return state
-}
-
 // Exhaust closes one limit for one key, as if its calls were used up: the next
 // call with key that spends the limit is answered 429, from whatever address.
 // Other keys are not affected.
@@ -167,10 +127,65 @@ func (b *budget) state(i int) LimitState {
 // stands still, a test decides how much is left. An unknown limit, and a key
 // that this fake did not issue, panic.
 func (s *Server) Exhaust(key string, limit Limit) {
-	i := limitIndex(spec.LimitKey(limit))
+	i := limitIndex(limit)
 	if i < 0 {
 		misuse("Exhaust", "unknown limit; the limits are %s", limitKeys()) // not quoted: it may be a key
 	}
 	now := s.now()
 	s.withKey("Exhaust", key, func(k *apiKey) { k.counts.exhaust(i, now) })
+}
+
+// bearer returns the token of the one Authorization header: interface 5. The
+// scheme's case does not matter, and a token has no spaces (RFC 9110, 11.4).
+func bearer(headers []string) (token string, ok bool) {
+	if len(headers) != 1 {
+		return "", false
+	}
+	scheme, rest, _ := strings.Cut(headers[0], " ")
+	token = strings.TrimLeft(rest, " ")
+	if !strings.EqualFold(scheme, "Bearer") || token == "" || strings.ContainsAny(token, " \t,") {
+		return "", false
+	}
+	return token, true
+}
+
+// spendUnauthorized counts a call without a key against the limits of its
+// address, where another service does so.
+func (s *Server) spendUnauthorized(req *request, flaw *failure) {
+	if flaw != noToken && flaw != unknownKey || !s.config.spendsThough(flaw) {
+		return
+	}
+	b := budget{ip: req.world.countsOf(req.ip, req.now, s.config.sliding), now: req.now}
+	for i, l := range spec.Limits {
+		if l.PerIP && l.Counts == spec.Requests {
+			b.take(i)
+		}
+	}
+}
+
+// oneClock resets the key's limits when the clock has run backwards. Limits
+// cannot work across two clocks: a wait from the year 2000 of a bubble until
+// today would be 26 years.
+func (s *Server) oneClock(req *request) {
+	if req.key.counts.behind(req.now) {
+		req.key.counts = newCounts(s.config.sliding)
+		req.twoClocks = true
+	}
+}
+
+func (s *Server) budget(req *request) budget {
+	b := budget{key: req.key.counts, now: req.now}
+	b.ip = req.world.countsOf(req.ip, req.now, s.config.sliding)
+	for i := range b.maxima {
+		b.maxima[i] = s.maximum(req.key, i)
+	}
+	return b
+}
+
+// maximum is how many calls a key may make in each window of spec.Limits[i].
+func (s *Server) maximum(k *apiKey, i int) int {
+	if m := s.config.maxima[i]; m != 0 {
+		return m
+	}
+	return k.plan.Max(i)
 }

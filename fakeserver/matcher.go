@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -161,3 +162,15 @@ const (
 	byAgent
 	byText
 )
+
+// refusing returns the matchers that refuse a call.
+func refusing(matchers []Matcher, rec *record) []Matcher {
+	return slices.DeleteFunc(slices.Clone(matchers), func(m Matcher) bool { return passes(m, rec) })
+}
+
+// passes asks a matcher. The test has failed already, so a matcher that panics
+// only counts as a refusal.
+func passes(m Matcher, rec *record) (matched bool) {
+	defer func() { _ = recover() }()
+	return m.matches(rec)
+}

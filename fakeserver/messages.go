@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
@@ -19,6 +18,20 @@ type Message struct {
 	Text    string
 	UserRef string     // "" when not given
 	History []Exchange // earlier exchanges with the agent, as Conversation returns them
+}
+
+// Reply is the result of a ReplyFunc.
+type Reply struct {
+	Text     string   // the reply_text; used with Status 0 and 200 only
+	Warnings []string // the warnings; an empty list is left out of the answer
+	// Status is 0 or 200 for a reply, or an error status that interface 4.8 lists:
+	// 400, 401, 402, 404, 429. A 429 carries Retry-After: 1. Any other status fails
+	// the test. The message was accepted before and has spent its limits. For a 429
+	// that spends nothing, Inject RateLimited.
+	Status int
+	// Code and Reason fill the error body. An empty Code means the fake's own for
+	// the status.
+	Code, Reason string
 }
 
 // Exchange is a message and the reply to it.
@@ -59,6 +72,7 @@ type turn struct {
 	coldStart time.Duration
 	step      step
 	message   *Message // for the step's function, if it has one
+	flaw      *failure // that the step's function asked for
 }
 
 // sendMessage is interface 4.8. An agent in byok mode needs the configuration
@@ -69,14 +83,16 @@ func (s *Server) sendMessage(req *request) (operation, *failure) {
 	if f != nil {
 		return operation{}, f
 	}
-	if status := s.config.byokCleared; a.LLM.Mode == modeBYOK && req.key.byok == nil && !a.ownKey && status != http.StatusOK {
-		return operation{}, byokNotConfigured(status, spec.LLMMode)
+	if a.LLM.Mode == modeBYOK && req.key.byok == nil && !a.ownKey {
+		if f := s.config.withoutBYOK(); f != nil {
+			return operation{}, f
+		}
 	}
 	t := &turn{server: s, agent: a}
-	return operation{act: func() reply { t.begin(req); return nil }, then: t.finish}, nil
+	return operation{act: func() reply { t.begin(req); return nil }, later: t}, nil
 }
 
-// begin copies from the state what the reply needs. The lock is held.
+// begin copies from the state what the reply needs.
 func (t *turn) begin(req *request) {
 	t.exchange = Exchange{
 		Text:    req.members.text(spec.MessageText),
@@ -96,17 +112,22 @@ func (t *turn) begin(req *request) {
 	}
 }
 
-// finish waits out the cold start, makes the reply and keeps the exchange. A
-// client that leaves meanwhile changes nothing: its message was accepted.
-func (t *turn) finish(ctx context.Context) (reply, *failure) {
+// wait waits out the cold start, and makes the reply. A client that leaves
+// meanwhile changes nothing: its message was accepted.
+func (t *turn) wait(ctx context.Context) {
 	memnet.Pause(ctx, t.coldStart)
 	r := t.reply()
-	if flaw := t.server.scripted(r); flaw != nil {
-		return nil, flaw
-	}
 	t.exchange.ReplyText, t.exchange.Warnings = r.Text, slices.Clone(r.Warnings)
-	t.server.locked(func(*world) { t.agent.exchanges.add(t.exchange, keptExchanges) })
-	return &messageReply{ReplyText: r.Text, Warnings: slices.Clone(r.Warnings)}, nil
+	t.flaw = t.server.scripted(r)
+}
+
+// finish keeps the exchange, unless the script wants an error.
+func (t *turn) finish() (reply, *failure) {
+	if t.flaw != nil {
+		return nil, t.flaw
+	}
+	t.agent.exchanges.add(t.exchange, keptExchanges)
+	return &messageReply{ReplyText: t.exchange.ReplyText, Warnings: slices.Clone(t.exchange.Warnings)}, nil
 }
 
 func (t *turn) reply() (r Reply) {
@@ -122,66 +143,32 @@ func (t *turn) reply() (r Reply) {
 	return r
 }
 
+// scripted is the failure that a ReplyFunc asks for, nil for a reply.
+func (s *Server) scripted(r Reply) *failure {
+	if r.Status == 0 || r.Status == http.StatusOK {
+		return nil
+	}
+	f := &failure{status: r.Status, code: r.Code, reason: r.Reason}
+	if !spec.SendMessage.Lists(r.Status) {
+		s.reportf("a ReplyFunc answered with status %d; a message is answered with 200 or one of %v", r.Status, spec.SendMessage.Errors)
+		f.status, f.reason = http.StatusInternalServerError, fmt.Sprintf("a ReplyFunc asked for status %d", r.Status)
+	}
+	if f.code == "" {
+		f.code = codes[r.Status]
+	}
+	if f.status == http.StatusTooManyRequests {
+		f.limit, f.wait = spec.KeyMinute, 1
+	}
+	return f
+}
+
 // defaultReply depends on the text alone, so that a test which does not care
 // about replies sets nothing up.
 func defaultReply(text string) string { return "You wrote: " + text }
 
-// enable asks for an SMS channel, in place of the one that there may be, at
-// creation or later. statuses is where each mode leads: the interface shows no
-// transitions (section 3). SetSMS makes any other status.
-func (a *agent) enable(mode string, statuses map[string]string) {
-	a.SMS = &SMS{Mode: mode, Status: statuses[mode]}
-	if a.SMS.Status == "active" {
-		a.SMS.PhoneNumber = phoneNumber(a.number)
-	}
-}
-
-// phoneNumber is one of the hundred numbers that are set aside for fiction.
-func phoneNumber(n int) string { return fmt.Sprintf("+120255501%02d", n%100) }
-
-// channel is the channel in the answer to reading: interface 4.7.
-func (a *agent) channel() *smsWire {
-	if a.SMS == nil {
-		return nil
-	}
-	return &smsWire{Status: a.SMS.Status, PhoneNumber: a.SMS.PhoneNumber}
-}
-
-// channelStatus is the channel in the answer to creation: interface 4.6.
-func (a *agent) channelStatus() *smsWire {
-	if a.SMS == nil {
-		return nil
-	}
-	return &smsWire{Status: a.SMS.Status}
-}
-
-// enableSMS is interface 4.9.
-func (s *Server) enableSMS(req *request) (operation, *failure) {
-	a, f := s.agentWithBody(req)
-	if f != nil {
-		return operation{}, f
-	}
-	return operation{act: func() reply {
-		a.enable(req.members.text(spec.SMSChannelMode), s.config.smsStatus)
-		a.UpdatedAt = req.now
-		return &channelReply{Status: a.SMS.Status}
-	}}, nil
-}
-
-// SetSMS gives an agent's SMS channel a status of interface 3 (disabled,
-// needs_compliance, pending, active, needs_setup), as the service does in its
-// own time. Reading the agent then shows phoneNumber; "" shows none. An unknown
-// agent or status panics.
-func (s *Server) SetSMS(agentID, status, phoneNumber string) {
-	if !slices.Contains(spec.SMSStatuses, status) {
-		misuse("SetSMS", "unknown status %s; the statuses are %s", quoteName(status), strings.Join(spec.SMSStatuses, ", "))
-	}
-	now := s.now()
-	s.withAgent("SetSMS", agentID, func(a *agent) {
-		if a.SMS == nil {
-			a.SMS = new(SMS)
-		}
-		a.SMS.Status, a.SMS.PhoneNumber = status, phoneNumber
-		a.UpdatedAt = now
-	})
+// redacted is the reply for Calls.
+func (m *messageReply) redacted() reply {
+	shown := *m
+	shown.ReplyText = redactedText(m.ReplyText)
+	return &shown
 }

@@ -3,6 +3,7 @@ package fakeserver
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -21,11 +22,11 @@ type config struct {
 	messageTexts bool
 	callLimit    int
 	unknownOK    bool
-	decided
-	observed map[string]bool // the ids that Like has found answers for
-	maxima   [limitCount]int // 0 means the plan's maximum
-	key      string          // the default key's text; "" means amk_fake_000001
-	plan     Plan            // of the default key
+	choices
+	observed map[string]bool      // the ids that Like has found answers for
+	maxima   [spec.LimitCount]int // 0 means the plan's maximum
+	key      string               // the default key's text; "" means amk_fake_000001
+	plan     Plan                 // of the default key
 }
 
 // defaultCallLimit is how many calls Calls keeps.
@@ -35,7 +36,7 @@ func newConfig(opts []Option) (config, error) {
 	c := config{
 		clock:     time.Now,
 		callLimit: defaultCallLimit,
-		decided:   newDecided(),
+		choices:   newChoices(),
 		observed:  map[string]bool{},
 	}
 	for i, opt := range opts {
@@ -46,7 +47,7 @@ func newConfig(opts []Option) (config, error) {
 			return c, err
 		}
 	}
-	c.sliding = c.decided.windows == windowsSliding
+	c.sliding = c.choices.windows == windowsSliding
 	return c, nil
 }
 
@@ -90,7 +91,7 @@ func WithMessageTexts() Option {
 // errors.
 func WithLimit(limit Limit, calls int) Option {
 	return func(c *config) error {
-		i := limitIndex(spec.LimitKey(limit))
+		i := limitIndex(limit)
 		if i < 0 {
 			return fmt.Errorf("WithLimit: unknown limit; the limits are %s", limitKeys())
 		}
@@ -160,4 +161,30 @@ func WithPlan(plan Plan) Option {
 		c.plan = plan
 		return nil
 	}
+}
+
+// FromIP is the IP address that a client calls from instead of 192.0.2.1, for
+// the limits per address of interface 8. A text that is no IP address panics
+// where it is used.
+type FromIP string
+
+// address is the first FromIP, or an address that is set aside for documentation
+// (RFC 5737).
+func address(method string, from []FromIP) netip.Addr {
+	switch len(from) {
+	case 0:
+		return netip.AddrFrom4([4]byte{192, 0, 2, 1})
+	case 1:
+		return parseIP(method, string(from[0]))
+	}
+	misuse(method, "%d addresses: a client has one", len(from))
+	return netip.Addr{}
+}
+
+func parseIP(method, address string) netip.Addr {
+	ip, err := netip.ParseAddr(address)
+	if err != nil {
+		misuse(method, "%s is not an IP address such as 203.0.113.7", quoteName(address))
+	}
+	return ip
 }

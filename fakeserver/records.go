@@ -1,11 +1,57 @@
 package fakeserver
 
 import (
-	"encoding/json"
-	"fmt"
-	"io"
 	"slices"
+	"sort"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 )
+
+// ring keeps the newest items. Adding an item costs the same however many it
+// holds.
+type ring[T any] struct {
+	kept    []T
+	oldest  int // the index of the oldest item, once the ring is full
+	dropped int
+}
+
+// add keeps an item. Once there are limit items, it drops the oldest. limit is
+// the same at each call.
+func (r *ring[T]) add(item T, limit int) {
+	switch {
+	case len(r.kept) < limit:
+		r.kept = append(r.kept, item)
+		return
+	case limit > 0:
+		r.kept[r.oldest] = item
+		r.oldest = (r.oldest + 1) % limit
+	}
+	r.dropped++
+}
+
+// all returns a copy of the items, oldest first.
+func (r *ring[T]) all() []T { return slices.Concat(r.kept[r.oldest:], r.kept[:r.oldest]) }
+
+// since returns a copy of the new items, oldest first. isNew holds for every
+// item behind the first new one.
+func (r *ring[T]) since(isNew func(T) bool) []T {
+	at := func(i int) T { return r.kept[(r.oldest+i)%len(r.kept)] }
+	first := sort.Search(len(r.kept), func(i int) bool { return isNew(at(i)) })
+	found := make([]T, 0, len(r.kept)-first)
+	for i := first; i < len(r.kept); i++ {
+		found = append(found, at(i))
+	}
+	return found
+}
+
+// total counts the items that were ever added.
+func (r *ring[T]) total() int { return len(r.kept) + r.dropped }
+
+// callLog holds the calls that Calls returns.
+type callLog struct {
+	ring[*record]
+	limit int
+}
 
 // keep completes the record of a call, puts it into the log, and shows it
 // to watchers. A new AwaitCalls either finds the call in the log or is shown
@@ -34,6 +80,50 @@ func (s *Server) complete(req *request, a answer) {
 	c.Status = a.Status
 	c.Took = max(0, s.now().Sub(c.Time)) // somebody may set the machine's clock back
 	c.ReplyBody = clip(scrubJSON(a.shown, req.secrets), maxRecordedBody)
+}
+
+// completeSent records what will be sent. Where the client leaves before, it
+// gets less.
+func (s *Server) completeSent(req *request, out answer) {
+	call := &req.record.call
+	if req.fault != nil && req.fault.phase == beforeConnecting {
+		call.Sent.Broke = refused
+		return
+	}
+	d := req.delivery(out)
+	part, whole := d.Part(out.Body)
+	if !whole {
+		call.Sent.Broke = breaks[d.Ends]
+		if d.Sent == memnet.Nothing {
+			return
+		}
+	}
+	call.Sent.Status, call.Sent.Bytes, call.Sent.Body = out.Status, len(part), call.ReplyBody
+	ofTest := req.fault != nil && req.fault.canned != nil
+	if ofTest || !whole {
+		call.Sent.Body = clip(scrubJSON(out.shownPart(part), req.secrets), maxRecordedBody)
+	}
+	req.record.sent = linesOf(out.Header, ofTest && !s.config.messageTexts)
+}
+
+// delivery says how an answer leaves. Where a callback of the test panicked, there
+// is no answer, and the connection closes.
+func (req *request) delivery(out answer) memnet.Delivery {
+	switch {
+	case req.fault != nil:
+		return req.fault.delivery
+	case out.Status == 0:
+		return clientGone.delivery
+	}
+	return memnet.Delivery{}
+}
+
+// shownPart is a part of the body as Calls shows it. Redacted words are not cut.
+func (a answer) shownPart(part []byte) string {
+	if a.shown == string(a.Body) {
+		return clip(a.shown, len(part))
+	}
+	return a.shown
 }
 
 // records returns the kept calls, oldest first.
@@ -65,38 +155,3 @@ func (s *Server) Calls(matchers ...Matcher) []Call {
 
 // CallCount counts the calls that Calls would return.
 func (s *Server) CallCount(matchers ...Matcher) int { return len(s.matching("CallCount", matchers)) }
-
-// transcribe logs the newest calls of a test that failed.
-func (s *Server) transcribe() {
-	if s.tb == nil || !s.tb.Failed() {
-		return
-	}
-	s.tb.Helper()
-	calls, total := s.Calls(), look(s, func(w *world) int { return w.log.total() })
-	shown := calls[max(0, len(calls)-maxTranscript):]
-	if len(shown) > 0 {
-		s.tb.Logf("fakeserver: %s", transcript(shown, total))
-	}
-}
-
-// WriteCalls writes the calls that Calls returns to w as JSON Lines: one JSON
-// object and a line feed for each call, redacted as in Calls. The members keep
-// their names and this order in every version:
-//
-//	seq time endpoint? method url path agent_id? created? key address header body?
-//	body_bytes took_ns sent status code? reason? member? limit_key? reply_body?
-//	fault? trace_id
-//
-// Members with a question mark are left out when empty. The fields of Call say
-// what each holds. time is RFC 3339, header an object of lists of strings.
-// WriteCalls returns the error of w.
-func (s *Server) WriteCalls(w io.Writer, matchers ...Matcher) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	for _, c := range copiedCalls(s.matching("WriteCalls", matchers)) {
-		if err := encoder.Encode(c); err != nil {
-			return fmt.Errorf("fakeserver: WriteCalls: %w", err)
-		}
-	}
-	return nil
-}

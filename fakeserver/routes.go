@@ -16,24 +16,26 @@ import (
 type judge func(*Server, *request) (operation, *failure)
 
 type route struct {
-	name  Endpoint
 	spec  *spec.Endpoint
 	judge judge
 }
 
-// routes are the nine endpoints. Their rows in spec have what each takes, which
-// statuses it answers and which limits it spends. Nothing changes routes.
+// routes are the nine endpoints. Their rows in spec have the path that each has,
+// the body that it takes, the statuses that it answers and the limits that it
+// spends, which stand here again for the reader. Nothing changes routes.
 var routes = []route{
-	{EndpointStatus, spec.Status, (*Server).status},
-	{EndpointWarmUp, spec.WarmUp, (*Server).warmUp},
-	{EndpointGetBYOK, spec.GetBYOK, (*Server).getBYOK},
-	{EndpointSetBYOK, spec.SetBYOK, (*Server).setBYOK},
-	{EndpointClearBYOK, spec.ClearBYOK, (*Server).clearBYOK},
-	{EndpointCreateAgent, spec.CreateAgent, (*Server).createAgent},
-	{EndpointGetAgent, spec.GetAgent, (*Server).getAgent},
-	{EndpointSendMessage, spec.SendMessage, (*Server).sendMessage},
-	{EndpointEnableSMS, spec.EnableSMS, (*Server).enableSMS},
+	{spec.Status, (*Server).status},           // spends nothing
+	{spec.WarmUp, (*Server).warmUp},           // spends requests, warm-ups
+	{spec.GetBYOK, (*Server).getBYOK},         // spends nothing
+	{spec.SetBYOK, (*Server).setBYOK},         // spends requests, BYOK sets
+	{spec.ClearBYOK, (*Server).clearBYOK},     // spends nothing
+	{spec.CreateAgent, (*Server).createAgent}, // spends requests, agent creations; with llm.api_key, BYOK sets
+	{spec.GetAgent, (*Server).getAgent},       // spends requests
+	{spec.SendMessage, (*Server).sendMessage}, // spends requests
+	{spec.EnableSMS, (*Server).enableSMS},     // spends requests
 }
+
+func (r *route) endpoint() Endpoint { return Endpoint(r.spec.Call) }
 
 // find returns the route of a request and the value of {agent_id}. path is the
 // path as it was sent, so that an identifier with %2F stays one segment. Paths
@@ -98,6 +100,16 @@ func segment(path string) (first, rest string) {
 	return path[1 : end+1], path[end+1:]
 }
 
+// sentPath is the path as the client sent it. EscapedPath alone escapes a path
+// anew when the client left a character unescaped that needs an escape:
+// /v1/agent%73/{a} would become /v1/agents/%7Ba%7D.
+func sentPath(u *url.URL) string {
+	if path, err := url.PathUnescape(u.RawPath); err == nil && path == u.Path && path != "" {
+		return u.RawPath
+	}
+	return u.EscapedPath()
+}
+
 // status is interface 4.1, which shows only the types of the values.
 func (s *Server) status(*request) (operation, *failure) {
 	return operation{act: func() reply {
@@ -106,7 +118,7 @@ func (s *Server) status(*request) (operation, *failure) {
 }
 
 // warmUp is interface 4.2. A store that is down cannot say that nothing is
-// stored, so 503 comes before 409.
+// stored, so it comes first.
 func (s *Server) warmUp(req *request) (operation, *failure) {
 	mode := req.members.text(spec.WarmUpMode)
 	switch {
@@ -117,23 +129,14 @@ func (s *Server) warmUp(req *request) (operation, *failure) {
 	case !req.key.dashboard:
 		return operation{}, forbidden
 	case req.world.byokUnavailable && (s.config.storeDownFirst || req.key.byok != nil):
-		return operation{}, byokUnavailable(503, spec.WarmUpMode)
+		return operation{}, byokUnavailable(spec.WarmUp, spec.WarmUpMode)
 	case req.key.byok == nil:
-		return operation{}, byokNotConfigured(409, spec.WarmUpMode)
+		return operation{}, byokNotConfigured(spec.WarmUp, spec.WarmUpMode)
 	}
 	return operation{act: func() reply {
 		req.key.warm = true
 		return &warmUpReply{OK: true, Warmed: true, Mode: mode}
 	}}, nil
-}
-
-// callName names a call in the log of a test. It is not the path, which may
-// hold a key by mistake.
-func callName(r *http.Request) string {
-	if route, _, _ := find(r.Method, sentPath(r.URL)); route != nil {
-		return string(route.name)
-	}
-	return "a call to no endpoint"
 }
 
 // maxUnknown bounds the reported calls to unknown routes: a client that polls
@@ -162,7 +165,7 @@ func unknownRoute(method, path string) string {
 		return slices.Compare(a.nearness(method, path), b.nearness(method, path))
 	})
 	return fmt.Sprintf("no endpoint is at %s %s; nearest: %s; WithUnknownRoutes allows such calls",
-		bounded(method), bounded(path), nearest.name)
+		bounded(method), bounded(path), nearest.spec.Call)
 }
 
 // nearness ranks a route for a call: by how long the paths agree, how little
@@ -179,4 +182,13 @@ func (r *route) nearness(method, path string) []int {
 		sameMethod = 1
 	}
 	return []int{agree, -max(len(template)-len(path), len(path)-len(template)), sameMethod}
+}
+
+// callName names a call in the log of a test. It is not the path, which may
+// hold a key by mistake.
+func callName(r *http.Request) string {
+	if route, _, _ := find(r.Method, sentPath(r.URL)); route != nil {
+		return route.spec.Call
+	}
+	return "a call to no endpoint"
 }

@@ -27,7 +27,7 @@ func TestRulebookFindsWhatAskingAllFinds(t *testing.T) {
 			}
 		default:
 			rec := &record{hasText: true, text: fmt.Sprint(random.IntN(3)), hasKey: true, token: digestOf(fmt.Sprint(random.IntN(3))), call: Call{
-				Endpoint: routes[random.IntN(3)].name, AgentID: fmt.Sprint(random.IntN(3)),
+				Endpoint: routes[random.IntN(3)].endpoint(), AgentID: fmt.Sprint(random.IntN(3)),
 			}}
 			want := slices.DeleteFunc(slices.Clone(all), func(sc *Script) bool { return !matchesAll(sc.matchers, rec) })
 			slices.Reverse(want)
@@ -42,7 +42,7 @@ func TestRulebookFindsWhatAskingAllFinds(t *testing.T) {
 
 func randomMatchers(random *rand.Rand) (matchers []Matcher) {
 	for _, m := range []Matcher{
-		ByEndpoint(routes[random.IntN(3)].name), ByKey(fmt.Sprint(random.IntN(3))), ByAgent(fmt.Sprint(random.IntN(3))),
+		ByEndpoint(routes[random.IntN(3)].endpoint()), ByKey(fmt.Sprint(random.IntN(3))), ByAgent(fmt.Sprint(random.IntN(3))),
 		ByText(fmt.Sprint(random.IntN(3))), ByTextContaining(fmt.Sprint(random.IntN(3))), Where(func(c Call) bool { return c.AgentID > "0" }),
 	} {
 		if random.IntN(3) == 0 {

@@ -4,23 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-
-	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
-
-// Reply is the result of a ReplyFunc.
-type Reply struct {
-	Text     string   // the reply_text; used with Status 0 and 200 only
-	Warnings []string // the warnings; an empty list is left out of the answer
-	// Status is 0 or 200 for a reply, or an error status that interface 4.8 lists:
-	// 400, 401, 402, 404, 429. A 429 carries Retry-After: 1. Any other status fails
-	// the test. The message was accepted before and has spent its limits. For a 429
-	// that spends nothing, Inject RateLimited.
-	Status int
-	// Code and Reason fill the error body. An empty Code means the fake's own for
-	// the status.
-	Code, Reason string
-}
 
 // Script answers messages instead of the default reply. OnMessage makes one. A
 // script without steps counts its messages and leaves the default reply.
@@ -125,25 +109,6 @@ func (sc *Script) take() step {
 	return sc.steps[min(sc.hits, len(sc.steps))-1]()
 }
 
-// scripted is the failure that a ReplyFunc asks for, nil for a reply.
-func (s *Server) scripted(r Reply) *failure {
-	if r.Status == 0 || r.Status == http.StatusOK {
-		return nil
-	}
-	f := &failure{status: r.Status, code: r.Code, reason: r.Reason}
-	if !spec.SendMessage.Lists(r.Status) {
-		s.reportf("a ReplyFunc answered with status %d; a message is answered with 200 or one of %v", r.Status, spec.SendMessage.Errors)
-		f.status, f.reason = http.StatusInternalServerError, fmt.Sprintf("a ReplyFunc asked for status %d", r.Status)
-	}
-	if f.code == "" {
-		f.code = codes[r.Status]
-	}
-	if f.status == http.StatusTooManyRequests {
-		f.limit, f.wait = spec.KeyMinute, 1
-	}
-	return f
-}
-
 // rules returns all rules: scripts, then injections, each in the order in which
 // they were made.
 func (s *Server) rules() []*rule {
@@ -199,16 +164,4 @@ func verdict(refused []Matcher, rec *record) string {
 	default:
 		return "which matches: it came before the rule was made, or another acted on it"
 	}
-}
-
-// refusing returns the matchers that refuse a call.
-func refusing(matchers []Matcher, rec *record) []Matcher {
-	return slices.DeleteFunc(slices.Clone(matchers), func(m Matcher) bool { return passes(m, rec) })
-}
-
-// passes asks a matcher. The test has failed already, so a matcher that panics
-// only counts as a refusal.
-func passes(m Matcher, rec *record) (matched bool) {
-	defer func() { _ = recover() }()
-	return m.matches(rec)
 }

@@ -6,12 +6,43 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
+
+// add completes and stores an agent. sms is where each mode leads.
+func (w *world) add(k *apiKey, given Agent, now time.Time, sms map[string]string) *agent {
+	a := &agent{Agent: given, owner: k, number: w.nextAgent()}
+	a.ID = cmp.Or(a.ID, numbered("agent", a.number))
+	a.Key = k.label
+	a.Status = cmp.Or(a.Status, "active")
+	a.CreatedAt = cmp.Or(a.CreatedAt, now)
+	a.UpdatedAt = cmp.Or(a.UpdatedAt, a.CreatedAt)
+	a.LLM.Mode, a.LLM.Tier = cmp.Or(a.LLM.Mode, modeHosted), cmp.Or(a.LLM.Tier, "fast")
+	if a.SMS != nil && a.SMS.Status == "" {
+		phone := a.SMS.PhoneNumber
+		a.enable(a.SMS.Mode, sms)
+		a.SMS.PhoneNumber = cmp.Or(phone, a.SMS.PhoneNumber)
+	}
+	w.insert(a)
+	return a
+}
+
+// nextAgent returns the next number whose identifier is free: AddAgent may have
+// taken some. It tries each number once.
+func (w *world) nextAgent() int {
+	for w.numbers++; w.agents[numbered("agent", w.numbers)] != nil; w.numbers++ {
+	}
+	return w.numbers
+}
+
+func (st *state) insert(a *agent) {
+	st.agents[a.ID] = a
+	st.ordered = append(st.ordered, a)
+}
 
 // AddAgent puts an agent of key into the fake, as if a call had created it
 // before the test. It spends no limit and leaves no call. Zero fields are
@@ -110,22 +141,6 @@ func (c *config) metadataFlaw(metadata json.RawMessage) string {
 		return "Metadata: a member is there twice, or a string holds half a surrogate pair"
 	case c.length(string(compacted(metadata))) > c.metadataCap:
 		return fmt.Sprintf("Metadata: at most %d characters of compact JSON", c.metadataCap)
-	}
-	return ""
-}
-
-func smsFlaw(sms *SMS) string {
-	if sms == nil {
-		return ""
-	}
-	if flaw := fieldFlaw("SMS.Mode", spec.AgentSMSMode, sms.Mode); flaw != "" {
-		return flaw
-	}
-	switch {
-	case sms.Mode == "" && sms.Status == "":
-		return "SMS: needs a Mode or a Status"
-	case sms.Status != "" && !slices.Contains(spec.SMSStatuses, sms.Status):
-		return "SMS.Status: must be one of " + strings.Join(spec.SMSStatuses, ", ")
 	}
 	return ""
 }

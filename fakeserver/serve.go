@@ -4,8 +4,6 @@ import (
 	"context"
 	"net/http"
 	"time"
-
-	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // request is one call on its way through the fake.
@@ -27,14 +25,20 @@ type fate struct {
 	fault     *fault // acts besides the latencies; nil means none
 }
 
-// operation is the effect and the answer of a call that no rule refuses.
+// operation is the effect and the answer of a call that no rule refuses. It does
+// not see how the answer is sent, nor the lock that it runs under.
 type operation struct {
-	setsBYOK bool // it stores a provider key besides, which a limit counts
-	// act changes the state and returns the answer. The lock is held.
-	act func() reply
-	// then, if set, makes the answer instead of act. It waits and runs callbacks of
-	// the test, so it runs without the lock.
-	then func(context.Context) (reply, *failure)
+	setsBYOK bool         // it stores a provider key besides, which a limit counts
+	act      func() reply // changes the state and returns the answer
+	later    later        // makes the answer instead of act; nil where act does
+}
+
+// later is the rest of an operation that takes time.
+type later interface {
+	// wait waits and runs callbacks of the test, so it runs without the lock.
+	wait(context.Context)
+	// finish changes the state and returns the answer, under the lock again.
+	finish() (reply, *failure)
 }
 
 func (req *request) traceID() string { return req.record.call.TraceID }
@@ -117,8 +121,9 @@ func (s *Server) carryOut(ctx context.Context, req *request) (reply, *failure) {
 			"A synctest bubble starts in the year 2000: issue a key of its own for each bubble, and do not use it outside",
 			req.key.label, wireTime(req.now))
 	}
-	if flaw == nil && op.then != nil {
-		return op.then(ctx)
+	if flaw == nil && op.later != nil {
+		op.later.wait(ctx)
+		s.locked(func(*world) { rep, flaw = op.later.finish() })
 	}
 	return rep, flaw
 }
@@ -134,7 +139,7 @@ func (s *Server) settle(req *request) (operation, reply, *failure) {
 	if c := s.config.costs(req.route.spec, flaw, op.setsBYOK); c != (cost{}) {
 		s.oneClock(req)
 		b := s.budget(req)
-		if refused := b.spend(c, &s.config.decided); refused != nil {
+		if refused := b.spend(c, &s.config.choices); refused != nil {
 			return operation{}, nil, refused
 		}
 	}
@@ -161,39 +166,6 @@ func (s *Server) admit(req *request) *failure {
 	return nil
 }
 
-// spendUnauthorized counts a call without a key against the limits of its
-// address, where another service does so.
-func (s *Server) spendUnauthorized(req *request, flaw *failure) {
-	if flaw.status != http.StatusUnauthorized || !s.config.requestsSpend["401"] {
-		return
-	}
-	b := budget{ip: req.world.countsOf(req.ip, req.now, s.config.sliding), now: req.now}
-	for i, l := range spec.Limits {
-		if l.PerIP && l.Counts == spec.Requests {
-			b.take(i)
-		}
-	}
-}
-
-// oneClock resets the key's limits when the clock has run backwards. Limits
-// cannot work across two clocks: a wait from the year 2000 of a bubble until
-// today would be 26 years.
-func (s *Server) oneClock(req *request) {
-	if req.key.counts.behind(req.now) {
-		req.key.counts = newCounts(s.config.sliding)
-		req.twoClocks = true
-	}
-}
-
-func (s *Server) budget(req *request) budget {
-	b := budget{key: req.key.counts, now: req.now}
-	b.ip = req.world.countsOf(req.ip, req.now, s.config.sliding)
-	for i := range b.maxima {
-		b.maxima[i] = s.maximum(req.key, i)
-	}
-	return b
-}
-
 // date is the Date header of an answer, by the fake's clock.
 func (s *Server) date() string { return s.now().Format(http.TimeFormat) }
 
@@ -201,10 +173,10 @@ func (s *Server) date() string { return s.now().Format(http.TimeFormat) }
 // shows.
 func (s *Server) compose(req *request, rep reply, flaw *failure) answer {
 	if flaw != nil {
-		c, d := &req.record.call, &s.config.decided
-		c.Code, c.LimitKey, c.Member = d.errorName(flaw.code), d.limitName(flaw.limit), flaw.member
+		c, by := &req.record.call, &s.config.choices
+		c.Code, c.LimitKey, c.Member = by.errorName(flaw.code), by.limitName(flaw.limit), flaw.member
 		c.Reason = scrub(flaw.reason, req.secrets)
-		return flaw.answer(d, s.date(), req.traceID())
+		return flaw.answer(by, s.date(), req.traceID())
 	}
 	rep.trace(req.traceID())
 	a := newAnswer(http.StatusOK, s.date(), encode(rep))
@@ -214,12 +186,4 @@ func (s *Server) compose(req *request, rep reply, flaw *failure) answer {
 		a.shown = string(a.Body)
 	}
 	return a
-}
-
-// maximum is how many calls a key may make in each window of spec.Limits[i].
-func (s *Server) maximum(k *apiKey, i int) int {
-	if m := s.config.maxima[i]; m != 0 {
-		return m
-	}
-	return k.plan.Max(i)
 }

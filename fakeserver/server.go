@@ -1,14 +1,11 @@
 package fakeserver
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 )
@@ -110,23 +107,6 @@ func (s *Server) Close() error {
 	return look(s, func(*world) error { return errors.Join(s.problems...) })
 }
 
-// Reset brings the fake back to the state after New. The default key keeps its
-// text and is valid. Every other key, agent, configuration, limit, script,
-// injection and recorded call is forgotten, and identifiers start again at 1. A
-// call that is under way ends on the old state, and its record is forgotten
-// with it. The clock keeps what Advance has added, since it must not run
-// backwards. Reset reports required scripts and injections that were not used
-// until now.
-func (s *Server) Reset() {
-	unused, calls := s.rules(), s.records()
-	fresh := newWorld(s.config, s.now())
-	s.locked(func(w *world) {
-		fresh.resets = w.resets + 1
-		s.world = fresh
-	})
-	s.reportUnused(unused, calls)
-}
-
 // maxProblems bounds what a fake without a test keeps for Close.
 const maxProblems = 100
 
@@ -152,40 +132,6 @@ func (s *Server) reportf(format string, args ...any) {
 // get into a log.
 func (s *Server) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("fakeserver.Server")) }
 
-// Now returns the fake's time in UTC: time.Now or WithClock, and what Advance
-// and Sleep have added.
-func (s *Server) Now() time.Time { return s.now() }
-
-// Advance moves the fake's clock forward by d. Windows of limits close, and the
-// times in later answers, the Date header included, are later by d. It ends
-// each Sleep whose time has come. Other waits, such as a Latency, are not
-// shortened. A negative d panics.
-func (s *Server) Advance(d time.Duration) {
-	if d < 0 {
-		misuse("Advance", "%v is negative; the clock only moves forward", d)
-	}
-	if !s.move(func(offset time.Duration) time.Duration { return offset + d }) {
-		misuse("Advance", "%v more would be beyond what a time.Duration holds", d)
-	}
-}
-
-// Sleep waits until the fake's clock is d later, without waiting for that long:
-// when everything that runs has come to rest, it moves the clock to the wake
-// time. So a Server is an agentmessaging.Clock, and a client with
-// agentmessaging.WithClock(fake) waits out a daily limit in a millisecond.
-//
-// Of several sleepers the one with the earliest wake time moves the clock, and
-// all whose time has come with it return: ten sleepers of a minute move it by
-// one minute. Advance ends the waits that it passes. When ctx ends first, Sleep
-// returns ctx.Err() and leaves the clock alone. Deadlines of contexts count
-// real time, or that of the synctest bubble, and never the fake's.
-//
-// Callers that still run get the chance to sleep too before the clock moves. In
-// a synctest bubble that is exact. Outside, Sleep looks for running goroutines
-// until there are none. In a program that never rests it waits until nothing
-// has reached the fake for 20 milliseconds, and for a second at most.
-func (s *Server) Sleep(ctx context.Context, d time.Duration) error { return s.sleep(ctx, d) }
-
 // host says in the error of a client that was not given HTTPClient what it was
 // not given: "dial tcp: lookup WithHTTPClient(fake.HTTPClient(t)).is-missing.invalid:
 // no such host". It is no domain name, so net asks no name server for it.
@@ -197,32 +143,6 @@ const host = "WithHTTPClient(fake.HTTPClient(t)).is-missing.invalid"
 // another machine, but nothing is encrypted. For a socket, put the Server into
 // an httptest.Server and use that one's URL.
 func (s *Server) BaseURL() string { return "https://" + host }
-
-// FromIP is the IP address that a client calls from instead of 192.0.2.1, for
-// the limits per address of interface 8. A text that is no IP address panics
-// where it is used.
-type FromIP string
-
-// address is the first FromIP, or an address that is set aside for documentation
-// (RFC 5737).
-func address(method string, from []FromIP) netip.Addr {
-	switch len(from) {
-	case 0:
-		return netip.AddrFrom4([4]byte{192, 0, 2, 1})
-	case 1:
-		return parseIP(method, string(from[0]))
-	}
-	misuse(method, "%d addresses: a client has one", len(from))
-	return netip.Addr{}
-}
-
-func parseIP(method, address string) netip.Addr {
-	ip, err := netip.ParseAddr(address)
-	if err != nil {
-		misuse(method, "%s is not an IP address such as 203.0.113.7", quoteName(address))
-	}
-	return ip
-}
 
 // HTTPClient returns a client whose every call goes to the fake, through real
 // net/http at both ends and an in-memory connection between them. It reaches no

@@ -96,8 +96,9 @@ func (l legible) of(body []byte) string {
 	var b strings.Builder
 	member := ""
 	for len(body) > 0 {
-		bare, rest := untilQuote(body)
+		bare, _, _ := bytes.Cut(body, []byte(`"`))
 		b.WriteString(l.bare(bare))
+		rest := body[len(bare):]
 		if len(rest) == 0 {
 			break
 		}
@@ -115,13 +116,6 @@ func (l legible) of(body []byte) string {
 		b.WriteString(written)
 	}
 	return scrub(b.String(), l.secrets)
-}
-
-func untilQuote(body []byte) (bare, rest []byte) {
-	if i := bytes.IndexByte(body, '"'); i >= 0 {
-		return body[:i], body[i:]
-	}
-	return body, nil
 }
 
 // firstString is the string that a body begins with, as it stands there and as

@@ -1,12 +1,15 @@
 package fakeserver
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"net/netip"
+	"slices"
 	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // Snapshot is the state of the service at one moment: keys and plans, agents
@@ -21,6 +24,20 @@ type Snapshot struct {
 // Format prints only a name, with every verb: a snapshot holds texts that must
 // not get into a log.
 func (Snapshot) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("fakeserver.Snapshot")) }
+
+// stateFile is the state as WriteState writes it, and as a Snapshot keeps it. It
+// shares no memory with a state that changes.
+type stateFile struct {
+	Format        string        `json:"format"`
+	Version       int           `json:"version"`
+	Advanced      time.Duration `json:"advanced_ns"`
+	Traces        int           `json:"traces"` // identifiers given so far
+	Numbers       int           `json:"agents"` // the number of the last agent
+	BYOKAvailable bool          `json:"byok_available"`
+	Keys          []keyFile     `json:"keys"` // in the order of issue
+	Addresses     []addressFile `json:"addresses"`
+	Agents        []agentFile   `json:"agent_list"`
+}
 
 // Snapshot copies the state of the service, for Restore. Scripts, injected
 // faults, recorded calls and the clock belong to the test and are not copied.
@@ -43,16 +60,6 @@ func (s *Server) Restore(snapshot *Snapshot) {
 	s.locked(func(w *world) { w.state = fresh })
 }
 
-// The start of a state file. A change that an older fake would misread needs
-// another version.
-const (
-	stateFormat  = "agentmessaging-fake-state"
-	stateVersion = 1
-)
-
-// maxStateFile bounds the file that ReadState reads: 1 GiB.
-const maxStateFile = 1 << 30
-
 // WriteState writes the state of the service to w as JSON, with the clock's
 // advance and the count of trace identifiers, so that another fake can go on
 // from it with ReadState. Scripts, injected faults and recorded calls are left
@@ -72,52 +79,109 @@ func (s *Server) WriteState(w io.Writer) error {
 	return nil
 }
 
-// ReadState brings the service to a state that WriteState wrote, as Restore
-// does: scripts, injected faults and recorded calls stay, and a call that is
-// under way ends on the state that it began on. The clock moves at least as far
-// as it had been advanced; it never goes back. API keys get the texts that this
-// fake makes for their labels, so another WithKey means other texts.
-//
-// ReadState refuses anything that is not such a file, is damaged, or breaks a
-// rule of the service. The error says where, and the state is unchanged.
-func (s *Server) ReadState(r io.Reader) error {
-	f, err := decodeState(r)
-	if err != nil {
-		return fmt.Errorf("fakeserver: ReadState: %w", err)
-	}
-	if err := f.check(&s.config); err != nil {
-		return fmt.Errorf("fakeserver: ReadState: the state is damaged: %w", err)
-	}
-	fresh := f.state(&s.config)
-	s.locked(func(w *world) {
-		w.state = fresh
-		w.traces = max(w.traces, f.Traces)
-	})
-	s.advanceTo(f.Advanced)
-	return nil
+// keyFile has the label and never the text.
+type keyFile struct {
+	KeyInfo
+	Warm bool        `json:"warm"`
+	BYOK *byokConfig `json:"byok,omitempty"` // replaced and never changed, so it may be shared
+	countsFile
 }
 
-// decodeState reads a file and checks its form.
-func decodeState(r io.Reader) (*stateFile, error) {
-	raw, err := io.ReadAll(io.LimitReader(r, maxStateFile+1))
-	if err != nil {
-		return nil, err
+type addressFile struct {
+	Address netip.Addr `json:"address"`
+	countsFile
+}
+
+type countsFile struct {
+	Windows []windowFile `json:"windows,omitempty"`
+	Last    time.Time    `json:"last"`
+}
+
+// windowFile is one window that counts calls or is closed. Fixed and sliding
+// windows have the same form.
+type windowFile struct {
+	Limit Limit     `json:"limit_key"`
+	Calls []tally   `json:"calls,omitempty"`
+	Shut  time.Time `json:"shut_until,omitzero"` // by Exhaust
+}
+
+type agentFile struct {
+	Agent
+	Number    int        `json:"number"`
+	Exchanges []Exchange `json:"exchanges"`
+	Dropped   int        `json:"exchanges_dropped"`
+	OwnKey    bool       `json:"own_key,omitempty"` // of its creation, not stored for others
+}
+
+// file copies the state.
+func (w *world) file() *stateFile {
+	f := &stateFile{Traces: w.traces, Numbers: w.numbers, BYOKAvailable: !w.byokUnavailable}
+	for _, k := range w.keysInOrder() {
+		f.Keys = append(f.Keys, keyFile{k.info(), k.warm, k.byok, k.counts.file()})
 	}
-	if len(raw) > maxStateFile {
-		return nil, fmt.Errorf("more than %d bytes", maxStateFile)
+	for _, ip := range slices.SortedFunc(maps.Keys(w.ips), netip.Addr.Compare) {
+		f.Addresses = append(f.Addresses, addressFile{ip, w.ips[ip].file()})
 	}
-	f := new(stateFile)
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.DisallowUnknownFields()
-	switch err := decoder.Decode(f); { // it reads on behind an unknown member
-	case !json.Valid(raw):
-		return nil, errors.New("not one JSON document, so no state of a fake, or not all of one")
-	case f.Format != stateFormat:
-		return nil, errors.New("not the state of a fake: its format is not " + stateFormat)
-	case f.Version != stateVersion:
-		return nil, fmt.Errorf("the state has version %d; this fake reads version %d", f.Version, stateVersion)
-	case err != nil:
-		return nil, fmt.Errorf("the state is damaged: %w", err)
+	for _, a := range w.ordered {
+		f.Agents = append(f.Agents, agentFile{a.copied(), a.number, append([]Exchange{}, a.exchanges.all()...), a.exchanges.dropped, a.ownKey})
 	}
-	return f, nil
+	return f
+}
+
+func (c *counts) file() countsFile {
+	f := countsFile{Last: c.last}
+	for i, w := range c.windows {
+		if len(w.calls) > 0 || !w.shut.IsZero() {
+			f.Windows = append(f.Windows, windowFile{Limit(spec.Limits[i].Key), slices.Clone(w.calls), w.shut})
+		}
+	}
+	return f
+}
+
+// state builds the state that a file describes, by the options of a fake.
+func (f *stateFile) state(c *config) state {
+	st := newState()
+	st.numbers, st.byokUnavailable = f.Numbers, !f.BYOKAvailable
+	owners := map[string]*apiKey{}
+	for i, k := range f.Keys {
+		key := k.key(i+1, c.sliding)
+		st.keys[digestOf(c.keyText(i+1))], owners[key.label] = key, key
+	}
+	for _, a := range f.Addresses {
+		st.ips[a.Address] = a.counts(c.sliding)
+	}
+	for _, a := range f.Agents {
+		st.insert(a.agent(owners[a.Key]))
+	}
+	return st
+}
+
+// key builds the n-th API key.
+func (f *keyFile) key(n int, sliding bool) *apiKey {
+	plan, _ := f.Plan.find()
+	from, _ := netip.ParseAddr(f.Address)
+	return &apiKey{
+		number: n, label: f.Label, plan: plan, dashboard: f.Dashboard, revoked: f.Revoked, warm: f.Warm,
+		issued: f.IssuedAt, from: from, byok: f.BYOK, counts: f.counts(sliding),
+	}
+}
+
+func (f *countsFile) counts(sliding bool) *counts {
+	c := newCounts(sliding)
+	c.last = f.Last
+	for _, w := range f.Windows {
+		into := &c.windows[limitIndex(w.Limit)]
+		into.shut = w.Shut
+		into.fill(w.Calls)
+	}
+	return c
+}
+
+func (f *agentFile) agent(owner *apiKey) *agent {
+	a := &agent{Agent: f.copied(), number: f.Number, owner: owner, ownKey: f.OwnKey}
+	a.exchanges.dropped = f.Dropped
+	for _, e := range f.Exchanges {
+		a.exchanges.add(e, keptExchanges)
+	}
+	return a
 }

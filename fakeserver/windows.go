@@ -1,6 +1,10 @@
 package fakeserver
 
-import "time"
+import (
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
 
 // window counts calls against one limit. Its answers depend only on the calls
 // that it counted and on its arguments.
@@ -83,4 +87,55 @@ func (w *window) ends(now time.Time) time.Time {
 // up so that the wait is enough, and at least 1.
 func waitSeconds(now, opens time.Time) int {
 	return max(1, int((opens.Sub(now)+time.Second-1)/time.Second))
+}
+
+// counts are the windows of one API key, or of one client address. A key counts
+// nothing in the windows of limits per address, and an address nothing in those
+// per key.
+type counts struct {
+	windows [spec.LimitCount]window // in the order of spec.Limits
+	last    time.Time               // the time of the newest counted call
+}
+
+func newCounts(sliding bool) *counts {
+	c := new(counts)
+	for i := range c.windows {
+		c.windows[i].length, c.windows[i].sliding = spec.Limits[i].Window, sliding
+	}
+	return c
+}
+
+// behind reports whether now comes from another clock: a bubble starts in the
+// year 2000. A day is the longest window, and a test does not set its clock back
+// by more.
+func (c *counts) behind(now time.Time) bool { return c.last.After(now.Add(spec.Day)) }
+
+func (c *counts) touch(now time.Time) {
+	if now.After(c.last) {
+		c.last = now
+	}
+}
+
+// closed reports whether no call counts any more.
+func (c *counts) closed(now time.Time) bool {
+	for i := range c.windows {
+		if c.windows[i].ends(now).After(now) {
+			return false
+		}
+	}
+	return true
+}
+
+// exhaust closes limit i until the key's open window ends, or for a whole
+// window from now.
+func (c *counts) exhaust(i int, now time.Time) {
+	w := &c.windows[i]
+	c.touch(now)
+	switch ends := w.ends(now); {
+	case w.shut.After(now):
+	case ends.After(now):
+		w.shut = ends
+	default:
+		w.shut = now.Add(w.length)
+	}
 }

@@ -1,7 +1,10 @@
 package fakeserver
 
 import (
+	"cmp"
 	"net/netip"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -75,15 +78,23 @@ func numberedIP(i int) netip.Addr {
 	return netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})
 }
 
-func TestTablesFitTheSpec(t *testing.T) {
-	require.Len(t, spec.Limits, limitCount)
+// The list of routes says what each spends, as the table does that the limits
+// go by.
+func TestRoutesFitTheSpec(t *testing.T) {
+	source, err := os.ReadFile("routes.go")
+	require.NoError(t, err)
 	require.Len(t, routes, len(spec.Endpoints))
 	for i, e := range spec.Endpoints {
 		assert.Same(t, e, routes[i].spec)
-		assert.Equal(t, e.Method+" "+e.Path, string(routes[i].name))
 		assert.Equal(t, e.Lists(429), e.Counts(spec.Requests, false), "what lists no 429 spends nothing")
+		var spends []string
+		for _, counted := range e.Spends {
+			spends = append(spends, string(counted))
+		}
+		says := cmp.Or(strings.Join(spends, ", "), "nothing")
+		assert.Regexp(t, `{spec\.`+e.Name+`, .* // spends `+says+`(;|\n)`, string(source))
 	}
 	for _, mode := range spec.SMSModes {
-		assert.Contains(t, spec.SMSStatuses, newDecided().smsStatus[mode])
+		assert.Contains(t, spec.SMSStatuses, newChoices().smsStatus[mode])
 	}
 }

@@ -9,8 +9,59 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 )
+
+// transcribe logs the newest calls of a test that failed.
+func (s *Server) transcribe() {
+	if s.tb == nil || !s.tb.Failed() {
+		return
+	}
+	s.tb.Helper()
+	calls, total := s.Calls(), look(s, func(w *world) int { return w.log.total() })
+	shown := calls[max(0, len(calls)-maxTranscript):]
+	if len(shown) > 0 {
+		s.tb.Logf("fakeserver: %s", transcript(shown, total))
+	}
+}
+
+// maxTranscript is how many calls a failed test shows.
+const maxTranscript = 50
+
+// transcript prints a line for each call, with the time since the first: a gap
+// of more than a second often shows where a test went wrong.
+func transcript(shown []Call, total int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "the last %d of %d calls:", len(shown), total)
+	for _, c := range shown {
+		since := c.Time.Sub(shown[0].Time).Round(time.Millisecond)
+		fmt.Fprintf(&b, "\n%+10.3fs  %s", since.Seconds(), c)
+	}
+	return b.String()
+}
+
+// WriteCalls writes the calls that Calls returns to w as JSON Lines: one JSON
+// object and a line feed for each call, redacted as in Calls. The members keep
+// their names and this order in every version:
+//
+//	seq time endpoint? method url path agent_id? created? key address header body?
+//	body_bytes took_ns sent status code? reason? member? limit_key? reply_body?
+//	fault? trace_id
+//
+// Members with a question mark are left out when empty. The fields of Call say
+// what each holds. time is RFC 3339, header an object of lists of strings.
+// WriteCalls returns the error of w.
+func (s *Server) WriteCalls(w io.Writer, matchers ...Matcher) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	for _, c := range copiedCalls(s.matching("WriteCalls", matchers)) {
+		if err := encoder.Encode(c); err != nil {
+			return fmt.Errorf("fakeserver: WriteCalls: %w", err)
+		}
+	}
+	return nil
+}
 
 // WriteHAR writes the calls that Calls returns to w as an HTTP archive (HAR
 // 1.2), which the developer tools of browsers open. Keys and texts are redacted

@@ -11,8 +11,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// decided holds what the fake decides where the interface is silent.
-type decided struct {
+// choices are what the fake answers where the interface is silent.
+type choices struct {
 	status     statusValues
 	errorNames map[string]string // by the fake's own
 	limitNames struct{ warmUp, keyMinute string }
@@ -53,9 +53,9 @@ const (
 	windowsFixed, windowsSliding = "fixed", "sliding"
 )
 
-// newDecided returns what the fake decides by itself.
-func newDecided() decided {
-	d := decided{
+// newChoices returns what the fake decides by itself.
+func newChoices() choices {
+	c := choices{
 		status:     statusValues{"agent-messaging-fake", "v1", "preview"},
 		errorNames: map[string]string{}, otherNames: map[string]string{},
 		smsStatus: map[string]string{"none": "disabled", "sandbox": "active", "managed": "needs_compliance", "byo_twilio": "needs_setup"},
@@ -67,19 +67,19 @@ func newDecided() decided {
 		requestsSpend: map[string]bool{"401": false, "404": true, "400": true, "409": true, "status": false},
 		windows:       windowsFixed, exactRetryAfter: true, namesTheLastToOpen: true,
 	}
-	d.limitNames.warmUp, d.limitNames.keyMinute = string(spec.WarmUpKeyHour), string(spec.KeyMinute)
+	c.limitNames.warmUp, c.limitNames.keyMinute = string(spec.WarmUpKeyHour), string(spec.KeyMinute)
 	for _, code := range []string{
 		codeBadRequest, codeUnauthorized, codePaymentRequired, codeForbidden, codeNotFound, codeMethodNotAllowed,
 		codeBYOKNotConfigured, codeBYOKUnavailable,
 	} {
-		d.errorNames[code] = code
+		c.errorNames[code] = code
 	}
 	for _, l := range spec.Limits {
 		if l.Key != spec.WarmUpKeyHour && l.Key != spec.KeyMinute {
-			d.otherNames[string(l.Key)] = string(l.Key)
+			c.otherNames[string(l.Key)] = string(l.Key)
 		}
 	}
-	return d
+	return c
 }
 
 // Error identifiers. The interface shows only rate_limited (section 7); the
@@ -106,21 +106,21 @@ var codes = map[int]string{
 }
 
 // errorName is the error of a body. Scripts may ask for any.
-func (d *decided) errorName(code string) string { return cmp.Or(d.errorNames[code], code) }
+func (c *choices) errorName(code string) string { return cmp.Or(c.errorNames[code], code) }
 
-func (d *decided) limitName(limit spec.LimitKey) string {
+func (c *choices) limitName(limit spec.LimitKey) string {
 	switch limit {
 	case spec.WarmUpKeyHour:
-		return d.limitNames.warmUp
+		return c.limitNames.warmUp
 	case spec.KeyMinute:
-		return d.limitNames.keyMinute
+		return c.limitNames.keyMinute
 	}
-	return d.otherNames[string(limit)]
+	return c.otherNames[string(limit)]
 }
 
 // time is a time in an answer. The interface shows only that it is a string.
-func (d *decided) time(t time.Time) string {
-	switch d.times {
+func (c *choices) time(t time.Time) string {
+	switch c.times {
 	case timesOffset:
 		return t.In(time.FixedZone("", 3600)).Format(time.RFC3339Nano)
 	case timesSeconds:
@@ -132,8 +132,8 @@ func (d *decided) time(t time.Time) string {
 }
 
 // length is how long a text is for the bounds of interface 8.4.
-func (d *decided) length(text string) int {
-	switch d.lengthUnit {
+func (c *choices) length(text string) int {
+	switch c.lengthUnit {
 	case unitBytes:
 		return len(text)
 	case unitUTF16:
@@ -142,6 +142,46 @@ func (d *decided) length(text string) int {
 	return utf8.RuneCountInString(text)
 }
 
-func (d *decided) fits(f *spec.Field, text string) bool {
-	return f.Fits(text) && (d.lengthUnit == unitPoints || f.MaxLen == 0 || d.length(text) <= f.MaxLen)
+func (c *choices) fits(f *spec.Field, text string) bool {
+	return f.Fits(text) && (c.lengthUnit == unitPoints || f.MaxLen == 0 || c.length(text) <= f.MaxLen)
+}
+
+// hidesAgents reports whether a key finds only the agents that it created.
+func (c *choices) hidesAgents() bool { return c.agentOfAnotherKey == http.StatusNotFound }
+
+// withoutBYOK is the answer to a message to a byok agent whose configuration was
+// cleared; nil lets the message through.
+func (c *choices) withoutBYOK() *failure {
+	if c.byokCleared == http.StatusOK {
+		return nil
+	}
+	f := byokNotConfigured(spec.SendMessage, spec.LLMMode)
+	f.status = c.byokCleared
+	return f
+}
+
+// clearedNothing is the answer to clearing BYOK where none is set; nil is success.
+func (c *choices) clearedNothing() *failure {
+	if c.clearNothing == http.StatusOK {
+		return nil
+	}
+	return nothingStored
+}
+
+// limitComesBefore reports whether a spent limit on requests refuses a call
+// before its flaw does.
+func (c *choices) limitComesBefore(flaw *failure) bool {
+	switch flaw.status {
+	case http.StatusBadRequest:
+		return c.limitBeforeBody
+	case http.StatusForbidden:
+		return c.limitBeforePermission
+	}
+	return true
+}
+
+// spendsThough reports whether a call with a flaw spends a request.
+func (c *choices) spendsThough(flaw *failure) bool {
+	spends, asked := c.requestsSpend[strconv.Itoa(flaw.status)]
+	return spends || !asked
 }

@@ -6,67 +6,39 @@ import (
 	"math"
 	"runtime/metrics"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 )
 
-// clock is a fake's time, and those who wait for it.
-type clock struct {
-	read    func() time.Time // time.Now or WithClock
-	offset  atomic.Int64     // nanoseconds that Advance and Sleep have added
-	touches atomic.Int64     // counts the calls that arrive, the answers, and the beginnings and ends of Sleep
-
-	lineMu   sync.Mutex // guards what follows, and writes of offset; inLine takes it
-	sleepers []*sleeper // in the order in which they wake
-}
-
-// inLine runs f under the lock.
-func (c *clock) inLine(f func()) {
-	c.lineMu.Lock()
-	defer c.lineMu.Unlock()
-	f()
-}
-
-// now is the fake's time. UTC also drops the monotonic reading: readings of a
-// synctest bubble and of the outside cannot be compared.
-func (c *clock) now() time.Time { return c.read().UTC().Add(time.Duration(c.offset.Load())) }
-
-// advanceTo moves the clock at least as far as it was moved before.
-func (c *clock) advanceTo(d time.Duration) {
-	c.move(func(offset time.Duration) time.Duration { return max(offset, d) })
-}
-
-// move sets the offset, and wakes those for whom something has changed. It
-// reports false, and does nothing, if the clock would go back.
-func (c *clock) move(to func(time.Duration) time.Duration) (moved bool) {
-	c.inLine(func() {
-		old := c.offset.Load()
-		offset := int64(to(time.Duration(old)))
-		if moved = offset >= old; moved {
-			c.offset.Store(offset)
-			c.rouse()
-		}
-	})
-	return moved
-}
-
-// sleep is Server.Sleep.
-func (c *clock) sleep(ctx context.Context, d time.Duration) error {
+// Sleep waits until the fake's clock is d later, without waiting for that long:
+// when everything that runs has come to rest, it moves the clock to the wake
+// time. So a Server is an agentmessaging.Clock, and a client with
+// agentmessaging.WithClock(fake) waits out a daily limit in a millisecond.
+//
+// Of several sleepers the one with the earliest wake time moves the clock, and
+// all whose time has come with it return: ten sleepers of a minute move it by
+// one minute. Advance ends the waits that it passes. When ctx ends first, Sleep
+// returns ctx.Err() and leaves the clock alone. Deadlines of contexts count
+// real time, or that of the synctest bubble, and never the fake's.
+//
+// Callers that still run get the chance to sleep too before the clock moves. In
+// a synctest bubble that is exact. Outside, Sleep looks for running goroutines
+// until there are none. In a program that never rests it waits until nothing
+// has reached the fake for 20 milliseconds, and for a second at most.
+func (s *Server) Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 || ctx.Err() != nil {
 		return ctx.Err()
 	}
-	me := &sleeper{wake: c.now().Add(d)}
-	c.beginSleep(me, d)
-	defer c.endSleep(me)
-	c.place(ctx, me)
-	for c.now().Before(me.wake) {
+	me := &sleeper{wake: s.now().Add(d)}
+	s.beginSleep(me, d)
+	defer s.endSleep(me)
+	s.place(ctx, me)
+	for s.now().Before(me.wake) {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		c.await(ctx, me)
+		s.await(ctx, me)
 	}
 	return nil
 }
@@ -156,7 +128,7 @@ func (c *clock) await(ctx context.Context, me *sleeper) {
 	case me.looks == 0: // the sleeper that was first before may still be running
 		me.looks, me.rested, me.begun, me.quiet = 1, 0, time.Now(), time.Now()
 	case bubble || c.mayMove(me):
-		c.moveTo(me.wake)
+		c.move(func(offset time.Duration) time.Duration { return offset + max(0, me.wake.Sub(c.now())) })
 		return
 	}
 	nap := napTime
@@ -194,11 +166,6 @@ func (c *clock) mayMove(me *sleeper) bool {
 	}
 	return me.rested >= minRests || time.Since(me.begun) > busyTime ||
 		me.looks > minLooks && time.Since(me.quiet) > quietTime
-}
-
-// moveTo sets the clock to a time, unless it is there already.
-func (c *clock) moveTo(wake time.Time) {
-	c.move(func(offset time.Duration) time.Duration { return offset + max(0, wake.Sub(c.now())) })
 }
 
 // rests reports whether no goroutine but the caller's runs or could. A thread
