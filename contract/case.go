@@ -37,6 +37,7 @@ const (
 	// target share it; it is one request and one creation of the budget.
 	needAgent       need = "an agent"
 	needAbilities   need = "Abilities"
+	needSecondKey   need = "SecondKey"
 	needClientFrom  need = "ClientFrom"
 	needDecisions   need = "Decisions"
 	needFrozenClock need = "Bubble"

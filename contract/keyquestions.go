@@ -57,7 +57,7 @@ func otherLimitNames(p *probe) any {
 func (p *probe) perDay(st step) exchange {
 	for range 30 {
 		p.wait(minute)
-		if passed, refused := p.until(80, st); passed == 0 || p.unclear != nil {
+		if passed, refused := p.until(80, st); passed == 0 {
 			return refused
 		}
 	}

@@ -111,8 +111,8 @@ func spentByRefused(p *probe) any {
 	for name, k := range kinds {
 		spent[name] = (p.limit-left)&k.n != 0
 	}
-	p.answer("refused_requests_spend", spent)
 	if p.target.Abilities != nil || p.target.SecondKey != "" {
+		defer p.answer("refused_requests_spend", spent) // the others also where this ends without an answer
 		p.spentByKeyless(spent)
 	}
 	return spent

@@ -41,13 +41,6 @@ type Evidence struct {
 	Answer  string `json:"answer"`  // status, Retry-After and the members that matter
 }
 
-func (o *Observation) begin() {
-	o.Format = 1
-	if o.Decisions == nil {
-		o.Decisions = map[string]Finding{}
-	}
-}
-
 // UnmarshalJSON reads what json.Marshal wrote.
 func (o *Observation) UnmarshalJSON(data []byte) error {
 	type plain Observation

@@ -27,12 +27,14 @@ func Observe(ctx context.Context, target Target, budget Spend) (*Observation, er
 
 // Continue asks the questions that have no answer yet, as [Observe] does.
 func (o *Observation) Continue(ctx context.Context, target Target, budget Spend) error {
-	o.begin()
-	p := newProbe(ctx, target, budget)
+	if o.Format = 1; o.Decisions == nil {
+		o.Decisions = map[string]Finding{}
+	}
+	p := o.newProbe(ctx, target, budget)
 	defer func() { o.Spent = o.Spent.plus(p.spent) }()
 	for _, q := range questions {
 		if q.find != nil && !o.has(q) {
-			o.keep(q, p.ask(q))
+			p.ask(q)
 		}
 		if err := ctx.Err(); err != nil {
 			return err
@@ -43,7 +45,7 @@ func (o *Observation) Continue(ctx context.Context, target Target, budget Spend)
 
 // Preview returns what Continue may spend at most on target within budget.
 func (o *Observation) Preview(target Target, budget Spend) Spend {
-	p := newProbe(context.Background(), target, budget)
+	p := o.newProbe(context.Background(), target, budget)
 	var all Spend
 	for _, q := range questions {
 		if q.find != nil && !o.has(q) && p.lacks(q) == "" {
@@ -63,23 +65,14 @@ func (o *Observation) has(q question) bool {
 	return !slices.ContainsFunc(q.ids(), func(id string) bool { return o.Decisions[id].Answer == nil })
 }
 
-// keep takes what asking the question found. An answer that is there stays.
-func (o *Observation) keep(q question, found map[string]Finding) {
-	for _, id := range q.ids() {
-		if o.Decisions[id].Answer == nil {
-			o.Decisions[id] = found[id]
-		}
-	}
-}
-
 // question is one that the interface leaves open.
 type question struct {
 	id   string
 	ask  string // in words
 	fake any    // this project's answer
-	// find makes the calls and returns the answer. It tells the probe the
-	// answers to the questions of also, and leaves an error there where the
-	// target gives no clear answer. nil: another question finds the answer.
+	// find makes the calls and returns the answer, nil where there is no clear
+	// one. It tells the probe the answers to the questions of also. nil: another
+	// question finds the answer.
 	find  func(p *probe) any
 	also  []string
 	costs Spend // at most
@@ -96,7 +89,7 @@ func asks(id, words string, fake any, steps ...step) question {
 	_, yesOrNo := fake.(bool)
 	q.find = func(p *probe) (answer any) {
 		for _, st := range steps {
-			if x := p.take(st); st.n > 0 && yesOrNo {
+			if x := p.take(st); yesOrNo && st.n > 0 {
 				answer = x.status == st.statuses[0]
 			} else if st.n > 0 {
 				answer = x.status
@@ -107,62 +100,4 @@ func asks(id, words string, fake any, steps ...step) question {
 	return q
 }
 
-// yes takes the step, and reports whether it is answered with the first status
-// that it lists.
-func (p *probe) yes(st step) bool { return p.take(st).status == st.statuses[0] }
-
 func (q question) ids() []string { return append([]string{q.id}, q.also...) }
-
-const needSecondKey need = "SecondKey"
-
-// ask answers one question, or says why there is no answer.
-func (p *probe) ask(q question) map[string]Finding {
-	why := p.lacks(q)
-	p.unclear, p.shown, p.found = nil, exchange{}, map[string]Finding{}
-	if why == "" {
-		p.allowed = p.spent.plus(q.costs)
-		p.answer(q.id, q.find(p))
-		why = "no clear answer"
-	}
-	if p.unclear != nil {
-		why = p.unclear.Error()
-	}
-	for _, id := range q.ids() {
-		if p.found[id].Answer == nil {
-			p.found[id] = Finding{NotAsked: why}
-		}
-	}
-	return p.found
-}
-
-// answer keeps the answer to a question, with the last exchange as evidence.
-func (p *probe) answer(id string, answer any) {
-	if p.unclear == nil && answer != nil {
-		p.found[id] = Finding{Answer: jsonOf(answer), Evidence: p.evidence()}
-	}
-}
-
-// lacks says what the question needs that target and budget do not have.
-func (p *probe) lacks(q question) string {
-	for _, need := range q.needs {
-		switch {
-		case need == needAbilities && p.target.Abilities == nil:
-			return "needs Target.Abilities, such as those of a fake"
-		case need == needSecondKey && p.target.Abilities == nil && p.target.SecondKey == "":
-			return "needs a second key"
-		}
-	}
-	price := q.costs
-	if p.freeWaits() {
-		price.Wait = 0
-	}
-	if over := price.over(p.budget.minus(p.spent)); over != "" {
-		return "needs a larger budget: " + over
-	}
-	if p.gone != nil {
-		return "needs a target that answers"
-	}
-	return ""
-}
-
-func (p *probe) freeWaits() bool { return p.target.Abilities != nil }

@@ -54,8 +54,8 @@ func newPlan(cases []testCase, target Target) plan {
 // plan leaves the case out where the target lacks what it needs, or the budget
 // does not reach.
 func (p *purse) plan(c testCase, target Target) planned {
-	if lacks := target.lacks(c); lacks != "" {
-		return planned{c, "the target has no " + lacks, "Target." + lacks}
+	if lack := string(target.lacks(c.Needs)); lack != "" {
+		return planned{c, "the target has no " + lack, "Target." + lack}
 	}
 	if over := p.take(c); over != "" {
 		return planned{c, "it takes more than the budget has: " + over, "a larger Target.Budget, or Target.Fresh"}
@@ -63,18 +63,19 @@ func (p *purse) plan(c testCase, target Target) planned {
 	return planned{testCase: c}
 }
 
-// lacks is what the case needs and the target does not offer.
-func (target Target) lacks(c testCase) string {
+// lacks is the first of these needs that the target does not offer.
+func (target Target) lacks(needs []need) need {
 	offers := map[need]bool{
 		needAgent:       true,
 		needAbilities:   target.Abilities != nil,
+		needSecondKey:   target.Abilities != nil || target.SecondKey != "",
 		needClientFrom:  target.ClientFrom != nil,
 		needDecisions:   target.Decisions,
 		needFrozenClock: target.Bubble && target.Fresh != nil,
 	}
-	for _, need := range c.Needs {
+	for _, need := range needs {
 		if !offers[need] {
-			return string(need)
+			return need
 		}
 	}
 	return ""

@@ -16,40 +16,90 @@ const minute = time.Minute
 // callTime bounds one call of Observe, and with it a target that hangs.
 const callTime = 10 * time.Second
 
-// probe makes the calls of Observe. Once unclear is set, the question under
-// way has no answer: further calls do nothing and return an empty exchange.
+// probe makes the calls of Observe.
 type probe struct {
 	player
 	ctx     context.Context
+	o       *Observation
 	budget  Spend
 	spent   Spend
-	allowed Spend // what spent may become in the question under way
-	unclear error
+	allowed int   // requests that spent may come to in the question under way
 	gone    error // no further call is made
 	silent  int   // calls in a row without an answer
 	shown   exchange
 	limit   int // of requests in a minute, once it is known
-	found   map[string]Finding
 }
 
-func newProbe(ctx context.Context, target Target, budget Spend) *probe {
+// newProbe makes a probe for one run of Continue.
+func (o *Observation) newProbe(ctx context.Context, target Target, budget Spend) *probe {
 	if budget == (Spend{}) {
 		budget = observeBudget
 	}
-	p := &probe{player: newPlayer(target), ctx: ctx, budget: budget}
+	p := &probe{player: newPlayer(target), ctx: ctx, o: o, budget: budget}
 	p.keys[another] = target.SecondKey
 	return p
 }
 
-// fail leaves the question under way without an answer.
-func (p *probe) fail(format string, args ...any) {
-	if p.unclear == nil {
-		p.unclear = fmt.Errorf(format, args...)
+// unclear says why a question has no answer.
+type unclear string
+
+// fail leaves the question under way without an answer: find recovers.
+func (p *probe) fail(format string, args ...any) { panic(unclear(fmt.Sprintf(format, args...))) }
+
+// ask answers one question, or says why there is no answer.
+func (p *probe) ask(q question) {
+	why := p.lacks(q)
+	if why == "" {
+		why = p.find(q)
+	}
+	for _, id := range q.ids() {
+		if p.o.Decisions[id].Answer == nil {
+			p.o.Decisions[id] = Finding{NotAsked: why}
+		}
 	}
 }
 
-// take takes a step. What is answered otherwise than the step says leaves the
-// question without an answer.
+func (p *probe) find(q question) (why string) {
+	defer func() {
+		if ended := recover(); ended != nil {
+			why = string(ended.(unclear))
+		}
+	}()
+	p.allowed, p.shown = p.spent.Requests+q.costs.Requests, exchange{}
+	p.answer(q.id, q.find(p))
+	return "no clear answer"
+}
+
+// answer keeps the answer to a question, with the last exchange as evidence.
+// An answer that is there stays.
+func (p *probe) answer(id string, answer any) {
+	if answer != nil && p.o.Decisions[id].Answer == nil {
+		p.o.Decisions[id] = Finding{Answer: jsonOf(answer), Evidence: p.evidence()}
+	}
+}
+
+// lacks says what the question needs that target and budget do not have.
+func (p *probe) lacks(q question) string {
+	words := map[need]string{needAbilities: "Target.Abilities, such as those of a fake", needSecondKey: "a second key"}
+	if lack := p.target.lacks(q.needs); lack != "" {
+		return "needs " + words[lack]
+	}
+	price := q.costs
+	if p.freeWaits() {
+		price.Wait = 0
+	}
+	if over := price.over(p.budget.minus(p.spent)); over != "" {
+		return "needs a larger budget: " + over
+	}
+	if p.gone != nil {
+		return "needs a target that answers"
+	}
+	return ""
+}
+
+func (p *probe) freeWaits() bool { return p.target.Abilities != nil }
+
+// take takes a step, each call of which is answered as the step says.
 func (p *probe) take(st step) (last exchange) {
 	if st.arrange != nil {
 		st.arrange(&p.player)
@@ -59,6 +109,30 @@ func (p *probe) take(st step) (last exchange) {
 		last = p.want(p.call(st), st.statuses)
 	}
 	return last
+}
+
+// yes takes the step, and reports whether it is answered with the first status
+// that it lists.
+func (p *probe) yes(st step) bool { return p.take(st).status == st.statuses[0] }
+
+// strict makes the calls of a step, and waits for no limit.
+func (p *probe) strict(st step) {
+	for range st.n {
+		p.want(p.raw(st), st.statuses)
+	}
+}
+
+// until makes calls until one is refused by a limit, at most most, and returns
+// how many went through and the refusal.
+func (p *probe) until(most int, st step) (passed int, refused exchange) {
+	for passed = range most {
+		if refused = p.raw(st); refused.status == http.StatusTooManyRequests {
+			return passed, refused
+		}
+		p.want(refused, st.statuses)
+	}
+	p.fail("no clear answer: no limit within %d calls", most)
+	return 0, exchange{}
 }
 
 // call makes one call of the step, by the target's key of an agent that is
@@ -74,77 +148,47 @@ func (p *probe) call(st step) exchange {
 			break
 		}
 		p.wait(retryAfter(x))
-		p.allowed.Requests++
+		p.allowed++
 		x = p.raw(st)
 	}
 	return x
 }
 
-// agent is an agent of the key, created once.
-func (p *probe) agent(by who) string {
+// agent makes sure that the key has created an agent.
+func (p *probe) agent(by who) {
 	if p.agents[by] == "" {
 		p.text(p.take(createAgent.is(200).by(by)), "agent_id")
 	}
-	return p.agents[by]
 }
 
-// strict makes the calls of a step, and waits for no limit.
-func (p *probe) strict(st step) {
-	for range st.n {
-		p.want(p.raw(st), st.statuses)
-	}
-}
-
-// until makes calls until one is refused by a limit, at most most, and returns
-// how many went through and the refusal.
-func (p *probe) until(most int, st step) (passed int, refused exchange) {
-	for passed = range most {
-		if refused = p.raw(st); refused.status == http.StatusTooManyRequests || p.unclear != nil {
-			return passed, refused
-		}
-		p.want(refused, st.statuses)
-	}
-	p.fail("no clear answer: no limit within %d calls", most)
-	return most, refused
-}
-
-// raw makes one call, whatever is answered.
+// raw makes one call, whatever is answered. The third in a row without an
+// answer ends the run.
 func (p *probe) raw(st step) exchange {
 	switch most := p.budget; {
-	case p.unclear != nil:
-	case p.spent.Requests >= min(p.allowed.Requests, most.Requests):
+	case p.spent.Requests >= min(p.allowed, most.Requests):
 		p.fail("no clear answer within the requests that it may take")
 	case p.spent.Creations > most.Creations || p.spent.BYOKSets > most.BYOKSets || p.spent.WarmUps > most.WarmUps:
 		p.fail("needs a larger budget: calls went through that should have been refused")
-	}
-	if p.unclear != nil {
-		return exchange{}
 	}
 	ctx, cancel := context.WithTimeout(p.ctx, callTime)
 	defer cancel()
 	x, err := p.play(ctx, st)
 	if err != nil {
-		return p.lost(st.e)
+		p.spent.Requests++
+		if p.silent++; p.silent == 3 {
+			p.gone = errors.New("contract: the target does not answer")
+		}
+		p.fail("no clear answer: %s %s got none", st.e.method, st.e.path)
 	}
 	p.silent, p.shown = 0, x
 	p.spent = p.spent.plus(cost(st.e, x.status))
 	return x
 }
 
-// lost is a call that got no answer. The third in a row ends the run.
-func (p *probe) lost(e endpoint) exchange {
-	p.spent.Requests++
-	p.fail("no clear answer: %s %s got none", e.method, e.path)
-	if p.silent++; p.silent == 3 {
-		p.gone = errors.New("contract: the target does not answer")
-	}
-	return exchange{}
-}
-
 // wait lets d pass, within the budget.
 func (p *probe) wait(d time.Duration) {
 	switch {
-	case p.unclear != nil || d == 0:
+	case d == 0:
 	case p.freeWaits():
 		p.target.Abilities.Advance(d)
 	case p.spent.Wait+d > p.budget.Wait:
@@ -154,7 +198,7 @@ func (p *probe) wait(d time.Duration) {
 		select {
 		case <-time.After(d):
 		case <-p.ctx.Done():
-			p.fail("needs more time: %w", p.ctx.Err())
+			p.fail("needs more time: %v", p.ctx.Err())
 		}
 	}
 }
@@ -169,8 +213,7 @@ func retryAfter(x exchange) time.Duration {
 	return time.Duration(max(1, seconds)) * time.Second
 }
 
-// want goes on only with one of the statuses. Any other leaves the question
-// without an answer.
+// want goes on only with one of the statuses.
 func (p *probe) want(x exchange, statuses []int) exchange {
 	if !slices.Contains(statuses, x.status) {
 		p.fail("no clear answer: %s %s answered %d", x.endpoint.method, x.endpoint.path, x.status)
@@ -194,7 +237,7 @@ var plain = regexp.MustCompile(`^[A-Za-z0-9_.:+-]{1,64}$`)
 // name is a member that must be an identifier or a time, and no key.
 func (p *probe) name(x exchange, path string) string {
 	text := p.text(x, path)
-	if p.unclear == nil && (!plain.MatchString(text) || p.redact(text) != text) {
+	if !plain.MatchString(text) || p.redact(text) != text {
 		p.fail("no clear answer: %s of %s %s is no identifier", path, x.endpoint.method, x.endpoint.path)
 	}
 	return text
@@ -204,7 +247,7 @@ func (p *probe) name(x exchange, path string) string {
 // only where the budget allows to set another.
 func (p *probe) nothingStored() {
 	switch x := p.take(getBYOK.is(200)); {
-	case p.unclear != nil || x.at("byok") == nil:
+	case x.at("byok") == nil:
 	case p.budget.BYOKSets > 0:
 		p.take(clearBYOK.is(200))
 	default:

@@ -179,7 +179,7 @@ func metadataCap(p *probe) any {
 			return low
 		}
 	}
-	for high-low > 1 && p.unclear == nil {
+	for high-low > 1 {
 		if middle := low + max(1, (high-low)*2/3); fits(middle) {
 			low = middle
 		} else {
