@@ -1,13 +1,12 @@
 package contract
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"mime"
 	"net/http"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,7 +19,7 @@ type answer struct {
 }
 
 // errorCodes are the values of error by status on a target that claims the
-// decisions. Every error answer is held to them.
+// decisions.
 var errorCodes = map[int][]string{
 	400: {"bad_request", "byok_not_configured", "byok_unavailable"},
 	401: {"unauthorized"},
@@ -29,110 +28,84 @@ var errorCodes = map[int][]string{
 	404: {"not_found"},
 	405: {"method_not_allowed"},
 	409: {"byok_not_configured"},
-	429: {"rate_limited"},
 	503: {"byok_unavailable"},
 }
 
-// want fails the case, with the exchange, unless ok.
-func (a answer) want(ok bool, format string, args ...any) {
-	a.s.Helper()
-	if !ok {
-		a.s.failf("%s\n%s", fmt.Sprintf(format, args...), a)
-	}
-}
-
-// is fails unless the answer has one of the statuses, and the shape that the
-// interface gives every answer of that status.
-func (a answer) is(statuses []int) {
-	a.s.Helper()
-	right := slices.Contains(statuses, a.status)
-	if !right && (a.status == http.StatusTooManyRequests || slices.Contains(statuses, http.StatusTooManyRequests)) {
-		a.s.skipIfBroken()
-	}
-	a.want(right, "want status %s", either(statuses))
-	a.keepsSecrets()
+// problem says what is wrong with an answer that has the right status, or "":
+// against what the interface says of every answer, and against the step.
+func (a answer) problem(st step) string {
 	mediaType, _, _ := mime.ParseMediaType(a.header.Get("Content-Type"))
-	a.want(mediaType == "application/json", "Content-Type is %q", clip(a.header.Get("Content-Type")))
-	problem := a.shape()(a.value())
-	a.want(problem == "", "%s", problem)
+	problem := cmp.Or(
+		a.showsKey(),
+		unless(mediaType == "application/json", "Content-Type is %q", clip(a.header.Get("Content-Type"))),
+		a.bodyProblem())
 	if a.status == http.StatusTooManyRequests {
-		a.retryAfter()
+		_, wrong := a.retryAfter()
+		problem = cmp.Or(problem, wrong)
 	}
-	if a.s.target.Decisions {
-		a.isAsDecided()
+	for _, check := range st.checks {
+		if problem == "" {
+			problem = check(a)
+		}
 	}
+	return problem
 }
 
-func either(statuses []int) string {
-	return strings.ReplaceAll(strings.Trim(fmt.Sprint(statuses), "[]"), " ", " or ")
+// showsKey looks for the provider key and the service keys in everything that
+// came back.
+func (a answer) showsKey() string {
+	all := fmt.Sprint(a.header) + string(a.body)
+	for _, key := range a.s.keys {
+		if strings.Contains(all, key) {
+			return "the answer shows a key"
+		}
+	}
+	return unless(!strings.Contains(all, providerKey), "the answer shows the provider key")
+}
+
+// bodyProblem holds the body to its shape. This project decided besides that
+// no other answer of the case has the same trace_id, and that ok is not false.
+func (a answer) bodyProblem() string {
+	var body any
+	if err := json.Unmarshal(a.body, &body); err != nil {
+		return "not JSON: " + err.Error()
+	}
+	if problem := a.shape()(body); problem != "" || !a.s.target.Decisions {
+		return problem
+	}
+	for _, other := range a.s.earlier {
+		if a.at("trace_id") == other.at("trace_id") {
+			return "an earlier answer had this trace_id"
+		}
+	}
+	return unless(a.at("ok") != false, "ok is false")
 }
 
 // shape is the body that the interface gives the answer. On a target that
-// claims the decisions a success has no undocumented member.
+// claims the decisions a success has no undocumented member, and an error has
+// the value that belongs to the status and a trace_id.
 func (a answer) shape() check {
+	decided := a.s.target.Decisions
 	switch {
+	case a.status == http.StatusOK && (decided || a.endpoint.name == getStatus.name):
+		return closed(a.endpoint.reply)
+	case a.status == http.StatusOK:
+		return open(a.endpoint.reply)
 	case a.status == http.StatusTooManyRequests:
 		return open(shape{"error": oneOf("rate_limited"), "trace_id": isText, "limit_key": isText, "reason?": isString})
-	case a.status != http.StatusOK:
-		return open(shape{"error": isText, "trace_id?": isText, "limit_key?": isText, "reason?": isString})
-	case a.endpoint.name == getStatus.name || a.s.target.Decisions:
-		return closed(a.endpoint.reply)
+	case decided:
+		return open(shape{"error": oneOf(errorCodes[a.status]...), "trace_id": isText, "limit_key?": isText, "reason?": isString})
 	default:
-		return open(a.endpoint.reply)
+		return open(shape{"error": isText, "trace_id?": isText, "limit_key?": isText, "reason?": isString})
 	}
-}
-
-// isAsDecided wants what this project decided for every answer: a trace_id
-// that no earlier answer of the case had, and its values of error and ok.
-func (a answer) isAsDecided() {
-	a.s.Helper()
-	for _, other := range a.s.earlier {
-		a.want(a.text("trace_id") != other.text("trace_id"), "an earlier answer had this trace_id")
-	}
-	if a.status != http.StatusOK {
-		a.want(slices.Contains(errorCodes[a.status], a.text("error")), "want error %v", errorCodes[a.status])
-	}
-	a.want(a.at("ok") != false, "ok is false")
-}
-
-// keepsSecrets looks for the provider key and the service keys in everything
-// that came back.
-func (a answer) keepsSecrets() {
-	a.s.Helper()
-	all := fmt.Sprint(a.header) + string(a.body)
-	a.want(!strings.Contains(all, providerKey), "the answer shows the provider key")
-	for _, key := range a.s.keys {
-		a.want(!strings.Contains(all, key), "the answer shows a key")
-	}
-}
-
-// value decodes the body, which must be one JSON document.
-func (a answer) value() any {
-	a.s.Helper()
-	var v any
-	d := json.NewDecoder(bytes.NewReader(a.body))
-	err := d.Decode(&v)
-	a.want(err == nil, "not JSON: %v", err)
-	a.want(!d.More(), "more than one document")
-	return v
-}
-
-// text is the string at a dotted path.
-func (a answer) text(path string) string {
-	a.s.Helper()
-	got, _ := a.at(path).(string)
-	a.want(got != "", "member %q is no text", path)
-	return got
 }
 
 // retryAfter is the one Retry-After header: whole seconds, at least one.
-func (a answer) retryAfter() time.Duration {
-	a.s.Helper()
+func (a answer) retryAfter() (wait time.Duration, problem string) {
 	values := a.header.Values("Retry-After")
-	a.want(len(values) == 1, "Retry-After is there %d times", len(values))
-	seconds, err := strconv.Atoi(values[0])
-	a.want(err == nil && seconds >= 1, "Retry-After %q is not a whole number from 1", clip(values[0]))
-	return time.Duration(seconds) * time.Second
+	seconds, err := strconv.Atoi(strings.Join(values, " "))
+	return time.Duration(seconds) * time.Second,
+		unless(err == nil && seconds >= 1, "Retry-After is %q, want one whole number from 1", clip(fmt.Sprint(values)))
 }
 
 // holds says what is wrong with the member at a dotted path, or "". A relation

@@ -10,11 +10,18 @@ type endpoint struct {
 	name   string // in case ids
 	method string
 	path   string
-	body   string // a body that is accepted; "" where none is taken
-	about  string // the section that states the body's members
+	body   string // one that is accepted; "" where none is taken
 	reply  shape  // the members of the success body
 	errors []int  // the other statuses that interface 4 lists
-	takes  Spend  // what a success takes of the limits on operations
+}
+
+// at is a call of any path.
+func at(method, path string) endpoint { return endpoint{name: "unknown", method: method, path: path} }
+
+// called makes one of the nine: call is the method and the path.
+func called(name, call, body string, reply shape, errors ...int) endpoint {
+	method, path, _ := strings.Cut(call, " ")
+	return endpoint{name, method, path, body, reply, errors}
 }
 
 // providerKey is the provider key in every body of this package. It must
@@ -37,57 +44,25 @@ var (
 // The nine endpoints of interface 4, with a small body that each accepts and
 // the members of its success body.
 var (
-	getStatus = endpoint{
-		name: "status", method: "GET", path: "/v1/status",
-		reply:  shape{"ok": isBool, "service": isText, "version": isText, "mode": isText, "trace_id": isText},
-		errors: []int{401, 402, 404},
-	}
-	warmUp = endpoint{
-		name: "warmup", method: "POST", path: "/v1/warmup", body: `{"mode":"hosted"}`, about: "4.2",
-		reply:  shape{"ok": isBool, "warmed": isBool, "mode": oneOf("hosted", "byok"), "trace_id": isText},
-		errors: []int{400, 401, 402, 403, 409, 429, 503}, takes: Spend{WarmUps: 1},
-	}
-	getBYOK = endpoint{
-		name: "get-byok", method: "GET", path: "/v1/byok",
-		reply:  shape{"ok": isBool, "byok": orNull(closed(byokConfig)), "trace_id": isText},
-		errors: []int{401, 402, 403, 404},
-	}
-	setBYOK = endpoint{
-		name: "set-byok", method: "PUT", path: "/v1/byok",
-		body: `{"provider":"openai","api_key":"` + providerKey + `"}`, about: "4.4",
-		reply:  shape{"ok": isBool, "byok": closed(byokConfig), "trace_id": isText},
-		errors: []int{400, 401, 402, 403, 429, 503}, takes: Spend{BYOKSets: 1},
-	}
-	clearBYOK = endpoint{
-		name: "clear-byok", method: "DELETE", path: "/v1/byok",
-		reply:  shape{"ok": isBool, "trace_id": isText},
-		errors: []int{401, 402, 403, 404},
-	}
-	createAgent = endpoint{
-		name: "create-agent", method: "POST", path: "/v1/agents", body: `{}`, about: "2.3",
-		reply: shape{
-			"agent_id": isText, "status": oneOf("active"), "sms?": open(shape{"status": smsStatus}), "trace_id": isText,
-		},
-		errors: []int{400, 401, 402, 404, 429}, takes: Spend{Creations: 1},
-	}
-	readAgent = endpoint{
-		name: "read-agent", method: "GET", path: "/v1/agents/{agent_id}",
-		reply: shape{
-			"agent_id": isText, "status": isText, "created_at": isText, "updated_at": isText, "trace_id": isText,
-			"sms?": open(shape{"status": isText, "phone_number?": isText}),
-		},
-		errors: []int{401, 402, 404, 429},
-	}
-	sendMessage = endpoint{
-		name: "send-message", method: "POST", path: "/v1/agents/{agent_id}/messages", body: `{"text":"Hello"}`, about: "2.5",
-		reply:  shape{"reply_text": isString, "warnings?": listOf(isString), "trace_id": isText},
-		errors: []int{400, 401, 402, 404, 429},
-	}
-	enableSMS = endpoint{
-		name: "enable-sms", method: "POST", path: "/v1/agents/{agent_id}/channels/sms", body: `{"mode":"sandbox"}`, about: "4.9",
-		reply:  shape{"status": smsStatus, "trace_id": isText},
-		errors: []int{400, 401, 402, 404, 429},
-	}
+	getStatus = called("status", "GET /v1/status", "",
+		shape{"ok": isBool, "service": isText, "version": isText, "mode": isText, "trace_id": isText}, 401, 402, 404)
+	warmUp = called("warmup", "POST /v1/warmup", `{"mode":"hosted"}`,
+		shape{"ok": isBool, "warmed": isBool, "mode": oneOf("hosted", "byok"), "trace_id": isText}, 400, 401, 402, 403, 409, 429, 503)
+	getBYOK = called("get-byok", "GET /v1/byok", "",
+		shape{"ok": isBool, "byok": orNull(closed(byokConfig)), "trace_id": isText}, 401, 402, 403, 404)
+	setBYOK = called("set-byok", "PUT /v1/byok", `{"provider":"openai","api_key":"`+providerKey+`"}`,
+		shape{"ok": isBool, "byok": closed(byokConfig), "trace_id": isText}, 400, 401, 402, 403, 429, 503)
+	clearBYOK   = called("clear-byok", "DELETE /v1/byok", "", shape{"ok": isBool, "trace_id": isText}, 401, 402, 403, 404)
+	createAgent = called("create-agent", "POST /v1/agents", `{}`,
+		shape{"agent_id": isText, "status": oneOf("active"), "sms?": open(shape{"status": smsStatus}), "trace_id": isText}, 400, 401, 402, 404, 429)
+	readAgent = called("read-agent", "GET /v1/agents/{agent_id}", "", shape{
+		"agent_id": isText, "status": isText, "created_at": isText, "updated_at": isText, "trace_id": isText,
+		"sms?": open(shape{"status": isText, "phone_number?": isText}),
+	}, 401, 402, 404, 429)
+	sendMessage = called("send-message", "POST /v1/agents/{agent_id}/messages", `{"text":"Hello"}`,
+		shape{"reply_text": isString, "warnings?": listOf(isString), "trace_id": isText}, 400, 401, 402, 404, 429)
+	enableSMS = called("enable-sms", "POST /v1/agents/{agent_id}/channels/sms", `{"mode":"sandbox"}`,
+		shape{"status": smsStatus, "trace_id": isText}, 400, 401, 402, 404, 429)
 
 	endpoints = []endpoint{
 		getStatus, warmUp, getBYOK, setBYOK, clearBYOK, createAgent, readAgent, sendMessage, enableSMS,
@@ -131,6 +106,3 @@ var (
 	byokWarmUp = warmUp.with(`{"mode":"byok"}`)
 	badWarmUp  = warmUp.with(`{"mode":"turbo"}`)
 )
-
-// at is a call of another path.
-func at(method, path string) endpoint { return endpoint{name: "unknown", method: method, path: path} }

@@ -53,6 +53,11 @@ var members = []member{
 		rule: "mode (required; sandbox, managed or byo_twilio)"},
 }
 
+// stated are the sections that state the members of each body.
+var stated = map[string]string{
+	warmUp.name: "4.2", setBYOK.name: "4.4", createAgent.name: "2.3", sendMessage.name: "2.5", enableSMS.name: "4.9",
+}
+
 // of is the body with that value.
 func (m member) of(value string) string { return strings.Replace(m.body, "VALUE", value, 1) }
 
@@ -72,7 +77,7 @@ func (s *suite) members() {
 		}
 		if m.required {
 			without := regexp.MustCompile(`,"\w+":VALUE|"\w+":VALUE,?`).ReplaceAllString(m.body, "")
-			s.rows(m.e.about+"/required", m.rule, m.e, 400, row{m.name, without})
+			s.rows(stated[m.e.name]+"/required", m.rule, m.e, 400, row{m.name, without})
 		}
 	}
 	s.boundsTogether()
@@ -118,7 +123,7 @@ func (s *suite) spellingsOf(m member) {
 // refused.
 func (s *suite) valuesOf(m member) {
 	values := strings.Fields(m.values)
-	at := m.e.about + "/" + m.name
+	at := stated[m.e.name] + "/" + m.name
 	for _, value := range values {
 		s.rows(at, m.rule, m.e, 200, row{value, m.ofText(value, 1)})
 	}

@@ -28,36 +28,27 @@ func open(members shape) check {
 			return "got " + brief(v) + ", want an object"
 		}
 		for _, name := range slices.Sorted(maps.Keys(members)) {
-			if problem := members.problem(name, got); problem != "" {
-				return problem
+			bare, optional := strings.CutSuffix(name, "?")
+			if v, present := got[bare]; !present && !optional {
+				return fmt.Sprintf("member %q is missing", bare)
+			} else if problem := members[name](v); present && problem != "" {
+				return fmt.Sprintf("member %q: %s", bare, problem)
 			}
 		}
 		return ""
 	}
 }
 
-// problem says how one member is not as it should be.
-func (members shape) problem(name string, got map[string]any) string {
-	bare, optional := strings.CutSuffix(name, "?")
-	v, present := got[bare]
-	if !present {
-		return unless(optional, "member %q is missing", bare)
-	}
-	problem := members[name](v)
-	return unless(problem == "", "member %q: %s", bare, problem)
-}
-
 // closed checks for an object with those members and no other.
 func closed(members shape) check {
 	return func(v any) string {
-		problem := open(members)(v)
 		got, _ := v.(map[string]any)
 		for _, name := range slices.Sorted(maps.Keys(got)) {
-			if problem == "" && members[name] == nil && members[name+"?"] == nil {
-				problem = fmt.Sprintf("member %q is not documented", clip(name))
+			if members[name] == nil && members[name+"?"] == nil {
+				return fmt.Sprintf("member %q is not documented", clip(name))
 			}
 		}
-		return problem
+		return open(members)(v)
 	}
 }
 

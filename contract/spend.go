@@ -84,11 +84,15 @@ func (s Spend) over(left Spend) string {
 // interface shows.
 func cost(e endpoint, status int) Spend {
 	spent := Spend{Requests: 1}
-	if status != http.StatusOK {
-		return spent
-	}
-	if e.name == createAgent.name && strings.Contains(e.body, `"api_key"`) {
+	switch {
+	case status != http.StatusOK:
+	case e.name == warmUp.name:
+		spent.WarmUps = 1
+	case e.name == setBYOK.name:
 		spent.BYOKSets = 1
+	case e.name == createAgent.name:
+		spent.Creations = 1
+		spent.BYOKSets = strings.Count(e.body, `"api_key"`)
 	}
-	return spent.plus(e.takes)
+	return spent
 }

@@ -112,7 +112,8 @@ func (st step) holds(path string, want any) step {
 func (st step) opensIn(wait time.Duration) step {
 	st.exact = true
 	return st.check(func(a answer) string {
-		return unless(a.retryAfter() == wait, "Retry-After is %v, want %v", a.retryAfter(), wait)
+		told, _ := a.retryAfter()
+		return unless(told == wait, "Retry-After is %v, want %v", told, wait)
 	})
 }
 
