@@ -52,12 +52,17 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// answering is a target that answers every call with the same.
-func answering(status int, body string) Target {
-	client := &http.Client{Transport: roundTrip(func(req *http.Request) (*http.Response, error) {
+// answering answers every call with the same.
+func answering(status int, body string) roundTrip {
+	return func(req *http.Request) (*http.Response, error) {
 		header := http.Header{"Content-Type": {"application/json"}, "Retry-After": {"1"}}
 		return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader(body)), Request: req}, nil
-	})}
+	}
+}
+
+// target is reached by the transport, and can arrange everything.
+func (f roundTrip) target() Target {
+	client := &http.Client{Transport: f}
 	return Target{
 		BaseURL: "http://service.example", Key: "key-1", HTTPClient: client, Abilities: nothing{},
 		ClientFrom: func(string) *http.Client { return client },
@@ -76,7 +81,7 @@ func (nothing) Advance(time.Duration)          {}
 // and is short whatever came back.
 func TestFailurePrintsRule(t *testing.T) {
 	for _, c := range AllCases() {
-		_, log := verdict(t, c, answering(500, `{"error":"`+strings.Repeat("x", 10_000)+`"}`))
+		_, log := verdict(t, c, answering(500, `{"error":"`+strings.Repeat("x", 10_000)+`"}`).target())
 		assert.True(t, strings.HasPrefix(log, c.String()), log)
 		assert.Less(t, len(log)-len(c.String()), 500, log)
 		if t.Failed() {
@@ -95,7 +100,7 @@ func TestBaseBroken(t *testing.T) {
 		fails  bool
 	}{{false, nil, true}, {false, []string{"8.1/key_minute"}, false}, {true, []string{"8.1/ip_minute"}, true}} {
 		c.base = tt.base
-		failed, log := verdict(t, c, answering(200, `{}`), tt.broken...)
+		failed, log := verdict(t, c, answering(200, `{}`).target(), tt.broken...)
 		assert.Equal(t, tt.fails, failed, log)
 	}
 }

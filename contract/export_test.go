@@ -6,12 +6,16 @@ import (
 )
 
 // What the tests outside the package need of its inside.
-type Case = testCase
+type (
+	Case      = testCase
+	RoundTrip = roundTrip
+)
 
 var (
-	RunCases = runCases
-	SameJSON = sameJSON
-	Verdict  = verdict
+	RunCases  = runCases
+	SameJSON  = sameJSON
+	Verdict   = verdict
+	Answering = answering
 )
 
 // AllCases are made once: their bodies are ten mebibytes.
@@ -37,15 +41,6 @@ func FakeAnswers() map[string]string {
 	all := map[string]string{}
 	for _, q := range questions {
 		all[q.id] = string(jsonOf(q.fake))
-	}
-	return all
-}
-
-// Questions are the open questions in words.
-func Questions() map[string]string {
-	all := map[string]string{}
-	for _, q := range questions {
-		all[q.id] = q.ask
 	}
 	return all
 }

@@ -5,27 +5,20 @@ package contract
 var keyQuestions = []question{
 	asks("permission_before_body", "Is a wrong body of PUT /v1/byok answered 403 where the key may not?", true,
 		setBYOK.with(`{`).is(403, 400).by(undashboard)),
-	{
-		id: "limit_before_permission", fake: true,
-		ask:   "Is a call that the key may not make answered 429 where the limit on requests is spent?",
-		needs: []need{needAbilities}, costs: Spend{Requests: 80, Creations: 1},
-		find: func(p *probe) any {
+	finds("limit_before_permission", "Is a call that the key may not make answered 429 where the limit on requests is spent?", true,
+		Spend{Requests: 80, Creations: 1},
+		func(p *probe) any {
 			p.agent(undashboard)
 			p.wait(minute)
 			p.until(80, readAgent.is(200).by(undashboard))
 			return p.yes(setBYOK.is(429, 403).by(undashboard))
-		},
-	},
+		}, needAbilities),
 	asks("store_down_first", "Is warm-up in byok mode answered 503 where BYOK is not available and nothing is stored?", true,
 		storeOff, byokWarmUp.is(503, 409).by(third), storeOn),
-	{
-		id: "other_limit_names", ask: "Which limit_key have the other limits?",
-		fake: map[string]any{
-			"ip_minute": "ip_minute", "key_day": "key_day", "agent_create_key_day": "agent_create_key_day",
-			"agent_create_ip_minute": "agent_create_ip_minute", "byok_set_key_hour": "byok_set_key_hour",
-		},
-		needs: []need{needAbilities}, costs: Spend{Requests: 1400, Creations: 70, BYOKSets: 5}, find: otherLimitNames,
-	},
+	finds("other_limit_names", "Which limit_key have the other limits?", map[string]any{
+		"ip_minute": "ip_minute", "key_day": "key_day", "agent_create_key_day": "agent_create_key_day",
+		"agent_create_ip_minute": "agent_create_ip_minute", "byok_set_key_hour": "byok_set_key_hour",
+	}, Spend{Requests: 1400, Creations: 70, BYOKSets: 5}, otherLimitNames, needAbilities),
 }
 
 func otherLimitNames(p *probe) any {

@@ -26,11 +26,9 @@ var limitQuestions = []question{
 	{id: "retry_after", ask: "Does a call go through after exactly the wait that Retry-After names?", fake: true},
 	{id: "several_limits", ask: "Of several spent limits, is the one named that opens last?", fake: true},
 	{id: "limit_before_body", ask: "Is a wrong body answered 429 where the limit on requests is spent?", fake: true},
-	{
-		id: "refused_requests_spend", ask: "Which refused calls spend the limit on requests?",
-		fake:  map[string]any{"401": false, "404": true, "400": true, "409": true, "status": false},
-		costs: Spend{Requests: 280, Creations: 2, Wait: 3 * minute}, find: spentByRefused,
-	},
+	finds("refused_requests_spend", "Which refused calls spend the limit on requests?",
+		map[string]any{"401": false, "404": true, "400": true, "409": true, "status": false},
+		Spend{Requests: 280, Creations: 2, Wait: 3 * minute}, spentByRefused),
 }
 
 // fillWarmUps spends the hour's three warm-ups, after two that are refused.

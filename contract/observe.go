@@ -79,6 +79,11 @@ type question struct {
 	needs []need
 }
 
+// finds makes a question that find answers.
+func finds(id, words string, fake any, costs Spend, find func(*probe) any, needs ...need) question {
+	return question{id: id, ask: words, fake: fake, costs: costs, find: find, needs: needs}
+}
+
 // asks makes a question that the status of the last call answers: by itself,
 // or, where the answer is yes or no, by being the first that the step lists.
 func asks(id, words string, fake any, steps ...step) question {

@@ -2,7 +2,6 @@ package contract_test
 
 import (
 	"encoding/json"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"strings"
@@ -155,29 +154,23 @@ func TestObserveShowsNoSecret(t *testing.T) {
 // TestObserveBadTargets: against a target that lies, hangs, answers HTML or
 // fails, Observe ends within its budget with what it has.
 func TestObserveBadTargets(t *testing.T) {
-	answer := func(status int, body string) func(*http.Request) (*http.Response, error) {
-		return func(req *http.Request) (*http.Response, error) {
-			header := http.Header{"Content-Type": {"text/html"}, "Retry-After": {"1"}}
-			return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader(body)), Request: req}, nil
-		}
-	}
 	random := rand.New(rand.NewPCG(1, 2))
 	lies := []string{`{}`, `[]`, `{"agent_id":"../..","error":"x","byok":null,"limit_key":"` + strings.Repeat("l", 9999) + `"}`, `nul`, ""}
-	for name, transport := range map[string]roundTrip{
-		"500": answer(500, `{"error":"internal"}`), "HTML": answer(200, "<html>"), "429 for ever": answer(429, `{"error":"rate_limited"}`),
-		"always fine": answer(200, `{"agent_id":"a","status":"active","trace_id":"t","byok":null}`),
+	for name, transport := range map[string]contract.RoundTrip{
+		"500": contract.Answering(500, `{"error":"internal"}`), "HTML": contract.Answering(200, "<html>"), "429 for ever": contract.Answering(429, `{"error":"rate_limited"}`),
+		"always fine": contract.Answering(200, `{"agent_id":"a","status":"active","trace_id":"t","byok":null}`),
 		"hangs": func(req *http.Request) (*http.Response, error) {
 			<-req.Context().Done()
 			return nil, req.Context().Err()
 		},
 		"lies": func(req *http.Request) (*http.Response, error) {
-			return answer([]int{200, 400, 404, 429, 503}[random.IntN(5)], lies[random.IntN(len(lies))])(req)
+			return contract.Answering([]int{200, 400, 404, 429, 503}[random.IntN(5)], lies[random.IntN(len(lies))])(req)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				calls := 0
-				counted := roundTrip(func(req *http.Request) (*http.Response, error) { calls++; return transport(req) })
+				counted := contract.RoundTrip(func(req *http.Request) (*http.Response, error) { calls++; return transport(req) })
 				target := contract.Target{BaseURL: "http://service.example", Key: "key-1", HTTPClient: &http.Client{Transport: counted}}
 				budget := contract.Spend{Requests: 300, Creations: 20, WarmUps: 4, Wait: 3 * time.Minute}
 				started := time.Now()
@@ -195,10 +188,6 @@ func TestObserveBadTargets(t *testing.T) {
 		})
 	}
 }
-
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
 // TestObserveDrift: the fake answers each question as it says that it does, with
 // the evidence, and where a service has changed the page and the list of changes

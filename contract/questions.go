@@ -14,30 +14,21 @@ var questions = slices.Concat(valueQuestions, bodyQuestions, stateQuestions, lim
 var patching = at("PATCH", "/v1/agents")
 
 var valueQuestions = []question{
-	{
-		id: "status", ask: "What does GET /v1/status say of the service?", costs: Spend{Requests: 1}, find: statusValues,
-		fake: map[string]any{"service": "agent-messaging-fake", "version": "v1", "mode": "preview"},
-	},
-	{
-		id: "error_names", ask: "Which values has error?", costs: Spend{Requests: 12}, find: errorNames,
-		fake: map[string]any{
-			"bad_request": "bad_request", "unauthorized": "unauthorized", "payment_required": "payment_required",
-			"forbidden": "forbidden", "not_found": "not_found", "method_not_allowed": "method_not_allowed",
-			"byok_not_configured": "byok_not_configured", "byok_unavailable": "byok_unavailable",
-		},
-	},
-	{
-		id: "reason", ask: "Does a 400 say in reason what is wrong?", fake: true, costs: Spend{Requests: 1},
-		find: func(p *probe) any { return p.take(wrongAgent.is(400)).at("reason") != nil },
-	},
+	finds("status", "What does GET /v1/status say of the service?",
+		map[string]any{"service": "agent-messaging-fake", "version": "v1", "mode": "preview"}, Spend{Requests: 1}, statusValues),
+	finds("error_names", "Which values has error?", map[string]any{
+		"bad_request": "bad_request", "unauthorized": "unauthorized", "payment_required": "payment_required",
+		"forbidden": "forbidden", "not_found": "not_found", "method_not_allowed": "method_not_allowed",
+		"byok_not_configured": "byok_not_configured", "byok_unavailable": "byok_unavailable",
+	}, Spend{Requests: 12}, errorNames),
+	finds("reason", "Does a 400 say in reason what is wrong?", true, Spend{Requests: 1},
+		func(p *probe) any { return p.take(wrongAgent.is(400)).at("reason") != nil }),
 	asks("unknown_method", "Which status has a method that a path does not have?", 405, patching.is(404, 405)),
 	asks("path_before_key", "Is an unknown path answered 404 without a key too?", true, at("GET", "/v1/nothing").is(404, 401).keyless()),
 	asks("body_before_agent", "Is a wrong body answered 400 before an unknown agent 404?", true,
 		sendMessage.of(noAgent).with(`{}`).is(400, 404)),
-	{
-		id: "times", ask: "Which form have times?", fake: "rfc3339", costs: Spend{Requests: 2, Creations: 1},
-		find: func(p *probe) any { return timeForm(p.text(p.take(readAgent.is(200)), "created_at")) },
-	},
+	finds("times", "Which form have times?", "rfc3339", Spend{Requests: 2, Creations: 1},
+		func(p *probe) any { return timeForm(p.text(p.take(readAgent.is(200)), "created_at")) }),
 }
 
 var bodyQuestions = []question{
@@ -48,48 +39,34 @@ var bodyQuestions = []question{
 	asks("behind_body", "Is anything behind the JSON document accepted?", false, accepted(`{"text":"Hello"} x`)),
 	asks("content_type", "Is a Content-Type other than JSON accepted?", false,
 		accepted(`{"text":"Hello"}`).header("Content-Type", always("text/plain"))),
-	{
-		id: "length_unit", ask: "What does a bound on a text count?", fake: "code points",
-		costs: Spend{Requests: 2, Creations: 2}, find: lengthUnit,
-	},
-	{
-		id: "metadata_cap", ask: "How many characters of compact JSON may metadata have?", fake: 4096,
-		costs: Spend{Requests: 32, Creations: 12}, find: metadataCap,
-	},
+	finds("length_unit", "What does a bound on a text count?", "code points", Spend{Requests: 2, Creations: 2}, lengthUnit),
+	finds("metadata_cap", "How many characters of compact JSON may metadata have?", 4096, Spend{Requests: 32, Creations: 12}, metadataCap),
 }
 
 var stateQuestions = []question{
-	{
-		id: "agent_of_another_key", ask: "Which status has an agent for another key?", fake: 404,
-		costs: Spend{Requests: 2, Creations: 1}, needs: []need{needSecondKey},
-		find: func(p *probe) any {
+	finds("agent_of_another_key", "Which status has an agent for another key?", 404, Spend{Requests: 2, Creations: 1},
+		func(p *probe) any {
 			p.agent(who{})
 			return p.take(readAgent.is(404, 200).by(another)).status
-		},
-	},
-	{
-		id: "clear_nothing", ask: "Which status has DELETE /v1/byok with nothing stored?", fake: 200, costs: Spend{Requests: 3},
-		find: func(p *probe) any {
+		}, needSecondKey),
+	finds("clear_nothing", "Which status has DELETE /v1/byok with nothing stored?", 200, Spend{Requests: 3},
+		func(p *probe) any {
 			p.nothingStored()
 			return p.take(clearBYOK.is(200, 404)).status
-		},
-	},
-	{
-		id: "sms_status", ask: "Which SMS status does each mode lead to?", costs: Spend{Requests: 4, Creations: 4}, find: smsOfModes,
-		fake: map[string]any{"none": "disabled", "sandbox": "active", "managed": "needs_compliance", "byo_twilio": "needs_setup"},
-	},
-	{
-		id: "creation_stores_key", ask: "Is llm.api_key of a creation stored as PUT /v1/byok would store it?", fake: true,
-		costs: Spend{Requests: 5, Creations: 1, BYOKSets: 1},
-		find: func(p *probe) any {
+		}),
+	finds("sms_status", "Which SMS status does each mode lead to?",
+		map[string]any{"none": "disabled", "sandbox": "active", "managed": "needs_compliance", "byo_twilio": "needs_setup"},
+		Spend{Requests: 4, Creations: 4}, smsOfModes),
+	finds("creation_stores_key", "Is llm.api_key of a creation stored as PUT /v1/byok would store it?", true,
+		Spend{Requests: 5, Creations: 1, BYOKSets: 1},
+		func(p *probe) any {
 			p.nothingStored()
 			p.take(keyedAgent.is(200))
 			x := p.take(getBYOK.is(200))
 			p.call(clearBYOK.is(200))
 			p.shown = x
 			return x.at("byok") != nil
-		},
-	},
+		}),
 	asks("byok_cleared", "Which status has a message to a byok agent after BYOK was cleared?", 400,
 		setBYOK.is(200), byokAgent.is(200), clearBYOK.is(200), sendMessage.is(400, 200, 404)),
 }
