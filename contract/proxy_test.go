@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -89,13 +88,6 @@ func (r *reply) providerKey() string {
 }
 
 func (r *reply) key() string { return strings.TrimPrefix(r.req.Header.Get("Authorization"), "Bearer ") }
-
-// exhausted reports whether the key's minute is spent.
-func (r *reply) exhausted() bool {
-	return r.status != 401 && slices.ContainsFunc(r.fake.Limits(r.key()), func(l fakeserver.LimitState) bool {
-		return l.Key == fakeserver.LimitKeyMinute && l.Used >= l.Max
-	})
-}
 
 // still is a clock that only Advance moves.
 func still() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
@@ -33,22 +32,18 @@ var tamperings = []tampering{
 	{"error missing", aRule, func(r *reply) { delete(r.body, "error") }},
 	{"mode unknown", aRule, set("warmed", "mode", "local")},
 	{"provider unknown", aRule, set("fingerprint", "provider", "OpenAI")},
-	{"sms status unknown", aRule, func(r *reply) {
-		if strings.HasSuffix(r.req.URL.Path, "/sms") {
-			set("status", "status", "on")(r)
-		}
-	}},
+	{"sms status unknown", aRule, to("/sms", set("status", "status", "on"))},
 	{"agent not active", aRule, set("agent_id", "status", "new")},
 	{"warnings as text", aRule, set("reply_text", "warnings", "none")},
 	{"a warning that is no text", aRule, set("reply_text", "warnings", []any{1})},
 	{"member more in status", aRule, set("version", "uptime", 1)},
 	{"member more in byok", aRule, set("fingerprint", "label", "x")},
-	{"a redirect to the answer", aRule, func(r *reply) {
-		if r.req.URL.Path == "/v1/status" && r.req.URL.RawQuery == "" {
+	{"a redirect to the answer", aRule, to("/status", func(r *reply) {
+		if r.req.URL.RawQuery == "" {
 			r.header.Set("Location", "?again")
 			r.status = 307
 		}
-	}},
+	})},
 	{"service key echoed", aRule, func(r *reply) { r.header.Set("X-Key", r.req.Header.Get("Authorization")) }},
 	{"provider key echoed", aRule, func(r *reply) { r.header.Set("X-Provider-Key", r.providerKey()) }},
 	{"fingerprint is the last five", aRule, set("fingerprint", "fingerprint", "sk-...~Jw4")},
@@ -63,36 +58,18 @@ var tamperings = []tampering{
 	{"429 that stores the key", aRule, on(429, storing("PUT"))},
 	{"400 that stores the key", aRule, on(400, storing("PUT"))},
 	{"429 creation that stores the key", aRule, on(429, storing("POST"))},
-	{"400 that clears the key", aRule, on(400, func(r *reply) {
-		if r.req.Method == "PUT" {
-			r.also("DELETE", "/v1/byok", "")
-		}
-	})},
-	{"400 that enables SMS", aRule, on(400, func(r *reply) {
-		if strings.HasSuffix(r.req.URL.Path, "/sms") && strings.Contains(r.sent, `"sandbox"`) {
-			r.also("POST", r.req.URL.Path, `{"mode":"sandbox"}`)
-		}
-	})},
-	{"lengths in bytes", aRule, on(200, func(r *reply) {
-		if n := utf8.RuneCountInString(r.sent); n > 60 && n < 4100 && len(r.sent) > n+60 {
-			r.refuse(400, "bad_request")
-		}
-	})},
-	{"429 on status", aRule, func(r *reply) {
-		if r.req.URL.Path == "/v1/status" && r.exhausted() {
-			r.refuse(429, "rate_limited")
-		}
-	}},
-	{"503 from creation", aRule, func(r *reply) {
-		if r.req.URL.Path == "/v1/agents" && r.body["error"] == "byok_unavailable" {
+	{"400 that clears the key", aRule, on(400, to("/byok", func(r *reply) { r.also("DELETE", "/v1/byok", "") }))},
+	{"400 that enables SMS", aRule, on(400, to("/sms", func(r *reply) { r.also("POST", r.req.URL.Path, `{"mode":"sandbox"}`) }))},
+	{"503 from creation", aRule, to("/agents", func(r *reply) {
+		if r.body["error"] == "byok_unavailable" {
 			r.status = 503
 		}
-	}},
-	{"503 from messages", aRule, func(r *reply) {
-		if strings.HasSuffix(r.req.URL.Path, "/messages") && !r.fake.Admin().BYOKAvailable() {
+	})},
+	{"503 from messages", aRule, to("/messages", func(r *reply) {
+		if !r.fake.Admin().BYOKAvailable() {
 			r.refuse(503, "byok_unavailable")
 		}
-	}},
+	})},
 	{"403 for an agent of another key", aRule, on(404, func(r *reply) {
 		if strings.HasPrefix(r.req.URL.Path, "/v1/agents/agent_0") {
 			r.refuse(403, "forbidden")
@@ -133,12 +110,6 @@ var tamperings = []tampering{
 	{"base_url and model absent for null", nothing, member("fingerprint", func(in map[string]any, _ string) {
 		maps.DeleteFunc(in, func(_ string, v any) bool { return v == nil })
 	})},
-	{"SMS always pending", nothing, func(r *reply) {
-		set("status", "status", "pending")(r)
-		if r.body["agent_id"] != nil {
-			r.body["status"] = "active"
-		}
-	}},
 	{"sms member though none was asked for", nothing, set("agent_id", "sms", map[string]any{"status": "disabled"})},
 	{"read status idle", nothing, set("created_at", "status", "idle")},
 	{"warmed is false", nothing, set("warmed", "warmed", false)},
@@ -176,6 +147,15 @@ func set(where, name string, value any) func(*reply) {
 func on(status int, tamper func(*reply)) func(*reply) {
 	return func(r *reply) {
 		if r.status == status {
+			tamper(r)
+		}
+	}
+}
+
+// to tampers with the calls of paths that end so.
+func to(path string, tamper func(*reply)) func(*reply) {
+	return func(r *reply) {
+		if strings.HasSuffix(r.req.URL.Path, path) {
 			tamper(r)
 		}
 	}
