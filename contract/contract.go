@@ -108,7 +108,7 @@ func Run(t *testing.T, target Target) {
 
 func runCases(t *testing.T, cases []testCase, target Target) {
 	t.Helper()
-	p := newPlan(cases, target.known(t))
+	p := newPlan(cases, target.renew(t))
 	if p.leavesOut() {
 		fmt.Fprintln(os.Stderr, p)
 	}
@@ -126,17 +126,11 @@ func runCases(t *testing.T, cases []testCase, target Target) {
 	}
 }
 
-// known is the target as the plan must see it: with the abilities that each
-// fresh target will have.
-func (target Target) known(tb testing.TB) Target {
+// renew makes the target of one case, where each has its own.
+func (target Target) renew(tb testing.TB) Target {
 	if target.Fresh == nil {
 		return target
 	}
-	return target.renew(tb)
-}
-
-// renew makes the target of one case.
-func (target Target) renew(tb testing.TB) Target {
 	made := target.Fresh(tb)
 	made.Budget, made.Bubble, made.Fresh = target.Budget, target.Bubble, target.Fresh
 	return made
@@ -145,23 +139,24 @@ func (target Target) renew(tb testing.TB) Target {
 // start runs the case as t: on the target that all share, or on one of its
 // own. Others may build on a base, so it runs before them and not beside them.
 func (c testCase) start(t *testing.T, target Target, all *shared) {
-	if target.Fresh == nil {
-		c.check(t, target, all)
-		return
-	}
-	own := &shared{broken: all.broken}
 	if c.base {
-		defer func() {
+		t.Cleanup(func() {
 			if t.Failed() {
 				all.broken = append(all.broken, c.ID)
 			}
-		}()
-	} else {
-		t.Parallel()
+		})
 	}
-	if target.Bubble {
-		synctest.Test(t, func(t *testing.T) { c.check(t, target.renew(t), own) })
+	own := all
+	if target.Fresh != nil {
+		own = &shared{broken: all.broken}
+		if !c.base {
+			t.Parallel()
+		}
+	}
+	check := func(t *testing.T) { c.check(t, target.renew(t), own) }
+	if target.Bubble && target.Fresh != nil {
+		synctest.Test(t, check)
 	} else {
-		c.check(t, target.renew(t), own)
+		check(t)
 	}
 }

@@ -136,3 +136,41 @@ func (p *probe) spentByKeyless(spent map[string]any) {
 		spent["401"] = true
 	}
 }
+
+// keyQuestions need keys of other kinds, or spend a key's whole day. A fake
+// issues as many as they take.
+var keyQuestions = []question{
+	asks("permission_before_body", "Is a wrong body of PUT /v1/byok answered 403 where the key may not?", true,
+		setBYOK.with(`{`).is(403, 400).by(undashboard)),
+	finds("limit_before_permission", "Is a call that the key may not make answered 429 where the limit on requests is spent?", true,
+		Spend{Requests: 80, Creations: 1},
+		func(p *probe) any {
+			p.agent(undashboard)
+			p.wait(minute)
+			p.until(80, readAgent.is(200).by(undashboard))
+			return p.yes(setBYOK.is(429, 403).by(undashboard))
+		}, needAbilities),
+	asks("store_down_first", "Is warm-up in byok mode answered 503 where BYOK is not available and nothing is stored?", true,
+		storeOff, byokWarmUp.is(503, 409).by(third), storeOn),
+	finds("other_limit_names", "Which limit_key have the other limits?", map[string]any{
+		"ip_minute": "ip_minute", "key_day": "key_day", "agent_create_key_day": "agent_create_key_day",
+		"agent_create_ip_minute": "agent_create_ip_minute", "byok_set_key_hour": "byok_set_key_hour",
+	}, Spend{Requests: 1200, Creations: 70, BYOKSets: 5}, otherLimitNames, needAbilities),
+}
+
+func otherLimitNames(p *probe) any {
+	names := map[string]any{}
+	for _, l := range limits {
+		if l.key == "key_minute" || l.key == "warmup_key_hour" { // other questions ask for these
+			continue
+		}
+		if !l.perIP {
+			l.by = who{l.key, "preview", true}
+			l.fill = l.fill.by(l.by)
+		}
+		var last exchange
+		walk([]step{wait(minute), l.fill, l.next.is(429).by(l.by)}, func(st step) { last = p.take(st) })
+		names[l.key] = p.name(last, "limit_key")
+	}
+	return names
+}

@@ -40,25 +40,48 @@ func (p plan) basesFirst() plan {
 // cases take from the budget first; the order in which cases run stays.
 func newPlan(cases []testCase, target Target) plan {
 	p := make(plan, len(cases))
-	purse := newPurse(target)
+	purse := &purse{target: target, left: target.Budget, bounded: true}
+	if target.Budget == (Spend{}) {
+		purse.left, purse.bounded = defaultBudget, target.Fresh == nil
+	}
 	for _, first := range []bool{true, false} {
 		for i, c := range cases {
 			if c.core() == first {
-				p[i] = purse.plan(c, target)
+				p[i] = purse.plan(c)
 			}
 		}
 	}
 	return p
 }
 
+// purse holds what is left of a budget while the plan is made. With Fresh each
+// case has the whole budget for itself.
+type purse struct {
+	target   Target
+	left     Spend
+	bounded  bool
+	hasAgent bool
+}
+
 // plan leaves the case out where the target lacks what it needs, or the budget
 // does not reach.
-func (p *purse) plan(c testCase, target Target) planned {
-	if lack := string(target.lacks(c.Needs)); lack != "" {
+func (p *purse) plan(c testCase) planned {
+	if lack := string(p.target.lacks(c.Needs)); lack != "" {
 		return planned{c, "the target has no " + lack, "Target." + lack}
 	}
-	if over := p.take(c); over != "" {
+	price := c.Spends
+	if p.target.Abilities != nil || p.target.Bubble && p.target.Fresh != nil { // waits are free
+		price.Wait = 0
+	}
+	agent := slices.Contains(c.Needs, needAgent) && !p.hasAgent
+	if agent {
+		price = price.plus(Spend{Requests: 1, Creations: 1})
+	}
+	if over := price.over(p.left); p.bounded && over != "" {
 		return planned{c, "it takes more than the budget has: " + over, "a larger Target.Budget, or Target.Fresh"}
+	}
+	if p.target.Fresh == nil {
+		p.left, p.hasAgent = p.left.minus(price), p.hasAgent || agent
 	}
 	return planned{testCase: c}
 }
@@ -77,44 +100,6 @@ func (target Target) lacks(needs []need) need {
 		if !offers[need] {
 			return need
 		}
-	}
-	return ""
-}
-
-// purse holds what is left of a budget while the plan is made.
-type purse struct {
-	left      Spend
-	bounded   bool
-	perCase   bool // each case has the whole budget for itself
-	freeWaits bool
-	hasAgent  bool
-}
-
-func newPurse(target Target) *purse {
-	p := &purse{left: target.Budget, bounded: true, perCase: target.Fresh != nil}
-	p.freeWaits = target.Abilities != nil || (target.Bubble && p.perCase)
-	if target.Budget == (Spend{}) {
-		p.left, p.bounded = defaultBudget, !p.perCase
-	}
-	return p
-}
-
-// take takes what the case spends, or says that the budget does not reach.
-func (p *purse) take(c testCase) string {
-	price := c.Spends
-	if p.freeWaits {
-		price.Wait = 0
-	}
-	agent := slices.Contains(c.Needs, needAgent) && !p.hasAgent
-	if agent {
-		price = price.plus(Spend{Requests: 1, Creations: 1})
-	}
-	if over := price.over(p.left); p.bounded && over != "" {
-		return over
-	}
-	if p.bounded && !p.perCase {
-		p.left = p.left.minus(price)
-		p.hasAgent = p.hasAgent || agent
 	}
 	return ""
 }

@@ -75,16 +75,11 @@ func (r *reply) refuse(status int, code string) {
 	r.status, r.body = status, map[string]any{"error": code, "trace_id": "trace_of_the_proxy"}
 }
 
-// providerKey is the provider key that was sent.
+// providerKey is the provider key that was sent, or "".
 func (r *reply) providerKey() string {
-	var body struct {
-		APIKey string `json:"api_key"`
-		LLM    struct {
-			APIKey string `json:"api_key"`
-		} `json:"llm"`
-	}
-	_ = json.Unmarshal([]byte(r.sent), &body)
-	return body.APIKey + body.LLM.APIKey
+	_, key, _ := strings.Cut(r.sent, `"api_key":"`)
+	key, _, _ = strings.Cut(key, `"`)
+	return key
 }
 
 func (r *reply) key() string { return strings.TrimPrefix(r.req.Header.Get("Authorization"), "Bearer ") }

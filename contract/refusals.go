@@ -32,3 +32,32 @@ func (s *suite) unlisted() {
 		s.rule("7/agent-of-another-key/"+e.name, listed, createAgent.is(200).by(another), e.listed().by(third))
 	}
 }
+
+// order makes calls that break two rules and sees which one is answered.
+func (s *suite) order() {
+	order := func(id string, steps ...step) {
+		s.rule("fake/order/"+id, "order of checks: route 404, method 405 -> 401 -> 402 -> request limits 429 -> 403 -> body 400 -> "+
+			"agent 404 -> state 409/503 -> operation limits 429 -> act", steps...)
+	}
+	var (
+		broken   = setBYOK.with(`{`)
+		toNobody = sendMessage.of(noAgent)
+	)
+	order("401-before-all", toNobody.with(`{`).is(401).keyless(), broken.is(401).keyless())
+	order("402-before-403-400-404", broken.is(402).by(unpaid), toNobody.with(`{`).is(402).by(unpaid))
+	order("403-before-400", broken.is(403).by(undashboard))
+	order("403-before-503", storeOff, setBYOK.is(403).by(undashboard), byokWarmUp.is(403).by(undashboard))
+	order("503-before-409", storeOff, byokWarmUp.is(503))
+	order("400-before-503", storeOff, setBYOK.with(`{}`).is(400))
+	order("400-before-404", toNobody.with(`{}`).is(400), enableSMS.of(noAgent).with(`{"mode":"none"}`).is(400))
+	order("request-429-before-403-400-404", repeat(1,
+		readNobody.is(404).times(60), setBYOK.limited("key_minute"), createAgent.with(`{`).limited("key_minute"),
+		readNobody.limited("key_minute")).by(undashboard))
+	order("400-before-operation-429",
+		warmUp.is(200).times(3), badWarmUp.is(400),
+		setBYOK.is(200).times(5), setBYOK.with(`{}`).is(400),
+		createAgent.is(200).times(8), createAgent.with(llmBody(ownKey+`,"tier":"slow"`)).is(400),
+		keyedAgent.limited("byok_set_key_hour"))
+	order("409-before-operation-429", warmUp.is(200).times(3), byokWarmUp.is(409), warmUp.limited("warmup_key_hour"))
+	order("503-before-operation-429", setBYOK.is(200).times(5), storeOff, setBYOK.is(503))
+}
