@@ -28,6 +28,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -109,7 +110,7 @@ func Run(t *testing.T, target Target) {
 func runCases(t *testing.T, cases []testCase, target Target) {
 	t.Helper()
 	p := newPlan(cases, target.renew(t))
-	if p.leavesOut() {
+	if slices.ContainsFunc(p, func(c planned) bool { return c.leftOut != "" }) {
 		fmt.Fprintln(os.Stderr, p)
 	}
 	if target.Fresh != nil {

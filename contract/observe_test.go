@@ -2,6 +2,7 @@ package contract_test
 
 import (
 	"encoding/json"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"strings"
@@ -27,17 +28,6 @@ func observedFake(t testing.TB, opts ...fakeserver.Option) (contract.Target, *fa
 	}, fake
 }
 
-// answers are what was found, as JSON by id.
-func answers(o *contract.Observation) map[string]string {
-	all := map[string]string{}
-	for id, found := range o.Decisions {
-		if found.Answer != nil {
-			all[id] = string(found.Answer)
-		}
-	}
-	return all
-}
-
 // wantAnswers wants each answer found.
 func wantAnswers(t *testing.T, want map[string]string, o *contract.Observation) {
 	t.Helper()
@@ -60,12 +50,12 @@ func TestObserveWithKeysAlone(t *testing.T) {
 			most := new(contract.Observation).Preview(target, contract.Spend{})
 			o, err := contract.Observe(t.Context(), target, contract.Spend{})
 			require.NoError(t, err)
-			for id, answer := range answers(o) {
-				assert.True(t, contract.SameJSON(json.RawMessage(contract.FakeAnswers()[id]), json.RawMessage(answer)), "%s: found %s", id, answer)
-			}
-			assert.Len(t, answers(o), found)
+			want := contract.FakeAnswers()
+			maps.DeleteFunc(want, func(id, _ string) bool { return o.Decisions[id].Answer == nil })
+			wantAnswers(t, want, o)
+			assert.Len(t, want, found)
 			assert.Equal(t, name != "", o.Decisions["agent_of_another_key"].NotAsked != "needs a second key")
-			assert.Equal(t, name != "", strings.Contains(answers(o)["refused_requests_spend"], `"401":false`))
+			assert.Equal(t, name != "", strings.Contains(string(o.Decisions["refused_requests_spend"].Answer), `"401":false`))
 			assert.Contains(t, o.Decisions["byok_cleared"].NotAsked, "needs a larger budget: 1 BYOK set of 0 left")
 			assert.Empty(t, contract.Over(o.Spent, most))
 			_, set := fake.BYOK(fake.Key())
@@ -189,15 +179,13 @@ func TestObserveBadTargets(t *testing.T) {
 	}
 }
 
-// TestObserveDrift: the fake answers each question as it says that it does, with
-// the evidence, and where a service has changed the page and the list of changes
-// tell it in words.
+// TestObserveDrift: each answer has its evidence, and where a service has
+// changed the page and the list of changes tell it in words.
 func TestObserveDrift(t *testing.T) {
 	before, _ := observedFake(t)
 	after, _ := observedFake(t, fakeserver.WithDecision("metadata_cap", 8000), fakeserver.WithDecision("windows", "sliding"))
 	then, err := contract.Observe(t.Context(), before, plenty)
 	require.NoError(t, err)
-	wantAnswers(t, contract.FakeAnswers(), then)
 	for id, found := range then.Decisions {
 		require.NotNil(t, found.Evidence, id)
 		assert.NotEmpty(t, found.Evidence.Request, id)
@@ -205,16 +193,10 @@ func TestObserveDrift(t *testing.T) {
 	}
 	now, err := contract.Observe(t.Context(), after, plenty)
 	require.NoError(t, err)
-	assert.Empty(t, then.Drift(then))
 	assert.Equal(t, []string{
 		"metadata_cap: How many characters of compact JSON may metadata have? It was 4096, it is 8000.",
 		`windows: Is the window of a limit fixed, or does it slide? It was "fixed", it is "sliding".`,
 	}, now.Drift(then))
 	assert.Contains(t, now.Markdown(), "| `4096` | `8000` **differs** |")
 	assert.Contains(t, now.Markdown(), "2 otherwise than the fake")
-}
-
-func TestObservationFormat(t *testing.T) {
-	assert.Error(t, json.Unmarshal([]byte(`{"format":2,"decisions":{}}`), new(contract.Observation)))
-	assert.Error(t, json.Unmarshal([]byte(`[]`), new(contract.Observation)))
 }

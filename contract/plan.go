@@ -104,10 +104,6 @@ func (target Target) lacks(needs []need) need {
 	return ""
 }
 
-func (p plan) leavesOut() bool {
-	return slices.ContainsFunc(p, func(c planned) bool { return c.leftOut != "" })
-}
-
 // String says how many cases run, and what would let the others run.
 func (p plan) String() string {
 	wants := map[string]int{}

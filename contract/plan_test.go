@@ -2,6 +2,7 @@ package contract
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"regexp"
 	"slices"
@@ -29,25 +30,6 @@ func TestCaseIDs(t *testing.T) {
 	assert.True(t, slices.IsSortedFunc(cases, func(a, b testCase) int { return strings.Compare(a.section(), b.section()) }))
 }
 
-func TestPlanLacks(t *testing.T) {
-	fresh := func(testing.TB) Target { return Target{} }
-	for _, tt := range []struct {
-		target  Target
-		needs   need
-		leftOut string
-	}{
-		{Target{}, needAbilities, "the target has no Abilities"},
-		{Target{}, needClientFrom, "the target has no ClientFrom"},
-		{Target{}, needDecisions, "the target has no Decisions"},
-		{Target{Bubble: true}, needFrozenClock, "the target has no Bubble"}, // which needs targets made inside it
-		{Target{Bubble: true, Fresh: fresh}, needFrozenClock, ""},
-		{Target{Abilities: nothing{}}, needAbilities, ""},
-		{Target{}, needAgent, ""},
-	} {
-		assert.Equal(t, tt.leftOut, newPlan([]testCase{{ID: "1/a", Needs: []need{tt.needs}}}, tt.target)[0].leftOut)
-	}
-}
-
 func TestPlanBudget(t *testing.T) {
 	one := Spend{Requests: 1}
 	agent := []need{needAgent}
@@ -68,6 +50,12 @@ func TestPlanBudget(t *testing.T) {
 		{"a clock that can be moved", Target{Budget: one, Abilities: nothing{}}, []testCase{{Spends: Spend{1, 0, 0, 0, day}}}, []bool{true}},
 		{"one agent for all", Target{Budget: Spend{Requests: 3, Creations: 1}}, []testCase{{Spends: one, Needs: agent}, {Spends: one, Needs: agent}}, []bool{true, true}},
 		{"no agent", Target{Budget: Spend{Requests: 3}}, []testCase{{Spends: one, Needs: agent}}, []bool{false}},
+		{"an agent is made", Target{}, []testCase{{Needs: agent}}, []bool{true}},
+		{"what the target has not", Target{}, lacking(needAbilities, needClientFrom, needDecisions, needFrozenClock), make([]bool, 4)},
+		{"what it has", Target{Abilities: nothing{}, ClientFrom: func(string) *http.Client { return nil }, Decisions: true},
+			lacking(needAbilities, needClientFrom, needDecisions), []bool{true, true, true}},
+		{"a bubble needs fresh targets", Target{Bubble: true}, lacking(needFrozenClock), []bool{false}},
+		{"a bubble with fresh targets", Target{Bubble: true, Fresh: fresh}, lacking(needFrozenClock), []bool{true}},
 		{"default", Target{}, []testCase{{Spends: defaultBudget}, {Spends: one}}, []bool{true, false}},
 		{"fresh", Target{Fresh: fresh}, []testCase{{Spends: Spend{Requests: 1e9}}}, []bool{true}},
 		{"each fresh", Target{Fresh: fresh, Budget: one}, []testCase{{Spends: one}, {Spends: one}, {Spends: Spend{Requests: 2}}}, []bool{true, true, false}},
@@ -78,6 +66,14 @@ func TestPlanBudget(t *testing.T) {
 			}
 		})
 	}
+}
+
+// lacking are cases that need one thing each.
+func lacking(needs ...need) (cases []testCase) {
+	for _, n := range needs {
+		cases = append(cases, testCase{Needs: []need{n}})
+	}
+	return cases
 }
 
 func TestPlanSays(t *testing.T) {

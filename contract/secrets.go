@@ -32,59 +32,53 @@ func (s *suite) secrets() {
 		setBYOK.is(200), wait(time.Hour), setBYOK.is(200).holds("byok.updated_at", later(time.Hour)))
 }
 
-// trace is a form of the provider key that a reader could turn back, and how
-// many characters of it in a row are too many.
-type trace struct {
-	name, text string
-	most       int
-}
-
 // irreversible says what of the provider key a reader could get back from the
 // fingerprint, or "". It cannot prove a hash: it knows parts of the key, the
 // usual encodings, characters moved by some places or masked, all that
 // backwards too, and hashes without a secret, which a list of keys turns back.
 func irreversible(fingerprint any) string {
 	shown, _ := fingerprint.(string)
-	for _, t := range traces(strings.TrimPrefix(providerKey, "sk-contract")) {
-		for i := range len(t.text) - t.most {
-			if part := t.text[i : i+t.most+1]; strings.Contains(shown, part) || strings.Contains(shown, backwards(part)) {
-				return "it shows " + t.name
+	for text, most := range traces(strings.TrimPrefix(providerKey, "sk-contract")) {
+		for i := range len(text) - most {
+			if part := text[i : i+most+1]; strings.Contains(shown, part) || strings.Contains(shown, backwards(part)) {
+				return "it shows a part of the key, or of a form of it that a reader can turn back"
 			}
 		}
 	}
 	return ""
 }
 
-func traces(key string) []trace {
-	short, long := sha256.Sum256([]byte(providerKey)), sha512.Sum512([]byte(providerKey))
-	all := []trace{{"a part of the key", key, 3}, {"the key in hexadecimal", hex.EncodeToString([]byte(key)), 7}}
+// traces are forms of the provider key that a reader could turn back, and how
+// many characters of each in a row are no trace yet.
+func traces(key string) map[string]int {
+	all := map[string]int{hex.EncodeToString([]byte(key)): 7}
 	for i := range 3 { // base64 depends on where a group of three begins
-		all = append(all, trace{"the key in base64", base64.RawURLEncoding.EncodeToString([]byte(providerKey[i:])), 7})
+		all[base64.RawURLEncoding.EncodeToString([]byte(providerKey[i:]))] = 7
 	}
+	short, long := sha256.Sum256([]byte(providerKey)), sha512.Sum512([]byte(providerKey))
 	for _, sum := range [][]byte{short[:], long[:]} {
-		for _, text := range []string{hex.EncodeToString(sum), base64.StdEncoding.EncodeToString(sum), base64.URLEncoding.EncodeToString(sum)} {
-			all = append(all, trace{"a hash without a secret", text[:8], 7})
-		}
+		all[hex.EncodeToString(sum)] = 7
+		all[base64.StdEncoding.EncodeToString(sum)] = 7
+		all[base64.URLEncoding.EncodeToString(sum)] = 7
 	}
 	for d := range rune(128) {
-		for _, move := range []func(rune) rune{func(c rune) rune { return c + d }, func(c rune) rune { return c ^ d }, turn(d % 26)} {
-			all = append(all, trace{"the key, each character moved", strings.Map(move, key), 5})
+		for _, move := range []func(rune) rune{func(c rune) rune { return c + d }, func(c rune) rune { return c ^ d }, turn(d)} {
+			all[strings.Map(move, key)] = 5
 		}
 	}
+	all[key] = 3
 	return all
 }
 
 // turn moves letters within the alphabet, as rot13 does by 13.
 func turn(d rune) func(rune) rune {
 	return func(c rune) rune {
-		switch {
-		case c >= 'a' && c <= 'z':
-			return 'a' + (c-'a'+d)%26
-		case c >= 'A' && c <= 'Z':
-			return 'A' + (c-'A'+d)%26
-		default:
-			return c
+		for _, first := range "aA" {
+			if c >= first && c < first+26 {
+				return first + (c-first+d)%26
+			}
 		}
+		return c
 	}
 }
 

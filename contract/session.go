@@ -51,7 +51,7 @@ func (s *session) take(st step) {
 	case st.untilOpen: // which may have a tenth in reserve
 		last := s.earlier[len(s.earlier)-1]
 		told, _ := last.retryAfter()
-		s.want(told <= st.wait+st.wait/10, last, "it would have to wait for more than %v", st.wait)
+		s.look(last, unless(told <= st.wait+st.wait/10, "it would have to wait for more than %v", st.wait))
 		s.target.pass(told)
 	case st.wait > 0:
 		s.target.pass(st.wait)
@@ -62,12 +62,19 @@ func (s *session) take(st step) {
 		if !right && (a.status == http.StatusTooManyRequests || slices.Contains(st.statuses, http.StatusTooManyRequests)) {
 			s.skipIfBroken()
 		}
-		s.want(right, a, "want status %s (call %d of %d)", either(st.statuses), i+1, st.n)
+		s.look(a, unless(right, "want status %s (call %d of %d)", either(st.statuses), i+1, st.n))
 		if st.n == 1 {
-			problem := a.problem(st)
-			s.want(problem == "", a, "%s", problem)
+			s.look(a, a.problem(st))
 			s.earlier = append(s.earlier, a)
 		}
+	}
+}
+
+// look ends the case, with the answer, where there is a problem with it.
+func (s *session) look(a answer, problem string) {
+	s.Helper()
+	if problem != "" {
+		s.failf("%s\n%s", problem, a)
 	}
 }
 
@@ -78,14 +85,6 @@ func (s *session) call(st step) answer {
 		s.failf("%s %s: %s", st.e.method, st.e.path, clip(err.Error()))
 	}
 	return answer{exchange: x, s: s}
-}
-
-// want fails the case, with the exchange, unless ok.
-func (s *session) want(ok bool, a answer, format string, args ...any) {
-	s.Helper()
-	if !ok {
-		s.failf("%s\n%s", fmt.Sprintf(format, args...), a)
-	}
 }
 
 func either(statuses []int) string {
