@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -30,19 +29,14 @@ const maxSecrets = 3
 // which it comes back.
 type Secret struct {
 	plain string
-	start string // of every spelling
 	forms []string
 }
 
 // Hide returns a secret that is not spelled out yet.
-func Hide(plain string) Secret { return Secret{plain: plain, start: startOf(plain)} }
+func Hide(plain string) Secret { return Secret{plain: plain} }
 
 // Spelled is Hide for a secret that several goroutines share.
-func Spelled(plain string) Secret {
-	secret := Hide(plain)
-	secret.forms = formsOf(plain)
-	return secret
-}
+func Spelled(plain string) Secret { return Secret{plain: plain, forms: formsOf(plain)} }
 
 // Plain is the secret itself.
 func (h *Secret) Plain() string { return h.plain }
@@ -79,15 +73,14 @@ func (s *Scrubber) plain(text string) string {
 }
 
 // unpacked replaces what hides a secret as base64, in either alphabet: each run
-// of letters that is long enough is decoded and looked into.
+// of letters that may hold one is decoded and looked into.
 func (s *Scrubber) unpacked(text string) string {
-	shortest := s.shortest()
 	for begin := 0; begin < len(text); {
 		end := begin
 		for end < len(text) && isBase64(text[end]) {
 			end++
 		}
-		if base64.RawStdEncoding.DecodedLen(end-begin) >= shortest && s.hides(text[begin:end]) {
+		if base64.RawStdEncoding.DecodedLen(end-begin) >= minSecret && s.hides(text[begin:end]) {
 			text = text[:begin] + Redacted + strings.TrimLeft(text[end:], "=")
 			end = begin + len(Redacted)
 		}
@@ -96,24 +89,12 @@ func (s *Scrubber) unpacked(text string) string {
 	return text
 }
 
-// shortest is the length of the shortest secret that is searched for.
-func (s *Scrubber) shortest() int {
-	shortest := math.MaxInt
-	for i := range s.secrets {
-		if n := len(s.secrets[i].plain); n >= minSecret {
-			shortest = min(shortest, n)
-		}
-	}
-	return shortest
-}
-
-func isBase64(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("+/-_", c) >= 0
-}
-
 // hides looks into a run from each of its first four bytes, since other letters
 // may precede the base64 without a gap.
 func (s *Scrubber) hides(run string) bool {
+	if !slices.ContainsFunc(s.secrets[:], func(h Secret) bool { return h.mayBeginIn(run) }) {
+		return false
+	}
 	var room [2][64]byte // enough for the ids that most runs are
 	packed := append(room[0][:0], run...)
 	for i, c := range packed { // of either alphabet
@@ -137,11 +118,45 @@ func (s *Scrubber) hides(run string) bool {
 	return false
 }
 
+// mayBeginIn reports that a run may hold how the secret begins. It looks at every
+// second bit, where a byte can begin, since a letter has six.
+func (h *Secret) mayBeginIn(run string) bool {
+	if len(h.plain) < minSecret || base64.RawStdEncoding.DecodedLen(len(run)) < len(h.plain) {
+		return false
+	}
+	var head, mask, bits uint64
+	for _, c := range []byte(startOf(h.plain)) {
+		head, mask = head<<8|uint64(c), mask<<8|0xff
+	}
+	for i := range len(run) {
+		bits = bits<<6 | uint64(sextets[run[i]])
+		if bits&mask == head || bits>>2&mask == head || bits>>4&mask == head {
+			return true
+		}
+	}
+	return false
+}
+
+// sextets are the bits that a letter of base64 stands for, in either alphabet; of
+// other bytes more than these.
+var sextets = func() (of [256]byte) {
+	for c := range of {
+		of[c] = 0xff
+	}
+	for i, c := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/") {
+		of[c] = byte(i)
+	}
+	of['-'], of['_'] = of['+'], of['/']
+	return of
+}()
+
+func isBase64(c byte) bool { return sextets[c] < 64 }
+
 // outOf replaces all spellings of the secret. None is shorter than the secret,
 // and all but itself have an escape. So most texts need no search for them, and
 // most calls need not spell their message.
 func (h *Secret) outOf(text string) string {
-	if len(h.plain) < minSecret || len(text) < len(h.plain) || !strings.Contains(text, h.start) {
+	if len(h.plain) < minSecret || len(text) < len(h.plain) || !strings.Contains(text, startOf(h.plain)) {
 		return text
 	}
 	if !strings.ContainsAny(text, `\%+`) {
@@ -159,12 +174,15 @@ func (h *Secret) outOf(text string) string {
 // startOf is how every spelling begins: with letters and digits, which are never
 // escaped.
 func startOf(secret string) string {
-	end := strings.IndexFunc(secret, func(r rune) bool { return r >= utf8.RuneSelf || !isBase64(byte(r)) || r == '+' || r == '/' })
-	if end < 0 {
-		return secret
+	end := 0
+	for end < min(len(secret), maxStart) && isBase64(secret[end]) && secret[end] != '+' && secret[end] != '/' {
+		end++
 	}
 	return secret[:end]
 }
+
+// maxStart are as many bytes as are found, wherever they begin, in 64 bits.
+const maxStart = 7
 
 // formsOf are the spellings of a secret, each once and itself first.
 func formsOf(secret string) []string {
