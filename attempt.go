@@ -12,9 +12,18 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/sent"
 )
 
-// RoundTrip is one attempt. It is called by http.Client, never by users.
-func (c *call) RoundTrip(outer *http.Request) (*http.Response, error) {
-	if err := c.ended(outer.Context()); err != nil {
+// attempter is the RoundTripper of the library. It reads, counts and decodes
+// bodies inside the attempt. The transport behind it stays out of the library's
+// reach, which would close its idle connections (they may be the caller's).
+type attempter struct{}
+
+// RoundTrip is one attempt of the call whose context the request has.
+func (attempter) RoundTrip(outer *http.Request) (*http.Response, error) {
+	return callOf(outer.Context()).attempt(outer)
+}
+
+func (c *call) attempt(outer *http.Request) (*http.Response, error) {
+	if err := c.ended(c.Context); err != nil {
 		c.next = stepEnded // c.out keeps the outcome of the attempt before
 		return nil, err
 	}
@@ -22,7 +31,7 @@ func (c *call) RoundTrip(outer *http.Request) (*http.Response, error) {
 	delete(outer.Header, "Cookie") // the jar adds its own before each attempt
 	c.attempts++
 	c.out = outcome{}
-	ctx := c.startAttempt(outer.Context())
+	ctx := c.startAttempt(c.Context)
 	defer c.endAttempt(ctx)
 	if err := c.acquire(ctx); err != nil {
 		c.out.err, c.out.refused = err, true
@@ -86,7 +95,7 @@ func (c *call) newRequest(ctx context.Context, cookies []string, body *bytes.Rea
 	if c.body != nil {
 		// No GetBody: net/http cannot send it again by itself. The type is one
 		// that it knows to be in memory: header and body leave in one write.
-		body.Reset(c.json.Bytes())
+		body.Reset(c.json)
 		req.Body, req.ContentLength = io.NopCloser(body), body.Size()
 	}
 	return req

@@ -1,7 +1,6 @@
 package agentmessaging
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"math"
@@ -18,22 +17,16 @@ import (
 
 // call is one call of a method: the retries of go-retryablehttp above, the
 // transport below, and in between what the library does not know. It is the
-// RoundTripper of its own attempts, so that bodies are read, counted and
-// decoded inside the attempt; the transport behind it stays out of reach, or
-// the library would close its idle connections (they may be the caller's).
+// context of the request that the library sees, whose hooks find it there.
 type call struct {
-	client *Client
-	ctx    context.Context
+	context.Context // the caller's, or what observers have made of it
+	client          *Client
+	info            *CallInfo // nil: nobody asks
 	request
 	url    url.URL
-	json   bytes.Buffer // request.body, encoded
+	json   []byte       // request.body, encoded
 	result any          // of the success, decoded
-
-	library struct { // fields, so that they cost the call no memory of their own
-		http    http.Client
-		retry   retryablehttp.Client
-		request http.Request
-	}
+	outer  http.Request // that the library sees
 
 	attempts     int
 	waited       time.Duration
@@ -49,7 +42,6 @@ type call struct {
 	number       uint64        // for observers and loggers, as the times below
 	began        time.Time
 	attemptBegan time.Time
-	scrubber     scrub.Scrubber
 	shown        struct{ text, redacted string } // see redacted
 }
 
@@ -59,29 +51,43 @@ const unbounded = time.Duration(math.MaxInt64)
 // run makes the attempts and turns the last outcome into the call's error.
 func (c *call) run() error {
 	c.budget = c.client.timeout
-	if _, has := c.ctx.Deadline(); has {
+	if _, has := c.Deadline(); has {
 		c.budget = unbounded
 	}
-	ctx := c.start(c.ctx)
-	c.library.http = http.Client{
-		Transport:     c,
-		Jar:           c.client.httpClient.Jar,
-		CheckRedirect: noRedirect,
-	}
-	c.library.retry = retryablehttp.Client{
-		HTTPClient:   &c.library.http,
-		RetryMax:     c.client.retry.MaxAttempts + maxRenewals,
-		CheckRetry:   c.checkRetry,
+	c.Context = c.start(c.Context)
+	// What http.Client sees is empty, for it would copy a header: each attempt
+	// builds the request that is sent.
+	c.outer = *(&http.Request{URL: &c.url, Header: http.Header{}}).WithContext(c)
+	// Answer and error are in c.out, where the attempt has put them whole: the
+	// library's own error would hide what it replaces.
+	_, _ = c.client.library.Do(&retryablehttp.Request{Request: &c.outer}) //nolint:bodyclose // the attempt has read and closed it
+	return c.end(c.Context, c.finish(c.Context))
+}
+
+// library returns what repeats the calls of a client.
+func (s *settings) library() *retryablehttp.Client {
+	return &retryablehttp.Client{
+		HTTPClient: &http.Client{Transport: attempter{}, Jar: s.httpClient.Jar, CheckRedirect: noRedirect},
+		RetryMax:   s.retry.MaxAttempts + maxRenewals,
+		CheckRetry: func(ctx context.Context, _ *http.Response, _ error) (bool, error) {
+			return callOf(ctx).checkRetry(), nil
+		},
 		Backoff:      noBackoff,
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
-	// What http.Client sees is empty, for it would copy a header: each attempt
-	// builds the request that is sent.
-	c.library.request = *(&http.Request{URL: &c.url, Header: http.Header{}}).WithContext(ctx)
-	// Answer and error are in c.out, where RoundTrip has put them whole: the
-	// library's own error would hide what it replaces.
-	_, _ = c.library.retry.Do(&retryablehttp.Request{Request: &c.library.request}) //nolint:bodyclose // RoundTrip has read and closed it
-	return c.end(ctx, c.finish(ctx))
+}
+
+// callOf finds the call in its own context.
+func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
+
+type callKey struct{}
+
+// Value implements context.Context.
+func (c *call) Value(key any) any {
+	if key == (callKey{}) {
+		return c
+	}
+	return c.Context.Value(key)
 }
 
 // made is how many attempts were made; one that the limiter refused was not.
@@ -132,11 +138,8 @@ func (c *call) ended(ctx context.Context) error {
 }
 
 // scrub returns the scrubber of the call's secrets.
-func (c *call) scrub() *scrub.Scrubber {
-	if c.scrubber.IsZero() {
-		c.scrubber = scrub.New(c.client.secret(), scrub.Hide(c.secrets[0]), scrub.Hide(c.secrets[1]))
-	}
-	return &c.scrubber
+func (c *call) scrub() scrub.Scrubber {
+	return scrub.New(c.client.apiKey(), c.secrets[0], c.secrets[1])
 }
 
 // request is what a method hands to do.
@@ -152,24 +155,23 @@ type request struct {
 }
 
 // checkRetry decides what follows an attempt, and waits for the next one itself,
-// because the library's Backoff gets neither the context nor the deadline. It
-// never returns an error: the library would let it hide the attempt's own.
-func (c *call) checkRetry(ctx context.Context, _ *http.Response, _ error) (bool, error) {
+// because the library's Backoff gets neither the context nor the deadline. The
+// library gets no error of it, which would hide the attempt's own.
+func (c *call) checkRetry() (again bool) {
 	if c.next == stepEnded {
-		return false, nil
+		return false
 	}
-	class := c.out.classify(c.endpoint, c.ended(ctx))
+	class := c.out.classify(c.endpoint, c.ended(c.Context))
 	c.next = class.follow(c.endpoint.Method)
-	if c.next != stepRetry {
-		return false, nil
-	}
-	if !c.hasNext(ctx) {
+	if c.next == stepRetry && !c.hasNext(c.Context) {
 		c.next = stepError
-		return false, nil
 	}
-	c.tellRetry(ctx, retryTable[class].outcome)
-	c.rest(ctx)
-	return true, nil
+	if c.next != stepRetry {
+		return false
+	}
+	c.tellRetry(c.Context, retryTable[class].outcome)
+	c.rest(c.Context)
+	return true
 }
 
 // hasNext reports whether there is an attempt left, and time for it, and sets

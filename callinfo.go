@@ -45,10 +45,3 @@ func callInfo(ctx context.Context) *CallInfo {
 	info, _ := ctx.Value(callInfoKey{}).(*CallInfo)
 	return info
 }
-
-// forgetInfo empties the context's CallInfo for a call that never was.
-func forgetInfo(ctx context.Context) {
-	if info := callInfo(ctx); info != nil {
-		*info = CallInfo{}
-	}
-}

@@ -112,8 +112,9 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/hashicorp/go-retryablehttp"
+
 	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -125,8 +126,9 @@ type Client struct {
 	settings
 	base      *url.URL
 	header    func(hasBody bool) http.Header // a function, so that no print of the Client shows the key
-	secret    func() scrub.Secret            // the key; a function for the same reason
+	apiKey    func() string                  // a function for the same reason
 	transport http.RoundTripper
+	library   *retryablehttp.Client
 	coolDown  *cooldown.CoolDown // nil: none
 	calls     *atomic.Uint64     // how many calls observers and loggers have heard of
 	answered  *atomic.Bool       // the service has answered an attempt; see sent.Trace.Renewed
@@ -149,8 +151,7 @@ func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	if err := checkAPIKey(apiKey); err != nil {
 		return nil, err
 	}
-	key := scrub.Spelled(apiKey)
-	c := &Client{settings: defaultSettings(), base: base, secret: func() scrub.Secret { return key }, calls: new(atomic.Uint64)}
+	c := &Client{settings: defaultSettings(), base: base, apiKey: func() string { return apiKey }, calls: new(atomic.Uint64)}
 	return c.With(opts...)
 }
 
@@ -181,16 +182,17 @@ func (c *Client) With(opts ...Option) (*Client, error) {
 	if err := s.apply(opts); err != nil {
 		return nil, err
 	}
-	key, transport, answered := c.secret(), c.transport, c.answered
+	transport, answered := c.transport, c.answered
 	if transport == nil || s.httpClient != c.httpClient {
 		transport, answered = s.transport(), new(atomic.Bool)
 	}
 	return &Client{
 		settings:  s,
 		base:      c.base,
-		header:    headers(key.Plain(), s.userAgent),
-		secret:    c.secret,
+		header:    headers(c.apiKey(), s.userAgent),
+		apiKey:    c.apiKey,
 		transport: transport,
+		library:   s.library(),
 		coolDown:  s.coolDown(c.coolDown),
 		calls:     c.calls,
 		answered:  answered,
@@ -236,7 +238,9 @@ func do[T any](ctx context.Context, c *Client, r request) (T, error) {
 	var none T
 	call, err := c.newCall(ctx, r)
 	if err != nil {
-		forgetInfo(ctx)
+		if info := callInfo(ctx); info != nil {
+			*info = CallInfo{} // of a call that never was
+		}
 		return none, err
 	}
 	if err := call.run(); err != nil {
@@ -260,15 +264,15 @@ func (c *Client) newCall(ctx context.Context, r request) (*call, error) {
 	if err != nil {
 		return nil, err
 	}
-	call := &call{client: c, ctx: ctx, request: r, url: target}
+	call := &call{Context: ctx, client: c, info: callInfo(ctx), request: r, url: target}
 	if r.body == nil {
 		return call, nil
 	}
-	if err := encode(&call.json, r.body); err != nil {
+	if call.json, err = encode(r.body); err != nil {
 		return nil, &ValidationError{Field: "body", Reason: "cannot be written as JSON"}
 	}
 	if r.metadata != nil {
-		addMember(&call.json, spec.Metadata.Path, r.metadata)
+		call.json = addMember(call.json, spec.Metadata.Path, r.metadata)
 	}
 	return call, nil
 }

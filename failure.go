@@ -94,7 +94,7 @@ func (c *call) describe() *Error {
 
 // readError reads an error body (interface 2.1) of any shape. A body that is
 // not the documented one is measured, not quoted: proxies echo requests.
-func (c *call) readError(e *Error, scrub *scrub.Scrubber) {
+func (c *call) readError(e *Error, scrub scrub.Scrubber) {
 	var body errorBody
 	if err := body.read(c.out.body); err != nil {
 		e.cause = notDocumented(c.out.body, fmt.Errorf("%d bytes", len(c.out.body)))

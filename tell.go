@@ -72,10 +72,13 @@ func (c *call) end(ctx context.Context, err error) error {
 
 // knownAgentID is the id of the agent that the call names, or has created.
 func (c *call) knownAgentID() string {
-	if created, ok := c.result.(interface{ createdID() string }); ok && c.agentID == "" {
+	if c.agentID != "" {
+		return c.agentID
+	}
+	if created, ok := c.result.(interface{ createdID() string }); ok {
 		return c.redacted(created.createdID())
 	}
-	return c.agentID
+	return ""
 }
 
 // redacted makes a text of the service fit for observers. It keeps the last one:
@@ -146,12 +149,11 @@ func (c *call) tellCoolDown(ctx context.Context, limitKey string, wait time.Dura
 
 // fillInfo reports the call to the context's CallInfo.
 func (c *call) fillInfo(traceID string) {
-	info := callInfo(c.ctx)
-	if info == nil {
+	if c.info == nil {
 		return
 	}
 	c.scrub().Header(c.out.header)
-	*info = CallInfo{
+	*c.info = CallInfo{
 		Attempts:   c.made(),
 		Waited:     c.waited,
 		StatusCode: c.out.status,

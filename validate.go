@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -155,12 +156,10 @@ func encodeObject(field *spec.Field, value any) (json.RawMessage, error) {
 	if value == nil {
 		return nil, nil
 	}
-	var buf bytes.Buffer
-	if err := encodeUnescaped(&buf, value); err != nil { // it may be large: once only
-		return nil, &ValidationError{Field: field.Path, Reason: "cannot be written as JSON: " + whyNotJSON(err)}
-	}
-	raw := buf.Bytes()
+	raw, err := encodeUnescaped(value) // it may be large: once only
 	switch {
+	case err != nil:
+		return nil, &ValidationError{Field: field.Path, Reason: "cannot be written as JSON: " + whyNotJSON(err)}
 	case bytes.Equal(raw, []byte("null")):
 		return nil, nil
 	case !utf8.Valid(raw):
@@ -192,36 +191,27 @@ func whyNotJSON(err error) string {
 // encode writes value as JSON, with <, > and & as they are: nothing here is
 // embedded in HTML, and texts stay short. json.Marshal, which would escape them,
 // is the cheaper way where there are none.
-func encode(buf *bytes.Buffer, value any) error {
+func encode(value any) ([]byte, error) {
 	body, err := json.Marshal(value)
-	if err != nil {
-		return err
+	if err == nil && bytes.Contains(body, []byte(`\u00`)) {
+		return encodeUnescaped(value)
 	}
-	if bytes.Contains(body, []byte(`\u00`)) {
-		return encodeUnescaped(buf, value)
-	}
-	*buf = *bytes.NewBuffer(body)
-	return nil
+	return body, err
 }
 
-func encodeUnescaped(buf *bytes.Buffer, value any) error {
-	enc := json.NewEncoder(buf)
+func encodeUnescaped(value any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(value); err != nil {
-		return err
-	}
-	buf.Truncate(buf.Len() - 1) // the line break
-	return nil
+	err := enc.Encode(value)
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), err
 }
 
 // addMember adds a member that is JSON already to an object.
-func addMember(object *bytes.Buffer, name string, value json.RawMessage) {
-	object.Grow(len(name) + len(value) + len(`,"":}`))
-	object.Truncate(object.Len() - 1)
-	if object.Len() > 1 {
-		object.WriteByte(',')
+func addMember(object []byte, name string, value json.RawMessage) []byte {
+	begin := object[:len(object)-1]
+	if len(begin) > 1 {
+		begin = append(begin, ',')
 	}
-	object.WriteString(`"` + name + `":`)
-	object.Write(value)
-	object.WriteByte('}')
+	return slices.Concat(begin, []byte(`"`+name+`":`), value, []byte("}"))
 }

@@ -18,28 +18,11 @@ import (
 )
 
 // Scrubber takes the secrets of a call out of what the other end, or a
-// transport, put into its words. It is for one goroutine. The zero value hides
-// nothing.
-type Scrubber struct{ secrets [maxSecrets]Secret }
+// transport, put into its words. The zero value hides nothing.
+type Scrubber struct{ secrets [maxSecrets]string }
 
 // maxSecrets is how many secrets a call has at most: its API key and two more.
 const maxSecrets = 3
-
-// Secret is a text to hide and, as soon as they are needed, the spellings in
-// which it comes back.
-type Secret struct {
-	plain string
-	forms []string
-}
-
-// Hide returns a secret that is not spelled out yet.
-func Hide(plain string) Secret { return Secret{plain: plain} }
-
-// Spelled is Hide for a secret that several goroutines share.
-func Spelled(plain string) Secret { return Secret{plain: plain, forms: formsOf(plain)} }
-
-// Plain is the secret itself.
-func (h *Secret) Plain() string { return h.plain }
 
 // Redacted replaces a secret.
 const Redacted = "[redacted]"
@@ -50,31 +33,32 @@ const minSecret = 6
 
 // New puts the longest secret first, since it may hold a shorter one,
 // whose replacement would leave the rest of it to be seen.
-func New(secrets ...Secret) (s Scrubber) {
-	copy(s.secrets[:], secrets)
-	slices.SortFunc(s.secrets[:], func(a, b Secret) int { return len(b.plain) - len(a.plain) })
+func New(secrets ...string) (s Scrubber) {
+	for i, secret := range secrets {
+		for ; i > 0 && len(s.secrets[i-1]) < len(secret); i-- {
+			s.secrets[i] = s.secrets[i-1]
+		}
+		s.secrets[i] = secret
+	}
 	return s
 }
 
-// IsZero reports that there is nothing to hide.
-func (s *Scrubber) IsZero() bool { return s.secrets[0].plain == "" }
-
 // Text is text without the secrets.
-func (s *Scrubber) Text(text string) string {
+func (s Scrubber) Text(text string) string {
 	return s.unpacked(s.plain(text))
 }
 
 // plain replaces the spellings of each secret.
-func (s *Scrubber) plain(text string) string {
-	for i := range s.secrets {
-		text = s.secrets[i].outOf(text)
+func (s Scrubber) plain(text string) string {
+	for _, secret := range s.secrets {
+		text = without(text, secret)
 	}
 	return text
 }
 
 // unpacked replaces what hides a secret as base64, in either alphabet: each run
 // of letters that may hold one is decoded and looked into.
-func (s *Scrubber) unpacked(text string) string {
+func (s Scrubber) unpacked(text string) string {
 	for begin := 0; begin < len(text); {
 		end := begin
 		for end < len(text) && isBase64(text[end]) {
@@ -91,8 +75,8 @@ func (s *Scrubber) unpacked(text string) string {
 
 // hides looks into a run from each of its first four bytes, since other letters
 // may precede the base64 without a gap.
-func (s *Scrubber) hides(run string) bool {
-	if !slices.ContainsFunc(s.secrets[:], func(h Secret) bool { return h.mayBeginIn(run) }) {
+func (s Scrubber) hides(run string) bool {
+	if !slices.ContainsFunc(s.secrets[:], func(secret string) bool { return mayBegin(secret, run) }) {
 		return false
 	}
 	var room [2][64]byte // enough for the ids that most runs are
@@ -118,14 +102,14 @@ func (s *Scrubber) hides(run string) bool {
 	return false
 }
 
-// mayBeginIn reports that a run may hold how the secret begins. It looks at every
-// second bit, where a byte can begin, since a letter has six.
-func (h *Secret) mayBeginIn(run string) bool {
-	if len(h.plain) < minSecret || base64.RawStdEncoding.DecodedLen(len(run)) < len(h.plain) {
+// mayBegin reports that a run may hold how the secret begins. A byte may begin at
+// every second bit of a run, since a letter has six bits and a byte eight.
+func mayBegin(secret, run string) bool {
+	if len(secret) < minSecret || base64.RawStdEncoding.DecodedLen(len(run)) < len(secret) {
 		return false
 	}
 	var head, mask, bits uint64
-	for _, c := range []byte(startOf(h.plain)) {
+	for _, c := range []byte(startOf(secret)) {
 		head, mask = head<<8|uint64(c), mask<<8|0xff
 	}
 	for i := range len(run) {
@@ -152,20 +136,16 @@ var sextets = func() (of [256]byte) {
 
 func isBase64(c byte) bool { return sextets[c] < 64 }
 
-// outOf replaces all spellings of the secret. None is shorter than the secret,
-// and all but itself have an escape. So most texts need no search for them, and
-// most calls need not spell their message.
-func (h *Secret) outOf(text string) string {
-	if len(h.plain) < minSecret || len(text) < len(h.plain) || !strings.Contains(text, startOf(h.plain)) {
+// without replaces all spellings of a secret. None is shorter than the secret,
+// and all but itself have an escape. So most texts need no search for them.
+func without(text, secret string) string {
+	if len(secret) < minSecret || len(text) < len(secret) || !strings.Contains(text, startOf(secret)) {
 		return text
 	}
 	if !strings.ContainsAny(text, `\%+`) {
-		return strings.ReplaceAll(text, h.plain, Redacted)
+		return strings.ReplaceAll(text, secret, Redacted)
 	}
-	if h.forms == nil {
-		h.forms = formsOf(h.plain)
-	}
-	for _, form := range h.forms {
+	for _, form := range formsOf(secret) {
 		text = strings.ReplaceAll(text, form, Redacted)
 	}
 	return text
@@ -181,7 +161,7 @@ func startOf(secret string) string {
 	return secret[:end]
 }
 
-// maxStart are as many bytes as are found, wherever they begin, in 64 bits.
+// maxStart is how many bytes fit into 64 bits wherever mayBegin finds them.
 const maxStart = 7
 
 // formsOf are the spellings of a secret, each once and itself first.
@@ -202,7 +182,7 @@ func formsOf(secret string) []string {
 
 // Raw scrubs JSON. It is decoded first, since its escapes can spell a secret
 // in more ways than can be listed; JSON without secrets stays byte for byte.
-func (s *Scrubber) Raw(raw json.RawMessage) json.RawMessage {
+func (s Scrubber) Raw(raw json.RawMessage) json.RawMessage {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
 	var value any
@@ -218,7 +198,7 @@ func (s *Scrubber) Raw(raw json.RawMessage) json.RawMessage {
 }
 
 // value scrubs decoded JSON into a copy.
-func (s *Scrubber) value(value any) any {
+func (s Scrubber) value(value any) any {
 	switch v := value.(type) {
 	case string:
 		return s.Text(v)
@@ -243,7 +223,7 @@ func (s *Scrubber) value(value any) any {
 }
 
 // Header scrubs the values in place.
-func (s *Scrubber) Header(header http.Header) {
+func (s Scrubber) Header(header http.Header) {
 	for _, values := range header {
 		for i := range values {
 			values[i] = s.Text(values[i])
@@ -253,7 +233,7 @@ func (s *Scrubber) Header(header http.Header) {
 
 // Error scrubs err, and what else was the cause, so that errors.Is finds all of
 // it, and errors.As and Unwrap what holds no secret. nil stays nil.
-func (s *Scrubber) Error(err error, others ...error) error {
+func (s Scrubber) Error(err error, others ...error) error {
 	if err == nil {
 		return nil
 	}
@@ -266,13 +246,13 @@ func (s *Scrubber) Error(err error, others ...error) error {
 	return s.scrubbed(err, causes)
 }
 
-func (s *Scrubber) scrubbed(err error, causes []error) scrubbedError {
+func (s Scrubber) scrubbed(err error, causes []error) scrubbedError {
 	return scrubbedError{s.Text(err.Error()), causes, func(target error) bool { return errors.Is(err, target) }}
 }
 
 // clean is err itself where neither it nor what it wraps shows a secret, and a
 // copy of its text otherwise.
-func (s *Scrubber) clean(err error) error {
+func (s Scrubber) clean(err error) error {
 	clean := true
 	for _, shown := range []string{err.Error(), fmt.Sprintf("%+v", err), fmt.Sprintf("%#v", err)} {
 		clean = clean && s.Text(shown) == shown

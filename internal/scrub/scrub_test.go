@@ -16,7 +16,7 @@ import (
 // TestScrubberTakesTheLongestSecretFirst: in whatever order they are given, and
 // though one is a part of the other.
 func TestScrubberTakesTheLongestSecretFirst(t *testing.T) {
-	long, short := Hide("before-secret-after"), Hide("secret")
+	long, short := "before-secret-after", "secret"
 	for _, scrub := range []Scrubber{New(long, short), New(short, long)} {
 		assert.Equal(t, "x [redacted] y [redacted] z", scrub.Text("x before-secret-after y secret z"))
 	}
@@ -24,7 +24,7 @@ func TestScrubberTakesTheLongestSecretFirst(t *testing.T) {
 
 func TestScrubberFindsEverySpelling(t *testing.T) {
 	const secret = `a secret/with "all" + <signs>`
-	scrub, short := New(Hide(secret)), New(Hide("short"))
+	scrub, short := New(secret), New("short")
 	for _, form := range formsOf(secret) {
 		assert.Equal(t, "[redacted]", scrub.Text(form), form)
 	}
@@ -37,7 +37,7 @@ func TestScrubberFindsEverySpelling(t *testing.T) {
 // stands around it.
 func TestScrubberLooksIntoBase64(t *testing.T) {
 	const key = "key-canary-4711?>~"
-	scrub := New(Hide(key))
+	scrub := New(key)
 	for _, held := range []string{
 		key, "Bearer " + key, "Authorization: Bearer " + key, "user:" + key, "u:" + key, `{"api_key":"` + key + `","n":1}`,
 		`{"url":"https://x/?k=` + url.QueryEscape(key) + `"}`,
@@ -64,7 +64,7 @@ func (e *tellingError) Error() string { return e.text }
 // TestCausesShowNoKey: what can be unwrapped is found, and shows nothing.
 func TestCausesShowNoKey(t *testing.T) {
 	const key = "key-canary-4711"
-	scrub := New(Hide(key))
+	scrub := New(key)
 	hiding := &tellingError{"quiet", key}
 	silent := &tellingError{"quiet", "x"}
 	deep := fmt.Errorf("%w and %w", fmt.Errorf("sent %s: %w", key, io.ErrUnexpectedEOF), silent)
