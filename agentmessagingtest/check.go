@@ -3,11 +3,8 @@ package agentmessagingtest
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
@@ -67,35 +64,50 @@ type Finding struct {
 	Says     string // in one sentence
 }
 
+// found takes what a check has found: about an endpoint, or about the one that
+// the plan disturbs if it is nil.
+type found func(about *spec.Endpoint, says string, args ...any)
+
+// checks are called with both executions of a disturbed run, each of which knows
+// the undisturbed one, until one of the two says what is wrong.
+var checks = []struct {
+	name Check
+	look func(*play, found)
+}{
+	{Panics, (*play).panics}, {Ends, (*play).endless}, {Swallowed, (*play).swallowed}, {Truth, (*play).untrue},
+	{LostAgent, (*play).lostAgent}, {Doubled, (*play).doubled}, {Quota, (*play).overQuota}, {DeadKey, (*play).deadKey},
+	{LostBYOK, (*play).lostBYOK}, {Leak, (*play).leaks}, {Secret, (*play).tells}, {Resumes, (*play).stuck},
+}
+
 // judge runs the checks, and reports what they find. Of the undisturbed run
 // only Secret is looked at.
 func (s *sweep) judge(t testing.TB, r *run) {
 	t.Helper()
-	var found []Finding
-	add := func(check Check, says string, about *spec.Endpoint) {
+	var all []Finding
+	add := func(check Check, about *spec.Endpoint, says string) {
 		f := Finding{Check: check, Plan: r.name(), Endpoint: endpointOf(cmp.Or(about, r.target())), Says: says}
 		if !slices.ContainsFunc(s.off, func(off func(Finding) bool) bool { return off(f) }) {
-			found = append(found, f)
+			all = append(all, f)
 		}
 	}
 	for _, c := range checks {
+		ill := false
 		for _, p := range r.plays {
-			if r.plan == nil && c.name != Secret {
-				continue
-			}
-			if says, about := c.find(p, s.baseline.like(p)); says != "" {
-				add(c.name, when(p)+says, about)
-				break
+			if !ill && (r.plan != nil || c.name == Secret) {
+				c.look(p, func(about *spec.Endpoint, says string, args ...any) {
+					ill = true
+					add(c.name, about, p.when()+fmt.Sprintf(says, args...))
+				})
 			}
 		}
 	}
 	for _, own := range s.also {
 		if err := own.look(r.public(s.public)); err != nil {
-			add(Check(own.name), err.Error(), nil)
+			add(Check(own.name), nil, err.Error())
 		}
 	}
-	if len(found) > 0 {
-		s.report(t, r, found)
+	if len(all) > 0 {
+		s.report(t, r, all)
 	}
 }
 
@@ -113,93 +125,4 @@ func endpointOf(e *spec.Endpoint) fakeserver.Endpoint {
 		return ""
 	}
 	return fakeserver.Endpoint(e.Method + " " + e.Path)
-}
-
-// report fails the test with what was found, what happened, and how to see it
-// again.
-func (s *sweep) report(t testing.TB, r *run, found []Finding) {
-	t.Helper()
-	var b strings.Builder
-	for _, f := range found {
-		fmt.Fprintf(&b, "%s: %s\n", f.Check, f.Says)
-	}
-	if r.plan != nil {
-		for _, h := range r.plan.hits {
-			fmt.Fprintf(&b, "  %s meets %s (%s): %s\n", h.target, h.fault.Name, h.lasts, h.fault.Says)
-		}
-	}
-	for _, p := range r.plays {
-		if p != nil {
-			p.transcript(&b)
-		}
-	}
-	fmt.Fprintf(&b, "  again: %s", s.repeat(t))
-	if s.collect != nil {
-		s.collect(b.String(), found)
-		return
-	}
-	t.Errorf("%s", b.String())
-}
-
-// transcript writes the calls of a play, each in a line, and what was told.
-func (p *play) transcript(b *strings.Builder) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.restart {
-		fmt.Fprintf(b, "  restart, 25 h later\n")
-	}
-	for _, c := range p.calls {
-		fmt.Fprintf(b, "  %8s  %-16s %-13s %s\n", c.begun.Sub(p.begun).Round(time.Millisecond), c.Name, c.AgentID, c.line())
-	}
-	told := strings.TrimSpace(p.told.all())
-	if told == "" {
-		told = "nothing"
-	}
-	fmt.Fprintf(b, "  told: %s\n", strings.ReplaceAll(told, "\n", "\n        "))
-}
-
-// line is what became of a call: 502 bad_gateway, 200.
-func (c *Call) line() string {
-	var parts []string
-	for _, a := range c.Attempts {
-		part := fmt.Sprint(a.Status)
-		if a.Err != nil {
-			part = a.Err.Error()
-		}
-		if a.Fault != "" {
-			part += " [" + a.Fault + "]"
-		}
-		parts = append(parts, part)
-	}
-	line := strings.Join(parts, ", ")
-	switch {
-	case len(parts) == 0:
-		line = "not sent"
-	case !c.ended:
-		line += ", under way"
-	}
-	if c.Err != nil {
-		line += ": " + oneLine(c.Err.Error())
-	}
-	return line
-}
-
-const maxLine = 300
-
-// oneLine is a text in one bounded line.
-func oneLine(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) > maxLine {
-		text = text[:maxLine] + "…"
-	}
-	return text
-}
-
-// repeat is the command that makes a run alone.
-func (s *sweep) repeat(t testing.TB) string {
-	var parts []string
-	for _, part := range strings.Split(t.Name(), "/") {
-		parts = append(parts, "^"+regexp.QuoteMeta(part)+"$")
-	}
-	return fmt.Sprintf("go test -run '%s'", strings.Join(parts, "/"))
 }

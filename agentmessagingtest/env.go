@@ -1,21 +1,17 @@
 package agentmessagingtest
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 type tb = testing.TB
@@ -113,119 +109,3 @@ func (e *Env) Logf(format string, args ...any) { fmt.Fprintf(&e.play.told, forma
 
 // Helper does nothing.
 func (e *Env) Helper() {}
-
-// told is what the application has told somebody, in whatever way.
-type told struct {
-	mu       sync.Mutex
-	reports  []error // of Env.Reports, nil ones too
-	failures []string
-	warnings int // records of Env.Logger at Warn or above
-	text     bytes.Buffer
-}
-
-// report takes down one error that the application returned.
-func (t *told) report(err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.reports = append(t.reports, err)
-}
-
-func (t *told) copied() []error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return slices.Clone(t.reports)
-}
-
-// fail takes down a failed assertion of the scenario.
-func (t *told) fail(text string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.failures = append(t.failures, text)
-}
-
-func (t *told) warn() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.warnings++
-}
-
-// Write takes down what the application prints or logs.
-func (t *told) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.text.Write(p)
-}
-
-// more reports whether an error was told, in whatever way, that undisturbed is
-// not.
-func (t *told) more(undisturbed *told) bool {
-	for i, n := range undisturbed.errors() {
-		if t.errors()[i] > n {
-			return true
-		}
-	}
-	return false
-}
-
-// The ways in which an error can be told.
-const (
-	reported = iota
-	asserted
-	logged
-	printed
-	ways
-)
-
-// errors counts what was told, by the way; an error of this module is known by
-// its words.
-func (t *told) errors() (n [ways]int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, err := range t.reports {
-		if err != nil {
-			n[reported]++
-		}
-	}
-	n[asserted], n[logged], n[printed] = len(t.failures), t.warnings, strings.Count(t.text.String(), "agentmessaging: ")
-	return n
-}
-
-// all is everything that was told, as text.
-func (t *told) all() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var b strings.Builder
-	for _, err := range t.reports {
-		if err != nil {
-			fmt.Fprintln(&b, err)
-		}
-	}
-	for _, f := range t.failures {
-		fmt.Fprintln(&b, f)
-	}
-	b.Write(t.text.Bytes())
-	return b.String()
-}
-
-// unknown reports whether the application has told that the outcome of a call to
-// the endpoint is unknown: by the error itself, or in its words.
-func (t *told) unknown(endpoint *spec.Endpoint) bool {
-	for _, err := range t.copied() {
-		var unknown *agentmessaging.OutcomeUnknownError
-		if errors.As(err, &unknown) && unknown.Path == endpoint.Path {
-			return true
-		}
-	}
-	return strings.Contains(t.all(), endpoint.Method+" "+endpoint.Path+": the request may have been carried out")
-}
-
-// logger is a logger whose records are told.
-func (t *told) logger() *slog.Logger {
-	count := func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.LevelKey && a.Value.Any().(slog.Level) >= slog.LevelWarn {
-			t.warn()
-		}
-		return a
-	}
-	return slog.New(slog.NewTextHandler(t, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: count}))
-}

@@ -64,11 +64,11 @@ func leftovers(plan string, before int) []string {
 
 // watch waits until a run is done, or for the watchdog, and then says why the
 // run stands still.
-func (r *run) watch(done <-chan struct{}, patience time.Duration) bool {
+func (r *run) watch(done <-chan struct{}) bool {
 	select {
 	case <-done:
 		return true
-	case <-time.After(patience):
+	case <-r.sweep.alarm(r.sweep.watchdog):
 	}
 	stacks := strings.Join(labelled(r.name()), "\n")
 	advice := "It may wait for real time: let it wait with Env.Fake.Sleep, or sweep with InBubble. Or for what never comes."
@@ -78,7 +78,7 @@ func (r *run) watch(done <-chan struct{}, patience time.Duration) bool {
 	case r.sweep.bubble:
 		advice = "In a bubble, time stands still while a goroutine waits for a socket: sweep without InBubble. Or it waits for what never comes."
 	}
-	r.stalled = fmt.Sprintf("stalls: it has not ended in %s of real time. %s\n%s", patience, advice, stacks)
+	r.stalled = fmt.Sprintf("stalls: it has not ended in %s of real time. %s\n%s", r.sweep.watchdog, advice, stacks)
 	return false
 }
 

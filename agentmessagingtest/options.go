@@ -21,7 +21,10 @@ type config struct {
 	bubble        bool
 	within        time.Duration
 	watchdog      time.Duration
-	collect       func(report string, found []Finding) // in place of failing the test, for tests of Sweep
+
+	// For tests of Sweep:
+	collect func(report string, found []Finding) // in place of failing the test
+	alarm   func(time.Duration) <-chan time.Time // that wakes the watchdog
 }
 
 type ownCheck struct {
@@ -30,7 +33,7 @@ type ownCheck struct {
 }
 
 func newConfig(opts []Option) config {
-	c := config{seed: 1, within: 2 * time.Hour, watchdog: 10 * time.Second}
+	c := config{seed: 1, within: 2 * time.Hour, watchdog: 10 * time.Second, alarm: time.After}
 	for _, opt := range opts {
 		opt(&c)
 	}

@@ -1,9 +1,11 @@
 package agentmessagingtest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -21,7 +24,7 @@ import (
 type play struct {
 	run      *run
 	restart  bool
-	clock    *clock // of the client
+	clock    clock // of the client
 	told     told
 	begun    time.Time // by the fake's clock
 	lasted   time.Duration
@@ -29,6 +32,10 @@ type play struct {
 	left     []string // goroutines that were still there afterwards
 	state    state    // of the service afterwards
 	lost     int      // agents that nobody knows
+
+	undisturbed *play         // the execution to compare with
+	quota       int           // nine times its requests
+	longest     time.Duration // of virtual time that this one may take
 
 	mu       sync.Mutex
 	over     bool // nothing below changes any more
@@ -45,11 +52,15 @@ type play struct {
 	due      map[time.Time]time.Time
 }
 
-// perform runs the scenario to its end.
-func (r *run) perform(t testing.TB, restart bool) *play {
+// perform runs the scenario to its end, for the first time or after the restart.
+func (r *run) perform(t testing.TB, nth int) *play {
 	p := &play{
-		run: r, restart: restart, clock: r.clock(), begun: r.fake.Now(),
+		run: r, restart: nth > 0, clock: r.clock(), begun: r.fake.Now(), quota: 10_000, longest: 1000 * time.Hour,
 		names: map[string]int{}, origins: map[string]uint64{}, due: map[time.Time]time.Time{},
+	}
+	if r.sweep.baseline != nil {
+		p.undisturbed = r.sweep.baseline.plays[nth]
+		p.quota, p.longest = 9*max(1, p.undisturbed.requests), p.undisturbed.lasted+r.sweep.within
 	}
 	env := &Env{tb: t, Fake: r.fake, Dir: r.dir, play: p}
 	env.ctx, env.cancel = context.WithCancel(context.Background())
@@ -84,7 +95,7 @@ func (p *play) recovered() {
 // client is a new client of the run's fake whose every attempt passes the wire.
 func (p *play) client() *agentmessaging.Client {
 	opts := []agentmessaging.Option{
-		agentmessaging.WithHTTPClient(p.httpClient()),
+		agentmessaging.WithHTTPClient(&http.Client{Transport: &wire{p, p.run.fake.Direct()}}),
 		agentmessaging.WithObserver(p),
 		agentmessaging.WithClock(p.clock),
 	}
@@ -124,13 +135,11 @@ func (p *play) stop(why string) {
 // all calls came from one.
 func (p *play) racing() (racing map[*spec.Endpoint]bool, single bool) {
 	racing, single = map[*spec.Endpoint]bool{}, true
-	first := map[*spec.Endpoint]string{}
+	by := map[*spec.Endpoint]string{}
 	for _, c := range p.calls {
 		single = single && c.routine == p.calls[0].routine
-		if by, seen := first[c.spec]; seen && by != c.routine {
-			racing[c.spec] = true
-		}
-		first[c.spec] = c.routine
+		racing[c.spec] = racing[c.spec] || cmp.Or(by[c.spec], c.routine) != c.routine
+		by[c.spec] = c.routine
 	}
 	return racing, single
 }
@@ -145,42 +154,22 @@ func routine() string {
 // clock is a clock whose client waits in every run with the same jitter.
 type clock struct {
 	agentmessaging.Clock
-	mu     sync.Mutex
-	random *rand.Rand
+	jitter float64
 }
 
-func (r *run) clock() *clock {
-	c := &clock{random: rand.New(rand.NewPCG(r.sweep.seed, 0))}
+func (r *run) clock() clock {
+	c := clock{r.fake, rand.New(rand.NewPCG(r.sweep.seed, 0)).Float64()}
 	switch {
 	case r.sweep.bubble:
-		c.Clock = bubbleTime{}
+		c.Clock = cooldown.RealClock{} // which is the bubble's
 	case r.sweep.single:
 		c.Clock = alone{r.fake}
-	default:
-		c.Clock = r.fake
 	}
 	return c
 }
 
 // Random is asked by the client; see agentmessaging.WithClock.
-func (c *clock) Random() float64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.random.Float64()
-}
-
-// bubbleTime waits as a synctest bubble does.
-type bubbleTime struct{}
-
-func (bubbleTime) Now() time.Time { return time.Now() }
-
-func (bubbleTime) Sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
-	return ctx.Err()
-}
+func (c clock) Random() float64 { return c.jitter }
 
 // alone is the clock of a scenario whose calls come from one goroutine: nobody
 // else has to come to rest before the time moves on.

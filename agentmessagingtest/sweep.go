@@ -2,9 +2,7 @@ package agentmessagingtest
 
 import (
 	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -100,7 +98,7 @@ func (s *sweep) undisturbed() *run {
 	}
 	for _, p := range r.plays {
 		if problem := p.broken(); problem != "" {
-			s.t.Fatal("agentmessagingtest: the undisturbed scenario " + when(p) + problem)
+			s.t.Fatal("agentmessagingtest: the undisturbed scenario " + p.when() + problem)
 		}
 	}
 	return r
@@ -119,7 +117,7 @@ func (p *play) broken() string {
 	return ""
 }
 
-func when(p *play) string {
+func (p *play) when() string {
 	if p.restart {
 		return "after its restart "
 	}
@@ -196,12 +194,15 @@ func (s *sweep) same(p *plan) bool {
 // false where that had to end it.
 func (s *sweep) execute(t *testing.T, p *plan) (*run, bool) {
 	t.Helper()
-	r := &run{sweep: s, plan: p, dir: s.newDir()}
+	dir, err := os.MkdirTemp(s.parent, "")
+	if err != nil {
+		t.Fatal(err)
+	}
 	fake, err := fakeserver.Open(s.fakeOptions...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.fake = fake
+	r := &run{sweep: s, plan: p, fake: fake, dir: dir}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -213,7 +214,7 @@ func (s *sweep) execute(t *testing.T, p *plan) (*run, bool) {
 		}
 	}()
 	s.runs += 2
-	if !r.watch(done, s.watchdog) {
+	if !r.watch(done) {
 		return r, false
 	}
 	if err := fake.Close(); err != nil && p == nil {
@@ -223,40 +224,4 @@ func (s *sweep) execute(t *testing.T, p *plan) (*run, bool) {
 		_ = os.RemoveAll(r.dir)
 	}
 	return r, true
-}
-
-func (s *sweep) newDir() string {
-	dir := filepath.Join(s.parent, strconv.Itoa(s.runs))
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		s.t.Fatal(err)
-	}
-	return dir
-}
-
-// mostCalls is how many calls a run may make before it is ended: enough to be
-// over the quota, which is then reported.
-func (p *play) mostCalls() int { return 100 + 2*p.quota() }
-
-// quota is nine times the requests of the undisturbed run.
-func (p *play) quota() int {
-	if p.run.sweep.baseline == nil {
-		return 10_000
-	}
-	return 9 * max(1, p.run.sweep.baseline.like(p).requests)
-}
-
-// longest is how much virtual time a run may take.
-func (p *play) longest() time.Duration {
-	if p.run.sweep.baseline == nil {
-		return 1000 * time.Hour
-	}
-	return p.run.sweep.baseline.like(p).lasted + p.run.sweep.within
-}
-
-// like is the run's execution that another run's is compared with.
-func (r *run) like(p *play) *play {
-	if p.restart {
-		return r.plays[1]
-	}
-	return r.plays[0]
 }

@@ -65,13 +65,11 @@ func TestPlansHaveStableNames(t *testing.T) {
 	}
 	assert.NotContains(t, plans, "SendMessage_1/reply_lost/call", "a message is not retried, so that is the same run")
 	assert.Len(t, slices.Compact(slices.Sorted(slices.Values(plans))), len(plans), "each once")
-	assert.Equal(t, plans, sweep(t, mended(notify)).plans)
 
-	// Workers race, so their calls are named by what they do.
-	racing := slices.Sorted(slices.Values(sweep(t, mended(workers)).plans))
-	assert.Regexp(t, `^SendMessage_[0-9a-f]{6}/unauthorized/once$`, racing[len(racing)-1])
-	assert.Equal(t, racing, slices.Sorted(slices.Values(sweep(t, mended(workers)).plans)))
-
+	racing := sweep(t, mended(workers)).plans
+	for _, name := range []string{"SendMessage_4d3a83", "SendMessage_641afa", "SendMessage_f8dbf4"} {
+		assert.Contains(t, racing, name+"/unauthorized/once", "workers race, so their calls are named by what they do")
+	}
 	points := sweep(t, mended(save)).plans
 	assert.Contains(t, points, "save_1/fails/once")
 	assert.Contains(t, points, "save_1/fails/from_on")
@@ -161,30 +159,42 @@ func TestEnvIsATB(t *testing.T) {
 }
 
 func TestTheWatchdogSaysWhyAPlanStalls(t *testing.T) {
-	stalls := func(scenario func(*env), opts ...agentmessagingtest.Option) string {
-		found := sweep(t, scenario, append(opts, agentmessagingtest.Watchdog(300*time.Millisecond))...).found
+	alarm := make(chan time.Time)
+	stalls := func(stall func(), opts ...agentmessagingtest.Option) string {
+		found := sweep(t, func(e *env) {
+			if _, err := e.Client.Status(e.Context()); err != nil {
+				stall()
+			}
+		}, append(opts, agentmessagingtest.Alarm(alarm))...).found
 		require.Len(t, found, 3, "then the sweep ends")
 		assert.Equal(t, agentmessagingtest.Ends, found[0].Check)
 		return found[0].Says
 	}
-	assert.Regexp(t, `(?s)let it wait with Env.Fake.Sleep.*sweep_test.go`, stalls(func(e *env) {
-		if _, err := e.Client.Status(e.Context()); err != nil {
-			select {}
-		}
+	assert.Regexp(t, `(?s)let it wait with Env.Fake.Sleep.*sweep_test.go`, stalls(func() {
+		alarm <- time.Now()
+		select {}
 	}))
-	assert.Contains(t, stalls(func(e *env) {
-		var mu sync.Mutex
-		var all sync.WaitGroup
-		for range 2 {
-			all.Go(func() {
-				mu.Lock()
-				defer mu.Unlock()
-				_, err := e.Client.WarmUp(e.Context(), "")
-				e.Reports(err)
-			})
+
+	locked := make(chan bool)
+	go func() {
+		for range locked {
+			for stacks := ""; !strings.Contains(stacks, "sync.(*Mutex).Lock"); stacks = stacksOfAll() {
+				runtime.Gosched()
+			}
+			alarm <- time.Now()
 		}
-		all.Wait()
-	}, agentmessagingtest.InBubble(), agentmessagingtest.Without(agentmessagingtest.DeadKey)), "time stands still while a goroutine waits for a mutex")
+	}()
+	assert.Contains(t, stalls(func() {
+		var mu sync.Mutex
+		mu.Lock()
+		locked <- true
+		mu.Lock()
+	}, agentmessagingtest.InBubble()), "time stands still while a goroutine waits for a mutex")
+}
+
+func stacksOfAll() string {
+	stacks := make([]byte, 1<<20)
+	return string(stacks[:runtime.Stack(stacks, true)])
 }
 
 // child runs TestChild of this binary alone, as one of its scenarios.

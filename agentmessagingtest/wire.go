@@ -19,10 +19,6 @@ type wire struct {
 	direct http.RoundTripper
 }
 
-func (p *play) httpClient() *http.Client {
-	return &http.Client{Transport: &wire{p, p.run.fake.Direct()}}
-}
-
 // planHeader names, in the records of the fake, the plan that disturbs a request.
 const planHeader = "Sweep-Plan"
 
@@ -63,7 +59,7 @@ func (p *play) pass(c *Call) (*fault, error) {
 		return nil, context.Canceled
 	}
 	p.requests++
-	if elapsed := p.run.fake.Now().Sub(p.begun); elapsed > p.longest() {
+	if elapsed := p.run.fake.Now().Sub(p.begun); elapsed > p.longest {
 		p.stop("it has taken " + elapsed.Round(time.Second).String() + " of virtual time by then")
 	}
 	if p.ended != "" {
@@ -103,8 +99,8 @@ func (w *wire) send(req *http.Request, c *Call, f *fault) (*http.Response, error
 	if c.spec == spec.ClearBYOK {
 		w.play.run.willClear()
 	}
-	if err := w.late(req.Context()); err != nil {
-		return nil, err
+	if left, has := w.left(req.Context()); has && left <= 0 && !w.play.run.sweep.bubble { // late by the fake's clock: nothing is sent
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: context.DeadlineExceeded}
 	}
 	switch {
 	case f == nil:
@@ -190,12 +186,4 @@ func (w *wire) left(ctx context.Context) (time.Duration, bool) {
 		w.play.due[deadline] = due
 	}
 	return due.Sub(now), true
-}
-
-// late refuses, unsent, what comes after its deadline by the fake's clock.
-func (w *wire) late(ctx context.Context) error {
-	if left, has := w.left(ctx); has && left <= 0 && !w.play.run.sweep.bubble {
-		return &net.OpError{Op: "dial", Net: "tcp", Err: context.DeadlineExceeded}
-	}
-	return nil
 }
