@@ -3,12 +3,12 @@ package fakeserver
 import (
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"net/netip"
 	"strings"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
 // arrival is a request that was read whole and judged without looking at any
@@ -171,20 +171,11 @@ func (c *choices) checkEncoding(h http.Header) *failure {
 		}
 	}
 	for _, value := range h["Content-Type"] {
-		if !c.contentType && value != "application/json" && !isJSON(value) {
+		if !c.contentType && value != "application/json" && !strictjson.IsType(value) {
 			return badRequest("Content-Type", "must be application/json, in UTF-8")
 		}
 	}
 	return nil
-}
-
-func isJSON(contentType string) bool {
-	kind, params, err := mime.ParseMediaType(contentType)
-	if err != nil || kind != "application/json" {
-		return false
-	}
-	charset, given := params["charset"]
-	return !given || strings.EqualFold(charset, "utf-8")
 }
 
 // clientIP is the client's address without its port. Calls without an address

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"mime"
 	"strings"
 	"unicode/utf8"
 )
@@ -19,6 +20,13 @@ var (
 	ErrJSON     = errors.New("must be one JSON document and nothing else")
 	ErrHalfPair = errors.New("must be valid Unicode; half a surrogate pair is none")
 )
+
+// IsType reports whether a Content-Type means JSON in UTF-8.
+func IsType(contentType string) bool {
+	kind, params, err := mime.ParseMediaType(contentType)
+	charset, given := params["charset"]
+	return err == nil && kind == "application/json" && (!given || strings.EqualFold(charset, "utf-8"))
+}
 
 // Twice is the name of a member that is there twice.
 type Twice string

@@ -1,11 +1,6 @@
 package control
 
-import (
-	"slices"
-	"time"
-
-	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
-)
+import "time"
 
 // clock is GET clock.
 func (w *world) clock(*request) (any, error) {
@@ -29,53 +24,35 @@ func (w *world) advance(body step) (any, error) {
 	return w.clock(nil)
 }
 
-const maxSnapshots = 100
-
-// snapshot is one that was taken and not yet deleted.
-type snapshot struct {
+type snapshotView struct {
 	ID      string    `json:"id"`
 	TakenAt time.Time `json:"taken_at"`
-	taken   *fakeserver.Snapshot
 }
 
 // listSnapshots is GET snapshots.
-func (w *world) listSnapshots(*request) (any, error) {
-	return map[string]any{"snapshots": append([]snapshot{}, w.snapshots...)}, nil
-}
+func (w *world) listSnapshots(*request) (any, error) { return w.snapshots.shown("snapshots") }
 
 // takeSnapshot is POST snapshots.
 func (w *world) takeSnapshot(*request) (any, error) {
-	if len(w.snapshots) >= maxSnapshots {
-		return nil, conflict("there are %d snapshots already, and no more are kept; DELETE one first", maxSnapshots)
+	if err := w.snapshots.full(); err != nil {
+		return nil, err
 	}
-	w.taken++
-	taken := snapshot{numbered("snapshot", w.taken), w.fake.Now(), w.fake.Snapshot()}
-	w.snapshots = append(w.snapshots, taken)
-	return taken, nil
-}
-
-func (w *world) snapshotOf(r *request) (int, error) {
-	i := slices.IndexFunc(w.snapshots, func(s snapshot) bool { return s.ID == r.param("id") })
-	if i < 0 {
-		return i, notFound("no snapshot of this world has this id")
-	}
-	return i, nil
+	at, taken := w.fake.Now(), w.fake.Snapshot()
+	return w.snapshots.add(item{
+		view:    func(id string) any { return snapshotView{id, at} },
+		remove:  func() {},
+		restore: func() { w.fake.Restore(taken) },
+	}), nil
 }
 
 // restore is POST snapshots/{id}/restore.
 func (w *world) restore(r *request) (any, error) {
-	i, err := w.snapshotOf(r)
+	i, err := w.snapshots.find(r)
 	if err == nil {
-		w.fake.Restore(w.snapshots[i].taken)
+		w.snapshots.list[i].restore()
 	}
 	return nil, err
 }
 
 // deleteSnapshot is DELETE snapshots/{id}.
-func (w *world) deleteSnapshot(r *request) (any, error) {
-	i, err := w.snapshotOf(r)
-	if err == nil {
-		w.snapshots = slices.Delete(w.snapshots, i, i+1)
-	}
-	return nil, err
-}
+func (w *world) deleteSnapshot(r *request) (any, error) { return w.snapshots.drop(r) }

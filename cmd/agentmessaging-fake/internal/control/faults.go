@@ -143,12 +143,8 @@ type faultView struct {
 	Hits int `json:"hits"`
 }
 
-func viewOfFault(r rule[newFault]) faultView {
-	return faultView{r.id, r.made.Fault.fault().String(), r.made, r.hits()}
-}
-
 // listFaults is GET faults.
-func (w *world) listFaults(*request) (any, error) { return viewed(w.faults, "faults", viewOfFault) }
+func (w *world) listFaults(*request) (any, error) { return w.faults.shown("faults") }
 
 // addFault is POST faults.
 func (w *world) addFault(body newFault) (any, error) {
@@ -162,19 +158,21 @@ func (w *world) addFault(body newFault) (any, error) {
 	if body.Match.Endpoint != "" {
 		matchers = append(matchers, fakeserver.ByEndpoint(fakeserver.Endpoint(body.Match.Endpoint)))
 	}
-	return viewOfFault(w.inject(body, matchers...)), nil
+	return w.inject(body, matchers...), nil
 }
 
-// inject puts a fault in force.
-func (w *world) inject(made newFault, matchers ...fakeserver.Matcher) rule[newFault] {
+// inject puts a fault in force, and returns its view.
+func (w *world) inject(made newFault, matchers ...fakeserver.Matcher) any {
+	fault := made.Fault.fault()
 	closed, open := gate()
-	in := w.fake.Inject(made.Fault.fault(), append(matchers, closed)...)
+	in := w.fake.Inject(fault, append(matchers, closed)...)
 	apply(in, made.turns, w.server.options.Seed)
 	if made.From > 0 {
 		in.From(made.From)
 	}
 	open()
-	return w.faults.add(made, in.Hits, in.Remove)
+	view := func(id string) any { return faultView{id, fault.String(), made, in.Hits()} }
+	return w.faults.add(item{view: view, remove: in.Remove})
 }
 
 // removeFault is DELETE faults/{id}.

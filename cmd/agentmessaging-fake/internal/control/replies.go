@@ -62,14 +62,23 @@ func (r replySpec) reply(fakeserver.Message) fakeserver.Reply {
 	return fakeserver.Reply{Text: given(r.Text), Warnings: r.Warnings, Status: r.Status, Code: r.Code, Reason: r.Reason}
 }
 
-// script puts a script in force.
-func (w *world) script(made newScript) (in rule[newScript], _ error) {
+type scriptView struct {
+	ID string `json:"id"`
+	newScript
+	Hits int `json:"hits"`
+}
+
+// listScripts is GET replies.
+func (w *world) listScripts(*request) (any, error) { return w.scripts.shown("replies") }
+
+// addScript is POST replies.
+func (w *world) addScript(made newScript) (any, error) {
 	if err := w.scripts.full(); err != nil {
-		return in, err
+		return nil, err
 	}
 	matchers, err := made.Match.matchers(w)
 	if err != nil {
-		return in, err
+		return nil, err
 	}
 	closed, open := gate()
 	sc := w.fake.OnMessage(append(matchers, closed)...)
@@ -78,27 +87,8 @@ func (w *world) script(made newScript) (in rule[newScript], _ error) {
 	}
 	apply(sc, made.turns, w.server.options.Seed)
 	open()
-	return w.scripts.add(made, sc.Hits, sc.Remove), nil
-}
-
-type scriptView struct {
-	ID string `json:"id"`
-	newScript
-	Hits int `json:"hits"`
-}
-
-func viewOfScript(r rule[newScript]) scriptView { return scriptView{r.id, r.made, r.hits()} }
-
-// listScripts is GET replies.
-func (w *world) listScripts(*request) (any, error) { return viewed(w.scripts, "replies", viewOfScript) }
-
-// addScript is POST replies.
-func (w *world) addScript(body newScript) (any, error) {
-	made, err := w.script(body)
-	if err != nil {
-		return nil, err
-	}
-	return viewOfScript(made), nil
+	view := func(id string) any { return scriptView{id, made, sc.Hits()} }
+	return w.scripts.add(item{view: view, remove: sc.Remove}), nil
 }
 
 // removeScript is DELETE replies/{id}.

@@ -7,53 +7,66 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
-// maxRules bounds the scripts, and the faults, of a world.
-const maxRules = 1000
+// Bounds of what a world keeps.
+const (
+	maxRules     = 1000 // scripts, and as many faults
+	maxSnapshots = 100
+)
 
-// rules are the scripts or the faults that are in force, as they were made.
-type rules[T any] struct {
+// kept are the scripts, the faults or the snapshots of a world.
+type kept struct {
 	kind string
+	most int
 	made int
-	list []rule[T]
+	list []item
 }
 
-type rule[T any] struct {
-	id     string
-	made   T
-	hits   func() int
-	remove func()
+type item struct {
+	id      string
+	view    func(id string) any
+	remove  func()
+	restore func() // of a snapshot
 }
 
-func (rs *rules[T]) full() error {
-	if len(rs.list) >= maxRules {
-		return conflict("there are %d already, and no more are kept; DELETE one first", maxRules)
+func (k *kept) full() error {
+	if len(k.list) >= k.most {
+		return conflict("there are %d already, and no more are kept; DELETE one first", k.most)
 	}
 	return nil
 }
 
-func (rs *rules[T]) add(made T, hits func() int, remove func()) rule[T] {
-	rs.made++
-	r := rule[T]{numbered(rs.kind, rs.made), made, hits, remove}
-	rs.list = append(rs.list, r)
-	return r
+// add returns how the interface shows what it has added.
+func (k *kept) add(one item) any {
+	k.made++
+	one.id = numbered(k.kind, k.made)
+	k.list = append(k.list, one)
+	return one.view(one.id)
 }
 
-// drop takes the rule of a path out.
-func (rs *rules[T]) drop(r *request) (any, error) {
-	i := slices.IndexFunc(rs.list, func(one rule[T]) bool { return one.id == r.param("id") })
+// find finds what a path names.
+func (k *kept) find(r *request) (int, error) {
+	i := slices.IndexFunc(k.list, func(one item) bool { return one.id == r.param("id") })
 	if i < 0 {
-		return nil, notFound("nothing in force has this id")
+		return i, notFound("no " + k.kind + " of this world has this id")
 	}
-	rs.list[i].remove()
-	rs.list = slices.Delete(rs.list, i, i+1)
-	return nil, nil
+	return i, nil
 }
 
-// viewed shows all rules, under the name of the list.
-func viewed[T, V any](rs rules[T], name string, view func(rule[T]) V) (any, error) {
-	views := []V{}
-	for _, r := range rs.list {
-		views = append(views, view(r))
+// drop takes out what a path names.
+func (k *kept) drop(r *request) (any, error) {
+	i, err := k.find(r)
+	if err == nil {
+		k.list[i].remove()
+		k.list = slices.Delete(k.list, i, i+1)
+	}
+	return nil, err
+}
+
+// shown is all of it, under a name.
+func (k *kept) shown(name string) (any, error) {
+	views := []any{}
+	for _, one := range k.list {
+		views = append(views, one.view(one.id))
 	}
 	return map[string]any{name: views}, nil
 }

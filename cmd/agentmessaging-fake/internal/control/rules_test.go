@@ -115,7 +115,7 @@ func TestTooManyRules(t *testing.T) {
 	for range 100 {
 		a.must(201, "POST", w+"/snapshots", "")
 	}
-	a.do("POST", w+"/snapshots", "").wantRefused(t, 409, "there are 100 snapshots already")
+	a.do("POST", w+"/snapshots", "").wantRefused(t, 409, "there are 100 already")
 }
 
 func TestSnapshots(t *testing.T) {

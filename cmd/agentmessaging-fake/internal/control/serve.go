@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"net/url"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
 // maxBody is the size of the largest request body, 1 MiB.
@@ -128,16 +129,10 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if err != nil {
 		return nil, badRequest("body", "did not arrive whole")
 	}
-	if kind := r.Header.Get("Content-Type"); len(body) > 0 && !isJSON(kind) || len(r.Header["Content-Type"]) > 1 {
+	if kind := r.Header.Get("Content-Type"); len(body) > 0 && !strictjson.IsType(kind) || len(r.Header["Content-Type"]) > 1 {
 		return nil, refuse(http.StatusUnsupportedMediaType, "unsupported_media_type", "Content-Type: must be application/json")
 	}
 	return body, nil
-}
-
-func isJSON(contentType string) bool {
-	kind, params, err := mime.ParseMediaType(contentType)
-	charset := params["charset"]
-	return err == nil && kind == "application/json" && (charset == "" || strings.EqualFold(charset, "utf-8"))
 }
 
 func writeJSON(w http.ResponseWriter, status int, body any) {

@@ -220,8 +220,8 @@ func TestNotFound(t *testing.T) {
 		{"POST", w + "/agents/x/conversation", "no agent"},
 		{"POST", w + "/agents/x/messages", "no agent"},
 		{"PUT", w + "/agents/x/sms", "no agent"},
-		{"DELETE", w + "/replies/reply_000001", "nothing in force has this id"},
-		{"DELETE", w + "/faults/fault_000001", "nothing in force has this id"},
+		{"DELETE", w + "/replies/reply_000001", "no reply of this world has this id"},
+		{"DELETE", w + "/faults/fault_000001", "no fault of this world has this id"},
 		{"POST", w + "/snapshots/snapshot_000001/restore", "no snapshot"},
 		{"DELETE", w + "/snapshots/snapshot_000001", "no snapshot"},
 	} {

@@ -24,11 +24,8 @@ type world struct {
 	gone     context.Context
 	leave    context.CancelFunc
 
-	mu        sync.Mutex // held by every handler
-	scripts   rules[newScript]
-	faults    rules[newFault]
-	snapshots []snapshot
-	taken     int // snapshots
+	mu                         sync.Mutex // held by every handler
+	scripts, faults, snapshots kept
 }
 
 const (
@@ -59,9 +56,10 @@ func (s *Server) makeWorld(name string, o Settings) (*world, error) {
 // begin puts in place what each world begins with, and begins with again
 // after a reset.
 func (w *world) begin() error {
-	w.scripts, w.faults, w.snapshots, w.taken = rules[newScript]{kind: "reply"}, rules[newFault]{kind: "fault"}, nil, 0
+	w.scripts, w.faults = kept{kind: "reply", most: maxRules}, kept{kind: "fault", most: maxRules}
+	w.snapshots = kept{kind: "snapshot", most: maxSnapshots}
 	for i, spec := range w.server.scripts {
-		if _, err := w.script(spec); err != nil {
+		if _, err := w.addScript(spec); err != nil {
 			return fmt.Errorf("replies[%d].%w", i, err)
 		}
 	}
