@@ -1,13 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/control"
 )
@@ -27,28 +27,31 @@ type config struct {
 // says what is allowed, and never repeats the value: it may be a secret.
 type option struct {
 	name, fallback, usage string
-	set                   func(c *config, value string) error
+	set                   func(value string) error
 }
 
 // options are in the order of the help.
-var options = []option{
-	{"addr", "127.0.0.1:8460", "host and port to serve on; port 0 takes a free one", setAddr},
-	{"allow-remote", "false", "serve on an address that is not loopback; control then needs a token", toBool(func(c *config) *bool { return &c.allowRemote })},
-	{"allow-host", "", "names under which a loopback address may be called, separated by commas", setHosts},
-	{"token", "", "token for the control interface and the page on an address that is not loopback, and ignored on one that is; made and printed where none is given", setToken},
-	{"key", "", "text of the first API key, instead of amk_fake_000001", setKey},
-	{"plan", "preview", "plan of the first API key: " + strings.Join(control.PlanNames, ", "), oneOf(control.PlanNames, func(c *config) *string { return &c.control.Settings.Plan })},
-	{"limits", "plan", "limits of all keys: " + strings.Join(control.LimitNames, ", "), oneOf(control.LimitNames, func(c *config) *string { return &c.control.Settings.Limits })},
-	{"windows", "fixed", "how limits are counted: " + strings.Join(control.WindowNames, ", "), oneOf(control.WindowNames, func(c *config) *string { return &c.control.Settings.Windows })},
-	{"cold-start", "0s", "how much longer the first message of a key takes", toDuration(func(c *config) *time.Duration { return &c.control.ColdStart })},
-	{"latency", "0s", "how long every call takes to arrive", toDuration(func(c *config) *time.Duration { return &c.control.Latency })},
-	{"seed", "1", "seed of faults and replies with a chance that name none", setSeed},
-	{"calls", "10000", "how many calls are kept", setCalls},
-	{"like", "", "file that observe wrote: answer what the interface leaves open as that service did", setLike},
-	{"replies", "", "file of scripted replies: the body of POST replies, or a list of them", setReplies},
-	{"state", "", "file to begin with, where it exists, and to save to at the end", setPath(func(c *config) *string { return &c.statePath })},
-	{"ready-file", "", "file to write what is printed to, once the program serves", setPath(func(c *config) *string { return &c.readyFile })},
-	{"json", "false", "print one line of JSON instead of lines for a shell", toBool(func(c *config) *bool { return &c.json })},
+func (c *config) options() []option {
+	o := &c.control
+	return []option{
+		{"addr", "127.0.0.1:8460", "host and port to serve on; port 0 takes a free one", c.setAddr},
+		{"allow-remote", "false", "serve on an address that is not loopback; control then needs a token", toBool(&c.allowRemote)},
+		{"allow-host", "", "names under which a loopback address may be called, separated by commas", c.setHosts},
+		{"token", "", "token for the control interface and the page on an address that is not loopback, and ignored on one that is; made and printed where none is given", c.setToken},
+		{"key", "", "text of the first API key, instead of amk_fake_000001", c.setKey},
+		{"plan", "preview", "plan of the first API key: " + strings.Join(control.PlanNames, ", "), toOneOf(control.PlanNames, &o.Settings.Plan)},
+		{"limits", "plan", "limits of all keys: " + strings.Join(control.LimitNames, ", "), toOneOf(control.LimitNames, &o.Settings.Limits)},
+		{"windows", "fixed", "how limits are counted: " + strings.Join(control.WindowNames, ", "), toOneOf(control.WindowNames, &o.Settings.Windows)},
+		{"cold-start", "0s", "how much longer the first message of a key takes", toDuration(&o.ColdStart)},
+		{"latency", "0s", "how long every call takes to arrive", toDuration(&o.Latency)},
+		{"seed", "1", "seed of faults and replies with a chance that name none", toInteger(0, 1<<53-1, &o.Seed)},
+		{"calls", "10000", "how many calls are kept", toInteger(1, 1_000_000, &o.Calls)},
+		{"like", "", "file that observe wrote: answer what the interface leaves open as that service did", toFile(&o.Like, checkLike)},
+		{"replies", "", "file of scripted replies: the body of POST replies, or a list of them", toFile(&o.Replies, checkReplies)},
+		{"state", "", "file to begin with, where it exists, and to save to at the end", toText(&c.statePath)},
+		{"ready-file", "", "file to write what is printed to, once the program serves", toText(&c.readyFile)},
+		{"json", "false", "print one line of JSON instead of lines for a shell", toBool(&c.json)},
+	}
 }
 
 var commands = []string{"version", "healthz", "readyz", "observe", "help"}
@@ -56,18 +59,6 @@ var commands = []string{"version", "healthz", "readyz", "observe", "help"}
 func (o *option) variable() string {
 	return "AGENT_MESSAGING_FAKE_" + strings.ToUpper(strings.ReplaceAll(o.name, "-", "_"))
 }
-
-func (o *option) isBool() bool { return o.fallback == "false" }
-
-// text is a flag's value, as it was given.
-type text struct {
-	value string
-	bool  bool
-}
-
-func (t *text) String() string     { return t.value }
-func (t *text) Set(v string) error { t.value = v; return nil }
-func (t *text) IsBoolFlag() bool   { return t.bool }
 
 // parse reads the command, the flags, and where there is none, the
 // environment.
@@ -78,10 +69,14 @@ func parse(args []string, getenv func(string) string) (*config, error) {
 	}
 	flags := flag.NewFlagSet("", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // the error says it in one sentence
-	values := map[string]*text{}
-	for _, o := range options {
-		values[o.name] = &text{bool: o.isBool()}
-		flags.Var(values[o.name], o.name, o.usage)
+	values := map[string]string{}
+	for _, o := range c.options() {
+		take := func(value string) error { values[o.name] = value; return nil }
+		if o.fallback == "false" {
+			flags.BoolFunc(o.name, "", take)
+		} else {
+			flags.Func(o.name, "", take)
+		}
 	}
 	showVersion := flags.Bool("version", false, "")
 	err := flags.Parse(args)
@@ -98,24 +93,20 @@ func parse(args []string, getenv func(string) string) (*config, error) {
 	if c.command != "" && !slices.Contains(commands, c.command) {
 		return nil, fmt.Errorf("there is no such command; the commands are %s", strings.Join(commands, ", "))
 	}
-	return c, c.apply(flags, values, getenv)
+	return c, c.apply(values, getenv)
 }
 
-func (c *config) apply(flags *flag.FlagSet, values map[string]*text, getenv func(string) string) error {
+func (c *config) apply(values map[string]string, getenv func(string) string) error {
 	if c.command == "help" || c.command == "version" {
 		return nil
 	}
-	given := map[string]bool{}
-	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	for _, o := range options {
-		name, value := "--"+o.name, values[o.name].value
-		if !given[o.name] {
-			name, value = o.variable(), getenv(o.variable())
+	for _, o := range c.options() {
+		name := "--" + o.name
+		value, given := values[o.name]
+		if !given {
+			name, value = o.variable(), cmp.Or(getenv(o.variable()), o.fallback)
 		}
-		if value == "" && !given[o.name] {
-			value = o.fallback
-		}
-		if err := o.set(c, value); err != nil {
+		if err := o.set(value); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -128,7 +119,7 @@ func (c *config) apply(flags *flag.FlagSet, values map[string]*text, getenv func
 func help(out io.Writer) {
 	_, _ = fmt.Fprint(out, "usage: agentmessaging-fake [version | healthz | readyz | observe] [flags]\n\n"+
 		"The Agent Messaging Service in memory. Each flag can also be given in the environment.\n\n")
-	for _, o := range options {
+	for _, o := range new(config).options() {
 		_, _ = fmt.Fprintf(out, "  --%-14s%s\n  %-16s%s\n", o.name, o.usage, "", o.variable()+described(o.fallback))
 	}
 }

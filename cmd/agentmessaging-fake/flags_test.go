@@ -96,7 +96,7 @@ func TestFlagsReachTheOptions(t *testing.T) {
 
 // Each flag has a variable, and the flag wins.
 func TestEnvironment(t *testing.T) {
-	for _, o := range options {
+	for _, o := range new(config).options() {
 		if o.name == "state" || o.name == "ready-file" {
 			continue // any path will do, until it is written
 		}
@@ -115,7 +115,7 @@ func TestHelpAndVersion(t *testing.T) {
 	for _, args := range [][]string{{"--help"}, {"-h"}, {"help"}} {
 		var out, errs bytes.Buffer
 		assert.Equal(t, exitOK, run(context.Background(), args, from(nil), &out, &errs))
-		for _, o := range options {
+		for _, o := range new(config).options() {
 			assert.Contains(t, out.String(), "--"+o.name)
 			assert.Contains(t, out.String(), o.variable())
 		}

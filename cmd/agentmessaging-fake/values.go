@@ -15,7 +15,7 @@ import (
 )
 
 // setAddr accepts host and port. No host means loopback, unless --allow-remote.
-func setAddr(c *config, value string) error {
+func (c *config) setAddr(value string) error {
 	_, port, err := net.SplitHostPort(value)
 	if err != nil {
 		return errors.New("must be host and port, such as 127.0.0.1:8460 or [::1]:0")
@@ -32,7 +32,7 @@ func isLocal(addr string) bool {
 	return host == "" || control.IsLoopback(host)
 }
 
-func setHosts(c *config, value string) error {
+func (c *config) setHosts(value string) error {
 	for name := range strings.SplitSeq(value, ",") {
 		name = strings.TrimSpace(name)
 		if strings.ContainsAny(name, ":/ ") {
@@ -45,7 +45,7 @@ func setHosts(c *config, value string) error {
 	return nil
 }
 
-func setToken(c *config, value string) error {
+func (c *config) setToken(value string) error {
 	if value != "" && (len(value) < 16 || len(value) > 256 || !isVisible(value)) {
 		return errors.New("must be 16 to 256 characters of visible ASCII")
 	}
@@ -53,7 +53,7 @@ func setToken(c *config, value string) error {
 	return nil
 }
 
-func setKey(c *config, value string) error {
+func (c *config) setKey(value string) error {
 	switch {
 	case value == "":
 		return nil
@@ -70,84 +70,76 @@ func isVisible(value string) bool {
 	return !strings.ContainsFunc(value, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-func setSeed(c *config, value string) error {
-	n, err := strconv.ParseUint(value, 10, 64)
-	if err != nil || n > 1<<53-1 {
-		return errors.New("must be an integer from 0 to 9007199254740991")
-	}
-	c.control.Seed = n
-	return nil
-}
-
-func setCalls(c *config, value string) error {
-	n, err := strconv.Atoi(value)
-	if err != nil || n < 1 || n > 1_000_000 {
-		return errors.New("must be an integer from 1 to 1000000")
-	}
-	c.control.Calls = n
-	return nil
-}
-
-func setReplies(c *config, value string) (err error) {
-	if value == "" {
+func toInteger[T int | uint64](low, high int64, field *T) func(string) error {
+	return func(value string) error {
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil || n < low || n > high {
+			return fmt.Errorf("must be an integer from %d to %d", low, high)
+		}
+		*field = T(n)
 		return nil
 	}
-	if c.control.Replies, err = os.ReadFile(value); err != nil {
-		return fmt.Errorf("must be a file that can be read: %w", err)
+}
+
+// toFile reads the file that a flag names, if it names one.
+func toFile(field *[]byte, check func(content []byte) error) func(string) error {
+	return func(path string) (err error) {
+		if path == "" {
+			return nil
+		}
+		if *field, err = os.ReadFile(path); err != nil {
+			return fmt.Errorf("must be a file that can be read: %w", err)
+		}
+		return check(*field)
 	}
-	if len(c.control.Replies) == 0 {
+}
+
+func checkReplies(content []byte) error {
+	if len(content) == 0 {
 		return errors.New("must be a file of scripted replies, and is empty")
 	}
 	return nil
 }
 
-// setLike tries the findings on a fake, which says what is wrong with them.
-func setLike(c *config, value string) (err error) {
-	if value == "" {
-		return nil
-	}
-	if c.control.Like, err = os.ReadFile(value); err != nil {
-		return fmt.Errorf("must be a file that can be read: %w", err)
-	}
-	fake, err := fakeserver.Open(fakeserver.Like(c.control.Like))
+// checkLike tries the findings on a fake, which says what is wrong with them.
+func checkLike(content []byte) error {
+	fake, err := fakeserver.Open(fakeserver.Like(content))
 	if err != nil {
 		return fmt.Errorf("must be a file that observe wrote: %w", err)
 	}
 	return fake.Close()
 }
 
-func setPath(field func(*config) *string) func(*config, string) error {
-	return func(c *config, value string) error { *field(c) = value; return nil }
+func toText(field *string) func(string) error {
+	return func(value string) error { *field = value; return nil }
 }
 
-func oneOf(allowed []string, field func(*config) *string) func(*config, string) error {
-	return func(c *config, value string) error {
+func toOneOf(allowed []string, field *string) func(string) error {
+	return func(value string) error {
 		if !slices.Contains(allowed, value) {
 			return errors.New("must be one of " + strings.Join(allowed, ", "))
 		}
-		*field(c) = value
+		*field = value
 		return nil
 	}
 }
 
-func toDuration(field func(*config) *time.Duration) func(*config, string) error {
-	return func(c *config, value string) error {
+func toDuration(field *time.Duration) func(string) error {
+	return func(value string) error {
 		d, err := time.ParseDuration(value)
 		if err != nil || d < 0 || d > time.Hour || d%time.Millisecond != 0 {
 			return errors.New("must be whole milliseconds from 0s to 1h, such as 250ms or 1.5s")
 		}
-		*field(c) = d
+		*field = d
 		return nil
 	}
 }
 
-func toBool(field func(*config) *bool) func(*config, string) error {
-	return func(c *config, value string) error {
-		b, err := strconv.ParseBool(value)
-		if err != nil {
+func toBool(field *bool) func(string) error {
+	return func(value string) (err error) {
+		if *field, err = strconv.ParseBool(value); err != nil {
 			return errors.New("must be true or false")
 		}
-		*field(c) = b
 		return nil
 	}
 }
