@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
-export const programPath = (name) => fileURLToPath(new URL(`../.build/${name}`, import.meta.url));
+const program = fileURLToPath(new URL('../.build/agentmessaging-fake', import.meta.url));
 
 // startFake answers once the program serves; the test's end ends it.
 export async function startFake(t, ...args) {
@@ -17,7 +17,7 @@ export async function startFake(t, ...args) {
 class Fake {
   async start(...args) {
     const addr = this.base ? new URL(this.base).host : '127.0.0.1:0';
-    this.process = spawn(programPath('agentmessaging-fake'), ['--addr', addr, '--json', ...args], {
+    this.process = spawn(program, ['--addr', addr, '--json', ...args], {
       stdio: ['ignore', 'pipe', 'inherit'],
       env: { PATH: process.env.PATH }, // the flags alone decide
     });

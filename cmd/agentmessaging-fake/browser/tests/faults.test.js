@@ -26,8 +26,9 @@ test('a fault acts, counts its hits, shows in the traffic, and goes', async (t) 
   await form(page).getByLabel('Status', { exact: true }).fill('502');
   await form(page).getByLabel('Endpoint').selectOption('GET /v1/status');
   await form(page).getByLabel('Times').fill('3');
+  await form(page).getByLabel('Key').fill('key_000001');
   await form(page).getByRole('button', { name: 'Turn on' }).click();
-  await wantText(rules(page), /0 hits\s+On GET \/v1\/status, 3 times\./);
+  await wantText(rules(page), /0 hits\s+On GET \/v1\/status, with key key_000001, 3 times\./);
 
   assert.equal((await fake.call('GET', '/v1/status')).status, 502);
   assert.equal((await fake.call('GET', '/v1/byok')).status, 200);
@@ -38,17 +39,6 @@ test('a fault acts, counts its hits, shows in the traffic, and goes', async (t) 
 
   await page.getByRole('link', { name: /Traffic/ }).click();
   await wantText(calls(page).nth(2), /^502[^]*Answer\(502\)/);
-});
-
-test('a fault for one key leaves the others alone', async (t) => {
-  const { fake, page } = await open(t, { hash: '#/faults' });
-  const { key } = await fake.control('POST', 'keys', {});
-  await form(page).getByLabel('Key').fill('key_000002');
-  await form(page).getByLabel('Retry-After').fill('7');
-  await form(page).getByRole('button', { name: 'Turn on' }).click();
-  await wantText(rules(page), /With key key_000002\./);
-  assert.equal((await fake.call('GET', '/v1/status')).status, 200);
-  assert.equal((await fake.call('GET', '/v1/status', undefined, { key })).status, 429);
 });
 
 test('what the interface refuses is said in its words', async (t) => {

@@ -53,18 +53,17 @@ const refused = 'refused'; // without the token, until the user has given it
 // each tab leads itself.
 async function takePart(tab, signal) {
   const room = new Room(tab, signal);
-  const lead = (lock) => (lock ? leadRoom(room, signal) : 'taken');
-  if (!navigator.locks) return leadRoom(room, signal);
-  const first = await navigator.locks.request(room.name, { ifAvailable: true }, lead);
-  if (first !== 'taken') return first;
-  await room.join();
+  const lead = () => leadRoom(room, signal);
+  if (!navigator.locks) return lead();
+  room.channel.postMessage({ ask: true });
   return navigator.locks.request(room.name, { signal }, lead);
 }
 
 // Room connects the tabs of a world: the leader repeats its stream to the others,
-// and a new tab asks for the phase.
+// and tells a new tab the phase.
 class Room {
   leads = false;
+  #loaded = false; // the tab shows all from before the stream that is open
   #waiting = null; // events that came while the tab loads, in order
   #phase = ['connecting', 0];
 
@@ -75,11 +74,6 @@ class Room {
     signal.addEventListener('abort', () => this.channel.close());
   }
 
-  // join loads what a follower shows, and asks the leader for the phase.
-  async join() {
-    if (await this.#refresh()) this.channel.postMessage({ ask: 'phase' });
-  }
-
   // tell has all tabs take an event or a phase.
   tell(message) {
     if (message.phase) this.#phase = message.phase;
@@ -88,27 +82,27 @@ class Room {
   }
 
   #hear(message) {
-    if (message.ask && this.leads) this.channel.postMessage({ phase: this.#phase });
-    else if (message.opened && !this.leads) this.#refresh();
-    else if (!message.ask) this.#take(message);
+    if (!message.ask) this.#take(message);
+    else if (this.leads) this.channel.postMessage({ phase: this.#phase });
   }
 
-  #take(message) {
-    if (message.phase) this.onPhase(...message.phase);
-    else if (message.event && this.#waiting) this.#waiting.push(message.event);
-    else if (message.event) this.onEvent(message.event);
+  #take({ phase, event }) {
+    if (event) return this.#waiting ? this.#waiting.push(event) : this.onEvent(event);
+    this.onPhase(...phase);
+    this.#loaded &&= phase[0] === 'live';
+    if (phase[0] === 'live' && !this.#loaded && !this.leads && !this.#waiting) this.#refresh();
   }
 
-  // refresh loads everything anew, and then takes what came meanwhile. It
-  // answers false where the fake cannot be asked: the leader is to tell when.
+  // refresh loads everything anew, and then takes what came meanwhile.
   async #refresh() {
-    if (this.#waiting || this.leads) return true;
     this.#waiting = [];
-    const done = await this.load().then(() => true, () => false);
+    do {
+      this.#loaded = true;
+      await this.load().catch(() => {}); // the leader meets what is wrong too, and tells
+    } while (!this.#loaded);
     const missed = this.#waiting;
     this.#waiting = null;
     for (const event of missed) this.onEvent(event);
-    return done;
   }
 }
 
@@ -119,7 +113,6 @@ async function leadRoom(room, signal) {
   const opened = () => {
     wait = firstWait;
     room.tell({ phase: ['live', 0] });
-    room.channel.postMessage({ opened: true });
   };
   while (!signal.aborted) {
     try {
