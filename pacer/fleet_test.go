@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,36 +21,22 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
 )
 
-// logged collects a pacer's log.
-type logged struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
+// logging is what a pacer logs, to be read when all is quiet.
+func logging() (*bytes.Buffer, pacer.Option) {
+	log := &bytes.Buffer{}
+	return log, pacer.WithLogger(slog.New(slog.NewTextHandler(log, nil)))
 }
 
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-// count is how many records have the words.
-func (l *logged) count(words string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Count(l.buf.String(), words)
-}
-
-func (l *logged) option() pacer.Option {
-	return pacer.WithLogger(slog.New(slog.NewTextHandler(l, nil)))
-}
+func count(log *bytes.Buffer, words string) int { return strings.Count(log.String(), words) }
 
 // fleet is so many processes with four workers each, who share 60 calls a
 // minute for six minutes. Without latency no window has more.
-func fleet(processes int, log *logged) traffic.Scenario {
+func fleet(processes int) (s traffic.Scenario, log *bytes.Buffer) {
+	log, option := logging()
 	return traffic.Scenario{
-		Model: traffic.Log, Limits: perMinute(60), Options: []pacer.Option{log.option()}, Store: traffic.NewStore(),
+		Model: traffic.Log, Limits: perMinute(60), Options: []pacer.Option{option}, Store: traffic.NewStore(),
 		Processes: processes, Loads: []traffic.Load{{Workers: slices.Repeat([]int{4}, processes)}}, Span: 6 * time.Minute,
-	}
+	}, log
 }
 
 // sharing is a process that shares limits.
@@ -67,8 +52,7 @@ func TestStoreFails(t *testing.T) {
 		for _, processes := range []int{1, 16} {
 			t.Run(fmt.Sprint(name, processes), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					log := &logged{}
-					s := fleet(processes, log)
+					s, log := fleet(processes)
 					s.Meanwhile = func(_ context.Context, w *traffic.World) {
 						time.Sleep(2 * time.Minute)
 						fail(s.Store, true)
@@ -85,10 +69,10 @@ func TestStoreFails(t *testing.T) {
 					m := traffic.Run(s).Measure(0, s.Span)
 					assert.Zero(t, m.Refused)
 					assert.GreaterOrEqual(t, m.Used, 0.98)
-					assert.Equal(t, processes, log.count("store does not answer"))
-					assert.Equal(t, processes, log.count("store answers again"))
-					assert.Equal(t, name == "dead", log.count("what to do about that") > 0, "its words are whole")
-					assert.Zero(t, log.count(traffic.Key))
+					assert.Equal(t, processes, count(log, "store does not answer"))
+					assert.Equal(t, processes, count(log, "store answers again"))
+					assert.Equal(t, name == "dead", count(log, "what to do about that") > 0, "its words are whole")
+					assert.Zero(t, count(log, traffic.Key))
 				})
 			})
 		}
@@ -103,8 +87,7 @@ func TestStoreLosesItsValue(t *testing.T) {
 		"foreign": func(values map[string]traffic.Entry) { change(values, func([]byte) []byte { return []byte("OK") }) },
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			log := &logged{}
-			s := fleet(4, log)
+			s, log := fleet(4)
 			s.Meanwhile = func(context.Context, *traffic.World) {
 				time.Sleep(2 * time.Minute)
 				s.Store.Values(lose)
@@ -112,7 +95,7 @@ func TestStoreLosesItsValue(t *testing.T) {
 			m := traffic.Run(s).Measure(0, s.Span)
 			assert.Zero(t, m.Refused, name)
 			assert.GreaterOrEqual(t, m.Used, 0.98, name)
-			assert.Equal(t, 1, log.count("begins the shared state afresh"), name)
+			assert.Equal(t, 1, count(log, "begins the shared state afresh"), name)
 		})
 	}
 }
@@ -127,7 +110,7 @@ func change(values map[string]traffic.Entry, how func([]byte) []byte) {
 // TestStoreAppears: what the processes found by trial is no level of the fleet.
 func TestStoreAppears(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := fleet(4, &logged{})
+		s, _ := fleet(4)
 		s.Store.Kill(true)
 		early := sharing(t, pacer.PreviewLimits(), s.Store)
 		acquire(t, early, creation).Done(tooMany("", time.Hour))
@@ -153,7 +136,7 @@ func TestStoreAppears(t *testing.T) {
 // does not come for its turn loses it.
 func TestProcessesTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := fleet(2, &logged{})
+		s, _ := fleet(2)
 		s.Span = 20 * time.Minute
 		s.Loads = append(s.Loads, traffic.Load{Class: traffic.Interactive, Workers: []int{8, 1}})
 		s.Meanwhile = func(_ context.Context, w *traffic.World) {
@@ -202,7 +185,7 @@ func TestProcesses(t *testing.T) {
 func TestValue(t *testing.T) {
 	for processes, most := range map[int]int{1: 600, 16: 1000, 64: 2300} {
 		synctest.Test(t, func(t *testing.T) {
-			s := fleet(processes, &logged{})
+			s, _ := fleet(processes)
 			s.Limits, s.Span, s.Loads[0].Class = pacer.PreviewLimits(), 2*time.Minute, traffic.Interactive
 			p := traffic.Run(s).Fleet[0]
 			assert.NotContains(t, fmt.Sprintf("%+v %#v", p, p), traffic.Key)
@@ -233,8 +216,7 @@ func unzipped(t *testing.T, value []byte) string {
 // for their Max. SetLimits takes a process to another, also while calls wait.
 func TestWhoShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		log := &logged{}
-		s := fleet(2, log)
+		s, log := fleet(2)
 		s.Span = time.Minute
 		s.Real = []pacer.Limit{{Max: 1000, Window: time.Minute}}
 		wantValues := func(want int, why string) {
@@ -250,9 +232,9 @@ func TestWhoShares(t *testing.T) {
 			time.Sleep(29 * time.Second)
 			wantValues(2, "other limits")
 			assert.Equal(t, 2, w.Fleet[0].State().Processes)
-			assert.Zero(t, log.count("level="))
 		}
 		assert.InDelta(t, 300, traffic.Run(s).Measure(30*time.Second, s.Span).Accepted, 15)
+		assert.Empty(t, log.String())
 		acquire(t, sharing(t, perMinute(300), s.Store), message)
 		wantValues(2, "another Max")
 		acquire(t, newPacer(t, perMinute(60), pacer.WithStore(s.Store, "another key")), message)
@@ -279,13 +261,13 @@ func TestFakeClock(t *testing.T) {
 // TestSlowStore is said once, with what to do.
 func TestSlowStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		log := &logged{}
-		p := sharing(t, perMinute(6000), &contended{Store: traffic.NewStore()}, log.option())
+		log, option := logging()
+		p := sharing(t, perMinute(6000), &contended{Store: traffic.NewStore()}, option)
 		for range 600 {
 			acquire(t, p, patient())
 		}
-		assert.Equal(t, 1, log.count("too far away"))
-		assert.Equal(t, 1, log.count("use a store that is nearer"))
+		assert.Equal(t, 1, count(log, "too far away"))
+		assert.Equal(t, 1, count(log, "use a store that is nearer"))
 	})
 }
 
