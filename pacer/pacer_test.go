@@ -1,8 +1,8 @@
 package pacer_test
 
 import (
+	"cmp"
 	"context"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -53,6 +53,14 @@ func acquire(t testing.TB, p *pacer.Pacer, attempt agentmessaging.LimitedAttempt
 	return permit
 }
 
+// within is a context that ends after so long.
+func within(t *testing.T, limit time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 // ask makes a call that does not wait: it is let go, or told how long it would.
 func ask(t testing.TB, p *pacer.Pacer, attempt agentmessaging.LimitedAttempt) (permit agentmessaging.Permit, wait time.Duration) {
 	t.Helper()
@@ -95,25 +103,6 @@ func tooMany(key string, wait time.Duration) agentmessaging.AttemptOutcome {
 	return agentmessaging.AttemptOutcome{StatusCode: 429, Sent: true, LimitKey: key, RetryAfter: wait}
 }
 
-// order collects who was served, in order.
-type order struct {
-	sync.Mutex
-	names []string
-	group sync.WaitGroup
-}
-
-// enter starts a call and waits until it is in the line.
-func (o *order) enter(ctx context.Context, p *pacer.Pacer, name string) {
-	o.group.Go(func() {
-		if _, err := p.Acquire(ctx, patient()); err == nil {
-			o.Lock()
-			defer o.Unlock()
-			o.names = append(o.names, name)
-		}
-	})
-	synctest.Wait()
-}
-
 func TestNewRefuses(t *testing.T) {
 	one := pacer.Limit{Key: "k", Max: 1, Window: time.Minute}
 	refusal := func(limits []pacer.Limit, opts ...pacer.Option) error {
@@ -147,60 +136,101 @@ func TestLimitSets(t *testing.T) {
 	}
 }
 
-// TestOrder of the calls that wait: interactive ones first but for every
-// eighth, tenants by turns, and otherwise as they came.
+// waiting are calls by the names of their callers.
+type waiting struct {
+	pacer *pacer.Pacer
+	group sync.WaitGroup
+
+	mu              sync.Mutex
+	served, refused string // in this order
+}
+
+// enter starts a call and waits until it is in the line, or has its answer.
+func (w *waiting) enter(ctx context.Context, attempt agentmessaging.LimitedAttempt, name rune) {
+	w.group.Go(func() {
+		_, err := w.pacer.Acquire(ctx, attempt)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if err == nil {
+			w.served += string(name)
+		} else {
+			w.refused += string(name)
+		}
+	})
+	synctest.Wait()
+}
+
+// TestOrder of the calls that wait: interactive ones first but for every eighth,
+// tenants by turns, and otherwise as they came. Who leaves keeps no place. When a
+// limit shuts for longer than a call may take, the call is refused, and the
+// others go when it opens.
 func TestOrder(t *testing.T) {
-	as := map[rune]context.Context{
-		'a': context.Background(), 'b': context.Background(), 'c': context.Background(),
-		'B': pacer.WithPriority(context.Background(), pacer.PriorityBatch),
-		'h': pacer.WithTenant(context.Background(), "heavy"),
-		'L': pacer.WithTenant(context.Background(), "light"),
-	}
-	for came, served := range map[string]string{
-		"abcab":        "abcab",
-		"BaaaaaaaaaaB": "aaaaaaaBaaaB",
-		"hhhhhL":       "hLhhhh",
+	for _, test := range []struct {
+		came, served, refused string
+		shut                  time.Duration
+	}{
+		{"abcab", "abcab", "", 0},
+		{"BaaaaaaaaaaB", "aaaaaaaBaaaB", "", 0},
+		{"hhhhhL", "hLhhhh", "", 0},
+		{"xab", "ab", "x", 0},
+		{"xB", "B", "x", 0},
+		{"at", "a", "t", 2 * time.Minute},
+		{"ma", "a", "m", 2 * time.Minute},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			p := newPacer(t, perMinute(60))
-			use(t, p, message)
-			var o order
-			for _, name := range came {
-				o.enter(as[name], p, string(name))
+			w := waiting{pacer: newPacer(t, perMinute(60))}
+			held := acquire(t, w.pacer, message)
+			use(t, w.pacer, message)
+			leaves, leave := context.WithCancel(t.Context())
+			as := map[rune]context.Context{
+				'B': pacer.WithPriority(t.Context(), pacer.PriorityBatch), 'x': leaves, 't': within(t, 20*time.Second),
+				'h': pacer.WithTenant(t.Context(), "heavy"), 'L': pacer.WithTenant(t.Context(), "light"),
 			}
-			o.group.Wait()
-			assert.Equal(t, served, strings.Join(o.names, ""))
+			for _, name := range test.came {
+				attempt := patient()
+				if name == 'm' {
+					attempt = message // at most 90 s
+				}
+				w.enter(cmp.Or(as[name], t.Context()), attempt, name)
+			}
+			if leave(); test.shut > 0 {
+				held.Done(tooMany("", test.shut))
+			}
+			began := time.Now()
+			synctest.Wait()
+			assert.Equal(t, test.refused, w.refused)
+			w.group.Wait()
+			assert.Equal(t, test.served, w.served)
+			assert.InDelta(t, len(test.served), (time.Since(began) - test.shut).Seconds(), 1)
 		})
 	}
 }
 
 // TestRefusedAtOnce where the turn would come after the deadline, or the limits
-// let nobody go for longer than MaxWait; a long line is no reason.
+// let nobody go for longer than MaxWait; a long line is no reason. Who is refused
+// keeps no place.
 func TestRefusedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPacer(t, perMinute(60))
-		use(t, p, message)
-		var o order
+		w := waiting{pacer: newPacer(t, perMinute(60))}
+		use(t, w.pacer, message)
+		began := time.Now()
+		w.enter(pacer.WithPriority(t.Context(), pacer.PriorityBatch), message, 'B')
+		w.group.Wait()
+		assert.Less(t, time.Since(began), 1500*time.Millisecond)
 		for range 120 {
-			o.enter(context.Background(), p, "")
+			w.enter(t.Context(), patient(), 'a')
 		}
-		for limit, refused := range map[time.Duration]bool{110 * time.Second: true, 150 * time.Second: false} {
-			ctx, cancel := context.WithTimeout(context.Background(), limit)
-			if refused {
-				refusal := wantRefusal(t, p, ctx, message)
-				assert.Equal(t, "minute", refusal.LimitKey)
-				assert.InDelta(t, 121, refusal.RetryAfter.Seconds(), 15)
-			} else {
-				o.enter(ctx, p, "in time")
-			}
-			defer cancel()
-		}
-		acquire(t, p, message)
-		o.group.Wait()
-		assert.Contains(t, o.names, "in time")
-		acquire(t, p, message).Done(tooMany("hourly", time.Hour))
-		refusal := wantRefusal(t, p, context.Background(), message)
+		refusal := wantRefusal(t, w.pacer, within(t, 110*time.Second), message)
+		assert.Equal(t, "minute", refusal.LimitKey)
+		assert.InDelta(t, 121, refusal.RetryAfter.Seconds(), 15)
+		w.enter(within(t, 150*time.Second), message, 'b')
+		acquire(t, w.pacer, message).Done(tooMany("hourly", time.Hour))
+		w.group.Wait()
+		assert.Contains(t, w.served, "b")
+		refusal = wantRefusal(t, w.pacer, t.Context(), message)
 		assert.InDelta(t, 3600, refusal.RetryAfter.Seconds(), 1)
+		_, err := w.pacer.Acquire(within(t, 0), message)
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
 	})
 }
 
@@ -237,61 +267,6 @@ func TestNobodyWaitsInVain(t *testing.T) {
 		assert.Less(t, p.State().Interactive, 17_000, "the hopeless have their answer")
 		group.Wait()
 		assert.Zero(t, p.State().Interactive)
-	})
-}
-
-// TestWhoLeavesKeepsNoPlace, whether refused at once or ended by its context: the
-// next goes in its stead, a batch call too.
-func TestWhoLeavesKeepsNoPlace(t *testing.T) {
-	batch := pacer.WithPriority(context.Background(), pacer.PriorityBatch)
-	for _, next := range []context.Context{context.Background(), batch} {
-		synctest.Test(t, func(t *testing.T) {
-			p := newPacer(t, perMinute(60))
-			use(t, p, message)
-			var o order
-			ctx, cancel := context.WithCancel(context.Background())
-			o.enter(ctx, p, "ended")
-			o.enter(next, p, "next")
-			cancel()
-			began := time.Now()
-			o.group.Wait()
-			assert.Equal(t, []string{"next"}, o.names)
-			assert.Less(t, time.Since(began), 500*time.Millisecond)
-			hurried, cancel := context.WithTimeout(context.Background(), time.Millisecond)
-			defer cancel()
-			wantRefusal(t, p, hurried, message)
-			o.enter(next, p, "next")
-			o.group.Wait()
-			assert.Less(t, time.Since(began), 1500*time.Millisecond)
-			_, err := p.Acquire(ctx, message)
-			assert.ErrorIs(t, err, context.Canceled)
-		})
-	}
-}
-
-// TestRefusalsOfWaitingCalls: who waits is refused when a limit shuts for
-// longer than it may take, and the others go when it opens.
-func TestRefusalsOfWaitingCalls(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPacer(t, perMinute(60))
-		held := acquire(t, p, message)
-		use(t, p, message)
-		var o order
-		o.enter(context.Background(), p, "patient")
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-		defer cancel()
-		refused := make(chan error, 2)
-		go func() { _, err := p.Acquire(ctx, patient()); refused <- err }()
-		go func() { _, err := p.Acquire(context.Background(), message); refused <- err }()
-		synctest.Wait()
-		begin := time.Now()
-		held.Done(tooMany("", 2*time.Minute))
-		for range 2 {
-			assert.ErrorIs(t, <-refused, agentmessaging.ErrRateLimited)
-		}
-		assert.Zero(t, time.Since(begin))
-		o.group.Wait()
-		assert.GreaterOrEqual(t, time.Since(begin), 2*time.Minute)
 	})
 }
 
@@ -366,9 +341,9 @@ func TestState(t *testing.T) {
 		assert.EqualValues(t, pacer.PreviewLimits()[0].Max, p.State().Limits[0].Level)
 		held := acquire(t, p, creation)
 		sent := use(t, p, message) + 1
-		var o order
-		o.enter(context.Background(), p, "")
-		o.enter(pacer.WithPriority(context.Background(), pacer.PriorityBatch), p, "")
+		w := waiting{pacer: p}
+		w.enter(t.Context(), message, 'a')
+		w.enter(pacer.WithPriority(t.Context(), pacer.PriorityBatch), message, 'B')
 		held.Done(tooMany("creations", time.Hour))
 		s := p.State()
 		assert.Equal(t, [3]int{1, 1, 1}, [3]int{s.Interactive, s.Batch, s.Processes})
@@ -381,7 +356,7 @@ func TestState(t *testing.T) {
 		assert.Equal(t, "used up", s.Limits[0].ClosedBy)
 		assert.Zero(t, s.Limits[6].ClosedFor)
 		assert.True(t, s.StoreDown.IsZero())
-		o.group.Wait()
+		w.group.Wait()
 	})
 }
 
@@ -390,13 +365,13 @@ func TestSetLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(t, perMinute(6))
 		sent := use(t, p, message)
-		var o order
+		w := waiting{pacer: p}
 		for range 20 {
-			o.enter(context.Background(), p, "")
+			w.enter(t.Context(), patient(), 'a')
 		}
 		begin := time.Now()
 		require.NoError(t, p.SetLimits(perMinute(600)))
-		o.group.Wait()
+		w.group.Wait()
 		assert.Less(t, time.Since(begin), 3*time.Second)
 		assert.Equal(t, sent+20, p.State().Limits[0].Used)
 		assert.Error(t, p.SetLimits(nil))
