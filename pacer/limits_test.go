@@ -256,17 +256,33 @@ func TestRefusalsThatTeachNothing(t *testing.T) {
 // in each period without another refusal. A limit that the service does not have
 // is not kept: each time one call finds out, and the others wait for it.
 func TestLongLimits(t *testing.T) {
+	one, eight := traffic.Load{Workers: []int{1}}, traffic.Load{Workers: []int{8}}
+	seldom := traffic.Load{Class: traffic.Interactive, PerMinute: 0.07}
 	for _, test := range []struct {
-		real              int
+		model             traffic.Model
+		load              traffic.Load
+		told, real        int
 		span              time.Duration
 		accepted, refused int
-	}{{3, 10 * time.Hour, 30, 1}, {1000, time.Minute, 137, 0}} {
+	}{
+		{traffic.FromUse, eight, 3, 3, 10 * time.Hour, 30, 1},
+		{traffic.FromUse, eight, 3, 1000, time.Minute, 137, 0},
+		{traffic.Fixed, seldom, 4, 4, 300 * time.Hour, 1195, 4}, // pauses in between
+		{traffic.Bucket, seldom, 4, 4, 300 * time.Hour, 1193, 25},
+		{traffic.Bucket, one, 50, 50, 10 * time.Hour, 530, 2},
+		{traffic.Log, one, 50, 50, 10 * time.Hour, 500, 40},
+		{traffic.Fixed, one, 50, 40, 10 * time.Hour, 400, 10}, // less than was told
+		{traffic.Fixed, one, 40, 50, 10 * time.Hour, 500, 10}, // more
+	} {
 		synctest.Test(t, func(t *testing.T) {
+			limits := func(hourly int) []pacer.Limit {
+				return append(perMinute(600), pacer.Limit{Max: hourly, Window: time.Hour})
+			}
 			m := traffic.Run(traffic.Scenario{
-				Model: traffic.FromUse, Span: test.span, Processes: 1, Loads: []traffic.Load{{Workers: []int{8}}}, Replies: time.Second,
-				Limits: []pacer.Limit{{Max: 3, Window: time.Hour}}, Real: []pacer.Limit{{Max: test.real, Window: time.Hour}},
+				Model: test.model, Span: test.span, Processes: 1, Loads: []traffic.Load{test.load}, Replies: time.Second,
+				Limits: limits(test.told), Real: limits(test.real),
 			}).Measure(0, test.span)
-			assert.Equal(t, [2]int{test.accepted, test.refused}, [2]int{m.Accepted, m.Refused})
+			assert.Equal(t, [2]int{test.accepted, test.refused}, [2]int{m.Accepted, m.Refused}, "%+v", test)
 		})
 	}
 }

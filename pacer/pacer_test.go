@@ -270,21 +270,22 @@ func TestNobodyWaitsInVain(t *testing.T) {
 	})
 }
 
-// TestUnsentAttempt gives its permit back, and its place in the even pace.
+// TestUnsentAttempt gives its permit back, and its place in the even pace, also
+// where it was to find out whether a limit is real.
 func TestUnsentAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(t, append(perMinute(60), pacer.Limit{Key: "hour", Max: 2, Window: time.Hour}))
 		began := time.Now()
-		for range 100 {
-			acquire(t, p, message).Done(agentmessaging.AttemptOutcome{})
-		}
-		assert.Less(t, time.Since(began), time.Second)
-		for used := range 2 {
+		for used := range 3 {
+			for range 100 {
+				acquire(t, p, message).Done(agentmessaging.AttemptOutcome{})
+			}
 			for _, l := range p.State().Limits {
 				assert.Equal(t, used, l.Used)
 			}
 			acquire(t, p, message).Done(agentmessaging.AttemptOutcome{Sent: true}) // its fate is unknown: it counts
 		}
+		assert.Less(t, time.Since(began), 3*time.Second)
 	})
 }
 
