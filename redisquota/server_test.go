@@ -87,7 +87,7 @@ func (s *server) version(tb testing.TB) string {
 // client returns one with the options that README.md recommends.
 func (s *server) client(tb testing.TB, change ...func(*redis.Options)) *redis.Client {
 	tb.Helper()
-	options := recommended("unix", s.socket)
+	options := recommended(s.socket)
 	for _, f := range change {
 		f(options)
 	}
@@ -96,9 +96,9 @@ func (s *server) client(tb testing.TB, change ...func(*redis.Options)) *redis.Cl
 	return client
 }
 
-func recommended(network, addr string) *redis.Options {
+func recommended(socket string) *redis.Options {
 	return &redis.Options{
-		Network: network, Addr: addr, ContextTimeoutEnabled: true, MaxRetries: -1,
+		Network: "unix", Addr: socket, ContextTimeoutEnabled: true, MaxRetries: -1,
 		DialTimeout: 250 * time.Millisecond, ReadTimeout: 250 * time.Millisecond,
 	}
 }
