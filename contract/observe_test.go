@@ -123,7 +123,7 @@ func jsonOf(t *testing.T, v any) []byte {
 // TestObserveShowsNoSecret: whatever a target sends back.
 func TestObserveShowsNoSecret(t *testing.T) {
 	target, fake := observedFake(t)
-	target.HTTPClient = &http.Client{Transport: proxy{fake, fake.Direct(), func(r *reply) {
+	target.HTTPClient = &http.Client{Transport: proxy{fake, "", func(r *reply) {
 		for name, v := range r.body {
 			if _, text := v.(string); text && name != "agent_id" {
 				r.body[name] = r.key() + " Ada " + r.sent

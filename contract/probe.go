@@ -99,14 +99,20 @@ func (p *probe) lacks(q question) string {
 
 func (p *probe) freeWaits() bool { return p.target.Abilities != nil }
 
-// take takes a step, each call of which is answered as the step says.
+// take takes a step, each call of which is answered as the step says. One call
+// alone waits for a limit that it meets.
 func (p *probe) take(st step) (last exchange) {
 	if st.arrange != nil {
 		st.arrange(&p.player)
 	}
 	p.wait(st.wait)
 	for range st.n {
-		last = p.want(p.call(st), st.statuses)
+		if st.n == 1 {
+			last = p.call(st)
+		} else {
+			last = p.raw(st)
+		}
+		p.want(last, st)
 	}
 	return last
 }
@@ -115,13 +121,6 @@ func (p *probe) take(st step) (last exchange) {
 // that it lists.
 func (p *probe) yes(st step) bool { return p.take(st).status == st.statuses[0] }
 
-// strict makes the calls of a step, and waits for no limit.
-func (p *probe) strict(st step) {
-	for range st.n {
-		p.want(p.raw(st), st.statuses)
-	}
-}
-
 // until makes calls until one is refused by a limit, at most most, and returns
 // how many went through and the refusal.
 func (p *probe) until(most int, st step) (passed int, refused exchange) {
@@ -129,7 +128,7 @@ func (p *probe) until(most int, st step) (passed int, refused exchange) {
 		if refused = p.raw(st); refused.status == http.StatusTooManyRequests {
 			return passed, refused
 		}
-		p.want(refused, st.statuses)
+		p.want(refused, st)
 	}
 	p.fail("no clear answer: no limit within %d calls", most)
 	return 0, exchange{}
@@ -213,12 +212,11 @@ func retryAfter(x exchange) time.Duration {
 	return time.Duration(max(1, seconds)) * time.Second
 }
 
-// want goes on only with one of the statuses.
-func (p *probe) want(x exchange, statuses []int) exchange {
-	if !slices.Contains(statuses, x.status) {
-		p.fail("no clear answer: %s %s answered %d", x.endpoint.method, x.endpoint.path, x.status)
+// want goes on only with one of the step's statuses.
+func (p *probe) want(x exchange, st step) {
+	if !slices.Contains(st.statuses, x.status) {
+		p.fail("no clear answer: %s %s answered %d", st.e.method, st.e.path, x.status)
 	}
-	return x
 }
 
 // text is a member that must be text.
