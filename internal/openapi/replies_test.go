@@ -117,6 +117,12 @@ func members(prefix string, object *openapi3.Schema) (lines []string) {
 			member = member.OneOf[0].Value
 		}
 		line += " " + kind(member)
+		if member.MaxLength != nil {
+			line += fmt.Sprint(" at most ", *member.MaxLength)
+		}
+		if member.Default != nil {
+			line += fmt.Sprint(" default ", member.Default)
+		}
 		if null || member.Type.Includes("null") {
 			line += " null"
 		}
@@ -129,11 +135,13 @@ func members(prefix string, object *openapi3.Schema) (lines []string) {
 	return lines
 }
 
-// kind is a schema's type or values. A schema that says more is shown as it is.
+// kind is a schema's type or values. A schema that says more than a test reads
+// is shown as it is.
 func kind(s *openapi3.Schema) string {
 	known := &openapi3.Schema{
 		Title: s.Title, Description: s.Description, Type: s.Type, Enum: s.Enum, Required: s.Required,
 		Properties: s.Properties, AdditionalProperties: s.AdditionalProperties, Items: s.Items, Extensions: s.Extensions, Origin: s.Origin,
+		MaxLength: s.MaxLength, Default: s.Default, If: s.If, Then: s.Then,
 	}
 	var values []string
 	for _, value := range s.Enum {
