@@ -25,70 +25,40 @@ func forImport(folder string) bool {
 // listAPI writes what each public package exports into apiFolder: its
 // declarations, sorted, without comments and bodies. What differs from one
 // commit to the next git shows.
-func listAPI(root string) (wrong []string, err error) {
-	folders, err := modules(root)
-	if err != nil {
-		return nil, err
-	}
-	if err := os.RemoveAll(filepath.Join(root, apiFolder)); err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(filepath.Join(root, apiFolder), 0o755); err != nil {
-		return nil, err
-	}
-	for _, folder := range folders {
-		packages, err := goList[apiPackage](filepath.Join(root, folder), []string{"GOOS=linux"}, "-json=ImportPath,Name,Dir,GoFiles", "./...")
-		if err != nil {
-			return nil, err
-		}
-		for _, p := range packages {
-			if err := p.list(filepath.Join(root, apiFolder)); err != nil {
-				return nil, err
+func listAPI(root string) (wrong []string) {
+	into := filepath.Join(root, apiFolder)
+	try(os.RemoveAll(into))
+	try(os.MkdirAll(into, 0o755))
+	const each = "{{range .GoFiles}}{{$.ImportPath}}\t{{$.Name}}\t{{$.Dir}}/{{.}}\n{{end}}"
+	declared := map[string][]string{}
+	for _, folder := range modules(root) {
+		for line := range strings.Lines(string(goCommand(filepath.Join(root, folder), []string{"GOOS=linux"}, "list", "-f", each, "./..."))) {
+			file := strings.Split(strings.TrimSpace(line), "\t")
+			path := strings.TrimPrefix(strings.TrimPrefix(file[0], rootModule), "/")
+			if name := file[1]; name != "main" && forImport(path) && !strings.Contains(path, "/internal") {
+				listing := strings.ReplaceAll(cmp.Or(path, name), "/", "-") + ".txt"
+				declared[listing] = append(declared[listing], declarations(file[2])...)
 			}
 		}
 	}
-	return nil, nil
-}
-
-type apiPackage struct {
-	ImportPath, Name, Dir string
-	GoFiles               []string
-}
-
-// list writes the listing of a public package.
-func (p apiPackage) list(into string) error {
-	path := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, rootModule), "/")
-	if p.Name == "main" || !forImport(path) || strings.Contains(path, "/internal") {
-		return nil
+	for listing, found := range declared {
+		slices.Sort(found)
+		try(os.WriteFile(filepath.Join(into, listing), []byte(strings.Join(found, "")), 0o644))
 	}
-	var declared []string
-	for _, name := range p.GoFiles {
-		found, err := declarations(filepath.Join(p.Dir, name))
-		if err != nil {
-			return err
-		}
-		declared = append(declared, found...)
-	}
-	slices.Sort(declared)
-	file := strings.ReplaceAll(cmp.Or(path, p.Name), "/", "-") + ".txt"
-	return os.WriteFile(filepath.Join(into, file), []byte(strings.Join(declared, "")), 0o644)
+	return nil
 }
 
 // declarations are the exported ones of a file, each as it is written there.
-func declarations(name string) (found []string, err error) {
+func declarations(name string) (found []string) {
 	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, name, nil, parser.SkipObjectResolution)
-	if err != nil {
-		return nil, err
-	}
+	file := must(parser.ParseFile(fset, name, nil, parser.SkipObjectResolution))
 	ast.FileExports(file)
 	for _, decl := range file.Decls {
 		switch d := decl.(type) {
 		case *ast.FuncDecl:
-			if d.Body = nil; d.Recv != nil && !ast.IsExported(receiver(d)) {
-				continue
+			if d.Body = nil; d.Recv == nil || ast.IsExported(receiver(d)) {
+				found = append(found, source(fset, d))
 			}
-			found = append(found, source(fset, d))
 		case *ast.GenDecl:
 			for _, spec := range d.Specs {
 				if d.Tok != token.IMPORT {
@@ -97,7 +67,7 @@ func declarations(name string) (found []string, err error) {
 			}
 		}
 	}
-	return found, nil
+	return found
 }
 
 // receiver is the name of a method's type.

@@ -2,8 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -27,22 +25,16 @@ var known = []licence{
 
 // checkLicences holds NOTICE to the go.mod files, to the licences in the
 // module cache, and to the foreign source in folders named vendor.
-func checkLicences(root string) (wrong []string, err error) {
-	text, err := os.ReadFile(filepath.Join(root, "NOTICE"))
-	if err != nil {
-		return nil, err
-	}
-	entries := noticeEntries(string(text))
-	used, err := usersRequirements(root)
-	if err != nil {
-		return nil, err
+func checkLicences(root string) (wrong []string) {
+	notice := read(root, "NOTICE")
+	entries, used := noticeEntries(notice), map[requirement]bool{}
+	for _, folder := range slices.DeleteFunc(modules(root), func(folder string) bool { return !forImport(folder) }) {
+		for _, r := range requirements(filepath.Join(root, folder)) {
+			used[r] = true
+		}
 	}
 	for r := range used {
-		dir, err := moduleDir(root, r)
-		if err != nil {
-			return nil, err
-		}
-		if problem := checkEntry(dir, entries[r.Path+" "+r.Version]); problem != "" {
+		if problem := checkEntry(moduleDir(root, r), entries[r.Path+" "+r.Version]); problem != "" {
 			wrong = append(wrong, r.Path+" "+r.Version+": "+problem)
 		}
 	}
@@ -52,10 +44,9 @@ func checkLicences(root string) (wrong []string, err error) {
 			wrong = append(wrong, name+": in NOTICE, but no module for users requires it")
 		}
 	}
-	vendored, err := checkVendored(root, string(text))
-	wrong = append(wrong, vendored...)
+	wrong = append(wrong, checkVendored(root, notice)...)
 	slices.Sort(wrong)
-	return wrong, err
+	return wrong
 }
 
 // noticeEntries returns the paragraphs of NOTICE, by the module and version
@@ -71,37 +62,12 @@ func noticeEntries(notice string) map[string]string {
 	return entries
 }
 
-// usersRequirements are those of the modules that users import, direct and
-// indirect.
-func usersRequirements(root string) (used map[requirement]bool, err error) {
-	folders, err := modules(root)
-	used = map[requirement]bool{}
-	for _, folder := range folders {
-		if !forImport(folder) {
-			continue
-		}
-		requires, err := requirements(filepath.Join(root, folder))
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range requires {
-			used[r] = !r.ours()
-		}
-	}
-	maps.DeleteFunc(used, func(_ requirement, foreign bool) bool { return !foreign })
-	return used, err
-}
-
 // moduleDir is where the module cache holds a module; the first time it is
 // downloaded.
-func moduleDir(root string, r requirement) (string, error) {
-	out, err := goCommand(root, nil, "mod", "download", "-json", r.Path+"@"+r.Version)
-	if err != nil {
-		return "", err
-	}
+func moduleDir(root string, r requirement) string {
 	var m struct{ Dir string }
-	err = json.Unmarshal(out, &m)
-	return m.Dir, err
+	try(json.Unmarshal(goCommand(root, nil, "mod", "download", "-json", r.Path+"@"+r.Version), &m))
+	return m.Dir
 }
 
 func checkEntry(dir, entry string) (problem string) {
@@ -109,11 +75,7 @@ func checkEntry(dir, entry string) (problem string) {
 	if err != nil || len(licences) == 0 {
 		return "has no licence file"
 	}
-	text, err := os.ReadFile(licences[0])
-	if err != nil {
-		return err.Error()
-	}
-	switch name := licenceOf(string(text)); {
+	switch name := licenceOf(read("", licences[0])); {
 	case name == "":
 		return "its licence is none of those that are known to be harmless"
 	case entry == "":
@@ -141,12 +103,11 @@ func licenceOf(text string) string {
 
 // checkVendored wants the path of each file in a folder named vendor in
 // NOTICE.
-func checkVendored(root, notice string) (wrong []string, err error) {
-	all, err := files(root, func(string) bool { return true })
-	for _, file := range all {
+func checkVendored(root, notice string) (wrong []string) {
+	for _, file := range files(root, func(string) bool { return true }) {
 		if strings.Contains("/"+file, "/vendor/") && !strings.Contains(notice, file) {
 			wrong = append(wrong, file+": NOTICE does not say where it is from")
 		}
 	}
-	return wrong, err
+	return wrong
 }

@@ -21,23 +21,15 @@ var (
 
 // checkLinks follows the relative links of every Markdown file, to headings
 // too. Of others only the form is looked at: nothing is fetched.
-func checkLinks(root string) (wrong []string, err error) {
-	pages, err := files(root, func(name string) bool { return strings.HasSuffix(name, ".md") })
-	if err != nil {
-		return nil, err
-	}
-	for _, page := range pages {
-		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(page)))
-		if err != nil {
-			return nil, err
-		}
-		for _, link := range links(string(text)) {
+func checkLinks(root string) (wrong []string) {
+	for _, page := range files(root, func(name string) bool { return strings.HasSuffix(name, ".md") }) {
+		for _, link := range links(read(root, page)) {
 			if problem := checkLink(root, page, link); problem != "" {
 				wrong = append(wrong, fmt.Sprintf("%s: %s: %s", page, link, problem))
 			}
 		}
 	}
-	return wrong, nil
+	return wrong
 }
 
 // links are those outside of code.
@@ -65,18 +57,10 @@ func checkLink(root, page, link string) (problem string) {
 	if u.Path != "" {
 		target = path.Join(path.Dir(page), u.Path)
 	}
-	file := filepath.Join(root, filepath.FromSlash(target))
-	if _, err := os.Stat(file); err != nil {
+	if _, err := os.Stat(filepath.Join(root, target)); err != nil {
 		return "there is no such file"
 	}
-	if u.Fragment == "" || !strings.HasSuffix(target, ".md") {
-		return ""
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return err.Error()
-	}
-	if !anchors(string(text))[u.Fragment] {
+	if u.Fragment != "" && strings.HasSuffix(target, ".md") && !anchors(read(root, target))[u.Fragment] {
 		return "there is no such heading"
 	}
 	return ""

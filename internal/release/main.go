@@ -16,7 +16,7 @@ import (
 // it, one line or paragraph each.
 type check struct {
 	name, about string
-	run         func(root string) (wrong []string, err error)
+	run         func(root string) (wrong []string)
 }
 
 var checks = []check{
@@ -34,14 +34,27 @@ func main() {
 	if at < 0 {
 		usage()
 	}
-	wrong, err := checks[at].run(".")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "release:", err)
-		os.Exit(1)
-	}
-	if len(wrong) > 0 {
+	defer func() {
+		if err := recover(); err != nil {
+			fmt.Fprintln(os.Stderr, "release:", err)
+			os.Exit(1)
+		}
+	}()
+	if wrong := checks[at].run("."); len(wrong) > 0 {
 		fmt.Fprintln(os.Stderr, strings.Join(wrong, "\n"))
 		os.Exit(1)
+	}
+}
+
+// must ends the program where a check cannot be made; main recovers.
+func must[T any](v T, err error) T {
+	try(err)
+	return v
+}
+
+func try(err error) {
+	if err != nil {
+		panic(err)
 	}
 }
 

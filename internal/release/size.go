@@ -37,30 +37,21 @@ var (
 	}
 )
 
-func checkSize(root string) (wrong []string, err error) {
-	paths, err := requiredPaths(root)
-	if err != nil {
-		return nil, err
+func checkSize(root string) (wrong []string) {
+	var paths []string
+	for _, r := range requirements(root) {
+		paths = append(paths, r.Path)
 	}
+	slices.Sort(paths)
 	if !slices.Equal(paths, required) {
 		wrong = append(wrong, fmt.Sprintf("go.mod requires\n  %q\nand should require\n  %q", paths, required))
 	}
-	paths, err = compiledModules(root, "calls")
-	if err != nil {
-		return nil, err
-	}
-	if !slices.Equal(paths, compiledIn) {
+	if paths = compiledModules(root, "calls"); !slices.Equal(paths, compiledIn) {
 		wrong = append(wrong, fmt.Sprintf("a program with the client compiles in\n  %q\nand should compile in\n  %q", paths, compiledIn))
 	}
-	plain, err := binarySize(root, "")
-	if err != nil {
-		return nil, err
-	}
+	plain := binarySize(root, "")
 	for _, program := range programs {
-		size, err := binarySize(root, program.tag)
-		if err != nil {
-			return nil, err
-		}
+		size := binarySize(root, program.tag)
 		added := size - plain
 		fmt.Printf("%-5s adds %.0f KiB, of at most %d: %d - %d = %d bytes\n",
 			program.tag, float64(added)/1024, program.max>>10, size, plain, added)
@@ -68,42 +59,23 @@ func checkSize(root string) (wrong []string, err error) {
 			wrong = append(wrong, fmt.Sprintf("the program %s adds %d bytes, more than %d", program.tag, added, program.max))
 		}
 	}
-	return wrong, nil
-}
-
-func requiredPaths(dir string) (paths []string, err error) {
-	requires, err := requirements(dir)
-	for _, r := range requires {
-		paths = append(paths, r.Path)
-	}
-	slices.Sort(paths)
-	return paths, err
+	return wrong
 }
 
 // compiledModules are the modules of a program, but for the root module.
-func compiledModules(root, tag string) ([]string, error) {
-	out, err := goCommand(root, nil, "list", "-tags="+tag, "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", programFolder)
+func compiledModules(root, tag string) []string {
+	out := goCommand(root, nil, "list", "-tags="+tag, "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", programFolder)
 	paths := strings.Fields(string(out))
 	slices.Sort(paths)
-	return slices.DeleteFunc(slices.Compact(paths), func(p string) bool { return p == rootModule }), err
+	return slices.DeleteFunc(slices.Compact(paths), func(p string) bool { return p == rootModule })
 }
 
 // binarySize is that of a stripped program for Linux on amd64.
-func binarySize(root, tag string) (bytes int64, err error) {
-	dir, err := os.MkdirTemp("", "size")
-	if err != nil {
-		return 0, err
-	}
+func binarySize(root, tag string) (bytes int64) {
+	dir := must(os.MkdirTemp("", "size"))
 	defer os.RemoveAll(dir)
 	binary := filepath.Join(dir, "program")
-	_, err = goCommand(root, []string{"GOOS=linux", "GOARCH=amd64"},
+	goCommand(root, []string{"GOOS=linux", "GOARCH=amd64"},
 		"build", "-tags="+tag, "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", binary, programFolder)
-	if err != nil {
-		return 0, err
-	}
-	stat, err := os.Stat(binary)
-	if err != nil {
-		return 0, err
-	}
-	return stat.Size(), nil
+	return must(os.Stat(binary)).Size()
 }
