@@ -55,7 +55,8 @@ func TestDocsErrorStatuses(t *testing.T) {
 		}
 	}
 	for _, cells := range tableRows(t, errorsPage, "statuses") {
-		status := statusOf(t, cells[0])
+		status, err := strconv.Atoi(cells[0])
+		require.NoError(t, err)
 		kind := kindsByName[strings.Trim(cells[1], "`")]
 		assert.ErrorIs(t, &agentmessaging.Error{StatusCode: status}, kind, cells[0])
 		methods := strings.Join(listed[status], ", ")
@@ -100,11 +101,4 @@ func tableRows(t *testing.T, file, name string) (rows [][]string) {
 	}
 	require.Greater(t, len(rows), 2, "table %s of %s", name, file)
 	return rows[2:]
-}
-
-func statusOf(t *testing.T, cell string) int {
-	t.Helper()
-	status, err := strconv.Atoi(cell)
-	require.NoError(t, err)
-	return status
 }

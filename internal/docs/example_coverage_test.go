@@ -20,34 +20,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The reasons for no Example.
-const (
-	implemented = "users implement it, and do not call it"
-	converted   = "the conversion to the type is what users write"
-)
-
 // withoutExample are the exported functions and methods that no Example shows,
-// each with the reason. The names of a package begin with its own.
+// each with the reason. The names of a package begin with its own. The methods
+// of interfaces are none of them: users implement those.
 var withoutExample = map[string]string{
-	"agentmessaging.Limiter.Acquire":      implemented, // ExampleWithLimiter does
-	"agentmessaging.Permit.Done":          implemented, // likewise
-	"agentmessaging.Clock.Now":            implemented, // the fake does
-	"agentmessaging.Clock.Sleep":          implemented,
-	"agentmessaging.Observer.Observe":     implemented,
-	"agentmessaging.ObserverFunc.Observe": converted,
+	"agentmessaging.ObserverFunc.Observe": "the conversion to the type is what users write",
 	"fakeserver.Server.IssueKeyOn":        "package contract calls it",
 	"pacer.Pacer.Acquire":                 "the client calls it",
 	"pacer.Pacer.CoolsDown":               "the client calls it",
-	"pacer.Store.Load":                    implemented, // package redisquota does
-	"pacer.Store.Swap":                    implemented,
 	"pacer.TestStore":                     "a test of a store calls it: TestStoreOfTheTests",
-	"pacer.TB.Helper":                     implemented,
-	"pacer.TB.Errorf":                     implemented,
-	"fakeserver.TB.Cleanup":               implemented, // package testing does
-	"fakeserver.TB.Errorf":                implemented,
-	"fakeserver.TB.Failed":                implemented,
-	"fakeserver.TB.Helper":                implemented,
-	"fakeserver.TB.Logf":                  implemented,
 }
 
 // called by the standard library: fmt, errors, slog and the encoders.
@@ -90,11 +71,7 @@ func exported(pkg *types.Package) map[string]types.Object {
 		case *types.Func, *types.Var:
 			found[name] = object
 		case *types.TypeName:
-			receiver := object.Type()
-			if !types.IsInterface(receiver) {
-				receiver = types.NewPointer(receiver)
-			}
-			for method := range types.NewMethodSet(receiver).Methods() {
+			for method := range types.NewMethodSet(types.NewPointer(object.Type())).Methods() { // empty for an interface
 				if method.Obj().Exported() {
 					found[name+"."+method.Obj().Name()] = method.Obj()
 				}

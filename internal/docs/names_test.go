@@ -2,6 +2,7 @@ package docs_test
 
 import (
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -71,5 +72,23 @@ func TestDocsNumbers(t *testing.T) {
 		{"options.go", "const defaultTimeout = 5 * time.Minute"},
 	} {
 		assert.Contains(t, strings.Join(strings.Fields(read(t, tt.page)), " "), tt.sentence, tt.page)
+	}
+}
+
+// TestSecurityNamesTests that exist, for each promise.
+func TestSecurityNamesTests(t *testing.T) {
+	t.Chdir(root)
+	var tests strings.Builder
+	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, "_test.go") {
+			tests.WriteString(read(t, path))
+		}
+		return err
+	})
+	require.NoError(t, err)
+	named := regexp.MustCompile("`((?:Test|Fuzz)[A-Z]\\w*)`").FindAllStringSubmatch(read(t, ".github/SECURITY.md"), -1)
+	assert.Greater(t, len(named), 10)
+	for _, name := range named {
+		assert.True(t, strings.Contains(tests.String(), "\nfunc "+name[1]+"("), "SECURITY.md names %s, which is no test", name[1])
 	}
 }

@@ -1,3 +1,6 @@
+// Package docs_test holds README.md and the pages of docs to the code: their Go
+// compiles, the names that they mention exist, their tables and numbers are
+// those of internal/spec.
 package docs_test
 
 import (
@@ -17,6 +20,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
+
+// root is the root of the repository, where the pages are. Each test goes there
+// itself: go test then sees which pages it read, and runs it again when one
+// changes.
+const root = "../.."
 
 const module = "github.com/agent-messaging-service/agentmessaging-go"
 
@@ -46,17 +54,13 @@ func TestPagesCode(t *testing.T) {
 	}
 	vetPages(t, plain)
 	t.Run("redisquota", func(t *testing.T) {
-		if goRedis := exec.Command("go", "list", "github.com/redis/go-redis/v9"); !runsOffline(goRedis) {
+		offline := exec.Command("go", "list", "github.com/redis/go-redis/v9")
+		offline.Dir, offline.Env = "redisquota", append(os.Environ(), "GOPROXY=off")
+		if offline.Run() != nil {
 			t.Skip("go-redis is not downloaded; go mod download in redisquota does that")
 		}
 		vetPages(t, withRedis)
 	})
-}
-
-func runsOffline(cmd *exec.Cmd) bool {
-	cmd.Dir = "redisquota"
-	cmd.Env = append(os.Environ(), "GOPROXY=off")
-	return cmd.Run() == nil
 }
 
 func vetPages(t *testing.T, dir string) {

@@ -31,22 +31,10 @@ var successes = map[string]string{
 		trace_id string`,
 	"GetBYOK": `object
 		ok boolean
-		byok closed null
-		byok.provider openai_compat|openai|anthropic
-		byok.base_url string null optional
-		byok.model string null optional
-		byok.fingerprint string
-		byok.updated_at string
-		trace_id string`,
+		byok closed null` + stored,
 	"SetBYOK": `object
 		ok boolean
-		byok closed
-		byok.provider openai_compat|openai|anthropic
-		byok.base_url string null optional
-		byok.model string null optional
-		byok.fingerprint string
-		byok.updated_at string
-		trace_id string`,
+		byok closed` + stored,
 	"ClearBYOK": `object
 		ok boolean
 		trace_id string`,
@@ -75,6 +63,13 @@ var successes = map[string]string{
 }
 
 const (
+	stored = `
+		byok.provider openai_compat|openai|anthropic
+		byok.base_url string null optional
+		byok.model string null optional
+		byok.fingerprint string
+		byok.updated_at string
+		trace_id string`
 	failure = `open
 		error string
 		trace_id string optional
