@@ -8,7 +8,6 @@ type refusal struct {
 	granted int64 // when it was let go
 	wait    int64 // Retry-After
 	key     string
-	late    bool // it arrived long after it was let go
 }
 
 // leastRefusal is how long a refusal without Retry-After holds.
@@ -81,7 +80,7 @@ func (m *machine) learn(b budget, f refusal, opens int64) {
 	case b.isLong():
 		b.refusedLong(opens, f.granted)
 		m.calm(b.counts, opens)
-	case !known || f.late || b.counts != request && b.full() < 0.5:
+	case !known || f.granted < m.now-b.window/2 || b.counts != request && b.full() < 0.5:
 		b.pause(opens)
 	default:
 		b.refusedShort(opens, f.granted, hold)
@@ -100,29 +99,24 @@ func (m *machine) calm(counts kinds, opens int64) {
 
 // gates are shut by refusals, each for all calls that count as the refused one
 // did, or as more.
-type gates []gate
+type gates map[kinds]gate
 
 type gate struct {
-	Kinds kinds
 	Opens int64
 	Key   string // in the service's words
 }
 
 // shut closes the gate of the kinds, and never opens one earlier.
-func (gs *gates) shut(k kinds, opens int64, key string) {
-	i := slices.IndexFunc(*gs, func(g gate) bool { return g.Kinds == k })
-	switch {
-	case i < 0:
-		*gs = append(*gs, gate{k, opens, key})
-	case opens > (*gs)[i].Opens:
-		(*gs)[i] = gate{k, opens, key}
+func (gs gates) shut(k kinds, opens int64, key string) {
+	if opens > gs[k].Opens {
+		gs[k] = gate{opens, key}
 	}
 }
 
 // opens is when the gates let a call go that counts as k; 0 if none is shut.
 func (gs gates) opens(k kinds) (opens int64) {
-	for _, g := range gs {
-		if g.Kinds&^k == 0 {
+	for of, g := range gs {
+		if of&^k == 0 {
 			opens = max(opens, g.Opens)
 		}
 	}

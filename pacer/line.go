@@ -1,9 +1,6 @@
 package pacer
 
-import (
-	"context"
-	"math/rand/v2"
-)
+import "context"
 
 // Priority orders calls that wait in a [Pacer].
 type Priority int
@@ -41,33 +38,22 @@ type waiter struct {
 	maxWait  int64 // until the limits let anybody go
 
 	answered chan struct{} // closed when the call has its permit, or its refusal
-	permit   *permit
+	permit   permit
 	err      error
 
-	round, number int // tenants take turns, each with a call in every round
-	waits         bool
-	weight        uint32
-	size          int // of the tree below it
-	left, right   *waiter
+	round int // tenants take turns, each with a call in every round
+	waits bool
 }
 
-// line holds waiting calls in the order of their turns: a search tree that
-// random weights keep flat (a treap). Arriving, leaving and counting who is
-// before take logarithmic time.
+// line holds waiting calls in the order of their turns. Arriving, leaving and
+// counting who is before take logarithmic time: a Fenwick tree counts the calls
+// of the rounds.
 type line struct {
-	root    *waiter
-	last    map[string]int // round of each tenant's last call
-	round   int            // that is being served
-	arrived int
-}
-
-func (l *line) len() int { return l.root.len() }
-
-func (w *waiter) len() int {
-	if w == nil {
-		return 0
-	}
-	return w.size
+	rounds  [][]*waiter // with calls that have left
+	round   int         // that is being served
+	last    map[string]int
+	counts  []int
+	waiting int
 }
 
 // roundOf is the round in which a new call of the tenant goes: not the one that
@@ -75,100 +61,80 @@ func (w *waiter) len() int {
 func (l *line) roundOf(tenant string) int { return max(l.round, l.last[tenant]) + 1 }
 
 // before counts who would go before a new call of the tenant.
-func (l *line) before(tenant string) int {
-	first, rest := split(l.root, l.roundOf(tenant), l.arrived)
-	defer func() { l.root = merge(first, rest) }()
-	return first.len()
+func (l *line) before(tenant string) (n int) {
+	for i := min(l.roundOf(tenant)+1, len(l.rounds)); i > 0; i -= i & -i {
+		n += l.counts[i]
+	}
+	return n
+}
+
+// count notes that a call of a round has come, or left.
+func (l *line) count(round, n int) {
+	l.waiting += n
+	for i := round + 1; i < len(l.counts); i += i & -i {
+		l.counts[i] += n
+	}
 }
 
 func (l *line) push(w *waiter) {
-	if l.last == nil || len(l.last) > 2*l.len()+64 {
-		l.forgetTenants()
+	if l.roundOf(w.tenant)+1 >= len(l.counts) {
+		l.renumber()
 	}
-	w.round, w.number, w.waits = l.roundOf(w.tenant), l.arrived, true
-	w.weight, w.size = rand.Uint32(), 1
-	l.arrived++
-	l.last[w.tenant] = w.round
-	first, rest := split(l.root, w.round, w.number)
-	l.root = merge(merge(first, w), rest)
+	w.waits = true
+	l.put(w, l.roundOf(w.tenant))
 }
 
-// forgetTenants drops those whose calls have all had their turn.
-func (l *line) forgetTenants() {
-	kept := map[string]int{}
-	for tenant, last := range l.last {
-		if last > l.round {
-			kept[tenant] = last
-		}
+func (l *line) put(w *waiter, round int) {
+	for len(l.rounds) <= round {
+		l.rounds = append(l.rounds, nil)
 	}
-	l.last = kept
+	l.rounds[round] = append(l.rounds[round], w)
+	w.round, l.last[w.tenant] = round, round
+	l.count(round, 1)
+}
+
+// renumber drops the rounds that are over or empty, and tenants without calls.
+func (l *line) renumber() {
+	calls, was := l.all(), l.round
+	*l = line{last: map[string]int{}, counts: make([]int, 2*len(calls)+64)}
+	next := 0
+	for _, w := range calls {
+		if w.round > was {
+			was, next = w.round, next+1
+		}
+		l.put(w, next)
+	}
 }
 
 // pop takes the call whose turn it is.
 func (l *line) pop() *waiter {
-	w := l.root
-	for w.left != nil {
-		w = w.left
+	for ; ; l.round++ {
+		for i, w := range l.rounds[l.round] {
+			if l.remove(w) {
+				l.rounds[l.round] = l.rounds[l.round][i+1:]
+				return w
+			}
+		}
 	}
-	l.remove(w)
-	l.round = w.round
-	return w
 }
 
 // remove reports false where the call waits no more.
-func (l *line) remove(w *waiter) bool {
-	if !w.waits {
-		return false
+func (l *line) remove(w *waiter) (waited bool) {
+	if waited = w.waits; waited {
+		w.waits = false
+		l.count(w.round, -1)
 	}
-	first, rest := split(l.root, w.round, w.number)
-	_, rest = split(rest, w.round, w.number+1)
-	l.root, w.waits = merge(first, rest), false
-	return true
+	return waited
 }
 
 // all are the waiting calls, in the order of their turns.
 func (l *line) all() (calls []*waiter) {
-	var walk func(*waiter)
-	walk = func(w *waiter) {
-		if w != nil {
-			walk(w.left)
-			calls = append(calls, w)
-			walk(w.right)
+	for _, round := range l.rounds[l.round:] {
+		for _, w := range round {
+			if w.waits {
+				calls = append(calls, w)
+			}
 		}
 	}
-	walk(l.root)
 	return calls
-}
-
-// split parts a tree into the calls that go before a turn, and the others.
-func split(w *waiter, round, number int) (before, rest *waiter) {
-	switch {
-	case w == nil:
-		return nil, nil
-	case w.round < round || w.round == round && w.number < number:
-		w.right, rest = split(w.right, round, number)
-		before = w
-	default:
-		before, w.left = split(w.left, round, number)
-		rest = w
-	}
-	w.size = w.left.len() + 1 + w.right.len()
-	return before, rest
-}
-
-// merge joins two trees, of which all of the first goes before the second.
-func merge(a, b *waiter) *waiter {
-	switch {
-	case a == nil:
-		return b
-	case b == nil:
-		return a
-	case a.weight > b.weight:
-		a.right = merge(a.right, b)
-		a.size = a.left.len() + 1 + a.right.len()
-		return a
-	}
-	b.left = merge(a, b.left)
-	b.size = b.left.len() + 1 + b.right.len()
-	return b
 }

@@ -35,7 +35,7 @@ func TestLineAgainstANaiveOne(t *testing.T) {
 				require.False(t, l.remove(waiting[at]))
 				waiting = slices.Delete(waiting, at, at+1)
 			}
-			require.Equal(t, len(waiting), l.len())
+			require.Equal(t, len(waiting), l.waiting)
 			require.True(t, slices.Equal(waiting, l.all()), "seed %d", seed)
 		}
 	}
@@ -49,23 +49,6 @@ func TestTenantsAreForgotten(t *testing.T) {
 		l.pop()
 	}
 	assert.Less(t, len(l.last), 200)
-}
-
-// TestLineIsLogarithmic looks at how deep the tree of many callers is.
-func TestLineIsLogarithmic(t *testing.T) {
-	const callers = 100_000
-	var l line
-	for i := range callers {
-		l.push(&waiter{tenant: fmt.Sprint(i % 7)})
-	}
-	assert.Less(t, l.root.depth(), 4*17)
-}
-
-func (w *waiter) depth() int {
-	if w == nil {
-		return 0
-	}
-	return 1 + max(w.left.depth(), w.right.depth())
 }
 
 // BenchmarkLine is 100,000 callers who arrive, and leave.

@@ -9,12 +9,12 @@ type long struct {
 	Sent    int64 // in it
 	Most    int64 // what such a period held; 0: not known
 	Lasts   int64 // how long it lasted
-	Probing int64 // until then one call finds out
+	Probing int64 // until then a call that finds out may be refused
 	Changed int64 // when a refusal was last learned from
 }
 
 const (
-	// probeWait is how long the answer of a probe is waited for.
+	// probeWait is how long the refusal of a probe is waited for.
 	probeWait = 10 * second
 	// longGuard is added to a period, since its calls arrive now and then later
 	// than those of the one before.
@@ -23,11 +23,14 @@ const (
 	shortWait = 61 * second
 )
 
-// roll begins the next period when one is over. Only one that was used up, and
-// is followed without a pause, is known to be like the one before.
+// roll begins the next period when one is over, or when the service has not
+// refused a probe. Only one that was used up, and is followed without a pause,
+// is known to be like the one before.
 func (b budget) roll() {
 	ends := b.Begins + b.Lasts
 	switch {
+	case b.Probing > 0 && b.now >= b.Probing:
+		b.long = long{Begins: b.Probing - probeWait, Sent: 1, Changed: b.Changed}
 	case b.Most == 0 || b.now < ends:
 	case b.Sent >= b.Most && b.now < ends+b.Lasts:
 		b.Begins, b.Sent = ends, 0
@@ -36,37 +39,28 @@ func (b budget) roll() {
 	}
 }
 
-// nextLong is when a call may go that has so many before it, and whether it is
-// to find out if the service refuses.
-func (b budget) nextLong(before int64) (at int64, probe bool) {
+// nextLong is when a call may go that has so many before it.
+func (b budget) nextLong(before int64) int64 {
 	b.roll()
-	sent := b.Sent + before
 	switch {
 	case b.Probing > b.now:
-		return b.Probing, false
-	case b.Most > 0 && sent >= b.Most:
-		return b.Begins + b.Lasts, false
+		return b.Probing
+	case b.Most > 0 && b.Sent+before >= b.Most:
+		return b.Begins + b.Lasts
 	}
-	return b.now, b.Most == 0 && float64(sent) >= b.max
+	return b.now
 }
 
-// spendLong counts a call that is sent now, and reports whether it is a probe.
-func (b budget) spendLong() (probe bool) {
-	_, probe = b.nextLong(0)
+// spendLong counts a call that is sent now.
+func (b budget) spendLong() {
+	b.roll()
 	if b.Begins == 0 {
 		b.Begins = b.now
 	}
-	if b.Sent += b.calls; probe {
+	if b.Most == 0 && float64(b.Sent) >= b.max {
 		b.Probing = b.now + probeWait
 	}
-	return probe
-}
-
-// accepted begins a period: the service did not refuse the probe.
-func (b budget) accepted() {
-	if b.Probing > 0 {
-		b.long = long{Begins: b.now, Sent: 1, Changed: b.Changed}
-	}
+	b.Sent += b.calls
 }
 
 // used reports whether its own count explains a refusal: it is full, or goes on

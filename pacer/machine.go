@@ -1,9 +1,6 @@
 package pacer
 
-import (
-	"iter"
-	"slices"
-)
+import "iter"
 
 // machine is the state machine: state, time and a question give an answer.
 type machine struct {
@@ -23,34 +20,15 @@ type budget struct {
 	calls int64 // what a call counts as
 
 	// Of a window below an hour:
-	guard   int64   // kept between two windows
+	guard   int64   // kept between two windows, since calls arrive later than they are sent
 	allowed float64 // calls in a window, by now
 	pace    int64   // their even distance
-}
-
-const (
-	memberFor = 120 * second
-	setBack   = 5 * second
-)
-
-// at brings the state to a time. A clock that was set back takes all times of
-// the state with it.
-func (s *state) at(rules []rule, now int64) *machine {
-	if now < s.Now-setBack {
-		s.move(now - s.Now)
-	}
-	s.Now = max(s.Now, now)
-	m := &machine{state: s, rules: rules, now: s.Now, calls: 1}
-	m.Members = slices.DeleteFunc(m.Members, func(o member) bool { return o.Seen < m.now-memberFor })
-	m.Tickets = slices.DeleteFunc(m.Tickets, func(t ticket) bool { return t.Due < m.now-ticketFor })
-	m.Gates = slices.DeleteFunc(m.Gates, func(g gate) bool { return g.Opens <= m.now })
-	return m
 }
 
 func (m *machine) budget(i int) budget {
 	b := budget{rule: &m.rules[i], limit: &m.Limits[i], index: i, now: m.now, calls: m.calls}
 	if !b.isLong() {
-		b.guard = b.guardFor(m.Members)
+		b.guard = min(400_000, b.window/20)
 		b.allowed = b.level()
 		b.pace = int64(float64(b.window+b.guard) / b.allowed)
 	}
@@ -80,26 +58,24 @@ func (m *machine) resume(atOnce int64) {
 // next is when the limit lets a call go that has so many before it.
 func (b budget) next(before int64) int64 {
 	if b.isLong() {
-		at, _ := b.nextLong(before)
-		return at
+		return b.nextLong(before)
 	}
 	return b.nextShort(before)
 }
 
-// spend counts a call against its limits, and reports whether it is a probe.
-func (m *machine) spend(k kinds, at int64) (probe bool) {
+// spend counts a call against its limits.
+func (m *machine) spend(k kinds, at int64) {
 	for b := range m.spent(k) {
 		b.now = at
 		if !b.isLong() {
 			b.spendShort()
 			continue
 		}
-		probe = b.spendLong() || probe
+		b.spendLong()
 		if b.Most > 0 && b.Sent >= b.Most {
 			m.calm(b.counts, b.Begins+b.Lasts)
 		}
 	}
-	return probe
 }
 
 // giveBack takes back a call that was not sent.
@@ -110,15 +86,6 @@ func (m *machine) giveBack(k kinds, at int64) {
 		} else {
 			b.add(at, -b.calls)
 			b.Due -= b.calls * b.pace
-		}
-	}
-}
-
-// accepted notes that the service did not refuse a probe.
-func (m *machine) accepted(k kinds) {
-	for b := range m.spent(k) {
-		if b.isLong() {
-			b.accepted()
 		}
 	}
 }

@@ -57,11 +57,9 @@ type Pacer struct {
 	limits []Limit
 	rules  []rule
 	time   stopwatch
-	local  *state // of a process that is alone, or works on its share
+	state  *state // that this process works on, or what it saw in the store last; nil at first
 	fleet  fleet
 	queues map[queueKey]*queue
-	heard  gates // that this process has seen shut
-	spread spread
 }
 
 // An Option changes how a [Pacer] works.
@@ -118,19 +116,18 @@ func (p *Pacer) SetLimits(limits []Limit) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.local = p.carryOver(p.local, rules)
-	p.fleet.seen = p.carryOver(p.fleet.seen, rules)
+	if p.state != nil {
+		p.state = p.carryOver(rules)
+	}
 	p.limits, p.rules = slices.Clone(limits), rules
 	p.wakeAll()
 	return nil
 }
 
-// carryOver is a state for other rules: what was learned was about the old ones.
-// The lock is held.
-func (p *Pacer) carryOver(old *state, rules []rule) *state {
-	if old == nil {
-		return nil
-	}
+// carryOver is the state for other rules: what was learned was about the old
+// ones. The lock is held.
+func (p *Pacer) carryOver(rules []rule) *state {
+	old := p.state
 	next := newState(rules, old.Now, carriedOver)
 	next.Gates, next.Members, next.Fresh = old.Gates, old.Members, old.Fresh
 	for i, r := range rules {
@@ -149,63 +146,34 @@ func (p *Pacer) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttem
 		return nil, err
 	}
 	k := kindsOf(attempt)
-	priority, _ := ctx.Value(priorityKey{}).(Priority)
 	p.mu.Lock()
-	if !p.isLimited(k) {
+	if !slices.ContainsFunc(p.rules, func(r rule) bool { return r.counts&k != 0 }) {
 		p.mu.Unlock()
 		return &permit{}, nil
 	}
 	if attempt.Clock != nil {
 		p.time.clock = attempt.Clock
 	}
-	now := p.time.now()
-	q := p.queue(queueKey{k, priority == PriorityBatch})
-	if granted := p.atOnce(q, now); granted != nil {
-		p.mu.Unlock()
-		return granted, nil
-	}
-	w, err := p.enter(ctx, q, attempt.MaxWait, now)
-	p.mu.Unlock()
-	if err != nil {
-		return nil, err
-	}
-	return p.wait(ctx, q, w, now)
-}
-
-func (p *Pacer) isLimited(k kinds) bool {
-	return slices.ContainsFunc(p.rules, func(r rule) bool { return r.counts&k != 0 })
-}
-
-// atOnce grants a call of a process that is alone, if it need not wait.
-func (p *Pacer) atOnce(q *queue, now int64) *permit {
-	if p.store != nil || q.line.len() > 0 {
-		return nil
-	}
-	got := p.here(now).ask(ask{member: p.member, kinds: q.kinds, batch: q.batch, spread: p.spread.guard(), waits: 1})
-	if got.n == 0 {
-		q.told(got.forecast, 0)
-		q.placed = true
-		return nil
-	}
-	return &permit{pacer: p, kinds: q.kinds, grant: got.grants[0], sent: now}
-}
-
-// enter gives the call a place in the line, or refuses it.
-func (p *Pacer) enter(ctx context.Context, q *queue, maxWait time.Duration, now int64) (*waiter, error) {
-	w := &waiter{answered: make(chan struct{}), maxWait: cmp.Or(maxWait, defaultMaxWait).Microseconds()}
+	came := p.time.now()
+	w := &waiter{answered: make(chan struct{}), maxWait: cmp.Or(attempt.MaxWait, defaultMaxWait).Microseconds()}
 	w.tenant, _ = ctx.Value(tenantKey{}).(string)
 	if deadline, has := ctx.Deadline(); has {
-		w.deadline = max(1, now+time.Until(deadline).Microseconds())
+		w.deadline = max(1, came+time.Until(deadline).Microseconds())
 	}
-	if before := q.line.before(w.tenant); q.known(now) && q.hopeless(w, before, now) {
-		if q.line.len() == 0 && p.store == nil {
-			p.here(now).withdraw(p.question(q))
-		}
-		return nil, p.refusal(q, before, now)
+	priority, _ := ctx.Value(priorityKey{}).(Priority)
+	q := p.queue(queueKey{k, priority == PriorityBatch})
+	p.enter(q, w)
+	p.mu.Unlock()
+	return p.wait(ctx, q, w, came)
+}
+
+func (p *Pacer) queue(key queueKey) *queue {
+	q := p.queues[key]
+	if q == nil {
+		q = &queue{queueKey: key}
+		p.queues[key] = q
 	}
-	q.line.push(w)
-	p.attend(q)
-	return w, nil
+	return q
 }
 
 // wait is for the call's turn, and then for the moment of its grant.
@@ -229,8 +197,10 @@ func (p *Pacer) wait(ctx context.Context, q *queue, w *waiter, came int64) (agen
 		go w.permit.giveBack()
 		return nil, err
 	}
-	w.permit.sent, w.permit.waited = now, time.Duration(now-came)*time.Microsecond
-	return w.permit, nil
+	if w.permit.waited = time.Duration(now-came) * time.Microsecond; w.permit.waited == 0 {
+		w.permit.limit = ""
+	}
+	return &w.permit, nil
 }
 
 func (p *Pacer) now() (int64, agentmessaging.Clock) {
@@ -248,13 +218,17 @@ func (p *Pacer) leave(q *queue, w *waiter) bool {
 	return waits
 }
 
-// here is the state of a process that asks nobody. The lock is held.
-func (p *Pacer) here(now int64) *machine {
-	if p.local == nil {
-		p.local = newState(p.rules, now, 0)
+// here is the state as this process knows it, at its time. The lock is held.
+func (p *Pacer) here() *machine {
+	now, s := p.time.now()+p.fleet.offset, p.state
+	if s == nil {
+		s = newState(p.rules, now, 0)
 	}
-	m := p.local.at(p.rules, now)
-	m.calls, m.lonely = p.fleet.size, p.fleet.lonely
+	if !p.shared() {
+		p.state = s
+	}
+	m := s.at(p.rules, now)
+	m.calls, m.lonely = max(1, p.fleet.size), p.fleet.size == 0
 	return m
 }
 

@@ -13,9 +13,8 @@ import (
 type permit struct {
 	pacer  *Pacer
 	kinds  kinds
-	grant        // by the state's clock
-	due    int64 // the same by the pacer's
-	sent   int64
+	at     int64  // when it may be sent, by the state's clock
+	due    int64  // the same by the pacer's
 	limit  string // that it waited for
 	waited time.Duration
 	key    string // of the limit that the outcome closed
@@ -30,43 +29,28 @@ func (g *permit) Closed() (limitKey string, wait time.Duration) { return g.key, 
 
 // Done reports what the pacer learns from; most outcomes teach nothing.
 func (g *permit) Done(outcome agentmessaging.AttemptOutcome) {
-	switch p := g.pacer; {
-	case p == nil:
+	switch {
+	case g.pacer == nil:
 	case outcome.StatusCode == http.StatusTooManyRequests:
 		g.refused(outcome)
 	case outcome.StatusCode == 0 && !outcome.Sent:
-		p.report(g.takeBack)
-	case outcome.StatusCode != 0:
-		p.answered(g)
+		g.giveBack()
 	}
 }
 
-func (g *permit) giveBack() { g.pacer.step(g.takeBack) }
-
-func (g *permit) takeBack(m *machine) { m.giveBack(g.kinds, g.at) }
+func (g *permit) giveBack() { g.pacer.report(func(m *machine) { m.giveBack(g.kinds, g.at) }) }
 
 func (g *permit) refused(outcome agentmessaging.AttemptOutcome) {
-	f := refusal{kinds: g.kinds, granted: g.at, wait: outcome.RetryAfter.Microseconds(), key: scrub.Line(outcome.LimitKey, 64)}
-	p := g.pacer
-	p.mu.Lock()
-	now, wait := p.time.now(), max(f.wait, leastRefusal)
-	f.late = p.spread.late(now - g.sent)
-	if now+wait-max(now, p.heard.opens(f.kinds)) >= second {
+	wait := max(outcome.RetryAfter.Microseconds(), leastRefusal)
+	f := refusal{kinds: g.kinds, granted: g.at, wait: wait, key: scrub.Line(outcome.LimitKey, 64)}
+	g.pacer.mu.Lock()
+	m := g.pacer.here()
+	if m.now+wait-max(m.now, m.Gates.opens(f.kinds)) >= second {
 		g.key, g.closed = f.key, time.Duration(wait)*time.Microsecond
-		p.heard.shut(f.kinds, now+wait, f.key)
+		m.Gates.shut(f.kinds, m.now+wait, f.key) // in the copy, so that the others know that it is no news
 	}
-	p.mu.Unlock()
-	p.report(func(m *machine) { m.refused(f) })
-}
-
-// answered measures the time that answers take, and reports a probe.
-func (p *Pacer) answered(g *permit) {
-	p.mu.Lock()
-	p.spread.add(p.time.now() - g.sent)
-	p.mu.Unlock()
-	if g.probe {
-		p.report(func(m *machine) { m.accepted(g.kinds) })
-	}
+	g.pacer.mu.Unlock()
+	g.pacer.report(func(m *machine) { m.refused(f) })
 }
 
 // report takes a step that changes what the waiting calls were told. The
@@ -84,23 +68,3 @@ func (p *Pacer) report(f func(*machine)) {
 		report()
 	}
 }
-
-// spread measures how far the times that answers take differ.
-type spread struct{ mean, deviation float64 }
-
-func (s *spread) add(took int64) {
-	x := float64(took)
-	if s.mean == 0 {
-		s.mean = x
-	}
-	s.deviation += (max(x-s.mean, s.mean-x) - s.deviation) / 16
-	s.mean += (x - s.mean) / 16
-}
-
-// late reports whether an answer took much longer than they do.
-func (s *spread) late(took int64) bool {
-	return float64(took) > 2*float64(second)+s.mean+6*s.deviation
-}
-
-// guard covers the spread of nearly all answers.
-func (s *spread) guard() int64 { return int64(3 * s.deviation) }

@@ -37,22 +37,23 @@ const (
 	defaultMaxWait = 90 * time.Second
 )
 
-func (p *Pacer) queue(key queueKey) *queue {
-	q := p.queues[key]
-	if q == nil {
-		q = &queue{queueKey: key}
-		p.queues[key] = q
+// enter gives a call a place in the line, or refuses it. A process that is alone
+// asks at once.
+func (p *Pacer) enter(q *queue, w *waiter) {
+	if before, now := q.line.before(w.tenant), p.time.now(); q.due > 0 && q.hopeless(w, before, now) {
+		p.refuse(q, w, before, now)
+		return
 	}
-	return q
+	q.line.push(w)
+	if p.store == nil && !q.serving {
+		a, m := p.question(q), p.here()
+		if p.pass(q, a, m.ask(a), 0); q.line.waiting == 0 {
+			m.withdraw(a)
+			q.due, q.placed = 0, false
+		}
+	}
+	p.attend(q)
 }
-
-// told notes a forecast of a clock that is so much ahead of the pacer's.
-func (q *queue) told(f forecast, offset int64) {
-	f.due, f.opens = f.due-offset, f.opens-offset
-	q.forecast = f
-}
-
-func (q *queue) known(now int64) bool { return q.due > 0 && (q.due >= now-second || q.line.len() > 0) }
 
 // hopeless reports whether a call that has so many before it cannot go in time.
 func (q *queue) hopeless(w *waiter, before int, now int64) bool {
@@ -80,9 +81,9 @@ func (p *Pacer) wakeAll() {
 // attend starts the server where calls wait, or lets it end. The lock is held.
 func (p *Pacer) attend(q *queue) {
 	switch {
-	case q.line.len() == 0 && q.wake != nil:
+	case q.serving && q.line.waiting == 0 && q.wake != nil:
 		q.wake()
-	case q.line.len() > 0 && !q.serving:
+	case !q.serving && q.line.waiting > 0:
 		q.serving = true
 		go p.serve(q)
 	}
@@ -90,36 +91,42 @@ func (p *Pacer) attend(q *queue) {
 
 // serve asks for the calls of a queue until each has a grant.
 func (p *Pacer) serve(q *queue) {
-	for {
-		p.mu.Lock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for q.line.waiting > 0 {
+		if wait := p.untilAsk(q); wait > 0 {
+			p.sleep(q, wait)
+			continue
+		}
 		a := p.question(q)
-		if a.waits == 0 {
-			placed := q.placed
-			q.serving, q.due, q.placed = false, 0, false
-			p.mu.Unlock()
-			if placed {
-				p.report(func(m *machine) { m.withdraw(a) })
-			}
-			return
-		}
-		wait, clock := p.untilAsk(q), p.time.clock
-		ctx, cancel := context.WithCancel(context.Background())
-		q.wake = cancel
+		var got answer
 		p.mu.Unlock()
-		if wait <= 0 {
-			p.askFor(q, a)
-		} else {
-			_ = clock.Sleep(ctx, time.Duration(wait)*time.Microsecond) // what ended it does not matter
-		}
-		cancel()
+		offset := p.step(func(m *machine) { got = m.ask(a) })
+		p.mu.Lock()
+		p.pass(q, a, got, offset)
 	}
+	if a := p.question(q); q.placed {
+		go p.report(func(m *machine) { m.withdraw(a) })
+	}
+	q.serving, q.due, q.placed = false, 0, false
+}
+
+// sleep gives the lock away meanwhile.
+func (p *Pacer) sleep(q *queue, wait int64) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	clock := p.time.clock
+	q.wake = cancel
+	p.mu.Unlock()
+	defer p.mu.Lock()
+	_ = clock.Sleep(ctx, time.Duration(wait)*time.Microsecond) // what ended it does not matter
 }
 
 // untilAsk is how long the server sleeps; the lock is held.
 func (p *Pacer) untilAsk(q *queue) int64 {
 	at := q.due
 	switch {
-	case q.due == 0:
+	case at == 0:
 	case p.shared():
 		at -= wakeAhead
 	case p.store != nil:
@@ -130,47 +137,35 @@ func (p *Pacer) untilAsk(q *queue) int64 {
 
 // question asks for the calls that wait now. The lock is held.
 func (p *Pacer) question(q *queue) ask {
-	a := ask{
-		member: p.member, spread: p.spread.guard(), kinds: q.kinds, batch: q.batch,
-		took: p.fleet.took, waits: int64(q.line.len()),
-	}
+	a := ask{member: p.member, kinds: q.kinds, batch: q.batch, took: p.fleet.took, waits: int64(q.line.waiting)}
 	if p.shared() {
 		a.ahead = claimAhead
 	}
 	return a
 }
 
-// askFor asks once, and passes the answer on.
-func (p *Pacer) askFor(q *queue, a ask) {
-	var got answer
-	offset := p.step(func(m *machine) { got = m.ask(a) })
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// pass hands the grants on, of a clock that is so much ahead of the pacer's. The
+// lock is held.
+func (p *Pacer) pass(q *queue, a ask, got answer, offset int64) {
 	granted := int64(got.n)
-	expected := q.due + granted*q.gap + q.gap/2
-	isNew := q.due == 0 || got.due-offset > expected
-	q.told(got.forecast, offset)
-	for _, g := range got.grants[:got.n] {
-		p.hand(q, g, g.at-offset)
-	}
-	if isNew {
-		p.refuseHopeless(q)
+	isNew := q.due == 0 || got.due-offset > q.due+granted*q.gap+q.gap/2
+	q.forecast = got.forecast
+	q.due, q.opens = got.due-offset, got.opens-offset
+	for _, at := range got.grants[:got.n] {
+		leave := permit{pacer: p, kinds: q.kinds, at: at, due: at - offset, limit: p.keyOf(q)}
+		if q.line.waiting == 0 {
+			go leave.giveBack()
+			continue
+		}
+		w := q.line.pop()
+		w.permit = leave
+		close(w.answered)
 	}
 	if q.placed = granted < a.waits; !q.placed {
 		q.due = 0
+	} else if isNew {
+		p.refuseHopeless(q)
 	}
-}
-
-// hand gives a grant to the call whose turn it is. The lock is held.
-func (p *Pacer) hand(q *queue, g grant, due int64) {
-	leave := &permit{pacer: p, kinds: q.kinds, grant: g, due: due, limit: p.keyOf(q)}
-	if q.line.len() == 0 {
-		go leave.giveBack()
-		return
-	}
-	w := q.line.pop()
-	w.permit = leave
-	close(w.answered)
 }
 
 // keyOf names the limit that keeps the queue waiting.
@@ -185,16 +180,16 @@ func (p *Pacer) refuseHopeless(q *queue) {
 			continue
 		}
 		q.line.remove(w)
-		w.err = p.refusal(q, before, now)
-		close(w.answered)
+		p.refuse(q, w, before, now)
 	}
 }
 
-// refusal is the 429 of a call that has so many before it.
-func (p *Pacer) refusal(q *queue, before int, now int64) error {
+// refuse answers a call that has so many before it with a 429.
+func (p *Pacer) refuse(q *queue, w *waiter, before int, now int64) {
 	wait := max(q.opens, q.turn(before)) - now
-	return &agentmessaging.Error{
+	w.err = &agentmessaging.Error{
 		StatusCode: http.StatusTooManyRequests, Code: "rate_limited", LimitKey: p.keyOf(q),
 		RetryAfter: time.Duration(max(1, wait)) * time.Microsecond,
 	}
+	close(w.answered)
 }

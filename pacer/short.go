@@ -2,6 +2,7 @@ package pacer
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 )
@@ -12,15 +13,14 @@ const second = int64(time.Second / time.Microsecond)
 // an even pace, a few at once after quiet, and never more than the level in one
 // window.
 type short struct {
-	Due       int64  // the end of what was granted, at an even pace
-	Slots     []slot // the calls of the last window, oldest first
-	Level     float64
-	Top       float64 // the highest level that held; 0: the rule's Max
+	Due       int64   // the end of what was granted, at an even pace
+	Slots     []slot  // the calls of the last window, oldest first
+	Level     float64 // the calls that a window holds, as a part of Max; 0: not known
 	Corrected int64   // when the level was last cut; 0: never
-	Quiet     int64   // from then on it climbs
+	Quiet     int64   // from then on it climbs to Max
 	Streak    int     // cuts that followed each other
 	Pressed   int64   // since when somebody has always waited; 0: nobody does
-	Patience  int64   // windows under pressure before it looks above Top
+	Patience  int64   // windows under pressure before it looks above
 }
 
 // slot counts the calls of a 240th of the window. Half as many still let a few
@@ -32,23 +32,12 @@ const (
 	mostAtOnce     = 10
 	atOnceAtFirst  = 3
 	climb          = 1.5  // a window
-	above          = 1.1  // likewise, above what was told
+	above          = 1.1  // likewise, above Max
 	shortHold      = 2.25 // windows in which a level that was cut does not climb
 	longHold       = 15.0
 	firstPatience  = 15
 	mostPatience   = 240
 )
-
-// guardFor is kept between two windows, since calls arrive later than they are
-// sent: about as long as the processes' answers differ in time, within bounds.
-func (b budget) guardFor(members []member) int64 {
-	least := min(400_000, b.window/20)
-	guard := least
-	for _, o := range members {
-		guard = max(guard, o.Spread)
-	}
-	return min(guard, max(least, b.window/40))
-}
 
 // slot is the length of one.
 func (b budget) slot() int64 { return max(1, b.window/slotsPerWindow) }
@@ -58,18 +47,15 @@ func (b budget) leaves(s slot) int64 { return s.Ends + b.window + max(0, b.guard
 
 // level is what a window may hold by now: learned from refusals, and climbing since.
 func (b budget) level() float64 {
-	top := b.top()
-	if b.Corrected == 0 {
-		return top
+	level := max(1, b.Level*b.max)
+	switch {
+	case b.Level == 0:
+		return b.max
+	case level >= b.max || b.now < b.Quiet:
+		return level
 	}
-	level := max(1, b.Level)
-	for t := b.Quiet; t < b.now && level < top; t += b.window {
-		level *= 1 + (climb-1)*min(1, float64(b.now-t)/float64(b.window))
-	}
-	return min(level, top)
+	return min(b.max, level*math.Pow(climb, float64(b.now-b.Quiet)/float64(b.window)))
 }
-
-func (b budget) top() float64 { return max(b.max, b.Top) }
 
 // credit is how far the calls may be ahead of the even pace; those of a share
 // may not.
@@ -157,10 +143,10 @@ func (b budget) press() {
 	switch {
 	case b.now > b.Due-b.credit()+2*b.pace:
 		b.Pressed = 0
-	case b.Pressed == 0 || len(b.Slots) == 0 || b.allowed < b.top():
+	case b.Pressed == 0 || len(b.Slots) == 0 || b.allowed < b.max:
 		b.Pressed = b.now
 	case b.now-b.Pressed > (max(firstPatience, b.Patience)+1)*b.window:
-		b.Top = b.top() * above
+		b.Level = above * b.allowed / b.max
 		b.Pressed += b.window
 	}
 }
@@ -184,11 +170,11 @@ func (b budget) refusedShort(opens, granted int64, hold float64) {
 	default:
 		seen = level * (1 - 0.06*float64(max(1, b.Streak)))
 	}
-	b.Level = max(1, level/2, seen)
-	if b.Top > b.max { // the step before held
-		b.Level = min(b.Level, b.Top/above)
-		b.Top, b.Patience = max(b.max, b.Level), min(mostPatience, 2*max(firstPatience, b.Patience))
+	if level > b.max { // the step before held
+		seen = min(seen, level/above)
+		b.Patience = min(mostPatience, 2*max(firstPatience, b.Patience))
 	}
+	b.Level = max(1, level/2, seen) / b.max
 	b.Corrected, b.Quiet, b.Pressed = b.now, b.now+int64(hold*float64(b.window)), 0
 }
 

@@ -6,20 +6,23 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
+	"slices"
 	"sync"
 )
 
 // state is all that the processes of one API key share: the value in the store.
-// Times are in microseconds of the store's clock; 0 means never.
+// Times are in microseconds of the state's clock; 0 means never.
 type state struct {
 	Format  int
 	Born    int64 // names this state: one that was lost is followed by another
+	Ahead   int64 // of the store's clock: by what that one was set back
 	Now     int64 // the latest time that was seen
 	Fresh   int64 // since when the calls of all processes are in it
 	Passed  int   // interactive calls that went before a batch call
 	Limits  []limit
 	Gates   gates
-	Members []member
+	Members map[int64]int64 // when each process asked last
 	Tickets []ticket
 }
 
@@ -29,16 +32,9 @@ type limit struct {
 	long
 }
 
-// member is a process that asked within the last two minutes.
-type member struct {
-	ID     int64
-	Seen   int64
-	Spread int64 // by how much its answers' times differ
-}
-
 // format numbers the layout of a value. Raise it where decode would misread an
 // older one.
-const format = 2
+const format = 3
 
 var (
 	errFormat  = errors.New("the value in the store has another format")
@@ -46,11 +42,29 @@ var (
 	errLost    = errors.New("the store has lost the value")
 )
 
+const (
+	memberFor = 120 * second
+	setBack   = 5 * second
+)
+
 func newState(rules []rule, now, born int64) *state {
-	s := &state{Format: format, Born: born, Now: now, Fresh: now, Limits: make([]limit, len(rules))}
-	m := machine{state: s, rules: rules, now: now, calls: 1}
-	m.resume(atOnceAtFirst)
+	s := &state{Format: format, Born: born, Now: now, Fresh: now,
+		Limits: make([]limit, len(rules)), Gates: gates{}, Members: map[int64]int64{}}
+	s.at(rules, now).resume(atOnceAtFirst)
 	return s
+}
+
+// at brings the state to a time. Its own clock goes on where the store's is set
+// back.
+func (s *state) at(rules []rule, now int64) *machine {
+	if now += s.Ahead; now < s.Now-setBack {
+		s.Ahead += s.Now - now
+	}
+	s.Now = max(s.Now, now)
+	maps.DeleteFunc(s.Gates, func(_ kinds, g gate) bool { return g.Opens <= s.Now })
+	maps.DeleteFunc(s.Members, func(_, seen int64) bool { return seen < s.Now-memberFor })
+	s.Tickets = slices.DeleteFunc(s.Tickets, func(t ticket) bool { return t.Due < s.Now-ticketFor })
+	return &machine{state: s, rules: rules, now: s.Now, calls: 1}
 }
 
 // zippers are reused, since a new one costs more than what it does here.
@@ -80,43 +94,12 @@ func decode(value []byte, limits int) (*state, error) {
 	plain, err := io.ReadAll(io.LimitReader(unzipper, mostBytes))
 	s := &state{}
 	switch {
-	case err != nil || json.Unmarshal(plain, s) != nil:
+	case err != nil:
 		return nil, errDamaged
-	case s.Format != format:
+	case json.Unmarshal(plain, s) != nil || s.Format != format:
 		return nil, errFormat
-	case len(s.Limits) != limits:
+	case len(s.Limits) != limits || s.Gates == nil || s.Members == nil:
 		return nil, errDamaged
 	}
 	return s, nil
-}
-
-func (s *state) clone() *state {
-	c, _ := decode(s.encode(), len(s.Limits))
-	return c
-}
-
-// move changes all times of the state.
-func (s *state) move(by int64) {
-	times := []*int64{&s.Now, &s.Fresh}
-	for i := range s.Limits {
-		l := &s.Limits[i]
-		times = append(times, &l.Due, &l.Corrected, &l.Quiet, &l.Pressed, &l.Begins, &l.Probing, &l.Changed)
-		for j := range l.Slots {
-			times = append(times, &l.Slots[j].Ends)
-		}
-	}
-	for i := range s.Gates {
-		times = append(times, &s.Gates[i].Opens)
-	}
-	for i := range s.Members {
-		times = append(times, &s.Members[i].Seen)
-	}
-	for i := range s.Tickets {
-		times = append(times, &s.Tickets[i].Due)
-	}
-	for _, t := range times {
-		if *t != 0 {
-			*t += by
-		}
-	}
 }

@@ -3,7 +3,6 @@ package pacer
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -16,16 +15,16 @@ const someday = 1_763_700_000 * second
 // busy has something in every field.
 func busy() *state {
 	return &state{
-		Format: format, Born: 7, Now: someday, Fresh: someday, Passed: 3,
+		Format: format, Born: 7, Now: someday, Fresh: someday, Ahead: someday, Passed: 3,
 		Limits: []limit{{
 			short: short{
-				Due: someday, Slots: []slot{{someday, 4}}, Level: 44, Top: 66, Corrected: someday,
+				Due: someday, Slots: []slot{{someday, 4}}, Level: 1.1, Corrected: someday,
 				Quiet: someday, Streak: 2, Pressed: someday, Patience: 30,
 			},
 			long: long{Begins: someday, Sent: 5, Most: 6, Lasts: hour, Probing: someday, Changed: someday},
 		}},
-		Gates:   gates{{request, someday, "wärm"}},
-		Members: []member{{1 << 62, someday, 1000}},
+		Gates:   gates{request: {someday, "wärm"}},
+		Members: map[int64]int64{1 << 62: someday},
 		Tickets: []ticket{{1 << 62, request, true, 2, someday}},
 	}
 }
@@ -42,13 +41,6 @@ func TestEncoding(t *testing.T) {
 	got, err := decode(busy().encode(), 1)
 	require.NoError(t, err)
 	assert.Equal(t, busy(), got)
-}
-
-// TestMove moves every time of the state, and nothing else.
-func TestMove(t *testing.T) {
-	s := busy()
-	s.move(-hour)
-	assert.Equal(t, strings.ReplaceAll(asJSON(t, busy()), "1763700000000000", "1763696400000000"), asJSON(t, s))
 }
 
 func TestDecodeRefuses(t *testing.T) {
@@ -77,7 +69,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, value []byte) {
 		p, err := New([]Limit{{Max: 1, Window: 1 << 40}})
 		require.NoError(t, err)
-		if p.local, err = decode(value, 1); err == nil {
+		if p.state, err = decode(value, 1); err == nil {
 			p.State()
 		}
 	})

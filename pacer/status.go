@@ -36,39 +36,25 @@ type LimitState struct {
 func (p *Pacer) State() State {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	m := p.view()
+	m := p.here()
 	s := State{Processes: len(m.Members)}
-	if p.store == nil {
+	switch {
+	case p.store == nil:
 		s.Processes = 1
-	}
-	if p.fleet.down {
+	case p.fleet.down:
 		s.Processes, s.StoreDown = int(p.fleet.size), p.fleet.since
-		if p.fleet.lonely {
-			s.Processes = 0
-		}
 	}
 	for i, l := range p.limits {
 		s.Limits = append(s.Limits, m.limitState(i, l))
 	}
 	for key, q := range p.queues {
 		if key.batch {
-			s.Batch += q.line.len()
+			s.Batch += q.line.waiting
 		} else {
-			s.Interactive += q.line.len()
+			s.Interactive += q.line.waiting
 		}
 	}
 	return s
-}
-
-// view is a copy of the state. The lock is held.
-func (p *Pacer) view() *machine {
-	now, known := p.time.now()+p.fleet.offset, p.mine()
-	if known == nil {
-		known = newState(p.rules, now, 0)
-	}
-	m := known.clone().at(p.rules, now)
-	m.calls = p.fleet.size
-	return m
 }
 
 func (m *machine) limitState(i int, limit Limit) LimitState {
@@ -83,8 +69,8 @@ func (m *machine) limitState(i int, limit Limit) LimitState {
 	if opens > m.now {
 		s.ClosedBy = "used up"
 	}
-	for _, g := range m.Gates {
-		if g.Kinds&b.counts != 0 && g.Kinds&^(b.counts|request) == 0 && g.Opens > opens {
+	for k, g := range m.Gates {
+		if k&b.counts != 0 && k&^(b.counts|request) == 0 && g.Opens > opens {
 			opens, s.ClosedBy = g.Opens, g.Key
 		}
 	}

@@ -21,7 +21,6 @@ const (
 // ask is a process's question whether calls may be sent.
 type ask struct {
 	member int64
-	spread int64
 	kinds  kinds
 	batch  bool
 	ahead  int64 // grants are taken so long before they are due
@@ -29,17 +28,11 @@ type ask struct {
 	waits  int64 // calls that wait
 }
 
-// answer says which calls may go, and when the others will.
+// answer says when calls may go, and when the others will.
 type answer struct {
 	forecast
-	grants [mostGrants]grant
+	grants [mostGrants]int64
 	n      int // of them
-}
-
-// grant is the leave to send a call.
-type grant struct {
-	at    int64
-	probe bool // tell when the service accepts it
 }
 
 // forecast is when the calls that wait will go.
@@ -53,42 +46,29 @@ type forecast struct {
 
 // ask grants calls, and keeps a place for those that have to wait.
 func (m *machine) ask(a ask) (got answer) {
-	m.note(a)
+	m.Members[a.member] = m.now
 	t := ticket{Member: a.member, Kinds: a.kinds, Batch: a.batch, Calls: min(a.waits, m.atOnce(a))}
 	place := m.place(t)
-	for a.waits > 0 {
+	for ; a.waits > 0; a.waits-- {
 		got.forecast = m.turn(t, place)
 		if got.n == int(t.Calls) || got.due > m.now+max(a.ahead, 6*a.took) {
 			break
 		}
 		at := max(got.due, m.now)
-		got.grants[got.n] = grant{at, m.spend(a.kinds, at)}
-		got.n++
-		a.waits--
+		m.spend(a.kinds, at)
 		m.passedBy(t)
+		got.grants[got.n] = at
+		got.n++
 	}
-	if got.n > 0 {
+	if got.n > 0 || a.waits == 0 { // who has got some goes to the end of the line
 		m.withdraw(a)
 	}
-	if t.Calls = min(t.Calls, a.waits); t.Calls == 0 {
-		return got
-	}
-	if got.n > 0 { // who has got some goes to the end of the line
+	if t.Calls = min(t.Calls, a.waits); t.Calls > 0 {
 		place = m.place(t)
 		got.forecast = m.turn(t, place)
+		m.Tickets[place].Calls, m.Tickets[place].Due = t.Calls, got.due
 	}
-	m.Tickets[place].Calls, m.Tickets[place].Due = t.Calls, got.due
 	return got
-}
-
-// note keeps the process among the members.
-func (m *machine) note(a ask) {
-	i := slices.IndexFunc(m.Members, func(o member) bool { return o.ID == a.member })
-	if i < 0 {
-		i = len(m.Members)
-		m.Members = append(m.Members, member{ID: a.member})
-	}
-	m.Members[i].Seen, m.Members[i].Spread = m.now, a.spread
 }
 
 // atOnce is how many calls a step takes: more than one where the store is so
@@ -124,7 +104,7 @@ func (m *machine) withdraw(a ask) {
 func (m *machine) turn(t ticket, place int) forecast {
 	var before [maxLimits]int64 // calls that go first
 	got := m.earliest(t.Kinds, &before)
-	rivals := int64(1)
+	opens, rivals := got.due, int64(1)
 	for i, other := range m.Tickets {
 		if i == place {
 			continue
@@ -136,12 +116,10 @@ func (m *machine) turn(t ticket, place int) forecast {
 			for b := range m.spent(other.Kinds) {
 				before[b.index] += other.Calls
 			}
-			opens, gap := got.opens, got.gap
 			got = m.earliest(t.Kinds, &before)
-			got.opens, got.gap = opens, max(gap, got.gap)
 		}
 	}
-	got.gap, got.extra = rivals*got.gap, rivals*got.extra
+	got.opens, got.gap, got.extra = opens, rivals*got.gap, rivals*got.extra
 	return got
 }
 
@@ -187,6 +165,5 @@ func (m *machine) earliest(k kinds, before *[maxLimits]int64) forecast {
 			got.extra = max(got.extra, b.widest(1)-got.gap)
 		}
 	}
-	got.opens = got.due
 	return got
 }
