@@ -14,56 +14,31 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go"
 )
 
-var (
-	dialError    = &net.OpError{Op: "dial", Err: errors.New("refused")}
-	dialTimeout  = &net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded}
-	readError    = &net.OpError{Op: "read", Err: errors.New("reset")}
-	certError    = &tls.CertificateVerificationError{Err: errors.New("unknown authority")}
-	errBoth      = fmt.Errorf("%w: %w", context.Canceled, dialError)
-	unknownError = &agentmessaging.OutcomeUnknownError{Err: context.DeadlineExceeded}
-)
-
-func TestCallErrorType(t *testing.T) {
-	for want, errs := range map[string][]error{
-		"":                {nil},
-		"404":             {&agentmessaging.Error{StatusCode: 404}},
-		"302":             {&agentmessaging.Error{StatusCode: 302}},
-		"429":             {&agentmessaging.Error{StatusCode: 429}},
-		"limiter_refused": {&agentmessaging.Error{StatusCode: 429, Local: true}},
-		"outcome_unknown": {unknownError, fmt.Errorf("wrapped: %w", unknownError)},
-		"unreadable_answer": {
-			&agentmessaging.Error{StatusCode: 200}, &agentmessaging.Error{StatusCode: 299},
-		},
-		"_OTHER": {errors.New("anything"), &agentmessaging.Error{}, readError},
-	} {
-		for _, err := range errs {
-			assert.Equal(t, want, callErrorType(err), "%v", err)
-		}
+// TestErrorTypes has the errors that the stories do not meet.
+func TestErrorTypes(t *testing.T) {
+	broken, dial := errors.New("broken"), &net.OpError{Op: "dial", Err: errors.New("refused")}
+	read := &net.OpError{Op: "read", Err: errors.New("reset")}
+	slow := &net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded}
+	request := func(status int, err error) string {
+		return requestErrorType(agentmessaging.AttemptEnd{StatusCode: status, Err: err})
 	}
-}
-
-func TestRequestErrorType(t *testing.T) {
-	broken := errors.New("broken")
-	for _, c := range []struct {
-		status int
-		err    error
-		want   string
-	}{
-		{200, nil, ""},
-		{302, nil, ""},
-		{399, nil, ""},
-		{400, nil, "400"},
-		{503, nil, "503"},
-		{200, broken, "unreadable_answer"},
-		{200, context.DeadlineExceeded, "timeout"},
-		{0, broken, "_OTHER"},
-		{0, readError, "_OTHER"},
-		{0, dialError, "connection_failed"},
-		{0, dialTimeout, "timeout"},
-		{0, certError, "certificate_refused"},
-		{0, context.Canceled, "canceled"},
-		{0, errBoth, "canceled"},
+	for i, tt := range []struct{ got, want string }{
+		{callErrorType(fmt.Errorf("wrapped: %w", &agentmessaging.OutcomeUnknownError{Err: context.DeadlineExceeded})), "outcome_unknown"},
+		{callErrorType(&agentmessaging.Error{StatusCode: 200}), "unreadable_answer"},
+		{callErrorType(&agentmessaging.Error{StatusCode: 299}), "unreadable_answer"},
+		{callErrorType(&agentmessaging.Error{}), "_OTHER"},
+		{callErrorType(read), "_OTHER"},
+		{request(399, nil), ""},
+		{request(400, nil), "400"},
+		{request(200, broken), "unreadable_answer"},
+		{request(200, context.DeadlineExceeded), "timeout"},
+		{request(0, broken), "_OTHER"},
+		{request(0, read), "_OTHER"},
+		{request(0, dial), "connection_failed"},
+		{request(0, slow), "timeout"},
+		{request(0, &tls.CertificateVerificationError{Err: broken}), "certificate_refused"},
+		{request(0, fmt.Errorf("%w: %w", context.Canceled, dial)), "canceled"},
 	} {
-		assert.Equal(t, c.want, requestErrorType(agentmessaging.AttemptEnd{StatusCode: c.status, Err: c.err}), "%v", c)
+		assert.Equal(t, tt.want, tt.got, i)
 	}
 }

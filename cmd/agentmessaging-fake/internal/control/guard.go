@@ -30,7 +30,7 @@ func (s *Server) isOwnHost(host string) bool {
 	if err != nil {
 		name = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 	}
-	name = strings.ToLower(strings.TrimSuffix(name, "."))
+	name = strings.TrimSuffix(name, ".")
 	return IsLoopback(name) || slices.ContainsFunc(s.options.Hosts, func(own string) bool { return strings.EqualFold(own, name) })
 }
 

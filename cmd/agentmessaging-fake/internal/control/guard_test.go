@@ -24,11 +24,6 @@ func TestHost(t *testing.T) {
 	assert.Empty(t, a.must(200, "GET", w+"/calls?status=403", "").list("calls"), "a refused call does not reach the fake")
 }
 
-func TestAnyHostWhenRemote(t *testing.T) {
-	a := newAPI(t, control.Options{Remote: true, Token: "a-token-of-16-or-more"})
-	assert.Equal(t, 200, a.do("GET", "/info", "", "Host: fake.internal", "Authorization: Bearer a-token-of-16-or-more").status)
-}
-
 func TestOrigin(t *testing.T) {
 	a := newAPI(t, control.Options{})
 	for origin, want := range map[string]int{

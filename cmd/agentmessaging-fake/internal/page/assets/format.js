@@ -34,20 +34,14 @@ export function relative(at, now) {
   return seconds > 0 ? `in ${span(Math.ceil(seconds), 2)}` : `${span(-seconds)} ago`;
 }
 
-// exact is a time of day with its date, in the reader's zone.
+// exact is a time of day with its date, in the reader's zone. Swedish writes
+// both as ISO 8601 does.
 export function exact(at) {
-  const d = new Date(at);
-  if (Number.isNaN(d.getTime())) return String(at);
-  return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ${timeOfDay(at)}`;
+  return new Date(at).toLocaleString('sv');
 }
 
 export function timeOfDay(at) {
-  const d = new Date(at);
-  return `${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`;
-}
-
-function two(n) {
-  return String(n).padStart(2, '0');
+  return new Date(at).toLocaleTimeString('sv');
 }
 
 // took is the time a call took.
@@ -59,7 +53,7 @@ export function took(ns) {
 }
 
 export function count(n) {
-  return String(n).replace(/\B(?=(\d{3})+$)/g, ',');
+  return n.toLocaleString('en');
 }
 
 export function plural(n, one, many = `${one}s`) {

@@ -82,15 +82,15 @@ function Exchanged({ call }) {
     h('h3', { key: 'reply' }, 'What the client got'),
     h(Header, { key: 'sentheader', lines: headerLines(call.sent.header) }),
     bodyOf('Reply', call.sent.body, call.sent.bytes),
-    call.sent.broke && h('p.none', { key: 'broke' }, `${plural(call.sent.bytes, 'byte')} of the body, then: ${broken[call.sent.broke]}.`),
-    differs(call) && [h('h3', { key: 'decided' }, 'What the service decided'), call.reply_body ? code('Decided', indentJSON(call.reply_body)) : h('p.none', null, 'Nothing: a fault came first.')],
+    call.sent.broke && h('p.hint', { key: 'broke' }, `${plural(call.sent.bytes, 'byte')} of the body, then: ${broken[call.sent.broke]}.`),
+    differs(call) && [h('h3', { key: 'decided' }, 'What the service decided'), call.reply_body ? code('Decided', indentJSON(call.reply_body)) : h('p.hint', null, 'Nothing: a fault came first.')],
   ];
 }
 
 // bodyOf shows a body, and says where some of it is missing.
 function bodyOf(label, body, bytes) {
-  if (!body) return h('p.none', { key: label }, bytes > 0 ? `A body of ${plural(bytes, 'byte')}, which was not kept.` : 'No body.');
-  return [code(label, indentJSON(body)), isLong(body) && h('p.none', { key: `${label} rest` }, `Only the beginning of ${plural(bytes, 'byte')} was kept.`)];
+  if (!body) return h('p.hint', { key: label }, bytes > 0 ? `A body of ${plural(bytes, 'byte')}, which was not kept.` : 'No body.');
+  return [code(label, indentJSON(body)), isLong(body) && h('p.hint', { key: `${label} rest` }, `Only the beginning of ${plural(bytes, 'byte')} was kept.`)];
 }
 
 function headerLines(header) {

@@ -102,7 +102,7 @@ function Key({ value: k }) {
       ['By', k.dashboard ? 'the dashboard' : 'not the dashboard: BYOK operations answer 403'],
     ]),
     h(Limits, { key: 'limits', label: k.label, rows }),
-    h('section.block.stack', { key: 'byok', 'aria-label': 'Provider key' }, h('h3', null, 'Provider key (BYOK)'), found ? stored(found) : h('p.none', null, 'None is stored. PUT /v1/byok stores one; this page never shows it.')),
+    h('section.block.stack', { key: 'byok', 'aria-label': 'Provider key' }, h('h3', null, 'Provider key (BYOK)'), found ? stored(found) : h('p.hint', null, 'None is stored. PUT /v1/byok stores one; this page never shows it.')),
   ];
 }
 

@@ -23,7 +23,7 @@ export function Limits({ label, rows }) {
     'section.block.stack',
     { 'aria-label': 'Limits' },
     h('h3', null, 'Limits'),
-    rows ? h('ul', null, rows.map((row) => h(Gauge, { key: row.limit_key, label, row }))) : h('p.none', null, 'Loading'),
+    rows ? h('ul', null, rows.map((row) => h(Gauge, { key: row.limit_key, label, row }))) : h('p.hint', null, 'Loading'),
   );
 }
 

@@ -23,7 +23,7 @@ export function SMS({ agent: { agent_id: id, sms } }) {
           ['Mode', mono(sms.mode)],
           ['Number', mono(sms.phone_number)],
         ])
-      : h('p.none', null, 'Never asked for.'),
+      : h('p.hint', null, 'Never asked for.'),
     form(
       'Set active',
       ({ number }) => set('active', { phone_number: number?.trim() ?? '' }),
