@@ -29,3 +29,9 @@ export function wantText(locator, want) {
 export function wantCount(locator, want) {
   return eventually(locator.page(), async () => assert.equal(await locator.count(), want));
 }
+
+// wantFit wants nothing to scroll sideways.
+export async function wantFit(page, where) {
+  const wide = await page.evaluate(() => [...document.querySelectorAll('html, main, section, aside, .said, .vlist, .detailbody')].filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.className || e.tagName));
+  assert.deepEqual(wide, [], `${where} scrolls sideways`);
+}

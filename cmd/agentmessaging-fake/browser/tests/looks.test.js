@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { calls, open, live } from '../support/browser.js';
 import { populate } from '../support/content.js';
-import { wantCount } from '../support/expect.js';
+import { wantFit, wantCount } from '../support/expect.js';
 
 const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
@@ -36,11 +36,6 @@ for (const colorScheme of ['light', 'dark']) {
       }
     });
   }
-}
-
-async function wantFit(page, name) {
-  const wide = await page.evaluate(() => [...document.querySelectorAll('html, main, section, aside')].filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.className || e.tagName));
-  assert.deepEqual(wide, [], `${name} scrolls sideways`);
 }
 
 async function wantAccessible(page, name) {

@@ -5,9 +5,8 @@ import { act, inWorld } from '../api.js';
 import { loadAgents, openKey } from '../sync.js';
 import { go, hrefOf } from '../route.js';
 import { plural, indentJSON } from '../format.js';
-import { back, form, head, input, select, submit, tag, mono, ago, both, facts, empty, arrows, code } from '../parts/widgets.js';
+import { back, button, form, head, input, select, submit, tag, mono, ago, both, facts, empty, arrows, code } from '../parts/widgets.js';
 import { Conversation } from './conversation.js';
-import { SMS, smsTag } from './sms.js';
 
 export function Agents() {
   const agents = state.agents ?? [];
@@ -99,5 +98,36 @@ function Facts({ agent: a }) {
     h('h3', null, 'Language model'),
     facts(Object.entries(a.llm).map(([name, value]) => [name, mono(value)])),
     h(SMS, { agent: a, key: a.agent_id }),
+  );
+}
+
+// The SMS channel, and the buttons that move it.
+const tones = { active: 'good', pending: 'warn', needs_setup: 'warn', needs_compliance: 'warn' };
+
+function smsTag(status, before = '') {
+  return tag(before + status, tones[status]);
+}
+
+const others = ['pending', 'needs_setup', 'needs_compliance', 'disabled'];
+
+function SMS({ agent: { agent_id: id, sms } }) {
+  const set = (status, more) => act(`SMS of ${id} is ${status}.`, () => inWorld('PUT', ['agents', id, 'sms'], { status, ...more }));
+  return h(
+    'section.stack',
+    { 'aria-label': 'SMS channel' },
+    h('h3', null, 'SMS channel'),
+    sms
+      ? facts([
+          ['Status', smsTag(sms.status)],
+          ['Mode', mono(sms.mode)],
+          ['Number', mono(sms.phone_number)],
+        ])
+      : h('p.hint', null, 'Never asked for.'),
+    form(
+      'Set active',
+      ({ number }) => set('active', { phone_number: number?.trim() ?? '' }),
+      input('Number', { name: 'number', type: 'tel', defaultValue: '+15555550100', maxLength: 64 }),
+      h('div.row', { role: 'group', 'aria-label': 'States' }, submit('Set active', { kind: '' }), others.map((status) => button(status, () => set(status), { key: status, small: true, disabled: sms?.status === status }))),
+    ),
   );
 }

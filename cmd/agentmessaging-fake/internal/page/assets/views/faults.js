@@ -1,11 +1,11 @@
 // Faults: what goes wrong on purpose.
-import { h, text } from '../dom.js';
+import { h, text, Component } from '../dom.js';
 import { state } from '../store.js';
 import { act, inWorld, worldPath } from '../api.js';
 import { plural } from '../format.js';
 import { controlCurl } from '../snippets.js';
-import { button, code, empty, head, mono, tag } from '../parts/widgets.js';
-import { FaultForm } from './faultform.js';
+import { button, code, empty, form, head, input, mono, select, submit, tag } from '../parts/widgets.js';
+import { endpoints } from './traffic.js';
 
 export function Faults() {
   // A fault that has acted as often as it was to is no longer in force.
@@ -51,4 +51,58 @@ function conditions({ match, times, from, nth, chance, seed }) {
   if (chance !== undefined) words.push(`with probability ${chance}${seed === undefined ? '' : `, seed ${seed}`}`);
   const sentence = words.join(', ');
   return `${sentence[0].toUpperCase()}${sentence.slice(1)}.`;
+}
+
+// An input is [name, label, attributes]; the control interface has the same names.
+const duration = ['duration', 'How long', { value: '2s', required: true }];
+const bytes = ['bytes', 'Bytes that arrive', { type: 'number', min: 0, max: 1048576, value: 20, required: true }];
+const status = ['status', 'Status', { type: 'number', min: 200, max: 599, value: 503, required: true }];
+const body = ['body', 'Body', { placeholder: 'the service’s own' }];
+
+const kinds = {
+  rate_limited: ['Rate limited (429)', [['retry_after', 'Retry-After', { value: '30' }]]],
+  answer: ['Error answer', [status, body]],
+  raw_answer: ['Answer of a gateway', [['status', 'Status', { ...status[2], value: 502 }], ['content_type', 'Content-Type', { value: 'text/html' }], ['body', 'Body', { value: '<h1>Bad gateway</h1>' }]]],
+  latency: ['Latency before the call', [duration]],
+  hang: ['No answer at all', []],
+  close_early: ['Connection closed', []],
+  reset_connection: ['Connection reset', []],
+  lose_reply: ['Reply lost after the call took effect', []],
+  truncate_reply: ['Reply cut off', [bytes]],
+  reset_reply: ['Reply broken off by a reset', [bytes]],
+  go_away: ['Connection used up: GOAWAY', []],
+  drip_reply: ['Reply that drips', [['bytes', 'Bytes at a time', { ...bytes[2], min: 1, value: 4 }], ['every', 'Time between', { value: '250ms', required: true }]]],
+};
+
+// How a reply is lost, of those faults that happen in place of a call.
+const losses = ['reset_connection', 'close_early', 'hang'].map((kind) => [kind, kinds[kind][0]]);
+
+// FaultForm turns a fault on. Which fields it has follows from the kind.
+class FaultForm extends Component {
+  state = { kind: 'rate_limited' };
+
+  render(_, { kind }) {
+    const names = Object.entries(kinds).map(([value, [words]]) => [value, words]);
+    return form(
+      'New fault',
+      (given) => act('The fault is on.', () => inWorld('POST', ['faults'], ruleOf(given))),
+      select('Kind', names, { name: 'kind', value: kind, onChange: (e) => this.setState({ kind: e.target.value }) }),
+      h('div.grid', { key: kind }, kinds[kind][1].map(member)),
+      kind === 'lose_reply' && select('How', losses, { name: 'how' }),
+      select('Endpoint', [['', 'Any'], ...endpoints.map((e) => [e, e])], { name: 'endpoint' }),
+      h('div.grid', null, input('Times', { name: 'times', type: 'number', min: 1, placeholder: 'always' }), input('Key', { name: 'key', placeholder: 'any' })),
+      h('div.row.actions', null, submit('Turn on')),
+    );
+  }
+}
+
+function member([name, label, { value, ...rest }]) {
+  return input(label, { key: name, name, defaultValue: value, ...rest });
+}
+
+// ruleOf makes the body of the request of what was given.
+function ruleOf({ endpoint, key, times, how, ...fault }) {
+  for (const name of ['bytes', 'status']) if (name in fault) fault[name] = Number(fault[name]);
+  if (how) fault.how = { kind: how };
+  return { fault, match: { ...(endpoint && { endpoint }), ...(key && { key }) }, ...(times && { times: Number(times) }) };
 }

@@ -2,14 +2,14 @@
 import { h } from '../dom.js';
 import { state, change } from '../store.js';
 import { log, loadOlder } from '../sync.js';
-import { go, setFilter } from '../route.js';
+import { go, hrefOf, setFilter } from '../route.js';
+import { exportLines } from '../snippets.js';
 import { indexOf } from '../calls.js';
 import { count, took } from '../format.js';
-import { button, choice, head, mark, statusTag, ago, empty, mono } from '../parts/widgets.js';
+import { button, choice, code, head, mark, statusTag, ago, empty, mono } from '../parts/widgets.js';
 import { VirtualList } from '../parts/virtual.js';
 import { Strip } from './limits.js';
 import { said } from '../story.js';
-import { Connect } from './connect.js';
 import { CallDetail } from './calldetail.js';
 
 export const endpoints = [
@@ -101,6 +101,22 @@ function content() {
     return empty('No call passes the filter', h(Older), button('Clear the filter', () => setFilter({ text: '', endpoint: '', status: '' })));
   }
   return list();
+}
+
+// What to do where nothing has happened yet.
+const curlLine = `curl -sS "$AGENT_MESSAGING_BASE_URL/v1/status" \\
+  -H "Authorization: Bearer $AGENT_MESSAGING_API_KEY"`;
+
+function Connect() {
+  const own = state.world === 'default';
+  return h(
+    'div.stack',
+    null,
+    h('p', null, 'Point your application at this fake. ', own ? 'The program printed the key when it started. ' : `The world ${state.world} has a key of its own. `, h('a', { href: hrefOf('keys') }, 'Issue another'), ' if it is gone.'),
+    code('Environment', exportLines(own ? 'the key that the program printed' : `amk_world_${state.world}`), { kind: 'snippet' }),
+    h('p', null, 'Or make a first call by hand:'),
+    code('curl', curlLine, { kind: 'snippet' }),
+  );
 }
 
 // The log has the oldest call first, the list shows the newest first.
