@@ -188,7 +188,6 @@ func (b *budget) state(i int) LimitState {
 	return state
 }
 
-// keysInOrder are the API keys in the order of issue.
 func (st *state) keysInOrder() []*apiKey {
 	return slices.SortedFunc(maps.Values(st.keys), func(a, b *apiKey) int { return a.number - b.number })
 }

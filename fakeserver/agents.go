@@ -35,7 +35,6 @@ type LLM struct {
 	Label    string `json:"label,omitempty"`
 }
 
-// agent is the stored agent with its conversation.
 type agent struct {
 	Agent
 	number    int
@@ -44,7 +43,6 @@ type agent struct {
 	exchanges ring[Exchange]
 }
 
-// copied returns a copy that shares no memory with the agent.
 func (a Agent) copied() Agent {
 	a.Metadata = slices.Clone(a.Metadata)
 	if a.SMS != nil {
@@ -138,7 +136,6 @@ func (s *Server) agentOf(req *request) (*agent, *failure) {
 	return a, nil
 }
 
-// agentWithBody finds the agent of a call that carries a body.
 func (s *Server) agentWithBody(req *request) (*agent, *failure) {
 	a, unknown := s.agentOf(req)
 	if req.malformed != nil && (unknown == nil || s.config.bodyBeforeAgent) {

@@ -60,7 +60,6 @@ func badRequest(field, bound string) *failure {
 	return &failure{status: http.StatusBadRequest, code: codeBadRequest, reason: field + ": " + bound, member: field}
 }
 
-// isBadRequest reports whether a call has a failure, and that is a wrong body.
 func (f *failure) isBadRequest() bool { return f != nil && f.status == http.StatusBadRequest }
 
 func unauthorized(reason string) *failure {

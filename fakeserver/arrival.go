@@ -41,13 +41,11 @@ func (m members) get(f *spec.Field) (string, bool) {
 	return "", false
 }
 
-// text returns the field's value, "" where it is absent.
 func (m members) text(f *spec.Field) string {
 	s, _ := m.get(f)
 	return s
 }
 
-// receive reads a request whole and judges it.
 func (s *Server) receive(r *http.Request) *request {
 	s.touches.Add(1)
 	raw, size, flaw := readBody(r)

@@ -35,7 +35,6 @@ func (c *choices) parseBody(e *spec.Endpoint, header http.Header, raw []byte, te
 	return p.found, p.shown(), nil
 }
 
-// firstDocument cuts off what is behind the JSON document.
 func firstDocument(raw []byte) []byte {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	if decoder.Decode(new(json.RawMessage)) != nil {
@@ -44,7 +43,6 @@ func firstDocument(raw []byte) []byte {
 	return raw[:decoder.InputOffset()]
 }
 
-// parser reads a body by a list of fields.
 type parser struct {
 	scanner
 	*choices
@@ -94,7 +92,6 @@ func (p *parser) object(path string, fields []*spec.Field) *failure {
 	return missing(fields, seen)
 }
 
-// missing refuses a body without a member that is required.
 func missing(fields []*spec.Field, seen []bool) *failure {
 	for i, field := range fields {
 		if field.Required && !seen[i] {

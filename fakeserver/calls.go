@@ -137,7 +137,6 @@ const refused = "refused"
 
 var breaks = map[memnet.Ending]string{memnet.Closes: "closed", memnet.Resets: "reset", memnet.Hangs: "hung"}
 
-// outcome says in a few words what the client got.
 func (s Sent) outcome() string {
 	switch {
 	case s.Broke == "":

@@ -47,7 +47,6 @@ func RateLimited(retryAfter string) Fault {
 	return Fault{&fault{name: "RateLimited(" + shown + ")", canned: &canned{status: 429, retryAfter: &value}}}
 }
 
-// canned is the answer that a fault gives.
 type canned struct {
 	status      int
 	body        string  // "" means the fake's own error body, unless raw
@@ -56,7 +55,6 @@ type canned struct {
 	retryAfter  *string // replaces the fake's own; "" sends none
 }
 
-// wait is how long a 429 closes its limit.
 func (c *canned) wait(now time.Time) time.Duration {
 	if c.retryAfter == nil {
 		return time.Second

@@ -53,7 +53,6 @@ const (
 	windowsFixed, windowsSliding = "fixed", "sliding"
 )
 
-// newChoices returns what the fake decides by itself.
 func newChoices() choices {
 	c := choices{
 		status:     statusValues{"agent-messaging-fake", "v1", "preview"},

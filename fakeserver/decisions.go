@@ -91,7 +91,6 @@ func WithDecision(id string, answer any) Option {
 	}
 }
 
-// decision is a question, and where its answer stands.
 type decision struct {
 	id, question string
 	at           func(*choices) any // a pointer to the answer
@@ -135,7 +134,6 @@ var decisions = []decision{
 	{"store_down_first", "Is warm-up in byok mode answered 503 where BYOK is not available and nothing is stored?", func(c *choices) any { return &c.storeDownFirst }, nil},
 }
 
-// possible says which answers there are.
 func (d decision) possible() string {
 	own := newChoices()
 	switch at := d.at(&own).(type) {

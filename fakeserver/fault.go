@@ -27,7 +27,6 @@ import (
 // a handler no way to.
 type Fault struct{ f *fault }
 
-// faultMakers lists the functions that make faults, for messages.
 const faultMakers = "RefuseConnection, Change, Answer, RawAnswer, RateLimited, Hang, CloseEarly, ResetConnection, " +
 	"Latency, LoseReply, TruncateReply, ResetReply, DripReply and GoAway"
 
@@ -40,7 +39,6 @@ func (f Fault) String() string {
 	return f.f.name
 }
 
-// phase says when a fault acts.
 type phase int
 
 const (

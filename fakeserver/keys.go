@@ -31,7 +31,6 @@ type apiKey struct {
 	counts    *counts
 }
 
-// keyText is the text of the n-th key.
 func (c *config) keyText(n int) string {
 	switch {
 	case c.key == "":
@@ -43,7 +42,6 @@ func (c *config) keyText(n int) string {
 	}
 }
 
-// issue adds the next key and returns its text.
 func (w *world) issue(c config, o KeyOptions, now time.Time) string {
 	n := len(w.keys) + 1
 	text := c.keyText(n)

@@ -49,7 +49,6 @@ const (
 	PlanBYOK    Plan = spec.BYOKPlan    // active, with the BYOK limits of interface 8.2
 )
 
-// spec returns the plan's row of interface 8.2.
 func (p Plan) spec(method string) spec.Plan {
 	row, known := p.find()
 	if !known {
@@ -91,7 +90,6 @@ func (b *budget) opens(i int) time.Time {
 	return opens
 }
 
-// spending says which limits a call spends.
 type spending [spec.LimitCount]bool
 
 // cost says which limits may refuse a call, and which limits it spends.
@@ -134,7 +132,6 @@ func (b *budget) spend(c cost, by *choices) *failure {
 	return nil
 }
 
-// take counts a call against spec.Limits[i].
 func (b *budget) take(i int) {
 	counts := b.counts(i)
 	counts.windows[i].take(b.now)

@@ -110,7 +110,6 @@ func describeID(id string) string {
 	return strings.Trim(quoteName(id), `"`)
 }
 
-// listed names matchers in a sentence.
 func listed(matchers []Matcher) string {
 	if len(matchers) == 0 {
 		return "every call"
@@ -163,7 +162,6 @@ const (
 	byText
 )
 
-// refusing returns the matchers that refuse a call.
 func refusing(matchers []Matcher, rec *record) []Matcher {
 	return slices.DeleteFunc(slices.Clone(matchers), func(m Matcher) bool { return passes(m, rec) })
 }

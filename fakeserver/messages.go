@@ -52,7 +52,6 @@ func copied(exchanges *ring[Exchange]) []Exchange {
 	return c
 }
 
-// keptExchanges bounds each conversation.
 const keptExchanges = 1000
 
 // Conversation returns the exchanges with an agent in the order in which they
@@ -166,7 +165,6 @@ func (s *Server) scripted(r Reply) *failure {
 // about replies sets nothing up.
 func defaultReply(text string) string { return "You wrote: " + text }
 
-// redacted is the reply for Calls.
 func (m *messageReply) redacted() reply {
 	shown := *m
 	shown.ReplyText = redactedText(m.ReplyText)

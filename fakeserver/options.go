@@ -1,7 +1,6 @@
 package fakeserver
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -13,6 +12,19 @@ import (
 // Option changes how a Server behaves. A nil option or an unusable value makes
 // New panic and Open fail.
 type Option func(*config) error
+
+// set is an option that can always be used, but for what unless says.
+func set(f func(*config)) Option {
+	return func(c *config) error { f(c); return nil }
+}
+
+// unless refuses an option with a wrong value.
+func (o Option) unless(wrong bool, format string, args ...any) Option {
+	if wrong {
+		return func(*config) error { return fmt.Errorf(format, args...) }
+	}
+	return o
+}
 
 // config holds the result of the options. It never changes after Open.
 type config struct {
@@ -29,7 +41,6 @@ type config struct {
 	plan     Plan                 // of the default key
 }
 
-// defaultCallLimit is how many calls Calls keeps.
 const defaultCallLimit = 1000
 
 func newConfig(opts []Option) (config, error) {
@@ -55,34 +66,19 @@ func newConfig(opts []Option) (config, error) {
 // Advance adds to it. The cold start and faults that wait still wait in real
 // time, or that of the bubble.
 func WithClock(now func() time.Time) Option {
-	return func(c *config) error {
-		if now == nil {
-			return errors.New("WithClock: the clock is nil")
-		}
-		c.clock = now
-		return nil
-	}
+	return set(func(c *config) { c.clock = now }).unless(now == nil, "WithClock: the clock is nil")
 }
 
 // WithColdStart makes the first message of a key that has not been warmed up
 // (interface 4.2) take d longer. The default is 0.
 func WithColdStart(d time.Duration) Option {
-	return func(c *config) error {
-		if d < 0 {
-			return fmt.Errorf("WithColdStart: %v is negative", d)
-		}
-		c.coldStart = d
-		return nil
-	}
+	return set(func(c *config) { c.coldStart = d }).unless(d < 0, "WithColdStart: %v is negative", d)
 }
 
 // WithMessageTexts keeps system prompts, message texts and replies readable in
 // Calls, where they are redacted by default. Keys are redacted always.
 func WithMessageTexts() Option {
-	return func(c *config) error {
-		c.messageTexts = true
-		return nil
-	}
+	return set(func(c *config) { c.messageTexts = true })
 }
 
 // WithLimit allows calls in each window of limit, for keys of every plan. The
@@ -90,43 +86,26 @@ func WithMessageTexts() Option {
 // also want them out of its way. An unknown limit and less than 1 call are
 // errors.
 func WithLimit(limit Limit, calls int) Option {
-	return func(c *config) error {
-		i := limitIndex(limit)
-		if i < 0 {
-			return fmt.Errorf("WithLimit: unknown limit; the limits are %s", limitKeys())
-		}
-		if calls < 1 {
-			return fmt.Errorf("WithLimit: %s: %d is less than 1", limit, calls)
-		}
-		c.maxima[i] = calls
-		return nil
-	}
+	i := limitIndex(limit)
+	return set(func(c *config) { c.maxima[i] = calls }).
+		unless(calls < 1, "WithLimit: %s: %d is less than 1", limit, calls).
+		unless(i < 0, "WithLimit: unknown limit; the limits are %s", limitKeys())
 }
 
 // WithCallLimit makes Calls keep the newest n calls instead of 1,000. 0 keeps
 // none, math.MaxInt keeps all, and memory then grows for as long as the fake is
 // used. A negative n is an error.
 func WithCallLimit(n int) Option {
-	return func(c *config) error {
-		if n < 0 {
-			return fmt.Errorf("WithCallLimit: %d is negative", n)
-		}
-		c.callLimit = n
-		return nil
-	}
+	return set(func(c *config) { c.callLimit = n }).unless(n < 0, "WithCallLimit: %d is negative", n)
 }
 
 // WithUnknownRoutes answers calls to unknown paths and methods with 404 or 405
 // without failing the test, for tests that make them on purpose. A fake of Open
 // never fails for them, since it may get foreign traffic.
 func WithUnknownRoutes() Option {
-	return func(c *config) error {
-		c.unknownOK = true
-		return nil
-	}
+	return set(func(c *config) { c.unknownOK = true })
 }
 
-// maxKeyText bounds the text of WithKey.
 const maxKeyText = 256
 
 // WithKey makes text the default API key, so that fakes in one program have
@@ -138,29 +117,17 @@ const maxKeyText = 256
 // The fake stores this text, and only Key and IssueKey show it. It stores no
 // other key.
 func WithKey(text string) Option {
-	return func(c *config) error {
-		switch {
-		case text == "":
-			return errors.New("WithKey: the text is empty")
-		case len(text) > maxKeyText:
-			return fmt.Errorf("WithKey: at most %d characters", maxKeyText)
-		case strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || r == ',' }):
-			return errors.New("WithKey: only visible ASCII characters but the comma")
-		}
-		c.key = text
-		return nil
-	}
+	odd := strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || r == ',' })
+	return set(func(c *config) { c.key = text }).
+		unless(odd, "WithKey: only visible ASCII characters but the comma").
+		unless(len(text) > maxKeyText, "WithKey: at most %d characters", maxKeyText).
+		unless(text == "", "WithKey: the text is empty")
 }
 
 // WithPlan puts the default API key on a plan other than PlanPreview.
 func WithPlan(plan Plan) Option {
-	return func(c *config) error {
-		if _, known := plan.find(); !known {
-			return fmt.Errorf("WithPlan: unknown plan; the plans are %s", planNames)
-		}
-		c.plan = plan
-		return nil
-	}
+	_, known := plan.find()
+	return set(func(c *config) { c.plan = plan }).unless(!known, "WithPlan: unknown plan; the plans are %s", planNames)
 }
 
 // FromIP is the IP address that a client calls from instead of 192.0.2.1, for

@@ -126,7 +126,6 @@ func (a answer) shownPart(part []byte) string {
 	return a.shown
 }
 
-// records returns the kept calls, oldest first.
 func (s *Server) records() []*record {
 	return look(s, func(w *world) []*record { return w.log.all() })
 }

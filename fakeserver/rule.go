@@ -68,14 +68,12 @@ func (r *rule) due() bool {
 	return fell && (r.nth == 0 || r.matched == r.nth) && r.matched >= r.from && (r.times == 0 || r.hits < r.times)
 }
 
-// change changes the rule under the lock.
 func (r *rule) change(set func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	set()
 }
 
-// count sets one of the rule's numbers of calls.
 func (r *rule) count(method string, n int, number *int) {
 	if n < 1 {
 		misuse(method, "%d is less than 1; the first call is 1", n)
@@ -109,7 +107,6 @@ func without[T comparable](list []T, item T) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(other T) bool { return other == item })
 }
 
-// ruled are the kinds of rules.
 type ruled interface {
 	comparable
 	base() *rule
@@ -117,7 +114,6 @@ type ruled interface {
 
 func (r *rule) base() *rule { return r }
 
-// hooksOf are the hooks of a call.
 func hooksOf(r *record) [5]hook {
 	return [...]hook{
 		{},

@@ -100,7 +100,6 @@ func nextStep(scripts []*Script) (next step) {
 	return next
 }
 
-// take counts an answer and returns its step.
 func (sc *Script) take() step {
 	sc.hits++
 	if len(sc.steps) == 0 {
@@ -123,7 +122,6 @@ func (s *Server) rules() []*rule {
 	})
 }
 
-// reportUnused reports the required rules that never acted.
 func (s *Server) reportUnused(rules []*rule, calls []*record) {
 	for _, r := range rules {
 		var unused bool
@@ -154,7 +152,6 @@ func (r *rule) nearMiss(calls []*record) string {
 	return fmt.Sprintf("nearest: %s, %s", nearest.call, verdict(refused, nearest))
 }
 
-// verdict says why the rule did not act on a call.
 func verdict(refused []Matcher, rec *record) string {
 	switch {
 	case len(refused) > 0:

@@ -94,7 +94,6 @@ type headerLine struct {
 	values []string
 }
 
-// header is a copy for Calls.
 func (lines headerLines) header() http.Header {
 	if lines == nil {
 		return nil
@@ -154,7 +153,6 @@ func containsAny(text string, parts []string) bool {
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
 }
 
-// headerName describes the name of a header.
 type headerName struct {
 	name   string
 	lower  string

@@ -122,7 +122,6 @@ func fieldFlaw(name string, f *spec.Field, value string) string {
 	return ""
 }
 
-// checkField panics for a value that no request could have brought.
 func checkField(method, name string, f *spec.Field, value string) {
 	if flaw := fieldFlaw(name, f, value); flaw != "" {
 		misuse(method, "%s", flaw)

@@ -99,7 +99,6 @@ func (s *Server) findRules(req *request) {
 	s.reportUnknown(req)
 }
 
-// label describes the key of a call without its text.
 func (w *world) label(r *record) string {
 	switch k := w.keys[r.token]; {
 	case !r.hasKey:
@@ -166,7 +165,6 @@ func (s *Server) admit(req *request) *failure {
 	return nil
 }
 
-// date is the Date header of an answer, by the fake's clock.
 func (s *Server) date() string { return s.now().Format(http.TimeFormat) }
 
 // compose makes the answer of a reply, or of a failure, which the record then

@@ -53,7 +53,6 @@ func (s *Server) locked(f func(w *world)) {
 	f(s.world)
 }
 
-// look returns the result of f under the lock.
 func look[T any](s *Server, f func(w *world) T) (found T) {
 	s.locked(func(w *world) { found = f(w) })
 	return found

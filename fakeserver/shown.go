@@ -64,7 +64,6 @@ func (sc *scanner) hide(part strictjson.Span, instead string) {
 	sc.hidden = append(sc.hidden[:n], hidden{part, instead})
 }
 
-// shown is the document with its hidden spans replaced.
 func (sc *scanner) shown() string {
 	size := len(sc.Data)
 	for _, h := range sc.hidden {

@@ -43,7 +43,6 @@ func (s *Server) Sleep(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// sleeper is one Sleep under way.
 type sleeper struct {
 	wake  time.Time
 	until int64 // the offset of the clock at which it wakes: unlike a time it means the same in every bubble

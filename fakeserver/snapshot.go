@@ -113,7 +113,6 @@ type agentFile struct {
 	OwnKey    bool       `json:"own_key,omitempty"` // of its creation, not stored for others
 }
 
-// file copies the state.
 func (w *world) file() *stateFile {
 	f := &stateFile{Traces: w.traces, Numbers: w.numbers, BYOKAvailable: !w.byokUnavailable}
 	for _, k := range w.keysInOrder() {
@@ -156,7 +155,6 @@ func (f *stateFile) state(c *config) state {
 	return st
 }
 
-// key builds the n-th API key.
 func (f *keyFile) key(n int, sliding bool) *apiKey {
 	plan, _ := f.Plan.find()
 	from, _ := netip.ParseAddr(f.Address)

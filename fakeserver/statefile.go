@@ -48,7 +48,6 @@ func (s *Server) ReadState(r io.Reader) error {
 	return nil
 }
 
-// decodeState reads a file and checks its form.
 func decodeState(r io.Reader) (*stateFile, error) {
 	raw, err := io.ReadAll(io.LimitReader(r, maxStateFile+1))
 	if err != nil {

@@ -20,13 +20,11 @@ type window struct {
 	shut    time.Time // until when Exhaust keeps the limit closed
 }
 
-// tally is a number of calls at one time.
 type tally struct {
 	At    time.Time `json:"at"`
 	Calls int       `json:"calls"`
 }
 
-// drop forgets the calls that no longer count.
 func (w *window) drop(now time.Time) {
 	for len(w.calls) > 0 && !w.calls[0].At.Add(w.length).After(now) {
 		w.used -= w.calls[0].Calls
@@ -48,7 +46,6 @@ func (w *window) opens(now time.Time, limit int) time.Time {
 	return opens
 }
 
-// take counts a call.
 func (w *window) take(now time.Time) {
 	w.drop(now)
 	w.used++
@@ -116,7 +113,6 @@ func (c *counts) touch(now time.Time) {
 	}
 }
 
-// closed reports whether no call counts any more.
 func (c *counts) closed(now time.Time) bool {
 	for i := range c.windows {
 		if c.windows[i].ends(now).After(now) {

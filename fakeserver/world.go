@@ -38,7 +38,6 @@ func newWorld(c config, now time.Time) *world {
 	return w
 }
 
-// newState returns an empty state.
 func newState() state {
 	return state{
 		keys:    map[digest]*apiKey{},
@@ -84,7 +83,6 @@ type clock struct {
 	sleepers []*sleeper // in the order in which they wake
 }
 
-// inLine runs f under the lock.
 func (c *clock) inLine(f func()) {
 	c.lineMu.Lock()
 	defer c.lineMu.Unlock()

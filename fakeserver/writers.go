@@ -13,7 +13,6 @@ import (
 	"time"
 )
 
-// transcribe logs the newest calls of a test that failed.
 func (s *Server) transcribe() {
 	if s.tb == nil || !s.tb.Failed() {
 		return
@@ -26,7 +25,6 @@ func (s *Server) transcribe() {
 	}
 }
 
-// maxTranscript is how many calls a failed test shows.
 const maxTranscript = 50
 
 // transcript prints a line for each call, with the time since the first: a gap

@@ -19,7 +19,6 @@ type conn struct {
 	closed        func() // called once, behind the first Close
 }
 
-// newConns returns the two ends of a connection.
 func newConns(client, server net.Addr) (dialled, accepted *conn) {
 	up, down := newStream(), newStream()
 	nothing := func() {}
@@ -62,12 +61,12 @@ func (c *conn) SetLinger(seconds int) error {
 
 // Close ends both directions. As with TCP, unread data makes it an abort.
 func (c *conn) Close() error {
-	unread := c.in.unread()
+	var unread, aborted bool
+	c.in.change(func() { unread = c.in.data.Len() > 0 && !c.in.readClosed })
 	c.out.change(func() {
 		c.out.reset = c.out.reset || c.abort || unread
-		c.out.ended = true
+		c.out.ended, aborted = true, c.out.reset
 	})
-	aborted := c.out.isReset()
 	c.in.change(func() {
 		c.in.readClosed = true
 		c.in.reset = c.in.reset || aborted
@@ -76,12 +75,6 @@ func (c *conn) Close() error {
 	_ = c.SetDeadline(time.Time{}) // stops the timers
 	c.once.Do(c.closed)
 	return nil
-}
-
-func (s *stream) isReset() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.reset
 }
 
 func (c *conn) LocalAddr() net.Addr  { return c.local }

@@ -15,7 +15,6 @@ import (
 	"time"
 )
 
-// directWriter collects a response.
 type directWriter struct {
 	host   *Host
 	header http.Header
@@ -92,7 +91,6 @@ func (w *directWriter) length() int64 {
 	return int64(w.body.Len())
 }
 
-// reader is the body as the caller reads it.
 func (w *directWriter) reader(ctx context.Context) io.ReadCloser {
 	if w.ends == Stays && w.drip == 0 {
 		return io.NopCloser(&w.body)
@@ -107,12 +105,10 @@ func (w *directWriter) reader(ctx context.Context) io.ReadCloser {
 	return b
 }
 
-// resetError is the error of reading from an aborted connection.
 func (h *Host) resetError() error {
 	return &net.OpError{Op: "read", Net: "tcp", Addr: addr(h.Addr), Err: os.NewSyscallError("read", syscall.ECONNRESET)}
 }
 
-// faultyBody is a body that comes slowly or is cut off.
 type faultyBody struct {
 	ctx    context.Context
 	rest   []byte

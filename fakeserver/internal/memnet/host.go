@@ -83,13 +83,11 @@ func (h *Host) Close() {
 	}
 }
 
-// nextAddr is the client's address of a new connection.
 func (h *Host) nextAddr(ip netip.Addr) netip.AddrPort {
 	const first, count = 49152, 16384 // the ports for clients
 	return netip.AddrPortFrom(ip, uint16(first+h.ports.Add(1)%count))
 }
 
-// refuse returns why an address cannot be reached.
 func (h *Host) refuse(scheme, address string) error {
 	switch {
 	case scheme != "https" || address != h.Addr:

@@ -27,7 +27,6 @@ type network struct {
 	ended bool // no more connections are made
 }
 
-// link is one connection with its server.
 type link struct {
 	dialled *conn
 	done    chan struct{}          // closed when the server is done
@@ -129,7 +128,6 @@ func (n *network) hangUp() {
 	}
 }
 
-// calling names the calls that are under way.
 func calling(open []*link) string {
 	var names []string
 	for _, l := range open {

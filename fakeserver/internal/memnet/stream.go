@@ -14,7 +14,6 @@ import (
 // waits.
 const streamRoom = 64 << 10
 
-// stream is one direction of a connection.
 type stream struct {
 	mu    sync.Mutex
 	moved sync.Cond // broadcast on every change; made with the connection, so it belongs to its bubble
@@ -86,13 +85,6 @@ func (s *stream) change(set func()) {
 	defer s.mu.Unlock()
 	set()
 	s.moved.Broadcast()
-}
-
-// unread reports whether the reader has left data behind.
-func (s *stream) unread() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.data.Len() > 0 && !s.readClosed
 }
 
 // deadline is the time after which reads or writes fail. The stream's lock

@@ -24,7 +24,6 @@ func (h hooks) getConn() {
 	}
 }
 
-// sent runs the hooks of a request that leaves.
 func (h hooks) sent(d *direct) {
 	if h.trace == nil {
 		return
