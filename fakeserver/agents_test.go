@@ -1,6 +1,7 @@
 package fakeserver_test
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -42,21 +43,6 @@ func TestCopies(t *testing.T) {
 	want()
 }
 
-func TestSetSMS(t *testing.T) {
-	fake, c := newFake(t, frozen())
-	agent := c.agent(emptyBody)
-	for _, status := range []string{"disabled", "needs_compliance", "pending", "active", "needs_setup"} {
-		fake.Advance(time.Second)
-		fake.SetSMS(agent, status, "+12025550199")
-		read := c.call("GET", "/v1/agents/"+agent, noBody)
-		assert.Equal(t, map[string]any{"status": status, "phone_number": "+12025550199"}, read.body["sms"])
-	}
-	c.call("POST", "/v1/agents/"+agent+"/channels/sms", `{"mode":"managed"}`).wantOK(t)
-	a, _ := fake.Agent(agent)
-	assert.Equal(t, &fakeserver.SMS{Mode: "managed", Status: "needs_compliance"}, a.SMS)
-	assert.Equal(t, 5*time.Second, a.UpdatedAt.Sub(a.CreatedAt))
-}
-
 // What a creation says of its language model, the agent keeps, but for the key.
 func TestLLMOfAnAgent(t *testing.T) {
 	fake, c := newFake(t)
@@ -67,4 +53,94 @@ func TestLLMOfAnAgent(t *testing.T) {
 	assert.Equal(t, fakeserver.LLM{Mode: "hosted", Tier: "fast"}, plain.LLM)
 	config, _ := fake.BYOK(c.key)
 	assert.Equal(t, []string{"openai", "https://x.example", "m", "l"}, []string{config.Provider, config.BaseURL, config.Model, config.Label})
+}
+
+func TestAddAgentFillsWhatIsEmpty(t *testing.T) {
+	fake, c := newFake(t, frozen())
+	start := time.Unix(year2040, 0).UTC()
+	assert.Equal(t, fakeserver.Agent{
+		ID: "agent_000001", Status: "active", CreatedAt: start, UpdatedAt: start, Key: "key_000001",
+		LLM: fakeserver.LLM{Mode: "hosted", Tier: "fast"},
+	}, fake.AddAgent(c.key, fakeserver.Agent{}))
+	assert.Empty(t, fake.Calls(), "it is no call")
+	assert.Zero(t, fake.Limits(c.key)[2].Used, "and spends nothing")
+	assert.Equal(t, "agent_000002", c.agent(emptyBody))
+	c.with(fake.IssueKey(fakeserver.KeyOptions{})).send("agent_000001", "hello").wantError(t, 404, "not_found")
+}
+
+func TestAddAgentKeepsWhatIsGiven(t *testing.T) {
+	fake, c := newFake(t, frozen())
+	key := fake.IssueKey(fakeserver.KeyOptions{})
+	created := time.Date(2020, 5, 1, 12, 0, 0, 0, time.FixedZone("", 7200))
+	given := fakeserver.Agent{
+		ID: "agent/one", Status: "suspended", CreatedAt: created, UpdatedAt: created.Add(time.Hour), Key: "key_000099",
+		SystemPrompt: "Be brief.", CustomerRef: "c-1", Metadata: json.RawMessage(` {"a": [1, 2]} `),
+		SMS: &fakeserver.SMS{Mode: "managed", Status: "pending", PhoneNumber: "+1"},
+		LLM: fakeserver.LLM{Mode: "byok", Tier: "smart", Model: "m", Provider: "openai", BaseURL: "https://x", Label: "l"},
+	}
+	want := given
+	want.Key, want.Metadata = "key_000002", json.RawMessage(`{"a":[1,2]}`)
+	want.CreatedAt, want.UpdatedAt = created.UTC(), created.Add(time.Hour).UTC()
+	sms := *given.SMS
+	want.SMS = &sms
+
+	got := fake.AddAgent(key, given)
+	assert.Equal(t, want, got)
+	given.SMS.Status, given.Metadata[2] = "changed", 'X'
+	got.SMS.Status, got.Metadata[2] = "changed", 'X'
+	stored, there := fake.Agent("agent/one")
+	assert.True(t, there)
+	assert.Equal(t, want, stored, "copies in, copies out")
+	r := c.with(key).call("GET", "/v1/agents/agent%2Fone", noBody)
+	assert.Equal(t, []string{"suspended", "2020-05-01T10:00:00Z"}, []string{r.text("status"), r.text("created_at")})
+}
+
+func TestAddAgentWithSMS(t *testing.T) {
+	for _, row := range []struct{ given, want fakeserver.SMS }{
+		{fakeserver.SMS{Mode: "sandbox"}, fakeserver.SMS{Mode: "sandbox", Status: "active", PhoneNumber: "+12025550101"}},
+		{fakeserver.SMS{Mode: "sandbox", PhoneNumber: "+1"}, fakeserver.SMS{Mode: "sandbox", Status: "active", PhoneNumber: "+1"}},
+		{fakeserver.SMS{Mode: "byo_twilio"}, fakeserver.SMS{Mode: "byo_twilio", Status: "needs_setup"}},
+		{fakeserver.SMS{Status: "pending"}, fakeserver.SMS{Status: "pending"}},
+	} {
+		fake, c := newFake(t)
+		assert.Equal(t, row.want, *fake.AddAgent(c.key, fakeserver.Agent{SMS: &row.given}).SMS)
+	}
+}
+
+// Created agents never take an identifier that AddAgent has given away.
+func TestAddAgentAndTheNextIdentifiers(t *testing.T) {
+	fake, c := newFake(t)
+	add := func(id string) string { return fake.AddAgent(c.key, fakeserver.Agent{ID: id}).ID }
+	assert.Equal(t, "agent_000003", add("agent_000003"))
+	assert.Equal(t, "agent_000002", c.agent(emptyBody), "the first number is that of the first agent")
+	assert.Equal(t, "agent_000004", add("agent_000004"))
+	assert.Equal(t, "agent_000005", c.agent(emptyBody))
+	assert.Equal(t, "support", add("support"))
+	assert.Equal(t, "agent_000007", add(""))
+	fake.RemoveAgent("agent_000007")
+	assert.Equal(t, "agent_000008", c.agent(emptyBody), "no identifier is given twice")
+	var ids []string
+	for _, a := range fake.Agents() {
+		ids = append(ids, a.ID)
+	}
+	assert.Equal(t, []string{"agent_000003", "agent_000002", "agent_000004", "agent_000005", "support", "agent_000008"}, ids)
+}
+
+func TestAddExchanges(t *testing.T) {
+	fake, c := newFake(t, frozen())
+	agent := fake.AddAgent(c.key, fakeserver.Agent{}).ID
+	given := []fakeserver.Exchange{{Text: "a", ReplyText: "b", Warnings: []string{"w"}}, {Text: "c", UserRef: "u", TraceID: "t", Time: time.Unix(0, 0)}}
+	fake.AddExchanges(agent, given...)
+	given[0].Warnings[0] = "changed"
+	want := []fakeserver.Exchange{
+		{Text: "a", ReplyText: "b", Warnings: []string{"w"}, Time: time.Unix(year2040, 0).UTC()},
+		{Text: "c", UserRef: "u", TraceID: "t", Time: time.Unix(0, 0).UTC()},
+	}
+	assert.Equal(t, want, fake.Conversation(agent))
+	fake.OnMessage().ReplyFunc(func(m fakeserver.Message) fakeserver.Reply {
+		assert.Equal(t, want, m.History)
+		return fakeserver.Reply{Text: "seen"}
+	})
+	c.send(agent, "d")
+	assert.Len(t, fake.Conversation(agent), 3)
 }

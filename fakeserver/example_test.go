@@ -142,36 +142,6 @@ func ExampleScript() {
 	// 1 1 0
 }
 
-// Matchers pick calls, for scripts, faults and records alike.
-func ExampleMatcher() {
-	fake := open()
-	defer fake.Close()
-	fake.AddAgent(fake.Key(), fakeserver.Agent{})
-	other := fake.IssueKey(fakeserver.KeyOptions{})
-	callAs(fake, other, "GET", "/v1/agents/agent_000001", "")
-	say(fake, "good morning")
-	for _, m := range []fakeserver.Matcher{
-		fakeserver.ByKey(other),
-		fakeserver.ByAgent("agent_000001"),
-		fakeserver.ByEndpoint(fakeserver.EndpointSendMessage),
-		fakeserver.ByText("good morning"),
-		fakeserver.ByTextContaining("morning"),
-	} {
-		fmt.Println(fake.CallCount(m), m)
-	}
-	refused := fakeserver.Where(func(c fakeserver.Call) bool { return c.Status >= 400 })
-	fmt.Println(fake.CallCount(refused, fakeserver.ByKey(other)))
-	// Output:
-	// 404 {"error":"not_found","trace_id":"trace_000001","reason":"no agent of this API key has this identifier"}
-	// 200 {"reply_text":"You wrote: good morning","trace_id":"trace_000002"}
-	// 1 ByKey(key_000002)
-	// 2 ByAgent(agent_000001)
-	// 1 ByEndpoint(POST /v1/agents/{agent_id}/messages)
-	// 1 ByText(12 characters)
-	// 1 ByTextContaining(7 characters)
-	// 1
-}
-
 // Every option, with what it is for.
 func ExampleOption() {
 	noon := time.Date(2040, 1, 1, 12, 0, 0, 0, time.UTC)

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -150,15 +149,6 @@ func (r reply) wantOK(t testing.TB) {
 	require.Equal(t, 200, r.status, clipped(r.raw))
 }
 
-// times makes the same call n times, each of which must be let through.
-func (c caller) times(n int, method, path, body string) {
-	c.t.Helper()
-	for range n {
-		r := c.call(method, path, body)
-		require.NotEqual(c.t, 429, r.status, clipped(r.raw))
-	}
-}
-
 // class is what a client can tell of an error.
 func class(err error) string {
 	var op *net.OpError
@@ -194,44 +184,6 @@ func seen(wire http.RoundTripper, req *http.Request) string {
 		return fmt.Sprint(resp.StatusCode, " ", resp.ContentLength, " ", string(body), " ", class(err))
 	}
 	return fmt.Sprint(resp.StatusCode, " ", append(resp.Header.Values("Content-Type"), resp.Header.Values("Retry-After")...), " ", string(body))
-}
-
-// spy is a TB whose failures are looked at.
-type spy struct {
-	mu       sync.Mutex
-	errors   []string
-	logs     []string
-	cleanups []func()
-}
-
-func (s *spy) Helper()          {}
-func (s *spy) Cleanup(f func()) { s.cleanups = append(s.cleanups, f) }
-func (s *spy) Failed() bool     { s.mu.Lock(); defer s.mu.Unlock(); return len(s.errors) > 0 }
-
-func (s *spy) Errorf(format string, args ...any) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.errors = append(s.errors, fmt.Sprintf(format, args...))
-}
-
-func (s *spy) Logf(format string, args ...any) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.logs = append(s.logs, fmt.Sprintf(format, args...))
-}
-
-func (s *spy) finish() {
-	for i := len(s.cleanups) - 1; i >= 0; i-- {
-		s.cleanups[i]()
-	}
-}
-
-// newSpied returns a fake whose failures go to a spy.
-func newSpied(t testing.TB, opts ...fakeserver.Option) (*spy, *fakeserver.Server, caller) {
-	t.Helper()
-	watch := new(spy)
-	fake := fakeserver.New(watch, opts...)
-	return watch, fake, caller{t, fake.Direct(), fake.Key()}
 }
 
 const (

@@ -31,14 +31,7 @@ var modelLimits = map[string]struct {
 	"byok_set_key_hour": {4, time.Hour, false}, "warmup_key_hour": {3, time.Hour, false},
 }
 
-func spender(limit, key, ip string) string {
-	if modelLimits[limit].perIP {
-		return limit + ip
-	}
-	return limit + key
-}
-
-// left is how long until a limit lets a call through; 0 means now.
+// left is how long until a limit lets a call of a spender through; 0 means now.
 func (m *model) left(limit, spender string, now time.Duration) time.Duration {
 	calls, length, most := m.counted[spender], modelLimits[limit].window, modelLimits[limit].max
 	if m.sliding {
@@ -60,30 +53,31 @@ func (m *model) left(limit, spender string, now time.Duration) time.Duration {
 	return first + length - now
 }
 
-// worst returns the limit that opens last, "" if all are open.
-func (m *model) worst(limits []string, key, ip string, now time.Duration) (named string, wait time.Duration) {
-	for _, limit := range limits {
-		if left := m.left(limit, spender(limit, key, ip), now); left > wait {
-			named, wait = limit, left
-		}
-	}
-	return named, wait
-}
-
-// call returns what limits answer: "" lets the call through. A call that is
-// refused for another reason spends requests only.
+// call returns the limit that refuses a call, the one that opens last, and for how
+// long; "" lets the call through. A call that is refused for another reason
+// spends requests only.
 func (m *model) call(op []string, works bool, key, ip string, now time.Duration) (named string, wait time.Duration) {
 	all := []string{"key_minute", "ip_minute", "key_day"}
 	if works {
 		all = append(all, op...)
 	}
-	if named, wait = m.worst(all, key, ip, now); named != "" {
-		return named, wait
-	}
+	var spenders []string
 	for _, limit := range all {
-		m.counted[spender(limit, key, ip)] = append(m.counted[spender(limit, key, ip)], now)
+		spender := limit + key
+		if modelLimits[limit].perIP {
+			spender = limit + ip
+		}
+		spenders = append(spenders, spender)
+		if left := m.left(limit, spender, now); left > wait {
+			named, wait = limit, left
+		}
 	}
-	return "", 0
+	if named == "" {
+		for _, spender := range spenders {
+			m.counted[spender] = append(m.counted[spender], now)
+		}
+	}
+	return named, wait
 }
 
 // modelled are calls, what they spend besides requests, and whether they work.

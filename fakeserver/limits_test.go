@@ -90,3 +90,12 @@ func TestTwoClocks(t *testing.T) {
 	c.call("GET", anAgent, noBody).wantLimited(t, "ip_minute", "60")
 	assert.Len(t, watch.errors, 1)
 }
+
+// times makes the same call n times, each of which must be let through.
+func (c caller) times(n int, method, path, body string) {
+	c.t.Helper()
+	for range n {
+		r := c.call(method, path, body)
+		require.NotEqual(c.t, 429, r.status, clipped(r.raw))
+	}
+}

@@ -105,3 +105,22 @@ func TestTurnsUnderConcurrency(t *testing.T) {
 	assert.Equal(t, map[string]int{"": 3, "one": 1, "two": 1, "three": 1, "four": 64*each - 206, "old": 100, "You wrote: x": 100}, served)
 	assert.Equal(t, []int{100, 1, 2}, []int{old.Hits(), nth.Hits(), some.Hits()})
 }
+
+// Of many rules that name another endpoint, agent, key or text none is asked.
+func TestRulesThatNameSomethingElseAreNotAsked(t *testing.T) {
+	for name, matcher := range map[string]fakeserver.Matcher{
+		"endpoint": fakeserver.ByEndpoint(fakeserver.EndpointWarmUp),
+		"key":      fakeserver.ByKey("another"),
+		"agent":    fakeserver.ByAgent("agent_000002"),
+		"text":     fakeserver.ByText("another"),
+		"":         fakeserver.ByTextContaining("another"),
+	} {
+		fake, c := newFake(t)
+		agent, asked := c.agent(emptyBody), 0
+		count := fakeserver.Where(func(fakeserver.Call) bool { asked++; return true })
+		fake.OnMessage(count, matcher).Reply("never")
+		fake.Inject(fakeserver.Hang(), count, matcher)
+		c.send(agent, "hello").wantOK(t)
+		assert.Equal(t, name == "", asked > 0, name)
+	}
+}

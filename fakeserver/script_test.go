@@ -12,42 +12,6 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
-// The script made last answers, where it has its turn. One without an answer
-// gives the default one.
-func TestScriptsTakeTurns(t *testing.T) {
-	fake, c := newFake(t)
-	agent := c.agent(emptyBody)
-	old := fake.OnMessage().Reply("old 1").Reply("old 2").Times(3)
-	young := fake.OnMessage().Reply("young 1", "young 2").Times(3)
-	third := fake.OnMessage(fakeserver.ByText("x")).Reply("third").Nth(3)
-	never := fake.OnMessage().Reply("never").Chance(0, 0)
-	removed := fake.OnMessage().Reply("removed")
-	removed.Remove()
-	removed.Remove()
-	var got []string
-	for range 8 {
-		got = append(got, c.send(agent, "x").text("reply_text"))
-	}
-	fake.OnMessage()
-	got = append(got, c.send(agent, "y").text("reply_text"))
-	assert.Equal(t, []string{"young 1", "young 2", "third", "young 2", "old 1", "old 2", "old 2", "You wrote: x", "You wrote: y"}, got)
-	assert.Equal(t, []int{3, 3, 1, 0, 0}, []int{old.Hits(), young.Hits(), third.Hits(), never.Hits(), removed.Hits()})
-}
-
-// A message that is refused uses up no step.
-func TestRefusedMessagesUseNoStep(t *testing.T) {
-	fake, c := newFake(t)
-	agent := c.agent(emptyBody)
-	script := fake.OnMessage().Reply("one", "two")
-	c.send("agent_000009", "x").wantError(t, 404, "not_found")
-	c.call("POST", "/v1/agents/"+agent+"/messages", `{"text":1}`).wantError(t, 400, "bad_request")
-	fake.Exhaust(c.key, "key_minute")
-	c.send(agent, "x").wantError(t, 429, "rate_limited")
-	assert.Zero(t, script.Hits())
-	fake.Advance(time.Minute)
-	assert.Equal(t, "one", c.send(agent, "x").text("reply_text"))
-}
-
 func TestReplyFunc(t *testing.T) {
 	fake, c := newFake(t, frozen())
 	agent := c.agent(`{"system_prompt":"Count."}`)
@@ -157,4 +121,14 @@ func TestUnusedRequiredNamesTheNearestCall(t *testing.T) {
 		require.Len(t, watch.errors, 1)
 		assert.True(t, strings.HasSuffix(watch.errors[0], "; "+row.want), watch.errors[0])
 	}
+}
+
+// A script may repeat a key: the record of its answer does not.
+func TestReasonOfAScriptHoldsNoKey(t *testing.T) {
+	fake, c := newFake(t)
+	fake.OnMessage().ReplyFunc(func(fakeserver.Message) fakeserver.Reply {
+		return fakeserver.Reply{Status: 400, Reason: "bad key " + c.key}
+	})
+	c.send(c.agent(emptyBody), "hello")
+	assert.Equal(t, "bad key [redacted]", fake.Calls()[1].Reason)
 }

@@ -195,33 +195,3 @@ func TestCallsHideSecretsInOddPlaces(t *testing.T) {
 		}
 	}
 }
-
-// What is foreign is bounded in a record.
-func TestRecordsAreBounded(t *testing.T) {
-	fake, c := newFake(t, fakeserver.WithUnknownRoutes())
-	long := strings.Repeat("a", 10_000)
-	req := c.request("X"+long, "/v1/agents/"+long, noBody, "X-Long: "+long)
-	for i := range 500 {
-		req.Header.Set(fmt.Sprint("X-", i), "1")
-	}
-	_ = seen(c.wire, req)
-	c.call("GET", "/v1/agents/"+long, noBody, "X-Long: "+long)
-	for _, call := range fake.Calls() {
-		assert.LessOrEqual(t, len(call.Method), 256)
-		assert.LessOrEqual(t, len(call.Path), 256)
-		assert.LessOrEqual(t, len(call.AgentID), 256)
-		assert.LessOrEqual(t, len(call.Header), 100)
-		assert.LessOrEqual(t, len(call.Header.Get("X-Long")), 4<<10)
-	}
-	assert.Equal(t, 1, fake.CallCount(fakeserver.ByAgent(long)), "a long identifier is found")
-}
-
-// A script may repeat a key: the record of its answer does not.
-func TestReasonOfAScriptHoldsNoKey(t *testing.T) {
-	fake, c := newFake(t)
-	fake.OnMessage().ReplyFunc(func(fakeserver.Message) fakeserver.Reply {
-		return fakeserver.Reply{Status: 400, Reason: "bad key " + c.key}
-	})
-	c.send(c.agent(emptyBody), "hello")
-	assert.Equal(t, "bad key [redacted]", fake.Calls()[1].Reason)
-}

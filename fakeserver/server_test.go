@@ -1,6 +1,8 @@
 package fakeserver_test
 
 import (
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -93,4 +95,44 @@ func TestTimes(t *testing.T) {
 	assert.Equal(t, []time.Time{want, want, want, want}, []time.Time{fake.Now(), fake.Agents()[0].CreatedAt, fake.Agents()[0].UpdatedAt, fake.Calls()[0].Time})
 	fake, _ = newFake(t)
 	assert.NotContains(t, fake.Now().String(), "m=")
+}
+
+// spy is a TB whose failures are looked at.
+type spy struct {
+	mu       sync.Mutex
+	errors   []string
+	logs     []string
+	cleanups []func()
+}
+
+func (s *spy) Helper() {}
+
+func (s *spy) Cleanup(f func()) { s.cleanups = append(s.cleanups, f) }
+
+func (s *spy) Failed() bool { s.mu.Lock(); defer s.mu.Unlock(); return len(s.errors) > 0 }
+
+func (s *spy) Errorf(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.errors = append(s.errors, fmt.Sprintf(format, args...))
+}
+
+func (s *spy) Logf(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.logs = append(s.logs, fmt.Sprintf(format, args...))
+}
+
+func (s *spy) finish() {
+	for i := len(s.cleanups) - 1; i >= 0; i-- {
+		s.cleanups[i]()
+	}
+}
+
+// newSpied returns a fake whose failures go to a spy.
+func newSpied(t testing.TB, opts ...fakeserver.Option) (*spy, *fakeserver.Server, caller) {
+	t.Helper()
+	watch := new(spy)
+	fake := fakeserver.New(watch, opts...)
+	return watch, fake, caller{t, fake.Direct(), fake.Key()}
 }

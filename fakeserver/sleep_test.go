@@ -37,21 +37,6 @@ func TestSleepersWakeAtTheirTimes(t *testing.T) {
 	})
 }
 
-func TestAdvanceEndsASleep(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fake, _ := newFake(t)
-		begun := fake.Now()
-		woken := make(chan time.Time)
-		go func() {
-			assert.NoError(t, fake.Sleep(t.Context(), time.Minute))
-			woken <- fake.Now()
-		}()
-		synctest.Wait()
-		fake.Advance(time.Hour)
-		assert.Equal(t, time.Hour, (<-woken).Sub(begun).Round(time.Microsecond))
-	})
-}
-
 func TestSleepEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake, _ := newFake(t, frozen())

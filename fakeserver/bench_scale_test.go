@@ -1,11 +1,28 @@
-package fakeserver
+package fakeserver_test
 
 import (
 	"fmt"
+	"net/http"
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
+
+// Throughput over loopback under 64 connections, with recording on: the
+// fraction of what the floor gets through, as of-floor. At least 0.85 is wanted.
+func BenchmarkThroughput(b *testing.B) {
+	fake, c := newFake(b, unlimited()...)
+	path := messagesPath(fake, c.key)
+	round := func(h http.Handler) func() {
+		wire, base := benchWays[2].open(b, h)
+		return func() { concurrently(64, 10, func() { post(wire, base+path, c.key, message) }) }
+	}
+	ratio, _ := measure(b, 1, round(bareMessage), round(fake))
+	b.ReportMetric(1/ratio, "of-floor")
+	b.ReportMetric(0, "ns/op")
+}
 
 // The cost of a call does not depend on how much the fake holds. The floor is
 // a fake with one agent and one key, in the same process: what the garbage
@@ -38,55 +55,48 @@ func BenchmarkScale(b *testing.B) {
 // than 1 KiB for an agent is wanted.
 func BenchmarkMemory(b *testing.B) {
 	const n = 100_000
-	s := unbounded(b)
+	fake, c := newFake(b)
 	for b.Loop() {
 		before := heap()
 		for range n {
-			agentFor(s, s.Key())
+			fake.AddAgent(c.key, fakeserver.Agent{})
 		}
 		agents := heap()
 		for range n {
-			s.IssueKey(KeyOptions{})
+			fake.IssueKey(fakeserver.KeyOptions{})
 		}
-		b.ReportMetric((agents-before)/n, "B/agent")
-		b.ReportMetric((heap()-agents)/n, "B/key")
-		s.Reset()
+		b.ReportMetric(float64(agents-before)/n, "B/agent")
+		b.ReportMetric(float64(heap()-agents)/n, "B/key")
+		fake.Reset()
 	}
 	b.ReportMetric(0, "ns/op")
-}
-
-func heap() float64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return float64(m.HeapAlloc)
 }
 
 // visitor makes a fake with agents and keys. Each call of visit makes one call:
 // with one key to the next agent, else with the next key.
 func visitor(b *testing.B, agents, keys int, path, body string) (visit func()) {
-	s := unbounded(b)
-	all := []string{s.Key()}
+	fake, c := newFake(b, unlimited()...)
+	all := []string{c.key}
 	for len(all) < keys {
-		all = append(all, s.IssueKey(KeyOptions{}))
+		all = append(all, fake.IssueKey(fakeserver.KeyOptions{}))
 	}
 	ids := make([]string, agents)
 	for i := range ids {
-		ids[i] = agentFor(s, all[0])
+		ids[i] = fake.AddAgent(c.key, fakeserver.Agent{}).ID
 	}
 	const stride = 7919 // to visit them in another order than that of memory
 	// Each call has texts of its own, so that those of a small fake are as far
 	// apart in memory as those of a big one.
 	calls := make([]struct{ url, key string }, 100_000)
 	for i := range calls {
-		calls[i].url = strings.Clone(s.BaseURL() + strings.ReplaceAll(path, "{agent_id}", ids[i*stride%agents]))
+		calls[i].url = strings.Clone(fakeURL + strings.ReplaceAll(path, "{agent_id}", ids[i*stride%agents]))
 		calls[i].key = strings.Clone(all[i*stride%keys])
 	}
-	caller, made := s.Direct(), 0
+	made := 0
 	return func() {
 		made++
 		next := calls[made%len(calls)]
-		post(caller, next.url, next.key, body)
+		post(c.wire, next.url, next.key, body)
 	}
 }
 
@@ -95,17 +105,18 @@ func visitor(b *testing.B, agents, keys int, path, body string) (visit func()) {
 func BenchmarkRules(b *testing.B) {
 	for _, name := range []string{"agent", "text", "unnamed"} {
 		b.Run(name, func(b *testing.B) {
-			one, many := unbounded(b), unbounded(b)
-			for i := range 1000 {
-				text := strings.Repeat("x", i+10)
-				many.OnMessage(map[string]Matcher{"agent": ByAgent(text), "text": ByText(text), "unnamed": ByTextContaining(text)}[name])
+			sender := func(rules int) func() {
+				fake, c := newFake(b, unlimited()...)
+				for i := range rules {
+					text := strings.Repeat("x", i+10)
+					fake.OnMessage(map[string]fakeserver.Matcher{
+						"agent": fakeserver.ByAgent(text), "text": fakeserver.ByText(text), "unnamed": fakeserver.ByTextContaining(text),
+					}[name])
+				}
+				url := fakeURL + messagesPath(fake, c.key)
+				return func() { post(c.wire, url, c.key, `{"text":"hello"}`) }
 			}
-			send := func(s *Server) func() {
-				agentFor(s, s.Key())
-				caller, url := s.Direct(), s.BaseURL()+"/v1/agents/agent_000001/messages"
-				return func() { post(caller, url, s.Key(), `{"text":"hello"}`) }
-			}
-			versus(b, send(one), send(many))
+			versus(b, sender(0), sender(1000))
 		})
 	}
 }

@@ -1,0 +1,194 @@
+package fakeserver
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"unicode"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestVault(t *testing.T) {
+	v := newVault()
+	sealed := v.seal("sk-canary")
+	assert.NotEqual(t, sealed, v.seal("sk-canary"), "each has a nonce of its own")
+	n := v.aead.NonceSize()
+	plain, err := v.aead.Open(nil, sealed[:n], sealed[n:], nil)
+	require.NoError(t, err)
+	assert.Equal(t, "sk-canary", string(plain))
+	_, err = newVault().aead.Open(nil, sealed[:n], sealed[n:], nil)
+	assert.Error(t, err, "each vault has a key of its own")
+	for _, other := range []string{v.fingerprint("b"), newVault().fingerprint("a")} {
+		assert.NotEqual(t, v.fingerprint("a"), other)
+		assert.Len(t, other, 16)
+	}
+}
+
+// A ring keeps what a list that is cut keeps.
+func TestRingAgreesWithAList(t *testing.T) {
+	for _, limit := range []int{0, 1, 2, 7, math.MaxInt} {
+		var r ring[int]
+		var list []int
+		for i := range 50 {
+			before, was := r.all(), slices.Clone(list)
+			r.add(i, limit)
+			list = append(list, i)
+			if len(list) > limit {
+				list = list[len(list)-limit:]
+			}
+			require.True(t, slices.Equal(list, r.all()))
+			require.True(t, slices.Equal(was, before), "a copy keeps what it had")
+			require.Equal(t, i+1, len(r.kept)+r.dropped)
+		}
+	}
+}
+
+// net/http changes the case of a header's name, and so of a key that has got
+// into it. What was sent, what is recorded and what is shown share no memory.
+func TestRedactHeader(t *testing.T) {
+	const secret = "Sk-MiXed/0123"
+	sent := http.Header{
+		"Authorization":   {"Bearer " + secret, "Bearer another"},
+		"X-Sk-Mixed/0123": {"1"},
+		"X-Api-Key":       {"short", "keys"},
+		"Content-Type":    {"application/json"},
+		"X-Note":          {"about " + secret + ".", "about nothing", strings.Repeat("a", maxHeaderValue+1)},
+	}
+	want := func() http.Header {
+		return http.Header{
+			"Authorization": {"[redacted]"},
+			"[redacted]":    {"[redacted]"},
+			"X-Api-Key":     {"[redacted]"},
+			"Content-Type":  {"application/json"},
+			"X-Note":        {"about [redacted].", "about nothing", strings.Repeat("a", maxHeaderValue)},
+		}
+	}
+	lines := redactHeader(sent, []string{secret})
+	sent["Content-Type"][0] = "changed"
+	shown := lines.header()
+	shown["X-Note"][1] = "changed"
+	shown["X-Api-Key"] = append(shown["X-Api-Key"], "more")
+	delete(shown, "Authorization")
+	assert.True(t, assert.ObjectsAreEqual(want(), lines.header()), "%.80v", lines)
+	for _, l := range lines {
+		assert.NotContains(t, strings.Join(l.values[:cap(l.values)], " "), secret, "nor behind the values")
+	}
+	assert.Nil(t, redactHeader(nil, nil).header())
+	assert.NotNil(t, redactHeader(http.Header{}, nil).header())
+}
+
+// The names that are known before they are read are known rightly.
+func TestUsualNames(t *testing.T) {
+	for _, n := range usualNames {
+		lower := strings.ToLower(n.name)
+		assert.Equal(t, headerName{n.name, lower, containsAny(lower, secretNames)}, n)
+	}
+}
+
+// Whatever isKeyName accepts is seen by mayNameKey, plain and escaped.
+func TestMayNameKey(t *testing.T) {
+	for _, letter := range "api_key" {
+		for r := unicode.SimpleFold(letter); r != letter; r = unicode.SimpleFold(r) {
+			name := strings.Replace("api_key", string(letter), string(r), 1)
+			assert.True(t, isKeyName(name) && mayNameKey([]byte(name)), name)
+		}
+	}
+	assert.True(t, mayNameKey([]byte(`{"\u0061pi\u005fkey":1}`)))
+	assert.False(t, mayNameKey([]byte(`{"text":"Where is my order?","user_ref":"user-4"}`)), "or every message would be read twice")
+}
+
+// The rulebook finds what asking every rule finds, in the same order, whatever
+// rules were added and removed.
+func TestRulebookFindsWhatAskingAllFinds(t *testing.T) {
+	s := New(t)
+	random := rand.New(rand.NewPCG(1, 2))
+	var all []*Script
+	for range 2000 {
+		switch random.IntN(4) {
+		case 0:
+			all = append(all, s.OnMessage(randomMatchers(random)...))
+		case 1:
+			if len(all) > 0 {
+				gone := all[random.IntN(len(all))]
+				gone.Remove()
+				all = without(all, gone)
+			}
+		default:
+			rec := &record{hasText: true, text: fmt.Sprint(random.IntN(3)), hasKey: true, token: digestOf(fmt.Sprint(random.IntN(3))), call: Call{
+				Endpoint: routes[random.IntN(3)].endpoint(), AgentID: fmt.Sprint(random.IntN(3)),
+			}}
+			want := slices.DeleteFunc(slices.Clone(all), func(sc *Script) bool { return !matchesAll(sc.matchers, rec) })
+			slices.Reverse(want)
+			got := candidates(s, s.world.scripts.about(rec), rec)
+			if !slices.Equal(want, got) {
+				t.Fatalf("%v finds %v, asking all finds %v", rec.call, got, want)
+			}
+		}
+	}
+	assert.Equal(t, all, s.world.scripts.all())
+}
+
+func randomMatchers(random *rand.Rand) (matchers []Matcher) {
+	for _, m := range []Matcher{
+		ByEndpoint(routes[random.IntN(3)].endpoint()), ByKey(fmt.Sprint(random.IntN(3))), ByAgent(fmt.Sprint(random.IntN(3))),
+		ByText(fmt.Sprint(random.IntN(3))), ByTextContaining(fmt.Sprint(random.IntN(3))), Where(func(c Call) bool { return c.AgentID > "0" }),
+	} {
+		if random.IntN(3) == 0 {
+			matchers = append(matchers, m)
+		}
+	}
+	return matchers
+}
+
+// Calls that are answered at the very moment at which a waiter begins are in
+// the log or told to it, and never both.
+func TestAwaitCallsWhileCallsCome(t *testing.T) {
+	const calls = 6
+	for range 500 {
+		s := New(t)
+		var all sync.WaitGroup
+		s.mu.Lock() // until all are about to begin
+		for i := range calls {
+			req := &request{world: s.world, record: &record{call: Call{TraceID: numbered("trace", i)}}}
+			all.Go(func() { s.keep(req, answer{}, answer{}) })
+			if i == calls/2 {
+				all.Go(func() {
+					got, err := s.AwaitCalls(t.Context(), calls)
+					assert.NoError(t, err)
+					seen := map[string]bool{}
+					for _, c := range got {
+						seen[c.TraceID] = true
+					}
+					assert.Len(t, seen, calls, "no call counts twice")
+				})
+			}
+		}
+		s.mu.Unlock()
+		all.Wait()
+		require.Empty(t, s.watchers, "a waiter that is done is gone")
+		require.Equal(t, calls, s.Admin().TotalCalls())
+	}
+}
+
+// Who begins to wait behind a Reset does not count a call that arrived before
+// it; who waits since before it does.
+func TestWaiterBehindAReset(t *testing.T) {
+	s := New(t)
+	before, behind := &gathering{need: 3}, &gathering{need: 3}
+	s.enroll(&watcher{see: before.add})
+	old := &request{world: s.world, record: new(record)}
+	s.Reset()
+	s.enroll(&watcher{see: behind.add})
+	s.keep(old, answer{}, answer{})
+	s.keep(&request{world: s.world, record: new(record)}, answer{}, answer{})
+	assert.Len(t, before.found, 2)
+	assert.Len(t, behind.found, 1)
+	assert.NotSame(t, old.record, behind.found[0])
+}

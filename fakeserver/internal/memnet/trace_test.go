@@ -1,0 +1,71 @@
+package memnet_test
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A client learns from the hooks whether its request was sent, and from its
+// connection what time it is on the other side. Direct shows a connection that
+// has addresses and nothing else.
+func TestHooks(t *testing.T) {
+	host := hostOf(handlers["200"])
+	host.Refuses = func(r *http.Request, ip netip.Addr) bool { return r.URL.Path == "/refused" && ip == localhost }
+	for i, wire := range []http.RoundTripper{host.Client(t, localhost).Transport, host.Direct(localhost)} {
+		for url, want := range map[string]string{
+			"https://" + address + "/":        "GetConn service.invalid:443, GotConn 127.0.0.1 service.invalid:443, WroteHeaders",
+			"https://service.invalid/refused": "GetConn service.invalid:443",
+			"http://127.0.0.1/":               "GetConn 127.0.0.1:80",
+			"https://127.0.0.1:2/":            "GetConn 127.0.0.1:2",
+		} {
+			ran, conn := hooksOf(t, wire, url)
+			if i == 0 && strings.HasSuffix(url, "/refused") {
+				want = "" // a Transport asks where to connect before its first hook
+			}
+			wantSame(t, fmt.Sprint("way ", i, ": ", url), want, ran)
+			if conn != nil {
+				assert.Equal(t, time.Unix(1, 0), conn.(interface{ Now() time.Time }).Now())
+			}
+			if conn == nil || i == 0 {
+				continue
+			}
+			_, read := conn.Read(nil)
+			_, write := conn.Write(nil)
+			for _, err := range []error{read, write, conn.SetDeadline(time.Time{}), conn.SetReadDeadline(time.Time{}), conn.SetWriteDeadline(time.Time{})} {
+				assert.ErrorIs(t, err, net.ErrClosed)
+			}
+			assert.NoError(t, conn.Close())
+		}
+	}
+}
+
+// hooksOf makes a call and returns the hooks that ran, with the connection that
+// they were shown.
+func hooksOf(t *testing.T, wire http.RoundTripper, url string) (ran string, conn net.Conn) {
+	wrote := make(chan bool, 1) // a Transport runs this hook on another goroutine, which may be late
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+		GetConn: func(hostPort string) { ran += "GetConn " + hostPort },
+		GotConn: func(info httptrace.GotConnInfo) {
+			conn = info.Conn
+			ran += ", GotConn " + conn.LocalAddr().(*net.TCPAddr).IP.String() + " " + conn.RemoteAddr().String()
+		},
+		WroteHeaders: func() { wrote <- true },
+	})
+	req, err := http.NewRequestWithContext(ctx, "GET", url, http.NoBody)
+	require.NoError(t, err)
+	_ = got(wire.RoundTrip(req)) //nolint:bodyclose // got closes it
+	if conn != nil {
+		<-wrote
+		ran += ", WroteHeaders"
+	}
+	return ran, conn
+}
