@@ -120,13 +120,10 @@ func help(out io.Writer) {
 	_, _ = fmt.Fprint(out, "usage: agentmessaging-fake [version | healthz | readyz | observe] [flags]\n\n"+
 		"The Agent Messaging Service in memory. Each flag can also be given in the environment.\n\n")
 	for _, o := range new(config).options() {
-		_, _ = fmt.Fprintf(out, "  --%-14s%s\n  %-16s%s\n", o.name, o.usage, "", o.variable()+described(o.fallback))
+		variable := o.variable()
+		if o.fallback != "" {
+			variable += ", default " + o.fallback
+		}
+		_, _ = fmt.Fprintf(out, "  --%-14s%s\n  %-16s%s\n", o.name, o.usage, "", variable)
 	}
-}
-
-func described(fallback string) string {
-	if fallback == "" {
-		return ""
-	}
-	return ", default " + fallback
 }
