@@ -169,36 +169,6 @@ func TestRequestHeaders(t *testing.T) {
 	assert.Empty(t, without.Header.Get("Content-Type"))
 }
 
-func TestTarget(t *testing.T) {
-	for _, tt := range []struct{ base, id, want string }{ // an empty id: Status
-		{clienttest.URL, "agent_1", "/v1/agents/agent_1"},
-		{clienttest.URL + "/", "agent_1", "/v1/agents/agent_1"},
-		{clienttest.URL + "/gate/way/", "agent_1", "/gate/way/v1/agents/agent_1"},
-		{clienttest.URL + "/a%2Fb", "agent_1", "/a%2Fb/v1/agents/agent_1"},
-		{clienttest.URL + "/a%2Fb/", "", "/a%2Fb/v1/status"},
-		{clienttest.URL + "/%2F/", "agent_1", "/%2F/v1/agents/agent_1"},
-		{clienttest.URL + "/a%20b//", "agent_1", "/a%20b/v1/agents/agent_1"},
-		{clienttest.URL, "a?b#c%2Fd é", "/v1/agents/a%3Fb%23c%252Fd%20%C3%A9"},
-		{"https://[2001:db8::1]:8443/", "a", "/v1/agents/a"},
-		{clienttest.URL, "...", "/v1/agents/..."},
-		{clienttest.URL, "%2e%2e", "/v1/agents/%252e%252e"},
-	} {
-		transport := answering(clienttest.OK)
-		client := clienttest.At(t, tt.base, clienttest.Through(transport))
-		var err error
-		if tt.id == "" {
-			_, err = client.Status(t.Context())
-		} else {
-			_, err = client.GetAgent(t.Context(), tt.id)
-		}
-		require.NoError(t, err)
-		sent := transport.Sent()[0]
-		assert.Equal(t, tt.want, sent.URL.EscapedPath())
-		assert.True(t, strings.HasPrefix(tt.base+"/", "https://"+sent.Host+"/"), tt.base)
-		assert.Empty(t, sent.URL.RawQuery)
-	}
-}
-
 // TestWithKeepsKeyAndConnections, and changes what it is told to.
 func TestWithKeepsKeyAndConnections(t *testing.T) {
 	first, second := answering(clienttest.OK), answering(clienttest.OK)

@@ -75,7 +75,7 @@ const here, there = true, false
 // is too impatient to wait for the end of a cool-down.
 func wantRefused(t *testing.T, client *agentmessaging.Client, local bool, do clienttest.Do) *agentmessaging.Error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	err := do(ctx, client)
 	var failure *agentmessaging.Error

@@ -54,6 +54,7 @@ func TestKindOfEachStatus(t *testing.T) {
 // TestErrorBodyIsKept up to 64 KiB, and named where it is no object.
 func TestErrorBodyIsKept(t *testing.T) {
 	assert.ErrorContains(t, failWith(t, answer{Status: 404, Body: " null"}), "the body is not the documented JSON: 5 bytes")
+	assert.ErrorContains(t, failWith(t, answer{Status: 502, Body: "<html>busy"}), "the body is HTML, probably a page of a proxy (10 bytes)")
 	var info agentmessaging.CallInfo
 	client := newClient(t, answering(answer{Status: 404, Body: strings.Repeat("x", 100<<10)}))
 	require.Error(t, get(agentmessaging.WithCallInfo(t.Context(), &info), client))
@@ -89,6 +90,7 @@ func TestOutcomeUnknown(t *testing.T) {
 	}{
 		{200, `{"reply_text`, "", "200 OK: the body is not the documented JSON: unexpected end of JSON input"},
 		{200, `{"reply":"misspelt","trace_id":"trace_7"}`, "trace_7", "200 OK: the body is not the documented JSON: reply_text is missing (trace trace_7)"},
+		{200, "\n<!DOCTYPE html><html><body>secret page</body></html>", "", "200 OK: the body is HTML, probably a page of a proxy (53 bytes)"},
 		{504, `{"error":"busy","reason":"later","trace_id":"trace_8"}`, "trace_8", "504 busy: later (trace trace_8)"},
 	} {
 		err := post(t.Context(), newClient(t, answering(answer{Status: tt.status, Body: tt.body})))

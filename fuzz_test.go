@@ -63,7 +63,7 @@ func FuzzAnswer(f *testing.F) {
 
 // FuzzAgentID: an id is refused, or arrives as exactly one segment of the path.
 func FuzzAgentID(f *testing.F) {
-	for _, id := range []string{"agent_1", "", ".", "..", "a/b", "%2e%2e", "a%2Fb", "a?b", "a#b", "é 語", "\x00", `a\b`, "a;b", "+", "/", "a\nb", "a\xffb", "../status"} {
+	for _, id := range []string{"agent_1", "", ".", "..", "a/b", "%2e%2e", "a%2Fb", "a?b", "a#b", "é 語", "\x00", `a\b`, "a;b", "+", "/", "a\nb", "a\xffb", "../status", "...", "a?b#c%2Fd é"} {
 		f.Add(id)
 	}
 	f.Fuzz(func(t *testing.T, id string) {
@@ -90,6 +90,7 @@ func FuzzBaseURL(f *testing.F) {
 	for _, base := range []string{
 		clienttest.URL, clienttest.URL + "/a/b/", clienttest.URL + "/a%2Fb", "http://localhost:80", "https://u:p@h", "https://h?q", "https://h#f",
 		"https://h/..", "//h", "https://[::1]:1/x", "HTTPS://H", "https://h/%2e%2e/", "http://evil.example", "https://h/;a=b", "https://h/%2F",
+		clienttest.URL + "/a%20b//", "https://[2001:db8::1]:8443/",
 	} {
 		f.Add(base)
 	}
@@ -99,7 +100,7 @@ func FuzzBaseURL(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := client.Status(t.Context()); err != nil {
+		if _, err := client.SendMessage(t.Context(), "a?b#c%2Fd é", message{Text: "hi"}); err != nil {
 			t.Fatal(base, err)
 		}
 		want, err := url.Parse(base)
@@ -108,7 +109,7 @@ func FuzzBaseURL(f *testing.F) {
 		}
 		sent := transport.Sent()[0].URL
 		prefix := strings.TrimRight(want.EscapedPath(), "/")
-		if sent.Host != want.Host || sent.EscapedPath() != prefix+"/v1/status" || sent.RawQuery != "" || sent.User != nil {
+		if sent.Host != want.Host || sent.EscapedPath() != prefix+"/v1/agents/a%3Fb%23c%252Fd%20%C3%A9/messages" || sent.RawQuery != "" || sent.User != nil {
 			t.Fatalf("%q became %q", base, sent)
 		}
 		if sent.Scheme != "https" && !strings.HasPrefix(sent.Host, "127.") && !strings.HasPrefix(strings.ToLower(sent.Host), "localhost") && !strings.HasPrefix(sent.Host, "[") {

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"strings"
 	"testing"
-	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -18,34 +15,6 @@ import (
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/clienttest"
 )
-
-// TestLostAnswers are those that the fault matrix (docs/faults.md) does not
-// have; the others, and all statuses and bodies, are rows of it.
-func TestLostAnswers(t *testing.T) {
-	const ok = clienttest.AnyReply
-	cutOff := func() io.Reader { return iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader(ok))) }
-	for name, tt := range map[string]struct {
-		answer answer
-		cause  error
-	}{
-		"lost":           {answer{Err: io.ErrUnexpectedEOF}, io.ErrUnexpectedEOF},
-		"cut off":        {answer{Status: 200, Reader: cutOff}, iotest.ErrTimeout},
-		"too large":      {answer{Status: 200, Body: `{"pad":"` + strings.Repeat("x", 5<<20) + `",` + ok[1:]}, nil},
-		"endless spaces": {answer{Status: 200, Body: ok + strings.Repeat(" ", 4<<20)}, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, posted := clienttest.Make(t, get, []answer{tt.answer}), clienttest.Make(t, post, []answer{tt.answer})
-			assert.NotErrorIs(t, got.Err, agentmessaging.ErrOutcomeUnknown)
-			assert.Len(t, got.Sent, 3)
-			assert.ErrorIs(t, posted.Err, agentmessaging.ErrOutcomeUnknown)
-			assert.Len(t, posted.Sent, 1)
-			if tt.cause != nil {
-				assert.ErrorIs(t, got.Err, tt.cause)
-				assert.ErrorIs(t, posted.Err, tt.cause)
-			}
-		})
-	}
-}
 
 // TestRetrySucceedsLater: each attempt sends the whole body.
 func TestRetrySucceedsLater(t *testing.T) {

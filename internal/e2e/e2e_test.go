@@ -15,7 +15,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,19 +31,6 @@ const okBody = clienttest.AnyReply
 func connect(t *testing.T, baseURL string, opts ...agentmessaging.Option) *agentmessaging.Client {
 	t.Helper()
 	return clienttest.At(t, baseURL, append([]agentmessaging.Option{clienttest.Quick}, opts...)...)
-}
-
-// hangingUp starts a server that reads each request and closes the connection.
-func hangingUp(t *testing.T) (baseURL string, requests *atomic.Int32) {
-	t.Helper()
-	requests = new(atomic.Int32)
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body)
-		requests.Add(1)
-		panic(http.ErrAbortHandler)
-	}))
-	t.Cleanup(server.Close)
-	return server.URL, requests
 }
 
 // serveTLS starts a server that speaks HTTP/2, or HTTP/1.1 only, and returns

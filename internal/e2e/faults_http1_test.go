@@ -109,11 +109,14 @@ func drip(p peer) error {
 	return nil
 }
 
-// packed is 300 MiB of spaces as gzip, each of them a member of its own.
+// packed is an answer and 300 MiB of spaces as gzip, each MiB a member of its own.
 var packed = sync.OnceValue(func() []byte {
-	var one bytes.Buffer
-	zip := gzip.NewWriter(&one)
-	zip.Write(bytes.Repeat([]byte(" "), 1<<20))
-	zip.Close()
-	return bytes.Repeat(one.Bytes(), 300)
+	member := func(text []byte) []byte {
+		var one bytes.Buffer
+		zip := gzip.NewWriter(&one)
+		zip.Write(text)
+		zip.Close()
+		return one.Bytes()
+	}
+	return append(member([]byte(okBody)), bytes.Repeat(member(bytes.Repeat([]byte(" "), 1<<20)), 300)...)
 })

@@ -29,6 +29,7 @@ var http2Faults = []fault{
 	{name: "103 without end", serve: overHTTP2(request, forever(status(103)))},
 	{name: "header without end", serve: overHTTP2(request, unended(200), forever(continuation))},
 	{name: "status 000", serve: overHTTP2(request, answer(0, okBody), stay)},
+	{name: "no window for the request's body", serve: overHTTP2With(setting(settingWindow, 0), header, stay), deadline: 10 * time.Second},
 	{name: "no answer until the deadline", serve: overHTTP2(request, stay), deadline: 10 * time.Second},
 	{name: "no body until the deadline", serve: overHTTP2(request, status(200), stay), deadline: 10 * time.Second},
 	{name: "packed error without body", serve: overHTTP2(request, status(404, "content-encoding", "gzip"), stay)},

@@ -16,7 +16,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
-// TestSoak lets thousands of callers share one client and one fake under
+// TestSoak lets hundreds of callers share one client and one fake under
 // random faults, and balances the books: what the client reports is what the
 // service did. Outcomes that are unknown are counted apart on both sides. In
 // virtual time a goroutine that is left over fails the bubble.
@@ -28,9 +28,9 @@ func TestSoak(t *testing.T) {
 		way     wayToFake
 		opt     agentmessaging.Option
 	}{
-		"wire":              {500, overMemory, agentmessaging.WithoutCoolDown()},
+		"wire":              {200, overMemory, agentmessaging.WithoutCoolDown()},
 		"wire, cool-down":   {150, overMemory, agentmessaging.WithTimeout(24 * time.Hour)},
-		"direct":            {2_000, directly, agentmessaging.WithoutCoolDown()},
+		"direct":            {1_000, directly, agentmessaging.WithoutCoolDown()},
 		"direct, cool-down": {150, directly, agentmessaging.WithTimeout(24 * time.Hour)},
 	} {
 		t.Run(name, func(t *testing.T) {
