@@ -34,25 +34,15 @@ func (RealClock) Sleep(ctx context.Context, d time.Duration) error {
 // no clock of its own. It asks the connection and not the transport, which may
 // be wrapped.
 func (c *CoolDown) Follow(conn net.Conn) {
-	if timed, ok := conn.(interface{ Now() time.Time }); ok && c != nil && c.clock == nil && c.heard.Load() == nil {
+	if timed, ok := conn.(interface{ Now() time.Time }); ok && c != nil && c.clock == (RealClock{}) && c.heard.Load() == nil {
 		now := timed.Now
 		c.heard.CompareAndSwap(nil, &now)
 	}
 }
 
 func (c *CoolDown) now() time.Time {
-	if c.clock != nil {
-		return c.clock.Now()
-	}
 	if heard := c.heard.Load(); heard != nil {
 		return (*heard)()
 	}
-	return time.Now()
-}
-
-func (c *CoolDown) sleep(ctx context.Context, d time.Duration) error {
-	if c.clock != nil {
-		return c.clock.Sleep(ctx, d)
-	}
-	return RealClock{}.Sleep(ctx, d)
+	return c.clock.Now()
 }

@@ -25,8 +25,8 @@ import (
 // as the callers that wait at the same time are in one bubble. A nil CoolDown
 // holds back nobody.
 type CoolDown struct {
-	clock  Clock // nil: real time, or heard
-	heard  atomic.Pointer[func() time.Time]
+	clock  Clock
+	heard  atomic.Pointer[func() time.Time] // in place of real time
 	random func() float64
 
 	busy  atomic.Int32 // gates that hold anybody up
@@ -38,6 +38,9 @@ type CoolDown struct {
 // New returns a cool-down by clock, or by real time if it is nil, with random
 // values in [0, 1) for jitter.
 func New(clock Clock, random func() float64) *CoolDown {
+	if clock == nil {
+		clock = RealClock{}
+	}
 	return &CoolDown{clock: clock, random: random}
 }
 
@@ -156,7 +159,7 @@ func (c *CoolDown) look(w *caller, now time.Time) (pause time.Duration, passed b
 // rest waits for the pause, or until the caller is woken. A pause that nobody
 // cut short has passed even if the clock stands still.
 func (c *CoolDown) rest(w *caller, now time.Time, pause time.Duration) error {
-	err := c.sleep(w.alarm, pause)
+	err := c.clock.Sleep(w.alarm, pause)
 	woken := w.alarm.Err() != nil && w.ctx.Err() == nil
 	w.lookAgain() // its context is not needed any more
 	w.alarm = w.ctx

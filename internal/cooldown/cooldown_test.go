@@ -57,6 +57,15 @@ type seen429 struct {
 	end   time.Time
 }
 
+// believed is how long a 429 shuts: at least a second where it does not say, and
+// no longer than any window.
+func believed(told time.Duration) time.Duration {
+	if told <= 0 {
+		return time.Second
+	}
+	return min(told, 24*time.Hour)
+}
+
 // naive is the end of the cool-down of a class: the latest of the limits that were
 // ever seen there, each at the latest end that it was ever told.
 func naive(all []seen429, class int) (end time.Time) {
@@ -76,6 +85,7 @@ func naive(all []seen429, class int) (end time.Time) {
 func TestGatesFollowTheModel(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	keys := []string{"", "a", "b", "c"}
+	odd := []time.Duration{-time.Minute, 0, 1, 24 * time.Hour, 24*time.Hour + 1, math.MaxInt64}
 	for range 2000 {
 		var (
 			gs  gates
@@ -87,14 +97,16 @@ func TestGatesFollowTheModel(t *testing.T) {
 			class := random.IntN(4)
 			if random.IntN(3) == 0 {
 				key, told := keys[random.IntN(len(keys))], LeastShut+time.Duration(random.Int64N(int64(time.Minute)))
+				if random.IntN(100) == 0 {
+					told = odd[random.IntN(len(odd))]
+				}
 				gs.shut(key, class, now, told, 0)
-				all = append(all, seen429{key, class, now.Add(told)})
+				all = append(all, seen429{key, class, now.Add(believed(told))})
 			}
 			closed := false
 			for class := range 4 {
-				want := naive(all, class)
 				end, _ := latest(gs, class, now)
-				if want.After(now) {
+				if want := naive(all, class); want.After(now) {
 					require.Equal(t, want, end)
 					closed = true
 				} else {
@@ -113,8 +125,6 @@ func latest(gs gates, class int, now time.Time) (end time.Time, key string) {
 	}
 	return time.Time{}, ""
 }
-
-func news(_ *gate, news bool) bool { return news }
 
 func shutGates(gs gates, now time.Time) (n int) {
 	for _, g := range gs {
@@ -137,20 +147,6 @@ func TestGateOpensAtItsEnd(t *testing.T) {
 	}
 }
 
-// TestGateBelievesNoNonsense: a 429 that does not tell how long, or longer than
-// any window.
-func TestGateBelievesNoNonsense(t *testing.T) {
-	for told, want := range map[time.Duration]time.Duration{
-		-time.Minute: time.Second, 0: time.Second, 1: 1, 24 * time.Hour: 24 * time.Hour, 24*time.Hour + 1: 24 * time.Hour, math.MaxInt64: 24 * time.Hour,
-	} {
-		var gs gates
-		assert.True(t, news(gs.shut("k", 1, epoch, told, 0)))
-		end, key := latest(gs, 1, epoch)
-		assert.Equal(t, epoch.Add(want), end, told)
-		assert.Equal(t, "k", key)
-	}
-}
-
 // TestNewsOfGates: the begin, and each second that is added, in small steps
 // too.
 func TestNewsOfGates(t *testing.T) {
@@ -169,7 +165,8 @@ func TestNewsOfGates(t *testing.T) {
 		{3 * time.Second, 10 * time.Second, true},
 		{13 * time.Second, time.Millisecond, true},
 	} {
-		assert.Equal(t, step.news, news(gs.shut("k", 0, epoch.Add(step.at), step.told, 0)), step)
+		_, news := gs.shut("k", 0, epoch.Add(step.at), step.told, 0)
+		assert.Equal(t, step.news, news, step)
 	}
 }
 
@@ -177,87 +174,29 @@ func TestNewsOfGates(t *testing.T) {
 // forgotten; where all are shut, a further one shuts the class that sees it.
 func TestGatesAreBounded(t *testing.T) {
 	var gs gates
+	last := func(class int, now time.Time) string {
+		_, key := latest(gs, class, now)
+		return key
+	}
 	for i := range 1000 {
 		gs.shut(fmt.Sprint("key ", i), 0, epoch.Add(time.Duration(i)*time.Minute), time.Minute, 0)
+		require.LessOrEqual(t, len(gs), maxKeys)
 	}
-	require.LessOrEqual(t, len(gs), maxKeys)
 	later := epoch.Add(1000 * time.Minute)
 	for i := range maxKeys {
 		gs.shut(fmt.Sprint("later ", i), 0, later, time.Hour+time.Duration(i)*time.Minute, 0)
 	}
-	assert.Equal(t, maxKeys, shutGates(gs, later))
 	for range 2 {
 		gs.shut("one more", 5, later, 3*time.Hour, 0)
 		assert.Len(t, gs, maxKeys+1)
 	}
-	end, key := latest(gs, 5, later)
-	assert.Equal(t, later.Add(3*time.Hour), end)
-	assert.Empty(t, key)
-	_, key = latest(gs, 0, later)
-	assert.Equal(t, "later 63", key, "it does not cover what it was not seen at")
-
+	assert.Empty(t, last(5, later), "that of the class")
+	assert.Equal(t, "later 63", last(0, later), "it does not cover what it was not seen at")
 	soon := later.Add(time.Hour + time.Minute) // the first two are over
 	gs.shut("new", 8, soon, 100*time.Hour, 0)
 	assert.Len(t, gs, maxKeys)
-	_, key = latest(gs, 8, soon)
-	assert.Equal(t, "new", key)
-	_, key = latest(gs, 0, soon)
-	assert.Equal(t, "later 63", key, "a new key covers nothing that the old one did")
-}
-
-// TestCoolDownIsFastAgain once a caller has seen that it is over, and is begun
-// by nothing but a 429.
-func TestCoolDownIsFastAgain(t *testing.T) {
-	clock := &handClock{now: epoch}
-	c := New(clock, func() float64 { return 0 })
-	var seat Seat
-	pass := func(attempt Attempt) error {
-		_, _, err := c.Pass(t.Context(), attempt, &seat)
-		return err
-	}
-	require.NoError(t, pass(reading))
-	for _, sent := range []bool{false, true} {
-		c.Done(&seat, Outcome{Sent: sent, RetryAfter: time.Hour})
-		assert.Zero(t, c.busy.Load())
-	}
-	c.Done(&seat, Outcome{Refused: true, Sent: true, LimitKey: "k", RetryAfter: time.Hour})
-	assert.EqualValues(t, 1, c.busy.Load())
-	assert.Equal(t, &Refusal{LimitKey: "k", RetryAfter: time.Hour}, pass(reading), "longer than MaxWait")
-	clock.now = clock.now.Add(time.Hour)
-	require.NoError(t, pass(reading))
-	c.Done(&Seat{class: 9}, Outcome{Refused: true, LimitKey: "other", RetryAfter: time.Hour})
-	assert.EqualValues(t, 2, c.busy.Load(), "one is shut, and the other waits for the answer")
-	c.Done(&seat, Outcome{Sent: true})
-	assert.EqualValues(t, 2, c.busy.Load(), "others may be about to wake up: they go in turn too")
-	clock.now = clock.now.Add(patience)
-	require.NoError(t, pass(Attempt{Endpoint: spec.Status}))
-	assert.EqualValues(t, 1, c.busy.Load())
-	clock.now = clock.now.Add(time.Hour)
-	for _, busy := range []int32{1, 0} {
-		require.NoError(t, pass(Attempt{Endpoint: spec.Status}))
-		assert.Equal(t, busy, c.busy.Load(), "any caller sees that a gate is open, and that nobody comes any more")
-		clock.now = clock.now.Add(patience)
-	}
-}
-
-// TestGateStaysShut when a call that was on its way comes through.
-func TestGateStaysShut(t *testing.T) {
-	clock := &handClock{now: epoch}
-	c := New(clock, func() float64 { return 0 })
-	var seats [3]Seat
-	pass := func(seat *Seat) error {
-		_, _, err := c.Pass(t.Context(), reading, seat)
-		clock.now = clock.now.Add(patience)
-		return err
-	}
-	require.NoError(t, pass(&seats[0]))
-	c.Done(&seats[0], Outcome{Refused: true, RetryAfter: 1})
-	clock.now = clock.now.Add(1)
-	require.NoError(t, pass(&seats[1]))
-	require.NoError(t, pass(&seats[2]))
-	c.Done(&seats[1], Outcome{Refused: true, RetryAfter: time.Hour})
-	c.Done(&seats[2], Outcome{Sent: true})
-	assert.Error(t, pass(&seats[0]))
+	assert.Equal(t, "new", last(8, soon))
+	assert.Equal(t, "later 63", last(0, soon), "a new key covers nothing that the old one did")
 }
 
 // handClock is set by hand.
@@ -267,6 +206,54 @@ type handClock struct {
 }
 
 func (c *handClock) Now() time.Time { return c.now }
+
+// pass lets an attempt through, and then the time go on.
+func (c *handClock) pass(t *testing.T, down *CoolDown, attempt Attempt, seat *Seat, after time.Duration) {
+	t.Helper()
+	_, _, err := down.Pass(t.Context(), attempt, seat)
+	require.NoError(t, err)
+	c.now = c.now.Add(after)
+}
+
+// TestCoolDownIsFastAgain once a caller has seen that it is over, and is begun
+// by nothing but a 429.
+func TestCoolDownIsFastAgain(t *testing.T) {
+	clock, seat := &handClock{now: epoch}, &Seat{}
+	c := New(clock, func() float64 { return 0 })
+	clock.pass(t, c, reading, seat, 0)
+	for _, sent := range []bool{false, true} {
+		c.Done(seat, Outcome{Sent: sent, RetryAfter: time.Hour})
+		assert.Zero(t, c.busy.Load())
+	}
+	c.Done(seat, Outcome{Refused: true, Sent: true, LimitKey: "k", RetryAfter: time.Hour})
+	_, _, err := c.Pass(t.Context(), reading, seat)
+	assert.Equal(t, &Refusal{LimitKey: "k", RetryAfter: time.Hour}, err, "longer than MaxWait")
+	clock.now = clock.now.Add(time.Hour)
+	clock.pass(t, c, reading, seat, 0)
+	c.Done(&Seat{class: 9}, Outcome{Refused: true, LimitKey: "other", RetryAfter: time.Hour})
+	c.Done(seat, Outcome{Sent: true})
+	assert.EqualValues(t, 2, c.busy.Load(), "one is shut, and others may be about to wake up: they go in turn too")
+	clock.now = clock.now.Add(patience)
+	for i, busy := range []int32{1, 1, 0} {
+		clock.pass(t, c, Attempt{Endpoint: spec.Status}, seat, []time.Duration{time.Hour, patience, 0}[i])
+		assert.Equal(t, busy, c.busy.Load(), "any caller sees that a gate is open, and that nobody comes any more")
+	}
+}
+
+// TestGateStaysShut when a call that was on its way comes through.
+func TestGateStaysShut(t *testing.T) {
+	clock, seats := &handClock{now: epoch}, make([]Seat, 3)
+	c := New(clock, func() float64 { return 0 })
+	clock.pass(t, c, reading, &seats[0], 1)
+	c.Done(&seats[0], Outcome{Refused: true, RetryAfter: 1})
+	clock.now = clock.now.Add(1)
+	clock.pass(t, c, reading, &seats[1], patience)
+	clock.pass(t, c, reading, &seats[2], patience)
+	c.Done(&seats[1], Outcome{Refused: true, RetryAfter: time.Hour})
+	c.Done(&seats[2], Outcome{Sent: true})
+	_, _, err := c.Pass(t.Context(), reading, &seats[0])
+	assert.Error(t, err)
+}
 
 // goes lets go who may, with so many attempts left.
 func (t *turns) goes(left int, now time.Time) (n int) {
@@ -345,13 +332,14 @@ func TestTurnsOfLastAttempts(t *testing.T) {
 	assert.Equal(t, 3, turn.goes(1, epoch))
 }
 
-// TestLineLeavesNobodyBehind: who gives up makes room, and of all who may go
-// the first goes.
-func TestLineLeavesNobodyBehind(t *testing.T) {
+// TestLine leaves nobody behind: who gives up makes room, and of all who may go
+// the first goes. Who comes to the head of a queue is woken, since those behind
+// look again only after a wait that grows with their place.
+func TestLine(t *testing.T) {
 	var l line
 	callers := make([]*caller, 6)
 	for i := range callers {
-		callers[i] = &caller{seat: &Seat{class: i % 3, left: i % 2}}
+		callers[i] = &caller{ctx: t.Context(), seat: &Seat{class: i % 3, left: i % 2}}
 		l.join(callers[i])
 	}
 	all := func(int, bool, bool) bool { return true }
@@ -359,15 +347,25 @@ func TestLineLeavesNobodyBehind(t *testing.T) {
 	assert.Same(t, callers[1], l.first(func(_ int, last, _ bool) bool { return !last }))
 	assert.Same(t, callers[2], l.first(func(class int, _, _ bool) bool { return class == 2 }))
 	assert.Nil(t, l.first(func(int, bool, bool) bool { return false }))
+	assert.True(t, l.anybody(1<<2), "a last attempt")
 	for _, i := range []int{0, 2, 4} {
 		l.leave(callers[i])
 		l.leave(callers[i])
 	}
 	assert.Same(t, callers[1], l.first(all))
 	assert.Equal(t, [2]int{3, 0}, l.waiting)
-	assert.True(t, l.anybody(1<<1))
+	for i := range callers[:3] { // three in one queue
+		callers[i] = &caller{ctx: t.Context(), seat: &Seat{class: 7, left: 1}}
+		l.join(callers[i])
+		assert.Equal(t, time.Duration(1+i)*patience, l.await(callers[i]))
+	}
 	l.leave(callers[1])
-	assert.False(t, l.anybody(1<<1))
+	assert.NoError(t, callers[2].alarm.Err(), "it is not the head yet")
+	l.leave(callers[0])
+	assert.Error(t, callers[2].alarm.Err())
+	assert.True(t, l.anybody(1<<7))
+	l.leave(callers[2])
+	assert.False(t, l.anybody(1<<7))
 }
 
 // TestCallerInLineHearsOfARefusal at once, not when it looks again by itself.
@@ -396,20 +394,4 @@ func TestCallerInLineHearsOfARefusal(t *testing.T) {
 		time.Sleep(time.Minute)
 		assert.EqualValues(t, 1, refused.Load())
 	})
-}
-
-// TestNewHeadLooksAgain: who comes to the head of a queue is woken, since those
-// behind look again only after a wait that grows with their place.
-func TestNewHeadLooksAgain(t *testing.T) {
-	var l line
-	callers := make([]*caller, 3)
-	for i := range callers {
-		callers[i] = &caller{ctx: t.Context(), seat: &Seat{left: 1}}
-		l.join(callers[i])
-		assert.Equal(t, time.Duration(1+i)*patience, l.await(callers[i]))
-	}
-	l.leave(callers[1])
-	assert.NoError(t, callers[2].alarm.Err(), "it is not the head yet")
-	l.leave(callers[0])
-	assert.Error(t, callers[2].alarm.Err())
 }
