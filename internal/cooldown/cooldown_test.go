@@ -240,7 +240,8 @@ func TestCoolDownIsFastAgain(t *testing.T) {
 	}
 }
 
-// TestGateStaysShut when a call that was on its way comes through.
+// TestGateStaysShut when a call that was on its way comes through, or the one that
+// was to look is not sent.
 func TestGateStaysShut(t *testing.T) {
 	clock, seats := &handClock{now: epoch}, make([]Seat, 3)
 	c := New(clock, func() float64 { return 0 })
@@ -249,10 +250,16 @@ func TestGateStaysShut(t *testing.T) {
 	clock.now = clock.now.Add(1)
 	clock.pass(t, c, reading, &seats[1], patience)
 	clock.pass(t, c, reading, &seats[2], patience)
-	c.Done(&seats[1], Outcome{Refused: true, RetryAfter: time.Hour})
+	c.Done(&seats[1], Outcome{Refused: true, RetryAfter: 2 * lookEvery})
 	c.Done(&seats[2], Outcome{Sent: true})
-	_, _, err := c.Pass(t.Context(), reading, &seats[0])
-	assert.Error(t, err)
+	for i := range 2 {
+		_, _, err := c.Pass(t.Context(), reading, &seats[0])
+		assert.Error(t, err)
+		if clock.now = epoch.Add(lookEvery + time.Minute); i == 0 {
+			clock.pass(t, c, reading, &seats[0], 0)
+			c.Done(&seats[0], Outcome{})
+		}
+	}
 }
 
 // goes lets go who may, with so many attempts left.
@@ -347,7 +354,6 @@ func TestLine(t *testing.T) {
 	assert.Same(t, callers[1], l.first(func(_ int, last, _ bool) bool { return !last }))
 	assert.Same(t, callers[2], l.first(func(class int, _, _ bool) bool { return class == 2 }))
 	assert.Nil(t, l.first(func(int, bool, bool) bool { return false }))
-	assert.True(t, l.anybody(1<<2), "a last attempt")
 	for _, i := range []int{0, 2, 4} {
 		l.leave(callers[i])
 		l.leave(callers[i])
@@ -355,7 +361,7 @@ func TestLine(t *testing.T) {
 	assert.Same(t, callers[1], l.first(all))
 	assert.Equal(t, [2]int{3, 0}, l.waiting)
 	for i := range callers[:3] { // three in one queue
-		callers[i] = &caller{ctx: t.Context(), seat: &Seat{class: 7, left: 1}}
+		callers[i] = &caller{ctx: t.Context(), seat: &Seat{class: 7}}
 		l.join(callers[i])
 		assert.Equal(t, time.Duration(1+i)*patience, l.await(callers[i]))
 	}
