@@ -140,15 +140,20 @@ func ExampleWithPriority() {
 }
 
 // Several processes share an API key's limits through a store of yours, here
-// one in memory.
+// one in memory that tells the time of the fake's clock.
 func ExampleWithStore() {
-	p, err := pacer.New(pacer.PreviewLimits(), pacer.WithStore(traffic.NewStore(), "the API key"))
+	store := traffic.NewStore()
+	p, err := pacer.New(pacer.PreviewLimits(), pacer.WithStore(store, "the API key"))
 	if err != nil {
 		log.Fatal(err)
 	}
 	fake, client := onFake(p)
 	defer fake.Close()
-	_, err = client.WarmUp(context.Background(), agentmessaging.LLMModeHosted)
-	fmt.Println(err, p.State().Processes)
-	// Output: <nil> 1
+	store.Clock = fake
+	began := fake.Now()
+	for range 100 {
+		_, _ = client.GetAgent(context.Background(), "agent_1")
+	}
+	fmt.Println(fake.CallCount(), p.State().Processes, fake.Now().Sub(began) > 90*time.Second)
+	// Output: 100 1 true
 }

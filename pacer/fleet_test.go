@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/traffic"
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
 )
@@ -240,22 +239,6 @@ func TestWhoShares(t *testing.T) {
 		acquire(t, newPacer(t, perMinute(60), pacer.WithStore(s.Store, "another key")), message)
 		wantValues(3, "another key")
 	})
-}
-
-// TestFakeClock: a store that tells the time of the client's clock takes part in
-// its leaps.
-func TestFakeClock(t *testing.T) {
-	store := traffic.NewStore()
-	fake, client := onFake(sharing(t, perMinute(60), store))
-	defer fake.Close()
-	store.Clock = fake
-	began := fake.Now()
-	for range 100 {
-		_, err := client.GetAgent(t.Context(), "none")
-		require.ErrorIs(t, err, agentmessaging.ErrNotFound)
-	}
-	assert.InDelta(t, 100, fake.Now().Sub(began).Seconds(), 10)
-	assert.Equal(t, 100, fake.CallCount())
 }
 
 // TestSlowStore is said once, with what to do.

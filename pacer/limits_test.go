@@ -19,7 +19,7 @@ import (
 // moment, and most of it is used. After 16 windows the pacer would try whether
 // more is allowed.
 func TestNeverMoreThanTheLimit(t *testing.T) {
-	for seed := range uint64(30) {
+	for seed := range uint64(15) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
 			s := traffic.Scenario{
@@ -147,6 +147,7 @@ func TestWhoIsHeldBack(t *testing.T) {
 		{"", []told{{message, 8 * h}}, 8 * h, 8 * h, 8 * h, 8 * h},
 		{"", []told{{creation, 8 * h}, {message, 3 * h}}, 3 * h, 8 * h, 8 * h, 3 * h}, // a wrong guess costs one message
 		{"", []told{{warmUp, 60 * s}, {warmUp, h}, {warmUp, 0}}, 0, 0, 0, h},
+		{"", []told{{warmUp, 0}}, 0, 0, 0, s},
 		{"", []told{{withKey, h}}, 0, 0, h, 0},
 		{"", []told{{withKey, h}, {creation, 2 * h}}, 0, 2 * h, 2 * h, 0},
 		{"", []told{{withKey, h}, {creation, h / 2}}, 0, h / 2, h, 0},
@@ -166,7 +167,7 @@ func TestWhoIsHeldBack(t *testing.T) {
 				message: test.message, creation: test.creation, withKey: test.withKey, warmUp: test.warmUp,
 			} {
 				_, wait := ask(t, p, attempt)
-				assert.InDelta(t, want, wait, float64(2*time.Second), "%+v: %s", test, attempt.Path)
+				assert.InDelta(t, (want + s/2).Seconds(), wait.Seconds(), 0.51, "%+v: %s", test, attempt.Path) // and a turn
 			}
 		})
 	}
@@ -210,16 +211,16 @@ func TestLevel(t *testing.T) {
 func TestARaisedLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(t, perMinute(60))
+		fill(t, p, 10*time.Minute)
+		time.Sleep(2 * time.Minute)
 		fill(t, p, 15*time.Minute)
-		assert.Equal(t, 60.0, level(p))
+		assert.Equal(t, 60.0, level(p), "not without a break")
 		for _, quarters := range []time.Duration{1, 2, 4} {
 			fill(t, p, 3*time.Minute/2)
 			assert.InDelta(t, 66, level(p), 0.1)
 			acquire(t, p, patient()).Done(tooMany("", time.Second))
-			assert.LessOrEqual(t, level(p), 60.0, "back to what held")
-			time.Sleep(20 * time.Minute)
 			fill(t, p, quarters*30*time.Minute)
-			assert.Equal(t, 60.0, level(p))
+			assert.LessOrEqual(t, level(p), 60.0, "back to what held")
 		}
 	})
 }

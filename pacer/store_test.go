@@ -37,22 +37,23 @@ func (s *said) Errorf(format string, args ...any) {
 // broken is a store with one fault.
 type broken struct {
 	*traffic.Store
-	spoil func(*reply)
+	spoil func(*loaded)
 	blind bool // to the version of a key that has a value
 }
 
-type reply struct {
+type loaded struct {
 	value   []byte
 	version string
 	now     time.Time
 }
 
-func (b *broken) Load(ctx context.Context, key string) (value []byte, version string, now time.Time, err error) {
-	var r reply
-	if r.value, r.version, r.now, err = b.Store.Load(ctx, key); b.spoil != nil {
-		b.spoil(&r)
+func (b *broken) Load(ctx context.Context, key string) ([]byte, string, time.Time, error) {
+	value, version, now, err := b.Store.Load(ctx, key)
+	l := loaded{value, version, now}
+	if b.spoil != nil {
+		b.spoil(&l)
 	}
-	return r.value, r.version, r.now, err
+	return l.value, l.version, l.now, err
 }
 
 func (b *broken) Swap(ctx context.Context, key, version string, value []byte, ttl time.Duration) (bool, error) {
@@ -65,21 +66,13 @@ func (b *broken) Swap(ctx context.Context, key, version string, value []byte, tt
 // TestStoreFindsFaults: each broken store is refused, with the rule that it
 // breaks.
 func TestStoreFindsFaults(t *testing.T) {
-	var first []byte
+	shared := bytes.Repeat([]byte{7}, 1<<15)
 	for rule, store := range map[string]*broken{
-		`a key that was never set has no value and the version ""`: {spoil: func(r *reply) { r.version += "0" }},
-		"a value may hold any bytes":                               {spoil: func(r *reply) { r.value = bytes.ToValidUTF8(r.value, nil) }},
-		"Load tells the store's time":                              {spoil: func(r *reply) { r.now = time.Time{} }},
+		`a key that was never set has no value and the version ""`: {spoil: func(l *loaded) { l.version += "0" }},
+		"a value may hold any bytes":                               {spoil: func(l *loaded) { l.value = bytes.ToValidUTF8(l.value, nil) }},
+		"Load tells the store's time":                              {spoil: func(l *loaded) { l.now = time.Time{} }},
 		`Swap with the version "" does not replace a value`:        {blind: true},
-		"what Load returned is the caller's own": {spoil: func(r *reply) {
-			if len(r.value) < 1<<10 {
-				return
-			}
-			if first == nil {
-				first = r.value
-			}
-			r.value = first
-		}},
+		"what Load returned is the caller's own":                   {spoil: func(l *loaded) { l.value = shared[:copy(shared, l.value)] }},
 	} {
 		var s said
 		store.Store = traffic.NewStore()

@@ -74,21 +74,6 @@ func TestSentinel(t *testing.T) {
 	pacer.TestStore(t, func() pacer.Store { return redisquota.New(client) })
 }
 
-// TestRestart: a server that knows no script is sent it again.
-func TestRestart(t *testing.T) {
-	server := newServer(t)
-	store := redisquota.New(server.client(t))
-	for range 2 {
-		swapped, err := store.Swap(t.Context(), key, "", []byte("x"), time.Minute)
-		require.NoError(t, err)
-		assert.True(t, swapped)
-		server.kill()
-		_, _, _, err = store.Load(t.Context(), key)
-		assert.ErrorContains(t, err, "redisquota: ")
-		server.start(t)
-	}
-}
-
 func TestNilClient(t *testing.T) {
 	for _, client := range []redis.Scripter{nil, (*redis.Client)(nil), (*redis.ClusterClient)(nil)} {
 		_, err := pacer.New(pacer.PreviewLimits(), pacer.WithStore(redisquota.New(client), "key"))
