@@ -203,6 +203,11 @@ func TestLevel(t *testing.T) {
 		assert.Equal(t, 60.0, level(p))
 		acquire(t, p, message).Done(tooMany("", 15*time.Second))
 		assert.Equal(t, 30.0, level(p), "never more than half at once")
+		fill(t, p, 10*time.Minute)
+		acquire(t, p, patient()).Done(tooMany("", time.Second))
+		held = level(p)
+		acquire(t, p, patient()).Done(tooMany("", time.Second))
+		assert.Equal(t, held, level(p), "a cut has two turns to work")
 	})
 }
 
@@ -212,15 +217,19 @@ func TestARaisedLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(t, perMinute(60))
 		fill(t, p, 10*time.Minute)
-		time.Sleep(2 * time.Minute)
+		time.Sleep(30 * time.Second)
 		fill(t, p, 15*time.Minute)
 		assert.Equal(t, 60.0, level(p), "not without a break")
-		for _, quarters := range []time.Duration{1, 2, 4} {
+		for _, patience := range []time.Duration{30 * time.Minute, time.Hour, 2 * time.Hour} {
 			fill(t, p, 3*time.Minute/2)
 			assert.InDelta(t, 66, level(p), 0.1)
 			acquire(t, p, patient()).Done(tooMany("", time.Second))
-			fill(t, p, quarters*30*time.Minute)
-			assert.LessOrEqual(t, level(p), 60.0, "back to what held")
+			assert.InDelta(t, 59.5, level(p), 0.6, "back to what held")
+			fill(t, p, patience+2*time.Minute)
+			assert.Equal(t, 60.0, level(p), "not while it is lower than was told")
+			time.Sleep(20 * time.Minute)
+			fill(t, p, patience)
+			assert.Equal(t, 60.0, level(p))
 		}
 	})
 }
