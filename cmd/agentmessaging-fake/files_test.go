@@ -42,7 +42,3 @@ func TestStateBehindALink(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotZero(t, info.Mode()&os.ModeSymlink)
 }
-
-func TestLoopbackInCapitals(t *testing.T) {
-	begin(t, []string{"--addr=LOCALHOST:0"}).stop()
-}

@@ -24,19 +24,19 @@ export function browser() {
 after(async () => (await started)?.close());
 
 // open starts a fake and opens its page. Options: args for the program, hash for
-// the address, prepare(fake) to run before the page opens, allowed for errors
-// that the page may report, and any option of a browser context. The test fails
-// where the page reports another error or asks another host for anything.
-export async function open(t, { args = [], hash = '', prepare, allowed, ...context } = {}) {
+// the address, prepare(fake) to run before the page opens, and any option of a
+// browser context. The test fails where the page reports an error or asks another
+// host for anything.
+export async function open(t, { args = [], hash = '', prepare, ...context } = {}) {
   const fake = await startFake(t, ...args);
   await prepare?.(fake);
-  const page = await openPage(t, fake, context, allowed);
+  const page = await openPage(t, fake, context);
   await page.goto(fake.page + hash);
   await live(page);
   return { fake, page };
 }
 
-export async function openPage(t, fake, options = {}, allowed = /^$/) {
+export async function openPage(t, fake, options = {}) {
   const context = await (await browser()).newContext({ viewport: { width: 1280, height: 800 }, ...options });
   context.setDefaultTimeout(patience);
   const page = await context.newPage();
@@ -51,7 +51,7 @@ export async function openPage(t, fake, options = {}, allowed = /^$/) {
   });
   page.on('console', (message) => {
     // Chromium reports each refused or broken request; the tests cause some.
-    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource') && !allowed.test(message.text())) wrong.push(`said ${message.text()}`);
+    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) wrong.push(`said ${message.text()}`);
   });
   t.after(async () => {
     await context.close();

@@ -106,16 +106,3 @@ test('endless words do not push the page out of its frame', async (t) => {
     await wantCount(page.getByLabel('The open call'), 0);
   }
 });
-
-test('the browser refuses markup from a string, whoever makes it', async (t) => {
-  const { page } = await open(t, { allowed: /TrustedHTML/ });
-  const refused = await page.evaluate(() => {
-    try {
-      document.body.innerHTML = '<b>x</b>';
-      return false;
-    } catch {
-      return true;
-    }
-  });
-  assert.ok(refused);
-});

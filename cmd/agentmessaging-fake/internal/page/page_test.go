@@ -97,12 +97,6 @@ func TestUnknownPathsAndMethodsAreRefusedUnderThePolicy(t *testing.T) {
 	assert.Equal(t, "GET, HEAD", get(t, "POST", "/").Header().Get("Allow"))
 }
 
-func TestHeadAnswersWithoutABody(t *testing.T) {
-	rec := get(t, "HEAD", "/")
-	assert.Empty(t, rec.Body.String())
-	assert.Equal(t, get(t, "GET", "/").Header(), rec.Header())
-}
-
 var references = regexp.MustCompile(`(?:href|src)="([^"#]+)"|src: '([^']+)'|(?:from|import) '(\.[^']+)'|\burl\(([^)]+)\)`)
 
 func TestEveryFileThatIsReferredToIsThere(t *testing.T) {
