@@ -63,7 +63,7 @@ func TestContentType(t *testing.T) {
 	a := newAPI(t, control.Options{})
 	for kind, want := range map[string]int{
 		"application/json": 201, "application/json; charset=utf-8": 201, "Application/JSON;charset=UTF-8": 201,
-		"text/plain": 415, "application/x-www-form-urlencoded": 415, "multipart/form-data": 415, "": 415, "application/json; charset=latin1": 415,
+		"text/plain": 415, "application/x-www-form-urlencoded": 415, "multipart/form-data": 415, "": 415, "application/json; charset=latin1": 415, `application/json; charset=""`: 415,
 		"application/jsonp": 415, "application/json, text/plain": 415,
 	} {
 		assert.Equal(t, want, a.do("POST", w+"/keys", "{}", "Content-Type: "+kind).status, kind)
