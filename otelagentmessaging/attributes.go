@@ -47,16 +47,17 @@ func operation(method string) (attribute.KeyValue, bool) {
 
 // startAttributes are there from the start, for samplers.
 func (c *call) startAttributes(e agentmessaging.CallStart) []attribute.KeyValue {
-	attrs := append(c.started[:0], c.ofSpan...)
+	attrs := append(c.attrs[:0], c.ofSpan...)
 	if e.AgentID != "" {
+		c.named = true
 		attrs = append(attrs, semconv.GenAIAgentID(e.AgentID))
 	}
 	return attrs
 }
 
 func (c *call) endAttributes(e agentmessaging.CallEnd) []attribute.KeyValue {
-	attrs := append(c.ended[:0], keyAttempts.Int(e.Attempts), keyWaited.Float64(e.Waited.Seconds()))
-	if isIdentifier(e.AgentID) {
+	attrs := append(c.attrs[:0], keyAttempts.Int(e.Attempts), keyWaited.Float64(e.Waited.Seconds()))
+	if !c.named && isIdentifier(e.AgentID) {
 		attrs = append(attrs, semconv.GenAIAgentID(e.AgentID))
 	}
 	if isIdentifier(e.TraceID) {
@@ -66,7 +67,7 @@ func (c *call) endAttributes(e agentmessaging.CallEnd) []attribute.KeyValue {
 }
 
 func (c *call) requestAttributes(e agentmessaging.RequestStart) []attribute.KeyValue {
-	attrs := append(append(c.started[:0], c.ofRequest...), semconv.URLFull(c.url))
+	attrs := append(append(c.attrs[:0], c.ofRequest...), semconv.URLFull(c.url))
 	if e.Attempt > 1 {
 		attrs = append(attrs, semconv.HTTPRequestResendCount(e.Attempt-1))
 	}

@@ -48,9 +48,8 @@ type call struct {
 	request context.Context // of the current attempt, with its span; nil unless it was sent
 	began   time.Time       // the request
 
-	// Room for the attributes of spans. A tracer copies those of the start.
-	started [7]attribute.KeyValue
-	ended   [4]attribute.KeyValue
+	named   bool                  // the agent, by the attributes of the start
+	attrs   [7]attribute.KeyValue // room for those of a span, which copies them
 	options [2]trace.SpanStartOption
 }
 
