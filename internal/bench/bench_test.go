@@ -77,6 +77,7 @@ func TestDocument(t *testing.T) {
 		assert.True(t, string(is) == string(want), "performance%s is not what results.txt says: go run . -draw", file)
 	}
 	assert.NotContains(t, string(before), "not measured")
+	assert.NotRegexp(t, `missed(, within the noise)? \|`, string(before), "a target that is missed says why, in targets.go")
 	assert.Error(t, r.draw("bench_test.go"), "a page without marks")
 }
 
