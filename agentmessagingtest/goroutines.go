@@ -47,19 +47,21 @@ func labelled(plan string) (stacks []string) {
 	return stacks
 }
 
-// leftovers are the goroutines of a plan that do not end by themselves: each
-// by its stack, innermost function first.
-func leftovers(plan string, before int) []string {
+// leftovers are the goroutines of a run that do not end by themselves: each by
+// its stack, innermost function first. One that is about to end may need longer
+// on a slow machine: the fake's Sleep returns when nothing runs any more.
+func (r *run) leftovers(before int) []string {
 	for wait := time.Duration(0); wait < 20*time.Millisecond; wait += time.Millisecond {
 		if runtime.Gosched(); runtime.NumGoroutine() <= before {
 			return nil
 		}
-		if wait > 5*time.Millisecond && len(labelled(plan)) == 0 {
+		if wait > 5*time.Millisecond && len(labelled(r.name())) == 0 {
 			return nil // of other tests
 		}
 		time.Sleep(time.Millisecond)
 	}
-	return labelled(plan)
+	_ = r.fake.Sleep(context.Background(), time.Nanosecond)
+	return labelled(r.name())
 }
 
 // watch waits until a run is done, or for the watchdog, and then says why the

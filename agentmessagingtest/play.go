@@ -77,7 +77,7 @@ func (r *run) perform(t testing.TB, nth int) *play {
 	}()
 	<-done
 	if !r.sweep.bubble && runtime.NumGoroutine() > before {
-		p.left = leftovers(r.name(), before)
+		p.left = r.leftovers(before)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
