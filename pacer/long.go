@@ -19,8 +19,6 @@ const (
 	// longGuard is added to a period, since its calls arrive now and then later
 	// than those of the one before.
 	longGuard = 2 * second
-	// shortWait is a wait that a limit of a minute may ask for as well.
-	shortWait = 61 * second
 )
 
 // roll begins the next period when one is over, or when the service has not
@@ -76,10 +74,9 @@ func (b budget) refusedLong(opens, granted int64) {
 	}
 	held, lasts := b.Sent-1, min(b.window, opens-b.Begins)
 	rate := float64(held) / float64(lasts) * float64(b.window) / b.max
-	agrees := b.used() && rate <= 2 && (opens-b.now > shortWait || lasts < 2*shortWait)
 	next := long{Begins: opens, Changed: b.now}
 	switch {
-	case float64(held) >= b.max || agrees:
+	case float64(held) >= b.max || b.used() && rate <= 2:
 		next.Most, next.Lasts = held, lasts+longGuard
 	case b.Most == 0:
 	case held <= 0: // the period before lasted longer

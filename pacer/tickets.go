@@ -110,9 +110,9 @@ func (m *machine) turn(t ticket, place int) forecast {
 			continue
 		}
 		if other.Kinds&m.rules[got.limit].counts != 0 {
-			rivals += max(1, other.Calls/max(1, t.Calls))
+			rivals++
 		}
-		if m.rank(i) < m.rank(place) && max(other.Due, m.Gates.opens(other.Kinds)) <= got.due+got.gap {
+		if m.rank(i) < m.rank(place) && other.Due <= got.due+got.gap {
 			for b := range m.spent(other.Kinds) {
 				before[b.index] += other.Calls
 			}
