@@ -1,7 +1,5 @@
 package pacer
 
-import "slices"
-
 // refusal is a 429 as the pacer reports it to the state machine.
 type refusal struct {
 	kinds   kinds // what the call counted as
@@ -22,10 +20,11 @@ const leastRefusal = second
 // all. The one exception is a name of ours for a limit on requests of less than
 // an hour, if its window is as long as the wait: a wrong name costs that wait.
 func (m *machine) refused(f refusal) {
-	wait := max(f.wait, leastRefusal)
-	blamed := f.kinds
-	if m.namesRequests(f.key, wait) {
-		blamed = request
+	wait, blamed := max(f.wait, leastRefusal), f.kinds
+	for _, r := range m.rules {
+		if r.key == f.key && r.counts == request && !r.isLong() && wait <= r.window+second {
+			blamed = request
+		}
 	}
 	m.Gates.shut(blamed, m.now+wait, f.key)
 	if blamed != request {
@@ -34,14 +33,6 @@ func (m *machine) refused(f refusal) {
 	if b, found := m.blame(blamed, wait); found {
 		m.learn(b, f, m.now+wait)
 	}
-}
-
-// namesRequests reports whether the key names a short limit on requests that can
-// ask for such a wait.
-func (m *machine) namesRequests(key string, wait int64) bool {
-	return slices.ContainsFunc(m.rules, func(r rule) bool {
-		return r.key == key && r.counts == request && !r.isLong() && wait <= r.window+second
-	})
 }
 
 // blame returns the limit that a refusal is put down to: the fullest one that

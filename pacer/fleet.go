@@ -16,10 +16,10 @@ type fleet struct {
 	offset int64 // what the state's clock is ahead of the pacer's
 	took   int64 // how long a step takes
 
-	down    bool      // the store does not answer: the state is a share
+	down    bool      // there is no store, or it does not answer: the state is this process's share
 	since   time.Time // when it went down
 	retryAt int64     // when a step tries it again
-	size    int64     // how many processes work on shares, or 1; 0: nobody knows, as the store was never seen
+	size    int64     // how many processes work on shares; 0: nobody knows, as the store was never seen
 
 	late   float64 // the part of the last swaps for which another process was quicker
 	warned bool
@@ -34,8 +34,8 @@ const (
 	returnHold = 2 * second // the last process has found the store by then
 )
 
-// carriedOver is the Born of a state that SetLimits has made of another.
-const carriedOver = 0
+// madeHere is the Born of a state that was in no store.
+const madeHere = 0
 
 var errBusy = errors.New("too many processes change the value at once")
 
@@ -65,16 +65,15 @@ func (p *Pacer) tries() bool {
 		p.fleet.retryAt = now + storeRetry + rand.Int64N(storeRetry/4)
 		return true
 	}
-	return p.shared()
+	return !p.fleet.down
 }
-
-// shared reports whether the state is the store's. The lock is held.
-func (p *Pacer) shared() bool { return p.store != nil && !p.fleet.down }
 
 // loaded is a value of the store, ready to be changed and swapped.
 type loaded struct {
 	*machine
 	key, version string
+	value        []byte
+	at           time.Time
 	offset, took int64
 	lost         error // why it begins afresh, though it was there before
 }
@@ -87,10 +86,8 @@ func (p *Pacer) stepShared(f func(*machine)) (offset int64, err error) {
 			return 0, err
 		}
 		f(l.machine)
-		var swapped bool
-		err = bounded(func(ctx context.Context) (err error) {
-			swapped, err = p.store.Swap(ctx, l.key, l.version, l.encode(), l.ttl())
-			return err
+		swapped, err := bounded(func(ctx context.Context) (bool, error) {
+			return p.store.Swap(ctx, l.key, l.version, l.encode(), l.ttl())
 		})
 		if err != nil {
 			return 0, err
@@ -112,69 +109,86 @@ func (m *machine) ttl() time.Duration {
 	return time.Duration(longest)*time.Microsecond + time.Hour
 }
 
+// bounded calls the store, for storeWait at most whatever the store does.
+func bounded[T any](call func(context.Context) (T, error)) (reply T, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), storeWait)
+	defer cancel()
+	done := make(chan func(), 1)
+	go func() {
+		r, e := call(ctx)
+		done <- func() { reply, err = r, e }
+	}()
+	select {
+	case take := <-done:
+		take()
+		return reply, err
+	case <-ctx.Done():
+		return reply, ctx.Err()
+	}
+}
+
 // load reads the store's state, and brings in what this process knows: if that
 // is another state, or a share.
 func (p *Pacer) load() (*loaded, error) {
 	p.mu.Lock()
-	l := &loaded{key: p.key()}
-	rules, began := p.rules, p.time.now()
+	key, rules, began := p.key(), p.rules, p.time.now()
 	p.mu.Unlock()
-	var value []byte
-	var at time.Time
-	err := bounded(func(ctx context.Context) (err error) {
-		value, l.version, at, err = p.store.Load(ctx, l.key)
-		return err
+	l, err := bounded(func(ctx context.Context) (*loaded, error) {
+		l := &loaded{key: key}
+		var err error
+		l.value, l.version, l.at, err = p.store.Load(ctx, key)
+		return l, err
 	})
 	if err != nil {
 		return nil, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	mine := p.state
-	s, err := decode(value, len(rules))
+	s, err := decode(l.value, len(rules))
 	if err != nil {
-		s = newState(rules, at.UnixMicro(), rand.Int64())
-		if len(value) > 0 {
+		s = newState(rules, l.at.UnixMicro(), rand.Int64())
+		if len(l.value) > 0 {
 			l.lost = err
-		} else if mine != nil && mine.Born != carriedOver {
+		} else if p.state != nil && p.state.Born != madeHere {
 			l.lost = errLost
 		}
 	}
-	l.machine = s.at(rules, at.UnixMicro())
-	l.took = p.time.now() - began
+	l.machine, l.took = s.at(rules, l.at.UnixMicro()), p.time.now()-began
 	l.offset = l.now - began - l.took/2
-	if mine != nil && (p.fleet.down || mine.Born != l.Born) && len(mine.Limits) == len(rules) {
-		l.join(p.here(), &p.fleet)
+	if p.fleet.down && l.Gates.opens(nothing) == 0 { // others may still be on their shares
+		l.Gates.shut(nothing, l.now+returnHold, "")
+	}
+	if p.state != nil && (p.fleet.down || p.state.Born != l.Born) {
+		l.join(p.here())
 	}
 	return l, nil
 }
 
-// join brings in what a process knows and the store does not: of each limit the
-// fuller count holds. A level that was found by trial is a share, so it is left
-// out. After an outage nobody goes for a moment, since others may still be on
-// their shares.
-func (m *machine) join(other *machine, f *fleet) {
+// join brings in what a process knows: of each limit the fuller count holds. A
+// level that was found by trial is a share, so it is left out.
+func (m *machine) join(other *machine) {
 	ahead := m.now - other.now
-	for b := range m.spent(everything) {
-		o := other.budget(b.index)
-		if o.Sent > b.Sent {
-			b.Begins, b.Sent, b.Most, b.Lasts = o.Begins+ahead, o.Sent, o.Most, o.Lasts
-		}
-		if calls := o.sent(); !b.isLong() && calls > b.sent() {
-			b.even(min(calls, int64(b.allowed)-1))
-		}
-		if o.Corrected > 0 && o.Corrected+ahead > b.Corrected && f.size > 0 {
-			b.Level, b.Corrected, b.Quiet = o.Level, o.Corrected+ahead, o.Quiet+ahead
-		}
-	}
 	for k, g := range other.Gates {
 		m.Gates.shut(k, g.Opens+ahead, g.Key)
 	}
-	if f.down && m.Gates.opens(nothing) == 0 {
-		m.Gates.shut(nothing, m.now+returnHold, "")
-	}
 	m.Fresh = m.now
-	m.resume(1)
+	for b := range m.spent(everything) {
+		for o := range other.spent(b.counts) {
+			if o.key != b.key || o.window != b.window || o.counts != b.counts {
+				continue
+			}
+			if o.Sent > b.Sent {
+				b.Begins, b.Sent, b.Most, b.Lasts = o.Begins+ahead, o.Sent, o.Most, o.Lasts
+			}
+			if calls := o.sent(); !b.isLong() && calls > b.sent() {
+				b.even(min(calls, int64(b.allowed)-1))
+			}
+			if o.Corrected > 0 && o.Corrected+ahead > b.Corrected && o.max == b.max && !other.lonely {
+				b.Level, b.Corrected, b.Quiet = o.Level, o.Corrected+ahead, o.Quiet+ahead
+			}
+		}
+		b.pause(max(m.now, m.Gates.opens(nothing)))
+	}
 }
 
 // swapped notes that the store has taken a step, or that another process was
@@ -211,67 +225,42 @@ func (p *Pacer) swapped(l *loaded, swapped bool) {
 	}
 }
 
-// lost goes on without the store, and says so once.
+// lost goes on with a share of the limits, and says so once: the calls of this
+// process count for all, and begin when it would have been its turn. One that
+// knows of no other begins with a part, and finds its share by refusals.
 func (p *Pacer) lost(err error) {
 	p.mu.Lock()
 	if p.fleet.down {
 		p.mu.Unlock()
 		return
 	}
-	p.fleet.down, p.fleet.since = true, time.Now()
-	p.fleet.retryAt = p.time.now() + storeRetry
-	if p.fleet.size > 0 {
-		p.share()
-	} else {
-		p.trial()
+	p.fleet.down, p.fleet.since, p.fleet.retryAt = true, time.Now(), p.time.now()+storeRetry
+	m := p.here()
+	if !m.lonely {
+		p.fleet.size = max(1, int64(len(m.Members)))
 	}
 	processes := p.fleet.size
+	for b := range m.spent(everything) {
+		switch {
+		case m.lonely:
+			b.Level, b.Quiet = 1.0/lonelyPart, m.now
+		case !b.isLong():
+			b.Due = max(b.Due-b.credit, m.turnOf(p.member, b.counts, processes*b.pace))
+		}
+	}
+	m.Tickets, m.Fresh = nil, m.now
 	p.wakeAll()
 	p.mu.Unlock()
 	p.logger.Warn("agentmessaging pacer's store does not answer; working on a share of the limits",
 		slog.Int64("processes", processes), slog.String("error", scrub.Line(err.Error(), 256)))
 }
 
-// share makes the state the one of a process that works alone for a while: its
-// calls count for all, and begin when it would have been its turn.
-func (p *Pacer) share() {
-	m := p.here()
-	p.fleet.size = max(1, int64(len(m.Members)))
-	for b := range m.spent(everything) {
-		if b.isLong() {
-			continue
+// turnOf is when a process would have been next; by chance if it did not wait.
+func (m *machine) turnOf(member int64, counts kinds, round int64) int64 {
+	for _, t := range m.Tickets {
+		if t.Member == member && t.Kinds&counts != 0 {
+			return t.Due
 		}
-		turn := m.now + rand.Int64N(p.fleet.size*b.pace+1)
-		for _, t := range m.Tickets {
-			if t.Member == p.member && t.Kinds&b.counts != 0 {
-				turn = t.Due
-			}
-		}
-		b.Due = max(b.Due-b.credit(), turn)
 	}
-	m.Tickets, m.Fresh = nil, m.now
-}
-
-// trial is the state of a process that knows of no other: it begins with a part
-// and finds its share by refusals.
-func (p *Pacer) trial() {
-	p.fleet.size = 0
-	m := p.here()
-	for b := range m.spent(everything) {
-		b.Level, b.Quiet = 1.0/lonelyPart, m.now
-	}
-}
-
-// bounded calls the store, for storeWait at most whatever the store does.
-func bounded(call func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), storeWait)
-	defer cancel()
-	done := make(chan error, 1)
-	go func() { done <- call(ctx) }()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return m.now + rand.Int64N(round+1)
 }

@@ -34,6 +34,7 @@ func WithTenant(ctx context.Context, id string) context.Context {
 // waiter is a call that waits.
 type waiter struct {
 	tenant   string
+	came     int64
 	deadline int64 // of the pacer's clock; 0: none
 	maxWait  int64 // until the limits let anybody go
 

@@ -23,6 +23,7 @@ type budget struct {
 	guard   int64   // kept between two windows, since calls arrive later than they are sent
 	allowed float64 // calls in a window, by now
 	pace    int64   // their even distance
+	credit  int64   // how far they may be ahead of that; not those of a share
 }
 
 func (m *machine) budget(i int) budget {
@@ -31,6 +32,9 @@ func (m *machine) budget(i int) budget {
 		b.guard = min(400_000, b.window/20)
 		b.allowed = b.level()
 		b.pace = int64(float64(b.window+b.guard) / b.allowed)
+		if b.calls == 1 {
+			b.credit = (min(mostAtOnce, max(2, int64(b.allowed/6))) - 1) * b.pace
+		}
 	}
 	return b
 }
@@ -42,15 +46,6 @@ func (m *machine) spent(k kinds) iter.Seq[budget] {
 			if m.rules[i].counts&k != 0 && !yield(m.budget(i)) {
 				return
 			}
-		}
-	}
-}
-
-// resume lets so many calls go at once, and then an even pace.
-func (m *machine) resume(atOnce int64) {
-	for b := range m.spent(everything) {
-		if !b.isLong() {
-			b.pause(max(m.now, m.Gates.opens(nothing)) - (atOnce-1)*b.pace)
 		}
 	}
 }

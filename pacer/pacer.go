@@ -21,6 +21,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -76,7 +77,7 @@ func New(limits []Limit, opts ...Option) (*Pacer, error) {
 	p := &Pacer{
 		logger: slog.New(slog.DiscardHandler), member: rand.Int64(), limits: slices.Clone(limits), rules: rules,
 		time:   stopwatch{clock: cooldown.RealClock{}, last: time.Now()},
-		queues: map[queueKey]*queue{}, fleet: fleet{size: 1},
+		queues: map[queueKey]*queue{}, fleet: fleet{down: true, retryAt: math.MaxInt64, size: 1},
 	}
 	for _, opt := range opts {
 		if opt == nil {
@@ -117,27 +118,14 @@ func (p *Pacer) SetLimits(limits []Limit) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.state != nil {
-		p.state = p.carryOver(rules)
+		old := p.here()
+		m := newState(rules, old.now, madeHere).at(rules, old.now)
+		m.join(old)
+		p.state = m.state
 	}
 	p.limits, p.rules = slices.Clone(limits), rules
 	p.wakeAll()
 	return nil
-}
-
-// carryOver is the state for other rules: what was learned was about the old
-// ones. The lock is held.
-func (p *Pacer) carryOver(rules []rule) *state {
-	old := p.state
-	next := newState(rules, old.Now, carriedOver)
-	next.Gates, next.Members, next.Fresh = old.Gates, old.Members, old.Fresh
-	for i, r := range rules {
-		for j, was := range p.rules {
-			if was.max = r.max; was == r {
-				next.Limits[i].Slots, next.Limits[i].long = old.Limits[j].Slots, old.Limits[j].long
-			}
-		}
-	}
-	return next
 }
 
 // Acquire waits until the attempt may be sent; see agentmessaging.Limiter.
@@ -145,39 +133,34 @@ func (p *Pacer) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttem
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	k := kindsOf(attempt)
 	p.mu.Lock()
-	if !slices.ContainsFunc(p.rules, func(r rule) bool { return r.counts&k != 0 }) {
+	key := queueKey{kinds: kindsOf(attempt), batch: ctx.Value(priorityKey{}) == PriorityBatch}
+	if !slices.ContainsFunc(p.rules, func(r rule) bool { return r.counts&key.kinds != 0 }) {
 		p.mu.Unlock()
 		return &permit{}, nil
 	}
-	if attempt.Clock != nil {
-		p.time.clock = attempt.Clock
+	p.time.clock = cmp.Or(attempt.Clock, p.time.clock)
+	clock := p.time.clock
+	w := &waiter{
+		came: p.time.now(), answered: make(chan struct{}),
+		maxWait: cmp.Or(attempt.MaxWait, 90*time.Second).Microseconds(), // agentmessaging.RetryPolicy's default
 	}
-	came := p.time.now()
-	w := &waiter{answered: make(chan struct{}), maxWait: cmp.Or(attempt.MaxWait, defaultMaxWait).Microseconds()}
 	w.tenant, _ = ctx.Value(tenantKey{}).(string)
 	if deadline, has := ctx.Deadline(); has {
-		w.deadline = max(1, came+time.Until(deadline).Microseconds())
+		w.deadline = max(1, w.came+time.Until(deadline).Microseconds())
 	}
-	priority, _ := ctx.Value(priorityKey{}).(Priority)
-	q := p.queue(queueKey{k, priority == PriorityBatch})
-	p.enter(q, w)
-	p.mu.Unlock()
-	return p.wait(ctx, q, w, came)
-}
-
-func (p *Pacer) queue(key queueKey) *queue {
 	q := p.queues[key]
 	if q == nil {
 		q = &queue{queueKey: key}
 		p.queues[key] = q
 	}
-	return q
+	p.enter(q, w)
+	p.mu.Unlock()
+	return p.wait(ctx, clock, q, w)
 }
 
 // wait is for the call's turn, and then for the moment of its grant.
-func (p *Pacer) wait(ctx context.Context, q *queue, w *waiter, came int64) (agentmessaging.Permit, error) {
+func (p *Pacer) wait(ctx context.Context, clock agentmessaging.Clock, q *queue, w *waiter) (agentmessaging.Permit, error) {
 	select {
 	case <-w.answered:
 	case <-ctx.Done():
@@ -188,34 +171,27 @@ func (p *Pacer) wait(ctx context.Context, q *queue, w *waiter, came int64) (agen
 	if w.err != nil {
 		return nil, w.err
 	}
-	now, clock := p.now()
-	if early := w.permit.due - now; early > 0 {
-		_ = clock.Sleep(ctx, time.Duration(early)*time.Microsecond)
-		now, _ = p.now()
+	if w.permit.early > 0 {
+		_ = clock.Sleep(ctx, time.Duration(w.permit.early)*time.Microsecond)
 	}
 	if err := ctx.Err(); err != nil {
 		go w.permit.giveBack()
 		return nil, err
 	}
-	if w.permit.waited = time.Duration(now-came) * time.Microsecond; w.permit.waited == 0 {
-		w.permit.limit = ""
-	}
 	return &w.permit, nil
-}
-
-func (p *Pacer) now() (int64, agentmessaging.Clock) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.time.now(), p.time.clock
 }
 
 // leave takes a call out of the line; false where it has its answer.
 func (p *Pacer) leave(q *queue, w *waiter) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	waits := q.line.remove(w)
-	p.attend(q)
-	return waits
+	if !q.line.remove(w) {
+		return false
+	}
+	if q.line.waiting == 0 && q.wake != nil {
+		q.wake()
+	}
+	return true
 }
 
 // here is the state as this process knows it, at its time. The lock is held.
@@ -224,7 +200,7 @@ func (p *Pacer) here() *machine {
 	if s == nil {
 		s = newState(p.rules, now, 0)
 	}
-	if !p.shared() {
+	if p.fleet.down {
 		p.state = s
 	}
 	m := s.at(p.rules, now)

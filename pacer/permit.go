@@ -14,15 +14,17 @@ type permit struct {
 	pacer  *Pacer
 	kinds  kinds
 	at     int64  // when it may be sent, by the state's clock
-	due    int64  // the same by the pacer's
+	early  int64  // the call sleeps for so long, until then
 	limit  string // that it waited for
-	waited time.Duration
+	waited int64
 	key    string // of the limit that the outcome closed
 	closed time.Duration
 }
 
 // Waited is asked by the client, for what it tells of the call.
-func (g *permit) Waited() (limitKey string, wait time.Duration) { return g.limit, g.waited }
+func (g *permit) Waited() (limitKey string, wait time.Duration) {
+	return g.limit, time.Duration(g.waited) * time.Microsecond
+}
 
 // Closed is asked by the client after Done.
 func (g *permit) Closed() (limitKey string, wait time.Duration) { return g.key, g.closed }

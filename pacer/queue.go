@@ -15,7 +15,8 @@ type queueKey struct {
 }
 
 // queue holds the waiting calls of a kind. While there are some, one goroutine
-// asks for them; who gets a grant is decided when it comes.
+// asks for them; who gets a grant is decided when it comes. The pacer's lock
+// guards it.
 type queue struct {
 	queueKey
 	forecast // by the pacer's clock; due is 0 where it is out of date
@@ -25,19 +26,11 @@ type queue struct {
 	wake     context.CancelFunc // ends the server's sleep
 }
 
-const (
-	// claimAhead is how long before a turn a process asks for it, which hides
-	// the way to the store.
-	claimAhead = 250 * int64(1000)
-	// wakeAhead is a bit less, as the two clocks are compared with an error.
-	wakeAhead = 220 * int64(1000)
-	// longestSleep bounds a sleep of the server: a closed limit may open early.
-	longestSleep = 600 * second
-	// defaultMaxWait is agentmessaging.RetryPolicy's.
-	defaultMaxWait = 90 * time.Second
-)
+// claimAhead is how long before a turn a process asks for it, which hides the
+// way to the store.
+const claimAhead = 250 * int64(1000)
 
-// enter gives a call a place in the line, or refuses it. A process that is alone
+// enter gives a call a place in the line, or refuses it. A process on its own
 // asks at once.
 func (p *Pacer) enter(q *queue, w *waiter) {
 	if before, now := q.line.before(w.tenant), p.time.now(); q.due > 0 && q.hopeless(w, before, now) {
@@ -45,14 +38,17 @@ func (p *Pacer) enter(q *queue, w *waiter) {
 		return
 	}
 	q.line.push(w)
-	if p.store == nil && !q.serving {
+	if p.fleet.down && w.came < p.fleet.retryAt && !q.serving {
 		a, m := p.question(q), p.here()
-		if p.pass(q, a, m.ask(a), 0); q.line.waiting == 0 {
+		if p.pass(q, a, m.ask(a), p.fleet.offset); q.line.waiting == 0 {
 			m.withdraw(a)
 			q.due, q.placed = 0, false
 		}
 	}
-	p.attend(q)
+	if q.line.waiting > 0 && !q.serving {
+		q.serving = true
+		go p.serve(q)
+	}
 }
 
 // hopeless reports whether a call that has so many before it cannot go in time.
@@ -68,24 +64,12 @@ func (q *queue) turn(before int) int64 {
 }
 
 // wakeAll makes all queues ask anew: something has come free, or has closed.
-// The lock is held.
 func (p *Pacer) wakeAll() {
 	for _, q := range p.queues {
 		q.due = 0
 		if q.wake != nil {
 			q.wake()
 		}
-	}
-}
-
-// attend starts the server where calls wait, or lets it end. The lock is held.
-func (p *Pacer) attend(q *queue) {
-	switch {
-	case q.serving && q.line.waiting == 0 && q.wake != nil:
-		q.wake()
-	case !q.serving && q.line.waiting > 0:
-		q.serving = true
-		go p.serve(q)
 	}
 }
 
@@ -122,58 +106,61 @@ func (p *Pacer) sleep(q *queue, wait int64) {
 	_ = clock.Sleep(ctx, time.Duration(wait)*time.Microsecond) // what ended it does not matter
 }
 
-// untilAsk is how long the server sleeps; the lock is held.
+// untilAsk is how long the server sleeps. It looks again after ten minutes, as a
+// closed limit may open early.
 func (p *Pacer) untilAsk(q *queue) int64 {
 	at := q.due
 	switch {
 	case at == 0:
-	case p.shared():
-		at -= wakeAhead
-	case p.store != nil:
+	case p.fleet.down:
 		at = min(at, p.fleet.retryAt)
+	default:
+		at -= claimAhead * 7 / 8 // the two clocks are compared with an error
 	}
-	return min(at-p.time.now(), longestSleep)
+	return min(at-p.time.now(), 600*second)
 }
 
-// question asks for the calls that wait now. The lock is held.
+// question asks for the calls that wait now.
 func (p *Pacer) question(q *queue) ask {
 	a := ask{member: p.member, kinds: q.kinds, batch: q.batch, took: p.fleet.took, waits: int64(q.line.waiting)}
-	if p.shared() {
+	if !p.fleet.down {
 		a.ahead = claimAhead
 	}
 	return a
 }
 
-// pass hands the grants on, of a clock that is so much ahead of the pacer's. The
-// lock is held.
+// pass hands the grants on, of a clock that is so much ahead of the pacer's.
 func (p *Pacer) pass(q *queue, a ask, got answer, offset int64) {
-	granted := int64(got.n)
+	now, granted := p.time.now(), int64(got.n)
 	isNew := q.due == 0 || got.due-offset > q.due+granted*q.gap+q.gap/2
 	q.forecast = got.forecast
 	q.due, q.opens = got.due-offset, got.opens-offset
 	for _, at := range got.grants[:got.n] {
-		leave := permit{pacer: p, kinds: q.kinds, at: at, due: at - offset, limit: p.keyOf(q)}
+		leave := permit{pacer: p, kinds: q.kinds, at: at, early: max(0, at-offset-now)}
 		if q.line.waiting == 0 {
 			go leave.giveBack()
 			continue
 		}
 		w := q.line.pop()
+		if leave.waited = now + leave.early - w.came; leave.waited > 0 {
+			leave.limit = p.keyOf(q)
+		}
 		w.permit = leave
 		close(w.answered)
 	}
 	if q.placed = granted < a.waits; !q.placed {
 		q.due = 0
 	} else if isNew {
-		p.refuseHopeless(q)
+		p.refuseHopeless(q, now)
 	}
 }
 
 // keyOf names the limit that keeps the queue waiting.
 func (p *Pacer) keyOf(q *queue) string { return p.rules[min(q.limit, len(p.rules)-1)].key }
 
-// refuseHopeless refuses those who cannot go in time any more. The lock is held.
-func (p *Pacer) refuseHopeless(q *queue) {
-	now, before := p.time.now(), 0
+// refuseHopeless refuses those who cannot go in time any more.
+func (p *Pacer) refuseHopeless(q *queue, now int64) {
+	before := 0
 	for _, w := range q.line.all() {
 		if !q.hopeless(w, before, now) {
 			before++

@@ -18,14 +18,16 @@ type short struct {
 	Level     float64 // the calls that a window holds, as a part of Max; 0: not known
 	Corrected int64   // when the level was last cut; 0: never
 	Quiet     int64   // from then on it climbs to Max
-	Streak    int     // cuts that followed each other
 	Pressed   int64   // since when somebody has always waited; 0: nobody does
 	Patience  int64   // windows under pressure before it looks above
 }
 
 // slot counts the calls of a 240th of the window. Half as many still let a few
 // calls too many go.
-type slot struct{ Ends, Calls int64 }
+type slot struct {
+	Leaves int64 // the window, and the guard after it
+	Calls  int64
+}
 
 const (
 	slotsPerWindow = 240
@@ -39,12 +41,6 @@ const (
 	mostPatience   = 240
 )
 
-// slot is the length of one.
-func (b budget) slot() int64 { return max(1, b.window/slotsPerWindow) }
-
-// leaves is when a slot has left the window.
-func (b budget) leaves(s slot) int64 { return s.Ends + b.window + max(0, b.guard-b.slot()) }
-
 // level is what a window may hold by now: learned from refusals, and climbing since.
 func (b budget) level() float64 {
 	level := max(1, b.Level*b.max)
@@ -57,34 +53,32 @@ func (b budget) level() float64 {
 	return min(b.max, level*math.Pow(climb, float64(b.now-b.Quiet)/float64(b.window)))
 }
 
-// credit is how far the calls may be ahead of the even pace; those of a share
-// may not.
-func (b budget) credit() int64 {
-	if b.calls > 1 {
-		return 0
-	}
-	atOnce := min(mostAtOnce, max(2, int64(b.allowed/6)))
-	return (atOnce - 1) * b.pace
+// pause keeps all calls back until then; from then on they go at an even pace.
+func (b budget) pause(until int64) { b.Due = max(b.Due, until+b.credit) }
+
+// sent counts the calls in the window.
+func (b budget) sent() int64 {
+	b.Slots = slices.DeleteFunc(b.Slots, func(s slot) bool { return s.Leaves <= b.now })
+	return b.sentAt(b.now)
 }
 
-// pause keeps all calls back until then; from then on they go at an even pace.
-func (b budget) pause(until int64) { b.Due = max(b.Due, until+b.credit()) }
-
-// sent drops the slots that have left, and counts the calls of the others.
-func (b budget) sent() (calls int64) {
-	b.Slots = slices.DeleteFunc(b.Slots, func(s slot) bool { return b.leaves(s) <= b.now })
+// sentAt counts those that are still in the window at a later time.
+func (b budget) sentAt(later int64) (calls int64) {
 	for _, s := range b.Slots {
-		calls += s.Calls
+		if s.Leaves > later {
+			calls += s.Calls
+		}
 	}
 	return calls
 }
 
 // add counts calls in their slot, or takes some back.
 func (b budget) add(at, calls int64) {
-	ends := (at/b.slot() + 1) * b.slot()
-	i, has := slices.BinarySearchFunc(b.Slots, ends, func(s slot, ends int64) int { return cmp.Compare(s.Ends, ends) })
+	length := max(1, b.window/slotsPerWindow)
+	leaves := (at/length+1)*length + b.window + max(0, b.guard-length)
+	i, has := slices.BinarySearchFunc(b.Slots, leaves, func(s slot, leaves int64) int { return cmp.Compare(s.Leaves, leaves) })
 	if !has {
-		b.Slots = slices.Insert(b.Slots, i, slot{Ends: ends})
+		b.Slots = slices.Insert(b.Slots, i, slot{Leaves: leaves})
 	}
 	b.Slots[i].Calls = max(0, b.Slots[i].Calls+calls)
 }
@@ -102,13 +96,13 @@ func (b budget) even(calls int64) {
 // counts as several, and goes where there is room for part of them.
 func (b budget) nextShort(before int64) int64 {
 	room := b.allowed - float64(b.sent()+before)
-	at := max(b.now, b.Due-b.credit()+before*b.pace)
+	at := max(b.now, b.Due-b.credit+before*b.pace)
 	for _, s := range b.Slots {
 		if room >= 1 || b.calls > 1 && room > 0 {
 			break
 		}
 		room += float64(s.Calls)
-		at = max(at, b.leaves(s))
+		at = max(at, s.Leaves)
 	}
 	return at
 }
@@ -129,7 +123,7 @@ func (b budget) widest(more int64) (distance int64) {
 	}
 	for _, s := range b.Slots {
 		if room >= 0 {
-			distance = max(distance, (b.leaves(s)-b.now)/(room+1))
+			distance = max(distance, (s.Leaves-b.now)/(room+1))
 		}
 		room += s.Calls
 	}
@@ -141,7 +135,7 @@ func (b budget) widest(more int64) (distance int64) {
 // the level then goes above it, until a refusal.
 func (b budget) press() {
 	switch {
-	case b.now > b.Due-b.credit()+2*b.pace:
+	case b.now > b.Due-b.credit+2*b.pace:
 		b.Pressed = 0
 	case b.Pressed == 0 || len(b.Slots) == 0 || b.allowed < b.max:
 		b.Pressed = b.now
@@ -158,17 +152,13 @@ func (b budget) refusedShort(opens, granted int64, hold float64) {
 	if b.Corrected > 0 && granted <= b.Corrected+2*b.pace {
 		return // it was under way when the level was cut, or the cut had no time to work
 	}
-	b.Streak++
-	if b.now-b.Corrected > 4*b.window {
-		b.Streak = 0
-	}
-	level, seen := b.allowed, b.seen(opens)
+	level, seen := b.allowed, float64(b.sentAt(opens)-1) // without the refused one
 	switch {
 	case seen < 0.95*level:
-	case b.Streak == 0 && level >= 0.95*b.max: // calls that came a bit closer together than they were sent
+	case b.now-b.Corrected > 4*b.window && level >= 0.95*b.max: // calls that came a bit closer together than they were sent
 		seen, hold = 0.985*level, longHold
 	default:
-		seen = level * (1 - 0.06*float64(max(1, b.Streak)))
+		seen = 0.93 * level
 	}
 	if level > b.max { // the step before held
 		seen = min(seen, level/above)
@@ -176,17 +166,4 @@ func (b budget) refusedShort(opens, granted int64, hold float64) {
 	}
 	b.Level = max(1, level/2, seen) / b.max
 	b.Corrected, b.Quiet, b.Pressed = b.now, b.now+int64(hold*float64(b.window)), 0
-}
-
-// seen is the level that a refusal shows: the calls since the window began
-// that opens ends, without the refused one.
-func (b budget) seen(opens int64) float64 {
-	calls := int64(-1)
-	b.sent()
-	for _, s := range b.Slots {
-		if s.Ends > opens-b.window {
-			calls += s.Calls
-		}
-	}
-	return float64(calls)
 }

@@ -50,7 +50,9 @@ const (
 func newState(rules []rule, now, born int64) *state {
 	s := &state{Format: format, Born: born, Now: now, Fresh: now,
 		Limits: make([]limit, len(rules)), Gates: gates{}, Members: map[int64]int64{}}
-	s.at(rules, now).resume(atOnceAtFirst)
+	for b := range s.at(rules, now).spent(everything) {
+		b.pause(now - (atOnceAtFirst-1)*b.pace)
+	}
 	return s
 }
 

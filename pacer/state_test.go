@@ -19,7 +19,7 @@ func busy() *state {
 		Limits: []limit{{
 			short: short{
 				Due: someday, Slots: []slot{{someday, 4}}, Level: 1.1, Corrected: someday,
-				Quiet: someday, Streak: 2, Pressed: someday, Patience: 30,
+				Quiet: someday, Pressed: someday, Patience: 30,
 			},
 			long: long{Begins: someday, Sent: 5, Most: 6, Lasts: hour, Probing: someday, Changed: someday},
 		}},

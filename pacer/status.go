@@ -38,10 +38,7 @@ func (p *Pacer) State() State {
 	defer p.mu.Unlock()
 	m := p.here()
 	s := State{Processes: len(m.Members)}
-	switch {
-	case p.store == nil:
-		s.Processes = 1
-	case p.fleet.down:
+	if p.fleet.down {
 		s.Processes, s.StoreDown = int(p.fleet.size), p.fleet.since
 	}
 	for i, l := range p.limits {

@@ -44,7 +44,7 @@ func WithStore(store Store, apiKey string) Option {
 		case apiKey == "":
 			return invalid("WithStore", "was given an empty API key")
 		}
-		p.store, p.apiKey, p.fleet.size = store, func() string { return apiKey }, 0
+		p.store, p.apiKey, p.fleet = store, func() string { return apiKey }, fleet{}
 		return nil
 	}
 }

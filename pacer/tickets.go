@@ -56,7 +56,11 @@ func (m *machine) ask(a ask) (got answer) {
 		}
 		at := max(got.due, m.now)
 		m.spend(a.kinds, at)
-		m.passedBy(t)
+		if t.Batch {
+			m.Passed = 0
+		} else if m.firstBatch() >= 0 {
+			m.Passed++
+		}
 		got.grants[got.n] = at
 		got.n++
 	}
@@ -138,15 +142,6 @@ func (m *machine) rank(place int) int {
 
 func (m *machine) firstBatch() int {
 	return slices.IndexFunc(m.Tickets, func(t ticket) bool { return t.Batch })
-}
-
-// passedBy counts the grants that went before a batch call.
-func (m *machine) passedBy(t ticket) {
-	if t.Batch {
-		m.Passed = 0
-	} else if m.firstBatch() >= 0 {
-		m.Passed++
-	}
 }
 
 // earliest is when all limits of a kind let a call go that has others before it.
