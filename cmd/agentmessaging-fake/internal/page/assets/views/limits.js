@@ -33,7 +33,7 @@ function Gauge({ label, row }) {
   return h(
     'li.gauge',
     { class: toneOf(row), 'data-limit': row.limit_key },
-    h('div.gname', null, h('span', null, name), mono(row.limit_key)),
+    h('div', null, h('span', null, name), mono(row.limit_key)),
     bar(row, {
       role: 'meter',
       'aria-label': name,
@@ -42,8 +42,8 @@ function Gauge({ label, row }) {
       'aria-valuenow': endless ? 0 : row.max - row.left,
       'aria-valuetext': leftWords(row),
     }),
-    h('div.gleft', null, leftWords(row)),
-    h('div.gstate.row', null, opens(row)),
+    h('div', null, leftWords(row)),
+    h('div.row', null, opens(row)),
     button('Exhaust', () => exhaust(label, row), { small: true, disabled: endless, 'aria-label': `Exhaust ${name}` }),
   );
 }
