@@ -20,15 +20,9 @@ type answer struct {
 
 // errorCodes are the values of error by status on a target that claims the
 // decisions.
-var errorCodes = map[int][]string{
-	400: {"bad_request", "byok_not_configured", "byok_unavailable"},
-	401: {"unauthorized"},
-	402: {"payment_required"},
-	403: {"forbidden"},
-	404: {"not_found"},
-	405: {"method_not_allowed"},
-	409: {"byok_not_configured"},
-	503: {"byok_unavailable"},
+var errorCodes = map[int]string{
+	400: "bad_request|byok_not_configured|byok_unavailable", 401: "unauthorized", 402: "payment_required", 403: "forbidden",
+	404: "not_found", 405: "method_not_allowed", 409: "byok_not_configured", 503: "byok_unavailable",
 }
 
 // problem says what is wrong with an answer that has the right status, or "":
@@ -64,13 +58,15 @@ func (a answer) showsKey() string {
 }
 
 // bodyProblem holds the body to its shape. This project decided besides that
-// no other answer of the case has the same trace_id, and that ok is not false.
+// a success has no undocumented member, that no other answer of the case has
+// the same trace_id, and that ok is not false.
 func (a answer) bodyProblem() string {
 	var body any
 	if err := json.Unmarshal(a.body, &body); err != nil {
 		return "not JSON: " + err.Error()
 	}
-	if problem := a.shape()(body); problem != "" || !a.s.target.Decisions {
+	closed := a.status == http.StatusOK && (a.s.target.Decisions || a.endpoint.name == getStatus.name)
+	if problem := a.shape().problem(body, closed); problem != "" || !a.s.target.Decisions {
 		return problem
 	}
 	for _, other := range a.s.earlier {
@@ -82,21 +78,18 @@ func (a answer) bodyProblem() string {
 }
 
 // shape is the body that the interface gives the answer. On a target that
-// claims the decisions a success has no undocumented member, and an error has
-// the value that belongs to the status and a trace_id.
-func (a answer) shape() check {
-	decided := a.s.target.Decisions
+// claims the decisions an error has the value that belongs to the status, and
+// a trace_id.
+func (a answer) shape() shape {
 	switch {
-	case a.status == http.StatusOK && (decided || a.endpoint.name == getStatus.name):
-		return closed(a.endpoint.reply)
 	case a.status == http.StatusOK:
-		return open(a.endpoint.reply)
+		return a.endpoint.reply
 	case a.status == http.StatusTooManyRequests:
-		return open(shape{"error": oneOf("rate_limited"), "trace_id": isText, "limit_key": isText, "reason?": isString})
-	case decided:
-		return open(shape{"error": oneOf(errorCodes[a.status]...), "trace_id": isText, "limit_key?": isText, "reason?": isString})
+		return "error rate_limited, trace_id text, limit_key text, reason string optional"
+	case a.s.target.Decisions:
+		return shape("error " + errorCodes[a.status] + ", trace_id text, limit_key text optional, reason string optional")
 	default:
-		return open(shape{"error": isText, "trace_id?": isText, "limit_key?": isText, "reason?": isString})
+		return "error text, trace_id text optional, limit_key text optional, reason string optional"
 	}
 }
 

@@ -30,39 +30,32 @@ func called(name, call, body string, reply shape, errors ...int) endpoint {
 // a fingerprint is no chance.
 const providerKey = "sk-contract~7f3~a9c~2e4~not~own~Jw4"
 
-var (
-	provider  = oneOf("openai_compat", "openai", "anthropic")
-	smsStatus = oneOf("disabled", "needs_compliance", "pending", "active", "needs_setup")
-
+const (
+	smsStatus = "disabled|needs_compliance|pending|active|needs_setup"
 	// byokConfig is closed, as is the answer of status: the interface allows
 	// no additional properties there, and says nothing of the others.
-	byokConfig = shape{
-		"provider": provider, "base_url?": orNull(isString), "model?": orNull(isString), "fingerprint": isText, "updated_at": isText,
-	}
+	byokConfig = "byok.provider openai_compat|openai|anthropic, byok.base_url string null optional, byok.model string null optional, " +
+		"byok.fingerprint text, byok.updated_at text"
 )
 
 // The nine endpoints of interface 4, with a small body that each accepts and
 // the members of its success body.
 var (
-	getStatus = called("status", "GET /v1/status", "",
-		shape{"ok": isBool, "service": isText, "version": isText, "mode": isText, "trace_id": isText}, 401, 402, 404)
-	warmUp = called("warmup", "POST /v1/warmup", `{"mode":"hosted"}`,
-		shape{"ok": isBool, "warmed": isBool, "mode": oneOf("hosted", "byok"), "trace_id": isText}, 400, 401, 402, 403, 409, 429, 503)
-	getBYOK = called("get-byok", "GET /v1/byok", "",
-		shape{"ok": isBool, "byok": orNull(closed(byokConfig)), "trace_id": isText}, 401, 402, 403, 404)
+	getStatus = called("status", "GET /v1/status", "", "ok bool, service text, version text, mode text, trace_id text", 401, 402, 404)
+	warmUp    = called("warmup", "POST /v1/warmup", `{"mode":"hosted"}`, "ok bool, warmed bool, mode hosted|byok, trace_id text",
+		400, 401, 402, 403, 409, 429, 503)
+	getBYOK = called("get-byok", "GET /v1/byok", "", "ok bool, byok closed null, "+byokConfig+", trace_id text", 401, 402, 403, 404)
 	setBYOK = called("set-byok", "PUT /v1/byok", `{"provider":"openai","api_key":"`+providerKey+`"}`,
-		shape{"ok": isBool, "byok": closed(byokConfig), "trace_id": isText}, 400, 401, 402, 403, 429, 503)
-	clearBYOK   = called("clear-byok", "DELETE /v1/byok", "", shape{"ok": isBool, "trace_id": isText}, 401, 402, 403, 404)
+		"ok bool, byok closed, "+byokConfig+", trace_id text", 400, 401, 402, 403, 429, 503)
+	clearBYOK   = called("clear-byok", "DELETE /v1/byok", "", "ok bool, trace_id text", 401, 402, 403, 404)
 	createAgent = called("create-agent", "POST /v1/agents", `{}`,
-		shape{"agent_id": isText, "status": oneOf("active"), "sms?": open(shape{"status": smsStatus}), "trace_id": isText}, 400, 401, 402, 404, 429)
-	readAgent = called("read-agent", "GET /v1/agents/{agent_id}", "", shape{
-		"agent_id": isText, "status": isText, "created_at": isText, "updated_at": isText, "trace_id": isText,
-		"sms?": open(shape{"status": isText, "phone_number?": isText}),
-	}, 401, 402, 404, 429)
+		"agent_id text, status active, sms object optional, sms.status "+smsStatus+", trace_id text", 400, 401, 402, 404, 429)
+	readAgent = called("read-agent", "GET /v1/agents/{agent_id}", "", "agent_id text, status text, created_at text, updated_at text, "+
+		"sms object optional, sms.status text, sms.phone_number text optional, trace_id text", 401, 402, 404, 429)
 	sendMessage = called("send-message", "POST /v1/agents/{agent_id}/messages", `{"text":"Hello"}`,
-		shape{"reply_text": isString, "warnings?": listOf(isString), "trace_id": isText}, 400, 401, 402, 404, 429)
+		"reply_text string, warnings strings optional, trace_id text", 400, 401, 402, 404, 429)
 	enableSMS = called("enable-sms", "POST /v1/agents/{agent_id}/channels/sms", `{"mode":"sandbox"}`,
-		shape{"status": smsStatus, "trace_id": isText}, 400, 401, 402, 404, 429)
+		"status "+smsStatus+", trace_id text", 400, 401, 402, 404, 429)
 
 	endpoints = []endpoint{
 		getStatus, warmUp, getBYOK, setBYOK, clearBYOK, createAgent, readAgent, sendMessage, enableSMS,

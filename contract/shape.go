@@ -16,94 +16,83 @@ type check = func(v any) string
 // relation says what is wrong with a value beside an earlier one, or "".
 type relation = func(now, then any) string
 
-// shape is the members of an object; one whose name ends in "?" may be absent.
-type shape map[string]check
+// shape is what an object holds: its members with commas between, each with
+// its path, its type or its values, and where it may be so null or optional.
+// An object that is closed has no other members. What the interface does not
+// forbid, a preview service may add to the others.
+type shape string
 
-// open checks for an object with those members, and maybe others: what the
-// interface does not forbid, a preview service may add.
-func open(members shape) check {
-	return func(v any) string {
-		got, ok := v.(map[string]any)
-		if !ok {
-			return "got " + brief(v) + ", want an object"
+// problem says what is wrong with the body, or "".
+func (sh shape) problem(body any, closed bool) string {
+	top, ok := body.(map[string]any)
+	if !ok {
+		return "got " + brief(body) + ", want an object"
+	}
+	for member := range strings.SplitSeq(string(sh), ", ") {
+		words := strings.Fields(member)
+		holder, name := top, words[0]
+		if outer, inner, nested := strings.Cut(name, "."); nested {
+			holder, _ = top[outer].(map[string]any)
+			name = inner
 		}
-		for _, name := range slices.Sorted(maps.Keys(members)) {
-			bare, optional := strings.CutSuffix(name, "?")
-			if v, present := got[bare]; !present && !optional {
-				return fmt.Sprintf("member %q is missing", bare)
-			} else if problem := members[name](v); present && problem != "" {
-				return fmt.Sprintf("member %q: %s", bare, problem)
+		v, present := holder[name]
+		switch {
+		case holder == nil, !present && slices.Contains(words, "optional"), present && v == nil && slices.Contains(words, "null"):
+		case !present:
+			return fmt.Sprintf("member %q is missing", words[0])
+		case !fits(v, words[1]):
+			return fmt.Sprintf("member %q: got %s, want %s", words[0], brief(v), words[1])
+		case words[1] == "closed":
+			if problem := sh.undocumented(v.(map[string]any), name+"."); problem != "" {
+				return problem
 			}
 		}
-		return ""
 	}
+	if closed {
+		return sh.undocumented(top, "")
+	}
+	return ""
 }
 
-// closed checks for an object with those members and no other.
-func closed(members shape) check {
-	return func(v any) string {
-		got, _ := v.(map[string]any)
-		for _, name := range slices.Sorted(maps.Keys(got)) {
-			if members[name] == nil && members[name+"?"] == nil {
-				return fmt.Sprintf("member %q is not documented", clip(name))
-			}
+func (sh shape) undocumented(object map[string]any, prefix string) string {
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		if !strings.Contains(", "+string(sh), ", "+prefix+name+" ") {
+			return fmt.Sprintf("member %q is not documented", clip(name))
 		}
-		return open(members)(v)
 	}
+	return ""
 }
 
-var (
-	isBool   = typed[bool]("a boolean")
-	isString = typed[string]("a string")
-)
-
-func typed[T any](what string) check {
-	return func(v any) string {
-		_, ok := v.(T)
-		return unless(ok, "got %s, want %s", brief(v), what)
+// fits reports whether a value is of that type, or one of the values with bars
+// between. A text is a string that says something: an empty identifier or time
+// would be of no use.
+func fits(v any, kind string) (ok bool) {
+	s, isString := v.(string)
+	switch kind {
+	case "bool":
+		_, ok = v.(bool)
+	case "string":
+		ok = isString
+	case "text":
+		ok = s != ""
+	case "strings":
+		list, isList := v.([]any)
+		ok = isList && !slices.ContainsFunc(list, func(item any) bool { return !fits(item, "string") })
+	case "object", "closed":
+		_, ok = v.(map[string]any)
+	default:
+		ok = slices.Contains(strings.Split(kind, "|"), s)
 	}
+	return ok
 }
 
-// isText wants a string that says something: an empty identifier or time
-// would be of the right type and of no use.
-func isText(v any) string {
-	s, _ := v.(string)
-	return unless(s != "", "got %s, want a string that is not empty", brief(v))
-}
-
-func oneOf(values ...string) check {
-	return func(v any) string {
-		s, ok := v.(string)
-		return unless(ok && slices.Contains(values, s), "got %s, want one of %s", brief(v), strings.Join(values, ", "))
-	}
-}
+func isText(v any) string { return unless(fits(v, "text"), "got %s, want a text", brief(v)) }
 
 func like(form string) check {
 	pattern := regexp.MustCompile(form)
 	return func(v any) string {
 		s, _ := v.(string)
 		return unless(pattern.MatchString(s), "got %s, want %s", brief(v), form)
-	}
-}
-
-func orNull(c check) check {
-	return func(v any) string {
-		if v == nil {
-			return ""
-		}
-		return c(v)
-	}
-}
-
-func listOf(c check) check {
-	return func(v any) string {
-		list, ok := v.([]any)
-		for i, item := range list {
-			if problem := c(item); problem != "" {
-				return fmt.Sprintf("item %d: %s", i, problem)
-			}
-		}
-		return unless(ok, "got %s, want an array", brief(v))
 	}
 }
 
