@@ -1,10 +1,14 @@
 package contract_test
 
 import (
+	"flag"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/contract"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
@@ -54,6 +58,26 @@ func TestFakeTransports(t *testing.T) {
 func TestFakeShared(t *testing.T) {
 	fake := newFake(t, fakeserver.WithUnknownRoutes())
 	contract.Run(t, contract.Target{BaseURL: fake.BaseURL(), Key: fake.Key(), HTTPClient: &http.Client{Transport: fake.Direct()}})
+}
+
+var live = flag.Bool("contract.live", false,
+	"run the contract against AGENT_MESSAGING_BASE_URL with AGENT_MESSAGING_API_KEY; overwrites the key's BYOK configuration")
+
+// TestLive runs the cases that need nothing but a key, one after the other and
+// within the default budget.
+//
+//	go test -v ./contract -run TestLive -contract.live
+func TestLive(t *testing.T) {
+	if !*live {
+		t.Skip("needs -contract.live, AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY")
+	}
+	target := contract.Target{
+		BaseURL: os.Getenv("AGENT_MESSAGING_BASE_URL"),
+		Key:     os.Getenv("AGENT_MESSAGING_API_KEY"),
+	}
+	require.NotEmpty(t, target.BaseURL, "AGENT_MESSAGING_BASE_URL")
+	require.NotEmpty(t, target.Key, "AGENT_MESSAGING_API_KEY")
+	contract.Run(t, target)
 }
 
 // targetOf is the fake with all its abilities, reached by the transport of an

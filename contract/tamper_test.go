@@ -1,13 +1,18 @@
 package contract_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/contract"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
 // TestEachAnswerIsHeld: each case notices a service that refuses what it
@@ -81,5 +86,72 @@ func TestTampering(t *testing.T) {
 				assert.NotEmpty(t, firstFailure(t, true, tt.tamper), "no case notices")
 			}
 		})
+	}
+}
+
+// TestUnlikeServices: where the interface leaves a question open a target that
+// does not claim the decisions may answer otherwise than the fake. Two of the
+// other answers break a rule of the interface too.
+func TestUnlikeServices(t *testing.T) {
+	if failure := firstFailure(t, false, func(*reply) {}); failure != "" {
+		t.Skip("a case fails on the fake itself; TestFake shows it")
+	}
+	for round := range 3 { // no question has more than three other answers
+		service := map[string]string{}
+		for _, d := range newFake(t).Decisions() {
+			service[d.ID] = other(t, d, round)
+		}
+		service["retry_after"], service["length_unit"] = "true", `"UTF-16 units"`
+		assert.Empty(t, firstFailure(t, false, func(*reply) {}, like(t, service)))
+	}
+	for id, answer := range map[string]string{"retry_after": "false", "length_unit": `"bytes"`} {
+		assert.NotEmpty(t, firstFailure(t, false, func(*reply) {}, like(t, map[string]string{id: answer})), id)
+	}
+}
+
+// other is another answer to a question than the fake's own, each round
+// another one where there are more.
+func other(t *testing.T, d fakeserver.Decision, round int) string {
+	if strings.Contains(d.Possible, " or ") {
+		all := strings.Split(strings.ReplaceAll(d.Possible, " or ", ", "), ", ")
+		all = slices.DeleteFunc(all, func(answer string) bool { return answer == d.Default })
+		return all[round%len(all)]
+	}
+	var own any
+	require.NoError(t, json.Unmarshal([]byte(d.Default), &own))
+	switch own := own.(type) {
+	case float64:
+		return []string{"100", "4095", "30001"}[round]
+	case map[string]any:
+		for name, v := range own {
+			if truth, is := v.(bool); is {
+				own[name] = !truth
+			} else if own[name] = fmt.Sprint(v, "-2"); d.ID == "sms_status" {
+				own[name] = "pending"
+			}
+		}
+		return string(jsonOf(t, own))
+	default:
+		return `"other_` + d.ID + `"`
+	}
+}
+
+// like is the option of a service with those answers.
+func like(t *testing.T, answers map[string]string) fakeserver.Option {
+	o := contract.Observation{Format: 1, Decisions: map[string]contract.Finding{}}
+	for id, answer := range answers {
+		o.Decisions[id] = contract.Finding{Answer: json.RawMessage(answer)}
+	}
+	return fakeserver.Like(jsonOf(t, o))
+}
+
+// TestQuestionsOfTheFake: contract asks what the fake decides, with the same
+// words and answers, though neither imports the other.
+func TestQuestionsOfTheFake(t *testing.T) {
+	page, answers := new(contract.Observation).Markdown(), contract.FakeAnswers()
+	assert.Len(t, answers, len(newFake(t).Decisions()))
+	for _, d := range newFake(t).Decisions() {
+		assert.Contains(t, page, fmt.Sprintf("\n- %s (`%s`): not asked yet\n", d.Question, d.ID))
+		assert.JSONEq(t, answers[d.ID], d.Default, d.ID)
 	}
 }
