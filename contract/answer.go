@@ -116,7 +116,6 @@ func (a answer) holds(path string, want any) string {
 	return unless(problem == "", "member %q: %s", path, problem)
 }
 
-// lastSeen is the member at a dotted path of the last answer that has it.
 func (s *session) lastSeen(path string) (v any) {
 	for _, a := range s.earlier {
 		if got := a.at(path); got != nil {
@@ -134,5 +133,4 @@ func unless(ok bool, format string, args ...any) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// ofItsPath wants the agent that the path names.
 func ofItsPath(a answer) string { return a.holds("agent_id", a.s.agents[who{}]) }

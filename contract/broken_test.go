@@ -52,7 +52,6 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// answering answers every call with the same.
 func answering(status int, body string) roundTrip {
 	return func(req *http.Request) (*http.Response, error) {
 		header := http.Header{"Content-Type": {"application/json"}, "Retry-After": {"1"}}

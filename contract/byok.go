@@ -6,7 +6,6 @@ var noBYOK = clearBYOK.is(200, 404)
 
 var none = getBYOK.is(200).holds("byok", nil)
 
-// holdsBYOK wants these in the configuration that is stored.
 func (st step) holdsBYOK(provider string, baseURL, model any) step {
 	return st.holds("byok.provider", provider).holds("byok.base_url", baseURL).holds("byok.model", model)
 }

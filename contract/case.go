@@ -53,7 +53,6 @@ func newCase(id, sentence string, steps ...step) testCase {
 	return c
 }
 
-// suite collects cases.
 type suite []testCase
 
 func (s *suite) rule(id, sentence string, steps ...step) {

@@ -15,7 +15,6 @@ type endpoint struct {
 	errors []int  // the other statuses that interface 4 lists
 }
 
-// at is a call of any path.
 func at(method, path string) endpoint { return endpoint{name: "unknown", method: method, path: path} }
 
 // called makes one of the nine: call is the method and the path.
@@ -62,16 +61,13 @@ var (
 	}
 )
 
-// of is the endpoint of one agent.
 func (e endpoint) of(agentID string) endpoint {
 	e.path = strings.ReplaceAll(e.path, "{agent_id}", url.PathEscape(agentID))
 	return e
 }
 
-// ofAgent reports whether the path names an agent.
 func (e endpoint) ofAgent() bool { return strings.Contains(e.path, "{agent_id}") }
 
-// with is the endpoint with another body.
 func (e endpoint) with(body string) endpoint {
 	e.body = body
 	return e
@@ -90,7 +86,6 @@ const (
 	noAgent = "agent-of-nobody"
 )
 
-// Calls that many cases make.
 var (
 	readNobody = readAgent.of(noAgent)
 	wrongAgent = createAgent.with(`{"x":1}`)

@@ -65,20 +65,13 @@ func fillMinute(p *probe) {
 		p.take(read)
 	}
 	again, _ := p.until(half+passed, read)
-	p.answer("windows", window(again+1, half, half+passed))
-	p.limit = half + passed
-}
-
-// window tells a fixed window, which has its whole limit again, from one that
-// slides, which has the part that left it. Others may have made calls too.
-func window(got, part, whole int) any {
-	switch {
-	case got > whole-5:
-		return "fixed"
-	case got > part-5 && got < part+5:
-		return "sliding"
+	switch again++; { // others may have made calls too
+	case again > half+passed-5:
+		p.answer("windows", "fixed")
+	case again > half-5 && again < half+5:
+		p.answer("windows", "sliding")
 	}
-	return nil
+	p.limit = half + passed
 }
 
 // spentByRefused makes each kind of call another number of times, so that what

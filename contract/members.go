@@ -58,10 +58,8 @@ var stated = map[string]string{
 	warmUp.name: "4.2", setBYOK.name: "4.4", createAgent.name: "2.3", sendMessage.name: "2.5", enableSMS.name: "4.9",
 }
 
-// of is the body with that value.
 func (m member) of(value string) string { return strings.Replace(m.body, "VALUE", value, 1) }
 
-// ofText is the body with n times that text.
 func (m member) ofText(text string, n int) string { return m.of(`"` + strings.Repeat(text, n) + `"`) }
 
 func (s *suite) members() {

@@ -17,7 +17,6 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
-// plenty is a budget that reaches every question.
 var plenty = contract.Spend{Requests: 5000, Creations: 300, BYOKSets: 10, WarmUps: 4}
 
 // observedFake is a fake as Observe calls it, with its clock to move.
@@ -28,7 +27,6 @@ func observedFake(t testing.TB, opts ...fakeserver.Option) (contract.Target, *fa
 	}, fake
 }
 
-// wantAnswers wants each answer found.
 func wantAnswers(t *testing.T, want map[string]string, o *contract.Observation) {
 	t.Helper()
 	for id, answer := range want {

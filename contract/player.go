@@ -94,7 +94,6 @@ func (target Target) pass(d time.Duration) {
 	time.Sleep(d)
 }
 
-// exchange is one request and its answer.
 type exchange struct {
 	endpoint endpoint
 	status   int
@@ -102,7 +101,6 @@ type exchange struct {
 	body     []byte
 }
 
-// String is the exchange for a failure, in short.
 func (x exchange) String() string {
 	sent := strings.TrimSpace(fmt.Sprintf("%s %s %s", x.endpoint.method, x.endpoint.path, clip(x.endpoint.body)))
 	return fmt.Sprintf("%s\nanswered %d %s", sent, x.status, clip(string(x.body)))

@@ -30,7 +30,6 @@ type probe struct {
 	limit   int // of requests in a minute, once it is known
 }
 
-// newProbe makes a probe for one run of Continue.
 func (o *Observation) newProbe(ctx context.Context, target Target, budget Spend) *probe {
 	if budget == (Spend{}) {
 		budget = observeBudget
@@ -153,7 +152,6 @@ func (p *probe) call(st step) exchange {
 	return x
 }
 
-// agent makes sure that the key has created an agent.
 func (p *probe) agent(by who) {
 	if p.agents[by] == "" {
 		p.text(p.take(createAgent.is(200).by(by)), "agent_id")
@@ -212,14 +210,12 @@ func retryAfter(x exchange) time.Duration {
 	return time.Duration(max(1, seconds)) * time.Second
 }
 
-// want goes on only with one of the step's statuses.
 func (p *probe) want(x exchange, st step) {
 	if !slices.Contains(st.statuses, x.status) {
 		p.fail("no clear answer: %s %s answered %d", st.e.method, st.e.path, x.status)
 	}
 }
 
-// text is a member that must be text.
 func (p *probe) text(x exchange, path string) string {
 	text, _ := x.at(path).(string)
 	if text == "" {

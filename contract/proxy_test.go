@@ -56,13 +56,11 @@ func (r *reply) send(method, path, body string) {
 	}
 }
 
-// also makes a call behind the caller's back.
 func (r *reply) also(method, path, body string) {
 	other := *r
 	other.send(method, path, body)
 }
 
-// refuse makes the answer an error.
 func (r *reply) refuse(status int, code string) {
 	r.status, r.body = status, map[string]any{"error": code, "trace_id": "trace_of_the_proxy"}
 }
@@ -76,7 +74,6 @@ func (r *reply) providerKey() string {
 
 func (r *reply) key() string { return strings.TrimPrefix(r.req.Header.Get("Authorization"), "Bearer ") }
 
-// still is a clock that only Advance moves.
 func still() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 // tampered runs the case on a fake behind a proxy. The fake's clock moves by

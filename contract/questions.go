@@ -71,10 +71,8 @@ var stateQuestions = []question{
 		setBYOK.is(200), byokAgent.is(200), clearBYOK.is(200), sendMessage.is(400, 200, 404)),
 }
 
-// accepted is a message with that body, which is accepted or refused.
 func accepted(body string) step { return sendMessage.with(body).is(200, 400) }
 
-// fits reports whether an agent is created with that body.
 func (p *probe) fits(body string) bool { return p.yes(createAgent.with(body).is(200, 400)) }
 
 func statusValues(p *probe) any {

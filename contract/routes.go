@@ -7,7 +7,6 @@ import (
 
 const routing = "order of checks: route 404, method 405 -> 401"
 
-// noRoute makes the call with a key and without.
 func noRoute(method, path string) step {
 	return repeat(1, at(method, path).is(404), at(method, path).is(404).keyless())
 }

@@ -118,7 +118,6 @@ func later(d time.Duration) relation {
 	}
 }
 
-// isUTC wants a time of RFC 3339 in UTC.
 func isUTC(v any) string {
 	_, offset := timeOf(v).Zone()
 	return unless(!timeOf(v).IsZero() && offset == 0, "got %s, want a time of RFC 3339 in UTC", brief(v))

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -19,28 +20,27 @@ type Spend struct {
 // defaultBudget is the budget of a shared target that states none.
 var defaultBudget = Spend{Requests: 40, Creations: 5, BYOKSets: 1, WarmUps: 1}
 
-// part is one of the counts of a Spend.
-type part struct {
-	n    int
-	what string
-}
+// String names the parts that are not zero: "3 requests, 1 creation".
+func (s Spend) String() string { return cmp.Or(s.beyond(Spend{}, false), "0 requests") }
 
-func (s Spend) parts() []part {
-	return []part{{s.Requests, "request"}, {s.Creations, "creation"}, {s.BYOKSets, "BYOK set"}, {s.WarmUps, "warm-up"}}
-}
+// over says which parts of s are more than what is left; "" where none is.
+func (s Spend) over(left Spend) string { return s.beyond(left, true) }
 
-// String names the requests and the parts that are not zero: "3 requests, 1
-// creation".
-func (s Spend) String() string {
+func (s Spend) beyond(left Spend, telling bool) string {
 	var parts []string
-	for i, p := range s.parts() {
-		if p.n != 0 || i == 0 {
-			parts = append(parts, counted(p.n, p.what))
+	add := func(more bool, part string, left any) {
+		if more && telling {
+			part += fmt.Sprintf(" of %v left", left)
+		}
+		if more {
+			parts = append(parts, part)
 		}
 	}
-	if s.Wait != 0 {
-		parts = append(parts, fmt.Sprint(s.Wait, " of waiting"))
-	}
+	add(s.Requests > left.Requests, counted(s.Requests, "request"), max(0, left.Requests))
+	add(s.Creations > left.Creations, counted(s.Creations, "creation"), max(0, left.Creations))
+	add(s.BYOKSets > left.BYOKSets, counted(s.BYOKSets, "BYOK set"), max(0, left.BYOKSets))
+	add(s.WarmUps > left.WarmUps, counted(s.WarmUps, "warm-up"), max(0, left.WarmUps))
+	add(s.Wait > left.Wait, fmt.Sprint(s.Wait, " of waiting"), max(0, left.Wait))
 	return strings.Join(parts, ", ")
 }
 
@@ -63,20 +63,6 @@ func (s Spend) plus(t Spend) Spend {
 
 func (s Spend) minus(t Spend) Spend {
 	return s.plus(Spend{-t.Requests, -t.Creations, -t.BYOKSets, -t.WarmUps, -t.Wait})
-}
-
-// over says which parts of s are more than what is left; "" where none is.
-func (s Spend) over(left Spend) string {
-	var parts []string
-	for i, p := range s.parts() {
-		if l := left.parts()[i].n; p.n > l {
-			parts = append(parts, fmt.Sprintf("%s of %d left", counted(p.n, p.what), max(0, l)))
-		}
-	}
-	if s.Wait > left.Wait {
-		parts = append(parts, fmt.Sprintf("%v of waiting of %v left", s.Wait, max(0, left.Wait)))
-	}
-	return strings.Join(parts, ", ")
 }
 
 // cost is what one call spends that was answered with status. Only an

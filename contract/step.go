@@ -59,7 +59,6 @@ func (e endpoint) limited(limitKey string) step {
 	})
 }
 
-// times repeats the call.
 func (st step) times(n int) step {
 	st.n = n
 	return st
@@ -68,7 +67,6 @@ func (st step) times(n int) step {
 // repeat is a group of steps, taken n times in a row.
 func repeat(n int, steps ...step) step { return step{n: n, inner: steps} }
 
-// by lets that key make the calls.
 func (st step) by(key who) step {
 	st.key = key
 	st.inner = slices.Clone(st.inner)
@@ -78,7 +76,6 @@ func (st step) by(key who) step {
 	return st
 }
 
-// from lets another address make the call.
 func (st step) from(ip string) step {
 	st.ip = ip
 	return st
@@ -90,12 +87,10 @@ func (st step) header(name string, value func(key string) string) step {
 	return st
 }
 
-// keyless makes the call without a key.
 func (st step) keyless() step { return st.header("Authorization", always("")) }
 
 func always(value string) func(string) string { return func(string) string { return value } }
 
-// check adds a check of the answer.
 func (st step) check(ok func(answer) string) step {
 	st.checks = append(slices.Clone(st.checks), ok)
 	return st
@@ -117,19 +112,16 @@ func (st step) opensIn(wait time.Duration) step {
 	})
 }
 
-// wait lets d pass.
 func wait(d time.Duration) step { return step{wait: d} }
 
 // untilOpen waits as long as the last answer said, which is at most that long.
 func untilOpen(most time.Duration) step { return step{wait: most, untilOpen: true} }
 
-// storeOff and storeOn switch the store of provider keys.
 var (
 	storeOff = step{arrange: func(p *player) { p.target.Abilities.SetBYOKAvailable(false) }}
 	storeOn  = step{arrange: func(p *player) { p.target.Abilities.SetBYOKAvailable(true) }}
 )
 
-// revoke makes the key invalid.
 func revoke(key who) step {
 	return step{arrange: func(p *player) { p.target.Abilities.RevokeKey(p.keyOf(key)) }}
 }

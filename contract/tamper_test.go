@@ -136,7 +136,6 @@ func other(t *testing.T, d fakeserver.Decision, round int) string {
 	}
 }
 
-// like is the option of a service with those answers.
 func like(t *testing.T, answers map[string]string) fakeserver.Option {
 	o := contract.Observation{Format: 1, Decisions: map[string]contract.Finding{}}
 	for id, answer := range answers {

@@ -152,7 +152,6 @@ func on(status int, tamper func(*reply)) func(*reply) {
 	}
 }
 
-// to tampers with the calls of paths that end so.
 func to(path string, tamper func(*reply)) func(*reply) {
 	return func(r *reply) {
 		if strings.HasSuffix(r.req.URL.Path, path) {
