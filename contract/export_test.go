@@ -1,8 +1,16 @@
 package contract
 
 import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
 	"slices"
+	"strings"
 	"sync"
+	"testing"
+	"time"
 )
 
 // What the tests outside the package need of its inside.
@@ -44,3 +52,66 @@ func FakeAnswers() map[string]string {
 	}
 	return all
 }
+
+// quietTB runs a case that is expected to fail.
+type quietTB struct {
+	testing.TB
+	failed   bool
+	log      strings.Builder
+	cleanups []func()
+}
+
+func (q *quietTB) Helper()                  {}
+func (q *quietTB) Cleanup(f func())         { q.cleanups = append(q.cleanups, f) }
+func (q *quietTB) Failed() bool             { return q.failed }
+func (q *quietTB) Context() context.Context { return q.TB.Context() }
+func (q *quietTB) Skip(...any)              { runtime.Goexit() }
+func (q *quietTB) Fatalf(f string, a ...any) {
+	q.failed = true
+	q.Logf(f, a...)
+	runtime.Goexit()
+}
+func (q *quietTB) Logf(f string, a ...any) { fmt.Fprintf(&q.log, f+"\n", a...) }
+
+// verdict runs the case on the target: whether it failed, and what it printed.
+func verdict(t *testing.T, c testCase, target Target, broken ...string) (failed bool, log string) {
+	q := &quietTB{TB: t}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.check(q, target, &shared{broken: broken})
+	}()
+	<-done
+	for _, f := range q.cleanups {
+		f()
+	}
+	return q.failed, q.log.String()
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+func answering(status int, body string) roundTrip {
+	return func(req *http.Request) (*http.Response, error) {
+		header := http.Header{"Content-Type": {"application/json"}, "Retry-After": {"1"}}
+		return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader(body)), Request: req}, nil
+	}
+}
+
+// target is reached by the transport, and can arrange everything.
+func (f roundTrip) target() Target {
+	client := &http.Client{Transport: f}
+	return Target{
+		BaseURL: "http://service.example", Key: "key-1", HTTPClient: client, Abilities: nothing{},
+		ClientFrom: func(string) *http.Client { return client },
+	}
+}
+
+// nothing can arrange everything, and does nothing.
+type nothing struct{}
+
+func (nothing) IssueKeyOn(string, bool) string { return "key-2" }
+func (nothing) RevokeKey(string)               {}
+func (nothing) SetBYOKAvailable(bool)          {}
+func (nothing) Advance(time.Duration)          {}

@@ -121,3 +121,51 @@ func TestPage(t *testing.T) {
 	half := Spend{Requests: 500, Creations: 25, WarmUps: 5, Wait: time.Hour}
 	assert.Empty(t, observeBudget.over(half), "below half of each daily limit")
 }
+
+// TestFailurePrintsRule: a failure begins with the sentence that was broken,
+// and is short whatever came back.
+func TestFailurePrintsRule(t *testing.T) {
+	for _, c := range AllCases() {
+		_, log := verdict(t, c, answering(500, `{"error":"`+strings.Repeat("x", 10_000)+`"}`).target())
+		assert.True(t, strings.HasPrefix(log, c.String()), log)
+		assert.Less(t, len(log)-len(c.String()), 500, log)
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// TestBaseBroken: where a limit does not hold, the cases that fill it say
+// nothing more.
+func TestBaseBroken(t *testing.T) {
+	c := newCase("8.2/x", "", getStatus.limited("key_minute"))
+	for _, tt := range []struct {
+		base   bool
+		broken []string
+		fails  bool
+	}{{false, nil, true}, {false, []string{"8.1/key_minute"}, false}, {true, []string{"8.1/ip_minute"}, true}} {
+		c.base = tt.base
+		failed, log := verdict(t, c, answering(200, `{}`).target(), tt.broken...)
+		assert.Equal(t, tt.fails, failed, log)
+	}
+}
+
+// TestIrreversible: a fingerprint that shows the provider key in any of the
+// usual ways is refused.
+func TestIrreversible(t *testing.T) {
+	for shown, fingerprint := range map[string]string{
+		"the last five":       "sk-...~Jw4n~Jw4",
+		"backwards":           "4wJ~nwo~",
+		"moved by one":        "u\x7fpxo\x7fKx5",
+		"one bit turned":      "unvo\x7fKv5",
+		"rot13":               "fp_g~bja~Wj4",
+		"hexadecimal":         "776e7e4a7734",
+		"base64":              "c2stY29udHJhY3R+N2YzfmE5Y34yZTR+bm90fm93bn5KdzQ=",
+		"a plain SHA-256":     "sha256:ea8098a234438a3d",
+		"a plain SHA-512":     "fab63a921293d6ba",
+		"a SHA-256 in base64": "6oCYojRDij33",
+	} {
+		assert.NotEmpty(t, irreversible(fingerprint), shown)
+	}
+	assert.Empty(t, irreversible("fp_8c1d0a4be1f2"))
+}

@@ -49,15 +49,19 @@ func (s *session) take(st step) {
 	case st.arrange != nil:
 		st.arrange(&s.player)
 	case st.untilOpen: // which may have a tenth in reserve
-		last := s.earlier[len(s.earlier)-1]
-		told, _ := last.retryAfter()
-		s.look(last, unless(told <= st.wait+st.wait/10, "it would have to wait for more than %v", st.wait))
-		s.target.pass(told)
-	case st.wait > 0:
+		last, most := s.earlier[len(s.earlier)-1], st.wait
+		st.wait, _ = last.retryAfter()
+		s.look(last, unless(st.wait <= most+most/10, "it would have to wait for more than %v", most))
+	}
+	if st.wait > 0 {
 		s.target.pass(st.wait)
 	}
 	for i := range st.n {
-		a := s.call(st)
+		x, err := s.play(s.Context(), st)
+		if err != nil {
+			s.failf("%s %s: %s", st.e.method, st.e.path, clip(err.Error()))
+		}
+		a := answer{exchange: x, s: s}
 		right := slices.Contains(st.statuses, a.status)
 		if !right && (a.status == http.StatusTooManyRequests || slices.Contains(st.statuses, http.StatusTooManyRequests)) {
 			s.skipIfBroken()
@@ -76,15 +80,6 @@ func (s *session) look(a answer, problem string) {
 	if problem != "" {
 		s.failf("%s\n%s", problem, a)
 	}
-}
-
-func (s *session) call(st step) answer {
-	s.Helper()
-	x, err := s.play(s.Context(), st)
-	if err != nil {
-		s.failf("%s %s: %s", st.e.method, st.e.path, clip(err.Error()))
-	}
-	return answer{exchange: x, s: s}
 }
 
 func either(statuses []int) string {
