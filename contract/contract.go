@@ -104,12 +104,7 @@ type Abilities interface {
 // package.
 func Run(t *testing.T, target Target) {
 	t.Helper()
-	runCases(t, allCases(), target)
-}
-
-func runCases(t *testing.T, cases []testCase, target Target) {
-	t.Helper()
-	p := newPlan(cases, target.renew(t))
+	p := newPlan(allCases(), target.renew(t))
 	if slices.ContainsFunc(p, func(c planned) bool { return c.leftOut != "" }) {
 		fmt.Fprintln(os.Stderr, p)
 	}

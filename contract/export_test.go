@@ -20,7 +20,6 @@ type (
 )
 
 var (
-	RunCases  = runCases
 	SameJSON  = sameJSON
 	Verdict   = verdict
 	Answering = answering

@@ -3,9 +3,7 @@ package contract_test
 import (
 	"flag"
 	"net/http"
-	"net/http/httptest"
 	"os"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,41 +21,15 @@ func TestFake(t *testing.T) {
 		budget = contract.Spend{Requests: 1500, Creations: 60, BYOKSets: 10, WarmUps: 10}
 	}
 	contract.Run(t, contract.Target{Bubble: true, Budget: budget, Fresh: func(tb testing.TB) contract.Target {
-		fake := newFake(tb, fakeserver.WithUnknownRoutes())
-		return targetOf(fake, func(ip string) http.RoundTripper { return fake.Direct(from(ip)...) })
+		return directly(newFake(tb, fakeserver.WithUnknownRoutes()))
 	}})
-}
-
-// TestFakeTransports runs one case of each endpoint on the other ways to the
-// fake: over the connection in memory, over a socket, and with Advance in
-// place of a bubble. One waits, and one sends more than a service reads.
-func TestFakeTransports(t *testing.T) {
-	cases := slices.DeleteFunc(contract.AllCases(), func(c contract.Case) bool {
-		return c.ID != "fake/created-at" && c.ID != "fake/body/create-agent/over-1-MiB"
-	})
-	cases = append(cases, contract.Successes()...)
-	wire := func(tb testing.TB) contract.Target {
-		fake := newFake(tb)
-		return targetOf(fake, func(ip string) http.RoundTripper { return fake.HTTPClient(tb, from(ip)...).Transport })
-	}
-	socket := func(tb testing.TB) contract.Target {
-		fake := newFake(tb)
-		server := httptest.NewServer(fake)
-		tb.Cleanup(server.Close)
-		return contract.Target{BaseURL: server.URL, Key: fake.Key(), Abilities: fake, Decisions: true}
-	}
-	for name, target := range map[string]contract.Target{
-		"wire": {Bubble: true, Fresh: wire}, "advance": {Fresh: wire}, "socket": {Fresh: socket},
-	} {
-		t.Run(name, func(t *testing.T) { contract.RunCases(t, cases, target) })
-	}
 }
 
 // TestFakeShared runs the cases as a live service would have them: one after
 // the other on one target, within the default budget.
 func TestFakeShared(t *testing.T) {
-	fake := newFake(t, fakeserver.WithUnknownRoutes())
-	contract.Run(t, contract.Target{BaseURL: fake.BaseURL(), Key: fake.Key(), HTTPClient: &http.Client{Transport: fake.Direct()}})
+	target := directly(newFake(t, fakeserver.WithUnknownRoutes()))
+	contract.Run(t, contract.Target{BaseURL: target.BaseURL, Key: target.Key, HTTPClient: target.HTTPClient})
 }
 
 var live = flag.Bool("contract.live", false,
@@ -80,22 +52,19 @@ func TestLive(t *testing.T) {
 	contract.Run(t, target)
 }
 
+func directly(fake *fakeserver.Server) contract.Target {
+	return targetOf(fake, func(ip string) http.RoundTripper { return fake.Direct(fakeserver.FromIP(ip)) })
+}
+
 // targetOf is the fake with all its abilities, reached by the transport of an
 // address.
 func targetOf(fake *fakeserver.Server, transport func(ip string) http.RoundTripper) contract.Target {
 	client := func(ip string) *http.Client { return &http.Client{Transport: transport(ip)} }
 	return contract.Target{
-		BaseURL: fake.BaseURL(), Key: fake.Key(), HTTPClient: client(""), ClientFrom: client, Abilities: fake, Decisions: true,
+		BaseURL: fake.BaseURL(), Key: fake.Key(), HTTPClient: client("192.0.2.1"), ClientFrom: client, Abilities: fake, Decisions: true,
 		// Fifty thousand calls to fill a day: the connection is checked elsewhere.
 		BulkClient: &http.Client{Transport: fake.Direct()},
 	}
-}
-
-func from(ip string) []fakeserver.FromIP {
-	if ip == "" {
-		return nil
-	}
-	return []fakeserver.FromIP{fakeserver.FromIP(ip)}
 }
 
 // newFake makes a fake that does not list its calls when a case fails: the

@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -140,7 +139,7 @@ func (o *Observation) Markdown() string {
 		if !sameJSON(jsonOf(q.fake), found.Answer) {
 			mark, different = " **differs**", different+1
 		}
-		fmt.Fprintf(&rows, "| %s | `%s` | `%s`%s | %s |\n", q.ask, compact(jsonOf(q.fake)), compact(found.Answer), mark, cell(found.Evidence))
+		fmt.Fprintf(&rows, "| %s | `%s` | `%s`%s | %s |\n", q.ask, compact(q.fake), compact(found.Answer), mark, cell(found.Evidence))
 	}
 	page := fmt.Sprintf("# How the service answers what the interface leaves open\n\n%d of %d questions answered, %d otherwise than the fake does by default. Spent: %s.\n",
 		len(questions)-strings.Count(open.String(), "\n"), len(questions), different, o.Spent)
@@ -159,12 +158,12 @@ func cell(e *Evidence) string {
 	return "`" + strings.NewReplacer("|", "/", "`", "'").Replace(e.Request+" -> "+e.Answer) + "`"
 }
 
-func compact(raw json.RawMessage) string {
-	var b bytes.Buffer
-	if json.Compact(&b, raw) != nil {
+func compact(v any) string {
+	raw, err := json.Marshal(v)
+	if err != nil {
 		return "no JSON"
 	}
-	return strings.ReplaceAll(b.String(), "|", "/")
+	return strings.ReplaceAll(string(raw), "|", "/")
 }
 
 // sameJSON compares values and not their spelling. Of maps it compares the
@@ -181,5 +180,5 @@ func sameJSON(a, b json.RawMessage) bool {
 			return false
 		}
 	}
-	return isMap && both || bytes.Equal(jsonOf(x), jsonOf(y))
+	return isMap && both || reflect.DeepEqual(x, y)
 }

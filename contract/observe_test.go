@@ -22,9 +22,7 @@ var plenty = contract.Spend{Requests: 5000, Creations: 300, BYOKSets: 10, WarmUp
 // observedFake is a fake as Observe calls it, with its clock to move.
 func observedFake(t testing.TB, opts ...fakeserver.Option) (contract.Target, *fakeserver.Server) {
 	fake := newFake(t, append(opts, fakeserver.WithUnknownRoutes())...)
-	return contract.Target{
-		BaseURL: fake.BaseURL(), Key: fake.Key(), Abilities: fake, HTTPClient: &http.Client{Transport: fake.Direct()},
-	}, fake
+	return directly(fake), fake
 }
 
 func wantAnswers(t *testing.T, want map[string]string, o *contract.Observation) {
@@ -121,7 +119,7 @@ func jsonOf(t *testing.T, v any) []byte {
 // TestObserveShowsNoSecret: whatever a target sends back.
 func TestObserveShowsNoSecret(t *testing.T) {
 	target, fake := observedFake(t)
-	target.HTTPClient = &http.Client{Transport: proxy{fake, "", func(r *reply) {
+	target.HTTPClient = &http.Client{Transport: proxy{fake, "192.0.2.1", func(r *reply) {
 		for name, v := range r.body {
 			if _, text := v.(string); text && name != "agent_id" {
 				r.body[name] = r.key() + " Ada " + r.sent

@@ -2,7 +2,6 @@ package contract_test
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -48,7 +47,7 @@ func (p proxy) RoundTrip(req *http.Request) (*http.Response, error) {
 // send makes a call by the same key and takes its answer.
 func (r *reply) send(method, path, body string) {
 	req, answer := httptest.NewRequest(method, path, strings.NewReader(body)), httptest.NewRecorder()
-	req.Header, req.RemoteAddr = r.req.Header, cmp.Or(r.ip, "192.0.2.1")+":1"
+	req.Header, req.RemoteAddr = r.req.Header, r.ip+":1"
 	r.fake.ServeHTTP(answer, req)
 	r.status, r.header, r.body = answer.Code, answer.Header(), nil
 	if err := json.Unmarshal(answer.Body.Bytes(), &r.body); err != nil {

@@ -70,11 +70,7 @@ var tamperings = []tampering{
 			r.refuse(503, "byok_unavailable")
 		}
 	})},
-	{"403 for an agent of another key", aRule, on(404, func(r *reply) {
-		if strings.HasPrefix(r.req.URL.Path, "/v1/agents/agent_0") {
-			r.refuse(403, "forbidden")
-		}
-	})},
+	{"403 for an agent of another key", aRule, on(404, to("/agent_000001", func(r *reply) { r.refuse(403, "forbidden") }))},
 
 	{"ok is false", aDecision, set("ok", "ok", false)},
 	{"created_at moves", aDecision, member("created_at", func(in map[string]any, name string) { in[name] = in["updated_at"] })},
@@ -94,17 +90,9 @@ var tamperings = []tampering{
 	{"one fingerprint for all", aDecision, set("fingerprint", "fingerprint", "fp_8c1d")},
 	{"a number in every channel", aDecision, set("sms", "sms", map[string]any{"status": "disabled", "phone_number": "+1"})},
 
-	{"member more in sms", nothing, func(r *reply) {
-		if sms, ok := r.body["sms"].(map[string]any); ok {
-			sms["carrier"] = "x"
-		}
-	}},
+	{"member more in sms", nothing, member("sms", func(in map[string]any, name string) { in[name].(map[string]any)["carrier"] = "x" })},
 	{"member more in errors", nothing, set("error", "detail", map[string]any{"a": 1})},
-	{"errors without trace_id", nothing, func(r *reply) {
-		if r.status >= 400 && r.status != 429 {
-			delete(r.body, "trace_id")
-		}
-	}},
+	{"errors without trace_id", nothing, on(404, func(r *reply) { delete(r.body, "trace_id") })},
 	{"Retry-After with a reserve", aDecision, retryAfter(func(n int) string { return strconv.Itoa(n + 5) })},
 	{"Content-Type with charset", nothing, func(r *reply) { r.header.Set("Content-Type", "application/json; charset=utf-8") }},
 	{"base_url and model absent for null", nothing, member("fingerprint", func(in map[string]any, _ string) {
@@ -123,20 +111,21 @@ var tamperings = []tampering{
 	}},
 }
 
-// member changes one member, wherever it is.
+// member changes one member, of the answer or of an object in it.
 func member(name string, change func(in map[string]any, name string)) func(*reply) {
-	var find func(map[string]any)
-	find = func(in map[string]any) {
-		for _, v := range in {
+	return func(r *reply) {
+		objects := []map[string]any{r.body}
+		for _, v := range r.body {
 			if inner, ok := v.(map[string]any); ok {
-				find(inner)
+				objects = append(objects, inner)
 			}
 		}
-		if _, ok := in[name]; ok {
-			change(in, name)
+		for _, in := range objects {
+			if _, ok := in[name]; ok {
+				change(in, name)
+			}
 		}
 	}
-	return func(r *reply) { find(r.body) }
 }
 
 // set sets a member in the objects that have the member where.
