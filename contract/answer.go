@@ -33,9 +33,8 @@ func (a answer) problem(st step) string {
 		a.showsKey(),
 		unless(mediaType == "application/json", "Content-Type is %q", clip(a.header.Get("Content-Type"))),
 		a.bodyProblem())
-	if a.status == http.StatusTooManyRequests {
-		_, wrong := a.retryAfter()
-		problem = cmp.Or(problem, wrong)
+	if problem == "" && a.status == http.StatusTooManyRequests {
+		_, problem = a.retryAfter()
 	}
 	for _, check := range st.checks {
 		if problem == "" {

@@ -36,14 +36,9 @@ var limits = []limit{
 // requests spends n requests, the first on creating the agent that the others
 // read, and waits a minute after each perMinute of them.
 func requests(n, perMinute int) step {
-	steps := []step{createAgent.is(200)}
-	for done := 1; done < n; {
-		if done%perMinute == 0 {
-			steps = append(steps, wait(time.Minute))
-		}
-		batch := min(perMinute-done%perMinute, n-done)
-		steps = append(steps, readAgent.is(200).times(batch))
-		done += batch
+	steps := []step{createAgent.is(200), readAgent.is(200).times(min(n, perMinute) - 1)}
+	for left := n - perMinute; left > 0; left -= perMinute {
+		steps = append(steps, wait(time.Minute), readAgent.is(200).times(min(left, perMinute)))
 	}
 	return repeat(1, steps...)
 }

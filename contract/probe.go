@@ -84,7 +84,7 @@ func (p *probe) lacks(q question) string {
 		return "needs " + words[lack]
 	}
 	price := q.costs
-	if p.freeWaits() {
+	if p.target.Abilities != nil { // waits are free
 		price.Wait = 0
 	}
 	if over := price.over(p.budget.minus(p.spent)); over != "" {
@@ -95,8 +95,6 @@ func (p *probe) lacks(q question) string {
 	}
 	return ""
 }
-
-func (p *probe) freeWaits() bool { return p.target.Abilities != nil }
 
 // take takes a step, each call of which is answered as the step says. One call
 // alone waits for a limit that it meets.
@@ -186,7 +184,7 @@ func (p *probe) raw(st step) exchange {
 func (p *probe) wait(d time.Duration) {
 	switch {
 	case d == 0:
-	case p.freeWaits():
+	case p.target.Abilities != nil:
 		p.target.Abilities.Advance(d)
 	case p.spent.Wait+d > p.budget.Wait:
 		p.fail("needs %v of waiting, of %v that are left", d, p.budget.Wait-p.spent.Wait)

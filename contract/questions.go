@@ -15,7 +15,11 @@ var patching = at("PATCH", "/v1/agents")
 
 var valueQuestions = []question{
 	finds("status", "What does GET /v1/status say of the service?",
-		map[string]any{"service": "agent-messaging-fake", "version": "v1", "mode": "preview"}, Spend{Requests: 1}, statusValues),
+		map[string]any{"service": "agent-messaging-fake", "version": "v1", "mode": "preview"}, Spend{Requests: 1},
+		func(p *probe) any {
+			x := p.take(getStatus.is(200))
+			return map[string]any{"service": p.name(x, "service"), "version": p.name(x, "version"), "mode": p.name(x, "mode")}
+		}),
 	finds("error_names", "Which values has error?", map[string]any{
 		"bad_request": "bad_request", "unauthorized": "unauthorized", "payment_required": "payment_required",
 		"forbidden": "forbidden", "not_found": "not_found", "method_not_allowed": "method_not_allowed",
@@ -75,11 +79,6 @@ func accepted(body string) step { return sendMessage.with(body).is(200, 400) }
 
 func (p *probe) fits(body string) bool { return p.yes(createAgent.with(body).is(200, 400)) }
 
-func statusValues(p *probe) any {
-	x := p.take(getStatus.is(200))
-	return map[string]any{"service": p.name(x, "service"), "version": p.name(x, "version"), "mode": p.name(x, "mode")}
-}
-
 // errorNames provokes each error that the target lets it provoke.
 func errorNames(p *probe) any {
 	names := map[string]any{}
@@ -121,18 +120,15 @@ func timeForm(text string) string {
 	}
 }
 
-// lengthUnit sends a text that has one length in code points, and others in
-// bytes and UTF-16 units.
+// lengthUnit sends texts that have one length in code points, and others in
+// UTF-16 units and bytes, or in bytes alone.
 func lengthUnit(p *probe) any {
-	of := func(one string) string { return `{"customer_ref":"` + strings.Repeat(one, 200) + `"}` }
-	switch {
-	case p.fits(of("😀")):
-		return "code points"
-	case p.fits(of("é")):
-		return "UTF-16 units"
-	default:
-		return "bytes"
+	for _, t := range []struct{ one, unit string }{{"😀", "code points"}, {"é", "UTF-16 units"}} {
+		if p.fits(`{"customer_ref":"` + strings.Repeat(t.one, 200) + `"}`) {
+			return t.unit
+		}
 	}
+	return "bytes"
 }
 
 func smsOfModes(p *probe) any {
