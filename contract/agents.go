@@ -15,7 +15,7 @@ func (s *suite) agents() {
 		}`).is(200))
 	s.rows("2.3/llm-optional", "llm members (all optional, no additional properties)", createAgent, 200, row{"empty", llmBody("")})
 	s.rule("4.7/read", "Response: agent_id, status, created_at, updated_at, trace_id (all required)",
-		readAgent.is(200).check(ofItsPath))
+		readAgent.is(200).check(func(a answer) string { return a.holds("agent_id", a.s.agents[who{}]) }))
 	s.rule("1/ids-differ", "The service creates an agent for the caller and returns its identifier.",
 		createAgent.is(200), createAgent.is(200).holds("agent_id", differs))
 	s.rule("5/agents-of-any-key", dashboardNeeded, repeat(1,

@@ -108,20 +108,17 @@ func (a answer) holds(path string, want any) string {
 	case check:
 		problem = want(got)
 	case relation:
-		problem = want(got, a.s.lastSeen(path))
+		var then any
+		for _, earlier := range a.s.earlier {
+			if v := earlier.at(path); v != nil {
+				then = v
+			}
+		}
+		problem = want(got, then)
 	default:
 		problem = unless(reflect.DeepEqual(got, want), "got %s, want %s", clip(fmt.Sprint(got)), clip(fmt.Sprint(want)))
 	}
 	return unless(problem == "", "member %q: %s", path, problem)
-}
-
-func (s *session) lastSeen(path string) (v any) {
-	for _, a := range s.earlier {
-		if got := a.at(path); got != nil {
-			v = got
-		}
-	}
-	return v
 }
 
 // unless is "" where ok, and else the problem in words.
@@ -131,5 +128,3 @@ func unless(ok bool, format string, args ...any) string {
 	}
 	return fmt.Sprintf(format, args...)
 }
-
-func ofItsPath(a answer) string { return a.holds("agent_id", a.s.agents[who{}]) }

@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -55,16 +54,11 @@ func FakeAnswers() map[string]string {
 // quietTB runs a case that is expected to fail.
 type quietTB struct {
 	testing.TB
-	failed   bool
-	log      strings.Builder
-	cleanups []func()
+	failed bool
+	log    strings.Builder
 }
 
-func (q *quietTB) Helper()                  {}
-func (q *quietTB) Cleanup(f func())         { q.cleanups = append(q.cleanups, f) }
-func (q *quietTB) Failed() bool             { return q.failed }
-func (q *quietTB) Context() context.Context { return q.TB.Context() }
-func (q *quietTB) Skip(...any)              { runtime.Goexit() }
+func (q *quietTB) Skip(...any) { runtime.Goexit() }
 func (q *quietTB) Fatalf(f string, a ...any) {
 	q.failed = true
 	q.Logf(f, a...)
@@ -81,9 +75,6 @@ func verdict(t *testing.T, c testCase, target Target, broken ...string) (failed 
 		c.check(q, target, &shared{broken: broken})
 	}()
 	<-done
-	for _, f := range q.cleanups {
-		f()
-	}
 	return q.failed, q.log.String()
 }
 

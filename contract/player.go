@@ -85,15 +85,6 @@ func (p *player) keyOf(by who) string {
 	return p.keys[by]
 }
 
-// pass lets d pass: by the target's clock, or by sleeping.
-func (target Target) pass(d time.Duration) {
-	if target.Abilities != nil && !target.Bubble {
-		target.Abilities.Advance(d)
-		return
-	}
-	time.Sleep(d)
-}
-
 type exchange struct {
 	endpoint endpoint
 	status   int

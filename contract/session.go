@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // session is one case under way: it takes the case's steps, and fails the test
@@ -53,8 +54,12 @@ func (s *session) take(st step) {
 		st.wait, _ = last.retryAfter()
 		s.look(last, unless(st.wait <= most+most/10, "it would have to wait for more than %v", most))
 	}
-	if st.wait > 0 {
-		s.target.pass(st.wait)
+	switch abilities := s.target.Abilities; {
+	case st.wait == 0:
+	case abilities != nil && !s.target.Bubble:
+		abilities.Advance(st.wait)
+	default:
+		time.Sleep(st.wait)
 	}
 	for i := range st.n {
 		x, err := s.play(s.Context(), st)
@@ -66,7 +71,8 @@ func (s *session) take(st step) {
 		if !right && (a.status == http.StatusTooManyRequests || slices.Contains(st.statuses, http.StatusTooManyRequests)) {
 			s.skipIfBroken()
 		}
-		s.look(a, unless(right, "want status %s (call %d of %d)", either(st.statuses), i+1, st.n))
+		statuses := strings.ReplaceAll(strings.Trim(fmt.Sprint(st.statuses), "[]"), " ", " or ")
+		s.look(a, unless(right, "want status %s (call %d of %d)", statuses, i+1, st.n))
 		if st.n == 1 {
 			s.look(a, a.problem(st))
 			s.earlier = append(s.earlier, a)
@@ -80,10 +86,6 @@ func (s *session) look(a answer, problem string) {
 	if problem != "" {
 		s.failf("%s\n%s", problem, a)
 	}
-}
-
-func either(statuses []int) string {
-	return strings.ReplaceAll(strings.Trim(fmt.Sprint(statuses), "[]"), " ", " or ")
 }
 
 // shared is what the cases on one target share.

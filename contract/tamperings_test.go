@@ -114,18 +114,22 @@ var tamperings = []tampering{
 // member changes one member, of the answer or of an object in it.
 func member(name string, change func(in map[string]any, name string)) func(*reply) {
 	return func(r *reply) {
-		objects := []map[string]any{r.body}
-		for _, v := range r.body {
-			if inner, ok := v.(map[string]any); ok {
-				objects = append(objects, inner)
-			}
-		}
-		for _, in := range objects {
+		for _, in := range r.objects() {
 			if _, ok := in[name]; ok {
 				change(in, name)
 			}
 		}
 	}
+}
+
+func (r *reply) objects() []map[string]any {
+	all := []map[string]any{r.body}
+	for _, v := range r.body {
+		if inner, ok := v.(map[string]any); ok {
+			all = append(all, inner)
+		}
+	}
+	return all
 }
 
 // set sets a member in the objects that have the member where.
