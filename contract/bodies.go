@@ -52,8 +52,6 @@ func (s *suite) bodies() {
 		row{"cut", "{\"text\":\"\xf0\x9f\x98\"}"})
 }
 
-// contentTypes: a body may come without Content-Type, but not with one other
-// than JSON.
 func (s *suite) contentTypes() {
 	for _, e := range withBody {
 		for _, c := range []struct {

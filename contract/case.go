@@ -15,23 +15,19 @@ type testCase struct {
 	ID string
 	// Rule is the sentence that the case checks, in the words of the
 	// interface, or for a case "fake/..." the decision.
-	Rule string
-	// Spends says how much of the limits the case takes at most.
-	Spends Spend
-	// Needs lists what the target must have.
-	Needs []need
+	Rule   string
+	Spends Spend // at most
+	Needs  []need
 	// base marks the cases that others build on: while a limit does not hold,
 	// a case that fills it is skipped, so that one broken rule fails one case.
-	base bool
-
+	base  bool
 	steps []step
 }
 
-// need is something that a case asks of its target.
+// need is what a case asks of its target. All but needAgent are fields of
+// [Target], by the field's name.
 type need string
 
-// What a case may need. All but needAgent are fields of [Target], by the
-// field's name.
 const (
 	// needAgent is an agent created with an empty body. Cases that share a
 	// target share it; it is one request and one creation of the budget.

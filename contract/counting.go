@@ -46,7 +46,6 @@ func (s *suite) uncounted() {
 		wait(time.Minute), readNobody.is(404).times(40), readAgent.limited("key_day"))
 }
 
-// operations: a refused operation takes nothing of its limits.
 func (s *suite) operations() {
 	operation := func(id string, steps ...step) {
 		s.rule("fake/operation/"+id,

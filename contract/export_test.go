@@ -22,17 +22,13 @@ var (
 	SameJSON  = sameJSON
 	Verdict   = verdict
 	Answering = answering
+	Over      = Spend.over
 )
 
 // AllCases are made once: their bodies are ten mebibytes.
 func AllCases() []Case { return slices.Clone(cases()) }
 
 var cases = sync.OnceValue(allCases)
-
-// Over says what was spent beyond most, or "".
-func Over(spent, most Spend) string { return spent.over(most) }
-
-func (c testCase) Decision() bool { return c.decision() }
 
 // Successes are the nine endpoints, each called with success.
 func Successes() (cases []Case) {

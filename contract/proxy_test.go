@@ -88,7 +88,7 @@ func tampered(t *testing.T, c contract.Case, decisions bool, tamper func(*reply)
 // printed, or "".
 func firstFailure(t *testing.T, decisions bool, tamper func(*reply), opts ...fakeserver.Option) string {
 	for _, c := range contract.AllCases() {
-		if c.Spends.Requests > 66 || c.Decision() && !decisions {
+		if c.Spends.Requests > 66 || strings.HasPrefix(c.ID, "fake/") && !decisions {
 			continue
 		}
 		if failed, log := tampered(t, c, decisions, tamper, opts...); failed {

@@ -54,11 +54,8 @@ func (s *suite) methods() {
 
 func allows(methods []string) func(answer) string {
 	return func(a answer) string {
-		for _, method := range methods {
-			if !strings.Contains(a.header.Get("Allow"), method) {
-				return "Allow does not name " + method
-			}
-		}
-		return ""
+		named := func(method string) bool { return strings.Contains(a.header.Get("Allow"), method) }
+		missing := slices.DeleteFunc(slices.Clone(methods), named)
+		return unless(len(missing) == 0, "Allow does not name %v", missing)
 	}
 }

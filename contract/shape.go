@@ -18,8 +18,7 @@ type relation = func(now, then any) string
 
 // shape is what an object holds: its members with commas between, each with
 // its path, its type or its values, and where it may be so null or optional.
-// An object that is closed has no other members. What the interface does not
-// forbid, a preview service may add to the others.
+// An object that is not closed may have others: this is a preview.
 type shape string
 
 // problem says what is wrong with the body, or "".
