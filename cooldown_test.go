@@ -176,32 +176,6 @@ func TestCoolDownRefusesAtOnce(t *testing.T) {
 	}
 }
 
-// TestCoolDownProlonged while a caller is parked, or waits to try again, by
-// what another endpoint of the limit was told: who wakes up looks again.
-func TestCoolDownProlonged(t *testing.T) {
-	for _, parked := range []bool{true, false} {
-		for by, refused := range map[time.Duration]time.Duration{30 * time.Second: 0, time.Hour: time.Hour - time.Second} { // at 9 s
-			limited(t, "k", nil, func(t *testing.T, client *agentmessaging.Client, service *gateway) {
-				service.close(10*time.Second, agentPath)
-				if parked {
-					wantRefused(t, client, there, get)
-				}
-				go func() {
-					time.Sleep(9 * time.Second)
-					service.close(by, agentPath, messagesPath)
-					wantRefused(t, client, there, post)
-				}()
-				if refused == 0 {
-					wantAfter(t, 9*time.Second+by, client, get)
-					return
-				}
-				told, _ := agentmessaging.RetryAfter(get(t.Context(), client))
-				assert.Equal(t, refused, told)
-			})
-		}
-	}
-}
-
 // TestCoolDownPassesOverALimitersRefusal: who may go in turn and is held up by
 // the limiter leaves its turn to the next.
 func TestCoolDownPassesOverALimitersRefusal(t *testing.T) {

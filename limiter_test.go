@@ -76,15 +76,22 @@ func TestLimiterIsToldWhatSetsBYOK(t *testing.T) {
 	}
 }
 
+// TestLimiterRefusalIsLocal: observers hear of no request, and where an argument
+// is refused, of nothing.
 func TestLimiterRefusalIsLocal(t *testing.T) {
 	limiter := &limiterStub{refusal: &agentmessaging.Error{StatusCode: 429, Code: "rate_limited", LimitKey: "key_day", RetryAfter: time.Hour}}
-	made := clienttest.Make(t, post, nil, agentmessaging.WithLimiter(limiter))
-	assert.ErrorIs(t, made.Err, agentmessaging.ErrRateLimited)
-	assert.EqualError(t, made.Err, "agentmessaging: POST /v1/agents/{agent_id}/messages: 429 rate_limited: the longest wait that the RetryPolicy"+
-		" allows is 1 m 30 s, its turn in 1 h (refused here by the limiter, limit key_day, retry after 1 h)")
-	assert.Zero(t, made.Info)
-	assert.Empty(t, made.Sent)
-	assert.Empty(t, limiter.done)
+	types, events := eventsOf(func(observer agentmessaging.Option) {
+		made := clienttest.Make(t, post, nil, agentmessaging.WithLimiter(limiter), observer)
+		assert.ErrorIs(t, made.Err, agentmessaging.ErrRateLimited)
+		assert.EqualError(t, made.Err, "agentmessaging: POST /v1/agents/{agent_id}/messages: 429 rate_limited: the longest wait that the RetryPolicy"+
+			" allows is 1 m 30 s, its turn in 1 h (refused here by the limiter, limit key_day, retry after 1 h)")
+		assert.Zero(t, made.Info)
+		assert.Empty(t, made.Sent)
+		assert.Empty(t, limiter.done)
+		require.ErrorIs(t, call(t, newClient(t, answering(), observer), message{}), agentmessaging.ErrInvalid)
+	})
+	require.Equal(t, "CallStart AttemptStart AttemptEnd CallEnd ", types)
+	assert.Error(t, events[2].(agentmessaging.AttemptEnd).Err)
 }
 
 // generous lets everything pass and forgets the permit.

@@ -100,22 +100,6 @@ func eventsOf(do func(agentmessaging.Option)) (types string, events []agentmessa
 	return types, events
 }
 
-// TestObserverOfACallThatIsRefusedHere hears of no request, and of a refused
-// argument nothing.
-func TestObserverOfACallThatIsRefusedHere(t *testing.T) {
-	types, events := eventsOf(func(observer agentmessaging.Option) {
-		limiter := &limiterStub{refusal: &agentmessaging.Error{StatusCode: 429, RetryAfter: time.Hour}}
-		wantRefused(t, newClient(t, answering(), agentmessaging.WithLimiter(limiter), observer), here, post)
-	})
-	require.Equal(t, "CallStart AttemptStart AttemptEnd CallEnd ", types)
-	assert.Error(t, events[2].(agentmessaging.AttemptEnd).Err)
-
-	types, _ = eventsOf(func(observer agentmessaging.Option) {
-		require.ErrorIs(t, call(t, newClient(t, answering(), observer), message{}), agentmessaging.ErrInvalid)
-	})
-	assert.Empty(t, types)
-}
-
 // TestObserverIsToldOfACancellation: an attempt's error tells of it, though
 // net/http returns the cause in its place.
 func TestObserverIsToldOfACancellation(t *testing.T) {
