@@ -14,24 +14,11 @@ import (
 
 const memory = "https://service.example"
 
-// three are the clients that are looked at more closely.
-var three = []struct {
-	name string
-	open func(http.RoundTripper, string) service
-}{{"net-http-by-hand", floor}, {"go-retryablehttp", retryable}, {"agentmessaging", own}}
+// trio are the clients that are looked at more closely.
+var trio = []peer{{name: "net-http-by-hand", open: floor}, {name: "go-retryablehttp", open: retryable}, {name: "agentmessaging", open: own}}
 
-var trio = []peer{ours(0), ours(1), ours(2)}
-
-var all = append(trio[:3:3], ownBounded, peer{"oapi-codegen", oapiCodegen})
-
-func ours(i int) peer {
-	return peer{three[i].name, func(t http.RoundTripper, baseURL string) calls { return callsOf(three[i].open(t, baseURL)) }}
-}
-
-var ownBounded = peer{"agentmessaging-with-a-deadline", func(t http.RoundTripper, baseURL string) calls {
-	made := callsOf(own(t, baseURL))
-	return calls{bounded(made.post), bounded(made.get)}
-}}
+var all = append(trio[:3:3],
+	peer{name: "agentmessaging-with-a-deadline", open: own, bounded: true}, peer{name: "oapi-codegen", open: oapiCodegen})
 
 // ways are how an answer comes to a client.
 var ways = map[string]func(testing.TB) (http.RoundTripper, string){
@@ -42,7 +29,12 @@ var ways = map[string]func(testing.TB) (http.RoundTripper, string){
 		return pooled(tb, &http.Transport{}), server.URL
 	},
 	"http2": func(tb testing.TB) (http.RoundTripper, string) {
-		server := httptest.NewUnstartedServer(serviceAnswers)
+		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.ProtoMajor != 2 {
+				panic("a client does not speak HTTP/2")
+			}
+			serviceAnswers.ServeHTTP(w, r)
+		}))
 		server.EnableHTTP2 = true
 		server.StartTLS()
 		tb.Cleanup(server.Close)
@@ -60,10 +52,14 @@ func pooled(tb testing.TB, t *http.Transport) *http.Transport {
 // open returns a peer's POST or GET over one of the ways.
 func open(tb testing.TB, p peer, way, call string) func(context.Context) error {
 	made := p.open(ways[way](tb))
+	run := made.read
 	if call == "post" {
-		return made.post
+		run = func(ctx context.Context) error { return made.send(ctx, text) }
 	}
-	return made.get
+	if p.bounded {
+		return bounded(run)
+	}
+	return run
 }
 
 // BenchmarkCall is one call after another.
@@ -103,25 +99,3 @@ func TestAllocations(t *testing.T) {
 		}
 	}
 }
-
-// The server of HTTP/2 speaks it with every client.
-func TestHTTP2(t *testing.T) {
-	for _, p := range trio {
-		var versions []int
-		transport, baseURL := ways["http2"](t)
-		made := p.open(roundTripper(func(req *http.Request) (*http.Response, error) {
-			resp, err := transport.RoundTrip(req)
-			if err == nil {
-				versions = append(versions, resp.ProtoMajor)
-			}
-			return resp, err
-		}), baseURL)
-		require.NoError(t, made.post(t.Context()), p.name)
-		require.NoError(t, made.get(t.Context()), p.name)
-		require.Equal(t, []int{2, 2}, versions, p.name)
-	}
-}
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }

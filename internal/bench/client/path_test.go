@@ -48,13 +48,13 @@ var paths = []struct {
 }{
 	{"429", []answer{refused, found}, service.read, false},
 	{"error", []answer{missing}, service.read, true},
-	{"metadata", []answer{found}, func(s service, ctx context.Context) error { return s.create(ctx, metadata) }, false},
+	{"metadata", []answer{found}, func(s service, ctx context.Context) error { return s.(creator).create(ctx, metadata) }, false},
 }
 
 // BenchmarkPath is what is not the usual call.
 func BenchmarkPath(b *testing.B) {
 	for _, path := range paths {
-		for _, p := range three {
+		for _, p := range trio {
 			b.Run("case="+path.name+"/subject="+p.name, func(b *testing.B) {
 				open := p.open
 				if path.name == "429" && p.name == "agentmessaging" {

@@ -3,7 +3,6 @@ package client
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"time"
@@ -14,14 +13,11 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/openapi/client"
 )
 
-// A peer is a client with two calls: a POST of a message and a GET of an agent.
+// A peer is a client that is measured.
 type peer struct {
-	name string // as benchmarks write it
-	open func(transport http.RoundTripper, baseURL string) calls
-}
-
-type calls struct {
-	post, get func(ctx context.Context) error
+	name    string // as benchmarks write it
+	open    func(transport http.RoundTripper, baseURL string) service
+	bounded bool // by a deadline of the caller's
 }
 
 // floor is the calls written by hand on net/http, with one retry after a 429.
@@ -85,22 +81,28 @@ func ownWith(transport http.RoundTripper, baseURL string, opts ...agentmessaging
 
 // oapiCodegen is the client that oapi-codegen makes of openapi.yaml. It neither
 // repeats a call nor limits what it reads.
-func oapiCodegen(transport http.RoundTripper, baseURL string) calls {
+func oapiCodegen(transport http.RoundTripper, baseURL string) service {
 	c, err := client.NewClientWithResponses(baseURL, client.WithHTTPClient(&http.Client{Transport: transport}),
 		client.WithRequestEditorFn(func(_ context.Context, req *http.Request) error {
 			authorize(req.Header, nil)
 			return nil
 		}))
-	return calls{
-		post: func(ctx context.Context) error {
-			_, failed := c.SendMessageWithResponse(ctx, agentID, client.SendMessageJSONRequestBody{Text: text})
-			return errors.Join(err, failed)
-		},
-		get: func(ctx context.Context) error {
-			_, failed := c.GetAgentWithResponse(ctx, agentID)
-			return errors.Join(err, failed)
-		},
+	if err != nil {
+		panic(err)
 	}
+	return generated{c}
+}
+
+type generated struct{ *client.ClientWithResponses }
+
+func (g generated) send(ctx context.Context, text string) error {
+	_, err := g.SendMessageWithResponse(ctx, agentID, client.SendMessageJSONRequestBody{Text: text})
+	return err
+}
+
+func (g generated) read(ctx context.Context) error {
+	_, err := g.GetAgentWithResponse(ctx, agentID)
+	return err
 }
 
 // bounded makes all calls under one context that has a deadline, as the

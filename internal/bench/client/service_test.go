@@ -30,11 +30,10 @@ var serviceAnswers = canned{
 type service interface {
 	send(ctx context.Context, text string) error
 	read(ctx context.Context) error
-	create(ctx context.Context, metadata json.RawMessage) error
 }
 
-func callsOf(s service) calls {
-	return calls{post: func(ctx context.Context) error { return s.send(ctx, text) }, get: s.read}
+type creator interface {
+	create(ctx context.Context, metadata json.RawMessage) error
 }
 
 // byHand is what a program needs that has no client: JSON, and the checks of
