@@ -51,14 +51,15 @@ func (c *call) attempt(outer *http.Request) (*http.Response, error) {
 // when the attempt has ended.
 type sending struct {
 	sent.Trace
-	body bytes.Reader
+	request http.Request
+	body    bytes.Reader
 }
 
 // send makes the attempt, which stop ends, and leaves its outcome in c.out.
 func (c *call) send(ctx context.Context, stop func(), cookies []string) (*http.Response, error) {
 	s := &sending{Trace: sent.Trace{Stop: stop, Follower: c.client.coolDown}}
-	req := c.newRequest(s.Within(ctx), cookies, &s.body)
-	resp, err := checked(c.client.transport.RoundTrip(req))
+	c.build(s.Within(ctx), s, cookies)
+	resp, err := checked(c.client.transport.RoundTrip(&s.request))
 	if err != nil {
 		err = s.Reason(err)
 		c.out.err, c.out.sent = err, s.MaybeSent(ctx, c.client.transport, err)
@@ -79,10 +80,10 @@ func (c *call) send(ctx context.Context, stop func(), cookies []string) (*http.R
 	return resp, nil
 }
 
-// newRequest builds the request of an attempt. Header and body are its own:
-// what a transport changes in them ends with the attempt.
-func (c *call) newRequest(ctx context.Context, cookies []string, body *bytes.Reader) *http.Request {
-	req := (&http.Request{
+// build makes the request of an attempt. Header and body are its own: what a
+// transport changes in them ends with the attempt.
+func (c *call) build(ctx context.Context, s *sending, cookies []string) {
+	s.request = *(&http.Request{
 		Method: c.endpoint.Method,
 		URL:    &c.url,
 		Host:   c.client.base.Host,
@@ -90,15 +91,14 @@ func (c *call) newRequest(ctx context.Context, cookies []string, body *bytes.Rea
 		Proto:  "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}).WithContext(ctx)
 	if cookies != nil {
-		req.Header["Cookie"] = cookies
+		s.request.Header["Cookie"] = cookies
 	}
 	if c.body != nil {
 		// No GetBody: net/http cannot send it again by itself. The type is one
 		// that it knows to be in memory: header and body leave in one write.
-		body.Reset(c.json)
-		req.Body, req.ContentLength = io.NopCloser(body), body.Size()
+		s.body.Reset(c.json)
+		s.request.Body, s.request.ContentLength = io.NopCloser(&s.body), s.body.Size()
 	}
-	return req
 }
 
 // checked makes up for transports that break the rules of RoundTripper, as some

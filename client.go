@@ -260,13 +260,10 @@ func (c *Client) newCall(ctx context.Context, r request) (*call, error) {
 	if r.invalid != nil {
 		return nil, r.invalid
 	}
-	target, err := c.target(r)
-	if err != nil {
-		return nil, err
-	}
-	call := &call{Context: ctx, client: c, info: callInfo(ctx), request: r, url: target}
-	if r.body == nil {
-		return call, nil
+	call := &call{Context: ctx, client: c, info: callInfo(ctx), request: r, url: *c.base}
+	err := call.addPath()
+	if err != nil || r.body == nil {
+		return call, err
 	}
 	if call.json, err = encode(r.body); err != nil {
 		return nil, &ValidationError{Field: "body", Reason: "cannot be written as JSON"}
@@ -277,19 +274,18 @@ func (c *Client) newCall(ctx context.Context, r request) (*call, error) {
 	return call, nil
 }
 
-// target is the request's URL. An agent id is opaque but always exactly one
-// path segment.
-func (c *Client) target(r request) (url.URL, error) {
-	u := *c.base
-	before, after, hasID := strings.Cut(r.endpoint.Path, "{agent_id}")
+// addPath completes the request's URL. An agent id is opaque but always exactly
+// one path segment.
+func (c *call) addPath() error {
+	before, after, hasID := strings.Cut(c.endpoint.Path, "{agent_id}")
 	if hasID {
-		if err := checkAgentID(r.agentID); err != nil {
-			return u, err
+		if err := checkAgentID(c.agentID); err != nil {
+			return err
 		}
 	}
-	if u.RawPath != "" { // a prefix whose escapes must stay as they are
-		u.RawPath += before + url.PathEscape(r.agentID) + after
+	if c.url.RawPath != "" { // a prefix whose escapes must stay as they are
+		c.url.RawPath += before + url.PathEscape(c.agentID) + after
 	}
-	u.Path += before + r.agentID + after
-	return u, nil
+	c.url.Path += before + c.agentID + after
+	return nil
 }
