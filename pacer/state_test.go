@@ -1,75 +1,57 @@
 package pacer
 
 import (
-	"encoding/json"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go"
 )
 
-// someday is every time of the busy state.
-const someday = 1_763_700_000 * second
-
-// busy has something in every field.
-func busy() *state {
-	return &state{
-		Format: format, Born: 7, Now: someday, Fresh: someday, Ahead: someday, Passed: 3,
-		Limits: []limit{{
-			short: short{
-				Due: someday, Slots: []slot{{someday, 4}}, Level: 1.1, Corrected: someday,
-				Quiet: someday, Pressed: someday, Patience: 30,
-			},
-			long: long{Begins: someday, Sent: 5, Most: 6, Lasts: hour, Probing: someday, Changed: someday},
-		}},
-		Gates:   gates{request: {someday, "wärm"}},
-		Members: map[int64]int64{1 << 62: someday},
-		Tickets: []ticket{{1 << 62, request, true, 2, someday}},
-	}
-}
-
-func asJSON(t *testing.T, s *state) string {
+// newUsed is a pacer whose state is not empty.
+func newUsed(t testing.TB) *Pacer {
 	t.Helper()
-	plain, err := json.Marshal(s)
+	p, err := New(PreviewLimits())
 	require.NoError(t, err)
-	return string(plain)
+	permit, err := p.Acquire(t.Context(), agentmessaging.LimitedAttempt{Method: "POST", Path: "/v1/agents"})
+	require.NoError(t, err)
+	permit.Done(agentmessaging.AttemptOutcome{StatusCode: 429, Sent: true, LimitKey: "wärm"})
+	return p
 }
 
 func TestEncoding(t *testing.T) {
-	assert.NotRegexp(t, `:(0|null|false|"")[,}]`, asJSON(t, busy()), "every field of the busy state is set")
-	got, err := decode(busy().encode(), 1)
+	p := newUsed(t)
+	value, limits := p.state.encode(), len(p.limits)
+	got, err := decode(value, limits)
 	require.NoError(t, err)
-	assert.Equal(t, busy(), got)
-}
-
-func TestDecodeRefuses(t *testing.T) {
-	value := busy().encode()
+	assert.Equal(t, p.state, got)
 	const header = 10 // of gzip, of which not everything matters
 	for i := header; i < len(value); i++ {
 		changed := slices.Clone(value)
 		changed[i]++
-		_, err := decode(changed, 1)
+		_, err := decode(changed, limits)
 		require.Equal(t, errDamaged, err, "byte %d", i)
 	}
-	_, err := decode(value[:len(value)-1], 1)
+	_, err = decode(value[:len(value)-1], limits)
 	assert.Equal(t, errDamaged, err)
-	_, err = decode(value, 2)
+	_, err = decode(value, limits+1)
 	assert.Equal(t, errDamaged, err)
-	s := busy()
-	s.Format++
-	_, err = decode(s.encode(), 1)
+	p.state.Format++
+	_, err = decode(p.state.encode(), limits)
 	assert.Equal(t, errFormat, err)
 }
 
 // FuzzDecode: a value of somebody else's is refused, or used without harm.
 func FuzzDecode(f *testing.F) {
-	f.Add(busy().encode())
+	used := newUsed(f)
+	f.Add(used.state.encode())
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, value []byte) {
-		p, err := New([]Limit{{Max: 1, Window: 1 << 40}})
+		p, err := New(used.limits)
 		require.NoError(t, err)
-		if p.state, err = decode(value, 1); err == nil {
+		if p.state, err = decode(value, len(p.limits)); err == nil {
 			p.State()
 		}
 	})
