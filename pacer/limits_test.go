@@ -277,10 +277,10 @@ func TestLongLimits(t *testing.T) {
 	}{
 		{traffic.FromUse, eight, 3, 3, 10 * time.Hour, 30, 1},
 		{traffic.FromUse, eight, 3, 1000, time.Minute, 19, 0},
-		{traffic.Fixed, seldom, 4, 4, 300 * time.Hour, 1187, 9}, // pauses in between
-		{traffic.Bucket, seldom, 4, 4, 300 * time.Hour, 1189, 57},
-		{traffic.Bucket, one, 50, 50, 10 * time.Hour, 534, 2},
-		{traffic.Log, one, 50, 50, 10 * time.Hour, 455, 43},
+		{traffic.Fixed, seldom, 4, 4, 300 * time.Hour, 1195, 4}, // pauses in between
+		{traffic.Bucket, seldom, 4, 4, 300 * time.Hour, 1193, 25},
+		{traffic.Bucket, one, 50, 50, 10 * time.Hour, 530, 2},
+		{traffic.Log, one, 50, 50, 10 * time.Hour, 500, 40},
 		{traffic.Fixed, one, 50, 40, 10 * time.Hour, 400, 10}, // less than was told
 		{traffic.Fixed, one, 40, 50, 10 * time.Hour, 500, 10}, // more
 	} {

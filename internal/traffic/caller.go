@@ -12,7 +12,7 @@ import (
 
 // arrivals come to a process at random. Somebody else does not wait.
 func (w *World) arrivals(l Load, number int) {
-	random, ends := w.source(number, 1<<10, 0), w.Starts+w.Warm+w.Span
+	random, ends := source(w.Seed, number, 2), w.Starts+w.Warm+w.Span
 	for n := 0; ; n++ {
 		next := time.Duration(random.ExpFloat64() / l.PerMinute * float64(time.Minute))
 		time.Sleep(min(next, ends-clock()))
@@ -38,7 +38,7 @@ type caller struct {
 
 func (w *World) newCaller(l Load, process, number, worker int) *caller {
 	l.Attempt = cmp.Or(l.Attempt, Message)
-	return &caller{l, w, w.Fleet[process], process, w.source(number, process, worker)}
+	return &caller{l, w, w.Fleet[process], process, source(w.Seed, number, process, worker)}
 }
 
 func (c *caller) loop() {

@@ -182,6 +182,10 @@ func draw(median time.Duration, random *rand.Rand) time.Duration {
 }
 
 // source is a random source of its own for each who draws.
-func (w *World) source(load, process, worker int) *rand.Rand {
-	return rand.New(rand.NewPCG(w.Seed, uint64(load)<<50|uint64(process)<<30|uint64(worker)))
+func source(seed uint64, who ...int) *rand.Rand {
+	second := uint64(0)
+	for _, n := range who {
+		second = second*1_000_003 + uint64(n) + 1
+	}
+	return rand.New(rand.NewPCG(seed, second))
 }
