@@ -271,22 +271,23 @@ func TestLongLimits(t *testing.T) {
 	for _, test := range []struct {
 		model             traffic.Model
 		load              traffic.Load
+		beside            []pacer.Limit
 		told, real        int
 		span              time.Duration
 		accepted, refused int
 	}{
-		{traffic.FromUse, eight, 3, 3, 10 * time.Hour, 30, 1},
-		{traffic.FromUse, eight, 3, 1000, time.Minute, 19, 0},
-		{traffic.Fixed, seldom, 4, 4, 300 * time.Hour, 1195, 4}, // pauses in between
-		{traffic.Bucket, seldom, 4, 4, 300 * time.Hour, 1193, 25},
-		{traffic.Bucket, one, 50, 50, 10 * time.Hour, 530, 2},
-		{traffic.Log, one, 50, 50, 10 * time.Hour, 500, 40},
-		{traffic.Fixed, one, 50, 40, 10 * time.Hour, 400, 10}, // less than was told
-		{traffic.Fixed, one, 40, 50, 10 * time.Hour, 500, 10}, // more
+		{traffic.FromUse, eight, nil, 3, 3, 10 * time.Hour, 30, 1},
+		{traffic.FromUse, eight, nil, 3, 1000, time.Minute, 19, 0},
+		{traffic.Fixed, seldom, nil, 4, 4, 300 * time.Hour, 1195, 4}, // pauses in between
+		{traffic.Bucket, seldom, nil, 4, 4, 300 * time.Hour, 1193, 25},
+		{traffic.Bucket, one, perMinute(600), 50, 50, 10 * time.Hour, 530, 2},
+		{traffic.Log, one, perMinute(600), 50, 50, 10 * time.Hour, 500, 40},
+		{traffic.Fixed, one, perMinute(600), 50, 40, 10 * time.Hour, 400, 10}, // less than was told
+		{traffic.Fixed, one, perMinute(600), 40, 50, 10 * time.Hour, 500, 10}, // more
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			limits := func(hourly int) []pacer.Limit {
-				return append(perMinute(600), pacer.Limit{Max: hourly, Window: time.Hour})
+				return append(test.beside, pacer.Limit{Max: hourly, Window: time.Hour})
 			}
 			m := traffic.Run(traffic.Scenario{
 				Model: test.model, Span: test.span, Processes: 1, Loads: []traffic.Load{test.load}, Replies: time.Second,
