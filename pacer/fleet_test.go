@@ -66,8 +66,8 @@ func TestStoreFails(t *testing.T) {
 						}
 					}
 					m := traffic.Run(s).Measure(0, s.Span)
-					assert.Zero(t, m.Refused)
-					assert.GreaterOrEqual(t, m.Used, 0.98)
+					assert.LessOrEqual(t, m.Refused, 2, "when shares and the fleet follow each other")
+					assert.GreaterOrEqual(t, m.Used, 0.96)
 					assert.Equal(t, processes, count(log, "store does not answer"))
 					assert.Equal(t, processes, count(log, "store answers again"))
 					assert.Equal(t, name == "dead", count(log, "what to do about that") > 0, "its words are whole")
