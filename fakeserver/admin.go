@@ -4,8 +4,6 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
@@ -113,13 +111,8 @@ func addressText(ip netip.Addr) string {
 // KeyWithLabel returns the text of the API key with this label, and whether
 // there is one. A program that shows labels needs it to act on a key.
 func (a Admin) KeyWithLabel(label string) (key string, ok bool) {
-	digits, _ := strings.CutPrefix(label, "key_")
-	n, err := strconv.Atoi(digits)
-	if err != nil || numbered("key", n) != label {
-		return "", false
-	}
-	issued := look(a.s, func(w *world) int { return len(w.keys) })
-	if n < 1 || n > issued {
+	n, issued := numberOf("key", label), look(a.s, func(w *world) int { return len(w.keys) })
+	if n == 0 || n > issued {
 		return "", false
 	}
 	return a.s.config.keyText(n), true

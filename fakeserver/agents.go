@@ -84,7 +84,7 @@ func (s *Server) refuseAgent(req *request) *failure {
 		return badRequest(spec.Metadata.Path, fmt.Sprintf("at most %d characters of compact JSON", s.config.metadataCap))
 	case hasKey && req.world.byokUnavailable:
 		return byokUnavailable(spec.CreateAgent, spec.LLMAPIKey)
-	case req.members.text(spec.LLMMode) == modeBYOK && !hasKey && req.key.byok == nil:
+	case req.members.text(spec.LLMMode) == spec.ModeBYOK && !hasKey && req.key.byok == nil:
 		return byokNotConfigured(spec.CreateAgent, spec.LLMMode) // rule 1
 	}
 	return nil
@@ -158,11 +158,7 @@ func (s *Server) Agents() []Agent {
 // Agent returns a copy of the agent with this identifier, whichever key
 // created it, and whether there is one.
 func (s *Server) Agent(agentID string) (copied Agent, found bool) {
-	s.locked(func(w *world) {
-		if a := w.agents[agentID]; a != nil {
-			copied, found = a.copied(), true
-		}
-	})
+	found = with(s, func(w *world) *agent { return w.agents[agentID] }, func(a *agent) { copied = a.copied() })
 	return copied, found
 }
 
@@ -178,14 +174,7 @@ func (s *Server) RemoveAgent(agentID string) {
 // withAgent runs f on the agent under the lock. An unknown agent panics, after
 // the lock is released.
 func (s *Server) withAgent(method, agentID string, f func(*agent)) {
-	found := look(s, func(w *world) bool {
-		a := w.agents[agentID]
-		if a != nil {
-			f(a)
-		}
-		return a != nil
-	})
-	if !found {
+	if !with(s, func(w *world) *agent { return w.agents[agentID] }, f) {
 		misuse(method, "no agent has the identifier %s; Agents lists all", quoteName(agentID))
 	}
 }

@@ -56,16 +56,24 @@ func TestLLMOfAnAgent(t *testing.T) {
 }
 
 func TestAddAgentFillsWhatIsEmpty(t *testing.T) {
-	fake, c := newFake(t, frozen())
 	start := time.Unix(year2040, 0).UTC()
-	assert.Equal(t, fakeserver.Agent{
-		ID: "agent_000001", Status: "active", CreatedAt: start, UpdatedAt: start, Key: "key_000001",
-		LLM: fakeserver.LLM{Mode: "hosted", Tier: "fast"},
-	}, fake.AddAgent(c.key, fakeserver.Agent{}))
-	assert.Empty(t, fake.Calls(), "it is no call")
-	assert.Zero(t, fake.Limits(c.key)[2].Used, "and spends nothing")
-	assert.Equal(t, "agent_000002", c.agent(emptyBody))
-	c.with(fake.IssueKey(fakeserver.KeyOptions{})).send("agent_000001", "hello").wantError(t, 404, "not_found")
+	for _, row := range []struct{ given, want *fakeserver.SMS }{
+		{nil, nil},
+		{&fakeserver.SMS{Mode: "sandbox"}, &fakeserver.SMS{Mode: "sandbox", Status: "active", PhoneNumber: "+12025550101"}},
+		{&fakeserver.SMS{Mode: "sandbox", PhoneNumber: "+1"}, &fakeserver.SMS{Mode: "sandbox", Status: "active", PhoneNumber: "+1"}},
+		{&fakeserver.SMS{Mode: "byo_twilio"}, &fakeserver.SMS{Mode: "byo_twilio", Status: "needs_setup"}},
+		{&fakeserver.SMS{Status: "pending"}, &fakeserver.SMS{Status: "pending"}},
+	} {
+		fake, c := newFake(t, frozen())
+		assert.Equal(t, fakeserver.Agent{
+			ID: "agent_000001", Status: "active", CreatedAt: start, UpdatedAt: start, Key: "key_000001",
+			LLM: fakeserver.LLM{Mode: "hosted", Tier: "fast"}, SMS: row.want,
+		}, fake.AddAgent(c.key, fakeserver.Agent{SMS: row.given}))
+		assert.Empty(t, fake.Calls(), "it is no call")
+		assert.Zero(t, fake.Limits(c.key)[2].Used, "and spends nothing")
+		assert.Equal(t, "agent_000002", c.agent(emptyBody))
+		c.with(fake.IssueKey(fakeserver.KeyOptions{})).send("agent_000001", "hello").wantError(t, 404, "not_found")
+	}
 }
 
 func TestAddAgentKeepsWhatIsGiven(t *testing.T) {
@@ -93,18 +101,6 @@ func TestAddAgentKeepsWhatIsGiven(t *testing.T) {
 	assert.Equal(t, want, stored, "copies in, copies out")
 	r := c.with(key).call("GET", "/v1/agents/agent%2Fone", noBody)
 	assert.Equal(t, []string{"suspended", "2020-05-01T10:00:00Z"}, []string{r.text("status"), r.text("created_at")})
-}
-
-func TestAddAgentWithSMS(t *testing.T) {
-	for _, row := range []struct{ given, want fakeserver.SMS }{
-		{fakeserver.SMS{Mode: "sandbox"}, fakeserver.SMS{Mode: "sandbox", Status: "active", PhoneNumber: "+12025550101"}},
-		{fakeserver.SMS{Mode: "sandbox", PhoneNumber: "+1"}, fakeserver.SMS{Mode: "sandbox", Status: "active", PhoneNumber: "+1"}},
-		{fakeserver.SMS{Mode: "byo_twilio"}, fakeserver.SMS{Mode: "byo_twilio", Status: "needs_setup"}},
-		{fakeserver.SMS{Status: "pending"}, fakeserver.SMS{Status: "pending"}},
-	} {
-		fake, c := newFake(t)
-		assert.Equal(t, row.want, *fake.AddAgent(c.key, fakeserver.Agent{SMS: &row.given}).SMS)
-	}
 }
 
 // Created agents never take an identifier that AddAgent has given away.

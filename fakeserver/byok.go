@@ -12,12 +12,6 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// Modes of warm-up and of agents: interface 2.3 and 3.
-const (
-	modeHosted = "hosted"
-	modeBYOK   = "byok"
-)
-
 // BYOK is an API key's BYOK configuration without the provider key, which
 // cannot be read: interface 2.4, and the label, which no answer returns.
 type BYOK struct {

@@ -44,7 +44,7 @@ func RateLimited(retryAfter string) Fault {
 	}
 	// A client cannot see the space around a header's value.
 	value := textproto.TrimString(retryAfter)
-	return Fault{&fault{name: "RateLimited(" + shown + ")", canned: &canned{status: 429, retryAfter: &value}}}
+	return Fault{&fault{name: "RateLimited(" + shown + ")", canned: &canned{status: http.StatusTooManyRequests, retryAfter: &value}}}
 }
 
 type canned struct {

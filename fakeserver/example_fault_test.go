@@ -56,7 +56,7 @@ func ExampleFault() {
 	} {
 		meet(fake, client, agent.ID, fault)
 	}
-	client.Timeout = time.Millisecond
+	client.Timeout = 50 * time.Millisecond // enough to arrive
 	meet(fake, client, agent.ID, fakeserver.Hang())
 	meet(fake, client, agent.ID, fakeserver.Latency(time.Hour))
 	// Output:

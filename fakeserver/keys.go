@@ -93,14 +93,7 @@ func (s *Server) SetPlan(key string, plan Plan) {
 // withKey runs f on the key under the lock. An unknown key panics, after the
 // lock is released and without its text.
 func (s *Server) withKey(method, key string, f func(*apiKey)) {
-	found := look(s, func(w *world) bool {
-		k := w.keys[digestOf(key)]
-		if k != nil {
-			f(k)
-		}
-		return k != nil
-	})
-	if !found {
+	if !with(s, func(w *world) *apiKey { return w.keys[digestOf(key)] }, f) {
 		misuse(method, "this fake did not issue that key; Key and IssueKey return the ones it did")
 	}
 }

@@ -57,7 +57,7 @@ func (p Plan) spec(method string) spec.Plan {
 	return row
 }
 
-const planNames = "preview, free, pro and byok"
+const planNames = spec.PreviewPlan + ", " + spec.FreePlan + ", " + spec.ProPlan + " and " + spec.BYOKPlan
 
 func (p Plan) find() (row spec.Plan, known bool) {
 	for _, row := range spec.Plans {

@@ -2,8 +2,6 @@ package fakeserver
 
 import (
 	"context"
-	"fmt"
-	"net/http"
 	"slices"
 	"time"
 
@@ -75,14 +73,13 @@ type turn struct {
 }
 
 // sendMessage is interface 4.8. An agent in byok mode needs the configuration
-// of its key. Without one the answer is 400, since 409 and 503 are not listed
-// here.
+// of its key.
 func (s *Server) sendMessage(req *request) (operation, *failure) {
 	a, f := s.agentWithBody(req)
 	if f != nil {
 		return operation{}, f
 	}
-	if a.LLM.Mode == modeBYOK && req.key.byok == nil && !a.ownKey {
+	if a.LLM.Mode == spec.ModeBYOK && req.key.byok == nil && !a.ownKey {
 		if f := s.config.withoutBYOK(); f != nil {
 			return operation{}, f
 		}
@@ -140,25 +137,6 @@ func (t *turn) reply() (r Reply) {
 		r.Text = defaultReply(t.exchange.Text)
 	}
 	return r
-}
-
-// scripted is the failure that a ReplyFunc asks for, nil for a reply.
-func (s *Server) scripted(r Reply) *failure {
-	if r.Status == 0 || r.Status == http.StatusOK {
-		return nil
-	}
-	f := &failure{status: r.Status, code: r.Code, reason: r.Reason}
-	if !spec.SendMessage.Lists(r.Status) {
-		s.reportf("a ReplyFunc answered with status %d; a message is answered with 200 or one of %v", r.Status, spec.SendMessage.Errors)
-		f.status, f.reason = http.StatusInternalServerError, fmt.Sprintf("a ReplyFunc asked for status %d", r.Status)
-	}
-	if f.code == "" {
-		f.code = codes[r.Status]
-	}
-	if f.status == http.StatusTooManyRequests {
-		f.limit, f.wait = spec.KeyMinute, 1
-	}
-	return f
 }
 
 // defaultReply depends on the text alone, so that a test which does not care

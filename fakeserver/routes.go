@@ -124,8 +124,8 @@ func (s *Server) warmUp(req *request) (operation, *failure) {
 	switch {
 	case req.malformed != nil: // without a mode nobody knows whether a 403 applies
 		return operation{}, req.malformed
-	case mode != modeBYOK:
-		mode = modeHosted // the default
+	case mode != spec.ModeBYOK:
+		mode = spec.ModeHosted // the default
 	case !req.key.dashboard:
 		return operation{}, forbidden
 	case req.world.byokUnavailable && (s.config.storeDownFirst || req.key.byok != nil):

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // Script answers messages instead of the default reply. OnMessage makes one. A
@@ -106,6 +108,25 @@ func (sc *Script) take() step {
 		return step{}
 	}
 	return sc.steps[min(sc.hits, len(sc.steps))-1]()
+}
+
+// scripted is the failure that a ReplyFunc asks for, nil for a reply.
+func (s *Server) scripted(r Reply) *failure {
+	if r.Status == 0 || r.Status == http.StatusOK {
+		return nil
+	}
+	f := &failure{status: r.Status, code: r.Code, reason: r.Reason}
+	if !spec.SendMessage.Lists(r.Status) {
+		s.reportf("a ReplyFunc answered with status %d; a message is answered with 200 or one of %v", r.Status, spec.SendMessage.Errors)
+		f.status, f.reason = http.StatusInternalServerError, fmt.Sprintf("a ReplyFunc asked for status %d", r.Status)
+	}
+	if f.code == "" {
+		f.code = codes[r.Status]
+	}
+	if f.status == http.StatusTooManyRequests {
+		f.limit, f.wait = spec.KeyMinute, 1
+	}
+	return f
 }
 
 // rules returns all rules: scripts, then injections, each in the order in which

@@ -18,10 +18,10 @@ func (w *world) add(k *apiKey, given Agent, now time.Time, sms map[string]string
 	a := &agent{Agent: given, owner: k, number: w.nextAgent()}
 	a.ID = cmp.Or(a.ID, numbered("agent", a.number))
 	a.Key = k.label
-	a.Status = cmp.Or(a.Status, "active")
+	a.Status = cmp.Or(a.Status, spec.Active)
 	a.CreatedAt = cmp.Or(a.CreatedAt, now)
 	a.UpdatedAt = cmp.Or(a.UpdatedAt, a.CreatedAt)
-	a.LLM.Mode, a.LLM.Tier = cmp.Or(a.LLM.Mode, modeHosted), cmp.Or(a.LLM.Tier, "fast")
+	a.LLM.Mode, a.LLM.Tier = cmp.Or(a.LLM.Mode, spec.ModeHosted), cmp.Or(a.LLM.Tier, spec.TierFast)
 	if a.SMS != nil && a.SMS.Status == "" {
 		phone := a.SMS.PhoneNumber
 		a.enable(a.SMS.Mode, sms)

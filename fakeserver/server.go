@@ -58,6 +58,17 @@ func look[T any](s *Server, f func(w *world) T) (found T) {
 	return found
 }
 
+// with runs f under the lock on what find finds, if anything, and reports that.
+func with[T any](s *Server, find func(*world) *T, f func(*T)) bool {
+	return look(s, func(w *world) bool {
+		found := find(w)
+		if found != nil {
+			f(found)
+		}
+		return found != nil
+	})
+}
+
 // New returns a fake that lives as long as the test: a cleanup closes it, and
 // its errors fail the test. New panics for an unusable option.
 func New(tb TB, opts ...Option) *Server {

@@ -91,60 +91,51 @@ type legible struct {
 	secrets []string
 }
 
+// pieces are the strings of a body, even one without its end, and the words
+// outside of them.
+var pieces = regexp.MustCompile(`"(?s:[^"\\]|\\.)*\\?"?|[^\s{}\[\]:,"]+`)
+
 func (l legible) of(body []byte) string {
 	var b strings.Builder
-	member := ""
-	for len(body) > 0 {
-		bare, _, _ := bytes.Cut(body, []byte(`"`))
-		b.WriteString(l.bare(bare))
-		rest := body[len(bare):]
-		if len(rest) == 0 {
-			break
+	member, at := "", 0
+	for _, piece := range pieces.FindAllIndex(body, -1) {
+		written, rest := body[piece[0]:piece[1]], body[piece[1]:]
+		b.Write(body[at:piece[0]])
+		at = piece[1]
+		if written[0] != '"' {
+			b.WriteString(l.word(strings.ToValidUTF8(string(written), "\ufffd")))
+			continue
 		}
-		quoted, text := firstString(rest)
-		body, text = rest[len(quoted):], scrub(text, l.secrets)
-		if isName := bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte(":")); isName {
+		text := scrub(unquoted(written), l.secrets)
+		if isName := bytes.HasPrefix(bytes.TrimLeft(rest, " \t\r\n"), []byte(":")); isName {
 			member, text = text, l.name(text)
 		} else {
 			text = l.value(member, text)
 		}
-		written := string(encode(text))
-		if !bytes.HasSuffix(quoted[1:], []byte(`"`)) {
-			written = strings.TrimSuffix(written, `"`) // the body ends inside the string
+		shown := string(encode(text))
+		if !bytes.HasSuffix(written[1:], []byte(`"`)) {
+			shown = strings.TrimSuffix(shown, `"`) // the body ends inside the string
 		}
-		b.WriteString(written)
+		b.WriteString(shown)
 	}
+	b.Write(body[at:])
 	return scrub(b.String(), l.secrets)
 }
 
-// firstString is the string that a body begins with, as it stands there and as
-// it reads.
-func firstString(body []byte) (quoted []byte, text string) {
-	end := 1
-	for end < len(body) && body[end] != '"' {
-		if body[end] == '\\' {
-			end++
-		}
-		end++
+// unquoted is a string as it reads.
+func unquoted(written []byte) (text string) {
+	if json.Unmarshal(written, &text) != nil {
+		text = strings.ToValidUTF8(strings.TrimSuffix(string(written[1:]), `"`), "\ufffd")
 	}
-	quoted = body[:min(end+1, len(body))]
-	if json.Unmarshal(quoted, &text) != nil {
-		text = strings.ToValidUTF8(strings.TrimSuffix(string(quoted[1:]), `"`), "\ufffd")
-	}
-	return quoted, text
+	return text
 }
 
-// words are what stands outside of strings, between the signs of JSON.
-var words = regexp.MustCompile(`[^\s{}\[\]:,]+`)
-
-func (l legible) bare(text []byte) string {
-	return words.ReplaceAllStringFunc(strings.ToValidUTF8(string(text), "\ufffd"), func(word string) string {
-		_, err := strconv.ParseFloat(word, 64)
-		if slices.Contains([]string{"true", "false", "null"}, word) || err == nil && len(word) <= maxScale {
-			return word
-		}
-		return l.value("", word)
-	})
+func (l legible) word(word string) string {
+	_, err := strconv.ParseFloat(word, 64)
+	if slices.Contains([]string{"true", "false", "null"}, word) || err == nil && len(word) <= maxScale {
+		return word
+	}
+	return l.value("", word)
 }
 
 // maxScale is the length of the longest number that is shown.

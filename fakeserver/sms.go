@@ -20,7 +20,7 @@ type SMS struct {
 // transitions (section 3). SetSMS makes any other status.
 func (a *agent) enable(mode string, statuses map[string]string) {
 	a.SMS = &SMS{Mode: mode, Status: statuses[mode]}
-	if a.SMS.Status == "active" {
+	if a.SMS.Status == spec.Active {
 		a.SMS.PhoneNumber = phoneNumber(a.number)
 	}
 }

@@ -129,12 +129,20 @@ func numbered(kind string, n int) string {
 // labelOf computes the label from the text of a key that a fake issued. Any
 // other text may be a real key, and is not shown.
 func labelOf(key string) string {
-	digits, _ := strings.CutPrefix(key, keyKind+"_")
-	n, err := strconv.Atoi(digits)
-	if err != nil || n < 1 || keyText(n) != key {
-		return withheld
+	if n := numberOf(keyKind, key); n > 0 {
+		return numbered("key", n)
 	}
-	return numbered("key", n)
+	return withheld
+}
+
+// numberOf is the n of which numbered makes the text; 0 if none does.
+func numberOf(kind, text string) int {
+	digits, _ := strings.CutPrefix(text, kind+"_")
+	n, err := strconv.Atoi(digits)
+	if err != nil || n < 1 || numbered(kind, n) != text {
+		return 0
+	}
+	return n
 }
 
 // minScrubbed is the length of the shortest secret that is searched for. A

@@ -46,16 +46,24 @@ func (f *Field) Allows(s string) bool { return f.Enum == nil || slices.Contains(
 // Values lists the field's values for a sentence: "fast, smart".
 func (f *Field) Values() string { return strings.Join(f.Enum, ", ") }
 
+// The values that a rule names, and the defaults of interface 2.3.
+const (
+	ModeHosted = "hosted"
+	ModeBYOK   = "byok"
+	TierFast   = "fast"
+	Active     = "active"
+)
+
 // Values of the closed lists of interface sections 2.3 to 3.
 var (
-	LLMModes  = []string{"hosted", "byok"}
-	Tiers     = []string{"fast", "smart"}
+	LLMModes  = []string{ModeHosted, ModeBYOK}
+	Tiers     = []string{TierFast, "smart"}
 	Providers = []string{"openai_compat", "openai", "anthropic"}
 	// SMSModes are the modes at agent creation (2.3); SMSChannelModes those
 	// that enabling accepts (4.9).
 	SMSModes        = []string{"none", "sandbox", "managed", "byo_twilio"}
 	SMSChannelModes = []string{"sandbox", "managed", "byo_twilio"}
-	SMSStatuses     = []string{"disabled", "needs_compliance", "pending", "active", "needs_setup"}
+	SMSStatuses     = []string{"disabled", "needs_compliance", "pending", Active, "needs_setup"}
 )
 
 // Members of CreateAgentRequest, interface 2.3 and 8.4.

@@ -94,3 +94,22 @@ func (c *conn) SetWriteDeadline(t time.Time) error {
 	c.out.set(&c.out.writeBy, t)
 	return nil
 }
+
+// noConn is the connection that a hook gets from Direct, which has none: it has
+// addresses, and is closed.
+type noConn struct {
+	client net.Addr
+	host   *Host
+}
+
+// Now is the clock that clients with a cool-down look for in a connection.
+func (c noConn) Now() time.Time { return c.host.Now() }
+
+func (noConn) Read([]byte) (int, error)         { return 0, net.ErrClosed }
+func (noConn) Write([]byte) (int, error)        { return 0, net.ErrClosed }
+func (noConn) Close() error                     { return nil }
+func (c noConn) LocalAddr() net.Addr            { return c.client }
+func (c noConn) RemoteAddr() net.Addr           { return addr(c.host.Addr) }
+func (noConn) SetDeadline(time.Time) error      { return net.ErrClosed }
+func (noConn) SetReadDeadline(time.Time) error  { return net.ErrClosed }
+func (noConn) SetWriteDeadline(time.Time) error { return net.ErrClosed }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/netip"
 	"net/url"
 )
@@ -58,23 +59,36 @@ func closeBody(req *http.Request) {
 	}
 }
 
-// connect refuses other addresses, and runs the hooks of a request that is
-// sent.
+// connect refuses other addresses, and runs the hooks of a request that is sent:
+// from them a client learns whether one that failed was.
 func (d *direct) connect(req *http.Request) error {
 	if req.Context().Err() != nil {
 		return context.Cause(req.Context())
 	}
-	trace := tracing(req)
-	trace.getConn()
-	if err := d.host.refuse(req.URL.Scheme, trace.host); err != nil {
+	trace, address := httptrace.ContextClientTrace(req.Context()), dialledAddr(req.URL)
+	if trace == nil {
+		trace = &noTrace
+	}
+	if trace.GetConn != nil {
+		trace.GetConn(address)
+	}
+	if err := d.host.refuse(req.URL.Scheme, address); err != nil {
 		return err
 	}
 	if err := d.host.refusal(req, d.ip); err != nil {
 		return err
 	}
-	trace.sent(d)
+	if trace.GotConn != nil {
+		client := net.TCPAddrFromAddrPort(d.host.nextAddr(d.ip))
+		trace.GotConn(httptrace.GotConnInfo{Conn: noConn{client, d.host}})
+	}
+	if trace.WroteHeaders != nil {
+		trace.WroteHeaders()
+	}
 	return nil
 }
+
+var noTrace httptrace.ClientTrace
 
 // sentBody reads the body that the caller sends. An error of its reader is
 // returned to the caller, and nothing was sent.

@@ -15,6 +15,7 @@ import (
 	"time"
 )
 
+// directWriter is the http.ResponseWriter and http.Flusher of a call.
 type directWriter struct {
 	host   *Host
 	header http.Header
@@ -28,10 +29,8 @@ type directWriter struct {
 	every   time.Duration
 }
 
-// Header implements http.ResponseWriter.
 func (w *directWriter) Header() http.Header { return w.header }
 
-// WriteHeader implements http.ResponseWriter.
 func (w *directWriter) WriteHeader(status int) {
 	if w.status == 0 {
 		w.begin(status, w.header.Clone())
@@ -51,13 +50,11 @@ func (w *directWriter) take(r Response) {
 	w.body = *bytes.NewBuffer(r.Body)
 }
 
-// Write implements http.ResponseWriter.
 func (w *directWriter) Write(p []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
 	return w.body.Write(p)
 }
 
-// Flush implements http.Flusher.
 func (w *directWriter) Flush() {
 	w.WriteHeader(http.StatusOK)
 	w.flushed = true

@@ -50,10 +50,12 @@ func HoldsControl(value string) bool {
 // writes by itself, and with those that it adds.
 func servedHeader(req *http.Request) http.Header {
 	h := arrived(req.Header)
-	if agent, given := req.Header["User-Agent"]; !given {
-		h["User-Agent"] = append([]string{"Go-http-client/1.1"}, h["User-Agent"]...)
-	} else if first := first(agent); first != "" {
-		h["User-Agent"] = append([]string{first}, h["User-Agent"]...)
+	agent, given := req.Header["User-Agent"]
+	if !given {
+		agent = []string{"Go-http-client/1.1"}
+	}
+	if len(agent) > 0 && textproto.TrimString(agent[0]) != "" {
+		h["User-Agent"] = append([]string{textproto.TrimString(agent[0])}, h["User-Agent"]...)
 	}
 	if req.Header.Get("Accept-Encoding") == "" && req.Header.Get("Range") == "" && req.Method != http.MethodHead {
 		h["Accept-Encoding"] = append(h["Accept-Encoding"], "gzip")
@@ -65,13 +67,6 @@ func servedHeader(req *http.Request) http.Header {
 		h["Content-Length"] = []string{"0"}
 	}
 	return h
-}
-
-func first(values []string) string {
-	if len(values) == 0 {
-		return ""
-	}
-	return textproto.TrimString(values[0])
 }
 
 // arrived makes the names canonical and trims the values. It goes through the
