@@ -1,4 +1,4 @@
-.PHONY: check test race lint fuzz examples tables api openapi simulation bench
+.PHONY: check test race lint fuzz tables api openapi simulation bench
 
 # Everything; the same script that continuous integration runs.
 check:
@@ -15,9 +15,6 @@ lint:
 
 fuzz:
 	.ci/run fuzz
-
-examples:
-	.ci/run examples
 
 # Rewrites the generated tables of docs.
 tables:

@@ -17,8 +17,8 @@ type Injection struct {
 
 // Inject makes a fault act on the calls that all matchers match, even on calls
 // that the service would refuse. Without matchers it acts on all calls. It is
-// in force at once and until Remove or Reset, unless Times, Nth or Chance
-// narrow it. It may come too late for calls that are already under way.
+// in force at once and until Remove or Reset, unless Times, Nth, From or
+// Chance narrow it. It may come too late for calls that are already under way.
 //
 // Where several injections match a call, their latencies add up. Of the other
 // faults only one acts: the newest whose turn it is. The zero Fault and a zero

@@ -8,8 +8,8 @@ import (
 )
 
 // door is a listener that can be shut for a while. The system then refuses
-// connections, as it does where no program listens: the one failure that no
-// fault can act out, since a fault needs a connection that was accepted.
+// connections, as it does where no program listens: the one failure that
+// no fault acts out over a socket, since a fault needs a connection that was accepted.
 type door struct {
 	mu       sync.Mutex // guards what follows
 	listener net.Listener
