@@ -45,57 +45,6 @@ type unclear string
 // fail leaves the question under way without an answer: find recovers.
 func (p *probe) fail(format string, args ...any) { panic(unclear(fmt.Sprintf(format, args...))) }
 
-// ask answers one question, or says why there is no answer.
-func (p *probe) ask(q question) {
-	why := p.lacks(q)
-	if why == "" {
-		why = p.find(q)
-	}
-	for _, id := range q.ids() {
-		if p.o.Decisions[id].Answer == nil {
-			p.o.Decisions[id] = Finding{NotAsked: why}
-		}
-	}
-}
-
-func (p *probe) find(q question) (why string) {
-	defer func() {
-		if ended := recover(); ended != nil {
-			why = string(ended.(unclear))
-		}
-	}()
-	p.allowed, p.shown = p.spent.Requests+q.costs.Requests, exchange{}
-	p.answer(q.id, q.find(p))
-	return "no clear answer"
-}
-
-// answer keeps the answer to a question, with the last exchange as evidence.
-// An answer that is there stays.
-func (p *probe) answer(id string, answer any) {
-	if answer != nil && p.o.Decisions[id].Answer == nil {
-		p.o.Decisions[id] = Finding{Answer: jsonOf(answer), Evidence: p.evidence()}
-	}
-}
-
-// lacks says what the question needs that target and budget do not have.
-func (p *probe) lacks(q question) string {
-	words := map[need]string{needAbilities: "Target.Abilities, such as those of a fake", needSecondKey: "a second key"}
-	if lack := p.target.lacks(q.needs); lack != "" {
-		return "needs " + words[lack]
-	}
-	price := q.costs
-	if p.target.Abilities != nil { // waits are free
-		price.Wait = 0
-	}
-	if over := price.over(p.budget.minus(p.spent)); over != "" {
-		return "needs a larger budget: " + over
-	}
-	if p.gone != nil {
-		return "needs a target that answers"
-	}
-	return ""
-}
-
 // take takes a step, each call of which is answered as the step says. One call
 // alone waits for a limit that it meets.
 func (p *probe) take(st step) (last exchange) {
