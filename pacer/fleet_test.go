@@ -127,6 +127,12 @@ func TestStoreAppears(t *testing.T) {
 		synctest.Wait()
 		refusal := wantRefusal(t, sharing(t, pacer.PreviewLimits(), s.Store), context.Background(), creation)
 		assert.InDelta(t, 3600-7*60, refusal.RetryAfter.Seconds(), 5, "and what it was refused, it tells")
+		s.Store.Kill(true)
+		lonely := sharing(t, perMinute(60), s.Store)
+		fill(t, lonely, 20*time.Second)
+		acquire(t, lonely, patient()).Done(tooMany("", 10*time.Second))
+		synctest.Wait()
+		assert.Less(t, level(lonely), 12.0, "its first refusals teach it its share")
 	})
 }
 

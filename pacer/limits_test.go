@@ -16,14 +16,14 @@ import (
 
 // TestNeverMoreThanTheLimit is the property that everything else rests on:
 // whoever asks when, no window holds more calls than its limit, counted from any
-// moment, and most of it is used. After 16 windows the pacer would try whether
+// moment as they arrive, and most of it is used. After 16 windows the pacer would try whether
 // more is allowed.
 func TestNeverMoreThanTheLimit(t *testing.T) {
 	for seed := range uint64(15) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
 			s := traffic.Scenario{
-				Model: traffic.Log, Seed: seed, Span: 5 * time.Minute, Processes: 1 + random.IntN(4),
+				Model: traffic.Log, Seed: seed, Span: 5 * time.Minute, Processes: 1 + random.IntN(4), Latency: 20 * time.Millisecond,
 				Limits: []pacer.Limit{
 					{Max: 1 + random.IntN(80), Window: time.Minute},
 					{Max: 1 + random.IntN(10), Window: 20 * time.Second, Counts: pacer.CountsAgentCreations},
