@@ -106,6 +106,24 @@ func TestStoreLosesItsValue(t *testing.T) {
 	}
 }
 
+// TestStoreIsToldAgain what was learned, and how much of a long limit is used.
+func TestStoreIsToldAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := traffic.NewStore()
+		p := sharing(t, append(perMinute(60), pacer.Limit{Key: "day", Max: 1000, Window: 24 * time.Hour}), store)
+		fill(t, p, 2*time.Minute)
+		acquire(t, p, patient()).Done(tooMany("", 15*time.Second))
+		synctest.Wait()
+		before := p.State().Limits
+		store.Values(func(values map[string]traffic.Entry) { clear(values) })
+		acquire(t, p, patient())
+		after := p.State().Limits
+		assert.Less(t, after[0].Level, 50.0)
+		assert.Equal(t, before[0].Level, after[0].Level)
+		assert.Equal(t, before[1].Used+1, after[1].Used)
+	})
+}
+
 // TestStoreAppears: what the processes found by trial is no level of the fleet.
 func TestStoreAppears(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
