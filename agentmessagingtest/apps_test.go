@@ -37,14 +37,18 @@ var apps = []struct {
 	{"a key that is cleared before the new one is stored, and quoted", checks{agentmessagingtest.LostBYOK, agentmessagingtest.Secret}, rotate, nil},
 	{"a key that stays where its use fails, and bars the next start", checks{agentmessagingtest.LostBYOK, agentmessagingtest.Resumes}, trial, nil},
 	{"a reply that is read before the error", checks{agentmessagingtest.Panics}, readFirst, nil},
-	{"a worker whose result nobody fetches", checks{agentmessagingtest.Leak}, worker, nil},
+	{"a worker whose result nobody fetches", checks{agentmessagingtest.Leak}, worker, []agentmessagingtest.Option{once}},
 	{"a mark that is set before the message is sent", checks{agentmessagingtest.Resumes}, markFirst, nil},
-	{"workers of which one error is kept", checks{agentmessagingtest.Swallowed}, workers, nil},
+	{"workers of which one error is kept", checks{agentmessagingtest.Swallowed}, workers, []agentmessagingtest.Option{once}},
 	{"a file whose error nobody reads", checks{agentmessagingtest.LostAgent}, save, nil},
 	{"a pause between messages that hides an error", checks{agentmessagingtest.Swallowed}, paced, []agentmessagingtest.Option{agentmessagingtest.InBubble()}},
 }
 
 type checks = []agentmessagingtest.Check
+
+// once has each call try once: a wait of one of several goroutines ends when the
+// others rest, which takes long on a slow machine.
+var once = agentmessagingtest.ClientOptions(agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: 1}))
 
 func TestSweepFindsTheBugAndPassesItsMendedTwin(t *testing.T) {
 	for _, app := range apps {

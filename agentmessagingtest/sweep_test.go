@@ -65,7 +65,7 @@ func TestPlansHaveStableNames(t *testing.T) {
 	assert.NotContains(t, plans, "SendMessage_1/reply_lost/call", "a message is not retried, so that is the same run")
 	assert.Len(t, slices.Compact(slices.Sorted(slices.Values(plans))), len(plans), "each once")
 
-	racing := sweep(t, mended(workers)).plans
+	racing := sweep(t, mended(workers), once).plans
 	for _, name := range []string{"SendMessage_4d3a83", "SendMessage_641afa", "SendMessage_f8dbf4"} {
 		assert.Contains(t, racing, name+"/unauthorized/once", "workers race, so their calls are named by what they do")
 	}
