@@ -44,11 +44,27 @@ func answered(t *testing.T, a clienttest.Answer, do clienttest.Do) (c cell, err 
 // answerColumns leaves out of the outcomes the status, which names the row.
 func answerColumns(t *testing.T, a clienttest.Answer, what string) [2]string {
 	t.Helper()
-	return columns(t, what, a.Status == http.StatusTooManyRequests, func(call clienttest.Call, _ bool) cell {
+	return columns(t, what, callsFor(a.Status), a.Status == http.StatusTooManyRequests, func(call clienttest.Call, _ bool) cell {
 		c, _ := answered(t, a, call.Do)
 		c.outcome = strings.TrimSuffix(c.outcome, fmt.Sprintf(" %d", a.Status))
 		return c
 	})
+}
+
+// callsFor are all calls, for a status that HTTP knows. For a number between, two
+// of them take turns, one of which is a POST.
+func callsFor(status int) (calls []clienttest.Call) {
+	if http.StatusText(status) != "" {
+		return clienttest.Calls
+	}
+	turns := map[bool]int{false: status % 5, true: status % 4}
+	for _, call := range clienttest.Calls {
+		if turns[call.IsPost()] == 0 {
+			calls = append(calls, call)
+		}
+		turns[call.IsPost()]--
+	}
+	return calls
 }
 
 // TestAnswerMatrix: every status from 200 to 599 with every body. Statuses
@@ -120,7 +136,7 @@ func TestRetryAfterMatrix(t *testing.T) {
 		"Sun, 06 Nov 1994 08:48:00 GMT", "Sun, 13 Nov 1994 08:49:00 GMT", "0", "-5", "NaN", "1e309", "9223372037", "72000", "soon", "",
 	} {
 		var told time.Duration
-		row := columns(t, value, true, func(call clienttest.Call, _ bool) cell {
+		row := columns(t, value, clienttest.Calls, true, func(call clienttest.Call, _ bool) cell {
 			c, err := answered(t, clienttest.Answer{Status: 429, Header: http.Header{"Retry-After": {value}, "Date": {date}}}, call.Do)
 			told, _ = agentmessaging.RetryAfter(err)
 			return c
@@ -148,7 +164,7 @@ func TestContextMatrix(t *testing.T) {
 		{"during the wait after a 429", 5 * time.Second, clienttest.Limited("60", "")},
 		{"during the wait after a failed dial", 200 * time.Millisecond, clienttest.NotDialed},
 	} {
-		row := columns(t, moment.name, false, func(call clienttest.Call, _ bool) cell {
+		row := columns(t, moment.name, clienttest.Calls, false, func(call clienttest.Call, _ bool) cell {
 			return endedDuring(t, moment.after, moment.answer, call.Do)
 		})
 		page.row(moment.name, row[0], row[1])

@@ -46,7 +46,7 @@ var fakeFaults = []struct {
 func TestFakeFaultMatrix(t *testing.T) {
 	page := newPage("Injected into every attempt", "GET, PUT, DELETE", "POST")
 	for _, f := range fakeFaults {
-		row := columns(t, f.name, strings.HasPrefix(f.name, "RateLimited"), func(call clienttest.Call, first bool) (c cell) {
+		row := columns(t, f.name, clienttest.Calls, strings.HasPrefix(f.name, "RateLimited"), func(call clienttest.Call, first bool) (c cell) {
 			synctest.Test(t, func(t *testing.T) {
 				c = faulted(t, f.fault, overMemory, true, call.Do)
 				assert.Equal(t, c, faulted(t, f.fault, directly, true, call.Do), "%s, %s: direct", call.Name, f.name)

@@ -44,7 +44,7 @@ func TestFaultMatrix(t *testing.T) {
 		for _, f := range faults {
 			f.http2 = table == "http2"
 			f.tls = f.tls || f.http2
-			row := columns(t, f.name, f.unprocessed, func(call clienttest.Call, first bool) cell {
+			row := columns(t, f.name, clienttest.Calls, f.unprocessed, func(call clienttest.Call, first bool) cell {
 				return f.everywhere(t, call, first)
 			})
 			page.row(f.name, row[0], row[1])

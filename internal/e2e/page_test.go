@@ -37,11 +37,11 @@ func (c cell) String() string {
 	return strings.Replace(text, "1 requests", "1 request", 1)
 }
 
-// columns calls each endpoint, and returns what becomes of GET, PUT and DELETE
-// and of POST, where all must agree. A POST is sent once, unless it repeats.
-func columns(t *testing.T, what string, repeats bool, run func(call clienttest.Call, first bool) cell) (found [2]string) {
+// columns makes the calls, and returns what becomes of GET, PUT and DELETE and of
+// POST, where all must agree. A POST is sent once, unless it repeats.
+func columns(t *testing.T, what string, calls []clienttest.Call, repeats bool, run func(call clienttest.Call, first bool) cell) (found [2]string) {
 	t.Helper()
-	for _, call := range clienttest.Calls {
+	for _, call := range calls {
 		column := &found[0]
 		if call.IsPost() {
 			column = &found[1]
