@@ -72,13 +72,10 @@ func (c *call) end(ctx context.Context, err error) error {
 
 // knownAgentID is the id of the agent that the call names, or has created.
 func (c *call) knownAgentID() string {
-	if c.agentID != "" {
-		return c.agentID
-	}
-	if created, ok := c.result.(interface{ createdID() string }); ok {
+	if created, ok := c.result.(interface{ createdID() string }); ok && c.agentID == "" {
 		return c.redacted(created.createdID())
 	}
-	return ""
+	return c.agentID
 }
 
 // redacted makes a text of the service fit for observers. It keeps the last one:
