@@ -1,17 +1,7 @@
 package pacer
 
-// refusal is a 429 as the pacer reports it to the state machine.
-type refusal struct {
-	kinds   kinds // what the call counted as
-	granted int64 // when it was let go
-	wait    int64 // Retry-After
-	key     string
-}
-
-// leastRefusal is how long a refusal without Retry-After holds.
-const leastRefusal = second
-
-// refused shuts a gate, and lets the limit that is to blame learn.
+// refused shuts a gate, and lets the limit that is to blame learn: a call that
+// counted as k, and was granted at a time, shall wait.
 //
 // What is known for certain: a call that counts as what the refused one did,
 // or as more, would be refused too. Only these wait; whatever the limit is
@@ -19,31 +9,26 @@ const leastRefusal = second
 // the guess is wrong, the next plain request is refused, and shuts the gate of
 // all. The one exception is a name of ours for a limit on requests of less than
 // an hour, if its window is as long as the wait: a wrong name costs that wait.
-func (m *machine) refused(f refusal) {
-	wait, blamed := max(f.wait, leastRefusal), f.kinds
+func (m *machine) refused(k kinds, granted, wait int64, key string) {
+	blamed, opens := k, m.now+wait
 	for _, r := range m.rules {
-		if r.key == f.key && r.counts == request && !r.isLong() && wait <= r.window+second {
+		if r.key == key && r.counts == request && !r.isLong() && wait <= r.window+second {
 			blamed = request
 		}
 	}
-	m.Gates.shut(blamed, m.now+wait, f.key)
+	m.Gates.shut(blamed, opens, key)
 	if blamed != request {
 		blamed &^= request
 	}
-	if b, found := m.blame(blamed, wait); found {
-		m.learn(b, f, m.now+wait)
-	}
-}
-
-// blame returns the limit that a refusal is put down to: the fullest one that
-// counts the kinds and whose window is not shorter than the wait.
-func (m *machine) blame(k kinds, wait int64) (fullest budget, found bool) {
-	for b := range m.spent(k) {
-		if wait <= b.window+second && (!found || b.full() > fullest.full()) {
-			fullest, found = b, true
+	fullest, index := -1.0, -1
+	for b := range m.spent(blamed) {
+		if full := b.full(); wait <= b.window+second && full > fullest {
+			fullest, index = full, b.index
 		}
 	}
-	return fullest, found
+	if index >= 0 {
+		m.learn(m.budget(index), granted, opens)
+	}
 }
 
 // full is how much of a limit is used. A long one whose count does not explain
@@ -62,19 +47,19 @@ func (b budget) full() float64 {
 // calls of a whole window are known, from a call that was not held up on its
 // way, and for limits on single operations only where most of it was used: else
 // others may be to blame.
-func (m *machine) learn(b budget, f refusal, opens int64) {
+func (m *machine) learn(b budget, granted, opens int64) {
 	known, hold := m.now-m.Fresh >= b.window, shortHold
 	if m.lonely {
 		known, hold = true, longHold
 	}
 	switch {
 	case b.isLong():
-		b.refusedLong(opens, f.granted)
+		b.refusedLong(opens, granted)
 		m.calm(b.counts, opens)
-	case !known || f.granted < m.now-b.window/2 || b.counts != request && b.full() < 0.5:
+	case !known || granted < m.now-b.window/2 || b.counts != request && b.full() < 0.5:
 		b.pause(opens)
 	default:
-		b.refusedShort(opens, f.granted, hold)
+		b.refusedShort(opens, granted, hold)
 	}
 }
 
@@ -82,7 +67,7 @@ func (m *machine) learn(b budget, f refusal, opens int64) {
 // did when they filled it: a sliding window frees its room at that pace.
 func (m *machine) calm(counts kinds, opens int64) {
 	for b := range m.spent(counts) {
-		if b.counts == counts && !b.isLong() {
+		if b.counts == counts {
 			b.pause(opens)
 		}
 	}
@@ -97,7 +82,7 @@ type gate struct {
 	Key   string // in the service's words
 }
 
-// shut closes the gate of the kinds, and never opens one earlier.
+// shut never opens a gate earlier.
 func (gs gates) shut(k kinds, opens int64, key string) {
 	if opens > gs[k].Opens {
 		gs[k] = gate{opens, key}

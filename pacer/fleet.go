@@ -1,10 +1,12 @@
 package pacer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
@@ -27,45 +29,33 @@ type fleet struct {
 
 const (
 	storeWait  = 250 * time.Millisecond
-	storeRetry = 1500 * int64(1000) // and up to a quarter more
+	storeRetry = 1700 * int64(1000)
 	mostTries  = 20
-	lonelyPart = 4 // a process that knows of no other begins with such a part
-	mostLate   = 0.3
+	mostLate   = 0.3        // of all swaps
+	lonelyPart = 0.25       // of Max, for a process that knows of no other
 	returnHold = 2 * second // the last process has found the store by then
+	madeHere   = 0          // Born of a state that was in no store
 )
-
-// madeHere is the Born of a state that was in no store.
-const madeHere = 0
 
 var errBusy = errors.New("too many processes change the value at once")
 
 // step applies f to the shared state or, without a store that answers, to the
 // state of this process. It applies f again where another process was quicker.
-// It returns how far the state's clock is ahead of the pacer's.
-func (p *Pacer) step(f func(*machine)) (offset int64) {
-	if p.tries() {
-		offset, err := p.stepShared(f)
+// While the store is away, a step tries it every now and then.
+func (p *Pacer) step(f func(*machine)) {
+	p.mu.Lock()
+	if now := p.now(); !p.fleet.down || now >= p.fleet.retryAt {
+		p.fleet.retryAt = now + storeRetry
+		p.mu.Unlock()
+		err := p.stepShared(f)
 		if err == nil {
-			return offset
+			return
 		}
 		p.lost(err)
+		p.mu.Lock()
 	}
-	p.mu.Lock()
 	defer p.mu.Unlock()
 	f(p.here())
-	return p.fleet.offset
-}
-
-// tries reports whether a step goes to the store: while that is away, one does
-// every now and then.
-func (p *Pacer) tries() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if now := p.time.now(); p.fleet.down && now >= p.fleet.retryAt {
-		p.fleet.retryAt = now + storeRetry + rand.Int64N(storeRetry/4)
-		return true
-	}
-	return !p.fleet.down
 }
 
 // loaded is a value of the store, ready to be changed and swapped.
@@ -74,39 +64,31 @@ type loaded struct {
 	key, version string
 	value        []byte
 	at           time.Time
-	offset, took int64
+	took         int64
 	lost         error // why it begins afresh, though it was there before
 }
 
 // stepShared loads the state, changes it and swaps it, until it is the quickest.
-func (p *Pacer) stepShared(f func(*machine)) (offset int64, err error) {
+func (p *Pacer) stepShared(f func(*machine)) error {
 	for range mostTries {
 		l, err := p.load()
 		if err != nil {
-			return 0, err
+			return err
 		}
 		f(l.machine)
+		longest := slices.MaxFunc(l.rules, func(a, b rule) int { return cmp.Compare(a.window, b.window) }).window
 		swapped, err := bounded(func(ctx context.Context) (bool, error) {
-			return p.store.Swap(ctx, l.key, l.version, l.encode(), l.ttl())
+			return p.store.Swap(ctx, l.key, l.version, l.encode(), time.Duration(2*longest)*time.Microsecond+time.Hour)
 		})
 		if err != nil {
-			return 0, err
+			return err
 		}
 		if p.swapped(l, swapped); swapped {
-			return l.offset, nil
+			return nil
 		}
 		time.Sleep(time.Duration(rand.Int64N(l.took+1)) * time.Microsecond)
 	}
-	return 0, errBusy
-}
-
-// ttl keeps the value for longer than anything in it matters.
-func (m *machine) ttl() time.Duration {
-	longest := hour
-	for _, r := range m.rules {
-		longest = max(longest, 2*r.window)
-	}
-	return time.Duration(longest)*time.Microsecond + time.Hour
+	return errBusy
 }
 
 // bounded calls the store, for storeWait at most whatever the store does.
@@ -131,7 +113,7 @@ func bounded[T any](call func(context.Context) (T, error)) (reply T, err error) 
 // is another state, or a share.
 func (p *Pacer) load() (*loaded, error) {
 	p.mu.Lock()
-	key, rules, began := p.key(), p.rules, p.time.now()
+	key, rules, began := p.key(), p.rules, p.now()
 	p.mu.Unlock()
 	l, err := bounded(func(ctx context.Context) (*loaded, error) {
 		l := &loaded{key: key}
@@ -149,16 +131,16 @@ func (p *Pacer) load() (*loaded, error) {
 		s = newState(rules, l.at.UnixMicro(), rand.Int64())
 		if len(l.value) > 0 {
 			l.lost = err
-		} else if p.state != nil && p.state.Born != madeHere {
+		} else if p.fleet.size > 0 && p.state.Born != madeHere {
 			l.lost = errLost
 		}
 	}
-	l.machine, l.took = s.at(rules, l.at.UnixMicro()), p.time.now()-began
+	l.machine, l.took = s.at(rules, l.at.UnixMicro()), max(0, p.now()-began)
 	l.offset = l.now - began - l.took/2
 	if p.fleet.down && l.Gates.opens(nothing) == 0 { // others may still be on their shares
 		l.Gates.shut(nothing, l.now+returnHold, "")
 	}
-	if p.state != nil && (p.fleet.down || p.state.Born != l.Born) {
+	if p.fleet.down || p.fleet.size > 0 && p.state.Born != l.Born {
 		l.join(p.here())
 	}
 	return l, nil
@@ -234,7 +216,7 @@ func (p *Pacer) lost(err error) {
 		p.mu.Unlock()
 		return
 	}
-	p.fleet.down, p.fleet.since, p.fleet.retryAt = true, time.Now(), p.time.now()+storeRetry
+	p.fleet.down, p.fleet.since = true, time.Now()
 	m := p.here()
 	if !m.lonely {
 		p.fleet.size = max(1, int64(len(m.Members)))
@@ -243,7 +225,7 @@ func (p *Pacer) lost(err error) {
 	for b := range m.spent(everything) {
 		switch {
 		case m.lonely:
-			b.Level, b.Quiet = 1.0/lonelyPart, m.now
+			b.Level, b.Quiet = lonelyPart, m.now
 		case !b.isLong():
 			b.Due = max(b.Due-b.credit, m.turnOf(p.member, b.counts, processes*b.pace))
 		}

@@ -1,7 +1,9 @@
 package pacer
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
@@ -24,9 +26,8 @@ const (
 // Limit is a budget: at most Max of what it counts in every Window
 // (interface 8.1).
 type Limit struct {
-	// Key names the limit in errors and events. The service's own names are
-	// not documented; those of the sets below are the fake's. Nothing depends
-	// on the service using the same.
+	// Key names the limit in errors and events. Those of the sets below are
+	// the fake's, and nothing depends on the service using the same.
 	Key string
 	// Max is at least 1.
 	Max int
@@ -49,13 +50,9 @@ func ProLimits() []Limit { return limitsOf("pro") }
 func BYOKPlanLimits() []Limit { return limitsOf("byok") }
 
 func limitsOf(plan string) (limits []Limit) {
-	for _, p := range spec.Plans {
-		if p.Name != plan {
-			continue
-		}
-		for i, l := range spec.Limits {
-			limits = append(limits, Limit{Key: string(l.Key), Max: p.Max(i), Window: l.Window, Counts: Counted(l.Counts)})
-		}
+	p := spec.Plans[slices.IndexFunc(spec.Plans, func(p spec.Plan) bool { return p.Name == plan })]
+	for i, l := range spec.Limits {
+		limits = append(limits, Limit{Key: string(l.Key), Max: p.Max(i), Window: l.Window, Counts: Counted(l.Counts)})
 	}
 	return limits
 }
@@ -71,25 +68,18 @@ const (
 
 var counted = []Counted{CountsRequests, CountsAgentCreations, CountsBYOKSets, CountsWarmUps}
 
-// kindOf returns 0 for something that no limit counts.
-func kindOf(what Counted) kinds {
+func kindsThat(count func(Counted) bool) (k kinds) {
 	for i, c := range counted {
-		if c == what || what == "" {
-			return 1 << i
-		}
-	}
-	return 0
-}
-
-// kindsOf returns what the attempt counts as.
-func kindsOf(attempt agentmessaging.LimitedAttempt) (k kinds) {
-	endpoint := spec.Find(attempt.Method, attempt.Path)
-	for i, what := range counted {
-		if endpoint.Counts(spec.Counted(what), attempt.SetsBYOK) {
+		if count(c) {
 			k |= 1 << i
 		}
 	}
 	return k
+}
+
+func kindsOf(attempt agentmessaging.LimitedAttempt) kinds {
+	endpoint := spec.Find(attempt.Method, attempt.Path)
+	return kindsThat(func(c Counted) bool { return endpoint.Counts(spec.Counted(c), attempt.SetsBYOK) })
 }
 
 // rule is a limit as the state machine reads it.
@@ -107,23 +97,23 @@ func (r *rule) isLong() bool { return r.window >= hour }
 // maxLimits bounds the value in the store.
 const maxLimits = 30
 
-// rulesOf converts limits, or says what is wrong with one.
 func rulesOf(limits []Limit) ([]rule, error) {
 	if len(limits) == 0 || len(limits) > maxLimits {
 		return nil, invalid("limits", fmt.Sprintf("must be 1 to %d limits", maxLimits))
 	}
 	rules := make([]rule, len(limits))
 	for i, l := range limits {
+		counts := kindsThat(func(c Counted) bool { return c == cmp.Or(l.Counts, CountsRequests) })
 		field := fmt.Sprintf("limits[%d].", i)
 		switch {
 		case l.Max < 1:
 			return nil, invalid(field+"Max", "must be at least 1")
 		case l.Window < time.Second:
 			return nil, invalid(field+"Window", "must be at least a second")
-		case kindOf(l.Counts) == 0:
+		case counts == nothing:
 			return nil, invalid(field+"Counts", "must be one of the Counts constants, or empty")
 		}
-		rules[i] = rule{key: l.Key, max: float64(l.Max), window: l.Window.Microseconds(), counts: kindOf(l.Counts)}
+		rules[i] = rule{l.Key, float64(l.Max), l.Window.Microseconds(), counts}
 	}
 	return rules, nil
 }

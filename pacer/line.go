@@ -69,7 +69,6 @@ func (l *line) before(tenant string) (n int) {
 	return n
 }
 
-// count notes that a call of a round has come, or left.
 func (l *line) count(round, n int) {
 	l.waiting += n
 	for i := round + 1; i < len(l.counts); i += i & -i {
@@ -107,7 +106,6 @@ func (l *line) renumber() {
 	}
 }
 
-// pop takes the call whose turn it is.
 func (l *line) pop() *waiter {
 	for ; ; l.round++ {
 		for i, w := range l.rounds[l.round] {
@@ -128,7 +126,6 @@ func (l *line) remove(w *waiter) (waited bool) {
 	return waited
 }
 
-// all are the waiting calls, in the order of their turns.
 func (l *line) all() (calls []*waiter) {
 	for _, round := range l.rounds[l.round:] {
 		for _, w := range round {

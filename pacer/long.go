@@ -14,11 +14,8 @@ type long struct {
 }
 
 const (
-	// probeWait is how long the refusal of a probe is waited for.
-	probeWait = 10 * second
-	// longGuard is added to a period, since its calls arrive now and then later
-	// than those of the one before.
-	longGuard = 2 * second
+	probeWait = 10 * second // for the refusal of a probe
+	longGuard = 2 * second  // added to a period, as its calls may arrive later than those of the one before
 )
 
 // roll begins the next period when one is over, or when the service has not
@@ -37,7 +34,6 @@ func (b budget) roll() {
 	}
 }
 
-// nextLong is when a call may go that has so many before it.
 func (b budget) nextLong(before int64) int64 {
 	b.roll()
 	switch {
@@ -49,7 +45,6 @@ func (b budget) nextLong(before int64) int64 {
 	return b.now
 }
 
-// spendLong counts a call that is sent now.
 func (b budget) spendLong() {
 	b.roll()
 	if b.Begins == 0 {
@@ -61,8 +56,7 @@ func (b budget) spendLong() {
 	b.Sent += b.calls
 }
 
-// used reports whether its own count explains a refusal: it is full, or goes on
-// from a period that was.
+// used reports whether its own count explains a refusal.
 func (b budget) used() bool { return float64(b.Sent-1) >= b.max || b.Most > 0 && b.Sent > 1 }
 
 // refusedLong learns from a refusal that asks to wait until opens. Only a count

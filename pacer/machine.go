@@ -7,6 +7,7 @@ type machine struct {
 	*state
 	rules  []rule
 	now    int64
+	offset int64 // what now is ahead of the pacer's
 	calls  int64 // what each counts as: more than 1 for a process on its share
 	lonely bool  // nobody knows how many processes there are
 }
@@ -15,11 +16,9 @@ type machine struct {
 type budget struct {
 	*rule
 	*limit
-	index int
-	now   int64
-	calls int64 // what a call counts as
-
-	// Of a window below an hour:
+	index   int
+	now     int64
+	calls   int64   // what a call counts as
 	guard   int64   // kept between two windows, since calls arrive later than they are sent
 	allowed float64 // calls in a window, by now
 	pace    int64   // their even distance
@@ -28,13 +27,10 @@ type budget struct {
 
 func (m *machine) budget(i int) budget {
 	b := budget{rule: &m.rules[i], limit: &m.Limits[i], index: i, now: m.now, calls: m.calls}
-	if !b.isLong() {
-		b.guard = min(400_000, b.window/20)
-		b.allowed = b.level()
-		b.pace = int64(float64(b.window+b.guard) / b.allowed)
-		if b.calls == 1 {
-			b.credit = (min(mostAtOnce, max(2, int64(b.allowed/6))) - 1) * b.pace
-		}
+	b.guard, b.allowed = min(400_000, b.window/20), b.level()
+	b.pace = int64(float64(b.window+b.guard) / b.allowed)
+	if b.calls == 1 {
+		b.credit = (min(mostAtOnce, max(2, int64(b.allowed/6))) - 1) * b.pace
 	}
 	return b
 }
@@ -50,7 +46,7 @@ func (m *machine) spent(k kinds) iter.Seq[budget] {
 	}
 }
 
-// next is when the limit lets a call go that has so many before it.
+// next is when a call may go that has so many before it.
 func (b budget) next(before int64) int64 {
 	if b.isLong() {
 		return b.nextLong(before)
@@ -58,7 +54,6 @@ func (b budget) next(before int64) int64 {
 	return b.nextShort(before)
 }
 
-// spend counts a call against its limits.
 func (m *machine) spend(k kinds, at int64) {
 	for b := range m.spent(k) {
 		b.now = at

@@ -10,11 +10,10 @@
 //
 // docs/rate-limits.md of this module says what it does, and how well.
 //
-// Within the package: limits are counted in short.go (by the minute) and long.go
-// (by the hour), blame.go decides which limit a refusal is about, line.go who of
-// a process goes next, and tickets.go which process. The state of all that is
-// state.go; queue.go asks it for the calls that wait, and fleet.go finds it: in
-// this process, or in the store.
+// Within the package: short.go and long.go count limits by the minute and by the
+// hour, blame.go decides which limit a refusal is about, line.go who of a
+// process goes next, tickets.go which process. state.go holds all that,
+// queue.go asks it for calls that wait, fleet.go finds it: here or in the store.
 package pacer
 
 import (
@@ -40,14 +39,12 @@ import (
 //
 // A call that could not go before its deadline is refused at once, with a local
 // [*agentmessaging.Error] of status 429, and so is one whose limits let nobody
-// go for longer than agentmessaging.RetryPolicy.MaxWait; the time that others
-// take who came earlier is no part of that. What comes later can still
-// put a call back: calls of higher priority, other processes, refusals. A call
-// that has become hopeless by them is refused then.
+// go for longer than agentmessaging.RetryPolicy.MaxWait. What comes later can put
+// a call back, and it is refused when that has made it hopeless: calls of higher
+// priority, other processes, refusals.
 //
-// One Pacer is for one API key: give it to all clients of the key in the
-// process. It waits by their clock (agentmessaging.WithClock). Several processes
-// share a key through [WithStore].
+// One Pacer is for one API key: give it to all clients of the key in the process.
+// It waits by their clock (agentmessaging.WithClock).
 type Pacer struct {
 	store  Store // nil: this process is alone
 	apiKey func() string
@@ -57,10 +54,11 @@ type Pacer struct {
 	mu     sync.Mutex
 	limits []Limit
 	rules  []rule
-	time   stopwatch
-	state  *state // that this process works on, or what it saw in the store last; nil at first
+	clock  agentmessaging.Clock
+	began  time.Time
+	state  *state // that this process works on, or what it saw in the store last
 	fleet  fleet
-	queues map[queueKey]*queue
+	queues map[class]*queue
 }
 
 // An Option changes how a [Pacer] works.
@@ -76,8 +74,8 @@ func New(limits []Limit, opts ...Option) (*Pacer, error) {
 	}
 	p := &Pacer{
 		logger: slog.New(slog.DiscardHandler), member: rand.Int64(), limits: slices.Clone(limits), rules: rules,
-		time:   stopwatch{clock: cooldown.RealClock{}, last: time.Now()},
-		queues: map[queueKey]*queue{}, fleet: fleet{down: true, retryAt: math.MaxInt64, size: 1},
+		clock: cooldown.RealClock{}, began: time.Now(),
+		queues: map[class]*queue{}, fleet: fleet{down: true, retryAt: math.MaxInt64, size: 1},
 	}
 	for _, opt := range opts {
 		if opt == nil {
@@ -87,6 +85,7 @@ func New(limits []Limit, opts ...Option) (*Pacer, error) {
 			return nil, err
 		}
 	}
+	p.state = newState(rules, p.now(), madeHere)
 	return p, nil
 }
 
@@ -117,12 +116,10 @@ func (p *Pacer) SetLimits(limits []Limit) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.state != nil {
-		old := p.here()
-		m := newState(rules, old.now, madeHere).at(rules, old.now)
-		m.join(old)
-		p.state = m.state
-	}
+	old := p.here()
+	m := newState(rules, old.now, madeHere).at(rules, old.now)
+	m.join(old)
+	p.state = m.state
 	p.limits, p.rules = slices.Clone(limits), rules
 	p.wakeAll()
 	return nil
@@ -134,15 +131,15 @@ func (p *Pacer) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttem
 		return nil, err
 	}
 	p.mu.Lock()
-	key := queueKey{kinds: kindsOf(attempt), batch: ctx.Value(priorityKey{}) == PriorityBatch}
-	if !slices.ContainsFunc(p.rules, func(r rule) bool { return r.counts&key.kinds != 0 }) {
+	key := class{kindsOf(attempt), ctx.Value(priorityKey{}) == PriorityBatch}
+	if !slices.ContainsFunc(p.rules, func(r rule) bool { return r.counts&key.Kinds != 0 }) {
 		p.mu.Unlock()
 		return &permit{}, nil
 	}
-	p.time.clock = cmp.Or(attempt.Clock, p.time.clock)
-	clock := p.time.clock
+	p.clock = cmp.Or(attempt.Clock, p.clock)
+	clock := p.clock
 	w := &waiter{
-		came: p.time.now(), answered: make(chan struct{}),
+		came: p.now(), answered: make(chan struct{}),
 		maxWait: cmp.Or(attempt.MaxWait, 90*time.Second).Microseconds(), // agentmessaging.RetryPolicy's default
 	}
 	w.tenant, _ = ctx.Value(tenantKey{}).(string)
@@ -151,7 +148,7 @@ func (p *Pacer) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttem
 	}
 	q := p.queues[key]
 	if q == nil {
-		q = &queue{queueKey: key}
+		q = &queue{class: key}
 		p.queues[key] = q
 	}
 	p.enter(q, w)
@@ -164,7 +161,13 @@ func (p *Pacer) wait(ctx context.Context, clock agentmessaging.Clock, q *queue, 
 	select {
 	case <-w.answered:
 	case <-ctx.Done():
-		if p.leave(q, w) {
+		p.mu.Lock()
+		left := q.line.remove(w)
+		if left && q.line.waiting == 0 && q.wake != nil {
+			q.wake()
+		}
+		p.mu.Unlock()
+		if left {
 			return nil, ctx.Err()
 		}
 	}
@@ -181,45 +184,13 @@ func (p *Pacer) wait(ctx context.Context, clock agentmessaging.Clock, q *queue, 
 	return &w.permit, nil
 }
 
-// leave takes a call out of the line; false where it has its answer.
-func (p *Pacer) leave(q *queue, w *waiter) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !q.line.remove(w) {
-		return false
-	}
-	if q.line.waiting == 0 && q.wake != nil {
-		q.wake()
-	}
-	return true
-}
-
 // here is the state as this process knows it, at its time. The lock is held.
 func (p *Pacer) here() *machine {
-	now, s := p.time.now()+p.fleet.offset, p.state
-	if s == nil {
-		s = newState(p.rules, now, 0)
-	}
-	if p.fleet.down {
-		p.state = s
-	}
-	m := s.at(p.rules, now)
-	m.calls, m.lonely = max(1, p.fleet.size), p.fleet.size == 0
+	now := p.now()
+	m := p.state.at(p.rules, now+p.fleet.offset)
+	m.offset, m.calls, m.lonely = m.now-now, max(1, p.fleet.size), p.fleet.size == 0
 	return m
 }
 
-// stopwatch is time that goes forward only: a clock that is set back, or that
-// belongs to another era as in a testing/synctest bubble, stands still. A time
-// of 0 means never, so it begins at an hour.
-type stopwatch struct {
-	clock   agentmessaging.Clock
-	last    time.Time
-	elapsed time.Duration
-}
-
-func (s *stopwatch) now() int64 {
-	now := s.clock.Now()
-	s.elapsed += max(0, now.Sub(s.last))
-	s.last = now
-	return hour + s.elapsed.Microseconds()
-}
+// now is the client's time, by the monotonic clock where there is one.
+func (p *Pacer) now() int64 { return p.began.UnixMicro() + p.clock.Now().Sub(p.began).Microseconds() }

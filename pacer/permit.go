@@ -29,12 +29,12 @@ func (g *permit) Waited() (limitKey string, wait time.Duration) {
 // Closed is asked by the client after Done.
 func (g *permit) Closed() (limitKey string, wait time.Duration) { return g.key, g.closed }
 
-// Done reports what the pacer learns from; most outcomes teach nothing.
+// Done: most outcomes teach nothing.
 func (g *permit) Done(outcome agentmessaging.AttemptOutcome) {
 	switch {
 	case g.pacer == nil:
 	case outcome.StatusCode == http.StatusTooManyRequests:
-		g.refused(outcome)
+		g.refused(max(outcome.RetryAfter.Microseconds(), second), scrub.Line(outcome.LimitKey, 64))
 	case outcome.StatusCode == 0 && !outcome.Sent:
 		g.giveBack()
 	}
@@ -42,17 +42,15 @@ func (g *permit) Done(outcome agentmessaging.AttemptOutcome) {
 
 func (g *permit) giveBack() { g.pacer.report(func(m *machine) { m.giveBack(g.kinds, g.at) }) }
 
-func (g *permit) refused(outcome agentmessaging.AttemptOutcome) {
-	wait := max(outcome.RetryAfter.Microseconds(), leastRefusal)
-	f := refusal{kinds: g.kinds, granted: g.at, wait: wait, key: scrub.Line(outcome.LimitKey, 64)}
+func (g *permit) refused(wait int64, key string) {
 	g.pacer.mu.Lock()
 	m := g.pacer.here()
-	if m.now+wait-max(m.now, m.Gates.opens(f.kinds)) >= second {
-		g.key, g.closed = f.key, time.Duration(wait)*time.Microsecond
-		m.Gates.shut(f.kinds, m.now+wait, f.key) // in the copy, so that the others know that it is no news
+	if m.now+wait-max(m.now, m.Gates.opens(g.kinds)) >= second {
+		g.key, g.closed = key, time.Duration(wait)*time.Microsecond
+		m.Gates.shut(g.kinds, m.now+wait, key) // in the copy, so that the others know that it is no news
 	}
 	g.pacer.mu.Unlock()
-	g.pacer.report(func(m *machine) { m.refused(f) })
+	g.pacer.report(func(m *machine) { m.refused(g.kinds, g.at, wait, key) })
 }
 
 // report takes a step that changes what the waiting calls were told. The

@@ -30,18 +30,17 @@ type slot struct {
 }
 
 const (
-	slotsPerWindow = 240
-	mostAtOnce     = 10
-	atOnceAtFirst  = 3
-	climb          = 1.5  // a window
-	above          = 1.1  // likewise, above Max
-	shortHold      = 2.25 // windows in which a level that was cut does not climb
-	longHold       = 15.0
-	firstPatience  = 15
-	mostPatience   = 240
+	mostAtOnce    = 10
+	atOnceAtFirst = 3
+	climb         = 1.5  // a window
+	above         = 1.1  // likewise, above Max
+	shortHold     = 2.25 // windows in which a level that was cut does not climb
+	longHold      = 15.0
+	firstPatience = 15
+	mostPatience  = 240
 )
 
-// level is what a window may hold by now: learned from refusals, and climbing since.
+// level is what a window may hold by now.
 func (b budget) level() float64 {
 	level := max(1, b.Level*b.max)
 	switch {
@@ -56,7 +55,6 @@ func (b budget) level() float64 {
 // pause keeps all calls back until then; from then on they go at an even pace.
 func (b budget) pause(until int64) { b.Due = max(b.Due, until+b.credit) }
 
-// sent counts the calls in the window.
 func (b budget) sent() int64 {
 	b.Slots = slices.DeleteFunc(b.Slots, func(s slot) bool { return s.Leaves <= b.now })
 	return b.sentAt(b.now)
@@ -74,7 +72,7 @@ func (b budget) sentAt(later int64) (calls int64) {
 
 // add counts calls in their slot, or takes some back.
 func (b budget) add(at, calls int64) {
-	length := max(1, b.window/slotsPerWindow)
+	length := b.window / 240
 	leaves := (at/length+1)*length + b.window + max(0, b.guard-length)
 	i, has := slices.BinarySearchFunc(b.Slots, leaves, func(s slot, leaves int64) int { return cmp.Compare(s.Leaves, leaves) })
 	if !has {
@@ -107,7 +105,6 @@ func (b budget) nextShort(before int64) int64 {
 	return at
 }
 
-// spendShort counts a call that is sent now.
 func (b budget) spendShort() {
 	b.press()
 	b.add(b.now, b.calls)
@@ -145,8 +142,7 @@ func (b budget) press() {
 	}
 }
 
-// refusedShort learns from a refusal that asks to wait until opens, of a call
-// that was granted at a time. hold is for how many windows it does not climb.
+// refusedShort learns a level from a refusal. It does not climb for some windows.
 func (b budget) refusedShort(opens, granted int64, hold float64) {
 	b.pause(opens)
 	if b.Corrected > 0 && granted <= b.Corrected+2*b.pace {
@@ -158,7 +154,7 @@ func (b budget) refusedShort(opens, granted int64, hold float64) {
 	case b.now-b.Corrected > 4*b.window && level >= 0.95*b.max: // calls that came a bit closer together than they were sent
 		seen, hold = 0.985*level, longHold
 	default:
-		seen = 0.93 * level
+		seen = 0.9 * level
 	}
 	if level > b.max { // the step before held
 		seen = min(seen, level/above)

@@ -87,7 +87,6 @@ func (s *state) encode() []byte {
 // mostBytes bounds the JSON that is read; 64 processes need about 10 kB.
 const mostBytes = 1 << 20
 
-// decode is a value as a state of so many limits.
 func decode(value []byte, limits int) (*state, error) {
 	unzipper, err := gzip.NewReader(bytes.NewReader(value))
 	if err != nil {

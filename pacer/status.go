@@ -41,11 +41,11 @@ func (p *Pacer) State() State {
 	if p.fleet.down {
 		s.Processes, s.StoreDown = int(p.fleet.size), p.fleet.since
 	}
-	for i, l := range p.limits {
-		s.Limits = append(s.Limits, m.limitState(i, l))
+	for i, limit := range p.limits {
+		s.Limits = append(s.Limits, m.budget(i).status(limit, m.Gates))
 	}
 	for key, q := range p.queues {
-		if key.batch {
+		if key.Batch {
 			s.Batch += q.line.waiting
 		} else {
 			s.Interactive += q.line.waiting
@@ -54,23 +54,19 @@ func (p *Pacer) State() State {
 	return s
 }
 
-func (m *machine) limitState(i int, limit Limit) LimitState {
-	b := m.budget(i)
-	s := LimitState{Limit: limit}
-	opens := b.next(0)
+func (b budget) status(limit Limit, gates gates) LimitState {
+	opens, s := b.next(0), LimitState{Limit: limit, Used: int(b.sent()), Level: b.allowed}
 	if b.isLong() {
 		s.Used, s.Level = int(b.Sent), b.max
-	} else {
-		s.Used, s.Level = int(b.sent()), b.allowed
 	}
-	if opens > m.now {
+	if opens > b.now {
 		s.ClosedBy = "used up"
 	}
-	for k, g := range m.Gates {
+	for k, g := range gates {
 		if k&b.counts != 0 && k&^(b.counts|request) == 0 && g.Opens > opens {
 			opens, s.ClosedBy = g.Opens, g.Key
 		}
 	}
-	s.ClosedFor = time.Duration(max(0, opens-m.now)) * time.Microsecond
+	s.ClosedFor = time.Duration(max(0, opens-b.now)) * time.Microsecond
 	return s
 }

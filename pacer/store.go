@@ -30,9 +30,9 @@ type Store interface {
 // store, apiKey and limits. The store holds the API key only as a keyed hash,
 // and a value of about a kilobyte that has no text of a message in it.
 //
-// While the store does not answer, the process works on its share of the limits:
-// one of the processes that were seen last. It tries the store every two seconds.
-// Where it was never seen, a share is found by trial.
+// While the store does not answer, the process works on its share of the limits,
+// one of the processes that were seen last or found by trial, and tries the store
+// every two seconds.
 //
 // Limits are counted by the store's time, and waits are slept by the client's
 // clock. In a test whose clock is a fake, let Load tell the time of that clock.

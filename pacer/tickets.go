@@ -2,12 +2,17 @@ package pacer
 
 import "slices"
 
-// ticket is the place of a process's waiting calls of one kind. Who has a ticket
+// class is what calls have in common that take turns.
+type class struct {
+	Kinds kinds
+	Batch bool
+}
+
+// ticket is the place of a process's waiting calls of a class. Who has a ticket
 // goes in its turn; tickets are kept in the order in which they were taken.
 type ticket struct {
+	class
 	Member int64
-	Kinds  kinds
-	Batch  bool
 	Calls  int64 // that it will take at once
 	Due    int64 // when the process is expected back
 }
@@ -20,100 +25,85 @@ const (
 
 // ask is a process's question whether calls may be sent.
 type ask struct {
+	class
 	member int64
-	kinds  kinds
-	batch  bool
 	ahead  int64 // grants are taken so long before they are due
 	took   int64 // what a step takes
 	waits  int64 // calls that wait
 }
 
-// answer says when calls may go, and when the others will.
+// answer says which calls may go, by the state's clock, and when the others will,
+// by the pacer's.
 type answer struct {
-	forecast
-	grants [mostGrants]int64
-	n      int // of them
+	grants []int64
+	offset int64 // between the clocks
+	due    int64 // the next of the others
+	opens  int64 // when the limits would let somebody go
+	gap    int64 // of the process's turns
+	extra  int64 // added to gap while a burst is made up for
+	limit  *rule // that keeps them waiting
 }
 
-// forecast is when the calls that wait will go.
-type forecast struct {
-	due   int64 // the next of them
-	opens int64 // when the limits would let somebody go
-	gap   int64 // of the process's turns
-	extra int64 // added to gap while a burst is made up for
-	limit int   // that keeps it waiting
-}
-
-// ask grants calls, and keeps a place for those that have to wait.
-func (m *machine) ask(a ask) (got answer) {
+// ask grants calls, and keeps a place for those that have to wait. It grants
+// more than one where the store is so far away that the processes would be in
+// each other's way.
+func (m *machine) ask(a ask) answer {
 	m.Members[a.member] = m.now
-	t := ticket{Member: a.member, Kinds: a.kinds, Batch: a.batch, Calls: min(a.waits, m.atOnce(a))}
-	place := m.place(t)
-	for ; a.waits > 0; a.waits-- {
-		got.forecast = m.turn(t, place)
-		if got.n == int(t.Calls) || got.due > m.now+max(a.ahead, 6*a.took) {
-			break
-		}
-		at := max(got.due, m.now)
-		m.spend(a.kinds, at)
-		if t.Batch {
-			m.Passed = 0
-		} else if m.firstBatch() >= 0 {
-			m.Passed++
-		}
-		got.grants[got.n] = at
-		got.n++
+	pace := int64(1)
+	for b := range m.spent(a.Kinds) {
+		pace = max(pace, b.pace)
 	}
-	if got.n > 0 || a.waits == 0 { // who has got some goes to the end of the line
+	t := ticket{class: a.class, Member: a.member, Calls: min(a.waits, mostGrants, max(1, a.took*a.took/pace/pace))}
+	place := m.place(t)
+	got := m.turn(t, place)
+	var grants []int64
+	for got.due <= m.now+a.ahead && int64(len(grants)) < t.Calls {
+		at := max(got.due, m.now)
+		grants = append(grants, at)
+		m.spend(a.Kinds, at)
+		if m.Passed++; t.Batch || m.firstBatch() < 0 {
+			m.Passed = 0
+		}
+		got = m.turn(t, place)
+	}
+	granted := int64(len(grants))
+	if granted > 0 || a.waits == 0 { // who has got some goes to the end of the line
 		m.withdraw(a)
 	}
-	if t.Calls = min(t.Calls, a.waits); t.Calls > 0 {
+	if t.Calls = min(t.Calls, a.waits-granted); t.Calls > 0 {
 		place = m.place(t)
-		got.forecast = m.turn(t, place)
+		got = m.turn(t, place)
 		m.Tickets[place].Calls, m.Tickets[place].Due = t.Calls, got.due
 	}
+	got.grants, got.offset, got.due, got.opens = grants, m.offset, got.due-m.offset, got.opens-m.offset
 	return got
 }
 
-// atOnce is how many calls a step takes: more than one where the store is so
-// far away that the processes would be in each other's way.
-func (m *machine) atOnce(a ask) int64 {
-	pace := int64(1)
-	for b := range m.spent(a.kinds) {
-		pace = max(pace, b.pace)
-	}
-	return min(mostGrants, max(1, a.took*a.took/pace/pace))
-}
-
-// place is the ticket's place among all, or a new one at the end.
 func (m *machine) place(t ticket) int {
-	if i := slices.IndexFunc(m.Tickets, t.same); i >= 0 {
-		return i
+	i := slices.IndexFunc(m.Tickets, t.same)
+	if i < 0 {
+		i = len(m.Tickets)
+		m.Tickets = append(m.Tickets, t)
 	}
-	m.Tickets = append(m.Tickets, t)
-	return len(m.Tickets) - 1
+	return i
 }
 
 func (t ticket) same(o ticket) bool {
-	return o.Member == t.Member && o.Kinds == t.Kinds && o.Batch == t.Batch
+	return o.Member == t.Member && o.class == t.class
 }
 
-// withdraw gives up the place of a process's calls of a kind.
 func (m *machine) withdraw(a ask) {
-	m.Tickets = slices.DeleteFunc(m.Tickets, ticket{Member: a.member, Kinds: a.kinds, Batch: a.batch}.same)
+	m.Tickets = slices.DeleteFunc(m.Tickets, ticket{class: a.class, Member: a.member}.same)
 }
 
 // turn forecasts when the ticket at a place comes to its turn: after the tickets
 // that go before it and are due by then.
-func (m *machine) turn(t ticket, place int) forecast {
+func (m *machine) turn(t ticket, place int) answer {
 	var before [maxLimits]int64 // calls that go first
 	got := m.earliest(t.Kinds, &before)
 	opens, rivals := got.due, int64(1)
 	for i, other := range m.Tickets {
-		if i == place {
-			continue
-		}
-		if other.Kinds&m.rules[got.limit].counts != 0 {
+		if i != place && other.Kinds&got.limit.counts != 0 {
 			rivals++
 		}
 		if m.rank(i) < m.rank(place) && other.Due <= got.due+got.gap {
@@ -127,9 +117,8 @@ func (m *machine) turn(t ticket, place int) forecast {
 	return got
 }
 
-// rank orders the tickets: interactive ones before batch ones, in the order in
-// which they were taken; but the first batch ticket goes before all when its
-// turn has come.
+// rank orders the tickets: interactive ones before batch ones, but the first
+// batch ticket goes before all when its turn has come.
 func (m *machine) rank(place int) int {
 	switch {
 	case !m.Tickets[place].Batch:
@@ -146,17 +135,16 @@ func (m *machine) firstBatch() int {
 
 // earliest is when all limits of a kind let a call go that has others before it.
 // What a gate holds back is put down to the first of them.
-func (m *machine) earliest(k kinds, before *[maxLimits]int64) forecast {
-	first := slices.IndexFunc(m.rules, func(r rule) bool { return r.counts&k != 0 })
-	got := forecast{due: max(m.now, m.Gates.opens(k)), limit: max(0, first)}
+func (m *machine) earliest(k kinds, before *[maxLimits]int64) answer {
+	got := answer{due: max(m.now, m.Gates.opens(k)), limit: &m.rules[0]}
 	for b := range m.spent(k) {
 		at := b.next(before[b.index])
-		if at > got.due {
-			got.due, got.limit = at, b.index
+		if at > got.due || got.limit.counts&k == nothing {
+			got.due, got.limit = max(at, got.due), b.rule
 		}
 		if !b.isLong() {
 			b.now = at
-			got.gap = max(got.gap, b.calls*b.pace)
+			got.gap = max(got.gap, b.pace*b.calls)
 			got.extra = max(got.extra, b.widest(1)-got.gap)
 		}
 	}
