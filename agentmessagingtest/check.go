@@ -17,11 +17,11 @@ type Check string
 
 // The checks. All are on; see [Without].
 const (
-	// Swallowed: a call failed, no later call made it good, and no more errors
-	// were told than undisturbed. What makes good is the same text, the same
-	// customer_ref, or else the same endpoint of the same agent; a new agent for
-	// one that is gone; and a look at the agent, or at the BYOK configuration,
-	// after an attempt to change it.
+	// Swallowed: a call failed, no later call made it good, and the application
+	// told of no more errors than in the undisturbed run. A later call makes it good
+	// with the same text or the same customer_ref, and where there is neither, with
+	// the same endpoint of the same agent. Where the agent is gone, a new one does.
+	// After an attempt to change an agent, or the BYOK configuration, reading it does.
 	Swallowed Check = "swallowed"
 	// Truth: as few errors were told as undisturbed, but the service is in
 	// another state, identifiers and times apart.

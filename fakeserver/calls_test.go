@@ -127,3 +127,30 @@ func TestRefusedBodies(t *testing.T) {
 		assert.Equal(t, row.member, call.Member, row.body)
 	}
 }
+
+func seqs(calls []fakeserver.Call) []int {
+	numbers := []int{}
+	for _, c := range calls {
+		numbers = append(numbers, c.Seq)
+	}
+	return numbers
+}
+
+func TestCallsAfter(t *testing.T) {
+	fake, c := newFake(t, fakeserver.WithCallLimit(5))
+	assert.Empty(t, fake.Admin().CallsAfter(0, 1))
+	assert.Zero(t, fake.Admin().LastSeq())
+	for range 7 {
+		c.call("GET", "/v1/status", noBody)
+		c.call("GET", "/v1/byok", noBody)
+	}
+	assert.Equal(t, 14, fake.Admin().LastSeq())
+	assert.Equal(t, []int{10, 11, 12, 13, 14}, seqs(fake.Admin().CallsAfter(0, 9)), "the ring has turned, and what was dropped is missing")
+	assert.Equal(t, []int{12, 13}, seqs(fake.Admin().CallsAfter(11, 2)))
+	assert.Equal(t, []int{12, 14}, seqs(fake.Admin().CallsAfter(11, 2, fakeserver.ByEndpoint(fakeserver.EndpointGetBYOK))))
+	assert.Empty(t, fake.Admin().CallsAfter(14, 1))
+	fake.Reset()
+	assert.Empty(t, fake.Admin().CallsAfter(0, 9))
+	c.call("GET", "/v1/status", noBody)
+	assert.Equal(t, []int{15}, seqs(fake.Admin().CallsAfter(0, 9)), "numbers go on")
+}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -81,20 +80,6 @@ func TestResetInsideACall(t *testing.T) {
 	c.with(second).call("POST", "/v1/agents", emptyBody).wantOK(t)
 	wantNothing()
 	assert.Equal(t, "trace_000001", c.call("GET", "/v1/status", noBody).text("trace_id"))
-}
-
-// Times are UTC, by WithClock and Advance, and have no monotonic reading: those
-// of a bubble and of the outside cannot be compared.
-func TestTimes(t *testing.T) {
-	east := time.Date(2030, 1, 1, 1, 0, 0, 0, time.FixedZone("east", 3600))
-	fake, c := newFake(t, fakeserver.WithClock(func() time.Time { return east }))
-	fake.Advance(90 * time.Minute)
-	want := time.Date(2030, 1, 1, 1, 30, 0, 0, time.UTC)
-	r := c.call("POST", "/v1/agents", emptyBody)
-	assert.Equal(t, "Tue, 01 Jan 2030 01:30:00 GMT", r.header.Get("Date"))
-	assert.Equal(t, []time.Time{want, want, want, want}, []time.Time{fake.Now(), fake.Agents()[0].CreatedAt, fake.Agents()[0].UpdatedAt, fake.Calls()[0].Time})
-	fake, _ = newFake(t)
-	assert.NotContains(t, fake.Now().String(), "m=")
 }
 
 // spy is a TB whose failures are looked at.

@@ -1,7 +1,9 @@
 package fakeserver_test
 
 import (
+	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -98,4 +100,59 @@ func (c caller) times(n int, method, path, body string) {
 		r := c.call(method, path, body)
 		require.NotEqual(c.t, 429, r.status, clipped(r.raw))
 	}
+}
+
+func TestKeyWithLabel(t *testing.T) {
+	fake, _ := newFake(t)
+	issued := fake.IssueKey(fakeserver.KeyOptions{})
+	for label, want := range map[string]string{
+		"key_000001": fake.Key(), "key_000002": issued,
+		"key_000003": "", "key_000000": "", "key_2": "", "key_0000002": "", "key_-00001": "", "000002": "", "": "", "missing": "",
+	} {
+		key, ok := fake.Admin().KeyWithLabel(label)
+		assert.Equal(t, want, key, label)
+		assert.Equal(t, want != "", ok, label)
+	}
+}
+
+// spent is what a key and an address have spent, as of start.
+func spent(states []fakeserver.LimitState) string {
+	var lines []string
+	for _, l := range states {
+		line := fmt.Sprintf("%s %d/%d", l.Key, l.Used, l.Max)
+		if !l.Opens.IsZero() {
+			line += " +" + l.Opens.Sub(time.Unix(year2040, 0)).String()
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, ", ")
+}
+
+func TestLimits(t *testing.T) {
+	fake, c := newFake(t, frozen(), fakeserver.WithLimit("byok_set_key_hour", 2))
+	const address = "203.0.113.7"
+	here := c.from(fake, address)
+	assert.Regexp(t, `^key_minute 0/\d+, key_day 0/1000, agent_create_key_day 0/50, byok_set_key_hour 0/2, warmup_key_hour 0/3$`, spent(fake.Limits(c.key)))
+	here.agent(emptyBody)
+	here.with(fake.IssueKey(fakeserver.KeyOptions{})).agent(emptyBody)
+	here.setBYOK()
+	here.setBYOK()
+	here.call("PUT", "/v1/byok", `{"provider":"openai","api_key":"sk"}`).wantLimited(t, "byok_set_key_hour", "3600")
+	fake.Exhaust(c.key, "ip_minute")
+	fake.SetPlan(c.key, fakeserver.PlanPro)
+	of := func(address string) string { return spent(fake.Admin().LimitsFrom(c.key, address)) }
+	assert.Equal(t, "key_minute 3/300, ip_minute 4/500 +1m0s, key_day 3/10000, agent_create_key_day 1/50, agent_create_ip_minute 2/10, "+
+		"byok_set_key_hour 2/2 +1h0m0s, warmup_key_hour 0/3", of(address), "the address counts all keys")
+	assert.Equal(t, of(address), of("::ffff:"+address))
+	assert.Contains(t, of("203.0.113.8"), "ip_minute 0/500 +1m0s, ")
+	assert.Regexp(t, `^key_minute 0/\d+, `, spent(fake.Limits(fake.IssueKey(fakeserver.KeyOptions{}))), "another account")
+	fake.Advance(time.Minute)
+	for range 10 {
+		here.agent(emptyBody)
+	}
+	assert.Contains(t, of(address), "agent_create_ip_minute 10/10 +2m0s", "full")
+	fake.Advance(time.Hour)
+	assert.Equal(t, "Sun, 01 Jan 2040 01:01:00 GMT", here.call("GET", "/v1/status", noBody).header.Get("Date"))
+	assert.Equal(t, "key_minute 0/300, ip_minute 0/500, key_day 13/10000, agent_create_key_day 11/50, agent_create_ip_minute 0/10, "+
+		"byok_set_key_hour 0/2, warmup_key_hour 0/3", of(address))
 }
