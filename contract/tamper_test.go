@@ -41,13 +41,14 @@ func TestEachAnswerIsHeld(t *testing.T) {
 	}
 }
 
-// TestEachMemberIsHeld: each success body is refused where a member is missing
-// or of another type.
+// TestEachMemberIsHeld: each success body, and that of a 429, is refused where a
+// member is missing or of another type.
 func TestEachMemberIsHeld(t *testing.T) {
 	optional := []string{"base_url", "model"}
-	for _, c := range contract.Successes() {
+	for _, c := range contract.OneOfEach() {
 		var members []string
 		failed, log := tampered(t, c, false, func(r *reply) {
+			members = nil // those of the last answer stay
 			for _, in := range r.objects() {
 				members = slices.AppendSeq(members, maps.Keys(in))
 			}
@@ -59,6 +60,8 @@ func TestEachMemberIsHeld(t *testing.T) {
 			failed, _ = tampered(t, c, false, member(name, func(in map[string]any, name string) { delete(in, name) }))
 			assert.Equal(t, !slices.Contains(optional, name), failed, "%s without %s", c.ID, name)
 		}
+		failed, _ = tampered(t, c, false, func(r *reply) { r.header.Del("Retry-After") })
+		assert.Equal(t, c.ID == "7/429", failed, "%s without Retry-After", c.ID)
 	}
 }
 

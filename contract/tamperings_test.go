@@ -26,8 +26,6 @@ const (
 )
 
 var tamperings = []tampering{
-	{"refusal without trace_id", aRule, on(429, func(r *reply) { delete(r.body, "trace_id") })},
-	{"refusal without limit_key", aRule, on(429, func(r *reply) { delete(r.body, "limit_key") })},
 	{"rate_limited respelt", aRule, set("limit_key", "error", "rate-limited")},
 	{"error missing", aRule, func(r *reply) { delete(r.body, "error") }},
 	{"mode unknown", aRule, set("warmed", "mode", "local")},
@@ -49,7 +47,6 @@ var tamperings = []tampering{
 	{"fingerprint is the last five", aRule, set("fingerprint", "fingerprint", "sk-...~Jw4")},
 	{"another agent", aRule, set("created_at", "agent_id", "agent_1")},
 	{"Content-Type text", aRule, func(r *reply) { r.header.Set("Content-Type", "text/plain") }},
-	{"Retry-After missing", aRule, func(r *reply) { r.header.Del("Retry-After") }},
 	{"Retry-After 0", aRule, retryAfter(func(int) string { return "0" })},
 	{"Retry-After with a fraction", aRule, retryAfter(func(n int) string { return strconv.Itoa(n) + ".0" })},
 	{"Retry-After too early", aRule, retryAfter(func(n int) string { return strconv.Itoa(max(1, n-2)) })},
