@@ -47,7 +47,7 @@ var tamperings = []tampering{
 	{"fingerprint is the last five", aRule, set("fingerprint", "fingerprint", "sk-...~Jw4")},
 	{"another agent", aRule, set("created_at", "agent_id", "agent_1")},
 	{"Content-Type text", aRule, func(r *reply) { r.header.Set("Content-Type", "text/plain") }},
-	{"Retry-After 0", aRule, retryAfter(func(int) string { return "0" })},
+	{"version empty", aRule, set("version", "version", "")},
 	{"Retry-After with a fraction", aRule, retryAfter(func(n int) string { return strconv.Itoa(n) + ".0" })},
 	{"Retry-After too early", aRule, retryAfter(func(n int) string { return strconv.Itoa(max(1, n-2)) })},
 	{"Retry-After twice as long", aRule, retryAfter(func(n int) string { return strconv.Itoa(2 * n) })},
