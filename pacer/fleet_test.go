@@ -47,6 +47,7 @@ func sharing(t *testing.T, limits []pacer.Limit, store pacer.Store, opts ...pace
 // TestStoreFails: the processes go on with their shares, and return. Each logs
 // one record when the store fails, and one when it is back.
 func TestStoreFails(t *testing.T) {
+	refused := 0
 	for name, fail := range map[string]func(*traffic.Store, bool){"dead": (*traffic.Store).Kill, "hung": (*traffic.Store).Hang} {
 		for _, processes := range []int{1, 16} {
 			t.Run(fmt.Sprint(name, processes), func(t *testing.T) {
@@ -66,7 +67,7 @@ func TestStoreFails(t *testing.T) {
 						}
 					}
 					m := traffic.Run(s).Measure(0, s.Span)
-					assert.LessOrEqual(t, m.Refused, 2, "when shares and the fleet follow each other")
+					refused += m.Refused
 					assert.GreaterOrEqual(t, m.Used, 0.96)
 					assert.Equal(t, processes, count(log, "store does not answer"))
 					assert.Equal(t, processes, count(log, "store answers again"))
@@ -76,6 +77,7 @@ func TestStoreFails(t *testing.T) {
 			})
 		}
 	}
+	assert.LessOrEqual(t, refused, 1, "of all, when the fleet follows on the shares")
 }
 
 // TestStoreLosesItsValue: somebody tells it again.
@@ -260,27 +262,29 @@ func TestWhoShares(t *testing.T) {
 	})
 }
 
-// TestSlowStore is said once, with what to do.
+// TestSlowStore is said once, with what to do, where too many swaps come too late.
 func TestSlowStore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		log, option := logging()
-		p := sharing(t, perMinute(6000), &contended{Store: traffic.NewStore()}, option)
-		for range 600 {
-			acquire(t, p, patient())
-		}
-		assert.Equal(t, 1, count(log, "too far away"))
-		assert.Equal(t, 1, count(log, "use a store that is nearer"))
-	})
+	for every, want := range map[int]int{2: 1, 5: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			log, option := logging()
+			p := sharing(t, perMinute(6000), &contended{Store: traffic.NewStore(), every: every}, option)
+			for range 600 {
+				acquire(t, p, patient())
+			}
+			assert.Equal(t, want, count(log, "too far away"))
+			assert.Equal(t, want, count(log, "use a store that is nearer"))
+		})
+	}
 }
 
-// contended is a store where somebody else is quicker every other time.
+// contended is a store where somebody else is quicker now and then.
 type contended struct {
 	*traffic.Store
-	n int
+	n, every int
 }
 
 func (c *contended) Swap(ctx context.Context, key, version string, value []byte, ttl time.Duration) (bool, error) {
-	if c.n++; c.n%2 == 0 {
+	if c.n++; c.n%c.every == 0 {
 		return false, nil
 	}
 	return c.Store.Swap(ctx, key, version, value, ttl)

@@ -208,6 +208,9 @@ func TestLevel(t *testing.T) {
 		held = level(p)
 		acquire(t, p, patient()).Done(tooMany("", time.Second))
 		assert.Equal(t, held, level(p), "a cut has two turns to work")
+		fill(t, p, time.Minute)
+		acquire(t, p, patient()).Done(tooMany("", time.Second))
+		assert.Less(t, level(p), 0.95*held, "the next one is deeper")
 	})
 }
 

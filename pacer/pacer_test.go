@@ -361,7 +361,8 @@ func TestState(t *testing.T) {
 	})
 }
 
-// TestSetLimits: what was sent counts on, and who waits goes by the new limits.
+// TestSetLimits: what was sent counts on, but not what was learned, and who waits
+// goes by the new limits.
 func TestSetLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(t, perMinute(6))
@@ -375,8 +376,13 @@ func TestSetLimits(t *testing.T) {
 		w.group.Wait()
 		assert.Less(t, time.Since(begin), 3*time.Second)
 		assert.Equal(t, sent+20, p.State().Limits[0].Used)
+		fill(t, p, 2*time.Minute)
+		acquire(t, p, patient()).Done(tooMany("", time.Second))
+		assert.Less(t, level(p), 600.0)
 		assert.Error(t, p.SetLimits(nil))
-		require.NoError(t, p.SetLimits([]pacer.Limit{{Key: "other", Max: 2, Window: time.Hour}}))
+		require.NoError(t, p.SetLimits(perMinute(300)))
+		assert.Equal(t, 300.0, level(p))
+		require.NoError(t, p.SetLimits([]pacer.Limit{{Key: "other", Max: 2, Window: time.Minute}}))
 		assert.Zero(t, p.State().Limits[0].Used)
 	})
 }
