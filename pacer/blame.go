@@ -48,23 +48,21 @@ func (b budget) full() float64 {
 // way, and for limits on single operations only where most of it was used: else
 // others may be to blame.
 func (m *machine) learn(b budget, granted, opens int64) {
-	known, hold := m.now-m.Fresh >= b.window, shortHold
+	m.calm(b.counts, opens)
+	known, hold := m.lonely || m.now-m.Fresh >= b.window, shortHold
 	if m.lonely {
-		known, hold = true, longHold
+		hold = longHold
 	}
 	switch {
 	case b.isLong():
 		b.refusedLong(opens, granted)
-		m.calm(b.counts, opens)
-	case !known || granted < m.now-b.window/2 || b.counts != request && b.full() < 0.5:
-		b.pause(opens)
-	default:
+	case known && granted >= m.now-b.window/2 && (b.counts == request || b.full() >= 0.5):
 		b.refusedShort(opens, granted, hold)
 	}
 }
 
-// calm lets the calls go at an even pace when a long limit opens again, as they
-// did when they filled it: a sliding window frees its room at that pace.
+// calm lets the calls go at an even pace when a limit opens again, as they did
+// when they filled it: a sliding window frees its room at that pace.
 func (m *machine) calm(counts kinds, opens int64) {
 	for b := range m.spent(counts) {
 		if b.counts == counts {

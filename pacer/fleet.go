@@ -37,8 +37,6 @@ const (
 	madeHere   = 0          // Born of a state that was in no store
 )
 
-var errBusy = errors.New("too many processes change the value at once")
-
 // step applies f to the shared state or, without a store that answers, to the
 // state of this process. It applies f again where another process was quicker.
 // While the store is away, a step tries it every now and then.
@@ -83,12 +81,16 @@ func (p *Pacer) stepShared(f func(*machine)) error {
 		if err != nil {
 			return err
 		}
-		if p.swapped(l, swapped); swapped {
+		if swapped {
+			p.found(l)
 			return nil
 		}
+		p.mu.Lock()
+		p.fleet.late += (1 - p.fleet.late) / 200
+		p.mu.Unlock()
 		time.Sleep(time.Duration(rand.Int64N(l.took+1)) * time.Microsecond)
 	}
-	return errBusy
+	return errors.New("too many processes change the value at once")
 }
 
 // bounded calls the store, for storeWait at most whatever the store does.
@@ -132,7 +134,7 @@ func (p *Pacer) load() (*loaded, error) {
 		if len(l.value) > 0 {
 			l.lost = err
 		} else if p.fleet.size > 0 && p.state.Born != madeHere {
-			l.lost = errLost
+			l.lost = errors.New("the store has lost the value")
 		}
 	}
 	l.machine, l.took = s.at(rules, l.at.UnixMicro()), max(0, p.now()-began)
@@ -173,17 +175,11 @@ func (m *machine) join(other *machine) {
 	}
 }
 
-// swapped notes that the store has taken a step, or that another process was
-// quicker, and says what is new about it.
-func (p *Pacer) swapped(l *loaded, swapped bool) {
+// found notes that the store has taken a step, and says what is new about it.
+func (p *Pacer) found(l *loaded) {
 	p.mu.Lock()
 	f := &p.fleet
 	f.late -= f.late / 200
-	if !swapped {
-		f.late += 1.0 / 200
-		p.mu.Unlock()
-		return
-	}
 	back, slow := f.down, f.late > mostLate && !f.warned
 	f.took += (2*l.took - f.took) / 4
 	f.offset, f.down, f.size, f.warned = l.offset, false, 1, f.warned || slow

@@ -27,8 +27,8 @@ const claimAhead = 250 * int64(1000)
 // enter gives a call a place in the line, or refuses it. A process on its own
 // asks at once.
 func (p *Pacer) enter(q *queue, w *waiter) {
-	if before, now := q.line.before(w.tenant), p.now(); q.due > 0 && q.hopeless(w, before, now) {
-		p.refuse(q, w, before, now)
+	if before := q.line.before(w.tenant); q.due > 0 && q.hopeless(w, before, w.came) {
+		p.refuse(q, w, before, w.came)
 		return
 	}
 	q.line.push(w)

@@ -114,10 +114,7 @@ func (b budget) spendShort() {
 // widest is the distance of calls at which the room of the window, when so many
 // more have gone, does not run out before its oldest calls leave.
 func (b budget) widest(more int64) (distance int64) {
-	room := int64(b.allowed) - more
-	for _, s := range b.Slots {
-		room -= s.Calls
-	}
+	room := int64(b.allowed) - more - b.sentAt(0)
 	for _, s := range b.Slots {
 		if room >= 0 {
 			distance = max(distance, (s.Leaves-b.now)/(room+1))
@@ -144,7 +141,6 @@ func (b budget) press() {
 
 // refusedShort learns a level from a refusal. It does not climb for some windows.
 func (b budget) refusedShort(opens, granted int64, hold float64) {
-	b.pause(opens)
 	if b.Corrected > 0 && granted <= b.Corrected+2*b.pace {
 		return // it was under way when the level was cut, or the cut had no time to work
 	}

@@ -39,7 +39,6 @@ const format = 3
 var (
 	errFormat  = errors.New("the value in the store has another format")
 	errDamaged = errors.New("the value in the store is damaged")
-	errLost    = errors.New("the store has lost the value")
 )
 
 const (
