@@ -100,16 +100,6 @@ const (
 	TierSmart Tier = "smart"
 )
 
-// Provider is a model provider whose key can be stored (interface 2.3).
-type Provider string
-
-// The providers.
-const (
-	ProviderOpenAICompat Provider = "openai_compat"
-	ProviderOpenAI       Provider = "openai"
-	ProviderAnthropic    Provider = "anthropic"
-)
-
 // createAgentBody is CreateAgentRequest on the wire.
 type createAgentBody struct {
 	SystemPrompt string          `json:"system_prompt,omitempty"`

@@ -8,6 +8,16 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
+// Provider is a model provider whose key can be stored (interface 2.3).
+type Provider string
+
+// The providers.
+const (
+	ProviderOpenAICompat Provider = "openai_compat"
+	ProviderOpenAI       Provider = "openai"
+	ProviderAnthropic    Provider = "anthropic"
+)
+
 // BYOKConfig describes the provider key that is stored for an API key
 // (interface 2.4). The key itself is never returned.
 type BYOKConfig struct {

@@ -12,50 +12,6 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
 )
 
-// Kinds of errors, for errors.Is. Statuses that the interface does not list
-// and that are not 5xx have no kind; [Error].StatusCode tells them.
-var (
-	// ErrBadRequest is status 400: the service refused the body. Do not
-	// repeat the call unchanged (interface 7).
-	ErrBadRequest = errors.New("agentmessaging: bad request")
-	// ErrUnauthorized is status 401: the API key is missing, unknown or
-	// revoked (interface 5).
-	ErrUnauthorized = errors.New("agentmessaging: unauthorized")
-	// ErrPaymentRequired is status 402: the plan is inactive (interface 5).
-	ErrPaymentRequired = errors.New("agentmessaging: payment required")
-	// ErrForbidden is status 403: a BYOK operation with a key that the
-	// dashboard did not issue (interface 5).
-	ErrForbidden = errors.New("agentmessaging: forbidden")
-	// ErrNotFound is status 404: no such agent for this key.
-	ErrNotFound = errors.New("agentmessaging: not found")
-	// ErrConflict is status 409: warm-up in byok mode without a BYOK
-	// configuration (interface 4.2).
-	ErrConflict = errors.New("agentmessaging: conflict")
-	// ErrRateLimited is status 429, answered by the service or, with
-	// [Error].Local set, by the client's cool-down or limiter (interface 8).
-	ErrRateLimited = errors.New("agentmessaging: rate limited")
-	// ErrUnavailable is status 503: BYOK is not available (interface 7).
-	ErrUnavailable = errors.New("agentmessaging: unavailable")
-	// ErrServer is any other 5xx, from the service or a proxy before it. To a
-	// POST, it comes inside an [*OutcomeUnknownError].
-	ErrServer = errors.New("agentmessaging: server error")
-	// ErrOutcomeUnknown is the kind of every [*OutcomeUnknownError].
-	ErrOutcomeUnknown = errors.New("agentmessaging: outcome unknown")
-	// ErrInvalid is the kind of every [*ValidationError].
-	ErrInvalid = errors.New("agentmessaging: invalid argument")
-)
-
-var kinds = map[int]error{
-	http.StatusBadRequest:         ErrBadRequest,
-	http.StatusUnauthorized:       ErrUnauthorized,
-	http.StatusPaymentRequired:    ErrPaymentRequired,
-	http.StatusForbidden:          ErrForbidden,
-	http.StatusNotFound:           ErrNotFound,
-	http.StatusConflict:           ErrConflict,
-	http.StatusTooManyRequests:    ErrRateLimited,
-	http.StatusServiceUnavailable: ErrUnavailable,
-}
-
 // Error says why a call failed. Either there was an answer that is no documented
 // success, from the service or a proxy before it: then StatusCode is set. Or
 // there was none: then Unwrap tells why. A POST that returns an Error without an
@@ -147,16 +103,7 @@ func (e *Error) advice() string {
 	if e.StatusCode == http.StatusNotFound && strings.Contains(e.Path, "{agent_id}") {
 		return "check the agent's id and the key"
 	}
-	return advices[e.StatusCode]
-}
-
-var advices = map[int]string{
-	http.StatusBadRequest:      "correct the call",
-	http.StatusUnauthorized:    "check the API key",
-	http.StatusPaymentRequired: "activate a plan in the dashboard",
-	http.StatusForbidden:       "use a key that the dashboard issued",
-	http.StatusNotFound:        "check the base address",
-	http.StatusConflict:        "store a provider key first",
+	return kinds[e.StatusCode].advice
 }
 
 // human writes a duration for a person: 1.5 s, 4 m 59 s, 11 h.
@@ -197,16 +144,6 @@ func RetryAfter(err error) (time.Duration, bool) {
 		return e.RetryAfter, true
 	}
 	return 0, false
-}
-
-func kindOf(status int) error {
-	if kind, ok := kinds[status]; ok {
-		return kind
-	}
-	if status >= 500 && status <= 599 {
-		return ErrServer
-	}
-	return nil
 }
 
 // OutcomeUnknownError is a POST that may have been carried out: its request may

@@ -19,7 +19,7 @@ import (
 // TestRetryTableIsThatOfTheDocumentation holds the table in the package
 // documentation to the one in the code, row by row.
 func TestRetryTableIsThatOfTheDocumentation(t *testing.T) {
-	file, err := parser.ParseFile(token.NewFileSet(), "client.go", nil, parser.ParseComments|parser.PackageClauseOnly)
+	file, err := parser.ParseFile(token.NewFileSet(), "doc.go", nil, parser.ParseComments|parser.PackageClauseOnly)
 	require.NoError(t, err)
 	_, table, found := strings.Cut(file.Doc.Text(), "---------------\n")
 	require.True(t, found)

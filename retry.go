@@ -1,13 +1,11 @@
 package agentmessaging
 
 import (
-	"crypto/tls"
-	"errors"
+	"context"
 	"net/http"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // RetryPolicy says how often a call tries and how long it waits. The zero
@@ -96,24 +94,6 @@ const (
 	stepEnded   step = "context ended" // before an attempt began
 )
 
-// class is how an attempt ended, as far as retries are concerned.
-type class int
-
-const (
-	classSuccess class = iota
-	classNeverSent
-	classLost
-	classLimited
-	classDown
-	classUnavailable
-	classBroken
-	classOther
-	classCertificate
-	classEndedBefore
-	classEndedAfter
-	classRefused
-)
-
 // retryTable is the table of the package documentation; a test holds the two
 // together. "idempotent" are GET, PUT and DELETE.
 var retryTable = [...]struct {
@@ -142,89 +122,62 @@ func (k class) follow(method string) step {
 	return retryTable[k].idempotent
 }
 
-// outcome is how one attempt ended.
-type outcome struct {
-	status  int // 0: no answer
-	header  http.Header
-	body    []byte // bounded
-	traceID string // of a 2xx
-	answer  *Error // what an answer that is no success says of itself
-	err     error  // no answer, or why a 2xx cannot be read
-	sent    bool   // the service may have seen the request
-	refused bool   // by the limiter; nothing was sent
-	renewed bool   // no answer, because the service renewed its connection
-}
-
-// success reports a 2xx status. err says why its body cannot be read, if so.
-func (o *outcome) success() bool { return o.status >= 200 && o.status <= 299 }
-
-func (o *outcome) failed() bool { return o.err != nil || !o.success() }
-
-// classify sorts an outcome of a call to endpoint. ctxErr is the error of the
-// call's context, which counts only where there is no answer: what has arrived
-// is kept.
-func (o *outcome) classify(endpoint *spec.Endpoint, ctxErr error) class {
-	switch {
-	case o.refused:
-		return classRefused
-	case o.status == 0:
-		return o.classifyUnanswered(ctxErr)
-	case !o.failed():
-		return classSuccess
-	case o.success() && ctxErr != nil:
-		return classEndedAfter
-	case o.success():
-		return classLost
-	case o.status == http.StatusTooManyRequests:
-		return classLimited
-	case o.status >= http.StatusInternalServerError:
-		return o.classifyServerError(endpoint)
+// checkRetry decides what follows an attempt, and waits for the next one itself,
+// because the library's Backoff gets neither the context nor the deadline. The
+// library gets no error of it, which would hide the attempt's own.
+func (c *call) checkRetry() (again bool) {
+	if c.next == stepEnded {
+		return false
 	}
-	return classOther
-}
-
-// classifyServerError knows one status after which nothing was done: the 503
-// that the interface lists, in the service's own words.
-func (o *outcome) classifyServerError(endpoint *spec.Endpoint) class {
-	switch o.status {
-	case http.StatusServiceUnavailable:
-		if endpoint.Lists(o.status) && o.answer.Code != "" {
-			return classUnavailable
-		}
-		return classDown
-	case http.StatusBadGateway, http.StatusGatewayTimeout:
-		return classDown
+	class := c.out.classify(c.endpoint, c.ended(c.Context))
+	c.next = class.follow(c.endpoint.Method)
+	if c.next == stepRetry && !c.hasNext(c.Context) {
+		c.next = stepError
 	}
-	return classBroken
-}
-
-func (o *outcome) classifyUnanswered(ctxErr error) class {
-	switch {
-	case o.sent && ctxErr != nil:
-		return classEndedAfter
-	case ctxErr != nil:
-		return classEndedBefore
-	case isCertificateError(o.err):
-		return classCertificate
-	case o.sent:
-		return classLost
+	if c.next != stepRetry {
+		return false
 	}
-	return classNeverSent
+	c.tellRetry(c.Context, retryTable[class].outcome)
+	c.rest(c.Context)
+	return true
 }
 
-// toldToWait is the wait that the answer asks for, and after a 429 that asks
-// for none, a second.
-func (o *outcome) toldToWait() time.Duration {
-	switch {
-	case o.answer == nil:
-		return 0
-	case o.status == http.StatusTooManyRequests && o.answer.RetryAfter == 0:
-		return cooldown.LeastShut
+// hasNext reports whether there is an attempt left, and time for it, and sets
+// the pause before it.
+func (c *call) hasNext(ctx context.Context) bool {
+	c.pause = 0
+	if c.out.renewed && c.renewals < maxRenewals {
+		c.renewals++
+		return true
 	}
-	return o.answer.RetryAfter
+	if c.attempts >= c.client.retry.MaxAttempts {
+		return false
+	}
+	told, random := c.out.toldToWait(), c.client.random()
+	if c.seat.Parked {
+		random = c.seat.Random // until the gate opens for all
+	}
+	longest := min(cooldown.Longest(ctx, c.client.retry.MaxWait), c.budget-1)
+	wait, ok := c.client.retry.wait(c.attempts, told, longest, random)
+	if ok {
+		c.seat.Waits(told, wait)
+		c.pause = wait
+	}
+	return ok
 }
 
-func isCertificateError(err error) bool {
-	var verification *tls.CertificateVerificationError
-	return errors.As(err, &verification)
+// rest waits out the pause, by the client's clock. It takes the whole of it off
+// the budget, however long the clock took for it.
+func (c *call) rest(ctx context.Context) {
+	if c.pause == 0 {
+		return
+	}
+	begin := c.client.time().Now()
+	c.broken = c.client.time().Sleep(ctx, c.pause)
+	c.waited += c.client.time().Now().Sub(begin)
+	c.spend(c.pause)
 }
+
+// noBackoff leaves no wait to the library, which does not know the client's
+// clock: rest has waited.
+func noBackoff(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return 0 }

@@ -1,14 +1,10 @@
 package agentmessaging
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
 	"path"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -148,70 +144,4 @@ func firstError(errs ...error) error {
 		}
 	}
 	return nil
-}
-
-// encodeObject writes a value that must be a JSON object; nil, and what
-// encodes as null, is absent.
-func encodeObject(field *spec.Field, value any) (json.RawMessage, error) {
-	if value == nil {
-		return nil, nil
-	}
-	raw, err := encodeUnescaped(value) // it may be large: once only
-	switch {
-	case err != nil:
-		return nil, &ValidationError{Field: field.Path, Reason: "cannot be written as JSON: " + whyNotJSON(err)}
-	case bytes.Equal(raw, []byte("null")):
-		return nil, nil
-	case !utf8.Valid(raw):
-		return nil, &ValidationError{Field: field.Path, Reason: "must be valid UTF-8"}
-	case raw[0] != '{':
-		return nil, &ValidationError{Field: field.Path, Reason: "must be a JSON object"}
-	}
-	return raw, nil
-}
-
-// whyNotJSON names types only: an error of encoding/json may quote the value.
-func whyNotJSON(err error) string {
-	var (
-		foreign *json.UnsupportedTypeError
-		value   *json.UnsupportedValueError
-		own     *json.MarshalerError
-	)
-	switch {
-	case errors.As(err, &foreign):
-		return "a " + foreign.Type.String() + " has no JSON form"
-	case errors.As(err, &value) && value.Value.IsValid(): // encoding/json/v2 may leave it out
-		return "a " + value.Value.Type().String() + " that is not a number, infinite, or inside itself"
-	case errors.As(err, &own):
-		return "the encoding of " + own.Type.String() + " failed"
-	}
-	return "its encoding failed"
-}
-
-// encode writes value as JSON, with <, > and & as they are: nothing here is
-// embedded in HTML, and texts stay short. json.Marshal, which would escape them,
-// is the cheaper way where there are none.
-func encode(value any) ([]byte, error) {
-	body, err := json.Marshal(value)
-	if err == nil && bytes.Contains(body, []byte(`\u00`)) {
-		return encodeUnescaped(value)
-	}
-	return body, err
-}
-
-func encodeUnescaped(value any) ([]byte, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(value)
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), err
-}
-
-// addMember adds a member that is JSON already to an object.
-func addMember(object []byte, name string, value json.RawMessage) []byte {
-	begin := object[:len(object)-1]
-	if len(begin) > 1 {
-		begin = append(begin, ',')
-	}
-	return slices.Concat(begin, []byte(`"`+name+`":`), value, []byte("}"))
 }

@@ -17,7 +17,7 @@ import (
 
 const errorsPage = "docs/errors.md"
 
-// kindsByName are all kinds; a test holds them to errors.go.
+// kindsByName are all kinds; a test holds them to kinds.go.
 var kindsByName = map[string]error{
 	"ErrBadRequest":      agentmessaging.ErrBadRequest,
 	"ErrUnauthorized":    agentmessaging.ErrUnauthorized,
@@ -36,7 +36,7 @@ var kindsByName = map[string]error{
 func TestDocsErrorKinds(t *testing.T) {
 	t.Chdir(root)
 	page := read(t, errorsPage)
-	declared := regexp.MustCompile(`(?m)^\t(Err\w+)\s+= errors\.New`).FindAllStringSubmatch(read(t, "errors.go"), -1)
+	declared := regexp.MustCompile(`(?m)^\t(Err\w+)\s+= errors\.New`).FindAllStringSubmatch(read(t, "kinds.go"), -1)
 	assert.Len(t, declared, len(kindsByName))
 	for _, found := range declared {
 		assert.Contains(t, kindsByName, found[1])

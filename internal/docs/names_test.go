@@ -69,7 +69,7 @@ func TestDocsNumbers(t *testing.T) {
 		{"docs/design.md", fmt.Sprintf("one of %d a day", most[spec.AgentCreateKeyDay])},
 		{"docs/design.md", fmt.Sprintf("the %dst call of a minute", most[spec.KeyMinute]+1)},
 		{"docs/migration.md", "5 minutes for a call whose context has no deadline"},
-		{"options.go", "const defaultTimeout = 5 * time.Minute"},
+		{"settings.go", "const defaultTimeout = 5 * time.Minute"},
 	} {
 		assert.Contains(t, strings.Join(strings.Fields(read(t, tt.page)), " "), tt.sentence, tt.page)
 	}

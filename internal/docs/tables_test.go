@@ -86,7 +86,7 @@ func endpointTable() string {
 func retryTable(t *testing.T) string {
 	var rows [][]string
 	columns := regexp.MustCompile(` {2,}`)
-	for line := range strings.Lines(read(t, "client.go")) {
+	for line := range strings.Lines(read(t, "doc.go")) {
 		cells := columns.Split(strings.TrimSpace(strings.TrimPrefix(line, "//\t")), -1)
 		if strings.HasPrefix(line, "//\t") && len(cells) == 3 && !strings.HasPrefix(cells[0], "---") {
 			rows = append(rows, cells)

@@ -1,0 +1,105 @@
+// Package agentmessaging is the client of the Agent Messaging Service: it
+// creates conversational agents and exchanges text messages with them.
+//
+//	client, err := agentmessaging.NewClient(baseURL, apiKey)
+//	if err != nil {
+//		return err // the address or the key cannot be right
+//	}
+//	agent, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{SystemPrompt: "Be brief."})
+//	if err != nil {
+//		return err
+//	}
+//	reply, err := client.SendMessage(ctx, agent.ID, agentmessaging.MessageParams{Text: "Hello"})
+//	if errors.Is(err, agentmessaging.ErrOutcomeUnknown) {
+//		return err // the agent may have read the message: to send it again may double it
+//	}
+//	if err != nil {
+//		return err // it has not
+//	}
+//	fmt.Println(reply.Text)
+//
+// Make one [Client] for each API key and keep it for the life of the program.
+// The examples of the methods show each call on a fake of the service. Package
+// agentmessagingtest gives a test a client and its fake, package pacer spreads
+// calls over a limit, and package contract checks a service against its
+// documentation.
+//
+// "Interface 4.6" in these pages names a section of the service's interface
+// document. The service is in preview; its limits may change.
+//
+// # Errors
+//
+// Every method returns one of three error types: [*ValidationError] when the
+// arguments break a documented bound and nothing was sent, [*Error] when the
+// service answered with anything but a documented success or could not be
+// reached, and [*OutcomeUnknownError] when a POST may have been carried out:
+// its answer was lost, or is a 5xx that the interface does not list for it. Test
+// for a kind with errors.Is and [ErrRateLimited] and its siblings, read the
+// details with errors.As. The methods list the kinds that the interface documents. Any call may also meet
+// [ErrServer], another answer of a proxy, no answer at all, or the end of its
+// context. docs/errors.md of this module says what to do about each.
+//
+// # Retries
+//
+// A call makes up to three attempts ([RetryPolicy]). What happens after an
+// attempt depends on how it ended and on whether repeating is harmless:
+//
+//	outcome of an attempt                GET, PUT, DELETE   POST
+//	-----------------------------------  -----------------  ---------------
+//	2xx with a readable documented body  success            success
+//	never sent                           retry              retry
+//	answer lost, truncated or not JSON   retry              outcome unknown
+//	429                                  retry              retry
+//	502, 503, 504                        retry              outcome unknown
+//	503 that the interface lists         retry              error
+//	another 5xx                          error              outcome unknown
+//	any other answer                     error              error
+//	certificate refused                  error              error
+//	context ended before the request     error              error
+//	context ended after the request      error              outcome unknown
+//	refused by the limiter               error              error
+//
+// A wait is never shorter than the answer's Retry-After and gets jitter on
+// top. A wait that would pass the deadline of the context, or
+// [RetryPolicy].MaxWait, is not begun: the error is returned at once with
+// RetryAfter set. Every attempt that reaches the service spends quota
+// (interface 8).
+//
+// # Limits
+//
+// A 429 parks every caller of the limit that it names until its Retry-After
+// has passed: calls to the endpoints where that limit_key was seen wait here,
+// with jitter on top, instead of being refused there (interface 8.3). When the
+// limit opens they go in turn, as many in each window as the limit allows, so
+// that a batch arrives. Where windows slide, or other programs use the key, a
+// few of hundreds may be refused on all their attempts. Other endpoints go on.
+// A caller whose deadline, or [RetryPolicy].MaxWait, is nearer than the end gets
+// the 429 at once, with [Error].Local set and nothing sent.
+// No Retry-After is believed beyond a day, and a limit that is shut for longer
+// than an hour lets one call through each hour to look. [WithoutCoolDown] turns this off.
+//
+// [WithLimiter] adds a [Limiter] that is asked after the cool-down. Package
+// pacer has one: it holds calls back before the service refuses them, for one
+// process or for all that share a key.
+//
+// # Time
+//
+// The deadline of the context bounds a call, its attempts and waits together.
+// Where the context has none, [WithTimeout] bounds the attempts and the waits
+// between them, with a default of 5 minutes.
+// The Timeout of the http.Client given to [WithHTTPClient] bounds one attempt.
+//
+// # Observing calls
+//
+// [WithCallInfo] tells the facts of one call: attempts, waits, status, header,
+// trace id. [WithLogger] and [WithObserver] report on all calls of a client.
+// None of them sees a key, a text or a request body.
+//
+// # Testing
+//
+// Package fakeserver is the whole service in memory: it keeps the documented
+// rules and limits, and needs neither network nor key. Package
+// agentmessagingtest makes one with a client on it, whose waits take no time.
+//
+//	client, fake := agentmessagingtest.New(t)
+package agentmessaging

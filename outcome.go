@@ -1,0 +1,116 @@
+package agentmessaging
+
+import (
+	"crypto/tls"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// class is how an attempt ended, as far as retries are concerned.
+type class int
+
+const (
+	classSuccess class = iota
+	classNeverSent
+	classLost
+	classLimited
+	classDown
+	classUnavailable
+	classBroken
+	classOther
+	classCertificate
+	classEndedBefore
+	classEndedAfter
+	classRefused
+)
+
+// outcome is how one attempt ended.
+type outcome struct {
+	status  int // 0: no answer
+	header  http.Header
+	body    []byte // bounded
+	traceID string // of a 2xx
+	answer  *Error // what an answer that is no success says of itself
+	err     error  // no answer, or why a 2xx cannot be read
+	sent    bool   // the service may have seen the request
+	refused bool   // by the limiter; nothing was sent
+	renewed bool   // no answer, because the service renewed its connection
+}
+
+// success reports a 2xx status. err says why its body cannot be read, if so.
+func (o *outcome) success() bool { return o.status >= 200 && o.status <= 299 }
+
+func (o *outcome) failed() bool { return o.err != nil || !o.success() }
+
+// classify sorts an outcome of a call to endpoint. ctxErr is the error of the
+// call's context, which counts only where there is no answer: what has arrived
+// is kept.
+func (o *outcome) classify(endpoint *spec.Endpoint, ctxErr error) class {
+	switch {
+	case o.refused:
+		return classRefused
+	case o.status == 0:
+		return o.classifyUnanswered(ctxErr)
+	case !o.failed():
+		return classSuccess
+	case o.success() && ctxErr != nil:
+		return classEndedAfter
+	case o.success():
+		return classLost
+	case o.status == http.StatusTooManyRequests:
+		return classLimited
+	case o.status >= http.StatusInternalServerError:
+		return o.classifyServerError(endpoint)
+	}
+	return classOther
+}
+
+// classifyServerError knows one status after which nothing was done: the 503
+// that the interface lists, in the service's own words.
+func (o *outcome) classifyServerError(endpoint *spec.Endpoint) class {
+	switch o.status {
+	case http.StatusServiceUnavailable:
+		if endpoint.Lists(o.status) && o.answer.Code != "" {
+			return classUnavailable
+		}
+		return classDown
+	case http.StatusBadGateway, http.StatusGatewayTimeout:
+		return classDown
+	}
+	return classBroken
+}
+
+func (o *outcome) classifyUnanswered(ctxErr error) class {
+	switch {
+	case o.sent && ctxErr != nil:
+		return classEndedAfter
+	case ctxErr != nil:
+		return classEndedBefore
+	case isCertificateError(o.err):
+		return classCertificate
+	case o.sent:
+		return classLost
+	}
+	return classNeverSent
+}
+
+// toldToWait is the wait that the answer asks for, and after a 429 that asks
+// for none, a second.
+func (o *outcome) toldToWait() time.Duration {
+	switch {
+	case o.answer == nil:
+		return 0
+	case o.status == http.StatusTooManyRequests && o.answer.RetryAfter == 0:
+		return cooldown.LeastShut
+	}
+	return o.answer.RetryAfter
+}
+
+func isCertificateError(err error) bool {
+	var verification *tls.CertificateVerificationError
+	return errors.As(err, &verification)
+}

@@ -1,0 +1,94 @@
+package agentmessaging
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
+)
+
+// settings hold what the options set.
+type settings struct {
+	httpClient *http.Client
+	retry      RetryPolicy // with its defaults in place
+	limiter    Limiter     // nil: none
+	noCoolDown bool
+	clock      Clock // nil: real time
+	newClock   bool  // set by these options
+	observers  observers
+	loggers    []eventLog
+	userAgent  string
+	timeout    time.Duration // of one call
+	random     func() float64
+}
+
+// defaultTimeout bounds a call whose context has no deadline. It leaves room
+// for one minute limit to open and for slow replies.
+const defaultTimeout = 5 * time.Minute
+
+func defaultSettings() settings {
+	return settings{
+		httpClient: &http.Client{},
+		retry:      RetryPolicy{}.withDefaults(),
+		userAgent:  "agentmessaging-go/" + Version + " (" + runtime.Version() + ")",
+		timeout:    defaultTimeout,
+		random:     rand.Float64,
+	}
+}
+
+func (s *settings) apply(opts []Option) error {
+	s.newClock = false
+	s.observers, s.loggers = slices.Clip(s.observers), slices.Clip(s.loggers) // another client shares them: append to a copy
+	for i, opt := range opts {
+		if opt == nil {
+			return &ValidationError{Field: "opts", Reason: fmt.Sprintf("option %d is nil", i+1)}
+		}
+		if err := opt(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// time is the clock of all waits.
+func (s *settings) time() Clock {
+	if s.clock == nil {
+		return cooldown.RealClock{}
+	}
+	return s.clock
+}
+
+// transport is the caller's, or one with the SDK's own pool.
+func (s *settings) transport() http.RoundTripper {
+	if s.httpClient.Transport != nil {
+		return s.httpClient.Transport
+	}
+	return &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		ForceAttemptHTTP2:      true,
+		MaxIdleConns:           256,
+		MaxIdleConnsPerHost:    256,
+		TLSHandshakeTimeout:    10 * time.Second,
+		ExpectContinueTimeout:  time.Second,
+		IdleConnTimeout:        90 * time.Second,
+		MaxResponseHeaderBytes: 256 << 10,
+	}
+}
+
+// coolDown is shared where the clock is the same. It is nil where it is turned
+// off, or the limiter includes one.
+func (s *settings) coolDown(shared *cooldown.CoolDown) *cooldown.CoolDown {
+	if cools, ok := s.limiter.(interface{ CoolsDown() bool }); s.noCoolDown || ok && cools.CoolsDown() {
+		return nil
+	}
+	if shared != nil && !s.newClock {
+		return shared
+	}
+	return cooldown.New(s.clock, s.random)
+}
