@@ -150,7 +150,7 @@ func TestObserveBadTargets(t *testing.T) {
 				calls := 0
 				counted := contract.RoundTrip(func(req *http.Request) (*http.Response, error) { calls++; return transport(req) })
 				target := contract.Target{BaseURL: "http://service.example", Key: "key-1", HTTPClient: &http.Client{Transport: counted}}
-				budget := contract.Spend{Requests: 300, Creations: 20, WarmUps: 4, Wait: 3 * time.Minute}
+				budget := contract.Spend{Requests: 46, Creations: 20, WarmUps: 4, Wait: 3 * time.Minute} // the last question may not repeat its call
 				started := time.Now()
 				o, err := contract.Observe(t.Context(), target, budget)
 				assert.Empty(t, contract.Over(o.Spent, budget))
