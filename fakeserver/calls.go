@@ -185,13 +185,13 @@ type Endpoint string
 
 // The nine endpoints, in the order of interface section 4.
 const (
-	EndpointStatus      Endpoint = spec.StatusCall      // interface 4.1
-	EndpointWarmUp      Endpoint = spec.WarmUpCall      // interface 4.2
-	EndpointGetBYOK     Endpoint = spec.GetBYOKCall     // interface 4.3
-	EndpointSetBYOK     Endpoint = spec.SetBYOKCall     // interface 4.4
-	EndpointClearBYOK   Endpoint = spec.ClearBYOKCall   // interface 4.5
-	EndpointCreateAgent Endpoint = spec.CreateAgentCall // interface 4.6
-	EndpointGetAgent    Endpoint = spec.GetAgentCall    // interface 4.7
-	EndpointSendMessage Endpoint = spec.SendMessageCall // interface 4.8
-	EndpointEnableSMS   Endpoint = spec.EnableSMSCall   // interface 4.9
+	EndpointStatus      Endpoint = spec.StatusCall      // GET /v1/status, interface 4.1
+	EndpointWarmUp      Endpoint = spec.WarmUpCall      // POST /v1/warmup, interface 4.2
+	EndpointGetBYOK     Endpoint = spec.GetBYOKCall     // GET /v1/byok, interface 4.3
+	EndpointSetBYOK     Endpoint = spec.SetBYOKCall     // PUT /v1/byok, interface 4.4
+	EndpointClearBYOK   Endpoint = spec.ClearBYOKCall   // DELETE /v1/byok, interface 4.5
+	EndpointCreateAgent Endpoint = spec.CreateAgentCall // POST /v1/agents, interface 4.6
+	EndpointGetAgent    Endpoint = spec.GetAgentCall    // GET /v1/agents/{agent_id}, interface 4.7
+	EndpointSendMessage Endpoint = spec.SendMessageCall // POST /v1/agents/{agent_id}/messages, interface 4.8
+	EndpointEnableSMS   Endpoint = spec.EnableSMSCall   // POST /v1/agents/{agent_id}/channels/sms, interface 4.9
 )

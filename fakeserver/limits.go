@@ -14,15 +14,15 @@ import (
 type Limit string
 
 // The limits, by their names in the limit_key of a 429. The interface shows no
-// names; the fake chose these: key_minute and so on.
+// names; the fake chose these.
 const (
-	LimitKeyMinute           = spec.KeyMinute           // requests of a key in a minute
-	LimitIPMinute            = spec.IPMinute            // requests from an address in a minute
-	LimitKeyDay              = spec.KeyDay              // requests of a key in a day
-	LimitAgentCreateKeyDay   = spec.AgentCreateKeyDay   // agents created by a key in a day
-	LimitAgentCreateIPMinute = spec.AgentCreateIPMinute // agents created from an address in a minute
-	LimitBYOKSetKeyHour      = spec.BYOKSetKeyHour      // provider keys set by a key in an hour
-	LimitWarmUpKeyHour       = spec.WarmUpKeyHour       // warm-ups of a key in an hour
+	LimitKeyMinute           = spec.KeyMinute           // key_minute: requests of a key in a minute
+	LimitIPMinute            = spec.IPMinute            // ip_minute: requests from an address in a minute
+	LimitKeyDay              = spec.KeyDay              // key_day: requests of a key in a day
+	LimitAgentCreateKeyDay   = spec.AgentCreateKeyDay   // agent_create_key_day: agents created by a key in a day
+	LimitAgentCreateIPMinute = spec.AgentCreateIPMinute // agent_create_ip_minute: agents created from an address in a minute
+	LimitBYOKSetKeyHour      = spec.BYOKSetKeyHour      // byok_set_key_hour: provider keys set by a key in an hour
+	LimitWarmUpKeyHour       = spec.WarmUpKeyHour       // warmup_key_hour: warm-ups of a key in an hour
 )
 
 // limitIndex finds a limit in spec.Limits, or returns -1.
@@ -43,10 +43,10 @@ type Plan string
 
 // The plans. The zero value means PlanPreview.
 const (
-	PlanPreview Plan = spec.PreviewPlan // active, with the preview limits of interface 8.1
-	PlanFree    Plan = spec.FreePlan    // inactive: every call is answered 402
-	PlanPro     Plan = spec.ProPlan     // active, with the Pro limits of interface 8.2
-	PlanBYOK    Plan = spec.BYOKPlan    // active, with the BYOK limits of interface 8.2
+	PlanPreview Plan = spec.PreviewPlan // preview: active, with the preview limits of interface 8.1
+	PlanFree    Plan = spec.FreePlan    // free: inactive, so every call is answered 402
+	PlanPro     Plan = spec.ProPlan     // pro: active, with the Pro limits of interface 8.2
+	PlanBYOK    Plan = spec.BYOKPlan    // byok: active, with the BYOK limits of interface 8.2
 )
 
 func (p Plan) spec(method string) spec.Plan {
