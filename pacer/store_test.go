@@ -72,7 +72,11 @@ func TestStoreFindsFaults(t *testing.T) {
 		"a value may hold any bytes":                               {spoil: func(l *loaded) { l.value = bytes.ToValidUTF8(l.value, nil) }},
 		"Load tells the store's time":                              {spoil: func(l *loaded) { l.now = time.Time{} }},
 		`Swap with the version "" does not replace a value`:        {blind: true},
-		"what Load returned is the caller's own":                   {spoil: func(l *loaded) { l.value = shared[:copy(shared, l.value)] }},
+		"what Load returned is the caller's own": {spoil: func(l *loaded) {
+			if len(l.value) > 1<<10 { // the small ones are loaded side by side
+				l.value = shared[:copy(shared, l.value)]
+			}
+		}},
 	} {
 		var s said
 		store.Store = traffic.NewStore()
