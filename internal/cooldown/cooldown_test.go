@@ -137,9 +137,10 @@ func shutGates(gs gates, now time.Time) (n int) {
 
 func TestGateOpensAtItsEnd(t *testing.T) {
 	var gs gates
-	gs.shut("k", 3, epoch, time.Minute, 0)
+	g, _ := gs.shut("k", 3, epoch, time.Minute, 0.5)
+	assert.Equal(t, 3125*time.Millisecond, g.jitter())
 	for at, closed := range map[time.Duration]int{
-		0: 1, time.Minute - 1: 1, time.Minute: 0, time.Hour: 0,
+		0: 1, time.Minute + g.jitter() - 1: 1, time.Minute + g.jitter(): 0, time.Hour: 0,
 		-time.Second:     1, // a clock that was read before the lock was taken
 		-time.Second - 1: 0, // the clock of another bubble
 	} {
@@ -302,6 +303,9 @@ func TestTurns(t *testing.T) {
 	turn = turn.next(epoch)
 	assert.True(t, turn.misled)
 	assert.Equal(t, 1, turn.goes(1, epoch), "by that it was misled")
+	assert.True(t, turn.next(epoch).misled, "and it stays so")
+	turn.pass(1, 1)
+	assert.False(t, turn.allow(true, false, epoch), "a last attempt goes where it is sure")
 }
 
 // TestTurnsKnowWhereTheLimitWas: as many as passed last time go as quickly as
