@@ -75,8 +75,11 @@ func (p *Pacer) stepShared(f func(*machine)) error {
 		}
 		f(l.machine)
 		longest := slices.MaxFunc(l.rules, func(a, b rule) int { return cmp.Compare(a.window, b.window) }).window
-		swapped, err := bounded(func(ctx context.Context) (bool, error) {
-			return p.store.Swap(ctx, l.key, l.version, l.encode(), time.Duration(2*longest)*time.Microsecond+time.Hour)
+		var swapped bool
+		value, ttl := l.encode(), time.Duration(2*longest)*time.Microsecond+time.Hour
+		err = bounded(func(ctx context.Context) (err error) {
+			swapped, err = p.store.Swap(ctx, l.key, l.version, value, ttl)
+			return err
 		})
 		if err != nil {
 			return err
@@ -94,20 +97,16 @@ func (p *Pacer) stepShared(f func(*machine)) error {
 }
 
 // bounded calls the store, for storeWait at most whatever the store does.
-func bounded[T any](call func(context.Context) (T, error)) (reply T, err error) {
+func bounded(call func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), storeWait)
 	defer cancel()
-	done := make(chan func(), 1)
-	go func() {
-		r, e := call(ctx)
-		done <- func() { reply, err = r, e }
-	}()
+	done := make(chan error, 1)
+	go func() { done <- call(ctx) }()
 	select {
-	case take := <-done:
-		take()
-		return reply, err
+	case err := <-done:
+		return err
 	case <-ctx.Done():
-		return reply, ctx.Err()
+		return ctx.Err()
 	}
 }
 
@@ -115,13 +114,11 @@ func bounded[T any](call func(context.Context) (T, error)) (reply T, err error) 
 // is another state, or a share.
 func (p *Pacer) load() (*loaded, error) {
 	p.mu.Lock()
-	key, rules, began := p.key(), p.rules, p.now()
+	l, rules, began := &loaded{key: p.key()}, p.rules, p.now()
 	p.mu.Unlock()
-	l, err := bounded(func(ctx context.Context) (*loaded, error) {
-		l := &loaded{key: key}
-		var err error
-		l.value, l.version, l.at, err = p.store.Load(ctx, key)
-		return l, err
+	err := bounded(func(ctx context.Context) (err error) {
+		l.value, l.version, l.at, err = p.store.Load(ctx, l.key)
+		return err
 	})
 	if err != nil {
 		return nil, err

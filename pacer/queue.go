@@ -13,10 +13,9 @@ import (
 // guards it.
 type queue struct {
 	class
-	answer  // due is 0 where it is out of date
+	answer  // zero where the state keeps no place for it; due is 0 where it is out of date
 	line    line
 	serving bool
-	placed  bool               // the state keeps a place for it
 	wake    context.CancelFunc // ends the server's sleep
 }
 
@@ -36,7 +35,7 @@ func (p *Pacer) enter(q *queue, w *waiter) {
 		a, m := p.question(q), p.here()
 		if p.pass(q, a, m.ask(a)); q.line.waiting == 0 {
 			m.withdraw(a)
-			q.due, q.placed = 0, false
+			q.answer = answer{}
 		}
 	}
 	if q.line.waiting > 0 && !q.serving {
@@ -80,10 +79,10 @@ func (p *Pacer) serve(q *queue) {
 		p.mu.Lock()
 		p.pass(q, a, got)
 	}
-	if a := p.question(q); q.placed {
+	if a := p.question(q); q.limit != nil {
 		go p.report(func(m *machine) { m.withdraw(a) })
 	}
-	q.serving, q.due, q.placed = false, 0, false
+	q.serving, q.answer = false, answer{}
 }
 
 // sleep gives the lock away until the queue is to ask, or for ten minutes, as a
@@ -136,8 +135,8 @@ func (p *Pacer) pass(q *queue, a ask, got answer) {
 		w.permit = leave
 		close(w.answered)
 	}
-	if q.placed = granted < a.waits; !q.placed {
-		q.due = 0
+	if granted == a.waits {
+		q.answer = answer{}
 	} else if isNew {
 		before := 0
 		for _, w := range q.line.all() {
