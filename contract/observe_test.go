@@ -2,6 +2,7 @@ package contract_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"net/http"
@@ -164,6 +165,30 @@ func TestObserveBadTargets(t *testing.T) {
 				assert.NotEmpty(t, o.Markdown())
 			})
 		})
+	}
+}
+
+// TestObserveFindsEachAnswer: a fake that answers one question otherwise is
+// found to do so, and to answer all others as the fake does.
+func TestObserveFindsEachAnswer(t *testing.T) {
+	for _, d := range newFake(t).Decisions() {
+		for round := range 3 {
+			t.Run(fmt.Sprintf("%s %d", d.ID, round), func(t *testing.T) {
+				answer := other(t, d, round)
+				target, fake := observedFake(t, like(t, map[string]string{d.ID: answer}))
+				o, err := contract.Observe(t.Context(), target, plenty)
+				require.NoError(t, err)
+				want := map[string]string{}
+				for _, d := range fake.Decisions() {
+					want[d.ID] = d.Answer
+				}
+				assert.JSONEq(t, answer, want[d.ID])
+				if d.ID == "unknown_method" {
+					delete(want, "error_names") // method_not_allowed cannot be seen
+				}
+				wantAnswers(t, want, o)
+			})
+		}
 	}
 }
 
