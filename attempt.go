@@ -127,8 +127,8 @@ const (
 )
 
 // read takes the body in, and what the answer says of a failure. stop ends the
-// attempt: closing a body that is being read would be a race where it is
-// unpacked, and not end the reading.
+// attempt. To close the body instead would be a race where another goroutine
+// unpacks it, and the reading would go on.
 func (c *call) read(resp *http.Response, stop func()) {
 	defer resp.Body.Close()
 	switch {

@@ -14,7 +14,7 @@
 //		return err // the agent may have read the message: to send it again may double it
 //	}
 //	if err != nil {
-//		return err // it has not
+//		return err // the agent has not read it
 //	}
 //	fmt.Println(reply.Text)
 //
@@ -35,9 +35,10 @@
 // reached, and [*OutcomeUnknownError] when a POST may have been carried out:
 // its answer was lost, or is a 5xx that the interface does not list for it. Test
 // for a kind with errors.Is and [ErrRateLimited] and its siblings, read the
-// details with errors.As. The methods list the kinds that the interface documents. Any call may also meet
-// [ErrServer], another answer of a proxy, no answer at all, or the end of its
-// context. docs/errors.md of this module says what to do about each.
+// details with errors.As. The methods list the kinds that the interface
+// documents. Any call may also meet [ErrServer], another answer of a proxy, no
+// answer at all, or the end of its context. What to do about each stands in
+// docs/errors.md of this module.
 //
 // # Retries
 //
@@ -67,16 +68,16 @@
 //
 // # Limits
 //
-// A 429 parks every caller of the limit that it names until its Retry-After
-// has passed: calls to the endpoints where that limit_key was seen wait here,
-// with jitter on top, instead of being refused there (interface 8.3). When the
-// limit opens they go in turn, as many in each window as the limit allows, so
+// A 429 shuts the limit that it names until its Retry-After has passed
+// (interface 8.3). Calls to the endpoints where that limit_key was seen then
+// wait in the client, with jitter on top; other endpoints go on. When the limit
+// opens, the calls go in turn, as many in each window as the limit allows, so
 // that a batch arrives. Where windows slide, or other programs use the key, a
-// few of hundreds may be refused on all their attempts. Other endpoints go on.
-// A caller whose deadline, or [RetryPolicy].MaxWait, is nearer than the end gets
-// the 429 at once, with [Error].Local set and nothing sent.
-// No Retry-After is believed beyond a day, and a limit that is shut for longer
-// than an hour lets one call through each hour to look. [WithoutCoolDown] turns this off.
+// few calls in hundreds may use up their attempts. A caller whose deadline, or
+// [RetryPolicy].MaxWait, comes before the limit opens gets the 429 at once, with
+// [Error].Local set and nothing sent. The client believes no Retry-After beyond
+// a day. While a limit is shut for longer than an hour, one call goes through
+// each hour to look. [WithoutCoolDown] turns all this off.
 //
 // [WithLimiter] adds a [Limiter] that is asked after the cool-down. Package
 // pacer has one: it holds calls back before the service refuses them, for one

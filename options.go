@@ -66,9 +66,11 @@ func WithoutCoolDown() Option {
 // attempts, in the cool-down and in the [Limiter]. It is for tests: under
 // WithClock(fake), with a *fakeserver.Server, no test waits, and the client
 // notices what Advance does. Timeouts and deadlines of contexts go by the clock
-// of this machine all the same. The default is the clock of this machine; the cool-down then
-// reads the time from a connection that has a method Now() time.Time, as the
-// in-memory ones of the fake have. A clock with a method Random() float64, in
+// of this machine all the same.
+//
+// The default is the clock of this machine. Connections may have a time of their
+// own: if one has a method Now() time.Time, as a fake's in memory has, the
+// cool-down goes by it. A clock with a method Random() float64, in
 // [0, 1), also decides the jitter of each wait, so that a run can be repeated.
 func WithClock(clock Clock) Option {
 	return func(s *settings) error {

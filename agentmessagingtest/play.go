@@ -45,10 +45,10 @@ type play struct {
 	origins  map[string]uint64  // agents, by the content of the call that created them
 	requests int                // that left the client
 	dead     int                // answers of 401 and 402 in a row, up to now
-	deadest  int                // such a row
+	deadest  int                // the longest such row
 	ended    string             // why the scenario was ended; "" where it ended by itself
 	cancel   context.CancelFunc // ends env.Context()
-	refusals int                // calls since then
+	refusals int                // calls after the scenario was ended
 	due      map[time.Time]time.Time
 }
 

@@ -39,9 +39,9 @@ import (
 //
 // A call that could not go before its deadline is refused at once, with a local
 // [*agentmessaging.Error] of status 429, and so is one whose limits let nobody
-// go for longer than agentmessaging.RetryPolicy.MaxWait. What comes later can put
-// a call back, and it is refused when that has made it hopeless: calls of higher
-// priority, other processes, refusals.
+// go for longer than agentmessaging.RetryPolicy.MaxWait. Calls of higher
+// priority, other processes and refusals can put a waiting call back. It is
+// refused as soon as it can no longer go before its deadline.
 //
 // One Pacer is for one API key: give it to all clients of the key in the process.
 // It waits by their clock (agentmessaging.WithClock).

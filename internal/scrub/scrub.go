@@ -136,8 +136,8 @@ var sextets = func() (of [256]byte) {
 
 func isBase64(c byte) bool { return sextets[c] < 64 }
 
-// without replaces all spellings of a secret. None is shorter than the secret,
-// and all but itself have an escape. So most texts need no search for them.
+// without replaces all spellings of a secret. No spelling is shorter than the
+// secret, and each but the secret itself has an escape. So most texts need no search.
 func without(text, secret string) string {
 	if len(secret) < minSecret || len(text) < len(secret) || !strings.Contains(text, startOf(secret)) {
 		return text

@@ -81,7 +81,8 @@ func speaksHTTP2(conn net.Conn) bool {
 }
 
 // got1xx takes back that there was an answer: after a 1xx, net/http may still
-// repeat the request. Under this hook it leaves their number to be bounded here.
+// repeat the request. net/http bounds the number of 1xx itself, unless this hook
+// is set; so it is bounded here.
 func (t *Trace) got1xx(int, textproto.MIMEHeader) error {
 	t.answers.Store(0)
 	if t.hints.Add(1) > maxHints {
