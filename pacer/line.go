@@ -38,7 +38,7 @@ type waiter struct {
 	deadline int64 // of the pacer's clock; 0: none
 	maxWait  int64 // until the limits let anybody go
 
-	answered chan struct{} // closed when the call has its permit, or its refusal
+	answered chan struct{} // closed when the call has its permit, or its refusal; nil where it had it at once
 	permit   permit
 	err      error
 

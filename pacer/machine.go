@@ -10,6 +10,7 @@ type machine struct {
 	offset int64 // what now is ahead of the pacer's
 	calls  int64 // what each counts as: more than 1 for a process on its share
 	lonely bool  // nobody knows how many processes there are
+	grants [mostGrants]int64
 }
 
 // budget is one limit at work.

@@ -139,7 +139,7 @@ func (p *Pacer) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttem
 	p.clock = cmp.Or(attempt.Clock, p.clock)
 	clock := p.clock
 	w := &waiter{
-		came: p.now(), answered: make(chan struct{}),
+		came:    p.now(),
 		maxWait: cmp.Or(attempt.MaxWait, 90*time.Second).Microseconds(), // agentmessaging.RetryPolicy's default
 	}
 	w.tenant, _ = ctx.Value(tenantKey{}).(string)
@@ -153,23 +153,8 @@ func (p *Pacer) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttem
 	}
 	p.enter(q, w)
 	p.mu.Unlock()
-	return p.wait(ctx, clock, q, w)
-}
-
-// wait is for the call's turn, and then for the moment of its grant.
-func (p *Pacer) wait(ctx context.Context, clock agentmessaging.Clock, q *queue, w *waiter) (agentmessaging.Permit, error) {
-	select {
-	case <-w.answered:
-	case <-ctx.Done():
-		p.mu.Lock()
-		left := q.line.remove(w)
-		if left && q.line.waiting == 0 && q.wake != nil {
-			q.wake()
-		}
-		p.mu.Unlock()
-		if left {
-			return nil, ctx.Err()
-		}
+	if w.answered != nil {
+		p.wait(ctx, q, w)
 	}
 	if w.err != nil {
 		return nil, w.err
@@ -182,6 +167,23 @@ func (p *Pacer) wait(ctx context.Context, clock agentmessaging.Clock, q *queue, 
 		return nil, err
 	}
 	return &w.permit, nil
+}
+
+// wait is for the call's turn. A call whose context ends leaves the line.
+func (p *Pacer) wait(ctx context.Context, q *queue, w *waiter) {
+	select {
+	case <-w.answered:
+	case <-ctx.Done():
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if !q.line.remove(w) {
+			return
+		}
+		w.err = ctx.Err()
+		if q.line.waiting == 0 && q.wake != nil {
+			q.wake()
+		}
+	}
 }
 
 // here is the state as this process knows it, at its time. The lock is held.

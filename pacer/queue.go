@@ -23,25 +23,39 @@ type queue struct {
 // way to the store.
 const claimAhead = 250 * int64(1000)
 
-// enter gives a call a place in the line, or refuses it. A process on its own
-// asks at once.
+// enter gives a call a place in the line, or refuses it.
 func (p *Pacer) enter(q *queue, w *waiter) {
 	if before := q.line.before(w.tenant); q.due > 0 && q.hopeless(w, before, w.came) {
 		p.refuse(q, w, before, w.came)
 		return
 	}
-	q.line.push(w)
-	if p.fleet.down && w.came < p.fleet.retryAt && !q.serving {
-		a, m := p.question(q), p.here()
-		if p.pass(q, a, m.ask(a)); q.line.waiting == 0 {
-			m.withdraw(a)
-			q.answer = answer{}
-		}
+	if p.fleet.down && w.came < p.fleet.retryAt && !q.serving && p.answerAtOnce(q, w) {
+		return
 	}
-	if q.line.waiting > 0 && !q.serving {
+	w.answered = make(chan struct{})
+	if q.line.push(w); !q.serving {
 		q.serving = true
 		go p.serve(q)
 	}
+}
+
+// answerAtOnce asks for a call before which nobody waits, in a process that is on
+// its own. It reports false where the call has to wait.
+func (p *Pacer) answerAtOnce(q *queue, w *waiter) bool {
+	a, m := p.question(q, 1), p.here()
+	got := m.ask(a)
+	if len(got.grants) > 0 {
+		w.permit = permit{pacer: p, kinds: q.Kinds, at: got.grants[0]}
+		return true
+	}
+	q.answer = got
+	if !q.hopeless(w, 0, w.came) {
+		return false
+	}
+	p.refuse(q, w, 0, w.came)
+	m.withdraw(a)
+	q.answer = answer{}
+	return true
 }
 
 func (q *queue) hopeless(w *waiter, before int, now int64) bool {
@@ -72,14 +86,14 @@ func (p *Pacer) serve(q *queue) {
 		if p.sleep(q) {
 			continue
 		}
-		a := p.question(q)
+		a := p.question(q, q.line.waiting)
 		var got answer
 		p.mu.Unlock()
 		p.step(func(m *machine) { got = m.ask(a) })
 		p.mu.Lock()
 		p.pass(q, a, got)
 	}
-	if a := p.question(q); q.limit != nil {
+	if a := p.question(q, 0); q.limit != nil {
 		go p.report(func(m *machine) { m.withdraw(a) })
 	}
 	q.serving, q.answer = false, answer{}
@@ -109,8 +123,8 @@ func (p *Pacer) sleep(q *queue) bool {
 	return true
 }
 
-func (p *Pacer) question(q *queue) ask {
-	a := ask{class: q.class, member: p.member, took: p.fleet.took, waits: int64(q.line.waiting)}
+func (p *Pacer) question(q *queue, waits int) ask {
+	a := ask{class: q.class, member: p.member, took: p.fleet.took, waits: int64(waits)}
 	if !p.fleet.down {
 		a.ahead = max(claimAhead, 6*p.fleet.took)
 	}
@@ -155,5 +169,7 @@ func (p *Pacer) refuse(q *queue, w *waiter, before int, now int64) {
 		StatusCode: http.StatusTooManyRequests, Code: "rate_limited", LimitKey: q.limit.key,
 		RetryAfter: time.Duration(max(1, wait)) * time.Microsecond,
 	}
-	close(w.answered)
+	if w.answered != nil {
+		close(w.answered)
+	}
 }

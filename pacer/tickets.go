@@ -56,7 +56,7 @@ func (m *machine) ask(a ask) answer {
 	t := ticket{class: a.class, Member: a.member, Calls: min(a.waits, mostGrants, max(1, a.took*a.took/pace/pace))}
 	place := m.place(t)
 	got := m.turn(t, place)
-	var grants []int64
+	grants := m.grants[:0]
 	for got.due <= m.now+a.ahead && int64(len(grants)) < t.Calls {
 		at := max(got.due, m.now)
 		grants = append(grants, at)
