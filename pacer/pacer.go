@@ -55,8 +55,9 @@ type Pacer struct {
 	limits []Limit
 	rules  []rule
 	clock  agentmessaging.Clock
-	began  time.Time
-	state  *state // that this process works on, or what it saw in the store last
+	last   time.Time     // that the clock has told
+	passed time.Duration // by it
+	state  *state        // that this process works on, or what it saw in the store last
 	fleet  fleet
 	queues map[class]*queue
 }
@@ -74,7 +75,7 @@ func New(limits []Limit, opts ...Option) (*Pacer, error) {
 	}
 	p := &Pacer{
 		logger: slog.New(slog.DiscardHandler), member: rand.Int64(), limits: slices.Clone(limits), rules: rules,
-		clock: cooldown.RealClock{}, began: time.Now(),
+		clock: cooldown.RealClock{}, last: time.Now(),
 		queues: map[class]*queue{}, fleet: fleet{down: true, retryAt: math.MaxInt64, size: 1},
 	}
 	for _, opt := range opts {
@@ -194,5 +195,12 @@ func (p *Pacer) here() *machine {
 	return m
 }
 
-// now is the client's time, by the monotonic clock where there is one.
-func (p *Pacer) now() int64 { return p.began.UnixMicro() + p.clock.Now().Sub(p.began).Microseconds() }
+// now is what has passed by the client's clock. It never goes back: a clock that
+// is set back, or one that begins in the year 1, goes on from there. A time of 0
+// means never, so it begins at an hour. The lock is held.
+func (p *Pacer) now() int64 {
+	now := p.clock.Now()
+	p.passed += max(0, now.Sub(p.last))
+	p.last = now
+	return hour + p.passed.Microseconds()
+}
