@@ -28,18 +28,23 @@ const root = "../.."
 
 const module = "github.com/agent-messaging-service/agentmessaging-go"
 
-// TestPagesCode holds the Go of the README and of docs to the compiler and go
-// vet, in modules outside this one. A block is a file, declarations or
-// statements.
+// TestPagesCode holds the Go of the README, of docs and of what package
+// documentation begins with to the compiler and go vet, in modules outside this
+// one. A block is a file, declarations or statements.
 func TestPagesCode(t *testing.T) {
 	t.Chdir(root)
 	pages, err := filepath.Glob("docs/*.md")
 	require.NoError(t, err)
 	plain, withRedis := newConsumer(t, "."), newConsumer(t, "redisquota")
-	for _, page := range append(pages, "README.md") {
+	for _, page := range append(pages, "README.md", "doc.go", "fakeserver/doc.go", "pacer/pacer.go", "redisquota/redisquota.go") {
 		text := read(t, page)
-		for i, at := range regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatchIndex(text, -1) {
-			block := text[at[2]:at[3]]
+		blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatchIndex(text, -1)
+		if strings.HasSuffix(page, ".go") {
+			blocks = regexp.MustCompile("//\n((?://\t.*\n)+)").FindAllStringSubmatchIndex(text, 1)
+			require.NotEmpty(t, blocks, page)
+		}
+		for i, at := range blocks {
+			block := strings.ReplaceAll(text[at[2]:at[3]], "//\t", "")
 			dir, name := plain, "block.go"
 			if strings.Contains(block, "redisquota.") {
 				dir = withRedis
@@ -47,7 +52,7 @@ func TestPagesCode(t *testing.T) {
 			if strings.Contains(block, "*testing.T") {
 				name = "block_test.go"
 			}
-			folder := fmt.Sprintf("%s%d", strings.TrimSuffix(filepath.Base(page), ".md"), i+1)
+			folder := fmt.Sprintf("%s%d", strings.NewReplacer("/", "_", ".", "_").Replace(page), i+1)
 			line := fmt.Sprintf("//line %s:%d\n", page, 1+strings.Count(text[:at[2]], "\n"))
 			write(t, filepath.Join(dir, folder, name), complete(block, line))
 		}
