@@ -343,6 +343,17 @@ func TestTurnsOfLastAttempts(t *testing.T) {
 	assert.Equal(t, 3, turn.goes(1, epoch))
 }
 
+// TestTurnsEnd when all who went have their answers, but not before everybody
+// has had the time to come.
+func TestTurnsEnd(t *testing.T) {
+	turns, later := (*turns)(nil).next(epoch), epoch.Add(patience)
+	turns.send(1, epoch)
+	assert.False(t, turns.over(later))
+	turns.settle(1, Outcome{Sent: true})
+	assert.False(t, turns.over(later.Add(-1)))
+	assert.True(t, turns.over(later))
+}
+
 // TestLine leaves nobody behind: who gives up makes room, and of all who may go
 // the first goes. Who comes to the head of a queue is woken, since those behind
 // look again only after a wait that grows with their place.
