@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // acquire passes the cool-down and then the client's limiter, and counts what
@@ -42,15 +43,12 @@ func (c *call) coolOff(ctx context.Context) error {
 	}
 	if refusal := (*cooldown.Refusal)(nil); errors.As(err, &refusal) {
 		return &Error{
-			StatusCode: http.StatusTooManyRequests, Code: codeRateLimited, TraceID: refusal.TraceID,
+			StatusCode: http.StatusTooManyRequests, Code: spec.RateLimited, TraceID: refusal.TraceID,
 			LimitKey: refusal.LimitKey, RetryAfter: refusal.RetryAfter, by: "cool-down",
 		}
 	}
 	return err
 }
-
-// codeRateLimited is the error member of every documented 429 (interface 7).
-const codeRateLimited = "rate_limited"
 
 // gateKey is a limit_key as it is kept and told: foreign text, so one line of
 // at most 64 bytes.

@@ -2,7 +2,6 @@ package agentmessaging
 
 import (
 	"context"
-	"encoding/json"
 	"math"
 	"net/http"
 	"net/url"
@@ -11,8 +10,6 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // call is one call of a method: the retries of go-retryablehttp above, the
@@ -129,33 +126,62 @@ func (c *call) spend(d time.Duration) {
 	}
 }
 
-// ended is why the call cannot go on: its context has ended, the client's
-// timeout has passed, or the clock refused to wait.
-func (c *call) ended(ctx context.Context) error {
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case c.broken != nil:
-		return c.broken
-	case c.budget <= 0:
-		return context.DeadlineExceeded
+// checkRetry decides what follows an attempt, and waits for the next one itself,
+// because the library's Backoff gets neither the context nor the deadline. The
+// library gets no error of it, which would hide the attempt's own.
+func (c *call) checkRetry() (again bool) {
+	if c.next == stepEnded {
+		return false
 	}
-	return nil
+	class := c.out.classify(c.endpoint, c.ended(c.Context))
+	c.next = class.follow(c.endpoint.Method)
+	if c.next == stepRetry && !c.hasNext(c.Context) {
+		c.next = stepError
+	}
+	if c.next != stepRetry {
+		return false
+	}
+	c.tellRetry(c.Context, retryTable[class].outcome)
+	c.rest(c.Context)
+	return true
 }
 
-// scrub returns the scrubber of the call's secrets.
-func (c *call) scrub() scrub.Scrubber {
-	return scrub.New(c.client.apiKey(), c.secrets[0], c.secrets[1])
+// hasNext reports whether there is an attempt left, and time for it, and sets
+// the pause before it.
+func (c *call) hasNext(ctx context.Context) bool {
+	c.pause = 0
+	if c.out.renewed && c.renewals < maxRenewals {
+		c.renewals++
+		return true
+	}
+	if c.attempts >= c.client.retry.MaxAttempts {
+		return false
+	}
+	told, random := c.out.toldToWait(), c.client.random()
+	if c.seat.Parked {
+		random = c.seat.Random // until the gate opens for all
+	}
+	longest := min(cooldown.Longest(ctx, c.client.retry.MaxWait), c.budget-1)
+	wait, ok := c.client.retry.wait(c.attempts, told, longest, random)
+	if ok {
+		c.seat.Waits(told, wait)
+		c.pause = wait
+	}
+	return ok
 }
 
-// request is what a method hands to do.
-type request struct {
-	endpoint *spec.Endpoint
-	agentID  string
-	body     any                                                       // encoded as JSON; nil sends no body
-	metadata json.RawMessage                                           // a further member of the body; nil: none
-	invalid  error                                                     // why the arguments are refused, if they are
-	decode   func(body []byte) (result any, traceID string, err error) // of a success
-	secrets  [2]string                                                 // what an error of this call must not show, beside the API key
-	setsBYOK bool                                                      // spends the BYOK set limit (interface 8.1)
+// rest waits out the pause, by the client's clock. It takes the whole of it off
+// the budget, however long the clock took for it.
+func (c *call) rest(ctx context.Context) {
+	if c.pause == 0 {
+		return
+	}
+	begin := c.client.time().Now()
+	c.broken = c.client.time().Sleep(ctx, c.pause)
+	c.waited += c.client.time().Now().Sub(begin)
+	c.spend(c.pause)
 }
+
+// noBackoff leaves no wait to the library, which does not know the client's
+// clock: rest has waited.
+func noBackoff(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return 0 }

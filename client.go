@@ -2,6 +2,7 @@ package agentmessaging
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"os"
@@ -184,4 +185,16 @@ func (c *call) addPath() error {
 	}
 	c.url.Path += before + c.agentID + after
 	return nil
+}
+
+// request is what a method hands to do.
+type request struct {
+	endpoint *spec.Endpoint
+	agentID  string
+	body     any                                                       // encoded as JSON; nil sends no body
+	metadata json.RawMessage                                           // a further member of the body; nil: none
+	invalid  error                                                     // why the arguments are refused, if they are
+	decode   func(body []byte) (result any, traceID string, err error) // of a success
+	secrets  [2]string                                                 // what an error of this call must not show, beside the API key
+	setsBYOK bool                                                      // spends the BYOK set limit (interface 8.1)
 }

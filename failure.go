@@ -168,3 +168,22 @@ func redirectHost(status int, header http.Header) string {
 	}
 	return u.Host
 }
+
+// ended is why the call cannot go on: its context has ended, the client's
+// timeout has passed, or the clock refused to wait.
+func (c *call) ended(ctx context.Context) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case c.broken != nil:
+		return c.broken
+	case c.budget <= 0:
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// scrub returns the scrubber of the call's secrets.
+func (c *call) scrub() scrub.Scrubber {
+	return scrub.New(c.client.apiKey(), c.secrets[0], c.secrets[1])
+}

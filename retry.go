@@ -1,7 +1,6 @@
 package agentmessaging
 
 import (
-	"context"
 	"net/http"
 	"time"
 
@@ -121,63 +120,3 @@ func (k class) follow(method string) step {
 	}
 	return retryTable[k].idempotent
 }
-
-// checkRetry decides what follows an attempt, and waits for the next one itself,
-// because the library's Backoff gets neither the context nor the deadline. The
-// library gets no error of it, which would hide the attempt's own.
-func (c *call) checkRetry() (again bool) {
-	if c.next == stepEnded {
-		return false
-	}
-	class := c.out.classify(c.endpoint, c.ended(c.Context))
-	c.next = class.follow(c.endpoint.Method)
-	if c.next == stepRetry && !c.hasNext(c.Context) {
-		c.next = stepError
-	}
-	if c.next != stepRetry {
-		return false
-	}
-	c.tellRetry(c.Context, retryTable[class].outcome)
-	c.rest(c.Context)
-	return true
-}
-
-// hasNext reports whether there is an attempt left, and time for it, and sets
-// the pause before it.
-func (c *call) hasNext(ctx context.Context) bool {
-	c.pause = 0
-	if c.out.renewed && c.renewals < maxRenewals {
-		c.renewals++
-		return true
-	}
-	if c.attempts >= c.client.retry.MaxAttempts {
-		return false
-	}
-	told, random := c.out.toldToWait(), c.client.random()
-	if c.seat.Parked {
-		random = c.seat.Random // until the gate opens for all
-	}
-	longest := min(cooldown.Longest(ctx, c.client.retry.MaxWait), c.budget-1)
-	wait, ok := c.client.retry.wait(c.attempts, told, longest, random)
-	if ok {
-		c.seat.Waits(told, wait)
-		c.pause = wait
-	}
-	return ok
-}
-
-// rest waits out the pause, by the client's clock. It takes the whole of it off
-// the budget, however long the clock took for it.
-func (c *call) rest(ctx context.Context) {
-	if c.pause == 0 {
-		return
-	}
-	begin := c.client.time().Now()
-	c.broken = c.client.time().Sleep(ctx, c.pause)
-	c.waited += c.client.time().Now().Sub(begin)
-	c.spend(c.pause)
-}
-
-// noBackoff leaves no wait to the library, which does not know the client's
-// clock: rest has waited.
-func noBackoff(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return 0 }

@@ -91,7 +91,7 @@ const (
 	codeNotFound          = "not_found"
 	codeMethodNotAllowed  = "method_not_allowed"
 	codeBYOKNotConfigured = "byok_not_configured"
-	codeRateLimited       = "rate_limited"
+	codeRateLimited       = spec.RateLimited
 	codeBYOKUnavailable   = "byok_unavailable"
 )
 

@@ -27,7 +27,7 @@ func (s *Server) Inject(fault Fault, matchers ...Matcher) *Injection {
 	if fault.f == nil {
 		misuse("Inject", "the fault is the zero Fault; %s make faults", faultMakers)
 	}
-	in := &Injection{rule: newRule(&s.mu, "Inject", fault.String(), matchers), fault: fault.f}
+	in := &Injection{rule: newRule(s.held, "Inject", fault.String(), matchers), fault: fault.f}
 	s.locked(func(w *world) {
 		if in.fault.phase == beforeConnecting {
 			w.refusals.add(in)

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // rule is the common part of Script and Injection: which calls it is for, and
@@ -16,13 +15,13 @@ type rule struct {
 	matchers []Matcher
 	number   int // newer rules have greater numbers
 
-	mu       *sync.Mutex // the server's; guards what follows
-	withdraw func()      // takes the rule out of its rulebook
-	matched  int         // the calls that matched, also where another rule acted
-	hits     int         // the calls that the rule acted on
-	nth      int         // acts only at this match; 0 means at any
-	from     int         // acts only from this match on; 0 means from the first
-	times    int         // acts at most so often; 0 means without end
+	change   func(set func()) // runs set under the server's lock, which guards what follows
+	withdraw func()           // takes the rule out of its rulebook
+	matched  int              // the calls that matched, also where another rule acted
+	hits     int              // the calls that the rule acted on
+	nth      int              // acts only at this match; 0 means at any
+	from     int              // acts only from this match on; 0 means from the first
+	times    int              // acts at most so often; 0 means without end
 	chance   *odds
 	required bool
 	removed  bool
@@ -41,7 +40,7 @@ type odds struct {
 func (o *odds) fall() bool { return o == nil || o.random.Float64() < o.p }
 
 // newRule makes a rule. what describes its other arguments, if it has any.
-func newRule(mu *sync.Mutex, method, what string, matchers []Matcher) rule {
+func newRule(change func(func()), method, what string, matchers []Matcher) rule {
 	checkMatchers(method, matchers)
 	var args []string
 	if what != "" {
@@ -51,7 +50,7 @@ func newRule(mu *sync.Mutex, method, what string, matchers []Matcher) rule {
 		args = append(args, m.says)
 	}
 	return rule{
-		mu: mu, method: method, says: method + "(" + strings.Join(args, ", ") + ")",
+		change: change, method: method, says: method + "(" + strings.Join(args, ", ") + ")",
 		matchers: slices.Clone(matchers),
 	}
 }
@@ -66,12 +65,6 @@ func (r *rule) due() bool {
 	r.matched++
 	fell := r.chance.fall()
 	return fell && (r.nth == 0 || r.matched == r.nth) && r.matched >= r.from && (r.times == 0 || r.hits < r.times)
-}
-
-func (r *rule) change(set func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	set()
 }
 
 func (r *rule) count(method string, n int, number *int) {

@@ -30,7 +30,7 @@ type step struct {
 // that the service refuses, for example by a limit, uses up no step. A zero
 // Matcher panics.
 func (s *Server) OnMessage(matchers ...Matcher) *Script {
-	sc := &Script{rule: newRule(&s.mu, "OnMessage", "", matchers)}
+	sc := &Script{rule: newRule(s.held, "OnMessage", "", matchers)}
 	s.locked(func(w *world) { w.scripts.add(sc) })
 	return sc
 }

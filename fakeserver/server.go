@@ -53,6 +53,9 @@ func (s *Server) locked(f func(w *world)) {
 	f(s.world)
 }
 
+// held is locked for a rule, which knows nothing of the world.
+func (s *Server) held(set func()) { s.locked(func(*world) { set() }) }
+
 func look[T any](s *Server, f func(w *world) T) (found T) {
 	s.locked(func(w *world) { found = f(w) })
 	return found

@@ -92,6 +92,17 @@ func TestStateRoundTrip(t *testing.T) {
 	}
 }
 
+// The names in the file of version 1 stay, since it may be years old.
+func TestStateFile(t *testing.T) {
+	fake, _ := furnished(t)
+	old := document(t, "state.json")
+	file := regexp.MustCompile(`"fingerprint":"[0-9a-f]{16}"`).ReplaceAllString(written(t, fake), `"fingerprint":"0123456789abcdef"`)
+	wantSame(t, old, file, "the state")
+	again, _ := newFake(t, frozen())
+	require.NoError(t, again.ReadState(strings.NewReader(old)))
+	wantSame(t, old, written(t, again), "the state that was read")
+}
+
 // Calls at several times keep their order, and what was dropped stays counted.
 func TestStateOfALongerLife(t *testing.T) {
 	opts := []fakeserver.Option{frozen(), slidingWindows(), fakeserver.WithLimit("warmup_key_hour", 2)}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // queue holds the waiting calls of a kind. While there are some, one goroutine
@@ -166,7 +167,7 @@ func (p *Pacer) pass(q *queue, a ask, got answer) {
 func (p *Pacer) refuse(q *queue, w *waiter, before int, now int64) {
 	wait := max(q.opens, q.turn(before)) - now
 	w.err = &agentmessaging.Error{
-		StatusCode: http.StatusTooManyRequests, Code: "rate_limited", LimitKey: q.limit.key,
+		StatusCode: http.StatusTooManyRequests, Code: spec.RateLimited, LimitKey: q.limit.key,
 		RetryAfter: time.Duration(max(1, wait)) * time.Microsecond,
 	}
 	if w.answered != nil {

@@ -59,10 +59,10 @@ var (
 	LLMModes  = []string{ModeHosted, ModeBYOK}
 	Tiers     = []string{TierFast, "smart"}
 	Providers = []string{"openai_compat", "openai", "anthropic"}
-	// SMSModes are the modes at agent creation (2.3); SMSChannelModes those
-	// that enabling accepts (4.9).
+	// SMSModes are the modes at agent creation (2.3); SMSChannelModes, without
+	// none, those that enabling accepts (4.9).
 	SMSModes        = []string{"none", "sandbox", "managed", "byo_twilio"}
-	SMSChannelModes = []string{"sandbox", "managed", "byo_twilio"}
+	SMSChannelModes = SMSModes[1:]
 	SMSStatuses     = []string{"disabled", "needs_compliance", "pending", Active, "needs_setup"}
 )
 

@@ -32,6 +32,9 @@ const (
 	WarmUps        Counted = "warm-ups"
 )
 
+// RateLimited is the error member of every documented 429 (interface 7).
+const RateLimited = "rate_limited"
+
 // Counts reports whether a call of the endpoint is one of what. setsBYOK says
 // that the call stores a provider key, which CreateAgent does with llm.api_key
 // (interface 4.6, rule 2). A nil endpoint is a request.

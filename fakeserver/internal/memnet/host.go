@@ -38,8 +38,8 @@ type Host struct {
 	ports  atomic.Uint32
 	closed atomic.Bool
 
-	mu      sync.Mutex
-	hangUps []func() // of clients without a TB, for Close
+	mu      sync.Mutex // guards what follows
+	hangUps []func()   // of clients without a TB, for Close
 }
 
 // TB is the part of testing.TB that a client needs.

@@ -22,7 +22,7 @@ type network struct {
 	ip        netip.Addr
 	transport *http.Transport
 
-	mu    sync.Mutex
+	mu    sync.Mutex // guards what follows
 	open  map[*link]bool
 	ended bool // no more connections are made
 }

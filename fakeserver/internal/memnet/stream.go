@@ -15,8 +15,8 @@ import (
 const streamRoom = 64 << 10
 
 type stream struct {
-	mu    sync.Mutex
-	moved sync.Cond // broadcast on every change; made with the connection, so it belongs to its bubble
+	mu    sync.Mutex // guards what follows
+	moved sync.Cond  // broadcast on every change; made with the connection, so it belongs to its bubble
 	data  bytes.Buffer
 
 	ended      bool // the writer is done: the reader gets io.EOF behind the data
