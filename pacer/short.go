@@ -15,6 +15,7 @@ const second = int64(time.Second / time.Microsecond)
 type short struct {
 	Due       int64   // the end of what was granted, at an even pace
 	Slots     []slot  // the calls of the last window, oldest first
+	Held      int64   // the calls of all slots
 	Level     float64 // the calls that a window holds, as a part of Max; 0: not known
 	Corrected int64   // when the level was last cut; 0: never
 	Quiet     int64   // from then on it climbs to Max
@@ -56,8 +57,11 @@ func (b budget) level() float64 {
 func (b budget) pause(until int64) { b.Due = max(b.Due, until+b.credit) }
 
 func (b budget) sent() int64 {
-	b.Slots = slices.DeleteFunc(b.Slots, func(s slot) bool { return s.Leaves <= b.now })
-	return b.sentAt(b.now)
+	for len(b.Slots) > 0 && b.Slots[0].Leaves <= b.now {
+		b.Held -= b.Slots[0].Calls
+		b.Slots = b.Slots[1:]
+	}
+	return b.Held
 }
 
 // sentAt counts those that are still in the window at a later time.
@@ -78,13 +82,15 @@ func (b budget) add(at, calls int64) {
 	if !has {
 		b.Slots = slices.Insert(b.Slots, i, slot{Leaves: leaves})
 	}
-	b.Slots[i].Calls = max(0, b.Slots[i].Calls+calls)
+	calls = max(calls, -b.Slots[i].Calls)
+	b.Slots[i].Calls += calls
+	b.Held += calls
 }
 
 // even puts so many calls at even distances into the last window: only the
 // number is known of calls that went without the store.
 func (b budget) even(calls int64) {
-	b.Slots = nil
+	b.Slots, b.Held = nil, 0
 	for i := calls; i > 0; i-- {
 		b.add(b.now-i*(b.window+b.guard)/(calls+1), 1)
 	}
@@ -114,10 +120,13 @@ func (b budget) spendShort() {
 // widest is the distance of calls at which the room of the window, when so many
 // more have gone, does not run out before its oldest calls leave.
 func (b budget) widest(more int64) (distance int64) {
-	room := int64(b.allowed) - more - b.sentAt(0)
+	room := int64(b.allowed) - more - b.Held
 	for _, s := range b.Slots {
 		if room >= 0 {
 			distance = max(distance, (s.Leaves-b.now)/(room+1))
+		}
+		if room > 2*b.window { // the slots that follow need no microsecond
+			break
 		}
 		room += s.Calls
 	}

@@ -55,16 +55,18 @@ func (m *machine) ask(a ask) answer {
 	}
 	t := ticket{class: a.class, Member: a.member, Calls: min(a.waits, mostGrants, max(1, a.took*a.took/pace/pace))}
 	place := m.place(t)
-	got := m.turn(t, place)
+	var got answer
 	grants := m.grants[:0]
-	for got.due <= m.now+a.ahead && int64(len(grants)) < t.Calls {
+	for int64(len(grants)) < t.Calls {
+		if got = m.turn(t, place); got.due > m.now+a.ahead {
+			break
+		}
 		at := max(got.due, m.now)
 		grants = append(grants, at)
 		m.spend(a.Kinds, at)
 		if m.Passed++; t.Batch || m.firstBatch() < 0 {
 			m.Passed = 0
 		}
-		got = m.turn(t, place)
 	}
 	granted := int64(len(grants))
 	if granted > 0 || a.waits == 0 { // who has got some goes to the end of the line

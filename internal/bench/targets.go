@@ -42,7 +42,7 @@ const (
 	asked    = "what is added is to read the clock once, and to ask the logger twice whether it wants a record"
 	records  = "what log/slog does for a record is a fourteenth of the time, to read the clock a twenty-fifth, to look for secrets in trace_id a fiftieth"
 	spans    = "four fifths of what is added are the SDK's own: it begins and ends two spans, where otelhttp has one"
-	limiter  = "the limiter's decision is an eighth of the time, a third of it the sum of the last window; two readings of the clock are a twentieth"
+	limiter  = "the limiter's decision is an eighth of the time, and two readings of the clock are a twentieth"
 	refusal  = "a seventh is the cool-down and its line, an eighth the deadlines of two attempts, a tenth decoding the refusal; the floor has none of them"
 	decoding = "a fifth is decoding the members, a seventh the deadline; the floor has neither"
 	fresh    = "a fifth makes the fake with its key and limits, an eighth records and redacts the call; the floor does neither"
