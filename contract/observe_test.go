@@ -2,7 +2,6 @@ package contract_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"math/rand/v2"
 	"net/http"
@@ -172,9 +171,8 @@ func TestObserveBadTargets(t *testing.T) {
 // found to do so, and to answer all others as the fake does.
 func TestObserveFindsEachAnswer(t *testing.T) {
 	for _, d := range newFake(t).Decisions() {
-		for round := range 3 {
-			t.Run(fmt.Sprintf("%s %d", d.ID, round), func(t *testing.T) {
-				answer := other(t, d, round)
+		for _, answer := range others(t, d) {
+			t.Run(d.ID+" "+answer, func(t *testing.T) {
 				target, fake := observedFake(t, like(t, map[string]string{d.ID: answer}))
 				o, err := contract.Observe(t.Context(), target, plenty)
 				require.NoError(t, err)

@@ -87,6 +87,7 @@ var tamperings = []tampering{
 	{"one fingerprint for all", aDecision, set("fingerprint", "fingerprint", "fp_8c1d")},
 	{"a number in every channel", aDecision, set("sms", "sms", map[string]any{"status": "disabled", "phone_number": "+1"})},
 
+	{"sms member though none was asked for", nothing, set("agent_id", "sms", map[string]any{"status": "disabled"})},
 	{"member more in sms", nothing, member("sms", func(in map[string]any, name string) { in[name].(map[string]any)["carrier"] = "x" })},
 	{"member more in errors", nothing, set("error", "detail", map[string]any{"a": 1})},
 	{"errors without trace_id", nothing, on(404, func(r *reply) { delete(r.body, "trace_id") })},
@@ -95,7 +96,6 @@ var tamperings = []tampering{
 	{"base_url and model absent for null", nothing, member("fingerprint", func(in map[string]any, _ string) {
 		maps.DeleteFunc(in, func(_ string, v any) bool { return v == nil })
 	})},
-	{"sms member though none was asked for", nothing, set("agent_id", "sms", map[string]any{"status": "disabled"})},
 	{"read status idle", nothing, set("created_at", "status", "idle")},
 	{"warmed is false", nothing, set("warmed", "warmed", false)},
 	{"an empty reply", nothing, set("reply_text", "reply_text", "")},

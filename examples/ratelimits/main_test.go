@@ -33,7 +33,7 @@ $`, stdout.String())
 func TestSurvives(t *testing.T) {
 	agentmessagingtest.Sweep(t, func(env *agentmessagingtest.Env) {
 		env.Reports(exceed(env.Context(), env.Client, env.Fake, env.Output()))
-	}, agentmessagingtest.Within(30*time.Hour), // it waits for the next day, if it is told to
+	}, agentmessagingtest.InBubble(), agentmessagingtest.Within(30*time.Hour), // it waits for the next day, if it is told to
 		agentmessagingtest.WithoutWhere(func(f agentmessagingtest.Finding) bool {
 			return strings.HasSuffix(f.Plan, "reply_dripping/from_on") // so slow that no limit is reached
 		}),
