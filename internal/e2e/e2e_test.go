@@ -12,6 +12,7 @@ import (
 	"io"
 	"log"
 	"math/big"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -40,16 +41,18 @@ func serveTLS(t *testing.T, http2 bool, handler http.HandlerFunc) (*httptest.Ser
 	server := httptest.NewUnstartedServer(handler)
 	server.EnableHTTP2 = http2
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate()}}
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	return server, server.Client().Transport.(*http.Transport)
 }
 
-// certificate is made out to example.com. Only who has it in roots trusts it.
+// certificate is made out to example.com and this machine. Only who has it in
+// roots trusts it.
 var certificate = sync.OnceValue(func() tls.Certificate {
 	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)) // httptest's RSA key takes long to sign
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: []string{"example.com"},
+		SerialNumber: big.NewInt(1), DNSNames: []string{"example.com"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<32, 0), // also in bubbles, where it is 2000
 	}
 	der := must(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key))
