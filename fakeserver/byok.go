@@ -52,7 +52,7 @@ func (s *Server) getBYOK(req *request) (operation, *failure) {
 		return operation{}, forbidden
 	}
 	return operation{act: func() reply {
-		return &byokReply{OK: true, BYOK: req.key.byok.wire(&s.config.choices)}
+		return &byokReply{OK: true, BYOK: req.key.byok.wire(s.config.choices)}
 	}}, nil
 }
 
@@ -68,7 +68,7 @@ func (s *Server) setBYOK(req *request) (operation, *failure) {
 	}
 	return operation{act: func() reply {
 		req.key.byok = s.newBYOK(req, byokFields)
-		return &byokReply{OK: true, BYOK: req.key.byok.wire(&s.config.choices)}
+		return &byokReply{OK: true, BYOK: req.key.byok.wire(s.config.choices)}
 	}}, nil
 }
 

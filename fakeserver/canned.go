@@ -168,7 +168,7 @@ func (c *canned) failure(req *request) *failure {
 func (s *Server) outcome(req *request, decided answer) answer {
 	if req.fault != nil && req.fault.canned != nil {
 		shown := legible{texts: s.config.messageTexts, fields: replyFields, secrets: req.secrets}
-		return req.fault.canned.answer(&s.config.choices, req, s.date(), shown)
+		return req.fault.canned.answer(s.config.choices, req, s.date(), shown)
 	}
 	return decided
 }

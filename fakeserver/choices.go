@@ -53,12 +53,19 @@ const (
 	windowsFixed, windowsSliding = "fixed", "sliding"
 )
 
-func newChoices() choices {
-	c := choices{
+// own are the fake's own choices. All fakes share them: who decides otherwise
+// gets choices to change.
+var own = newChoices()
+
+func newChoices() *choices {
+	c := &choices{
 		status:     statusValues{"agent-messaging-fake", "v1", "preview"},
 		errorNames: map[string]string{}, otherNames: map[string]string{},
-		smsStatus: map[string]string{"none": "disabled", "sandbox": "active", "managed": "needs_compliance", "byo_twilio": "needs_setup"},
-		reason:    true, times: timesRFC3339,
+		smsStatus: map[string]string{
+			spec.SMSNone: spec.SMSDisabled, spec.SMSSandbox: spec.Active,
+			spec.SMSManaged: spec.SMSNeedsCompliance, spec.SMSBYOTwilio: spec.SMSNeedsSetup,
+		},
+		reason: true, times: timesRFC3339,
 		unknownMethod: 405, agentOfAnotherKey: 404, clearNothing: 200, byokCleared: 400,
 		pathBeforeKey: true, bodyBeforeAgent: true, limitBeforeBody: true, bodyBeforeOperation: true,
 		permissionBeforeBody: true, limitBeforePermission: true, storeDownFirst: true,

@@ -23,11 +23,10 @@ type Decision struct {
 // Decisions returns how this fake answers each open question of the interface.
 func (s *Server) Decisions() []Decision {
 	all := make([]Decision, len(decisions))
-	own := newChoices()
 	for i, d := range decisions {
 		all[i] = Decision{
 			ID: d.id, Question: d.question, Possible: d.possible(), Observed: s.config.observed[d.id],
-			Default: string(encode(d.at(&own))), Answer: string(encode(d.at(&s.config.choices))),
+			Default: string(encode(d.at(own))), Answer: string(encode(d.at(s.config.choices))),
 		}
 	}
 	return all
@@ -70,8 +69,11 @@ func (c *config) decide(id string, answer json.RawMessage, observed bool) error 
 	case observed && (len(answer) == 0 || string(answer) == "null" || string(answer) == `"unknown"`):
 		return nil // nothing was found
 	}
+	if c.observed == nil {
+		c.choices, c.observed = newChoices(), map[string]bool{}
+	}
 	c.observed[id] = observed
-	return decisions[i].set(&c.choices, answer)
+	return decisions[i].set(c.choices, answer)
 }
 
 // WithDecision answers one open question of the interface otherwise than the
@@ -135,8 +137,7 @@ var decisions = []decision{
 }
 
 func (d decision) possible() string {
-	own := newChoices()
-	switch at := d.at(&own).(type) {
+	switch at := d.at(own).(type) {
 	case *bool:
 		return "true or false"
 	case *int:

@@ -34,8 +34,8 @@ type config struct {
 	messageTexts bool
 	callLimit    int
 	unknownOK    bool
-	choices
-	observed map[string]bool      // the ids that Like has found answers for
+	*choices
+	observed map[string]bool      // the ids that Like has found answers for; nil before the first decision
 	maxima   [spec.LimitCount]int // 0 means the plan's maximum
 	key      string               // the default key's text; "" means amk_fake_000001
 	plan     Plan                 // of the default key
@@ -47,8 +47,7 @@ func newConfig(opts []Option) (config, error) {
 	c := config{
 		clock:     time.Now,
 		callLimit: defaultCallLimit,
-		choices:   newChoices(),
-		observed:  map[string]bool{},
+		choices:   own,
 	}
 	for i, opt := range opts {
 		if opt == nil {
@@ -58,7 +57,7 @@ func newConfig(opts []Option) (config, error) {
 			return c, err
 		}
 	}
-	c.sliding = c.choices.windows == windowsSliding
+	c.sliding = c.windows == windowsSliding
 	return c, nil
 }
 

@@ -138,7 +138,7 @@ func (s *Server) settle(req *request) (operation, reply, *failure) {
 	if c := s.config.costs(req.route.spec, flaw, op.setsBYOK); c != (cost{}) {
 		s.oneClock(req)
 		b := s.budget(req)
-		if refused := b.spend(c, &s.config.choices); refused != nil {
+		if refused := b.spend(c, s.config.choices); refused != nil {
 			return operation{}, nil, refused
 		}
 	}
@@ -171,7 +171,7 @@ func (s *Server) date() string { return s.now().Format(http.TimeFormat) }
 // shows.
 func (s *Server) compose(req *request, rep reply, flaw *failure) answer {
 	if flaw != nil {
-		c, by := &req.record.call, &s.config.choices
+		c, by := &req.record.call, s.config.choices
 		c.Code, c.LimitKey, c.Member = by.errorName(flaw.code), by.limitName(flaw.limit), flaw.member
 		c.Reason = scrub(flaw.reason, req.secrets)
 		return flaw.answer(by, s.date(), req.traceID())

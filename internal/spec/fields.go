@@ -54,6 +54,12 @@ const (
 	Active     = "active"
 )
 
+// The modes of an SMS channel, and the statuses that the fake gives them.
+const (
+	SMSNone, SMSSandbox, SMSManaged, SMSBYOTwilio  = "none", "sandbox", "managed", "byo_twilio"
+	SMSDisabled, SMSNeedsCompliance, SMSNeedsSetup = "disabled", "needs_compliance", "needs_setup"
+)
+
 // Values of the closed lists of interface sections 2.3 to 3.
 var (
 	LLMModes  = []string{ModeHosted, ModeBYOK}
@@ -61,9 +67,9 @@ var (
 	Providers = []string{"openai_compat", "openai", "anthropic"}
 	// SMSModes are the modes at agent creation (2.3); SMSChannelModes, without
 	// none, those that enabling accepts (4.9).
-	SMSModes        = []string{"none", "sandbox", "managed", "byo_twilio"}
+	SMSModes        = []string{SMSNone, SMSSandbox, SMSManaged, SMSBYOTwilio}
 	SMSChannelModes = SMSModes[1:]
-	SMSStatuses     = []string{"disabled", "needs_compliance", "pending", Active, "needs_setup"}
+	SMSStatuses     = []string{SMSDisabled, SMSNeedsCompliance, "pending", Active, SMSNeedsSetup}
 )
 
 // Members of CreateAgentRequest, interface 2.3 and 8.4.
