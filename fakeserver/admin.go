@@ -128,11 +128,11 @@ func (a Admin) LimitsFrom(key, address string) []LimitState {
 	now := a.s.now()
 	var states []LimitState
 	a.s.withKey("LimitsFrom", key, func(k *apiKey) {
-		b := budget{key: k.counts, ip: a.s.world.ips[ip], now: now}
-		if b.ip == nil {
-			b.ip = newCounts(a.s.config.sliding) // looked at, and not kept
+		spent := a.s.world.ips.counts[ip]
+		if spent == nil {
+			spent = newCounts(a.s.config.sliding) // looked at, and not kept
 		}
-		states = a.s.limitStates(&b, k)
+		states = a.s.config.budget(k.plan, k.counts, spent, now).states()
 	})
 	return states
 }
@@ -156,16 +156,14 @@ type LimitState struct {
 func (s *Server) Limits(key string) []LimitState {
 	now := s.now()
 	var states []LimitState
-	s.withKey("Limits", key, func(k *apiKey) { states = s.limitStates(&budget{key: k.counts, now: now}, k) })
+	s.withKey("Limits", key, func(k *apiKey) { states = s.config.budget(k.plan, k.counts, nil, now).states() })
 	return states
 }
 
-// limitStates describes the limits whose windows the budget has. The lock is
-// held.
-func (s *Server) limitStates(b *budget, k *apiKey) (states []LimitState) {
+// states describes the limits that the budget has. The lock is held.
+func (b budget) states() (states []LimitState) {
 	for i, l := range spec.Limits {
 		if !l.PerIP || b.ip != nil {
-			b.maxima[i] = s.maximum(k, i)
 			states = append(states, b.state(i))
 		}
 	}

@@ -42,7 +42,7 @@ func (c *config) keyText(n int) string {
 	}
 }
 
-func (w *world) issue(c config, o KeyOptions, now time.Time) string {
+func (w *world) issue(c *config, o KeyOptions, now time.Time) string {
 	n := len(w.keys) + 1
 	text := c.keyText(n)
 	w.keys[digestOf(text)] = &apiKey{
@@ -66,7 +66,7 @@ func (s *Server) Key() string { return s.config.keyText(1) }
 func (s *Server) IssueKey(o KeyOptions) string {
 	o.Plan.spec("IssueKey") // may panic, so before the lock
 	now := s.now()
-	return look(s, func(w *world) string { return w.issue(s.config, o, now) })
+	return look(s, func(w *world) string { return w.issue(&s.config, o, now) })
 }
 
 // RevokeKey makes every later call with key answer 401. A key that this fake
@@ -138,45 +138,4 @@ func bearer(headers []string) (token string, ok bool) {
 		return "", false
 	}
 	return token, true
-}
-
-// spendUnauthorized counts a call without a key against the limits of its
-// address, where another service does so.
-func (s *Server) spendUnauthorized(req *request, flaw *failure) {
-	if flaw != noToken && flaw != unknownKey || !s.config.spendsThough(flaw) {
-		return
-	}
-	b := budget{ip: req.world.countsOf(req.ip, req.now, s.config.sliding), now: req.now}
-	for i, l := range spec.Limits {
-		if l.PerIP && l.Counts == spec.Requests {
-			b.take(i)
-		}
-	}
-}
-
-// oneClock resets the key's limits when the clock has run backwards. Limits
-// cannot work across two clocks: a wait from the year 2000 of a bubble until
-// today would be 26 years.
-func (s *Server) oneClock(req *request) {
-	if req.key.counts.behind(req.now) {
-		req.key.counts = newCounts(s.config.sliding)
-		req.twoClocks = true
-	}
-}
-
-func (s *Server) budget(req *request) budget {
-	b := budget{key: req.key.counts, now: req.now}
-	b.ip = req.world.countsOf(req.ip, req.now, s.config.sliding)
-	for i := range b.maxima {
-		b.maxima[i] = s.maximum(req.key, i)
-	}
-	return b
-}
-
-// maximum is how many calls a key may make in each window of spec.Limits[i].
-func (s *Server) maximum(k *apiKey, i int) int {
-	if m := s.config.maxima[i]; m != 0 {
-		return m
-	}
-	return k.plan.Max(i)
 }

@@ -75,6 +75,16 @@ type budget struct {
 	now     time.Time
 }
 
+// budget is what a call of a key from an address may spend. An ip that is nil
+// leaves the limits per address out.
+func (c *config) budget(plan spec.Plan, key, ip *counts, now time.Time) budget {
+	b := budget{key: key, ip: ip, now: now}
+	for i := range b.maxima {
+		b.maxima[i] = cmp.Or(c.maxima[i], plan.Max(i))
+	}
+	return b
+}
+
 func (b *budget) counts(i int) *counts {
 	if spec.Limits[i].PerIP {
 		return b.ip
@@ -126,16 +136,19 @@ func (b *budget) spend(c cost, by *choices) *failure {
 	}
 	for i, spent := range c.spends {
 		if spent {
-			b.take(i)
+			b.counts(i).take(i, b.now)
 		}
 	}
 	return nil
 }
 
-func (b *budget) take(i int) {
-	counts := b.counts(i)
-	counts.windows[i].take(b.now)
-	counts.touch(b.now)
+// takeRequest counts a call without a key against its address.
+func (c *counts) takeRequest(now time.Time) {
+	for i, l := range spec.Limits {
+		if l.PerIP && l.Counts == spec.Requests {
+			c.take(i, now)
+		}
+	}
 }
 
 // refusal returns the 429 for the exhausted limit that opens last, and nil if

@@ -99,17 +99,6 @@ func (s *Server) findRules(req *request) {
 	s.reportUnknown(req)
 }
 
-func (w *world) label(r *record) string {
-	switch k := w.keys[r.token]; {
-	case !r.hasKey:
-		return labelMissing
-	case k == nil:
-		return labelUnknown
-	default:
-		return k.label
-	}
-}
-
 func (s *Server) carryOut(ctx context.Context, req *request) (reply, *failure) {
 	var op operation
 	var rep reply
@@ -131,13 +120,15 @@ func (s *Server) carryOut(ctx context.Context, req *request) (reply, *failure) {
 // effect are decided on the same state. The lock is held.
 func (s *Server) settle(req *request) (operation, reply, *failure) {
 	if flaw := s.admit(req); flaw != nil {
-		s.spendUnauthorized(req, flaw)
+		if flaw.status == http.StatusUnauthorized && s.config.spendsThough(flaw) {
+			s.countsOf(req).takeRequest(req.now)
+		}
 		return operation{}, nil, flaw
 	}
 	op, flaw := req.route.judge(s, req)
 	if c := s.config.costs(req.route.spec, flaw, op.setsBYOK); c != (cost{}) {
 		s.oneClock(req)
-		b := s.budget(req)
+		b := s.config.budget(req.key.plan, req.key.counts, s.countsOf(req), req.now)
 		if refused := b.spend(c, s.config.choices); refused != nil {
 			return operation{}, nil, refused
 		}
@@ -163,6 +154,21 @@ func (s *Server) admit(req *request) *failure {
 	}
 	req.key, k.from = k, req.ip
 	return nil
+}
+
+// countsOf returns the windows of a call's address.
+func (s *Server) countsOf(req *request) *counts {
+	return req.world.ips.of(req.ip, req.now, s.config.sliding)
+}
+
+// oneClock resets the key's limits when the clock has run backwards. Limits
+// cannot work across two clocks: a wait from the year 2000 of a bubble until
+// today would be 26 years.
+func (s *Server) oneClock(req *request) {
+	if req.key.counts.behind(req.now) {
+		req.key.counts = newCounts(s.config.sliding)
+		req.twoClocks = true
+	}
 }
 
 func (s *Server) date() string { return s.now().Format(http.TimeFormat) }

@@ -30,19 +30,20 @@ type TB interface {
 type Server struct {
 	config config
 	tb     TB // nil when made by Open
-
-	clock
 	closed atomic.Bool
 	host   memnet.Host // which HTTPClient and Direct reach
 
+	offset  atomic.Int64 // nanoseconds that Advance and Sleep have added to the clock
+	touches atomic.Int64 // counts the calls that arrive, the answers, and the beginnings and ends of Sleep
 	unknown atomic.Int32 // calls to routes that do not exist
 
-	mu       sync.Mutex // guards what follows; locked takes it
+	mu       sync.Mutex // guards what follows, and writes of offset; locked takes it
 	world    *world
 	vault    *vault     // nil until a provider key is stored: making one costs as much as the rest of a fake
 	problems []error    // what Close reports when tb is nil
 	answered int        // counts the recorded calls; Reset does not set it back
 	watchers []*watcher // items never change in place, so a copy of the slice header is a snapshot
+	sleepers []*sleeper // in the order in which they wake
 }
 
 // locked runs f under the lock. f must not wait, read or write a body, or call
@@ -53,7 +54,7 @@ func (s *Server) locked(f func(w *world)) {
 	f(s.world)
 }
 
-// held is locked for a rule, which knows nothing of the world.
+// held is locked for what needs nothing of the world.
 func (s *Server) held(set func()) { s.locked(func(*world) { set() }) }
 
 func look[T any](s *Server, f func(w *world) T) (found T) {
@@ -95,8 +96,7 @@ func Open(opts ...Option) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("fakeserver: %w", err)
 	}
-	s := &Server{config: c, world: newWorld(c, c.clock().UTC())}
-	s.read = c.clock
+	s := &Server{config: c, world: newWorld(&c, c.clock().UTC())}
 	s.host.Name, s.host.Addr = "the fake", host+":443"
 	s.host.Handler, s.host.Describe, s.host.Now, s.host.Refuses = s, callName, s.now, s.refuses
 	return s, nil

@@ -65,42 +65,42 @@ const (
 	minRests  = 3                     // looks in a row at which everything else rests
 )
 
-func (c *clock) beginSleep(me *sleeper, d time.Duration) {
-	c.touches.Add(1)
-	c.inLine(func() {
-		offset := c.offset.Load()
+func (s *Server) beginSleep(me *sleeper, d time.Duration) {
+	s.touches.Add(1)
+	s.held(func() {
+		offset := s.offset.Load()
 		me.until = offset + min(int64(d), math.MaxInt64-offset)
-		i, _ := slices.BinarySearchFunc(c.sleepers, me.until+1, byWake)
-		c.sleepers = slices.Insert(c.sleepers, i, me)
+		i, _ := slices.BinarySearchFunc(s.sleepers, me.until+1, byWake)
+		s.sleepers = slices.Insert(s.sleepers, i, me)
 	})
 }
 
 // endSleep forgets a sleeper. Until then no sleeper that wakes later moves the
 // clock.
-func (c *clock) endSleep(me *sleeper) {
-	c.touches.Add(1)
-	c.inLine(func() {
-		i := slices.Index(c.sleepers, me)
-		c.sleepers = slices.Delete(c.sleepers, i, i+1)
-		c.rouse()
+func (s *Server) endSleep(me *sleeper) {
+	s.touches.Add(1)
+	s.held(func() {
+		i := slices.Index(s.sleepers, me)
+		s.sleepers = slices.Delete(s.sleepers, i, i+1)
+		s.rouse()
 	})
 }
 
 // place finds out whether the sleeper is in a synctest bubble: outside, no
 // pause is as short as this one.
-func (c *clock) place(ctx context.Context, me *sleeper) {
+func (s *Server) place(ctx context.Context, me *sleeper) {
 	begun := time.Now()
 	memnet.Pause(ctx, time.Nanosecond)
 	if time.Since(begun) != time.Nanosecond {
-		c.inLine(func() { me.turn = make(chan struct{}, 1) })
+		s.held(func() { me.turn = make(chan struct{}, 1) })
 	}
 }
 
 // rouse tells the first in line, and those whose time has come. The lock is
 // held.
-func (c *clock) rouse() {
-	for i, sl := range c.sleepers {
-		if i > 0 && sl.until > c.offset.Load() {
+func (s *Server) rouse() {
+	for i, sl := range s.sleepers {
+		if i > 0 && sl.until > s.offset.Load() {
 			return
 		}
 		select {
@@ -112,9 +112,9 @@ func (c *clock) rouse() {
 
 // await moves the clock if it is the sleeper's turn and everything else rests,
 // and lets others run if not.
-func (c *clock) await(ctx context.Context, me *sleeper) {
+func (s *Server) await(ctx context.Context, me *sleeper) {
 	bubble := me.turn == nil
-	switch ahead := c.sleepersBefore(me); {
+	switch ahead := s.sleepersBefore(me); {
 	case ahead > 0 && bubble:
 		me.looks = 0
 	case ahead > 0:
@@ -126,8 +126,9 @@ func (c *clock) await(ctx context.Context, me *sleeper) {
 		return
 	case me.looks == 0: // the sleeper that was first before may still be running
 		me.looks, me.rested, me.begun, me.quiet = 1, 0, time.Now(), time.Now()
-	case bubble || c.mayMove(me):
-		c.move(func(offset time.Duration) time.Duration { return offset + max(0, me.wake.Sub(c.now())) })
+	case bubble || s.mayMove(me):
+		offset := me.wake.Sub(s.config.clock())
+		s.move(func(time.Duration) time.Duration { return offset })
 		return
 	}
 	nap := napTime
@@ -139,11 +140,11 @@ func (c *clock) await(ctx context.Context, me *sleeper) {
 
 // sleepersBefore is how many wake before. Of those that wake together only one
 // is the first outside a bubble.
-func (c *clock) sleepersBefore(me *sleeper) (n int) {
-	c.inLine(func() {
-		n, _ = slices.BinarySearchFunc(c.sleepers, me.until, byWake)
+func (s *Server) sleepersBefore(me *sleeper) (n int) {
+	s.held(func() {
+		n, _ = slices.BinarySearchFunc(s.sleepers, me.until, byWake)
 		if me.turn != nil {
-			n += slices.Index(c.sleepers[n:], me)
+			n += slices.Index(s.sleepers[n:], me)
 		}
 	})
 	return n
@@ -154,10 +155,10 @@ func byWake(one *sleeper, until int64) int { return cmp.Compare(one.until, until
 // mayMove looks once more, and reports whether everything else has rested at the
 // last looks, or the sleeper has waited long enough for a program that never
 // rests. What is on its way between two sockets is not seen at once.
-func (c *clock) mayMove(me *sleeper) bool {
+func (s *Server) mayMove(me *sleeper) bool {
 	me.looks++
 	me.rested++
-	if touches := c.touches.Load(); touches != me.touches {
+	if touches := s.touches.Load(); touches != me.touches {
 		me.touches, me.looks, me.rested, me.quiet = touches, 1, 0, time.Now()
 	}
 	if !rests(me.looks) {

@@ -44,7 +44,7 @@ func (s *Server) ReadState(r io.Reader) error {
 		w.state = fresh
 		w.traces = max(w.traces, f.Traces)
 	})
-	s.move(func(offset time.Duration) time.Duration { return max(offset, f.Advanced) }) // never back
+	s.move(func(time.Duration) time.Duration { return f.Advanced }) // never back
 	return nil
 }
 

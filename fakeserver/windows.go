@@ -1,6 +1,8 @@
 package fakeserver
 
 import (
+	"maps"
+	"net/netip"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
@@ -107,6 +109,12 @@ func newCounts(sliding bool) *counts {
 // by more.
 func (c *counts) behind(now time.Time) bool { return c.last.After(now.Add(spec.Day)) }
 
+// take counts a call against limit i.
+func (c *counts) take(i int, now time.Time) {
+	c.windows[i].take(now)
+	c.touch(now)
+}
+
 func (c *counts) touch(now time.Time) {
 	if now.After(c.last) {
 		c.last = now
@@ -134,4 +142,37 @@ func (c *counts) exhaust(i int, now time.Time) {
 	default:
 		w.shut = now.Add(w.length)
 	}
+}
+
+// addresses holds the windows of client addresses. Each time their number has
+// doubled, those whose windows have closed are dropped. So memory follows the
+// addresses in use, and no call pays for a scan.
+type addresses struct {
+	counts  map[netip.Addr]*counts
+	sweepAt int // at so many addresses the closed ones are dropped
+}
+
+// minSweep is the number of addresses that are kept in any case.
+const minSweep = 1024
+
+func newAddresses() addresses { return addresses{map[netip.Addr]*counts{}, minSweep} }
+
+func (a *addresses) of(ip netip.Addr, now time.Time, sliding bool) *counts {
+	c := a.counts[ip]
+	// Bubbles and the outside may share an address, but not a key. So another clock
+	// resets an address in silence.
+	if c == nil || c.behind(now) {
+		a.sweep(now)
+		c = newCounts(sliding)
+		a.counts[ip] = c
+	}
+	return c
+}
+
+func (a *addresses) sweep(now time.Time) {
+	if len(a.counts) < a.sweepAt {
+		return
+	}
+	maps.DeleteFunc(a.counts, func(_ netip.Addr, c *counts) bool { return c.closed(now) })
+	a.sweepAt = max(minSweep, 2*len(a.counts))
 }

@@ -57,21 +57,21 @@ func TestWindows(t *testing.T) {
 func TestWindowsForget(t *testing.T) {
 	log := &window{length: time.Minute, sliding: true}
 	for _, sliding := range []bool{false, true} {
-		w := newWorld(config{sliding: sliding}, time.Time{})
+		ips := newAddresses()
 		for i := range 20_000 {
 			now := start.Add(time.Duration(i) * time.Second)
-			w.countsOf(numberedIP(i), now, sliding).windows[1].take(now) // ip_minute
-			require.LessOrEqual(t, len(w.ips), minSweep)
+			ips.of(numberedIP(i), now, sliding).windows[1].take(now) // ip_minute
+			require.LessOrEqual(t, len(ips.counts), minSweep)
 			log.take(now)
 			require.LessOrEqual(t, len(log.calls), 60)
 		}
 	}
 	assert.Less(t, cap(log.calls), 300)
-	w := newWorld(config{}, time.Time{})
+	ips := newAddresses()
 	for i := range 5 * minSweep { // all open: none may be dropped
-		w.countsOf(numberedIP(i), start, false).windows[1].take(start)
+		ips.of(numberedIP(i), start, false).windows[1].take(start)
 	}
-	assert.Len(t, w.ips, 5*minSweep)
+	assert.Len(t, ips.counts, 5*minSweep)
 }
 
 func numberedIP(i int) netip.Addr {

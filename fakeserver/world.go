@@ -1,11 +1,6 @@
 package fakeserver
 
-import (
-	"net/netip"
-	"sync"
-	"sync/atomic"
-	"time"
-)
+import "time"
 
 // world is the part of a Server that Reset forgets. The server's lock guards
 // it.
@@ -26,13 +21,12 @@ type state struct {
 	agents  map[string]*agent
 	ordered []*agent // in the order of creation
 	numbers int      // the number of the last agent
-	ips     map[netip.Addr]*counts
-	sweepAt int // at so many addresses sweep drops those whose windows have closed
+	ips     addresses
 
 	byokUnavailable bool
 }
 
-func newWorld(c config, now time.Time) *world {
+func newWorld(c *config, now time.Time) *world {
 	w := &world{state: newState(), log: callLog{limit: c.callLimit}}
 	w.issue(c, KeyOptions{Plan: c.plan}, now)
 	return w
@@ -40,10 +34,9 @@ func newWorld(c config, now time.Time) *world {
 
 func newState() state {
 	return state{
-		keys:    map[digest]*apiKey{},
-		agents:  map[string]*agent{},
-		ips:     map[netip.Addr]*counts{},
-		sweepAt: minSweep,
+		keys:   map[digest]*apiKey{},
+		agents: map[string]*agent{},
+		ips:    newAddresses(),
 	}
 }
 
@@ -52,6 +45,17 @@ func newState() state {
 func (w *world) nextTrace() string {
 	w.traces++
 	return numbered("trace", w.traces)
+}
+
+func (w *world) label(r *record) string {
+	switch k := w.keys[r.token]; {
+	case !r.hasKey:
+		return labelMissing
+	case k == nil:
+		return labelUnknown
+	default:
+		return k.label
+	}
 }
 
 // Reset brings the fake back to the state after New. The default key keeps its
@@ -63,7 +67,7 @@ func (w *world) nextTrace() string {
 // until now.
 func (s *Server) Reset() {
 	unused, calls := s.rules(), s.records()
-	fresh := newWorld(s.config, s.now())
+	fresh := newWorld(&s.config, s.now())
 	s.locked(func(w *world) {
 		fresh.resets = w.resets + 1
 		s.world = fresh
@@ -71,37 +75,19 @@ func (s *Server) Reset() {
 	s.reportUnused(unused, calls)
 }
 
-// clock is a fake's time, and those who wait for it.
-type clock struct {
-	read    func() time.Time // time.Now or WithClock
-	offset  atomic.Int64     // nanoseconds that Advance and Sleep have added
-	touches atomic.Int64     // counts the calls that arrive, the answers, and the beginnings and ends of Sleep
-
-	// lineMu guards what follows, and writes of offset. It is not the server's lock,
-	// since sleepers take it all the time, which must not hold up calls.
-	lineMu   sync.Mutex
-	sleepers []*sleeper // in the order in which they wake
-}
-
-func (c *clock) inLine(f func()) {
-	c.lineMu.Lock()
-	defer c.lineMu.Unlock()
-	f()
-}
-
 // now is the fake's time. UTC also drops the monotonic reading: readings of a
 // synctest bubble and of the outside cannot be compared.
-func (c *clock) now() time.Time { return c.read().UTC().Add(time.Duration(c.offset.Load())) }
+func (s *Server) now() time.Time { return s.config.clock().UTC().Add(time.Duration(s.offset.Load())) }
 
-// move sets the offset, and wakes those for whom something has changed. It
-// reports false, and does nothing, if the clock would go back.
-func (c *clock) move(to func(time.Duration) time.Duration) (moved bool) {
-	c.inLine(func() {
-		old := c.offset.Load()
-		offset := int64(to(time.Duration(old)))
+// move sets the offset of the clock, and wakes those for whom something has
+// changed. It reports false, and does nothing, if the clock would go back.
+func (s *Server) move(to func(offset time.Duration) time.Duration) (moved bool) {
+	s.held(func() {
+		old := time.Duration(s.offset.Load())
+		offset := to(old)
 		if moved = offset >= old; moved {
-			c.offset.Store(offset)
-			c.rouse()
+			s.offset.Store(int64(offset))
+			s.rouse()
 		}
 	})
 	return moved
@@ -122,34 +108,4 @@ func (s *Server) Advance(d time.Duration) {
 	if !s.move(func(offset time.Duration) time.Duration { return offset + d }) {
 		misuse("Advance", "%v more would be beyond what a time.Duration holds", d)
 	}
-}
-
-// countsOf returns the windows of a client address. Each time the number of
-// addresses has doubled, those whose windows have closed are dropped. So memory
-// follows the addresses in use, and no call pays for a scan.
-func (w *world) countsOf(ip netip.Addr, now time.Time, sliding bool) *counts {
-	c := w.ips[ip]
-	// Bubbles and the outside may share an address, but not a key. So another clock
-	// resets an address in silence.
-	if c == nil || c.behind(now) {
-		w.sweep(now)
-		c = newCounts(sliding)
-		w.ips[ip] = c
-	}
-	return c
-}
-
-// minSweep is the number of addresses that are kept in any case.
-const minSweep = 1024
-
-func (w *world) sweep(now time.Time) {
-	if len(w.ips) < w.sweepAt {
-		return
-	}
-	for ip, c := range w.ips {
-		if c.closed(now) {
-			delete(w.ips, ip)
-		}
-	}
-	w.sweepAt = max(minSweep, 2*len(w.ips))
 }
