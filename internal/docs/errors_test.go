@@ -32,15 +32,22 @@ var kindsByName = map[string]error{
 	"ErrInvalid":         agentmessaging.ErrInvalid,
 }
 
-// TestDocsErrorKinds: the page says something about each kind.
+// TestDocsErrorKinds: README and the page say something about each kind, and
+// README the right status.
 func TestDocsErrorKinds(t *testing.T) {
 	t.Chdir(root)
-	page := read(t, errorsPage)
+	page, readme := read(t, errorsPage), read(t, "README.md")
 	declared := regexp.MustCompile(`(?m)^\t(Err\w+)\s+= errors\.New`).FindAllStringSubmatch(read(t, "kinds.go"), -1)
 	assert.Len(t, declared, len(kindsByName))
 	for _, found := range declared {
 		assert.Contains(t, kindsByName, found[1])
 		assert.Contains(t, page, code(found[1]))
+		assert.Contains(t, readme, "\n| "+code(found[1])+" |")
+	}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(Err\\w+)` \\| (\\d+) ").FindAllStringSubmatch(readme, -1) {
+		status, err := strconv.Atoi(row[2])
+		require.NoError(t, err)
+		assert.ErrorIs(t, &agentmessaging.Error{StatusCode: status}, kindsByName[row[1]], row[0])
 	}
 }
 

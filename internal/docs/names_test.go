@@ -54,7 +54,8 @@ func TestDocsNames(t *testing.T) {
 	}
 }
 
-// TestDocsNumbers holds the limits that the pages repeat to the table.
+// TestDocsNumbers holds the numbers that pages and comments repeat to the tables
+// and constants that they are from.
 func TestDocsNumbers(t *testing.T) {
 	t.Chdir(root)
 	most := map[spec.LimitKey]int{}
@@ -63,15 +64,43 @@ func TestDocsNumbers(t *testing.T) {
 	}
 	require.Equal(t, 10, most[spec.AgentCreateIPMinute], "docs/design.md says: an eleventh creation")
 	for _, tt := range []struct{ page, sentence string }{
+		{"README.md", fmt.Sprintf("%d requests a minute, 1,000 a day; %d creations a day, %d BYOK sets and %d warm-ups an hour",
+			most[spec.KeyMinute], most[spec.AgentCreateKeyDay], most[spec.BYOKSetKeyHour], most[spec.WarmUpKeyHour])},
 		{"docs/errors.md", fmt.Sprintf("one of %d creations a day", most[spec.AgentCreateKeyDay])},
 		{"docs/errors.md", fmt.Sprintf("one of %d warm-ups an hour", most[spec.WarmUpKeyHour])},
 		{"docs/testing.md", fmt.Sprintf("%d calls in a minute are too many", most[spec.KeyMinute]+1)},
 		{"docs/design.md", fmt.Sprintf("one of %d a day", most[spec.AgentCreateKeyDay])},
 		{"docs/design.md", fmt.Sprintf("the %dst call of a minute", most[spec.KeyMinute]+1)},
+		{"agents.go", fmt.Sprintf("the BYOK set limit of %d an hour", most[spec.BYOKSetKeyHour])},
+
+		{"agents.go", fmt.Sprintf("the whole conversation. At most %d characters", spec.SystemPrompt.MaxLen)},
+		{"agents.go", fmt.Sprintf("own customer identifier. At most %d characters", spec.CustomerRef.MaxLen)},
+		{"agents.go", fmt.Sprintf("Model overrides the model. At most %d characters", spec.LLMModel.MaxLen)},
+		{"agents.go", fmt.Sprintf("for example a gateway. At most %d characters", spec.LLMBaseURL.MaxLen)},
+		{"agents.go", fmt.Sprintf("names the BYOK configuration. At most %d characters", spec.LLMLabel.MaxLen)},
+		{"messages.go", fmt.Sprintf("required; at most %d characters", spec.MessageText.MaxLen)},
+
+		{"retry.go", "defaultAttempts = 3"},
+		{"retry.go", "included. 0 means 3,"},
+		{"doc.go", "A call makes up to three attempts"},
+		{"README.md", "A call makes up to three attempts"},
+		{"retry.go", "defaultMinWait = 500 * time.Millisecond"},
+		{"retry.go", "0 means 500 ms"},
+		{"retry.go", "maxBackoff = 8 * time.Second"},
+		{"retry.go", "doubles with each attempt, up to 8 s"},
+		{"retry.go", "defaultMaxWait = 90 * time.Second"},
+		{"retry.go", "0 means 90 s, enough for a minute limit"},
+		{"ratelimit.go", "[RetryPolicy].MaxWait; 0 means 90 s"},
+		{"pacer/pacer.go", "cmp.Or(attempt.MaxWait, 90*time.Second)"},
+		{"README.md", "`RetryPolicy.MaxWait` (90 s)"},
+		{"settings.go", "defaultTimeout = 5 * time.Minute"},
+		{"options.go", "The default is 5 minutes"},
+		{"doc.go", "a default of 5 minutes"},
+		{"README.md", "has 5 minutes for its attempts"},
 		{"docs/migration.md", "5 minutes for a call whose context has no deadline"},
-		{"settings.go", "const defaultTimeout = 5 * time.Minute"},
 	} {
-		assert.Contains(t, strings.Join(strings.Fields(read(t, tt.page)), " "), tt.sentence, tt.page)
+		text := strings.NewReplacer("//", " ", "\n", " ").Replace(read(t, tt.page))
+		assert.Contains(t, strings.Join(strings.Fields(text), " "), tt.sentence, tt.page)
 	}
 }
 
