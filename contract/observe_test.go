@@ -190,6 +190,13 @@ func TestObserveFindsEachAnswer(t *testing.T) {
 	}
 }
 
+// TestObserveSpentNames: the names of Spend in a file stay.
+func TestObserveSpentNames(t *testing.T) {
+	file, err := json.Marshal(contract.Spend{Requests: 1, Creations: 2, BYOKSets: 3, WarmUps: 4, Wait: 5})
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"requests":1,"creations":2,"byok_sets":3,"warm_ups":4,"wait_ns":5}`, string(file))
+}
+
 // TestObserveDrift: each answer has its evidence, and where a service has
 // changed the page and the list of changes tell it in words.
 func TestObserveDrift(t *testing.T) {
