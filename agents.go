@@ -2,7 +2,6 @@ package agentmessaging
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -100,13 +99,13 @@ const (
 	TierSmart Tier = "smart"
 )
 
-// createAgentBody is CreateAgentRequest on the wire.
+// createAgentBody is CreateAgentRequest on the wire, but for the metadata: they may
+// be large, and are JSON already.
 type createAgentBody struct {
-	SystemPrompt string          `json:"system_prompt,omitempty"`
-	CustomerRef  string          `json:"customer_ref,omitempty"`
-	Metadata     json.RawMessage `json:"metadata,omitempty"`
-	SMS          *smsModeBody    `json:"sms,omitempty"`
-	LLM          *llmBody        `json:"llm,omitempty"`
+	SystemPrompt string      `json:"system_prompt,omitempty"`
+	CustomerRef  string      `json:"customer_ref,omitempty"`
+	SMS          smsModeBody `json:"sms,omitzero"`
+	LLM          llmBody     `json:"llm,omitzero"`
 }
 
 type llmBody struct {
@@ -119,20 +118,16 @@ type llmBody struct {
 	Label    string   `json:"label,omitempty"`
 }
 
-func (p CreateAgentParams) wire() (createAgentBody, error) {
-	body := createAgentBody{SystemPrompt: p.SystemPrompt, CustomerRef: p.CustomerRef}
+func (p CreateAgentParams) request() request {
 	metadata, err := encodeObject(spec.Metadata, p.Metadata)
-	if err != nil {
-		return body, err
+	return request{
+		endpoint: spec.CreateAgent,
+		invalid:  firstError(err, p.validate()),
+		body:     createAgentBody{p.SystemPrompt, p.CustomerRef, smsModeBody(p.SMS), p.LLM.wire()},
+		metadata: metadata,
+		secrets:  [2]string{string(p.LLM.APIKey), p.SystemPrompt},
+		setsBYOK: p.LLM.APIKey != "",
 	}
-	body.Metadata = metadata
-	if p.SMS.Mode != "" {
-		body.SMS = &smsModeBody{p.SMS.Mode}
-	}
-	if llm := p.LLM.wire(); llm != (llmBody{}) {
-		body.LLM = &llm
-	}
-	return body, p.validate()
 }
 
 func (p LLMParams) wire() llmBody {
@@ -177,18 +172,7 @@ func (a *agentAnswer) result() (*Agent, error) {
 // [ErrRateLimited], and [ErrOutcomeUnknown]: an agent may then exist whose
 // id nobody knows.
 func (c *Client) CreateAgent(ctx context.Context, params CreateAgentParams) (*Agent, error) {
-	body, err := params.wire()
-	metadata := body.Metadata // may be large, and is JSON already
-	body.Metadata = nil
-	return do[*Agent](ctx, c, request{
-		endpoint: spec.CreateAgent,
-		decode:   decode[*Agent, agentAnswer],
-		invalid:  err,
-		body:     body,
-		metadata: metadata,
-		secrets:  [2]string{string(params.LLM.APIKey), params.SystemPrompt},
-		setsBYOK: params.LLM.APIKey != "",
-	})
+	return do[*Agent, agentAnswer](ctx, c, params.request())
 }
 
 // GetAgent reads an agent (interface 4.7).
@@ -196,5 +180,5 @@ func (c *Client) CreateAgent(ctx context.Context, params CreateAgentParams) (*Ag
 // Errors: [ErrInvalid], [ErrUnauthorized], [ErrPaymentRequired],
 // [ErrNotFound], [ErrRateLimited].
 func (c *Client) GetAgent(ctx context.Context, agentID string) (*Agent, error) {
-	return do[*Agent](ctx, c, request{endpoint: spec.GetAgent, decode: decode[*Agent, agentAnswer], agentID: agentID})
+	return do[*Agent, agentAnswer](ctx, c, request{endpoint: spec.GetAgent, agentID: agentID})
 }

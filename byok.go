@@ -2,7 +2,6 @@ package agentmessaging
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
@@ -56,6 +55,16 @@ func (p SetBYOKParams) validate() error {
 	)
 }
 
+func (p SetBYOKParams) request() request {
+	return request{
+		endpoint: spec.SetBYOK,
+		invalid:  p.validate(),
+		body:     setBYOKBody{p.Provider, string(p.APIKey), p.BaseURL, p.Model, p.Label},
+		secrets:  [2]string{string(p.APIKey)},
+		setsBYOK: true,
+	}
+}
+
 type setBYOKBody struct {
 	Provider Provider `json:"provider"`
 	APIKey   string   `json:"api_key"`
@@ -64,48 +73,25 @@ type setBYOKBody struct {
 	Label    string   `json:"label,omitempty"`
 }
 
-type byokConfig struct {
-	Provider    Provider  `json:"provider"`
-	BaseURL     *string   `json:"base_url"`
-	Model       *string   `json:"model"`
-	Fingerprint string    `json:"fingerprint"`
-	UpdatedAt   Timestamp `json:"updated_at"`
-}
-
-// byokAnswer is the body of GET and PUT. BYOK is raw so that null, which says
-// that no key is stored, differs from a member that is missing.
+// byokAnswer is the body of GET and PUT. null says that no key is stored.
 type byokAnswer struct {
-	OK   bool            `json:"ok"`
-	BYOK json.RawMessage `json:"byok"`
+	OK   bool                 `json:"ok"`
+	BYOK nullable[BYOKConfig] `json:"byok"`
 	envelope
 }
 
 func (a *byokAnswer) result() (*BYOKConfig, error) {
-	if a.BYOK == nil {
+	config := a.BYOK.value
+	switch {
+	case !a.BYOK.present:
 		return nil, errors.New("byok is missing")
-	}
-	var config *byokConfig
-	if err := json.Unmarshal(a.BYOK, &config); err != nil || config == nil {
-		return nil, err
-	}
-	if config.Provider == "" {
+	case config == nil:
+		return nil, nil
+	case config.Provider == "":
 		return nil, errors.New("byok.provider is missing")
 	}
-	return &BYOKConfig{
-		Provider:    config.Provider,
-		BaseURL:     valueOf(config.BaseURL),
-		Model:       valueOf(config.Model),
-		Fingerprint: config.Fingerprint,
-		UpdatedAt:   config.UpdatedAt,
-		TraceID:     a.TraceID,
-	}, nil
-}
-
-func valueOf(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
+	config.TraceID = a.TraceID
+	return config, nil
 }
 
 // setBYOKAnswer differs from byokAnswer in that null is no success.
@@ -139,7 +125,7 @@ func (a *okAnswer) result() (struct{}, error) {
 // Errors: [ErrUnauthorized], [ErrPaymentRequired], [ErrForbidden] for a key
 // that the dashboard did not issue, [ErrNotFound].
 func (c *Client) GetBYOK(ctx context.Context) (*BYOKConfig, error) {
-	return do[*BYOKConfig](ctx, c, request{endpoint: spec.GetBYOK, decode: decode[*BYOKConfig, byokAnswer]})
+	return do[*BYOKConfig, byokAnswer](ctx, c, request{endpoint: spec.GetBYOK})
 }
 
 // SetBYOK stores a provider key for this API key, in place of any earlier one
@@ -149,14 +135,7 @@ func (c *Client) GetBYOK(ctx context.Context) (*BYOKConfig, error) {
 // Errors: [ErrInvalid], [ErrBadRequest], [ErrUnauthorized],
 // [ErrPaymentRequired], [ErrForbidden], [ErrRateLimited], [ErrUnavailable].
 func (c *Client) SetBYOK(ctx context.Context, params SetBYOKParams) (*BYOKConfig, error) {
-	return do[*BYOKConfig](ctx, c, request{
-		endpoint: spec.SetBYOK,
-		decode:   decode[*BYOKConfig, setBYOKAnswer],
-		invalid:  params.validate(),
-		body:     setBYOKBody{params.Provider, string(params.APIKey), params.BaseURL, params.Model, params.Label},
-		secrets:  [2]string{string(params.APIKey)},
-		setsBYOK: true,
-	})
+	return do[*BYOKConfig, setBYOKAnswer](ctx, c, params.request())
 }
 
 // ClearBYOK removes what is stored for this API key (interface 4.5).
@@ -164,6 +143,6 @@ func (c *Client) SetBYOK(ctx context.Context, params SetBYOKParams) (*BYOKConfig
 // Errors: [ErrUnauthorized], [ErrPaymentRequired], [ErrForbidden],
 // [ErrNotFound].
 func (c *Client) ClearBYOK(ctx context.Context) error {
-	_, err := do[struct{}](ctx, c, request{endpoint: spec.ClearBYOK, decode: decode[struct{}, okAnswer]})
+	_, err := do[struct{}, okAnswer](ctx, c, request{endpoint: spec.ClearBYOK})
 	return err
 }

@@ -20,6 +20,7 @@ type call struct {
 	client          *Client
 	info            *CallInfo // nil: nobody asks
 	request
+	decoder
 	url    url.URL
 	json   []byte       // request.body, encoded
 	result any          // of the success, decoded

@@ -129,11 +129,12 @@ func headers(apiKey, userAgent string) func(hasBody bool) http.Header {
 
 const jsonType = "application/json"
 
-// do is the one path that every call takes: encode, send with retries, decode
-// inside the attempt, report. T is what r.decode makes.
-func do[T any](ctx context.Context, c *Client, r request) (T, error) {
+// do is the one path that every call takes: check, encode, send with retries, decode
+// inside the attempt, report. A is the success body on the wire, T what the caller
+// gets.
+func do[T, A any, P answer[T, A]](ctx context.Context, c *Client, r request) (T, error) {
 	var none T
-	call, err := c.newCall(ctx, r)
+	call, err := c.newCall(ctx, r, decoderOf[T, A, P]{})
 	if err != nil {
 		if info := callInfo(ctx); info != nil {
 			*info = CallInfo{} // of a call that never was
@@ -147,7 +148,7 @@ func do[T any](ctx context.Context, c *Client, r request) (T, error) {
 }
 
 // newCall checks what every call shares and encodes the body.
-func (c *Client) newCall(ctx context.Context, r request) (*call, error) {
+func (c *Client) newCall(ctx context.Context, r request, d decoder) (*call, error) {
 	if c == nil || c.base == nil {
 		return nil, errNoClient
 	}
@@ -157,7 +158,7 @@ func (c *Client) newCall(ctx context.Context, r request) (*call, error) {
 	if r.invalid != nil {
 		return nil, r.invalid
 	}
-	call := &call{Context: ctx, client: c, info: callInfo(ctx), request: r, url: *c.base}
+	call := &call{Context: ctx, client: c, info: callInfo(ctx), request: r, decoder: d, url: *c.base}
 	err := call.addPath()
 	if err != nil || r.body == nil {
 		return call, err
@@ -191,10 +192,9 @@ func (c *call) addPath() error {
 type request struct {
 	endpoint *spec.Endpoint
 	agentID  string
-	body     any                                                       // encoded as JSON; nil sends no body
-	metadata json.RawMessage                                           // a further member of the body; nil: none
-	invalid  error                                                     // why the arguments are refused, if they are
-	decode   func(body []byte) (result any, traceID string, err error) // of a success
-	secrets  [2]string                                                 // what an error of this call must not show, beside the API key
-	setsBYOK bool                                                      // spends the BYOK set limit (interface 8.1)
+	invalid  error           // why the arguments are refused, if they are
+	body     any             // encoded as JSON; nil sends no body
+	metadata json.RawMessage // a further member of the body; nil: none
+	secrets  [2]string       // what an error of this call must not show, beside the API key
+	setsBYOK bool            // spends the BYOK set limit (interface 8.1)
 }

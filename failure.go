@@ -1,7 +1,6 @@
 package agentmessaging
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -99,8 +98,8 @@ func (c *call) readError(e *Error, scrub scrub.Scrubber) {
 	if err := body.read(c.out.body); err != nil {
 		e.cause = notDocumented(c.out.body, fmt.Errorf("%d bytes", len(c.out.body)))
 	}
-	e.Code, e.TraceID = scrub.Text(body.Code), scrub.Text(body.TraceID)
-	e.LimitKey, e.Reason = scrub.Text(body.LimitKey), scrub.Text(body.Reason)
+	e.Code, e.TraceID = scrub.Text(body.code), scrub.Text(body.traceID)
+	e.LimitKey, e.Reason = scrub.Text(body.limitKey), scrub.Text(body.reason)
 	if len(body.extra) > 0 {
 		e.Extra = make(map[string]json.RawMessage, len(body.extra))
 	}
@@ -110,47 +109,6 @@ func (c *call) readError(e *Error, scrub scrub.Scrubber) {
 	if host := redirectHost(c.out.status, c.out.header); host != "" {
 		e.cause = fmt.Errorf("redirect to %s was not followed", scrub.Text(host))
 	}
-}
-
-// errorBody is ErrorResponse (interface 2.1).
-type errorBody struct {
-	Code     string `json:"error"`
-	TraceID  string `json:"trace_id"`
-	LimitKey string `json:"limit_key"`
-	Reason   string `json:"reason"`
-	extra    map[string]json.RawMessage
-}
-
-// read takes what it can: most bodies have no other members, and their types
-// are right. A member of another type is an additional one.
-func (b *errorBody) read(body []byte) error {
-	if json.Unmarshal(body, b) == nil && b.isAllOf(body) {
-		return nil
-	}
-	*b = errorBody{}
-	if err := json.Unmarshal(body, &b.extra); err != nil {
-		return err
-	}
-	if b.extra == nil {
-		return errors.New("not an object")
-	}
-	for name, member := range map[string]*string{"error": &b.Code, "trace_id": &b.TraceID, "limit_key": &b.LimitKey, "reason": &b.Reason} {
-		if raw, ok := b.extra[name]; ok && json.Unmarshal(raw, member) == nil {
-			delete(b.extra, name)
-		}
-	}
-	return nil
-}
-
-// isAllOf reports that body has no other members: then it has no other colons.
-func (b *errorBody) isAllOf(body []byte) bool {
-	members := 0
-	for _, member := range []string{b.Code, b.TraceID, b.LimitKey, b.Reason} {
-		if member != "" {
-			members++
-		}
-	}
-	return members > 0 && members == bytes.Count(body, []byte(":"))
 }
 
 // redirectHost is where a redirect points, without path and query, which may

@@ -8,48 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"unicode/utf8"
-
-	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
-
-// encodeObject writes a value that must be a JSON object; nil, and what
-// encodes as null, is absent.
-func encodeObject(field *spec.Field, value any) (json.RawMessage, error) {
-	if value == nil {
-		return nil, nil
-	}
-	raw, err := encodeUnescaped(value) // it may be large: once only
-	switch {
-	case err != nil:
-		return nil, &ValidationError{Field: field.Path, Reason: "cannot be written as JSON: " + whyNotJSON(err)}
-	case bytes.Equal(raw, []byte("null")):
-		return nil, nil
-	case !utf8.Valid(raw):
-		return nil, &ValidationError{Field: field.Path, Reason: "must be valid UTF-8"}
-	case raw[0] != '{':
-		return nil, &ValidationError{Field: field.Path, Reason: "must be a JSON object"}
-	}
-	return raw, nil
-}
-
-// whyNotJSON names types only: an error of encoding/json may quote the value.
-func whyNotJSON(err error) string {
-	var (
-		foreign *json.UnsupportedTypeError
-		value   *json.UnsupportedValueError
-		own     *json.MarshalerError
-	)
-	switch {
-	case errors.As(err, &foreign):
-		return "a " + foreign.Type.String() + " has no JSON form"
-	case errors.As(err, &value) && value.Value.IsValid(): // encoding/json/v2 may leave it out
-		return "a " + value.Value.Type().String() + " that is not a number, infinite, or inside itself"
-	case errors.As(err, &own):
-		return "the encoding of " + own.Type.String() + " failed"
-	}
-	return "its encoding failed"
-}
 
 // encode writes value as JSON, with <, > and & as they are: nothing here is
 // embedded in HTML, and texts stay short. json.Marshal, which would escape them,
@@ -97,14 +56,35 @@ type envelope struct {
 
 func (e *envelope) traceID() string { return e.TraceID }
 
-// decode reads a success body into a T. A member of the wrong type fails it,
-// optional ones aside: what the interface requires is then not there.
-func decode[T, A any, P answer[T, A]](body []byte) (result any, traceID string, err error) {
+// nullable is a member for which null says something else than its absence.
+type nullable[T any] struct {
+	present bool
+	value   *T // nil: null
+}
+
+// UnmarshalJSON implements json.Unmarshaler, which is asked for null too.
+func (n *nullable[T]) UnmarshalJSON(raw []byte) error {
+	*n = nullable[T]{present: true}
+	return json.Unmarshal(raw, &n.value)
+}
+
+// A decoder reads the success body of an endpoint.
+type decoder interface {
+	decode(body []byte) (result any, traceID string, err error)
+}
+
+// decoderOf reads an A into a T. It is no function, for which every call would
+// need memory.
+type decoderOf[T, A any, P answer[T, A]] struct{}
+
+// decode fails where a member is of the wrong type, optional ones aside: what
+// the interface requires is then not there.
+func (d decoderOf[T, A, P]) decode(body []byte) (result any, traceID string, err error) {
 	a := P(new(A))
 	err = json.Unmarshal(body, a)
 	if path := optionalOf(err); path != "" {
 		if rest := without(body, path); len(rest) < len(body) {
-			return decode[T, A, P](rest)
+			return d.decode(rest)
 		}
 	}
 	if err == nil {
@@ -161,4 +141,26 @@ func notDocumented(body []byte, err error) error {
 		return fmt.Errorf("the body is HTML, probably a page of a proxy (%d bytes)", len(body))
 	}
 	return fmt.Errorf("the body is not the documented JSON: %w", err)
+}
+
+// errorBody is ErrorResponse (interface 2.1). Members that the interface does not
+// list, and members of another type than it says, are in extra.
+type errorBody struct {
+	code, traceID, limitKey, reason string
+	extra                           map[string]json.RawMessage
+}
+
+func (b *errorBody) read(body []byte) error {
+	if err := json.Unmarshal(body, &b.extra); err != nil {
+		return err
+	}
+	if b.extra == nil {
+		return errors.New("not an object")
+	}
+	for name, member := range map[string]*string{"error": &b.code, "trace_id": &b.traceID, "limit_key": &b.limitKey, "reason": &b.reason} {
+		if raw, ok := b.extra[name]; ok && json.Unmarshal(raw, member) == nil {
+			delete(b.extra, name)
+		}
+	}
+	return nil
 }

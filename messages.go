@@ -30,6 +30,16 @@ type messageBody struct {
 	UserRef string `json:"user_ref,omitempty"`
 }
 
+func (p MessageParams) request(agentID string) request {
+	return request{
+		endpoint: spec.SendMessage,
+		agentID:  agentID,
+		invalid:  firstError(check(spec.MessageText, p.Text), check(spec.MessageUserRef, p.UserRef)),
+		body:     messageBody(p),
+		secrets:  [2]string{p.Text},
+	}
+}
+
 // replyAnswer is a Reply whose text may be missing. It embeds no envelope, since
 // encoding/json takes longer for embedded members and this path is the busiest.
 type replyAnswer struct {
@@ -58,12 +68,5 @@ func (a *replyAnswer) result() (*Reply, error) {
 // message that did not get there; it wraps the cause, such as a net.Error or
 // context.DeadlineExceeded.
 func (c *Client) SendMessage(ctx context.Context, agentID string, params MessageParams) (*Reply, error) {
-	return do[*Reply](ctx, c, request{
-		endpoint: spec.SendMessage,
-		decode:   decode[*Reply, replyAnswer],
-		invalid:  firstError(check(spec.MessageText, params.Text), check(spec.MessageUserRef, params.UserRef)),
-		agentID:  agentID,
-		body:     messageBody(params),
-		secrets:  [2]string{params.Text},
-	})
+	return do[*Reply, replyAnswer](ctx, c, params.request(agentID))
 }

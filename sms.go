@@ -77,11 +77,10 @@ func (a *smsAnswer) result() (*SMS, error) {
 // Errors: [ErrInvalid], [ErrBadRequest], [ErrUnauthorized],
 // [ErrPaymentRequired], [ErrNotFound], [ErrRateLimited], [ErrOutcomeUnknown].
 func (c *Client) EnableSMS(ctx context.Context, agentID string, mode SMSMode) (*SMS, error) {
-	return do[*SMS](ctx, c, request{
+	return do[*SMS, smsAnswer](ctx, c, request{
 		endpoint: spec.EnableSMS,
-		decode:   decode[*SMS, smsAnswer],
-		invalid:  check(spec.SMSChannelMode, string(mode)),
 		agentID:  agentID,
+		invalid:  check(spec.SMSChannelMode, string(mode)),
 		body:     smsModeBody{mode},
 	})
 }

@@ -1,6 +1,9 @@
 package agentmessaging
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
@@ -144,4 +147,42 @@ func firstError(errs ...error) error {
 		}
 	}
 	return nil
+}
+
+// encodeObject writes a value that must be a JSON object; nil, and what
+// encodes as null, is absent.
+func encodeObject(field *spec.Field, value any) (json.RawMessage, error) {
+	if value == nil {
+		return nil, nil
+	}
+	raw, err := encodeUnescaped(value) // it may be large: once only
+	switch {
+	case err != nil:
+		return nil, &ValidationError{Field: field.Path, Reason: "cannot be written as JSON: " + whyNotJSON(err)}
+	case bytes.Equal(raw, []byte("null")):
+		return nil, nil
+	case !utf8.Valid(raw):
+		return nil, &ValidationError{Field: field.Path, Reason: "must be valid UTF-8"}
+	case raw[0] != '{':
+		return nil, &ValidationError{Field: field.Path, Reason: "must be a JSON object"}
+	}
+	return raw, nil
+}
+
+// whyNotJSON names types only: an error of encoding/json may quote the value.
+func whyNotJSON(err error) string {
+	var (
+		foreign *json.UnsupportedTypeError
+		value   *json.UnsupportedValueError
+		own     *json.MarshalerError
+	)
+	switch {
+	case errors.As(err, &foreign):
+		return "a " + foreign.Type.String() + " has no JSON form"
+	case errors.As(err, &value) && value.Value.IsValid(): // encoding/json/v2 may leave it out
+		return "a " + value.Value.Type().String() + " that is not a number, infinite, or inside itself"
+	case errors.As(err, &own):
+		return "the encoding of " + own.Type.String() + " failed"
+	}
+	return "its encoding failed"
 }

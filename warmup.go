@@ -36,7 +36,7 @@ func (a *statusAnswer) result() (*ServiceStatus, error) {
 //
 // Errors: [ErrUnauthorized], [ErrPaymentRequired], [ErrNotFound].
 func (c *Client) Status(ctx context.Context) (*ServiceStatus, error) {
-	return do[*ServiceStatus](ctx, c, request{endpoint: spec.Status, decode: decode[*ServiceStatus, statusAnswer]})
+	return do[*ServiceStatus, statusAnswer](ctx, c, request{endpoint: spec.Status})
 }
 
 // WarmUpResult is the outcome of a warm-up (interface 4.2).
@@ -76,9 +76,9 @@ func (a *warmUpAnswer) result() (*WarmUpResult, error) {
 // dashboard did not issue), [ErrConflict] (byok mode, nothing stored),
 // [ErrRateLimited], [ErrUnavailable], [ErrOutcomeUnknown].
 func (c *Client) WarmUp(ctx context.Context, mode LLMMode) (*WarmUpResult, error) {
-	r := request{endpoint: spec.WarmUp, decode: decode[*WarmUpResult, warmUpAnswer], invalid: check(spec.WarmUpMode, string(mode))}
+	r := request{endpoint: spec.WarmUp, invalid: check(spec.WarmUpMode, string(mode))}
 	if mode != "" {
 		r.body = warmUpBody{mode}
 	}
-	return do[*WarmUpResult](ctx, c, r)
+	return do[*WarmUpResult, warmUpAnswer](ctx, c, r)
 }
