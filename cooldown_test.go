@@ -139,6 +139,29 @@ func TestCoolDownOfBYOKSetsLeavesPlainCreation(t *testing.T) {
 	})
 }
 
+// TestLongCoolDownIsOfOneEndpoint, though the service calls all its limits the
+// same, and messages were refused under that name before.
+func TestLongCoolDownIsOfOneEndpoint(t *testing.T) {
+	warming := func(ctx context.Context, client *agentmessaging.Client) error {
+		_, err := client.WarmUp(ctx, "")
+		return err
+	}
+	limited(t, "api_key", nil, func(t *testing.T, client *agentmessaging.Client, service *gateway) {
+		service.close(time.Minute, messagesPath, "/v1/warmup")
+		wantRefused(t, client, there, post)
+		wantRefused(t, client, there, warming)
+		time.Sleep(2 * time.Minute)
+		service.close(time.Minute, "/v1/warmup")
+		wantRefused(t, client, there, warming)
+		wantRefused(t, client, here, post) // a minute's refusal holds for all who were seen there
+		time.Sleep(2 * time.Minute)
+		service.close(time.Minute+1, "/v1/warmup")
+		wantRefused(t, client, there, warming)
+		wantRefused(t, client, here, warming)
+		wantAfter(t, time.Second, client, post) // its turn behind the minute's refusals
+	})
+}
+
 // TestCoolDownRefusesAtOnce where the wait would be longer than the policy or
 // the deadline allows, says so, and which answer is behind it. Nothing is sent.
 // Jitter takes half of the room that is left.

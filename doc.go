@@ -70,14 +70,16 @@
 //
 // A 429 shuts the limit that it names until its Retry-After has passed
 // (interface 8.3). Calls to the endpoints where that limit_key was seen then
-// wait in the client, with jitter on top; other endpoints go on. When the limit
-// opens, the calls go in turn, as many in each window as the limit allows, so
-// that a batch arrives. Where windows slide, or other programs use the key, a
-// few calls in hundreds may use up their attempts. A caller whose deadline, or
-// [RetryPolicy].MaxWait, comes before the limit opens gets the 429 at once, with
-// [Error].Local set and nothing sent. The client believes no Retry-After beyond
-// a day. While a limit is shut for longer than an hour, one call goes through
-// each hour to look. [WithoutCoolDown] turns all this off.
+// wait in the client, with jitter on top; other endpoints go on. A Retry-After of
+// more than a minute concerns the refused endpoint only, since a service may give
+// one name to several limits. When the limit opens, the calls go in turn, as many
+// in each window as the limit allows, so that a batch arrives. Where windows
+// slide, or other programs use the key, a few calls in hundreds may use up their
+// attempts. A caller whose deadline, or [RetryPolicy].MaxWait, comes before the
+// limit opens gets the 429 at once, with [Error].Local set and nothing sent. The
+// client believes no Retry-After beyond a day. While a limit is shut for longer
+// than an hour, one call goes through each hour to look. [WithoutCoolDown] turns
+// all this off.
 //
 // [WithLimiter] adds a [Limiter] that is asked after the cool-down. Package
 // pacer has one: it holds calls back before the service refuses them, for one

@@ -54,6 +54,7 @@ var epoch = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 type seen429 struct {
 	key   string
 	class int
+	told  time.Duration
 	end   time.Time
 }
 
@@ -66,12 +67,13 @@ func believed(told time.Duration) time.Duration {
 	return min(told, 24*time.Hour)
 }
 
-// naive is the end of the cool-down of a class: the latest of the limits that were
-// ever seen there, each at the latest end that it was ever told.
+// naive is the end of the cool-down of a class: the latest that was told there, or
+// for a minute at most elsewhere of a limit that was seen there so.
 func naive(all []seen429, class int) (end time.Time) {
+	shared := func(s seen429) bool { return s.key != "" && s.told <= time.Minute }
 	for _, here := range all {
 		for _, other := range all {
-			same := here.key != "" && here.key == other.key || here.key == "" && other.key == "" && other.class == class
+			same := other.class == class || here.key == other.key && shared(here) && shared(other)
 			if here.class == class && same && other.end.After(end) {
 				end = other.end
 			}
@@ -96,12 +98,12 @@ func TestGatesFollowTheModel(t *testing.T) {
 			now = now.Add(time.Duration(random.Int64N(int64(10 * time.Second))))
 			class := random.IntN(4)
 			if random.IntN(3) == 0 {
-				key, told := keys[random.IntN(len(keys))], LeastShut+time.Duration(random.Int64N(int64(time.Minute)))
+				key, told := keys[random.IntN(len(keys))], LeastShut+time.Duration(random.Int64N(int64(70*time.Second)))
 				if random.IntN(100) == 0 {
 					told = odd[random.IntN(len(odd))]
 				}
 				gs.shut(key, class, now, told, 0)
-				all = append(all, seen429{key, class, now.Add(believed(told))})
+				all = append(all, seen429{key, class, told, now.Add(believed(told))})
 			}
 			closed := false
 			for class := range 4 {

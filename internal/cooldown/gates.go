@@ -20,6 +20,7 @@ const maxKeys = 64
 // values of limit_key nor what each of them covers.
 type gate struct {
 	key      string
+	own      bool          // of one class, whatever others share the key
 	trace    string        // of the answer that shut it
 	covers   uint32        // a bit for each class
 	isShut   bool          // until somebody has seen that the time has come
@@ -38,6 +39,11 @@ const (
 	LeastShut = time.Second
 	// longestShut is the longest that is believed.
 	longestShut = retryafter.Longest
+	// longestShared is the longest told that holds for all classes of a key. A
+	// service may give one name to several limits: a warm-up that is refused for
+	// an hour must not hold up messages. A limit of a day then refuses one call of
+	// each class.
+	longestShared = time.Minute
 	// lookEvery is how often one caller goes through a gate that is shut for
 	// longer than that: the plan may have been upgraded.
 	lookEvery = time.Hour
@@ -69,14 +75,15 @@ func (g *gate) open(now time.Time) {
 	g.turns = g.turns.next(now)
 }
 
-// shut closes the gate of key, or of the class if key is empty, for told from
-// now on, but never opens one earlier than it would have opened.
+// shut closes the gate of key, or that of the class where key is empty or told
+// is long, for told from now on, but never opens one earlier than it would have
+// opened.
 func (gs *gates) shut(key string, class int, now time.Time, told time.Duration, random float64) (g *gate, news bool) {
 	if told <= 0 {
 		told = LeastShut
 	}
 	told = min(told, longestShut)
-	g = gs.find(key, class, now)
+	g = gs.find(key, class, key == "" || told > longestShared, now)
 	g.covers |= 1 << class
 	end := now.Add(told)
 	switch {
@@ -93,22 +100,22 @@ func (gs *gates) shut(key string, class int, now time.Time, told time.Duration, 
 	return g, news
 }
 
-// find returns the gate of key. Where there are too many gates, it forgets all
-// that are open. Where all are shut, or key is empty, it returns the gate of the
-// class.
-func (gs *gates) find(key string, class int, now time.Time) *gate {
+// find returns the gate of key, or the class's own. Where there are too many
+// gates, it forgets all that are open. Where all are shut, it returns the gate of
+// the class without a key.
+func (gs *gates) find(key string, class int, own bool, now time.Time) *gate {
 	for _, g := range *gs {
-		if g.key == key && (key != "" || g.covers == 1<<class) {
+		if g.key == key && g.own == own && (!own || g.covers == 1<<class) {
 			return g
 		}
 	}
 	if key != "" && len(*gs) >= maxKeys {
 		*gs = slices.DeleteFunc(*gs, func(g *gate) bool { return g.over(now) })
 		if len(*gs) >= maxKeys {
-			return gs.find("", class, now)
+			return gs.find("", class, true, now)
 		}
 	}
-	g := &gate{key: key}
+	g := &gate{key: key, own: own}
 	*gs = append(*gs, g)
 	return g
 }
