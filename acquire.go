@@ -50,7 +50,7 @@ func (c *call) coolOff(ctx context.Context) error {
 	return err
 }
 
-// gateKey is a limit_key as it is kept and told: foreign text, so one line of
+// gateKey is a limit_key as it is kept and shown: foreign text, so one line of
 // at most 64 bytes.
 func gateKey(limitKey string) string { return scrub.Line(limitKey, 64) }
 
@@ -85,11 +85,11 @@ func (c *call) countWait(ctx context.Context, limitKey string, waited time.Durat
 	}
 }
 
-// release tells the cool-down and the limiter how the attempt ended.
+// release reports to the cool-down and the limiter how the attempt ended.
 func (c *call) release(ctx context.Context) {
 	cooled := cooldown.Outcome{Sent: c.out.sent}
 	report := AttemptOutcome{Sent: c.out.sent, StatusCode: c.out.status}
-	if answer := c.out.answer; c.out.status == http.StatusTooManyRequests {
+	if answer := c.out.answer; c.out.limited() {
 		cooled.Refused, cooled.TraceID = true, answer.TraceID
 		cooled.LimitKey, cooled.RetryAfter = gateKey(answer.LimitKey), answer.RetryAfter
 		report.LimitKey, report.RetryAfter = answer.LimitKey, answer.RetryAfter

@@ -158,14 +158,14 @@ func (c *call) hasNext(ctx context.Context) bool {
 	if c.attempts >= c.client.retry.MaxAttempts {
 		return false
 	}
-	told, random := c.out.toldToWait(), c.client.random()
+	asked, random := c.out.askedWait(), c.client.random()
 	if c.seat.Parked {
 		random = c.seat.Random // until the gate opens for all
 	}
 	longest := min(cooldown.Longest(ctx, c.client.retry.MaxWait), c.budget-1)
-	wait, ok := c.client.retry.wait(c.attempts, told, longest, random)
+	wait, ok := c.client.retry.wait(c.attempts, asked, longest, random)
 	if ok {
-		c.seat.Waits(told, wait)
+		c.seat.Waits(asked, wait)
 		c.pause = wait
 	}
 	return ok

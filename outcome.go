@@ -46,6 +46,8 @@ func (o *outcome) success() bool { return o.status >= 200 && o.status <= 299 }
 
 func (o *outcome) failed() bool { return o.err != nil || !o.success() }
 
+func (o *outcome) limited() bool { return o.status == http.StatusTooManyRequests }
+
 // classify sorts an outcome of a call to endpoint. ctxErr is the error of the
 // call's context, which counts only where there is no answer: what has arrived
 // is kept.
@@ -61,7 +63,7 @@ func (o *outcome) classify(endpoint *spec.Endpoint, ctxErr error) class {
 		return classEndedAfter
 	case o.success():
 		return classLost
-	case o.status == http.StatusTooManyRequests:
+	case o.limited():
 		return classLimited
 	case o.status >= http.StatusInternalServerError:
 		return o.classifyServerError(endpoint)
@@ -98,13 +100,13 @@ func (o *outcome) classifyUnanswered(ctxErr error) class {
 	return classNeverSent
 }
 
-// toldToWait is the wait that the answer asks for, and after a 429 that asks
+// askedWait is the wait that the answer asks for, and after a 429 that asks
 // for none, a second.
-func (o *outcome) toldToWait() time.Duration {
+func (o *outcome) askedWait() time.Duration {
 	switch {
 	case o.answer == nil:
 		return 0
-	case o.status == http.StatusTooManyRequests && o.answer.RetryAfter == 0:
+	case o.limited() && o.answer.RetryAfter == 0:
 		return cooldown.LeastShut
 	}
 	return o.answer.RetryAfter

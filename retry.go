@@ -60,20 +60,20 @@ func (p RetryPolicy) withDefaults() RetryPolicy {
 	return p
 }
 
-// wait is how long to wait after the given attempt. Retry-After asked for told, 0
-// if for nothing; no wait may be longer than longest; random is in [0, 1). It
-// reports false where not even the shortest allowed wait fits.
-func (p RetryPolicy) wait(attempt int, told, longest time.Duration, random float64) (time.Duration, bool) {
+// wait is how long to wait after the given attempt. asked is what Retry-After asks
+// for, or 0; no wait may be longer than longest; random is in [0, 1). It reports
+// false where not even the shortest allowed wait fits.
+func (p RetryPolicy) wait(attempt int, asked, longest time.Duration, random float64) (time.Duration, bool) {
 	backoff := p.backoff(attempt)
-	shortest := max(told, backoff)
+	shortest := max(asked, backoff)
 	if shortest > longest {
 		return 0, false
 	}
-	return shortest + cooldown.Jitter(told, backoff, longest-shortest, random), true
+	return shortest + cooldown.Jitter(asked, backoff, longest-shortest, random), true
 }
 
 // backoff doubles from MinWait, up to maxBackoff. It is also the floor where
-// Retry-After is 0, in the past or missing; after a 429 a second is (toldToWait).
+// Retry-After is 0, in the past or missing; after a 429 a second is (askedWait).
 func (p RetryPolicy) backoff(attempt int) time.Duration {
 	wait := p.MinWait
 	for n := 1; n < attempt && wait < maxBackoff; n++ {

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// told reports whether anybody wants an event that loggers write at level: it
+// wanted reports whether anybody wants an event that loggers write at level: it
 // costs time and memory, and most calls have nobody who wants one.
-func (c *call) told(ctx context.Context, level slog.Level) bool {
+func (c *call) wanted(ctx context.Context, level slog.Level) bool {
 	if c.client.observers != nil {
 		return true
 	}
@@ -60,7 +60,7 @@ func (c *call) end(ctx context.Context, err error) error {
 		traceID, limitKey = c.failure.TraceID, c.failure.LimitKey
 	}
 	c.fillInfo(traceID)
-	if c.told(ctx, callLevel(c.out.status, err)) {
+	if c.wanted(ctx, callLevel(c.out.status, err)) {
 		c.tell(ctx, CallEnd{
 			Call: c.id(), Endpoint: c.name(), AgentID: c.knownAgentID(), StatusCode: c.out.status,
 			TraceID: c.redacted(traceID), LimitKey: gateKey(limitKey),
@@ -88,7 +88,7 @@ func (c *call) redacted(text string) string {
 }
 
 func (c *call) startAttempt(ctx context.Context) context.Context {
-	if !c.told(ctx, slog.LevelDebug) {
+	if !c.wanted(ctx, slog.LevelDebug) {
 		return ctx
 	}
 	c.attemptBegan = time.Now()
@@ -106,7 +106,7 @@ func (c *call) startRequest(ctx context.Context) context.Context {
 }
 
 func (c *call) endAttempt(ctx context.Context) {
-	if !c.told(ctx, slog.LevelDebug) {
+	if !c.wanted(ctx, slog.LevelDebug) {
 		return
 	}
 	traceID, limitKey := c.redacted(c.out.traceID), ""
@@ -121,7 +121,7 @@ func (c *call) endAttempt(ctx context.Context) {
 }
 
 func (c *call) tellRetry(ctx context.Context, outcome string) {
-	if c.told(ctx, slog.LevelDebug) {
+	if c.wanted(ctx, slog.LevelDebug) {
 		c.tell(ctx, Retry{
 			Call: c.id(), Endpoint: c.name(), AgentID: c.agentID, Attempt: c.attempts, Outcome: outcome, Wait: c.pause,
 		})
@@ -129,7 +129,7 @@ func (c *call) tellRetry(ctx context.Context, outcome string) {
 }
 
 func (c *call) tellLimiterWait(ctx context.Context, limitKey string, wait time.Duration) {
-	if c.told(ctx, slog.LevelDebug) {
+	if c.wanted(ctx, slog.LevelDebug) {
 		c.tell(ctx, LimiterWait{
 			Call: c.id(), Endpoint: c.name(), AgentID: c.agentID, Attempt: c.attempts, LimitKey: gateKey(limitKey), Wait: wait,
 		})
@@ -137,7 +137,7 @@ func (c *call) tellLimiterWait(ctx context.Context, limitKey string, wait time.D
 }
 
 func (c *call) tellCoolDown(ctx context.Context, limitKey string, wait time.Duration) {
-	if c.told(ctx, slog.LevelInfo) {
+	if c.wanted(ctx, slog.LevelInfo) {
 		c.tell(ctx, CoolDown{
 			Call: c.id(), Endpoint: c.name(), AgentID: c.agentID, LimitKey: gateKey(limitKey), Wait: wait,
 		})

@@ -67,7 +67,7 @@ type Seat struct {
 }
 
 // Waits tells how long the call will wait until it tries again.
-func (s *Seat) Waits(told, wait time.Duration) { s.hurried = wait < told+s.jitter }
+func (s *Seat) Waits(asked, wait time.Duration) { s.hurried = wait < asked+s.jitter }
 
 // Outcome is how an attempt that was let pass has ended.
 type Outcome struct {

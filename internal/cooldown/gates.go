@@ -25,8 +25,8 @@ type gate struct {
 	covers   uint32        // a bit for each class
 	isShut   bool          // until somebody has seen that the time has come
 	begun    time.Time     // when the cool-down began
-	end      time.Time     // when it ends, as told
-	told     time.Duration // for how long, when that was news
+	end      time.Time     // when it ends, as asked
+	asked    time.Duration // for how long, when that was news
 	random   float64       // for the jitter, which is the same for all callers of this process
 	reported time.Time     // the end that was last called news
 	nextLook time.Time     // when a caller may look whether it is open already
@@ -57,11 +57,11 @@ const (
 
 // Jitter spreads out callers that were refused together: by half of the
 // backoff, and by a tenth of a long Retry-After, within half of the room.
-func Jitter(told, backoff, room time.Duration, random float64) time.Duration {
-	return min(time.Duration(random*(float64(told)/10+float64(backoff)/2)), room/2)
+func Jitter(asked, backoff, room time.Duration, random float64) time.Duration {
+	return min(time.Duration(random*(float64(asked)/10+float64(backoff)/2)), room/2)
 }
 
-func (g *gate) jitter() time.Duration { return Jitter(g.told, leastBackoff, longestShut, g.random) }
+func (g *gate) jitter() time.Duration { return Jitter(g.asked, leastBackoff, longestShut, g.random) }
 
 func (g *gate) over(now time.Time) bool {
 	return !g.isShut || !now.Before(g.end.Add(g.jitter())) || g.ofOtherClock(now)
@@ -75,17 +75,17 @@ func (g *gate) open(now time.Time) {
 	g.turns = g.turns.next(now)
 }
 
-// shut closes the gate of key, or that of the class where key is empty or told
-// is long, for told from now on, but never opens one earlier than it would have
-// opened.
-func (gs *gates) shut(key string, class int, now time.Time, told time.Duration, random float64) (g *gate, news bool) {
-	if told <= 0 {
-		told = LeastShut
+// shut closes the gate of key, or that of the class where key is empty or the
+// wait that was asked for is long, for that wait from now on, but never opens one
+// earlier than it would have opened.
+func (gs *gates) shut(key string, class int, now time.Time, asked time.Duration, random float64) (g *gate, news bool) {
+	if asked <= 0 {
+		asked = LeastShut
 	}
-	told = min(told, longestShut)
-	g = gs.find(key, class, key == "" || told > longestShared, now)
+	asked = min(asked, longestShut)
+	g = gs.find(key, class, key == "" || asked > longestShared, now)
 	g.covers |= 1 << class
-	end := now.Add(told)
+	end := now.Add(asked)
 	switch {
 	case g.over(now):
 		g.isShut, g.begun, g.end, g.nextLook = true, now, end, now.Add(lookEvery)
@@ -95,7 +95,7 @@ func (gs *gates) shut(key string, class int, now time.Time, told time.Duration, 
 		news = end.Sub(g.reported) >= time.Second
 	}
 	if news {
-		g.reported, g.told, g.random = end, told, random
+		g.reported, g.asked, g.random = end, asked, random
 	}
 	return g, news
 }
