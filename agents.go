@@ -28,7 +28,7 @@ type Agent struct {
 type AgentStatus string
 
 // AgentStatusActive is the status of every new agent.
-const AgentStatusActive AgentStatus = "active"
+const AgentStatusActive AgentStatus = spec.Active // "active"
 
 // Timestamp is a point in time as the service writes it. The interface shows
 // no format beyond string (interface 2.2).
@@ -86,8 +86,8 @@ type LLMMode string
 
 // The modes; hosted is the default.
 const (
-	LLMModeHosted LLMMode = "hosted"
-	LLMModeBYOK   LLMMode = "byok"
+	LLMModeHosted LLMMode = spec.ModeHosted // "hosted"
+	LLMModeBYOK   LLMMode = spec.ModeBYOK   // "byok"
 )
 
 // Tier is a class of hosted models.
@@ -95,8 +95,8 @@ type Tier string
 
 // The tiers; fast is the default.
 const (
-	TierFast  Tier = "fast"
-	TierSmart Tier = "smart"
+	TierFast  Tier = spec.TierFast  // "fast"
+	TierSmart Tier = spec.TierSmart // "smart"
 )
 
 // createAgentBody is CreateAgentRequest on the wire, but for the metadata: they may

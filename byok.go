@@ -12,9 +12,9 @@ type Provider string
 
 // The providers.
 const (
-	ProviderOpenAICompat Provider = "openai_compat"
-	ProviderOpenAI       Provider = "openai"
-	ProviderAnthropic    Provider = "anthropic"
+	ProviderOpenAICompat Provider = spec.OpenAICompat // "openai_compat"
+	ProviderOpenAI       Provider = spec.OpenAI       // "openai"
+	ProviderAnthropic    Provider = spec.Anthropic    // "anthropic"
 )
 
 // BYOKConfig describes the provider key that is stored for an API key

@@ -7,6 +7,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
+// The calls that concern no agent and store nothing: Status and WarmUp.
+
 // ServiceStatus is what the service says of itself (interface 4.1).
 type ServiceStatus struct {
 	OK      bool   `json:"ok"`

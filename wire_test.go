@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -131,17 +132,31 @@ func TestUselessReplies(t *testing.T) {
 	}
 }
 
-// TestConstantsAreTheInterfacesValues holds the exported constants to the
-// closed lists, so that neither has a value that the other lacks.
-func TestConstantsAreTheInterfacesValues(t *testing.T) {
-	assert.Equal(t, spec.LLMModes, texts(agentmessaging.LLMModeHosted, agentmessaging.LLMModeBYOK))
-	assert.Equal(t, spec.Tiers, texts(agentmessaging.TierFast, agentmessaging.TierSmart))
-	assert.Equal(t, spec.Providers, texts(agentmessaging.ProviderOpenAICompat, agentmessaging.ProviderOpenAI, agentmessaging.ProviderAnthropic))
-	channels := texts(agentmessaging.SMSModeSandbox, agentmessaging.SMSModeManaged, agentmessaging.SMSModeBYOTwilio)
-	assert.Equal(t, spec.SMSChannelModes, channels)
-	assert.Equal(t, spec.SMSModes, append(texts(agentmessaging.SMSModeNone), channels...))
-	assert.Equal(t, spec.SMSStatuses, texts(agentmessaging.SMSStatusDisabled, agentmessaging.SMSStatusNeedsCompliance,
-		agentmessaging.SMSStatusPending, agentmessaging.SMSStatusActive, agentmessaging.SMSStatusNeedsSetup))
+// TestConstants: each has the value that its comment shows, and together they are
+// the closed lists.
+func TestConstants(t *testing.T) {
+	shown := map[string][]string{}
+	for _, file := range []string{"agents.go", "byok.go", "sms.go"} {
+		source, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, constant := range regexp.MustCompile(`(\w+) = spec\.\w+ +// "(\w+)"`).FindAllStringSubmatch(string(source), -1) {
+			shown[constant[1]] = append(shown[constant[1]], constant[2])
+		}
+	}
+	assert.Equal(t, map[string][]string{
+		"LLMMode":     texts(agentmessaging.LLMModeHosted, agentmessaging.LLMModeBYOK),
+		"Tier":        texts(agentmessaging.TierFast, agentmessaging.TierSmart),
+		"Provider":    texts(agentmessaging.ProviderOpenAICompat, agentmessaging.ProviderOpenAI, agentmessaging.ProviderAnthropic),
+		"AgentStatus": texts(agentmessaging.AgentStatusActive),
+		"SMSMode": texts(agentmessaging.SMSModeNone, agentmessaging.SMSModeSandbox, agentmessaging.SMSModeManaged,
+			agentmessaging.SMSModeBYOTwilio),
+		"SMSStatus": texts(agentmessaging.SMSStatusDisabled, agentmessaging.SMSStatusNeedsCompliance,
+			agentmessaging.SMSStatusPending, agentmessaging.SMSStatusActive, agentmessaging.SMSStatusNeedsSetup),
+	}, shown)
+	assert.Equal(t, map[string][]string{
+		"LLMMode": spec.LLMModes, "Tier": spec.Tiers, "Provider": spec.Providers,
+		"AgentStatus": {spec.Active}, "SMSMode": spec.SMSModes, "SMSStatus": spec.SMSStatuses,
+	}, shown)
 }
 
 func texts[T ~string](values ...T) (texts []string) {

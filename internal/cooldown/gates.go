@@ -39,7 +39,7 @@ const (
 	LeastShut = time.Second
 	// longestShut is the longest that is believed.
 	longestShut = retryafter.Longest
-	// longestShared is the longest told that holds for all classes of a key. A
+	// longestShared is the longest wait that holds for all classes of a key. A
 	// service may give one name to several limits: a warm-up that is refused for
 	// an hour must not hold up messages. A limit of a day then refuses one call of
 	// each class.

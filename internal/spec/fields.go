@@ -46,30 +46,26 @@ func (f *Field) Allows(s string) bool { return f.Enum == nil || slices.Contains(
 // Values lists the field's values for a sentence: "fast, smart".
 func (f *Field) Values() string { return strings.Join(f.Enum, ", ") }
 
-// The values that a rule names, and the defaults of interface 2.3.
+// The values of the closed lists of interface sections 2.3 to 3.
 const (
-	ModeHosted = "hosted"
-	ModeBYOK   = "byok"
-	TierFast   = "fast"
-	Active     = "active"
+	ModeHosted, ModeBYOK                                       = "hosted", "byok"
+	TierFast, TierSmart                                        = "fast", "smart"
+	OpenAICompat, OpenAI, Anthropic                            = "openai_compat", "openai", "anthropic"
+	SMSNone, SMSSandbox, SMSManaged, SMSBYOTwilio              = "none", "sandbox", "managed", "byo_twilio"
+	SMSDisabled, SMSNeedsCompliance, SMSPending, SMSNeedsSetup = "disabled", "needs_compliance", "pending", "needs_setup"
+	Active                                                     = "active" // of an agent and of an SMS channel
 )
 
-// The modes of an SMS channel, and the statuses that the fake gives them.
-const (
-	SMSNone, SMSSandbox, SMSManaged, SMSBYOTwilio  = "none", "sandbox", "managed", "byo_twilio"
-	SMSDisabled, SMSNeedsCompliance, SMSNeedsSetup = "disabled", "needs_compliance", "needs_setup"
-)
-
-// Values of the closed lists of interface sections 2.3 to 3.
+// The closed lists.
 var (
 	LLMModes  = []string{ModeHosted, ModeBYOK}
-	Tiers     = []string{TierFast, "smart"}
-	Providers = []string{"openai_compat", "openai", "anthropic"}
+	Tiers     = []string{TierFast, TierSmart}
+	Providers = []string{OpenAICompat, OpenAI, Anthropic}
 	// SMSModes are the modes at agent creation (2.3); SMSChannelModes, without
 	// none, those that enabling accepts (4.9).
 	SMSModes        = []string{SMSNone, SMSSandbox, SMSManaged, SMSBYOTwilio}
 	SMSChannelModes = SMSModes[1:]
-	SMSStatuses     = []string{SMSDisabled, SMSNeedsCompliance, "pending", Active, SMSNeedsSetup}
+	SMSStatuses     = []string{SMSDisabled, SMSNeedsCompliance, SMSPending, Active, SMSNeedsSetup}
 )
 
 // Members of CreateAgentRequest, interface 2.3 and 8.4.

@@ -27,7 +27,7 @@ const (
 // PlanNames, LimitNames and WindowNames are the values of Settings.
 var (
 	PlanNames   = planNames()
-	LimitNames  = []string{limitsOfPlan, "preview", "pro", "byok", limitsOff}
+	LimitNames  = []string{limitsOfPlan, spec.PreviewPlan, spec.ProPlan, spec.BYOKPlan, limitsOff}
 	WindowNames = []string{fixed, sliding}
 )
 
