@@ -71,6 +71,14 @@ func (m *machine) calm(counts kinds, opens int64) {
 	}
 }
 
+// reopen forgets what refusals have shut, and how many calls a long limit held.
+func (m *machine) reopen() {
+	clear(m.Gates)
+	for b := range m.spent(everything) {
+		b.Due, b.Most = min(b.Due, m.now+b.credit), 0
+	}
+}
+
 // gates are shut by refusals, each for all calls that count as the refused one
 // did, or as more.
 type gates map[kinds]gate

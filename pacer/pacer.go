@@ -108,20 +108,28 @@ func WithLogger(logger *slog.Logger) Option {
 func (p *Pacer) CoolsDown() bool { return true }
 
 // SetLimits replaces the limits, as after a change of plan. What was sent
-// counts on for those with the same Key, Window and Counts. Processes that share
-// a store may have different Max for a while, each keeping to its own.
+// counts on for those with the same Key, Window and Counts, but no refusal that
+// came before holds anybody back. Processes that share a store may have different
+// Max for a while, each keeping to its own.
 func (p *Pacer) SetLimits(limits []Limit) error {
 	rules, err := rulesOf(limits)
 	if err != nil {
 		return err
 	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	if slices.Equal(rules, p.rules) {
+		p.mu.Unlock()
+		return nil
+	}
 	old := p.here()
 	m := newState(rules, old.now, madeHere).at(rules, old.now)
 	m.join(old)
 	p.state = m.state
 	p.limits, p.rules = slices.Clone(limits), rules
+	p.mu.Unlock()
+	p.step((*machine).reopen)
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.wakeAll()
 	return nil
 }

@@ -391,6 +391,36 @@ func TestSetLimits(t *testing.T) {
 	})
 }
 
+// TestSetLimitsReopens what refusals have shut, here or in the store, and counts
+// a long limit to its new number.
+func TestSetLimitsReopens(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var opts []pacer.Option
+			if shared {
+				opts = append(opts, pacer.WithStore(traffic.NewStore(), traffic.Key))
+			}
+			limits := pacer.PreviewLimits()
+			limits[2].Max = 2
+			p := newPacer(t, limits, opts...)
+			for range 2 {
+				acquire(t, p, message)
+			}
+			acquire(t, p, message).Done(tooMany("day", 10*time.Hour))
+			synctest.Wait()
+			require.NoError(t, p.SetLimits(limits))
+			wantRefusal(t, p, t.Context(), message)
+			limits[2].Max = 5
+			require.NoError(t, p.SetLimits(limits))
+			begin := time.Now()
+			for range 6 {
+				acquire(t, p, message)
+			}
+			assert.Less(t, time.Since(begin), 15*time.Second)
+		})
+	}
+}
+
 // shifted is a clock that was set back.
 type shifted struct {
 	cooldown.RealClock
