@@ -110,8 +110,7 @@ func (c *CoolDown) Pass(ctx context.Context, attempt Attempt, seat *Seat) (key s
 // wait is for the gates to open, and then for the caller's turn. It looks again
 // after each pause, since another 429 may have come.
 func (c *CoolDown) wait(w *caller) error {
-	for {
-		now := c.now()
+	for now := w.slept; ; now = c.now() {
 		if now.Before(w.slept) {
 			now = w.slept
 		}

@@ -127,6 +127,9 @@ func (l *line) leave(w *caller) {
 func (l *line) first(may func(class int, last, others bool) bool) (first *caller) {
 	others := l.waiting[0] > 0
 	for _, last := range []int{1, 0} {
+		if l.waiting[last] == 0 {
+			continue
+		}
 		for class := range maxClasses {
 			w := head(&l.queues[last][class])
 			if w != nil && (first == nil || w.came < first.came) && may(class, last == 1, others) {
