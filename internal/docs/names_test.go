@@ -54,6 +54,44 @@ func TestDocsNames(t *testing.T) {
 	}
 }
 
+// withoutExample are the exported functions and methods that no Example shows,
+// each with the reason.
+var withoutExample = map[string]string{
+	"agentmessaging.Observe": "a conversion to ObserverFunc is what users write",
+	"fakeserver.IssueKeyOn":  "package contract calls it",
+	"pacer.Acquire":          "the client calls it",
+	"pacer.CoolsDown":        "the client calls it",
+	"pacer.TestStore":        "a test of a store calls it: TestStoreOfTheTests",
+}
+
+// TestExamplesShowEveryFunction: whatever is exported is used in the files of
+// Examples, by its name, or stands in the list above. fmt, errors, slog and the
+// encoders call the other ones.
+func TestExamplesShowEveryFunction(t *testing.T) {
+	t.Chdir(root)
+	exported := regexp.MustCompile(`(?m)^(?:func|var) (\(.*?\) )?([A-Z]\w*)`)
+	byOthers := regexp.MustCompile(`^(Error|Format|GoString|Is|Marshal\w+|String|Unwrap)$`)
+	for pkg, dir := range map[string]string{"agentmessaging": ".", "fakeserver": "fakeserver", "pacer": "pacer"} {
+		files, err := filepath.Glob(filepath.Join(dir, "example*_test.go"))
+		require.NoError(t, err)
+		var examples strings.Builder
+		for _, file := range files {
+			examples.WriteString(read(t, file))
+		}
+		for _, found := range exported.FindAllStringSubmatch(read(t, "internal/release/api/"+pkg+".txt"), -1) {
+			receiver, name := found[1], found[2]
+			use := `\.` + name + `\(`
+			if receiver == "" {
+				use = `\b` + pkg + `\.` + name + `\b`
+			}
+			shown := regexp.MustCompile(use).MatchString(examples.String()) || byOthers.MatchString(name)
+			listed := withoutExample[pkg+"."+name] != ""
+			assert.False(t, !shown && !listed, "no Example uses %s.%s", pkg, name)
+			assert.False(t, shown && listed, "%s.%s has an Example: take it off the list", pkg, name)
+		}
+	}
+}
+
 // TestDocsNumbers holds the numbers that pages and comments repeat to the tables
 // and constants that they are from.
 func TestDocsNumbers(t *testing.T) {
