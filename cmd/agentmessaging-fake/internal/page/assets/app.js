@@ -12,6 +12,6 @@ window.addEventListener('hashchange', readRoute);
 // Another program may have made a world meanwhile; no event tells of it.
 window.addEventListener('focus', () => state.info && loadWorlds());
 // Times in relative form grow old.
-setInterval(() => change({ tick: state.tick + 1 }), 1000);
+setInterval(() => change({}), 1000);
 readRoute();
 start();

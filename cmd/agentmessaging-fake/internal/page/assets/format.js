@@ -56,8 +56,8 @@ export function count(n) {
   return n.toLocaleString('en');
 }
 
-export function plural(n, one, many = `${one}s`) {
-  return `${count(n)} ${n === 1 ? one : many}`;
+export function plural(n, word) {
+  return `${count(n)} ${word}${n === 1 ? '' : 's'}`;
 }
 
 // indentJSON lays a JSON document out over lines. It works on the text, since

@@ -30,7 +30,6 @@ export const state = {
   dialog: null, // {kind, ...} of the dialog that is open
   notices: [],
   drafts: {}, // agent id -> message being typed
-  tick: 0, // changes once a second, for times in relative form
 };
 
 let draw = () => {};

@@ -2,28 +2,22 @@
 import { headers, failure, Failure } from './api.js';
 
 // readEvents hands each event of a text/event-stream to onEvent as
-// {event, data}, until the stream ends. onBytes is called for anything that arrives.
-async function readEvents(body, onEvent, onBytes = () => {}) {
+// {event, data}, until the stream ends. onBytes is called for anything that
+// arrives. The fake writes each field in one line; a comment is a heartbeat.
+async function readEvents(body, onEvent, onBytes) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';
   for (;;) {
     const { value, done } = await reader.read();
     if (done) return;
     onBytes();
-    const blocks = (rest + value).split(/\r?\n\r?\n/);
+    const blocks = (rest + value).split('\n\n');
     rest = blocks.pop();
-    for (const block of blocks) emit(block, onEvent);
+    for (const block of blocks) {
+      const found = Object.fromEntries(block.split('\n').map((line) => line.split(/: (.*)/)));
+      if (found.data) onEvent(found);
+    }
   }
-}
-
-function emit(block, onEvent) {
-  const found = { event: 'message', data: '' };
-  for (const line of block.split(/\r?\n/)) {
-    const [, name, value] = /^(\w+): ?([^]*)$/.exec(line) ?? [];
-    if (name === 'data') found.data += (found.data && '\n') + value;
-    else if (name === 'event') found.event = value;
-  }
-  if (found.data) onEvent(found); // a comment is a heartbeat
 }
 
 const firstWait = 500;

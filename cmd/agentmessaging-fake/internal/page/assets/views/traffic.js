@@ -5,7 +5,7 @@ import { log, loadOlder } from '../sync.js';
 import { go, hrefOf, setFilter } from '../route.js';
 import { exportLines } from '../snippets.js';
 import { indexOf } from '../calls.js';
-import { count, took } from '../format.js';
+import { count, plural, took } from '../format.js';
 import { button, choice, code, head, mark, statusTag, ago, empty, mono } from '../parts/widgets.js';
 import { VirtualList } from '../parts/virtual.js';
 import { Strip } from './limits.js';
@@ -69,7 +69,7 @@ function sum() {
   const all = log.calls.length;
   if (all === 0) return '';
   const fitting = log.filtered ? log.total : all;
-  return fitting === all ? `${count(all)} ${all === 1 ? 'call' : 'calls'}` : `${count(fitting)} of ${count(all)} calls`;
+  return fitting === all ? plural(all, 'call') : `${count(fitting)} of ${count(all)} calls`;
 }
 
 const statuses = [
