@@ -95,12 +95,13 @@ func (gs gates) shut(k kinds, opens int64, key string) {
 	}
 }
 
-// opens is when the gates let a call go that counts as k; 0 if none is shut.
-func (gs gates) opens(k kinds) (opens int64) {
+// last is the gate that is the last to let a call go that counts as k; zero if
+// none is shut.
+func (gs gates) last(k kinds) (last gate) {
 	for of, g := range gs {
-		if of&^k == 0 {
-			opens = max(opens, g.Opens)
+		if of&^k == 0 && g.Opens > last.Opens {
+			last = g
 		}
 	}
-	return opens
+	return last
 }

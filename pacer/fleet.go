@@ -136,7 +136,7 @@ func (p *Pacer) load() (*loaded, error) {
 	}
 	l.machine, l.took = s.at(rules, l.at.UnixMicro()), max(0, p.now()-began)
 	l.offset = l.now - began - l.took/2
-	if p.fleet.down && l.Gates.opens(nothing) == 0 { // others may still be on their shares
+	if p.fleet.down && l.Gates.last(nothing).Opens == 0 { // others may still be on their shares
 		l.Gates.shut(nothing, l.now+returnHold, "")
 	}
 	if p.fleet.down || p.fleet.size > 0 && p.state.Born != l.Born {
@@ -168,7 +168,7 @@ func (m *machine) join(other *machine) {
 				b.Level, b.Corrected, b.Quiet = o.Level, o.Corrected+ahead, o.Quiet+ahead
 			}
 		}
-		b.pause(max(m.now, m.Gates.opens(nothing)))
+		b.pause(max(m.now, m.Gates.last(nothing).Opens))
 	}
 }
 

@@ -168,6 +168,9 @@ func TestWhoIsHeldBack(t *testing.T) {
 			} {
 				_, wait := ask(t, p, attempt)
 				assert.InDelta(t, (want + s/2).Seconds(), wait.Seconds(), 0.51, "%+v: %s", test, attempt.Path) // and a turn
+				if want > 90*s {
+					assert.Equal(t, test.key, wantRefusal(t, p, t.Context(), attempt).LimitKey, "the service's word")
+				}
 			}
 		})
 	}

@@ -45,7 +45,7 @@ func (g *permit) giveBack() { g.pacer.report(func(m *machine) { m.giveBack(g.kin
 func (g *permit) refused(wait int64, key string) {
 	g.pacer.mu.Lock()
 	m := g.pacer.here()
-	if m.now+wait-max(m.now, m.Gates.opens(g.kinds)) >= second {
+	if m.now+wait-max(m.now, m.Gates.last(g.kinds).Opens) >= second {
 		g.key, g.closed = key, time.Duration(wait)*time.Microsecond
 		m.Gates.shut(g.kinds, m.now+wait, key) // in the copy, so that the others know that it is no news
 	}

@@ -145,7 +145,7 @@ func (p *Pacer) pass(q *queue, a ask, got answer) {
 		}
 		w := q.line.pop()
 		if leave.waited = now + leave.early - w.came; leave.waited > 0 {
-			leave.limit = q.limit.key
+			leave.limit = q.key
 		}
 		w.permit = leave
 		close(w.answered)
@@ -167,7 +167,7 @@ func (p *Pacer) pass(q *queue, a ask, got answer) {
 func (p *Pacer) refuse(q *queue, w *waiter, before int, now int64) {
 	wait := max(q.opens, q.turn(before)) - now
 	w.err = &agentmessaging.Error{
-		StatusCode: http.StatusTooManyRequests, Code: spec.RateLimited, LimitKey: q.limit.key,
+		StatusCode: http.StatusTooManyRequests, Code: spec.RateLimited, LimitKey: q.key,
 		RetryAfter: time.Duration(max(1, wait)) * time.Microsecond,
 	}
 	if w.answered != nil {

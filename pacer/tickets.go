@@ -36,12 +36,13 @@ type ask struct {
 // by the pacer's.
 type answer struct {
 	grants []int64
-	offset int64 // between the clocks
-	due    int64 // the next of the others
-	opens  int64 // when the limits would let somebody go
-	gap    int64 // of the process's turns
-	extra  int64 // added to gap while a burst is made up for
-	limit  *rule // that keeps them waiting
+	offset int64  // between the clocks
+	due    int64  // the next of the others
+	opens  int64  // when the limits would let somebody go
+	gap    int64  // of the process's turns
+	extra  int64  // added to gap while a burst is made up for
+	limit  *rule  // that keeps them waiting
+	key    string // of the limit, or in the service's words what its refusal shut
 }
 
 // ask grants calls, and keeps a place for those that have to wait. It grants
@@ -136,9 +137,10 @@ func (m *machine) firstBatch() int {
 }
 
 // earliest is when all limits of a kind let a call go that has others before it.
-// What a gate holds back is put down to the first of them.
+// What a gate holds back is put down to the first of them, under the gate's key.
 func (m *machine) earliest(k kinds, before *[maxLimits]int64) answer {
-	got := answer{due: max(m.now, m.Gates.opens(k)), limit: &m.rules[0]}
+	shut := m.Gates.last(k)
+	got := answer{due: max(m.now, shut.Opens), limit: &m.rules[0]}
 	for b := range m.spent(k) {
 		at := b.next(before[b.index])
 		if at > got.due || got.limit.counts&k == nothing {
@@ -149,6 +151,9 @@ func (m *machine) earliest(k kinds, before *[maxLimits]int64) answer {
 			got.gap = max(got.gap, b.pace*b.calls)
 			got.extra = max(got.extra, b.widest(1)-got.gap)
 		}
+	}
+	if got.key = got.limit.key; got.due == shut.Opens {
+		got.key = shut.Key
 	}
 	return got
 }
