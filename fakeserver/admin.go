@@ -2,7 +2,6 @@ package fakeserver
 
 import (
 	"maps"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -95,17 +94,11 @@ func (a Admin) Keys() []KeyInfo {
 }
 
 func (k *apiKey) info() KeyInfo {
+	address, _ := k.from.MarshalText() // nothing before the first call
 	return KeyInfo{
 		Label: k.label, Plan: Plan(k.plan.Name), Dashboard: k.dashboard, Revoked: k.revoked,
-		IssuedAt: k.issued, Address: addressText(k.from),
+		IssuedAt: k.issued, Address: string(address),
 	}
-}
-
-func addressText(ip netip.Addr) string {
-	if !ip.IsValid() {
-		return ""
-	}
-	return ip.String()
 }
 
 // KeyWithLabel returns the text of the API key with this label, and whether

@@ -2,6 +2,7 @@ package fakeserver
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -102,16 +103,9 @@ func missing(fields []*spec.Field, seen []bool) *failure {
 }
 
 func notAllowed(path, name string) *failure {
-	f := badRequest(orBody(path), "member "+memberName(name)+" is not allowed")
+	f := badRequest(cmp.Or(path, "body"), "member "+memberName(name)+" is not allowed")
 	f.member = strings.TrimPrefix(path+"."+strings.Trim(memberName(name), `"`), ".")
 	return f
-}
-
-func orBody(path string) string {
-	if path == "" {
-		return "body"
-	}
-	return path
 }
 
 // forget drops a member that was found before, with those inside it.

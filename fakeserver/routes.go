@@ -20,19 +20,19 @@ type route struct {
 	judge judge
 }
 
-// routes are the nine endpoints. Their rows in spec have the path that each has,
-// the body that it takes, the statuses that it answers and the limits that it
-// spends, which stand here again for the reader. Nothing changes routes.
+// routes are the nine endpoints. Their rows in spec have the body that each
+// takes and the statuses that it answers, besides the call and what it spends,
+// which stand here again for the reader. Nothing changes routes.
 var routes = []route{
-	{spec.Status, (*Server).status},           // spends nothing
-	{spec.WarmUp, (*Server).warmUp},           // spends requests, warm-ups
-	{spec.GetBYOK, (*Server).getBYOK},         // spends nothing
-	{spec.SetBYOK, (*Server).setBYOK},         // spends requests, BYOK sets
-	{spec.ClearBYOK, (*Server).clearBYOK},     // spends nothing
-	{spec.CreateAgent, (*Server).createAgent}, // spends requests, agent creations; with llm.api_key, BYOK sets
-	{spec.GetAgent, (*Server).getAgent},       // spends requests
-	{spec.SendMessage, (*Server).sendMessage}, // spends requests
-	{spec.EnableSMS, (*Server).enableSMS},     // spends requests
+	{spec.Status, (*Server).status},           // GET /v1/status spends nothing
+	{spec.WarmUp, (*Server).warmUp},           // POST /v1/warmup spends requests, warm-ups
+	{spec.GetBYOK, (*Server).getBYOK},         // GET /v1/byok spends nothing
+	{spec.SetBYOK, (*Server).setBYOK},         // PUT /v1/byok spends requests, BYOK sets
+	{spec.ClearBYOK, (*Server).clearBYOK},     // DELETE /v1/byok spends nothing
+	{spec.CreateAgent, (*Server).createAgent}, // POST /v1/agents spends requests, agent creations; with llm.api_key, BYOK sets
+	{spec.GetAgent, (*Server).getAgent},       // GET /v1/agents/{agent_id} spends requests
+	{spec.SendMessage, (*Server).sendMessage}, // POST /v1/agents/{agent_id}/messages spends requests
+	{spec.EnableSMS, (*Server).enableSMS},     // POST /v1/agents/{agent_id}/channels/sms spends requests
 }
 
 func (r *route) endpoint() Endpoint { return Endpoint(r.spec.Call) }

@@ -159,13 +159,9 @@ type headerName struct {
 	secret bool // headers with such a name carry secrets
 }
 
-// usualNames saves reading the names that almost every call has.
+// usualNames are the names that almost every call has, read once.
 var usualNames = []headerName{
-	{"Accept-Encoding", "accept-encoding", false},
-	{"Authorization", "authorization", true},
-	{"Content-Length", "content-length", false},
-	{"Content-Type", "content-type", false},
-	{"User-Agent", "user-agent", false},
+	readName("Accept-Encoding"), readName("Authorization"), readName("Content-Length"), readName("Content-Type"), readName("User-Agent"),
 }
 
 func nameOf(name string) headerName {
@@ -174,6 +170,10 @@ func nameOf(name string) headerName {
 			return usual
 		}
 	}
+	return readName(name)
+}
+
+func readName(name string) headerName {
 	lower := strings.ToLower(name)
 	return headerName{name, lower, containsAny(lower, secretNames)}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/netip"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -92,7 +93,7 @@ func TestRoutesFitTheSpec(t *testing.T) {
 			spends = append(spends, string(counted))
 		}
 		says := cmp.Or(strings.Join(spends, ", "), "nothing")
-		assert.Regexp(t, `{spec\.`+e.Name+`, .* // spends `+says+`(;|\n)`, string(source))
+		assert.Regexp(t, `{spec\.`+e.Name+`, .* // `+regexp.QuoteMeta(e.Call)+` spends `+says+`(;|\n)`, string(source))
 	}
 	for _, mode := range spec.SMSModes {
 		assert.Contains(t, spec.SMSStatuses, newChoices().smsStatus[mode])
