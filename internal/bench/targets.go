@@ -45,9 +45,9 @@ const (
 	limiter  = "the limiter's decision is an eighth of the time, and two readings of the clock are a twentieth"
 	refusal  = "a seventh is the cool-down and its line, an eighth the deadlines of two attempts, a tenth decoding the refusal; the floor has none of them"
 	decoding = "a fifth is decoding the members, a seventh the deadline; the floor has neither"
-	fresh    = "a fifth makes the fake with its key and limits, an eighth records and redacts the call; the floor does neither"
+	fresh    = "to check, redact and record the call takes a tenth of the time on the wire and a twentieth over loopback, to make the fake a fiftieth and a hundredth"
 	caches   = "it takes no more instructions and twice the cache misses: so many do not fit into the processor's cache"
-	checks   = "the fake checks, counts and records each call; the floor decodes and encodes"
+	checks   = "the fake's handler has a fifth of the processor's time, half of it to read, check and record the call; the floor's has a twelfth"
 )
 
 var targets = []target{
