@@ -64,8 +64,8 @@ func TestNewClientRefusesBaseURL(t *testing.T) {
 		{"https://service.example/gateway/%761", "leave it out"},
 	} {
 		client, err := agentmessaging.NewClient(tt.baseURL, clienttest.Key)
-		wantInvalid(t, err, "baseURL", tt.says)
-		assert.Nil(t, client)
+		wantInvalid(t, err, "baseURL", tt.says, "%q", tt.baseURL)
+		assert.Nil(t, client, "%q", tt.baseURL)
 	}
 }
 
@@ -95,7 +95,7 @@ func TestNewClientRefusesAPIKey(t *testing.T) {
 		{"https://service.example", "is a URL; call NewClient(baseURL, apiKey)"},
 	} {
 		_, err := agentmessaging.NewClient(clienttest.URL, tt.key)
-		wantInvalid(t, err, "apiKey", tt.says)
+		wantInvalid(t, err, "apiKey", tt.says, "%q", tt.key)
 	}
 	_, err := agentmessaging.NewClient(clienttest.Key, clienttest.URL)
 	wantInvalid(t, err, "baseURL", "the wrong way round")
@@ -107,25 +107,28 @@ func TestNewClientRefusesOptions(t *testing.T) {
 		noObserver agentmessaging.ObserverFunc
 		noLimiter  *limiterStub
 	)
-	for name, option := range map[string]agentmessaging.Option{
-		"opts":                    nil,
-		"WithHTTPClient":          agentmessaging.WithHTTPClient(nil),
-		"WithLimiter":             agentmessaging.WithLimiter(nil),
-		"WithLimiter ":            agentmessaging.WithLimiter(noLimiter),
-		"WithClock":               agentmessaging.WithClock(nil),
-		"WithLogger":              agentmessaging.WithLogger(noLogger),
-		"WithObserver":            agentmessaging.WithObserver(nil),
-		"WithObserver ":           agentmessaging.WithObserver(noObserver),
-		"WithUserAgent":           agentmessaging.WithUserAgent(""),
-		"WithUserAgent ":          agentmessaging.WithUserAgent("shop/1\r\nX: y"),
-		"WithTimeout":             agentmessaging.WithTimeout(0),
-		"WithTimeout ":            agentmessaging.WithTimeout(-time.Second),
-		"RetryPolicy.MaxAttempts": agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: -1}),
-		"RetryPolicy.MinWait":     agentmessaging.WithRetry(agentmessaging.RetryPolicy{MinWait: -1}),
-		"RetryPolicy.MaxWait":     agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxWait: -1}),
+	for _, tt := range []struct {
+		field, given string
+		option       agentmessaging.Option
+	}{
+		{"opts", "nil", nil},
+		{"WithHTTPClient", "nil", agentmessaging.WithHTTPClient(nil)},
+		{"WithLimiter", "nil", agentmessaging.WithLimiter(nil)},
+		{"WithLimiter", "a nil pointer", agentmessaging.WithLimiter(noLimiter)},
+		{"WithClock", "nil", agentmessaging.WithClock(nil)},
+		{"WithLogger", "a nil pointer", agentmessaging.WithLogger(noLogger)},
+		{"WithObserver", "nil", agentmessaging.WithObserver(nil)},
+		{"WithObserver", "a nil function", agentmessaging.WithObserver(noObserver)},
+		{"WithUserAgent", "nothing", agentmessaging.WithUserAgent("")},
+		{"WithUserAgent", "another header", agentmessaging.WithUserAgent("shop/1\r\nX: y")},
+		{"WithTimeout", "0", agentmessaging.WithTimeout(0)},
+		{"WithTimeout", "-1 s", agentmessaging.WithTimeout(-time.Second)},
+		{"RetryPolicy.MaxAttempts", "-1", agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: -1})},
+		{"RetryPolicy.MinWait", "-1", agentmessaging.WithRetry(agentmessaging.RetryPolicy{MinWait: -1})},
+		{"RetryPolicy.MaxWait", "-1", agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxWait: -1})},
 	} {
-		_, err := agentmessaging.NewClient(clienttest.URL, clienttest.Key, option)
-		wantInvalid(t, err, strings.TrimSpace(name), "")
+		_, err := agentmessaging.NewClient(clienttest.URL, clienttest.Key, tt.option)
+		wantInvalid(t, err, tt.field, "", "%s given %s", tt.field, tt.given)
 	}
 }
 
@@ -136,7 +139,7 @@ func TestNewClientFromEnv(t *testing.T) {
 		if missing != "" {
 			t.Setenv(missing, "")
 			_, err := agentmessaging.NewClientFromEnv()
-			wantInvalid(t, err, missing, "is not set in the environment")
+			wantInvalid(t, err, missing, "is not set in the environment", "without %s", missing)
 			continue
 		}
 		client, err := agentmessaging.NewClientFromEnv()

@@ -115,8 +115,8 @@ func TestCoolDownParksCallers(t *testing.T) {
 					assert.NoError(t, get(agentmessaging.WithCallInfo(t.Context(), &info), client))
 					assert.Equal(t, time.Since(begin), info.Waited)
 					assert.GreaterOrEqual(t, info.Waited, 20*time.Second)
-					assert.LessOrEqual(t, info.Waited, last)
-					assert.Equal(t, random == 0, info.Waited == 20*time.Second)
+					assert.LessOrEqual(t, info.Waited, last, "jitter %v", random)
+					assert.Equal(t, random == 0, info.Waited == 20*time.Second, "jitter %v: %v", random, info.Waited)
 				})
 			}
 			group.Wait()
@@ -193,8 +193,8 @@ func TestCoolDownRefusesAtOnce(t *testing.T) {
 				require.NoError(t, err, "%+v", tt)
 				return
 			}
-			assert.EqualError(t, err, fmt.Sprintf(refusal, tt.says, tt.retryAfter))
-			assert.Equal(t, 1, service.count())
+			assert.EqualError(t, err, fmt.Sprintf(refusal, tt.says, tt.retryAfter), "%+v", tt)
+			assert.Equal(t, 1, service.count(), "%+v", tt)
 		})
 	}
 }
@@ -247,8 +247,8 @@ func TestCoolDownDoesNotDoubleTheWait(t *testing.T) {
 		{"", 0, 1, []agentmessaging.Option{agentmessaging.WithoutCoolDown()}},
 	} {
 		made := clienttest.Make(t, get, []answer{clienttest.Limited(tt.told, "k"), clienttest.OK}, append(tt.opts, clienttest.Jitter(tt.random))...)
-		require.NoError(t, made.Err)
-		assert.InDelta(t, tt.want, made.Elapsed.Seconds(), 0.001)
+		require.NoError(t, made.Err, "Retry-After %q", tt.told)
+		assert.InDelta(t, tt.want, made.Elapsed.Seconds(), 0.001, "Retry-After %q, jitter %v", tt.told, tt.random)
 		assert.Equal(t, made.Elapsed, made.Info.Waited)
 		assert.Equal(t, 2, made.Info.Attempts)
 	}

@@ -46,7 +46,7 @@ func TestBackoffDoublesUpToEightSeconds(t *testing.T) {
 }
 
 // TestWaitLaws checks over many policies and answers that a wait is never
-// shorter than told or than the floor, and never longer than what may be waited.
+// shorter than asked or than the floor, and never longer than what may be waited.
 func TestWaitLaws(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	duration := func() time.Duration {
@@ -54,13 +54,13 @@ func TestWaitLaws(t *testing.T) {
 	}
 	for range 100_000 {
 		policy := RetryPolicy{MinWait: duration()}.withDefaults()
-		attempt, told, longest := 1+random.IntN(100), duration(), duration()
-		wait, ok := policy.wait(attempt, told, longest, random.Float64())
+		attempt, asked, longest := 1+random.IntN(100), duration(), duration()
+		wait, ok := policy.wait(attempt, asked, longest, random.Float64())
 		if !ok {
-			require.True(t, told > longest || policy.backoff(attempt) > longest)
+			require.True(t, asked > longest || policy.backoff(attempt) > longest, "%+v: %v, %v, %v", policy, attempt, asked, longest)
 			continue
 		}
-		require.GreaterOrEqual(t, wait, told)
+		require.GreaterOrEqual(t, wait, asked)
 		require.GreaterOrEqual(t, wait, min(policy.MinWait, maxBackoff))
 		require.LessOrEqual(t, wait, longest)
 	}
@@ -81,9 +81,9 @@ func TestOwnTransport(t *testing.T) {
 func TestEncodeEscapesNoHTML(t *testing.T) {
 	for _, text := range []string{"", "plain", "a < b && c > d", `a\u003cb`, `a\\u003c <`, "line\nbreak \x01 \u2028", "\xff", "ä€😀"} {
 		want, err := encodeUnescaped(messageBody{Text: text})
-		require.NoError(t, err)
+		require.NoError(t, err, "%q", text)
 		body, err := encode(messageBody{Text: text})
-		require.NoError(t, err)
+		require.NoError(t, err, "%q", text)
 		assert.Equal(t, string(want), string(body), "%q", text)
 	}
 }

@@ -71,7 +71,7 @@ func TestLimiterIsToldWhatSetsBYOK(t *testing.T) {
 	limiter := &limiterStub{}
 	client := newClient(t, answering(clienttest.OK), agentmessaging.WithLimiter(limiter))
 	for i, call := range clienttest.Calls {
-		require.NoError(t, call.Do(t.Context(), client))
+		require.NoError(t, call.Do(t.Context(), client), call.Name)
 		assert.Equal(t, call.Name == "SetBYOK", limiter.asked[i].SetsBYOK, call.Name)
 	}
 }

@@ -129,7 +129,7 @@ func TestObserversAndLoggersSeeNoSecret(t *testing.T) {
 		_, events := eventsOf(func(observer agentmessaging.Option) {
 			client := newClient(t, answering(a), observer, agentmessaging.WithLogger(logger))
 			agent, err := client.CreateAgent(t.Context(), create{SystemPrompt: "prompt-canary"})
-			assert.True(t, err != nil || agent.ID == id)
+			assert.True(t, err != nil || agent.ID == id, "%+v: %+v", a, agent)
 		})
 		for _, event := range events {
 			fmt.Fprintf(&out, "%v %+v %#v\n", event, event, event)
@@ -171,7 +171,7 @@ func TestLogger(t *testing.T) {
 				records = append(records, line)
 			}})
 			_ = post(context.WithValue(t.Context(), spanKey{}, "request 7"), newClient(t, answering(tt.answers...), clienttest.Jitter(0), agentmessaging.WithLogger(logger)))
-			require.Len(t, records, len(tt.want), "%q", records)
+			require.Len(t, records, len(tt.want), "after %+v: %q", tt.answers, records)
 			for i, want := range tt.want {
 				assert.True(t, strings.HasPrefix(records[i], want), "record %d is %q, want %q", i, records[i], want)
 			}
@@ -208,7 +208,7 @@ func TestCallInfo(t *testing.T) {
 		{[]answer{{Status: 429, Body: "first"}, clienttest.NotDialed},
 			agentmessaging.CallInfo{Attempts: 3, Waited: 2 * time.Second}},
 	} {
-		assert.Equal(t, tt.want, clienttest.Make(t, get, tt.answers).Info)
+		assert.Equal(t, tt.want, clienttest.Make(t, get, tt.answers).Info, "after %+v", tt.answers)
 	}
 	old := agentmessaging.CallInfo{Attempts: 7, StatusCode: 200}
 	_, err := newClient(t, answering()).SendMessage(agentmessaging.WithCallInfo(t.Context(), &old), "agent_1", message{})

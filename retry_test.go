@@ -62,7 +62,7 @@ func TestWaitThatWouldPassTheDeadline(t *testing.T) {
 		assert.Equal(t, tt.waits, made.Err == nil, "%+v: %v", tt, made.Err)
 		assert.Equal(t, tt.waits, made.Elapsed > 0, "%+v", tt)
 		if told, ok := agentmessaging.RetryAfter(made.Err); ok {
-			assert.EqualValues(t, tt.told, told.Seconds())
+			assert.EqualValues(t, tt.told, told.Seconds(), "%+v", tt)
 		}
 	}
 }
@@ -78,17 +78,19 @@ func TestDefaultTimeoutAppliesWithoutADeadline(t *testing.T) {
 		}
 		hour, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
+		second := []agentmessaging.Option{agentmessaging.WithTimeout(time.Second)}
 		for _, tt := range []struct {
+			name string
 			ctx  context.Context
 			opts []agentmessaging.Option
 			want time.Duration
 		}{
-			{t.Context(), nil, 5 * time.Minute},
-			{t.Context(), []agentmessaging.Option{agentmessaging.WithTimeout(time.Second)}, time.Second},
-			{hour, []agentmessaging.Option{agentmessaging.WithTimeout(time.Second)}, time.Hour},
+			{"neither", t.Context(), nil, 5 * time.Minute},
+			{"WithTimeout", t.Context(), second, time.Second},
+			{"WithTimeout and a deadline", hour, second, time.Hour},
 		} {
-			require.NoError(t, get(tt.ctx, newClient(t, answering(see), tt.opts...)))
-			assert.Equal(t, tt.want, left)
+			require.NoError(t, get(tt.ctx, newClient(t, answering(see), tt.opts...)), tt.name)
+			assert.Equal(t, tt.want, left, tt.name)
 		}
 	})
 }
@@ -129,7 +131,7 @@ func TestTimeoutOfTheHTTPClientBoundsOneAttempt(t *testing.T) {
 			assert.Equal(t, tt.elapsed, time.Since(begin), "%+v", tt)
 			assert.Len(t, transport.Sent(), tt.requests, "%+v", tt)
 			if tt.requests == 1 {
-				assert.ErrorIs(t, err, context.DeadlineExceeded)
+				assert.ErrorIs(t, err, context.DeadlineExceeded, "%+v", tt)
 			}
 		})
 	}

@@ -155,7 +155,7 @@ func TestNothingReachableHoldsASecret(t *testing.T) {
 				fields, _ := json.Marshal(failure)
 				holdsNone(t, string(fields), clienttest.Key, call.Secret)
 			}
-			assert.Equal(t, a.Err != nil, errors.Is(err, http.ErrHandlerTimeout), "the cause stays reachable")
+			assert.Equal(t, a.Err != nil, errors.Is(err, http.ErrHandlerTimeout), "%s: the cause stays reachable in %v", call.Name, err)
 		}
 	}
 }

@@ -89,7 +89,7 @@ func TestCarelessTransports(t *testing.T) {
 		{&http.Response{StatusCode: 200, Body: body}, io.ErrUnexpectedEOF, clienttest.Unknown},
 	} {
 		err := post(t.Context(), newClient(t, tripper(func(*http.Request) (*http.Response, error) { return tt.resp, tt.err })))
-		assert.Equal(t, tt.want, clienttest.Outcome(err))
+		assert.Equal(t, tt.want, clienttest.Outcome(err), "%+v, %v", tt.resp, tt.err)
 		if tt.err != nil {
 			assert.ErrorIs(t, err, tt.err)
 		}
@@ -106,8 +106,8 @@ func TestCookieJarIsUsed(t *testing.T) {
 	transport := answering(answer{Status: 503}, clienttest.NotDialed, clienttest.OK)
 	client := clienttest.At(t, clienttest.URL, clienttest.Quick, agentmessaging.WithHTTPClient(&http.Client{Transport: transport, Jar: jar}))
 	require.NoError(t, get(t.Context(), client))
-	for _, sent := range transport.Sent() {
-		assert.Equal(t, []string{"gateway=blue"}, sent.Header["Cookie"], "once, whatever the attempt")
+	for i, sent := range transport.Sent() {
+		assert.Equal(t, []string{"gateway=blue"}, sent.Header["Cookie"], "attempt %d", 1+i)
 	}
 }
 
@@ -121,10 +121,10 @@ func TestCallerHTTPClientIsNotChanged(t *testing.T) {
 		transport := answering(answer{Status: 302, Header: http.Header{"Location": {location}}})
 		hc := &http.Client{Transport: transport, Timeout: time.Minute}
 		_, err := clienttest.At(t, clienttest.URL, agentmessaging.WithHTTPClient(hc)).Status(t.Context())
-		assert.Equal(t, "error 302", clienttest.Outcome(err))
-		assert.ErrorContains(t, err, words)
-		assert.NotContains(t, err.Error(), "canary")
-		assert.Len(t, transport.Sent(), 1)
+		assert.Equal(t, "error 302", clienttest.Outcome(err), location)
+		assert.ErrorContains(t, err, words, location)
+		assert.NotContains(t, err.Error(), "canary", location)
+		assert.Len(t, transport.Sent(), 1, location)
 		assert.Equal(t, http.Client{Transport: transport, Timeout: time.Minute}, *hc)
 	}
 }

@@ -40,26 +40,27 @@ func call(t *testing.T, client *agentmessaging.Client, params any) error {
 func wantSent(t *testing.T, params any) string {
 	t.Helper()
 	transport := answering(clienttest.OK)
-	require.NoError(t, call(t, newClient(t, transport), params))
+	require.NoError(t, call(t, newClient(t, transport), params), "%T %.100v", params, params)
 	return transport.Sent()[0].Text
 }
 
 // wantRefusedField makes a call that is refused before anything is sent.
 func wantRefusedField(t *testing.T, params any, field, reason string) {
 	t.Helper()
-	wantInvalid(t, call(t, newClient(t, answering()), params), field, reason)
+	wantInvalid(t, call(t, newClient(t, answering()), params), field, reason, "%T %.100v", params, params)
 }
 
-// wantInvalid: the argument was refused for a reason that does not quote it.
-func wantInvalid(t *testing.T, err error, field, reason string) {
+// wantInvalid: the argument was refused for a reason that does not quote it. input
+// is shown where it was not.
+func wantInvalid(t *testing.T, err error, field, reason string, input ...any) {
 	t.Helper()
 	var invalid *agentmessaging.ValidationError
-	require.ErrorAs(t, err, &invalid, "%s: %s", field, reason)
-	assert.ErrorIs(t, err, agentmessaging.ErrInvalid)
-	assert.Equal(t, field, invalid.Field)
-	assert.Contains(t, invalid.Reason, reason)
+	require.ErrorAs(t, err, &invalid, input...)
+	assert.ErrorIs(t, err, agentmessaging.ErrInvalid, input...)
+	assert.Equal(t, field, invalid.Field, input...)
+	assert.Contains(t, invalid.Reason, reason, input...)
 	for _, value := range []string{"canary", "Inf"} {
-		assert.NotContains(t, invalid.Reason, value)
+		assert.NotContains(t, invalid.Reason, value, input...)
 	}
 }
 
@@ -157,7 +158,7 @@ func TestMetadata(t *testing.T) {
 		{tagged{"pro"}, `{"metadata":{"plan":"pro"}}`},
 		{&tagged{"a<b"}, `{"metadata":{"plan":"a<b"}}`},
 	} {
-		assert.Equal(t, tt.want, wantSent(t, create{Metadata: tt.metadata}))
+		assert.Equal(t, tt.want, wantSent(t, create{Metadata: tt.metadata}), "%#v", tt.metadata)
 	}
 	for _, refused := range []any{
 		[]int{1}, "text", 5, true, json.RawMessage(`[1]`), json.RawMessage(`{"a":`), json.RawMessage("{\"a\":\"\xff\"}"),

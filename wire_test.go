@@ -99,7 +99,7 @@ func TestRepliesAreTolerant(t *testing.T) {
 	} {
 		agent, err := newClient(t, answering(answer{Status: 200, Body: body})).GetAgent(t.Context(), "a")
 		require.NoError(t, err, body)
-		assert.Equal(t, want, agent)
+		assert.Equal(t, want, agent, body)
 	}
 	for body, want := range map[string]*agentmessaging.Reply{
 		`{"reply_text":"","warnings":null}`:                 {},
@@ -107,7 +107,7 @@ func TestRepliesAreTolerant(t *testing.T) {
 	} {
 		reply, err := newClient(t, answering(answer{Status: 200, Body: body})).SendMessage(t.Context(), "a", message{Text: "hi"})
 		require.NoError(t, err, body)
-		assert.Equal(t, want, reply)
+		assert.Equal(t, want, reply, body)
 	}
 }
 
@@ -127,7 +127,8 @@ func TestUselessReplies(t *testing.T) {
 	}
 	for _, call := range clienttest.Calls {
 		for _, body := range useless[call.Name] {
-			assert.Error(t, call.Do(t.Context(), newClient(t, answering(answer{Status: 200, Body: body}), clienttest.Once)), "%s: %s", call.Name, body)
+			err := call.Do(t.Context(), newClient(t, answering(answer{Status: 200, Body: body}), clienttest.Once))
+			assert.Error(t, err, "%s: %s", call.Name, body)
 		}
 	}
 }
@@ -172,6 +173,6 @@ func TestTimestamp(t *testing.T) {
 	assert.Equal(t, 2, at.UTC().Hour())
 	for _, other := range []agentmessaging.Timestamp{"", "yesterday", "1767323045"} {
 		_, err := other.Time()
-		assert.Error(t, err)
+		assert.Error(t, err, "%q", other)
 	}
 }
