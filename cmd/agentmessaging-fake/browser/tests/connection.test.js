@@ -2,7 +2,7 @@ import test from 'node:test';
 import assert from 'node:assert/strict';
 import { calls, open, openPage, live } from '../support/browser.js';
 import { startFake } from '../support/fake.js';
-import { wantText, wantCount } from '../support/expect.js';
+import { wantText, wantCount, eventually } from '../support/expect.js';
 
 test('the page says that the program is gone, and comes back with it', async (t) => {
   const { fake, page } = await open(t, { prepare: (fake) => fake.agent({}, 'before') });
@@ -46,17 +46,23 @@ test('the page asks for the token, once', async (t) => {
   assert.equal(await page.evaluate(() => localStorage.length + document.cookie.length), 0);
 });
 
-test('a tab that nobody sees keeps no stream, and shows what it missed', async (t) => {
+test('ten tabs share one stream, and another takes over where its tab is closed', async (t) => {
   const { fake, page } = await open(t);
-  const seen = (hidden) =>
-    page.evaluate((value) => {
-      Object.defineProperty(document, 'hidden', { value, configurable: true });
-      document.dispatchEvent(new Event('visibilitychange'));
-    }, hidden);
-  const ended = page.waitForEvent('requestfailed', (request) => request.url().includes('/calls/stream'));
-  await seen(true);
-  await ended;
+  const context = page.context();
+  let streams = 0;
+  context.on('request', (request) => request.url().includes('/calls/stream') && streams++);
+  const tabs = [];
+  for (let i = 0; i < 9; i++) {
+    tabs.push(await context.newPage());
+    await tabs[i].goto(fake.page);
+    await live(tabs[i]);
+  }
+  assert.equal(streams, 0);
   await fake.call('GET', '/v1/status');
-  await seen(false);
-  await wantCount(calls(page), 1);
+  for (const tab of [page, ...tabs]) await wantCount(calls(tab), 1);
+
+  await page.close();
+  await eventually(tabs[8], async () => assert.equal(streams, 1));
+  await fake.call('GET', '/v1/byok');
+  for (const tab of tabs) await wantCount(calls(tab), 2);
 });

@@ -84,7 +84,9 @@ test('a key is issued, shut and revoked by keys', async (t) => {
 
   const items = page.getByLabel('All keys').locator('[data-item]');
   await wantCount(items, 2);
-  await tabTo(page, items.nth(1));
+  await tabTo(page, items.first());
+  await page.keyboard.press('ArrowDown');
+  await focused(page, items.nth(1));
   await page.keyboard.press('Enter');
   const open2 = page.getByLabel('The open key');
   await wantText(open2, /^key_000002/);

@@ -1,4 +1,6 @@
-// Server-sent events over fetch, since EventSource cannot send the token's header.
+// Server-sent events over fetch, since EventSource cannot send the token's
+// header; and one stream for all tabs of a browser that show the same world: a
+// browser opens six connections to a host at most, and a stream keeps one.
 import { headers, failure, Failure } from './api.js';
 
 // readEvents hands each event of a text/event-stream to onEvent as
@@ -26,35 +28,95 @@ const longestWait = 10_000;
 // is dead, whatever the browser thinks of it.
 const silence = 20_000;
 
-// follow keeps the page in step until the signal aborts. load shows all from before
-// the stream, and answers its path; onEvent takes an event, onPhase the state of
-// the connection. A tab that nobody sees asks for nothing: a browser opens six
-// connections to a host at most, and a stream keeps one.
-export async function follow({ signal, ...page }) {
+// follow keeps a tab in step until the signal aborts. Tabs with the same name
+// share a stream. load runs before the tab listens, and answers the path of the
+// stream from there on; onEvent takes an event, onPhase the state of the
+// connection. A tab that nobody sees asks for nothing.
+export async function follow({ signal, ...tab }) {
   while (!signal.aborted) {
     const seen = await whileSeen(signal);
-    if ((await keepOpen(page, seen)) === refused) return;
+    if (seen.aborted) continue;
+    if ((await takePart(tab, seen).catch(ignoreAbort(seen))) === refused) return;
   }
 }
 
 const refused = 'refused'; // without the token, until the user has given it
 
-// keepOpen opens the stream again when it ends.
-async function keepOpen({ load, onEvent, onPhase }, signal) {
+// The tab that holds the lock leads; the others listen to it and wait to take
+// its place. Where there are no locks, over plain http from another machine,
+// each tab leads itself.
+async function takePart(tab, signal) {
+  const room = new Room(tab, signal);
+  const lead = () => leadRoom(room, signal);
+  if (!navigator.locks) return lead();
+  room.channel.postMessage({ ask: true });
+  return navigator.locks.request(room.name, { signal }, lead);
+}
+
+// Room connects the tabs of a world: the leader repeats its stream to the others,
+// and tells a new tab the phase.
+class Room {
+  leads = false;
+  #loaded = false; // the tab shows all from before the stream that is open
+  #waiting = null; // events that came while the tab loads, in order
+  #phase = ['connecting', 0];
+
+  constructor(tab, signal) {
+    Object.assign(this, tab);
+    this.channel = new BroadcastChannel(this.name);
+    this.channel.onmessage = ({ data }) => this.#hear(data);
+    signal.addEventListener('abort', () => this.channel.close());
+  }
+
+  // tell has all tabs take an event or a phase.
+  tell(message) {
+    if (message.phase) this.#phase = message.phase;
+    this.#take(message);
+    this.channel.postMessage(message);
+  }
+
+  #hear(message) {
+    if (!message.ask) this.#take(message);
+    else if (this.leads) this.channel.postMessage({ phase: this.#phase });
+  }
+
+  #take({ phase, event }) {
+    if (event) return this.#waiting ? this.#waiting.push(event) : this.onEvent(event);
+    this.onPhase(...phase);
+    this.#loaded &&= phase[0] === 'live';
+    if (phase[0] === 'live' && !this.#loaded && !this.leads && !this.#waiting) this.#refresh();
+  }
+
+  // refresh loads everything anew, and then takes what came meanwhile.
+  async #refresh() {
+    this.#waiting = [];
+    do {
+      this.#loaded = true;
+      await this.load().catch(() => {}); // the leader meets what is wrong too, and tells
+    } while (!this.#loaded);
+    const missed = this.#waiting;
+    this.#waiting = null;
+    for (const event of missed) this.onEvent(event);
+  }
+}
+
+// leadRoom keeps the stream open, and opens it again when it ends.
+async function leadRoom(room, signal) {
+  room.leads = true;
   let wait = firstWait;
   const opened = () => {
     wait = firstWait;
-    onPhase('live');
+    room.tell({ phase: ['live', 0] });
   };
   while (!signal.aborted) {
     try {
-      onPhase('connecting');
-      await once(await load(), signal, onEvent, opened);
+      room.tell({ phase: ['connecting', 0] });
+      await once(await room.load(), signal, (event) => room.tell({ event }), opened);
     } catch (err) {
       if (signal.aborted) return undefined;
       if (err instanceof Failure && err.status === 401) return refused;
     }
-    onPhase('waiting', Date.now() + wait);
+    room.tell({ phase: ['waiting', Date.now() + wait] });
     await pause(wait, signal);
     wait = Math.min(wait * 2, longestWait);
   }
@@ -91,6 +153,12 @@ async function whileSeen(signal) {
   while (document.hidden && !signal.aborted) await pause(longestWait, signal);
   document.addEventListener('visibilitychange', look, { signal: hidden.signal });
   return AbortSignal.any([signal, hidden.signal]);
+}
+
+function ignoreAbort(signal) {
+  return (err) => {
+    if (!signal.aborted) throw err;
+  };
 }
 
 // pause ends early when the network comes back or the page is looked at again.

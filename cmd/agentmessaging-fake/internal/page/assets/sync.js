@@ -215,9 +215,9 @@ function onState(what) {
   reload(what);
 }
 
-// prepare loads everything before a stream is opened, since calls and a reset may
-// have been missed, and the program started anew. It answers the path of the
-// stream from where the calls end.
+// prepare loads everything before a stream is opened or joined, since calls and a reset
+// may have been missed, and the program started anew. It answers the path of
+// the stream from where the calls end.
 async function prepare() {
   change({ info: await request('GET', '/_fake/v1/info') });
   const found = await get(['calls'], { limit: 10_000 });
@@ -238,6 +238,7 @@ export function start() {
   stop.abort();
   stop = new AbortController();
   follow({
+    name: `agentmessaging-fake ${state.world}`,
     load: prepare,
     onEvent,
     onPhase: (phase, retryAt = 0) => change({ link: { phase, retryAt } }),

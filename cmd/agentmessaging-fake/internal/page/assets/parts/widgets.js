@@ -143,3 +143,13 @@ export function code(label, source, { copy = true, kind = '' } = {}) {
     h('pre', { tabIndex: 0, role: 'region', 'aria-label': label }, h('code', null, source)),
   );
 }
+
+// arrows moves the focus among the items of a list.
+export function arrows(event) {
+  const step = { ArrowDown: 1, ArrowUp: -1, Home: -Infinity, End: Infinity }[event.key];
+  const items = [...event.currentTarget.querySelectorAll('[data-item]')];
+  const at = items.indexOf(event.target);
+  if (step === undefined || at < 0) return;
+  event.preventDefault();
+  items[Math.min(items.length - 1, Math.max(0, at + step))].focus();
+}

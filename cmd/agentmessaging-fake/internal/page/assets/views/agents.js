@@ -5,7 +5,7 @@ import { act, inWorld } from '../api.js';
 import { loadAgents, openKey } from '../sync.js';
 import { go, hrefOf } from '../route.js';
 import { plural, indentJSON } from '../format.js';
-import { back, button, form, head, input, select, submit, tag, mono, ago, both, facts, empty, code } from '../parts/widgets.js';
+import { back, button, form, head, input, select, submit, tag, mono, ago, both, facts, empty, arrows, code } from '../parts/widgets.js';
 import { Conversation } from './conversation.js';
 
 export function Agents() {
@@ -47,7 +47,7 @@ function Search() {
 
 function List({ agents, open }) {
   return [
-    h('ul.items', { key: 'items' }, [...agents].reverse().map((a) => h('li', { key: a.agent_id }, item(a, a.agent_id === open?.agent_id)))),
+    h('ul.items', { key: 'items', onKeyDown: arrows }, [...agents].reverse().map((a) => h('li', { key: a.agent_id }, item(a, a.agent_id === open?.agent_id)))),
     state.agentTotal > agents.length && h('p.hint', { key: 'more' }, `The newest ${agents.length} of ${plural(state.agentTotal, 'agent')}; search for the others.`),
   ];
 }

@@ -5,7 +5,7 @@ import { act, inWorld } from '../api.js';
 import { openKey, loadBYOK } from '../sync.js';
 import { go, hrefOf } from '../route.js';
 import { plural } from '../format.js';
-import { back, button, choice, form, head, select, submit, tag, mono, ago, both, facts, empty } from '../parts/widgets.js';
+import { back, button, choice, form, head, select, submit, tag, mono, ago, both, facts, empty, arrows } from '../parts/widgets.js';
 import { Limits } from './limits.js';
 
 const plans = [
@@ -26,7 +26,7 @@ export function Keys() {
       { 'aria-label': 'All keys' },
       head('Keys', keys.length ? plural(keys.length, 'key') : ''),
       h('div.card', null, h(Issue)),
-      h('ul.items', null, keys.map((k) => h('li', { key: k.label }, item(k, k === open)))),
+      h('ul.items', { onKeyDown: arrows }, keys.map((k) => h('li', { key: k.label }, item(k, k === open)))),
       h(Availability),
     ),
     h(
