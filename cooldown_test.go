@@ -161,6 +161,7 @@ func TestCoolDownDoesNotDoubleTheWait(t *testing.T) {
 	}{
 		{"20", 0, 20, nil},
 		{"20", 0.999, 20 + 2.25*0.999, nil},
+		{"20", 0.999, 20.5, []agentmessaging.Option{agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxWait: 21 * time.Second})}},
 		{"", 0, 1, []agentmessaging.Option{agentmessaging.WithoutCoolDown()}},
 	} {
 		made := clienttest.Make(t, get, []answer{clienttest.Limited(tt.told, "k"), clienttest.OK}, append(tt.opts, clienttest.Jitter(tt.random))...)

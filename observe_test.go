@@ -41,13 +41,16 @@ func TestObserver(t *testing.T) {
 		}
 		return nil
 	})
-	limited(t, "key_minute", []agentmessaging.Option{agentmessaging.WithObserver(observer)}, func(t *testing.T, client *agentmessaging.Client, service *gateway) {
+	heedless := agentmessaging.WithObserver(agentmessaging.ObserverFunc(func(context.Context, agentmessaging.Event) context.Context { return nil }))
+	limited(t, "key_minute", []agentmessaging.Option{agentmessaging.WithObserver(observer), heedless, heedless}, func(t *testing.T, client *agentmessaging.Client, service *gateway) {
 		service.close(3*time.Second, messagesPath)
 		require.NoError(t, post(t.Context(), client))
 		assert.Equal(t, "call 1: attempt: request:", service.last.Context().Value(spanKey{}), "the transport sees the request's context")
 		assert.Equal(t, "service.example", service.last.URL.Host)
 		further, _ := eventsOf(func(further agentmessaging.Option) {
 			other, err := client.With(further)
+			require.NoError(t, err)
+			_, err = client.With(heedless) // takes no place in the other's list
 			require.NoError(t, err)
 			require.NoError(t, creating(t.Context(), other))
 			require.NoError(t, creating(t.Context(), client))

@@ -138,16 +138,24 @@ func TestTimeoutOfTheHTTPClientBoundsOneAttempt(t *testing.T) {
 }
 
 // noTime is a clock that refuses to wait.
-type noTime struct{ error }
+type noTime struct {
+	error
+	asked int
+}
 
-func (noTime) Now() time.Time                               { return time.Now() }
-func (n noTime) Sleep(context.Context, time.Duration) error { return n.error }
+func (*noTime) Now() time.Time { return time.Now() }
 
-// TestClockThatRefusesToWait ends the call, with its reason.
+func (n *noTime) Sleep(context.Context, time.Duration) error {
+	n.asked++
+	return n.error
+}
+
+// TestClockThatRefusesToWait ends the call at once, with its reason.
 func TestClockThatRefusesToWait(t *testing.T) {
-	reason := errors.New("no time")
+	clock := &noTime{error: errors.New("no time")}
 	transport := answering(answer{Status: 503}, clienttest.OK)
-	err := get(t.Context(), newClient(t, transport, agentmessaging.WithClock(noTime{reason})))
-	assert.ErrorIs(t, err, reason)
+	err := get(t.Context(), newClient(t, transport, agentmessaging.WithClock(clock)))
+	assert.ErrorIs(t, err, clock.error)
+	assert.Equal(t, 1, clock.asked)
 	assert.Len(t, transport.Sent(), 1)
 }

@@ -50,6 +50,13 @@ func TestRingAgreesWithAList(t *testing.T) {
 	}
 }
 
+// A secret that is no string of a body may be several pieces of it, none of which
+// shows by itself what they are.
+func TestSecretOfSeveralPieces(t *testing.T) {
+	shown := legible{texts: true, secrets: []string{"user:canary"}}
+	assert.Equal(t, "of [redacted], and", shown.of([]byte("of user:canary, and")))
+}
+
 // net/http changes the case of a header's name, and so of a key that has got
 // into it. What was sent, what is recorded and what is shown share no memory.
 func TestRedactHeader(t *testing.T) {

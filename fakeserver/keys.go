@@ -134,7 +134,7 @@ func bearer(headers []string) (token string, ok bool) {
 	}
 	scheme, rest, _ := strings.Cut(headers[0], " ")
 	token = strings.TrimLeft(rest, " ")
-	if !strings.EqualFold(scheme, "Bearer") || token == "" || strings.ContainsAny(token, " \t,") {
+	if !strings.EqualFold(scheme, "Bearer") || token == "" || strings.ContainsAny(token, " \t") {
 		return "", false
 	}
 	return token, true

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"net"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -389,6 +390,37 @@ func TestLine(t *testing.T) {
 	assert.True(t, l.anybody(1<<7))
 	l.leave(callers[2])
 	assert.False(t, l.anybody(1<<7))
+}
+
+// timed is a connection that knows the service's time.
+type timed struct{ net.Conn }
+
+func (timed) Now() time.Time { return epoch }
+
+// TestClockOfAConnection counts, unless the client has a clock of its own.
+func TestClockOfAConnection(t *testing.T) {
+	own := &handClock{now: epoch.Add(time.Hour)}
+	for clock, want := range map[Clock]time.Time{nil: epoch, own: own.now} {
+		c := New(clock, nil)
+		c.Follow(timed{})
+		assert.Equal(t, want, c.now())
+	}
+}
+
+// TestHurriedCaller waits for no jitter that it had no time for.
+func TestHurriedCaller(t *testing.T) {
+	const told, jitter = 20 * time.Second, 1125 * time.Millisecond
+	for given, want := range map[time.Duration]time.Duration{told: 0, told + jitter - 1: 0, told + jitter: jitter} {
+		synctest.Test(t, func(t *testing.T) {
+			c, seat := New(nil, func() float64 { return 0.5 }), &Seat{class: classOf(spec.GetAgent, false)}
+			c.Done(seat, Outcome{Refused: true, Sent: true, LimitKey: "k", RetryAfter: told})
+			seat.Waits(told, given)
+			time.Sleep(told)
+			_, waited, err := c.Pass(t.Context(), reading, seat)
+			require.NoError(t, err)
+			assert.Equal(t, want, waited, given)
+		})
+	}
 }
 
 // TestCallerInLineHearsOfARefusal at once, not when it looks again by itself.
