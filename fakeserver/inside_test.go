@@ -5,9 +5,11 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"unicode"
 
@@ -190,4 +192,25 @@ func TestWaiterBehindAReset(t *testing.T) {
 	assert.Len(t, before.found, 2)
 	assert.Len(t, behind.found, 1)
 	assert.NotSame(t, old.record, behind.found[0])
+}
+
+// TestRests: who runs on another processor, or waits for the only one, does not rest.
+func TestRests(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, processors := range []int{1, 2} {
+		runtime.GOMAXPROCS(processors)
+		var begun, ended atomic.Bool
+		var spinning sync.WaitGroup
+		spinning.Go(func() {
+			for begun.Store(true); !ended.Load(); {
+				continue
+			}
+		})
+		for !begun.Load() {
+			runtime.Gosched()
+		}
+		assert.False(t, rests(0), "with %d processors", processors)
+		ended.Store(true)
+		spinning.Wait()
+	}
 }

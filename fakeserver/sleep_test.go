@@ -56,8 +56,11 @@ func TestSleepEndsWithItsContext(t *testing.T) {
 }
 
 // Outside a bubble too, who is in the middle of a call sleeps before the clock
-// moves: each sleeps for exactly as long as it wants to.
+// moves: each sleeps for exactly as long as it wants to. All share one processor: a
+// busy machine could stop a caller for longer than a program that never rests is
+// waited for, and let the sleeper go on.
 func TestSleepersOutsideWaitForCalls(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	fake, c := newFake(t, frozen())
 	c.wire = fake.HTTPClient(t).Transport
 	begun := fake.Now()
