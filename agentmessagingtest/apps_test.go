@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -22,26 +23,33 @@ type env = agentmessagingtest.Env
 type app = func(e *env, mended bool) error
 
 // apps are small applications with a typical bug or two each, and their mended
-// twins: mended says which of the two is meant.
+// twins: mended says which of the two is meant. Some of the plans are named.
 var apps = []struct {
-	name string
-	find []agentmessagingtest.Check
-	run  app
-	opts []agentmessagingtest.Option
+	name  string
+	find  []agentmessagingtest.Check
+	run   app
+	opts  []agentmessagingtest.Option
+	plans []string
 }{
-	{"a notification whose error nobody reads", checks{agentmessagingtest.Swallowed}, notify, nil},
-	{"a second try without the prompt", checks{agentmessagingtest.Truth}, withoutPrompt, nil},
-	{"a message that is sent again after any error", checks{agentmessagingtest.Doubled}, resend, nil},
-	{"an agent that is created again after any error", checks{agentmessagingtest.Doubled}, recreate, nil},
-	{"a loop until it works", checks{agentmessagingtest.Ends, agentmessagingtest.Quota, agentmessagingtest.DeadKey}, untilItWorks, nil},
-	{"a key that is cleared before the new one is stored, and quoted", checks{agentmessagingtest.LostBYOK, agentmessagingtest.Secret}, rotate, nil},
-	{"a key that stays where its use fails, and bars the next start", checks{agentmessagingtest.LostBYOK, agentmessagingtest.Resumes}, trial, nil},
-	{"a reply that is read before the error", checks{agentmessagingtest.Panics}, readFirst, nil},
-	{"a worker whose result nobody fetches", checks{agentmessagingtest.Leak}, worker, []agentmessagingtest.Option{once}},
-	{"a mark that is set before the message is sent", checks{agentmessagingtest.Resumes}, markFirst, nil},
-	{"workers of which one error is kept", checks{agentmessagingtest.Swallowed}, workers, []agentmessagingtest.Option{once}},
-	{"a file whose error nobody reads", checks{agentmessagingtest.LostAgent}, save, nil},
-	{"a pause between messages that hides an error", checks{agentmessagingtest.Swallowed}, paced, []agentmessagingtest.Option{agentmessagingtest.InBubble()}},
+	{"a notification whose error nobody reads", checks{agentmessagingtest.Swallowed}, notify, nil, []string{
+		"CreateAgent_1/bad_request/once", "CreateAgent_1/refused/call", "CreateAgent_1/limited_day/once",
+		"SendMessage_1/reply_lost/once", "SendMessage_1/key_revoked/from_on", "SendMessage_1/agent_gone/from_on",
+	}},
+	{"a second try without the prompt", checks{agentmessagingtest.Truth}, withoutPrompt, nil, nil},
+	{"a message that is sent again after any error", checks{agentmessagingtest.Doubled}, resend, nil, nil},
+	{"an agent that is created again after any error", checks{agentmessagingtest.Doubled}, recreate, nil, nil},
+	{"a loop until it works", checks{agentmessagingtest.Ends, agentmessagingtest.Quota, agentmessagingtest.DeadKey}, untilItWorks, nil, nil},
+	{"a key that is cleared before the new one is stored, and quoted", checks{agentmessagingtest.LostBYOK, agentmessagingtest.Secret}, rotate, nil, nil},
+	{"a key that stays where its use fails, and bars the next start", checks{agentmessagingtest.LostBYOK, agentmessagingtest.Resumes}, trial, nil, nil},
+	{"a reply that is read before the error", checks{agentmessagingtest.Panics}, readFirst, nil, nil},
+	{"a worker whose result nobody fetches", checks{agentmessagingtest.Leak}, worker, []agentmessagingtest.Option{once}, nil},
+	{"a mark that is set before the message is sent", checks{agentmessagingtest.Resumes}, markFirst, nil, nil},
+	// Workers race, so their calls are named by what they do.
+	{"workers of which one error is kept", checks{agentmessagingtest.Swallowed}, workers, []agentmessagingtest.Option{once}, []string{
+		"SendMessage_4d3a83/unauthorized/once", "SendMessage_641afa/unauthorized/once", "SendMessage_f8dbf4/unauthorized/once",
+	}},
+	{"a file whose error nobody reads", checks{agentmessagingtest.LostAgent}, save, nil, []string{"save_1/fails/once", "save_1/fails/from_on"}},
+	{"a pause between messages that hides an error", checks{agentmessagingtest.Swallowed}, paced, []agentmessagingtest.Option{agentmessagingtest.InBubble()}, nil},
 }
 
 type checks = []agentmessagingtest.Check
@@ -58,7 +66,11 @@ func TestSweepFindsTheBugAndPassesItsMendedTwin(t *testing.T) {
 				found = append(found, f.Check)
 			}
 			assert.Subset(t, found, app.find)
-			agentmessagingtest.Sweep(t, mended(app.run), app.opts...)
+			mended := sweep(t, mended(app.run), app.opts...)
+			assert.Empty(t, mended.reports)
+			assert.Subset(t, mended.plans, app.plans)
+			assert.Empty(t, mended.plans[0], "the undisturbed run is the first")
+			assert.Len(t, slices.Compact(slices.Sorted(slices.Values(mended.plans))), len(mended.plans), "each plan runs once")
 		})
 	}
 }
