@@ -1,8 +1,7 @@
 // Unittest is an imaginary application, an HTTP handler that asks an agent,
 // and its test on the fake: handler.go and handler_test.go.
 //
-// As a program it serves the handler on a loopback port and asks it one
-// question, on a fake.
+// As a program it asks the handler one question, on a fake.
 package main
 
 import (
@@ -10,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
@@ -41,25 +39,8 @@ func run(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	server := httptest.NewServer(askHandler(client, agent.ID))
-	defer server.Close()
-	return post(ctx, server.URL+"/ask", "When do you open?", stdout)
-}
-
-func post(ctx context.Context, url, question string, stdout io.Writer) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(question))
-	if err != nil {
-		return err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(stdout, "%s\n%s\n", resp.Status, body)
-	return nil
+	w := httptest.NewRecorder()
+	askHandler(client, agent.ID).ServeHTTP(w, httptest.NewRequest("POST", "/ask", strings.NewReader("When do you open?")))
+	_, err = fmt.Fprintln(stdout, w.Code, w.Body)
+	return err
 }

@@ -11,5 +11,5 @@ import (
 func TestRun(t *testing.T) {
 	var stdout bytes.Buffer
 	require.NoError(t, run(t.Context(), &stdout))
-	assert.Equal(t, "200 OK\nYou wrote: When do you open?\n", stdout.String())
+	assert.Equal(t, "200 You wrote: When do you open?\n", stdout.String())
 }
