@@ -26,9 +26,9 @@ func TestABatchWaitsNoRealTime(t *testing.T) {
 			_, err := client.SendMessage(t.Context(), agent.ID, agentmessaging.MessageParams{Text: fmt.Sprint(i)})
 			require.NoError(t, err)
 		}
-		assert.Len(t, fake.Conversation(agent.ID), 130)
+		assert.Len(t, fake.Conversation(agent.ID), 130, "the batch arrived")
 		assert.GreaterOrEqual(t, fake.Now().Sub(began), 2*time.Minute)
-		assert.Less(t, time.Since(real), time.Minute)
+		assert.Less(t, time.Since(real), time.Minute, "of real time")
 	}
 	t.Run("outside", batch)
 	t.Run("bubble", func(t *testing.T) { synctest.Test(t, batch) })

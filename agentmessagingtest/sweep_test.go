@@ -59,10 +59,10 @@ func TestPairsFollowTheirSeed(t *testing.T) {
 			func(plan string) bool { return !strings.Contains(plan, "+") })
 	}
 	one := pairs(1)
-	assert.Equal(t, one, pairs(1))
-	assert.NotEqual(t, one, pairs(2))
+	assert.Equal(t, one, pairs(1), "the same seed")
+	assert.NotEqual(t, one, pairs(2), "another seed")
 	assert.Greater(t, len(one), 50, "of those of which both faults hit")
-	assert.LessOrEqual(t, len(one), 300)
+	assert.LessOrEqual(t, len(one), 300, "pairs")
 }
 
 func TestAnOptOutIsForACheckAndItsEndpoints(t *testing.T) {
@@ -70,13 +70,13 @@ func TestAnOptOutIsForACheckAndItsEndpoints(t *testing.T) {
 		return len(sweep(t, broken(notify), append(opts, agentmessagingtest.Without(agentmessagingtest.Truth))...).found)
 	}
 	all := findings()
-	assert.Positive(t, all)
-	assert.Zero(t, findings(agentmessagingtest.Without(agentmessagingtest.Swallowed), agentmessagingtest.Without(agentmessagingtest.Resumes)))
-	assert.Less(t, findings(agentmessagingtest.Without(agentmessagingtest.Swallowed, fakeserver.EndpointSendMessage)), all)
-	assert.Equal(t, all, findings(agentmessagingtest.Without(agentmessagingtest.Swallowed, fakeserver.EndpointWarmUp)))
+	assert.Positive(t, all, "findings of the broken application")
+	assert.Zero(t, findings(agentmessagingtest.Without(agentmessagingtest.Swallowed), agentmessagingtest.Without(agentmessagingtest.Resumes)), "without both checks that find it")
+	assert.Less(t, findings(agentmessagingtest.Without(agentmessagingtest.Swallowed, fakeserver.EndpointSendMessage)), all, "without one for its endpoint")
+	assert.Equal(t, all, findings(agentmessagingtest.Without(agentmessagingtest.Swallowed, fakeserver.EndpointWarmUp)), "without one for another endpoint")
 	assert.Less(t, findings(agentmessagingtest.WithoutWhere(func(f agentmessagingtest.Finding) bool {
 		return strings.Contains(f.Plan, "/limited_day/")
-	})), all)
+	})), all, "without those of a fault")
 }
 
 func TestAReportShowsWhatHappenedAndHowToSeeItAgain(t *testing.T) {
@@ -108,12 +108,12 @@ func TestOwnChecksSeeTheRun(t *testing.T) {
 	undisturbed := s.runs[""]
 	assert.Nil(t, undisturbed.Undisturbed)
 	assert.Equal(t, "SendMessage_1", undisturbed.Calls[1].Name)
-	assert.Len(t, undisturbed.Restarted, 2)
-	assert.Equal(t, []error{nil}, undisturbed.Reports)
-	assert.Len(t, undisturbed.Fake.Agents(), 1)
+	assert.Len(t, undisturbed.Restarted, 2, "calls after the restart")
+	assert.Equal(t, []error{nil}, undisturbed.Reports, "undisturbed")
+	assert.Len(t, undisturbed.Fake.Agents(), 1, "undisturbed")
 	refused := s.runs["CreateAgent_1/refused/call"]
 	assert.Equal(t, undisturbed, refused.Undisturbed)
-	assert.Len(t, refused.Calls[0].Attempts, 3)
+	assert.Len(t, refused.Calls[0].Attempts, 3, "where connections are refused")
 	assert.Contains(t, refused.Told, "agentmessaging: POST /v1/agents: ")
 }
 
@@ -129,7 +129,7 @@ func TestEnvIsATB(t *testing.T) {
 		e.Logger().Info("the service is there")
 		assert.DirExists(t, e.TempDir())
 	}).found)
-	assert.Equal(t, []int{2, 1, 2, 1}, cleaned[:4])
+	assert.Equal(t, []int{2, 1, 2, 1}, cleaned[:4], "cleanups, the last first, of each of two runs")
 	assert.Empty(t, sweep(t, func(e *env) {
 		if _, err := e.Client.Status(e.Context()); err != nil {
 			e.Logger().Warn("no status", "error", err)
@@ -146,7 +146,7 @@ func TestTheWatchdogSaysWhyAPlanStalls(t *testing.T) {
 			}
 		}, append(opts, agentmessagingtest.Alarm(alarm))...).found
 		require.Len(t, found, 3, "then the sweep ends")
-		assert.Equal(t, agentmessagingtest.Ends, found[0].Check)
+		assert.Equal(t, agentmessagingtest.Ends, found[0].Check, found[0].Says)
 		return found[0].Says
 	}
 	assert.Regexp(t, `(?s)let it wait with Env.Fake.Sleep.*sweep_test.go`, stalls(func() {
@@ -256,7 +256,7 @@ func TestDeadlinesPassInVirtualTime(t *testing.T) {
 	for _, err := range run.Reports {
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
 	}
-	assert.Less(t, run.Lasted, 30*time.Second)
+	assert.Less(t, run.Lasted, 30*time.Second, "by the fake's clock")
 }
 
 func TestAFaultLastsAsLongAsItsPlanSays(t *testing.T) {
@@ -300,9 +300,9 @@ func TestTheSeedDecidesTheJitter(t *testing.T) {
 		return sweep(t, status, agentmessagingtest.Seed(seed), clock).runs["Status_1/bad_gateway/call"].Lasted
 	}
 	one := lasted(1)
-	assert.Greater(t, one, 1500*time.Millisecond)
-	assert.Equal(t, one, lasted(1))
-	assert.NotEqual(t, one, lasted(2))
+	assert.Greater(t, one, 1500*time.Millisecond, "both waits")
+	assert.Equal(t, one, lasted(1), "the same seed")
+	assert.NotEqual(t, one, lasted(2), "another seed")
 }
 
 // What fails undisturbed too, and is not told there, is the application's own

@@ -26,7 +26,7 @@ func TestCaseIDs(t *testing.T) {
 		assert.Positive(t, c.Spends.Requests, c.ID)
 		assert.Equal(t, c.decision(), slices.Contains(c.Needs, needDecisions), c.ID)
 	}
-	assert.True(t, slices.IsSortedFunc(cases, func(a, b testCase) int { return strings.Compare(a.section(), b.section()) }))
+	assert.True(t, slices.IsSortedFunc(cases, func(a, b testCase) int { return strings.Compare(a.section(), b.section()) }), "the order of sections")
 }
 
 func TestPlanBudget(t *testing.T) {
@@ -108,7 +108,7 @@ func TestPage(t *testing.T) {
 	for _, fact := range []string{
 		fmt.Sprintf("the %d questions", len(questions)), "within 40 requests, 5 agent creations, 1 BYOK set and 1\nwarm-up",
 	} {
-		assert.True(t, strings.Contains(string(page), fact), fact)
+		assert.True(t, strings.Contains(string(page), fact), "docs/contract.md lacks: %s", fact)
 	}
 	assert.InDelta(t, 780, len(AllCases()), 40, "the page says 780")
 	assert.Equal(t, Spend{Requests: 40, Creations: 5, BYOKSets: 1, WarmUps: 1}, defaultBudget)
@@ -142,7 +142,7 @@ func TestBaseBroken(t *testing.T) {
 	}{{false, nil, true}, {false, []string{"8.1/key_minute"}, false}, {true, []string{"8.1/ip_minute"}, true}} {
 		c.base = tt.base
 		failed, log := verdict(t, c, answering(200, `{}`).target(), tt.broken...)
-		assert.Equal(t, tt.fails, failed, log)
+		assert.Equal(t, tt.fails, failed, "base %v, with %v broken: %s", tt.base, tt.broken, log)
 	}
 }
 

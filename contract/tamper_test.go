@@ -53,7 +53,7 @@ func TestEachMemberIsHeld(t *testing.T) {
 				members = slices.AppendSeq(members, maps.Keys(in))
 			}
 		})
-		assert.False(t, failed, log)
+		assert.False(t, failed, "%s fails untampered: %s", c.ID, log)
 		for _, name := range members {
 			failed, _ := tampered(t, c, false, member(name, func(in map[string]any, name string) { in[name] = []any{} }))
 			assert.True(t, failed, "%s passes with an array for %s", c.ID, name)
@@ -91,7 +91,7 @@ func TestTampering(t *testing.T) {
 			for _, tt := range by[breaks] {
 				tt.tamper(r)
 			}
-		}))
+		}), "a case refuses what breaks no rule")
 	}
 }
 

@@ -41,7 +41,7 @@ func TestAdvanceEndsTheCoolDown(t *testing.T) {
 			assert.Equal(t, 1, fake.CallCount(), "the second was refused here")
 			fake.Advance(24 * time.Hour)
 			assert.ErrorIs(t, clienttest.Get(t.Context(), client), agentmessaging.ErrNotFound)
-			assert.Equal(t, 2, fake.CallCount())
+			assert.Equal(t, 2, fake.CallCount(), "calls that reached the service")
 		})
 	}
 }

@@ -38,8 +38,8 @@ func TestRecycledConnections(t *testing.T) {
 				for made.Add(1) <= calls {
 					var info agentmessaging.CallInfo
 					assert.NoError(t, do(agentmessaging.WithCallInfo(t.Context(), &info), client))
-					assert.LessOrEqual(t, info.Attempts, attempts+2)
-					assert.Less(t, info.Waited, time.Hour)
+					assert.LessOrEqual(t, info.Attempts, attempts+2, "attempts, of %d allowed", attempts)
+					assert.Less(t, info.Waited, time.Hour, "a wait before the renewal")
 				}
 			})
 		}
@@ -98,7 +98,7 @@ func TestOneStreamAtATime(t *testing.T) {
 			group.Go(func() { assert.NoError(t, clienttest.Get(t.Context(), client)) })
 		}
 		group.Wait()
-		assert.EqualValues(t, 8, requests.Load())
+		assert.EqualValues(t, 8, requests.Load(), "requests")
 	})
 }
 
@@ -140,7 +140,7 @@ func TestTransportThatRepeats(t *testing.T) {
 		assert.NoError(t, clienttest.Get(t.Context(), client))
 		assert.NoError(t, clienttest.Post(t.Context(), client))
 		broken.Store(true)
-		assert.Equal(t, clienttest.Unknown, clienttest.Outcome(clienttest.Post(t.Context(), client)))
-		assert.EqualValues(t, 6, requests.Load())
+		assert.Equal(t, clienttest.Unknown, clienttest.Outcome(clienttest.Post(t.Context(), client)), "HTTP/2 %v", http2)
+		assert.EqualValues(t, 6, requests.Load(), "requests over HTTP/2 %v", http2)
 	}
 }
