@@ -17,8 +17,8 @@ const (
 	ProviderAnthropic    Provider = spec.Anthropic    // "anthropic"
 )
 
-// BYOKConfig describes the provider key that is stored for an API key
-// (interface 2.4). The key itself is never returned.
+// BYOKConfig describes the provider key that is stored for an API key (BYOK,
+// bring your own key; interface 2.4). The key itself is never returned.
 type BYOKConfig struct {
 	Provider Provider `json:"provider"`
 	// BaseURL and Model are empty where the service reports null.

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,27 +28,22 @@ func failWith(t *testing.T, a answer) *agentmessaging.Error {
 	return failure
 }
 
+// TestKindOfEachStatus: an error is of the kind of its status, and of no other.
 func TestKindOfEachStatus(t *testing.T) {
-	kinds := map[string]error{
-		"bad request": agentmessaging.ErrBadRequest, "unauthorized": agentmessaging.ErrUnauthorized,
-		"payment required": agentmessaging.ErrPaymentRequired, "forbidden": agentmessaging.ErrForbidden,
-		"not found": agentmessaging.ErrNotFound, "conflict": agentmessaging.ErrConflict,
-		"rate limited": agentmessaging.ErrRateLimited, "unavailable": agentmessaging.ErrUnavailable,
-		"server": agentmessaging.ErrServer, "invalid": agentmessaging.ErrInvalid, "unknown": agentmessaging.ErrOutcomeUnknown,
+	listed := map[int]error{
+		400: agentmessaging.ErrBadRequest, 401: agentmessaging.ErrUnauthorized, 402: agentmessaging.ErrPaymentRequired,
+		403: agentmessaging.ErrForbidden, 404: agentmessaging.ErrNotFound, 409: agentmessaging.ErrConflict,
+		429: agentmessaging.ErrRateLimited, 503: agentmessaging.ErrUnavailable,
 	}
-	want := map[int]string{
-		400: "bad request", 401: "unauthorized", 402: "payment required", 403: "forbidden", 404: "not found",
-		409: "conflict", 429: "rate limited", 503: "unavailable",
-	}
+	others := []error{agentmessaging.ErrServer, agentmessaging.ErrInvalid, agentmessaging.ErrOutcomeUnknown}
 	for status := 201; status <= 599; status++ {
-		failure := failWith(t, answer{Status: status})
+		failure, want := failWith(t, answer{Status: status}), listed[status]
 		assert.Equal(t, status, failure.StatusCode)
-		name := want[status]
-		if name == "" && status >= 500 {
-			name = "server"
+		if want == nil && status >= 500 {
+			want = agentmessaging.ErrServer
 		}
-		for kindName, kind := range kinds {
-			assert.Equal(t, kindName == name, errors.Is(failure, kind), "is %d a %s error?", status, kindName)
+		for _, kind := range append(others, slices.Collect(maps.Values(listed))...) {
+			assert.Equal(t, kind == want, errors.Is(failure, kind), "is %d %q?", status, kind)
 		}
 	}
 }

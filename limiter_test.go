@@ -2,9 +2,7 @@ package agentmessaging_test
 
 import (
 	"context"
-	"log/slog"
 	"net/http"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -191,15 +189,4 @@ func TestAReportingPermitIsBelieved(t *testing.T) {
 	endpoint := agentmessaging.Endpoint{Name: "GetAgent", Method: "GET", Path: "/v1/agents/{agent_id}"}
 	assert.Equal(t, agentmessaging.LimiterWait{Call: 1, AgentID: "agent_1", Endpoint: endpoint, Attempt: 1, LimitKey: "key_minute", Wait: time.Minute}, events[2])
 	assert.Equal(t, agentmessaging.CoolDown{Call: 1, AgentID: "agent_1", Endpoint: endpoint, LimitKey: "key_day", Wait: time.Hour}, events[4])
-}
-
-// TestWaitForALimiterIsLogged, at Debug.
-func TestWaitForALimiterIsLogged(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var out strings.Builder
-		logger := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		client := newClient(t, answering(clienttest.OK), agentmessaging.WithLimiter(&limiterStub{wait: time.Minute}), agentmessaging.WithLogger(logger))
-		require.NoError(t, get(t.Context(), client))
-		assert.Contains(t, out.String(), `level=DEBUG msg="agentmessaging limiter wait" method=GET path=/v1/agents/{agent_id} call=1 agent_id=agent_1 attempt=1 limit_key="" wait=1m0s`)
-	})
 }

@@ -10,7 +10,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -140,59 +139,6 @@ func TestObserversAndLoggersSeeNoSecret(t *testing.T) {
 	}
 	assert.Contains(t, out.String(), "agent-[redacted]")
 	assert.NotContains(t, out.String(), "canary")
-}
-
-// TestLogger writes who, what and why, each on one line, under what the
-// caller's context holds.
-func TestLogger(t *testing.T) {
-	const sent = " method=POST path=/v1/agents/{agent_id}/messages call=1 agent_id=agent_1"
-	for _, tt := range []struct {
-		answers []answer
-		want    []string
-	}{
-		{[]answer{clienttest.OK}, []string{"DEBUG agentmessaging attempt" + sent + " attempt=1 status=200"}},
-		{[]answer{{Status: 404}}, []string{"DEBUG agentmessaging attempt" + sent + " attempt=1 status=404"}},
-		{[]answer{{Err: errors.New("line\nbroken with " + clienttest.Key)}}, []string{
-			"DEBUG agentmessaging attempt" + sent + " attempt=1 status=0 elapsed=0s error=line broken with [redacted]",
-			"WARN agentmessaging outcome unknown: it may have been carried out" + sent + " attempts=1 waited=0s elapsed=0s error=",
-		}},
-		{[]answer{clienttest.Limited("3", "key_minute"), {Status: 500}}, []string{
-			"INFO agentmessaging cool-down" + sent + " limit_key=key_minute wait=3s",
-			"DEBUG agentmessaging attempt" + sent + " attempt=1 status=429 elapsed=0s trace_id=trace_1 limit_key=key_minute",
-			"DEBUG agentmessaging retry" + sent + " attempt=1 outcome=429 wait=3s",
-			"DEBUG agentmessaging attempt" + sent + " attempt=2 status=500",
-			"WARN agentmessaging outcome unknown: it may have been carried out" + sent + " attempts=2 waited=3s elapsed=3s error=",
-		}},
-		{[]answer{clienttest.NotDialed}, []string{"DEBUG", "DEBUG", "DEBUG", "DEBUG", "DEBUG", "WARN agentmessaging gave up" + sent + " attempts=3 waited=1.5s"}},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			var records []string
-			logger := slog.New(contextHandler{slog.DiscardHandler, func(ctx context.Context, r slog.Record) {
-				assert.Equal(t, "request 7", ctx.Value(spanKey{}))
-				line := r.Level.String() + " " + r.Message
-				r.Attrs(func(a slog.Attr) bool { line += " " + a.String(); return true })
-				records = append(records, line)
-			}})
-			_ = post(context.WithValue(t.Context(), spanKey{}, "request 7"), newClient(t, answering(tt.answers...), clienttest.Jitter(0), agentmessaging.WithLogger(logger)))
-			require.Len(t, records, len(tt.want), "after %+v: %q", tt.answers, records)
-			for i, want := range tt.want {
-				assert.True(t, strings.HasPrefix(records[i], want), "record %d is %q, want %q", i, records[i], want)
-			}
-		})
-	}
-}
-
-// contextHandler sees each record with its context.
-type contextHandler struct {
-	slog.Handler
-	see func(context.Context, slog.Record)
-}
-
-func (contextHandler) Enabled(context.Context, slog.Level) bool { return true }
-
-func (h contextHandler) Handle(ctx context.Context, r slog.Record) error {
-	h.see(ctx, r)
-	return nil
 }
 
 // TestCallInfo has the facts of the last answer, as it came; secrets that an
