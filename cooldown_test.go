@@ -44,25 +44,19 @@ func TestCoolDownParksCallers(t *testing.T) {
 
 // TestCoolDownOfBYOKSetsLeavesPlainCreation alone.
 func TestCoolDownOfBYOKSetsLeavesPlainCreation(t *testing.T) {
-	withKey := func(ctx context.Context, client *agentmessaging.Client) error {
-		_, err := client.CreateAgent(ctx, create{LLM: llm{Provider: "openai", APIKey: "provider-canary"}})
-		return err
-	}
+	withKey := sending(create{LLM: llm{Provider: "openai", APIKey: "provider-canary"}})
 	limited(t, "byok_set_key_hour", nil, func(t *testing.T, client *agentmessaging.Client, service *gateway) {
 		service.close(time.Hour, "/v1/agents")
 		wantRefused(t, client, there, withKey)
 		wantRefused(t, client, here, withKey)
-		wantRefused(t, client, there, creating)
+		wantRefused(t, client, there, sending(create{}))
 	})
 }
 
 // TestLongCoolDownIsOfOneEndpoint, though the service calls all its limits the
 // same, and messages were refused under that name before.
 func TestLongCoolDownIsOfOneEndpoint(t *testing.T) {
-	warming := func(ctx context.Context, client *agentmessaging.Client) error {
-		_, err := client.WarmUp(ctx, "")
-		return err
-	}
+	warming := sending(agentmessaging.LLMMode(""))
 	limited(t, "api_key", nil, func(t *testing.T, client *agentmessaging.Client, service *gateway) {
 		service.close(time.Minute, messagesPath, "/v1/warmup")
 		wantRefused(t, client, there, post)

@@ -92,8 +92,3 @@ func wantAfter(t *testing.T, wait time.Duration, client *agentmessaging.Client, 
 	assert.Equal(t, wait, time.Since(begin))
 	assert.Equal(t, wait, info.Waited)
 }
-
-func creating(ctx context.Context, client *agentmessaging.Client) error {
-	_, err := client.CreateAgent(ctx, create{})
-	return err
-}

@@ -64,7 +64,7 @@ type nullable[T any] struct {
 
 // UnmarshalJSON implements json.Unmarshaler, which is asked for null too.
 func (n *nullable[T]) UnmarshalJSON(raw []byte) error {
-	*n = nullable[T]{present: true}
+	n.present = true
 	return json.Unmarshal(raw, &n.value)
 }
 

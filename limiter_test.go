@@ -86,7 +86,7 @@ func TestLimiterRefusalIsLocal(t *testing.T) {
 		assert.Zero(t, made.Info)
 		assert.Empty(t, made.Sent)
 		assert.Empty(t, limiter.done)
-		require.ErrorIs(t, call(t, newClient(t, answering(), observer), message{}), agentmessaging.ErrInvalid)
+		require.ErrorIs(t, sending(message{})(t.Context(), newClient(t, answering(), observer)), agentmessaging.ErrInvalid)
 	})
 	require.Equal(t, "CallStart AttemptStart AttemptEnd CallEnd ", types)
 	assert.Error(t, events[2].(agentmessaging.AttemptEnd).Err)

@@ -51,8 +51,8 @@ func TestObserver(t *testing.T) {
 			require.NoError(t, err)
 			_, err = client.With(heedless) // takes no place in the other's list
 			require.NoError(t, err)
-			require.NoError(t, creating(t.Context(), other))
-			require.NoError(t, creating(t.Context(), client))
+			require.NoError(t, sending(create{})(t.Context(), other))
+			require.NoError(t, sending(create{})(t.Context(), client))
 		})
 		assert.Equal(t, "CallStart AttemptStart RequestStart AttemptEnd CallEnd ", further, "of its own client's call")
 	})

@@ -2,7 +2,6 @@ package agentmessaging_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/base64"
 	"encoding/gob"
 	"encoding/json"
@@ -13,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -133,8 +133,10 @@ func TestNothingReachableHoldsASecret(t *testing.T) {
 	client := newClient(t, nil)
 	holdsNone(t, client, clienttest.Key)
 	holdsNone(t, prints(t, client), clienttest.Key)
-	calls := append(clienttest.Calls[:len(clienttest.Calls):len(clienttest.Calls)], clienttest.Call{Name: "tricky", Secret: tricky, Do: byokWith(tricky)})
-	for _, call := range calls {
+	for _, call := range slices.Concat(clienttest.Calls, []clienttest.Call{
+		{Name: "SetBYOK with a tricky key", Secret: tricky, Do: sending(setBYOK{Provider: "openai", APIKey: tricky})},
+		{Name: "CreateAgent with a key", Secret: tricky, Do: sending(create{LLM: llm{Provider: "openai", APIKey: tricky}})},
+	}) {
 		spelled := strings.Join(append(spellings(clienttest.Key), spellings(call.Secret)...), " ")
 		echo, _ := json.Marshal(map[string]any{
 			"error": spelled, "reason": call.Secret, "trace_id": spelled, "limit_key": clienttest.Key,
@@ -157,12 +159,5 @@ func TestNothingReachableHoldsASecret(t *testing.T) {
 			}
 			assert.Equal(t, a.Err != nil, errors.Is(err, http.ErrHandlerTimeout), "%s: the cause stays reachable in %v", call.Name, err)
 		}
-	}
-}
-
-func byokWith(secret agentmessaging.Secret) clienttest.Do {
-	return func(ctx context.Context, client *agentmessaging.Client) error {
-		_, err := client.SetBYOK(ctx, setBYOK{Provider: "openai", APIKey: secret})
-		return err
 	}
 }

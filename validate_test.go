@@ -1,6 +1,7 @@
 package agentmessaging_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,39 +16,39 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/clienttest"
 )
 
-// call makes the call that fits the type of params.
-func call(t *testing.T, client *agentmessaging.Client, params any) error {
-	t.Helper()
-	var err error
-	switch p := params.(type) {
-	case create:
-		_, err = client.CreateAgent(t.Context(), p)
-	case message:
-		_, err = client.SendMessage(t.Context(), "agent_1", p)
-	case setBYOK:
-		_, err = client.SetBYOK(t.Context(), p)
-	case agentmessaging.SMSMode:
-		_, err = client.EnableSMS(t.Context(), "agent_1", p)
-	case agentmessaging.LLMMode:
-		_, err = client.WarmUp(t.Context(), p)
-	default:
-		require.Failf(t, "no call", "for %T", p)
+// sending makes the call that fits the type of params.
+func sending(params any) clienttest.Do {
+	return func(ctx context.Context, client *agentmessaging.Client) (err error) {
+		switch p := params.(type) {
+		case create:
+			_, err = client.CreateAgent(ctx, p)
+		case message:
+			_, err = client.SendMessage(ctx, "agent_1", p)
+		case setBYOK:
+			_, err = client.SetBYOK(ctx, p)
+		case agentmessaging.SMSMode:
+			_, err = client.EnableSMS(ctx, "agent_1", p)
+		case agentmessaging.LLMMode:
+			_, err = client.WarmUp(ctx, p)
+		default:
+			panic(fmt.Sprintf("no call takes a %T", p))
+		}
+		return err
 	}
-	return err
 }
 
 // wantSent makes a call that is sent, and returns its body.
 func wantSent(t *testing.T, params any) string {
 	t.Helper()
 	transport := answering(clienttest.OK)
-	require.NoError(t, call(t, newClient(t, transport), params), "%T %.100v", params, params)
+	require.NoError(t, sending(params)(t.Context(), newClient(t, transport)), "%T %.100v", params, params)
 	return transport.Sent()[0].Text
 }
 
 // wantRefusedField makes a call that is refused before anything is sent.
 func wantRefusedField(t *testing.T, params any, field, reason string) {
 	t.Helper()
-	wantInvalid(t, call(t, newClient(t, answering()), params), field, reason, "%T %.100v", params, params)
+	wantInvalid(t, sending(params)(t.Context(), newClient(t, answering())), field, reason, "%T %.100v", params, params)
 }
 
 // wantInvalid: the argument was refused for a reason that does not quote it. input
