@@ -1,6 +1,7 @@
 package otelagentmessaging
 
 import (
+	"slices"
 	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -34,50 +35,68 @@ const providerName = "agent_messaging_service"
 // maxIdentifier bounds what of the service's words gets into a span.
 const maxIdentifier = 128
 
-// operation is the GenAI operation that a method is; false if it is none.
-func operation(method string) (attribute.KeyValue, bool) {
+// operation is the GenAI operation that a method is; nil if it is none.
+func operation(method string) []attribute.KeyValue {
+	provider := semconv.GenAIProviderNameKey.String(providerName)
 	switch method {
 	case "SendMessage":
-		return semconv.GenAIOperationNameInvokeAgent, true
+		return []attribute.KeyValue{semconv.GenAIOperationNameInvokeAgent, provider}
 	case "CreateAgent":
-		return semconv.GenAIOperationNameCreateAgent, true
+		return []attribute.KeyValue{semconv.GenAIOperationNameCreateAgent, provider}
 	}
-	return attribute.KeyValue{}, false
+	return nil
 }
 
 // startAttributes are there from the start, for samplers.
-func (c *call) startAttributes(e agentmessaging.CallStart) []attribute.KeyValue {
-	attrs := append(c.attrs[:0], c.ofSpan...)
+func (c *call) startAttributes(attrs []attribute.KeyValue, e agentmessaging.CallStart) []attribute.KeyValue {
+	attrs = append(attrs, c.ofSpan...)
 	if e.AgentID != "" {
-		c.named = true
 		attrs = append(attrs, semconv.GenAIAgentID(e.AgentID))
 	}
 	return attrs
 }
 
-func (c *call) endAttributes(e agentmessaging.CallEnd) []attribute.KeyValue {
-	attrs := append(c.attrs[:0], keyAttempts.Int(e.Attempts), keyWaited.Float64(e.Waited.Seconds()))
+// endAttributes hold the call's request where it had one alone.
+func (c *call) endAttributes(attrs []attribute.KeyValue, e agentmessaging.CallEnd, failure string) []attribute.KeyValue {
+	attrs = append(attrs, keyAttempts.Int(e.Attempts), keyWaited.Float64(e.Waited.Seconds()))
 	if !c.named && isIdentifier(e.AgentID) {
 		attrs = append(attrs, semconv.GenAIAgentID(e.AgentID))
 	}
 	if isIdentifier(e.TraceID) {
 		attrs = append(attrs, keyTraceID.String(e.TraceID))
 	}
-	return attrs
+	if c.request.attempt != 1 {
+		return ended(attrs, 0, failure)
+	}
+	attrs = append(append(attrs, c.ofRequest...), semconv.URLFull(c.url.String()))
+	return ended(attrs, c.request.status, failure)
 }
 
-func (c *call) requestAttributes(e agentmessaging.RequestStart) []attribute.KeyValue {
-	attrs := append(append(c.attrs[:0], c.ofRequest...), semconv.URLFull(c.url))
-	if e.Attempt > 1 {
-		attrs = append(attrs, semconv.HTTPRequestResendCount(e.Attempt-1))
+func (c *call) requestAttributes() []attribute.KeyValue {
+	attrs := slices.Concat(c.ofServer, c.ofRequest)
+	attrs = append(attrs, semconv.URLFull(c.url.String()))
+	if c.request.attempt > 1 {
+		attrs = append(attrs, semconv.HTTPRequestResendCount(c.request.attempt-1))
 	}
-	return attrs
+	return ended(attrs, c.request.status, c.request.failure)
 }
 
 func coolDownAttributes(e agentmessaging.CoolDown) []attribute.KeyValue {
 	attrs := []attribute.KeyValue{keyWait.Float64(e.Wait.Seconds())}
 	if isIdentifier(e.LimitKey) {
 		attrs = append(attrs, keyLimitKey.String(e.LimitKey))
+	}
+	return attrs
+}
+
+// ended adds how something ended: its status, unless that is 0, and its
+// error.type, unless that is "".
+func ended(attrs []attribute.KeyValue, status int, failure string) []attribute.KeyValue {
+	if status != 0 {
+		attrs = append(attrs, semconv.HTTPResponseStatusCode(status))
+	}
+	if failure != "" {
+		attrs = append(attrs, semconv.ErrorTypeKey.String(failure))
 	}
 	return attrs
 }
@@ -97,9 +116,7 @@ func isIdentifier(text string) bool {
 // fail marks the span of what failed; failure is "" for what did not. The
 // description stays empty: error texts may hold the service's words.
 func fail(span trace.Span, failure string) {
-	if failure == "" {
-		return
+	if failure != "" {
+		span.SetStatus(codes.Error, "")
 	}
-	span.SetStatus(codes.Error, "")
-	span.SetAttributes(semconv.ErrorTypeKey.String(failure))
 }

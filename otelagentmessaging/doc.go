@@ -14,15 +14,13 @@
 //
 // Every call has a span, a child of the span in the call's context. It covers
 // the whole call, its retries and waits included. SendMessage is the
-// convention's invoke_agent and CreateAgent its create_agent, both of kind
-// CLIENT; the other methods have a span of kind INTERNAL with a name such as
-// agentmessaging.GetAgent. Retries, waits for the limiter and cool-downs are
-// events of this span.
+// convention's invoke_agent and CreateAgent its create_agent; the other methods
+// have names such as agentmessaging.GetAgent. Retries, waits for the limiter and
+// cool-downs are events of this span.
 //
-// Every request that is sent has an HTTP span of kind CLIENT below it, with a
-// name such as "POST /v1/agents". It begins when the limiter has let the
-// attempt pass and ends when the answer's body has been read. An attempt that
-// the limiter refuses sends nothing and has none.
+// The span of a call that makes one request is the request's HTTP span too.
+// Where a call is repeated, each request has an HTTP span below the call's, with
+// a name such as "POST /v1/agents". All are of kind CLIENT.
 //
 // A call whose arguments are refused (agentmessaging.ErrInvalid) has no span:
 // it never became a call, and the caller has the error.

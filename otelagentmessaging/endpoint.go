@@ -18,11 +18,12 @@ import (
 // An endpoint of a server has all that the telemetry of its calls has in
 // common. It is made once, since calls that go through differ in little else.
 type endpoint struct {
-	span, request string // names of spans
+	name, request string // names of spans
 	kind          trace.SpanStartOption
 
+	ofServer  []attribute.KeyValue
+	ofRequest []attribute.KeyValue
 	ofSpan    []attribute.KeyValue // of the call's span, from the start
-	ofRequest []attribute.KeyValue // of a request's
 	ofCalls   []attribute.KeyValue // of the metrics of this package
 	// of the metric of agent operations; nil where the method is none
 	ofOperations []attribute.KeyValue
@@ -34,23 +35,25 @@ type endpoint struct {
 
 var clientKind, internalKind = trace.WithSpanKind(trace.SpanKindClient), trace.WithSpanKind(trace.SpanKindInternal)
 
-func newEndpoint(e agentmessaging.Endpoint, base *url.URL) *endpoint {
-	server := server(base)
+// newEndpoint makes spans of kind INTERNAL where the transport makes those of
+// kind CLIENT, but for the agent operations, whose convention asks for CLIENT.
+func newEndpoint(e agentmessaging.Endpoint, base *url.URL, noHTTP bool) *endpoint {
 	x := &endpoint{
-		span: "agentmessaging." + e.Name, request: e.Method + " " + e.Path, kind: internalKind,
-		ofCalls: append(server[:2:2], keyMethod.String(e.Name)),
-		ofRequest: append(server[:2:2],
-			semconv.HTTPRequestMethodKey.String(e.Method), semconv.URLTemplate(e.Path)),
-		ofRequests: append(server[:2:2],
-			semconv.HTTPRequestMethodKey.String(e.Method), semconv.URLTemplate(e.Path), semconv.URLScheme(base.Scheme)),
+		name: "agentmessaging." + e.Name, request: e.Method + " " + e.Path, kind: clientKind,
+		ofServer:  server(base),
+		ofRequest: []attribute.KeyValue{semconv.HTTPRequestMethodKey.String(e.Method), semconv.URLTemplate(e.Path)},
 	}
+	x.ofCalls = append(x.ofServer[:2:2], keyMethod.String(e.Name))
 	x.ofSpan = x.ofCalls
-	if name, ok := operation(e.Name); ok {
-		x.span, x.kind = name.Value.AsString(), clientKind
-		x.ofOperations = append(server[:2:2], name, semconv.GenAIProviderNameKey.String(providerName))
-		x.ofSpan = append(x.ofOperations[:4:4], keyMethod.String(e.Name))
+	if operation := operation(e.Name); operation != nil {
+		x.name = operation[0].Value.AsString()
+		x.ofOperations = append(x.ofServer[:2:2], operation...)
+		x.ofSpan = append(x.ofCalls[:3:3], operation...)
 		x.operated = recorded(x.ofOperations)
+	} else if noHTTP {
+		x.kind = internalKind
 	}
+	x.ofRequests = append(slices.Concat(x.ofServer, x.ofRequest), semconv.URLScheme(base.Scheme))
 	x.called = recorded(x.ofCalls)
 	x.requested = recorded(x.ofRequests, semconv.HTTPResponseStatusCode(200))
 	return x
@@ -80,17 +83,15 @@ type endpoints struct {
 
 type endpointKey struct{ name, scheme, host string }
 
-func (x *endpoints) of(e agentmessaging.Endpoint, base *url.URL) *endpoint {
+func (x *endpoints) of(e agentmessaging.Endpoint, base *url.URL, noHTTP bool) *endpoint {
 	key := endpointKey{e.Name, base.Scheme, base.Host}
 	known := x.known.Load()
-	if known != nil && (*known)[key] != nil {
-		return (*known)[key]
+	if found := (*known)[key]; found != nil {
+		return found
 	}
-	made := newEndpoint(e, base)
+	made := newEndpoint(e, base, noHTTP)
 	more := map[endpointKey]*endpoint{key: made}
-	if known != nil {
-		maps.Copy(more, *known)
-	}
+	maps.Copy(more, *known)
 	x.known.CompareAndSwap(known, &more) // whoever loses makes it again next time
 	return made
 }

@@ -28,12 +28,11 @@ func callErrorType(err error) string {
 	if err == nil {
 		return ""
 	}
-	var failure *agentmessaging.Error
+	failure := new(agentmessaging.Error)
+	errors.As(err, &failure)
 	switch {
 	case errors.Is(err, agentmessaging.ErrOutcomeUnknown):
 		return errorUnknown
-	case !errors.As(err, &failure):
-		return causeType(err, errorOther)
 	case failure.Local:
 		return errorLimiter
 	case failure.StatusCode >= 200 && failure.StatusCode <= 299:
@@ -61,27 +60,20 @@ func requestErrorType(e agentmessaging.AttemptEnd) string {
 // causeType sorts what kept a call from an answer. A context's end comes first:
 // transports wrap it in errors of every kind.
 func causeType(err error, other string) string {
-	var timeout net.Error
+	var (
+		timeout net.Error
+		refused *tls.CertificateVerificationError
+		op      *net.OpError
+	)
 	switch {
 	case errors.Is(err, context.Canceled):
 		return errorCanceled
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return errorTimeout
-	case isCertificateError(err):
+	case errors.As(err, &refused):
 		return errorCert
-	case isConnectError(err):
+	case errors.As(err, &op) && op.Op == "dial": // also for a name that does not resolve
 		return errorConnect
 	}
 	return other
-}
-
-func isCertificateError(err error) bool {
-	var refused *tls.CertificateVerificationError
-	return errors.As(err, &refused)
-}
-
-// isConnectError also finds a name that does not resolve.
-func isConnectError(err error) bool {
-	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial"
 }

@@ -28,9 +28,7 @@ func Example() {
 	// Output:
 	// <nil>
 	// client create_agent
-	//    client POST /v1/agents
 	// client invoke_agent
-	//    client POST /v1/agents/{agent_id}/messages
 }
 
 // The transport makes the HTTP spans, and sends traceparent.
@@ -74,10 +72,17 @@ func talk(transport http.RoundTripper, observer agentmessaging.Option) error {
 	return err
 }
 
-// printSpans lists each below its parent, which ends after it.
+// printSpans lists the spans of each call below it. They end before it.
 func printSpans(spans tracetest.SpanStubs) {
-	for i := 1; i < len(spans); i += 2 {
-		fmt.Println(spans[i].SpanKind, spans[i].Name)
-		fmt.Println("  ", spans[i-1].SpanKind, spans[i-1].Name)
+	for _, call := range spans {
+		if call.Parent.IsValid() {
+			continue
+		}
+		fmt.Println(call.SpanKind, call.Name)
+		for _, s := range spans {
+			if s.Parent.Equal(call.SpanContext) {
+				fmt.Println("  ", s.SpanKind, s.Name)
+			}
+		}
 	}
 }

@@ -3,8 +3,8 @@ package otelagentmessaging
 import (
 	"context"
 	"errors"
+	"time"
 
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/semconv/v1.41.0/genaiconv"
@@ -52,45 +52,28 @@ func newInstruments(s *settings) (*instruments, error) {
 	return &m, errors.Join(errs[:]...)
 }
 
-func (m *instruments) recordRequest(ctx context.Context, c *call, status int, took float64, failure string) {
-	options := c.requested
-	if status != 200 || failure != "" {
-		more := failed(failure)
-		if status != 0 {
-			more = append(more, semconv.HTTPResponseStatusCode(status))
-		}
-		options = recorded(c.ofRequests, more...)
-	}
-	m.request.Float64Histogram.Record(ctx, took, options...)
+// enabled reports whether anybody reads one of the instruments.
+func (m *instruments) enabled(ctx context.Context) bool {
+	return m.request.Enabled(ctx) || m.operation.Enabled(ctx) || m.call.Enabled(ctx) || m.wait.Enabled(ctx) ||
+		m.retries.Enabled(ctx) || m.coolDowns.Enabled(ctx)
 }
 
-func (m *instruments) recordCall(ctx context.Context, c *call, took float64, failure string) {
+func (m *instruments) recordRequest(ctx context.Context, c *call) {
+	r, options := c.request, c.requested
+	if r.status != 200 || r.failure != "" {
+		options = recorded(c.ofRequests, ended(nil, r.status, r.failure)...)
+	}
+	m.request.Float64Histogram.Record(ctx, time.Since(r.began).Seconds(), options...)
+}
+
+func (m *instruments) recordCall(c *call, took float64, failure string) {
 	called, operated := c.called, c.operated
 	if failure != "" {
-		called, operated = recorded(c.ofCalls, failed(failure)...), recorded(c.ofOperations, failed(failure)...)
+		failed := ended(nil, 0, failure)
+		called, operated = recorded(c.ofCalls, failed...), recorded(c.ofOperations, failed...)
 	}
-	m.call.Record(ctx, took, called...)
+	m.call.Record(c, took, called...)
 	if c.ofOperations != nil {
-		m.operation.Float64Histogram.Record(ctx, took, operated...)
+		m.operation.Float64Histogram.Record(c, took, operated...)
 	}
-}
-
-func (m *instruments) recordRetry(ctx context.Context, c *call, e agentmessaging.Retry) {
-	m.retries.Add(ctx, 1, metric.WithAttributes(c.ofCalls...), metric.WithAttributes(keyRetryReason.String(e.Outcome)))
-}
-
-func (m *instruments) recordLimiterWait(ctx context.Context, c *call, e agentmessaging.LimiterWait) {
-	m.wait.Record(ctx, e.Wait.Seconds(), c.called...)
-}
-
-func (m *instruments) recordCoolDown(ctx context.Context, c *call) {
-	m.coolDowns.Add(ctx, 1, metric.WithAttributes(c.ofCalls...))
-}
-
-// failed is the attribute of what failed; none for what did not.
-func failed(failure string) []attribute.KeyValue {
-	if failure == "" {
-		return nil
-	}
-	return []attribute.KeyValue{semconv.ErrorTypeKey.String(failure)}
 }

@@ -2,9 +2,12 @@ package otelagentmessaging
 
 import (
 	"context"
+	"net/url"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/trace"
 
@@ -28,7 +31,9 @@ func NewObserver(opts ...Option) (agentmessaging.Observer, error) {
 	}
 	tracer := settings.tracers.Tracer(ScopeName,
 		trace.WithInstrumentationVersion(agentmessaging.Version), trace.WithSchemaURL(semconv.SchemaURL))
-	return &observer{tracer: tracer, instruments: instruments, noHTTP: settings.noHTTP}, nil
+	o := &observer{tracer: tracer, instruments: instruments, noHTTP: settings.noHTTP}
+	o.endpoints.known.Store(new(map[endpointKey]*endpoint))
+	return o, nil
 }
 
 type observer struct {
@@ -38,30 +43,46 @@ type observer struct {
 	endpoints   endpoints
 }
 
-// call is what an observer keeps of a call that is under way, in its context.
-// The events of a call come one after the other, so it needs no lock.
+// call is what an observer keeps of a call that is under way, and the context
+// of that call, with its span. The events of a call come one after the other,
+// so it needs no lock.
 type call struct {
+	context.Context
 	*endpoint
-	span trace.Span
-	url  string
-
-	request context.Context // of the current attempt, with its span; nil unless it was sent
-	began   time.Time       // the request
-
-	named   bool                  // the agent, by the attributes of the start
-	attrs   [7]attribute.KeyValue // room for those of a span, which copies them
-	options [2]trace.SpanStartOption
+	observer *observer
+	span     trace.Span
+	url      *url.URL
+	named    bool // the agent, by the attributes of the start
+	request  request
 }
 
-// start begins a span with attributes.
-func (c *call) start(ctx context.Context, tracer trace.Tracer, name string, kind trace.SpanStartOption, attrs []attribute.KeyValue) (context.Context, trace.Span) {
-	c.options = [...]trace.SpanStartOption{kind, trace.WithAttributes(attrs...)}
-	return tracer.Start(ctx, name, c.options[:]...)
+// A request is kept until it is known whether the call repeats it.
+type request struct {
+	attempt int // from 1; 0: nothing was sent
+	began   time.Time
+	status  int
+	failure string
 }
 
 // callKey finds the call in a context. It holds the observer, because a client
 // may have two, with providers of their own.
 type callKey struct{ *observer }
+
+// Value spares the call a context around it.
+func (c *call) Value(key any) any {
+	if key == (callKey{c.observer}) {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
+// room is for the attributes and options of a span, which copies them.
+type room struct {
+	attrs   [12]attribute.KeyValue
+	options [2]trace.SpanStartOption
+}
+
+var rooms = sync.Pool{New: func() any { return new(room) }}
 
 // Observe implements agentmessaging.Observer.
 func (o *observer) Observe(ctx context.Context, event agentmessaging.Event) context.Context {
@@ -70,87 +91,75 @@ func (o *observer) Observe(ctx context.Context, event agentmessaging.Event) cont
 	}
 	c, ok := ctx.Value(callKey{o}).(*call)
 	if !ok {
-		return nil // another observer has put a context of its own in between
+		return nil // nobody wants this one, or another observer has put a context of its own in between
 	}
 	switch e := event.(type) {
 	case agentmessaging.RequestStart:
-		return o.startRequest(ctx, c, e)
+		if !o.noHTTP {
+			c.request = request{attempt: e.Attempt, began: time.Now()}
+		}
 	case agentmessaging.AttemptEnd:
-		o.endRequest(c, e)
+		c.request.status, c.request.failure = e.StatusCode, requestErrorType(e)
 	case agentmessaging.Retry:
-		o.retry(ctx, c, e)
+		o.endRequest(c, true)
+		c.span.AddEvent(eventRetry, trace.WithAttributes(
+			keyAttempt.Int(e.Attempt), keyRetryReason.String(e.Outcome), keyWait.Float64(e.Wait.Seconds())))
+		o.instruments.retries.Add(c, 1, metric.WithAttributes(c.ofCalls...), metric.WithAttributes(keyRetryReason.String(e.Outcome)))
 	case agentmessaging.LimiterWait:
-		o.limiterWait(ctx, c, e)
+		c.span.AddEvent(eventLimiterWait, trace.WithAttributes(
+			keyAttempt.Int(e.Attempt), keyWait.Float64(e.Wait.Seconds())))
+		o.instruments.wait.Record(c, e.Wait.Seconds(), c.called...)
 	case agentmessaging.CoolDown:
-		o.coolDown(ctx, c, e)
+		c.span.AddEvent(eventCoolDown, trace.WithAttributes(coolDownAttributes(e)...))
+		o.instruments.coolDowns.Add(c, 1, metric.WithAttributes(c.ofCalls...))
 	case agentmessaging.CallEnd:
-		o.endCall(ctx, c, e)
+		o.endCall(c, e)
 	}
 	return nil
 }
 
 func (o *observer) startCall(ctx context.Context, e agentmessaging.CallStart) context.Context {
-	c := &call{endpoint: o.endpoints.of(e.Endpoint, e.URL), url: e.URL.String()}
-	ctx, c.span = c.start(ctx, o.tracer, c.endpoint.span, c.kind, c.startAttributes(e))
-	return context.WithValue(ctx, callKey{o}, c)
+	c := call{endpoint: o.endpoints.of(e.Endpoint, e.URL, o.noHTTP), observer: o, url: e.URL, named: e.AgentID != ""}
+	r := rooms.Get().(*room)
+	r.options = [...]trace.SpanStartOption{c.kind, trace.WithAttributes(c.startAttributes(r.attrs[:0], e)...)}
+	c.Context, c.span = o.tracer.Start(ctx, c.name, r.options[:]...)
+	rooms.Put(r)
+	if !c.span.IsRecording() && !o.instruments.enabled(c.Context) {
+		c.span.End()
+		return c.Context // without the call: nobody wants its other events
+	}
+	kept := c
+	return &kept
 }
 
-func (o *observer) endCall(ctx context.Context, c *call, e agentmessaging.CallEnd) {
+func (o *observer) endCall(c *call, e agentmessaging.CallEnd) {
 	failure := callErrorType(e.Err)
 	if c.span.IsRecording() {
-		c.span.SetAttributes(c.endAttributes(e)...)
+		r := rooms.Get().(*room)
+		c.span.SetAttributes(c.endAttributes(r.attrs[:0], e, failure)...)
+		rooms.Put(r)
 		fail(c.span, failure)
 	}
+	o.endRequest(c, c.request.attempt > 1)
 	c.span.End()
-	o.instruments.recordCall(ctx, c, e.Elapsed.Seconds(), failure)
+	o.instruments.recordCall(c, e.Elapsed.Seconds(), failure)
 }
 
-// startRequest begins the HTTP span, in the context that the transport gets.
-// Its parent is the call's, also where another observer has put a span of
-// another exporter in between.
-func (o *observer) startRequest(ctx context.Context, c *call, e agentmessaging.RequestStart) context.Context {
-	if o.noHTTP {
-		return nil
-	}
-	if !trace.SpanContextFromContext(ctx).Equal(c.span.SpanContext()) {
-		ctx = trace.ContextWithSpan(ctx, c.span)
-	}
-	c.began = time.Now()
-	c.request, _ = c.start(ctx, o.tracer, c.endpoint.request, clientKind, c.requestAttributes(e))
-	return c.request
-}
-
-func (o *observer) endRequest(c *call, e agentmessaging.AttemptEnd) {
-	if c.request == nil {
+// endRequest records the attempt's request, if it was sent: at once, for the
+// event before was its end. A repeated call's gets a span now, and a call's only
+// one has the call's. An exemplar leads there.
+func (o *observer) endRequest(c *call, repeated bool) {
+	if c.request.attempt == 0 {
 		return
 	}
-	took, failure := time.Since(c.began).Seconds(), requestErrorType(e)
-	span := trace.SpanFromContext(c.request)
-	if span.IsRecording() {
-		if e.StatusCode != 0 {
-			span.SetAttributes(semconv.HTTPResponseStatusCode(e.StatusCode))
-		}
-		fail(span, failure)
+	ctx := context.Context(c)
+	if repeated {
+		var span trace.Span
+		ctx, span = o.tracer.Start(c, c.endpoint.request,
+			clientKind, trace.WithTimestamp(c.request.began), trace.WithAttributes(c.requestAttributes()...))
+		fail(span, c.request.failure)
+		span.End()
 	}
-	span.End()
-	// In the request's context, so that an exemplar points there.
-	o.instruments.recordRequest(c.request, c, e.StatusCode, took, failure)
-	c.request = nil
-}
-
-func (o *observer) retry(ctx context.Context, c *call, e agentmessaging.Retry) {
-	c.span.AddEvent(eventRetry, trace.WithAttributes(
-		keyAttempt.Int(e.Attempt), keyRetryReason.String(e.Outcome), keyWait.Float64(e.Wait.Seconds())))
-	o.instruments.recordRetry(ctx, c, e)
-}
-
-func (o *observer) limiterWait(ctx context.Context, c *call, e agentmessaging.LimiterWait) {
-	c.span.AddEvent(eventLimiterWait, trace.WithAttributes(
-		keyAttempt.Int(e.Attempt), keyWait.Float64(e.Wait.Seconds())))
-	o.instruments.recordLimiterWait(ctx, c, e)
-}
-
-func (o *observer) coolDown(ctx context.Context, c *call, e agentmessaging.CoolDown) {
-	c.span.AddEvent(eventCoolDown, trace.WithAttributes(coolDownAttributes(e)...))
-	o.instruments.recordCoolDown(ctx, c)
+	o.instruments.recordRequest(ctx, c)
+	c.request = request{}
 }

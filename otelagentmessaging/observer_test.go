@@ -1,7 +1,9 @@
 package otelagentmessaging_test
 
 import (
+	"encoding/hex"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -11,7 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
@@ -57,14 +61,13 @@ func TestTheGlobalProvidersAreTheDefault(t *testing.T) {
 	r.spans.Reset()
 	require.NoError(t, status(t.Context(), nil, newClient(t, fakeserver.New(t), agentmessaging.WithObserver(observer))))
 	spans := r.spans.GetSpans()
-	require.Len(t, spans, 2)
-	assert.Equal(t, "agentmessaging.Status", spans[1].Name)
+	require.Len(t, spans, 1)
+	assert.Equal(t, "agentmessaging.Status", spans[0].Name)
 	assert.Contains(t, strings.Join(r.points(t), ""), callDuration)
-	for _, s := range spans {
-		assert.Equal(t, "github.com/agent-messaging-service/agentmessaging-go/otelagentmessaging", s.InstrumentationScope.Name)
-		assert.Equal(t, agentmessaging.Version, s.InstrumentationScope.Version)
-		assert.Equal(t, "https://opentelemetry.io/schemas/1.41.0", s.InstrumentationScope.SchemaURL)
-	}
+	scope := spans[0].InstrumentationScope
+	assert.Equal(t, "github.com/agent-messaging-service/agentmessaging-go/otelagentmessaging", scope.Name)
+	assert.Equal(t, agentmessaging.Version, scope.Version)
+	assert.Equal(t, "https://opentelemetry.io/schemas/1.41.0", scope.SchemaURL)
 }
 
 // noting is a sampler that keeps what it is shown, and takes nothing.
@@ -80,34 +83,79 @@ func (n noting) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingRes
 // TestSamplersSeeAttributes checks what is there from the start, and that a
 // call has its metrics where no span of it is kept.
 func TestSamplersSeeAttributes(t *testing.T) {
-	seen, fake := noting{}, fakeserver.New(t)
-	r := newTelemetry(sdktrace.WithSampler(seen))
-	require.NoError(t, send(t.Context(), fake, newClient(t, fake, r.observer(t))))
-	assert.Equal(t, noting{
-		"invoke_agent": {
-			"agentmessaging.method": "SendMessage", "gen_ai.operation.name": "invoke_agent", "gen_ai.agent.id": "agent_000001",
-			"gen_ai.provider.name": "agent_messaging_service", "server.address": host, "server.port": int64(443),
-		},
-		"POST /v1/agents/{agent_id}/messages": {
-			"http.request.method": "POST", "url.template": "/v1/agents/{agent_id}/messages",
-			"url.full":       "https://" + host + "/v1/agents/agent_000001/messages",
-			"server.address": host, "server.port": int64(443),
-		},
-	}, seen)
-	assert.Empty(t, r.spans.GetSpans())
-	assert.Len(t, r.points(t), 3)
+	synctest.Test(t, func(t *testing.T) {
+		seen, fake := noting{}, fakeserver.New(t)
+		r := newTelemetry(sdktrace.WithSampler(seen))
+		require.NoError(t, limitedOnce(send)(t.Context(), fake, newClient(t, fake, r.observer(t))))
+		assert.Equal(t, noting{
+			"invoke_agent": {
+				"agentmessaging.method": "SendMessage", "gen_ai.operation.name": "invoke_agent", "gen_ai.agent.id": "agent_000001",
+				"gen_ai.provider.name": "agent_messaging_service", "server.address": host, "server.port": int64(443),
+			},
+			"POST /v1/agents/{agent_id}/messages": {
+				"http.request.method": "POST", "url.template": "/v1/agents/{agent_id}/messages",
+				"url.full":       "https://" + host + "/v1/agents/agent_000001/messages",
+				"server.address": host, "server.port": int64(443),
+				"http.request.resend_count": int64(1), "http.response.status_code": int64(200),
+			},
+		}, seen)
+		assert.Empty(t, r.spans.GetSpans())
+		assert.Len(t, r.points(t), 6)
+	})
 }
 
-// TestExemplars checks that a duration leads to the span that took it.
-func TestExemplars(t *testing.T) {
-	r, fake := newTelemetry(), fakeserver.New(t)
-	require.NoError(t, send(t.Context(), fake, newClient(t, fake, r.observer(t))))
-	for i, name := range []string{requestDuration, callDuration} {
-		data := r.metrics(t)[name].Data.(metricdata.Histogram[float64])
-		require.Len(t, data.DataPoints[0].Exemplars, 1, name)
-		span := r.spans.GetSpans()[i].SpanContext.SpanID()
-		assert.Equal(t, span[:], data.DataPoints[0].Exemplars[0].SpanID, name)
+// TestEachMetricAlone reads one metric, and drops all others and all spans.
+func TestEachMetricAlone(t *testing.T) {
+	all := told(t)
+	for _, name := range column(t, "metrics", 0) {
+		others := func(i metric.Instrument) (metric.Stream, bool) {
+			return metric.Stream{Aggregation: metric.AggregationDrop{}}, i.Name != name
+		}
+		for i, story := range stories {
+			r := newTelemetry(sdktrace.WithSampler(sdktrace.NeverSample()))
+			r.reader = metric.NewManualReader()
+			r.meter = metric.NewMeterProvider(metric.WithReader(r.reader), metric.WithView(others))
+			story.tell(t, r)
+			want := slices.DeleteFunc(all[i].points(t), func(point string) bool { return !strings.HasPrefix(point, name) })
+			assert.ElementsMatch(t, want, r.points(t), story.name)
+		}
 	}
+}
+
+// TestEachRequestHasOneSpan counts in each story the spans that say they are a
+// request, and follows the exemplars to them.
+func TestEachRequestHasOneSpan(t *testing.T) {
+	for i, r := range told(t) {
+		requests := 0
+		for _, s := range r.spans.GetSpans() {
+			if attrsOf(s.Attributes)["http.request.method"] != nil {
+				requests++
+			}
+		}
+		assert.Equal(t, r.wantExemplars(t), requests, stories[i].name)
+	}
+}
+
+// wantExemplars checks that durations lead to the spans that took them, and
+// counts the requests.
+func (r *telemetry) wantExemplars(t *testing.T) (requests int) {
+	of := map[string]attrs{}
+	for _, s := range r.spans.GetSpans() {
+		of[s.SpanContext.SpanID().String()] = attrsOf(s.Attributes)
+	}
+	for name, key := range map[string]string{requestDuration: "http.response.status_code", callDuration: "agentmessaging.method"} {
+		data, _ := r.metrics(t)[name].Data.(metricdata.Histogram[float64])
+		for _, p := range data.DataPoints {
+			require.NotEmpty(t, p.Exemplars)
+			span := of[hex.EncodeToString(p.Exemplars[0].SpanID)]
+			assert.Equal(t, attrsOf(p.Attributes.ToSlice())[key], span[key])
+			if name == requestDuration {
+				assert.Contains(t, span, "url.full")
+				requests += int(p.Count)
+			}
+		}
+	}
+	return requests
 }
 
 // TestTwoObserversOfOneClient checks that each has its own calls, whatever the
@@ -115,13 +163,16 @@ func TestExemplars(t *testing.T) {
 func TestTwoObserversOfOneClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, second, fake := newTelemetry(), newTelemetry(), fakeserver.New(t)
-		require.NoError(t, send(t.Context(), fake, newClient(t, fake, first.observer(t), second.observer(t))))
+		require.NoError(t, limitedOnce(send)(t.Context(), fake, newClient(t, fake, first.observer(t), second.observer(t))))
 		a, b := first.spans.GetSpans(), second.spans.GetSpans()
-		assert.Equal(t, trace.SpanContext{}, a[1].Parent)
-		assert.Equal(t, a[1].SpanContext, a[0].Parent)
-		assert.Equal(t, a[1].SpanContext, b[1].Parent, "below the first's call")
-		assert.Equal(t, b[1].SpanContext, b[0].Parent)
+		assert.Equal(t, trace.SpanContext{}, a[2].Parent)
+		assert.Equal(t, a[2].SpanContext, b[2].Parent, "below the first's call")
+		for i := range 2 {
+			assert.Equal(t, a[2].SpanContext, a[i].Parent)
+			assert.Equal(t, b[2].SpanContext, b[i].Parent)
+		}
 		assert.Equal(t, first.points(t), second.points(t))
+		assert.Equal(t, first.wantExemplars(t), second.wantExemplars(t))
 	})
 }
 
@@ -138,13 +189,7 @@ func TestManyCallsAtOnce(t *testing.T) {
 		})
 	}
 	group.Wait()
-	parents := map[trace.SpanID]bool{}
-	for _, s := range r.spans.GetSpans() {
-		if s.Parent.IsValid() {
-			parents[s.Parent.SpanID()] = true
-		}
-	}
-	assert.Len(t, parents, callers, "each call has a request of its own")
+	assert.Len(t, r.spans.GetSpans(), callers)
 	assert.Len(t, r.points(t), 2)
 	for _, point := range r.points(t) {
 		assert.Contains(t, point, ": 50, ")
@@ -162,33 +207,41 @@ func TestOtelhttpBelowTheObserver(t *testing.T) {
 			return base.RoundTrip(req)
 		}), otelhttp.WithTracerProvider(r.tracer), otelhttp.WithMeterProvider(r.meter), otelhttp.WithPropagators(propagation.TraceContext{}))
 		client := newClient(t, fake, r.observer(t, otelagentmessaging.WithoutHTTP()), agentmessaging.WithHTTPClient(&http.Client{Transport: transport}))
-		require.NoError(t, limitedOnce(send)(t.Context(), fake, client))
+		require.NoError(t, inTurn(limitedOnce(send), status)(t.Context(), fake, client))
 
 		spans := r.spans.GetSpans()
-		require.Len(t, spans, 3)
-		for i, s := range spans[:2] {
-			assert.Equal(t, "HTTP POST", s.Name)
-			assert.Equal(t, spans[2].SpanContext, s.Parent)
-			assert.Equal(t, "00-"+s.SpanContext.TraceID().String()+"-"+s.SpanContext.SpanID().String()+"-01", parents[i])
+		require.Len(t, spans, 5)
+		for i, call := range []int{2, 2, 4} {
+			request := spans[[]int{0, 1, 3}[i]]
+			assert.Equal(t, spans[call].SpanContext, request.Parent)
+			assert.Equal(t, "00-"+request.SpanContext.TraceID().String()+"-"+request.SpanContext.SpanID().String()+"-01", parents[i])
+			assert.NotRegexp(t, "(http|url)\\.", attrsOf(spans[call].Attributes))
 		}
 		assert.Len(t, spans[2].Events, 2)
-		assert.Equal(t, 2, strings.Count(r.story(t), requestDuration))
+		assert.Equal(t, trace.SpanKindClient, spans[2].SpanKind)
+		assert.Equal(t, trace.SpanKindInternal, spans[4].SpanKind)
+		assert.Equal(t, 3, strings.Count(r.story(t), requestDuration))
 		assert.NotContains(t, r.story(t), "url.template", "the metrics of requests are otelhttp's")
 	})
 }
 
-// TestTheTransportSeesTheSpanOfItsRequest is what other transports with
-// instruments of their own build on.
-func TestTheTransportSeesTheSpanOfItsRequest(t *testing.T) {
-	r, fake := newTelemetry(), fakeserver.New(t)
-	base, seen := fake.HTTPClient(t).Transport, trace.SpanContext{}
-	client := newClient(t, fake, r.observer(t), agentmessaging.WithHTTPClient(&http.Client{
-		Transport: roundTripper(func(req *http.Request) (*http.Response, error) {
-			seen = trace.SpanContextFromContext(req.Context())
-			return base.RoundTrip(req)
-		}),
-	}))
-	require.NoError(t, send(t.Context(), fake, client))
-	assert.Equal(t, r.spans.GetSpans()[0].SpanContext, seen)
-	assert.Empty(t, fake.Calls()[0].Header.Get("traceparent"))
+// TestTheTransportSeesTheSpanOfItsCall is what other transports with
+// instruments of their own build on, also where nothing is recorded.
+func TestTheTransportSeesTheSpanOfItsCall(t *testing.T) {
+	for _, sampler := range []sdktrace.Sampler{sdktrace.AlwaysSample(), sdktrace.NeverSample()} {
+		r, fake := newTelemetry(sdktrace.WithSampler(sampler)), fakeserver.New(t)
+		base, seen := fake.HTTPClient(t).Transport, trace.SpanContext{}
+		client := newClient(t, fake, r.observer(t, otelagentmessaging.WithMeterProvider(noop.NewMeterProvider())), agentmessaging.WithHTTPClient(&http.Client{
+			Transport: roundTripper(func(req *http.Request) (*http.Response, error) {
+				seen = trace.SpanContextFromContext(req.Context())
+				return base.RoundTrip(req)
+			}),
+		}))
+		require.NoError(t, send(t.Context(), fake, client))
+		assert.True(t, seen.IsValid())
+		for _, s := range r.spans.GetSpans() {
+			assert.Equal(t, s.SpanContext, seen)
+		}
+		assert.Empty(t, fake.Calls()[0].Header.Get("traceparent"))
+	}
 }

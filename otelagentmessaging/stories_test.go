@@ -3,12 +3,16 @@ package otelagentmessaging_test
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"flag"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -24,30 +28,38 @@ var update = flag.Bool("update", false, "rewrite "+storiesFile)
 // their durations, in virtual time, and what the metrics count.
 const storiesFile = "testdata/stories.txt"
 
-var stories = []struct {
+type story struct {
 	name string
 	call call
 	opts []agentmessaging.Option
-}{
+}
+
+var stories = []story{
 	{"a message", send, nil},
 	{"a creation", create, nil},
 	{"a 429, after which the cool-down parks the call", limitedOnce(send), nil},
-	{"a 429 that is not retried, and a caller behind its cool-down", twice(limitedOnce(send), send), []agentmessaging.Option{retries(1)}},
-	{"a limit that is spent for a day, and a caller whom its cool-down refuses", twice(exhausted(send), send), nil},
+	{"a 429 that is not retried, and a caller behind its cool-down", inTurn(limitedOnce(send), send), []agentmessaging.Option{retries(1)}},
+	{"a limit that is spent for a day, and a caller whom its cool-down refuses", inTurn(exhausted(send), send), nil},
 	{"a repetition that a limiter refuses", limitedOnce(send), []agentmessaging.Option{agentmessaging.WithLimiter(onlyOnce{})}},
 	{"a reply that is lost", with(fakeserver.LoseReply(fakeserver.ResetConnection()), send), nil},
 	{"a slow answer", with(fakeserver.Latency(2*time.Second), status), nil},
+	{"a slow 429", limitedOnce(with(fakeserver.Latency(2*time.Second), status)), nil},
 	{"an agent that is not there", read, nil},
-	{"a redirect, of which no error of the request is made", with(fakeserver.Answer(302, ""), read), nil},
+	{"statuses that the interface does not have, of which only the last is an error of the request", inTurn(
+		with(fakeserver.Answer(299, ""), read), with(fakeserver.Answer(300, ""), read),
+		with(fakeserver.Answer(399, ""), read), with(fakeserver.Answer(400, ""), read)), []agentmessaging.Option{retries(1)}},
+	{"an answer that is cut", with(fakeserver.TruncateReply(5), status), []agentmessaging.Option{retries(1)}},
+	{"an answer that takes too long", with(fakeserver.DripReply(1, time.Second), hurried(status)), nil},
+	{"a connection that is reset", with(fakeserver.ResetConnection(), read), []agentmessaging.Option{retries(1)}},
+	{"a connection that is refused", read, failing(&net.OpError{Op: "dial", Err: errors.New("error-canary")})},
+	{"a connection that takes too long", read, failing(&net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded})},
+	{"a connection that is given up", read, failing(fmt.Errorf("%w: %w", context.Canceled, &net.OpError{Op: "dial", Err: net.ErrClosed}))},
+	{"a certificate that is not accepted", read, failing(&tls.CertificateVerificationError{Err: errors.New("error-canary")})},
 	{"arguments that are refused", func(ctx context.Context, _ *fakeserver.Server, client *agentmessaging.Client) error {
 		_, err := client.SendMessage(ctx, "agent_000001", agentmessaging.MessageParams{})
 		return err
 	}, nil},
-	{"a deadline that passes", with(fakeserver.Hang(), func(ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client) error {
-		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-		defer cancel()
-		return read(ctx, fake, client)
-	}), nil},
+	{"a deadline that passes", with(fakeserver.Hang(), hurried(read)), nil},
 	{"a call that is cancelled", with(fakeserver.Hang(), func(ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client) error {
 		ctx, cancel := context.WithCancelCause(ctx)
 		time.AfterFunc(time.Second, func() { cancel(errors.New("cause-canary")) })
@@ -63,13 +75,20 @@ var stories = []struct {
 	}, nil},
 }
 
+// tell runs the story in a bubble, observed by r.
+func (s story) tell(t *testing.T, r *telemetry) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := fakeserver.New(t)
+		_ = s.call(t.Context(), fake, newClient(t, fake, append(s.opts, r.observer(t))...)) // error.type says how it ended
+	})
+}
+
 // told is what each of the stories leaves behind.
 func told(t *testing.T) (all []*telemetry) {
 	for _, s := range stories {
-		inBubble(t, func(ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client, r *telemetry) {
-			_ = s.call(ctx, fake, client) // error.type says how it ended
-			all = append(all, r)
-		}, s.opts...)
+		r := newTelemetry()
+		s.tell(t, r)
+		all = append(all, r)
 	}
 	return all
 }
@@ -139,6 +158,15 @@ func with(fault fakeserver.Fault, then call) call {
 
 func limitedOnce(then call) call { return with(fakeserver.RateLimited("3"), then) }
 
+// hurried is a call that has five seconds.
+func hurried(then call) call {
+	return func(ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client) error {
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		return then(ctx, fake, client)
+	}
+}
+
 func exhausted(then call) call {
 	return func(ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client) error {
 		fake.Exhaust(fake.Key(), fakeserver.LimitKeyDay)
@@ -146,15 +174,25 @@ func exhausted(then call) call {
 	}
 }
 
-// twice is a call, whatever becomes of it, and another.
-func twice(first, second call) call {
+// inTurn is several calls, whatever becomes of them.
+func inTurn(calls ...call) call {
 	return func(ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client) error {
-		_ = first(ctx, fake, client)
-		return second(ctx, fake, client)
+		var errs []error
+		for _, call := range calls {
+			errs = append(errs, call(ctx, fake, client))
+		}
+		return errors.Join(errs...)
 	}
 }
 
-// onlyOnce is a limiter that lets the first attempt pass, and no other.
+// failing makes one attempt, over a transport that fails.
+func failing(err error) []agentmessaging.Option {
+	transport := roundTripper(func(*http.Request) (*http.Response, error) { return nil, err })
+	return []agentmessaging.Option{retries(1), agentmessaging.WithHTTPClient(&http.Client{Transport: transport})}
+}
+
+// onlyOnce is a limiter that lets the first attempt pass, after a while as it
+// says, and no other.
 type onlyOnce struct{}
 
 func (onlyOnce) Acquire(_ context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
@@ -164,4 +202,6 @@ func (onlyOnce) Acquire(_ context.Context, attempt agentmessaging.LimitedAttempt
 	return onlyOnce{}, nil
 }
 
-func (onlyOnce) Done(agentmessaging.AttemptOutcome) {}
+func (onlyOnce) Done(agentmessaging.AttemptOutcome)       {}
+func (onlyOnce) Waited() (key string, wait time.Duration) { return "key_minute", time.Second / 4 }
+func (onlyOnce) Closed() (key string, wait time.Duration) { return "", 0 }

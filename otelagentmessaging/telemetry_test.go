@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -44,8 +43,8 @@ func newTelemetry(opts ...sdktrace.TracerProviderOption) *telemetry {
 
 // observer returns an option of a client that records to the telemetry.
 func (r *telemetry) observer(t testing.TB, opts ...otelagentmessaging.Option) agentmessaging.Option {
-	opts = append(opts, otelagentmessaging.WithTracerProvider(r.tracer), otelagentmessaging.WithMeterProvider(r.meter))
-	observer, err := otelagentmessaging.NewObserver(opts...)
+	providers := []otelagentmessaging.Option{otelagentmessaging.WithTracerProvider(r.tracer), otelagentmessaging.WithMeterProvider(r.meter)}
+	observer, err := otelagentmessaging.NewObserver(append(providers, opts...)...)
 	require.NoError(t, err)
 	return agentmessaging.WithObserver(observer)
 }
@@ -54,15 +53,6 @@ func (r *telemetry) observer(t testing.TB, opts ...otelagentmessaging.Option) ag
 // jitter on top of a Retry-After of 3 s.
 func retries(attempts int) agentmessaging.Option {
 	return agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: attempts, MaxWait: 3 * time.Second})
-}
-
-// inBubble runs f in a synctest bubble with a fake and an observed client of
-// it.
-func inBubble(t *testing.T, f func(ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client, r *telemetry), opts ...agentmessaging.Option) {
-	synctest.Test(t, func(t *testing.T) {
-		fake, r := fakeserver.New(t), newTelemetry()
-		f(t.Context(), fake, newClient(t, fake, append(opts, r.observer(t))...), r)
-	})
 }
 
 func newClient(t testing.TB, fake *fakeserver.Server, opts ...agentmessaging.Option) *agentmessaging.Client {
