@@ -3,7 +3,7 @@
 // filter it shows the calls that the fake finds.
 
 const maxCalls = 10_000;
-// A body may have 16 KiB. This bounds all of them together.
+// A body may have 64 KiB. This bounds all of them together.
 const maxCharacters = 64 << 20;
 
 export class CallLog {

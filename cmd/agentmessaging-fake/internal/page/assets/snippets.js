@@ -16,7 +16,7 @@ function shellPath(path) {
 }
 
 // What the program keeps of a body, in bytes.
-const kept = 16 << 10;
+const kept = 64 << 10;
 
 // isLong reports whether a body may go on behind what was kept of it.
 export function isLong(body) {
