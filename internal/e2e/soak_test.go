@@ -30,7 +30,7 @@ func TestSoak(t *testing.T) {
 	}{
 		"wire":              {200, overMemory, agentmessaging.WithoutCoolDown()},
 		"wire, cool-down":   {150, overMemory, agentmessaging.WithTimeout(24 * time.Hour)},
-		"direct":            {1_000, directly, agentmessaging.WithoutCoolDown()},
+		"direct":            {400, directly, agentmessaging.WithoutCoolDown()},
 		"direct, cool-down": {150, directly, agentmessaging.WithTimeout(24 * time.Hour)},
 	} {
 		t.Run(name, func(t *testing.T) {
