@@ -23,7 +23,7 @@ func (attempter) RoundTrip(outer *http.Request) (*http.Response, error) {
 }
 
 func (c *call) attempt(outer *http.Request) (*http.Response, error) {
-	if err := c.ended(c.Context); err != nil {
+	if err := c.ended(); err != nil {
 		c.next = stepEnded // c.out keeps the outcome of the attempt before
 		return nil, err
 	}

@@ -52,14 +52,14 @@ func (c *call) run() error {
 	if _, has := c.Deadline(); has {
 		c.budget = unbounded
 	}
-	c.Context = c.start(c.Context)
+	c.start()
 	// What http.Client sees is empty, for it would copy a header: each attempt
 	// builds the request that is sent.
 	c.outer = *(&http.Request{URL: &c.url, Header: http.Header{}}).WithContext(c)
 	// Answer and error are in c.out, where the attempt has put them whole: the
 	// library's own error would hide what it replaces.
 	_, _ = c.library().Do(&retryablehttp.Request{Request: &c.outer}) //nolint:bodyclose // the attempt has read and closed it
-	return c.end(c.Context, c.finish(c.Context))
+	return c.end(c.finish())
 }
 
 // library returns what repeats the calls of a client. The first call makes it: a
@@ -134,22 +134,22 @@ func (c *call) checkRetry() (again bool) {
 	if c.next == stepEnded {
 		return false
 	}
-	class := c.out.classify(c.endpoint, c.ended(c.Context))
+	class := c.out.classify(c.endpoint, c.ended())
 	c.next = class.follow(c.endpoint.Method)
-	if c.next == stepRetry && !c.hasNext(c.Context) {
+	if c.next == stepRetry && !c.hasNext() {
 		c.next = stepError
 	}
 	if c.next != stepRetry {
 		return false
 	}
-	c.tellRetry(c.Context, retryTable[class].outcome)
-	c.rest(c.Context)
+	c.tellRetry(retryTable[class].outcome)
+	c.rest()
 	return true
 }
 
 // hasNext reports whether there is an attempt left, and time for it, and sets
 // the pause before it.
-func (c *call) hasNext(ctx context.Context) bool {
+func (c *call) hasNext() bool {
 	c.pause = 0
 	if c.out.renewed && c.renewals < maxRenewals {
 		c.renewals++
@@ -162,7 +162,7 @@ func (c *call) hasNext(ctx context.Context) bool {
 	if c.seat.Parked {
 		random = c.seat.Random // until the gate opens for all
 	}
-	longest := min(cooldown.Longest(ctx, c.client.retry.MaxWait), c.budget-1)
+	longest := min(cooldown.Longest(c, c.client.retry.MaxWait), c.budget-1)
 	wait, ok := c.client.retry.wait(c.attempts, asked, longest, random)
 	if ok {
 		c.seat.Waits(asked, wait)
@@ -173,12 +173,12 @@ func (c *call) hasNext(ctx context.Context) bool {
 
 // rest waits out the pause, by the client's clock. It takes the whole of it off
 // the budget, however long the clock took for it.
-func (c *call) rest(ctx context.Context) {
+func (c *call) rest() {
 	if c.pause == 0 {
 		return
 	}
 	begin := c.client.time().Now()
-	c.broken = c.client.time().Sleep(ctx, c.pause)
+	c.broken = c.client.time().Sleep(c.Context, c.pause)
 	c.waited += c.client.time().Now().Sub(begin)
 	c.spend(c.pause)
 }

@@ -15,16 +15,16 @@ import (
 )
 
 // finish turns the last outcome into the call's error; nil is success.
-func (c *call) finish(ctx context.Context) error {
+func (c *call) finish() error {
 	switch c.next {
 	case stepSuccess:
 		return nil
 	case stepUnknown:
-		return c.unknown(c.errorOf(ctx, c.out.err))
+		return c.unknown(c.errorOf(c.out.err))
 	case stepError:
-		return c.errorOf(ctx, c.out.err)
+		return c.errorOf(c.out.err)
 	}
-	return c.errorOf(ctx, c.ended(ctx)) // it ended before an attempt, or while waiting for one
+	return c.errorOf(c.ended()) // it ended before an attempt, or while waiting for one
 }
 
 func (c *call) unknown(cause *Error) error {
@@ -37,17 +37,17 @@ func (c *call) unknown(cause *Error) error {
 
 // errorOf describes the last outcome; cause is the Go error behind it, where no
 // answer explains the failure.
-func (c *call) errorOf(ctx context.Context, cause error) *Error {
+func (c *call) errorOf(cause error) *Error {
 	e := c.out.answer
 	if c.out.refused {
-		e = c.refusal(ctx, cause)
+		e = c.refusal(cause)
 	}
 	if e == nil {
 		e = new(Error)
 	}
 	if cause != nil && !e.Local {
 		// A transport returns the context's cause, or its error, or its own.
-		e.cause = c.scrub().Error(cause, c.ended(ctx), context.Cause(ctx))
+		e.cause = c.scrub().Error(cause, c.ended(), context.Cause(c))
 	}
 	e.Method, e.Path, e.Attempts = c.endpoint.Method, c.endpoint.Path, c.made()
 	c.failure = e
@@ -56,20 +56,20 @@ func (c *call) errorOf(ctx context.Context, cause error) *Error {
 
 // refusal is a limiter's own account of the attempt that it refused; nil if it
 // returned another error.
-func (c *call) refusal(ctx context.Context, err error) *Error {
+func (c *call) refusal(err error) *Error {
 	var said *Error
 	if !errors.As(err, &said) {
 		return nil
 	}
 	e := *said
-	e.Local, e.cause = true, cmp.Or(said.cause, c.collision(ctx, said.RetryAfter))
+	e.Local, e.cause = true, cmp.Or(said.cause, c.collision(said.RetryAfter))
 	return &e
 }
 
 // collision says what the turn of a call would have come too late for.
-func (c *call) collision(ctx context.Context, turn time.Duration) error {
+func (c *call) collision(turn time.Duration) error {
 	longest, what := c.client.retry.MaxWait, "the longest wait that the RetryPolicy allows is"
-	if deadline, has := ctx.Deadline(); has && time.Until(deadline) < longest {
+	if deadline, has := c.Deadline(); has && time.Until(deadline) < longest {
 		longest, what = time.Until(deadline), "the call's deadline is in"
 	}
 	if turn <= longest {
@@ -129,10 +129,10 @@ func redirectHost(status int, header http.Header) string {
 
 // ended is why the call cannot go on: its context has ended, the client's
 // timeout has passed, or the clock refused to wait.
-func (c *call) ended(ctx context.Context) error {
+func (c *call) ended() error {
 	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
+	case c.Err() != nil:
+		return c.Err()
 	case c.broken != nil:
 		return c.broken
 	case c.budget <= 0:

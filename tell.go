@@ -41,27 +41,27 @@ func (c *call) name() Endpoint {
 	return Endpoint{Name: c.endpoint.Name, Method: c.endpoint.Method, Path: c.endpoint.Path}
 }
 
-func (c *call) start(ctx context.Context) context.Context {
+func (c *call) start() {
 	if c.client.observers == nil && c.client.loggers == nil {
-		return ctx
+		return
 	}
 	c.began = time.Now()
 	if c.client.observers == nil {
-		return ctx
+		return
 	}
 	target := c.url
-	return c.tell(ctx, CallStart{Call: c.id(), Endpoint: c.name(), AgentID: c.agentID, URL: &target})
+	c.Context = c.tell(c.Context, CallStart{Call: c.id(), Endpoint: c.name(), AgentID: c.agentID, URL: &target})
 }
 
 // end reports the finished call and passes its error on.
-func (c *call) end(ctx context.Context, err error) error {
+func (c *call) end(err error) error {
 	traceID, limitKey := c.out.traceID, ""
 	if c.failure != nil {
 		traceID, limitKey = c.failure.TraceID, c.failure.LimitKey
 	}
 	c.fillInfo(traceID)
-	if c.wanted(ctx, callLevel(c.out.status, err)) {
-		c.tell(ctx, CallEnd{
+	if c.wanted(c.Context, callLevel(c.out.status, err)) {
+		c.tell(c.Context, CallEnd{
 			Call: c.id(), Endpoint: c.name(), AgentID: c.knownAgentID(), StatusCode: c.out.status,
 			TraceID: c.redacted(traceID), LimitKey: gateKey(limitKey),
 			Attempts: c.made(), Waited: c.waited, Elapsed: time.Since(c.began), Err: err,
@@ -116,13 +116,13 @@ func (c *call) endAttempt(ctx context.Context) {
 	c.tell(ctx, AttemptEnd{
 		Call: c.id(), Endpoint: c.name(), AgentID: c.knownAgentID(), Attempt: c.attempts, StatusCode: c.out.status,
 		TraceID: traceID, LimitKey: limitKey, Elapsed: time.Since(c.attemptBegan),
-		Err: c.scrub().Error(c.out.err, c.ended(ctx)), // net/http returns the context's cause alone
+		Err: c.scrub().Error(c.out.err, c.ended()), // net/http returns the context's cause alone
 	})
 }
 
-func (c *call) tellRetry(ctx context.Context, outcome string) {
-	if c.wanted(ctx, slog.LevelDebug) {
-		c.tell(ctx, Retry{
+func (c *call) tellRetry(outcome string) {
+	if c.wanted(c.Context, slog.LevelDebug) {
+		c.tell(c.Context, Retry{
 			Call: c.id(), Endpoint: c.name(), AgentID: c.agentID, Attempt: c.attempts, Outcome: outcome, Wait: c.pause,
 		})
 	}
