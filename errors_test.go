@@ -50,7 +50,9 @@ func TestKindOfEachStatus(t *testing.T) {
 
 // TestErrorBodyIsKept up to 64 KiB, and named where it is no object.
 func TestErrorBodyIsKept(t *testing.T) {
-	assert.ErrorContains(t, failWith(t, answer{Status: 404, Body: " null"}), "the body is not the documented JSON: 5 bytes")
+	for _, body := range []string{"          null", `{"error":"a"}x`} {
+		assert.ErrorContains(t, failWith(t, answer{Status: 404, Body: body}), "the body is not the documented JSON: 14 bytes")
+	}
 	assert.ErrorContains(t, failWith(t, answer{Status: 502, Body: "<html>busy"}), "the body is HTML, probably a page of a proxy (10 bytes)")
 	var info agentmessaging.CallInfo
 	client := newClient(t, answering(answer{Status: 404, Body: strings.Repeat("x", 100<<10)}))
@@ -72,7 +74,7 @@ func TestErrorBody(t *testing.T) {
 
 // TestErrorMemberOfTheWrongType is kept among the others, digit by digit.
 func TestErrorMemberOfTheWrongType(t *testing.T) {
-	failure := failWith(t, answer{Status: 400, Body: `{"error":5,"reason":"r","quota":12345678901234567890}`})
+	failure := failWith(t, answer{Status: 400, Body: `{"error":"first","error":5,"reason":"r","quota":12345678901234567890}`})
 	assert.Empty(t, failure.Code)
 	assert.Equal(t, "r", failure.Reason)
 	assert.Equal(t, map[string]json.RawMessage{"error": json.RawMessage("5"), "quota": json.RawMessage("12345678901234567890")}, failure.Extra)

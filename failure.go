@@ -95,15 +95,16 @@ func (c *call) describe() *Error {
 // not the documented one is measured, not quoted: proxies echo requests.
 func (c *call) readError(e *Error, scrub scrub.Scrubber) {
 	var body errorBody
-	if err := body.read(c.out.body); err != nil {
+	extra, err := body.read(c.out.body)
+	if err != nil {
 		e.cause = notDocumented(c.out.body, fmt.Errorf("%d bytes", len(c.out.body)))
 	}
-	e.Code, e.TraceID = scrub.Text(body.code), scrub.Text(body.traceID)
-	e.LimitKey, e.Reason = scrub.Text(body.limitKey), scrub.Text(body.reason)
-	if len(body.extra) > 0 {
-		e.Extra = make(map[string]json.RawMessage, len(body.extra))
+	e.Code, e.TraceID = scrub.Text(body.Code), scrub.Text(body.TraceID)
+	e.LimitKey, e.Reason = scrub.Text(body.LimitKey), scrub.Text(body.Reason)
+	if len(extra) > 0 {
+		e.Extra = make(map[string]json.RawMessage, len(extra))
 	}
-	for name, raw := range body.extra {
+	for name, raw := range extra {
 		e.Extra[scrub.Text(name)] = scrub.Raw(raw)
 	}
 	if host := redirectHost(c.out.status, c.out.header); host != "" {

@@ -143,24 +143,39 @@ func notDocumented(body []byte, err error) error {
 	return fmt.Errorf("the body is not the documented JSON: %w", err)
 }
 
-// errorBody is ErrorResponse (interface 2.1). Members that the interface does not
-// list, and members of another type than it says, are in extra.
+// errorBody is ErrorResponse (interface 2.1).
 type errorBody struct {
-	code, traceID, limitKey, reason string
-	extra                           map[string]json.RawMessage
+	Code     string `json:"error"`
+	TraceID  string `json:"trace_id"`
+	LimitKey string `json:"limit_key"`
+	Reason   string `json:"reason"`
 }
 
-func (b *errorBody) read(body []byte) error {
-	if err := json.Unmarshal(body, &b.extra); err != nil {
-		return err
+// read also returns the members that the interface does not list, and those of
+// another type than it says. Few bodies have any: the others are read at once.
+func (b *errorBody) read(body []byte) (extra map[string]json.RawMessage, err error) {
+	if b.readAll(body) && *b != (errorBody{}) {
+		return nil, nil
 	}
-	if b.extra == nil {
-		return errors.New("not an object")
+	*b = errorBody{}
+	if err := json.Unmarshal(body, &extra); err != nil {
+		return nil, err
 	}
-	for name, member := range map[string]*string{"error": &b.code, "trace_id": &b.traceID, "limit_key": &b.limitKey, "reason": &b.reason} {
-		if raw, ok := b.extra[name]; ok && json.Unmarshal(raw, member) == nil {
-			delete(b.extra, name)
+	if extra == nil {
+		return nil, errors.New("not an object")
+	}
+	for name, raw := range extra {
+		object, _ := json.Marshal(map[string]json.RawMessage{name: raw})
+		if b.readAll(object) {
+			delete(extra, name)
 		}
 	}
-	return nil
+	return extra, nil
+}
+
+// readAll reports whether an object has no other members than b.
+func (b *errorBody) readAll(object []byte) bool {
+	decoder := json.NewDecoder(bytes.NewReader(object))
+	decoder.DisallowUnknownFields()
+	return decoder.Decode(b) == nil && !decoder.More()
 }
