@@ -26,6 +26,14 @@ func (m *machine) refused(k kinds, granted, wait int64, key string) {
 			fullest, index = full, b.index
 		}
 	}
+	for b := range m.spent(k) {
+		if b.isLong() { // what was refused does not count
+			b.add(granted, -b.calls)
+			if b.index != index {
+				b.Sent = max(0, b.Sent-b.calls)
+			}
+		}
+	}
 	if index >= 0 {
 		m.learn(m.budget(index), granted, opens)
 	}

@@ -274,6 +274,7 @@ func TestRefusalsThatTeachNothing(t *testing.T) {
 func TestLongLimits(t *testing.T) {
 	one, eight := traffic.Load{Workers: []int{1}}, traffic.Load{Workers: []int{8}}
 	seldom := traffic.Load{Class: traffic.Interactive, PerMinute: 0.07}
+	often := traffic.Load{Class: traffic.Interactive, PerMinute: 0.5}
 	for _, test := range []struct {
 		model             traffic.Model
 		load              traffic.Load
@@ -285,7 +286,8 @@ func TestLongLimits(t *testing.T) {
 		{traffic.FromUse, eight, nil, 3, 3, 10 * time.Hour, 30, 1},
 		{traffic.FromUse, eight, nil, 3, 1000, time.Minute, 19, 0},
 		{traffic.Fixed, seldom, nil, 4, 4, 300 * time.Hour, 1195, 4}, // pauses in between
-		{traffic.Bucket, seldom, nil, 4, 4, 300 * time.Hour, 1193, 25},
+		{traffic.Bucket, seldom, nil, 4, 4, 300 * time.Hour, 1197, 32},
+		{traffic.Log, often, nil, 3, 3, 300 * time.Hour, 890, 5},
 		{traffic.Bucket, one, perMinute(600), 50, 50, 10 * time.Hour, 530, 2},
 		{traffic.Log, one, perMinute(600), 50, 50, 10 * time.Hour, 500, 40},
 		{traffic.Fixed, one, perMinute(600), 50, 40, 10 * time.Hour, 400, 10}, // less than was told

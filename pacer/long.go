@@ -3,7 +3,9 @@ package pacer
 // long is the state of a limit of an hour or more. Its calls are not paced, but
 // counted. When Max are sent, one more finds out whether the service refuses;
 // if it does, "so many calls, then so long" is remembered for the periods that
-// follow without a pause.
+// follow without a pause. As the service may count otherwise, that holds nobody
+// back once less than Max have gone in the last window, of which short's slots
+// keep count.
 type long struct {
 	Begins  int64 // the period that is counted
 	Sent    int64 // in it
@@ -40,7 +42,7 @@ func (b budget) nextLong(before int64) int64 {
 	case b.Probing > b.now:
 		return b.Probing
 	case b.Most > 0 && b.Sent+before >= b.Most:
-		return b.Begins + b.Lasts
+		return min(b.Begins+b.Lasts, b.free(b.max-float64(before)))
 	}
 	return b.now
 }
@@ -54,6 +56,8 @@ func (b budget) spendLong() {
 		b.Probing = b.now + probeWait
 	}
 	b.Sent += b.calls
+	b.sent() // forgets what has left the window
+	b.add(b.now, b.calls)
 }
 
 // used reports whether its own count explains a refusal.

@@ -107,7 +107,10 @@ var targets = []target{
 	},
 	{name: "store loses its values twice", runs: each(traffic.Models, flushed, 4, 16), want: figures{used: 0.98, refused: 0.006}},
 	{name: "store never seen, 2 to 16 processes", runs: each(traffic.Models, neverSeen, 2, 4, 8, 16), want: figures{used: 0.8, refused: 0.02}},
-	{name: "a limit of 3 an hour, 20 hours", runs: each(traffic.Models, hourly, 3), want: figures{used: 0.9, refused: 1.0 / 3}},
+	{
+		name: "a limit of 3 an hour, 20 hours", runs: each(traffic.Models, hourly, 3), want: figures{used: 0.9, refused: 1.0 / 3},
+		missed: "429s: a sliding counter opens for one call, and refuses the next; 0.03 on the others",
+	},
 	{name: "a limit of 50 an hour, 20 hours", runs: each(traffic.Models, hourly, 50), want: figures{used: 0.95, refused: 1.0 / 50}},
 	{name: "answers that take 20 ms", runs: each(traffic.Models, slowReplies, 20*time.Millisecond), want: figures{used: 0.97, refused: 0.002}},
 	{name: "answers that take 1 s", runs: each(traffic.Models, slowReplies, time.Second), want: figures{used: 0.97, refused: 0.002}},
