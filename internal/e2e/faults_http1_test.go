@@ -48,7 +48,7 @@ var http1Faults = []fault{
 	{name: "error without body until the deadline", serve: thenStall(respond("404 Not Found\r\nContent-Length: 50", "{")), deadline: 10 * time.Second},
 	{name: "packed error without body", serve: thenStall(respond("404 Not Found\r\nContent-Encoding: gzip\r\nContent-Length: 50", "")), deadline: 10 * time.Second},
 	{name: "answer byte by byte", serve: drip},
-	{name: "1xx before the answer", serve: respond("103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\n"+length, okBody)},
+	{name: "1xx before the answer", serve: respond(strings.Repeat("102 Processing\r\n\r\nHTTP/1.1 ", 60)+"200 OK\r\n"+length, okBody)},
 	{name: "protocol switch", serve: thenStall(respond("101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x", ""))},
 	{name: "closed without Content-Length", serve: respond("200 OK\r\nConnection: close", okBody)},
 }

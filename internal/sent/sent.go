@@ -91,7 +91,8 @@ func (t *Trace) got1xx(int, textproto.MIMEHeader) error {
 	return nil
 }
 
-const maxHints = 10
+// maxHints lets a service that works on a slow reply say so every second.
+const maxHints = 1000
 
 var (
 	errTooManyHints = errors.New("too many 1xx answers before the answer")
