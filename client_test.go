@@ -147,6 +147,7 @@ func TestNewClientFromEnv(t *testing.T) {
 func TestZeroClientAndNilContext(t *testing.T) {
 	wantInvalid(t, get(t.Context(), new(agentmessaging.Client)), "client", "was not made by NewClient")
 	wantInvalid(t, get(t.Context(), nil), "client", "was not made by NewClient")
+	assert.Equal(t, "agentmessaging.Client(unset)", new(agentmessaging.Client).String())
 	var noContext context.Context
 	wantInvalid(t, get(noContext, newClient(t, answering())), "ctx", "is nil")
 }

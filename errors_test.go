@@ -92,16 +92,17 @@ func TestOutcomeUnknown(t *testing.T) {
 		{200, "\n<!DOCTYPE html><html><body>secret page</body></html>", "", "200 OK: the body is HTML, probably a page of a proxy (53 bytes)"},
 		{504, `{"error":"busy","reason":"later","trace_id":"trace_8"}`, "trace_8", "504 busy: later (trace trace_8)"},
 	} {
+		input := fmt.Sprint(tt.status, " ", tt.body)
 		err := post(t.Context(), newClient(t, answering(answer{Status: tt.status, Body: tt.body})))
 		var unknown *agentmessaging.OutcomeUnknownError
-		require.ErrorAs(t, err, &unknown, "%d %s", tt.status, tt.body)
+		require.ErrorAs(t, err, &unknown, input)
 		assert.Equal(t, "POST /v1/agents/{agent_id}/messages", unknown.Method+" "+unknown.Path)
-		assert.Equal(t, tt.traceID, unknown.TraceID, "%d %s", tt.status, tt.body)
-		assert.EqualError(t, err, prefix+tt.says, "%d %s", tt.status, tt.body)
-		assert.Equal(t, tt.status >= 500, errors.Is(err, agentmessaging.ErrServer), "%d %s", tt.status, tt.body)
+		assert.Equal(t, tt.traceID, unknown.TraceID, input)
+		assert.EqualError(t, err, prefix+tt.says, input)
+		assert.Equal(t, tt.status >= 500, errors.Is(err, agentmessaging.ErrServer), input)
 		var failure *agentmessaging.Error
-		require.ErrorAs(t, err, &failure, "the answer %d %s stays reachable", tt.status, tt.body)
-		assert.Equal(t, tt.status, failure.StatusCode, "%d %s", tt.status, tt.body)
+		require.ErrorAs(t, err, &failure, "the answer %s stays reachable", input)
+		assert.Equal(t, tt.status, failure.StatusCode, input)
 	}
 }
 
@@ -144,4 +145,5 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	}
 	err := newClient(t, answering(answer{Status: 404})).ClearBYOK(t.Context())
 	assert.ErrorContains(t, err, "check the base address")
+	assert.ErrorContains(t, clienttest.Make(t, get, []answer{clienttest.NotDialed}).Err, "no such host (3 attempts)")
 }
