@@ -117,6 +117,7 @@ func TestNewClientRefusesOptions(t *testing.T) {
 		{"WithObserver", "a nil function", agentmessaging.WithObserver(noObserver)},
 		{"WithUserAgent", "nothing", agentmessaging.WithUserAgent("")},
 		{"WithUserAgent", "another header", agentmessaging.WithUserAgent("shop/1\r\nX: y")},
+		{"WithUserAgent", "a letter of two bytes", agentmessaging.WithUserAgent("caf\u00e9/1")},
 		{"WithTimeout", "0", agentmessaging.WithTimeout(0)},
 		{"WithTimeout", "-1 s", agentmessaging.WithTimeout(-time.Second)},
 		{"RetryPolicy.MaxAttempts", "-1", agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: -1})},

@@ -36,10 +36,10 @@ func TestKindOfEachStatus(t *testing.T) {
 		429: agentmessaging.ErrRateLimited, 503: agentmessaging.ErrUnavailable,
 	}
 	others := []error{agentmessaging.ErrServer, agentmessaging.ErrInvalid, agentmessaging.ErrOutcomeUnknown}
-	for status := 201; status <= 599; status++ {
+	for status := 201; status <= 600; status++ {
 		failure, want := failWith(t, answer{Status: status}), listed[status]
 		assert.Equal(t, status, failure.StatusCode)
-		if want == nil && status >= 500 {
+		if want == nil && status >= 500 && status < 600 {
 			want = agentmessaging.ErrServer
 		}
 		for _, kind := range append(others, slices.Collect(maps.Values(listed))...) {
@@ -104,6 +104,9 @@ func TestOutcomeUnknown(t *testing.T) {
 		require.ErrorAs(t, err, &failure, "the answer %s stays reachable", input)
 		assert.Equal(t, tt.status, failure.StatusCode, input)
 	}
+	err := post(t.Context(), newClient(t, answering(answer{Err: io.ErrUnexpectedEOF})))
+	assert.EqualError(t, err, prefix+"unexpected EOF")
+	assert.False(t, errors.As(err, new(*agentmessaging.Error)), "there was no answer")
 }
 
 func TestRetryAfterOfAnError(t *testing.T) {

@@ -25,6 +25,7 @@ func TestLogger(t *testing.T) {
 	}{
 		{0, []answer{clienttest.OK}, []string{"DEBUG agentmessaging attempt" + sent + " attempt=1 status=200"}},
 		{0, []answer{{Status: 404}}, []string{"DEBUG agentmessaging attempt" + sent + " attempt=1 status=404"}},
+		{0, []answer{{Err: context.Canceled}}, []string{"DEBUG agentmessaging attempt" + sent + " attempt=1 status=0"}},
 		{time.Minute, []answer{clienttest.OK}, []string{"DEBUG agentmessaging limiter wait" + sent + " attempt=1 limit_key= wait=1m0s", "DEBUG"}},
 		{0, []answer{{Err: errors.New("line\nbroken with " + clienttest.Key)}}, []string{
 			"DEBUG agentmessaging attempt" + sent + " attempt=1 status=0 elapsed=0s error=line broken with [redacted]",
