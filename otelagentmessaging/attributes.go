@@ -104,11 +104,7 @@ func ended(attrs []attribute.KeyValue, status int, failure string) []attribute.K
 // isIdentifier keeps sentences out, such as a request that a proxy echoes.
 func isIdentifier(text string) bool {
 	foreign := func(r rune) bool {
-		switch {
-		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
-			return false
-		}
-		return !strings.ContainsRune("_-.:/", r)
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:/", r)
 	}
 	return text != "" && len(text) <= maxIdentifier && !strings.ContainsFunc(text, foreign)
 }

@@ -10,20 +10,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go"
 )
 
-// The values of error.type beside status codes. They are few and fixed, as
-// they are in metrics.
-const (
-	errorLimiter    = "limiter_refused"
-	errorUnknown    = "outcome_unknown"
-	errorTimeout    = "timeout"
-	errorCanceled   = "canceled"
-	errorCert       = "certificate_refused"
-	errorConnect    = "connection_failed"
-	errorUnreadable = "unreadable_answer"
-	errorOther      = "_OTHER"
-)
-
-// callErrorType is why a call failed; "" if it did not.
+// callErrorType is why a call failed: a status, or one of a few fixed words, as
+// metrics need; "" if it did not fail.
 func callErrorType(err error) string {
 	if err == nil {
 		return ""
@@ -32,15 +20,15 @@ func callErrorType(err error) string {
 	errors.As(err, &failure)
 	switch {
 	case errors.Is(err, agentmessaging.ErrOutcomeUnknown):
-		return errorUnknown
+		return "outcome_unknown"
 	case failure.Local:
-		return errorLimiter
+		return "limiter_refused"
 	case failure.StatusCode >= 200 && failure.StatusCode <= 299:
-		return causeType(err, errorUnreadable)
+		return causeType(err, "unreadable_answer")
 	case failure.StatusCode != 0:
 		return strconv.Itoa(failure.StatusCode)
 	}
-	return causeType(err, errorOther)
+	return causeType(err, "_OTHER")
 }
 
 // requestErrorType is why a request failed, as the HTTP conventions see it: a
@@ -52,9 +40,9 @@ func requestErrorType(e agentmessaging.AttemptEnd) string {
 	case e.Err == nil:
 		return ""
 	case e.StatusCode != 0:
-		return causeType(e.Err, errorUnreadable)
+		return causeType(e.Err, "unreadable_answer")
 	}
-	return causeType(e.Err, errorOther)
+	return causeType(e.Err, "_OTHER")
 }
 
 // causeType sorts what kept a call from an answer. A context's end comes first:
@@ -67,13 +55,13 @@ func causeType(err error, other string) string {
 	)
 	switch {
 	case errors.Is(err, context.Canceled):
-		return errorCanceled
+		return "canceled"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		return errorTimeout
+		return "timeout"
 	case errors.As(err, &refused):
-		return errorCert
+		return "certificate_refused"
 	case errors.As(err, &op) && op.Op == "dial": // also for a name that does not resolve
-		return errorConnect
+		return "connection_failed"
 	}
 	return other
 }

@@ -36,10 +36,9 @@ type story struct {
 
 var stories = []story{
 	{"a message", send, nil},
-	{"a creation", create, nil},
 	{"a 429, after which the cool-down parks the call", limitedOnce(send), nil},
 	{"a 429 that is not retried, and a caller behind its cool-down", inTurn(limitedOnce(send), send), []agentmessaging.Option{retries(1)}},
-	{"a limit that is spent for a day, and a caller whom its cool-down refuses", inTurn(exhausted(send), send), nil},
+	{"a limit that is spent for a day, and a caller whom its cool-down refuses", inTurn(with(fakeserver.RateLimited("86400"), send), send), nil},
 	{"a repetition that a limiter refuses", limitedOnce(send), []agentmessaging.Option{agentmessaging.WithLimiter(onlyOnce{})}},
 	{"a reply that is lost", with(fakeserver.LoseReply(fakeserver.ResetConnection()), send), nil},
 	{"a slow answer", with(fakeserver.Latency(2*time.Second), status), nil},
@@ -96,6 +95,7 @@ func told(t *testing.T) (all []*telemetry) {
 func TestStories(t *testing.T) {
 	var all strings.Builder
 	for i, r := range told(t) {
+		r.wantExemplars(t)
 		fmt.Fprintf(&all, "## %s\n\n%s\n", stories[i].name, cmp.Or(r.story(t), "nothing\n"))
 	}
 	if *update {
@@ -133,11 +133,6 @@ func send(ctx context.Context, fake *fakeserver.Server, client *agentmessaging.C
 	return err
 }
 
-func create(ctx context.Context, _ *fakeserver.Server, client *agentmessaging.Client) error {
-	_, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{SystemPrompt: "prompt-canary"})
-	return err
-}
-
 func read(ctx context.Context, _ *fakeserver.Server, client *agentmessaging.Client) error {
 	_, err := client.GetAgent(ctx, "agent_000001")
 	return err
@@ -163,13 +158,6 @@ func hurried(then call) call {
 	return func(ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client) error {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
-		return then(ctx, fake, client)
-	}
-}
-
-func exhausted(then call) call {
-	return func(ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client) error {
-		fake.Exhaust(fake.Key(), fakeserver.LimitKeyDay)
 		return then(ctx, fake, client)
 	}
 }
