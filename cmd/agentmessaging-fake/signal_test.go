@@ -75,7 +75,7 @@ func TestSIGTERMDrains(t *testing.T) {
 	path := tempFile(t)
 	for _, signal := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
 		cmd, r := process(t, "--state", path)
-		answered := r.underWay(`{"kind":"latency","duration":"200ms"}`)
+		answered := r.underWay(`{"kind":"latency","duration":"100ms"}`)
 		require.NoError(t, cmd.Process.Signal(signal))
 		assert.Equal(t, 200, <-answered)
 		require.NoError(t, cmd.Wait(), "exit status 0")
