@@ -68,7 +68,7 @@ type request struct {
 // may have two, with providers of their own.
 type callKey struct{ *observer }
 
-// Value spares the call a context around it.
+// Value implements context.Context.
 func (c *call) Value(key any) any {
 	if key == (callKey{c.observer}) {
 		return c
@@ -145,9 +145,9 @@ func (o *observer) endCall(c *call, e agentmessaging.CallEnd) {
 	o.instruments.recordCall(c, e.Elapsed.Seconds(), failure)
 }
 
-// endRequest records the attempt's request, if it was sent: at once, for the
-// event before was its end. A repeated call's gets a span now, and a call's only
-// one has the call's. An exemplar leads there.
+// endRequest records the attempt's request, if one was sent. It is called right
+// after the attempt's end, so the request ends now. In a repeated call it gets a
+// span of its own, and else it has the call's. An exemplar leads there.
 func (o *observer) endRequest(c *call, repeated bool) {
 	if c.request.attempt == 0 {
 		return
