@@ -28,16 +28,11 @@ const (
 	eventCoolDown    = "agentmessaging.cool_down"
 )
 
-// providerName tells the service apart from model providers, whose formats the
+// operation is the GenAI operation that a method is; nil if it is none. Its
+// provider tells the service apart from model providers, whose formats the
 // convention's own values stand for.
-const providerName = "agent_messaging_service"
-
-// maxIdentifier bounds what of the service's words gets into a span.
-const maxIdentifier = 128
-
-// operation is the GenAI operation that a method is; nil if it is none.
 func operation(method string) []attribute.KeyValue {
-	provider := semconv.GenAIProviderNameKey.String(providerName)
+	provider := semconv.GenAIProviderNameKey.String("agent_messaging_service")
 	switch method {
 	case "SendMessage":
 		return []attribute.KeyValue{semconv.GenAIOperationNameInvokeAgent, provider}
@@ -56,7 +51,8 @@ func (c *call) startAttributes(attrs []attribute.KeyValue, e agentmessaging.Call
 	return attrs
 }
 
-// endAttributes hold the call's request where it had one alone.
+// endAttributes hold the request too where the call made one: the first of a
+// repeated call is not there any more.
 func (c *call) endAttributes(attrs []attribute.KeyValue, e agentmessaging.CallEnd, failure string) []attribute.KeyValue {
 	attrs = append(attrs, keyAttempts.Int(e.Attempts), keyWaited.Float64(e.Waited.Seconds()))
 	if !c.named && isIdentifier(e.AgentID) {
@@ -101,12 +97,13 @@ func ended(attrs []attribute.KeyValue, status int, failure string) []attribute.K
 	return attrs
 }
 
-// isIdentifier keeps sentences out, such as a request that a proxy echoes.
+// isIdentifier keeps out of a span what of the service's words is long, or a
+// sentence, such as a request that a proxy echoes.
 func isIdentifier(text string) bool {
 	foreign := func(r rune) bool {
 		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:/", r)
 	}
-	return text != "" && len(text) <= maxIdentifier && !strings.ContainsFunc(text, foreign)
+	return text != "" && len(text) <= 128 && !strings.ContainsFunc(text, foreign)
 }
 
 // fail marks the span of what failed; failure is "" for what did not. The

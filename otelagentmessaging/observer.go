@@ -78,7 +78,7 @@ func (c *call) Value(key any) any {
 
 // room is for the attributes and options of a span, which copies them.
 type room struct {
-	attrs   [12]attribute.KeyValue
+	attrs   [9]attribute.KeyValue
 	options [2]trace.SpanStartOption
 }
 
