@@ -75,11 +75,11 @@
 // one name to several limits. When the limit opens, the calls go in turn, as many
 // in each window as the limit allows, so that a batch arrives. Where windows
 // slide, or other programs use the key, some calls may use up their attempts;
-// docs/limits.md tells how many. A caller whose deadline, or [RetryPolicy].MaxWait, comes before the
-// limit opens gets the 429 at once, with [Error].Local set and nothing sent. The
-// client believes no Retry-After beyond a day. While a limit is shut for longer
-// than an hour, one call goes through each hour to look. [WithoutCoolDown] turns
-// all this off.
+// docs/limits.md tells how many. A caller whose deadline, or
+// [RetryPolicy].MaxWait, comes before the limit opens gets the 429 at once, with
+// [Error].Local set and nothing sent. The client believes no Retry-After beyond
+// a day. While a limit is shut for longer than an hour, one call goes through
+// each hour to look. [WithoutCoolDown] turns all this off.
 //
 // [WithLimiter] adds a [Limiter] that is asked after the cool-down. Package
 // pacer has one: it holds calls back before the service refuses them, for one
