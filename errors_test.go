@@ -138,13 +138,18 @@ func TestDurationsForPeople(t *testing.T) {
 	}
 }
 
-// TestErrorsSayWhatToDo next, where neither a wait nor the cause tells.
+// TestErrorsSayWhatToDo next, where neither a wait nor the cause tells. A 403 or
+// 409 of a proxy is about something else.
 func TestErrorsSayWhatToDo(t *testing.T) {
 	for status, want := range map[int]string{
-		400: "correct the call", 401: "check the API key", 402: "activate a plan", 403: "use a key that the dashboard issued",
-		404: "check the agent's id", 409: "store a provider key first",
+		400: "correct the call", 401: "check the API key", 402: "activate a plan", 404: "check the agent's id",
 	} {
 		assert.ErrorContains(t, failWith(t, answer{Status: status}), want, status)
+	}
+	for status, want := range map[int]string{403: "use a key that the dashboard issued", 409: "store a provider key first"} {
+		_, err := newClient(t, answering(answer{Status: status})).WarmUp(t.Context(), "byok")
+		assert.ErrorContains(t, err, want, status)
+		assert.NotContains(t, failWith(t, answer{Status: status}).Error(), want, status)
 	}
 	err := newClient(t, answering(answer{Status: 404})).ClearBYOK(t.Context())
 	assert.ErrorContains(t, err, "check the base address")
