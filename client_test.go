@@ -2,11 +2,13 @@ package agentmessaging_test
 
 import (
 	"context"
-	"log/slog"
+	"maps"
 	"net/http"
+	"os/exec"
 	"runtime"
+	"slices"
+	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -54,6 +56,7 @@ func TestNewClientRefusesBaseURL(t *testing.T) {
 		{"http://0.0.0.0", "must be https"},
 		{"https://service.example/a/../b", "must not have . or .."},
 		{"https://service.example/%2e%2e/b", "must not have . or .."},
+		{"https://service.example/./b", "must not have . or .."},
 		{"https://service.example\n", "is not a URL"},
 		{"https://service.example/v1", "leave it out"},
 		{"https://service.example/V1//", "leave it out"},
@@ -97,38 +100,6 @@ func TestNewClientRefusesAPIKey(t *testing.T) {
 	wantInvalid(t, err, "baseURL", "the wrong way round")
 }
 
-func TestNewClientRefusesOptions(t *testing.T) {
-	var (
-		noLogger   *slog.Logger
-		noObserver agentmessaging.ObserverFunc
-		noLimiter  *limiterStub
-	)
-	for _, tt := range []struct {
-		field, given string
-		option       agentmessaging.Option
-	}{
-		{"opts", "nil", nil},
-		{"WithHTTPClient", "nil", agentmessaging.WithHTTPClient(nil)},
-		{"WithLimiter", "nil", agentmessaging.WithLimiter(nil)},
-		{"WithLimiter", "a nil pointer", agentmessaging.WithLimiter(noLimiter)},
-		{"WithClock", "nil", agentmessaging.WithClock(nil)},
-		{"WithLogger", "a nil pointer", agentmessaging.WithLogger(noLogger)},
-		{"WithObserver", "nil", agentmessaging.WithObserver(nil)},
-		{"WithObserver", "a nil function", agentmessaging.WithObserver(noObserver)},
-		{"WithUserAgent", "nothing", agentmessaging.WithUserAgent("")},
-		{"WithUserAgent", "another header", agentmessaging.WithUserAgent("shop/1\r\nX: y")},
-		{"WithUserAgent", "a letter of two bytes", agentmessaging.WithUserAgent("caf\u00e9/1")},
-		{"WithTimeout", "0", agentmessaging.WithTimeout(0)},
-		{"WithTimeout", "-1 s", agentmessaging.WithTimeout(-time.Second)},
-		{"RetryPolicy.MaxAttempts", "-1", agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: -1})},
-		{"RetryPolicy.MinWait", "-1", agentmessaging.WithRetry(agentmessaging.RetryPolicy{MinWait: -1})},
-		{"RetryPolicy.MaxWait", "-1", agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxWait: -1})},
-	} {
-		_, err := agentmessaging.NewClient(clienttest.URL, clienttest.Key, tt.option)
-		wantInvalid(t, err, tt.field, "", "%s given %s", tt.field, tt.given)
-	}
-}
-
 func TestNewClientFromEnv(t *testing.T) {
 	for _, missing := range []string{"AGENT_MESSAGING_BASE_URL", "AGENT_MESSAGING_API_KEY", ""} {
 		t.Setenv("AGENT_MESSAGING_BASE_URL", clienttest.URL)
@@ -170,4 +141,36 @@ func TestRequestHeaders(t *testing.T) {
 	assert.Equal(t, `{"mode":"byok"}`, with.Text)
 	assert.Empty(t, without.Text)
 	assert.Empty(t, without.Header.Get("Content-Type"))
+}
+
+// TestDependencies: who may import whom, and what else a user compiles.
+func TestDependencies(t *testing.T) {
+	const (
+		module   = "github.com/agent-messaging-service/agentmessaging-go"
+		retrying = "github.com/hashicorp/go-retryablehttp github.com/hashicorp/go-cleanhttp"
+	)
+	rules := map[string]struct {
+		banned []string // of this module; "" is the root
+		others string   // that are allowed beyond the standard library; *: all
+	}{
+		module:                    {[]string{"/fakeserver", "/contract", "/pacer"}, retrying},
+		module + "/pacer":         {[]string{"/fakeserver", "/contract"}, retrying},
+		module + "/fakeserver":    {[]string{"", "/contract"}, ""},
+		module + "/contract":      {[]string{"", "/fakeserver", "/internal/spec"}, "*"},
+		module + "/internal/spec": {[]string{""}, ""},
+	}
+	list := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Deps " "}}`)
+	list.Args = append(list.Args, slices.Collect(maps.Keys(rules))...)
+	out, err := list.CombinedOutput()
+	require.NoError(t, err, string(out))
+	for line := range strings.Lines(string(out)) {
+		deps := strings.Fields(line)
+		rule := rules[deps[0]]
+		for _, dep := range deps[1:] {
+			within, ours := strings.CutPrefix(dep, module)
+			first, _, _ := strings.Cut(dep, "/")
+			assert.False(t, ours && slices.Contains(rule.banned, within), "%s imports %s", deps[0], dep)
+			assert.True(t, ours || !strings.Contains(first, ".") || rule.others == "*" || slices.Contains(strings.Fields(rule.others), dep), "%s imports %s", deps[0], dep)
+		}
+	}
 }

@@ -55,7 +55,7 @@ func TestSecretNeverShows(t *testing.T) {
 	encoded, err := xml.Marshal(secret)
 	require.NoError(t, err)
 	assert.NotContains(t, string(encoded), "canary")
-	assert.Equal(t, "[redacted]", secret.String())
+	assert.Equal(t, `[redacted] "[redacted]" "[redacted]"`, fmt.Sprintf("%v %q %#v", secret, secret, secret))
 	assert.Empty(t, agentmessaging.Secret("").String())
 	assert.Equal(t, canary, string(secret))
 }

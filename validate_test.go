@@ -137,6 +137,16 @@ func TestRequiredMembers(t *testing.T) {
 	wantRefusedField(t, create{LLM: llm{Mode: "byok", APIKey: "provider-canary"}}, "llm.provider", "required")
 }
 
+func TestAgentIDs(t *testing.T) {
+	for id, says := range map[string]string{
+		"": "is empty", ".": "a dot segment", "..": "a dot segment", "a/canary": "a slash", `a\canary`: "a slash",
+		"canary\n": "control characters", "canary\xff": "UTF-8",
+	} {
+		_, err := newClient(t, answering()).GetAgent(t.Context(), id)
+		wantInvalid(t, err, "agent_id", says, "%q", id)
+	}
+}
+
 // telling quotes itself in its error.
 type telling struct{}
 

@@ -1,0 +1,156 @@
+package agentmessaging_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/clienttest"
+)
+
+func TestNewClientRefusesOptions(t *testing.T) {
+	var (
+		noLogger   *slog.Logger
+		noObserver agentmessaging.ObserverFunc
+		noLimiter  *limiterStub
+	)
+	for _, tt := range []struct {
+		field, given string
+		option       agentmessaging.Option
+	}{
+		{"opts", "nil", nil},
+		{"WithHTTPClient", "nil", agentmessaging.WithHTTPClient(nil)},
+		{"WithLimiter", "nil", agentmessaging.WithLimiter(nil)},
+		{"WithLimiter", "a nil pointer", agentmessaging.WithLimiter(noLimiter)},
+		{"WithClock", "nil", agentmessaging.WithClock(nil)},
+		{"WithLogger", "a nil pointer", agentmessaging.WithLogger(noLogger)},
+		{"WithObserver", "nil", agentmessaging.WithObserver(nil)},
+		{"WithObserver", "a nil function", agentmessaging.WithObserver(noObserver)},
+		{"WithUserAgent", "nothing", agentmessaging.WithUserAgent("")},
+		{"WithUserAgent", "another header", agentmessaging.WithUserAgent("shop/1\r\nX: y")},
+		{"WithUserAgent", "a letter of two bytes", agentmessaging.WithUserAgent("caf\u00e9/1")},
+		{"WithTimeout", "0", agentmessaging.WithTimeout(0)},
+		{"WithTimeout", "-1 s", agentmessaging.WithTimeout(-time.Second)},
+		{"RetryPolicy.MaxAttempts", "-1", agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: -1})},
+		{"RetryPolicy.MinWait", "-1", agentmessaging.WithRetry(agentmessaging.RetryPolicy{MinWait: -1})},
+		{"RetryPolicy.MaxWait", "-1", agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxWait: -1})},
+	} {
+		_, err := agentmessaging.NewClient(clienttest.URL, clienttest.Key, tt.option)
+		wantInvalid(t, err, tt.field, "", "%s given %s", tt.field, tt.given)
+	}
+}
+
+// TestWithKeepsKeyAndConnections, and changes what it is told to.
+func TestWithKeepsKeyAndConnections(t *testing.T) {
+	first, second := answering(clienttest.OK), answering(clienttest.OK)
+	client := newClient(t, first, agentmessaging.WithUserAgent("shop/1"))
+	other, err := client.With(agentmessaging.WithUserAgent("batch/2"), agentmessaging.WithTimeout(time.Hour))
+	require.NoError(t, err)
+	elsewhere, err := client.With(clienttest.Through(second))
+	require.NoError(t, err)
+	for _, c := range []*agentmessaging.Client{client, other, elsewhere} {
+		require.NoError(t, get(t.Context(), c))
+	}
+	require.Len(t, first.Sent(), 2)
+	require.Len(t, second.Sent(), 1)
+	assert.Equal(t, "Bearer "+clienttest.Key, first.Sent()[1].Header.Get("Authorization"))
+	assert.Regexp(t, "^shop/1 ", first.Sent()[0].UserAgent())
+	assert.Regexp(t, "^batch/2 shop/1 ", first.Sent()[1].UserAgent())
+	assert.Regexp(t, "^shop/1 ", second.Sent()[0].UserAgent())
+
+	_, err = client.With(nil)
+	assert.ErrorIs(t, err, agentmessaging.ErrInvalid)
+	_, err = new(agentmessaging.Client).With()
+	assert.ErrorIs(t, err, agentmessaging.ErrInvalid)
+}
+
+// TestWithSharesTheCoolDown, but for a client that has none.
+func TestWithSharesTheCoolDown(t *testing.T) {
+	limited(t, "k", nil, func(t *testing.T, batch *agentmessaging.Client, service *gateway) {
+		handler, err := batch.With(agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxWait: time.Second}))
+		require.NoError(t, err)
+		alone, err := batch.With(agentmessaging.WithoutCoolDown())
+		require.NoError(t, err)
+		service.close(20*time.Second, agentPath)
+		wantRefused(t, handler, there, get)
+		wantRefused(t, alone, there, get)
+		wantRefused(t, handler, here, get)
+		wantAfter(t, 20*time.Second, batch, get)
+	})
+}
+
+// stopped is a clock that stands still, and on which nobody waits.
+type stopped struct{ slept time.Duration }
+
+func (*stopped) Now() time.Time  { return time.Unix(0, 0) }
+func (*stopped) Random() float64 { return 0 }
+
+func (s *stopped) Sleep(_ context.Context, d time.Duration) error {
+	s.slept += d
+	return nil
+}
+
+// TestCoolDownUnderAClockThatStandsStill: a wait that was waited is over.
+func TestCoolDownUnderAClockThatStandsStill(t *testing.T) {
+	clock := &stopped{}
+	limited(t, "k", []agentmessaging.Option{agentmessaging.WithClock(clock)}, func(t *testing.T, client *agentmessaging.Client, service *gateway) {
+		service.close(20*time.Second, agentPath)
+		wantRefused(t, client, there, get)
+		service.close(0, agentPath)
+		wantAfter(t, 0, client, get)
+		assert.Equal(t, 20*time.Second, clock.slept)
+	})
+}
+
+// TestCoolDownInSeveralBubbles: the client is made outside, and what was seen
+// by the clock of one bubble holds up nobody by that of another.
+func TestCoolDownInSeveralBubbles(t *testing.T) {
+	service := &gateway{key: "k"}
+	client := newClient(t, service)
+	inside := func(t *testing.T) {
+		time.Sleep(time.Hour)
+		service.close(time.Minute, agentPath)
+		wantRefused(t, client, there, get)
+		wantRefused(t, client, here, get)
+		require.NoError(t, get(t.Context(), client))
+		service.close(time.Minute, agentPath)
+		wantRefused(t, client, there, get)
+	}
+	for range 3 {
+		synctest.Test(t, inside)
+	}
+	service.close(time.Hour, agentPath)
+	wantRefused(t, client, there, get)
+	wantRefused(t, client, here, get)
+	synctest.Test(t, inside)
+}
+
+// noTime is a clock that refuses to wait.
+type noTime struct {
+	error
+	asked int
+}
+
+func (*noTime) Now() time.Time { return time.Now() }
+
+func (n *noTime) Sleep(context.Context, time.Duration) error {
+	n.asked++
+	return n.error
+}
+
+// TestClockThatRefusesToWait ends the call at once, with its reason.
+func TestClockThatRefusesToWait(t *testing.T) {
+	clock := &noTime{error: errors.New("no time")}
+	transport := answering(answer{Status: 503}, clienttest.OK)
+	err := get(t.Context(), newClient(t, transport, agentmessaging.WithClock(clock)))
+	assert.ErrorIs(t, err, clock.error)
+	assert.Equal(t, 1, clock.asked)
+	assert.Len(t, transport.Sent(), 1)
+}
