@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // Error says why a call failed. Either there was an answer that is no documented
@@ -97,21 +96,6 @@ func (e *Error) details() []string {
 	add(e.TraceID != "", "trace %s", scrub.Line(e.TraceID, 64))
 	add(e.Attempts > 1, "%d attempts", e.Attempts)
 	return details
-}
-
-// advice says what to do next, where neither a wait nor the cause does. A 403 or
-// 409 that the interface does not list comes from a proxy, and means something else.
-func (e *Error) advice() string {
-	if e.StatusCode == http.StatusNotFound && strings.Contains(e.Path, "{agent_id}") {
-		return "check the agent's id and the key"
-	}
-	switch of := spec.Find(e.Method, e.Path); e.StatusCode {
-	case http.StatusForbidden, http.StatusConflict:
-		if of == nil || !of.Lists(e.StatusCode) {
-			return ""
-		}
-	}
-	return kinds[e.StatusCode].advice
 }
 
 // human writes a duration for a person: 1.5 s, 4 m 59 s, 11 h.

@@ -3,6 +3,9 @@ package agentmessaging
 import (
 	"errors"
 	"net/http"
+	"strings"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // Kinds of errors, for errors.Is. Statuses that the interface does not list
@@ -52,6 +55,21 @@ var kinds = map[int]struct {
 	http.StatusConflict:           {ErrConflict, "store a provider key first"},
 	http.StatusTooManyRequests:    {ErrRateLimited, ""},
 	http.StatusServiceUnavailable: {ErrUnavailable, ""},
+}
+
+// advice says what to do next, where neither a wait nor the cause does. A 403 or
+// 409 that the interface does not list comes from a proxy, and means something else.
+func (e *Error) advice() string {
+	if e.StatusCode == http.StatusNotFound && strings.Contains(e.Path, "{agent_id}") {
+		return "check the agent's id and the key"
+	}
+	switch of := spec.Find(e.Method, e.Path); e.StatusCode {
+	case http.StatusForbidden, http.StatusConflict:
+		if of == nil || !of.Lists(e.StatusCode) {
+			return ""
+		}
+	}
+	return kinds[e.StatusCode].advice
 }
 
 func kindOf(status int) error {
