@@ -43,8 +43,9 @@ type later interface {
 
 func (req *request) traceID() string { return req.record.call.TraceID }
 
-// ServeHTTP answers one call. The record of the call is complete before the
-// first byte of the answer is written.
+// ServeHTTP answers one call: receive reads it, check judges it, act carries it
+// out, and compose words the answer. The record of the call is complete before
+// the first byte of the answer is written.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.abortOnPanic()
 	req := s.receive(r)
@@ -119,24 +120,30 @@ func (s *Server) carryOut(ctx context.Context, req *request) (reply, *failure) {
 // settle is the one critical section of a call: the key, the limits and the
 // effect are decided on the same state. The lock is held.
 func (s *Server) settle(req *request) (operation, reply, *failure) {
+	op, flaw := s.check(req)
+	if flaw != nil {
+		return operation{}, nil, flaw
+	}
+	return op, op.act(), nil
+}
+
+// check makes all checks of a call, and spends its limits.
+func (s *Server) check(req *request) (operation, *failure) {
 	if flaw := s.admit(req); flaw != nil {
 		if flaw.status == http.StatusUnauthorized && s.config.spendsThough(flaw) {
 			s.countsOf(req).takeRequest(req.now)
 		}
-		return operation{}, nil, flaw
+		return operation{}, flaw
 	}
 	op, flaw := req.route.judge(s, req)
 	if c := s.config.costs(req.route.spec, flaw, op.setsBYOK); c != (cost{}) {
 		s.oneClock(req)
 		b := s.config.budget(req.key.plan, req.key.counts, s.countsOf(req), req.now)
 		if refused := b.spend(c, s.config.choices); refused != nil {
-			return operation{}, nil, refused
+			flaw = refused
 		}
 	}
-	if flaw != nil {
-		return operation{}, nil, flaw
-	}
-	return op, op.act(), nil
+	return op, flaw
 }
 
 // admit makes the checks before the limits: 404, 405, 401, 402.
@@ -170,8 +177,6 @@ func (s *Server) oneClock(req *request) {
 		req.twoClocks = true
 	}
 }
-
-func (s *Server) date() string { return s.now().Format(http.TimeFormat) }
 
 // compose makes the answer of a reply, or of a failure, which the record then
 // shows.

@@ -1,6 +1,9 @@
 package fakeserver
 
-import "time"
+import (
+	"net/http"
+	"time"
+)
 
 // world is the part of a Server that Reset forgets. The server's lock guards
 // it.
@@ -78,6 +81,8 @@ func (s *Server) Reset() {
 // now is the fake's time. UTC also drops the monotonic reading: readings of a
 // synctest bubble and of the outside cannot be compared.
 func (s *Server) now() time.Time { return s.config.clock().UTC().Add(time.Duration(s.offset.Load())) }
+
+func (s *Server) date() string { return s.now().Format(http.TimeFormat) }
 
 // move sets the offset of the clock, and wakes those for whom something has
 // changed. It reports false, and does nothing, if the clock would go back.

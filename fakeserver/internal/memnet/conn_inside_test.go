@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"sync"
 	"syscall"
@@ -165,4 +166,14 @@ func TestConnCloseWakesBothSides(t *testing.T) {
 		assert.Equal(t, "b", b.LocalAddr().String())
 		assert.Equal(t, "tcp", b.RemoteAddr().Network())
 	})
+}
+
+// Whoever closes a host waits until the servers of idle connections have ended.
+func TestHangUpIdle(t *testing.T) {
+	host := &Host{Addr: "service.invalid:443", Handler: http.NotFoundHandler()}
+	n := &network{host: host, transport: new(http.Transport), open: map[*link]bool{}}
+	_, err := n.dial(t.Context(), "tcp", host.Addr)
+	require.NoError(t, err)
+	n.hangUpIdle()
+	assert.Empty(t, n.open)
 }

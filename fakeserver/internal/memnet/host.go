@@ -76,7 +76,6 @@ func (h *Host) Close() {
 	h.closed.Store(true)
 	h.mu.Lock()
 	hangUps := h.hangUps
-	h.hangUps = nil
 	h.mu.Unlock()
 	for _, hangUp := range hangUps {
 		hangUp()
