@@ -23,8 +23,12 @@ func TestCopies(t *testing.T) {
 	})
 	c.send(agent, "one").wantOK(t)
 	c.send(agent, "two").wantOK(t)
+	given := []string{"w"}
+	fake.AddExchanges(agent, fakeserver.Exchange{Warnings: given})
+	given[0] = "x"
 	want := func() {
 		t.Helper()
+		assert.Equal(t, []string{"w"}, fake.Conversation(agent)[2].Warnings)
 		a, _ := fake.Agent(agent)
 		assert.Equal(t, `{"a":1}`, string(a.Metadata))
 		assert.Equal(t, "active", a.SMS.Status)
@@ -41,18 +45,6 @@ func TestCopies(t *testing.T) {
 	e[0].ReplyText, e[0].Warnings[0] = "x", "x"
 	fake.Calls()[0].Header.Set("User-Agent", "x")
 	want()
-}
-
-// What a creation says of its language model, the agent keeps, but for the key.
-func TestLLMOfAnAgent(t *testing.T) {
-	fake, c := newFake(t)
-	id := c.agent(`{"llm":{"mode":"byok","provider":"openai","api_key":"sk","model":"m","base_url":"https://x.example","label":"l"}}`)
-	agent, _ := fake.Agent(id)
-	assert.Equal(t, fakeserver.LLM{Mode: "byok", Tier: "fast", Model: "m", Provider: "openai", BaseURL: "https://x.example", Label: "l"}, agent.LLM)
-	plain, _ := fake.Agent(c.agent(emptyBody))
-	assert.Equal(t, fakeserver.LLM{Mode: "hosted", Tier: "fast"}, plain.LLM)
-	config, _ := fake.BYOK(c.key)
-	assert.Equal(t, []string{"openai", "https://x.example", "m", "l"}, []string{config.Provider, config.BaseURL, config.Model, config.Label})
 }
 
 func TestAddAgentFillsWhatIsEmpty(t *testing.T) {
@@ -99,6 +91,9 @@ func TestAddAgentKeepsWhatIsGiven(t *testing.T) {
 	stored, there := fake.Agent("agent/one")
 	assert.True(t, there)
 	assert.Equal(t, want, stored, "copies in, copies out")
+	fake.AddExchanges("agent/one", fakeserver.Exchange{Time: created}, fakeserver.Exchange{})
+	said := fake.Conversation("agent/one")
+	assert.Equal(t, []time.Time{created.UTC(), fake.Now()}, []time.Time{said[0].Time, said[1].Time})
 	r := c.with(key).call("GET", "/v1/agents/agent%2Fone", noBody)
 	assert.Equal(t, []string{"suspended", "2020-05-01T10:00:00Z"}, []string{r.text("status"), r.text("created_at")})
 }
@@ -120,23 +115,4 @@ func TestAddAgentAndTheNextIdentifiers(t *testing.T) {
 		ids = append(ids, a.ID)
 	}
 	assert.Equal(t, []string{"agent_000003", "agent_000002", "agent_000004", "agent_000005", "support", "agent_000008"}, ids)
-}
-
-func TestAddExchanges(t *testing.T) {
-	fake, c := newFake(t, frozen())
-	agent := fake.AddAgent(c.key, fakeserver.Agent{}).ID
-	given := []fakeserver.Exchange{{Text: "a", ReplyText: "b", Warnings: []string{"w"}}, {Text: "c", UserRef: "u", TraceID: "t", Time: time.Unix(0, 0)}}
-	fake.AddExchanges(agent, given...)
-	given[0].Warnings[0] = "changed"
-	want := []fakeserver.Exchange{
-		{Text: "a", ReplyText: "b", Warnings: []string{"w"}, Time: time.Unix(year2040, 0).UTC()},
-		{Text: "c", UserRef: "u", TraceID: "t", Time: time.Unix(0, 0).UTC()},
-	}
-	assert.Equal(t, want, fake.Conversation(agent))
-	fake.OnMessage().ReplyFunc(func(m fakeserver.Message) fakeserver.Reply {
-		assert.Equal(t, want, m.History)
-		return fakeserver.Reply{Text: "seen"}
-	})
-	c.send(agent, "d")
-	assert.Len(t, fake.Conversation(agent), 3)
 }

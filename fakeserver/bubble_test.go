@@ -88,20 +88,6 @@ func TestLatencyHoldsNoLock(t *testing.T) {
 	}, unlimited()...)
 }
 
-// A hang ends with the deadline of its call.
-func TestHangEnds(t *testing.T) {
-	for _, fault := range []fakeserver.Fault{fakeserver.Hang(), fakeserver.LoseReply(fakeserver.Hang())} {
-		inBubbles(t, func(t *testing.T, fake *fakeserver.Server, c caller) {
-			fake.Inject(fault)
-			begun := time.Now()
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-			defer cancel()
-			assert.Equal(t, "DeadlineExceeded", seen(c.wire, c.request("GET", "/v1/status", noBody).WithContext(ctx)))
-			assert.Equal(t, 5*time.Second, time.Since(begun))
-		})
-	}
-}
-
 // The header and the first part come at once, and each other part after a wait,
 // until the deadline.
 func TestDripTakesItsTime(t *testing.T) {

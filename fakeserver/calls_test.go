@@ -1,7 +1,6 @@
 package fakeserver_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -9,28 +8,6 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
-
-func TestCallsOfRefusals(t *testing.T) {
-	fake, c := newFake(t, fakeserver.WithUnknownRoutes())
-	c.with("").call("GET", "/v1/status", noBody)
-	c.with("amk_stranger_1").call("GET", "/v1/status", noBody)
-	c.call("PUT", "/v1/byok", `{"api_key":"sk-canary"}`)
-	fake.Exhaust(c.key, "warmup_key_hour")
-	c.call("POST", "/v1/warmup", `{"mode":"hosted"}`)
-	c.call("GET", "/v1/nothing?key=canary", noBody)
-	var lines []string
-	for _, call := range fake.Calls() {
-		lines = append(lines, fmt.Sprint(call, " ", call.Status, " ", call.Code, " ", call.Endpoint, " ", call.BodyBytes))
-	}
-	assert.Equal(t, []string{
-		"trace_000001 GET /v1/status missing: 401 unauthorized: the Authorization header must be: Bearer, a space, and an API key 401 unauthorized GET /v1/status 0",
-		"trace_000002 GET /v1/status unknown: 401 unauthorized: the API key is unknown or revoked 401 unauthorized GET /v1/status 0",
-		"trace_000003 PUT /v1/byok key_000001: 400 bad_request: provider: is required 400 bad_request PUT /v1/byok 23",
-		"trace_000004 POST /v1/warmup key_000001: 429 rate_limited (warmup_key_hour) 429 rate_limited POST /v1/warmup 17",
-		"trace_000005 GET /v1/nothing key_000001: 404 not_found: no endpoint has this path 404 not_found  0",
-	}, lines)
-	assert.Equal(t, fakeURL+"/v1/nothing?key=%5Bredacted%5D", fake.Calls()[4].URL)
-}
 
 func TestCallsMatchers(t *testing.T) {
 	fake, c := newFake(t)
@@ -153,4 +130,7 @@ func TestCallsAfter(t *testing.T) {
 	assert.Empty(t, fake.Admin().CallsAfter(0, 9))
 	c.call("GET", "/v1/status", noBody)
 	assert.Equal(t, []int{15}, seqs(fake.Admin().CallsAfter(0, 9)), "numbers go on")
+	fake, c = newFake(t, fakeserver.WithCallLimit(0))
+	c.call("GET", "/v1/status", noBody)
+	assert.Equal(t, []int{0, 1}, []int{fake.CallCount(), fake.Admin().DroppedCalls()})
 }

@@ -159,12 +159,3 @@ func TestGoAway(t *testing.T) {
 		assert.Len(t, fake.Agents(), before+calls, name)
 	}
 }
-
-// A writer that cannot be hijacked or flushed, as a recorder, is aborted.
-func TestResetWithoutConnection(t *testing.T) {
-	fake, _ := newFake(t)
-	fake.Inject(fakeserver.ResetConnection())
-	assert.PanicsWithValue(t, http.ErrAbortHandler, func() {
-		fake.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/v1/status", http.NoBody))
-	})
-}

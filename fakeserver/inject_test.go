@@ -69,6 +69,7 @@ func TestInjectedStatusesAreTheServices(t *testing.T) {
 		require.Equal(t, row.status, own.status)
 		fake.Inject(fakeserver.Answer(row.status, ""))
 		injected := c.call(row.method, row.path, noBody)
+		c.with("").call(row.method, row.path, noBody).wantError(t, row.status, injected.text("error")) // it comes before the key
 		for _, r := range []reply{own, injected} {
 			r.header.Del("Retry-After")
 			r.header.Del("Content-Length")
@@ -97,27 +98,6 @@ func TestRateLimitedNamesALimitOfItsLength(t *testing.T) {
 		assert.Equal(t, row.limit, r.text("limit_key"), row)
 		assert.Equal(t, http.StatusTooManyRequests, r.status)
 	}
-}
-
-// Faults in place of a call come before its key and limits, and spend nothing.
-// Those behind it act on refusals too.
-func TestFaultsOnRefusedCalls(t *testing.T) {
-	fake, c := newFake(t, fakeserver.WithUnknownRoutes(), fakeserver.WithLimit("key_minute", 1))
-	answer := fake.Inject(fakeserver.Answer(503, ""))
-	for _, key := range []string{"", "amk_stranger", c.key} {
-		c.with(key).call("POST", "/v1/warmup", emptyBody).wantError(t, 503, "byok_unavailable")
-	}
-	c.call("GET", "/v1/nothing", noBody).wantError(t, 503, "service_unavailable")
-	c.call("POST", "/v1/warmup", "{").wantError(t, 503, "byok_unavailable")
-	answer.Remove()
-	c.call("POST", "/v1/warmup", emptyBody).wantOK(t)
-	c.call("POST", "/v1/warmup", emptyBody).wantError(t, 429, "rate_limited")
-	fake.Inject(fakeserver.LoseReply(fakeserver.CloseEarly()))
-	assert.Equal(t, "EOF", seen(c.wire, c.request("POST", "/v1/warmup", emptyBody)))
-	calls := fake.Calls(fakeserver.Where(func(call fakeserver.Call) bool { return call.Fault == "LoseReply(CloseEarly())" }))
-	require.Len(t, calls, 1)
-	assert.Equal(t, []any{429, "rate_limited"}, []any{calls[0].Status, calls[0].Code})
-	assert.Contains(t, calls[0].String(), "LoseReply(CloseEarly())")
 }
 
 // What is required and was never used fails the test, unless it was removed.

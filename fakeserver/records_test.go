@@ -3,7 +3,6 @@ package fakeserver_test
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"net/http/httptest"
 	"os"
 	"strings"
@@ -106,19 +105,6 @@ func TestCallsTakeNoNegativeTime(t *testing.T) {
 	assert.Zero(t, fake.Calls()[0].Took)
 }
 
-type fullDisk struct{}
-
-var errFull = errors.New("the disk is full")
-
-func (fullDisk) Write([]byte) (int, error) { return 0, errFull }
-
-func TestWritersReturnTheErrorOfTheWriter(t *testing.T) {
-	fake, c := newFake(t)
-	c.call("GET", "/v1/status", noBody)
-	assert.ErrorIs(t, fake.WriteCalls(fullDisk{}), errFull)
-	assert.ErrorIs(t, fake.WriteHAR(fullDisk{}), errFull)
-}
-
 func TestTranscript(t *testing.T) {
 	now := time.Unix(year2040, 0)
 	watch, fake, c := newSpied(t, fakeserver.WithClock(func() time.Time { return now }), fakeserver.WithCallLimit(60))
@@ -126,7 +112,8 @@ func TestTranscript(t *testing.T) {
 		c.call("GET", "/v1/status", noBody)
 	}
 	fake.Advance(1500 * time.Millisecond)
-	c.call("PUT", "/v1/byok", `{"provider":"openai"}`)
+	fake.Exhaust(c.key, fakeserver.LimitBYOKSetKeyHour)
+	c.call("PUT", "/v1/byok", `{"provider":"openai","api_key":"sk"}`)
 	fake.Inject(fakeserver.Answer(503, ""))
 	c.call("GET", "/v1/byok", noBody)
 	watch.Errorf("the test's own failure")
@@ -136,7 +123,7 @@ func TestTranscript(t *testing.T) {
 	require.Len(t, lines, 51)
 	assert.Equal(t, "fakeserver: the last 50 of 70 calls:", lines[0])
 	assert.Equal(t, "    +0.000s  trace_000021 GET /v1/status key_000001: 200", lines[1])
-	assert.Equal(t, "    +1.500s  trace_000069 PUT /v1/byok key_000001: 400 bad_request: api_key: is required", lines[49])
+	assert.Equal(t, "    +1.500s  trace_000069 PUT /v1/byok key_000001: 429 rate_limited (byok_set_key_hour)", lines[49])
 	assert.Contains(t, lines[50], "trace_000070 GET /v1/byok key_000001: ")
 	assert.Contains(t, lines[50], "[Answer(503")
 }

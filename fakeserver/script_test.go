@@ -4,34 +4,12 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
-
-func TestReplyFunc(t *testing.T) {
-	fake, c := newFake(t, frozen())
-	agent := c.agent(`{"system_prompt":"Count."}`)
-	fake.OnMessage().ReplyFunc(func(m fakeserver.Message) fakeserver.Reply {
-		_ = fake.Calls() // callbacks may call the fake
-		fake.OnMessage(fakeserver.ByText("other")).Reply("from inside")
-		return fakeserver.Reply{
-			Text:     fmt.Sprint(m.Agent.SystemPrompt, m.Text, m.UserRef, len(m.History)),
-			Warnings: []string{"slow"},
-		}
-	})
-	r := c.call("POST", "/v1/agents/"+agent+"/messages", `{"text":"<a>","user_ref":"u"}`)
-	assert.JSONEq(t, `{"reply_text":"Count.<a>u0","warnings":["slow"],"trace_id":"trace_000002"}`, r.raw)
-	assert.Equal(t, "Count.b1", c.send(agent, "b").text("reply_text"))
-	assert.Equal(t, "from inside", c.send(agent, "other").text("reply_text"))
-	assert.Equal(t, fakeserver.Exchange{
-		Text: "<a>", UserRef: "u", ReplyText: "Count.<a>u0", Warnings: []string{"slow"},
-		Time: time.Unix(year2040, 0).UTC(), TraceID: "trace_000002",
-	}, fake.Conversation(agent)[0])
-}
 
 func TestReplyFuncErrors(t *testing.T) {
 	watch, fake, c := newSpied(t)

@@ -177,6 +177,7 @@ func TestCallsHideSecretsInOddPlaces(t *testing.T) {
 		"before its member":       {"PUT", "/v1/byok", `{"label":"\u0073k-\"canary\"\/+=<1>","provider":"openai","api_key":` + quoted + `}`},
 		"in metadata":             {"POST", "/v1/agents", `{"metadata":{"provider_key":` + quoted + `},"llm":{"provider":"openai","api_key":` + quoted + `}}`},
 		"of metadata":             {"POST", "/v1/agents", `{"metadata":{"a":[{"API_KEY":[` + quoted + `]}],"b":` + quoted + `}}`},
+		"capital letters":         {"POST", "/v1/agents", `{"metadata":{"API_KEY":"canary-only","a":"canary-only"}}`},
 		"as a member's name":      {"PUT", "/v1/byok", `{` + quoted + `:1,"provider":"openai","api_key":` + quoted + `}`},
 		"a name without digits":   {"PUT", "/v1/byok", `{"canary-only":1,"provider":"openai","api_key":"canary-only"}`},
 		"alone as a name":         {"POST", "/v1/agents", `{` + quoted + `:1}`},

@@ -23,9 +23,9 @@ func furnished(t testing.TB, opts ...fakeserver.Option) (*fakeserver.Server, cal
 	fake.RevokeKey(fake.IssueKey(fakeserver.KeyOptions{}))
 	fake.Advance(time.Hour)
 	agent := c.agent(`{"system_prompt":"p","customer_ref":"c","metadata":{"k":[1,"é"]},"sms":{"mode":"sandbox"},` +
-		`"llm":{"mode":"byok","provider":"openai","api_key":"sk-canary-one","base_url":"https://x","model":"m","label":"l"}}`)
-	fake.OnMessage().ReplyFunc(func(fakeserver.Message) fakeserver.Reply {
-		return fakeserver.Reply{Text: "yes", Warnings: []string{"slow"}}
+		`"llm":{"mode":"byok","tier":"smart","provider":"openai","api_key":"sk-canary-one","base_url":"https://x","model":"m","label":"l"}}`)
+	fake.OnMessage().ReplyFunc(func(m fakeserver.Message) fakeserver.Reply {
+		return fakeserver.Reply{Text: "yes, " + m.UserRef, Warnings: []string{"slow"}}
 	}).Times(1)
 	c.call("POST", "/v1/agents/"+agent+"/messages", `{"text":"<hello>","user_ref":"u"}`).wantOK(t)
 	c.send(agent, "again")

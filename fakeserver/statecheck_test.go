@@ -3,6 +3,7 @@ package fakeserver_test
 import (
 	"bytes"
 	"errors"
+	"io"
 	"regexp"
 	"strings"
 	"testing"
@@ -11,6 +12,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
+
+type fullDisk struct{}
+
+var errFull = errors.New("the disk is full")
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errFull }
 
 func TestReadStateRefuses(t *testing.T) {
 	from, _ := furnished(t)
@@ -57,7 +64,13 @@ func TestReadStateRefuses(t *testing.T) {
 	}
 	wantSame(t, before, written(t, fake), "the state, which has not changed")
 	assert.ErrorContains(t, fake.ReadState(iotest.ErrReader(errors.New("the disk is gone"))), "fakeserver: ReadState: the disk is gone")
-	assert.ErrorIs(t, fake.WriteState(fullDisk{}), errFull)
+	for _, write := range []func(io.Writer) error{
+		from.WriteState,
+		func(w io.Writer) error { return from.WriteCalls(w) },
+		func(w io.Writer) error { return from.WriteHAR(w) },
+	} {
+		assert.ErrorIs(t, write(fullDisk{}), errFull)
+	}
 }
 
 // A window without times would have closed: its limit would be open again.

@@ -14,14 +14,7 @@ import (
 
 // Direct returns a RoundTripper that calls the handler from ip, on the
 // caller's goroutine and without a connection. What the handler sees and what
-// the caller gets are shaped as net/http shapes them. A call whose context has
-// ended never yields a response. It reaches no other host.
-//
-// It does not model connections: none is reused, no timeout of a Transport
-// applies, and of the hooks of net/http/httptrace only GetConn, GotConn and
-// WroteHeaders run. A handler that waits without end is waited for. Names in
-// Request.Header such as host or content-length in lower case, which net/http
-// sends besides its own, are left out.
+// the caller gets are shaped as net/http shapes them. It reaches no other host.
 func (h *Host) Direct(ip netip.Addr) http.RoundTripper { return &direct{h, ip} }
 
 type direct struct {
