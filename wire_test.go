@@ -88,6 +88,23 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
+// TestResultsAreWrittenAsTheyCame by a program that stores them as JSON.
+func TestResultsAreWrittenAsTheyCame(t *testing.T) {
+	for reply, result := range map[string]any{
+		document(t, "status.reply"):       new(agentmessaging.ServiceStatus),
+		document(t, "warm_up.reply"):      new(agentmessaging.WarmUpResult),
+		document(t, "get_agent.reply"):    new(agentmessaging.Agent),
+		document(t, "send_message.reply"): new(agentmessaging.Reply),
+		document(t, "enable_sms.reply"):   new(agentmessaging.SMS),
+		`{"provider":"openai","base_url":"u","model":"m","fingerprint":"f","updated_at":"a","trace_id":"t"}`: new(agentmessaging.BYOKConfig),
+	} {
+		require.NoError(t, json.Unmarshal([]byte(reply), result), reply)
+		written, err := json.Marshal(result)
+		require.NoError(t, err, reply)
+		assert.Equal(t, reply, string(written))
+	}
+}
+
 // TestRepliesAreTolerant: what the service adds or leaves out of the optional
 // members never fails a call, nor does a member of the wrong type among them.
 func TestRepliesAreTolerant(t *testing.T) {
