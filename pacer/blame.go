@@ -1,5 +1,10 @@
 package pacer
 
+import (
+	"math"
+	"slices"
+)
+
 // refused shuts a gate, and lets the limit that is to blame learn: a call that
 // counted as k, and was granted at a time, shall wait.
 //
@@ -7,35 +12,26 @@ package pacer
 // or as more, would be refused too. Only these wait; whatever the limit is
 // called, no other call is held back that the service would have accepted. If
 // the guess is wrong, the next plain request is refused, and shuts the gate of
-// all. The one exception is a name of ours for a limit on requests of less than
-// an hour, if its window is as long as the wait: a wrong name costs that wait.
+// all.
 func (m *machine) refused(k kinds, granted, wait int64, key string) {
-	blamed, opens := k, m.now+wait
-	for _, r := range m.rules {
-		if r.key == key && r.counts == request && !r.isLong() && wait <= r.window+second {
-			blamed = request
-		}
-	}
-	m.Gates.shut(blamed, opens, key)
-	if blamed != request {
-		blamed &^= request
-	}
-	fullest, index := -1.0, -1
-	for b := range m.spent(blamed) {
-		if full := b.full(); wait <= b.window+second && full > fullest {
-			fullest, index = full, b.index
-		}
-	}
+	m.shut(k, m.now+wait, key)
 	for b := range m.spent(k) {
-		if b.isLong() { // what was refused does not count
-			b.add(granted, -b.calls)
-			if b.index != index {
-				b.Sent = max(0, b.Sent-b.calls)
-			}
+		if b.isLong() && granted >= b.Begins { // what was refused does not count
+			b.Sent = max(0, b.Sent-b.calls)
 		}
 	}
-	if index >= 0 {
-		m.learn(m.budget(index), granted, opens)
+	if k != request {
+		k &^= request
+	}
+	var blamed budget
+	fullest := math.Inf(-1)
+	for b := range m.spent(k) {
+		if full := b.full(); wait <= b.window+second && full > fullest {
+			fullest, blamed = full, b
+		}
+	}
+	if blamed.rule != nil {
+		m.learn(blamed, granted, m.now+wait)
 	}
 }
 
@@ -48,7 +44,7 @@ func (b budget) full() float64 {
 	case b.used():
 		return 0.95
 	}
-	return float64(b.Sent)/b.max/1e6 - 0.5
+	return -b.max
 }
 
 // learn lets a limit learn from a refusal. A level is learned only where the
@@ -81,33 +77,32 @@ func (m *machine) calm(counts kinds, opens int64) {
 
 // reopen forgets what refusals have shut, and how many calls a long limit held.
 func (m *machine) reopen() {
-	clear(m.Gates)
+	m.Gates = nil
 	for b := range m.spent(everything) {
 		b.Due, b.Most = min(b.Due, m.now+b.credit), 0
 	}
 }
 
-// gates are shut by refusals, each for all calls that count as the refused one
-// did, or as more.
-type gates map[kinds]gate
-
+// gate holds back all calls that count as a refused one did, or as more.
 type gate struct {
+	Kinds kinds
 	Opens int64
-	Key   string // in the service's words
+	Key   string // of the limit, in the service's words
 }
 
 // shut never opens a gate earlier.
-func (gs gates) shut(k kinds, opens int64, key string) {
-	if opens > gs[k].Opens {
-		gs[k] = gate{opens, key}
+func (s *state) shut(k kinds, opens int64, key string) {
+	if opens > s.last(k).Opens {
+		s.Gates = slices.DeleteFunc(s.Gates, func(g gate) bool { return g.Kinds == k })
+		s.Gates = append(s.Gates, gate{k, opens, key})
 	}
 }
 
 // last is the gate that is the last to let a call go that counts as k; zero if
 // none is shut.
-func (gs gates) last(k kinds) (last gate) {
-	for of, g := range gs {
-		if of&^k == 0 && g.Opens > last.Opens {
+func (s *state) last(k kinds) (last gate) {
+	for _, g := range s.Gates {
+		if g.Kinds&^k == 0 && g.Opens > last.Opens {
 			last = g
 		}
 	}

@@ -29,8 +29,8 @@ func onFake(p *pacer.Pacer) (*fakeserver.Server, *agentmessaging.Client) {
 	return fake, client
 }
 
-// A batch of 100 messages where 60 a minute are allowed: it takes a bit more
-// than a minute, and no call is refused. On the fake that is no time at all.
+// A batch of 20 messages where 60 a minute are allowed: no call is refused, and
+// the last ones wait. On the fake that is no time at all.
 func ExampleNew() {
 	p, err := pacer.New(pacer.PreviewLimits())
 	if err != nil {
@@ -42,13 +42,13 @@ func ExampleNew() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for range 100 {
+	for range 20 {
 		if _, err := client.SendMessage(context.Background(), agent.ID, agentmessaging.MessageParams{Text: "Hello"}); err != nil {
 			log.Fatal(err)
 		}
 	}
 	fmt.Println(fake.CallCount(), "calls were sent")
-	// Output: 101 calls were sent
+	// Output: 21 calls were sent
 }
 
 // A limit of your own beside those of the preview. A call that could not go
@@ -151,9 +151,9 @@ func ExampleWithStore() {
 	defer fake.Close()
 	store.Clock = fake
 	began := fake.Now()
-	for range 100 {
+	for range 20 {
 		_, _ = client.GetAgent(context.Background(), "agent_1")
 	}
-	fmt.Println(fake.CallCount(), p.State().Processes, fake.Now().Sub(began) > 90*time.Second)
-	// Output: 100 1 true
+	fmt.Println(fake.CallCount(), p.State().Processes, fake.Now().Sub(began) > 15*time.Second)
+	// Output: 20 1 true
 }

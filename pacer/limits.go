@@ -41,13 +41,13 @@ type Limit struct {
 
 // PreviewLimits returns the preview defaults (interface 8.1). The limits per IP
 // address are kept as though all that share the pacer had one address.
-func PreviewLimits() []Limit { return limitsOf(spec.PreviewPlan) }
+func PreviewLimits() []Limit { return limitsOf("preview") }
 
 // ProLimits returns the limits of the Pro plan (interface 8.2).
-func ProLimits() []Limit { return limitsOf(spec.ProPlan) }
+func ProLimits() []Limit { return limitsOf("pro") }
 
 // BYOKPlanLimits returns the limits of the BYOK plan (interface 8.2).
-func BYOKPlanLimits() []Limit { return limitsOf(spec.BYOKPlan) }
+func BYOKPlanLimits() []Limit { return limitsOf("byok") }
 
 func limitsOf(plan string) (limits []Limit) {
 	p := spec.Plans[slices.IndexFunc(spec.Plans, func(p spec.Plan) bool { return p.Name == plan })]
@@ -68,23 +68,19 @@ const (
 
 var counted = []Counted{CountsRequests, CountsAgentCreations, CountsBYOKSets, CountsWarmUps}
 
-func kindsThat(count func(Counted) bool) (k kinds) {
+func kindsOf(attempt agentmessaging.LimitedAttempt) (k kinds) {
+	endpoint := spec.Find(attempt.Method, attempt.Path)
 	for i, c := range counted {
-		if count(c) {
+		if endpoint.Counts(spec.Counted(c), attempt.SetsBYOK) {
 			k |= 1 << i
 		}
 	}
 	return k
 }
 
-func kindsOf(attempt agentmessaging.LimitedAttempt) kinds {
-	endpoint := spec.Find(attempt.Method, attempt.Path)
-	return kindsThat(func(c Counted) bool { return endpoint.Counts(spec.Counted(c), attempt.SetsBYOK) })
-}
-
 // rule is a limit as the state machine reads it.
 type rule struct {
-	key    string
+	Limit
 	max    float64
 	window int64 // microseconds
 	counts kinds
@@ -103,17 +99,17 @@ func rulesOf(limits []Limit) ([]rule, error) {
 	}
 	rules := make([]rule, len(limits))
 	for i, l := range limits {
-		counts := kindsThat(func(c Counted) bool { return c == cmp.Or(l.Counts, CountsRequests) })
+		kind := slices.Index(counted, cmp.Or(l.Counts, CountsRequests))
 		field := fmt.Sprintf("limits[%d].", i)
 		switch {
 		case l.Max < 1:
 			return nil, invalid(field+"Max", "must be at least 1")
 		case l.Window < time.Second:
 			return nil, invalid(field+"Window", "must be at least a second")
-		case counts == nothing:
+		case kind < 0:
 			return nil, invalid(field+"Counts", "must be one of the Counts constants, or empty")
 		}
-		rules[i] = rule{l.Key, float64(l.Max), l.Window.Microseconds(), counts}
+		rules[i] = rule{l, float64(l.Max), l.Window.Microseconds(), 1 << kind}
 	}
 	return rules, nil
 }

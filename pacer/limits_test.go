@@ -19,7 +19,7 @@ import (
 // moment as they arrive, and most of it is used. After 16 windows the pacer would try whether
 // more is allowed.
 func TestNeverMoreThanTheLimit(t *testing.T) {
-	for seed := range uint64(15) {
+	for seed := range uint64(6) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
 			s := traffic.Scenario{
@@ -77,7 +77,7 @@ func names(spent int, random *rand.Rand) map[string]func() string {
 // than one Retry-After of a minute limit.
 func TestNeverPunishesTheInnocent(t *testing.T) {
 	for spent, limit := range pacer.PreviewLimits() {
-		for seed := range uint64(20) {
+		for seed := range uint64(6) {
 			random := rand.New(rand.NewPCG(seed, uint64(spent)))
 			for naming, name := range names(spent, random) {
 				synctest.Test(t, func(t *testing.T) {
@@ -123,8 +123,7 @@ func usedUp(p *pacer.Pacer, attempt agentmessaging.LimitedAttempt) bool {
 }
 
 // TestWhoIsHeldBack by refusals: the calls that count as what was refused, or as
-// more, until the last moment that was told. The name of one of our short limits
-// on requests is believed, where the wait is no longer than its window.
+// more, until the last moment that was told.
 func TestWhoIsHeldBack(t *testing.T) {
 	type told struct {
 		attempt agentmessaging.LimitedAttempt
@@ -141,8 +140,6 @@ func TestWhoIsHeldBack(t *testing.T) {
 		{"key_day", []told{{creation, 8 * h}}, 0, 8 * h, 8 * h, 0},
 		{"key_day", []told{{creation, 30 * s}}, 0, 30 * s, 30 * s, 0},
 		{"key_minute", []told{{creation, 8 * h}}, 0, 8 * h, 8 * h, 0},
-		{"key_minute", []told{{creation, 62 * s}}, 0, 62 * s, 62 * s, 0},
-		{"key_minute", []told{{creation, 61 * s}}, 61 * s, 61 * s, 61 * s, 61 * s},
 		{"agent_create_ip_minute", []told{{creation, 30 * s}}, 0, 30 * s, 30 * s, 0},
 		{"", []told{{message, 8 * h}}, 8 * h, 8 * h, 8 * h, 8 * h},
 		{"", []told{{creation, 8 * h}, {message, 3 * h}}, 3 * h, 8 * h, 8 * h, 3 * h}, // a wrong guess costs one message
@@ -286,8 +283,8 @@ func TestLongLimits(t *testing.T) {
 		{traffic.FromUse, eight, nil, 3, 3, 10 * time.Hour, 30, 1},
 		{traffic.FromUse, eight, nil, 3, 1000, time.Minute, 19, 0},
 		{traffic.Fixed, seldom, nil, 4, 4, 300 * time.Hour, 1195, 4}, // pauses in between
-		{traffic.Bucket, seldom, nil, 4, 4, 300 * time.Hour, 1197, 32},
-		{traffic.Log, often, nil, 3, 3, 300 * time.Hour, 890, 5},
+		{traffic.Bucket, seldom, nil, 4, 4, 300 * time.Hour, 1191, 16},
+		{traffic.Log, often, nil, 3, 3, 300 * time.Hour, 899, 4},
 		{traffic.Bucket, one, perMinute(600), 50, 50, 10 * time.Hour, 530, 2},
 		{traffic.Log, one, perMinute(600), 50, 50, 10 * time.Hour, 500, 40},
 		{traffic.Fixed, one, perMinute(600), 50, 40, 10 * time.Hour, 400, 10}, // less than was told

@@ -51,15 +51,15 @@ type Pacer struct {
 	logger *slog.Logger
 	member int64
 
-	mu     sync.Mutex
-	limits []Limit
-	rules  []rule
-	clock  agentmessaging.Clock
-	last   time.Time     // that the clock has told
-	passed time.Duration // by it
-	state  *state        // that this process works on, or what it saw in the store last
-	fleet  fleet
-	queues map[class]*queue
+	mu      sync.Mutex
+	rules   []rule
+	clock   agentmessaging.Clock
+	last    time.Time     // that the clock has told
+	passed  time.Duration // by it
+	state   *state        // that this process works on, or what it saw in the store last
+	machine machine       // of that state, reused
+	fleet   fleet
+	queues  map[class]*queue
 }
 
 // An Option changes how a [Pacer] works.
@@ -74,7 +74,7 @@ func New(limits []Limit, opts ...Option) (*Pacer, error) {
 		return nil, err
 	}
 	p := &Pacer{
-		logger: slog.New(slog.DiscardHandler), member: rand.Int64(), limits: slices.Clone(limits), rules: rules,
+		logger: slog.New(slog.DiscardHandler), member: rand.Int64(), rules: rules,
 		clock: cooldown.RealClock{}, last: time.Now(),
 		queues: map[class]*queue{}, fleet: fleet{down: true, retryAt: math.MaxInt64, size: 1},
 	}
@@ -86,7 +86,7 @@ func New(limits []Limit, opts ...Option) (*Pacer, error) {
 			return nil, err
 		}
 	}
-	p.state = newState(rules, p.now(), madeHere)
+	p.state = newState(rules, p.now())
 	return p, nil
 }
 
@@ -117,19 +117,15 @@ func (p *Pacer) SetLimits(limits []Limit) error {
 		return err
 	}
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	if slices.Equal(rules, p.rules) {
-		p.mu.Unlock()
 		return nil
 	}
-	old := p.here()
-	m := newState(rules, old.now, madeHere).at(rules, old.now)
+	old := p.here(p.now())
+	m := newState(rules, old.now).at(rules, old.now)
 	m.join(old)
-	p.state = m.state
-	p.limits, p.rules = slices.Clone(limits), rules
-	p.mu.Unlock()
+	p.state, p.rules = m.state, rules
 	p.step((*machine).reopen)
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.wakeAll()
 	return nil
 }
@@ -163,43 +159,19 @@ func (p *Pacer) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttem
 	p.enter(q, w)
 	p.mu.Unlock()
 	if w.answered != nil {
-		p.wait(ctx, q, w)
+		p.wait(ctx, clock, q, w)
 	}
 	if w.err != nil {
 		return nil, w.err
 	}
-	if w.permit.early > 0 {
-		_ = clock.Sleep(ctx, time.Duration(w.permit.early)*time.Microsecond)
-	}
-	if err := ctx.Err(); err != nil {
-		go w.permit.giveBack()
-		return nil, err
-	}
 	return &w.permit, nil
 }
 
-// wait is for the call's turn. A call whose context ends leaves the line.
-func (p *Pacer) wait(ctx context.Context, q *queue, w *waiter) {
-	select {
-	case <-w.answered:
-	case <-ctx.Done():
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if !q.line.remove(w) {
-			return
-		}
-		w.err = ctx.Err()
-		if q.line.waiting == 0 && q.wake != nil {
-			q.wake()
-		}
-	}
-}
-
 // here is the state as this process knows it, at its time. The lock is held.
-func (p *Pacer) here() *machine {
-	now := p.now()
-	m := p.state.at(p.rules, now+p.fleet.offset)
-	m.offset, m.calls, m.lonely = m.now-now, max(1, p.fleet.size), p.fleet.size == 0
+func (p *Pacer) here(now int64) *machine {
+	p.machine = p.state.at(p.rules, now+p.fleet.offset)
+	m := &p.machine
+	m.member, m.offset, m.calls, m.lonely = p.member, m.now-now, max(1, p.fleet.size), p.fleet.size == 0
 	return m
 }
 

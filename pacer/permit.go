@@ -44,10 +44,10 @@ func (g *permit) giveBack() { g.pacer.report(func(m *machine) { m.giveBack(g.kin
 
 func (g *permit) refused(wait int64, key string) {
 	g.pacer.mu.Lock()
-	m := g.pacer.here()
-	if m.now+wait-max(m.now, m.Gates.last(g.kinds).Opens) >= second {
+	m := g.pacer.here(g.pacer.now())
+	if m.now+wait-max(m.now, m.last(g.kinds).Opens) >= second {
 		g.key, g.closed = key, time.Duration(wait)*time.Microsecond
-		m.Gates.shut(g.kinds, m.now+wait, key) // in the copy, so that the others know that it is no news
+		m.shut(g.kinds, m.now+wait, key) // in the copy, so that the others know that it is no news
 	}
 	g.pacer.mu.Unlock()
 	g.pacer.report(func(m *machine) { m.refused(g.kinds, g.at, wait, key) })
@@ -57,9 +57,9 @@ func (g *permit) refused(wait int64, key string) {
 // caller does not wait for the store.
 func (p *Pacer) report(f func(*machine)) {
 	report := func() {
-		p.step(f)
 		p.mu.Lock()
 		defer p.mu.Unlock()
+		p.step(f)
 		p.wakeAll()
 	}
 	if p.store != nil {

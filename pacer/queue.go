@@ -24,13 +24,23 @@ type queue struct {
 // way to the store.
 const claimAhead = 250 * int64(1000)
 
-// enter gives a call a place in the line, or refuses it.
+// enter gives a call a place in the line, or refuses it. Where nobody waits, a
+// process that is on its own asks for it at once.
 func (p *Pacer) enter(q *queue, w *waiter) {
+	atOnce := p.fleet.down && w.came < p.fleet.retryAt && !q.serving
+	if atOnce {
+		if q.answer = p.here(w.came).ask(q.class, 1); len(q.grants) > 0 {
+			w.permit = permit{pacer: p, kinds: q.Kinds, at: q.grants[0]}
+			q.answer = answer{}
+			return
+		}
+	}
 	if before := q.line.before(w.tenant); q.due > 0 && q.hopeless(w, before, w.came) {
 		p.refuse(q, w, before, w.came)
-		return
-	}
-	if p.fleet.down && w.came < p.fleet.retryAt && !q.serving && p.answerAtOnce(q, w) {
+		if atOnce {
+			p.here(w.came).withdraw(q.class)
+			q.answer = answer{}
+		}
 		return
 	}
 	w.answered = make(chan struct{})
@@ -40,23 +50,35 @@ func (p *Pacer) enter(q *queue, w *waiter) {
 	}
 }
 
-// answerAtOnce asks for a call before which nobody waits, in a process that is on
-// its own. It reports false where the call has to wait.
-func (p *Pacer) answerAtOnce(q *queue, w *waiter) bool {
-	a, m := p.question(q, 1), p.here()
-	got := m.ask(a)
-	if len(got.grants) > 0 {
-		w.permit = permit{pacer: p, kinds: q.Kinds, at: got.grants[0]}
-		return true
+// wait is for the call's turn. A call whose context ends leaves the line, or
+// gives its permit back.
+func (p *Pacer) wait(ctx context.Context, clock agentmessaging.Clock, q *queue, w *waiter) {
+	select {
+	case <-w.answered:
+	case <-ctx.Done():
+		p.leave(ctx, q, w)
 	}
-	q.answer = got
-	if !q.hopeless(w, 0, w.came) {
-		return false
+	if w.err != nil {
+		return
 	}
-	p.refuse(q, w, 0, w.came)
-	m.withdraw(a)
-	q.answer = answer{}
-	return true
+	if w.permit.early > 0 {
+		_ = clock.Sleep(ctx, time.Duration(w.permit.early)*time.Microsecond)
+	}
+	if w.err = ctx.Err(); w.err != nil {
+		go w.permit.giveBack()
+	}
+}
+
+func (p *Pacer) leave(ctx context.Context, q *queue, w *waiter) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !q.line.remove(w) {
+		return
+	}
+	w.err = ctx.Err()
+	if q.line.waiting == 0 && q.wake != nil {
+		q.wake()
+	}
 }
 
 func (q *queue) hopeless(w *waiter, before int, now int64) bool {
@@ -87,15 +109,13 @@ func (p *Pacer) serve(q *queue) {
 		if p.sleep(q) {
 			continue
 		}
-		a := p.question(q, q.line.waiting)
+		waits := int64(q.line.waiting)
 		var got answer
-		p.mu.Unlock()
-		p.step(func(m *machine) { got = m.ask(a) })
-		p.mu.Lock()
-		p.pass(q, a, got)
+		p.step(func(m *machine) { got = m.ask(q.class, waits) })
+		p.pass(q, waits, got)
 	}
-	if a := p.question(q, 0); q.limit != nil {
-		go p.report(func(m *machine) { m.withdraw(a) })
+	if q.limit != nil {
+		go p.report(func(m *machine) { m.withdraw(q.class) })
 	}
 	q.serving, q.answer = false, answer{}
 }
@@ -124,16 +144,8 @@ func (p *Pacer) sleep(q *queue) bool {
 	return true
 }
 
-func (p *Pacer) question(q *queue, waits int) ask {
-	a := ask{class: q.class, member: p.member, took: p.fleet.took, waits: int64(waits)}
-	if !p.fleet.down {
-		a.ahead = max(claimAhead, 6*p.fleet.took)
-	}
-	return a
-}
-
 // pass hands the grants on, and refuses those who cannot go in time any more.
-func (p *Pacer) pass(q *queue, a ask, got answer) {
+func (p *Pacer) pass(q *queue, waits int64, got answer) {
 	now, granted := p.now(), int64(len(got.grants))
 	isNew := q.due == 0 || got.due > q.due+granted*q.gap+q.gap/2
 	q.answer = got
@@ -150,7 +162,7 @@ func (p *Pacer) pass(q *queue, a ask, got answer) {
 		w.permit = leave
 		close(w.answered)
 	}
-	if granted == a.waits {
+	if granted == waits {
 		q.answer = answer{}
 	} else if isNew {
 		before := 0

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
-	"errors"
 	"io"
-	"maps"
 	"slices"
 	"sync"
 )
@@ -15,13 +13,11 @@ import (
 // Times are in microseconds of the state's clock; 0 means never.
 type state struct {
 	Format  int
-	Born    int64 // names this state: one that was lost is followed by another
-	Ahead   int64 // of the store's clock: by what that one was set back
 	Now     int64 // the latest time that was seen
 	Fresh   int64 // since when the calls of all processes are in it
 	Passed  int   // interactive calls that went before a batch call
 	Limits  []limit
-	Gates   gates
+	Gates   []gate
 	Members map[int64]int64 // when each process asked last
 	Tickets []ticket
 }
@@ -36,36 +32,27 @@ type limit struct {
 // older one.
 const format = 3
 
-var (
-	errFormat  = errors.New("the value in the store has another format")
-	errDamaged = errors.New("the value in the store is damaged")
-)
-
 const (
 	memberFor = 120 * second
 	setBack   = 5 * second
 )
 
-func newState(rules []rule, now, born int64) *state {
-	s := &state{Format: format, Born: born, Now: now, Fresh: now,
-		Limits: make([]limit, len(rules)), Gates: gates{}, Members: map[int64]int64{}}
-	for b := range s.at(rules, now).spent(everything) {
+func newState(rules []rule, now int64) *state {
+	s := &state{Format: format, Now: now, Fresh: now,
+		Limits: make([]limit, len(rules)), Members: map[int64]int64{}}
+	m := s.at(rules, now)
+	for b := range m.spent(everything) {
 		b.pause(now - (atOnceAtFirst-1)*b.pace)
 	}
 	return s
 }
 
-// at brings the state to a time. Its own clock goes on where the store's is set
-// back.
-func (s *state) at(rules []rule, now int64) *machine {
-	if now += s.Ahead; now < s.Now-setBack {
-		s.Ahead += s.Now - now
-	}
+// at brings the state to a time.
+func (s *state) at(rules []rule, now int64) machine {
 	s.Now = max(s.Now, now)
-	maps.DeleteFunc(s.Gates, func(_ kinds, g gate) bool { return g.Opens <= s.Now })
-	maps.DeleteFunc(s.Members, func(_, seen int64) bool { return seen < s.Now-memberFor })
+	s.Gates = slices.DeleteFunc(s.Gates, func(g gate) bool { return g.Opens <= s.Now })
 	s.Tickets = slices.DeleteFunc(s.Tickets, func(t ticket) bool { return t.Due < s.Now-ticketFor })
-	return &machine{state: s, rules: rules, now: s.Now, calls: 1}
+	return machine{state: s, rules: rules, now: s.Now, calls: 1}
 }
 
 // zippers are reused, since a new one costs more than what it does here.
@@ -86,20 +73,19 @@ func (s *state) encode() []byte {
 // mostBytes bounds the JSON that is read; 64 processes need about 10 kB.
 const mostBytes = 1 << 20
 
-func decode(value []byte, limits int) (*state, error) {
+// decode returns nil for a value that is damaged, or has another format.
+func decode(value []byte, limits int) *state {
 	unzipper, err := gzip.NewReader(bytes.NewReader(value))
 	if err != nil {
-		return nil, errDamaged
+		return nil
 	}
 	plain, err := io.ReadAll(io.LimitReader(unzipper, mostBytes))
 	s := &state{}
-	switch {
-	case err != nil:
-		return nil, errDamaged
-	case json.Unmarshal(plain, s) != nil || s.Format != format:
-		return nil, errFormat
-	case len(s.Limits) != limits || s.Gates == nil || s.Members == nil:
-		return nil, errDamaged
+	if err != nil || json.Unmarshal(plain, s) != nil || s.Format != format {
+		return nil
 	}
-	return s, nil
+	if len(s.Limits) != limits || s.Members == nil {
+		return nil
+	}
+	return s
 }

@@ -36,13 +36,13 @@ type LimitState struct {
 func (p *Pacer) State() State {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	m := p.here()
-	s := State{Processes: len(m.Members)}
+	m := p.here(p.now())
+	s := State{Processes: max(1, len(m.Members))}
 	if p.fleet.down {
 		s.Processes, s.StoreDown = int(p.fleet.size), p.fleet.since
 	}
-	for i, limit := range p.limits {
-		s.Limits = append(s.Limits, m.budget(i).status(limit, m.Gates))
+	for b := range m.spent(everything) {
+		s.Limits = append(s.Limits, b.status(m.Gates))
 	}
 	for key, q := range p.queues {
 		if key.Batch {
@@ -54,16 +54,16 @@ func (p *Pacer) State() State {
 	return s
 }
 
-func (b budget) status(limit Limit, gates gates) LimitState {
-	opens, s := b.next(0), LimitState{Limit: limit, Used: int(b.sent()), Level: b.allowed}
+func (b budget) status(gates []gate) LimitState {
+	opens, s := b.next(0), LimitState{Limit: b.Limit, Used: int(b.sent()), Level: b.allowed}
 	if b.isLong() {
 		s.Used, s.Level = int(b.Sent), b.max
 	}
 	if opens > b.now {
 		s.ClosedBy = "used up"
 	}
-	for k, g := range gates {
-		if k&b.counts != 0 && k&^(b.counts|request) == 0 && g.Opens > opens {
+	for _, g := range gates {
+		if g.Kinds&b.counts != 0 && g.Kinds&^(b.counts|request) == 0 && g.Opens > opens {
 			opens, s.ClosedBy = g.Opens, g.Key
 		}
 	}

@@ -54,7 +54,7 @@ func WithStore(store Store, apiKey string) Option {
 func (p *Pacer) key() string {
 	hash := hmac.New(sha256.New, []byte(p.apiKey()))
 	for _, r := range p.rules {
-		fmt.Fprintf(hash, "%q %d %d\n", r.key, r.window, r.counts)
+		fmt.Fprintf(hash, "%q %d %d\n", r.Key, r.window, r.counts)
 	}
 	return "agentmessaging:" + hex.EncodeToString(hash.Sum(nil)[:16])
 }

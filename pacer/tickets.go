@@ -23,15 +23,6 @@ const (
 	mostGrants = 10
 )
 
-// ask is a process's question whether calls may be sent.
-type ask struct {
-	class
-	member int64
-	ahead  int64 // grants are taken so long before they are due
-	took   int64 // what a step takes
-	waits  int64 // calls that wait
-}
-
 // answer says which calls may go, by the state's clock, and when the others will,
 // by the pacer's.
 type answer struct {
@@ -45,35 +36,34 @@ type answer struct {
 	key    string // of the limit, or in the service's words what its refusal shut
 }
 
-// ask grants calls, and keeps a place for those that have to wait. It grants
-// more than one where the store is so far away that the processes would be in
-// each other's way.
-func (m *machine) ask(a ask) answer {
-	m.Members[a.member] = m.now
-	pace := int64(1)
-	for b := range m.spent(a.Kinds) {
+// ask grants calls of a process where so many wait, and keeps a place for those
+// that have to go on waiting. It grants more than one where the store is so far
+// away that the processes would be in each other's way.
+func (m *machine) ask(c class, waits int64) answer {
+	took, pace := m.ahead/6, int64(1)
+	for b := range m.spent(c.Kinds) {
 		pace = max(pace, b.pace)
 	}
-	t := ticket{class: a.class, Member: a.member, Calls: min(a.waits, mostGrants, max(1, a.took*a.took/pace/pace))}
+	t := ticket{class: c, Member: m.member, Calls: min(waits, mostGrants, max(1, took*took/pace/pace))}
 	place := m.place(t)
 	var got answer
 	grants := m.grants[:0]
 	for int64(len(grants)) < t.Calls {
-		if got = m.turn(t, place); got.due > m.now+a.ahead {
+		if got = m.turn(t, place); got.due > m.now+m.ahead {
 			break
 		}
 		at := max(got.due, m.now)
 		grants = append(grants, at)
-		m.spend(a.Kinds, at)
+		m.spend(c.Kinds, at)
 		if m.Passed++; t.Batch || m.firstBatch() < 0 {
 			m.Passed = 0
 		}
 	}
 	granted := int64(len(grants))
-	if granted > 0 || a.waits == 0 { // who has got some goes to the end of the line
-		m.withdraw(a)
+	if granted > 0 { // who has got some goes to the end of the line
+		m.withdraw(c)
 	}
-	if t.Calls = min(t.Calls, a.waits-granted); t.Calls > 0 {
+	if t.Calls = min(t.Calls, waits-granted); t.Calls > 0 {
 		place = m.place(t)
 		got = m.turn(t, place)
 		m.Tickets[place].Calls, m.Tickets[place].Due = t.Calls, got.due
@@ -95,8 +85,8 @@ func (t ticket) same(o ticket) bool {
 	return o.Member == t.Member && o.class == t.class
 }
 
-func (m *machine) withdraw(a ask) {
-	m.Tickets = slices.DeleteFunc(m.Tickets, ticket{class: a.class, Member: a.member}.same)
+func (m *machine) withdraw(c class) {
+	m.Tickets = slices.DeleteFunc(m.Tickets, ticket{class: c, Member: m.member}.same)
 }
 
 // turn forecasts when the ticket at a place comes to its turn: after the tickets
@@ -139,7 +129,7 @@ func (m *machine) firstBatch() int {
 // earliest is when all limits of a kind let a call go that has others before it.
 // What a gate holds back is put down to the first of them, under the gate's key.
 func (m *machine) earliest(k kinds, before *[maxLimits]int64) answer {
-	shut := m.Gates.last(k)
+	shut := m.last(k)
 	got := answer{due: max(m.now, shut.Opens), limit: &m.rules[0]}
 	for b := range m.spent(k) {
 		at := b.next(before[b.index])
@@ -152,7 +142,7 @@ func (m *machine) earliest(k kinds, before *[maxLimits]int64) answer {
 			got.extra = max(got.extra, b.widest(1)-got.gap)
 		}
 	}
-	if got.key = got.limit.key; got.due == shut.Opens {
+	if got.key = got.limit.Key; got.due == shut.Opens {
 		got.key = shut.Key
 	}
 	return got

@@ -77,18 +77,14 @@ func (s *Store) Swap(ctx context.Context, key, version string, value []byte, ttl
 	return n == 1, nil
 }
 
-// meanings explain the words with which a server refuses. An error without one
-// of them explains itself: LOADING, a timeout.
+// meanings explain the words with which a server refuses. Other errors explain
+// themselves: WRONGPASS, LOADING, a timeout.
 var meanings = []struct{ word, meaning string }{
 	{"NOAUTH", "Redis asks for a password; set Password in the client's options"},
-	{"WRONGPASS", "Redis does not know this user and password"},
 	{"NOPERM", "this Redis user may not run EVAL, EVALSHA, GET, GETRANGE, SET and TIME on keys agentmessaging:*"},
 	{"READONLY", "this Redis is a replica; connect to its primary"},
 	{"WRONGTYPE", "the key of the quota holds something else; give the pacer a Redis database of its own"},
 	{"OOM", "Redis has no memory left for the quota"},
-	{"MISCONF", "Redis refuses writes because it cannot save"},
-	{"NOREPLICAS", "Redis refuses writes until enough replicas are connected"},
-	{"CLUSTERDOWN", "the Redis Cluster has no node for the key"},
 }
 
 // explain puts one prefix and, where it is known, the meaning before the

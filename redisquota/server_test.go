@@ -76,14 +76,6 @@ func (s *server) kill() {
 	s.process = nil
 }
 
-// version is in Redis's numbers; Valkey has some of its own beside them.
-func (s *server) version(tb testing.TB) string {
-	tb.Helper()
-	info, err := s.client(tb).InfoMap(tb.Context(), "server").Result()
-	require.NoError(tb, err)
-	return info["Server"]["redis_version"]
-}
-
 // client returns one with the options that README.md recommends.
 func (s *server) client(tb testing.TB, change ...func(*redis.Options)) *redis.Client {
 	tb.Helper()
