@@ -154,7 +154,7 @@ type errorBody struct {
 // read also returns the members that the interface does not list, and those of
 // another type than it says. Few bodies have any: the others are read at once.
 func (b *errorBody) read(body []byte) (extra map[string]json.RawMessage, err error) {
-	if b.readAll(body) && *b != (errorBody{}) {
+	if json.Unmarshal(body, b) == nil && b.isAllOf(body) {
 		return nil, nil
 	}
 	*b = errorBody{}
@@ -166,16 +166,22 @@ func (b *errorBody) read(body []byte) (extra map[string]json.RawMessage, err err
 	}
 	for name, raw := range extra {
 		object, _ := json.Marshal(map[string]json.RawMessage{name: raw})
-		if b.readAll(object) {
+		decoder := json.NewDecoder(bytes.NewReader(object))
+		decoder.DisallowUnknownFields()
+		if decoder.Decode(b) == nil {
 			delete(extra, name)
 		}
 	}
 	return extra, nil
 }
 
-// readAll reports whether an object has no other members than b.
-func (b *errorBody) readAll(object []byte) bool {
-	decoder := json.NewDecoder(bytes.NewReader(object))
-	decoder.DisallowUnknownFields()
-	return decoder.Decode(b) == nil && !decoder.More()
+// isAllOf reports that body has no other members: then it has no other colons.
+func (b *errorBody) isAllOf(body []byte) bool {
+	members := 0
+	for _, member := range []string{b.Code, b.TraceID, b.LimitKey, b.Reason} {
+		if member != "" {
+			members++
+		}
+	}
+	return members > 0 && members == bytes.Count(body, []byte(":"))
 }
