@@ -143,28 +143,6 @@ func TestCoolDownIsCancelled(t *testing.T) {
 	})
 }
 
-// TestCoolDownDoesNotDoubleTheWait of the call that was refused, and a 429 that
-// tells nothing is waited out for a second without the cool-down too.
-func TestCoolDownDoesNotDoubleTheWait(t *testing.T) {
-	for _, tt := range []struct {
-		told   string
-		random float64
-		want   float64
-		opts   []agentmessaging.Option
-	}{
-		{"20", 0, 20, nil},
-		{"20", 0.999, 20 + 2.25*0.999, nil},
-		{"20", 0.999, 20.5, []agentmessaging.Option{agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxWait: 21 * time.Second})}},
-		{"", 0, 1, []agentmessaging.Option{agentmessaging.WithoutCoolDown()}},
-	} {
-		made := clienttest.Make(t, get, []answer{clienttest.Limited(tt.told, "k"), clienttest.OK}, append(tt.opts, clienttest.Jitter(tt.random))...)
-		require.NoError(t, made.Err, "Retry-After %q", tt.told)
-		assert.InDelta(t, tt.want, made.Elapsed.Seconds(), 0.001, "Retry-After %q, jitter %v", tt.told, tt.random)
-		assert.Equal(t, made.Elapsed, made.Info.Waited)
-		assert.Equal(t, 2, made.Info.Attempts)
-	}
-}
-
 // TestLongCoolDownIsLookedAt once an hour, by one call, which may be a patient
 // one: the plan may have been upgraded.
 func TestLongCoolDownIsLookedAt(t *testing.T) {

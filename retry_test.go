@@ -15,14 +15,18 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/clienttest"
 )
 
-// TestRetrySucceedsLater: each attempt sends the whole body.
+// TestRetrySucceedsLater: each attempt sends the whole body, after a wait that
+// grows with the jitter.
 func TestRetrySucceedsLater(t *testing.T) {
-	made := clienttest.Make(t, post, []answer{clienttest.NotDialed, clienttest.Limited("7", ""), clienttest.OK})
-	require.NoError(t, made.Err)
-	assert.Equal(t, 3, made.Info.Attempts)
-	assert.Equal(t, 7500*time.Millisecond, made.Info.Waited)
-	for _, sent := range made.Sent {
-		assert.Equal(t, `{"text":"message-canary"}`, sent.Text)
+	for random, want := range map[float64]time.Duration{0: 7500 * time.Millisecond, 0.5: (500 + 125 + 7000 + 600) * time.Millisecond} {
+		made := clienttest.Make(t, post, []answer{clienttest.NotDialed, clienttest.Limited("7", ""), clienttest.OK}, clienttest.Jitter(random))
+		require.NoError(t, made.Err, "jitter %v", random)
+		assert.Equal(t, 3, made.Info.Attempts, "jitter %v", random)
+		assert.Equal(t, want, made.Elapsed, "jitter %v", random)
+		assert.Equal(t, want, made.Info.Waited, "jitter %v", random)
+		for _, sent := range made.Sent {
+			assert.Equal(t, `{"text":"message-canary"}`, sent.Text)
+		}
 	}
 }
 
