@@ -29,6 +29,7 @@ type (
 	create  = agentmessaging.CreateAgentParams
 	llm     = agentmessaging.LLMParams
 	message = agentmessaging.MessageParams
+	options = []agentmessaging.Option
 	setBYOK = agentmessaging.SetBYOKParams
 )
 

@@ -20,7 +20,7 @@ import (
 // passed, all of them are behind it, and jitter is only later.
 func TestCoolDownParksCallers(t *testing.T) {
 	for random, last := range map[float64]time.Duration{0: 20 * time.Second, 0.999: 22*time.Second + 250*time.Millisecond} {
-		limited(t, "key_minute", []agentmessaging.Option{clienttest.Jitter(random)}, func(t *testing.T, client *agentmessaging.Client, service *gateway) {
+		limited(t, "key_minute", options{clienttest.Jitter(random)}, func(t *testing.T, client *agentmessaging.Client, service *gateway) {
 			service.close(20*time.Second, agentPath)
 			begin := time.Now()
 			assert.Equal(t, 20*time.Second, wantRefused(t, client, there, get).RetryAfter)
@@ -91,7 +91,7 @@ func TestCoolDownRefusesAtOnce(t *testing.T) {
 		{time.Hour, time.Minute + 1 + 2*time.Second, time.Minute, "", "", time.Minute + time.Second},
 	} {
 		policy := agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxWait: tt.maxWait})
-		limited(t, "key_day", []agentmessaging.Option{policy, clienttest.Jitter(0.999)}, func(t *testing.T, client *agentmessaging.Client, service *gateway) {
+		limited(t, "key_day", options{policy, clienttest.Jitter(0.999)}, func(t *testing.T, client *agentmessaging.Client, service *gateway) {
 			service.close(tt.turn, agentPath)
 			wantRefused(t, client, there, get)
 			ctx, cancel := context.WithTimeout(t.Context(), tt.deadline)
@@ -113,7 +113,7 @@ func TestCoolDownRefusesAtOnce(t *testing.T) {
 // the limiter leaves its turn to the next.
 func TestCoolDownPassesOverALimitersRefusal(t *testing.T) {
 	limiter := &limiterStub{}
-	limited(t, "k", []agentmessaging.Option{agentmessaging.WithLimiter(limiter)}, func(t *testing.T, client *agentmessaging.Client, service *gateway) {
+	limited(t, "k", options{agentmessaging.WithLimiter(limiter)}, func(t *testing.T, client *agentmessaging.Client, service *gateway) {
 		service.close(20*time.Second, agentPath)
 		wantRefused(t, client, there, get)
 		limiter.refusal = errors.New("not this one")

@@ -58,11 +58,11 @@ const agentPath, messagesPath = "/v1/agents/agent_1", "/v1/agents/agent_1/messag
 
 // limited runs a test in virtual time: a client, with the least jitter unless
 // opts say otherwise, of a gateway whose 429s have the limit_key.
-func limited(t *testing.T, key string, opts []agentmessaging.Option, test func(t *testing.T, client *agentmessaging.Client, service *gateway)) {
+func limited(t *testing.T, key string, opts options, test func(t *testing.T, client *agentmessaging.Client, service *gateway)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		service := &gateway{key: key}
-		test(t, newClient(t, service, append([]agentmessaging.Option{clienttest.Jitter(0)}, opts...)...), service)
+		test(t, newClient(t, service, append(options{clienttest.Jitter(0)}, opts...)...), service)
 	})
 }
 

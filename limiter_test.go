@@ -144,7 +144,7 @@ func TestLimiterWaitIsNoPartOfTheTimeout(t *testing.T) {
 // made the call wait; its permit goes back if that refuses.
 func TestLimiterIsAskedAfterTheCoolDown(t *testing.T) {
 	limiter := &limiterStub{wait: time.Minute}
-	limited(t, "k", []agentmessaging.Option{agentmessaging.WithLimiter(limiter), clienttest.Once}, func(t *testing.T, client *agentmessaging.Client, service *gateway) {
+	limited(t, "k", options{agentmessaging.WithLimiter(limiter), clienttest.Once}, func(t *testing.T, client *agentmessaging.Client, service *gateway) {
 		refusedAfterAMinute := func() { assert.ErrorIs(t, get(t.Context(), client), agentmessaging.ErrRateLimited) }
 		service.close(90*time.Second, agentPath)
 		go refusedAfterAMinute()

@@ -41,7 +41,7 @@ func TestObserver(t *testing.T) {
 		return nil
 	})
 	heedless := agentmessaging.WithObserver(agentmessaging.ObserverFunc(func(context.Context, agentmessaging.Event) context.Context { return nil }))
-	limited(t, "key_minute", []agentmessaging.Option{agentmessaging.WithObserver(observer), heedless, heedless}, func(t *testing.T, client *agentmessaging.Client, service *gateway) {
+	limited(t, "key_minute", options{agentmessaging.WithObserver(observer), heedless, heedless}, func(t *testing.T, client *agentmessaging.Client, service *gateway) {
 		service.close(3*time.Second, messagesPath)
 		require.NoError(t, post(t.Context(), client))
 		assert.Equal(t, "call 1: attempt: request:", service.last.Context().Value(spanKey{}), "the transport sees the request's context")

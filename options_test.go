@@ -100,7 +100,7 @@ func (s *stopped) Sleep(_ context.Context, d time.Duration) error {
 // TestCoolDownUnderAClockThatStandsStill: a wait that was waited is over.
 func TestCoolDownUnderAClockThatStandsStill(t *testing.T) {
 	clock := &stopped{}
-	limited(t, "k", []agentmessaging.Option{agentmessaging.WithClock(clock)}, func(t *testing.T, client *agentmessaging.Client, service *gateway) {
+	limited(t, "k", options{agentmessaging.WithClock(clock)}, func(t *testing.T, client *agentmessaging.Client, service *gateway) {
 		service.close(20*time.Second, agentPath)
 		wantRefused(t, client, there, get)
 		service.close(0, agentPath)

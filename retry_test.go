@@ -81,11 +81,11 @@ func TestDefaultTimeoutAppliesWithoutADeadline(t *testing.T) {
 		}
 		hour, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		second := []agentmessaging.Option{agentmessaging.WithTimeout(time.Second)}
+		second := options{agentmessaging.WithTimeout(time.Second)}
 		for _, tt := range []struct {
 			name string
 			ctx  context.Context
-			opts []agentmessaging.Option
+			opts options
 			want time.Duration
 		}{
 			{"neither", t.Context(), nil, 5 * time.Minute},
