@@ -86,7 +86,7 @@ func (s *Server) keepRefused(req *request, raw []byte) {
 	if req.route != nil {
 		l.fields = req.route.spec.Body
 	}
-	raw = raw[:min(len(raw), maxRecordedBody, maxBody)]
+	raw = raw[:min(len(raw), maxRecordedBody)]
 	req.record.call.Body = clip(l.of(raw), maxRecordedBody)
 }
 

@@ -134,6 +134,7 @@ func TestFaultsOverTLS(t *testing.T) {
 	wire := socket{server.Client().Transport, "https", server.Listener.Addr().String()}
 	fake.Inject(fakeserver.ResetConnection())
 	assert.Equal(t, "ECONNRESET", seen(wire, c.request("POST", "/v1/warmup", emptyBody)))
+	assert.Equal(t, server.URL+"/v1/warmup", fake.Calls()[0].URL)
 }
 
 // Behind GoAway the next calls take another connection, and none is lost.

@@ -129,6 +129,7 @@ func (r reply) wantError(t testing.TB, status int, code string) {
 	require.Equal(t, status, r.status, clipped(r.raw))
 	require.Equal(t, code, r.text("error"), clipped(r.raw))
 	require.Equal(t, "application/json", r.header.Get("Content-Type"))
+	require.Equal(t, status == 401, r.header.Get("WWW-Authenticate") == "Bearer")
 }
 
 func (r reply) wantReason(t testing.TB, reason string) {

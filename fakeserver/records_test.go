@@ -78,8 +78,8 @@ func TestWriteHAR(t *testing.T) {
 	wantSame(t, document(t, "message.har"), archive(t, fake, fakeserver.ByAgent(agent)), "the archive")
 	fake.Reset()
 	assert.Contains(t, archive(t, fake), `"entries": []`)
-	fake.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "http://127.0.0.1:8080/v1/status?page=2&token=abc", nil))
-	assert.Contains(t, archive(t, fake), `"url": "http://127.0.0.1:8080/v1/status?page=2&token=%5Bredacted%5D"`)
+	fake.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "http://127.0.0.1:8080/v1/status?page=2&q=sk-12345678&token=abc", nil))
+	assert.Contains(t, archive(t, fake), `"url": "http://127.0.0.1:8080/v1/status?page=2&q=%5Bredacted%5D&token=%5Bredacted%5D"`)
 }
 
 // By the clock of the bubble, and in the archive in milliseconds.
