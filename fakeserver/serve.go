@@ -183,8 +183,8 @@ func (s *Server) oneClock(req *request) {
 func (s *Server) compose(req *request, rep reply, flaw *failure) answer {
 	if flaw != nil {
 		c, by := &req.record.call, s.config.choices
-		c.Code, c.LimitKey, c.Member = by.errorName(flaw.code), by.limitName(flaw.limit), flaw.member
-		c.Reason = scrub(flaw.reason, req.secrets)
+		c.Code, c.LimitKey = by.errorName(flaw.code), by.limitName(flaw.limit)
+		c.Reason, c.Member = scrub(flaw.reason, req.secrets), scrub(flaw.member, req.secrets)
 		return flaw.answer(by, s.date(), req.traceID())
 	}
 	rep.trace(req.traceID())

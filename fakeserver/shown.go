@@ -142,7 +142,7 @@ func (l legible) word(word string) string {
 const maxScale = 24
 
 func (l legible) name(name string) string {
-	if looksSecret(name) {
+	if looksSecret(name) || mayBeKey(name) {
 		return redactedKey
 	}
 	return clip(name, maxQuotedName)

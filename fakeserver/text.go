@@ -80,14 +80,18 @@ func printable(r rune) rune {
 // maxQuotedName bounds the foreign text in a reason.
 const maxQuotedName = 64
 
-// memberName quotes a member's name. A name may be repeated, unlike a value.
-// But a long name with digits may be a key in the wrong place, and is not
-// shown.
+// memberName quotes a member's name. A name may be repeated, unlike a value,
+// unless it may be a key in the wrong place.
 func memberName(name string) string {
-	if len(name) >= minScrubbed && strings.ContainsAny(name, "0123456789") {
+	if mayBeKey(name) {
 		return withheld
 	}
 	return quoteName(name)
+}
+
+// mayBeKey reports whether a name is long and has digits, as keys do.
+func mayBeKey(name string) bool {
+	return len(name) >= minScrubbed && strings.ContainsAny(name, "0123456789")
 }
 
 // quoteName quotes a foreign name, at most maxQuotedName characters of it.
