@@ -1,6 +1,7 @@
 package agentmessaging
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -122,7 +123,7 @@ func (p CreateAgentParams) request() request {
 	metadata, err := encodeObject(spec.Metadata, p.Metadata)
 	return request{
 		endpoint: spec.CreateAgent,
-		invalid:  firstError(err, p.validate()),
+		invalid:  cmp.Or(err, p.validate()),
 		body:     createAgentBody{p.SystemPrompt, p.CustomerRef, smsModeBody(p.SMS), p.LLM.wire()},
 		metadata: metadata,
 		secrets:  [2]string{string(p.LLM.APIKey), p.SystemPrompt},
@@ -138,7 +139,7 @@ func (p CreateAgentParams) validate() error {
 	if p.LLM.APIKey != "" && p.LLM.Provider == "" {
 		return &ValidationError{Field: spec.LLMProvider.Path, Reason: "is required when llm.api_key is given: one of " + spec.LLMProvider.Values()}
 	}
-	return firstError(
+	return cmp.Or(
 		check(spec.SystemPrompt, p.SystemPrompt),
 		check(spec.CustomerRef, p.CustomerRef),
 		p.SMS.validate(),

@@ -1,6 +1,7 @@
 package agentmessaging
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -46,7 +47,7 @@ type SetBYOKParams struct {
 }
 
 func (p SetBYOKParams) validate() error {
-	return firstError(
+	return cmp.Or(
 		check(spec.BYOKProvider, string(p.Provider)),
 		check(spec.BYOKAPIKey, string(p.APIKey)),
 		check(spec.BYOKBaseURL, p.BaseURL),

@@ -1,6 +1,7 @@
 package agentmessaging
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -34,7 +35,7 @@ func (p MessageParams) request(agentID string) request {
 	return request{
 		endpoint: spec.SendMessage,
 		agentID:  agentID,
-		invalid:  firstError(check(spec.MessageText, p.Text), check(spec.MessageUserRef, p.UserRef)),
+		invalid:  cmp.Or(check(spec.MessageText, p.Text), check(spec.MessageUserRef, p.UserRef)),
 		body:     messageBody(p),
 		secrets:  [2]string{p.Text},
 	}

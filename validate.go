@@ -139,16 +139,6 @@ func check(field *spec.Field, value string) error {
 	return nil
 }
 
-// firstError returns the first error of a list of checks.
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // encodeObject writes a value that must be a JSON object; nil, and what
 // encodes as null, is absent.
 func encodeObject(field *spec.Field, value any) (json.RawMessage, error) {
