@@ -79,8 +79,8 @@ func TestLikeInDetail(t *testing.T) {
 		{"unknown_members", "true", func(fake *fakeserver.Server, c caller) { // of messages only
 			agent := c.agent(emptyBody)
 			c.call("POST", "/v1/agents", `{"mood":"good"}`).wantError(t, 400, "bad_request")
-			c.call("POST", "/v1/agents/"+agent+"/messages", `{"text":"x","api_key":"sk-canary","more":{"a":[1]}}`).wantOK(t)
-			assert.NotContains(t, fake.Calls()[2].Body, "sk-canary")
+			c.call("POST", "/v1/agents/"+agent+"/messages", `{"api_key":"sk-1","text":"hello","more":{"a":[1]}}`).wantOK(t)
+			assert.Equal(t, `{"api_key":"[redacted]","text":"[redacted, 5 characters]","more":{"a":[1]}}`, fake.Calls()[2].Body)
 		}},
 		{"refused_requests_spend", `{"401":true}`, func(fake *fakeserver.Server, c caller) { // of the address
 			c.with("").times(3, "GET", anAgent, noBody)
