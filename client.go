@@ -115,7 +115,7 @@ func (c *Client) GoString() string { return c.String() }
 func headers(apiKey, userAgent string) func(hasBody bool) http.Header {
 	var (
 		auth  = []string{"Bearer " + apiKey}
-		json  = []string{jsonType}
+		json  = []string{"application/json"}
 		agent = []string{userAgent}
 	)
 	return func(hasBody bool) http.Header {
@@ -126,8 +126,6 @@ func headers(apiKey, userAgent string) func(hasBody bool) http.Header {
 		return header
 	}
 }
-
-const jsonType = "application/json"
 
 // do is the one path that every call takes: check, encode, send with retries, decode
 // inside the attempt, report. A is the success body on the wire, T what the caller

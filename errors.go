@@ -92,7 +92,8 @@ func (e *Error) details() []string {
 	add(e.Local, "refused here by the %s", cmp.Or(e.by, "limiter"))
 	add(e.LimitKey != "", "limit %s", scrub.Line(e.LimitKey, 40))
 	add(e.RetryAfter > 0, "retry after %s", human(e.RetryAfter))
-	add(e.advice() != "", "%s", e.advice())
+	advice := adviceOn(e.StatusCode, e.Method, e.Path)
+	add(advice != "", "%s", advice)
 	add(e.TraceID != "", "trace %s", scrub.Line(e.TraceID, 64))
 	add(e.Attempts > 1, "%d attempts", e.Attempts)
 	return details

@@ -57,19 +57,20 @@ var kinds = map[int]struct {
 	http.StatusServiceUnavailable: {ErrUnavailable, ""},
 }
 
-// advice says what to do next, where neither a wait nor the cause does. A 403 or
+// adviceOn says what to do next, where neither a wait nor the cause does. A 403 or
 // 409 that the interface does not list comes from a proxy, and means something else.
-func (e *Error) advice() string {
-	if e.StatusCode == http.StatusNotFound && strings.Contains(e.Path, "{agent_id}") {
-		return "check the agent's id and the key"
-	}
-	switch of := spec.Find(e.Method, e.Path); e.StatusCode {
+func adviceOn(status int, method, path string) string {
+	switch of := spec.Find(method, path); status {
+	case http.StatusNotFound:
+		if strings.Contains(path, "{agent_id}") {
+			return "check the agent's id and the key"
+		}
 	case http.StatusForbidden, http.StatusConflict:
-		if of == nil || !of.Lists(e.StatusCode) {
+		if of == nil || !of.Lists(status) {
 			return ""
 		}
 	}
-	return kinds[e.StatusCode].advice
+	return kinds[status].advice
 }
 
 func kindOf(status int) error {
