@@ -18,6 +18,7 @@ func (m *machine) refused(k kinds, granted, wait int64, key string) {
 	for b := range m.spent(k) {
 		if b.isLong() && granted >= b.Begins { // what was refused does not count
 			b.Sent = max(0, b.Sent-b.calls)
+			b.add(granted, -b.calls)
 		}
 	}
 	if k != request {

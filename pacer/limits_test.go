@@ -283,8 +283,8 @@ func TestLongLimits(t *testing.T) {
 		{traffic.FromUse, eight, nil, 3, 3, 10 * time.Hour, 30, 1},
 		{traffic.FromUse, eight, nil, 3, 1000, time.Minute, 19, 0},
 		{traffic.Fixed, seldom, nil, 4, 4, 300 * time.Hour, 1195, 4}, // pauses in between
-		{traffic.Bucket, seldom, nil, 4, 4, 300 * time.Hour, 1191, 16},
-		{traffic.Log, often, nil, 3, 3, 300 * time.Hour, 899, 4},
+		{traffic.Bucket, seldom, nil, 4, 4, 300 * time.Hour, 1197, 55},
+		{traffic.Log, often, nil, 3, 3, 300 * time.Hour, 899, 70},
 		{traffic.Bucket, one, perMinute(600), 50, 50, 10 * time.Hour, 530, 2},
 		{traffic.Log, one, perMinute(600), 50, 50, 10 * time.Hour, 500, 40},
 		{traffic.Fixed, one, perMinute(600), 50, 40, 10 * time.Hour, 400, 10}, // less than was told

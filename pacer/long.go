@@ -3,7 +3,9 @@ package pacer
 // long is the state of a limit of an hour or more. Its calls are not paced, but
 // counted. When Max are sent, one more finds out whether the service refuses;
 // if it does, "so many calls, then so long" is remembered for as long as all of
-// that is used.
+// that is used. As the service may count otherwise, that holds nobody back for
+// more than mostTrusted once less than Max have gone in the last window, of which
+// short's slots keep count.
 type long struct {
 	Begins  int64 // the period that is counted
 	Sent    int64 // in it
@@ -14,7 +16,10 @@ type long struct {
 
 const (
 	probeWait = 10 * second // for the refusal of a probe
-	longGuard = 2 * second  // added to a period, as its calls may arrive later than those of the one before
+	// mostTrusted is the longest period that is believed whatever the last window
+	// held: a service that refills a large limit lets one call go now and then.
+	mostTrusted = 120 * second
+	longGuard   = 2 * second // added to a period, as its calls may arrive later than those of the one before
 )
 
 // roll begins the next period when one is over, or when the service has not
@@ -37,10 +42,12 @@ func (b budget) nextLong(before int64) int64 {
 	switch {
 	case b.Probing > b.now:
 		return b.Probing
-	case b.Most > 0 && b.Sent+before >= b.Most:
+	case b.Most == 0 || b.Sent+before < b.Most:
+		return b.now
+	case b.Lasts <= mostTrusted:
 		return b.Begins + b.Lasts
 	}
-	return b.now
+	return min(b.Begins+b.Lasts, b.free(b.max-float64(before)))
 }
 
 func (b budget) spendLong() {
@@ -52,6 +59,8 @@ func (b budget) spendLong() {
 		b.Probing = b.now + probeWait
 	}
 	b.Sent += b.calls
+	b.sent() // forgets what has left the window
+	b.add(b.now, b.calls)
 }
 
 // used reports whether its own count explains a refusal.

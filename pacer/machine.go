@@ -22,6 +22,7 @@ type budget struct {
 	index   int
 	now     int64
 	calls   int64   // what a call counts as
+	slot    int64   // the time that a slot counts calls of
 	guard   int64   // kept between two windows, since calls arrive later than they are sent
 	allowed float64 // calls in a window, by now
 	pace    int64   // their even distance
@@ -30,7 +31,11 @@ type budget struct {
 
 func (m *machine) budget(i int) budget {
 	b := budget{rule: &m.rules[i], limit: &m.Limits[i], index: i, now: m.now, calls: m.calls}
-	b.guard, b.allowed = min(400_000, b.window/20), b.level()
+	b.slot, b.guard, b.allowed = b.window/240, min(400_000, b.window/20), b.level()
+	if b.isLong() { // in few slots, since the window may be a day
+		b.slot = b.window / 60
+		b.guard = b.slot + longGuard
+	}
 	b.pace = int64(float64(b.window+b.guard) / b.allowed)
 	if b.calls == 1 {
 		b.credit = (min(mostAtOnce, max(2, int64(b.allowed/6))) - 1) * b.pace
@@ -66,7 +71,7 @@ func (m *machine) spend(k kinds, at int64) {
 		}
 		b.spendLong()
 		if b.Most > 0 && b.Sent >= b.Most {
-			m.calm(b.counts, b.Begins+b.Lasts)
+			m.calm(b.counts, b.nextLong(0))
 		}
 	}
 }
@@ -74,10 +79,10 @@ func (m *machine) spend(k kinds, at int64) {
 // giveBack takes back a call that was not sent.
 func (m *machine) giveBack(k kinds, at int64) {
 	for b := range m.spent(k) {
+		b.add(at, -b.calls)
 		if b.isLong() {
 			b.Sent, b.Probing = max(0, b.Sent-b.calls), 0
 		} else {
-			b.add(at, -b.calls)
 			b.Due -= b.calls * b.pace
 		}
 	}

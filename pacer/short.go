@@ -24,7 +24,7 @@ type short struct {
 }
 
 // slot counts the calls of a 240th of the window. Half as many still let a few
-// calls too many go.
+// calls too many go. Of a long limit it is a 60th.
 type slot struct {
 	Leaves int64 // the window, and the guard after it
 	Calls  int64
@@ -76,8 +76,7 @@ func (b budget) sentAt(later int64) (calls int64) {
 
 // add counts calls in their slot, or takes some back.
 func (b budget) add(at, calls int64) {
-	length := b.window / 240
-	leaves := (at/length+1)*length + b.window + max(0, b.guard-length)
+	leaves := (at/b.slot+1)*b.slot + b.window + max(0, b.guard-b.slot)
 	i, has := slices.BinarySearchFunc(b.Slots, leaves, func(s slot, leaves int64) int { return cmp.Compare(s.Leaves, leaves) })
 	if !has {
 		b.Slots = slices.Insert(b.Slots, i, slot{Leaves: leaves})
@@ -99,14 +98,18 @@ func (b budget) even(calls int64) {
 // nextShort is when a call may go that has so many before it. A call of a share
 // counts as several, and goes where there is room for part of them.
 func (b budget) nextShort(before int64) int64 {
-	room := b.allowed - float64(b.sent()+before)
-	at := max(b.now, b.Due-b.credit+before*b.pace)
+	return max(b.Due-b.credit+before*b.pace, b.free(b.allowed-float64(before)))
+}
+
+// free is when the window has room for one more call, if it may have so many.
+func (b budget) free(most float64) int64 {
+	room, at := most-float64(b.sent()), b.now
 	for _, s := range b.Slots {
 		if room >= 1 || b.calls > 1 && room > 0 {
 			break
 		}
 		room += float64(s.Calls)
-		at = max(at, s.Leaves)
+		at = s.Leaves
 	}
 	return at
 }

@@ -53,3 +53,26 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// TestLearnedPeriodHoldsWhatIsFull: where the calls that a period counts did not
+// come, as after a value of the store that was lost, nobody waits for its end.
+func TestLearnedPeriodHoldsWhatIsFull(t *testing.T) {
+	p := newUsed(t)
+	m := p.here(p.now())
+	for b := range m.spent(request) {
+		if b.isLong() {
+			b.long = long{Begins: m.now, Sent: 999, Most: 1000, Lasts: 10 * hour}
+		}
+	}
+	m.spend(request, m.now)
+	got := m.earliest(request, &[maxLimits]int64{})
+	assert.Less(t, got.due, m.now+5*second, got.key)
+	for b := range m.spent(request) {
+		if b.isLong() {
+			b.add(m.now, 998)
+		}
+	}
+	m.spend(request, m.now)
+	got = m.earliest(request, &[maxLimits]int64{})
+	assert.Equal(t, m.now+10*hour, got.due)
+}
