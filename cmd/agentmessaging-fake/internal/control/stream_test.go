@@ -160,8 +160,8 @@ func TestStreamResumes(t *testing.T) {
 	assert.Equal(t, []string{"3"}, s.calls(1))
 	assert.Equal(t, []string{"1", "2", "3"}, a.open(base, w+"/calls/stream", "Last-Event-ID: 400").calls(3), "an id of an earlier run")
 	status(3)
-	s = a.open(base, w+"/calls/stream?after=1")
-	assert.Equal(t, event{"", "gap", `{"missed":2}`}, s.next())
+	s = a.open(base, w+"/calls/stream?after=2")
+	assert.Equal(t, event{"", "gap", `{"missed":1}`}, s.next())
 	assert.Equal(t, []string{"4", "5", "6"}, s.calls(3))
 }
 
