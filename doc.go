@@ -73,9 +73,9 @@
 // wait in the client, with jitter on top; other endpoints go on. A Retry-After of
 // more than a minute concerns the refused endpoint only, since a service may give
 // one name to several limits. When the limit opens, the calls go in turn, as many
-// in each window as the limit allows, so that a batch arrives. Where windows
-// slide, or other programs use the key, some calls may use up their attempts;
-// docs/limits.md tells how many. A caller whose deadline, or
+// as it let pass before and then at its pace, so that a batch arrives. Where
+// windows slide, or other programs use the key, a few calls in hundreds may use
+// up their attempts; docs/limits.md tells how many. A caller whose deadline, or
 // [RetryPolicy].MaxWait, comes before the limit opens gets the 429 at once, with
 // [Error].Local set and nothing sent. The client believes no Retry-After beyond
 // a day. While a limit is shut for longer than an hour, one call goes through

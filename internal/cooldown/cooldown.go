@@ -141,7 +141,7 @@ func (c *CoolDown) look(w *caller, now time.Time) (pause time.Duration, passed b
 		if w.passed {
 			return 0, true, nil
 		}
-		return c.line.await(w), false, nil
+		return c.line.await(w, c.gates.wait(w.seat.class, now)), false, nil
 	case w.hurried && !shut.end.After(w.slept): // there is no time for all of the jitter
 		c.line.leave(w)
 		return 0, true, nil
@@ -172,7 +172,7 @@ func (c *CoolDown) rest(w *caller, now time.Time, pause time.Duration) error {
 // admit lets pass who is next, for as long as the gates let anybody pass.
 func (c *CoolDown) admit(now time.Time) {
 	for {
-		w := c.line.first(func(class int, last, others bool) bool { return c.gates.allow(class, last, others, now) })
+		w := c.line.first(func(class int, last bool) bool { return c.gates.allow(class, last, now) })
 		if w == nil {
 			return
 		}

@@ -268,7 +268,7 @@ func TestGateStaysShut(t *testing.T) {
 
 // goes lets go who may, with so many attempts left.
 func (t *turns) goes(left int, now time.Time) (n int) {
-	for ; t.allow(left <= 0, true, now); n++ {
+	for ; t.allow(left <= 0, now); n++ {
 		t.send(left, now)
 	}
 	return n
@@ -281,75 +281,82 @@ func (t *turns) pass(left, n int) {
 	}
 }
 
-// TestTurns: as many as passed last time go at once and then, when these have
-// passed, one, and two for each that passes; a refusal ends it.
+// TestTurns: at first one goes, and two more for each that passes. After a
+// refusal as many go at once as the limit lets in while it was shut.
 func TestTurns(t *testing.T) {
-	turn := (*turns)(nil).next(epoch)
+	turn := (*turns)(nil).next(epoch, time.Minute)
 	for _, want := range []int{1, 1, 2, 4, 8, 16} { // all that go are answered before the next go
 		assert.Equal(t, want, turn.goes(1, epoch))
 		turn.pass(1, want)
 	}
 	turn.send(1, epoch)
 	turn.settle(1, Outcome{Refused: true, Sent: true})
-	turn = turn.next(epoch)
-	assert.Equal(t, 31, turn.goes(1, epoch))
-	assert.False(t, turn.allow(false, true, epoch.Add(patience-1)), "31 calls have not been answered")
-	assert.True(t, turn.allow(false, true, epoch.Add(patience)), "answers that take long hold up nobody for longer")
-	assert.False(t, turn.allow(true, true, epoch.Add(patience)), "but last attempts go where it is sure")
+	now := epoch.Add(64 * time.Second)
+	assert.Equal(t, 31, turn.next(now, 64*time.Second).goes(1, now), "all but one that is refused")
+	turn = turn.next(now, 32*time.Second)
+	assert.Equal(t, 16, turn.goes(1, now), "for half of the time")
+	assert.False(t, turn.allow(false, now.Add(2*time.Second-1)), "16 calls have not been answered")
+	assert.True(t, turn.allow(false, now.Add(2*time.Second)), "answers that take long hold up nobody for longer")
 	turn.settle(1, Outcome{})
-	assert.True(t, turn.allow(false, true, epoch), "who was not sent leaves its place")
-
-	turn.pass(1, 20)
-	turn.settle(1, Outcome{Refused: true})
-	assert.False(t, turn.next(epoch).misled, "by one that came between")
-	turn.settle(1, Outcome{Refused: true})
-	turn = turn.next(epoch)
-	assert.True(t, turn.misled)
-	assert.Equal(t, 1, turn.goes(1, epoch), "by that it was misled")
-	assert.True(t, turn.next(epoch).misled, "and it stays so")
-	turn.pass(1, 1)
-	assert.False(t, turn.allow(true, false, epoch), "a last attempt goes where it is sure")
+	turn.pass(1, 15)
+	assert.True(t, turn.allow(false, now), "who was not sent leaves its place")
 }
 
-// TestTurnsKnowWhereTheLimitWas: as many as passed last time go as quickly as
-// before, and then one, and two more for each that passes.
-func TestTurnsKnowWhereTheLimitWas(t *testing.T) {
-	turn := (&turns{passed: 60, sent: 120, refused: 60, sure: 1}).next(epoch)
-	passed := 0
-	for _, want := range []int{1, 1, 2, 4, 8, 16, 28, 1, 2, 4} {
-		assert.Equal(t, want, turn.goes(1, epoch), "after %d", passed)
+// TestTurnsBeyondTheLimit: up to the number that passed last time callers go as
+// quickly as at first, and then at the limit's distance, which shrinks until
+// there is a refusal.
+func TestTurnsBeyondTheLimit(t *testing.T) {
+	now := epoch.Add(time.Minute)
+	turn := (&turns{passed: 60, sent: 120, refused: 60, sure: 1, opened: epoch}).next(now, time.Minute/2)
+	for _, want := range []int{1, 1, 2, 4, 8, 16, 28} {
+		assert.Equal(t, want, turn.goes(1, now), "after %d", turn.passed)
 		turn.pass(1, want)
-		passed += want
+	}
+	for _, gap := range []time.Duration{time.Second, time.Second * 15 / 16} {
+		assert.Equal(t, gap, turn.wait(now))
+		assert.Zero(t, turn.goes(1, now.Add(gap-1)))
+		now = now.Add(gap)
+		assert.Equal(t, 1, turn.goes(1, now))
+		turn.pass(1, 1)
+	}
+	gap := turn.gap
+	assert.Equal(t, gap*5/4, turn.next(now.Add(time.Hour), time.Second).gap)
+	assert.Equal(t, now.Sub(turn.opened)/62, turn.next(now, time.Second).gap, "the limit's own distance is nearer")
+	assert.Equal(t, gap, (&turns{gap: gap, opened: epoch}).next(now, time.Second).gap, "nobody passed")
+	assert.Equal(t, maxGap, (&turns{passed: 1, opened: epoch}).next(epoch.Add(time.Hour), time.Second).gap)
+	for _, now := range []time.Time{turn.opened, turn.opened.Add(longestShut + 1)} {
+		assert.Equal(t, (*turns)(nil).next(now, 0), turn.next(now, time.Second), "by another clock")
 	}
 	for _, want := range []int{31, 15} { // of 63, then of none at all: others were quicker
-		turn = (&turns{passed: 0, sent: 1, refused: 1, sure: 1, before: 2*want + 1}).next(epoch)
+		turn = (&turns{passed: 0, sent: 1, refused: 1, sure: 1, before: 2*want + 1, opened: epoch}).next(now, time.Second)
 		assert.Equal(t, want, turn.before)
 	}
 }
 
-// TestTurnsOfLastAttempts: they go first, a quarter at a time, and alone, until
-// they are answered.
+// TestTurnsOfLastAttempts: they go first, a quarter at a time, alone until they
+// are answered, and then an eighth slower than the limit allows.
 func TestTurnsOfLastAttempts(t *testing.T) {
-	turn := (&turns{passed: 12, sent: 12, sure: 1}).next(epoch)
+	now := epoch.Add(24 * time.Second)
+	turn := (&turns{passed: 12, sent: 12, sure: 1, opened: epoch}).next(now, 24*time.Second)
 	for range 4 {
-		assert.Equal(t, 3, turn.goes(0, epoch))
-		assert.False(t, turn.allow(false, true, epoch), "the last attempts are not answered")
+		assert.Equal(t, 3, turn.goes(0, now))
+		assert.False(t, turn.allow(false, now), "the last attempts are not answered")
 		turn.pass(0, 3)
 	}
-	assert.False(t, turn.allow(true, true, epoch), "what is not sure is for others")
-	assert.True(t, turn.allow(true, false, epoch), "unless there are none")
-	assert.Equal(t, 1, turn.goes(1, epoch))
-	turn.pass(1, 1)
-	turn.send(-1, epoch) // on a new connection, beyond the last attempt
-	assert.False(t, turn.allow(false, true, epoch), "the last attempt is not answered")
-	turn.pass(-1, 1)
-	assert.Equal(t, 3, turn.goes(1, epoch))
+	sure := now.Add(12 * 9 * time.Second / 4)
+	assert.False(t, turn.allow(true, sure.Add(-1)), "it is not sure")
+	assert.Equal(t, 1, turn.goes(0, sure))
+	assert.False(t, turn.allow(false, sure), "the last attempt is not answered")
+	turn.send(-1, sure) // on a new connection, beyond the last attempt
+	turn.pass(0, 2)
+	assert.False(t, turn.allow(false, sure.Add(time.Second)), "beyond the limit")
+	assert.True(t, turn.allow(false, sure.Add(2*time.Second)))
 }
 
 // TestTurnsEnd when all who went have their answers, but not before everybody
 // has had the time to come.
 func TestTurnsEnd(t *testing.T) {
-	turns, later := (*turns)(nil).next(epoch), epoch.Add(patience)
+	turns, later := (*turns)(nil).next(epoch, 0), epoch.Add(patience)
 	turns.send(1, epoch)
 	assert.False(t, turns.over(later))
 	turns.settle(1, Outcome{Sent: true})
@@ -367,11 +374,11 @@ func TestLine(t *testing.T) {
 		callers[i] = &caller{ctx: t.Context(), seat: &Seat{class: i % 3, left: i % 2}}
 		l.join(callers[i])
 	}
-	all := func(int, bool, bool) bool { return true }
+	all := func(int, bool) bool { return true }
 	assert.Same(t, callers[0], l.first(all), "a last attempt")
-	assert.Same(t, callers[1], l.first(func(_ int, last, _ bool) bool { return !last }))
-	assert.Same(t, callers[2], l.first(func(class int, _, _ bool) bool { return class == 2 }))
-	assert.Nil(t, l.first(func(int, bool, bool) bool { return false }))
+	assert.Same(t, callers[1], l.first(func(_ int, last bool) bool { return !last }))
+	assert.Same(t, callers[2], l.first(func(class int, _ bool) bool { return class == 2 }))
+	assert.Nil(t, l.first(func(int, bool) bool { return false }))
 	for _, i := range []int{0, 2, 4} {
 		l.leave(callers[i])
 		l.leave(callers[i])
@@ -381,7 +388,7 @@ func TestLine(t *testing.T) {
 	for i := range callers[:3] { // three in one queue
 		callers[i] = &caller{ctx: t.Context(), seat: &Seat{class: 7}}
 		l.join(callers[i])
-		assert.Equal(t, time.Duration(1+i)*patience, l.await(callers[i]))
+		assert.Equal(t, time.Duration(i)*patience+7, l.await(callers[i], 7))
 	}
 	l.leave(callers[1])
 	assert.NoError(t, callers[2].alarm.Err(), "it is not the head yet")

@@ -72,7 +72,7 @@ func (g *gate) ofOtherClock(now time.Time) bool { return g.begun.Sub(now) > othe
 // open begins the turns behind the gate.
 func (g *gate) open(now time.Time) {
 	g.isShut = false
-	g.turns = g.turns.next(now)
+	g.turns = g.turns.next(now, now.Sub(g.begun))
 }
 
 // shut closes the gate of key, or that of the class where key is empty or the
@@ -151,13 +151,24 @@ func (gs gates) open(now time.Time) {
 }
 
 // allow reports whether all gates of the class let the next caller pass.
-func (gs gates) allow(class int, last, others bool, now time.Time) bool {
+func (gs gates) allow(class int, last bool, now time.Time) bool {
 	for g := range gs.covering(class) {
-		if !g.over(now) || !g.ofOtherClock(now) && !g.turns.allow(last, others, now) {
+		if !g.over(now) || !g.ofOtherClock(now) && !g.turns.allow(last, now) {
 			return false
 		}
 	}
 	return true
+}
+
+// wait is how long the head of the class's line waits until it looks again.
+func (gs gates) wait(class int, now time.Time) time.Duration {
+	pause := patience
+	for g := range gs.covering(class) {
+		if g.turns != nil {
+			pause = min(pause, g.turns.wait(now))
+		}
+	}
+	return pause
 }
 
 // send counts a caller that is let pass in turn.

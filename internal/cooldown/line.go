@@ -101,9 +101,9 @@ func (l *line) join(w *caller) {
 // await prepares the caller to be woken for its turn. The pause after which it
 // looks by itself grows with its distance from the head of its queue: only the
 // head must see soon that an answer takes long.
-func (l *line) await(w *caller) (pause time.Duration) {
+func (l *line) await(w *caller, wait time.Duration) (pause time.Duration) {
 	w.alarm, w.wake = context.WithCancel(w.ctx)
-	return patience * time.Duration(1+w.came-head(l.queue(w)).came)
+	return wait + patience*time.Duration(w.came-head(l.queue(w)).came)
 }
 
 // leave takes a caller out. Who comes to the head looks again: only the head
@@ -124,15 +124,14 @@ func (l *line) leave(w *caller) {
 
 // first is the caller that goes next, nil if none may: the first last attempt
 // that may go, else the first caller that may.
-func (l *line) first(may func(class int, last, others bool) bool) (first *caller) {
-	others := l.waiting[0] > 0
+func (l *line) first(may func(class int, last bool) bool) (first *caller) {
 	for _, last := range []int{1, 0} {
 		if l.waiting[last] == 0 {
 			continue
 		}
 		for class := range maxClasses {
 			w := head(&l.queues[last][class])
-			if w != nil && (first == nil || w.came < first.came) && may(class, last == 1, others) {
+			if w != nil && (first == nil || w.came < first.came) && may(class, last == 1) {
 				first = w
 			}
 		}

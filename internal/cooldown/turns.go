@@ -4,21 +4,26 @@ import "time"
 
 // turns lets callers go in turn behind a gate that has opened, so that few
 // meet the refusal that shows where the limit is, and none meets it again and
-// again. It is sure that as many will pass as when the gate was open last, less
-// the number that was refused then, and one at least. So many go at once, last
-// attempts of their calls first, and of these a quarter at a time: others may
-// have used the limit up. When they have passed, others try: one, and
-// two more for each that passes. Once as many were sent as passed when the gate
-// was open last, that begins anew, with one: there the limit was. Where turns is
-// nil, everybody goes.
+// again.
+//
+// So many go at once as are sure to pass: as many as when the gate was open
+// last, less the number that was refused then, and one at least. Up to the
+// number that passed then, two more follow for each that passes. There the limit
+// was: beyond it one follows another at the distance that the limit allowed
+// on average, which shrinks with each that passes. A last attempt, which a
+// refusal would end, takes no part in the search: it goes where it is sure, or
+// where that distance, and an eighth more, has passed for all who were sent.
+//
+// Where turns is nil, everybody goes.
 type turns struct {
-	sure    int  // how many will pass
-	misled  bool // by that: a window slides, or others use the key
-	before  int  // how many passed when the gate was open last; 0: not known
-	sent    int  // since the opening
-	passed  int  // of them
-	refused int  // of them
-	lastOut int  // last attempts that have not been answered
+	sure    int           // how many will pass
+	before  int           // how many passed when the gate was open last; 0: not known
+	every   time.Duration // the distance at which last attempts are sure to pass; 0: not known
+	gap     time.Duration // the distance beyond before; 0: not known
+	sent    int           // since the opening
+	passed  int           // of them
+	refused int           // of them
+	lastOut int           // last attempts that have not been answered
 	opened  time.Time
 	at      time.Time // of the opening, or when the last one was sent
 }
@@ -27,43 +32,59 @@ type turns struct {
 // all the same: services refuse quickly, but replies can take minutes.
 const patience = time.Second
 
-// allow reports whether the next caller may go. A last attempt, which a refusal
-// would end, only goes where that is sure, unless there are no others to try.
-func (t *turns) allow(last, others bool, now time.Time) bool {
-	switch {
-	case t == nil:
+// maxGap bounds the distance: to be wrong by more would cost a caller more than a
+// refusal.
+const maxGap = 15 * time.Second
+
+// allow reports whether the next caller may go. Of last attempts, a quarter at
+// a time: others may have used the limit up.
+func (t *turns) allow(last bool, now time.Time) bool {
+	if t == nil {
 		return true
-	case last && others && t.sent >= t.sure:
-		return false
-	case now.Sub(t.at) >= patience:
+	}
+	switch idle := now.Sub(t.at); {
+	case last && t.every > 0:
+		sure := max(t.sure, 1+int(now.Sub(t.opened)/t.every))
+		return t.sent < sure && (t.lastOut < max(1, sure/4) || idle >= patience)
+	case idle >= max(patience, t.gap):
 		return true
-	case last && t.lastOut >= max(1, t.sure/4):
+	case t.lastOut > 0:
 		return false
-	case last && others:
-		return true
-	case t.lastOut > 0 && !last:
-		return false
-	case t.passed < t.sure || t.misled && last:
+	case t.passed < t.sure:
 		return t.sent < t.sure
+	case t.sent < t.before || t.gap == 0:
+		return t.sent <= t.sure+2*(t.passed-t.sure)
+	default:
+		return idle >= t.gap
 	}
-	known := t.sure
-	if t.sent >= t.before {
-		known = max(t.sure, t.before)
-	}
-	return t.sent <= known+2*(t.passed-known)
 }
 
-// next are the turns after these, which a refusal has ended.
-func (t *turns) next(now time.Time) *turns {
+// wait is how long the head of the line waits until it looks again.
+func (t *turns) wait(now time.Time) time.Duration {
+	if left := t.gap - now.Sub(t.at); left > 0 {
+		return min(left, patience)
+	}
+	return patience
+}
+
+// next are the turns after these, which a refusal has ended; the gate was shut
+// for so long. Turns by another clock, or of another day, teach nothing.
+func (t *turns) next(now time.Time, shut time.Duration) *turns {
 	next := &turns{sure: 1, opened: now, at: now}
-	if t == nil {
+	if t == nil || now.Sub(t.opened) <= 0 || now.Sub(t.opened) > longestShut {
 		return next
 	}
 	next.before = max(t.passed, t.before/2) // others may have been quicker this time
-	next.misled = t.misled || t.passed < t.sure && t.refused > 1
-	if !next.misled {
-		next.sure = max(1, t.passed-t.refused)
+	next.gap = t.gap
+	if t.passed > 0 {
+		took := now.Sub(t.opened)
+		next.gap = min(took/time.Duration(t.passed), maxGap)
+		if t.gap > 0 && t.passed > max(t.sure, t.before) {
+			next.gap = min(next.gap, t.gap*5/4)
+		}
+		next.sure = max(1, min(t.passed-t.refused, int(time.Duration(t.passed)*shut/took)))
 	}
+	next.every = next.gap * 9 / 8
 	return next
 }
 
@@ -86,6 +107,9 @@ func (t *turns) settle(left int, outcome Outcome) {
 		t.refused++
 	case outcome.Sent:
 		t.passed++
+		if t.passed > max(t.sure, t.before) {
+			t.gap -= t.gap / 16
+		}
 	default:
 		t.sent--
 	}

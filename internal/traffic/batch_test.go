@@ -1,0 +1,130 @@
+package traffic
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
+	"github.com/agent-messaging-service/agentmessaging-go/pacer"
+)
+
+// batch is a service so far away, and who sends 500 messages to it.
+type batch struct {
+	clients, workers int
+	way, reply       time.Duration // at most
+
+	*service
+	cooldown.RealClock
+	begin  time.Time
+	mu     sync.Mutex // guards random
+	random *rand.Rand
+}
+
+// pause takes part of a time.
+func (b *batch) pause(most time.Duration) {
+	if most > 0 {
+		time.Sleep(time.Duration(b.Random() * float64(most)))
+	}
+}
+
+// Random makes a batch the clock of its clients, for their jitter.
+func (b *batch) Random() float64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.random.Float64()
+}
+
+func (b *batch) RoundTrip(*http.Request) (*http.Response, error) {
+	b.pause(b.way)
+	answer := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`{"reply_text": "Hi", "trace_id": "t"}`))}
+	if wait := b.call(Message, time.Since(b.begin)); wait > 0 {
+		answer.StatusCode = http.StatusTooManyRequests
+		answer.Header.Set("Retry-After", fmt.Sprint(int64((wait+time.Second-1)/time.Second)))
+		return answer, nil
+	}
+	b.pause(b.reply)
+	return answer, nil
+}
+
+// lose sends the messages, and returns how many were refused to the last.
+func (b *batch) lose(t *testing.T) int {
+	b.begin = time.Now()
+	texts := make(chan string)
+	var refused atomic.Int32
+	var group sync.WaitGroup
+	for range b.clients {
+		client, err := agentmessaging.NewClient("https://service.invalid", "key", agentmessaging.WithHTTPClient(&http.Client{Transport: b}), agentmessaging.WithClock(b))
+		require.NoError(t, err)
+		for range b.workers / b.clients {
+			group.Go(func() {
+				for text := range texts {
+					if _, err := client.SendMessage(t.Context(), "agent", agentmessaging.MessageParams{Text: text}); err != nil {
+						refused.Add(1)
+					}
+				}
+			})
+		}
+	}
+	for range 500 {
+		texts <- "Hello"
+	}
+	close(texts)
+	group.Wait()
+	return int(refused.Load())
+}
+
+// TestBatch: of 500 messages, where 60 may go in a minute, clients without any
+// option that concerns limits lose none on fixed windows. Of a window that slides, or
+// that others use too, a client can only guess what is free: some messages meet
+// three refusals.
+func TestBatch(t *testing.T) {
+	if raceDetector() {
+		t.Skip("500 timers of one moment end the race detector of Go 1.26 in a bubble, by SIGSEGV")
+	}
+	const near, way, soon, late = 0, 100 * time.Millisecond, 100 * time.Millisecond, 3 * time.Second
+	for _, model := range Models {
+		for name, tt := range map[string]struct {
+			*batch
+			lost int // at most, unless windows are fixed
+		}{
+			"near":         {&batch{clients: 1, workers: 500, way: near, reply: near}, 10},
+			"quick":        {&batch{clients: 1, workers: 500, way: way, reply: soon}, 10},
+			"at once":      {&batch{clients: 1, workers: 500, way: way, reply: late}, 40},
+			"64 workers":   {&batch{clients: 1, workers: 64, way: way, reply: late}, 15},
+			"two programs": {&batch{clients: 2, workers: 500, way: way, reply: late}, 90},
+		} {
+			t.Run(string(model)+", "+name, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					tt.service, tt.random = model.service(pacer.Limit{Max: 60, Window: time.Minute}), rand.New(rand.NewPCG(1, 1))
+					lost := tt.lose(t)
+					if tt.clients == 1 && (model == Fixed || model == FromUse) {
+						assert.Zero(t, lost)
+					}
+					assert.LessOrEqual(t, lost, tt.lost)
+					assert.Less(t, time.Since(tt.begin), 30*time.Minute, "of 7 that it takes at least")
+				})
+			})
+		}
+	}
+}
+
+// raceDetector reports whether the test was built with -race.
+func raceDetector() bool {
+	info, _ := debug.ReadBuildInfo()
+	return slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+}
