@@ -128,7 +128,7 @@ func TestDocsNumbers(t *testing.T) {
 		{"retry.go", "doubles with each attempt, up to 8 s"},
 		{"retry.go", "defaultMaxWait = 90 * time.Second"},
 		{"retry.go", "0 means 90 s, enough for a minute limit"},
-		{"limiter.go", "[RetryPolicy].MaxWait; 0 means 90 s"},
+		{"ratelimit.go", "[RetryPolicy].MaxWait; 0 means 90 s"},
 		{"pacer/pacer.go", "cmp.Or(attempt.MaxWait, 90*time.Second)"},
 		{"README.md", "`RetryPolicy.MaxWait` (90 s)"},
 		{"settings.go", "defaultTimeout = 5 * time.Minute"},
