@@ -20,7 +20,8 @@ async function snippet(detail, name) {
 }
 
 test('a call copied as curl makes the same call again', async (t) => {
-  const { fake, page } = await open(t, { prepare: (fake) => fake.agent({}, awkward) });
+  const text = awkward + '\u0001'.repeat(3000); // 18 KB as JSON
+  const { fake, page } = await open(t, { prepare: (fake) => fake.agent({}, text) });
   const detail = await openNewest(page);
   await run('bash', ['-c', await snippet(detail, 'As curl')], {
     env: { PATH: process.env.PATH, AGENT_MESSAGING_BASE_URL: fake.base, AGENT_MESSAGING_API_KEY: fake.key },
