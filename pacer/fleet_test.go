@@ -227,7 +227,8 @@ func TestValue(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s, _ := fleet(processes)
 			s.Limits, s.Span, s.Loads[0].Class = pacer.PreviewLimits(), 2*time.Minute, traffic.Interactive
-			p := traffic.Run(s).Fleet[0]
+			traffic.Run(s)
+			p := sharing(t, s.Limits, s.Store)
 			assert.NotContains(t, fmt.Sprintf("%+v %#v", p, p), traffic.Key)
 			s.Store.Values(func(values map[string]traffic.Entry) {
 				assert.Len(t, values, 1)

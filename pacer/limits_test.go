@@ -298,7 +298,8 @@ func TestLongLimits(t *testing.T) {
 				Model: test.model, Span: test.span, Processes: 1, Loads: []traffic.Load{test.load}, Replies: time.Second,
 				Limits: limits(test.told), Real: limits(test.real),
 			}).Measure(0, test.span)
-			assert.Equal(t, [2]int{test.accepted, test.refused}, [2]int{m.Accepted, m.Refused}, "%+v", test)
+			assert.InEpsilon(t, test.accepted, m.Accepted, 0.01, "%+v", test)
+			assert.InDelta(t, test.refused, m.Refused, float64(test.refused)/4, "%+v", test) // in no fixed order
 		})
 	}
 }
