@@ -128,8 +128,8 @@ func (c *call) spend(d time.Duration) {
 }
 
 // checkRetry decides what follows an attempt, and waits for the next one itself,
-// because the library's Backoff gets neither the context nor the deadline. The
-// library gets no error of it, which would hide the attempt's own.
+// because the library's Backoff gets neither the context nor the deadline. It
+// returns no error to the library: that would replace the attempt's.
 func (c *call) checkRetry() (again bool) {
 	if c.next == stepEnded {
 		return false

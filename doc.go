@@ -10,19 +10,23 @@
 //		return err
 //	}
 //	reply, err := client.SendMessage(ctx, agent.ID, agentmessaging.MessageParams{Text: "Hello"})
-//	if errors.Is(err, agentmessaging.ErrOutcomeUnknown) {
-//		return err // the agent may have read the message: to send it again may double it
-//	}
 //	if err != nil {
-//		return err // the agent has not read it
+//		return err // is it ErrOutcomeUnknown, the agent may have read the message
 //	}
 //	fmt.Println(reply.Text)
 //
-// Make one [Client] for each API key and keep it for the life of the program.
-// The examples of the methods show each call on a fake of the service. Package
-// agentmessagingtest gives a test a client and its fake, package pacer spreads
-// calls over a limit, and package contract checks a service against its
-// documentation.
+// The service's dashboard issues API keys; [NewClientFromEnv] takes address and
+// key from the environment. Make one [Client] for each key and keep it for the
+// life of the program. The examples of the methods show each call on a fake of
+// the service. Beside this package the module has
+//
+//   - [github.com/agent-messaging-service/agentmessaging-go/fakeserver], the fake,
+//   - [github.com/agent-messaging-service/agentmessaging-go/agentmessagingtest],
+//     which gives a test a client and its fake, and sweeps an application with failures,
+//   - [github.com/agent-messaging-service/agentmessaging-go/pacer], which spreads
+//     calls over a limit,
+//   - [github.com/agent-messaging-service/agentmessaging-go/contract], which checks
+//     a service against its documentation.
 //
 // "Interface 4.6" in these pages names a section of the service's interface
 // document. The service is in preview; its limits may change.

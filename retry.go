@@ -29,8 +29,6 @@ type RetryPolicy struct {
 
 const (
 	defaultAttempts = 3
-	defaultMinWait  = 500 * time.Millisecond
-	defaultMaxWait  = 90 * time.Second
 	maxBackoff      = 8 * time.Second
 	maxRenewals     = 2 // of a connection, on top of the attempts
 )
@@ -52,10 +50,10 @@ func (p RetryPolicy) withDefaults() RetryPolicy {
 		p.MaxAttempts = defaultAttempts
 	}
 	if p.MinWait == 0 {
-		p.MinWait = defaultMinWait
+		p.MinWait = cooldown.DefaultMinWait
 	}
 	if p.MaxWait == 0 {
-		p.MaxWait = defaultMaxWait
+		p.MaxWait = cooldown.DefaultMaxWait
 	}
 	return p
 }
@@ -72,8 +70,8 @@ func (p RetryPolicy) wait(attempt int, asked, longest time.Duration, random floa
 	return shortest + cooldown.Jitter(asked, backoff, longest-shortest, random), true
 }
 
-// backoff doubles from MinWait, up to maxBackoff. It is also the floor where
-// Retry-After is 0, in the past or missing; after a 429 a second is (askedWait).
+// backoff doubles from MinWait, up to maxBackoff. No wait is shorter, and none after
+// a 429 is shorter than a second (askedWait).
 func (p RetryPolicy) backoff(attempt int) time.Duration {
 	wait := p.MinWait
 	for n := 1; n < attempt && wait < maxBackoff; n++ {

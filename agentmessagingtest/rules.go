@@ -164,8 +164,8 @@ func refusedForNow(err error) bool {
 		errors.Is(err, agentmessaging.ErrRateLimited)
 }
 
-// missing reports whether what a call was for is not there in the end, though
-// the undisturbed application, once it has done it, does not do it again.
+// missing reports whether the effect of a call is not there in the end, though the
+// undisturbed application has it and does not repeat it.
 func (p *play) missing(c *Call) bool {
 	got, want := p.state.sent, p.undisturbed.state.sent
 	switch {

@@ -29,8 +29,8 @@ type fate struct {
 // not see how the answer is sent, nor the lock that it runs under.
 type operation struct {
 	setsBYOK bool         // it stores a provider key besides, which a limit counts
-	act      func() reply // changes the state and returns the answer
-	later    later        // makes the answer instead of act; nil where act does
+	act      func() reply // changes the state and returns the answer, or nil where later makes it
+	later    later
 }
 
 // later is the rest of an operation that takes time.

@@ -145,9 +145,10 @@ func (s *Server) reportf(format string, args ...any) {
 // get into a log.
 func (s *Server) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("fakeserver.Server")) }
 
-// host says in the error of a client that was not given HTTPClient what it was
-// not given: "dial tcp: lookup WithHTTPClient(fake.HTTPClient(t)).is-missing.invalid:
-// no such host". It is no domain name, so net asks no name server for it.
+// A client that was not given HTTPClient cannot find this host, and its error
+// says what is missing: "dial tcp: lookup
+// WithHTTPClient(fake.HTTPClient(t)).is-missing.invalid: no such host". It is no
+// domain name, so net asks no name server for it.
 const host = "WithHTTPClient(fake.HTTPClient(t)).is-missing.invalid"
 
 // BaseURL returns the base address (interface 1) of the fake for the clients

@@ -145,7 +145,7 @@ func (p *Pacer) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttem
 	clock := p.clock
 	w := &waiter{
 		came:    p.now(),
-		maxWait: cmp.Or(attempt.MaxWait, 90*time.Second).Microseconds(), // agentmessaging.RetryPolicy's default
+		maxWait: cmp.Or(attempt.MaxWait, cooldown.DefaultMaxWait).Microseconds(),
 	}
 	w.tenant, _ = ctx.Value(tenantKey{}).(string)
 	if deadline, has := ctx.Deadline(); has {

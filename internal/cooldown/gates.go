@@ -51,17 +51,7 @@ const (
 	// belongs to a synctest bubble, where the cool-down does not count. Goroutines
 	// that read the same clock and take the lock in another order are closer.
 	otherClock = time.Second
-	// leastBackoff is the client's default wait between attempts.
-	leastBackoff = 500 * time.Millisecond
 )
-
-// Jitter spreads out callers that were refused together: by half of the
-// backoff, and by a tenth of a long Retry-After, within half of the room.
-func Jitter(asked, backoff, room time.Duration, random float64) time.Duration {
-	return min(time.Duration(random*(float64(asked)/10+float64(backoff)/2)), room/2)
-}
-
-func (g *gate) jitter() time.Duration { return Jitter(g.asked, leastBackoff, longestShut, g.random) }
 
 func (g *gate) over(now time.Time) bool {
 	return !g.isShut || !now.Before(g.end.Add(g.jitter())) || g.ofOtherClock(now)

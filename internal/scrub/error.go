@@ -1,0 +1,66 @@
+package scrub
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Error scrubs err, and what else was the cause, so that errors.Is finds all of
+// it, and errors.As and Unwrap what holds no secret. nil stays nil.
+func (s Scrubber) Error(err error, others ...error) error {
+	if err == nil {
+		return nil
+	}
+	causes := []error{s.clean(err)}
+	for _, other := range others {
+		if other != nil && !errors.Is(err, other) {
+			causes = append(causes, s.clean(other))
+		}
+	}
+	return s.scrubbed(err, causes)
+}
+
+func (s Scrubber) scrubbed(err error, causes []error) scrubbedError {
+	return scrubbedError{s.Text(err.Error()), causes, func(target error) bool { return errors.Is(err, target) }}
+}
+
+// clean is err itself where neither it nor what it wraps shows a secret, and a
+// copy of its text otherwise.
+func (s Scrubber) clean(err error) error {
+	clean := true
+	for _, shown := range []string{err.Error(), fmt.Sprintf("%+v", err), fmt.Sprintf("%#v", err)} {
+		clean = clean && s.Text(shown) == shown
+	}
+	var causes []error
+	for _, inner := range unwrap(err) {
+		causes = append(causes, s.clean(inner))
+		_, tainted := causes[len(causes)-1].(scrubbedError)
+		clean = clean && !tainted
+	}
+	if clean {
+		return err
+	}
+	return s.scrubbed(err, causes)
+}
+
+// unwrap returns what err wraps.
+func unwrap(err error) []error {
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		return many.Unwrap()
+	}
+	if inner := errors.Unwrap(err); inner != nil {
+		return []error{inner}
+	}
+	return nil
+}
+
+type scrubbedError struct {
+	text   string
+	causes []error
+	is     func(error) bool // of the error itself
+}
+
+func (e scrubbedError) Error() string        { return e.text }
+func (e scrubbedError) GoString() string     { return e.text }
+func (e scrubbedError) Unwrap() []error      { return e.causes }
+func (e scrubbedError) Is(target error) bool { return e.is(target) }
