@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
@@ -152,4 +153,40 @@ func plural(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// execute makes a run on a fresh fake, under the eyes of a watchdog. It reports
+// false where that had to end it.
+func (s *sweep) execute(t *testing.T, p *plan) (*run, bool) {
+	t.Helper()
+	dir, err := os.MkdirTemp(s.parent, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fake, err := fakeserver.Open(s.fakeOptions...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &run{sweep: s, plan: p, fake: fake, dir: dir}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer r.deadlocked()
+		if s.bubble {
+			synctest.Test(t, func(t *testing.T) { r.execute(t) })
+		} else {
+			r.execute(t)
+		}
+	}()
+	s.runs += 2
+	if !r.watch(done) {
+		return r, false
+	}
+	if err := fake.Close(); err != nil && p == nil {
+		t.Error(err)
+	}
+	if !t.Failed() {
+		_ = os.RemoveAll(r.dir)
+	}
+	return r, true
 }

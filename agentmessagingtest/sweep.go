@@ -1,14 +1,11 @@
 package agentmessagingtest
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -188,40 +185,4 @@ func (s *sweep) learn(r *run) {
 func (s *sweep) same(p *plan) bool {
 	h := p.hits[0]
 	return len(p.hits) == 1 && h.lasts == atCall && s.attempts[h.target+"/"+h.fault.Name] == 1
-}
-
-// execute makes a run on a fresh fake, under the eyes of a watchdog. It reports
-// false where that had to end it.
-func (s *sweep) execute(t *testing.T, p *plan) (*run, bool) {
-	t.Helper()
-	dir, err := os.MkdirTemp(s.parent, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	fake, err := fakeserver.Open(s.fakeOptions...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &run{sweep: s, plan: p, fake: fake, dir: dir}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer r.deadlocked()
-		if s.bubble {
-			synctest.Test(t, func(t *testing.T) { r.execute(t) })
-		} else {
-			r.execute(t)
-		}
-	}()
-	s.runs += 2
-	if !r.watch(done) {
-		return r, false
-	}
-	if err := fake.Close(); err != nil && p == nil {
-		t.Error(err)
-	}
-	if !t.Failed() {
-		_ = os.RemoveAll(r.dir)
-	}
-	return r, true
 }
