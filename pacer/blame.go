@@ -16,7 +16,7 @@ import (
 func (m *machine) refused(k kinds, granted, wait int64, key string) {
 	m.shut(k, m.now+wait, key)
 	for b := range m.spent(k) {
-		if b.isLong() && granted >= b.Begins { // what was refused does not count
+		if b.isLong() { // what was refused does not count
 			b.Sent = max(0, b.Sent-b.calls)
 			b.add(granted, -b.calls)
 		}
@@ -60,7 +60,7 @@ func (m *machine) learn(b budget, granted, opens int64) {
 	}
 	switch {
 	case b.isLong():
-		b.refusedLong(opens, granted)
+		b.refusedLong(opens)
 	case known && granted >= m.now-b.window/2 && (b.counts == request || b.full() >= 0.5):
 		b.refusedShort(opens, granted, hold)
 	}

@@ -271,6 +271,7 @@ func TestRefusalsThatTeachNothing(t *testing.T) {
 func TestLongLimits(t *testing.T) {
 	one, eight := traffic.Load{Workers: []int{1}}, traffic.Load{Workers: []int{8}}
 	seldom := traffic.Load{Class: traffic.Interactive, PerMinute: 0.07}
+	rarely := traffic.Load{Class: traffic.Interactive, PerMinute: 0.05}
 	often := traffic.Load{Class: traffic.Interactive, PerMinute: 0.5}
 	for _, test := range []struct {
 		model             traffic.Model
@@ -285,6 +286,7 @@ func TestLongLimits(t *testing.T) {
 		{traffic.Fixed, seldom, nil, 4, 4, 300 * time.Hour, 1195, 4}, // pauses in between
 		{traffic.Bucket, seldom, nil, 4, 4, 300 * time.Hour, 1197, 55},
 		{traffic.Log, often, nil, 3, 3, 300 * time.Hour, 899, 70},
+		{traffic.Fixed, rarely, nil, 3, 3, 1000 * time.Hour, 2978, 16}, // a slower period is not kept to
 		{traffic.Bucket, one, perMinute(600), 50, 50, 10 * time.Hour, 530, 2},
 		{traffic.Log, one, perMinute(600), 50, 50, 10 * time.Hour, 500, 40},
 		{traffic.Fixed, one, perMinute(600), 50, 40, 10 * time.Hour, 400, 10}, // less than was told

@@ -74,10 +74,7 @@ func (b budget) rate(calls, lasts int64) float64 {
 // refusedLong learns from a refusal that asks to wait until opens. Only a count
 // that is full is remembered, or one that agrees with the limit's rate: another
 // may be due to other limits, or to calls that came a bit early.
-func (b budget) refusedLong(opens, granted int64) {
-	if granted < b.Begins {
-		return // it was under way
-	}
+func (b budget) refusedLong(opens int64) {
 	next, lasts := long{Begins: opens}, min(b.window, opens-b.Begins)
 	switch {
 	case float64(b.Sent) >= b.max || b.used() && b.rate(b.Sent, lasts) <= 2:

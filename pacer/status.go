@@ -37,7 +37,7 @@ func (p *Pacer) State() State {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	m := p.here(p.now())
-	s := State{Processes: max(1, len(m.Members))}
+	s := State{Processes: len(m.Members)}
 	if p.fleet.down {
 		s.Processes, s.StoreDown = int(p.fleet.size), p.fleet.since
 	}
