@@ -12,7 +12,8 @@ import "time"
 // was: beyond it one follows another at the distance that the limit allowed
 // on average, which shrinks with each that passes. A last attempt, which a
 // refusal would end, takes no part in the search: it goes where it is sure, or
-// where that distance, and an eighth more, has passed for all who were sent.
+// where that distance, and an eighth more, has passed for all who were sent. When
+// four times as many have passed without a refusal, that shrinks too, slowly.
 //
 // Where turns is nil, everybody goes.
 type turns struct {
@@ -25,6 +26,7 @@ type turns struct {
 	refused int           // of them
 	lastOut int           // last attempts that have not been answered
 	opened  time.Time
+	paced   time.Time // when the first last attempt was due, at the distance of now
 	at      time.Time // of the opening, or when the last one was sent
 }
 
@@ -44,7 +46,7 @@ func (t *turns) allow(last bool, now time.Time) bool {
 	}
 	switch idle := now.Sub(t.at); {
 	case last && t.every > 0:
-		sure := max(t.sure, 1+int(now.Sub(t.opened)/t.every))
+		sure := max(t.sure, 1+int(now.Sub(t.paced)/t.every))
 		return t.sent < sure && (t.lastOut < max(1, sure/4) || idle >= patience)
 	case idle >= max(patience, t.gap):
 		return true
@@ -70,19 +72,20 @@ func (t *turns) wait(now time.Time) time.Duration {
 // next are the turns after these, which a refusal has ended; the gate was shut
 // for so long. Turns by another clock, or of another day, teach nothing.
 func (t *turns) next(now time.Time, shut time.Duration) *turns {
-	next := &turns{sure: 1, opened: now, at: now}
+	next := &turns{sure: 1, opened: now, paced: now, at: now}
 	if t == nil || now.Sub(t.opened) <= 0 || now.Sub(t.opened) > longestShut {
 		return next
 	}
-	next.before = max(t.passed, t.before/2) // others may have been quicker this time
+	passed := t.sent - t.refused          // replies can take minutes, refusals do not
+	next.before = max(passed, t.before/2) // others may have been quicker this time
 	next.gap = t.gap
-	if t.passed > 0 {
+	if passed > 0 {
 		took := now.Sub(t.opened)
-		next.gap = min(took/time.Duration(t.passed), maxGap)
-		if t.gap > 0 && t.passed > max(t.sure, t.before) {
+		next.gap = min(took/time.Duration(passed), maxGap)
+		if t.gap > 0 && passed > t.known() {
 			next.gap = min(next.gap, t.gap*5/4)
 		}
-		next.sure = max(1, min(t.passed-t.refused, int(time.Duration(t.passed)*shut/took)))
+		next.sure = max(1, min(passed-t.refused, int(time.Duration(passed)*shut/took)))
 	}
 	next.every = next.gap * 9 / 8
 	return next
@@ -107,11 +110,27 @@ func (t *turns) settle(left int, outcome Outcome) {
 		t.refused++
 	case outcome.Sent:
 		t.passed++
-		if t.passed > max(t.sure, t.before) {
-			t.gap -= t.gap / 16
-		}
+		t.quicken(left)
 	default:
 		t.sent--
+	}
+}
+
+// known is how many passed when the gate was open last.
+func (t *turns) known() int { return max(t.sure, t.before) }
+
+// quicken shrinks the distances after a call has passed: that of the search where
+// it took part, and that of last attempts where so many have passed that the limit
+// must be another one than was thought. Else these would keep to a wrong distance
+// for as long as there are no others.
+func (t *turns) quicken(left int) {
+	if left > 0 && t.passed > t.known() {
+		t.gap -= t.gap / 16
+	}
+	if t.passed > 4*t.known() {
+		t.every -= t.every / 64
+		t.paced = t.paced.Add(t.at.Sub(t.paced) / 64) // so that no more are due at once
+		t.gap = min(t.gap, 2*t.every)
 	}
 }
 

@@ -64,7 +64,7 @@ func TestTurnsBeyondTheLimit(t *testing.T) {
 	assert.Equal(t, gap*5/4, turn.next(now.Add(time.Hour), time.Second).gap)
 	assert.Equal(t, now.Sub(turn.opened)/62, turn.next(now, time.Second).gap, "the limit's own distance is nearer")
 	assert.Equal(t, gap, (&turns{gap: gap, opened: epoch}).next(now, time.Second).gap, "nobody passed")
-	assert.Equal(t, maxGap, (&turns{passed: 1, opened: epoch}).next(epoch.Add(time.Hour), time.Second).gap)
+	assert.Equal(t, maxGap, (&turns{sent: 1, opened: epoch}).next(epoch.Add(time.Hour), time.Second).gap)
 	for _, now := range []time.Time{turn.opened, turn.opened.Add(longestShut + 1)} {
 		assert.Equal(t, (*turns)(nil).next(now, 0), turn.next(now, time.Second), "by another clock")
 	}
@@ -92,6 +92,31 @@ func TestTurnsOfLastAttempts(t *testing.T) {
 	turn.pass(0, 2)
 	assert.False(t, turn.allow(false, sure.Add(time.Second)), "beyond the limit")
 	assert.True(t, turn.allow(false, sure.Add(2*time.Second)))
+}
+
+// TestTurnsOfLastAttemptsAlone: with no others to search, they find out by
+// themselves that the limit allows more than was thought.
+func TestTurnsOfLastAttemptsAlone(t *testing.T) {
+	now := epoch.Add(maxGap)
+	turn := (&turns{sent: 1, opened: epoch}).next(now, maxGap)
+	for range 200 {
+		for turn.goes(0, now) == 0 {
+			now = now.Add(100 * time.Millisecond)
+		}
+		assert.Equal(t, 1, turn.lastOut, "no more than one is due at once")
+		turn.pass(0, 1)
+	}
+	assert.Less(t, turn.every, time.Second)
+	assert.Less(t, turn.next(now.Add(time.Second), time.Second).gap, 2*time.Second, "not slow again after a refusal")
+}
+
+// TestTurnsWithoutAnswers: replies of minutes do not make a limit look small.
+func TestTurnsWithoutAnswers(t *testing.T) {
+	turn := &turns{sent: 61, passed: 1, refused: 1, sure: 1, opened: epoch}
+	next := turn.next(epoch.Add(time.Minute), time.Minute)
+	assert.Equal(t, time.Second, next.gap)
+	assert.Equal(t, 60, next.before)
+	assert.Equal(t, 59, next.sure)
 }
 
 // TestTurnsEnd when all who went have their answers, but not before everybody
