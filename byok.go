@@ -86,6 +86,8 @@ func (a *byokAnswer) result() (*BYOKConfig, error) {
 	switch {
 	case !a.BYOK.present:
 		return nil, errors.New("byok is missing")
+	case a.BYOK.err != nil:
+		return nil, a.BYOK.err
 	case config == nil:
 		return nil, nil
 	case config.Provider == "":

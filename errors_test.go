@@ -78,6 +78,12 @@ func TestErrorMemberOfTheWrongType(t *testing.T) {
 	assert.Empty(t, failure.Code)
 	assert.Equal(t, "r", failure.Reason)
 	assert.Equal(t, map[string]json.RawMessage{"error": json.RawMessage("5"), "quota": json.RawMessage("12345678901234567890")}, failure.Extra)
+	for range 20 { // a map has no order
+		assert.Equal(t, "busy", failWith(t, answer{Status: 400, Body: `{"error":"busy","Error":"other"}`}).Code)
+	}
+	_, err := newClient(t, answering(answer{Status: 200, Body: `{"ok":true,"byok":{"provider":5},"trace_id":"trace_9"}`}), clienttest.Once).GetBYOK(t.Context())
+	assert.ErrorContains(t, err, "provider of type")
+	assert.ErrorContains(t, err, "(trace trace_9)", "members behind it are read")
 }
 
 // TestOutcomeUnknown tells what is known of the answer, and what to do.

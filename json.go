@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -59,13 +60,15 @@ func (e *envelope) traceID() string { return e.TraceID }
 // nullable is a member for which null says something else than its absence.
 type nullable[T any] struct {
 	present bool
-	value   *T // nil: null
+	value   *T    // nil: null
+	err     error // it is of the wrong type
 }
 
-// UnmarshalJSON implements json.Unmarshaler, which is asked for null too.
+// UnmarshalJSON implements json.Unmarshaler, which is asked for null too. It keeps
+// its error: one that it returns would leave the members behind it unread.
 func (n *nullable[T]) UnmarshalJSON(raw []byte) error {
-	n.present = true
-	return json.Unmarshal(raw, &n.value)
+	n.present, n.err = true, json.Unmarshal(raw, &n.value)
+	return nil
 }
 
 // A decoder reads the success body of an endpoint.
@@ -164,7 +167,8 @@ func (b *errorBody) read(body []byte) (extra map[string]json.RawMessage, err err
 	if extra == nil {
 		return nil, errors.New("not an object")
 	}
-	for name, raw := range extra {
+	for _, name := range slices.Sorted(maps.Keys(extra)) { // of error and Error, the documented one is last
+		raw := extra[name]
 		object, _ := json.Marshal(map[string]json.RawMessage{name: raw})
 		decoder := json.NewDecoder(bytes.NewReader(object))
 		decoder.DisallowUnknownFields()
