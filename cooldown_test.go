@@ -192,3 +192,17 @@ func TestCoolDownIsTold(t *testing.T) {
 	}
 	assert.Equal(t, []string{"GetAgent cools 20s", "SendMessage waits 20s"}, told)
 }
+
+// TestLoneCallerKeepsNoPace: after two refusals the pace of the limit is known,
+// one call in 15 s. It is for many callers.
+func TestLoneCallerKeepsNoPace(t *testing.T) {
+	limited(t, "k", nil, func(t *testing.T, client *agentmessaging.Client, service *gateway) {
+		for range 2 {
+			service.close(20*time.Second, agentPath)
+			wantRefused(t, client, there, get)
+			wantAfter(t, 20*time.Second, client, get)
+		}
+		wantAfter(t, time.Second, client, get)
+		wantAfter(t, 0, client, get)
+	})
+}

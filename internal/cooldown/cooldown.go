@@ -89,6 +89,7 @@ func (c *CoolDown) look(w *caller, now time.Time) (pause time.Duration, passed b
 		return 0, true, nil
 	case shut == nil:
 		c.line.join(w)
+		c.count(now)
 		c.admit(now)
 		if w.passed {
 			return 0, true, nil
@@ -136,7 +137,7 @@ func (c *CoolDown) admit(now time.Time) {
 }
 
 // count keeps the way short for callers that no gate holds up.
-func (c *CoolDown) count(now time.Time) { c.busy.Store(c.gates.busy(now, c.line.anybody)) }
+func (c *CoolDown) count(now time.Time) { c.busy.Store(c.gates.busy(now, c.line.several)) }
 
 // leave takes out a caller that gives up, or reports that it may pass.
 func (c *CoolDown) leave(w *caller) (passed bool) {
@@ -171,6 +172,7 @@ func (c *CoolDown) Done(seat *Seat, outcome Outcome) (news bool) {
 		}
 		c.line.wake() // to sleep until the gate opens
 	}
+	c.count(now)
 	c.admit(now)
 	return news
 }

@@ -182,10 +182,11 @@ func (gs gates) found(class int, now time.Time) {
 }
 
 // busy counts the gates that are shut or let callers go in turn. It ends the
-// turns of a gate where nobody waits any more and all have been answered.
-func (gs gates) busy(now time.Time, anybody func(classes uint32) bool) (busy int32) {
+// turns of a gate where one waits at most and all have been answered: a lone
+// caller is not held up by the pace of many.
+func (gs gates) busy(now time.Time, several func(classes uint32) bool) (busy int32) {
 	for _, g := range gs {
-		if !g.isShut && g.turns != nil && g.turns.over(now) && !anybody(g.covers) {
+		if !g.isShut && g.turns != nil && g.turns.over(now) && !several(g.covers) {
 			g.turns = nil
 		}
 		if g.isShut || g.turns != nil {

@@ -142,14 +142,15 @@ func (l *line) first(may func(class int, last bool) bool) (first *caller) {
 	return nil
 }
 
-// anybody reports whether anybody waits in one of the classes.
-func (l *line) anybody(classes uint32) bool {
+// several reports whether more than one waits in the classes.
+func (l *line) several(classes uint32) bool {
+	waiting := 0
 	for class := range maxClasses {
-		if classes&(1<<class) != 0 && l.queues[0][class].Len()+l.queues[1][class].Len() > 0 {
-			return true
+		if classes&(1<<class) != 0 {
+			waiting += l.queues[0][class].Len() + l.queues[1][class].Len()
 		}
 	}
-	return false
+	return waiting > 1
 }
 
 // wake makes all who wait for their turn look again.

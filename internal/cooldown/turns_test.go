@@ -160,7 +160,7 @@ func TestLine(t *testing.T) {
 	assert.NoError(t, callers[2].alarm.Err(), "it is not the head yet")
 	l.leave(callers[0])
 	assert.Error(t, callers[2].alarm.Err())
-	assert.True(t, l.anybody(1<<7))
-	l.leave(callers[2])
-	assert.False(t, l.anybody(1<<7))
+	assert.False(t, l.several(1<<7))
+	l.join(callers[0])
+	assert.True(t, l.several(1<<7))
 }
