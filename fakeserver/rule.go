@@ -15,13 +15,13 @@ type rule struct {
 	matchers []Matcher
 	number   int // newer rules have greater numbers
 
-	change   func(set func()) // runs set under the server's lock, which guards what follows
-	withdraw func()           // takes the rule out of its rulebook
-	matched  int              // the calls that matched, also where another rule acted
-	hits     int              // the calls that the rule acted on
-	nth      int              // acts only at this match; 0 means at any
-	from     int              // acts only from this match on; 0 means from the first
-	times    int              // acts at most so often; 0 means without end
+	locked   func(f func()) // runs f under the server's lock, which guards what follows
+	withdraw func()         // takes the rule out of its rulebook
+	matched  int            // the calls that matched, also where another rule acted
+	hits     int            // the calls that the rule acted on
+	nth      int            // acts only at this match; 0 means at any
+	from     int            // acts only from this match on; 0 means from the first
+	times    int            // acts at most so often; 0 means without end
 	chance   *odds
 	required bool
 	removed  bool
@@ -40,7 +40,7 @@ type odds struct {
 func (o *odds) fall() bool { return o == nil || o.random.Float64() < o.p }
 
 // newRule makes a rule. what describes its other arguments, if it has any.
-func newRule(change func(func()), method, what string, matchers []Matcher) rule {
+func newRule(locked func(func()), method, what string, matchers []Matcher) rule {
 	checkMatchers(method, matchers)
 	var args []string
 	if what != "" {
@@ -50,7 +50,7 @@ func newRule(change func(func()), method, what string, matchers []Matcher) rule 
 		args = append(args, m.says)
 	}
 	return rule{
-		change: change, method: method, says: method + "(" + strings.Join(args, ", ") + ")",
+		locked: locked, method: method, says: method + "(" + strings.Join(args, ", ") + ")",
 		matchers: slices.Clone(matchers),
 	}
 }
@@ -71,25 +71,25 @@ func (r *rule) count(method string, n int, number *int) {
 	if n < 1 {
 		misuse(method, "%d is less than 1; the first call is 1", n)
 	}
-	r.change(func() { *number = n })
+	r.locked(func() { *number = n })
 }
 
 func (r *rule) setChance(p float64, seed uint64) {
 	if !(p >= 0 && p <= 1) { // in this form it refuses NaN too
 		misuse("Chance", "%v is not between 0 and 1", p)
 	}
-	r.change(func() { r.chance = &odds{p, rand.New(rand.NewPCG(seed, 0))} })
+	r.locked(func() { r.chance = &odds{p, rand.New(rand.NewPCG(seed, 0))} })
 }
 
-func (r *rule) require() { r.change(func() { r.required = true }) }
+func (r *rule) require() { r.locked(func() { r.required = true }) }
 
 func (r *rule) hitCount() (n int) {
-	r.change(func() { n = r.hits })
+	r.locked(func() { n = r.hits })
 	return n
 }
 
 func (r *rule) remove() {
-	r.change(func() {
+	r.locked(func() {
 		r.removed = true
 		r.withdraw()
 	})

@@ -59,7 +59,7 @@ func (sc *Script) ReplyFunc(f func(Message) Reply) *Script {
 
 func (sc *Script) add(st step) *Script {
 	st.of = &sc.rule
-	sc.change(func() { sc.steps = append(sc.steps, func() step { return st }) })
+	sc.locked(func() { sc.steps = append(sc.steps, func() step { return st }) })
 	return sc
 }
 
@@ -147,7 +147,7 @@ func (s *Server) reportUnused(rules []*rule, calls []*record) {
 	for _, r := range rules {
 		var unused bool
 		var matched int
-		r.change(func() { unused, matched = r.required && r.hits == 0, r.matched })
+		r.locked(func() { unused, matched = r.required && r.hits == 0, r.matched })
 		if unused {
 			s.reportf("%s is required and was never used; calls that it matched: %d; %s", r.says, matched, r.nearMiss(calls))
 		}
