@@ -65,10 +65,10 @@ func TestSweepFindsTheBugAndPassesItsMendedTwin(t *testing.T) {
 			for _, f := range sweep(t, broken(app.run), app.opts...).found {
 				found = append(found, f.Check)
 			}
-			assert.Subset(t, found, app.find)
+			assert.Subset(t, found, app.find, "checks that failed")
 			mended := sweep(t, mended(app.run), app.opts...)
-			assert.Empty(t, mended.reports)
-			assert.Subset(t, mended.plans, app.plans)
+			assert.Empty(t, mended.reports, "findings of the mended twin")
+			assert.Subset(t, mended.plans, app.plans, "plans")
 			assert.Empty(t, mended.plans[0], "the undisturbed run is the first")
 			assert.Len(t, slices.Compact(slices.Sorted(slices.Values(mended.plans))), len(mended.plans), "each plan runs once")
 		})

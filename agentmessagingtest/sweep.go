@@ -180,8 +180,8 @@ func (s *sweep) learn(r *run) {
 	s.reached[r.name()] = reached
 }
 
-// same reports a plan for a whole call that had no second attempt: its run is
-// that of the plan for one attempt.
+// same reports a plan for a whole call that had no second attempt: the plan for
+// one attempt would run the same.
 func (s *sweep) same(p *plan) bool {
 	h := p.hits[0]
 	return len(p.hits) == 1 && h.lasts == atCall && s.attempts[h.target+"/"+h.fault.Name] == 1

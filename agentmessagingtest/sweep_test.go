@@ -106,7 +106,7 @@ func TestOwnChecksSeeTheRun(t *testing.T) {
 	assert.Equal(t, []agentmessagingtest.Finding{{Check: "one agent for a customer", Plan: "CreateAgent_1/refused/call",
 		Endpoint: fakeserver.EndpointCreateAgent, Says: "found by a check of my own"}}, s.found)
 	undisturbed := s.runs[""]
-	assert.Nil(t, undisturbed.Undisturbed)
+	assert.Nil(t, undisturbed.Undisturbed, "the undisturbed run of the undisturbed run")
 	assert.Equal(t, "SendMessage_1", undisturbed.Calls[1].Name)
 	assert.Len(t, undisturbed.Restarted, 2, "calls after the restart")
 	assert.Equal(t, []error{nil}, undisturbed.Reports, "undisturbed")

@@ -85,7 +85,7 @@ func spentByRefused(p *probe) any {
 		p.limit, _ = p.until(150, read)
 		p.wait(minute)
 	}
-	kinds := map[string]step{
+	kinds := map[string]step{ // 1, 2, 4 and 8 calls: their sum names the kinds that were counted
 		"404": readNobody.is(404).times(1), "400": wrongAgent.is(400).times(2), "status": getStatus.is(200).times(4),
 	}
 	if !stored {

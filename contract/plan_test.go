@@ -21,12 +21,12 @@ func TestCaseIDs(t *testing.T) {
 		ids[c.ID] = true
 		assert.Regexp(t, `^(\d+(\.\d+)?|fake)/[^/ ]`, c.ID)
 		assert.NotContains(t, c.ID, " ", "a subtest's name must be its id")
-		assert.NotEmpty(t, c.Rule, c.ID)
-		assert.Equal(t, slices.ContainsFunc(limits, func(l limit) bool { return c.ID == "8.1/"+l.key }), c.base, c.ID)
-		assert.Positive(t, c.Spends.Requests, c.ID)
-		assert.Equal(t, c.decision(), slices.Contains(c.Needs, needDecisions), c.ID)
+		assert.NotEmpty(t, c.Rule, "rule of %s", c.ID)
+		assert.Equal(t, slices.ContainsFunc(limits, func(l limit) bool { return c.ID == "8.1/"+l.key }), c.base, "base of %s", c.ID)
+		assert.Positive(t, c.Spends.Requests, "requests of %s", c.ID)
+		assert.Equal(t, c.decision(), slices.Contains(c.Needs, needDecisions), "whether %s needs decisions", c.ID)
 	}
-	assert.True(t, slices.IsSortedFunc(cases, func(a, b testCase) int { return strings.Compare(a.section(), b.section()) }), "the order of sections")
+	assert.True(t, slices.IsSortedFunc(cases, func(a, b testCase) int { return strings.Compare(a.section(), b.section()) }), "the sections of the cases are not in order")
 }
 
 func TestPlanBudget(t *testing.T) {
@@ -92,10 +92,10 @@ func TestPlanSays(t *testing.T) {
 func TestPlanOfDefaultBudget(t *testing.T) {
 	runs := 0
 	for _, p := range newPlan(AllCases(), Target{}) {
-		assert.False(t, p.leftOut == "" && p.decision(), p.ID)
+		assert.False(t, p.leftOut == "" && p.decision(), "%s is a decision, and runs", p.ID)
 		if p.core() {
 			runs++
-			assert.Empty(t, p.leftOut, p.ID)
+			assert.Empty(t, p.leftOut, "why %s is left out", p.ID)
 		}
 	}
 	assert.Equal(t, 34, runs, "of the list core")
@@ -123,8 +123,8 @@ func TestFailurePrintsRule(t *testing.T) {
 	assert.Regexp(t, "^broken rule .our decision.*: x$", testCase{ID: "fake/x", Rule: "x"}.String())
 	for _, c := range AllCases() {
 		_, log := verdict(t, c, answering(500, `{"error":"`+strings.Repeat("x", 10_000)+`"}`).target())
-		assert.True(t, strings.HasPrefix(log, c.String()), log)
-		assert.Less(t, len(log)-len(c.String()), 500, log)
+		assert.True(t, strings.HasPrefix(log, c.String()), "the failure of %s begins with another sentence: %.300q", c.ID, log)
+		assert.Less(t, len(log)-len(c.String()), 500, "characters that the failure of %s adds to its rule: %.300q", c.ID, log)
 		if t.Failed() {
 			return
 		}
