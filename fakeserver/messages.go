@@ -85,7 +85,7 @@ func (s *Server) sendMessage(req *request) (operation, *failure) {
 		}
 	}
 	t := &turn{server: s, agent: a}
-	return operation{act: func() reply { t.begin(req); return nil }, later: t}, nil
+	return operation{later: t}, nil
 }
 
 // begin copies from the state what the reply needs.

@@ -26,15 +26,18 @@ type fate struct {
 }
 
 // operation is the effect and the answer of a call that no rule refuses. It does
-// not see how the answer is sent, nor the lock that it runs under.
+// not see how the answer is sent, nor the lock that it runs under. It has
+// either act or later.
 type operation struct {
 	setsBYOK bool         // it stores a provider key besides, which a limit counts
-	act      func() reply // changes the state and returns the answer, or nil where later makes it
+	act      func() reply // changes the state and returns the answer
 	later    later
 }
 
-// later is the rest of an operation that takes time.
+// later is an operation that takes time.
 type later interface {
+	// begin changes the state, under the lock.
+	begin(*request)
 	// wait waits and runs callbacks of the test, so it runs without the lock.
 	wait(context.Context)
 	// finish changes the state and returns the answer, under the lock again.
@@ -123,6 +126,10 @@ func (s *Server) settle(req *request) (operation, reply, *failure) {
 	op, flaw := s.check(req)
 	if flaw != nil {
 		return operation{}, nil, flaw
+	}
+	if op.later != nil {
+		op.later.begin(req)
+		return op, nil, nil
 	}
 	return op, op.act(), nil
 }

@@ -33,7 +33,7 @@ func (s *Server) Sleep(ctx context.Context, d time.Duration) error {
 	me := &sleeper{wake: s.now().Add(d)}
 	s.beginSleep(me, d)
 	defer s.endSleep(me)
-	s.place(ctx, me)
+	s.detectBubble(ctx, me)
 	for s.now().Before(me.wake) {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -86,9 +86,9 @@ func (s *Server) endSleep(me *sleeper) {
 	})
 }
 
-// place finds out whether the sleeper is in a synctest bubble: outside, no
+// detectBubble finds out whether the sleeper is in a synctest bubble: outside, no
 // pause is as short as this one.
-func (s *Server) place(ctx context.Context, me *sleeper) {
+func (s *Server) detectBubble(ctx context.Context, me *sleeper) {
 	begun := time.Now()
 	memnet.Pause(ctx, time.Nanosecond)
 	if time.Since(begun) != time.Nanosecond {
