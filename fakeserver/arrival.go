@@ -75,7 +75,7 @@ func (s *Server) parse(req *request, h http.Header, raw []byte) {
 		flaw.reason = scrub(flaw.reason, req.secrets)
 	}
 	req.members, req.malformed = members, flaw
-	req.record.call.Body = clip(scrubJSON(shown, req.secrets), maxRecordedBody)
+	req.record.call.Body = clip(scrubJSON(shown, req.secrets), spec.KeptBody)
 	req.record.text, req.record.hasText = members.get(spec.MessageText)
 }
 
@@ -86,8 +86,8 @@ func (s *Server) keepRefused(req *request, raw []byte) {
 	if req.route != nil {
 		l.fields = req.route.spec.Body
 	}
-	raw = raw[:min(len(raw), maxRecordedBody)]
-	req.record.call.Body = clip(l.of(raw), maxRecordedBody)
+	raw = raw[:min(len(raw), spec.KeptBody)]
+	req.record.call.Body = clip(l.of(raw), spec.KeptBody)
 }
 
 func newRecord(r *http.Request, req *request) *record {

@@ -69,7 +69,7 @@ func newChoices() *choices {
 		unknownMethod: 405, agentOfAnotherKey: 404, clearNothing: 200, byokCleared: 400,
 		pathBeforeKey: true, bodyBeforeAgent: true, limitBeforeBody: true, bodyBeforeOperation: true,
 		permissionBeforeBody: true, limitBeforePermission: true, storeDownFirst: true,
-		lengthUnit: unitPoints, metadataCap: 4096, creationStoresKey: true,
+		lengthUnit: unitPoints, metadataCap: spec.MetadataCap, creationStoresKey: true,
 		requestsSpend: map[string]bool{"401": false, "404": true, "400": true, "409": true, "status": false},
 		windows:       windowsFixed, exactRetryAfter: true, namesTheLastToOpen: true,
 	}

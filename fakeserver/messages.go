@@ -50,8 +50,6 @@ func copied(exchanges *ring[Exchange]) []Exchange {
 	return c
 }
 
-const keptExchanges = 1000
-
 // Conversation returns the exchanges with an agent in the order in which they
 // were answered: the newest 1,000. Scripted errors
 // are not among them. An unknown agent panics.
@@ -122,8 +120,8 @@ func (t *turn) finish() (reply, *failure) {
 	if t.flaw != nil {
 		return nil, t.flaw
 	}
-	t.agent.exchanges.add(t.exchange, keptExchanges)
-	return &messageReply{ReplyText: t.exchange.ReplyText, Warnings: slices.Clone(t.exchange.Warnings)}, nil
+	t.agent.exchanges.add(t.exchange, spec.KeptExchanges)
+	return &messageReply{ReplyText: t.exchange.ReplyText, Warnings: t.exchange.Warnings}, nil
 }
 
 func (t *turn) reply() (r Reply) {

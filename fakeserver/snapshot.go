@@ -179,7 +179,7 @@ func (f *agentFile) agent(owner *apiKey) *agent {
 	a := &agent{Agent: f.copied(), number: f.Number, owner: owner, ownKey: f.OwnKey}
 	a.exchanges.dropped = f.Dropped
 	for _, e := range f.Exchanges {
-		a.exchanges.add(e, keptExchanges)
+		a.exchanges.add(e, spec.KeptExchanges)
 	}
 	return a
 }

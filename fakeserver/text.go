@@ -156,11 +156,8 @@ const minScrubbed = 8
 func isKeyName(name string) bool { return strings.EqualFold(name, "api_key") }
 
 // maxRecorded bounds the foreign parts of a record that have no other bound:
-// method, path and agent. maxRecordedBody bounds each body.
-const (
-	maxRecorded     = 256
-	maxRecordedBody = 64 << 10
-)
+// method, path and agent.
+const maxRecorded = 256
 
 // encode writes one of the fake's structs, or a string, as JSON.
 func encode(body any) []byte {

@@ -17,10 +17,8 @@ import (
 
 // Bounds of what the interface of the service says nothing about.
 const (
-	metadataCap = 4096     // characters of compact JSON
-	maxSeeded   = 64 << 10 // bytes of an exchange; an agent keeps a thousand
-	maxHeader   = 1024     // bytes of a header's value
-	maxDelay    = time.Hour
+	maxSeeded = 64 << 10 // bytes of an exchange
+	maxDelay  = time.Hour
 	// JSON holds years to 9999, and a time.Duration 292 of them.
 	maxAdvance = 100 * 365 * 24 * time.Hour
 	maxSeed    = 1<<53 - 1 // what every language's JSON holds exactly
@@ -174,22 +172,11 @@ func isFilled(text string) string {
 	return "must not be empty"
 }
 
-// isHeader asks for what a header can hold.
-func isHeader(text string) string {
-	switch {
-	case len(text) > maxHeader:
-		return fmt.Sprintf("at most %d bytes", maxHeader)
-	case strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		return "must hold no control character"
-	}
-	return ""
-}
-
 func isMetadata(object string) string {
 	var compact bytes.Buffer
 	_ = json.Compact(&compact, []byte(object)) // the reader has accepted it
-	if utf8.RuneCount(compact.Bytes()) > metadataCap {
-		return fmt.Sprintf("at most %d characters of compact JSON", metadataCap)
+	if utf8.RuneCount(compact.Bytes()) > spec.MetadataCap {
+		return fmt.Sprintf("at most %d characters of compact JSON", spec.MetadataCap)
 	}
 	return ""
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 type exchangeView struct {
@@ -29,7 +30,7 @@ func viewsOfExchanges(all []fakeserver.Exchange) []exchangeView {
 // conversation is GET agents/{agent_id}/conversation: the newest exchanges, or
 // those behind the one with a trace id, for a reader who has the others.
 func (a agent) conversation(r *request) (any, error) {
-	limit := r.number("limit", maxExchanges, 1, maxExchanges)
+	limit := r.number("limit", spec.KeptExchanges, 1, spec.KeptExchanges)
 	if r.flaw != nil {
 		return nil, r.flaw
 	}

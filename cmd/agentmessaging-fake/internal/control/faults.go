@@ -1,6 +1,7 @@
 package control
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -112,6 +113,19 @@ func (f *faultSpec) flaw(at string, instead bool) error {
 		return f.How.flaw(at+".how", true)
 	}
 	return nil
+}
+
+const maxHeader = 1024 // bytes of a header's value
+
+// isHeader asks for what a header can hold.
+func isHeader(text string) string {
+	switch {
+	case len(text) > maxHeader:
+		return fmt.Sprintf("at most %d bytes", maxHeader)
+	case strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return "must hold no control character"
+	}
+	return ""
 }
 
 // newFault is the body of POST faults.

@@ -1,7 +1,6 @@
 package control_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -30,7 +29,7 @@ func FuzzBodies(f *testing.F) {
 		for _, r := range control.Routes() {
 			if r[0] != "GET" && !strings.HasSuffix(r[1], "/messages") && !strings.HasSuffix(r[1], "/reset") { // a fault may hang a message
 				answered := a.do(r[0], fill.Replace(r[1]), body)
-				assert.True(t, slices.Contains([]int{200, 201, 204, 400, 404, 409, 413}, answered.status), "%s %s: %d", r[0], r[1], answered.status)
+				assert.Contains(t, []int{200, 201, 204, 400, 404, 409, 413}, answered.status, "%s %s", r[0], r[1])
 			}
 		}
 		for _, path := range []string{"/worlds", w + "/keys", w + "/agents", w + "/replies", w + "/faults", w + "/clock"} {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 type newMessage struct {
@@ -83,7 +84,7 @@ func (w *world) sendAgain(r *request) (any, error) {
 	switch {
 	case body.Body != nil:
 		c.Body = *body.Body
-	case c.BodyBytes > 0 && c.Body == "" || len(c.Body) >= bodyLimit || strings.Contains(c.Body, redacted):
+	case c.BodyBytes > 0 && c.Body == "" || len(c.Body) >= spec.KeptBody || strings.Contains(c.Body, redacted):
 		return nil, conflict("the body of this call was not kept whole; give one as body")
 	}
 	return w.send(c.Method, c.Path, []byte(c.Body), header), nil

@@ -29,12 +29,10 @@ type world struct {
 }
 
 const (
-	maxWorlds    = 1000
-	maxExchanges = 1000      // that the fake keeps of each conversation
-	bodyLimit    = 64 << 10  // bytes that it keeps of each body
-	keyMissing   = "missing" // what it calls the key of a call without one
-	noLimit      = math.MaxInt32
-	keyPrefix    = "amk_world_"
+	maxWorlds  = 1000
+	keyMissing = "missing" // what the fake calls the key of a call without one
+	noLimit    = math.MaxInt32
+	keyPrefix  = "amk_world_"
 )
 
 // makeWorld makes a world that nobody knows yet.
