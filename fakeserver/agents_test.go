@@ -14,18 +14,18 @@ import (
 func TestCopies(t *testing.T) {
 	fake, c := newFake(t)
 	agent := c.agent(`{"metadata":{"a":1},"sms":{"mode":"sandbox"}}`)
+	given, replied := []string{"w"}, []string{"w"}
 	fake.OnMessage().ReplyFunc(func(m fakeserver.Message) fakeserver.Reply {
 		m.Agent.Metadata[0], m.Agent.SMS.Status = 'x', "x"
 		for i := range m.History {
 			m.History[i].ReplyText, m.History[i].Warnings[0] = "x", "x"
 		}
-		return fakeserver.Reply{Text: "yes", Warnings: []string{"w"}}
+		return fakeserver.Reply{Text: "yes", Warnings: replied}
 	})
 	c.send(agent, "one").wantOK(t)
 	c.send(agent, "two").wantOK(t)
-	given := []string{"w"}
 	fake.AddExchanges(agent, fakeserver.Exchange{Warnings: given})
-	given[0] = "x"
+	given[0], replied[0] = "x", "x"
 	want := func() {
 		t.Helper()
 		assert.Equal(t, []string{"w"}, fake.Conversation(agent)[2].Warnings)
@@ -89,8 +89,7 @@ func TestAddAgentKeepsWhatIsGiven(t *testing.T) {
 	given.SMS.Status, given.Metadata[2] = "changed", 'X'
 	got.SMS.Status, got.Metadata[2] = "changed", 'X'
 	stored, there := fake.Agent("agent/one")
-	assert.True(t, there)
-	assert.Equal(t, want, stored, "copies in, copies out")
+	assert.Equal(t, []any{want, true}, []any{stored, there}, "copies in, copies out")
 	fake.AddExchanges("agent/one", fakeserver.Exchange{Time: created}, fakeserver.Exchange{})
 	said := fake.Conversation("agent/one")
 	assert.Equal(t, []time.Time{created.UTC(), fake.Now()}, []time.Time{said[0].Time, said[1].Time})

@@ -35,16 +35,15 @@ func TestBYOKFailuresNameTheirMember(t *testing.T) {
 func TestStoreBYOK(t *testing.T) {
 	fake, c := newFake(t, frozen())
 	other := fake.IssueKey(fakeserver.KeyOptions{NotDashboard: true})
-	_, set := fake.BYOK(c.key)
-	assert.False(t, set)
+	read, set := fake.BYOK(c.key)
+	assert.Equal(t, []any{fakeserver.BYOK{}, false}, []any{read, set}, "before StoreBYOK")
 	fake.SetBYOKAvailable(false)
 	want := fakeserver.BYOK{Provider: "anthropic", BaseURL: "https://x", Model: "m", Label: "l"}
 	stored := fake.StoreBYOK(c.key, "sk-canary", want)
 	assert.Regexp(t, "^[0-9a-f]{16}$", stored.Fingerprint)
 	want.Fingerprint, want.UpdatedAt = stored.Fingerprint, time.Unix(year2040, 0).UTC()
-	read, set := fake.BYOK(c.key)
-	assert.True(t, set)
-	assert.Equal(t, []fakeserver.BYOK{want, want}, []fakeserver.BYOK{stored, read})
+	read, set = fake.BYOK(c.key)
+	assert.Equal(t, []any{want, want, true}, []any{stored, read, set}, "after StoreBYOK")
 	assert.Equal(t, fakeserver.BYOK{Provider: "openai", Fingerprint: stored.Fingerprint, UpdatedAt: want.UpdatedAt},
 		fake.StoreBYOK(other, "sk-canary", fakeserver.BYOK{Provider: "openai"}), "the same provider key")
 	assert.Zero(t, fake.Limits(c.key)[3].Used)

@@ -3,9 +3,11 @@ package fakeserver_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
@@ -59,8 +61,11 @@ func TestLikeInDetail(t *testing.T) {
 	}{
 		{"creation_stores_key", "false", func(fake *fakeserver.Server, c caller) { // but the agent keeps it
 			agent := c.agent(`{"llm":{"mode":"byok","provider":"openai","api_key":"sk-canary"}}`)
-			_, stored := fake.BYOK(c.key)
-			assert.False(t, stored)
+			config, stored := fake.BYOK(c.key)
+			assert.Equal(t, []any{fakeserver.BYOK{}, false}, []any{config, stored}, "after the creation")
+			file := written(t, fake)
+			assert.Contains(t, file, `"own_key":true`)
+			require.NoError(t, fake.ReadState(strings.NewReader(file)))
 			c.send(agent, "x").wantOK(t)
 		}},
 		{"other_limit_names", `{"key_day":"daily"}`, func(fake *fakeserver.Server, c caller) {

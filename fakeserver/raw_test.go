@@ -121,7 +121,7 @@ func TestBodyWithoutEnd(t *testing.T) {
 		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
 		require.NoError(t, err)
 		read(t, resp).wantReason(t, "body: at most 1048576 bytes")
-		assert.True(t, resp.Close)
+		assert.True(t, resp.Close, "the answer has %v", resp.Header)
 		assert.Less(t, <-sent, 2<<20)
 		assert.Equal(t, 1<<20+1, fake.Calls()[0].BodyBytes)
 	})

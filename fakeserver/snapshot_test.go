@@ -157,7 +157,7 @@ func TestSnapshotAndRestore(t *testing.T) {
 		snapshot, before := fake.Snapshot(), state()
 		for range 3 {
 			churn(fake, c)
-			require.False(t, state() == before)
+			require.False(t, state() == before, "churn changes nothing of %s", clipped(before))
 			fake.Restore(snapshot)
 			wantSame(t, before, state(), "the state")
 		}

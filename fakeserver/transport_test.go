@@ -77,7 +77,7 @@ func TestBaseURLNamesWhatIsMissing(t *testing.T) {
 	_, err := (&http.Client{Transport: new(http.Transport)}).Get(fake.BaseURL()) //nolint:bodyclose // there is none
 	var missing *net.DNSError
 	require.ErrorAs(t, err, &missing)
-	assert.True(t, missing.IsNotFound)
+	assert.True(t, missing.IsNotFound, "%+v", missing)
 	assert.ErrorContains(t, err, "WithHTTPClient(fake.HTTPClient(t)).is-missing")
 }
 
