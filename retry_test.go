@@ -30,6 +30,13 @@ func TestRetrySucceedsLater(t *testing.T) {
 	}
 }
 
+// TestLeastWaitAfterARefusal is a second where the service does not say how long.
+func TestLeastWaitAfterARefusal(t *testing.T) {
+	made := clienttest.Make(t, get, []answer{clienttest.Limited("", ""), clienttest.OK}, clienttest.Jitter(0), agentmessaging.WithoutCoolDown())
+	require.NoError(t, made.Err)
+	assert.Equal(t, time.Second, made.Elapsed)
+}
+
 func TestLongestOfSeveralRetryAfterCounts(t *testing.T) {
 	for _, header := range []http.Header{
 		{"Retry-After": {"1", "7200", "3"}}, {"Retry-After": {"7200", "1"}}, {"retry-after": {"7200"}},

@@ -59,17 +59,19 @@ func TestInjectedStatusesAreTheServices(t *testing.T) {
 		{429, "POST", "/v1/warmup", "", func(f *fakeserver.Server, key string) { f.Exhaust(key, fakeserver.LimitKeyMinute) }},
 		{503, "POST", "/v1/warmup", wants, down},
 		{503, "PUT", "/v1/byok", byok, down},
+		{404, "GET", "/v1/nothing", "", nil},
 	} {
-		fake, c := newFake(t, frozen())
+		fake, c := newFake(t, frozen(), fakeserver.WithUnknownRoutes())
 		c = c.with(fake.IssueKey(fakeserver.KeyOptions{NotDashboard: row.status == 403}))
 		if row.provoke != nil {
 			row.provoke(fake, c.key)
 		}
 		own := c.call(row.method, row.path, row.body)
 		require.Equal(t, row.status, own.status)
-		fake.Inject(fakeserver.Answer(row.status, ""))
+		fault := fake.Inject(fakeserver.Answer(row.status, ""))
 		injected := c.call(row.method, row.path, noBody)
 		c.with("").call(row.method, row.path, noBody).wantError(t, row.status, injected.text("error")) // it comes before the key
+		assert.Equal(t, 2, fault.Hits(), row.path)
 		for _, r := range []reply{own, injected} {
 			r.header.Del("Retry-After")
 			r.header.Del("Content-Length")
