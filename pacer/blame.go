@@ -15,7 +15,7 @@ import (
 // all.
 func (m *machine) refused(k kinds, granted, wait int64, key string) {
 	m.shut(k, m.now+wait, key)
-	for b := range m.spent(k) {
+	for b := range m.budgets(k) {
 		if b.isLong() { // what was refused does not count
 			b.Sent = max(0, b.Sent-b.calls)
 			b.add(granted, -b.calls)
@@ -26,7 +26,7 @@ func (m *machine) refused(k kinds, granted, wait int64, key string) {
 	}
 	var blamed budget
 	fullest := math.Inf(-1)
-	for b := range m.spent(k) {
+	for b := range m.budgets(k) {
 		if full := b.full(); wait <= b.window+second && full > fullest {
 			fullest, blamed = full, b
 		}
@@ -69,7 +69,7 @@ func (m *machine) learn(b budget, granted, opens int64) {
 // calm lets the calls go at an even pace when a limit opens again, as they did
 // when they filled it: a sliding window frees its room at that pace.
 func (m *machine) calm(counts kinds, opens int64) {
-	for b := range m.spent(counts) {
+	for b := range m.budgets(counts) {
 		if b.counts == counts {
 			b.pause(opens)
 		}
@@ -79,7 +79,7 @@ func (m *machine) calm(counts kinds, opens int64) {
 // reopen forgets what refusals have shut, and how many calls a long limit held.
 func (m *machine) reopen() {
 	m.Gates = nil
-	for b := range m.spent(everything) {
+	for b := range m.budgets(everything) {
 		b.Due, b.Most = min(b.Due, m.now+b.credit), 0
 	}
 }

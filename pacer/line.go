@@ -1,6 +1,10 @@
 package pacer
 
-import "context"
+import (
+	"context"
+
+	"github.com/agent-messaging-service/agentmessaging-go"
+)
 
 // Priority orders calls that wait in a [Pacer].
 type Priority int
@@ -33,6 +37,7 @@ func WithTenant(ctx context.Context, id string) context.Context {
 
 // waiter is a call that waits.
 type waiter struct {
+	clock    agentmessaging.Clock
 	tenant   string
 	came     int64
 	deadline int64 // of the pacer's clock; 0: none

@@ -43,8 +43,8 @@ func (m *machine) budget(i int) budget {
 	return b
 }
 
-// spent are the limits that a call of a kind spends.
-func (m *machine) spent(k kinds) iter.Seq[budget] {
+// budgets are the limits that a call of a kind spends.
+func (m *machine) budgets(k kinds) iter.Seq[budget] {
 	return func(yield func(budget) bool) {
 		for i := range m.rules {
 			if m.rules[i].counts&k != 0 && !yield(m.budget(i)) {
@@ -63,7 +63,7 @@ func (b budget) next(before int64) int64 {
 }
 
 func (m *machine) spend(k kinds, at int64) {
-	for b := range m.spent(k) {
+	for b := range m.budgets(k) {
 		b.now = at
 		if !b.isLong() {
 			b.spendShort()
@@ -78,7 +78,7 @@ func (m *machine) spend(k kinds, at int64) {
 
 // giveBack takes back a call that was not sent.
 func (m *machine) giveBack(k kinds, at int64) {
-	for b := range m.spent(k) {
+	for b := range m.budgets(k) {
 		b.add(at, -b.calls)
 		if b.isLong() {
 			b.Sent, b.Probing = max(0, b.Sent-b.calls), 0

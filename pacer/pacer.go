@@ -13,7 +13,7 @@
 // Within the package: short.go and long.go count limits by the minute and by the
 // hour, blame.go decides which limit a refusal is about, line.go who of a
 // process goes next, tickets.go which process. state.go holds all that,
-// queue.go asks it for calls that wait, fleet.go finds it: here or in the store.
+// queue.go asks it for calls that wait, fleet.go finds it here, store.go in the store.
 package pacer
 
 import (
@@ -51,7 +51,7 @@ type Pacer struct {
 	logger *slog.Logger
 	member int64
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards what follows
 	rules   []rule
 	clock   agentmessaging.Clock
 	last    time.Time     // that the clock has told
@@ -116,17 +116,18 @@ func (p *Pacer) SetLimits(limits []Limit) error {
 	if err != nil {
 		return err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if slices.Equal(rules, p.rules) {
-		return nil
+	var changed bool
+	p.locked(func() {
+		if changed = !slices.Equal(rules, p.rules); changed {
+			old := p.here(p.now())
+			m := newState(rules, old.now).at(rules, old.now)
+			m.join(old)
+			p.state, p.rules = m.state, rules
+		}
+	})
+	if changed {
+		p.step((*machine).reopen, p.wakeAll)
 	}
-	old := p.here(p.now())
-	m := newState(rules, old.now).at(rules, old.now)
-	m.join(old)
-	p.state, p.rules = m.state, rules
-	p.step((*machine).reopen)
-	p.wakeAll()
 	return nil
 }
 
@@ -135,36 +136,45 @@ func (p *Pacer) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttem
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	p.mu.Lock()
 	key := class{kindsOf(attempt), ctx.Value(priorityKey{}) == PriorityBatch}
-	if !slices.ContainsFunc(p.rules, func(r rule) bool { return r.counts&key.Kinds != 0 }) {
-		p.mu.Unlock()
+	var q *queue
+	var w *waiter
+	p.locked(func() {
+		if slices.ContainsFunc(p.rules, func(r rule) bool { return r.counts&key.Kinds != 0 }) {
+			q, w = p.queue(key), p.newWaiter(ctx, attempt)
+			p.enter(q, w)
+		}
+	})
+	switch {
+	case w == nil:
 		return &permit{}, nil
+	case w.answered != nil:
+		p.wait(ctx, q, w)
 	}
+	if w.err != nil {
+		return nil, w.err
+	}
+	return &w.permit, nil
+}
+
+// newWaiter takes the attempt's clock for the pacer's. The lock is held.
+func (p *Pacer) newWaiter(ctx context.Context, attempt agentmessaging.LimitedAttempt) *waiter {
 	p.clock = cmp.Or(attempt.Clock, p.clock)
-	clock := p.clock
 	w := &waiter{
-		came:    p.now(),
+		clock: p.clock, came: p.now(),
 		maxWait: cmp.Or(attempt.MaxWait, cooldown.DefaultMaxWait).Microseconds(),
 	}
 	w.tenant, _ = ctx.Value(tenantKey{}).(string)
 	if deadline, has := ctx.Deadline(); has {
 		w.deadline = max(1, w.came+time.Until(deadline).Microseconds())
 	}
-	q := p.queues[key]
-	if q == nil {
-		q = &queue{class: key}
-		p.queues[key] = q
-	}
-	p.enter(q, w)
-	p.mu.Unlock()
-	if w.answered != nil {
-		p.wait(ctx, clock, q, w)
-	}
-	if w.err != nil {
-		return nil, w.err
-	}
-	return &w.permit, nil
+	return w
+}
+
+func (p *Pacer) locked(f func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f()
 }
 
 // here is the state as this process knows it, at its time. The lock is held.

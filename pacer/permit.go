@@ -22,49 +22,33 @@ type permit struct {
 }
 
 // Waited is asked by the client, for what it tells of the call.
-func (g *permit) Waited() (limitKey string, wait time.Duration) {
-	return g.limit, time.Duration(g.waited) * time.Microsecond
+func (p *permit) Waited() (limitKey string, wait time.Duration) {
+	return p.limit, time.Duration(p.waited) * time.Microsecond
 }
 
 // Closed is asked by the client after Done.
-func (g *permit) Closed() (limitKey string, wait time.Duration) { return g.key, g.closed }
+func (p *permit) Closed() (limitKey string, wait time.Duration) { return p.key, p.closed }
 
 // Done: most outcomes teach nothing.
-func (g *permit) Done(outcome agentmessaging.AttemptOutcome) {
+func (p *permit) Done(outcome agentmessaging.AttemptOutcome) {
 	switch {
-	case g.pacer == nil:
+	case p.pacer == nil:
 	case outcome.StatusCode == http.StatusTooManyRequests:
-		g.refused(max(outcome.RetryAfter.Microseconds(), second), scrub.Line(outcome.LimitKey, 64))
+		p.refused(max(outcome.RetryAfter.Microseconds(), second), scrub.Line(outcome.LimitKey, 64))
 	case outcome.StatusCode == 0 && !outcome.Sent:
-		g.giveBack()
+		p.giveBack()
 	}
 }
 
-func (g *permit) giveBack() { g.pacer.report(func(m *machine) { m.giveBack(g.kinds, g.at) }) }
+func (p *permit) giveBack() { p.pacer.report(func(m *machine) { m.giveBack(p.kinds, p.at) }) }
 
-func (g *permit) refused(wait int64, key string) {
-	g.pacer.mu.Lock()
-	m := g.pacer.here(g.pacer.now())
-	if m.now+wait-max(m.now, m.last(g.kinds).Opens) >= second {
-		g.key, g.closed = key, time.Duration(wait)*time.Microsecond
-		m.shut(g.kinds, m.now+wait, key) // in the copy, so that the others know that it is no news
-	}
-	g.pacer.mu.Unlock()
-	g.pacer.report(func(m *machine) { m.refused(g.kinds, g.at, wait, key) })
-}
-
-// report takes a step that changes what the waiting calls were told. The
-// caller does not wait for the store.
-func (p *Pacer) report(f func(*machine)) {
-	report := func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.step(f)
-		p.wakeAll()
-	}
-	if p.store != nil {
-		go report()
-	} else {
-		report()
-	}
+func (p *permit) refused(wait int64, key string) {
+	p.pacer.locked(func() {
+		m := p.pacer.here(p.pacer.now())
+		if m.now+wait-max(m.now, m.last(p.kinds).Opens) >= second {
+			p.key, p.closed = key, time.Duration(wait)*time.Microsecond
+			m.shut(p.kinds, m.now+wait, key) // in the copy, so that the others know that it is no news
+		}
+	})
+	p.pacer.report(func(m *machine) { m.refused(p.kinds, p.at, wait, key) })
 }

@@ -24,8 +24,18 @@ type queue struct {
 // way to the store.
 const claimAhead = 250 * int64(1000)
 
+// queue is where calls of a class wait. The lock is held.
+func (p *Pacer) queue(c class) *queue {
+	q := p.queues[c]
+	if q == nil {
+		q = &queue{class: c}
+		p.queues[c] = q
+	}
+	return q
+}
+
 // enter gives a call a place in the line, or refuses it. Where nobody waits, a
-// process that is on its own asks for it at once.
+// process that is on its own asks for it at once. The lock is held.
 func (p *Pacer) enter(q *queue, w *waiter) {
 	atOnce := p.fleet.down && w.came < p.fleet.retryAt && !q.serving
 	if atOnce {
@@ -52,7 +62,7 @@ func (p *Pacer) enter(q *queue, w *waiter) {
 
 // wait is for the call's turn. A call whose context ends leaves the line, or
 // gives its permit back.
-func (p *Pacer) wait(ctx context.Context, clock agentmessaging.Clock, q *queue, w *waiter) {
+func (p *Pacer) wait(ctx context.Context, q *queue, w *waiter) {
 	select {
 	case <-w.answered:
 	case <-ctx.Done():
@@ -62,7 +72,7 @@ func (p *Pacer) wait(ctx context.Context, clock agentmessaging.Clock, q *queue, 
 		return
 	}
 	if w.permit.early > 0 {
-		_ = clock.Sleep(ctx, time.Duration(w.permit.early)*time.Microsecond)
+		_ = w.clock.Sleep(ctx, time.Duration(w.permit.early)*time.Microsecond)
 	}
 	if w.err = ctx.Err(); w.err != nil {
 		go w.permit.giveBack()
@@ -70,15 +80,15 @@ func (p *Pacer) wait(ctx context.Context, clock agentmessaging.Clock, q *queue, 
 }
 
 func (p *Pacer) leave(ctx context.Context, q *queue, w *waiter) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !q.line.remove(w) {
-		return
-	}
-	w.err = ctx.Err()
-	if q.line.waiting == 0 && q.wake != nil {
-		q.wake()
-	}
+	p.locked(func() {
+		if !q.line.remove(w) {
+			return
+		}
+		w.err = ctx.Err()
+		if q.line.waiting == 0 && q.wake != nil {
+			q.wake()
+		}
+	})
 }
 
 func (q *queue) hopeless(w *waiter, before int, now int64) bool {
@@ -93,6 +103,7 @@ func (q *queue) turn(before int) int64 {
 }
 
 // wakeAll makes all queues ask anew: something has come free, or has closed.
+// The lock is held.
 func (p *Pacer) wakeAll() {
 	for _, q := range p.queues {
 		q.due = 0
@@ -102,27 +113,48 @@ func (p *Pacer) wakeAll() {
 	}
 }
 
+// serve asks for the calls of a queue until none waits.
 func (p *Pacer) serve(q *queue) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for q.line.waiting > 0 {
-		if p.sleep(q) {
-			continue
+	for {
+		waits, sleep := p.next(q)
+		switch {
+		case waits == 0:
+			return
+		case sleep != nil:
+			sleep()
+		default:
+			var got answer
+			p.step(func(m *machine) { got = m.ask(q.class, waits) }, func() { p.pass(q, waits, got) })
 		}
-		waits := int64(q.line.waiting)
-		var got answer
-		p.step(func(m *machine) { got = m.ask(q.class, waits) })
-		p.pass(q, waits, got)
 	}
-	if q.limit != nil {
-		go p.report(func(m *machine) { m.withdraw(q.class) })
-	}
-	q.serving, q.answer = false, answer{}
 }
 
-// sleep gives the lock away until the queue is to ask, or for ten minutes, as a
-// closed limit may open early. It reports false where that is now.
-func (p *Pacer) sleep(q *queue) bool {
+// next counts the calls that wait, and where it is too early to ask for them
+// returns what sleeps until then. Where none waits, the queue is served no more.
+func (p *Pacer) next(q *queue) (waits int64, sleep func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if q.line.waiting == 0 {
+		if q.limit != nil {
+			go p.report(func(m *machine) { m.withdraw(q.class) })
+		}
+		q.serving, q.answer = false, answer{}
+		return 0, nil
+	}
+	if wait := p.untilDue(q); wait > 0 {
+		ctx, wake := context.WithCancel(context.Background())
+		clock := p.clock
+		q.wake, sleep = wake, func() {
+			defer wake()
+			_ = clock.Sleep(ctx, time.Duration(wait)*time.Microsecond) // what ended it does not matter
+		}
+	}
+	return int64(q.line.waiting), sleep
+}
+
+// untilDue is how long the queue has to wait before it asks: at most ten minutes,
+// as a closed limit may open early. The lock is held.
+func (p *Pacer) untilDue(q *queue) int64 {
 	at := q.due
 	switch {
 	case at == 0:
@@ -131,20 +163,11 @@ func (p *Pacer) sleep(q *queue) bool {
 	default:
 		at -= claimAhead * 7 / 8 // the two clocks are compared with an error
 	}
-	wait, clock := min(at-p.now(), 600*second), p.clock
-	if wait <= 0 {
-		return false
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	q.wake = cancel
-	p.mu.Unlock()
-	_ = clock.Sleep(ctx, time.Duration(wait)*time.Microsecond) // what ended it does not matter
-	p.mu.Lock()
-	return true
+	return min(at-p.now(), 600*second)
 }
 
 // pass hands the grants on, and refuses those who cannot go in time any more.
+// The lock is held.
 func (p *Pacer) pass(q *queue, waits int64, got answer) {
 	now, granted := p.now(), int64(len(got.grants))
 	isNew := q.due == 0 || got.due > q.due+granted*q.gap+q.gap/2

@@ -41,7 +41,7 @@ func newState(rules []rule, now int64) *state {
 	s := &state{Format: format, Now: now, Fresh: now,
 		Limits: make([]limit, len(rules)), Members: map[int64]int64{}}
 	m := s.at(rules, now)
-	for b := range m.spent(everything) {
+	for b := range m.budgets(everything) {
 		b.pause(now - (atOnceAtFirst-1)*b.pace)
 	}
 	return s

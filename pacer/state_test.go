@@ -59,7 +59,7 @@ func FuzzDecode(f *testing.F) {
 func TestLearnedPeriodHoldsWhatIsFull(t *testing.T) {
 	p := newUsed(t)
 	m := p.here(p.now())
-	for b := range m.spent(request) {
+	for b := range m.budgets(request) {
 		if b.isLong() {
 			b.long = long{Begins: m.now, Sent: 999, Most: 1000, Lasts: 10 * hour}
 		}
@@ -67,7 +67,7 @@ func TestLearnedPeriodHoldsWhatIsFull(t *testing.T) {
 	m.spend(request, m.now)
 	got := m.earliest(request, &[maxLimits]int64{})
 	assert.Less(t, got.due, m.now+5*second, got.key)
-	for b := range m.spent(request) {
+	for b := range m.budgets(request) {
 		if b.isLong() {
 			b.add(m.now, 998)
 		}

@@ -41,7 +41,7 @@ func (p *Pacer) State() State {
 	if p.fleet.down {
 		s.Processes, s.StoreDown = int(p.fleet.size), p.fleet.since
 	}
-	for b := range m.spent(everything) {
+	for b := range m.budgets(everything) {
 		s.Limits = append(s.Limits, b.status(m.Gates))
 	}
 	for key, q := range p.queues {

@@ -1,12 +1,16 @@
 package pacer
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"reflect"
+	"slices"
 	"time"
 )
 
@@ -57,4 +61,84 @@ func (p *Pacer) key() string {
 		fmt.Fprintf(hash, "%q %d %d\n", r.Key, r.window, r.counts)
 	}
 	return "agentmessaging:" + hex.EncodeToString(hash.Sum(nil)[:16])
+}
+
+const (
+	storeWait = 250 * time.Millisecond
+	mostTries = 20
+)
+
+// loaded is a value of the store, ready to be changed and swapped.
+type loaded struct {
+	machine
+	key, version string
+	took         int64
+	lost         bool // it begins afresh, though it was there before
+}
+
+// stepShared loads the state, changes it and swaps it, until it is the quickest.
+func (p *Pacer) stepShared(f func(*machine)) error {
+	for range mostTries {
+		l, err := p.load()
+		if err != nil {
+			return err
+		}
+		f(&l.machine)
+		longest := slices.MaxFunc(l.rules, func(a, b rule) int { return cmp.Compare(a.window, b.window) }).window
+		var swapped bool
+		err = bounded(func(ctx context.Context) (err error) {
+			swapped, err = p.store.Swap(ctx, l.key, l.version, l.encode(), time.Duration(2*longest)*time.Microsecond+time.Hour)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if swapped {
+			p.storeAnswered(l)
+			return nil
+		}
+		p.locked(func() { p.fleet.late += (1 - p.fleet.late) / 200 })
+		time.Sleep(min(storeWait, time.Duration(rand.Int64N(l.took+1))*time.Microsecond))
+	}
+	return errors.New("too many processes change the value at once")
+}
+
+// bounded gives a call of the store storeWait, whatever the store does.
+func bounded(call func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), storeWait)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- call(ctx) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// load reads the store's state.
+func (p *Pacer) load() (*loaded, error) {
+	l := &loaded{}
+	var rules []rule
+	var seen string
+	var began int64
+	p.locked(func() { l.key, rules, seen, began = p.key(), p.rules, p.fleet.seen, p.now() })
+	var value []byte
+	var at time.Time
+	err := bounded(func(ctx context.Context) (err error) {
+		value, l.version, at, err = p.store.Load(ctx, l.key)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	s := decode(value, len(rules))
+	if s == nil || at.UnixMicro() < s.Now-setBack {
+		s = newState(rules, at.UnixMicro())
+		l.lost = len(value) > 0 || seen == l.key
+	}
+	l.machine = s.at(rules, at.UnixMicro())
+	p.locked(func() { p.bringIn(l, began) })
+	return l, nil
 }

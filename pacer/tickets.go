@@ -41,7 +41,7 @@ type answer struct {
 // away that the processes would be in each other's way.
 func (m *machine) ask(c class, waits int64) answer {
 	took, pace := m.ahead/6, int64(1)
-	for b := range m.spent(c.Kinds) {
+	for b := range m.budgets(c.Kinds) {
 		pace = max(pace, b.pace)
 	}
 	t := ticket{class: c, Member: m.member, Calls: min(waits, mostGrants, max(1, took*took/pace/pace))}
@@ -100,7 +100,7 @@ func (m *machine) turn(t ticket, place int) answer {
 			rivals++
 		}
 		if m.rank(i) < m.rank(place) && other.Due <= got.due+got.gap {
-			for b := range m.spent(other.Kinds) {
+			for b := range m.budgets(other.Kinds) {
 				before[b.index] += other.Calls
 			}
 			got = m.earliest(t.Kinds, &before)
@@ -131,7 +131,7 @@ func (m *machine) firstBatch() int {
 func (m *machine) earliest(k kinds, before *[maxLimits]int64) answer {
 	shut := m.last(k)
 	got := answer{due: max(m.now, shut.Opens), limit: &m.rules[0]}
-	for b := range m.spent(k) {
+	for b := range m.budgets(k) {
 		at := b.next(before[b.index])
 		if at > got.due || got.limit.counts&k == nothing {
 			got.due, got.limit = max(at, got.due), b.rule

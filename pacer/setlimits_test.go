@@ -1,0 +1,104 @@
+package pacer_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/traffic"
+	"github.com/agent-messaging-service/agentmessaging-go/pacer"
+)
+
+// TestSetLimits: what was sent counts on, but not what was learned, and who waits
+// goes by the new limits.
+func TestSetLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, perMinute(6))
+		sent := use(t, p, message)
+		w := waiting{pacer: p}
+		for range 20 {
+			w.enter(t.Context(), patient(), 'a')
+		}
+		begin := time.Now()
+		require.NoError(t, p.SetLimits(perMinute(600)))
+		w.group.Wait()
+		assert.Less(t, time.Since(begin), 3*time.Second)
+		assert.Equal(t, sent+20, p.State().Limits[0].Used)
+		fill(t, p, 2*time.Minute)
+		acquire(t, p, patient()).Done(tooMany("", time.Second))
+		assert.Less(t, level(p), 600.0)
+		assert.Error(t, p.SetLimits(nil))
+		require.NoError(t, p.SetLimits(perMinute(300)))
+		assert.Equal(t, 300.0, level(p))
+		require.NoError(t, p.SetLimits([]pacer.Limit{{Key: "other", Max: 2, Window: time.Minute}}))
+		assert.Zero(t, p.State().Limits[0].Used)
+	})
+}
+
+// TestSetLimitsReopens what refusals have shut, here or in the store, and counts
+// a long limit to its new number.
+func TestSetLimitsReopens(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var opts []pacer.Option
+			if shared {
+				opts = append(opts, pacer.WithStore(traffic.NewStore(), traffic.Key))
+			}
+			limits := pacer.PreviewLimits()
+			limits[2].Max = 2
+			p := newPacer(t, limits, opts...)
+			for range 2 {
+				acquire(t, p, message)
+			}
+			acquire(t, p, message).Done(tooMany("day", 10*time.Hour))
+			synctest.Wait()
+			require.NoError(t, p.SetLimits(limits))
+			wantRefusal(t, p, t.Context(), message)
+			limits[2].Max = 5
+			require.NoError(t, p.SetLimits(limits))
+			begin := time.Now()
+			for range 6 {
+				acquire(t, p, message)
+			}
+			assert.Less(t, time.Since(begin), 15*time.Second)
+		})
+	}
+}
+
+// shifted is a clock that was set back.
+type shifted struct {
+	cooldown.RealClock
+	years int
+	back  time.Duration
+}
+
+func (s *shifted) Now() time.Time { return time.Now().AddDate(-s.years, 0, 0).Add(-s.back) }
+
+// TestClockSetBack changes nothing, whether it is the client's or the store's, and
+// neither does a client's clock that begins in the year 1.
+func TestClockSetBack(t *testing.T) {
+	for _, test := range []struct {
+		isStores bool
+		years    int
+	}{{}, {isStores: true}, {years: 1999}} {
+		synctest.Test(t, func(t *testing.T) {
+			clock, store, attempt := &shifted{years: test.years}, traffic.NewStore(), patient()
+			p := newPacer(t, perMinute(60))
+			if attempt.Clock = clock; test.isStores {
+				p, attempt.Clock, store.Clock = sharing(t, perMinute(60), store), nil, clock
+			}
+			for i := range 180 {
+				_, err := p.Acquire(within(t, 2*time.Second), attempt)
+				require.NoError(t, err, "call %d", i)
+				if i%60 == 30 {
+					clock.back += time.Hour
+				}
+			}
+			assert.InDelta(t, 60, p.State().Limits[0].Used, 2)
+		})
+	}
+}
