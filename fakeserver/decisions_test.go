@@ -38,7 +38,7 @@ func TestDecisionsSayWhatIsInForce(t *testing.T) {
 	c.call("POST", "/v1/agents", `{"metadata":{"a":"123456789"}}`).wantReason(t, "metadata: at most 10 characters of compact JSON")
 	set := map[string]fakeserver.Decision{}
 	for _, d := range fake.Decisions() {
-		assert.True(t, json.Valid([]byte(d.Answer)), d.ID)
+		assert.True(t, json.Valid([]byte(d.Answer)), "%s: %s", d.ID, d.Answer)
 		assert.NotEmpty(t, d.Question+d.Possible, d.ID)
 		set[d.ID] = d
 	}

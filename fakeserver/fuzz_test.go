@@ -81,8 +81,8 @@ func FuzzHeaders(f *testing.F) {
 			record, err := json.Marshal(fake.Calls()[1])
 			require.NoError(t, err)
 			require.NotContains(t, string(record)+r.raw, c.key)
-			unescaped, err := url.PathUnescape(fake.Calls()[1].Path)
-			require.True(t, err != nil || !strings.Contains(unescaped, c.key), "escaped")
+			unescaped, _ := url.PathUnescape(fake.Calls()[1].Path) // "" where nothing can unescape it
+			require.NotContains(t, unescaped, c.key)
 		}
 	})
 }

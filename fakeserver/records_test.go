@@ -31,7 +31,7 @@ func TestRecordedBodiesAreBounded(t *testing.T) {
 		kept = append(kept, call.Body)
 	}
 	for i, body := range kept {
-		assert.True(t, utf8.ValidString(body), i)
+		assert.True(t, utf8.ValidString(body), "body %d: %q", i, body[len(body)-8:])
 		assert.InDelta(t, 64<<10-0.5, len(body), 0.5, i)
 	}
 }

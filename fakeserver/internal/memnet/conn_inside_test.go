@@ -83,7 +83,7 @@ func TestConnPastDeadlines(t *testing.T) {
 		_, err = a.Write([]byte("x"))
 		var timeout net.Error
 		require.ErrorAs(t, err, &timeout)
-		assert.True(t, timeout.Timeout())
+		assert.True(t, timeout.Timeout(), "%v", err)
 		require.NoError(t, a.SetDeadline(time.Time{}))
 		_, err = a.Read(make([]byte, 1))
 		assert.NoError(t, err)

@@ -150,6 +150,6 @@ func TestBodiesThatFail(t *testing.T) {
 			req.ContentLength = 6
 			wantSame(t, fmt.Sprint("way ", i), want, got(wire.RoundTrip(req)))
 		}
-		assert.True(t, broken.closed, i)
+		assert.True(t, broken.closed, "way %d leaves the body open", i)
 	}
 }
