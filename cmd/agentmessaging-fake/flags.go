@@ -67,6 +67,19 @@ func parse(args []string, getenv func(string) string) (*config, error) {
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		c.command, args = args[0], args[1:]
 	}
+	values, err := c.read(args)
+	if err != nil {
+		return nil, err
+	}
+	if c.command != "" && !slices.Contains(commands, c.command) {
+		return nil, fmt.Errorf("there is no such command; the commands are %s", strings.Join(commands, ", "))
+	}
+	return c, c.apply(values, getenv)
+}
+
+// read returns the values of the flags that were given, by their names. --help
+// and --version become the command.
+func (c *config) read(args []string) (map[string]string, error) {
 	flags := flag.NewFlagSet("", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // the error says it in one sentence
 	values := map[string]string{}
@@ -79,8 +92,7 @@ func parse(args []string, getenv func(string) string) (*config, error) {
 		}
 	}
 	showVersion := flags.Bool("version", false, "")
-	err := flags.Parse(args)
-	switch {
+	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		c.command = "help"
 	case err != nil:
@@ -90,10 +102,7 @@ func parse(args []string, getenv func(string) string) (*config, error) {
 	case flags.NArg() > 0:
 		return nil, fmt.Errorf("one argument too many; the commands are %s", strings.Join(commands, ", "))
 	}
-	if c.command != "" && !slices.Contains(commands, c.command) {
-		return nil, fmt.Errorf("there is no such command; the commands are %s", strings.Join(commands, ", "))
-	}
-	return c, c.apply(values, getenv)
+	return values, nil
 }
 
 func (c *config) apply(values map[string]string, getenv func(string) string) error {
