@@ -3,12 +3,10 @@ package agentmessaging
 import (
 	"context"
 	"errors"
-	"net/http"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // acquire passes the cool-down and then the client's limiter, and counts what
@@ -42,17 +40,10 @@ func (c *call) coolOff(ctx context.Context) error {
 		return nil // before errors.As needs memory
 	}
 	if refusal := (*cooldown.Refusal)(nil); errors.As(err, &refusal) {
-		return &Error{
-			StatusCode: http.StatusTooManyRequests, Code: spec.RateLimited, TraceID: refusal.TraceID,
-			LimitKey: refusal.LimitKey, RetryAfter: refusal.RetryAfter, by: "cool-down",
-		}
+		return coolDownError(refusal)
 	}
 	return err
 }
-
-// gateKey is a limit_key as it is kept and shown: foreign text, so one line of
-// at most 64 bytes.
-func gateKey(limitKey string) string { return scrub.Line(limitKey, 64) }
 
 // ask asks the client's limiter.
 func (c *call) ask(ctx context.Context) (waited time.Duration, err error) {
@@ -91,7 +82,7 @@ func (c *call) release(ctx context.Context) {
 	report := AttemptOutcome{Sent: c.out.sent, StatusCode: c.out.status}
 	if answer := c.out.answer; c.out.limited() {
 		cooled.Refused, cooled.TraceID = true, answer.TraceID
-		cooled.LimitKey, cooled.RetryAfter = gateKey(answer.LimitKey), answer.RetryAfter
+		cooled.LimitKey, cooled.RetryAfter = scrub.Name(answer.LimitKey), answer.RetryAfter
 		report.LimitKey, report.RetryAfter = answer.LimitKey, answer.RetryAfter
 	}
 	if c.client.coolDown.Done(&c.seat, cooled) {

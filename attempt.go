@@ -66,7 +66,7 @@ func (c *call) send(ctx context.Context, stop func(), cookies []string) (*http.R
 		c.out.renewed = c.client.answered.Load() && s.Renewed(err) || s.Crowded(err)
 		return nil, err
 	}
-	if resp.StatusCode < http.StatusContinue {
+	if !isStatus(resp.StatusCode) {
 		resp.Body.Close()
 		c.out.err, c.out.sent = fmt.Errorf("the answer has the status %03d, which HTTP does not know", resp.StatusCode), true
 		return nil, c.out.err
@@ -134,7 +134,7 @@ func (c *call) read(resp *http.Response, stop func()) {
 	switch {
 	case c.out.success():
 		c.readSuccess(resp)
-	case resp.StatusCode >= http.StatusOK:
+	case isFinal(resp.StatusCode):
 		stalled := time.AfterFunc(errorBodyWait, stop)
 		defer stalled.Stop()
 		// Part of an error's body is enough: the status is known.

@@ -11,7 +11,7 @@
 //	}
 //	reply, err := client.SendMessage(ctx, agent.ID, agentmessaging.MessageParams{Text: "Hello"})
 //	if err != nil {
-//		return err // is it ErrOutcomeUnknown, the agent may have read the message
+//		return err // if it is ErrOutcomeUnknown, the agent may have read the message
 //	}
 //	fmt.Println(reply.Text)
 //

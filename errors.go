@@ -9,7 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // Error says why a call failed. Either there was an answer that is no documented
@@ -49,6 +51,15 @@ type Error struct {
 	by    string // who refused the call, where Local is set; empty: the limiter
 }
 
+// coolDownError is the error of an attempt that the cool-down refused, as the
+// service would have answered it.
+func coolDownError(refusal *cooldown.Refusal) *Error {
+	return &Error{
+		StatusCode: http.StatusTooManyRequests, Code: spec.RateLimited, TraceID: refusal.TraceID,
+		LimitKey: refusal.LimitKey, RetryAfter: refusal.RetryAfter, by: "cool-down",
+	}
+}
+
 // Error returns one line of at most 512 bytes.
 func (e *Error) Error() string {
 	var b strings.Builder
@@ -72,7 +83,7 @@ const maxErrorText = 512
 
 // words are the service's own, or the status's name without them.
 func (e *Error) words() string {
-	words := scrub.Line(e.Code, 64)
+	words := scrub.Name(e.Code)
 	if words == "" {
 		words = http.StatusText(e.StatusCode)
 	}
@@ -94,7 +105,7 @@ func (e *Error) details() []string {
 	add(e.RetryAfter > 0, "retry after %s", human(e.RetryAfter))
 	advice := adviceOn(e.StatusCode, e.Method, e.Path)
 	add(advice != "", "%s", advice)
-	add(e.TraceID != "", "trace %s", scrub.Line(e.TraceID, 64))
+	add(e.TraceID != "", "trace %s", scrub.Name(e.TraceID))
 	add(e.Attempts > 1, "%d attempts", e.Attempts)
 	return details
 }

@@ -115,7 +115,7 @@ func (c *call) readError(e *Error, scrub scrub.Scrubber) {
 // redirectHost is where a redirect points, without path and query, which may
 // hold a credential.
 func redirectHost(status int, header http.Header) string {
-	if status < 300 || status > 399 || header.Get("Location") == "" {
+	if !isRedirect(status) || header.Get("Location") == "" {
 		return ""
 	}
 	u, err := url.Parse(header.Get("Location"))

@@ -77,8 +77,22 @@ func kindOf(status int) error {
 	if kind, ok := kinds[status]; ok {
 		return kind.err
 	}
-	if status >= 500 && status <= 599 {
+	if isServerError(status) && status <= 599 {
 		return ErrServer
 	}
 	return nil
+}
+
+// What a status means for a call, whatever its kind. HTTP knows none beyond 599;
+// the call treats such a one as a failed service's.
+func isStatus(status int) bool      { return status >= 100 }
+func isFinal(status int) bool       { return status >= 200 }
+func isSuccess(status int) bool     { return status >= 200 && status <= 299 }
+func isRedirect(status int) bool    { return status >= 300 && status <= 399 }
+func isClientError(status int) bool { return status >= 400 && status <= 499 }
+func isServerError(status int) bool { return status >= 500 }
+func isLimited(status int) bool     { return status == http.StatusTooManyRequests }
+func isUnavailable(status int) bool { return status == http.StatusServiceUnavailable }
+func isGateway(status int) bool {
+	return status == http.StatusBadGateway || status == http.StatusGatewayTimeout
 }

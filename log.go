@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/http"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
 )
@@ -64,7 +63,7 @@ func writeCallEnd(ctx context.Context, logger *slog.Logger, e CallEnd) {
 // right, which somebody should know of. An answer such as 404 is the
 // application's own affair.
 func callLevel(status int, err error) slog.Level {
-	refused := status >= 400 && status <= 499 && status != http.StatusTooManyRequests
+	refused := isClientError(status) && !isLimited(status)
 	if err == nil || refused || errors.Is(err, context.Canceled) {
 		return silent
 	}

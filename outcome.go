@@ -42,11 +42,11 @@ type outcome struct {
 }
 
 // success reports a 2xx status. err says why its body cannot be read, if so.
-func (o *outcome) success() bool { return o.status >= 200 && o.status <= 299 }
+func (o *outcome) success() bool { return isSuccess(o.status) }
 
 func (o *outcome) failed() bool { return o.err != nil || !o.success() }
 
-func (o *outcome) limited() bool { return o.status == http.StatusTooManyRequests }
+func (o *outcome) limited() bool { return isLimited(o.status) }
 
 // classify sorts an outcome of a call to endpoint. ctxErr is the error of the
 // call's context, which counts only where there is no answer: what has arrived
@@ -65,7 +65,7 @@ func (o *outcome) classify(endpoint *spec.Endpoint, ctxErr error) class {
 		return classLost
 	case o.limited():
 		return classLimited
-	case o.status >= http.StatusInternalServerError:
+	case isServerError(o.status):
 		return o.classifyServerError(endpoint)
 	}
 	return classOther
@@ -74,13 +74,10 @@ func (o *outcome) classify(endpoint *spec.Endpoint, ctxErr error) class {
 // classifyServerError knows one status after which nothing was done: the 503
 // that the interface lists, in the service's own words.
 func (o *outcome) classifyServerError(endpoint *spec.Endpoint) class {
-	switch o.status {
-	case http.StatusServiceUnavailable:
-		if endpoint.Lists(o.status) && o.answer.Code != "" {
-			return classUnavailable
-		}
-		return classDown
-	case http.StatusBadGateway, http.StatusGatewayTimeout:
+	switch {
+	case isUnavailable(o.status) && endpoint.Lists(o.status) && o.answer.Code != "":
+		return classUnavailable
+	case isUnavailable(o.status), isGateway(o.status):
 		return classDown
 	}
 	return classBroken

@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
 )
 
 // wanted reports whether anybody wants an event that loggers write at level: it
@@ -63,7 +65,7 @@ func (c *call) end(err error) error {
 	if c.wanted(c.Context, callLevel(c.out.status, err)) {
 		c.tell(c.Context, CallEnd{
 			Call: c.id(), Endpoint: c.name(), AgentID: c.knownAgentID(), StatusCode: c.out.status,
-			TraceID: c.redacted(traceID), LimitKey: gateKey(limitKey),
+			TraceID: c.redacted(traceID), LimitKey: scrub.Name(limitKey),
 			Attempts: c.made(), Waited: c.waited, Elapsed: time.Since(c.began), Err: err,
 		})
 	}
@@ -111,7 +113,7 @@ func (c *call) endAttempt(ctx context.Context) {
 	}
 	traceID, limitKey := c.redacted(c.out.traceID), ""
 	if answer := c.out.answer; answer != nil {
-		traceID, limitKey = answer.TraceID, gateKey(answer.LimitKey)
+		traceID, limitKey = answer.TraceID, scrub.Name(answer.LimitKey)
 	}
 	c.tell(ctx, AttemptEnd{
 		Call: c.id(), Endpoint: c.name(), AgentID: c.knownAgentID(), Attempt: c.attempts, StatusCode: c.out.status,
@@ -131,7 +133,7 @@ func (c *call) tellRetry(outcome string) {
 func (c *call) tellLimiterWait(ctx context.Context, limitKey string, wait time.Duration) {
 	if c.wanted(ctx, slog.LevelDebug) {
 		c.tell(ctx, LimiterWait{
-			Call: c.id(), Endpoint: c.name(), AgentID: c.agentID, Attempt: c.attempts, LimitKey: gateKey(limitKey), Wait: wait,
+			Call: c.id(), Endpoint: c.name(), AgentID: c.agentID, Attempt: c.attempts, LimitKey: scrub.Name(limitKey), Wait: wait,
 		})
 	}
 }
@@ -139,7 +141,7 @@ func (c *call) tellLimiterWait(ctx context.Context, limitKey string, wait time.D
 func (c *call) tellCoolDown(ctx context.Context, limitKey string, wait time.Duration) {
 	if c.wanted(ctx, slog.LevelInfo) {
 		c.tell(ctx, CoolDown{
-			Call: c.id(), Endpoint: c.name(), AgentID: c.agentID, LimitKey: gateKey(limitKey), Wait: wait,
+			Call: c.id(), Endpoint: c.name(), AgentID: c.agentID, LimitKey: scrub.Name(limitKey), Wait: wait,
 		})
 	}
 }

@@ -34,7 +34,7 @@ func (p *permit) Done(outcome agentmessaging.AttemptOutcome) {
 	switch {
 	case p.pacer == nil:
 	case outcome.StatusCode == http.StatusTooManyRequests:
-		p.refused(max(outcome.RetryAfter.Microseconds(), second), scrub.Line(outcome.LimitKey, 64))
+		p.refused(max(outcome.RetryAfter.Microseconds(), second), scrub.Name(outcome.LimitKey))
 	case outcome.StatusCode == 0 && !outcome.Sent:
 		p.giveBack()
 	}

@@ -71,8 +71,8 @@ func mayBegin(secret, run string) bool {
 	return false
 }
 
-// sextets are the bits that a letter of base64 stands for, in either alphabet; of
-// other bytes more than these.
+// sextets are the six bits of each base64 letter, in either alphabet; any other
+// byte maps to 0xff.
 var sextets = func() (of [256]byte) {
 	for c := range of {
 		of[c] = 0xff

@@ -120,6 +120,11 @@ func (s Scrubber) Header(header http.Header) {
 	}
 }
 
+// Name makes a foreign name, such as a limit_key, fit to be kept and shown.
+func Name(text string) string { return Line(text, maxName) }
+
+const maxName = 64
+
 // Line makes foreign text fit for a log: valid UTF-8, no line breaks or
 // other control characters, at most limit bytes.
 func Line(text string, limit int) string {
