@@ -37,28 +37,23 @@ const (
 // While the store is away, a step tries it every now and then. Once the step is
 // taken it calls then, with the lock held.
 func (p *Pacer) step(f func(*machine), then func()) {
-	here := func() {
-		f(p.here(p.now()))
-		then()
-	}
-	var away bool
-	p.locked(func() {
-		now := p.now()
-		if away = p.fleet.down && now < p.fleet.retryAt; away {
-			here()
-		} else {
-			p.fleet.retryAt = now + storeRetry
+	p.mu.Lock()
+	now := p.now()
+	here := p.fleet.down && now < p.fleet.retryAt
+	if !here {
+		p.fleet.retryAt = now + storeRetry
+		p.mu.Unlock()
+		err := p.stepShared(f)
+		if here = err != nil; here {
+			p.storeFailed(err)
 		}
-	})
-	if away {
-		return
+		p.mu.Lock()
 	}
-	if err := p.stepShared(f); err != nil {
-		p.storeFailed(err)
-		p.locked(here)
-	} else {
-		p.locked(then)
+	if here {
+		f(p.here(p.now()))
 	}
+	then()
+	p.mu.Unlock()
 }
 
 // report takes a step that changes what the waiting calls were told. The

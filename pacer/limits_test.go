@@ -211,6 +211,10 @@ func TestLevel(t *testing.T) {
 		fill(t, p, time.Minute)
 		acquire(t, p, patient()).Done(tooMany("", time.Second))
 		assert.Less(t, level(p), 0.95*held, "the next one is deeper")
+		p = newPacer(t, perMinute(60))
+		fill(t, p, 2*time.Minute)
+		acquire(t, p, patient()).Done(tooMany("", 4*time.Second))
+		assert.InDelta(t, 55.3, level(p), 0.8, "as many as in that window, also when they are nearly all")
 	})
 }
 

@@ -54,12 +54,13 @@ func (m *machine) budgets(k kinds) iter.Seq[budget] {
 	}
 }
 
-// next is when a call may go that has so many before it.
+// next is when a call may go that has so many before it. A call of a share
+// counts as several, and goes where there is room for part of them.
 func (b budget) next(before int64) int64 {
 	if b.isLong() {
 		return b.nextLong(before)
 	}
-	return b.nextShort(before)
+	return max(b.Due-b.credit+before*b.pace, b.free(b.allowed-float64(before)))
 }
 
 func (m *machine) spend(k kinds, at int64) {

@@ -141,7 +141,11 @@ func (p *Pacer) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttem
 	var w *waiter
 	p.locked(func() {
 		if slices.ContainsFunc(p.rules, func(r rule) bool { return r.counts&key.Kinds != 0 }) {
-			q, w = p.queue(key), p.newWaiter(ctx, attempt)
+			if q = p.queues[key]; q == nil {
+				q = &queue{class: key, wake: func() {}}
+				p.queues[key] = q
+			}
+			w = p.newWaiter(ctx, attempt)
 			p.enter(q, w)
 		}
 	})

@@ -24,16 +24,6 @@ type queue struct {
 // way to the store.
 const claimAhead = 250 * int64(1000)
 
-// queue is where calls of a class wait. The lock is held.
-func (p *Pacer) queue(c class) *queue {
-	q := p.queues[c]
-	if q == nil {
-		q = &queue{class: c}
-		p.queues[c] = q
-	}
-	return q
-}
-
 // enter gives a call a place in the line, or refuses it. Where nobody waits, a
 // process that is on its own asks for it at once. The lock is held.
 func (p *Pacer) enter(q *queue, w *waiter) {
@@ -81,12 +71,11 @@ func (p *Pacer) wait(ctx context.Context, q *queue, w *waiter) {
 
 func (p *Pacer) leave(ctx context.Context, q *queue, w *waiter) {
 	p.locked(func() {
-		if !q.line.remove(w) {
-			return
-		}
-		w.err = ctx.Err()
-		if q.line.waiting == 0 && q.wake != nil {
-			q.wake()
+		if q.line.remove(w) {
+			w.err = ctx.Err()
+			if q.line.waiting == 0 {
+				q.wake()
+			}
 		}
 	})
 }
@@ -107,49 +96,32 @@ func (q *queue) turn(before int) int64 {
 func (p *Pacer) wakeAll() {
 	for _, q := range p.queues {
 		q.due = 0
-		if q.wake != nil {
-			q.wake()
-		}
+		q.wake()
 	}
 }
 
 // serve asks for the calls of a queue until none waits.
 func (p *Pacer) serve(q *queue) {
-	for {
-		waits, sleep := p.next(q)
-		switch {
-		case waits == 0:
-			return
-		case sleep != nil:
-			sleep()
-		default:
-			var got answer
+	p.mu.Lock()
+	for q.line.waiting > 0 {
+		if wait, clock := p.untilDue(q), p.clock; wait > 0 {
+			ctx, wake := context.WithCancel(context.Background())
+			q.wake = wake
+			p.mu.Unlock()
+			_ = clock.Sleep(ctx, time.Duration(wait)*time.Microsecond) // what ended it does not matter
+			wake()
+		} else {
+			waits, got := int64(q.line.waiting), answer{}
+			p.mu.Unlock()
 			p.step(func(m *machine) { got = m.ask(q.class, waits) }, func() { p.pass(q, waits, got) })
 		}
+		p.mu.Lock()
 	}
-}
-
-// next counts the calls that wait, and where it is too early to ask for them
-// returns what sleeps until then. Where none waits, the queue is served no more.
-func (p *Pacer) next(q *queue) (waits int64, sleep func()) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if q.line.waiting == 0 {
-		if q.limit != nil {
-			go p.report(func(m *machine) { m.withdraw(q.class) })
-		}
-		q.serving, q.answer = false, answer{}
-		return 0, nil
+	if q.limit != nil {
+		go p.report(func(m *machine) { m.withdraw(q.class) })
 	}
-	if wait := p.untilDue(q); wait > 0 {
-		ctx, wake := context.WithCancel(context.Background())
-		clock := p.clock
-		q.wake, sleep = wake, func() {
-			defer wake()
-			_ = clock.Sleep(ctx, time.Duration(wait)*time.Microsecond) // what ended it does not matter
-		}
-	}
-	return int64(q.line.waiting), sleep
+	q.serving, q.answer = false, answer{}
+	p.mu.Unlock()
 }
 
 // untilDue is how long the queue has to wait before it asks: at most ten minutes,

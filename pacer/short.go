@@ -95,12 +95,6 @@ func (b budget) even(calls int64) {
 	}
 }
 
-// nextShort is when a call may go that has so many before it. A call of a share
-// counts as several, and goes where there is room for part of them.
-func (b budget) nextShort(before int64) int64 {
-	return max(b.Due-b.credit+before*b.pace, b.free(b.allowed-float64(before)))
-}
-
 // free is when the window has room for one more call, if it may have so many.
 func (b budget) free(most float64) int64 {
 	room, at := most-float64(b.sent()), b.now

@@ -81,10 +81,8 @@ func decode(value []byte, limits int) *state {
 	}
 	plain, err := io.ReadAll(io.LimitReader(unzipper, mostBytes))
 	s := &state{}
-	if err != nil || json.Unmarshal(plain, s) != nil || s.Format != format {
-		return nil
-	}
-	if len(s.Limits) != limits || s.Members == nil {
+	if err != nil || json.Unmarshal(plain, s) != nil ||
+		s.Format != format || len(s.Limits) != limits || s.Members == nil {
 		return nil
 	}
 	return s

@@ -33,24 +33,24 @@ type LimitState struct {
 }
 
 // State returns what the pacer knows. It calls nobody.
-func (p *Pacer) State() State {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	m := p.here(p.now())
-	s := State{Processes: len(m.Members)}
-	if p.fleet.down {
-		s.Processes, s.StoreDown = int(p.fleet.size), p.fleet.since
-	}
-	for b := range m.budgets(everything) {
-		s.Limits = append(s.Limits, b.status(m.Gates))
-	}
-	for key, q := range p.queues {
-		if key.Batch {
-			s.Batch += q.line.waiting
-		} else {
-			s.Interactive += q.line.waiting
+func (p *Pacer) State() (s State) {
+	p.locked(func() {
+		m := p.here(p.now())
+		s.Processes = len(m.Members)
+		if p.fleet.down {
+			s.Processes, s.StoreDown = int(p.fleet.size), p.fleet.since
 		}
-	}
+		for b := range m.budgets(everything) {
+			s.Limits = append(s.Limits, b.status(m.Gates))
+		}
+		for key, q := range p.queues {
+			if key.Batch {
+				s.Batch += q.line.waiting
+			} else {
+				s.Interactive += q.line.waiting
+			}
+		}
+	})
 	return s
 }
 

@@ -45,11 +45,10 @@ func (m *machine) ask(c class, waits int64) answer {
 		pace = max(pace, b.pace)
 	}
 	t := ticket{class: c, Member: m.member, Calls: min(waits, mostGrants, max(1, took*took/pace/pace))}
-	place := m.place(t)
 	var got answer
 	grants := m.grants[:0]
 	for int64(len(grants)) < t.Calls {
-		if got = m.turn(t, place); got.due > m.now+m.ahead {
+		if got = m.turn(t); got.due > m.now+m.ahead {
 			break
 		}
 		at := max(got.due, m.now)
@@ -64,21 +63,10 @@ func (m *machine) ask(c class, waits int64) answer {
 		m.withdraw(c)
 	}
 	if t.Calls = min(t.Calls, waits-granted); t.Calls > 0 {
-		place = m.place(t)
-		got = m.turn(t, place)
-		m.Tickets[place].Calls, m.Tickets[place].Due = t.Calls, got.due
+		got = m.turn(t)
 	}
 	got.grants, got.offset, got.due, got.opens = grants, m.offset, got.due-m.offset, got.opens-m.offset
 	return got
-}
-
-func (m *machine) place(t ticket) int {
-	i := slices.IndexFunc(m.Tickets, t.same)
-	if i < 0 {
-		i = len(m.Tickets)
-		m.Tickets = append(m.Tickets, t)
-	}
-	return i
 }
 
 func (t ticket) same(o ticket) bool {
@@ -89,9 +77,14 @@ func (m *machine) withdraw(c class) {
 	m.Tickets = slices.DeleteFunc(m.Tickets, ticket{class: c, Member: m.member}.same)
 }
 
-// turn forecasts when the ticket at a place comes to its turn: after the tickets
-// that go before it and are due by then.
-func (m *machine) turn(t ticket, place int) answer {
+// turn forecasts when a ticket comes to its turn: after the tickets that go before
+// it and are due by then. It keeps the ticket, in its old place where it has one.
+func (m *machine) turn(t ticket) answer {
+	place := slices.IndexFunc(m.Tickets, t.same)
+	if place < 0 {
+		place = len(m.Tickets)
+		m.Tickets = append(m.Tickets, t)
+	}
 	var before [maxLimits]int64 // calls that go first
 	got := m.earliest(t.Kinds, &before)
 	opens, rivals := got.due, int64(1)
@@ -106,6 +99,7 @@ func (m *machine) turn(t ticket, place int) answer {
 			got = m.earliest(t.Kinds, &before)
 		}
 	}
+	m.Tickets[place].Calls, m.Tickets[place].Due = t.Calls, got.due
 	got.opens, got.gap, got.extra = opens, rivals*got.gap, rivals*got.extra
 	return got
 }
