@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -70,6 +71,37 @@ func TestErrorBody(t *testing.T) {
 		Extra:  map[string]json.RawMessage{"extra": json.RawMessage(`{"a":1}`)},
 		Method: "GET", Path: "/v1/agents/{agent_id}", Attempts: 1,
 	}, *failure)
+}
+
+// TestLongWordsAreCut, each by its own bound, so that there is room for the others.
+func TestLongWordsAreCut(t *testing.T) {
+	for _, tt := range []struct {
+		member string // of the body; "": there was no answer, and the Go error is long
+		bound  int
+	}{{"error", 64}, {"reason", 160}, {"limit_key", 40}, {"trace_id", 64}, {"", 200}} {
+		whole := strings.Repeat("Z", tt.bound)
+		for input, want := range map[string]string{whole: whole, whole + "Z": whole[3:] + "..."} {
+			a := answer{Status: 400, Body: fmt.Sprintf(`{%q:%q}`, tt.member, input)}
+			if tt.member == "" {
+				a = answer{Err: errors.New(input)}
+			}
+			got := regexp.MustCompile(`Z+(\.\.\.)?`).FindString(failWith(t, a).Error())
+			assert.Equal(t, want, got, "%q of %d bytes", tt.member, len(input))
+		}
+	}
+}
+
+// TestSuccessBodyIsBounded: no documented one comes near 1 MiB.
+func TestSuccessBodyIsBounded(t *testing.T) {
+	for size, want := range map[int]string{1 << 20: "", 1<<20 + 1: "200 OK: the body is larger than any documented one"} {
+		body := clienttest.AnyReply + strings.Repeat(" ", size-len(clienttest.AnyReply))
+		err := get(t.Context(), newClient(t, answering(answer{Status: 200, Body: body}), clienttest.Once))
+		if want == "" {
+			assert.NoError(t, err, "%d bytes", size)
+		} else {
+			assert.ErrorContains(t, err, want, "%d bytes", size)
+		}
+	}
 }
 
 // TestErrorMemberOfTheWrongType is kept among the others, digit by digit.

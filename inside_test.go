@@ -74,6 +74,8 @@ func TestOwnTransport(t *testing.T) {
 	assert.Equal(t, standard.IdleConnTimeout, own.IdleConnTimeout)
 	assert.Equal(t, standard.ForceAttemptHTTP2, own.ForceAttemptHTTP2)
 	assert.EqualValues(t, 256<<10, own.MaxResponseHeaderBytes)
+	assert.Equal(t, 256, own.MaxIdleConns)
+	assert.Equal(t, 256, own.MaxIdleConnsPerHost, "the default of 2 would end the connections of callers in parallel")
 	assert.NotNil(t, own.Proxy)
 }
 

@@ -24,7 +24,9 @@ func TestLogger(t *testing.T) {
 		want    []string // how each record begins
 	}{
 		{0, []answer{clienttest.OK}, []string{"DEBUG agentmessaging attempt" + sent + " attempt=1 status=200"}},
-		{0, []answer{{Status: 404}}, []string{"DEBUG agentmessaging attempt" + sent + " attempt=1 status=404"}},
+		{0, []answer{{Status: 399}}, []string{"DEBUG", "WARN agentmessaging gave up" + sent + " attempts=1"}},
+		{0, []answer{{Status: 400}}, []string{"DEBUG agentmessaging attempt" + sent + " attempt=1 status=400"}},
+		{0, []answer{{Status: 499}}, []string{"DEBUG agentmessaging attempt" + sent + " attempt=1 status=499"}},
 		{0, []answer{{Err: context.Canceled}}, []string{"DEBUG agentmessaging attempt" + sent + " attempt=1 status=0"}},
 		{time.Minute, []answer{clienttest.OK}, []string{"DEBUG agentmessaging limiter wait" + sent + " attempt=1 limit_key= wait=1m0s", "DEBUG"}},
 		{0, []answer{{Err: errors.New("line\nbroken with " + clienttest.Key)}}, []string{

@@ -120,9 +120,10 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}{
 		{302, "https://elsewhere.example/?key=canary", "302 Found: redirect to elsewhere.example was not followed"},
 		{307, "/elsewhere?key=canary", "307 Temporary Redirect: redirect to the same host was not followed"},
-		{302, "https://canary b/%zz", "302 Found: redirect to an address that cannot be read was not followed"},
+		{300, "https://canary b/%zz", "300 Multiple Choices: redirect to an address that cannot be read was not followed"},
 		{304, "", "304 Not Modified: the body is not the documented JSON: 0 bytes"},
-		{404, "https://elsewhere.example/", "404 Not Found: the body is not the documented JSON: 0 bytes (check the base address)"},
+		{399, "https://elsewhere.example/", "399 : redirect to elsewhere.example was not followed"},
+		{400, "https://elsewhere.example/", "400 Bad Request: the body is not the documented JSON: 0 bytes (correct the call)"},
 	} {
 		transport := answering(answer{Status: tt.status, Header: http.Header{"Location": {tt.location}}})
 		hc := &http.Client{Transport: transport, Timeout: time.Minute}

@@ -36,8 +36,11 @@ func TestDocuments(t *testing.T) {
 	read.SMS = &agentmessaging.SMS{Status: agentmessaging.SMSStatusActive, PhoneNumber: "+15550100"}
 	read.CreatedAt, read.UpdatedAt = "2026-01-02T03:04:05Z", "2026-01-02T03:04:06Z"
 	config := &agentmessaging.BYOKConfig{
-		Provider: agentmessaging.ProviderOpenAI, Model: "m-1", Fingerprint: "f00d", UpdatedAt: "2026-01-02T03:04:05Z", TraceID: "trace_1",
+		Provider: agentmessaging.ProviderOpenAI, BaseURL: "https://gateway.example/v1", Model: "m-1", Fingerprint: "f00d",
+		UpdatedAt: "2026-01-02T03:04:05Z", TraceID: "trace_1",
 	}
+	bare := *config
+	bare.BaseURL = ""
 	everything := create{
 		SystemPrompt: "Be brief.", CustomerRef: "c-17",
 		Metadata: json.RawMessage(`{"n":12345678901234567890,"deep":{"a":[1,2.50]}}`),
@@ -59,6 +62,7 @@ func TestDocuments(t *testing.T) {
 		{"warm_up.request", "warm_up.reply", func(ctx context.Context, c client) (any, error) { return c.WarmUp(ctx, agentmessaging.LLMModeBYOK) },
 			&agentmessaging.WarmUpResult{OK: true, Warmed: false, Mode: agentmessaging.LLMModeHosted, TraceID: "trace_1"}},
 		{"", "byok.reply", func(ctx context.Context, c client) (any, error) { return c.GetBYOK(ctx) }, config},
+		{"", "byok.reply.bare", func(ctx context.Context, c client) (any, error) { return c.GetBYOK(ctx) }, &bare},
 		{"", "byok.reply.none", func(ctx context.Context, c client) (any, error) { return c.GetBYOK(ctx) }, none},
 		{"set_byok.request", "byok.reply", func(ctx context.Context, c client) (any, error) { return c.SetBYOK(ctx, provider) }, config},
 		{"", "clear_byok.reply", func(ctx context.Context, c client) (any, error) { return nil, c.ClearBYOK(ctx) }, nil},

@@ -258,7 +258,7 @@ func TestGateStaysShut(t *testing.T) {
 	c.Done(&seats[2], Outcome{Sent: true})
 	for i := range 2 {
 		_, _, err := c.Pass(t.Context(), reading, &seats[0])
-		assert.Error(t, err)
+		assert.Error(t, err, "look %d: the gate is shut", i)
 		if clock.now = epoch.Add(lookEvery + time.Minute); i == 0 {
 			clock.pass(t, c, reading, &seats[0], 0)
 			c.Done(&seats[0], Outcome{})

@@ -91,7 +91,7 @@ func TestTurnsOfLastAttempts(t *testing.T) {
 	turn.send(-1, sure) // on a new connection, beyond the last attempt
 	turn.pass(0, 2)
 	assert.False(t, turn.allow(false, sure.Add(time.Second)), "beyond the limit")
-	assert.True(t, turn.allow(false, sure.Add(2*time.Second)))
+	assert.True(t, turn.allow(false, sure.Add(2*time.Second)), "a place of the limit later")
 }
 
 // TestTurnsOfLastAttemptsAlone: with no others to search, they find out by
@@ -124,10 +124,10 @@ func TestTurnsWithoutAnswers(t *testing.T) {
 func TestTurnsEnd(t *testing.T) {
 	turns, later := (*turns)(nil).next(epoch, 0), epoch.Add(patience)
 	turns.send(1, epoch)
-	assert.False(t, turns.over(later))
+	assert.False(t, turns.over(later), "one has no answer")
 	turns.settle(1, Outcome{Sent: true})
-	assert.False(t, turns.over(later.Add(-1)))
-	assert.True(t, turns.over(later))
+	assert.False(t, turns.over(later.Add(-1)), "1 ns before everybody has had the time to come")
+	assert.True(t, turns.over(later), "all answered, and time to come")
 }
 
 // TestLine leaves nobody behind: who gives up makes room, and of all who may go
@@ -159,8 +159,8 @@ func TestLine(t *testing.T) {
 	l.leave(callers[1])
 	assert.NoError(t, callers[2].alarm.Err(), "it is not the head yet")
 	l.leave(callers[0])
-	assert.Error(t, callers[2].alarm.Err())
-	assert.False(t, l.several(1<<7))
+	assert.Error(t, callers[2].alarm.Err(), "it is the head and was not woken")
+	assert.False(t, l.several(1<<7), "one caller of class 7 waits")
 	l.join(callers[0])
-	assert.True(t, l.several(1<<7))
+	assert.True(t, l.several(1<<7), "two callers of class 7 wait")
 }

@@ -34,9 +34,9 @@ func TestConnectionForARepeat(t *testing.T) {
 		go io.Copy(io.Discard, service)
 		trace.gotConn(httptrace.GotConnInfo{Conn: client, Reused: true})
 		_, err := client.Write([]byte("x"))
-		assert.Equal(t, tt.repeat, err != nil)
-		assert.Equal(t, tt.repeat, stopped == 1)
-		assert.Equal(t, tt.repeat, !trace.old.Load(), "nor does it count as the one that was used")
+		assert.Equal(t, tt.repeat, err != nil, "%+v: closed", tt)
+		assert.Equal(t, tt.repeat, stopped == 1, "%+v: the attempt was ended", tt)
+		assert.Equal(t, tt.repeat, !trace.old.Load(), "%+v: nor does it count as the one that was used", tt)
 		client.Close()
 	}
 }
@@ -58,8 +58,8 @@ func TestTurnedAway(t *testing.T) {
 	for _, http2 := range []bool{true, false} {
 		trace := &Trace{}
 		trace.http2.Store(http2)
-		assert.Equal(t, http2, trace.Crowded(errors.New("net/http: cannot rewind body after connection loss")))
-		assert.False(t, trace.Crowded(refused))
+		assert.Equal(t, http2, trace.Crowded(errors.New("net/http: cannot rewind body after connection loss")), "HTTP/2: %v", http2)
+		assert.False(t, trace.Crowded(refused), "HTTP/2: %v, refused is not crowded", http2)
 	}
 }
 
@@ -96,6 +96,17 @@ func TestMaybeSent(t *testing.T) {
 		assert.Equal(t, tt.want, trace.MaybeSent(tt.ctx, nil, tt.err), tt.name)
 	}
 	assert.False(t, new(Trace).MaybeSent(t.Context(), &http.Transport{}, io.EOF), "net/http runs the hooks")
+}
+
+// TestHintsAreBounded: a thousand 1xx may come before the answer.
+func TestHintsAreBounded(t *testing.T) {
+	for hints, want := range map[int]error{1000: nil, 1001: errTooManyHints} {
+		trace, got := &Trace{}, error(nil)
+		for range hints {
+			got = trace.got1xx(http.StatusProcessing, nil)
+		}
+		assert.Equal(t, want, got, "%d hints", hints)
+	}
 }
 
 var errGoAway = errors.New("http2: Transport received GOAWAY from server ErrCode:NO_ERROR")
