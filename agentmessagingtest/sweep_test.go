@@ -61,7 +61,7 @@ func TestPairsFollowTheirSeed(t *testing.T) {
 	one := pairs(save, 1)
 	assert.Equal(t, one, pairs(save, 1), "the same seed")
 	assert.NotEqual(t, one, pairs(save, 2), "another seed")
-	assert.InDelta(t, 250, len(pairs(notify, 1)), 50, "pairs of the 300 that are tried")
+	assert.InDelta(t, 250, len(pairs(trial, 1)), 50, "pairs of which both faults hit, of 300")
 }
 
 func TestAnOptOutIsForACheckAndItsEndpoints(t *testing.T) {
