@@ -70,9 +70,7 @@ func (m *machine) learn(b budget, granted, opens int64) {
 // when they filled it: a sliding window frees its room at that pace.
 func (m *machine) calm(counts kinds, opens int64) {
 	for b := range m.budgets(counts) {
-		if b.counts == counts {
-			b.pause(opens)
-		}
+		b.pause(opens)
 	}
 }
 

@@ -92,7 +92,7 @@ func (m *machine) join(other *machine) {
 	m.Fresh = m.now
 	for b := range m.budgets(everything) {
 		for o := range other.budgets(b.counts) {
-			if o.Key != b.Key || o.window != b.window || o.counts != b.counts {
+			if o.Key != b.Key || o.window != b.window {
 				continue
 			}
 			if o.Sent > b.Sent {

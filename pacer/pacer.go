@@ -13,7 +13,7 @@
 // Within the package: short.go and long.go count limits by the minute and by the
 // hour, blame.go decides which limit a refusal is about, line.go who of a
 // process goes next, tickets.go which process. state.go holds all that,
-// queue.go asks it for calls that wait, fleet.go finds it here, store.go in the store.
+// queue.go asks it for calls that wait. fleet.go finds it here, store.go in a store.
 package pacer
 
 import (
