@@ -49,6 +49,30 @@ func TestKindOfEachStatus(t *testing.T) {
 	}
 }
 
+// TestRangesOfStatuses, at both ends: what each means to a POST, and that nothing
+// is read behind a protocol switch, where no body is.
+func TestRangesOfStatuses(t *testing.T) {
+	for _, tt := range []struct {
+		status   int
+		want     string
+		readBody bool
+	}{
+		{99, clienttest.Unknown, false},
+		{100, "error 100", false},
+		{199, "error 199", false},
+		{200, clienttest.Success, true},
+		{299, clienttest.Success, true},
+		{300, "error 300", true},
+		{499, "error 499", true},
+		{500, clienttest.Unknown, true},
+		{600, clienttest.Unknown, true},
+	} {
+		made := clienttest.Make(t, post, []answer{{Status: tt.status, Body: clienttest.AnyReply}})
+		assert.Equal(t, tt.want, clienttest.Outcome(made.Err), tt.status)
+		assert.Equal(t, tt.readBody, len(made.Info.Body) > 0, "%d: read %d bytes", tt.status, len(made.Info.Body))
+	}
+}
+
 // TestErrorBodyIsKept up to 64 KiB, and named where it is no object.
 func TestErrorBodyIsKept(t *testing.T) {
 	for _, body := range []string{"          null", `{"error":"a"}x`} {

@@ -83,8 +83,8 @@ func kindOf(status int) error {
 	return nil
 }
 
-// What a status means for a call, whatever its kind. HTTP knows none beyond 599;
-// the call treats such a one as a failed service's.
+// What a status means for a call, whatever its kind. HTTP knows none above 599: a
+// call treats them as server errors, since the service may have done the work.
 func isStatus(status int) bool      { return status >= 100 }
 func isFinal(status int) bool       { return status >= 200 }
 func isSuccess(status int) bool     { return status >= 200 && status <= 299 }
