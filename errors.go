@@ -83,10 +83,7 @@ const maxErrorText = 512
 
 // words are the service's own, or the status's name without them.
 func (e *Error) words() string {
-	words := scrub.Name(e.Code)
-	if words == "" {
-		words = http.StatusText(e.StatusCode)
-	}
+	words := cmp.Or(scrub.Name(e.Code), http.StatusText(e.StatusCode), "unknown status")
 	if e.Reason != "" {
 		words += ": " + scrub.Line(e.Reason, 160)
 	}

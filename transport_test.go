@@ -122,7 +122,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 		{307, "/elsewhere?key=canary", "307 Temporary Redirect: redirect to the same host was not followed"},
 		{300, "https://canary b/%zz", "300 Multiple Choices: redirect to an address that cannot be read was not followed"},
 		{304, "", "304 Not Modified: the body is not the documented JSON: 0 bytes"},
-		{399, "https://elsewhere.example/", "399 : redirect to elsewhere.example was not followed"},
+		{399, "https://elsewhere.example/", "399 unknown status: redirect to elsewhere.example was not followed"},
 		{400, "https://elsewhere.example/", "400 Bad Request: the body is not the documented JSON: 0 bytes (correct the call)"},
 	} {
 		transport := answering(answer{Status: tt.status, Header: http.Header{"Location": {tt.location}}})
