@@ -33,7 +33,8 @@ type LimitState struct {
 }
 
 // State returns what the pacer knows. It calls nobody.
-func (p *Pacer) State() (s State) {
+func (p *Pacer) State() State {
+	var s State
 	p.locked(func() {
 		m := p.here(p.now())
 		s.Processes = len(m.Members)
