@@ -98,11 +98,7 @@ func TestCarelessTransports(t *testing.T) {
 }
 
 func TestCookieJarIsUsed(t *testing.T) {
-	jar, err := cookiejar.New(nil)
-	require.NoError(t, err)
-	service, err := url.Parse(clienttest.URL)
-	require.NoError(t, err)
-	jar.SetCookies(service, []*http.Cookie{{Name: "gateway", Value: "blue"}})
+	jar := jarOf(t, "gateway", "blue")
 	transport := answering(answer{Status: 503}, clienttest.NotDialed, clienttest.OK)
 	client := clienttest.At(t, clienttest.URL, clienttest.Quick, agentmessaging.WithHTTPClient(&http.Client{Transport: transport, Jar: jar}))
 	require.NoError(t, get(t.Context(), client))
@@ -132,4 +128,23 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 		assert.Len(t, transport.Sent(), 1, "%+v", tt)
 		assert.Equal(t, http.Client{Transport: transport, Timeout: time.Minute}, *hc)
 	}
+}
+
+// TestGivenHTTPClientIsCopied: what its owner changes later changes no call.
+func TestGivenHTTPClientIsCopied(t *testing.T) {
+	transport := answering(clienttest.OK)
+	hc := &http.Client{Transport: transport}
+	client := clienttest.At(t, clienttest.URL, agentmessaging.WithHTTPClient(hc))
+	hc.Jar = jarOf(t, "gateway", "green")
+	require.NoError(t, get(t.Context(), client))
+	assert.Empty(t, transport.Sent()[0].Header["Cookie"])
+}
+
+func jarOf(t *testing.T, name, value string) http.CookieJar {
+	jar, err := cookiejar.New(nil)
+	require.NoError(t, err)
+	service, err := url.Parse(clienttest.URL)
+	require.NoError(t, err)
+	jar.SetCookies(service, []*http.Cookie{{Name: name, Value: value}})
+	return jar
 }
