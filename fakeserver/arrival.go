@@ -129,9 +129,6 @@ func addressOf(r *http.Request, secrets []string) (base, query string) {
 	return base, kept(scrub(values.Encode(), secrets))
 }
 
-// maxBody bounds a request body: 1 MiB. The interface states no bound.
-const maxBody = 1 << 20
-
 // readBody reads the whole body, even if it is wrong, so that the answer does
 // not depend on the speed of the client. size counts the bytes that were read:
 // one more than the bound when the body is too long.
@@ -143,8 +140,8 @@ func readBody(r *http.Request) (raw []byte, size int, flaw *failure) {
 	switch {
 	case err != nil:
 		return raw, len(raw), badRequest("body", "it did not arrive whole")
-	case len(raw) > maxBody:
-		return raw, len(raw), badRequest("body", fmt.Sprintf("at most %d bytes", maxBody))
+	case len(raw) > spec.MaxBody:
+		return raw, len(raw), badRequest("body", fmt.Sprintf("at most %d bytes", spec.MaxBody))
 	}
 	return raw, len(raw), nil
 }
@@ -152,8 +149,8 @@ func readBody(r *http.Request) (raw []byte, size int, flaw *failure) {
 // readAll reads a body, or one byte more than is allowed. Where the length is
 // given, as it almost always is, it allocates exactly that.
 func readAll(r *http.Request) ([]byte, error) {
-	if r.ContentLength <= 0 || r.ContentLength > maxBody {
-		return io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	if r.ContentLength <= 0 || r.ContentLength > spec.MaxBody {
+		return io.ReadAll(io.LimitReader(r.Body, spec.MaxBody+1))
 	}
 	raw := make([]byte, r.ContentLength)
 	n, err := io.ReadFull(r.Body, raw)

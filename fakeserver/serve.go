@@ -170,21 +170,6 @@ func (s *Server) admit(req *request) *failure {
 	return nil
 }
 
-// countsOf returns the windows of a call's address.
-func (s *Server) countsOf(req *request) *counts {
-	return req.world.ips.of(req.ip, req.now, s.config.sliding)
-}
-
-// oneClock resets the key's limits when the clock has run backwards. Limits
-// cannot work across two clocks: a wait from the year 2000 of a bubble until
-// today would be 26 years.
-func (s *Server) oneClock(req *request) {
-	if req.key.counts.behind(req.now) {
-		req.key.counts = newCounts(s.config.sliding)
-		req.twoClocks = true
-	}
-}
-
 // compose makes the answer of a reply, or of a failure, which the record then
 // shows.
 func (s *Server) compose(req *request, rep reply, flaw *failure) answer {

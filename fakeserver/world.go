@@ -114,3 +114,18 @@ func (s *Server) Advance(d time.Duration) {
 		misuse("Advance", "%v more would be beyond what a time.Duration holds", d)
 	}
 }
+
+// countsOf returns the windows of a call's address.
+func (s *Server) countsOf(req *request) *counts {
+	return req.world.ips.of(req.ip, req.now, s.config.sliding)
+}
+
+// oneClock resets the key's limits when the clock has run backwards. Limits
+// cannot work across two clocks: a wait from the year 2000 of a bubble until
+// today would be 26 years.
+func (s *Server) oneClock(req *request) {
+	if req.key.counts.behind(req.now) {
+		req.key.counts = newCounts(s.config.sliding)
+		req.twoClocks = true
+	}
+}

@@ -12,11 +12,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
-
-// maxBody is the size of the largest request body, 1 MiB.
-const maxBody = 1 << 20
 
 // request is a call that has a route, read whole.
 type request struct {
@@ -122,9 +120,9 @@ func (r *route) parseQuery(raw string) (url.Values, error) {
 // readBody reads a body whole. What is not JSON cannot be meant, and a form of
 // another site cannot send JSON without asking first.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, spec.MaxBody))
 	if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
-		return nil, refuse(http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("body: at most %d bytes", maxBody))
+		return nil, refuse(http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("body: at most %d bytes", spec.MaxBody))
 	}
 	if err != nil {
 		return nil, badRequest("body", "did not arrive whole")
