@@ -89,7 +89,6 @@ func (c *CoolDown) look(w *caller, now time.Time) (pause time.Duration, passed b
 		return 0, true, nil
 	case shut == nil:
 		c.line.join(w)
-		c.count(now)
 		c.admit(now)
 		if w.passed {
 			return 0, true, nil
@@ -122,8 +121,10 @@ func (c *CoolDown) rest(w *caller, now time.Time, pause time.Duration) error {
 	return err
 }
 
-// admit lets pass who is next, for as long as the gates let anybody pass.
+// admit lets pass who is next, for as long as the gates let anybody pass. The
+// count before it ends turns that would hold up a lone caller.
 func (c *CoolDown) admit(now time.Time) {
+	c.count(now)
 	for {
 		w := c.line.first(func(class int, last bool) bool { return c.gates.allow(class, last, now) })
 		if w == nil {
@@ -172,7 +173,6 @@ func (c *CoolDown) Done(seat *Seat, outcome Outcome) (news bool) {
 		}
 		c.line.wake() // to sleep until the gate opens
 	}
-	c.count(now)
 	c.admit(now)
 	return news
 }

@@ -1,8 +1,6 @@
 package cooldown
 
-import (
-	"time"
-)
+import "time"
 
 // What a client that sets no agentmessaging.RetryPolicy goes by, and a limiter for it.
 const (

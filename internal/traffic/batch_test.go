@@ -49,7 +49,7 @@ func (b *batch) RoundTrip(*http.Request) (*http.Response, error) {
 	answer := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`{"reply_text": "Hi", "trace_id": "t"}`))}
 	if wait := b.call(Message, time.Since(b.begin)); wait > 0 {
 		answer.StatusCode = http.StatusTooManyRequests
-		answer.Header.Set("Retry-After", fmt.Sprint(int64((wait+time.Second-1)/time.Second)))
+		answer.Header.Set("Retry-After", fmt.Sprint(retryAfter(wait).Seconds()))
 		return answer, nil
 	}
 	b.pause(b.reply)

@@ -77,7 +77,7 @@ func (c *caller) send(began time.Duration) (got agentmessaging.AttemptOutcome, o
 	got = agentmessaging.AttemptOutcome{StatusCode: http.StatusOK, Sent: true}
 	if wait := w.service.call(c.Attempt, clock()); wait > 0 {
 		got.StatusCode, got.LimitKey = http.StatusTooManyRequests, "theirs"
-		got.RetryAfter = (wait + time.Second - 1).Truncate(time.Second) // whole seconds, rounded up
+		got.RetryAfter = retryAfter(wait)
 	}
 	w.note(event{at: clock(), process: c.index, class: c.Class, accepted: got.StatusCode == http.StatusOK, wait: waited})
 	time.Sleep(draw(w.Latency, c.random) + draw(w.Replies, c.random))

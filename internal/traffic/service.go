@@ -50,6 +50,11 @@ func (s *service) call(attempt agentmessaging.LimitedAttempt, now time.Duration)
 	return wait
 }
 
+// retryAfter is a wait as a service tells it: in whole seconds, rounded up.
+func retryAfter(wait time.Duration) time.Duration {
+	return (wait + time.Second - 1).Truncate(time.Second)
+}
+
 // Counts reports whether a limit counts an attempt.
 func Counts(l pacer.Limit, attempt agentmessaging.LimitedAttempt) bool {
 	endpoint := spec.Find(attempt.Method, attempt.Path)
