@@ -2,6 +2,8 @@ package control
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
@@ -24,6 +26,46 @@ func ofAgent(act func(agent, *request) (any, error)) handler {
 		}
 		return act(agent{w, a}, r)
 	})
+}
+
+type agentView struct {
+	fakeserver.Agent
+	Exchanges int `json:"exchanges"`
+}
+
+func (w *world) viewOfAgent(a fakeserver.Agent) agentView {
+	return agentView{a, w.fake.Admin().ExchangeCount(a.ID)}
+}
+
+// mentions reports whether a word, in lower case, is in what a person knows an
+// agent by.
+func mentions(a fakeserver.Agent, word string) bool {
+	return slices.ContainsFunc([]string{a.ID, a.CustomerRef, a.SystemPrompt, a.Key}, func(text string) bool {
+		return strings.Contains(strings.ToLower(text), word)
+	})
+}
+
+// listAgents is GET agents.
+func (w *world) listAgents(r *request) (any, error) {
+	label, only := r.given("key")
+	if _, err := w.keyOf("key", label); only && err != nil {
+		return nil, err
+	}
+	limit := r.number("limit", noLimit, 1, noLimit)
+	if r.flaw != nil {
+		return nil, r.flaw
+	}
+	views, word, total := []agentView{}, strings.ToLower(r.query.Get("search")), 0
+	for _, a := range slices.Backward(w.fake.Agents()) {
+		if only && a.Key != label || !mentions(a, word) {
+			continue
+		}
+		if total++; total <= limit {
+			views = append(views, w.viewOfAgent(a))
+		}
+	}
+	slices.Reverse(views)
+	return map[string]any{"agents": views, "total": total}, nil
 }
 
 // get is GET agents/{agent_id}.

@@ -1,29 +1,14 @@
 package control
 
-import (
-	"time"
-
-	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
-)
-
-type byokView struct {
-	Provider    string    `json:"provider"`
-	BaseURL     *string   `json:"base_url"`
-	Model       *string   `json:"model"`
-	Label       *string   `json:"label"`
-	Fingerprint string    `json:"fingerprint"`
-	UpdatedAt   time.Time `json:"updated_at"`
-}
+import "github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 
 // byok is GET keys/{key}/byok.
 func (k key) byok(*request) (any, error) {
-	c, set := k.fake.BYOK(k.text)
-	if !set {
-		return map[string]any{"byok": nil}, nil
+	var stored *fakeserver.BYOK
+	if found, set := k.fake.BYOK(k.text); set {
+		stored = &found
 	}
-	return map[string]any{"byok": byokView{
-		c.Provider, nullable(c.BaseURL), nullable(c.Model), nullable(c.Label), c.Fingerprint, c.UpdatedAt,
-	}}, nil
+	return map[string]*fakeserver.BYOK{"byok": stored}, nil
 }
 
 // newBYOK is the body of PUT keys/{key}/byok. No reason repeats a value: one of

@@ -104,8 +104,7 @@ func (w *world) listCalls(r *request) (any, error) {
 		return nil, r.flaw
 	}
 	calls := w.fake.Calls(matchers...)
-	newest := append([]fakeserver.Call{}, calls[max(0, len(calls)-limit):]...)
-	return map[string]any{"calls": newest, "total": len(calls), "dropped": w.fake.Admin().DroppedCalls()}, nil
+	return map[string]any{"calls": list(calls[max(0, len(calls)-limit):]), "total": len(calls), "dropped": w.fake.Admin().DroppedCalls()}, nil
 }
 
 const (
@@ -125,12 +124,11 @@ func (w *world) awaitCalls(r *request) (any, error) {
 		defer cancel()
 		defer context.AfterFunc(w.gone, cancel)()
 		calls, err := w.fake.AwaitCalls(ctx, n, matchers...)
-		calls = append([]fakeserver.Call{}, calls...) // a list, not null
 		if err != nil {
-			writeJSON(rw, http.StatusGatewayTimeout, map[string]any{"error": "timeout", "reason": err.Error(), "calls": calls})
+			writeJSON(rw, http.StatusGatewayTimeout, map[string]any{"error": "timeout", "reason": err.Error(), "calls": list(calls)})
 			return
 		}
-		writeJSON(rw, http.StatusOK, map[string]any{"calls": calls})
+		writeJSON(rw, http.StatusOK, map[string]any{"calls": list(calls)})
 	}), nil
 }
 

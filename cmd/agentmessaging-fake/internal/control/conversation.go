@@ -9,24 +9,6 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-type exchangeView struct {
-	Text      string    `json:"text"`
-	UserRef   *string   `json:"user_ref"`
-	ReplyText string    `json:"reply_text"`
-	Warnings  []string  `json:"warnings"`
-	Time      time.Time `json:"time"`
-	TraceID   *string   `json:"trace_id"`
-}
-
-func viewsOfExchanges(all []fakeserver.Exchange) []exchangeView {
-	views := []exchangeView{}
-	for _, e := range all {
-		warnings := append([]string{}, e.Warnings...) // an empty list, not null
-		views = append(views, exchangeView{e.Text, nullable(e.UserRef), e.ReplyText, warnings, e.Time, nullable(e.TraceID)})
-	}
-	return views
-}
-
 // conversation is GET agents/{agent_id}/conversation: the newest exchanges, or
 // those behind the one with a trace id, for a reader who has the others.
 func (a agent) conversation(r *request) (any, error) {
@@ -45,7 +27,7 @@ func (a agent) conversation(r *request) (any, error) {
 	if continues {
 		from = known + 1
 	}
-	return map[string]any{"exchanges": viewsOfExchanges(all[from:]), "total": len(all), "continues": continues}, nil
+	return map[string]any{"exchanges": list(all[from:]), "total": len(all), "continues": continues}, nil
 }
 
 // newExchanges is the body of POST agents/{agent_id}/conversation.
@@ -79,5 +61,5 @@ func (a agent) addExchanges(body newExchanges) (any, error) {
 	for _, e := range body.Exchanges {
 		a.fake.AddExchanges(a.ID, fakeserver.Exchange(e))
 	}
-	return map[string]any{"exchanges": viewsOfExchanges(a.fake.Conversation(a.ID))}, nil
+	return map[string]any{"exchanges": list(a.fake.Conversation(a.ID))}, nil
 }

@@ -47,17 +47,11 @@ func (w *world) keyOf(name, label string) (string, error) {
 }
 
 type keyView struct {
-	Label     string    `json:"label"`
-	Plan      string    `json:"plan"`
-	Dashboard bool      `json:"dashboard"`
-	Revoked   bool      `json:"revoked"`
-	Default   bool      `json:"default"`
-	IssuedAt  time.Time `json:"issued_at"`
+	fakeserver.KeyInfo
+	Default bool `json:"default"`
 }
 
-func viewOfKey(k fakeserver.KeyInfo) keyView {
-	return keyView{k.Label, string(k.Plan), k.Dashboard, k.Revoked, k.Label == firstLabel, k.IssuedAt}
-}
+func viewOfKey(k fakeserver.KeyInfo) keyView { return keyView{k, k.Label == firstLabel} }
 
 // listKeys is GET keys.
 func (w *world) listKeys(*request) (any, error) {

@@ -43,16 +43,6 @@ func (o Settings) over(base Settings) Settings {
 	return Settings{cmp.Or(o.Plan, base.Plan), cmp.Or(o.Limits, base.Limits), cmp.Or(o.Windows, base.Windows)}
 }
 
-// check checks settings that did not come in a body.
-func (o Settings) check() error {
-	for _, set := range [][2]string{{"plan", o.Plan}, {"limits", o.Limits}, {"windows", o.Windows}} {
-		if err := check(set[0], set[1], set[0]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // fakeOptions are the options of a world's fake.
 func (s *Server) fakeOptions(name string, o Settings) []fakeserver.Option {
 	opts := []fakeserver.Option{

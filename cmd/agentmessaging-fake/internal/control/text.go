@@ -30,13 +30,8 @@ func article(noun string) string {
 	return "a " + noun
 }
 
-// nullable is nil for the empty text, which stands for a value not given.
-func nullable(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
-}
+// list is never null in JSON.
+func list[T any](all []T) []T { return append([]T{}, all...) }
 
 func given[T any](v *T) (value T) {
 	if v != nil {

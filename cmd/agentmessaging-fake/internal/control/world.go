@@ -38,9 +38,6 @@ const (
 // makeWorld makes a world that nobody knows yet.
 func (s *Server) makeWorld(name string, o Settings) (*world, error) {
 	o = o.over(s.options.Settings).over(Settings{string(fakeserver.PlanPreview), limitsOfPlan, fixed})
-	if err := o.check(); err != nil {
-		return nil, err
-	}
 	fake, err := fakeserver.Open(s.fakeOptions(name, o)...)
 	if err != nil {
 		return nil, err

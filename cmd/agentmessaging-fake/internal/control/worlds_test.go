@@ -117,9 +117,6 @@ func TestTooManyWorlds(t *testing.T) {
 
 func TestOptionsRefused(t *testing.T) {
 	for want, o := range map[string]control.Options{
-		"plan: must be one of":          {Settings: control.Settings{Plan: "gold"}},
-		"limits: must be one of":        {Settings: control.Settings{Limits: "x"}},
-		"windows: must be one of":       {Settings: control.Settings{Windows: "x"}},
 		"replies: body: must be one":    {Replies: []byte("{")},
 		"replies[1].match.key: no key":  {Replies: []byte(`[{"replies":[{"text":"a"}]},{"replies":[{"text":"a"}],"match":{"key":"key_000002"}}]`)},
 		"replies: replies: is required": {Replies: []byte(`{}`)},
