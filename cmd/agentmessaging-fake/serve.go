@@ -29,7 +29,7 @@ const (
 // program is a fake that serves.
 type program struct {
 	config   *config
-	listener *door
+	listener net.Listener
 	control  *control.Server
 	server   *http.Server
 	facts    facts
@@ -37,6 +37,8 @@ type program struct {
 	lock     *os.File    // beside the state; nil: there is no state
 	saving   sync.Mutex  // one save at a time
 	draining atomic.Bool
+	shut     atomic.Bool        // connections are refused
+	pause    chan time.Duration // for how long
 }
 
 // serve runs until ctx ends, drains, and saves the state.
@@ -50,7 +52,7 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) int {
 		return exitFailed
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- p.server.Serve(p.listener) }()
+	go func() { ended <- p.accept(ctx) }()
 	err = p.announce(stdout)
 	if err == nil {
 		select {
@@ -74,7 +76,7 @@ func start(c *config) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &program{config: c, listener: &door{listener: listener}}
+	p := &program{config: c, listener: listener, pause: make(chan time.Duration, 1)}
 	if err := p.prepare(); err != nil {
 		_ = listener.Close()
 		p.unlock()
@@ -131,17 +133,6 @@ func (p *program) prepare() (err error) {
 		Handler: p.handler(), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: 1 << 18,
 		ErrorLog: log.New(io.Discard, "", 0), // it would tell of broken connections, which faults make
 	}
-	return nil
-}
-
-// refuse refuses connections for a while, and closes connections that wait
-// for a request, so that clients need new ones.
-func (p *program) refuse(long time.Duration) error {
-	if err := p.listener.shut(long); err != nil {
-		return err
-	}
-	p.server.SetKeepAlivesEnabled(false)
-	p.server.SetKeepAlivesEnabled(true)
 	return nil
 }
 

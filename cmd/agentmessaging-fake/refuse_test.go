@@ -1,14 +1,13 @@
 package main
 
 import (
-	"errors"
+	"context"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -25,7 +24,8 @@ func TestRefusedConnections(t *testing.T) {
 			idle <- true
 		}
 	}
-	go func() { served <- p.server.Serve(p.listener) }()
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { served <- p.accept(ctx) }()
 	kept := &http.Transport{}
 	ask := func() error {
 		resp, err := kept.RoundTrip(httptest.NewRequest("GET", p.facts.BaseURL+"/healthz", nil))
@@ -36,29 +36,20 @@ func TestRefusedConnections(t *testing.T) {
 	}
 	require.NoError(t, ask())
 	<-idle
-	status, _ := r.call("POST", "/_fake/v1/refuse", `{"duration":"1h"}`)
+	status, _ := r.call("POST", "/_fake/v1/refuse", `{"duration":"1ms"}`)
 	assert.Equal(t, 204, status)
-	dial := func() error {
-		conn, err := net.Dial("tcp", strings.TrimPrefix(p.facts.BaseURL, "http://"))
-		return errors.Join(err, closed(conn))
+	for ask() != nil { // until the time is over
+		continue
 	}
-	require.ErrorContains(t, dial(), "refused")
+	<-idle // the connection of the refusal
+	<-idle // and this one
+	status, _ = r.call("POST", "/_fake/v1/refuse", `{"duration":"1h"}`)
+	assert.Equal(t, 204, status)
+	_, err = net.Dial("tcp", strings.TrimPrefix(p.facts.BaseURL, "http://"))
+	require.ErrorContains(t, err, "refused")
 	require.ErrorContains(t, ask(), "refused", "a connection that waited was closed")
-	assert.ErrorIs(t, p.listener.shut(time.Hour), errShut)
-	p.listener.open()
-	require.NoError(t, dial())
-	status, _ = r.service("GET", "/v1/status", "")
-	assert.Equal(t, 200, status)
-	require.NoError(t, p.listener.shut(time.Hour))
+	assert.ErrorIs(t, p.refuse(1), errShut)
 	require.NoError(t, p.stop(), "it ends while it is shut")
-	assert.Error(t, <-served)
-	p.listener.open()
-	assert.ErrorContains(t, dial(), "refused", "and stays ended")
-}
-
-func closed(conn net.Conn) error {
-	if conn == nil {
-		return nil
-	}
-	return conn.Close()
+	cancel()
+	assert.NoError(t, <-served)
 }
