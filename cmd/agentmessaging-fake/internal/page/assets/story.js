@@ -23,17 +23,15 @@ export function attemptsOf(call, calls) {
 }
 
 // storyOf puts the exchanges with an agent and the calls that led to none into
-// one column. A step is {exchange, call, attempt}: either may be missing, and
-// attempt counts the tries of one text.
-export function storyOf(agentID, exchanges, calls) {
+// one column, from a time on. A step is {exchange, call, attempt}: either may be
+// missing, and attempt counts the tries of one text.
+export function storyOf(agentID, exchanges, calls, from) {
   const made = calls.filter((c) => c.agent_id === agentID && c.endpoint === messages);
-  const byTrace = new Map(made.filter((c) => c.trace_id).map((c) => [c.trace_id, c]));
-  const answered = new Set(exchanges.map((e) => e.trace_id));
-  const from = exchanges.length ? Date.parse(exchanges[0].time) : 0;
+  const byTrace = new Map(made.map((c) => [c.trace_id, c]));
   const steps = [
     ...exchanges.map((exchange) => ({ exchange, call: byTrace.get(exchange.trace_id), at: Date.parse(exchange.time) })),
-    ...made.filter((c) => !answered.has(c.trace_id)).map((call) => ({ call, at: Date.parse(call.time) })),
-  ].filter(({ at, exchange }) => exchange || at >= from - 86_400_000);
+    ...made.filter((c) => c.status !== 200).map((call) => ({ call, at: Date.parse(call.time) })),
+  ].filter(({ at }) => at >= from);
   steps.sort((a, b) => a.at - b.at || (a.call?.seq ?? 0) - (b.call?.seq ?? 0));
   steps.forEach((step, i) => {
     const before = steps[i - 1];

@@ -8,52 +8,32 @@ import { hrefOf } from '../route.js';
 import { said, storyOf } from '../story.js';
 import { back, button, mark, statusTag, submit, time, tag, mono, empty } from '../parts/widgets.js';
 
-export class Conversation extends Component {
-  take = (element) => {
-    this.element = element;
-  };
-
-  componentDidMount() {
-    this.element.scrollTop = this.element.scrollHeight;
-  }
-
-  getSnapshotBeforeUpdate() {
-    const { scrollTop, clientHeight, scrollHeight } = this.element;
-    return { atEnd: scrollHeight - scrollTop - clientHeight < 60, fromEnd: scrollHeight - scrollTop, first: this.first };
-  }
-
-  // Follows the conversation, unless the reader has scrolled up in it. What
-  // comes in front leaves in place what is read.
-  componentDidUpdate(before, _, { atEnd, fromEnd, first }) {
-    const { agent, exchanges } = state.conversation ?? {};
-    const last = `${agent} ${exchanges?.at(-1)?.trace_id} ${state.sending[agent] ?? ''}`;
-    this.first = exchanges?.[0];
-    if (last !== this.last && (atEnd || !this.last?.startsWith(`${agent} `))) this.element.scrollTop = this.element.scrollHeight;
-    else if (first && this.first !== first) this.element.scrollTop = this.element.scrollHeight - fromEnd;
-    this.last = last;
-  }
-
-  render({ agent }) {
-    const { agent: of, exchanges, total } = state.conversation ?? {};
-    const loaded = of === agent.agent_id && exchanges;
-    const sending = state.sending[agent.agent_id];
-    const story = loaded ? storyOf(agent.agent_id, exchanges, log.calls) : [];
-    return h(
-      'section.talk',
-      { 'aria-label': 'Conversation' },
-      back('agents', 'All agents'),
-      h('div.mainhead.between', null, h('h2', null, mono(agent.agent_id)), h('p.sum', null, plural(agent.exchanges, 'exchange'))),
+export function Conversation({ agent }) {
+  const id = agent.agent_id;
+  const { agent: of, exchanges, total } = state.conversation ?? {};
+  const loaded = of === id && exchanges;
+  const sending = state.sending[id];
+  const earlier = loaded ? total - exchanges.length : 0; // exchanges that are not loaded
+  const story = loaded ? storyOf(id, exchanges, log.calls, earlier ? Date.parse(exchanges[0].time) : 0) : [];
+  return h(
+    'section.talk',
+    { 'aria-label': 'Conversation' },
+    back('agents', 'All agents'),
+    h('div.mainhead.between', null, h('h2', null, mono(id)), h('p.sum', null, plural(agent.exchanges, 'exchange'))),
+    h(
+      'div.said', // begins at its end, and stays there
+      { key: id, tabIndex: 0, role: 'log', 'aria-label': `Conversation with ${id}` },
       h(
-        'div.said',
-        { ref: this.take, tabIndex: 0, role: 'log', 'aria-label': `Conversation with ${agent.agent_id}` },
-        loaded && total > exchanges.length && h('div.older.row', null, button(`Show earlier (${count(total - exchanges.length)})`, showEarlier, { small: true })),
+        'div.stack',
+        null,
+        earlier > 0 && h('div.older.row', null, button(`Show earlier (${count(earlier)})`, showEarlier, { small: true })),
         loaded && !story.length && sending === undefined && empty('Nothing was said yet', h('p', null, 'Write the first message below. It is a real call with the key of the agent, and shows in the traffic.')),
         story.map(step),
         sending !== undefined && h('div.exchange', { key: 'sending' }, h('div.bubble.mine', { 'aria-busy': 'true' }, h('p', null, sending), h('div.hint', null, 'sending'))),
       ),
-      h(Composer, { agent }),
-    );
-  }
+    ),
+    h(Composer, { agent }),
+  );
 }
 
 // step is an exchange, or a call that led to none.
