@@ -8,7 +8,7 @@ test('without calls the page says how to make one', async (t) => {
   const { fake, page } = await open(t);
   const main = page.locator('main');
   await wantText(main, /No calls yet/);
-  await wantText(main, new RegExp(`export AGENT_MESSAGING_BASE_URL=${fake.base}\n\\s*export AGENT_MESSAGING_API_KEY=`));
+  await wantText(main, new RegExp(`export AGENT_MESSAGING_BASE_URL=${fake.base}\n\\s*export AGENT_MESSAGING_API_KEY=${fake.key}`));
   await wantText(main, /curl -sS "\$AGENT_MESSAGING_BASE_URL\/v1\/status"/);
 });
 
@@ -78,7 +78,6 @@ test('the filters leave what fits, and go on as calls arrive', async (t) => {
 test('the list stands still under the mouse, and says what is new', async (t) => {
   const { fake, page } = await open(t, { prepare: (fake) => fake.call('GET', '/v1/agents/read_me') });
   const rows = calls(page);
-  await page.locator('.strip').waitFor(); // it moves the list
   await rows.first().hover();
   await fake.call('GET', '/v1/status');
   await page.getByRole('button', { name: '1 new' }).waitFor();

@@ -110,9 +110,13 @@ test('a call is sent again, and edited', async (t) => {
 });
 
 test('what the key has spent stands above the traffic', async (t) => {
-  const { fake, page } = await open(t, { prepare: (fake) => fake.agent() });
+  const { fake, page } = await open(t, { prepare: (fake) => fake.call('GET', '/v1/status', undefined, { key: 'nobody' }) });
   const strip = page.locator('.strip');
+  await wantText(strip, /nothing spent/);
+  const { y } = await page.getByRole('listbox').boundingBox();
+  await fake.agent();
   await wantText(strip, /per minute\s*59 left/);
   await fake.control('POST', 'keys/key_000001/limits/key_minute/exhaust');
   await wantText(strip, /per minute\s*opens in/);
+  assert.equal((await page.getByRole('listbox').boundingBox()).y, y, 'the list has moved');
 });

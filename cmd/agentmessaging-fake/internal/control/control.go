@@ -97,14 +97,20 @@ func (s *Server) worldNamed(name string) *world {
 	return s.worlds[name]
 }
 
-// info is GET info.
+// info is GET info. A key that was chosen may be a secret; the other one is the
+// same in every fake.
 func (s *Server) info(*request) (any, error) {
+	key := s.Key()
+	if s.options.Key != "" {
+		key = ""
+	}
 	return struct {
 		Version   string    `json:"version"`
 		BaseURL   string    `json:"base_url"`
 		StartedAt time.Time `json:"started_at"`
 		Remote    bool      `json:"remote"`
-	}{s.options.Version, s.options.BaseURL, s.started, s.options.Remote}, nil
+		Key       string    `json:"key,omitempty"`
+	}{s.options.Version, s.options.BaseURL, s.started, s.options.Remote, key}, nil
 }
 
 type pause struct {

@@ -10,7 +10,6 @@ export class CallLog {
   calls = []; // oldest first
   shown = this.calls;
   total = 0; // with a filter: how many calls of the world pass it
-  passed = 0; // how many calls have ever been appended to shown
   generation = 0; // changes when shown is made anew
   filtered = false;
   loaded = true; // false while the fake looks for calls that pass a new filter
@@ -24,10 +23,7 @@ export class CallLog {
     if (call.seq <= this.lastSeq) return false;
     this.calls.push(call);
     this.#characters += sizeOf(call);
-    if (!this.filtered) {
-      if (this.shown !== this.calls) this.shown.push(call);
-      this.passed++;
-    }
+    if (!this.filtered && this.shown !== this.calls) this.shown.push(call);
     this.#dropOldest();
     return true;
   }
@@ -57,7 +53,6 @@ export class CallLog {
     this.shown = filtered ? [] : this.calls;
     this.hasOlder = !filtered && this.#beyond;
     this.total = 0;
-    this.passed = this.shown.length;
     this.generation++;
   }
 
@@ -67,7 +62,6 @@ export class CallLog {
     if (!this.loaded) this.hasOlder = total > calls.length;
     this.loaded = true;
     this.total += total;
-    this.passed += calls.length;
     this.shown.push(...calls);
   }
 

@@ -1,6 +1,6 @@
-// What a user copies: a recorded call as curl and as Go, a call of the control
-// interface, and the environment of an application. No snippet of a call holds a
-// key: environment variables stand where keys go.
+// What a user copies: a call as curl and as Go, and the environment of an
+// application. No snippet of a call holds a key: environment variables stand where
+// keys go.
 import { state } from './store.js';
 
 // quoteShell puts a string between single quotes, where a shell sees nothing
@@ -30,10 +30,12 @@ function isCut({ body, body_bytes: bytes }) {
 
 const cutWords = 'The body of this call was not kept whole, so it cannot be sent again.';
 
-export function asCurl(call) {
+// asCurl is a call for a shell, of the service or, with another secret, of the
+// control interface.
+export function asCurl(call, secret = 'AGENT_MESSAGING_API_KEY') {
   if (isCut(call)) return `# ${cutWords}`;
   const lines = [`curl -sS ${curlOptions(call)}${shellPath(call.path)}`];
-  if (call.key !== 'missing') lines.push('-H "Authorization: Bearer $AGENT_MESSAGING_API_KEY"');
+  if (call.key !== 'missing') lines.push(`-H "Authorization: Bearer $${secret}"`);
   if (call.body) {
     lines.push(`-H ${quoteShell(`Content-Type: ${call.header?.['Content-Type']?.[0] ?? 'application/json'}`)}`);
     lines.push(`--data-raw ${shellBody(call.body)}`);
@@ -138,11 +140,4 @@ export function exportLines(secret) {
   const base = state.info?.base_url ?? location.origin;
   const word = (s) => (/^[\w\-./:]+$/.test(s) ? s : quoteShell(s));
   return `export AGENT_MESSAGING_BASE_URL=${word(base)}\nexport AGENT_MESSAGING_API_KEY=${word(secret)}`;
-}
-
-// controlCurl is a call of the control interface for a shell, with the token
-// that a fake on another machine asks for.
-export function controlCurl(path, body) {
-  const token = state.info?.remote ? '  -H "Authorization: Bearer $AGENT_MESSAGING_FAKE_TOKEN" \\\n' : '';
-  return `curl -sS ${location.origin}${path} \\\n${token}  -H 'Content-Type: application/json' \\\n  --data-raw ${quoteShell(JSON.stringify(body))}`;
 }

@@ -51,7 +51,9 @@ function loadList(name) {
   return coalesced(async () => change({ [name]: (await get([name]))?.[name] ?? [] }));
 }
 
-const loadFaults = loadList('faults');
+// A fault that has acted as often as it was to is no longer in force.
+const inForce = (f) => !(f.times && f.hits >= f.times) && !(f.nth && f.hits > 0);
+const loadFaults = coalesced(async () => change({ faults: ((await get(['faults']))?.faults ?? []).filter(inForce) }));
 const loadReplies = loadList('replies');
 const loadSnapshots = loadList('snapshots');
 // The limits come after the keys: which key is open may follow from them.

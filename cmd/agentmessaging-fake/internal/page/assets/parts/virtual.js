@@ -5,11 +5,11 @@ const spare = 6; // rows kept above and below what is seen
 
 // VirtualList draws rows of one height, the newest first. props:
 //   length, keyAt(i), row(i, cursor)   what to draw
-//   passed, generation                 of CallLog
+//   generation                         of CallLog
 //   rowHeight                          in pixels
 //   cursor                             index of the row under the cursor
 //   onMove(i), onOpen(i)               what the keyboard and the mouse do
-//   onHold(), onRelease()              somebody reads the list, or has left it
+//   onRead(is)                         somebody reads the list, or has left it
 export class VirtualList extends Component {
   state = { top: 0, height: 600 };
 
@@ -29,13 +29,7 @@ export class VirtualList extends Component {
   componentDidUpdate(before) {
     if (before.generation !== this.props.generation) this.element.scrollTop = 0;
     else if (before.cursor !== this.props.cursor && this.moved) this.#reveal();
-    else this.#stay(this.props.passed - before.passed);
     this.moved = false;
-  }
-
-  // Who has scrolled down keeps seeing the same rows while others arrive above.
-  #stay(arrived) {
-    if (arrived > 0 && this.element.scrollTop > 0) this.element.scrollTop += arrived * this.props.rowHeight;
   }
 
   #reveal() {
@@ -45,7 +39,15 @@ export class VirtualList extends Component {
     else if (top + this.props.rowHeight > scrollTop + clientHeight) this.element.scrollTop = top + this.props.rowHeight - clientHeight;
   }
 
-  scroll = () => this.setState({ top: this.element.scrollTop });
+  scroll = () => {
+    this.setState({ top: this.element.scrollTop });
+    this.read();
+  };
+
+  read = () => {
+    const { element, props } = this;
+    if (element) props.onRead(element.matches(':hover, :focus-within') || element.scrollTop > 0);
+  };
 
   key = (event) => {
     const { length, cursor, onMove, onOpen } = this.props;
@@ -61,7 +63,7 @@ export class VirtualList extends Component {
     onMove(Math.min(length - 1, Math.max(0, cursor + step)));
   };
 
-  render({ length, cursor, label, keyAt, row, rowHeight: size, onOpen, onHold, onRelease }, { top, height }) {
+  render({ length, cursor, label, keyAt, row, rowHeight: size, onOpen }, { top, height }) {
     const first = Math.max(0, Math.floor(top / size) - spare);
     const last = Math.min(length, Math.ceil((top + height) / size) + spare);
     const seen = Array.from({ length: Math.max(0, last - first) }, (_, i) => first + i);
@@ -76,10 +78,10 @@ export class VirtualList extends Component {
         'aria-activedescendant': active,
         onScroll: this.scroll,
         onKeyDown: this.key,
-        onPointerEnter: onHold,
-        onFocusIn: onHold,
-        onPointerLeave: onRelease,
-        onFocusOut: () => requestAnimationFrame(onRelease), // the focus is nowhere yet
+        onPointerEnter: this.read,
+        onPointerLeave: this.read,
+        onFocusIn: this.read,
+        onFocusOut: () => requestAnimationFrame(this.read), // the focus is nowhere yet
       },
       h(
         'div.vspace',

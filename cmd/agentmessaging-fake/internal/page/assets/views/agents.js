@@ -5,6 +5,7 @@ import { act, inWorld } from '../api.js';
 import { loadAgents, openKey } from '../sync.js';
 import { go, hrefOf } from '../route.js';
 import { plural, indentJSON } from '../format.js';
+import { asCurl } from '../snippets.js';
 import { back, button, form, head, input, select, submit, tag, mono, ago, both, facts, empty, arrows, code } from '../parts/widgets.js';
 import { Conversation } from './conversation.js';
 
@@ -32,13 +33,10 @@ function nothing(agents) {
   if (state.agents === null) return null;
   if (state.route.id) return empty('No such agent', h('p', null, 'It may have gone with a reset. Open one from the list.'));
   if (agents.length) return empty('No agent is open', h('p', null, 'Open one from the list to read its conversation and to write to it.'));
-  return empty('No agents yet', h('p', null, 'Your application creates one with a call, or add one here. By hand:'), code('curl', createLine, { kind: 'snippet' }));
+  return empty('No agents yet', h('p', null, 'Your application creates one with a call, or add one here. By hand:'), code('curl', asCurl(firstAgent), { kind: 'snippet' }));
 }
 
-const createLine = `curl -sS "$AGENT_MESSAGING_BASE_URL/v1/agents" \\
-  -H "Authorization: Bearer $AGENT_MESSAGING_API_KEY" \\
-  -H 'Content-Type: application/json' \\
-  --data-raw '{"system_prompt":"Be brief."}'`;
+const firstAgent = { method: 'POST', path: '/v1/agents', body: '{"system_prompt":"Be brief."}' };
 
 function Search() {
   const find = (e) => (change({ agentSearch: e.target.value }), loadAgents());

@@ -64,7 +64,7 @@ function Attempts({ call }) {
   const all = attemptsOf(call, log.calls);
   if (all.length < 2) return null;
   const attempt = (c) => h('a.attempt.row', { href: hrefOf('traffic', c.seq), 'aria-current': c.seq === call.seq ? 'true' : undefined }, statusTag(c), mark(c), h('span.soft', null, time(c.time)));
-  return h('ol', { 'aria-label': 'Attempts' }, all.map((c) => h('li', { key: c.seq }, attempt(c))));
+  return [h('h3', { key: 'title' }, 'Attempts'), h('ol', { key: 'list', 'aria-label': 'Attempts' }, all.map((c) => h('li', { key: c.seq }, attempt(c))))];
 }
 
 // differs reports whether the client got something else than the service
@@ -81,9 +81,9 @@ function Exchanged({ call }) {
     bodyOf('Body', call.body, call.body_bytes),
     h('h3', { key: 'reply' }, 'What the client got'),
     h(Header, { key: 'sentheader', lines: headerLines(call.sent.header) }),
-    bodyOf('Reply', call.sent.body, call.sent.bytes),
+    !(call.sent.broke && !call.sent.body) && bodyOf('Reply', call.sent.body, call.sent.bytes),
     call.sent.broke && h('p.hint', { key: 'broke' }, `${plural(call.sent.bytes, 'byte')} of the body, then: ${broken[call.sent.broke]}.`),
-    differs(call) && [h('h3', { key: 'decided' }, 'What the service decided'), call.reply_body ? code('Decided', indentJSON(call.reply_body)) : h('p.hint', null, 'Nothing: a fault came first.')],
+    differs(call) && call.reply_body && [h('h3', { key: 'decided' }, 'What the service decided'), code('Decided', indentJSON(call.reply_body))],
   ];
 }
 
@@ -99,7 +99,7 @@ function headerLines(header) {
 
 // Seldom what one is looking for, so it is closed at first.
 function Header({ lines }) {
-  return h('details.hint', null, h('summary', null, plural(lines.length, 'header')), h('pre', null, lines.join('\n')));
+  return lines.length > 0 && h('details.hint', null, h('summary', null, plural(lines.length, 'header')), h('pre', null, lines.join('\n')));
 }
 
 // Again sends the call once more, as it was or edited, and shows the curl and

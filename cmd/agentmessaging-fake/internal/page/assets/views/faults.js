@@ -3,13 +3,12 @@ import { h, text, Component } from '../dom.js';
 import { state } from '../store.js';
 import { act, inWorld, worldPath } from '../api.js';
 import { plural } from '../format.js';
-import { controlCurl } from '../snippets.js';
+import { asCurl } from '../snippets.js';
 import { button, code, empty, form, head, input, mono, select, submit, tag } from '../parts/widgets.js';
 import { endpoints } from './traffic.js';
 
 export function Faults() {
-  // A fault that has acted as often as it was to is no longer in force.
-  const faults = (state.faults ?? []).filter((f) => !(f.times && f.hits >= f.times) && !(f.nth && f.hits > 0));
+  const faults = state.faults ?? [];
   return h(
     'div.panel.two',
     null,
@@ -27,8 +26,13 @@ function nothing() {
   return empty(
     'Every call goes through',
     h('p', null, 'Turn a fault on to see how your application takes it: an error, a slow answer, a connection that breaks. By hand:'),
-    code('curl', controlCurl(worldPath('faults'), { fault: { kind: 'rate_limited', retry_after: '30' }, times: 1 }), { kind: 'snippet' }),
+    code('curl', asCurl(firstFault(), 'AGENT_MESSAGING_FAKE_TOKEN'), { kind: 'snippet' }),
   );
+}
+
+function firstFault() {
+  const body = '{"fault":{"kind":"rate_limited","retry_after":"30"},"times":1}';
+  return { method: 'POST', path: worldPath('faults'), body, key: state.info?.remote ? '' : 'missing' };
 }
 
 function rule(f) {

@@ -14,7 +14,7 @@ export function Header() {
     h(World),
     h(Clock),
     h(Link),
-    button('Reset', askReset, { icon: 'reset' }),
+    button('Reset', askReset, { icon: 'reset', small: true }),
   );
 }
 

@@ -1,6 +1,6 @@
 // The seven limits of a key as gauges.
 import { h } from '../dom.js';
-import { now } from '../store.js';
+import { now, state } from '../store.js';
 import { actWithUndo, inWorld } from '../api.js';
 import { count, exact, relative } from '../format.js';
 import { hrefOf } from '../route.js';
@@ -48,21 +48,23 @@ function Gauge({ label, row }) {
   );
 }
 
-// Strip is the gauges in one line, for above the traffic: what is left, and when
-// what is shut opens. Limits that nothing was spent of are left out.
-export function Strip({ label, rows }) {
-  const spent = (rows ?? []).filter((row) => row.max !== null && row.left < row.max);
-  if (!spent.length) return null;
-  const small = (row) => [
+// Strip is the gauges in one line, for above the traffic: what is shut, and what
+// is left of the others that something was spent of. It is always there, so that
+// nothing moves when the first call comes.
+export function Strip() {
+  const { key, rows = [] } = state.limits ?? {};
+  const spent = rows.filter((row) => row.max !== null && row.left < row.max).sort((a, b) => (a.left > 0) - (b.left > 0));
+  const none = rows.some((row) => row.max !== null) ? 'nothing spent' : 'no limits';
+  return h('a.strip.row', { href: hrefOf('keys', key) }, mono(key), rows.length > 0 && !spent.length && none, spent.map(small));
+}
+
+function small(row) {
+  return h(
+    'span.row',
+    { key: row.limit_key, class: toneOf(row), title: nameOf(row) },
     h('span', null, nameOf(row).replace('Requests per', 'per')),
     bar(row, { 'aria-hidden': 'true' }),
     h('span', null, row.opens_at ? `opens ${relative(Date.parse(row.opens_at), now())}` : `${count(row.left)} left`),
-  ];
-  return h(
-    'a.strip.row',
-    { href: hrefOf('keys', label) },
-    mono(label),
-    spent.map((row) => h('span.row', { key: row.limit_key, class: toneOf(row), title: nameOf(row) }, small(row))),
   );
 }
 

@@ -3,7 +3,7 @@ import { h } from '../dom.js';
 import { state, change } from '../store.js';
 import { log, loadOlder } from '../sync.js';
 import { go, hrefOf, setFilter } from '../route.js';
-import { exportLines } from '../snippets.js';
+import { asCurl, exportLines } from '../snippets.js';
 import { indexOf } from '../calls.js';
 import { count, plural, took } from '../format.js';
 import { button, choice, code, head, mark, statusTag, ago, empty, mono } from '../parts/widgets.js';
@@ -33,7 +33,7 @@ export function Traffic() {
       'section.calls',
       { 'aria-label': 'Calls' },
       head('Traffic', sum(), h(Pause)),
-      h(Strip, { label: state.limits?.key, rows: state.limits?.rows }),
+      h(Strip),
       h(Filter),
       content(),
     ),
@@ -43,12 +43,15 @@ export function Traffic() {
 
 // While somebody reads the list it stands still, so that the row that was read
 // is the row that opens.
-function hold() {
-  if (!state.held) change({ held: log.lastSeq });
+function read(is) {
+  if (!state.paused && is !== Boolean(state.held)) change({ held: is ? log.lastSeq : 0 });
 }
 
-function release() {
-  if (state.held && !state.paused && !document.querySelector('.vlist:is(:hover, :focus-within)')) change({ held: 0 });
+// toTop shows the newest calls; those that come later show at once where held
+// is 0, and else wait.
+function toTop(held) {
+  document.querySelector('.vlist')?.scrollTo(0, 0);
+  change({ held });
 }
 
 // waiting is how many calls have come since the list stands still.
@@ -61,7 +64,10 @@ function waiting() {
 }
 
 function Pause() {
-  const toggle = () => change({ paused: !state.paused, held: state.paused ? 0 : log.lastSeq });
+  const toggle = () => {
+    toTop(state.paused ? 0 : log.lastSeq);
+    change({ paused: !state.paused });
+  };
   return button(state.paused ? 'Resume' : 'Pause', toggle, { kind: 'quiet', small: true, 'aria-pressed': String(state.paused) });
 }
 
@@ -104,18 +110,15 @@ function content() {
 }
 
 // What to do where nothing has happened yet.
-const curlLine = `curl -sS "$AGENT_MESSAGING_BASE_URL/v1/status" \\
-  -H "Authorization: Bearer $AGENT_MESSAGING_API_KEY"`;
-
 function Connect() {
-  const own = state.world === 'default';
+  const key = state.world === 'default' ? state.info.key : `amk_world_${state.world}`;
   return h(
     'div.stack',
     null,
-    h('p', null, 'Point your application at this fake. ', own ? 'The program printed the key when it started. ' : `The world ${state.world} has a key of its own. `, h('a', { href: hrefOf('keys') }, 'Issue another'), ' if it is gone.'),
-    code('Environment', exportLines(own ? 'the key that the program printed' : `amk_world_${state.world}`), { kind: 'snippet' }),
-    h('p', null, 'Or make a first call by hand:'),
-    code('curl', curlLine, { kind: 'snippet' }),
+    h('p', null, 'Point your application at this fake', key ? ':' : ', with the key that the program printed. ', !key && h('a', { href: hrefOf('keys') }, 'Issue another if it is gone.')),
+    code('Environment', exportLines(key ?? 'the key that the program printed'), { kind: 'snippet' }),
+    h('p', null, 'Or make a first call by hand, in a shell with this environment:'),
+    code('curl', asCurl({ method: 'GET', path: '/v1/status' }), { kind: 'snippet' }),
   );
 }
 
@@ -127,11 +130,10 @@ function list() {
   const position = indexOf(log.shown, state.cursor);
   return [
     h('div.columns.label', { 'aria-hidden': 'true' }, columns.map(([name, words]) => h('span', { class: `c-${name}` }, words))),
-    behind > 0 && button(`${count(behind)} new`, () => change({ held: log.lastSeq }), { class: 'fresh', small: true, icon: 'up' }),
+    behind > 0 && button(`${count(behind)} new`, () => toTop(log.lastSeq), { class: 'fresh', small: true, icon: 'up' }),
     h(VirtualList, {
       label: 'Calls, the newest first',
       length: last + 1,
-      passed: log.passed - behind,
       generation: log.generation,
       rowHeight: 38,
       cursor: position < 0 ? 0 : Math.max(0, last - position),
@@ -139,8 +141,7 @@ function list() {
       row: (i) => row(at(i)),
       onMove: (i) => (state.openCall ? go('traffic', at(i).seq) : change({ cursor: at(i).seq })),
       onOpen: (i) => go('traffic', at(i).seq),
-      onHold: hold,
-      onRelease: release,
+      onRead: read,
     }),
     h(Older),
   ];
