@@ -160,7 +160,7 @@ func class(err error) string {
 		return "ErrUnexpectedEOF"
 	case errors.Is(err, io.EOF):
 		return "EOF"
-	case errors.Is(err, syscall.ECONNRESET) && errors.As(err, &op):
+	case errors.Is(err, syscall.ECONNRESET) && errors.As(err, &op) && !strings.Contains(op.Addr.String(), "is-missing"):
 		return "ECONNRESET"
 	case errors.Is(err, context.Canceled):
 		return "Canceled"

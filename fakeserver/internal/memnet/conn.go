@@ -109,7 +109,7 @@ func (noConn) Read([]byte) (int, error)         { return 0, net.ErrClosed }
 func (noConn) Write([]byte) (int, error)        { return 0, net.ErrClosed }
 func (noConn) Close() error                     { return nil }
 func (c noConn) LocalAddr() net.Addr            { return c.client }
-func (c noConn) RemoteAddr() net.Addr           { return addr(c.host.Addr) }
+func (c noConn) RemoteAddr() net.Addr           { return self }
 func (noConn) SetDeadline(time.Time) error      { return net.ErrClosed }
 func (noConn) SetReadDeadline(time.Time) error  { return net.ErrClosed }
 func (noConn) SetWriteDeadline(time.Time) error { return net.ErrClosed }

@@ -103,7 +103,7 @@ func (w *directWriter) reader(ctx context.Context) io.ReadCloser {
 }
 
 func (h *Host) resetError() error {
-	return &net.OpError{Op: "read", Net: "tcp", Addr: addr(h.Addr), Err: os.NewSyscallError("read", syscall.ECONNRESET)}
+	return &net.OpError{Op: "read", Net: "tcp", Addr: self, Err: os.NewSyscallError("read", syscall.ECONNRESET)}
 }
 
 type faultyBody struct {

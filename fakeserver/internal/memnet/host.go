@@ -90,9 +90,9 @@ func (h *Host) nextAddr(ip netip.Addr) netip.AddrPort {
 func (h *Host) refuse(scheme, address string) error {
 	switch {
 	case scheme != "https" || address != h.Addr:
-		return dialError(address, fmt.Errorf("this client reaches only %s at https://%s, not %s://%s", h.Name, h.Addr, scheme, address))
+		return dialError(addr(address), fmt.Errorf("this client reaches only %s at https://%s, not %s://%s", h.Name, h.Addr, scheme, address))
 	case h.closed.Load():
-		return dialError(address, h.errClosed())
+		return dialError(self, h.errClosed())
 	}
 	return nil
 }
@@ -106,15 +106,19 @@ func (h *Host) refusal(req *http.Request, ip netip.Addr) error {
 	if h.Refuses == nil || !h.Refuses(req, ip) {
 		return nil
 	}
-	return dialError(h.Addr, os.NewSyscallError("connect", syscall.ECONNREFUSED))
+	return dialError(self, os.NewSyscallError("connect", syscall.ECONNREFUSED))
 }
 
-func dialError(address string, err error) error {
-	return &net.OpError{Op: "dial", Net: "tcp", Addr: addr(address), Err: err}
+func dialError(address addr, err error) error {
+	return &net.OpError{Op: "dial", Net: "tcp", Addr: address, Err: err}
 }
 
 // addr is a host and a port as an address, without looking up the host.
 type addr string
+
+// self is a host in the errors of clients that have reached it. Addr may be a
+// name that says what a client has missed which has not.
+const self addr = "fake:443"
 
 func (addr) Network() string  { return "tcp" }
 func (a addr) String() string { return string(a) }

@@ -41,11 +41,11 @@ func (n *network) dial(_ context.Context, _, address string) (net.Conn, error) {
 		return nil, err
 	}
 	client := net.TCPAddrFromAddrPort(n.host.nextAddr(n.ip))
-	dialled, accepted := newConns(client, addr(n.host.Addr))
+	dialled, accepted := newConns(client, self)
 	l := &link{dialled: dialled, done: make(chan struct{})}
 	accepted.closed = func() { n.forget(l); close(l.done) }
 	if !n.remember(l) {
-		return nil, dialError(address, n.host.errClosed())
+		return nil, dialError(self, n.host.errClosed())
 	}
 	serve(n.watched(l), accepted)
 	return &clientConn{dialled, n.host}, nil

@@ -22,7 +22,7 @@ func TestHooks(t *testing.T) {
 	host.Refuses = func(r *http.Request, ip netip.Addr) bool { return r.URL.Path == "/refused" && ip == localhost }
 	for i, wire := range []http.RoundTripper{host.Client(t, localhost).Transport, host.Direct(localhost)} {
 		for url, want := range map[string]string{
-			"https://" + address + "/":        "GetConn service.invalid:443, GotConn 127.0.0.1 service.invalid:443, WroteHeaders",
+			"https://" + address + "/":        "GetConn service.invalid:443, GotConn 127.0.0.1 fake:443, WroteHeaders",
 			"https://service.invalid/refused": "GetConn service.invalid:443",
 			"http://127.0.0.1/":               "GetConn 127.0.0.1:80",
 			"https://127.0.0.1:2/":            "GetConn 127.0.0.1:2",
