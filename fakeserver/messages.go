@@ -51,8 +51,8 @@ func copied(exchanges *ring[Exchange]) []Exchange {
 }
 
 // Conversation returns the exchanges with an agent in the order in which they
-// were answered: the newest 1,000. Scripted errors
-// are not among them. An unknown agent panics.
+// were answered: the newest 1,000, or WithCallLimit if that is more. Scripted
+// errors are not among them. An unknown agent panics.
 func (s *Server) Conversation(agentID string) []Exchange {
 	var all []Exchange
 	s.withAgent("Conversation", agentID, func(a *agent) { all = copied(&a.exchanges) })
@@ -120,7 +120,7 @@ func (t *turn) finish() (reply, *failure) {
 	if t.flaw != nil {
 		return nil, t.flaw
 	}
-	t.agent.exchanges.add(t.exchange, spec.KeptExchanges)
+	t.agent.exchanges.add(t.exchange, t.server.config.exchangeLimit())
 	return &messageReply{ReplyText: t.exchange.ReplyText, Warnings: t.exchange.Warnings}, nil
 }
 

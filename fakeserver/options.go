@@ -91,12 +91,15 @@ func WithLimit(limit Limit, calls int) Option {
 		unless(i < 0, "WithLimit: unknown limit; the limits are %s", limitKeys())
 }
 
-// WithCallLimit makes Calls keep the newest n calls instead of 1,000. 0 keeps
-// none, math.MaxInt keeps all, and memory then grows for as long as the fake is
+// WithCallLimit makes Calls keep the newest n calls instead of 1,000, and, if n
+// is more than that, Conversation as many exchanges of each agent. 0 keeps no
+// calls, math.MaxInt keeps all, and memory then grows for as long as the fake is
 // used. A negative n is an error.
 func WithCallLimit(n int) Option {
 	return set(func(c *config) { c.callLimit = n }).unless(n < 0, "WithCallLimit: %d is negative", n)
 }
+
+func (c *config) exchangeLimit() int { return max(c.callLimit, spec.KeptExchanges) }
 
 // WithUnknownRoutes answers calls to unknown paths and methods with 404 or 405
 // without failing the test, for tests that make them on purpose. A fake of Open

@@ -158,7 +158,7 @@ func (s *Server) AddExchanges(agentID string, exchanges ...Exchange) {
 	}
 	s.withAgent("AddExchanges", agentID, func(a *agent) {
 		for _, e := range added {
-			a.exchanges.add(e, spec.KeptExchanges)
+			a.exchanges.add(e, s.config.exchangeLimit())
 		}
 	})
 }

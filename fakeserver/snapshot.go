@@ -150,7 +150,7 @@ func (f *stateFile) state(c *config) state {
 		st.ips.counts[a.Address] = a.counts(c.sliding)
 	}
 	for _, a := range f.Agents {
-		st.insert(a.agent(owners[a.Key]))
+		st.insert(a.agent(owners[a.Key], c.exchangeLimit()))
 	}
 	return st
 }
@@ -175,11 +175,11 @@ func (f *countsFile) counts(sliding bool) *counts {
 	return c
 }
 
-func (f *agentFile) agent(owner *apiKey) *agent {
+func (f *agentFile) agent(owner *apiKey, kept int) *agent {
 	a := &agent{Agent: f.copied(), number: f.Number, owner: owner, ownKey: f.OwnKey}
 	a.exchanges.dropped = f.Dropped
 	for _, e := range f.Exchanges {
-		a.exchanges.add(e, spec.KeptExchanges)
+		a.exchanges.add(e, kept)
 	}
 	return a
 }

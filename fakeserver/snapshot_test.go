@@ -127,6 +127,19 @@ func TestStateOfALongerLife(t *testing.T) {
 	assert.Zero(t, fixed.Limits(fixed.Key())[4].Used, "a fixed window starts with its first call")
 }
 
+// A batch of more than a thousand messages can be looked at whole, where the
+// fake is asked to keep more: as it was sent, seeded or read from a file.
+func TestLongConversation(t *testing.T) {
+	fake, c := newFake(t, fakeserver.WithCallLimit(1002))
+	agent := c.agent(emptyBody)
+	fake.AddExchanges(agent, make([]fakeserver.Exchange, 1001)...)
+	c.send(agent, "hello").wantOK(t)
+	require.NoError(t, fake.ReadState(strings.NewReader(written(t, fake))))
+	assert.Len(t, fake.Conversation(agent), 1002)
+	c.send(agent, "hello").wantOK(t)
+	assert.Len(t, fake.Conversation(agent), 1002, "the newest")
+}
+
 // churn changes everything that a snapshot of a furnished fake keeps.
 func churn(fake *fakeserver.Server, c caller) {
 	fake.SetBYOKAvailable(true)
