@@ -3,6 +3,7 @@ package agentmessaging
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -154,15 +155,19 @@ func (p CreateAgentParams) validate() error {
 }
 
 // agentAnswer is an agent on the wire, at creation and when read.
-type agentAnswer Agent
+type agentAnswer struct {
+	Agent
+	SMS json.RawMessage `json:"sms"` // in place of the Agent's
+}
 
 func (a *agentAnswer) traceID() string { return a.TraceID }
 
-func (a *agentAnswer) result() (*Agent, error) {
+func (a *agentAnswer) result() (agent *Agent, err error) {
 	if a.ID == "" {
 		return nil, errors.New("agent_id is missing")
 	}
-	return (*Agent)(a), nil
+	a.Agent.SMS, err = channelOf(a.SMS)
+	return &a.Agent, err
 }
 
 // CreateAgent creates an agent (interface 4.6). It spends one of 50 agent

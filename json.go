@@ -80,17 +80,11 @@ type decoder interface {
 // need memory.
 type decoderOf[T, A any, P answer[T, A]] struct{}
 
-// decode fails where a member is of the wrong type, optional ones aside: what
-// the interface requires is then not there.
-func (d decoderOf[T, A, P]) decode(body []byte) (result any, traceID string, err error) {
+// decode fails where a member is of the wrong type: what the interface requires is
+// then not there. What it calls optional is read apart, by optional.
+func (decoderOf[T, A, P]) decode(body []byte) (result any, traceID string, err error) {
 	a := P(new(A))
-	err = json.Unmarshal(body, a)
-	if path := optionalOf(err); path != "" {
-		if rest := without(body, path); len(rest) < len(body) {
-			return d.decode(rest)
-		}
-	}
-	if err == nil {
+	if err = json.Unmarshal(body, a); err == nil {
 		result, err = a.result()
 	}
 	if err != nil {
@@ -99,42 +93,14 @@ func (d decoderOf[T, A, P]) decode(body []byte) (result any, traceID string, err
 	return result, a.traceID(), nil
 }
 
-// optionalOf is the optional member (interface 4.6 to 4.8) that was of the
-// wrong type, if it was one.
-func optionalOf(err error) string {
-	if err == nil {
-		return "" // before errors.As needs memory
+// optional reads an optional member (interface 4.6 to 4.8). Absent, null and of the
+// wrong type are all the same: no reply is lost for its sake.
+func optional[T any](raw json.RawMessage) (value T) {
+	var read T
+	if len(raw) > 0 && json.Unmarshal(raw, &read) == nil {
+		value = read
 	}
-	var mistyped *json.UnmarshalTypeError
-	if errors.As(err, &mistyped) {
-		// encoding/json/v2 spells the name as the body does, and adds the index in a list.
-		switch path := strings.TrimRight(strings.ToLower(mistyped.Field), ".0123456789"); path {
-		case "sms", "sms.phone_number", "warnings":
-			return path
-		}
-	}
-	return ""
-}
-
-// without is a JSON object without one member, in any case of its name, since
-// encoding/json does not look at the case.
-func without(object json.RawMessage, path string) json.RawMessage {
-	name, rest, nested := strings.Cut(path, ".")
-	var members map[string]json.RawMessage
-	if json.Unmarshal(object, &members) != nil {
-		return object
-	}
-	for key, member := range members {
-		switch {
-		case !strings.EqualFold(key, name):
-		case nested:
-			members[key] = without(member, rest)
-		default:
-			delete(members, key)
-		}
-	}
-	shorter, _ := json.Marshal(members)
-	return shorter
+	return value
 }
 
 // notDocumented says why a body is not the documented one. It is not quoted:

@@ -3,6 +3,7 @@ package agentmessaging
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
@@ -44,9 +45,9 @@ func (p MessageParams) request(agentID string) request {
 // replyAnswer is a Reply whose text may be missing. It embeds no envelope, since
 // encoding/json takes longer for embedded members and this path is the busiest.
 type replyAnswer struct {
-	Text     *string  `json:"reply_text"`
-	Warnings []string `json:"warnings"`
-	TraceID  string   `json:"trace_id"`
+	Text     *string         `json:"reply_text"`
+	Warnings json.RawMessage `json:"warnings"`
+	TraceID  string          `json:"trace_id"`
 }
 
 func (a *replyAnswer) traceID() string { return a.TraceID }
@@ -55,7 +56,7 @@ func (a *replyAnswer) result() (*Reply, error) {
 	if a.Text == nil {
 		return nil, errors.New("reply_text is missing")
 	}
-	return &Reply{Text: *a.Text, Warnings: a.Warnings, TraceID: a.TraceID}, nil
+	return &Reply{Text: *a.Text, Warnings: optional[[]string](a.Warnings), TraceID: a.TraceID}, nil
 }
 
 // SendMessage sends text to an agent and returns its reply (interface 4.8).
