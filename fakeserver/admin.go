@@ -121,7 +121,7 @@ func (a Admin) LimitsFrom(key, address string) []LimitState {
 	now := a.s.now()
 	var states []LimitState
 	a.s.withKey("LimitsFrom", key, func(k *apiKey) {
-		spent := a.s.world.ips.counts[ip]
+		spent := a.s.world.ips[ip]
 		if spent == nil {
 			spent = newCounts(a.s.config.sliding) // looked at, and not kept
 		}

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
@@ -69,14 +70,14 @@ func (in *Injection) Remove() { in.remove() }
 
 // candidates returns the rules that match a call, newest first. No lock is
 // held, since matchers may be functions of the test.
-func candidates[R ruled](s *Server, rules prospects[R], rec *record) (found []R) {
-	if rules.empty() {
+func candidates[R ruled](s *Server, rules []R, rec *record) (found []R) {
+	if len(rules) == 0 {
 		return nil
 	}
 	var asked *rule
 	defer s.blame("a matcher of ", &asked)
 	rec = rec.shared()
-	for r, ok := rules.next(); ok; r, ok = rules.next() {
+	for _, r := range slices.Backward(rules) {
 		asked = r.base()
 		if matchesAll(asked.matchers, rec) {
 			found = append(found, r)
@@ -171,7 +172,7 @@ func (s *Server) refuses(r *http.Request, ip netip.Addr) bool {
 		}
 	}
 	req := s.receive(asked)
-	refusals := look(s, func(w *world) prospects[*Injection] { req.world = w; return w.refusals.about(req.record) })
+	refusals := look(s, func(w *world) []*Injection { req.world = w; return w.refusals.about(req.record) })
 	s.strike(req, candidates(s, refusals, req.record))
 	if req.fault == nil {
 		return false

@@ -2,6 +2,7 @@ package fakeserver
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -127,11 +128,11 @@ func (r *rule) hook() (best hook) {
 	return best
 }
 
-// rulebook holds the rules of one kind by their hooks. The server's lock guards
-// it.
+// rulebook holds the rules of one kind, each under its hook, so that a call asks few
+// of a thousand rules. The server's lock guards it.
 type rulebook[R ruled] struct {
 	made  int
-	lists map[hook][]R // items never change in place, so a copy of the slice header is a snapshot
+	lists map[hook][]R
 }
 
 func (b *rulebook[R]) add(r R) {
@@ -146,42 +147,23 @@ func (b *rulebook[R]) add(r R) {
 }
 
 // all returns the rules in the order in which they were made.
-func (b *rulebook[R]) all() (all []R) {
-	for _, list := range b.lists {
-		all = append(all, list...)
+func (b *rulebook[R]) all() []R { return inOrder(slices.Collect(maps.Values(b.lists))...) }
+
+// about returns the rules that may match a call, in the order in which they were
+// made.
+func (b *rulebook[R]) about(r *record) []R {
+	if len(b.lists) == 0 {
+		return nil
 	}
+	var named [5][]R
+	for i, h := range hooksOf(r) {
+		named[i] = b.lists[h]
+	}
+	return inOrder(named[:]...)
+}
+
+func inOrder[R ruled](lists ...[]R) []R {
+	all := slices.Concat(lists...)
 	slices.SortFunc(all, func(r, other R) int { return r.base().number - other.base().number })
 	return all
-}
-
-// about returns the rules that may match a call.
-func (b *rulebook[R]) about(r *record) (found prospects[R]) {
-	if len(b.lists) == 0 {
-		return found
-	}
-	for i, h := range hooksOf(r) {
-		found[i] = b.lists[h]
-	}
-	return found
-}
-
-// prospects holds the rules that may match a call: one list for each hook.
-type prospects[R ruled] [5][]R
-
-func (p *prospects[R]) empty() bool {
-	return !slices.ContainsFunc(p[:], func(list []R) bool { return len(list) > 0 })
-}
-
-// next takes the newest rule off its list; false where none is left.
-func (p *prospects[R]) next() (newest R, ok bool) {
-	var from int
-	for i, list := range p {
-		if n := len(list); n > 0 && (!ok || list[n-1].base().number > newest.base().number) {
-			newest, from, ok = list[n-1], i, true
-		}
-	}
-	if ok {
-		p[from] = p[from][:len(p[from])-1]
-	}
-	return newest, ok
 }

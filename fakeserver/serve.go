@@ -87,8 +87,8 @@ func (s *Server) respond(r *http.Request, req *request) (out answer) {
 // Matchers are callbacks of the test, so they run on a snapshot without the
 // lock.
 func (s *Server) findRules(req *request) {
-	var scripts prospects[*Script]
-	var injections prospects[*Injection]
+	var scripts []*Script
+	var injections []*Injection
 	s.locked(func(w *world) {
 		req.world = w
 		call := &req.record.call

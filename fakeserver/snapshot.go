@@ -118,8 +118,8 @@ func (w *world) file() *stateFile {
 	for _, k := range w.keysInOrder() {
 		f.Keys = append(f.Keys, keyFile{k.info(), k.warm, k.byok, k.counts.file()})
 	}
-	for _, ip := range slices.SortedFunc(maps.Keys(w.ips.counts), netip.Addr.Compare) {
-		f.Addresses = append(f.Addresses, addressFile{ip, w.ips.counts[ip].file()})
+	for _, ip := range slices.SortedFunc(maps.Keys(w.ips), netip.Addr.Compare) {
+		f.Addresses = append(f.Addresses, addressFile{ip, w.ips[ip].file()})
 	}
 	for _, a := range w.ordered {
 		f.Agents = append(f.Agents, agentFile{a.copied(), a.number, append([]Exchange{}, a.exchanges.all()...), a.exchanges.dropped, a.ownKey})
@@ -147,7 +147,7 @@ func (f *stateFile) state(c *config) state {
 		st.keys[digestOf(c.keyText(i+1))], owners[key.label] = key, key
 	}
 	for _, a := range f.Addresses {
-		st.ips.counts[a.Address] = a.counts(c.sliding)
+		st.ips[a.Address] = a.counts(c.sliding)
 	}
 	for _, a := range f.Agents {
 		st.insert(a.agent(owners[a.Key], c.exchangeLimit()))

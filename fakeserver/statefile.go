@@ -141,7 +141,7 @@ func (f *countsFile) check(perIP bool) error {
 			return errors.New("windows: a limit_key is unknown or is there twice")
 		case spec.Limits[i].PerIP != perIP && len(w.Calls) > 0, perIP && !w.Shut.IsZero():
 			return fmt.Errorf("windows: %s does not count here", w.Limit)
-		case !inOrder(w.Calls):
+		case !ordered(w.Calls):
 			return fmt.Errorf("windows: %s: calls: each has a time, in order, and there is at least 1", w.Limit)
 		case len(w.Calls) > 0 && f.Last.Before(w.Calls[len(w.Calls)-1].At):
 			return errors.New("last: is missing, or before a call that counts")
@@ -151,7 +151,7 @@ func (f *countsFile) check(perIP bool) error {
 	return nil
 }
 
-func inOrder(calls []tally) bool {
+func ordered(calls []tally) bool {
 	for i, t := range calls {
 		if t.At.IsZero() || t.Calls < 1 || t.Calls > maxTallied || i > 0 && t.At.Before(calls[i-1].At) {
 			return false

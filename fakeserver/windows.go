@@ -1,8 +1,6 @@
 package fakeserver
 
 import (
-	"maps"
-	"net/netip"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
@@ -121,15 +119,6 @@ func (c *counts) touch(now time.Time) {
 	}
 }
 
-func (c *counts) closed(now time.Time) bool {
-	for i := range c.windows {
-		if c.windows[i].ends(now).After(now) {
-			return false
-		}
-	}
-	return true
-}
-
 // exhaust closes limit i until the key's open window ends, or for a whole
 // window from now.
 func (c *counts) exhaust(i int, now time.Time) {
@@ -142,37 +131,4 @@ func (c *counts) exhaust(i int, now time.Time) {
 	default:
 		w.shut = now.Add(w.length)
 	}
-}
-
-// addresses holds the windows of client addresses. Each time their number has
-// doubled, those whose windows have closed are dropped. So memory follows the
-// addresses in use, and no call pays for a scan.
-type addresses struct {
-	counts  map[netip.Addr]*counts
-	sweepAt int // at so many addresses the closed ones are dropped
-}
-
-// minSweep is the number of addresses that are kept in any case.
-const minSweep = 1024
-
-func newAddresses() addresses { return addresses{map[netip.Addr]*counts{}, minSweep} }
-
-func (a *addresses) of(ip netip.Addr, now time.Time, sliding bool) *counts {
-	c := a.counts[ip]
-	// Bubbles and the outside may share an address, but not a key. So another clock
-	// resets an address in silence.
-	if c == nil || c.behind(now) {
-		a.sweep(now)
-		c = newCounts(sliding)
-		a.counts[ip] = c
-	}
-	return c
-}
-
-func (a *addresses) sweep(now time.Time) {
-	if len(a.counts) < a.sweepAt {
-		return
-	}
-	maps.DeleteFunc(a.counts, func(_ netip.Addr, c *counts) bool { return c.closed(now) })
-	a.sweepAt = max(minSweep, 2*len(a.counts))
 }

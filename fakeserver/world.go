@@ -2,6 +2,7 @@ package fakeserver
 
 import (
 	"net/http"
+	"net/netip"
 	"time"
 )
 
@@ -22,9 +23,9 @@ type world struct {
 type state struct {
 	keys    map[digest]*apiKey
 	agents  map[string]*agent
-	ordered []*agent // in the order of creation
-	numbers int      // the number of the last agent
-	ips     addresses
+	ordered []*agent               // in the order of creation
+	numbers int                    // the number of the last agent
+	ips     map[netip.Addr]*counts // of client addresses
 
 	byokUnavailable bool
 }
@@ -39,7 +40,7 @@ func newState() state {
 	return state{
 		keys:   map[digest]*apiKey{},
 		agents: map[string]*agent{},
-		ips:    newAddresses(),
+		ips:    map[netip.Addr]*counts{},
 	}
 }
 
@@ -115,9 +116,14 @@ func (s *Server) Advance(d time.Duration) {
 	}
 }
 
-// countsOf returns the windows of a call's address.
+// countsOf returns the windows of a call's address. Bubbles and the outside may
+// share an address, but not a key: another clock resets an address in silence.
 func (s *Server) countsOf(req *request) *counts {
-	return req.world.ips.of(req.ip, req.now, s.config.sliding)
+	ips := req.world.ips
+	if c := ips[req.ip]; c == nil || c.behind(req.now) {
+		ips[req.ip] = newCounts(s.config.sliding)
+	}
+	return ips[req.ip]
 }
 
 // oneClock resets the key's limits when the clock has run backwards. Limits
