@@ -72,10 +72,10 @@ func (s *Server) receive(r *http.Request) *request {
 func (s *Server) parse(req *request, h http.Header, raw []byte) {
 	members, shown, flaw := s.config.parseBody(req.route.spec, h, raw, s.config.messageTexts)
 	if flaw != nil {
-		flaw.reason = scrub(flaw.reason, req.secrets)
+		flaw.reason = redact(flaw.reason, req.secrets)
 	}
 	req.members, req.malformed = members, flaw
-	req.record.call.Body = clip(scrubJSON(shown, req.secrets), spec.KeptBody)
+	req.record.call.Body = clip(redactJSON(shown, req.secrets), spec.KeptBody)
 	req.record.text, req.record.hasText = members.get(spec.MessageText)
 }
 
@@ -93,9 +93,9 @@ func (s *Server) keepRefused(req *request, raw []byte) {
 func newRecord(r *http.Request, req *request) *record {
 	rec := &record{header: redactHeader(r.Header, req.secrets), call: Call{
 		Time:    req.now,
-		Method:  kept(scrub(r.Method, req.secrets)),
-		Path:    kept(scrubPath(sentPath(r.URL), req.secrets)),
-		AgentID: kept(scrub(req.agentID, req.secrets)),
+		Method:  kept(redact(r.Method, req.secrets)),
+		Path:    kept(redactPath(sentPath(r.URL), req.secrets)),
+		AgentID: kept(redact(req.agentID, req.secrets)),
 		Address: req.ip.String(),
 	}}
 	rec.base, rec.query = addressOf(r, req.secrets)
@@ -111,9 +111,9 @@ func addressOf(r *http.Request, secrets []string) (base, query string) {
 	case r.Host == host:
 		base = "https://" + host
 	case r.TLS != nil:
-		base = "https://" + kept(scrub(r.Host, secrets))
+		base = "https://" + kept(redact(r.Host, secrets))
 	default:
-		base = "http://" + kept(scrub(r.Host, secrets))
+		base = "http://" + kept(redact(r.Host, secrets))
 	}
 	if r.URL.RawQuery == "" {
 		return base, ""
@@ -126,7 +126,7 @@ func addressOf(r *http.Request, secrets []string) (base, query string) {
 			}
 		}
 	}
-	return base, kept(scrub(values.Encode(), secrets))
+	return base, kept(redact(values.Encode(), secrets))
 }
 
 // readBody reads the whole body, even if it is wrong, so that the answer does

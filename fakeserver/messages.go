@@ -82,11 +82,10 @@ func (s *Server) sendMessage(req *request) (operation, *failure) {
 			return operation{}, f
 		}
 	}
-	t := &turn{server: s, agent: a}
-	return operation{later: t}, nil
+	return operation{turn: &turn{server: s, agent: a}}, nil
 }
 
-// begin copies from the state what the reply needs.
+// begin copies from the state what the reply needs. The lock is held.
 func (t *turn) begin(req *request) {
 	t.exchange = Exchange{
 		Text:    req.members.text(spec.MessageText),
@@ -106,8 +105,9 @@ func (t *turn) begin(req *request) {
 	}
 }
 
-// wait waits out the cold start, and makes the reply. A client that leaves
-// meanwhile changes nothing: its message was accepted.
+// wait waits out the cold start, and makes the reply, perhaps by a function of the
+// test, so it runs without the lock. A client that leaves meanwhile changes
+// nothing: its message was accepted.
 func (t *turn) wait(ctx context.Context) {
 	memnet.Pause(ctx, t.coldStart)
 	r := t.reply()
@@ -115,7 +115,8 @@ func (t *turn) wait(ctx context.Context) {
 	t.flaw = t.server.scripted(r)
 }
 
-// finish keeps the exchange, unless the script wants an error.
+// finish keeps the exchange, unless the script wants an error. The lock is held
+// again.
 func (t *turn) finish() (reply, *failure) {
 	if t.flaw != nil {
 		return nil, t.flaw

@@ -80,7 +80,7 @@ func (s *Server) complete(req *request, a answer) {
 	c := &req.record.call
 	c.Status = a.Status
 	c.Took = max(0, s.now().Sub(c.Time)) // somebody may set the machine's clock back
-	c.ReplyBody = clip(scrubJSON(a.shown, req.secrets), spec.KeptBody)
+	c.ReplyBody = clip(redactJSON(a.shown, req.secrets), spec.KeptBody)
 }
 
 // completeSent records what will be sent. Where the client leaves before, it
@@ -102,7 +102,7 @@ func (s *Server) completeSent(req *request, out answer) {
 	call.Sent.Status, call.Sent.Bytes, call.Sent.Body = out.Status, len(part), call.ReplyBody
 	ofTest := req.fault != nil && req.fault.canned != nil
 	if ofTest || !whole {
-		call.Sent.Body = clip(scrubJSON(out.shownPart(part), req.secrets), spec.KeptBody)
+		call.Sent.Body = clip(redactJSON(out.shownPart(part), req.secrets), spec.KeptBody)
 	}
 	req.record.sent = linesOf(out.Header, ofTest && !s.config.messageTexts)
 }

@@ -134,6 +134,6 @@ func TestCallStringIsOneLine(t *testing.T) {
 	call := fakeserver.Call{TraceID: "trace_000001", Method: "GET\x1b[2J", Path: "/\n", Key: "key_000001", Reason: strings.Repeat("é", 1000) + "\n"}
 	line := call.String()
 	assert.LessOrEqual(t, len(line), 512)
-	assert.Contains(t, line, "trace_000001 GET?[2J /? key_000001: 0: ééé")
+	assert.Contains(t, line, "trace_000001 GET [2J /  key_000001: 0: ééé")
 	assert.NotContains(t, line, "\ufffd")
 }

@@ -15,7 +15,7 @@ import (
 // its body. The longest come first, since one secret may contain another.
 func secretsOf(token string, body []byte) []string {
 	var found []string
-	if len(token) >= minScrubbed {
+	if len(token) >= minSecret {
 		found = append(found, token)
 	}
 	// Few bodies can have a member named api_key. Only those are read twice.
@@ -48,7 +48,7 @@ func (sc *scanner) keys(secret bool, found []string) []string {
 			found = sc.keys(secret, found)
 		}
 	case '"':
-		if s := sc.Text(); secret && len(s) >= minScrubbed {
+		if s := sc.Text(); secret && len(s) >= minSecret {
 			found = append(found, s)
 		}
 	default:
@@ -57,10 +57,10 @@ func (sc *scanner) keys(secret bool, found []string) []string {
 	return found
 }
 
-// scrubJSON removes the secrets from the strings of a JSON document, however
+// redactJSON removes the secrets from the strings of a JSON document, however
 // they are escaped there.
-func scrubJSON(doc string, secrets []string) string {
-	if len(secrets) == 0 || !strings.Contains(doc, `\`) && scrub(doc, secrets) == doc {
+func redactJSON(doc string, secrets []string) string {
+	if len(secrets) == 0 || !strings.Contains(doc, `\`) && redact(doc, secrets) == doc {
 		return doc
 	}
 	sc := scanOf([]byte(doc))
@@ -71,7 +71,7 @@ func scrubJSON(doc string, secrets []string) string {
 		}
 		from := sc.Pos
 		s := sc.Text()
-		if clean := scrub(s, secrets); clean != s {
+		if clean := redact(s, secrets); clean != s {
 			sc.hide(strictjson.Span{From: from, To: sc.Pos}, string(encode(clean)))
 		}
 	}
@@ -125,7 +125,7 @@ func redactHeader(h http.Header, secrets []string) headerLines {
 			values = append(values, redactedKey)
 		default:
 			for _, v := range sent {
-				values = append(values, clip(scrub(v, secrets), maxHeaderValue))
+				values = append(values, clip(redact(v, secrets), maxHeaderValue))
 			}
 		}
 		lines = append(lines, headerLine{name, values[from:len(values):len(values)]})

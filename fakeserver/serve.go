@@ -27,21 +27,11 @@ type fate struct {
 
 // operation is the effect and the answer of a call that no rule refuses. It does
 // not see how the answer is sent, nor the lock that it runs under. It has
-// either act or later.
+// either act or turn.
 type operation struct {
 	setsBYOK bool         // it stores a provider key besides, which a limit counts
 	act      func() reply // changes the state and returns the answer
-	later    later
-}
-
-// later is an operation that takes time.
-type later interface {
-	// begin changes the state, under the lock.
-	begin(*request)
-	// wait waits and runs callbacks of the test, so it runs without the lock.
-	wait(context.Context)
-	// finish changes the state and returns the answer, under the lock again.
-	finish() (reply, *failure)
+	turn     *turn        // of a message, whose answer takes time
 }
 
 func (req *request) traceID() string { return req.record.call.TraceID }
@@ -113,9 +103,9 @@ func (s *Server) carryOut(ctx context.Context, req *request) (reply, *failure) {
 			"A synctest bubble starts in the year 2000: issue a key of its own for each bubble, and do not use it outside",
 			req.key.label, wireTime(req.now))
 	}
-	if flaw == nil && op.later != nil {
-		op.later.wait(ctx)
-		s.locked(func(*world) { rep, flaw = op.later.finish() })
+	if flaw == nil && op.turn != nil {
+		op.turn.wait(ctx)
+		s.locked(func(*world) { rep, flaw = op.turn.finish() })
 	}
 	return rep, flaw
 }
@@ -127,8 +117,8 @@ func (s *Server) settle(req *request) (operation, reply, *failure) {
 	if flaw != nil {
 		return operation{}, nil, flaw
 	}
-	if op.later != nil {
-		op.later.begin(req)
+	if op.turn != nil {
+		op.turn.begin(req)
 		return op, nil, nil
 	}
 	return op, op.act(), nil
@@ -176,7 +166,7 @@ func (s *Server) compose(req *request, rep reply, flaw *failure) answer {
 	if flaw != nil {
 		c, by := &req.record.call, s.config.choices
 		c.Code, c.LimitKey = by.errorName(flaw.code), by.limitName(flaw.limit)
-		c.Reason, c.Member = scrub(flaw.reason, req.secrets), scrub(flaw.member, req.secrets)
+		c.Reason, c.Member = redact(flaw.reason, req.secrets), redact(flaw.member, req.secrets)
 		return flaw.answer(by, s.date(), req.traceID())
 	}
 	rep.trace(req.traceID())

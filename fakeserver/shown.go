@@ -106,7 +106,7 @@ func (l legible) of(body []byte) string {
 			b.WriteString(l.word(strings.ToValidUTF8(string(written), "\ufffd")))
 			continue
 		}
-		text := scrub(unquoted(written), l.secrets)
+		text := redact(unquoted(written), l.secrets)
 		if isName := bytes.HasPrefix(bytes.TrimLeft(rest, " \t\r\n"), []byte(":")); isName {
 			member, text = text, l.name(text)
 		} else {
@@ -119,7 +119,7 @@ func (l legible) of(body []byte) string {
 		b.WriteString(shown)
 	}
 	b.Write(body[at:])
-	return scrub(b.String(), l.secrets)
+	return redact(b.String(), l.secrets)
 }
 
 // unquoted is a string as it reads.

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -28,25 +27,25 @@ func redactedText(s string) string {
 // withheld replaces a key, or what may be one, in a sentence.
 const withheld = "…"
 
-// scrub removes the call's own secrets from a text. They get into a path when
+// redact removes the call's own secrets from a text. They get into a path when
 // the arguments of a client are mixed up, and into a message when somebody
 // pastes them.
-func scrub(text string, secrets []string) string {
+func redact(text string, secrets []string) string {
 	for _, secret := range secrets {
 		text = strings.ReplaceAll(text, secret, redactedKey)
 	}
 	return text
 }
 
-// scrubPath removes the secrets from an escaped path, even if they are escaped
+// redactPath removes the secrets from an escaped path, even if they are escaped
 // themselves.
-func scrubPath(escaped string, secrets []string) string {
-	escaped = scrub(escaped, secrets)
+func redactPath(escaped string, secrets []string) string {
+	escaped = redact(escaped, secrets)
 	path, err := url.PathUnescape(escaped)
-	if err != nil || scrub(path, secrets) == path {
+	if err != nil || redact(path, secrets) == path {
 		return escaped
 	}
-	pieces := strings.Split(scrub(path, secrets), redactedKey)
+	pieces := strings.Split(redact(path, secrets), redactedKey)
 	for i, piece := range pieces {
 		pieces[i] = (&url.URL{Path: piece}).EscapedPath()
 	}
@@ -69,14 +68,6 @@ func clip(text string, limit int) string {
 // the rest, which may hold a query of a megabyte.
 func kept(part string) string { return strings.Clone(clip(part, maxRecorded)) }
 
-// printable replaces a character that could break a line or move a cursor.
-func printable(r rune) rune {
-	if !unicode.IsPrint(r) {
-		return '?'
-	}
-	return r
-}
-
 // maxQuotedName bounds the foreign text in a reason.
 const maxQuotedName = 64
 
@@ -91,7 +82,7 @@ func memberName(name string) string {
 
 // mayBeKey reports whether a name is long and has digits, as keys do.
 func mayBeKey(name string) bool {
-	return len(name) >= minScrubbed && strings.ContainsAny(name, "0123456789")
+	return len(name) >= minSecret && strings.ContainsAny(name, "0123456789")
 }
 
 // quoteName quotes a foreign name, at most maxQuotedName characters of it.
@@ -104,13 +95,6 @@ func quoteName(name string) string {
 
 // maxShown bounds each foreign part of a sentence, in bytes.
 const maxShown = 100
-
-func bounded(text string) string {
-	if len(text) > maxShown {
-		text = clip(text, maxShown) + "..."
-	}
-	return strings.Map(printable, text)
-}
 
 // digest identifies an API key without its text, so that the fake's state shows
 // no key.
@@ -149,9 +133,9 @@ func numberOf(kind, text string) int {
 	return n
 }
 
-// minScrubbed is the length of the shortest secret that is searched for. A
+// minSecret is the length of the shortest secret that is searched for. A
 // shorter one would be found everywhere.
-const minScrubbed = 8
+const minSecret = 8
 
 func isKeyName(name string) bool { return strings.EqualFold(name, "api_key") }
 
