@@ -151,10 +151,6 @@ func TestBaseBroken(t *testing.T) {
 func TestIrreversible(t *testing.T) {
 	for shown, fingerprint := range map[string]string{
 		"the last five":       "sk-...~Jw4n~Jw4",
-		"backwards":           "4wJ~nwo~",
-		"moved by one":        "u\x7fpxo\x7fKx5",
-		"one bit turned":      "unvo\x7fKv5",
-		"rot13":               "fp_g~bja~Wj4",
 		"hexadecimal":         "776e7e4a7734",
 		"base64":              "c2stY29udHJhY3R+N2YzfmE5Y34yZTR+bm90fm93bn5KdzQ=",
 		"a plain SHA-256":     "sha256:ea8098a234438a3d",
