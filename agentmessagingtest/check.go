@@ -116,7 +116,7 @@ func (r *run) target() *spec.Endpoint {
 	if r.plan == nil {
 		return nil
 	}
-	return r.plan.hits[0].at
+	return r.plan[0].at
 }
 
 // endpointOf is an endpoint as users know it; "" for none.

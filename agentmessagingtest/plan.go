@@ -52,8 +52,8 @@ var (
 	}
 )
 
-// plan is what goes wrong in one run.
-type plan struct{ hits []*hit }
+// plan is what goes wrong in one run; nil: nothing.
+type plan []hit
 
 // hit is one fault at one call or point.
 type hit struct {
@@ -61,43 +61,29 @@ type hit struct {
 	fault  *fault
 	lasts  string
 
-	struck bool
-	at     *spec.Endpoint // of the target, once struck
+	struck bool           // in the run whose plan it is
+	at     *spec.Endpoint // of the target, once struck; nil for a point
 }
 
-func (p *plan) name() string {
-	names := make([]string, len(p.hits))
-	for i, h := range p.hits {
+func (p plan) name() string {
+	names := make([]string, len(p))
+	for i, h := range p {
 		names[i] = h.target + "/" + h.fault.Name + "/" + h.lasts
 	}
 	return strings.Join(names, "+")
 }
 
-// fresh is the plan before its run.
-func (p *plan) fresh() *plan {
-	copied := &plan{}
-	for _, h := range p.hits {
-		copied.hits = append(copied.hits, &hit{target: h.target, fault: h.fault, lasts: h.lasts})
-	}
-	return copied
-}
-
-// hit reports whether every fault of the plan has befallen something.
-func (p *plan) hit() bool {
-	for _, h := range p.hits {
-		if !h.struck {
-			return false
-		}
-	}
-	return true
+// struck reports whether every fault of the plan has befallen something.
+func (p plan) struck() bool {
+	return !slices.ContainsFunc(p, func(h hit) bool { return !h.struck })
 }
 
 // plansFor are the plans of one call: each fault at one attempt, at the whole
 // call, and from then on.
-func plansFor(c *Call) (plans []*plan) {
+func plansFor(c *Call) (plans []plan) {
 	add := func(f *fault, lasts ...string) {
 		for _, l := range lasts {
-			plans = append(plans, &plan{[]*hit{{target: c.Name, fault: f, lasts: l}}})
+			plans = append(plans, plan{{target: c.Name, fault: f, lasts: l}})
 		}
 	}
 	onAgent := c.AgentID != "" && c.spec != spec.CreateAgent
@@ -127,18 +113,14 @@ func lasting(name string) []string {
 	return []string{once, atCall, fromOn}
 }
 
-func planAt(point, lasts string) *plan {
-	return &plan{[]*hit{{target: point, fault: fails, lasts: lasts}}}
-}
-
 // strikes returns the fault that befalls the next attempt of a call, or a
 // point, where c is nil. The play's lock is held.
 func (r *run) strikes(p *play, name string, c *Call) *fault {
-	if r.plan == nil || p.restart {
+	if p.restart {
 		return nil
 	}
-	for _, h := range r.plan.hits {
-		switch {
+	for i := range r.plan {
+		switch h := &r.plan[i]; {
 		case h.target == name:
 			first := !h.struck
 			h.strike(c)
@@ -177,19 +159,16 @@ const mostPairs = 300
 
 // pairsOf picks pairs of plans of which the second strikes after the first, in
 // the same way for a seed.
-func (s *sweep) pairsOf(plans []*plan) (pairs []*plan) {
-	var fit [][2]*hit
+func (s *sweep) pairsOf(plans []plan) []plan {
+	var pairs []plan
 	for i, a := range plans {
 		for _, b := range plans[i+1:] {
-			if first, second := a.hits[0], b.hits[0]; first.target != second.target && slices.Contains(s.reached[a.name()], second.target) {
-				fit = append(fit, [2]*hit{first, second})
+			if a[0].target != b[0].target && slices.Contains(s.reached[a.name()], b[0].target) {
+				pairs = append(pairs, plan{a[0], b[0]})
 			}
 		}
 	}
 	random := rand.New(rand.NewPCG(s.seed, 0))
-	random.Shuffle(len(fit), func(i, j int) { fit[i], fit[j] = fit[j], fit[i] })
-	for _, pair := range fit[:min(len(fit), mostPairs)] {
-		pairs = append(pairs, &plan{pair[:]})
-	}
-	return pairs
+	random.Shuffle(len(pairs), func(i, j int) { pairs[i], pairs[j] = pairs[j], pairs[i] })
+	return pairs[:min(len(pairs), mostPairs)]
 }

@@ -16,10 +16,8 @@ func (s *sweep) report(t testing.TB, r *run, found []Finding) {
 	for _, f := range found {
 		fmt.Fprintf(&b, "%s: %s\n", f.Check, f.Says)
 	}
-	if r.plan != nil {
-		for _, h := range r.plan.hits {
-			fmt.Fprintf(&b, "  %s meets %s (%s): %s\n", h.target, h.fault.Name, h.lasts, h.fault.Says)
-		}
+	for _, h := range r.plan {
+		fmt.Fprintf(&b, "  %s meets %s (%s): %s\n", h.target, h.fault.Name, h.lasts, h.fault.Says)
 	}
 	for _, p := range r.plays {
 		if p != nil {

@@ -40,7 +40,7 @@ type Run struct {
 // run is a plan on its way.
 type run struct {
 	sweep *sweep
-	plan  *plan // nil: undisturbed
+	plan  plan // nil: undisturbed
 	fake  *fakeserver.Server
 	dir   string
 
@@ -76,10 +76,7 @@ func (r *run) execute(t testing.TB) {
 
 // undo ends what a restart after a day does not meet any more.
 func (r *run) undo() {
-	if r.plan == nil {
-		return
-	}
-	for _, h := range r.plan.hits {
+	for _, h := range r.plan {
 		if h.struck && h.fault.undo != nil {
 			h.fault.undo(r)
 		}
@@ -156,8 +153,9 @@ func plural(n int, what string) string {
 }
 
 // execute makes a run on a fresh fake, under the eyes of a watchdog. It reports
-// false where that had to end it.
-func (s *sweep) execute(t *testing.T, p *plan) (*run, bool) {
+// false where that had to end it. The run has a copy of the plan, to note in it
+// what was struck.
+func (s *sweep) execute(t *testing.T, p plan) (*run, bool) {
 	t.Helper()
 	dir, err := os.MkdirTemp(s.parent, "")
 	if err != nil {
@@ -167,7 +165,7 @@ func (s *sweep) execute(t *testing.T, p *plan) (*run, bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{sweep: s, plan: p, fake: fake, dir: dir}
+	r := &run{sweep: s, plan: slices.Clone(p), fake: fake, dir: dir}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -122,18 +122,18 @@ func (p *play) when() string {
 }
 
 // plans are those of each call and each point of the undisturbed run.
-func (s *sweep) plans() (plans []*plan) {
+func (s *sweep) plans() (plans []plan) {
 	for _, c := range s.baseline.plays[0].calls {
 		plans = append(plans, plansFor(c)...)
 	}
 	for _, place := range s.baseline.plays[0].points {
-		plans = append(plans, planAt(place, once), planAt(place, fromOn))
+		plans = append(plans, plan{{target: place, fault: fails, lasts: once}}, plan{{target: place, fault: fails, lasts: fromOn}})
 	}
 	return plans
 }
 
 // sweep runs one plan as a subtest.
-func (s *sweep) sweep(p *plan) {
+func (s *sweep) sweep(p plan) {
 	s.t.Helper()
 	if s.stalls >= mostStalls || s.same(p) {
 		return
@@ -141,20 +141,20 @@ func (s *sweep) sweep(p *plan) {
 	ran := false
 	s.t.Run(p.name(), func(t *testing.T) {
 		ran = true
-		r, ok := s.execute(t, p.fresh())
+		r, ok := s.execute(t, p)
 		switch {
 		case !ok:
 			s.stalls++
 			s.report(t, r, []Finding{{Check: Ends, Plan: r.name(), Says: "the scenario " + r.stalled}})
 			return
-		case !r.plan.hit():
+		case !r.plan.struck():
 			t.SkipNow()
 		}
 		s.learn(r)
 		s.judge(t, r)
 	})
-	if !ran && s.pairs && len(p.hits) == 1 { // -run leaves it out, but the pairs depend on it
-		if r, ok := s.execute(s.t, p.fresh()); ok {
+	if !ran && s.pairs && len(p) == 1 { // -run leaves it out, but the pairs depend on it
+		if r, ok := s.execute(s.t, p); ok {
 			s.learn(r)
 		}
 	}
@@ -166,7 +166,7 @@ const mostStalls = 3
 // learn notes how many attempts a call made whose first one failed, and which
 // calls and points the scenario still reached.
 func (s *sweep) learn(r *run) {
-	h := r.plan.hits[0]
+	h := r.plan[0]
 	s.faults[h.fault.Name] = true
 	reached := slices.Clone(r.plays[0].points)
 	for _, c := range r.plays[0].calls {
@@ -182,7 +182,7 @@ func (s *sweep) learn(r *run) {
 
 // same reports a plan for a whole call that had no second attempt: the plan for
 // one attempt would run the same.
-func (s *sweep) same(p *plan) bool {
-	h := p.hits[0]
-	return len(p.hits) == 1 && h.lasts == atCall && s.attempts[h.target+"/"+h.fault.Name] == 1
+func (s *sweep) same(p plan) bool {
+	h := p[0]
+	return len(p) == 1 && h.lasts == atCall && s.attempts[h.target+"/"+h.fault.Name] == 1
 }
