@@ -140,6 +140,14 @@ func TestLimiterWaitIsNoPartOfTheTimeout(t *testing.T) {
 	})
 }
 
+// TestADecisionIsNoWait: what a limiter takes below a millisecond is not told.
+func TestADecisionIsNoWait(t *testing.T) {
+	for _, tt := range []struct{ takes, want time.Duration }{{time.Millisecond - 1, 0}, {time.Millisecond, time.Millisecond}} {
+		made := clienttest.Make(t, get, []answer{clienttest.OK}, agentmessaging.WithLimiter(&limiterStub{wait: tt.takes}))
+		assert.Equal(t, tt.want, made.Info.Waited, "where the limiter takes %v", tt.takes)
+	}
+}
+
 // TestLimiterIsAskedAfterTheCoolDown, and the cool-down again where the limiter
 // made the call wait; its permit goes back if that refuses.
 func TestLimiterIsAskedAfterTheCoolDown(t *testing.T) {

@@ -204,11 +204,14 @@ func TestObserveFindsEachAnswer(t *testing.T) {
 	}
 }
 
-// TestObserveSpentNames: the names of Spend in a file stay.
-func TestObserveSpentNames(t *testing.T) {
-	file, err := json.Marshal(contract.Spend{Requests: 1, Creations: 2, BYOKSets: 3, WarmUps: 4, Wait: 5})
-	require.NoError(t, err)
-	assert.JSONEq(t, `{"requests":1,"creations":2,"byok_sets":3,"warm_ups":4,"wait_ns":5}`, string(file))
+// TestObserveFile: the names of members in a file stay.
+func TestObserveFile(t *testing.T) {
+	assert.JSONEq(t, `{"format":1,
+		"decisions":{"windows":{"answer":"fixed","evidence":{"request":"GET /v1/status","answer":"429"},"not_asked":"needs a second key"}},
+		"spent":{"requests":1,"creations":2,"byok_sets":3,"warm_ups":4,"wait_ns":5}}`,
+		string(jsonOf(t, contract.Observation{Format: 1, Decisions: map[string]contract.Finding{
+			"windows": {json.RawMessage(`"fixed"`), &contract.Evidence{Request: "GET /v1/status", Answer: "429"}, "needs a second key"},
+		}, Spent: contract.Spend{Requests: 1, Creations: 2, BYOKSets: 3, WarmUps: 4, Wait: 5}})))
 }
 
 // TestObserveDrift: each answer has its evidence, and where a service has

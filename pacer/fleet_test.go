@@ -189,7 +189,7 @@ func TestWhoDiesLosesItsTurn(t *testing.T) {
 // a refusal reaches all.
 func TestProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := traffic.NewStore()
+		store, began := traffic.NewStore(), time.Now()
 		one, two := sharing(t, perMinute(60), store), sharing(t, perMinute(60), store)
 		acquire(t, two, message)
 		for range 4 {
@@ -204,7 +204,12 @@ func TestProcesses(t *testing.T) {
 		cancel()
 		synctest.Wait()
 		assert.Equal(t, used, one.State().Limits[0].Used)
-		assert.Equal(t, 2, one.State().Processes)
+		time.Sleep(time.Until(began.Add(2 * time.Minute)))
+		acquire(t, one, message)
+		assert.Equal(t, 2, one.State().Processes, "after 2 min")
+		time.Sleep(time.Microsecond)
+		acquire(t, one, message)
+		assert.Equal(t, 1, one.State().Processes, "after more than 2 min")
 		time.Sleep(3 * time.Minute)
 		store.Away = 100 * time.Millisecond
 		_, err := one.Acquire(within(t, 150*time.Millisecond), message)
@@ -213,7 +218,6 @@ func TestProcesses(t *testing.T) {
 		assert.Zero(t, one.State().Limits[0].Used)
 		store.Away = 0
 		acquire(t, one, message).Done(tooMany("theirs", time.Hour))
-		assert.Equal(t, 1, one.State().Processes)
 		synctest.Wait()
 		refusal := wantRefusal(t, two, context.Background(), message)
 		assert.InDelta(t, 3600, refusal.RetryAfter.Seconds(), 1, "what one was refused, the other does not try")

@@ -31,11 +31,11 @@ func TestLineAgainstANaiveOne(t *testing.T) {
 				waiting = waiting[1:]
 			case len(waiting) > 0:
 				at := random.IntN(len(waiting))
-				require.True(t, l.remove(waiting[at]))
-				require.False(t, l.remove(waiting[at]))
+				require.True(t, l.remove(waiting[at]), "seed %d: removed, of %d", seed, len(waiting))
+				require.False(t, l.remove(waiting[at]), "seed %d: removed again", seed)
 				waiting = slices.Delete(waiting, at, at+1)
 			}
-			require.Equal(t, len(waiting), l.waiting)
+			require.Equal(t, len(waiting), l.waiting, "seed %d: waiting", seed)
 			require.True(t, slices.Equal(waiting, l.all()), "seed %d", seed)
 		}
 	}

@@ -1,6 +1,10 @@
 package pacer
 
 import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"io"
 	"slices"
 	"testing"
 
@@ -37,6 +41,22 @@ func TestEncoding(t *testing.T) {
 	assert.Nil(t, decode(value, limits+1))
 	p.state.Format++
 	assert.Nil(t, decode(p.state.encode(), limits))
+}
+
+// TestValueInTheStore: processes of other versions read the members by these
+// names. Who renames one, or counts otherwise, raises format.
+func TestValueInTheStore(t *testing.T) {
+	const value = `{"Format":3,"Now":1,"Fresh":2,"Passed":3,"Limits":[` +
+		`{"Due":4,"Slots":[{"Leaves":5,"Calls":6}],"Held":7,"Level":0.5,"Corrected":8,"Quiet":9,"Pressed":10,"Patience":11,` +
+		`"Begins":12,"Sent":13,"Most":14,"Lasts":15,"Probing":16}],"Gates":[{"Kinds":1,"Opens":17,"Key":"k"}],` +
+		`"Members":{"18":19},"Tickets":[{"Kinds":1,"Batch":true,"Member":20,"Calls":21,"Due":22}]}`
+	var s state
+	require.NoError(t, json.Unmarshal([]byte(value), &s))
+	unzipper, err := gzip.NewReader(bytes.NewReader(s.encode()))
+	require.NoError(t, err)
+	written, err := io.ReadAll(unzipper)
+	require.NoError(t, err)
+	assert.Equal(t, value+"\n", string(written), "another layout: raise format")
 }
 
 // FuzzDecode: a value of somebody else's is refused, or used without harm.

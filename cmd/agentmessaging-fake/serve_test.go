@@ -70,6 +70,8 @@ $`, string(file))
 	cancel()
 	assert.Equal(t, exitOK, <-status)
 	assert.NoFileExists(t, ready)
+	assert.Equal(t, `{"base_url":"b","api_key":"k","page_url":"p","control_url":"c","token":"t","version":"v","pid":7}`+"\n",
+		string(facts{"b", "k", "p", "c", "t", "v", 7}.text(true)), "with --json")
 }
 
 // On an address that others reach, control needs a token, and one is made.
