@@ -1,6 +1,7 @@
 package docs_test
 
 import (
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -16,7 +17,7 @@ import (
 // sweeps them.
 func TestApplicationsOfThePagesSurvive(t *testing.T) {
 	t.Chdir(root)
-	dir, source := newConsumer(t, "."), ""
+	source := ""
 	for page, functions := range map[string][]string{
 		"docs/sweep.md":   {"answer", "agentOf"},
 		"docs/errors.md":  {"later", "enableSMS"},
@@ -29,11 +30,13 @@ func TestApplicationsOfThePagesSurvive(t *testing.T) {
 		}
 	}
 	source += regexp.MustCompile(`(?ms)^type messenger .*?^}\n`).FindString(read(t, "docs/testing.md"))
-	write(t, filepath.Join(dir, "survive", "apps.go"), complete(source, ""))
-	write(t, filepath.Join(dir, "survive", "survive_test.go"), read(t, "internal/docs/testdata/survive_test.go"))
-	test := exec.Command("go", "test", "./survive")
-	test.Dir = dir
-	out, err := test.CombinedOutput()
+	const folder = "internal/docs/testdata"
+	absolute, err := filepath.Abs(folder)
+	require.NoError(t, err)
+	apps, overlay := filepath.Join(t.TempDir(), "apps.go"), filepath.Join(t.TempDir(), "overlay.json")
+	write(t, apps, complete(source, ""))
+	write(t, overlay, fmt.Sprintf(`{"Replace":{%q:%q}}`, filepath.Join(absolute, "apps.go"), apps))
+	out, err := exec.Command("go", "test", "-overlay", overlay, "./"+folder).CombinedOutput()
 	assert.NoError(t, err, "%s", out)
 }
 
