@@ -107,7 +107,8 @@ func TestKeys(t *testing.T) {
 	keys := a.must(200, "GET", w+"/keys", "")
 	assert.NotContains(t, keys.raw, "amk_", "the text is shown once")
 	second := keys.list("keys")[1].(map[string]any)
-	assert.Equal(t, []any{"key_000002", "free", false, true, false}, []any{second["label"], second["plan"], second["dashboard"], second["revoked"], second["default"]})
+	assert.Equal(t, []any{"key_000002", "free", false, true, false}, pick(second, "label", "plan", "dashboard", "revoked", "default"))
+	assert.NotEmpty(t, second["issued_at"])
 	assert.Equal(t, true, keys.list("keys")[0].(map[string]any)["default"])
 }
 
@@ -143,10 +144,10 @@ func TestBYOK(t *testing.T) {
 	a := newAPI(t, control.Options{})
 	path := w + "/keys/key_000001/byok"
 	assert.JSONEq(t, `{"byok":null}`, a.must(200, "GET", path, "").raw)
-	stored := a.must(200, "PUT", path, `{"provider":"openai","api_key":"sk-canary-0123","label":"l"}`)
+	assert.Contains(t, a.must(200, "PUT", path, `{"provider":"openai","api_key":"k"}`).raw, `"base_url":null,"model":null,"label":null`)
+	stored := a.must(200, "PUT", path, `{"provider":"openai","api_key":"sk-canary-0123","base_url":"https://x","model":"m","label":"l"}`)
 	assert.Equal(t, stored.raw, a.must(200, "GET", path, "").raw)
-	config := stored.body["byok"].(map[string]any)
-	assert.Equal(t, []any{"openai", "l", nil, nil}, pick(config, "provider", "label", "model", "base_url"))
+	assert.Regexp(t, `^{"byok":{"provider":"openai","base_url":"https://x","model":"m","label":"l","fingerprint":"\w+","updated_at":"20[^"]+"}}\s$`, stored.raw)
 	for _, bad := range []string{
 		`{"provider":"sk-canary-0123","api_key":"x"}`, `{"provider":"openai","api_key":"sk-canary-0123","label":1}`,
 		`{"provider":"openai","api_key":["sk-canary-0123"]}`, `{"provider":"openai","api_key":"sk-canary-0123"`,

@@ -57,6 +57,7 @@ func TestReadStateRefuses(t *testing.T) {
 		{`"name":"one"`, `"name":"one","odd":1`, `worlds[1]: member "odd" is not allowed`},
 		{`"name":"one"`, `"name":"default"`, "worlds[1]: the name is there twice"},
 		{`"name":"one"`, `"name":"a_b"`, "worlds[1].name: must be 1 to 63"},
+		{`"state":{`, `"stat":{`, `worlds[0]: member "stat" is not allowed`},
 		{`"name":"default"`, `"name":"other"`, "there is no world named default in it"},
 		{`"label":"key_000001"`, `"label":"key_1"`, "worlds[0]: fakeserver: ReadState: the state is damaged: keys[0].label"},
 	} {

@@ -131,6 +131,7 @@ func TestStrictRules(t *testing.T) {
 		{"/replies", `{"replies":[{"text":"a"}],"seed":1}`, "seed: goes with chance only"},
 		{"/faults", `{}`, "fault: is required, an object"},
 		{"/faults", `{"fault":{}}`, "fault.kind: is required"},
+		{"/faults", `{"fault":{"kind":"hang"},"from":0}`, "from: must be an integer from 1"},
 		{"/faults", `{"fault":{"kind":"x"}}`, "fault.kind: must be one of latency, answer, raw_answer, rate_limited, hang, close_early, reset_connection, lose_reply, truncate_reply, reset_reply, drip_reply, go_away, named"},
 		{"/faults", `{"fault":{"kind":"latency"}}`, "fault.duration: is required for latency"},
 		{"/faults", `{"fault":{"kind":"latency","duration":"61m"}}`, "fault.duration: must be a duration such as"},
