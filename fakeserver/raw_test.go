@@ -149,7 +149,7 @@ func TestRecordsAreBounded(t *testing.T) {
 
 // Large requests leave small records, whatever in them is large.
 func TestRecordsOfLargeRequestsAreSmall(t *testing.T) {
-	const calls = 60
+	const calls = 30
 	large := strings.Repeat("x", 500_000)
 	fake, _ := newFake(t, append(unlimited(), fakeserver.WithUnknownRoutes())...)
 	before := heap()

@@ -161,7 +161,7 @@ func TestStoreAppears(t *testing.T) {
 func TestProcessesTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := fleet(2)
-		s.Span = 15 * time.Minute
+		s.Span = 8 * time.Minute
 		s.Loads = append(s.Loads, traffic.Load{Class: traffic.Interactive, Workers: []int{8, 1}})
 		w := traffic.Run(s)
 		first, batch := w.Measure(0, s.Span, traffic.Interactive), w.Measure(0, s.Span, traffic.Batch)

@@ -89,7 +89,7 @@ func TestGatesFollowTheModel(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	keys := []string{"", "a", "b", "c"}
 	odd := []time.Duration{-time.Minute, 0, 1, 24 * time.Hour, 24*time.Hour + 1, math.MaxInt64}
-	for range 2000 {
+	for range 600 {
 		var (
 			gs  gates
 			all []seen429
@@ -109,14 +109,17 @@ func TestGatesFollowTheModel(t *testing.T) {
 			closed := false
 			for class := range 4 {
 				end, _ := latest(gs, class, now)
-				if want := naive(all, class); want.After(now) {
-					require.Equal(t, want, end)
-					closed = true
-				} else {
-					require.Zero(t, end)
+				want := naive(all, class)
+				if !want.After(now) {
+					want = time.Time{}
+				}
+				if closed = closed || !want.IsZero(); !end.Equal(want) { // assert takes ten times as long
+					t.Fatalf("class %d opens at %v, want %v, after %+v", class, end, want, all)
 				}
 			}
-			require.Equal(t, closed, shutGates(gs, now) > 0)
+			if shut := shutGates(gs, now); shut > 0 != closed {
+				t.Fatalf("%d gates are shut, want some: %v, after %+v", shut, closed, all)
+			}
 		}
 	}
 }

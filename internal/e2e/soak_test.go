@@ -28,17 +28,17 @@ func TestSoak(t *testing.T) {
 		way     wayToFake
 		opt     agentmessaging.Option
 	}{
-		"wire":              {200, overMemory, agentmessaging.WithoutCoolDown()},
-		"wire, cool-down":   {150, overMemory, agentmessaging.WithTimeout(24 * time.Hour)},
-		"direct":            {400, directly, agentmessaging.WithoutCoolDown()},
-		"direct, cool-down": {150, directly, agentmessaging.WithTimeout(24 * time.Hour)},
+		"wire":              {100, overMemory, agentmessaging.WithoutCoolDown()},
+		"wire, cool-down":   {80, overMemory, agentmessaging.WithTimeout(24 * time.Hour)},
+		"direct":            {200, directly, agentmessaging.WithoutCoolDown()},
+		"direct, cool-down": {100, directly, agentmessaging.WithTimeout(24 * time.Hour)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { soak(t, tt.callers, time.Second, tt.way, tt.opt) })
 		})
 	}
 	t.Run("HTTP/2", func(t *testing.T) { // on sockets, where nothing takes long
-		soak(t, 100, time.Millisecond, overTLS, agentmessaging.WithoutCoolDown())
+		soak(t, 50, time.Millisecond, overTLS, agentmessaging.WithoutCoolDown())
 	})
 }
 
