@@ -50,7 +50,7 @@ func TestToken(t *testing.T) {
 	} {
 		assert.Equal(t, want, a.do("GET", "/info", "", header).status, header)
 	}
-	assert.Regexp(t, `^{"version":"","base_url":"","started_at":"20[^"]+","remote":false}\s$`, a.do("GET", "/info", "", "Authorization: Bearer "+token).raw)
+	assert.Regexp(t, `^{"version":"","base_url":"","started_at":"20[^"]+","remote":false,"key":"amk_fake_000001"}\s$`, a.do("GET", "/info", "", "Authorization: Bearer "+token).raw)
 	refused := a.do("GET", "/info", "")
 	refused.wantRefused(t, 401, "Bearer, a space, and the token")
 	assert.Equal(t, "Bearer", refused.header.Get("WWW-Authenticate"))
