@@ -61,10 +61,10 @@ func (c *call) send(ctx context.Context, stop func(), cookies []string) (*http.R
 	c.build(s.Within(ctx), s, cookies)
 	resp, err := checked(c.client.transport.RoundTrip(&s.request))
 	if err != nil {
-		err = s.Reason(err)
-		c.out.err, c.out.sent = err, s.MaybeSent(ctx, c.client.transport, err)
+		c.out.sent = s.MaybeSent(ctx, c.client.transport, err)
 		c.out.renewed = c.client.answered.Load() && s.Renewed(err) || s.Crowded(err)
-		return nil, err
+		c.out.err = s.Reason(err)
+		return nil, c.out.err
 	}
 	if !isStatus(resp.StatusCode) {
 		resp.Body.Close()

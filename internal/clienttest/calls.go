@@ -103,6 +103,7 @@ func HoldsLaws(t testing.TB, err error, secret string) {
 		assert.LessOrEqual(t, len(text), 512)
 		assert.True(t, utf8.ValidString(text) && !strings.ContainsAny(text, "\n\r\u2028"), "%q", text)
 		assert.NotContains(t, text, "<html>", "a page is not quoted")
+		assert.NotContains(t, text, "GetBody", "net/http's advice is for others")
 		assert.NotContains(t, text, secret)
 	}
 }

@@ -7,8 +7,8 @@ import (
 
 var http2Faults = []fault{
 	{name: "closed after the handshake", serve: overHTTP2(), race: true},
-	{name: "stream refused before the body", serve: overHTTP2(header, reset(refusedStream), stay), unprocessed: true},
-	{name: "stream refused (REFUSED_STREAM)", serve: overHTTP2(request, reset(refusedStream), stay), unprocessed: true},
+	{name: "stream refused before the body", serve: overHTTP2(header, reset(refusedStream), stay)},
+	{name: "stream refused (REFUSED_STREAM)", serve: overHTTP2(request, reset(refusedStream), stay)},
 	{name: "stream reset with PROTOCOL_ERROR", serve: overHTTP2(request, reset(protocolError), stay)},
 	{name: "stream reset with INTERNAL_ERROR", serve: overHTTP2(request, reset(internalError), stay)},
 	{name: "stream reset with CANCEL", serve: overHTTP2(request, reset(cancelled), stay)},

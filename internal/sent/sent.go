@@ -97,16 +97,29 @@ const maxHints = 1000
 var (
 	errTooManyHints = errors.New("too many 1xx answers before the answer")
 	errNoAnswer     = errors.New("the connection, or the HTTP/2 stream, was ended without an answer")
+	errCrowded      = errors.New("the HTTP/2 connection was full or closing")
 )
 
 // Reason is why the attempt failed. Where a repeat was prevented, net/http does
-// not tell the error that led to it.
+// not tell the error that led to it; where it could not repeat, it asks for a
+// GetBody, which no caller of a method can give.
 func (t *Trace) Reason(err error) error {
-	if t.repeat.Load() {
+	why, kept := strings.CutPrefix(err.Error(), notRepeated)
+	switch {
+	case t.repeat.Load():
 		return errNoAnswer
+	case t.Crowded(err):
+		return errCrowded
+	case kept:
+		why, _, _ = strings.Cut(why, "] after Request.Body")
+		return errors.New(why)
 	}
 	return err
 }
+
+// notRepeated is how net/http's error of a request with a body begins that it
+// would have sent again over HTTP/2.
+const notRepeated = "http2: Transport: cannot retry err ["
 
 // MaybeSent is false only where it is certain that the service has processed
 // nothing. A header that was written counts before the error, because a
@@ -142,17 +155,18 @@ func (t *Trace) Crowded(err error) bool {
 	return t.http2.Load() && err.Error() == "net/http: cannot rewind body after connection loss"
 }
 
-// turnedAway reports an error by which net/http says that an HTTP/2 service
-// has not processed the request (RFC 9113, 8.7): REFUSED_STREAM, or a GOAWAY
-// that names an earlier stream. Its type is not exported, so its words tell;
-// none of them come from the service.
+// turnedAway reports an error by which net/http says that an HTTP/2 service ended
+// its connection with a GOAWAY that names an earlier stream: it has not processed
+// the request (RFC 9113, 8.7). Its type is not exported, so its words tell; none of
+// them come from the service.
+//
+// REFUSED_STREAM promises the same, but HAProxy sends it when the server behind
+// it went away with the request in hand, and means it as an invitation to retry.
 func turnedAway(err error) bool {
-	const kept = "http2: Transport: cannot retry err ["
 	for ; err != nil; err = errors.Unwrap(err) {
-		text := err.Error()
+		text := strings.TrimPrefix(err.Error(), notRepeated)
 		if strings.HasPrefix(text, "http2: Transport received GOAWAY from server") ||
-			strings.HasPrefix(text, kept+"http2: Transport received Server's graceful shutdown GOAWAY]") ||
-			strings.HasPrefix(text, kept+"stream error:") && strings.Contains(text, "; REFUSED_STREAM; received from peer]") {
+			strings.HasPrefix(text, "http2: Transport received Server's graceful shutdown GOAWAY") {
 			return true
 		}
 	}

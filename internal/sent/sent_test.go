@@ -45,8 +45,9 @@ func TestConnectionForARepeat(t *testing.T) {
 func TestTurnedAway(t *testing.T) {
 	refused := errors.New("http2: Transport: cannot retry err [stream error: stream ID 3; REFUSED_STREAM; received from peer] after Request.Body was written")
 	for err, want := range map[error]bool{
-		refused:                          true,
-		fmt.Errorf("proxy: %w", refused): true,
+		refused:                            false, // HAProxy says so of what a server behind it had read
+		errGoAway:                          true,
+		fmt.Errorf("proxy: %w", errGoAway): true,
 		errors.New("http2: Transport received GOAWAY from server ErrCode:INTERNAL_ERROR"):                                                true,
 		errors.New("http2: Transport: cannot retry err [http2: Transport received Server's graceful shutdown GOAWAY] after Request"):     true,
 		errors.New("http2: Transport: cannot retry err [stream error: stream ID 3; PROTOCOL_ERROR; received from peer] after"):           false,
