@@ -35,8 +35,8 @@ func (s *suite) byok() {
 
 	// The store of provider keys may be down.
 	s.rule("4.4/unavailable", "503 (BYOK not available)", storeOff, setBYOK.is(503), storeOn, setBYOK.is(200))
-	s.rule("fake/read-and-clear-while-unavailable", "No endpoint ever answers a status that section 4 does not list for it",
-		storeOff, getBYOK.is(200), clearBYOK.is(200))
+	s.rule("fake/stored-key-while-unavailable", "No endpoint ever answers a status that section 4 does not list for it",
+		setBYOK.is(200), storeOff, byokAgent.is(200), sendMessage.is(200), getBYOK.is(200), clearBYOK.is(200))
 	s.rule("fake/creation-while-unavailable", "llm.api_key at creation, BYOK store unavailable: 400",
 		storeOff, keyedAgent.is(400), createAgent.is(200))
 }

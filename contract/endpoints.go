@@ -47,8 +47,8 @@ var (
 	setBYOK = called("set-byok", "PUT /v1/byok", `{"provider":"openai","api_key":"`+providerKey+`"}`,
 		"ok bool, byok closed, "+byokConfig+", trace_id text", 400, 401, 402, 403, 429, 503)
 	clearBYOK   = called("clear-byok", "DELETE /v1/byok", "", "ok bool, trace_id text", 401, 402, 403, 404)
-	createAgent = called("create-agent", "POST /v1/agents", `{}`,
-		"agent_id text, status active, sms object optional, sms.status "+smsStatus+", trace_id text", 400, 401, 402, 404, 429)
+	createAgent = called("create-agent", "POST /v1/agents", `{}`, "agent_id text, status active, sms object optional, "+
+		"sms.status "+smsStatus+", sms.phone_number nothing null optional, trace_id text", 400, 401, 402, 404, 429) // 2.2: only on the read response
 	readAgent = called("read-agent", "GET /v1/agents/{agent_id}", "", "agent_id text, status text, created_at text, updated_at text, "+
 		"sms object optional, sms.status text, sms.phone_number text optional, trace_id text", 401, 402, 404, 429)
 	sendMessage = called("send-message", "POST /v1/agents/{agent_id}/messages", `{"text":"Hello"}`,

@@ -31,6 +31,7 @@ var tamperings = []tampering{
 	{"mode unknown", aRule, set("warmed", "mode", "local")},
 	{"provider unknown", aRule, set("fingerprint", "provider", "OpenAI")},
 	{"sms status unknown", aRule, to("/sms", set("status", "status", "on"))},
+	{"a number at creation", aRule, to("/agents", set("agent_id", "sms", map[string]any{"status": "active", "phone_number": "+1"}))},
 	{"agent not active", aRule, set("agent_id", "status", "new")},
 	{"warnings as text", aRule, set("reply_text", "warnings", "none")},
 	{"a warning that is no text", aRule, set("reply_text", "warnings", []any{1})},
@@ -85,7 +86,7 @@ var tamperings = []tampering{
 	{"one reply for all", aDecision, set("reply_text", "reply_text", "Hello")},
 	{"another reply each time", aDecision, member("reply_text", func(in map[string]any, name string) { in[name] = in["trace_id"] })},
 	{"one fingerprint for all", aDecision, set("fingerprint", "fingerprint", "fp_8c1d")},
-	{"a number in every channel", aDecision, set("sms", "sms", map[string]any{"status": "disabled", "phone_number": "+1"})},
+	{"a number in every channel", aDecision, set("created_at", "sms", map[string]any{"status": "disabled", "phone_number": "+1"})},
 
 	{"sms member though none was asked for", nothing, set("agent_id", "sms", map[string]any{"status": "disabled"})},
 	{"member more in sms", nothing, member("sms", func(in map[string]any, name string) { in[name].(map[string]any)["carrier"] = "x" })},
