@@ -19,7 +19,7 @@ var limitQuestions = []question{
 			return nil
 		},
 	},
-	{id: "refused_operations_spend", ask: "Does a refused warm-up spend one?", fake: false},
+	{id: "refused_operations_spend", ask: "Does a warm-up with a wrong body spend one?", fake: false},
 	{id: "body_before_operation_limit", ask: "Is a wrong body answered 400 where the limit of the operation is spent?", fake: true},
 	{id: "minute_limit_name", ask: "Which limit_key has the limit on requests in a minute?", fake: "key_minute"},
 	{id: "windows", ask: "Is the window of a limit fixed, or does it slide?", fake: "fixed"},

@@ -122,7 +122,7 @@ var decisions = []decision{
 	{"creation_stores_key", "Is llm.api_key of a creation stored as PUT /v1/byok would store it?", func(c *choices) any { return &c.creationStoresKey }, nil},
 	{"byok_cleared", "Which status has a message to a byok agent after BYOK was cleared?", func(c *choices) any { return &c.byokCleared }, []any{400, 404, 200}},
 	{"warmup_limit_name", "Which limit_key has the limit on warm-ups?", func(c *choices) any { return &c.limitNames.warmUp }, nil},
-	{"refused_operations_spend", "Does a refused warm-up spend one?", func(c *choices) any { return &c.operationsSpend }, nil},
+	{"refused_operations_spend", "Does a warm-up with a wrong body spend one?", func(c *choices) any { return &c.operationsSpend }, nil},
 	{"body_before_operation_limit", "Is a wrong body answered 400 where the limit of the operation is spent?", func(c *choices) any { return &c.bodyBeforeOperation }, nil},
 	{"minute_limit_name", "Which limit_key has the limit on requests in a minute?", func(c *choices) any { return &c.limitNames.keyMinute }, nil},
 	{"windows", "Is the window of a limit fixed, or does it slide?", func(c *choices) any { return &c.windows }, []any{windowsFixed, windowsSliding}},
