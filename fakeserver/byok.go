@@ -120,7 +120,7 @@ func (s *Server) sealed(key string, c BYOK) *byokConfig {
 // SetBYOKAvailable makes the BYOK store available or not, for all keys. While
 // it is not, PUT /v1/byok and warm-up in byok mode answer 503 (interface 4.2,
 // 4.4). Agent creation with llm.api_key then answers 400, since the interface
-// lists no 503 for it.
+// lists no 503 for it. A key that is stored already goes on serving its agents.
 func (s *Server) SetBYOKAvailable(available bool) {
 	s.locked(func(w *world) { w.byokUnavailable = !available })
 }

@@ -68,6 +68,11 @@ func TestLikeInDetail(t *testing.T) {
 			require.NoError(t, fake.ReadState(strings.NewReader(file)))
 			c.send(agent, "x").wantOK(t)
 		}},
+		{"agent_of_another_key", "200", func(fake *fakeserver.Server, c caller) { // it uses what its own key has stored
+			fake.StoreBYOK(c.key, "sk-canary", fakeserver.BYOK{Provider: "openai"})
+			agent := c.agent(`{"llm":{"mode":"byok"}}`)
+			c.with(fake.IssueKey(fakeserver.KeyOptions{})).send(agent, "x").wantOK(t)
+		}},
 		{"other_limit_names", `{"key_day":"daily"}`, func(fake *fakeserver.Server, c caller) {
 			fake.Exhaust(c.key, fakeserver.LimitKeyDay)
 			c.call("GET", anAgent, noBody).wantLimited(t, "daily", "86400")

@@ -71,13 +71,13 @@ type turn struct {
 }
 
 // sendMessage is interface 4.8. An agent in byok mode needs the configuration
-// of its key.
+// of the key that created it (interface 2.4).
 func (s *Server) sendMessage(req *request) (operation, *failure) {
 	a, f := s.agentWithBody(req)
 	if f != nil {
 		return operation{}, f
 	}
-	if a.LLM.Mode == spec.ModeBYOK && req.key.byok == nil && !a.ownKey {
+	if a.LLM.Mode == spec.ModeBYOK && a.owner.byok == nil && !a.ownKey {
 		if f := s.config.withoutBYOK(); f != nil {
 			return operation{}, f
 		}
