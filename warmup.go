@@ -34,7 +34,7 @@ func (a *statusAnswer) result() (*ServiceStatus, error) {
 	return &ServiceStatus{OK: *a.OK, Service: a.Service, Version: a.Version, Mode: a.Mode, TraceID: a.TraceID}, nil
 }
 
-// Status reads the service's status (interface 4.1). It is not rate limited.
+// Status reads the service's status (interface 4.1), which lists no 429 for it.
 //
 // Errors: [ErrUnauthorized], [ErrPaymentRequired], [ErrNotFound].
 func (c *Client) Status(ctx context.Context) (*ServiceStatus, error) {
