@@ -12,9 +12,3 @@ export function h(tag, props, ...children) {
   const own = props?.class ? ` ${props.class}` : '';
   return create(name, { ...props, class: classes.join(' ') + own }, ...children);
 }
-
-// text turns a value from the wire into text, whatever its type.
-export function text(value) {
-  if (value === undefined || value === null) return '';
-  return typeof value === 'string' ? value : JSON.stringify(value);
-}

@@ -2,24 +2,31 @@
 // agent. The fake goes by what was sent, so it works for every client: the same
 // body once more from the same key to the same address, after a try that
 // brought no reply, is another attempt.
-import { text } from './dom.js';
 
 const messages = 'POST /v1/agents/{agent_id}/messages';
 
 // failed reports a call whose sender has no reply in hand.
-export function failed(call) {
+function failed(call) {
   return Boolean(call.sent.broke) || call.sent.status !== 200;
 }
 
 // attemptsOf are the attempts that a call is one of, oldest first.
 export function attemptsOf(call, calls) {
-  const same = calls.filter((c) => c.path === call.path && c.method === call.method && c.key === call.key && c.body === call.body);
-  const at = same.findIndex((c) => c.seq === call.seq);
-  let first = at;
-  while (first > 0 && failed(same[first - 1])) first--;
-  let last = at;
-  while (last >= 0 && last < same.length - 1 && failed(same[last])) last++;
-  return same.slice(Math.max(first, 0), last + 1);
+  return attempts(calls.filter((c) => c.path === call.path && c.method === call.method && c.key === call.key)).get(call) ?? [];
+}
+
+// attempts finds those that each call is one of, among calls to one address.
+function attempts(calls) {
+  const newest = new Map(); // by body
+  const found = new Map();
+  for (const call of calls) {
+    const before = newest.get(call.body) ?? [];
+    const all = before.length && failed(before.at(-1)) ? before : [];
+    all.push(call);
+    newest.set(call.body, all);
+    found.set(call, all);
+  }
+  return found;
 }
 
 // storyOf puts the exchanges with an agent and the calls that led to none into
@@ -33,11 +40,8 @@ export function storyOf(agentID, exchanges, calls, from) {
     ...made.filter((c) => c.status !== 200).map((call) => ({ call, at: Date.parse(call.time) })),
   ].filter(({ at }) => at >= from);
   steps.sort((a, b) => a.at - b.at || (a.call?.seq ?? 0) - (b.call?.seq ?? 0));
-  steps.forEach((step, i) => {
-    const before = steps[i - 1];
-    const again = before?.call && step.call && before.call.body === step.call.body && failed(before.call);
-    step.attempt = again ? before.attempt + 1 : 1;
-  });
+  const tries = attempts(made);
+  for (const step of steps) step.attempt = step.call ? tries.get(step.call).indexOf(step.call) + 1 : 1;
   return steps;
 }
 
@@ -52,8 +56,9 @@ export function said(call) {
 
 function wordsOf(body) {
   try {
-    return text(JSON.parse(body).text);
+    const { text } = JSON.parse(body);
+    return typeof text === 'string' ? text : body;
   } catch {
-    return text(body);
+    return body;
   }
 }

@@ -1,5 +1,5 @@
 // Small pieces that several panels use.
-import { h, text, Component } from '../dom.js';
+import { h, Component } from '../dom.js';
 import { icon } from './icons.js';
 import { relative, exact, timeOfDay } from '../format.js';
 import { now } from '../store.js';
@@ -27,7 +27,7 @@ export function form(label, onSubmit, ...children) {
 
 // tag is a word about a state. The colour repeats what the word says.
 export function tag(label, tone = '') {
-  return h('span.tag', { class: tone }, text(label));
+  return h('span.tag', { class: tone }, label);
 }
 
 // broken are the words for how an answer broke off.
@@ -50,19 +50,19 @@ export function mark(call) {
 // ago is a time in relative form, with the exact one where the mouse rests.
 export function ago(iso) {
   const at = Date.parse(iso);
-  return iso && h('time', { dateTime: text(iso), title: exact(at) }, relative(at, now()));
+  return iso && h('time', { dateTime: iso, title: exact(at) }, relative(at, now()));
 }
 
 // time is a time of day, with the date where the mouse rests. It never grows
 // old, so that what holds it need not be drawn again.
 export function time(iso) {
-  return iso && h('time', { dateTime: text(iso), title: exact(Date.parse(iso)) }, timeOfDay(Date.parse(iso)));
+  return iso && h('time', { dateTime: iso, title: exact(Date.parse(iso)) }, timeOfDay(Date.parse(iso)));
 }
 
 // both is a time in relative and in exact form.
 export function both(iso) {
   const at = Date.parse(iso);
-  return iso && h('time', { dateTime: text(iso) }, exact(at), ' ', h('span.soft', null, relative(at, now())));
+  return iso && h('time', { dateTime: iso }, exact(at), ' ', h('span.soft', null, relative(at, now())));
 }
 
 // facts is a list of names and values; those without a value are left out.
@@ -73,12 +73,12 @@ export function facts(rows) {
 
 // mono is a value as it is; nothing where there is none.
 export function mono(value) {
-  return text(value) && h('span.mono', null, text(value));
+  return value && h('span.mono', null, value);
 }
 
 // head is the line above a panel or a list: its title, and how many there are.
-export function head(title, sum, ...rest) {
-  return h('div.between', null, h('h1', null, title), h('p.sum', { role: 'status' }, sum), ...rest);
+export function head(title, sum) {
+  return h('div.between', null, h('h1', null, title), h('p.sum', { role: 'status' }, sum));
 }
 
 // choice is a select over [value, label] pairs.

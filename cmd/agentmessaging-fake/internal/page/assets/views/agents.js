@@ -1,5 +1,5 @@
 // Agents, and the one that is open with its conversation.
-import { h, text } from '../dom.js';
+import { h } from '../dom.js';
 import { state, change } from '../store.js';
 import { act, inWorld } from '../api.js';
 import { loadAgents, openKey } from '../sync.js';
@@ -54,8 +54,8 @@ function item(a, open) {
   return h(
     'a.item',
     { href: hrefOf('agents', a.agent_id), 'data-item': '', 'aria-current': open ? 'true' : undefined },
-    h('span.between', null, mono(a.agent_id), a.sms && smsTag(text(a.sms.status), 'SMS ')),
-    h('span.between.hint', null, h('span.clip', null, text(a.customer_ref) || plural(a.exchanges, 'exchange')), ago(a.created_at)),
+    h('span.between', null, mono(a.agent_id), a.sms && smsTag(a.sms.status, 'SMS ')),
+    h('span.between.hint', null, h('span.clip', null, a.customer_ref || plural(a.exchanges, 'exchange')), ago(a.created_at)),
   );
 }
 
@@ -87,12 +87,12 @@ function Facts({ agent: a }) {
     facts([
       ['Status', tag(a.status, a.status === 'active' ? 'good' : 'warn')],
       ['Key', h('a', { href: hrefOf('keys', a.key) }, mono(a.key))],
-      ['Customer', text(a.customer_ref)],
+      ['Customer', a.customer_ref],
       ['Created', both(a.created_at)],
       ['Updated', both(a.updated_at)],
     ]),
-    a.system_prompt && code('System prompt', text(a.system_prompt), { copy: false }),
-    a.metadata && code('Metadata', indentJSON(text(a.metadata)), { copy: false }),
+    a.system_prompt && code('System prompt', a.system_prompt, { copy: false }),
+    a.metadata && code('Metadata', indentJSON(JSON.stringify(a.metadata)), { copy: false }),
     h('h3', null, 'Language model'),
     facts(Object.entries(a.llm).map(([name, value]) => [name, mono(value)])),
     h(SMS, { agent: a, key: a.agent_id }),

@@ -1,5 +1,5 @@
 // What was said with an agent, and a line to say more.
-import { h, text, Component } from '../dom.js';
+import { h, Component } from '../dom.js';
 import { state, change } from '../store.js';
 import { act, inWorld, Failure } from '../api.js';
 import { log, showEarlier } from '../sync.js';
@@ -29,7 +29,7 @@ export function Conversation({ agent }) {
         earlier > 0 && h('div.older.row', null, button(`Show earlier (${count(earlier)})`, showEarlier, { small: true })),
         loaded && !story.length && sending === undefined && empty('Nothing was said yet', h('p', null, 'Write the first message below. It is a real call with the key of the agent, and shows in the traffic.')),
         story.map(step),
-        sending !== undefined && h('div.exchange', { key: 'sending' }, h('div.bubble.mine', { 'aria-busy': 'true' }, h('p', null, sending), h('div.hint', null, 'sending'))),
+        sending !== undefined && h('div.exchange.stack', { key: 'sending' }, h('div.bubble.mine', { 'aria-busy': 'true' }, h('p', null, sending), h('div.hint', null, 'sending'))),
       ),
     ),
     h(Composer, { agent }),
@@ -57,14 +57,14 @@ class Exchange extends Component {
 
   render({ e, attempt, lost }) {
     return h(
-      'div.exchange',
+      'div.exchange.stack',
       null,
-      h('div.bubble.mine', null, h('p', null, text(e.text)), h('div.row.hint', null, mono(e.user_ref), attempt > 1 && `attempt ${attempt}`, time(e.time))),
+      h('div.bubble.mine', null, h('p', null, e.text), h('div.row.hint', null, mono(e.user_ref), attempt > 1 && `attempt ${attempt}`, time(e.time))),
       h(
         'div.bubble.theirs',
         null,
-        h('p', null, text(e.reply_text)),
-        (e.warnings ?? []).map((w, n) => h('div.row', { key: n }, tag('warning', 'warn'), text(w))),
+        h('p', null, e.reply_text),
+        (e.warnings ?? []).map((w, n) => h('div.row', { key: n }, tag('warning', 'warn'), w)),
         h('div.row.hint', null, mono(e.trace_id), lost && tag(lost, 'fault')),
       ),
     );
@@ -89,7 +89,7 @@ function Composer({ agent: { agent_id: id } }) {
     if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) sendDraft(event);
   };
   return h(
-    'form.composer',
+    'form.composer.row',
     { onSubmit: sendDraft },
     h('textarea', { 'aria-label': 'Message', placeholder: 'Write to the agent', rows: 2, value: state.drafts[id] ?? '', onInput: (e) => type(e.target.value), onKeyDown: key }),
     submit('Send', { icon: 'send' }),
@@ -107,6 +107,6 @@ function send(agentID, words) {
 
 function refusal(status, body) {
   const { error, limit_key: limit, reason, trace_id: trace } = body && typeof body === 'object' ? body : {};
-  const details = [error, limit, reason, trace].filter(Boolean).map(text).join(', ');
+  const details = [error, limit, reason, trace].filter(Boolean).join(', ');
   return `The service answered ${status}${details && `: ${details}`}.`;
 }

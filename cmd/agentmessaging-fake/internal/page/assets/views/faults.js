@@ -1,5 +1,5 @@
 // Faults: what goes wrong on purpose.
-import { h, text, Component } from '../dom.js';
+import { h, Component } from '../dom.js';
 import { state } from '../store.js';
 import { act, inWorld, worldPath } from '../api.js';
 import { plural } from '../format.js';
@@ -17,7 +17,7 @@ export function Faults() {
       'section.main',
       { 'aria-label': 'Faults in force' },
       h('div.mainhead.between', null, h('h2', null, 'In force'), h('p.sum', null, faults.length ? plural(faults.length, 'fault') : '')),
-      state.faults && (faults.length ? h('ul', null, faults.map((f) => h('li.rule', { key: f.id }, rule(f)))) : nothing()),
+      state.faults && (faults.length ? h('ul', null, faults.map((f) => h('li.rule.between', { key: f.id }, rule(f)))) : nothing()),
     ),
   );
 }
@@ -36,18 +36,17 @@ function firstFault() {
 }
 
 function rule(f) {
-  const remove = () => act(`${text(f.name)} is off.`, () => inWorld('DELETE', ['faults', f.id]));
+  const remove = () => act(`${f.name} is off.`, () => inWorld('DELETE', ['faults', f.id]));
   return [
-    h('div.row', null, mono(f.name), tag(plural(f.hits, 'hit'), f.hits ? 'fault' : '')),
-    h('p', null, conditions(f)),
-    button('Remove', remove, { small: true, 'aria-label': `Remove ${text(f.name)}` }),
+    h('div', null, h('div.row', null, mono(f.name), tag(plural(f.hits, 'hit'), f.hits ? 'fault' : '')), h('p', null, conditions(f))),
+    button('Remove', remove, { small: true, 'aria-label': `Remove ${f.name}` }),
   ];
 }
 
 const matchWords = { endpoint: 'on', key: 'with key', agent_id: 'for agent', text: 'with the text', text_containing: 'with a text containing' };
 
 function conditions({ match, times, from, nth, chance, seed }) {
-  const words = Object.entries(matchWords).filter(([name]) => match?.[name]).map(([name, before]) => `${before} ${text(match[name])}`);
+  const words = Object.entries(matchWords).filter(([name]) => match?.[name]).map(([name, before]) => `${before} ${match[name]}`);
   if (!words.length) words.push('on every call');
   if (from) words.push(`from call number ${from} that matches`);
   if (times) words.push(times === 1 ? 'once' : `${times} times`);

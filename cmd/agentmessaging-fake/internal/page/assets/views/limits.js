@@ -69,7 +69,7 @@ function small(row) {
 }
 
 function bar(row, props) {
-  return h('span.gbar', props, h('span.gfill', { style: { width: `${share(row) * 100}%` } }));
+  return h('span.gbar', { ...props, style: { '--share': `${share(row) * 100}%` } });
 }
 
 // share is how much of a limit is spent, from 0 to 1.

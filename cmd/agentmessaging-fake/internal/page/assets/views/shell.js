@@ -46,7 +46,7 @@ function Nav() {
 function item({ page, name }) {
   const n = { traffic: log.calls.length, keys: state.keys?.length, agents: state.agentTotal, faults: state.faults?.length }[page];
   const current = state.route.page === page ? 'page' : undefined;
-  return h('li', { key: page }, h('a', { href: hrefOf(page), 'aria-current': current }, icon(page), h('span', null, name), n > 0 && h('span.badge', null, count(n))));
+  return h('li', { key: page }, h('a.row', { href: hrefOf(page), 'aria-current': current }, icon(page), h('span', null, name), n > 0 && h('span.badge', null, count(n))));
 }
 
 function notices(kind) {
@@ -59,7 +59,7 @@ function notice({ id, kind, words, undo }) {
     undo();
   };
   return h(
-    'div.notice',
+    'div.notice.row',
     { key: id, class: kind },
     icon(kind === 'done' ? 'check' : 'faults'),
     h('span', null, words),

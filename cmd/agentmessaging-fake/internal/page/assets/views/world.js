@@ -1,6 +1,6 @@
 // The world that is shown: scripted replies, snapshots, and what can be taken
 // out of it or put in its place.
-import { h, text } from '../dom.js';
+import { h } from '../dom.js';
 import { state, change } from '../store.js';
 import { act, actWithUndo, headers, inWorld, request, worldPath } from '../api.js';
 import { plural } from '../format.js';
@@ -43,15 +43,14 @@ function Replies() {
     'section.block.stack',
     { 'aria-label': 'Scripted replies' },
     h('h2', null, 'Scripted replies'),
-    all && (all.length ? h('ul', null, all.map((r) => h('li.rule', { key: r.id }, reply(r)))) : empty('Every agent answers "You wrote:" and the text', h('p', null, 'Script what agents are to say instead.'))),
+    all && (all.length ? h('ul', null, all.map((r) => h('li.rule.between', { key: r.id }, reply(r)))) : empty('Every agent answers "You wrote:" and the text', h('p', null, 'Script what agents are to say instead.'))),
   );
 }
 
 function reply({ id, match, replies, hits }) {
-  const to = Object.entries(match ?? {}).map(([name, value]) => `${name.replaceAll('_', ' ')} ${text(value)}`).join(', ');
+  const to = Object.entries(match ?? {}).map(([name, value]) => `${name.replaceAll('_', ' ')} ${value}`).join(', ');
   return [
-    h('div.row', null, mono(to || 'any message'), tag(plural(hits, 'hit'), hits ? 'good' : '')),
-    h('p', null, replies.map((r) => text(r.text ?? r.status)).join(' · ')),
+    h('div', null, h('div.row', null, mono(to || 'any message'), tag(plural(hits, 'hit'), hits ? 'good' : '')), h('p', null, replies.map((r) => r.text ?? r.status).join(' · '))),
     remove(['replies', id]),
   ];
 }
@@ -67,7 +66,7 @@ function Snapshots() {
     { 'aria-label': 'Snapshots' },
     h('div.mainhead.between', null, h('h2', null, 'Snapshots'), button('Take one', take, { icon: 'plus', small: true })),
     h('p.hint', null, 'A snapshot holds agents, conversations, keys, provider keys and what is spent. To restore it does not set the clock back: what was spent in a window that is over by then stays open.'),
-    h('ul', null, (state.snapshots ?? []).map((s) => h('li.between', { key: s.id }, snapshot(s)))),
+    h('ul', null, (state.snapshots ?? []).map((s) => h('li.rule.between', { key: s.id }, snapshot(s)))),
   );
 }
 
