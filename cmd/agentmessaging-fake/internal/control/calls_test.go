@@ -91,3 +91,18 @@ func TestAwaitEnds(t *testing.T) {
 		waiting.Wait()
 	}
 }
+
+func TestSendAgain(t *testing.T) {
+	a := newAPI(t, control.Options{})
+	agent := a.service(a.server.Key(), "POST", "/v1/agents", `{}`).text("agent_id")
+	a.service(a.server.Key(), "POST", "/v1/agents/"+agent+"/messages", `{"text":"one"}`)
+	a.service(a.server.Key(), "PUT", "/v1/byok", `{"provider":"openai","api_key":"sk-canary-0123"}`)
+	a.service("nobody", "GET", "/v1/status", "")
+	sent := a.must(200, "POST", w+"/calls/2/send", `{}`)
+	assert.JSONEq(t, `{"status":200,"body":{"reply_text":"You wrote: one","trace_id":"trace_000005"}}`, sent.raw)
+	edited := a.must(200, "POST", w+"/calls/2/send", `{"body":"{\"text\":5}"}`)
+	assert.EqualValues(t, 400, edited.body["status"])
+	a.do("POST", w+"/calls/3/send", `{}`).wantRefused(t, 409, "was not kept whole")
+	a.do("POST", w+"/calls/4/send", `{}`).wantRefused(t, 409, "key of this call is not known")
+	a.do("POST", w+"/calls/99/send", `{}`).wantRefused(t, 404, "seq")
+}

@@ -132,3 +132,10 @@ func (r reply) wantRefused(t testing.TB, status int, reason string) {
 	assert.NotEmpty(t, r.text("error"))
 	assert.Equal(t, "application/json", r.header.Get("Content-Type"))
 }
+
+func pick(m map[string]any, names ...string) (values []any) {
+	for _, n := range names {
+		values = append(values, m[n])
+	}
+	return values
+}
