@@ -1,8 +1,10 @@
 package agentmessaging
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"os"
@@ -54,15 +56,16 @@ func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 
 // NewClientFromEnv is [NewClient] with the address and key from the
 // environment variables AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY.
-// Both must be set.
+// Both must be set. A [*ValidationError] about either has its name in Field.
 func NewClientFromEnv(opts ...Option) (*Client, error) {
 	const address, key = "AGENT_MESSAGING_BASE_URL", "AGENT_MESSAGING_API_KEY"
-	for _, name := range []string{address, key} {
-		if os.Getenv(name) == "" {
-			return nil, &ValidationError{Field: name, Reason: "is not set in the environment"}
-		}
+	client, err := NewClient(os.Getenv(address), os.Getenv(key), opts...)
+	var invalid *ValidationError
+	if errors.As(err, &invalid) {
+		names := map[string]string{"baseURL": address, "apiKey": key}
+		invalid.Field = cmp.Or(names[invalid.Field], invalid.Field)
 	}
-	return NewClient(os.Getenv(address), os.Getenv(key), opts...)
+	return client, err
 }
 
 // With returns a client that differs from c by opts and shares the rest with

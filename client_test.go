@@ -102,19 +102,20 @@ func TestNewClientRefusesAPIKey(t *testing.T) {
 }
 
 func TestNewClientFromEnv(t *testing.T) {
-	for _, missing := range []string{"AGENT_MESSAGING_BASE_URL", "AGENT_MESSAGING_API_KEY", ""} {
-		t.Setenv("AGENT_MESSAGING_BASE_URL", clienttest.URL)
-		t.Setenv("AGENT_MESSAGING_API_KEY", clienttest.Key)
-		if missing != "" {
-			t.Setenv(missing, "")
-			_, err := agentmessaging.NewClientFromEnv()
-			wantInvalid(t, err, missing, "is not set in the environment", "without %s", missing)
-			continue
-		}
-		client, err := agentmessaging.NewClientFromEnv()
-		require.NoError(t, err)
-		assert.Contains(t, client.String(), clienttest.URL)
+	for _, tt := range []struct{ address, key, about, says string }{
+		{"", clienttest.Key, "AGENT_MESSAGING_BASE_URL", "is empty; give the service's address"},
+		{clienttest.URL + "/v1", clienttest.Key, "AGENT_MESSAGING_BASE_URL", "must not end in /v1"},
+		{clienttest.URL, "", "AGENT_MESSAGING_API_KEY", "is empty; issue one"},
+		{clienttest.URL, clienttest.Key, "WithTimeout", "must be more than 0"},
+	} {
+		t.Setenv("AGENT_MESSAGING_BASE_URL", tt.address)
+		t.Setenv("AGENT_MESSAGING_API_KEY", tt.key)
+		_, err := agentmessaging.NewClientFromEnv(agentmessaging.WithTimeout(0))
+		wantInvalid(t, err, tt.about, tt.says)
 	}
+	client, err := agentmessaging.NewClientFromEnv()
+	require.NoError(t, err)
+	assert.Contains(t, client.String(), clienttest.URL)
 }
 
 func TestZeroClientAndNilContext(t *testing.T) {

@@ -185,8 +185,8 @@ func (e *OutcomeUnknownError) Unwrap() error { return e.Err }
 // nothing, such as a timeout of 0.
 type ValidationError struct {
 	// Field names what was refused: a member of the request in wire names, such
-	// as llm.model; else a parameter of the function, such as apiKey, or the
-	// option, such as WithTimeout.
+	// as llm.model; else a parameter of the function, such as apiKey, the
+	// environment variable, or the option, such as WithTimeout.
 	Field string
 	// Reason says what was wrong and what is allowed. It never quotes the value.
 	Reason string
