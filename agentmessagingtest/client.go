@@ -14,8 +14,9 @@
 // its rules and limits: see package fakeserver for scripts, faults, recorded
 // calls and limits. No wait of the client takes time. Where the service says
 // that a limit opens in a minute, or tomorrow, the clock of the fake moves on
-// instead, so no test needs testing/synctest for that, and all works inside a
-// bubble too. Deadlines of contexts stay real.
+// instead, so no test needs testing/synctest for that. Deadlines of contexts
+// stay real. All works inside a bubble too, but its timers do not notice these
+// waits: docs/testing.md has a client for tests of both.
 //
 // [Sweep] runs a scenario once for each call and each fault that can befall it,
 // and tells which of them the application does not survive:

@@ -93,7 +93,7 @@ func listen(c *config) (net.Listener, error) {
 	}
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("--addr: %w", err)
+		return nil, fmt.Errorf("--addr: %w; port 0 takes a free one", err)
 	}
 	if !c.allowRemote && !isLoopback(listener) { // a name like localhost may mean anything
 		_ = listener.Close()

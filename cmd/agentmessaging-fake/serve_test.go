@@ -146,8 +146,8 @@ func TestFailures(t *testing.T) {
 	require.NoError(t, err)
 	defer taken.Close()
 	for want, args := range map[string][]string{
-		"--addr: listen tcp": {"--addr", taken.Addr().String()},
-		"--ready-file: ":     {"--addr=:0", "--ready-file=/no/such/folder/file"},
+		"in use; port 0 takes a free one": {"--addr", taken.Addr().String()},
+		"--ready-file: ":                  {"--addr=:0", "--ready-file=/no/such/folder/file"},
 	} {
 		status, sentence := refused(t, args)
 		assert.Equal(t, exitFailed, status)

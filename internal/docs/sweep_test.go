@@ -19,9 +19,9 @@ func TestApplicationsOfThePagesSurvive(t *testing.T) {
 	t.Chdir(root)
 	source := ""
 	for page, functions := range map[string][]string{
-		"docs/sweep.md":   {"answer", "agentOf"},
-		"docs/errors.md":  {"later", "enableSMS"},
-		"docs/testing.md": {"ask"},
+		"docs/sweep.md":  {"answer", "agentOf"},
+		"docs/errors.md": {"later", "enableSMS"},
+		"README.md":      {"askHandler"},
 	} {
 		for _, name := range functions {
 			found := regexp.MustCompile(`(?ms)^func `+name+`\(.*?^}\n`).FindAllString(read(t, page), -1)
@@ -29,7 +29,7 @@ func TestApplicationsOfThePagesSurvive(t *testing.T) {
 			source += found[len(found)-1] // the mended one
 		}
 	}
-	source += regexp.MustCompile(`(?ms)^type messenger .*?^}\n`).FindString(read(t, "docs/testing.md"))
+	source += regexp.MustCompile(`(?ms)^type messenger .*?^}\n`).FindString(read(t, "README.md"))
 	const folder = "internal/docs/testdata"
 	absolute, err := filepath.Abs(folder)
 	require.NoError(t, err)

@@ -23,7 +23,7 @@ func TestSurvive(t *testing.T) {
 		},
 		"ask": func(env *agentmessagingtest.Env, agentID string) error {
 			w := httptest.NewRecorder()
-			if ask(env.Client, agentID)(w, httptest.NewRequest("GET", "/ask?q=Hello", nil)); w.Code != http.StatusOK {
+			if askHandler(env.Client, agentID).ServeHTTP(w, httptest.NewRequest("GET", "/ask?q=Hello", nil)); w.Code != http.StatusOK {
 				return errors.New(w.Body.String())
 			}
 			return nil

@@ -23,13 +23,15 @@ type key struct {
 	text string
 }
 
+const noSuchKey = "no key of this world has this label, such as key_000001; GET keys lists them"
+
 // ofKey finds the key of a path for an act.
 func ofKey(act func(key, *request) (any, error)) handler {
 	return in(func(w *world, r *request) (any, error) {
 		label := r.param("key")
 		text, found := w.fake.Admin().KeyWithLabel(label)
 		if !found {
-			return nil, notFound("no key of this world has this label")
+			return nil, notFound(noSuchKey)
 		}
 		keys := w.fake.Admin().Keys()
 		i := slices.IndexFunc(keys, func(k fakeserver.KeyInfo) bool { return k.Label == label })
@@ -41,7 +43,7 @@ func ofKey(act func(key, *request) (any, error)) handler {
 func (w *world) keyOf(name, label string) (string, error) {
 	text, found := w.fake.Admin().KeyWithLabel(label)
 	if !found {
-		return "", badRequest(name, "no key of this world has this label; GET keys lists them")
+		return "", badRequest(name, noSuchKey)
 	}
 	return text, nil
 }

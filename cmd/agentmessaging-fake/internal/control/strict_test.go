@@ -201,7 +201,7 @@ func TestNotFound(t *testing.T) {
 		{"GET", "//info", "no route has this path"},
 		{"GET", "/worlds/other/keys", "no world has this name"},
 		{"DELETE", "/worlds/other", "no world has this name"},
-		{"GET", w + "/keys/key_000002/limits", "no key of this world has this label"},
+		{"GET", w + "/keys/key_000002/limits", "no key of this world has this label, such as key_000001; GET keys lists them"},
 		{"DELETE", w + "/keys/amk_fake_000001", "no key"},
 		{"POST", w + "/keys/key_000001/limits/key_hour/exhaust", "no limit has this key; the limit keys are key_minute, ip_minute"},
 		{"GET", w + "/agents/x", "no agent"},
