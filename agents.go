@@ -3,7 +3,6 @@ package agentmessaging
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -155,19 +154,18 @@ func (p CreateAgentParams) validate() error {
 }
 
 // agentAnswer is an agent on the wire, at creation and when read.
-type agentAnswer struct {
-	Agent
-	SMS json.RawMessage `json:"sms"` // in place of the Agent's
-}
+type agentAnswer Agent
 
 func (a *agentAnswer) traceID() string { return a.TraceID }
 
-func (a *agentAnswer) result() (agent *Agent, err error) {
+func (a *agentAnswer) result() (*Agent, error) {
 	if a.ID == "" {
 		return nil, errors.New("agent_id is missing")
 	}
-	a.Agent.SMS, err = channelOf(a.SMS)
-	return &a.Agent, err
+	if a.SMS != nil && *a.SMS == (SMS{}) { // it says nothing, or is of the wrong type
+		a.SMS = nil
+	}
+	return (*Agent)(a), nil
 }
 
 // CreateAgent creates an agent (interface 4.6). It spends one of 50 agent

@@ -163,28 +163,9 @@ func readBody(resp *http.Response, limit int) ([]byte, error) {
 		read, err := io.ReadFull(resp.Body, body)
 		return body[:read], err
 	}
-	body, err := readUpTo(resp.Body, limit+1)
+	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(limit)+1))
 	if len(body) > limit {
 		return body[:limit], errors.New("the body is larger than any documented one")
 	}
 	return body, err
-}
-
-// readUpTo reads until the end, or limit bytes. Each buffer is twice as large as
-// the one before. Before Go 1.26, the buffers of io.ReadAll grow by a quarter and
-// take five times the memory of a large body.
-func readUpTo(r io.Reader, limit int) ([]byte, error) {
-	body := make([]byte, 0, min(512, limit))
-	for {
-		n, err := r.Read(body[len(body):cap(body)])
-		body = body[:len(body)+n]
-		switch {
-		case err == io.EOF:
-			return body, nil
-		case err != nil || len(body) == limit:
-			return body, err
-		case len(body) == cap(body):
-			body = append(make([]byte, 0, min(2*cap(body), limit)), body...)
-		}
-	}
 }

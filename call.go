@@ -58,27 +58,21 @@ func (c *call) run() error {
 	c.outer = *(&http.Request{URL: &c.url, Header: http.Header{}}).WithContext(c)
 	// Answer and error are in c.out, where the attempt has put them whole: the
 	// library's own error would hide what it replaces.
-	_, _ = c.library().Do(&retryablehttp.Request{Request: &c.outer}) //nolint:bodyclose // the attempt has read and closed it
+	_, _ = c.client.library.Do(&retryablehttp.Request{Request: &c.outer}) //nolint:bodyclose // the attempt has read and closed it
 	return c.end(c.finish())
 }
 
-// library returns what repeats the calls of a client. The first call makes it: a
-// program that makes clients and calls nothing is then 200 KiB smaller.
-func (c *call) library() *retryablehttp.Client {
-	if made := c.client.library.Load(); made != nil {
-		return made
-	}
-	made := &retryablehttp.Client{
-		HTTPClient: &http.Client{Transport: attempter{}, Jar: c.client.httpClient.Jar, CheckRedirect: noRedirect},
-		RetryMax:   c.client.retry.MaxAttempts + maxRenewals,
+// newLibrary makes what repeats the attempts of all calls of a client.
+func newLibrary(s *settings) *retryablehttp.Client {
+	return &retryablehttp.Client{
+		HTTPClient: &http.Client{Transport: attempter{}, Jar: s.httpClient.Jar, CheckRedirect: noRedirect},
+		RetryMax:   s.retry.MaxAttempts + maxRenewals,
 		CheckRetry: func(ctx context.Context, _ *http.Response, _ error) (bool, error) {
 			return callOf(ctx).checkRetry(), nil
 		},
 		Backoff:      noBackoff,
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
-	c.client.library.Store(made)
-	return made
 }
 
 // callOf finds the call in its own context.

@@ -27,10 +27,10 @@ type Client struct {
 	header    func(hasBody bool) http.Header // a function, so that no print of the Client shows the key
 	apiKey    func() string                  // a function for the same reason
 	transport http.RoundTripper
-	library   *atomic.Pointer[retryablehttp.Client] // nil until the first call
-	coolDown  *cooldown.CoolDown                    // nil: none
-	calls     *atomic.Uint64                        // how many calls observers and loggers have heard of
-	answered  *atomic.Bool                          // the service has answered an attempt; see sent.Trace.Renewed
+	library   *retryablehttp.Client // repeats attempts
+	coolDown  *cooldown.CoolDown    // nil: none
+	calls     *atomic.Uint64        // how many calls observers and loggers have heard of
+	answered  *atomic.Bool          // the service has answered an attempt; see sent.Trace.Renewed
 }
 
 // NewClient returns a client of the service at baseURL, the address in front
@@ -92,7 +92,7 @@ func (c *Client) With(opts ...Option) (*Client, error) {
 		header:    headers(c.apiKey(), s.userAgent),
 		apiKey:    c.apiKey,
 		transport: transport,
-		library:   new(atomic.Pointer[retryablehttp.Client]),
+		library:   newLibrary(&s),
 		coolDown:  s.coolDown(c.coolDown),
 		calls:     c.calls,
 		answered:  answered,

@@ -80,11 +80,11 @@ type decoder interface {
 // need memory.
 type decoderOf[T, A any, P answer[T, A]] struct{}
 
-// decode fails where a member is of the wrong type: what the interface requires is
-// then not there. What it calls optional is read apart, by optional.
+// decode fails where a member is of the wrong type, optional ones aside: what the
+// interface requires is then not there.
 func (decoderOf[T, A, P]) decode(body []byte) (result any, traceID string, err error) {
 	a := P(new(A))
-	if err = json.Unmarshal(body, a); err == nil {
+	if err = json.Unmarshal(body, a); err == nil || concernsOptional(err) {
 		result, err = a.result()
 	}
 	if err != nil {
@@ -93,14 +93,19 @@ func (decoderOf[T, A, P]) decode(body []byte) (result any, traceID string, err e
 	return result, a.traceID(), nil
 }
 
-// optional reads an optional member (interface 4.6 to 4.8). Absent, null and of the
-// wrong type are all the same: no reply is lost for its sake.
-func optional[T any](raw json.RawMessage) (value T) {
-	var read T
-	if len(raw) > 0 && json.Unmarshal(raw, &read) == nil {
-		value = read
+// concernsOptional reports that a member which the interface calls optional (4.6 to
+// 4.8) is of the wrong type. encoding/json has left it out and read the others.
+func concernsOptional(err error) bool {
+	var mistyped *json.UnmarshalTypeError
+	if !errors.As(err, &mistyped) {
+		return false
 	}
-	return value
+	// encoding/json/v2 spells the name as the body does, and adds the index in a list.
+	switch strings.TrimRight(strings.ToLower(mistyped.Field), ".0123456789") {
+	case "sms", "sms.phone_number", "warnings":
+		return true
+	}
+	return false
 }
 
 // notDocumented says why a body is not the documented one. It is not quoted:

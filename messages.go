@@ -3,8 +3,8 @@ package agentmessaging
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
+	"slices"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
@@ -45,9 +45,9 @@ func (p MessageParams) request(agentID string) request {
 // replyAnswer is a Reply whose text may be missing. It embeds no envelope, since
 // encoding/json takes longer for embedded members and this path is the busiest.
 type replyAnswer struct {
-	Text     *string         `json:"reply_text"`
-	Warnings json.RawMessage `json:"warnings"`
-	TraceID  string          `json:"trace_id"`
+	Text     *string  `json:"reply_text"`
+	Warnings []string `json:"warnings"`
+	TraceID  string   `json:"trace_id"`
 }
 
 func (a *replyAnswer) traceID() string { return a.TraceID }
@@ -56,7 +56,9 @@ func (a *replyAnswer) result() (*Reply, error) {
 	if a.Text == nil {
 		return nil, errors.New("reply_text is missing")
 	}
-	return &Reply{Text: *a.Text, Warnings: optional[[]string](a.Warnings), TraceID: a.TraceID}, nil
+	// What is no text is read as an empty one.
+	warnings := slices.DeleteFunc(a.Warnings, func(w string) bool { return w == "" })
+	return &Reply{Text: *a.Text, Warnings: warnings, TraceID: a.TraceID}, nil
 }
 
 // SendMessage sends text to an agent and returns its reply (interface 4.8).

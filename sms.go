@@ -2,7 +2,6 @@ package agentmessaging
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
@@ -69,20 +68,6 @@ func (a *smsAnswer) result() (*SMS, error) {
 		return nil, errors.New("status is missing")
 	}
 	return (*SMS)(a), nil
-}
-
-// channelOf reads the optional sms of an agent, whose status is required (interface
-// 4.6 and 4.7). What is no object is no channel.
-func channelOf(raw json.RawMessage) (*SMS, error) {
-	if len(raw) == 0 || raw[0] != '{' {
-		return nil, nil
-	}
-	var channel struct {
-		Status      SMSStatus       `json:"status"`
-		PhoneNumber json.RawMessage `json:"phone_number"`
-	}
-	err := json.Unmarshal(raw, &channel)
-	return &SMS{Status: channel.Status, PhoneNumber: optional[string](channel.PhoneNumber)}, err
 }
 
 // EnableSMS enables the SMS channel of an agent (interface 4.9). mode is

@@ -122,8 +122,9 @@ func TestRepliesAreTolerant(t *testing.T) {
 		assert.Equal(t, want, agent, body)
 	}
 	for body, want := range map[string]*agentmessaging.Reply{
-		`{"reply_text":"","warnings":null}`:                 {},
-		`{"warnings":[5],"reply_text":"hi","trace_id":"t"}`: {Text: "hi", TraceID: "t"},
+		`{"reply_text":"","warnings":null}`:                         {},
+		`{"warnings":5,"reply_text":"hi","trace_id":"t"}`:           {Text: "hi", TraceID: "t"},
+		`{"warnings":["a",5,"b"],"reply_text":"hi","trace_id":"t"}`: {Text: "hi", Warnings: []string{"a", "b"}, TraceID: "t"},
 	} {
 		reply, err := newClient(t, answering(answer{Status: 200, Body: body})).SendMessage(t.Context(), "a", message{Text: "hi"})
 		require.NoError(t, err, body)
