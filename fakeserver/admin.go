@@ -87,18 +87,10 @@ type KeyInfo struct {
 func (a Admin) Keys() []KeyInfo {
 	return look(a.s, func(w *world) (infos []KeyInfo) {
 		for _, k := range w.keysInOrder() {
-			infos = append(infos, k.info())
+			infos = append(infos, k.KeyInfo)
 		}
 		return infos
 	})
-}
-
-func (k *apiKey) info() KeyInfo {
-	address, _ := k.from.MarshalText() // nothing before the first call
-	return KeyInfo{
-		Label: k.label, Plan: Plan(k.plan.Name), Dashboard: k.dashboard, Revoked: k.revoked,
-		IssuedAt: k.issued, Address: string(address),
-	}
 }
 
 // KeyWithLabel returns the text of the API key with this label, and whether
@@ -125,7 +117,7 @@ func (a Admin) LimitsFrom(key, address string) []LimitState {
 		if spent == nil {
 			spent = newCounts(a.s.config.sliding) // looked at, and not kept
 		}
-		states = a.s.config.budget(k.plan, k.counts, spent, now).states()
+		states = a.s.config.budget(k, spent, now).states()
 	})
 	return states
 }
@@ -149,7 +141,7 @@ type LimitState struct {
 func (s *Server) Limits(key string) []LimitState {
 	now := s.now()
 	var states []LimitState
-	s.withKey("Limits", key, func(k *apiKey) { states = s.config.budget(k.plan, k.counts, nil, now).states() })
+	s.withKey("Limits", key, func(k *apiKey) { states = s.config.budget(k, nil, now).states() })
 	return states
 }
 

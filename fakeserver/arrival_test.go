@@ -89,7 +89,7 @@ func TestReasonsOfBodies(t *testing.T) {
 			{`{"text":"\ud83d\ude00\uDFFF"}`, "text: " + half},
 			{`{"text":"\ud83dx\ude00"}`, "text: " + half},
 			{`{"text":"\ud83d\n"}`, "text: " + half},
-			{`{"text":"hello","\ud800":1}`, `body: member "�" is not allowed`},
+			{`{"text":"hello","\ud800":1}`, `body: member " " is not allowed`},
 			{"", one},
 			{"{\"text\":\"a\nb\"}", one},
 			{`{"text":` + strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001) + `}`, one},
@@ -99,7 +99,7 @@ func TestReasonsOfBodies(t *testing.T) {
 			{`{"text":"hello","user_ref":null}`, "user_ref: must be a string"},
 			{`{"Text":"hello"}`, `body: member "Text" is not allowed`},
 			{`{"text":"hello","":1}`, `body: member "" is not allowed`},
-			{`{"text":"hello","` + strings.Repeat("é", 65) + `":1}`, `body: member "` + strings.Repeat("é", 64) + `..." is not allowed`},
+			{`{"text":"hello","` + strings.Repeat("é", 65) + `":1}`, `body: member "` + strings.Repeat("é", 30) + `..." is not allowed`},
 			{`{"text":"hello","t\u0065xt":"hello"}`, "text: is there twice"},
 		},
 		"/v1/agents": {

@@ -48,7 +48,7 @@ func given(s string) *string {
 // getBYOK is interface 4.3. Reading does not need the store to be available:
 // 503 is not listed for it.
 func (s *Server) getBYOK(req *request) (operation, *failure) {
-	if !req.key.dashboard {
+	if !req.key.Dashboard {
 		return operation{}, forbidden
 	}
 	return operation{act: func() reply {
@@ -59,7 +59,7 @@ func (s *Server) getBYOK(req *request) (operation, *failure) {
 // setBYOK is interface 4.4.
 func (s *Server) setBYOK(req *request) (operation, *failure) {
 	switch {
-	case !req.key.dashboard && (s.config.permissionBeforeBody || req.malformed == nil):
+	case !req.key.Dashboard && (s.config.permissionBeforeBody || req.malformed == nil):
 		return operation{}, forbidden
 	case req.malformed != nil:
 		return operation{}, req.malformed
@@ -75,7 +75,7 @@ func (s *Server) setBYOK(req *request) (operation, *failure) {
 // clearBYOK is interface 4.5. Our decision, the interface is silent: clearing
 // succeeds when nothing is set.
 func (s *Server) clearBYOK(req *request) (operation, *failure) {
-	if !req.key.dashboard {
+	if !req.key.Dashboard {
 		return operation{}, forbidden
 	}
 	if req.key.byok == nil {

@@ -1,11 +1,8 @@
 package fakeserver
 
 import (
-	"net/netip"
 	"strings"
 	"time"
-
-	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // KeyOptions say what kind of key IssueKey makes.
@@ -19,16 +16,11 @@ type KeyOptions struct {
 
 // apiKey is an account: interface 2.4 and 5 scope everything by API key.
 type apiKey struct {
-	number    int    // in the order of issue, from 1
-	label     string // key_000001
-	plan      spec.Plan
-	dashboard bool
-	revoked   bool
-	warm      bool // no cold start any more
-	issued    time.Time
-	from      netip.Addr // of the last call that 401 and 402 did not refuse
-	byok      *byokConfig
-	counts    *counts
+	KeyInfo
+	number int  // in the order of issue, from 1
+	warm   bool // no cold start any more
+	byok   *byokConfig
+	counts *counts
 }
 
 func (c *config) keyText(n int) string {
@@ -46,12 +38,11 @@ func (w *world) issue(c *config, o KeyOptions, now time.Time) string {
 	n := len(w.keys) + 1
 	text := c.keyText(n)
 	w.keys[digestOf(text)] = &apiKey{
-		number:    n,
-		label:     numbered("key", n),
-		plan:      o.Plan.spec("IssueKey"),
-		dashboard: !o.NotDashboard,
-		issued:    now,
-		counts:    newCounts(c.sliding),
+		KeyInfo: KeyInfo{
+			Label: numbered("key", n), Plan: Plan(o.Plan.spec("IssueKey").Name), Dashboard: !o.NotDashboard, IssuedAt: now,
+		},
+		number: n,
+		counts: newCounts(c.sliding),
 	}
 	return text
 }
@@ -72,13 +63,13 @@ func (s *Server) IssueKey(o KeyOptions) string {
 // RevokeKey makes every later call with key answer 401. A key that this fake
 // did not issue panics.
 func (s *Server) RevokeKey(key string) {
-	s.withKey("RevokeKey", key, func(k *apiKey) { k.revoked = true })
+	s.withKey("RevokeKey", key, func(k *apiKey) { k.Revoked = true })
 }
 
 // ReinstateKey makes a key that was revoked valid again, with all that it had. A
 // key that this fake did not issue panics.
 func (s *Server) ReinstateKey(key string) {
-	s.withKey("ReinstateKey", key, func(k *apiKey) { k.revoked = false })
+	s.withKey("ReinstateKey", key, func(k *apiKey) { k.Revoked = false })
 }
 
 // SetPlan moves key to another plan, with immediate effect: PlanFree makes
@@ -86,8 +77,8 @@ func (s *Server) ReinstateKey(key string) {
 // What was counted stays counted. A key that this fake did not issue, and an
 // unknown plan, panic.
 func (s *Server) SetPlan(key string, plan Plan) {
-	row := plan.spec("SetPlan")
-	s.withKey("SetPlan", key, func(k *apiKey) { k.plan = row })
+	known := Plan(plan.spec("SetPlan").Name)
+	s.withKey("SetPlan", key, func(k *apiKey) { k.Plan = known })
 }
 
 // withKey runs f on the key under the lock. An unknown key panics, after the

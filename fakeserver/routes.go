@@ -127,7 +127,7 @@ func (s *Server) warmUp(req *request) (operation, *failure) {
 		return operation{}, req.malformed
 	case mode != spec.ModeBYOK:
 		mode = spec.ModeHosted // the default
-	case !req.key.dashboard:
+	case !req.key.Dashboard:
 		return operation{}, forbidden
 	case req.world.byokUnavailable && (s.config.storeDownFirst || req.key.byok != nil):
 		return operation{}, byokUnavailable(spec.WarmUp, spec.WarmUpMode)

@@ -17,7 +17,7 @@ import (
 func (w *world) add(k *apiKey, given Agent, now time.Time, sms map[string]string) *agent {
 	a := &agent{Agent: given, owner: k, number: w.nextAgent()}
 	a.ID = cmp.Or(a.ID, numbered("agent", a.number))
-	a.Key = k.label
+	a.Key = k.Label
 	a.Status = cmp.Or(a.Status, spec.Active)
 	a.CreatedAt = cmp.Or(a.CreatedAt, now)
 	a.UpdatedAt = cmp.Or(a.UpdatedAt, a.CreatedAt)

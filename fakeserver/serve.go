@@ -101,7 +101,7 @@ func (s *Server) carryOut(ctx context.Context, req *request) (reply, *failure) {
 	if req.twoClocks {
 		s.reportf("%s was used under two clocks: a call at %s came after one more than a day later. "+
 			"A synctest bubble starts in the year 2000: issue a key of its own for each bubble, and do not use it outside",
-			req.key.label, wireTime(req.now))
+			req.key.Label, wireTime(req.now))
 	}
 	if flaw == nil && op.turn != nil {
 		op.turn.wait(ctx)
@@ -135,7 +135,7 @@ func (s *Server) check(req *request) (operation, *failure) {
 	op, flaw := req.route.judge(s, req)
 	if c := s.config.costs(req.route.spec, flaw, op.setsBYOK); c != (cost{}) {
 		s.oneClock(req)
-		b := s.config.budget(req.key.plan, req.key.counts, s.countsOf(req), req.now)
+		b := s.config.budget(req.key, s.countsOf(req), req.now)
 		if refused := b.spend(c, s.config.choices); refused != nil {
 			flaw = refused
 		}
@@ -147,16 +147,19 @@ func (s *Server) check(req *request) (operation, *failure) {
 func (s *Server) admit(req *request) *failure {
 	k := req.world.keys[req.record.token]
 	switch {
-	case req.misrouted != nil && (s.config.pathBeforeKey || k != nil && !k.revoked):
+	case req.misrouted != nil && (s.config.pathBeforeKey || k != nil && !k.Revoked):
 		return req.misrouted
 	case !req.record.hasKey:
 		return noToken
-	case k == nil || k.revoked:
+	case k == nil || k.Revoked:
 		return unknownKey
-	case !k.plan.Active:
+	}
+	if plan, _ := k.Plan.find(); !plan.Active {
 		return paymentRequired
 	}
-	req.key, k.from = k, req.ip
+	if req.key = k; req.ip.IsValid() {
+		k.Address = req.record.call.Address
+	}
 	return nil
 }
 

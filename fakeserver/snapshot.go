@@ -116,7 +116,7 @@ type agentFile struct {
 func (w *world) file() *stateFile {
 	f := &stateFile{Traces: w.traces, Numbers: w.numbers, BYOKAvailable: !w.byokUnavailable}
 	for _, k := range w.keysInOrder() {
-		f.Keys = append(f.Keys, keyFile{k.info(), k.warm, k.byok, k.counts.file()})
+		f.Keys = append(f.Keys, keyFile{k.KeyInfo, k.warm, k.byok, k.counts.file()})
 	}
 	for _, ip := range slices.SortedFunc(maps.Keys(w.ips), netip.Addr.Compare) {
 		f.Addresses = append(f.Addresses, addressFile{ip, w.ips[ip].file()})
@@ -144,7 +144,7 @@ func (f *stateFile) state(c *config) state {
 	owners := map[string]*apiKey{}
 	for i, k := range f.Keys {
 		key := k.key(i+1, c.sliding)
-		st.keys[digestOf(c.keyText(i+1))], owners[key.label] = key, key
+		st.keys[digestOf(c.keyText(i+1))], owners[key.Label] = key, key
 	}
 	for _, a := range f.Addresses {
 		st.ips[a.Address] = a.counts(c.sliding)
@@ -156,12 +156,7 @@ func (f *stateFile) state(c *config) state {
 }
 
 func (f *keyFile) key(n int, sliding bool) *apiKey {
-	plan, _ := f.Plan.find()
-	from, _ := netip.ParseAddr(f.Address)
-	return &apiKey{
-		number: n, label: f.Label, plan: plan, dashboard: f.Dashboard, revoked: f.Revoked, warm: f.Warm,
-		issued: f.IssuedAt, from: from, byok: f.BYOK, counts: f.counts(sliding),
-	}
+	return &apiKey{KeyInfo: f.KeyInfo, number: n, warm: f.Warm, byok: f.BYOK, counts: f.counts(sliding)}
 }
 
 func (f *countsFile) counts(sliding bool) *counts {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
 )
 
 // misuse panics because the author of a test passed a wrong argument.
@@ -68,9 +70,6 @@ func clip(text string, limit int) string {
 // the rest, which may hold a query of a megabyte.
 func kept(part string) string { return strings.Clone(clip(part, maxRecorded)) }
 
-// maxQuotedName bounds the foreign text in a reason.
-const maxQuotedName = 64
-
 // memberName quotes a member's name. A name may be repeated, unlike a value,
 // unless it may be a key in the wrong place.
 func memberName(name string) string {
@@ -85,13 +84,8 @@ func mayBeKey(name string) bool {
 	return len(name) >= minSecret && strings.ContainsAny(name, "0123456789")
 }
 
-// quoteName quotes a foreign name, at most maxQuotedName characters of it.
-func quoteName(name string) string {
-	if runes := []rune(name); len(runes) > maxQuotedName {
-		name = string(runes[:maxQuotedName]) + "..."
-	}
-	return strconv.Quote(name)
-}
+// quoteName quotes a foreign name.
+func quoteName(name string) string { return strconv.Quote(scrub.Name(name)) }
 
 // maxShown bounds each foreign part of a sentence, in bytes.
 const maxShown = 100

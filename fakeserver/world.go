@@ -58,7 +58,7 @@ func (w *world) label(r *record) string {
 	case k == nil:
 		return labelUnknown
 	default:
-		return k.label
+		return k.Label
 	}
 }
 
