@@ -51,9 +51,6 @@ type Target struct {
 	// ClientFrom makes a client whose calls come from the address ip. nil:
 	// cases that need two addresses are left out.
 	ClientFrom func(ip string) *http.Client
-	// BulkClient makes the calls of each case that takes 1,000 or more, which
-	// fill a daily limit. nil means HTTPClient.
-	BulkClient *http.Client
 
 	// Abilities are what the target lets a case arrange beyond calling it.
 	// nil: cases that need them are left out, and waits are slept.

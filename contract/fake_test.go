@@ -66,8 +66,6 @@ func targetOf(fake *fakeserver.Server, transport func(ip string) http.RoundTripp
 	client := func(ip string) *http.Client { return &http.Client{Transport: transport(ip)} }
 	return contract.Target{
 		BaseURL: fake.BaseURL(), Key: fake.Key(), HTTPClient: client("192.0.2.1"), ClientFrom: client, Abilities: fake, Decisions: true,
-		// Fifty thousand calls to fill a day: the connection is checked elsewhere.
-		BulkClient: &http.Client{Transport: fake.Direct()},
 	}
 }
 

@@ -81,7 +81,7 @@ func still() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 func tampered(t *testing.T, c contract.Case, decisions bool, tamper func(*reply), opts ...fakeserver.Option) (failed bool, log string) {
 	fake := newFake(t, append(opts, fakeserver.WithUnknownRoutes(), fakeserver.WithClock(still))...)
 	target := targetOf(fake, func(ip string) http.RoundTripper { return proxy{fake, ip, tamper} })
-	target.Decisions, target.BulkClient = decisions, nil
+	target.Decisions = decisions
 	return contract.Verdict(t, c, target)
 }
 

@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -21,11 +20,7 @@ type session struct {
 }
 
 func newSession(tb testing.TB, target Target, c testCase, shared *shared) *session {
-	s := &session{TB: tb, player: newPlayer(target), running: c, broken: shared.broken}
-	if c.Spends.Requests >= 1000 {
-		s.client = cmp.Or(target.BulkClient, s.client)
-	}
-	return s
+	return &session{TB: tb, player: newPlayer(target), running: c, broken: shared.broken}
 }
 
 // failf ends the case: the rule first, then what was found.

@@ -32,14 +32,17 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// target is the fake with the record before its clients, but for the one that
-// fills the limits of a day.
+// target is the fake with the record before its clients, but where a case fills
+// the limit of a day.
 func (r *record) target(tb testing.TB, fake *fakeserver.Server) contract.Target {
+	client := r.through(tb, fake.HTTPClient(tb))
+	if strings.HasSuffix(tb.Name(), "key_day") {
+		client = &http.Client{Transport: fake.Direct()}
+	}
 	return contract.Target{
 		BaseURL: fake.BaseURL(), Key: fake.Key(), Abilities: fake, Decisions: true,
-		HTTPClient: r.through(tb, fake.HTTPClient(tb)),
+		HTTPClient: client,
 		ClientFrom: func(ip string) *http.Client { return r.through(tb, fake.HTTPClient(tb, fakeserver.FromIP(ip))) },
-		BulkClient: &http.Client{Transport: fake.Direct()},
 	}
 }
 
