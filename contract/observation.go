@@ -158,13 +158,8 @@ func cell(e *Evidence) string {
 	return "`" + strings.NewReplacer("|", "/", "`", "'").Replace(e.Request+" -> "+e.Answer) + "`"
 }
 
-func compact(v any) string {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return "no JSON"
-	}
-	return strings.ReplaceAll(string(raw), "|", "/")
-}
+// compact is JSON inside a table.
+func compact(v any) string { return strings.ReplaceAll(string(jsonOf(v)), "|", "/") }
 
 // sameJSON compares values and not their spelling. Of maps it compares the
 // members that both have: not every target lets every one be asked.
