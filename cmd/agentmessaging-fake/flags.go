@@ -105,6 +105,8 @@ func (c *config) read(args []string) (map[string]string, error) {
 	return values, nil
 }
 
+var errNotLocal = errors.New("--addr: must be a loopback address such as 127.0.0.1:8460; --allow-remote allows others")
+
 func (c *config) apply(values map[string]string, getenv func(string) string) error {
 	if c.command == "help" || c.command == "version" {
 		return nil
@@ -120,7 +122,7 @@ func (c *config) apply(values map[string]string, getenv func(string) string) err
 		}
 	}
 	if !c.allowRemote && !isLocal(c.addr) {
-		return errors.New("--addr: must be a loopback address such as 127.0.0.1:8460; --allow-remote allows others")
+		return errNotLocal
 	}
 	return nil
 }

@@ -24,11 +24,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -90,16 +90,12 @@ func version() string {
 // ask calls /healthz or /readyz of a program that serves, for containers,
 // whose images often hold no other client.
 func ask(ctx context.Context, c *config) error {
-	host, port, _ := net.SplitHostPort(c.addr) // setAddr has accepted it
-	if port == "0" {
+	if strings.HasSuffix(c.addr, ":0") {
 		return errors.New("--addr: must have the port of the program that is asked")
-	}
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		host = "127.0.0.1"
 	}
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+"/"+c.command, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, baseURL(c.addr)+"/"+c.command, nil)
 	if err != nil {
 		return err
 	}

@@ -97,7 +97,7 @@ func listen(c *config) (net.Listener, error) {
 	}
 	if !c.allowRemote && !isLoopback(listener) { // a name like localhost may mean anything
 		_ = listener.Close()
-		return nil, usageError{errors.New("--addr: must be a loopback address such as 127.0.0.1:8460; --allow-remote allows others")}
+		return nil, usageError{errNotLocal}
 	}
 	return listener, nil
 }
@@ -109,7 +109,7 @@ func isLoopback(l net.Listener) bool {
 
 func (p *program) prepare() (err error) {
 	o := &p.config.control
-	o.Version, o.BaseURL, o.Remote = version(), baseURL(p.listener), !isLoopback(p.listener)
+	o.Version, o.BaseURL, o.Remote = version(), baseURL(p.listener.Addr().String()), !isLoopback(p.listener)
 	made := ""
 	switch {
 	case !o.Remote:
@@ -150,10 +150,11 @@ func (p *program) stop() error {
 	return p.save()
 }
 
-// baseURL is an address at which clients on this machine reach the service.
-func baseURL(l net.Listener) string {
-	host, port, _ := net.SplitHostPort(l.Addr().String())
-	if ip := net.ParseIP(host); ip.IsUnspecified() {
+// baseURL is an address at which clients on this machine reach what listens on
+// addr.
+func baseURL(addr string) string {
+	host, port, _ := net.SplitHostPort(addr) // setAddr has accepted it
+	if ip := net.ParseIP(host); host == "" || ip.IsUnspecified() {
 		host = "127.0.0.1"
 	}
 	return "http://" + net.JoinHostPort(host, port)

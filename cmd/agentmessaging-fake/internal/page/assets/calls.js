@@ -3,8 +3,6 @@
 // filter it shows the calls that the fake finds.
 
 const maxCalls = 10_000;
-// A body may have 64 KiB. This bounds all of them together.
-const maxCharacters = 64 << 20;
 
 export class CallLog {
   calls = []; // oldest first
@@ -15,25 +13,21 @@ export class CallLog {
   loaded = true; // false while the fake looks for calls that pass a new filter
   hasOlder = false; // the fake may have older calls than the first that is shown
   #beyond = false; // it has calls from before calls
-  #characters = 0;
 
   // add takes a call that arrived; one that is there already is left out, since
   // a stream that resumes may repeat it.
   add(call) {
     if (call.seq <= this.lastSeq) return false;
     this.calls.push(call);
-    this.#characters += sizeOf(call);
     if (!this.filtered && this.shown !== this.calls) this.shown.push(call);
-    this.#dropOldest();
+    if (this.calls.length > maxCalls) this.#dropOldest();
     return true;
   }
 
   #dropOldest() {
-    while (this.calls.length > maxCalls || this.#characters > maxCharacters) {
-      this.#characters -= sizeOf(this.calls.shift());
-      this.#beyond = true;
-      if (this.shown === this.calls) this.hasOlder = true;
-    }
+    this.calls.shift();
+    this.#beyond = true;
+    if (this.shown === this.calls) this.hasOlder = true;
   }
 
   // replace takes all calls anew, after a reset or where some may be missing;
@@ -41,8 +35,6 @@ export class CallLog {
   replace(calls, kept) {
     this.calls = calls;
     this.#beyond = kept > calls.length;
-    this.#characters = calls.reduce((sum, call) => sum + sizeOf(call), 0);
-    this.#dropOldest();
     this.setFilter(this.filtered);
   }
 
@@ -78,11 +70,6 @@ export class CallLog {
   get lastSeq() {
     return this.calls.at(-1)?.seq ?? 0;
   }
-}
-
-// sizeOf leaves out the header and what else is small.
-function sizeOf(call) {
-  return 1000 + (call.body?.length ?? 0) + (call.sent.body?.length ?? 0) + (call.reply_body?.length ?? 0);
 }
 
 // indexOf finds a call by its seq, -1 when it is not there.

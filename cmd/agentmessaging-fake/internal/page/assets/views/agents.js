@@ -81,7 +81,7 @@ function Add() {
 
 function Facts({ agent: a }) {
   return h(
-    'section.facing',
+    'section.main.facing',
     { 'aria-label': 'About the agent' },
     h('h3', null, 'Agent'),
     facts([

@@ -16,7 +16,7 @@ export function Conversation({ agent }) {
   const earlier = loaded ? total - exchanges.length : 0; // exchanges that are not loaded
   const story = loaded ? storyOf(id, exchanges, log.calls, earlier ? Date.parse(exchanges[0].time) : 0) : [];
   return h(
-    'section.talk',
+    'section.main.talk',
     { 'aria-label': 'Conversation' },
     back('agents', 'All agents'),
     h('div.mainhead.between', null, h('h2', null, mono(id)), h('p.sum', null, plural(agent.exchanges, 'exchange'))),

@@ -64,7 +64,7 @@ function small(row) {
     { key: row.limit_key, class: toneOf(row), title: nameOf(row) },
     h('span', null, nameOf(row).replace('Requests per', 'per')),
     bar(row, { 'aria-hidden': 'true' }),
-    h('span', null, row.opens_at ? `opens ${relative(Date.parse(row.opens_at), now())}` : `${count(row.left)} left`),
+    h('span', null, row.opens_at ? opensIn(row) : `${count(row.left)} left`),
   );
 }
 
@@ -86,11 +86,14 @@ function leftWords({ left, max }) {
   return max === null ? 'No limit' : `${count(left)} of ${count(max)} left`;
 }
 
-function opens({ left, max, opens_at: iso }) {
-  if (max === null) return null;
-  if (!iso) return left === 0 ? tag('shut', 'bad') : tag('open', 'good');
-  const at = Date.parse(iso);
-  return [tag('shut', 'bad'), h('time', { dateTime: iso, title: exact(at) }, `opens ${relative(at, now())}`)];
+function opens(row) {
+  if (row.max === null) return null;
+  if (row.left > 0) return tag('open', 'good');
+  return [tag('shut', 'bad'), row.opens_at && h('time', { dateTime: row.opens_at, title: exact(Date.parse(row.opens_at)) }, opensIn(row))];
+}
+
+function opensIn({ opens_at: iso }) {
+  return `opens ${relative(Date.parse(iso), now())}`;
 }
 
 function exhaust(label, row) {
