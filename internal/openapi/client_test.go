@@ -38,8 +38,7 @@ func generate(t *testing.T, args ...string) string {
 // TestControlGenerated: a client of the standalone fake's control interface can
 // be made too, and compiles.
 func TestControlGenerated(t *testing.T) {
-	const document = "../../cmd/agentmessaging-fake/internal/control/openapi.yaml"
-	file := generate(t, "-generate", "types,client", "-package", "control", document)
+	file := generate(t, "-generate", "types,client", "-package", "control", controlFile)
 	out, err := exec.CommandContext(t.Context(), "go", "vet", file).CombinedOutput()
 	assert.NoError(t, err, "%s", out)
 }
@@ -55,7 +54,7 @@ func read(t *testing.T, file string) []byte {
 // is held against the document too.
 func newGenerated(t *testing.T, fake *fakeserver.Server) *client.ClientWithResponses {
 	t.Helper()
-	r := newRecord(t)
+	r := newRecord(t, document(t))
 	t.Cleanup(func() { assert.Empty(t, r.wrong) })
 	c, err := client.NewClientWithResponses(fake.BaseURL(),
 		client.WithHTTPClient(r.through(t, fake.HTTPClient(t))),

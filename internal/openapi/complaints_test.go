@@ -41,7 +41,7 @@ func TestRecordComplains(t *testing.T) {
 		assert.NoError(t, err)
 		header := http.Header{"Content-Type": {"application/json"}, "Retry-After": {"1"}}
 		header.Del(tt.without)
-		r := newRecord(t)
+		r := newRecord(t, document(t))
 		r.add("a case", req, []byte(tt.sent), &http.Response{StatusCode: tt.status, Header: header}, []byte(tt.received))
 		if tt.what == "" {
 			assert.Empty(t, r.wrong, tt)

@@ -6,7 +6,8 @@
 //     and the replies with the interface, both ways,
 //   - hold every reply of the contract suite's run against it, and every request
 //     that was carried out, with kin-openapi,
-//   - let a client that oapi-codegen made of it talk to the fake.
+//   - let a client that oapi-codegen made of it talk to the fake,
+//   - and hold the standalone fake's control interface against its document.
 //
 // A module of its own, so that none of these tools is a dependency of the SDK.
 package openapi

@@ -11,12 +11,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const documentFile = "../../openapi.yaml"
+const (
+	documentFile = "../../openapi.yaml"
+	controlFile  = "../../cmd/agentmessaging-fake/internal/control/openapi.yaml"
+)
 
-// document is openapi.yaml, which is valid, its examples included.
-func document(t testing.TB) *openapi3.T {
+// document is openapi.yaml.
+func document(t testing.TB) *openapi3.T { return load(t, documentFile) }
+
+// load reads a document, which is valid, its examples included.
+func load(t testing.TB, file string) *openapi3.T {
 	t.Helper()
-	doc, err := openapi3.NewLoader().LoadFromFile(documentFile)
+	doc, err := openapi3.NewLoader().LoadFromFile(file)
 	require.NoError(t, err)
 	require.NoError(t, doc.Validate(t.Context()))
 	return doc

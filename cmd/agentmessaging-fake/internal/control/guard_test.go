@@ -1,7 +1,9 @@
 package control_test
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -80,4 +82,27 @@ func TestHeadersOfAnswers(t *testing.T) {
 		assert.Equal(t, "nosniff", h.Get("X-Content-Type-Options"))
 	}
 	assert.Contains(t, a.do("GET", "/openapi.yaml", "").raw, "openapi: 3.0.3")
+}
+
+// What every route refuses, at each of them.
+func TestEveryRouteRefuses(t *testing.T) {
+	a := newAPI(t, control.Options{Token: "a-token-of-16-or-more", Refuse: func(time.Duration) error { return nil }})
+	const known = "Authorization: Bearer a-token-of-16-or-more"
+	fill := strings.NewReplacer("{world}", "none", "{key}", "k", "{limit_key}", "key_day", "{agent_id}", "a", "{id}", "i", "{seq}", "1")
+	for _, r := range control.Routes() {
+		for _, tt := range []struct {
+			want        int
+			query, body string
+			header      []string
+		}{
+			{401, "", "", nil},
+			{403, "", "", []string{"Origin: http://evil.example"}},
+			{403, "", "", []string{"Host: evil.example"}},
+			{400, "?odd=1", "", []string{known}},
+			{413, "", strings.Repeat(" ", 1<<20+1), []string{known}},
+			{415, "", "x", []string{known, "Content-Type: text/plain"}},
+		} {
+			assert.Equal(t, tt.want, a.send(r[0], fill.Replace(r[1])+tt.query, tt.body, tt.header...).status, r)
+		}
+	}
 }
