@@ -2,7 +2,8 @@ package agentmessagingtest
 
 import "time"
 
-// Collect takes what Sweep finds, in place of failing the test.
+// Collect takes what Sweep finds, in place of failing the test, and last of all
+// the summary, with nothing found.
 func Collect(take func(report string, found []Finding)) Option {
 	return func(c *config) { c.collect = take }
 }

@@ -2,11 +2,23 @@ package agentmessagingtest
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 )
+
+// summary counts what was tried, and by check what was found: many runs fail for
+// one reason.
+func (s *sweep) summary() string {
+	parts := []string{plural(len(s.faults), "fault"), plural(s.runs, "run"), time.Since(s.undertook).Round(time.Millisecond).String()}
+	for _, check := range slices.Sorted(maps.Keys(s.failed)) {
+		parts = append(parts, fmt.Sprintf("%s in %s", check, plural(s.failed[check], "run")))
+	}
+	return fmt.Sprintf("swept %s: %s", plural(len(s.baseline.plays[0].calls), "call"), strings.Join(parts, ", "))
+}
 
 // report fails the test with what was found, what happened, and how to see it
 // again.
@@ -14,6 +26,7 @@ func (s *sweep) report(t testing.TB, r *run, found []Finding) {
 	t.Helper()
 	var b strings.Builder
 	for _, f := range found {
+		s.failed[f.Check]++
 		fmt.Fprintf(&b, "%s: %s\n", f.Check, f.Says)
 	}
 	for _, h := range r.plan {

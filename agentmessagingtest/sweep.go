@@ -26,6 +26,7 @@ type sweep struct {
 	runs      int
 	stalls    int
 	faults    map[string]bool
+	failed    map[Check]int // in how many runs
 	undertook time.Time
 }
 
@@ -47,7 +48,7 @@ func Sweep(t *testing.T, scenario func(*Env), opts ...Option) {
 	t.Helper()
 	s := &sweep{
 		config: newConfig(opts), t: t, scenario: scenario, undertook: time.Now(),
-		attempts: map[string]int{}, reached: map[string][]string{}, faults: map[string]bool{},
+		attempts: map[string]int{}, reached: map[string][]string{}, faults: map[string]bool{}, failed: map[Check]int{},
 	}
 	traceLabels()
 	s.parent = t.TempDir()
@@ -61,8 +62,10 @@ func Sweep(t *testing.T, scenario func(*Env), opts ...Option) {
 			s.sweep(p)
 		}
 	}
-	t.Logf("swept %s: %s, %s, %s", plural(len(s.baseline.plays[0].calls), "call"), plural(len(s.faults), "fault"),
-		plural(s.runs, "run"), time.Since(s.undertook).Round(time.Millisecond))
+	t.Log(s.summary())
+	if s.collect != nil {
+		s.collect(s.summary(), nil)
+	}
 }
 
 // begin runs the scenario undisturbed, to learn who races, and then for the

@@ -26,6 +26,7 @@ type swept struct {
 	runs    map[string]*agentmessagingtest.Run
 	found   []agentmessagingtest.Finding
 	reports []string
+	summary string
 }
 
 func sweep(t *testing.T, scenario func(*env), opts ...agentmessagingtest.Option) (s swept) {
@@ -35,7 +36,9 @@ func sweep(t *testing.T, scenario func(*env), opts ...agentmessagingtest.Option)
 		s.plans, s.runs[run.Plan] = append(s.plans, run.Plan), run
 		return nil
 	}), agentmessagingtest.Collect(func(report string, found []agentmessagingtest.Finding) {
-		s.found, s.reports = append(s.found, found...), append(s.reports, report)
+		if s.summary = report; found != nil {
+			s.found, s.reports = append(s.found, found...), append(s.reports, report)
+		}
 	}))
 	t.Run("sweep", func(t *testing.T) { agentmessagingtest.Sweep(t, scenario, opts...) })
 	return s
@@ -80,6 +83,7 @@ func TestAnOptOutIsForACheckAndItsEndpoints(t *testing.T) {
 
 func TestAReportShowsWhatHappenedAndHowToSeeItAgain(t *testing.T) {
 	s := sweep(t, broken(notify))
+	assert.Regexp(t, `^swept 2 calls: 23 faults, \d+ runs, [\d.]+m?s, swallowed in 35 runs, truth in 20 runs$`, s.summary)
 	i := slices.IndexFunc(s.found, func(f agentmessagingtest.Finding) bool { return f.Plan == "SendMessage_1/reply_lost/once" })
 	require.GreaterOrEqual(t, i, 0)
 	assert.Equal(t, fakeserver.EndpointSendMessage, s.found[i].Endpoint)
