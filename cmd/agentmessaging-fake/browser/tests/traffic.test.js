@@ -87,9 +87,11 @@ test('the list stands still under the mouse, and says what is new', async (t) =>
   await wantText(rows.first(), /status/);
   await wantText(page.getByLabel('The open call').getByRole('heading').first(), /read_me/);
 
-  await page.getByRole('button', { name: 'Close' }).focus();
-  await page.mouse.move(0, 0);
+  await page.getByRole('button', { name: 'Close' }).click();
+  await page.getByRole('button', { name: 'Pause' }).click();
   await fake.call('GET', '/v1/byok');
+  await page.getByRole('button', { name: '1 new' }).waitFor();
+  await page.getByRole('button', { name: 'Resume' }).click();
   await wantText(rows.first(), /byok/);
 });
 

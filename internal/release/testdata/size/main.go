@@ -1,6 +1,6 @@
 // Command size posts JSON and reads JSON with the standard library: what a
-// program holds anyway that speaks to some service. With the tag calls it makes a
-// client of this module besides, and calls every method.
+// program holds anyway that speaks to some service. With the tag imports it imports
+// this module besides, and with calls it calls every method of a client.
 package main
 
 import (
@@ -18,7 +18,7 @@ type message struct {
 	Text string `json:"text"`
 }
 
-// use is what the tag adds.
+// use is what a tag adds.
 var use func(context.Context) error
 
 func main() {

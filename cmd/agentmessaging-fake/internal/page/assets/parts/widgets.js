@@ -77,8 +77,8 @@ export function mono(value) {
 }
 
 // head is the line above a panel or a list: its title, and how many there are.
-export function head(title, sum) {
-  return h('div.between', null, h('h1', null, title), h('p.sum', { role: 'status' }, sum));
+export function head(title, sum, ...rest) {
+  return h('div.between', null, h('h1', null, title), h('p.sum', { role: 'status' }, sum), ...rest);
 }
 
 // choice is a select over [value, label] pairs.

@@ -32,7 +32,7 @@ export function Traffic() {
     h(
       'section.calls',
       { 'aria-label': 'Calls' },
-      head('Traffic', sum()),
+      head('Traffic', sum(), h(Pause)),
       h(Strip),
       h(Filter),
       content(),
@@ -44,12 +44,22 @@ export function Traffic() {
 // While somebody reads the list it stands still, so that the row that was read
 // is the row that opens.
 function read(is) {
-  if (is !== Boolean(state.held)) change({ held: is ? log.lastSeq : 0 });
+  if (!state.paused && is !== Boolean(state.held)) change({ held: is ? log.lastSeq : 0 });
 }
 
-function catchUp() {
-  document.querySelector('.vlist').scrollTo(0, 0);
-  change({ held: log.lastSeq });
+// toTop shows the newest calls; those that come later show at once where held
+// is 0, and else wait.
+function toTop(held) {
+  document.querySelector('.vlist')?.scrollTo(0, 0);
+  change({ held });
+}
+
+function Pause() {
+  const toggle = () => {
+    toTop(state.paused ? 0 : log.lastSeq);
+    change({ paused: !state.paused });
+  };
+  return button(state.paused ? 'Resume' : 'Pause', toggle, { kind: 'quiet', small: true, 'aria-pressed': String(state.paused) });
 }
 
 // waiting is how many calls have come since the list stands still.
@@ -120,7 +130,7 @@ function list() {
   const position = indexOf(log.shown, state.cursor);
   return [
     h('div.columns.label', { 'aria-hidden': 'true' }, columns.map(([name, words]) => h('span', { class: `c-${name}` }, words))),
-    behind > 0 && button(`${count(behind)} new`, catchUp, { class: 'fresh', small: true, icon: 'up' }),
+    behind > 0 && button(`${count(behind)} new`, () => toTop(log.lastSeq), { class: 'fresh', small: true, icon: 'up' }),
     h(VirtualList, {
       label: 'Calls, the newest first',
       length: last + 1,
