@@ -35,8 +35,9 @@ func (s *suite) agents() {
 	s.rule("fake/created-at", "ids, times: RFC 3339 UTC, by the clock that the limits go by",
 		createAgent.is(200), readAgent.is(200), wait(time.Hour),
 		createAgent.is(200), readAgent.is(200).holds("created_at", later(time.Hour)))
-	s.rule("fake/updated-at", "enabling SMS moves updated_at; nothing moves created_at",
-		createAgent.is(200), readAgent.is(200), wait(time.Hour), enableSMS.is(200),
+	s.rule("fake/updated-at", "enabling SMS moves updated_at, a message does not; nothing moves created_at",
+		createAgent.is(200), readAgent.is(200), wait(time.Hour),
+		sendMessage.is(200), readAgent.is(200).holds("updated_at", same), enableSMS.is(200),
 		readAgent.is(200).holds("created_at", same).holds("updated_at", later(time.Hour)))
 	s.rule("fake/ids-in-order", "ids: agent_000001, trace_000001 in order",
 		createAgent.is(200).holds("agent_id", like(`^agent_\d{6}$`)).holds("trace_id", like(`^trace_\d{6}$`)),

@@ -39,6 +39,9 @@ func (s *suite) bodies() {
 			row{"space-around", " \n" + e.body + "\t\r\n"},
 			row{"at-1-MiB", e.body + spaces(1<<20)})
 	}
+	for _, e := range []endpoint{getStatus, getBYOK, clearBYOK, readAgent} {
+		s.rows("fake/body/"+e.name, "where an endpoint takes no body, one is ignored", e, 200, row{"ignored-over-1-MiB", strings.Repeat("x", 1<<20+1)})
+	}
 	s.rows("fake/duplicate/create-agent", strict, createAgent, 400,
 		row{"in-metadata", `{"metadata":{"a":1,"a":1}}`},
 		row{"deep-in-metadata", `{"metadata":{"a":[{"b":1,"b":1}]}}`},

@@ -94,7 +94,7 @@ func (s *suite) order() {
 		broken   = setBYOK.with(`{`)
 		toNobody = sendMessage.of(noAgent)
 	)
-	order("401-before-all", toNobody.with(`{`).is(401).keyless(), broken.is(401).keyless())
+	order("401-before-all", toNobody.with(`{`).is(401).keyless(), broken.is(401).keyless(), revoke(unpaid), broken.is(401).by(unpaid))
 	order("402-before-403-400-404", broken.is(402).by(unpaid), toNobody.with(`{`).is(402).by(unpaid))
 	order("403-before-400", broken.is(403).by(undashboard))
 	order("403-before-503", storeOff, setBYOK.is(403).by(undashboard), byokWarmUp.is(403).by(undashboard))
