@@ -85,7 +85,7 @@ func TestNewClientRefusesAPIKey(t *testing.T) {
 	for _, tt := range []struct{ key, says string }{
 		{"", "is empty"},
 		{"Bearer canary", "without"},
-		{"bearer canary", "without"},
+		{"bearer c", "without"},
 		{"a canary", "position 1"},
 		{"canary\n", "position 6"},
 		{"canary\r\n", "position 6"},

@@ -34,8 +34,8 @@ func TestLikeRefusesWhatItCannotBe(t *testing.T) {
 }
 
 func TestDecisionsSayWhatIsInForce(t *testing.T) {
-	fake, c := like(t, "metadata_cap", `10`, fakeserver.WithDecision("windows", "sliding"))
-	c.call("POST", "/v1/agents", `{"metadata":{"a":"123456789"}}`).wantReason(t, "metadata: at most 10 characters of compact JSON")
+	fake, c := like(t, "metadata_cap", `2`, fakeserver.WithDecision("windows", "sliding"))
+	c.call("POST", "/v1/agents", `{"metadata":{"a":1}}`).wantReason(t, "metadata: at most 2 characters of compact JSON")
 	set := map[string]fakeserver.Decision{}
 	for _, d := range fake.Decisions() {
 		assert.True(t, json.Valid([]byte(d.Answer)), "%s: %s", d.ID, d.Answer)
@@ -44,7 +44,7 @@ func TestDecisionsSayWhatIsInForce(t *testing.T) {
 	}
 	assert.Equal(t, fakeserver.Decision{
 		ID: "metadata_cap", Question: "How many characters of compact JSON may metadata have?", Possible: "a number from 2",
-		Default: "4096", Answer: "10", Observed: true,
+		Default: "4096", Answer: "2", Observed: true,
 	}, set["metadata_cap"])
 	assert.Equal(t, fakeserver.Decision{
 		ID: "windows", Question: "Is the window of a limit fixed, or does it slide?", Possible: `"fixed" or "sliding"`,
