@@ -1,6 +1,7 @@
 package fakeserver_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -25,95 +26,100 @@ func panicOf(f func()) (text string) {
 	return ""
 }
 
-// Each misuse panics with a sentence that names the method, and repeats nothing
-// that may be a key or a message.
+type fake = *fakeserver.Server
+
+var tooLong = strings.Repeat("é", 4001)
+
+func adding(a fakeserver.Agent) func(fake) { return func(f fake) { f.AddAgent(f.Key(), a) } }
+
+// Each misuse panics with a sentence that names the method.
+var misuses = map[string]func(fake){
+	"Advance: -1ns is negative":                                               func(f fake) { f.Advance(-1) },
+	"RevokeKey: this fake did not issue":                                      func(f fake) { f.RevokeKey("amk_other") },
+	"SetPlan: this fake did not issue":                                        func(f fake) { f.SetPlan("amk_other", fakeserver.PlanPro) },
+	`SetPlan: unknown plan "gold"`:                                            func(f fake) { f.SetPlan(f.Key(), "gold") },
+	`IssueKey: unknown plan "gold"`:                                           func(f fake) { f.IssueKey(fakeserver.KeyOptions{Plan: "gold"}) },
+	"Exhaust: unknown limit; the limits are":                                  func(f fake) { f.Exhaust("amk_other", "amk_other") },
+	"Exhaust: this fake did not issue":                                        func(f fake) { f.Exhaust("amk_other", "key_day") },
+	`SetSMS: unknown status "on"`:                                             func(f fake) { f.SetSMS("agent_000001", "on", "") },
+	`SetSMS: no agent has the identifier`:                                     func(f fake) { f.SetSMS("agent_000009", "pending", "") },
+	"Conversation: no agent has":                                              func(f fake) { f.Conversation("agent_000009") },
+	"ExchangeCount: no agent has":                                             func(f fake) { f.Admin().ExchangeCount("agent_000009") },
+	`ByEndpoint: unknown endpoint "GET /v2"`:                                  func(f fake) { fakeserver.ByEndpoint("GET /v2") },
+	"Where: the function is nil":                                              func(f fake) { fakeserver.Where(nil) },
+	"OnMessage: matcher 1 is the zero Matcher":                                func(f fake) { f.OnMessage(fakeserver.Matcher{}) },
+	"Calls: matcher 1 is the zero Matcher":                                    func(f fake) { f.Calls(fakeserver.Matcher{}) },
+	"Reply: needs at least one text":                                          func(f fake) { f.OnMessage().Reply() },
+	"ReplyFunc: the function is nil":                                          func(f fake) { f.OnMessage().ReplyFunc(nil) },
+	`Direct: "home" is not an IP address`:                                     func(f fake) { f.Direct("home") },
+	"Direct: 2 addresses":                                                     func(f fake) { f.Direct("192.0.2.1", "192.0.2.2") },
+	"more would be beyond":                                                    func(f fake) { f.Advance(1); f.Advance(1<<63 - 1) },
+	"Inject: the fault is the zero Fault; RefuseConnection, Change, Answer, ": func(f fake) { f.Inject(fakeserver.Fault{}) },
+	"Inject: matcher 1 is the zero Matcher":                                   func(f fake) { f.Inject(fakeserver.Hang(), fakeserver.Matcher{}) },
+	"Answer: 199 is no status from 200 to 599":                                func(f fake) { fakeserver.Answer(199, "") },
+	"Answer: 600 is no status":                                                func(f fake) { fakeserver.Answer(600, "") },
+	"RawAnswer: the header's value holds a control":                           func(f fake) { fakeserver.RawAnswer(200, "a\nsk-canary", "") },
+	"RateLimited: the header's value holds a control":                         func(f fake) { fakeserver.RateLimited("sk-canary\r\n") },
+	"Latency: -1ns is negative":                                               func(f fake) { fakeserver.Latency(-1) },
+	"LoseReply: Fault{} is no way to lose a reply; Answer, ":                  func(f fake) { fakeserver.LoseReply(fakeserver.Fault{}) },
+	"LoseReply: Latency(1s) is no way":                                        func(f fake) { fakeserver.LoseReply(fakeserver.Latency(time.Second)) },
+	"TruncateReply: -1 is negative":                                           func(f fake) { fakeserver.TruncateReply(-1) },
+	"DripReply: 0 bytes every 1s: at least 1 byte":                            func(f fake) { fakeserver.DripReply(0, time.Second) },
+	"DripReply: 1 bytes every -1ns":                                           func(f fake) { fakeserver.DripReply(1, -1) },
+	"Times: 0 is less than 1":                                                 func(f fake) { f.Inject(fakeserver.Hang()).Times(0) },
+	"Nth: 0 is less than 1; the first call is 1":                              func(f fake) { f.Inject(fakeserver.Hang()).Nth(0) },
+	"Chance: 1.1 is not between 0 and 1":                                      func(f fake) { f.Inject(fakeserver.Hang()).Chance(1.1, 0) },
+	"Chance: NaN is not between 0 and 1":                                      func(f fake) { f.OnMessage().Chance(math.NaN(), 0) },
+	"AddAgent: this fake did not issue that key":                              func(f fake) { f.AddAgent("amk_other", fakeserver.Agent{}) },
+	"AddExchanges: no agent has the identifier":                               func(f fake) { f.AddExchanges("agent_000009") },
+	"AddExchanges: Text: at most 4000 characters":                             func(f fake) { f.AddExchanges("agent_000001", fakeserver.Exchange{Text: tooLong}) },
+	"BYOK: this fake did not issue that key":                                  func(f fake) { f.BYOK("amk_other") },
+	"StoreBYOK: this fake did not issue that key":                             func(f fake) { f.StoreBYOK("amk_other", "amk_x", fakeserver.BYOK{Provider: "openai"}) },
+	"StoreBYOK: a provider key and its Provider are required":                 func(f fake) { f.StoreBYOK(f.Key(), "", fakeserver.BYOK{Provider: "openai"}) },
+	"StoreBYOK: Provider: must be one of openai_compat":                       func(f fake) { f.StoreBYOK(f.Key(), "amk_x", fakeserver.BYOK{Provider: "amk_x"}) },
+	"Change: the function is nil":                                             func(f fake) { fakeserver.Change("x", nil) },
+	"From: 0 is less than 1; the first call is 1":                             func(f fake) { f.Inject(fakeserver.Hang()).From(0) },
+	"RemoveAgent: no agent has the identifier":                                func(f fake) { f.RemoveAgent("agent_000009") },
+	"ReinstateKey: this fake did not issue":                                   func(f fake) { f.ReinstateKey("amk_other") },
+	"Limits: this fake did not issue that key":                                func(f fake) { f.Limits("amk_other") },
+	"LimitsFrom: \"here\" is not an IP address":                               func(f fake) { f.Admin().LimitsFrom(f.Key(), "here") },
+	"LimitsFrom: this fake did not issue":                                     func(f fake) { f.Admin().LimitsFrom("amk_other", "::1") },
+	"OnCall: the function is nil":                                             func(f fake) { f.OnCall(nil) },
+	"OnCall: matcher 1":                                                       func(f fake) { f.OnCall(func(fakeserver.Call) {}, fakeserver.Matcher{}) },
+	"CallsAfter: 0 calls is less than 1":                                      func(f fake) { f.Admin().CallsAfter(0, 0) },
+	"CallsAfter: matcher 1":                                                   func(f fake) { f.Admin().CallsAfter(0, 1, fakeserver.Matcher{}) },
+	"Restore: the snapshot is not one that this":                              func(f fake) { other, _ := fakeserver.Open(); defer other.Close(); f.Restore(other.Snapshot()) },
+	"Restore: the snapshot is not one":                                        func(f fake) { f.Restore(nil) },
+	"AwaitCalls: 0 calls cannot be waited for":                                func(f fake) { _, _ = f.AwaitCalls(context.Background(), 0) },
+	"AwaitCalls: matcher 1 is the zero Matcher":                               func(f fake) { _, _ = f.AwaitCalls(context.Background(), 1, fakeserver.Matcher{}) },
+	"WriteCalls: matcher 1":                                                   func(f fake) { _ = f.WriteCalls(io.Discard, fakeserver.Matcher{}) },
+	"WriteHAR: matcher 1":                                                     func(f fake) { _ = f.WriteHAR(io.Discard, fakeserver.Matcher{}) },
+
+	"AddAgent: there is an agent with this ID already":     adding(fakeserver.Agent{ID: "agent_000001"}),
+	"AddAgent: ID: no path can name it":                    adding(fakeserver.Agent{ID: ".."}),
+	"AddAgent: SystemPrompt: at most 2000 characters":      adding(fakeserver.Agent{SystemPrompt: tooLong}),
+	"AddAgent: SystemPrompt: must be valid UTF-8":          adding(fakeserver.Agent{SystemPrompt: "\xff"}),
+	"AddAgent: CustomerRef: at most 200 characters":        adding(fakeserver.Agent{CustomerRef: tooLong}),
+	"AddAgent: LLM.Mode: must be one of hosted, byok":      adding(fakeserver.Agent{LLM: fakeserver.LLM{Mode: "amk_x"}}),
+	"AddAgent: LLM.Tier: must be one of fast, smart":       adding(fakeserver.Agent{LLM: fakeserver.LLM{Tier: "amk_x"}}),
+	"AddAgent: LLM.Model: at most 200 characters":          adding(fakeserver.Agent{LLM: fakeserver.LLM{Model: tooLong}}),
+	"AddAgent: LLM.Provider: must be one of openai_compat": adding(fakeserver.Agent{LLM: fakeserver.LLM{Provider: "amk_x"}}),
+	"AddAgent: LLM.BaseURL: at most 400 characters":        adding(fakeserver.Agent{LLM: fakeserver.LLM{BaseURL: tooLong}}),
+	"AddAgent: LLM.Label: at most 60 characters":           adding(fakeserver.Agent{LLM: fakeserver.LLM{Label: tooLong}}),
+	"AddAgent: Metadata: must be one JSON object":          adding(fakeserver.Agent{Metadata: json.RawMessage(`[]`)}),
+	"AddAgent: Metadata: a member is there twice":          adding(fakeserver.Agent{Metadata: json.RawMessage(`{"a":{"b":1,"b":2}}`)}),
+	"AddAgent: Metadata: at most 4096 characters":          adding(fakeserver.Agent{Metadata: json.RawMessage(`{"a":"` + tooLong + strings.Repeat("x", 100) + `"}`)}),
+	"AddAgent: SMS: needs a Mode or a Status":              adding(fakeserver.Agent{SMS: &fakeserver.SMS{}}),
+	"AddAgent: SMS.Mode: must be one of none, sandbox":     adding(fakeserver.Agent{SMS: &fakeserver.SMS{Mode: "amk_x"}}),
+	"AddAgent: SMS.Status: must be one of disabled":        adding(fakeserver.Agent{SMS: &fakeserver.SMS{Status: "amk_x"}}),
+}
+
+// TestMisuse repeats nothing that may be a key or a message.
 func TestMisuse(t *testing.T) {
 	fake, c := newFake(t)
-	other, _ := newFake(t)
-	key := c.key
-	fake.AddAgent(key, fakeserver.Agent{})
-	long := strings.Repeat("é", 4001)
-	add := func(a fakeserver.Agent) func() { return func() { fake.AddAgent(key, a) } }
-	for want, f := range map[string]func(){
-		"Advance: -1ns is negative":                                               func() { fake.Advance(-1) },
-		"RevokeKey: this fake did not issue":                                      func() { fake.RevokeKey("amk_other") },
-		"SetPlan: this fake did not issue":                                        func() { fake.SetPlan("amk_other", fakeserver.PlanPro) },
-		`SetPlan: unknown plan "gold"`:                                            func() { fake.SetPlan(key, "gold") },
-		`IssueKey: unknown plan "gold"`:                                           func() { fake.IssueKey(fakeserver.KeyOptions{Plan: "gold"}) },
-		"Exhaust: unknown limit; the limits are":                                  func() { fake.Exhaust("amk_other", "amk_other") },
-		"Exhaust: this fake did not issue":                                        func() { fake.Exhaust("amk_other", "key_day") },
-		`SetSMS: unknown status "on"`:                                             func() { fake.SetSMS("agent_000001", "on", "") },
-		`SetSMS: no agent has the identifier`:                                     func() { fake.SetSMS("agent_000009", "pending", "") },
-		"Conversation: no agent has":                                              func() { fake.Conversation("agent_000009") },
-		"ExchangeCount: no agent has":                                             func() { fake.Admin().ExchangeCount("agent_000009") },
-		`ByEndpoint: unknown endpoint "GET /v2"`:                                  func() { fakeserver.ByEndpoint("GET /v2") },
-		"Where: the function is nil":                                              func() { fakeserver.Where(nil) },
-		"OnMessage: matcher 1 is the zero Matcher":                                func() { fake.OnMessage(fakeserver.Matcher{}) },
-		"Calls: matcher 1 is the zero Matcher":                                    func() { fake.Calls(fakeserver.Matcher{}) },
-		"Reply: needs at least one text":                                          func() { fake.OnMessage().Reply() },
-		"ReplyFunc: the function is nil":                                          func() { fake.OnMessage().ReplyFunc(nil) },
-		`Direct: "home" is not an IP address`:                                     func() { fake.Direct("home") },
-		"Direct: 2 addresses":                                                     func() { fake.Direct("192.0.2.1", "192.0.2.2") },
-		"more would be beyond":                                                    func() { fake.Advance(1); fake.Advance(1<<63 - 1) },
-		"Inject: the fault is the zero Fault; RefuseConnection, Change, Answer, ": func() { fake.Inject(fakeserver.Fault{}) },
-		"Inject: matcher 1 is the zero Matcher":                                   func() { fake.Inject(fakeserver.Hang(), fakeserver.Matcher{}) },
-		"Answer: 199 is no status from 200 to 599":                                func() { fakeserver.Answer(199, "") },
-		"Answer: 600 is no status":                                                func() { fakeserver.Answer(600, "") },
-		"RawAnswer: the header's value holds a control":                           func() { fakeserver.RawAnswer(200, "a\nsk-canary", "") },
-		"RateLimited: the header's value holds a control":                         func() { fakeserver.RateLimited("sk-canary\r\n") },
-		"Latency: -1ns is negative":                                               func() { fakeserver.Latency(-1) },
-		"LoseReply: Fault{} is no way to lose a reply; Answer, ":                  func() { fakeserver.LoseReply(fakeserver.Fault{}) },
-		"LoseReply: Latency(1s) is no way":                                        func() { fakeserver.LoseReply(fakeserver.Latency(time.Second)) },
-		"TruncateReply: -1 is negative":                                           func() { fakeserver.TruncateReply(-1) },
-		"DripReply: 0 bytes every 1s: at least 1 byte":                            func() { fakeserver.DripReply(0, time.Second) },
-		"DripReply: 1 bytes every -1ns":                                           func() { fakeserver.DripReply(1, -1) },
-		"Times: 0 is less than 1":                                                 func() { fake.Inject(fakeserver.Hang()).Times(0) },
-		"Nth: 0 is less than 1; the first call is 1":                              func() { fake.Inject(fakeserver.Hang()).Nth(0) },
-		"Chance: 1.1 is not between 0 and 1":                                      func() { fake.Inject(fakeserver.Hang()).Chance(1.1, 0) },
-		"Chance: NaN is not between 0 and 1":                                      func() { fake.OnMessage().Chance(math.NaN(), 0) },
-		"AddAgent: this fake did not issue that key":                              func() { fake.AddAgent("amk_other", fakeserver.Agent{}) },
-		"AddAgent: there is an agent with this ID already":                        add(fakeserver.Agent{ID: "agent_000001"}),
-		"AddAgent: ID: no path can name it":                                       add(fakeserver.Agent{ID: ".."}),
-		"AddAgent: SystemPrompt: at most 2000 characters":                         add(fakeserver.Agent{SystemPrompt: long}),
-		"AddAgent: SystemPrompt: must be valid UTF-8":                             add(fakeserver.Agent{SystemPrompt: "\xff"}),
-		"AddAgent: CustomerRef: at most 200 characters":                           add(fakeserver.Agent{CustomerRef: long}),
-		"AddAgent: LLM.Mode: must be one of hosted, byok":                         add(fakeserver.Agent{LLM: fakeserver.LLM{Mode: "amk_x"}}),
-		"AddAgent: LLM.Tier: must be one of fast, smart":                          add(fakeserver.Agent{LLM: fakeserver.LLM{Tier: "amk_x"}}),
-		"AddAgent: LLM.Model: at most 200 characters":                             add(fakeserver.Agent{LLM: fakeserver.LLM{Model: long}}),
-		"AddAgent: LLM.Provider: must be one of openai_compat":                    add(fakeserver.Agent{LLM: fakeserver.LLM{Provider: "amk_x"}}),
-		"AddAgent: LLM.BaseURL: at most 400 characters":                           add(fakeserver.Agent{LLM: fakeserver.LLM{BaseURL: long}}),
-		"AddAgent: LLM.Label: at most 60 characters":                              add(fakeserver.Agent{LLM: fakeserver.LLM{Label: long}}),
-		"AddAgent: Metadata: must be one JSON object":                             add(fakeserver.Agent{Metadata: json.RawMessage(`[]`)}),
-		"AddAgent: Metadata: a member is there twice":                             add(fakeserver.Agent{Metadata: json.RawMessage(`{"a":{"b":1,"b":2}}`)}),
-		"AddAgent: Metadata: at most 4096 characters":                             add(fakeserver.Agent{Metadata: json.RawMessage(`{"a":"` + long + strings.Repeat("x", 100) + `"}`)}),
-		"AddAgent: SMS: needs a Mode or a Status":                                 add(fakeserver.Agent{SMS: &fakeserver.SMS{}}),
-		"AddAgent: SMS.Mode: must be one of none, sandbox":                        add(fakeserver.Agent{SMS: &fakeserver.SMS{Mode: "amk_x"}}),
-		"AddAgent: SMS.Status: must be one of disabled":                           add(fakeserver.Agent{SMS: &fakeserver.SMS{Status: "amk_x"}}),
-		"AddExchanges: no agent has the identifier":                               func() { fake.AddExchanges("agent_000009") },
-		"AddExchanges: Text: at most 4000 characters":                             func() { fake.AddExchanges("agent_000001", fakeserver.Exchange{Text: long}) },
-		"BYOK: this fake did not issue that key":                                  func() { fake.BYOK("amk_other") },
-		"StoreBYOK: this fake did not issue that key":                             func() { fake.StoreBYOK("amk_other", "amk_x", fakeserver.BYOK{Provider: "openai"}) },
-		"StoreBYOK: a provider key and its Provider are required":                 func() { fake.StoreBYOK(key, "", fakeserver.BYOK{Provider: "openai"}) },
-		"StoreBYOK: Provider: must be one of openai_compat":                       func() { fake.StoreBYOK(key, "amk_x", fakeserver.BYOK{Provider: "amk_x"}) },
-		"Change: the function is nil":                                             func() { fakeserver.Change("x", nil) },
-		"From: 0 is less than 1; the first call is 1":                             func() { fake.Inject(fakeserver.Hang()).From(0) },
-		"RemoveAgent: no agent has the identifier":                                func() { fake.RemoveAgent("agent_000009") },
-		"ReinstateKey: this fake did not issue":                                   func() { fake.ReinstateKey("amk_other") },
-		"Limits: this fake did not issue that key":                                func() { fake.Limits("amk_other") },
-		"LimitsFrom: \"here\" is not an IP address":                               func() { fake.Admin().LimitsFrom(key, "here") },
-		"LimitsFrom: this fake did not issue":                                     func() { fake.Admin().LimitsFrom("amk_other", "::1") },
-		"OnCall: the function is nil":                                             func() { fake.OnCall(nil) },
-		"OnCall: matcher 1":                                                       func() { fake.OnCall(func(fakeserver.Call) {}, fakeserver.Matcher{}) },
-		"CallsAfter: 0 calls is less than 1":                                      func() { fake.Admin().CallsAfter(0, 0) },
-		"CallsAfter: matcher 1":                                                   func() { fake.Admin().CallsAfter(0, 1, fakeserver.Matcher{}) },
-		"Restore: the snapshot is not one that this":                              func() { fake.Restore(other.Snapshot()) },
-		"Restore: the snapshot is not one":                                        func() { fake.Restore(nil) },
-		"AwaitCalls: 0 calls cannot be waited for":                                func() { _, _ = fake.AwaitCalls(t.Context(), 0) },
-		"AwaitCalls: matcher 1 is the zero Matcher":                               func() { _, _ = fake.AwaitCalls(t.Context(), 1, fakeserver.Matcher{}) },
-		"WriteCalls: matcher 1":                                                   func() { _ = fake.WriteCalls(io.Discard, fakeserver.Matcher{}) },
-		"WriteHAR: matcher 1":                                                     func() { _ = fake.WriteHAR(io.Discard, fakeserver.Matcher{}) },
-	} {
-		text := panicOf(f)
+	fake.AddAgent(c.key, fakeserver.Agent{})
+	for want, misuse := range misuses {
+		text := panicOf(func() { misuse(fake) })
 		assert.Contains(t, text, want)
 		for _, secret := range []string{"amk_", "canary", "éé"} {
 			assert.NotContains(t, text, secret)
