@@ -70,53 +70,57 @@ func unlimited() []fakeserver.Option {
 	return opts
 }
 
+const (
+	one  = "body: must be one JSON document and nothing else"
+	half = "must be valid Unicode; half a surrogate pair is none"
+)
+
+// badBodies are bodies by their path, with the reason of their refusal, if there is one.
+var badBodies = map[string][]struct{ body, reason string }{
+	"/v1/agents/agent_000001/messages": {
+		{`{"te\u0078t":"hello"}`, ""},
+		{`{"text":"\ud83d\ude00 \"quoted\" \\"}`, ""},
+		{`{"text":"\ufffd \\ud800"}`, ""},
+		{`{"text":"\ud800"}`, "text: " + half},
+		{`{"text":"\ud800\ud800"}`, "text: " + half},
+		{`{"text":"\udc00\ud800"}`, "text: " + half},
+		{`{"text":"\ud83d\ude00\uDFFF"}`, "text: " + half},
+		{`{"text":"\ud83dx\ude00"}`, "text: " + half},
+		{`{"text":"\ud83d\n"}`, "text: " + half},
+		{`{"text":"hello","\ud800":1}`, `body: member " " is not allowed`},
+		{"", one},
+		{"{\"text\":\"a\nb\"}", one},
+		{`{"text":` + strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001) + `}`, one},
+		{"{\"text\":\"\xed\xa0\x80\"}", "body: must be valid UTF-8"},
+		{`{"user_ref":"x"}`, "text: is required"},
+		{`{"text":null}`, "text: must be a string"},
+		{`{"text":"hello","user_ref":null}`, "user_ref: must be a string"},
+		{`{"Text":"hello"}`, `body: member "Text" is not allowed`},
+		{`{"text":"hello","":1}`, `body: member "" is not allowed`},
+		{`{"text":"hello","` + strings.Repeat("é", 65) + `":1}`, `body: member "` + strings.Repeat("é", 30) + `..." is not allowed`},
+		{`{"text":"hello","t\u0065xt":"hello"}`, "text: is there twice"},
+	},
+	"/v1/agents": {
+		{`{"metadata":{"a":null,"b":[1,-2.5e3,true,false,{"a":{"a":1}}],"":"x","A":1,"c":[{"b":1},{"b":1}]}}`, ""},
+		{`{"metadata":{"a":"\ud83d\ude00"}}`, ""},
+		{`{"llm":{"mode":null}}`, "llm.mode: must be a string"},
+		{`{"llm":{"x":1}}`, `llm: member "x" is not allowed`},
+		{`{"llm":{"mode":"hosted","mode":"hosted"}}`, "llm.mode: is there twice"},
+		{`{"llm":{},"llm":{}}`, "llm: is there twice"},
+		{`{"sms":{}}`, "sms.mode: is required"},
+		{`{"metadata":[]}`, "metadata: must be an object"},
+		{`{"metadata":{"\ud800":1}}`, "metadata: " + half},
+		{`{"metadata":{"\ud800":1,"\ud801":2}}`, "metadata: " + half},
+		{`{"metadata":{"a":[{"b":"\udfff"}]}}`, "metadata: " + half},
+		{`{"metadata":{"x":[[{"a":1,"\u0061":2}]]}}`, `metadata: member "a" is there twice`},
+	},
+}
+
 // The reason names the member and its rule. Package contract has the statuses.
 func TestReasonsOfBodies(t *testing.T) {
-	const (
-		one  = "body: must be one JSON document and nothing else"
-		half = "must be valid Unicode; half a surrogate pair is none"
-	)
 	_, c := newFake(t, unlimited()...)
-	messages := "/v1/agents/" + c.agent(emptyBody) + "/messages"
-	for path, rows := range map[string][]struct{ body, reason string }{
-		messages: {
-			{`{"te\u0078t":"hello"}`, ""},
-			{`{"text":"\ud83d\ude00 \"quoted\" \\"}`, ""},
-			{`{"text":"\ufffd \\ud800"}`, ""},
-			{`{"text":"\ud800"}`, "text: " + half},
-			{`{"text":"\ud800\ud800"}`, "text: " + half},
-			{`{"text":"\udc00\ud800"}`, "text: " + half},
-			{`{"text":"\ud83d\ude00\uDFFF"}`, "text: " + half},
-			{`{"text":"\ud83dx\ude00"}`, "text: " + half},
-			{`{"text":"\ud83d\n"}`, "text: " + half},
-			{`{"text":"hello","\ud800":1}`, `body: member " " is not allowed`},
-			{"", one},
-			{"{\"text\":\"a\nb\"}", one},
-			{`{"text":` + strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001) + `}`, one},
-			{"{\"text\":\"\xed\xa0\x80\"}", "body: must be valid UTF-8"},
-			{`{"user_ref":"x"}`, "text: is required"},
-			{`{"text":null}`, "text: must be a string"},
-			{`{"text":"hello","user_ref":null}`, "user_ref: must be a string"},
-			{`{"Text":"hello"}`, `body: member "Text" is not allowed`},
-			{`{"text":"hello","":1}`, `body: member "" is not allowed`},
-			{`{"text":"hello","` + strings.Repeat("é", 65) + `":1}`, `body: member "` + strings.Repeat("é", 30) + `..." is not allowed`},
-			{`{"text":"hello","t\u0065xt":"hello"}`, "text: is there twice"},
-		},
-		"/v1/agents": {
-			{`{"metadata":{"a":null,"b":[1,-2.5e3,true,false,{"a":{"a":1}}],"":"x","A":1,"c":[{"b":1},{"b":1}]}}`, ""},
-			{`{"metadata":{"a":"\ud83d\ude00"}}`, ""},
-			{`{"llm":{"mode":null}}`, "llm.mode: must be a string"},
-			{`{"llm":{"x":1}}`, `llm: member "x" is not allowed`},
-			{`{"llm":{"mode":"hosted","mode":"hosted"}}`, "llm.mode: is there twice"},
-			{`{"llm":{},"llm":{}}`, "llm: is there twice"},
-			{`{"sms":{}}`, "sms.mode: is required"},
-			{`{"metadata":[]}`, "metadata: must be an object"},
-			{`{"metadata":{"\ud800":1}}`, "metadata: " + half},
-			{`{"metadata":{"\ud800":1,"\ud801":2}}`, "metadata: " + half},
-			{`{"metadata":{"a":[{"b":"\udfff"}]}}`, "metadata: " + half},
-			{`{"metadata":{"x":[[{"a":1,"\u0061":2}]]}}`, `metadata: member "a" is there twice`},
-		},
-	} {
+	c.agent(emptyBody)
+	for path, rows := range badBodies {
 		for _, row := range rows {
 			r := c.call("POST", path, row.body)
 			assert.Equal(t, row.reason, r.text("reason"), clipped(row.body))

@@ -53,51 +53,54 @@ func TestDecisionsSayWhatIsInForce(t *testing.T) {
 	assert.Equal(t, []string{"404 or 405", "true or false"}, []string{set["unknown_method"].Possible, set["reason"].Possible})
 }
 
+// likes are answers of another service, and what the fake does then.
+var likes = []struct {
+	id, answer string
+	check      func(fake *fakeserver.Server, c caller)
+}{
+	{"creation_stores_key", "false", func(fake *fakeserver.Server, c caller) { // but the agent keeps it
+		agent := c.agent(`{"llm":{"mode":"byok","provider":"openai","api_key":"sk-canary"}}`)
+		config, stored := fake.BYOK(c.key)
+		assert.Equal(c.t, []any{fakeserver.BYOK{}, false}, []any{config, stored}, "after the creation")
+		file := written(c.t, fake)
+		assert.Contains(c.t, file, `"own_key":true`)
+		require.NoError(c.t, fake.ReadState(strings.NewReader(file)))
+		c.send(agent, "x").wantOK(c.t)
+	}},
+	{"agent_of_another_key", "200", func(fake *fakeserver.Server, c caller) { // it uses what its own key has stored
+		fake.StoreBYOK(c.key, "sk-canary", fakeserver.BYOK{Provider: "openai"})
+		agent := c.agent(`{"llm":{"mode":"byok"}}`)
+		c.with(fake.IssueKey(fakeserver.KeyOptions{})).send(agent, "x").wantOK(c.t)
+	}},
+	{"other_limit_names", `{"key_day":"daily"}`, func(fake *fakeserver.Server, c caller) {
+		fake.Exhaust(c.key, fakeserver.LimitKeyDay)
+		c.call("GET", anAgent, noBody).wantLimited(c.t, "daily", "86400")
+		assert.Equal(c.t, "daily", fake.Calls()[0].LimitKey)
+	}},
+	{"duplicate_members", "true", func(fake *fakeserver.Server, c caller) { // the last counts
+		agent, _ := fake.Agent(c.agent(`{"llm":{"model":"a","label":"x"},"llm":{"model":"b"},"customer_ref":"1","customer_ref":"2"}`))
+		assert.Equal(c.t, []string{"b", "", "2"}, []string{agent.LLM.Model, agent.LLM.Label, agent.CustomerRef})
+	}},
+	{"null_members", "true", func(_ *fakeserver.Server, c caller) { // null is not a value that is required
+		agent := c.agent(`{"llm":null,"metadata":null}`)
+		c.call("POST", "/v1/agents/"+agent+"/messages", `{"text":null}`).wantReason(c.t, "text: is required")
+	}},
+	{"unknown_members", "true", func(fake *fakeserver.Server, c caller) { // of messages only
+		agent := c.agent(emptyBody)
+		c.call("POST", "/v1/agents", `{"mood":"good"}`).wantError(c.t, 400, "bad_request")
+		c.call("POST", "/v1/agents/"+agent+"/messages", `{"api_key":"sk-1","text":"hello","more":{"a":[1]}}`).wantOK(c.t)
+		assert.Equal(c.t, `{"api_key":"[redacted]","text":"[redacted, 5 characters]","more":{"a":[1]}}`, fake.Calls()[2].Body)
+	}},
+	{"refused_requests_spend", `{"401":true}`, func(fake *fakeserver.Server, c caller) { // of the address
+		c.with("").times(3, "GET", anAgent, noBody)
+		assert.Regexp(c.t, `^key_minute 0/\d+, ip_minute 3/120, key_day 0/1000, agent_create_key_day 0/50, agent_create_ip_minute 0/10, `+
+			`byok_set_key_hour 0/5, warmup_key_hour 0/3$`, spent(fake.Admin().LimitsFrom(c.key, "192.0.2.1")))
+	}},
+}
+
 // What no question of the suite reaches.
 func TestLikeInDetail(t *testing.T) {
-	for _, row := range []struct {
-		id, answer string
-		check      func(fake *fakeserver.Server, c caller)
-	}{
-		{"creation_stores_key", "false", func(fake *fakeserver.Server, c caller) { // but the agent keeps it
-			agent := c.agent(`{"llm":{"mode":"byok","provider":"openai","api_key":"sk-canary"}}`)
-			config, stored := fake.BYOK(c.key)
-			assert.Equal(t, []any{fakeserver.BYOK{}, false}, []any{config, stored}, "after the creation")
-			file := written(t, fake)
-			assert.Contains(t, file, `"own_key":true`)
-			require.NoError(t, fake.ReadState(strings.NewReader(file)))
-			c.send(agent, "x").wantOK(t)
-		}},
-		{"agent_of_another_key", "200", func(fake *fakeserver.Server, c caller) { // it uses what its own key has stored
-			fake.StoreBYOK(c.key, "sk-canary", fakeserver.BYOK{Provider: "openai"})
-			agent := c.agent(`{"llm":{"mode":"byok"}}`)
-			c.with(fake.IssueKey(fakeserver.KeyOptions{})).send(agent, "x").wantOK(t)
-		}},
-		{"other_limit_names", `{"key_day":"daily"}`, func(fake *fakeserver.Server, c caller) {
-			fake.Exhaust(c.key, fakeserver.LimitKeyDay)
-			c.call("GET", anAgent, noBody).wantLimited(t, "daily", "86400")
-			assert.Equal(t, "daily", fake.Calls()[0].LimitKey)
-		}},
-		{"duplicate_members", "true", func(fake *fakeserver.Server, c caller) { // the last counts
-			agent, _ := fake.Agent(c.agent(`{"llm":{"model":"a","label":"x"},"llm":{"model":"b"},"customer_ref":"1","customer_ref":"2"}`))
-			assert.Equal(t, []string{"b", "", "2"}, []string{agent.LLM.Model, agent.LLM.Label, agent.CustomerRef})
-		}},
-		{"null_members", "true", func(_ *fakeserver.Server, c caller) { // null is not a value that is required
-			agent := c.agent(`{"llm":null,"metadata":null}`)
-			c.call("POST", "/v1/agents/"+agent+"/messages", `{"text":null}`).wantReason(t, "text: is required")
-		}},
-		{"unknown_members", "true", func(fake *fakeserver.Server, c caller) { // of messages only
-			agent := c.agent(emptyBody)
-			c.call("POST", "/v1/agents", `{"mood":"good"}`).wantError(t, 400, "bad_request")
-			c.call("POST", "/v1/agents/"+agent+"/messages", `{"api_key":"sk-1","text":"hello","more":{"a":[1]}}`).wantOK(t)
-			assert.Equal(t, `{"api_key":"[redacted]","text":"[redacted, 5 characters]","more":{"a":[1]}}`, fake.Calls()[2].Body)
-		}},
-		{"refused_requests_spend", `{"401":true}`, func(fake *fakeserver.Server, c caller) { // of the address
-			c.with("").times(3, "GET", anAgent, noBody)
-			assert.Regexp(t, `^key_minute 0/\d+, ip_minute 3/120, key_day 0/1000, agent_create_key_day 0/50, agent_create_ip_minute 0/10, `+
-				`byok_set_key_hour 0/5, warmup_key_hour 0/3$`, spent(fake.Admin().LimitsFrom(c.key, "192.0.2.1")))
-		}},
-	} {
+	for _, row := range likes {
 		fake, c := like(t, row.id, row.answer, frozen())
 		row.check(fake, c)
 	}

@@ -39,23 +39,26 @@ func (w *waiting) enter(ctx context.Context, attempt agentmessaging.LimitedAttem
 	synctest.Wait()
 }
 
+// orders are calls as they came, by the names of their callers, and what became of them.
+var orders = []struct {
+	came, served, refused string
+	shut                  time.Duration
+}{
+	{"abcab", "abcab", "", 0},
+	{"BaaaaaaaaaaB", "aaaaaaaBaaaB", "", 0},
+	{"hhhhhL", "hLhhhh", "", 0},
+	{"xab", "ab", "x", 0},
+	{"xB", "B", "x", 0},
+	{"at", "a", "t", 2 * time.Minute},
+	{"ma", "a", "m", 2 * time.Minute},
+}
+
 // TestOrder of the calls that wait: interactive ones first but for every eighth,
 // tenants by turns, and otherwise as they came. Who leaves keeps no place. When a
 // limit shuts for longer than a call may take, the call is refused, and the
 // others go when it opens.
 func TestOrder(t *testing.T) {
-	for _, test := range []struct {
-		came, served, refused string
-		shut                  time.Duration
-	}{
-		{"abcab", "abcab", "", 0},
-		{"BaaaaaaaaaaB", "aaaaaaaBaaaB", "", 0},
-		{"hhhhhL", "hLhhhh", "", 0},
-		{"xab", "ab", "x", 0},
-		{"xB", "B", "x", 0},
-		{"at", "a", "t", 2 * time.Minute},
-		{"ma", "a", "m", 2 * time.Minute},
-	} {
+	for _, test := range orders {
 		synctest.Test(t, func(t *testing.T) {
 			w := waiting{pacer: newPacer(t, perMinute(60))}
 			held := acquire(t, w.pacer, message)
