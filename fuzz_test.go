@@ -14,9 +14,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/clienttest"
 )
 
-// FuzzAnswer: whatever an answer holds, each endpoint sends once, returns a
-// result or one of the error types, and shows no key. A status stands.
-func FuzzAnswer(f *testing.F) {
+// answerBodies are bodies of all sorts, and the documented ones.
+func answerBodies(f *testing.F) []string {
 	files, err := filepath.Glob("testdata/wire/*.json")
 	if err != nil || len(files) == 0 {
 		f.Fatal("no documents", err)
@@ -34,6 +33,13 @@ func FuzzAnswer(f *testing.F) {
 		}
 		bodies = append(bodies, string(text))
 	}
+	return bodies
+}
+
+// FuzzAnswer: whatever an answer holds, each endpoint sends once, returns a
+// result or one of the error types, and shows no key. A status stands.
+func FuzzAnswer(f *testing.F) {
+	bodies := answerBodies(f)
 	for i := range clienttest.Calls {
 		for _, body := range bodies {
 			f.Add(i, 200, body, "", "")

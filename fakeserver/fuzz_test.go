@@ -42,16 +42,18 @@ func FuzzBody(f *testing.F) {
 	})
 }
 
+var headerSeeds = [][4]string{
+	{"Bearer KEY", "application/json", "identity", "/v1/warmup"},
+	{"Bearer KEY", "KEY", "KEY", "/v1/agents/KEY/messages"},
+	{"Bearer KEY", "text/plain; KEY=\"KEY", "gzip", "/v1/agents/%41MK%5Ffake/KEY"},
+	{"Basic KEY", "application/json;;", "br, gzip", "//v1/%2e%2e/status"},
+	{"Bearer KEY, Bearer KEY", "application/json", "\x00", "/v1/agents/agent_000001/channels/sms"},
+	{"Bearer KEY", "application/json", "", "/v1/agents/%61mk_fake_000001"},
+}
+
 // FuzzHeaders sends any headers to any path. KEY stands for the default key.
 func FuzzHeaders(f *testing.F) {
-	for _, seed := range [][4]string{
-		{"Bearer KEY", "application/json", "identity", "/v1/warmup"},
-		{"Bearer KEY", "KEY", "KEY", "/v1/agents/KEY/messages"},
-		{"Bearer KEY", "text/plain; KEY=\"KEY", "gzip", "/v1/agents/%41MK%5Ffake/KEY"},
-		{"Basic KEY", "application/json;;", "br, gzip", "//v1/%2e%2e/status"},
-		{"Bearer KEY, Bearer KEY", "application/json", "\x00", "/v1/agents/agent_000001/channels/sms"},
-		{"Bearer KEY", "application/json", "", "/v1/agents/%61mk_fake_000001"},
-	} {
+	for _, seed := range headerSeeds {
 		f.Add(seed[0], seed[1], seed[2], seed[3])
 	}
 	f.Fuzz(func(t *testing.T, auth, contentType, encoding, path string) {

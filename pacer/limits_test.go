@@ -122,33 +122,39 @@ func usedUp(p *pacer.Pacer, attempt agentmessaging.LimitedAttempt) bool {
 	return false
 }
 
+// told is an attempt that is refused, with a Retry-After.
+type told struct {
+	attempt agentmessaging.LimitedAttempt
+	wait    time.Duration
+}
+
+const s, h = time.Second, time.Hour
+
+// heldBack are refusals in turn, and how long each kind of call then waits.
+var heldBack = []struct {
+	key                                string
+	refused                            []told
+	message, creation, withKey, warmUp time.Duration
+}{
+	{"", []told{{creation, 8 * h}}, 0, 8 * h, 8 * h, 0},
+	{"agents_per_day", []told{{creation, 8 * h}}, 0, 8 * h, 8 * h, 0},
+	{"key_day", []told{{creation, 8 * h}}, 0, 8 * h, 8 * h, 0},
+	{"key_day", []told{{creation, 30 * s}}, 0, 30 * s, 30 * s, 0},
+	{"key_minute", []told{{creation, 8 * h}}, 0, 8 * h, 8 * h, 0},
+	{"agent_create_ip_minute", []told{{creation, 30 * s}}, 0, 30 * s, 30 * s, 0},
+	{"", []told{{message, 8 * h}}, 8 * h, 8 * h, 8 * h, 8 * h},
+	{"", []told{{creation, 8 * h}, {message, 3 * h}}, 3 * h, 8 * h, 8 * h, 3 * h}, // a wrong guess costs one message
+	{"", []told{{warmUp, 60 * s}, {warmUp, h}, {warmUp, 0}}, 0, 0, 0, h},
+	{"", []told{{warmUp, 0}}, 0, 0, 0, s},
+	{"", []told{{withKey, h}}, 0, 0, h, 0},
+	{"", []told{{withKey, h}, {creation, 2 * h}}, 0, 2 * h, 2 * h, 0},
+	{"", []told{{withKey, h}, {creation, h / 2}}, 0, h / 2, h, 0},
+}
+
 // TestWhoIsHeldBack by refusals: the calls that count as what was refused, or as
 // more, until the last moment that was told.
 func TestWhoIsHeldBack(t *testing.T) {
-	type told struct {
-		attempt agentmessaging.LimitedAttempt
-		wait    time.Duration
-	}
-	const s, h = time.Second, time.Hour
-	for _, test := range []struct {
-		key                                string
-		refused                            []told
-		message, creation, withKey, warmUp time.Duration
-	}{
-		{"", []told{{creation, 8 * h}}, 0, 8 * h, 8 * h, 0},
-		{"agents_per_day", []told{{creation, 8 * h}}, 0, 8 * h, 8 * h, 0},
-		{"key_day", []told{{creation, 8 * h}}, 0, 8 * h, 8 * h, 0},
-		{"key_day", []told{{creation, 30 * s}}, 0, 30 * s, 30 * s, 0},
-		{"key_minute", []told{{creation, 8 * h}}, 0, 8 * h, 8 * h, 0},
-		{"agent_create_ip_minute", []told{{creation, 30 * s}}, 0, 30 * s, 30 * s, 0},
-		{"", []told{{message, 8 * h}}, 8 * h, 8 * h, 8 * h, 8 * h},
-		{"", []told{{creation, 8 * h}, {message, 3 * h}}, 3 * h, 8 * h, 8 * h, 3 * h}, // a wrong guess costs one message
-		{"", []told{{warmUp, 60 * s}, {warmUp, h}, {warmUp, 0}}, 0, 0, 0, h},
-		{"", []told{{warmUp, 0}}, 0, 0, 0, s},
-		{"", []told{{withKey, h}}, 0, 0, h, 0},
-		{"", []told{{withKey, h}, {creation, 2 * h}}, 0, 2 * h, 2 * h, 0},
-		{"", []told{{withKey, h}, {creation, h / 2}}, 0, h / 2, h, 0},
-	} {
+	for _, test := range heldBack {
 		synctest.Test(t, func(t *testing.T) {
 			p := newPacer(t, pacer.PreviewLimits())
 			acquire(t, p, message)

@@ -45,11 +45,12 @@ func TestPagesCode(t *testing.T) {
 	dir := newConsumer(t, requires)
 	for _, page := range append(pages, "README.md", "doc.go", "fakeserver/doc.go", "pacer/pacer.go", "redisquota/redisquota.go") {
 		text := read(t, page)
-		blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatchIndex(text, -1)
+		pattern, most := "(?s)```go\n(.*?)```", -1
 		if strings.HasSuffix(page, ".go") {
-			blocks = regexp.MustCompile("//\n((?://\t.*\n)+)").FindAllStringSubmatchIndex(text, 1)
-			require.NotEmpty(t, blocks, page)
+			pattern, most = "//\n((?://\t.*\n)+)", 1
 		}
+		blocks := regexp.MustCompile(pattern).FindAllStringSubmatchIndex(text, most)
+		require.True(t, len(blocks) == most || most < 0, page)
 		for i, at := range blocks {
 			block := strings.ReplaceAll(text[at[2]:at[3]], "//\t", "")
 			if requires == "." && strings.Contains(block, "redisquota.") {
