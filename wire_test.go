@@ -25,23 +25,15 @@ func document(t *testing.T, name string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// TestDocuments: each call sends the documented request, and returns what the
-// documented reply says.
-func TestDocuments(t *testing.T) {
-	type client = *agentmessaging.Client
-	var none *agentmessaging.BYOKConfig
-	agent := &agentmessaging.Agent{ID: "agent_1", Status: agentmessaging.AgentStatusActive, TraceID: "trace_1"}
-	enabled, read := *agent, *agent
-	enabled.SMS = &agentmessaging.SMS{Status: agentmessaging.SMSStatusNeedsSetup}
-	read.SMS = &agentmessaging.SMS{Status: agentmessaging.SMSStatusActive, PhoneNumber: "+15550100"}
-	read.CreatedAt, read.UpdatedAt = "2026-01-02T03:04:05Z", "2026-01-02T03:04:06Z"
-	config := &agentmessaging.BYOKConfig{
-		Provider: agentmessaging.ProviderOpenAI, BaseURL: "https://gateway.example/v1", Model: "m-1", Fingerprint: "f00d",
-		UpdatedAt: "2026-01-02T03:04:05Z", TraceID: "trace_1",
-	}
-	bare := *config
-	bare.BaseURL = ""
-	everything := create{
+// What the documents hold, in Go.
+var (
+	needsSetup = agentmessaging.Agent{ID: "agent_1", Status: "active", TraceID: "trace_1", SMS: &agentmessaging.SMS{Status: "needs_setup"}}
+	read       = agentmessaging.Agent{ID: "agent_1", Status: "active", TraceID: "trace_1",
+		CreatedAt: "2026-01-02T03:04:05Z", UpdatedAt: "2026-01-02T03:04:06Z", SMS: &agentmessaging.SMS{Status: "active", PhoneNumber: "+15550100"}}
+	config = agentmessaging.BYOKConfig{Provider: "openai", BaseURL: "https://gateway.example/v1", Model: "m-1", Fingerprint: "f00d",
+		UpdatedAt: "2026-01-02T03:04:05Z", TraceID: "trace_1"}
+	bareConfig = agentmessaging.BYOKConfig{Provider: "openai", Model: "m-1", Fingerprint: "f00d", UpdatedAt: "2026-01-02T03:04:05Z", TraceID: "trace_1"}
+	everything = create{
 		SystemPrompt: "Be brief.", CustomerRef: "c-17",
 		Metadata: json.RawMessage(`{"n":12345678901234567890,"deep":{"a":[1,2.50]}}`),
 		SMS:      agentmessaging.SMSParams{Mode: agentmessaging.SMSModeBYOTwilio},
@@ -50,34 +42,43 @@ func TestDocuments(t *testing.T) {
 			BaseURL: "https://gateway.example/v1", APIKey: "pk-1", Label: "main",
 		},
 	}
-	provider := setBYOK{Provider: agentmessaging.ProviderAnthropic, APIKey: "pk-1", BaseURL: "https://gateway.example", Model: "m-1", Label: "main"}
+	provider = setBYOK{Provider: agentmessaging.ProviderAnthropic, APIKey: "pk-1", BaseURL: "https://gateway.example", Model: "m-1", Label: "main"}
+)
 
-	for _, tt := range []struct {
-		request, reply string // "" is no body
-		do             func(context.Context, client) (any, error)
-		want           any
-	}{
-		{"", "status.reply", func(ctx context.Context, c client) (any, error) { return c.Status(ctx) },
-			&agentmessaging.ServiceStatus{OK: true, Service: "agent-messaging", Version: "1.2.3", Mode: "live", TraceID: "trace_1"}},
-		{"warm_up.request", "warm_up.reply", func(ctx context.Context, c client) (any, error) { return c.WarmUp(ctx, agentmessaging.LLMModeBYOK) },
-			&agentmessaging.WarmUpResult{OK: true, Warmed: false, Mode: agentmessaging.LLMModeHosted, TraceID: "trace_1"}},
-		{"", "byok.reply", func(ctx context.Context, c client) (any, error) { return c.GetBYOK(ctx) }, config},
-		{"", "byok.reply.bare", func(ctx context.Context, c client) (any, error) { return c.GetBYOK(ctx) }, &bare},
-		{"", "byok.reply.none", func(ctx context.Context, c client) (any, error) { return c.GetBYOK(ctx) }, none},
-		{"set_byok.request", "byok.reply", func(ctx context.Context, c client) (any, error) { return c.SetBYOK(ctx, provider) }, config},
-		{"", "clear_byok.reply", func(ctx context.Context, c client) (any, error) { return nil, c.ClearBYOK(ctx) }, nil},
-		{"create_agent.request", "create_agent.reply", func(ctx context.Context, c client) (any, error) { return c.CreateAgent(ctx, everything) }, &enabled},
-		{"create_agent.request.empty", "create_agent.reply.bare", func(ctx context.Context, c client) (any, error) { return c.CreateAgent(ctx, create{}) }, agent},
-		{"", "get_agent.reply", func(ctx context.Context, c client) (any, error) { return c.GetAgent(ctx, "agent_1") }, &read},
-		{"send_message.request", "send_message.reply",
-			func(ctx context.Context, c client) (any, error) {
-				return c.SendMessage(ctx, "agent_1", message{Text: "Hello <you> & 語", UserRef: "u-1"})
-			}, &agentmessaging.Reply{Text: "Hi", Warnings: []string{"slow"}, TraceID: "trace_1"}},
-		{"enable_sms.request", "enable_sms.reply",
-			func(ctx context.Context, c client) (any, error) {
-				return c.EnableSMS(ctx, "agent_1", agentmessaging.SMSModeSandbox)
-			}, &agentmessaging.SMS{Status: agentmessaging.SMSStatusNeedsCompliance, TraceID: "trace_1"}},
-	} {
+type client = *agentmessaging.Client
+
+var documents = []struct {
+	request, reply string // "" is no body
+	do             func(context.Context, client) (any, error)
+	want           any
+}{
+	{"", "status.reply", func(ctx context.Context, c client) (any, error) { return c.Status(ctx) },
+		&agentmessaging.ServiceStatus{OK: true, Service: "agent-messaging", Version: "1.2.3", Mode: "live", TraceID: "trace_1"}},
+	{"warm_up.request", "warm_up.reply", func(ctx context.Context, c client) (any, error) { return c.WarmUp(ctx, agentmessaging.LLMModeBYOK) },
+		&agentmessaging.WarmUpResult{OK: true, Warmed: false, Mode: agentmessaging.LLMModeHosted, TraceID: "trace_1"}},
+	{"", "byok.reply", func(ctx context.Context, c client) (any, error) { return c.GetBYOK(ctx) }, &config},
+	{"", "byok.reply.bare", func(ctx context.Context, c client) (any, error) { return c.GetBYOK(ctx) }, &bareConfig},
+	{"", "byok.reply.none", func(ctx context.Context, c client) (any, error) { return c.GetBYOK(ctx) }, (*agentmessaging.BYOKConfig)(nil)},
+	{"set_byok.request", "byok.reply", func(ctx context.Context, c client) (any, error) { return c.SetBYOK(ctx, provider) }, &config},
+	{"", "clear_byok.reply", func(ctx context.Context, c client) (any, error) { return nil, c.ClearBYOK(ctx) }, nil},
+	{"create_agent.request", "create_agent.reply", func(ctx context.Context, c client) (any, error) { return c.CreateAgent(ctx, everything) }, &needsSetup},
+	{"create_agent.request.empty", "create_agent.reply.bare", func(ctx context.Context, c client) (any, error) { return c.CreateAgent(ctx, create{}) },
+		&agentmessaging.Agent{ID: "agent_1", Status: agentmessaging.AgentStatusActive, TraceID: "trace_1"}},
+	{"", "get_agent.reply", func(ctx context.Context, c client) (any, error) { return c.GetAgent(ctx, "agent_1") }, &read},
+	{"send_message.request", "send_message.reply",
+		func(ctx context.Context, c client) (any, error) {
+			return c.SendMessage(ctx, "agent_1", message{Text: "Hello <you> & 語", UserRef: "u-1"})
+		}, &agentmessaging.Reply{Text: "Hi", Warnings: []string{"slow"}, TraceID: "trace_1"}},
+	{"enable_sms.request", "enable_sms.reply",
+		func(ctx context.Context, c client) (any, error) {
+			return c.EnableSMS(ctx, "agent_1", agentmessaging.SMSModeSandbox)
+		}, &agentmessaging.SMS{Status: agentmessaging.SMSStatusNeedsCompliance, TraceID: "trace_1"}},
+}
+
+// TestDocuments: each call sends the documented request, and returns what the
+// documented reply says.
+func TestDocuments(t *testing.T) {
+	for _, tt := range documents {
 		var info agentmessaging.CallInfo
 		transport := answering(answer{Status: 200, Body: document(t, tt.reply)})
 		got, err := tt.do(agentmessaging.WithCallInfo(t.Context(), &info), newClient(t, transport))
