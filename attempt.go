@@ -147,17 +147,21 @@ func (c *call) read(resp *http.Response, stop func()) {
 }
 
 func (c *call) readSuccess(resp *http.Response) {
-	body, err := readBody(resp, maxSuccessBody)
-	c.out.body = body
-	if err == nil {
-		c.result, c.out.traceID, err = c.decode(body)
+	c.out.body, c.out.err = readBody(resp, maxSuccessBody)
+	if c.out.err == nil {
+		c.result, c.out.traceID, c.out.err = c.decode(c.out.body)
 	}
-	c.out.err = err
 }
 
-// readBody reads a body that may have at most limit bytes. With an error it
-// returns what it has read.
+// readBody reads a body that may have at most limit bytes, and skips the byte order
+// mark that some gateways put before JSON (RFC 8259, 8.1). With an error it returns
+// what it has read.
 func readBody(resp *http.Response, limit int) ([]byte, error) {
+	body, err := readWhole(resp, limit)
+	return bytes.TrimPrefix(body, []byte("\ufeff")), err
+}
+
+func readWhole(resp *http.Response, limit int) ([]byte, error) {
 	if n := resp.ContentLength; n > 0 && n <= int64(limit) {
 		body := make([]byte, n)
 		read, err := io.ReadFull(resp.Body, body)

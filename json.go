@@ -80,11 +80,11 @@ type decoder interface {
 // need memory.
 type decoderOf[T, A any, P answer[T, A]] struct{}
 
-// decode fails where a member is of the wrong type, optional ones aside: what the
-// interface requires is then not there.
+// decode fails where a member is of the wrong type, unless the result can do without
+// it: what the interface requires is then not there.
 func (decoderOf[T, A, P]) decode(body []byte) (result any, traceID string, err error) {
 	a := P(new(A))
-	if err = json.Unmarshal(body, a); err == nil || concernsOptional(err) {
+	if err = json.Unmarshal(body, a); err == nil || isDispensable(err) {
 		result, err = a.result()
 	}
 	if err != nil {
@@ -93,19 +93,22 @@ func (decoderOf[T, A, P]) decode(body []byte) (result any, traceID string, err e
 	return result, a.traceID(), nil
 }
 
-// concernsOptional reports that a member which the interface calls optional (4.6 to
-// 4.8) is of the wrong type. encoding/json has left it out and read the others.
-func concernsOptional(err error) bool {
+// isDispensable reports that a member which the interface calls optional (4.6 to
+// 4.8), or the trace_id, is of the wrong type. encoding/json has left it out and read
+// the others.
+func isDispensable(err error) bool {
 	var mistyped *json.UnmarshalTypeError
 	if !errors.As(err, &mistyped) {
 		return false
 	}
-	// encoding/json/v2 spells the name as the body does, and adds the index in a list.
-	switch strings.TrimRight(strings.ToLower(mistyped.Field), ".0123456789") {
+	// encoding/json/v2 spells the name as the body does, and adds the index in a list;
+	// encoding/json puts the names of embedded types before it.
+	path := strings.TrimRight(strings.ToLower(mistyped.Field), ".0123456789")
+	switch path {
 	case "sms", "sms.phone_number", "warnings":
 		return true
 	}
-	return false
+	return strings.HasSuffix(path, "trace_id")
 }
 
 // notDocumented says why a body is not the documented one. It is not quoted:
@@ -145,6 +148,8 @@ func (b *errorBody) read(body []byte) (extra map[string]json.RawMessage, err err
 		decoder.DisallowUnknownFields()
 		if decoder.Decode(b) == nil {
 			delete(extra, name)
+		} else if name == "trace_id" { // a number, say, and there to be quoted
+			b.TraceID = string(raw)
 		}
 	}
 	return extra, nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -28,7 +29,8 @@ var requiredMembers = map[string]string{
 }
 
 // mistyped returns the body once for each member and each type that is not its
-// own, by what was changed. sms is optional, what it requires is not.
+// own, by what was changed. sms is optional, what it requires is not, and a
+// trace_id of any type will do.
 func mistyped(body string) map[string]string {
 	var document map[string]any
 	_ = json.Unmarshal([]byte(body), &document)
@@ -37,7 +39,7 @@ func mistyped(body string) map[string]string {
 	change = func(path string, members map[string]any) {
 		for name, value := range maps.Clone(members) {
 			for _, wrong := range []any{5.0, "text", map[string]any{}, false, []any{}, []any{"a"}} {
-				if name != "sms" && reflect.TypeOf(wrong) != reflect.TypeOf(value) {
+				if name != "sms" && name != "trace_id" && reflect.TypeOf(wrong) != reflect.TypeOf(value) {
 					members[name] = wrong
 					changed[fmt.Sprintf("%s%s is %#v", path, name, wrong)] = string(must(json.Marshal(document)))
 				}
@@ -67,6 +69,21 @@ func TestRequiredMemberOfTheWrongType(t *testing.T) {
 			assert.Equal(t, want, c.outcome, "%s: %s", call.Name, what)
 		}
 	}
+}
+
+// TestBodiesOfOtherMakers: a byte order mark, or a trace_id that is a number, costs
+// no caller the answer, and an error not what it says.
+func TestBodiesOfOtherMakers(t *testing.T) {
+	const mark = "\ufeff"
+	numbered := strings.Replace(okBody, `"trace_id":"t"`, `"Trace_ID":17`, 1)
+	for _, call := range clienttest.Calls {
+		for _, body := range []string{mark + okBody, numbered} {
+			c, _ := answered(t, clienttest.Answer{Status: 200, Body: body}, call.Do)
+			assert.Equal(t, clienttest.Success, c.outcome, "%s: %s", call.Name, body)
+		}
+	}
+	_, err := answered(t, clienttest.Answer{Status: 400, Body: mark + `{"error":"busy","trace_id":17}`}, clienttest.Get)
+	assert.ErrorContains(t, err, "400 busy (correct the call, trace 17)")
 }
 
 // TestListed503: in the service's words, the 503 that the interface lists says
