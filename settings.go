@@ -1,10 +1,12 @@
 package agentmessaging
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/url"
 	"runtime"
 	"slices"
 	"time"
@@ -70,15 +72,30 @@ func (s *settings) transport() http.RoundTripper {
 	}
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
+		OnProxyConnectResponse: connectAnswer,
 		DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 		ForceAttemptHTTP2:      true,
 		MaxIdleConns:           256,
 		MaxIdleConnsPerHost:    256,
 		TLSHandshakeTimeout:    10 * time.Second,
 		ExpectContinueTimeout:  time.Second,
-		IdleConnTimeout:        90 * time.Second,
+		IdleConnTimeout:        idleTimeout,
 		MaxResponseHeaderBytes: 256 << 10,
 	}
+}
+
+// idleTimeout is less than what load balancers allow, 60 s and more as a rule: a
+// POST must not meet their closing of the connection, which leaves its outcome
+// unknown.
+const idleTimeout = 50 * time.Second
+
+// connectAnswer names the proxy, and its status, where net/http would quote the
+// status text as if it were the service's.
+func connectAnswer(_ context.Context, proxy *url.URL, _ *http.Request, resp *http.Response) error {
+	if resp.StatusCode == http.StatusOK {
+		return nil
+	}
+	return fmt.Errorf("the proxy %s answered CONNECT with %d %s", proxy.Host, resp.StatusCode, http.StatusText(resp.StatusCode))
 }
 
 // coolDown is shared where the clock is the same. It is nil where it is turned
