@@ -100,7 +100,7 @@ func (e *Error) details() []string {
 	add(e.Local, "refused here by the %s", cmp.Or(e.by, "limiter"))
 	add(e.LimitKey != "", "limit %s", scrub.Line(e.LimitKey, 40))
 	add(e.RetryAfter > 0, "retry after %s", human(e.RetryAfter))
-	advice := adviceOn(e.StatusCode, e.Method, e.Path)
+	advice := adviceOn(e.StatusCode, e.Code, e.Method, e.Path)
 	add(advice != "", "%s", advice)
 	add(e.TraceID != "", "trace %s", scrub.Name(e.TraceID))
 	add(e.Attempts > 1, "%d attempts", e.Attempts)

@@ -200,11 +200,11 @@ func TestDurationsForPeople(t *testing.T) {
 	}
 }
 
-// TestErrorsSayWhatToDo next, where neither a wait nor the cause tells. A 403 or
+// TestErrorsSayWhatToDo next, where neither a wait nor the cause tells. A 400, 403 or
 // 409 of a proxy is about something else.
 func TestErrorsSayWhatToDo(t *testing.T) {
 	for status, want := range map[int]string{
-		400: "correct the call", 401: "check the API key", 402: "activate a plan", 404: "check the agent's id",
+		401: "check the API key", 402: "activate a plan", 404: "check the agent's id",
 	} {
 		assert.ErrorContains(t, failWith(t, answer{Status: status}), want, status)
 	}
@@ -213,6 +213,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		assert.ErrorContains(t, err, want, status)
 		assert.NotContains(t, failWith(t, answer{Status: status}).Error(), want, status)
 	}
+	assert.ErrorContains(t, failWith(t, answer{Status: 400, Body: `{"error":"bad_request"}`}), "correct the call")
 	err := newClient(t, answering(answer{Status: 404})).ClearBYOK(t.Context())
 	assert.ErrorContains(t, err, "check the base address")
 	assert.ErrorContains(t, clienttest.Make(t, get, []answer{clienttest.NotDialed}).Err, "no such host (3 attempts)")

@@ -91,26 +91,34 @@ func (c *call) describe() *Error {
 	return e
 }
 
-// readError reads an error body (interface 2.1) of any shape. A body that is
-// not the documented one is measured, not quoted: proxies echo requests.
-func (c *call) readError(e *Error, scrub scrub.Scrubber) {
+// readError reads an error body (interface 2.1) of any shape. Of one that is not
+// the documented one it quotes what proxies say, and nothing that may be a request.
+func (c *call) readError(e *Error, secrets scrub.Scrubber) {
 	var body errorBody
 	extra, err := body.read(c.out.body)
-	if err != nil {
-		e.cause = notDocumented(c.out.body, fmt.Errorf("%d bytes", len(c.out.body)))
+	var message string
+	_ = json.Unmarshal(extra["message"], &message)
+	switch {
+	case err != nil:
+		e.cause = secrets.Error(notDocumented(c.out.body, fmt.Errorf("%d bytes%s", len(c.out.body), scrub.Plain(c.out.body))))
+	case body.Code == "" && message != "":
+		e.cause = errors.New(scrub.Line(secrets.Text(message), maxMessage))
 	}
-	e.Code, e.TraceID = scrub.Text(body.Code), scrub.Text(body.TraceID)
-	e.LimitKey, e.Reason = scrub.Text(body.LimitKey), scrub.Text(body.Reason)
+	e.Code, e.TraceID = secrets.Text(body.Code), secrets.Text(body.TraceID)
+	e.LimitKey, e.Reason = secrets.Text(body.LimitKey), secrets.Text(body.Reason)
 	if len(extra) > 0 {
 		e.Extra = make(map[string]json.RawMessage, len(extra))
 	}
 	for name, raw := range extra {
-		e.Extra[scrub.Text(name)] = scrub.Raw(raw)
+		e.Extra[secrets.Text(name)] = secrets.Raw(raw)
 	}
 	if host := redirectHost(c.out.status, c.out.header); host != "" {
-		e.cause = fmt.Errorf("redirect to %s was not followed", scrub.Text(host))
+		e.cause = fmt.Errorf("redirect to %s was not followed", secrets.Text(host))
 	}
 }
+
+// maxMessage is for what a gateway's JSON calls message, which is no documented member.
+const maxMessage = 160
 
 // redirectHost is where a redirect points, without path and query, which may
 // hold a credential.

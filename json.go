@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
 )
 
 // encode writes value as JSON, with <, > and & as they are: nothing here is
@@ -111,11 +113,11 @@ func isDispensable(err error) bool {
 	return strings.HasSuffix(path, "trace_id")
 }
 
-// notDocumented says why a body is not the documented one. It is not quoted:
-// proxies echo requests.
+// notDocumented says why a body is not the documented one. Of a page it quotes the
+// title, and no more: proxies echo requests.
 func notDocumented(body []byte, err error) error {
 	if strings.HasPrefix(http.DetectContentType(body), "text/html") {
-		return fmt.Errorf("the body is HTML, probably a page of a proxy (%d bytes)", len(body))
+		return fmt.Errorf("the body is HTML, probably a page of a proxy (%d bytes%s)", len(body), scrub.Title(body))
 	}
 	return fmt.Errorf("the body is not the documented JSON: %w", err)
 }

@@ -57,10 +57,15 @@ var kinds = map[int]struct {
 	http.StatusServiceUnavailable: {ErrUnavailable, ""},
 }
 
-// adviceOn says what to do next, where neither a wait nor the cause does. A 403 or
-// 409 that the interface does not list comes from a proxy, and means something else.
-func adviceOn(status int, method, path string) string {
+// adviceOn says what to do next, where neither a wait nor the cause does. A 400 that
+// names no error, and a 403 or 409 that the interface does not list, come from a
+// proxy and mean something else.
+func adviceOn(status int, code, method, path string) string {
 	switch of := spec.Find(method, path); status {
+	case http.StatusBadRequest:
+		if code == "" {
+			return ""
+		}
 	case http.StatusNotFound:
 		if strings.Contains(path, "{agent_id}") {
 			return "check the agent's id and the key"

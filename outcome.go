@@ -3,7 +3,9 @@ package agentmessaging
 import (
 	"crypto/tls"
 	"errors"
+	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
@@ -109,7 +111,14 @@ func (o *outcome) askedWait() time.Duration {
 	return o.answer.RetryAfter
 }
 
+// isCertificateError reports that one side refused the other's certificate, or its
+// having none. With TLS 1.3 a request may be on its way when the service says so,
+// but the handshake is not over yet: nothing was carried out.
 func isCertificateError(err error) bool {
 	var verification *tls.CertificateVerificationError
-	return errors.As(err, &verification)
+	if errors.As(err, &verification) {
+		return true
+	}
+	var alert *net.OpError
+	return errors.As(err, &alert) && alert.Op == "remote error" && strings.Contains(alert.Err.Error(), "certificate")
 }

@@ -2,7 +2,9 @@ package agentmessaging_test
 
 import (
 	"context"
+	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptrace"
@@ -66,6 +68,17 @@ func TestLateHook(t *testing.T) {
 	})
 }
 
+// TestCertificateIsDemanded: with TLS 1.3 the service says so when the request is on
+// its way, and has not looked at it. Other alerts may come later.
+func TestCertificateIsDemanded(t *testing.T) {
+	for alert, want := range map[string]string{"certificate required": clienttest.NoAnswer, "internal error": clienttest.Unknown} {
+		made := clienttest.Make(t, post, []answer{{Err: &net.OpError{Op: "remote error", Err: errors.New("tls: " + alert)}}})
+		assert.Equal(t, want, clienttest.Outcome(made.Err), alert)
+		assert.ErrorContains(t, made.Err, "remote error: tls: "+alert)
+		assert.Len(t, made.Sent, 1, alert)
+	}
+}
+
 type closeCounter struct {
 	io.Reader
 	closed int
@@ -119,7 +132,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 		{300, "https://canary b/%zz", "300 Multiple Choices: redirect to an address that cannot be read was not followed"},
 		{304, "", "304 Not Modified: the body is not the documented JSON: 0 bytes"},
 		{399, "https://elsewhere.example/", "399 unknown status: redirect to elsewhere.example was not followed"},
-		{400, "https://elsewhere.example/", "400 Bad Request: the body is not the documented JSON: 0 bytes (correct the call)"},
+		{400, "https://elsewhere.example/", "400 Bad Request: the body is not the documented JSON: 0 bytes"},
 	} {
 		transport := answering(answer{Status: tt.status, Header: http.Header{"Location": {tt.location}}})
 		hc := &http.Client{Transport: transport, Timeout: time.Minute}

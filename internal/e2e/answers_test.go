@@ -86,6 +86,29 @@ func TestBodiesOfOtherMakers(t *testing.T) {
 	assert.ErrorContains(t, err, "400 busy (correct the call, trace 17)")
 }
 
+// TestWordsOfProxies are kept where they cannot be those of a request. Whoever wants
+// more of the body finds it in CallInfo.
+func TestWordsOfProxies(t *testing.T) {
+	long := strings.Repeat("x", 121)
+	for body, says := range map[string]string{
+		"<html><head><title>400 No required SSL certificate was sent</title></head></html>": `(81 bytes, "400 No required SSL certificate was sent")`,
+		"<html><title>Blocked: message-canary\n</title></html>":                             `(52 bytes, "Blocked: [redacted]")`,
+		"<html><title>" + long + "</title></html>":                                          "(149 bytes)",
+		"<html><title></title><body>message-canary</body></html>":                           "(55 bytes)",
+		"upstream connect error, reset reason: connection failure\n":                        `JSON: 57 bytes, "upstream connect error, reset reason: connection failure"`,
+		`you sent {"text":"message-canary"}`:                                                "JSON: 34 bytes",
+		long:                                                                                "JSON: 121 bytes",
+		`{"message":"no healthy\nupstream","request_id":"r"}`:                               "no healthy upstream",
+		`{"message":"` + strings.Repeat("y", 161) + `"}`:                                    strings.Repeat("y", 157) + "...",
+		`{"message":"unused","error":"busy"}`:                                               "busy",
+		`{"message":{"a":1}}`:                                                               "Request Entity Too Large",
+	} {
+		_, err := answered(t, clienttest.Answer{Status: 413, Body: body}, clienttest.Post)
+		clienttest.HoldsLaws(t, err, "canary")
+		assert.True(t, strings.HasSuffix(err.Error(), says), "%s gives %v", body, err)
+	}
+}
+
 // TestListed503: in the service's words, the 503 that the interface lists says
 // that nothing was done; any other one, to a POST, does not.
 func TestListed503(t *testing.T) {
