@@ -96,27 +96,15 @@ type record struct {
 	token   digest
 	hasText bool
 	text    string
-	looked  *Call // the copy that shared hands out
 }
 
 func (r *record) copied() Call {
-	if r.looked != nil {
-		return *r.looked
-	}
 	c := r.call
 	c.Header, c.Sent.Header = r.header.header(), r.sent.header()
 	if c.URL = r.base + c.Path; r.query != "" {
 		c.URL += "?" + r.query
 	}
 	return c
-}
-
-// shared returns a record that hands the same copy to everyone who looks, so
-// that asking a thousand rules copies the call once. It is for one goroutine.
-func (r *record) shared() *record {
-	shared, looked := *r, r.copied()
-	shared.looked = &looked
-	return &shared
 }
 
 // Sent is the answer that a client was sent: the one that the service decided, or
