@@ -141,15 +141,15 @@ func (c *call) checkRetry() (again bool) {
 	if c.next == stepEnded {
 		return false
 	}
-	class := c.out.classify(c.endpoint, c.ended())
-	c.next = class.follow(c.endpoint.Method)
+	ending := c.out.ending(c.endpoint, c.ended())
+	c.next = ending.follow(c.endpoint.Method)
 	if c.next == stepRetry && !c.hasNext() {
 		c.next = stepError
 	}
 	if c.next != stepRetry {
 		return false
 	}
-	c.tellRetry(retryTable[class].outcome)
+	c.tellRetry(retryTable[ending].outcome)
 	c.rest()
 	return true
 }
