@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -135,4 +136,15 @@ func TestImpossibleStatus(t *testing.T) {
 			assert.Equal(t, call.IsPost(), c.outcome == clienttest.Unknown, "%s: %d", call.Name, status)
 		}
 	}
+}
+
+// answered makes one call that is always answered with a, in virtual time.
+func answered(t *testing.T, a clienttest.Answer, do clienttest.Do) (c cell, err error) {
+	t.Helper()
+	made := clienttest.Make(t, do, []clienttest.Answer{a})
+	clienttest.HoldsLaws(t, made.Err, "canary")
+	if failure := (*agentmessaging.Error)(nil); errors.As(made.Err, &failure) {
+		assert.Len(t, made.Sent, failure.Attempts, "%d: what the error says it took", a.Status)
+	}
+	return cell{len(made.Sent), clienttest.Outcome(made.Err), made.Elapsed}, made.Err
 }
