@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 func TestUnknownRouteFailsTheTest(t *testing.T) {
@@ -61,11 +62,8 @@ func TestPathsAreRecordedAsTheyWereSent(t *testing.T) {
 // unlimited lifts all limits.
 func unlimited() []fakeserver.Option {
 	var opts []fakeserver.Option
-	for _, key := range []fakeserver.Limit{
-		fakeserver.LimitKeyMinute, fakeserver.LimitIPMinute, fakeserver.LimitKeyDay, fakeserver.LimitAgentCreateKeyDay,
-		fakeserver.LimitAgentCreateIPMinute, fakeserver.LimitBYOKSetKeyHour, fakeserver.LimitWarmUpKeyHour,
-	} {
-		opts = append(opts, fakeserver.WithLimit(key, 1<<30))
+	for _, limit := range spec.Limits {
+		opts = append(opts, fakeserver.WithLimit(fakeserver.Limit(limit.Key), 1<<30))
 	}
 	return opts
 }

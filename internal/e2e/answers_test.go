@@ -1,11 +1,9 @@
 package e2e_test
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
-	"fmt"
-	"maps"
-	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -29,29 +27,24 @@ var requiredMembers = map[string]string{
 	"EnableSMS":   `{"status":"pending","trace_id":"t"}`,
 }
 
-// mistyped returns the body once for each member and each type that is not its
-// own, by what was changed. sms is optional, what it requires is not, and a
-// trace_id of any type will do.
-func mistyped(body string) map[string]string {
-	var document map[string]any
-	_ = json.Unmarshal([]byte(body), &document)
-	changed := map[string]string{}
-	var change func(path string, members map[string]any)
-	change = func(path string, members map[string]any) {
-		for name, value := range maps.Clone(members) {
-			for _, wrong := range []any{5.0, "text", map[string]any{}, false, []any{}, []any{"a"}} {
-				if name != "sms" && name != "trace_id" && reflect.TypeOf(wrong) != reflect.TypeOf(value) {
-					members[name] = wrong
-					changed[fmt.Sprintf("%s%s is %#v", path, name, wrong)] = string(must(json.Marshal(document)))
-				}
-			}
-			members[name] = value
-			if nested, ok := value.(map[string]any); ok {
-				change(name+".", nested)
+// value is a member of a body, and its value: also one that holds members. sms is
+// optional, what it requires is not, and a trace_id of any type will do.
+var value = regexp.MustCompile(`"(?:ok|warmed)":(true)|"\w+":("\w+")|"byok":(\{[^{}]*\})`)
+
+// mistyped returns the body once for each member and each type that is not its own.
+func mistyped(body string) (changed []string) {
+	for at := range len(body) {
+		found := value.FindStringSubmatch(body[at:])
+		if found == nil || !strings.HasPrefix(body[at:], found[0]) || strings.Contains(found[0], "trace_id") {
+			continue
+		}
+		own := cmp.Or(found[1:]...)
+		for _, wrong := range []string{`5`, `"text"`, `{}`, `false`, `[]`, `["a"]`} {
+			if wrong[0] != own[0] && own+wrong != "truefalse" {
+				changed = append(changed, body[:at]+strings.TrimSuffix(found[0], own)+wrong+body[at+len(found[0]):])
 			}
 		}
 	}
-	change("", document)
 	return changed
 }
 
@@ -65,9 +58,9 @@ func TestRequiredMemberOfTheWrongType(t *testing.T) {
 		if call.IsPost() {
 			want = clienttest.Unknown
 		}
-		for what, body := range mistyped(body) {
+		for _, body := range mistyped(body) {
 			c, _ := answered(t, clienttest.Answer{Status: 200, Body: body}, call.Do)
-			assert.Equal(t, want, c.outcome, "%s: %s", call.Name, what)
+			assert.Equal(t, want, c.outcome, "%s: %s", call.Name, body)
 		}
 	}
 }
