@@ -186,7 +186,9 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		assert.NotContains(t, failWith(t, answer{Status: status}).Error(), want, status)
 	}
 	assert.ErrorContains(t, failWith(t, answer{Status: 400, Body: `{"error":"bad_request"}`}), "correct the call")
-	err := newClient(t, answering(answer{Status: 404})).ClearBYOK(t.Context())
+	c := newClient(t, answering(answer{Status: 404}, answer{Status: 404}))
+	assert.ErrorContains(t, c.ClearBYOK(t.Context()), "there may be nothing to clear")
+	_, err := c.Status(t.Context())
 	assert.ErrorContains(t, err, "check the base address")
 	assert.ErrorContains(t, clienttest.Make(t, get, []answer{clienttest.NotDialed}).Err, "no such host (3 attempts)")
 }
