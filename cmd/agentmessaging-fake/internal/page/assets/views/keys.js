@@ -2,7 +2,7 @@
 import { h } from '../dom.js';
 import { state, change, notice } from '../store.js';
 import { act, inWorld } from '../api.js';
-import { openKey, loadBYOK } from '../sync.js';
+import { openKey, loadBYOK } from '../load.js';
 import { go, hrefOf } from '../route.js';
 import { plural } from '../format.js';
 import { back, button, choice, form, head, select, submit, tag, mono, ago, both, facts, empty, arrows } from '../parts/widgets.js';

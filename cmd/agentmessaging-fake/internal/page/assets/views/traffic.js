@@ -88,11 +88,11 @@ const statuses = [
 ];
 
 function Filter() {
-  const { text, endpoint, status } = state.filter;
+  const { search, endpoint, status } = state.filter;
   return h(
     'form.filter.row',
     { role: 'search', onSubmit: (e) => e.preventDefault() },
-    h('input', { type: 'search', 'aria-label': 'Filter calls by text', placeholder: 'Path, key, trace id, text', value: text, onInput: (e) => setFilter({ text: e.target.value }) }),
+    h('input', { type: 'search', 'aria-label': 'Filter calls by text', placeholder: 'Path, key, trace id, text', value: search, onInput: (e) => setFilter({ search: e.target.value }) }),
     choice('Endpoint', [['', 'Any endpoint'], ...endpoints.map((e) => [e, e])], { value: endpoint, onChange: (e) => setFilter({ endpoint: e.target.value }) }),
     choice('Status', statuses, { value: status, onChange: (e) => setFilter({ status: e.target.value }) }),
   );
@@ -104,7 +104,7 @@ function content() {
   if (log.calls.length === 0) return empty('No calls yet', h(Connect));
   if (!log.loaded) return h('div.loading', null, 'Searching');
   if (log.shown.length === 0) {
-    return empty('No call passes the filter', h(Older), button('Clear the filter', () => setFilter({ text: '', endpoint: '', status: '' })));
+    return empty('No call passes the filter', h(Older), button('Clear the filter', () => setFilter({ search: '', endpoint: '', status: '' })));
   }
   return list();
 }
