@@ -32,7 +32,7 @@ export function Traffic() {
     h(
       'section.calls',
       { 'aria-label': 'Calls' },
-      head('Traffic', sum(), h(Pause)),
+      head('Traffic', sum(), h('div.row', null, h(Fresh), log.calls.length > 0 && h(Pause))),
       h(Strip),
       h(Filter),
       content(),
@@ -69,6 +69,13 @@ function waiting() {
   let n = 0;
   while (n < shown.length && shown[shown.length - 1 - n].seq > state.held) n++;
   return n;
+}
+
+// Fresh shows what has come meanwhile. It is in a line that is there anyway, so
+// that nothing moves.
+function Fresh() {
+  const n = waiting();
+  return n > 0 && button(`${count(n)} new`, () => toTop(log.lastSeq), { small: true, icon: 'up' });
 }
 
 function sum() {
@@ -130,7 +137,6 @@ function list() {
   const position = indexOf(log.shown, state.cursor);
   return [
     h('div.columns.label', { 'aria-hidden': 'true' }, columns.map(([name, words]) => h('span', { class: `c-${name}` }, words))),
-    behind > 0 && button(`${count(behind)} new`, () => toTop(log.lastSeq), { class: 'fresh', small: true, icon: 'up' }),
     h(VirtualList, {
       label: 'Calls, the newest first',
       length: last + 1,
