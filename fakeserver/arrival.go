@@ -91,7 +91,8 @@ func (s *Server) keepRefused(req *request, raw []byte) {
 }
 
 func newRecord(r *http.Request, req *request) *record {
-	rec := &record{header: redactHeader(r.Header, req.secrets), call: Call{
+	rec := &record{call: Call{
+		Header:  redactHeader(r.Header, req.secrets),
 		Time:    req.now,
 		Method:  kept(redact(r.Method, req.secrets)),
 		Path:    kept(redactPath(sentPath(r.URL), req.secrets)),
