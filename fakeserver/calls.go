@@ -88,8 +88,6 @@ func (c Call) String() string {
 // once it is in the log.
 type record struct {
 	call    Call
-	base    string // scheme and host
-	query   string
 	hasKey  bool
 	token   digest
 	hasText bool
@@ -99,9 +97,6 @@ type record struct {
 func (r *record) copied() Call {
 	c := r.call
 	c.Header, c.Sent.Header = c.Header.Clone(), c.Sent.Header.Clone()
-	if c.URL = r.base + c.Path; r.query != "" {
-		c.URL += "?" + r.query
-	}
 	return c
 }
 
