@@ -80,15 +80,10 @@ func (s *settings) transport() http.RoundTripper {
 		MaxIdleConnsPerHost:    256,
 		TLSHandshakeTimeout:    10 * time.Second,
 		ExpectContinueTimeout:  time.Second,
-		IdleConnTimeout:        idleTimeout,
+		IdleConnTimeout:        90 * time.Second,
 		MaxResponseHeaderBytes: 256 << 10,
 	}
 }
-
-// idleTimeout is less than what load balancers allow, 60 s and more as a rule: a
-// POST must not meet their closing of the connection, which leaves its outcome
-// unknown.
-const idleTimeout = 50 * time.Second
 
 // pingAfter is how long an HTTP/2 connection may be silent before a ping, and how long
 // the ping may go unanswered. Without pings, each call on a connection whose path has
