@@ -95,6 +95,8 @@ var badBodies = map[string][]struct{ body, reason string }{
 		{`{"text":"hello","user_ref":null}`, "user_ref: must be a string"},
 		{`{"Text":"hello"}`, `body: member "Text" is not allowed`},
 		{`{"text":"hello","":1}`, `body: member "" is not allowed`},
+		{`{"text":"hello","a1b2c3d":1}`, `body: member "a1b2c3d" is not allowed`},
+		{`{"text":"hello","a1b2c3d4":1}`, "body: member … is not allowed"}, // long enough to be a key
 		{`{"text":"hello","` + strings.Repeat("é", 65) + `":1}`, `body: member "` + strings.Repeat("é", 30) + `..." is not allowed`},
 		{`{"text":"hello","t\u0065xt":"hello"}`, "text: is there twice"},
 	},
