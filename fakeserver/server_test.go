@@ -26,6 +26,9 @@ func TestCloseRefusesAndIsIdempotent(t *testing.T) {
 		_, err = refused.wire.RoundTrip(refused.request("POST", "/v1/warmup", noBody)) //nolint:bodyclose // there is none
 		assert.ErrorContains(t, err, "the fake is closed")
 	}
+	fake, err = fakeserver.Open()
+	require.NoError(t, err)
+	concurrently(8, 1, func() { fake.HTTPClient(nil); assert.NoError(t, fake.Close()) })
 }
 
 func TestReset(t *testing.T) {
