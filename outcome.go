@@ -12,22 +12,22 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// ending is how an attempt ended, as far as retries are concerned.
-type ending int
+// class is how an attempt ended, as far as retries are concerned.
+type class int
 
 const (
-	endedWell ending = iota
-	endedUnsent
-	endedLost
-	endedLimited
-	endedDown
-	endedUnavailable
-	endedBroken
-	endedOtherwise
-	endedCertificate
-	endedByContext
-	endedByContextSent
-	endedRefused
+	classSuccess class = iota
+	classNeverSent
+	classLost
+	classLimited
+	classDown
+	classUnavailable
+	classBroken
+	classOther
+	classCertificate
+	classEndedBefore
+	classEndedAfter
+	classRefused
 )
 
 // outcome is how one attempt ended.
@@ -50,53 +50,53 @@ func (o *outcome) failed() bool { return o.err != nil || !o.success() }
 
 func (o *outcome) limited() bool { return isLimited(o.status) }
 
-// ending sorts an outcome of a call to endpoint. ctxErr is the error of the
+// classify sorts an outcome of a call to endpoint. ctxErr is the error of the
 // call's context, which counts only where there is no answer: what has arrived
 // is kept.
-func (o *outcome) ending(endpoint *spec.Endpoint, ctxErr error) ending {
+func (o *outcome) classify(endpoint *spec.Endpoint, ctxErr error) class {
 	switch {
 	case o.refused:
-		return endedRefused
+		return classRefused
 	case o.status == 0:
-		return o.endingUnanswered(ctxErr)
+		return o.classifyUnanswered(ctxErr)
 	case !o.failed():
-		return endedWell
+		return classSuccess
 	case o.success() && ctxErr != nil:
-		return endedByContextSent
+		return classEndedAfter
 	case o.success():
-		return endedLost
+		return classLost
 	case o.limited():
-		return endedLimited
+		return classLimited
 	case isServerError(o.status):
-		return o.endingServerError(endpoint)
+		return o.classifyServerError(endpoint)
 	}
-	return endedOtherwise
+	return classOther
 }
 
-// endingServerError knows one status after which nothing was done: the 503
+// classifyServerError knows one status after which nothing was done: the 503
 // that the interface lists, in the service's own words.
-func (o *outcome) endingServerError(endpoint *spec.Endpoint) ending {
+func (o *outcome) classifyServerError(endpoint *spec.Endpoint) class {
 	switch {
 	case isUnavailable(o.status) && endpoint.Lists(o.status) && o.answer.Code != "":
-		return endedUnavailable
+		return classUnavailable
 	case isUnavailable(o.status), isGateway(o.status):
-		return endedDown
+		return classDown
 	}
-	return endedBroken
+	return classBroken
 }
 
-func (o *outcome) endingUnanswered(ctxErr error) ending {
+func (o *outcome) classifyUnanswered(ctxErr error) class {
 	switch {
 	case o.sent && ctxErr != nil:
-		return endedByContextSent
+		return classEndedAfter
 	case ctxErr != nil:
-		return endedByContext
+		return classEndedBefore
 	case isCertificateError(o.err):
-		return endedCertificate
+		return classCertificate
 	case o.sent:
-		return endedLost
+		return classLost
 	}
-	return endedUnsent
+	return classNeverSent
 }
 
 // askedWait is the wait that the answer asks for, and after a 429 that asks

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"runtime"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
@@ -29,10 +30,12 @@ type Env struct {
 	// Dir is an empty folder, which a restart keeps.
 	Dir string
 
-	play     *play
-	ctx      context.Context
-	cancel   context.CancelFunc
-	cleanups []func() // the play's lock guards it
+	play   *play
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	mu       sync.Mutex
+	cleanups []func()
 }
 
 // Context returns a context without a deadline. It ends with the run.
@@ -55,15 +58,18 @@ func (e *Env) Point(name string) error { return e.play.point(name) }
 
 // Cleanup registers a function for the end of the run.
 func (e *Env) Cleanup(f func()) {
-	e.play.note(func() { e.cleanups = append(e.cleanups, f) })
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.cleanups = append(e.cleanups, f)
 }
 
 // finish ends the run as package testing does: context first, then the cleanups,
 // the last one first.
 func (e *Env) finish() {
 	e.cancel()
-	var cleanups []func()
-	e.play.note(func() { cleanups = slices.Clone(e.cleanups) })
+	e.mu.Lock()
+	cleanups := slices.Clone(e.cleanups)
+	e.mu.Unlock()
 	for _, f := range slices.Backward(cleanups) {
 		f()
 	}

@@ -1,7 +1,6 @@
 package fakeserver
 
 import (
-	"cmp"
 	"fmt"
 	"net/http"
 	"net/textproto"
@@ -103,14 +102,16 @@ func (c *canned) bodiless(a answer) answer {
 	return a
 }
 
-// codeOf is the error identifier for the status of a fault or a script: the name of
-// the status, from which the fake's own differ for 429 only.
+// codeOf is the error identifier for the status of a fault: the fake's own, or
+// the name of the status.
 func codeOf(status int) string {
-	if status == http.StatusTooManyRequests {
-		return codeRateLimited
+	if code, ok := codes[status]; ok {
+		return code
 	}
-	name := cmp.Or(http.StatusText(status), "status "+strconv.Itoa(status))
-	return strings.ReplaceAll(strings.ToLower(name), " ", "_")
+	if name := http.StatusText(status); name != "" {
+		return strings.ReplaceAll(strings.ToLower(name), " ", "_")
+	}
+	return "status_" + strconv.Itoa(status)
 }
 
 func (c *canned) answer(by *choices, req *request, date string, shown legible) answer {

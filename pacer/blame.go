@@ -14,11 +14,10 @@ import (
 // the guess is wrong, the next plain request is refused, and shuts the gate of
 // all.
 func (m *machine) refused(k kinds, granted, wait int64, key string) {
-	m.shut(k, m.now+wait, key)
+	m.shut(k, m.Now+wait, key)
 	for b := range m.budgets(k) {
 		if b.isLong() { // what was refused does not count
-			b.Sent = max(0, b.Sent-b.calls)
-			b.add(granted, -b.calls)
+			b.giveBack(granted)
 		}
 	}
 	if k != request {
@@ -32,7 +31,7 @@ func (m *machine) refused(k kinds, granted, wait int64, key string) {
 		}
 	}
 	if blamed.rule != nil {
-		m.learn(blamed, granted, m.now+wait)
+		m.learn(blamed, granted, m.Now+wait)
 	}
 }
 
@@ -41,7 +40,7 @@ func (m *machine) refused(k kinds, granted, wait int64, key string) {
 func (b budget) full() float64 {
 	switch {
 	case !b.isLong():
-		return float64(b.sent()) / b.allowed
+		return float64(b.sent(b.now)) / b.allowed
 	case b.used():
 		return 0.95
 	}
@@ -54,14 +53,14 @@ func (b budget) full() float64 {
 // others may be to blame.
 func (m *machine) learn(b budget, granted, opens int64) {
 	m.calm(b.counts, opens)
-	known, hold := m.lonely || m.now-m.Fresh >= b.window, shortHold
+	known, hold := m.lonely || m.Now-m.Fresh >= b.window, shortHold
 	if m.lonely {
 		hold = longHold
 	}
 	switch {
 	case b.isLong():
 		b.refusedLong(opens)
-	case known && granted >= m.now-b.window/2 && (b.counts == request || b.full() >= 0.5):
+	case known && granted >= m.Now-b.window/2 && (b.counts == request || b.full() >= 0.5):
 		b.refusedShort(opens, granted, hold)
 	}
 }
@@ -78,7 +77,7 @@ func (m *machine) calm(counts kinds, opens int64) {
 func (m *machine) reopen() {
 	m.Gates = nil
 	for b := range m.budgets(everything) {
-		b.Due, b.Most = min(b.Due, m.now+b.credit), 0
+		b.Due, b.Most = min(b.Due, m.Now+b.credit), 0
 	}
 }
 

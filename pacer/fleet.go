@@ -1,24 +1,22 @@
 package pacer
 
 import (
+	"context"
 	"log/slog"
-	"maps"
 	"math/rand/v2"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
 )
 
-// fleet is what a pacer knows of the store and the other processes. The pacer's
-// lock guards it.
+// fleet is what a pacer knows of the store and the other processes.
 type fleet struct {
 	offset int64 // what the state's clock is ahead of the pacer's
 	took   int64 // how long a step takes
 
 	down    bool      // there is no store, or it does not answer: the state is this process's share
-	since   time.Time // when it went down
+	since   time.Time // when it went down; zero: it answers, or there is none
 	retryAt int64     // when a step tries it again
-	size    int64     // how many processes work on shares; 0: nobody knows, as the store was never seen
 	seen    string    // the key of the value that was seen last
 
 	late   float64 // the part of the last swaps for which another process was quicker
@@ -32,64 +30,47 @@ const (
 	lonelyPart = 0.25       // of Max, for a process that knows of no other
 )
 
+// onItsOwn reports whether steps do without the store for now.
+func (p *Pacer) onItsOwn() bool { return p.fleet.down && p.now() < p.fleet.retryAt }
+
 // step applies f to the shared state or, without a store that answers, to the
 // state of this process. It applies f again where another process was quicker.
-// While the store is away, a step tries it every now and then. Once the step is
-// taken it calls then, with the lock held.
-func (p *Pacer) step(f func(*machine), then func()) {
-	p.mu.Lock()
-	now := p.now()
-	here := p.fleet.down && now < p.fleet.retryAt
-	if !here {
-		p.fleet.retryAt = now + storeRetry
-		p.mu.Unlock()
+func (p *Pacer) step(f func(*machine)) {
+	if !p.onItsOwn() {
+		p.fleet.retryAt = p.now() + storeRetry
 		err := p.stepShared(f)
-		if here = err != nil; here {
-			p.storeFailed(err)
+		if err == nil {
+			return
 		}
-		p.mu.Lock()
+		p.storeFailed(err)
 	}
-	if here {
-		f(p.here(p.now()))
-	}
-	then()
-	p.mu.Unlock()
+	f(p.here())
 }
 
 // report takes a step that changes what the waiting calls were told. The
 // caller does not wait for the store.
 func (p *Pacer) report(f func(*machine)) {
 	if p.store != nil {
-		go p.step(f, p.wakeAll)
-	} else {
-		p.step(f, p.wakeAll)
+		go func() {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.step(f)
+			p.wakeAll()
+		}()
+		return
 	}
-}
-
-// bringIn adds to a loaded state what this process knows: that it is a member,
-// and all else where it worked on another state, or a share. The lock is held.
-func (p *Pacer) bringIn(l *loaded, began int64) {
-	now := p.now()
-	l.took = max(0, now-began)
-	l.member, l.ahead, l.offset = p.member, max(claimAhead, 6*p.fleet.took), l.now-began-l.took/2
-	l.Members[p.member] = l.now
-	maps.DeleteFunc(l.Members, func(_, seen int64) bool { return seen < l.now-memberFor })
-	if p.fleet.down && l.last(nothing).Opens == 0 { // others may still be on their shares
-		l.shut(nothing, l.now+returnHold, "")
-	}
-	if p.fleet.down || l.lost || p.fleet.size > 0 && p.fleet.seen != l.key {
-		l.join(p.here(now))
-	}
+	p.step(f)
+	p.wakeAll()
 }
 
 // join brings in what a process knows: of each limit the fuller count holds. A
 // level that was found by trial is a share, so it is left out.
 func (m *machine) join(other *machine) {
-	ahead := m.now - other.now
+	ahead := m.Now - other.Now
 	for _, g := range other.Gates {
 		m.shut(g.Kinds, g.Opens+ahead, g.Key)
 	}
-	m.Fresh = m.now
+	m.Fresh = m.Now
 	for b := range m.budgets(everything) {
 		for o := range other.budgets(b.counts) {
 			if o.Key != b.Key || o.window != b.window {
@@ -98,81 +79,61 @@ func (m *machine) join(other *machine) {
 			if o.Sent > b.Sent {
 				b.Begins, b.Sent, b.Most, b.Lasts = o.Begins+ahead, o.Sent, o.Most, o.Lasts
 			}
-			if calls := o.sent(); !b.isLong() && calls > b.sent() {
+			if calls := o.sent(o.now); !b.isLong() && calls > b.sent(b.now) {
 				b.even(min(calls, int64(b.allowed)-1))
 			}
 			if o.Corrected > 0 && o.Corrected+ahead > b.Corrected && o.max == b.max && !other.lonely {
 				b.Level, b.Corrected, b.Quiet = o.Level, o.Corrected+ahead, o.Quiet+ahead
 			}
 		}
-		b.pause(max(m.now, m.last(nothing).Opens))
+		b.pause(max(m.Now, m.last(nothing).Opens))
 	}
 }
 
-// storeAnswered notes that the store has taken a step, and logs what is new.
+// storeAnswered goes on from the state that the store has taken.
 func (p *Pacer) storeAnswered(l *loaded) {
-	var back, slow bool
-	p.locked(func() {
-		f := &p.fleet
-		f.late -= f.late / 200
-		back, slow = f.down, f.late > mostLate && !f.warned
-		f.took += (2*l.took - f.took) / 4
-		f.offset, f.down, f.size, f.seen, f.warned = l.offset, false, 1, l.key, f.warned || slow
-		if l.key == p.key() { // else SetLimits came in between
-			p.state = l.state
-		}
-		if back {
-			p.wakeAll()
-		}
-	})
-	if l.lost {
-		p.logger.Warn("agentmessaging pacer begins the shared state afresh: the store has lost it, holds something else, or its clock was set back")
+	f := &p.fleet
+	f.late -= f.late / 200
+	back, slow := f.down, f.late > mostLate && !f.warned
+	f.offset, f.down, f.since, f.seen, f.warned = l.offset, false, time.Time{}, l.key, f.warned || slow
+	if l.key == p.key() { // else SetLimits came in between
+		p.machine.state = l.state
 	}
 	if back {
-		p.logger.Info("agentmessaging pacer's store answers again")
+		p.wakeAll()
+		p.log(slog.LevelInfo, "agentmessaging pacer's store answers again")
+	}
+	if l.lost {
+		p.log(slog.LevelWarn, "agentmessaging pacer begins the shared state afresh: the store has lost it, holds something else, or its clock was set back")
 	}
 	if slow {
-		p.logger.Warn("agentmessaging pacer's store is too far away for so many calls: part of the quota is not used; " +
+		p.log(slog.LevelWarn, "agentmessaging pacer's store is too far away for so many calls: part of the quota is not used; "+
 			"use a store that is nearer, or fewer processes")
 	}
 }
 
-// storeFailed goes on with a share of the limits, and logs that once.
-func (p *Pacer) storeFailed(err error) {
-	var isNew bool
-	var processes int64
-	p.locked(func() {
-		if isNew = !p.fleet.down; isNew {
-			p.beginShare()
-			processes = p.fleet.size
-		}
-	})
-	if isNew {
-		p.logger.Warn("agentmessaging pacer's store does not answer; working on a share of the limits",
-			slog.Int64("processes", processes), slog.String("error", scrub.Line(err.Error(), 256)))
-	}
-}
-
-// beginShare makes the state this process's share: each call now counts once
+// storeFailed makes the state this process's share: each call now counts once
 // per known process, and the first goes when this process's ticket was due. A
 // process that knows of no other begins with a part, and finds its share by
-// refusals. The lock is held.
-func (p *Pacer) beginShare() {
-	p.fleet.down, p.fleet.since = true, time.Now()
-	m := p.here(p.now())
-	if !m.lonely {
-		p.fleet.size = max(1, int64(len(m.Members)))
+// refusals.
+func (p *Pacer) storeFailed(err error) {
+	if p.fleet.down {
+		return
 	}
+	m := p.here()
 	for b := range m.budgets(everything) {
 		switch {
 		case m.lonely:
-			b.Level, b.Quiet = lonelyPart, m.now
+			b.Level, b.Quiet = lonelyPart, m.Now
 		case !b.isLong():
-			b.Due = max(b.Due-b.credit, m.turnOf(b.counts, p.fleet.size*b.pace))
+			b.Due = max(b.Due-b.credit, m.turnOf(b.counts, int64(len(m.Members))*b.pace))
 		}
 	}
-	m.Tickets, m.Fresh = nil, m.now
+	m.Tickets, m.Fresh = nil, m.Now
+	p.fleet.down, p.fleet.since = true, time.Now()
 	p.wakeAll()
+	p.log(slog.LevelWarn, "agentmessaging pacer's store does not answer; working on a share of the limits",
+		slog.Int("processes", len(m.Members)), slog.String("error", scrub.Line(err.Error(), 256)))
 }
 
 // turnOf is when this process would have been next; by chance if it did not wait.
@@ -182,5 +143,9 @@ func (m *machine) turnOf(counts kinds, round int64) int64 {
 			return t.Due
 		}
 	}
-	return m.now + rand.Int64N(round+1)
+	return m.Now + rand.Int64N(round+1)
+}
+
+func (p *Pacer) log(level slog.Level, message string, attrs ...slog.Attr) {
+	p.outside(func() { p.logger.LogAttrs(context.Background(), level, message, attrs...) })
 }

@@ -1,10 +1,6 @@
 package pacer
 
-import (
-	"context"
-
-	"github.com/agent-messaging-service/agentmessaging-go"
-)
+import "context"
 
 // Priority orders calls that wait in a [Pacer].
 type Priority int
@@ -35,28 +31,12 @@ func WithTenant(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, tenantKey{}, id)
 }
 
-// waiter is a call that waits.
-type waiter struct {
-	clock    agentmessaging.Clock
-	tenant   string
-	came     int64
-	deadline int64 // of the pacer's clock; 0: none
-	maxWait  int64 // until the limits let anybody go
-
-	answered chan struct{} // closed when the call has its permit, or its refusal; nil where it had it at once
-	permit   permit
-	err      error
-
-	round int // tenants take turns, each with a call in every round
-	waits bool
-}
-
 // line holds waiting calls in the order of their turns. Arriving, leaving and
 // counting who is before take logarithmic time: a Fenwick tree counts the calls
 // of the rounds.
 type line struct {
-	rounds  [][]*waiter // with calls that have left
-	round   int         // that is being served
+	rounds  [][]*call // with calls that have left
+	round   int       // that is being served
 	last    map[string]int
 	counts  []int
 	waiting int
@@ -81,20 +61,20 @@ func (l *line) count(round, n int) {
 	}
 }
 
-func (l *line) push(w *waiter) {
-	if l.roundOf(w.tenant)+1 >= len(l.counts) {
+func (l *line) push(c *call) {
+	if l.roundOf(c.tenant)+1 >= len(l.counts) {
 		l.renumber()
 	}
-	w.waits = true
-	l.put(w, l.roundOf(w.tenant))
+	c.waits = true
+	l.put(c, l.roundOf(c.tenant))
 }
 
-func (l *line) put(w *waiter, round int) {
+func (l *line) put(c *call, round int) {
 	for len(l.rounds) <= round {
 		l.rounds = append(l.rounds, nil)
 	}
-	l.rounds[round] = append(l.rounds[round], w)
-	w.round, l.last[w.tenant] = round, round
+	l.rounds[round] = append(l.rounds[round], c)
+	c.round, l.last[c.tenant] = round, round
 	l.count(round, 1)
 }
 
@@ -103,39 +83,39 @@ func (l *line) renumber() {
 	calls, was := l.all(), l.round
 	*l = line{last: map[string]int{}, counts: make([]int, 2*len(calls)+64)}
 	next := 0
-	for _, w := range calls {
-		if w.round > was {
-			was, next = w.round, next+1
+	for _, c := range calls {
+		if c.round > was {
+			was, next = c.round, next+1
 		}
-		l.put(w, next)
+		l.put(c, next)
 	}
 }
 
-func (l *line) pop() *waiter {
+func (l *line) pop() *call {
 	for ; ; l.round++ {
-		for i, w := range l.rounds[l.round] {
-			if l.remove(w) {
+		for i, c := range l.rounds[l.round] {
+			if l.remove(c) {
 				l.rounds[l.round] = l.rounds[l.round][i+1:]
-				return w
+				return c
 			}
 		}
 	}
 }
 
 // remove reports false where the call waits no more.
-func (l *line) remove(w *waiter) (waited bool) {
-	if waited = w.waits; waited {
-		w.waits = false
-		l.count(w.round, -1)
+func (l *line) remove(c *call) (waited bool) {
+	if waited = c.waits; waited {
+		c.waits = false
+		l.count(c.round, -1)
 	}
 	return waited
 }
 
-func (l *line) all() (calls []*waiter) {
+func (l *line) all() (calls []*call) {
 	for _, round := range l.rounds[l.round:] {
-		for _, w := range round {
-			if w.waits {
-				calls = append(calls, w)
+		for _, c := range round {
+			if c.waits {
+				calls = append(calls, c)
 			}
 		}
 	}

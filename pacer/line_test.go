@@ -16,15 +16,15 @@ func TestLineAgainstANaiveOne(t *testing.T) {
 	for seed := range uint64(4) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		var l line
-		var waiting []*waiter
+		var waiting []*call
 		for range 2000 {
 			switch n := random.IntN(10); {
 			case n < 6:
-				w := &waiter{tenant: fmt.Sprint(random.IntN(5)), deadline: random.Int64N(100), maxWait: 1}
+				w := &call{tenant: fmt.Sprint(random.IntN(5)), deadline: random.Int64N(100), maxWait: 1}
 				before := l.before(w.tenant)
 				l.push(w)
 				waiting = append(waiting, w)
-				slices.SortStableFunc(waiting, func(a, b *waiter) int { return a.round - b.round })
+				slices.SortStableFunc(waiting, func(a, b *call) int { return a.round - b.round })
 				require.Equal(t, before, slices.Index(waiting, w), "seed %d", seed)
 			case n < 8 && len(waiting) > 0:
 				require.Same(t, waiting[0], l.pop(), "seed %d", seed)
@@ -45,7 +45,7 @@ func TestLineAgainstANaiveOne(t *testing.T) {
 func TestTenantsAreForgotten(t *testing.T) {
 	var l line
 	for i := range 10_000 {
-		l.push(&waiter{tenant: fmt.Sprint(i)})
+		l.push(&call{tenant: fmt.Sprint(i)})
 		l.pop()
 	}
 	assert.Less(t, len(l.last), 200)
@@ -55,7 +55,7 @@ func TestTenantsAreForgotten(t *testing.T) {
 func BenchmarkLine(b *testing.B) {
 	for b.Loop() {
 		var l line
-		waiting := make([]waiter, 100_000)
+		waiting := make([]call, 100_000)
 		for i := range waiting {
 			waiting[i].deadline = int64(1 + i)
 			l.before("")

@@ -59,7 +59,6 @@ func (b budget) spendLong() {
 		b.Probing = b.now + probeWait
 	}
 	b.Sent += b.calls
-	b.sent() // forgets what has left the window
 	b.add(b.now, b.calls)
 }
 

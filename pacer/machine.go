@@ -6,13 +6,11 @@ import "iter"
 type machine struct {
 	*state
 	rules  []rule
-	now    int64
-	offset int64 // what now is ahead of the pacer's
+	offset int64 // what Now is ahead of the pacer's time
 	member int64 // this process
-	ahead  int64 // grants are taken so long before they are due, which hides the way to the store
+	took   int64 // how long a step takes at least
 	calls  int64 // what each counts as: more than 1 for a process on its share
 	lonely bool  // nobody knows how many processes there are
-	grants [mostGrants]int64
 }
 
 // budget is one limit at work.
@@ -30,8 +28,11 @@ type budget struct {
 }
 
 func (m *machine) budget(i int) budget {
-	b := budget{rule: &m.rules[i], limit: &m.Limits[i], index: i, now: m.now, calls: m.calls}
+	b := budget{rule: &m.rules[i], limit: &m.Limits[i], index: i, now: m.Now, calls: m.calls}
 	b.slot, b.guard, b.allowed = b.window/240, min(400_000, b.window/20), b.level()
+	for len(b.Slots) > 0 && b.Slots[0].Leaves <= b.now {
+		b.Slots = b.Slots[1:]
+	}
 	if b.isLong() { // in few slots, since the window may be a day
 		b.slot = b.window / 60
 		b.guard = b.slot + longGuard
@@ -80,11 +81,15 @@ func (m *machine) spend(k kinds, at int64) {
 // giveBack takes back a call that was not sent.
 func (m *machine) giveBack(k kinds, at int64) {
 	for b := range m.budgets(k) {
-		b.add(at, -b.calls)
-		if b.isLong() {
-			b.Sent, b.Probing = max(0, b.Sent-b.calls), 0
-		} else {
-			b.Due -= b.calls * b.pace
-		}
+		b.giveBack(at)
+	}
+}
+
+func (b budget) giveBack(at int64) {
+	b.add(at, -b.calls)
+	if b.isLong() {
+		b.Sent, b.Probing = max(0, b.Sent-b.calls), 0
+	} else {
+		b.Due -= b.calls * b.pace
 	}
 }

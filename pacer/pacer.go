@@ -17,7 +17,6 @@
 package pacer
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"math"
@@ -49,15 +48,12 @@ type Pacer struct {
 	store  Store // nil: this process is alone
 	apiKey func() string
 	logger *slog.Logger
-	member int64
 
-	mu      sync.Mutex // guards what follows
-	rules   []rule
+	mu      sync.Mutex // guards what follows; functions with small letters run with it
 	clock   agentmessaging.Clock
 	last    time.Time     // that the clock has told
 	passed  time.Duration // by it
-	state   *state        // that this process works on, or what it saw in the store last
-	machine machine       // of that state, reused
+	machine machine       // works on this process's state, or on what it saw in the store last
 	fleet   fleet
 	queues  map[class]*queue
 }
@@ -74,9 +70,8 @@ func New(limits []Limit, opts ...Option) (*Pacer, error) {
 		return nil, err
 	}
 	p := &Pacer{
-		logger: slog.New(slog.DiscardHandler), member: rand.Int64(), rules: rules,
-		clock: cooldown.RealClock{}, last: time.Now(),
-		queues: map[class]*queue{}, fleet: fleet{down: true, retryAt: math.MaxInt64, size: 1},
+		logger: slog.New(slog.DiscardHandler), clock: cooldown.RealClock{}, last: time.Now(),
+		queues: map[class]*queue{}, fleet: fleet{down: true, retryAt: math.MaxInt64},
 	}
 	for _, opt := range opts {
 		if opt == nil {
@@ -86,7 +81,10 @@ func New(limits []Limit, opts ...Option) (*Pacer, error) {
 			return nil, err
 		}
 	}
-	p.state = newState(rules, p.now())
+	p.machine = machine{state: newState(rules, p.now()), rules: rules, member: rand.Int64()}
+	if p.store == nil {
+		p.machine.Members[p.machine.member] = p.machine.Now
+	}
 	return p, nil
 }
 
@@ -116,18 +114,18 @@ func (p *Pacer) SetLimits(limits []Limit) error {
 	if err != nil {
 		return err
 	}
-	var changed bool
-	p.locked(func() {
-		if changed = !slices.Equal(rules, p.rules); changed {
-			old := p.here(p.now())
-			m := newState(rules, old.now).at(rules, old.now)
-			m.join(old)
-			p.state, p.rules = m.state, rules
-		}
-	})
-	if changed {
-		p.step((*machine).reopen, p.wakeAll)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if slices.Equal(rules, p.machine.rules) {
+		return nil
 	}
+	old := p.here()
+	m := machine{state: newState(rules, old.Now), rules: rules, calls: 1}
+	m.join(old)
+	m.Members = old.Members
+	p.machine.state, p.machine.rules = m.state, rules
+	p.step((*machine).reopen)
+	p.wakeAll()
 	return nil
 }
 
@@ -136,62 +134,53 @@ func (p *Pacer) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttem
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	key := class{kindsOf(attempt), ctx.Value(priorityKey{}) == PriorityBatch}
-	var q *queue
-	var w *waiter
-	p.locked(func() {
-		if slices.ContainsFunc(p.rules, func(r rule) bool { return r.counts&key.Kinds != 0 }) {
-			if q = p.queues[key]; q == nil {
-				q = &queue{class: key, wake: func() {}}
-				p.queues[key] = q
-			}
-			w = p.newWaiter(ctx, attempt)
-			p.enter(q, w)
-		}
-	})
-	switch {
-	case w == nil:
-		return &permit{}, nil
-	case w.answered != nil:
-		p.wait(ctx, q, w)
-	}
-	if w.err != nil {
-		return nil, w.err
-	}
-	return &w.permit, nil
-}
-
-// newWaiter takes the attempt's clock for the pacer's. The lock is held.
-func (p *Pacer) newWaiter(ctx context.Context, attempt agentmessaging.LimitedAttempt) *waiter {
-	p.clock = cmp.Or(attempt.Clock, p.clock)
-	w := &waiter{
-		clock: p.clock, came: p.now(),
-		maxWait: cmp.Or(attempt.MaxWait, cooldown.DefaultMaxWait).Microseconds(),
-	}
-	w.tenant, _ = ctx.Value(tenantKey{}).(string)
-	if deadline, has := ctx.Deadline(); has {
-		w.deadline = max(1, w.came+time.Until(deadline).Microseconds())
-	}
-	return w
-}
-
-func (p *Pacer) locked(f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	q := p.queueOf(class{kindsOf(attempt), ctx.Value(priorityKey{}) == PriorityBatch})
+	if q == nil {
+		return &call{}, nil
+	}
+	c := p.newCall(ctx, attempt)
+	p.enter(q, c)
+	p.wait(ctx, q, c)
+	if c.err != nil {
+		return nil, c.err
+	}
+	return c, nil
+}
+
+// queueOf returns nil for calls that no limit counts.
+func (p *Pacer) queueOf(c class) *queue {
+	if !slices.ContainsFunc(p.machine.rules, func(r rule) bool { return r.counts&c.Kinds != 0 }) {
+		return nil
+	}
+	if p.queues[c] == nil {
+		p.queues[c] = &queue{class: c, wake: func() {}}
+	}
+	return p.queues[c]
+}
+
+// outside runs what takes time, or is somebody else's, without the lock.
+func (p *Pacer) outside(f func()) {
+	p.mu.Unlock()
+	defer p.mu.Lock()
 	f()
 }
 
-// here is the state as this process knows it, at its time. The lock is held.
-func (p *Pacer) here(now int64) *machine {
-	p.machine = p.state.at(p.rules, now+p.fleet.offset)
-	m := &p.machine
-	m.member, m.offset, m.calls, m.lonely = p.member, m.now-now, max(1, p.fleet.size), p.fleet.size == 0
+// here is the state as this process knows it, at its time.
+func (p *Pacer) here() *machine {
+	m, now := &p.machine, p.now()
+	m.at(now + p.fleet.offset)
+	m.offset, m.calls, m.lonely = m.Now-now, 1, len(m.Members) == 0
+	if p.fleet.down {
+		m.calls = max(1, int64(len(m.Members)))
+	}
 	return m
 }
 
 // now is what has passed by the client's clock. It never goes back: a clock that
 // is set back, or one that begins in the year 1, goes on from there. A time of 0
-// means never, so it begins at an hour. The lock is held.
+// means never, so it begins at an hour.
 func (p *Pacer) now() int64 {
 	now := p.clock.Now()
 	p.passed += max(0, now.Sub(p.last))

@@ -10,8 +10,7 @@ import (
 )
 
 // queue holds the waiting calls of a kind. While there are some, one goroutine
-// asks for them; who gets a grant is decided when it comes. The pacer's lock
-// guards it.
+// asks for them; who gets a grant is decided when it comes.
 type queue struct {
 	class
 	answer  // zero where the state keeps no place for it; due is 0 where it is out of date
@@ -25,63 +24,27 @@ type queue struct {
 const claimAhead = 250 * int64(1000)
 
 // enter gives a call a place in the line, or refuses it. Where nobody waits, a
-// process that is on its own asks for it at once. The lock is held.
-func (p *Pacer) enter(q *queue, w *waiter) {
-	atOnce := p.fleet.down && w.came < p.fleet.retryAt && !q.serving
-	if atOnce {
-		if q.answer = p.here(w.came).ask(q.class, 1); len(q.grants) > 0 {
-			w.permit = permit{pacer: p, kinds: q.Kinds, at: q.grants[0]}
-			q.answer = answer{}
-			return
-		}
-	}
-	if before := q.line.before(w.tenant); q.due > 0 && q.hopeless(w, before, w.came) {
-		p.refuse(q, w, before, w.came)
-		if atOnce {
-			p.here(w.came).withdraw(q.class)
-			q.answer = answer{}
-		}
+// process that is on its own asks for it at once.
+func (p *Pacer) enter(q *queue, c *call) {
+	if before := q.line.before(c.tenant); q.due > 0 && q.hopeless(c, before, c.came) {
+		q.refuse(c, before, c.came)
 		return
 	}
-	w.answered = make(chan struct{})
-	if q.line.push(w); !q.serving {
-		q.serving = true
+	if q.line.push(c); q.serving {
+		return
+	}
+	if p.onItsOwn() {
+		p.ask(q)
+	}
+	if q.serving = c.waits; q.serving {
 		go p.serve(q)
+	} else {
+		p.rest(q)
 	}
 }
 
-// wait is for the call's turn. A call whose context ends leaves the line, or
-// gives its permit back.
-func (p *Pacer) wait(ctx context.Context, q *queue, w *waiter) {
-	select {
-	case <-w.answered:
-	case <-ctx.Done():
-		p.leave(ctx, q, w)
-	}
-	if w.err != nil {
-		return
-	}
-	if w.permit.early > 0 {
-		_ = w.clock.Sleep(ctx, time.Duration(w.permit.early)*time.Microsecond)
-	}
-	if w.err = ctx.Err(); w.err != nil {
-		go w.permit.giveBack()
-	}
-}
-
-func (p *Pacer) leave(ctx context.Context, q *queue, w *waiter) {
-	p.locked(func() {
-		if q.line.remove(w) {
-			w.err = ctx.Err()
-			if q.line.waiting == 0 {
-				q.wake()
-			}
-		}
-	})
-}
-
-func (q *queue) hopeless(w *waiter, before int, now int64) bool {
-	return q.opens-now > w.maxWait || w.deadline > 0 && max(now, q.turn(before)) > w.deadline
+func (q *queue) hopeless(c *call, before int, now int64) bool {
+	return q.opens-now > c.maxWait || max(now, q.turn(before)) > c.deadline
 }
 
 // turn is when a call goes that has so many before it. A burst makes the line
@@ -92,7 +55,6 @@ func (q *queue) turn(before int) int64 {
 }
 
 // wakeAll makes all queues ask anew: something has come free, or has closed.
-// The lock is held.
 func (p *Pacer) wakeAll() {
 	for _, q := range p.queues {
 		q.due = 0
@@ -103,81 +65,84 @@ func (p *Pacer) wakeAll() {
 // serve asks for the calls of a queue until none waits.
 func (p *Pacer) serve(q *queue) {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	for q.line.waiting > 0 {
-		if wait, clock := p.untilDue(q), p.clock; wait > 0 {
+		if wait := p.untilDue(q); wait > 0 {
 			ctx, wake := context.WithCancel(context.Background())
 			q.wake = wake
-			p.mu.Unlock()
-			_ = clock.Sleep(ctx, time.Duration(wait)*time.Microsecond) // what ended it does not matter
+			clock := p.clock
+			p.outside(func() { _ = clock.Sleep(ctx, time.Duration(wait)*time.Microsecond) }) // what ended it does not matter
 			wake()
 		} else {
-			waits, got := int64(q.line.waiting), answer{}
-			p.mu.Unlock()
-			p.step(func(m *machine) { got = m.ask(q.class, waits) }, func() { p.pass(q, waits, got) })
+			p.ask(q)
 		}
-		p.mu.Lock()
 	}
+	q.serving = false
+	p.rest(q)
+}
+
+// rest gives the place back that the state keeps, if it does.
+func (p *Pacer) rest(q *queue) {
 	if q.limit != nil {
-		go p.report(func(m *machine) { m.withdraw(q.class) })
+		p.report(func(m *machine) { m.withdraw(q.class) })
 	}
-	q.serving, q.answer = false, answer{}
-	p.mu.Unlock()
+	q.answer = answer{}
 }
 
 // untilDue is how long the queue has to wait before it asks: at most ten minutes,
-// as a closed limit may open early. The lock is held.
+// as a closed limit may open early.
 func (p *Pacer) untilDue(q *queue) int64 {
-	at := q.due
-	switch {
-	case at == 0:
-	case p.fleet.down:
-		at = min(at, p.fleet.retryAt)
-	default:
-		at -= claimAhead * 7 / 8 // the two clocks are compared with an error
+	at := q.due - claimAhead*7/8 // the two clocks are compared with an error
+	if p.fleet.down {
+		at = min(q.due, p.fleet.retryAt)
 	}
 	return min(at-p.now(), 600*second)
 }
 
-// pass hands the grants on, and refuses those who cannot go in time any more.
-// The lock is held.
-func (p *Pacer) pass(q *queue, waits int64, got answer) {
+// ask takes a step for the calls that wait. It hands the grants on, and refuses
+// those who cannot go in time any more.
+func (p *Pacer) ask(q *queue) {
+	waits, got := int64(q.line.waiting), answer{}
+	p.step(func(m *machine) { got = m.ask(q.class, waits) })
 	now, granted := p.now(), int64(len(got.grants))
 	isNew := q.due == 0 || got.due > q.due+granted*q.gap+q.gap/2
 	q.answer = got
 	for _, at := range got.grants {
-		leave := permit{pacer: p, kinds: q.Kinds, at: at, early: max(0, at-got.offset-now)}
 		if q.line.waiting == 0 {
-			go leave.giveBack()
+			p.report(func(m *machine) { m.giveBack(q.Kinds, at) })
 			continue
 		}
-		w := q.line.pop()
-		if leave.waited = now + leave.early - w.came; leave.waited > 0 {
-			leave.limit = q.key
+		c := q.line.pop()
+		c.at, c.early = at, max(0, at-got.offset-now)
+		if c.waited = now + c.early - c.came; c.waited > 0 {
+			c.limit = q.key
 		}
-		w.permit = leave
-		close(w.answered)
+		close(c.answered)
 	}
 	if granted == waits {
 		q.answer = answer{}
 	} else if isNew {
-		before := 0
-		for _, w := range q.line.all() {
-			if !q.hopeless(w, before, now) {
-				before++
-			} else if q.line.remove(w) {
-				p.refuse(q, w, before, now)
-			}
+		q.refuseHopeless(now)
+	}
+}
+
+// refuseHopeless looks at all calls that wait.
+func (q *queue) refuseHopeless(now int64) {
+	before := 0
+	for _, c := range q.line.all() {
+		if !q.hopeless(c, before, now) {
+			before++
+		} else if q.line.remove(c) {
+			q.refuse(c, before, now)
 		}
 	}
 }
 
-func (p *Pacer) refuse(q *queue, w *waiter, before int, now int64) {
+func (q *queue) refuse(c *call, before int, now int64) {
 	wait := max(q.opens, q.turn(before)) - now
-	w.err = &agentmessaging.Error{
+	c.err = &agentmessaging.Error{
 		StatusCode: http.StatusTooManyRequests, Code: spec.RateLimited, LimitKey: q.key,
 		RetryAfter: time.Duration(max(1, wait)) * time.Microsecond,
 	}
-	if w.answered != nil {
-		close(w.answered)
-	}
+	close(c.answered)
 }

@@ -15,7 +15,6 @@ type state struct {
 	Format  int
 	Now     int64 // the latest time that was seen
 	Fresh   int64 // since when the calls of all processes are in it
-	Passed  int   // interactive calls that went before a batch call
 	Limits  []limit
 	Gates   []gate
 	Members map[int64]int64 // when each process asked last
@@ -30,7 +29,7 @@ type limit struct {
 
 // format numbers the layout of a value. Raise it where decode would misread an
 // older one.
-const format = 3
+const format = 4
 
 const (
 	memberFor = 120 * second
@@ -39,8 +38,8 @@ const (
 
 func newState(rules []rule, now int64) *state {
 	s := &state{Format: format, Now: now, Fresh: now,
-		Limits: make([]limit, len(rules)), Members: map[int64]int64{}}
-	m := s.at(rules, now)
+		Limits: slices.Repeat([]limit{{short: short{Level: 1}}}, len(rules)), Members: map[int64]int64{}}
+	m := machine{state: s, rules: rules, calls: 1}
 	for b := range m.budgets(everything) {
 		b.pause(now - (atOnceAtFirst-1)*b.pace)
 	}
@@ -48,11 +47,10 @@ func newState(rules []rule, now int64) *state {
 }
 
 // at brings the state to a time.
-func (s *state) at(rules []rule, now int64) machine {
+func (s *state) at(now int64) {
 	s.Now = max(s.Now, now)
 	s.Gates = slices.DeleteFunc(s.Gates, func(g gate) bool { return g.Opens <= s.Now })
 	s.Tickets = slices.DeleteFunc(s.Tickets, func(t ticket) bool { return t.Due < s.Now-ticketFor })
-	return machine{state: s, rules: rules, now: s.Now, calls: 1}
 }
 
 // zippers are reused, since a new one costs more than what it does here.

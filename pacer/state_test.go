@@ -27,29 +27,29 @@ func newUsed(t testing.TB) *Pacer {
 
 func TestEncoding(t *testing.T) {
 	p := newUsed(t)
-	value, limits := p.state.encode(), len(p.rules)
-	assert.Equal(t, p.state, decode(value, limits))
+	value, limits := p.machine.state.encode(), len(p.machine.rules)
+	assert.Equal(t, p.machine.state, decode(value, limits))
 	const header = 10 // of gzip, of which not everything matters
 	for i := header; i < len(value); i++ {
 		changed := slices.Clone(value)
 		changed[i]++
 		if got := decode(changed, limits); got != nil { // of the last byte before the checksum, too
-			require.Equal(t, p.state, got, "byte %d", i)
+			require.Equal(t, p.machine.state, got, "byte %d", i)
 		}
 	}
 	assert.Nil(t, decode(value[:len(value)-1], limits))
 	assert.Nil(t, decode(value, limits+1))
-	p.state.Format++
-	assert.Nil(t, decode(p.state.encode(), limits))
+	p.machine.state.Format++
+	assert.Nil(t, decode(p.machine.state.encode(), limits))
 }
 
 // TestValueInTheStore: processes of other versions read the members by these
 // names. Who renames one, or counts otherwise, raises format.
 func TestValueInTheStore(t *testing.T) {
-	const value = `{"Format":3,"Now":1,"Fresh":2,"Passed":3,"Limits":[` +
-		`{"Due":4,"Slots":[{"Leaves":5,"Calls":6}],"Held":7,"Level":0.5,"Corrected":8,"Quiet":9,"Pressed":10,"Patience":11,` +
+	const value = `{"Format":4,"Now":1,"Fresh":2,"Limits":[` +
+		`{"Due":4,"Slots":[{"Leaves":5,"Calls":6}],"Level":0.5,"Corrected":8,"Quiet":9,"Pressed":10,"Patience":11,` +
 		`"Begins":12,"Sent":13,"Most":14,"Lasts":15,"Probing":16}],"Gates":[{"Kinds":1,"Opens":17,"Key":"k"}],` +
-		`"Members":{"18":19},"Tickets":[{"Kinds":1,"Batch":true,"Member":20,"Calls":21,"Due":22}]}`
+		`"Members":{"18":19},"Tickets":[{"Kinds":1,"Batch":true,"Member":20,"Passed":3,"Calls":21,"Due":22}]}`
 	var s state
 	require.NoError(t, json.Unmarshal([]byte(value), &s))
 	unzipper, err := gzip.NewReader(bytes.NewReader(s.encode()))
@@ -62,13 +62,13 @@ func TestValueInTheStore(t *testing.T) {
 // FuzzDecode: a value of somebody else's is refused, or used without harm.
 func FuzzDecode(f *testing.F) {
 	used := newUsed(f)
-	f.Add(used.state.encode())
+	f.Add(used.machine.state.encode())
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, value []byte) {
 		p, err := New(PreviewLimits())
 		require.NoError(t, err)
-		if s := decode(value, len(p.rules)); s != nil {
-			p.state = s
+		if s := decode(value, len(p.machine.rules)); s != nil {
+			p.machine.state = s
 			p.State()
 		}
 	})
@@ -78,21 +78,21 @@ func FuzzDecode(f *testing.F) {
 // come, as after a value of the store that was lost, nobody waits for its end.
 func TestLearnedPeriodHoldsWhatIsFull(t *testing.T) {
 	p := newUsed(t)
-	m := p.here(p.now())
+	m := p.here()
 	for b := range m.budgets(request) {
 		if b.isLong() {
-			b.long = long{Begins: m.now, Sent: 999, Most: 1000, Lasts: 10 * hour}
+			b.long = long{Begins: m.Now, Sent: 999, Most: 1000, Lasts: 10 * hour}
 		}
 	}
-	m.spend(request, m.now)
+	m.spend(request, m.Now)
 	got := m.earliest(request, &[maxLimits]int64{})
-	assert.Less(t, got.due, m.now+5*second, got.key)
+	assert.Less(t, got.due, m.Now+5*second, got.key)
 	for b := range m.budgets(request) {
 		if b.isLong() {
-			b.add(m.now, 998)
+			b.add(m.Now, 998)
 		}
 	}
-	m.spend(request, m.now)
+	m.spend(request, m.Now)
 	got = m.earliest(request, &[maxLimits]int64{})
-	assert.Equal(t, m.now+10*hour, got.due)
+	assert.Equal(t, m.Now+10*hour, got.due)
 }

@@ -34,29 +34,25 @@ type LimitState struct {
 
 // State returns what the pacer knows. It calls nobody.
 func (p *Pacer) State() State {
-	var s State
-	p.locked(func() {
-		m := p.here(p.now())
-		s.Processes = len(m.Members)
-		if p.fleet.down {
-			s.Processes, s.StoreDown = int(p.fleet.size), p.fleet.since
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	m := p.here()
+	s := State{Processes: len(m.Members), StoreDown: p.fleet.since}
+	for b := range m.budgets(everything) {
+		s.Limits = append(s.Limits, b.status(m.Gates))
+	}
+	for key, q := range p.queues {
+		if key.Batch {
+			s.Batch += q.line.waiting
+		} else {
+			s.Interactive += q.line.waiting
 		}
-		for b := range m.budgets(everything) {
-			s.Limits = append(s.Limits, b.status(m.Gates))
-		}
-		for key, q := range p.queues {
-			if key.Batch {
-				s.Batch += q.line.waiting
-			} else {
-				s.Interactive += q.line.waiting
-			}
-		}
-	})
+	}
 	return s
 }
 
 func (b budget) status(gates []gate) LimitState {
-	opens, s := b.next(0), LimitState{Limit: b.Limit, Used: int(b.sent()), Level: b.allowed}
+	opens, s := b.next(0), LimitState{Limit: b.Limit, Used: int(b.sent(b.now)), Level: b.allowed}
 	if b.isLong() {
 		s.Used, s.Level = int(b.Sent), b.max
 	}

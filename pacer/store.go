@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -57,7 +58,7 @@ func WithStore(store Store, apiKey string) Option {
 // whatever their Max.
 func (p *Pacer) key() string {
 	hash := hmac.New(sha256.New, []byte(p.apiKey()))
-	for _, r := range p.rules {
+	for _, r := range p.machine.rules {
 		fmt.Fprintf(hash, "%q %d %d\n", r.Key, r.window, r.counts)
 	}
 	return "agentmessaging:" + hex.EncodeToString(hash.Sum(nil)[:16])
@@ -68,11 +69,10 @@ const (
 	mostTries = 20
 )
 
-// loaded is a value of the store, ready to be changed and swapped.
+// loaded is a state of the store, which a step changes and swaps.
 type loaded struct {
 	machine
 	key, version string
-	took         int64
 	lost         bool // it begins afresh, though it was there before
 }
 
@@ -84,10 +84,10 @@ func (p *Pacer) stepShared(f func(*machine)) error {
 			return err
 		}
 		f(&l.machine)
-		longest := slices.MaxFunc(l.rules, func(a, b rule) int { return cmp.Compare(a.window, b.window) }).window
 		var swapped bool
-		err = bounded(func(ctx context.Context) (err error) {
-			swapped, err = p.store.Swap(ctx, l.key, l.version, l.encode(), time.Duration(2*longest)*time.Microsecond+time.Hour)
+		longest := slices.MaxFunc(l.rules, func(a, b rule) int { return cmp.Compare(a.window, b.window) }).Window
+		err = p.bounded(func(ctx context.Context) (err error) {
+			swapped, err = p.store.Swap(ctx, l.key, l.version, l.encode(), 2*longest+time.Hour)
 			return err
 		})
 		if err != nil {
@@ -97,48 +97,58 @@ func (p *Pacer) stepShared(f func(*machine)) error {
 			p.storeAnswered(l)
 			return nil
 		}
-		p.locked(func() { p.fleet.late += (1 - p.fleet.late) / 200 })
-		time.Sleep(min(storeWait, time.Duration(rand.Int64N(l.took+1))*time.Microsecond))
+		p.fleet.late += (1 - p.fleet.late) / 200
+		pause := time.Duration(rand.Int64N(p.fleet.took/2+1)) * time.Microsecond
+		p.outside(func() { time.Sleep(pause) })
 	}
 	return errors.New("too many processes change the value at once")
 }
 
-// bounded gives a call of the store storeWait, whatever the store does.
-func bounded(call func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), storeWait)
-	defer cancel()
-	done := make(chan error, 1)
-	go func() { done <- call(ctx) }()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// load reads the store's state.
+// load reads the store's state, and adds what this process knows: that it is a
+// member, and all else where it worked on another state, or a share.
 func (p *Pacer) load() (*loaded, error) {
-	l := &loaded{}
-	var rules []rule
-	var seen string
-	var began int64
-	p.locked(func() { l.key, rules, seen, began = p.key(), p.rules, p.fleet.seen, p.now() })
+	f, l, began := &p.fleet, &loaded{machine: p.machine, key: p.key()}, p.now()
 	var value []byte
 	var at time.Time
-	err := bounded(func(ctx context.Context) (err error) {
+	err := p.bounded(func(ctx context.Context) (err error) {
 		value, l.version, at, err = p.store.Load(ctx, l.key)
+		l.state = decode(value, len(l.rules))
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	s := decode(value, len(rules))
-	if s == nil || at.UnixMicro() < s.Now-setBack {
-		s = newState(rules, at.UnixMicro())
-		l.lost = len(value) > 0 || seen == l.key
+	if l.state == nil || at.UnixMicro() < l.Now-setBack {
+		l.state = newState(l.rules, at.UnixMicro())
+		l.lost = len(value) > 0 || f.seen == l.key
 	}
-	l.machine = s.at(rules, at.UnixMicro())
-	p.locked(func() { p.bringIn(l, began) })
+	took := p.now() - began
+	f.took += (2*took - f.took) / 4
+	l.at(at.UnixMicro())
+	l.offset, l.took, l.calls, l.lonely = l.Now-began-took/2, max(claimAhead/6, f.took), 1, false
+	l.Members[l.member] = l.Now
+	maps.DeleteFunc(l.Members, func(_, seen int64) bool { return seen < l.Now-memberFor })
+	if f.down && l.last(nothing).Opens == 0 { // others may still be on their shares
+		l.shut(nothing, l.Now+returnHold, "")
+	}
+	if f.down || l.lost || f.seen != "" && f.seen != l.key {
+		l.join(p.here())
+	}
 	return l, nil
+}
+
+// bounded gives a call of the store storeWait, whatever the store does.
+func (p *Pacer) bounded(call func(context.Context) error) (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), storeWait)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- call(ctx) }()
+	p.outside(func() {
+		select {
+		case err = <-done:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	})
+	return err
 }

@@ -13,6 +13,7 @@ type class struct {
 type ticket struct {
 	class
 	Member int64
+	Passed int   // interactive calls that went before it, the first batch ticket
 	Calls  int64 // that it will take at once
 	Due    int64 // when the process is expected back
 }
@@ -40,22 +41,22 @@ type answer struct {
 // that have to go on waiting. It grants more than one where the store is so far
 // away that the processes would be in each other's way.
 func (m *machine) ask(c class, waits int64) answer {
-	took, pace := m.ahead/6, int64(1)
+	pace := int64(1)
 	for b := range m.budgets(c.Kinds) {
 		pace = max(pace, b.pace)
 	}
-	t := ticket{class: c, Member: m.member, Calls: min(waits, mostGrants, max(1, took*took/pace/pace))}
+	t := ticket{class: c, Member: m.member, Calls: min(waits, mostGrants, max(1, m.took*m.took/pace/pace))}
 	var got answer
-	grants := m.grants[:0]
+	var grants []int64
 	for int64(len(grants)) < t.Calls {
-		if got = m.turn(t); got.due > m.now+m.ahead {
+		if got = m.turn(t); got.due > m.Now+6*m.took { // so early that the way to the store is hidden
 			break
 		}
-		at := max(got.due, m.now)
+		at := max(got.due, m.Now)
 		grants = append(grants, at)
 		m.spend(c.Kinds, at)
-		if m.Passed++; t.Batch || m.firstBatch() < 0 {
-			m.Passed = 0
+		if i := m.firstBatch(); i >= 0 && !t.Batch {
+			m.Tickets[i].Passed++
 		}
 	}
 	granted := int64(len(grants))
@@ -107,13 +108,13 @@ func (m *machine) turn(t ticket) answer {
 // rank orders the tickets: interactive ones before batch ones, but the first
 // batch ticket goes before all when its turn has come.
 func (m *machine) rank(place int) int {
-	switch {
-	case !m.Tickets[place].Batch:
-		return place
-	case m.Passed >= batchTurn-1 && place == m.firstBatch():
+	switch t := m.Tickets[place]; {
+	case t.Passed >= batchTurn-1:
 		return -1
+	case t.Batch:
+		return len(m.Tickets) + place
 	}
-	return len(m.Tickets) + place
+	return place
 }
 
 func (m *machine) firstBatch() int {
@@ -124,7 +125,7 @@ func (m *machine) firstBatch() int {
 // What a gate holds back is put down to the first of them, under the gate's key.
 func (m *machine) earliest(k kinds, before *[maxLimits]int64) answer {
 	shut := m.last(k)
-	got := answer{due: max(m.now, shut.Opens), limit: &m.rules[0]}
+	got := answer{due: max(m.Now, shut.Opens), limit: &m.rules[0]}
 	for b := range m.budgets(k) {
 		at := b.next(before[b.index])
 		if at > got.due || got.limit.counts&k == nothing {

@@ -13,16 +13,16 @@ import (
 
 // Fault is a fault with a name.
 type Fault struct {
-	Name string `json:"name"`
-	Says string `json:"says"` // what happens, in one sentence
+	Name string
+	Says string // what happens, in one sentence
 	// Status is the status that interface 4 lists for the endpoint; 0 where the
 	// fault is no answer of the service.
-	Status int `json:"-"`
+	Status int
 	// Fault is how the fake does it.
-	Fault fakeserver.Fault `json:"-"`
+	Fault fakeserver.Fault
 	// Own faults stay at their endpoint when they last; the others then befall
 	// every endpoint.
-	Own bool `json:"-"`
+	Own bool
 }
 
 // answers are the statuses of interface 7, as faults.

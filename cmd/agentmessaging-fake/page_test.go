@@ -1,4 +1,4 @@
-package page_test
+package main
 
 import (
 	"io/fs"
@@ -29,7 +29,7 @@ func get(t *testing.T, method, path string) *httptest.ResponseRecorder {
 func sources(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	assets := os.DirFS("assets")
+	assets := os.DirFS("internal/page/assets")
 	require.NoError(t, fs.WalkDir(assets, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
