@@ -94,9 +94,9 @@ func spentByRefused(p *probe) any {
 	for _, k := range kinds {
 		p.take(k)
 	}
-	left, _ := p.until(150, read)
-	if p.limit-left < 0 || p.limit-left > 15 {
-		p.fail("no clear answer: the key made other calls meanwhile")
+	left, refused := p.until(150, read)
+	if p.limit-left < 0 || p.limit-left > 15 || retryAfter(refused) < 5*time.Second { // a bucket has filled meanwhile
+		p.fail("no clear answer: the key made other calls meanwhile, or the limit opens bit by bit")
 	}
 	spent := map[string]any{}
 	for name, k := range kinds {

@@ -134,6 +134,15 @@ func TestObserveShowsNoSecret(t *testing.T) {
 	}
 }
 
+// TestObserveOfABucket: it fills while it is asked, so the count says nothing.
+func TestObserveOfABucket(t *testing.T) {
+	target, fake := observedFake(t)
+	target.HTTPClient = &http.Client{Transport: proxy{fake, "192.0.2.1", retryAfter(func(int) string { return "1" })}}
+	o, err := contract.Observe(t.Context(), target, plenty)
+	require.NoError(t, err)
+	assert.Contains(t, o.Decisions["refused_requests_spend"].NotAsked, "the limit opens bit by bit")
+}
+
 // TestObserveBadTargets: against a target that lies, hangs, answers HTML or
 // fails, Observe ends within its budget with what it has.
 func TestObserveBadTargets(t *testing.T) {
