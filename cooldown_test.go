@@ -132,9 +132,10 @@ func TestCoolDownIsCancelled(t *testing.T) {
 		wantRefused(t, client, there, post)
 		reason := errors.New("the user left")
 		var info agentmessaging.CallInfo
-		ctx, cancel := context.WithCancelCause(agentmessaging.WithCallInfo(t.Context(), &info))
+		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(3*time.Second, func() { cancel(reason) })
-		err := post(ctx, client)
+		go func() { assert.ErrorIs(t, post(ctx, client), reason, "who leaves at the same moment") }()
+		err := post(agentmessaging.WithCallInfo(ctx, &info), client)
 		assert.Equal(t, clienttest.NoAnswer, clienttest.Outcome(err), "nothing was sent")
 		assert.ErrorIs(t, err, context.Canceled)
 		assert.ErrorIs(t, err, reason)
