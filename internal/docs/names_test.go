@@ -92,52 +92,53 @@ func TestExamplesShowEveryFunction(t *testing.T) {
 	}
 }
 
-// TestDocsNumbers holds the numbers that pages and comments repeat to the tables
-// and constants that they are from.
+// most is the number of each limit, of which the pages name some in words.
+var most = func() map[spec.LimitKey]int {
+	all := map[spec.LimitKey]int{}
+	for _, l := range spec.Limits {
+		all[l.Key] = l.Max
+	}
+	return all
+}()
+
+// numbers are sentences of pages and comments that repeat a number, as the tables
+// and constants that they are from have it.
+var numbers = map[string][]string{
+	"README.md": {
+		fmt.Sprintf("%d requests a minute, 1,000 a day; %d creations a day, %d BYOK sets and %d warm-ups an hour",
+			most[spec.KeyMinute], most[spec.AgentCreateKeyDay], most[spec.BYOKSetKeyHour], most[spec.WarmUpKeyHour]),
+		"A call makes up to three attempts", "`RetryPolicy.MaxWait` (90 s)", "has 5 minutes for its attempts",
+	},
+	"docs/errors.md":    {fmt.Sprintf("one of %d creations a day", most[spec.AgentCreateKeyDay]), fmt.Sprintf("one of %d warm-ups an hour", most[spec.WarmUpKeyHour])},
+	"docs/testing.md":   {fmt.Sprintf("%d calls in a minute are too many", most[spec.KeyMinute]+1)},
+	"docs/design.md":    {fmt.Sprintf("one of %d a day", most[spec.AgentCreateKeyDay]), fmt.Sprintf("the %dst call of a minute", most[spec.KeyMinute]+1)},
+	"docs/migration.md": {"5 minutes for a call whose context has no deadline"},
+	"agents.go": {
+		fmt.Sprintf("the BYOK set limit of %d an hour", most[spec.BYOKSetKeyHour]),
+		fmt.Sprintf("the whole conversation. At most %d characters", spec.SystemPrompt.MaxLen),
+		fmt.Sprintf("own customer identifier. At most %d characters", spec.CustomerRef.MaxLen),
+		fmt.Sprintf("Model overrides the model. At most %d characters", spec.LLMModel.MaxLen),
+		fmt.Sprintf("for example a gateway. At most %d characters", spec.LLMBaseURL.MaxLen),
+		fmt.Sprintf("names the BYOK configuration. At most %d characters", spec.LLMLabel.MaxLen),
+	},
+	"messages.go":  {fmt.Sprintf("required; at most %d characters", spec.MessageText.MaxLen)},
+	"doc.go":       {"A call makes up to three attempts", "a default of 5 minutes"},
+	"options.go":   {"The default is 5 minutes"},
+	"settings.go":  {"defaultTimeout = 5 * time.Minute"},
+	"ratelimit.go": {"[RetryPolicy].MaxWait; 0 means 90 s"},
+	"retry.go": {"defaultAttempts = 3", "included. 0 means 3,", "0 means 500 ms", "maxBackoff = 8 * time.Second",
+		"doubles with each attempt, up to 8 s", "0 means 90 s, enough for a minute limit"},
+	"internal/cooldown/jitter.go": {"DefaultMinWait = 500 * time.Millisecond", "DefaultMaxWait = 90 * time.Second"},
+}
+
 func TestDocsNumbers(t *testing.T) {
 	t.Chdir(root)
-	most := map[spec.LimitKey]int{}
-	for _, l := range spec.Limits {
-		most[l.Key] = l.Max
-	}
 	require.Equal(t, 10, most[spec.AgentCreateIPMinute], "docs/design.md says: an eleventh creation")
-	for _, tt := range []struct{ page, sentence string }{
-		{"README.md", fmt.Sprintf("%d requests a minute, 1,000 a day; %d creations a day, %d BYOK sets and %d warm-ups an hour",
-			most[spec.KeyMinute], most[spec.AgentCreateKeyDay], most[spec.BYOKSetKeyHour], most[spec.WarmUpKeyHour])},
-		{"docs/errors.md", fmt.Sprintf("one of %d creations a day", most[spec.AgentCreateKeyDay])},
-		{"docs/errors.md", fmt.Sprintf("one of %d warm-ups an hour", most[spec.WarmUpKeyHour])},
-		{"docs/testing.md", fmt.Sprintf("%d calls in a minute are too many", most[spec.KeyMinute]+1)},
-		{"docs/design.md", fmt.Sprintf("one of %d a day", most[spec.AgentCreateKeyDay])},
-		{"docs/design.md", fmt.Sprintf("the %dst call of a minute", most[spec.KeyMinute]+1)},
-		{"agents.go", fmt.Sprintf("the BYOK set limit of %d an hour", most[spec.BYOKSetKeyHour])},
-
-		{"agents.go", fmt.Sprintf("the whole conversation. At most %d characters", spec.SystemPrompt.MaxLen)},
-		{"agents.go", fmt.Sprintf("own customer identifier. At most %d characters", spec.CustomerRef.MaxLen)},
-		{"agents.go", fmt.Sprintf("Model overrides the model. At most %d characters", spec.LLMModel.MaxLen)},
-		{"agents.go", fmt.Sprintf("for example a gateway. At most %d characters", spec.LLMBaseURL.MaxLen)},
-		{"agents.go", fmt.Sprintf("names the BYOK configuration. At most %d characters", spec.LLMLabel.MaxLen)},
-		{"messages.go", fmt.Sprintf("required; at most %d characters", spec.MessageText.MaxLen)},
-
-		{"retry.go", "defaultAttempts = 3"},
-		{"retry.go", "included. 0 means 3,"},
-		{"doc.go", "A call makes up to three attempts"},
-		{"README.md", "A call makes up to three attempts"},
-		{"internal/cooldown/jitter.go", "DefaultMinWait = 500 * time.Millisecond"},
-		{"retry.go", "0 means 500 ms"},
-		{"retry.go", "maxBackoff = 8 * time.Second"},
-		{"retry.go", "doubles with each attempt, up to 8 s"},
-		{"internal/cooldown/jitter.go", "DefaultMaxWait = 90 * time.Second"},
-		{"retry.go", "0 means 90 s, enough for a minute limit"},
-		{"ratelimit.go", "[RetryPolicy].MaxWait; 0 means 90 s"},
-		{"README.md", "`RetryPolicy.MaxWait` (90 s)"},
-		{"settings.go", "defaultTimeout = 5 * time.Minute"},
-		{"options.go", "The default is 5 minutes"},
-		{"doc.go", "a default of 5 minutes"},
-		{"README.md", "has 5 minutes for its attempts"},
-		{"docs/migration.md", "5 minutes for a call whose context has no deadline"},
-	} {
-		text := strings.NewReplacer("//", " ", "\n", " ").Replace(read(t, tt.page))
-		assert.Contains(t, strings.Join(strings.Fields(text), " "), tt.sentence, tt.page)
+	for page, sentences := range numbers {
+		text := strings.Join(strings.Fields(strings.NewReplacer("//", " ", "\n", " ").Replace(read(t, page))), " ")
+		for _, sentence := range sentences {
+			assert.Contains(t, text, sentence, page)
+		}
 	}
 }
 

@@ -35,13 +35,7 @@ func TestPagesCode(t *testing.T) {
 	t.Chdir(root)
 	pages, err := filepath.Glob("docs/*.md")
 	require.NoError(t, err)
-	redis := exec.Command("go", "list", "github.com/redis/go-redis/v9")
-	redis.Dir, redis.Env = "redisquota", append(os.Environ(), "GOPROXY=off")
-	requires := "redisquota"
-	if redis.Run() != nil {
-		requires = "."
-		t.Log("go-redis is not downloaded, so its blocks are left out; go mod download in redisquota does that")
-	}
+	requires := blocksFor(t)
 	dir := newConsumer(t, requires)
 	for _, page := range append(pages, "README.md", "doc.go", "fakeserver/doc.go", "pacer/pacer.go", "redisquota/redisquota.go") {
 		text := read(t, page)
@@ -72,6 +66,18 @@ func TestPagesCode(t *testing.T) {
 	vet.Dir = dir
 	out, err := vet.CombinedOutput()
 	assert.NoError(t, err, "%s", out)
+}
+
+// blocksFor is the folder of the module that the blocks are for: redisquota, or the
+// root and no block of Redis, where that is not downloaded.
+func blocksFor(t *testing.T) string {
+	redis := exec.Command("go", "list", "github.com/redis/go-redis/v9")
+	redis.Dir, redis.Env = "redisquota", append(os.Environ(), "GOPROXY=off")
+	if redis.Run() == nil {
+		return "redisquota"
+	}
+	t.Log("go-redis is not downloaded, so its blocks are left out; go mod download in redisquota does that")
+	return "."
 }
 
 // newConsumer makes a module that requires what a module of this repository
