@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -41,4 +42,44 @@ func TestStateBehindALink(t *testing.T) {
 	info, err := os.Lstat(link)
 	require.NoError(t, err)
 	assert.NotZero(t, info.Mode()&os.ModeSymlink)
+}
+
+func TestState(t *testing.T) {
+	path := tempFile(t)
+	r := begin(t, []string{"--state", path})
+	status, _ := r.service("POST", "/v1/agents", `{"customer_ref":"kept"}`)
+	require.Equal(t, 200, status)
+	_, _ = r.service("PUT", "/v1/byok", `{"provider":"openai","api_key":"sk-canary-0123"}`)
+	r.stop()
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	saved, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.NotContains(t, string(saved), "sk-canary")
+	assert.NotContains(t, string(saved), "amk_")
+
+	again := begin(t, []string{"--state", path})
+	assert.Contains(t, again.control("/agents"), `"customer_ref":"kept"`)
+	_, second := refused(t, []string{"--addr=127.0.0.1:0", "--state", path})
+	assert.Contains(t, second, "another agentmessaging-fake uses this file")
+	status, _ = again.service("POST", "/v1/agents", `{"customer_ref":"saved now"}`)
+	require.Equal(t, 200, status)
+	status, _ = again.call("POST", "/_fake/v1/save", "")
+	require.Equal(t, 204, status)
+	now, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Contains(t, string(now), "saved now")
+	again.stop()
+	left, err := os.ReadDir(strings.TrimSuffix(path, "/file"))
+	require.NoError(t, err)
+	assert.Len(t, left, 1, "no temporary file is left")
+
+	require.NoError(t, os.WriteFile(path, saved[:len(saved)/2], 0o600))
+	code, sentence := refused(t, []string{"--addr=:0", "--state", path})
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, sentence, "--state: "+path+": body: must be one JSON document")
+	damaged, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, saved[:len(saved)/2], damaged, "what could not be read is not written over")
 }

@@ -14,62 +14,63 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/control"
 )
 
+// badFlags are flags, some with the file EMPTY or BROKEN, and what is said of them.
+var badFlags = []struct{ flag, want string }{
+	{"--addr=8460", "--addr: must be host and port, such as 127.0.0.1:8460"},
+	{"--addr=127.0.0.1:65536", "--addr: the port must be from 0 to 65535"},
+	{"--addr=127.0.0.1:http", "--addr: the port must be"},
+	{"--addr=0.0.0.0:0", "--addr: must be a loopback address such as 127.0.0.1:8460; --allow-remote allows others"},
+	{"--addr=[::]:0", "--addr: must be a loopback address"},
+	{"--addr=192.0.2.1:0", "--addr: must be a loopback address"},
+	{"--addr=example.com:0", "--addr: must be a loopback address"},
+	{"--allow-remote=maybe", "--allow-remote: must be true or false"},
+	{"--json=maybe", "--json: must be true or false"},
+	{"--allow-host=http://x", "--allow-host: must be names without port and scheme"},
+	{"--token=secret-15-chars", "--token: must be 16 to 256 characters of visible ASCII"},
+	{"--token=secret but long enough", "--token: must be 16 to 256 characters of visible ASCII"},
+	{"--token=" + strings.Repeat("x", 257), "--token: must be 16 to 256"},
+	{"--key=secret key", "--key: must be 1 to 256 characters of visible ASCII, without a comma"},
+	{"--key=secret,key", "--key: must be 1 to 256"},
+	{"--key=" + strings.Repeat("x", 257), "--key: must be 1 to 256"},
+	{"--key=amk_world_secret", "--key: must not begin with amk_world_"},
+	{"--plan=gold", "--plan: must be one of preview, free, pro, byok"},
+	{"--limits=none", "--limits: must be one of plan, preview, pro, byok, off"},
+	{"--windows=rolling", "--windows: must be one of fixed, sliding"},
+	{"--cold-start=-1s", "--cold-start: must be whole milliseconds from 0s to 1h"},
+	{"--cold-start=5", "--cold-start: must be whole milliseconds"},
+	{"--latency=61m", "--latency: must be whole milliseconds"},
+	{"--latency=1us", "--latency: must be whole milliseconds"},
+	{"--seed=-1", "--seed: must be an integer from 0 to 9007199254740991"},
+	{"--seed=9007199254740992", "--seed: must be an integer"},
+	{"--calls=0", "--calls: must be an integer from 1 to 1000000"},
+	{"--calls=1000001", "--calls: must be an integer"},
+	{"--replies=/no/such/file", "--replies: must be a file that can be read"},
+	{"--replies=EMPTY", "--replies: must be a file of scripted replies, and is empty"},
+	{"--like=/no/such/file", "--like: must be a file that can be read"},
+	{"--like=BROKEN", "--like: must be a file that observe wrote: "},
+	{"--replies=BROKEN", `--replies: [0].replies[0]: member "tekst" is not allowed; allowed: text, warnings, status, code, reason`},
+	{"--state=BROKEN", "--state: BROKEN: body: must be an object; move it away to begin anew"},
+	{"--state=/no/such/folder/state", "--state: cannot be saved to"},
+	{"--plan=", "--plan: must be one of"},
+	{"--nothing", "flag provided but not defined: -nothing; --help lists the flags"},
+	{"start", "there is no such command; the commands are version, healthz, readyz, observe, help"},
+}
+
 // One sentence that names the flag and says what is allowed, without the
 // value: it may be a secret.
 func TestBadFlags(t *testing.T) {
 	empty, broken := tempFile(t), tempFile(t)
 	require.NoError(t, os.WriteFile(empty, nil, 0o600))
 	require.NoError(t, os.WriteFile(broken, []byte(`[{"replies":[{"tekst":"x"}]}]`), 0o600))
-	for _, tt := range []struct{ flag, want string }{
-		{"--addr=8460", "--addr: must be host and port, such as 127.0.0.1:8460"},
-		{"--addr=127.0.0.1:65536", "--addr: the port must be from 0 to 65535"},
-		{"--addr=127.0.0.1:http", "--addr: the port must be"},
-		{"--addr=0.0.0.0:0", "--addr: must be a loopback address such as 127.0.0.1:8460; --allow-remote allows others"},
-		{"--addr=[::]:0", "--addr: must be a loopback address"},
-		{"--addr=192.0.2.1:0", "--addr: must be a loopback address"},
-		{"--addr=example.com:0", "--addr: must be a loopback address"},
-		{"--allow-remote=maybe", "--allow-remote: must be true or false"},
-		{"--json=maybe", "--json: must be true or false"},
-		{"--allow-host=http://x", "--allow-host: must be names without port and scheme"},
-		{"--token=secret-15-chars", "--token: must be 16 to 256 characters of visible ASCII"},
-		{"--token=secret but long enough", "--token: must be 16 to 256 characters of visible ASCII"},
-		{"--token=" + strings.Repeat("x", 257), "--token: must be 16 to 256"},
-		{"--key=secret key", "--key: must be 1 to 256 characters of visible ASCII, without a comma"},
-		{"--key=secret,key", "--key: must be 1 to 256"},
-		{"--key=" + strings.Repeat("x", 257), "--key: must be 1 to 256"},
-		{"--key=amk_world_secret", "--key: must not begin with amk_world_"},
-		{"--plan=gold", "--plan: must be one of preview, free, pro, byok"},
-		{"--limits=none", "--limits: must be one of plan, preview, pro, byok, off"},
-		{"--windows=rolling", "--windows: must be one of fixed, sliding"},
-		{"--cold-start=-1s", "--cold-start: must be whole milliseconds from 0s to 1h"},
-		{"--cold-start=5", "--cold-start: must be whole milliseconds"},
-		{"--latency=61m", "--latency: must be whole milliseconds"},
-		{"--latency=1us", "--latency: must be whole milliseconds"},
-		{"--seed=-1", "--seed: must be an integer from 0 to 9007199254740991"},
-		{"--seed=9007199254740992", "--seed: must be an integer"},
-		{"--calls=0", "--calls: must be an integer from 1 to 1000000"},
-		{"--calls=1000001", "--calls: must be an integer"},
-		{"--replies=/no/such/file", "--replies: must be a file that can be read"},
-		{"--replies=" + empty, "--replies: must be a file of scripted replies, and is empty"},
-		{"--like=/no/such/file", "--like: must be a file that can be read"},
-		{"--like=" + broken, "--like: must be a file that observe wrote: "},
-		{"--replies=" + broken, `--replies: [0].replies[0]: member "tekst" is not allowed; allowed: text, warnings, status, code, reason`},
-		{"--state=" + broken, "the format is"},
-		{"--state=/no/such/folder/state", "--state: cannot be saved to"},
-		{"--plan=", "--plan: must be one of"},
-		{"--nothing", "flag provided but not defined: -nothing; --help lists the flags"},
-		{"start", "there is no such command; the commands are version, healthz, readyz, observe, help"},
-	} {
-		args := []string{tt.flag}
+	names := strings.NewReplacer("EMPTY", empty, "BROKEN", broken)
+	for _, tt := range badFlags {
+		args := []string{names.Replace(tt.flag)}
 		if !strings.HasPrefix(tt.flag, "--addr") && tt.flag != "start" {
 			args = append(args, "--addr=127.0.0.1:0")
 		}
 		status, sentence := refused(t, args)
 		assert.Equal(t, exitUsage, status, tt.flag)
-		if tt.want == "the format is" {
-			tt.want = "--state: " + broken + ": body: must be an object; move it away to begin anew"
-		}
-		assert.Contains(t, sentence, "agentmessaging-fake: "+tt.want)
+		assert.Contains(t, sentence, "agentmessaging-fake: "+names.Replace(tt.want))
 		assert.NotContains(t, sentence, "secret")
 	}
 	status, sentence := refused(t, []string{"--json", "extra"})

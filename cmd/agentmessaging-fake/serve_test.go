@@ -101,46 +101,6 @@ func TestRemote(t *testing.T) {
 	assert.Contains(t, string(facts{Token: "t"}.text(false)), "export AGENT_MESSAGING_FAKE_TOKEN=t\n")
 }
 
-func TestState(t *testing.T) {
-	path := tempFile(t)
-	r := begin(t, []string{"--state", path})
-	status, _ := r.service("POST", "/v1/agents", `{"customer_ref":"kept"}`)
-	require.Equal(t, 200, status)
-	_, _ = r.service("PUT", "/v1/byok", `{"provider":"openai","api_key":"sk-canary-0123"}`)
-	r.stop()
-	info, err := os.Stat(path)
-	require.NoError(t, err)
-	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
-	saved, err := os.ReadFile(path)
-	require.NoError(t, err)
-	assert.NotContains(t, string(saved), "sk-canary")
-	assert.NotContains(t, string(saved), "amk_")
-
-	again := begin(t, []string{"--state", path})
-	assert.Contains(t, again.control("/agents"), `"customer_ref":"kept"`)
-	_, second := refused(t, []string{"--addr=127.0.0.1:0", "--state", path})
-	assert.Contains(t, second, "another agentmessaging-fake uses this file")
-	status, _ = again.service("POST", "/v1/agents", `{"customer_ref":"saved now"}`)
-	require.Equal(t, 200, status)
-	status, _ = again.call("POST", "/_fake/v1/save", "")
-	require.Equal(t, 204, status)
-	now, err := os.ReadFile(path)
-	require.NoError(t, err)
-	assert.Contains(t, string(now), "saved now")
-	again.stop()
-	left, err := os.ReadDir(strings.TrimSuffix(path, "/file"))
-	require.NoError(t, err)
-	assert.Len(t, left, 1, "no temporary file is left")
-
-	require.NoError(t, os.WriteFile(path, saved[:len(saved)/2], 0o600))
-	code, sentence := refused(t, []string{"--addr=:0", "--state", path})
-	assert.Equal(t, exitUsage, code)
-	assert.Contains(t, sentence, "--state: "+path+": body: must be one JSON document")
-	damaged, err := os.ReadFile(path)
-	require.NoError(t, err)
-	assert.Equal(t, saved[:len(saved)/2], damaged, "what could not be read is not written over")
-}
-
 func TestFailures(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -177,44 +137,12 @@ func TestHealthOfAProgram(t *testing.T) {
 	assert.Contains(t, said, "must have the port")
 }
 
-// Streams, waits and messages end when the program does.
-func TestDrainEndsStreams(t *testing.T) {
-	r := begin(t, nil)
-	conn, err := net.Dial("tcp", strings.TrimPrefix(r.facts.BaseURL, "http://"))
-	require.NoError(t, err)
-	defer conn.Close()
-	_, err = io.WriteString(conn, "GET /_fake/v1/worlds/default/calls/stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
-	require.NoError(t, err)
-	_, err = conn.Read(make([]byte, 4096))
-	require.NoError(t, err)
-	begun := time.Now()
-	r.stop()
-	assert.Less(t, time.Since(begun), drainTime)
-	_, err = io.ReadAll(conn)
-	assert.NoError(t, err, "an end, and no reset")
-}
-
 // A name such as localhost passes the flag, and may still mean anything.
 func TestListenLooksAtTheAddress(t *testing.T) {
 	_, err := listen(&config{addr: "0.0.0.0:0"})
 	var usage usageError
 	require.ErrorAs(t, err, &usage)
 	assert.ErrorContains(t, err, "--addr: must be a loopback address")
-}
-
-// While the program ends, readyz says so.
-func TestReadinessWhileDraining(t *testing.T) {
-	p, err := start(&config{addr: "127.0.0.1:0"})
-	require.NoError(t, err)
-	defer p.listener.Close()
-	get := func(path string) int {
-		rec := httptest.NewRecorder()
-		p.server.Handler.ServeHTTP(rec, httptest.NewRequest("GET", path, nil))
-		return rec.Code
-	}
-	assert.Equal(t, []int{200, 200}, []int{get("/healthz"), get("/readyz")})
-	require.NoError(t, p.stop())
-	assert.Equal(t, []int{200, 503}, []int{get("/healthz"), get("/readyz")})
 }
 
 // A client that is slow on purpose is let go: with its header by the server,

@@ -4,12 +4,16 @@ package main
 
 import (
 	"encoding/json"
+	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -101,4 +105,36 @@ func TestSecondSignalEnds(t *testing.T) {
 		default:
 		}
 	}
+}
+
+// Streams, waits and messages end when the program does.
+func TestDrainEndsStreams(t *testing.T) {
+	r := begin(t, nil)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(r.facts.BaseURL, "http://"))
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = io.WriteString(conn, "GET /_fake/v1/worlds/default/calls/stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	require.NoError(t, err)
+	_, err = conn.Read(make([]byte, 4096))
+	require.NoError(t, err)
+	begun := time.Now()
+	r.stop()
+	assert.Less(t, time.Since(begun), drainTime)
+	_, err = io.ReadAll(conn)
+	assert.NoError(t, err, "an end, and no reset")
+}
+
+// While the program ends, readyz says so.
+func TestReadinessWhileDraining(t *testing.T) {
+	p, err := start(&config{addr: "127.0.0.1:0"})
+	require.NoError(t, err)
+	defer p.listener.Close()
+	get := func(path string) int {
+		rec := httptest.NewRecorder()
+		p.server.Handler.ServeHTTP(rec, httptest.NewRequest("GET", path, nil))
+		return rec.Code
+	}
+	assert.Equal(t, []int{200, 200}, []int{get("/healthz"), get("/readyz")})
+	require.NoError(t, p.stop())
+	assert.Equal(t, []int{200, 503}, []int{get("/healthz"), get("/readyz")})
 }

@@ -1,7 +1,11 @@
 package control_test
 
 import (
+	"bufio"
+	"context"
 	"encoding/json"
+	"net/http"
+	"strings"
 	"sync"
 	"testing"
 
@@ -105,4 +109,79 @@ func TestSendAgain(t *testing.T) {
 	a.do("POST", w+"/calls/3/send", `{}`).wantRefused(t, 409, "was not kept whole")
 	a.do("POST", w+"/calls/4/send", `{}`).wantRefused(t, 409, "key of this call is not known")
 	a.do("POST", w+"/calls/99/send", `{}`).wantRefused(t, 404, "seq")
+}
+
+// event is one server-sent event; a comment has a name of ":".
+type event struct{ id, name, data string }
+
+// stream reads events as an EventSource does.
+type stream struct {
+	t     testing.TB
+	lines *bufio.Scanner
+	end   context.CancelFunc
+}
+
+// open begins a stream and reads its first comment.
+func (a api) open(base, path string, header ...string) *stream {
+	ctx, cancel := context.WithCancel(a.t.Context())
+	a.t.Cleanup(cancel)
+	req, err := http.NewRequestWithContext(ctx, "GET", base+"/_fake/v1"+path, nil)
+	require.NoError(a.t, err)
+	for _, line := range header {
+		name, value, _ := strings.Cut(line, ": ")
+		req.Header.Set(name, value)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(a.t, err)
+	a.t.Cleanup(func() { _ = resp.Body.Close() })
+	require.Equal(a.t, 200, resp.StatusCode)
+	require.Equal(a.t, "text/event-stream", resp.Header.Get("Content-Type"))
+	record(a.t, req, "", reply{status: resp.StatusCode, header: resp.Header})
+	s := &stream{a.t, bufio.NewScanner(resp.Body), cancel}
+	s.lines.Buffer(nil, 1<<20)
+	require.Equal(a.t, ":", s.next().name)
+	return s
+}
+
+// next is the next event; the zero event is the end.
+func (s *stream) next() (e event) {
+	for s.lines.Scan() {
+		name, value, _ := strings.Cut(s.lines.Text(), ": ")
+		switch {
+		case s.lines.Text() == "":
+			return e
+		case name == "id":
+			e.id = value
+		case name == "event":
+			e.name = value
+		case name == "data":
+			e.data = value
+		default:
+			e.name = ":"
+		}
+	}
+	return event{}
+}
+
+// calls reads n calls and returns their numbers; other events are left out.
+func (s *stream) calls(n int) (seqs []string) {
+	s.t.Helper()
+	for len(seqs) < n {
+		e := s.next()
+		require.NotZero(s.t, e, "the stream has ended")
+		if e.name == "call" {
+			seqs = append(seqs, e.id)
+		}
+	}
+	return seqs
+}
+
+// kinds reads n "state" events, and returns what each says has changed.
+func (s *stream) kinds(n int) (all []string) {
+	for range n {
+		e := s.next()
+		assert.Equal(s.t, "state", e.name)
+		all = append(all, strings.TrimSuffix(strings.TrimPrefix(e.data, `{"what":"`), `"}`))
+	}
+	return all
 }

@@ -106,3 +106,36 @@ func TestEveryRouteRefuses(t *testing.T) {
 		}
 	}
 }
+
+func TestSizes(t *testing.T) {
+	a := newAPI(t, control.Options{})
+	pad := func(n int) string { return `{}` + strings.Repeat(" ", n-2) }
+	assert.Equal(t, 201, a.do("POST", w+"/keys", pad(1<<20)).status)
+	a.do("POST", w+"/keys", pad(1<<20+1)).wantRefused(t, 413, "body: at most 1048576 bytes")
+}
+
+func TestNotFound(t *testing.T) {
+	a := newAPI(t, control.Options{})
+	for _, tt := range [][3]string{
+		{"GET", "", "no route has this path"},
+		{"GET", "/", "no route has this path"},
+		{"GET", "/info/", "no route has this path"},
+		{"GET", "//info", "no route has this path"},
+		{"GET", "/worlds/other/keys", "no world has this name"},
+		{"DELETE", "/worlds/other", "no world has this name"},
+		{"GET", w + "/keys/key_000002/limits", "no key of this world has this label, such as key_000001; GET keys lists them"},
+		{"DELETE", w + "/keys/amk_fake_000001", "no key"},
+		{"POST", w + "/keys/key_000001/limits/key_hour/exhaust", "no limit has this key; the limit keys are key_minute, ip_minute"},
+		{"GET", w + "/agents/x", "no agent"},
+		{"PUT", w + "/agents/x/sms", "no agent"},
+		{"DELETE", w + "/replies/reply_000001", "no reply of this world has this id"},
+		{"DELETE", w + "/faults/fault_000001", "no fault of this world has this id"},
+		{"POST", w + "/snapshots/snapshot_000001/restore", "no snapshot"},
+		{"DELETE", w + "/snapshots/snapshot_000001", "no snapshot"},
+	} {
+		a.do(tt[0], tt[1], "").wantRefused(t, 404, tt[2])
+	}
+	refused := a.do("PUT", w+"/keys", "")
+	refused.wantRefused(t, 405, "this path takes GET, POST")
+	assert.Equal(t, "GET, POST", refused.header.Get("Allow"))
+}

@@ -1,11 +1,8 @@
 package control_test
 
 import (
-	"bufio"
-	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -16,87 +13,33 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/control"
 )
 
-// event is one server-sent event; a comment has a name of ":".
-type event struct{ id, name, data string }
-
-// stream reads events as an EventSource does.
-type stream struct {
-	t     testing.TB
-	lines *bufio.Scanner
-	end   context.CancelFunc
-}
-
-// open begins a stream and reads its first comment.
-func (a api) open(base, path string, header ...string) *stream {
-	ctx, cancel := context.WithCancel(a.t.Context())
-	a.t.Cleanup(cancel)
-	req, err := http.NewRequestWithContext(ctx, "GET", base+"/_fake/v1"+path, nil)
-	require.NoError(a.t, err)
-	for _, line := range header {
-		name, value, _ := strings.Cut(line, ": ")
-		req.Header.Set(name, value)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	require.NoError(a.t, err)
-	a.t.Cleanup(func() { _ = resp.Body.Close() })
-	require.Equal(a.t, 200, resp.StatusCode)
-	require.Equal(a.t, "text/event-stream", resp.Header.Get("Content-Type"))
-	record(a.t, req, "", reply{status: resp.StatusCode, header: resp.Header})
-	s := &stream{a.t, bufio.NewScanner(resp.Body), cancel}
-	s.lines.Buffer(nil, 1<<20)
-	require.Equal(a.t, ":", s.next().name)
-	return s
-}
-
-// next is the next event; the zero event is the end.
-func (s *stream) next() (e event) {
-	for s.lines.Scan() {
-		name, value, _ := strings.Cut(s.lines.Text(), ": ")
-		switch {
-		case s.lines.Text() == "":
-			return e
-		case name == "id":
-			e.id = value
-		case name == "event":
-			e.name = value
-		case name == "data":
-			e.data = value
-		default:
-			e.name = ":"
-		}
-	}
-	return event{}
-}
-
-// calls reads n calls and returns their numbers; other events are left out.
-func (s *stream) calls(n int) (seqs []string) {
-	s.t.Helper()
-	for len(seqs) < n {
-		e := s.next()
-		require.NotZero(s.t, e, "the stream has ended")
-		if e.name == "call" {
-			seqs = append(seqs, e.id)
-		}
-	}
-	return seqs
-}
-
-// kinds reads n "state" events, and returns what each says has changed.
-func (s *stream) kinds(n int) (all []string) {
-	for range n {
-		e := s.next()
-		assert.Equal(s.t, "state", e.name)
-		all = append(all, strings.TrimSuffix(strings.TrimPrefix(e.data, `{"what":"`), `"}`))
-	}
-	return all
-}
-
 func newStreams(t *testing.T, o control.Options) (a api, base string) {
 	a = newAPI(t, o)
 	server := httptest.NewServer(a.all)
 	t.Cleanup(server.Close)
 	t.Cleanup(a.server.End) // before Close, which waits for streams
 	return a, server.URL
+}
+
+// changes are calls that change a world, and what they change.
+var changes = []struct{ method, path, body, want string }{
+	{"POST", w + "/keys", `{}`, "keys"},
+	{"PATCH", w + "/keys/key_000002", `{"plan":"pro"}`, "keys"},
+	{"DELETE", w + "/keys/key_000002", ``, "keys"},
+	{"POST", w + "/agents", `{"key":"key_000001","agent_id":"a"}`, "agents"},
+	{"POST", w + "/agents/a/conversation", `{"exchanges":[{"text":"a","reply_text":"b"}]}`, "agents"},
+	{"PUT", w + "/agents/a/sms", `{"status":"pending"}`, "agents"},
+	{"POST", w + "/faults", `{"fault":{"kind":"hang"},"match":{"key":"key_000002"}}`, "faults"},
+	{"DELETE", w + "/faults/fault_000001", ``, "faults"},
+	{"POST", w + "/replies", `{"replies":[{"text":"a"}]}`, "replies"},
+	{"DELETE", w + "/replies/reply_000001", ``, "replies"},
+	{"POST", w + "/clock/advance", `{"duration":"1s"}`, "clock"},
+	{"PUT", w + "/byok", `{"available":true}`, "byok"},
+	{"PUT", w + "/keys/key_000001/byok", `{"provider":"openai","api_key":"k"}`, "byok"},
+	{"POST", w + "/keys/key_000001/limits/key_day/exhaust", ``, "limits"},
+	{"POST", w + "/snapshots", ``, "snapshots"},
+	{"DELETE", w + "/snapshots/snapshot_000001", ``, "snapshots"},
+	{"POST", w + "/reset", ``, "reset"},
 }
 
 func TestStream(t *testing.T) {
@@ -110,25 +53,7 @@ func TestStream(t *testing.T) {
 	var call map[string]any
 	require.NoError(t, json.Unmarshal([]byte(e.data), &call))
 	assert.Equal(t, a.must(200, "GET", w+"/calls?after=1", "").list("calls")[0], any(call), "as in the list")
-	for _, tt := range []struct{ method, path, body, want string }{
-		{"POST", w + "/keys", `{}`, "keys"},
-		{"PATCH", w + "/keys/key_000002", `{"plan":"pro"}`, "keys"},
-		{"DELETE", w + "/keys/key_000002", ``, "keys"},
-		{"POST", w + "/agents", `{"key":"key_000001","agent_id":"a"}`, "agents"},
-		{"POST", w + "/agents/a/conversation", `{"exchanges":[{"text":"a","reply_text":"b"}]}`, "agents"},
-		{"PUT", w + "/agents/a/sms", `{"status":"pending"}`, "agents"},
-		{"POST", w + "/faults", `{"fault":{"kind":"hang"},"match":{"key":"key_000002"}}`, "faults"},
-		{"DELETE", w + "/faults/fault_000001", ``, "faults"},
-		{"POST", w + "/replies", `{"replies":[{"text":"a"}]}`, "replies"},
-		{"DELETE", w + "/replies/reply_000001", ``, "replies"},
-		{"POST", w + "/clock/advance", `{"duration":"1s"}`, "clock"},
-		{"PUT", w + "/byok", `{"available":true}`, "byok"},
-		{"PUT", w + "/keys/key_000001/byok", `{"provider":"openai","api_key":"k"}`, "byok"},
-		{"POST", w + "/keys/key_000001/limits/key_day/exhaust", ``, "limits"},
-		{"POST", w + "/snapshots", ``, "snapshots"},
-		{"DELETE", w + "/snapshots/snapshot_000001", ``, "snapshots"},
-		{"POST", w + "/reset", ``, "reset"},
-	} {
+	for _, tt := range changes {
 		a.do(tt.method, tt.path, tt.body)
 		assert.Equal(t, []string{tt.want}, s.kinds(1), "%s %s", tt.method, tt.path)
 	}

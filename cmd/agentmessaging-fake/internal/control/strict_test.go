@@ -9,79 +9,83 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/control"
 )
 
+var long = strings.Repeat("é", 4001)
+
+// badBodies are what no body may be, and what is said of it.
+var badBodies = []struct{ method, path, body, want string }{
+	{"POST", "/worlds", ``, "body: is required, a JSON object"},
+	{"POST", "/worlds", ` `, "body: is required, a JSON object"},
+	{"POST", "/worlds", `{}{}`, "body: must be one JSON document and nothing else"},
+	{"POST", "/worlds", "{\"name\":\"\xff\"}", "body: must be valid UTF-8"},
+	{"POST", "/worlds", `null`, "body: must be an object"},
+	{"POST", "/worlds", `{"name":null}`, "name: must be a string"},
+	{"POST", "/worlds", `{"Name":"x"}`, `body: member "Name" is not allowed; allowed: name, plan, limits, windows`},
+	{"POST", "/worlds", `{"name":"x","name":"y"}`, "name: is there twice"},
+	{"POST", "/worlds", `{"` + long + `":1}`, strings.Repeat("é", 64) + `…" is not allowed`},
+	{"POST", "/worlds", `{"name":"\ud800"}`, "name: must be valid Unicode"},
+	{"POST", "/worlds", `{"name":""}`, "name: must be 1 to 63 of"},
+	{"POST", "/worlds", `{"name":"A"}`, "name: must be 1 to 63 of"},
+	{"POST", "/worlds", `{"name":"a_b"}`, "name: must be 1 to 63 of"},
+	{"POST", "/worlds", `{"name":"-a"}`, "name: must be 1 to 63 of"},
+	{"POST", "/worlds", `{"name":"` + strings.Repeat("a", 64) + `"}`, "name: must be 1 to 63 of"},
+	{"POST", "/worlds", `{"plan":"gold"}`, "plan: must be one of preview, free, pro, byok"},
+	{"POST", "/worlds", `{"plan":""}`, "plan: must be one of"},
+	{"POST", "/worlds", `{"limits":"none"}`, "limits: must be one of plan, preview, pro, byok, off"},
+	{"POST", "/worlds", `{"windows":"rolling"}`, "windows: must be one of fixed, sliding"},
+	{"POST", w + "/keys", `{"dashboard":"yes"}`, "dashboard: must be a boolean"},
+	{"PATCH", w + "/keys/key_000001", `{}`, "plan: is required, a string"},
+	{"PATCH", w + "/keys/key_000001", `{"plan":"x"}`, "plan: must be one of"},
+	{"PUT", w + "/byok", `{}`, "available: is required, a boolean"},
+	{"PUT", w + "/keys/key_000001/byok", `{"provider":"openai"}`, "api_key: is required"},
+	{"PUT", w + "/keys/key_000001/byok", `{"provider":"x","api_key":"k"}`, "provider: must be one of openai_compat, openai, anthropic"},
+	{"PUT", w + "/keys/key_000001/byok", `{"provider":"openai","api_key":""}`, "api_key: must not be empty"},
+	{"POST", w + "/agents", `{}`, "key: is required"},
+	{"POST", w + "/agents", `{"key":"key_000009"}`, "key: no key of this world has this label"},
+	{"POST", w + "/agents", `{"key":"key_000001","agent_id":""}`, "agent_id: must be 1 to 256 characters"},
+	{"POST", w + "/agents", `{"key":"key_000001","agent_id":".."}`, "agent_id: no path can name it"},
+	{"POST", w + "/agents", `{"key":"key_000001","agent_id":"."}`, "agent_id: no path can name it"},
+	{"POST", w + "/agents", `{"key":"key_000001","status":""}`, "status: must be 1 to 64 characters"},
+	{"POST", w + "/agents", `{"key":"key_000001","created_at":"today"}`, "created_at: must be a time as RFC 3339 has it"},
+	{"POST", w + "/agents", `{"key":"key_000001","updated_at":"9999-12-31T23:59:59-10:00"}`, "updated_at: must be from the year 1 to the year 9999"},
+	{"POST", w + "/agents", `{"key":"key_000001","system_prompt":"` + long + `"}`, "system_prompt: at most 2000 characters"},
+	{"POST", w + "/agents", `{"key":"key_000001","customer_ref":"` + long + `"}`, "customer_ref: at most 200 characters"},
+	{"POST", w + "/agents", `{"key":"key_000001","metadata":[]}`, "metadata: must be an object"},
+	{"POST", w + "/agents", `{"key":"key_000001","metadata":{"a":[{"b":1,"b":2}]}}`, `metadata: member "b" is there twice`},
+	{"POST", w + "/agents", `{"key":"key_000001","metadata":{"a":"` + strings.Repeat("m", 4096) + `"}}`, "metadata: at most 4096 characters of compact JSON"},
+	{"POST", w + "/agents", `{"key":"key_000001","metadata":{"a":"\ud800"}}`, "metadata: must be valid Unicode; half a surrogate pair is none"},
+	{"POST", w + "/agents", `{"key":"key_000001","sms":{}}`, "sms: needs a mode or a status"},
+	{"POST", w + "/agents", `{"key":"key_000001","sms":{"mode":"x"}}`, "sms.mode: must be one of none, sandbox, managed, byo_twilio"},
+	{"POST", w + "/agents", `{"key":"key_000001","sms":{"status":"x"}}`, "sms.status: must be one of disabled"},
+	{"POST", w + "/agents", `{"key":"key_000001","sms":{"mode":"none","phone_number":"` + strings.Repeat("1", 65) + `"}}`, "sms.phone_number: at most 64"},
+	{"POST", w + "/agents", `{"key":"key_000001","llm":{"mode":"x"}}`, "llm.mode: must be one of hosted, byok"},
+	{"POST", w + "/agents", `{"key":"key_000001","llm":{"tier":"x"}}`, "llm.tier: must be one of fast, smart"},
+	{"POST", w + "/agents", `{"key":"key_000001","llm":{"provider":"x"}}`, "llm.provider: must be one of"},
+	{"POST", w + "/agents", `{"key":"key_000001","llm":{"model":"` + long + `"}}`, "llm.model: at most 200"},
+	{"POST", w + "/agents", `{"key":"key_000001","llm":{"base_url":"` + long + `"}}`, "llm.base_url: at most 400"},
+	{"POST", w + "/agents", `{"key":"key_000001","llm":{"label":"` + long + `"}}`, "llm.label: at most 60"},
+	{"POST", w + "/agents", `{"key":"key_000001","llm":{"api_key":"k"}}`, `llm: member "api_key" is not allowed; allowed: mode, tier`},
+	{"POST", w + "/agents/a/conversation", `{}`, "exchanges: is required, an array"},
+	{"POST", w + "/agents/a/conversation", `{"exchanges":[]}`, "exchanges: must hold at least one"},
+	{"POST", w + "/agents/a/conversation", `{"exchanges":{}}`, "exchanges: must be an array"},
+	{"POST", w + "/agents/a/conversation", `{"exchanges":[{"text":"a","reply_text":"b"},{"text":"a"}]}`, "exchanges[1].reply_text: is required"},
+	{"POST", w + "/agents/a/conversation", `{"exchanges":[{"text":"` + long + `","reply_text":"b"}]}`, "exchanges[0].text: at most 4000"},
+	{"POST", w + "/agents/a/conversation", `{"exchanges":[{"text":"a","reply_text":"b","warnings":[1]}]}`, "exchanges[0].warnings[0]: must be a string"},
+	{"POST", w + "/agents/a/messages", `{}`, "text: is required"},
+	{"POST", w + "/agents/a/messages", `{"text":"x","reply":"y"}`, "allowed: text, user_ref"},
+	{"PUT", w + "/agents/a/sms", `{"status":"on"}`, "status: must be one of"},
+	{"PUT", w + "/agents/a/sms", `{"status":"active","phone_number":"` + strings.Repeat("1", 65) + `"}`, "phone_number: at most 64"},
+	{"POST", w + "/clock/advance", `{}`, "duration: is required"},
+	{"POST", w + "/clock/advance", `{"duration":60}`, "duration: must be a string"},
+	{"POST", w + "/clock/advance", `{"duration":"-1s"}`, "duration: must be a duration such as"},
+	{"POST", w + "/clock/advance", `{"duration":"soon"}`, "duration: must be a duration such as"},
+	{"POST", w + "/clock/advance", `{"duration":"1000000h"}`, "from 0s to 876000h0m0s"},
+}
+
 // What is wrong is named, and what is allowed is said.
 func TestStrictBodies(t *testing.T) {
 	a := newAPI(t, control.Options{})
 	a.must(201, "POST", w+"/agents", `{"key":"key_000001","agent_id":"a"}`)
-	long := strings.Repeat("é", 4001)
-	for _, tt := range []struct{ method, path, body, want string }{
-		{"POST", "/worlds", ``, "body: is required, a JSON object"},
-		{"POST", "/worlds", ` `, "body: is required, a JSON object"},
-		{"POST", "/worlds", `{}{}`, "body: must be one JSON document and nothing else"},
-		{"POST", "/worlds", "{\"name\":\"\xff\"}", "body: must be valid UTF-8"},
-		{"POST", "/worlds", `null`, "body: must be an object"},
-		{"POST", "/worlds", `{"name":null}`, "name: must be a string"},
-		{"POST", "/worlds", `{"Name":"x"}`, `body: member "Name" is not allowed; allowed: name, plan, limits, windows`},
-		{"POST", "/worlds", `{"name":"x","name":"y"}`, "name: is there twice"},
-		{"POST", "/worlds", `{"` + long + `":1}`, strings.Repeat("é", 64) + `…" is not allowed`},
-		{"POST", "/worlds", `{"name":"\ud800"}`, "name: must be valid Unicode"},
-		{"POST", "/worlds", `{"name":""}`, "name: must be 1 to 63 of"},
-		{"POST", "/worlds", `{"name":"A"}`, "name: must be 1 to 63 of"},
-		{"POST", "/worlds", `{"name":"a_b"}`, "name: must be 1 to 63 of"},
-		{"POST", "/worlds", `{"name":"-a"}`, "name: must be 1 to 63 of"},
-		{"POST", "/worlds", `{"name":"` + strings.Repeat("a", 64) + `"}`, "name: must be 1 to 63 of"},
-		{"POST", "/worlds", `{"plan":"gold"}`, "plan: must be one of preview, free, pro, byok"},
-		{"POST", "/worlds", `{"plan":""}`, "plan: must be one of"},
-		{"POST", "/worlds", `{"limits":"none"}`, "limits: must be one of plan, preview, pro, byok, off"},
-		{"POST", "/worlds", `{"windows":"rolling"}`, "windows: must be one of fixed, sliding"},
-		{"POST", w + "/keys", `{"dashboard":"yes"}`, "dashboard: must be a boolean"},
-		{"PATCH", w + "/keys/key_000001", `{}`, "plan: is required, a string"},
-		{"PATCH", w + "/keys/key_000001", `{"plan":"x"}`, "plan: must be one of"},
-		{"PUT", w + "/byok", `{}`, "available: is required, a boolean"},
-		{"PUT", w + "/keys/key_000001/byok", `{"provider":"openai"}`, "api_key: is required"},
-		{"PUT", w + "/keys/key_000001/byok", `{"provider":"x","api_key":"k"}`, "provider: must be one of openai_compat, openai, anthropic"},
-		{"PUT", w + "/keys/key_000001/byok", `{"provider":"openai","api_key":""}`, "api_key: must not be empty"},
-		{"POST", w + "/agents", `{}`, "key: is required"},
-		{"POST", w + "/agents", `{"key":"key_000009"}`, "key: no key of this world has this label"},
-		{"POST", w + "/agents", `{"key":"key_000001","agent_id":""}`, "agent_id: must be 1 to 256 characters"},
-		{"POST", w + "/agents", `{"key":"key_000001","agent_id":".."}`, "agent_id: no path can name it"},
-		{"POST", w + "/agents", `{"key":"key_000001","agent_id":"."}`, "agent_id: no path can name it"},
-		{"POST", w + "/agents", `{"key":"key_000001","status":""}`, "status: must be 1 to 64 characters"},
-		{"POST", w + "/agents", `{"key":"key_000001","created_at":"today"}`, "created_at: must be a time as RFC 3339 has it"},
-		{"POST", w + "/agents", `{"key":"key_000001","updated_at":"9999-12-31T23:59:59-10:00"}`, "updated_at: must be from the year 1 to the year 9999"},
-		{"POST", w + "/agents", `{"key":"key_000001","system_prompt":"` + long + `"}`, "system_prompt: at most 2000 characters"},
-		{"POST", w + "/agents", `{"key":"key_000001","customer_ref":"` + long + `"}`, "customer_ref: at most 200 characters"},
-		{"POST", w + "/agents", `{"key":"key_000001","metadata":[]}`, "metadata: must be an object"},
-		{"POST", w + "/agents", `{"key":"key_000001","metadata":{"a":[{"b":1,"b":2}]}}`, `metadata: member "b" is there twice`},
-		{"POST", w + "/agents", `{"key":"key_000001","metadata":{"a":"` + strings.Repeat("m", 4096) + `"}}`, "metadata: at most 4096 characters of compact JSON"},
-		{"POST", w + "/agents", `{"key":"key_000001","metadata":{"a":"\ud800"}}`, "metadata: must be valid Unicode; half a surrogate pair is none"},
-		{"POST", w + "/agents", `{"key":"key_000001","sms":{}}`, "sms: needs a mode or a status"},
-		{"POST", w + "/agents", `{"key":"key_000001","sms":{"mode":"x"}}`, "sms.mode: must be one of none, sandbox, managed, byo_twilio"},
-		{"POST", w + "/agents", `{"key":"key_000001","sms":{"status":"x"}}`, "sms.status: must be one of disabled"},
-		{"POST", w + "/agents", `{"key":"key_000001","sms":{"mode":"none","phone_number":"` + strings.Repeat("1", 65) + `"}}`, "sms.phone_number: at most 64"},
-		{"POST", w + "/agents", `{"key":"key_000001","llm":{"mode":"x"}}`, "llm.mode: must be one of hosted, byok"},
-		{"POST", w + "/agents", `{"key":"key_000001","llm":{"tier":"x"}}`, "llm.tier: must be one of fast, smart"},
-		{"POST", w + "/agents", `{"key":"key_000001","llm":{"provider":"x"}}`, "llm.provider: must be one of"},
-		{"POST", w + "/agents", `{"key":"key_000001","llm":{"model":"` + long + `"}}`, "llm.model: at most 200"},
-		{"POST", w + "/agents", `{"key":"key_000001","llm":{"base_url":"` + long + `"}}`, "llm.base_url: at most 400"},
-		{"POST", w + "/agents", `{"key":"key_000001","llm":{"label":"` + long + `"}}`, "llm.label: at most 60"},
-		{"POST", w + "/agents", `{"key":"key_000001","llm":{"api_key":"k"}}`, `llm: member "api_key" is not allowed; allowed: mode, tier`},
-		{"POST", w + "/agents/a/conversation", `{}`, "exchanges: is required, an array"},
-		{"POST", w + "/agents/a/conversation", `{"exchanges":[]}`, "exchanges: must hold at least one"},
-		{"POST", w + "/agents/a/conversation", `{"exchanges":{}}`, "exchanges: must be an array"},
-		{"POST", w + "/agents/a/conversation", `{"exchanges":[{"text":"a","reply_text":"b"},{"text":"a"}]}`, "exchanges[1].reply_text: is required"},
-		{"POST", w + "/agents/a/conversation", `{"exchanges":[{"text":"` + long + `","reply_text":"b"}]}`, "exchanges[0].text: at most 4000"},
-		{"POST", w + "/agents/a/conversation", `{"exchanges":[{"text":"a","reply_text":"b","warnings":[1]}]}`, "exchanges[0].warnings[0]: must be a string"},
-		{"POST", w + "/agents/a/messages", `{}`, "text: is required"},
-		{"POST", w + "/agents/a/messages", `{"text":"x","reply":"y"}`, "allowed: text, user_ref"},
-		{"PUT", w + "/agents/a/sms", `{"status":"on"}`, "status: must be one of"},
-		{"PUT", w + "/agents/a/sms", `{"status":"active","phone_number":"` + strings.Repeat("1", 65) + `"}`, "phone_number: at most 64"},
-		{"POST", w + "/clock/advance", `{}`, "duration: is required"},
-		{"POST", w + "/clock/advance", `{"duration":60}`, "duration: must be a string"},
-		{"POST", w + "/clock/advance", `{"duration":"-1s"}`, "duration: must be a duration such as"},
-		{"POST", w + "/clock/advance", `{"duration":"soon"}`, "duration: must be a duration such as"},
-		{"POST", w + "/clock/advance", `{"duration":"1000000h"}`, "from 0s to 876000h0m0s"},
-	} {
+	for _, tt := range badBodies {
 		a.do(tt.method, tt.path, tt.body).wantRefused(t, 400, tt.want)
 	}
 	assert.Len(t, a.must(200, "GET", w+"/agents", "").list("agents"), 1, "nothing happened")
@@ -106,52 +110,55 @@ func TestBodiesAreNotDeep(t *testing.T) {
 	newAPI(t, control.Options{}).do("POST", w+"/faults", `{"fault":`+deep+`}`).wantRefused(t, 400, "body: must be at most 32 levels deep")
 }
 
+// badRules are rules of replies and faults that cannot be.
+var badRules = []struct{ path, body, want string }{
+	{"/replies", `{}`, "replies: is required"},
+	{"/replies", `{"replies":[]}`, "replies: must hold at least one"},
+	{"/replies", `{"replies":[{}]}`, "replies[0]: must have a text, or an error status"},
+	{"/replies", `{"replies":[{"text":"a","status":400}]}`, "replies[0]: must have a text, or an error status"},
+	{"/replies", `{"replies":[{"text":"a"},{"text":"b","code":"x"}]}`, "replies[1]: code and reason go with an error status"},
+	{"/replies", `{"replies":[{"status":400,"warnings":["x"]}]}`, "replies[0]: warnings go with a text"},
+	{"/replies", `{"replies":[{"status":500}]}`, "replies[0].status: must be one of 400, 401, 402, 404, 429"},
+	{"/replies", `{"replies":[{"status":400,"code":""}]}`, "replies[0].code: must not be empty"},
+	{"/replies", `{"replies":[{"status":4e2}]}`, "replies[0].status: must be an integer"},
+	{"/replies", `{"replies":[{"text":"a"}],"match":{"endpoint":"GET /v1/status"}}`, `match: member "endpoint" is not allowed; allowed: agent_id, key, text, text_containing`},
+	{"/replies", `{"replies":[{"text":"a"}],"match":{"key":"amk_fake_000001"}}`, "match.key: no key of this world has this label"},
+	{"/replies", `{"replies":[{"text":"a"}],"match":{"agent_id":""}}`, "match.agent_id: must not be empty"},
+	{"/replies", `{"replies":[{"text":"a"}],"match":{"text_containing":""}}`, "match.text_containing: must not be empty"},
+	{"/replies", `{"replies":[{"text":"a"}],"times":0}`, "times: must be an integer from 1 to 1000000000"},
+	{"/replies", `{"replies":[{"text":"a"}],"nth":0}`, "nth: must be an integer from 1"},
+	{"/replies", `{"replies":[{"text":"a"}],"chance":1.1}`, "chance: must be from 0 to 1"},
+	{"/replies", `{"replies":[{"text":"a"}],"chance":-0.1}`, "chance: must be from 0 to 1"},
+	{"/replies", `{"replies":[{"text":"a"}],"chance":1,"seed":-1}`, "seed: must be an integer from 0 to 9007199254740991"},
+	{"/replies", `{"replies":[{"text":"a"}],"seed":1}`, "seed: goes with chance only"},
+	{"/faults", `{}`, "fault: is required, an object"},
+	{"/faults", `{"fault":{}}`, "fault.kind: is required"},
+	{"/faults", `{"fault":{"kind":"hang"},"from":0}`, "from: must be an integer from 1"},
+	{"/faults", `{"fault":{"kind":"x"}}`, "fault.kind: must be one of latency, answer, raw_answer, rate_limited, hang, close_early, reset_connection, lose_reply, truncate_reply, reset_reply, drip_reply, go_away, named"},
+	{"/faults", `{"fault":{"kind":"latency"}}`, "fault.duration: is required for latency"},
+	{"/faults", `{"fault":{"kind":"latency","duration":"61m"}}`, "fault.duration: must be a duration such as"},
+	{"/faults", `{"fault":{"kind":"latency","duration":"1s","bytes":1}}`, "fault.bytes: latency does not take it; it takes: duration"},
+	{"/faults", `{"fault":{"kind":"hang","status":500}}`, "fault.status: hang does not take it; it takes: none"},
+	{"/faults", `{"fault":{"kind":"answer"}}`, "fault.status: is required for answer"},
+	{"/faults", `{"fault":{"kind":"answer","status":199}}`, "fault.status: must be an integer from 200 to 599"},
+	{"/faults", `{"fault":{"kind":"answer","status":600}}`, "fault.status: must be an integer from 200 to 599"},
+	{"/faults", `{"fault":{"kind":"raw_answer","status":200,"content_type":"a\nb"}}`, "fault.content_type: must hold no control character"},
+	{"/faults", `{"fault":{"kind":"rate_limited","retry_after":"1\r\n"}}`, "fault.retry_after: must hold no control character"},
+	{"/faults", `{"fault":{"kind":"rate_limited","retry_after":"` + strings.Repeat("1", 1025) + `"}}`, "fault.retry_after: at most 1024 bytes"},
+	{"/faults", `{"fault":{"kind":"truncate_reply","bytes":-1}}`, "fault.bytes: must be an integer from 0"},
+	{"/faults", `{"fault":{"kind":"truncate_reply","bytes":1048577}}`, "fault.bytes: must be an integer from 0 to 1048576"},
+	{"/faults", `{"fault":{"kind":"drip_reply","bytes":0}}`, "fault.bytes: must be from 1"},
+	{"/faults", `{"fault":{"kind":"lose_reply"}}`, "fault.how: is required for lose_reply"},
+	{"/faults", `{"fault":{"kind":"lose_reply","how":{"kind":"latency","duration":"1s"}}}`, "fault.how.kind: must be one of answer, raw_answer, rate_limited, hang, close_early, reset_connection"},
+	{"/faults", `{"fault":{"kind":"lose_reply","how":{"kind":"answer","status":1}}}`, "fault.how.status: must be an integer from 200 to 599"},
+	{"/faults", `{"fault":{"kind":"lose_reply","how":{"kind":"hang","x":1}}}`, `fault.how: member "x" is not allowed`},
+	{"/faults", `{"fault":{"kind":"hang"},"match":{"endpoint":"GET /v1/no"}}`, "match.endpoint: must be one of GET /v1/status"},
+	{"/faults", `{"fault":{"kind":"hang"},"match":{"key":"x"}}`, "match.key: no key of this world"},
+}
+
 func TestStrictRules(t *testing.T) {
 	a := newAPI(t, control.Options{})
-	for _, tt := range []struct{ path, body, want string }{
-		{"/replies", `{}`, "replies: is required"},
-		{"/replies", `{"replies":[]}`, "replies: must hold at least one"},
-		{"/replies", `{"replies":[{}]}`, "replies[0]: must have a text, or an error status"},
-		{"/replies", `{"replies":[{"text":"a","status":400}]}`, "replies[0]: must have a text, or an error status"},
-		{"/replies", `{"replies":[{"text":"a"},{"text":"b","code":"x"}]}`, "replies[1]: code and reason go with an error status"},
-		{"/replies", `{"replies":[{"status":400,"warnings":["x"]}]}`, "replies[0]: warnings go with a text"},
-		{"/replies", `{"replies":[{"status":500}]}`, "replies[0].status: must be one of 400, 401, 402, 404, 429"},
-		{"/replies", `{"replies":[{"status":400,"code":""}]}`, "replies[0].code: must not be empty"},
-		{"/replies", `{"replies":[{"status":4e2}]}`, "replies[0].status: must be an integer"},
-		{"/replies", `{"replies":[{"text":"a"}],"match":{"endpoint":"GET /v1/status"}}`, `match: member "endpoint" is not allowed; allowed: agent_id, key, text, text_containing`},
-		{"/replies", `{"replies":[{"text":"a"}],"match":{"key":"amk_fake_000001"}}`, "match.key: no key of this world has this label"},
-		{"/replies", `{"replies":[{"text":"a"}],"match":{"agent_id":""}}`, "match.agent_id: must not be empty"},
-		{"/replies", `{"replies":[{"text":"a"}],"match":{"text_containing":""}}`, "match.text_containing: must not be empty"},
-		{"/replies", `{"replies":[{"text":"a"}],"times":0}`, "times: must be an integer from 1 to 1000000000"},
-		{"/replies", `{"replies":[{"text":"a"}],"nth":0}`, "nth: must be an integer from 1"},
-		{"/replies", `{"replies":[{"text":"a"}],"chance":1.1}`, "chance: must be from 0 to 1"},
-		{"/replies", `{"replies":[{"text":"a"}],"chance":-0.1}`, "chance: must be from 0 to 1"},
-		{"/replies", `{"replies":[{"text":"a"}],"chance":1,"seed":-1}`, "seed: must be an integer from 0 to 9007199254740991"},
-		{"/replies", `{"replies":[{"text":"a"}],"seed":1}`, "seed: goes with chance only"},
-		{"/faults", `{}`, "fault: is required, an object"},
-		{"/faults", `{"fault":{}}`, "fault.kind: is required"},
-		{"/faults", `{"fault":{"kind":"hang"},"from":0}`, "from: must be an integer from 1"},
-		{"/faults", `{"fault":{"kind":"x"}}`, "fault.kind: must be one of latency, answer, raw_answer, rate_limited, hang, close_early, reset_connection, lose_reply, truncate_reply, reset_reply, drip_reply, go_away, named"},
-		{"/faults", `{"fault":{"kind":"latency"}}`, "fault.duration: is required for latency"},
-		{"/faults", `{"fault":{"kind":"latency","duration":"61m"}}`, "fault.duration: must be a duration such as"},
-		{"/faults", `{"fault":{"kind":"latency","duration":"1s","bytes":1}}`, "fault.bytes: latency does not take it; it takes: duration"},
-		{"/faults", `{"fault":{"kind":"hang","status":500}}`, "fault.status: hang does not take it; it takes: none"},
-		{"/faults", `{"fault":{"kind":"answer"}}`, "fault.status: is required for answer"},
-		{"/faults", `{"fault":{"kind":"answer","status":199}}`, "fault.status: must be an integer from 200 to 599"},
-		{"/faults", `{"fault":{"kind":"answer","status":600}}`, "fault.status: must be an integer from 200 to 599"},
-		{"/faults", `{"fault":{"kind":"raw_answer","status":200,"content_type":"a\nb"}}`, "fault.content_type: must hold no control character"},
-		{"/faults", `{"fault":{"kind":"rate_limited","retry_after":"1\r\n"}}`, "fault.retry_after: must hold no control character"},
-		{"/faults", `{"fault":{"kind":"rate_limited","retry_after":"` + strings.Repeat("1", 1025) + `"}}`, "fault.retry_after: at most 1024 bytes"},
-		{"/faults", `{"fault":{"kind":"truncate_reply","bytes":-1}}`, "fault.bytes: must be an integer from 0"},
-		{"/faults", `{"fault":{"kind":"truncate_reply","bytes":1048577}}`, "fault.bytes: must be an integer from 0 to 1048576"},
-		{"/faults", `{"fault":{"kind":"drip_reply","bytes":0}}`, "fault.bytes: must be from 1"},
-		{"/faults", `{"fault":{"kind":"lose_reply"}}`, "fault.how: is required for lose_reply"},
-		{"/faults", `{"fault":{"kind":"lose_reply","how":{"kind":"latency","duration":"1s"}}}`, "fault.how.kind: must be one of answer, raw_answer, rate_limited, hang, close_early, reset_connection"},
-		{"/faults", `{"fault":{"kind":"lose_reply","how":{"kind":"answer","status":1}}}`, "fault.how.status: must be an integer from 200 to 599"},
-		{"/faults", `{"fault":{"kind":"lose_reply","how":{"kind":"hang","x":1}}}`, `fault.how: member "x" is not allowed`},
-		{"/faults", `{"fault":{"kind":"hang"},"match":{"endpoint":"GET /v1/no"}}`, "match.endpoint: must be one of GET /v1/status"},
-		{"/faults", `{"fault":{"kind":"hang"},"match":{"key":"x"}}`, "match.key: no key of this world"},
-	} {
+	for _, tt := range badRules {
 		a.do("POST", w+tt.path, tt.body).wantRefused(t, 400, tt.want)
 	}
 	assert.Empty(t, a.must(200, "GET", w+"/replies", "").list("replies"))
@@ -183,37 +190,4 @@ func TestStrictQueries(t *testing.T) {
 		a.do("GET", query, "").wantRefused(t, 400, want)
 	}
 	a.do("GET", w+"/calls/stream", "", "Last-Event-ID: x").wantRefused(t, 400, "Last-Event-ID: must be the id")
-}
-
-func TestSizes(t *testing.T) {
-	a := newAPI(t, control.Options{})
-	pad := func(n int) string { return `{}` + strings.Repeat(" ", n-2) }
-	assert.Equal(t, 201, a.do("POST", w+"/keys", pad(1<<20)).status)
-	a.do("POST", w+"/keys", pad(1<<20+1)).wantRefused(t, 413, "body: at most 1048576 bytes")
-}
-
-func TestNotFound(t *testing.T) {
-	a := newAPI(t, control.Options{})
-	for _, tt := range [][3]string{
-		{"GET", "", "no route has this path"},
-		{"GET", "/", "no route has this path"},
-		{"GET", "/info/", "no route has this path"},
-		{"GET", "//info", "no route has this path"},
-		{"GET", "/worlds/other/keys", "no world has this name"},
-		{"DELETE", "/worlds/other", "no world has this name"},
-		{"GET", w + "/keys/key_000002/limits", "no key of this world has this label, such as key_000001; GET keys lists them"},
-		{"DELETE", w + "/keys/amk_fake_000001", "no key"},
-		{"POST", w + "/keys/key_000001/limits/key_hour/exhaust", "no limit has this key; the limit keys are key_minute, ip_minute"},
-		{"GET", w + "/agents/x", "no agent"},
-		{"PUT", w + "/agents/x/sms", "no agent"},
-		{"DELETE", w + "/replies/reply_000001", "no reply of this world has this id"},
-		{"DELETE", w + "/faults/fault_000001", "no fault of this world has this id"},
-		{"POST", w + "/snapshots/snapshot_000001/restore", "no snapshot"},
-		{"DELETE", w + "/snapshots/snapshot_000001", "no snapshot"},
-	} {
-		a.do(tt[0], tt[1], "").wantRefused(t, 404, tt[2])
-	}
-	refused := a.do("PUT", w+"/keys", "")
-	refused.wantRefused(t, 405, "this path takes GET, POST")
-	assert.Equal(t, "GET, POST", refused.header.Get("Allow"))
 }
