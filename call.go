@@ -2,6 +2,7 @@ package agentmessaging
 
 import (
 	"context"
+	"encoding/json"
 	"math"
 	"net/http"
 	"net/url"
@@ -10,6 +11,7 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // call is one call of a method: the retries of go-retryablehttp above, the
@@ -41,6 +43,17 @@ type call struct {
 	began        time.Time
 	attemptBegan time.Time
 	shown        struct{ text, redacted string } // see redacted
+}
+
+// request is what a method hands to do.
+type request struct {
+	endpoint *spec.Endpoint
+	agentID  string
+	invalid  error           // why the arguments are refused, if they are
+	body     any             // encoded as JSON; nil sends no body
+	metadata json.RawMessage // a further member of the body; nil: none
+	secrets  [2]string       // what an error of this call must not show, beside the API key
+	setsBYOK bool            // spends the BYOK set limit (interface 8.1)
 }
 
 // unbounded is the budget of a call whose context has a deadline of its own.
@@ -128,15 +141,15 @@ func (c *call) checkRetry() (again bool) {
 	if c.next == stepEnded {
 		return false
 	}
-	class := c.out.classify(c.endpoint, c.ended())
-	c.next = class.follow(c.endpoint.Method)
+	ending := c.out.ending(c.endpoint, c.ended())
+	c.next = ending.follow(c.endpoint.Method)
 	if c.next == stepRetry && !c.hasNext() {
 		c.next = stepError
 	}
 	if c.next != stepRetry {
 		return false
 	}
-	c.tellRetry(retryTable[class].outcome)
+	c.tellRetry(retryTable[ending].outcome)
 	c.rest()
 	return true
 }

@@ -3,7 +3,6 @@ package agentmessaging
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -187,15 +186,4 @@ func (c *call) addPath() error {
 	}
 	c.url.Path += before + c.agentID + after
 	return nil
-}
-
-// request is what a method hands to do.
-type request struct {
-	endpoint *spec.Endpoint
-	agentID  string
-	invalid  error           // why the arguments are refused, if they are
-	body     any             // encoded as JSON; nil sends no body
-	metadata json.RawMessage // a further member of the body; nil: none
-	secrets  [2]string       // what an error of this call must not show, beside the API key
-	setsBYOK bool            // spends the BYOK set limit (interface 8.1)
 }

@@ -49,6 +49,9 @@ func (c *call) errorOf(cause error) *Error {
 		// A transport returns the context's cause, or its error, or its own.
 		e.cause = c.scrub().Error(cause, c.ended(), context.Cause(c))
 	}
+	if c.out.limited() && c.attempts < c.client.retry.MaxAttempts {
+		e.cause = cmp.Or(e.cause, c.collision(e.RetryAfter)) // why there was no further attempt
+	}
 	e.Method, e.Path, e.Attempts = c.endpoint.Method, c.endpoint.Path, c.made()
 	c.failure = e
 	return e
@@ -66,7 +69,8 @@ func (c *call) refusal(err error) *Error {
 	return &e
 }
 
-// collision says what the turn of a call would have come too late for.
+// collision says what the turn of a call would have come too late for; nil if
+// for nothing.
 func (c *call) collision(turn time.Duration) error {
 	longest, what := c.client.retry.MaxWait, "the longest wait that the RetryPolicy allows is"
 	if deadline, has := c.Deadline(); has && time.Until(deadline) < longest {

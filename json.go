@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -143,12 +142,8 @@ func (b *errorBody) read(body []byte) (extra map[string]json.RawMessage, err err
 	if extra == nil {
 		return nil, errors.New("not an object")
 	}
-	for _, name := range slices.Sorted(maps.Keys(extra)) { // of error and Error, the documented one is last
-		raw := extra[name]
-		object, _ := json.Marshal(map[string]json.RawMessage{name: raw})
-		decoder := json.NewDecoder(bytes.NewReader(object))
-		decoder.DisallowUnknownFields()
-		if decoder.Decode(b) == nil {
+	for name, into := range map[string]*string{"error": &b.Code, "trace_id": &b.TraceID, "limit_key": &b.LimitKey, "reason": &b.Reason} {
+		if raw, has := extra[name]; has && json.Unmarshal(raw, into) == nil {
 			delete(extra, name)
 		} else if name == "trace_id" { // a number, say, and there to be quoted
 			b.TraceID = string(raw)

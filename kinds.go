@@ -67,8 +67,11 @@ func adviceOn(status int, code, method, path string) string {
 			return ""
 		}
 	case http.StatusNotFound:
-		if strings.Contains(path, "{agent_id}") {
+		switch {
+		case strings.Contains(path, "{agent_id}"):
 			return "check the agent's id and the key"
+		case of == spec.ClearBYOK:
+			return "there may be nothing to clear"
 		}
 	case http.StatusForbidden, http.StatusConflict:
 		if of == nil || !of.Lists(status) {

@@ -12,22 +12,22 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// class is how an attempt ended, as far as retries are concerned.
-type class int
+// ending is how an attempt ended, as far as retries are concerned.
+type ending int
 
 const (
-	classSuccess class = iota
-	classNeverSent
-	classLost
-	classLimited
-	classDown
-	classUnavailable
-	classBroken
-	classOther
-	classCertificate
-	classEndedBefore
-	classEndedAfter
-	classRefused
+	endedWell ending = iota
+	endedUnsent
+	endedLost
+	endedLimited
+	endedDown
+	endedUnavailable
+	endedBroken
+	endedOtherwise
+	endedCertificate
+	endedByContext
+	endedByContextSent
+	endedRefused
 )
 
 // outcome is how one attempt ended.
@@ -50,53 +50,53 @@ func (o *outcome) failed() bool { return o.err != nil || !o.success() }
 
 func (o *outcome) limited() bool { return isLimited(o.status) }
 
-// classify sorts an outcome of a call to endpoint. ctxErr is the error of the
+// ending sorts an outcome of a call to endpoint. ctxErr is the error of the
 // call's context, which counts only where there is no answer: what has arrived
 // is kept.
-func (o *outcome) classify(endpoint *spec.Endpoint, ctxErr error) class {
+func (o *outcome) ending(endpoint *spec.Endpoint, ctxErr error) ending {
 	switch {
 	case o.refused:
-		return classRefused
+		return endedRefused
 	case o.status == 0:
-		return o.classifyUnanswered(ctxErr)
+		return o.endingUnanswered(ctxErr)
 	case !o.failed():
-		return classSuccess
+		return endedWell
 	case o.success() && ctxErr != nil:
-		return classEndedAfter
+		return endedByContextSent
 	case o.success():
-		return classLost
+		return endedLost
 	case o.limited():
-		return classLimited
+		return endedLimited
 	case isServerError(o.status):
-		return o.classifyServerError(endpoint)
+		return o.endingServerError(endpoint)
 	}
-	return classOther
+	return endedOtherwise
 }
 
-// classifyServerError knows one status after which nothing was done: the 503
+// endingServerError knows one status after which nothing was done: the 503
 // that the interface lists, in the service's own words.
-func (o *outcome) classifyServerError(endpoint *spec.Endpoint) class {
+func (o *outcome) endingServerError(endpoint *spec.Endpoint) ending {
 	switch {
 	case isUnavailable(o.status) && endpoint.Lists(o.status) && o.answer.Code != "":
-		return classUnavailable
+		return endedUnavailable
 	case isUnavailable(o.status), isGateway(o.status):
-		return classDown
+		return endedDown
 	}
-	return classBroken
+	return endedBroken
 }
 
-func (o *outcome) classifyUnanswered(ctxErr error) class {
+func (o *outcome) endingUnanswered(ctxErr error) ending {
 	switch {
 	case o.sent && ctxErr != nil:
-		return classEndedAfter
+		return endedByContextSent
 	case ctxErr != nil:
-		return classEndedBefore
+		return endedByContext
 	case isCertificateError(o.err):
-		return classCertificate
+		return endedCertificate
 	case o.sent:
-		return classLost
+		return endedLost
 	}
-	return classNeverSent
+	return endedUnsent
 }
 
 // askedWait is the wait that the answer asks for, and after a 429 that asks

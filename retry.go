@@ -97,24 +97,24 @@ var retryTable = [...]struct {
 	outcome          string
 	idempotent, post step
 }{
-	classSuccess:     {"2xx with a readable documented body", stepSuccess, stepSuccess},
-	classNeverSent:   {"never sent", stepRetry, stepRetry},
-	classLost:        {"answer lost, truncated or not JSON", stepRetry, stepUnknown},
-	classLimited:     {"429", stepRetry, stepRetry},
-	classDown:        {"502, 503, 504", stepRetry, stepUnknown},
-	classUnavailable: {"503 that the interface lists", stepRetry, stepError},
-	classBroken:      {"another 5xx", stepError, stepUnknown},
-	classOther:       {"any other answer", stepError, stepError},
-	classCertificate: {"certificate refused", stepError, stepError},
-	classEndedBefore: {"context ended before the request", stepError, stepError},
-	classEndedAfter:  {"context ended after the request", stepError, stepUnknown},
-	classRefused:     {"refused by the limiter", stepError, stepError},
+	endedWell:          {"2xx with a readable documented body", stepSuccess, stepSuccess},
+	endedUnsent:        {"never sent", stepRetry, stepRetry},
+	endedLost:          {"answer lost, truncated or not JSON", stepRetry, stepUnknown},
+	endedLimited:       {"429", stepRetry, stepRetry},
+	endedDown:          {"502, 503, 504", stepRetry, stepUnknown},
+	endedUnavailable:   {"503 that the interface lists", stepRetry, stepError},
+	endedBroken:        {"another 5xx", stepError, stepUnknown},
+	endedOtherwise:     {"any other answer", stepError, stepError},
+	endedCertificate:   {"certificate refused", stepError, stepError},
+	endedByContext:     {"context ended before the request", stepError, stepError},
+	endedByContextSent: {"context ended after the request", stepError, stepUnknown},
+	endedRefused:       {"refused by the limiter", stepError, stepError},
 }
 
 // follow looks up what follows an attempt of the given method.
-func (k class) follow(method string) step {
+func (e ending) follow(method string) step {
 	if method == http.MethodPost {
-		return retryTable[k].post
+		return retryTable[e].post
 	}
-	return retryTable[k].idempotent
+	return retryTable[e].idempotent
 }

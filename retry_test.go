@@ -3,6 +3,7 @@ package agentmessaging_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -144,5 +145,20 @@ func TestTimeoutOfTheHTTPClientBoundsOneAttempt(t *testing.T) {
 				assert.ErrorIs(t, err, context.DeadlineExceeded, "%+v", tt)
 			}
 		})
+	}
+}
+
+func TestRetryAfterOfAnError(t *testing.T) {
+	for err, want := range map[error]time.Duration{
+		nil: 0, io.EOF: 0,
+		&agentmessaging.Error{}:                                                        0,
+		&agentmessaging.Error{RetryAfter: 3 * time.Second}:                             3 * time.Second,
+		&agentmessaging.ValidationError{}:                                              0,
+		fmt.Errorf("x: %w", &agentmessaging.Error{RetryAfter: 1}):                      1,
+		&agentmessaging.OutcomeUnknownError{Err: &agentmessaging.Error{RetryAfter: 2}}: 2,
+	} {
+		wait, ok := agentmessaging.RetryAfter(err)
+		assert.Equal(t, want, wait, "%#v", err)
+		assert.Equal(t, want > 0, ok, "%#v", err)
 	}
 }

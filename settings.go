@@ -75,19 +75,20 @@ func (s *settings) transport() http.RoundTripper {
 		OnProxyConnectResponse: connectAnswer,
 		DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 		ForceAttemptHTTP2:      true,
+		HTTP2:                  &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingAfter},
 		MaxIdleConns:           256,
 		MaxIdleConnsPerHost:    256,
 		TLSHandshakeTimeout:    10 * time.Second,
 		ExpectContinueTimeout:  time.Second,
-		IdleConnTimeout:        idleTimeout,
+		IdleConnTimeout:        90 * time.Second,
 		MaxResponseHeaderBytes: 256 << 10,
 	}
 }
 
-// idleTimeout is less than what load balancers allow, 60 s and more as a rule: a
-// POST must not meet their closing of the connection, which leaves its outcome
-// unknown.
-const idleTimeout = 50 * time.Second
+// pingAfter is how long an HTTP/2 connection may be silent before a ping, and how long
+// the ping may go unanswered. Without pings, each call on a connection whose path has
+// gone dead hangs until its deadline, for a quarter of an hour.
+const pingAfter = 15 * time.Second
 
 // connectAnswer names the proxy, and its status, where net/http would quote the
 // status text as if it were the service's.

@@ -66,35 +66,27 @@ func (p *play) begin(e agentmessaging.CallStart) *Call {
 	if p.run.plan == nil {
 		c.routine = routine()
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.over {
-		return c
-	}
-	if p.ended == "" {
-		p.calls = append(p.calls, c)
-		if len(p.calls) > 100+2*p.quota { // by then it is over its quota too, which is reported
-			p.stop("it has made " + plural(len(p.calls), "call") + " by then")
+	p.note(func() {
+		if p.ended == "" {
+			p.calls = append(p.calls, c)
+			if len(p.calls) > 100+2*p.quota { // by then it is over its quota too, which is reported
+				p.stop("it has made " + plural(len(p.calls), "call") + " by then")
+			}
+		} else if p.refusals++; p.refusals > 10 { // it does not look at its context
+			runtime.Goexit()
 		}
-		return c
-	}
-	if p.refusals++; p.refusals > 10 { // it does not look at its context
-		runtime.Goexit()
-	}
+	})
 	return c
 }
 
 func (p *play) end(c *Call, e agentmessaging.CallEnd) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.over {
-		return
-	}
-	p.name(c) // of a call that the limiter has refused
-	c.ended, c.Err, c.AgentID = true, e.Err, e.AgentID
-	if c.spec == spec.CreateAgent && e.Err == nil {
-		p.origins[e.AgentID] = c.content
-	}
+	p.note(func() {
+		p.name(c) // of a call that the limiter has refused
+		c.ended, c.Err, c.AgentID = true, e.Err, e.AgentID
+		if c.spec == spec.CreateAgent && e.Err == nil {
+			p.origins[e.AgentID] = c.content
+		}
+	})
 }
 
 // sent is what a request's body says of its call.
@@ -111,31 +103,28 @@ type sent struct {
 func (p *play) identify(c *Call, body []byte) {
 	var s sent
 	_ = json.Unmarshal(body, &s)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.over {
-		return
-	}
-	for _, key := range []string{s.APIKey, s.LLM.APIKey} {
-		if key != "" {
-			p.run.secrets = append(p.run.secrets, key)
+	p.note(func() {
+		for _, key := range []string{s.APIKey, s.LLM.APIKey} {
+			if key != "" {
+				p.run.secrets = append(p.run.secrets, key)
+			}
 		}
-	}
-	h := fnv.New64a()
-	if origin, known := p.origins[c.AgentID]; known {
-		fmt.Fprint(h, origin)
-	} else {
-		fmt.Fprint(h, c.AgentID)
-	}
-	_, _ = h.Write(body)
-	c.content, c.subject = h.Sum64(), s.Text+s.CustomerRef
-	p.name(c)
+		h := fnv.New64a()
+		if origin, known := p.origins[c.AgentID]; known {
+			fmt.Fprint(h, origin)
+		} else {
+			fmt.Fprint(h, c.AgentID)
+		}
+		_, _ = h.Write(body)
+		c.content, c.subject = h.Sum64(), s.Text+s.CustomerRef
+		p.name(c)
+	})
 }
 
 // name gives a call its name: its number among those of its endpoint or, where
-// goroutines race, among those that do the same.
+// goroutines race, among those that do the same. The lock is held.
 func (p *play) name(c *Call) {
-	if c.named || p.over {
+	if c.named {
 		return
 	}
 	c.named, c.Name = true, c.spec.Name

@@ -19,9 +19,9 @@ type Check string
 const (
 	// Swallowed: a call failed, no later call made it good, and the application
 	// told of no more errors than in the undisturbed run. A later call makes it good
-	// with the same text or the same customer_ref, and where there is neither, with
-	// the same endpoint of the same agent. Where the agent is gone, a new one does.
-	// After an attempt to change an agent, or the BYOK configuration, reading it does.
+	// if it has the same text or customer_ref; if there is neither, one to the same
+	// endpoint and agent. Creating an agent makes good that another one is gone, and
+	// reading an agent or the BYOK configuration that it could not be changed.
 	Swallowed Check = "swallowed"
 	// Truth: as few errors were told as undisturbed, but the service is in
 	// another state, identifiers and times apart.

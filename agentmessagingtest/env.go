@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"runtime"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
@@ -30,12 +29,10 @@ type Env struct {
 	// Dir is an empty folder, which a restart keeps.
 	Dir string
 
-	play   *play
-	ctx    context.Context
-	cancel context.CancelFunc
-
-	mu       sync.Mutex
-	cleanups []func()
+	play     *play
+	ctx      context.Context
+	cancel   context.CancelFunc
+	cleanups []func() // the play's lock guards it
 }
 
 // Context returns a context without a deadline. It ends with the run.
@@ -58,18 +55,15 @@ func (e *Env) Point(name string) error { return e.play.point(name) }
 
 // Cleanup registers a function for the end of the run.
 func (e *Env) Cleanup(f func()) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.cleanups = append(e.cleanups, f)
+	e.play.note(func() { e.cleanups = append(e.cleanups, f) })
 }
 
 // finish ends the run as package testing does: context first, then the cleanups,
 // the last one first.
 func (e *Env) finish() {
 	e.cancel()
-	e.mu.Lock()
-	cleanups := slices.Clone(e.cleanups)
-	e.mu.Unlock()
+	var cleanups []func()
+	e.play.note(func() { cleanups = slices.Clone(e.cleanups) })
 	for _, f := range slices.Backward(cleanups) {
 		f()
 	}

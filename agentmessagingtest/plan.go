@@ -21,8 +21,8 @@ const (
 // fault is a fault of the catalog, or a change of the service's state.
 type fault struct {
 	catalog.Fault
-	change func(*run, *Call) // before the request
-	undo   func(*run)        // before the restart
+	change func(*play, *Call) // before the request
+	undo   func(*run)         // before the restart
 }
 
 var (
@@ -30,25 +30,25 @@ var (
 
 	planEnds = &fault{
 		Fault: catalog.Fault{Name: "plan_ended", Says: "The plan ends."},
-		change: func(r *run, _ *Call) {
-			r.subscribed = r.fake.Admin().Keys()[0].Plan
-			r.fake.SetPlan(r.fake.Key(), fakeserver.PlanFree)
+		change: func(p *play, _ *Call) {
+			p.run.subscribed = p.run.fake.Admin().Keys()[0].Plan
+			p.run.fake.SetPlan(p.run.fake.Key(), fakeserver.PlanFree)
 		},
 		undo: func(r *run) { r.fake.SetPlan(r.fake.Key(), r.subscribed) },
 	}
 	keyRevoked = &fault{
 		Fault:  catalog.Fault{Name: "key_revoked", Says: "The key is revoked."},
-		change: func(r *run, _ *Call) { r.fake.RevokeKey(r.fake.Key()) },
+		change: func(p *play, _ *Call) { p.run.fake.RevokeKey(p.run.fake.Key()) },
 		undo:   func(r *run) { r.fake.ReinstateKey(r.fake.Key()) },
 	}
 	byokDown = &fault{
 		Fault:  catalog.Fault{Name: "byok_down", Says: "The store of provider keys is not available."},
-		change: func(r *run, _ *Call) { r.fake.SetBYOKAvailable(false) },
+		change: func(p *play, _ *Call) { p.run.fake.SetBYOKAvailable(false) },
 		undo:   func(r *run) { r.fake.SetBYOKAvailable(true) },
 	}
 	agentGone = &fault{
 		Fault:  catalog.Fault{Name: "agent_gone", Says: "The agent is gone, for good."},
-		change: func(r *run, c *Call) { r.remove(c.AgentID) },
+		change: func(p *play, c *Call) { p.remove(c.AgentID) },
 	}
 )
 

@@ -37,8 +37,8 @@ type play struct {
 	quota       int           // nine times its requests
 	longest     time.Duration // of virtual time that this one may take
 
-	mu       sync.Mutex
-	over     bool // nothing below changes any more
+	mu       sync.Mutex // guards what follows; note takes it
+	over     bool       // nothing below changes any more
 	calls    []*Call
 	points   []string           // that were passed, by name
 	names    map[string]int     // how often each name was given
@@ -106,20 +106,26 @@ func (p *play) client() *agentmessaging.Client {
 	return client
 }
 
-// point passes a place of the application's own.
-func (p *play) point(name string) error {
+// note runs f under the lock. What comes after the end of the play is not noted.
+func (p *play) note(f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.over {
-		return nil
+	if !p.over {
+		f()
 	}
-	p.names[name]++
-	place := fmt.Sprintf("%s_%d", name, p.names[name])
-	p.points = append(p.points, place)
-	if p.run.strikes(p, place, nil) != nil {
-		return fmt.Errorf("agentmessagingtest: %s fails, as planned", place)
-	}
-	return nil
+}
+
+// point passes a place of the application's own.
+func (p *play) point(name string) (err error) {
+	p.note(func() {
+		p.names[name]++
+		place := fmt.Sprintf("%s_%d", name, p.names[name])
+		p.points = append(p.points, place)
+		if p.run.strikes(p, place, nil) != nil {
+			err = fmt.Errorf("agentmessagingtest: %s fails, as planned", place)
+		}
+	})
+	return err
 }
 
 // stop ends a scenario that would not end by itself, by its context; a

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,9 +47,9 @@ type run struct {
 	stalled string   // what the watchdog saw
 
 	subscribed fakeserver.Plan // before a fault ended it
-	secrets    []string        // provider keys that were sent; the play's lock guards it
 
-	mu      sync.Mutex
+	// The play's lock guards these.
+	secrets []string // provider keys that were sent
 	gone    []string // agents that the plan has removed
 	cleared bool     // a stored provider key was about to be cleared
 }
@@ -84,21 +83,19 @@ func (r *run) undo() {
 }
 
 // remove makes an agent be gone, for good.
-func (r *run) remove(agentID string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if slices.ContainsFunc(r.fake.Agents(), func(a fakeserver.Agent) bool { return a.ID == agentID }) {
-		r.gone = append(r.gone, agentID)
-		r.fake.RemoveAgent(agentID)
-	}
+func (p *play) remove(agentID string) {
+	p.note(func() {
+		if _, found := p.run.fake.Agent(agentID); found {
+			p.run.gone = append(p.run.gone, agentID)
+			p.run.fake.RemoveAgent(agentID)
+		}
+	})
 }
 
 // willClear takes down that a stored provider key is about to be cleared.
-func (r *run) willClear() {
-	_, stored := r.fake.BYOK(r.fake.Key())
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.cleared = r.cleared || stored
+func (p *play) willClear() {
+	_, stored := p.run.fake.BYOK(p.run.fake.Key())
+	p.note(func() { p.run.cleared = p.run.cleared || stored })
 }
 
 // lost is how many agents there are whose identifier the application has

@@ -36,7 +36,7 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	resp, err := w.send(req, c, fault)
-	w.play.note(c, resp, err)
+	w.play.heard(c, resp, err)
 	return resp, err
 }
 
@@ -52,52 +52,44 @@ func body(req *http.Request) []byte {
 
 // pass counts an attempt and finds the fault that befalls it, if any. It ends
 // a scenario that would go on without end.
-func (p *play) pass(c *Call) (*fault, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.over {
-		return nil, context.Canceled
-	}
-	p.requests++
-	if elapsed := p.run.fake.Now().Sub(p.begun); elapsed > p.longest {
-		p.stop("it has taken " + elapsed.Round(time.Second).String() + " of virtual time by then")
-	}
-	if p.ended != "" {
-		return nil, context.Canceled
-	}
-	f := p.run.strikes(p, c.Name, c)
-	a := Attempt{}
-	if f != nil {
-		a.Fault = f.Name
-	}
-	c.Attempts = append(c.Attempts, a)
-	return f, nil
+func (p *play) pass(c *Call) (f *fault, err error) {
+	err = context.Canceled
+	p.note(func() {
+		p.requests++
+		if elapsed := p.run.fake.Now().Sub(p.begun); elapsed > p.longest {
+			p.stop("it has taken " + elapsed.Round(time.Second).String() + " of virtual time by then")
+		}
+		if p.ended != "" {
+			return
+		}
+		a := Attempt{}
+		if f = p.run.strikes(p, c.Name, c); f != nil {
+			a.Fault = f.Name
+		}
+		c.Attempts, err = append(c.Attempts, a), nil
+	})
+	return f, err
 }
 
-// note takes down how an attempt ended.
-func (p *play) note(c *Call, resp *http.Response, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.over {
-		return
-	}
-	a := &c.Attempts[len(c.Attempts)-1]
-	a.Err = err
-	if resp != nil {
-		a.Status = resp.StatusCode
-	}
-	if a.Status != http.StatusUnauthorized && a.Status != http.StatusPaymentRequired {
-		p.dead = 0
-		return
-	}
-	p.dead++
-	p.deadest = max(p.deadest, p.dead)
+// heard takes down how an attempt ended.
+func (p *play) heard(c *Call, resp *http.Response, err error) {
+	p.note(func() {
+		a := &c.Attempts[len(c.Attempts)-1]
+		a.Err = err
+		if resp != nil {
+			a.Status = resp.StatusCode
+		}
+		if p.dead++; a.Status != http.StatusUnauthorized && a.Status != http.StatusPaymentRequired {
+			p.dead = 0
+		}
+		p.deadest = max(p.deadest, p.dead)
+	})
 }
 
 // send makes an attempt, with its fault.
 func (w *wire) send(req *http.Request, c *Call, f *fault) (*http.Response, error) {
 	if c.spec == spec.ClearBYOK {
-		w.play.run.willClear()
+		w.play.willClear()
 	}
 	if left, has := w.left(req.Context()); has && left <= 0 && !w.play.run.sweep.bubble { // late by the fake's clock: nothing is sent
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: context.DeadlineExceeded}
@@ -106,7 +98,7 @@ func (w *wire) send(req *http.Request, c *Call, f *fault) (*http.Response, error
 	case f == nil:
 		return w.direct.RoundTrip(req)
 	case f.change != nil:
-		f.change(w.play.run, c)
+		f.change(w.play, c)
 		return w.direct.RoundTrip(req)
 	case w.play.run.sweep.bubble:
 		return w.inject(req, f.Fault.Fault)
@@ -177,13 +169,13 @@ func (w *wire) left(ctx context.Context) (time.Duration, bool) {
 	if !has {
 		return 0, false
 	}
-	w.play.mu.Lock()
-	defer w.play.mu.Unlock()
 	now := w.play.run.fake.Now()
-	due, seen := w.play.due[deadline]
-	if !seen {
-		due = now.Add(time.Until(deadline))
+	due := now.Add(time.Until(deadline))
+	w.play.note(func() {
+		if seen, known := w.play.due[deadline]; known {
+			due = seen
+		}
 		w.play.due[deadline] = due
-	}
+	})
 	return due.Sub(now), true
 }

@@ -51,8 +51,8 @@ func TestLive(t *testing.T) {
 		BaseURL: os.Getenv("AGENT_MESSAGING_BASE_URL"),
 		Key:     os.Getenv("AGENT_MESSAGING_API_KEY"),
 	}
-	require.NotEmpty(t, target.BaseURL, "AGENT_MESSAGING_BASE_URL")
-	require.NotEmpty(t, target.Key, "AGENT_MESSAGING_API_KEY")
+	require.NotEmpty(t, target.BaseURL, "AGENT_MESSAGING_BASE_URL is not set")
+	require.NotEmpty(t, target.Key, "AGENT_MESSAGING_API_KEY is not set")
 	contract.Run(t, target)
 }
 

@@ -13,7 +13,7 @@ type member struct {
 	body     string
 	rule     string
 	max      int    // characters (interface 8.4); 0: no bound is stated
-	values   string // those that are accepted, with spaces between; "": any text
+	values   string // the accepted ones, with spaces between; "": any text
 	required bool
 	object   bool
 }
@@ -117,8 +117,7 @@ func (s *suite) spellingsOf(m member) {
 	s.rows("fake/other-case/"+m.e.name, "bodies: exact-case names", m.e, 400, row{m.name, strings.Replace(m.of(value), once, other, 1)})
 }
 
-// valuesOf: a value that only looks like one of those that are accepted is
-// refused.
+// valuesOf sends each value that is accepted, and values that only look like one.
 func (s *suite) valuesOf(m member) {
 	values := strings.Fields(m.values)
 	at := stated[m.e.name] + "/" + m.name

@@ -20,7 +20,7 @@ import (
 // a case that fills a limit that is the last one.
 func TestEachAnswerIsHeld(t *testing.T) {
 	for _, c := range contract.AllCases() {
-		if c.Spends.Requests > 200 {
+		if c.Spends.Requests > 200 || strings.HasSuffix(c.ID, "1-MiB") {
 			continue
 		}
 		lied := func(which int) (failed bool, calls int) {
@@ -99,9 +99,6 @@ func TestTampering(t *testing.T) {
 // does not claim the decisions may answer otherwise than the fake. Two of the
 // other answers break a rule of the interface too.
 func TestUnlikeServices(t *testing.T) {
-	if failure := firstFailure(t, false, func(*reply) {}); failure != "" {
-		t.Skip("a case fails on the fake itself; TestFake shows it")
-	}
 	for round := range 3 { // no question has more than three other answers
 		service := map[string]string{}
 		for _, d := range newFake(t).Decisions() {

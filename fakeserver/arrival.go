@@ -91,32 +91,30 @@ func (s *Server) keepRefused(req *request, raw []byte) {
 }
 
 func newRecord(r *http.Request, req *request) *record {
-	rec := &record{header: redactHeader(r.Header, req.secrets), call: Call{
+	rec := &record{call: Call{
+		Header:  redactHeader(r.Header, req.secrets),
 		Time:    req.now,
 		Method:  kept(redact(r.Method, req.secrets)),
 		Path:    kept(redactPath(sentPath(r.URL), req.secrets)),
 		AgentID: kept(redact(req.agentID, req.secrets)),
 		Address: req.ip.String(),
 	}}
-	rec.base, rec.query = addressOf(r, req.secrets)
+	rec.call.URL = addressOf(r, rec.call.Path, req.secrets)
 	if req.route != nil {
 		rec.call.Endpoint = req.route.endpoint()
 	}
 	return rec
 }
 
-// addressOf is where a request was sent to, without secrets.
-func addressOf(r *http.Request, secrets []string) (base, query string) {
-	switch {
-	case r.Host == host:
-		base = "https://" + host
-	case r.TLS != nil:
-		base = "https://" + kept(redact(r.Host, secrets))
-	default:
-		base = "http://" + kept(redact(r.Host, secrets))
+// addressOf is where a request was sent to, without secrets; path has none.
+func addressOf(r *http.Request, path string, secrets []string) string {
+	scheme := "http://"
+	if r.TLS != nil || r.Host == host {
+		scheme = "https://"
 	}
+	address := scheme + kept(redact(r.Host, secrets)) + path
 	if r.URL.RawQuery == "" {
-		return base, ""
+		return address
 	}
 	values := r.URL.Query()
 	for name, all := range values {
@@ -126,7 +124,7 @@ func addressOf(r *http.Request, secrets []string) (base, query string) {
 			}
 		}
 	}
-	return base, kept(redact(values.Encode(), secrets))
+	return address + "?" + kept(redact(values.Encode(), secrets))
 }
 
 // readBody reads the whole body, even if it is wrong, so that the answer does

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 func TestUnknownRouteFailsTheTest(t *testing.T) {
@@ -61,11 +62,8 @@ func TestPathsAreRecordedAsTheyWereSent(t *testing.T) {
 // unlimited lifts all limits.
 func unlimited() []fakeserver.Option {
 	var opts []fakeserver.Option
-	for _, key := range []fakeserver.Limit{
-		fakeserver.LimitKeyMinute, fakeserver.LimitIPMinute, fakeserver.LimitKeyDay, fakeserver.LimitAgentCreateKeyDay,
-		fakeserver.LimitAgentCreateIPMinute, fakeserver.LimitBYOKSetKeyHour, fakeserver.LimitWarmUpKeyHour,
-	} {
-		opts = append(opts, fakeserver.WithLimit(key, 1<<30))
+	for _, limit := range spec.Limits {
+		opts = append(opts, fakeserver.WithLimit(fakeserver.Limit(limit.Key), 1<<30))
 	}
 	return opts
 }
@@ -97,6 +95,8 @@ var badBodies = map[string][]struct{ body, reason string }{
 		{`{"text":"hello","user_ref":null}`, "user_ref: must be a string"},
 		{`{"Text":"hello"}`, `body: member "Text" is not allowed`},
 		{`{"text":"hello","":1}`, `body: member "" is not allowed`},
+		{`{"text":"hello","a1b2c3d":1}`, `body: member "a1b2c3d" is not allowed`},
+		{`{"text":"hello","a1b2c3d4":1}`, "body: member … is not allowed"}, // long enough to be a key
 		{`{"text":"hello","` + strings.Repeat("é", 65) + `":1}`, `body: member "` + strings.Repeat("é", 30) + `..." is not allowed`},
 		{`{"text":"hello","t\u0065xt":"hello"}`, "text: is there twice"},
 	},

@@ -87,36 +87,17 @@ func (c Call) String() string {
 // record is a call with the parts that only matchers see. It does not change
 // once it is in the log.
 type record struct {
-	call    Call // without Header
-	header  headerLines
-	sent    headerLines
-	base    string // scheme and host
-	query   string
+	call    Call
 	hasKey  bool
 	token   digest
 	hasText bool
 	text    string
-	looked  *Call // the copy that shared hands out
 }
 
 func (r *record) copied() Call {
-	if r.looked != nil {
-		return *r.looked
-	}
 	c := r.call
-	c.Header, c.Sent.Header = r.header.header(), r.sent.header()
-	if c.URL = r.base + c.Path; r.query != "" {
-		c.URL += "?" + r.query
-	}
+	c.Header, c.Sent.Header = c.Header.Clone(), c.Sent.Header.Clone()
 	return c
-}
-
-// shared returns a record that hands the same copy to everyone who looks, so
-// that asking a thousand rules copies the call once. It is for one goroutine.
-func (r *record) shared() *record {
-	shared, looked := *r, r.copied()
-	shared.looked = &looked
-	return &shared
 }
 
 // Sent is the answer that a client was sent: the one that the service decided, or
@@ -147,22 +128,22 @@ func (s Sent) outcome() string {
 	return fmt.Sprintf("%d, %s after %d bytes", s.Status, s.Broke, s.Bytes)
 }
 
-// linesOf copies the header of an answer, which has one value of each name, or
-// none where it was not sent. words says that the values are the test's own: then
-// only those are shown that cannot be a person's words or a key.
-func linesOf(h http.Header, words bool) headerLines {
-	lines, values := make(headerLines, 0, len(h)), make([]string, 0, len(h))
-	for name, sent := range h {
-		if len(sent) == 0 {
+// sentHeader copies the header of an answer, without the names that were not sent.
+// words says that the values are the test's own: then only those are shown that
+// cannot be a person's words or a key.
+func sentHeader(h http.Header, words bool) http.Header {
+	sent, copies := make(http.Header, len(h)), make([]string, 0, len(h)) // of one value each, in one slice
+	for name, values := range h {
+		if len(values) == 0 {
 			continue
 		}
-		values = append(values, sent[0])
-		lines = append(lines, headerLine{name, values[len(values)-1:]})
+		copies = append(copies, values[0])
 		if words && (name == "Retry-After" || name == "Content-Type") {
-			values[len(values)-1] = tellingHeader(sent[0])
+			copies[len(copies)-1] = tellingHeader(values[0])
 		}
+		sent[name] = copies[len(copies)-1 : len(copies) : len(copies)]
 	}
-	return lines
+	return sent
 }
 
 // tellingHeader returns a header's value if it is a number, a date or a media

@@ -1,6 +1,7 @@
 package fakeserver
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/textproto"
@@ -102,16 +103,14 @@ func (c *canned) bodiless(a answer) answer {
 	return a
 }
 
-// codeOf is the error identifier for the status of a fault: the fake's own, or
-// the name of the status.
+// codeOf is the error identifier for the status of a fault or a script: the name of
+// the status, from which the fake's own differ for 429 only.
 func codeOf(status int) string {
-	if code, ok := codes[status]; ok {
-		return code
+	if status == http.StatusTooManyRequests {
+		return codeRateLimited
 	}
-	if name := http.StatusText(status); name != "" {
-		return strings.ReplaceAll(strings.ToLower(name), " ", "_")
-	}
-	return "status_" + strconv.Itoa(status)
+	name := cmp.Or(http.StatusText(status), "status "+strconv.Itoa(status))
+	return strings.ReplaceAll(strings.ToLower(name), " ", "_")
 }
 
 func (c *canned) answer(by *choices, req *request, date string, shown legible) answer {

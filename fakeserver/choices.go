@@ -102,15 +102,6 @@ const (
 	codeBYOKUnavailable   = "byok_unavailable"
 )
 
-// codes holds the identifier of each status that a script may ask for.
-var codes = map[int]string{
-	http.StatusBadRequest:      codeBadRequest,
-	http.StatusUnauthorized:    codeUnauthorized,
-	http.StatusPaymentRequired: codePaymentRequired,
-	http.StatusNotFound:        codeNotFound,
-	http.StatusTooManyRequests: codeRateLimited,
-}
-
 // errorName is the error of a body. Scripts may ask for any.
 func (c *choices) errorName(code string) string { return cmp.Or(c.errorNames[code], code) }
 

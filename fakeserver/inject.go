@@ -76,7 +76,6 @@ func candidates[R ruled](s *Server, rules []R, rec *record) (found []R) {
 	}
 	var asked *rule
 	defer s.blame("a matcher of ", &asked)
-	rec = rec.shared()
 	for _, r := range slices.Backward(rules) {
 		asked = r.base()
 		if matchesAll(asked.matchers, rec) {

@@ -104,7 +104,7 @@ func (s *Server) completeSent(req *request, out answer) {
 	if ofTest || !whole {
 		call.Sent.Body = clip(redactJSON(out.shownPart(part), req.secrets), spec.KeptBody)
 	}
-	req.record.sent = linesOf(out.Header, ofTest && !s.config.messageTexts)
+	call.Sent.Header = sentHeader(out.Header, ofTest && !s.config.messageTexts)
 }
 
 // delivery says how an answer leaves. Where a callback of the test panicked, there

@@ -121,7 +121,7 @@ func (s *Server) scripted(r Reply) *failure {
 		f.status, f.reason = http.StatusInternalServerError, fmt.Sprintf("a ReplyFunc asked for status %d", r.Status)
 	}
 	if f.code == "" {
-		f.code = codes[r.Status]
+		f.code = codeOf(f.status)
 	}
 	if f.status == http.StatusTooManyRequests {
 		f.limit, f.wait = spec.KeyMinute, 1

@@ -85,37 +85,17 @@ const (
 	maxHeaderValue = 4 << 10
 )
 
-// headerLines is a header as a record keeps it. A map would cost more, and most
-// records are never looked at.
-type headerLines []headerLine
-
-type headerLine struct {
-	name   string
-	values []string
-}
-
-func (lines headerLines) header() http.Header {
-	if lines == nil {
-		return nil
-	}
-	h := make(http.Header, len(lines))
-	for _, l := range lines {
-		h[l.name] = slices.Clone(l.values)
-	}
-	return h
-}
-
 // redactHeader copies a header without secrets: without the values of headers
 // that are named like a secret, and without the call's own secrets anywhere.
-func redactHeader(h http.Header, secrets []string) headerLines {
+func redactHeader(h http.Header, secrets []string) http.Header {
 	if h == nil {
 		return nil
 	}
 	if len(h) > maxHeaderNames {
 		h = firstNames(h)
 	}
-	lower, lines := lowered(secrets), make(headerLines, 0, len(h))
-	values := make([]string, 0, len(h)) // for all lines in one slice: few headers have two values
+	lower, shown := lowered(secrets), make(http.Header, len(h))
+	values := make([]string, 0, len(h)) // of all names in one slice: few headers have two values
 	for name, sent := range h {
 		from := len(values)
 		switch n := nameOf(name); {
@@ -128,9 +108,9 @@ func redactHeader(h http.Header, secrets []string) headerLines {
 				values = append(values, clip(redact(v, secrets), maxHeaderValue))
 			}
 		}
-		lines = append(lines, headerLine{name, values[from:len(values):len(values)]})
+		shown[name] = values[from:len(values):len(values)]
 	}
-	return lines
+	return shown
 }
 
 func firstNames(h http.Header) http.Header {

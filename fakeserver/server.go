@@ -82,7 +82,7 @@ func New(tb TB, opts ...Option) *Server {
 	tb.Helper()
 	s, err := Open(opts...)
 	if err != nil {
-		panic("fakeserver: New: " + err.Error())
+		panic(err.Error())
 	}
 	s.tb = tb
 	tb.Cleanup(func() { _ = s.Close() })

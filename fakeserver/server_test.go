@@ -26,6 +26,9 @@ func TestCloseRefusesAndIsIdempotent(t *testing.T) {
 		_, err = refused.wire.RoundTrip(refused.request("POST", "/v1/warmup", noBody)) //nolint:bodyclose // there is none
 		assert.ErrorContains(t, err, "the fake is closed")
 	}
+	fake, err = fakeserver.Open()
+	require.NoError(t, err)
+	concurrently(8, 1, func() { fake.HTTPClient(nil); assert.NoError(t, fake.Close()) })
 }
 
 func TestReset(t *testing.T) {
@@ -120,4 +123,18 @@ func newSpied(t testing.TB, opts ...fakeserver.Option) (*spy, *fakeserver.Server
 	watch := new(spy)
 	fake := fakeserver.New(watch, opts...)
 	return watch, fake, caller{t, fake.Direct(), fake.Key()}
+}
+
+// A call that is under way ends on the state that it began on, and is recorded.
+func TestRestoreInsideACall(t *testing.T) {
+	fake, c := newFake(t)
+	agent := fake.AddAgent(c.key, fakeserver.Agent{}).ID
+	snapshot := fake.Snapshot()
+	fake.OnMessage().ReplyFunc(func(fakeserver.Message) fakeserver.Reply {
+		fake.Restore(snapshot)
+		return fakeserver.Reply{Text: "restored"}
+	})
+	assert.Equal(t, "restored", c.send(agent, "hello").text("reply_text"))
+	assert.Empty(t, fake.Conversation(agent))
+	assert.Equal(t, 1, fake.CallCount())
 }

@@ -194,17 +194,3 @@ func TestStateLeavesTheTestsOwnAlone(t *testing.T) {
 		assert.Equal(t, 48*time.Hour, fake.Admin().Advanced(), "the clock does not go back")
 	}
 }
-
-// A call that is under way ends on the state that it began on, and is recorded.
-func TestRestoreInsideACall(t *testing.T) {
-	fake, c := newFake(t)
-	agent := fake.AddAgent(c.key, fakeserver.Agent{}).ID
-	snapshot := fake.Snapshot()
-	fake.OnMessage().ReplyFunc(func(fakeserver.Message) fakeserver.Reply {
-		fake.Restore(snapshot)
-		return fakeserver.Reply{Text: "restored"}
-	})
-	assert.Equal(t, "restored", c.send(agent, "hello").text("reply_text"))
-	assert.Empty(t, fake.Conversation(agent))
-	assert.Equal(t, 1, fake.CallCount())
-}

@@ -20,9 +20,6 @@ const (
 	stateVersion = 1
 )
 
-// maxStateFile bounds the file that ReadState reads: 1 GiB.
-const maxStateFile = 1 << 30
-
 // ReadState brings the service to a state that WriteState wrote, as Restore
 // does: scripts, injected faults and recorded calls stay, and a call that is
 // under way ends on the state that it began on. The clock moves at least as far
@@ -49,12 +46,9 @@ func (s *Server) ReadState(r io.Reader) error {
 }
 
 func decodeState(r io.Reader) (*stateFile, error) {
-	raw, err := io.ReadAll(io.LimitReader(r, maxStateFile+1))
+	raw, err := io.ReadAll(r)
 	if err != nil {
 		return nil, err
-	}
-	if len(raw) > maxStateFile {
-		return nil, fmt.Errorf("more than %d bytes", maxStateFile)
 	}
 	f := new(stateFile)
 	decoder := json.NewDecoder(bytes.NewReader(raw))

@@ -2,7 +2,6 @@ package otelagentmessaging_test
 
 import (
 	"encoding/hex"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -11,10 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/metric/noop"
-	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -178,55 +174,5 @@ func TestManyCallsAtOnce(t *testing.T) {
 	assert.Len(t, r.points(t), 2)
 	for _, point := range r.points(t) {
 		assert.Contains(t, point, ": 50, ")
-	}
-}
-
-// TestOtelhttpBelowTheObserver checks that nothing is doubled: the calls are
-// the observer's, and the requests otelhttp's, which sends traceparent.
-func TestOtelhttpBelowTheObserver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r, fake := newTelemetry(), fakeserver.New(t)
-		base, parents := fake.HTTPClient(t).Transport, []string{}
-		transport := otelhttp.NewTransport(roundTripper(func(req *http.Request) (*http.Response, error) {
-			parents = append(parents, req.Header.Get("traceparent"))
-			return base.RoundTrip(req)
-		}), otelhttp.WithTracerProvider(r.tracer), otelhttp.WithMeterProvider(r.meter), otelhttp.WithPropagators(propagation.TraceContext{}))
-		client := newClient(t, fake, r.observer(t, otelagentmessaging.WithoutHTTP()), agentmessaging.WithHTTPClient(&http.Client{Transport: transport}))
-		require.NoError(t, inTurn(limitedOnce(send), status)(t.Context(), fake, client))
-
-		spans := r.spans.GetSpans()
-		require.Len(t, spans, 5)
-		for i, call := range []int{2, 2, 4} {
-			request := spans[[]int{0, 1, 3}[i]]
-			assert.Equal(t, spans[call].SpanContext, request.Parent)
-			assert.Equal(t, "00-"+request.SpanContext.TraceID().String()+"-"+request.SpanContext.SpanID().String()+"-01", parents[i])
-			assert.NotRegexp(t, "(http|url)\\.", attrsOf(spans[call].Attributes))
-		}
-		assert.Len(t, spans[2].Events, 2)
-		assert.Equal(t, trace.SpanKindClient, spans[2].SpanKind)
-		assert.Equal(t, trace.SpanKindInternal, spans[4].SpanKind)
-		assert.Equal(t, 3, strings.Count(r.story(t), requestDuration))
-		assert.NotContains(t, r.story(t), "url.template", "the metrics of requests are otelhttp's")
-	})
-}
-
-// TestTheTransportSeesTheSpanOfItsCall is what other transports with
-// instruments of their own build on, also where nothing is recorded.
-func TestTheTransportSeesTheSpanOfItsCall(t *testing.T) {
-	for _, sampler := range []sdktrace.Sampler{sdktrace.AlwaysSample(), sdktrace.NeverSample()} {
-		r, fake := newTelemetry(sdktrace.WithSampler(sampler)), fakeserver.New(t)
-		base, seen := fake.HTTPClient(t).Transport, trace.SpanContext{}
-		client := newClient(t, fake, r.observer(t, otelagentmessaging.WithMeterProvider(noop.NewMeterProvider())), agentmessaging.WithHTTPClient(&http.Client{
-			Transport: roundTripper(func(req *http.Request) (*http.Response, error) {
-				seen = trace.SpanContextFromContext(req.Context())
-				return base.RoundTrip(req)
-			}),
-		}))
-		require.NoError(t, send(t.Context(), fake, client))
-		assert.True(t, seen.IsValid())
-		for _, s := range r.spans.GetSpans() {
-			assert.Equal(t, s.SpanContext, seen)
-		}
-		assert.Empty(t, fake.Calls()[0].Header.Get("traceparent"))
 	}
 }

@@ -44,88 +44,6 @@ func sharing(t *testing.T, limits []pacer.Limit, store pacer.Store, opts ...pace
 	return newPacer(t, limits, append(opts, pacer.WithStore(store, traffic.Key))...)
 }
 
-// TestStoreFails: the processes go on with their shares, and return. Each logs
-// one record when the store fails, and one when it is back.
-func TestStoreFails(t *testing.T) {
-	refused := 0
-	for name, fail := range map[string]func(*traffic.Store, bool){"dead": (*traffic.Store).Kill, "hung": (*traffic.Store).Hang} {
-		for _, processes := range []int{1, 16} {
-			t.Run(fmt.Sprint(name, processes), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					s, log := fleet(processes)
-					s.Meanwhile = func(_ context.Context, w *traffic.World) {
-						time.Sleep(2 * time.Minute)
-						fail(s.Store, true)
-						time.Sleep(2 * time.Minute)
-						state := w.Fleet[0].State()
-						assert.Equal(t, processes, state.Processes)
-						assert.InDelta(t, 110, time.Since(state.StoreDown).Seconds(), 11)
-						fail(s.Store, false)
-						time.Sleep(5 * time.Second)
-						for _, p := range w.Fleet {
-							assert.True(t, p.State().StoreDown.IsZero(), "back within 5 s")
-						}
-					}
-					m := traffic.Run(s).Measure(0, s.Span)
-					refused += m.Refused
-					assert.GreaterOrEqual(t, m.Used, 0.96)
-					assert.Equal(t, processes, count(log, "store does not answer"))
-					assert.Equal(t, processes, count(log, "store answers again"))
-					assert.Equal(t, name == "dead", count(log, "what to do about that") > 0, "its words are whole")
-					assert.Zero(t, count(log, traffic.Key))
-				})
-			})
-		}
-	}
-	assert.LessOrEqual(t, refused, 1, "of all, when the fleet follows on the shares")
-}
-
-// TestStoreLosesItsValue: somebody tells it again.
-func TestStoreLosesItsValue(t *testing.T) {
-	for name, lose := range map[string]func(value []byte) []byte{
-		"flushed": func([]byte) []byte { return nil },
-		"damaged": func(value []byte) []byte { return value[:len(value)-1] },
-		"foreign": func([]byte) []byte { return []byte("OK") },
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			s, log := fleet(2)
-			s.Meanwhile = func(context.Context, *traffic.World) {
-				time.Sleep(2 * time.Minute)
-				s.Store.Values(func(values map[string]traffic.Entry) {
-					for key, e := range values {
-						if e.Value = lose(e.Value); e.Value == nil {
-							e = traffic.Entry{}
-						}
-						values[key] = e
-					}
-				})
-			}
-			m := traffic.Run(s).Measure(0, s.Span)
-			assert.Zero(t, m.Refused, name)
-			assert.GreaterOrEqual(t, m.Used, 0.98, name)
-			assert.Equal(t, 1, count(log, "begins the shared state afresh"), name)
-		})
-	}
-}
-
-// TestStoreIsToldAgain what was learned, and how much of a long limit is used.
-func TestStoreIsToldAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := traffic.NewStore()
-		p := sharing(t, append(perMinute(60), pacer.Limit{Key: "day", Max: 1000, Window: 24 * time.Hour}), store)
-		fill(t, p, 2*time.Minute)
-		acquire(t, p, patient()).Done(tooMany("", 15*time.Second))
-		synctest.Wait()
-		before := p.State().Limits
-		store.Values(func(values map[string]traffic.Entry) { clear(values) })
-		acquire(t, p, patient())
-		after := p.State().Limits
-		assert.Less(t, after[0].Level, 50.0)
-		assert.Equal(t, before[0].Level, after[0].Level)
-		assert.Equal(t, before[1].Used+1, after[1].Used)
-	})
-}
-
 // TestStoreAppears: what the processes found by trial is no level of the fleet.
 func TestStoreAppears(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -250,43 +168,6 @@ func TestValue(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestWhoShares a value: processes with the same key and the same limits, but
-// for their Max. SetLimits takes a process to another, also while calls wait.
-func TestWhoShares(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, log := fleet(2)
-		s.Span = time.Minute
-		s.Real = []pacer.Limit{{Max: 1000, Window: time.Minute}}
-		wantValues := func(want int, why string) {
-			s.Store.Values(func(values map[string]traffic.Entry) { assert.Len(t, values, want, why) })
-		}
-		s.Meanwhile = func(_ context.Context, w *traffic.World) {
-			time.Sleep(30 * time.Second)
-			wantValues(1, "two processes")
-			for _, p := range w.Fleet {
-				require.NoError(t, p.SetLimits([]pacer.Limit{{Key: "other", Max: 600, Window: time.Minute}, {Key: "day", Max: 9000, Window: 24 * time.Hour}}))
-				assert.Len(t, p.State().Limits, 2)
-			}
-			time.Sleep(29 * time.Second)
-			wantValues(2, "other limits")
-			assert.Equal(t, 2, w.Fleet[0].State().Processes)
-		}
-		assert.InDelta(t, 300, traffic.Run(s).Measure(30*time.Second, s.Span).Accepted, 15)
-		assert.Empty(t, log.String())
-		acquire(t, sharing(t, perMinute(300), s.Store), message)
-		wantValues(2, "another Max")
-		acquire(t, newPacer(t, perMinute(60), pacer.WithStore(s.Store, "another key")), message)
-		wantValues(3, "another key")
-		s.Store.Away = 100 * time.Millisecond
-		p := sharing(t, perMinute(60), s.Store)
-		go acquire(t, p, message)
-		time.Sleep(250 * time.Millisecond)
-		require.NoError(t, p.SetLimits(pacer.PreviewLimits())) // while a step is under way
-		time.Sleep(time.Second)
-		assert.Len(t, p.State().Limits, 7)
-	})
 }
 
 // TestSlowStore is said once, with what to do, where too many swaps come too late.

@@ -1,6 +1,7 @@
 package pacer_test
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -101,4 +102,41 @@ func TestClockSetBack(t *testing.T) {
 			assert.InDelta(t, 60, p.State().Limits[0].Used, 2)
 		})
 	}
+}
+
+// TestWhoShares a value: processes with the same key and the same limits, but
+// for their Max. SetLimits takes a process to another, also while calls wait.
+func TestWhoShares(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, log := fleet(2)
+		s.Span = time.Minute
+		s.Real = []pacer.Limit{{Max: 1000, Window: time.Minute}}
+		wantValues := func(want int, why string) {
+			s.Store.Values(func(values map[string]traffic.Entry) { assert.Len(t, values, want, why) })
+		}
+		s.Meanwhile = func(_ context.Context, w *traffic.World) {
+			time.Sleep(30 * time.Second)
+			wantValues(1, "two processes")
+			for _, p := range w.Fleet {
+				require.NoError(t, p.SetLimits([]pacer.Limit{{Key: "other", Max: 600, Window: time.Minute}, {Key: "day", Max: 9000, Window: 24 * time.Hour}}))
+				assert.Len(t, p.State().Limits, 2)
+			}
+			time.Sleep(29 * time.Second)
+			wantValues(2, "other limits")
+			assert.Equal(t, 2, w.Fleet[0].State().Processes)
+		}
+		assert.InDelta(t, 300, traffic.Run(s).Measure(30*time.Second, s.Span).Accepted, 15)
+		assert.Empty(t, log.String())
+		acquire(t, sharing(t, perMinute(300), s.Store), message)
+		wantValues(2, "another Max")
+		acquire(t, newPacer(t, perMinute(60), pacer.WithStore(s.Store, "another key")), message)
+		wantValues(3, "another key")
+		s.Store.Away = 100 * time.Millisecond
+		p := sharing(t, perMinute(60), s.Store)
+		go acquire(t, p, message)
+		time.Sleep(250 * time.Millisecond)
+		require.NoError(t, p.SetLimits(pacer.PreviewLimits())) // while a step is under way
+		time.Sleep(time.Second)
+		assert.Len(t, p.State().Limits, 7)
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -86,4 +87,86 @@ func TestStoreFindsFaults(t *testing.T) {
 		pacer.TestStore(&s, func() pacer.Store { return store })
 		assert.Contains(t, strings.Join(s.rules, "\n"), rule)
 	}
+}
+
+// TestStoreFails: the processes go on with their shares, and return. Each logs
+// one record when the store fails, and one when it is back.
+func TestStoreFails(t *testing.T) {
+	refused := 0
+	for name, fail := range map[string]func(*traffic.Store, bool){"dead": (*traffic.Store).Kill, "hung": (*traffic.Store).Hang} {
+		for _, processes := range []int{1, 16} {
+			t.Run(fmt.Sprint(name, processes), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s, log := fleet(processes)
+					s.Meanwhile = func(_ context.Context, w *traffic.World) {
+						time.Sleep(2 * time.Minute)
+						fail(s.Store, true)
+						time.Sleep(2 * time.Minute)
+						state := w.Fleet[0].State()
+						assert.Equal(t, processes, state.Processes)
+						assert.InDelta(t, 110, time.Since(state.StoreDown).Seconds(), 11)
+						fail(s.Store, false)
+						time.Sleep(5 * time.Second)
+						for _, p := range w.Fleet {
+							assert.True(t, p.State().StoreDown.IsZero(), "back within 5 s")
+						}
+					}
+					m := traffic.Run(s).Measure(0, s.Span)
+					refused += m.Refused
+					assert.GreaterOrEqual(t, m.Used, 0.96)
+					assert.Equal(t, processes, count(log, "store does not answer"))
+					assert.Equal(t, processes, count(log, "store answers again"))
+					assert.Equal(t, name == "dead", count(log, "what to do about that") > 0, "its words are whole")
+					assert.Zero(t, count(log, traffic.Key))
+				})
+			})
+		}
+	}
+	assert.LessOrEqual(t, refused, 1, "of all, when the fleet follows on the shares")
+}
+
+// TestStoreLosesItsValue: somebody tells it again.
+func TestStoreLosesItsValue(t *testing.T) {
+	for name, lose := range map[string]func(value []byte) []byte{
+		"flushed": func([]byte) []byte { return nil },
+		"damaged": func(value []byte) []byte { return value[:len(value)-1] },
+		"foreign": func([]byte) []byte { return []byte("OK") },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s, log := fleet(2)
+			s.Meanwhile = func(context.Context, *traffic.World) {
+				time.Sleep(2 * time.Minute)
+				s.Store.Values(func(values map[string]traffic.Entry) {
+					for key, e := range values {
+						if e.Value = lose(e.Value); e.Value == nil {
+							e = traffic.Entry{}
+						}
+						values[key] = e
+					}
+				})
+			}
+			m := traffic.Run(s).Measure(0, s.Span)
+			assert.Zero(t, m.Refused, name)
+			assert.GreaterOrEqual(t, m.Used, 0.98, name)
+			assert.Equal(t, 1, count(log, "begins the shared state afresh"), name)
+		})
+	}
+}
+
+// TestStoreIsToldAgain what was learned, and how much of a long limit is used.
+func TestStoreIsToldAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := traffic.NewStore()
+		p := sharing(t, append(perMinute(60), pacer.Limit{Key: "day", Max: 1000, Window: 24 * time.Hour}), store)
+		fill(t, p, 2*time.Minute)
+		acquire(t, p, patient()).Done(tooMany("", 15*time.Second))
+		synctest.Wait()
+		before := p.State().Limits
+		store.Values(func(values map[string]traffic.Entry) { clear(values) })
+		acquire(t, p, patient())
+		after := p.State().Limits
+		assert.Less(t, after[0].Level, 50.0)
+		assert.Equal(t, before[0].Level, after[0].Level)
+		assert.Equal(t, before[1].Used+1, after[1].Used)
+	})
 }

@@ -4,7 +4,7 @@
 //
 // It runs on a fake inside the program, whose clock it moves instead of waiting.
 // With AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY set it talks to that
-// service, and takes two minutes.
+// service, and takes a minute or two.
 package main
 
 import (

@@ -13,16 +13,16 @@ import (
 
 // Fault is a fault with a name.
 type Fault struct {
-	Name string
-	Says string // what happens, in one sentence
+	Name string `json:"name"`
+	Says string `json:"says"` // what happens, in one sentence
 	// Status is the status that interface 4 lists for the endpoint; 0 where the
 	// fault is no answer of the service.
-	Status int
+	Status int `json:"-"`
 	// Fault is how the fake does it.
-	Fault fakeserver.Fault
+	Fault fakeserver.Fault `json:"-"`
 	// Own faults stay at their endpoint when they last; the others then befall
 	// every endpoint.
-	Own bool
+	Own bool `json:"-"`
 }
 
 // answers are the statuses of interface 7, as faults.

@@ -65,9 +65,9 @@ func (g *gate) open(now time.Time) {
 	g.turns = g.turns.next(now, now.Sub(g.begun))
 }
 
-// shut closes the gate of key, or that of the class where key is empty or the
-// wait that was asked for is long, for that wait from now on, but never opens one
-// earlier than it would have opened.
+// shut closes a gate for the wait that a 429 asked for: the gate of its key, or the
+// gate of the class where the key is empty or the wait is long. A gate that is shut
+// for longer already stays shut for longer.
 func (gs *gates) shut(key string, class int, now time.Time, asked time.Duration, random float64) (g *gate, news bool) {
 	if asked <= 0 {
 		asked = LeastShut

@@ -2,20 +2,20 @@ package cooldown
 
 import "time"
 
-// turns lets callers go in turn behind a gate that has opened, so that few
-// meet the refusal that shows where the limit is, and none meets it again and
-// again.
+// turns lets callers go in turn behind a gate that has opened. Few of them then
+// meet the refusal that shows where the limit is, and none meets it twice.
 //
-// So many go at once as are sure to pass: as many as when the gate was open
-// last, less the number that was refused then, and one at least. Up to the
-// number that passed then, two more follow for each that passes. There the limit
-// was: beyond it one follows another at the distance that the limit allowed
-// on average, which shrinks with each that passes. A last attempt, which a
-// refusal would end, takes no part in the search: it goes where it is sure, or
-// where that distance, and an eighth more, has passed for all who were sent. When
-// four times as many have passed without a refusal, that shrinks too, slowly.
+//   - The first callers go at once, as many as are sure to pass: those that passed
+//     last time, less those that were refused then, and at least one.
+//   - Until as many have passed as last time, two more go for each that passes.
+//   - There the limit was last time. From there on one caller goes after each gap,
+//     which is the average distance of last time and shrinks with each that passes.
+//   - A last attempt does not take part in this search, since a refusal would end
+//     its call. It goes if it is among the sure ones, or if there was time for an
+//     interval of every, a gap and an eighth, for each caller that was sent. Once
+//     four times as many have passed without a refusal, every shrinks too, slowly.
 //
-// Where turns is nil, everybody goes.
+// A nil turns lets everybody go.
 type turns struct {
 	sure    int           // how many will pass
 	before  int           // how many passed when the gate was open last; 0: not known
@@ -119,10 +119,10 @@ func (t *turns) settle(left int, outcome Outcome) {
 // known is how many passed when the gate was open last.
 func (t *turns) known() int { return max(t.sure, t.before) }
 
-// quicken shrinks the distances after a call has passed: that of the search where
-// it took part, and that of last attempts where so many have passed that the limit
-// must be another one than was thought. Else these would keep to a wrong distance
-// for as long as there are no others.
+// quicken shrinks the distances after a call has passed. The gap shrinks where the
+// call took part in the search. The distance of last attempts shrinks once so many
+// have passed that the limit must be wider than was thought: where all callers are
+// on their last attempt, nothing else would find that out.
 func (t *turns) quicken(left int) {
 	if left > 0 && t.passed > t.known() {
 		t.gap -= t.gap / 16

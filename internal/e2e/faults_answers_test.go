@@ -30,17 +30,6 @@ var answerBodies = []struct{ name, body string }{
 	{"two documents", "{}{}"},
 }
 
-// answered makes one call that is always answered with a, in virtual time.
-func answered(t *testing.T, a clienttest.Answer, do clienttest.Do) (c cell, err error) {
-	t.Helper()
-	made := clienttest.Make(t, do, []clienttest.Answer{a})
-	clienttest.HoldsLaws(t, made.Err, "canary")
-	if failure := (*agentmessaging.Error)(nil); errors.As(made.Err, &failure) {
-		assert.Len(t, made.Sent, failure.Attempts, "%d: what the error says it took", a.Status)
-	}
-	return cell{len(made.Sent), clienttest.Outcome(made.Err), made.Elapsed}, made.Err
-}
-
 // answerColumns leaves out of the outcomes the status, which names the row.
 func answerColumns(t *testing.T, a clienttest.Answer, what string) [2]string {
 	t.Helper()

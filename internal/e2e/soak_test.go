@@ -14,6 +14,7 @@ import (
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // TestSoak lets hundreds of callers share one client and one fake under
@@ -116,11 +117,8 @@ func (b *books) caller(t *testing.T, client *agentmessaging.Client, messages int
 
 // withoutLimits lifts every limit of the fake.
 func withoutLimits(opts ...fakeserver.Option) []fakeserver.Option {
-	for _, limit := range []fakeserver.Limit{
-		fakeserver.LimitKeyMinute, fakeserver.LimitIPMinute, fakeserver.LimitKeyDay, fakeserver.LimitAgentCreateKeyDay,
-		fakeserver.LimitAgentCreateIPMinute, fakeserver.LimitBYOKSetKeyHour, fakeserver.LimitWarmUpKeyHour,
-	} {
-		opts = append(opts, fakeserver.WithLimit(limit, 1_000_000))
+	for _, limit := range spec.Limits {
+		opts = append(opts, fakeserver.WithLimit(fakeserver.Limit(limit.Key), 1_000_000))
 	}
 	return opts
 }

@@ -30,6 +30,7 @@ func TestParseRetryAfter(t *testing.T) {
 	} {
 		assert.Equal(t, tt.want, parse(tt.value, date), "%q", tt.value)
 	}
+	assert.Zero(t, parse(date, ""), "a date that has passed, by the clock of this machine")
 }
 
 func FuzzRetryAfter(f *testing.F) {

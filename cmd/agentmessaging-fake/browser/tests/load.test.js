@@ -58,8 +58,13 @@ test('10,000 calls are held, and further ones cost no more than the first', asyn
   assert.ok(lots.perDrawing < few.perDrawing * 1.5, 'adding a call stays cheap');
 
   await wantPlaceKept(page, fake);
+  await page.getByRole('listbox').evaluate((e) => (e.scrollTop = 5000)); // which holds the list that there is
   await page.getByLabel('Filter calls by text').fill('trace_0100');
   await wantText(page.locator('.sum'), /^\d+ of 10,000 calls$/);
+  await page.getByLabel('Filter calls by text').fill('byok');
+  await wantText(page.locator('.sum'), '0 of 10,000 calls');
+  await fake.call('GET', '/v1/byok');
+  await wantCount(calls(page), 1);
 });
 
 // Who has scrolled down keeps seeing the same call while others arrive.

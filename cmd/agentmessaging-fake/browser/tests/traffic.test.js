@@ -79,10 +79,13 @@ test('the list stands still under the mouse, and says what is new', async (t) =>
   const { fake, page } = await open(t, { prepare: (fake) => fake.call('GET', '/v1/agents/read_me') });
   const rows = calls(page);
   await rows.first().hover();
+  const { y } = await page.getByRole('listbox').boundingBox();
   await fake.call('GET', '/v1/status');
   await page.getByRole('button', { name: '1 new' }).waitFor();
+  assert.equal((await page.getByRole('listbox').boundingBox()).y, y);
   await rows.first().click();
   await wantText(page.getByLabel('The open call').getByRole('heading').first(), /read_me/);
+  await page.getByRole('button', { name: 'Reset' }).click({ trial: true }); // nothing lies over it
   await page.getByRole('button', { name: '1 new' }).click();
   await wantText(rows.first(), /status/);
   await wantText(page.getByLabel('The open call').getByRole('heading').first(), /read_me/);

@@ -1,20 +1,15 @@
 package control
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/catalog"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// fittingFault is a fault of the catalog, to be made by its name.
-type fittingFault struct {
-	Name string `json:"name"`
-	Says string `json:"says"`
-}
-
 // listFitting is GET fitting-faults: the faults that can happen to a call of an
-// endpoint.
+// endpoint, to be made by their names.
 func (w *world) listFitting(r *request) (any, error) {
 	name, is := r.given("endpoint")
 	if !is {
@@ -24,11 +19,7 @@ func (w *world) listFitting(r *request) (any, error) {
 		return nil, r.flaw
 	}
 	method, path, _ := strings.Cut(name, " ")
-	fitting := []fittingFault{}
-	for _, f := range catalog.For(spec.Find(method, path)) {
-		if f.Name != catalog.Refused {
-			fitting = append(fitting, fittingFault{f.Name, f.Says})
-		}
-	}
-	return map[string]any{"faults": fitting}, nil
+	all := catalog.For(spec.Find(method, path))
+	refused := func(f catalog.Fault) bool { return f.Name == catalog.Refused }
+	return map[string]any{"faults": slices.DeleteFunc(all, refused)}, nil
 }

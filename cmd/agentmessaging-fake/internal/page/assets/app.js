@@ -2,7 +2,8 @@
 import { h, render } from './dom.js';
 import { change, onDraw, state } from './store.js';
 import { readRoute } from './route.js';
-import { start, loadWorlds } from './sync.js';
+import { loadWorlds } from './load.js';
+import { start } from './sync.js';
 import { Shell } from './views/shell.js';
 
 const root = document.getElementById('app');

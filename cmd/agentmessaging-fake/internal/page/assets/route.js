@@ -1,7 +1,8 @@
 // What is shown stands behind the # of the address, so that a panel can be
 // bookmarked and the back button works; the world stands in the query.
-import { state, change } from './store.js';
-import { loadAgents, loadConversation, loadLimits, log, openCall, showFound } from './sync.js';
+import { state, change, filled } from './store.js';
+import { loadAgents, loadConversation, loadLimits } from './load.js';
+import { log, openCall, showFound } from './sync.js';
 
 export const pages = [
   { page: 'traffic', name: 'Traffic' },
@@ -12,13 +13,8 @@ export const pages = [
 ];
 
 export function hrefOf(page, id = '') {
-  const query = page === 'traffic' ? queryOf(state.filter) : '';
+  const query = page === 'traffic' ? String(new URLSearchParams(filled())) : '';
   return `#/${page}${id ? `/${encodeURIComponent(id)}` : ''}${query && `?${query}`}`;
-}
-
-// queryOf is the filter in the address, without what is not set.
-function queryOf(filter) {
-  return new URLSearchParams(Object.entries(filter).filter(([, value]) => value)).toString();
 }
 
 export function go(page, id) {
@@ -54,8 +50,8 @@ export function readRoute() {
 }
 
 function readTraffic(query) {
-  const [text, endpoint, status] = ['text', 'endpoint', 'status'].map((name) => query.get(name) ?? '');
-  if (queryOf({ text, endpoint, status }) !== queryOf(state.filter)) takeFilter({ text, endpoint, status });
+  const filter = Object.fromEntries(Object.keys(state.filter).map((name) => [name, query.get(name) ?? '']));
+  if (Object.keys(filter).some((name) => filter[name] !== state.filter[name])) takeFilter(filter);
   const seq = Number(state.route.id) || 0;
   if (seq !== (state.openCall?.seq ?? 0)) openCall(seq);
 }

@@ -21,7 +21,7 @@ export const state = {
   keyByok: null,
   conversation: null, // of the agent that is open: {agent, exchanges, total, wanted}
   sending: {}, // agent id -> message that has no answer yet
-  filter: { text: '', endpoint: '', status: '' },
+  filter: { search: '', endpoint: '', status: '' }, // named as the interface names them
   agentSearch: '',
   openCall: null, // the call that is open; it stays so when the list has dropped it
   cursor: 0, // seq of the call under the list's cursor, 0 for the newest
@@ -31,6 +31,11 @@ export const state = {
   notices: [],
   drafts: {}, // agent id -> message being typed
 };
+
+// filled is the filter without what is not set.
+export function filled() {
+  return Object.fromEntries(Object.entries(state.filter).filter(([, value]) => value));
+}
 
 let draw = () => {};
 let due = false;

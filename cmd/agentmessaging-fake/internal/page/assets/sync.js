@@ -1,135 +1,12 @@
-// Keeps the state in step with the fake: loads what is shown, follows the
-// stream of calls, and loads again what the stream says has changed.
-import { state, change, notice, now } from './store.js';
-import { request, worldPath, sentence, Failure } from './api.js';
+// Keeps the page in step with the fake: follows the stream of calls, and has
+// loaded again what the stream says has changed.
+import { state, change, filled, notice } from './store.js';
+import { request, worldPath } from './api.js';
+import { coalesced, get, loadAgents, loadConversation, loadFailed, loadFaults, loadLimits, loadWorlds, openKey, reload } from './load.js';
 import { follow } from './stream.js';
-import { secondsOf } from './format.js';
 import { CallLog } from './calls.js';
 
 export const log = new CallLog();
-
-// Several changes within this time are loaded once.
-const gap = 200;
-
-// coalesced runs a load once at a time, and once more if it was asked for
-// meanwhile.
-function coalesced(load) {
-  let running = false;
-  let again = false;
-  return async () => {
-    again = true;
-    if (running) return;
-    running = true;
-    while (again) {
-      again = false;
-      await load().catch(loadFailed);
-      await new Promise((resolve) => setTimeout(resolve, gap));
-    }
-    running = false;
-  };
-}
-
-// A connection that is gone shows in the state of the stream; what else goes
-// wrong is said.
-function loadFailed(err) {
-  if (err instanceof Failure && err.status !== 401 && err.status !== 404) notice('failed', sentence(err));
-}
-
-// get answers null where the thing is no longer there.
-async function get(parts, query = {}) {
-  try {
-    return await request('GET', `${worldPath(...parts)}?${new URLSearchParams(query)}`);
-  } catch (err) {
-    if (err instanceof Failure && err.status === 404) return null;
-    throw err;
-  }
-}
-
-// loadList loads a list, which stands under its name in the answer and in the
-// state.
-function loadList(name) {
-  return coalesced(async () => change({ [name]: (await get([name]))?.[name] ?? [] }));
-}
-
-// A fault that has acted as often as it was to is no longer in force.
-const inForce = (f) => !(f.times && f.hits >= f.times) && !(f.nth && f.hits > 0);
-const loadFaults = coalesced(async () => change({ faults: ((await get(['faults']))?.faults ?? []).filter(inForce) }));
-const loadReplies = loadList('replies');
-const loadSnapshots = loadList('snapshots');
-// The limits come after the keys: which key is open may follow from them.
-const loadKeys = coalesced(async () => {
-  change({ keys: (await get(['keys']))?.keys ?? [] });
-  loadLimits();
-});
-
-// Beyond this many the list of agents is shown in part: the search finds the rest.
-const shownAgents = 200;
-
-export const loadAgents = coalesced(async () => {
-  const { page, id } = state.route;
-  const open = page === 'agents' && id ? get(['agents', id]) : null;
-  const [found, agent] = await Promise.all([get(['agents'], { limit: shownAgents, search: state.agentSearch }), open]);
-  change({ agents: found?.agents ?? [], agentTotal: found?.total ?? 0, openAgent: agent });
-});
-export const loadBYOK = coalesced(async () => change({ byokAvailable: (await get(['byok']))?.available !== false }));
-export const loadWorlds = coalesced(async () => change({ worlds: (await request('GET', '/_fake/v1/worlds')).worlds }));
-// The limits come after the clock: when they open follows from it.
-const loadClock = coalesced(async () => {
-  const clock = await get(['clock']);
-  if (clock) change({ clock: { offset: Date.parse(clock.now) - Date.now(), advanced: secondsOf(clock.advanced) } });
-  loadLimits();
-});
-
-// openKey is the key whose limits are shown: the one of the address, or else
-// the default one.
-export function openKey() {
-  const { page, id } = state.route;
-  if (page === 'keys' && id) return id;
-  const keys = state.keys ?? [];
-  return (keys.find((k) => k.default && !k.revoked) ?? keys.find((k) => !k.revoked) ?? keys[0])?.label ?? '';
-}
-
-export const loadLimits = coalesced(async () => {
-  const key = openKey();
-  if (!key) return change({ limits: null, keyByok: null });
-  const [limits, byok] = await Promise.all([get(['keys', key, 'limits']), get(['keys', key, 'byok'])]);
-  change({ limits: { key, rows: limits?.limits ?? [] }, keyByok: { key, byok: byok?.byok ?? null } });
-  expectOpening(limits?.limits ?? []);
-});
-
-let opening = 0;
-
-// expectOpening loads the limits once more when the next of them has more left
-// than now: when it opens, or when its window must be over.
-function expectOpening(rows) {
-  clearTimeout(opening);
-  const waits = rows
-    .filter((row) => row.opens_at || row.used > 0)
-    .map((row) => (row.opens_at ? Date.parse(row.opens_at) - now() : secondsOf(row.window) * 1000));
-  // setTimeout takes 31 bits; a day fits.
-  if (waits.length) opening = setTimeout(loadLimits, Math.max(gap, Math.min(...waits)) + 50);
-}
-
-export const loadConversation = coalesced(async () => {
-  const { page, id } = state.route;
-  if (page !== 'agents' || !id) return;
-  const { exchanges: shown, total = 0, wanted = atOnce } = state.conversation?.agent === id ? state.conversation : {};
-  const had = shown ?? [];
-  const after = had.length < Math.min(wanted, total) ? '' : (had.at(-1)?.trace_id ?? '');
-  const found = await get(['agents', id, 'conversation'], { limit: Math.max(had.length, wanted), after });
-  if (state.route.id !== id) return; // another one is open by now
-  const exchanges = found && (found.continues ? [...had, ...found.exchanges] : found.exchanges);
-  change({ conversation: { ...state.conversation, agent: id, exchanges, total: found?.total ?? 0 } });
-});
-
-// How many exchanges a conversation shows at first, and more each time that
-// earlier ones are asked for.
-const atOnce = 60;
-
-export function showEarlier() {
-  change({ conversation: { ...state.conversation, wanted: state.conversation.exchanges.length + atOnce } });
-  loadConversation();
-}
 
 // openCall shows a call, which the fake may have kept longer than the page.
 export async function openCall(seq) {
@@ -140,16 +17,9 @@ export async function openCall(seq) {
   if (Number(state.route.id) === seq) change({ openCall: found?.calls[0] ?? null });
 }
 
-// filterQuery is the filter as the fake takes it; an empty object where there is
-// none.
-function filterQuery() {
-  const { text: search, endpoint, status } = state.filter;
-  return Object.fromEntries(Object.entries({ search, endpoint, status }).filter(([, value]) => value));
-}
-
 // showFound shows what passes the filter.
 export function showFound() {
-  log.setFilter(Object.keys(filterQuery()).length > 0);
+  log.setFilter(Object.keys(filled()).length > 0);
   loadFound();
 }
 
@@ -157,7 +27,7 @@ export function showFound() {
 const loadFound = coalesced(async () => {
   const { generation, filtered, shown } = log;
   if (!filtered) return;
-  const found = await get(['calls'], { limit: pageful, ...filterQuery(), after: shown.at(-1)?.seq ?? 0 });
+  const found = await get(['calls'], { limit: pageful, ...filled(), after: shown.at(-1)?.seq ?? 0 });
   if (generation !== log.generation) return; // another filter by now
   log.addFound(found?.calls ?? [], found?.total ?? 0);
   change({});
@@ -167,26 +37,10 @@ const pageful = 500;
 
 // loadOlder fetches calls older than the first that is shown.
 export const loadOlder = coalesced(async () => {
-  const found = await get(['calls'], { limit: pageful, ...filterQuery(), before: log.shown[0]?.seq ?? 1 });
+  const found = await get(['calls'], { limit: pageful, ...filled(), before: log.shown[0]?.seq ?? 1 });
   log.addOlder(found?.calls ?? [], found?.total ?? 0);
   change({});
 });
-
-const loads = {
-  keys: [loadKeys],
-  agents: [loadAgents, loadConversation],
-  faults: [loadFaults],
-  clock: [loadClock],
-  byok: [loadBYOK, loadLimits],
-  limits: [loadLimits],
-  replies: [loadReplies],
-  snapshots: [loadSnapshots],
-  reset: [loadKeys, loadAgents, loadFaults, loadReplies, loadSnapshots, loadBYOK, loadClock, loadConversation],
-};
-
-function reload(what) {
-  for (const load of loads[what] ?? []) load();
-}
 
 // onCall loads again what a call may have changed and is shown.
 function onCall(call) {

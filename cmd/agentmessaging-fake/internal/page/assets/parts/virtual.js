@@ -20,6 +20,7 @@ export class VirtualList extends Component {
   componentDidMount() {
     this.observer = new ResizeObserver(([entry]) => this.setState({ height: entry.contentRect.height }));
     this.observer.observe(this.element);
+    this.read();
   }
 
   componentWillUnmount() {

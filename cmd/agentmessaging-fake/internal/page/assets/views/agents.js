@@ -2,7 +2,7 @@
 import { h } from '../dom.js';
 import { state, change } from '../store.js';
 import { act, inWorld } from '../api.js';
-import { loadAgents, openKey } from '../sync.js';
+import { loadAgents, openKey } from '../load.js';
 import { go, hrefOf } from '../route.js';
 import { plural, indentJSON } from '../format.js';
 import { asCurl } from '../snippets.js';

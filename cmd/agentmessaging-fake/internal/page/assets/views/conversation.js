@@ -2,7 +2,8 @@
 import { h, Component } from '../dom.js';
 import { state, change } from '../store.js';
 import { act, inWorld, Failure } from '../api.js';
-import { log, showEarlier } from '../sync.js';
+import { showEarlier } from '../load.js';
+import { log } from '../sync.js';
 import { count, plural } from '../format.js';
 import { hrefOf } from '../route.js';
 import { said, storyOf } from '../story.js';

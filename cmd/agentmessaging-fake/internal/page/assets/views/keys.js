@@ -2,10 +2,11 @@
 import { h } from '../dom.js';
 import { state, change, notice } from '../store.js';
 import { act, inWorld } from '../api.js';
-import { openKey, loadBYOK } from '../sync.js';
+import { openKey, loadBYOK } from '../load.js';
 import { go, hrefOf } from '../route.js';
 import { plural } from '../format.js';
-import { back, button, choice, form, head, select, submit, tag, mono, ago, both, facts, empty, arrows } from '../parts/widgets.js';
+import { asCurl } from '../snippets.js';
+import { back, button, choice, code, form, head, select, submit, tag, mono, ago, both, facts, empty, arrows } from '../parts/widgets.js';
 import { Limits } from './limits.js';
 
 const plans = [
@@ -102,7 +103,7 @@ function Key({ value: k }) {
       ['By', k.dashboard ? 'the dashboard' : 'not the dashboard: BYOK operations answer 403'],
     ]),
     h(Limits, { key: 'limits', label: k.label, rows }),
-    h('section.block.stack', { key: 'byok', 'aria-label': 'Provider key' }, h('h3', null, 'Provider key (BYOK)'), found ? stored(found) : h('p.hint', null, 'None is stored. PUT /v1/byok stores one; this page never shows it.')),
+    h('section.block.stack', { key: 'byok', 'aria-label': 'Provider key' }, h('h3', null, 'Provider key (BYOK)'), found ? stored(found) : none()),
   ];
 }
 
@@ -121,6 +122,11 @@ function revoke(k) {
 
 function reinstate(k) {
   act(`${k.label} is valid again.`, () => inWorld('POST', ['keys', k.label, 'reinstate']));
+}
+
+function none() {
+  const call = { method: 'PUT', path: '/v1/byok', body: '{"provider":"openai","api_key":"[redacted]"}' };
+  return [h('p.hint', { key: 'says' }, 'None is stored. This call stores one; the page never shows it.'), code('curl', asCurl(call), { kind: 'snippet' })];
 }
 
 function stored(found) {

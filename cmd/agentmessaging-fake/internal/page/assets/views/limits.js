@@ -42,8 +42,7 @@ function Gauge({ label, row }) {
       'aria-valuenow': endless ? 0 : row.max - row.left,
       'aria-valuetext': leftWords(row),
     }),
-    h('div', null, leftWords(row)),
-    h('div.row', null, opens(row)),
+    h('div.between', null, h('span', null, leftWords(row)), h('span.row', null, opens(row))),
     button('Exhaust', () => exhaust(label, row), { small: true, disabled: endless, 'aria-label': `Exhaust ${name}` }),
   );
 }

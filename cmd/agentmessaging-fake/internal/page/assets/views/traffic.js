@@ -32,7 +32,7 @@ export function Traffic() {
     h(
       'section.calls',
       { 'aria-label': 'Calls' },
-      head('Traffic', sum(), h(Pause)),
+      head('Traffic', sum(), h('div.row', null, h(Fresh), log.calls.length > 0 && h(Pause))),
       h(Strip),
       h(Filter),
       content(),
@@ -71,6 +71,13 @@ function waiting() {
   return n;
 }
 
+// Fresh shows what has come meanwhile. It is in a line that is there anyway, so
+// that nothing moves.
+function Fresh() {
+  const n = waiting();
+  return n > 0 && button(`${count(n)} new`, () => toTop(log.lastSeq), { small: true, icon: 'up' });
+}
+
 function sum() {
   const all = log.calls.length;
   if (all === 0) return '';
@@ -88,11 +95,11 @@ const statuses = [
 ];
 
 function Filter() {
-  const { text, endpoint, status } = state.filter;
+  const { search, endpoint, status } = state.filter;
   return h(
     'form.filter.row',
     { role: 'search', onSubmit: (e) => e.preventDefault() },
-    h('input', { type: 'search', 'aria-label': 'Filter calls by text', placeholder: 'Path, key, trace id, text', value: text, onInput: (e) => setFilter({ text: e.target.value }) }),
+    h('input', { type: 'search', 'aria-label': 'Filter calls by text', placeholder: 'Path, key, trace id, text', value: search, onInput: (e) => setFilter({ search: e.target.value }) }),
     choice('Endpoint', [['', 'Any endpoint'], ...endpoints.map((e) => [e, e])], { value: endpoint, onChange: (e) => setFilter({ endpoint: e.target.value }) }),
     choice('Status', statuses, { value: status, onChange: (e) => setFilter({ status: e.target.value }) }),
   );
@@ -104,7 +111,7 @@ function content() {
   if (log.calls.length === 0) return empty('No calls yet', h(Connect));
   if (!log.loaded) return h('div.loading', null, 'Searching');
   if (log.shown.length === 0) {
-    return empty('No call passes the filter', h(Older), button('Clear the filter', () => setFilter({ text: '', endpoint: '', status: '' })));
+    return empty('No call passes the filter', h(Older), button('Clear the filter', () => setFilter({ search: '', endpoint: '', status: '' })));
   }
   return list();
 }
@@ -130,7 +137,6 @@ function list() {
   const position = indexOf(log.shown, state.cursor);
   return [
     h('div.columns.label', { 'aria-hidden': 'true' }, columns.map(([name, words]) => h('span', { class: `c-${name}` }, words))),
-    behind > 0 && button(`${count(behind)} new`, () => toTop(log.lastSeq), { class: 'fresh', small: true, icon: 'up' }),
     h(VirtualList, {
       label: 'Calls, the newest first',
       length: last + 1,
