@@ -41,38 +41,55 @@ func (s *session) skipIfBroken() {
 // limit takes thousands.
 func (s *session) take(st step) {
 	s.Helper()
-	switch {
-	case st.arrange != nil:
+	if st.arrange != nil {
 		st.arrange(&s.player)
-	case st.untilOpen: // which may have a tenth in reserve
-		last, most := s.earlier[len(s.earlier)-1], st.wait
-		st.wait, _ = last.retryAfter()
-		s.look(last, unless(st.wait <= most+most/10, "it would have to wait for more than %v", most))
 	}
-	switch abilities := s.target.Abilities; {
-	case st.wait == 0:
-	case abilities != nil && !s.target.Bubble:
-		abilities.Advance(st.wait)
-	default:
-		time.Sleep(st.wait)
-	}
+	s.wait(st)
 	for i := range st.n {
-		x, err := s.play(s.Context(), st)
-		if err != nil {
-			s.failf("%s %s: %s", st.e.method, st.e.path, clip(err.Error()))
-		}
-		a := answer{exchange: x, s: s}
-		right := slices.Contains(st.statuses, a.status)
-		if !right && (a.status == http.StatusTooManyRequests || slices.Contains(st.statuses, http.StatusTooManyRequests)) {
-			s.skipIfBroken()
-		}
-		statuses := strings.ReplaceAll(strings.Trim(fmt.Sprint(st.statuses), "[]"), " ", " or ")
-		s.look(a, unless(right, "want status %s (call %d of %d)", statuses, i+1, st.n))
+		a := s.call(st, i)
 		if st.n == 1 {
 			s.look(a, a.problem(st))
 			s.earlier = append(s.earlier, a)
 		}
 	}
+}
+
+// wait lets the step's time pass. What the last answer told may have a tenth in
+// reserve.
+func (s *session) wait(st step) {
+	s.Helper()
+	wait := st.wait
+	if st.untilOpen {
+		last := s.earlier[len(s.earlier)-1]
+		wait, _ = last.retryAfter()
+		s.look(last, unless(wait <= st.wait+st.wait/10, "it would have to wait for more than %v", st.wait))
+	}
+	switch abilities := s.target.Abilities; {
+	case wait == 0:
+	case abilities != nil && !s.target.Bubble:
+		abilities.Advance(wait)
+	default:
+		time.Sleep(wait)
+	}
+}
+
+// call makes the i-th call of a step, and ends the case if its status is wrong.
+func (s *session) call(st step, i int) answer {
+	s.Helper()
+	x, err := s.play(s.Context(), st)
+	if err != nil {
+		s.failf("%s %s: %s", st.e.method, st.e.path, clip(err.Error()))
+	}
+	a := answer{exchange: x, s: s}
+	if slices.Contains(st.statuses, a.status) {
+		return a
+	}
+	if a.status == http.StatusTooManyRequests || slices.Contains(st.statuses, http.StatusTooManyRequests) {
+		s.skipIfBroken()
+	}
+	statuses := strings.ReplaceAll(strings.Trim(fmt.Sprint(st.statuses), "[]"), " ", " or ")
+	s.look(a, fmt.Sprintf("want status %s (call %d of %d)", statuses, i+1, st.n))
+	return a
 }
 
 // look ends the case, with the answer, where there is a problem with it.
