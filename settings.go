@@ -21,7 +21,7 @@ type settings struct {
 	limiter    Limiter     // nil: none
 	noCoolDown bool
 	clock      Clock // nil: real time
-	newClock   bool  // set by these options
+	newClock   bool  // the clock is not that of the client before With
 	observers  observers
 	loggers    []eventLog
 	userAgent  string

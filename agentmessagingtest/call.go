@@ -31,7 +31,6 @@ type Call struct {
 	routine string // that made it, in an undisturbed run
 	content uint64 // digest of what it sends, the agent included
 	subject string // of the content: the text, or the customer_ref
-	named   bool
 }
 
 // Attempt is one request.
@@ -124,10 +123,10 @@ func (p *play) identify(c *Call, body []byte) {
 // name gives a call its name: its number among those of its endpoint or, where
 // goroutines race, among those that do the same. The lock is held.
 func (p *play) name(c *Call) {
-	if c.named {
+	if c.Name != "" {
 		return
 	}
-	c.named, c.Name = true, c.spec.Name
+	c.Name = c.spec.Name
 	if p.run.sweep.racing[c.spec] {
 		c.Name = fmt.Sprintf("%s_%06x", c.spec.Name, c.content&0xffffff)
 	}

@@ -40,16 +40,16 @@ type play struct {
 	mu       sync.Mutex // guards what follows; note takes it
 	over     bool       // nothing below changes any more
 	calls    []*Call
-	points   []string           // that were passed, by name
-	names    map[string]int     // how often each name was given
-	origins  map[string]uint64  // agents, by the content of the call that created them
-	requests int                // that left the client
-	dead     int                // answers of 401 and 402 in a row, up to now
-	deadest  int                // the longest such row
-	ended    string             // why the scenario was ended; "" where it ended by itself
-	cancel   context.CancelFunc // ends env.Context()
-	refusals int                // calls after the scenario was ended
-	due      map[time.Time]time.Time
+	points   []string                // that were passed, by name
+	names    map[string]int          // how often each name was given
+	origins  map[string]uint64       // agents, by the content of the call that created them
+	requests int                     // that left the client
+	dead     int                     // answers of 401 and 402 in a row, up to now
+	deadest  int                     // the longest such row
+	ended    string                  // why the scenario was ended; "" where it ended by itself
+	cancel   context.CancelFunc      // ends env.Context()
+	refusals int                     // calls after the scenario was ended
+	due      map[time.Time]time.Time // deadlines of contexts, and when they pass by the fake's clock
 }
 
 // perform runs the scenario to its end, for the first time or after the restart.

@@ -23,7 +23,7 @@ type probe struct {
 	o       *Observation
 	budget  Spend
 	spent   Spend
-	allowed int   // requests that spent may come to in the question under way
+	allowed int   // what spent.Requests may reach before the current question ends
 	gone    error // no further call is made
 	silent  int   // calls in a row without an answer
 	shown   exchange
@@ -80,9 +80,9 @@ func (p *probe) until(most int, st step) (passed int, refused exchange) {
 	return 0, exchange{}
 }
 
-// call makes one call of the step, by the target's key of an agent that is
-// created at need. A refusal by a limit that the step does not list is waited
-// for, three times, and is none of the requests that the question takes.
+// call makes one call of the step, with an agent that is created at need. Where a
+// limit refuses it and the step lists no 429, call waits and repeats it, up to three
+// times. These repeats do not count as requests of the question.
 func (p *probe) call(st step) exchange {
 	if st.e.ofAgent() && st.key == (who{}) {
 		p.agent(st.key)

@@ -155,7 +155,8 @@ func (s *Server) change(in *Injection) {
 }
 
 // refuses reports whether an injection keeps a request from being sent, and then
-// records it. Of the body it knows what can be had without taking it away.
+// records it. It leaves the body to the sender, and reads a copy if the request can
+// give one.
 func (s *Server) refuses(r *http.Request, ip netip.Addr) bool {
 	if look(s, func(w *world) bool { return len(w.refusals.lists) == 0 }) {
 		return false

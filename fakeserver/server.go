@@ -54,7 +54,7 @@ func (s *Server) locked(f func(w *world)) {
 	f(s.world)
 }
 
-// held is locked for what needs nothing of the world.
+// held is locked, for functions that do not need the world.
 func (s *Server) held(set func()) { s.locked(func(*world) { set() }) }
 
 func look[T any](s *Server, f func(w *world) T) (found T) {

@@ -59,7 +59,7 @@ func (c *CoolDown) Pass(ctx context.Context, attempt Attempt, seat *Seat) (key s
 	return w.key, c.now().Sub(begin), err
 }
 
-// wait is for the gates to open, and then for the caller's turn. It looks again
+// wait waits for the gates to open, and then for the caller's turn. It looks again
 // after each pause, since another 429 may have come.
 func (c *CoolDown) wait(w *caller) error {
 	for now := w.slept; ; now = c.now() {
@@ -148,8 +148,9 @@ func (c *CoolDown) leave(w *caller) (passed bool) {
 	return w.passed
 }
 
-// Done reports whether the outcome began a cool-down or prolonged one by a
-// second at least.
+// Done takes the outcome of an attempt that was let pass, and lets others pass or
+// shuts a gate. It reports whether the outcome began a cool-down, or prolonged one
+// by at least a second.
 func (c *CoolDown) Done(seat *Seat, outcome Outcome) (news bool) {
 	if c == nil || !outcome.Refused && seat.turns == nil && !seat.looks {
 		return false

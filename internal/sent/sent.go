@@ -24,8 +24,8 @@ type Trace struct {
 
 	started, connected atomic.Bool
 	headers            atomic.Int32 // written; a transport that repeats writes more than one
-	answers            atomic.Int32 // to them, of which the first byte has come
-	hints              atomic.Int32 // 1xx answers, which are none
+	answers            atomic.Int32 // of which the first byte has come; interim answers (1xx) do not count
+	hints              atomic.Int32 // interim answers
 	repeat             atomic.Bool  // net/http was about to repeat, which ended the attempt
 	old, http2         atomic.Bool  // the connection was used before; it speaks HTTP/2
 	hooks              httptrace.ClientTrace
