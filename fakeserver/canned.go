@@ -148,6 +148,8 @@ func (c *canned) failure(req *request) *failure {
 		f = forbidden
 	case c.status == http.StatusNotFound && req.agentID != "":
 		f = noSuchAgent
+	case c.status == http.StatusNotFound && e == spec.ClearBYOK:
+		f = nothingStored
 	case c.status == http.StatusNotFound:
 		f = noSuchPath
 	case c.status == http.StatusConflict && e == spec.WarmUp:

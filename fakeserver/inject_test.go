@@ -60,8 +60,9 @@ func TestInjectedStatusesAreTheServices(t *testing.T) {
 		{503, "POST", "/v1/warmup", wants, down},
 		{503, "PUT", "/v1/byok", byok, down},
 		{404, "GET", "/v1/nothing", "", nil},
+		{404, "DELETE", "/v1/byok", "", nil},
 	} {
-		fake, c := newFake(t, frozen(), fakeserver.WithUnknownRoutes())
+		fake, c := newFake(t, frozen(), fakeserver.WithUnknownRoutes(), fakeserver.WithDecision("clear_nothing", 404))
 		c = c.with(fake.IssueKey(fakeserver.KeyOptions{NotDashboard: row.status == 403}))
 		if row.provoke != nil {
 			row.provoke(fake, c.key)
