@@ -132,8 +132,8 @@ func (e *Error) GoString() string { return e.Error() }
 // Is reports whether target is the kind of the error's status.
 func (e *Error) Is(target error) bool { return target != nil && target == kindOf(e.StatusCode) }
 
-// Unwrap returns what kept the call from an answer, such as a net.Error or
-// the context's error; nil where the answer says it all.
+// Unwrap returns what kept the call from an answer, such as a net.Error or the
+// context's error, or from waiting after a 429; nil where the answer says it all.
 func (e *Error) Unwrap() error { return e.cause }
 
 // RetryAfter is how long the service, or the client's limiter, asks to wait
