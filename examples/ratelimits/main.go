@@ -67,14 +67,20 @@ func batch(ctx context.Context, client *agentmessaging.Client, file string, n in
 			err = j.save(file)
 		}
 	}
+	fmt.Fprintf(stdout, "%d of %d messages are sent\n", j.Sent, n)
+	return prepareNext(err, file, stdout)
+}
+
+// prepareNext says when to start the program again, and removes a file that is of
+// no use then.
+func prepareNext(err error, file string, stdout io.Writer) error {
 	var refusal *agentmessaging.Error
 	switch {
 	case errors.Is(err, agentmessaging.ErrRateLimited) && errors.As(err, &refusal): // of a day, or others use the key
 		fmt.Fprintf(stdout, "limit %s is spent: start again in %s\n", refusal.LimitKey, refusal.RetryAfter)
 	case errors.Is(err, agentmessaging.ErrNotFound): // the agent is gone, and with it what it was told
-		err = errors.Join(err, os.Remove(file))
+		return errors.Join(err, os.Remove(file))
 	}
-	fmt.Fprintf(stdout, "%d of %d messages are sent\n", j.Sent, n)
 	return err
 }
 
