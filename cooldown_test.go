@@ -137,6 +137,7 @@ func TestCoolDownIsCancelled(t *testing.T) {
 		go func() { assert.ErrorIs(t, post(ctx, client), reason, "who leaves at the same moment") }()
 		err := post(agentmessaging.WithCallInfo(ctx, &info), client)
 		assert.Equal(t, clienttest.NoAnswer, clienttest.Outcome(err), "nothing was sent")
+		assert.ErrorContains(t, err, "in line for a limit: context canceled")
 		assert.ErrorIs(t, err, context.Canceled)
 		assert.ErrorIs(t, err, reason)
 		assert.Equal(t, agentmessaging.CallInfo{Waited: 3 * time.Second}, info)

@@ -46,6 +46,9 @@ func (c *call) errorOf(cause error) *Error {
 		e = new(Error)
 	}
 	if cause != nil && !e.Local {
+		if c.out.refused && c.Err() != nil {
+			cause = fmt.Errorf("in line for a limit: %w", cause)
+		}
 		// A transport returns the context's cause, or its error, or its own.
 		e.cause = c.scrub().Error(cause, c.ended(), context.Cause(c))
 	}

@@ -105,7 +105,10 @@ var (
 // GetBody, which no caller of a method can give.
 func (t *Trace) Reason(err error) error {
 	why, kept := strings.CutPrefix(err.Error(), notRepeated)
+	var record tls.RecordHeaderError
 	switch {
+	case errors.As(err, &record) && string(record.RecordHeader[:]) == "HTTP/":
+		return http.ErrSchemeMismatch // as http.Client says, which is not between
 	case t.repeat.Load():
 		return errNoAnswer
 	case t.Crowded(err):

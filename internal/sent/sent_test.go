@@ -2,6 +2,7 @@ package sent
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -62,6 +63,20 @@ func TestTurnedAway(t *testing.T) {
 		assert.Equal(t, http2, trace.Crowded(errors.New("net/http: cannot rewind body after connection loss")), "HTTP/2: %v", http2)
 		assert.False(t, trace.Crowded(refused), "HTTP/2: %v, refused is not crowded", http2)
 	}
+}
+
+// TestReason is told in words that help whoever calls a method.
+func TestReason(t *testing.T) {
+	plain := tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake", RecordHeader: [5]byte([]byte("HTTP/"))}
+	for err, want := range map[error]error{
+		io.EOF: io.EOF, plain: http.ErrSchemeMismatch,
+		errors.New("http2: Transport: cannot retry err [why] after Request.Body was written; define Request.GetBody"): errors.New("why"),
+	} {
+		assert.Equal(t, want, new(Trace).Reason(err))
+	}
+	repeated := new(Trace)
+	repeated.repeat.Store(true)
+	assert.Equal(t, errNoAnswer, repeated.Reason(io.EOF))
 }
 
 // TestMaybeSent: only what cannot have reached the service was not sent.
