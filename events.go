@@ -136,19 +136,6 @@ type Endpoint struct {
 	Method, Path string // Path is the template, such as /v1/agents/{agent_id}
 }
 
-// observers hear each event in order.
-type observers []Observer
-
-// tell returns the context that the observers have made of ctx.
-func (o observers) tell(ctx context.Context, event Event) context.Context {
-	for _, observer := range o {
-		if next := observer.Observe(ctx, event); next != nil {
-			ctx = next
-		}
-	}
-	return ctx
-}
-
 // CallInfo are the facts of one call that its result leaves out. It is filled
 // when the call returns, on errors too.
 type CallInfo struct {

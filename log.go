@@ -8,13 +8,6 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
 )
 
-// eventLog is a logger by its functions: a field of type *slog.Logger would have
-// the linker keep all handlers of slog in programs that log nothing, 50 KiB.
-type eventLog struct {
-	enabled func(context.Context, slog.Level) bool
-	write   func(context.Context, Event)
-}
-
 // write writes an event to a logger, if it concerns one.
 func write(ctx context.Context, logger *slog.Logger, event Event) {
 	switch e := event.(type) {

@@ -100,7 +100,10 @@ func WithLogger(logger *slog.Logger) Option {
 		if logger == nil {
 			return nilOption("WithLogger")
 		}
-		s.loggers = append(s.loggers, eventLog{logger.Enabled, func(ctx context.Context, e Event) { write(ctx, logger, e) }})
+		s.listeners = append(s.listeners, listener{wants: logger.Enabled, hear: func(ctx context.Context, e Event) context.Context {
+			write(ctx, logger, e)
+			return nil
+		}})
 		return nil
 	}
 }
@@ -112,7 +115,7 @@ func WithObserver(observer Observer) Option {
 		if isNil(observer) {
 			return nilOption("WithObserver")
 		}
-		s.observers = append(s.observers, observer)
+		s.listeners = append(s.listeners, listener{hear: observer.Observe})
 		return nil
 	}
 }

@@ -22,8 +22,7 @@ type settings struct {
 	noCoolDown bool
 	clock      Clock // nil: real time
 	newClock   bool  // the clock is not that of the client before With
-	observers  observers
-	loggers    []eventLog
+	listeners  []listener
 	userAgent  string
 	timeout    time.Duration // of one call
 	random     func() float64
@@ -45,7 +44,7 @@ func defaultSettings() settings {
 
 func (s *settings) apply(opts []Option) error {
 	s.newClock = false
-	s.observers, s.loggers = slices.Clip(s.observers), slices.Clip(s.loggers) // another client shares them: append to a copy
+	s.listeners = slices.Clip(s.listeners) // another client shares them: append to a copy
 	for i, opt := range opts {
 		if opt == nil {
 			return &ValidationError{Field: "opts", Reason: fmt.Sprintf("option %d is nil", i+1)}

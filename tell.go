@@ -8,27 +8,34 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
 )
 
+// A listener is an observer or a logger, by its functions: a field of type
+// *slog.Logger would have the linker keep all handlers of slog in programs that log
+// nothing, 50 KiB.
+type listener struct {
+	wants func(context.Context, slog.Level) bool // an event of that level; nil: an observer, which wants all
+	hear  func(context.Context, Event) context.Context
+}
+
 // wanted reports whether anybody wants an event that loggers write at level: it
 // costs time and memory, and most calls have nobody who wants one.
 func (c *call) wanted(ctx context.Context, level slog.Level) bool {
-	if c.client.observers != nil {
-		return true
-	}
-	for _, logger := range c.client.loggers {
-		if level != silent && logger.enabled(ctx, level) {
+	for _, l := range c.client.listeners {
+		if l.wants == nil || level != silent && l.wants(ctx, level) {
 			return true
 		}
 	}
 	return false
 }
 
-// tell hands an event to all, and returns the context that the observers have
-// made.
+// tell hands an event to all in order, and returns the context that the observers
+// have made.
 func (c *call) tell(ctx context.Context, event Event) context.Context {
-	for _, logger := range c.client.loggers {
-		logger.write(ctx, event)
+	for _, l := range c.client.listeners {
+		if next := l.hear(ctx, event); next != nil {
+			ctx = next
+		}
 	}
-	return c.client.observers.tell(ctx, event)
+	return ctx
 }
 
 // id numbers the call when the first event tells of it.
@@ -44,11 +51,11 @@ func (c *call) name() Endpoint {
 }
 
 func (c *call) start() {
-	if c.client.observers == nil && c.client.loggers == nil {
+	if c.client.listeners == nil {
 		return
 	}
 	c.began = time.Now()
-	if c.client.observers == nil {
+	if !c.wanted(c.Context, silent) {
 		return
 	}
 	target := c.url
@@ -94,14 +101,14 @@ func (c *call) startAttempt(ctx context.Context) context.Context {
 		return ctx
 	}
 	c.attemptBegan = time.Now()
-	if c.client.observers == nil {
+	if !c.wanted(ctx, silent) {
 		return ctx
 	}
 	return c.tell(ctx, AttemptStart{Call: c.id(), Endpoint: c.name(), AgentID: c.agentID, Attempt: c.attempts})
 }
 
 func (c *call) startRequest(ctx context.Context) context.Context {
-	if c.client.observers == nil {
+	if !c.wanted(ctx, silent) {
 		return ctx
 	}
 	return c.tell(ctx, RequestStart{Call: c.id(), Endpoint: c.name(), AgentID: c.agentID, Attempt: c.attempts})
