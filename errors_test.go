@@ -57,6 +57,7 @@ func TestRangesOfStatuses(t *testing.T) {
 		want     string
 		readBody bool
 	}{
+		{0, clienttest.Unknown, false},
 		{99, clienttest.Unknown, false},
 		{100, "error 100", false},
 		{199, "error 199", false},
@@ -69,6 +70,9 @@ func TestRangesOfStatuses(t *testing.T) {
 	} {
 		made := clienttest.Make(t, post, []answer{{Status: tt.status, Body: clienttest.AnyReply}})
 		assert.Equal(t, tt.want, clienttest.Outcome(made.Err), tt.status)
+		if made.Err != nil {
+			assert.Regexp(t, fmt.Sprintf(`\b%03d\b`, tt.status), made.Err.Error(), "the error says what came")
+		}
 		assert.Equal(t, tt.readBody, len(made.Info.Body) > 0, "%d: read %d bytes", tt.status, len(made.Info.Body))
 	}
 }

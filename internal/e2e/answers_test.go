@@ -120,17 +120,6 @@ func TestListed503(t *testing.T) {
 	}
 }
 
-// TestImpossibleStatus: the error says what came.
-func TestImpossibleStatus(t *testing.T) {
-	for status, words := range map[int]string{0: "status 000", 42: "status 042", 600: "600 ", 999: "999 "} {
-		for _, call := range clienttest.Calls {
-			c, err := answered(t, clienttest.Answer{Status: status, Body: okBody}, call.Do)
-			assert.ErrorContains(t, err, words)
-			assert.Equal(t, call.IsPost(), c.outcome == clienttest.Unknown, "%s: %d", call.Name, status)
-		}
-	}
-}
-
 // answered makes one call that is always answered with a, in virtual time.
 func answered(t *testing.T, a clienttest.Answer, do clienttest.Do) (c cell, err error) {
 	t.Helper()
