@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -74,4 +75,10 @@ func TestAskSurvives(t *testing.T) {
 			env.Reports(errors.New(w.Body.String()))
 		}
 	})
+}
+
+func TestRun(t *testing.T) {
+	var stdout bytes.Buffer
+	require.NoError(t, run(t.Context(), &stdout))
+	assert.Equal(t, "200 You wrote: When do you open?\n", stdout.String())
 }
