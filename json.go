@@ -82,10 +82,14 @@ type decoder interface {
 type decoderOf[T, A any, P answer[T, A]] struct{}
 
 // decode fails where a member is of the wrong type, unless the result can do without
-// it: what the interface requires is then not there.
+// it: what the interface requires is then not there. encoding/json leaves such a
+// member out, reads the others and tells of the first one only.
 func (decoderOf[T, A, P]) decode(body []byte) (result any, traceID string, err error) {
 	a := P(new(A))
-	if err = json.Unmarshal(body, a); err == nil || isDispensable(err) {
+	if err = json.Unmarshal(body, a); err != nil {
+		err = json.Unmarshal(indispensable(body), P(new(A)))
+	}
+	if err == nil {
 		result, err = a.result()
 	}
 	if err != nil {
@@ -94,22 +98,26 @@ func (decoderOf[T, A, P]) decode(body []byte) (result any, traceID string, err e
 	return result, a.traceID(), nil
 }
 
-// isDispensable reports that a member which the interface calls optional (4.6 to
-// 4.8), or the trace_id, is of the wrong type. encoding/json has left it out and read
-// the others.
-func isDispensable(err error) bool {
-	var mistyped *json.UnmarshalTypeError
-	if !errors.As(err, &mistyped) {
-		return false
+// indispensable is an object without the members that the interface calls optional
+// (4.6 to 4.8) and the trace_id, in any case of their names, as encoding/json reads
+// them.
+func indispensable(object json.RawMessage) json.RawMessage {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(object, &members) != nil {
+		return object
 	}
-	// encoding/json/v2 spells the name as the body does, and adds the index in a list;
-	// encoding/json puts the names of embedded types before it.
-	path := strings.TrimRight(strings.ToLower(mistyped.Field), ".0123456789")
-	switch path {
-	case "sms", "sms.phone_number", "warnings":
-		return true
+	for name, member := range members {
+		switch strings.ToLower(name) {
+		case "sms":
+			if members[name] = indispensable(member); member[0] != '{' {
+				delete(members, name)
+			}
+		case "phone_number", "warnings", "trace_id":
+			delete(members, name)
+		}
 	}
-	return strings.HasSuffix(path, "trace_id")
+	rest, _ := json.Marshal(members)
+	return rest
 }
 
 // notDocumented says why a body is not the documented one. Of a page it quotes the
