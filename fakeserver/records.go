@@ -48,12 +48,6 @@ func (r *ring[T]) since(isNew func(T) bool) []T {
 // total counts the items that were ever added.
 func (r *ring[T]) total() int { return len(r.kept) + r.dropped }
 
-// callLog holds the calls that Calls returns.
-type callLog struct {
-	ring[*record]
-	limit int
-}
-
 // keep completes the record of a call, puts it into the log, and shows it
 // to watchers. A new AwaitCalls either finds the call in the log or is shown
 // it: both happen under the lock.
@@ -65,8 +59,7 @@ func (s *Server) keep(req *request, decided, out answer) {
 	s.locked(func(*world) {
 		s.answered++
 		req.record.call.Seq = s.answered
-		l := &req.world.log
-		l.add(req.record, l.limit)
+		req.world.log.add(req.record, s.config.callLimit)
 		watchers = s.watchers
 	})
 	for _, w := range watchers {

@@ -12,7 +12,7 @@ type world struct {
 	state
 	resets int // counts the Resets before this world
 	traces int
-	log    callLog
+	log    ring[*record] // the calls that Calls returns
 
 	scripts    rulebook[*Script]
 	injections rulebook[*Injection]
@@ -31,7 +31,7 @@ type state struct {
 }
 
 func newWorld(c *config, now time.Time) *world {
-	w := &world{state: newState(), log: callLog{limit: c.callLimit}}
+	w := &world{state: newState()}
 	w.issue(c, KeyOptions{Plan: c.plan}, now)
 	return w
 }
