@@ -9,16 +9,13 @@ import (
 // request is one call on its way through the fake.
 type request struct {
 	arrival
-	fate
 	record    *record
 	now       time.Time // when it reached the service, after any latency; decides limits and timestamps
 	world     *world    // the world at arrival: a Reset meanwhile does not move the call
 	key       *apiKey   // once the call is admitted
 	twoClocks bool      // the key was used under another clock before
-}
 
-// fate holds what the rules of the test decided for a call.
-type fate struct {
+	// What the rules of the test decided for it:
 	scripts   []*Script // that match, the newest first
 	latencies []time.Duration
 	changes   []*Injection
