@@ -50,7 +50,7 @@ func (c *call) errorOf(cause error) *Error {
 			cause = fmt.Errorf("in line for a limit: %w", cause)
 		}
 		// A transport returns the context's cause, or its error, or its own.
-		e.cause = c.scrub().Error(cause, c.ended(), context.Cause(c))
+		e.cause = c.scrub().Error(c.bound(cause), c.ended(), context.Cause(c))
 	}
 	if c.out.limited() && c.attempts < c.client.retry.MaxAttempts {
 		e.cause = cmp.Or(e.cause, c.collision(e.RetryAfter)) // why there was no further attempt
@@ -58,6 +58,21 @@ func (c *call) errorOf(cause error) *Error {
 	e.Method, e.Path, e.Attempts = c.endpoint.Method, c.endpoint.Path, c.made()
 	c.failure = e
 	return e
+}
+
+// bound says whose deadline it was, where the caller's context has none that
+// passed.
+func (c *call) bound(cause error) error {
+	perAttempt := c.client.httpClient.Timeout
+	switch {
+	case cause != context.DeadlineExceeded || c.Err() != nil:
+		return cause
+	case c.budget <= 0:
+		return fmt.Errorf("%w: WithTimeout allows %s", cause, human(c.client.timeout))
+	case perAttempt > 0:
+		return fmt.Errorf("%w: the Timeout of the http.Client allows %s", cause, human(perAttempt))
+	}
+	return cause
 }
 
 // refusal is a limiter's own account of the attempt that it refused; nil if it

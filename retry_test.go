@@ -121,17 +121,18 @@ func TestTimeoutCountsAttemptsAndPauses(t *testing.T) {
 }
 
 // TestTimeoutOfTheHTTPClientBoundsOneAttempt, WithTimeout the call; the error is
-// that of a deadline.
+// that of a deadline, and says which it was.
 func TestTimeoutOfTheHTTPClientBoundsOneAttempt(t *testing.T) {
-	hang := answer{Before: func(req *http.Request) { <-req.Context().Done() }, Err: clienttest.NotDialed.Err}
+	hang := answer{Before: func(req *http.Request) { <-req.Context().Done() }, Err: context.DeadlineExceeded}
 	for _, tt := range []struct {
 		attempt, call time.Duration
 		requests      int
 		elapsed       time.Duration
+		says          string
 	}{
-		{10 * time.Second, time.Hour, 3, 31500 * time.Millisecond},
-		{0, 7 * time.Second, 1, 7 * time.Second},
-		{10 * time.Second, 7 * time.Second, 1, 7 * time.Second},
+		{10 * time.Second, time.Hour, 3, 31500 * time.Millisecond, "the Timeout of the http.Client allows 10 s (3 attempts)"},
+		{0, 7 * time.Second, 1, 7 * time.Second, "WithTimeout allows 7 s"},
+		{10 * time.Second, 7 * time.Second, 1, 7 * time.Second, "WithTimeout allows 7 s"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			transport := answering(hang)
@@ -141,9 +142,8 @@ func TestTimeoutOfTheHTTPClientBoundsOneAttempt(t *testing.T) {
 			err := get(t.Context(), client)
 			assert.Equal(t, tt.elapsed, time.Since(begin), "%+v", tt)
 			assert.Len(t, transport.Sent(), tt.requests, "%+v", tt)
-			if tt.requests == 1 {
-				assert.ErrorIs(t, err, context.DeadlineExceeded, "%+v", tt)
-			}
+			assert.ErrorIs(t, err, context.DeadlineExceeded, "%+v", tt)
+			assert.EqualError(t, err, "agentmessaging: GET /v1/agents/{agent_id}: context deadline exceeded: "+tt.says)
 		})
 	}
 }
