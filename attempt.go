@@ -148,8 +148,12 @@ func (c *call) read(resp *http.Response, stop func()) {
 
 func (c *call) readSuccess(resp *http.Response) {
 	c.out.body, c.out.err = readBody(resp, maxSuccessBody)
-	if c.out.err == nil {
-		c.result, c.out.traceID, c.out.err = c.decode(c.out.body)
+	if c.out.err != nil {
+		return
+	}
+	var err error
+	if c.result, c.out.traceID, err = c.decode(c.out.body); err != nil {
+		c.out.err = c.notDocumented(err)
 	}
 }
 

@@ -118,13 +118,13 @@ func (c *call) describe() *Error {
 func (c *call) readError(e *Error, secrets scrub.Scrubber) {
 	var body errorBody
 	extra, err := body.read(c.out.body)
-	var message string
+	var message string // as gateways call it
 	_ = json.Unmarshal(extra["message"], &message)
 	switch {
 	case err != nil:
-		e.cause = secrets.Error(notDocumented(c.out.body, fmt.Errorf("%d bytes%s", len(c.out.body), scrub.Plain(c.out.body))))
-	case body.Code == "" && message != "":
-		e.cause = errors.New(scrub.Line(secrets.Text(message), maxMessage))
+		e.cause = c.notDocumented(c.measured(string(c.out.body)))
+	case body.Code == "" && secrets.Words(message) != "":
+		e.cause = errors.New(secrets.Words(message))
 	}
 	e.Code, e.TraceID = secrets.Text(body.Code), secrets.Text(body.TraceID)
 	e.LimitKey, e.Reason = secrets.Text(body.LimitKey), secrets.Text(body.Reason)
@@ -138,9 +138,6 @@ func (c *call) readError(e *Error, secrets scrub.Scrubber) {
 		e.cause = fmt.Errorf("redirect to %s was not followed", secrets.Text(host))
 	}
 }
-
-// maxMessage is for what a gateway's JSON calls message, which is no documented member.
-const maxMessage = 160
 
 // redirectHost is where a redirect points, without path and query, which may
 // hold a credential.

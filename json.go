@@ -93,7 +93,7 @@ func (decoderOf[T, A, P]) decode(body []byte) (result any, traceID string, err e
 		result, err = a.result()
 	}
 	if err != nil {
-		return nil, a.traceID(), notDocumented(body, err)
+		return nil, a.traceID(), err
 	}
 	return result, a.traceID(), nil
 }
@@ -120,13 +120,20 @@ func indispensable(object json.RawMessage) json.RawMessage {
 	return rest
 }
 
-// notDocumented says why a body is not the documented one. Of a page it quotes the
-// title, and no more: proxies echo requests.
-func notDocumented(body []byte, err error) error {
-	if strings.HasPrefix(http.DetectContentType(body), "text/html") {
-		return fmt.Errorf("the body is HTML, probably a page of a proxy (%d bytes%s)", len(body), scrub.Title(body))
+// notDocumented says why the body is not the documented one.
+func (c *call) notDocumented(err error) error {
+	if strings.HasPrefix(http.DetectContentType(c.out.body), "text/html") {
+		return fmt.Errorf("the body is HTML, probably a page of a proxy (%w)", c.measured(scrub.Title(c.out.body)))
 	}
 	return fmt.Errorf("the body is not the documented JSON: %w", err)
+}
+
+// measured is the size of the body, and what a proxy says in it.
+func (c *call) measured(said string) error {
+	if words := c.scrub().Words(said); words != "" {
+		return fmt.Errorf("%d bytes, %q", len(c.out.body), words)
+	}
+	return fmt.Errorf("%d bytes", len(c.out.body))
 }
 
 // errorBody is ErrorResponse (interface 2.1).
@@ -153,11 +160,18 @@ func (b *errorBody) read(body []byte) (extra map[string]json.RawMessage, err err
 	for name, into := range map[string]*string{"error": &b.Code, "trace_id": &b.TraceID, "limit_key": &b.LimitKey, "reason": &b.Reason} {
 		if raw, has := extra[name]; has && json.Unmarshal(raw, into) == nil {
 			delete(extra, name)
-		} else if name == "trace_id" { // a number, say, and there to be quoted
-			b.TraceID = string(raw)
+		} else if name == "trace_id" {
+			b.TraceID = numeral(raw) // there to be quoted
 		}
 	}
 	return extra, nil
+}
+
+// numeral is a JSON number as it was written; "" if it is none.
+func numeral(raw json.RawMessage) string {
+	var number json.Number
+	_ = json.Unmarshal(raw, &number)
+	return number.String()
 }
 
 // isAllOf reports that body has no other members: then it has no other colons.

@@ -86,18 +86,19 @@ func TestBodiesOfOtherMakers(t *testing.T) {
 // TestWordsOfProxies are kept where they cannot be those of a request. Whoever wants
 // more of the body finds it in CallInfo.
 func TestWordsOfProxies(t *testing.T) {
-	long := strings.Repeat("x", 121)
+	long := strings.Repeat("xxxx ", 33)[:161]
 	for body, says := range map[string]string{
 		"<html><head><title>400 No required SSL certificate was sent</title></head></html>": `(81 bytes, "400 No required SSL certificate was sent")`,
-		"<html><title>Blocked: message-canary\n</title></html>":                             `(52 bytes, "Blocked: [redacted]")`,
-		"<html><title>" + long + "</title></html>":                                          "(149 bytes)",
+		"<html><title>Blocked: message-canary\n</title></html>":                             "(52 bytes)",
+		"<html><title>" + long + "</title></html>":                                          "(189 bytes)",
 		"<html><title></title><body>message-canary</body></html>":                           "(55 bytes)",
 		"upstream connect error, reset reason: connection failure\n":                        `JSON: 57 bytes, "upstream connect error, reset reason: connection failure"`,
 		`you sent {"text":"message-canary"}`:                                                "JSON: 34 bytes",
-		long:                                                                                "JSON: 121 bytes",
+		long:                                                                                "JSON: 161 bytes",
 		`{"message":"no healthy\nupstream","request_id":"r"}`:                               "no healthy upstream",
-		`{"message":"` + strings.Repeat("y", 161) + `"}`:                                    strings.Repeat("y", 157) + "...",
+		`{"message":"message-can"}`:                                                         "Request Entity Too Large",
 		`{"message":"unused","error":"busy"}`:                                               "busy",
+		`{"error":"busy","trace_id":["\u006dessage-canary"]}`:                               "busy",
 		`{"message":{"a":1}}`:                                                               "Request Entity Too Large",
 	} {
 		_, err := answered(t, clienttest.Answer{Status: 413, Body: body}, clienttest.Post)

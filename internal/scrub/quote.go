@@ -1,36 +1,64 @@
 package scrub
 
 import (
-	"bytes"
-	"fmt"
+	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
-// What proxies say in bodies that are no JSON. They echo requests too: only words
-// that look like none are quoted, behind a comma.
-
-// Title quotes the title of an HTML page.
+// Title is that of an HTML page.
 func Title(page []byte) string {
 	_, rest, _ := strings.Cut(string(page), "<title>")
-	title, _, _ := strings.Cut(rest, "</title>")
-	return quoted(title)
-}
-
-// Plain quotes a body without a sign of JSON or HTML in it.
-func Plain(body []byte) string {
-	if bytes.ContainsAny(body, "{}[]<>\"") {
+	title, _, closed := strings.Cut(rest, "</title>")
+	if !closed {
 		return ""
 	}
-	return quoted(string(body))
+	return title
 }
 
-const maxQuoted = 120
+const (
+	maxSaid = 160
+	maxWord = 32 // longer ones may be a secret in any encoding
+	maxEcho = 7  // letters and digits of a secret that words may have by chance
+)
 
-// quoted does not cut long words, which could leave half a secret that nobody finds.
-func quoted(words string) string {
-	words = strings.TrimSpace(words)
-	if words == "" || len(words) > maxQuoted {
+// Words are what a proxy says in place of the documented body, as one line. They are
+// empty where they may come from a request: proxies echo requests, whole or in part.
+func (s Scrubber) Words(said string) string {
+	words := strings.Fields(said)
+	said = strings.Join(words, " ")
+	isLong := func(word string) bool { return len(word) > maxWord }
+	if len(said) > maxSaid || slices.ContainsFunc(words, isLong) || strings.ContainsFunc(said, isCode) || s.Text(said) != said || s.echoed(said) {
 		return ""
 	}
-	return fmt.Sprintf(", %q", words)
+	return said
+}
+
+// isCode reports what a sentence does without, and JSON, HTML, forms and escapes do not.
+func isCode(r rune) bool {
+	return strings.ContainsRune(`{}[]<>"\%&=+`, r) || r == utf8.RuneError || !unicode.IsPrint(r)
+}
+
+func (s Scrubber) echoed(said string) bool {
+	said = spoken(said)
+	for _, secret := range s.secrets {
+		secret = spoken(secret)
+		for i := 0; i+maxEcho < len(said); i++ {
+			if strings.Contains(secret, said[i:i+maxEcho+1]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// spoken leaves letters and digits, in lower case.
+func spoken(text string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, text)
 }

@@ -99,3 +99,21 @@ func FuzzFormsOf(f *testing.F) {
 		}
 	})
 }
+
+// TestWordsAreOfNoRequest: what a proxy says is shown where no part of a request can
+// be in it, whole, cut off or in other letters.
+func TestWordsAreOfNoRequest(t *testing.T) {
+	scrub := New("amk_0123456789abcdef", "R&D pays Anna\nZoë\u200d a bonus", "pin 77")
+	for _, said := range []string{"502 Bad Gateway | nginx", "Just a moment...", "Überlastet: später, bitte", "pays a bonus", "amk_012 456"} {
+		assert.Equal(t, said, scrub.Words("\n "+strings.ReplaceAll(said, " ", "\n")), said)
+	}
+	for _, said := range []string{
+		"amk_0123456789abcdef", "no amk_01234", "89ABCDEF?", "a-m-k-0-1-2-3-4", "bad 616d6b5f303132333435363738396162636465", "your pin 77",
+		"R&D", "R&amp;D", "Anna\nZoë", "Anna Zoë a", "pays%20Anna", "annazo\xc3", "is=1", `so "we"`, `\u0041`, "<b", "b>", "{", "[1]", "a+b", "pa\x00ys", "p\u200da",
+		strings.Repeat("a ", 80) + "b", "YW1rXzAxMjM0NTY3ODlhYmNkZWY",
+	} {
+		assert.Empty(t, scrub.Words(said), said)
+	}
+	assert.Equal(t, "Blocked", Title([]byte("<html><title>Blocked</title>")))
+	assert.Empty(t, Title([]byte("<html><title>Blocked and the rest of the page")))
+}
