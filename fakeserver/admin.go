@@ -72,16 +72,6 @@ func (a Admin) BYOKAvailable() bool {
 	return look(a.s, func(w *world) bool { return !w.byokUnavailable })
 }
 
-// KeyInfo describes an API key without its text.
-type KeyInfo struct {
-	Label     string    `json:"label"` // key_000001, as in Call.Key
-	Plan      Plan      `json:"plan"`
-	Dashboard bool      `json:"dashboard"` // issued through the dashboard (interface 5)
-	Revoked   bool      `json:"revoked"`
-	IssuedAt  time.Time `json:"issued_at"`   // by the fake's clock; New and Reset issue the default key
-	Address   string    `json:"called_from"` // the IP address of its last call; "" before the first call with an active plan
-}
-
 // Keys returns all API keys, revoked ones included, in the order of issue: the
 // default key first.
 func (a Admin) Keys() []KeyInfo {
@@ -117,7 +107,7 @@ func (a Admin) LimitsFrom(key, address string) []LimitState {
 		if spent == nil {
 			spent = newCounts(a.s.config.sliding) // looked at, and not kept
 		}
-		states = a.s.config.budget(k, spent, now).states()
+		states = a.s.config.budget(k.Plan, k.counts, spent, now).states()
 	})
 	return states
 }
@@ -141,7 +131,7 @@ type LimitState struct {
 func (s *Server) Limits(key string) []LimitState {
 	now := s.now()
 	var states []LimitState
-	s.withKey("Limits", key, func(k *apiKey) { states = s.config.budget(k, nil, now).states() })
+	s.withKey("Limits", key, func(k *apiKey) { states = s.config.budget(k.Plan, k.counts, nil, now).states() })
 	return states
 }
 

@@ -14,6 +14,16 @@ type KeyOptions struct {
 	NotDashboard bool
 }
 
+// KeyInfo describes an API key without its text.
+type KeyInfo struct {
+	Label     string    `json:"label"` // key_000001, as in Call.Key
+	Plan      Plan      `json:"plan"`
+	Dashboard bool      `json:"dashboard"` // issued through the dashboard (interface 5)
+	Revoked   bool      `json:"revoked"`
+	IssuedAt  time.Time `json:"issued_at"`   // by the fake's clock; New and Reset issue the default key
+	Address   string    `json:"called_from"` // the IP address of its last call; "" before the first call with an active plan
+}
+
 // apiKey is an account: interface 2.4 and 5 scope everything by API key.
 type apiKey struct {
 	KeyInfo

@@ -77,9 +77,9 @@ type budget struct {
 
 // budget is what a call of a key from an address may spend. An ip that is nil
 // leaves the limits per address out.
-func (c *config) budget(k *apiKey, ip *counts, now time.Time) budget {
-	b := budget{key: k.counts, ip: ip, now: now}
-	plan, _ := k.Plan.find()
+func (c *config) budget(of Plan, key, ip *counts, now time.Time) budget {
+	b := budget{key: key, ip: ip, now: now}
+	plan, _ := of.find()
 	for i := range b.maxima {
 		b.maxima[i] = cmp.Or(c.maxima[i], plan.Max(i))
 	}

@@ -132,7 +132,7 @@ func (s *Server) check(req *request) (operation, *failure) {
 	op, flaw := req.route.judge(s, req)
 	if c := s.config.costs(req.route.spec, flaw, op.setsBYOK); c != (cost{}) {
 		s.oneClock(req)
-		b := s.config.budget(req.key, s.countsOf(req), req.now)
+		b := s.config.budget(req.key.Plan, req.key.counts, s.countsOf(req), req.now)
 		if refused := b.spend(c, s.config.choices); refused != nil {
 			flaw = refused
 		}
