@@ -33,10 +33,10 @@ func (p *Pacer) enter(q *queue, c *call) {
 	if q.line.push(c); q.serving {
 		return
 	}
-	if p.onItsOwn() {
+	if q.serving = true; p.onItsOwn() {
 		p.ask(q)
 	}
-	if q.serving = c.waits; q.serving {
+	if q.line.waiting > 0 {
 		go p.serve(q)
 	} else {
 		p.rest(q)
@@ -77,7 +77,6 @@ func (p *Pacer) serve(q *queue) {
 			p.ask(q)
 		}
 	}
-	q.serving = false
 	p.rest(q)
 }
 
@@ -86,7 +85,7 @@ func (p *Pacer) rest(q *queue) {
 	if q.limit != nil {
 		p.report(func(m *machine) { m.withdraw(q.class) })
 	}
-	q.answer = answer{}
+	q.serving, q.answer = false, answer{}
 }
 
 // untilDue is how long the queue has to wait before it asks: at most ten minutes,

@@ -122,7 +122,7 @@ func (b budget) press() {
 		b.Pressed = 0
 	case b.Pressed == 0 || len(b.Slots) == 0 || b.allowed < b.max:
 		b.Pressed = b.now
-	case b.now-b.Pressed > (max(firstPatience, b.Patience)+1)*b.window:
+	case b.now-b.Pressed > (b.Patience+1)*b.window:
 		b.Level = above * b.allowed / b.max
 		b.Pressed += b.window
 	}
@@ -143,7 +143,7 @@ func (b budget) refusedShort(opens, granted int64, hold float64) {
 	}
 	if level > b.max { // the step before held
 		seen = min(seen, level/above)
-		b.Patience = min(mostPatience, 2*max(firstPatience, b.Patience))
+		b.Patience = min(mostPatience, 2*b.Patience)
 	}
 	b.Level = max(1, level/2, seen) / b.max
 	b.Corrected, b.Quiet, b.Pressed = b.now, b.now+int64(hold*float64(b.window)), 0

@@ -1,12 +1,8 @@
 package pacer
 
 import (
-	"bytes"
-	"compress/gzip"
-	"encoding/json"
-	"io"
+	"iter"
 	"slices"
-	"sync"
 )
 
 // state is all that the processes of one API key share: the value in the store.
@@ -27,18 +23,11 @@ type limit struct {
 	long
 }
 
-// format numbers the layout of a value. Raise it where decode would misread an
-// older one.
-const format = 4
-
-const (
-	memberFor = 120 * second
-	setBack   = 5 * second
-)
+const memberFor = 120 * second // a process is counted, after its last step
 
 func newState(rules []rule, now int64) *state {
-	s := &state{Format: format, Now: now, Fresh: now,
-		Limits: slices.Repeat([]limit{{short: short{Level: 1}}}, len(rules)), Members: map[int64]int64{}}
+	unused := limit{short: short{Level: 1, Patience: firstPatience}}
+	s := &state{Format: format, Now: now, Fresh: now, Members: map[int64]int64{}, Limits: slices.Repeat([]limit{unused}, len(rules))}
 	m := machine{state: s, rules: rules, calls: 1}
 	for b := range m.budgets(everything) {
 		b.pause(now - (atOnceAtFirst-1)*b.pace)
@@ -53,35 +42,94 @@ func (s *state) at(now int64) {
 	s.Tickets = slices.DeleteFunc(s.Tickets, func(t ticket) bool { return t.Due < s.Now-ticketFor })
 }
 
-// zippers are reused, since a new one costs more than what it does here.
-var zippers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
-
-// encode is the state as the store keeps it. gzip makes the JSON small, and its
-// checksum finds out whether a value is damaged.
-func (s *state) encode() []byte {
-	var value bytes.Buffer
-	zipper := zippers.Get().(*gzip.Writer)
-	defer zippers.Put(zipper)
-	zipper.Reset(&value)
-	_ = json.NewEncoder(zipper).Encode(s) // numbers and text, to a buffer
-	_ = zipper.Close()
-	return value.Bytes()
+// machine is the state machine: state, time and a question give an answer.
+type machine struct {
+	*state
+	rules  []rule
+	offset int64 // what Now is ahead of the pacer's time
+	member int64 // this process
+	took   int64 // how long a step takes at least
+	calls  int64 // what each counts as: more than 1 for a process on its share
+	lonely bool  // nobody knows how many processes there are
 }
 
-// mostBytes bounds the JSON that is read; 64 processes need about 10 kB.
-const mostBytes = 1 << 20
+// budget is one limit at work.
+type budget struct {
+	*rule
+	*limit
+	index   int
+	now     int64
+	calls   int64   // what a call counts as
+	slot    int64   // the time that a slot counts calls of
+	guard   int64   // kept between two windows, since calls arrive later than they are sent
+	allowed float64 // calls in a window, by now
+	pace    int64   // their even distance
+	credit  int64   // how far they may be ahead of that; not those of a share
+}
 
-// decode returns nil for a value that is damaged, or has another format.
-func decode(value []byte, limits int) *state {
-	unzipper, err := gzip.NewReader(bytes.NewReader(value))
-	if err != nil {
-		return nil
+func (m *machine) budget(i int) budget {
+	b := budget{rule: &m.rules[i], limit: &m.Limits[i], index: i, now: m.Now, calls: m.calls}
+	b.slot, b.guard, b.allowed = b.window/240, min(400_000, b.window/20), b.level()
+	for len(b.Slots) > 0 && b.Slots[0].Leaves <= b.now {
+		b.Slots = b.Slots[1:]
 	}
-	plain, err := io.ReadAll(io.LimitReader(unzipper, mostBytes))
-	s := &state{}
-	if err != nil || json.Unmarshal(plain, s) != nil ||
-		s.Format != format || len(s.Limits) != limits || s.Members == nil {
-		return nil
+	if b.isLong() { // in few slots, since the window may be a day
+		b.slot = b.window / 60
+		b.guard = b.slot + longGuard
 	}
-	return s
+	b.pace = int64(float64(b.window+b.guard) / b.allowed)
+	if b.calls == 1 {
+		b.credit = (min(mostAtOnce, max(2, int64(b.allowed/6))) - 1) * b.pace
+	}
+	return b
+}
+
+// budgets are the limits that a call of a kind spends.
+func (m *machine) budgets(k kinds) iter.Seq[budget] {
+	return func(yield func(budget) bool) {
+		for i := range m.rules {
+			if m.rules[i].counts&k != 0 && !yield(m.budget(i)) {
+				return
+			}
+		}
+	}
+}
+
+// next is when a call may go that has so many before it. A call of a share
+// counts as several, and goes where there is room for part of them.
+func (b budget) next(before int64) int64 {
+	if b.isLong() {
+		return b.nextLong(before)
+	}
+	return max(b.Due-b.credit+before*b.pace, b.free(b.allowed-float64(before)))
+}
+
+func (m *machine) spend(k kinds, at int64) {
+	for b := range m.budgets(k) {
+		b.now = at
+		if !b.isLong() {
+			b.spendShort()
+			continue
+		}
+		b.spendLong()
+		if b.Most > 0 && b.Sent >= b.Most {
+			m.calm(b.counts, b.nextLong(0))
+		}
+	}
+}
+
+// giveBack takes back a call that was not sent.
+func (m *machine) giveBack(k kinds, at int64) {
+	for b := range m.budgets(k) {
+		b.giveBack(at)
+	}
+}
+
+func (b budget) giveBack(at int64) {
+	b.add(at, -b.calls)
+	if b.isLong() {
+		b.Sent, b.Probing = max(0, b.Sent-b.calls), 0
+	} else {
+		b.Due -= b.calls * b.pace
+	}
 }

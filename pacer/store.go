@@ -1,17 +1,22 @@
 package pacer
 
 import (
+	"bytes"
 	"cmp"
+	"compress/gzip"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -67,6 +72,7 @@ func (p *Pacer) key() string {
 const (
 	storeWait = 250 * time.Millisecond
 	mostTries = 20
+	setBack   = 5 * second
 )
 
 // loaded is a state of the store, which a step changes and swaps.
@@ -151,4 +157,41 @@ func (p *Pacer) bounded(call func(context.Context) error) (err error) {
 		}
 	})
 	return err
+}
+
+// format numbers the layout of a value. Raise it where decode would misread an
+// older one.
+const format = 4
+
+// zippers are reused, since a new one costs more than what it does here.
+var zippers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
+
+// encode is the state as the store keeps it. gzip makes the JSON small, and its
+// checksum finds out whether a value is damaged.
+func (s *state) encode() []byte {
+	var value bytes.Buffer
+	zipper := zippers.Get().(*gzip.Writer)
+	defer zippers.Put(zipper)
+	zipper.Reset(&value)
+	_ = json.NewEncoder(zipper).Encode(s) // numbers and text, to a buffer
+	_ = zipper.Close()
+	return value.Bytes()
+}
+
+// mostBytes bounds the JSON that is read; 64 processes need about 10 kB.
+const mostBytes = 1 << 20
+
+// decode returns nil for a value that is damaged, or has another format.
+func decode(value []byte, limits int) *state {
+	unzipper, err := gzip.NewReader(bytes.NewReader(value))
+	if err != nil {
+		return nil
+	}
+	plain, err := io.ReadAll(io.LimitReader(unzipper, mostBytes))
+	s := &state{}
+	if err != nil || json.Unmarshal(plain, s) != nil ||
+		s.Format != format || len(s.Limits) != limits || s.Members == nil {
+		return nil
+	}
+	return s
 }

@@ -8,8 +8,8 @@ type class struct {
 	Batch bool
 }
 
-// ticket is the place of a process's waiting calls of a class. Who has a ticket
-// goes in its turn; tickets are kept in the order in which they were taken.
+// ticket is the place of a process's waiting calls of a class. Tickets go by rank,
+// and then in the order in which they were taken.
 type ticket struct {
 	class
 	Member int64
@@ -81,11 +81,11 @@ func (m *machine) withdraw(c class) {
 // turn forecasts when a ticket comes to its turn: after the tickets that go before
 // it and are due by then. It keeps the ticket, in its old place where it has one.
 func (m *machine) turn(t ticket) answer {
-	place := slices.IndexFunc(m.Tickets, t.same)
-	if place < 0 {
-		place = len(m.Tickets)
+	if !slices.ContainsFunc(m.Tickets, t.same) {
 		m.Tickets = append(m.Tickets, t)
 	}
+	slices.SortStableFunc(m.Tickets, func(a, b ticket) int { return a.rank() - b.rank() })
+	place := slices.IndexFunc(m.Tickets, t.same)
 	var before [maxLimits]int64 // calls that go first
 	got := m.earliest(t.Kinds, &before)
 	opens, rivals := got.due, int64(1)
@@ -93,7 +93,7 @@ func (m *machine) turn(t ticket) answer {
 		if i != place && other.Kinds&got.limit.counts != 0 {
 			rivals++
 		}
-		if m.rank(i) < m.rank(place) && other.Due <= got.due+got.gap {
+		if i < place && other.Due <= got.due+got.gap {
 			for b := range m.budgets(other.Kinds) {
 				before[b.index] += other.Calls
 			}
@@ -105,16 +105,16 @@ func (m *machine) turn(t ticket) answer {
 	return got
 }
 
-// rank orders the tickets: interactive ones before batch ones, but the first
-// batch ticket goes before all when its turn has come.
-func (m *machine) rank(place int) int {
-	switch t := m.Tickets[place]; {
+// rank puts interactive tickets before batch ones, but the first batch ticket
+// before all when its turn has come.
+func (t ticket) rank() int {
+	switch {
 	case t.Passed >= batchTurn-1:
-		return -1
-	case t.Batch:
-		return len(m.Tickets) + place
+		return 0
+	case !t.Batch:
+		return 1
 	}
-	return place
+	return 2
 }
 
 func (m *machine) firstBatch() int {
