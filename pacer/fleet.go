@@ -24,6 +24,7 @@ type fleet struct {
 }
 
 const (
+	claimAhead = 250 * int64(1000) // before its turn a process asks for it, which hides the way to the store
 	storeRetry = 1700 * int64(1000)
 	mostLate   = 0.3        // of all swaps
 	returnHold = 2 * second // the last process has found the store by then

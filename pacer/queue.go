@@ -19,10 +19,6 @@ type queue struct {
 	wake    context.CancelFunc // ends the server's sleep
 }
 
-// claimAhead is how long before a turn a process asks for it, which hides the
-// way to the store.
-const claimAhead = 250 * int64(1000)
-
 // enter gives a call a place in the line, or refuses it. Where nobody waits, a
 // process that is on its own asks for it at once.
 func (p *Pacer) enter(q *queue, c *call) {

@@ -147,15 +147,10 @@ func (p *Pacer) load() (*loaded, error) {
 func (p *Pacer) bounded(call func(context.Context) error) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), storeWait)
 	defer cancel()
-	done := make(chan error, 1)
-	go func() { done <- call(ctx) }()
-	p.outside(func() {
-		select {
-		case err = <-done:
-		case <-ctx.Done():
-			err = ctx.Err()
-		}
-	})
+	first := make(chan error, 2)
+	go func() { first <- call(ctx) }()
+	context.AfterFunc(ctx, func() { first <- ctx.Err() })
+	p.outside(func() { err = <-first })
 	return err
 }
 
