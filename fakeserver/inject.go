@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 )
@@ -76,9 +77,11 @@ func candidates[R ruled](s *Server, rules []R, rec *record) (found []R) {
 	}
 	var asked *rule
 	defer s.blame("a matcher of ", &asked)
+	shared := *rec
+	shared.seen = sync.OnceValue(rec.copied) // a thousand functions cost one copy
 	for _, r := range slices.Backward(rules) {
 		asked = r.base()
-		if matchesAll(asked.matchers, rec) {
+		if matchesAll(asked.matchers, &shared) {
 			found = append(found, r)
 		}
 	}

@@ -124,3 +124,12 @@ func TestRulesThatNameSomethingElseAreNotAsked(t *testing.T) {
 		assert.Equal(t, name == "", asked > 0, name)
 	}
 }
+
+func TestManyFunctionsSeeOneCopy(t *testing.T) {
+	fake, c := newFake(t, fakeserver.WithLimit("key_minute", 1000))
+	agent := c.agent(emptyBody)
+	for range 1000 {
+		fake.OnMessage(fakeserver.Where(func(call fakeserver.Call) bool { return call.Header == nil })).Reply("never")
+	}
+	assert.Less(t, testing.AllocsPerRun(5, func() { c.send(agent, "hello").wantOK(t) }), 1000.0)
+}
