@@ -2,6 +2,8 @@ package fakeserver_test
 
 import (
 	"fmt"
+	"net/http"
+	"strings"
 	"sync"
 	"testing"
 
@@ -29,6 +31,15 @@ func TestCloseRefusesAndIsIdempotent(t *testing.T) {
 	fake, err = fakeserver.Open()
 	require.NoError(t, err)
 	concurrently(8, 1, func() { fake.HTTPClient(nil); assert.NoError(t, fake.Close()) })
+}
+
+// A panic of the fake's own fails the test, whatever becomes of the answer.
+func TestOwnPanicsAreReported(t *testing.T) {
+	watch, fake, c := newSpied(t)
+	assert.PanicsWithValue(t, http.ErrAbortHandler, func() {
+		fake.ServeHTTP(struct{ http.ResponseWriter }{}, c.request("GET", "/v1/status", noBody))
+	})
+	assert.Contains(t, strings.Join(watch.errors, "\n"), "the fake itself panicked")
 }
 
 func TestReset(t *testing.T) {
