@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/retryafter"
@@ -137,6 +138,22 @@ func (c *call) readError(e *Error, secrets scrub.Scrubber) {
 	if host := redirectHost(c.out.status, c.out.header); host != "" {
 		e.cause = fmt.Errorf("redirect to %s was not followed", secrets.Text(host))
 	}
+}
+
+// notDocumented says why the body is not the documented one.
+func (c *call) notDocumented(err error) error {
+	if strings.HasPrefix(http.DetectContentType(c.out.body), "text/html") {
+		return fmt.Errorf("the body is HTML, probably a page of a proxy (%w)", c.measured(scrub.Title(c.out.body)))
+	}
+	return fmt.Errorf("the body is not the documented JSON: %w", err)
+}
+
+// measured is the size of the body, and what a proxy says in it.
+func (c *call) measured(said string) error {
+	if words := c.scrub().Words(said); words != "" {
+		return fmt.Errorf("%d bytes, %q", len(c.out.body), words)
+	}
+	return fmt.Errorf("%d bytes", len(c.out.body))
 }
 
 // redirectHost is where a redirect points, without path and query, which may

@@ -4,12 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"net/http"
 	"slices"
 	"strings"
-
-	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
 )
 
 // encode writes value as JSON, with <, > and & as they are: nothing here is
@@ -118,22 +114,6 @@ func indispensable(object json.RawMessage) json.RawMessage {
 	}
 	rest, _ := json.Marshal(members)
 	return rest
-}
-
-// notDocumented says why the body is not the documented one.
-func (c *call) notDocumented(err error) error {
-	if strings.HasPrefix(http.DetectContentType(c.out.body), "text/html") {
-		return fmt.Errorf("the body is HTML, probably a page of a proxy (%w)", c.measured(scrub.Title(c.out.body)))
-	}
-	return fmt.Errorf("the body is not the documented JSON: %w", err)
-}
-
-// measured is the size of the body, and what a proxy says in it.
-func (c *call) measured(said string) error {
-	if words := c.scrub().Words(said); words != "" {
-		return fmt.Errorf("%d bytes, %q", len(c.out.body), words)
-	}
-	return fmt.Errorf("%d bytes", len(c.out.body))
 }
 
 // errorBody is ErrorResponse (interface 2.1).
