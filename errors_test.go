@@ -169,7 +169,7 @@ func TestDurationsForPeople(t *testing.T) {
 		time.Second: "1 s", 1500 * time.Millisecond: "1.5 s", 3 * time.Second: "3 s", 9960 * time.Millisecond: "10 s",
 		55482740907: "55 s", 59600 * time.Millisecond: "1 m", 7 * time.Minute: "7 m", 4*time.Minute + 59*time.Second: "4 m 59 s",
 		59*time.Minute + 59900*time.Millisecond: "1 h", 90 * time.Minute: "1 h 30 m", 9*time.Hour + 59*time.Minute + 40*time.Second: "10 h",
-		11*time.Hour + 6*time.Minute + 40*time.Second: "11 h", 24 * time.Hour: "24 h",
+		10*time.Hour + 5*time.Minute: "10 h", 11*time.Hour + 6*time.Minute + 40*time.Second: "11 h", 24 * time.Hour: "24 h",
 	} {
 		_, text, _ := strings.Cut((&agentmessaging.Error{StatusCode: 429, RetryAfter: wait}).Error(), "(")
 		assert.Equal(t, "retry after "+want+")", text, wait)
