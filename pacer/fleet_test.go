@@ -74,20 +74,6 @@ func TestStoreAppears(t *testing.T) {
 	})
 }
 
-// TestProcessesTakeTurns: of two processes that want all, each gets half, though
-// one has eight times as many callers, and of 8 calls one is a batch call.
-func TestProcessesTakeTurns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, _ := fleet(2)
-		s.Span = 8 * time.Minute
-		s.Loads = append(s.Loads, traffic.Load{Class: traffic.Interactive, Workers: []int{8, 1}})
-		w := traffic.Run(s)
-		first, batch := w.Measure(0, s.Span, traffic.Interactive), w.Measure(0, s.Span, traffic.Batch)
-		assert.InDelta(t, 7, float64(first.Accepted)/float64(batch.Accepted), 0.3)
-		assert.Greater(t, first.Jain, 0.99)
-	})
-}
-
 // TestWhoDiesLosesItsTurn: the last one of many processes can use all.
 func TestWhoDiesLosesItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -1,83 +1,15 @@
 package pacer_test
 
 import (
-	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/traffic"
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
 )
-
-// names are what a service may call its limits, of which one is spent.
-func names(spent int, random *rand.Rand) map[string]func() string {
-	limits := pacer.PreviewLimits()
-	always := func(name string) func() string { return func() string { return name } }
-	return map[string]func() string{
-		"ours":         always(limits[spent].Key),
-		"others":       always("limiter-" + limits[spent].Key),
-		"none":         always(""),
-		"one for all":  always("rate"),
-		"swapped":      always(limits[(spent+3)%len(limits)].Key),
-		"all the same": always(limits[0].Key),
-		"changing":     func() string { return limits[random.IntN(len(limits))].Key },
-	}
-}
-
-// TestNeverPunishesTheInnocent: whatever the service calls its limits, and
-// whichever of them is spent, a call that it would have accepted waits no longer
-// than one Retry-After of a minute limit.
-func TestNeverPunishesTheInnocent(t *testing.T) {
-	for spent, limit := range pacer.PreviewLimits() {
-		for seed := range uint64(6) {
-			random := rand.New(rand.NewPCG(seed, uint64(spent)))
-			for naming, name := range names(spent, random) {
-				synctest.Test(t, func(t *testing.T) {
-					longest := playInnocent(t, limit, name, random)
-					require.LessOrEqual(t, longest, 61*time.Second, "%s is spent, names: %s, seed %d", limit.Key, naming, seed)
-				})
-			}
-		}
-	}
-}
-
-// playInnocent is how long a call waits at most that would be accepted by a
-// service of which one limit is spent for a while.
-func playInnocent(t *testing.T, spent pacer.Limit, name func() string, random *rand.Rand) (longest time.Duration) {
-	p := newPacer(t, pacer.PreviewLimits())
-	opens := time.Now().Add(time.Minute + 1 + time.Duration(random.Int64N(int64(spent.Window))))
-	for range 120 {
-		time.Sleep(20*time.Second + time.Duration(random.Int64N(int64(time.Minute))))
-		attempt := []agentmessaging.LimitedAttempt{creation, byokSet, withKey, warmUp, message}[min(random.IntN(15), 4)]
-		permit, wait := ask(t, p, attempt)
-		left := time.Until(opens)
-		switch accepts := left <= 0 || !traffic.Counts(spent, attempt); {
-		case permit == nil && accepts && !usedUp(p, attempt):
-			longest = max(longest, wait)
-		case permit != nil && accepts:
-			permit.Done(accepted)
-		case permit != nil:
-			permit.Done(tooMany(name(), (left + time.Second - 1).Truncate(time.Second)))
-		}
-	}
-	return longest
-}
-
-// usedUp reports whether the pacer's own count keeps the call back.
-func usedUp(p *pacer.Pacer, attempt agentmessaging.LimitedAttempt) bool {
-	for _, l := range p.State().Limits {
-		counted := l.Window >= time.Hour && l.ClosedBy == "used up"
-		if traffic.Counts(l.Limit, attempt) && (counted || float64(l.Used) >= 0.9*l.Level) {
-			return true
-		}
-	}
-	return false
-}
 
 // told is an attempt that is refused, with a Retry-After.
 type told struct {
