@@ -52,7 +52,7 @@ func (b budget) full() float64 {
 // way, and for limits on single operations only where most of it was used: else
 // others may be to blame.
 func (m *machine) learn(b budget, granted, opens int64) {
-	m.calm(b.counts, opens)
+	m.calm(b.counts, min(opens, m.Now+hour))
 	known, hold := m.lonely || m.Now-m.Fresh >= b.window, shortHold
 	if m.lonely {
 		hold = longHold
@@ -81,18 +81,20 @@ func (m *machine) reopen() {
 	}
 }
 
-// gate holds back all calls that count as a refused one did, or as more.
+// gate holds back all calls that count as a refused one did, or as more. It opens
+// after an hour at the latest, whatever was told: the plan may have been upgraded.
 type gate struct {
 	Kinds kinds
 	Opens int64
-	Key   string // of the limit, in the service's words
+	Told  int64  // when it opens, in the service's words
+	Key   string // of the limit, likewise
 }
 
 // shut never opens a gate earlier.
-func (s *state) shut(k kinds, opens int64, key string) {
-	if opens > s.last(k).Opens {
+func (s *state) shut(k kinds, told int64, key string) {
+	if told > s.last(k).Told {
 		s.Gates = slices.DeleteFunc(s.Gates, func(g gate) bool { return g.Kinds == k })
-		s.Gates = append(s.Gates, gate{k, opens, key})
+		s.Gates = append(s.Gates, gate{k, min(told, s.Now+hour), told, key})
 	}
 }
 
@@ -100,7 +102,7 @@ func (s *state) shut(k kinds, opens int64, key string) {
 // none is shut.
 func (s *state) last(k kinds) (last gate) {
 	for _, g := range s.Gates {
-		if g.Kinds&^k == 0 && g.Opens > last.Opens {
+		if g.Kinds&^k == 0 && g.Told > last.Told {
 			last = g
 		}
 	}

@@ -101,7 +101,7 @@ func (c *call) giveBack() { c.pacer.report(func(m *machine) { m.giveBack(c.kinds
 
 func (c *call) refused(wait int64, key string) {
 	m := c.pacer.here()
-	if m.Now+wait-max(m.Now, m.last(c.kinds).Opens) >= second {
+	if m.Now+wait-max(m.Now, m.last(c.kinds).Told) >= second {
 		c.key, c.closed = key, time.Duration(wait)*time.Microsecond
 		m.shut(c.kinds, m.Now+wait, key) // before the store has it, so that the others know that it is no news
 	}

@@ -69,7 +69,7 @@ func (p *Pacer) report(f func(*machine)) {
 func (m *machine) join(other *machine) {
 	ahead := m.Now - other.Now
 	for _, g := range other.Gates {
-		m.shut(g.Kinds, g.Opens+ahead, g.Key)
+		m.shut(g.Kinds, g.Told+ahead, g.Key)
 	}
 	m.Fresh = m.Now
 	for b := range m.budgets(everything) {

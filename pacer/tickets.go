@@ -30,7 +30,7 @@ type answer struct {
 	grants []int64
 	offset int64  // between the clocks
 	due    int64  // the next of the others
-	opens  int64  // when the limits would let somebody go
+	opens  int64  // when the limits would let somebody go, or the service has told so
 	gap    int64  // of the process's turns
 	extra  int64  // added to gap while a burst is made up for
 	limit  *rule  // that keeps them waiting
@@ -88,7 +88,7 @@ func (m *machine) turn(t ticket) answer {
 	place := slices.IndexFunc(m.Tickets, t.same)
 	var before [maxLimits]int64 // calls that go first
 	got := m.earliest(t.Kinds, &before)
-	opens, rivals := got.due, int64(1)
+	opens, rivals := max(got.due, m.last(t.Kinds).Told), int64(1)
 	for i, other := range m.Tickets {
 		if i != place && other.Kinds&got.limit.counts != 0 {
 			rivals++
