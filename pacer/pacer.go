@@ -12,8 +12,9 @@
 //
 // Within the package: short.go and long.go count limits by the minute and by the
 // hour, blame.go decides which limit a refusal is about, line.go who of a
-// process goes next, tickets.go which process. state.go holds all that,
-// queue.go asks it for calls that wait. fleet.go finds it here, store.go in a store.
+// process goes next, tickets.go which process. state.go holds all that. call.go
+// is a call's way, queue.go asks the state for those that wait. fleet.go finds it
+// here, store.go in a store.
 package pacer
 
 import (

@@ -99,6 +99,7 @@ func TestStoreFails(t *testing.T) {
 				time.Sleep(2 * time.Minute)
 				fail(s.Store, true)
 				time.Sleep(2 * time.Minute)
+				assert.NoError(t, w.Fleet[0].SetLimits(perMinute(59)))
 				state := w.Fleet[0].State()
 				assert.Equal(t, 16, state.Processes)
 				assert.InDelta(t, 110, time.Since(state.StoreDown).Seconds(), 11)
