@@ -34,9 +34,10 @@ func (p *Pacer) enter(q *queue, c *call) {
 	}
 	if q.line.waiting > 0 {
 		go p.serve(q)
-	} else {
-		p.rest(q)
+		return
 	}
+	p.machine.withdraw(q.class) // the place of a call that was refused
+	q.serving, q.answer = false, answer{}
 }
 
 func (q *queue) hopeless(c *call, before int, now int64) bool {
@@ -73,11 +74,6 @@ func (p *Pacer) serve(q *queue) {
 			p.ask(q)
 		}
 	}
-	p.rest(q)
-}
-
-// rest gives the place back that the state keeps, if it does.
-func (p *Pacer) rest(q *queue) {
 	if q.limit != nil {
 		p.report(func(m *machine) { m.withdraw(q.class) })
 	}
