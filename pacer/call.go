@@ -23,7 +23,7 @@ type call struct {
 
 	round    int           // tenants take turns, each with a call in every round
 	waits    bool          // in the line
-	answered chan struct{} // closed when it may be sent, or is refused
+	answered chan struct{} // closed when it may be sent, or is refused; nil where it was at once
 	err      error
 	at       int64  // when it may be sent, by the state's clock
 	early    int64  // it sleeps for so long, until then
@@ -38,7 +38,7 @@ type call struct {
 func (p *Pacer) newCall(ctx context.Context, attempt agentmessaging.LimitedAttempt) *call {
 	p.clock = cmp.Or(attempt.Clock, p.clock)
 	c := &call{
-		pacer: p, kinds: kindsOf(attempt), came: p.now(), deadline: math.MaxInt64, answered: make(chan struct{}),
+		pacer: p, kinds: kindsOf(attempt), came: p.now(), deadline: math.MaxInt64,
 		maxWait: cmp.Or(attempt.MaxWait, cooldown.DefaultMaxWait).Microseconds(),
 	}
 	c.tenant, _ = ctx.Value(tenantKey{}).(string)
@@ -84,23 +84,23 @@ func (c *call) Closed() (limitKey string, wait time.Duration) { return c.key, c.
 
 // Done: most outcomes teach nothing.
 func (c *call) Done(outcome agentmessaging.AttemptOutcome) {
-	if c.pacer == nil {
+	refused, unsent := outcome.StatusCode == http.StatusTooManyRequests, outcome.StatusCode == 0 && !outcome.Sent
+	if c.pacer == nil || !refused && !unsent {
 		return
 	}
 	c.pacer.mu.Lock()
 	defer c.pacer.mu.Unlock()
-	switch {
-	case outcome.StatusCode == http.StatusTooManyRequests:
-		c.refused(max(outcome.RetryAfter.Microseconds(), second), scrub.Name(outcome.LimitKey))
-	case outcome.StatusCode == 0 && !outcome.Sent:
+	if unsent {
 		c.giveBack()
+		return
 	}
+	c.refused(max(outcome.RetryAfter.Microseconds(), second), scrub.Name(outcome.LimitKey))
 }
 
 func (c *call) giveBack() { c.pacer.report(func(m *machine) { m.giveBack(c.kinds, c.at) }) }
 
 func (c *call) refused(wait int64, key string) {
-	m := c.pacer.here()
+	m := c.pacer.here(c.pacer.now())
 	if m.Now+wait-max(m.Now, m.last(c.kinds).Told) >= second {
 		c.key, c.closed = key, time.Duration(wait)*time.Microsecond
 		m.shut(c.kinds, m.Now+wait, key) // before the store has it, so that the others know that it is no news

@@ -32,20 +32,20 @@ const (
 )
 
 // onItsOwn reports whether steps do without the store for now.
-func (p *Pacer) onItsOwn() bool { return p.fleet.down && p.now() < p.fleet.retryAt }
+func (p *Pacer) onItsOwn(now int64) bool { return p.fleet.down && now < p.fleet.retryAt }
 
 // step applies f to the shared state or, without a store that answers, to the
 // state of this process. It applies f again where another process was quicker.
 func (p *Pacer) step(f func(*machine)) {
-	if !p.onItsOwn() {
-		p.fleet.retryAt = p.now() + storeRetry
+	if now := p.now(); !p.onItsOwn(now) {
+		p.fleet.retryAt = now + storeRetry
 		err := p.stepShared(f)
 		if err == nil {
 			return
 		}
 		p.storeFailed(err)
 	}
-	f(p.here())
+	f(p.here(p.now()))
 }
 
 // report takes a step that changes what the waiting calls were told. The
@@ -121,7 +121,7 @@ func (p *Pacer) storeFailed(err error) {
 	if p.fleet.down {
 		return
 	}
-	m := p.here()
+	m := p.here(p.now())
 	for b := range m.budgets(everything) {
 		switch {
 		case m.lonely:

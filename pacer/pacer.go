@@ -120,7 +120,7 @@ func (p *Pacer) SetLimits(limits []Limit) error {
 	if slices.Equal(rules, p.machine.rules) {
 		return nil
 	}
-	old := p.here()
+	old := p.here(p.now())
 	m := machine{state: newState(rules, old.Now), rules: rules, calls: 1}
 	m.join(old)
 	m.Members = old.Members
@@ -142,8 +142,9 @@ func (p *Pacer) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttem
 		return &call{}, nil
 	}
 	c := p.newCall(ctx, attempt)
-	p.enter(q, c)
-	p.wait(ctx, q, c)
+	if p.enter(q, c); c.answered != nil {
+		p.wait(ctx, q, c)
+	}
 	if c.err != nil {
 		return nil, c.err
 	}
@@ -168,9 +169,9 @@ func (p *Pacer) outside(f func()) {
 	f()
 }
 
-// here is the state as this process knows it, at its time.
-func (p *Pacer) here() *machine {
-	m, now := &p.machine, p.now()
+// here is the state as this process knows it, at a time that now has told.
+func (p *Pacer) here(now int64) *machine {
+	m := &p.machine
 	m.at(now + p.fleet.offset)
 	m.offset, m.calls, m.lonely = m.Now-now, 1, len(m.Members) == 0
 	if p.fleet.down {

@@ -22,22 +22,25 @@ type queue struct {
 // enter gives a call a place in the line, or refuses it. Where nobody waits, a
 // process that is on its own asks for it at once.
 func (p *Pacer) enter(q *queue, c *call) {
+	atOnce := !q.serving && p.onItsOwn(c.came)
+	if atOnce {
+		if q.answer = p.here(c.came).ask(q.class, 1); len(q.grants) > 0 {
+			c.at, q.answer = q.grants[0], answer{}
+			return
+		}
+	}
 	if before := q.line.before(c.tenant); q.due > 0 && q.hopeless(c, before, c.came) {
-		q.refuse(c, before, c.came)
+		if q.refuse(c, before, c.came); atOnce {
+			p.machine.withdraw(q.class)
+			q.answer = answer{}
+		}
 		return
 	}
-	if q.line.push(c); q.serving {
-		return
-	}
-	if q.serving = true; p.onItsOwn() {
-		p.ask(q)
-	}
-	if q.line.waiting > 0 {
+	c.answered = make(chan struct{})
+	if q.line.push(c); !q.serving {
+		q.serving = true
 		go p.serve(q)
-		return
 	}
-	p.machine.withdraw(q.class) // the place of a call that was refused
-	q.serving, q.answer = false, answer{}
 }
 
 func (q *queue) hopeless(c *call, before int, now int64) bool {
@@ -135,5 +138,7 @@ func (q *queue) refuse(c *call, before int, now int64) {
 		StatusCode: http.StatusTooManyRequests, Code: spec.RateLimited, LimitKey: q.key,
 		RetryAfter: time.Duration(max(1, wait)) * time.Microsecond,
 	}
-	close(c.answered)
+	if c.answered != nil {
+		close(c.answered)
+	}
 }

@@ -46,11 +46,12 @@ func (s *state) at(now int64) {
 type machine struct {
 	*state
 	rules  []rule
-	offset int64 // what Now is ahead of the pacer's time
-	member int64 // this process
-	took   int64 // how long a step takes at least
-	calls  int64 // what each counts as: more than 1 for a process on its share
-	lonely bool  // nobody knows how many processes there are
+	offset int64             // what Now is ahead of the pacer's time
+	member int64             // this process
+	took   int64             // how long a step takes at least
+	calls  int64             // what each counts as: more than 1 for a process on its share
+	lonely bool              // nobody knows how many processes there are
+	grants [mostGrants]int64 // of the last answer
 }
 
 // budget is one limit at work.

@@ -78,7 +78,7 @@ func FuzzDecode(f *testing.F) {
 // come, as after a value of the store that was lost, nobody waits for its end.
 func TestLearnedPeriodHoldsWhatIsFull(t *testing.T) {
 	p := newUsed(t)
-	m := p.here()
+	m := p.here(p.now())
 	for b := range m.budgets(request) {
 		if b.isLong() {
 			b.long = long{Begins: m.Now, Sent: 999, Most: 1000, Lasts: 10 * hour}

@@ -36,7 +36,7 @@ type LimitState struct {
 func (p *Pacer) State() State {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	m := p.here()
+	m := p.here(p.now())
 	s := State{Processes: len(m.Members), StoreDown: p.fleet.since}
 	for b := range m.budgets(everything) {
 		s.Limits = append(s.Limits, b.status(m.Gates))

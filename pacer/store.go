@@ -138,7 +138,7 @@ func (p *Pacer) load() (*loaded, error) {
 		l.shut(nothing, l.Now+returnHold, "")
 	}
 	if f.down || l.lost || f.seen != "" && f.seen != l.key {
-		l.join(p.here())
+		l.join(p.here(p.now()))
 	}
 	return l, nil
 }

@@ -47,7 +47,7 @@ func (m *machine) ask(c class, waits int64) answer {
 	}
 	t := ticket{class: c, Member: m.member, Calls: min(waits, mostGrants, max(1, m.took*m.took/pace/pace))}
 	var got answer
-	var grants []int64
+	grants := m.grants[:0]
 	for int64(len(grants)) < t.Calls {
 		if got = m.turn(t); got.due > m.Now+6*m.took { // so early that the way to the store is hidden
 			break
