@@ -77,6 +77,9 @@ func TestReason(t *testing.T) {
 	repeated := new(Trace)
 	repeated.repeat.Store(true)
 	assert.Equal(t, errNoAnswer, repeated.Reason(io.EOF))
+	crowded := new(Trace)
+	crowded.http2.Store(true)
+	assert.Equal(t, errCrowded, crowded.Reason(errors.New("net/http: cannot rewind body after connection loss")))
 }
 
 // TestMaybeSent: only what cannot have reached the service was not sent.
