@@ -19,7 +19,6 @@ var (
 	message  = agentmessaging.LimitedAttempt{Method: "POST", Path: "/v1/agents/{agent_id}/messages"}
 	creation = agentmessaging.LimitedAttempt{Method: "POST", Path: "/v1/agents"}
 	withKey  = agentmessaging.LimitedAttempt{Method: "POST", Path: "/v1/agents", SetsBYOK: true}
-	byokSet  = agentmessaging.LimitedAttempt{Method: "PUT", Path: "/v1/byok", SetsBYOK: true}
 	warmUp   = agentmessaging.LimitedAttempt{Method: "POST", Path: "/v1/warmup"}
 	status   = agentmessaging.LimitedAttempt{Method: "GET", Path: "/v1/status"}
 )
