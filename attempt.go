@@ -171,10 +171,9 @@ func readWhole(resp *http.Response, limit int) ([]byte, error) {
 		read, err := io.ReadFull(resp.Body, body)
 		return body[:read], err
 	}
-	var body bytes.Buffer // it doubles: before Go 1.26, io.ReadAll takes twice the memory
-	_, err := body.ReadFrom(io.LimitReader(resp.Body, int64(limit)+1))
-	if body.Len() > limit {
-		return body.Next(limit), errors.New("the body is larger than any documented one")
+	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(limit)+1))
+	if len(body) > limit {
+		return body[:limit], errors.New("the body is larger than any documented one")
 	}
-	return body.Bytes(), err
+	return body, err
 }

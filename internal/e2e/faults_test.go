@@ -191,6 +191,6 @@ func TestMemoryIsBounded(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		f.run(t, get, network{connect: overTCP, retry: agentmessaging.RetryPolicy{MinWait: time.Microsecond}})
 		runtime.ReadMemStats(&after)
-		assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(16<<20), f.name)
+		assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(24<<20), f.name) // io.ReadAll of Go 1.25 takes 18 MiB
 	}
 }
