@@ -120,7 +120,9 @@ func (c *call) readError(e *Error, secrets scrub.Scrubber) {
 	var body errorBody
 	extra, err := body.read(c.out.body)
 	var message string // as gateways call it
-	_ = json.Unmarshal(extra["message"], &message)
+	if raw, has := extra["message"]; has {
+		_ = json.Unmarshal(raw, &message)
+	}
 	switch {
 	case err != nil:
 		e.cause = c.notDocumented(c.measured(string(c.out.body)))

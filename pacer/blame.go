@@ -40,7 +40,7 @@ func (m *machine) refused(k kinds, granted, wait int64, key string) {
 func (b budget) full() float64 {
 	switch {
 	case !b.isLong():
-		return float64(b.sent(b.now)) / b.allowed
+		return float64(b.sent()) / b.allowed
 	case b.used():
 		return 0.95
 	}

@@ -80,7 +80,7 @@ func (m *machine) join(other *machine) {
 			if o.Sent > b.Sent {
 				b.Begins, b.Sent, b.Most, b.Lasts = o.Begins+ahead, o.Sent, o.Most, o.Lasts
 			}
-			if calls := o.sent(o.now); !b.isLong() && calls > b.sent(b.now) {
+			if calls := o.sent(); !b.isLong() && calls > b.sent() {
 				b.even(min(calls, int64(b.allowed)-1))
 			}
 			if o.Corrected > 0 && o.Corrected+ahead > b.Corrected && o.max == b.max && !other.lonely {

@@ -59,6 +59,7 @@ func (b budget) spendLong() {
 		b.Probing = b.now + probeWait
 	}
 	b.Sent += b.calls
+	b.sent() // forgets what has left the window
 	b.add(b.now, b.calls)
 }
 

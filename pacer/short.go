@@ -15,6 +15,7 @@ const second = int64(time.Second / time.Microsecond)
 type short struct {
 	Due       int64   // the end of what was granted, at an even pace
 	Slots     []slot  // the calls of the last window, oldest first
+	Held      int64   // the calls of all slots
 	Level     float64 // the calls that a window holds, as a part of Max
 	Corrected int64   // when the level was last cut; 0: never
 	Quiet     int64   // from then on it climbs to Max
@@ -52,10 +53,19 @@ func (b budget) level() float64 {
 // pause keeps all calls back until then; from then on they go at an even pace.
 func (b budget) pause(until int64) { b.Due = max(b.Due, until+b.credit) }
 
-// sent counts the calls that are in the window at a time, if none is added.
-func (b budget) sent(at int64) (calls int64) {
+// sent counts the calls of the last window, and forgets those before.
+func (b budget) sent() int64 {
+	for len(b.Slots) > 0 && b.Slots[0].Leaves <= b.now {
+		b.Held -= b.Slots[0].Calls
+		b.Slots = b.Slots[1:]
+	}
+	return b.Held
+}
+
+// sentAt counts those that are still in the window at a later time.
+func (b budget) sentAt(later int64) (calls int64) {
 	for _, s := range b.Slots {
-		if s.Leaves > at {
+		if s.Leaves > later {
 			calls += s.Calls
 		}
 	}
@@ -69,13 +79,15 @@ func (b budget) add(at, calls int64) {
 	if !has {
 		b.Slots = slices.Insert(b.Slots, i, slot{Leaves: leaves})
 	}
-	b.Slots[i].Calls = max(0, b.Slots[i].Calls+calls)
+	calls = max(calls, -b.Slots[i].Calls)
+	b.Slots[i].Calls += calls
+	b.Held += calls
 }
 
 // even puts so many calls at even distances into the last window: only the
 // number is known of calls that went without the store.
 func (b budget) even(calls int64) {
-	b.Slots = nil
+	b.Slots, b.Held = nil, 0
 	for i := calls; i > 0; i-- {
 		b.add(b.now-i*(b.window+b.guard)/(calls+1), 1)
 	}
@@ -83,7 +95,7 @@ func (b budget) even(calls int64) {
 
 // free is when the window has room for one more call, if it may have so many.
 func (b budget) free(most float64) int64 {
-	room, at := most-float64(b.sent(b.now)), b.now
+	room, at := most-float64(b.sent()), b.now
 	for _, s := range b.Slots {
 		if room >= 1 || b.calls > 1 && room > 0 {
 			break
@@ -103,10 +115,13 @@ func (b budget) spendShort() {
 // widest is the distance of calls at which the room of the window, when so many
 // more have gone, does not run out before its oldest calls leave.
 func (b budget) widest(more int64) (distance int64) {
-	room := int64(b.allowed) - more - b.sent(0)
+	room := int64(b.allowed) - more - b.Held
 	for _, s := range b.Slots {
 		if room >= 0 {
 			distance = max(distance, (s.Leaves-b.now)/(room+1))
+		}
+		if room > 2*b.window { // the slots that follow need no microsecond
+			break
 		}
 		room += s.Calls
 	}
@@ -133,7 +148,7 @@ func (b budget) refusedShort(opens, granted int64, hold float64) {
 	if b.Corrected > 0 && granted <= b.Corrected+2*b.pace {
 		return // it was under way when the level was cut, or the cut had no time to work
 	}
-	level, seen := b.allowed, float64(b.sent(opens)-1) // without the refused one
+	level, seen := b.allowed, float64(b.sentAt(opens)-1) // without the refused one
 	switch {
 	case seen < 0.95*level:
 	case b.now-b.Corrected > 4*b.window && level >= 0.95*b.max: // calls that came a bit closer together than they were sent

@@ -71,9 +71,6 @@ type budget struct {
 func (m *machine) budget(i int) budget {
 	b := budget{rule: &m.rules[i], limit: &m.Limits[i], index: i, now: m.Now, calls: m.calls}
 	b.slot, b.guard, b.allowed = b.window/240, min(400_000, b.window/20), b.level()
-	for len(b.Slots) > 0 && b.Slots[0].Leaves <= b.now {
-		b.Slots = b.Slots[1:]
-	}
 	if b.isLong() { // in few slots, since the window may be a day
 		b.slot = b.window / 60
 		b.guard = b.slot + longGuard

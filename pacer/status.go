@@ -52,7 +52,7 @@ func (p *Pacer) State() State {
 }
 
 func (b budget) status(gates []gate) LimitState {
-	opens, s := b.next(0), LimitState{Limit: b.Limit, Used: int(b.sent(b.now)), Level: b.allowed}
+	opens, s := b.next(0), LimitState{Limit: b.Limit, Used: int(b.sent()), Level: b.allowed}
 	if b.isLong() {
 		s.Used, s.Level = int(b.Sent), b.max
 	}
