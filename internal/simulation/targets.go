@@ -81,7 +81,7 @@ var targets = []target{
 		want: figures{refused: 0.02, wait: 2.5},
 	},
 	{
-		name: "batch calls beside interactive load", runs: each(traffic.Models, mixed, mix{4, 1, 20 * time.Minute, traffic.Load{Class: traffic.Interactive, Workers: []int{8, 8, 8, 8}}}), only: []traffic.Class{traffic.Batch},
+		name: "batch calls beside interactive load", runs: each(traffic.Models, mixed, mix{4, 1, time.Hour, traffic.Load{Class: traffic.Interactive, Workers: []int{8, 8, 8, 8}}}), only: []traffic.Class{traffic.Batch},
 		want: figures{refused: 0.01, wait: 60},
 	},
 	{name: "somebody else uses 30 % of the key", runs: each(traffic.Models, mixed, mix{4, 8, 2 * time.Hour, traffic.Load{Class: traffic.Elsewhere, PerMinute: 18}}), want: figures{refused: 0.02}},
