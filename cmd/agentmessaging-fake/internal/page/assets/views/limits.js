@@ -54,7 +54,7 @@ export function Strip() {
   const { key, rows = [] } = state.limits ?? {};
   const spent = rows.filter((row) => row.max !== null && row.left < row.max).sort((a, b) => (a.left > 0) - (b.left > 0));
   const none = rows.some((row) => row.max !== null) ? 'nothing spent' : 'no limits';
-  return h('a.strip.row', { href: hrefOf('keys', key) }, mono(key), rows.length > 0 && !spent.length && none, spent.map(small));
+  return h('a.strip.row', { href: hrefOf('keys', key) }, key ? mono(key) : 'Limits', rows.length > 0 && !spent.length && none, spent.map(small));
 }
 
 function small(row) {
