@@ -119,15 +119,15 @@ func (c *call) describe() *Error {
 func (c *call) readError(e *Error, secrets scrub.Scrubber) {
 	var body errorBody
 	extra, err := body.read(c.out.body)
-	var message string // as gateways call it
-	if raw, has := extra["message"]; has {
-		_ = json.Unmarshal(raw, &message)
-	}
-	switch {
+	switch raw, has := extra["message"]; { // as gateways call it
 	case err != nil:
 		e.cause = c.notDocumented(c.measured(string(c.out.body)))
-	case body.Code == "" && secrets.Words(message) != "":
-		e.cause = errors.New(secrets.Words(message))
+	case has && body.Code == "":
+		var message string
+		_ = json.Unmarshal(raw, &message)
+		if words := secrets.Words(message); words != "" {
+			e.cause = errors.New(words)
+		}
 	}
 	e.Code, e.TraceID = secrets.Text(body.Code), secrets.Text(body.TraceID)
 	e.LimitKey, e.Reason = secrets.Text(body.LimitKey), secrets.Text(body.Reason)
