@@ -22,7 +22,9 @@
 //
 //   - [github.com/agent-messaging-service/agentmessaging-go/fakeserver], the fake,
 //   - [github.com/agent-messaging-service/agentmessaging-go/agentmessagingtest],
-//     which gives a test a client and its fake, and sweeps an application with failures,
+//     which gives a test a client and its fake,
+//   - [github.com/agent-messaging-service/agentmessaging-go/sweep], which tests an
+//     application with every failure at every call,
 //   - [github.com/agent-messaging-service/agentmessaging-go/pacer], which spreads
 //     calls over a limit,
 //   - [github.com/agent-messaging-service/agentmessaging-go/contract], which checks

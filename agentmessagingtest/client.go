@@ -1,6 +1,6 @@
 // Package agentmessagingtest helps to test programs that use the Agent
-// Messaging Service: a client on a fake of the service, in one call, and every
-// failure at every call of a scenario, in another.
+// Messaging Service: it gives a test a client and a fake of the service, in one
+// call.
 //
 //	func TestGreeting(t *testing.T) {
 //		client, fake := agentmessagingtest.New(t)
@@ -18,17 +18,8 @@
 // stay real. All works inside a bubble too, but its timers do not notice these
 // waits: docs/testing.md has a client for tests of both.
 //
-// [Sweep] runs a scenario once for each call and each fault that can befall it,
-// and tells which of them the application does not survive:
-//
-//	func TestSupportBotSurvives(t *testing.T) {
-//		agentmessagingtest.Sweep(t, func(env *agentmessagingtest.Env) {
-//			bot := support.New(env.Client, env.Dir)
-//			env.Reports(bot.Answer(env.Context(), "customer-7", "Where is my order?"))
-//		})
-//	}
-//
-// docs/sweep.md of this module teaches it in five minutes.
+// Package sweep runs a scenario of the application once for each failure at each
+// of its calls.
 package agentmessagingtest
 
 import (

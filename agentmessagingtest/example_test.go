@@ -57,19 +57,3 @@ func ExampleNew_limits() {
 	// true key_day 24h0m0s
 	// <nil>
 }
-
-func ExampleSweep() {
-	var t *testing.T // the argument of func TestReminderSurvives(t *testing.T)
-
-	remind := func(ctx context.Context, client *agentmessaging.Client) error {
-		agent, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{})
-		if err != nil {
-			return err
-		}
-		_, err = client.SendMessage(ctx, agent.ID, agentmessaging.MessageParams{Text: "Your order is ready."})
-		return err
-	}
-	agentmessagingtest.Sweep(t, func(env *agentmessagingtest.Env) {
-		env.Reports(remind(env.Context(), env.Client))
-	}, agentmessagingtest.Pairs(), agentmessagingtest.Without(agentmessagingtest.Doubled, fakeserver.EndpointSendMessage))
-}

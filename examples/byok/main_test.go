@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-messaging-service/agentmessaging-go/agentmessagingtest"
+	"github.com/agent-messaging-service/agentmessaging-go/sweep"
 )
 
 func TestRun(t *testing.T) {
@@ -25,7 +25,7 @@ $`, stdout.String())
 
 // Whatever fails, the program tells it, and leaves nothing behind.
 func TestSurvives(t *testing.T) {
-	agentmessagingtest.Sweep(t, func(env *agentmessagingtest.Env) {
+	sweep.Test(t, func(env *sweep.Env) {
 		env.Reports(use(env.Context(), env.Client, env.Output()))
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-messaging-service/agentmessaging-go/agentmessagingtest"
+	"github.com/agent-messaging-service/agentmessaging-go/sweep"
 )
 
 func TestPipe(t *testing.T) {
@@ -47,7 +47,7 @@ func TestPrintable(t *testing.T) {
 
 // Whatever fails, the program tells it, and leaves nothing behind.
 func TestSurvives(t *testing.T) {
-	agentmessagingtest.Sweep(t, func(env *agentmessagingtest.Env) {
+	sweep.Test(t, func(env *sweep.Env) {
 		c := chat{stdin: strings.NewReader("Hello\nGood bye"), stdout: env.Output(), stderr: env.Output()}
 		env.Reports(c.talk(env.Context(), env.Client, "Be brief."))
 	})

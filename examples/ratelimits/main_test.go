@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go/agentmessagingtest"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/sweep"
 )
 
 func TestRun(t *testing.T) {
@@ -57,7 +58,7 @@ func TestGoesOn(t *testing.T) {
 
 // Whatever fails, the program tells it, and leaves nothing behind.
 func TestSurvives(t *testing.T) {
-	agentmessagingtest.Sweep(t, func(env *agentmessagingtest.Env) {
+	sweep.Test(t, func(env *sweep.Env) {
 		env.Reports(batch(env.Context(), env.Client, filepath.Join(env.Dir, "journal"), 2, env.Output()))
-	}, agentmessagingtest.FakeOptions(fakeserver.WithLimit(fakeserver.LimitKeyMinute, 2)))
+	}, sweep.FakeOptions(fakeserver.WithLimit(fakeserver.LimitKeyMinute, 2)))
 }

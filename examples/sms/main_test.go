@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-messaging-service/agentmessaging-go/agentmessagingtest"
+	"github.com/agent-messaging-service/agentmessaging-go/sweep"
 )
 
 func TestRun(t *testing.T) {
@@ -24,7 +24,7 @@ $`, stdout.String())
 
 // Whatever fails, the program tells it, and leaves nothing behind.
 func TestSurvives(t *testing.T) {
-	agentmessagingtest.Sweep(t, func(env *agentmessagingtest.Env) {
+	sweep.Test(t, func(env *sweep.Env) {
 		env.Reports(enable(env.Context(), env.Client, env.Fake, env.Output()))
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/agentmessagingtest"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/sweep"
 )
 
 // Everything that a test of a handler needs.
@@ -63,7 +64,7 @@ func TestAskRefused(t *testing.T) {
 
 // Whatever fails, the application's user is told.
 func TestAskSurvives(t *testing.T) {
-	agentmessagingtest.Sweep(t, func(env *agentmessagingtest.Env) {
+	sweep.Test(t, func(env *sweep.Env) {
 		agent, err := env.Client.CreateAgent(env.Context(), agentmessaging.CreateAgentParams{})
 		if err != nil {
 			env.Reports(err)

@@ -1,5 +1,5 @@
 // Package catalog names the faults that can befall a call of the service, for
-// all who disturb a program on the fake: agentmessagingtest.Sweep, and the
+// all who disturb a program on the fake: sweep.Test, and the
 // control interface of the standalone fake.
 package catalog
 

@@ -148,7 +148,7 @@ func imports(block string) string {
 	for _, path := range []string{
 		"errors", "fmt", "os", "path/filepath", "net/http", "net/http/httptest", "testing/synctest", "time",
 		"log/slog", "github.com/redis/go-redis/v9", module + "/redisquota",
-		module + "/contract", module + "/agentmessagingtest", module + "/pacer", "github.com/stretchr/testify/require", "github.com/stretchr/testify/assert",
+		module + "/contract", module + "/agentmessagingtest", module + "/sweep", module + "/pacer", "github.com/stretchr/testify/require", "github.com/stretchr/testify/assert",
 	} {
 		name := filepath.Base(path)
 		if name == "v9" {

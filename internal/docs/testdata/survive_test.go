@@ -8,20 +8,20 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
-	"github.com/agent-messaging-service/agentmessaging-go/agentmessagingtest"
+	"github.com/agent-messaging-service/agentmessaging-go/sweep"
 )
 
 // The functions are those of the pages; see TestApplicationsOfThePagesSurvive.
 func TestSurvive(t *testing.T) {
-	for name, app := range map[string]func(env *agentmessagingtest.Env, agentID string) error{
-		"later": func(env *agentmessagingtest.Env, agentID string) error {
+	for name, app := range map[string]func(env *sweep.Env, agentID string) error{
+		"later": func(env *sweep.Env, agentID string) error {
 			return later(env.Context(), env.Client, agentID, "Hello", func(time.Time, string) { env.Logger().Warn("put off") })
 		},
-		"enableSMS": func(env *agentmessagingtest.Env, agentID string) error {
+		"enableSMS": func(env *sweep.Env, agentID string) error {
 			_, err := enableSMS(env.Context(), env.Client, agentID)
 			return err
 		},
-		"ask": func(env *agentmessagingtest.Env, agentID string) error {
+		"ask": func(env *sweep.Env, agentID string) error {
 			w := httptest.NewRecorder()
 			if askHandler(env.Client, agentID).ServeHTTP(w, httptest.NewRequest("GET", "/ask?q=Hello", nil)); w.Code != http.StatusOK {
 				return errors.New(w.Body.String())
@@ -30,7 +30,7 @@ func TestSurvive(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			agentmessagingtest.Sweep(t, func(env *agentmessagingtest.Env) {
+			sweep.Test(t, func(env *sweep.Env) {
 				agent, err := env.Client.CreateAgent(env.Context(), agentmessaging.CreateAgentParams{})
 				if err == nil {
 					err = app(env, agent.ID)
@@ -40,7 +40,7 @@ func TestSurvive(t *testing.T) {
 		})
 	}
 	t.Run("answer", func(t *testing.T) {
-		agentmessagingtest.Sweep(t, func(env *agentmessagingtest.Env) {
+		sweep.Test(t, func(env *sweep.Env) {
 			env.Reports(answer(env.Context(), env.Client, env.Dir, "customer-7", "Where is my order?"))
 		})
 	})

@@ -1,4 +1,4 @@
-package agentmessagingtest
+package sweep
 
 import (
 	"math/rand/v2"

@@ -1,6 +1,8 @@
-package agentmessagingtest
+package sweep
 
-import "time"
+import (
+	"time"
+)
 
 // Collect takes what Sweep finds, in place of failing the test, and last of all
 // the summary, with nothing found.
