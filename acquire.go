@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 )
 
 // acquire passes the cool-down and then the client's limiter, and counts what
@@ -82,7 +82,7 @@ func (c *call) release(ctx context.Context) {
 	report := AttemptOutcome{Sent: c.out.sent, StatusCode: c.out.status}
 	if answer := c.out.answer; c.out.limited() {
 		cooled.Refused, cooled.TraceID = true, answer.TraceID
-		cooled.LimitKey, cooled.RetryAfter = scrub.Name(answer.LimitKey), answer.RetryAfter
+		cooled.LimitKey, cooled.RetryAfter = printable.Name(answer.LimitKey), answer.RetryAfter
 		report.LimitKey, report.RetryAfter = answer.LimitKey, answer.RetryAfter
 	}
 	if c.client.coolDown.Done(&c.seat, cooled) {

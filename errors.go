@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -71,21 +71,21 @@ func (e *Error) Error() string {
 		if e.StatusCode != 0 {
 			b.WriteString(": ")
 		}
-		b.WriteString(scrub.Line(e.cause.Error(), 200))
+		b.WriteString(printable.Line(e.cause.Error(), 200))
 	}
 	if details := e.details(); len(details) > 0 {
 		b.WriteString(" (" + strings.Join(details, ", ") + ")")
 	}
-	return scrub.Line(b.String(), maxErrorText)
+	return printable.Line(b.String(), maxErrorText)
 }
 
 const maxErrorText = 512
 
 // words are the service's own, or the status's name without them.
 func (e *Error) words() string {
-	words := cmp.Or(scrub.Name(e.Code), http.StatusText(e.StatusCode), "unknown status")
+	words := cmp.Or(printable.Name(e.Code), http.StatusText(e.StatusCode), "unknown status")
 	if e.Reason != "" {
-		words += ": " + scrub.Line(e.Reason, 160)
+		words += ": " + printable.Line(e.Reason, 160)
 	}
 	return words
 }
@@ -98,11 +98,11 @@ func (e *Error) details() []string {
 		}
 	}
 	add(e.Local, "refused here by the %s", cmp.Or(e.by, "limiter"))
-	add(e.LimitKey != "", "limit %s", scrub.Line(e.LimitKey, 40))
+	add(e.LimitKey != "", "limit %s", printable.Line(e.LimitKey, 40))
 	add(e.RetryAfter > 0, "retry after %s", human(e.RetryAfter))
 	advice := adviceOn(e.StatusCode, e.Code, e.Method, e.Path)
 	add(advice != "", "%s", advice)
-	add(e.TraceID != "", "trace %s", scrub.Name(e.TraceID))
+	add(e.TraceID != "", "trace %s", printable.Name(e.TraceID))
 	add(e.Attempts > 1, "%d attempts", e.Attempts)
 	return details
 }
@@ -168,7 +168,7 @@ func (e *OutcomeUnknownError) Error() string {
 	if e.Err != nil {
 		text += ": " + strings.TrimPrefix(e.Err.Error(), endpoint)
 	}
-	return scrub.Line(text, maxErrorText)
+	return printable.Line(text, maxErrorText)
 }
 
 // GoString is Error, so that %#v shows no more than %v.

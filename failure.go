@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-messaging-service/agentmessaging-go/internal/redact"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/retryafter"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
 )
 
 // finish turns the last outcome into the call's error; nil is success.
@@ -51,7 +51,7 @@ func (c *call) errorOf(cause error) *Error {
 			cause = fmt.Errorf("in line for a limit: %w", cause)
 		}
 		// A transport returns the context's cause, or its error, or its own.
-		e.cause = c.scrub().Error(c.bound(cause), c.ended(), context.Cause(c))
+		e.cause = c.redactor().Error(c.bound(cause), c.ended(), context.Cause(c))
 	}
 	if c.out.limited() && c.attempts < c.client.retry.MaxAttempts {
 		e.cause = cmp.Or(e.cause, c.collision(e.RetryAfter)) // why there was no further attempt
@@ -109,14 +109,14 @@ func (c *call) describe() *Error {
 		RetryAfter: retryafter.Read(c.out.header),
 	}
 	if !c.out.success() {
-		c.readError(e, c.scrub())
+		c.readError(e, c.redactor())
 	}
 	return e
 }
 
 // readError reads an error body (interface 2.1) of any shape. Of one that is not
 // the documented one it quotes what proxies say, and nothing that may be a request.
-func (c *call) readError(e *Error, secrets scrub.Scrubber) {
+func (c *call) readError(e *Error, secrets redact.Redactor) {
 	var body errorBody
 	extra, err := body.read(c.out.body)
 	switch raw, has := extra["message"]; { // as gateways call it
@@ -125,7 +125,7 @@ func (c *call) readError(e *Error, secrets scrub.Scrubber) {
 	case has && body.Code == "":
 		var message string
 		_ = json.Unmarshal(raw, &message)
-		if words := secrets.Words(message); words != "" {
+		if words := secrets.Excerpt(message); words != "" {
 			e.cause = errors.New(words)
 		}
 	}
@@ -135,7 +135,7 @@ func (c *call) readError(e *Error, secrets scrub.Scrubber) {
 		e.Extra = make(map[string]json.RawMessage, len(extra))
 	}
 	for name, raw := range extra {
-		e.Extra[secrets.Text(name)] = secrets.Raw(raw)
+		e.Extra[secrets.Text(name)] = secrets.JSON(raw)
 	}
 	if host := redirectHost(c.out.status, c.out.header); host != "" {
 		e.cause = fmt.Errorf("redirect to %s was not followed", secrets.Text(host))
@@ -145,14 +145,14 @@ func (c *call) readError(e *Error, secrets scrub.Scrubber) {
 // notDocumented says why the body is not the documented one.
 func (c *call) notDocumented(err error) error {
 	if strings.HasPrefix(http.DetectContentType(c.out.body), "text/html") {
-		return fmt.Errorf("the body is HTML, probably a page of a proxy (%w)", c.measured(scrub.Title(c.out.body)))
+		return fmt.Errorf("the body is HTML, probably a page of a proxy (%w)", c.measured(redact.HTMLTitle(c.out.body)))
 	}
 	return fmt.Errorf("the body is not the documented JSON: %w", err)
 }
 
 // measured is the size of the body, and what a proxy says in it.
 func (c *call) measured(said string) error {
-	if words := c.scrub().Words(said); words != "" {
+	if words := c.redactor().Excerpt(said); words != "" {
 		return fmt.Errorf("%d bytes, %q", len(c.out.body), words)
 	}
 	return fmt.Errorf("%d bytes", len(c.out.body))
@@ -188,7 +188,7 @@ func (c *call) ended() error {
 	return nil
 }
 
-// scrub returns the scrubber of the call's secrets.
-func (c *call) scrub() scrub.Scrubber {
-	return scrub.New(c.client.apiKey(), c.secrets[0], c.secrets[1])
+// redactor hides the call's secrets.
+func (c *call) redactor() redact.Redactor {
+	return redact.New(c.client.apiKey(), c.secrets[0], c.secrets[1])
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"log/slog"
 
-	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 )
 
 // A listener is an observer or a logger, by its functions: a field of type
@@ -93,7 +93,7 @@ func (r *record) addText(name, text string) {
 
 func (r *record) addError(err error) {
 	if err != nil {
-		r.add(slog.String("error", scrub.Line(err.Error(), maxErrorText)))
+		r.add(slog.String("error", printable.Line(err.Error(), maxErrorText)))
 	}
 }
 

@@ -3,7 +3,7 @@ package agentmessaging
 import (
 	"fmt"
 
-	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/redact"
 )
 
 // Secret is a string that does not show when it is printed: fmt, slog and
@@ -19,7 +19,7 @@ func (s Secret) String() string {
 	if s == "" {
 		return ""
 	}
-	return scrub.Redacted
+	return redact.Redacted
 }
 
 // GoString quotes String.

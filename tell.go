@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 )
 
 // wanted reports whether anybody wants an event that loggers write at level: it
@@ -64,7 +64,7 @@ func (c *call) end(err error) error {
 	if c.wanted(c.Context, callLevel(c.out.status, err)) {
 		c.tell(c.Context, CallEnd{
 			Call: c.id(), Endpoint: c.name(), AgentID: c.knownAgentID(), StatusCode: c.out.status,
-			TraceID: c.redacted(traceID), LimitKey: scrub.Name(limitKey),
+			TraceID: c.redacted(traceID), LimitKey: printable.Name(limitKey),
 			Attempts: c.made(), Waited: c.waited, Elapsed: time.Since(c.began), Err: err,
 		})
 	}
@@ -83,7 +83,7 @@ func (c *call) knownAgentID() string {
 // the end of an attempt and the end of its call tell the same trace_id.
 func (c *call) redacted(text string) string {
 	if text != c.shown.text {
-		c.shown.text, c.shown.redacted = text, c.scrub().Text(text)
+		c.shown.text, c.shown.redacted = text, c.redactor().Text(text)
 	}
 	return c.shown.redacted
 }
@@ -112,12 +112,12 @@ func (c *call) endAttempt(ctx context.Context) {
 	}
 	traceID, limitKey := c.redacted(c.out.traceID), ""
 	if answer := c.out.answer; answer != nil {
-		traceID, limitKey = answer.TraceID, scrub.Name(answer.LimitKey)
+		traceID, limitKey = answer.TraceID, printable.Name(answer.LimitKey)
 	}
 	c.tell(ctx, AttemptEnd{
 		Call: c.id(), Endpoint: c.name(), AgentID: c.knownAgentID(), Attempt: c.attempts, StatusCode: c.out.status,
 		TraceID: traceID, LimitKey: limitKey, Elapsed: time.Since(c.attemptBegan),
-		Err: c.scrub().Error(c.out.err, c.ended()), // net/http returns the context's cause alone
+		Err: c.redactor().Error(c.out.err, c.ended()), // net/http returns the context's cause alone
 	})
 }
 
@@ -132,7 +132,7 @@ func (c *call) tellRetry(outcome string) {
 func (c *call) tellLimiterWait(ctx context.Context, limitKey string, wait time.Duration) {
 	if c.wanted(ctx, slog.LevelDebug) {
 		c.tell(ctx, LimiterWait{
-			Call: c.id(), Endpoint: c.name(), AgentID: c.agentID, Attempt: c.attempts, LimitKey: scrub.Name(limitKey), Wait: wait,
+			Call: c.id(), Endpoint: c.name(), AgentID: c.agentID, Attempt: c.attempts, LimitKey: printable.Name(limitKey), Wait: wait,
 		})
 	}
 }
@@ -140,7 +140,7 @@ func (c *call) tellLimiterWait(ctx context.Context, limitKey string, wait time.D
 func (c *call) tellCoolDown(ctx context.Context, limitKey string, wait time.Duration) {
 	if c.wanted(ctx, slog.LevelInfo) {
 		c.tell(ctx, CoolDown{
-			Call: c.id(), Endpoint: c.name(), AgentID: c.agentID, LimitKey: scrub.Name(limitKey), Wait: wait,
+			Call: c.id(), Endpoint: c.name(), AgentID: c.agentID, LimitKey: printable.Name(limitKey), Wait: wait,
 		})
 	}
 }
@@ -150,7 +150,7 @@ func (c *call) fillInfo(traceID string) {
 	if c.info == nil {
 		return
 	}
-	c.scrub().Header(c.out.header)
+	c.redactor().Header(c.out.header)
 	*c.info = CallInfo{
 		Attempts:   c.made(),
 		Waited:     c.waited,
@@ -165,5 +165,5 @@ func (c *call) lastBody() []byte {
 	if c.out.success() || c.out.body == nil {
 		return c.out.body
 	}
-	return []byte(c.scrub().Text(string(c.out.body)))
+	return []byte(c.redactor().Text(string(c.out.body)))
 }

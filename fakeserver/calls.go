@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -81,7 +81,7 @@ func (c Call) String() string {
 	if c.Fault != "" {
 		line += " [" + c.Fault + "]"
 	}
-	return scrub.Line(line, maxLine)
+	return printable.Line(line, maxLine)
 }
 
 // record is a call with the parts that only matchers see. It does not change

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 )
 
 // Fault makes a call go wrong, through Inject. A Fault is a value that may be
@@ -79,7 +79,7 @@ func Change(what string, change func()) Fault {
 	if change == nil {
 		misuse("Change", "the function is nil")
 	}
-	return Fault{&fault{name: "Change(" + scrub.Line(what, maxShown) + ")", phase: onTheWay, change: change}}
+	return Fault{&fault{name: "Change(" + printable.Line(what, maxShown) + ")", phase: onTheWay, change: change}}
 }
 
 // Hang never answers. It ends when the client leaves: when its context ends, or

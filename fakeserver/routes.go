@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -166,7 +166,7 @@ func unknownRoute(method, path string) string {
 		return slices.Compare(a.nearness(method, path), b.nearness(method, path))
 	})
 	return fmt.Sprintf("no endpoint is at %s %s; nearest: %s; WithUnknownRoutes allows such calls",
-		scrub.Name(method), scrub.Line(path, maxShown), nearest.spec.Call)
+		printable.Name(method), printable.Line(path, maxShown), nearest.spec.Call)
 }
 
 // nearness ranks a route for a call: by how long the paths agree, how little

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
@@ -146,7 +146,7 @@ func (l legible) name(name string) string {
 	if looksSecret(name) || mayBeKey(name) {
 		return redactedKey
 	}
-	return scrub.Name(name)
+	return printable.Name(name)
 }
 
 func (l legible) value(member, text string) string {

@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 )
 
 // misuse panics because the author of a test passed a wrong argument.
@@ -85,7 +85,7 @@ func mayBeKey(name string) bool {
 }
 
 // quoteName quotes a foreign name.
-func quoteName(name string) string { return strconv.Quote(scrub.Name(name)) }
+func quoteName(name string) string { return strconv.Quote(printable.Name(name)) }
 
 // maxShown bounds each foreign part of a sentence, in bytes.
 const maxShown = 100

@@ -9,7 +9,7 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 )
 
 // call is an attempt that waits for its turn, and then the permit to send it.
@@ -94,7 +94,7 @@ func (c *call) Done(outcome agentmessaging.AttemptOutcome) {
 		c.giveBack()
 		return
 	}
-	c.refused(max(outcome.RetryAfter.Microseconds(), second), scrub.Name(outcome.LimitKey))
+	c.refused(max(outcome.RetryAfter.Microseconds(), second), printable.Name(outcome.LimitKey))
 }
 
 func (c *call) giveBack() { c.pacer.report(func(m *machine) { m.giveBack(c.kinds, c.at) }) }

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/agent-messaging-service/agentmessaging-go/internal/scrub"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 )
 
 // fleet is what a pacer knows of the store and the other processes.
@@ -134,7 +134,7 @@ func (p *Pacer) storeFailed(err error) {
 	p.fleet.down, p.fleet.since = true, time.Now()
 	p.wakeAll()
 	p.log(slog.LevelWarn, "agentmessaging pacer's store does not answer; working on a share of the limits",
-		slog.Int("processes", len(m.Members)), slog.String("error", scrub.Line(err.Error(), 256)))
+		slog.Int("processes", len(m.Members)), slog.String("error", printable.Line(err.Error(), 256)))
 }
 
 // turnOf is when this process would have been next; by chance if it did not wait.

@@ -1,6 +1,6 @@
-// Package scrub takes secrets out of what others have said, and makes foreign
-// text fit to be shown. It imports nothing of the module.
-package scrub
+// Package redact takes secrets out of what the service, a proxy or a transport
+// said. It imports nothing of the module.
+package redact
 
 import (
 	"bytes"
@@ -10,13 +10,11 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 )
 
-// Scrubber takes the secrets of a call out of what the other end, or a
+// Redactor takes the secrets of a call out of what the other end, or a
 // transport, put into its words. The zero value hides nothing.
-type Scrubber struct{ secrets [maxSecrets]string }
+type Redactor struct{ secrets [maxSecrets]string }
 
 // maxSecrets is how many secrets a call has at most: its API key and two more.
 const maxSecrets = 3
@@ -30,7 +28,7 @@ const minSecret = 6
 
 // New puts the longest secret first, since it may hold a shorter one,
 // whose replacement would leave the rest of it to be seen.
-func New(secrets ...string) (s Scrubber) {
+func New(secrets ...string) (s Redactor) {
 	for i, secret := range secrets {
 		for ; i > 0 && len(s.secrets[i-1]) < len(secret); i-- {
 			s.secrets[i] = s.secrets[i-1]
@@ -41,12 +39,12 @@ func New(secrets ...string) (s Scrubber) {
 }
 
 // Text is text without the secrets.
-func (s Scrubber) Text(text string) string {
+func (s Redactor) Text(text string) string {
 	return s.unpacked(s.plain(text))
 }
 
 // plain replaces the spellings of each secret.
-func (s Scrubber) plain(text string) string {
+func (s Redactor) plain(text string) string {
 	for _, secret := range s.secrets {
 		text = without(text, secret)
 	}
@@ -69,25 +67,25 @@ func formsOf(secret string) []string {
 	return forms
 }
 
-// Raw scrubs JSON. It is decoded first, since its escapes can spell a secret
+// JSON redacts JSON. It is decoded first, since its escapes can spell a secret
 // in more ways than can be listed; JSON without secrets stays byte for byte.
-func (s Scrubber) Raw(raw json.RawMessage) json.RawMessage {
+func (s Redactor) JSON(raw json.RawMessage) json.RawMessage {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
 	var value any
 	if err := decoder.Decode(&value); err != nil {
 		return json.RawMessage(`"` + Redacted + `"`)
 	}
-	scrubbed := s.value(value)
-	if reflect.DeepEqual(value, scrubbed) {
+	redacted := s.value(value)
+	if reflect.DeepEqual(value, redacted) {
 		return raw
 	}
-	encoded, _ := json.Marshal(scrubbed)
+	encoded, _ := json.Marshal(redacted)
 	return encoded
 }
 
-// value scrubs decoded JSON into a copy.
-func (s Scrubber) value(value any) any {
+// value redacts decoded JSON into a copy.
+func (s Redactor) value(value any) any {
 	switch v := value.(type) {
 	case string:
 		return s.Text(v)
@@ -96,54 +94,26 @@ func (s Scrubber) value(value any) any {
 			return Redacted
 		}
 	case []any:
-		scrubbed := make([]any, len(v))
+		redacted := make([]any, len(v))
 		for i := range v {
-			scrubbed[i] = s.value(v[i])
+			redacted[i] = s.value(v[i])
 		}
-		return scrubbed
+		return redacted
 	case map[string]any:
-		scrubbed := make(map[string]any, len(v))
+		redacted := make(map[string]any, len(v))
 		for name, member := range v {
-			scrubbed[s.Text(name)] = s.value(member)
+			redacted[s.Text(name)] = s.value(member)
 		}
-		return scrubbed
+		return redacted
 	}
 	return value
 }
 
-// Header scrubs the values in place.
-func (s Scrubber) Header(header http.Header) {
+// Header redacts the values in place.
+func (s Redactor) Header(header http.Header) {
 	for _, values := range header {
 		for i := range values {
 			values[i] = s.Text(values[i])
 		}
 	}
-}
-
-// Name makes a foreign name, such as a limit_key, fit to be kept and shown.
-func Name(text string) string { return Line(text, maxName) }
-
-const maxName = 64
-
-// Line makes foreign text fit for a log: valid UTF-8, no line breaks or
-// other control characters, at most limit bytes.
-func Line(text string, limit int) string {
-	if len(text) > 4*limit {
-		text = text[:4*limit]
-	}
-	text = strings.Map(func(r rune) rune {
-		if r == utf8.RuneError || !unicode.IsGraphic(r) {
-			return ' '
-		}
-		return r
-	}, text)
-	if len(text) <= limit {
-		return text
-	}
-	const ellipsis = "..."
-	cut := limit - len(ellipsis)
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + ellipsis
 }

@@ -1,4 +1,4 @@
-package scrub
+package redact
 
 import (
 	"encoding/base64"
@@ -8,7 +8,7 @@ import (
 
 // unpacked replaces what hides a secret as base64, in either alphabet: each run
 // of letters that may hold one is decoded and looked into.
-func (s Scrubber) unpacked(text string) string {
+func (s Redactor) unpacked(text string) string {
 	for begin := 0; begin < len(text); {
 		end := begin
 		for end < len(text) && isBase64(text[end]) {
@@ -25,7 +25,7 @@ func (s Scrubber) unpacked(text string) string {
 
 // hides looks into a run from each of its first four bytes, since other letters
 // may precede the base64 without a gap.
-func (s Scrubber) hides(run string) bool {
+func (s Redactor) hides(run string) bool {
 	if !slices.ContainsFunc(s.secrets[:], func(secret string) bool { return mayBegin(secret, run) }) {
 		return false
 	}

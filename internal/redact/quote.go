@@ -1,4 +1,4 @@
-package scrub
+package redact
 
 import (
 	"slices"
@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Title is that of an HTML page.
-func Title(page []byte) string {
+// HTMLTitle is that of an HTML page.
+func HTMLTitle(page []byte) string {
 	_, rest, _ := strings.Cut(string(page), "<title>")
 	title, _, closed := strings.Cut(rest, "</title>")
 	if !closed {
@@ -23,9 +23,9 @@ const (
 	maxEcho = 7  // letters and digits of a secret that words may have by chance
 )
 
-// Words are what a proxy says in place of the documented body, as one line. They are
+// Excerpt is what a proxy says in place of the documented body, as one line. They are
 // empty where they may come from a request: proxies echo requests, whole or in part.
-func (s Scrubber) Words(said string) string {
+func (s Redactor) Excerpt(said string) string {
 	words := strings.Fields(said)
 	said = strings.Join(words, " ")
 	isLong := func(word string) bool { return len(word) > maxWord }
@@ -40,7 +40,7 @@ func isCode(r rune) bool {
 	return strings.ContainsRune(`{}[]<>"\%&=+`, r) || r == utf8.RuneError || !unicode.IsPrint(r)
 }
 
-func (s Scrubber) echoed(said string) bool {
+func (s Redactor) echoed(said string) bool {
 	said = spoken(said)
 	for _, secret := range s.secrets {
 		secret = spoken(secret)

@@ -1,4 +1,4 @@
-package scrub
+package redact
 
 import (
 	"context"
@@ -13,31 +13,31 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestScrubberTakesTheLongestSecretFirst: in whatever order they are given, and
+// TestRedactorTakesTheLongestSecretFirst: in whatever order they are given, and
 // though one is a part of the other.
-func TestScrubberTakesTheLongestSecretFirst(t *testing.T) {
+func TestRedactorTakesTheLongestSecretFirst(t *testing.T) {
 	long, short := "before-secret-after", "secret"
-	for _, scrub := range []Scrubber{New(long, short), New(short, long)} {
-		assert.Equal(t, "x [redacted] y [redacted] z", scrub.Text("x before-secret-after y secret z"))
+	for _, redactor := range []Redactor{New(long, short), New(short, long)} {
+		assert.Equal(t, "x [redacted] y [redacted] z", redactor.Text("x before-secret-after y secret z"))
 	}
 }
 
-func TestScrubberFindsEverySpelling(t *testing.T) {
+func TestRedactorFindsEverySpelling(t *testing.T) {
 	const secret = `a secret/with "all" + <signs>`
-	scrub, short := New(secret), New("short")
+	redactor, short := New(secret), New("short")
 	for _, form := range formsOf(secret) {
-		assert.Equal(t, "[redacted]", scrub.Text(form), form)
+		assert.Equal(t, "[redacted]", redactor.Text(form), form)
 	}
 	assert.Len(t, formsOf(secret), 4)
 	assert.Len(t, formsOf("plain-secret"), 1, "all spellings are the same")
 	assert.Equal(t, "short", short.Text("short"))
 }
 
-// TestScrubberLooksIntoBase64: whatever the key is a part of, and whatever
+// TestRedactorLooksIntoBase64: whatever the key is a part of, and whatever
 // stands around it.
-func TestScrubberLooksIntoBase64(t *testing.T) {
+func TestRedactorLooksIntoBase64(t *testing.T) {
 	const key = "key-canary-4711?>~"
-	scrub := New(key)
+	redactor := New(key)
 	for _, held := range []string{
 		key, "Bearer " + key, "Authorization: Bearer " + key, "user:" + key, "u:" + key, `{"api_key":"` + key + `","n":1}`,
 		`{"url":"https://x/?k=` + url.QueryEscape(key) + `"}`,
@@ -45,14 +45,14 @@ func TestScrubberLooksIntoBase64(t *testing.T) {
 		for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
 			coded := encoding.EncodeToString([]byte(held))
 			for _, around := range []string{"%s", "Basic %s", "token=%s;", "a%s", "ab-%s", "abc/%s", `{"x":"%s"}`, "no %s, no", "%s==="} {
-				text := scrub.Text(fmt.Sprintf(around, coded))
+				text := redactor.Text(fmt.Sprintf(around, coded))
 				assert.Contains(t, text, Redacted, "%s in %s", held, around)
 				assert.NotContains(t, text, coded[3:len(coded)-4], "%s in %s", held, around)
 			}
 		}
 	}
 	for _, harmless := range []string{"", "trace_000001", "application/json", "QWxhZGRpbjpvcGVuIHNlc2FtZQ==", strings.Repeat("ab/-", 100)} {
-		assert.Equal(t, harmless, scrub.Text(harmless))
+		assert.Equal(t, harmless, redactor.Text(harmless))
 	}
 }
 
@@ -64,14 +64,14 @@ func (e *tellingError) Error() string { return e.text }
 // TestCausesShowNoKey: what can be unwrapped is found, and shows nothing.
 func TestCausesShowNoKey(t *testing.T) {
 	const key = "key-canary-4711"
-	scrub := New(key)
+	redactor := New(key)
 	hiding := &tellingError{"quiet", key}
 	silent := &tellingError{"quiet", "x"}
 	deep := fmt.Errorf("%w and %w", fmt.Errorf("sent %s: %w", key, io.ErrUnexpectedEOF), silent)
 	for _, err := range []error{deep, hiding, fmt.Errorf("x: %w", hiding), errors.New(key), &url.Error{Op: "Get", URL: "https://x/" + key, Err: io.EOF}} {
-		scrubbed := scrub.Error(err, context.Canceled)
-		assert.ErrorIs(t, scrubbed, err)
-		assert.ErrorIs(t, scrubbed, context.Canceled)
+		redacted := redactor.Error(err, context.Canceled)
+		assert.ErrorIs(t, redacted, err)
+		assert.ErrorIs(t, redacted, context.Canceled)
 		var look func(error)
 		look = func(e error) {
 			assert.NotContains(t, fmt.Sprintf("%v %+v %#v", e, e, e), key)
@@ -79,12 +79,12 @@ func TestCausesShowNoKey(t *testing.T) {
 				look(inner)
 			}
 		}
-		look(scrubbed)
+		look(redacted)
 	}
 	var found *tellingError
-	assert.ErrorAs(t, scrub.Error(deep), &found)
-	assert.ErrorIs(t, scrub.Error(deep), io.ErrUnexpectedEOF)
-	assert.NotErrorAs(t, scrub.Error(hiding), &found)
+	assert.ErrorAs(t, redactor.Error(deep), &found)
+	assert.ErrorIs(t, redactor.Error(deep), io.ErrUnexpectedEOF)
+	assert.NotErrorAs(t, redactor.Error(hiding), &found)
 }
 
 // FuzzFormsOf: a text that is shorter than a secret is not searched for it,
@@ -103,17 +103,17 @@ func FuzzFormsOf(f *testing.F) {
 // TestWordsAreOfNoRequest: what a proxy says is shown where no part of a request can
 // be in it, whole, cut off or in other letters.
 func TestWordsAreOfNoRequest(t *testing.T) {
-	scrub := New("amk_0123456789abcdef", "R&D pays Anna\nZoë\u200d a bonus", "pin 77")
+	redactor := New("amk_0123456789abcdef", "R&D pays Anna\nZoë\u200d a bonus", "pin 77")
 	for _, said := range []string{"502 Bad Gateway | nginx", "Just a moment...", "Überlastet: später, bitte", "pays a bonus", "amk_012 456"} {
-		assert.Equal(t, said, scrub.Words("\n "+strings.ReplaceAll(said, " ", "\n")), said)
+		assert.Equal(t, said, redactor.Excerpt("\n "+strings.ReplaceAll(said, " ", "\n")), said)
 	}
 	for _, said := range []string{
 		"amk_0123456789abcdef", "no amk_01234", "89ABCDEF?", "a-m-k-0-1-2-3-4", "bad 616d6b5f303132333435363738396162636465", "your pin 77",
 		"R&D", "R&amp;D", "Anna\nZoë", "Anna Zoë a", "pays%20Anna", "annazo\xc3", "is=1", `so "we"`, `\u0041`, "<b", "b>", "{", "[1]", "a+b", "pa\x00ys", "p\u200da",
 		strings.Repeat("a ", 80) + "b", "YW1rXzAxMjM0NTY3ODlhYmNkZWY",
 	} {
-		assert.Empty(t, scrub.Words(said), said)
+		assert.Empty(t, redactor.Excerpt(said), said)
 	}
-	assert.Equal(t, "Blocked", Title([]byte("<html><title>Blocked</title>")))
-	assert.Empty(t, Title([]byte("<html><title>Blocked and the rest of the page")))
+	assert.Equal(t, "Blocked", HTMLTitle([]byte("<html><title>Blocked</title>")))
+	assert.Empty(t, HTMLTitle([]byte("<html><title>Blocked and the rest of the page")))
 }

@@ -1,13 +1,13 @@
-package scrub
+package redact
 
 import (
 	"errors"
 	"fmt"
 )
 
-// Error scrubs err, and what else was the cause, so that errors.Is finds all of
+// Error redacts err, and what else was the cause, so that errors.Is finds all of
 // it, and errors.As and Unwrap what holds no secret. nil stays nil.
-func (s Scrubber) Error(err error, others ...error) error {
+func (s Redactor) Error(err error, others ...error) error {
 	if err == nil {
 		return nil
 	}
@@ -17,16 +17,16 @@ func (s Scrubber) Error(err error, others ...error) error {
 			causes = append(causes, s.clean(other))
 		}
 	}
-	return s.scrubbed(err, causes)
+	return s.redacted(err, causes)
 }
 
-func (s Scrubber) scrubbed(err error, causes []error) scrubbedError {
-	return scrubbedError{s.Text(err.Error()), causes, func(target error) bool { return errors.Is(err, target) }}
+func (s Redactor) redacted(err error, causes []error) redactedError {
+	return redactedError{s.Text(err.Error()), causes, func(target error) bool { return errors.Is(err, target) }}
 }
 
 // clean is err itself where neither it nor what it wraps shows a secret, and a
 // copy of its text otherwise.
-func (s Scrubber) clean(err error) error {
+func (s Redactor) clean(err error) error {
 	clean := true
 	for _, shown := range []string{err.Error(), fmt.Sprintf("%+v", err), fmt.Sprintf("%#v", err)} {
 		clean = clean && s.Text(shown) == shown
@@ -34,13 +34,13 @@ func (s Scrubber) clean(err error) error {
 	var causes []error
 	for _, inner := range unwrap(err) {
 		causes = append(causes, s.clean(inner))
-		_, tainted := causes[len(causes)-1].(scrubbedError)
+		_, tainted := causes[len(causes)-1].(redactedError)
 		clean = clean && !tainted
 	}
 	if clean {
 		return err
 	}
-	return s.scrubbed(err, causes)
+	return s.redacted(err, causes)
 }
 
 // unwrap returns what err wraps.
@@ -54,13 +54,13 @@ func unwrap(err error) []error {
 	return nil
 }
 
-type scrubbedError struct {
+type redactedError struct {
 	text   string
 	causes []error
 	is     func(error) bool // of the error itself
 }
 
-func (e scrubbedError) Error() string        { return e.text }
-func (e scrubbedError) GoString() string     { return e.text }
-func (e scrubbedError) Unwrap() []error      { return e.causes }
-func (e scrubbedError) Is(target error) bool { return e.is(target) }
+func (e redactedError) Error() string        { return e.text }
+func (e redactedError) GoString() string     { return e.text }
+func (e redactedError) Unwrap() []error      { return e.causes }
+func (e redactedError) Is(target error) bool { return e.is(target) }

@@ -1,0 +1,37 @@
+// Package printable makes foreign text fit for a log line or an error message. It
+// imports nothing of the module.
+package printable
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Name makes a foreign name, such as a limit_key, fit to be kept and shown.
+func Name(text string) string { return Line(text, maxName) }
+
+const maxName = 64
+
+// Line makes foreign text fit for a log: valid UTF-8, no line breaks or
+// other control characters, at most limit bytes.
+func Line(text string, limit int) string {
+	if len(text) > 4*limit {
+		text = text[:4*limit]
+	}
+	text = strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || !unicode.IsGraphic(r) {
+			return ' '
+		}
+		return r
+	}, text)
+	if len(text) <= limit {
+		return text
+	}
+	const ellipsis = "..."
+	cut := limit - len(ellipsis)
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + ellipsis
+}
