@@ -79,7 +79,7 @@ func (c *call) run() error {
 func newLibrary(s *settings) *retryablehttp.Client {
 	return &retryablehttp.Client{
 		HTTPClient: &http.Client{Transport: attempter{}, Jar: s.httpClient.Jar, CheckRedirect: noRedirect},
-		RetryMax:   s.retry.MaxAttempts + maxRenewals,
+		RetryMax:   math.MaxInt, // CheckRetry counts
 		CheckRetry: func(ctx context.Context, _ *http.Response, _ error) (bool, error) {
 			return callOf(ctx).checkRetry(), nil
 		},

@@ -132,16 +132,15 @@ func ExampleOutcomeUnknownError() {
 	agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
 	fake.Inject(fakeserver.LoseReply(fakeserver.ResetConnection())).Times(1)
 
-	sms, err := client.EnableSMS(ctx, agent.ID, agentmessaging.SMSModeSandbox)
+	_, err := client.EnableSMS(ctx, agent.ID, agentmessaging.SMSModeSandbox)
 	var unknown *agentmessaging.OutcomeUnknownError
 	if errors.As(err, &unknown) {
 		fmt.Println(unknown.Method, unknown.Path, errors.Is(err, agentmessaging.ErrOutcomeUnknown))
 		read, readErr := client.GetAgent(ctx, agent.ID)
 		if readErr == nil && read.SMS != nil {
-			sms = read.SMS
+			fmt.Println(read.SMS.Status, read.SMS.PhoneNumber)
 		}
 	}
-	fmt.Println(sms.Status, sms.PhoneNumber)
 	// Output:
 	// POST /v1/agents/{agent_id}/channels/sms true
 	// active +12025550101

@@ -11,8 +11,9 @@ import (
 // Version is the version of this module, sent in User-Agent.
 const Version = "0.1.0"
 
-// An Option changes how a [Client] works. A nil option, or an option given a
-// nil value, is refused by NewClient.
+// An Option changes how a [Client] works. NewClient refuses a nil option, an
+// option given nil, a nil pointer inside an interface, and a slog.Logger or an
+// http.Client that holds one.
 type Option func(*settings) error
 
 // WithHTTPClient sends calls through hc: its Transport, Jar and Timeout (which
@@ -24,7 +25,7 @@ type Option func(*settings) error
 // through the proxy that HTTPS_PROXY and NO_PROXY name.
 func WithHTTPClient(hc *http.Client) Option {
 	return func(s *settings) error {
-		if hc == nil {
+		if hc == nil || hc.Transport != nil && isNil(hc.Transport) || hc.Jar != nil && isNil(hc.Jar) {
 			return nilOption("WithHTTPClient")
 		}
 		clone := *hc
@@ -72,17 +73,13 @@ func WithoutCoolDown() Option {
 //
 // The default is the clock of this machine. Connections may have a time of their
 // own: if one has a method Now() time.Time, as a fake's in memory has, the
-// cool-down goes by it. A clock with a method Random() float64, in
-// [0, 1), also decides the jitter of each wait, so that a run can be repeated.
+// cool-down goes by it.
 func WithClock(clock Clock) Option {
 	return func(s *settings) error {
 		if isNil(clock) {
 			return nilOption("WithClock")
 		}
 		s.clock, s.newClock = clock, true
-		if seeded, ok := clock.(interface{ Random() float64 }); ok {
-			s.random = seeded.Random
-		}
 		return nil
 	}
 }
@@ -97,7 +94,7 @@ func WithClock(clock Clock) Option {
 // and bodies are never logged. The default is to log nothing.
 func WithLogger(logger *slog.Logger) Option {
 	return func(s *settings) error {
-		if logger == nil {
+		if logger == nil || isNil(logger.Handler()) { // new(slog.Logger) has no handler
 			return nilOption("WithLogger")
 		}
 		s.listeners = append(s.listeners, listener{wants: logger.Enabled, hear: func(ctx context.Context, e Event) context.Context {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,6 +22,8 @@ func TestNewClientRefusesOptions(t *testing.T) {
 		noLogger   *slog.Logger
 		noObserver agentmessaging.ObserverFunc
 		noLimiter  *limiterStub
+		noPool     *http.Transport
+		noJar      *cookiejar.Jar
 	)
 	for _, tt := range []struct {
 		field, given string
@@ -27,10 +31,13 @@ func TestNewClientRefusesOptions(t *testing.T) {
 	}{
 		{"opts", "nil", nil},
 		{"WithHTTPClient", "nil", agentmessaging.WithHTTPClient(nil)},
+		{"WithHTTPClient", "a nil transport", agentmessaging.WithHTTPClient(&http.Client{Transport: noPool})},
+		{"WithHTTPClient", "a nil jar", agentmessaging.WithHTTPClient(&http.Client{Jar: noJar})},
 		{"WithLimiter", "nil", agentmessaging.WithLimiter(nil)},
 		{"WithLimiter", "a nil pointer", agentmessaging.WithLimiter(noLimiter)},
 		{"WithClock", "nil", agentmessaging.WithClock(nil)},
 		{"WithLogger", "a nil pointer", agentmessaging.WithLogger(noLogger)},
+		{"WithLogger", "no handler", agentmessaging.WithLogger(new(slog.Logger))},
 		{"WithObserver", "nil", agentmessaging.WithObserver(nil)},
 		{"WithObserver", "a nil function", agentmessaging.WithObserver(noObserver)},
 		{"WithUserAgent", "nothing", agentmessaging.WithUserAgent("")},
@@ -41,6 +48,7 @@ func TestNewClientRefusesOptions(t *testing.T) {
 		{"RetryPolicy.MaxAttempts", "-1", agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: -1})},
 		{"RetryPolicy.MinWait", "-1", agentmessaging.WithRetry(agentmessaging.RetryPolicy{MinWait: -1})},
 		{"RetryPolicy.MaxWait", "-1", agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxWait: -1})},
+		{"RetryPolicy.MinWait", "more than MaxWait", agentmessaging.WithRetry(agentmessaging.RetryPolicy{MinWait: 2 * time.Minute})},
 	} {
 		_, err := agentmessaging.NewClient(clienttest.URL, clienttest.Key, tt.option)
 		wantInvalid(t, err, tt.field, "", "%s given %s", tt.field, tt.given)
@@ -89,8 +97,7 @@ func TestWithSharesTheCoolDown(t *testing.T) {
 // stopped is a clock that stands still, and on which nobody waits.
 type stopped struct{ slept time.Duration }
 
-func (*stopped) Now() time.Time  { return time.Unix(0, 0) }
-func (*stopped) Random() float64 { return 0 }
+func (*stopped) Now() time.Time { return time.Unix(0, 0) }
 
 func (s *stopped) Sleep(_ context.Context, d time.Duration) error {
 	s.slept += d

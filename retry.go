@@ -1,6 +1,7 @@
 package agentmessaging
 
 import (
+	"fmt"
 	"net/http"
 	"time"
 
@@ -19,7 +20,8 @@ type RetryPolicy struct {
 	MaxAttempts int
 	// MinWait is the wait before the second attempt where the service does
 	// not ask for a longer one; it doubles with each attempt, up to 8 s, and
-	// half of it is added as jitter at most. 0 means 500 ms.
+	// half of it is added as jitter at most. 0 means 500 ms, or MaxWait if that
+	// is shorter. NewClient refuses one that is longer than MaxWait.
 	MinWait time.Duration
 	// MaxWait is the longest single wait. Where the service asks for more,
 	// as a daily limit does, the error is returned at once with RetryAfter
@@ -42,6 +44,10 @@ func (p RetryPolicy) validate() error {
 	case p.MaxWait < 0:
 		return &ValidationError{Field: "RetryPolicy.MaxWait", Reason: "must not be negative"}
 	}
+	if p = p.withDefaults(); p.MaxAttempts > 1 && p.MinWait > p.MaxWait {
+		return &ValidationError{Field: "RetryPolicy.MinWait", Reason: fmt.Sprintf(
+			"is %s, longer than MaxWait (%s): no wait would be allowed; raise MaxWait, or set MaxAttempts to 1", p.MinWait, p.MaxWait)}
+	}
 	return nil
 }
 
@@ -49,11 +55,11 @@ func (p RetryPolicy) withDefaults() RetryPolicy {
 	if p.MaxAttempts == 0 {
 		p.MaxAttempts = defaultAttempts
 	}
-	if p.MinWait == 0 {
-		p.MinWait = cooldown.DefaultMinWait
-	}
 	if p.MaxWait == 0 {
 		p.MaxWait = cooldown.DefaultMaxWait
+	}
+	if p.MinWait == 0 {
+		p.MinWait = min(cooldown.DefaultMinWait, p.MaxWait)
 	}
 	return p
 }
@@ -70,12 +76,12 @@ func (p RetryPolicy) wait(attempt int, asked, longest time.Duration, random floa
 	return shortest + cooldown.Jitter(asked, backoff, longest-shortest, random), true
 }
 
-// backoff doubles from MinWait, up to maxBackoff. No wait is shorter, and none after
-// a 429 is shorter than a second (askedWait).
+// backoff doubles from MinWait, up to maxBackoff and MaxWait. No wait is shorter, and
+// none after a 429 is shorter than a second (askedWait).
 func (p RetryPolicy) backoff(attempt int) time.Duration {
 	wait := p.MinWait
 	for n := 1; n < attempt && wait < maxBackoff; n++ {
-		wait = min(2*wait, maxBackoff)
+		wait = min(2*wait, maxBackoff, p.MaxWait)
 	}
 	return wait
 }

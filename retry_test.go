@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -29,6 +30,18 @@ func TestRetrySucceedsLater(t *testing.T) {
 			assert.Equal(t, `{"text":"message-canary"}`, sent.Text)
 		}
 	}
+}
+
+// TestPolicyOfExtremes is meant as it says.
+func TestPolicyOfExtremes(t *testing.T) {
+	for _, policy := range []agentmessaging.RetryPolicy{
+		{MaxAttempts: math.MaxInt, MinWait: 1}, {MaxAttempts: 3, MinWait: 90 * time.Second}, {MaxWait: math.MaxInt64}, {MaxWait: time.Millisecond},
+	} {
+		made := clienttest.Make(t, get, []answer{clienttest.NotDialed, clienttest.NotDialed, clienttest.OK}, agentmessaging.WithRetry(policy))
+		assert.NoError(t, made.Err, "%+v", policy)
+	}
+	once := clienttest.Make(t, get, []answer{clienttest.NotDialed}, agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: 1, MinWait: time.Hour}))
+	assert.Len(t, once.Sent, 1)
 }
 
 // TestLeastWaitAfterARefusal is a second where the service does not say how long.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/testoption"
 )
 
 // settings hold what the options set.
@@ -39,6 +40,15 @@ func defaultSettings() settings {
 		userAgent:  "agentmessaging-go/" + Version + " (" + runtime.Version() + ")",
 		timeout:    defaultTimeout,
 		random:     rand.Float64,
+	}
+}
+
+func init() {
+	testoption.WithRandom = func(random func() float64) any {
+		return Option(func(s *settings) error {
+			s.random = random
+			return nil
+		})
 	}
 }
 

@@ -7,15 +7,24 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// SMS is the state of an agent's SMS channel (interface 2.2 and 4.9).
+// SMS is the SMS channel of an [Agent] (interface 2.2).
 type SMS struct {
 	// Status is one of the SMSStatus constants; expect others.
 	Status SMSStatus `json:"status"`
-	// PhoneNumber is set at most when the agent is read.
+	// PhoneNumber may be set by [Client.GetAgent], and never by
+	// [Client.CreateAgent] (interface 4.6 and 4.7).
 	PhoneNumber string `json:"phone_number,omitempty"`
-	// TraceID identifies the call that enabled the channel; it is empty in
-	// [Agent].SMS.
+	// TraceID is usually empty: the interface shows none inside sms.
+	// [Agent].TraceID identifies the call.
 	TraceID string `json:"trace_id,omitempty"`
+}
+
+// SMSChannel is what enabling the SMS channel of an agent returns (interface 4.9).
+type SMSChannel struct {
+	// Status is one of the SMSStatus constants; expect others.
+	Status SMSStatus `json:"status"`
+	// TraceID identifies the call; quote it when reporting an issue.
+	TraceID string `json:"trace_id"`
 }
 
 // SMSStatus is the state of an SMS channel (interface 3). What moves a channel
@@ -59,15 +68,15 @@ type smsModeBody struct {
 	Mode SMSMode `json:"mode"`
 }
 
-type smsAnswer SMS
+type smsChannelAnswer SMSChannel
 
-func (a *smsAnswer) traceID() string { return a.TraceID }
+func (a *smsChannelAnswer) traceID() string { return a.TraceID }
 
-func (a *smsAnswer) result() (*SMS, error) {
+func (a *smsChannelAnswer) result() (*SMSChannel, error) {
 	if a.Status == "" {
 		return nil, errors.New("status is missing")
 	}
-	return (*SMS)(a), nil
+	return (*SMSChannel)(a), nil
 }
 
 // EnableSMS enables the SMS channel of an agent (interface 4.9). mode is
@@ -76,8 +85,8 @@ func (a *smsAnswer) result() (*SMS, error) {
 //
 // Errors: [ErrInvalid], [ErrBadRequest], [ErrUnauthorized],
 // [ErrPaymentRequired], [ErrNotFound], [ErrRateLimited], [ErrOutcomeUnknown].
-func (c *Client) EnableSMS(ctx context.Context, agentID string, mode SMSMode) (*SMS, error) {
-	return do[*SMS, smsAnswer](ctx, c, request{
+func (c *Client) EnableSMS(ctx context.Context, agentID string, mode SMSMode) (*SMSChannel, error) {
+	return do[*SMSChannel, smsChannelAnswer](ctx, c, request{
 		endpoint: spec.EnableSMS,
 		agentID:  agentID,
 		invalid:  check(spec.SMSChannelMode, string(mode)),

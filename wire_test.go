@@ -72,7 +72,7 @@ var documents = []struct {
 	{"enable_sms.request", "enable_sms.reply",
 		func(ctx context.Context, c client) (any, error) {
 			return c.EnableSMS(ctx, "agent_1", agentmessaging.SMSModeSandbox)
-		}, &agentmessaging.SMS{Status: agentmessaging.SMSStatusNeedsCompliance, TraceID: "trace_1"}},
+		}, &agentmessaging.SMSChannel{Status: agentmessaging.SMSStatusNeedsCompliance, TraceID: "trace_1"}},
 }
 
 // TestDocuments: each call sends the documented request, and returns what the
@@ -100,7 +100,7 @@ func TestResultsAreWrittenAsTheyCame(t *testing.T) {
 		document(t, "warm_up.reply"):      new(agentmessaging.WarmUpResult),
 		document(t, "get_agent.reply"):    new(agentmessaging.Agent),
 		document(t, "send_message.reply"): new(agentmessaging.Reply),
-		document(t, "enable_sms.reply"):   new(agentmessaging.SMS),
+		document(t, "enable_sms.reply"):   new(agentmessaging.SMSChannel),
 		`{"provider":"openai","base_url":"u","model":"m","fingerprint":"f","updated_at":"a","trace_id":"t"}`: new(agentmessaging.BYOKConfig),
 	} {
 		require.NoError(t, json.Unmarshal([]byte(reply), result), reply)

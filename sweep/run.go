@@ -22,6 +22,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/testoption"
 )
 
 // Run is what a run of [Test] leaves, for a check of the user's own (see
@@ -202,7 +203,7 @@ func (s *sweep) execute(t *testing.T, p plan) (*run, bool) {
 type play struct {
 	run      *run
 	restart  bool
-	clock    clock // of the client
+	clock    agentmessaging.Clock // of the client
 	told     told
 	begun    time.Time // by the fake's clock
 	lasted   time.Duration
@@ -276,6 +277,7 @@ func (p *play) client() *agentmessaging.Client {
 		agentmessaging.WithHTTPClient(&http.Client{Transport: &wire{p, p.run.fake.Direct()}}),
 		agentmessaging.WithObserver(p),
 		agentmessaging.WithClock(p.clock),
+		p.run.sameJitter(),
 	}
 	client, err := agentmessaging.NewClient(p.run.fake.BaseURL(), p.run.fake.Key(), append(opts, p.run.sweep.clientOptions...)...)
 	if err != nil {
@@ -335,25 +337,22 @@ func routine() string {
 	return strings.Join(words[:2], " ")
 }
 
-// clock is a clock whose client waits in every run with the same jitter.
-type clock struct {
-	agentmessaging.Clock
-	jitter float64
-}
-
-func (r *run) clock() clock {
-	c := clock{r.fake, rand.New(rand.NewPCG(r.sweep.seed, 0)).Float64()}
+// clock is the clock of the run's client.
+func (r *run) clock() agentmessaging.Clock {
 	switch {
 	case r.sweep.bubble:
-		c.Clock = cooldown.RealClock{} // which is the bubble's
+		return cooldown.RealClock{} // which is the bubble's
 	case r.sweep.single:
-		c.Clock = alone{r.fake}
+		return alone{r.fake}
 	}
-	return c
+	return r.fake
 }
 
-// Random is asked by the client; see agentmessaging.WithClock.
-func (c clock) Random() float64 { return c.jitter }
+// sameJitter has the client wait in every run with the same jitter.
+func (r *run) sameJitter() agentmessaging.Option {
+	jitter := rand.New(rand.NewPCG(r.sweep.seed, 0)).Float64()
+	return testoption.WithRandom(func() float64 { return jitter }).(agentmessaging.Option)
+}
 
 // alone is the clock of a scenario whose calls come from one goroutine: nobody
 // else has to come to rest before the time moves on.

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/testoption"
 )
 
 // The address and the key of every client of New.
@@ -48,13 +48,5 @@ func Jitter(random float64) agentmessaging.Option {
 
 // Random has random decide the jitter, with values in [0, 1).
 func Random(random func() float64) agentmessaging.Option {
-	return agentmessaging.WithClock(clock{random: random})
+	return testoption.WithRandom(random).(agentmessaging.Option)
 }
-
-// clock is that of this machine, or of the bubble.
-type clock struct {
-	cooldown.RealClock
-	random func() float64
-}
-
-func (c clock) Random() float64 { return c.random() }

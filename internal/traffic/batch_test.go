@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/testoption"
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
 )
 
@@ -28,7 +28,6 @@ type batch struct {
 	way, reply time.Duration // at most
 
 	*service
-	cooldown.RealClock
 	begin  time.Time
 	mu     sync.Mutex // guards random
 	random *rand.Rand
@@ -37,7 +36,7 @@ type batch struct {
 // pause takes part of a time.
 func (b *batch) pause(most time.Duration) { time.Sleep(time.Duration(b.Random() * float64(most))) }
 
-// Random makes a batch the clock of its clients, for their jitter.
+// Random decides the jitter of its clients.
 func (b *batch) Random() float64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -62,7 +61,7 @@ func (b *batch) lose(t *testing.T) int {
 	var refused atomic.Int32
 	var group sync.WaitGroup
 	for range b.clients {
-		client, err := agentmessaging.NewClient("https://service.invalid", "key", agentmessaging.WithHTTPClient(&http.Client{Transport: b}), agentmessaging.WithClock(b))
+		client, err := agentmessaging.NewClient("https://service.invalid", "key", agentmessaging.WithHTTPClient(&http.Client{Transport: b}), testoption.WithRandom(b.Random).(agentmessaging.Option))
 		require.NoError(t, err)
 		for range 500 / b.clients {
 			group.Go(func() {
