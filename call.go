@@ -113,18 +113,16 @@ func (c *call) made() int {
 // would send the credential and the body to an address that nobody chose.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// bounded is the context of one attempt's request, and how long it may take.
-func (c *call) bounded(ctx context.Context) (context.Context, context.CancelFunc, time.Duration) {
+// attemptTimeout is how long one attempt may take; 0: only its context ends it.
+func (c *call) attemptTimeout() time.Duration {
 	limit := c.budget
 	if timeout := c.client.httpClient.Timeout; timeout > 0 {
 		limit = min(limit, timeout)
 	}
 	if limit == unbounded { // but by the caller's deadline
-		ctx, cancel := context.WithCancel(ctx)
-		return ctx, cancel, limit
+		return 0
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	return ctx, cancel, limit
+	return limit
 }
 
 // spend takes time off the budget.

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/exchange"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -22,14 +23,13 @@ import (
 // the zero value returns an error from every method.
 type Client struct {
 	settings
-	base      *url.URL
-	header    func(hasBody bool) http.Header // a function, so that no print of the Client shows the key
-	apiKey    func() string                  // a function for the same reason
-	transport http.RoundTripper
-	library   *retryablehttp.Client // repeats attempts
-	coolDown  *cooldown.CoolDown    // nil: none
-	calls     *atomic.Uint64        // how many calls observers and loggers have heard of
-	answered  *atomic.Bool          // the service has answered an attempt; see sent.Trace.Renewed
+	base     *url.URL
+	header   func(hasBody bool) http.Header // a function, so that no print of the Client shows the key
+	apiKey   func() string                  // a function for the same reason
+	sender   *exchange.Sender
+	library  *retryablehttp.Client // repeats attempts
+	coolDown *cooldown.CoolDown    // nil: none
+	calls    *atomic.Uint64        // how many calls observers and loggers have heard of
 }
 
 // NewClient returns a client of the service at baseURL, the address in front
@@ -81,20 +81,19 @@ func (c *Client) With(opts ...Option) (*Client, error) {
 	if err := s.apply(opts); err != nil {
 		return nil, err
 	}
-	transport, answered := c.transport, c.answered
-	if transport == nil || s.httpClient != c.httpClient {
-		transport, answered = s.transport(), new(atomic.Bool)
+	sender := c.sender
+	if sender == nil || s.httpClient != c.httpClient {
+		sender = exchange.New(s.transport())
 	}
 	return &Client{
-		settings:  s,
-		base:      c.base,
-		header:    headers(c.apiKey(), s.userAgent),
-		apiKey:    c.apiKey,
-		transport: transport,
-		library:   newLibrary(&s),
-		coolDown:  s.coolDown(c.coolDown),
-		calls:     c.calls,
-		answered:  answered,
+		settings: s,
+		base:     c.base,
+		header:   headers(c.apiKey(), s.userAgent),
+		apiKey:   c.apiKey,
+		sender:   sender,
+		library:  newLibrary(&s),
+		coolDown: s.coolDown(c.coolDown),
+		calls:    c.calls,
 	}, nil
 }
 

@@ -93,8 +93,6 @@ func kindOf(status int) error {
 
 // What a status means for a call, whatever its kind. HTTP knows none above 599: a
 // call treats them as server errors, since the service may have done the work.
-func isStatus(status int) bool      { return status >= 100 }
-func isFinal(status int) bool       { return status >= 200 }
 func isSuccess(status int) bool     { return status >= 200 && status <= 299 }
 func isRedirect(status int) bool    { return status >= 300 && status <= 399 }
 func isClientError(status int) bool { return status >= 400 && status <= 499 }

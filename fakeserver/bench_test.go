@@ -84,7 +84,7 @@ var benchWays = []struct {
 func hostOf(h http.Handler) *memnet.Host {
 	return &memnet.Host{
 		Name: "the fake", Addr: strings.TrimPrefix(fakeURL, "https://") + ":443", Handler: h,
-		Describe: func(r *http.Request) string { return r.Method }, Now: time.Now,
+		Describe: func(r *http.Request) string { return r.Method },
 	}
 }
 

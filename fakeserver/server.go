@@ -98,7 +98,7 @@ func Open(opts ...Option) (*Server, error) {
 	}
 	s := &Server{config: c, world: newWorld(&c, c.clock().UTC())}
 	s.host.Name, s.host.Addr = "the fake", host+":443"
-	s.host.Handler, s.host.Describe, s.host.Now, s.host.Refuses = s, callName, s.now, s.refuses
+	s.host.Handler, s.host.Describe, s.host.Refuses = s, callName, s.refuses
 	return s, nil
 }
 

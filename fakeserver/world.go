@@ -105,7 +105,8 @@ func (s *Server) Now() time.Time { return s.now() }
 // Advance moves the fake's clock forward by d. Windows of limits close, and the
 // times in later answers, the Date header included, are later by d. It ends
 // each Sleep whose time has come. Other waits, such as a Latency, are not
-// shortened. A negative d panics.
+// shortened. A client's cool-down ends by the client's clock: give the client
+// agentmessaging.WithClock(fake). A negative d panics.
 func (s *Server) Advance(d time.Duration) {
 	if d < 0 {
 		misuse("Advance", "%v is negative; the clock only moves forward", d)

@@ -2,7 +2,6 @@ package cooldown
 
 import (
 	"context"
-	"net"
 	"time"
 )
 
@@ -29,20 +28,4 @@ func (RealClock) Sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// Follow reads the time from a connection that knows the service's, as the
-// fake's connections do: so the cool-down notices Advance though the client has
-// no clock of its own. It asks the connection and not the transport, which may
-// be wrapped.
-func (c *CoolDown) Follow(conn net.Conn) {
-	if timed, ok := conn.(interface{ Now() time.Time }); ok && c != nil && c.clock == (RealClock{}) && c.heard.Load() == nil {
-		now := timed.Now
-		c.heard.CompareAndSwap(nil, &now)
-	}
-}
-
-func (c *CoolDown) now() time.Time {
-	if heard := c.heard.Load(); heard != nil {
-		return (*heard)()
-	}
-	return c.clock.Now()
-}
+func (c *CoolDown) now() time.Time { return c.clock.Now() }

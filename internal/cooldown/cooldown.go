@@ -24,7 +24,6 @@ import (
 // holds back nobody.
 type CoolDown struct {
 	clock  Clock
-	heard  atomic.Pointer[func() time.Time] // in place of real time
 	random func() float64
 
 	busy  atomic.Int32 // gates that hold anybody up

@@ -1,7 +1,6 @@
 package cooldown
 
 import (
-	"net"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -108,21 +107,6 @@ func TestGateStaysShut(t *testing.T) {
 			clock.pass(t, c, reading, &seats[0], 0)
 			c.Done(&seats[0], Outcome{})
 		}
-	}
-}
-
-// timed is a connection that knows the service's time.
-type timed struct{ net.Conn }
-
-func (timed) Now() time.Time { return epoch }
-
-// TestClockOfAConnection counts, unless the client has a clock of its own.
-func TestClockOfAConnection(t *testing.T) {
-	own := &handClock{now: epoch.Add(time.Hour)}
-	for clock, want := range map[Clock]time.Time{nil: epoch, own: own.now} {
-		c := New(clock, nil)
-		c.Follow(timed{})
-		assert.Equal(t, want, c.now())
 	}
 }
 

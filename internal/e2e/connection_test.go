@@ -126,26 +126,18 @@ func TestGetHasNoBody(t *testing.T) {
 	}
 }
 
-// TestAdvanceEndsTheCoolDown of a client that has the fake's clock, or hears it
-// from the fake's connections.
+// TestAdvanceEndsTheCoolDown of a client that has the fake's clock.
 func TestAdvanceEndsTheCoolDown(t *testing.T) {
-	wrapped := func(t *testing.T, fake *fakeserver.Server) (string, http.RoundTripper) {
-		return fake.BaseURL(), struct{ http.RoundTripper }{fake.HTTPClient(t).Transport}
-	}
 	socket := func(t *testing.T, fake *fakeserver.Server) (string, http.RoundTripper) {
 		server := httptest.NewServer(fake)
 		t.Cleanup(server.Close)
 		return server.URL, nil
 	}
-	for name, way := range map[string]wayToFake{"wire": overMemory, "direct": directly, "wrapped": wrapped, "socket": socket} {
+	for name, way := range map[string]wayToFake{"wire": overMemory, "direct": directly, "socket": socket} {
 		t.Run(name, func(t *testing.T) {
 			fake := fakeserver.New(t)
 			fake.Advance(48 * time.Hour) // its clock and the machine's are apart from the start
-			opts := []agentmessaging.Option{clienttest.Once}
-			if name == "socket" {
-				opts = append(opts, agentmessaging.WithClock(fake))
-			}
-			client := clientBy(t, fake, way, opts...)
+			client := clientBy(t, fake, way, clienttest.Once, agentmessaging.WithClock(fake))
 			fake.Exhaust(fake.Key(), fakeserver.LimitKeyDay)
 			assert.ErrorIs(t, clienttest.Get(t.Context(), client), agentmessaging.ErrRateLimited)
 			fake.Advance(time.Hour / 2)

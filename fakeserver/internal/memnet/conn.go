@@ -97,13 +97,7 @@ func (c *conn) SetWriteDeadline(t time.Time) error {
 
 // noConn is the connection that a hook gets from Direct, which has none: it has
 // addresses, and is closed.
-type noConn struct {
-	client net.Addr
-	host   *Host
-}
-
-// Now is the clock that clients with a cool-down look for in a connection.
-func (c noConn) Now() time.Time { return c.host.Now() }
+type noConn struct{ client net.Addr }
 
 func (noConn) Read([]byte) (int, error)         { return 0, net.ErrClosed }
 func (noConn) Write([]byte) (int, error)        { return 0, net.ErrClosed }

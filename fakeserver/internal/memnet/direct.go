@@ -73,7 +73,7 @@ func (d *direct) connect(req *http.Request) error {
 	}
 	if trace.GotConn != nil {
 		client := net.TCPAddrFromAddrPort(d.host.nextAddr(d.ip))
-		trace.GotConn(httptrace.GotConnInfo{Conn: noConn{client, d.host}})
+		trace.GotConn(httptrace.GotConnInfo{Conn: noConn{client}})
 	}
 	if trace.WroteHeaders != nil {
 		trace.WroteHeaders()

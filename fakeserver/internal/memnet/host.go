@@ -18,7 +18,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
-	"time"
 )
 
 // Host is a handler at an address in memory. Set its exported fields before its
@@ -32,8 +31,6 @@ type Host struct {
 	// Refuses reports whether nobody accepts the connection for a request, of a
 	// client with that address. It is asked before anything is sent. nil: never.
 	Refuses func(*http.Request, netip.Addr) bool
-	// Now is the clock of the other side. The connections of clients show it.
-	Now func() time.Time
 
 	ports  atomic.Uint32
 	closed atomic.Bool

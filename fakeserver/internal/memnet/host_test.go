@@ -13,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -33,7 +32,6 @@ func hostOf(h http.Handler) *memnet.Host {
 	return &memnet.Host{
 		Name: "the service", Addr: address, Handler: h,
 		Describe: func(r *http.Request) string { return r.Method },
-		Now:      func() time.Time { return time.Unix(1, 0) },
 	}
 }
 

@@ -68,9 +68,6 @@ type clientConn struct {
 	host *Host
 }
 
-// Now is the clock that a client with a cool-down looks for in its connection.
-func (c *clientConn) Now() time.Time { return c.host.Now() }
-
 func (c *clientConn) Write(p []byte) (int, error) {
 	if c.host.closed.Load() {
 		return 0, c.wrap("write", c.host.errClosed())

@@ -32,9 +32,6 @@ func TestHooks(t *testing.T) {
 				want = "" // a Transport asks where to connect before its first hook
 			}
 			wantSame(t, fmt.Sprint("way ", i, ": ", url), want, ran)
-			if conn != nil {
-				assert.Equal(t, time.Unix(1, 0), conn.(interface{ Now() time.Time }).Now())
-			}
 			if conn == nil || i == 0 {
 				continue
 			}

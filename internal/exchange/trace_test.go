@@ -1,4 +1,4 @@
-package sent
+package exchange
 
 import (
 	"context"
@@ -15,10 +15,6 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-type follower struct{}
-
-func (follower) Follow(net.Conn) {}
-
 // TestConnectionForARepeat is closed before net/http can write to it, which it
 // may do though the attempt has ended. One for the first try, or for another
 // after an answer, is left alone.
@@ -28,7 +24,7 @@ func TestConnectionForARepeat(t *testing.T) {
 		repeat           bool
 	}{{0, 0, false}, {1, 0, true}, {1, 1, false}, {2, 1, true}} {
 		stopped := 0
-		trace := &Trace{Stop: func() { stopped++ }, Follower: follower{}}
+		trace := &trace{stop: func() { stopped++ }}
 		trace.headers.Store(tt.headers)
 		trace.answers.Store(tt.answers)
 		client, service := net.Pipe()
@@ -58,10 +54,10 @@ func TestTurnedAway(t *testing.T) {
 		assert.Equal(t, want, turnedAway(err), err)
 	}
 	for _, http2 := range []bool{true, false} {
-		trace := &Trace{}
+		trace := new(trace)
 		trace.http2.Store(http2)
-		assert.Equal(t, http2, trace.Crowded(errors.New("net/http: cannot rewind body after connection loss")), "HTTP/2: %v", http2)
-		assert.False(t, trace.Crowded(refused), "HTTP/2: %v, refused is not crowded", http2)
+		assert.Equal(t, http2, trace.crowded(errors.New("net/http: cannot rewind body after connection loss")), "HTTP/2: %v", http2)
+		assert.False(t, trace.crowded(refused), "HTTP/2: %v, refused is not crowded", http2)
 	}
 }
 
@@ -72,14 +68,14 @@ func TestReason(t *testing.T) {
 		io.EOF: io.EOF, plain: http.ErrSchemeMismatch,
 		errors.New("http2: Transport: cannot retry err [why] after Request.Body was written; define Request.GetBody"): errors.New("why"),
 	} {
-		assert.Equal(t, want, new(Trace).Reason(err))
+		assert.Equal(t, want, new(trace).reason(err))
 	}
-	repeated := new(Trace)
+	repeated := new(trace)
 	repeated.repeat.Store(true)
-	assert.Equal(t, errNoAnswer, repeated.Reason(io.EOF))
-	crowded := new(Trace)
+	assert.Equal(t, errNoAnswer, repeated.reason(io.EOF))
+	crowded := new(trace)
 	crowded.http2.Store(true)
-	assert.Equal(t, errCrowded, crowded.Reason(errors.New("net/http: cannot rewind body after connection loss")))
+	assert.Equal(t, errCrowded, crowded.reason(errors.New("net/http: cannot rewind body after connection loss")))
 }
 
 // TestMaybeSent: only what cannot have reached the service was not sent.
@@ -107,20 +103,20 @@ func TestMaybeSent(t *testing.T) {
 		{"dialed in vain, without hooks", false, false, 0, 0, t.Context(), refused, false},
 		{"a transport without hooks", false, false, 0, 0, t.Context(), io.EOF, true},
 	} {
-		trace := &Trace{}
+		trace := new(trace)
 		trace.started.Store(tt.started)
 		trace.connected.Store(tt.connected)
 		trace.headers.Store(tt.headers)
 		trace.hints.Store(tt.hints)
-		assert.Equal(t, tt.want, trace.MaybeSent(tt.ctx, nil, tt.err), tt.name)
+		assert.Equal(t, tt.want, trace.maybeSent(tt.ctx, nil, tt.err), tt.name)
 	}
-	assert.False(t, new(Trace).MaybeSent(t.Context(), &http.Transport{}, io.EOF), "net/http runs the hooks")
+	assert.False(t, new(trace).maybeSent(t.Context(), &http.Transport{}, io.EOF), "net/http runs the hooks")
 }
 
 // TestHintsAreBounded: a thousand 1xx may come before the answer.
 func TestHintsAreBounded(t *testing.T) {
 	for hints, want := range map[int]error{1000: nil, 1001: errTooManyHints} {
-		trace, got := &Trace{}, error(nil)
+		trace, got := new(trace), error(nil)
 		for range hints {
 			got = trace.got1xx(http.StatusProcessing, nil)
 		}

@@ -1,7 +1,4 @@
-// Package sent tells whether the service can have seen a request, and keeps
-// net/http from sending it again on its own, where no retry policy, limiter or
-// observer would know of it.
-package sent
+package exchange
 
 import (
 	"context"
@@ -15,12 +12,11 @@ import (
 	"sync/atomic"
 )
 
-// Trace follows one request by net/http's hooks. They run on the transport's
+// trace follows one request by net/http's hooks. They run on the transport's
 // goroutines and may fire after RoundTrip has returned, so each attempt has its
 // own.
-type Trace struct {
-	Stop     func()                             // ends the attempt
-	Follower interface{ Follow(conn net.Conn) } // gets the connection
+type trace struct {
+	stop func() // ends the attempt
 
 	started, connected atomic.Bool
 	headers            atomic.Int32 // written; a transport that repeats writes more than one
@@ -31,8 +27,8 @@ type Trace struct {
 	hooks              httptrace.ClientTrace
 }
 
-// Within returns a context under which the request is followed.
-func (t *Trace) Within(ctx context.Context) context.Context {
+// within returns a context under which the request is followed.
+func (t *trace) within(ctx context.Context) context.Context {
 	t.hooks = httptrace.ClientTrace{
 		GetConn:              t.getConn,
 		GotConn:              t.gotConn,
@@ -43,12 +39,12 @@ func (t *Trace) Within(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &t.hooks)
 }
 
-func (t *Trace) getConn(string) {
+func (t *trace) getConn(string) {
 	t.started.Store(true)
 	t.preventRepeat()
 }
 
-func (t *Trace) gotConn(info httptrace.GotConnInfo) {
+func (t *trace) gotConn(info httptrace.GotConnInfo) {
 	t.connected.Store(true)
 	http2 := speaksHTTP2(info.Conn)
 	if t.preventRepeat() {
@@ -59,7 +55,6 @@ func (t *Trace) gotConn(info httptrace.GotConnInfo) {
 	}
 	t.old.Store(info.Reused)
 	t.http2.Store(http2)
-	t.Follower.Follow(info.Conn)
 }
 
 // preventRepeat ends the attempt where another connection is wanted for a
@@ -67,10 +62,10 @@ func (t *Trace) gotConn(info httptrace.GotConnInfo) {
 // again. A transport of the caller's that repeats what was answered may go on.
 // Both hooks ask: the first one saves a dial, but does not run for an HTTP/2
 // connection that was dialed for another request.
-func (t *Trace) preventRepeat() bool {
+func (t *trace) preventRepeat() bool {
 	if t.headers.Load() > t.answers.Load() {
 		t.repeat.Store(true)
-		t.Stop()
+		t.stop()
 	}
 	return t.repeat.Load()
 }
@@ -83,7 +78,7 @@ func speaksHTTP2(conn net.Conn) bool {
 // got1xx takes back that there was an answer: after a 1xx, net/http may still
 // repeat the request. net/http bounds the number of 1xx itself, unless this hook
 // is set; so it is bounded here.
-func (t *Trace) got1xx(int, textproto.MIMEHeader) error {
+func (t *trace) got1xx(int, textproto.MIMEHeader) error {
 	t.answers.Store(0)
 	if t.hints.Add(1) > maxHints {
 		return errTooManyHints
@@ -100,10 +95,10 @@ var (
 	errCrowded      = errors.New("the HTTP/2 connection was full or closing")
 )
 
-// Reason is why the attempt failed. Where a repeat was prevented, net/http does
+// reason is why the attempt failed. Where a repeat was prevented, net/http does
 // not tell the error that led to it; where it could not repeat, it asks for a
 // GetBody, which no caller of a method can give.
-func (t *Trace) Reason(err error) error {
+func (t *trace) reason(err error) error {
 	why, kept := strings.CutPrefix(err.Error(), notRepeated)
 	var record tls.RecordHeaderError
 	switch {
@@ -111,7 +106,7 @@ func (t *Trace) Reason(err error) error {
 		return http.ErrSchemeMismatch // as http.Client says, which is not between
 	case t.repeat.Load():
 		return errNoAnswer
-	case t.Crowded(err):
+	case t.crowded(err):
 		return errCrowded
 	case kept:
 		why, _, _ = strings.Cut(why, "] after Request.Body")
@@ -124,12 +119,33 @@ func (t *Trace) Reason(err error) error {
 // would have sent again over HTTP/2.
 const notRepeated = "http2: Transport: cannot retry err ["
 
-// MaybeSent is false only where it is certain that the service has processed
+// missed sorts err.
+func (t *trace) missed(ctx context.Context, err error) Missed {
+	switch {
+	case err == nil:
+		return NotMissed
+	case ctx.Err() != nil && !t.repeat.Load():
+		return NoAnswer
+	case isRefused(err):
+		return Refused
+	case errors.Is(err, errTooLarge):
+		return Unreadable
+	}
+	return Broken
+}
+
+// isRefused reports net/http's words for a stream that the service refused.
+func isRefused(err error) bool {
+	text := strings.TrimPrefix(err.Error(), notRepeated)
+	return strings.HasPrefix(text, "stream error: stream ID ") && strings.Contains(text, "; REFUSED_STREAM; ")
+}
+
+// maybeSent is false only where it is certain that the service has processed
 // nothing. A header that was written counts before the error, because a
 // transport that repeats returns only its last error. Where no hook ran, nothing
 // is certain, unless the transport is net/http's own, which runs them. Nor is it
 // when the attempt's context ends while the header may be on its way.
-func (t *Trace) MaybeSent(ctx context.Context, transport http.RoundTripper, err error) bool {
+func (t *trace) maybeSent(ctx context.Context, transport http.RoundTripper, err error) bool {
 	switch headers := t.headers.Load(); {
 	case headers > 1:
 		return true
@@ -144,17 +160,17 @@ func (t *Trace) MaybeSent(ctx context.Context, transport http.RoundTripper, err 
 	return t.connected.Load() && (ctx.Err() != nil || isTimeoutOrCancel(err))
 }
 
-// Renewed reports that an HTTP/2 connection, which was used before, did not take
+// renewed reports that an HTTP/2 connection, which was used before, did not take
 // the request: as a rule because the service replaces its connections now and
 // then, and net/http would have sent the request again at once. Where the
 // service never answered, that is not the reason.
-func (t *Trace) Renewed(err error) bool {
+func (t *trace) renewed(err error) bool {
 	return t.http2.Load() && t.old.Load() && (t.repeat.Load() || turnedAway(err))
 }
 
-// Crowded reports that an HTTP/2 connection was full, or closing, before
+// crowded reports that an HTTP/2 connection was full, or closing, before
 // anything was written to it.
-func (t *Trace) Crowded(err error) bool {
+func (t *trace) crowded(err error) bool {
 	return t.http2.Load() && err.Error() == "net/http: cannot rewind body after connection loss"
 }
 
