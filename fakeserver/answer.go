@@ -8,10 +8,10 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// answer is a complete answer, with its body as Calls shows it.
+// answer is a complete answer.
 type answer struct {
 	memnet.Response
-	shown string
+	foreign bool // the body is one that the test wrote
 }
 
 func (f *failure) answer(by *choices, date, traceID string) answer {
@@ -19,9 +19,7 @@ func (f *failure) answer(by *choices, date, traceID string) answer {
 	if !by.reason {
 		e.Reason = ""
 	}
-	body := encode(e)
-	a := newAnswer(f.status, date, body)
-	a.shown = string(body)
+	a := newAnswer(f.status, date, encode(e))
 	switch f.status {
 	case http.StatusUnauthorized:
 		a.Header["Www-Authenticate"] = []string{"Bearer"}
@@ -33,7 +31,6 @@ func (f *failure) answer(by *choices, date, traceID string) answer {
 	return a
 }
 
-// newAnswer makes an answer whose shown part is still empty.
 func newAnswer(status int, date string, body []byte) answer {
 	values := []string{"application/json", date, strconv.Itoa(len(body))} // in one slice, which saves allocations
 	return answer{Response: memnet.Response{Status: status, Body: body, Header: http.Header{

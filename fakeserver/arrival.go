@@ -5,8 +5,10 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/mask"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
@@ -18,9 +20,9 @@ type arrival struct {
 	agentID   string
 	ip        netip.Addr
 	members   members
-	secrets   []string // the token and the provider keys of the body; never stored
-	misrouted *failure // 404 or 405, judged before the key
-	malformed *failure // 400, judged after the key and the request limits
+	secrets   mask.Secrets // the token and the provider keys of the body; never stored
+	misrouted *failure     // 404 or 405, judged before the key
+	malformed *failure     // 400, judged after the key and the request limits
 }
 
 // members holds the values of a request body by field. A free object is stored
@@ -51,7 +53,7 @@ func (s *Server) receive(r *http.Request) *request {
 	raw, size, flaw := readBody(r)
 	token, hasKey := bearer(r.Header["Authorization"])
 	req := &request{now: s.now(), arrival: arrival{
-		ip: clientIP(r), malformed: flaw, secrets: secretsOf(token, raw),
+		ip: clientIP(r), malformed: flaw, secrets: mask.SecretsOf(token, raw),
 	}}
 	req.route, req.agentID, req.misrouted = find(r.Method, sentPath(r.URL))
 	if req.misrouted != nil && s.config.unknownMethod == http.StatusNotFound {
@@ -63,40 +65,53 @@ func (s *Server) receive(r *http.Request) *request {
 	if req.route != nil && req.route.spec.Body != nil && flaw == nil {
 		s.parse(req, r.Header, raw)
 	}
-	if req.malformed != nil || req.misrouted != nil {
-		s.keepRefused(req, raw)
-	}
+	s.recordBody(req, raw)
 	return req
 }
 
 func (s *Server) parse(req *request, h http.Header, raw []byte) {
-	members, shown, flaw := s.config.parseBody(req.route.spec, h, raw, s.config.messageTexts)
+	members, flaw := s.config.parseBody(req.route.spec, h, raw)
 	if flaw != nil {
-		flaw.reason = redact(flaw.reason, req.secrets)
+		flaw.reason = req.secrets.Clean(flaw.reason)
 	}
 	req.members, req.malformed = members, flaw
-	req.record.call.Body = clip(redactJSON(shown, req.secrets), spec.KeptBody)
 	req.record.text, req.record.hasText = members.get(spec.MessageText)
 }
 
-// keepRefused records a body that no endpoint accepts. On a test's first day its
-// author looks for it.
-func (s *Server) keepRefused(req *request, raw []byte) {
-	l := legible{texts: s.config.messageTexts, secrets: req.secrets}
-	if req.route != nil {
-		l.fields = req.route.spec.Body
+// recordBody records the body, and more of one that the endpoint accepts: of any
+// other it is not known which strings are keys or words.
+func (s *Server) recordBody(req *request, raw []byte) {
+	body := mask.Body{Texts: s.config.messageTexts, Secrets: req.secrets}
+	switch {
+	case req.malformed == nil && req.misrouted == nil && req.route.spec.Body == nil:
+		return
+	case req.malformed != nil || req.misrouted != nil:
+		body.Foreign, body.Known = true, req.showsField
+		raw = raw[:min(len(raw), spec.KeptBody)]
 	}
-	raw = raw[:min(len(raw), spec.KeptBody)]
-	req.record.call.Body = clip(l.of(raw), spec.KeptBody)
+	req.record.call.Body = mask.Clip(body.Of(raw), spec.KeptBody)
+}
+
+// showsField reports whether the endpoint has a field of that name with a value
+// that a record may hold.
+func (req *request) showsField(member string) bool {
+	return req.route != nil && slices.ContainsFunc(req.route.spec.Body, func(f *spec.Field) bool { return shows(f, member) })
+}
+
+func shows(f *spec.Field, member string) bool {
+	if f.Kind == spec.Object {
+		return slices.ContainsFunc(f.Fields, func(inner *spec.Field) bool { return shows(inner, member) })
+	}
+	return f.Name() == member && f != spec.SystemPrompt && f != spec.MessageText
 }
 
 func newRecord(r *http.Request, req *request) *record {
 	rec := &record{call: Call{
-		Header:  redactHeader(r.Header, req.secrets),
+		Header:  req.secrets.CleanHeader(r.Header),
 		Time:    req.now,
-		Method:  kept(redact(r.Method, req.secrets)),
-		Path:    kept(redactPath(sentPath(r.URL), req.secrets)),
-		AgentID: kept(redact(req.agentID, req.secrets)),
+		Method:  kept(req.secrets.Clean(r.Method)),
+		Path:    kept(req.secrets.CleanPath(sentPath(r.URL))),
+		AgentID: kept(req.secrets.Clean(req.agentID)),
 		Address: req.ip.String(),
 	}}
 	rec.call.URL = addressOf(r, rec.call.Path, req.secrets)
@@ -107,24 +122,16 @@ func newRecord(r *http.Request, req *request) *record {
 }
 
 // addressOf is where a request was sent to, without secrets; path has none.
-func addressOf(r *http.Request, path string, secrets []string) string {
+func addressOf(r *http.Request, path string, secrets mask.Secrets) string {
 	scheme := "http://"
 	if r.TLS != nil || r.Host == host {
 		scheme = "https://"
 	}
-	address := scheme + kept(redact(r.Host, secrets)) + path
+	address := scheme + kept(secrets.Clean(r.Host)) + path
 	if r.URL.RawQuery == "" {
 		return address
 	}
-	values := r.URL.Query()
-	for name, all := range values {
-		for i, v := range all {
-			if looksSecret(v) || containsAny(strings.ToLower(name), secretNames) {
-				all[i] = redactedKey
-			}
-		}
-	}
-	return address + "?" + kept(redact(values.Encode(), secrets))
+	return address + "?" + kept(secrets.CleanQuery(r.URL.Query()))
 }
 
 // readBody reads the whole body, even if it is wrong, so that the answer does

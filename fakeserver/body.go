@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -13,27 +14,26 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
-// parseBody checks a body against the endpoint's fields. shown is the body for
-// Calls; it is "" for a body that is wrong.
-func (c *choices) parseBody(e *spec.Endpoint, header http.Header, raw []byte, texts bool) (found members, shown string, flaw *failure) {
+// parseBody checks a body against the endpoint's fields.
+func (c *choices) parseBody(e *spec.Endpoint, header http.Header, raw []byte) (members, *failure) {
 	if len(raw) == 0 && e.BodyOptional { // a Content-Type says nothing about no body
-		return nil, "", nil
+		return nil, nil
 	}
 	if f := c.checkEncoding(header); f != nil {
-		return nil, "", f
+		return nil, f
 	}
 	if c.behindBody {
 		raw = firstDocument(raw)
 	}
 	p := parser{
-		scanner: scanOf(raw), choices: c, texts: texts,
+		Scanner: strictjson.Scanner{Data: raw}, choices: c,
 		open: c.unknownMembers && e == spec.SendMessage, found: make(members, 0, 4), // few calls have more
 	}
 	p.Duplicates = c.duplicateMembers
 	if f := p.document(e.Body); f != nil {
-		return nil, "", f
+		return nil, f
 	}
-	return p.found, p.shown(), nil
+	return p.found, nil
 }
 
 func firstDocument(raw []byte) []byte {
@@ -45,9 +45,8 @@ func firstDocument(raw []byte) []byte {
 }
 
 type parser struct {
-	scanner
+	strictjson.Scanner
 	*choices
-	texts bool // show texts
 	open  bool // unknown members are accepted
 	found members
 }
@@ -69,8 +68,7 @@ func (p *parser) object(path string, fields []*spec.Field) *failure {
 		i := p.indexField(fields, name)
 		switch {
 		case i < 0 && p.open:
-			f := unfree("body", p.FreeMember(name))
-			if p.hideKeys(); f != nil {
+			if f := unfree("body", p.FreeMember(name)); f != nil {
 				return f
 			}
 			continue
@@ -138,11 +136,7 @@ func (p *parser) value(f *spec.Field) *failure {
 }
 
 func (p *parser) string(f *spec.Field) *failure {
-	from := p.Pos
 	s := p.Text()
-	if instead := p.redaction(f, s); instead != "" {
-		p.hide(strictjson.Span{From: from, To: p.Pos}, `"`+instead+`"`) // nothing in it needs an escape
-	}
 	switch {
 	case p.Torn:
 		return badRequest(f.Path, strictjson.ErrHalfPair.Error())
@@ -157,7 +151,7 @@ func (p *parser) string(f *spec.Field) *failure {
 
 func (p *parser) metadata(f *spec.Field) *failure {
 	from := p.Pos
-	if flaw := p.free(f.Path); flaw != nil {
+	if flaw := unfree(f.Path, p.Free()); flaw != nil {
 		return flaw
 	}
 	var compact bytes.Buffer
@@ -166,16 +160,14 @@ func (p *parser) metadata(f *spec.Field) *failure {
 	return nil
 }
 
-// redaction replaces a field's value in Calls; "" means that Calls shows the
-// value.
-func (p *parser) redaction(f *spec.Field, value string) string {
-	switch f {
-	case spec.LLMAPIKey, spec.BYOKAPIKey:
-		return redactedKey
-	case spec.SystemPrompt, spec.MessageText:
-		if !p.texts {
-			return redactedText(value)
-		}
+// unfree is the refusal of a value that Free did not accept.
+func unfree(path string, err error) *failure {
+	var twice strictjson.Twice
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &twice):
+		return badRequest(path, "member "+memberName(string(twice))+" is there twice")
 	}
-	return ""
+	return badRequest(path, err.Error())
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/mask"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
@@ -159,7 +160,7 @@ func tellingHeader(value string) string {
 	if notNumber == nil || notDate == nil || notMedia == nil && mediaTypes.MatchString(kind) {
 		return value
 	}
-	return redactedText(value)
+	return mask.Text(value)
 }
 
 var mediaTypes = regexp.MustCompile(`^(application|text|image)/[a-z+.-]+$`)

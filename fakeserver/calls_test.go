@@ -55,7 +55,7 @@ func TestSent(t *testing.T) {
 		{fakeserver.RateLimited("soon, says Bob"), 429, 75, limited, "[redacted, 14 characters]", "75", "application/json", false},
 		{fakeserver.RawAnswer(502, "text/html", "<h1>Bad gateway</h1>"), 502, 20, "[redacted, 7 characters] [redacted, 12 characters]", "", "20", "text/html", false},
 		{fakeserver.LoseReply(fakeserver.Answer(504, "")), 504, 85, lost, "", "85", "application/json", false},
-		{fakeserver.TruncateReply(5), 200, 5, decidedReply, "", "55", "application/json", false},
+		{fakeserver.TruncateReply(20), 200, 20, `{"reply_text":"[redacted, 5 characters]`, "", "55", "application/json", false},
 		{fakeserver.Answer(204, "x"), 204, 0, "", "", "", "", false},
 		{fakeserver.CloseEarly(), 0, 0, "", "", "", "", false},
 		{fakeserver.TruncateReply(5), 200, 5, `{"rep`, "", "55", "application/json", true}, // as far as it went

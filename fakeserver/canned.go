@@ -97,7 +97,7 @@ func (a answer) withoutEmpty() answer {
 // bodiless removes the body where the status allows none (RFC 9110, 6.4.1).
 func (c *canned) bodiless(a answer) answer {
 	if c.status == http.StatusNoContent || c.status == http.StatusNotModified {
-		a.Body, a.shown, a.Header["Content-Type"] = nil, "", nil
+		a.Body, a.Header["Content-Type"] = nil, nil
 		delete(a.Header, "Content-Length")
 	}
 	return a
@@ -113,11 +113,10 @@ func codeOf(status int) string {
 	return strings.ReplaceAll(strings.ToLower(name), " ", "_")
 }
 
-func (c *canned) answer(by *choices, req *request, date string, shown legible) answer {
+func (c *canned) answer(by *choices, req *request, date string) answer {
 	a := c.failure(req).answer(by, date, req.traceID())
 	if c.raw || c.body != "" {
-		a.Body = []byte(c.body)
-		a.shown = shown.of(a.Body)
+		a.Body, a.foreign = []byte(c.body), true
 	}
 	a.Header["Content-Length"] = []string{strconv.Itoa(len(a.Body))}
 	if c.raw {
@@ -168,8 +167,7 @@ func (c *canned) failure(req *request) *failure {
 // fault's. A callback that panicked has decided nothing.
 func (s *Server) outcome(req *request, decided answer) answer {
 	if req.fault != nil && req.fault.canned != nil {
-		shown := legible{texts: s.config.messageTexts, fields: replyFields, secrets: req.secrets}
-		return req.fault.canned.answer(s.config.choices, req, s.date(), shown)
+		return req.fault.canned.answer(s.config.choices, req, s.date())
 	}
 	return decided
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/mask"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -50,7 +51,7 @@ func ByKey(key string) Matcher {
 
 // ByAgent matches calls whose path names this agent.
 func ByAgent(agentID string) Matcher {
-	recorded := clip(agentID, maxRecorded)
+	recorded := mask.Clip(agentID, maxRecorded)
 	return Matcher{
 		matches: func(r *record) bool { return r.call.AgentID == recorded },
 		says:    "ByAgent(" + describeID(agentID) + ")",
@@ -105,7 +106,7 @@ func caller() string {
 // like one may be a key, and is not shown.
 func describeID(id string) string {
 	if !strings.HasPrefix(id, "agent_") {
-		return withheld
+		return mask.Withheld
 	}
 	return strings.Trim(quoteName(id), `"`)
 }

@@ -141,9 +141,3 @@ func (t *turn) reply() (r Reply) {
 // defaultReply depends on the text alone, so that a test which does not care
 // about replies sets nothing up.
 func defaultReply(text string) string { return "You wrote: " + text }
-
-func (m *messageReply) redacted() reply {
-	shown := *m
-	shown.ReplyText = redactedText(m.ReplyText)
-	return &shown
-}

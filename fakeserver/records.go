@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/mask"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
@@ -73,7 +74,7 @@ func (s *Server) complete(req *request, a answer) {
 	c := &req.record.call
 	c.Status = a.Status
 	c.Took = max(0, s.now().Sub(c.Time)) // somebody may set the machine's clock back
-	c.ReplyBody = clip(redactJSON(a.shown, req.secrets), spec.KeptBody)
+	c.ReplyBody = s.shownReply(req, a, a.Body)
 }
 
 // completeSent records what will be sent. Where the client leaves before, it
@@ -95,7 +96,7 @@ func (s *Server) completeSent(req *request, out answer) {
 	call.Sent.Status, call.Sent.Bytes, call.Sent.Body = out.Status, len(part), call.ReplyBody
 	ofTest := req.fault != nil && req.fault.canned != nil
 	if ofTest || !whole {
-		call.Sent.Body = clip(redactJSON(out.shownPart(part), req.secrets), spec.KeptBody)
+		call.Sent.Body = s.shownReply(req, out, part)
 	}
 	call.Sent.Header = sentHeader(out.Header, ofTest && !s.config.messageTexts)
 }
@@ -112,12 +113,18 @@ func (req *request) delivery(out answer) memnet.Delivery {
 	return memnet.Delivery{}
 }
 
-// shownPart is a part of the body as Calls shows it. Redacted words are not cut.
-func (a answer) shownPart(part []byte) string {
-	if a.shown == string(a.Body) {
-		return clip(a.shown, len(part))
-	}
-	return a.shown
+// shownReply is a body, or the part of it that was sent, as Calls shows it.
+func (s *Server) shownReply(req *request, a answer, part []byte) string {
+	body := mask.Body{Texts: s.config.messageTexts, Secrets: req.secrets, Foreign: a.foreign, Known: isReplyMember}
+	return mask.Clip(body.Of(part), spec.KeptBody)
+}
+
+// isReplyMember reports whether the strings of a member of an answer may be
+// recorded, whoever wrote the answer.
+func isReplyMember(member string) bool { return slices.Contains(replyMembers, member) }
+
+var replyMembers = []string{
+	"error", "reason", "limit_key", "trace_id", "status", "agent_id", "service", "version", "mode", "provider",
 }
 
 func (s *Server) records() []*record {

@@ -166,15 +166,9 @@ func (s *Server) compose(req *request, rep reply, flaw *failure) answer {
 	if flaw != nil {
 		c, by := &req.record.call, s.config.choices
 		c.Code, c.LimitKey = by.errorName(flaw.code), by.limitName(flaw.limit)
-		c.Reason, c.Member = redact(flaw.reason, req.secrets), redact(flaw.member, req.secrets)
+		c.Reason, c.Member = req.secrets.Clean(flaw.reason), req.secrets.Clean(flaw.member)
 		return flaw.answer(by, s.date(), req.traceID())
 	}
 	rep.trace(req.traceID())
-	a := newAnswer(http.StatusOK, s.date(), encode(rep))
-	if m, ok := rep.(*messageReply); ok && !s.config.messageTexts {
-		a.shown = string(encode(m.redacted()))
-	} else {
-		a.shown = string(a.Body)
-	}
-	return a
+	return newAnswer(http.StatusOK, s.date(), encode(rep))
 }

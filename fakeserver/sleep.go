@@ -3,6 +3,7 @@ package fakeserver
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"runtime/metrics"
 	"slices"
@@ -20,59 +21,92 @@ import (
 // all whose time has come with it return: ten sleepers of a minute move it by
 // one minute. Advance ends the waits that it passes. When ctx ends first, Sleep
 // returns ctx.Err() and leaves the clock alone. Deadlines of contexts count
-// real time, or that of the synctest bubble, and never the fake's.
+// real time, or that of the synctest bubble, and never the fake's. A clock that
+// cannot move that far, about 292 years in all, is an error.
 //
 // Callers that still run get the chance to sleep too before the clock moves. In
 // a synctest bubble that is exact. Outside, Sleep looks for running goroutines
-// until there are none. In a program that never rests it waits until nothing
-// has reached the fake for 20 milliseconds, and for a second at most.
+// until there are none. In a program that never rests it waits until nothing has
+// reached the fake at 200 looks, of 50 microseconds or more each, and for 10,000
+// looks at most.
 func (s *Server) Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 || ctx.Err() != nil {
 		return ctx.Err()
 	}
 	me := &sleeper{wake: s.now().Add(d)}
-	s.beginSleep(me, d)
+	if begun := time.Now(); !isNanosecond(ctx, begun) {
+		me.turn = make(chan struct{}, 1)
+	}
+	if err := s.beginSleep(me, d); err != nil {
+		return err
+	}
 	defer s.endSleep(me)
-	s.detectBubble(ctx, me)
 	for s.now().Before(me.wake) {
+		first := s.isNext(me)
+		me.nap(ctx, first)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		s.await(ctx, me)
+		if first && s.isNext(me) && (me.turn == nil || me.mayMove(s.touches.Load())) {
+			offset := me.wake.Sub(s.config.clock())
+			s.move(func(time.Duration) time.Duration { return offset })
+		}
 	}
 	return nil
 }
 
-type sleeper struct {
-	wake  time.Time
-	until int64 // the offset of the clock at which it wakes: unlike a time it means the same in every bubble
-	// turn gets a value when it becomes the first in line, or its time has come. It
-	// is nil in a synctest bubble: there a timer fires when nothing runs, and
-	// goroutines outside may not use a channel of the bubble.
-	turn    chan struct{}
-	looks   int       // since something reached the fake, while it was the first in line
-	rested  int       // at so many looks in a row everything else rested
-	touches int64     // at the last look
-	begun   time.Time // when its turn began
-	quiet   time.Time // since when nothing has reached the fake
+// isNanosecond reports whether the caller is in a synctest bubble: outside, no
+// pause is as short as this one.
+func isNanosecond(ctx context.Context, begun time.Time) bool {
+	memnet.Pause(ctx, time.Nanosecond)
+	return time.Since(begun) == time.Nanosecond
 }
 
 const (
-	napTime   = 50 * time.Microsecond // between two looks
-	quietTime = 20 * time.Millisecond // how long nothing has to reach the fake in a program that never rests
-	busyTime  = time.Second           // the longest wait for a program that never rests
-	minLooks  = 20                    // each lets others run, however little time this program gets
-	minRests  = 3                     // looks in a row at which everything else rests
+	napTime    = 50 * time.Microsecond // between two looks
+	minRests   = 3                     // looks in a row at which everything else rests
+	quietLooks = 200                   // looks in a row at which nothing has reached the fake
+	busyLooks  = 10_000                // the most looks in a program that never rests
 )
 
-func (s *Server) beginSleep(me *sleeper, d time.Duration) {
+// sleeper is one Sleep under way.
+type sleeper struct {
+	wake time.Time
+	// turn gets a value when the sleeper becomes the first in line, and when the
+	// clock moves. It is nil in a synctest bubble, whose channels nobody outside may
+	// use: there a nap ends when nothing else runs, and costs nothing.
+	turn    chan struct{}
+	until   int64 // the offset of the clock at which it wakes: unlike a time it means the same in every bubble
+	looks   int   // while it was the first in line
+	quiet   int   // looks in a row at which nothing had reached the fake
+	rested  int   // looks in a row at which everything else rested
+	touches int64 // at the last look
+}
+
+func (me *sleeper) nap(ctx context.Context, first bool) {
+	if first || me.turn == nil {
+		memnet.Pause(ctx, napTime)
+		return
+	}
+	select {
+	case <-me.turn:
+	case <-ctx.Done():
+	}
+}
+
+func (s *Server) beginSleep(me *sleeper, d time.Duration) (err error) {
 	s.touches.Add(1)
 	s.held(func() {
 		offset := s.offset.Load()
-		me.until = offset + min(int64(d), math.MaxInt64-offset)
-		i, _ := slices.BinarySearchFunc(s.sleepers, me.until+1, byWake)
+		if int64(d) > math.MaxInt64-offset {
+			err = fmt.Errorf("fakeserver: Sleep: the clock cannot move by another %v", d)
+			return
+		}
+		me.until = offset + int64(d)
+		i, _ := slices.BinarySearchFunc(s.sleepers, me.until, byWake)
 		s.sleepers = slices.Insert(s.sleepers, i, me)
 	})
+	return err
 }
 
 // endSleep forgets a sleeper. Until then no sleeper that wakes later moves the
@@ -80,23 +114,12 @@ func (s *Server) beginSleep(me *sleeper, d time.Duration) {
 func (s *Server) endSleep(me *sleeper) {
 	s.touches.Add(1)
 	s.held(func() {
-		i := slices.Index(s.sleepers, me)
-		s.sleepers = slices.Delete(s.sleepers, i, i+1)
+		s.sleepers = without(s.sleepers, me)
 		s.rouse()
 	})
 }
 
-// detectBubble finds out whether the sleeper is in a synctest bubble: outside, no
-// pause is as short as this one.
-func (s *Server) detectBubble(ctx context.Context, me *sleeper) {
-	begun := time.Now()
-	memnet.Pause(ctx, time.Nanosecond)
-	if time.Since(begun) != time.Nanosecond {
-		s.held(func() { me.turn = make(chan struct{}, 1) })
-	}
-}
-
-// rouse tells the first in line, and those whose time has come. The lock is
+// rouse wakes the first in line, and those whose time has come. The lock is
 // held.
 func (s *Server) rouse() {
 	for i, sl := range s.sleepers {
@@ -105,49 +128,19 @@ func (s *Server) rouse() {
 		}
 		select {
 		case sl.turn <- struct{}{}:
-		default: // it was told, or is in a bubble
+		default: // it is awake already, or in a bubble
 		}
 	}
 }
 
-// await moves the clock if it is the sleeper's turn and everything else rests,
-// and lets others run if not.
-func (s *Server) await(ctx context.Context, me *sleeper) {
-	bubble := me.turn == nil
-	switch ahead := s.sleepersBefore(me); {
-	case ahead > 0 && bubble:
-		me.looks = 0
-	case ahead > 0:
-		me.looks = 0
-		select {
-		case <-me.turn:
-		case <-ctx.Done():
-		}
-		return
-	case me.looks == 0: // the sleeper that was first before may still be running
-		me.looks, me.rested, me.begun, me.quiet = 1, 0, time.Now(), time.Now()
-	case bubble || s.mayMove(me):
-		offset := me.wake.Sub(s.config.clock())
-		s.move(func(time.Duration) time.Duration { return offset })
-		return
-	}
-	nap := napTime
-	if bubble {
-		nap = time.Nanosecond // ends when nothing runs any more
-	}
-	memnet.Pause(ctx, nap)
-}
-
-// sleepersBefore is how many wake before. Of those that wake together only one
-// is the first outside a bubble.
-func (s *Server) sleepersBefore(me *sleeper) (n int) {
+// isNext reports whether no other sleeper wakes earlier, or as early and began
+// before, unless that one is in another bubble.
+func (s *Server) isNext(me *sleeper) (next bool) {
 	s.held(func() {
-		n, _ = slices.BinarySearchFunc(s.sleepers, me.until, byWake)
-		if me.turn != nil {
-			n += slices.Index(s.sleepers[n:], me)
-		}
+		first := s.sleepers[0]
+		next = first == me || me.turn == nil && first.until == me.until
 	})
-	return n
+	return next
 }
 
 func byWake(one *sleeper, until int64) int { return cmp.Compare(one.until, until) }
@@ -155,31 +148,28 @@ func byWake(one *sleeper, until int64) int { return cmp.Compare(one.until, until
 // mayMove looks once more, and reports whether everything else has rested at the
 // last looks, or the sleeper has waited long enough for a program that never
 // rests. What is on its way between two sockets is not seen at once.
-func (s *Server) mayMove(me *sleeper) bool {
+func (me *sleeper) mayMove(touches int64) bool {
 	me.looks++
+	me.quiet++
 	me.rested++
-	if touches := s.touches.Load(); touches != me.touches {
-		me.touches, me.looks, me.rested, me.quiet = touches, 1, 0, time.Now()
+	if touches != me.touches {
+		me.touches, me.quiet, me.rested = touches, 0, 0
 	}
-	if !rests(me.looks) {
+	if !rests() {
 		me.rested = 0
 	}
-	return me.rested >= minRests || time.Since(me.begun) > busyTime ||
-		me.looks > minLooks && time.Since(me.quiet) > quietTime
+	return me.rested >= minRests || me.quiet >= quietLooks || me.looks >= busyLooks
 }
 
 // rests reports whether no goroutine but the caller's runs or could. A thread
 // that looks for work counts as running for some microseconds. Runtimes before
-// Go 1.26 do not tell: there it is a number of looks, each of which lets others
-// run.
-func rests(looks int) bool {
+// Go 1.26 do not tell: there nothing ever rests.
+func rests() bool {
 	samples := []metrics.Sample{{Name: "/sched/goroutines/running:goroutines"}, {Name: "/sched/goroutines/runnable:goroutines"}}
 	for range 200 {
 		metrics.Read(samples)
 		switch {
-		case samples[0].Value.Kind() != metrics.KindUint64:
-			return looks > 100
-		case samples[1].Value.Uint64() > 0:
+		case samples[0].Value.Kind() != metrics.KindUint64 || samples[1].Value.Uint64() > 0:
 			return false
 		case samples[0].Value.Uint64() == 1:
 			return true

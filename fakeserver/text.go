@@ -4,12 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/mask"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 )
 
@@ -18,70 +17,17 @@ func misuse(method, format string, args ...any) {
 	panic("fakeserver: " + method + ": " + fmt.Sprintf(format, args...))
 }
 
-// redactedKey replaces a key.
-const redactedKey = "[redacted]"
-
-// redactedText replaces the words of a person.
-func redactedText(s string) string {
-	return "[redacted, " + strconv.Itoa(utf8.RuneCountInString(s)) + " characters]"
-}
-
-// withheld replaces a key, or what may be one, in a sentence.
-const withheld = "…"
-
-// redact removes the call's own secrets from a text. They get into a path when
-// the arguments of a client are mixed up, and into a message when somebody
-// pastes them.
-func redact(text string, secrets []string) string {
-	for _, secret := range secrets {
-		text = strings.ReplaceAll(text, secret, redactedKey)
-	}
-	return text
-}
-
-// redactPath removes the secrets from an escaped path, even if they are escaped
-// themselves.
-func redactPath(escaped string, secrets []string) string {
-	escaped = redact(escaped, secrets)
-	path, err := url.PathUnescape(escaped)
-	if err != nil || redact(path, secrets) == path {
-		return escaped
-	}
-	pieces := strings.Split(redact(path, secrets), redactedKey)
-	for i, piece := range pieces {
-		pieces[i] = (&url.URL{Path: piece}).EscapedPath()
-	}
-	return strings.Join(pieces, redactedKey)
-}
-
-// clip cuts a text to at most limit bytes, between characters. The result does
-// not hold on to the memory of a longer text.
-func clip(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return strings.Clone(text[:limit])
-}
-
 // kept bounds a part of the request's first line, and lets go of the memory of
 // the rest, which may hold a query of a megabyte.
-func kept(part string) string { return strings.Clone(clip(part, maxRecorded)) }
+func kept(part string) string { return strings.Clone(mask.Clip(part, maxRecorded)) }
 
 // memberName quotes a member's name. A name may be repeated, unlike a value,
 // unless it may be a key in the wrong place.
 func memberName(name string) string {
-	if mayBeKey(name) {
-		return withheld
+	if mask.MayBeKey(name) {
+		return mask.Withheld
 	}
 	return quoteName(name)
-}
-
-// mayBeKey reports whether a name is long and has digits, as keys do.
-func mayBeKey(name string) bool {
-	return len(name) >= minSecret && strings.ContainsAny(name, "0123456789")
 }
 
 // quoteName quotes a foreign name.
@@ -114,7 +60,7 @@ func labelOf(key string) string {
 	if n := numberOf(keyKind, key); n > 0 {
 		return numbered("key", n)
 	}
-	return withheld
+	return mask.Withheld
 }
 
 // numberOf is the n of which numbered makes the text; 0 if none does.
@@ -126,12 +72,6 @@ func numberOf(kind, text string) int {
 	}
 	return n
 }
-
-// minSecret is the length of the shortest secret that is searched for. A
-// shorter one would be found everywhere.
-const minSecret = 8
-
-func isKeyName(name string) bool { return strings.EqualFold(name, "api_key") }
 
 // maxRecorded bounds the foreign parts of a record that have no other bound:
 // method, path and agent.

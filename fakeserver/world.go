@@ -85,7 +85,8 @@ func (s *Server) now() time.Time { return s.config.clock().UTC().Add(time.Durati
 
 func (s *Server) date() string { return s.now().Format(http.TimeFormat) }
 
-// move sets the offset of the clock, and wakes the sleepers whose time has come. It reports false, and does nothing, if the clock would go back.
+// move sets the offset of the clock. It reports false, and does nothing, if the
+// clock would go back.
 func (s *Server) move(to func(offset time.Duration) time.Duration) (moved bool) {
 	s.held(func() {
 		old := time.Duration(s.offset.Load())

@@ -1,0 +1,72 @@
+package mask
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// A secret that is no string of a body may be several pieces of it, none of which
+// shows by itself what they are.
+func TestSecretOfSeveralPieces(t *testing.T) {
+	shown := Body{Texts: true, Foreign: true, Secrets: Secrets{"user:canary"}}
+	assert.Equal(t, "of [redacted], and", shown.Of([]byte("of user:canary, and")))
+}
+
+// net/http changes the case of a header's name, and so of a key that has got
+// into it. What was sent, what is recorded and what is shown share no memory.
+func TestCleanHeader(t *testing.T) {
+	const secret = "Sk-MiXed/0123"
+	sent := http.Header{
+		"Authorization":   {"Bearer " + secret, "Bearer another"},
+		"X-Sk-Mixed/0123": {"1"},
+		"X-Api-Key":       {"short", "keys"},
+		"Content-Type":    {"application/json"},
+		"X-Note":          {"about " + secret + ".", "about nothing", strings.Repeat("a", MaxHeaderValue+1)},
+	}
+	want := func() http.Header {
+		return http.Header{
+			"Authorization": {"[redacted]"},
+			"[redacted]":    {"[redacted]"},
+			"X-Api-Key":     {"[redacted]"},
+			"Content-Type":  {"application/json"},
+			"X-Note":        {"about [redacted].", "about nothing", strings.Repeat("a", MaxHeaderValue)},
+		}
+	}
+	kept := Secrets{secret}.CleanHeader(sent)
+	sent["Content-Type"][0] = "changed"
+	shown := kept.Clone()
+	shown["X-Note"][1] = "changed"
+	shown["X-Api-Key"] = append(shown["X-Api-Key"], "more")
+	delete(shown, "Authorization")
+	assert.True(t, assert.ObjectsAreEqual(want(), kept), "%.80v", kept)
+	for _, values := range kept {
+		assert.NotContains(t, strings.Join(values[:cap(values)], " "), secret, "nor behind the values")
+	}
+	assert.Nil(t, Secrets(nil).CleanHeader(nil))
+	assert.NotNil(t, Secrets(nil).CleanHeader(http.Header{}))
+}
+
+// A body may be cut anywhere, inside an escape or a secret too. What is left
+// shows neither.
+func TestCutBodies(t *testing.T) {
+	const secret = `sk-"12345`
+	for _, body := range []string{
+		`{"reply_text":"a \"b\" \u00e9\ud83d\ude00","trace_id":"x ` + `sk-\"12345` + `"}`,
+		`{"error":"bad\ngate`, `{"api_key":["sk-\"12345",5],"a":"b"}`, `"\`, `["\u12`, "<h1>sk-\"12345</h1>", "}]\x00\xff\"",
+	} {
+		for n := range len(body) + 1 {
+			for _, b := range []Body{{}, {Texts: true}, {Foreign: true}, {Texts: true, Foreign: true}} {
+				b.Secrets = Secrets{secret}
+				shown := b.Of([]byte(body[:n]))
+				assert.NotContains(t, shown, "12345", "%q of %q", body[:n], body)
+				assert.NotContains(t, shown, `sk-\"1234`, "%q of %q", body[:n], body)
+			}
+		}
+	}
+	shown := Body{Secrets: Secrets{secret}, Texts: true}
+	assert.Equal(t, `{"a":"x [redacted]`, shown.Of([]byte(`{"a":"x sk-\"1234`)), "eight of its letters or more")
+	assert.Equal(t, `{"a":"x sk-\"123`, shown.Of([]byte(`{"a":"x sk-\"123`)))
+}
