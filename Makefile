@@ -1,4 +1,4 @@
-.PHONY: check test race lint fuzz tables api openapi simulation bench
+.PHONY: check test race lint fuzz tables openapi simulation bench
 
 # Everything; the same script that continuous integration runs.
 check:
@@ -18,16 +18,11 @@ fuzz:
 
 # Rewrites the generated tables of docs.
 tables:
-	go test -run '^TestTables' ./internal/docs -update
-
-# Accepts the exported API as it is; read the diff.
-api:
-	go run ./internal/release api
+	go test -run '^TestTables' ./tools/docs -update
 
 # Makes the client of openapi.yaml anew.
 openapi:
-	cp openapi.yaml cmd/agentmessaging-fake/service.yaml
-	cd internal/openapi && go generate ./...
+	cd tools/openapi && go generate ./...
 
 # Measures anew what docs/rate-limits.md shows, and draws it.
 simulation:
@@ -36,4 +31,4 @@ simulation:
 # Measures anew what docs/performance.md shows, and draws it: ten minutes on a
 # machine that does nothing else.
 bench:
-	cd internal/bench && go run . -write
+	cd tools/bench && go run . -write

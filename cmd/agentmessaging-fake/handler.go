@@ -1,7 +1,6 @@
 package main
 
 import (
-	_ "embed" // the service's document
 	"errors"
 	"io"
 	"net/http"
@@ -9,13 +8,8 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/page"
+	"github.com/agent-messaging-service/agentmessaging-go/openapi"
 )
-
-// serviceDocument is a copy of the file at the top of the repository, which
-// cannot be embedded from there; a test holds the two together.
-//
-//go:embed service.yaml
-var serviceDocument string
 
 // handler is all that the program serves. What is nothing of its own is the
 // service's: a client with a wrong path must see the service's 404, and the
@@ -41,7 +35,7 @@ func (p *program) handler() http.Handler {
 			healthy(w, !p.draining.Load())
 		case "/openapi.yaml":
 			w.Header().Set("Content-Type", "application/yaml")
-			_, _ = io.WriteString(w, serviceDocument)
+			_, _ = io.WriteString(w, openapi.Document)
 		default:
 			own.ServeHTTP(w, r)
 		}

@@ -8,5 +8,5 @@ test('the picture is taken', async (t) => {
   const { page } = await open(t, { hash: '#/agents/agent_000001', viewport: { width: 1600, height: 900 }, colorScheme: 'light', prepare: populate });
   await page.getByRole('log').locator('a.attempt').first().waitFor();
   await page.evaluate(() => document.fonts.ready);
-  await page.screenshot({ path: fileURLToPath(new URL('../../../docs/fake-page.png', import.meta.url)) });
+  await page.screenshot({ path: fileURLToPath(new URL('../../../docs/pictures/fake-page.png', import.meta.url)) });
 });

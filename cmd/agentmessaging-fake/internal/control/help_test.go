@@ -98,7 +98,7 @@ func (a api) send(method, path, body string, header ...string) reply {
 
 var recording sync.Mutex
 
-// record writes a call to the file that the module internal/openapi names, which
+// record writes a call to the file that the module tools/openapi names, which
 // holds each to openapi.yaml.
 func record(t testing.TB, req *http.Request, body string, r reply) {
 	name := os.Getenv("AGENTMESSAGING_FAKE_RECORD")

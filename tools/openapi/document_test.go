@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	documentFile = "../../openapi.yaml"
+	documentFile = "../../openapi/openapi.yaml"
 	controlFile  = "../../cmd/agentmessaging-fake/internal/control/openapi.yaml"
 )
 

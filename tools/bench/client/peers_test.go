@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/openapi/client"
+	"github.com/agent-messaging-service/agentmessaging-go/tools/openapi/client"
 )
 
 // A peer is a client that is measured.

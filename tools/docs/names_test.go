@@ -2,6 +2,9 @@ package docs_test
 
 import (
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"path/filepath"
 	"regexp"
@@ -21,18 +24,49 @@ var foreign = []string{
 	"You wrote", "client.Agents.Create", // the fake's words; what is not there
 }
 
-// TestDocsNames: what the pages write as code and looks like an exported name
-// stands in a listing of what the packages export.
+// exported are the words of the exported declarations of the public packages.
+func exported(t *testing.T) map[string]bool {
+	t.Helper()
+	names, others := map[string]bool{}, regexp.MustCompile(`^(cmd|examples|tools)/|internal/|_test\.go$`)
+	for _, file := range filesOf(t, ".go") {
+		if others.MatchString(file) {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		ast.FileExports(parsed)
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok && id.IsExported() {
+				names[id.Name] = true
+			}
+			_, body := n.(*ast.BlockStmt)
+			return !body
+		})
+	}
+	return names
+}
+
+// filesOf are the files of the repository whose names end so, but for tests'
+// inputs.
+func filesOf(t *testing.T, ending string) (files []string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		if entry.Name() == "testdata" || entry.Name() == "node_modules" {
+			return filepath.SkipDir
+		}
+		if strings.HasSuffix(path, ending) {
+			files = append(files, filepath.ToSlash(path))
+		}
+		return err
+	}))
+	return files
+}
+
+// TestDocsNames: what the pages write as code and looks like an exported name is
+// one.
 func TestDocsNames(t *testing.T) {
 	t.Chdir(root)
-	listings, err := filepath.Glob("internal/release/api/*.txt")
-	require.NoError(t, err)
-	names := map[string]bool{}
-	for _, listing := range listings {
-		for _, name := range regexp.MustCompile(`[A-Z]\w+`).FindAllString(read(t, listing), -1) {
-			names[name] = true
-		}
-	}
+	names := exported(t)
 	pages, err := filepath.Glob("docs/*.md")
 	require.NoError(t, err)
 	span := regexp.MustCompile("`([^`\n]+)`")
@@ -64,27 +98,32 @@ var withoutExample = map[string]string{
 	"pacer.TestStore":        "a test of a store calls it: TestStoreOfTheTests",
 }
 
-// TestExamplesShowEveryFunction: whatever is exported is used in the files of
-// Examples, by its name, or stands in the list above. fmt, errors, slog and the
-// encoders call the other ones.
+// TestExamplesShowEveryFunction: every exported function and method is used in
+// the files of Examples, by its name, or is in the list above. fmt, errors, slog
+// and the encoders call the other ones.
 func TestExamplesShowEveryFunction(t *testing.T) {
 	t.Chdir(root)
-	exported := regexp.MustCompile(`(?m)^(?:func|var) (\(.*?\) )?([A-Z]\w*)`)
+	declared := regexp.MustCompile(`(?m)^func (\(\w* ?\*?[A-Z]\w*\) )?([A-Z]\w*)`)
 	byOthers := regexp.MustCompile(`^(Error|Format|GoString|Is|Marshal\w+|String|Unwrap)$`)
 	for pkg, dir := range map[string]string{"agentmessaging": ".", "fakeserver": "fakeserver", "pacer": "pacer"} {
-		files, err := filepath.Glob(filepath.Join(dir, "example*_test.go"))
+		var examples, source string
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		require.NoError(t, err)
-		var examples strings.Builder
 		for _, file := range files {
-			examples.WriteString(read(t, file))
+			switch {
+			case strings.HasPrefix(filepath.Base(file), "example"):
+				examples += read(t, file)
+			case !strings.HasSuffix(file, "_test.go"):
+				source += read(t, file)
+			}
 		}
-		for _, found := range exported.FindAllStringSubmatch(read(t, "internal/release/api/"+pkg+".txt"), -1) {
+		for _, found := range declared.FindAllStringSubmatch(source, -1) {
 			receiver, name := found[1], found[2]
 			use := `\.` + name + `\(`
 			if receiver == "" {
 				use = `\b` + pkg + `\.` + name + `\b`
 			}
-			shown := regexp.MustCompile(use).MatchString(examples.String()) || byOthers.MatchString(name)
+			shown := regexp.MustCompile(use).MatchString(examples) || byOthers.MatchString(name)
 			listed := withoutExample[pkg+"."+name] != ""
 			assert.False(t, !shown && !listed, "no Example uses %s.%s", pkg, name)
 			assert.False(t, shown && listed, "%s.%s has an Example: take it off the list", pkg, name)
@@ -146,13 +185,9 @@ func TestDocsNumbers(t *testing.T) {
 func TestSecurityNamesTests(t *testing.T) {
 	t.Chdir(root)
 	var tests strings.Builder
-	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
-		if err == nil && strings.HasSuffix(path, "_test.go") {
-			tests.WriteString(read(t, path))
-		}
-		return err
-	})
-	require.NoError(t, err)
+	for _, file := range filesOf(t, "_test.go") {
+		tests.WriteString(read(t, file))
+	}
 	named := regexp.MustCompile("`((?:Test|Fuzz)[A-Z]\\w*)`").FindAllStringSubmatch(read(t, ".github/SECURITY.md"), -1)
 	assert.Greater(t, len(named), 10)
 	for _, name := range named {

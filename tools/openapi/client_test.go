@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/openapi/client"
+	"github.com/agent-messaging-service/agentmessaging-go/tools/openapi/client"
 )
 
 // TestGenerated: the client is what the generator makes of the document today.
@@ -21,7 +21,7 @@ func TestGenerated(t *testing.T) {
 	const generated = "client/client.gen.go"
 	again := generate(t, "-config", "client/config.yaml", documentFile)
 	assert.True(t, string(read(t, generated)) == string(read(t, again)),
-		"%s is not what openapi.yaml says; run go generate in internal/openapi", generated)
+		"%s is not what openapi.yaml says; run go generate in tools/openapi", generated)
 }
 
 // generate runs the generator, and returns the file that it writes.

@@ -1,17 +1,17 @@
-module github.com/agent-messaging-service/agentmessaging-go/internal/bench
+module github.com/agent-messaging-service/agentmessaging-go/tools/bench
 
 go 1.26.0
 
 replace github.com/agent-messaging-service/agentmessaging-go => ../..
 
-replace github.com/agent-messaging-service/agentmessaging-go/internal/openapi => ../openapi
+replace github.com/agent-messaging-service/agentmessaging-go/tools/openapi => ../openapi
 
 replace github.com/agent-messaging-service/agentmessaging-go/otelagentmessaging => ../../otelagentmessaging
 
 require (
 	github.com/agent-messaging-service/agentmessaging-go v0.2.0
-	github.com/agent-messaging-service/agentmessaging-go/internal/openapi v0.0.0
 	github.com/agent-messaging-service/agentmessaging-go/otelagentmessaging v0.0.0
+	github.com/agent-messaging-service/agentmessaging-go/tools/openapi v0.0.0
 	github.com/hashicorp/go-retryablehttp v0.7.8
 	github.com/stretchr/testify v1.12.1
 	go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp v0.69.0

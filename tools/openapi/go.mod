@@ -1,4 +1,4 @@
-module github.com/agent-messaging-service/agentmessaging-go/internal/openapi
+module github.com/agent-messaging-service/agentmessaging-go/tools/openapi
 
 go 1.25.0
 

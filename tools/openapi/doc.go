@@ -12,4 +12,4 @@
 // A module of its own, so that none of these tools is a dependency of the SDK.
 package openapi
 
-//go:generate go tool oapi-codegen -config client/config.yaml -o client/client.gen.go ../../openapi.yaml
+//go:generate go tool oapi-codegen -config client/config.yaml -o client/client.gen.go ../../openapi/openapi.yaml

@@ -30,7 +30,7 @@ func TestApplicationsOfThePagesSurvive(t *testing.T) {
 		}
 	}
 	source += regexp.MustCompile(`(?ms)^type messenger .*?^}\n`).FindString(read(t, "README.md"))
-	const folder = "internal/docs/testdata"
+	const folder = "tools/docs/testdata"
 	absolute, err := filepath.Abs(folder)
 	require.NoError(t, err)
 	apps, overlay := filepath.Join(t.TempDir(), "apps.go"), filepath.Join(t.TempDir(), "overlay.json")
