@@ -153,19 +153,23 @@ func (p CreateAgentParams) validate() error {
 	)
 }
 
-// agentAnswer is an agent on the wire, at creation and when read.
-type agentAnswer Agent
-
-func (a *agentAnswer) traceID() string { return a.TraceID }
-
-func (a *agentAnswer) result() (*Agent, error) {
-	if a.ID == "" {
-		return nil, errors.New("agent_id is missing")
+// readAgent reads an agent, at creation and later.
+func readAgent(r *reply) *Agent {
+	agent := &Agent{
+		ID: r.text("agent_id"), Status: AgentStatus(r.text("status")), TraceID: r.traceID,
+		CreatedAt: Timestamp(r.text("created_at")), UpdatedAt: Timestamp(r.text("updated_at")),
 	}
-	if a.SMS != nil && *a.SMS == (SMS{}) { // it says nothing, or is of the wrong type
-		a.SMS = nil
+	if agent.ID == "" {
+		r.fail(errors.New("agent_id is missing"))
 	}
-	return (*Agent)(a), nil
+	if sms, ok := r.object("sms"); ok {
+		agent.SMS = &SMS{Status: SMSStatus(sms.text("status")), PhoneNumber: sms.optional("phone_number")}
+		r.fail(sms.err)
+		if *agent.SMS == (SMS{}) {
+			agent.SMS = nil // it says nothing
+		}
+	}
+	return agent
 }
 
 // CreateAgent creates an agent (interface 4.6). It spends one of 50 agent
@@ -176,7 +180,7 @@ func (a *agentAnswer) result() (*Agent, error) {
 // [ErrRateLimited], and [ErrOutcomeUnknown]: an agent may then exist whose
 // id nobody knows.
 func (c *Client) CreateAgent(ctx context.Context, params CreateAgentParams) (*Agent, error) {
-	return do[*Agent, agentAnswer](ctx, c, params.request())
+	return do(ctx, c, params.request(), readAgent)
 }
 
 // GetAgent reads an agent (interface 4.7).
@@ -184,5 +188,5 @@ func (c *Client) CreateAgent(ctx context.Context, params CreateAgentParams) (*Ag
 // Errors: [ErrInvalid], [ErrUnauthorized], [ErrPaymentRequired],
 // [ErrNotFound], [ErrRateLimited].
 func (c *Client) GetAgent(ctx context.Context, agentID string) (*Agent, error) {
-	return do[*Agent, agentAnswer](ctx, c, request{endpoint: spec.GetAgent, agentID: agentID})
+	return do(ctx, c, request{endpoint: spec.GetAgent, agentID: agentID}, readAgent)
 }

@@ -74,52 +74,45 @@ type setBYOKBody struct {
 	Label    string   `json:"label,omitempty"`
 }
 
-// byokAnswer is the body of GET and PUT. null says that no key is stored.
-type byokAnswer struct {
-	OK   bool                 `json:"ok"`
-	BYOK nullable[BYOKConfig] `json:"byok"`
-	envelope
-}
-
-func (a *byokAnswer) result() (*BYOKConfig, error) {
-	config := a.BYOK.value
-	switch {
-	case !a.BYOK.present:
-		return nil, errors.New("byok is missing")
-	case a.BYOK.err != nil:
-		return nil, a.BYOK.err
-	case config == nil:
-		return nil, nil
-	case config.Provider == "":
-		return nil, errors.New("byok.provider is missing")
+// readBYOK reads the body of GET and PUT. null says that no key is stored.
+func readBYOK(r *reply) *BYOKConfig {
+	r.flag("ok")
+	if value, _ := r.members.Get("byok"); string(value) == "null" {
+		return nil
 	}
-	config.TraceID = a.TraceID
-	return config, nil
-}
-
-// setBYOKAnswer differs from byokAnswer in that null is no success.
-type setBYOKAnswer struct{ byokAnswer }
-
-func (a *setBYOKAnswer) result() (*BYOKConfig, error) {
-	config, err := a.byokAnswer.result()
-	if err == nil && (config == nil || !a.OK) {
-		err = errNotOK
+	byok, ok := r.object("byok")
+	if !ok {
+		r.fail(errors.New("byok is not an object"))
+		return nil
 	}
-	return config, err
+	config := &BYOKConfig{
+		Provider: Provider(byok.text("provider")), BaseURL: byok.text("base_url"), Model: byok.text("model"),
+		Fingerprint: byok.text("fingerprint"), UpdatedAt: Timestamp(byok.text("updated_at")), TraceID: r.traceID,
+	}
+	r.fail(byok.err)
+	if config.Provider == "" {
+		r.fail(errors.New("byok.provider is missing"))
+	}
+	return config
 }
 
-type okAnswer struct {
-	OK bool `json:"ok"`
-	envelope
+// readStoredBYOK differs from readBYOK in that null is no success.
+func readStoredBYOK(r *reply) *BYOKConfig {
+	config := readBYOK(r)
+	if config == nil {
+		r.fail(errNotOK)
+	}
+	readOK(r)
+	return config
 }
 
 var errNotOK = errors.New("the service did not confirm the change")
 
-func (a *okAnswer) result() (struct{}, error) {
-	if !a.OK {
-		return struct{}{}, errNotOK
+func readOK(r *reply) (none struct{}) {
+	if !r.flag("ok") {
+		r.fail(errNotOK)
 	}
-	return struct{}{}, nil
+	return none
 }
 
 // GetBYOK reads what is stored for this API key (interface 4.3). It returns
@@ -128,7 +121,7 @@ func (a *okAnswer) result() (struct{}, error) {
 // Errors: [ErrUnauthorized], [ErrPaymentRequired], [ErrForbidden] for a key
 // that the dashboard did not issue, [ErrNotFound].
 func (c *Client) GetBYOK(ctx context.Context) (*BYOKConfig, error) {
-	return do[*BYOKConfig, byokAnswer](ctx, c, request{endpoint: spec.GetBYOK})
+	return do(ctx, c, request{endpoint: spec.GetBYOK}, readBYOK)
 }
 
 // SetBYOK stores a provider key for this API key, in place of any earlier one
@@ -138,7 +131,7 @@ func (c *Client) GetBYOK(ctx context.Context) (*BYOKConfig, error) {
 // Errors: [ErrInvalid], [ErrBadRequest], [ErrUnauthorized],
 // [ErrPaymentRequired], [ErrForbidden], [ErrRateLimited], [ErrUnavailable].
 func (c *Client) SetBYOK(ctx context.Context, params SetBYOKParams) (*BYOKConfig, error) {
-	return do[*BYOKConfig, setBYOKAnswer](ctx, c, params.request())
+	return do(ctx, c, params.request(), readStoredBYOK)
 }
 
 // ClearBYOK removes what is stored for this API key (interface 4.5).
@@ -146,6 +139,6 @@ func (c *Client) SetBYOK(ctx context.Context, params SetBYOKParams) (*BYOKConfig
 // Errors: [ErrUnauthorized], [ErrPaymentRequired], [ErrForbidden],
 // [ErrNotFound].
 func (c *Client) ClearBYOK(ctx context.Context) error {
-	_, err := do[struct{}, okAnswer](ctx, c, request{endpoint: spec.ClearBYOK})
+	_, err := do(ctx, c, request{endpoint: spec.ClearBYOK}, readOK)
 	return err
 }

@@ -128,12 +128,11 @@ func headers(apiKey, userAgent string) func(hasBody bool) http.Header {
 	}
 }
 
-// do is the one path that every call takes: check, encode, send with retries, decode
-// inside the attempt, report. A is the success body on the wire, T what the caller
-// gets.
-func do[T, A any, P answer[T, A]](ctx context.Context, c *Client, r request) (T, error) {
+// do is the one path that every call takes: check, encode, send with retries, read
+// the answer inside the attempt, report.
+func do[T any](ctx context.Context, c *Client, r request, read reader[T]) (T, error) {
 	var none T
-	call, err := c.newCall(ctx, r, decoderOf[T, A, P]{})
+	call, err := c.newCall(ctx, r, read)
 	if err != nil {
 		if info := callInfo(ctx); info != nil {
 			*info = CallInfo{} // of a call that never was

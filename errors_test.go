@@ -119,17 +119,18 @@ func TestLongWordsAreCut(t *testing.T) {
 	}
 }
 
-// TestErrorMemberOfTheWrongType is kept among the others, digit by digit.
+// TestErrorMemberOfTheWrongType, of another name or there twice, is kept among the
+// others, digit by digit.
 func TestErrorMemberOfTheWrongType(t *testing.T) {
 	failure := failWith(t, answer{Status: 400, Body: `{"error":"first","error":5,"reason":"r","quota":12345678901234567890}`})
 	assert.Empty(t, failure.Code)
 	assert.Equal(t, "r", failure.Reason)
 	assert.Equal(t, map[string]json.RawMessage{"error": json.RawMessage("5"), "quota": json.RawMessage("12345678901234567890")}, failure.Extra)
-	for range 20 { // a map has no order
-		assert.Equal(t, "busy", failWith(t, answer{Status: 400, Body: `{"error":"busy","Error":"other"}`}).Code)
-	}
+	failure = failWith(t, answer{Status: 400, Body: `{"error":"busy","Error":"other","TRACE_ID":"t","Limit_Key":"k"}`})
+	assert.Equal(t, []string{"busy", "", ""}, []string{failure.Code, failure.TraceID, failure.LimitKey})
+	assert.Len(t, failure.Extra, 3, "names are exact")
 	_, err := newClient(t, answering(answer{Status: 200, Body: `{"ok":true,"byok":{"provider":5},"trace_id":"trace_9"}`}), clienttest.Once).GetBYOK(t.Context())
-	assert.ErrorContains(t, err, "provider of type")
+	assert.ErrorContains(t, err, "provider is not a string")
 	assert.ErrorContains(t, err, "(trace trace_9)", "members behind it are read")
 }
 

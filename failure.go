@@ -117,9 +117,8 @@ func (c *call) describe() *Error {
 // readError reads an error body (interface 2.1) of any shape. Of one that is not
 // the documented one it quotes what proxies say, and nothing that may be a request.
 func (c *call) readError(e *Error, secrets redact.Redactor) {
-	var body errorBody
-	extra, err := body.read(c.out.body)
-	switch raw, has := extra["message"]; { // as gateways call it
+	body, err := readErrorBody(c.out.body)
+	switch raw, has := body.Extra["message"]; { // as gateways call it
 	case err != nil:
 		e.cause = c.notDocumented(c.measured(string(c.out.body)))
 	case has && body.Code == "":
@@ -131,10 +130,10 @@ func (c *call) readError(e *Error, secrets redact.Redactor) {
 	}
 	e.Code, e.TraceID = secrets.Text(body.Code), secrets.Text(body.TraceID)
 	e.LimitKey, e.Reason = secrets.Text(body.LimitKey), secrets.Text(body.Reason)
-	if len(extra) > 0 {
-		e.Extra = make(map[string]json.RawMessage, len(extra))
+	if len(body.Extra) > 0 {
+		e.Extra = make(map[string]json.RawMessage, len(body.Extra))
 	}
-	for name, raw := range extra {
+	for name, raw := range body.Extra {
 		e.Extra[secrets.Text(name)] = secrets.JSON(raw)
 	}
 	if host := redirectHost(c.out.status, c.out.header); host != "" {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"slices"
 	"strings"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
 // encode writes value as JSON, with <, > and & as they are: nothing here is
@@ -36,131 +38,158 @@ func addMember(object []byte, name string, value json.RawMessage) []byte {
 	return slices.Concat(begin, []byte(`"`+name+`":`), value, []byte("}"))
 }
 
-// answer is an A, the wire form of a success body, which becomes a T.
-type answer[T, A any] interface {
-	*A
-	// result converts the body. A member that is missing fails it where the
-	// result would say what the service did not: that a text is empty, that
-	// nothing was warmed. Others come empty: no reply is lost for want of a
-	// trace_id.
-	result() (T, error)
-	traceID() string
-}
-
-// envelope is the member that every success body has (interface 4).
-type envelope struct {
-	TraceID string `json:"trace_id"`
-}
-
-func (e *envelope) traceID() string { return e.TraceID }
-
-// nullable is a member for which null says something else than its absence.
-type nullable[T any] struct {
-	present bool
-	value   *T    // nil: null
-	err     error // it is of the wrong type
-}
-
-// UnmarshalJSON implements json.Unmarshaler, which is asked for null too. It keeps
-// its error: one that it returns would leave the members behind it unread.
-func (n *nullable[T]) UnmarshalJSON(raw []byte) error {
-	n.present, n.err = true, json.Unmarshal(raw, &n.value)
-	return nil
-}
-
 // A decoder reads the success body of an endpoint.
 type decoder interface {
 	decode(body []byte) (result any, traceID string, err error)
 }
 
-// decoderOf reads an A into a T. It is no function, for which every call would
-// need memory.
-type decoderOf[T, A any, P answer[T, A]] struct{}
+// A reader makes a result of a success body, by the names of its members. A
+// member that is missing fails the reply where the result would say what the
+// service did not: that a text is empty, that nothing was warmed. Others come
+// empty: no reply is lost for want of a trace_id.
+type reader[T any] func(*reply) T
 
-// decode fails where a member is of the wrong type, unless the result can do without
-// it: what the interface requires is then not there. encoding/json leaves such a
-// member out, reads the others and tells of the first one only.
-func (decoderOf[T, A, P]) decode(body []byte) (result any, traceID string, err error) {
-	a := P(new(A))
-	if err = json.Unmarshal(body, a); err != nil {
-		err = json.Unmarshal(indispensable(body), P(new(A)))
-	}
-	if err == nil {
-		result, err = a.result()
-	}
+// decode implements decoder.
+func (read reader[T]) decode(body []byte) (result any, traceID string, err error) {
+	members, err := strictjson.ReadObject(body)
 	if err != nil {
-		return nil, a.traceID(), err
+		return nil, "", err
 	}
-	return result, a.traceID(), nil
+	r := reply{members: members, traceID: traceIDOf(members)}
+	if result = read(&r); r.err != nil {
+		result = nil
+	}
+	return result, r.traceID, r.err
 }
 
-// indispensable is an object without the members that the interface calls optional
-// (4.6 to 4.8) and the trace_id, in any case of their names, as encoding/json reads
-// them.
-func indispensable(object json.RawMessage) json.RawMessage {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(object, &members) != nil {
-		return object
+// reply is a JSON object of the service. What the interface may add to it one day
+// is passed over.
+type reply struct {
+	members strictjson.Object
+	traceID string
+	err     error // of the first member that is missing, mistyped or there twice
+}
+
+// fail keeps the first error.
+func (r *reply) fail(err error) {
+	if r.err == nil {
+		r.err = err
 	}
-	for name, member := range members {
-		switch strings.ToLower(name) {
-		case "sms":
-			if members[name] = indispensable(member); member[0] != '{' {
-				delete(members, name)
-			}
-		case "phone_number", "warnings", "trace_id":
-			delete(members, name)
+}
+
+// need fails a reply without the member. null is as good as missing.
+func (r *reply) need(name string) {
+	if r.known(name) == nil {
+		r.fail(errors.New(name + " is missing"))
+	}
+}
+
+// known returns the value of a member; nil if it is missing or null.
+func (r *reply) known(name string) []byte {
+	value, err := r.members.Get(name)
+	if err != nil {
+		r.fail(err)
+	}
+	if string(value) == "null" {
+		return nil
+	}
+	return value
+}
+
+// text reads a string; "" if it is missing.
+func (r *reply) text(name string) (s string) {
+	if value := r.known(name); value != nil {
+		var ok bool
+		if s, ok = strictjson.String(value); !ok {
+			r.fail(errors.New(name + " is not a string"))
 		}
 	}
-	rest, _ := json.Marshal(members)
-	return rest
+	return s
 }
 
-// errorBody is ErrorResponse (interface 2.1).
+// flag reads a boolean; false if it is missing.
+func (r *reply) flag(name string) bool {
+	switch string(r.known(name)) {
+	case "true":
+		return true
+	case "", "false":
+	default:
+		r.fail(errors.New(name + " is not a boolean"))
+	}
+	return false
+}
+
+// object reads an object inside; false if there is none, or there are two.
+func (r *reply) object(name string) (*reply, bool) {
+	value, _ := r.members.Get(name)
+	members, err := strictjson.ReadObject(value)
+	return &reply{members: members}, err == nil
+}
+
+// optional reads a string that the result can do without; "" also if it is of
+// another type or there twice.
+func (r *reply) optional(name string) (s string) {
+	if value, _ := r.members.Get(name); value != nil {
+		s, _ = strictjson.String(value)
+	}
+	return s
+}
+
+// texts reads the strings of an optional array, without the empty ones.
+func (r *reply) texts(name string) (texts []string) {
+	value, _ := r.members.Get(name)
+	if value == nil {
+		return nil
+	}
+	var entries []any
+	_ = json.Unmarshal(value, &entries)
+	for _, entry := range entries {
+		if s, _ := entry.(string); s != "" {
+			texts = append(texts, s)
+		}
+	}
+	return texts
+}
+
+// traceIDOf reads the trace_id, which every success body has (interface 4). A
+// number will do: it is there to be quoted.
+func traceIDOf(members strictjson.Object) string {
+	value, _ := members.Get("trace_id")
+	if value == nil {
+		return ""
+	}
+	if strings.IndexByte("-0123456789", value[0]) >= 0 {
+		return string(value)
+	}
+	id, _ := strictjson.String(value)
+	return id
+}
+
+// errorBody is ErrorResponse (interface 2.1). Extra holds the members that the
+// interface does not list, and those of another type than it says.
 type errorBody struct {
-	Code     string `json:"error"`
-	TraceID  string `json:"trace_id"`
-	LimitKey string `json:"limit_key"`
-	Reason   string `json:"reason"`
+	Code, TraceID, LimitKey, Reason string
+	Extra                           map[string]json.RawMessage
 }
 
-// read also returns the members that the interface does not list, and those of
-// another type than it says. Few bodies have any: the others are read at once.
-func (b *errorBody) read(body []byte) (extra map[string]json.RawMessage, err error) {
-	if json.Unmarshal(body, b) == nil && b.isAllOf(body) {
-		return nil, nil
+func readErrorBody(body []byte) (b errorBody, err error) {
+	members, err := strictjson.ReadObject(body)
+	if err != nil {
+		return b, err
 	}
-	*b = errorBody{}
-	if err := json.Unmarshal(body, &extra); err != nil {
-		return nil, err
-	}
-	if extra == nil {
-		return nil, errors.New("not an object")
-	}
-	for name, into := range map[string]*string{"error": &b.Code, "trace_id": &b.TraceID, "limit_key": &b.LimitKey, "reason": &b.Reason} {
-		if raw, has := extra[name]; has && json.Unmarshal(raw, into) == nil {
-			delete(extra, name)
-		} else if name == "trace_id" {
-			b.TraceID = numeral(raw) // there to be quoted
+	r := reply{members: members}
+	b.Code, b.TraceID, b.LimitKey, b.Reason = r.optional("error"), traceIDOf(members), r.optional("limit_key"), r.optional("reason")
+	for name, value := range members.All() {
+		switch name {
+		case "error", "trace_id", "limit_key", "reason":
+			if once, _ := members.Get(name); once != nil && (once[0] == '"' || once[0] == 'n') {
+				continue
+			}
 		}
-	}
-	return extra, nil
-}
-
-// numeral is a JSON number as it was written; "" if it is none.
-func numeral(raw json.RawMessage) string {
-	var number json.Number
-	_ = json.Unmarshal(raw, &number)
-	return number.String()
-}
-
-// isAllOf reports that body has no other members: then it has no other colons.
-func (b *errorBody) isAllOf(body []byte) bool {
-	members := 0
-	for _, member := range []string{b.Code, b.TraceID, b.LimitKey, b.Reason} {
-		if member != "" {
-			members++
+		if b.Extra == nil {
+			b.Extra = make(map[string]json.RawMessage)
 		}
+		b.Extra[name] = bytes.Clone(value)
 	}
-	return members > 0 && members == bytes.Count(body, []byte(":"))
+	return b, nil
 }

@@ -3,8 +3,6 @@ package agentmessaging
 import (
 	"cmp"
 	"context"
-	"errors"
-	"slices"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
@@ -42,23 +40,9 @@ func (p MessageParams) request(agentID string) request {
 	}
 }
 
-// replyAnswer is a Reply whose text may be missing. It embeds no envelope, since
-// encoding/json takes longer for embedded members and this path is the busiest.
-type replyAnswer struct {
-	Text     *string  `json:"reply_text"`
-	Warnings []string `json:"warnings"`
-	TraceID  string   `json:"trace_id"`
-}
-
-func (a *replyAnswer) traceID() string { return a.TraceID }
-
-func (a *replyAnswer) result() (*Reply, error) {
-	if a.Text == nil {
-		return nil, errors.New("reply_text is missing")
-	}
-	// What is no text is read as an empty one.
-	warnings := slices.DeleteFunc(a.Warnings, func(w string) bool { return w == "" })
-	return &Reply{Text: *a.Text, Warnings: warnings, TraceID: a.TraceID}, nil
+func readReply(r *reply) *Reply {
+	r.need("reply_text")
+	return &Reply{Text: r.text("reply_text"), Warnings: r.texts("warnings"), TraceID: r.traceID}
 }
 
 // SendMessage sends text to an agent and returns its reply (interface 4.8).
@@ -72,5 +56,5 @@ func (a *replyAnswer) result() (*Reply, error) {
 // message that did not get there; it wraps the cause, such as a net.Error or
 // context.DeadlineExceeded.
 func (c *Client) SendMessage(ctx context.Context, agentID string, params MessageParams) (*Reply, error) {
-	return do[*Reply, replyAnswer](ctx, c, params.request(agentID))
+	return do(ctx, c, params.request(agentID), readReply)
 }

@@ -68,15 +68,12 @@ type smsModeBody struct {
 	Mode SMSMode `json:"mode"`
 }
 
-type smsChannelAnswer SMSChannel
-
-func (a *smsChannelAnswer) traceID() string { return a.TraceID }
-
-func (a *smsChannelAnswer) result() (*SMSChannel, error) {
-	if a.Status == "" {
-		return nil, errors.New("status is missing")
+func readSMSChannel(r *reply) *SMSChannel {
+	channel := &SMSChannel{Status: SMSStatus(r.text("status")), TraceID: r.traceID}
+	if channel.Status == "" {
+		r.fail(errors.New("status is missing"))
 	}
-	return (*SMSChannel)(a), nil
+	return channel
 }
 
 // EnableSMS enables the SMS channel of an agent (interface 4.9). mode is
@@ -86,10 +83,10 @@ func (a *smsChannelAnswer) result() (*SMSChannel, error) {
 // Errors: [ErrInvalid], [ErrBadRequest], [ErrUnauthorized],
 // [ErrPaymentRequired], [ErrNotFound], [ErrRateLimited], [ErrOutcomeUnknown].
 func (c *Client) EnableSMS(ctx context.Context, agentID string, mode SMSMode) (*SMSChannel, error) {
-	return do[*SMSChannel, smsChannelAnswer](ctx, c, request{
+	return do(ctx, c, request{
 		endpoint: spec.EnableSMS,
 		agentID:  agentID,
 		invalid:  check(spec.SMSChannelMode, string(mode)),
 		body:     smsModeBody{mode},
-	})
+	}, readSMSChannel)
 }

@@ -2,7 +2,6 @@ package agentmessaging
 
 import (
 	"context"
-	"errors"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
@@ -19,26 +18,16 @@ type ServiceStatus struct {
 	TraceID string `json:"trace_id"`
 }
 
-type statusAnswer struct {
-	OK      *bool  `json:"ok"`
-	Service string `json:"service"`
-	Version string `json:"version"`
-	Mode    string `json:"mode"`
-	envelope
-}
-
-func (a *statusAnswer) result() (*ServiceStatus, error) {
-	if a.OK == nil {
-		return nil, errors.New("ok is missing")
-	}
-	return &ServiceStatus{OK: *a.OK, Service: a.Service, Version: a.Version, Mode: a.Mode, TraceID: a.TraceID}, nil
+func readStatus(r *reply) *ServiceStatus {
+	r.need("ok")
+	return &ServiceStatus{OK: r.flag("ok"), Service: r.text("service"), Version: r.text("version"), Mode: r.text("mode"), TraceID: r.traceID}
 }
 
 // Status reads the service's status (interface 4.1), which lists no 429 for it.
 //
 // Errors: [ErrUnauthorized], [ErrPaymentRequired], [ErrNotFound].
 func (c *Client) Status(ctx context.Context) (*ServiceStatus, error) {
-	return do[*ServiceStatus, statusAnswer](ctx, c, request{endpoint: spec.Status})
+	return do(ctx, c, request{endpoint: spec.Status}, readStatus)
 }
 
 // WarmUpResult is the outcome of a warm-up (interface 4.2).
@@ -55,18 +44,10 @@ type warmUpBody struct {
 	Mode LLMMode `json:"mode"`
 }
 
-type warmUpAnswer struct {
-	OK     *bool   `json:"ok"`
-	Warmed *bool   `json:"warmed"`
-	Mode   LLMMode `json:"mode"`
-	envelope
-}
-
-func (a *warmUpAnswer) result() (*WarmUpResult, error) {
-	if a.OK == nil || a.Warmed == nil {
-		return nil, errors.New("ok or warmed is missing")
-	}
-	return &WarmUpResult{OK: *a.OK, Warmed: *a.Warmed, Mode: a.Mode, TraceID: a.TraceID}, nil
+func readWarmUp(r *reply) *WarmUpResult {
+	r.need("ok")
+	r.need("warmed")
+	return &WarmUpResult{OK: r.flag("ok"), Warmed: r.flag("warmed"), Mode: LLMMode(r.text("mode")), TraceID: r.traceID}
 }
 
 // WarmUp starts the gateway so that the first reply is faster (interface
@@ -82,5 +63,5 @@ func (c *Client) WarmUp(ctx context.Context, mode LLMMode) (*WarmUpResult, error
 	if mode != "" {
 		r.body = warmUpBody{mode}
 	}
-	return do[*WarmUpResult, warmUpAnswer](ctx, c, r)
+	return do(ctx, c, r, readWarmUp)
 }

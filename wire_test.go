@@ -115,7 +115,7 @@ func TestResultsAreWrittenAsTheyCame(t *testing.T) {
 func TestRepliesAreTolerant(t *testing.T) {
 	for body, want := range map[string]*agentmessaging.Agent{
 		`{"agent_id":"a","status":"hibernating","sms":null,"created_at":null,"new":{"x":1},"trace_id":null}`: {ID: "a", Status: "hibernating"},
-		`{"agent_id":"a","SMS":5,"trace_id":"t"}`:                                                            {ID: "a", TraceID: "t"},
+		`{"agent_id":"a","sms":5,"trace_id":"t"}`:                                                            {ID: "a", TraceID: "t"},
 		`{"agent_id":"a","sms":{"phone_number":[5],"status":"pending"},"trace_id":"t"}`:                      {ID: "a", SMS: &agentmessaging.SMS{Status: "pending"}, TraceID: "t"},
 	} {
 		agent, err := newClient(t, answering(answer{Status: 200, Body: body})).GetAgent(t.Context(), "a")
@@ -123,9 +123,13 @@ func TestRepliesAreTolerant(t *testing.T) {
 		assert.Equal(t, want, agent, body)
 	}
 	for body, want := range map[string]*agentmessaging.Reply{
-		`{"reply_text":"","warnings":null}`:                         {},
-		`{"warnings":5,"reply_text":"hi","trace_id":"t"}`:           {Text: "hi", TraceID: "t"},
-		`{"warnings":["a",5,"b"],"reply_text":"hi","trace_id":"t"}`: {Text: "hi", Warnings: []string{"a", "b"}, TraceID: "t"},
+		`{"reply_text":"","warnings":null}`:                             {},
+		`{"warnings":5,"reply_text":"hi","trace_id":"t"}`:               {Text: "hi", TraceID: "t"},
+		`{"WARNINGS":["a"],"reply_text":"hi","Trace_ID":"t"}`:           {Text: "hi"},
+		`{"reply_text":"hi","trace_id":17,"a":1,"a":2}`:                 {Text: "hi", TraceID: "17"},
+		`{"reply_text":"hi","trace_id":"a","trace_id":"b"}`:             {Text: "hi"},
+		`{"reply\u005ftext":"h\u0069\ud800\ud83d\ude00` + "\xff" + `"}`: {Text: "hi\ufffd😀\ufffd"},
+		`{"warnings":["a",5,"b"],"reply_text":"hi","trace_id":"t"}`:     {Text: "hi", Warnings: []string{"a", "b"}, TraceID: "t"},
 	} {
 		reply, err := newClient(t, answering(answer{Status: 200, Body: body})).SendMessage(t.Context(), "a", message{Text: "hi"})
 		require.NoError(t, err, body)
@@ -133,7 +137,7 @@ func TestRepliesAreTolerant(t *testing.T) {
 	}
 }
 
-// TestUselessReplies lack what makes them a result. Those of the wrong type are
+// TestUselessReplies lack what makes them a result, under its exact name and once. Those of the wrong type are
 // in TestRequiredMemberOfTheWrongType of internal/e2e.
 func TestUselessReplies(t *testing.T) {
 	useless := map[string][]string{
@@ -142,9 +146,9 @@ func TestUselessReplies(t *testing.T) {
 		"GetBYOK":     {`{"ok":true}`, `{"ok":true,"byok":{"fingerprint":"f"}}`},
 		"SetBYOK":     {`{"ok":true,"byok":null}`, `{"ok":false,"byok":{"provider":"openai"}}`},
 		"ClearBYOK":   {`{"ok":false}`, `{}`},
-		"CreateAgent": {`{"status":"active"}`},
+		"CreateAgent": {`{"status":"active"}`, `{"agent_id":"a","status":"active","status":"other"}`},
 		"GetAgent":    {`[]`, `{"agent_id":null}`},
-		"SendMessage": {`{"trace_id":"t"}`, `{"reply_text":null}`},
+		"SendMessage": {`{"trace_id":"t"}`, `{"reply_text":null}`, `{"REPLY_TEXT":"hi"}`, `{"reply_text":"a","reply_text":"b"}`},
 		"EnableSMS":   {`{"trace_id":"t"}`},
 	}
 	for _, call := range clienttest.Calls {

@@ -59,7 +59,7 @@ func TestRequiredMemberOfTheWrongType(t *testing.T) {
 			want = clienttest.Unknown
 		}
 		for _, body := range mistyped(body) {
-			behindOthers := `{"trace_id":17,"warnings":5,` + body[1:] // encoding/json tells of the first only
+			behindOthers := `{"trace_id":17,"warnings":5,` + body[1:]
 			for _, body := range []string{body, behindOthers} {
 				c, _ := answered(t, clienttest.Answer{Status: 200, Body: body}, call.Do)
 				assert.Equal(t, want, c.outcome, "%s: %s", call.Name, body)
@@ -72,7 +72,7 @@ func TestRequiredMemberOfTheWrongType(t *testing.T) {
 // no caller the answer, and an error not what it says.
 func TestBodiesOfOtherMakers(t *testing.T) {
 	const mark = "\ufeff"
-	numbered := strings.Replace(okBody, `"trace_id":"t"`, `"Trace_ID":17`, 1)
+	numbered := strings.Replace(okBody, `"trace_id":"t"`, `"trace_id":17`, 1)
 	for _, call := range clienttest.Calls {
 		for _, body := range []string{mark + okBody, numbered} {
 			c, _ := answered(t, clienttest.Answer{Status: 200, Body: body}, call.Do)

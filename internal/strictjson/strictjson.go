@@ -100,6 +100,14 @@ func (sc *Scanner) Name() string {
 // Text reads a string. The result shares no memory with the document, so that
 // keeping a name never keeps a key beside it.
 func (sc *Scanner) Text() string {
+	quoted := sc.skipString()
+	sc.Torn = bytes.IndexByte(quoted, '\\') >= 0 && isTorn(quoted)
+	s, _ := String(quoted)
+	return s
+}
+
+// skipString steps over a string, and returns it with its quotes.
+func (sc *Scanner) skipString() []byte {
 	sc.space()
 	from := sc.Pos
 	for sc.Pos++; sc.Data[sc.Pos] != '"'; sc.Pos++ {
@@ -108,15 +116,32 @@ func (sc *Scanner) Text() string {
 		}
 	}
 	sc.Pos++
-	quoted := sc.Data[from:sc.Pos]
-	sc.Torn = false
-	if bytes.IndexByte(quoted, '\\') < 0 {
-		return string(quoted[1 : len(quoted)-1])
+	return sc.Data[from:sc.Pos]
+}
+
+// Skip steps over any value, and returns it.
+func (sc *Scanner) Skip() []byte {
+	sc.space()
+	from := sc.Pos
+	for depth := 0; ; {
+		switch sc.Peek() {
+		case '{', '[':
+			sc.Pos++
+			depth++
+		case '}', ']':
+			sc.Pos++
+			depth--
+		case ',', ':':
+			sc.Pos++
+		case '"':
+			sc.skipString()
+		default:
+			sc.Scalar()
+		}
+		if depth == 0 {
+			return sc.Data[from:sc.Pos]
+		}
 	}
-	var s string
-	_ = json.Unmarshal(quoted, &s) // Check has accepted it
-	sc.Torn = isTorn(quoted)
-	return s
 }
 
 // Scalar steps over a number, true, false or null, and returns it.
