@@ -78,7 +78,7 @@ func TestState(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, saved[:len(saved)/2], 0o600))
 	code, sentence := refused(t, []string{"--addr=:0", "--state", path})
 	assert.Equal(t, exitUsage, code)
-	assert.Contains(t, sentence, "--state: "+path+": body: must be one JSON document")
+	assert.Contains(t, sentence, "--state: "+path+": fakeserver: ReadState: not one JSON document")
 	damaged, err := os.ReadFile(path)
 	require.NoError(t, err)
 	assert.Equal(t, saved[:len(saved)/2], damaged, "what could not be read is not written over")

@@ -91,7 +91,7 @@ func (r *running) service(method, path, body string) (int, string) {
 // control reads from the control interface.
 func (r *running) control(path string) string {
 	r.t.Helper()
-	status, body := r.call("GET", "/_fake/v1/worlds/default"+path, "")
+	status, body := r.call("GET", "/_fake/v1"+path, "")
 	require.Equal(r.t, 200, status, body)
 	return body
 }

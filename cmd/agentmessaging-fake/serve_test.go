@@ -84,7 +84,7 @@ func TestRemote(t *testing.T) {
 	status, body := r.call("GET", "/_fake/v1/info", "", "Authorization: Bearer "+r.facts.Token, "Host: fake.internal")
 	assert.Equal(t, 200, status)
 	assert.Contains(t, body, `"remote":true`)
-	for _, path := range []string{"/_fake/v1/info", "/_fake/v1/worlds/default/keys"} {
+	for _, path := range []string{"/_fake/v1/info", "/_fake/v1/keys"} {
 		status, _ = r.call("GET", path, "")
 		assert.Equal(t, 401, status)
 	}

@@ -49,7 +49,7 @@ func process(t *testing.T, args ...string) (*exec.Cmd, *running) {
 // underWay makes a call that a fault holds, and returns once it is held.
 func (r *running) underWay(fault string) (answered chan int) {
 	r.t.Helper()
-	status, body := r.call("POST", "/_fake/v1/worlds/default/faults", `{"fault":`+fault+`,"match":{"endpoint":"GET /v1/status"}}`)
+	status, body := r.call("POST", "/_fake/v1/faults", `{"fault":`+fault+`,"match":{"endpoint":"GET /v1/status"}}`)
 	require.Equal(r.t, 201, status, body)
 	answered = make(chan int, 1)
 	go func() { answered <- r.statusOf() }()
@@ -113,7 +113,7 @@ func TestDrainEndsStreams(t *testing.T) {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(r.facts.BaseURL, "http://"))
 	require.NoError(t, err)
 	defer conn.Close()
-	_, err = io.WriteString(conn, "GET /_fake/v1/worlds/default/calls/stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	_, err = io.WriteString(conn, "GET /_fake/v1/calls/stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	require.NoError(t, err)
 	_, err = conn.Read(make([]byte, 4096))
 	require.NoError(t, err)

@@ -26,12 +26,13 @@ func (p *program) load() error {
 	case err != nil:
 		return fmt.Errorf("cannot be saved to: %w", err)
 	}
-	raw, err := os.ReadFile(path)
+	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err == nil {
-		err = p.control.ReadState(raw)
+		err = p.control.ReadState(file)
+		_ = file.Close()
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w; move it away to begin anew", path, err)

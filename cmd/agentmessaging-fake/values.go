@@ -59,8 +59,6 @@ func (c *config) setKey(value string) error {
 		return nil
 	case len(value) > 256 || !isVisible(value) || strings.Contains(value, ","):
 		return errors.New("must be 1 to 256 characters of visible ASCII, without a comma")
-	case strings.HasPrefix(value, "amk_world_"):
-		return errors.New("must not begin with amk_world_, as the keys of other worlds do")
 	}
 	c.control.Key = value
 	return nil

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # A small story over the service and the fake's control interface, with curl:
 # an agent is created and answers, a limit is used up, a day passes, it opens.
-# AGENT_MESSAGING_BASE_URL is the address of a fake that runs; ./run starts one.
+# AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY are the address and the key of a fake
+# that runs; ./run starts one.
 set -euo pipefail
 
 base=${AGENT_MESSAGING_BASE_URL:?is the address of a running fake, such as http://127.0.0.1:8460}
 control=$base/_fake/v1
 token=${AGENT_MESSAGING_FAKE_TOKEN:-} # needed where the fake is on another machine
-world=shell-$$
+key=${AGENT_MESSAGING_API_KEY:?is the key that the fake printed}
 
 # call METHOD URL [BODY] calls with the key of the story, and prints the status
 # and the body.
@@ -35,23 +36,18 @@ want() {
   echo "ok: $1"
 }
 
-# A world of its own keeps the story apart from others on the same fake.
-created=$(control POST /worlds "{\"name\":\"$world\"}")
-want 'a world' "$created" 201
-key=$(member key <<<"$created")
-finish() { control DELETE "/worlds/$world" >/dev/null; }
-trap finish EXIT
+want 'an empty fake' "$(control POST /reset)" 204
 
 agent=$(call POST "$base/v1/agents" '{"system_prompt":"Be brief."}' | member agent_id)
 want 'an agent' "$agent" agent_
 
-want 'a scripted reply' "$(control POST "/worlds/$world/replies" \
+want 'a scripted reply' "$(control POST "/replies" \
   '{"match":{"text_containing":"order"},"replies":[{"text":"It is on its way."}]}')" 201
 want 'the reply' "$(call POST "$base/v1/agents/$agent/messages" '{"text":"Where is my order?"}')" 'It is on its way.'
 
-want 'a limit used up' "$(control POST "/worlds/$world/keys/key_000001/limits/key_day/exhaust")" 204
+want 'a limit used up' "$(control POST "/keys/key_000001/limits/key_day/exhaust")" 204
 want 'a call refused' "$(call GET "$base/v1/agents/$agent")" 429
-want 'a day later' "$(control POST "/worlds/$world/clock/advance" '{"duration":"24h"}')" 200
+want 'a day later' "$(control POST "/clock/advance" '{"duration":"24h"}')" 200
 want 'a call that passes' "$(call GET "$base/v1/agents/$agent")" 200
 
-want 'what was sent' "$(control GET "/worlds/$world/calls/await?n=1&text_containing=order")" 'Where is my order?'
+want 'what was sent' "$(control GET "/calls/await?n=1&text_containing=order")" 'Where is my order?'

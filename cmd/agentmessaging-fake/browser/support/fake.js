@@ -44,10 +44,9 @@ class Fake {
     return { status: resp.status, body: await resp.json().catch(() => undefined) };
   }
 
-  // control makes a call of the control interface, which must succeed; a path
-  // without a slash in front is of the world named default.
+  // control makes a call of the control interface, which must succeed.
   async control(method, path, body) {
-    const at = path.startsWith('/') ? `/_fake/v1${path}` : `/_fake/v1/worlds/default/${path}`;
+    const at = `/_fake/v1/${path}`;
     const headers = { 'Content-Type': 'application/json' };
     if (this.token) headers.Authorization = `Bearer ${this.token}`;
     const resp = await fetch(this.base + at, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });

@@ -45,7 +45,7 @@ test('what the interface refuses is said in its words', async (t) => {
   const { page } = await open(t, { hash: '#/faults' });
   await form(page).getByLabel('Key').fill('no such key');
   await form(page).getByRole('button', { name: 'Turn on' }).click();
-  await wantText(page.locator('.notice.failed'), /no key of this world has this label/);
+  await wantText(page.locator('.notice.failed'), /no key has this label/);
 });
 
 test('a fault that another program turned on shows', async (t) => {

@@ -15,7 +15,7 @@ const panels = {
   keys: ['#/keys/key_000001', (page) => wantCount(page.locator('.gauge'), 7)],
   agents: ['#/agents/agent_000001', (page) => page.getByRole('log').locator('.exchange').first().waitFor()],
   faults: ['#/faults', (page) => page.locator('.rule').first().waitFor()],
-  world: ['#/world', (page) => page.getByLabel('Scripted replies').locator('.rule').first().waitFor()],
+  replies: ['#/replies', (page) => page.getByLabel('Scripted replies').locator('.rule').first().waitFor()],
   issued: ['#/keys', (page) => page.getByRole('button', { name: 'Issue key' }).click().then(() => page.getByRole('dialog').waitFor())],
 };
 

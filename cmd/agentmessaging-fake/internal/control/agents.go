@@ -11,20 +11,19 @@ import (
 
 const maxAgents = 100_000
 
-// agent is an agent of a world.
 type agent struct {
-	*world
+	*Server
 	fakeserver.Agent
 }
 
 // ofAgent finds the agent of a path for an act.
 func ofAgent(act func(agent, *request) (any, error)) handler {
-	return in(func(w *world, r *request) (any, error) {
-		a, found := w.fake.Agent(r.param("agent_id"))
+	return locked(func(s *Server, r *request) (any, error) {
+		a, found := s.fake.Agent(r.param("agent_id"))
 		if !found {
-			return nil, notFound("no agent of this world has this identifier")
+			return nil, notFound("no agent has this identifier")
 		}
-		return act(agent{w, a}, r)
+		return act(agent{s, a}, r)
 	})
 }
 
@@ -33,8 +32,8 @@ type agentView struct {
 	Exchanges int `json:"exchanges"`
 }
 
-func (w *world) viewOfAgent(a fakeserver.Agent) agentView {
-	return agentView{a, w.fake.Admin().ExchangeCount(a.ID)}
+func (s *Server) viewOfAgent(a fakeserver.Agent) agentView {
+	return agentView{a, s.fake.Admin().ExchangeCount(a.ID)}
 }
 
 // mentions reports whether a word, in lower case, is in what a person knows an
@@ -46,9 +45,9 @@ func mentions(a fakeserver.Agent, word string) bool {
 }
 
 // listAgents is GET agents.
-func (w *world) listAgents(r *request) (any, error) {
+func (s *Server) listAgents(r *request) (any, error) {
 	label, only := r.given("key")
-	if _, err := w.keyOf("key", label); only && err != nil {
+	if _, err := s.keyOf("key", label); only && err != nil {
 		return nil, err
 	}
 	limit := r.number("limit", noLimit, 1, noLimit)
@@ -56,12 +55,12 @@ func (w *world) listAgents(r *request) (any, error) {
 		return nil, r.flaw
 	}
 	views, word, total := []agentView{}, strings.ToLower(r.query.Get("search")), 0
-	for _, a := range slices.Backward(w.fake.Agents()) {
+	for _, a := range slices.Backward(s.fake.Agents()) {
 		if only && a.Key != label || !mentions(a, word) {
 			continue
 		}
 		if total++; total <= limit {
-			views = append(views, w.viewOfAgent(a))
+			views = append(views, s.viewOfAgent(a))
 		}
 	}
 	slices.Reverse(views)
@@ -117,15 +116,15 @@ func (b newAgent) flaw() error {
 }
 
 // addAgent is POST agents.
-func (w *world) addAgent(body newAgent) (any, error) {
-	key, err := w.keyOf("key", body.Key)
+func (s *Server) addAgent(body newAgent) (any, error) {
+	key, err := s.keyOf("key", body.Key)
 	if err != nil {
 		return nil, err
 	}
-	if err := w.roomFor(body.AgentID); err != nil {
+	if err := s.roomFor(body.AgentID); err != nil {
 		return nil, err
 	}
-	return w.add(key, fakeserver.Agent{
+	return s.add(key, fakeserver.Agent{
 		ID: body.AgentID, Status: body.Status, CreatedAt: body.CreatedAt, UpdatedAt: body.UpdatedAt,
 		SystemPrompt: body.SystemPrompt, CustomerRef: body.CustomerRef, Metadata: body.Metadata,
 		SMS: (*fakeserver.SMS)(body.SMS), LLM: fakeserver.LLM(body.LLM),
@@ -134,21 +133,21 @@ func (w *world) addAgent(body newAgent) (any, error) {
 
 // add puts an agent in place. All but one thing was checked that AddAgent
 // panics for: a call of the service may take the identifier meanwhile.
-func (w *world) add(key string, a fakeserver.Agent) (_ any, err error) {
+func (s *Server) add(key string, a fakeserver.Agent) (_ any, err error) {
 	defer func() {
 		if recover() != nil {
-			err = w.roomFor(a.ID)
+			err = s.roomFor(a.ID)
 		}
 	}()
-	return w.viewOfAgent(w.fake.AddAgent(key, a)), nil
+	return s.viewOfAgent(s.fake.AddAgent(key, a)), nil
 }
 
 // roomFor refuses an agent that there cannot be.
-func (w *world) roomFor(agentID string) error {
-	if _, taken := w.fake.Agent(agentID); taken {
+func (s *Server) roomFor(agentID string) error {
+	if _, taken := s.fake.Agent(agentID); taken {
 		return conflict("agent_id: there is an agent with this identifier already")
 	}
-	if w.fake.Admin().AgentCount() >= maxAgents {
+	if s.fake.Admin().AgentCount() >= maxAgents {
 		return conflict("there are %d agents already, and no more are added; POST reset forgets them", maxAgents)
 	}
 	return nil

@@ -17,77 +17,77 @@ func TestAgents(t *testing.T) {
 	want := `{"agent_id":"a/b %","status":"paused","created_at":"2020-01-01T00:00:00Z","updated_at":"2021-01-01T00:00:00Z","key":"key_000001",
 		"system_prompt":"p","customer_ref":"c","metadata":{"k":[1,{"n":null}]},"sms":{"mode":"managed","status":"needs_compliance","phone_number":"+1"},
 		"llm":{"mode":"byok","tier":"smart","model":"m","provider":"openai","base_url":"https://x","label":"l"},"exchanges":0}`
-	assert.JSONEq(t, want, a.must(201, "POST", w+"/agents", wholeAgent).raw)
-	assert.JSONEq(t, want, a.must(200, "GET", w+"/agents/a%2Fb%20%25", "").raw)
+	assert.JSONEq(t, want, a.must(201, "POST", "/agents", wholeAgent).raw)
+	assert.JSONEq(t, want, a.must(200, "GET", "/agents/a%2Fb%20%25", "").raw)
 	assert.Equal(t, "+1", a.service(a.server.Key(), "GET", "/v1/agents/a%2Fb%20%25", "").body["sms"].(map[string]any)["phone_number"])
-	a.do("POST", w+"/agents", `{"key":"key_000001","agent_id":"a/b %"}`).wantRefused(t, 409, "agent_id: there is an agent")
-	a.must(201, "POST", w+"/keys", `{}`)
-	least := a.must(201, "POST", w+"/agents", `{"key":"key_000002"}`)
+	a.do("POST", "/agents", `{"key":"key_000001","agent_id":"a/b %"}`).wantRefused(t, 409, "agent_id: there is an agent")
+	a.must(201, "POST", "/keys", `{}`)
+	least := a.must(201, "POST", "/agents", `{"key":"key_000002"}`)
 	assert.Equal(t, []any{"agent_000002", "active", nil, nil, nil, nil}, pick(least.body, "agent_id", "status", "system_prompt", "customer_ref", "metadata", "sms"))
-	assert.Len(t, a.must(200, "GET", w+"/agents", "").list("agents"), 2)
+	assert.Len(t, a.must(200, "GET", "/agents", "").list("agents"), 2)
 	for query, want := range map[string][]any{
 		"?key=key_000002": {"agent_000002"}, "?limit=1": {"agent_000002"}, "?search=_000002": {"agent_000002"},
 		"?search=nobody": nil, "?search=AGENT_&limit=1": {"agent_000002"},
 	} {
 		var ids []any
-		for _, found := range a.must(200, "GET", w+"/agents"+query, "").list("agents") {
+		for _, found := range a.must(200, "GET", "/agents"+query, "").list("agents") {
 			ids = append(ids, found.(map[string]any)["agent_id"])
 		}
 		assert.Equal(t, want, ids, query)
 	}
-	assert.EqualValues(t, 2, a.must(200, "GET", w+"/agents?limit=1", "").body["total"])
-	set := a.must(200, "PUT", w+"/agents/agent_000002/sms", `{"status":"active","phone_number":"+2"}`)
+	assert.EqualValues(t, 2, a.must(200, "GET", "/agents?limit=1", "").body["total"])
+	set := a.must(200, "PUT", "/agents/agent_000002/sms", `{"status":"active","phone_number":"+2"}`)
 	assert.Equal(t, map[string]any{"status": "active", "phone_number": "+2"}, set.body["sms"])
 }
 
 func TestConversation(t *testing.T) {
 	a := newAPI(t, control.Options{})
-	a.must(201, "POST", w+"/agents", `{"key":"key_000001","agent_id":"a"}`)
-	assert.JSONEq(t, `{"exchanges":[],"total":0,"continues":false}`, a.must(200, "GET", w+"/agents/a/conversation", "").raw)
-	seeded := a.must(201, "POST", w+"/agents/a/conversation", `{"exchanges":[
+	a.must(201, "POST", "/agents", `{"key":"key_000001","agent_id":"a"}`)
+	assert.JSONEq(t, `{"exchanges":[],"total":0,"continues":false}`, a.must(200, "GET", "/agents/a/conversation", "").raw)
+	seeded := a.must(201, "POST", "/agents/a/conversation", `{"exchanges":[
 		{"text":"hi","reply_text":"yes","user_ref":"u","warnings":["w"],"time":"2020-01-01T00:00:00Z","trace_id":"t"},{"text":"<b>","reply_text":""}]}`)
 	assert.Contains(t, seeded.raw, `{"text":"hi","user_ref":"u","reply_text":"yes","warnings":["w"],"time":"2020-01-01T00:00:00Z","trace_id":"t"}`)
 	assert.Contains(t, seeded.raw, `{"text":"\u003cb\u003e","reply_text":"","time":`)
-	sent := a.must(200, "POST", w+"/agents/a/messages", `{"text":"more","user_ref":"v"}`)
+	sent := a.must(200, "POST", "/agents/a/messages", `{"text":"more","user_ref":"v"}`)
 	assert.JSONEq(t, `{"status":200,"body":{"reply_text":"You wrote: more","trace_id":"trace_000001"}}`, sent.raw)
-	all := a.must(200, "GET", w+"/agents/a/conversation", "").list("exchanges")
+	all := a.must(200, "GET", "/agents/a/conversation", "").list("exchanges")
 	assert.Equal(t, []any{"more", "v", "trace_000001"}, pick(all[2].(map[string]any), "text", "user_ref", "trace_id"))
 	for query, want := range map[string][]any{ // texts, total, continues
 		"?limit=2": {"<b>", "more", 3., false}, "?limit=1&after=t": {"more", 3., false}, "?after=t": {"<b>", "more", 3., true}, "?limit=2&after=t": {"<b>", "more", 3., true},
 		"?after=trace_000001": {3., true}, "?after=nobody&limit=1": {"more", 3., false},
 	} {
-		r := a.must(200, "GET", w+"/agents/a/conversation"+query, "")
+		r := a.must(200, "GET", "/agents/a/conversation"+query, "")
 		var got []any
 		for _, e := range r.list("exchanges") {
 			got = append(got, e.(map[string]any)["text"])
 		}
 		assert.Equal(t, want, append(got, r.body["total"], r.body["continues"]), query)
 	}
-	call := a.must(200, "GET", w+"/calls", "").list("calls")[0].(map[string]any)
+	call := a.must(200, "GET", "/calls", "").list("calls")[0].(map[string]any)
 	assert.Equal(t, []any{"key_000001", "192.0.2.1", `{"text":"more","user_ref":"v"}`}, pick(call, "key", "address", "body"), "a real call, from where it was asked for")
 }
 
 // Whatever the service answers is passed on.
 func TestMessagesThatFail(t *testing.T) {
 	a := newAPI(t, control.Options{})
-	a.must(201, "POST", w+"/agents", `{"key":"key_000001","agent_id":"a"}`)
-	send := func() reply { return a.do("POST", w+"/agents/a/messages", `{"text":"x"}`) }
+	a.must(201, "POST", "/agents", `{"key":"key_000001","agent_id":"a"}`)
+	send := func() reply { return a.do("POST", "/agents/a/messages", `{"text":"x"}`) }
 	for _, tt := range []struct{ fault, want string }{
 		{`{"kind":"raw_answer","status":502,"content_type":"text/html","body":"<h1>"}`, `{"status":502,"body":"<h1>"}`},
 		{`{"kind":"answer","status":500,"body":"{\"a\":1}"}`, `{"status":500,"body":{"a":1}}`},
 	} {
-		id := a.must(201, "POST", w+"/faults", `{"fault":`+tt.fault+`}`).text("id")
+		id := a.must(201, "POST", "/faults", `{"fault":`+tt.fault+`}`).text("id")
 		assert.JSONEq(t, tt.want, send().raw)
-		a.must(204, "DELETE", w+"/faults/"+id, "")
+		a.must(204, "DELETE", "/faults/"+id, "")
 	}
 	for _, fault := range []string{`{"kind":"close_early"}`, `{"kind":"reset_connection"}`, `{"kind":"truncate_reply","bytes":1}`} {
-		id := a.must(201, "POST", w+"/faults", `{"fault":`+fault+`}`).text("id")
+		id := a.must(201, "POST", "/faults", `{"fault":`+fault+`}`).text("id")
 		r := send()
 		r.wantRefused(t, 502, "its answer did not arrive whole")
 		assert.Equal(t, "no_answer", r.text("error"))
-		a.must(204, "DELETE", w+"/faults/"+id, "")
+		a.must(204, "DELETE", "/faults/"+id, "")
 	}
-	assert.Len(t, a.must(200, "GET", w+"/calls?status=0", "").list("calls"), 5, "decided nothing, or broke off")
-	a.must(204, "DELETE", w+"/keys/key_000001", "")
+	assert.Len(t, a.must(200, "GET", "/calls?status=0", "").list("calls"), 5, "decided nothing, or broke off")
+	a.must(204, "DELETE", "/keys/key_000001", "")
 	assert.Equal(t, 401., send().body["status"])
 }

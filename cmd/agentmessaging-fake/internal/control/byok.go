@@ -34,12 +34,12 @@ type availability struct {
 }
 
 // available is GET byok.
-func (w *world) available(*request) (any, error) {
-	return availability{w.fake.Admin().BYOKAvailable()}, nil
+func (s *Server) available(*request) (any, error) {
+	return availability{s.fake.Admin().BYOKAvailable()}, nil
 }
 
 // setAvailable is PUT byok.
-func (w *world) setAvailable(body availability) (any, error) {
-	w.fake.SetBYOKAvailable(body.Available)
+func (s *Server) setAvailable(body availability) (any, error) {
+	s.fake.SetBYOKAvailable(body.Available)
 	return body, nil
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // filter reads the parameters that pick calls.
-func (w *world) filter(r *request) (all []fakeserver.Matcher) {
+func (s *Server) filter(r *request) (all []fakeserver.Matcher) {
 	after, before := r.number("after", 0, 0, noLimit), r.number("before", noLimit, 1, noLimit)
 	if after > 0 || before < noLimit {
 		all = append(all, fakeserver.Where(func(c fakeserver.Call) bool { return c.Seq > after && c.Seq < before }))
@@ -23,7 +23,7 @@ func (w *world) filter(r *request) (all []fakeserver.Matcher) {
 		name    string
 		matcher func(*request, string) fakeserver.Matcher
 	}{
-		{"endpoint", byEndpoint}, {"status", byStatus}, {"key", w.byLabel}, {"search", bySearch},
+		{"endpoint", byEndpoint}, {"status", byStatus}, {"key", s.byLabel}, {"search", bySearch},
 		{"agent_id", func(_ *request, id string) fakeserver.Matcher { return fakeserver.ByAgent(id) }},
 		{"text", func(_ *request, text string) fakeserver.Matcher { return fakeserver.ByText(text) }},
 		{"text_containing", func(_ *request, part string) fakeserver.Matcher { return fakeserver.ByTextContaining(part) }},
@@ -56,8 +56,8 @@ func byStatus(r *request, text string) fakeserver.Matcher {
 	})
 }
 
-func (w *world) byLabel(r *request, label string) fakeserver.Matcher {
-	if _, err := w.keyOf("key", label); err != nil && label != keyMissing && label != "unknown" && r.flaw == nil {
+func (s *Server) byLabel(r *request, label string) fakeserver.Matcher {
+	if _, err := s.keyOf("key", label); err != nil && label != keyMissing && label != "unknown" && r.flaw == nil {
 		r.flaw = err
 	}
 	return fakeserver.Where(func(c fakeserver.Call) bool { return c.Key == label })
@@ -98,13 +98,13 @@ const (
 )
 
 // listCalls is GET calls.
-func (w *world) listCalls(r *request) (any, error) {
-	matchers, limit := w.filter(r), r.number("limit", defaultListed, 1, maxListed)
+func (s *Server) listCalls(r *request) (any, error) {
+	matchers, limit := s.filter(r), r.number("limit", defaultListed, 1, maxListed)
 	if r.flaw != nil {
 		return nil, r.flaw
 	}
-	calls := w.fake.Calls(matchers...)
-	return map[string]any{"calls": list(calls[max(0, len(calls)-limit):]), "total": len(calls), "dropped": w.fake.Admin().DroppedCalls()}, nil
+	calls := s.fake.Calls(matchers...)
+	return map[string]any{"calls": list(calls[max(0, len(calls)-limit):]), "total": len(calls), "dropped": s.fake.Admin().DroppedCalls()}, nil
 }
 
 const (
@@ -113,8 +113,8 @@ const (
 )
 
 // awaitCalls is GET calls/await.
-func (w *world) awaitCalls(r *request) (any, error) {
-	matchers, n, timeout := w.filter(r), r.number("n", 1, 1, maxListed), cmp.Or(r.query.Get("timeout"), defaultWait)
+func (s *Server) awaitCalls(r *request) (any, error) {
+	matchers, n, timeout := s.filter(r), r.number("n", 1, 1, maxListed), cmp.Or(r.query.Get("timeout"), defaultWait)
 	r.refuse("timeout", duration(maxWait)(timeout))
 	if r.flaw != nil {
 		return nil, r.flaw
@@ -122,8 +122,8 @@ func (w *world) awaitCalls(r *request) (any, error) {
 	return stream(func(rw http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), parsed(timeout))
 		defer cancel()
-		defer context.AfterFunc(w.gone, cancel)()
-		calls, err := w.fake.AwaitCalls(ctx, n, matchers...)
+		defer context.AfterFunc(s.gone, cancel)()
+		calls, err := s.fake.AwaitCalls(ctx, n, matchers...)
 		if err != nil {
 			writeJSON(rw, http.StatusGatewayTimeout, map[string]any{"error": "timeout", "reason": err.Error(), "calls": list(calls)})
 			return
@@ -133,10 +133,10 @@ func (w *world) awaitCalls(r *request) (any, error) {
 }
 
 // archive is GET calls.har.
-func (w *world) archive(*request) (any, error) {
+func (s *Server) archive(*request) (any, error) {
 	return stream(func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("Content-Type", "application/json")
 		rw.Header().Set("Content-Disposition", `attachment; filename="calls.har"`)
-		_ = w.fake.WriteHAR(rw) // the client may be gone
+		_ = s.fake.WriteHAR(rw) // the client may be gone
 	}), nil
 }

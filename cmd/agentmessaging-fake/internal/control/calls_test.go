@@ -36,20 +36,20 @@ func TestCalls(t *testing.T) {
 		"?status=401": {4, 5}, "?status=4xx": {4, 5}, "?status=2xx": {2, 3, 6}, "?status=0": nil, "?endpoint=GET%20/v1/status": {4, 5},
 		"?agent_id=" + agent: {3}, "?text=hell": nil, "?before=4&after=2": {3}, "?search=HELLO+%22you%22": {3}, "?search=post+%3Cc%3E": {2}, "?search=hello+put": nil, "?text_containing=hell": {3}, "?endpoint=GET%20/v1/status&key=missing": {5},
 	} {
-		r := a.must(200, "GET", w+"/calls"+query, "")
+		r := a.must(200, "GET", "/calls"+query, "")
 		assert.Equal(t, want, r.seqs(), query)
 		assert.Equal(t, 1., r.body["dropped"])
 		assert.NotContains(t, r.raw, "canary")
 		assert.NotContains(t, r.raw, "amk_")
 	}
-	call := a.must(200, "GET", w+"/calls?text_containing=hello", "").list("calls")[0].(map[string]any)
+	call := a.must(200, "GET", "/calls?text_containing=hello", "").list("calls")[0].(map[string]any)
 	assert.Equal(t, `{"text":"hello \"you\""}`, call["body"], "texts are there to be seen")
 }
 
 func TestArchive(t *testing.T) {
 	a := newAPI(t, control.Options{})
 	a.service(a.server.Key(), "GET", "/v1/status", "")
-	r := a.must(200, "GET", w+"/calls.har", "")
+	r := a.must(200, "GET", "/calls.har", "")
 	var har struct {
 		Log struct{ Entries []any }
 	}
@@ -63,37 +63,27 @@ func TestAwait(t *testing.T) {
 	key := a.server.Key()
 	var waiting sync.WaitGroup
 	waiting.Go(func() {
-		r := a.must(200, "GET", w+"/calls/await?n=2&timeout=1m&endpoint=GET%20/v1/status", "")
+		r := a.must(200, "GET", "/calls/await?n=2&timeout=1m&endpoint=GET%20/v1/status", "")
 		assert.Equal(t, []float64{1, 3}, r.seqs())
 	})
 	a.service(key, "GET", "/v1/status", "")
 	a.service(key, "GET", "/v1/byok", "")
 	a.service(key, "GET", "/v1/status", "")
 	waiting.Wait()
-	assert.Equal(t, []float64{1}, a.must(200, "GET", w+"/calls/await", "").seqs(), "one, and those that were made already count")
-	late := a.do("GET", w+"/calls/await?after=2&n=2&timeout=0s&key=key_000001", "")
+	assert.Equal(t, []float64{1}, a.must(200, "GET", "/calls/await", "").seqs(), "one, and those that were made already count")
+	late := a.do("GET", "/calls/await?after=2&n=2&timeout=0s&key=key_000001", "")
 	assert.Equal(t, 504, late.status)
 	assert.Equal(t, "timeout", late.text("error"))
 	assert.Contains(t, late.reason(), "1 of 2 calls came")
 	assert.Equal(t, []float64{3}, late.seqs())
 }
 
-// A wait does not outlast the program or its world.
-func TestAwaitEnds(t *testing.T) {
-	for name, end := range map[string]func(api){
-		"program": func(a api) { a.server.End() },
-		"world":   func(a api) { a.must(204, "DELETE", "/worlds/one", "") },
-	} {
-		a := newAPI(t, control.Options{})
-		a.must(201, "POST", "/worlds", `{"name":"one"}`)
-		var waiting sync.WaitGroup
-		waiting.Go(func() {
-			r := a.do("GET", "/worlds/one/calls/await?timeout=10m", "")
-			assert.Contains(t, []int{504, 404}, r.status, name) // 404 where it came too late
-		})
-		end(a)
-		waiting.Wait()
-	}
+func TestAwaitEndsWithTheProgram(t *testing.T) {
+	a := newAPI(t, control.Options{})
+	var waiting sync.WaitGroup
+	waiting.Go(func() { assert.Equal(t, 504, a.do("GET", "/calls/await?timeout=10m", "").status) })
+	a.server.End()
+	waiting.Wait()
 }
 
 func TestSendAgain(t *testing.T) {
@@ -102,13 +92,13 @@ func TestSendAgain(t *testing.T) {
 	a.service(a.server.Key(), "POST", "/v1/agents/"+agent+"/messages", `{"text":"one"}`)
 	a.service(a.server.Key(), "PUT", "/v1/byok", `{"provider":"openai","api_key":"sk-canary-0123"}`)
 	a.service("nobody", "GET", "/v1/status", "")
-	sent := a.must(200, "POST", w+"/calls/2/send", `{}`)
+	sent := a.must(200, "POST", "/calls/2/send", `{}`)
 	assert.JSONEq(t, `{"status":200,"body":{"reply_text":"You wrote: one","trace_id":"trace_000005"}}`, sent.raw)
-	edited := a.must(200, "POST", w+"/calls/2/send", `{"body":"{\"text\":5}"}`)
+	edited := a.must(200, "POST", "/calls/2/send", `{"body":"{\"text\":5}"}`)
 	assert.EqualValues(t, 400, edited.body["status"])
-	a.do("POST", w+"/calls/3/send", `{}`).wantRefused(t, 409, "was not kept whole")
-	a.do("POST", w+"/calls/4/send", `{}`).wantRefused(t, 409, "key of this call is not known")
-	a.do("POST", w+"/calls/99/send", `{}`).wantRefused(t, 404, "seq")
+	a.do("POST", "/calls/3/send", `{}`).wantRefused(t, 409, "was not kept whole")
+	a.do("POST", "/calls/4/send", `{}`).wantRefused(t, 409, "key of this call is not known")
+	a.do("POST", "/calls/99/send", `{}`).wantRefused(t, 404, "seq")
 }
 
 // event is one server-sent event; a comment has a name of ":".

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,15 +23,10 @@ const (
 	maxSeed    = 1<<53 - 1 // what every language's JSON holds exactly
 )
 
-// worldName has no underscore, so that no key of one world can be one of
-// another.
-var worldName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
-
 // checks are what the tag check of a member can ask of its value, a text or a
 // number as it was written. Each says what is allowed where the value is not,
 // and nothing where it is.
 var checks = map[string]func(string) string{
-	"world":        isWorldName,
 	"plan":         oneOf(PlanNames...),
 	"limits":       oneOf(LimitNames...),
 	"windows":      oneOf(WindowNames...),
@@ -48,7 +42,6 @@ var checks = map[string]func(string) string{
 	"phone":        characters(0, 64),
 	"header":       isHeader,
 	"metadata":     isMetadata,
-	"state_format": oneOf(stateFormat),
 	"delay":        duration(maxDelay),
 	"advance":      duration(maxAdvance),
 	"status":       number(200, 599),
@@ -56,8 +49,6 @@ var checks = map[string]func(string) string{
 	"turns":        number(1, 1_000_000_000),
 	"seed":         number(0, maxSeed),
 	"chance":       isChance,
-
-	"state_version": oneOf(strconv.Itoa(stateVersion)),
 
 	// Interface 8.4 and 2.3.
 	"text":          inField(spec.MessageText),
@@ -156,13 +147,6 @@ func duration(most time.Duration) func(string) string {
 		}
 		return ""
 	}
-}
-
-func isWorldName(text string) string {
-	if worldName.MatchString(text) {
-		return ""
-	}
-	return "must be 1 to 63 of a to z, 0 to 9 and -, and not begin with -"
 }
 
 func isFilled(text string) string {

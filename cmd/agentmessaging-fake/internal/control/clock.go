@@ -3,11 +3,11 @@ package control
 import "time"
 
 // clock is GET clock.
-func (w *world) clock(*request) (any, error) {
+func (s *Server) clock(*request) (any, error) {
 	return struct {
 		Now      time.Time `json:"now"`
 		Advanced string    `json:"advanced"`
-	}{w.fake.Now(), w.fake.Admin().Advanced().String()}, nil
+	}{s.fake.Now(), s.fake.Admin().Advanced().String()}, nil
 }
 
 type step struct {
@@ -15,11 +15,11 @@ type step struct {
 }
 
 // advance is POST clock/advance.
-func (w *world) advance(body step) (any, error) {
+func (s *Server) advance(body step) (any, error) {
 	d := parsed(body.Duration)
-	if d > maxAdvance-w.fake.Admin().Advanced() {
+	if d > maxAdvance-s.fake.Admin().Advanced() {
 		return nil, badRequest("duration", "the clock goes at most %v forward in all", maxAdvance)
 	}
-	w.fake.Advance(d)
-	return w.clock(nil)
+	s.fake.Advance(d)
+	return s.clock(nil)
 }

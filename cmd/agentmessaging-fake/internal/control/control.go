@@ -1,22 +1,25 @@
-// Package control is the fake's control interface: all that package fakeserver
-// can do, as JSON over HTTP, and worlds, which are fakes that share a server
-// and nothing else. openapi.yaml describes it.
+// Package control is the fake's control interface: what package fakeserver can
+// do, as JSON over HTTP. openapi.yaml describes it.
 //
-// routes.go lists all of it. An act is a method of the world, key or agent that
-// the path names; it gets the body as a struct whose tags say what is allowed,
-// returns what becomes the answer, and knows no status. Its struct and itself
-// check all that fakeserver would panic for. It runs under the lock of its world,
-// so that what was checked still holds when it acts. The lock is never held while
-// something is read, written or waited for.
+// routes.go lists all of it. An act is a method of the server, or of the key or
+// agent that the path names. It gets the body as a struct whose tags say what is
+// allowed, returns what becomes the answer, and knows no status. Struct and act
+// check all that fakeserver would panic for. An act runs under the server's
+// lock, so that what it checked still holds when it acts. The lock is never held
+// while something is read, written or waited for.
 package control
 
 import (
 	"context"
 	_ "embed" // for the document
 	"fmt"
+	"io"
+	"math"
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
 //go:embed openapi.yaml
@@ -32,70 +35,101 @@ type Options struct {
 	Remote bool
 	Hosts  []string // right besides loopback names and addresses
 	Token  string   // that each call needs; "": none
-	Key    string   // text of the default world's first key; "": amk_fake_000001
+	Key    string   // text of the first key; "": amk_fake_000001
 
-	Settings  Settings // of worlds that say nothing else
+	Settings  Settings
 	ColdStart time.Duration
 	Latency   time.Duration             // of every call, until the fault is removed
 	Seed      uint64                    // of rules with a chance and without a seed
-	Calls     int                       // kept of each world; 0 means 10,000
+	Calls     int                       // how many are kept; 0 means 10,000
 	Save      func() error              // the state; nil: there is nowhere to save it
 	Refuse    func(time.Duration) error // refuses connections for so long; nil: it cannot
-	Like      []byte                    // what observe found of a service that each world answers like; nil: the fake's own answers
-	Replies   []byte                    // what each world begins with: one body of POST replies, or a list of them
+	Like      []byte                    // what observe found of a service that the fake answers like; nil: the fake's own answers
+	Replies   []byte                    // scripted replies to begin with: one body of POST replies, or a list of them
 }
 
-// Server is the control interface and the worlds behind it.
+// Server is the control interface of one fake.
 type Server struct {
 	options Options
-	scripts []newScript // of Options.Replies
+	replies []newScript // of Options.Replies
 	mux     *http.ServeMux
 	started time.Time
-	ended   context.Context
-	end     context.CancelFunc
+	fake    *fakeserver.Server
+	hub     *hub
+	gone    context.Context
+	leave   context.CancelFunc
 
-	mu     sync.Mutex // guards what follows; a world's own lock may be taken inside it, never the other way round
-	worlds map[string]*world
-	made   int // worlds that were named here
+	mu              sync.Mutex // held by every act; guards what was made here
+	scripts, faults kept
 }
 
-// defaultWorld always exists: calls with no key of another world go there.
-const defaultWorld = "default"
+const (
+	defaultCalls = 10_000
+	keyMissing   = "missing" // what the fake calls the key of a call without one
+	noLimit      = math.MaxInt32
+)
 
-// defaultCalls is how many calls a world keeps.
-const defaultCalls = 10_000
-
-// New returns a Server with one world. The error says which option is wrong.
+// New returns a Server with its fake. The error says which option is wrong.
 func New(o Options) (*Server, error) {
 	if o.Calls == 0 {
 		o.Calls = defaultCalls
 	}
-	scripts, err := readReplies(o.Replies)
+	replies, err := readReplies(o.Replies)
 	if err != nil {
 		return nil, fmt.Errorf("replies: %w", err)
 	}
-	s := &Server{options: o, scripts: scripts, started: time.Now().UTC(), worlds: map[string]*world{}}
-	s.mux = s.newMux()
-	s.ended, s.end = context.WithCancel(context.Background())
-	w, err := s.makeWorld(defaultWorld, o.Settings)
+	fake, err := fakeserver.Open(o.fakeOptions()...)
 	if err != nil {
 		return nil, err
 	}
-	s.worlds[defaultWorld] = w
-	return s, nil
+	s := &Server{options: o, replies: replies, started: time.Now().UTC(), fake: fake, hub: newHub()}
+	s.mux = s.newMux()
+	s.gone, s.leave = context.WithCancel(context.Background())
+	fake.OnCall(s.hub.called)
+	return s, s.begin()
 }
 
-// Key is the first key of the world named default.
-func (s *Server) Key() string { return s.worldNamed(defaultWorld).fake.Key() }
+// begin makes the rules that the options ask for, at the start and again after a
+// reset.
+func (s *Server) begin() error {
+	s.scripts, s.faults = kept{kind: "reply"}, kept{kind: "fault"}
+	for i, spec := range s.replies {
+		if _, err := s.addScript(spec); err != nil {
+			return fmt.Errorf("replies[%d].%w", i, err)
+		}
+	}
+	if d := s.options.Latency; d > 0 {
+		text := d.String()
+		s.inject(newFault{Fault: faultSpec{Kind: "latency", Duration: &text}})
+	}
+	return nil
+}
+
+// reset is POST reset.
+func (s *Server) reset(*request) (any, error) {
+	s.fake.Reset()
+	if err := s.begin(); err != nil {
+		return nil, conflict("%v", err) // the program began with these replies, so it can begin with them again
+	}
+	return nil, nil
+}
+
+// Service is the service itself.
+func (s *Server) Service() http.Handler { return s.fake }
+
+// Key is the first key.
+func (s *Server) Key() string { return s.fake.Key() }
 
 // End ends streams and waits, so that a server which drains is not kept.
-func (s *Server) End() { s.end() }
+func (s *Server) End() { s.leave() }
 
-func (s *Server) worldNamed(name string) *world {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.worlds[name]
-}
+// WriteState writes what ReadState reads: keys by their labels, agents,
+// conversations, and what is spent. It returns the error of out.
+func (s *Server) WriteState(out io.Writer) error { return s.fake.WriteState(out) }
+
+// ReadState brings the fake to the state that was written. A state that is
+// damaged, or another program's, is refused, and nothing has changed then.
+func (s *Server) ReadState(in io.Reader) error { return s.fake.ReadState(in) }
 
 // info is GET info. A key that was chosen may be a secret; the other one is the
 // same in every fake.
@@ -110,7 +144,8 @@ func (s *Server) info(*request) (any, error) {
 		StartedAt time.Time `json:"started_at"`
 		Remote    bool      `json:"remote"`
 		Key       string    `json:"key,omitempty"`
-	}{s.options.Version, s.options.BaseURL, s.started, s.options.Remote, key}, nil
+		Settings
+	}{s.options.Version, s.options.BaseURL, s.started, s.options.Remote, key, s.options.Settings.filled()}, nil
 }
 
 type pause struct {

@@ -157,36 +157,36 @@ type faultView struct {
 }
 
 // listFaults is GET faults.
-func (w *world) listFaults(*request) (any, error) { return w.faults.shown("faults") }
+func (s *Server) listFaults(*request) (any, error) { return s.faults.shown("faults") }
 
 // addFault is POST faults.
-func (w *world) addFault(body newFault) (any, error) {
-	if err := w.faults.full(); err != nil {
+func (s *Server) addFault(body newFault) (any, error) {
+	if err := s.faults.full(); err != nil {
 		return nil, err
 	}
-	matchers, err := body.Match.matchers(w)
+	matchers, err := body.Match.matchers(s)
 	if err != nil {
 		return nil, err
 	}
 	if body.Match.Endpoint != "" {
 		matchers = append(matchers, fakeserver.ByEndpoint(fakeserver.Endpoint(body.Match.Endpoint)))
 	}
-	return w.inject(body, matchers...), nil
+	return s.inject(body, matchers...), nil
 }
 
 // inject puts a fault in force, and returns its view.
-func (w *world) inject(made newFault, matchers ...fakeserver.Matcher) any {
+func (s *Server) inject(made newFault, matchers ...fakeserver.Matcher) any {
 	fault := made.Fault.fault()
 	closed, open := gate()
-	in := w.fake.Inject(fault, append(matchers, closed)...)
-	apply(in, made.turns, w.server.options.Seed)
+	in := s.fake.Inject(fault, append(matchers, closed)...)
+	apply(in, made.turns, s.options.Seed)
 	if made.From > 0 {
 		in.From(made.From)
 	}
 	open()
 	view := func(id string) any { return faultView{id, fault.String(), made, in.Hits()} }
-	return w.faults.add(item{view: view, remove: in.Remove})
+	return s.faults.add(item{view: view, remove: in.Remove})
 }
 
 // removeFault is DELETE faults/{id}.
-func (w *world) removeFault(r *request) (any, error) { return w.faults.drop(r) }
+func (s *Server) removeFault(r *request) (any, error) { return s.faults.drop(r) }

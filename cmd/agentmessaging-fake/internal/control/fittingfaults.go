@@ -10,7 +10,7 @@ import (
 
 // listFitting is GET fitting-faults: the faults that can happen to a call of an
 // endpoint, to be made by their names.
-func (w *world) listFitting(r *request) (any, error) {
+func (s *Server) listFitting(r *request) (any, error) {
 	name, is := r.given("endpoint")
 	if !is {
 		return nil, badRequest("endpoint", "is required")

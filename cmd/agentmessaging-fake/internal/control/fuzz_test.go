@@ -13,7 +13,7 @@ import (
 // the test.
 func FuzzBodies(f *testing.F) {
 	for _, body := range []string{
-		`{}`, `{"name":"x","plan":"pro","limits":"off","windows":"sliding"}`, wholeAgent, `{"plan":"free"}`, `{"available":false}`,
+		`{}`, `{"plan":"pro","dashboard":false}`, wholeAgent, `{"plan":"free"}`, `{"available":false}`,
 		`{"provider":"openai","api_key":"k"}`, `{"exchanges":[{"text":"a","reply_text":"b","time":"0000-01-01T00:00:00Z"}]}`,
 		`{"text":"\ud83d\ude00"}`, `{"status":"active","phone_number":"+1"}`, `{"duration":"1h"}`,
 		`{"replies":[{"text":"a"},{"status":429}],"match":{"text":""},"times":1,"chance":0.5,"seed":1}`,
@@ -22,17 +22,17 @@ func FuzzBodies(f *testing.F) {
 	} {
 		f.Add(body)
 	}
-	fill := strings.NewReplacer("{world}", "default", "{key}", "key_000001", "{agent_id}", "a", "{id}", "i", "{limit_key}", "key_day", "/_fake/v1", "")
+	fill := strings.NewReplacer("{key}", "key_000001", "{agent_id}", "a", "{id}", "i", "{limit_key}", "key_day", "/_fake/v1", "")
 	f.Fuzz(func(t *testing.T, body string) {
 		a := newAPI(t, control.Options{})
-		a.must(201, "POST", w+"/agents", `{"key":"key_000001","agent_id":"a"}`)
+		a.must(201, "POST", "/agents", `{"key":"key_000001","agent_id":"a"}`)
 		for _, r := range control.Routes() {
 			if r[0] != "GET" && !strings.HasSuffix(r[1], "/messages") && !strings.HasSuffix(r[1], "/reset") { // a fault may hang a message
 				answered := a.do(r[0], fill.Replace(r[1]), body)
 				assert.Contains(t, []int{200, 201, 204, 400, 404, 409, 413}, answered.status, "%s %s", r[0], r[1])
 			}
 		}
-		for _, path := range []string{"/worlds", w + "/keys", w + "/agents", w + "/replies", w + "/faults", w + "/clock"} {
+		for _, path := range []string{"/keys", "/agents", "/replies", "/faults", "/clock"} {
 			a.must(200, "GET", path, "")
 		}
 	})

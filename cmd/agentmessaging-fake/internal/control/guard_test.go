@@ -23,7 +23,7 @@ func TestHost(t *testing.T) {
 		assert.Equal(t, want, a.send("GET", "/v1/status", "", "Host: "+host, "Authorization: Bearer "+a.server.Key()).status, "the service: %s", host)
 	}
 	a.do("GET", "/info", "", "Host: evil.example").wantRefused(t, 403, "Host: must be a loopback name or address, or one of --allow-host")
-	assert.Empty(t, a.must(200, "GET", w+"/calls?status=403", "").list("calls"), "a refused call does not reach the fake")
+	assert.Empty(t, a.must(200, "GET", "/calls?status=403", "").list("calls"), "a refused call does not reach the fake")
 }
 
 func TestOrigin(t *testing.T) {
@@ -33,10 +33,10 @@ func TestOrigin(t *testing.T) {
 		"http://127.0.0.1": 403, "http://127.0.0.1:3000": 403, "http://localhost:8460": 403, "http://evil.example": 403,
 		"null": 403, "127.0.0.1:8460": 403, "": 403, "://": 403, "http://evil.example/127.0.0.1:8460": 403,
 	} {
-		assert.Equal(t, want, a.do("POST", w+"/reset", "", "Origin: "+origin).status, origin)
+		assert.Equal(t, want, a.do("POST", "/reset", "", "Origin: "+origin).status, origin)
 	}
 	for site, want := range map[string]int{"same-origin": 204, "none": 204, "": 204, "same-site": 403, "cross-site": 403, "odd": 403} {
-		assert.Equal(t, want, a.do("POST", w+"/reset", "", "Sec-Fetch-Site: "+site).status, site)
+		assert.Equal(t, want, a.do("POST", "/reset", "", "Sec-Fetch-Site: "+site).status, site)
 	}
 	a.do("GET", "/info", "", "Origin: null").wantRefused(t, 403, "Origin: must be the program's own")
 	assert.Empty(t, a.do("GET", "/info", "", "Origin: http://127.0.0.1:8460").header.Get("Access-Control-Allow-Origin"))
@@ -52,7 +52,7 @@ func TestToken(t *testing.T) {
 	} {
 		assert.Equal(t, want, a.do("GET", "/info", "", header).status, header)
 	}
-	assert.Regexp(t, `^{"version":"","base_url":"","started_at":"20[^"]+","remote":false,"key":"amk_fake_000001"}\s$`, a.do("GET", "/info", "", "Authorization: Bearer "+token).raw)
+	assert.Regexp(t, `^{"version":"","base_url":"","started_at":"20[^"]+","remote":false,"key":"amk_fake_000001","plan":"preview","limits":"plan","windows":"fixed"}\s$`, a.do("GET", "/info", "", "Authorization: Bearer "+token).raw)
 	refused := a.do("GET", "/info", "")
 	refused.wantRefused(t, 401, "Bearer, a space, and the token")
 	assert.Equal(t, "Bearer", refused.header.Get("WWW-Authenticate"))
@@ -69,9 +69,9 @@ func TestContentType(t *testing.T) {
 		"text/plain": 415, "application/x-www-form-urlencoded": 415, "multipart/form-data": 415, "": 415, "application/json; charset=latin1": 415, `application/json; charset=""`: 415,
 		"application/jsonp": 415, "application/json, text/plain": 415,
 	} {
-		assert.Equal(t, want, a.do("POST", w+"/keys", "{}", "Content-Type: "+kind).status, kind)
+		assert.Equal(t, want, a.do("POST", "/keys", "{}", "Content-Type: "+kind).status, kind)
 	}
-	a.do("POST", w+"/keys", "{}", "Content-Type: text/plain").wantRefused(t, 415, "Content-Type: must be application/json")
+	a.do("POST", "/keys", "{}", "Content-Type: text/plain").wantRefused(t, 415, "Content-Type: must be application/json")
 }
 
 func TestHeadersOfAnswers(t *testing.T) {
@@ -88,7 +88,7 @@ func TestHeadersOfAnswers(t *testing.T) {
 func TestEveryRouteRefuses(t *testing.T) {
 	a := newAPI(t, control.Options{Token: "a-token-of-16-or-more", Refuse: func(time.Duration) error { return nil }})
 	const known = "Authorization: Bearer a-token-of-16-or-more"
-	fill := strings.NewReplacer("{world}", "none", "{key}", "k", "{limit_key}", "key_day", "{agent_id}", "a", "{id}", "i", "{seq}", "1")
+	fill := strings.NewReplacer("{key}", "k", "{limit_key}", "key_day", "{agent_id}", "a", "{id}", "i", "{seq}", "1")
 	for _, r := range control.Routes() {
 		for _, tt := range []struct {
 			want        int
@@ -110,8 +110,8 @@ func TestEveryRouteRefuses(t *testing.T) {
 func TestSizes(t *testing.T) {
 	a := newAPI(t, control.Options{})
 	pad := func(n int) string { return `{}` + strings.Repeat(" ", n-2) }
-	assert.Equal(t, 201, a.do("POST", w+"/keys", pad(1<<20)).status)
-	a.do("POST", w+"/keys", pad(1<<20+1)).wantRefused(t, 413, "body: at most 1048576 bytes")
+	assert.Equal(t, 201, a.do("POST", "/keys", pad(1<<20)).status)
+	a.do("POST", "/keys", pad(1<<20+1)).wantRefused(t, 413, "body: at most 1048576 bytes")
 }
 
 func TestNotFound(t *testing.T) {
@@ -121,21 +121,17 @@ func TestNotFound(t *testing.T) {
 		{"GET", "/", "no route has this path"},
 		{"GET", "/info/", "no route has this path"},
 		{"GET", "//info", "no route has this path"},
-		{"GET", "/worlds/other/keys", "no world has this name"},
-		{"DELETE", "/worlds/other", "no world has this name"},
-		{"GET", w + "/keys/key_000002/limits", "no key of this world has this label, such as key_000001; GET keys lists them"},
-		{"DELETE", w + "/keys/amk_fake_000001", "no key"},
-		{"POST", w + "/keys/key_000001/limits/key_hour/exhaust", "no limit has this key; the limit keys are key_minute, ip_minute"},
-		{"GET", w + "/agents/x", "no agent"},
-		{"PUT", w + "/agents/x/sms", "no agent"},
-		{"DELETE", w + "/replies/reply_000001", "no reply of this world has this id"},
-		{"DELETE", w + "/faults/fault_000001", "no fault of this world has this id"},
-		{"POST", w + "/snapshots/snapshot_000001/restore", "no snapshot"},
-		{"DELETE", w + "/snapshots/snapshot_000001", "no snapshot"},
+		{"GET", "/keys/key_000002/limits", "no key has this label, such as key_000001; GET keys lists them"},
+		{"DELETE", "/keys/amk_fake_000001", "no key"},
+		{"POST", "/keys/key_000001/limits/key_hour/exhaust", "no limit has this key; the limit keys are key_minute, ip_minute"},
+		{"GET", "/agents/x", "no agent"},
+		{"PUT", "/agents/x/sms", "no agent"},
+		{"DELETE", "/replies/reply_000001", "no reply has this id"},
+		{"DELETE", "/faults/fault_000001", "no fault has this id"},
 	} {
 		a.do(tt[0], tt[1], "").wantRefused(t, 404, tt[2])
 	}
-	refused := a.do("PUT", w+"/keys", "")
+	refused := a.do("PUT", "/keys", "")
 	refused.wantRefused(t, 405, "this path takes GET, POST")
 	assert.Equal(t, "GET, POST", refused.header.Get("Allow"))
 }

@@ -15,8 +15,6 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/control"
 )
 
-const w = "/worlds/default"
-
 // api makes calls of the control interface, and of the service behind it.
 type api struct {
 	t      testing.TB

@@ -13,35 +13,34 @@ import (
 
 const maxKeys = 10_000
 
-// firstLabel is the label of a world's first key.
+// firstLabel is the label of the first key.
 const firstLabel = "key_000001"
 
-// key is a key of a world.
 type key struct {
-	*world
+	*Server
 	fakeserver.KeyInfo
 	text string
 }
 
-const noSuchKey = "no key of this world has this label, such as key_000001; GET keys lists them"
+const noSuchKey = "no key has this label, such as key_000001; GET keys lists them"
 
 // ofKey finds the key of a path for an act.
 func ofKey(act func(key, *request) (any, error)) handler {
-	return in(func(w *world, r *request) (any, error) {
+	return locked(func(s *Server, r *request) (any, error) {
 		label := r.param("key")
-		text, found := w.fake.Admin().KeyWithLabel(label)
+		text, found := s.fake.Admin().KeyWithLabel(label)
 		if !found {
 			return nil, notFound(noSuchKey)
 		}
-		keys := w.fake.Admin().Keys()
+		keys := s.fake.Admin().Keys()
 		i := slices.IndexFunc(keys, func(k fakeserver.KeyInfo) bool { return k.Label == label })
-		return act(key{w, keys[i], text}, r)
+		return act(key{s, keys[i], text}, r)
 	})
 }
 
 // keyOf is the text of the key that a body or a query names.
-func (w *world) keyOf(name, label string) (string, error) {
-	text, found := w.fake.Admin().KeyWithLabel(label)
+func (s *Server) keyOf(name, label string) (string, error) {
+	text, found := s.fake.Admin().KeyWithLabel(label)
 	if !found {
 		return "", badRequest(name, noSuchKey)
 	}
@@ -56,9 +55,9 @@ type keyView struct {
 func viewOfKey(k fakeserver.KeyInfo) keyView { return keyView{k, k.Label == firstLabel} }
 
 // listKeys is GET keys.
-func (w *world) listKeys(*request) (any, error) {
+func (s *Server) listKeys(*request) (any, error) {
 	views := []keyView{}
-	for _, k := range w.fake.Admin().Keys() {
+	for _, k := range s.fake.Admin().Keys() {
 		views = append(views, viewOfKey(k))
 	}
 	return map[string]any{"keys": views}, nil
@@ -70,14 +69,14 @@ type newKey struct {
 }
 
 // issueKey is POST keys, the one answer with the text of a key.
-func (w *world) issueKey(body newKey) (any, error) {
-	if len(w.fake.Admin().Keys()) >= maxKeys {
+func (s *Server) issueKey(body newKey) (any, error) {
+	if len(s.fake.Admin().Keys()) >= maxKeys {
 		return nil, conflict("there are %d keys already, and no more are issued; POST reset forgets them", maxKeys)
 	}
-	text := w.fake.IssueKey(fakeserver.KeyOptions{
+	text := s.fake.IssueKey(fakeserver.KeyOptions{
 		Plan: fakeserver.Plan(body.Plan), NotDashboard: body.Dashboard != nil && !*body.Dashboard,
 	})
-	keys := w.fake.Admin().Keys()
+	keys := s.fake.Admin().Keys()
 	k := keys[len(keys)-1]
 	return struct {
 		Label     string `json:"label"`

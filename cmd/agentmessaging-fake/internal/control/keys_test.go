@@ -10,17 +10,17 @@ import (
 
 func TestKeys(t *testing.T) {
 	a := newAPI(t, control.Options{})
-	r := a.must(201, "POST", w+"/keys", `{"plan":"pro","dashboard":false}`)
+	r := a.must(201, "POST", "/keys", `{"plan":"pro","dashboard":false}`)
 	assert.JSONEq(t, `{"label":"key_000002","key":"amk_fake_000002","plan":"pro","dashboard":false}`, r.raw)
 	key := r.text("key")
-	assert.JSONEq(t, `{"label":"key_000003","key":"amk_fake_000003","plan":"preview","dashboard":true}`, a.must(201, "POST", w+"/keys", `{}`).raw)
+	assert.JSONEq(t, `{"label":"key_000003","key":"amk_fake_000003","plan":"preview","dashboard":true}`, a.must(201, "POST", "/keys", `{}`).raw)
 	assert.Equal(t, 403, a.service(key, "GET", "/v1/byok", "").status)
-	changed := a.must(200, "PATCH", w+"/keys/key_000002", `{"plan":"free"}`)
+	changed := a.must(200, "PATCH", "/keys/key_000002", `{"plan":"free"}`)
 	assert.Equal(t, "free", changed.text("plan"))
 	assert.Equal(t, 402, a.service(key, "GET", "/v1/status", "").status)
-	a.must(204, "DELETE", w+"/keys/key_000002", "")
+	a.must(204, "DELETE", "/keys/key_000002", "")
 	assert.Equal(t, 401, a.service(key, "GET", "/v1/status", "").status)
-	keys := a.must(200, "GET", w+"/keys", "")
+	keys := a.must(200, "GET", "/keys", "")
 	assert.NotContains(t, keys.raw, "amk_", "the text is shown once")
 	second := keys.list("keys")[1].(map[string]any)
 	assert.Equal(t, []any{"key_000002", "free", false, true, false}, pick(second, "label", "plan", "dashboard", "revoked", "default"))
@@ -31,27 +31,27 @@ func TestKeys(t *testing.T) {
 func TestLimits(t *testing.T) {
 	a := newAPI(t, control.Options{})
 	limit := func(query string, i int) map[string]any {
-		return a.must(200, "GET", w+"/keys/key_000001/limits"+query, "").list("limits")[i].(map[string]any)
+		return a.must(200, "GET", "/keys/key_000001/limits"+query, "").list("limits")[i].(map[string]any)
 	}
-	assert.Equal(t, "127.0.0.1", a.must(200, "GET", w+"/keys/key_000001/limits", "").text("address"), "before any call")
+	assert.Equal(t, "127.0.0.1", a.must(200, "GET", "/keys/key_000001/limits", "").text("address"), "before any call")
 	a.service(a.server.Key(), "POST", "/v1/agents", "{}") // from 192.0.2.1, as httptest has it
-	assert.Equal(t, "192.0.2.1", a.must(200, "GET", w+"/keys/key_000001/limits", "").text("address"))
+	assert.Equal(t, "192.0.2.1", a.must(200, "GET", "/keys/key_000001/limits", "").text("address"))
 	assert.Equal(t, []any{120., 1., 119., "1m0s", nil}, pick(limit("", 1), "max", "used", "left", "window", "opens_at"))
 	assert.Equal(t, 0., limit("?address=203.0.113.1", 1)["used"])
 	assert.Equal(t, 1., limit("?address=%3A%3Affff%3A192.0.2.1", 1)["used"])
-	a.must(204, "POST", w+"/keys/key_000001/limits/agent_create_key_day/exhaust", "")
+	a.must(204, "POST", "/keys/key_000001/limits/agent_create_key_day/exhaust", "")
 	day := limit("", 3)
 	assert.Equal(t, []any{50., 1., 0.}, pick(day, "max", "used", "left"))
 	assert.NotNil(t, day["opens_at"])
 	assert.Equal(t, "agent_create_key_day", a.service(a.server.Key(), "POST", "/v1/agents", "{}").text("limit_key"))
-	a.must(200, "POST", w+"/clock/advance", `{"duration":"24h"}`)
+	a.must(200, "POST", "/clock/advance", `{"duration":"24h"}`)
 	assert.Nil(t, limit("", 3)["opens_at"])
 	assert.Equal(t, 200, a.service(a.server.Key(), "POST", "/v1/agents", "{}").status)
 }
 
 func TestBYOK(t *testing.T) {
 	a := newAPI(t, control.Options{})
-	path := w + "/keys/key_000001/byok"
+	path := "/keys/key_000001/byok"
 	assert.JSONEq(t, `{"byok":null}`, a.must(200, "GET", path, "").raw)
 	stored := a.must(200, "PUT", path, `{"provider":"openai","api_key":"sk-canary-0123","base_url":"https://x","model":"m","label":"l"}`)
 	assert.Equal(t, stored.raw, a.must(200, "GET", path, "").raw)
@@ -62,9 +62,9 @@ func TestBYOK(t *testing.T) {
 	} {
 		assert.NotContains(t, a.do("PUT", path, bad).raw, "canary", "no reason repeats a value")
 	}
-	a.must(200, "PUT", w+"/byok", `{"available":false}`)
-	assert.JSONEq(t, `{"available":false}`, a.must(200, "GET", w+"/byok", "").raw)
+	a.must(200, "PUT", "/byok", `{"available":false}`)
+	assert.JSONEq(t, `{"available":false}`, a.must(200, "GET", "/byok", "").raw)
 	assert.Equal(t, 503, a.service(a.server.Key(), "PUT", "/v1/byok", `{"provider":"openai","api_key":"sk"}`).status)
-	a.must(200, "PUT", w+"/byok", `{"available":true}`)
+	a.must(200, "PUT", "/byok", `{"available":true}`)
 	assert.Equal(t, 200, a.service(a.server.Key(), "PUT", "/v1/byok", `{"provider":"openai","api_key":"sk"}`).status)
 }

@@ -69,27 +69,27 @@ type scriptView struct {
 }
 
 // listScripts is GET replies.
-func (w *world) listScripts(*request) (any, error) { return w.scripts.shown("replies") }
+func (s *Server) listScripts(*request) (any, error) { return s.scripts.shown("replies") }
 
 // addScript is POST replies.
-func (w *world) addScript(made newScript) (any, error) {
-	if err := w.scripts.full(); err != nil {
+func (s *Server) addScript(made newScript) (any, error) {
+	if err := s.scripts.full(); err != nil {
 		return nil, err
 	}
-	matchers, err := made.Match.matchers(w)
+	matchers, err := made.Match.matchers(s)
 	if err != nil {
 		return nil, err
 	}
 	closed, open := gate()
-	sc := w.fake.OnMessage(append(matchers, closed)...)
+	sc := s.fake.OnMessage(append(matchers, closed)...)
 	for _, r := range made.Replies {
 		sc.ReplyFunc(r.reply)
 	}
-	apply(sc, made.turns, w.server.options.Seed)
+	apply(sc, made.turns, s.options.Seed)
 	open()
 	view := func(id string) any { return scriptView{id, made, sc.Hits()} }
-	return w.scripts.add(item{view: view, remove: sc.Remove}), nil
+	return s.scripts.add(item{view: view, remove: sc.Remove}), nil
 }
 
 // removeScript is DELETE replies/{id}.
-func (w *world) removeScript(r *request) (any, error) { return w.scripts.drop(r) }
+func (s *Server) removeScript(r *request) (any, error) { return s.scripts.drop(r) }

@@ -20,9 +20,8 @@ type route struct {
 
 const (
 	root    = "/_fake/v1"
-	inside  = root + "/worlds/{world}"
-	aKey    = inside + "/keys/{key}"
-	anAgent = inside + "/agents/{agent_id}"
+	aKey    = root + "/keys/{key}"
+	anAgent = root + "/agents/{agent_id}"
 	filter  = "endpoint status key agent_id text text_containing search after before"
 )
 
@@ -32,14 +31,11 @@ var routes = []route{
 	{"GET", root + "/info", "", 200, "", (*Server).info},
 	{"POST", root + "/save", "", 204, "", (*Server).save},
 	{"POST", root + "/refuse", "", 204, "", with((*Server).refuseConnections)},
-	{"GET", root + "/worlds", "", 200, "", (*Server).listWorlds},
-	{"POST", root + "/worlds", "", 201, "", with((*Server).createWorld)},
-	{"DELETE", inside, "", 204, "", (*Server).deleteWorld},
-	{"POST", inside + "/reset", "", 204, "reset", in((*world).reset)},
-	{"GET", inside + "/state", "", 200, "", in((*world).readState)},
-	{"PUT", inside + "/state", "", 204, "keys agents byok limits clock", in((*world).putState)},
-	{"GET", inside + "/keys", "", 200, "", in((*world).listKeys)},
-	{"POST", inside + "/keys", "", 201, "keys", in(with((*world).issueKey))},
+	{"POST", root + "/reset", "", 204, "reset", locked((*Server).reset)},
+	{"GET", root + "/state", "", 200, "", locked((*Server).readState)},
+	{"PUT", root + "/state", "", 204, "keys agents byok limits clock", locked((*Server).putState)},
+	{"GET", root + "/keys", "", 200, "", locked((*Server).listKeys)},
+	{"POST", root + "/keys", "", 201, "keys", locked(with((*Server).issueKey))},
 	{"PATCH", aKey, "", 200, "keys", ofKey(with(key.change))},
 	{"DELETE", aKey, "", 204, "keys", ofKey(key.revoke)},
 	{"POST", aKey + "/reinstate", "", 204, "keys", ofKey(key.reinstate)},
@@ -47,34 +43,30 @@ var routes = []route{
 	{"POST", aKey + "/limits/{limit_key}/exhaust", "", 204, "limits", ofKey(key.exhaust)},
 	{"GET", aKey + "/byok", "", 200, "", ofKey(key.byok)},
 	{"PUT", aKey + "/byok", "", 200, "byok", ofKey(with(key.storeBYOK))},
-	{"GET", inside + "/byok", "", 200, "", in((*world).available)},
-	{"PUT", inside + "/byok", "", 200, "byok", in(with((*world).setAvailable))},
-	{"GET", inside + "/agents", "key search limit", 200, "", in((*world).listAgents)},
-	{"POST", inside + "/agents", "", 201, "agents", in(with((*world).addAgent))},
+	{"GET", root + "/byok", "", 200, "", locked((*Server).available)},
+	{"PUT", root + "/byok", "", 200, "byok", locked(with((*Server).setAvailable))},
+	{"GET", root + "/agents", "key search limit", 200, "", locked((*Server).listAgents)},
+	{"POST", root + "/agents", "", 201, "agents", locked(with((*Server).addAgent))},
 	{"GET", anAgent, "", 200, "", ofAgent(agent.get)},
 	{"DELETE", anAgent, "", 204, "agents", ofAgent(agent.remove)},
 	{"GET", anAgent + "/conversation", "limit after", 200, "", ofAgent(agent.conversation)},
 	{"POST", anAgent + "/conversation", "", 201, "agents", ofAgent(with(agent.addExchanges))},
 	{"POST", anAgent + "/messages", "", 200, "", ofAgent(with(agent.sendMessage))},
 	{"PUT", anAgent + "/sms", "", 200, "agents", ofAgent(with(agent.setSMS))},
-	{"GET", inside + "/calls", filter + " limit", 200, "", in((*world).listCalls)},
-	{"GET", inside + "/calls/await", filter + " n timeout", 200, "", in((*world).awaitCalls)},
-	{"GET", inside + "/calls/stream", "after", 200, "", in((*world).streamCalls)},
-	{"POST", inside + "/calls/{seq}/send", "", 200, "", in((*world).sendAgain)},
-	{"GET", inside + "/calls.har", "", 200, "", in((*world).archive)},
-	{"GET", inside + "/replies", "", 200, "", in((*world).listScripts)},
-	{"POST", inside + "/replies", "", 201, "replies", in(with((*world).addScript))},
-	{"DELETE", inside + "/replies/{id}", "", 204, "replies", in((*world).removeScript)},
-	{"GET", inside + "/faults", "", 200, "", in((*world).listFaults)},
-	{"GET", inside + "/fitting-faults", "endpoint", 200, "", in((*world).listFitting)},
-	{"POST", inside + "/faults", "", 201, "faults", in(with((*world).addFault))},
-	{"DELETE", inside + "/faults/{id}", "", 204, "faults", in((*world).removeFault)},
-	{"GET", inside + "/clock", "", 200, "", in((*world).clock)},
-	{"POST", inside + "/clock/advance", "", 200, "clock", in(with((*world).advance))},
-	{"GET", inside + "/snapshots", "", 200, "", in((*world).listSnapshots)},
-	{"POST", inside + "/snapshots", "", 201, "snapshots", in((*world).takeSnapshot)},
-	{"DELETE", inside + "/snapshots/{id}", "", 204, "snapshots", in((*world).deleteSnapshot)},
-	{"POST", inside + "/snapshots/{id}/restore", "", 204, "keys agents byok limits", in((*world).restore)},
+	{"GET", root + "/calls", filter + " limit", 200, "", locked((*Server).listCalls)},
+	{"GET", root + "/calls/await", filter + " n timeout", 200, "", locked((*Server).awaitCalls)},
+	{"GET", root + "/calls/stream", "after", 200, "", locked((*Server).streamCalls)},
+	{"POST", root + "/calls/{seq}/send", "", 200, "", locked((*Server).sendAgain)},
+	{"GET", root + "/calls.har", "", 200, "", locked((*Server).archive)},
+	{"GET", root + "/replies", "", 200, "", locked((*Server).listScripts)},
+	{"POST", root + "/replies", "", 201, "replies", locked(with((*Server).addScript))},
+	{"DELETE", root + "/replies/{id}", "", 204, "replies", locked((*Server).removeScript)},
+	{"GET", root + "/faults", "", 200, "", locked((*Server).listFaults)},
+	{"GET", root + "/fitting-faults", "endpoint", 200, "", locked((*Server).listFitting)},
+	{"POST", root + "/faults", "", 201, "faults", locked(with((*Server).addFault))},
+	{"DELETE", root + "/faults/{id}", "", 204, "faults", locked((*Server).removeFault)},
+	{"GET", root + "/clock", "", 200, "", locked((*Server).clock)},
+	{"POST", root + "/clock/advance", "", 200, "clock", locked(with((*Server).advance))},
 }
 
 // Routes lists method and path template of each route, for the test that
@@ -98,19 +90,14 @@ func with[S, T any](act func(S, T) (any, error)) func(S, *request) (any, error) 
 	}
 }
 
-// in finds the world of a call, acts under its lock, and tells its streams what
-// has changed.
-func in(act func(*world, *request) (any, error)) handler {
+// locked acts under the server's lock, and tells the streams what has changed.
+func locked(act func(*Server, *request) (any, error)) handler {
 	return func(s *Server, r *request) (any, error) {
-		w := s.worldNamed(r.param("world"))
-		if w == nil {
-			return nil, notFound("no world has this name; GET " + root + "/worlds lists them")
-		}
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		out, err := act(w, r)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		out, err := act(s, r)
 		if err == nil {
-			w.hub.changed(strings.Fields(r.changes)...)
+			s.hub.changed(strings.Fields(r.changes)...)
 		}
 		return out, err
 	}

@@ -7,30 +7,25 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
-// Bounds of what a world keeps.
-const (
-	maxRules     = 1000 // scripts, and as many faults
-	maxSnapshots = 100
-)
+// maxRules bounds the scripts, and the faults.
+const maxRules = 1000
 
-// kept are the scripts, the faults or the snapshots of a world.
+// kept are the scripts or the faults.
 type kept struct {
 	kind string
-	most int
 	made int
 	list []item
 }
 
 type item struct {
-	id      string
-	view    func(id string) any
-	remove  func()
-	restore func() // of a snapshot
+	id     string
+	view   func(id string) any
+	remove func()
 }
 
 func (k *kept) full() error {
-	if len(k.list) >= k.most {
-		return conflict("there are %d already, and no more are kept; DELETE one first", k.most)
+	if len(k.list) >= maxRules {
+		return conflict("there are %d already, and no more are kept; DELETE one first", maxRules)
 	}
 	return nil
 }
@@ -43,23 +38,15 @@ func (k *kept) add(one item) any {
 	return one.view(one.id)
 }
 
-// find finds what a path names.
-func (k *kept) find(r *request) (int, error) {
+// drop takes out the item that a path names.
+func (k *kept) drop(r *request) (any, error) {
 	i := slices.IndexFunc(k.list, func(one item) bool { return one.id == r.param("id") })
 	if i < 0 {
-		return i, notFound("no " + k.kind + " of this world has this id")
+		return nil, notFound("no " + k.kind + " has this id")
 	}
-	return i, nil
-}
-
-// drop takes out what a path names.
-func (k *kept) drop(r *request) (any, error) {
-	i, err := k.find(r)
-	if err == nil {
-		k.list[i].remove()
-		k.list = slices.Delete(k.list, i, i+1)
-	}
-	return nil, err
+	k.list[i].remove()
+	k.list = slices.Delete(k.list, i, i+1)
+	return nil, nil
 }
 
 // shown is all of it, under a name.
@@ -116,12 +103,12 @@ type match struct {
 	TextContaining string  `json:"text_containing,omitempty" check:"filled"`
 }
 
-func (m match) matchers(w *world) (all []fakeserver.Matcher, _ error) {
+func (m match) matchers(s *Server) (all []fakeserver.Matcher, _ error) {
 	if m.AgentID != "" {
 		all = append(all, fakeserver.ByAgent(m.AgentID))
 	}
 	if m.Key != "" {
-		key, err := w.keyOf("match.key", m.Key)
+		key, err := s.keyOf("match.key", m.Key)
 		if err != nil {
 			return nil, err
 		}

@@ -22,22 +22,22 @@ func (a api) says(agent, text string) any {
 
 func TestReplies(t *testing.T) {
 	a := newAPI(t, control.Options{})
-	a.must(201, "POST", w+"/agents", `{"key":"key_000001","agent_id":"a"}`)
-	a.must(201, "POST", w+"/agents", `{"key":"key_000001","agent_id":"b"}`)
-	made := a.must(201, "POST", w+"/replies", `{"match":{"agent_id":"a","key":"key_000001","text_containing":"hi"},"replies":[{"text":"one","warnings":["w"]},{"status":404,"code":"odd","reason":"r"}],"times":3}`)
+	a.must(201, "POST", "/agents", `{"key":"key_000001","agent_id":"a"}`)
+	a.must(201, "POST", "/agents", `{"key":"key_000001","agent_id":"b"}`)
+	made := a.must(201, "POST", "/replies", `{"match":{"agent_id":"a","key":"key_000001","text_containing":"hi"},"replies":[{"text":"one","warnings":["w"]},{"status":404,"code":"odd","reason":"r"}],"times":3}`)
 	assert.JSONEq(t, `{"id":"reply_000001","match":{"agent_id":"a","key":"key_000001","text_containing":"hi"},
 		"replies":[{"text":"one","warnings":["w"]},{"status":404,"code":"odd","reason":"r"}],"times":3,"hits":0}`, made.raw)
 	assert.Equal(t, []any{"You wrote: hi", "You wrote: ho", "one", 404, 404, "You wrote: hi"},
 		[]any{a.says("b", "hi"), a.says("a", "ho"), a.says("a", "hi"), a.says("a", "hi"), a.says("a", "hi"), a.says("a", "hi")})
-	assert.Contains(t, a.must(200, "GET", w+"/replies", "").raw, `"hits":3`)
-	exact := a.must(201, "POST", w+"/replies", `{"match":{"text":"hi"},"replies":[{"text":""}],"nth":2}`).text("id")
+	assert.Contains(t, a.must(200, "GET", "/replies", "").raw, `"hits":3`)
+	exact := a.must(201, "POST", "/replies", `{"match":{"text":"hi"},"replies":[{"text":""}],"nth":2}`).text("id")
 	assert.Equal(t, []any{"You wrote: hi", ""}, []any{a.says("b", "hi"), a.says("b", "hi")})
-	a.must(204, "DELETE", w+"/replies/"+exact, "")
-	assert.Len(t, a.must(200, "GET", w+"/replies", "").list("replies"), 1)
-	limited := a.must(201, "POST", w+"/replies", `{"replies":[{"status":429}]}`).text("id")
+	a.must(204, "DELETE", "/replies/"+exact, "")
+	assert.Len(t, a.must(200, "GET", "/replies", "").list("replies"), 1)
+	limited := a.must(201, "POST", "/replies", `{"replies":[{"status":429}]}`).text("id")
 	assert.Equal(t, "reply_000003", limited)
 	assert.Equal(t, 429, a.says("b", "x"))
-	a.must(204, "DELETE", w+"/replies/"+limited, "")
+	a.must(204, "DELETE", "/replies/"+limited, "")
 	assert.Equal(t, "You wrote: x", a.says("b", "x"))
 }
 
@@ -45,11 +45,11 @@ func TestReplies(t *testing.T) {
 func TestChance(t *testing.T) {
 	a := newAPI(t, control.Options{Seed: 7, Settings: control.Settings{Limits: "off"}})
 	falls := func(seed string) (all []int) {
-		id := a.must(201, "POST", w+"/faults", `{"fault":{"kind":"answer","status":503},"chance":0.5`+seed+`}`).text("id")
+		id := a.must(201, "POST", "/faults", `{"fault":{"kind":"answer","status":503},"chance":0.5`+seed+`}`).text("id")
 		for range 20 {
 			all = append(all, a.service(a.server.Key(), "GET", "/v1/status", "").status)
 		}
-		a.must(204, "DELETE", w+"/faults/"+id, "")
+		a.must(204, "DELETE", "/faults/"+id, "")
 		return all
 	}
 	assert.Equal(t, falls(`,"seed":7`), falls(""))
@@ -76,70 +76,49 @@ func TestFaults(t *testing.T) {
 		{`{"kind":"drip_reply","bytes":1,"every":"2ms"}`, "DripReply(1, 2ms)"},
 		{`{"kind":"named","name":"reply_lost"}`, "LoseReply(CloseEarly())"},
 	} {
-		made := a.must(201, "POST", w+"/faults", `{"fault":`+tt.fault+`,"match":{"endpoint":"DELETE /v1/byok"}}`)
+		made := a.must(201, "POST", "/faults", `{"fault":`+tt.fault+`,"match":{"endpoint":"DELETE /v1/byok"}}`)
 		assert.JSONEq(t, fmt.Sprintf(`{"id":"fault_%06d","fault":%s,"name":%q,"match":{"endpoint":"DELETE /v1/byok"},"hits":0}`, i+1, tt.fault, tt.name), made.raw)
-		a.must(204, "DELETE", w+"/faults/"+made.text("id"), "")
+		a.must(204, "DELETE", "/faults/"+made.text("id"), "")
 	}
 	assert.Equal(t, 200, a.service(a.server.Key(), "DELETE", "/v1/byok", "").status, "removed")
-	a.must(201, "POST", w+"/faults", `{"fault":{"kind":"rate_limited","retry_after":"7"},"match":{"endpoint":"GET /v1/status","key":"key_000001"},"times":1}`)
+	a.must(201, "POST", "/faults", `{"fault":{"kind":"rate_limited","retry_after":"7"},"match":{"endpoint":"GET /v1/status","key":"key_000001"},"times":1}`)
 	first := a.service(a.server.Key(), "GET", "/v1/status", "")
 	assert.Equal(t, []any{429, "7"}, []any{first.status, first.header.Get("Retry-After")})
 	assert.Equal(t, 200, a.service(a.server.Key(), "GET", "/v1/status", "").status)
-	assert.Contains(t, a.must(200, "GET", w+"/faults", "").raw, `"times":1,"hits":1`)
+	assert.Contains(t, a.must(200, "GET", "/faults", "").raw, `"times":1,"hits":1`)
 }
 
 // A sweep from outside: each fault that fits an endpoint is listed, and acts by
 // its name.
 func TestFaultsByName(t *testing.T) {
 	a := newAPI(t, control.Options{})
-	listed := a.must(200, "GET", w+"/fitting-faults?endpoint=PUT%20/v1/byok", "").raw
+	listed := a.must(200, "GET", "/fitting-faults?endpoint=PUT%20/v1/byok", "").raw
 	names := regexp.MustCompile(`"name":"(\w+)","says":"\w`).FindAllStringSubmatch(listed, -1)
 	require.Len(t, names, 19, "seven of a status, with a minute and a day, and twelve of the way there")
 	for _, name := range names {
-		made := a.must(201, "POST", w+"/faults", `{"fault":{"kind":"named","name":"`+name[1]+`"}}`)
-		a.must(204, "DELETE", w+"/faults/"+made.text("id"), "")
+		made := a.must(201, "POST", "/faults", `{"fault":{"kind":"named","name":"`+name[1]+`"}}`)
+		a.must(204, "DELETE", "/faults/"+made.text("id"), "")
 	}
-	a.must(201, "POST", w+"/faults", `{"fault":{"kind":"named","name":"limited_day"},"times":1}`)
+	a.must(201, "POST", "/faults", `{"fault":{"kind":"named","name":"limited_day"},"times":1}`)
 	assert.Equal(t, "86400", a.service(a.server.Key(), "GET", "/v1/status", "").header.Get("Retry-After"))
-	a.do("POST", w+"/faults", `{"fault":{"kind":"named","name":"x"}}`).wantRefused(t, 400, "fault.name: must be one of unauthorized, ")
-	a.do("GET", w+"/fitting-faults", "").wantRefused(t, 400, "endpoint: is required")
-	a.do("GET", w+"/fitting-faults?endpoint=x", "").wantRefused(t, 400, "endpoint: must be one of GET /v1/status")
+	a.do("POST", "/faults", `{"fault":{"kind":"named","name":"x"}}`).wantRefused(t, 400, "fault.name: must be one of unauthorized, ")
+	a.do("GET", "/fitting-faults", "").wantRefused(t, 400, "endpoint: is required")
+	a.do("GET", "/fitting-faults?endpoint=x", "").wantRefused(t, 400, "endpoint: must be one of GET /v1/status")
 }
 
 func TestTooManyRules(t *testing.T) {
 	a := newAPI(t, control.Options{})
 	for range 1000 {
-		a.must(201, "POST", w+"/replies", `{"replies":[{"text":"a"}]}`)
+		a.must(201, "POST", "/replies", `{"replies":[{"text":"a"}]}`)
 	}
-	a.do("POST", w+"/replies", `{"replies":[{"text":"a"}]}`).wantRefused(t, 409, "there are 1000 already")
-	for range 100 {
-		a.must(201, "POST", w+"/snapshots", "")
-	}
-	a.do("POST", w+"/snapshots", "").wantRefused(t, 409, "there are 100 already")
-}
-
-func TestSnapshots(t *testing.T) {
-	a := newAPI(t, control.Options{})
-	a.must(201, "POST", w+"/agents", `{"key":"key_000001","agent_id":"a"}`)
-	id := a.must(201, "POST", w+"/snapshots", "").text("id")
-	assert.Equal(t, "snapshot_000001", id)
-	a.says("a", "x")
-	a.must(201, "POST", w+"/keys", `{}`)
-	for range 2 {
-		a.must(204, "POST", w+"/snapshots/"+id+"/restore", "")
-		assert.Empty(t, a.must(200, "GET", w+"/agents/a/conversation", "").list("exchanges"))
-		assert.Len(t, a.must(200, "GET", w+"/keys", "").list("keys"), 1)
-	}
-	assert.Regexp(t, `^{"snapshots":\[{"id":"snapshot_000001","taken_at":"20[^"]+"}\]}\s$`, a.must(200, "GET", w+"/snapshots", "").raw)
-	a.must(204, "DELETE", w+"/snapshots/"+id, "")
-	assert.Equal(t, "snapshot_000002", a.must(201, "POST", w+"/snapshots", "").text("id"), "an id names one snapshot")
+	a.do("POST", "/replies", `{"replies":[{"text":"a"}]}`).wantRefused(t, 409, "there are 1000 already")
 }
 
 func TestClock(t *testing.T) {
 	a := newAPI(t, control.Options{})
-	assert.Equal(t, "1.5s", a.must(200, "POST", w+"/clock/advance", `{"duration":"1500ms"}`).body["advanced"])
-	assert.Equal(t, "1m31.5s", a.must(200, "POST", w+"/clock/advance", `{"duration":"1m30s"}`).body["advanced"])
-	a.must(200, "POST", w+"/clock/advance", `{"duration":"875999h"}`)
-	a.do("POST", w+"/clock/advance", `{"duration":"1h"}`).wantRefused(t, 400, "duration: the clock goes at most")
-	assert.Contains(t, a.must(200, "GET", w+"/clock", "").text("now"), "21", "a hundred years on, JSON still holds the year")
+	assert.Equal(t, "1.5s", a.must(200, "POST", "/clock/advance", `{"duration":"1500ms"}`).body["advanced"])
+	assert.Equal(t, "1m31.5s", a.must(200, "POST", "/clock/advance", `{"duration":"1m30s"}`).body["advanced"])
+	a.must(200, "POST", "/clock/advance", `{"duration":"875999h"}`)
+	a.do("POST", "/clock/advance", `{"duration":"1h"}`).wantRefused(t, 400, "duration: the clock goes at most")
+	assert.Contains(t, a.must(200, "GET", "/clock", "").text("now"), "21", "a hundred years on, JSON still holds the year")
 }

@@ -22,7 +22,7 @@ type newMessage struct {
 // sendMessage is POST agents/{agent_id}/messages: a call of the service, as the
 // page's own application would make it.
 func (a agent) sendMessage(body newMessage) (any, error) {
-	key, found := a.fake.Admin().KeyWithLabel(a.Key)
+	key, found := a.fake.Admin().KeyWithLabel(a.Agent.Key)
 	if !found {
 		return nil, conflict("the key of this agent is gone")
 	}
@@ -32,19 +32,19 @@ func (a agent) sendMessage(body newMessage) (any, error) {
 	}), nil
 }
 
-// send makes a call of the service, without the world's lock, and from the
+// send makes a call of the service, without the lock, and from the
 // address of the caller, so that it spends what an application there would
 // spend. It tells the answer.
-func (w *world) send(method, path string, body []byte, header http.Header) stream {
+func (s *Server) send(method, path string, body []byte, header http.Header) stream {
 	return func(rw http.ResponseWriter, r *http.Request) {
-		req, err := http.NewRequestWithContext(r.Context(), method, w.fake.BaseURL()+path, bytes.NewReader(body))
+		req, err := http.NewRequestWithContext(r.Context(), method, s.fake.BaseURL()+path, bytes.NewReader(body))
 		if err != nil {
 			badRequest("path", "no call can be made with it").ServeHTTP(rw, r)
 			return
 		}
 		req.Header = header
 		req.Header.Set("User-Agent", "agentmessaging-fake page")
-		status, answered, err := receive(w.fake.Direct(fakeserver.FromIP(addressOf(r))), req)
+		status, answered, err := receive(s.fake.Direct(fakeserver.FromIP(addressOf(r))), req)
 		if err != nil {
 			refuse(http.StatusBadGateway, "no_answer", "the call was made, and its answer did not arrive whole: "+err.Error()).ServeHTTP(rw, r)
 			return
@@ -59,13 +59,13 @@ type newBody struct {
 
 // sendAgain is POST calls/{seq}/send: the same call once more, with another
 // body where one is given. A provider key is gone from what was recorded.
-func (w *world) sendAgain(r *request) (any, error) {
+func (s *Server) sendAgain(r *request) (any, error) {
 	body, err := decode[newBody](r.body)
 	if err != nil {
 		return nil, err
 	}
 	seq, _ := strconv.Atoi(r.param("seq"))
-	found := w.fake.Admin().CallsAfter(seq-1, 1)
+	found := s.fake.Admin().CallsAfter(seq-1, 1)
 	if len(found) == 0 || found[0].Seq != seq {
 		return nil, notFound("no call that is kept has this seq")
 	}
@@ -75,7 +75,7 @@ func (w *world) sendAgain(r *request) (any, error) {
 		header.Set("Content-Type", kind)
 	}
 	if c.Key != keyMissing {
-		key, known := w.fake.Admin().KeyWithLabel(c.Key)
+		key, known := s.fake.Admin().KeyWithLabel(c.Key)
 		if !known {
 			return nil, conflict("the key of this call is not known")
 		}
@@ -87,7 +87,7 @@ func (w *world) sendAgain(r *request) (any, error) {
 	case c.BodyBytes > 0 && c.Body == "" || len(c.Body) >= spec.KeptBody || strings.Contains(c.Body, redacted):
 		return nil, conflict("the body of this call was not kept whole; give one as body")
 	}
-	return w.send(c.Method, c.Path, []byte(c.Body), header), nil
+	return s.send(c.Method, c.Path, []byte(c.Body), header), nil
 }
 
 const redacted = "[redacted]"

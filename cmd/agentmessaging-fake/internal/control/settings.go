@@ -8,8 +8,9 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// Settings are what can be chosen for one world. The zero values mean plan
-// preview, the limits of each key's plan, and fixed windows.
+// Settings are the plan of the first key, the limits and how they are counted.
+// The zero values mean plan preview, the limits of each key's plan, and fixed
+// windows.
 type Settings struct {
 	Plan    string `json:"plan" check:"plan"`
 	Limits  string `json:"limits" check:"limits"`
@@ -38,30 +39,27 @@ func planNames() (all []string) {
 	return all
 }
 
-// over fills what a world does not say.
-func (o Settings) over(base Settings) Settings {
-	return Settings{cmp.Or(o.Plan, base.Plan), cmp.Or(o.Limits, base.Limits), cmp.Or(o.Windows, base.Windows)}
+// filled has the defaults where nothing is said.
+func (o Settings) filled() Settings {
+	return Settings{cmp.Or(o.Plan, string(fakeserver.PlanPreview)), cmp.Or(o.Limits, limitsOfPlan), cmp.Or(o.Windows, fixed)}
 }
 
-// fakeOptions are the options of a world's fake.
-func (s *Server) fakeOptions(name string, o Settings) []fakeserver.Option {
+func (o *Options) fakeOptions() []fakeserver.Option {
+	settings := o.Settings.filled()
 	opts := []fakeserver.Option{
-		fakeserver.WithPlan(fakeserver.Plan(o.Plan)), fakeserver.WithColdStart(s.options.ColdStart),
-		fakeserver.WithMessageTexts(), fakeserver.WithCallLimit(s.options.Calls),
+		fakeserver.WithPlan(fakeserver.Plan(settings.Plan)), fakeserver.WithColdStart(o.ColdStart),
+		fakeserver.WithMessageTexts(), fakeserver.WithCallLimit(o.Calls),
 	}
-	if s.options.Like != nil {
-		opts = append(opts, fakeserver.Like(s.options.Like))
+	if o.Like != nil {
+		opts = append(opts, fakeserver.Like(o.Like))
 	}
-	switch {
-	case name != defaultWorld:
-		opts = append(opts, fakeserver.WithKey(keyPrefix+name))
-	case s.options.Key != "":
-		opts = append(opts, fakeserver.WithKey(s.options.Key))
+	if o.Key != "" {
+		opts = append(opts, fakeserver.WithKey(o.Key))
 	}
-	if o.Windows == sliding {
+	if settings.Windows == sliding {
 		opts = append(opts, fakeserver.WithDecision("windows", sliding))
 	}
-	return append(opts, limitOptions(o.Limits)...)
+	return append(opts, limitOptions(settings.Limits)...)
 }
 
 func limitOptions(limits string) (opts []fakeserver.Option) {

@@ -15,9 +15,9 @@ import (
 
 // kinds are the kinds of state that a "state" event tells of, but for a reset,
 // which cannot be read again.
-var kinds = []string{"agents", "byok", "clock", "faults", "keys", "limits", "replies", "snapshots"}
+var kinds = []string{"agents", "byok", "clock", "faults", "keys", "limits", "replies"}
 
-// hub tells the streams of a world that there is something new. It knows no
+// hub tells the streams that there is something new. It knows no
 // stream: each reads calls from the fake and compares counts, at its own speed,
 // so a slow reader costs no memory and never slows a call.
 type hub struct {
@@ -70,8 +70,8 @@ const (
 )
 
 // streamCalls is GET calls/stream.
-func (w *world) streamCalls(r *request) (any, error) {
-	newest := w.fake.Admin().LastSeq()
+func (s *Server) streamCalls(r *request) (any, error) {
+	newest := s.fake.Admin().LastSeq()
 	seq, last := r.number("after", newest, 0, noLimit), r.http.Header.Get("Last-Event-ID")
 	if last != "" && number(0, noLimit)(last) != "" {
 		r.refuse("Last-Event-ID", "must be the id of an event of this stream")
@@ -79,7 +79,7 @@ func (w *world) streamCalls(r *request) (any, error) {
 	if r.flaw != nil {
 		return nil, r.flaw
 	}
-	seen, _ := w.hub.look() // here, so that nothing is missed that follows this answer's first byte
+	seen, _ := s.hub.look() // here, so that nothing is missed that follows this answer's first byte
 	if last != "" {
 		seq, _ = strconv.Atoi(last)
 		for _, kind := range kinds { // one that resumes may have missed any
@@ -92,7 +92,7 @@ func (w *world) streamCalls(r *request) (any, error) {
 	return stream(func(rw http.ResponseWriter, hr *http.Request) {
 		rw.Header().Set("Content-Type", "text/event-stream")
 		rd := &reader{rw, http.NewResponseController(rw), seq, seen}
-		w.follow(hr, rd)
+		s.follow(hr, rd)
 	}), nil
 }
 
@@ -105,20 +105,20 @@ type reader struct {
 	seen    map[string]int
 }
 
-func (w *world) follow(hr *http.Request, rd *reader) {
+func (s *Server) follow(hr *http.Request, rd *reader) {
 	ticker := time.NewTicker(heartbeat)
 	defer ticker.Stop()
-	err := rd.comment("calls and changes of world " + w.name)
+	err := rd.comment("calls and changes")
 	for err == nil {
-		changes, news := w.hub.look()
+		changes, news := s.hub.look()
 		rd.tellChanges(changes)
-		if err = w.catchUp(rd); err != nil {
+		if err = s.catchUp(rd); err != nil {
 			return
 		}
 		select {
 		case <-hr.Context().Done():
 			return
-		case <-w.gone.Done():
+		case <-s.gone.Done():
 			return
 		case <-news:
 		case <-ticker.C:
@@ -137,10 +137,10 @@ func (rd *reader) tellChanges(changes map[string]int) {
 }
 
 // catchUp sends all calls that are new.
-func (w *world) catchUp(rd *reader) error {
+func (s *Server) catchUp(rd *reader) error {
 	for {
-		dropped := w.fake.Admin().DroppedCalls()
-		calls := w.fake.Admin().CallsAfter(rd.seq, batch)
+		dropped := s.fake.Admin().DroppedCalls()
+		calls := s.fake.Admin().CallsAfter(rd.seq, batch)
 		if len(calls) > 0 && dropped > 0 && calls[0].Seq > rd.seq+1 {
 			rd.event("", "gap", map[string]int{"missed": min(dropped, calls[0].Seq-rd.seq-1)})
 		}

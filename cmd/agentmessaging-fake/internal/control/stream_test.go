@@ -21,49 +21,43 @@ func newStreams(t *testing.T, o control.Options) (a api, base string) {
 	return a, server.URL
 }
 
-// changes are calls that change a world, and what they change.
+// changes are calls that change something, and what they change.
 var changes = []struct{ method, path, body, want string }{
-	{"POST", w + "/keys", `{}`, "keys"},
-	{"PATCH", w + "/keys/key_000002", `{"plan":"pro"}`, "keys"},
-	{"DELETE", w + "/keys/key_000002", ``, "keys"},
-	{"POST", w + "/agents", `{"key":"key_000001","agent_id":"a"}`, "agents"},
-	{"POST", w + "/agents/a/conversation", `{"exchanges":[{"text":"a","reply_text":"b"}]}`, "agents"},
-	{"PUT", w + "/agents/a/sms", `{"status":"pending"}`, "agents"},
-	{"POST", w + "/faults", `{"fault":{"kind":"hang"},"match":{"key":"key_000002"}}`, "faults"},
-	{"DELETE", w + "/faults/fault_000001", ``, "faults"},
-	{"POST", w + "/replies", `{"replies":[{"text":"a"}]}`, "replies"},
-	{"DELETE", w + "/replies/reply_000001", ``, "replies"},
-	{"POST", w + "/clock/advance", `{"duration":"1s"}`, "clock"},
-	{"PUT", w + "/byok", `{"available":true}`, "byok"},
-	{"PUT", w + "/keys/key_000001/byok", `{"provider":"openai","api_key":"k"}`, "byok"},
-	{"POST", w + "/keys/key_000001/limits/key_day/exhaust", ``, "limits"},
-	{"POST", w + "/snapshots", ``, "snapshots"},
-	{"DELETE", w + "/snapshots/snapshot_000001", ``, "snapshots"},
-	{"POST", w + "/reset", ``, "reset"},
+	{"POST", "/keys", `{}`, "keys"},
+	{"PATCH", "/keys/key_000002", `{"plan":"pro"}`, "keys"},
+	{"DELETE", "/keys/key_000002", ``, "keys"},
+	{"POST", "/agents", `{"key":"key_000001","agent_id":"a"}`, "agents"},
+	{"POST", "/agents/a/conversation", `{"exchanges":[{"text":"a","reply_text":"b"}]}`, "agents"},
+	{"PUT", "/agents/a/sms", `{"status":"pending"}`, "agents"},
+	{"POST", "/faults", `{"fault":{"kind":"hang"},"match":{"key":"key_000002"}}`, "faults"},
+	{"DELETE", "/faults/fault_000001", ``, "faults"},
+	{"POST", "/replies", `{"replies":[{"text":"a"}]}`, "replies"},
+	{"DELETE", "/replies/reply_000001", ``, "replies"},
+	{"POST", "/clock/advance", `{"duration":"1s"}`, "clock"},
+	{"PUT", "/byok", `{"available":true}`, "byok"},
+	{"PUT", "/keys/key_000001/byok", `{"provider":"openai","api_key":"k"}`, "byok"},
+	{"POST", "/keys/key_000001/limits/key_day/exhaust", ``, "limits"},
+	{"POST", "/reset", ``, "reset"},
 }
 
 func TestStream(t *testing.T) {
 	a, base := newStreams(t, control.Options{})
 	key := a.server.Key()
 	a.service(key, "GET", "/v1/status", "")
-	s := a.open(base, w+"/calls/stream")
+	s := a.open(base, "/calls/stream")
 	a.service(key, "GET", "/v1/byok", "")
 	e := s.next()
 	assert.Equal(t, []string{"2", "call"}, []string{e.id, e.name}, "from now on")
 	var call map[string]any
 	require.NoError(t, json.Unmarshal([]byte(e.data), &call))
-	assert.Equal(t, a.must(200, "GET", w+"/calls?after=1", "").list("calls")[0], any(call), "as in the list")
+	assert.Equal(t, a.must(200, "GET", "/calls?after=1", "").list("calls")[0], any(call), "as in the list")
 	for _, tt := range changes {
 		a.do(tt.method, tt.path, tt.body)
 		assert.Equal(t, []string{tt.want}, s.kinds(1), "%s %s", tt.method, tt.path)
 	}
-	state := a.must(200, "GET", w+"/state", "").raw
-	a.must(204, "PUT", w+"/state", state)
+	state := a.must(200, "GET", "/state", "").raw
+	a.must(204, "PUT", "/state", state)
 	assert.Equal(t, []string{"agents", "byok", "clock", "keys", "limits"}, s.kinds(5))
-	a.must(201, "POST", w+"/snapshots", "")
-	assert.Equal(t, []string{"snapshots"}, s.kinds(1))
-	a.must(204, "POST", w+"/snapshots/snapshot_000001/restore", "")
-	assert.Equal(t, []string{"agents", "byok", "keys", "limits"}, s.kinds(4))
 	a.service(key, "POST", "/v1/agents", `{}`)
 	assert.Equal(t, []string{"agents"}, s.kinds(1), "what the service changes, shows too")
 	assert.Equal(t, "3", s.next().id, "the reset has not been missed calls")
@@ -79,13 +73,13 @@ func TestStreamResumes(t *testing.T) {
 		}
 	}
 	status(3)
-	assert.Equal(t, []string{"1", "2", "3"}, a.open(base, w+"/calls/stream?after=0").calls(3))
-	s := a.open(base, w+"/calls/stream", "Last-Event-ID: 2")
-	assert.Equal(t, []string{"agents", "byok", "clock", "faults", "keys", "limits", "replies", "snapshots"}, s.kinds(8))
+	assert.Equal(t, []string{"1", "2", "3"}, a.open(base, "/calls/stream?after=0").calls(3))
+	s := a.open(base, "/calls/stream", "Last-Event-ID: 2")
+	assert.Equal(t, []string{"agents", "byok", "clock", "faults", "keys", "limits", "replies"}, s.kinds(7))
 	assert.Equal(t, []string{"3"}, s.calls(1))
-	assert.Equal(t, []string{"1", "2", "3"}, a.open(base, w+"/calls/stream", "Last-Event-ID: 400").calls(3), "an id of an earlier run")
+	assert.Equal(t, []string{"1", "2", "3"}, a.open(base, "/calls/stream", "Last-Event-ID: 400").calls(3), "an id of an earlier run")
 	status(3)
-	s = a.open(base, w+"/calls/stream?after=2")
+	s = a.open(base, "/calls/stream?after=2")
 	assert.Equal(t, event{"", "gap", `{"missed":1}`}, s.next())
 	assert.Equal(t, []string{"4", "5", "6"}, s.calls(3))
 }
@@ -96,7 +90,7 @@ func TestStreamCatchesUp(t *testing.T) {
 	for range 250 {
 		a.service(a.server.Key(), "GET", "/v1/status", "")
 	}
-	s := a.open(base, w+"/calls/stream?after=0")
+	s := a.open(base, "/calls/stream?after=0")
 	for i := range 250 {
 		require.Equal(t, fmt.Sprint(i+1), s.next().id)
 	}
@@ -105,8 +99,8 @@ func TestStreamCatchesUp(t *testing.T) {
 // A reader that takes nothing keeps nobody waiting, and learns how many calls it missed.
 func TestSlowReader(t *testing.T) {
 	a, base := newStreams(t, control.Options{Calls: 10, Settings: control.Settings{Limits: "off"}})
-	a.must(201, "POST", w+"/agents", `{"key":"key_000001","agent_id":"a"}`)
-	s := a.open(base, w+"/calls/stream")
+	a.must(201, "POST", "/agents", `{"key":"key_000001","agent_id":"a"}`)
+	s := a.open(base, "/calls/stream")
 	text := strings.Repeat("x", 4000)
 	for range 2000 { // 16 MB, more than any socket holds
 		a.service(a.server.Key(), "POST", "/v1/agents/a/messages", `{"text":"`+text+`"}`)
@@ -133,10 +127,7 @@ func TestSlowReader(t *testing.T) {
 
 func TestStreamEnds(t *testing.T) {
 	a, base := newStreams(t, control.Options{})
-	a.must(201, "POST", "/worlds", `{"name":"one"}`)
-	one, other := a.open(base, "/worlds/one/calls/stream"), a.open(base, w+"/calls/stream")
-	a.must(204, "DELETE", "/worlds/one", "")
-	assert.Zero(t, one.next(), "with its world")
+	s := a.open(base, "/calls/stream")
 	a.server.End()
-	assert.Zero(t, other.next(), "with the program")
+	assert.Zero(t, s.next())
 }

@@ -13,91 +13,84 @@ var long = strings.Repeat("é", 4001)
 
 // badBodies are what no body may be, and what is said of it.
 var badBodies = []struct{ method, path, body, want string }{
-	{"POST", "/worlds", ``, "body: is required, a JSON object"},
-	{"POST", "/worlds", ` `, "body: is required, a JSON object"},
-	{"POST", "/worlds", `{}{}`, "body: must be one JSON document and nothing else"},
-	{"POST", "/worlds", "{\"name\":\"\xff\"}", "body: must be valid UTF-8"},
-	{"POST", "/worlds", `null`, "body: must be an object"},
-	{"POST", "/worlds", `{"name":null}`, "name: must be a string"},
-	{"POST", "/worlds", `{"Name":"x"}`, `body: member "Name" is not allowed; allowed: name, plan, limits, windows`},
-	{"POST", "/worlds", `{"name":"x","name":"y"}`, "name: is there twice"},
-	{"POST", "/worlds", `{"` + long + `":1}`, strings.Repeat("é", 64) + `…" is not allowed`},
-	{"POST", "/worlds", `{"name":"\ud800"}`, "name: must be valid Unicode"},
-	{"POST", "/worlds", `{"name":""}`, "name: must be 1 to 63 of"},
-	{"POST", "/worlds", `{"name":"A"}`, "name: must be 1 to 63 of"},
-	{"POST", "/worlds", `{"name":"a_b"}`, "name: must be 1 to 63 of"},
-	{"POST", "/worlds", `{"name":"-a"}`, "name: must be 1 to 63 of"},
-	{"POST", "/worlds", `{"name":"` + strings.Repeat("a", 64) + `"}`, "name: must be 1 to 63 of"},
-	{"POST", "/worlds", `{"plan":"gold"}`, "plan: must be one of preview, free, pro, byok"},
-	{"POST", "/worlds", `{"plan":""}`, "plan: must be one of"},
-	{"POST", "/worlds", `{"limits":"none"}`, "limits: must be one of plan, preview, pro, byok, off"},
-	{"POST", "/worlds", `{"windows":"rolling"}`, "windows: must be one of fixed, sliding"},
-	{"POST", w + "/keys", `{"dashboard":"yes"}`, "dashboard: must be a boolean"},
-	{"PATCH", w + "/keys/key_000001", `{}`, "plan: is required, a string"},
-	{"PATCH", w + "/keys/key_000001", `{"plan":"x"}`, "plan: must be one of"},
-	{"PUT", w + "/byok", `{}`, "available: is required, a boolean"},
-	{"PUT", w + "/keys/key_000001/byok", `{"provider":"openai"}`, "api_key: is required"},
-	{"PUT", w + "/keys/key_000001/byok", `{"provider":"x","api_key":"k"}`, "provider: must be one of openai_compat, openai, anthropic"},
-	{"PUT", w + "/keys/key_000001/byok", `{"provider":"openai","api_key":""}`, "api_key: must not be empty"},
-	{"POST", w + "/agents", `{}`, "key: is required"},
-	{"POST", w + "/agents", `{"key":"key_000009"}`, "key: no key of this world has this label"},
-	{"POST", w + "/agents", `{"key":"key_000001","agent_id":""}`, "agent_id: must be 1 to 256 characters"},
-	{"POST", w + "/agents", `{"key":"key_000001","agent_id":".."}`, "agent_id: no path can name it"},
-	{"POST", w + "/agents", `{"key":"key_000001","agent_id":"."}`, "agent_id: no path can name it"},
-	{"POST", w + "/agents", `{"key":"key_000001","status":""}`, "status: must be 1 to 64 characters"},
-	{"POST", w + "/agents", `{"key":"key_000001","created_at":"today"}`, "created_at: must be a time as RFC 3339 has it"},
-	{"POST", w + "/agents", `{"key":"key_000001","updated_at":"9999-12-31T23:59:59-10:00"}`, "updated_at: must be from the year 1 to the year 9999"},
-	{"POST", w + "/agents", `{"key":"key_000001","system_prompt":"` + long + `"}`, "system_prompt: at most 2000 characters"},
-	{"POST", w + "/agents", `{"key":"key_000001","customer_ref":"` + long + `"}`, "customer_ref: at most 200 characters"},
-	{"POST", w + "/agents", `{"key":"key_000001","metadata":[]}`, "metadata: must be an object"},
-	{"POST", w + "/agents", `{"key":"key_000001","metadata":{"a":[{"b":1,"b":2}]}}`, `metadata: member "b" is there twice`},
-	{"POST", w + "/agents", `{"key":"key_000001","metadata":{"a":"` + strings.Repeat("m", 4096) + `"}}`, "metadata: at most 4096 characters of compact JSON"},
-	{"POST", w + "/agents", `{"key":"key_000001","metadata":{"a":"\ud800"}}`, "metadata: must be valid Unicode; half a surrogate pair is none"},
-	{"POST", w + "/agents", `{"key":"key_000001","sms":{}}`, "sms: needs a mode or a status"},
-	{"POST", w + "/agents", `{"key":"key_000001","sms":{"mode":"x"}}`, "sms.mode: must be one of none, sandbox, managed, byo_twilio"},
-	{"POST", w + "/agents", `{"key":"key_000001","sms":{"status":"x"}}`, "sms.status: must be one of disabled"},
-	{"POST", w + "/agents", `{"key":"key_000001","sms":{"mode":"none","phone_number":"` + strings.Repeat("1", 65) + `"}}`, "sms.phone_number: at most 64"},
-	{"POST", w + "/agents", `{"key":"key_000001","llm":{"mode":"x"}}`, "llm.mode: must be one of hosted, byok"},
-	{"POST", w + "/agents", `{"key":"key_000001","llm":{"tier":"x"}}`, "llm.tier: must be one of fast, smart"},
-	{"POST", w + "/agents", `{"key":"key_000001","llm":{"provider":"x"}}`, "llm.provider: must be one of"},
-	{"POST", w + "/agents", `{"key":"key_000001","llm":{"model":"` + long + `"}}`, "llm.model: at most 200"},
-	{"POST", w + "/agents", `{"key":"key_000001","llm":{"base_url":"` + long + `"}}`, "llm.base_url: at most 400"},
-	{"POST", w + "/agents", `{"key":"key_000001","llm":{"label":"` + long + `"}}`, "llm.label: at most 60"},
-	{"POST", w + "/agents", `{"key":"key_000001","llm":{"api_key":"k"}}`, `llm: member "api_key" is not allowed; allowed: mode, tier`},
-	{"POST", w + "/agents/a/conversation", `{}`, "exchanges: is required, an array"},
-	{"POST", w + "/agents/a/conversation", `{"exchanges":[]}`, "exchanges: must hold at least one"},
-	{"POST", w + "/agents/a/conversation", `{"exchanges":{}}`, "exchanges: must be an array"},
-	{"POST", w + "/agents/a/conversation", `{"exchanges":[{"text":"a","reply_text":"b"},{"text":"a"}]}`, "exchanges[1].reply_text: is required"},
-	{"POST", w + "/agents/a/conversation", `{"exchanges":[{"text":"` + long + `","reply_text":"b"}]}`, "exchanges[0].text: at most 4000"},
-	{"POST", w + "/agents/a/conversation", `{"exchanges":[{"text":"a","reply_text":"b","warnings":[1]}]}`, "exchanges[0].warnings[0]: must be a string"},
-	{"POST", w + "/agents/a/messages", `{}`, "text: is required"},
-	{"POST", w + "/agents/a/messages", `{"text":"x","reply":"y"}`, "allowed: text, user_ref"},
-	{"PUT", w + "/agents/a/sms", `{"status":"on"}`, "status: must be one of"},
-	{"PUT", w + "/agents/a/sms", `{"status":"active","phone_number":"` + strings.Repeat("1", 65) + `"}`, "phone_number: at most 64"},
-	{"POST", w + "/clock/advance", `{}`, "duration: is required"},
-	{"POST", w + "/clock/advance", `{"duration":60}`, "duration: must be a string"},
-	{"POST", w + "/clock/advance", `{"duration":"-1s"}`, "duration: must be a duration such as"},
-	{"POST", w + "/clock/advance", `{"duration":"soon"}`, "duration: must be a duration such as"},
-	{"POST", w + "/clock/advance", `{"duration":"1000000h"}`, "from 0s to 876000h0m0s"},
+	{"POST", "/keys", ``, "body: is required, a JSON object"},
+	{"POST", "/keys", ` `, "body: is required, a JSON object"},
+	{"POST", "/keys", `{}{}`, "body: must be one JSON document and nothing else"},
+	{"POST", "/keys", "{\"plan\":\"\xff\"}", "body: must be valid UTF-8"},
+	{"POST", "/keys", `null`, "body: must be an object"},
+	{"POST", "/keys", `{"plan":null}`, "plan: must be a string"},
+	{"POST", "/keys", `{"Plan":"pro"}`, `body: member "Plan" is not allowed; allowed: plan, dashboard`},
+	{"POST", "/keys", `{"plan":"pro","plan":"pro"}`, "plan: is there twice"},
+	{"POST", "/keys", `{"` + long + `":1}`, strings.Repeat("é", 64) + `…" is not allowed`},
+	{"POST", "/keys", `{"plan":"\ud800"}`, "plan: must be valid Unicode"},
+	{"POST", "/keys", `{"plan":"gold"}`, "plan: must be one of preview, free, pro, byok"},
+	{"POST", "/keys", `{"plan":""}`, "plan: must be one of"},
+	{"POST", "/keys", `{"dashboard":"yes"}`, "dashboard: must be a boolean"},
+	{"PATCH", "/keys/key_000001", `{}`, "plan: is required, a string"},
+	{"PATCH", "/keys/key_000001", `{"plan":"x"}`, "plan: must be one of"},
+	{"PUT", "/byok", `{}`, "available: is required, a boolean"},
+	{"PUT", "/keys/key_000001/byok", `{"provider":"openai"}`, "api_key: is required"},
+	{"PUT", "/keys/key_000001/byok", `{"provider":"x","api_key":"k"}`, "provider: must be one of openai_compat, openai, anthropic"},
+	{"PUT", "/keys/key_000001/byok", `{"provider":"openai","api_key":""}`, "api_key: must not be empty"},
+	{"POST", "/agents", `{}`, "key: is required"},
+	{"POST", "/agents", `{"key":"key_000009"}`, "key: no key has this label"},
+	{"POST", "/agents", `{"key":"key_000001","agent_id":""}`, "agent_id: must be 1 to 256 characters"},
+	{"POST", "/agents", `{"key":"key_000001","agent_id":".."}`, "agent_id: no path can name it"},
+	{"POST", "/agents", `{"key":"key_000001","agent_id":"."}`, "agent_id: no path can name it"},
+	{"POST", "/agents", `{"key":"key_000001","status":""}`, "status: must be 1 to 64 characters"},
+	{"POST", "/agents", `{"key":"key_000001","created_at":"today"}`, "created_at: must be a time as RFC 3339 has it"},
+	{"POST", "/agents", `{"key":"key_000001","updated_at":"9999-12-31T23:59:59-10:00"}`, "updated_at: must be from the year 1 to the year 9999"},
+	{"POST", "/agents", `{"key":"key_000001","system_prompt":"` + long + `"}`, "system_prompt: at most 2000 characters"},
+	{"POST", "/agents", `{"key":"key_000001","customer_ref":"` + long + `"}`, "customer_ref: at most 200 characters"},
+	{"POST", "/agents", `{"key":"key_000001","metadata":[]}`, "metadata: must be an object"},
+	{"POST", "/agents", `{"key":"key_000001","metadata":{"a":[{"b":1,"b":2}]}}`, `metadata: member "b" is there twice`},
+	{"POST", "/agents", `{"key":"key_000001","metadata":{"a":"` + strings.Repeat("m", 4096) + `"}}`, "metadata: at most 4096 characters of compact JSON"},
+	{"POST", "/agents", `{"key":"key_000001","metadata":{"a":"\ud800"}}`, "metadata: must be valid Unicode; half a surrogate pair is none"},
+	{"POST", "/agents", `{"key":"key_000001","sms":{}}`, "sms: needs a mode or a status"},
+	{"POST", "/agents", `{"key":"key_000001","sms":{"mode":"x"}}`, "sms.mode: must be one of none, sandbox, managed, byo_twilio"},
+	{"POST", "/agents", `{"key":"key_000001","sms":{"status":"x"}}`, "sms.status: must be one of disabled"},
+	{"POST", "/agents", `{"key":"key_000001","sms":{"mode":"none","phone_number":"` + strings.Repeat("1", 65) + `"}}`, "sms.phone_number: at most 64"},
+	{"POST", "/agents", `{"key":"key_000001","llm":{"mode":"x"}}`, "llm.mode: must be one of hosted, byok"},
+	{"POST", "/agents", `{"key":"key_000001","llm":{"tier":"x"}}`, "llm.tier: must be one of fast, smart"},
+	{"POST", "/agents", `{"key":"key_000001","llm":{"provider":"x"}}`, "llm.provider: must be one of"},
+	{"POST", "/agents", `{"key":"key_000001","llm":{"model":"` + long + `"}}`, "llm.model: at most 200"},
+	{"POST", "/agents", `{"key":"key_000001","llm":{"base_url":"` + long + `"}}`, "llm.base_url: at most 400"},
+	{"POST", "/agents", `{"key":"key_000001","llm":{"label":"` + long + `"}}`, "llm.label: at most 60"},
+	{"POST", "/agents", `{"key":"key_000001","llm":{"api_key":"k"}}`, `llm: member "api_key" is not allowed; allowed: mode, tier`},
+	{"POST", "/agents/a/conversation", `{}`, "exchanges: is required, an array"},
+	{"POST", "/agents/a/conversation", `{"exchanges":[]}`, "exchanges: must hold at least one"},
+	{"POST", "/agents/a/conversation", `{"exchanges":{}}`, "exchanges: must be an array"},
+	{"POST", "/agents/a/conversation", `{"exchanges":[{"text":"a","reply_text":"b"},{"text":"a"}]}`, "exchanges[1].reply_text: is required"},
+	{"POST", "/agents/a/conversation", `{"exchanges":[{"text":"` + long + `","reply_text":"b"}]}`, "exchanges[0].text: at most 4000"},
+	{"POST", "/agents/a/conversation", `{"exchanges":[{"text":"a","reply_text":"b","warnings":[1]}]}`, "exchanges[0].warnings[0]: must be a string"},
+	{"POST", "/agents/a/messages", `{}`, "text: is required"},
+	{"POST", "/agents/a/messages", `{"text":"x","reply":"y"}`, "allowed: text, user_ref"},
+	{"PUT", "/agents/a/sms", `{"status":"on"}`, "status: must be one of"},
+	{"PUT", "/agents/a/sms", `{"status":"active","phone_number":"` + strings.Repeat("1", 65) + `"}`, "phone_number: at most 64"},
+	{"POST", "/clock/advance", `{}`, "duration: is required"},
+	{"POST", "/clock/advance", `{"duration":60}`, "duration: must be a string"},
+	{"POST", "/clock/advance", `{"duration":"-1s"}`, "duration: must be a duration such as"},
+	{"POST", "/clock/advance", `{"duration":"soon"}`, "duration: must be a duration such as"},
+	{"POST", "/clock/advance", `{"duration":"1000000h"}`, "from 0s to 876000h0m0s"},
 }
 
 // What is wrong is named, and what is allowed is said.
 func TestStrictBodies(t *testing.T) {
 	a := newAPI(t, control.Options{})
-	a.must(201, "POST", w+"/agents", `{"key":"key_000001","agent_id":"a"}`)
+	a.must(201, "POST", "/agents", `{"key":"key_000001","agent_id":"a"}`)
 	for _, tt := range badBodies {
 		a.do(tt.method, tt.path, tt.body).wantRefused(t, 400, tt.want)
 	}
-	assert.Len(t, a.must(200, "GET", w+"/agents", "").list("agents"), 1, "nothing happened")
-	assert.Len(t, a.must(200, "GET", "/worlds", "").list("worlds"), 1)
-	assert.Equal(t, "0s", a.must(200, "GET", w+"/clock", "").body["advanced"])
+	assert.Len(t, a.must(200, "GET", "/agents", "").list("agents"), 1, "nothing happened")
+	assert.Len(t, a.must(200, "GET", "/keys", "").list("keys"), 1)
+	assert.Equal(t, "0s", a.must(200, "GET", "/clock", "").body["advanced"])
 }
 
 func TestExchangesAreBounded(t *testing.T) {
 	a := newAPI(t, control.Options{})
-	a.must(201, "POST", w+"/agents", `{"key":"key_000001","agent_id":"a"}`)
+	a.must(201, "POST", "/agents", `{"key":"key_000001","agent_id":"a"}`)
 	add := func(members string) reply {
-		return a.do("POST", w+"/agents/a/conversation", `{"exchanges":[{"text":"a","reply_text":"`+strings.Repeat("b", 64<<10-1)+`"`+members+`}]}`)
+		return a.do("POST", "/agents/a/conversation", `{"exchanges":[{"text":"a","reply_text":"`+strings.Repeat("b", 64<<10-1)+`"`+members+`}]}`)
 	}
 	assert.Equal(t, 201, add("").status)
 	for _, more := range []string{`,"user_ref":"c"`, `,"trace_id":"c"`, `,"warnings":["",""]`} {
@@ -107,7 +100,7 @@ func TestExchangesAreBounded(t *testing.T) {
 
 func TestBodiesAreNotDeep(t *testing.T) {
 	deep := strings.Repeat(`{"kind":"lose_reply","how":`, 9000) + `{"kind":"hang"}` + strings.Repeat("}", 9000)
-	newAPI(t, control.Options{}).do("POST", w+"/faults", `{"fault":`+deep+`}`).wantRefused(t, 400, "body: must be at most 32 levels deep")
+	newAPI(t, control.Options{}).do("POST", "/faults", `{"fault":`+deep+`}`).wantRefused(t, 400, "body: must be at most 32 levels deep")
 }
 
 // badRules are rules of replies and faults that cannot be.
@@ -122,7 +115,7 @@ var badRules = []struct{ path, body, want string }{
 	{"/replies", `{"replies":[{"status":400,"code":""}]}`, "replies[0].code: must not be empty"},
 	{"/replies", `{"replies":[{"status":4e2}]}`, "replies[0].status: must be an integer"},
 	{"/replies", `{"replies":[{"text":"a"}],"match":{"endpoint":"GET /v1/status"}}`, `match: member "endpoint" is not allowed; allowed: agent_id, key, text, text_containing`},
-	{"/replies", `{"replies":[{"text":"a"}],"match":{"key":"amk_fake_000001"}}`, "match.key: no key of this world has this label"},
+	{"/replies", `{"replies":[{"text":"a"}],"match":{"key":"amk_fake_000001"}}`, "match.key: no key has this label"},
 	{"/replies", `{"replies":[{"text":"a"}],"match":{"agent_id":""}}`, "match.agent_id: must not be empty"},
 	{"/replies", `{"replies":[{"text":"a"}],"match":{"text_containing":""}}`, "match.text_containing: must not be empty"},
 	{"/replies", `{"replies":[{"text":"a"}],"times":0}`, "times: must be an integer from 1 to 1000000000"},
@@ -153,41 +146,41 @@ var badRules = []struct{ path, body, want string }{
 	{"/faults", `{"fault":{"kind":"lose_reply","how":{"kind":"answer","status":1}}}`, "fault.how.status: must be an integer from 200 to 599"},
 	{"/faults", `{"fault":{"kind":"lose_reply","how":{"kind":"hang","x":1}}}`, `fault.how: member "x" is not allowed`},
 	{"/faults", `{"fault":{"kind":"hang"},"match":{"endpoint":"GET /v1/no"}}`, "match.endpoint: must be one of GET /v1/status"},
-	{"/faults", `{"fault":{"kind":"hang"},"match":{"key":"x"}}`, "match.key: no key of this world"},
+	{"/faults", `{"fault":{"kind":"hang"},"match":{"key":"x"}}`, "match.key: no key"},
 }
 
 func TestStrictRules(t *testing.T) {
 	a := newAPI(t, control.Options{})
 	for _, tt := range badRules {
-		a.do("POST", w+tt.path, tt.body).wantRefused(t, 400, tt.want)
+		a.do("POST", tt.path, tt.body).wantRefused(t, 400, tt.want)
 	}
-	assert.Empty(t, a.must(200, "GET", w+"/replies", "").list("replies"))
-	assert.Empty(t, a.must(200, "GET", w+"/faults", "").list("faults"))
+	assert.Empty(t, a.must(200, "GET", "/replies", "").list("replies"))
+	assert.Empty(t, a.must(200, "GET", "/faults", "").list("faults"))
 }
 
 func TestStrictQueries(t *testing.T) {
 	a := newAPI(t, control.Options{})
 	for query, want := range map[string]string{
-		"/info?x=1":                                     `query: parameter "x" is not allowed here; allowed: none`,
-		w + "/calls?Key=key_000001":                     "allowed: endpoint, status, key, agent_id, text, text_containing, search, after, before, limit",
-		w + "/calls?limit=1&limit=2":                    "limit: is there twice",
-		w + "/calls?limit=%zz":                          "query: must be names and values",
-		w + "/calls?limit=0":                            "limit: must be an integer from 1 to 10000",
-		w + "/calls?limit=10001":                        "limit: must be an integer",
-		w + "/calls?limit=":                             "limit: must be an integer",
-		w + "/calls?after=-1":                           "after: must be an integer from 0",
-		w + "/calls?endpoint=Status":                    "endpoint: must be one of GET /v1/status",
-		w + "/calls?status=6xx":                         "status: must be a status such as 429, a class such as 4xx, or 0",
-		w + "/calls?status=99":                          "status: must be",
-		w + "/calls?key=key_000002":                     "key: no key of this world has this label",
-		w + "/calls/await?n=0":                          "n: must be an integer from 1",
-		w + "/calls/await?timeout=11m":                  "timeout: must be a duration such as",
-		w + "/calls/await?key=x":                        "key: no key",
-		w + "/calls/stream?after=x":                     "after: must be an integer",
-		w + "/agents?key=key_000002":                    "key: no key of this world",
-		w + "/keys/key_000001/limits?address=localhost": "address: must be an IP address",
+		"/info?x=1":                                 `query: parameter "x" is not allowed here; allowed: none`,
+		"/calls?Key=key_000001":                     "allowed: endpoint, status, key, agent_id, text, text_containing, search, after, before, limit",
+		"/calls?limit=1&limit=2":                    "limit: is there twice",
+		"/calls?limit=%zz":                          "query: must be names and values",
+		"/calls?limit=0":                            "limit: must be an integer from 1 to 10000",
+		"/calls?limit=10001":                        "limit: must be an integer",
+		"/calls?limit=":                             "limit: must be an integer",
+		"/calls?after=-1":                           "after: must be an integer from 0",
+		"/calls?endpoint=Status":                    "endpoint: must be one of GET /v1/status",
+		"/calls?status=6xx":                         "status: must be a status such as 429, a class such as 4xx, or 0",
+		"/calls?status=99":                          "status: must be",
+		"/calls?key=key_000002":                     "key: no key has this label",
+		"/calls/await?n=0":                          "n: must be an integer from 1",
+		"/calls/await?timeout=11m":                  "timeout: must be a duration such as",
+		"/calls/await?key=x":                        "key: no key",
+		"/calls/stream?after=x":                     "after: must be an integer",
+		"/agents?key=key_000002":                    "key: no key",
+		"/keys/key_000001/limits?address=localhost": "address: must be an IP address",
 	} {
 		a.do("GET", query, "").wantRefused(t, 400, want)
 	}
-	a.do("GET", w+"/calls/stream", "", "Last-Event-ID: x").wantRefused(t, 400, "Last-Event-ID: must be the id")
+	a.do("GET", "/calls/stream", "", "Last-Event-ID: x").wantRefused(t, 400, "Last-Event-ID: must be the id")
 }

@@ -1,5 +1,5 @@
 // Requests to the control interface.
-import { state, change, notice } from './store.js';
+import { change, notice } from './store.js';
 
 const tokenName = 'agentmessaging-fake-token';
 
@@ -21,9 +21,9 @@ export function headers(more) {
   return token ? { ...more, Authorization: `Bearer ${token}` } : { ...more };
 }
 
-// worldPath is a path of the world that is shown.
-export function worldPath(...parts) {
-  return ['/_fake/v1/worlds', ...[state.world, ...parts].map(encodeURIComponent)].join('/');
+// controlPath is a path of the control interface.
+export function controlPath(...parts) {
+  return ['/_fake/v1', ...parts.map(encodeURIComponent)].join('/');
 }
 
 // request answers the body of a success, null where there is none.
@@ -38,10 +38,10 @@ export async function request(method, path, body) {
   return resp.status === 204 ? null : resp.json();
 }
 
-// inWorld is a request to the world that is shown. The stream tells of what it
+// control is a request to the control interface. The stream reports what it
 // changes, so that nobody has to load it again.
-export function inWorld(method, parts, body) {
-  return request(method, worldPath(...parts), body);
+export function control(method, parts, body) {
+  return request(method, controlPath(...parts), body);
 }
 
 // failure reads an answer that is none; a 401 makes the page ask for the token.
@@ -62,21 +62,6 @@ export async function act(done, f) {
     notice('failed', sentence(err));
     return undefined;
   }
-}
-
-// actWithUndo is act with a snapshot from before, which takes back what was done.
-// Calls made meanwhile lose their effect with it. The clock cannot go back, so
-// what moves it has no undo.
-export async function actWithUndo(done, f) {
-  const before = await act('', () => inWorld('POST', ['snapshots']));
-  if (!before) return;
-  const forget = () => inWorld('DELETE', ['snapshots', before.id]).catch(() => {});
-  if (!(await act('', f))) return forget();
-  const timer = setTimeout(forget, 11_000);
-  notice('done', done, () => {
-    clearTimeout(timer);
-    act('Taken back.', () => inWorld('POST', ['snapshots', before.id, 'restore'])).then(forget);
-  });
 }
 
 export function sentence(err) {

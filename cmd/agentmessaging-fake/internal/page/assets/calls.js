@@ -1,4 +1,4 @@
-// The calls that the page holds: the newest 10,000 of the world, oldest first.
+// The calls that the page holds: the newest 10,000, oldest first.
 // Without a filter it shows these, and older ones once they were fetched. With a
 // filter it shows the calls that the fake finds.
 
@@ -7,7 +7,7 @@ const maxCalls = 10_000;
 export class CallLog {
   calls = []; // oldest first
   shown = this.calls;
-  total = 0; // with a filter: how many calls of the world pass it
+  total = 0; // with a filter: how many calls pass it
   generation = 0; // changes when shown is made anew
   filtered = false;
   loaded = true; // false while the fake looks for calls that pass a new filter

@@ -1,6 +1,6 @@
 // Loads what is shown from the control interface into the state.
 import { state, change, notice, now } from './store.js';
-import { request, worldPath, sentence, Failure } from './api.js';
+import { request, controlPath, sentence, Failure } from './api.js';
 import { secondsOf } from './format.js';
 
 // Several changes within this time are loaded once.
@@ -33,7 +33,7 @@ export function loadFailed(err) {
 // get answers null where the thing is no longer there.
 export async function get(parts, query = {}) {
   try {
-    return await request('GET', `${worldPath(...parts)}?${new URLSearchParams(query)}`);
+    return await request('GET', `${controlPath(...parts)}?${new URLSearchParams(query)}`);
   } catch (err) {
     if (err instanceof Failure && err.status === 404) return null;
     throw err;
@@ -50,7 +50,6 @@ function loadList(name) {
 const inForce = (f) => !(f.times && f.hits >= f.times) && !(f.nth && f.hits > 0);
 export const loadFaults = coalesced(async () => change({ faults: ((await get(['faults']))?.faults ?? []).filter(inForce) }));
 const loadReplies = loadList('replies');
-const loadSnapshots = loadList('snapshots');
 // The limits come after the keys: which key is open may follow from them.
 const loadKeys = coalesced(async () => {
   change({ keys: (await get(['keys']))?.keys ?? [] });
@@ -67,7 +66,6 @@ export const loadAgents = coalesced(async () => {
   change({ agents: found?.agents ?? [], agentTotal: found?.total ?? 0, openAgent: agent });
 });
 export const loadBYOK = coalesced(async () => change({ byokAvailable: (await get(['byok']))?.available !== false }));
-export const loadWorlds = coalesced(async () => change({ worlds: (await request('GET', '/_fake/v1/worlds')).worlds }));
 // The limits come after the clock: when they open follows from it.
 const loadClock = coalesced(async () => {
   const clock = await get(['clock']);
@@ -134,8 +132,7 @@ const loads = {
   byok: [loadBYOK, loadLimits],
   limits: [loadLimits],
   replies: [loadReplies],
-  snapshots: [loadSnapshots],
-  reset: [loadKeys, loadAgents, loadFaults, loadReplies, loadSnapshots, loadBYOK, loadClock, loadConversation],
+  reset: [loadKeys, loadAgents, loadFaults, loadReplies, loadBYOK, loadClock, loadConversation],
 };
 
 // reload loads a kind of state anew, by its name in the stream.

@@ -1,5 +1,5 @@
 // What is shown stands behind the # of the address, so that a panel can be
-// bookmarked and the back button works; the world stands in the query.
+// bookmarked and the back button works.
 import { state, change, filled } from './store.js';
 import { loadAgents, loadConversation, loadLimits } from './load.js';
 import { log, openCall, showFound } from './sync.js';
@@ -9,7 +9,7 @@ export const pages = [
   { page: 'keys', name: 'Keys' },
   { page: 'agents', name: 'Agents' },
   { page: 'faults', name: 'Faults' },
-  { page: 'world', name: 'World' },
+  { page: 'replies', name: 'Replies' },
 ];
 
 export function hrefOf(page, id = '') {

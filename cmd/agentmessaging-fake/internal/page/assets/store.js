@@ -1,20 +1,16 @@
 // The state of the page, and the promise to draw it once a frame at most.
 
 export const state = {
-  world: new URLSearchParams(location.search).get('world') || 'default',
   route: { page: 'traffic', id: '' },
   link: { phase: 'connecting', retryAt: 0 }, // phase: connecting, live, waiting
   info: null,
   locked: false, // without the token nothing can be shown
-  worlds: [],
-  worldMissing: false,
   keys: null, // null until loaded, as are the other lists
   agents: null, // the newest that the search finds
   agentTotal: 0, // how many it finds
   openAgent: null, // the agent of the address, null where there is none
   faults: null,
   replies: null,
-  snapshots: null,
   byokAvailable: true,
   clock: { offset: 0, advanced: 0 }, // offset: the fake's time less ours, in ms
   limits: null, // of the key that is open
@@ -58,12 +54,11 @@ export function change(patch) {
 
 let lastNotice = 0;
 
-// notice shows a sentence: kind is "done" or "failed"; undo takes back what was
-// done.
-export function notice(kind, words, undo) {
+// notice shows a sentence: kind is "done" or "failed".
+export function notice(kind, words) {
   const id = ++lastNotice;
-  change({ notices: [...state.notices, { id, kind, words, undo }].slice(-4) });
-  if (kind === 'done') setTimeout(() => dismiss(id), undo ? 10_000 : 5000);
+  change({ notices: [...state.notices, { id, kind, words }].slice(-4) });
+  if (kind === 'done') setTimeout(() => dismiss(id), 5000);
 }
 
 export function dismiss(id) {

@@ -1,5 +1,5 @@
 // Server-sent events over fetch, since EventSource cannot send the token's
-// header; and one stream for all tabs of a browser that show the same world: a
+// header; and one stream for all tabs of a browser that show the same fake: a
 // browser opens six connections to a host at most, and a stream keeps one.
 import { headers, failure, Failure } from './api.js';
 
@@ -53,7 +53,7 @@ async function takePart(tab, signal) {
   return navigator.locks.request(room.name, { signal }, lead);
 }
 
-// Room connects the tabs of a world: the leader repeats its stream to the others,
+// Room connects the tabs of a fake: the leader repeats its stream to the others,
 // and tells a new tab the phase.
 class Room {
   leads = false;

@@ -1,8 +1,8 @@
 // Keeps the page in step with the fake: follows the stream of calls, and has
 // loaded again what the stream says has changed.
 import { state, change, filled, notice } from './store.js';
-import { request, worldPath } from './api.js';
-import { coalesced, get, loadAgents, loadConversation, loadFailed, loadFaults, loadLimits, loadWorlds, openKey, reload } from './load.js';
+import { request, controlPath } from './api.js';
+import { coalesced, get, loadAgents, loadConversation, loadFailed, loadFaults, loadLimits, openKey, reload } from './load.js';
 import { follow } from './stream.js';
 import { CallLog } from './calls.js';
 
@@ -77,24 +77,21 @@ function onState(what) {
 async function prepare() {
   change({ info: await request('GET', '/_fake/v1/info') });
   const found = await get(['calls'], { limit: 10_000 });
-  change({ worldMissing: !found });
-  if (!found) throw new Error('there is no such world yet');
   log.replace(found.calls, found.total);
   loadFound();
   openCall(state.route.page === 'traffic' ? Number(state.route.id) || 0 : 0);
-  loadWorlds();
   reload('reset');
-  return `${worldPath('calls', 'stream')}?after=${log.lastSeq}`;
+  return `${controlPath('calls', 'stream')}?after=${log.lastSeq}`;
 }
 
 let stop = new AbortController();
 
-// start follows the world that is shown, from the beginning.
+// start follows the fake from the beginning.
 export function start() {
   stop.abort();
   stop = new AbortController();
   follow({
-    name: `agentmessaging-fake ${state.world}`,
+    name: 'agentmessaging-fake',
     load: prepare,
     onEvent,
     onPhase: (phase, retryAt = 0) => change({ link: { phase, retryAt } }),

@@ -6,7 +6,7 @@ const paths = {
   keys: 'M10.5 9.5a4 4 0 1 0-3.9-3L2 11v3h3v-2h2v-2l.6-.6c.9.1 1.9.1 2.9.1zM11 5h.01',
   agents: 'M2.5 3.5h11v8H8l-3.5 3v-3h-2zM5.5 6.5h5M5.5 8.8h3',
   faults: 'M8 2 14.5 13.5h-13zM8 6.5v3.2M8 11.6v.1',
-  world: 'M2.5 3h11v3h-11zM2.5 6v7.5h11V6M6 9h4',
+  replies: 'M2.5 3h11v3h-11zM2.5 6v7.5h11V6M6 9h4',
   copy: 'M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3',
   check: 'M3 8.5 6.5 12 13 4.5',
   close: 'M3.5 3.5l9 9M12.5 3.5l-9 9',

@@ -1,7 +1,7 @@
 // Agents, and the one that is open with its conversation.
 import { h } from '../dom.js';
 import { state, change } from '../store.js';
-import { act, inWorld } from '../api.js';
+import { act, control } from '../api.js';
 import { loadAgents, openKey } from '../load.js';
 import { go, hrefOf } from '../route.js';
 import { plural, indentJSON } from '../format.js';
@@ -62,7 +62,7 @@ function item(a, open) {
 function Add() {
   const keys = (state.keys ?? []).filter((k) => !k.revoked).map((k) => [k.label, k.label]);
   if (!keys.length) return null;
-  const add = (given) => act('', async () => go('agents', (await inWorld('POST', ['agents'], given)).agent_id));
+  const add = (given) => act('', async () => go('agents', (await control('POST', ['agents'], given)).agent_id));
   return h(
     'details.add.card',
     null,
@@ -109,7 +109,7 @@ function smsTag(status, before = '') {
 const others = ['pending', 'needs_setup', 'needs_compliance', 'disabled'];
 
 function SMS({ agent: { agent_id: id, sms } }) {
-  const set = (status, more) => act(`SMS of ${id} is ${status}.`, () => inWorld('PUT', ['agents', id, 'sms'], { status, ...more }));
+  const set = (status, more) => act(`SMS of ${id} is ${status}.`, () => control('PUT', ['agents', id, 'sms'], { status, ...more }));
   return h(
     'section.stack',
     { 'aria-label': 'SMS channel' },

@@ -6,7 +6,7 @@ import { hrefOf } from '../route.js';
 import { log } from '../sync.js';
 import { attemptsOf } from '../story.js';
 import { notice } from '../store.js';
-import { act, inWorld } from '../api.js';
+import { act, control } from '../api.js';
 import { broken, button, code, facts, form, input, mark, mono, statusTag, submit, tag, both, time } from '../parts/widgets.js';
 
 export class CallDetail extends Component {
@@ -107,7 +107,7 @@ function Header({ lines }) {
 function Again({ call }) {
   const send = (given) =>
     act('', async () => {
-      const { status } = await inWorld('POST', ['calls', call.seq, 'send'], given);
+      const { status } = await control('POST', ['calls', call.seq, 'send'], given);
       notice('done', `Sent again: the service answered ${status}.`);
     });
   return [

@@ -1,7 +1,7 @@
 // What was said with an agent, and a line to say more.
 import { h, Component } from '../dom.js';
 import { state, change } from '../store.js';
-import { act, inWorld, Failure } from '../api.js';
+import { act, control, Failure } from '../api.js';
 import { showEarlier } from '../load.js';
 import { log } from '../sync.js';
 import { count, plural } from '../format.js';
@@ -101,7 +101,7 @@ function Composer({ agent: { agent_id: id } }) {
 // typed comes back.
 function send(agentID, words) {
   return act('', async () => {
-    const { status, body } = await inWorld('POST', ['agents', agentID, 'messages'], { text: words });
+    const { status, body } = await control('POST', ['agents', agentID, 'messages'], { text: words });
     if (status !== 200) throw new Failure(status, '', refusal(status, body));
   });
 }

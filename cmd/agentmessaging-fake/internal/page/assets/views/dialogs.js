@@ -74,13 +74,13 @@ function TokenDialog({ refused }) {
 
 // IssuedDialog is the only place that shows a key, and only once: the fake
 // keeps it, the page does not.
-function IssuedDialog({ label, plan, secret, world }) {
+function IssuedDialog({ label, plan, secret }) {
   return h(
     Dialog,
     { title: 'The new key' },
     h('p', null, 'Copy it now: it is not shown again. The page calls it ', mono(label), `, plan ${plan}.`),
     code('API key', secret),
     code('Environment', exportLines(secret)),
-    h('div.row.actions', null, world && h('a', { href: `/?world=${encodeURIComponent(world)}` }, `Open the world ${world}`), button('Done', closeDialog, { kind: 'primary' })),
+    h('div.row.actions', null, button('Done', closeDialog, { kind: 'primary' })),
   );
 }

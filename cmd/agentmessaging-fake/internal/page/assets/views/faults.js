@@ -1,7 +1,7 @@
 // Faults: what goes wrong on purpose.
 import { h, Component } from '../dom.js';
 import { state } from '../store.js';
-import { act, inWorld, worldPath } from '../api.js';
+import { act, control, controlPath } from '../api.js';
 import { plural } from '../format.js';
 import { asCurl } from '../snippets.js';
 import { button, code, empty, form, head, input, mono, select, submit, tag } from '../parts/widgets.js';
@@ -32,11 +32,11 @@ function nothing() {
 
 function firstFault() {
   const body = '{"fault":{"kind":"rate_limited","retry_after":"30"},"times":1}';
-  return { method: 'POST', path: worldPath('faults'), body, key: state.info?.remote ? '' : 'missing' };
+  return { method: 'POST', path: controlPath('faults'), body, key: state.info?.remote ? '' : 'missing' };
 }
 
 function rule(f) {
-  const remove = () => act(`${f.name} is off.`, () => inWorld('DELETE', ['faults', f.id]));
+  const remove = () => act(`${f.name} is off.`, () => control('DELETE', ['faults', f.id]));
   return [
     h('div', null, h('div.row', null, mono(f.name), tag(plural(f.hits, 'hit'), f.hits ? 'fault' : '')), h('p', null, conditions(f))),
     button('Remove', remove, { small: true, 'aria-label': `Remove ${f.name}` }),
@@ -88,7 +88,7 @@ class FaultForm extends Component {
     const names = Object.entries(kinds).map(([value, [words]]) => [value, words]);
     return form(
       'New fault',
-      (given) => act('The fault is on.', () => inWorld('POST', ['faults'], ruleOf(given))),
+      (given) => act('The fault is on.', () => control('POST', ['faults'], ruleOf(given))),
       select('Kind', names, { name: 'kind', value: kind, onChange: (e) => this.setState({ kind: e.target.value }) }),
       h('div.grid', { key: kind }, kinds[kind][1].map(member)),
       kind === 'lose_reply' && select('How', losses, { name: 'how' }),

@@ -1,17 +1,16 @@
-// The bar at the top: where the connection stands, the world, the clock, reset.
+// The bar at the top: the connection, the clock, reset.
 import { h } from '../dom.js';
 import { state, change, now } from '../store.js';
-import { act, inWorld } from '../api.js';
+import { act, control } from '../api.js';
 import { exact, timeOfDay, span } from '../format.js';
 import { icon, mark } from '../parts/icons.js';
-import { button, choice, tag } from '../parts/widgets.js';
+import { button, tag } from '../parts/widgets.js';
 
 export function Header() {
   return h(
     'header.top.row',
     null,
     h('div.brand.row', null, mark(), h('span', null, 'Agent Messaging'), tag('fake')),
-    h(World),
     h(Clock),
     h(Link),
     button('Reset', askReset, { icon: 'reset', small: true }),
@@ -32,16 +31,6 @@ function Link() {
   return h('div.link.row', { class: tone, role: 'status', 'data-phase': phase }, h('span.dot', { 'aria-hidden': 'true' }), words, retry);
 }
 
-// A world that is shown begins anew, with nothing of the last one: the page
-// loads again.
-function World() {
-  const names = state.worlds.map((w) => w.name);
-  if (names.length < 2 && state.world === 'default') return null;
-  const options = [...new Set(['default', ...names, state.world])].map((name) => [name, name]);
-  const show = (event) => (location.search = `?world=${encodeURIComponent(event.target.value)}`);
-  return h('label.world.row', null, h('span.label', null, 'World'), choice('World', options, { value: state.world, onChange: show }));
-}
-
 const steps = [
   ['1m', '+1 min'],
   ['1h', '+1 h'],
@@ -52,7 +41,7 @@ function Clock() {
   const { advanced } = state.clock;
   return h(
     'div.clock.row',
-    { role: 'group', 'aria-label': 'Clock of the fake', title: 'The clock of this world. It cannot go back.' },
+    { role: 'group', 'aria-label': 'Clock of the fake', title: 'The clock of the fake. It cannot go back.' },
     icon('clock'),
     h('time', { dateTime: new Date(now()).toISOString(), title: exact(now()) }, timeOfDay(now())),
     advanced > 0 && h('span.advanced', { title: 'How far the clock has been moved' }, `+${span(advanced, 2)}`),
@@ -61,17 +50,17 @@ function Clock() {
 }
 
 function advance(duration, label) {
-  act(`The clock moved ${label}. It cannot go back, so there is no undo.`, () => inWorld('POST', ['clock', 'advance'], { duration }));
+  act(`The clock moved ${label}. It cannot go back, so there is no undo.`, () => control('POST', ['clock', 'advance'], { duration }));
 }
 
 function askReset() {
   change({
     dialog: {
       kind: 'confirm',
-      title: `Reset the world ${state.world}?`,
-      words: 'You cannot undo this. Agents, conversations, calls, faults, scripted replies, snapshots and all keys but the first are deleted, and every limit is open again. The first key, the settings, the clock and other worlds stay as they are.',
+      title: 'Reset the fake?',
+      words: 'You cannot undo this. Agents, conversations, calls, faults, scripted replies and all keys but the first are deleted, and every limit is open again. The first key, the settings and the clock stay as they are.',
       label: 'Reset',
-      run: () => act(`The world ${state.world} is empty again.`, () => inWorld('POST', ['reset'])),
+      run: () => act('The fake is empty again.', () => control('POST', ['reset'])),
     },
   });
 }

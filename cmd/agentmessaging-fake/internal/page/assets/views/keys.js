@@ -1,7 +1,7 @@
 // Keys and their plans, limits and BYOK configuration.
 import { h } from '../dom.js';
-import { state, change, notice } from '../store.js';
-import { act, inWorld } from '../api.js';
+import { state, change } from '../store.js';
+import { act, control } from '../api.js';
 import { openKey, loadBYOK } from '../load.js';
 import { go, hrefOf } from '../route.js';
 import { plural } from '../format.js';
@@ -56,7 +56,7 @@ function keyState(k) {
 function Issue() {
   const issue = ({ plan, dashboard }) =>
     act('', async () => {
-      const made = await inWorld('POST', ['keys'], { plan, dashboard: Boolean(dashboard) });
+      const made = await control('POST', ['keys'], { plan, dashboard: Boolean(dashboard) });
       go('keys', made.label);
       change({ dialog: { kind: 'issued', label: made.label, plan: made.plan, secret: made.key } });
     });
@@ -73,7 +73,7 @@ function Availability() {
   const set = (event) => {
     const available = event.target.checked;
     change({ byokAvailable: available }); // a drawing before the answer must not switch it back
-    act(available ? 'BYOK is available.' : 'BYOK is not available: its calls answer 503.', () => inWorld('PUT', ['byok'], { available })).then(loadBYOK);
+    act(available ? 'BYOK is available.' : 'BYOK is not available: its calls answer 503.', () => control('PUT', ['byok'], { available })).then(loadBYOK);
   };
   return h(
     'div.card.stack',
@@ -109,19 +109,16 @@ function Key({ value: k }) {
 
 async function changePlan(k, chosen) {
   const plan = chosen.value;
-  const done = await act(`${k.label} is on the plan ${plan}.`, () => inWorld('PATCH', ['keys', k.label], { plan }));
+  const done = await act(`${k.label} is on the plan ${plan}.`, () => control('PATCH', ['keys', k.label], { plan }));
   if (!done) chosen.value = k.plan;
 }
 
 function revoke(k) {
-  act('', async () => {
-    await inWorld('DELETE', ['keys', k.label]);
-    notice('done', `${k.label} is revoked: calls with it are answered 401.`, () => reinstate(k));
-  });
+  act(`${k.label} is revoked: calls with it are answered 401.`, () => control('DELETE', ['keys', k.label]));
 }
 
 function reinstate(k) {
-  act(`${k.label} is valid again.`, () => inWorld('POST', ['keys', k.label, 'reinstate']));
+  act(`${k.label} is valid again.`, () => control('POST', ['keys', k.label, 'reinstate']));
 }
 
 function none() {

@@ -1,7 +1,7 @@
 // The seven limits of a key as gauges.
 import { h } from '../dom.js';
 import { now, state } from '../store.js';
-import { actWithUndo, inWorld } from '../api.js';
+import { act, control } from '../api.js';
 import { count, exact, relative } from '../format.js';
 import { hrefOf } from '../route.js';
 import { button, mono, tag } from '../parts/widgets.js';
@@ -96,5 +96,5 @@ function opensIn({ opens_at: iso }) {
 }
 
 function exhaust(label, row) {
-  actWithUndo(`${nameOf(row)}: nothing is left.`, () => inWorld('POST', ['keys', label, 'limits', row.limit_key, 'exhaust']));
+  act(`${nameOf(row)}: nothing is left.`, () => control('POST', ['keys', label, 'limits', row.limit_key, 'exhaust']));
 }

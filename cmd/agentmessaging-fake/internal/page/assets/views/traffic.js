@@ -118,7 +118,7 @@ function content() {
 
 // What to do where nothing has happened yet.
 function Connect() {
-  const key = state.world === 'default' ? state.info.key : `amk_world_${state.world}`;
+  const { key } = state.info;
   return h(
     'div.stack',
     null,

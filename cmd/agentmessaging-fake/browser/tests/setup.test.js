@@ -1,6 +1,6 @@
 import test from 'node:test';
 import assert from 'node:assert/strict';
-import { calls, open, live } from '../support/browser.js';
+import { calls, open } from '../support/browser.js';
 import { wantText, wantCount } from '../support/expect.js';
 
 test('the clock moves by a minute, an hour and a day', async (t) => {
@@ -16,9 +16,9 @@ test('the clock moves by a minute, an hour and a day', async (t) => {
   await wantText(calls(page), /now|s ago/); // by the fake's clock
 });
 
-test('reset asks first, and empties the world', async (t) => {
+test('reset asks first, and empties the fake', async (t) => {
   const { fake, page } = await open(t, { prepare: (fake) => fake.agent({}, 'Hello') });
-  const dialog = page.getByRole('dialog', { name: 'Reset the world default?' });
+  const dialog = page.getByRole('dialog', { name: 'Reset the fake?' });
   await wantCount(calls(page), 2);
   await page.getByRole('banner').getByRole('button', { name: 'Reset' }).click();
   await dialog.waitFor();
@@ -34,29 +34,8 @@ test('reset asks first, and empties the world', async (t) => {
   await wantCount(calls(page), 1);
 });
 
-test('with a second world there is a switch, and each shows its own', async (t) => {
-  let suite;
-  const { fake, page } = await open(t, {
-    prepare: async (fake) => {
-      await fake.agent({ customer_ref: 'of-the-default' });
-      suite = await fake.control('POST', '/worlds', { name: 'suite-a' });
-      await fake.call('GET', '/v1/status', undefined, { key: suite.key });
-    },
-  });
-  await wantText(calls(page), /POST/);
-  await page.getByLabel('World').selectOption('suite-a');
-  await live(page);
-  await wantText(calls(page), /GET/);
-  await page.getByRole('link', { name: /Agents/ }).click();
-  await wantText(page.locator('main'), /No agents yet/);
-
-  await fake.call('POST', '/v1/agents', {}, { key: suite.key });
-  await wantCount(page.getByLabel('All agents').locator('[data-item]'), 1);
-  assert.equal((await fake.control('GET', 'agents')).agents.length, 1);
-});
-
 test('replies are scripted, act, and go', async (t) => {
-  const { fake, page } = await open(t, { hash: '#/world', prepare: (fake) => fake.agent() });
+  const { fake, page } = await open(t, { hash: '#/replies', prepare: (fake) => fake.agent() });
   await page.getByLabel('Replies', { exact: true }).fill('First.\nSecond.');
   await page.getByLabel('To messages that contain').fill('order');
   await page.getByRole('button', { name: 'Script it' }).click();
@@ -68,32 +47,14 @@ test('replies are scripted, act, and go', async (t) => {
   await wantText(page.getByLabel('Scripted replies'), /Every agent answers/);
 });
 
-test('a snapshot brings back what was there, and a state is downloaded and put in place', async (t) => {
-  const { fake, page } = await open(t, { hash: '#/world', prepare: (fake) => fake.agent() });
-  await page.getByRole('button', { name: 'Take one' }).click();
-  const restore = page.getByRole('button', { name: 'Restore snapshot_000001' });
-  await restore.waitFor();
+test('a state is downloaded and put in place', async (t) => {
+  const { fake, page } = await open(t, { hash: '#/replies', prepare: (fake) => fake.agent() });
   const saving = page.waitForEvent('download');
   await page.getByRole('button', { name: 'Download state' }).click();
   const file = await (await saving).path();
   await fake.agent();
-  await restore.click();
-  await wantText(page.getByRole('link', { name: /^Agents/ }), /Agents\s*1/);
-  await page.getByRole('button', { name: 'Undo' }).click();
   await wantText(page.getByRole('link', { name: /^Agents/ }), /Agents\s*2/);
-  await fake.agent();
   await page.getByLabel('Put a state in its place').setInputFiles(file);
-  await wantText(page.getByRole('link', { name: /^Agents/ }), /Agents\s*1/);
-});
-
-test('a new world is made, and its key works', async (t) => {
-  const { fake, page } = await open(t, { hash: '#/world' });
-  assert.equal(await page.getByLabel('World', { exact: true }).count(), 0, 'with one world there is no switch');
-  await page.getByLabel('New world').fill('second');
-  await page.getByRole('button', { name: 'Make it' }).click();
-  const key = await page.getByRole('dialog').getByRole('region', { name: 'API key' }).innerText();
-  assert.equal((await fake.call('POST', '/v1/agents', {}, { key: key.trim() })).status, 200);
-  await page.getByRole('dialog').getByRole('link', { name: 'Open the world second' }).click();
   await wantText(page.getByRole('link', { name: /^Agents/ }), /Agents\s*1/);
 });
 

@@ -1,0 +1,100 @@
+package control_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/control"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+func TestReset(t *testing.T) {
+	a := newAPI(t, control.Options{
+		Settings: control.Settings{Plan: "pro"}, Latency: 1e6,
+		Replies: []byte(`[{"replies":[{"text":"from the file"}]}]`),
+	})
+	key := a.server.Key()
+	second := a.must(201, "POST", "/keys", `{}`).text("key")
+	agent := a.service(key, "POST", "/v1/agents", "{}").text("agent_id")
+	a.must(201, "POST", "/faults", `{"fault":{"kind":"hang"}}`)
+	a.must(201, "POST", "/replies", `{"replies":[{"text":"mine"}]}`)
+	a.must(200, "PATCH", "/keys/key_000001", `{"plan":"free"}`)
+	a.must(200, "POST", "/clock/advance", `{"duration":"1m"}`)
+	a.must(204, "POST", "/reset", "")
+	assert.Equal(t, 401, a.service(second, "GET", "/v1/status", "").status)
+	assert.Equal(t, 404, a.service(key, "GET", "/v1/agents/"+agent, "").status)
+	assert.Contains(t, a.must(200, "GET", "/keys", "").raw, `"plan":"pro"`)
+	assert.Contains(t, a.must(200, "GET", "/faults", "").raw, `[{"id":"fault_000001","name":"Latency(1ms)"`)
+	assert.Len(t, a.must(200, "GET", "/faults", "").list("faults"), 1)
+	assert.Contains(t, a.must(200, "GET", "/replies", "").raw, `"id":"reply_000001","match":{},"replies":[{"text":"from the file"}]`)
+	assert.Equal(t, "1m0s", a.must(200, "GET", "/clock", "").body["advanced"])
+	agent = a.service(key, "POST", "/v1/agents", "{}").text("agent_id")
+	assert.Equal(t, "from the file", a.service(key, "POST", "/v1/agents/"+agent+"/messages", `{"text":"x"}`).text("reply_text"))
+}
+
+func TestLimitsOfTheOptions(t *testing.T) {
+	for limits, want := range map[string]string{
+		"plan": `"max":300`, "preview": fmt.Sprintf(`"max":%d`, spec.Limits[0].Max), "pro": `"max":300`, "byok": `"max":600`, "off": `"max":null,"used":0,"left":null`,
+	} {
+		a := newAPI(t, control.Options{Settings: control.Settings{Plan: "pro", Limits: limits}})
+		r := a.must(200, "GET", "/keys/key_000001/limits", "")
+		assert.Contains(t, r.raw, `{"limit_key":"key_minute",`+want, limits)
+		require.Len(t, r.list("limits"), 7)
+	}
+	a := newAPI(t, control.Options{Settings: control.Settings{Limits: "off"}})
+	a.must(204, "POST", "/keys/key_000001/limits/warmup_key_hour/exhaust", "")
+	last := a.must(200, "GET", "/keys/key_000001/limits", "").list("limits")[6].(map[string]any)
+	assert.Equal(t, 0., last["left"])
+	assert.NotNil(t, last["opens_at"])
+}
+
+func TestOptionsRefused(t *testing.T) {
+	for want, o := range map[string]control.Options{
+		"replies: body: must be one":    {Replies: []byte("{")},
+		"replies[1].match.key: no key":  {Replies: []byte(`[{"replies":[{"text":"a"}]},{"replies":[{"text":"a"}],"match":{"key":"key_000002"}}]`)},
+		"replies: replies: is required": {Replies: []byte(`{}`)},
+		"replies: [0].replies: is":      {Replies: []byte(`[{}]`)},
+		"WithKey":                       {Key: "a b"},
+	} {
+		_, err := control.New(o)
+		assert.ErrorContains(t, err, want)
+	}
+}
+
+// Many acts at once, among them resets: no panic.
+func TestActsAtOnce(t *testing.T) {
+	a := newAPI(t, control.Options{Settings: control.Settings{Limits: "off"}})
+	acts := []func(){
+		func() { a.service(a.server.Key(), "POST", "/v1/agents", "{}") },
+	}
+	for _, act := range [][3]string{
+		{"POST", "/reset", ""},
+		{"POST", "/keys", `{}`},
+		{"PATCH", "/keys/key_000002", `{"plan":"pro"}`},
+		{"DELETE", "/keys/key_000003", ""},
+		{"POST", "/agents", `{"key":"key_000001","agent_id":"agent_000001"}`},
+		{"POST", "/agents/agent_000001/messages", `{"text":"x"}`},
+		{"PUT", "/agents/agent_000002/sms", `{"status":"pending"}`},
+		{"POST", "/agents/agent_000001/conversation", `{"exchanges":[{"text":"a","reply_text":"b"}]}`},
+		{"POST", "/faults", `{"fault":{"kind":"answer","status":503},"chance":0.5}`},
+		{"DELETE", "/faults/fault_000001", ""},
+		{"GET", "/agents", ""},
+		{"GET", "/keys/key_000002/limits", ""},
+		{"GET", "/calls/await?timeout=1ms", ""},
+	} {
+		acts = append(acts, func() { a.do(act[0], act[1], act[2]) })
+	}
+	var all sync.WaitGroup
+	for _, act := range acts {
+		all.Go(func() {
+			for range 30 {
+				act()
+			}
+		})
+	}
+	all.Wait()
+}
