@@ -1,10 +1,14 @@
 package docs_test
 
 import (
-	"fmt"
+	"encoding/json"
+	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -14,10 +18,10 @@ import (
 )
 
 // The applications of the pages survive every fault: testdata/survive_test.go
-// sweeps them.
+// sweeps them, in a package to which an overlay adds their source.
 func TestApplicationsOfThePagesSurvive(t *testing.T) {
 	t.Chdir(root)
-	source := ""
+	source := regexp.MustCompile(`(?ms)^type messenger .*?^}\n`).FindString(read(t, "README.md"))
 	for page, functions := range map[string][]string{
 		"docs/sweep.md":  {"answer", "agentOf"},
 		"docs/errors.md": {"later", "enableSMS"},
@@ -29,14 +33,20 @@ func TestApplicationsOfThePagesSurvive(t *testing.T) {
 			source += found[len(found)-1] // the mended one
 		}
 	}
-	source += regexp.MustCompile(`(?ms)^type messenger .*?^}\n`).FindString(read(t, "README.md"))
-	const folder = "tools/docs/testdata"
+	head := "package block\n"
+	for _, imported := range known {
+		if strings.Contains(source, path.Base(imported)+".") || imported == module {
+			head += "import " + strconv.Quote(imported) + "\n"
+		}
+	}
+	apps, overlay, folder := filepath.Join(t.TempDir(), "apps.go"), filepath.Join(t.TempDir(), "overlay.json"), "tools/docs/testdata"
 	absolute, err := filepath.Abs(folder)
 	require.NoError(t, err)
-	apps, overlay := filepath.Join(t.TempDir(), "apps.go"), filepath.Join(t.TempDir(), "overlay.json")
-	write(t, apps, complete(source, ""))
-	write(t, overlay, fmt.Sprintf(`{"Replace":{%q:%q}}`, filepath.Join(absolute, "apps.go"), apps))
-	out, err := exec.Command("go", "test", "-overlay", overlay, "./"+folder).CombinedOutput()
+	replaced, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(absolute, "apps.go"): apps}})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(apps, []byte(head+source), 0o600))
+	require.NoError(t, os.WriteFile(overlay, replaced, 0o600))
+	out, err := exec.Command("go", "test", "-vet=off", "-overlay", overlay, "./"+folder).CombinedOutput()
 	assert.NoError(t, err, "%s", out)
 }
 

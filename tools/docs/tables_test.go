@@ -16,13 +16,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 var update = flag.Bool("update", false, "rewrite the generated tables of docs")
 
-const limitsPage, fakePage = "docs/limits.md", "docs/fake.md"
+const limitsPage, errorsPage, fakePage = "docs/limits.md", "docs/errors.md", "docs/fake.md"
 
 // TestTables holds the tables between markers to the code that they are
 // about. make tables rewrites them.
@@ -33,7 +34,6 @@ func TestTables(t *testing.T) {
 		"retries":   {limitsPage, retryTable(t)},
 		"limits":    {limitsPage, limitTable(t)},
 		"plans":     {limitsPage, planTable()},
-		"bounds":    {limitsPage, boundTable()},
 		"decisions": {fakePage, decisionTable(t)},
 	} {
 		head, got, tail := cut(t, read(t, table.page), name)
@@ -146,23 +146,107 @@ func decisionTable(t *testing.T) string {
 
 // spoken is an answer, given as JSON, for a reader.
 func spoken(t *testing.T, answer string) string {
+	words := strings.NewReplacer("true", "yes", "false", "no", `"`, "")
 	var members map[string]any
-	if !strings.HasPrefix(answer, "{") {
-		return map[string]string{"true": "yes", "false": "no"}[answer] + strings.Trim(strings.NewReplacer("true", "", "false", "").Replace(answer), `"`)
+	if json.Unmarshal([]byte(answer), &members) != nil {
+		return words.Replace(answer)
 	}
-	require.NoError(t, json.Unmarshal([]byte(answer), &members))
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(members)) {
-		switch value := members[name]; value {
-		case name:
+		if value := members[name]; value == name {
 			all = append(all, code(name))
-		case true:
-			all = append(all, name+": yes")
-		case false:
-			all = append(all, name+": no")
-		default:
-			all = append(all, fmt.Sprintf("%s: %v", name, value))
+		} else {
+			all = append(all, words.Replace(fmt.Sprintf("%s: %v", name, value)))
 		}
 	}
 	return strings.Join(all, ", ")
+}
+
+// TestBounds: the page has each member of each request, with its bound.
+func TestBounds(t *testing.T) {
+	t.Chdir(root)
+	got := tableRows(t, limitsPage, "bounds")
+	var add func(method string, fields []*spec.Field)
+	add = func(method string, fields []*spec.Field) {
+		for _, f := range fields {
+			if f.Kind == spec.Object {
+				add(method, f.Fields)
+				continue
+			}
+			longest := ""
+			if f.MaxLen > 0 {
+				longest = "at most " + thousands(f.MaxLen)
+			}
+			require.NotEmpty(t, got, "%s %s is missing", method, f.Path)
+			assert.Equal(t, []string{code(method), code(f.Path), longest}, slices.Delete(slices.Clone(got[0][:4]), 2, 3))
+			got = got[1:]
+		}
+	}
+	for _, e := range spec.Endpoints {
+		add(e.Name, e.Body)
+	}
+	assert.Empty(t, got)
+}
+
+func thousands(n int) string {
+	if n < 1000 {
+		return strconv.Itoa(n)
+	}
+	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
+}
+
+// tableRows are the cells of a table between markers, without its head.
+func tableRows(t *testing.T, file, name string) (rows [][]string) {
+	t.Helper()
+	_, table, _ := cut(t, read(t, file), name)
+	for line := range strings.Lines(table) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		rows = append(rows, cells)
+	}
+	require.Greater(t, len(rows), 2, "table %s of %s", name, file)
+	return rows[2:]
+}
+
+// TestErrorsPage: the page of errors has each kind, each status with its kind and
+// the methods that list it, and each status of each method, once.
+func TestErrorsPage(t *testing.T) {
+	t.Chdir(root)
+	kinds := map[string]error{
+		"400 ErrBadRequest": agentmessaging.ErrBadRequest, "401 ErrUnauthorized": agentmessaging.ErrUnauthorized,
+		"402 ErrPaymentRequired": agentmessaging.ErrPaymentRequired, "403 ErrForbidden": agentmessaging.ErrForbidden,
+		"404 ErrNotFound": agentmessaging.ErrNotFound, "409 ErrConflict": agentmessaging.ErrConflict,
+		"429 ErrRateLimited": agentmessaging.ErrRateLimited, "503 ErrUnavailable": agentmessaging.ErrUnavailable,
+	}
+	listed := map[int][]string{}
+	var want, got []string
+	for _, e := range spec.Endpoints {
+		for _, status := range slices.Sorted(slices.Values(e.Errors)) {
+			listed[status] = append(listed[status], code(e.Name))
+			if status != 401 && status != 402 { // the same everywhere, as the page says
+				want = append(want, fmt.Sprintf("%s %d", code(e.Name), status))
+			}
+		}
+	}
+	for _, cells := range tableRows(t, errorsPage, "methods") {
+		got = append(got, cells[0]+" "+cells[1])
+	}
+	assert.Equal(t, want, got)
+	for _, cells := range tableRows(t, errorsPage, "statuses") {
+		status, err := strconv.Atoi(cells[0])
+		require.NoError(t, err)
+		assert.ErrorIs(t, &agentmessaging.Error{StatusCode: status}, kinds[cells[0]+" "+strings.Trim(cells[1], "`")], cells[0])
+		methods := strings.Join(listed[status], ", ")
+		if len(listed[status]) == len(spec.Endpoints) {
+			methods = "all"
+		}
+		assert.Equal(t, methods, cells[2], "the methods that list %d", status)
+		delete(listed, status)
+	}
+	assert.Empty(t, listed, "statuses that the page does not explain")
+	for _, declared := range regexp.MustCompile(`(?m)^\t(Err\w+)\s+= errors\.New`).FindAllStringSubmatch(read(t, "kinds.go"), -1) {
+		assert.Contains(t, read(t, errorsPage), code(declared[1]))
+	}
 }
