@@ -155,10 +155,11 @@ func TestDependencies(t *testing.T) {
 		banned []string // of this module; "" is the root
 		others string   // that are allowed beyond the standard library; *: all
 	}{
-		module:                    {[]string{"/fakeserver", "/contract", "/pacer"}, retrying},
-		module + "/pacer":         {[]string{"/fakeserver", "/contract"}, retrying},
-		module + "/fakeserver":    {[]string{"", "/contract"}, ""},
+		module:                    {[]string{"/fakeserver", "/contract", "/observe", "/pacer"}, retrying},
+		module + "/pacer":         {[]string{"/fakeserver", "/contract", "/observe"}, retrying},
+		module + "/fakeserver":    {[]string{"", "/contract", "/observe"}, ""},
 		module + "/contract":      {[]string{"", "/fakeserver", "/internal/spec"}, "*"},
+		module + "/observe":       {[]string{"", "/fakeserver", "/contract", "/internal/spec"}, ""},
 		module + "/internal/spec": {[]string{""}, ""},
 	}
 	list := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Deps " "}}`)

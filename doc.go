@@ -28,7 +28,9 @@
 //   - [github.com/agent-messaging-service/agentmessaging-go/pacer], which spreads
 //     calls over a limit,
 //   - [github.com/agent-messaging-service/agentmessaging-go/contract], which checks
-//     a service against its documentation.
+//     a service against its documentation,
+//   - [github.com/agent-messaging-service/agentmessaging-go/observe], which finds
+//     out how a service answers what its documentation leaves open.
 //
 // "Interface 4.6" in these pages names a section of the service's interface
 // document. The service is in preview; its limits may change.

@@ -3,6 +3,8 @@ package contract
 import (
 	"strings"
 	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 )
 
 func (s *suite) agents() {
@@ -13,16 +15,16 @@ func (s *suite) agents() {
 			"system_prompt": "Be brief.", "customer_ref": "customer-1", "metadata": {"team": "a", "n": [1, null]},
 			"sms": {"mode": "none"}, "llm": {"mode": "hosted", "tier": "smart", "model": "m-1", "label": "work"}
 		}`).is(200))
-	s.rows("2.3/llm-optional", "llm members (all optional, no additional properties)", createAgent, 200, row{"empty", llmBody("")})
+	s.rows("2.3/llm-optional", "llm members (all optional, no additional properties)", createAgent, 200, row{"empty", rawcall.LLM("")})
 	s.rule("4.7/read", "Response: agent_id, status, created_at, updated_at, trace_id (all required)",
-		readAgent.is(200).check(func(a answer) string { return a.holds("agent_id", a.s.agents[who{}]) }))
+		readAgent.is(200).check(func(a answer) string { return a.holds("agent_id", a.s.Agents[rawcall.Key{}]) }))
 	s.rule("1/ids-differ", "The service creates an agent for the caller and returns its identifier.",
 		createAgent.is(200), createAgent.is(200).holds("agent_id", differs))
 	s.rule("5/agents-of-any-key", dashboardNeeded, repeat(1,
 		createAgent.is(200), readAgent.is(200), sendMessage.is(200), enableSMS.is(200)).by(undashboard))
 	for _, e := range []endpoint{readAgent, sendMessage, enableSMS} {
-		s.rule("7/agent-unknown/"+e.name, "404 | Not found", e.of(noAgent).is(404))
-		s.rule("fake/agent-of-another-key/"+e.name, "who sees an agent: the key that created it; any other key gets 404",
+		s.rule("7/agent-unknown/"+e.Name, "404 | Not found", e.of(noAgent).is(404))
+		s.rule("fake/agent-of-another-key/"+e.Name, "who sees an agent: the key that created it; any other key gets 404",
 			createAgent.is(200).by(another), e.is(404).by(third), e.is(200).by(another))
 	}
 
@@ -30,7 +32,7 @@ func (s *suite) agents() {
 		createAgent.is(200),
 		readAgent.is(200).holds("status", "active").holds("created_at", isUTC).holds("updated_at", isUTC).check(
 			func(a answer) string {
-				return unless(!timeOf(a.at("updated_at")).Before(timeOf(a.at("created_at"))), "updated before it was created")
+				return unless(!timeOf(a.At("updated_at")).Before(timeOf(a.At("created_at"))), "updated before it was created")
 			}))
 	s.rule("fake/created-at", "ids, times: RFC 3339 UTC, by the clock that the limits go by",
 		createAgent.is(200), readAgent.is(200), wait(time.Hour),
@@ -83,16 +85,9 @@ func (s *suite) metadata() {
 		row{"nested", `{"metadata":{"a":{"b":[1,2.5,true,null,"x",{"c":{}}]},"":"empty name"}}`},
 		row{"names-of-other-members", `{"metadata":{"llm":1,"sms":2,"api_key_hint":"x"}}`})
 	s.rows("fake/metadata-cap", capped, createAgent, 200,
-		row{"at", strings.ReplaceAll(metadataOf(4096, ""), "x", "é")},
-		row{"at-with-space", metadataOf(4096, strings.Repeat(" ", 500))})
-	s.rows("fake/metadata-cap", capped, createAgent, 400, row{"over", metadataOf(4097, "")})
-}
-
-// metadataOf is a creation body. Its metadata has n characters as compact JSON,
-// and space in two places that compact JSON does not have.
-func metadataOf(n int, space string) string {
-	const frame = `{"a":""}`
-	return `{"metadata":{` + space + `"a":` + space + `"` + strings.Repeat("x", n-len(frame)) + `"}}`
+		row{"at", strings.ReplaceAll(rawcall.Metadata(4096, ""), "x", "é")},
+		row{"at-with-space", rawcall.Metadata(4096, strings.Repeat(" ", 500))})
+	s.rows("fake/metadata-cap", capped, createAgent, 400, row{"over", rawcall.Metadata(4097, "")})
 }
 
 func (s *suite) messages() {

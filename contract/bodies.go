@@ -1,6 +1,193 @@
 package contract
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
+)
+
+// member is a string or object member of a request, in a body where VALUE
+// stands for its value.
+type member struct {
+	name     string
+	e        endpoint
+	body     string
+	rule     string
+	max      int    // characters (interface 8.4); 0: no bound is stated
+	values   string // the accepted ones, with spaces between; "": any text
+	required bool
+	object   bool
+}
+
+// members are all of them. That warmUp and llm take the mode byok too is no
+// matter of the value alone: byok.go has those cases.
+var members = []member{
+	{name: "mode", e: warmUp, body: `{"mode":VALUE}`, values: "hosted", rule: "`mode` (string, hosted or byok; default hosted)"},
+
+	{name: "provider", e: setBYOK, body: `{"provider":VALUE,"api_key":"k"}`, values: "openai_compat openai anthropic", required: true,
+		rule: "provider (required; openai_compat, openai or anthropic)"},
+	{name: "api_key", e: setBYOK, body: `{"provider":"openai","api_key":VALUE}`, required: true, rule: "api_key (string, required)"},
+	{name: "base_url", e: setBYOK, body: `{"provider":"openai","api_key":"k","base_url":VALUE}`},
+	{name: "model", e: setBYOK, body: `{"provider":"openai","api_key":"k","model":VALUE}`},
+	{name: "label", e: setBYOK, body: `{"provider":"openai","api_key":"k","label":VALUE}`},
+
+	{name: "system_prompt", e: createAgent, body: `{"system_prompt":VALUE}`, max: 2000, rule: "system_prompt at most 2000 characters"},
+	{name: "customer_ref", e: createAgent, body: `{"customer_ref":VALUE}`, max: 200, rule: "customer_ref at most 200"},
+	{name: "metadata", e: createAgent, body: `{"metadata":VALUE}`, object: true},
+	{name: "sms", e: createAgent, body: `{"sms":VALUE}`, object: true},
+	{name: "sms.mode", e: createAgent, body: `{"sms":{"mode":VALUE}}`, values: "none sandbox managed byo_twilio", required: true,
+		rule: "sms | object | required member: mode; sms.mode | string | enum none, sandbox, managed, byo_twilio"},
+	{name: "llm", e: createAgent, body: `{"llm":VALUE}`, object: true},
+	{name: "llm.mode", e: createAgent, body: rawcall.LLM(`"mode":VALUE`), values: "hosted", rule: "mode | string | hosted, byok; default hosted"},
+	{name: "llm.tier", e: createAgent, body: rawcall.LLM(`"tier":VALUE`), values: "fast smart", rule: "tier | string | fast, smart; default fast"},
+	{name: "llm.model", e: createAgent, body: rawcall.LLM(`"model":VALUE`), max: 200, rule: "llm.model at most 200"},
+	{name: "llm.provider", e: createAgent, body: rawcall.LLM(`"provider":VALUE`), values: "openai_compat openai anthropic",
+		rule: "provider | string | openai_compat, openai, anthropic"},
+	{name: "llm.base_url", e: createAgent, body: rawcall.LLM(`"base_url":VALUE`), max: 400, rule: "llm.base_url at most 400"},
+	{name: "llm.api_key", e: createAgent, body: rawcall.LLM(`"provider":"openai","api_key":VALUE`)},
+	{name: "llm.label", e: createAgent, body: rawcall.LLM(`"label":VALUE`), max: 60, rule: "llm.label at most 60"},
+
+	{name: "text", e: sendMessage, body: `{"text":VALUE}`, max: 4000, rule: "message text at most 4000; text (required)", required: true},
+	{name: "user_ref", e: sendMessage, body: `{"text":"Hello","user_ref":VALUE}`},
+
+	{name: "mode", e: enableSMS, body: `{"mode":VALUE}`, values: "sandbox managed byo_twilio", required: true,
+		rule: "mode (required; sandbox, managed or byo_twilio)"},
+}
+
+// stated are the sections that state the members of each body.
+var stated = map[string]string{
+	warmUp.Name: "4.2", setBYOK.Name: "4.4", createAgent.Name: "2.3", sendMessage.Name: "2.5", enableSMS.Name: "4.9",
+}
+
+func (m member) of(value string) string { return strings.Replace(m.body, "VALUE", value, 1) }
+
+func (m member) ofText(text string, n int) string { return m.of(`"` + strings.Repeat(text, n) + `"`) }
+
+func (s *suite) members() {
+	for _, m := range members {
+		s.typesOf(m)
+		s.spellingsOf(m)
+		switch {
+		case m.object:
+		case m.values != "":
+			s.valuesOf(m)
+		default:
+			s.lengthsOf(m)
+		}
+		if m.required {
+			without := regexp.MustCompile(`,"\w+":VALUE|"\w+":VALUE,?`).ReplaceAllString(m.body, "")
+			s.rows(stated[m.e.Name]+"/required", m.rule, m.e, 400, row{m.name, without})
+		}
+	}
+	s.boundsTogether()
+}
+
+// typesOf gives the member every JSON type but its own. That null is no string
+// either is this project's reading, but where the member is required.
+func (s *suite) typesOf(m member) {
+	const sentence = "Bad request (invalid body)"
+	own, null := row{"object", "{}"}, "fake"
+	if m.object {
+		own = row{"string", `"none"`}
+	}
+	if m.required {
+		null = "7"
+	}
+	in := "/type/" + m.e.Name + "/" + m.name
+	s.rows("7"+in, sentence, m.e, 400,
+		row{"number", m.of("1")}, row{"boolean", m.of("true")}, row{"array", m.of(`["hosted"]`)}, row{own.name, m.of(own.body)})
+	s.rows(null+in, sentence, m.e, 400, row{"null", m.of("null")})
+}
+
+// spellingsOf: many decoders accept a member that is there twice, and a name
+// in another case. This project refuses them.
+func (s *suite) spellingsOf(m member) {
+	values := strings.Fields(m.values + " k")
+	value := `"` + values[0] + `"`
+	if m.object {
+		value = "{}"
+	}
+	last := m.name[strings.LastIndex(m.name, ".")+1:]
+	once := `"` + last + `":`
+	other := strings.ToUpper(once)
+	if m.required {
+		other = once + value + "," + other
+	}
+
+	s.rows("fake/duplicate/"+m.e.Name, strict, m.e, 400, row{m.name, strings.Replace(m.of(value), once, once+value+","+once, 1)})
+	s.rows("fake/other-case/"+m.e.Name, "bodies: exact-case names", m.e, 400, row{m.name, strings.Replace(m.of(value), once, other, 1)})
+}
+
+// valuesOf sends each value that is accepted, and values that only look like one.
+func (s *suite) valuesOf(m member) {
+	values := strings.Fields(m.values)
+	at := stated[m.e.Name] + "/" + m.name
+	for _, value := range values {
+		s.rows(at, m.rule, m.e, 200, row{value, m.ofText(value, 1)})
+	}
+	s.rows(at+"-refused", m.rule, m.e, 400,
+		row{"empty", m.ofText("", 1)}, row{"unknown", m.ofText("turbo", 1)},
+		row{"upper-case", m.ofText(strings.ToUpper(values[0]), 1)}, row{"shortened", m.ofText(values[0][:3], 1)})
+}
+
+// lengthsOf hold each bound at its last value and one past it. The interface
+// counts characters: neither bytes nor what JSON escapes take. Where a
+// character is more than one UTF-16 unit, or combines with its neighbour, it
+// does not say what counts; that code points do is this project's reading.
+func (s *suite) lengthsOf(m member) {
+	const noBound = "a bound that the interface does not state is not invented"
+	in := m.e.Name + "/" + m.name
+	s.rows("fake/empty", noBound, m.e, 200, row{in, m.ofText("", 1)})
+	if m.max == 0 {
+		s.rows("fake/long", noBound, m.e, 200, row{in, m.ofText("x", 10_000)})
+		return
+	}
+	for _, c := range []row{
+		{"8.4/" + m.name, "x"},
+		{"8.4/" + m.name + "/two-bytes", "é"},
+		{"8.4/" + m.name + "/escaped", `\u00e9`},
+		{"fake/" + m.name + "/outside-bmp", "😀"},    // one code point, two UTF-16 units, four bytes
+		{"fake/" + m.name + "/combining", "\u0301"}, // a code point of its own, though no character to the eye
+	} {
+		s.rows(c.name, m.rule, m.e, 200, row{"max", m.ofText(c.body, m.max)})
+		s.rows(c.name, m.rule, m.e, 400, row{"over", m.ofText(c.body, m.max+1)})
+	}
+}
+
+// boundsTogether has one creation with each of its members as long as it may
+// be, which spares a small budget five, and each bound of llm beside a key.
+func (s *suite) boundsTogether() {
+	x := func(n int) string { return `"` + strings.Repeat("x", n) + `"` }
+	s.rows("8.4/all", "system_prompt at most 2000 characters", createAgent, 200, row{"max",
+		`{"system_prompt":` + x(2000) + `,"customer_ref":` + x(200) + `,"llm":{"model":` + x(200) + `,"base_url":` + x(400) + `,"label":` + x(60) + `}}`})
+	s.rows("8.4/with-key", "llm.model at most 200; llm.base_url at most 400; llm.label at most 60", createAgent, 400,
+		row{"base_url", rawcall.LLM(ownKey + `,"base_url":` + x(401))},
+		row{"label", rawcall.LLM(ownKey + `,"label":` + x(61))},
+		row{"model", rawcall.LLM(ownKey + `,"model":` + x(201))})
+}
+
+// unknownMembers: every object of a request but a message is closed.
+func (s *suite) unknownMembers() {
+	const closed = "No additional properties"
+	for _, c := range []struct {
+		e                         endpoint
+		section, name, body, rule string
+	}{
+		{warmUp, "4.2", "beside", `{"mode":"hosted",MORE}`, closed + "."},
+		{warmUp, "4.2", "alone", `{MORE}`, closed + "."},
+		{setBYOK, "4.4", "top", byokBody(`MORE`), "Body (required; no additional properties)"},
+		{createAgent, "2.3", "top", `{MORE}`, closed + " are allowed at any level."},
+		{createAgent, "2.3", "sms", `{"sms":{"mode":"none",MORE}}`, closed + " are allowed at any level."},
+		{createAgent, "2.3", "llm", rawcall.LLM(`MORE`), closed + " are allowed at any level."},
+		{enableSMS, "4.9", "top", `{"mode":"sandbox",MORE}`, "Body (required; no additional properties)"},
+		{sendMessage, "fake", "message", `{"text":"Hello",MORE}`, "bodies: no unknown members, exact-case names"},
+	} {
+		for _, more := range []row{{"", `"status":"active"`}, {"-null", `"status":null`}} {
+			s.rows(c.section+"/no-other-member", c.rule, c.e, 400, row{c.name + more.name, strings.Replace(c.body, "MORE", more.body, 1)})
+		}
+	}
+}
 
 const (
 	invalidBody = "400 | Bad request (invalid body)"
@@ -13,13 +200,13 @@ var withBody = []endpoint{warmUp, setBYOK, createAgent, sendMessage, enableSMS}
 // does not, for each endpoint that takes a body.
 func (s *suite) bodies() {
 	for _, e := range withBody[1:] { // warm-up's is optional
-		s.rows(stated[e.name]+"/body", "Body (required)", e, 400, row{"absent", ""})
+		s.rows(stated[e.Name]+"/body", "Body (required)", e, 400, row{"absent", ""})
 	}
 	for _, e := range withBody {
-		opened, spaces := strings.TrimSuffix(e.body, "}"), func(n int) string { return strings.Repeat(" ", n-len(e.body)) }
-		s.rows("7/body-invalid/"+e.name, invalidBody, e, 400,
+		opened, spaces := strings.TrimSuffix(e.Body, "}"), func(n int) string { return strings.Repeat(" ", n-len(e.Body)) }
+		s.rows("7/body-invalid/"+e.Name, invalidBody, e, 400,
 			row{"array", `[]`},
-			row{"array-around", `[` + e.body + `]`},
+			row{"array-around", `[` + e.Body + `]`},
 			row{"string", `"text"`},
 			row{"number", `1`},
 			row{"boolean", `true`},
@@ -28,18 +215,18 @@ func (s *suite) bodies() {
 			row{"not-json", `mode=hosted&text=Hello`},
 			row{"trailing-comma", opened + `,}`},
 			row{"single-quotes", `{'text':'Hello'}`})
-		s.rows("fake/body/"+e.name, strict, e, 400,
-			row{"trailing-garbage", e.body + `x`},
-			row{"trailing-document", e.body + `{}`},
+		s.rows("fake/body/"+e.Name, strict, e, 400,
+			row{"trailing-garbage", e.Body + `x`},
+			row{"trailing-document", e.Body + `{}`},
 			row{"space-alone", " \n"},
-			row{"byte-order-mark", "\ufeff" + e.body},
-			row{"over-1-MiB", e.body + spaces(1<<20+1)})
-		s.rows("fake/body/"+e.name, strict, e, 200,
-			row{"space-around", " \n" + e.body + "\t\r\n"},
-			row{"at-1-MiB", e.body + spaces(1<<20)})
+			row{"byte-order-mark", "\ufeff" + e.Body},
+			row{"over-1-MiB", e.Body + spaces(1<<20+1)})
+		s.rows("fake/body/"+e.Name, strict, e, 200,
+			row{"space-around", " \n" + e.Body + "\t\r\n"},
+			row{"at-1-MiB", e.Body + spaces(1<<20)})
 	}
 	for _, e := range []endpoint{getStatus, getBYOK, clearBYOK, readAgent} {
-		s.rows("fake/body/"+e.name, "where an endpoint takes no body, one is ignored", e, 200, row{"ignored-over-1-MiB", strings.Repeat("x", 1<<20+1)})
+		s.rows("fake/body/"+e.Name, "where an endpoint takes no body, one is ignored", e, 200, row{"ignored-over-1-MiB", strings.Repeat("x", 1<<20+1)})
 	}
 }
 
@@ -71,7 +258,7 @@ func (s *suite) contentTypes() {
 			{"charset", "application/json; charset=utf-8", 200},
 			{"upper-case", "Application/JSON", 200},
 		} {
-			s.rule("fake/content-type/"+e.name+"/"+c.name, "Content-Type, when sent, is JSON: else 400",
+			s.rule("fake/content-type/"+e.Name+"/"+c.name, "Content-Type, when sent, is JSON: else 400",
 				e.is(c.status).header("Content-Type", always(c.value)))
 		}
 	}

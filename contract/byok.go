@@ -7,6 +7,8 @@ import (
 	"encoding/hex"
 	"strings"
 	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 )
 
 // noBYOK clears the stored provider key. Where none is stored the interface
@@ -59,19 +61,19 @@ func (s *suite) byokOfCreations() {
 		stored  = "llm.api_key at creation is stored as PUT /v1/byok would store it, for dashboard-issued and other keys alike"
 	)
 	s.rule("4.6/byok-set-earlier", earlier, setBYOK.is(200), byokAgent.is(200), sendMessage.is(200))
-	s.rule("4.6/byok-with-key", earlier, createAgent.with(llmBody(`"mode":"byok",`+ownKey)).is(200), sendMessage.is(200))
+	s.rule("4.6/byok-with-key", earlier, createAgent.with(rawcall.LLM(`"mode":"byok",`+ownKey)).is(200), sendMessage.is(200))
 	s.rule("4.6/byok-neither", earlier, noBYOK, byokAgent.is(400))
 	s.rows("2.3/llm.provider-required", "BYOK provider; required when llm.api_key is given", createAgent, 400,
-		row{"hosted", llmBody(`"api_key":"k"`)},
-		row{"byok", llmBody(`"mode":"byok","api_key":"k"`)})
+		row{"hosted", rawcall.LLM(`"api_key":"k"`)},
+		row{"byok", rawcall.LLM(`"mode":"byok","api_key":"k"`)})
 
 	s.rule("fake/creation-stores-key", stored,
-		createAgent.with(llmBody(`"provider":"anthropic","api_key":"`+providerKey+`",`+fullMembers)).is(200),
+		createAgent.with(rawcall.LLM(`"provider":"anthropic","api_key":"`+providerKey+`",`+fullMembers)).is(200),
 		getBYOK.is(200).holdsBYOK("anthropic", "https://gateway.example/v1", "m-1"), byokWarmUp.is(200))
 	s.rule("fake/creation-stores-key-of-any-key", stored, keyedAgent.is(200).by(undashboard), byokAgent.is(200).by(undashboard))
 	s.rule("fake/byok-warmup-forbidden-though-configured", stored, keyedAgent.is(200).by(undashboard), byokWarmUp.is(403).by(undashboard))
 	s.rule("fake/refused-creation-stores-nothing", stored,
-		clearBYOK.is(200), createAgent.with(llmBody(ownKey+`,"tier":"slow"`)).is(400), none)
+		clearBYOK.is(200), createAgent.with(rawcall.LLM(ownKey+`,"tier":"slow"`)).is(400), none)
 	s.rule("fake/byok-agent-after-clear", "byok agent after the config was cleared: message answers 400 byok_not_configured",
 		setBYOK.is(200), byokAgent.is(200), clearBYOK.is(200),
 		sendMessage.is(400).holds("error", "byok_not_configured"),
@@ -108,16 +110,16 @@ func (s *suite) warmUps() {
 // showing it, and the fingerprint.
 func (s *suite) secrets() {
 	const never = "The plaintext provider key is never returned."
-	second := setBYOK.with(strings.Replace(setBYOK.body, providerKey, providerKey+"2", 1))
+	second := setBYOK.with(strings.Replace(setBYOK.Body, providerKey, providerKey+"2", 1))
 	s.rule("2.4/key-never-returned", never,
 		setBYOK.with(byokBody(`"label":"work"`)).is(200), getBYOK.is(200), byokWarmUp.is(200),
-		createAgent.with(llmBody(`"mode":"byok",`+ownKey)).is(200), readAgent.is(200))
+		createAgent.with(rawcall.LLM(`"mode":"byok",`+ownKey)).is(200), readAgent.is(200))
 	s.rule("2.4/key-not-in-errors", never,
 		setBYOK.with(`{"provider":"`+providerKey+`","api_key":"`+providerKey+`"}`).is(400),
 		setBYOK.with(`{"provider":"openai","api_key":["`+providerKey+`"]}`).is(400),
 		setBYOK.with(`{"provider":"openai","api_key":"`+providerKey+`"`).is(400),
-		createAgent.with(llmBody(`"api_key":"`+providerKey+`"`)).is(400),
-		createAgent.with(llmBody(`"provider":"openai","api_key":{"`+providerKey+`":1}`)).is(400))
+		createAgent.with(rawcall.LLM(`"api_key":"`+providerKey+`"`)).is(400),
+		createAgent.with(rawcall.LLM(`"provider":"openai","api_key":{"`+providerKey+`":1}`)).is(400))
 	s.rule("2.4/fingerprint", "Non-reversible value for debugging or display", setBYOK.is(200).holds("byok.fingerprint", irreversible))
 	s.rule("fake/fingerprint-tells-keys-apart", "fingerprint is a keyed hash",
 		setBYOK.is(200), setBYOK.is(200).holds("byok.fingerprint", same), second.is(200).holds("byok.fingerprint", differs))

@@ -2,9 +2,18 @@ package contract
 
 import (
 	"cmp"
+	"encoding/json"
+	"fmt"
+	"mime"
+	"net/http"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 )
 
 // testCase is one rule of the interface and the steps that check it.
@@ -88,22 +97,478 @@ func (c testCase) check(tb testing.TB, target Target, shared *shared) {
 	tb.Helper()
 	s := newSession(tb, target, c, shared)
 	if slices.Contains(c.Needs, needAgent) {
-		s.agents[who{}] = shared.agentOf(s)
+		s.Agents[rawcall.Key{}] = shared.agentOf(s)
 	}
 	walk(c.steps, s.take)
 }
 
-// allCases lists every case, in the order of the interface's sections and the
-// decisions last.
-func allCases() []testCase {
-	var s suite
-	for _, add := range []func(){
-		s.agents, s.sms, s.metadata, s.messages, s.byok, s.byokOfCreations, s.byokOfAnotherKey, s.secrets, s.warmUps,
-		s.members, s.unknownMembers, s.bodies, s.strictJSON, s.contentTypes, s.routes, s.methods, s.credentials, s.order,
-		s.limits, s.sharedLimits, s.plans, s.counted, s.uncounted, s.operations, s.windows, s.unchanged, s.unlisted,
-	} {
-		add()
+// step is one thing that a case does: it makes n calls, or arranges something
+// between calls.
+type step struct {
+	n        int
+	call     rawcall.Call
+	statuses []int                 // each call is answered with one of them
+	checks   []func(answer) string // what else the answer must have; "" where it has
+	exact    bool                  // a check needs a clock that stands still between waits
+
+	// Instead of calls:
+	wait      time.Duration    // this passes,
+	untilOpen bool             // or what Retry-After named, which is wait at most,
+	arrange   func(s *session) // or Target.Abilities arrange something,
+	inner     []step           // or these are taken n times
+}
+
+// Keys that cases use besides rawcall's.
+var (
+	another     = rawcall.Another
+	third       = rawcall.Third
+	fourth      = who("fourth", "preview")
+	fifth       = who("fifth", "preview")
+	undashboard = rawcall.Undashboard
+	unpaid      = rawcall.Unpaid
+)
+
+// who is a dashboard-issued key.
+func who(name, plan string) rawcall.Key { return rawcall.Key{Name: name, Plan: plan, Dashboard: true} }
+
+// endpoint makes steps of the calls to an endpoint.
+type endpoint struct{ rawcall.Endpoint }
+
+func at(method, path string) endpoint { return endpoint{rawcall.At(method, path)} }
+
+var (
+	getStatus, warmUp, getBYOK = endpoint{rawcall.GetStatus}, endpoint{rawcall.WarmUp}, endpoint{rawcall.GetBYOK}
+	setBYOK, clearBYOK         = endpoint{rawcall.SetBYOK}, endpoint{rawcall.ClearBYOK}
+	createAgent, readAgent     = endpoint{rawcall.CreateAgent}, endpoint{rawcall.ReadAgent}
+	sendMessage, enableSMS     = endpoint{rawcall.SendMessage}, endpoint{rawcall.EnableSMS}
+
+	readNobody, wrongAgent, keyedAgent = endpoint{rawcall.ReadNobody}, endpoint{rawcall.WrongAgent}, endpoint{rawcall.KeyedAgent}
+	byokAgent, byokWarmUp, badWarmUp   = endpoint{rawcall.BYOKAgent}, endpoint{rawcall.BYOKWarmUp}, endpoint{rawcall.BadWarmUp}
+)
+
+var endpoints = []endpoint{getStatus, warmUp, getBYOK, setBYOK, clearBYOK, createAgent, readAgent, sendMessage, enableSMS}
+
+func (e endpoint) of(agentID string) endpoint { return endpoint{e.Of(agentID)} }
+
+func (e endpoint) with(body string) endpoint { return endpoint{e.With(body)} }
+
+// byokBody is a PUT /v1/byok body with further members.
+func byokBody(members string) string {
+	return `{"provider":"anthropic","api_key":"` + providerKey + `",` + members + `}`
+}
+
+const (
+	providerKey = rawcall.ProviderKey
+	ownKey      = rawcall.OwnKey
+	noAgent     = rawcall.NoAgent
+)
+
+// is makes the call a step: it is answered with one of the statuses.
+func (e endpoint) is(statuses ...int) step {
+	return step{n: 1, call: rawcall.Call{Endpoint: e.Endpoint}, statuses: statuses}
+}
+
+// listed makes the call a step that accepts any status that section 4 lists.
+func (e endpoint) listed() step { return e.is(append([]int{200}, e.Errors...)...) }
+
+// limited makes the call a step that the limiter refuses. The limiter's name is
+// this project's, so it counts only for a target that claims the decisions.
+func (e endpoint) limited(limitKey string) step {
+	return e.is(429).check(func(a answer) string {
+		if a.s.target.Decisions && a.At("limit_key") != limitKey {
+			a.s.skipIfBroken()
+			return "want limit_key " + limitKey
+		}
+		return ""
+	})
+}
+
+func (st step) times(n int) step {
+	st.n = n
+	return st
+}
+
+// repeat is a group of steps, taken n times in a row.
+func repeat(n int, steps ...step) step { return step{n: n, inner: steps} }
+
+func (st step) by(key rawcall.Key) step {
+	st.call.Key = key
+	st.inner = slices.Clone(st.inner)
+	for i := range st.inner {
+		st.inner[i] = st.inner[i].by(key)
 	}
-	slices.SortStableFunc(s, func(a, b testCase) int { return cmp.Compare(a.section(), b.section()) })
+	return st
+}
+
+func (st step) from(ip string) step {
+	st.call.IP = ip
+	return st
+}
+
+// header sets a header. Its value may depend on the key; "" leaves it out.
+func (st step) header(name string, value func(key string) string) step {
+	st.call.Header, st.call.Value = name, value
+	return st
+}
+
+func (st step) keyless() step { return st.header("Authorization", always("")) }
+
+func always(value string) func(string) string { return func(string) string { return value } }
+
+func (st step) check(ok func(answer) string) step {
+	st.checks = append(slices.Clone(st.checks), ok)
+	return st
+}
+
+// holds wants a member at a dotted path of the answer: a JSON value (nil is
+// null or no member), a check, or a relation.
+func (st step) holds(path string, want any) step {
+	return st.check(func(a answer) string { return a.holds(path, want) })
+}
+
+// opensIn wants the wait that Retry-After names, which is exact only where no
+// time passes between calls.
+func (st step) opensIn(wait time.Duration) step {
+	st.exact = true
+	return st.check(func(a answer) string {
+		told, _ := a.RetryAfter()
+		return unless(told == wait, "Retry-After is %v, want %v", told, wait)
+	})
+}
+
+func wait(d time.Duration) step { return step{wait: d} }
+
+// untilOpen waits as long as the last answer said, which is at most that long.
+func untilOpen(most time.Duration) step { return step{wait: most, untilOpen: true} }
+
+var (
+	storeOff = step{arrange: func(s *session) { s.target.Abilities.SetBYOKAvailable(false) }}
+	storeOn  = step{arrange: func(s *session) { s.target.Abilities.SetBYOKAvailable(true) }}
+)
+
+func revoke(key rawcall.Key) step {
+	return step{arrange: func(s *session) { s.target.Abilities.RevokeKey(s.KeyOf(key)) }}
+}
+
+// walk calls do with each step in order, and with those of a group as often as
+// it is repeated.
+func walk(steps []step, do func(step)) {
+	for _, st := range steps {
+		if st.inner == nil {
+			do(st)
+			continue
+		}
+		for range st.n {
+			walk(st.inner, do)
+		}
+	}
+}
+
+// spends adds up what steps take. Where several statuses are right, the first
+// counts.
+func spends(steps []step) (all Spend) {
+	walk(steps, func(st step) {
+		all.Wait += st.wait
+		for range st.n {
+			all = all.Plus(Spend(st.call.Cost(st.statuses[0])))
+		}
+	})
+	return all
+}
+
+// needs lists what steps ask of the target. A call that gets as far as its
+// body needs an agent, if the case itself has not created one.
+func needs(steps []step) (all []need) {
+	created := false
+	add := func(needed bool, n need) {
+		if needed && !slices.Contains(all, n) {
+			all = append(all, n)
+		}
+	}
+	walk(steps, func(st step) {
+		passes := st.n > 0 && st.statuses[0] == 200
+		reaches := passes || slices.Contains(st.statuses, 400)
+		add(st.call.OfAgent() && reaches && !created, needAgent)
+		add(st.arrange != nil || st.call.Key != rawcall.Key{}, needAbilities)
+		add(st.call.IP != "", needClientFrom)
+		add(st.exact, needFrozenClock)
+		created = created || (passes && st.call.Name == createAgent.Name)
+	})
+	return all
+}
+
+// session is one case under way: it takes the case's steps, and fails the test
+// in which it runs.
+type session struct {
+	testing.TB
+	rawcall.Player
+	target  Target
+	running testCase
+	broken  []string // the limits that do not hold
+	earlier []answer // so far, without those of steps that make many calls
+}
+
+func newSession(tb testing.TB, target Target, c testCase, shared *shared) *session {
+	s := &session{TB: tb, Player: rawcall.NewPlayer(target.BaseURL, target.HTTPClient), target: target, running: c, broken: shared.broken}
+	s.Keys[rawcall.Key{}], s.ClientFrom = target.Key, target.ClientFrom
+	if target.SecondKey != "" {
+		s.Keys[another] = target.SecondKey
+	}
+	if target.Abilities != nil {
+		s.Issue = target.Abilities.IssueKeyOn
+	}
 	return s
+}
+
+// failf ends the case: the rule first, then what was found.
+func (s *session) failf(format string, args ...any) {
+	s.Helper()
+	s.Fatalf("%s\n%s", s.running, fmt.Sprintf(format, args...))
+}
+
+// skipIfBroken skips the case where a limit does not hold that it may build
+// on: the failure of that limit's own case says more.
+func (s *session) skipIfBroken() {
+	if len(s.broken) > 0 && !s.running.base {
+		s.Skip("it may build on a rule that is broken: " + strings.Join(s.broken, ", "))
+	}
+}
+
+// take takes one step. Of many calls it looks at the status only: a daily
+// limit takes thousands.
+func (s *session) take(st step) {
+	s.Helper()
+	if st.arrange != nil {
+		st.arrange(s)
+	}
+	s.wait(st)
+	for i := range st.n {
+		a := s.call(st, i)
+		if st.n == 1 {
+			s.look(a, a.problem(st))
+			s.earlier = append(s.earlier, a)
+		}
+	}
+}
+
+// wait lets the step's time pass. What the last answer told may have a tenth in
+// reserve.
+func (s *session) wait(st step) {
+	s.Helper()
+	wait := st.wait
+	if st.untilOpen {
+		last := s.earlier[len(s.earlier)-1]
+		wait, _ = last.RetryAfter()
+		s.look(last, unless(wait <= st.wait+st.wait/10, "it would have to wait for more than %v", st.wait))
+	}
+	switch abilities := s.target.Abilities; {
+	case wait == 0:
+	case abilities != nil && !s.target.Bubble:
+		abilities.Advance(wait)
+	default:
+		time.Sleep(wait)
+	}
+}
+
+// call makes the i-th call of a step, and ends the case if its status is wrong.
+func (s *session) call(st step, i int) answer {
+	s.Helper()
+	x, err := s.Play(s.Context(), st.call)
+	if err != nil {
+		s.failf("%s %s: %s", st.call.Method, st.call.Path, rawcall.Clip(err.Error()))
+	}
+	a := answer{Exchange: x, s: s}
+	if slices.Contains(st.statuses, a.Status) {
+		return a
+	}
+	if a.Status == http.StatusTooManyRequests || slices.Contains(st.statuses, http.StatusTooManyRequests) {
+		s.skipIfBroken()
+	}
+	statuses := strings.ReplaceAll(strings.Trim(fmt.Sprint(st.statuses), "[]"), " ", " or ")
+	s.look(a, fmt.Sprintf("want status %s (call %d of %d)", statuses, i+1, st.n))
+	return a
+}
+
+// look ends the case, with the answer, where there is a problem with it.
+func (s *session) look(a answer, problem string) {
+	s.Helper()
+	if problem != "" {
+		s.failf("%s\n%s", problem, a)
+	}
+}
+
+// shared is what the cases on one target share.
+type shared struct {
+	tried  bool
+	agent  string   // the agent of needAgent
+	broken []string // the bases that failed
+}
+
+// agentOf is the agent of needAgent, made at the first call. It is not made
+// again when that failed: each try would cost a creation.
+func (all *shared) agentOf(s *session) string {
+	s.Helper()
+	if !all.tried {
+		all.tried = true
+		s.take(createAgent.is(200))
+		all.agent = s.Last
+	}
+	if all.agent == "" {
+		s.failf("an earlier case could not create the agent that the cases share")
+	}
+	return all.agent
+}
+
+// answer is an exchange of a case, and what the interface says of it.
+type answer struct {
+	rawcall.Exchange
+	s *session
+}
+
+// errorCodes are the values of error by status on a target that claims the
+// decisions.
+var errorCodes = map[int]string{
+	400: "bad_request|byok_not_configured|byok_unavailable", 401: "unauthorized", 402: "payment_required", 403: "forbidden",
+	404: "not_found", 405: "method_not_allowed", 409: "byok_not_configured", 503: "byok_unavailable",
+}
+
+// problem says what is wrong with an answer that has the right status, or "":
+// against what the interface says of every answer, and against the step.
+func (a answer) problem(st step) string {
+	mediaType, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type"))
+	problem := cmp.Or(
+		a.showsKey(),
+		unless(mediaType == "application/json", "Content-Type is %q", rawcall.Clip(a.Header.Get("Content-Type"))),
+		a.bodyProblem())
+	if problem == "" && a.Status == http.StatusTooManyRequests {
+		_, problem = a.RetryAfter()
+	}
+	for _, check := range st.checks {
+		if problem == "" {
+			problem = check(a)
+		}
+	}
+	return problem
+}
+
+// showsKey looks for the provider key and the service keys in everything that
+// came back.
+func (a answer) showsKey() string {
+	all := fmt.Sprint(a.Header) + string(a.Body)
+	for _, key := range a.s.Keys {
+		if strings.Contains(all, key) {
+			return "the answer shows a key"
+		}
+	}
+	return unless(!strings.Contains(all, providerKey), "the answer shows the provider key")
+}
+
+// bodyProblem holds the body to its shape. This project decided besides that
+// a success has no undocumented member, that no other answer of the case has
+// the same trace_id, and that ok is not false.
+func (a answer) bodyProblem() string {
+	var body any
+	if err := json.Unmarshal(a.Body, &body); err != nil {
+		return "not JSON: " + err.Error()
+	}
+	closed := a.Status == http.StatusOK && (a.s.target.Decisions || a.Name == getStatus.Name)
+	if problem := a.shape().Problem(body, closed); problem != "" || !a.s.target.Decisions {
+		return problem
+	}
+	for _, other := range a.s.earlier {
+		if a.At("trace_id") == other.At("trace_id") {
+			return "an earlier answer had this trace_id"
+		}
+	}
+	return unless(a.At("ok") != false, "ok is false")
+}
+
+// shape is the body that the interface gives the answer. On a target that
+// claims the decisions an error has the value that belongs to the status, and
+// a trace_id.
+func (a answer) shape() rawcall.Shape {
+	if code := errorCodes[a.Status]; code != "" && a.s.target.Decisions {
+		return rawcall.Shape("error " + code + ", trace_id text, limit_key text optional, reason string optional")
+	}
+	return a.Shape()
+}
+
+// holds says what is wrong with the member at a dotted path, or "". A relation
+// sees it beside its value in the last earlier answer that has one.
+func (a answer) holds(path string, want any) string {
+	got, problem := a.At(path), ""
+	switch want := want.(type) {
+	case check:
+		problem = want(got)
+	case relation:
+		var then any
+		for _, earlier := range a.s.earlier {
+			if v := earlier.At(path); v != nil {
+				then = v
+			}
+		}
+		problem = want(got, then)
+	default:
+		problem = unless(reflect.DeepEqual(got, want), "got %s, want %s", rawcall.Clip(fmt.Sprint(got)), rawcall.Clip(fmt.Sprint(want)))
+	}
+	return unless(problem == "", "member %q: %s", path, problem)
+}
+
+// unless is "" where ok, and else the problem in words.
+func unless(ok bool, format string, args ...any) string {
+	if ok {
+		return ""
+	}
+	return fmt.Sprintf(format, args...)
+}
+
+func isText(v any) string {
+	return unless(rawcall.Fits(v, "text"), "got %s, want a text", rawcall.Brief(v))
+}
+
+func like(form string) check {
+	pattern := regexp.MustCompile(form)
+	return func(v any) string {
+		s, _ := v.(string)
+		return unless(pattern.MatchString(s), "got %s, want %s", rawcall.Brief(v), form)
+	}
+}
+
+// check says what is wrong with a decoded JSON value, or "".
+type check = func(v any) string
+
+// relation says what is wrong with a value beside an earlier one, or "".
+type relation = func(now, then any) string
+
+// same, differs and behind compare with the earlier value.
+func same(now, then any) string {
+	return unless(reflect.DeepEqual(now, then), "got %s, it was %s", rawcall.Brief(now), rawcall.Brief(then))
+}
+
+func differs(now, then any) string {
+	return unless(now != then, "got %s as before", rawcall.Brief(now))
+}
+
+func behind(now, then any) string {
+	return unless(fmt.Sprint(now) > fmt.Sprint(then), "got %s, which is not behind %s", rawcall.Brief(now), rawcall.Brief(then))
+}
+
+// later wants a time that much later, to the minute: some targets have a clock
+// that runs.
+func later(d time.Duration) relation {
+	return func(now, then any) string {
+		off := timeOf(now).Sub(timeOf(then).Add(d)).Abs()
+		return unless(isUTC(now) == "" && off < time.Minute, "got %s, want %v after %s", rawcall.Brief(now), d, rawcall.Brief(then))
+	}
+}
+
+func isUTC(v any) string {
+	_, offset := timeOf(v).Zone()
+	return unless(!timeOf(v).IsZero() && offset == 0, "got %s, want a time of RFC 3339 in UTC", rawcall.Brief(v))
+}
+
+func timeOf(v any) time.Time {
+	s, _ := v.(string)
+	at, _ := time.Parse(time.RFC3339Nano, s) // the zero time is no answer's
+	return at
 }

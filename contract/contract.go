@@ -11,9 +11,7 @@
 // the target must let it arrange. A case that the target's abilities or its
 // budget do not reach is left out, and Run says so.
 //
-// [Observe] finds out what the document leaves open: how a target answers each
-// open question, with the request and the answer that show it. A fake can then
-// be made to answer likewise, and a later run shows what has changed.
+// What the document leaves open, package observe finds out.
 //
 // The package knows neither the client nor a fake: it states every number and
 // every body in its own words, so that a wrong table or tag elsewhere shows.
@@ -25,13 +23,10 @@
 package contract
 
 import (
-	"fmt"
 	"net/http"
-	"os"
-	"slices"
 	"testing"
-	"testing/synctest"
-	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/observe"
 )
 
 // Target is a service to check.
@@ -42,8 +37,8 @@ type Target struct {
 	// clear its BYOK configuration, so on the live service use a key that
 	// nothing else depends on.
 	Key string
-	// SecondKey is another such key, for the questions of Observe that need
-	// two. "": one is issued where Abilities can.
+	// SecondKey is another such key, for cases that need two. "": one is issued
+	// where Abilities can.
 	SecondKey string
 	// HTTPClient sends the calls. nil means one with a timeout of two
 	// minutes. No redirect is followed, whatever the client says.
@@ -77,79 +72,8 @@ type Target struct {
 	Bubble bool
 }
 
-// Abilities are what a target lets a case arrange beyond calling it. A
-// *fakeserver.Server has them by its methods, also where a proxy stands before
-// it.
-type Abilities interface {
-	// IssueKeyOn makes an API key on one of the plans preview (the defaults
-	// of interface 8.1), free, pro and byok (interface 8.2), dashboard-issued
-	// or not.
-	IssueKeyOn(plan string, dashboard bool) string
-	// RevokeKey makes a key that IssueKeyOn made invalid.
-	RevokeKey(key string)
-	// SetBYOKAvailable switches the store of provider keys off and on
-	// (status 503 in interface 4.2 and 4.4).
-	SetBYOKAvailable(available bool)
-	// Advance moves the target's clock. In a Bubble it is not used.
-	Advance(d time.Duration)
-}
+// Abilities are what a target lets a case arrange beyond calling it.
+type Abilities = observe.Abilities
 
-// Run runs every case that the target's abilities and budget allow, each as a
-// subtest named by its id, and skips the others with the reason. Where it left
-// some out it says on standard error how many ran, and what would let the
-// others run; go test shows that with -v, and without it in the folder of the
-// package.
-func Run(t *testing.T, target Target) {
-	t.Helper()
-	p := newPlan(allCases(), target.renew(t))
-	if slices.ContainsFunc(p, func(c planned) bool { return c.leftOut != "" }) {
-		fmt.Fprintln(os.Stderr, p)
-	}
-	if target.Fresh != nil {
-		p = p.basesFirst()
-	}
-	shared := new(shared)
-	for _, c := range p {
-		t.Run(c.ID, func(t *testing.T) {
-			if c.leftOut != "" {
-				t.Skip("left out: " + c.leftOut)
-			}
-			c.start(t, target, shared)
-		})
-	}
-}
-
-// renew makes the target of one case, where each has its own.
-func (target Target) renew(tb testing.TB) Target {
-	if target.Fresh == nil {
-		return target
-	}
-	made := target.Fresh(tb)
-	made.Budget, made.Bubble, made.Fresh = target.Budget, target.Bubble, target.Fresh
-	return made
-}
-
-// start runs the case as t: on the target that all share, or on one of its
-// own. Others may build on a base, so it runs before them and not beside them.
-func (c testCase) start(t *testing.T, target Target, all *shared) {
-	if c.base {
-		t.Cleanup(func() {
-			if t.Failed() {
-				all.broken = append(all.broken, c.ID)
-			}
-		})
-	}
-	own := all
-	if target.Fresh != nil {
-		own = &shared{broken: all.broken}
-		if !c.base {
-			t.Parallel()
-		}
-	}
-	check := func(t *testing.T) { c.check(t, target.renew(t), own) }
-	if target.Bubble && target.Fresh != nil {
-		synctest.Test(t, check)
-	} else {
-		check(t)
-	}
-}
+// Spend is what cases take of the limits in interface 8.1.
+type Spend = observe.Spend

@@ -19,10 +19,8 @@ type (
 )
 
 var (
-	SameJSON  = sameJSON
 	Verdict   = verdict
 	Answering = answering
-	Over      = Spend.over
 )
 
 // AllCases are made once: their bodies are ten mebibytes.
@@ -34,18 +32,9 @@ var cases = sync.OnceValue(allCases)
 func OneOfEach() []Case {
 	cases := []Case{newCase("7/429", "Rate limited", warmUp.is(200).times(3), warmUp.is(429))}
 	for _, e := range endpoints {
-		cases = append(cases, newCase("4/"+e.name, "Every success body", e.is(200)))
+		cases = append(cases, newCase("4/"+e.Name, "Every success body", e.is(200)))
 	}
 	return cases
-}
-
-// FakeAnswers are this project's answers to the open questions, as JSON.
-func FakeAnswers() map[string]string {
-	all := map[string]string{}
-	for _, q := range questions {
-		all[q.id] = string(jsonOf(q.fake))
-	}
-	return all
 }
 
 // quietTB runs a case that is expected to fail.

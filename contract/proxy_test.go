@@ -4,19 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/contract"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // proxy stands before a fake and changes each answer.
@@ -102,63 +98,4 @@ func firstFailure(t *testing.T, decisions bool, tamper func(*reply), opts ...fak
 		}
 	}
 	return ""
-}
-
-// TestObserveShowsNoSecret: whatever a target sends back.
-func TestObserveShowsNoSecret(t *testing.T) {
-	target, fake := observedFake(t)
-	target.HTTPClient = &http.Client{Transport: proxy{fake, "192.0.2.1", func(r *reply) {
-		for name, v := range r.body {
-			if _, text := v.(string); text && name != "agent_id" {
-				r.body[name] = r.key() + " Ada " + r.sent
-			}
-		}
-		set("error", "error", r.fake.Key())(r)
-		set("reason", "reason", "Ada")(r)
-	}}}
-	o, err := contract.Observe(t.Context(), target, plenty)
-	require.NoError(t, err)
-	for _, text := range []string{string(jsonOf(t, o)), o.Markdown()} {
-		assert.NotContains(t, text, fake.Key())
-		assert.NotContains(t, text, "Jw4")
-		assert.NotContains(t, text, "Ada")
-	}
-}
-
-// TestObserveBadTargets: against a target that lies, hangs, answers HTML or
-// fails, Observe ends within its budget with what it has.
-func TestObserveBadTargets(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	lies := []string{`{}`, `[]`, `{"agent_id":"../..","error":"x","byok":null,"limit_key":"` + strings.Repeat("l", 9999) + `"}`, `nul`, ""}
-	for name, transport := range map[string]contract.RoundTrip{
-		"500": contract.Answering(500, `{"error":"internal"}`), "HTML": contract.Answering(200, "<html>"), "429 for ever": contract.Answering(429, `{"error":"rate_limited"}`),
-		"always fine": contract.Answering(200, `{"agent_id":"a","status":"active","trace_id":"t","byok":null}`),
-		"hangs": func(req *http.Request) (*http.Response, error) {
-			<-req.Context().Done()
-			return nil, req.Context().Err()
-		},
-		"lies": func(req *http.Request) (*http.Response, error) {
-			return contract.Answering([]int{200, 400, 404, 429, 503}[random.IntN(5)], lies[random.IntN(len(lies))])(req)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				calls := 0
-				counted := contract.RoundTrip(func(req *http.Request) (*http.Response, error) { calls++; return transport(req) })
-				target := contract.Target{BaseURL: "http://service.example", Key: "key-1", HTTPClient: &http.Client{Transport: counted}}
-				budget := contract.Spend{Requests: 46, Creations: 20, WarmUps: 4, Wait: 3 * time.Minute} // the last question may not repeat its call
-				started := time.Now()
-				o, err := contract.Observe(t.Context(), target, budget)
-				assert.Empty(t, contract.Over(o.Spent, budget), "spent beyond the budget")
-				assert.LessOrEqual(t, calls, budget.Requests, "calls")
-				assert.LessOrEqual(t, time.Since(started), 4*time.Minute, "of waiting")
-				assert.Equal(t, name == "hangs", err != nil, "error %v", err)
-				assert.Len(t, o.Decisions, len(contract.FakeAnswers()))
-				for id, found := range o.Decisions {
-					assert.NotEqual(t, found.NotAsked == "", found.Answer == nil, "%s: either an answer or a reason why there is none", id)
-				}
-				assert.NotEmpty(t, o.Markdown(), "the page")
-			})
-		})
-	}
 }

@@ -1,6 +1,11 @@
 package contract
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
+)
 
 const dashboardNeeded = "The BYOK endpoints (GET, PUT, DELETE /v1/byok) and warm-up in byok mode require a dashboard-issued key. Other keys receive 403."
 
@@ -29,16 +34,16 @@ func (s *suite) credentials() {
 	const credential = "A missing or invalid credential gives 401."
 	for _, e := range endpoints {
 		for _, c := range credentials {
-			s.rule("5/credential-"+c.name+"/"+e.name, credential, e.is(401).header("Authorization", c.of))
+			s.rule("5/credential-"+c.name+"/"+e.Name, credential, e.is(401).header("Authorization", c.of))
 		}
-		s.rule("fake/credential-spaced/"+e.name, "a space inside the token makes it another",
+		s.rule("fake/credential-spaced/"+e.Name, "a space inside the token makes it another",
 			e.is(401).header("Authorization", func(key string) string { return "Bearer " + key[:4] + " " + key[4:] }))
-		s.rule("5/credential-revoked/"+e.name, credential, getStatus.is(200).by(another), revoke(another), e.is(401).by(another))
-		s.rule("5/plan-inactive/"+e.name, "An inactive plan gives 402 (payment required).", e.is(402).by(unpaid))
+		s.rule("5/credential-revoked/"+e.Name, credential, getStatus.is(200).by(another), revoke(another), e.is(401).by(another))
+		s.rule("5/plan-inactive/"+e.Name, "An inactive plan gives 402 (payment required).", e.is(402).by(unpaid))
 	}
 	s.rule("5/not-dashboard-allowed/status", dashboardNeeded, getStatus.is(200).by(undashboard))
 	for _, e := range []endpoint{getBYOK, setBYOK, clearBYOK} {
-		s.rule("5/not-dashboard/"+e.name, dashboardNeeded, e.is(403).by(undashboard))
+		s.rule("5/not-dashboard/"+e.Name, dashboardNeeded, e.is(403).by(undashboard))
 	}
 }
 
@@ -58,7 +63,7 @@ func (s *suite) unchanged() {
 	s.rule("7/400-changes-no-byok", invalidBody,
 		setBYOK.is(200),
 		setBYOK.with(`{"provider":"anthropic"}`).is(400), setBYOK.with(byokBody(`"tier":"fast"`)).is(400),
-		createAgent.with(llmBody(`"provider":"anthropic","api_key":"`+providerKey+`","tier":"slow"`)).is(400),
+		createAgent.with(rawcall.LLM(`"provider":"anthropic","api_key":"`+providerKey+`","tier":"slow"`)).is(400),
 		still)
 	s.rule("7/400-changes-no-sms", invalidBody,
 		createAgent.is(200), readAgent.is(200), enableSMS.with(`{"mode":"sandbox","x":1}`).is(400),
@@ -80,7 +85,7 @@ func (s *suite) unlisted() {
 		getBYOK.listed(), clearBYOK.listed())
 	s.rule("7/creation-without-503", listed, storeOff, keyedAgent.listed())
 	for _, e := range []endpoint{readAgent, sendMessage, enableSMS} {
-		s.rule("7/agent-of-another-key/"+e.name, listed, createAgent.is(200).by(another), e.listed().by(third))
+		s.rule("7/agent-of-another-key/"+e.Name, listed, createAgent.is(200).by(another), e.listed().by(third))
 	}
 }
 
@@ -107,8 +112,62 @@ func (s *suite) order() {
 	order("400-before-operation-429",
 		warmUp.is(200).times(3), badWarmUp.is(400),
 		setBYOK.is(200).times(5), setBYOK.with(`{}`).is(400),
-		createAgent.is(200).times(8), createAgent.with(llmBody(ownKey+`,"tier":"slow"`)).is(400),
+		createAgent.is(200).times(8), createAgent.with(rawcall.LLM(ownKey+`,"tier":"slow"`)).is(400),
 		keyedAgent.limited("byok_set_key_hour"))
 	order("409-before-operation-429", warmUp.is(200).times(3), byokWarmUp.is(409), warmUp.limited("warmup_key_hour"))
 	order("503-before-operation-429", setBYOK.is(200).times(5), storeOff, setBYOK.is(503))
+}
+
+const routing = "order of checks: route 404, method 405 -> 401"
+
+func noRoute(method, path string) step {
+	return repeat(1, at(method, path).is(404), at(method, path).is(404).keyless())
+}
+
+// routes: a path that is none of interface 4 is answered with 404, and with
+// the error body that every error has.
+func (s *suite) routes() {
+	for _, path := range []string{
+		"/", "/v1", "/v1/", "/v2/status", "/status", "/v1/Status", "/V1/status", "/v1/status/", "/v1//status",
+		"/v1/agents/", "/v1/agents/a/", "/v1/agents//messages", "/v1/agents/a/messages/", "/v1/agents/a/messages/b",
+		"/v1/agents/a/channels", "/v1/agents/a/channels/email", "/v1/agents/a/channels/sms/", "/v1/byok/x", "/v1/warmup/x",
+	} {
+		for _, method := range []string{"GET", "POST"} {
+			s.rule("fake/path-unknown/"+method+path, routing, noRoute(method, path))
+		}
+	}
+	read := func(id string) step { return at("GET", "/v1/agents/"+id).is(404) }
+	// A path is taken as it is sent. A service that cleans it first answers
+	// another call than the one that was made.
+	s.rule("fake/path-with-dots", routing,
+		noRoute("GET", "/v1/agents/.."), noRoute("GET", "/v1/agents/."), read("%2e%2e"), noRoute("GET", "/v1/byok/../status"))
+	s.rule("7/agent-id-is-one-segment", "404 | Not found", read("a%2Fmessages"), read("%2e%2e%2fstatus"), read("%20"))
+}
+
+// methods: a path has no other methods than those of interface 4. HEAD is left
+// out: its answer has no body to look at.
+func (s *suite) methods() {
+	has := map[string][]string{}
+	for _, e := range endpoints {
+		has[e.Path] = append(has[e.Path], e.Method)
+	}
+	for _, e := range endpoints {
+		methods := has[e.Path]
+		delete(has, e.Path) // a path's cases are made once, for its first endpoint
+		for _, method := range []string{"GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"} {
+			if methods == nil || slices.Contains(methods, method) {
+				continue
+			}
+			unknown := at(method, e.of(noAgent).Path).is(405)
+			s.rule("fake/method/"+e.Name+"/"+method, routing+"; an answer 405 names the methods in Allow (RFC 9110, 15.5.6)",
+				unknown.check(allows(methods)), unknown.keyless())
+		}
+	}
+}
+
+func allows(methods []string) func(answer) string {
+	return func(a answer) string {
+		named := strings.Split(strings.ReplaceAll(a.Header.Get("Allow"), " ", ""), ",")
+		return unless(slices.Equal(slices.Sorted(slices.Values(named)), slices.Sorted(slices.Values(methods))), "Allow names %v, not %v", named, methods)
+	}
 }

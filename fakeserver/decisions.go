@@ -12,7 +12,7 @@ import (
 
 // Decision is a question that the interface leaves open, and the fake's answer.
 type Decision struct {
-	ID       string // as in the file that contract.Observe writes, such as metadata_cap
+	ID       string // as in the file that observe.Run writes, such as metadata_cap
 	Question string
 	Possible string // the answers that Like takes, in words or as JSON
 	Default  string // the fake's own answer, as JSON
@@ -33,7 +33,7 @@ func (s *Server) Decisions() []Decision {
 }
 
 // Like makes the fake answer the open questions of the interface as another
-// service did. observed is the JSON file that contract.Observe and the command
+// service did. observed is the JSON file that observe.Run and the command
 // agentmessaging-fake observe write. What was not found out keeps the fake's
 // own answer; Decisions tells which those are.
 //
@@ -99,7 +99,7 @@ type decision struct {
 	allowed      []any              // nil: whatever fits the answer's type
 }
 
-// decisions are all questions. contract.Observe asks them by the same ids.
+// decisions are all questions. observe.Run asks them by the same ids.
 var decisions = []decision{
 	{"status", "What does GET /v1/status say of the service?", func(c *choices) any { return &c.status }, nil},
 	{"error_names", "Which values has error?", func(c *choices) any { return &c.errorNames }, nil},

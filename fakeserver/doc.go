@@ -68,7 +68,7 @@
 // The interface leaves open the order of checks, what a refused call spends,
 // error identifiers, the form of identifiers and times, and more. There the
 // fake decides: Decisions lists every decision, WithDecision changes one, and
-// Like takes them from a service that contract.Observe has asked. By default a
+// Like takes them from a service that observe.Run has asked. By default a
 // call is checked in this order: route 404, method 405, key 401, plan 402,
 // request limits 429, permission 403, body 400, agent 404, state 503 and 409,
 // operation limits 429.

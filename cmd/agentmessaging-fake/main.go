@@ -50,7 +50,7 @@ func main() {
 // run is the program without the process around it.
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
 	if len(args) > 0 && args[0] == "observe" {
-		return observe(ctx, args[1:], getenv, stdout, stderr)
+		return runObserve(ctx, args[1:], getenv, stdout, stderr)
 	}
 	c, err := parse(args, getenv)
 	if err != nil {

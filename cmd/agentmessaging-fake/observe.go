@@ -2,18 +2,15 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/agent-messaging-service/agentmessaging-go/contract"
+	"github.com/agent-messaging-service/agentmessaging-go/observe"
 )
 
 // exitUnfinished is the status of observe where it could not finish: 1 means
@@ -26,12 +23,13 @@ const observeUsage = `usage: agentmessaging-fake observe [flags]
 Finds out how the service at AGENT_MESSAGING_BASE_URL answers what the interface leaves open, with the API key in
 AGENT_MESSAGING_API_KEY, and if given a second one in AGENT_MESSAGING_SECOND_API_KEY. --like FILE then makes this
 program answer likewise. It ends with 1 where the service answers otherwise than the baseline says, and with 3 where
-it could not finish.
+it could not finish or did not see an answer that the baseline has.
 
-  --out FILE       write the findings as JSON, and a page beside it that ends in .md instead of .json; what FILE
-                   already has an answer to is not asked again, unless FILE is the baseline too
-  --baseline FILE  compare with the findings of an earlier run, where there are any
-  --budget PARTS   what it may spend: requests=490,creations=24,warmups=4,wait=6m unless said otherwise,
+  --out FILE       write the findings as JSON, and a page beside it that ends in .md instead of .json; without a
+                   baseline, what FILE already has an answer to is not asked again
+  --baseline FILE  ask everything, compare with the findings of an earlier run, and keep those that were not seen;
+                   may be the same FILE
+  --budget PARTS   what it may spend: requests=490,creations=24,warmups=8,wait=15m unless said otherwise,
                    which is below half of each daily limit of a preview key
   --byok           it may set and clear the provider key that the API key has stored: up to 3 times
 `
@@ -39,12 +37,12 @@ it could not finish.
 // observation is one run of observe.
 type observation struct {
 	baseline, out string
-	budget        contract.Spend
-	target        contract.Target
+	budget        observe.Spend
+	target        observe.Target
 }
 
-// observe asks the service, keeps what it found and says what has changed.
-func observe(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+// runObserve asks the service, keeps what it found and says what has changed.
+func runObserve(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
 	o, err := parseObserve(args, getenv)
 	if errors.Is(err, flag.ErrHelp) {
 		_, _ = fmt.Fprint(stdout, observeUsage)
@@ -54,24 +52,23 @@ func observe(ctx context.Context, args []string, getenv func(string) string, std
 		complain(stderr, err)
 		return exitUsage
 	}
-	changes, err := o.run(ctx, stdout, stderr)
-	for _, change := range changes {
-		_, _ = fmt.Fprintln(stdout, change)
+	changed, missing, err := o.run(ctx, stdout, stderr)
+	if err != nil {
+		complain(stderr, err)
 	}
 	switch {
-	case err != nil:
-		complain(stderr, err)
-		return exitUnfinished
-	case len(changes) > 0:
+	case changed > 0:
 		return exitFailed
+	case err != nil || missing > 0:
+		return exitUnfinished
 	}
 	return exitOK
 }
 
 func parseObserve(args []string, getenv func(string) string) (*observation, error) {
 	o := &observation{
-		budget: contract.Spend{Requests: 490, Creations: 24, WarmUps: 4, Wait: 6 * time.Minute},
-		target: contract.Target{
+		budget: observe.DefaultBudget(),
+		target: observe.Target{
 			BaseURL: getenv("AGENT_MESSAGING_BASE_URL"), Key: getenv("AGENT_MESSAGING_API_KEY"),
 			SecondKey: getenv("AGENT_MESSAGING_SECOND_API_KEY"),
 		},
@@ -121,52 +118,44 @@ func (o *observation) setBudget(text string) error {
 	return nil
 }
 
-// run asks, writes the findings even where it was interrupted, and returns
-// what has changed since the baseline.
-func (o *observation) run(ctx context.Context, stdout, stderr io.Writer) (changes []string, err error) {
-	earlier, err := readObservation(o.baseline)
+// run asks, compares with the baseline and writes the findings, even where it
+// was interrupted. What the baseline knows and this run did not see stays.
+func (o *observation) run(ctx context.Context, stdout, stderr io.Writer) (changed, missing int, err error) {
+	earlier, err := observe.ReadFile(o.baseline)
 	if err != nil {
-		return nil, fmt.Errorf("--baseline: %w", err)
+		return 0, 0, fmt.Errorf("--baseline: %w", err)
 	}
-	found := &contract.Observation{}
-	if o.out != o.baseline {
-		if found, err = readObservation(o.out); err != nil {
-			return nil, fmt.Errorf("--out: %w", err)
-		}
+	found, err := observe.ReadFile(o.out)
+	if err != nil {
+		return 0, 0, fmt.Errorf("--out: %w", err)
+	}
+	if o.baseline != "" {
+		found = new(observe.Observation)
 	}
 	_, _ = fmt.Fprintf(stderr, "observe spends at most %s of the key's limits\n", found.Preview(o.target, o.budget))
 	err = found.Continue(ctx, o.target, o.budget)
-	return found.Drift(earlier), errors.Join(err, o.write(found, stdout))
-}
-
-// readObservation reads a file of findings. One that does not exist has none.
-func readObservation(path string) (*contract.Observation, error) {
-	found := new(contract.Observation)
-	if path == "" {
-		return found, nil
+	changes, unseen := found.Drift(earlier), found.Missing(earlier)
+	for _, line := range changes {
+		_, _ = fmt.Fprintln(stdout, "changed:", line)
 	}
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return found, nil
+	for _, line := range unseen {
+		_, _ = fmt.Fprintln(stdout, "not seen tonight:", line)
 	}
-	if err == nil {
-		err = json.Unmarshal(text, found)
+	if n := found.Unchanged(earlier); n > 0 {
+		_, _ = fmt.Fprintf(stdout, "unchanged: %d\n", n)
 	}
-	return found, err
+	found.Keep(earlier)
+	return len(changes), len(unseen), errors.Join(err, o.write(found, stdout))
 }
 
 // write writes the findings to --out, or the page where there is no file.
-func (o *observation) write(found *contract.Observation, stdout io.Writer) error {
+func (o *observation) write(found *observe.Observation, stdout io.Writer) error {
 	if o.out == "" {
 		_, err := io.WriteString(stdout, found.Markdown())
 		return err
 	}
-	text, err := json.MarshalIndent(found, "", "  ")
-	if err != nil {
+	if err := found.WriteFile(o.out); err != nil {
 		return err
 	}
-	return errors.Join(
-		writeFile(o.out, append(text, '\n')),
-		writeFile(strings.TrimSuffix(o.out, ".json")+".md", []byte(found.Markdown())),
-	)
+	return writeFile(strings.TrimSuffix(o.out, ".json")+".md", []byte(found.Markdown()))
 }

@@ -7,13 +7,14 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-messaging-service/agentmessaging-go/contract"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/observe"
 )
 
 // observed runs observe against a fake behind a socket. It never waits: the
@@ -44,17 +45,36 @@ func TestObserve(t *testing.T) {
 
 	status, stdout, _, _ = observed(t, cron)
 	assert.Equal(t, exitOK, status)
-	assert.Empty(t, stdout)
+	assert.Equal(t, "unchanged: 20\n", stdout)
 
 	status, stdout, _, _ = observed(t, cron, fakeserver.WithDecision("metadata_cap", 5000))
 	assert.Equal(t, exitFailed, status)
-	assert.Equal(t, "metadata_cap: How many characters of compact JSON may metadata have? It was 4096, it is 5000.\n", stdout)
+	assert.Contains(t, stdout, "changed: metadata_cap: How many characters of compact JSON may metadata have? It was 4096, it is 5000.\n")
+	assert.Contains(t, stdout, "not seen tonight: sms_status (last seen 2")
+	assert.Contains(t, stdout, "unchanged: 18\n")
 	assert.Equal(t, "5000", answerIn(t, file, "metadata_cap"))
+	assert.Contains(t, answerIn(t, file, "sms_status"), "needs_setup", "an answer that was not seen stays")
+
+	kept, err := os.ReadFile(file)
+	require.NoError(t, err)
+	status, stdout, _, _ = observed(t, append(cron, "--budget", "requests=0"))
+	assert.Equal(t, exitUnfinished, status)
+	assert.Equal(t, 20, strings.Count(stdout, "not seen tonight: "))
+	for id, found := range decisionsIn(t, kept) {
+		assert.Equal(t, string(found.Answer), answerIn(t, file, id), id)
+	}
+}
+
+func decisionsIn(t *testing.T, file []byte) map[string]observe.Finding {
+	t.Helper()
+	var o observe.Observation
+	require.NoError(t, json.Unmarshal(file, &o))
+	return o.Decisions
 }
 
 func answerIn(t *testing.T, file, id string) string {
 	t.Helper()
-	found, err := readObservation(file)
+	found, err := observe.ReadFile(file)
 	require.NoError(t, err)
 	return string(found.Decisions[id].Answer)
 }
@@ -93,8 +113,8 @@ func TestObserveRefuses(t *testing.T) {
 		{[]string{"--budget", "requests=-1"}, exitUsage, "requests: must be a whole number"},
 		{[]string{"--budget", "wait=5"}, exitUsage, "wait a duration such as 6m"},
 		{[]string{"more"}, exitUsage, "one argument too many"},
-		{[]string{"--baseline", broken}, exitUnfinished, "--baseline: contract: the observation has another format"},
-		{[]string{"--out", broken}, exitUnfinished, "--out: contract: the observation has another format"},
+		{[]string{"--baseline", broken}, exitUnfinished, "--baseline: observe: the observation has another format"},
+		{[]string{"--out", broken}, exitUnfinished, "--out: observe: the observation has another format"},
 	} {
 		status, _, stderr, _ := observed(t, tt.args)
 		assert.Equal(t, tt.status, status, tt.args)
@@ -129,5 +149,5 @@ func TestObserveInterrupted(t *testing.T) {
 	assert.Equal(t, exitUnfinished, run(ctx, []string{"observe", "--out", file}, environment, &out, &out))
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
-	assert.NoError(t, json.Unmarshal(text, new(contract.Observation)))
+	assert.NoError(t, json.Unmarshal(text, new(observe.Observation)))
 }

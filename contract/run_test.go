@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"fmt"
 	"net/http"
 	"os"
 	"slices"
@@ -42,11 +41,11 @@ func TestPlanBudget(t *testing.T) {
 		{"until it is spent", Target{Budget: Spend{Requests: 2}}, []testCase{{Spends: one}, {Spends: one}, {Spends: one}}, []bool{true, true, false}},
 		{"a dear case leaves room", Target{Budget: Spend{Requests: 2}}, []testCase{{Spends: Spend{Requests: 3}}, {Spends: one}}, []bool{false, true}},
 		{"core first", Target{Budget: one}, []testCase{{Spends: one}, {Spends: one, ID: "4.7/read"}}, []bool{false, true}},
-		{"creations", Target{Budget: Spend{Requests: 9, Creations: 1}}, []testCase{{Spends: Spend{1, 2, 0, 0, 0}}, {Spends: Spend{1, 1, 0, 0, 0}}}, []bool{false, true}},
-		{"BYOK sets", Target{Budget: Spend{Requests: 9}}, []testCase{{Spends: Spend{1, 0, 1, 0, 0}}}, []bool{false}},
-		{"warm-ups", Target{Budget: Spend{Requests: 9}}, []testCase{{Spends: Spend{1, 0, 0, 1, 0}}}, []bool{false}},
-		{"no wait", Target{Budget: Spend{Requests: 9}}, []testCase{{Spends: Spend{1, 0, 0, 0, time.Second}}}, []bool{false}},
-		{"a clock that can be moved", Target{Budget: one, Abilities: nothing{}}, []testCase{{Spends: Spend{1, 0, 0, 0, day}}}, []bool{true}},
+		{"creations", Target{Budget: Spend{Requests: 9, Creations: 1}}, []testCase{{Spends: Spend{Requests: 1, Creations: 2}}, {Spends: Spend{Requests: 1, Creations: 1}}}, []bool{false, true}},
+		{"BYOK sets", Target{Budget: Spend{Requests: 9}}, []testCase{{Spends: Spend{Requests: 1, BYOKSets: 1}}}, []bool{false}},
+		{"warm-ups", Target{Budget: Spend{Requests: 9}}, []testCase{{Spends: Spend{Requests: 1, WarmUps: 1}}}, []bool{false}},
+		{"no wait", Target{Budget: Spend{Requests: 9}}, []testCase{{Spends: Spend{Requests: 1, Wait: time.Second}}}, []bool{false}},
+		{"a clock that can be moved", Target{Budget: one, Abilities: nothing{}}, []testCase{{Spends: Spend{Requests: 1, Wait: day}}}, []bool{true}},
 		{"one agent for all", Target{Budget: Spend{Requests: 3, Creations: 1}}, []testCase{{Spends: one, Needs: agent}, {Spends: one, Needs: agent}}, []bool{true, true}},
 		{"no agent", Target{Budget: Spend{Requests: 3}}, []testCase{{Spends: one, Needs: agent}}, []bool{false}},
 		{"an agent is made", Target{}, []testCase{{Needs: agent}}, []bool{true}},
@@ -105,15 +104,9 @@ func TestPlanOfDefaultBudget(t *testing.T) {
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("../docs/contract.md")
 	require.NoError(t, err)
-	for _, fact := range []string{
-		fmt.Sprintf("the %d questions", len(questions)), "within 40 requests, 5 agent creations, 1 BYOK set and 1\nwarm-up",
-	} {
-		assert.True(t, strings.Contains(string(page), fact), "docs/contract.md lacks: %s", fact)
-	}
+	assert.Contains(t, string(page), "within 40 requests, 5 agent creations, 1 BYOK set and 1\nwarm-up")
 	assert.InDelta(t, 780, len(AllCases()), 40, "the page says 780")
 	assert.Equal(t, Spend{Requests: 40, Creations: 5, BYOKSets: 1, WarmUps: 1}, defaultBudget)
-	half := Spend{Requests: 500, Creations: 25, WarmUps: 5, Wait: time.Hour}
-	assert.Empty(t, observeBudget.over(half), "below half of each daily limit")
 }
 
 // TestFailurePrintsRule: a failure begins with the sentence that was broken,

@@ -1,90 +1,77 @@
 package contract
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
-	"net/http"
+	"os"
 	"path"
 	"slices"
-	"strings"
-	"time"
+	"testing"
+	"testing/synctest"
 )
 
-// Spend is what cases take of the limits in interface 8.1.
-type Spend struct {
-	Requests  int           `json:"requests"`  // calls sent, refused ones included
-	Creations int           `json:"creations"` // agents created
-	BYOKSets  int           `json:"byok_sets"` // provider keys stored, by PUT /v1/byok or at agent creation
-	WarmUps   int           `json:"warm_ups"`  // warm-ups that went through
-	Wait      time.Duration `json:"wait_ns"`   // time that must pass; free where the target's clock can be moved
+// Run runs every case that the target's abilities and budget allow, each as a
+// subtest named by its id, and skips the others with the reason. Where it left
+// some out it says on standard error how many ran, and what would let the
+// others run; go test shows that with -v, and without it in the folder of the
+// package.
+func Run(t *testing.T, target Target) {
+	t.Helper()
+	p := newPlan(allCases(), target.renew(t))
+	if slices.ContainsFunc(p, func(c planned) bool { return c.leftOut != "" }) {
+		fmt.Fprintln(os.Stderr, p)
+	}
+	if target.Fresh != nil {
+		p = p.basesFirst()
+	}
+	shared := new(shared)
+	for _, c := range p {
+		t.Run(c.ID, func(t *testing.T) {
+			if c.leftOut != "" {
+				t.Skip("left out: " + c.leftOut)
+			}
+			c.start(t, target, shared)
+		})
+	}
+}
+
+// renew makes the target of one case, where each has its own.
+func (target Target) renew(tb testing.TB) Target {
+	if target.Fresh == nil {
+		return target
+	}
+	made := target.Fresh(tb)
+	made.Budget, made.Bubble, made.Fresh = target.Budget, target.Bubble, target.Fresh
+	return made
+}
+
+// start runs the case as t: on the target that all share, or on one of its
+// own. Others may build on a base, so it runs before them and not beside them.
+func (c testCase) start(t *testing.T, target Target, all *shared) {
+	if c.base {
+		t.Cleanup(func() {
+			if t.Failed() {
+				all.broken = append(all.broken, c.ID)
+			}
+		})
+	}
+	own := all
+	if target.Fresh != nil {
+		own = &shared{broken: all.broken}
+		if !c.base {
+			t.Parallel()
+		}
+	}
+	check := func(t *testing.T) { c.check(t, target.renew(t), own) }
+	if target.Bubble && target.Fresh != nil {
+		synctest.Test(t, check)
+	} else {
+		check(t)
+	}
 }
 
 // defaultBudget is the budget of a shared target that states none.
 var defaultBudget = Spend{Requests: 40, Creations: 5, BYOKSets: 1, WarmUps: 1}
-
-// String names the parts that are not zero: "3 requests, 1 creation".
-func (s Spend) String() string { return cmp.Or(s.beyond(Spend{}, false), "0 requests") }
-
-// over says which parts of s are more than what is left; "" where none is.
-func (s Spend) over(left Spend) string { return s.beyond(left, true) }
-
-func (s Spend) beyond(left Spend, telling bool) string {
-	var parts []string
-	add := func(more bool, part string, left any) {
-		if more && telling {
-			part += fmt.Sprintf(" of %v left", left)
-		}
-		if more {
-			parts = append(parts, part)
-		}
-	}
-	add(s.Requests > left.Requests, counted(s.Requests, "request"), max(0, left.Requests))
-	add(s.Creations > left.Creations, counted(s.Creations, "creation"), max(0, left.Creations))
-	add(s.BYOKSets > left.BYOKSets, counted(s.BYOKSets, "BYOK set"), max(0, left.BYOKSets))
-	add(s.WarmUps > left.WarmUps, counted(s.WarmUps, "warm-up"), max(0, left.WarmUps))
-	add(s.Wait > left.Wait, fmt.Sprint(s.Wait, " of waiting"), max(0, left.Wait))
-	return strings.Join(parts, ", ")
-}
-
-func counted(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprint(n, " ", what)
-}
-
-func (s Spend) plus(t Spend) Spend {
-	return Spend{
-		Requests:  s.Requests + t.Requests,
-		Creations: s.Creations + t.Creations,
-		BYOKSets:  s.BYOKSets + t.BYOKSets,
-		WarmUps:   s.WarmUps + t.WarmUps,
-		Wait:      s.Wait + t.Wait,
-	}
-}
-
-func (s Spend) minus(t Spend) Spend {
-	return s.plus(Spend{-t.Requests, -t.Creations, -t.BYOKSets, -t.WarmUps, -t.Wait})
-}
-
-// cost is what one call spends that was answered with status. Only an
-// operation that went through takes of its own limits, as far as the
-// interface shows.
-func cost(e endpoint, status int) Spend {
-	spent := Spend{Requests: 1}
-	switch {
-	case status != http.StatusOK:
-	case e.name == warmUp.name:
-		spent.WarmUps = 1
-	case e.name == setBYOK.name:
-		spent.BYOKSets = 1
-	case e.name == createAgent.name:
-		spent.Creations = 1
-		spent.BYOKSets = strings.Count(e.body, `"api_key"`)
-	}
-	return spent
-}
 
 // planned is a case and, where it is left out, why and what would let it run.
 type planned struct {
@@ -154,13 +141,13 @@ func (p *purse) plan(c testCase) planned {
 	}
 	agent := slices.Contains(c.Needs, needAgent) && !p.hasAgent
 	if agent {
-		price = price.plus(Spend{Requests: 1, Creations: 1})
+		price = price.Plus(Spend{Requests: 1, Creations: 1})
 	}
-	if over := price.over(p.left); p.bounded && over != "" {
+	if over := price.Over(p.left); p.bounded && over != "" {
 		return planned{c, "it takes more than the budget has: " + over, "a larger Target.Budget, or Target.Fresh"}
 	}
 	if p.target.Fresh == nil {
-		p.left, p.hasAgent = p.left.minus(price), p.hasAgent || agent
+		p.left, p.hasAgent = p.left.Minus(price), p.hasAgent || agent
 	}
 	return planned{testCase: c}
 }

@@ -1,0 +1,136 @@
+// Package rawcall calls the service over raw HTTP and knows what the interface
+// document says of each answer. It is the outsider: it shares no table, type or
+// digit with the client and the fake, so that a mistake there shows. Packages
+// contract and observe play their calls with it.
+package rawcall
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Endpoint is one row of interface 4.
+type Endpoint struct {
+	Name   string // such as create-agent
+	Method string
+	Path   string
+	Body   string // one that is accepted; "" where none is taken
+	Reply  Shape  // the members of the success body
+	Errors []int  // the other statuses that interface 4 lists
+}
+
+// At is a method and a path that are none of the nine endpoints.
+func At(method, path string) Endpoint { return Endpoint{Name: "unknown", Method: method, Path: path} }
+
+// row makes one of the nine: call is the method and the path.
+func row(name, call, body string, reply Shape, errors ...int) Endpoint {
+	method, path, _ := strings.Cut(call, " ")
+	return Endpoint{name, method, path, body, reply, errors}
+}
+
+// ProviderKey is the provider key in every body that is sent. It must never come
+// back: answers are searched for it. Any four characters of it hold one that no
+// hash in hexadecimal or base64 has, so a part of it in a fingerprint is no chance.
+const ProviderKey = "sk-contract~7f3~a9c~2e4~not~own~Jw4"
+
+const (
+	smsStatus = "disabled|needs_compliance|pending|active|needs_setup"
+	// byokConfig is closed, as is the answer of status: the interface allows
+	// no additional properties there, and says nothing of the others.
+	byokConfig = "byok.provider openai_compat|openai|anthropic, byok.base_url string null optional, byok.model string null optional, " +
+		"byok.fingerprint text, byok.updated_at text"
+)
+
+// The nine endpoints of interface 4, with a small body that each accepts and
+// the members of its success body.
+var (
+	GetStatus = row("status", "GET /v1/status", "", "ok bool, service text, version text, mode text, trace_id text", 401, 402, 404)
+	WarmUp    = row("warmup", "POST /v1/warmup", `{"mode":"hosted"}`, "ok bool, warmed bool, mode hosted|byok, trace_id text",
+		400, 401, 402, 403, 409, 429, 503)
+	GetBYOK = row("get-byok", "GET /v1/byok", "", "ok bool, byok closed null, "+byokConfig+", trace_id text", 401, 402, 403, 404)
+	SetBYOK = row("set-byok", "PUT /v1/byok", `{"provider":"openai","api_key":"`+ProviderKey+`"}`,
+		"ok bool, byok closed, "+byokConfig+", trace_id text", 400, 401, 402, 403, 429, 503)
+	ClearBYOK   = row("clear-byok", "DELETE /v1/byok", "", "ok bool, trace_id text", 401, 402, 403, 404)
+	CreateAgent = row("create-agent", "POST /v1/agents", `{}`, "agent_id text, status active, sms object optional, "+
+		"sms.status "+smsStatus+", sms.phone_number nothing null optional, trace_id text", 400, 401, 402, 404, 429) // 2.2: only on the read response
+	ReadAgent = row("read-agent", "GET /v1/agents/{agent_id}", "", "agent_id text, status text, created_at text, updated_at text, "+
+		"sms object optional, sms.status text, sms.phone_number text optional, trace_id text", 401, 402, 404, 429)
+	SendMessage = row("send-message", "POST /v1/agents/{agent_id}/messages", `{"text":"Hello"}`,
+		"reply_text string, warnings strings optional, trace_id text", 400, 401, 402, 404, 429)
+	EnableSMS = row("enable-sms", "POST /v1/agents/{agent_id}/channels/sms", `{"mode":"sandbox"}`,
+		"status "+smsStatus+", trace_id text", 400, 401, 402, 404, 429)
+
+	Endpoints = []Endpoint{
+		GetStatus, WarmUp, GetBYOK, SetBYOK, ClearBYOK, CreateAgent, ReadAgent, SendMessage, EnableSMS,
+	}
+)
+
+// Of is the endpoint with an agent id in its path.
+func (e Endpoint) Of(agentID string) Endpoint {
+	e.Path = strings.ReplaceAll(e.Path, "{agent_id}", url.PathEscape(agentID))
+	return e
+}
+
+// OfAgent reports whether the path still needs an agent id.
+func (e Endpoint) OfAgent() bool { return strings.Contains(e.Path, "{agent_id}") }
+
+// With is the endpoint with another body.
+func (e Endpoint) With(body string) Endpoint {
+	e.Body = body
+	return e
+}
+
+// Limited reports whether interface 4 lists 429 for the endpoint.
+func (e Endpoint) Limited() bool { return slices.Contains(e.Errors, http.StatusTooManyRequests) }
+
+// Cost has the members of observe.Spend.
+type Cost struct {
+	Requests, Creations, BYOKSets, WarmUps int
+	Wait                                   time.Duration
+}
+
+// Cost is what one call spends that was answered with status. Only an operation
+// that went through takes of its own limits, as far as the interface shows.
+func (e Endpoint) Cost(status int) Cost {
+	spent := Cost{Requests: 1}
+	switch {
+	case status != http.StatusOK:
+	case e.Name == WarmUp.Name:
+		spent.WarmUps = 1
+	case e.Name == SetBYOK.Name:
+		spent.BYOKSets = 1
+	case e.Name == CreateAgent.Name:
+		spent.Creations = 1
+		spent.BYOKSets = strings.Count(e.Body, `"api_key"`)
+	}
+	return spent
+}
+
+// LLM is a creation body with those members of llm.
+func LLM(members string) string { return `{"llm":{` + members + `}}` }
+
+// Metadata is a creation body. Its metadata has n characters as compact JSON, at
+// least 7, and space in two places that compact JSON does not have.
+func Metadata(n int, space string) string {
+	value := `"` + strings.Repeat("x", max(0, n-len(`{"a":""}`))) + `"`
+	if n == len(`{"a":1}`) {
+		value = "1"
+	}
+	return `{"metadata":{` + space + `"a":` + space + value + `}}`
+}
+
+// OwnKey are the members of llm that bring a provider key.
+const OwnKey = `"provider":"openai","api_key":"` + ProviderKey + `"`
+
+// Calls that several questions and cases make.
+var (
+	ReadNobody = ReadAgent.Of(NoAgent)
+	WrongAgent = CreateAgent.With(`{"x":1}`)
+	KeyedAgent = CreateAgent.With(LLM(OwnKey))
+	BYOKAgent  = CreateAgent.With(LLM(`"mode":"byok"`))
+	BYOKWarmUp = WarmUp.With(`{"mode":"byok"}`)
+	BadWarmUp  = WarmUp.With(`{"mode":"turbo"}`)
+)

@@ -1,0 +1,350 @@
+package observe_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/observe"
+)
+
+var plenty = observe.Spend{Requests: 5000, Creations: 300, BYOKSets: 10, WarmUps: 10, Wait: time.Hour}
+
+// observedFake is a fake as Run calls it, with its clock to move.
+func observedFake(t testing.TB, opts ...fakeserver.Option) (observe.Target, *fakeserver.Server) {
+	fake := fakeserver.New(quiet{t}, append(opts, fakeserver.WithUnknownRoutes())...)
+	return observe.Target{
+		BaseURL: fake.BaseURL(), Key: fake.Key(), Abilities: fake, HTTPClient: &http.Client{Transport: fake.Direct()},
+	}, fake
+}
+
+// quiet keeps a fake from listing its calls when a test fails.
+type quiet struct{ testing.TB }
+
+func (quiet) Failed() bool { return false }
+
+// wantAnswers ends the test at the first decision that differs: one cause
+// changes many.
+func wantAnswers(t testing.TB, want map[string]string, o *observe.Observation) {
+	t.Helper()
+	for _, id := range slices.Sorted(maps.Keys(want)) {
+		found := o.Decisions[id]
+		if !observe.SameJSON(json.RawMessage(want[id]), found.Answer) {
+			t.Fatalf("decision %s: got %q (not asked: %q), want %q", id, found, found.NotAsked, want[id])
+		}
+	}
+}
+
+func jsonOf(t testing.TB, v any) []byte {
+	text, err := json.Marshal(v)
+	require.NoError(t, err)
+	return text
+}
+
+// TestWithKeysAlone: with an address and one key or two Run waits in real time,
+// stays within the default budget, and sets no provider key.
+func TestWithKeysAlone(t *testing.T) {
+	for name, found := range map[string]int{"": 26, "second": 27} {
+		synctest.Test(t, func(t *testing.T) {
+			target, fake := observedFake(t, fakeserver.WithCallLimit(10_000))
+			target.Abilities = nil
+			if name != "" {
+				target.SecondKey = fake.IssueKeyOn("preview", true)
+			}
+			most := new(observe.Observation).Preview(target, observe.Spend{})
+			o, err := observe.Run(t.Context(), target, observe.Spend{})
+			require.NoError(t, err)
+			want := observe.FakeAnswers()
+			maps.DeleteFunc(want, func(id, _ string) bool { return o.Decisions[id].Answer == nil })
+			wantAnswers(t, want, o)
+			assert.Len(t, want, found, "questions answered with %q", name)
+			assert.Equal(t, name != "", o.Decisions["agent_of_another_key"].NotAsked != "needs a second key", "agent_of_another_key asked, with %q", name)
+			assert.Equal(t, name != "", strings.Contains(string(o.Decisions["refused_requests_spend"].Answer), `"401":false`), "a call without a key asked for, with %q", name)
+			assert.Contains(t, o.Decisions["byok_cleared"].NotAsked, "needs a larger budget: 1 BYOK set of 0 left")
+			assert.Empty(t, o.Spent.Over(most), "spent beyond what Preview says")
+			_, set := fake.BYOK(fake.Key())
+			assert.False(t, set, "a provider key is stored")
+			assert.Less(t, fake.CallCount(), 500, "calls")
+			assert.Less(t, len(fake.Agents()), 25, "agents")
+		})
+	}
+}
+
+// TestGoesOn: what a small budget left open, a later run asks, and it keeps what
+// is there. A question that finds several answers is asked again where one of them
+// is missing. A stored provider key is cleared where the budget has a set, and else
+// is there afterwards.
+func TestGoesOn(t *testing.T) {
+	target, fake := observedFake(t)
+	before := fake.StoreBYOK(fake.Key(), "k", fakeserver.BYOK{Provider: "openai"})
+	o := observe.Observation{Format: 1, Decisions: map[string]observe.Finding{"windows": {Answer: json.RawMessage(`"kept"`)}}}
+	require.NoError(t, o.Continue(t.Context(), target, observe.Spend{Requests: 20}))
+	assert.Contains(t, o.Decisions["retry_after"].NotAsked, "needs a larger budget")
+	require.NoError(t, o.Continue(t.Context(), target, observe.Spend{Requests: 300, Creations: 12, WarmUps: 4}))
+	assert.Contains(t, o.Decisions["clear_nothing"].NotAsked, "needs a key without a stored provider key")
+	after, _ := fake.BYOK(fake.Key())
+	assert.Equal(t, before, after, "the stored provider key")
+	for range 3 {
+		require.NoError(t, o.Continue(t.Context(), target, observe.Spend{Requests: 500, Creations: 20, BYOKSets: 1, WarmUps: 8}))
+		file := jsonOf(t, o)
+		o = observe.Observation{}
+		require.NoError(t, json.Unmarshal(file, &o))
+	}
+	require.NoError(t, o.Continue(t.Context(), target, plenty))
+	want := observe.FakeAnswers()
+	want["windows"] = `"kept"`
+	wantAnswers(t, want, &o)
+}
+
+// TestWaitsWithinBudget: what needs a longer wait is not asked.
+func TestWaitsWithinBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		target, _ := observedFake(t, fakeserver.WithDecision("metadata_cap", 30001)) // more creations than a minute has
+		target.Abilities = nil
+		started := time.Now()
+		o, err := observe.Run(t.Context(), target, observe.Spend{Requests: 490, Creations: 40, WarmUps: 8, Wait: 30 * time.Second})
+		require.NoError(t, err)
+		assert.LessOrEqual(t, time.Since(started), 30*time.Second, "of waiting")
+		assert.Equal(t, "needs 1m0s of waiting, of 30s that are left", o.Decisions["metadata_cap"].NotAsked)
+		assert.Contains(t, o.Decisions["windows"].NotAsked, "needs a larger budget: 4m0s of waiting of ")
+	})
+}
+
+// TestFindsEachAnswer: a fake that answers one question otherwise is found to do
+// so, and to answer all others as the fake does. The dearest question is asked for
+// its own answer only.
+func TestFindsEachAnswer(t *testing.T) {
+	for _, d := range fakeserver.New(t).Decisions() {
+		for _, answer := range otherAnswers(t, d) {
+			passed := t.Run(d.ID+" "+answer, func(t *testing.T) {
+				target, fake := observedFake(t, fakeserver.WithDecision(d.ID, json.RawMessage(answer)))
+				want := map[string]string{}
+				for _, d := range fake.Decisions() {
+					want[d.ID] = d.Answer
+				}
+				assert.JSONEq(t, answer, want[d.ID])
+				budget := plenty
+				if d.ID != "other_limit_names" {
+					budget.Creations = 60
+					delete(want, "other_limit_names")
+				}
+				o, err := observe.Run(t.Context(), target, budget)
+				require.NoError(t, err)
+				if d.ID == "unknown_method" {
+					delete(want, "error_names") // method_not_allowed cannot be seen
+				}
+				wantAnswers(t, want, o)
+			})
+			if !passed {
+				return // the others fail of the same
+			}
+		}
+	}
+}
+
+// otherAnswers are other answers to a question than the fake's own.
+func otherAnswers(t *testing.T, d fakeserver.Decision) []string {
+	if strings.Contains(d.Possible, " or ") {
+		all := strings.Split(strings.ReplaceAll(d.Possible, " or ", ", "), ", ")
+		return slices.DeleteFunc(all, func(answer string) bool { return answer == d.Default })
+	}
+	var own any
+	require.NoError(t, json.Unmarshal([]byte(d.Default), &own))
+	switch own := own.(type) {
+	case float64:
+		return []string{"100", "4095", "30001"}
+	case map[string]any:
+		for name, v := range own {
+			if truth, is := v.(bool); is {
+				own[name] = !truth
+			} else if own[name] = fmt.Sprint(v, "-2"); d.ID == "sms_status" {
+				own[name] = "pending"
+			}
+		}
+		return []string{string(jsonOf(t, own))}
+	default:
+		return []string{`"other_` + d.ID + `"`}
+	}
+}
+
+// TestFile: the names of members in a file stay.
+func TestFile(t *testing.T) {
+	o := &observe.Observation{Format: 1, Decisions: map[string]observe.Finding{
+		"windows": {Answer: json.RawMessage(`"fixed"`), AtLeast: 6, AtMost: 7, Seen: "2026-01-31", Count: 8, NotAsked: "needs a second key",
+			Evidence: &observe.Evidence{Request: "GET /v1/status", Answer: "429"}},
+	}, Traffic: map[string]observe.Sight{"GET /v1/status 200": {Count: 9, Seen: "2026-01-31"}},
+		Spent: observe.Spend{Requests: 1, Creations: 2, BYOKSets: 3, WarmUps: 4, Wait: 5}}
+	assert.JSONEq(t, `{"format":1,
+		"decisions":{"windows":{"answer":"fixed","at_least":6,"at_most":7,"evidence":{"request":"GET /v1/status","answer":"429"},
+			"seen":"2026-01-31","count":8,"not_asked":"needs a second key"}},
+		"traffic":{"GET /v1/status 200":{"count":9,"seen":"2026-01-31"}},
+		"spent":{"requests":1,"creations":2,"byok_sets":3,"warm_ups":4,"wait_ns":5}}`, string(jsonOf(t, o)))
+	file := filepath.Join(t.TempDir(), "observed.json")
+	require.NoError(t, o.WriteFile(file))
+	again, err := observe.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, jsonOf(t, o), jsonOf(t, again))
+	assert.Error(t, o.WriteFile(filepath.Join(file, "no folder")))
+}
+
+// TestDrift: each answer has its evidence, and where a service has changed the
+// page and the list of changes tell it in words.
+func TestDrift(t *testing.T) {
+	before, _ := observedFake(t)
+	after, _ := observedFake(t, fakeserver.WithDecision("metadata_cap", 8000), fakeserver.WithDecision("windows", "sliding"))
+	then, err := observe.Run(t.Context(), before, plenty)
+	require.NoError(t, err)
+	for id, found := range then.Decisions {
+		require.NotNil(t, found.Evidence, id)
+		assert.NotEmpty(t, found.Evidence.Request, id)
+		assert.NotEmpty(t, found.Evidence.Answer, id)
+	}
+	now, err := observe.Run(t.Context(), after, plenty)
+	require.NoError(t, err)
+	assert.Equal(t, []string{
+		"metadata_cap: How many characters of compact JSON may metadata have? It was 4096, it is 8000.",
+		`windows: Is the window of a limit fixed, or does it slide? It was "fixed", it is "sliding".`,
+	}, now.Drift(then))
+	assert.Contains(t, now.Markdown(), "| `4096` | `8000` **differs** |")
+	assert.Contains(t, now.Markdown(), "2 otherwise than the fake")
+}
+
+// TestQuestionsOfTheFake: Run asks what the fake decides, with the same words and
+// answers, though neither package imports the other.
+func TestQuestionsOfTheFake(t *testing.T) {
+	page, answers := new(observe.Observation).Markdown(), observe.FakeAnswers()
+	decisions := fakeserver.New(t).Decisions()
+	assert.Len(t, answers, len(decisions))
+	for _, d := range decisions {
+		assert.Contains(t, page, fmt.Sprintf("\n- %s (`%s`): not asked yet\n", d.Question, d.ID))
+		assert.JSONEq(t, answers[d.ID], d.Default, d.ID)
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+func answering(status int, body string) roundTrip {
+	return func(req *http.Request) (*http.Response, error) {
+		header := http.Header{"Content-Type": {"application/json"}, "Retry-After": {"1"}}
+		return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader(body)), Request: req}, nil
+	}
+}
+
+// TestShowsNoSecret: whatever a target sends back.
+func TestShowsNoSecret(t *testing.T) {
+	target, fake := observedFake(t)
+	target.HTTPClient = &http.Client{Transport: roundTrip(func(req *http.Request) (*http.Response, error) {
+		sent := ""
+		if req.Body != nil {
+			text, _ := io.ReadAll(req.Body)
+			sent = string(text)
+		}
+		forwarded, answer := httptest.NewRequest(req.Method, req.URL.Path, strings.NewReader(sent)), httptest.NewRecorder()
+		forwarded.Header = req.Header
+		fake.ServeHTTP(answer, forwarded)
+		var body map[string]any
+		require.NoError(t, json.Unmarshal(answer.Body.Bytes(), &body))
+		for name, v := range body {
+			if _, text := v.(string); text && name != "agent_id" && name != "status" {
+				body[name] = fake.Key() + " Ada " + sent
+			}
+		}
+		if body["error"] != nil {
+			body["error"], body["reason"] = fake.Key(), "Ada"
+		}
+		return answering(answer.Code, string(jsonOf(t, body)))(req)
+	})}
+	o, err := observe.Run(t.Context(), target, plenty)
+	require.NoError(t, err)
+	for _, text := range []string{string(jsonOf(t, o)), o.Markdown()} {
+		assert.NotContains(t, text, fake.Key())
+		assert.NotContains(t, text, "Jw4")
+		assert.NotContains(t, text, "Ada")
+	}
+}
+
+// TestBadTargets: a target that lies, hangs, drips, answers HTML or refuses all
+// ends the run within its budget, answers no question, and costs a baseline no
+// answer. Where nothing documented comes back the run has an error.
+func TestBadTargets(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	lies := []string{`{}`, `[]`, `{"agent_id":"../..","error":"x","byok":null,"limit_key":"` + strings.Repeat("l", 9999) + `"}`, `nul`, ""}
+	baseline := &observe.Observation{Format: 1, Decisions: map[string]observe.Finding{}}
+	for id, answer := range observe.FakeAnswers() {
+		baseline.Decisions[id] = observe.Finding{Answer: json.RawMessage(answer), Seen: "2026-01-31"}
+	}
+	for name, transport := range map[string]roundTrip{
+		"500": answering(500, `{"error":"internal"}`), "HTML": answering(200, "<html>"), "HTML 404": answering(404, "<html>"),
+		"429 for ever": answering(429, `{"error":"rate_limited"}`), "401 for ever": answering(401, `{"error":"unauthorized"}`),
+		"empty": answering(200, ""), "another service": answering(200, `{"agent_id":"a","status":"active","trace_id":"t","byok":null}`),
+		"hangs": func(req *http.Request) (*http.Response, error) {
+			<-req.Context().Done()
+			return nil, req.Context().Err()
+		},
+		"drips": func(req *http.Request) (*http.Response, error) {
+			res, _ := answering(200, "")(req)
+			res.Body = dripping{req}
+			return res, nil
+		},
+		"lies": func(req *http.Request) (*http.Response, error) {
+			return answering([]int{200, 400, 404, 429, 503}[random.IntN(5)], lies[random.IntN(len(lies))])(req)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				calls := 0
+				counted := roundTrip(func(req *http.Request) (*http.Response, error) { calls++; return transport(req) })
+				target := observe.Target{BaseURL: "http://service.example", Key: "key-1", HTTPClient: &http.Client{Transport: counted}}
+				budget := observe.Spend{Requests: 46, Creations: 20, WarmUps: 8, Wait: 3 * time.Minute}
+				started := time.Now()
+				o, err := observe.Run(t.Context(), target, budget)
+				assert.Empty(t, o.Spent.Over(budget), "spent beyond the budget")
+				assert.LessOrEqual(t, calls, budget.Requests, "calls")
+				assert.LessOrEqual(t, time.Since(started), 4*time.Minute, "of waiting")
+				assert.Equal(t, name == "429 for ever", err == nil, "error %v", err)
+				assert.Len(t, o.Decisions, len(baseline.Decisions))
+				for id, found := range o.Decisions {
+					assert.NotEqual(t, found.NotAsked == "", found.Answer == nil, "%s: either an answer or a reason why there is none", id)
+					assert.True(t, found.Answer == nil || name == "lies", "%s is answered by no answer: %s", id, found)
+				}
+				assert.Len(t, o.Missing(baseline), len(baseline.Decisions)-o.Unchanged(baseline)-len(o.Drift(baseline)))
+				o.Keep(baseline)
+				for id := range baseline.Decisions {
+					assert.NotNil(t, o.Decisions[id].Answer, "%s is lost", id)
+				}
+				assert.NotEmpty(t, o.Markdown(), "the page")
+			})
+		})
+	}
+}
+
+// dripping is a body that sends a space each second.
+type dripping struct{ req *http.Request }
+
+func (d dripping) Read(p []byte) (int, error) {
+	select {
+	case <-time.After(time.Second):
+		p[0] = ' '
+		return 1, nil
+	case <-d.req.Context().Done():
+		return 0, d.req.Context().Err()
+	}
+}
+
+func (dripping) Close() error { return nil }

@@ -1,0 +1,254 @@
+package observe
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
+)
+
+// limitQuestions fill the hour of warm-ups and the minute of a key, after a time
+// without calls, so that the whole limit is there whichever way it counts.
+var limitQuestions = []question{
+	{id: "warmup_limit_name", ask: "Which limit_key has the limit on warm-ups?", fake: "warmup_key_hour", find: fillWarmUps,
+		also: []string{"refused_operations_spend", "body_before_operation_limit"}, costs: Spend{Requests: 32, Creations: 1, WarmUps: 8}},
+	{id: "refused_operations_spend", ask: "Does a warm-up with a wrong body spend one?", fake: false},
+	{id: "body_before_operation_limit", ask: "Is a wrong body answered 400 where the limit of the operation is spent?", fake: true},
+	{id: "minute_limit_name", ask: "Which limit_key has the limit on requests in a minute?", fake: "key_minute", find: fillMinute,
+		also:  []string{"windows", "retry_after", "several_limits", "limit_before_body"},
+		costs: Spend{Requests: 210, Creations: 1, Wait: 4 * minute}},
+	{id: "windows", ask: "Is the window of a limit fixed, or does it slide?", fake: "fixed"},
+	{id: "retry_after", ask: "Does a call go through after exactly the wait that Retry-After names?", fake: true},
+	{id: "several_limits", ask: "Of several spent limits, is the one named that opens last?", fake: true},
+	{id: "limit_before_body", ask: "Is a wrong body answered 429 where the limit on requests is spent?", fake: true},
+	{id: "refused_requests_spend", ask: "Which refused calls spend the limit on requests?", find: spentByRefused,
+		fake:  map[string]any{"401": false, "404": true, "400": true, "409": true, "status": false},
+		costs: Spend{Requests: 240, Creations: 1, Wait: 2 * minute}},
+}
+
+// fillWarmUps makes a warm-up that goes through, nine that are refused for their
+// body, and others until one is refused by the limit. Where one of the last still
+// goes through, the refused ones did not spend the three of an hour. Where none
+// does, they did, or the key had only one left: then creations decide, whose
+// minute is soon over.
+func fillWarmUps(p *probe) any {
+	const wrong, most = 9, 8
+	passed := 0
+	if x := p.patient(rawcall.WarmUp.Call(), 200, 429); x.Status == 200 {
+		passed++
+		for range wrong {
+			p.take(rawcall.BadWarmUp.Call(), 400, 429)
+		}
+	}
+	more, refused := p.until(most-passed, rawcall.WarmUp.Call())
+	name := p.name(refused, "limit_key")
+	p.answer("warmup_limit_name", name)
+	wrongBody := p.take(rawcall.BadWarmUp.Call(), 400, 429)
+	p.answer("body_before_operation_limit", wrongBody.Status == 400)
+	switch {
+	case more > 0 && passed > 0:
+		p.shown = refused
+		p.answer("refused_operations_spend", false)
+	case passed > 0 && p.wrongCreationsSpend():
+		p.answer("refused_operations_spend", true)
+	}
+	if name == nil {
+		p.fail("no clear answer: the 429 names no limit")
+	}
+	return nil
+}
+
+// wrongCreationsSpend reports whether ten creations with a wrong body use up the
+// ten of a minute.
+func (p *probe) wrongCreationsSpend() bool {
+	p.quiet()
+	for range 10 {
+		p.take(rawcall.WrongAgent.Call(), 400, 429)
+	}
+	refused := p.raw(rawcall.CreateAgent.Call())
+	return refused.Status == http.StatusTooManyRequests && retryAfter(refused) <= minute
+}
+
+// fillMinute spends the minute of the key three times: at once; then half of it
+// and 25 s later the rest; and after the wait that Retry-After names again. No two
+// ways of counting answer all of that alike. A key with more calls a minute than
+// the plans of the preview takes a larger budget.
+func fillMinute(p *probe) any {
+	read, most := rawcall.ReadAgent.Call(), 130
+	if p.budget.Requests-p.spent.Requests > 2200 {
+		most = 700
+	}
+	p.agent(rawcall.Key{})
+	p.quiet()
+	limit, refused := p.until(most, read)
+	p.allowed = max(p.allowed, p.spent.Requests+3*limit+20)
+	if name := p.name(refused, "limit_key"); name != nil && p.ofKey(limit) {
+		p.shown = refused
+		p.answer("minute_limit_name", name)
+	}
+	p.answer("limit_before_body", p.yes(rawcall.WrongAgent.Call(), 429, 400))
+	p.answerSeveral(refused)
+	p.wait(80 * time.Second)
+	for range limit / 2 {
+		if p.raw(read).Status == http.StatusTooManyRequests {
+			break // a counter that weighs the minute before lets fewer through
+		}
+	}
+	p.wait(25 * time.Second)
+	_, refused = p.until(most, read)
+	p.wait(retryAfter(refused))
+	first := p.take(read, 200, 429)
+	p.answer("retry_after", first.Status == 200)
+	if first.Status == http.StatusTooManyRequests { // told too early
+		p.wait(retryAfter(first))
+		p.take(read, 200)
+	}
+	_, refused = p.until(most, read)
+	p.shown = refused
+	if p.meter = fitMeter(p.own, limit); p.meter != nil {
+		p.answer("windows", p.meter.kind)
+	}
+	if p.o.Decisions["minute_limit_name"].Answer == nil {
+		p.fail("no clear answer: the 429 names no limit, or it may be the limit of the address")
+	}
+	return nil
+}
+
+// ofKey reports whether a limit on requests that was just met is the key's and
+// not that of the address, which is 120 in a minute: another key still gets
+// through, or without one the number is another.
+func (p *probe) ofKey(limit int) bool {
+	if p.target.SecondKey == "" && p.target.Abilities == nil {
+		return limit < 115 || limit > 125
+	}
+	return p.take(rawcall.ReadNobody.By(rawcall.Another), 404, 429).Status == 404
+}
+
+// answerSeveral makes a warm-up while the hour of warm-ups and the minute of the
+// key are spent. Where both limits have one name the wait tells which is meant.
+func (p *probe) answerSeveral(minuteRefused rawcall.Exchange) {
+	if !p.o.Decisions["body_before_operation_limit"].Known() {
+		return // nothing shows that the warm-ups are spent
+	}
+	x := p.take(rawcall.WarmUp.Call(), 429)
+	named, first := p.name(x, "limit_key"), p.name(minuteRefused, "limit_key")
+	if named != nil && first != nil && named != first {
+		p.answer("several_limits", true)
+	} else if named != nil && p.o.Decisions["warmup_limit_name"].Known() && !sameJSON(p.o.Decisions["warmup_limit_name"].Answer, jsonOf(named)) {
+		p.answer("several_limits", false)
+	}
+}
+
+// spentByRefused makes each kind of call another number of times, so that what
+// is left of the limit says which kinds were counted.
+func spentByRefused(p *probe) any {
+	read := rawcall.ReadAgent.Call()
+	if p.meter == nil {
+		p.fail("no clear answer: it is not known how the minute counts")
+	}
+	p.agent(rawcall.Key{})
+	conflicts := p.patient(rawcall.BYOKWarmUp.Call(), 409, 429, 200).Status == 409 // not where a key is stored or the limit comes first
+	p.quiet()
+	unit := 1
+	if p.meter.limit >= 40 {
+		unit = 2
+	}
+	kinds := []kind{{"404", rawcall.ReadNobody.Call(), 404, unit}, {"400", rawcall.WrongAgent.Call(), 400, 2 * unit}, {"status", rawcall.GetStatus.Call(), 200, 4 * unit}}
+	if conflicts {
+		kinds = append(kinds, kind{"409", rawcall.BYOKWarmUp.Call(), 409, 8 * unit})
+	}
+	for _, k := range kinds {
+		for range k.calls {
+			p.take(k.call, k.status)
+		}
+	}
+	p.until(p.meter.limit+10, read)
+	spent := p.meter.fitSpent(p.own, kinds)
+	if spent == nil {
+		p.fail("no clear answer: the key made other calls meanwhile")
+	}
+	if p.target.Abilities != nil || p.target.SecondKey != "" {
+		defer p.answer("refused_requests_spend", spent) // the others also where this ends without an answer
+		p.spentByKeyless(spent)
+	}
+	return spent
+}
+
+// kind is a kind of call that may count, and how often it is made.
+type kind struct {
+	name   string
+	call   rawcall.Call
+	status int
+	calls  int
+}
+
+// spentByKeyless finds out whether calls without a key spend the limit of their
+// address, which is 120 in a minute: more than a key's, so it takes two keys to
+// meet it. Another number says nothing.
+func (p *probe) spentByKeyless(spent map[string]any) {
+	const keyless, ofAddress = 20, 120
+	limit := p.meter.limit
+	p.agent(rawcall.Another)
+	p.quiet()
+	for range keyless {
+		p.take(rawcall.ReadAgent.Keyless(), 401)
+	}
+	for range limit {
+		p.want(p.raw(rawcall.ReadAgent.Call()), 200)
+	}
+	passed := 0
+	for passed <= limit && p.raw(rawcall.ReadAgent.By(rawcall.Another)).Status == 200 {
+		passed++
+	}
+	switch {
+	case passed == limit || limit+passed == ofAddress:
+		spent["401"] = false
+	case limit+passed == ofAddress-keyless:
+		spent["401"] = true
+	}
+}
+
+// otherLimitNames spends each limit to its last call, and reads the name of the
+// next call's refusal. Minute and warm-ups are other questions.
+func otherLimitNames(p *probe) any {
+	names := map[string]any{}
+	note := func(name string, refused rawcall.Exchange) {
+		if found := p.name(refused, "limit_key"); found != nil {
+			names[name] = found
+		}
+	}
+	key := func(name string) rawcall.Key { return rawcall.Key{Name: name, Plan: "preview", Dashboard: true} }
+	fill := func(n int, c rawcall.Call) {
+		for range n {
+			p.want(p.raw(c), 200)
+		}
+	}
+	p.wait(2 * minute)
+	for _, name := range []string{"one", "two"} {
+		p.agent(key(name))
+		fill(59, rawcall.ReadAgent.By(key(name)))
+	}
+	note("ip_minute", p.take(rawcall.CreateAgent.By(key("three")), 429))
+
+	p.wait(2 * minute)
+	fill(10, rawcall.CreateAgent.By(key("four")))
+	note("agent_create_ip_minute", p.take(rawcall.CreateAgent.By(key("four")), 429))
+	for range 4 {
+		p.wait(2 * minute)
+		fill(10, rawcall.CreateAgent.By(key("four")))
+	}
+	p.wait(2 * minute)
+	note("agent_create_key_day", p.take(rawcall.CreateAgent.By(key("four")), 429))
+	fill(5, rawcall.SetBYOK.By(key("five")))
+	note("byok_set_key_hour", p.take(rawcall.SetBYOK.By(key("five")), 429))
+	p.agent(key("six"))
+	for sent := 1; sent < 1000; {
+		p.wait(2 * minute)
+		n := min(50, 1000-sent)
+		fill(n, rawcall.ReadAgent.By(key("six")))
+		sent += n
+	}
+	p.wait(2 * minute)
+	note("key_day", p.take(rawcall.ReadAgent.By(key("six")), 429))
+	return names
+}

@@ -1,0 +1,339 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
+)
+
+const (
+	minute = time.Minute
+	// callTime bounds one call, and with it a target that hangs or drips.
+	callTime = 10 * time.Second
+)
+
+// probe makes the calls of Run, and keeps to the budget.
+type probe struct {
+	rawcall.Player
+	target  Target
+	ctx     context.Context
+	o       *Observation
+	budget  Spend
+	spent   Spend
+	allowed int   // what spent.Requests may reach before the current question ends
+	gone    error // no further call is made
+	odd     int   // calls in a row without a documented answer
+	shown   rawcall.Exchange
+	skipped time.Duration // by which Advance has moved the target's clock
+	own     []count       // the calls by the target's key since the last quiet time
+	meter   *meter        // how the key's minute counts, once it is known
+}
+
+func (o *Observation) newProbe(ctx context.Context, target Target, budget Spend) *probe {
+	if budget == (Spend{}) {
+		budget = DefaultBudget()
+	}
+	p := &probe{Player: rawcall.NewPlayer(target.BaseURL, target.HTTPClient), target: target, ctx: ctx, o: o, budget: budget}
+	p.Keys[rawcall.Key{}], p.Keys[rawcall.Another] = target.Key, target.SecondKey
+	if target.Abilities != nil {
+		p.Issue = target.Abilities.IssueKeyOn
+	}
+	return p
+}
+
+// ask answers one question, or says why there is no answer.
+func (p *probe) ask(q question) {
+	why := p.lacks(q)
+	if why == "" {
+		why = p.find(q)
+	}
+	for _, id := range q.ids() {
+		if f := p.o.Decisions[id]; f.Answer == nil {
+			f.NotAsked = why
+			p.o.Decisions[id] = f
+		}
+	}
+}
+
+func (p *probe) find(q question) (why string) {
+	defer func() {
+		if ended := recover(); ended != nil {
+			reason, ours := ended.(unclear)
+			if !ours {
+				panic(ended)
+			}
+			why = string(reason)
+		}
+	}()
+	p.allowed, p.shown = p.spent.Requests+q.costs.Requests, rawcall.Exchange{}
+	p.answer(q.id, q.find(p))
+	return "no clear answer"
+}
+
+// unclear says why a question has no answer.
+type unclear string
+
+// fail leaves the question under way without an answer: find recovers.
+func (p *probe) fail(format string, args ...any) { panic(unclear(fmt.Sprintf(format, args...))) }
+
+// answer keeps the answer to a question, with the last exchange as evidence.
+// An answer that is there stays.
+func (p *probe) answer(id string, answer any) {
+	if answer != nil && p.o.Decisions[id].Answer == nil {
+		p.o.Decisions[id] = Finding{Answer: jsonOf(answer), Evidence: p.evidence(), Seen: today(p.now())}
+	}
+}
+
+// bound keeps between which numbers the answer is; 0 is no bound.
+func (p *probe) bound(id string, least, most int) {
+	p.o.Decisions[id] = Finding{AtLeast: least, AtMost: most, Evidence: p.evidence(), Seen: today(p.now())}
+}
+
+// lacks says what the question needs that target and budget do not have.
+func (p *probe) lacks(q question) string {
+	arranges := p.target.Abilities != nil
+	price := q.costs
+	if arranges { // waits are free
+		price.Wait = 0
+	}
+	over := price.Over(p.budget.Minus(p.spent))
+	switch {
+	case p.gone != nil:
+		return "needs a target that answers"
+	case q.needs == secondKey && p.target.SecondKey == "" && !arranges:
+		return "needs a second key"
+	case q.needs == abilities && !arranges:
+		return "needs Target.Abilities, such as those of a fake"
+	case over != "":
+		return "needs a larger budget: " + over
+	}
+	return ""
+}
+
+// take makes one call, and waits for a limit that it meets. Its answer has one
+// of the statuses.
+func (p *probe) take(c rawcall.Call, statuses ...int) rawcall.Exchange {
+	x := p.patient(c, statuses...)
+	p.want(x, statuses...)
+	return x
+}
+
+// yes makes one call, and reports which of two statuses it is answered with.
+func (p *probe) yes(c rawcall.Call, yes, no int) bool { return p.take(c, yes, no).Status == yes }
+
+// patient makes a call, with an agent that is created at need. Where a limit
+// refuses it and 429 is none of the statuses, it waits and repeats the call, up to
+// three times. These repeats do not count as requests of the question.
+func (p *probe) patient(c rawcall.Call, statuses ...int) rawcall.Exchange {
+	if c.OfAgent() && c.Key == (rawcall.Key{}) {
+		p.agent(c.Key)
+	}
+	x := p.raw(c)
+	for range 3 {
+		if x.Status != http.StatusTooManyRequests || slices.Contains(statuses, x.Status) {
+			break
+		}
+		p.wait(retryAfter(x))
+		p.allowed++
+		x = p.raw(c)
+	}
+	return x
+}
+
+func (p *probe) agent(by rawcall.Key) {
+	if p.Agents[by] == "" {
+		p.text(p.take(rawcall.CreateAgent.By(by), 200), "agent_id")
+	}
+}
+
+// until makes calls until one is refused by a limit, at most most, and returns
+// how many went through and the refusal.
+func (p *probe) until(most int, c rawcall.Call) (passed int, refused rawcall.Exchange) {
+	for passed = range most {
+		if refused = p.raw(c); refused.Status == http.StatusTooManyRequests {
+			return passed, refused
+		}
+		p.want(refused, 200)
+	}
+	p.fail("no clear answer: no limit within %d calls", most)
+	return 0, rawcall.Exchange{}
+}
+
+// raw makes one call, whatever documented answer it gets. The third in a row
+// without one ends the run, and so does a refused key.
+func (p *probe) raw(c rawcall.Call) rawcall.Exchange {
+	switch most := p.budget; {
+	case p.gone != nil:
+		p.fail("needs a target that answers")
+	case p.spent.Requests >= min(p.allowed, most.Requests):
+		p.fail("no clear answer within the requests that it may take")
+	case p.spent.Creations > most.Creations || p.spent.BYOKSets > most.BYOKSets || p.spent.WarmUps > most.WarmUps:
+		p.fail("needs a larger budget: calls went through that should have been refused")
+	}
+	ctx, cancel := context.WithTimeout(p.ctx, callTime)
+	defer cancel()
+	x, err := p.Play(ctx, c)
+	p.spent = p.spent.Plus(Spend(c.Cost(x.Status)))
+	problem := "none"
+	if err == nil {
+		problem = undocumented(x)
+	}
+	if problem != "" {
+		p.notDocumented(c, x.Status, problem)
+	}
+	p.odd, p.shown = 0, x
+	if c.Key == (rawcall.Key{}) && c.Header != "Authorization" && c.Name != "unknown" {
+		if x.Status == http.StatusUnauthorized || x.Status == http.StatusPaymentRequired {
+			p.gone = fmt.Errorf("observe: the service refuses the key: %d", x.Status)
+			p.fail("needs a key that the service takes: it answers %d", x.Status)
+		}
+		p.own = append(p.own, count{p.now(), x})
+	}
+	return x
+}
+
+func (p *probe) notDocumented(c rawcall.Call, status int, problem string) {
+	if p.odd++; p.odd == 3 {
+		p.gone = errors.New("observe: the target gives no documented answer")
+	}
+	if status == 0 {
+		p.fail("no clear answer: %s %s got none", c.Method, c.Path)
+	}
+	p.fail("no clear answer: %s %s answered %d with %s", c.Method, c.Path, status, problem)
+}
+
+// undocumented says why an answer counts as none, or "": it has neither a
+// success body of interface 4 nor the error body of 2.1 with a documented status.
+func undocumented(x rawcall.Exchange) string {
+	shape := x.Shape()
+	switch x.Status {
+	case 200:
+	case 400, 401, 402, 403, 404, 405, 409, 429, 503:
+		shape = "error text"
+	default:
+		return "a status that is not documented"
+	}
+	if body, ok := x.JSON(); !ok || shape != "" && shape.Problem(body, false) != "" {
+		return "a body that is not documented"
+	}
+	return ""
+}
+
+func (p *probe) now() time.Time { return time.Now().Add(p.skipped) }
+
+// wait lets d pass, within the budget.
+func (p *probe) wait(d time.Duration) {
+	switch {
+	case d <= 0:
+	case p.target.Abilities != nil:
+		p.target.Abilities.Advance(d)
+		p.skipped += d
+	case p.spent.Wait+d > p.budget.Wait:
+		p.fail("needs %v of waiting, of %v that are left", d, p.budget.Wait-p.spent.Wait)
+	default:
+		p.spent.Wait += d
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-p.ctx.Done():
+			p.fail("needs more time: %v", p.ctx.Err())
+		}
+	}
+}
+
+// quiet waits until no call of the key counts in a limit by the minute any
+// more. A counter that weighs the minute before takes two.
+func (p *probe) quiet() {
+	enough := 2 * minute
+	if p.meter != nil && p.meter.kind != weightedWindows {
+		enough = minute
+	}
+	if len(p.own) > 0 {
+		p.wait(enough - p.now().Sub(p.own[len(p.own)-1].at))
+	}
+	p.own = nil
+}
+
+// retryAfter is the header in time, at least a second; a minute where there is
+// none to read.
+func retryAfter(x rawcall.Exchange) time.Duration {
+	wait, problem := x.RetryAfter()
+	switch {
+	case x.Header.Get("Retry-After") == "0":
+		return time.Second
+	case problem != "" || wait > 24*time.Hour:
+		return minute
+	}
+	return wait
+}
+
+func (p *probe) want(x rawcall.Exchange, statuses ...int) {
+	if !slices.Contains(statuses, x.Status) {
+		p.fail("no clear answer: %s %s answered %d", x.Method, x.Path, x.Status)
+	}
+}
+
+func (p *probe) text(x rawcall.Exchange, path string) string {
+	text, _ := x.At(path).(string)
+	if text == "" {
+		p.fail("no clear answer: %s %s answered no %s", x.Method, x.Path, path)
+	}
+	return text
+}
+
+// identifier matches identifiers and times, label short names of a service or a
+// limit too. Anything else may be the text of a person.
+var (
+	identifier = regexp.MustCompile(`^[A-Za-z0-9_.:+-]{1,64}$`)
+	label      = regexp.MustCompile(`^[A-Za-z0-9_.:+/-][A-Za-z0-9_.:+/ -]{0,63}$`)
+)
+
+// name is a member that must be an identifier or a name, and no key; nil where
+// it is not.
+func (p *probe) name(x rawcall.Exchange, path string) any {
+	text, _ := x.At(path).(string)
+	if !label.MatchString(text) || p.redact(text) != text {
+		return nil
+	}
+	return text
+}
+
+// mustName is a name without which the question has no answer.
+func (p *probe) mustName(x rawcall.Exchange, path string) any {
+	name := p.name(x, path)
+	if name == nil {
+		p.fail("no clear answer: %s of %s %s is no name", path, x.Method, x.Path)
+	}
+	return name
+}
+
+// redact takes out every key, whatever a target sent back.
+func (p *probe) redact(s string) string {
+	for _, secret := range append(slices.Collect(maps.Values(p.Keys)), rawcall.ProviderKey) {
+		if secret != "" {
+			s = strings.ReplaceAll(s, secret, "[key]")
+		}
+	}
+	return s
+}
+
+// nothingStored makes sure that the key has no provider key. It clears one
+// only where the budget allows to set another.
+func (p *probe) nothingStored() {
+	switch x := p.take(rawcall.GetBYOK.Call(), 200); {
+	case x.At("byok") == nil:
+	case p.budget.BYOKSets > 0:
+		p.take(rawcall.ClearBYOK.Call(), 200)
+	default:
+		p.fail("needs a key without a stored provider key, or a BYOK set in the budget")
+	}
+}

@@ -1,0 +1,262 @@
+package observe
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
+)
+
+// question is one that the interface leaves open.
+type question struct {
+	id   string
+	ask  string // in words
+	fake any    // this project's answer
+	// costs is what find spends at most.
+	costs Spend
+	// find makes the calls and returns the answer, nil where there is no clear
+	// one. It gives the probe the answers to the questions of also. nil: another
+	// question finds the answer.
+	find  func(p *probe) any
+	needs need
+	also  []string
+}
+
+// need is what a question asks of its target besides a key.
+type need int
+
+const (
+	secondKey need = 1 + iota
+	abilities
+)
+
+func (q question) ids() []string { return append([]string{q.id}, q.also...) }
+
+// has reports whether all questions that q answers have an answer.
+func (o *Observation) has(q question) bool {
+	return !slices.ContainsFunc(q.ids(), func(id string) bool { return o.Decisions[id].Answer == nil })
+}
+
+// questions are all that Run asks, in this order. The ids are those of the
+// fake's decisions.
+var questions = slices.Concat(valueQuestions, bodyQuestions, stateQuestions, limitQuestions, keyQuestions)
+
+var (
+	patching = rawcall.At("PATCH", "/v1/agents")
+	one      = Spend{Requests: 1}
+	oneAgent = Spend{Requests: 2, Creations: 1}
+)
+
+var valueQuestions = []question{
+	{id: "status", ask: "What does GET /v1/status say of the service?", costs: one,
+		fake: map[string]any{"service": "agent-messaging-fake", "version": "v1", "mode": "preview"},
+		find: func(p *probe) any {
+			x := p.take(rawcall.GetStatus.Call(), 200)
+			return map[string]any{"service": p.mustName(x, "service"), "version": p.mustName(x, "version"), "mode": p.mustName(x, "mode")}
+		}},
+	{id: "error_names", ask: "Which values has error?", costs: Spend{Requests: 12}, find: errorNames, fake: map[string]any{
+		"bad_request": "bad_request", "unauthorized": "unauthorized", "payment_required": "payment_required",
+		"forbidden": "forbidden", "not_found": "not_found", "method_not_allowed": "method_not_allowed",
+		"byok_not_configured": "byok_not_configured", "byok_unavailable": "byok_unavailable",
+	}},
+	{id: "reason", ask: "Does a 400 say in reason what is wrong?", fake: true, costs: one,
+		find: func(p *probe) any { return p.take(rawcall.WrongAgent.Call(), 400).At("reason") != nil }},
+	{id: "unknown_method", ask: "Which status has a method that a path does not have?", fake: 405, costs: one,
+		find: func(p *probe) any { return p.take(patching.Call(), 404, 405).Status }},
+	{id: "path_before_key", ask: "Is an unknown path answered 404 without a key too?", fake: true, costs: one,
+		find: func(p *probe) any { return p.yes(rawcall.At("GET", "/v1/nothing").Keyless(), 404, 401) }},
+	{id: "body_before_agent", ask: "Is a wrong body answered 400 before an unknown agent 404?", fake: true, costs: one,
+		find: func(p *probe) any {
+			return p.yes(rawcall.SendMessage.Of(rawcall.NoAgent).With(`{}`).Call(), 400, 404)
+		}},
+	{id: "times", ask: "Which form have times?", fake: "rfc3339", costs: oneAgent,
+		find: func(p *probe) any { return timeForm(p.text(p.take(rawcall.ReadAgent.Call(), 200), "created_at")) }},
+}
+
+var bodyQuestions = []question{
+	accepts("unknown_members", "Are unknown members of a message accepted?", `{"text":"Hello","mood":"good"}`),
+	accepts("null_members", "Is null for a member accepted, as if it were absent?", `{"text":"Hello","user_ref":null}`),
+	accepts("duplicate_members", "Is a member that is there twice accepted?", `{"text":"Hello","text":"Hello"}`),
+	accepts("other_case_members", "Is a member in another case accepted?", `{"Text":"Hello"}`),
+	accepts("behind_body", "Is anything behind the JSON document accepted?", `{"text":"Hello"} x`),
+	{id: "content_type", ask: "Is a Content-Type other than JSON accepted?", fake: false, costs: oneAgent,
+		find: func(p *probe) any {
+			c := rawcall.SendMessage.Call()
+			c.Header, c.Value = "Content-Type", func(string) string { return "text/plain" }
+			return p.yes(c, 200, 400)
+		}},
+	{id: "length_unit", ask: "What does a bound on a text count?", fake: "code points", costs: Spend{Requests: 2, Creations: 2}, find: lengthUnit},
+	{id: "metadata_cap", ask: "How many characters of compact JSON may metadata have?", fake: 4096,
+		costs: Spend{Requests: 32, Creations: 12}, find: metadataCap},
+}
+
+var stateQuestions = []question{
+	{id: "agent_of_another_key", ask: "Which status has an agent for another key?", fake: 404, costs: oneAgent, needs: secondKey,
+		find: func(p *probe) any {
+			p.agent(rawcall.Key{})
+			p.Last = p.Agents[rawcall.Key{}]
+			return p.take(rawcall.ReadAgent.By(rawcall.Another), 404, 200).Status
+		}},
+	{id: "clear_nothing", ask: "Which status has DELETE /v1/byok with nothing stored?", fake: 200, costs: Spend{Requests: 3},
+		find: func(p *probe) any {
+			p.nothingStored()
+			return p.take(rawcall.ClearBYOK.Call(), 200, 404).Status
+		}},
+	{id: "sms_status", ask: "Which SMS status does each mode lead to?", costs: Spend{Requests: 4, Creations: 4}, find: smsOfModes,
+		fake: map[string]any{"none": "disabled", "sandbox": "active", "managed": "needs_compliance", "byo_twilio": "needs_setup"}},
+	{id: "creation_stores_key", ask: "Is llm.api_key of a creation stored as PUT /v1/byok would store it?", fake: true,
+		costs: Spend{Requests: 5, Creations: 1, BYOKSets: 1},
+		find: func(p *probe) any {
+			p.nothingStored()
+			p.take(rawcall.KeyedAgent.Call(), 200)
+			x := p.take(rawcall.GetBYOK.Call(), 200)
+			p.patient(rawcall.ClearBYOK.Call(), 200)
+			p.shown = x
+			return x.At("byok") != nil
+		}},
+	{id: "byok_cleared", ask: "Which status has a message to a byok agent after BYOK was cleared?", fake: 400,
+		costs: Spend{Requests: 4, Creations: 1, BYOKSets: 1},
+		find: func(p *probe) any {
+			p.take(rawcall.SetBYOK.Call(), 200)
+			p.take(rawcall.BYOKAgent.Call(), 200)
+			p.take(rawcall.ClearBYOK.Call(), 200)
+			answer := p.take(rawcall.SendMessage.Call(), 400, 200, 404).Status
+			p.Agents = map[rawcall.Key]string{} // the others want an agent that answers
+			return answer
+		}},
+}
+
+// keyQuestions need keys of other kinds, or spend a key's whole day. A fake
+// issues as many as they take.
+var keyQuestions = []question{
+	{id: "permission_before_body", ask: "Is a wrong body of PUT /v1/byok answered 403 where the key may not?", fake: true, costs: one, needs: abilities,
+		find: func(p *probe) any { return p.yes(rawcall.SetBYOK.With(`{`).By(rawcall.Undashboard), 403, 400) }},
+	{id: "limit_before_permission", ask: "Is a call that the key may not make answered 429 where the limit on requests is spent?", fake: true,
+		costs: Spend{Requests: 150, Creations: 1}, needs: abilities,
+		find: func(p *probe) any {
+			p.agent(rawcall.Undashboard)
+			p.wait(minute)
+			p.until(140, rawcall.ReadAgent.By(rawcall.Undashboard))
+			return p.yes(rawcall.SetBYOK.By(rawcall.Undashboard), 429, 403)
+		}},
+	{id: "store_down_first", ask: "Is warm-up in byok mode answered 503 where BYOK is not available and nothing is stored?", fake: true,
+		costs: one, needs: abilities,
+		find: func(p *probe) any {
+			p.target.Abilities.SetBYOKAvailable(false)
+			defer p.target.Abilities.SetBYOKAvailable(true)
+			return p.yes(rawcall.BYOKWarmUp.By(rawcall.Third), 503, 409)
+		}},
+	{id: "other_limit_names", ask: "Which limit_key have the other limits?", costs: Spend{Requests: 1300, Creations: 70, BYOKSets: 6}, needs: abilities,
+		find: otherLimitNames, fake: map[string]any{
+			"ip_minute": "ip_minute", "key_day": "key_day", "agent_create_key_day": "agent_create_key_day",
+			"agent_create_ip_minute": "agent_create_ip_minute", "byok_set_key_hour": "byok_set_key_hour",
+		}},
+}
+
+// accepts makes a question whether a message with that body is accepted, which
+// the fake does not.
+func accepts(id, words, body string) question {
+	return question{id: id, ask: words, fake: false, costs: oneAgent,
+		find: func(p *probe) any { return p.yes(rawcall.SendMessage.With(body).Call(), 200, 400) }}
+}
+
+// errorNames provokes each error that the target lets it provoke.
+func errorNames(p *probe) any {
+	names := map[string]any{}
+	note := func(name string, c rawcall.Call, status int) {
+		if found := p.name(p.take(c, status), "error"); found != nil {
+			names[name] = found
+		}
+	}
+	note("bad_request", rawcall.WrongAgent.Call(), 400)
+	note("unauthorized", rawcall.GetStatus.Keyless(), 401)
+	note("not_found", rawcall.ReadNobody.Call(), 404)
+	if p.take(rawcall.GetBYOK.Call(), 200).At("byok") == nil {
+		note("byok_not_configured", rawcall.BYOKWarmUp.Call(), 409)
+	}
+	if p.target.Abilities != nil {
+		note("payment_required", rawcall.GetStatus.By(rawcall.Unpaid), 402)
+		note("forbidden", rawcall.GetBYOK.By(rawcall.Undashboard), 403)
+		p.target.Abilities.SetBYOKAvailable(false)
+		defer p.target.Abilities.SetBYOKAvailable(true)
+		note("byok_unavailable", rawcall.SetBYOK.Call(), 503)
+	}
+	if x := p.take(patching.Call(), 405, 404); x.Status == http.StatusMethodNotAllowed {
+		note("method_not_allowed", patching.Call(), 405)
+	}
+	return names
+}
+
+// timeForm names the form of a time. A number from 100,000,000,000 on is
+// milliseconds: as seconds it would be after the year 5000.
+func timeForm(text string) any {
+	at, err := time.Parse(time.RFC3339Nano, text)
+	_, offset := at.Zone()
+	number, notNumber := strconv.ParseFloat(text, 64)
+	switch {
+	case err == nil && offset == 0:
+		return "rfc3339"
+	case err == nil:
+		return "rfc3339 with an offset"
+	case notNumber == nil && number >= 1e11:
+		return "unix milliseconds"
+	case notNumber == nil:
+		return "unix seconds"
+	default:
+		return "unknown"
+	}
+}
+
+func (p *probe) fits(body string) bool { return p.yes(rawcall.CreateAgent.With(body).Call(), 200, 400) }
+
+// lengthUnit sends texts that have one length in code points, and others in
+// UTF-16 units and bytes, or in bytes alone.
+func lengthUnit(p *probe) any {
+	for _, t := range []struct{ char, unit string }{{"😀", "code points"}, {"é", "UTF-16 units"}} {
+		if p.fits(`{"customer_ref":"` + strings.Repeat(t.char, 200) + `"}`) {
+			return t.unit
+		}
+	}
+	return "bytes"
+}
+
+func smsOfModes(p *probe) any {
+	statuses := map[string]any{}
+	for _, mode := range []string{"none", "sandbox", "managed", "byo_twilio"} {
+		statuses[mode] = p.mustName(p.take(rawcall.CreateAgent.With(`{"sms":{"mode":"`+mode+`"}}`).Call(), 200), "sms.status")
+	}
+	return statuses
+}
+
+// metadataCap searches the largest size that is accepted, from 7 characters,
+// {"a":1}, to 65,536. A call that is refused costs no creation, so it looks nearer
+// to the upper end: at most eleven of the calls create an agent.
+func metadataCap(p *probe) any {
+	const least, most = 7, 1 << 16
+	fits := func(n int) bool { return p.fits(rawcall.Metadata(n, "")) }
+	low, high := least-1, 4096
+	if fits(4096) { // the fake's cap, which spares the search where it is the answer
+		if low, high = 4096, most+1; !fits(4097) {
+			return low
+		}
+		if fits(most) {
+			p.bound("metadata_cap", most, 0)
+			p.fail("the cap is larger than the search goes")
+		}
+	}
+	for high-low > 1 {
+		if middle := low + max(1, (high-low)*2/3); fits(middle) {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	if low < least {
+		p.bound("metadata_cap", 0, low)
+		p.fail("the cap is smaller than the search goes")
+	}
+	return low
+}
