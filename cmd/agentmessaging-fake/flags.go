@@ -19,6 +19,7 @@ type config struct {
 	readyFile   string
 	statePath   string
 	json        bool
+	log         string
 	allowRemote bool
 	control     control.Options
 }
@@ -48,21 +49,26 @@ func (c *config) options() []option {
 		{"calls", "10000", "how many calls are kept, and of each conversation as many exchanges, 1000 at least", toInteger(1, 1_000_000, &o.Calls)},
 		{"like", "", "file that observe wrote: answer what the interface leaves open as that service did", toFile(&o.Like, checkLike)},
 		{"replies", "", "file of scripted replies: the body of POST replies, or a list of them", toFile(&o.Replies, checkReplies)},
-		{"state", "", "file to begin with, where it exists, and to save to at the end", toText(&c.statePath)},
-		{"ready-file", "", "file to write what is printed to, once the program serves", toText(&c.readyFile)},
+		{"state", "", "file to begin with, where it exists, and to save to at the end", toPath(&c.statePath)},
+		{"ready-file", "", "file to write what is printed to, once the program serves", toPath(&c.readyFile)},
 		{"json", "false", "print one line of JSON instead of lines for a shell", toBool(&c.json)},
+		{"log", "auto", "a line for each call on standard error: " + strings.Join(logForms, ", ") + "; auto is text on a terminal and json elsewhere", toOneOf(logForms, &c.log)},
 	}
 }
 
 var commands = []string{"version", "healthz", "readyz", "observe", "help"}
 
+// variablePrefix begins the names of the variables of this program. Those of
+// observe begin as the client's do.
+const variablePrefix = "AGENT_MESSAGING_FAKE_"
+
 func (o *option) variable() string {
-	return "AGENT_MESSAGING_FAKE_" + strings.ToUpper(strings.ReplaceAll(o.name, "-", "_"))
+	return variablePrefix + strings.ToUpper(strings.ReplaceAll(o.name, "-", "_"))
 }
 
 // parse reads the command, the flags, and where there is none, the
 // environment.
-func parse(args []string, getenv func(string) string) (*config, error) {
+func parse(args, environ []string) (*config, error) {
 	c := &config{}
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		c.command, args = args[0], args[1:]
@@ -74,7 +80,7 @@ func parse(args []string, getenv func(string) string) (*config, error) {
 	if c.command != "" && !slices.Contains(commands, c.command) {
 		return nil, fmt.Errorf("there is no such command; the commands are %s", strings.Join(commands, ", "))
 	}
-	return c, c.apply(values, getenv)
+	return c, c.apply(values, environ)
 }
 
 // read returns the values of the flags that were given, by their names. --help
@@ -107,15 +113,24 @@ func (c *config) read(args []string) (map[string]string, error) {
 
 var errNotLocal = errors.New("--addr: must be a loopback address such as 127.0.0.1:8460; --allow-remote allows others")
 
-func (c *config) apply(values map[string]string, getenv func(string) string) error {
+// apply sets each option to its flag, or else to its variable, or else to its
+// default. A variable that is empty counts as one that is not set.
+func (c *config) apply(values map[string]string, environ []string) error {
 	if c.command == "help" || c.command == "version" {
 		return nil
 	}
+	if err := c.checkVariables(environ); err != nil {
+		return err
+	}
+	getenv := lookUp(environ)
 	for _, o := range c.options() {
 		name := "--" + o.name
 		value, given := values[o.name]
 		if !given {
 			name, value = o.variable(), cmp.Or(getenv(o.variable()), o.fallback)
+		}
+		if !given && value == "" {
+			continue
 		}
 		if err := o.set(value); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -123,6 +138,19 @@ func (c *config) apply(values map[string]string, getenv func(string) string) err
 	}
 	if !c.allowRemote && !isLocal(c.addr) {
 		return errNotLocal
+	}
+	return nil
+}
+
+// checkVariables refuses a variable that only looks like one of ours: whoever
+// mistyped it believes that it has an effect.
+func (c *config) checkVariables(environ []string) error {
+	for _, variable := range environ {
+		name, _, _ := strings.Cut(variable, "=")
+		isOurs := func(o option) bool { return o.variable() == name }
+		if strings.HasPrefix(name, variablePrefix) && !slices.ContainsFunc(c.options(), isOurs) {
+			return fmt.Errorf("%s: no flag has this variable; --help lists them", name)
+		}
 	}
 	return nil
 }

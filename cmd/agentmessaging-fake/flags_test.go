@@ -32,6 +32,11 @@ var badFlags = []struct{ flag, want string }{
 	{"--key=secret key", "--key: must be 1 to 256 characters of visible ASCII, without a comma"},
 	{"--key=secret,key", "--key: must be 1 to 256"},
 	{"--key=" + strings.Repeat("x", 257), "--key: must be 1 to 256"},
+	{"--key=", "--key: must be 1 to 256"},
+	{"--token=", "--token: must be 16 to 256"},
+	{"--state=", "--state: must be the path of a file"},
+	{"--replies=", "--replies: must be a file that can be read"},
+	{"--log=loud", "--log: must be one of auto, text, json, off"},
 	{"--plan=gold", "--plan: must be one of preview, free, pro, byok"},
 	{"--limits=none", "--limits: must be one of plan, preview, pro, byok, off"},
 	{"--windows=rolling", "--windows: must be one of fixed, sliding"},
@@ -80,16 +85,16 @@ func TestBadFlags(t *testing.T) {
 func TestFlagsReachTheOptions(t *testing.T) {
 	c, err := parse([]string{
 		"--addr=[::1]:9", "--allow-remote", "--allow-host=a, b", "--token=token-16-letters", "--key=k", "--plan=free", "--limits=off",
-		"--windows=sliding", "--cold-start=1s", "--latency=1m", "--seed=7", "--calls=8", "--state=s", "--ready-file=r", "--json",
-	}, from(nil))
+		"--windows=sliding", "--cold-start=1s", "--latency=1m", "--seed=7", "--calls=8", "--state=s", "--ready-file=r", "--json", "--log=off",
+	}, nil)
 	require.NoError(t, err)
-	assert.Equal(t, &config{addr: "[::1]:9", readyFile: "r", statePath: "s", json: true, allowRemote: true, control: control.Options{
+	assert.Equal(t, &config{addr: "[::1]:9", readyFile: "r", statePath: "s", json: true, log: "off", allowRemote: true, control: control.Options{
 		Hosts: []string{"a", "b"}, Token: "token-16-letters", Key: "k", ColdStart: time.Second, Latency: time.Minute, Seed: 7, Calls: 8,
 		Settings: control.Settings{Plan: "free", Limits: "off", Windows: "sliding"},
 	}}, c)
-	c, err = parse(nil, from(nil))
+	c, err = parse(nil, nil)
 	require.NoError(t, err)
-	assert.Equal(t, &config{addr: "127.0.0.1:8460", control: control.Options{
+	assert.Equal(t, &config{addr: "127.0.0.1:8460", log: "auto", control: control.Options{
 		Seed: 1, Calls: 10_000, Settings: control.Settings{Plan: "preview", Limits: "plan", Windows: "fixed"},
 	}}, c)
 }
@@ -105,7 +110,10 @@ func TestEnvironment(t *testing.T) {
 		assert.Equal(t, exitUsage, status, o.name)
 		assert.Contains(t, sentence, variable+": ", o.name)
 	}
-	r := begin(t, []string{"--plan=pro"}, "AGENT_MESSAGING_FAKE_PLAN=free", "AGENT_MESSAGING_FAKE_KEY=mine", "AGENT_MESSAGING_FAKE_ADDR=bad")
+	status, sentence := refused(t, nil, "AGENT_MESSAGING_FAKE_STAET=x", "AGENT_MESSAGING_FAKE_ADDR=127.0.0.1:0")
+	assert.Equal(t, exitUsage, status)
+	assert.Contains(t, sentence, "AGENT_MESSAGING_FAKE_STAET: no flag has this variable; --help lists them")
+	r := begin(t, []string{"--plan=pro"}, "AGENT_MESSAGING_FAKE_LATENCY=", "AGENT_MESSAGING_FAKE_PLAN=free", "AGENT_MESSAGING_FAKE_KEY=mine", "AGENT_MESSAGING_FAKE_ADDR=bad")
 	assert.Equal(t, "mine", r.facts.APIKey)
 	assert.Contains(t, r.control("/keys"), `"plan":"pro"`)
 	r.stop()
@@ -114,7 +122,7 @@ func TestEnvironment(t *testing.T) {
 func TestHelpAndVersion(t *testing.T) {
 	for _, args := range [][]string{{"--help"}, {"-h"}, {"help"}} {
 		var out, errs bytes.Buffer
-		assert.Equal(t, exitOK, run(context.Background(), args, from(nil), &out, &errs))
+		assert.Equal(t, exitOK, run(context.Background(), args, nil, &out, &errs))
 		for _, o := range new(config).options() {
 			assert.Contains(t, out.String(), "--"+o.name)
 			assert.Contains(t, out.String(), o.variable())
@@ -124,7 +132,7 @@ func TestHelpAndVersion(t *testing.T) {
 	}
 	for _, args := range [][]string{{"--version"}, {"version"}} {
 		var out bytes.Buffer
-		assert.Equal(t, exitOK, run(context.Background(), args, from(nil), &out, &out))
+		assert.Equal(t, exitOK, run(context.Background(), args, nil, &out, &out))
 		assert.Regexp(t, `^agentmessaging-fake \S+\n$`, out.String())
 	}
 }

@@ -30,7 +30,7 @@ func begin(t testing.TB, args []string, environment ...string) *running {
 	said, stdout := io.Pipe()
 	r := &running{t: t, status: make(chan int, 1), stderr: new(bytes.Buffer), end: cancel}
 	go func() {
-		r.status <- run(ctx, append([]string{"--json", "--addr=127.0.0.1:0"}, args...), from(environment), stdout, r.stderr)
+		r.status <- run(ctx, append([]string{"--json", "--addr=127.0.0.1:0"}, args...), environment, stdout, r.stderr)
 		_ = stdout.Close()
 	}()
 	if json.NewDecoder(said).Decode(&r.facts) != nil {
@@ -39,17 +39,6 @@ func begin(t testing.TB, args []string, environment ...string) *running {
 	go func() { _, _ = io.Copy(io.Discard, said) }()
 	t.Cleanup(func() { cancel() })
 	return r
-}
-
-func from(environment []string) func(string) string {
-	return func(name string) string {
-		for _, e := range environment {
-			if value, is := strings.CutPrefix(e, name+"="); is {
-				return value
-			}
-		}
-		return ""
-	}
 }
 
 // stop ends the program, and wants it to end well.
@@ -102,7 +91,7 @@ func refused(t testing.TB, args []string, environment ...string) (int, string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel() // one that starts all the same ends at once
 	var stdout, stderr bytes.Buffer
-	status := run(ctx, args, from(environment), &stdout, &stderr)
+	status := run(ctx, args, environment, &stdout, &stderr)
 	require.NotContains(t, strings.TrimSuffix(stderr.String(), "\n"), "\n", "one sentence")
 	if status != exitOK {
 		require.Empty(t, stdout.String())

@@ -41,18 +41,18 @@ const (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	// The first signal drains; with the handler gone, the second one ends.
 	context.AfterFunc(ctx, stop)
-	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
+	os.Exit(run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
 }
 
-// run is the program without the process around it.
-func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+// run is the program without the process around it. environ holds "NAME=value".
+func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 && args[0] == "observe" {
-		return runObserve(ctx, args[1:], getenv, stdout, stderr)
+		return runObserve(ctx, args[1:], lookUp(environ), stdout, stderr)
 	}
-	c, err := parse(args, getenv)
+	c, err := parse(args, environ)
 	if err != nil {
 		complain(stderr, err)
 		return exitUsage
@@ -72,6 +72,18 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		return exitFailed
 	}
 	return exitOK
+}
+
+// lookUp finds variables as os.Getenv does.
+func lookUp(environ []string) func(name string) string {
+	return func(name string) string {
+		for _, variable := range environ {
+			if value, is := strings.CutPrefix(variable, name+"="); is {
+				return value
+			}
+		}
+		return ""
+	}
 }
 
 func complain(stderr io.Writer, err error) {

@@ -24,7 +24,7 @@ func observed(t *testing.T, args []string, opts ...fakeserver.Option) (status in
 	fake = fakeserver.New(t, append(opts, fakeserver.WithUnknownRoutes())...)
 	server := httptest.NewServer(fake)
 	t.Cleanup(server.Close)
-	environment := from([]string{"AGENT_MESSAGING_BASE_URL=" + server.URL, "AGENT_MESSAGING_API_KEY=" + fake.Key()})
+	environment := []string{"AGENT_MESSAGING_BASE_URL=" + server.URL, "AGENT_MESSAGING_API_KEY=" + fake.Key()}
 	var out, problems bytes.Buffer
 	args = append([]string{"observe", "--budget", "wait=0s"}, args...)
 	status = run(context.Background(), args, environment, &out, &problems)
@@ -121,13 +121,13 @@ func TestObserveRefuses(t *testing.T) {
 		assert.Contains(t, stderr, tt.want)
 	}
 	var stderr bytes.Buffer
-	assert.Equal(t, exitUsage, run(t.Context(), []string{"observe"}, from(nil), &stderr, &stderr))
+	assert.Equal(t, exitUsage, run(t.Context(), []string{"observe"}, nil, &stderr, &stderr))
 	assert.Contains(t, stderr.String(), "AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY")
 }
 
 func TestObserveHelp(t *testing.T) {
 	var out bytes.Buffer
-	assert.Equal(t, exitOK, run(t.Context(), []string{"observe", "--help"}, from(nil), &out, &out))
+	assert.Equal(t, exitOK, run(t.Context(), []string{"observe", "--help"}, nil, &out, &out))
 	assert.Equal(t, observeUsage, out.String())
 }
 
@@ -145,7 +145,7 @@ func TestObserveInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out bytes.Buffer
-	environment := from([]string{"AGENT_MESSAGING_BASE_URL=http://127.0.0.1:1", "AGENT_MESSAGING_API_KEY=k"})
+	environment := []string{"AGENT_MESSAGING_BASE_URL=http://127.0.0.1:1", "AGENT_MESSAGING_API_KEY=k"}
 	assert.Equal(t, exitUnfinished, run(ctx, []string{"observe", "--out", file}, environment, &out, &out))
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)

@@ -15,7 +15,7 @@ import (
 
 // TestRefusedConnections: as where no program listens, and not for ever.
 func TestRefusedConnections(t *testing.T) {
-	p, err := start(&config{addr: "127.0.0.1:0"})
+	p, err := start(&config{addr: "127.0.0.1:0", log: "off"}, io.Discard)
 	require.NoError(t, err)
 	r := &running{t: t, facts: p.facts}
 	served, idle := make(chan error, 1), make(chan bool, 10)

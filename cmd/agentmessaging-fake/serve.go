@@ -43,7 +43,7 @@ type program struct {
 
 // serve runs until ctx ends, drains, and saves the state.
 func serve(ctx context.Context, c *config, stdout, stderr io.Writer) int {
-	p, err := start(c)
+	p, err := start(c, stderr)
 	if err != nil {
 		complain(stderr, err)
 		if usage := new(usageError); errors.As(err, usage) {
@@ -71,13 +71,13 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) int {
 type usageError struct{ error }
 
 // start does all that can fail before the first answer.
-func start(c *config) (*program, error) {
+func start(c *config, stderr io.Writer) (*program, error) {
 	listener, err := listen(c)
 	if err != nil {
 		return nil, err
 	}
 	p := &program{config: c, listener: listener, pause: make(chan time.Duration, 1)}
-	if err := p.prepare(); err != nil {
+	if err := p.prepare(stderr); err != nil {
 		_ = listener.Close()
 		p.unlock()
 		return nil, err
@@ -107,7 +107,7 @@ func isLoopback(l net.Listener) bool {
 	return is && tcp.IP.IsLoopback()
 }
 
-func (p *program) prepare() (err error) {
+func (p *program) prepare(stderr io.Writer) (err error) {
 	o := &p.config.control
 	o.Version, o.BaseURL, o.Remote = version(), baseURL(p.listener.Addr().String()), !isLoopback(p.listener)
 	made := ""
@@ -122,6 +122,7 @@ func (p *program) prepare() (err error) {
 		o.Save = p.save
 	}
 	o.Refuse = p.refuse
+	o.Log = newLog(p.config.log, stderr)
 	if p.control, err = control.New(*o); err != nil {
 		return usageError{fmt.Errorf("--%w", err)} // of all options, only replies is not checked yet
 	}

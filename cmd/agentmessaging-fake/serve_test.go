@@ -53,7 +53,7 @@ func TestWhatIsPrinted(t *testing.T) {
 	said, stdout := io.Pipe()
 	status := make(chan int, 1)
 	go func() {
-		status <- run(ctx, []string{"--addr=:0", "--key=it's$HOME", "--ready-file", ready}, from(nil), stdout, io.Discard)
+		status <- run(ctx, []string{"--addr=:0", "--key=it's$HOME", "--ready-file", ready}, nil, stdout, io.Discard)
 		_ = stdout.Close()
 	}()
 	first := make([]byte, 4096)
@@ -123,7 +123,7 @@ func TestHealthOfAProgram(t *testing.T) {
 	_, port, _ := net.SplitHostPort(addr)
 	ask := func(args ...string) (int, string) {
 		var out bytes.Buffer
-		return run(context.Background(), args, from(nil), &out, &out), out.String()
+		return run(context.Background(), args, nil, &out, &out), out.String()
 	}
 	for _, args := range [][]string{{"healthz", "--addr", addr}, {"readyz", "--addr", addr}, {"readyz", "--addr", ":" + port}, {"readyz", "--allow-remote", "--addr=0.0.0.0:" + port}} {
 		status, said := ask(args...)
@@ -150,7 +150,7 @@ func TestListenLooksAtTheAddress(t *testing.T) {
 // A client that is slow on purpose is let go: with its header by the server,
 // with its body by the handler.
 func TestSlowClientsAreBounded(t *testing.T) {
-	p, err := start(&config{addr: "127.0.0.1:0"})
+	p, err := start(&config{addr: "127.0.0.1:0"}, io.Discard)
 	require.NoError(t, err)
 	defer p.listener.Close()
 	assert.Equal(t, headerTime, p.server.ReadHeaderTimeout)

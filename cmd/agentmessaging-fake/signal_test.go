@@ -20,7 +20,7 @@ import (
 )
 
 // asProgram makes the binary of the tests be the program.
-const asProgram = "AGENT_MESSAGING_FAKE_TEST_AS_PROGRAM"
+const asProgram = "TEST_AS_AGENTMESSAGING_FAKE"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
@@ -75,9 +75,9 @@ func (r *running) statusOf() int {
 }
 
 // A call that is under way gets its answer, and the state is saved.
-func TestSIGTERMDrains(t *testing.T) {
-	path := tempFile(t)
-	for _, signal := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
+func TestSignalsDrain(t *testing.T) {
+	for _, signal := range []os.Signal{syscall.SIGTERM, os.Interrupt, syscall.SIGHUP} {
+		path := tempFile(t)
 		cmd, r := process(t, "--state", path)
 		answered := r.underWay(`{"kind":"latency","duration":"100ms"}`)
 		require.NoError(t, cmd.Process.Signal(signal))
@@ -126,7 +126,7 @@ func TestDrainEndsStreams(t *testing.T) {
 
 // While the program ends, readyz says so.
 func TestReadinessWhileDraining(t *testing.T) {
-	p, err := start(&config{addr: "127.0.0.1:0"})
+	p, err := start(&config{addr: "127.0.0.1:0"}, io.Discard)
 	require.NoError(t, err)
 	defer p.listener.Close()
 	get := func(path string) int {

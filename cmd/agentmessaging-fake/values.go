@@ -46,7 +46,7 @@ func (c *config) setHosts(value string) error {
 }
 
 func (c *config) setToken(value string) error {
-	if value != "" && (len(value) < 16 || len(value) > 256 || !isVisible(value)) {
+	if len(value) < 16 || len(value) > 256 || !isVisible(value) {
 		return errors.New("must be 16 to 256 characters of visible ASCII")
 	}
 	c.control.Token = value
@@ -55,9 +55,7 @@ func (c *config) setToken(value string) error {
 
 func (c *config) setKey(value string) error {
 	switch {
-	case value == "":
-		return nil
-	case len(value) > 256 || !isVisible(value) || strings.Contains(value, ","):
+	case value == "" || len(value) > 256 || !isVisible(value) || strings.Contains(value, ","):
 		return errors.New("must be 1 to 256 characters of visible ASCII, without a comma")
 	}
 	c.control.Key = value
@@ -79,12 +77,9 @@ func toInteger[T int | uint64](low, high int64, field *T) func(string) error {
 	}
 }
 
-// toFile reads the file that a flag names, if it names one.
+// toFile reads the file that a flag names.
 func toFile(field *[]byte, check func(content []byte) error) func(string) error {
 	return func(path string) (err error) {
-		if path == "" {
-			return nil
-		}
 		if *field, err = os.ReadFile(path); err != nil {
 			return fmt.Errorf("must be a file that can be read: %w", err)
 		}
@@ -108,8 +103,15 @@ func checkLike(content []byte) error {
 	return fake.Close()
 }
 
-func toText(field *string) func(string) error {
-	return func(value string) error { *field = value; return nil }
+// toPath takes the path of a file to write.
+func toPath(field *string) func(string) error {
+	return func(value string) error {
+		if value == "" {
+			return errors.New("must be the path of a file")
+		}
+		*field = value
+		return nil
+	}
 }
 
 func toOneOf(allowed []string, field *string) func(string) error {

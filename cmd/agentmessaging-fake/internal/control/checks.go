@@ -100,7 +100,7 @@ func replyStatuses() (all []string) {
 
 func faultNames() []string {
 	_, names := catalog.Named("")
-	return names
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == catalog.Refused })
 }
 
 func characters(least, most int) func(string) string {

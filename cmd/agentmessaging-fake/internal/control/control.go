@@ -44,6 +44,7 @@ type Options struct {
 	Calls     int                       // how many are kept; 0 means 10,000
 	Save      func() error              // the state; nil: there is nowhere to save it
 	Refuse    func(time.Duration) error // refuses connections for so long; nil: it cannot
+	Log       func(fakeserver.Call)     // gets each call; nil: nobody does
 	Like      []byte                    // what observe found of a service that the fake answers like; nil: the fake's own answers
 	Replies   []byte                    // scripted replies to begin with: one body of POST replies, or a list of them
 }
@@ -86,6 +87,9 @@ func New(o Options) (*Server, error) {
 	s.mux = s.newMux()
 	s.gone, s.leave = context.WithCancel(context.Background())
 	fake.OnCall(s.hub.called)
+	if o.Log != nil {
+		fake.OnCall(o.Log)
+	}
 	return s, s.begin()
 }
 

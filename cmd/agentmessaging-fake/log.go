@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+)
+
+// logForms are the values of --log.
+var logForms = []string{"auto", "text", "json", "off"}
+
+// newLog returns what writes a line for each call, or nil for none. A line holds
+// no key and no text of a message, as a fakeserver.Call prints itself.
+func newLog(form string, out io.Writer) func(fakeserver.Call) {
+	if form == "auto" {
+		form = "json"
+		if isTerminal(out) {
+			form = "text"
+		}
+	}
+	switch form {
+	case "off":
+		return nil
+	case "text":
+		logger := log.New(out, "", 0) // writes one line at a time
+		return func(c fakeserver.Call) { logger.Print(c.Time.Local().Format("15:04:05.000 "), c) }
+	}
+	handler := slog.NewJSONHandler(out, nil)
+	return func(c fakeserver.Call) { _ = handler.Handle(context.Background(), logRecord(c)) }
+}
+
+func logRecord(c fakeserver.Call) slog.Record {
+	record := slog.NewRecord(c.Time, slog.LevelInfo, c.String(), 0)
+	record.AddAttrs(
+		slog.Int("seq", c.Seq), slog.String("trace_id", c.TraceID), slog.String("method", c.Method), slog.String("path", c.Path),
+		slog.String("key", c.Key), slog.Int("status", c.Sent.Status), slog.Int64("took_ms", int64(c.Took/time.Millisecond)),
+	)
+	for _, attr := range []slog.Attr{slog.String("broke", c.Sent.Broke), slog.String("limit_key", c.LimitKey), slog.String("fault", c.Fault)} {
+		if attr.Value.String() != "" {
+			record.AddAttrs(attr)
+		}
+	}
+	return record
+}
+
+func isTerminal(out io.Writer) bool {
+	file, is := out.(*os.File)
+	if !is {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
