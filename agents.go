@@ -39,6 +39,16 @@ type Timestamp string
 // format, an empty timestamp included.
 func (t Timestamp) Time() (time.Time, error) { return time.Parse(time.RFC3339, string(t)) }
 
+// Provider is a model provider whose key can be stored (interface 2.3).
+type Provider string
+
+// The providers.
+const (
+	ProviderOpenAICompat Provider = spec.OpenAICompat // "openai_compat"
+	ProviderOpenAI       Provider = spec.OpenAI       // "openai"
+	ProviderAnthropic    Provider = spec.Anthropic    // "anthropic"
+)
+
 // CreateAgentParams are the creation parameters of an agent (interface 2.3).
 // Every field is optional; an empty one is not sent. Lengths count Unicode
 // code points.
@@ -56,9 +66,6 @@ type CreateAgentParams struct {
 	// LLM configures the language model.
 	LLM LLMParams
 }
-
-// createdID is for events, which know no types of results.
-func (a *Agent) createdID() string { return a.ID }
 
 // LLMParams configure an agent's language model (interface 2.3).
 type LLMParams struct {
@@ -122,12 +129,13 @@ type llmBody struct {
 func (p CreateAgentParams) request() request {
 	metadata, err := encodeObject(spec.Metadata, p.Metadata)
 	return request{
-		endpoint: spec.CreateAgent,
-		invalid:  cmp.Or(err, p.validate()),
-		body:     createAgentBody{p.SystemPrompt, p.CustomerRef, smsModeBody(p.SMS), p.LLM.wire()},
-		metadata: metadata,
-		secrets:  [2]string{string(p.LLM.APIKey), p.SystemPrompt},
-		setsBYOK: p.LLM.APIKey != "",
+		endpoint:  spec.CreateAgent,
+		invalid:   cmp.Or(err, p.validate()),
+		body:      createAgentBody{p.SystemPrompt, p.CustomerRef, smsModeBody(p.SMS), p.LLM.wire()},
+		metadata:  metadata,
+		secrets:   [2]string{string(p.LLM.APIKey), p.SystemPrompt},
+		setsBYOK:  p.LLM.APIKey != "",
+		createdID: func(result any) string { return result.(*Agent).ID },
 	}
 }
 

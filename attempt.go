@@ -2,73 +2,237 @@ package agentmessaging
 
 import (
 	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
+	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/exchange"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/redact"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/retryafter"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// attempter is the RoundTripper of the library. It reads, counts and decodes
-// bodies inside the attempt. The transport behind it stays out of the library's
-// reach, which would close its idle connections (they may be the caller's).
-type attempter struct{}
-
-// RoundTrip is one attempt of the call whose context the request has.
-func (attempter) RoundTrip(outer *http.Request) (*http.Response, error) {
-	return callOf(outer.Context()).attempt(outer)
+// attempt is the state of one attempt of a call: what came back, and what it means.
+type attempt struct {
+	number int // from 1
+	exchange.Answer
+	result  any          // of a success, decoded
+	traceID string       // of a success
+	failure *Error       // what an answer that is no success says of itself
+	local   bool         // the attempt was refused here, and nothing was sent
+	class   outcomeClass // 0: it is not over
+	began   time.Time    // for observers
+	shown   string       // traceID without secrets; see safeTraceID
 }
 
-func (c *call) attempt(outer *http.Request) (*http.Response, error) {
-	if err := c.ended(); err != nil {
-		c.next = stepEnded // c.out keeps the outcome of the attempt before
-		return nil, err
-	}
-	cookies := outer.Header["Cookie"]
-	delete(outer.Header, "Cookie") // the jar adds its own before each attempt
-	c.attempts++
-	c.out = outcome{}
-	ctx := c.startAttempt(c.Context)
-	defer c.endAttempt(ctx)
-	if err := c.acquire(ctx); err != nil {
-		c.out.err, c.out.refused = err, true
-		return nil, err
-	}
-	defer c.release(ctx)
-	return c.send(c.startRequest(ctx), cookies) // whatever context an observer has made
-}
+// failed reports that there is no documented success.
+func (a *attempt) failed() bool { return a.Err != nil || !isSuccess(a.Status) }
 
-// send makes the attempt and leaves its outcome in c.out.
-func (c *call) send(ctx context.Context, cookies []string) (*http.Response, error) {
-	header := c.client.header(c.json != nil)
-	if cookies != nil {
-		header["Cookie"] = cookies
+// decode reads the body of a success.
+func (a *attempt) decode(d decoder, secrets redact.Redactor) {
+	if a.Err != nil || !isSuccess(a.Status) {
+		return
 	}
-	begin := time.Now()
-	answer := c.client.sender.Send(ctx, exchange.Request{
-		Method: c.endpoint.Method, URL: &c.url, Host: c.client.base.Host, Header: header, Body: c.json, Timeout: c.attemptTimeout(),
-	})
-	c.out = outcome{
-		status: answer.Status, header: answer.Header, body: answer.Body,
-		err: answer.Err, sent: answer.Sent, renewed: answer.Renewed,
-	}
-	if c.out.success() && c.out.err == nil {
-		c.decodeSuccess()
-	}
-	if c.out.failed() {
-		c.spend(time.Since(begin))
-	}
-	if answer.Status == 0 {
-		return nil, answer.Err
-	}
-	if c.out.failed() {
-		c.out.answer = c.describe()
-	}
-	return &http.Response{StatusCode: answer.Status, Header: answer.Header, Body: http.NoBody}, nil
-}
-
-func (c *call) decodeSuccess() {
 	var err error
-	if c.result, c.out.traceID, err = c.decode(c.out.body); err != nil {
-		c.out.err = c.notDocumented(err)
+	if a.result, a.traceID, err = d.decode(a.Body); err != nil {
+		a.Err, a.Missed = a.notDocumented(err, secrets), exchange.Unreadable
 	}
+}
+
+// describe sets failure to what an answer says of itself. It needs an answer that is
+// no success, or a success that decode refused.
+func (a *attempt) describe(secrets redact.Redactor) {
+	switch {
+	case a.Status == 0:
+		return
+	case !isSuccess(a.Status):
+		a.failure = a.readError(secrets)
+	default:
+		a.failure = &Error{TraceID: secrets.Text(a.traceID)}
+	}
+	a.failure.StatusCode, a.failure.RetryAfter = a.Status, retryafter.Read(a.Header)
+}
+
+// readError reads an error body (interface 2.1) of any shape. Of one that is not
+// the documented one it quotes what proxies say, and nothing that may be a request.
+func (a *attempt) readError(secrets redact.Redactor) *Error {
+	e := new(Error)
+	body, err := readErrorBody(a.Body)
+	switch raw, has := body.Extra["message"]; { // as gateways call it
+	case err != nil:
+		e.cause = a.notDocumented(a.excerpt(string(a.Body), secrets), secrets)
+	case has && body.Code == "":
+		var message string
+		_ = json.Unmarshal(raw, &message)
+		if words := secrets.Excerpt(message); words != "" {
+			e.cause = errors.New(words)
+		}
+	}
+	e.Code, e.TraceID = secrets.Text(body.Code), secrets.Text(body.TraceID)
+	e.LimitKey, e.Reason = secrets.Text(body.LimitKey), secrets.Text(body.Reason)
+	if len(body.Extra) > 0 {
+		e.Extra = make(map[string]json.RawMessage, len(body.Extra))
+	}
+	for name, raw := range body.Extra {
+		e.Extra[secrets.Text(name)] = secrets.JSON(raw)
+	}
+	if a.Status >= 300 && a.Status <= 399 && a.Header.Get("Location") != "" {
+		e.cause = fmt.Errorf("redirect to %s was not followed", secrets.Text(hostOf(a.Header.Get("Location"))))
+	}
+	return e
+}
+
+// notDocumented says why the body is not the documented one.
+func (a *attempt) notDocumented(err error, secrets redact.Redactor) error {
+	if strings.HasPrefix(http.DetectContentType(a.Body), "text/html") {
+		return fmt.Errorf("the body is HTML, probably a page of a proxy (%w)", a.excerpt(redact.HTMLTitle(a.Body), secrets))
+	}
+	return fmt.Errorf("the body is not the documented JSON: %w", err)
+}
+
+// excerpt is the size of the body, and what a proxy says in it.
+func (a *attempt) excerpt(said string, secrets redact.Redactor) error {
+	if words := secrets.Excerpt(said); words != "" {
+		return fmt.Errorf("%d bytes, %q", len(a.Body), words)
+	}
+	return fmt.Errorf("%d bytes", len(a.Body))
+}
+
+// hostOf is the host of a redirect, without path and query, which may hold a
+// credential.
+func hostOf(location string) string {
+	u, err := url.Parse(location)
+	switch {
+	case err != nil:
+		return "an address that cannot be read"
+	case u.Host == "":
+		return "the same host"
+	}
+	return u.Host
+}
+
+// classify sorts the outcome. ctxErr is why the call cannot go on, if it cannot: it
+// counts only where there is no answer, since what has arrived is kept.
+func (a *attempt) classify(endpoint *spec.Endpoint, ctxErr error) outcomeClass {
+	switch {
+	case a.local:
+		return classRefused
+	case a.Status == 0:
+		return a.classifyUnanswered(ctxErr)
+	case !a.failed():
+		return classSuccess
+	case isSuccess(a.Status) && ctxErr != nil:
+		return classEndedSent
+	case isSuccess(a.Status):
+		return classLost
+	case a.Status == http.StatusTooManyRequests:
+		return classLimited
+	case a.Status == http.StatusServiceUnavailable && endpoint.Lists(a.Status) && a.failure.Code != "":
+		return classUnavailable // the one 5xx after which nothing was done
+	case a.Status >= http.StatusBadGateway && a.Status <= http.StatusGatewayTimeout:
+		return classDown
+	case isServerError(a.Status):
+		return classBroken
+	}
+	return classOther
+}
+
+func (a *attempt) classifyUnanswered(ctxErr error) outcomeClass {
+	switch {
+	case a.Sent && ctxErr != nil:
+		return classEndedSent
+	case ctxErr != nil:
+		return classEnded
+	case isCertificateError(a.Err):
+		return classCertificate
+	case a.Sent:
+		return classLost
+	}
+	return classUnsent
+}
+
+// isCertificateError reports that one side refused the other's certificate, or its
+// having none. With TLS 1.3 a request may be on its way when the service says so,
+// but the handshake is not over yet: nothing was carried out.
+func isCertificateError(err error) bool {
+	var verification *tls.CertificateVerificationError
+	if errors.As(err, &verification) {
+		return true
+	}
+	var alert *net.OpError
+	return errors.As(err, &alert) && alert.Op == "remote error" && strings.Contains(alert.Err.Error(), "certificate")
+}
+
+// askedWait is the wait that the answer asks for, and after a 429 that asks
+// for none, a second.
+func (a *attempt) askedWait() time.Duration {
+	switch {
+	case a.failure == nil:
+		return 0
+	case a.Status == http.StatusTooManyRequests && a.failure.RetryAfter == 0:
+		return cooldown.LeastShut
+	}
+	return a.failure.RetryAfter
+}
+
+// verdict says whether the service did what the attempt asked for. The table of
+// retries has it in the column of POST, which is never sent again unless the service
+// certainly did nothing.
+func (a *attempt) verdict() Verdict {
+	if a.class == 0 && a.Sent { // a part of the program panicked
+		return VerdictUnknown
+	}
+	switch actionFor(a.class, http.MethodPost) {
+	case actionSuccess:
+		return VerdictDone
+	case actionUnknown:
+		return VerdictUnknown
+	}
+	return VerdictNotDone
+}
+
+// missed says how the answer was missed, where the outcome is unknown.
+func (a *attempt) missed(ended error) Missed {
+	switch {
+	case isServerError(a.Status):
+		return MissedServerError
+	case a.Missed == exchange.Unreadable:
+		return MissedUnreadable
+	case a.Missed == exchange.Refused:
+		return MissedStream
+	case a.Missed == exchange.NoAnswer && errors.Is(ended, context.Canceled):
+		return MissedCanceled
+	case a.Missed == exchange.NoAnswer:
+		return MissedTimeout
+	}
+	return MissedConnection
+}
+
+// safeTraceID is the answer's trace_id without secrets. It is kept: the end of an
+// attempt and the end of its call both report it.
+func (a *attempt) safeTraceID(secrets redact.Redactor) string {
+	if a.failure != nil {
+		return a.failure.TraceID
+	}
+	if a.traceID != "" && a.shown == "" {
+		a.shown = secrets.Text(a.traceID)
+	}
+	return a.shown
+}
+
+// info is what a CallInfo says of the answer.
+func (a *attempt) info(secrets redact.Redactor) CallInfo {
+	i := CallInfo{StatusCode: a.Status, Header: a.Header.Clone(), TraceID: a.safeTraceID(secrets), Body: a.Body}
+	secrets.Header(i.Header)
+	if !isSuccess(a.Status) && a.Body != nil {
+		i.Body = []byte(secrets.Text(string(a.Body)))
+	}
+	return i
 }

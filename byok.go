@@ -8,16 +8,6 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// Provider is a model provider whose key can be stored (interface 2.3).
-type Provider string
-
-// The providers.
-const (
-	ProviderOpenAICompat Provider = spec.OpenAICompat // "openai_compat"
-	ProviderOpenAI       Provider = spec.OpenAI       // "openai"
-	ProviderAnthropic    Provider = spec.Anthropic    // "anthropic"
-)
-
 // BYOKConfig describes the provider key that is stored for an API key (BYOK,
 // bring your own key; interface 2.4). The key itself is never returned.
 type BYOKConfig struct {

@@ -1,8 +1,10 @@
 package agentmessaging
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
+	"errors"
+	"fmt"
 	"math"
 	"net/http"
 	"net/url"
@@ -11,107 +13,201 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/exchange"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/redact"
 )
 
-// call is one call of a method: the retries of go-retryablehttp above, the
-// transport below, and in between what the library does not know. It is the
-// context of the request that the library sees, whose hooks find it there.
-type call struct {
-	context.Context // the caller's, or what observers have made of it
-	client          *Client
-	info            *CallInfo // nil: nobody asks
-	request
-	decoder
-	url    url.URL
-	json   []byte       // request.body, encoded
-	result any          // of the success, decoded
-	outer  http.Request // that the library sees
+// This file is the way of a call, from top to bottom: newCall checks and encodes,
+// run has go-retryablehttp repeat RoundTrip, which is one attempt, nextAttempt
+// decides what follows it, sleep waits, and finishError says why the call failed.
 
-	attempts     int
-	waited       time.Duration
-	budget       time.Duration // left for attempts and pauses: of the client's timeout, or unbounded
-	seat         cooldown.Seat
-	permit       Permit // of the limiter
-	out          outcome
-	failure      *Error        // what the call returns, in an OutcomeUnknownError or not; nil: success
-	next         step          // what follows out, as checkRetry decided
-	pause        time.Duration // before the next attempt, as checkRetry decided
-	broken       error         // why the clock did not wait for it
-	renewals     int           // attempts that were repeated at once on a new connection
-	number       uint64        // for observers and loggers, as the times below
-	began        time.Time
-	attemptBegan time.Time
-	shown        struct{ text, redacted string } // see redacted
+// do is the one path that every call takes. read makes its result of a success body.
+func do[T any](ctx context.Context, c *Client, r request, read reader[T]) (T, error) {
+	call, err := c.newCall(ctx, r, read)
+	if err == nil {
+		err = call.run()
+	}
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return call.last.result.(T), nil
 }
 
-// request is what a method hands to do.
-type request struct {
-	endpoint *spec.Endpoint
-	agentID  string
-	invalid  error           // why the arguments are refused, if they are
-	body     any             // encoded as JSON; nil sends no body
-	metadata json.RawMessage // a further member of the body; nil: none
-	secrets  [2]string       // what an error of this call must not show, beside the API key
-	setsBYOK bool            // spends the BYOK set limit (interface 8.1)
+// call is the state of one call of a method. What belongs to a single attempt is in
+// last.
+type call struct {
+	request
+	decoder
+	client *Client
+	// ctx is the caller's context, or what observers have made of it.
+	ctx        context.Context
+	url        url.URL
+	payload    []byte                           // request.body, encoded
+	info       *CallInfo                        // to be filled; nil: none
+	beforeSend func(context.Context, int) error // see WithBeforeSend; nil: none
+	library    struct {                         // what repeats the attempts, in one piece of memory with the call
+		client  retryablehttp.Client
+		http    http.Client
+		request http.Request
+	}
+	permits permits
+	reports *reporter // nil: nobody observes
+
+	attempts int // begun
+	renewals int // of them, those that were repeated at once on a new connection
+	last     attempt
+	waited   time.Duration
+	budget   time.Duration // left for attempts and pauses, of the client's timeout; or unbounded
+	action   action        // that follows the last attempt; empty before the first
+	pause    time.Duration // before the next attempt
+	noSleep  error         // why the clock did not wait
+	failure  *Error        // what the call returns, in an OutcomeUnknownError or not; nil: success
 }
 
 // unbounded is the budget of a call whose context has a deadline of its own.
 const unbounded = time.Duration(math.MaxInt64)
 
-// run makes the attempts and turns the last outcome into the call's error.
-func (c *call) run() error {
-	c.budget = c.client.timeout
-	if _, has := c.Deadline(); has {
-		c.budget = unbounded
+// newCall checks what every call shares and encodes the body.
+func (c *Client) newCall(ctx context.Context, r request, d decoder) (*call, error) {
+	if c == nil || c.base == nil {
+		return nil, errNoClient
 	}
-	c.start()
-	// What http.Client sees is empty, for it would copy a header: each attempt
-	// builds the request that is sent.
-	c.outer = *(&http.Request{URL: &c.url, Header: http.Header{}}).WithContext(c)
-	// Answer and error are in c.out, where the attempt has put them whole: the
-	// library's own error would hide what it replaces.
-	_, _ = c.client.library.Do(&retryablehttp.Request{Request: &c.outer}) //nolint:bodyclose // the attempt has read and closed it
-	return c.end(c.finish())
+	if ctx == nil {
+		return nil, &ValidationError{Field: "ctx", Reason: "is nil; use context.Background() when there is none"}
+	}
+	call := &call{request: r, decoder: d, client: c, ctx: ctx, info: callInfo(ctx), beforeSend: beforeSend(ctx)}
+	if call.info != nil {
+		*call.info = CallInfo{} // for a call that is refused below
+	}
+	if r.invalid != nil {
+		return nil, r.invalid
+	}
+	var err error
+	if call.url, err = r.url(c.base); err != nil {
+		return nil, err
+	}
+	if call.payload, err = r.encode(); err != nil {
+		return nil, err
+	}
+	call.budget = c.timeout
+	if _, has := ctx.Deadline(); has {
+		call.budget = unbounded
+	}
+	call.permits = permits{client: c, endpoint: r.endpoint, setsBYOK: r.setsBYOK}
+	if c.handlers != nil {
+		call.reports = &reporter{handlers: c.handlers, calls: c.calls, request: &call.request, redactor: call.redactor}
+	}
+	return call, nil
 }
 
-// newLibrary makes what repeats the attempts of all calls of a client.
-func newLibrary(s *settings) *retryablehttp.Client {
-	return &retryablehttp.Client{
-		HTTPClient: &http.Client{Transport: attempter{}, Jar: s.httpClient.Jar, CheckRedirect: noRedirect},
-		RetryMax:   math.MaxInt, // CheckRetry counts
-		CheckRetry: func(ctx context.Context, _ *http.Response, _ error) (bool, error) {
-			return callOf(ctx).checkRetry(), nil
-		},
-		Backoff:      noBackoff,
+// errPanic is what observers get as the error of a call in which a part of the
+// program panicked: a transport, an observer, a limiter.
+var errPanic = errors.New("a part of the program panicked")
+
+// run makes the attempts and reports the call.
+func (c *call) run() (err error) {
+	c.ctx = c.reports.callStart(c.ctx, &c.url)
+	err = errPanic
+	defer func() { c.end(err) }()
+	if c.ended() == nil {
+		c.repeat()
+	}
+	err = c.finishError()
+	return err
+}
+
+// repeat hands the request to the library, which repeats it as its hooks say. What
+// came of it is in c.last: the library's own error would hide what it replaces. The
+// http.Client in between adds the cookies.
+func (c *call) repeat() {
+	l := &c.library
+	l.http = http.Client{Transport: c, Jar: c.client.httpClient.Jar, CheckRedirect: noRedirect}
+	l.client = retryablehttp.Client{
+		HTTPClient:   &l.http,
+		RetryMax:     math.MaxInt, // nextAttempt counts
+		CheckRetry:   c.nextAttempt,
+		Backoff:      noBackoff, // sleep waits, by the client's clock
+		PrepareRetry: c.sleep,
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
-}
-
-// callOf finds the call in its own context.
-func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
-
-type callKey struct{}
-
-// Value implements context.Context.
-func (c *call) Value(key any) any {
-	if key == (callKey{}) {
-		return c
-	}
-	return c.Context.Value(key)
-}
-
-// made is how many attempts were made; one that the limiter refused was not.
-func (c *call) made() int {
-	if c.out.refused {
-		return c.attempts - 1
-	}
-	return c.attempts
+	l.request = *(&http.Request{Method: c.endpoint.Method, URL: &c.url, Host: c.client.base.Host, Header: http.Header{}}).WithContext(c.ctx)
+	_, _ = l.client.Do(&retryablehttp.Request{Request: &l.request}) //nolint:bodyclose // RoundTrip has read it
 }
 
 // noRedirect hands a redirect to the caller as any other answer: to follow it
 // would send the credential and the body to an address that nobody chose.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+func noBackoff(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return 0 }
+
+// RoundTrip makes one attempt: it is the transport of the library's http.Client. The
+// body is read and decoded here, within the attempt. The client's own transport is
+// out of the library's reach, which would close idle connections that may be the
+// caller's.
+func (c *call) RoundTrip(r *http.Request) (*http.Response, error) {
+	c.attempts++
+	c.last = attempt{number: c.attempts}
+	a := &c.last
+	ctx := c.reports.attemptStart(c.ctx, a)
+	defer c.endAttempt(ctx) // also when a part of the program panics
+	if err := c.acquirePermit(ctx); err != nil {
+		a.Err, a.local = err, true
+	} else if err := c.callBeforeSend(ctx); err != nil {
+		a.Err, a.local = err, true
+	} else {
+		c.send(c.reports.requestStart(ctx, a), r)
+	}
+	a.class = a.classify(c.endpoint, c.ended())
+	if a.Status == 0 {
+		return nil, a.Err
+	}
+	return &http.Response{StatusCode: a.Status, Header: a.Header, Body: http.NoBody}, nil
+}
+
+// acquirePermit waits until the cool-down and the limiter let the attempt pass.
+func (c *call) acquirePermit(ctx context.Context) error {
+	limitKey, waited, err := c.permits.acquire(ctx, c.attempts, c.attempts-c.renewals)
+	if waited >= leastWait {
+		c.waited += waited
+		c.reports.limiterWait(ctx, &c.last, limitKey, waited)
+	}
+	return err
+}
+
+func (c *call) callBeforeSend(ctx context.Context) error {
+	if c.beforeSend == nil {
+		return nil
+	}
+	err := c.beforeSend(ctx, c.attempts)
+	if err != nil {
+		c.last.failure = &Error{by: "function of WithBeforeSend", cause: c.redactor().Error(err, c.ended())}
+	}
+	return err
+}
+
+// send makes the request of an attempt and reads what comes back. Only a failed one
+// costs the call's budget, and what it really took: an observer may have given it a
+// shorter deadline.
+func (c *call) send(ctx context.Context, r *http.Request) {
+	header := c.client.header(c.payload != nil)
+	if cookies := r.Header["Cookie"]; cookies != nil {
+		header["Cookie"] = cookies
+		delete(r.Header, "Cookie") // http.Client adds them anew to each attempt
+	}
+	a, began := &c.last, time.Now()
+	a.Sent = true // unless Send knows better
+	a.Answer = c.client.sender.Send(ctx, exchange.Request{
+		Method: r.Method, URL: r.URL, Host: r.Host, Header: header, Body: c.payload, Timeout: c.attemptTimeout(),
+	})
+	if a.decode(c.decoder, c.redactor()); !a.failed() {
+		return
+	}
+	a.describe(c.redactor())
+	if c.budget != unbounded {
+		c.budget -= time.Since(began)
+	}
+}
 
 // attemptTimeout is how long one attempt may take; 0: only its context ends it.
 func (c *call) attemptTimeout() time.Duration {
@@ -125,69 +221,178 @@ func (c *call) attemptTimeout() time.Duration {
 	return limit
 }
 
-// spend takes time off the budget.
-func (c *call) spend(d time.Duration) {
-	if c.budget != unbounded {
-		c.budget -= d
+// endAttempt gives the permits back and reports the attempt.
+func (c *call) endAttempt(ctx context.Context) {
+	a := &c.last
+	defer func() { c.reports.attemptEnd(ctx, a, c.ended()) }()
+	if limitKey, wait := c.permits.done(a); wait > 0 {
+		c.reports.coolDown(ctx, limitKey, wait)
 	}
 }
 
-// checkRetry decides what follows an attempt, and waits for the next one itself,
-// because the library's Backoff gets neither the context nor the deadline. It
-// returns no error to the library: that would replace the attempt's.
-func (c *call) checkRetry() (again bool) {
-	if c.next == stepEnded {
-		return false
+// nextAttempt is the library's CheckRetry: it decides what follows the last attempt.
+// It returns no error, which would replace the attempt's.
+func (c *call) nextAttempt(context.Context, *http.Response, error) (bool, error) {
+	c.action = actionFor(c.last.class, c.endpoint.Method)
+	if c.action == actionRetry && !c.planRetry() {
+		c.action = actionError
 	}
-	ending := c.out.ending(c.endpoint, c.ended())
-	c.next = ending.follow(c.endpoint.Method)
-	if c.next == stepRetry && !c.hasNext() {
-		c.next = stepError
+	if c.action != actionRetry {
+		return false, nil
 	}
-	if c.next != stepRetry {
-		return false
-	}
-	c.tellRetry(retryTable[ending].outcome)
-	c.rest()
-	return true
+	c.reports.retry(c.ctx, &c.last, c.pause)
+	return true, nil
 }
 
-// hasNext reports whether there is an attempt left, and time for it, and sets
-// the pause before it.
-func (c *call) hasNext() bool {
+// planRetry reports whether there is an attempt left, and time for it, and sets the
+// pause before it. A renewed connection costs no attempt of the policy.
+func (c *call) planRetry() bool {
 	c.pause = 0
-	if c.out.renewed && c.renewals < maxRenewals {
+	if c.last.Renewed && c.renewals < maxRenewals {
 		c.renewals++
 		return true
 	}
-	if c.attempts >= c.client.retry.MaxAttempts {
+	tried, retry := c.attempts-c.renewals, c.client.retry
+	if tried >= retry.MaxAttempts {
 		return false
 	}
-	asked, random := c.out.askedWait(), c.client.random()
-	if c.seat.Parked {
-		random = c.seat.Random // until the gate opens for all
-	}
-	longest := min(cooldown.Longest(c, c.client.retry.MaxWait), c.budget-1)
-	wait, ok := c.client.retry.wait(c.attempts, asked, longest, random)
+	longest := min(cooldown.Longest(c.ctx, retry.MaxWait), c.budget-1)
+	asked := c.last.askedWait()
+	wait, ok := retry.wait(tried, asked, longest, c.permits.random())
 	if ok {
-		c.seat.Waits(asked, wait)
 		c.pause = wait
+		c.permits.plan(asked, wait)
 	}
 	return ok
 }
 
-// rest waits out the pause, by the client's clock. It takes the whole of it off
-// the budget, however long the clock took for it.
-func (c *call) rest() {
-	if c.pause == 0 {
-		return
+// sleep is the library's PrepareRetry: it waits out the pause. It takes the whole of
+// it off the budget, however long the clock took for it.
+func (c *call) sleep(*http.Request) error {
+	if c.pause > 0 {
+		clock := c.client.time()
+		began := clock.Now()
+		c.noSleep = clock.Sleep(c.ctx, c.pause)
+		c.waited += max(0, clock.Now().Sub(began)) // a clock may go back
+		if c.budget != unbounded {
+			c.budget -= c.pause
+		}
 	}
-	begin := c.client.time().Now()
-	c.broken = c.client.time().Sleep(c.Context, c.pause)
-	c.waited += c.client.time().Now().Sub(begin)
-	c.spend(c.pause)
+	return c.ended()
 }
 
-// noBackoff leaves no wait to the library, which does not know the client's
-// clock: rest has waited.
-func noBackoff(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return 0 }
+// ended is why the call cannot go on: its context has ended, the client's
+// timeout has passed, or the clock refused to wait.
+func (c *call) ended() error {
+	switch {
+	case c.ctx.Err() != nil:
+		return c.ctx.Err()
+	case c.noSleep != nil:
+		return c.noSleep
+	case c.budget <= 0:
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// finishError is the error of the call; nil is success.
+func (c *call) finishError() error {
+	switch c.action {
+	case actionSuccess:
+		return nil
+	case actionUnknown:
+		return c.unknown(c.fail(c.last.Err))
+	case actionError:
+		return c.fail(c.last.Err)
+	}
+	return c.fail(c.ended()) // it ended before an attempt, or while waiting for one
+}
+
+func (c *call) unknown(cause *Error) error {
+	e := &OutcomeUnknownError{Method: cause.Method, Path: cause.Path, TraceID: cause.TraceID, Missed: c.last.missed(c.ended()), Err: cause}
+	if cause.StatusCode == 0 {
+		e.Err = cause.cause // the endpoint is named already
+	}
+	return e
+}
+
+// fail describes the last attempt; cause is the Go error behind it, where no answer
+// explains the failure.
+func (c *call) fail(cause error) *Error {
+	e := c.last.failure
+	if refusal := (*Error)(nil); c.last.local && e == nil && errors.As(cause, &refusal) {
+		said := *refusal // of the cool-down or the limiter
+		e = &said
+	}
+	if e == nil {
+		e = new(Error)
+	} else {
+		e.Local = c.last.local
+	}
+	if cause != nil && !e.Local {
+		if c.last.local && c.ctx.Err() != nil {
+			cause = fmt.Errorf("in line for a limit: %w", cause)
+		}
+		// A transport returns the context's cause, or its error, or its own.
+		e.cause = c.redactor().Error(c.nameTimeout(cause), c.ended(), context.Cause(c.ctx))
+	}
+	if e.StatusCode == http.StatusTooManyRequests && (e.Local || c.attempts-c.renewals < c.client.retry.MaxAttempts) {
+		e.cause = cmp.Or(e.cause, c.collision(e.RetryAfter)) // why there was no further attempt
+	}
+	e.Method, e.Path, e.Attempts = c.endpoint.Method, c.endpoint.Path, c.made()
+	c.failure = e
+	return e
+}
+
+// made is how many attempts were made; one that was refused here was not.
+func (c *call) made() int {
+	if c.last.local {
+		return c.attempts - 1
+	}
+	return c.attempts
+}
+
+// nameTimeout says whose deadline it was, where the caller's context has none that
+// passed.
+func (c *call) nameTimeout(cause error) error {
+	perAttempt := c.client.httpClient.Timeout
+	switch {
+	case cause != context.DeadlineExceeded || c.ctx.Err() != nil:
+		return cause
+	case c.budget <= 0:
+		return fmt.Errorf("%w: WithTimeout allows %s", cause, human(c.client.timeout))
+	case perAttempt > 0:
+		return fmt.Errorf("%w: the Timeout of the http.Client allows %s", cause, human(perAttempt))
+	}
+	return cause
+}
+
+// collision says why a wait until the limit opens was not begun; nil if nothing
+// forbids it.
+func (c *call) collision(opens time.Duration) error {
+	longest, what := c.client.retry.MaxWait, "the longest wait that the RetryPolicy allows is"
+	if deadline, has := c.ctx.Deadline(); has && time.Until(deadline) < longest {
+		longest, what = time.Until(deadline), "the call's deadline is in"
+	}
+	if opens <= longest {
+		return nil
+	}
+	return fmt.Errorf("%s %s, its turn in %s", what, human(longest), human(opens))
+}
+
+// end reports the finished call and fills its CallInfo.
+func (c *call) end(err error) {
+	if c.info != nil {
+		*c.info = c.last.info(c.redactor())
+		c.info.Attempts, c.info.Renewals, c.info.Waited = c.made(), c.renewals, c.waited
+		if c.failure != nil {
+			c.info.TraceID = c.failure.TraceID
+		}
+	}
+	c.reports.callEnd(c.ctx, &c.last, c.failure, CallEnd{Attempts: c.made(), Waited: c.waited, Err: err})
+}
+
+// redactor hides the call's secrets.
+func (c *call) redactor() redact.Redactor {
+	return redact.New(c.client.apiKey(), c.secrets[0], c.secrets[1])
+}

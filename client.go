@@ -2,19 +2,14 @@ package agentmessaging
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"net/http"
 	"net/url"
 	"os"
-	"strings"
 	"sync/atomic"
-
-	"github.com/hashicorp/go-retryablehttp"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/exchange"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // A Client calls the service with one API key. It is safe for concurrent use
@@ -27,9 +22,8 @@ type Client struct {
 	header   func(hasBody bool) http.Header // a function, so that no print of the Client shows the key
 	apiKey   func() string                  // a function for the same reason
 	sender   *exchange.Sender
-	library  *retryablehttp.Client // repeats attempts
-	coolDown *cooldown.CoolDown    // nil: none
-	calls    *atomic.Uint64        // how many calls observers and loggers have heard of
+	coolDown *cooldown.CoolDown // nil: none
+	calls    *atomic.Uint64     // how many calls observers and loggers have heard of
 }
 
 // NewClient returns a client of the service at baseURL, the address in front
@@ -91,7 +85,6 @@ func (c *Client) With(opts ...Option) (*Client, error) {
 		header:   headers(c.apiKey(), s.userAgent),
 		apiKey:   c.apiKey,
 		sender:   sender,
-		library:  newLibrary(&s),
 		coolDown: s.coolDown(c.coolDown),
 		calls:    c.calls,
 	}, nil
@@ -126,62 +119,4 @@ func headers(apiKey, userAgent string) func(hasBody bool) http.Header {
 		}
 		return header
 	}
-}
-
-// do is the one path that every call takes: check, encode, send with retries, read
-// the answer inside the attempt, report.
-func do[T any](ctx context.Context, c *Client, r request, read reader[T]) (T, error) {
-	var none T
-	call, err := c.newCall(ctx, r, read)
-	if err != nil {
-		if info := callInfo(ctx); info != nil {
-			*info = CallInfo{} // of a call that never was
-		}
-		return none, err
-	}
-	if err := call.run(); err != nil {
-		return none, err
-	}
-	return call.result.(T), nil
-}
-
-// newCall checks what every call shares and encodes the body.
-func (c *Client) newCall(ctx context.Context, r request, d decoder) (*call, error) {
-	if c == nil || c.base == nil {
-		return nil, errNoClient
-	}
-	if ctx == nil {
-		return nil, &ValidationError{Field: "ctx", Reason: "is nil; use context.Background() when there is none"}
-	}
-	if r.invalid != nil {
-		return nil, r.invalid
-	}
-	call := &call{Context: ctx, client: c, info: callInfo(ctx), request: r, decoder: d, url: *c.base}
-	err := call.addPath()
-	if err != nil || r.body == nil {
-		return call, err
-	}
-	if call.json, err = encode(r.body); err != nil {
-		return nil, &ValidationError{Field: "body", Reason: "cannot be written as JSON"}
-	}
-	if r.metadata != nil {
-		call.json = addMember(call.json, spec.Metadata.Path, r.metadata)
-	}
-	return call, nil
-}
-
-// addPath completes the request's URL. An agent id is opaque but always exactly
-// one path segment.
-func (c *call) addPath() error {
-	before, after, hasID := strings.Cut(c.endpoint.Path, "{agent_id}")
-	if hasID {
-		if err := checkAgentID(c.agentID); err != nil {
-			return err
-		}
-	}
-	if c.url.RawPath != "" { // a prefix whose escapes must stay as they are
-		c.url.RawPath += before + url.PathEscape(c.agentID) + after
-	}
-	c.url.Path += before + c.agentID + after
-	return nil
 }

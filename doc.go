@@ -50,8 +50,10 @@
 //
 // # Retries
 //
-// A call makes up to three attempts ([RetryPolicy]). What happens after an
-// attempt depends on how it ended and on whether repeating is harmless:
+// A call makes up to three attempts ([RetryPolicy]), and up to two more that do not
+// count: at once, on a new connection, where an HTTP/2 connection was closing and did
+// not take the request ([CallInfo].Renewals). What happens after an attempt depends
+// on how it ended and on whether repeating is harmless:
 //
 //	outcome of an attempt                GET, PUT, DELETE   POST
 //	-----------------------------------  -----------------  ---------------

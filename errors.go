@@ -43,8 +43,9 @@ type Error struct {
 	// Attempts is how many attempts were made, also without reaching the
 	// service.
 	Attempts int
-	// Local is true where the call was refused here, by the cool-down or by a
-	// [Limiter] of yours, and its last attempt was not sent.
+	// Local is true where the call was refused here, by the cool-down, by a
+	// [Limiter] of yours or by the function of [WithBeforeSend], and its last
+	// attempt was not sent.
 	Local bool
 
 	cause error
@@ -157,9 +158,33 @@ type OutcomeUnknownError struct {
 	Method, Path string
 	// TraceID is the answer's trace_id, if that much could be read.
 	TraceID string
+	// Missed says how the answer was missed.
+	Missed Missed
 	// Err says what happened: an [*Error] with the answer, if there was one.
 	Err error
 }
+
+// Missed says how the answer to a POST was missed. More values may be added.
+type Missed string
+
+// The ways to miss an answer.
+const (
+	// MissedTimeout is no answer before the deadline of the context, [WithTimeout]
+	// or the Timeout of the http.Client.
+	MissedTimeout Missed = "no answer in time"
+	// MissedCanceled is a context that was canceled while the answer was awaited.
+	MissedCanceled Missed = "canceled"
+	// MissedConnection is a connection that broke.
+	MissedConnection Missed = "connection broken"
+	// MissedStream is an HTTP/2 stream that was refused, possibly by a proxy after
+	// the service had read the request.
+	MissedStream Missed = "stream refused"
+	// MissedUnreadable is an answer that is not the documented one: cut, too large,
+	// not JSON, without a required member.
+	MissedUnreadable Missed = "unreadable answer"
+	// MissedServerError is a 5xx that the interface does not list for the endpoint.
+	MissedServerError Missed = "server error"
+)
 
 // Error returns one line of at most 512 bytes.
 func (e *OutcomeUnknownError) Error() string {

@@ -42,7 +42,8 @@ type CallStart struct {
 	URL      *url.URL // of every attempt; a copy. It holds the agent's ID
 }
 
-// CallEnd is the end of a call: each [CallStart] has one, whatever became of it.
+// CallEnd is the end of a call: each [CallStart] has one, whatever became of it. Where
+// a part of the program panics, such as a transport, Err says only that.
 type CallEnd struct {
 	Call       uint64
 	Endpoint   Endpoint
@@ -74,7 +75,8 @@ type RequestStart struct {
 	Attempt  int // from 1
 }
 
-// AttemptEnd is the end of an attempt, and of its request.
+// AttemptEnd is the end of an attempt, and of its request. It comes before any wait
+// for the next one.
 type AttemptEnd struct {
 	Call       uint64
 	Endpoint   Endpoint
@@ -83,9 +85,27 @@ type AttemptEnd struct {
 	StatusCode int           // 0: no answer
 	TraceID    string        // of the answer
 	LimitKey   string        // of a 429; one line of at most 64 bytes
+	Verdict    Verdict       // whether the service has done what was asked
 	Elapsed    time.Duration // since the [AttemptStart]; the limiter's wait is part of it
 	Err        error         // no answer, or a success that cannot be read
 }
+
+// Verdict says whether the service has done what an attempt asked for. A journal
+// that notes each attempt in [WithBeforeSend] closes the note with it: what it
+// leaves open after the process died is what may be in doubt.
+type Verdict string
+
+// The verdicts.
+const (
+	// VerdictDone is a documented success.
+	VerdictDone Verdict = "done"
+	// VerdictNotDone is an attempt that was refused or never sent: the service has
+	// certainly done nothing.
+	VerdictNotDone Verdict = "not done"
+	// VerdictUnknown is an attempt whose answer was missed, or a 5xx that the
+	// interface does not list for the endpoint.
+	VerdictUnknown Verdict = "unknown"
+)
 
 // Retry is the decision to wait and try again.
 type Retry struct {
@@ -142,6 +162,10 @@ type CallInfo struct {
 	// Attempts is how many attempts were made, also without reaching the
 	// service; 0 where the arguments were refused.
 	Attempts int
+	// Renewals is how many of the attempts were made at once on a new HTTP/2
+	// connection, because the old one was closing and did not take the request.
+	// There are at most two, and [RetryPolicy].MaxAttempts does not count them.
+	Renewals int
 	// Waited is the time spent between attempts and, where it is a
 	// millisecond or more, waiting for the limiter.
 	Waited time.Duration
@@ -169,9 +193,28 @@ func WithCallInfo(ctx context.Context, info *CallInfo) context.Context {
 
 // callInfo is the context's CallInfo, nil if it has none.
 func callInfo(ctx context.Context) *CallInfo {
-	if ctx == nil {
-		return nil
-	}
 	info, _ := ctx.Value(callInfoKey{}).(*CallInfo)
 	return info
+}
+
+type beforeSendKey struct{}
+
+// WithBeforeSend returns a context under which a call asks before each attempt, after
+// every wait for a limit and directly before the request goes out, on the caller's
+// goroutine. attempt counts from 1, as [CallInfo].Attempts does. ctx is the attempt's;
+// [WithTimeout] does not bound it. It is the moment to note in a journal that the
+// request may reach the service: what was noted and has no [AttemptEnd] yet is what
+// may be in doubt when the process dies.
+//
+// An error ends the call and sends nothing: permits are given back unspent, and the
+// call returns an [*Error] around it that has Local set. Of several functions the
+// last one given counts.
+func WithBeforeSend(ctx context.Context, before func(ctx context.Context, attempt int) error) context.Context {
+	return context.WithValue(ctx, beforeSendKey{}, before)
+}
+
+// beforeSend is the context's function of WithBeforeSend, nil if it has none.
+func beforeSend(ctx context.Context) func(context.Context, int) error {
+	before, _ := ctx.Value(beforeSendKey{}).(func(context.Context, int) error)
+	return before
 }

@@ -110,6 +110,41 @@ func ExampleWithCallInfo() {
 	// Output: 200 1 0s trace_000001 application/json
 }
 
+// A journal knows at any moment whether the message may be with the agent.
+func ExampleWithBeforeSend() {
+	fake, err := fakeserver.Open()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer fake.Close()
+	closing := agentmessaging.ObserverFunc(func(_ context.Context, event agentmessaging.Event) context.Context {
+		if end, ok := event.(agentmessaging.AttemptEnd); ok {
+			fmt.Println("journal: attempt", end.Attempt, "is", end.Verdict)
+		}
+		return nil
+	})
+	client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(), agentmessaging.WithHTTPClient(fake.HTTPClient(nil)),
+		agentmessaging.WithClock(fake), agentmessaging.WithObserver(closing))
+	if err != nil {
+		log.Fatal(err)
+	}
+	agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
+	fake.Exhaust(fake.Key(), fakeserver.LimitKeyMinute)
+
+	ctx := agentmessaging.WithBeforeSend(context.Background(), func(_ context.Context, attempt int) error {
+		fmt.Println("journal: sending, attempt", attempt)
+		return nil // an error would keep the message here
+	})
+	_, err = client.SendMessage(ctx, agent.ID, agentmessaging.MessageParams{Text: "Order 4711: two chairs."})
+	fmt.Println(err)
+	// Output:
+	// journal: sending, attempt 1
+	// journal: attempt 1 is not done
+	// journal: sending, attempt 2
+	// journal: attempt 2 is done
+	// <nil>
+}
+
 func ExampleWithRetry() {
 	fake, client := onFake(agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: 1}))
 	defer fake.Close()

@@ -33,7 +33,7 @@ func TestRetryTableIsThatOfTheDocumentation(t *testing.T) {
 		rows = append(rows, regexp.MustCompile(`  +`).ReplaceAllString(strings.TrimSpace(line), "|"))
 	}
 	var want []string
-	for _, row := range retryTable {
+	for _, row := range retryTable[1:] {
 		want = append(want, fmt.Sprintf("%s|%s|%s", row.outcome, row.idempotent, row.post))
 	}
 	assert.Equal(t, want, rows)

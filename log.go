@@ -8,14 +8,6 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 )
 
-// A listener is an observer or a logger, by its functions: a field of type
-// *slog.Logger would have the linker keep all handlers of slog in programs that log
-// nothing, 50 KiB.
-type listener struct {
-	wants func(context.Context, slog.Level) bool // an event of that level; nil: an observer, which wants all
-	hear  func(context.Context, Event) context.Context
-}
-
 // write writes an event to a logger, if it concerns one.
 func write(ctx context.Context, logger *slog.Logger, event Event) {
 	switch e := event.(type) {

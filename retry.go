@@ -14,9 +14,10 @@ import (
 type RetryPolicy struct {
 	// MaxAttempts is how many requests a call sends at most, the first
 	// included. 0 means 3, 1 means no retries. Over HTTP/2 there may be two
-	// more: a service replaces its connections now and then, and the client
-	// sends again at once, on a new connection, what the old one did not take.
-	// CallInfo, limiters and observers count each.
+	// more, which do not count here: a service replaces its connections now and
+	// then, and the client sends again at once, on a new connection, what the
+	// old one did not take ([CallInfo].Renewals). Limiters and observers see
+	// each attempt.
 	MaxAttempts int
 	// MinWait is the wait before the second attempt where the service does
 	// not ask for a longer one; it doubles with each attempt, up to 8 s, and
@@ -86,41 +87,59 @@ func (p RetryPolicy) backoff(attempt int) time.Duration {
 	return wait
 }
 
-// step is what follows an attempt.
-type step string
+// action is what follows an attempt.
+type action string
 
 const (
-	stepSuccess step = "success"
-	stepRetry   step = "retry"
-	stepError   step = "error"
-	stepUnknown step = "outcome unknown"
-	stepEnded   step = "context ended" // before an attempt began
+	actionSuccess action = "success"
+	actionRetry   action = "retry"
+	actionError   action = "error"
+	actionUnknown action = "outcome unknown"
+)
+
+// outcomeClass is how an attempt ended, as far as retries are concerned.
+type outcomeClass int
+
+const (
+	_ outcomeClass = iota // it is not over
+	classSuccess
+	classUnsent
+	classLost
+	classLimited
+	classDown
+	classUnavailable
+	classBroken
+	classOther
+	classCertificate
+	classEnded
+	classEndedSent
+	classRefused
 )
 
 // retryTable is the table of the package documentation; a test holds the two
 // together. "idempotent" are GET, PUT and DELETE.
 var retryTable = [...]struct {
 	outcome          string
-	idempotent, post step
+	idempotent, post action
 }{
-	endedWell:          {"2xx with a readable documented body", stepSuccess, stepSuccess},
-	endedUnsent:        {"never sent", stepRetry, stepRetry},
-	endedLost:          {"answer lost, truncated or not JSON", stepRetry, stepUnknown},
-	endedLimited:       {"429", stepRetry, stepRetry},
-	endedDown:          {"502, 503, 504", stepRetry, stepUnknown},
-	endedUnavailable:   {"503 that the interface lists", stepRetry, stepError},
-	endedBroken:        {"another 5xx", stepError, stepUnknown},
-	endedOtherwise:     {"any other answer", stepError, stepError},
-	endedCertificate:   {"certificate refused", stepError, stepError},
-	endedByContext:     {"context ended before the request", stepError, stepError},
-	endedByContextSent: {"context ended after the request", stepError, stepUnknown},
-	endedRefused:       {"refused by the limiter", stepError, stepError},
+	classSuccess:     {"2xx with a readable documented body", actionSuccess, actionSuccess},
+	classUnsent:      {"never sent", actionRetry, actionRetry},
+	classLost:        {"answer lost, truncated or not JSON", actionRetry, actionUnknown},
+	classLimited:     {"429", actionRetry, actionRetry},
+	classDown:        {"502, 503, 504", actionRetry, actionUnknown},
+	classUnavailable: {"503 that the interface lists", actionRetry, actionError},
+	classBroken:      {"another 5xx", actionError, actionUnknown},
+	classOther:       {"any other answer", actionError, actionError},
+	classCertificate: {"certificate refused", actionError, actionError},
+	classEnded:       {"context ended before the request", actionError, actionError},
+	classEndedSent:   {"context ended after the request", actionError, actionUnknown},
+	classRefused:     {"refused by the limiter", actionError, actionError},
 }
 
-// follow looks up what follows an attempt of the given method.
-func (e ending) follow(method string) step {
+// actionFor looks up what follows an attempt of the given method.
+func actionFor(class outcomeClass, method string) action {
 	if method == http.MethodPost {
-		return retryTable[e].post
+		return retryTable[class].post
 	}
-	return retryTable[e].idempotent
+	return retryTable[class].idempotent
 }
