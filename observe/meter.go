@@ -42,27 +42,38 @@ func (m *meter) reset() {
 	m.calls, m.now, m.past, m.minute, m.tokens, m.filled = nil, 0, 0, math.Inf(-1), float64(m.limit), math.Inf(-1)
 }
 
-// opens returns when the next call passes; a time not after t means now.
-func (m *meter) opens(t float64) float64 {
+// room is how many more calls pass at t.
+func (m *meter) room(t float64) float64 {
 	m.roll(t)
-	limit, end := float64(m.limit), (m.minute+1)*60+m.phase
-	switch n := len(m.calls); {
-	case (m.kind == fixedWindows || m.kind == slidingWindows) && n >= m.limit:
-		return m.calls[n-m.limit] + 60
-	case m.kind == alignedWindows && m.now >= m.limit:
-		return end
-	case m.kind == weightedWindows:
-		past, now := float64(m.past), float64(m.now)
-		if now >= limit { // not before the next minute, in which now is past
-			return end + 60*(1-(limit-1)/now)
+	switch m.kind {
+	case alignedWindows:
+		return float64(m.limit - m.now)
+	case weightedWindows:
+		return float64(m.limit-m.now) - float64(m.past)*(m.end()-t)/60
+	case tokenBucket:
+		return m.tokens
+	}
+	return float64(m.limit - len(m.calls))
+}
+
+// end is when the clock's minute ends.
+func (m *meter) end() float64 { return (m.minute+1)*60 + m.phase }
+
+// opens returns when the next call passes, where there is no room at t.
+func (m *meter) opens(t float64) float64 {
+	limit := float64(m.limit)
+	switch m.kind {
+	case alignedWindows:
+		return m.end()
+	case weightedWindows:
+		if now := float64(m.now); now > limit-1 { // not before the next minute, in which now is past
+			return m.end() + 60*(1-(limit-1)/now)
 		}
-		if past > 0 {
-			return end - 60*min(1, (limit-now)/past)
-		}
-	case m.kind == tokenBucket && m.tokens < 1:
+		return m.end() - 60*(limit-1-float64(m.now))/float64(m.past)
+	case tokenBucket:
 		return t + (1-m.tokens)*60/limit
 	}
-	return t
+	return m.calls[len(m.calls)-m.limit] + 60
 }
 
 func (m *meter) take(t float64) {
@@ -88,20 +99,23 @@ func (m *meter) roll(t float64) {
 	m.filled = t
 }
 
-// cost says how badly the meter fits: 1 for each call that it would have refused,
-// and 5 for each refusal, of which there are few, whose Retry-After it would have
-// put off by over 2.5 s. counts says which calls count.
+// cost says how badly the meter fits. counts says which calls count. A call that
+// passed while the meter is shut costs 1, if it is so for more than the time that
+// a call is under way. A refusal costs the room that the meter has, at most 5, or
+// 5 where Retry-After is not what the meter says, to 2.5 s.
 func (m *meter) cost(calls []count, counts func(rawcall.Exchange) bool) (cost int) {
 	m.reset()
 	for _, c := range calls {
 		t := float64(c.at.UnixMilli()) / 1000
-		if c.Limited() && (c.Status == http.StatusOK || c.Status == http.StatusTooManyRequests) {
-			opens := m.opens(t)
-			if c.Status == http.StatusOK && opens > t {
-				cost++
-			} else if c.Status != http.StatusOK && math.Abs(opens-t-retryAfter(c.Exchange).Seconds()) > 2.5 {
-				cost += 5
-			}
+		room := m.room(t)
+		switch {
+		case !c.Limited():
+		case c.Status == http.StatusOK && room < 1 && m.opens(t) > t+0.7:
+			cost++
+		case c.Status == http.StatusTooManyRequests && room >= 1:
+			cost += int(min(5, room))
+		case c.Status == http.StatusTooManyRequests && math.Abs(m.opens(t)-t-retryAfter(c.Exchange).Seconds()) > 2.5:
+			cost += 5
 		}
 		if counts(c.Exchange) {
 			m.take(t)
@@ -175,7 +189,11 @@ func (m *meter) fitSpent(calls []count, kinds []kind) map[string]any {
 			second = min(second, cost)
 		}
 	}
-	if least > 3 || second == least {
+	margin := 1
+	if m.kind == weightedWindows || m.kind == tokenBucket { // they open bit by bit, so one call more or less is chance
+		margin = 3
+	}
+	if least > 3 || second < least+margin {
 		return nil
 	}
 	spent := map[string]any{}

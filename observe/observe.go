@@ -96,6 +96,9 @@ func (o *Observation) Preview(target Target, budget Spend) Spend {
 	for _, q := range questions {
 		if q.find != nil && !o.has(q) && p.lacks(q) == "" {
 			all = all.Plus(q.costs)
+			if p.hasTwoKeys() {
+				all = all.Plus(q.further)
+			}
 		}
 	}
 	b := p.budget

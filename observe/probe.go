@@ -35,6 +35,8 @@ type probe struct {
 	skipped time.Duration // by which Advance has moved the target's clock
 	own     []count       // the calls by the target's key since the last quiet time
 	meter   *meter        // how the key's minute counts, once it is known
+
+	warmUpsOpen time.Time // when the limit on warm-ups opens, once it was met
 }
 
 func (o *Observation) newProbe(ctx context.Context, target Target, budget Spend) *probe {
@@ -108,7 +110,7 @@ func (p *probe) lacks(q question) string {
 	switch {
 	case p.gone != nil:
 		return "needs a target that answers"
-	case q.needs == secondKey && p.target.SecondKey == "" && !arranges:
+	case q.needs == secondKey && !p.hasTwoKeys():
 		return "needs a second key"
 	case q.needs == abilities && !arranges:
 		return "needs Target.Abilities, such as those of a fake"
@@ -117,6 +119,8 @@ func (p *probe) lacks(q question) string {
 	}
 	return ""
 }
+
+func (p *probe) hasTwoKeys() bool { return p.target.SecondKey != "" || p.target.Abilities != nil }
 
 // take makes one call, and waits for a limit that it meets. Its answer has one
 // of the statuses.
