@@ -38,8 +38,10 @@ var badFlags = []struct{ flag, want string }{
 	{"--replies=", "--replies: must be a file that can be read"},
 	{"--log=loud", "--log: must be one of auto, text, json, off"},
 	{"--plan=gold", "--plan: must be one of preview, free, pro, byok"},
-	{"--limits=none", "--limits: must be one of plan, preview, pro, byok, off"},
-	{"--windows=rolling", "--windows: must be one of fixed, sliding"},
+	{"--limits=none", "--limits: must be plan, off, one of preview, free, pro, byok, or calls in a window such as key_minute=5 with one of key_minute"},
+	{"--limits=key_minute=0", "--limits: must be plan"},
+	{"--limits=key_hour=5", "--limits: must be plan"},
+	{"--decisions=windows=rolling", "--decisions: must be answers such as windows=sliding,metadata_cap=8000: fakeserver: "},
 	{"--cold-start=-1s", "--cold-start: must be whole milliseconds from 0s to 1h"},
 	{"--cold-start=5", "--cold-start: must be whole milliseconds"},
 	{"--latency=61m", "--latency: must be whole milliseconds"},
@@ -85,17 +87,17 @@ func TestBadFlags(t *testing.T) {
 func TestFlagsReachTheOptions(t *testing.T) {
 	c, err := parse([]string{
 		"--addr=[::1]:9", "--allow-remote", "--allow-host=a, b", "--token=token-16-letters", "--key=k", "--plan=free", "--limits=off",
-		"--windows=sliding", "--cold-start=1s", "--latency=1m", "--seed=7", "--calls=8", "--state=s", "--ready-file=r", "--json", "--log=off",
+		"--decisions=windows=sliding", "--cold-start=1s", "--latency=1m", "--seed=7", "--calls=8", "--state=s", "--ready-file=r", "--json", "--log=off",
 	}, nil)
 	require.NoError(t, err)
 	assert.Equal(t, &config{addr: "[::1]:9", readyFile: "r", statePath: "s", json: true, log: "off", allowRemote: true, control: control.Options{
 		Hosts: []string{"a", "b"}, Token: "token-16-letters", Key: "k", ColdStart: time.Second, Latency: time.Minute, Seed: 7, Calls: 8,
-		Settings: control.Settings{Plan: "free", Limits: "off", Windows: "sliding"},
+		Plan: "free", Limits: "off", Decisions: "windows=sliding",
 	}}, c)
 	c, err = parse(nil, nil)
 	require.NoError(t, err)
 	assert.Equal(t, &config{addr: "127.0.0.1:8460", log: "auto", control: control.Options{
-		Seed: 1, Calls: 10_000, Settings: control.Settings{Plan: "preview", Limits: "plan", Windows: "fixed"},
+		Seed: 1, Calls: 10_000, Plan: "preview", Limits: "plan",
 	}}, c)
 }
 

@@ -114,6 +114,15 @@ func toPath(field *string) func(string) error {
 	}
 }
 
+// toOptions takes what read can read.
+func toOptions(read func(string) ([]fakeserver.Option, error), field *string) func(string) error {
+	return func(value string) error {
+		*field = value
+		_, err := read(value)
+		return err
+	}
+}
+
 func toOneOf(allowed []string, field *string) func(string) error {
 	return func(value string) error {
 		if !slices.Contains(allowed, value) {

@@ -47,7 +47,7 @@ want 'the reply' "$(call POST "$base/v1/agents/$agent/messages" '{"text":"Where 
 
 want 'a limit used up' "$(control POST "/keys/key_000001/limits/key_day/exhaust")" 204
 want 'a call refused' "$(call GET "$base/v1/agents/$agent")" 429
-want 'a day later' "$(control POST "/clock/advance" '{"duration":"24h"}')" 200
+want 'a day later' "$(control POST "/clock" '{"duration":"24h"}')" 200
 want 'a call that passes' "$(call GET "$base/v1/agents/$agent")" 200
 
-want 'what was sent' "$(control GET "/calls/await?n=1&text_containing=order")" 'Where is my order?'
+want 'what was sent' "$(control GET "/calls?timeout=5s&text_containing=order")" 'Where is my order?'

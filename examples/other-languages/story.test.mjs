@@ -28,7 +28,7 @@ test('an agent answers as scripted, and what was sent can be read', async () => 
   const sent = await service('POST', `/agents/${agent.agent_id}/messages`, { text: 'Where is my order?' });
   assert.equal(sent.body.reply_text, 'It is on its way.');
 
-  const { body } = await control('GET', '/calls/await?text_containing=order');
+  const { body } = await control('GET', '/calls?timeout=5s&text_containing=order');
   assert.equal(body.calls[0].trace_id, sent.body.trace_id);
   assert.deepEqual(JSON.parse(body.calls[0].body), { text: 'Where is my order?' });
 });
@@ -41,7 +41,7 @@ test('a limit that is used up opens again a day later', async () => {
   assert.equal(refused.body.limit_key, 'key_day');
   assert.ok(Number(refused.header.get('retry-after')) > 0);
 
-  await control('POST', '/clock/advance', { duration: '24h' });
+  await control('POST', '/clock', { duration: '24h' });
   assert.equal((await service('GET', `/agents/${agent.agent_id}`)).status, 200);
 });
 

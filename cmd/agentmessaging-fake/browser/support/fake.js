@@ -17,7 +17,7 @@ export async function startFake(t, ...args) {
 class Fake {
   async start(...args) {
     const addr = this.base ? new URL(this.base).host : '127.0.0.1:0';
-    this.process = spawn(program, ['--addr', addr, '--json', ...args], {
+    this.process = spawn(program, ['--addr', addr, '--json', '--log=off', ...args], {
       stdio: ['ignore', 'pipe', 'inherit'],
       env: { PATH: process.env.PATH }, // the flags alone decide
     });

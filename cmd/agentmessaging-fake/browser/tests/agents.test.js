@@ -34,7 +34,7 @@ test('a message that is typed is a real call', async (t) => {
   await wantText(page.getByRole('log'), /Good morning\nand welcome/);
   await eventually(page, async () => assert.equal(await box.inputValue(), ''));
   // What is typed shows, and leaves the box, before the call is made.
-  const { calls: made } = await fake.control('GET', 'calls/await?n=2');
+  const { calls: made } = await fake.control('GET', 'calls?n=2&timeout=5s');
   assert.deepEqual([made.at(-1).endpoint, made.at(-1).key], ['POST /v1/agents/{agent_id}/messages', 'key_000001']);
 });
 

@@ -114,11 +114,11 @@ test('each limit shows what is left, can be exhausted, and says when it opens', 
 test('a limit that opens in time shows it without a further call', async (t) => {
   const { fake, page } = await open(t, { hash: '#/keys', prepare: (fake) => fake.control('POST', 'keys/key_000001/limits/key_minute/exhaust') });
   await wantText(gauge(page, 'key_minute'), /shut\s+opens in/);
-  await fake.control('POST', 'clock/advance', { duration: '50s' });
+  await fake.control('POST', 'clock', { duration: '50s' });
   const { limits } = await fake.control('GET', 'keys/key_000001/limits');
   const { now } = await fake.control('GET', 'clock');
   const left = (Date.parse(limits[0].opens_at) - Date.parse(now)) / 1000;
-  await fake.control('POST', 'clock/advance', { duration: `${left - 1}s` });
+  await fake.control('POST', 'clock', { duration: `${left - 1}s` });
   await wantText(gauge(page, 'key_minute'), /60 of 60 left\s+open/);
 });
 

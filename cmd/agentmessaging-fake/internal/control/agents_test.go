@@ -48,7 +48,7 @@ func TestConversation(t *testing.T) {
 		{"text":"hi","reply_text":"yes","user_ref":"u","warnings":["w"],"time":"2020-01-01T00:00:00Z","trace_id":"t"},{"text":"<b>","reply_text":""}]}`)
 	assert.Contains(t, seeded.raw, `{"text":"hi","user_ref":"u","reply_text":"yes","warnings":["w"],"time":"2020-01-01T00:00:00Z","trace_id":"t"}`)
 	assert.Contains(t, seeded.raw, `{"text":"\u003cb\u003e","reply_text":"","time":`)
-	sent := a.must(200, "POST", "/agents/a/messages", `{"text":"more","user_ref":"v"}`)
+	sent := a.must(200, "POST", "/calls", `{"key":"key_000001","method":"POST","path":"/v1/agents/a/messages","body":"{\"text\":\"more\",\"user_ref\":\"v\"}"}`)
 	assert.JSONEq(t, `{"status":200,"body":{"reply_text":"You wrote: more","trace_id":"trace_000001"}}`, sent.raw)
 	all := a.must(200, "GET", "/agents/a/conversation", "").list("exchanges")
 	assert.Equal(t, []any{"more", "v", "trace_000001"}, pick(all[2].(map[string]any), "text", "user_ref", "trace_id"))
@@ -71,7 +71,9 @@ func TestConversation(t *testing.T) {
 func TestMessagesThatFail(t *testing.T) {
 	a := newAPI(t, control.Options{})
 	a.must(201, "POST", "/agents", `{"key":"key_000001","agent_id":"a"}`)
-	send := func() reply { return a.do("POST", "/agents/a/messages", `{"text":"x"}`) }
+	send := func() reply {
+		return a.do("POST", "/calls", `{"key":"key_000001","method":"POST","path":"/v1/agents/a/messages","body":"{\"text\":\"x\"}"}`)
+	}
 	for _, tt := range []struct{ fault, want string }{
 		{`{"kind":"raw_answer","status":502,"content_type":"text/html","body":"<h1>"}`, `{"status":502,"body":"<h1>"}`},
 		{`{"kind":"answer","status":500,"body":"{\"a\":1}"}`, `{"status":500,"body":{"a":1}}`},
@@ -87,7 +89,7 @@ func TestMessagesThatFail(t *testing.T) {
 		assert.Equal(t, "no_answer", r.text("error"))
 		a.must(204, "DELETE", "/faults/"+id, "")
 	}
-	assert.Len(t, a.must(200, "GET", "/calls?status=0", "").list("calls"), 5, "decided nothing, or broke off")
-	a.must(204, "DELETE", "/keys/key_000001", "")
+	assert.Len(t, a.must(200, "GET", "/calls?status=0", "").list("calls"), 3, "its answer did not arrive whole")
+	a.must(200, "PATCH", "/keys/key_000001", `{"revoked":true}`)
 	assert.Equal(t, 401., send().body["status"])
 }

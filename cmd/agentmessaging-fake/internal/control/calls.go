@@ -1,7 +1,6 @@
 package control
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -23,7 +22,8 @@ func (s *Server) filter(r *request) (all []fakeserver.Matcher) {
 		name    string
 		matcher func(*request, string) fakeserver.Matcher
 	}{
-		{"endpoint", byEndpoint}, {"status", byStatus}, {"key", s.byLabel}, {"search", bySearch},
+		{"endpoint", byEndpoint}, {"method", byMethod}, {"status", bySent}, {"decided", byDecided}, {"fault", byFault},
+		{"key", s.byLabel}, {"search", bySearch},
 		{"agent_id", func(_ *request, id string) fakeserver.Matcher { return fakeserver.ByAgent(id) }},
 		{"text", func(_ *request, text string) fakeserver.Matcher { return fakeserver.ByText(text) }},
 		{"text_containing", func(_ *request, part string) fakeserver.Matcher { return fakeserver.ByTextContaining(part) }},
@@ -40,20 +40,45 @@ func byEndpoint(r *request, name string) fakeserver.Matcher {
 	return fakeserver.Where(func(c fakeserver.Call) bool { return string(c.Endpoint) == name })
 }
 
-// byStatus takes a status, or a digit and xx for a class of them: of what was
-// sent, or of what the service decided. 0 also takes what broke off.
-func byStatus(r *request, text string) fakeserver.Matcher {
+// bySent takes calls whose answer arrived whole with a status; 0 takes those
+// whose answer did not.
+func bySent(r *request, text string) fakeserver.Matcher {
+	is := r.statuses("status", text)
+	return fakeserver.Where(func(c fakeserver.Call) bool {
+		if c.Sent.Broke != "" {
+			return is(0)
+		}
+		return is(c.Sent.Status)
+	})
+}
+
+// byDecided takes calls by the status that the service decided on; 0 takes those
+// that it never saw.
+func byDecided(r *request, text string) fakeserver.Matcher {
+	is := r.statuses("decided", text)
+	return fakeserver.Where(func(c fakeserver.Call) bool { return is(c.Status) })
+}
+
+// statuses reads a status, or a digit and xx for a class of them.
+func (r *request) statuses(name, text string) func(status int) bool {
 	size := 1
 	if class, is := strings.CutSuffix(text, "xx"); is {
 		text, size = class, 100
 	}
 	want, err := strconv.Atoi(text)
 	if size == 1 && (err != nil || want != 0 && (want < 100 || want > 999)) || size == 100 && (err != nil || want < 1 || want > 5) {
-		r.refuse("status", "must be a status such as 429, a class such as 4xx, or 0")
+		r.refuse(name, "must be a status such as 429, a class such as 4xx, or 0")
 	}
-	return fakeserver.Where(func(c fakeserver.Call) bool {
-		return c.Sent.Status/size == want || c.Status/size == want || want == 0 && c.Sent.Broke != ""
-	})
+	return func(status int) bool { return status/size == want }
+}
+
+func byMethod(_ *request, method string) fakeserver.Matcher {
+	return fakeserver.Where(func(c fakeserver.Call) bool { return c.Method == method })
+}
+
+// byFault takes calls in which a fault acted whose name contains the text.
+func byFault(_ *request, text string) fakeserver.Matcher {
+	return fakeserver.Where(func(c fakeserver.Call) bool { return c.Fault != "" && strings.Contains(c.Fault, text) })
 }
 
 func (s *Server) byLabel(r *request, label string) fakeserver.Matcher {
@@ -97,30 +122,29 @@ const (
 	defaultListed = 1000
 )
 
-// listCalls is GET calls.
+// listCalls is GET calls: the newest that fit. With a timeout it first waits
+// until n of them have come.
 func (s *Server) listCalls(r *request) (any, error) {
-	matchers, limit := s.filter(r), r.number("limit", defaultListed, 1, maxListed)
+	matchers, limit, n := s.filter(r), r.number("limit", defaultListed, 1, maxListed), r.number("n", 1, 1, maxListed)
+	timeout, waits := r.given("timeout")
+	if waits {
+		r.refuse("timeout", duration(maxWait)(timeout))
+	}
 	if r.flaw != nil {
 		return nil, r.flaw
+	}
+	if waits {
+		return s.awaitCalls(n, parsed(timeout), matchers), nil
 	}
 	calls := s.fake.Calls(matchers...)
 	return map[string]any{"calls": list(calls[max(0, len(calls)-limit):]), "total": len(calls), "dropped": s.fake.Admin().DroppedCalls()}, nil
 }
 
-const (
-	defaultWait = "5s"
-	maxWait     = 10 * time.Minute
-)
+const maxWait = 10 * time.Minute
 
-// awaitCalls is GET calls/await.
-func (s *Server) awaitCalls(r *request) (any, error) {
-	matchers, n, timeout := s.filter(r), r.number("n", 1, 1, maxListed), cmp.Or(r.query.Get("timeout"), defaultWait)
-	r.refuse("timeout", duration(maxWait)(timeout))
-	if r.flaw != nil {
-		return nil, r.flaw
-	}
-	return stream(func(rw http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), parsed(timeout))
+func (s *Server) awaitCalls(n int, timeout time.Duration, matchers []fakeserver.Matcher) stream {
+	return func(rw http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), timeout)
 		defer cancel()
 		defer context.AfterFunc(s.gone, cancel)()
 		calls, err := s.fake.AwaitCalls(ctx, n, matchers...)
@@ -128,8 +152,8 @@ func (s *Server) awaitCalls(r *request) (any, error) {
 			writeJSON(rw, http.StatusGatewayTimeout, map[string]any{"error": "timeout", "reason": err.Error(), "calls": list(calls)})
 			return
 		}
-		writeJSON(rw, http.StatusOK, map[string]any{"calls": list(calls)})
-	}), nil
+		writeJSON(rw, http.StatusOK, map[string]any{"calls": list(calls), "total": len(calls), "dropped": s.fake.Admin().DroppedCalls()})
+	}
 }
 
 // archive is GET calls.har.

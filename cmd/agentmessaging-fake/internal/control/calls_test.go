@@ -33,7 +33,7 @@ func TestCalls(t *testing.T) {
 	a.service(key, "PUT", "/v1/byok", `{"provider":"openai","api_key":"sk-canary-0123"}`)
 	for query, want := range map[string][]float64{
 		"": {2, 3, 4, 5, 6}, "?limit=2": {5, 6}, "?after=4": {5, 6}, "?key=missing": {5}, "?key=unknown": {4}, "?key=key_000001": {2, 3, 6},
-		"?status=401": {4, 5}, "?status=4xx": {4, 5}, "?status=2xx": {2, 3, 6}, "?status=0": nil, "?endpoint=GET%20/v1/status": {4, 5},
+		"?status=401": {4, 5}, "?status=4xx": {4, 5}, "?status=2xx": {2, 3, 6}, "?status=0": nil, "?decided=401": {4, 5}, "?method=PUT": {6}, "?fault=Lose": nil, "?endpoint=GET%20/v1/status": {4, 5},
 		"?agent_id=" + agent: {3}, "?text=hell": nil, "?before=4&after=2": {3}, "?search=HELLO+%22you%22": {3}, "?search=post+%3Cc%3E": {2}, "?search=hello+put": nil, "?text_containing=hell": {3}, "?endpoint=GET%20/v1/status&key=missing": {5},
 	} {
 		r := a.must(200, "GET", "/calls"+query, "")
@@ -63,15 +63,15 @@ func TestAwait(t *testing.T) {
 	key := a.server.Key()
 	var waiting sync.WaitGroup
 	waiting.Go(func() {
-		r := a.must(200, "GET", "/calls/await?n=2&timeout=1m&endpoint=GET%20/v1/status", "")
+		r := a.must(200, "GET", "/calls?n=2&timeout=1m&endpoint=GET%20/v1/status", "")
 		assert.Equal(t, []float64{1, 3}, r.seqs())
 	})
 	a.service(key, "GET", "/v1/status", "")
 	a.service(key, "GET", "/v1/byok", "")
 	a.service(key, "GET", "/v1/status", "")
 	waiting.Wait()
-	assert.Equal(t, []float64{1}, a.must(200, "GET", "/calls/await", "").seqs(), "one, and those that were made already count")
-	late := a.do("GET", "/calls/await?after=2&n=2&timeout=0s&key=key_000001", "")
+	assert.Equal(t, []float64{1}, a.must(200, "GET", "/calls?timeout=5s", "").seqs()[:1], "one, and those that were made already count")
+	late := a.do("GET", "/calls?after=2&n=2&timeout=0s&key=key_000001", "")
 	assert.Equal(t, 504, late.status)
 	assert.Equal(t, "timeout", late.text("error"))
 	assert.Contains(t, late.reason(), "1 of 2 calls came")
@@ -81,7 +81,7 @@ func TestAwait(t *testing.T) {
 func TestAwaitEndsWithTheProgram(t *testing.T) {
 	a := newAPI(t, control.Options{})
 	var waiting sync.WaitGroup
-	waiting.Go(func() { assert.Equal(t, 504, a.do("GET", "/calls/await?timeout=10m", "").status) })
+	waiting.Go(func() { assert.Equal(t, 504, a.do("GET", "/calls?n=1&timeout=10m", "").status) })
 	a.server.End()
 	waiting.Wait()
 }
@@ -92,13 +92,13 @@ func TestSendAgain(t *testing.T) {
 	a.service(a.server.Key(), "POST", "/v1/agents/"+agent+"/messages", `{"text":"one"}`)
 	a.service(a.server.Key(), "PUT", "/v1/byok", `{"provider":"openai","api_key":"sk-canary-0123"}`)
 	a.service("nobody", "GET", "/v1/status", "")
-	sent := a.must(200, "POST", "/calls/2/send", `{}`)
+	sent := a.must(200, "POST", "/calls", `{"seq":2}`)
 	assert.JSONEq(t, `{"status":200,"body":{"reply_text":"You wrote: one","trace_id":"trace_000005"}}`, sent.raw)
-	edited := a.must(200, "POST", "/calls/2/send", `{"body":"{\"text\":5}"}`)
+	edited := a.must(200, "POST", "/calls", `{"seq":2,"body":"{\"text\":5}"}`)
 	assert.EqualValues(t, 400, edited.body["status"])
-	a.do("POST", "/calls/3/send", `{}`).wantRefused(t, 409, "was not kept whole")
-	a.do("POST", "/calls/4/send", `{}`).wantRefused(t, 409, "key of this call is not known")
-	a.do("POST", "/calls/99/send", `{}`).wantRefused(t, 404, "seq")
+	a.do("POST", "/calls", `{"seq":3}`).wantRefused(t, 409, "was not kept whole")
+	a.do("POST", "/calls", `{"seq":4}`).wantRefused(t, 409, "no key has the label \"unknown\"")
+	a.do("POST", "/calls", `{"seq":99}`).wantRefused(t, 404, "seq")
 }
 
 // event is one server-sent event; a comment has a name of ":".
@@ -174,4 +174,15 @@ func (s *stream) kinds(n int) (all []string) {
 		all = append(all, strings.TrimSuffix(strings.TrimPrefix(e.data, `{"what":"`), `"}`))
 	}
 	return all
+}
+
+// A call of the service by the page: with a key by its label, from any address.
+func TestMakeCall(t *testing.T) {
+	a := newAPI(t, control.Options{})
+	made := a.must(200, "POST", "/calls", `{"method":"POST","path":"/v1/agents","key":"key_000001","address":"203.0.113.7","body":"{}"}`)
+	assert.JSONEq(t, `{"status":200,"body":{"agent_id":"agent_000001","status":"active","trace_id":"trace_000001"}}`, made.raw)
+	assert.EqualValues(t, 401, a.must(200, "POST", "/calls", `{"method":"GET","path":"/v1/status"}`).body["status"])
+	call := a.must(200, "GET", "/calls?n=1&timeout=5s", "").list("calls")[0].(map[string]any)
+	assert.Equal(t, []any{"203.0.113.7", "key_000001"}, pick(call, "address", "key"))
+	a.do("POST", "/calls", `{"method":"B D","path":"/v1/status"}`).wantRefused(t, 400, "path: no call can be made with it")
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,14 +29,13 @@ const (
 // and nothing where it is.
 var checks = map[string]func(string) string{
 	"plan":         oneOf(PlanNames...),
-	"limits":       oneOf(LimitNames...),
-	"windows":      oneOf(WindowNames...),
 	"endpoint":     oneOf(endpoints()...),
 	"provider":     oneOf(spec.Providers...),
 	"sms_mode":     oneOf(spec.SMSModes...),
 	"sms_status":   oneOf(spec.SMSStatuses...),
 	"reply_status": oneOf(replyStatuses()...),
 	"named":        oneOf(faultNames()...),
+	"address":      isAddress,
 	"filled":       isFilled,
 	"agent_id":     characters(1, 256),
 	"short":        characters(1, 64),
@@ -147,6 +147,13 @@ func duration(most time.Duration) func(string) string {
 		}
 		return ""
 	}
+}
+
+func isAddress(text string) string {
+	if _, err := netip.ParseAddr(text); err != nil {
+		return "must be an IP address such as 203.0.113.7"
+	}
+	return ""
 }
 
 func isFilled(text string) string {

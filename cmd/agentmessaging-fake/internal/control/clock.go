@@ -10,13 +10,26 @@ func (s *Server) clock(*request) (any, error) {
 	}{s.fake.Now(), s.fake.Admin().Advanced().String()}, nil
 }
 
+// step is the body of POST clock.
 type step struct {
-	Duration string `json:"duration" check:"required advance"`
+	Duration string    `json:"duration" check:"advance"`
+	Until    time.Time `json:"until"`
 }
 
-// advance is POST clock/advance.
+func (b step) flaw() error {
+	if (b.Duration == "") == b.Until.IsZero() {
+		return badRequest("body", "needs duration or until")
+	}
+	return nil
+}
+
+// advance is POST clock. A time that has passed leaves the clock as it is, so
+// that a client which waits in the fake's time need not ask first.
 func (s *Server) advance(body step) (any, error) {
-	d := parsed(body.Duration)
+	d := max(0, body.Until.Sub(s.fake.Now()))
+	if body.Duration != "" {
+		d = parsed(body.Duration)
+	}
 	if d > maxAdvance-s.fake.Admin().Advanced() {
 		return nil, badRequest("duration", "the clock goes at most %v forward in all", maxAdvance)
 	}

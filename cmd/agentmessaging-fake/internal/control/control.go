@@ -12,6 +12,7 @@ package control
 import (
 	"context"
 	_ "embed" // for the document
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -37,7 +38,9 @@ type Options struct {
 	Token  string   // that each call needs; "": none
 	Key    string   // text of the first key; "": amk_fake_000001
 
-	Settings  Settings
+	Plan      string // of the first key; "": preview
+	Limits    string // as LimitOptions reads them
+	Decisions string // as DecisionOptions reads them
 	ColdStart time.Duration
 	Latency   time.Duration             // of every call, until the fault is removed
 	Seed      uint64                    // of rules with a chance and without a seed
@@ -79,7 +82,11 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("replies: %w", err)
 	}
-	fake, err := fakeserver.Open(o.fakeOptions()...)
+	opts, err := o.fakeOptions()
+	if err != nil {
+		return nil, err
+	}
+	fake, err := fakeserver.Open(opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -148,8 +155,7 @@ func (s *Server) info(*request) (any, error) {
 		StartedAt time.Time `json:"started_at"`
 		Remote    bool      `json:"remote"`
 		Key       string    `json:"key,omitempty"`
-		Settings
-	}{s.options.Version, s.options.BaseURL, s.started, s.options.Remote, key, s.options.Settings.filled()}, nil
+	}{s.options.Version, s.options.BaseURL, s.started, s.options.Remote, key}, nil
 }
 
 type pause struct {
@@ -165,6 +171,22 @@ func (s *Server) refuseConnections(body pause) (any, error) {
 		return nil, conflict("%v", err)
 	}
 	return nil, nil
+}
+
+// decisions is GET decisions.
+func (s *Server) decisions(*request) (any, error) {
+	type view struct {
+		ID       string          `json:"id"`
+		Question string          `json:"question"`
+		Answer   json.RawMessage `json:"answer"`
+		Default  json.RawMessage `json:"default"`
+		Observed bool            `json:"observed"`
+	}
+	views := []view{}
+	for _, d := range s.fake.Decisions() {
+		views = append(views, view{d.ID, d.Question, json.RawMessage(d.Answer), json.RawMessage(d.Default), d.Observed})
+	}
+	return map[string]any{"decisions": views}, nil
 }
 
 // document is GET openapi.yaml.

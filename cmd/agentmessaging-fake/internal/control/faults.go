@@ -185,7 +185,13 @@ func (s *Server) inject(made newFault, matchers ...fakeserver.Matcher) any {
 	}
 	open()
 	view := func(id string) any { return faultView{id, fault.String(), made, in.Hits()} }
-	return s.faults.add(item{view: view, remove: in.Remove})
+	return s.faults.add(item{view: view, unmet: func() bool { return made.unmet(in.Hits()) }, remove: in.Remove})
+}
+
+// removeFaults is DELETE faults.
+func (s *Server) removeFaults(*request) (any, error) {
+	s.faults.clear()
+	return nil, nil
 }
 
 // removeFault is DELETE faults/{id}.

@@ -52,7 +52,7 @@ func TestToken(t *testing.T) {
 	} {
 		assert.Equal(t, want, a.do("GET", "/info", "", header).status, header)
 	}
-	assert.Regexp(t, `^{"version":"","base_url":"","started_at":"20[^"]+","remote":false,"key":"amk_fake_000001","plan":"preview","limits":"plan","windows":"fixed"}\s$`, a.do("GET", "/info", "", "Authorization: Bearer "+token).raw)
+	assert.Regexp(t, `^{"version":"","base_url":"","started_at":"20[^"]+","remote":false,"key":"amk_fake_000001"}\s$`, a.do("GET", "/info", "", "Authorization: Bearer "+token).raw)
 	refused := a.do("GET", "/info", "")
 	refused.wantRefused(t, 401, "Bearer, a space, and the token")
 	assert.Equal(t, "Bearer", refused.header.Get("WWW-Authenticate"))
@@ -122,7 +122,7 @@ func TestNotFound(t *testing.T) {
 		{"GET", "/info/", "no route has this path"},
 		{"GET", "//info", "no route has this path"},
 		{"GET", "/keys/key_000002/limits", "no key has this label, such as key_000001; GET keys lists them"},
-		{"DELETE", "/keys/amk_fake_000001", "no key"},
+		{"PATCH", "/keys/amk_fake_000001", "no key"},
 		{"POST", "/keys/key_000001/limits/key_hour/exhaust", "no limit has this key; the limit keys are key_minute, ip_minute"},
 		{"GET", "/agents/x", "no agent"},
 		{"PUT", "/agents/x/sms", "no agent"},

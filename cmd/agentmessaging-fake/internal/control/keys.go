@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
@@ -86,27 +85,34 @@ func (s *Server) issueKey(body newKey) (any, error) {
 	}{k.Label, text, string(k.Plan), k.Dashboard}, nil
 }
 
-type newPlan struct {
-	Plan string `json:"plan" check:"required plan"`
+// keyChange is the body of PATCH keys/{key}; what is left out stays as it is.
+type keyChange struct {
+	Plan    string `json:"plan" check:"plan"`
+	Revoked *bool  `json:"revoked"`
+}
+
+func (b keyChange) flaw() error {
+	if b.Plan == "" && b.Revoked == nil {
+		return badRequest("body", "needs plan or revoked")
+	}
+	return nil
 }
 
 // change is PATCH keys/{key}.
-func (k key) change(body newPlan) (any, error) {
-	k.Plan = fakeserver.Plan(body.Plan)
-	k.fake.SetPlan(k.text, k.Plan)
+func (k key) change(body keyChange) (any, error) {
+	if body.Plan != "" {
+		k.Plan = fakeserver.Plan(body.Plan)
+		k.fake.SetPlan(k.text, k.Plan)
+	}
+	if body.Revoked != nil {
+		k.Revoked = *body.Revoked
+		act := k.fake.ReinstateKey
+		if k.Revoked {
+			act = k.fake.RevokeKey
+		}
+		act(k.text)
+	}
 	return viewOfKey(k.KeyInfo), nil
-}
-
-// revoke is DELETE keys/{key}.
-func (k key) revoke(*request) (any, error) {
-	k.fake.RevokeKey(k.text)
-	return nil, nil
-}
-
-// reinstate is POST keys/{key}/reinstate.
-func (k key) reinstate(*request) (any, error) {
-	k.fake.ReinstateKey(k.text)
-	return nil, nil
 }
 
 type limitView struct {
@@ -124,11 +130,10 @@ func (k key) limits(r *request) (any, error) {
 	if !asked {
 		address = cmp.Or(k.Address, "127.0.0.1")
 	}
-	ip, err := netip.ParseAddr(address)
-	if err != nil {
-		return nil, badRequest("address", "must be an IP address such as 203.0.113.7")
+	if r.refuse("address", isAddress(address)); r.flaw != nil {
+		return nil, r.flaw
 	}
-	address = ip.Unmap().WithZone("").String()
+	address = netip.MustParseAddr(address).Unmap().WithZone("").String()
 	views := []limitView{}
 	for i, l := range k.fake.Admin().LimitsFrom(k.text, address) {
 		views = append(views, viewOfLimit(l, spec.Limits[i].Window))
@@ -153,12 +158,8 @@ func viewOfLimit(l fakeserver.LimitState, window time.Duration) limitView {
 
 // exhaust is POST keys/{key}/limits/{limit_key}/exhaust.
 func (k key) exhaust(r *request) (any, error) {
-	var all []string
-	for _, l := range spec.Limits {
-		all = append(all, string(l.Key))
-	}
-	if !slices.Contains(all, r.param("limit_key")) {
-		return nil, notFound("no limit has this key; the limit keys are " + strings.Join(all, ", "))
+	if !slices.Contains(limitNames(), r.param("limit_key")) {
+		return nil, notFound("no limit has this key; the limit keys are " + listed(limitNames()))
 	}
 	k.fake.Exhaust(k.text, fakeserver.Limit(r.param("limit_key")))
 	return nil, nil

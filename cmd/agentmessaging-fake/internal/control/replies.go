@@ -88,7 +88,13 @@ func (s *Server) addScript(made newScript) (any, error) {
 	apply(sc, made.turns, s.options.Seed)
 	open()
 	view := func(id string) any { return scriptView{id, made, sc.Hits()} }
-	return s.scripts.add(item{view: view, remove: sc.Remove}), nil
+	return s.scripts.add(item{view: view, unmet: func() bool { return made.unmet(sc.Hits()) }, remove: sc.Remove}), nil
+}
+
+// removeScripts is DELETE replies.
+func (s *Server) removeScripts(*request) (any, error) {
+	s.scripts.clear()
+	return nil, nil
 }
 
 // removeScript is DELETE replies/{id}.

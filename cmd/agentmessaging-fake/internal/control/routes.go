@@ -22,7 +22,7 @@ const (
 	root    = "/_fake/v1"
 	aKey    = root + "/keys/{key}"
 	anAgent = root + "/agents/{agent_id}"
-	filter  = "endpoint status key agent_id text text_containing search after before"
+	filter  = "endpoint method status decided fault key agent_id text text_containing search after before"
 )
 
 // routes are in the order of openapi.yaml. They are read only.
@@ -37,8 +37,6 @@ var routes = []route{
 	{"GET", root + "/keys", "", 200, "", locked((*Server).listKeys)},
 	{"POST", root + "/keys", "", 201, "keys", locked(with((*Server).issueKey))},
 	{"PATCH", aKey, "", 200, "keys", ofKey(with(key.change))},
-	{"DELETE", aKey, "", 204, "keys", ofKey(key.revoke)},
-	{"POST", aKey + "/reinstate", "", 204, "keys", ofKey(key.reinstate)},
 	{"GET", aKey + "/limits", "address", 200, "", ofKey(key.limits)},
 	{"POST", aKey + "/limits/{limit_key}/exhaust", "", 204, "limits", ofKey(key.exhaust)},
 	{"GET", aKey + "/byok", "", 200, "", ofKey(key.byok)},
@@ -51,22 +49,24 @@ var routes = []route{
 	{"DELETE", anAgent, "", 204, "agents", ofAgent(agent.remove)},
 	{"GET", anAgent + "/conversation", "limit after", 200, "", ofAgent(agent.conversation)},
 	{"POST", anAgent + "/conversation", "", 201, "agents", ofAgent(with(agent.addExchanges))},
-	{"POST", anAgent + "/messages", "", 200, "", ofAgent(with(agent.sendMessage))},
 	{"PUT", anAgent + "/sms", "", 200, "agents", ofAgent(with(agent.setSMS))},
-	{"GET", root + "/calls", filter + " limit", 200, "", locked((*Server).listCalls)},
-	{"GET", root + "/calls/await", filter + " n timeout", 200, "", locked((*Server).awaitCalls)},
+	{"GET", root + "/calls", filter + " limit n timeout", 200, "", locked((*Server).listCalls)},
+	{"POST", root + "/calls", "", 200, "", locked(with((*Server).makeCall))},
 	{"GET", root + "/calls/stream", "after", 200, "", locked((*Server).streamCalls)},
-	{"POST", root + "/calls/{seq}/send", "", 200, "", locked((*Server).sendAgain)},
 	{"GET", root + "/calls.har", "", 200, "", locked((*Server).archive)},
 	{"GET", root + "/replies", "", 200, "", locked((*Server).listScripts)},
 	{"POST", root + "/replies", "", 201, "replies", locked(with((*Server).addScript))},
+	{"DELETE", root + "/replies", "", 204, "replies", locked((*Server).removeScripts)},
 	{"DELETE", root + "/replies/{id}", "", 204, "replies", locked((*Server).removeScript)},
 	{"GET", root + "/faults", "", 200, "", locked((*Server).listFaults)},
 	{"GET", root + "/fitting-faults", "endpoint", 200, "", locked((*Server).listFitting)},
 	{"POST", root + "/faults", "", 201, "faults", locked(with((*Server).addFault))},
+	{"DELETE", root + "/faults", "", 204, "faults", locked((*Server).removeFaults)},
 	{"DELETE", root + "/faults/{id}", "", 204, "faults", locked((*Server).removeFault)},
+	{"GET", root + "/verify", "", 200, "", locked((*Server).verify)},
+	{"GET", root + "/decisions", "", 200, "", locked((*Server).decisions)},
 	{"GET", root + "/clock", "", 200, "", locked((*Server).clock)},
-	{"POST", root + "/clock/advance", "", 200, "clock", locked(with((*Server).advance))},
+	{"POST", root + "/clock", "", 200, "clock", locked(with((*Server).advance))},
 }
 
 // Routes lists method and path template of each route, for the test that

@@ -20,6 +20,7 @@ type kept struct {
 type item struct {
 	id     string
 	view   func(id string) any
+	unmet  func() bool // it is required, and has not acted as often as it should
 	remove func()
 }
 
@@ -49,6 +50,14 @@ func (k *kept) drop(r *request) (any, error) {
 	return nil, nil
 }
 
+// clear takes out all of them.
+func (k *kept) clear() {
+	for _, one := range k.list {
+		one.remove()
+	}
+	k.list = nil
+}
+
 // shown is all of it, under a name.
 func (k *kept) shown(name string) (any, error) {
 	views := []any{}
@@ -58,13 +67,29 @@ func (k *kept) shown(name string) (any, error) {
 	return map[string]any{name: views}, nil
 }
 
+// verify is GET verify: the rules that are required and have not acted.
+func (s *Server) verify(*request) (any, error) {
+	unmet := []any{}
+	for _, one := range append(slices.Clone(s.scripts.list), s.faults.list...) {
+		if one.unmet() {
+			unmet = append(unmet, one.view(one.id))
+		}
+	}
+	return map[string]any{"met": len(unmet) == 0, "unmet": unmet}, nil
+}
+
 // turns say at which of the calls that match a rule acts.
 type turns struct {
 	Times  int      `json:"times,omitempty" check:"turns"`
 	Nth    int      `json:"nth,omitempty" check:"turns"`
 	Chance *float64 `json:"chance,omitempty" check:"chance"`
 	Seed   *int64   `json:"seed,omitempty" check:"seed"`
+	// Required makes GET verify list the rule until it has acted: Times times, or
+	// once where there is no Times.
+	Required bool `json:"required,omitempty"`
 }
+
+func (t turns) unmet(hits int) bool { return t.Required && hits < max(1, t.Times) }
 
 func (t turns) flaw() error {
 	if t.Seed != nil && t.Chance == nil {

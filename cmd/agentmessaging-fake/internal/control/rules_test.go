@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -43,7 +44,7 @@ func TestReplies(t *testing.T) {
 
 // The same seed makes the same decisions. Without one, the program's seed counts.
 func TestChance(t *testing.T) {
-	a := newAPI(t, control.Options{Seed: 7, Settings: control.Settings{Limits: "off"}})
+	a := newAPI(t, control.Options{Seed: 7, Limits: "off"})
 	falls := func(seed string) (all []int) {
 		id := a.must(201, "POST", "/faults", `{"fault":{"kind":"answer","status":503},"chance":0.5`+seed+`}`).text("id")
 		for range 20 {
@@ -116,9 +117,56 @@ func TestTooManyRules(t *testing.T) {
 
 func TestClock(t *testing.T) {
 	a := newAPI(t, control.Options{})
-	assert.Equal(t, "1.5s", a.must(200, "POST", "/clock/advance", `{"duration":"1500ms"}`).body["advanced"])
-	assert.Equal(t, "1m31.5s", a.must(200, "POST", "/clock/advance", `{"duration":"1m30s"}`).body["advanced"])
-	a.must(200, "POST", "/clock/advance", `{"duration":"875999h"}`)
-	a.do("POST", "/clock/advance", `{"duration":"1h"}`).wantRefused(t, 400, "duration: the clock goes at most")
+	assert.Equal(t, "1.5s", a.must(200, "POST", "/clock", `{"duration":"1500ms"}`).body["advanced"])
+	assert.Equal(t, "1m31.5s", a.must(200, "POST", "/clock", `{"duration":"1m30s"}`).body["advanced"])
+	a.must(200, "POST", "/clock", `{"duration":"875999h"}`)
+	a.do("POST", "/clock", `{"duration":"1h"}`).wantRefused(t, 400, "duration: the clock goes at most")
 	assert.Contains(t, a.must(200, "GET", "/clock", "").text("now"), "21", "a hundred years on, JSON still holds the year")
+}
+
+func TestUntil(t *testing.T) {
+	a := newAPI(t, control.Options{})
+	var now time.Time
+	require.NoError(t, now.UnmarshalText([]byte(a.must(200, "GET", "/clock", "").text("now"))))
+	a.must(200, "POST", "/clock", `{"until":"`+now.Add(time.Hour).Format(time.RFC3339)+`"}`)
+	assert.Regexp(t, "^(59m5|1h0m0)", a.must(200, "POST", "/clock", `{"until":"2020-01-01T00:00:00Z"}`).text("advanced"), "the clock does not go back")
+}
+
+func TestVerify(t *testing.T) {
+	a := newAPI(t, control.Options{})
+	assert.JSONEq(t, `{"met":true,"unmet":[]}`, a.must(200, "GET", "/verify", "").raw)
+	a.must(201, "POST", "/faults", `{"fault":{"kind":"answer","status":503},"times":2,"required":true}`)
+	a.must(201, "POST", "/replies", `{"replies":[{"text":"a"}],"required":true}`)
+	a.must(201, "POST", "/replies", `{"replies":[{"text":"b"}]}`)
+	unmet := func() string {
+		r := a.must(200, "GET", "/verify", "")
+		assert.Equal(t, len(r.list("unmet")) == 0, r.body["met"])
+		ids := ""
+		for _, one := range r.list("unmet") {
+			ids += one.(map[string]any)["id"].(string) + " "
+		}
+		return ids
+	}
+	assert.Equal(t, "reply_000001 fault_000001 ", unmet())
+	a.service(a.server.Key(), "GET", "/v1/status", "")
+	assert.Equal(t, "reply_000001 fault_000001 ", unmet(), "once of two times")
+	a.service(a.server.Key(), "GET", "/v1/status", "")
+	assert.Equal(t, "reply_000001 ", unmet())
+	a.must(204, "DELETE", "/replies", "")
+	a.must(204, "DELETE", "/faults", "")
+	assert.Empty(t, unmet())
+	assert.Empty(t, a.must(200, "GET", "/faults", "").list("faults"))
+}
+
+func TestDecisions(t *testing.T) {
+	like := `{"format":1,"decisions":{"metadata_cap":{"answer":100}}}`
+	a := newAPI(t, control.Options{Like: []byte(like), Decisions: "windows=sliding", Limits: "key_minute=5"})
+	found := map[any][]any{}
+	for _, d := range a.must(200, "GET", "/decisions", "").list("decisions") {
+		d := d.(map[string]any)
+		found[d["id"]] = pick(d, "answer", "default", "observed")
+	}
+	assert.Equal(t, []any{"sliding", "fixed", false}, found["windows"])
+	assert.Equal(t, []any{100., 4096., true}, found["metadata_cap"])
+	assert.Contains(t, a.must(200, "GET", "/keys/key_000001/limits", "").raw, `{"limit_key":"key_minute","max":5,`)
 }

@@ -14,7 +14,7 @@ import (
 
 func TestReset(t *testing.T) {
 	a := newAPI(t, control.Options{
-		Settings: control.Settings{Plan: "pro"}, Latency: 1e6,
+		Plan: "pro", Latency: 1e6,
 		Replies: []byte(`[{"replies":[{"text":"from the file"}]}]`),
 	})
 	key := a.server.Key()
@@ -23,7 +23,7 @@ func TestReset(t *testing.T) {
 	a.must(201, "POST", "/faults", `{"fault":{"kind":"hang"}}`)
 	a.must(201, "POST", "/replies", `{"replies":[{"text":"mine"}]}`)
 	a.must(200, "PATCH", "/keys/key_000001", `{"plan":"free"}`)
-	a.must(200, "POST", "/clock/advance", `{"duration":"1m"}`)
+	a.must(200, "POST", "/clock", `{"duration":"1m"}`)
 	a.must(204, "POST", "/reset", "")
 	assert.Equal(t, 401, a.service(second, "GET", "/v1/status", "").status)
 	assert.Equal(t, 404, a.service(key, "GET", "/v1/agents/"+agent, "").status)
@@ -40,12 +40,12 @@ func TestLimitsOfTheOptions(t *testing.T) {
 	for limits, want := range map[string]string{
 		"plan": `"max":300`, "preview": fmt.Sprintf(`"max":%d`, spec.Limits[0].Max), "pro": `"max":300`, "byok": `"max":600`, "off": `"max":null,"used":0,"left":null`,
 	} {
-		a := newAPI(t, control.Options{Settings: control.Settings{Plan: "pro", Limits: limits}})
+		a := newAPI(t, control.Options{Plan: "pro", Limits: limits})
 		r := a.must(200, "GET", "/keys/key_000001/limits", "")
 		assert.Contains(t, r.raw, `{"limit_key":"key_minute",`+want, limits)
 		require.Len(t, r.list("limits"), 7)
 	}
-	a := newAPI(t, control.Options{Settings: control.Settings{Limits: "off"}})
+	a := newAPI(t, control.Options{Limits: "off"})
 	a.must(204, "POST", "/keys/key_000001/limits/warmup_key_hour/exhaust", "")
 	last := a.must(200, "GET", "/keys/key_000001/limits", "").list("limits")[6].(map[string]any)
 	assert.Equal(t, 0., last["left"])
@@ -67,7 +67,7 @@ func TestOptionsRefused(t *testing.T) {
 
 // Many acts at once, among them resets: no panic.
 func TestActsAtOnce(t *testing.T) {
-	a := newAPI(t, control.Options{Settings: control.Settings{Limits: "off"}})
+	a := newAPI(t, control.Options{Limits: "off"})
 	acts := []func(){
 		func() { a.service(a.server.Key(), "POST", "/v1/agents", "{}") },
 	}
@@ -75,16 +75,16 @@ func TestActsAtOnce(t *testing.T) {
 		{"POST", "/reset", ""},
 		{"POST", "/keys", `{}`},
 		{"PATCH", "/keys/key_000002", `{"plan":"pro"}`},
-		{"DELETE", "/keys/key_000003", ""},
+		{"PATCH", "/keys/key_000003", `{"revoked":true}`},
 		{"POST", "/agents", `{"key":"key_000001","agent_id":"agent_000001"}`},
-		{"POST", "/agents/agent_000001/messages", `{"text":"x"}`},
+		{"POST", "/calls", `{"key":"key_000001","method":"POST","path":"/v1/agents/agent_000001/messages","body":"{\"text\":\"x\"}"}`},
 		{"PUT", "/agents/agent_000002/sms", `{"status":"pending"}`},
 		{"POST", "/agents/agent_000001/conversation", `{"exchanges":[{"text":"a","reply_text":"b"}]}`},
 		{"POST", "/faults", `{"fault":{"kind":"answer","status":503},"chance":0.5}`},
 		{"DELETE", "/faults/fault_000001", ""},
 		{"GET", "/agents", ""},
 		{"GET", "/keys/key_000002/limits", ""},
-		{"GET", "/calls/await?timeout=1ms", ""},
+		{"GET", "/calls?timeout=1ms", ""},
 	} {
 		acts = append(acts, func() { a.do(act[0], act[1], act[2]) })
 	}

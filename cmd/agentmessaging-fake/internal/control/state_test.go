@@ -24,7 +24,7 @@ func TestState(t *testing.T) {
 	a.service("cnry-service-key", "PUT", "/v1/byok", `{"provider":"openai","api_key":"cnry-provider-key","label":"<l>"}`)
 	agent := a.service("cnry-service-key", "POST", "/v1/agents", "{}").text("agent_id")
 	a.service("cnry-service-key", "POST", "/v1/agents/"+agent+"/messages", `{"text":"<hello>"}`)
-	a.must(200, "POST", "/clock/advance", `{"duration":"1m"}`)
+	a.must(200, "POST", "/clock", `{"duration":"1m"}`)
 	file := written(t, a.server)
 	assert.Equal(t, file, a.must(200, "GET", "/state", "").raw)
 	assert.Contains(t, file, `"text":"<hello>"`)
@@ -32,7 +32,7 @@ func TestState(t *testing.T) {
 		assert.NotContains(t, file, secret)
 	}
 
-	b := newAPI(t, control.Options{Settings: control.Settings{Limits: "off"}})
+	b := newAPI(t, control.Options{Limits: "off"})
 	for _, read := range []func(){
 		func() { require.NoError(t, b.server.ReadState(strings.NewReader(file))) },
 		func() { b.must(204, "POST", "/reset", ""); b.must(204, "PUT", "/state", file) },

@@ -25,7 +25,7 @@ func newStreams(t *testing.T, o control.Options) (a api, base string) {
 var changes = []struct{ method, path, body, want string }{
 	{"POST", "/keys", `{}`, "keys"},
 	{"PATCH", "/keys/key_000002", `{"plan":"pro"}`, "keys"},
-	{"DELETE", "/keys/key_000002", ``, "keys"},
+	{"PATCH", "/keys/key_000002", `{"revoked":true}`, "keys"},
 	{"POST", "/agents", `{"key":"key_000001","agent_id":"a"}`, "agents"},
 	{"POST", "/agents/a/conversation", `{"exchanges":[{"text":"a","reply_text":"b"}]}`, "agents"},
 	{"PUT", "/agents/a/sms", `{"status":"pending"}`, "agents"},
@@ -33,7 +33,7 @@ var changes = []struct{ method, path, body, want string }{
 	{"DELETE", "/faults/fault_000001", ``, "faults"},
 	{"POST", "/replies", `{"replies":[{"text":"a"}]}`, "replies"},
 	{"DELETE", "/replies/reply_000001", ``, "replies"},
-	{"POST", "/clock/advance", `{"duration":"1s"}`, "clock"},
+	{"POST", "/clock", `{"duration":"1s"}`, "clock"},
 	{"PUT", "/byok", `{"available":true}`, "byok"},
 	{"PUT", "/keys/key_000001/byok", `{"provider":"openai","api_key":"k"}`, "byok"},
 	{"POST", "/keys/key_000001/limits/key_day/exhaust", ``, "limits"},
@@ -98,7 +98,7 @@ func TestStreamCatchesUp(t *testing.T) {
 
 // A reader that takes nothing keeps nobody waiting, and learns how many calls it missed.
 func TestSlowReader(t *testing.T) {
-	a, base := newStreams(t, control.Options{Calls: 10, Settings: control.Settings{Limits: "off"}})
+	a, base := newStreams(t, control.Options{Calls: 10, Limits: "off"})
 	a.must(201, "POST", "/agents", `{"key":"key_000001","agent_id":"a"}`)
 	s := a.open(base, "/calls/stream")
 	text := strings.Repeat("x", 4000)

@@ -107,7 +107,7 @@ function Header({ lines }) {
 function Again({ call }) {
   const send = (given) =>
     act('', async () => {
-      const { status } = await control('POST', ['calls', call.seq, 'send'], given);
+      const { status } = await control('POST', ['calls'], { seq: call.seq, ...given });
       notice('done', `Sent again: the service answered ${status}.`);
     });
   return [

@@ -72,7 +72,8 @@ class Exchange extends Component {
   }
 }
 
-function Composer({ agent: { agent_id: id } }) {
+function Composer({ agent }) {
+  const id = agent.agent_id;
   const type = (value) => change({ drafts: { ...state.drafts, [id]: value } });
   const sending = (words) => change({ sending: { ...state.sending, [id]: words } });
   const sendDraft = async (event) => {
@@ -82,7 +83,7 @@ function Composer({ agent: { agent_id: id } }) {
     if (words.trim() === '') return;
     type('');
     sending(words); // it shows before the agent has answered it
-    const sent = await send(id, words);
+    const sent = await send(agent, words);
     sending(undefined);
     if (!sent) type(words);
   };
@@ -99,9 +100,9 @@ function Composer({ agent: { agent_id: id } }) {
 
 // send answers undefined where the message was not accepted, so that what was
 // typed comes back.
-function send(agentID, words) {
+function send(agent, words) {
   return act('', async () => {
-    const { status, body } = await control('POST', ['agents', agentID, 'messages'], { text: words });
+    const { status, body } = await control('POST', ['calls'], { method: 'POST', path: `/v1/agents/${encodeURIComponent(agent.agent_id)}/messages`, key: agent.key, body: JSON.stringify({ text: words }) });
     if (status !== 200) throw new Failure(status, '', refusal(status, body));
   });
 }

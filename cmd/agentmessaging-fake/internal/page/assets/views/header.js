@@ -50,7 +50,7 @@ function Clock() {
 }
 
 function advance(duration, label) {
-  act(`The clock moved ${label}. It cannot go back, so there is no undo.`, () => control('POST', ['clock', 'advance'], { duration }));
+  act(`The clock moved ${label}. It cannot go back, so there is no undo.`, () => control('POST', ['clock'], { duration }));
 }
 
 function askReset() {

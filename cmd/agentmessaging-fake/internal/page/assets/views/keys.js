@@ -114,11 +114,11 @@ async function changePlan(k, chosen) {
 }
 
 function revoke(k) {
-  act(`${k.label} is revoked: calls with it are answered 401.`, () => control('DELETE', ['keys', k.label]));
+  act(`${k.label} is revoked: calls with it are answered 401.`, () => control('PATCH', ['keys', k.label], { revoked: true }));
 }
 
 function reinstate(k) {
-  act(`${k.label} is valid again.`, () => control('POST', ['keys', k.label, 'reinstate']));
+  act(`${k.label} is valid again.`, () => control('PATCH', ['keys', k.label], { revoked: false }));
 }
 
 function none() {
