@@ -74,8 +74,10 @@ func (p *permits) askLimiter(ctx context.Context, number int) (limitKey string, 
 		Method: p.endpoint.Method, Path: p.endpoint.Path, Number: number, SetsBYOK: p.setsBYOK,
 		MaxWait: p.client.retry.MaxWait, Clock: p.client.clock,
 	})
-	switch {
-	case err == nil && isNil(permit):
+	switch none := isNil(permit); {
+	case err != nil && !none:
+		permit.Done(AttemptOutcome{}) // it is not used
+	case none && err == nil:
 		err = errors.New("the limiter returned neither a permit nor an error")
 	case err == nil:
 		p.permit = permit

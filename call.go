@@ -196,6 +196,9 @@ func (c *call) send(ctx context.Context, r *http.Request) {
 		delete(r.Header, "Cookie") // http.Client adds them anew to each attempt
 	}
 	a, began := &c.last, time.Now()
+	if a.Err = ctx.Err(); a.Err != nil {
+		return // it ended while the attempt waited, or an observer ended it: nothing was sent
+	}
 	a.Sent = true // unless Send knows better
 	a.Answer = c.client.sender.Send(ctx, exchange.Request{
 		Method: r.Method, URL: r.URL, Host: r.Host, Header: header, Body: c.payload, Timeout: c.attemptTimeout(),

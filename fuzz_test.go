@@ -3,12 +3,15 @@ package agentmessaging_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/clienttest"
@@ -36,33 +39,72 @@ func answerBodies(f *testing.F) []string {
 	return bodies
 }
 
-// FuzzAnswer: whatever an answer holds, each endpoint sends once, returns a
-// result or one of the error types, and shows no key. A status stands.
+// described holds, for each endpoint, whether a body is a success of it: what the
+// result cannot do without is there, by its exact name, once and of its type.
+var described = map[string]func(map[string]any) bool{
+	"Status": func(m map[string]any) bool { return isA[bool](m["ok"]) },
+	"WarmUp": func(m map[string]any) bool { return isA[bool](m["ok"]) && isA[bool](m["warmed"]) },
+	"GetBYOK": func(m map[string]any) bool {
+		byok, has := m["byok"]
+		return has && (byok == nil || isA[map[string]any](byok))
+	},
+	"SetBYOK":     func(m map[string]any) bool { return m["ok"] == true && isA[map[string]any](m["byok"]) },
+	"ClearBYOK":   func(m map[string]any) bool { return m["ok"] == true },
+	"CreateAgent": func(m map[string]any) bool { return isA[string](m["agent_id"]) && m["agent_id"] != "" },
+	"GetAgent":    func(m map[string]any) bool { return isA[string](m["agent_id"]) && m["agent_id"] != "" },
+	"SendMessage": func(m map[string]any) bool { return isA[string](m["reply_text"]) },
+	"EnableSMS":   func(m map[string]any) bool { return isA[string](m["status"]) && m["status"] != "" },
+}
+
+func isA[T any](v any) bool { _, ok := v.(T); return ok }
+
+// FuzzAnswer: whatever answer comes, and wherever it is cut, each endpoint sends
+// once and returns a result that the document describes, or one of the error types.
+// No error and no CallInfo shows a secret. A status stays as it came.
 func FuzzAnswer(f *testing.F) {
 	bodies := answerBodies(f)
-	for i := range clienttest.Calls {
-		for _, body := range bodies {
-			f.Add(i, 200, body, "", "")
-			f.Add(i, []int{302, 400, 418, 429, 503}[i%5], body, "1e309", "%zz")
+	for i, body := range bodies {
+		for endpoint := range clienttest.Calls {
+			f.Add(endpoint, 200, "", body, -1)
 		}
+		f.Add(i, 200, "", body, len(body)/2)
+		f.Add(i, []int{302, 400, 418, 429, 503}[i%5], "Retry-After: 1e309\nLocation: %zz\nX: "+clienttest.Key, body, i-1)
 	}
-	f.Fuzz(func(t *testing.T, endpoint, status int, body, retryAfter, location string) {
+	f.Fuzz(func(t *testing.T, endpoint, status int, header, body string, cut int) {
 		status = 200 + int(uint(status-200)%400)
-		header := http.Header{"Retry-After": {retryAfter}, "Location": {location}}
-		transport := answering(answer{Status: status, Body: body, Header: header})
+		a := answer{Status: status, Body: body, Header: http.Header{}}
+		for line := range strings.SplitSeq(header, "\n") {
+			name, value, _ := strings.Cut(line, ": ")
+			a.Header[name] = append(a.Header[name], value)
+		}
+		whole := cut < 0 || cut >= len(body)
+		if !whole {
+			a.Reader = func() io.Reader {
+				return io.MultiReader(strings.NewReader(body[:cut]), iotest.ErrReader(io.ErrUnexpectedEOF))
+			}
+		}
+		var info agentmessaging.CallInfo
+		transport := answering(a)
 		call := clienttest.Calls[uint(endpoint)%uint(len(clienttest.Calls))]
-		err := call.Do(t.Context(), newClient(t, transport, clienttest.Once))
+		err := call.Do(agentmessaging.WithCallInfo(t.Context(), &info), newClient(t, transport, clienttest.Once))
 		clienttest.HoldsLaws(t, err, clienttest.Key)
 		if len(transport.Sent()) != 1 {
 			t.Errorf("%d requests", len(transport.Sent()))
+		}
+		if shown := fmt.Sprint(info.Header, info.TraceID); strings.Contains(shown, clienttest.Key) {
+			t.Fatalf("CallInfo shows the key: %s", shown)
 		}
 		var failure *agentmessaging.Error
 		if errors.As(err, &failure) {
 			if text, _ := json.Marshal(failure); failure.StatusCode != status || failure.RetryAfter < 0 || strings.Contains(string(text), clienttest.Key) {
 				t.Fatalf("after %d: %s", status, text)
 			}
-		} else if err != nil || status > 299 {
-			t.Fatalf("after %d: %T %v", status, err, err)
+			return
+		}
+		var members map[string]any
+		_ = json.Unmarshal([]byte(strings.TrimPrefix(body, "\ufeff")), &members)
+		if err != nil || status > 299 || !whole || !described[call.Name](members) {
+			t.Fatalf("after %d %q: %T %v", status, body, err, err)
 		}
 	})
 }
