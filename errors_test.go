@@ -1,6 +1,7 @@
 package agentmessaging_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -162,6 +164,76 @@ func TestOutcomeUnknown(t *testing.T) {
 	assert.EqualError(t, err, prefix+"unexpected EOF")
 	assert.False(t, errors.As(err, new(*agentmessaging.Error)), "there was no answer")
 }
+
+// TestVerdicts of attempts at a POST, and how each answer was missed.
+func TestVerdicts(t *testing.T) {
+	const done, notDone, unknown = agentmessaging.VerdictDone, agentmessaging.VerdictNotDone, agentmessaging.VerdictUnknown
+	hang := answer{Before: func(req *http.Request) { <-req.Context().Done() }, Err: context.DeadlineExceeded}
+	for _, tt := range []struct {
+		answer  answer
+		verdict agentmessaging.Verdict
+		missed  agentmessaging.Missed // "": it was not
+	}{
+		{clienttest.OK, done, ""},
+		{clienttest.NotDialed, notDone, ""},
+		{clienttest.Limited("7200", "k"), notDone, ""},
+		{answer{Status: 404}, notDone, ""},
+		{answer{Status: 503, Body: `{"error":"byok_unavailable"}`}, notDone, ""},
+		{answer{Status: 503}, unknown, agentmessaging.MissedServerError},
+		{answer{Status: 500}, unknown, agentmessaging.MissedServerError},
+		{answer{Status: 200, Body: "{"}, unknown, agentmessaging.MissedUnreadable},
+		{answer{Status: 200, Body: strings.Repeat(" ", 1<<20+1)}, unknown, agentmessaging.MissedUnreadable},
+		{answer{Status: 200, Reader: func() io.Reader { return iotest.ErrReader(io.ErrUnexpectedEOF) }}, unknown, agentmessaging.MissedConnection},
+		{answer{Err: io.ErrUnexpectedEOF}, unknown, agentmessaging.MissedConnection},
+		{answer{Err: errors.New("stream error: stream ID 1; REFUSED_STREAM; received from peer")}, unknown, agentmessaging.MissedStream},
+		{hang, unknown, agentmessaging.MissedTimeout},
+		{answer{Before: func(req *http.Request) { req.Context().Value(spanKey{}).(context.CancelFunc)() }, Err: context.Canceled}, unknown, agentmessaging.MissedCanceled},
+	} {
+		_, events := eventsOf(func(observer agentmessaging.Option) {
+			err := clienttest.Make(t, func(ctx context.Context, client *agentmessaging.Client) error {
+				ctx, cancel := context.WithTimeout(ctx, time.Minute)
+				defer cancel()
+				_, err := client.WarmUp(context.WithValue(ctx, spanKey{}, cancel), "")
+				return err
+			}, []answer{tt.answer}, observer).Err
+			var lost *agentmessaging.OutcomeUnknownError
+			if assert.Equal(t, tt.missed != "", errors.As(err, &lost), "%+v: %v", tt, err); lost != nil {
+				assert.Equal(t, tt.missed, lost.Missed, "%+v", tt)
+			}
+		})
+		for _, event := range events {
+			if end, ok := event.(agentmessaging.AttemptEnd); ok {
+				assert.Equal(t, tt.verdict, end.Verdict, "%+v", tt)
+			}
+		}
+	}
+}
+
+// TestCausesOfAnyType, of a transport and of the caller's context, stay in reach of
+// errors.Is and panic nowhere. What errors return can be the key of a map.
+func TestCausesOfAnyType(t *testing.T) {
+	for _, cause := range []error{list{"a", "b"}, holder{[]string{"a"}}, fmt.Errorf("wrapped: %w", holder{list{"a"}})} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		lost := answer{Err: cause, Before: func(*http.Request) { cancel(cause) }}
+		_, events := eventsOf(func(observer agentmessaging.Option) {
+			err := post(ctx, newClient(t, answering(lost), observer))
+			for ; err != nil; err = errors.Unwrap(err) {
+				assert.NotPanics(t, func() { _ = map[error]bool{err: true} }, "%T", err)
+			}
+		})
+		assert.ErrorIs(t, events[3].(agentmessaging.AttemptEnd).Err, context.Canceled)
+		blocked := agentmessaging.WithBeforeSend(t.Context(), func(context.Context, int) error { return cause })
+		assert.ErrorContains(t, post(blocked, newClient(t, answering())), "[a")
+	}
+}
+
+type list []string
+
+func (l list) Error() string { return fmt.Sprint([]string(l)) }
+
+type holder struct{ any }
+
+func (h holder) Error() string { return fmt.Sprint(h.any) }
 
 // TestDurationsForPeople: as each error writes its RetryAfter.
 func TestDurationsForPeople(t *testing.T) {

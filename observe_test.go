@@ -105,6 +105,43 @@ func eventsOf(do func(agentmessaging.Option)) (types string, events []agentmessa
 	return types, events
 }
 
+// TestBeforeSend: it is asked after every wait and directly before the request. Its
+// error sends nothing, costs no permit and is the call's.
+func TestBeforeSend(t *testing.T) {
+	var order []string
+	note := func(format string, args ...any) { order = append(order, fmt.Sprintf(format, args...)) }
+	limiter := &limiterStub{wait: time.Minute}
+	request := func(a answer) answer { a.Before = func(*http.Request) { note("request") }; return a }
+	full := errors.New("the journal is full of " + clienttest.Key)
+	journal := func(ctx context.Context, attempt int) error {
+		note("attempt %d, %d permits", attempt, len(limiter.asked))
+		if attempt == 3 {
+			return full
+		}
+		return nil
+	}
+	types, events := eventsOf(func(observer agentmessaging.Option) {
+		made := clienttest.Make(t, func(ctx context.Context, client *agentmessaging.Client) error {
+			return post(agentmessaging.WithBeforeSend(ctx, journal), client)
+		}, []answer{request(clienttest.Limited("3", "k")), request(clienttest.NotDialed)}, agentmessaging.WithLimiter(limiter), observer)
+		var failure *agentmessaging.Error
+		require.ErrorAs(t, made.Err, &failure)
+		assert.ErrorIs(t, made.Err, full)
+		assert.EqualError(t, made.Err, "agentmessaging: POST /v1/agents/{agent_id}/messages: the journal is full of [redacted]"+
+			" (refused here by the function of WithBeforeSend, 2 attempts)")
+		assert.Equal(t, []any{true, 2, 2}, []any{failure.Local, failure.Attempts, made.Info.Attempts})
+	})
+	assert.Equal(t, []string{"attempt 1, 1 permits", "request", "attempt 2, 2 permits", "request", "attempt 3, 3 permits"}, order)
+	assert.Len(t, limiter.done, 3)
+	assert.Zero(t, limiter.done[2], "not sent")
+	const attempt = "AttemptStart LimiterWait "
+	assert.Equal(t, "CallStart "+attempt+"RequestStart CoolDown AttemptEnd Retry "+attempt+"RequestStart AttemptEnd Retry "+
+		attempt+"AttemptEnd CallEnd ", types)
+	assert.Equal(t, agentmessaging.VerdictNotDone, events[len(events)-2].(agentmessaging.AttemptEnd).Verdict)
+	inner := agentmessaging.WithBeforeSend(agentmessaging.WithBeforeSend(t.Context(), journal), nil)
+	assert.NoError(t, post(inner, newClient(t, answering(clienttest.OK))), "the last one counts")
+}
+
 // TestObserverIsToldOfACancellation: an attempt's error tells of it, though
 // net/http returns the cause in its place.
 func TestObserverIsToldOfACancellation(t *testing.T) {

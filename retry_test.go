@@ -161,6 +161,23 @@ func TestTimeoutOfTheHTTPClientBoundsOneAttempt(t *testing.T) {
 	}
 }
 
+// TestDeadlineOfOneAttempt that an observer sets costs the call what the attempt
+// really took.
+func TestDeadlineOfOneAttempt(t *testing.T) {
+	short := agentmessaging.ObserverFunc(func(ctx context.Context, event agentmessaging.Event) context.Context {
+		if _, ok := event.(agentmessaging.RequestStart); ok {
+			ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+			t.Cleanup(cancel)
+			return ctx
+		}
+		return nil
+	})
+	slow := answer{Status: 503, Before: func(*http.Request) { time.Sleep(time.Second) }}
+	made := clienttest.Make(t, get, []answer{slow, slow, clienttest.OK}, agentmessaging.WithObserver(short), agentmessaging.WithTimeout(10*time.Second))
+	assert.NoError(t, made.Err)
+	assert.Equal(t, 3500*time.Millisecond, made.Elapsed)
+}
+
 func TestRetryAfterOfAnError(t *testing.T) {
 	for err, want := range map[error]time.Duration{
 		nil: 0, io.EOF: 0,

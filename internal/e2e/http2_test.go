@@ -91,6 +91,24 @@ func TestRenewals(t *testing.T) {
 	}
 }
 
+// TestRenewalsCostNoAttempt: after two of them and a 429, a call that may try twice
+// still does.
+func TestRenewalsCostNoAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		requests, acts := new(atomic.Int32), []act{
+			answer(200, okBody), reset(refusedStream), reset(refusedStream), answer(429, "{}"), answer(200, okBody),
+		}
+		next := func(h *http2Peer) error { return acts[requests.Load()-1](h) }
+		policy := agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: 2})
+		client := clienttest.New(t, dialsTo(t, requests, overPipe, overHTTP2(forever(request, next))), policy)
+		var info agentmessaging.CallInfo
+		for range 2 {
+			assert.NoError(t, clienttest.Get(agentmessaging.WithCallInfo(t.Context(), &info), client))
+		}
+		assert.Equal(t, []int{4, 2}, []int{info.Attempts, info.Renewals}, "attempts, of them renewals")
+	})
+}
+
 // TestOneStreamAtATime: the service allows each connection one, and callers
 // that call at once share no outcome. A call that nobody answers is a deadlock.
 func TestOneStreamAtATime(t *testing.T) {

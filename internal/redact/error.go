@@ -13,15 +13,22 @@ func (s Redactor) Error(err error, others ...error) error {
 	}
 	causes := []error{s.clean(err)}
 	for _, other := range others {
-		if other != nil && !errors.Is(err, other) {
+		if other != nil && !holds(err, other) {
 			causes = append(causes, s.clean(other))
 		}
 	}
 	return s.redacted(err, causes)
 }
 
-func (s Redactor) redacted(err error, causes []error) redactedError {
-	return redactedError{s.Text(err.Error()), causes, func(target error) bool { return errors.Is(err, target) }}
+func (s Redactor) redacted(err error, causes []error) *redactedError {
+	return &redactedError{s.Text(err.Error()), causes, func(target error) bool { return holds(err, target) }}
+}
+
+// holds is errors.Is, but for errors that cannot be compared, such as a struct with a
+// slice in an interface: errors.Is panics there.
+func holds(err, target error) (found bool) {
+	defer func() { _ = recover() }()
+	return errors.Is(err, target)
 }
 
 // clean is err itself where neither it nor what it wraps shows a secret, and a
@@ -34,7 +41,7 @@ func (s Redactor) clean(err error) error {
 	var causes []error
 	for _, inner := range unwrap(err) {
 		causes = append(causes, s.clean(inner))
-		_, tainted := causes[len(causes)-1].(redactedError)
+		_, tainted := causes[len(causes)-1].(*redactedError)
 		clean = clean && !tainted
 	}
 	if clean {
@@ -54,13 +61,14 @@ func unwrap(err error) []error {
 	return nil
 }
 
+// redactedError is a pointer, so that it can be compared and be the key of a map.
 type redactedError struct {
 	text   string
 	causes []error
 	is     func(error) bool // of the error itself
 }
 
-func (e redactedError) Error() string        { return e.text }
-func (e redactedError) GoString() string     { return e.text }
-func (e redactedError) Unwrap() []error      { return e.causes }
-func (e redactedError) Is(target error) bool { return e.is(target) }
+func (e *redactedError) Error() string        { return e.text }
+func (e *redactedError) GoString() string     { return e.text }
+func (e *redactedError) Unwrap() []error      { return e.causes }
+func (e *redactedError) Is(target error) bool { return e.is(target) }
