@@ -129,13 +129,14 @@ type llmBody struct {
 func (p CreateAgentParams) request() request {
 	metadata, err := encodeObject(spec.Metadata, p.Metadata)
 	return request{
-		endpoint:  spec.CreateAgent,
-		invalid:   cmp.Or(err, p.validate()),
-		body:      createAgentBody{p.SystemPrompt, p.CustomerRef, smsModeBody(p.SMS), p.LLM.wire()},
-		metadata:  metadata,
-		secrets:   [2]string{string(p.LLM.APIKey), p.SystemPrompt},
-		setsBYOK:  p.LLM.APIKey != "",
-		createdID: func(result any) string { return result.(*Agent).ID },
+		endpoint:    spec.CreateAgent,
+		invalid:     cmp.Or(err, p.validate()),
+		body:        createAgentBody{p.SystemPrompt, p.CustomerRef, smsModeBody(p.SMS), p.LLM.wire()},
+		metadata:    metadata,
+		providerKey: string(p.LLM.APIKey),
+		words:       p.SystemPrompt,
+		setsBYOK:    p.LLM.APIKey != "",
+		createdID:   func(result any) string { return result.(*Agent).ID },
 	}
 }
 

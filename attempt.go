@@ -55,7 +55,7 @@ func (a *attempt) describe(secrets redact.Redactor) {
 	case !isSuccess(a.Status):
 		a.failure = a.readError(secrets)
 	default:
-		a.failure = &Error{TraceID: secrets.Text(a.traceID)}
+		a.failure = &Error{TraceID: secrets.Identifier(a.traceID)}
 	}
 	a.failure.StatusCode, a.failure.RetryAfter = a.Status, retryafter.Read(a.Header)
 }
@@ -75,13 +75,13 @@ func (a *attempt) readError(secrets redact.Redactor) *Error {
 			e.cause = errors.New(words)
 		}
 	}
-	e.Code, e.TraceID = secrets.Text(body.Code), secrets.Text(body.TraceID)
-	e.LimitKey, e.Reason = secrets.Text(body.LimitKey), secrets.Text(body.Reason)
+	e.Code, e.TraceID = secrets.Identifier(body.Code), secrets.Identifier(body.TraceID)
+	e.LimitKey, e.Reason = secrets.Identifier(body.LimitKey), secrets.Text(body.Reason)
 	if len(body.Extra) > 0 {
 		e.Extra = make(map[string]json.RawMessage, len(body.Extra))
 	}
 	for name, raw := range body.Extra {
-		e.Extra[secrets.Text(name)] = secrets.JSON(raw)
+		e.Extra[secrets.Identifier(name)] = secrets.JSON(raw)
 	}
 	if a.Status >= 300 && a.Status <= 399 && a.Header.Get("Location") != "" {
 		e.cause = fmt.Errorf("redirect to %s was not followed", secrets.Text(hostOf(a.Header.Get("Location"))))
@@ -222,15 +222,14 @@ func (a *attempt) safeTraceID(secrets redact.Redactor) string {
 		return a.failure.TraceID
 	}
 	if a.traceID != "" && a.shown == "" {
-		a.shown = secrets.Text(a.traceID)
+		a.shown = secrets.Identifier(a.traceID)
 	}
 	return a.shown
 }
 
 // info is what a CallInfo says of the answer.
 func (a *attempt) info(secrets redact.Redactor) CallInfo {
-	i := CallInfo{StatusCode: a.Status, Header: a.Header.Clone(), TraceID: a.safeTraceID(secrets), Body: a.Body}
-	secrets.Header(i.Header)
+	i := CallInfo{StatusCode: a.Status, Header: secrets.Header(a.Header), TraceID: a.safeTraceID(secrets), Body: a.Body}
 	if !isSuccess(a.Status) && a.Body != nil {
 		i.Body = []byte(secrets.Text(string(a.Body)))
 	}

@@ -48,11 +48,11 @@ func (p SetBYOKParams) validate() error {
 
 func (p SetBYOKParams) request() request {
 	return request{
-		endpoint: spec.SetBYOK,
-		invalid:  p.validate(),
-		body:     setBYOKBody{p.Provider, string(p.APIKey), p.BaseURL, p.Model, p.Label},
-		secrets:  [2]string{string(p.APIKey)},
-		setsBYOK: true,
+		endpoint:    spec.SetBYOK,
+		invalid:     p.validate(),
+		body:        setBYOKBody{p.Provider, string(p.APIKey), p.BaseURL, p.Model, p.Label},
+		providerKey: string(p.APIKey),
+		setsBYOK:    true,
 	}
 }
 

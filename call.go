@@ -397,5 +397,5 @@ func (c *call) end(err error) {
 
 // redactor hides the call's secrets.
 func (c *call) redactor() redact.Redactor {
-	return redact.New(c.client.apiKey(), c.secrets[0], c.secrets[1])
+	return c.client.redactor().With(c.providerKey, c.words)
 }

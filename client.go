@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/exchange"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/redact"
 )
 
 // A Client calls the service with one API key. It is safe for concurrent use
@@ -21,6 +22,7 @@ type Client struct {
 	base     *url.URL
 	header   func(hasBody bool) http.Header // a function, so that no print of the Client shows the key
 	apiKey   func() string                  // a function for the same reason
+	redactor func() redact.Redactor         // of the key, and a function for the same reason
 	sender   *exchange.Sender
 	coolDown *cooldown.CoolDown // nil: none
 	calls    *atomic.Uint64     // how many calls observers and loggers have heard of
@@ -33,7 +35,8 @@ type Client struct {
 //
 // baseURL is absolute, https (http is accepted for loopback hosts only) and
 // has no user, query or fragment; a path is kept as a prefix. apiKey is the
-// bare key, visible ASCII. A [*ValidationError] says what is wrong with either,
+// bare key, visible ASCII; one shorter than six bytes is not searched for in what
+// others say, and may show in errors. A [*ValidationError] says what is wrong with either,
 // or with an option.
 func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	base, err := parseBaseURL(baseURL, apiKey)
@@ -43,7 +46,11 @@ func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	if err := checkAPIKey(apiKey); err != nil {
 		return nil, err
 	}
-	c := &Client{settings: defaultSettings(), base: base, apiKey: func() string { return apiKey }, calls: new(atomic.Uint64)}
+	redactor := redact.New(apiKey)
+	c := &Client{
+		settings: defaultSettings(), base: base, calls: new(atomic.Uint64),
+		apiKey: func() string { return apiKey }, redactor: func() redact.Redactor { return redactor },
+	}
 	return c.With(opts...)
 }
 
@@ -84,6 +91,7 @@ func (c *Client) With(opts ...Option) (*Client, error) {
 		base:     c.base,
 		header:   headers(c.apiKey(), s.userAgent),
 		apiKey:   c.apiKey,
+		redactor: c.redactor,
 		sender:   sender,
 		coolDown: s.coolDown(c.coolDown),
 		calls:    c.calls,

@@ -36,7 +36,7 @@ func (p MessageParams) request(agentID string) request {
 		agentID:  agentID,
 		invalid:  cmp.Or(check(spec.MessageText, p.Text), check(spec.MessageUserRef, p.UserRef)),
 		body:     messageBody(p),
-		secrets:  [2]string{p.Text},
+		words:    p.Text,
 	}
 }
 

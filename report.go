@@ -97,7 +97,7 @@ func (r *reporter) callEnd(ctx context.Context, last *attempt, failure *Error, e
 // knownAgentID is the id of the agent that the call names, or has created.
 func (r *reporter) knownAgentID(a *attempt) string {
 	if created := r.request.createdID; created != nil && a.result != nil {
-		return r.redactor().Text(created(a.result))
+		return r.redactor().Identifier(created(a.result))
 	}
 	return r.request.agentID
 }

@@ -15,8 +15,10 @@ type request struct {
 	invalid  error           // why the arguments are refused, if they are
 	body     any             // encoded as JSON; nil sends no body
 	metadata json.RawMessage // a further member of the body; nil: none
-	secrets  [2]string       // beside the API key, what no error of this call may show
 	setsBYOK bool            // spends the BYOK set limit (interface 8.1)
+	// providerKey and words, which a person wrote, are what no error of this call
+	// may show.
+	providerKey, words string
 	// createdID returns the id of the agent that a success has created; nil: it
 	// creates none.
 	createdID func(result any) string

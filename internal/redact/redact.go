@@ -3,117 +3,78 @@
 package redact
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/http"
-	"net/url"
-	"reflect"
 	"slices"
 	"strings"
 )
 
-// Redactor takes the secrets of a call out of what the other end, or a
-// transport, put into its words. The zero value hides nothing.
-type Redactor struct{ secrets [maxSecrets]string }
-
-// maxSecrets is how many secrets a call has at most: its API key and two more.
-const maxSecrets = 3
-
 // Redacted replaces a secret.
 const Redacted = "[redacted]"
 
-// minSecret is the length below which a secret is not searched for: replacing
-// "a" everywhere would destroy the message and hide nothing.
-const minSecret = 6
-
-// New puts the longest secret first, since it may hold a shorter one,
-// whose replacement would leave the rest of it to be seen.
-func New(secrets ...string) (s Redactor) {
-	for i, secret := range secrets {
-		for ; i > 0 && len(s.secrets[i-1]) < len(secret); i-- {
-			s.secrets[i] = s.secrets[i-1]
-		}
-		s.secrets[i] = secret
-	}
-	return s
+// Redactor hides what a call has sent. The zero value hides nothing.
+type Redactor struct {
+	apiKey, providerKey, words string
+	keys                       []spelling
 }
 
-// Text is text without the secrets.
-func (s Redactor) Text(text string) string {
-	return s.unpacked(s.plain(text))
+// New returns a Redactor that hides an API key.
+func New(apiKey string) Redactor { return Redactor{apiKey: apiKey, keys: keySpellings(apiKey)} }
+
+// With returns a Redactor that also hides the provider key and the words of a
+// person that a call has sent. Either may be empty.
+func (r Redactor) With(providerKey, words string) Redactor {
+	r.providerKey, r.words = providerKey, words
+	r.keys = append(slices.Clip(r.keys), keySpellings(providerKey)...)
+	return r
 }
 
-// plain replaces the spellings of each secret.
-func (s Redactor) plain(text string) string {
-	for _, secret := range s.secrets {
-		text = without(text, secret)
-	}
-	return text
+// Text hides keys and words in a sentence, or in whatever else a person may read.
+func (r Redactor) Text(text string) string { return hide(text, r.secrets()) }
+
+func (r Redactor) secrets() []spelling {
+	return append(slices.Clip(r.keys), spellings(r.words, len(r.words), minWordsBase64)...)
 }
 
-// formsOf are the spellings of a secret, each once and itself first.
-func formsOf(secret string) []string {
-	quoted, _ := json.Marshal(secret)
-	forms := []string{secret}
-	for _, form := range []string{
-		strings.Trim(string(quoted), `"`),
-		url.QueryEscape(secret),
-		url.PathEscape(secret),
-	} {
-		if !slices.Contains(forms, form) {
-			forms = append(forms, form)
-		}
+// Identifier hides keys in a name that programs switch on, such as a limit_key. A
+// word of a message that is a part of it, such as "minute", stays. What does not
+// look like an identifier is a Text.
+func (r Redactor) Identifier(name string) string {
+	if len(name) > maxIdentifier || strings.ContainsFunc(name, notInIdentifiers) {
+		return r.Text(name)
 	}
-	return forms
+	return hide(name, r.keys)
 }
 
-// JSON redacts JSON. It is decoded first, since its escapes can spell a secret
-// in more ways than can be listed; JSON without secrets stays byte for byte.
-func (s Redactor) JSON(raw json.RawMessage) json.RawMessage {
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.UseNumber()
-	var value any
-	if err := decoder.Decode(&value); err != nil {
-		return json.RawMessage(`"` + Redacted + `"`)
-	}
-	redacted := s.value(value)
-	if reflect.DeepEqual(value, redacted) {
-		return raw
-	}
-	encoded, _ := json.Marshal(redacted)
-	return encoded
+const maxIdentifier = 128
+
+func notInIdentifiers(c rune) bool {
+	return !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '-' <= c && c <= ':' || c == '_' || c == '=' || c == '+')
 }
 
-// value redacts decoded JSON into a copy.
-func (s Redactor) value(value any) any {
-	switch v := value.(type) {
-	case string:
-		return s.Text(v)
-	case json.Number:
-		if s.Text(v.String()) != v.String() {
-			return Redacted
-		}
-	case []any:
-		redacted := make([]any, len(v))
-		for i := range v {
-			redacted[i] = s.value(v[i])
-		}
-		return redacted
-	case map[string]any:
-		redacted := make(map[string]any, len(v))
-		for name, member := range v {
-			redacted[s.Text(name)] = s.value(member)
-		}
-		return redacted
+func keySpellings(key string) []spelling { return spellings(key, minKey, minKeyBase64) }
+
+// JSON hides secrets in a JSON value. Where that leaves no JSON, as in a number, it
+// hides all of the value.
+func (r Redactor) JSON(value json.RawMessage) json.RawMessage {
+	text := r.Text(string(value))
+	if !json.Valid([]byte(text)) {
+		text = `"` + Redacted + `"`
 	}
-	return value
+	return json.RawMessage(text)
 }
 
-// Header redacts the values in place.
-func (s Redactor) Header(header http.Header) {
-	for _, values := range header {
+// Header returns a copy without secrets in names and values.
+func (r Redactor) Header(header http.Header) http.Header {
+	shown, secrets := header.Clone(), r.secrets()
+	for name, values := range shown {
 		for i := range values {
-			values[i] = s.Text(values[i])
+			values[i] = hide(values[i], secrets)
+		}
+		if clean := r.Identifier(name); clean != name {
+			delete(shown, name)
+			shown[clean] = values
 		}
 	}
+	return shown
 }
