@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"net/url"
@@ -192,6 +193,7 @@ func (c *call) callBeforeSend(ctx context.Context) error {
 func (c *call) send(ctx context.Context, r *http.Request) {
 	header := c.client.header(c.payload != nil)
 	if cookies := r.Header["Cookie"]; cookies != nil {
+		header = maps.Clone(header)
 		header["Cookie"] = cookies
 		delete(r.Header, "Cookie") // http.Client adds them anew to each attempt
 	}

@@ -3,6 +3,7 @@ package agentmessaging
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -30,8 +31,8 @@ type Client struct {
 
 // NewClient returns a client of the service at baseURL, the address in front
 // of /v1, that authenticates with apiKey (interface 5). It checks its
-// arguments and never dials. Over HTTP/2, many first calls at once open a
-// connection each; one call of Status before them leaves one for all.
+// arguments and never dials. Over HTTP/2, many first calls at once share a new
+// connection: they wait for its first answer, 2 s at most.
 //
 // baseURL is absolute, https (http is accepted for loopback hosts only) and
 // has no user, query or fragment; a path is kept as a prefix. apiKey is the
@@ -84,7 +85,7 @@ func (c *Client) With(opts ...Option) (*Client, error) {
 	}
 	sender := c.sender
 	if sender == nil || s.httpClient != c.httpClient {
-		sender = exchange.New(s.transport())
+		sender = exchange.New(s.httpClient.Transport)
 	}
 	return &Client{
 		settings: s,
@@ -112,19 +113,24 @@ func (c *Client) String() string {
 // GoString is String, so that %#v shows no more than %v.
 func (c *Client) GoString() string { return c.String() }
 
-// headers returns a maker of the header of a request. The values are shared and
-// never written to; the map is the request's own, because transports add to it.
+// headers returns the headers of requests, with and without a body. They are
+// shared and never written to.
 func headers(apiKey, userAgent string) func(hasBody bool) http.Header {
 	var (
 		auth  = []string{"Bearer " + apiKey}
 		json  = []string{"application/json"}
 		agent = []string{userAgent}
+		// Bodies of a few kilobytes are not worth unpacking, and one that is
+		// packed by somebody else could not be bounded.
+		plain = []string{"identity"}
 	)
+	without := http.Header{"Authorization": auth, "Accept": json, "Accept-Encoding": plain, "User-Agent": agent}
+	withBody := maps.Clone(without)
+	withBody["Content-Type"] = json
 	return func(hasBody bool) http.Header {
-		header := http.Header{"Authorization": auth[:1:1], "Accept": json[:1:1], "User-Agent": agent[:1:1]}
 		if hasBody {
-			header["Content-Type"] = json[:1:1]
+			return withBody
 		}
-		return header
+		return without
 	}
 }

@@ -136,9 +136,9 @@ func TestRequestHeaders(t *testing.T) {
 	with, without := transport.Sent()[0], transport.Sent()[1]
 	assert.Equal(t, http.Header{
 		"Authorization": {"Bearer " + clienttest.Key},
-		"Accept":        {"application/json"},
-		"Content-Type":  {"application/json"},
-		"User-Agent":    {"shop/1.4 agentmessaging-go/" + agentmessaging.Version + " (" + runtime.Version() + ")"},
+		"Accept":        {"application/json"}, "Accept-Encoding": {"identity"},
+		"Content-Type": {"application/json"},
+		"User-Agent":   {"shop/1.4 agentmessaging-go/" + agentmessaging.Version + " (" + runtime.Version() + ")"},
 	}, with.Header)
 	assert.Equal(t, `{"mode":"byok"}`, with.Text)
 	assert.Empty(t, without.Text)

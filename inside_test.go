@@ -6,9 +6,6 @@ import (
 	"go/token"
 	"math"
 	"math/rand/v2"
-	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -66,37 +63,6 @@ func TestWaitLaws(t *testing.T) {
 		require.GreaterOrEqual(t, wait, min(policy.MinWait, maxBackoff))
 		require.LessOrEqual(t, wait, longest)
 	}
-}
-
-// TestOwnTransport keeps idle connections as long as net/http's own, so that the
-// next call after a pause pays no handshake, speaks HTTP/2, notices there when the
-// path is dead, and bounds headers.
-func TestOwnTransport(t *testing.T) {
-	own := (&settings{httpClient: &http.Client{}}).transport().(*http.Transport)
-	standard := http.DefaultTransport.(*http.Transport)
-	assert.Equal(t, standard.IdleConnTimeout, own.IdleConnTimeout)
-	assert.Equal(t, standard.ForceAttemptHTTP2, own.ForceAttemptHTTP2)
-	assert.Equal(t, http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second}, *own.HTTP2)
-	assert.EqualValues(t, 256<<10, own.MaxResponseHeaderBytes)
-	assert.Equal(t, 256, own.MaxIdleConns)
-	assert.Equal(t, 256, own.MaxIdleConnsPerHost, "the default of 2 would end the connections of callers in parallel")
-	assert.NotNil(t, own.Proxy)
-}
-
-// TestProxyThatRefuses to connect is named, without its password. net/http would
-// quote its status text as if the service had said so.
-func TestProxyThatRefuses(t *testing.T) {
-	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusProxyAuthRequired)
-	}))
-	defer proxy.Close()
-	host := strings.TrimPrefix(proxy.URL, "http://")
-	own := (&settings{httpClient: &http.Client{}}).transport().(*http.Transport)
-	own.Proxy = http.ProxyURL(&url.URL{Scheme: "http", User: url.UserPassword("user", "canary"), Host: host})
-	client, err := NewClient("https://service.example", "key", WithHTTPClient(&http.Client{Transport: own}), WithRetry(RetryPolicy{MaxAttempts: 1}))
-	require.NoError(t, err)
-	_, err = client.WarmUp(t.Context(), "")
-	assert.EqualError(t, err, "agentmessaging: POST /v1/warmup: the proxy "+host+" answered CONNECT with 407 Proxy Authentication Required")
 }
 
 // TestEncodeEscapesNoHTML, and nothing is taken for an escape that is none.

@@ -5,15 +5,14 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"net"
 	"net/http"
-	"net/url"
 	"reflect"
 	"runtime"
 	"slices"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/exchange"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/testoption"
 )
 
@@ -26,7 +25,8 @@ const Version = "0.1.0"
 type Option func(*settings) error
 
 // WithHTTPClient sends calls through hc: its Transport, Jar and Timeout (which
-// bounds a single attempt) are used. hc is copied and never changed, its
+// bounds a single attempt) are used. A nil Transport is http.DefaultTransport, as
+// net/http has it. hc is copied and never changed, its
 // CheckRedirect is not used because no redirect is followed, and its idle
 // connections are never closed. The default is a transport of the client's
 // own: up to 256 idle connections, for 90 s, and pings on HTTP/2 connections that
@@ -194,7 +194,7 @@ const defaultTimeout = 5 * time.Minute
 
 func defaultSettings() settings {
 	return settings{
-		httpClient: &http.Client{},
+		httpClient: &http.Client{Transport: exchange.NewTransport()},
 		retry:      RetryPolicy{}.withDefaults(),
 		userAgent:  "agentmessaging-go/" + Version + " (" + runtime.Version() + ")",
 		timeout:    defaultTimeout,
@@ -231,40 +231,6 @@ func (s *settings) time() Clock {
 		return cooldown.RealClock{}
 	}
 	return s.clock
-}
-
-// transport is the caller's, or one with the SDK's own pool.
-func (s *settings) transport() http.RoundTripper {
-	if s.httpClient.Transport != nil {
-		return s.httpClient.Transport
-	}
-	return &http.Transport{
-		Proxy:                  http.ProxyFromEnvironment,
-		OnProxyConnectResponse: connectAnswer,
-		DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-		ForceAttemptHTTP2:      true,
-		HTTP2:                  &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingAfter},
-		MaxIdleConns:           256,
-		MaxIdleConnsPerHost:    256,
-		TLSHandshakeTimeout:    10 * time.Second,
-		ExpectContinueTimeout:  time.Second,
-		IdleConnTimeout:        90 * time.Second,
-		MaxResponseHeaderBytes: 256 << 10,
-	}
-}
-
-// pingAfter is how long an HTTP/2 connection may be silent before a ping, and how long
-// the ping may go unanswered. Without pings, each call on a connection whose path has
-// gone dead hangs until its deadline, for a quarter of an hour.
-const pingAfter = 15 * time.Second
-
-// connectAnswer names the proxy, and its status, where net/http would quote the
-// status text as if it were the service's.
-func connectAnswer(_ context.Context, proxy *url.URL, _ *http.Request, resp *http.Response) error {
-	if resp.StatusCode == http.StatusOK {
-		return nil
-	}
-	return fmt.Errorf("the proxy %s answered CONNECT with %d %s", proxy.Host, resp.StatusCode, http.StatusText(resp.StatusCode))
 }
 
 // coolDown is shared where the clock is the same. It is nil where it is turned

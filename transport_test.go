@@ -38,9 +38,8 @@ func TestTransportThatRewritesItsRequest(t *testing.T) {
 		ctx, cancel := context.WithTimeout(req.Context(), time.Minute)
 		defer cancel()
 		*req = *req.WithContext(ctx)
-		target := *req.URL
-		target.Path = "/prefix" + target.Path
-		req.URL, req.Host, req.Method = &target, "other.example", http.MethodHead
+		req.URL.Path = "/prefix" + req.URL.Path
+		req.Host, req.Method = "other.example", http.MethodHead
 		req.Header.Set("Cookie", "a=b")
 		return service.RoundTrip(req)
 	})
@@ -140,6 +139,32 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 		assert.EqualError(t, err, "agentmessaging: GET /v1/status: "+tt.says, "%+v", tt)
 		assert.Len(t, transport.Sent(), 1, "%+v", tt)
 		assert.Equal(t, http.Client{Transport: transport, Timeout: time.Minute}, *hc)
+	}
+}
+
+// TestHeadersOfTheTransport stay as they are, whatever a CallInfo leaves out.
+func TestHeadersOfTheTransport(t *testing.T) {
+	header := http.Header{"X-Echo": {clienttest.Key}}
+	client := newClient(t, tripper(func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 401, Header: header, Body: http.NoBody}, nil
+	}))
+	var info agentmessaging.CallInfo
+	assert.Error(t, get(agentmessaging.WithCallInfo(t.Context(), &info), client))
+	assert.Equal(t, http.Header{"X-Echo": {clienttest.Key}}, header)
+	assert.NotContains(t, info.Header.Get("X-Echo"), clienttest.Key)
+}
+
+// TestDefaultTransport is what http.Client uses where it has none, as it is when a
+// call is made.
+func TestDefaultTransport(t *testing.T) {
+	standard := http.DefaultTransport
+	t.Cleanup(func() { http.DefaultTransport = standard })
+	client := clienttest.At(t, clienttest.URL, agentmessaging.WithHTTPClient(http.DefaultClient))
+	for range 2 {
+		replaced := answering(clienttest.OK)
+		http.DefaultTransport = replaced
+		assert.NoError(t, get(t.Context(), client))
+		assert.Len(t, replaced.Sent(), 1)
 	}
 }
 

@@ -2,9 +2,11 @@ package e2e_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -109,21 +111,139 @@ func TestRenewalsCostNoAttempt(t *testing.T) {
 	})
 }
 
-// TestOneStreamAtATime: the service allows each connection one, and callers
-// that call at once share no outcome. A call that nobody answers is a deadlock.
-func TestOneStreamAtATime(t *testing.T) {
+// TestBurst: a service that allows few streams refuses none of many first calls,
+// and is not dialed for each of them.
+func TestBurst(t *testing.T) {
+	const work, callers = 100 * time.Millisecond, 50
+	for _, tt := range []struct {
+		streams, connections int
+		within               time.Duration
+	}{{1, 45, 20 * work}, {4, 25, 12 * work}, {10, 15, 8 * work}, {100, 1, 2 * work}} {
+		for _, do := range []clienttest.Do{clienttest.Post, clienttest.Get} {
+			synctest.Test(t, func(t *testing.T) {
+				server := &http.Server{HTTP2: &http.HTTP2Config{MaxConcurrentStreams: tt.streams}, Handler: http.HandlerFunc(
+					func(w http.ResponseWriter, _ *http.Request) {
+						time.Sleep(work)
+						io.WriteString(w, okBody)
+					})}
+				var dials atomic.Int32
+				transport := dialsTo(t, new(atomic.Int32), overPipe, func(p peer) error {
+					dials.Add(1)
+					return server.Serve(oneConn(p.Conn))
+				})
+				client := clienttest.New(t, transport, clienttest.Once)
+				begin := time.Now()
+				var group sync.WaitGroup
+				for range callers {
+					group.Go(func() { assert.NoError(t, do(t.Context(), client), "%d streams", tt.streams) })
+				}
+				group.Wait()
+				assert.LessOrEqual(t, time.Since(begin), tt.within, "%d streams", tt.streams)
+				assert.LessOrEqual(t, int(dials.Load()), tt.connections, "connections for %d streams", tt.streams)
+				transport.CloseIdleConnections()
+				server.Close()
+			})
+		}
+	}
+}
+
+// TestBodyIsReadToItsEnd, also where that comes in a frame of its own after the
+// announced length. A stream that is closed before counts as abuse with some services.
+func TestBodyIsReadToItsEnd(t *testing.T) {
+	for _, code := range []int{200, 404} {
+		synctest.Test(t, func(t *testing.T) {
+			resets := new(atomic.Int32)
+			last := func(h *http2Peer) error {
+				synctest.Wait() // until the client has read what has come
+				return h.write(frameData, flagEndStream, h.stream, nil)
+			}
+			serve := func(p peer) error {
+				return overHTTP2(func(h *http2Peer) error {
+					h.resets = resets
+					return forever(request, status(code, "content-length", strconv.Itoa(len(okBody))), body(okBody, 0), last)(h)
+				})(p)
+			}
+			client := clienttest.New(t, dialsTo(t, new(atomic.Int32), overPipe, serve), clienttest.Once)
+			for range 3 {
+				assert.Equal(t, code == 200, clienttest.Get(t.Context(), client) == nil)
+			}
+			synctest.Wait()
+			assert.Zero(t, resets.Load(), "RST_STREAM after %d", code)
+		})
+	}
+}
+
+// TestFirstAnswerTakesLong: the others wait for it for 2 s, within their contexts,
+// and a POST that has waited in vain was not sent.
+func TestFirstAnswerTakesLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		requests := new(atomic.Int32)
-		serve := overHTTP2With(setting(settingStreams, 1), forever(header, answer(200, okBody)))
-		client := clienttest.New(t, dialsTo(t, requests, overPipe, serve), clienttest.Once)
+		client := clienttest.New(t, dialsTo(t, requests, overPipe, overHTTP2(forever(request))), clienttest.Once)
 		var group sync.WaitGroup
-		for range 8 {
-			group.Go(func() { assert.NoError(t, clienttest.Get(t.Context(), client)) })
+		for _, tt := range []struct {
+			deadline time.Duration
+			want     string
+		}{{time.Minute, clienttest.Unknown}, {1900 * time.Millisecond, clienttest.NoAnswer}, {2100 * time.Millisecond, clienttest.Unknown}} {
+			group.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), tt.deadline)
+				defer cancel()
+				assert.Equal(t, tt.want, clienttest.Outcome(clienttest.Post(ctx, client)), tt.deadline)
+			})
+			synctest.Wait()
 		}
 		group.Wait()
-		assert.EqualValues(t, 8, requests.Load(), "requests")
+		assert.EqualValues(t, 2, requests.Load(), "requests")
 	})
 }
+
+// TestStalledConnection: when two calls have ended without a byte, the next ones
+// go to a new connection. The old one is closed when its last answer has come.
+func TestStalledConnection(t *testing.T) {
+	for _, wrap := range []func(http.RoundTripper) http.RoundTripper{
+		func(t http.RoundTripper) http.RoundTripper { return t },
+		func(t http.RoundTripper) http.RoundTripper {
+			return tripper(func(req *http.Request) (*http.Response, error) { return t.RoundTrip(req.Clone(req.Context())) })
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var dials, requests atomic.Int32
+			drained := make(chan bool)
+			recovered := make(chan bool)
+			slow := func(h *http2Peer) error { // answers its first request when it has recovered
+				if err := inTurn(request, request, request)(h); err != nil {
+					return err
+				}
+				<-recovered
+				h.stream = 1
+				defer close(drained)
+				return inTurn(answer(200, okBody), stay)(h)
+			}
+			client := clienttest.New(t, wrap(dialsTo(t, &requests, overPipe, func(p peer) error {
+				if dials.Add(1) == 1 {
+					return overHTTP2(slow)(p)
+				}
+				return overHTTP2(forever(request, answer(200, okBody)))(p)
+			})), clienttest.Once)
+			var patient sync.WaitGroup
+			patient.Go(func() { assert.NoError(t, clienttest.Post(t.Context(), client)) })
+			synctest.Wait()
+			for call := range 10 {
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+				err := clienttest.Post(ctx, client)
+				cancel()
+				assert.Equal(t, call >= 2, err == nil, "call %d: %v", call+1, err)
+			}
+			assert.EqualValues(t, 2, dials.Load(), "connections")
+			close(recovered)
+			patient.Wait()
+			<-drained
+		})
+	}
+}
+
+type tripper func(*http.Request) (*http.Response, error)
+
+func (f tripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
 // renewing is a transport of the caller's that sends again what was answered with
 // 401, for instance with another token.

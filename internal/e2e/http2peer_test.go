@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"sync/atomic"
 )
 
 // http2Peer is the service's end of an HTTP/2 connection, frame by frame (RFC
@@ -13,9 +14,10 @@ import (
 type http2Peer struct {
 	peer
 	conn   *tls.Conn
-	frames chan frame // that have come; closed at the end
-	stream uint32     // of the request that was read last
-	ended  bool       // it came whole
+	frames chan frame    // that have come; closed at the end
+	stream uint32        // of the request that was read last
+	ended  bool          // it came whole
+	resets *atomic.Int32 // RST_STREAM frames; nil: not counted
 }
 
 // The frames that are written or looked at.
@@ -101,6 +103,9 @@ func (h *http2Peer) receive() {
 		}
 		if _, err := io.CopyN(io.Discard, reader, int64(header[0])<<16|int64(header[1])<<8|int64(header[2])); err != nil {
 			return
+		}
+		if header[3] == frameReset && h.resets != nil {
+			h.resets.Add(1)
 		}
 		h.frames <- frame{header[3], header[4], binary.BigEndian.Uint32(header[5:])}
 	}

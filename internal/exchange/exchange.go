@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"sync/atomic"
@@ -18,19 +19,28 @@ import (
 
 // A Sender sends requests to one service. It holds what its requests share.
 type Sender struct {
-	transport http.RoundTripper
-	answered  atomic.Bool // the service has answered a request
+	transport   http.RoundTripper
+	answered    atomic.Bool // the service has answered a request
+	connections connections
 }
 
-// New returns a Sender through transport.
-func New(transport http.RoundTripper) *Sender { return &Sender{transport: transport} }
+// New returns a Sender through transport; nil is what http.DefaultTransport is when
+// a request is sent, as net/http has it.
+func New(transport http.RoundTripper) *Sender {
+	s := &Sender{transport: transport}
+	if _, ok := transport.(*http.Transport); ok { // others may never say that they have a connection
+		s.connections.line.cold = true
+		s.connections.line.reasons.Store(1)
+	}
+	return s
+}
 
 // Request is what to send.
 type Request struct {
 	Method  string
 	URL     *url.URL // copied
 	Host    string
-	Header  http.Header   // belongs to the request from then on: transports change it
+	Header  http.Header   // copied, but not its values
 	Body    []byte        // nil: none
 	Timeout time.Duration // for the request and its answer; 0: only the context ends them
 }
@@ -62,45 +72,79 @@ const (
 // Send sends the request once, whatever the transport would do, and reads the
 // answer. When it returns, both are over.
 func (s *Sender) Send(ctx context.Context, r Request) Answer {
-	ctx, stop := bounded(ctx, r.Timeout)
+	var deadline time.Time
+	if r.Timeout > 0 {
+		deadline = time.Now().Add(r.Timeout)
+	}
+	t := try{number: 1, transport: s.transport}
+	if t.transport == nil {
+		t.transport = http.DefaultTransport
+	}
+	for {
+		answer, why := s.send(ctx, deadline, r, t)
+		if why == 0 || t.number == maxTries {
+			return answer
+		}
+		t.number++
+		t.after, t.retire = why, why == stalled && !t.retire
+	}
+}
+
+// maxTries bounds how often a request may look for an HTTP/2 connection that takes
+// it. A service may have room on none.
+const maxTries = 50
+
+// A try to have a connection take a request. Until one does, nothing of the request
+// is written.
+type try struct {
+	transport http.RoundTripper
+	number    int
+	after     refusal // of the try before
+	retire    bool    // the connection, when its last request is over
+}
+
+// send returns why no connection took the request, or 0 with the answer.
+func (s *Sender) send(ctx context.Context, deadline time.Time, r Request, t try) (Answer, refusal) {
+	ctx, stop := bounded(ctx, deadline)
 	defer stop()
-	// On the heap, and for this request alone: a transport may still use it
-	// when RoundTrip has returned.
-	a := &attempt{trace: trace{stop: stop}}
+	a := &attempt{trace: trace{sender: s, ctx: ctx, stop: stop, patient: t.number > maxTries/2}}
+	defer a.end()
 	a.build(a.within(ctx), r)
-	resp, err := checked(s.transport.RoundTrip(&a.request))
+	a.request.Close = t.retire
+	if err := a.lineUp(t); err != nil {
+		return Answer{Err: err, Missed: NoAnswer}, 0
+	}
+	resp, err := checked(t.transport.RoundTrip(&a.request))
 	if err != nil {
 		return Answer{
 			Err:     a.reason(err),
-			Missed:  a.missed(ctx, err),
-			Sent:    a.maybeSent(ctx, s.transport, err),
+			Missed:  a.missed(err),
+			Sent:    a.maybeSent(t.transport, err),
 			Renewed: s.answered.Load() && a.renewed(err) || a.crowded(err),
-		}
+		}, a.refusedBy(err)
 	}
 	if resp.StatusCode < 100 {
 		resp.Body.Close()
-		return Answer{Err: fmt.Errorf("the answer has the status %03d, which HTTP does not know", resp.StatusCode), Missed: Unreadable, Sent: true}
+		return Answer{Err: fmt.Errorf("the answer has the status %03d, which HTTP does not know", resp.StatusCode), Missed: Unreadable, Sent: true}, 0
 	}
 	if !s.answered.Load() { // a store would be shared by all processors
 		s.answered.Store(true)
 	}
 	answer := Answer{Status: resp.StatusCode, Header: resp.Header, Sent: true}
 	answer.read(resp, stop)
-	if answer.Err != nil {
-		answer.Missed = a.missed(ctx, answer.Err)
-	}
-	return answer
+	answer.Missed = a.missed(answer.Err)
+	return answer, 0
 }
 
-// bounded is the context of a request that may take timeout.
-func bounded(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
-	if timeout == 0 {
+func bounded(ctx context.Context, deadline time.Time) (context.Context, context.CancelFunc) {
+	if deadline.IsZero() {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeout(ctx, timeout)
+	return context.WithDeadline(ctx, deadline)
 }
 
-// attempt is what a transport gets of a request.
+// attempt is what a transport gets of a try. It is on the heap, and of one try alone:
+// the transport may still use it when RoundTrip has returned.
 type attempt struct {
 	trace
 	request http.Request
@@ -116,7 +160,7 @@ func (a *attempt) build(ctx context.Context, r Request) {
 		Method: r.Method,
 		URL:    &a.url,
 		Host:   r.Host,
-		Header: r.Header,
+		Header: maps.Clone(r.Header),
 		Proto:  "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}).WithContext(ctx)
 	if r.Body != nil {

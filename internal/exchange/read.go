@@ -2,20 +2,22 @@ package exchange
 
 import (
 	"bytes"
+	"compress/gzip"
 	"errors"
 	"io"
 	"net/http"
 	"time"
 )
 
-// Bounds on what is read of an answer, counted after decompression. The
-// documented bodies take a few kilobytes.
+// Bounds on what is read of an answer, packed and unpacked. The documented bodies
+// take a few kilobytes.
 const (
 	maxSuccessBody = 1 << 20
 	maxErrorBody   = 64 << 10
-	// errorBodyWait is how long the rest of an error's body is waited for: its
-	// status is known, and a body that stalls must not hold up the retry.
-	errorBodyWait = 5 * time.Second
+	// bodyWait is how long is waited for what the answer does not need: the rest of
+	// an error's body, whose status is known, and the end of a body after its
+	// announced length.
+	bodyWait = 5 * time.Second
 )
 
 var errTooLarge = errors.New("the body is larger than any documented one")
@@ -26,12 +28,12 @@ func (a *Answer) read(resp *http.Response, stop func()) {
 	defer resp.Body.Close()
 	switch {
 	case a.Status >= 200 && a.Status <= 299:
-		a.Body, a.Err = readBody(resp, maxSuccessBody)
+		a.Body, a.Err = readBody(resp, maxSuccessBody, stop)
 	case a.Status >= 200:
-		stalled := time.AfterFunc(errorBodyWait, stop)
+		stalled := time.AfterFunc(bodyWait, stop)
 		defer stalled.Stop()
 		// Part of an error's body is enough: the status is known.
-		a.Body, _ = readBody(resp, maxErrorBody)
+		a.Body, _ = readBody(resp, maxErrorBody, stop)
 	default: // a protocol switch: what follows is not a body, and may never end
 	}
 }
@@ -39,20 +41,50 @@ func (a *Answer) read(resp *http.Response, stop func()) {
 // readBody reads a body that may have at most limit bytes, and skips the byte order
 // mark that some gateways put before JSON (RFC 8259, 8.1). With an error it returns
 // what it has read.
-func readBody(resp *http.Response, limit int) ([]byte, error) {
-	body, err := readWhole(resp, limit)
+func readBody(resp *http.Response, limit int, stop func()) ([]byte, error) {
+	raw := &io.LimitedReader{R: resp.Body, N: int64(limit) + 1}
+	body, err := unpack(resp, raw, limit, stop)
+	if raw.N == 0 || len(body) > limit {
+		body, err = body[:min(len(body), limit)], errTooLarge
+	}
 	return bytes.TrimPrefix(body, []byte("\ufeff")), err
 }
 
-func readWhole(resp *http.Response, limit int) ([]byte, error) {
-	if n := resp.ContentLength; n > 0 && n <= int64(limit) {
-		body := make([]byte, n)
-		read, err := io.ReadFull(resp.Body, body)
-		return body[:read], err
+// unpack reads a body from raw. Requests ask for none in gzip, which would cost
+// more than it saves; some gateways send it all the same.
+func unpack(resp *http.Response, raw io.Reader, limit int, stop func()) ([]byte, error) {
+	if resp.Header.Get("Content-Encoding") != "gzip" || resp.Uncompressed {
+		return readWhole(raw, resp.ContentLength, limit, stop)
 	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(limit)+1))
-	if len(body) > limit {
-		return body[:limit], errTooLarge
+	unpacked, err := gzip.NewReader(raw)
+	if err != nil {
+		return nil, err
 	}
-	return body, err
+	return readWhole(io.LimitReader(unpacked, int64(limit)+1), -1, limit, stop)
+}
+
+// readWhole reads to the end: over HTTP/2, a body that is closed before it costs
+// the service a RST_STREAM. length is what was announced, or -1. It is believed
+// where the end does not come, but not where more comes: a transport that has
+// unpacked the body may have left it as it was.
+func readWhole(r io.Reader, length int64, limit int, stop func()) ([]byte, error) {
+	body := make([]byte, 0, 512)
+	if length > 0 && length <= int64(limit) {
+		body = make([]byte, 0, length+1)
+	}
+	for {
+		n, err := r.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		switch {
+		case err == io.EOF, err != nil && int64(len(body)) == length:
+			return body, nil
+		case err != nil:
+			return body, err
+		case int64(len(body)) == length && n > 0:
+			late := time.AfterFunc(bodyWait, stop)
+			defer late.Stop()
+		case len(body) == cap(body):
+			body = append(body, 0)[:len(body)]
+		}
+	}
 }

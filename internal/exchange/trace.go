@@ -10,21 +10,32 @@ import (
 	"net/textproto"
 	"strings"
 	"sync/atomic"
+	"time"
 )
 
 // trace follows one request by net/http's hooks. They run on the transport's
 // goroutines and may fire after RoundTrip has returned, so each attempt has its
 // own.
 type trace struct {
-	stop func() // ends the attempt
+	sender *Sender
+	stop   func()          // ends the attempt
+	ctx    context.Context // that stop ends
 
 	started, connected atomic.Bool
 	headers            atomic.Int32 // written; a transport that repeats writes more than one
 	answers            atomic.Int32 // of which the first byte has come; interim answers (1xx) do not count
 	hints              atomic.Int32 // interim answers
 	repeat             atomic.Bool  // net/http was about to repeat, which ended the attempt
-	old, http2         atomic.Bool  // the connection was used before; it speaks HTTP/2
+	old                atomic.Bool  // the connection was used before
 	hooks              httptrace.ClientTrace
+
+	conn    atomic.Pointer[connection] // nil: none yet, or not HTTP/2
+	earlier atomic.Int64               // answers of conn before this request
+	first   atomic.Bool                // of the requests on conn
+	refused atomic.Int32               // a refusal
+	looking atomic.Bool                // it is this request's turn in the line
+	limit   *time.Timer                // of the turn
+	patient bool                       // it takes a stalled connection
 }
 
 // within returns a context under which the request is followed.
@@ -33,7 +44,7 @@ func (t *trace) within(ctx context.Context) context.Context {
 		GetConn:              t.getConn,
 		GotConn:              t.gotConn,
 		WroteHeaders:         func() { t.headers.Add(1) },
-		GotFirstResponseByte: func() { t.answers.Add(1) },
+		GotFirstResponseByte: t.answered,
 		Got1xxResponse:       t.got1xx,
 	}
 	return httptrace.WithClientTrace(ctx, &t.hooks)
@@ -41,20 +52,128 @@ func (t *trace) within(ctx context.Context) context.Context {
 
 func (t *trace) getConn(string) {
 	t.started.Store(true)
-	t.preventRepeat()
+	if !t.preventRepeat() && t.conn.Load() != nil && t.headers.Load() == 0 {
+		t.refuse(full) // and saves the dial
+	}
 }
 
 func (t *trace) gotConn(info httptrace.GotConnInfo) {
 	t.connected.Store(true)
-	http2 := speaksHTTP2(info.Conn)
+	conn := t.sender.connections.find(info.Conn)
+	t.leaveLine(conn != nil)
 	if t.preventRepeat() {
-		if !http2 && info.Conn != nil {
+		if conn == nil && info.Conn != nil {
 			info.Conn.Close() // HTTP/1.1 may write to an idle connection though the context has ended
 		}
 		return
 	}
 	t.old.Store(info.Reused)
-	t.http2.Store(http2)
+	if conn != nil {
+		t.useHTTP2(conn)
+	}
+}
+
+// useHTTP2 waits until the request may be written to conn, or refuses it. What is
+// refused is not written: net/http looks at the context before.
+func (t *trace) useHTTP2(conn *connection) {
+	switch before := t.conn.Swap(conn); {
+	case before != nil && t.headers.Load() == 0:
+		t.refuse(full)
+		return
+	case conn.stalled() && !t.patient:
+		t.refuse(stalled)
+		return
+	}
+	first, err := conn.admit(t.ctx)
+	t.first.Store(first)
+	t.earlier.Store(conn.answers.Load())
+	if err != nil {
+		t.refuse(late)
+	}
+}
+
+// refusal is why an HTTP/2 connection does not take a request.
+type refusal int32
+
+const (
+	full    refusal = 1 + iota // net/http looks for another one
+	stalled                    // nothing comes back on it
+	late                       // its first answer did not come before the context ended
+)
+
+func (t *trace) refuse(why refusal) {
+	t.refused.CompareAndSwap(0, int32(why))
+	t.stop()
+}
+
+// refusedBy is why the request was not written, if another try may help; else 0.
+func (t *trace) refusedBy(err error) refusal {
+	switch why := refusal(t.refused.Load()); {
+	case t.headers.Load() > 0 || why == late:
+		return 0
+	case t.crowded(err):
+		return full
+	default:
+		return why
+	}
+}
+
+// lineUp waits for the request's turn to look for a connection, where it needs one.
+func (t *trace) lineUp(next try) error {
+	l := &t.sender.connections.line
+	if next.after == 0 && !l.isOpen() {
+		return nil
+	}
+	if next.after == stalled {
+		// net/http retires a connection on another goroutine, and not if that sees
+		// first that the context has ended.
+		select {
+		case <-time.After(time.Duration(next.number) * time.Millisecond):
+		case <-t.ctx.Done():
+		}
+	}
+	turn, err := l.enter(t.ctx)
+	if turn {
+		t.limit = time.AfterFunc(firstAnswerWait, func() { t.leaveLine(false) })
+	}
+	t.looking.Store(turn)
+	return err
+}
+
+// leaveLine ends the request's turn, if it has one. Others take turns too only
+// where they may share what it has found: an HTTP/2 connection.
+func (t *trace) leaveLine(http2 bool) {
+	if !t.looking.CompareAndSwap(true, false) {
+		return
+	}
+	t.limit.Stop()
+	if http2 {
+		t.sender.connections.line.leave()
+	} else {
+		t.sender.connections.line.disband()
+	}
+}
+
+func (t *trace) answered() {
+	t.answers.Add(1)
+	if conn := t.conn.Load(); conn != nil {
+		conn.answered()
+	}
+}
+
+// end is called when the request is over.
+func (t *trace) end() {
+	t.leaveLine(false)
+	conn := t.conn.Load()
+	if conn == nil || t.answers.Load() > 0 || t.hints.Load() > 0 {
+		return
+	}
+	if t.first.Load() {
+		conn.ended()
+	}
+	if t.ctx.Err() != nil && t.headers.Load() == 1 && !t.repeat.Load() {
+		conn.missed(t.earlier.Load())
+	}
 }
 
 // preventRepeat ends the attempt where another connection is wanted for a
@@ -68,11 +187,6 @@ func (t *trace) preventRepeat() bool {
 		t.stop()
 	}
 	return t.repeat.Load()
-}
-
-func speaksHTTP2(conn net.Conn) bool {
-	secure, ok := conn.(*tls.Conn)
-	return ok && secure.ConnectionState().NegotiatedProtocol == "h2"
 }
 
 // got1xx takes back that there was an answer: after a 1xx, net/http may still
@@ -120,11 +234,11 @@ func (t *trace) reason(err error) error {
 const notRepeated = "http2: Transport: cannot retry err ["
 
 // missed sorts err.
-func (t *trace) missed(ctx context.Context, err error) Missed {
+func (t *trace) missed(err error) Missed {
 	switch {
 	case err == nil:
 		return NotMissed
-	case ctx.Err() != nil && !t.repeat.Load():
+	case t.ctx.Err() != nil && !t.repeat.Load():
 		return NoAnswer
 	case isRefused(err):
 		return Refused
@@ -145,19 +259,21 @@ func isRefused(err error) bool {
 // transport that repeats returns only its last error. Where no hook ran, nothing
 // is certain, unless the transport is net/http's own, which runs them. Nor is it
 // when the attempt's context ends while the header may be on its way.
-func (t *trace) maybeSent(ctx context.Context, transport http.RoundTripper, err error) bool {
+func (t *trace) maybeSent(transport http.RoundTripper, err error) bool {
 	switch headers := t.headers.Load(); {
 	case headers > 1:
 		return true
+	case headers == 0 && t.refused.Load() != 0:
+		return false
 	case headers == 1:
-		return t.hints.Load() > 0 || !turnedAway(err)
+		return t.hints.Load() > 0 || !isGoAway(err)
 	case isDialError(err):
 		return false
 	case !t.started.Load():
 		_, runsHooks := transport.(*http.Transport)
 		return !runsHooks
 	}
-	return t.connected.Load() && (ctx.Err() != nil || isTimeoutOrCancel(err))
+	return t.connected.Load() && (t.ctx.Err() != nil || isTimeoutOrCancel(err))
 }
 
 // renewed reports that an HTTP/2 connection, which was used before, did not take
@@ -165,23 +281,24 @@ func (t *trace) maybeSent(ctx context.Context, transport http.RoundTripper, err 
 // then, and net/http would have sent the request again at once. Where the
 // service never answered, that is not the reason.
 func (t *trace) renewed(err error) bool {
-	return t.http2.Load() && t.old.Load() && (t.repeat.Load() || turnedAway(err))
+	return t.conn.Load() != nil && t.old.Load() && (t.repeat.Load() || isGoAway(err))
 }
 
 // crowded reports that an HTTP/2 connection was full, or closing, before
 // anything was written to it.
 func (t *trace) crowded(err error) bool {
-	return t.http2.Load() && err.Error() == "net/http: cannot rewind body after connection loss"
+	return t.conn.Load() != nil && t.headers.Load() == 0 &&
+		(t.refused.Load() == int32(full) || err.Error() == "net/http: cannot rewind body after connection loss")
 }
 
-// turnedAway reports an error by which net/http says that an HTTP/2 service ended
+// isGoAway reports an error by which net/http says that an HTTP/2 service ended
 // its connection with a GOAWAY that names an earlier stream: it has not processed
 // the request (RFC 9113, 8.7). Its type is not exported, so its words tell; none of
 // them come from the service.
 //
 // REFUSED_STREAM promises the same, but HAProxy sends it when the server behind
 // it went away with the request in hand, and means it as an invitation to retry.
-func turnedAway(err error) bool {
+func isGoAway(err error) bool {
 	for ; err != nil; err = errors.Unwrap(err) {
 		text := strings.TrimPrefix(err.Error(), notRepeated)
 		if strings.HasPrefix(text, "http2: Transport received GOAWAY from server") ||

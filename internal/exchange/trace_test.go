@@ -24,7 +24,7 @@ func TestConnectionForARepeat(t *testing.T) {
 		repeat           bool
 	}{{0, 0, false}, {1, 0, true}, {1, 1, false}, {2, 1, true}} {
 		stopped := 0
-		trace := &trace{stop: func() { stopped++ }}
+		trace := &trace{sender: New(nil), stop: func() { stopped++ }}
 		trace.headers.Store(tt.headers)
 		trace.answers.Store(tt.answers)
 		client, service := net.Pipe()
@@ -51,11 +51,13 @@ func TestTurnedAway(t *testing.T) {
 		errors.New(`http2: server sent GOAWAY and closed the connection; LastStreamID=1, debug="; REFUSED_STREAM; received from peer]"`): false,
 		context.Canceled: false,
 	} {
-		assert.Equal(t, want, turnedAway(err), err)
+		assert.Equal(t, want, isGoAway(err), err)
 	}
 	for _, http2 := range []bool{true, false} {
 		trace := new(trace)
-		trace.http2.Store(http2)
+		if http2 {
+			trace.conn.Store(new(connection))
+		}
 		assert.Equal(t, http2, trace.crowded(errors.New("net/http: cannot rewind body after connection loss")), "HTTP/2: %v", http2)
 		assert.False(t, trace.crowded(refused), "HTTP/2: %v, refused is not crowded", http2)
 	}
@@ -74,7 +76,7 @@ func TestReason(t *testing.T) {
 	repeated.repeat.Store(true)
 	assert.Equal(t, errNoAnswer, repeated.reason(io.EOF))
 	crowded := new(trace)
-	crowded.http2.Store(true)
+	crowded.conn.Store(new(connection))
 	assert.Equal(t, errCrowded, crowded.reason(errors.New("net/http: cannot rewind body after connection loss")))
 }
 
@@ -103,14 +105,14 @@ func TestMaybeSent(t *testing.T) {
 		{"dialed in vain, without hooks", false, false, 0, 0, t.Context(), refused, false},
 		{"a transport without hooks", false, false, 0, 0, t.Context(), io.EOF, true},
 	} {
-		trace := new(trace)
+		trace := &trace{ctx: tt.ctx}
 		trace.started.Store(tt.started)
 		trace.connected.Store(tt.connected)
 		trace.headers.Store(tt.headers)
 		trace.hints.Store(tt.hints)
-		assert.Equal(t, tt.want, trace.maybeSent(tt.ctx, nil, tt.err), tt.name)
+		assert.Equal(t, tt.want, trace.maybeSent(nil, tt.err), tt.name)
 	}
-	assert.False(t, new(trace).maybeSent(t.Context(), &http.Transport{}, io.EOF), "net/http runs the hooks")
+	assert.False(t, (&trace{ctx: t.Context()}).maybeSent(&http.Transport{}, io.EOF), "net/http runs the hooks")
 }
 
 // TestHintsAreBounded: a thousand 1xx may come before the answer.

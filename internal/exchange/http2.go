@@ -1,0 +1,216 @@
+package exchange
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+	"weak"
+)
+
+// How many requests an HTTP/2 connection takes at a time is known when the
+// service's SETTINGS have arrived; until then net/http assumes 100, and what is
+// too many is refused when it has been written (RFC 9113, 5.1.2). So a new
+// connection carries one request until its first answer.
+//
+// firstAnswerWait bounds how long the others wait for that: then the SETTINGS
+// have come, though the answer takes its time. It also bounds how long one
+// request may look for a connection before the others do so too.
+const firstAnswerWait = 2 * time.Second
+
+// connections knows the HTTP/2 connections that are in use. They are forgotten
+// when net/http has let go of them.
+type connections struct {
+	line  line // for one
+	mu    sync.Mutex
+	known map[weak.Pointer[tls.Conn]]*connection
+}
+
+// find returns nil for a connection that is not HTTP/2.
+func (cs *connections) find(conn net.Conn) *connection {
+	secure, ok := conn.(*tls.Conn)
+	if !ok || secure.ConnectionState().NegotiatedProtocol != "h2" {
+		return nil
+	}
+	key := weak.Make(secure)
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	c := cs.known[key]
+	if c == nil {
+		c = &connection{changed: make(chan struct{})}
+		cs.line.reasons.Add(1)
+		time.AfterFunc(firstAnswerWait, func() {
+			c.prove()
+			cs.line.reasons.Add(-1)
+		})
+		if cs.known == nil {
+			cs.known = map[weak.Pointer[tls.Conn]]*connection{}
+		}
+		cs.known[key] = c
+		runtime.AddCleanup(secure, cs.forget, key)
+	}
+	return c
+}
+
+func (cs *connections) forget(key weak.Pointer[tls.Conn]) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	delete(cs.known, key)
+}
+
+// connection is what the requests on one HTTP/2 connection share.
+type connection struct {
+	proven  atomic.Bool  // more than one request may use it
+	answers atomic.Int64 // that have begun to arrive
+	silent  atomic.Int64 // requests that ended without one, since the last
+
+	mu      sync.Mutex
+	first   bool          // a request is on its way, and no answer has come
+	changed chan struct{} // closed when proven, or when first ended in vain
+}
+
+// admit waits until a request may be written, and reports whether it is the
+// first, which has to call ended. ctx bounds the wait.
+func (c *connection) admit(ctx context.Context) (first bool, err error) {
+	for !c.proven.Load() {
+		c.mu.Lock()
+		if !c.first && !c.proven.Load() {
+			c.first = true
+			c.mu.Unlock()
+			return true, nil
+		}
+		changed := c.changed
+		c.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+	}
+	return false, nil
+}
+
+// prove lets everybody use the connection.
+func (c *connection) prove() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.proven.Load() {
+		c.proven.Store(true)
+		close(c.changed)
+	}
+}
+
+// answered counts an answer that has begun to arrive.
+func (c *connection) answered() {
+	c.answers.Add(1)
+	if c.silent.Load() != 0 {
+		c.silent.Store(0)
+	}
+	if !c.proven.Load() {
+		c.prove()
+	}
+}
+
+// ended lets another request be the first, if the first has no answer.
+func (c *connection) ended() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.proven.Load() {
+		c.first = false
+		close(c.changed)
+		c.changed = make(chan struct{})
+	}
+}
+
+// stalledAfter is how many requests in a row end without a byte before a
+// connection counts as stalled, while nothing else arrives on it. One may have
+// been given up by its caller early.
+const stalledAfter = 2
+
+func (c *connection) stalled() bool { return c.silent.Load() >= stalledAfter }
+
+// missed counts a request that ended without a byte. answers is what the
+// connection had answered before it.
+func (c *connection) missed(answers int64) {
+	if c.answers.Load() == answers {
+		c.silent.Add(1)
+	}
+}
+
+// A line lets requests look for a connection one after the other, so that each
+// sees what those before it have opened. net/http would dial for each.
+type line struct {
+	// reasons to line up: somebody looks for a connection, one was found within
+	// firstAnswerWait, or nobody has looked for one yet.
+	reasons atomic.Int32
+	mu      sync.Mutex
+	cold    bool // nobody has looked for a connection yet
+	looking bool
+	waiting []chan bool
+}
+
+func (l *line) isOpen() bool { return l.reasons.Load() > 0 }
+
+// enter waits for the request's turn to look for a connection, which ends with
+// leave or disband. It reports false where there is no need for one.
+func (l *line) enter(ctx context.Context) (turn bool, err error) {
+	l.mu.Lock()
+	if !l.looking {
+		l.looking = true
+		l.reasons.Add(1)
+		l.mu.Unlock()
+		return true, nil
+	}
+	mine := make(chan bool, 1)
+	l.waiting = append(l.waiting, mine)
+	l.mu.Unlock()
+	select {
+	case turn = <-mine:
+		return turn, nil
+	case <-ctx.Done():
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, other := range l.waiting {
+		if other == mine {
+			l.waiting = append(l.waiting[:i], l.waiting[i+1:]...)
+			return false, ctx.Err()
+		}
+	}
+	return <-mine, ctx.Err()
+}
+
+// leave gives the turn to the next in line.
+func (l *line) leave() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.waiting) > 0 {
+		l.waiting[0] <- true
+		l.waiting = l.waiting[1:]
+		return
+	}
+	l.end()
+}
+
+// disband lets everybody go at once.
+func (l *line) disband() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, waiting := range l.waiting {
+		waiting <- false
+	}
+	l.waiting = nil
+	l.end()
+}
+
+func (l *line) end() {
+	l.looking = false
+	l.reasons.Add(-1)
+	if l.cold {
+		l.cold = false
+		l.reasons.Add(-1)
+	}
+}

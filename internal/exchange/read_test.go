@@ -1,0 +1,105 @@
+package exchange
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+type answering http.Response
+
+func (a *answering) RoundTrip(req *http.Request) (*http.Response, error) {
+	if body, ok := a.Body.(hanging); ok {
+		body.end = req.Context().Done()
+		a.Body = body
+	}
+	return (*http.Response)(a), nil
+}
+
+// hanging is a body whose end does not come.
+type hanging struct {
+	io.Reader
+	end <-chan struct{}
+}
+
+func (h hanging) Read(p []byte) (int, error) {
+	n, err := h.Reader.Read(p)
+	if err == io.EOF {
+		<-h.end
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+func (hanging) Close() error { return nil }
+
+// again reads its bytes again and again.
+type again struct {
+	whole []byte
+	bytes.Reader
+}
+
+func (a *again) Read(p []byte) (int, error) {
+	if a.Len() == 0 {
+		a.Reset(a.whole)
+	}
+	return a.Reader.Read(p)
+}
+
+func packed(text string) []byte {
+	var buf bytes.Buffer
+	w := gzip.NewWriter(&buf)
+	_, _ = io.WriteString(w, text)
+	_ = w.Close()
+	return buf.Bytes()
+}
+
+// TestBodies are read to their end, or to the bounds on what comes and on what it
+// unpacks to. A length that a transport has left when it unpacked the body is not
+// believed.
+func TestBodies(t *testing.T) {
+	const text = `{"ok":true}`
+	plain := func(s string) io.Reader { return strings.NewReader(s) }
+	for name, tt := range map[string]struct {
+		status  int
+		length  int64
+		coding  string
+		body    io.Reader
+		want    string
+		err     error
+		elapsed time.Duration
+	}{
+		"no length":             {200, -1, "", plain(text), text, nil, 0},
+		"unpacked, was longer":  {200, 5, "", plain(text), text, nil, 0},
+		"unpacked, was shorter": {200, 500, "", plain(text), text, nil, 0},
+		"a byte order mark":     {200, -1, "", plain("\ufeff" + text), text, nil, 0},
+		"packed":                {200, 40, "gzip", bytes.NewReader(packed(text)), text, nil, 0},
+		"not packed":            {200, 40, "gzip", plain(text), "", gzip.ErrHeader, 0},
+		"packed without end":    {200, -1, "gzip", &again{whole: packed("")}, "", errTooLarge, 0},
+		"unpacks without end":   {200, -1, "gzip", &again{whole: packed(strings.Repeat(" ", 1<<20))}, strings.Repeat(" ", 1<<20), errTooLarge, 0},
+		"packed error":          {400, -1, "gzip", &again{whole: packed("")}, "", nil, 0},
+		"no end":                {200, int64(len(text)), "", hanging{Reader: plain(text)}, text, nil, 5 * time.Second},
+		"cut":                   {200, 500, "", hanging{Reader: plain(text)}, text, io.ErrUnexpectedEOF, time.Minute},
+		"error without end":     {400, -1, "", hanging{Reader: plain(text)}, text, nil, 5 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			begin := time.Now()
+			resp := &answering{StatusCode: tt.status, ContentLength: tt.length, Header: http.Header{"Content-Encoding": {tt.coding}}, Body: io.NopCloser(tt.body)}
+			if body, ok := tt.body.(hanging); ok {
+				resp.Body = body
+			}
+			answer := New(resp).Send(t.Context(), Request{Method: http.MethodGet, URL: &url.URL{}, Timeout: time.Minute})
+			assert.Equal(t, tt.want, string(answer.Body), name)
+			assert.Equal(t, tt.err, answer.Err, name)
+			assert.Equal(t, tt.elapsed, time.Since(begin), name)
+		})
+	}
+}

@@ -1,0 +1,42 @@
+package exchange
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// NewTransport returns a transport with its own connections, for a client to which
+// its user gives none.
+func NewTransport() *http.Transport {
+	return &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		OnProxyConnectResponse: connectAnswer,
+		DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		ForceAttemptHTTP2:      true,
+		HTTP2:                  &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingAfter},
+		MaxIdleConns:           256,
+		MaxIdleConnsPerHost:    256,
+		TLSHandshakeTimeout:    10 * time.Second,
+		ExpectContinueTimeout:  time.Second,
+		IdleConnTimeout:        90 * time.Second,
+		MaxResponseHeaderBytes: 256 << 10,
+	}
+}
+
+// pingAfter is how long an HTTP/2 connection may be silent before a ping, and how long
+// the ping may go unanswered. Without pings, each call on a connection whose path has
+// gone dead hangs until its deadline, for a quarter of an hour.
+const pingAfter = 15 * time.Second
+
+// connectAnswer names the proxy, and its status, where net/http would quote the
+// status text as if it were the service's.
+func connectAnswer(_ context.Context, proxy *url.URL, _ *http.Request, resp *http.Response) error {
+	if resp.StatusCode == http.StatusOK {
+		return nil
+	}
+	return fmt.Errorf("the proxy %s answered CONNECT with %d %s", proxy.Host, resp.StatusCode, http.StatusText(resp.StatusCode))
+}
