@@ -83,10 +83,10 @@ func TestCoolDownRefusesAtOnce(t *testing.T) {
 		says, retryAfter        string        // "": it succeeds
 		after                   time.Duration // then
 	}{
-		{time.Minute, time.Hour, time.Minute + 1, ": the longest wait that the RetryPolicy allows is 1 m, its turn in 1 m", "1 m", 0},
+		{time.Minute, time.Hour, time.Minute + 1, ": the longest wait that the RetryPolicy allows is 1m0s, its turn in 1m0s", "1m0s", 0},
 		{time.Minute, time.Hour, time.Minute, "", "", time.Minute},
-		{time.Hour, 299 * time.Second, 7 * time.Minute, ": the call's deadline is in 4 m 59 s, its turn in 7 m", "7 m", 0},
-		{time.Hour, time.Minute, time.Minute, "", "1 m", 0},
+		{time.Hour, 299 * time.Second, 7 * time.Minute, ": the call's deadline is in 4m59s, its turn in 7m0s", "7m0s", 0},
+		{time.Hour, time.Minute, time.Minute, "", "1m0s", 0},
 		{time.Hour, time.Minute + 1, time.Minute, "", "", time.Minute},
 		{time.Hour, time.Minute + 1 + 2*time.Second, time.Minute, "", "", time.Minute + time.Second},
 	} {

@@ -108,23 +108,12 @@ func (e *Error) details() []string {
 	return details
 }
 
-// human writes a duration for a person: 1.5 s, 4 m 59 s, 11 h.
-func human(d time.Duration) string {
-	rounded := func(unit time.Duration) int { return int(d.Round(unit) / unit) }
-	second, minute := rounded(time.Second), rounded(time.Minute)
-	switch {
-	case d < time.Second:
-		return fmt.Sprintf("%d ms", rounded(time.Millisecond))
-	case d < 10*time.Second:
-		return fmt.Sprintf("%g s", float64(rounded(100*time.Millisecond))/10)
-	case second < 60:
-		return fmt.Sprintf("%d s", second)
-	case second < 60*60:
-		return strings.TrimSuffix(fmt.Sprintf("%d m %d s", second/60, second%60), " 0 s")
-	case minute < 10*60:
-		return strings.TrimSuffix(fmt.Sprintf("%d h %d m", minute/60, minute%60), " 0 m")
+// human rounds a duration to what a person wants to know: 250ms, 1.5s, 4m59s.
+func human(d time.Duration) time.Duration {
+	if d < 10*time.Second {
+		return d.Round(time.Millisecond)
 	}
-	return fmt.Sprintf("%d h", rounded(time.Hour))
+	return d.Round(time.Second)
 }
 
 // GoString is Error, so that %#v shows no more than %v.

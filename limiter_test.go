@@ -82,7 +82,7 @@ func TestLimiterRefusalIsLocal(t *testing.T) {
 		made := clienttest.Make(t, post, nil, agentmessaging.WithLimiter(limiter), observer)
 		assert.ErrorIs(t, made.Err, agentmessaging.ErrRateLimited)
 		assert.EqualError(t, made.Err, "agentmessaging: POST /v1/agents/{agent_id}/messages: 429 rate_limited: the longest wait that the RetryPolicy"+
-			" allows is 1 m 30 s, its turn in 1 h (refused here by the limiter, limit key_day, retry after 1 h)")
+			" allows is 1m30s, its turn in 1h0m0s (refused here by the limiter, limit key_day, retry after 1h0m0s)")
 		assert.Zero(t, made.Info)
 		assert.Empty(t, made.Sent)
 		assert.Empty(t, limiter.done)
@@ -90,33 +90,6 @@ func TestLimiterRefusalIsLocal(t *testing.T) {
 	})
 	require.Equal(t, "CallStart AttemptStart AttemptEnd CallEnd ", types)
 	assert.Error(t, events[2].(agentmessaging.AttemptEnd).Err)
-}
-
-// generous lets everything pass and forgets the permit.
-type generous struct{}
-
-func (generous) Acquire(context.Context, agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
-	return nil, nil
-}
-
-// TestLimiterThatFails: nothing is sent, and the cause stays.
-func TestLimiterThatFails(t *testing.T) {
-	transport := answering()
-	err := post(t.Context(), newClient(t, transport, agentmessaging.WithLimiter(&limiterStub{refusal: context.DeadlineExceeded})))
-	assert.Equal(t, clienttest.NoAnswer, clienttest.Outcome(err))
-	assert.ErrorIs(t, err, context.DeadlineExceeded)
-	err = post(t.Context(), newClient(t, transport, agentmessaging.WithLimiter(generous{})))
-	assert.Equal(t, clienttest.NoAnswer, clienttest.Outcome(err))
-	assert.ErrorContains(t, err, "neither a permit nor an error")
-	assert.Empty(t, transport.Sent())
-}
-
-// TestPermitIsGivenBackWhateverTheTransportDoes, panic included.
-func TestPermitIsGivenBackWhateverTheTransportDoes(t *testing.T) {
-	limiter := &limiterStub{}
-	boom := answer{Before: func(*http.Request) { panic("boom") }}
-	assert.Panics(t, func() { _ = get(t.Context(), newClient(t, answering(boom), agentmessaging.WithLimiter(limiter))) })
-	assert.Len(t, limiter.done, 1)
 }
 
 // TestLimiterWaitIsNoPartOfTheTimeout, neither of the call's nor of the

@@ -2,7 +2,6 @@ package agentmessaging_test
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/cookiejar"
@@ -137,27 +136,4 @@ func TestCoolDownInSeveralBubbles(t *testing.T) {
 	wantRefused(t, client, there, get)
 	wantRefused(t, client, here, get)
 	synctest.Test(t, inside)
-}
-
-// noTime is a clock that refuses to wait.
-type noTime struct {
-	error
-	asked int
-}
-
-func (*noTime) Now() time.Time { return time.Now() }
-
-func (n *noTime) Sleep(context.Context, time.Duration) error {
-	n.asked++
-	return n.error
-}
-
-// TestClockThatRefusesToWait ends the call at once, with its reason.
-func TestClockThatRefusesToWait(t *testing.T) {
-	clock := &noTime{error: errors.New("no time")}
-	transport := answering(answer{Status: 503}, clienttest.OK)
-	err := get(t.Context(), newClient(t, transport, agentmessaging.WithClock(clock)))
-	assert.ErrorIs(t, err, clock.error)
-	assert.Equal(t, 1, clock.asked)
-	assert.Len(t, transport.Sent(), 1)
 }

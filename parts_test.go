@@ -103,8 +103,9 @@ func badTransport(m *mischief) http.RoundTripper {
 			return nil, nil
 		case "returns both":
 			return resp, io.ErrUnexpectedEOF
-		case "lies":
-			resp.StatusCode = 0
+		case "lies": // that there is no body
+			resp.Body.Close()
+			resp.Body = nil
 		}
 		return resp, err
 	})
@@ -260,7 +261,7 @@ func TestPartsThatMisbehave(t *testing.T) {
 		bad  func(*mischief) agentmessaging.Option
 		want [len(hows)]string // "": the part has no way to do that
 	}{
-		{"transport", through(badTransport), [...]string{panics, unknown, unknown, unknown, success, success, unknown}},
+		{"transport", through(badTransport), [...]string{panics, unknown, unknown, unknown, success, success, success}},
 		{"body of a 429", through(badBody(429)), [...]string{panics, success, success, success, success, success, success}},
 		{"body of a success", through(badBody(200)), [...]string{panics, unknown, success, success, success, success, unknown}},
 		{"observer of CallStart", badObserver(agentmessaging.CallStart{}), [...]string{panics, noAnswer, success, "", success, success, noAnswer}},

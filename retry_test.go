@@ -143,9 +143,9 @@ func TestTimeoutOfTheHTTPClientBoundsOneAttempt(t *testing.T) {
 		elapsed       time.Duration
 		says          string
 	}{
-		{10 * time.Second, time.Hour, 3, 31500 * time.Millisecond, "the Timeout of the http.Client allows 10 s (3 attempts)"},
-		{0, 7 * time.Second, 1, 7 * time.Second, "WithTimeout allows 7 s"},
-		{10 * time.Second, 7 * time.Second, 1, 7 * time.Second, "WithTimeout allows 7 s"},
+		{10 * time.Second, time.Hour, 3, 31500 * time.Millisecond, "the Timeout of the http.Client allows 10s (3 attempts)"},
+		{0, 7 * time.Second, 1, 7 * time.Second, "WithTimeout allows 7s"},
+		{10 * time.Second, 7 * time.Second, 1, 7 * time.Second, "WithTimeout allows 7s"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			transport := answering(hang)

@@ -78,37 +78,6 @@ func TestCertificateIsDemanded(t *testing.T) {
 	}
 }
 
-type closeCounter struct {
-	io.Reader
-	closed int
-}
-
-func (c *closeCounter) Close() error {
-	c.closed++
-	return nil
-}
-
-// TestCarelessTransports break the rules of http.RoundTripper.
-func TestCarelessTransports(t *testing.T) {
-	body := &closeCounter{Reader: strings.NewReader("{}")}
-	for _, tt := range []struct {
-		resp *http.Response
-		err  error
-		want string
-	}{
-		{&http.Response{StatusCode: 401}, nil, "error 401"},
-		{nil, nil, clienttest.Unknown},
-		{&http.Response{StatusCode: 200, Body: body}, io.ErrUnexpectedEOF, clienttest.Unknown},
-	} {
-		err := post(t.Context(), newClient(t, tripper(func(*http.Request) (*http.Response, error) { return tt.resp, tt.err })))
-		assert.Equal(t, tt.want, clienttest.Outcome(err), "%+v, %v", tt.resp, tt.err)
-		if tt.err != nil {
-			assert.ErrorIs(t, err, tt.err)
-		}
-	}
-	assert.Equal(t, 1, body.closed)
-}
-
 func TestCookieJarIsUsed(t *testing.T) {
 	jar := jarOf(t, "gateway", "blue")
 	transport := answering(answer{Status: 503}, clienttest.NotDialed, clienttest.OK)
