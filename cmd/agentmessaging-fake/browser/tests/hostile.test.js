@@ -57,7 +57,7 @@ test('markup in every field shows as text', async (t) => {
     await wantHarmless(page);
   }
   await page.getByLabel('Filter calls by text').fill('window.pwned=1');
-  await wantText(page.locator('.sum'), /of \d+ calls/);
+  await wantText(page.locator('.sum'), /\d+ calls/);
 
   await page.goto(`${fake.page}#/agents/agent_000001`);
   await wantText(page.getByLabel('About the agent'), /<script>window\.pwned=1<\/script><img src=x onerror=window\.pwned=2>/);

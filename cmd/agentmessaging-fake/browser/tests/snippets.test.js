@@ -89,7 +89,7 @@ test('what the SDK cannot send is said', async (t) => {
   const { fake, page } = await open(t);
   await fake.call('POST', '/v1/agents', { unknown: 1 });
   const detail = await openNewest(page);
-  await wantText(detail, /Refused for\s+unknown/);
+  await wantText(detail, /member "unknown" is not allowed/);
   await wantText(detail, /--data-raw '\{"unknown":1\}'/);
   await wantText(detail, /\/\/ The client refuses this call before it sends anything\./);
   await fake.call('PATCH', '/v1/agents');

@@ -94,11 +94,17 @@ func bySearch(_ *request, typed string) fakeserver.Matcher {
 	words := strings.Fields(strings.ToLower(typed))
 	return fakeserver.Where(func(c fakeserver.Call) bool {
 		shown := strings.ToLower(strings.Join([]string{
-			c.Path, c.Method, strconv.Itoa(c.Sent.Status), strconv.Itoa(c.Status), c.Key, c.TraceID, c.Code, c.Reason, c.LimitKey, c.Fault,
+			c.URL, c.Method, c.Address, headerText(c.Header), headerText(c.Sent.Header), strconv.Itoa(c.Sent.Status), strconv.Itoa(c.Status), c.Key, c.TraceID, c.Code, c.Reason, c.LimitKey, c.Fault,
 			legible(c.Body), legible(c.Sent.Body), legible(c.ReplyBody),
 		}, "\n"))
 		return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(shown, word) })
 	})
+}
+
+func headerText(h http.Header) string {
+	var b strings.Builder
+	_ = h.Write(&b) // a Builder takes everything
+	return b.String()
 }
 
 // legible is a body as a person reads it: without the escapes of JSON.

@@ -64,7 +64,7 @@ func (h *hub) called(c fakeserver.Call) {
 }
 
 const (
-	heartbeat  = 15 * time.Second
+	heartbeat  = 3 * time.Second
 	writeLimit = 30 * time.Second // a reader that takes nothing for so long is gone; it can resume
 	batch      = 100              // calls between two looks at what else there is
 )

@@ -7,7 +7,17 @@ import { Shell } from './views/shell.js';
 
 const root = document.getElementById('app');
 
-onDraw(() => render(h(Shell), root));
+// What has the focus may be removed: the section that it was in takes it then.
+let home;
+document.addEventListener('focusin', (event) => (home = event.target.closest('section, aside, main')));
+
+onDraw(() => {
+  const had = document.activeElement !== document.body;
+  render(h(Shell), root);
+  if (!had || document.activeElement !== document.body || !home?.isConnected) return;
+  home.tabIndex = -1;
+  home.focus();
+});
 window.addEventListener('hashchange', readRoute);
 // Times in relative form grow old.
 setInterval(() => change({}), 1000);

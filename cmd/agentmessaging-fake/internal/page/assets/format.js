@@ -44,6 +44,15 @@ export function timeOfDay(at) {
   return new Date(at).toLocaleTimeString('sv');
 }
 
+// gap is the time from one call to the next, such as "+41.2 s"; '' where it is
+// below a millisecond or the clock was moved back.
+export function gap(from, to) {
+  const ms = Date.parse(to) - Date.parse(from);
+  if (!(ms >= 1)) return '';
+  if (ms < 1000) return `+${ms} ms`;
+  return ms < 60_000 ? `+${(ms / 1000).toFixed(1)} s` : `+${span(ms / 1000, 2)}`;
+}
+
 // took is the time a call took.
 export function took(ns) {
   if (typeof ns !== 'number') return '';

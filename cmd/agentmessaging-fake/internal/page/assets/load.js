@@ -73,12 +73,13 @@ const loadClock = coalesced(async () => {
   loadLimits();
 });
 
-// openKey is the key whose limits are shown: the one of the address, or else
-// the default one.
+// openKey is the key whose limits are shown: the one of the address, the one that
+// was chosen, or else the default one.
 export function openKey() {
   const { page, id } = state.route;
   if (page === 'keys' && id) return id;
   const keys = state.keys ?? [];
+  if (page === 'traffic' && keys.some((k) => k.label === state.limitsOf)) return state.limitsOf;
   return (keys.find((k) => k.default && !k.revoked) ?? keys.find((k) => !k.revoked) ?? keys[0])?.label ?? '';
 }
 
@@ -89,6 +90,12 @@ export const loadLimits = coalesced(async () => {
   change({ limits: { key, rows: limits?.limits ?? [] }, keyByok: { key, byok: byok?.byok ?? null } });
   expectOpening(limits?.limits ?? []);
 });
+
+export function showLimitsOf(key) {
+  if (key === state.limitsOf) return;
+  change({ limitsOf: key });
+  loadLimits();
+}
 
 let opening = 0;
 
@@ -112,7 +119,8 @@ export const loadConversation = coalesced(async () => {
   const found = await get(['agents', id, 'conversation'], { limit: Math.max(had.length, wanted), after });
   if (state.route.id !== id) return; // another one is open by now
   const exchanges = found && (found.continues ? [...had, ...found.exchanges] : found.exchanges);
-  change({ conversation: { ...state.conversation, agent: id, exchanges, total: found?.total ?? 0 } });
+  // What falls out of view comes back with "Show earlier": no conversation is drawn without bound.
+  change({ conversation: { ...state.conversation, agent: id, exchanges: exchanges?.slice(-wanted), total: found?.total ?? 0 } });
 });
 
 // How many exchanges a conversation shows at first, and more each time that

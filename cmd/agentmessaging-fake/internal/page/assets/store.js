@@ -14,10 +14,11 @@ export const state = {
   byokAvailable: true,
   clock: { offset: 0, advanced: 0 }, // offset: the fake's time less ours, in ms
   limits: null, // of the key that is open
+  limitsOf: '', // the label of the key whose limits are above the traffic; '' for the first key
   keyByok: null,
   conversation: null, // of the agent that is open: {agent, exchanges, total, wanted}
   sending: {}, // agent id -> message that has no answer yet
-  filter: { search: '', endpoint: '', status: '' }, // named as the interface names them
+  filter: { search: '', endpoint: '', status: '', decided: '' }, // named as the interface names them
   agentSearch: '',
   openCall: null, // the call that is open; it stays so when the list has dropped it
   cursor: 0, // seq of the call under the list's cursor, 0 for the newest

@@ -23,10 +23,10 @@ async function readEvents(body, onEvent, onBytes) {
 }
 
 const firstWait = 500;
-const longestWait = 10_000;
-// The fake sends a heartbeat every 15 s. After a longer silence the connection
-// is dead, whatever the browser thinks of it.
-const silence = 20_000;
+const longestWait = 4000;
+// The fake sends a heartbeat every 3 s. After a longer silence the connection is
+// dead, whatever the browser thinks of it.
+const silence = 8000;
 
 // follow keeps a tab in step until the signal aborts. Tabs with the same name
 // share a stream. load runs before the tab listens, and answers the path of the

@@ -2,7 +2,7 @@
 // loaded again what the stream says has changed.
 import { state, change, filled, notice } from './store.js';
 import { request, controlPath } from './api.js';
-import { coalesced, get, loadAgents, loadConversation, loadFailed, loadFaults, loadLimits, openKey, reload } from './load.js';
+import { coalesced, get, loadAgents, loadConversation, loadFailed, loadFaults, loadLimits, openKey, reload, showLimitsOf } from './load.js';
 import { follow } from './stream.js';
 import { CallLog } from './calls.js';
 
@@ -45,6 +45,7 @@ export const loadOlder = coalesced(async () => {
 // onCall loads again what a call may have changed and is shown.
 function onCall(call) {
   const { page, id } = state.route;
+  if (call.limit_key) showLimitsOf(call.key);
   if (call.key === openKey()) loadLimits();
   if (call.fault) loadFaults();
   loadFound();

@@ -47,7 +47,7 @@ export class VirtualList extends Component {
 
   read = () => {
     const { element, props } = this;
-    if (element) props.onRead(element.matches(':hover, :focus-within') || element.scrollTop > 0);
+    if (element) props.onRead(element.matches(':hover') || element.scrollTop > 0);
   };
 
   key = (event) => {
@@ -81,8 +81,6 @@ export class VirtualList extends Component {
         onKeyDown: this.key,
         onPointerEnter: this.read,
         onPointerLeave: this.read,
-        onFocusIn: this.read,
-        onFocusOut: () => requestAnimationFrame(this.read), // the focus is nowhere yet
       },
       h(
         'div.vspace',

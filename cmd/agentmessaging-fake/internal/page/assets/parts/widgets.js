@@ -59,6 +59,12 @@ export function time(iso) {
   return iso && h('time', { dateTime: iso, title: exact(Date.parse(iso)) }, timeOfDay(Date.parse(iso)));
 }
 
+// arrival is a time of day with milliseconds.
+export function arrival(iso) {
+  const at = new Date(iso);
+  return h('time', { dateTime: iso, title: exact(at) }, `${timeOfDay(at)}.${String(at.getMilliseconds()).padStart(3, '0')}`);
+}
+
 // both is a time in relative and in exact form.
 export function both(iso) {
   const at = Date.parse(iso);
@@ -78,7 +84,7 @@ export function mono(value) {
 
 // head is the line above a panel or a list: its title, and how many there are.
 export function head(title, sum, ...rest) {
-  return h('div.between', null, h('h1', null, title), h('p.sum', { role: 'status' }, sum), ...rest);
+  return h('div.between', null, h('h2.title', null, title), h('p.sum', { role: 'status' }, sum), ...rest);
 }
 
 // choice is a select over [value, label] pairs.

@@ -46,7 +46,8 @@ export class CallDetail extends Component {
 
 function Summary({ call }) {
   return facts([
-    ['Status', h('span', null, statusTag(call), ' ', mono(call.code), ' ', call.reason)],
+    ['Status', h('span', null, statusTag(call), ' ', mono(call.code))],
+    ['Why', call.reason],
     ['Decided', differs(call) ? (call.status ? tag(call.status) : 'nothing: a fault came first') : undefined],
     ['Key', /^(missing|unknown)$/.test(call.key) ? call.key : h('a', { href: hrefOf('keys', call.key) }, mono(call.key))],
     ['Agent', call.agent_id && h('a', { href: hrefOf('agents', call.agent_id) }, mono(call.agent_id))],
@@ -77,7 +78,6 @@ function Exchanged({ call }) {
   return [
     h('h3', { key: 'request' }, 'Request'),
     h(Header, { key: 'header', lines: headerLines(call.header) }),
-    call.member && h('p', { key: 'member', class: 'refused' }, 'Refused for ', mono(call.member), ': ', call.reason),
     bodyOf('Body', call.body, call.body_bytes),
     h('h3', { key: 'reply' }, 'What the client got'),
     h(Header, { key: 'sentheader', lines: headerLines(call.sent.header) }),

@@ -30,7 +30,7 @@ export function Conversation({ agent }) {
         earlier > 0 && h('div.older.row', null, button(`Show earlier (${count(earlier)})`, showEarlier, { small: true })),
         loaded && !story.length && sending === undefined && empty('Nothing was said yet', h('p', null, 'Write the first message below. It is a real call with the key of the agent, and shows in the traffic.')),
         story.map(step),
-        sending !== undefined && h('div.exchange.stack', { key: 'sending' }, h('div.bubble.mine', { 'aria-busy': 'true' }, h('p', null, sending), h('div.hint', null, 'sending'))),
+        sending !== undefined && h('div.exchange.stack', { key: 'sending' }, h('div.bubble.mine', { 'aria-busy': 'true' }, h('p', { dir: 'auto' }, sending), h('div.hint', null, 'sending'))),
       ),
     ),
     h(Composer, { agent }),
@@ -45,7 +45,7 @@ function step({ exchange: e, call, attempt }) {
     { key: `call ${call.seq}`, href: hrefOf('traffic', call.seq) },
     statusTag(call),
     mark(call),
-    h('span.clip', null, said(call)),
+    h('span.clip', { dir: 'auto' }, said(call)),
     h('span.soft', null, attempt > 1 ? `attempt ${attempt}, ` : '', time(call.time)),
   );
 }
@@ -60,11 +60,11 @@ class Exchange extends Component {
     return h(
       'div.exchange.stack',
       null,
-      h('div.bubble.mine', null, h('p', null, e.text), h('div.row.hint', null, mono(e.user_ref), attempt > 1 && `attempt ${attempt}`, time(e.time))),
+      h('div.bubble.mine', null, h('p', { dir: 'auto' }, e.text), h('div.row.hint', null, mono(e.user_ref), attempt > 1 && `attempt ${attempt}`, time(e.time))),
       h(
         'div.bubble.theirs',
         null,
-        h('p', null, e.reply_text),
+        h('p', { dir: 'auto' }, e.reply_text),
         (e.warnings ?? []).map((w, n) => h('div.row', { key: n }, tag('warning', 'warn'), w)),
         h('div.row.hint', null, mono(e.trace_id), lost && tag(lost, 'fault')),
       ),
@@ -93,7 +93,7 @@ function Composer({ agent }) {
   return h(
     'form.composer.row',
     { onSubmit: sendDraft },
-    h('textarea', { 'aria-label': 'Message', placeholder: 'Write to the agent', rows: 2, value: state.drafts[id] ?? '', onInput: (e) => type(e.target.value), onKeyDown: key }),
+    h('textarea', { dir: 'auto', 'aria-label': 'Message', placeholder: 'Write to the agent', rows: 2, value: state.drafts[id] ?? '', onInput: (e) => type(e.target.value), onKeyDown: key }),
     submit('Send', { icon: 'send' }),
   );
 }

@@ -94,6 +94,20 @@ class FaultForm extends Component {
       kind === 'lose_reply' && select('How', losses, { name: 'how' }),
       select('Endpoint', [['', 'Any'], ...endpoints.map((e) => [e, e])], { name: 'endpoint' }),
       h('div.grid', null, input('Times', { name: 'times', type: 'number', min: 1, placeholder: 'always' }), input('Key', { name: 'key', placeholder: 'any' })),
+      h(
+        'details',
+        null,
+        h('summary', null, 'Only some calls'),
+        h(
+          'div.grid',
+          null,
+          input('Agent', { name: 'agent_id', placeholder: 'any' }),
+          input('Text containing', { name: 'text_containing', placeholder: 'any' }),
+          input('The n-th that matches', { name: 'nth', type: 'number', min: 1, placeholder: 'each' }),
+          input('From the n-th on', { name: 'from', type: 'number', min: 1, placeholder: 'the first' }),
+          input('Chance', { name: 'chance', type: 'number', min: 0, max: 1, step: 'any', placeholder: '1' }),
+        ),
+      ),
       h('div.row.actions', null, submit('Turn on')),
     );
   }
@@ -104,8 +118,9 @@ function member([name, label, { value, ...rest }]) {
 }
 
 // ruleOf makes the body of the request of what was given.
-function ruleOf({ endpoint, key, times, how, ...fault }) {
-  for (const name of ['bytes', 'status']) if (name in fault) fault[name] = Number(fault[name]);
+function ruleOf({ how, ...given }) {
+  for (const name of ['times', 'nth', 'from', 'chance', 'bytes', 'status']) if (name in given) given[name] = Number(given[name]);
+  const { endpoint, key, agent_id, text_containing, times, nth, from, chance, ...fault } = given;
   if (how) fault.how = { kind: how };
-  return { fault, match: { ...(endpoint && { endpoint }), ...(key && { key }) }, ...(times && { times: Number(times) }) };
+  return { fault, match: { endpoint, key, agent_id, text_containing }, times, nth, from, chance }; // JSON leaves out what is undefined
 }

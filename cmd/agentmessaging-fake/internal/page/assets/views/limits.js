@@ -1,10 +1,11 @@
 // The seven limits of a key as gauges.
 import { h } from '../dom.js';
 import { now, state } from '../store.js';
+import { showLimitsOf } from '../load.js';
 import { act, control } from '../api.js';
 import { count, exact, relative } from '../format.js';
 import { hrefOf } from '../route.js';
-import { button, mono, tag } from '../parts/widgets.js';
+import { button, choice, mono, tag } from '../parts/widgets.js';
 
 const names = {
   key_minute: 'Requests per minute',
@@ -48,13 +49,19 @@ function Gauge({ label, row }) {
 }
 
 // Strip is the gauges in one line, for above the traffic: what is shut, and what
-// is left of the others that something was spent of. It is always there, so that
-// nothing moves when the first call comes.
+// is left of the others that something was spent of. A 429 chooses the key that met
+// it. The strip is always there, so that nothing moves when the first call comes.
 export function Strip() {
   const { key, rows = [] } = state.limits ?? {};
   const spent = rows.filter((row) => row.max !== null && row.left < row.max).sort((a, b) => (a.left > 0) - (b.left > 0));
   const none = rows.some((row) => row.max !== null) ? 'nothing spent' : 'no limits';
-  return h('a.strip.row', { href: hrefOf('keys', key) }, key ? mono(key) : 'Limits', rows.length > 0 && !spent.length && none, spent.map(small));
+  const keys = (state.keys ?? []).map((k) => [k.label, k.label]);
+  return h(
+    'div.strip.row',
+    null,
+    keys.length > 1 ? choice('Limits of the key', keys, { value: key, onChange: (e) => showLimitsOf(e.target.value) }) : mono(key),
+    h('a.row', { href: hrefOf('keys', key) }, key ? '' : 'Limits', rows.length > 0 && !spent.length && none, spent.map(small)),
+  );
 }
 
 function small(row) {

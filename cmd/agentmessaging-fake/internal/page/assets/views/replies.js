@@ -3,7 +3,7 @@ import { h } from '../dom.js';
 import { state } from '../store.js';
 import { act, control, controlPath, headers } from '../api.js';
 import { plural } from '../format.js';
-import { both, button, empty, facts, field, form, head, input, mono, submit, tag } from '../parts/widgets.js';
+import { both, button, empty, facts, field, form, head, input, mono, select, submit, tag } from '../parts/widgets.js';
 
 export function Replies() {
   return h(
@@ -19,21 +19,41 @@ function Program() {
 }
 
 function NewReply() {
-  const script = ({ replies, ...match }) => {
-    const texts = replies.split('\n').filter(Boolean);
-    act('The reply is scripted.', () => control('POST', ['replies'], { match, replies: texts.map((words) => ({ text: words })) }));
-  };
+  const script = (given) => act('The reply is scripted.', () => control('POST', ['replies'], scriptOf(given)));
   return h(
     'div.card',
     null,
     form(
       'New reply',
       script,
-      input('Replies', { name: 'replies', rows: 3, required: true, placeholder: 'One a line, given in order' }),
+      input('Replies', { name: 'texts', rows: 3, placeholder: 'One a line, given in order' }),
       input('To messages that contain', { name: 'text_containing', placeholder: 'any message' }),
+      h(
+        'details',
+        null,
+        h('summary', null, 'Warnings, errors, and only some messages'),
+        h(
+          'div.grid',
+          null,
+          input('Warnings', { name: 'warnings', rows: 2, placeholder: 'One a line, with each reply' }),
+          select('Or an error', [['', 'None'], ...['400', '401', '402', '404', '429'].map((s) => [s, s])], { name: 'status' }),
+          input('Its reason', { name: 'reason', placeholder: 'none' }),
+          input('Agent', { name: 'agent_id', placeholder: 'any' }),
+          input('Key', { name: 'key', placeholder: 'any' }),
+          input('Times', { name: 'times', type: 'number', min: 1, placeholder: 'always' }),
+        ),
+      ),
       h('div.row.actions', null, submit('Script it')),
     ),
   );
+}
+
+// scriptOf makes the body of the request; an error comes after the texts.
+function scriptOf({ texts, warnings, status, reason, times, ...match }) {
+  const lines = (text) => (text ?? '').split('\n').filter(Boolean);
+  const replies = lines(texts).map((text) => ({ text, warnings: warnings && lines(warnings) }));
+  if (status) replies.push({ status: Number(status), reason });
+  return { match, replies, times: times && Number(times) };
 }
 
 function Scripted() {

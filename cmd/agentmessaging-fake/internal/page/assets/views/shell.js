@@ -23,7 +23,7 @@ export function Shell() {
     h('a.skip', { href: '#main', onClick: skip }, 'Skip to the panel'),
     h(Header),
     h(Nav),
-    h('main', { id: 'main', tabIndex: -1 }, h(views[state.route.page])),
+    h('main', { id: 'main', tabIndex: -1 }, h('h1.unseen', null, pages.find((p) => p.page === state.route.page).name), h(views[state.route.page])),
     h('div.notices', null, h('div', { role: 'status' }, notices('done')), h('div', { role: 'alert' }, notices('failed'))),
     state.dialog && h(CurrentDialog),
   );

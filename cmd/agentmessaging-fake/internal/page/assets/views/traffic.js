@@ -5,8 +5,8 @@ import { log, loadOlder } from '../sync.js';
 import { go, hrefOf, setFilter } from '../route.js';
 import { asCurl, exportLines } from '../snippets.js';
 import { indexOf } from '../calls.js';
-import { count, plural, took } from '../format.js';
-import { button, choice, code, head, mark, statusTag, ago, empty, mono } from '../parts/widgets.js';
+import { count, gap, plural, took } from '../format.js';
+import { button, choice, code, head, mark, statusTag, arrival, empty, mono } from '../parts/widgets.js';
 import { VirtualList } from '../parts/virtual.js';
 import { Strip } from './limits.js';
 import { said } from '../story.js';
@@ -85,23 +85,24 @@ function sum() {
   return fitting === all ? plural(all, 'call') : `${count(fitting)} of ${count(all)} calls`;
 }
 
-const statuses = [
-  ['', 'Any status'],
+const classes = [
   ['2xx', '2xx success'],
   ['4xx', '4xx refused'],
   ['429', '429 rate limited'],
   ['5xx', '5xx failed'],
-  ['0', 'Fault, or no whole answer'],
 ];
+const statuses = [['', 'Any answer'], ...classes, ['0', 'No whole answer']];
+const decisions = [['', 'Any decision'], ...classes, ['0', 'None, a fault acted']];
 
 function Filter() {
-  const { search, endpoint, status } = state.filter;
+  const { search, endpoint, status, decided } = state.filter;
   return h(
     'form.filter.row',
     { role: 'search', onSubmit: (e) => e.preventDefault() },
-    h('input', { type: 'search', 'aria-label': 'Filter calls by text', placeholder: 'Path, key, trace id, text', value: search, onInput: (e) => setFilter({ search: e.target.value }) }),
+    h('input', { type: 'search', 'aria-label': 'Filter calls by text', placeholder: 'Path, key, address, header, text', value: search, onInput: (e) => setFilter({ search: e.target.value }) }),
     choice('Endpoint', [['', 'Any endpoint'], ...endpoints.map((e) => [e, e])], { value: endpoint, onChange: (e) => setFilter({ endpoint: e.target.value }) }),
     choice('Status', statuses, { value: status, onChange: (e) => setFilter({ status: e.target.value }) }),
+    choice('Decided', decisions, { value: decided, onChange: (e) => setFilter({ decided: e.target.value }) }),
   );
 }
 
@@ -111,7 +112,7 @@ function content() {
   if (log.calls.length === 0) return empty('No calls yet', h(Connect));
   if (!log.loaded) return h('div.loading', null, 'Searching');
   if (log.shown.length === 0) {
-    return empty('No call passes the filter', h(Older), button('Clear the filter', () => setFilter({ search: '', endpoint: '', status: '' })));
+    return empty('No call passes the filter', h(Older), button('Clear the filter', () => setFilter({ search: '', endpoint: '', status: '', decided: '' })));
   }
   return list();
 }
@@ -144,7 +145,7 @@ function list() {
       rowHeight: 38,
       cursor: position < 0 ? 0 : Math.max(0, last - position),
       keyAt: (i) => at(i).seq,
-      row: (i) => row(at(i)),
+      row: (i) => row(at(i), at(i + 1)),
       onMove: (i) => (state.openCall ? go('traffic', at(i).seq) : change({ cursor: at(i).seq })),
       onOpen: (i) => go('traffic', at(i).seq),
       onRead: read,
@@ -161,15 +162,16 @@ function Older() {
 // A column is [name, words above it, what of a call is in it].
 const columns = [
   ['status', 'Status', statusTag],
-  ['what', 'Endpoint', (call) => [h('span.method', null, call.method), path(call.path), h('span.soft.words.clip', null, said(call)), mark(call)]],
+  ['what', 'Endpoint', (call) => [h('span.method', null, call.method), path(call.path), h('span.soft.words.clip', { dir: 'auto' }, said(call)), mark(call)]],
   ['key', 'Key', (call) => mono(call.key)],
   ['took', 'Took', (call) => took(call.took_ns)],
   ['trace', 'Trace id', (call) => mono(call.trace_id)],
-  ['when', 'When', (call) => ago(call.time)],
+  ['when', 'Arrived', (call, before) => [arrival(call.time), h('span.gap', null, before && gap(before.time, call.time))]],
 ];
 
-function row(call) {
-  return columns.map(([name, , cell]) => h('span.clip', { class: `c-${name} ${/status|what/.test(name) ? '' : 'soft'}` }, cell(call)));
+// row draws a call; before is the one that came before it.
+function row(call, before) {
+  return columns.map(([name, , cell]) => h('span.clip', { class: `c-${name} ${/status|what/.test(name) ? '' : 'soft'}` }, cell(call, before)));
 }
 
 // path may be cut in the middle, but not its end, which tells the operations on
