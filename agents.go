@@ -58,8 +58,9 @@ type CreateAgentParams struct {
 	// CustomerRef is the caller's own customer identifier. At most 200 characters.
 	CustomerRef string
 	// Metadata is any value that encodes as a JSON object: a map, a struct,
-	// a json.RawMessage, whose numbers are kept digit by digit. The service
-	// caps its JSON length; the interface does not show the cap.
+	// a json.RawMessage, whose numbers are kept digit by digit. Invalid UTF-8,
+	// half a surrogate pair and a member that is there twice are refused. The
+	// service caps its JSON length; the interface does not show the cap.
 	Metadata any
 	// SMS asks for an SMS channel.
 	SMS SMSParams

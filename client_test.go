@@ -58,6 +58,13 @@ func TestNewClientRefusesBaseURL(t *testing.T) {
 		{"https://service.example/a/../b", "must not have . or .."},
 		{"https://service.example/%2e%2e/b", "must not have . or .."},
 		{"https://service.example/./b", "must not have . or .."},
+		{"https://service.example/..;x/b", "must not have . or .."},
+		{"https://service.example:99999999", "a port from 1 to 65535"},
+		{"https://service.example:65536", "a port from 1 to 65535"},
+		{"https://service.example:0", "a port from 1 to 65535"},
+		{"https://service.example/a b", "must not have spaces"},
+		{"https://service.example/a\u00a0b", "must not have spaces"},
+		{"https://service.example/a%0ab", "must not have spaces or control"},
 		{"https://service.example\n", "is not a URL"},
 		{"https://service.example/v1", "leave it out"},
 		{"https://service.example/V1//", "leave it out"},
@@ -71,7 +78,7 @@ func TestNewClientRefusesBaseURL(t *testing.T) {
 
 func TestNewClientAcceptsBaseURL(t *testing.T) {
 	for _, baseURL := range []string{
-		"https://service.example", "https://service.example/", "https://service.example:8443/gateway/x/",
+		"https://service.example", "https://service.example/", "https://service.example:8443/gateway/x/", "https://service.example:65535/a%20b",
 		"http://localhost:8080", "http://LOCALHOST", "http://127.0.0.1:1", "http://127.8.9.1", "http://[::1]:80",
 		"http://[::ffff:127.0.0.1]:80", "HTTPS://service.example",
 		"https://[2001:db8::1]:8443/v1/gateway", "https://v1", "https://service.example/v10",

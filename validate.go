@@ -8,11 +8,15 @@ import (
 	"net/netip"
 	"net/url"
 	"path"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
 // parseBaseURL refuses whatever could send a call, or its credential, where
@@ -42,6 +46,10 @@ func parseBaseURL(baseURL, apiKey string) (*url.URL, error) {
 		return refuse("must not have a fragment")
 	case u.Scheme == "http" && !isLoopback(u.Hostname()):
 		return refuse("must be https: plain http would show the API key to the network (http is accepted for loopback hosts only)")
+	case u.Port() != "" && !isPort(u.Port()):
+		return refuse("must have a port from 1 to 65535, or none")
+	case strings.ContainsFunc(baseURL, unicode.IsSpace) || strings.ContainsFunc(u.Path, unicode.IsControl):
+		return refuse("must not have spaces or control characters; a space in a path is %20")
 	case hasDotSegment(u.EscapedPath()):
 		return refuse("must not have . or .. in its path")
 	case strings.EqualFold(path.Base(u.Path), "v1"):
@@ -69,14 +77,36 @@ func isLoopback(host string) bool {
 	return err == nil && addr.IsLoopback()
 }
 
+func isPort(port string) bool {
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && n > 0
+}
+
 func hasDotSegment(escaped string) bool {
-	for segment := range strings.SplitSeq(escaped, "/") {
-		if s, err := url.PathUnescape(segment); err != nil || s == "." || s == ".." {
+	return slices.ContainsFunc(strings.Split(escaped, "/"), isDotSegment)
+}
+
+// isDotSegment reports whether a proxy may take a segment of a path for . or ..:
+// some take escapes off twice, drop what follows a semicolon, or trim spaces.
+func isDotSegment(segment string) bool {
+	for {
+		name := segment
+		if end := strings.IndexAny(name, ";?#"); end >= 0 {
+			name = name[:end]
+		}
+		if name = strings.TrimSpace(name); name == "." || name == ".." {
 			return true
 		}
+		unescaped := dotEscapes.Replace(segment)
+		if unescaped == segment {
+			return false
+		}
+		segment = unescaped
 	}
-	return false
 }
+
+// dotEscapes takes one layer off the escapes that a dot segment can hide behind.
+var dotEscapes = strings.NewReplacer("%25", "%", "%2e", ".", "%2E", ".", "%3b", ";", "%3B", ";", "%3f", "?", "%3F", "?", "%23", "#", "%20", " ")
 
 // checkAPIKey accepts visible ASCII, what a bearer token can hold.
 func checkAPIKey(key string) error {
@@ -106,8 +136,8 @@ func checkAgentID(id string) error {
 	switch {
 	case id == "":
 		return refuse("is empty; give Agent.ID")
-	case id == "." || id == "..":
-		return refuse("must not be a dot segment")
+	case isDotSegment(id):
+		return refuse("must not be a dot segment, escaped or with ; after it")
 	case strings.ContainsAny(id, `/\`):
 		return refuse("must not contain a slash")
 	case !utf8.ValidString(id) || strings.ContainsFunc(id, unicode.IsControl):
@@ -139,25 +169,39 @@ func check(field *spec.Field, value string) error {
 	return nil
 }
 
-// encodeObject writes a value that must be a JSON object; nil, and what
-// encodes as null, is absent.
+// encodeObject writes a value that must be a JSON object which the service can
+// accept; nil, and what encodes as null, is absent.
 func encodeObject(field *spec.Field, value any) (json.RawMessage, error) {
 	if value == nil {
 		return nil, nil
 	}
+	refuse := func(reason string) (json.RawMessage, error) {
+		return nil, &ValidationError{Field: field.Path, Reason: reason}
+	}
 	raw, err := encodeUnescaped(value) // it may be large: once only
 	switch {
 	case err != nil:
-		return nil, &ValidationError{Field: field.Path, Reason: "cannot be written as JSON: " + whyNotJSON(err)}
+		return refuse("cannot be written as JSON: " + whyNotJSON(err))
 	case bytes.Equal(raw, []byte("null")):
 		return nil, nil
-	case !utf8.Valid(raw):
-		return nil, &ValidationError{Field: field.Path, Reason: "must be valid UTF-8"}
 	case raw[0] != '{':
-		return nil, &ValidationError{Field: field.Path, Reason: "must be a JSON object"}
+		return refuse("must be a JSON object")
+	}
+	if _, asWritten := value.(json.RawMessage); !asWritten && replacement.Match(raw) {
+		return refuse(strictjson.ErrUTF8.Error())
+	}
+	switch err := strictjson.CheckMembers(raw); {
+	case errors.As(err, new(strictjson.Twice)): // which quotes the name
+		return refuse("must not have a member twice")
+	case err != nil:
+		return refuse(err.Error())
 	}
 	return raw, nil
 }
+
+// replacement matches the escape that encoding/json writes for invalid UTF-8 in a
+// string of Go. U+FFFD itself it writes without an escape.
+var replacement = regexp.MustCompile(`[^\\](\\\\)*\\ufffd`)
 
 // whyNotJSON names types only: an error of encoding/json may quote the value.
 func whyNotJSON(err error) string {

@@ -140,7 +140,9 @@ func TestRequiredMembers(t *testing.T) {
 func TestAgentIDs(t *testing.T) {
 	for id, says := range map[string]string{
 		"": "is empty", ".": "a dot segment", "..": "a dot segment", "a/canary": "a slash", `a\canary`: "a slash",
-		"canary\n": "control characters", "canary\xff": "UTF-8",
+		"canary\n": "control characters", "canary\x7f": "control characters", "canary\xff": "UTF-8",
+		"..;": "a dot segment", ".;canary": "a dot segment", "%2e%2E": "a dot segment", "%252e.": "a dot segment", "..%3bcanary": "a dot segment",
+		".%2e%25253B%zz": "a dot segment", "..?canary": "a dot segment", ".#": "a dot segment", ".. ": "a dot segment", "..%20;": "a dot segment",
 	} {
 		_, err := newClient(t, answering()).GetAgent(t.Context(), id)
 		wantInvalid(t, err, "agent_id", says, "%q", id)
@@ -168,11 +170,24 @@ func TestMetadata(t *testing.T) {
 		{json.RawMessage(`{"n": 12345678901234567890, "e": 1e400}`), `{"metadata":{"n":12345678901234567890,"e":1e400}}`},
 		{tagged{"pro"}, `{"metadata":{"plan":"pro"}}`},
 		{&tagged{"a<b"}, `{"metadata":{"plan":"a<b"}}`},
+		{map[string]any{"a": "\ufffd\\ufffd"}, `{"metadata":{"a":"` + "\ufffd" + `\\ufffd"}}`},
+		{json.RawMessage(`{"a":"\ufffd\ud83d\ude00","b":{"a":1}}`), `{"metadata":{"a":"\ufffd\ud83d\ude00","b":{"a":1}}}`},
 	} {
 		assert.Equal(t, tt.want, wantSent(t, create{Metadata: tt.metadata}), "%#v", tt.metadata)
 	}
+	for refused, reason := range map[string]string{
+		`{"canary":1,"canary":2}`: "a member twice", `{"a":[{"b":1,"\u0062":2}]}`: "a member twice",
+		`{"a":"\ud83d canary"}`: "half a surrogate pair", `{"\ude00":1}`: "half a surrogate pair", "{\"a\":\"\xff\"}": "UTF-8",
+	} {
+		wantRefusedField(t, create{Metadata: json.RawMessage(refused)}, "metadata", reason)
+	}
 	for _, refused := range []any{
-		[]int{1}, "text", 5, true, json.RawMessage(`[1]`), json.RawMessage(`{"a":`), json.RawMessage("{\"a\":\"\xff\"}"),
+		map[string]any{"a": "canary\xff"}, map[string]any{"a\xff": 1, "a\xfe": 2}, tagged{"\\\xff"}, map[string]any{"a": json.RawMessage("\"\xff\"")},
+	} {
+		wantRefusedField(t, create{Metadata: refused}, "metadata", "UTF-8")
+	}
+	for _, refused := range []any{
+		[]int{1}, "text", 5, true, json.RawMessage(`[1]`), json.RawMessage(`{"a":`),
 		map[string]any{"f": math.Inf(1)}, map[string]any{"c": make(chan int)}, func() {},
 		map[string]any{"n": json.Number("canary")}, map[string]any{"f": telling{}}, json.RawMessage(`canary`),
 	} {

@@ -44,6 +44,15 @@ func Check(doc []byte) error {
 	return nil
 }
 
+// CheckMembers is Check, and refuses what Free refuses.
+func CheckMembers(doc []byte) error {
+	if err := Check(doc); err != nil {
+		return err
+	}
+	sc := Scanner{Data: doc}
+	return sc.Free()
+}
+
 // Scanner steps through a document that Check has accepted.
 type Scanner struct {
 	Data []byte
