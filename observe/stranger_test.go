@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -87,7 +88,7 @@ func newStranger(seed uint64) *stranger {
 		"agent_of_another_key": one(404, 200), "clear_nothing": one(200, 404), "sms_status": sms, "creation_stores_key": coin(),
 		"byok_cleared": one(400, 404, 200), "warmup_limit_name": warmName, "refused_operations_spend": coin(),
 		"body_before_operation_limit": coin(), "minute_limit_name": minuteName,
-		"windows":     one("fixed", "aligned", "sliding", "weighted", "token bucket"),
+		"windows":     one("fixed", "aligned", "sliding", "weighted", "bucket"),
 		"retry_after": one(true, true, false), "several_limits": coin(), "limit_before_body": coin(),
 		"refused_requests_spend":  map[string]any{"401": coin(), "404": coin(), "400": coin(), "409": coin(), "status": coin()},
 		"other_limit_names":       others,
@@ -125,7 +126,7 @@ func (s *stranger) used(l strangerLimit, whose string, at float64) (n float64) {
 			case 1:
 				n += 1 - math.Mod(at, l.seconds)/l.seconds
 			}
-		case "token bucket":
+		case "bucket":
 			n, last = max(0, n-(t-last)*float64(l.max)/l.seconds)+1, t
 		}
 	}
@@ -134,7 +135,7 @@ func (s *stranger) used(l strangerLimit, whose string, at float64) (n float64) {
 		if at >= start+l.seconds {
 			n = 0
 		}
-	case "token bucket":
+	case "bucket":
 		n = max(0, n-(at-last)*float64(l.max)/l.seconds)
 	}
 	return n
@@ -148,10 +149,9 @@ func (s *stranger) refuse(w http.ResponseWriter, ids []string, whose func(strang
 		if !slices.Contains(ids, l.id) || s.used(l, whose(l), now)+1 <= float64(l.max)+1e-9 {
 			continue
 		}
-		opens := 1
-		for s.used(l, whose(l), now+float64(opens))+1 > float64(l.max)+1e-9 {
-			opens++
-		}
+		opens := 1 + sort.Search(2*int(l.seconds), func(wait int) bool {
+			return s.used(l, whose(l), now+1+float64(wait))+1 <= float64(l.max)+1e-9
+		})
 		if named == nil || s.yes("several_limits") && opens > wait {
 			named, wait = &s.limits[i], opens
 		}

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -29,6 +30,7 @@ it could not finish or did not see an answer that the baseline has.
                    baseline, what FILE already has an answer to is not asked again
   --baseline FILE  ask everything, compare with the findings of an earlier run, and keep those that were not seen;
                    may be the same FILE
+  --har FILE       ask nothing: learn from the calls in a HAR file, which browsers and proxies write
   --budget PARTS   what it may spend: requests=490,creations=24,warmups=8,wait=15m unless said otherwise,
                    which is below half of each daily limit of a preview key
   --byok           it may set and clear the provider key that the API key has stored: up to 3 times
@@ -36,9 +38,9 @@ it could not finish or did not see an answer that the baseline has.
 
 // observation is one run of observe.
 type observation struct {
-	baseline, out string
-	budget        observe.Spend
-	target        observe.Target
+	baseline, out, har string
+	budget             observe.Spend
+	target             observe.Target
 }
 
 // runObserve asks the service, keeps what it found and says what has changed.
@@ -77,6 +79,7 @@ func parseObserve(args []string, getenv func(string) string) (*observation, erro
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&o.baseline, "baseline", "", "")
 	flags.StringVar(&o.out, "out", "", "")
+	flags.StringVar(&o.har, "har", "", "")
 	flags.Func("budget", "", o.setBudget)
 	byok := flags.Bool("byok", false, "")
 	if err := flags.Parse(args); err != nil {
@@ -88,6 +91,7 @@ func parseObserve(args []string, getenv func(string) string) (*observation, erro
 	switch {
 	case flags.NArg() > 0:
 		return nil, errors.New("observe: one argument too many; observe --help lists the flags")
+	case o.har != "":
 	case o.target.BaseURL == "" || o.target.Key == "":
 		return nil, errors.New("observe: AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY say which service")
 	}
@@ -129,23 +133,52 @@ func (o *observation) run(ctx context.Context, stdout, stderr io.Writer) (change
 	if err != nil {
 		return 0, 0, fmt.Errorf("--out: %w", err)
 	}
+	if o.har != "" {
+		return o.learn(found, earlier, stdout)
+	}
 	if o.baseline != "" {
 		found = new(observe.Observation)
 	}
 	_, _ = fmt.Fprintf(stderr, "observe spends at most %s of the key's limits\n", found.Preview(o.target, o.budget))
 	err = found.Continue(ctx, o.target, o.budget)
-	changes, unseen := found.Drift(earlier), found.Missing(earlier)
-	for _, line := range changes {
-		_, _ = fmt.Fprintln(stdout, "changed:", line)
-	}
+	unseen := found.Missing(earlier)
 	for _, line := range unseen {
 		_, _ = fmt.Fprintln(stdout, "not seen tonight:", line)
+	}
+	changes := report(found, earlier, stdout)
+	found.Keep(earlier)
+	return changes, len(unseen), errors.Join(err, o.write(found, stdout))
+}
+
+// learn takes over what the calls of the HAR file show. They never show all.
+func (o *observation) learn(kept, earlier *observe.Observation, stdout io.Writer) (changed, missing int, err error) {
+	file, err := os.Open(o.har)
+	if err != nil {
+		return 0, 0, fmt.Errorf("--har: %w", err)
+	}
+	defer file.Close()
+	found, err := observe.ReadHAR(file)
+	if err != nil {
+		return 0, 0, fmt.Errorf("--har: %w", err)
+	}
+	if o.baseline == "" {
+		earlier = kept
+	}
+	changed = report(found, earlier, stdout)
+	found.Keep(earlier)
+	return changed, 0, o.write(found, stdout)
+}
+
+// report says what has changed, and how much has not.
+func report(found, earlier *observe.Observation, stdout io.Writer) (changed int) {
+	changes := found.Drift(earlier)
+	for _, line := range changes {
+		_, _ = fmt.Fprintln(stdout, "changed:", line)
 	}
 	if n := found.Unchanged(earlier); n > 0 {
 		_, _ = fmt.Fprintf(stdout, "unchanged: %d\n", n)
 	}
-	found.Keep(earlier)
-	return len(changes), len(unseen), errors.Join(err, o.write(found, stdout))
+	return len(changes)
 }
 
 // write writes the findings to --out, or the page where there is no file.

@@ -101,6 +101,26 @@ func TestObserveSetsBYOKOnlyWhenAllowed(t *testing.T) {
 	assert.Equal(t, 1, fake.CallCount(fakeserver.ByEndpoint(fakeserver.EndpointSetBYOK)))
 }
 
+// TestObserveHAR: calls that were recorded answer some questions.
+func TestObserveHAR(t *testing.T) {
+	fake := fakeserver.New(t)
+	folder := t.TempDir()
+	har, out := filepath.Join(folder, "calls.har"), filepath.Join(folder, "observed.json")
+	req := httptest.NewRequest("GET", fake.BaseURL()+"/v1/status", nil)
+	req.Header.Set("Authorization", "Bearer "+fake.Key())
+	fake.ServeHTTP(httptest.NewRecorder(), req)
+	var calls, problems bytes.Buffer
+	require.NoError(t, fake.WriteHAR(&calls))
+	require.NoError(t, os.WriteFile(har, calls.Bytes(), 0o600))
+	require.NoError(t, os.WriteFile(out, []byte(`{"format":1,"decisions":{"clear_nothing":{"answer":404}}}`), 0o600))
+	args := []string{"observe", "--har", har, "--out", out}
+	assert.Equal(t, exitOK, run(t.Context(), args, nil, &problems, &problems), problems.String())
+	assert.Contains(t, answerIn(t, out, "status"), `"preview"`)
+	assert.Equal(t, "404", answerIn(t, out, "clear_nothing"))
+	assert.Equal(t, exitUnfinished, run(t.Context(), []string{"observe", "--har", out + "x"}, nil, &problems, &problems))
+	assert.Equal(t, exitUnfinished, run(t.Context(), []string{"observe", "--har", filepath.Join(folder, "observed.md")}, nil, &problems, &problems))
+}
+
 func TestObserveRefuses(t *testing.T) {
 	broken := tempFile(t)
 	require.NoError(t, os.WriteFile(broken, []byte(`{"format":2}`), 0o600))

@@ -1,0 +1,207 @@
+package observe_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/observe"
+)
+
+// base is the address that a fake takes from its Direct.
+var base = new(fakeserver.Server).BaseURL()
+
+// ask makes one call and returns the decoded answer.
+func ask(t testing.TB, transport http.RoundTripper, key, method, path, body string) map[string]any {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, base+path, strings.NewReader(body))
+	require.NoError(t, err)
+	req.Header.Set("Authorization", "Bearer "+key)
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	res, err := transport.RoundTrip(req)
+	require.NoError(t, err)
+	defer res.Body.Close()
+	var answer map[string]any
+	require.NoError(t, json.NewDecoder(res.Body).Decode(&answer))
+	_, _ = io.Copy(io.Discard, res.Body)
+	return answer
+}
+
+// use makes random calls, as a program with two keys would over some days.
+func use(t testing.TB, transport http.RoundTripper, random *rand.Rand, calls int) {
+	agents := []string{"nobody"}
+	for range calls {
+		time.Sleep(time.Duration(random.ExpFloat64() * float64(time.Second)))
+		if random.IntN(400) == 0 {
+			time.Sleep(time.Duration(random.IntN(120)) * time.Minute)
+		}
+		key, agent := []string{"sk-one", "sk-one", "sk-one", "sk-two"}[random.IntN(4)], agents[random.IntN(len(agents))]
+		call := []struct{ method, path, body string }{
+			{"GET", "/v1/status", ""}, {"GET", "/v1/byok", ""}, {"DELETE", "/v1/byok", ""}, {"POST", "/v1/warmup", ""},
+			{"POST", "/v1/warmup", `{"mode":"byok"}`}, {"PUT", "/v1/byok", `{"provider":"openai","api_key":"sk-secret"}`},
+			{"POST", "/v1/agents", `{}`}, {"POST", "/v1/agents", `{"llm":{"mode":"byok"}}`}, {"POST", "/v1/agents", `{"x":1}`},
+			{"POST", "/v1/agents", `{"llm":{"provider":"openai","api_key":"sk-secret"}}`},
+			{"POST", "/v1/agents", `{"sms":{"mode":"managed"},"metadata":{"a":"` + strings.Repeat("x", random.IntN(5000)) + `"}}`},
+			{"GET", "/v1/agents/" + agent, ""}, {"POST", "/v1/agents/" + agent + "/channels/sms", `{"mode":"sandbox"}`},
+			{"POST", "/v1/agents/" + agent + "/messages", `{"text":"Ada Lovelace, 12 St James's Square"}`},
+			{"POST", "/v1/agents/" + agent + "/messages", `{"text":7}`},
+		}
+		c := call[min(random.IntN(20), len(call)-1)]
+		if id, created := ask(t, transport, key, c.method, c.path, c.body)["agent_id"].(string); created {
+			agents = append(agents, id)
+		}
+	}
+}
+
+// TestWatchStrangers: what a Watcher learns from random calls is right, whatever
+// the service decides, and a fake takes it.
+func TestWatchStrangers(t *testing.T) {
+	seen := map[string]bool{}
+	var wrong []string
+	for seed := range uint64(max(8, *strangers/5)) {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 9))
+			service := newStranger(seed)
+			service.keys["sk-one"], service.keys["sk-two"] = &strangerKey{}, &strangerKey{}
+			w := observe.Watch(service.over(random, 40*time.Millisecond))
+			use(t, w, random, 500**strangers/40)
+			o := w.Observation()
+			fake := fakeserver.New(t, fakeserver.Like(jsonOf(t, o)))
+			for _, d := range fake.Decisions() {
+				found := o.Decisions[d.ID]
+				if !found.Known() {
+					continue
+				}
+				seen[d.ID] = true
+				if !service.agrees(t, d.ID, found) {
+					wrong = append(wrong, fmt.Sprintf("seed %d: %s is %s, found %s, seen in %v", seed, d.ID, jsonOf(t, service.decides[d.ID]), found, found.Evidence))
+				}
+				assert.True(t, found.Answer == nil || observe.SameJSON(found.Answer, []byte(d.Answer)), "seed %d: the fake answers %s with %s", seed, d.ID, d.Answer)
+				assert.Positive(t, found.Count, d.ID)
+				assert.NotEmpty(t, found.Seen, d.ID)
+			}
+			for _, secret := range []string{"sk-", "Ada", "ag~1", "ag%7E1"} {
+				assert.NotContains(t, string(jsonOf(t, o)), secret)
+			}
+		})
+	}
+	assert.Empty(t, wrong)
+	t.Log(len(seen), seen)
+}
+
+// TestWatchFake: over the fake a Watcher learns each of its 14 answers, and the
+// same from a HAR of the calls.
+func TestWatchFake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := fakeserver.New(quiet{t}, fakeserver.WithUnknownRoutes())
+		one, two := fake.Key(), fake.IssueKeyOn("preview", true)
+		w := observe.Watch(fake.Direct())
+		id := ask(t, w, one, "POST", "/v1/agents", `{"llm":{"mode":"hosted"},"sms":{"mode":"managed"},"metadata":{"a":"bcd"}}`)["agent_id"].(string)
+		for range 3 {
+			ask(t, w, one, "POST", "/v1/warmup", "")
+		}
+		ask(t, w, one, "POST", "/v1/warmup", "")
+		ask(t, w, one, "GET", "/v1/status", "")
+		for range 56 {
+			ask(t, w, one, "GET", "/v1/agents/"+id, "")
+		}
+		ask(t, w, one, "POST", "/v1/agents/"+id+"/messages", `{"text":"Ada"}`)
+		time.Sleep(time.Minute)
+		ask(t, w, one, "POST", "/v1/agents/"+id+"/messages", `{"text":"Ada"}`)
+		ask(t, w, one, "POST", "/v1/agents", `{"x":1}`)
+		ask(t, w, two, "GET", "/v1/agents/"+id, "")
+		ask(t, w, one, "DELETE", "/v1/byok", "")
+		ask(t, w, one, "DELETE", "/v1/byok", "")
+		ask(t, w, one, "POST", "/v1/agents", `{"llm":{"provider":"openai","api_key":"sk-secret"}}`)
+		ask(t, w, one, "GET", "/v1/byok", "")
+		byok := ask(t, w, one, "POST", "/v1/agents", `{"llm":{"mode":"byok"}}`)["agent_id"].(string)
+		ask(t, w, one, "DELETE", "/v1/byok", "")
+		ask(t, w, one, "POST", "/v1/agents/"+byok+"/messages", `{"text":"Ada"}`)
+		for range 6 {
+			ask(t, w, one, "PUT", "/v1/byok", `{"provider":"openai","api_key":"sk-secret"}`)
+		}
+		o := w.Observation()
+		want := observe.FakeAnswers()
+		for id := range want {
+			if !o.Decisions[id].Known() {
+				delete(want, id)
+			}
+		}
+		assert.Len(t, want, 14, "answers: %v", o.Decisions)
+		assert.Equal(t, len(`{"a":"bcd"}`), o.Decisions["metadata_cap"].AtLeast)
+		delete(want, "metadata_cap")
+		wantAnswers(t, want, o)
+		assert.Equal(t, 1, o.Traffic["Retry-After of whole seconds"].Count-3)
+
+		var har bytes.Buffer
+		require.NoError(t, fake.WriteHAR(&har))
+		read, err := observe.ReadHAR(&har)
+		require.NoError(t, err)
+		wantAnswers(t, map[string]string{"warmup_limit_name": `"warmup_key_hour"`, "byok_cleared": "400"}, read)
+	})
+	_, err := observe.ReadHAR(strings.NewReader("<html>"))
+	assert.ErrorContains(t, err, "not a HAR file")
+}
+
+// TestWatchChangesNothing: whatever passes, the call is what it would be without.
+func TestWatchChangesNothing(t *testing.T) {
+	for name, transport := range map[string]roundTrip{
+		"HTML": answering(200, "<html>"), "empty": answering(200, ""), "500": answering(500, `{"error":"x"}`), "deep": answering(200, strings.Repeat("[", 1e5)),
+		"a lie": answering(200, `{"agent_id":7,"created_at":[],"byok":"x","sms":[],"trace_id":null}`), "418": answering(418, "{}"),
+		"no body":  func(req *http.Request) (*http.Response, error) { return &http.Response{StatusCode: 200}, nil },
+		"nothing":  func(req *http.Request) (*http.Response, error) { return nil, nil },
+		"an error": func(req *http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF },
+	} {
+		w := observe.Watch(transport)
+		for _, path := range []string{"/v1/agents", "/v1/byok", "/v1/agents/a%2Fb/messages", "/v1/agents/a", "/other", "/v1/"} {
+			for _, method := range []string{"GET", "POST", "DELETE", "PUT"} {
+				read := func(t http.RoundTripper) string {
+					req := httptest.NewRequest(method, "http://service.example"+path, strings.NewReader(`{"llm":{"mode":"byok","api_key":7}}`))
+					res, err := t.RoundTrip(req)
+					if res == nil || res.Body == nil {
+						return fmt.Sprint(res, err)
+					}
+					text, _ := io.ReadAll(res.Body)
+					return fmt.Sprint(res.StatusCode, string(text), err, res.Body.Close())
+				}
+				assert.Equal(t, read(transport), read(w), name)
+			}
+		}
+		assert.Empty(t, w.Observation().Decisions, name)
+	}
+}
+
+// BenchmarkWatch is a call over loopback, alone and watched.
+func BenchmarkWatch(b *testing.B) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"reply_text":"Hello, what can I do for you today?","trace_id":"trace_000017"}`)
+	}))
+	b.Cleanup(server.Close)
+	for name, transport := range map[string]http.RoundTripper{"alone": http.DefaultTransport, "watched": observe.Watch(http.DefaultTransport)} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				req, _ := http.NewRequestWithContext(b.Context(), "POST", server.URL+"/v1/agents/agent_000001/messages", strings.NewReader(`{"text":"Hello"}`))
+				req.Header.Set("Authorization", "Bearer sk-one")
+				res, err := transport.RoundTrip(req)
+				require.NoError(b, err)
+				_, _ = io.Copy(io.Discard, res.Body)
+				_ = res.Body.Close()
+			}
+		})
+	}
+}
