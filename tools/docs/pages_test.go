@@ -34,7 +34,7 @@ const module = "github.com/agent-messaging-service/agentmessaging-go"
 var known = []string{
 	"context", "errors", "fmt", "log/slog", "net/http", "net/http/httptest", "os", "path/filepath", "testing", "testing/synctest", "time",
 	"github.com/stretchr/testify/assert", "github.com/stretchr/testify/require",
-	module, module + "/agentmessagingtest", module + "/contract", module + "/fakeserver", module + "/pacer", module + "/sweep",
+	module, module + "/agentmessagingtest", module + "/contract", module + "/observe", module + "/fakeserver", module + "/pacer", module + "/sweep",
 }
 
 // The module of the store has all of these, and Redis.
