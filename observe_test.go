@@ -155,6 +155,10 @@ func TestObserverIsToldOfACancellation(t *testing.T) {
 	assert.ErrorIs(t, end.Err, context.Canceled)
 	assert.ErrorIs(t, end.Err, cause)
 	assert.EqualError(t, end.Err, "the user has left")
+	types, _ := eventsOf(func(observer agentmessaging.Option) {
+		assert.ErrorIs(t, post(ctx, newClient(t, answering(), observer)), context.Canceled)
+	})
+	assert.Equal(t, "CallStart CallEnd ", types, "it had left before the call")
 }
 
 // TestObserversAndLoggersSeeNoSecret, whatever the transport and the service

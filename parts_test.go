@@ -28,7 +28,8 @@ type mischief struct {
 	armed  atomic.Bool
 	client *agentmessaging.Client
 
-	requests, bodies, permits atomic.Int32 // that came; that are open; that are out
+	requests, bodies, permits atomic.Int32           // that came; that are open; that are out
+	verdict                   agentmessaging.Verdict // of the last attempt
 }
 
 // happens reports whether the part has to misbehave as how says, in a way that
@@ -71,6 +72,13 @@ func (m *mischief) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp := &http.Response{StatusCode: a.Status, Header: a.Header, ContentLength: int64(len(a.Body))}
 	resp.Body = &trackedBody{Reader: strings.NewReader(a.Body), open: &m.bodies}
 	return resp, nil
+}
+
+func (m *mischief) observe(_ context.Context, event agentmessaging.Event) context.Context {
+	if end, ok := event.(agentmessaging.AttemptEnd); ok {
+		m.verdict = end.Verdict
+	}
+	return nil
 }
 
 type trackedBody struct {
@@ -232,6 +240,16 @@ func (c badClock) Sleep(ctx context.Context, d time.Duration) error {
 	return c.RealClock.Sleep(ctx, d)
 }
 
+func (m *mischief) beforeSend(ctx context.Context, _ int) error {
+	switch m.happens(ctx) {
+	case "blocks":
+		return ctx.Err()
+	case "returns both":
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+
 type badJar struct{ *mischief }
 
 func (j badJar) SetCookies(*url.URL, []*http.Cookie) {}
@@ -283,49 +301,43 @@ func TestPartsThatMisbehave(t *testing.T) {
 		{"before send", nil, [...]string{panics, noAnswer, success, noAnswer, success, success, success}},
 	} {
 		for i, how := range hows {
-			if tt.want[i] == "" {
-				continue
-			}
-			what := tt.part + " " + how
-			t.Run(what, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					m := &mischief{t: t, how: how}
-					opts := []agentmessaging.Option{agentmessaging.WithLimiter(limit{m})}
-					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-					defer cancel()
-					if tt.bad != nil {
-						opts = append(opts, tt.bad(m))
-					} else {
-						ctx = agentmessaging.WithBeforeSend(ctx, func(ctx context.Context, _ int) error {
-							switch m.happens(ctx) {
-							case "blocks":
-								return ctx.Err()
-							case "returns both":
-								return io.ErrUnexpectedEOF
-							}
-							return nil
-						})
-					}
-					m.client = clienttest.New(t, m, opts...)
-					m.armed.Store(true)
-					var info agentmessaging.CallInfo
-					err, panicked := calling(func() error { return post(agentmessaging.WithCallInfo(ctx, &info), m.client) })
-					if panicked != nil {
-						assert.Equal(t, "mischief", panicked, what)
-						assert.Equal(t, panics, tt.want[i], what)
-					} else {
-						assert.Equal(t, tt.want[i], clienttest.Outcome(err), "%s: %v", what, err)
-						clienttest.HoldsLaws(t, err, clienttest.Key)
-					}
-					assert.GreaterOrEqual(t, info.Waited, time.Duration(0), what)
-					assert.False(t, m.armed.Load(), "%s: it never did", what)
-					assert.Zero(t, m.permits.Load(), "%s: permits are out", what)
-					assert.Zero(t, m.bodies.Load(), "%s: bodies are open", what)
-					assert.NoError(t, post(t.Context(), m.client), "%s: the next call", what)
+			if tt.want[i] != "" {
+				t.Run(tt.part+" "+how, func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) { misbehave(t, tt.part, how, tt.bad, tt.want[i]) })
 				})
-			})
+			}
 		}
 	}
+}
+
+// misbehave makes a call in which the part misbehaves, and one after it.
+func misbehave(t *testing.T, part, how string, bad func(*mischief) agentmessaging.Option, want string) {
+	m := &mischief{t: t, how: how}
+	opts := []agentmessaging.Option{agentmessaging.WithLimiter(limit{m}), agentmessaging.WithObserver(agentmessaging.ObserverFunc(m.observe))}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if bad != nil {
+		opts = append(opts, bad(m))
+	} else {
+		ctx = agentmessaging.WithBeforeSend(ctx, m.beforeSend)
+	}
+	m.client = clienttest.New(t, m, opts...)
+	m.armed.Store(true)
+	var info agentmessaging.CallInfo
+	err, panicked := calling(func() error { return post(agentmessaging.WithCallInfo(ctx, &info), m.client) })
+	if panicked != nil {
+		assert.Equal(t, []any{"mischief", "panic"}, []any{panicked, want})
+		sent := strings.HasPrefix(part, "transport") || strings.HasPrefix(part, "body")
+		assert.Equal(t, sent, m.verdict == agentmessaging.VerdictUnknown, "the last verdict is %q", m.verdict)
+	} else {
+		assert.Equal(t, want, clienttest.Outcome(err), "%v", err)
+		clienttest.HoldsLaws(t, err, clienttest.Key)
+	}
+	assert.GreaterOrEqual(t, info.Waited, time.Duration(0))
+	assert.False(t, m.armed.Load(), "it never did")
+	assert.Zero(t, m.permits.Load(), "permits are out")
+	assert.Zero(t, m.bodies.Load(), "bodies are open")
+	assert.NoError(t, post(t.Context(), m.client), "the next call")
 }
 
 // calling returns what f returns, or panics with.
