@@ -1,0 +1,311 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go"
+)
+
+const (
+	memory    = "https://service.example"
+	key       = "ams_0123456789abcdef0123456789abcdef"
+	agentID   = "agent_000001"
+	agentPath = "/v1/agents/" + agentID
+	text      = "Where is it?"
+)
+
+var (
+	reply   = `{"reply_text":"It was sent on Monday and should be with you tomorrow.","trace_id":"trace_01jb2m7vqk8rs4d1"}`
+	found   = `{"agent_id":"` + agentID + `","status":"active","created_at":"2026-05-01T12:00:00Z","updated_at":"2026-05-01T12:00:00Z","sms":{"mode":"sandbox"},"trace_id":"trace_01jb2m7vqk8rs4d1"}`
+	refusal = `{"error":"rate_limited","limit_key":"requests_per_minute","trace_id":"trace_01jb2m7vqk8rs4d1"}`
+)
+
+// A service is a client of the service.
+type service interface {
+	send(context.Context) error
+	read(context.Context) error
+}
+
+// subjects are what is compared: the calls by hand and the client.
+var subjects = []struct {
+	name string
+	open func(b *testing.B, transport http.RoundTripper, baseURL string) service
+}{{"hand", byHand}, {"client", newClient}}
+
+// hand is what a program needs that has no client: JSON, a deadline, and the
+// checks of status and size without which an answer cannot be trusted.
+type hand struct {
+	client  *http.Client
+	baseURL string
+}
+
+func byHand(_ *testing.B, transport http.RoundTripper, baseURL string) service {
+	return hand{&http.Client{Transport: transport}, baseURL}
+}
+
+func (h hand) send(ctx context.Context) error {
+	var reply struct {
+		Text     string   `json:"reply_text"`
+		Warnings []string `json:"warnings"`
+		TraceID  string   `json:"trace_id"`
+	}
+	body, err := json.Marshal(struct {
+		Text    string `json:"text"`
+		UserRef string `json:"user_ref,omitempty"`
+	}{Text: text})
+	if err != nil {
+		return err
+	}
+	return h.call(ctx, http.MethodPost, agentPath+"/messages", bytes.NewReader(body), &reply)
+}
+
+func (h hand) read(ctx context.Context) error {
+	var agent struct {
+		ID        string `json:"agent_id"`
+		Status    string `json:"status"`
+		CreatedAt string `json:"created_at"`
+		UpdatedAt string `json:"updated_at"`
+		SMS       *struct {
+			Mode string `json:"mode"`
+		} `json:"sms"`
+		TraceID string `json:"trace_id"`
+	}
+	return h.call(ctx, http.MethodGet, agentPath, nil, &agent)
+}
+
+func (h hand) call(ctx context.Context, method, path string, body io.Reader, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute) // the client's default
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, h.baseURL+path, body)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+key)
+	req.Header.Set("Accept", "application/json")
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := h.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	const most = 1 << 20
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, most+1))
+	switch {
+	case err != nil:
+		return err
+	case len(raw) > most:
+		return fmt.Errorf("the answer is larger than %d bytes", most)
+	case resp.StatusCode != http.StatusOK:
+		return fmt.Errorf("status %d: %s", resp.StatusCode, raw)
+	}
+	return json.Unmarshal(raw, out)
+}
+
+type client struct{ *agentmessaging.Client }
+
+func newClient(b *testing.B, transport http.RoundTripper, baseURL string) service {
+	return clientWith(b, transport, baseURL)
+}
+
+// clientWith has the client's own transport where none is given.
+func clientWith(b *testing.B, transport http.RoundTripper, baseURL string, opts ...agentmessaging.Option) client {
+	if transport != nil {
+		opts = append(opts, agentmessaging.WithHTTPClient(&http.Client{Transport: transport}))
+	}
+	c, err := agentmessaging.NewClient(baseURL, key, opts...)
+	require.NoError(b, err)
+	return client{c}
+}
+
+func (c client) send(ctx context.Context) error {
+	_, err := c.SendMessage(ctx, agentID, agentmessaging.MessageParams{Text: text})
+	return err
+}
+
+func (c client) read(ctx context.Context) error {
+	_, err := c.GetAgent(ctx, agentID)
+	return err
+}
+
+// answers is a transport and a server that has both answers in memory. With
+// refuse, every other one is a 429 that asks to come back at once.
+type answers struct {
+	refuse bool
+	turn   atomic.Int64
+}
+
+func (a *answers) of(req *http.Request) (status int, body string) {
+	switch {
+	case a.refuse && a.turn.Add(1)%2 == 1:
+		return http.StatusTooManyRequests, refusal
+	case req.Method == http.MethodGet:
+		return http.StatusOK, found
+	}
+	return http.StatusOK, reply
+}
+
+func (a *answers) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Body != nil {
+		_, _ = io.Copy(io.Discard, req.Body)
+		_ = req.Body.Close()
+	}
+	status, body := a.of(req)
+	header := http.Header{"Content-Type": {"application/json"}}
+	if status != http.StatusOK {
+		header["Retry-After"] = []string{"0"}
+	}
+	return &http.Response{
+		StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: req,
+		Header: header, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
+	}, nil
+}
+
+func (a *answers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	w.Header().Set("Content-Type", "application/json")
+	_, body := a.of(r)
+	_, _ = io.WriteString(w, body)
+}
+
+// ways are how an answer comes to a client. In memory the time is the client's
+// and net/http's own; the others add a server in the same process.
+var ways = []struct {
+	name string
+	open func(b *testing.B) (http.RoundTripper, string)
+}{
+	{"memory", func(*testing.B) (http.RoundTripper, string) { return new(answers), memory }},
+	{"http1", func(b *testing.B) (http.RoundTripper, string) {
+		server := httptest.NewServer(new(answers))
+		b.Cleanup(server.Close)
+		return pooled(new(http.Transport)), server.URL
+	}},
+	{"http2", func(b *testing.B) (http.RoundTripper, string) {
+		server := newHTTP2(b)
+		return pooled(server.Client().Transport.(*http.Transport)), server.URL
+	}},
+}
+
+func newHTTP2(b *testing.B) *httptest.Server {
+	server := httptest.NewUnstartedServer(new(answers))
+	server.EnableHTTP2 = true
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // connections that a herd opened and did not need
+	server.StartTLS()
+	b.Cleanup(server.Close)
+	return server
+}
+
+// pooled keeps a connection for each caller.
+func pooled(t *http.Transport) *http.Transport {
+	t.MaxIdleConnsPerHost = 1000
+	return t
+}
+
+// BenchmarkCall is one call after another.
+func BenchmarkCall(b *testing.B) {
+	for _, way := range ways {
+		for call, do := range map[string]func(service, context.Context) error{"post": service.send, "get": service.read} {
+			for _, s := range subjects {
+				b.Run(fmt.Sprintf("over=%s/call=%s/of=%s", way.name, call, s.name), func(b *testing.B) {
+					transport, url := way.open(b)
+					service := s.open(b, transport, url)
+					repeat(b, func(ctx context.Context) error { return do(service, ctx) })
+				})
+			}
+		}
+	}
+}
+
+func repeat(b *testing.B, call func(context.Context) error) {
+	ctx := b.Context()
+	require.NoError(b, call(ctx))
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := call(ctx); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkCallers is a POST where 64 goroutines share a client: the processor
+// time of the whole process, the server included.
+func BenchmarkCallers(b *testing.B) {
+	for _, way := range ways {
+		for _, s := range subjects {
+			b.Run("over="+way.name+"/of="+s.name, func(b *testing.B) {
+				transport, url := way.open(b)
+				parallel(b, s.open(b, transport, url).send)
+			})
+		}
+	}
+}
+
+// parallel calls from 64 goroutines, each under a context of its own: a shared
+// one is a lock.
+func parallel(b *testing.B, call func(context.Context) error) {
+	const callers = 64
+	b.SetParallelism(callers / max(1, min(callers, runtime.GOMAXPROCS(0))))
+	require.NoError(b, call(b.Context()))
+	begun := processorTime()
+	b.ResetTimer()
+	b.RunParallel(func(pb *testing.PB) {
+		ctx, cancel := context.WithCancel(b.Context())
+		defer cancel()
+		for pb.Next() {
+			if err := call(ctx); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+	b.ReportMetric(float64(processorTime()-begun)/float64(b.N), "cpu-ns/op")
+}
+
+// processorTime is what this process has used so far, of all its threads.
+func processorTime() time.Duration {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		panic(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+// BenchmarkRefused is a GET that is refused once: the client's one call with its
+// cool-down, and by hand two calls.
+func BenchmarkRefused(b *testing.B) {
+	b.Run("of=hand", func(b *testing.B) {
+		service := byHand(b, &answers{refuse: true}, memory)
+		repeat(b, func(ctx context.Context) error {
+			_ = service.read(ctx) // the 429
+			return service.read(ctx)
+		})
+	})
+	b.Run("of=client", func(b *testing.B) {
+		repeat(b, clientWith(b, &answers{refuse: true}, memory, agentmessaging.WithClock(new(jumping))).read)
+	})
+}
+
+// jumping is a clock that jumps over waits.
+type jumping struct{ ahead time.Duration }
+
+func (j *jumping) Now() time.Time { return time.Now().Add(j.ahead) }
+
+func (j *jumping) Sleep(_ context.Context, d time.Duration) error { j.ahead += d; return nil }
