@@ -1,6 +1,6 @@
 import test from 'node:test';
 import assert from 'node:assert/strict';
-import { open } from '../support/browser.js';
+import { calls, open } from '../support/browser.js';
 import { wantText, wantCount, eventually } from '../support/expect.js';
 
 // tabTo walks to an element with Tab, and checks at each stop that the focus
