@@ -1,12 +1,14 @@
-// The calls that the page holds: the newest 10,000, oldest first.
+// The calls that the page holds: the newest 1,000, oldest first, out of all that the
+// fake keeps.
 // Without a filter it shows these, and older ones once they were fetched. With a
 // filter it shows the calls that the fake finds.
 
-const maxCalls = 10_000;
+export const maxCalls = 1000;
 
 export class CallLog {
   calls = []; // oldest first
   shown = this.calls;
+  kept = 0; // how many calls the fake has, and had when it dropped some since
   total = 0; // with a filter: how many calls pass it
   generation = 0; // changes when shown is made anew
   filtered = false;
@@ -19,6 +21,7 @@ export class CallLog {
   add(call) {
     if (call.seq <= this.lastSeq) return false;
     this.calls.push(call);
+    this.kept++;
     if (!this.filtered && this.shown !== this.calls) this.shown.push(call);
     if (this.calls.length > maxCalls) this.#dropOldest();
     return true;
@@ -34,6 +37,7 @@ export class CallLog {
   // kept is how many the fake has.
   replace(calls, kept) {
     this.calls = calls;
+    this.kept = kept;
     this.#beyond = kept > calls.length;
     this.setFilter(this.filtered);
   }

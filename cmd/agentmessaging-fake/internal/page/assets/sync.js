@@ -4,7 +4,7 @@ import { state, change, filled, notice } from './store.js';
 import { request, controlPath } from './api.js';
 import { coalesced, get, loadAgents, loadConversation, loadFailed, loadFaults, loadLimits, openKey, reload, showLimitsOf } from './load.js';
 import { follow } from './stream.js';
-import { CallLog } from './calls.js';
+import { CallLog, maxCalls } from './calls.js';
 
 export const log = new CallLog();
 
@@ -77,7 +77,7 @@ function onState(what) {
 // the stream from where the calls end.
 async function prepare() {
   change({ info: await request('GET', '/_fake/v1/info') });
-  const found = await get(['calls'], { limit: 10_000 });
+  const found = await get(['calls'], { limit: maxCalls });
   log.replace(found.calls, found.total);
   loadFound();
   openCall(state.route.page === 'traffic' ? Number(state.route.id) || 0 : 0);

@@ -40,7 +40,7 @@ function Nav() {
 }
 
 function item({ page, name }) {
-  const n = { traffic: log.calls.length, keys: state.keys?.length, agents: state.agentTotal, faults: state.faults?.length }[page];
+  const n = { traffic: log.kept, keys: state.keys?.length, agents: state.agentTotal, faults: state.faults?.length }[page];
   const current = state.route.page === page ? 'page' : undefined;
   return h('li', { key: page }, h('a.row', { href: hrefOf(page), 'aria-current': current }, icon(page), h('span', null, name), n > 0 && h('span.badge', null, count(n))));
 }

@@ -79,7 +79,7 @@ function Fresh() {
 }
 
 function sum() {
-  const all = log.calls.length;
+  const all = log.kept;
   if (all === 0) return '';
   const fitting = log.filtered ? log.total : all;
   return fitting === all ? plural(all, 'call') : `${count(fitting)} of ${count(all)} calls`;
