@@ -100,13 +100,16 @@ func TestTampering(t *testing.T) {
 // does not claim the decisions may answer otherwise than the fake. Two of the
 // other answers break a rule of the interface too.
 func TestUnlikeServices(t *testing.T) {
-	for round := range 3 { // no question has more than three other answers
+	for round := range 4 { // no question has more than four other answers
 		service := map[string]string{}
 		for _, d := range newFake(t).Decisions() {
 			others := others(t, d)
 			service[d.ID] = others[round%len(others)]
 		}
 		service["retry_after"], service["length_unit"] = "true", `"UTF-16 units"`
+		if service["windows"] == `"weighted"` { // its waits may be longer than the window, and the cases have no time for that
+			service["windows"] = `"sliding"`
+		}
 		assert.Empty(t, firstFailure(t, false, func(*reply) {}, like(t, service)))
 	}
 	for id, answer := range map[string]string{"retry_after": "false", "length_unit": `"bytes"`} {

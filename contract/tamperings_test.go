@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
 )
 
 // tampering changes otherwise right answers, or what a call does. It breaks a
@@ -64,7 +65,7 @@ var tamperings = []tampering{
 		}
 	})},
 	{"503 from messages", aRule, to("/messages", func(r *reply) {
-		if !r.fake.Admin().BYOKAvailable() {
+		if !fakedoor.Of[fakeserver.Call](r.fake).BYOKAvailable() {
 			r.refuse(503, "byok_unavailable")
 		}
 	})},

@@ -1,12 +1,18 @@
 package fakeserver
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
 // Agent is an agent as the fake keeps it: interface 2.2 and 2.3. The fake keeps
@@ -35,146 +41,293 @@ type LLM struct {
 	Label    string `json:"label,omitempty"`
 }
 
-type agent struct {
-	Agent
-	number    int
-	owner     *apiKey
-	ownKey    bool // its provider key came with its creation, and is not stored for others
-	exchanges ring[Exchange]
+// SMS is an agent's SMS channel: interface 2.2 and 3.
+type SMS struct {
+	Mode        string `json:"mode,omitempty"` // the mode of the last request; "" when SetSMS made the channel
+	Status      string `json:"status"`
+	PhoneNumber string `json:"phone_number,omitempty"` // "" when it has none
 }
 
-func (a Agent) copied() Agent {
-	a.Metadata = slices.Clone(a.Metadata)
+// Exchange is a message and the reply to it.
+type Exchange struct {
+	Text      string    `json:"text"`
+	UserRef   string    `json:"user_ref,omitempty"` // "" when not given
+	ReplyText string    `json:"reply_text"`
+	Warnings  []string  `json:"warnings,omitempty"`
+	Time      time.Time `json:"time"` // when the message arrived, by the fake's clock
+	TraceID   string    `json:"trace_id,omitempty"`
+}
+
+// shownAgent copies an agent out of the state.
+func shownAgent(a *service.Agent) Agent {
+	shown := Agent{
+		ID: a.ID, Status: a.Status, CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt, Key: a.Owner,
+		SystemPrompt: a.SystemPrompt, CustomerRef: a.CustomerRef, LLM: LLM(a.LLM),
+	}
+	if a.Metadata != "" {
+		shown.Metadata = json.RawMessage(a.Metadata)
+	}
 	if a.SMS != nil {
-		sms := *a.SMS
-		a.SMS = &sms
+		sms := SMS(*a.SMS)
+		shown.SMS = &sms
 	}
-	return a
+	return shown
 }
 
-// createAgent is interface 4.6.
-func (s *Server) createAgent(req *request) (operation, *failure) {
-	if f := s.refuseAgent(req); f != nil {
-		return operation{}, f
+// stored is the agent as the state keeps it: times have no monotonic readings.
+func (a Agent) stored() service.Agent {
+	stored := service.Agent{
+		ID: a.ID, Status: a.Status, CreatedAt: a.CreatedAt.UTC().Round(0), UpdatedAt: a.UpdatedAt.UTC().Round(0),
+		SystemPrompt: a.SystemPrompt, CustomerRef: a.CustomerRef, Metadata: compacted(a.Metadata), LLM: service.LLM(a.LLM),
 	}
-	_, setsKey := req.members.get(spec.LLMAPIKey)
-	return operation{setsBYOK: setsKey, act: func() reply { // rule 2
-		if setsKey && s.config.creationStoresKey {
-			req.key.byok = s.newBYOK(req, agentFields)
-		}
-		a := s.addAgent(req)
-		req.record.call.Created = a.ID
-		a.ownKey = setsKey && !s.config.creationStoresKey
-		return &createdReply{AgentID: a.ID, Status: a.Status, SMS: a.channelStatus()}
-	}}, nil
+	if a.SMS != nil {
+		sms := service.SMS(*a.SMS)
+		stored.SMS = &sms
+	}
+	return stored
 }
 
-// refuseAgent checks the rules of creation that need the state or more than one
-// field. All are wrong bodies: section 4.6 lists no other status for them.
-func (s *Server) refuseAgent(req *request) *failure {
-	_, hasKey := req.members.get(spec.LLMAPIKey)
-	_, hasProvider := req.members.get(spec.LLMProvider)
-	metadata := req.members.text(spec.Metadata)
-	switch {
-	case req.malformed != nil:
-		return req.malformed
-	case hasKey && !hasProvider:
-		return badRequest(spec.LLMProvider.Path, "is required when llm.api_key is given")
-	case s.config.length(metadata) > s.config.metadataCap:
-		return badRequest(spec.Metadata.Path, fmt.Sprintf("at most %d characters of compact JSON", s.config.metadataCap))
-	case hasKey && req.world.byokUnavailable:
-		return byokUnavailable(spec.CreateAgent, spec.LLMAPIKey)
-	case req.members.text(spec.LLMMode) == spec.ModeBYOK && !hasKey && req.key.byok == nil:
-		return byokNotConfigured(spec.CreateAgent, spec.LLMMode) // rule 1
+func shownExchanges(exchanges []service.Exchange) []Exchange {
+	shown := make([]Exchange, len(exchanges))
+	for i, e := range exchanges {
+		shown[i] = Exchange(e)
+		shown[i].Warnings = slices.Clone(e.Warnings)
 	}
-	return nil
-}
-
-func (s *Server) addAgent(req *request) *agent {
-	m := req.members
-	a := Agent{
-		SystemPrompt: m.text(spec.SystemPrompt),
-		CustomerRef:  m.text(spec.CustomerRef),
-		LLM: LLM{
-			Mode: m.text(spec.LLMMode), Tier: m.text(spec.LLMTier), Model: m.text(spec.LLMModel),
-			Provider: m.text(spec.LLMProvider), BaseURL: m.text(spec.LLMBaseURL), Label: m.text(spec.LLMLabel),
-		},
-	}
-	if metadata, given := m.get(spec.Metadata); given {
-		a.Metadata = json.RawMessage(metadata)
-	}
-	if mode, given := m.get(spec.AgentSMSMode); given {
-		a.SMS = &SMS{Mode: mode}
-	}
-	return req.world.add(req.key, a, req.now, s.config.smsStatus)
-}
-
-// getAgent is interface 4.7.
-func (s *Server) getAgent(req *request) (operation, *failure) {
-	a, f := s.agentOf(req)
-	if f != nil {
-		return operation{}, f
-	}
-	return operation{act: func() reply {
-		return &agentReply{
-			AgentID:   a.ID,
-			Status:    a.Status,
-			CreatedAt: s.config.time(a.CreatedAt),
-			UpdatedAt: s.config.time(a.UpdatedAt),
-			SMS:       a.channel(),
-		}
-	}}, nil
-}
-
-// agentOf finds the agent of a path. Our decision, the interface is silent: a
-// key that did not create the agent does not find it.
-func (s *Server) agentOf(req *request) (*agent, *failure) {
-	a := req.world.agents[req.agentID]
-	if a == nil || a.owner != req.key && s.config.hidesAgents() {
-		return nil, noSuchAgent
-	}
-	return a, nil
-}
-
-func (s *Server) agentWithBody(req *request) (*agent, *failure) {
-	a, unknown := s.agentOf(req)
-	if req.malformed != nil && (unknown == nil || s.config.bodyBeforeAgent) {
-		return nil, req.malformed
-	}
-	return a, unknown
+	return shown
 }
 
 // Agents returns copies of all agents, of every key, in the order of creation.
 func (s *Server) Agents() []Agent {
-	return look(s, func(w *world) []Agent {
-		all := make([]Agent, 0, len(w.ordered))
-		for _, a := range w.ordered {
-			all = append(all, a.copied())
-		}
-		return all
-	})
+	defer s.lock().Unlock()
+	all := make([]Agent, 0, len(s.gen.service.Agents()))
+	for _, a := range s.gen.service.Agents() {
+		all = append(all, shownAgent(a))
+	}
+	return all
 }
 
 // Agent returns a copy of the agent with this identifier, whichever key
 // created it, and whether there is one.
 func (s *Server) Agent(agentID string) (copied Agent, found bool) {
-	found = with(s, func(w *world) *agent { return w.agents[agentID] }, func(a *agent) { copied = a.copied() })
-	return copied, found
+	defer s.lock().Unlock()
+	a := s.gen.service.Agent(agentID)
+	if a == nil {
+		return Agent{}, false
+	}
+	return shownAgent(a), true
+}
+
+// agent finds an agent. An unknown one panics. The lock is held.
+func (s *Server) agent(method, agentID string) *service.Agent {
+	a := s.gen.service.Agent(agentID)
+	if a == nil {
+		misuse(method, "no agent has the identifier %s; Agents lists all", quoteName(agentID))
+	}
+	return a
 }
 
 // RemoveAgent makes an agent be gone: every later call to it is answered 404. An
 // unknown agent panics.
 func (s *Server) RemoveAgent(agentID string) {
-	s.withAgent("RemoveAgent", agentID, func(a *agent) {
-		delete(s.world.agents, agentID)
-		s.world.ordered = without(s.world.ordered, a)
-	})
+	defer s.lock().Unlock()
+	s.gen.service.RemoveAgent(s.agent("RemoveAgent", agentID))
 }
 
-// withAgent runs f on the agent under the lock. An unknown agent panics, after
-// the lock is released.
-func (s *Server) withAgent(method, agentID string, f func(*agent)) {
-	if !with(s, func(w *world) *agent { return w.agents[agentID] }, f) {
-		misuse(method, "no agent has the identifier %s; Agents lists all", quoteName(agentID))
+// Conversation returns the exchanges with an agent in the order in which they
+// were answered: the newest 1,000, or WithCallLimit if that is more. Scripted
+// errors are not among them. An unknown agent panics.
+func (s *Server) Conversation(agentID string) []Exchange {
+	defer s.lock().Unlock()
+	return shownExchanges(s.agent("Conversation", agentID).Exchanges)
+}
+
+// SetSMS gives an agent's SMS channel a status of interface 3 (disabled,
+// needs_compliance, pending, active, needs_setup), as the service does in its
+// own time. Reading the agent then shows phoneNumber; "" shows none. An unknown
+// agent or status panics.
+func (s *Server) SetSMS(agentID, status, phoneNumber string) {
+	if !slices.Contains(spec.SMSStatuses, status) {
+		misuse("SetSMS", "unknown status %s; the statuses are %s", quoteName(status), strings.Join(spec.SMSStatuses, ", "))
 	}
+	now := s.Now()
+	defer s.lock().Unlock()
+	a := s.agent("SetSMS", agentID)
+	sms := service.SMS{Status: status, PhoneNumber: phoneNumber}
+	if a.SMS != nil {
+		sms.Mode = a.SMS.Mode
+	}
+	a.SMS, a.UpdatedAt = &sms, now
+}
+
+// AddAgent puts an agent of key into the fake, as if a call had created it
+// before the test. It spends no limit and leaves no call. Zero fields are
+// filled: ID with the next identifier, Status with active, CreatedAt with the
+// fake's time, UpdatedAt with CreatedAt, LLM with the documented defaults,
+// SMS.Status with the status that SMS.Mode leads to. Key is always the label of
+// key. AddAgent returns a copy of the result.
+//
+// These panic: a key that this fake did not issue, an identifier that is taken
+// or cannot be in a path, and values that interface 2.3 and 3 rule out.
+func (s *Server) AddAgent(key string, a Agent) Agent {
+	if flaw := s.config.agentFlaw(a); flaw != "" {
+		misuse("AddAgent", "%s", flaw)
+	}
+	now := s.Now()
+	defer s.lock().Unlock()
+	owner := s.key("AddAgent", key)
+	if s.gen.service.Agent(a.ID) != nil {
+		misuse("AddAgent", "there is an agent with this ID already")
+	}
+	return shownAgent(s.gen.service.AddAgent(owner, a.stored(), now))
+}
+
+func compacted(metadata json.RawMessage) string {
+	var b bytes.Buffer
+	_ = json.Compact(&b, metadata) // agentFlaw has accepted it, or it is nil
+	return b.String()
+}
+
+// agentFlaw says why the service cannot have such an agent; "" if it can. The
+// sentence names a field and its bound, and never the value.
+func (c *config) agentFlaw(a Agent) string {
+	sms := SMS{Status: spec.Active}
+	if a.SMS != nil {
+		sms = *a.SMS
+	}
+	for _, v := range []struct {
+		name  string
+		field *spec.Field
+		value string
+	}{
+		{"SystemPrompt", spec.SystemPrompt, a.SystemPrompt},
+		{"CustomerRef", spec.CustomerRef, a.CustomerRef},
+		{"LLM.Mode", spec.LLMMode, a.LLM.Mode},
+		{"LLM.Tier", spec.LLMTier, a.LLM.Tier},
+		{"LLM.Model", spec.LLMModel, a.LLM.Model},
+		{"LLM.Provider", spec.LLMProvider, a.LLM.Provider},
+		{"LLM.BaseURL", spec.LLMBaseURL, a.LLM.BaseURL},
+		{"LLM.Label", spec.LLMLabel, a.LLM.Label},
+		{"SMS.Mode", spec.AgentSMSMode, sms.Mode},
+		{"SMS.Status", &spec.Field{Enum: spec.SMSStatuses}, sms.Status},
+	} {
+		if flaw := fieldFlaw(v.name, v.field, v.value); flaw != "" {
+			return flaw
+		}
+	}
+	switch {
+	case a.ID == "." || a.ID == "..":
+		return "ID: no path can name it"
+	case sms.Mode == "" && sms.Status == "":
+		return "SMS: needs a Mode or a Status"
+	}
+	return c.metadataFlaw(a.Metadata)
+}
+
+// fieldFlaw says why no request could have brought a value; "" if one could.
+func fieldFlaw(name string, f *spec.Field, value string) string {
+	switch {
+	case !utf8.ValidString(value):
+		return name + ": must be valid UTF-8"
+	case !f.Fits(value):
+		return fmt.Sprintf("%s: at most %d characters", name, f.MaxLen)
+	case value != "" && !f.Allows(value):
+		return name + ": must be one of " + f.Values()
+	}
+	return ""
+}
+
+func checkField(method, name string, f *spec.Field, value string) {
+	if flaw := fieldFlaw(name, f, value); flaw != "" {
+		misuse(method, "%s", flaw)
+	}
+}
+
+func (c *config) metadataFlaw(metadata json.RawMessage) string {
+	if metadata == nil {
+		return ""
+	}
+	sc := strictjson.Scanner{Data: metadata}
+	switch {
+	case strictjson.Check(metadata) != nil || sc.Peek() != '{':
+		return "Metadata: must be one JSON object"
+	case sc.Free() != nil:
+		return "Metadata: a member is there twice, or a string holds half a surrogate pair"
+	case c.behavior.Length(compacted(metadata)) > c.behavior.MetadataCap:
+		return fmt.Sprintf("Metadata: at most %d characters of compact JSON", c.behavior.MetadataCap)
+	}
+	return ""
+}
+
+// AddExchanges appends exchanges to an agent's conversation, as if they had
+// been made before the test. A zero Time becomes the fake's time. An unknown
+// agent and a Text over the bound of interface 8.4 panic.
+func (s *Server) AddExchanges(agentID string, exchanges ...Exchange) {
+	for _, e := range exchanges {
+		checkField("AddExchanges", "Text", spec.MessageText, e.Text)
+	}
+	now := s.Now()
+	defer s.lock().Unlock()
+	a := s.agent("AddExchanges", agentID)
+	for _, e := range exchanges {
+		e.Time = cmp.Or(e.Time, now).UTC().Round(0)
+		e.Warnings = slices.Clone(e.Warnings)
+		s.gen.service.AddExchange(a, service.Exchange(e))
+	}
+}
+
+// BYOK is an API key's BYOK configuration without the provider key, which
+// cannot be read: interface 2.4, and the label, which no answer returns.
+type BYOK struct {
+	Provider    string    `json:"provider"`
+	BaseURL     string    `json:"base_url,omitempty"` // "" when not given
+	Model       string    `json:"model,omitempty"`    // "" when not given
+	Label       string    `json:"label,omitempty"`
+	Fingerprint string    `json:"fingerprint"`
+	UpdatedAt   time.Time `json:"updated_at"`
+}
+
+func shownBYOK(c *service.BYOK) BYOK {
+	return BYOK{c.Provider, c.BaseURL, c.Model, c.Label, c.Fingerprint, c.UpdatedAt}
+}
+
+// SetBYOKAvailable makes the BYOK store available or not, for all keys. While
+// it is not, PUT /v1/byok and warm-up in byok mode answer 503 (interface 4.2,
+// 4.4). Agent creation with llm.api_key then answers 400, since the interface
+// lists no 503 for it. A key that is stored already goes on serving its agents.
+func (s *Server) SetBYOKAvailable(available bool) {
+	defer s.lock().Unlock()
+	s.gen.service.BYOKDown = !available
+}
+
+// BYOK returns the BYOK configuration of key, and whether one is set. A key
+// that this fake did not issue panics.
+func (s *Server) BYOK(key string) (c BYOK, set bool) {
+	defer s.lock().Unlock()
+	stored := s.key("BYOK", key).BYOK
+	if stored == nil {
+		return BYOK{}, false
+	}
+	return shownBYOK(stored), true
+}
+
+// StoreBYOK stores a provider key and its configuration for key, as if PUT
+// /v1/byok had been called before the test. It spends no limit and leaves no
+// call. It works while BYOK is not available too, and for keys that are not
+// dashboard-issued. The provider key is encrypted at once. StoreBYOK fills
+// Fingerprint, and UpdatedAt with the fake's time, and returns the result.
+//
+// A key that this fake did not issue, an unknown Provider and an empty provider
+// key panic.
+func (s *Server) StoreBYOK(key, providerKey string, c BYOK) BYOK {
+	checkField("StoreBYOK", "Provider", spec.BYOKProvider, c.Provider)
+	if c.Provider == "" || providerKey == "" {
+		misuse("StoreBYOK", "a provider key and its Provider are required")
+	}
+	now := s.Now()
+	defer s.lock().Unlock()
+	k := s.key("StoreBYOK", key)
+	k.BYOK = s.gen.service.Seal(providerKey, service.BYOK{
+		Provider: c.Provider, BaseURL: c.BaseURL, Model: c.Model, Label: c.Label, UpdatedAt: now,
+	})
+	return shownBYOK(k.BYOK)
 }

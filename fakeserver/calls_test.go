@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
 )
 
 func TestCallsMatchers(t *testing.T) {
@@ -115,22 +116,21 @@ func seqs(calls []fakeserver.Call) []int {
 
 func TestCallsAfter(t *testing.T) {
 	fake, c := newFake(t, fakeserver.WithCallLimit(5))
-	assert.Empty(t, fake.Admin().CallsAfter(0, 1))
-	assert.Zero(t, fake.Admin().LastSeq())
+	assert.Empty(t, fakedoor.Of[fakeserver.Call](fake).CallsAfter(0, 1))
+	assert.Zero(t, fakedoor.Of[fakeserver.Call](fake).LastSeq())
 	for range 7 {
 		c.call("GET", "/v1/status", noBody)
 		c.call("GET", "/v1/byok", noBody)
 	}
-	assert.Equal(t, 14, fake.Admin().LastSeq())
-	assert.Equal(t, []int{10, 11, 12, 13, 14}, seqs(fake.Admin().CallsAfter(0, 9)), "the ring has turned, and what was dropped is missing")
-	assert.Equal(t, []int{12, 13}, seqs(fake.Admin().CallsAfter(11, 2)))
-	assert.Equal(t, []int{12, 14}, seqs(fake.Admin().CallsAfter(11, 2, fakeserver.ByEndpoint(fakeserver.EndpointGetBYOK))))
-	assert.Empty(t, fake.Admin().CallsAfter(14, 1))
+	assert.Equal(t, 14, fakedoor.Of[fakeserver.Call](fake).LastSeq())
+	assert.Equal(t, []int{10, 11, 12, 13, 14}, seqs(fakedoor.Of[fakeserver.Call](fake).CallsAfter(0, 9)), "the ring has turned, and what was dropped is missing")
+	assert.Equal(t, []int{12, 13}, seqs(fakedoor.Of[fakeserver.Call](fake).CallsAfter(11, 2)))
+	assert.Empty(t, fakedoor.Of[fakeserver.Call](fake).CallsAfter(14, 1))
 	fake.Reset()
-	assert.Empty(t, fake.Admin().CallsAfter(0, 9))
+	assert.Empty(t, fakedoor.Of[fakeserver.Call](fake).CallsAfter(0, 9))
 	c.call("GET", "/v1/status", noBody)
-	assert.Equal(t, []int{15}, seqs(fake.Admin().CallsAfter(0, 9)), "numbers go on")
+	assert.Equal(t, []int{15}, seqs(fakedoor.Of[fakeserver.Call](fake).CallsAfter(0, 9)), "numbers go on")
 	fake, c = newFake(t, fakeserver.WithCallLimit(0))
 	c.call("GET", "/v1/status", noBody)
-	assert.Equal(t, []int{0, 1}, []int{fake.CallCount(), fake.Admin().DroppedCalls()})
+	assert.Equal(t, []int{0, 1}, []int{fake.CallCount(), fakedoor.Of[fakeserver.Call](fake).DroppedCalls()})
 }

@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
 )
 
 // Decision is a question that the interface leaves open, and the fake's answer.
@@ -26,7 +28,7 @@ func (s *Server) Decisions() []Decision {
 	for i, d := range decisions {
 		all[i] = Decision{
 			ID: d.id, Question: d.question, Possible: d.possible(), Observed: s.config.observed[d.id],
-			Default: string(encode(d.at(own))), Answer: string(encode(d.at(s.config.choices))),
+			Default: string(encode(d.at(defaultBehavior))), Answer: string(encode(d.at(s.config.behavior))),
 		}
 	}
 	return all
@@ -70,16 +72,17 @@ func (c *config) decide(id string, answer json.RawMessage, observed bool) error 
 		return nil // nothing was found
 	}
 	if c.observed == nil {
-		c.choices, c.observed = newChoices(), map[string]bool{}
+		c.behavior, c.observed = service.NewBehavior(), map[string]bool{}
 	}
 	c.observed[id] = observed
-	return decisions[i].set(c.choices, answer)
+	return decisions[i].set(c.behavior, answer)
 }
 
 // WithDecision answers one open question of the interface otherwise than the
 // fake does by itself, such as "windows" with "sliding" or "metadata_cap" with
-// 8000. Decisions lists the questions and their possible answers. An unknown
-// question and an answer that the fake cannot give are errors.
+// 8000. Decisions lists the questions and their possible answers. A "token bucket"
+// saves up as many calls as the limit has, a "token bucket of 10" at most 10. An
+// unknown question and an answer that the fake cannot give are errors.
 func WithDecision(id string, answer any) Option {
 	return func(c *config) error {
 		value, err := json.Marshal(answer)
@@ -95,49 +98,64 @@ func WithDecision(id string, answer any) Option {
 
 type decision struct {
 	id, question string
-	at           func(*choices) any // a pointer to the answer
-	allowed      []any              // nil: whatever fits the answer's type
+	at           func(*service.Behavior) any // a pointer to the answer
+	allowed      []any                       // nil: whatever fits the answer's type
+}
+
+// defaultBehavior is shared by all fakes. Like and WithDecision copy it before they
+// change it.
+var defaultBehavior = service.NewBehavior()
+
+// encode writes an answer or a question's default as JSON.
+func encode(answer any) []byte {
+	b, err := json.Marshal(answer)
+	if err != nil {
+		panic(err) // the fields of Behavior can all be written
+	}
+	return b
 }
 
 // decisions are all questions. observe.Run asks them by the same ids.
 var decisions = []decision{
-	{"status", "What does GET /v1/status say of the service?", func(c *choices) any { return &c.status }, nil},
-	{"error_names", "Which values has error?", func(c *choices) any { return &c.errorNames }, nil},
-	{"reason", "Does a 400 say in reason what is wrong?", func(c *choices) any { return &c.reason }, nil},
-	{"unknown_method", "Which status has a method that a path does not have?", func(c *choices) any { return &c.unknownMethod }, []any{404, 405}},
-	{"path_before_key", "Is an unknown path answered 404 without a key too?", func(c *choices) any { return &c.pathBeforeKey }, nil},
-	{"body_before_agent", "Is a wrong body answered 400 before an unknown agent 404?", func(c *choices) any { return &c.bodyBeforeAgent }, nil},
-	{"times", "Which form have times?", func(c *choices) any { return &c.times }, []any{timesRFC3339, timesOffset, timesSeconds, timesMilliseconds}},
-	{"unknown_members", "Are unknown members of a message accepted?", func(c *choices) any { return &c.unknownMembers }, nil},
-	{"null_members", "Is null for a member accepted, as if it were absent?", func(c *choices) any { return &c.nullMembers }, nil},
-	{"duplicate_members", "Is a member that is there twice accepted?", func(c *choices) any { return &c.duplicateMembers }, nil},
-	{"other_case_members", "Is a member in another case accepted?", func(c *choices) any { return &c.otherCase }, nil},
-	{"behind_body", "Is anything behind the JSON document accepted?", func(c *choices) any { return &c.behindBody }, nil},
-	{"content_type", "Is a Content-Type other than JSON accepted?", func(c *choices) any { return &c.contentType }, nil},
-	{"length_unit", "What does a bound on a text count?", func(c *choices) any { return &c.lengthUnit }, []any{unitPoints, unitUTF16, unitBytes}},
-	{"metadata_cap", "How many characters of compact JSON may metadata have?", func(c *choices) any { return &c.metadataCap }, nil},
-	{"agent_of_another_key", "Which status has an agent for another key?", func(c *choices) any { return &c.agentOfAnotherKey }, []any{404, 200}},
-	{"clear_nothing", "Which status has DELETE /v1/byok with nothing stored?", func(c *choices) any { return &c.clearNothing }, []any{200, 404}},
-	{"sms_status", "Which SMS status does each mode lead to?", func(c *choices) any { return &c.smsStatus }, nil},
-	{"creation_stores_key", "Is llm.api_key of a creation stored as PUT /v1/byok would store it?", func(c *choices) any { return &c.creationStoresKey }, nil},
-	{"byok_cleared", "Which status has a message to a byok agent after BYOK was cleared?", func(c *choices) any { return &c.byokCleared }, []any{400, 404, 200}},
-	{"warmup_limit_name", "Which limit_key has the limit on warm-ups?", func(c *choices) any { return &c.limitNames.warmUp }, nil},
-	{"refused_operations_spend", "Does a warm-up with a wrong body spend one?", func(c *choices) any { return &c.operationsSpend }, nil},
-	{"body_before_operation_limit", "Is a wrong body answered 400 where the limit of the operation is spent?", func(c *choices) any { return &c.bodyBeforeOperation }, nil},
-	{"minute_limit_name", "Which limit_key has the limit on requests in a minute?", func(c *choices) any { return &c.limitNames.keyMinute }, nil},
-	{"windows", "Is the window of a limit fixed, or does it slide?", func(c *choices) any { return &c.windows }, []any{windowsFixed, windowsSliding}},
-	{"retry_after", "Does a call go through after exactly the wait that Retry-After names?", func(c *choices) any { return &c.exactRetryAfter }, nil},
-	{"several_limits", "Of several spent limits, is the one named that opens last?", func(c *choices) any { return &c.namesTheLastToOpen }, nil},
-	{"limit_before_body", "Is a wrong body answered 429 where the limit on requests is spent?", func(c *choices) any { return &c.limitBeforeBody }, nil},
-	{"refused_requests_spend", "Which refused calls spend the limit on requests?", func(c *choices) any { return &c.requestsSpend }, nil},
-	{"other_limit_names", "Which limit_key have the other limits?", func(c *choices) any { return &c.otherNames }, nil},
-	{"permission_before_body", "Is a wrong body of PUT /v1/byok answered 403 where the key may not?", func(c *choices) any { return &c.permissionBeforeBody }, nil},
-	{"limit_before_permission", "Is a call that the key may not make answered 429 where the limit on requests is spent?", func(c *choices) any { return &c.limitBeforePermission }, nil},
-	{"store_down_first", "Is warm-up in byok mode answered 503 where BYOK is not available and nothing is stored?", func(c *choices) any { return &c.storeDownFirst }, nil},
+	{"status", "What does GET /v1/status say of the service?", func(b *service.Behavior) any { return &b.Status }, nil},
+	{"error_names", "Which values has error?", func(b *service.Behavior) any { return &b.ErrorNames }, nil},
+	{"reason", "Does a 400 say in reason what is wrong?", func(b *service.Behavior) any { return &b.Reason }, nil},
+	{"unknown_method", "Which status has a method that a path does not have?", func(b *service.Behavior) any { return &b.UnknownMethod }, []any{404, 405}},
+	{"path_before_key", "Is an unknown path answered 404 without a key too?", func(b *service.Behavior) any { return &b.PathBeforeKey }, nil},
+	{"body_before_agent", "Is a wrong body answered 400 before an unknown agent 404?", func(b *service.Behavior) any { return &b.BodyBeforeAgent }, nil},
+	{"times", "Which form have times?", func(b *service.Behavior) any { return &b.Times }, []any{service.TimesRFC3339, service.TimesOffset, service.TimesSeconds, service.TimesMilliseconds}},
+	{"unknown_members", "Are unknown members of a message accepted?", func(b *service.Behavior) any { return &b.UnknownMembers }, nil},
+	{"null_members", "Is null for a member accepted, as if it were absent?", func(b *service.Behavior) any { return &b.NullMembers }, nil},
+	{"duplicate_members", "Is a member that is there twice accepted?", func(b *service.Behavior) any { return &b.DuplicateMembers }, nil},
+	{"other_case_members", "Is a member in another case accepted?", func(b *service.Behavior) any { return &b.OtherCase }, nil},
+	{"behind_body", "Is anything behind the JSON document accepted?", func(b *service.Behavior) any { return &b.BehindBody }, nil},
+	{"content_type", "Is a Content-Type other than JSON accepted?", func(b *service.Behavior) any { return &b.ContentType }, nil},
+	{"length_unit", "What does a bound on a text count?", func(b *service.Behavior) any { return &b.LengthUnit }, []any{service.UnitPoints, service.UnitUTF16, service.UnitBytes}},
+	{"metadata_cap", "How many characters of compact JSON may metadata have?", func(b *service.Behavior) any { return &b.MetadataCap }, nil},
+	{"agent_of_another_key", "Which status has an agent for another key?", func(b *service.Behavior) any { return &b.AgentOfAnotherKey }, []any{404, 200}},
+	{"clear_nothing", "Which status has DELETE /v1/byok with nothing stored?", func(b *service.Behavior) any { return &b.ClearNothing }, []any{200, 404}},
+	{"sms_status", "Which SMS status does each mode lead to?", func(b *service.Behavior) any { return &b.SMSStatus }, nil},
+	{"creation_stores_key", "Is llm.api_key of a creation stored as PUT /v1/byok would store it?", func(b *service.Behavior) any { return &b.CreationStoresKey }, nil},
+	{"byok_cleared", "Which status has a message to a byok agent after BYOK was cleared?", func(b *service.Behavior) any { return &b.BYOKCleared }, []any{400, 404, 200}},
+	{"warmup_limit_name", "Which limit_key has the limit on warm-ups?", func(b *service.Behavior) any { return &b.LimitNames.WarmUp }, nil},
+	{"refused_operations_spend", "Does a warm-up with a wrong body spend one?", func(b *service.Behavior) any { return &b.OperationsSpend }, nil},
+	{"body_before_operation_limit", "Is a wrong body answered 400 where the limit of the operation is spent?", func(b *service.Behavior) any { return &b.BodyBeforeOperation }, nil},
+	{"minute_limit_name", "Which limit_key has the limit on requests in a minute?", func(b *service.Behavior) any { return &b.LimitNames.KeyMinute }, nil},
+	{"windows", "How does a limit count calls?", func(b *service.Behavior) any { return &b.Windows }, []any{
+		service.WindowsFixed, service.WindowsSliding, service.WindowsAligned, service.WindowsWeighted, service.WindowsBucket,
+	}},
+	{"retry_after", "Does a call go through after exactly the wait that Retry-After names?", func(b *service.Behavior) any { return &b.ExactRetryAfter }, nil},
+	{"several_limits", "Of several spent limits, is the one named that opens last?", func(b *service.Behavior) any { return &b.NamesTheLastToOpen }, nil},
+	{"limit_before_body", "Is a wrong body answered 429 where the limit on requests is spent?", func(b *service.Behavior) any { return &b.LimitBeforeBody }, nil},
+	{"refused_requests_spend", "Which refused calls spend the limit on requests?", func(b *service.Behavior) any { return &b.RequestsSpend }, nil},
+	{"other_limit_names", "Which limit_key have the other limits?", func(b *service.Behavior) any { return &b.OtherNames }, nil},
+	{"permission_before_body", "Is a wrong body of PUT /v1/byok answered 403 where the key may not?", func(b *service.Behavior) any { return &b.PermissionBeforeBody }, nil},
+	{"limit_before_permission", "Is a call that the key may not make answered 429 where the limit on requests is spent?", func(b *service.Behavior) any { return &b.LimitBeforePermission }, nil},
+	{"store_down_first", "Is warm-up in byok mode answered 503 where BYOK is not available and nothing is stored?", func(b *service.Behavior) any { return &b.StoreDownFirst }, nil},
 }
 
 func (d decision) possible() string {
-	switch at := d.at(own).(type) {
+	switch at := d.at(defaultBehavior).(type) {
 	case *bool:
 		return "true or false"
 	case *int:
@@ -160,7 +178,7 @@ func (d decision) possible() string {
 
 // set takes an answer. An object may leave members out, and has no others than
 // the fake's own answer.
-func (d decision) set(in *choices, answer json.RawMessage) error {
+func (d decision) set(in *service.Behavior, answer json.RawMessage) error {
 	value := reflect.ValueOf(d.at(in)).Elem()
 	known := 0
 	if value.Kind() == reflect.Map {
@@ -174,7 +192,7 @@ func (d decision) set(in *choices, answer json.RawMessage) error {
 		value.Kind() == reflect.Map && value.Len() != known,
 		value.Kind() == reflect.Int && d.allowed == nil && value.Int() < 2,
 		value.Kind() == reflect.String && value.String() == "",
-		d.allowed != nil && !slices.Contains(d.allowed, value.Interface()):
+		d.allowed != nil && !slices.Contains(d.allowed, value.Interface()) && !(d.id == "windows" && service.IsBucket(value.String())):
 		return fmt.Errorf("the answer is not %s", d.possible())
 	}
 	return nil

@@ -47,7 +47,7 @@ func TestDecisionsSayWhatIsInForce(t *testing.T) {
 		Default: "4096", Answer: "2", Observed: true,
 	}, set["metadata_cap"])
 	assert.Equal(t, fakeserver.Decision{
-		ID: "windows", Question: "Is the window of a limit fixed, or does it slide?", Possible: `"fixed" or "sliding"`,
+		ID: "windows", Question: "How does a limit count calls?", Possible: `"fixed", "sliding", "aligned", "weighted" or "token bucket"`,
 		Default: `"fixed"`, Answer: `"sliding"`,
 	}, set["windows"])
 	assert.Equal(t, []string{"404 or 405", "true or false"}, []string{set["unknown_method"].Possible, set["reason"].Possible})
@@ -94,7 +94,7 @@ var likes = []struct {
 	{"refused_requests_spend", `{"401":true}`, func(fake *fakeserver.Server, c caller) { // of the address
 		c.with("").times(3, "GET", anAgent, noBody)
 		assert.Regexp(c.t, `^key_minute 0/\d+, ip_minute 3/120, key_day 0/1000, agent_create_key_day 0/50, agent_create_ip_minute 0/10, `+
-			`byok_set_key_hour 0/5, warmup_key_hour 0/3$`, spent(fake.Admin().LimitsFrom(c.key, "192.0.2.1")))
+			`byok_set_key_hour 0/5, warmup_key_hour 0/3$`, spent(fake.Limits(c.key, fakeserver.FromIP("192.0.2.1"))))
 	}},
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
@@ -67,43 +66,15 @@ func ExampleServer_AwaitCalls() {
 	// 2 trace_000002 POST /v1/agents/agent_000001/messages key_000001: 200 <nil>
 }
 
-// One line of JSON for each call, or an archive for the developer tools of a
-// browser. Texts and keys are redacted.
+// One line of JSON for each call. Texts and keys are redacted.
 func ExampleServer_WriteCalls() {
 	fake := open()
 	defer fake.Close()
 	call(fake, "POST", "/v1/warmup", "")
-	var archive strings.Builder
-	if err := fake.WriteHAR(&archive); err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(strings.Contains(archive.String(), `"version": "1.2"`), strings.Contains(archive.String(), fake.Key()))
 	if err := fake.WriteCalls(os.Stdout, fakeserver.ByEndpoint(fakeserver.EndpointWarmUp)); err != nil {
 		log.Fatal(err)
 	}
 	// Output:
 	// 200 {"ok":true,"warmed":true,"mode":"hosted","trace_id":"trace_000001"}
-	// true false
-	// {"seq":1,"time":"2040-01-01T12:00:00Z","endpoint":"POST /v1/warmup","method":"POST","url":"https://WithHTTPClient(fake.HTTPClient(t)).is-missing.invalid/v1/warmup","path":"/v1/warmup","key":"key_000001","address":"192.0.2.1","header":{"Accept-Encoding":["gzip"],"Authorization":["[redacted]"],"Content-Length":["0"],"User-Agent":["Go-http-client/1.1"]},"body_bytes":0,"took_ns":0,"sent":{"status":200,"header":{"Content-Length":["67"],"Content-Type":["application/json"],"Date":["Sun, 01 Jan 2040 12:00:00 GMT"]},"body":"{\"ok\":true,\"warmed\":true,\"mode\":\"hosted\",\"trace_id\":\"trace_000001\"}","bytes":67},"status":200,"reply_body":"{\"ok\":true,\"warmed\":true,\"mode\":\"hosted\",\"trace_id\":\"trace_000001\"}","trace_id":"trace_000001"}
-}
-
-// What is new since the last look, and what is no longer kept.
-func ExampleAdmin_CallsAfter() {
-	fake, err := fakeserver.Open(fakeserver.WithCallLimit(1))
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer fake.Close()
-	call(fake, "DELETE", "/v1/byok", "")
-	seen := fake.Admin().LastSeq()
-	call(fake, "DELETE", "/v1/byok", "")
-	for _, c := range fake.Admin().CallsAfter(seen, 10) {
-		fmt.Println(c.Seq, c)
-	}
-	fmt.Println(fake.CallCount(), "kept,", fake.Admin().DroppedCalls(), "dropped, of", fake.Admin().TotalCalls())
-	// Output:
-	// 200 {"ok":true,"trace_id":"trace_000001"}
-	// 200 {"ok":true,"trace_id":"trace_000002"}
-	// 2 trace_000002 DELETE /v1/byok key_000001: 200
-	// 1 kept, 1 dropped, of 2
+	// {"seq":1,"time":"2040-01-01T12:00:00Z","endpoint":"POST /v1/warmup","method":"POST","url":"https://WithHTTPClient(fake.HTTPClient(t)).is-missing.invalid/v1/warmup","path":"/v1/warmup","key":"key_000001","address":"192.0.2.1","header":{"Accept-Encoding":["gzip"],"Authorization":["[redacted]"],"Content-Length":["0"],"User-Agent":["Go-http-client/1.1"]},"body_bytes":0,"took_ns":0,"sent":{"status":200,"header":{"Content-Length":["67"],"Content-Type":["application/json"],"Date":["Sun, 01 Jan 2040 12:00:00 GMT"]},"body":"{\"ok\":true,\"warmed\":true,\"mode\":\"hosted\",\"trace_id\":\"trace_000001\"}","bytes":67,"ended":"2040-01-01T12:00:00Z"},"status":200,"reply_body":"{\"ok\":true,\"warmed\":true,\"mode\":\"hosted\",\"trace_id\":\"trace_000001\"}","trace_id":"trace_000001"}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
 )
 
 // Keys of other kinds, what can be seen of them, and a key that changes its plan
@@ -20,10 +21,10 @@ func ExampleServer_IssueKey() {
 	fake.SetPlan(key, fakeserver.PlanBYOK)
 	fake.RevokeKey(key)
 	callAs(fake, key, "GET", "/v1/byok", "")
-	for _, info := range fake.Admin().Keys() {
+	for _, info := range fakedoor.Of[fakeserver.Call](fake).Keys() {
 		fmt.Println(info.Label, info.Plan, info.Dashboard, info.Revoked)
 	}
-	text, ok := fake.Admin().KeyWithLabel("key_000002")
+	text, ok := fakedoor.Of[fakeserver.Call](fake).KeyLabeled("key_000002")
 	fmt.Println(text == key, ok)
 	// Output:
 	// 403 {"error":"forbidden","trace_id":"trace_000001","reason":"BYOK requires a dashboard-issued API key"}
@@ -46,7 +47,7 @@ func ExampleServer_Exhaust() {
 			fmt.Println(l.Key, l.Used, "of", l.Max)
 		}
 	}
-	fmt.Println(len(fake.Admin().LimitsFrom(fake.Key(), "192.0.2.1")), "with the limits of the address")
+	fmt.Println(len(fake.Limits(fake.Key(), fakeserver.FromIP("192.0.2.1"))), "with the limits of the address")
 	// Output:
 	// 429 {"error":"rate_limited","trace_id":"trace_000001","limit_key":"warmup_key_hour"}
 	// 200 {"ok":true,"warmed":true,"mode":"hosted","trace_id":"trace_000002"}
@@ -64,7 +65,7 @@ func ExampleServer_Advance() {
 	fake.Advance(366 * 24 * time.Hour)
 	fmt.Println(fake.Now())
 	_ = fake.Sleep(context.Background(), 24*time.Hour)
-	fmt.Println(fake.Now(), fake.Admin().Advanced())
+	fmt.Println(fake.Now(), fakedoor.Of[fakeserver.Call](fake).Advanced())
 	// Output:
 	// 2041-01-01 12:00:00 +0000 UTC
 	// 2041-01-02 12:00:00 +0000 UTC 8808h0m0s
@@ -85,7 +86,7 @@ func ExampleServer_AddAgent() {
 
 	agent, ok := fake.Agent("agent_000001")
 	fmt.Println(ok, agent.LLM.Mode, agent.SMS.Mode, fake.Conversation(agent.ID)[0].ReplyText)
-	fmt.Println(len(fake.Agents()), fake.Admin().AgentCount(), fake.Admin().ExchangeCount(agent.ID))
+	fmt.Println(len(fake.Agents()), fakedoor.Of[fakeserver.Call](fake).AgentCount(), fakedoor.Of[fakeserver.Call](fake).ExchangeCount(agent.ID))
 	fake.RemoveAgent(agent.ID)
 	// Output:
 	// 200 {"agent_id":"agent_000001","status":"active","created_at":"2039-01-01T00:00:00Z","updated_at":"2040-01-01T12:00:00Z","sms":{"status":"active","phone_number":"+12025550123"},"trace_id":"trace_000001"}
@@ -103,7 +104,7 @@ func ExampleServer_StoreBYOK() {
 	fmt.Println(set, config.Provider, config.Label)
 
 	fake.SetBYOKAvailable(false)
-	fmt.Println(fake.Admin().BYOKAvailable())
+	fmt.Println(fakedoor.Of[fakeserver.Call](fake).BYOKAvailable())
 	call(fake, "POST", "/v1/warmup", `{"mode":"byok"}`)
 	// Output:
 	// true anthropic production

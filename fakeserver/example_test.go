@@ -185,5 +185,5 @@ func ExampleLike() {
 	}
 	// Output:
 	// How many characters of compact JSON may metadata have? 8192 true
-	// Is the window of a limit fixed, or does it slide? "fixed" false
+	// How does a limit count calls? "fixed" false
 }

@@ -2,10 +2,14 @@ package fakeserver
 
 import (
 	"fmt"
+	"net/http"
+	"net/textproto"
+	"strconv"
 	"time"
 	"unicode/utf8"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/wire"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 )
 
@@ -26,7 +30,7 @@ import (
 // own stream: instead of io.EOF and ECONNRESET the client sees a stream error
 // with the code INTERNAL_ERROR. No fault refuses a stream, since net/http gives
 // a handler no way to.
-type Fault struct{ f *fault }
+type Fault struct{ f *wire.Fault }
 
 const faultMakers = "RefuseConnection, Change, Answer, RawAnswer, RateLimited, Hang, CloseEarly, ResetConnection, " +
 	"Latency, LoseReply, TruncateReply, ResetReply, DripReply and GoAway"
@@ -37,37 +41,50 @@ func (f Fault) String() string {
 	if f.f == nil {
 		return "Fault{}"
 	}
-	return f.f.name
+	return f.f.Name
 }
 
-type phase int
-
-const (
-	insteadOfCall phase = iota
-	beforeConnecting
-	onTheWay
-	onTheReply
-)
-
-// fault never changes.
-type fault struct {
-	name     string
-	phase    phase
-	delay    time.Duration   // on the way
-	change   func()          // on the way; nil means none
-	canned   *canned         // replaces the service's answer; nil keeps it
-	delivery memnet.Delivery // how the answer leaves
+// Answer answers with a status from 200 to 599 and a body, as application/json.
+// With an empty body it sends the error body that the service sends for that
+// status and endpoint (interface 7), with the call's trace identifier. A 429
+// carries Retry-After: 1; RateLimited makes others. Any other status panics.
+func Answer(status int, body string) Fault {
+	checkStatus("Answer", status)
+	return Fault{&wire.Fault{Name: fmt.Sprintf("Answer(%d%s)", status, sized(body)), Canned: &wire.Canned{Status: status, Body: body}}}
 }
 
-// clientGone is for a call whose client left during its latency.
-var clientGone = &fault{delivery: memnet.Delivery{Ends: memnet.Closes, Sent: memnet.Nothing}}
+// RawAnswer answers with a status from 200 to 599, a Content-Type and a body,
+// all unchanged: HTML, broken JSON, nothing at all. An empty contentType sends
+// no such header. Another status panics, and so does a contentType that no
+// header can hold.
+func RawAnswer(status int, contentType, body string) Fault {
+	checkStatus("RawAnswer", status)
+	checkHeader("RawAnswer", contentType)
+	return Fault{&wire.Fault{Name: fmt.Sprintf("RawAnswer(%d%s)", status, sized(body)),
+		Canned: &wire.Canned{Status: status, Body: body, Raw: true, ContentType: contentType}}}
+}
+
+// RateLimited answers 429 rate_limited with this Retry-After, unchanged: a
+// number, a fraction, a date, nonsense. "" sends no such header. limit_key names
+// the shortest limit on such calls that can stay closed for that long. A value
+// that no header can hold panics.
+func RateLimited(retryAfter string) Fault {
+	checkHeader("RateLimited", retryAfter)
+	shown := characters(retryAfter)
+	if _, err := strconv.ParseFloat(retryAfter, 64); err == nil || retryAfter == "" {
+		shown = strconv.Quote(retryAfter)
+	}
+	// A client cannot see the space around a header's value.
+	value := textproto.TrimString(retryAfter)
+	return Fault{&wire.Fault{Name: "RateLimited(" + shown + ")", Canned: &wire.Canned{Status: http.StatusTooManyRequests, RetryAfter: &value}}}
+}
 
 // RefuseConnection refuses the client's connection: it sees
 // ECONNREFUSED in a *net.OpError, and has sent nothing. It acts on the calls of
 // HTTPClient and Direct, whether a connection is open already or not, and never
 // on those that come over a socket.
 func RefuseConnection() Fault {
-	return Fault{&fault{name: "RefuseConnection()", phase: beforeConnecting}}
+	return Fault{&wire.Fault{Name: "RefuseConnection()", Phase: wire.BeforeConnecting}}
 }
 
 // Change changes the state just before a call reaches the service, which then
@@ -79,14 +96,14 @@ func Change(what string, change func()) Fault {
 	if change == nil {
 		misuse("Change", "the function is nil")
 	}
-	return Fault{&fault{name: "Change(" + printable.Line(what, maxShown) + ")", phase: onTheWay, change: change}}
+	return Fault{&wire.Fault{Name: "Change(" + printable.Line(what, maxShown) + ")", Phase: wire.OnTheWay, Change: change}}
 }
 
 // Hang never answers. It ends when the client leaves: when its context ends, or
 // when the cleanup of HTTPClient closes its connection. A client without a
 // deadline waits for ever.
 func Hang() Fault {
-	return Fault{&fault{name: "Hang()", delivery: memnet.Delivery{Ends: memnet.Hangs, Sent: memnet.Nothing}}}
+	return Fault{&wire.Fault{Name: "Hang()", Delivery: memnet.Delivery{Ends: memnet.Hangs, Sent: memnet.Nothing}}}
 }
 
 // CloseEarly closes the connection instead of answering: the client sees
@@ -94,14 +111,14 @@ func Hang() Fault {
 // before ends without any answer. Direct has no connections, so it repeats
 // nothing.
 func CloseEarly() Fault {
-	return Fault{&fault{name: "CloseEarly()", delivery: memnet.Delivery{Ends: memnet.Closes, Sent: memnet.Nothing}}}
+	return Fault{&wire.Fault{Name: "CloseEarly()", Delivery: memnet.Delivery{Ends: memnet.Closes, Sent: memnet.Nothing}}}
 }
 
 // ResetConnection aborts the connection instead of answering: the client sees
 // ECONNRESET in a *net.OpError. net/http may repeat the call as it does after
 // CloseEarly.
 func ResetConnection() Fault {
-	return Fault{&fault{name: "ResetConnection()", delivery: memnet.Delivery{Ends: memnet.Resets, Sent: memnet.Nothing}}}
+	return Fault{&wire.Fault{Name: "ResetConnection()", Delivery: memnet.Delivery{Ends: memnet.Resets, Sent: memnet.Nothing}}}
 }
 
 // Latency makes a call take d to reach the service, in real time or in the time
@@ -112,19 +129,19 @@ func Latency(d time.Duration) Fault {
 	if d < 0 {
 		misuse("Latency", "%v is negative", d)
 	}
-	return Fault{&fault{name: fmt.Sprintf("Latency(%v)", d), phase: onTheWay, delay: d}}
+	return Fault{&wire.Fault{Name: fmt.Sprintf("Latency(%v)", d), Phase: wire.OnTheWay, Delay: d}}
 }
 
 // LoseReply lets the call have its effect, and does how instead of answering.
 // how is one of the faults that otherwise replace a call: LoseReply(Answer(504,
 // "")) is a gateway that timed out. Any other fault panics.
 func LoseReply(how Fault) Fault {
-	if how.f == nil || how.f.phase != insteadOfCall {
+	if how.f == nil || how.f.Phase != wire.InsteadOfCall {
 		misuse("LoseReply", "%v is no way to lose a reply; "+
 			"Answer, RawAnswer, RateLimited, Hang, CloseEarly and ResetConnection are", how)
 	}
 	lost := *how.f
-	lost.name, lost.phase = "LoseReply("+how.f.name+")", onTheReply
+	lost.Name, lost.Phase = "LoseReply("+how.f.Name+")", wire.OnTheReply
 	return Fault{&lost}
 }
 
@@ -143,7 +160,7 @@ func cutReply(method string, n int, how memnet.Ending) Fault {
 	if n < 0 {
 		misuse(method, "%d is negative", n)
 	}
-	return Fault{&fault{name: fmt.Sprintf("%s(%d)", method, n), phase: onTheReply, delivery: memnet.Delivery{Ends: how, Sent: n}}}
+	return Fault{&wire.Fault{Name: fmt.Sprintf("%s(%d)", method, n), Phase: wire.OnTheReply, Delivery: memnet.Delivery{Ends: how, Sent: n}}}
 }
 
 // DripReply lets the call have its effect, and sends the body of the answer n
@@ -153,7 +170,7 @@ func DripReply(n int, every time.Duration) Fault {
 	if n < 1 || every < 0 {
 		misuse("DripReply", "%d bytes every %v: at least 1 byte and no negative wait", n, every)
 	}
-	return Fault{&fault{name: fmt.Sprintf("DripReply(%d, %v)", n, every), phase: onTheReply, delivery: memnet.Delivery{Drip: n, Every: every}}}
+	return Fault{&wire.Fault{Name: fmt.Sprintf("DripReply(%d, %v)", n, every), Phase: wire.OnTheReply, Delivery: memnet.Delivery{Drip: n, Every: every}}}
 }
 
 // GoAway lets the call have its effect and its answer. Then the connection
@@ -161,7 +178,7 @@ func DripReply(n int, every time.Duration) Fault {
 // follows, over HTTP/1.1 the answer says Connection: close. Direct has no
 // connections, so there only the header says it.
 func GoAway() Fault {
-	return Fault{&fault{name: "GoAway()", phase: onTheReply, delivery: memnet.Delivery{Ends: memnet.Leaves}}}
+	return Fault{&wire.Fault{Name: "GoAway()", Phase: wire.OnTheReply, Delivery: memnet.Delivery{Ends: memnet.Leaves}}}
 }
 
 // sized describes a text in the name of a fault, behind other arguments.
@@ -175,4 +192,18 @@ func sized(text string) string {
 // characters describes a text without showing it: it may be a message or a key.
 func characters(text string) string {
 	return fmt.Sprintf("%d characters", utf8.RuneCountInString(text))
+}
+
+func checkStatus(method string, status int) {
+	if status < 200 || status > 599 {
+		misuse(method, "%d is no status from 200 to 599", status)
+	}
+}
+
+// checkHeader refuses a value that would end the header's line. It does not
+// repeat the value: swapped arguments may have put a key there.
+func checkHeader(method, value string) {
+	if memnet.HoldsControl(value) {
+		misuse(method, "the header's value holds a control character")
+	}
 }

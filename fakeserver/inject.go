@@ -1,20 +1,15 @@
 package fakeserver
 
 import (
-	"io"
-	"net/http"
-	"net/netip"
-	"slices"
 	"strings"
-	"sync"
 
-	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/wire"
 )
 
 // Injection is a fault and the calls that it acts on. Inject makes one.
 type Injection struct {
 	rule
-	fault *fault
+	fault *wire.Fault
 }
 
 // Inject makes a fault act on the calls that all matchers match, even on calls
@@ -29,14 +24,14 @@ func (s *Server) Inject(fault Fault, matchers ...Matcher) *Injection {
 	if fault.f == nil {
 		misuse("Inject", "the fault is the zero Fault; %s make faults", faultMakers)
 	}
-	in := &Injection{rule: newRule(s.held, "Inject", fault.String(), matchers), fault: fault.f}
-	s.locked(func(w *world) {
-		if in.fault.phase == beforeConnecting {
-			w.refusals.add(in)
-		} else {
-			w.injections.add(in)
-		}
-	})
+	in := &Injection{rule: newRule(s, "Inject", fault.String(), matchers), fault: fault.f}
+	defer s.lock().Unlock()
+	list := &s.gen.injections
+	if in.fault.Phase == wire.BeforeConnecting {
+		list = &s.gen.refusals
+	}
+	*list = append(*list, in)
+	in.withdraw = func() { *list = without(*list, in) }
 	return in
 }
 
@@ -63,126 +58,35 @@ func (in *Injection) Chance(p float64, seed uint64) *Injection { in.setChance(p,
 func (in *Injection) Required() *Injection { in.require(); return in }
 
 // Hits counts the calls that the fault has acted on.
-func (in *Injection) Hits() int { return in.hitCount() }
+func (in *Injection) Hits() int { return in.countHits() }
 
 // Remove ends the injection and its requirement. A call that the fault already
 // acts on stays as it is. Removing it again does nothing.
 func (in *Injection) Remove() { in.remove() }
 
-// candidates returns the rules that match a call, newest first. No lock is
-// held, since matchers may be functions of the test.
-func candidates[R ruled](s *Server, rules []R, rec *record) (found []R) {
-	if len(rules) == 0 {
-		return nil
-	}
-	var asked *rule
-	defer s.blame("a matcher of ", &asked)
-	shared := *rec
-	shared.seen = sync.OnceValue(rec.copied) // a thousand functions cost one copy
-	for _, r := range slices.Backward(rules) {
-		asked = r.base()
-		if matchesAll(asked.matchers, &shared) {
-			found = append(found, r)
-		}
-	}
-	return found
-}
-
-// blame is deferred around callbacks of the test. A callback that panics fails
-// the test and aborts the connection.
-func (s *Server) blame(what string, of **rule) {
-	if p := recover(); p != nil {
-		s.reportf("%s%v panicked: %v", what, *of, p)
-		panic(http.ErrAbortHandler)
-	}
-}
-
-// strike decides which of the matching injections act on a call, in one
+// applyFaults decides which of the matching injections act on a call, in one
 // critical section, so that concurrent calls never share a turn.
-func (s *Server) strike(req *request, matching []*Injection) {
+func (s *Server) applyFaults(c *call, matching []*Injection) {
 	if len(matching) == 0 {
 		return
 	}
+	defer s.lock().Unlock()
 	var names []string
-	s.locked(func(*world) {
-		for _, in := range matching {
-			slows := in.fault.phase == onTheWay
-			if !in.due() || !slows && req.fault != nil {
-				continue
-			}
-			in.hits++
-			names = append(names, in.fault.name)
-			switch {
-			case in.fault.change != nil:
-				req.changes = append(req.changes, in)
-			case slows:
-				req.latencies = append(req.latencies, in.fault.delay)
-			default:
-				req.fault = in.fault
-			}
+	for _, in := range matching {
+		slows := in.fault.Phase == wire.OnTheWay
+		if !in.due() || !slows && c.fault != nil {
+			continue
 		}
-	})
-	req.record.call.Fault = strings.Join(names, ", ")
-}
-
-// reach waits out the latencies of a call and reports whether it reaches the
-// service.
-func (s *Server) reach(r *http.Request, req *request) bool {
-	if req.latencies == nil && req.changes == nil && req.fault == nil {
-		return true
-	}
-	// net/http notices that a client has left only after the body was read, and the
-	// fake reads only the start of a body that is too long.
-	if r.Body != nil {
-		_, _ = io.Copy(io.Discard, r.Body)
-	}
-	for _, d := range req.latencies {
-		memnet.Pause(r.Context(), d)
-	}
-	switch {
-	case req.latencies != nil && r.Context().Err() != nil:
-		req.fault = clientGone
-	case req.latencies != nil:
-		req.now = s.now()
-	}
-	for _, in := range req.changes {
-		s.change(in)
-	}
-	return req.fault == nil || req.fault.phase == onTheReply
-}
-
-func (s *Server) change(in *Injection) {
-	made := &in.rule
-	defer s.blame("the function of ", &made)
-	in.fault.change()
-}
-
-// refuses reports whether an injection keeps a request from being sent, and then
-// records it. It leaves the body to the sender, and reads a copy if the request can
-// give one.
-func (s *Server) refuses(r *http.Request, ip netip.Addr) bool {
-	if look(s, func(w *world) bool { return len(w.refusals.lists) == 0 }) {
-		return false
-	}
-	asked := &http.Request{
-		Method: r.Method, URL: r.URL, Host: r.URL.Host, Header: r.Header,
-		RemoteAddr: netip.AddrPortFrom(ip, 0).String(),
-	}
-	if r.GetBody != nil && r.ContentLength > 0 {
-		if body, err := r.GetBody(); err == nil {
-			defer body.Close()
-			asked.Body, asked.ContentLength = body, r.ContentLength
+		in.hits++
+		names = append(names, in.fault.Name)
+		switch {
+		case in.fault.Change != nil:
+			c.changes = append(c.changes, in)
+		case slows:
+			c.latencies = append(c.latencies, in.fault.Delay)
+		default:
+			c.fault = in.fault
 		}
 	}
-	req := s.receive(asked)
-	refusals := look(s, func(w *world) []*Injection { req.world = w; return w.refusals.about(req.record) })
-	s.strike(req, candidates(s, refusals, req.record))
-	if req.fault == nil {
-		return false
-	}
-	s.locked(func(*world) {
-		req.record.call.TraceID, req.record.call.Key = req.world.nextTrace(), req.world.label(req.record)
-	})
-	s.keep(req, answer{}, answer{})
-	return true
+	c.entry.call.Fault = strings.Join(names, ", ")
 }

@@ -16,7 +16,7 @@ import (
 // Nothing of a refused call is sent, on a connection that is open neither, and
 // its record says so. Only calls that match are counted.
 func TestRefusedConnection(t *testing.T) {
-	fake, c := newFake(t)
+	fake, c := newFake(t, frozen())
 	agent := c.agent(emptyBody)
 	for way, wire := range transports(t, fake, fakeserver.FromIP("203.0.113.7")) {
 		c.wire = wire
@@ -35,8 +35,8 @@ func TestRefusedConnection(t *testing.T) {
 		assert.Equal(t, 1, refusal.Hits())
 		refusal.Remove()
 		last := fake.Calls()[fake.CallCount()-1]
-		assert.Equal(t, []any{0, fakeserver.Sent{Broke: "refused"}, "203.0.113.7"}, []any{last.Status, last.Sent, last.Address})
-		assert.Contains(t, last.String(), "/v1/agents/agent_000001/messages key_000001: no answer, refused [RefuseConnection()]")
+		assert.Equal(t, []any{0, fakeserver.Sent{Ended: last.Time, Broke: "refused"}, "203.0.113.7"}, []any{last.Status, last.Sent, last.Address})
+		assert.Contains(t, last.String(), "/v1/agents/agent_000001/messages key_000001: no answer, refused: RefuseConnection() refused the connection: nothing was sent")
 		c.send(agent, "hello").wantOK(t)
 	}
 	assert.Len(t, fake.Conversation(agent), 2*3, "no refused call had an effect")

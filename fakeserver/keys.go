@@ -1,9 +1,43 @@
 package fakeserver
 
 import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/mask"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
+
+// Plan is the developer plan of an API key: interface 5 and 8.2.
+type Plan string
+
+// The plans. The zero value means PlanPreview.
+const (
+	PlanPreview Plan = spec.PreviewPlan // preview: active, with the preview limits of interface 8.1
+	PlanFree    Plan = spec.FreePlan    // free: inactive, so every call is answered 402
+	PlanPro     Plan = spec.ProPlan     // pro: active, with the Pro limits of interface 8.2
+	PlanBYOK    Plan = spec.BYOKPlan    // byok: active, with the BYOK limits of interface 8.2
+)
+
+const planNames = spec.PreviewPlan + ", " + spec.FreePlan + ", " + spec.ProPlan + " and " + spec.BYOKPlan
+
+func (p Plan) isKnown() bool {
+	_, known := service.PlanNamed(string(p))
+	return known
+}
+
+// checked returns the plan's name, or panics for an unknown plan.
+func (p Plan) checked(method string) string {
+	if p = cmp.Or(p, PlanPreview); !p.isKnown() {
+		misuse(method, "unknown plan %q; the plans are %s", string(p), planNames)
+	}
+	return string(p)
+}
 
 // KeyOptions say what kind of key IssueKey makes.
 type KeyOptions struct {
@@ -14,72 +48,83 @@ type KeyOptions struct {
 	NotDashboard bool
 }
 
-// KeyInfo describes an API key without its text.
-type KeyInfo struct {
-	Label     string    `json:"label"` // key_000001, as in Call.Key
-	Plan      Plan      `json:"plan"`
-	Dashboard bool      `json:"dashboard"` // issued through the dashboard (interface 5)
-	Revoked   bool      `json:"revoked"`
-	IssuedAt  time.Time `json:"issued_at"`   // by the fake's clock; New and Reset issue the default key
-	Address   string    `json:"called_from"` // the IP address of its last call; "" before the first call with an active plan
-}
+const keyKind = "amk_fake"
 
-// apiKey is an account: interface 2.4 and 5 scope everything by API key.
-type apiKey struct {
-	KeyInfo
-	number int  // in the order of issue, from 1
-	warm   bool // no cold start any more
-	byok   *byokConfig
-	counts *counts
-}
-
+// keyText is the text of the n-th key, from 1. It is computed and never stored.
 func (c *config) keyText(n int) string {
 	switch {
 	case c.key == "":
-		return keyText(n)
+		return service.Numbered(keyKind, n)
 	case n == 1:
 		return c.key
 	default:
-		return numbered(c.key, n)
+		return service.Numbered(c.key, n)
 	}
 }
 
-func (w *world) issue(c *config, o KeyOptions, now time.Time) string {
-	n := len(w.keys) + 1
-	text := c.keyText(n)
-	w.keys[digestOf(text)] = &apiKey{
-		KeyInfo: KeyInfo{
-			Label: numbered("key", n), Plan: Plan(o.Plan.spec("IssueKey").Name), Dashboard: !o.NotDashboard, IssuedAt: now,
-		},
-		number: n,
-		counts: newCounts(c.sliding),
+// labelOf computes the label from the text of a key of fakes without WithKey. Any
+// other text may be a real key, and is not shown.
+func labelOf(key string) string {
+	if n := numberOf(keyKind, key); n > 0 {
+		return service.Numbered("key", n)
 	}
-	return text
+	return mask.Withheld
+}
+
+// numberOf is the n of which Numbered makes the text; 0 if none does.
+func numberOf(kind, text string) int {
+	digits, _ := strings.CutPrefix(text, kind+"_")
+	n, err := strconv.Atoi(digits)
+	if err != nil || n < 1 || service.Numbered(kind, n) != text {
+		return 0
+	}
+	return n
 }
 
 // Key returns the default API key: dashboard-issued, on the preview plan or
 // WithPlan. Without WithKey its text is the same in every fake.
 func (s *Server) Key() string { return s.config.keyText(1) }
 
-// IssueKey returns a new API key, which is an account of its own: agents, BYOK
+// IssueKey returns a new API key, which is an account: agents, BYOK
 // configuration and limits are not shared with any other. An unknown plan
 // panics.
 func (s *Server) IssueKey(o KeyOptions) string {
-	o.Plan.spec("IssueKey") // may panic, so before the lock
-	now := s.now()
-	return look(s, func(w *world) string { return w.issue(&s.config, o, now) })
+	plan, now := o.Plan.checked("IssueKey"), s.Now()
+	defer s.lock().Unlock()
+	text := s.config.keyText(len(s.gen.service.Keys()) + 1)
+	s.gen.service.Issue(service.DigestOf(text), plan, !o.NotDashboard, now)
+	return text
+}
+
+// IssueKeyOn is IssueKey in plain types: it makes a key on one of the plans
+// preview, free, pro and byok, dashboard-issued or not. With it a Server has the
+// abilities that package contract asks of a target.
+func (s *Server) IssueKeyOn(plan string, dashboard bool) string {
+	return s.IssueKey(KeyOptions{Plan: Plan(plan), NotDashboard: !dashboard})
+}
+
+// key finds a key. An unknown one panics, without its text. The lock is held.
+func (s *Server) key(method, key string) *service.Key {
+	k := s.gen.service.Key(service.DigestOf(key))
+	if k == nil {
+		misuse(method, "this fake did not issue that key; Key and IssueKey return the ones it did")
+	}
+	return k
 }
 
 // RevokeKey makes every later call with key answer 401. A key that this fake
 // did not issue panics.
 func (s *Server) RevokeKey(key string) {
-	s.withKey("RevokeKey", key, func(k *apiKey) { k.Revoked = true })
+	now := s.Now()
+	defer s.lock().Unlock()
+	s.key("RevokeKey", key).SetRevoked(true, now)
 }
 
 // ReinstateKey makes a key that was revoked valid again, with all that it had. A
 // key that this fake did not issue panics.
 func (s *Server) ReinstateKey(key string) {
-	s.withKey("ReinstateKey", key, func(k *apiKey) { k.Revoked = false })
+	defer s.lock().Unlock()
+	s.key("ReinstateKey", key).SetRevoked(false, time.Time{})
 }
 
 // SetPlan moves key to another plan, with immediate effect: PlanFree makes
@@ -87,23 +132,38 @@ func (s *Server) ReinstateKey(key string) {
 // What was counted stays counted. A key that this fake did not issue, and an
 // unknown plan, panic.
 func (s *Server) SetPlan(key string, plan Plan) {
-	known := Plan(plan.spec("SetPlan").Name)
-	s.withKey("SetPlan", key, func(k *apiKey) { k.Plan = known })
+	known := plan.checked("SetPlan")
+	defer s.lock().Unlock()
+	s.key("SetPlan", key).Plan = known
 }
 
-// withKey runs f on the key under the lock. An unknown key panics, after the
-// lock is released and without its text.
-func (s *Server) withKey(method, key string, f func(*apiKey)) {
-	if !with(s, func(w *world) *apiKey { return w.keys[digestOf(key)] }, f) {
-		misuse(method, "this fake did not issue that key; Key and IssueKey return the ones it did")
+// Limit names one of the limits of interface 8.1, for Exhaust and WithLimit. It
+// has its own type so that a key and a limit cannot be swapped.
+type Limit string
+
+// The limits, by their names in the limit_key of a 429. The interface shows no
+// names; the fake chose these.
+const (
+	LimitKeyMinute           = spec.KeyMinute           // key_minute: requests of a key in a minute
+	LimitIPMinute            = spec.IPMinute            // ip_minute: requests from an address in a minute
+	LimitKeyDay              = spec.KeyDay              // key_day: requests of a key in a day
+	LimitAgentCreateKeyDay   = spec.AgentCreateKeyDay   // agent_create_key_day: agents created by a key in a day
+	LimitAgentCreateIPMinute = spec.AgentCreateIPMinute // agent_create_ip_minute: agents created from an address in a minute
+	LimitBYOKSetKeyHour      = spec.BYOKSetKeyHour      // byok_set_key_hour: provider keys set by a key in an hour
+	LimitWarmUpKeyHour       = spec.WarmUpKeyHour       // warmup_key_hour: warm-ups of a key in an hour
+)
+
+// limitIndex finds a limit in spec.Limits, or returns -1.
+func limitIndex(key Limit) int {
+	return slices.IndexFunc(spec.Limits, func(l spec.Limit) bool { return Limit(l.Key) == key })
+}
+
+func limitKeys() string {
+	var names []string
+	for _, l := range spec.Limits {
+		names = append(names, string(l.Key))
 	}
-}
-
-// IssueKeyOn is IssueKey in plain types: it makes a key on one of the plans
-// preview, free, pro and byok, dashboard-issued or not. With it a Server has
-// the abilities that package contract asks of a target.
-func (s *Server) IssueKeyOn(plan string, dashboard bool) string {
-	return s.IssueKey(KeyOptions{Plan: Plan(plan), NotDashboard: !dashboard})
+	return strings.Join(names, ", ")
 }
 
 // Exhaust closes one limit for one key, as if its calls were used up: the next
@@ -113,30 +173,43 @@ func (s *Server) IssueKeyOn(plan string, dashboard bool) string {
 // The limit opens when the key's window ends: where calls count already, that is
 // when the window would have ended anyway, and else a whole window from now. The
 // limits per address, ip_minute and agent_create_ip_minute, belong to no key and
-// always stay closed for a whole window. Closing a limit twice changes nothing.
+// always stay closed for a whole window. Windows that are aligned to the clock
+// end with its minute, hour or day. Closing a limit twice changes nothing.
 //
 // A window with a second left stays closed for a second; with a WithClock that
 // stands still, a test decides how much is left. An unknown limit, and a key
 // that this fake did not issue, panic.
 func (s *Server) Exhaust(key string, limit Limit) {
-	i := limitIndex(limit)
+	i, now := limitIndex(limit), s.Now()
 	if i < 0 {
 		misuse("Exhaust", "unknown limit; the limits are %s", limitKeys()) // not quoted: it may be a key
 	}
-	now := s.now()
-	s.withKey("Exhaust", key, func(k *apiKey) { k.counts.exhaust(i, now) })
+	defer s.lock().Unlock()
+	s.gen.service.Exhaust(s.key("Exhaust", key), i, now)
 }
 
-// bearer returns the token of the one Authorization header: interface 5. The
-// scheme's case does not matter, and a token has no spaces (RFC 9110, 11.4).
-func bearer(headers []string) (token string, ok bool) {
-	if len(headers) != 1 {
-		return "", false
+// LimitState describes one limit of an API key at one moment.
+type LimitState struct {
+	Key  Limit // one of the Limit constants
+	Max  int   // calls in a window, by the key's plan or WithLimit
+	Used int   // calls that count now
+	// Opens is the time of the next call that passes; the zero time if a call
+	// passes now. A limit that Exhaust closed has one too, whatever Used says.
+	Opens time.Time
+}
+
+// Limits returns the state of the limits of key, in the order of interface 8.1.
+// The limits per address are there only with a FromIP, and then Used counts the
+// calls of every key from that address. Looking spends nothing. A key that this
+// fake did not issue panics.
+func (s *Server) Limits(key string, from ...FromIP) (states []LimitState) {
+	ip, now := netip.Addr{}, s.Now()
+	if len(from) > 0 {
+		ip = address("Limits", from).Unmap().WithZone("")
 	}
-	scheme, rest, _ := strings.Cut(headers[0], " ")
-	token = strings.TrimLeft(rest, " ")
-	if !strings.EqualFold(scheme, "Bearer") || token == "" || strings.ContainsAny(token, " \t") {
-		return "", false
+	defer s.lock().Unlock()
+	for _, l := range s.gen.service.LimitStates(s.key("Limits", key), ip, now) {
+		states = append(states, LimitState{Limit(l.Limit), l.Max, l.Used, l.Opens})
 	}
-	return token, true
+	return states
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
 )
 
 // frozen makes time stand still but for Advance.
@@ -102,14 +103,14 @@ func (c caller) times(n int, method, path, body string) {
 	}
 }
 
-func TestKeyWithLabel(t *testing.T) {
+func TestKeyLabeled(t *testing.T) {
 	fake, _ := newFake(t)
 	issued := fake.IssueKey(fakeserver.KeyOptions{})
 	for label, want := range map[string]string{
 		"key_000001": fake.Key(), "key_000002": issued,
 		"key_000003": "", "key_000000": "", "key_2": "", "key_0000002": "", "key_-00001": "", "000002": "", "": "", "missing": "",
 	} {
-		key, ok := fake.Admin().KeyWithLabel(label)
+		key, ok := fakedoor.Of[fakeserver.Call](fake).KeyLabeled(label)
 		assert.Equal(t, want, key, label)
 		assert.Equal(t, want != "", ok, label)
 	}
@@ -140,7 +141,7 @@ func TestLimits(t *testing.T) {
 	here.call("PUT", "/v1/byok", `{"provider":"openai","api_key":"sk"}`).wantLimited(t, "byok_set_key_hour", "3600")
 	fake.Exhaust(c.key, "ip_minute")
 	fake.SetPlan(c.key, fakeserver.PlanPro)
-	of := func(address string) string { return spent(fake.Admin().LimitsFrom(c.key, address)) }
+	of := func(address string) string { return spent(fake.Limits(c.key, fakeserver.FromIP(address))) }
 	assert.Equal(t, "key_minute 3/300, ip_minute 4/500 +1m0s, key_day 3/10000, agent_create_key_day 1/50, agent_create_ip_minute 2/10, "+
 		"byok_set_key_hour 2/2 +1h0m0s, warmup_key_hour 0/3", of(address), "the address counts all keys")
 	assert.Equal(t, of(address), of("::ffff:"+address))

@@ -2,7 +2,6 @@ package fakeserver
 
 import (
 	"fmt"
-	"hash/maphash"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -10,15 +9,16 @@ import (
 	"unicode/utf8"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/mask"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/wire"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // Matcher picks calls, for OnMessage, Inject, Calls and others. The By
 // functions and Where make matchers. Of several matchers all must match.
 type Matcher struct {
-	matches func(*record) bool
+	matches func(*entry) bool
 	says    string // the matcher in messages, without texts and keys
-	hook    hook   // the one thing that the matcher names; zero if it names none
 }
 
 // String describes the matcher without texts and keys.
@@ -32,30 +32,27 @@ func ByEndpoint(endpoint Endpoint) Matcher {
 		misuse("ByEndpoint", "unknown endpoint %s; the Endpoint constants are all there are", quoteName(string(endpoint)))
 	}
 	return Matcher{
-		matches: func(r *record) bool { return r.call.Endpoint == endpoint },
+		matches: func(e *entry) bool { return e.call.Endpoint == endpoint },
 		says:    "ByEndpoint(" + string(endpoint) + ")",
-		hook:    hookOf(byEndpoint, string(endpoint)),
 	}
 }
 
 // ByKey matches calls with this API key. The matcher keeps a hash of the key
 // and not its text.
 func ByKey(key string) Matcher {
-	want := digestOf(key)
+	want := service.DigestOf(key)
 	return Matcher{
-		matches: func(r *record) bool { return r.hasKey && r.token == want },
+		matches: func(e *entry) bool { return e.hasKey && e.token == want },
 		says:    "ByKey(" + labelOf(key) + ")",
-		hook:    keyHook(want),
 	}
 }
 
 // ByAgent matches calls whose path names this agent.
 func ByAgent(agentID string) Matcher {
-	recorded := mask.Clip(agentID, maxRecorded)
+	recorded := mask.Clip(agentID, wire.MaxRecorded)
 	return Matcher{
-		matches: func(r *record) bool { return r.call.AgentID == recorded },
+		matches: func(e *entry) bool { return e.call.AgentID == recorded },
 		says:    "ByAgent(" + describeID(agentID) + ")",
-		hook:    hookOf(byAgent, recorded),
 	}
 }
 
@@ -63,9 +60,8 @@ func ByAgent(agentID string) Matcher {
 // even if Calls shows it redacted.
 func ByText(text string) Matcher {
 	return Matcher{
-		matches: func(r *record) bool { return r.hasText && r.text == text },
+		matches: func(e *entry) bool { return e.hasText && e.text == text },
 		says:    fmt.Sprintf("ByText(%d characters)", utf8.RuneCountInString(text)),
-		hook:    hookOf(byText, text),
 	}
 }
 
@@ -73,7 +69,7 @@ func ByText(text string) Matcher {
 // real text, even if Calls shows it redacted.
 func ByTextContaining(part string) Matcher {
 	return Matcher{
-		matches: func(r *record) bool { return r.hasText && strings.Contains(r.text, part) },
+		matches: func(e *entry) bool { return e.hasText && strings.Contains(e.text, part) },
 		says:    fmt.Sprintf("ByTextContaining(%d characters)", utf8.RuneCountInString(part)),
 	}
 }
@@ -87,7 +83,7 @@ func Where(f func(Call) bool) Matcher {
 		misuse("Where", "the function is nil")
 	}
 	return Matcher{
-		matches: func(r *record) bool { return f(r.copied()) },
+		matches: func(e *entry) bool { return f(e.copied()) },
 		says:    "Where(" + caller() + ")",
 	}
 }
@@ -122,9 +118,9 @@ func listed(matchers []Matcher) string {
 	return strings.Join(names, ", ")
 }
 
-func matchesAll(matchers []Matcher, r *record) bool {
+func matchesAll(matchers []Matcher, e *entry) bool {
 	for _, m := range matchers {
-		if !m.matches(r) {
+		if !m.matches(e) {
 			return false
 		}
 	}
@@ -139,37 +135,13 @@ func checkMatchers(method string, matchers []Matcher) {
 	}
 }
 
-// hook is one thing that a rule names, such as an agent. A call has five hooks,
-// and only the rules under those hooks are asked. Rules that name nothing have
-// the zero hook.
-type hook struct {
-	kind hookKind
-	sum  uint64 // a hash, since the name may be a key or a message; the matcher compares the name itself
-}
-
-var hookSeed = maphash.MakeSeed()
-
-func hookOf(kind hookKind, name string) hook { return hook{kind, maphash.String(hookSeed, name)} }
-
-func keyHook(d digest) hook { return hook{byKey, maphash.Bytes(hookSeed, d[:])} }
-
-type hookKind byte
-
-// The kinds of hooks. Behind a later kind there are usually fewer calls.
-const (
-	byEndpoint hookKind = iota + 1
-	byKey
-	byAgent
-	byText
-)
-
-func refusing(matchers []Matcher, rec *record) []Matcher {
-	return slices.DeleteFunc(slices.Clone(matchers), func(m Matcher) bool { return passes(m, rec) })
+func refusing(matchers []Matcher, e *entry) []Matcher {
+	return slices.DeleteFunc(slices.Clone(matchers), func(m Matcher) bool { return passes(m, e) })
 }
 
 // passes asks a matcher. The test has failed already, so a matcher that panics
 // only counts as a refusal.
-func passes(m Matcher, rec *record) (matched bool) {
+func passes(m Matcher, e *entry) (matched bool) {
 	defer func() { _ = recover() }()
-	return m.matches(rec)
+	return m.matches(e)
 }

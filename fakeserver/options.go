@@ -1,11 +1,15 @@
 package fakeserver
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -30,15 +34,14 @@ func (o Option) unless(wrong bool, format string, args ...any) Option {
 type config struct {
 	clock        func() time.Time
 	coldStart    time.Duration
-	sliding      bool
 	messageTexts bool
 	callLimit    int
 	unknownOK    bool
-	*choices
-	observed map[string]bool      // the ids that Like has found answers for; nil before the first decision
-	maxima   [spec.LimitCount]int // 0 means the plan's maximum
-	key      string               // the default key's text; "" means amk_fake_000001
-	plan     Plan                 // of the default key
+	behavior     *service.Behavior    // what the fake does where the interface is silent; never changes
+	observed     map[string]bool      // the ids that Like has found answers for; nil before the first decision
+	maxima       [spec.LimitCount]int // 0 means the plan's maximum
+	key          string               // the default key's text; "" means amk_fake_000001
+	plan         Plan                 // of the default key
 }
 
 const defaultCallLimit = 1000
@@ -47,7 +50,8 @@ func newConfig(opts []Option) (config, error) {
 	c := config{
 		clock:     time.Now,
 		callLimit: defaultCallLimit,
-		choices:   own,
+		behavior:  defaultBehavior,
+		plan:      PlanPreview,
 	}
 	for i, opt := range opts {
 		if opt == nil {
@@ -57,7 +61,6 @@ func newConfig(opts []Option) (config, error) {
 			return c, err
 		}
 	}
-	c.sliding = c.windows == windowsSliding
 	return c, nil
 }
 
@@ -99,7 +102,9 @@ func WithCallLimit(n int) Option {
 	return set(func(c *config) { c.callLimit = n }).unless(n < 0, "WithCallLimit: %d is negative", n)
 }
 
-func (c *config) exchangeLimit() int { return max(c.callLimit, spec.KeptExchanges) }
+func (c *config) limits() service.Limits {
+	return service.Limits{Maxima: c.maxima, Exchanges: max(c.callLimit, spec.KeptExchanges)}
+}
 
 // WithUnknownRoutes answers calls to unknown paths and methods with 404 or 405
 // without failing the test, for tests that make them on purpose. A fake of Open
@@ -128,8 +133,8 @@ func WithKey(text string) Option {
 
 // WithPlan puts the default API key on a plan other than PlanPreview.
 func WithPlan(plan Plan) Option {
-	_, known := plan.find()
-	return set(func(c *config) { c.plan = plan }).unless(!known, "WithPlan: unknown plan; the plans are %s", planNames)
+	known := plan == "" || plan.isKnown()
+	return set(func(c *config) { c.plan = cmp.Or(plan, PlanPreview) }).unless(!known, "WithPlan: unknown plan; the plans are %s", planNames)
 }
 
 // FromIP is the IP address that a client calls from instead of 192.0.2.1, for
@@ -157,3 +162,6 @@ func parseIP(method, address string) netip.Addr {
 	}
 	return ip
 }
+
+// quoteName quotes a foreign name.
+func quoteName(name string) string { return strconv.Quote(printable.Name(name)) }

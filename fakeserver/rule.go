@@ -2,10 +2,11 @@ package fakeserver
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // rule is the common part of Script and Injection: which calls it is for, and
@@ -14,15 +15,13 @@ type rule struct {
 	method   string // OnMessage or Inject
 	says     string // the rule in messages, without keys and texts
 	matchers []Matcher
-	number   int // newer rules have greater numbers
-
-	locked   func(f func()) // runs f under the server's lock, which guards what follows
-	withdraw func()         // takes the rule out of its rulebook
-	matched  int            // the calls that matched, also where another rule acted
-	hits     int            // the calls that the rule acted on
-	nth      int            // acts only at this match; 0 means at any
-	from     int            // acts only from this match on; 0 means from the first
-	times    int            // acts at most so often; 0 means without end
+	server   *Server // whose lock guards what follows
+	withdraw func()  // takes the rule out of its generation
+	matched  int     // the calls that matched, also where another rule acted
+	hits     int     // the calls that the rule acted on
+	nth      int     // acts only at this match; 0 means at any
+	from     int     // acts only from this match on; 0 means from the first
+	times    int     // acts at most so often; 0 means without end
 	chance   *odds
 	required bool
 	removed  bool
@@ -41,7 +40,7 @@ type odds struct {
 func (o *odds) fall() bool { return o == nil || o.random.Float64() < o.p }
 
 // newRule makes a rule. what describes its other arguments, if it has any.
-func newRule(locked func(func()), method, what string, matchers []Matcher) rule {
+func newRule(s *Server, method, what string, matchers []Matcher) rule {
 	checkMatchers(method, matchers)
 	var args []string
 	if what != "" {
@@ -51,7 +50,7 @@ func newRule(locked func(func()), method, what string, matchers []Matcher) rule 
 		args = append(args, m.says)
 	}
 	return rule{
-		locked: locked, method: method, says: method + "(" + strings.Join(args, ", ") + ")",
+		server: s, method: method, says: method + "(" + strings.Join(args, ", ") + ")",
 		matchers: slices.Clone(matchers),
 	}
 }
@@ -72,28 +71,32 @@ func (r *rule) count(method string, n int, number *int) {
 	if n < 1 {
 		misuse(method, "%d is less than 1; the first call is 1", n)
 	}
-	r.locked(func() { *number = n })
+	defer r.server.lock().Unlock()
+	*number = n
 }
 
 func (r *rule) setChance(p float64, seed uint64) {
 	if !(p >= 0 && p <= 1) { // in this form it refuses NaN too
 		misuse("Chance", "%v is not between 0 and 1", p)
 	}
-	r.locked(func() { r.chance = &odds{p, rand.New(rand.NewPCG(seed, 0))} })
+	defer r.server.lock().Unlock()
+	r.chance = &odds{p, rand.New(rand.NewPCG(seed, 0))}
 }
 
-func (r *rule) require() { r.locked(func() { r.required = true }) }
+func (r *rule) require() {
+	defer r.server.lock().Unlock()
+	r.required = true
+}
 
-func (r *rule) hitCount() (n int) {
-	r.locked(func() { n = r.hits })
-	return n
+func (r *rule) countHits() int {
+	defer r.server.lock().Unlock()
+	return r.hits
 }
 
 func (r *rule) remove() {
-	r.locked(func() {
-		r.removed = true
-		r.withdraw()
-	})
+	defer r.server.lock().Unlock()
+	r.removed = true
+	r.withdraw()
 }
 
 // without returns a copy of a list without one of its items.
@@ -108,62 +111,77 @@ type ruled interface {
 
 func (r *rule) base() *rule { return r }
 
-func hooksOf(r *record) [5]hook {
-	return [...]hook{
-		{},
-		hookOf(byEndpoint, string(r.call.Endpoint)),
-		keyHook(r.token),
-		hookOf(byAgent, r.call.AgentID),
-		hookOf(byText, r.text),
-	}
-}
-
-// hook picks the hook that the fewest calls have.
-func (r *rule) hook() (best hook) {
-	for _, m := range r.matchers {
-		if m.hook.kind > best.kind {
-			best = m.hook
-		}
-	}
-	return best
-}
-
-// rulebook holds the rules of one kind, each under its hook, so that a call asks few
-// of a thousand rules. The server's lock guards it.
-type rulebook[R ruled] struct {
-	made  int
-	lists map[hook][]R
-}
-
-func (b *rulebook[R]) add(r R) {
-	if b.lists == nil {
-		b.lists = map[hook][]R{}
-	}
-	b.made++
-	r.base().number = b.made
-	h := r.base().hook()
-	b.lists[h] = append(b.lists[h], r)
-	r.base().withdraw = func() { b.lists[h] = without(b.lists[h], r) }
-}
-
-// all returns the rules in the order in which they were made.
-func (b *rulebook[R]) all() []R { return inOrder(slices.Collect(maps.Values(b.lists))...) }
-
-// about returns the rules that may match a call, in the order in which they were
-// made.
-func (b *rulebook[R]) about(r *record) []R {
-	if len(b.lists) == 0 {
+// candidates returns the rules that match a call, newest first. No lock is
+// held, since matchers may be functions of the test.
+func candidates[R ruled](s *Server, rules []R, e *entry) (found []R) {
+	if len(rules) == 0 {
 		return nil
 	}
-	var named [5][]R
-	for i, h := range hooksOf(r) {
-		named[i] = b.lists[h]
+	var asked *rule
+	defer s.blame("a matcher of ", &asked)
+	e.seen = sync.OnceValue((&entry{call: e.call}).copied) // a thousand functions cost one copy
+	defer func() { e.seen = nil }()
+	for _, r := range slices.Backward(rules) {
+		asked = r.base()
+		if matchesAll(asked.matchers, e) {
+			found = append(found, r)
+		}
 	}
-	return inOrder(named[:]...)
+	return found
 }
 
-func inOrder[R ruled](lists ...[]R) []R {
-	all := slices.Concat(lists...)
-	slices.SortFunc(all, func(r, other R) int { return r.base().number - other.base().number })
+// unused describes the required rules that were never used, each with the call
+// that came nearest.
+func (s *Server) unused() (sentences []string) {
+	var required []*rule
+	for _, r := range s.allRules() {
+		if r.required && r.hits == 0 {
+			required = append(required, &r)
+		}
+	}
+	if required == nil {
+		return nil
+	}
+	entries := s.entries()
+	for _, r := range required {
+		sentences = append(sentences, fmt.Sprintf("%s is required and was never used; calls that it matched: %d; %s", r.says, r.matched, r.nearMiss(entries)))
+	}
+	return sentences
+}
+
+// allRules copies all rules: scripts, then injections, each in the order in which
+// they were made.
+func (s *Server) allRules() (all []rule) {
+	defer s.lock().Unlock()
+	for _, sc := range s.gen.scripts {
+		all = append(all, sc.rule)
+	}
+	for _, in := range slices.Concat(s.gen.injections, s.gen.refusals) {
+		all = append(all, in.rule)
+	}
 	return all
+}
+
+// nearMiss names the call that the most matchers of a rule matched, and the
+// matchers that refused it. Of equally near calls it takes the last.
+func (r *rule) nearMiss(entries []*entry) string {
+	var nearest *entry
+	var refused []Matcher
+	for _, e := range slices.Backward(entries) {
+		if r.method == "OnMessage" && e.call.Endpoint != EndpointSendMessage {
+			continue
+		}
+		if missing := refusing(r.matchers, e); nearest == nil || len(missing) < len(refused) {
+			nearest, refused = e, missing
+		}
+	}
+	switch {
+	case nearest == nil:
+		return "no call came near"
+	case len(refused) > 0:
+		return fmt.Sprintf("nearest: %s, not matched by %s", nearest.copied(), listed(refused))
+	case nearest.call.Status != http.StatusOK:
+		return fmt.Sprintf("nearest: %s, which matches, but was not accepted", nearest.copied())
+	}
+	return fmt.Sprintf("nearest: %s, which matches: it came before the rule was made, or another acted on it", nearest.copied())
 }

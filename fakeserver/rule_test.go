@@ -106,25 +106,6 @@ func TestTurnsUnderConcurrency(t *testing.T) {
 	assert.Equal(t, []int{100, 1, 2}, []int{old.Hits(), nth.Hits(), some.Hits()})
 }
 
-// Of many rules that name another endpoint, agent, key or text none is asked.
-func TestRulesThatNameSomethingElseAreNotAsked(t *testing.T) {
-	for name, matcher := range map[string]fakeserver.Matcher{
-		"endpoint": fakeserver.ByEndpoint(fakeserver.EndpointWarmUp),
-		"key":      fakeserver.ByKey("another"),
-		"agent":    fakeserver.ByAgent("agent_000002"),
-		"text":     fakeserver.ByText("another"),
-		"":         fakeserver.ByTextContaining("another"),
-	} {
-		fake, c := newFake(t)
-		agent, asked := c.agent(emptyBody), 0
-		count := fakeserver.Where(func(fakeserver.Call) bool { asked++; return true })
-		fake.OnMessage(count, matcher).Reply("never")
-		fake.Inject(fakeserver.Hang(), count, matcher)
-		c.send(agent, "hello").wantOK(t)
-		assert.Equal(t, name == "", asked > 0, name)
-	}
-}
-
 func TestManyFunctionsSeeOneCopy(t *testing.T) {
 	fake, c := newFake(t, fakeserver.WithLimit("key_minute", 1000))
 	agent := c.agent(emptyBody)

@@ -3,10 +3,34 @@ package fakeserver
 import (
 	"fmt"
 	"net/http"
-	"slices"
 
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/wire"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
+
+// Message is the argument of a ReplyFunc: a copy that the function may keep and
+// change.
+type Message struct {
+	Agent   Agent
+	Text    string
+	UserRef string     // "" when not given
+	History []Exchange // earlier exchanges with the agent, as Conversation returns them
+}
+
+// Reply is the result of a ReplyFunc.
+type Reply struct {
+	Text     string   // the reply_text; used with Status 0 and 200 only
+	Warnings []string // the warnings; an empty list is left out of the answer
+	// Status is 0 or 200 for a reply, or an error status that interface 4.8 lists:
+	// 400, 401, 402, 404, 429. A 429 carries Retry-After: 1. Any other status fails
+	// the test. The message was accepted before and has spent its limits. For a 429
+	// that spends nothing, Inject RateLimited.
+	Status int
+	// Code and Reason fill the error body. An empty Code means the fake's own for
+	// the status.
+	Code, Reason string
+}
 
 // Script answers messages instead of the default reply. OnMessage makes one. A
 // script without steps counts its messages and leaves the default reply.
@@ -30,8 +54,11 @@ type step struct {
 // that the service refuses, for example by a limit, uses up no step. A zero
 // Matcher panics.
 func (s *Server) OnMessage(matchers ...Matcher) *Script {
-	sc := &Script{rule: newRule(s.held, "OnMessage", "", matchers)}
-	s.locked(func(w *world) { w.scripts.add(sc) })
+	sc := &Script{rule: newRule(s, "OnMessage", "", matchers)}
+	defer s.lock().Unlock()
+	g := s.gen
+	g.scripts = append(g.scripts, sc)
+	sc.withdraw = func() { g.scripts = without(g.scripts, sc) }
 	return sc
 }
 
@@ -59,7 +86,8 @@ func (sc *Script) ReplyFunc(f func(Message) Reply) *Script {
 
 func (sc *Script) add(st step) *Script {
 	st.of = &sc.rule
-	sc.locked(func() { sc.steps = append(sc.steps, func() step { return st }) })
+	defer sc.server.lock().Unlock()
+	sc.steps = append(sc.steps, func() step { return st })
 	return sc
 }
 
@@ -82,7 +110,7 @@ func (sc *Script) Chance(p float64, seed uint64) *Script { sc.setChance(p, seed)
 func (sc *Script) Required() *Script { sc.require(); return sc }
 
 // Hits counts the messages that the script has answered.
-func (sc *Script) Hits() int { return sc.hitCount() }
+func (sc *Script) Hits() int { return sc.countHits() }
 
 // Remove takes the script and its requirement out of the fake. Removing it
 // again does nothing.
@@ -110,76 +138,21 @@ func (sc *Script) take() step {
 	return sc.steps[min(sc.hits, len(sc.steps))-1]()
 }
 
-// scripted is the failure that a ReplyFunc asks for, nil for a reply.
-func (s *Server) scripted(r Reply) *failure {
+// scripted is the refusal that a ReplyFunc asks for, nil for a reply.
+func (s *Server) scripted(r Reply) *service.Refusal {
 	if r.Status == 0 || r.Status == http.StatusOK {
 		return nil
 	}
-	f := &failure{status: r.Status, code: r.Code, reason: r.Reason}
+	refusal := &service.Refusal{Kind: service.Scripted, Status: r.Status, Code: r.Code, Bound: r.Reason}
 	if !spec.SendMessage.Lists(r.Status) {
 		s.reportf("a ReplyFunc answered with status %d; a message is answered with 200 or one of %v", r.Status, spec.SendMessage.Errors)
-		f.status, f.reason = http.StatusInternalServerError, fmt.Sprintf("a ReplyFunc asked for status %d", r.Status)
+		refusal.Status, refusal.Bound = http.StatusInternalServerError, fmt.Sprintf("a ReplyFunc asked for status %d", r.Status)
 	}
-	if f.code == "" {
-		f.code = codeOf(f.status)
+	if refusal.Status == http.StatusTooManyRequests {
+		refusal.Limit, refusal.Wait = spec.KeyMinute, 1
 	}
-	if f.status == http.StatusTooManyRequests {
-		f.limit, f.wait = spec.KeyMinute, 1
+	if refusal.Code == "" {
+		refusal.Code = wire.Code(refusal.Status)
 	}
-	return f
-}
-
-// rules returns all rules: scripts, then injections, each in the order in which
-// they were made.
-func (s *Server) rules() []*rule {
-	return look(s, func(w *world) (all []*rule) {
-		for _, sc := range w.scripts.all() {
-			all = append(all, &sc.rule)
-		}
-		for _, in := range append(w.injections.all(), w.refusals.all()...) {
-			all = append(all, &in.rule)
-		}
-		return all
-	})
-}
-
-func (s *Server) reportUnused(rules []*rule, calls []*record) {
-	for _, r := range rules {
-		var unused bool
-		var matched int
-		r.locked(func() { unused, matched = r.required && r.hits == 0, r.matched })
-		if unused {
-			s.reportf("%s is required and was never used; calls that it matched: %d; %s", r.says, matched, r.nearMiss(calls))
-		}
-	}
-}
-
-// nearMiss names the call that the most matchers of a rule matched, and the
-// matchers that refused it. Of equally near calls it takes the last.
-func (r *rule) nearMiss(calls []*record) string {
-	var nearest *record
-	var refused []Matcher
-	for _, rec := range slices.Backward(calls) {
-		if r.method == "OnMessage" && rec.call.Endpoint != EndpointSendMessage {
-			continue
-		}
-		if missing := refusing(r.matchers, rec); nearest == nil || len(missing) < len(refused) {
-			nearest, refused = rec, missing
-		}
-	}
-	if nearest == nil {
-		return "no call came near"
-	}
-	return fmt.Sprintf("nearest: %s, %s", nearest.call, verdict(refused, nearest))
-}
-
-func verdict(refused []Matcher, rec *record) string {
-	switch {
-	case len(refused) > 0:
-		return "not matched by " + listed(refused)
-	case rec.call.Status != http.StatusOK:
-		return "which matches, but was not accepted"
-	default:
-		return "which matches: it came before the rule was made, or another acted on it"
-	}
+	return refusal
 }

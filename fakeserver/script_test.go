@@ -84,7 +84,7 @@ func TestUnusedRequiredNamesTheNearestCall(t *testing.T) {
 		{message + "not matched by ByTextContaining(4 characters)", []fakeserver.Matcher{
 			fakeserver.ByKey("amk_fake_000001"), fakeserver.ByTextContaining("good")}},
 		{"nearest: trace_000003 POST /v1/agents/agent_000009/messages key_000001: 404 not_found: " +
-			"no agent of this API key has this identifier, which matches, but was not accepted", []fakeserver.Matcher{fakeserver.ByAgent("agent_000009")}},
+			"there is no agent with this identifier, which matches, but was not accepted", []fakeserver.Matcher{fakeserver.ByAgent("agent_000009")}},
 	} {
 		watch, fake, c := newSpied(t)
 		c.send(c.agent(emptyBody), "hello")

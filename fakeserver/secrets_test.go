@@ -134,7 +134,6 @@ func sendAll(c caller) (refusals string) {
 func wantNoCanary(t *testing.T, fake *fakeserver.Server, watch *spy, shown []any, key, issued string, texts bool) {
 	var out bytes.Buffer
 	require.NoError(t, fake.WriteCalls(&out))
-	require.NoError(t, fake.WriteHAR(&out))
 	require.Contains(t, out.String(), "LoseReply", "the faults acted")
 	watch.finish()
 	require.NotEmpty(t, watch.logs, "the transcript")

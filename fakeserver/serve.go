@@ -1,46 +1,45 @@
 package fakeserver
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"io"
 	"net/http"
+	"net/netip"
+	"slices"
 	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/wire"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// request is one call on its way through the fake.
-type request struct {
-	arrival
-	record    *record
-	now       time.Time // when it reached the service, after any latency; decides limits and timestamps
-	world     *world    // the world at arrival: a Reset meanwhile does not move the call
-	key       *apiKey   // once the call is admitted
-	twoClocks bool      // the key was used under another clock before
+// call is one call on its way through the fake.
+type call struct {
+	*wire.Request
+	entry   *entry
+	gen     *generation // at arrival: a Reset meanwhile does not move the call
+	now     time.Time   // when it reached the service, after any latency; decides limits and timestamps
+	scripts []*Script   // that match, the newest first
 
-	// What the rules of the test decided for it:
-	scripts   []*Script // that match, the newest first
+	// What the faults of the test do to it:
 	latencies []time.Duration
 	changes   []*Injection
-	fault     *fault // acts besides the latencies; nil means none
+	fault     *wire.Fault // acts besides the latencies; nil means none
 }
 
-// operation is the effect and the answer of a call that no rule refuses. It does
-// not see how the answer is sent, nor the lock that it runs under. It has
-// either act or turn.
-type operation struct {
-	setsBYOK bool         // it stores a provider key besides, which a limit counts
-	act      func() reply // changes the state and returns the answer
-	turn     *turn        // of a message, whose answer takes time
-}
-
-func (req *request) traceID() string { return req.record.call.TraceID }
-
-// ServeHTTP answers one call: receive reads it, check judges it, act carries it
-// out, and compose words the answer. The record of the call is complete before
-// the first byte of the answer is written.
+// ServeHTTP answers one call: arrive reads it and finds its rules, decide asks the
+// service, keep records the answer, and a Delivery sends it. The record of the
+// call is complete before the first byte of the answer is written.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.abortOnPanic()
-	req := s.receive(r)
-	out := s.respond(r, req)
-	req.delivery(out).Write(w, r, out.Response)
+	c := s.arrive(r)
+	defer s.leave(c)
+	answer := s.respond(r, c)
+	c.delivery(answer).Write(w, r, answer.Response, func(sent int, ended bool) { s.progress(c, &answer, sent, ended) })
 }
 
 // abortOnPanic reports a panic that is not a deliberate abort, and aborts the
@@ -56,119 +55,372 @@ func (s *Server) abortOnPanic() {
 	panic(http.ErrAbortHandler)
 }
 
-// respond decides and carries out a call, always records it, and returns the
-// answer to send. A callback that panics decides nothing, and neither does a
-// fault instead of the call.
-func (s *Server) respond(r *http.Request, req *request) (out answer) {
-	var decided answer
-	defer func() { s.keep(req, decided, out) }()
-	s.findRules(req)
-	if s.reach(r, req) {
-		rep, flaw := s.carryOut(r.Context(), req)
-		decided = s.compose(req, rep, flaw)
+// arrive reads a call and notes that it is under way.
+func (s *Server) arrive(r *http.Request) *call {
+	c := s.read(r)
+	s.touches.Add(1)
+	defer s.lock().Unlock()
+	s.identify(c)
+	c.entry.arrival = c.entry.call
+	c.gen.log.Begin(c.entry)
+	return c
+}
+
+// read reads a call and begins its record.
+func (s *Server) read(r *http.Request) *call {
+	c := &call{Request: wire.Read(r, s.config.behavior), now: s.Now()}
+	shown := c.Show(r, host, s.config.messageTexts)
+	c.entry = &entry{hasKey: c.HasToken, token: c.Token, call: Call{
+		Time: c.now, Method: shown.Method, URL: shown.URL, Path: shown.Path, AgentID: shown.AgentID,
+		Address: c.IP.String(), Header: shown.Header, Body: shown.Body, BodyBytes: c.BodyBytes,
+	}}
+	if c.Endpoint != nil {
+		c.entry.call.Endpoint = Endpoint(c.Endpoint.Call)
 	}
-	return s.outcome(req, decided)
+	c.entry.text, c.entry.hasText = c.Fields[spec.MessageText]
+	return c
 }
 
-// findRules gives the call its trace identifier and finds its scripts and faults.
-// Matchers are callbacks of the test, so they run on a snapshot without the
-// lock.
-func (s *Server) findRules(req *request) {
-	var scripts []*Script
-	var injections []*Injection
-	s.locked(func(w *world) {
-		req.world = w
-		call := &req.record.call
-		call.TraceID, call.Key = w.nextTrace(), w.label(req.record)
-		if req.record.hasText {
-			scripts = w.scripts.about(req.record)
-		}
-		injections = w.injections.about(req.record)
-	})
-	req.scripts = candidates(s, scripts, req.record)
-	s.strike(req, candidates(s, injections, req.record))
-	s.reportUnknown(req)
+// identify gives a call its trace identifier and the label of its key. The lock is
+// held.
+func (s *Server) identify(c *call) {
+	c.gen = s.gen
+	c.gen.traces++
+	c.TraceID = service.Numbered("trace", c.gen.traces) // the interface shows no form
+	label := labelUnknown
+	if k := c.gen.service.Key(c.Token); !c.HasToken {
+		label = labelMissing
+	} else if k != nil {
+		label = k.Label
+	}
+	c.entry.call.TraceID, c.entry.call.Key = c.TraceID, label
 }
 
-func (s *Server) carryOut(ctx context.Context, req *request) (reply, *failure) {
-	var op operation
-	var rep reply
-	var flaw *failure
-	s.locked(func(*world) { op, rep, flaw = s.settle(req) })
-	if req.twoClocks {
+// leave forgets that a call is under way.
+func (s *Server) leave(c *call) {
+	if c.fault == nil && c.entry.sent.Load() == nil {
+		return // keep has done it
+	}
+	defer s.lock().Unlock()
+	c.gen.log.End(c.entry)
+}
+
+// respond finds the rules of a call, carries it out, and records the answer that
+// it returns. A callback that panics decides nothing, and neither does a fault
+// instead of the call.
+func (s *Server) respond(r *http.Request, c *call) (out wire.Answer) {
+	var decided wire.Answer
+	defer func() { s.keep(r.Context(), c, &decided, &out) }()
+	s.findRules(c)
+	s.reportUnknown(c)
+	if s.reaches(r, c) {
+		decided = s.decide(r.Context(), c)
+	}
+	if c.fault != nil && c.fault.Canned != nil {
+		return c.fault.Canned.Encode(c.Request, s.config.behavior, s.Now())
+	}
+	return decided
+}
+
+// findRules finds the scripts and faults that act on a call. Matchers may be
+// functions of the test, so they run on a snapshot without the lock.
+func (s *Server) findRules(c *call) {
+	scripts, injections := s.rules(c.gen)
+	if c.entry.hasText {
+		c.scripts = candidates(s, scripts, c.entry)
+	}
+	s.applyFaults(c, candidates(s, injections, c.entry))
+}
+
+func (s *Server) rules(g *generation) ([]*Script, []*Injection) {
+	defer s.lock().Unlock()
+	return g.scripts, g.injections
+}
+
+// reaches waits out the latencies of a call and reports whether it reaches the
+// service.
+func (s *Server) reaches(r *http.Request, c *call) bool {
+	if c.latencies == nil && c.changes == nil && c.fault == nil {
+		return true
+	}
+	// net/http notices that a client has left only after the body was read, and the
+	// fake reads only the start of a body that is too long.
+	if r.Body != nil {
+		_, _ = io.Copy(io.Discard, r.Body)
+	}
+	for _, d := range c.latencies {
+		memnet.Pause(r.Context(), d)
+	}
+	switch {
+	case c.latencies != nil && r.Context().Err() != nil:
+		c.fault = wire.ClientGone
+	case c.latencies != nil:
+		c.now = s.Now()
+	}
+	for _, in := range c.changes {
+		s.change(in)
+	}
+	return c.fault == nil || c.fault.Phase == wire.OnTheReply
+}
+
+func (s *Server) change(in *Injection) {
+	made := &in.rule
+	defer s.blame("the function of ", &made)
+	in.fault.Change()
+}
+
+// decide asks the service, makes the reply of a message, and words the answer.
+func (s *Server) decide(ctx context.Context, c *call) wire.Answer {
+	answer, turn := s.do(c)
+	if answer.TwoClocks {
 		s.reportf("%s was used under two clocks: a call at %s came after one more than a day later. "+
 			"A synctest bubble starts in the year 2000: issue a key of its own for each bubble, and do not use it outside",
-			req.key.Label, wireTime(req.now))
+			c.entry.call.Key, c.now.Format(time.RFC3339Nano))
 	}
-	if flaw == nil && op.turn != nil {
-		op.turn.wait(ctx)
-		s.locked(func(*world) { rep, flaw = op.turn.finish() })
+	if turn != nil {
+		answer = s.reply(ctx, c, turn)
 	}
-	return rep, flaw
+	shown, now := &c.entry.call, s.Now()
+	switch reply := answer.Reply.(type) {
+	case nil:
+		r, by := answer.Refusal, s.config.behavior
+		shown.Code, shown.LimitKey = by.ErrorName(r.Code), by.LimitName(r.Limit)
+		shown.Reason, shown.Member = c.Secrets.Clean(wire.Reason(r)), c.Secrets.Clean(cmp.Or(r.Named, r.Field))
+		shown.Why = c.Secrets.Clean(wire.Why(r, now))
+	case service.Created:
+		shown.Created = reply.ID
+	}
+	return wire.Encode(answer, s.config.behavior, c.TraceID, now.Format(http.TimeFormat))
 }
 
-// settle is the one critical section of a call: the key, the limits and the
-// effect are decided on the same state. The lock is held.
-func (s *Server) settle(req *request) (operation, reply, *failure) {
-	op, flaw := s.check(req)
-	if flaw != nil {
-		return operation{}, nil, flaw
+// do is the one critical section of a call: the key, the limits and the effect are
+// decided on the same state. Of a message it also copies what the reply needs.
+func (s *Server) do(c *call) (service.Answer, *turn) {
+	defer s.lock().Unlock()
+	state := c.gen.service
+	answer := state.Do(c.now, &c.Request.Request)
+	if answer.Turn == nil {
+		return answer, nil
 	}
-	if op.turn != nil {
-		op.turn.begin(req)
-		return op, nil, nil
-	}
-	return op, op.act(), nil
-}
-
-// check makes all checks of a call, and spends its limits.
-func (s *Server) check(req *request) (operation, *failure) {
-	if flaw := s.admit(req); flaw != nil {
-		if flaw.status == http.StatusUnauthorized && s.config.spendsThough(flaw) {
-			s.countsOf(req).takeRequest(req.now)
-		}
-		return operation{}, flaw
-	}
-	op, flaw := req.route.judge(s, req)
-	if c := s.config.costs(req.route.spec, flaw, op.setsBYOK); c != (cost{}) {
-		s.oneClock(req)
-		b := s.config.budget(req.key.Plan, req.key.counts, s.countsOf(req), req.now)
-		if refused := b.spend(c, s.config.choices); refused != nil {
-			flaw = refused
+	t := &turn{Turn: answer.Turn, state: state, step: nextStep(c.scripts)}
+	if t.step.f != nil {
+		t.message = &Message{
+			Agent: shownAgent(t.Agent), Text: t.Exchange.Text, UserRef: t.Exchange.UserRef, History: shownExchanges(t.Agent.Exchanges),
 		}
 	}
-	return op, flaw
+	return answer, t
 }
 
-// admit makes the checks before the limits: 404, 405, 401, 402.
-func (s *Server) admit(req *request) *failure {
-	k := req.world.keys[req.record.token]
+// turn is a message that was accepted and not answered yet.
+type turn struct {
+	*service.Turn
+	state   *service.State // which accepted it
+	step    step
+	message *Message // for the step's function, if it has one
+}
+
+// reply waits out the cold start, and makes the reply, perhaps by a function of the
+// test, so it runs without the lock. A client that leaves meanwhile changes
+// nothing: its message was accepted.
+func (s *Server) reply(ctx context.Context, c *call, t *turn) service.Answer {
+	if t.Cold {
+		memnet.Pause(ctx, s.config.coldStart)
+	}
+	r := Reply{Text: "You wrote: " + t.Exchange.Text} // depends on the text alone
 	switch {
-	case req.misrouted != nil && (s.config.pathBeforeKey || k != nil && !k.Revoked):
-		return req.misrouted
-	case !req.record.hasKey:
-		return noToken
-	case k == nil || k.Revoked:
-		return unknownKey
+	case t.step.f != nil:
+		r = s.callReplyFunc(t)
+	case t.step.scripted:
+		r = Reply{Text: t.step.text}
 	}
-	if plan, _ := k.Plan.find(); !plan.Active {
-		return paymentRequired
+	t.Exchange.ReplyText, t.Exchange.Warnings = r.Text, slices.Clone(r.Warnings)
+	if refusal := s.scripted(r); refusal != nil {
+		return service.Answer{Refusal: refusal}
 	}
-	if req.key = k; req.ip.IsValid() {
-		k.Address = req.record.call.Address
-	}
-	return nil
+	defer s.lock().Unlock()
+	return t.state.Finish(t.Turn)
 }
 
-// compose makes the answer of a reply, or of a failure, which the record then
-// shows.
-func (s *Server) compose(req *request, rep reply, flaw *failure) answer {
-	if flaw != nil {
-		c, by := &req.record.call, s.config.choices
-		c.Code, c.LimitKey = by.errorName(flaw.code), by.limitName(flaw.limit)
-		c.Reason, c.Member = req.secrets.Clean(flaw.reason), req.secrets.Clean(flaw.member)
-		return flaw.answer(by, s.date(), req.traceID())
+func (s *Server) callReplyFunc(t *turn) Reply {
+	defer s.blame("the ReplyFunc of ", &t.step.of)
+	return t.step.f(*t.message)
+}
+
+// blame is deferred around callbacks of the test. A callback that panics fails
+// the test and aborts the connection.
+func (s *Server) blame(what string, of **rule) {
+	if p := recover(); p != nil {
+		s.reportf("%s%v panicked: %v", what, *of, p)
+		panic(http.ErrAbortHandler)
 	}
-	rep.trace(req.traceID())
-	return newAnswer(http.StatusOK, s.date(), encode(rep))
+}
+
+// delivery says how an answer leaves. Where a callback of the test panicked, there
+// is no answer, and the connection closes.
+func (c *call) delivery(out wire.Answer) memnet.Delivery {
+	switch {
+	case c.fault != nil:
+		return c.fault.Delivery
+	case out.Status == 0:
+		return wire.ClientGone.Delivery
+	}
+	return memnet.Delivery{}
+}
+
+// keep completes the record of a call, puts it into the log, and shows it to
+// watchers. A new AwaitCalls either finds the call in the log or is shown it: both
+// happen under the lock.
+func (s *Server) keep(ctx context.Context, c *call, decided, out *wire.Answer) {
+	s.touches.Add(1)
+	now := s.Now()
+	e := c.entry
+	e.call.Status = decided.Status
+	e.call.Took = max(0, now.Sub(e.call.Time)) // somebody may set the machine's clock back
+	e.call.ReplyBody = decided.Show(decided.Body, c.Secrets, s.config.messageTexts)
+	if c.fault != nil && c.fault.Name != "" {
+		e.call.Why = joinSentences(e.call.Why, c.fault.Why(decided.Status, len(out.Body)))
+	}
+	e.call.Sent = s.firstSent(ctx, c, out, now)
+	for _, w := range s.add(c) {
+		if w.always || w.since <= c.gen.number {
+			s.show(w, e)
+		}
+	}
+}
+
+// add puts a call into the log and returns who is shown it. Unless its answer takes
+// time to leave, it is no longer under way.
+func (s *Server) add(c *call) []*watcher {
+	defer s.lock().Unlock()
+	s.answered++
+	c.entry.call.Seq = s.answered
+	c.gen.log.Add(c.entry)
+	if c.entry.call.Sent.Ended.IsZero() {
+		first := c.entry.call.Sent
+		c.entry.sent.Store(&first)
+	} else {
+		c.gen.log.End(c.entry)
+	}
+	return s.watchers
+}
+
+// firstSent is what leaves of an answer at once. Of one that drips or hangs, progress
+// records the rest.
+func (s *Server) firstSent(ctx context.Context, c *call, out *wire.Answer, now time.Time) Sent {
+	d := c.delivery(*out)
+	part, whole := d.Part(out.Body)
+	sent := Sent{Ended: now}
+	switch {
+	case c.fault != nil && c.fault.Phase == wire.BeforeConnecting:
+		sent.Broke = brokeRefused
+		return sent
+	case c.fault == wire.ClientGone || ctx.Err() != nil:
+		sent.Broke = brokeLeft
+		return sent
+	case !whole:
+		sent.Broke = broke[d.Ends]
+	}
+	switch {
+	case d.Ends == memnet.Hangs:
+		sent.Ended = time.Time{}
+	case d.Drip > 0:
+		sent.Ended, part = time.Time{}, nil
+	}
+	if d.Sent == memnet.Nothing {
+		return sent
+	}
+	ofTest := c.fault != nil && c.fault.Canned != nil
+	sent.Status, sent.Bytes, sent.Header = out.Status, len(part), sentHeader(out.Header, ofTest && !s.config.messageTexts)
+	if sent.Body = c.entry.call.ReplyBody; ofTest || !whole || d.Drip > 0 {
+		sent.Body = out.Show(part, c.Secrets, s.config.messageTexts)
+	}
+	return sent
+}
+
+// progress records how much of an answer has left, and how it ended.
+func (s *Server) progress(c *call, out *wire.Answer, bytes int, ended bool) {
+	sent := c.entry.call.Sent
+	sent.Bytes, sent.Ended = bytes, time.Time{}
+	if sent.Status != 0 {
+		sent.Body = out.Show(out.Body[:bytes], c.Secrets, s.config.messageTexts)
+	}
+	if ended {
+		sent.Ended = s.Now()
+		if sent.Broke == "" && bytes < len(out.Body) {
+			sent.Broke = brokeLeft
+		}
+	}
+	c.entry.sent.Store(&sent)
+}
+
+func joinSentences(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + " " + b
+}
+
+// maxUnknown bounds the reported calls to unknown routes: a client that polls
+// one would fill the log of a test.
+const maxUnknown = 10
+
+// reportUnknown fails the test for a call that no endpoint answers: a test that
+// makes one has a wrong path. A fake without a test reports none, since it may
+// get foreign traffic.
+func (s *Server) reportUnknown(c *call) {
+	if c.Unrouted == nil || s.tb == nil || s.config.unknownOK {
+		return
+	}
+	n := s.unknown.Add(1)
+	if n > maxUnknown {
+		return
+	}
+	method, path := c.entry.call.Method, c.entry.call.Path // without query and without the call's key
+	sentence := fmt.Sprintf("no endpoint is at %s %s; nearest: %s; WithUnknownRoutes allows such calls",
+		printable.Name(method), printable.Line(path, maxShown), wire.Nearest(method, path).Call)
+	if n == maxUnknown {
+		sentence += "; further calls to unknown routes are not reported"
+	}
+	s.reportf("%s", sentence)
+}
+
+// maxShown bounds each foreign part of a sentence, in bytes.
+const maxShown = 100
+
+// refuses reports whether an injection keeps a request from being sent, and then
+// records it. It leaves the body to the sender, and reads a copy if the request can
+// give one.
+func (s *Server) refuses(r *http.Request, ip netip.Addr) bool {
+	refusals := s.refusals()
+	if len(refusals) == 0 {
+		return false
+	}
+	asked := &http.Request{
+		Method: r.Method, URL: r.URL, Host: r.URL.Host, Header: r.Header,
+		RemoteAddr: netip.AddrPortFrom(ip, 0).String(),
+	}
+	if r.GetBody != nil && r.ContentLength > 0 {
+		if body, err := r.GetBody(); err == nil {
+			defer body.Close()
+			asked.Body, asked.ContentLength = body, r.ContentLength
+		}
+	}
+	c := s.read(asked)
+	s.applyFaults(c, candidates(s, refusals, c.entry))
+	if c.fault == nil {
+		return false
+	}
+	s.identifyRefused(c)
+	s.keep(r.Context(), c, new(wire.Answer), new(wire.Answer))
+	return true
+}
+
+func (s *Server) refusals() []*Injection {
+	defer s.lock().Unlock()
+	return s.gen.refusals
+}
+
+func (s *Server) identifyRefused(c *call) {
+	defer s.lock().Unlock()
+	s.identify(c)
 }

@@ -8,6 +8,9 @@ import (
 	"sync/atomic"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/record"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/wire"
 )
 
 // TB is the part of testing.TB that the fake needs. With its own interface, a
@@ -35,42 +38,40 @@ type Server struct {
 
 	offset  atomic.Int64 // nanoseconds that Advance and Sleep have added to the clock
 	touches atomic.Int64 // counts the calls that arrive, the answers, and the beginnings and ends of Sleep
-	unknown atomic.Int32 // calls to routes that do not exist
+	unknown atomic.Int32 // calls to paths and methods that no endpoint has
 
-	mu       sync.Mutex // guards what follows, and writes of offset; locked takes it
-	world    *world
-	vault    *vault     // nil until a provider key is stored: making one costs as much as the rest of a fake
+	mu       sync.Mutex // guards what follows, and writes of offset; only lock takes it
+	gen      *generation
 	problems []error    // what Close reports when tb is nil
 	answered int        // counts the recorded calls; Reset does not set it back
 	watchers []*watcher // items never change in place, so a copy of the slice header is a snapshot
 	sleepers []*sleeper // in the order in which they wake
 }
 
-// locked runs f under the lock. f must not wait, read or write a body, or call
-// anything of the test.
-func (s *Server) locked(f func(w *world)) {
+// generation is what a Reset replaces. A call that is under way ends in the
+// generation that it began in. The server's lock guards it.
+type generation struct {
+	number  int // counts the Resets before it
+	service *service.State
+	traces  int // trace identifiers given so far
+	log     record.Log[*entry]
+
+	// Rules in the order in which they were made. A slice only grows, or is
+	// replaced, so a copy of its header is a snapshot.
+	scripts    []*Script
+	injections []*Injection
+	refusals   []*Injection // of RefuseConnection, asked before a call is sent
+}
+
+// lock takes the lock, for
+//
+//	defer s.lock().Unlock()
+//
+// Whoever holds it must not wait, read or write a body, or call anything of the
+// test. A panic for a mistake of the test releases it.
+func (s *Server) lock() *sync.Mutex {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	f(s.world)
-}
-
-// held is locked, for functions that do not need the world.
-func (s *Server) held(set func()) { s.locked(func(*world) { set() }) }
-
-func look[T any](s *Server, f func(w *world) T) (found T) {
-	s.locked(func(w *world) { found = f(w) })
-	return found
-}
-
-// with runs f under the lock on what find finds, if anything, and reports that.
-func with[T any](s *Server, find func(*world) *T, f func(*T)) bool {
-	return look(s, func(w *world) bool {
-		found := find(w)
-		if found != nil {
-			f(found)
-		}
-		return found != nil
-	})
+	return &s.mu
 }
 
 // New returns a fake that lives as long as the test: a cleanup closes it, and
@@ -96,10 +97,38 @@ func Open(opts ...Option) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("fakeserver: %w", err)
 	}
-	s := &Server{config: c, world: newWorld(&c, c.clock().UTC())}
+	s := &Server{config: c}
+	s.gen = s.newGeneration()
 	s.host.Name, s.host.Addr = "the fake", host+":443"
-	s.host.Handler, s.host.Describe, s.host.Refuses = s, callName, s.refuses
+	s.host.Handler, s.host.Describe, s.host.Refuses = s, wire.Name, s.refuses
 	return s, nil
+}
+
+func (s *Server) newGeneration() *generation {
+	c := &s.config
+	g := &generation{service: service.New(c.behavior, c.limits())}
+	g.log.Limit = c.callLimit
+	g.service.Issue(service.DigestOf(c.keyText(1)), string(c.plan), true, s.Now())
+	return g
+}
+
+// Reset brings the fake back to the state after New. The default key keeps its
+// text and is valid. Every other key, agent, configuration, limit, script,
+// injection and recorded call is forgotten, and identifiers start again at 1. A
+// call that is under way ends on the old state, and its record is forgotten
+// with it. The clock keeps what Advance has added, since it must not run
+// backwards. Reset reports required scripts and injections that were not used
+// until now.
+func (s *Server) Reset() {
+	unused, fresh := s.unused(), s.newGeneration()
+	s.follow(fresh)
+	s.reportAll(unused)
+}
+
+func (s *Server) follow(fresh *generation) {
+	defer s.lock().Unlock()
+	fresh.number = s.gen.number + 1
+	s.gen = fresh
 }
 
 // Close ends the fake: from now on it refuses its in-memory clients, on open
@@ -111,13 +140,14 @@ func (s *Server) Close() error {
 	if s.closed.Load() {
 		return nil
 	}
-	s.reportUnused(s.rules(), s.records())
+	s.reportAll(s.unused())
 	if !s.closed.CompareAndSwap(false, true) {
 		return nil
 	}
-	s.transcribe()
+	s.logCalls()
 	s.host.Close()
-	return look(s, func(*world) error { return errors.Join(s.problems...) })
+	defer s.lock().Unlock()
+	return errors.Join(s.problems...)
 }
 
 // maxProblems bounds what a fake without a test keeps for Close.
@@ -133,12 +163,22 @@ func (s *Server) reportf(format string, args ...any) {
 		s.tb.Helper()
 		s.tb.Errorf("fakeserver: "+format, args...)
 	default:
-		s.locked(func(*world) {
-			if len(s.problems) < maxProblems {
-				s.problems = append(s.problems, fmt.Errorf("fakeserver: "+format, args...))
-			}
-		})
+		defer s.lock().Unlock()
+		if len(s.problems) < maxProblems {
+			s.problems = append(s.problems, fmt.Errorf("fakeserver: "+format, args...))
+		}
 	}
+}
+
+func (s *Server) reportAll(sentences []string) {
+	for _, sentence := range sentences {
+		s.reportf("%s", sentence)
+	}
+}
+
+// misuse panics because the author of a test passed a wrong argument.
+func misuse(method, format string, args ...any) {
+	panic("fakeserver: " + method + ": " + fmt.Sprintf(format, args...))
 }
 
 // Format prints only a name, with every verb: a fake holds texts that must not

@@ -3,16 +3,19 @@ package fakeserver_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
 )
 
 // furnished is a fake with something of everything in its state.
@@ -45,16 +48,16 @@ func written(t testing.TB, fake *fakeserver.Server) string {
 
 // visible is all that can be seen of a fake's state.
 func visible(fake *fakeserver.Server) string {
-	all := []any{fake.Admin().Keys(), fake.Agents(), fake.Now(), fake.Admin().BYOKAvailable()}
+	all := []any{fakedoor.Of[fakeserver.Call](fake).Keys(), fake.Agents(), fake.Now(), fakedoor.Of[fakeserver.Call](fake).BYOKAvailable()}
 	for _, a := range fake.Agents() {
 		all = append(all, fake.Conversation(a.ID))
 	}
-	for _, k := range fake.Admin().Keys() {
-		key, _ := fake.Admin().KeyWithLabel(k.Label)
+	for _, k := range fakedoor.Of[fakeserver.Call](fake).Keys() {
+		key, _ := fakedoor.Of[fakeserver.Call](fake).KeyLabeled(k.Label)
 		config, set := fake.BYOK(key)
 		all = append(all, config, set)
 		for _, address := range []string{"192.0.2.1", "2001:db8::1", "203.0.113.9"} {
-			all = append(all, fake.Admin().LimitsFrom(key, address))
+			all = append(all, fake.Limits(key, fakeserver.FromIP(address)))
 		}
 	}
 	text, _ := json.Marshal(all)
@@ -64,68 +67,69 @@ func visible(fake *fakeserver.Server) string {
 // slidingWindows counts calls in the other kind of windows.
 func slidingWindows() fakeserver.Option { return fakeserver.WithDecision("windows", "sliding") }
 
-// A fake goes on from the file of another, whichever windows the two have. Key
-// labels stay, and key texts are those of the fake that reads.
+// A fake goes on from the file of another. Key labels stay, and key texts are those
+// of the fake that reads. Windows of another kind start empty.
 func TestStateRoundTrip(t *testing.T) {
-	kinds := map[string]fakeserver.Option{"fixed": frozen(), "sliding": slidingWindows()}
-	for from, writes := range kinds {
-		for to, reads := range kinds {
-			fake, old := furnished(t, writes)
-			file := written(t, fake)
-			assert.False(t, strings.Contains(file, "sk-canary"), "a provider key")
-			again, c := newFake(t, frozen(), reads, fakeserver.WithKey("other"))
-			require.NoError(t, again.ReadState(strings.NewReader(file)))
-			wantSame(t, visible(fake), visible(again), from+" to "+to)
-			if from == to {
-				wantSame(t, file, written(t, again), from)
-			}
-			assert.Equal(t, "agent_000003", c.agent(emptyBody), "numbers go on")
-			assert.Equal(t, "trace_000006", again.Calls()[0].TraceID)
-			c.call("GET", "/v1/agents/agent_000001", noBody).wantOK(t)
-			c.call("GET", "/v1/agents/agent_000002", noBody).wantError(t, 404, "not_found")
-			c.with(old.key).call("GET", "/v1/agents/agent_000001", noBody).wantError(t, 401, "unauthorized")
-			c.with("other_000002").call("GET", "/v1/agents/agent_000002", noBody).wantLimited(t, "key_day", "86400")
-			c.with("other_000003").call("GET", "/v1/status", noBody).wantError(t, 401, "unauthorized")
-			assert.Equal(t, "other_000004", again.IssueKey(fakeserver.KeyOptions{}))
-		}
+	for _, kind := range []string{"fixed", "sliding", "aligned", "weighted", "token bucket", "token bucket of 10"} {
+		fake, old := furnished(t, fakeserver.WithDecision("windows", kind))
+		file := written(t, fake)
+		assert.False(t, strings.Contains(file, "sk-canary"), "a provider key")
+		again, c := newFake(t, frozen(), fakeserver.WithDecision("windows", kind), fakeserver.WithKey("other"))
+		require.NoError(t, again.ReadState(strings.NewReader(file)))
+		wantSame(t, visible(fake), visible(again), kind)
+		wantSame(t, file, written(t, again), kind)
+		assert.Equal(t, "agent_000003", c.agent(emptyBody), "numbers go on")
+		assert.Equal(t, "trace_000006", again.Calls()[0].TraceID)
+		c.call("GET", "/v1/agents/agent_000001", noBody).wantOK(t)
+		c.call("GET", "/v1/agents/agent_000002", noBody).wantError(t, 404, "not_found")
+		c.with(old.key).call("GET", "/v1/agents/agent_000001", noBody).wantError(t, 401, "unauthorized")
+		r := c.with("other_000002").call("GET", "/v1/agents/agent_000002", noBody)
+		r.wantLimited(t, "key_day", r.header.Get("Retry-After"))
+		c.with("other_000003").call("GET", "/v1/status", noBody).wantError(t, 401, "unauthorized")
+		assert.Equal(t, "other_000004", again.IssueKey(fakeserver.KeyOptions{}))
+		another, _ := newFake(t, frozen(), fakeserver.WithDecision("windows", map[bool]string{true: "fixed", false: "sliding"}[kind == "sliding"]))
+		require.NoError(t, another.ReadState(strings.NewReader(file)))
+		assert.Zero(t, another.Limits(another.Key())[0].Used, kind)
 	}
 }
 
 // The names in the file of version 1 stay, since it may be years old.
 func TestStateFile(t *testing.T) {
-	fake, _ := furnished(t)
-	old := document(t, "state.json")
-	file := regexp.MustCompile(`"fingerprint":"[0-9a-f]{16}"`).ReplaceAllString(written(t, fake), `"fingerprint":"0123456789abcdef"`)
-	wantSame(t, old, file, "the state")
 	again, _ := newFake(t, frozen())
+	old := document(t, "state.json")
 	require.NoError(t, again.ReadState(strings.NewReader(old)))
 	wantSame(t, old, written(t, again), "the state that was read")
+	fake, _ := furnished(t)
+	changing := regexp.MustCompile(`"(fingerprint|sha256)":"[0-9a-f]+"`)
+	wantSame(t, changing.ReplaceAllString(old, ""), changing.ReplaceAllString(written(t, fake), ""), "the state")
 }
 
-// Calls at several times keep their order, and what was dropped stays counted.
-func TestStateOfALongerLife(t *testing.T) {
-	opts := []fakeserver.Option{frozen(), slidingWindows(), fakeserver.WithLimit("warmup_key_hour", 2)}
-	fake, c := newFake(t, opts...)
-	agent := c.agent(emptyBody)
-	fake.AddExchanges(agent, make([]fakeserver.Exchange, 999)...)
-	for range 2 {
-		c.send(agent, "hello")
-		c.call("POST", "/v1/warmup", noBody).wantOK(t)
-		fake.Advance(20 * time.Minute)
+// A file that is cut, edited or of something else is refused, and changes nothing.
+func TestReadStateRefuses(t *testing.T) {
+	from, _ := furnished(t)
+	file := written(t, from)
+	fake, _ := newFake(t, frozen())
+	before := written(t, fake)
+	for given, want := range map[string]string{
+		"": "not one JSON document", file[:len(file)-5]: "or not all of one", file + "{}": "not one JSON document",
+		"[]": "not the state of a fake", `{"log":{}}`: "its format is not agentmessaging-fake-state",
+		strings.Replace(file, `"version":1`, `"version":2`, 1):    "the state has version 2; this fake reads version 1",
+		strings.Replace(file, `"traces":5`, `"traces":"5"`, 1):    "the state is damaged: json: ",
+		strings.Replace(file, `"plan":"pro"`, `"plan":"byok"`, 1): "it is not what its sha256 was computed from",
+		strings.Replace(file, `"plan":"pro",`, ``, 1):             "it is not what its sha256 was computed from",
+	} {
+		assert.ErrorContains(t, fake.ReadState(strings.NewReader(given)), want, clipped(given))
 	}
-	file := written(t, fake)
-	assert.Contains(t, file, `"exchanges_dropped":1`)
-	again, _ := newFake(t, opts...)
-	require.NoError(t, again.ReadState(strings.NewReader(file)))
-	wantSame(t, file, written(t, again), "the state")
-	again.Advance(20 * time.Minute)
-	assert.Equal(t, 1, again.Limits(again.Key())[4].Used, "the older of the two has left")
-	fixed, _ := newFake(t, frozen())
-	require.NoError(t, fixed.ReadState(strings.NewReader(file)))
-	assert.Equal(t, 2, fixed.Limits(fixed.Key())[4].Used)
-	fixed.Advance(20 * time.Minute)
-	assert.Zero(t, fixed.Limits(fixed.Key())[4].Used, "a fixed window starts with its first call")
+	wantSame(t, before, written(t, fake), "the state, which has not changed")
+	assert.ErrorContains(t, fake.ReadState(iotest.ErrReader(errors.New("the disk is gone"))), "fakeserver: ReadState: the disk is gone")
+	full := errors.New("the disk is full")
+	assert.ErrorIs(t, from.WriteState(brokenDisk{full}), full)
+	assert.ErrorIs(t, from.WriteCalls(brokenDisk{full}), full)
 }
+
+type brokenDisk struct{ err error }
+
+func (d brokenDisk) Write([]byte) (int, error) { return 0, d.err }
 
 // A batch of more than a thousand messages can be looked at whole, where the
 // fake is asked to keep more: as it was sent, seeded or read from a file.
@@ -163,10 +167,10 @@ func churn(fake *fakeserver.Server, c caller) {
 // Restore leads back to exactly the state of the snapshot, however often, and
 // nothing that happens reaches the snapshot. Only the identifiers of calls go on.
 func TestSnapshotAndRestore(t *testing.T) {
-	traces := regexp.MustCompile(`"traces":\d+`)
+	changing := regexp.MustCompile(`"traces":\d+|"sha256":"[0-9a-f]+"`)
 	for _, kind := range []fakeserver.Option{frozen(), slidingWindows()} {
 		fake, c := furnished(t, kind)
-		state := func() string { return traces.ReplaceAllString(written(t, fake), "") }
+		state := func() string { return changing.ReplaceAllString(written(t, fake), "") }
 		snapshot, before := fake.Snapshot(), state()
 		for range 3 {
 			churn(fake, c)
@@ -191,6 +195,6 @@ func TestStateLeavesTheTestsOwnAlone(t *testing.T) {
 		assert.Empty(t, fake.Conversation(agent))
 		assert.Equal(t, []int{i + 1, i + 1}, []int{script.Hits(), fake.CallCount()})
 		assert.Equal(t, fmt.Sprintf("trace_%06d", i+1), fake.Calls()[i].TraceID, "an identifier names one call")
-		assert.Equal(t, 48*time.Hour, fake.Admin().Advanced(), "the clock does not go back")
+		assert.Equal(t, 48*time.Hour, fakedoor.Of[fakeserver.Call](fake).Advanced(), "the clock does not go back")
 	}
 }

@@ -160,7 +160,10 @@ func TestFindsEachAnswer(t *testing.T) {
 func otherAnswers(t *testing.T, d fakeserver.Decision) []string {
 	if strings.Contains(d.Possible, " or ") {
 		all := strings.Split(strings.ReplaceAll(d.Possible, " or ", ", "), ", ")
-		return slices.DeleteFunc(all, func(answer string) bool { return answer == d.Default })
+		return slices.DeleteFunc(all, func(answer string) bool {
+			// With windows that open bit by bit, other questions may stay open: TestStrangers has them.
+			return answer == d.Default || answer == `"weighted"` || answer == `"token bucket"`
+		})
 	}
 	var own any
 	require.NoError(t, json.Unmarshal([]byte(d.Default), &own))
@@ -217,7 +220,7 @@ func TestDrift(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{
 		"metadata_cap: How many characters of compact JSON may metadata have? It was 4096, it is 8000.",
-		`windows: Is the window of a limit fixed, or does it slide? It was "fixed", it is "sliding".`,
+		`windows: How does a limit count calls? It was "fixed", it is "sliding".`,
 	}, now.Drift(then))
 	assert.Contains(t, now.Markdown(), "| `4096` | `8000` **differs** |")
 	assert.Contains(t, now.Markdown(), "2 otherwise than the fake")

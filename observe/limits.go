@@ -17,7 +17,7 @@ var limitQuestions = []question{
 	{id: "minute_limit_name", ask: "Which limit_key has the limit on requests in a minute?", fake: "key_minute", find: fillMinute,
 		also:  []string{"windows", "retry_after", "several_limits", "limit_before_body"},
 		costs: Spend{Requests: 210, Creations: 1, Wait: 4 * minute}},
-	{id: "windows", ask: "Is the window of a limit fixed, or does it slide?", fake: "fixed"},
+	{id: "windows", ask: "How does a limit count calls?", fake: "fixed"},
 	{id: "retry_after", ask: "Does a call go through after exactly the wait that Retry-After names?", fake: true},
 	{id: "several_limits", ask: "Of several spent limits, is the one named that opens last?", fake: true},
 	{id: "limit_before_body", ask: "Is a wrong body answered 429 where the limit on requests is spent?", fake: true},

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/har"
 	"github.com/agent-messaging-service/agentmessaging-go/observe"
 )
 
@@ -147,9 +148,9 @@ func TestWatchFake(t *testing.T) {
 		wantAnswers(t, want, o)
 		assert.Equal(t, 1, o.Traffic["Retry-After of whole seconds"].Count-3)
 
-		var har bytes.Buffer
-		require.NoError(t, fake.WriteHAR(&har))
-		read, err := observe.ReadHAR(&har)
+		var archive bytes.Buffer
+		require.NoError(t, har.Write(&archive, fake.Calls()))
+		read, err := observe.ReadHAR(&archive)
 		require.NoError(t, err)
 		wantAnswers(t, map[string]string{"warmup_limit_name": `"warmup_key_hour"`, "byok_cleared": "400"}, read)
 	})

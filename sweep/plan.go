@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/catalog"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -31,7 +32,7 @@ var (
 	planEnds = &fault{
 		Fault: catalog.Fault{Name: "plan_ended", Says: "The plan ends."},
 		change: func(p *play, _ *Call) {
-			p.run.subscribed = p.run.fake.Admin().Keys()[0].Plan
+			p.run.subscribed = fakeserver.Plan(fakedoor.Of[fakeserver.Call](p.run.fake).Keys()[0].Plan)
 			p.run.fake.SetPlan(p.run.fake.Key(), fakeserver.PlanFree)
 		},
 		undo: func(r *run) { r.fake.SetPlan(r.fake.Key(), r.subscribed) },

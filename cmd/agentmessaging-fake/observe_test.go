@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/har"
 	"github.com/agent-messaging-service/agentmessaging-go/observe"
 )
 
@@ -105,15 +106,15 @@ func TestObserveSetsBYOKOnlyWhenAllowed(t *testing.T) {
 func TestObserveHAR(t *testing.T) {
 	fake := fakeserver.New(t)
 	folder := t.TempDir()
-	har, out := filepath.Join(folder, "calls.har"), filepath.Join(folder, "observed.json")
+	archive, out := filepath.Join(folder, "calls.har"), filepath.Join(folder, "observed.json")
 	req := httptest.NewRequest("GET", fake.BaseURL()+"/v1/status", nil)
 	req.Header.Set("Authorization", "Bearer "+fake.Key())
 	fake.ServeHTTP(httptest.NewRecorder(), req)
 	var calls, problems bytes.Buffer
-	require.NoError(t, fake.WriteHAR(&calls))
-	require.NoError(t, os.WriteFile(har, calls.Bytes(), 0o600))
+	require.NoError(t, har.Write(&calls, fake.Calls()))
+	require.NoError(t, os.WriteFile(archive, calls.Bytes(), 0o600))
 	require.NoError(t, os.WriteFile(out, []byte(`{"format":1,"decisions":{"clear_nothing":{"answer":404}}}`), 0o600))
-	args := []string{"observe", "--har", har, "--out", out}
+	args := []string{"observe", "--har", archive, "--out", out}
 	assert.Equal(t, exitOK, run(t.Context(), args, nil, &problems, &problems), problems.String())
 	assert.Contains(t, answerIn(t, out, "status"), `"preview"`)
 	assert.Equal(t, "404", answerIn(t, out, "clear_nothing"))

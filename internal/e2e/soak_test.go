@@ -14,6 +14,7 @@ import (
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -74,7 +75,7 @@ func soak(t *testing.T, callers int, pause time.Duration, way wayToFake, opt age
 	assert.EqualValues(t, told.created.Load()+int64(lostCreations.Hits()), len(fake.Agents()))
 	assert.EqualValues(t, told.sent.Load()+int64(lostMessages.Hits()), kept)
 	assert.EqualValues(t, told.unknown.Load(), lostCreations.Hits()+lostMessages.Hits()+early.Hits()+earlyToo.Hits())
-	assert.EqualValues(t, told.attempts.Load(), fake.Admin().DroppedCalls(), "every attempt arrived once")
+	assert.EqualValues(t, told.attempts.Load(), fakedoor.Of[fakeserver.Call](fake).DroppedCalls(), "every attempt arrived once")
 	for _, limit := range fake.Limits(fake.Key()) {
 		if limit.Key == fakeserver.LimitAgentCreateKeyDay {
 			assert.Equal(t, len(fake.Agents()), limit.Used, "quota spent")

@@ -15,15 +15,17 @@ type Response struct {
 	Body   []byte
 }
 
-// Write sends the response whole.
-func (r Response) Write(w http.ResponseWriter) {
+// write sends the response whole, and counts the bytes of the body that left: fewer
+// if the client is gone.
+func (r Response) write(w http.ResponseWriter) (sent int) {
 	if direct, ok := w.(*directWriter); ok {
 		direct.take(r)
-		return
+		return len(r.Body)
 	}
 	maps.Copy(w.Header(), r.Header)
 	w.WriteHeader(r.Status)
-	_, _ = w.Write(r.Body) // fails only if the client is gone
+	sent, _ = w.Write(r.Body)
+	return sent
 }
 
 // Ending is what happens to the connection after the part of a response that
@@ -51,16 +53,21 @@ type Delivery struct {
 	Every time.Duration // between two drips
 }
 
+// Progress is called with the bytes of a body that have left or are about to,
+// and once with ended, when no more will leave. It is not called for a response
+// that leaves at once, whole or as far as its Delivery says.
+type Progress func(sent int, ended bool)
+
 // Write sends the part of the response that the delivery leaves. If the
 // connection ends too early, or the client leaves, it panics with
 // http.ErrAbortHandler.
-func (d Delivery) Write(w http.ResponseWriter, req *http.Request, r Response) {
+func (d Delivery) Write(w http.ResponseWriter, req *http.Request, r Response, progress Progress) {
 	var whole bool
 	if r.Body, whole = d.Part(r.Body); d.Ends == Leaves {
 		r.Header["Connection"] = []string{"close"} // over HTTP/2 net/http makes it a GOAWAY
 	}
 	if d.Sent != Nothing {
-		d.send(req.Context(), w, r)
+		d.send(req.Context(), w, r, progress)
 	}
 	switch {
 	case req.ProtoMajor == 2 && (whole || d.Ends == Closes && d.Sent != Nothing):
@@ -72,6 +79,7 @@ func (d Delivery) Write(w http.ResponseWriter, req *http.Request, r Response) {
 		reset(w)
 	case d.Ends == Hangs:
 		<-req.Context().Done()
+		progress(max(0, d.Sent), true)
 		panic(http.ErrAbortHandler)
 	}
 }
@@ -85,16 +93,18 @@ func (d Delivery) Part(body []byte) (part []byte, whole bool) {
 }
 
 // send sends the response, and flushes it if the connection then ends.
-func (d Delivery) send(ctx context.Context, w http.ResponseWriter, r Response) {
+func (d Delivery) send(ctx context.Context, w http.ResponseWriter, r Response, progress Progress) {
 	direct, isDirect := w.(*directWriter)
 	switch {
 	case d.Drip > 0 && isDirect: // the reader of the body waits
-		direct.drip, direct.every = d.Drip, d.Every
-		r.Write(w)
+		direct.drip, direct.every, direct.progress = d.Drip, d.Every, progress
+		r.write(w)
 	case d.Drip > 0:
-		d.dribble(ctx, w, r)
+		d.dribble(ctx, w, r, progress)
 	default:
-		r.Write(w)
+		if sent := r.write(w); sent < len(r.Body) {
+			progress(sent, true)
+		}
 	}
 	if d.Ends != Stays {
 		_ = http.NewResponseController(w).Flush()
@@ -102,19 +112,24 @@ func (d Delivery) send(ctx context.Context, w http.ResponseWriter, r Response) {
 }
 
 // dribble sends the body in small parts, until the client leaves.
-func (d Delivery) dribble(ctx context.Context, w http.ResponseWriter, r Response) {
+func (d Delivery) dribble(ctx context.Context, w http.ResponseWriter, r Response, progress Progress) {
 	var rest []byte
 	r.Body, rest = d.part(r.Body)
-	r.Write(w)
+	sent := len(r.Body)
+	progress(sent, len(rest) == 0) // before it leaves, so that nobody has it before it is recorded
+	r.write(w)
 	for len(rest) > 0 {
 		_ = http.NewResponseController(w).Flush() // a part that cannot be flushed leaves with a later one
 		Pause(ctx, d.Every)
 		if ctx.Err() != nil {
+			progress(sent, true)
 			panic(http.ErrAbortHandler)
 		}
 		var part []byte
 		part, rest = d.part(rest)
-		_, _ = w.Write(part)
+		progress(sent+len(part), len(rest) == 0)
+		n, _ := w.Write(part)
+		sent += n
 	}
 }
 

@@ -27,6 +27,8 @@ type directWriter struct {
 	ends    Ending // of the connection: Stays, Closes or Resets
 	drip    int    // bytes that the reader of the body gets at a time; 0 means all
 	every   time.Duration
+	// progress is called as the reader of the body gets it in drips.
+	progress Progress
 }
 
 func (w *directWriter) Header() http.Header { return w.header }
@@ -92,7 +94,7 @@ func (w *directWriter) reader(ctx context.Context) io.ReadCloser {
 	if w.ends == Stays && w.drip == 0 {
 		return io.NopCloser(&w.body)
 	}
-	b := &faultyBody{ctx: ctx, rest: w.body.Bytes(), drip: w.drip, every: w.every, end: io.EOF}
+	b := &faultyBody{ctx: ctx, rest: w.body.Bytes(), drip: w.drip, every: w.every, progress: w.progress, end: io.EOF}
 	switch missing := w.length() > int64(w.body.Len()); {
 	case missing && w.ends == Resets:
 		b.end = w.host.resetError()
@@ -113,8 +115,11 @@ type faultyBody struct {
 	every  time.Duration
 	arrive int // bytes of rest that have arrived
 	begun  bool
+	sent   int   // bytes that have arrived so far
 	end    error // follows the rest
-	closed bool
+
+	progress Progress // nil where it came at once
+	closed   bool
 }
 
 // errBodyClosed has the words of net/http, which exports no such error.
@@ -128,6 +133,7 @@ func (b *faultyBody) Read(p []byte) (int, error) {
 	case b.closed:
 		return 0, errBodyClosed
 	case context.Cause(b.ctx) != nil:
+		b.report(true)
 		return 0, context.Cause(b.ctx)
 	case len(b.rest) == 0:
 		return 0, b.end
@@ -146,9 +152,26 @@ func (b *faultyBody) await() {
 	if b.drip > 0 {
 		b.arrive = min(b.drip, len(b.rest))
 	}
+	if b.ctx.Err() == nil {
+		b.sent += b.arrive
+		b.report(b.arrive == len(b.rest))
+	}
+}
+
+// report tells how much has arrived, until it has ended.
+func (b *faultyBody) report(ended bool) {
+	if b.progress == nil {
+		return
+	}
+	progress := b.progress
+	if ended {
+		b.progress = nil
+	}
+	progress(b.sent, ended)
 }
 
 func (b *faultyBody) Close() error {
 	b.closed = true
+	b.report(true)
 	return nil
 }

@@ -128,10 +128,10 @@ func compare(t *testing.T, h http.HandlerFunc, connected bool, change func(*http
 
 // plain is an answer as the host's handler gives it.
 func plain(status int, body string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		memnet.Response{Status: status, Body: []byte(body), Header: http.Header{
+	return func(w http.ResponseWriter, r *http.Request) {
+		memnet.Delivery{}.Write(w, r, memnet.Response{Status: status, Body: []byte(body), Header: http.Header{
 			"Content-Type": {"application/json"}, "Content-Length": {fmt.Sprint(len(body))},
-		}}.Write(w)
+		}}, nil)
 	}
 }
 
@@ -142,8 +142,8 @@ var handlers = map[string]http.HandlerFunc{
 	"100 kB":  plain(200, strings.Repeat("x", 100_000)),
 	"nothing": plain(200, ""),
 	"panic":   func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-	"untyped": func(w http.ResponseWriter, _ *http.Request) {
-		memnet.Response{Status: 200, Body: []byte("<p>"), Header: http.Header{"Content-Type": nil, "Content-Length": {"3"}}}.Write(w)
+	"untyped": func(w http.ResponseWriter, r *http.Request) {
+		memnet.Delivery{}.Write(w, r, memnet.Response{Status: 200, Body: []byte("<p>"), Header: http.Header{"Content-Type": nil, "Content-Length": {"3"}}}, nil)
 	},
 	"in steps": func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")

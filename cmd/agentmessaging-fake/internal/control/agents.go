@@ -33,7 +33,7 @@ type agentView struct {
 }
 
 func (s *Server) viewOfAgent(a fakeserver.Agent) agentView {
-	return agentView{a, s.fake.Admin().ExchangeCount(a.ID)}
+	return agentView{a, s.admin().ExchangeCount(a.ID)}
 }
 
 // mentions reports whether a word, in lower case, is in what a person knows an
@@ -147,7 +147,7 @@ func (s *Server) roomFor(agentID string) error {
 	if _, taken := s.fake.Agent(agentID); taken {
 		return conflict("agent_id: there is an agent with this identifier already")
 	}
-	if s.fake.Admin().AgentCount() >= maxAgents {
+	if s.admin().AgentCount() >= maxAgents {
 		return conflict("there are %d agents already, and no more are added; POST reset forgets them", maxAgents)
 	}
 	return nil

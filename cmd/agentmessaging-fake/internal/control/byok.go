@@ -35,7 +35,7 @@ type availability struct {
 
 // available is GET byok.
 func (s *Server) available(*request) (any, error) {
-	return availability{s.fake.Admin().BYOKAvailable()}, nil
+	return availability{s.admin().BYOKAvailable()}, nil
 }
 
 // setAvailable is PUT byok.

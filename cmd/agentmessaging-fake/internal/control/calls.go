@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/har"
 )
 
 // filter reads the parameters that pick calls.
@@ -143,7 +144,7 @@ func (s *Server) listCalls(r *request) (any, error) {
 		return s.awaitCalls(n, parsed(timeout), matchers), nil
 	}
 	calls := s.fake.Calls(matchers...)
-	return map[string]any{"calls": list(calls[max(0, len(calls)-limit):]), "total": len(calls), "dropped": s.fake.Admin().DroppedCalls()}, nil
+	return map[string]any{"calls": list(calls[max(0, len(calls)-limit):]), "total": len(calls), "dropped": s.admin().DroppedCalls()}, nil
 }
 
 const maxWait = 10 * time.Minute
@@ -158,7 +159,7 @@ func (s *Server) awaitCalls(n int, timeout time.Duration, matchers []fakeserver.
 			writeJSON(rw, http.StatusGatewayTimeout, map[string]any{"error": "timeout", "reason": err.Error(), "calls": list(calls)})
 			return
 		}
-		writeJSON(rw, http.StatusOK, map[string]any{"calls": list(calls), "total": len(calls), "dropped": s.fake.Admin().DroppedCalls()})
+		writeJSON(rw, http.StatusOK, map[string]any{"calls": list(calls), "total": len(calls), "dropped": s.admin().DroppedCalls()})
 	}
 }
 
@@ -167,6 +168,6 @@ func (s *Server) archive(*request) (any, error) {
 	return stream(func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("Content-Type", "application/json")
 		rw.Header().Set("Content-Disposition", `attachment; filename="calls.har"`)
-		_ = s.fake.WriteHAR(rw) // the client may be gone
+		_ = har.Write(rw, s.fake.Calls()) // the client may be gone
 	}), nil
 }

@@ -7,7 +7,7 @@ func (s *Server) clock(*request) (any, error) {
 	return struct {
 		Now      time.Time `json:"now"`
 		Advanced string    `json:"advanced"`
-	}{s.fake.Now(), s.fake.Admin().Advanced().String()}, nil
+	}{s.fake.Now(), s.admin().Advanced().String()}, nil
 }
 
 // step is the body of POST clock.
@@ -30,7 +30,7 @@ func (s *Server) advance(body step) (any, error) {
 	if body.Duration != "" {
 		d = parsed(body.Duration)
 	}
-	if d > maxAdvance-s.fake.Admin().Advanced() {
+	if d > maxAdvance-s.admin().Advanced() {
 		return nil, badRequest("duration", "the clock goes at most %v forward in all", maxAdvance)
 	}
 	s.fake.Advance(d)

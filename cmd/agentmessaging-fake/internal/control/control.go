@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
 )
 
 //go:embed openapi.yaml
@@ -196,3 +197,6 @@ func (s *Server) document(*request) (any, error) {
 		_, _ = w.Write(openAPI)
 	}), nil
 }
+
+// admin is what the control interface asks of a fake, and tests do not.
+func (s *Server) admin() fakedoor.Admin[fakeserver.Call] { return fakedoor.Of[fakeserver.Call](s.fake) }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -17,7 +18,7 @@ const firstLabel = "key_000001"
 
 type key struct {
 	*Server
-	fakeserver.KeyInfo
+	fakedoor.Key
 	text string
 }
 
@@ -27,19 +28,19 @@ const noSuchKey = "no key has this label, such as key_000001; GET keys lists the
 func ofKey(act func(key, *request) (any, error)) handler {
 	return locked(func(s *Server, r *request) (any, error) {
 		label := r.param("key")
-		text, found := s.fake.Admin().KeyWithLabel(label)
+		text, found := s.admin().KeyLabeled(label)
 		if !found {
 			return nil, notFound(noSuchKey)
 		}
-		keys := s.fake.Admin().Keys()
-		i := slices.IndexFunc(keys, func(k fakeserver.KeyInfo) bool { return k.Label == label })
+		keys := s.admin().Keys()
+		i := slices.IndexFunc(keys, func(k fakedoor.Key) bool { return k.Label == label })
 		return act(key{s, keys[i], text}, r)
 	})
 }
 
 // keyOf is the text of the key that a body or a query names.
 func (s *Server) keyOf(name, label string) (string, error) {
-	text, found := s.fake.Admin().KeyWithLabel(label)
+	text, found := s.admin().KeyLabeled(label)
 	if !found {
 		return "", badRequest(name, noSuchKey)
 	}
@@ -47,16 +48,16 @@ func (s *Server) keyOf(name, label string) (string, error) {
 }
 
 type keyView struct {
-	fakeserver.KeyInfo
+	fakedoor.Key
 	Default bool `json:"default"`
 }
 
-func viewOfKey(k fakeserver.KeyInfo) keyView { return keyView{k, k.Label == firstLabel} }
+func viewOfKey(k fakedoor.Key) keyView { return keyView{k, k.Label == firstLabel} }
 
 // listKeys is GET keys.
 func (s *Server) listKeys(*request) (any, error) {
 	views := []keyView{}
-	for _, k := range s.fake.Admin().Keys() {
+	for _, k := range s.admin().Keys() {
 		views = append(views, viewOfKey(k))
 	}
 	return map[string]any{"keys": views}, nil
@@ -69,13 +70,13 @@ type newKey struct {
 
 // issueKey is POST keys, the one answer with the text of a key.
 func (s *Server) issueKey(body newKey) (any, error) {
-	if len(s.fake.Admin().Keys()) >= maxKeys {
+	if len(s.admin().Keys()) >= maxKeys {
 		return nil, conflict("there are %d keys already, and no more are issued; POST reset forgets them", maxKeys)
 	}
 	text := s.fake.IssueKey(fakeserver.KeyOptions{
 		Plan: fakeserver.Plan(body.Plan), NotDashboard: body.Dashboard != nil && !*body.Dashboard,
 	})
-	keys := s.fake.Admin().Keys()
+	keys := s.admin().Keys()
 	k := keys[len(keys)-1]
 	return struct {
 		Label     string `json:"label"`
@@ -101,8 +102,8 @@ func (b keyChange) flaw() error {
 // change is PATCH keys/{key}.
 func (k key) change(body keyChange) (any, error) {
 	if body.Plan != "" {
-		k.Plan = fakeserver.Plan(body.Plan)
-		k.fake.SetPlan(k.text, k.Plan)
+		k.Plan = body.Plan
+		k.fake.SetPlan(k.text, fakeserver.Plan(k.Plan))
 	}
 	if body.Revoked != nil {
 		k.Revoked = *body.Revoked
@@ -112,7 +113,7 @@ func (k key) change(body keyChange) (any, error) {
 		}
 		act(k.text)
 	}
-	return viewOfKey(k.KeyInfo), nil
+	return viewOfKey(k.Key), nil
 }
 
 type limitView struct {
@@ -135,7 +136,7 @@ func (k key) limits(r *request) (any, error) {
 	}
 	address = netip.MustParseAddr(address).Unmap().WithZone("").String()
 	views := []limitView{}
-	for i, l := range k.fake.Admin().LimitsFrom(k.text, address) {
+	for i, l := range k.fake.Limits(k.text, fakeserver.FromIP(address)) {
 		views = append(views, viewOfLimit(l, spec.Limits[i].Window))
 	}
 	return map[string]any{"address": address, "limits": views}, nil

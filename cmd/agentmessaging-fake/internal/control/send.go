@@ -40,7 +40,7 @@ func (s *Server) makeCall(body newCall) (any, error) {
 	header, sent := http.Header{"Content-Type": {"application/json"}}, []byte(given(body.Body))
 	label := body.Key
 	if body.Seq != 0 {
-		found := s.fake.Admin().CallsAfter(body.Seq-1, 1)
+		found := s.admin().CallsAfter(body.Seq-1, 1)
 		if len(found) == 0 || found[0].Seq != body.Seq {
 			return nil, notFound("no call that is kept has this seq")
 		}
@@ -56,7 +56,7 @@ func (s *Server) makeCall(body newCall) (any, error) {
 		}
 	}
 	if label != "" && label != keyMissing {
-		key, known := s.fake.Admin().KeyWithLabel(label)
+		key, known := s.admin().KeyLabeled(label)
 		if !known {
 			return nil, conflict("no key has the label %s", quoted(label))
 		}

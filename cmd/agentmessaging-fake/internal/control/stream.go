@@ -71,7 +71,7 @@ const (
 
 // streamCalls is GET calls/stream.
 func (s *Server) streamCalls(r *request) (any, error) {
-	newest := s.fake.Admin().LastSeq()
+	newest := s.admin().LastSeq()
 	seq, last := r.number("after", newest, 0, noLimit), r.http.Header.Get("Last-Event-ID")
 	if last != "" && number(0, noLimit)(last) != "" {
 		r.refuse("Last-Event-ID", "must be the id of an event of this stream")
@@ -139,8 +139,8 @@ func (rd *reader) tellChanges(changes map[string]int) {
 // catchUp sends all calls that are new.
 func (s *Server) catchUp(rd *reader) error {
 	for {
-		dropped := s.fake.Admin().DroppedCalls()
-		calls := s.fake.Admin().CallsAfter(rd.seq, batch)
+		dropped := s.admin().DroppedCalls()
+		calls := s.admin().CallsAfter(rd.seq, batch)
 		if len(calls) > 0 && dropped > 0 && calls[0].Seq > rd.seq+1 {
 			rd.event("", "gap", map[string]int{"missed": min(dropped, calls[0].Seq-rd.seq-1)})
 		}

@@ -12,6 +12,34 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 )
 
+// Now returns the fake's time in UTC: time.Now or WithClock, and what Advance
+// and Sleep have added. It has no monotonic reading: readings of a synctest
+// bubble and of the outside cannot be compared.
+func (s *Server) Now() time.Time { return s.config.clock().UTC().Add(time.Duration(s.offset.Load())) }
+
+// Advance moves the fake's clock forward by d. Windows of limits close, and the
+// times in later answers, the Date header included, are later by d. It ends
+// each Sleep whose time has come. Other waits, such as a Latency, are not
+// shortened. A client's cool-down ends by the client's clock: give the client
+// agentmessaging.WithClock(fake). A negative d panics.
+func (s *Server) Advance(d time.Duration) {
+	if d < 0 {
+		misuse("Advance", "%v is negative; the clock only moves forward", d)
+	}
+	defer s.lock().Unlock()
+	if int64(d) > math.MaxInt64-s.offset.Load() {
+		misuse("Advance", "%v more would be beyond what a time.Duration holds", d)
+	}
+	s.moveTo(s.offset.Load() + int64(d))
+}
+
+// moveTo moves the clock to an offset, but never back, and wakes the sleepers whose
+// time has come. The lock is held.
+func (s *Server) moveTo(offset int64) {
+	s.offset.Store(max(offset, s.offset.Load()))
+	s.rouse()
+}
+
 // Sleep waits until the fake's clock is d later, without waiting for that long:
 // when everything that runs has come to rest, it moves the clock to the wake
 // time. So a Server is an agentmessaging.Clock, and a client with
@@ -33,7 +61,7 @@ func (s *Server) Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 || ctx.Err() != nil {
 		return ctx.Err()
 	}
-	me := &sleeper{wake: s.now().Add(d)}
+	me := &sleeper{wake: s.Now().Add(d)}
 	if begun := time.Now(); !isNanosecond(ctx, begun) {
 		me.turn = make(chan struct{}, 1)
 	}
@@ -41,15 +69,14 @@ func (s *Server) Sleep(ctx context.Context, d time.Duration) error {
 		return err
 	}
 	defer s.endSleep(me)
-	for s.now().Before(me.wake) {
+	for s.Now().Before(me.wake) {
 		first := s.isNext(me)
 		me.nap(ctx, first)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if first && s.isNext(me) && (me.turn == nil || me.mayMove(s.touches.Load())) {
-			offset := me.wake.Sub(s.config.clock())
-			s.move(func(time.Duration) time.Duration { return offset })
+			s.wakeAt(me.wake.Sub(s.config.clock()))
 		}
 	}
 	return nil
@@ -94,29 +121,31 @@ func (me *sleeper) nap(ctx context.Context, first bool) {
 	}
 }
 
-func (s *Server) beginSleep(me *sleeper, d time.Duration) (err error) {
+func (s *Server) beginSleep(me *sleeper, d time.Duration) error {
 	s.touches.Add(1)
-	s.held(func() {
-		offset := s.offset.Load()
-		if int64(d) > math.MaxInt64-offset {
-			err = fmt.Errorf("fakeserver: Sleep: the clock cannot move by another %v", d)
-			return
-		}
-		me.until = offset + int64(d)
-		i, _ := slices.BinarySearchFunc(s.sleepers, me.until, byWake)
-		s.sleepers = slices.Insert(s.sleepers, i, me)
-	})
-	return err
+	defer s.lock().Unlock()
+	offset := s.offset.Load()
+	if int64(d) > math.MaxInt64-offset {
+		return fmt.Errorf("fakeserver: Sleep: the clock cannot move by another %v", d)
+	}
+	me.until = offset + int64(d)
+	s.sleepers = append(s.sleepers, me)
+	slices.SortStableFunc(s.sleepers, func(a, b *sleeper) int { return cmp.Compare(a.until, b.until) })
+	return nil
+}
+
+func (s *Server) wakeAt(offset time.Duration) {
+	defer s.lock().Unlock()
+	s.moveTo(int64(offset))
 }
 
 // endSleep forgets a sleeper. Until then no sleeper that wakes later moves the
 // clock.
 func (s *Server) endSleep(me *sleeper) {
 	s.touches.Add(1)
-	s.held(func() {
-		s.sleepers = without(s.sleepers, me)
-		s.rouse()
-	})
+	defer s.lock().Unlock()
+	s.sleepers = without(s.sleepers, me)
+	s.rouse()
 }
 
 // rouse wakes the first in line, and those whose time has come. The lock is
@@ -135,15 +164,11 @@ func (s *Server) rouse() {
 
 // isNext reports whether no other sleeper wakes earlier, or as early and began
 // before, unless that one is in another bubble.
-func (s *Server) isNext(me *sleeper) (next bool) {
-	s.held(func() {
-		first := s.sleepers[0]
-		next = first == me || me.turn == nil && first.until == me.until
-	})
-	return next
+func (s *Server) isNext(me *sleeper) bool {
+	defer s.lock().Unlock()
+	first := s.sleepers[0]
+	return first == me || me.turn == nil && first.until == me.until
 }
-
-func byWake(one *sleeper, until int64) int { return cmp.Compare(one.until, until) }
 
 // mayMove looks once more, and reports whether everything else has rested at the
 // last looks, or the sleeper has waited long enough for a program that never

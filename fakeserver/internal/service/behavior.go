@@ -1,0 +1,145 @@
+package service
+
+import (
+	"cmp"
+	"strconv"
+	"time"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// Behavior is what the service does where the interface is silent. The zero value
+// is of no use; NewBehavior has the fake's own answers.
+type Behavior struct {
+	Status     StatusValues
+	ErrorNames map[string]string // by the fake's own
+	LimitNames struct{ WarmUp, KeyMinute string }
+	OtherNames map[string]string // of the other limits, by the fake's own
+	SMSStatus  map[string]string // by mode
+	Reason     bool              // a 400 says in reason what is wrong
+	Times      string
+
+	UnknownMethod, AgentOfAnotherKey, ClearNothing, BYOKCleared int // statuses
+
+	PathBeforeKey, BodyBeforeAgent, LimitBeforeBody, BodyBeforeOperation bool // order of checks
+	PermissionBeforeBody, LimitBeforePermission, StoreDownFirst          bool // likewise
+
+	UnknownMembers, NullMembers, DuplicateMembers, OtherCase, BehindBody, ContentType bool // are accepted
+	LengthUnit                                                                        string
+	MetadataCap                                                                       int
+
+	CreationStoresKey                   bool
+	OperationsSpend                     bool            // refused ones
+	RequestsSpend                       map[string]bool // refused ones, by status; "status" is GET /v1/status
+	Windows                             string
+	ExactRetryAfter, NamesTheLastToOpen bool
+}
+
+// StatusValues are the strings of interface 4.1, which shows only their types.
+type StatusValues struct {
+	Service string `json:"service"`
+	Version string `json:"version"`
+	Mode    string `json:"mode"`
+}
+
+// The forms of times and the units of lengths.
+const (
+	TimesRFC3339, TimesOffset       = "rfc3339", "rfc3339 with an offset"
+	TimesSeconds, TimesMilliseconds = "unix seconds", "unix milliseconds"
+
+	UnitPoints, UnitUTF16, UnitBytes = "code points", "UTF-16 units", "bytes"
+)
+
+// NewBehavior returns the fake's own answers to the open questions.
+func NewBehavior() *Behavior {
+	b := &Behavior{
+		Status:     StatusValues{"agent-messaging-fake", "v1", "preview"},
+		ErrorNames: map[string]string{}, OtherNames: map[string]string{},
+		SMSStatus: map[string]string{
+			spec.SMSNone: spec.SMSDisabled, spec.SMSSandbox: spec.Active,
+			spec.SMSManaged: spec.SMSNeedsCompliance, spec.SMSBYOTwilio: spec.SMSNeedsSetup,
+		},
+		Reason: true, Times: TimesRFC3339,
+		UnknownMethod: 405, AgentOfAnotherKey: 404, ClearNothing: 200, BYOKCleared: 400,
+		PathBeforeKey: true, BodyBeforeAgent: true, LimitBeforeBody: true, BodyBeforeOperation: true,
+		PermissionBeforeBody: true, LimitBeforePermission: true, StoreDownFirst: true,
+		LengthUnit: UnitPoints, MetadataCap: spec.MetadataCap, CreationStoresKey: true,
+		RequestsSpend: map[string]bool{"401": false, "404": true, "400": true, "409": true, "status": false},
+		Windows:       WindowsFixed, ExactRetryAfter: true, NamesTheLastToOpen: true,
+	}
+	b.LimitNames.WarmUp, b.LimitNames.KeyMinute = string(spec.WarmUpKeyHour), string(spec.KeyMinute)
+	for _, l := range spec.Limits {
+		if l.Key != spec.WarmUpKeyHour && l.Key != spec.KeyMinute {
+			b.OtherNames[string(l.Key)] = string(l.Key)
+		}
+	}
+	for _, kind := range kinds {
+		if kind.code != spec.RateLimited { // the one identifier that interface 7 shows
+			b.ErrorNames[kind.code] = kind.code
+		}
+	}
+	return b
+}
+
+// ErrorName is the error of a body. Scripts may ask for any.
+func (b *Behavior) ErrorName(code string) string { return cmp.Or(b.ErrorNames[code], code) }
+
+// LimitName is the limit_key of a 429.
+func (b *Behavior) LimitName(limit spec.LimitKey) string {
+	switch limit {
+	case spec.WarmUpKeyHour:
+		return b.LimitNames.WarmUp
+	case spec.KeyMinute:
+		return b.LimitNames.KeyMinute
+	}
+	return b.OtherNames[string(limit)]
+}
+
+// Time is a time in an answer. The interface shows only that it is a string.
+func (b *Behavior) Time(t time.Time) string {
+	switch b.Times {
+	case TimesOffset:
+		return t.In(time.FixedZone("", 3600)).Format(time.RFC3339Nano)
+	case TimesSeconds:
+		return strconv.FormatInt(t.Unix(), 10)
+	case TimesMilliseconds:
+		return strconv.FormatInt(t.UnixMilli(), 10)
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
+
+// Length is how long a text is for the bounds of interface 8.4.
+func (b *Behavior) Length(text string) int {
+	switch b.LengthUnit {
+	case UnitBytes:
+		return len(text)
+	case UnitUTF16:
+		return len(utf16.Encode([]rune(text)))
+	}
+	return utf8.RuneCountInString(text)
+}
+
+// Fits reports whether a text keeps the bound of its field.
+func (b *Behavior) Fits(f *spec.Field, text string) bool {
+	return f.Fits(text) && (b.LengthUnit == UnitPoints || f.MaxLen == 0 || b.Length(text) <= f.MaxLen)
+}
+
+// limitComesBefore reports whether a spent limit on requests refuses a call
+// before its flaw does.
+func (b *Behavior) limitComesBefore(flaw *Refusal) bool {
+	switch flaw.Status {
+	case 400:
+		return b.LimitBeforeBody
+	case 403:
+		return b.LimitBeforePermission
+	}
+	return true
+}
+
+// spendsDespite reports whether a call with a flaw spends a request.
+func (b *Behavior) spendsDespite(flaw *Refusal) bool {
+	spends, asked := b.RequestsSpend[strconv.Itoa(flaw.Status)]
+	return spends || !asked
+}

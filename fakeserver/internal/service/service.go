@@ -1,0 +1,350 @@
+// Package service is the Agent Messaging Service as a state machine: a State,
+// the time and a Request give an Answer, and the State after it.
+//
+// It reads like the interface document, whose sections its comments cite: rows
+// is section 4 with the rules of each endpoint, authenticate is section 5, spend
+// is section 8. What the document leaves open is decided in Behavior. It knows
+// no HTTP, no JSON, no lock and no clock: its caller does, and makes one call at
+// a time.
+package service
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// Limits bound what a State allows and keeps.
+type Limits struct {
+	Maxima    [spec.LimitCount]int // of calls, in the order of spec.Limits; 0 means the plan's
+	Exchanges int                  // kept of each conversation, the newest
+}
+
+// State is the memory of the service. It shares nothing with another State but
+// what never changes.
+type State struct {
+	by       *Behavior // never changes
+	limits   Limits
+	vault    *vault // nil until a provider key is stored
+	keys     []*Key // in the order of issue
+	byDigest map[Digest]*Key
+	agents   map[string]*Agent
+	ordered  []*Agent               // in the order of creation
+	numbers  int                    // the number of the last agent
+	ips      map[netip.Addr]*Counts // of client addresses
+	BYOKDown bool                   // the store of provider keys is not available
+}
+
+// New returns the state of a service without keys.
+func New(by *Behavior, limits Limits) *State {
+	return &State{
+		by: by, limits: limits,
+		byDigest: map[Digest]*Key{}, agents: map[string]*Agent{}, ips: map[netip.Addr]*Counts{},
+	}
+}
+
+// Clone copies the state, as it is now.
+func (s *State) Clone() *State {
+	c := New(s.by, s.limits)
+	c.vault, c.numbers, c.BYOKDown = s.vault, s.numbers, s.BYOKDown
+	copies := map[*Key]*Key{}
+	for _, k := range s.keys {
+		copied := *k
+		copied.Counts = k.Counts.clone()
+		copies[k] = &copied
+		c.keys = append(c.keys, &copied)
+	}
+	for digest, k := range s.byDigest {
+		c.byDigest[digest] = copies[k]
+	}
+	for _, a := range s.ordered {
+		copied := *a
+		copied.Exchanges = slices.Clip(a.Exchanges) // an append to one does not reach the other
+		c.agents[a.ID] = &copied
+		c.ordered = append(c.ordered, &copied)
+	}
+	for ip, counts := range s.ips {
+		c.ips[ip] = counts.clone()
+	}
+	return c
+}
+
+// Request is a call as the service sees it.
+type Request struct {
+	Endpoint  *spec.Endpoint // nil where no endpoint has the path and method: Unrouted says why
+	Unrouted  *Refusal       // 404 or 405
+	Malformed *Refusal       // 400: what is wrong with the body
+	Token     Digest
+	HasToken  bool
+	IP        netip.Addr
+	AgentID   string
+	Fields    Fields
+	TraceID   string
+}
+
+// Fields are the values of a body, by field. A free object is compact JSON.
+type Fields map[*spec.Field]string
+
+// Answer is what the service decided: one of the three is set.
+type Answer struct {
+	Refusal *Refusal
+	Reply   any   // OK, Warmed, Config, Created, Read, Channel, Message or StatusValues
+	Turn    *Turn // of a message, whose reply Finish brings
+	// TwoClocks is set where a key was used under two clocks, more than a day apart:
+	// its limits then start afresh.
+	TwoClocks bool
+}
+
+// The replies.
+type (
+	OK      struct{}
+	Warmed  struct{ Mode string }
+	Config  struct{ BYOK *BYOK } // nil when none is set
+	Created struct {
+		ID, Status string
+		SMS        *SMS
+	}
+	Read    struct{ Agent Agent }
+	Channel struct{ Status string }
+	Message struct {
+		Text     string
+		Warnings []string
+	}
+)
+
+// row is an endpoint with its rules. The body that it takes, the statuses that it
+// lists and what it spends are in its row of package spec.
+type row struct {
+	endpoint *spec.Endpoint
+	checks   []check // in this order, after 404, 405, 401 and 402
+	act      func(*call) Answer
+}
+
+var rows = []row{
+	{spec.Status, nil, (*call).status},
+	{spec.WarmUp, []check{wellFormed, dashboard, storeUp, byokStored}, (*call).warmUp},
+	{spec.GetBYOK, []check{dashboard}, (*call).getBYOK},
+	{spec.SetBYOK, []check{dashboard, wellFormed, storeUp}, (*call).setBYOK},
+	{spec.ClearBYOK, []check{dashboard, somethingStored}, (*call).clearBYOK},
+	{spec.CreateAgent, []check{wellFormed, creationFits, storeUp, byokStored}, (*call).createAgent},
+	{spec.GetAgent, []check{agentFound}, (*call).getAgent},
+	{spec.SendMessage, []check{wellFormed, agentFound, byokStored}, (*call).sendMessage},
+	{spec.EnableSMS, []check{wellFormed, agentFound}, (*call).enableSMS},
+}
+
+// call is a request at a moment, with what was found out about it.
+type call struct {
+	state *State
+	req   *Request
+	now   time.Time
+	key   *Key   // after authenticate
+	agent *Agent // after agentFound
+}
+
+// Do decides and carries out a call: it looks at the key and the plan, makes the
+// checks of the endpoint, spends the limits, and acts.
+func (s *State) Do(now time.Time, req *Request) Answer {
+	c := &call{state: s, req: req, now: now}
+	if refusal := c.authenticate(); refusal != nil {
+		if refusal.Status == 401 && s.by.spendsDespite(refusal) {
+			s.takeRequest(req.IP, now)
+		}
+		return Answer{Refusal: refusal}
+	}
+	i := slices.IndexFunc(rows, func(r row) bool { return r.endpoint == req.Endpoint })
+	var flaw *Refusal
+	for _, check := range rows[i].checks {
+		if flaw = check(c); flaw != nil {
+			break
+		}
+	}
+	refusal, twoClocks := c.spend(flaw)
+	if refusal != nil {
+		return Answer{Refusal: refusal, TwoClocks: twoClocks}
+	}
+	answer := rows[i].act(c)
+	answer.TwoClocks = twoClocks
+	return answer
+}
+
+// check is a rule of an endpoint. It returns nil where the call keeps it, or it
+// does not apply.
+type check func(*call) *Refusal
+
+// status is interface 4.1.
+func (c *call) status() Answer { return Answer{Reply: c.state.by.Status} }
+
+// wellFormed is the 400 for a body that breaks section 2 or 8.4.
+func wellFormed(c *call) *Refusal {
+	if c.req.Malformed != nil && c.req.AgentID != "" && !c.state.by.BodyBeforeAgent {
+		if unknown := agentFound(c); unknown != nil {
+			return unknown
+		}
+	}
+	return c.req.Malformed
+}
+
+// dashboard is the 403 of section 5.3.
+func dashboard(c *call) *Refusal {
+	switch {
+	case c.key.Dashboard, c.req.Endpoint == spec.WarmUp && !c.wantsBYOK():
+		return nil
+	case c.req.Malformed != nil && !c.state.by.PermissionBeforeBody:
+		return c.req.Malformed
+	}
+	r := Refuse(NotDashboard)
+	r.Key = c.key.Label
+	return r
+}
+
+// wantsBYOK reports whether the call asks for byok mode.
+func (c *call) wantsBYOK() bool {
+	return c.req.Fields[spec.WarmUpMode] == spec.ModeBYOK || c.req.Fields[spec.LLMMode] == spec.ModeBYOK
+}
+
+// storeUp is the 503 of 4.2 and 4.4. For a creation with llm.api_key, 4.6 lists no
+// 503. A warm-up may be answered by byokStored before.
+func storeUp(c *call) *Refusal {
+	var field *spec.Field
+	_, bringsKey := c.req.Fields[spec.LLMAPIKey]
+	switch e := c.req.Endpoint; {
+	case !c.state.BYOKDown:
+	case e == spec.SetBYOK:
+		field = spec.BYOKAPIKey
+	case e == spec.CreateAgent && bringsKey:
+		field = spec.LLMAPIKey
+	case e == spec.WarmUp && c.wantsBYOK() && (c.state.by.StoreDownFirst || c.key.BYOK != nil):
+		field = spec.WarmUpMode
+	}
+	if field == nil {
+		return nil
+	}
+	return c.about(BYOKUnavailable, field)
+}
+
+// byokStored is the 409 of 4.2, rule 1 of 4.6, and the refusal of a message to a
+// byok agent whose configuration was cleared, which section 4.8 does not show.
+func byokStored(c *call) *Refusal {
+	_, bringsKey := c.req.Fields[spec.LLMAPIKey]
+	switch {
+	case c.agent != nil:
+		owner := c.state.owner(c.agent)
+		if c.agent.LLM.Mode != spec.ModeBYOK || c.agent.OwnKey || owner.BYOK != nil || c.state.by.BYOKCleared == 200 {
+			return nil
+		}
+		r := c.about(BYOKNotConfigured, spec.LLMMode)
+		r.Status, r.Since = c.state.by.BYOKCleared, owner.Cleared
+		return r
+	case !c.wantsBYOK(), bringsKey, c.key.BYOK != nil:
+		return nil
+	case c.req.Endpoint == spec.WarmUp:
+		r := c.about(BYOKNotConfigured, spec.WarmUpMode)
+		r.Since = c.key.Cleared
+		return r
+	}
+	r := c.about(BYOKNotConfigured, spec.LLMMode)
+	r.Since = c.key.Cleared
+	return r
+}
+
+func (s *State) owner(a *Agent) *Key {
+	i := slices.IndexFunc(s.keys, func(k *Key) bool { return k.Label == a.Owner })
+	return s.keys[i]
+}
+
+// somethingStored is a decision: clearing BYOK where none is set.
+func somethingStored(c *call) *Refusal {
+	if c.key.BYOK != nil || c.state.by.ClearNothing == 200 {
+		return nil
+	}
+	r := Refuse(NothingStored)
+	r.Key = c.key.Label
+	return r
+}
+
+// creationFits makes the checks of section 2.3 on several fields: llm.api_key needs
+// llm.provider, and metadata has a cap, whose value the section does not show.
+func creationFits(c *call) *Refusal {
+	_, hasKey := c.req.Fields[spec.LLMAPIKey]
+	_, hasProvider := c.req.Fields[spec.LLMProvider]
+	if hasKey && !hasProvider {
+		return BadField(spec.LLMProvider.Path, "is required when llm.api_key is given")
+	}
+	most := c.state.by.MetadataCap
+	length := c.state.by.Length(c.req.Fields[spec.Metadata])
+	if length <= most {
+		return nil
+	}
+	r := BadField(spec.Metadata.Path, fmt.Sprintf("at most %d characters of compact JSON", most))
+	r.Length, r.Bounds = length, most
+	return r
+}
+
+// agentFound is the 404 for an agent. A key that did not create the agent does
+// not find it, unless Behavior says otherwise.
+func agentFound(c *call) *Refusal {
+	a := c.state.agents[c.req.AgentID]
+	if a != nil && (a.Owner == c.key.Label || c.state.by.AgentOfAnotherKey != 404) {
+		c.agent = a
+		return nil
+	}
+	r := Refuse(NoSuchAgent)
+	if r.Key = c.key.Label; a != nil {
+		r.Owner = a.Owner
+	}
+	return r
+}
+
+// countsOf returns the windows of a client address. Bubbles and the outside may
+// share an address, but not a key: another clock resets an address in silence.
+func (s *State) countsOf(ip netip.Addr, now time.Time) *Counts {
+	if c := s.ips[ip]; c == nil || c.isAhead(now) {
+		s.ips[ip] = new(Counts)
+	}
+	return s.ips[ip]
+}
+
+// Saved is a state as a file holds it.
+type Saved struct {
+	Numbers   int            `json:"agents"` // the number of the last agent
+	BYOKDown  bool           `json:"byok_unavailable"`
+	Keys      []*Key         `json:"keys"`
+	Addresses []SavedAddress `json:"addresses"`
+	Agents    []*Agent       `json:"agent_list"`
+}
+
+// SavedAddress is a client address and what was counted for it.
+type SavedAddress struct {
+	Address netip.Addr `json:"address"`
+	Counts  *Counts    `json:"counts"`
+}
+
+// Save returns the parts of a state that nobody changes any more.
+func (s *State) Save() Saved {
+	saved := Saved{Numbers: s.numbers, BYOKDown: s.BYOKDown, Keys: s.keys, Agents: s.ordered}
+	for _, ip := range slices.SortedFunc(maps.Keys(s.ips), netip.Addr.Compare) {
+		saved.Addresses = append(saved.Addresses, SavedAddress{ip, s.ips[ip]})
+	}
+	return saved
+}
+
+// Load makes the state that was saved. digest gives the n-th key its digest, from 1.
+func (s *State) Load(saved Saved, digest func(n int) Digest) *State {
+	c := New(s.by, s.limits)
+	c.numbers, c.BYOKDown = saved.Numbers, saved.BYOKDown
+	for i, k := range saved.Keys {
+		c.addKey(digest(i+1), k)
+	}
+	for _, a := range saved.Addresses {
+		c.ips[a.Address] = a.Counts
+	}
+	for _, a := range saved.Agents {
+		c.agents[a.ID] = a
+		c.ordered = append(c.ordered, a)
+	}
+	return c
+}

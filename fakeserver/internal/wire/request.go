@@ -1,0 +1,239 @@
+// Package wire is HTTP in and out: it reads requests strictly, chooses their
+// endpoint, words the answers of package service, and words why. It decides
+// nothing, and holds no state.
+package wire
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/mask"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
+)
+
+// Request is a request that was read whole and judged without a look at any
+// state.
+type Request struct {
+	service.Request
+	Secrets   mask.Secrets
+	BodyBytes int
+	body      []byte
+}
+
+// Read reads a request with its whole body, even if that is wrong, so that the
+// answer does not depend on the speed of the client.
+func Read(r *http.Request, by *service.Behavior) *Request {
+	req := new(Request)
+	from, _ := netip.ParseAddrPort(r.RemoteAddr)
+	req.IP = from.Addr().Unmap().WithZone("") // calls without an address share the zero address
+	req.body, req.Malformed = readBody(r)
+	req.BodyBytes = len(req.body)
+	token, hasToken := bearer(r.Header["Authorization"])
+	req.Token, req.HasToken = service.DigestOf(token), hasToken
+	req.Secrets = mask.SecretsOf(token, req.body)
+	req.Endpoint, req.AgentID, req.Unrouted = find(r.Method, sentPath(r.URL))
+	if req.Unrouted != nil && by.UnknownMethod == http.StatusNotFound {
+		req.Unrouted = service.Refuse(service.NoSuchPath)
+	}
+	if req.Endpoint != nil && req.Endpoint.Body != nil && req.Malformed == nil {
+		if req.Fields, req.Malformed = parse(by, req.Endpoint, r.Header, req.body); req.Malformed != nil {
+			req.Malformed.Field = req.Secrets.Clean(req.Malformed.Field)
+			req.Malformed.Bound = req.Secrets.Clean(req.Malformed.Bound)
+		}
+	}
+	return req
+}
+
+// readBody reads a body, or one byte more than is allowed. Where the length is
+// given, as it almost always is, it allocates exactly that.
+func readBody(r *http.Request) (raw []byte, flaw *service.Refusal) {
+	if r.Body == nil || r.Body == http.NoBody {
+		return nil, nil
+	}
+	var err error
+	if n := r.ContentLength; n > 0 && n <= spec.MaxBody {
+		raw = make([]byte, n)
+		n, readErr := io.ReadFull(r.Body, raw)
+		raw, err = raw[:n], readErr
+	} else {
+		raw, err = io.ReadAll(io.LimitReader(r.Body, spec.MaxBody+1))
+	}
+	switch {
+	case err != nil:
+		flaw = service.BadField("body", "it did not arrive whole")
+	case len(raw) > spec.MaxBody:
+		flaw = service.BadField("body", fmt.Sprintf("at most %d bytes", spec.MaxBody))
+	}
+	return raw, flaw
+}
+
+// bearer returns the token of the one Authorization header: interface 5. The
+// scheme's case does not matter, and a token has no spaces (RFC 9110, 11.4).
+func bearer(headers []string) (token string, ok bool) {
+	if len(headers) != 1 {
+		return "", false
+	}
+	scheme, rest, _ := strings.Cut(headers[0], " ")
+	token = strings.TrimLeft(rest, " ")
+	if !strings.EqualFold(scheme, "Bearer") || token == "" || strings.ContainsAny(token, " \t") {
+		return "", false
+	}
+	return token, true
+}
+
+// MaxRecorded bounds the foreign parts of a record that have no other bound, in
+// bytes: method, host, path, query and agent.
+const MaxRecorded = 256
+
+// Shown is a request as it may be kept and shown.
+type Shown struct {
+	Method, URL, Path, AgentID string
+	Header                     http.Header
+	Body                       string
+}
+
+// Show masks what a record keeps of a request. own is the host that is reached as
+// https without TLS.
+func (req *Request) Show(r *http.Request, own string, texts bool) Shown {
+	keep := func(part string) string { // and let go of the rest, which may be a megabyte
+		return strings.Clone(mask.Clip(part, MaxRecorded))
+	}
+	shown := Shown{
+		Method: keep(req.Secrets.Clean(r.Method)), Path: keep(req.Secrets.CleanPath(sentPath(r.URL))),
+		AgentID: keep(req.Secrets.Clean(req.AgentID)), Header: req.Secrets.CleanHeader(r.Header), Body: req.showBody(texts),
+	}
+	shown.URL = "http://"
+	if r.TLS != nil || r.Host == own {
+		shown.URL = "https://"
+	}
+	shown.URL += keep(req.Secrets.Clean(r.Host)) + shown.Path
+	if r.URL.RawQuery != "" {
+		shown.URL += "?" + keep(req.Secrets.CleanQuery(r.URL.Query()))
+	}
+	return shown
+}
+
+// showBody masks the body, and more of one that the endpoint does not accept: of
+// that it is not known which strings are keys or words.
+func (req *Request) showBody(texts bool) string {
+	body, raw := mask.Body{Texts: texts, Secrets: req.Secrets}, req.body
+	switch accepted := req.Malformed == nil && req.Unrouted == nil; {
+	case accepted && req.Endpoint.Body == nil:
+		return ""
+	case !accepted:
+		body.Foreign, body.Known = true, req.shows
+		raw = raw[:min(len(raw), spec.KeptBody)]
+	}
+	return mask.Clip(body.Of(raw), spec.KeptBody)
+}
+
+// shows reports whether the endpoint has a field of that name with a value that a
+// record may hold.
+func (req *Request) shows(member string) bool {
+	return req.Endpoint != nil && slices.ContainsFunc(req.Endpoint.Body, func(f *spec.Field) bool { return shows(f, member) })
+}
+
+func shows(f *spec.Field, member string) bool {
+	if f.Kind == spec.Object {
+		return slices.ContainsFunc(f.Fields, func(inner *spec.Field) bool { return shows(inner, member) })
+	}
+	return f.Name() == member && f != spec.SystemPrompt && f != spec.MessageText
+}
+
+// find returns the endpoint of a request and the value of {agent_id}. path is
+// the path as it was sent, so that an identifier with %2F stays one segment.
+// Paths are neither cleaned nor redirected: no endpoint has //, . or .. in it.
+func find(method, path string) (e *spec.Endpoint, agentID string, unrouted *service.Refusal) {
+	var allowed []string
+	for _, e := range spec.Endpoints {
+		id, ok := match(e.Path, path)
+		switch {
+		case ok && e.Method == method:
+			return e, id, nil
+		case ok:
+			allowed = append(allowed, e.Method)
+		}
+	}
+	if allowed == nil {
+		return nil, "", service.Refuse(service.NoSuchPath)
+	}
+	r := service.Refuse(service.MethodNotAllowed)
+	r.Allow = strings.Join(allowed, ", ")
+	return nil, "", r
+}
+
+// match compares a path with a template, which has {agent_id} for one segment or
+// not at all.
+func match(template, path string) (id string, ok bool) {
+	before, behind, hasID := strings.Cut(template, "{agent_id}")
+	if !hasID || !strings.HasPrefix(path, before) {
+		return "", path == template
+	}
+	id, ok = strings.CutSuffix(path[len(before):], behind)
+	if !ok || id == "" || id == "." || id == ".." || strings.Contains(id, "/") {
+		return "", false
+	}
+	id, err := url.PathUnescape(id)
+	return id, err == nil
+}
+
+// sentPath is the path as the client sent it. EscapedPath alone escapes a path
+// anew when the client left a character unescaped that needs an escape:
+// /v1/agent%73/{a} would become /v1/agents/%7Ba%7D.
+func sentPath(u *url.URL) string {
+	if path, err := url.PathUnescape(u.RawPath); err == nil && path == u.Path && path != "" {
+		return u.RawPath
+	}
+	return u.EscapedPath()
+}
+
+// Name names a call in the log of a test. It is not the path, which may hold a
+// key by mistake.
+func Name(r *http.Request) string {
+	if e, _, _ := find(r.Method, sentPath(r.URL)); e != nil {
+		return e.Call
+	}
+	return "a call to no endpoint"
+}
+
+// Nearest is the endpoint that a call to no endpoint most likely meant: by how
+// long the paths agree, how little their lengths differ, and the method.
+func Nearest(method, path string) *spec.Endpoint {
+	nearness := func(e *spec.Endpoint) []int {
+		template, agree, sameMethod := e.Path, 0, 0
+		if parts := strings.Split(path, "/"); len(parts) > 3 {
+			template = strings.Replace(template, "{agent_id}", parts[3], 1)
+		}
+		for agree < min(len(template), len(path)) && template[agree] == path[agree] {
+			agree++
+		}
+		if method == e.Method {
+			sameMethod = 1
+		}
+		return []int{agree, -max(len(template)-len(path), len(path)-len(template)), sameMethod}
+	}
+	return slices.MaxFunc(spec.Endpoints, func(a, b *spec.Endpoint) int { return slices.Compare(nearness(a), nearness(b)) })
+}
+
+// checkHeader accepts JSON in UTF-8 without compression. A request may leave both
+// headers out.
+func checkHeader(by *service.Behavior, h http.Header) *service.Refusal {
+	for _, coding := range h["Content-Encoding"] {
+		if !strings.EqualFold(coding, "identity") {
+			return service.BadField("Content-Encoding", "only identity is accepted")
+		}
+	}
+	for _, value := range h["Content-Type"] {
+		if !by.ContentType && value != "application/json" && !strictjson.IsType(value) {
+			return service.BadField("Content-Type", "must be application/json, in UTF-8")
+		}
+	}
+	return nil
+}

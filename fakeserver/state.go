@@ -1,0 +1,185 @@
+package fakeserver
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
+)
+
+// Snapshot is the state of the service at one moment: keys and plans, agents
+// and conversations, BYOK configurations, limits, SetBYOKAvailable, and the
+// next numbers of agents and keys. It never changes. Provider keys are
+// encrypted in it as in the fake.
+type Snapshot struct {
+	server *Server
+	state  *service.State
+}
+
+// Format prints only a name, with every verb: a snapshot holds texts that must
+// not get into a log.
+func (Snapshot) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("fakeserver.Snapshot")) }
+
+// Snapshot copies the state of the service, for Restore. Scripts, injected
+// faults, recorded calls and the clock belong to the test and are not copied.
+// Neither is the count of trace identifiers, since each names one recorded
+// call.
+func (s *Server) Snapshot() *Snapshot {
+	defer s.lock().Unlock()
+	return &Snapshot{s, s.gen.service.Clone()}
+}
+
+// Restore brings the service back to the state of a snapshot, any number of
+// times. The clock goes on, so a limit that was open then may have closed. A
+// call that is under way ends on the state that it began on, which is then
+// gone. A snapshot of another fake panics: its provider keys are encrypted
+// under another key.
+func (s *Server) Restore(snapshot *Snapshot) {
+	if snapshot == nil || snapshot.server != s {
+		misuse("Restore", "the snapshot is not one that this fake made")
+	}
+	defer s.lock().Unlock()
+	s.gen.service = snapshot.state.Clone()
+}
+
+// The start of a state file. A change that an older fake would misread needs
+// another version.
+const (
+	stateFormat  = "agentmessaging-fake-state"
+	stateVersion = 1
+)
+
+// stateFile is the state in a file.
+type stateFile struct {
+	stateHead
+	service.Saved
+	Sum string `json:"sha256"` // of all before, as encode writes it
+}
+
+type stateHead struct {
+	Format   string `json:"format"`
+	Version  int    `json:"version"`
+	Advanced int64  `json:"advanced_ns"`
+	Traces   int    `json:"traces"` // identifiers given so far
+}
+
+// WriteState writes the state of the service to w as one JSON document, piece by
+// piece, with the clock's advance and the count of trace identifiers, so that
+// another fake can go on from it with ReadState. Scripts, injected faults and
+// recorded calls are left out.
+//
+// The file holds texts of messages and prompts, and no key. An API key is there
+// by its label, from which a fake makes its text. Of a provider key there is
+// the metadata of interface 2.4. A checksum at the end shows ReadState whether
+// the file is whole. WriteState returns the error of w.
+func (s *Server) WriteState(w io.Writer) error {
+	f := s.stateFile()
+	sum := sha256.New()
+	err := f.encode(io.MultiWriter(w, sum))
+	if err == nil {
+		_, err = fmt.Fprintf(w, ",\"sha256\":%q}\n", hex.EncodeToString(sum.Sum(nil)))
+	}
+	if err != nil {
+		return fmt.Errorf("fakeserver: WriteState: %w", err)
+	}
+	return nil
+}
+
+func (s *Server) stateFile() *stateFile {
+	defer s.lock().Unlock()
+	return &stateFile{
+		stateHead: stateHead{stateFormat, stateVersion, s.offset.Load(), s.gen.traces},
+		Saved:     s.gen.service.Clone().Save(),
+	}
+}
+
+// encode writes all but the sum: each key, address and agent on a line.
+func (f *stateFile) encode(w io.Writer) error {
+	head := struct {
+		stateHead
+		Numbers  int  `json:"agents"`
+		BYOKDown bool `json:"byok_unavailable"`
+	}{f.stateHead, f.Numbers, f.BYOKDown}
+	start, err := json.Marshal(head)
+	if err != nil {
+		return err
+	}
+	if _, err = w.Write(start[:len(start)-1]); err != nil {
+		return err
+	}
+	return errors.Join(
+		encodeList(w, "keys", f.Keys), encodeList(w, "addresses", f.Addresses), encodeList(w, "agent_list", f.Agents))
+}
+
+func encodeList[T any](w io.Writer, name string, items []T) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	separator := fmt.Sprintf(",%q:[\n", name)
+	if len(items) == 0 {
+		_, err := io.WriteString(w, separator+"]")
+		return err
+	}
+	for _, item := range items {
+		if _, err := io.WriteString(w, separator); err != nil {
+			return err
+		}
+		if err := encoder.Encode(item); err != nil {
+			return err
+		}
+		separator = ","
+	}
+	_, err := io.WriteString(w, "]")
+	return err
+}
+
+// ReadState brings the service to a state that WriteState wrote, as Restore
+// does: scripts, injected faults and recorded calls stay, and a call that is
+// under way ends on the state that it began on. The clock moves at least as far
+// as it had been advanced; it never goes back. API keys get the texts that this
+// fake makes for their labels, so another WithKey means other texts. Where this
+// fake's limits count in another kind of windows, they start empty.
+//
+// ReadState refuses anything but such a file, whole and as it was written. The
+// state is then unchanged.
+func (s *Server) ReadState(r io.Reader) error {
+	f, err := decodeState(r)
+	if err != nil {
+		return fmt.Errorf("fakeserver: ReadState: %w", err)
+	}
+	defer s.lock().Unlock()
+	s.gen.service = s.gen.service.Load(f.Saved, func(n int) service.Digest { return service.DigestOf(s.config.keyText(n)) })
+	s.gen.traces = max(s.gen.traces, f.Traces)
+	s.moveTo(f.Advanced)
+	return nil
+}
+
+func decodeState(r io.Reader) (*stateFile, error) {
+	raw, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	f := new(stateFile)
+	err = json.Unmarshal(raw, f)
+	switch {
+	case !json.Valid(raw):
+		return nil, fmt.Errorf("not one JSON document, so no state of a fake, or not all of one (%d bytes)", len(raw))
+	case f.Format != stateFormat:
+		return nil, errors.New("not the state of a fake: its format is not " + stateFormat)
+	case f.Version != stateVersion:
+		return nil, fmt.Errorf("the state has version %d; this fake reads version %d", f.Version, stateVersion)
+	case err != nil:
+		return nil, fmt.Errorf("the state is damaged: %w", err)
+	}
+	sum := sha256.New()
+	if err := f.encode(sum); err != nil {
+		return nil, err
+	}
+	if f.Sum != hex.EncodeToString(sum.Sum(nil)) {
+		return nil, errors.New("the state is damaged, or was edited: it is not what its sha256 was computed from")
+	}
+	return f, nil
+}

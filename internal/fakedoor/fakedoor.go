@@ -1,0 +1,39 @@
+// Package fakedoor lets the programs of this module ask a fake what tests have no
+// need to ask. Package fakeserver cannot be imported here, since it imports this
+// package.
+package fakedoor
+
+import "time"
+
+// Admin is what a program around a fake asks of it. Call is fakeserver.Call.
+type Admin[Call any] interface {
+	TotalCalls() int   // since New or Reset, including those that Calls no longer returns
+	DroppedCalls() int // that Calls no longer returns
+	LastSeq() int      // of the newest call; 0 before the first
+	// CallsAfter returns the first n calls that Calls would return and whose Seq is
+	// greater than seq. It costs as much as it returns, however many calls there are.
+	CallsAfter(seq, n int) []Call
+	AgentCount() int
+	ExchangeCount(agentID string) int // 0 for an unknown agent
+	BYOKAvailable() bool
+	Keys() []Key // revoked ones included, in the order of issue: the default key first
+	// KeyLabeled returns the text of the API key with a label, and whether there is one.
+	KeyLabeled(label string) (key string, ok bool)
+	Advanced() time.Duration // how far Advance and Sleep have moved the clock
+}
+
+// Key describes an API key without its text.
+type Key struct {
+	Label     string    `json:"label"` // key_000001, as in Call.Key
+	Plan      string    `json:"plan"`
+	Dashboard bool      `json:"dashboard"` // issued through the dashboard (interface 5)
+	Revoked   bool      `json:"revoked"`
+	IssuedAt  time.Time `json:"issued_at"`   // by the fake's clock
+	Address   string    `json:"called_from"` // of its last call; "" before the first call with an active plan
+}
+
+// Open is set by package fakeserver. It returns an Admin of a *fakeserver.Server.
+var Open func(fake any) any
+
+// Of returns the Admin of a *fakeserver.Server.
+func Of[Call any](fake any) Admin[Call] { return Open(fake).(Admin[Call]) }

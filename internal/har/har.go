@@ -1,0 +1,94 @@
+// Package har writes the calls of a fake as an HTTP archive.
+package har
+
+import (
+	"cmp"
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+)
+
+// Write writes calls as an HTTP archive (HAR 1.2), which the developer tools of
+// browsers open, one call at a time. Each response is the one that was sent. Where
+// the service had decided something else, the member _decided holds that.
+func Write(w io.Writer, calls []fakeserver.Call) error {
+	if _, err := io.WriteString(w, `{"log":{"version":"1.2","creator":{"name":"agentmessaging fakeserver","version":"1"},"entries":[`); err != nil {
+		return err
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	for i, c := range calls {
+		if i > 0 {
+			if _, err := io.WriteString(w, ","); err != nil {
+				return err
+			}
+		}
+		if err := encoder.Encode(harEntry(c)); err != nil {
+			return err
+		}
+	}
+	_, err := io.WriteString(w, "]}}\n")
+	return err
+}
+
+type object map[string]any
+
+func harEntry(c fakeserver.Call) object {
+	none := []any{}
+	request := object{
+		"method": c.Method, "url": c.URL, "httpVersion": "HTTP/1.1",
+		"cookies": none, "headers": harHeader(c.Header), "queryString": harQuery(c.URL),
+		"headersSize": -1, "bodySize": c.BodyBytes,
+	}
+	if c.Body != "" {
+		request["postData"] = object{"mimeType": mimeOf(c.Header), "params": none, "text": c.Body}
+	}
+	return object{
+		"startedDateTime": c.Time.Format(time.RFC3339Nano), "time": millis(c.Took), "comment": c.String(),
+		"request": request, "response": harResponse(c),
+		"cache": object{}, "timings": object{"send": 0, "wait": millis(c.Took), "receive": 0},
+	}
+}
+
+func harResponse(c fakeserver.Call) object {
+	response := object{
+		"status": c.Sent.Status, "statusText": http.StatusText(c.Sent.Status), "httpVersion": "HTTP/1.1",
+		"cookies": []any{}, "headers": harHeader(c.Sent.Header), "redirectURL": "", "headersSize": -1, "bodySize": c.Sent.Bytes,
+		"content": object{"size": len(c.Sent.Body), "mimeType": mimeOf(c.Sent.Header), "text": c.Sent.Body},
+	}
+	if c.Sent.Broke != "" {
+		response["comment"] = c.Sent.Broke
+	}
+	if c.Status != c.Sent.Status || c.ReplyBody != c.Sent.Body {
+		response["_decided"] = object{"status": c.Status, "text": c.ReplyBody}
+	}
+	return response
+}
+
+func mimeOf(h http.Header) string { return cmp.Or(h.Get("Content-Type"), "application/octet-stream") }
+
+func harQuery(address string) []object {
+	u, err := url.Parse(address)
+	if err != nil {
+		return []object{}
+	}
+	return harHeader(http.Header(u.Query()))
+}
+
+func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func harHeader(h http.Header) []object {
+	pairs := []object{}
+	for _, name := range slices.Sorted(maps.Keys(h)) {
+		for _, v := range h[name] {
+			pairs = append(pairs, object{"name": name, "value": v})
+		}
+	}
+	return pairs
+}
