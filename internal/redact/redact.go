@@ -25,7 +25,9 @@ func New(apiKey string) Redactor { return Redactor{apiKey: apiKey, keys: keySpel
 // person that a call has sent. Either may be empty.
 func (r Redactor) With(providerKey, words string) Redactor {
 	r.providerKey, r.words = providerKey, words
-	r.keys = append(slices.Clip(r.keys), keySpellings(providerKey)...)
+	if providerKey != "" {
+		r.keys = longestFirst(r.keys, keySpellings(providerKey))
+	}
 	return r
 }
 
@@ -33,7 +35,15 @@ func (r Redactor) With(providerKey, words string) Redactor {
 func (r Redactor) Text(text string) string { return hide(text, r.secrets()) }
 
 func (r Redactor) secrets() []spelling {
-	return append(slices.Clip(r.keys), spellings(r.words, len(r.words), minWordsBase64)...)
+	return longestFirst(r.keys, spellings(r.words, len(r.words), minWordsBase64))
+}
+
+// longestFirst, since a secret may hold another one, whose replacement would leave
+// the rest of it to be seen.
+func longestFirst(some, others []spelling) []spelling {
+	all := slices.Concat(some, others)
+	slices.SortStableFunc(all, func(a, b spelling) int { return len(b.text) - len(a.text) })
+	return all
 }
 
 // Identifier hides keys in a name that programs switch on, such as a limit_key. A

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,6 +66,9 @@ func TestKeysShowInNoEncoding(t *testing.T) {
 				}
 			}
 		}
+	}
+	for _, redactor := range []Redactor{New("secret").With("before-secret-after", ""), New("before-secret-after").With("", "secret"), New("secret").With("", "before-secret-after")} {
+		assert.Equal(t, "x [redacted] y [redacted] z", redactor.Text("x before-secret-after y secret z"), "the longest is replaced first")
 	}
 	redactor := New("amk_fake_000001")
 	for _, harmless := range []string{"", "trace_000001", "amk_fak", "000001", "application/json", "100%", `\`, "&;", "%zz&#xq;", "QWxhZGRpbjpvcGVuIHNlc2FtZQ=="} {
@@ -146,4 +151,24 @@ func TestExcerptIsOfNoRequest(t *testing.T) {
 	}
 	assert.Equal(t, "Blocked", HTMLTitle([]byte("<html><title>Blocked</title>")))
 	assert.Empty(t, HTMLTitle([]byte("<html><title>Blocked and the rest of the page")))
+}
+
+// FuzzText: whatever stands around it, a key shows in no encoding, whole or cut.
+func FuzzText(f *testing.F) {
+	names := slices.Sorted(maps.Keys(encodings))
+	for i := range names {
+		f.Add(i, 15, "before ", " after")
+		f.Add(i, 10, `\`, `\n`)
+		f.Add(i, 9, "%6", "%")
+		f.Add(i, 8, "&#1", ";")
+	}
+	f.Fuzz(func(t *testing.T, encoding, length int, before, after string) {
+		const key = "key/canary+4711"
+		encode := encodings[names[uint(encoding)%uint(len(names))]]
+		echo := encode(key[:8+uint(length)%8])
+		shown := New(key).Text(before + echo + after)
+		if !strings.Contains(before+after, echo) && strings.Contains(shown, echo) {
+			t.Fatalf("%q shows %q", shown, echo)
+		}
+	})
 }

@@ -116,30 +116,26 @@ const base64Letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234
 // escape matches the escapes of URLs, of JSON and of HTML, and \x of Go, folded.
 var escape = regexp.MustCompile(`%[0-9a-f]{2}|\\x[0-9a-f]{2}|\\ud[89ab]..\\ud[c-f]..|\\u[0-9a-f]{4}|\\["\\/nrt]|&(?:amp|lt|gt|quot|apos);|&#[0-9]{1,7};|&#x[0-9a-f]{1,6};`)
 
-// named are the escapes without a number. Package html, which knows all names,
-// would add 80 KiB to every program. Keys and JSON need no others.
-var named = map[string]string{
-	`\"`: `"`, `\\`: `\`, `\/`: `/`, `\n`: " ", `\r`: " ", `\t`: " ", "&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": `"`, "&apos;": "'",
-}
+// named are the names that keys and JSON need in HTML. Package html, which knows
+// all, would add 80 KiB to every program.
+var named = map[string]string{"&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": `"`, "&apos;": "'"}
 
 func unescape(escape string) string {
 	if text, ok := named[escape]; ok {
 		return text
 	}
-	digits, base := strings.Trim(escape, `%\ux&#;`), 16
+	if escape[0] == '\\' && escape[1] != 'x' {
+		var text string
+		_ = json.Unmarshal([]byte(`"`+escape+`"`), &text) // escape matches valid ones only
+		return text
+	}
+	base := 16
 	if escape[0] == '&' && escape[2] != 'x' {
 		base = 10
 	}
-	code, err := strconv.ParseUint(digits, base, 31)
-	switch {
-	case len(escape) == 12: // a surrogate pair
-		var text string
-		_ = json.Unmarshal([]byte(`"`+escape+`"`), &text)
-		return text
-	case err != nil:
-		return escape
-	case len(escape) <= 4 && escape[0] != '&':
-		return string([]byte{byte(code)})
+	code, _ := strconv.ParseUint(strings.Trim(escape, `%\x&#;`), base, 31) // escape matches valid ones only
+	if escape[0] == '&' {
+		return string(rune(code))
 	}
-	return string(rune(code))
+	return string([]byte{byte(code)})
 }
