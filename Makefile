@@ -26,7 +26,7 @@ openapi:
 
 # Measures anew what docs/rate-limits.md shows, and draws it.
 simulation:
-	cd internal/simulation && go test -run TestTargets -update-docs .
+	cd tools/simulation && go test -run TestTargets -update-docs .
 
 # Measures anew the table of docs/performance.md, in ten rounds: a quarter of an
 # hour on a machine that does nothing else.

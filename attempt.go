@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/exchange"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/redact"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/retryafter"
@@ -170,14 +169,10 @@ func isCertificateError(err error) bool {
 	return errors.As(err, &alert) && alert.Op == "remote error" && strings.Contains(alert.Err.Error(), "certificate")
 }
 
-// askedWait is the wait that the answer asks for, and after a 429 that asks
-// for none, a second.
+// askedWait is the wait that the answer asks for.
 func (a *attempt) askedWait() time.Duration {
-	switch {
-	case a.failure == nil:
+	if a.failure == nil {
 		return 0
-	case a.Status == http.StatusTooManyRequests && a.failure.RetryAfter == 0:
-		return cooldown.LeastShut
 	}
 	return a.failure.RetryAfter
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"math"
 	"net/http"
@@ -13,8 +14,8 @@ import (
 
 	"github.com/hashicorp/go-retryablehttp"
 
-	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/exchange"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/redact"
 )
 
@@ -57,7 +58,9 @@ type call struct {
 
 	attempts int // begun
 	renewals int // of them, those that were repeated at once on a new connection
+	refusals int // of them, those that a limit of the service refused
 	last     attempt
+	refused  *attempt // the one before, if the service refused it with 429
 	waited   time.Duration
 	budget   time.Duration // left for attempts and pauses, of the client's timeout; or unbounded
 	action   action        // that follows the last attempt; empty before the first
@@ -95,7 +98,8 @@ func (c *Client) newCall(ctx context.Context, r request, d decoder) (*call, erro
 	if _, has := ctx.Deadline(); has {
 		call.budget = unbounded
 	}
-	call.permits = permits{client: c, endpoint: r.endpoint, setsBYOK: r.setsBYOK}
+	call.permits.client = c
+	call.permits.waiter = quota.Waiter{Endpoint: r.endpoint, SetsBYOK: r.setsBYOK, MaxWait: c.retry.MaxWait, Patience: c.timeout}
 	if c.handlers != nil {
 		call.reports = &reporter{handlers: c.handlers, calls: c.calls, request: &call.request, redactor: call.redactor}
 	}
@@ -148,6 +152,10 @@ func noBackoff(_, _ time.Duration, _ int, _ *http.Response) time.Duration { retu
 // caller's.
 func (c *call) RoundTrip(r *http.Request) (*http.Response, error) {
 	c.attempts++
+	if c.refused = nil; c.last.class == classLimited {
+		before := c.last
+		c.refused = &before
+	}
 	c.last = attempt{number: c.attempts}
 	a := &c.last
 	ctx := c.reports.attemptStart(c.ctx, a)
@@ -159,7 +167,9 @@ func (c *call) RoundTrip(r *http.Request) (*http.Response, error) {
 	} else {
 		c.send(c.reports.requestStart(ctx, a), r)
 	}
-	a.class = a.classify(c.endpoint, c.ended())
+	if a.class = a.classify(c.endpoint, c.ended()); a.class == classLimited {
+		c.refusals++
+	}
 	if a.Status == 0 {
 		return nil, a.Err
 	}
@@ -168,7 +178,11 @@ func (c *call) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // acquirePermit waits until the cool-down and the limiter let the attempt pass.
 func (c *call) acquirePermit(ctx context.Context) error {
-	limitKey, waited, err := c.permits.acquire(ctx, c.attempts, c.attempts-c.renewals)
+	c.permits.waiter.OnWait = nil
+	if c.reports.wanted(ctx, slog.LevelDebug) {
+		c.permits.waiter.OnWait = func(w quota.Wait) { c.reports.limiterWaitStart(ctx, &c.last, w) }
+	}
+	limitKey, waited, err := c.permits.acquire(ctx, c.attempts)
 	if waited >= leastWait {
 		c.waited += waited
 		c.reports.limiterWait(ctx, &c.last, limitKey, waited)
@@ -238,6 +252,11 @@ func (c *call) endAttempt(ctx context.Context) {
 // nextAttempt is the library's CheckRetry: it decides what follows the last attempt.
 // It returns no error, which would replace the attempt's.
 func (c *call) nextAttempt(context.Context, *http.Response, error) (bool, error) {
+	if c.last.local && c.refused != nil && c.ended() != nil {
+		c.last = *c.refused // the call ended in line, after this answer
+		c.attempts--
+		return false, nil
+	}
 	c.action = actionFor(c.last.class, c.endpoint.Method)
 	if c.action == actionRetry && !c.planRetry() {
 		c.action = actionError
@@ -245,7 +264,11 @@ func (c *call) nextAttempt(context.Context, *http.Response, error) (bool, error)
 	if c.action != actionRetry {
 		return false, nil
 	}
-	c.reports.retry(c.ctx, &c.last, c.pause)
+	wait := c.pause
+	if c.last.class == classLimited {
+		wait = c.permits.closed
+	}
+	c.reports.retry(c.ctx, &c.last, wait)
 	return true, nil
 }
 
@@ -257,18 +280,31 @@ func (c *call) planRetry() bool {
 		c.renewals++
 		return true
 	}
-	tried, retry := c.attempts-c.renewals, c.client.retry
-	if tried >= retry.MaxAttempts {
+	retry := c.client.retry
+	if c.last.class == classLimited {
+		return retry.MaxAttempts > 1 && c.permits.canWait(c.ctx)
+	}
+	if c.failures() >= retry.MaxAttempts {
 		return false
 	}
-	longest := min(cooldown.Longest(c.ctx, retry.MaxWait), c.budget-1)
-	asked := c.last.askedWait()
-	wait, ok := retry.wait(tried, asked, longest, c.permits.random())
+	wait, ok := retry.wait(c.failures(), c.last.askedWait(), min(c.longestWait(), c.budget-1), c.client.random())
 	if ok {
 		c.pause = wait
-		c.permits.plan(asked, wait)
 	}
 	return ok
+}
+
+// failures counts the attempts that the policy counts: a renewed connection and a
+// 429 are no failures.
+func (c *call) failures() int { return c.attempts - c.renewals - c.refusals }
+
+// longestWait is how long one wait may be, by the policy and the deadline.
+func (c *call) longestWait() time.Duration {
+	longest := c.client.retry.MaxWait
+	if deadline, has := c.ctx.Deadline(); has {
+		longest = min(longest, time.Until(deadline)-1) // until the deadline would be too long
+	}
+	return longest
 }
 
 // sleep is the library's PrepareRetry: it waits out the pause. It takes the whole of
@@ -341,10 +377,13 @@ func (c *call) fail(cause error) *Error {
 		// A transport returns the context's cause, or its error, or its own.
 		e.cause = c.redactor().Error(c.nameTimeout(cause), c.ended(), context.Cause(c.ctx))
 	}
-	if e.StatusCode == http.StatusTooManyRequests && (e.Local || c.attempts-c.renewals < c.client.retry.MaxAttempts) {
+	if e.StatusCode == http.StatusTooManyRequests && (e.Local || c.client.retry.MaxAttempts > 1) {
+		if r := c.permits.refusal; r != nil && r.Patience > 0 {
+			e.cause = cmp.Or(e.cause, impatient(r.Patience))
+		}
 		e.cause = cmp.Or(e.cause, c.collision(e.RetryAfter)) // why there was no further attempt
 	}
-	e.Method, e.Path, e.Attempts = c.endpoint.Method, c.endpoint.Path, c.made()
+	e.Method, e.Path, e.Attempts, e.Refusals = c.endpoint.Method, c.endpoint.Path, c.made(), c.refusals
 	c.failure = e
 	return e
 }
@@ -389,12 +428,12 @@ func (c *call) collision(opens time.Duration) error {
 func (c *call) end(err error) {
 	if c.info != nil {
 		*c.info = c.last.info(c.redactor())
-		c.info.Attempts, c.info.Renewals, c.info.Waited = c.made(), c.renewals, c.waited
+		c.info.Attempts, c.info.Renewals, c.info.Refusals, c.info.Waited = c.made(), c.renewals, c.refusals, c.waited
 		if c.failure != nil {
 			c.info.TraceID = c.failure.TraceID
 		}
 	}
-	c.reports.callEnd(c.ctx, &c.last, c.failure, CallEnd{Attempts: c.made(), Waited: c.waited, Err: err})
+	c.reports.callEnd(c.ctx, &c.last, c.failure, CallEnd{Attempts: c.made(), Refusals: c.refusals, Waited: c.waited, Err: err})
 }
 
 // redactor hides the call's secrets.

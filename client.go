@@ -9,8 +9,8 @@ import (
 	"os"
 	"sync/atomic"
 
-	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/exchange"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/redact"
 )
 
@@ -25,8 +25,8 @@ type Client struct {
 	apiKey   func() string                  // a function for the same reason
 	redactor func() redact.Redactor         // of the key, and a function for the same reason
 	sender   *exchange.Sender
-	coolDown *cooldown.CoolDown // nil: none
-	calls    *atomic.Uint64     // how many calls observers and loggers have heard of
+	limits   *quota.Engine  // nil: none
+	calls    *atomic.Uint64 // how many calls observers and loggers have heard of
 }
 
 // NewClient returns a client of the service at baseURL, the address in front
@@ -94,7 +94,7 @@ func (c *Client) With(opts ...Option) (*Client, error) {
 		apiKey:   c.apiKey,
 		redactor: c.redactor,
 		sender:   sender,
-		coolDown: s.coolDown(c.coolDown),
+		limits:   s.limits(c.limits),
 		calls:    c.calls,
 	}, nil
 }

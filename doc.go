@@ -50,8 +50,8 @@
 //
 // # Retries
 //
-// A call makes up to three attempts ([RetryPolicy]), and up to two more that do not
-// count: at once, on a new connection, where an HTTP/2 connection was closing and did
+// A call makes up to three attempts ([RetryPolicy]). A 429 does not count, nor do up
+// to two attempts made at once, on a new connection, where an HTTP/2 connection was closing and did
 // not take the request ([CallInfo].Renewals). What happens after an attempt depends
 // on how it ended and on whether repeating is harmless:
 //
@@ -70,26 +70,27 @@
 //	context ended after the request      error              outcome unknown
 //	refused by the limiter               error              error
 //
-// A wait is never shorter than the answer's Retry-After and gets jitter on
-// top. A wait that would pass the deadline of the context, or
+// A wait is never shorter than the answer's Retry-After; jitter may make it longer. A wait that would pass the deadline of the context, or
 // [RetryPolicy].MaxWait, is not begun: the error is returned at once with
 // RetryAfter set. Every attempt that reaches the service spends quota
 // (interface 8).
 //
 // # Limits
 //
-// A 429 shuts the limit that it names until its Retry-After has passed
-// (interface 8.3). Calls to the endpoints where that limit_key was seen then
-// wait in the client, with jitter on top; other endpoints go on. A Retry-After of
-// more than a minute concerns the refused endpoint only, since a service may give
-// one name to several limits. When the limit opens, the calls go in turn, as many
-// as it let pass before and then at its pace, so that a batch arrives. Where
-// windows slide, or other programs use the key, a few calls in hundreds may use
-// up their attempts; docs/limits.md tells how many. A caller whose deadline, or
-// [RetryPolicy].MaxWait, comes before the limit opens gets the 429 at once, with
-// [Error].Local set and nothing sent. The client believes no Retry-After beyond
-// a day. While a limit is shut for longer than an hour, one call goes through
-// each hour to look. [WithoutCoolDown] turns all this off.
+// A 429 is not a failure: the service has done nothing, and says when to come back.
+// It never counts against [RetryPolicy].MaxAttempts, though MaxAttempts 1 retries
+// nothing at all. A call that was refused fails when its deadline or MaxWait comes
+// before its limit opens, or when nobody has got through that limit for the time of
+// [WithTimeout] while the service kept refusing. As long as some get through, all wait.
+//
+// Until Retry-After has passed, calls to the endpoints where that limit_key was seen
+// wait in the client (interface 8.3); then they go in turn, at the limit's pace once it is
+// known. An endpoint that only shares the name, as a service may call several
+// limits the same, looks for itself after a second and goes on. While nobody gets
+// through, the client comes back less and less often. A call that cannot wait gets the
+// 429 at once, with [Error].Local set and nothing sent. No Retry-After beyond a day is
+// believed, and one call an hour looks whether a limit has opened early.
+// [WithoutCoolDown] has each refused call wait alone.
 //
 // [WithLimiter] adds a [Limiter] that is asked after the cool-down. Package
 // pacer has one: it holds calls back before the service refuses them, for one

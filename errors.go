@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -43,6 +43,9 @@ type Error struct {
 	// Attempts is how many attempts were made, also without reaching the
 	// service.
 	Attempts int
+	// Refusals is how many of them the service refused with status 429.
+	// [RetryPolicy].MaxAttempts does not count them.
+	Refusals int
 	// Local is true where the call was refused here, by the cool-down, by a
 	// [Limiter] of yours or by the function of [WithBeforeSend], and its last
 	// attempt was not sent.
@@ -54,11 +57,20 @@ type Error struct {
 
 // coolDownError is the error of an attempt that the cool-down refused, as the
 // service would have answered it.
-func coolDownError(refusal *cooldown.Refusal) *Error {
-	return &Error{
+func coolDownError(refusal *quota.Refusal) *Error {
+	e := &Error{
 		StatusCode: http.StatusTooManyRequests, Code: spec.RateLimited, TraceID: refusal.TraceID,
 		LimitKey: refusal.LimitKey, RetryAfter: refusal.RetryAfter, by: "cool-down",
 	}
+	if refusal.Patience > 0 {
+		e.cause = impatient(refusal.Patience)
+	}
+	return e
+}
+
+// impatient is why a call does not wait any longer for its limit.
+func impatient(patience time.Duration) error {
+	return fmt.Errorf("the service has refused every call for %s", human(patience))
 }
 
 // Error returns one line of at most 512 bytes.
@@ -105,6 +117,7 @@ func (e *Error) details() []string {
 	add(advice != "", "%s", advice)
 	add(e.TraceID != "", "trace %s", printable.Name(e.TraceID))
 	add(e.Attempts > 1, "%d attempts", e.Attempts)
+	add(e.Refusals > 0 && e.Attempts > 1, "%d of them refused with 429", e.Refusals)
 	return details
 }
 

@@ -99,7 +99,7 @@ func TestErrorBody(t *testing.T) {
 	assert.Equal(t, agentmessaging.Error{
 		StatusCode: 429, Code: "rate_limited", TraceID: "trace_1", LimitKey: "key_minute", Reason: "slow down", RetryAfter: 34 * time.Second,
 		Extra:  map[string]json.RawMessage{"extra": json.RawMessage(`{"a":1}`)},
-		Method: "GET", Path: "/v1/agents/{agent_id}", Attempts: 1,
+		Method: "GET", Path: "/v1/agents/{agent_id}", Attempts: 1, Refusals: 1,
 	}, *failure)
 }
 

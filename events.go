@@ -25,7 +25,7 @@ type ObserverFunc func(ctx context.Context, event Event) context.Context
 func (f ObserverFunc) Observe(ctx context.Context, event Event) context.Context { return f(ctx, event) }
 
 // Event is one of [CallStart], [CallEnd], [AttemptStart], [RequestStart],
-// [AttemptEnd], [Retry], [LimiterWait] and [CoolDown]. More may be added, and
+// [AttemptEnd], [Retry], [LimiterWaitStart], [LimiterWait] and [CoolDown]. More may be added, and
 // fields to each: ignore what you do not know. All of them have these:
 //
 //	Call     // numbers, from 1, the calls of a client and of all that With made of it
@@ -52,6 +52,7 @@ type CallEnd struct {
 	TraceID    string        // of the last answer
 	LimitKey   string        // of the limit that refused the call here or there; one line of at most 64 bytes
 	Attempts   int           // made, also without reaching the service
+	Refusals   int           // of them, those that the service refused with 429
 	Waited     time.Duration // between attempts and for the limiter
 	Elapsed    time.Duration
 	Err        error // what the method returns
@@ -114,7 +115,20 @@ type Retry struct {
 	AgentID  string
 	Attempt  int           // that failed
 	Outcome  string        // how it ended, as in the table of the package documentation
-	Wait     time.Duration // before the next attempt; a [LimiterWait] may follow
+	Wait     time.Duration // before the next attempt; after a 429, how long the limit is closed: [LimiterWait] tells how long it took
+}
+
+// LimiterWaitStart is the begin of a wait in line, for the cool-down or a Pacer, so
+// that a batch can show where it is. Its [LimiterWait] follows, if it took a millisecond. Of a [Limiter] that
+// is no Pacer the client learns only that a wait is over.
+type LimiterWaitStart struct {
+	Call     uint64
+	Endpoint Endpoint
+	AgentID  string
+	Attempt  int           // that waits
+	LimitKey string        // that it waits for; one line of at most 64 bytes, empty if not known
+	Place    int           // among those who wait for the same, from 1
+	Expected time.Duration // how long the wait will probably take; 0 if not known
 }
 
 // LimiterWait is a wait of a millisecond at least for the cool-down or the
@@ -141,14 +155,15 @@ type CoolDown struct {
 	Wait     time.Duration // until the limit opens, as Retry-After told
 }
 
-func (CallStart) event()    {}
-func (CallEnd) event()      {}
-func (AttemptStart) event() {}
-func (RequestStart) event() {}
-func (AttemptEnd) event()   {}
-func (Retry) event()        {}
-func (LimiterWait) event()  {}
-func (CoolDown) event()     {}
+func (CallStart) event()        {}
+func (CallEnd) event()          {}
+func (AttemptStart) event()     {}
+func (RequestStart) event()     {}
+func (AttemptEnd) event()       {}
+func (Retry) event()            {}
+func (LimiterWaitStart) event() {}
+func (LimiterWait) event()      {}
+func (CoolDown) event()         {}
 
 // Endpoint names what a call calls.
 type Endpoint struct {
@@ -166,6 +181,9 @@ type CallInfo struct {
 	// connection, because the old one was closing and did not take the request.
 	// There are at most two, and [RetryPolicy].MaxAttempts does not count them.
 	Renewals int
+	// Refusals is how many of the attempts the service refused with status 429.
+	// MaxAttempts does not count them either: a 429 is not a failure.
+	Refusals int
 	// Waited is the time spent between attempts and, where it is a
 	// millisecond or more, waiting for the limiter.
 	Waited time.Duration

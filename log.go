@@ -22,6 +22,10 @@ func write(ctx context.Context, logger *slog.Logger, event Event) {
 		r := begin(e.Call, e.Endpoint, e.AgentID)
 		r.add(slog.Int("attempt", e.Attempt), slog.String("outcome", e.Outcome), slog.Duration("wait", e.Wait))
 		r.write(ctx, logger, slog.LevelDebug, "agentmessaging retry")
+	case LimiterWaitStart:
+		r := begin(e.Call, e.Endpoint, e.AgentID)
+		r.add(slog.Int("attempt", e.Attempt), slog.String("limit_key", e.LimitKey), slog.Int("place", e.Place), slog.Duration("expected", e.Expected))
+		r.write(ctx, logger, slog.LevelDebug, "agentmessaging limiter wait begins")
 	case LimiterWait:
 		r := begin(e.Call, e.Endpoint, e.AgentID)
 		r.add(slog.Int("attempt", e.Attempt), slog.String("limit_key", e.LimitKey), slog.Duration("wait", e.Wait))
@@ -41,7 +45,11 @@ func writeCallEnd(ctx context.Context, logger *slog.Logger, e CallEnd) {
 		return
 	}
 	r := begin(e.Call, e.Endpoint, e.AgentID)
-	r.add(slog.Int("attempts", e.Attempts), slog.Duration("waited", e.Waited), slog.Duration("elapsed", e.Elapsed))
+	r.add(slog.Int("attempts", e.Attempts))
+	if e.Refusals > 0 {
+		r.add(slog.Int("refusals", e.Refusals))
+	}
+	r.add(slog.Duration("waited", e.Waited), slog.Duration("elapsed", e.Elapsed))
 	r.addText("trace_id", e.TraceID)
 	r.addText("limit_key", e.LimitKey)
 	r.addError(e.Err)
@@ -65,7 +73,7 @@ func callLevel(status int, err error) slog.Level {
 
 // record gathers the attributes of a record without allocating.
 type record struct {
-	attrs [10]slog.Attr
+	attrs [12]slog.Attr
 	n     int
 }
 

@@ -37,8 +37,10 @@ func TestLogger(t *testing.T) {
 			"INFO agentmessaging cool-down" + sent + " limit_key=key_minute wait=3s",
 			"DEBUG agentmessaging attempt" + sent + " attempt=1 status=429 elapsed=0s trace_id=trace_1 limit_key=key_minute",
 			"DEBUG agentmessaging retry" + sent + " attempt=1 outcome=429 wait=3s",
+			"DEBUG agentmessaging limiter wait begins" + sent + " attempt=2 limit_key=key_minute place=1 expected=3s",
+			"DEBUG agentmessaging limiter wait" + sent + " attempt=2 limit_key=key_minute wait=3s",
 			"DEBUG agentmessaging attempt" + sent + " attempt=2 status=500",
-			"WARN agentmessaging outcome unknown: it may have been carried out" + sent + " attempts=2 waited=3s elapsed=3s error=",
+			"WARN agentmessaging outcome unknown: it may have been carried out" + sent + " attempts=2 refusals=1 waited=3s elapsed=3s error=",
 		}},
 		{0, []answer{clienttest.NotDialed}, []string{
 			"DEBUG", "DEBUG", "DEBUG", "DEBUG", "DEBUG", "WARN agentmessaging gave up" + sent + " attempts=3 waited=1.5s",

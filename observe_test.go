@@ -30,9 +30,11 @@ var retriedCall = []string{
 	"call 1: attempt: AttemptEnd Call=1 SendMessage AgentID=agent_1 Attempt=1 StatusCode=429 TraceID=trace_1 LimitKey=key_minute Verdict=not done",
 	"call 1: Retry Call=1 SendMessage AgentID=agent_1 Attempt=1 Outcome=429 Wait=3s",
 	"call 1: AttemptStart Call=1 SendMessage AgentID=agent_1 Attempt=2",
+	"call 1: attempt: LimiterWaitStart Call=1 SendMessage AgentID=agent_1 Attempt=2 LimitKey=key_minute Place=1 Expected=3s",
+	"call 1: attempt: LimiterWait Call=1 SendMessage AgentID=agent_1 Attempt=2 LimitKey=key_minute Wait=3s",
 	"call 1: attempt: RequestStart Call=1 SendMessage AgentID=agent_1 Attempt=2",
-	"call 1: attempt: AttemptEnd Call=1 SendMessage AgentID=agent_1 Attempt=2 StatusCode=200 TraceID=t Verdict=done",
-	"call 1: CallEnd Call=1 SendMessage AgentID=agent_1 StatusCode=200 TraceID=t Attempts=2 Waited=3s Elapsed=3s",
+	"call 1: attempt: AttemptEnd Call=1 SendMessage AgentID=agent_1 Attempt=2 StatusCode=200 TraceID=t Verdict=done Elapsed=3s",
+	"call 1: CallEnd Call=1 SendMessage AgentID=agent_1 StatusCode=200 TraceID=t Attempts=2 Refusals=1 Waited=3s Elapsed=3s",
 	"CallStart Call=2 CreateAgent URL=https://service.example/v1/agents",
 	"call 2: AttemptStart Call=2 CreateAgent Attempt=1",
 	"call 2: attempt: RequestStart Call=2 CreateAgent Attempt=1",
@@ -75,8 +77,8 @@ func TestObserver(t *testing.T) {
 		})
 		assert.Equal(t, "CallStart AttemptStart RequestStart AttemptEnd CallEnd ", further, "of its own client's call")
 	})
-	require.Len(t, told, 10+5+5)
-	assert.Equal(t, retriedCall, told[:15])
+	require.Len(t, told, 12+5+5)
+	assert.Equal(t, retriedCall, told[:17])
 }
 
 // lineOf is an event with those of its fields that are set.
@@ -128,14 +130,14 @@ func TestBeforeSend(t *testing.T) {
 		require.ErrorAs(t, made.Err, &failure)
 		assert.ErrorIs(t, made.Err, full)
 		assert.EqualError(t, made.Err, "agentmessaging: POST /v1/agents/{agent_id}/messages: the journal is full of [redacted]"+
-			" (refused here by the function of WithBeforeSend, 2 attempts)")
+			" (refused here by the function of WithBeforeSend, 2 attempts, 1 of them refused with 429)")
 		assert.Equal(t, []any{true, 2, 2}, []any{failure.Local, failure.Attempts, made.Info.Attempts})
 	})
 	assert.Equal(t, []string{"attempt 1, 1 permits", "request", "attempt 2, 2 permits", "request", "attempt 3, 3 permits"}, order)
 	assert.Len(t, limiter.done, 3)
 	assert.Zero(t, limiter.done[2], "not sent")
 	const attempt = "AttemptStart LimiterWait "
-	assert.Equal(t, "CallStart "+attempt+"RequestStart CoolDown AttemptEnd Retry "+attempt+"RequestStart AttemptEnd Retry "+
+	assert.Equal(t, "CallStart "+attempt+"RequestStart CoolDown AttemptEnd Retry AttemptStart LimiterWaitStart LimiterWait RequestStart AttemptEnd Retry "+
 		attempt+"AttemptEnd CallEnd ", types)
 	assert.Equal(t, agentmessaging.VerdictNotDone, events[len(events)-2].(agentmessaging.AttemptEnd).Verdict)
 	inner := agentmessaging.WithBeforeSend(agentmessaging.WithBeforeSend(t.Context(), journal), nil)
@@ -199,7 +201,7 @@ func TestCallInfo(t *testing.T) {
 		{[]answer{{Status: 503, Body: `{"trace_id":"trace_3"}`, Header: http.Header{"Retry-After": {"2"}}}},
 			agentmessaging.CallInfo{Attempts: 3, Waited: 4 * time.Second, StatusCode: 503, TraceID: "trace_3", Header: http.Header{"Retry-After": {"2"}}, Body: []byte(`{"trace_id":"trace_3"}`)}},
 		{[]answer{{Status: 429, Body: "first"}, clienttest.NotDialed},
-			agentmessaging.CallInfo{Attempts: 3, Waited: 2 * time.Second}},
+			agentmessaging.CallInfo{Attempts: 4, Refusals: 1, Waited: 2500 * time.Millisecond}},
 	} {
 		assert.Equal(t, tt.want, clienttest.Make(t, get, tt.answers).Info, "after %+v", tt.answers)
 	}

@@ -11,8 +11,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/exchange"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/testoption"
 )
 
@@ -65,8 +65,8 @@ func WithLimiter(limiter Limiter) Option {
 }
 
 // WithoutCoolDown turns the cool-down off (see [Limiter]). A call that is
-// refused still waits for Retry-After before it tries again, but alone: other
-// calls are sent, and refused, meanwhile.
+// refused still waits for Retry-After before it tries again, and longer each
+// time, but alone: other calls are sent, and refused, meanwhile.
 func WithoutCoolDown() Option {
 	return func(s *settings) error {
 		s.noCoolDown = true
@@ -146,7 +146,8 @@ func WithUserAgent(product string) Option {
 // WithTimeout bounds a whole call when its context has no deadline of its own:
 // its attempts and the waits between them. Time in the line of the cool-down or
 // of the [Limiter] is no part of it, so that no call fails because others came
-// first. The default is 5 minutes.
+// first. It also bounds the patience with a limit: a call fails when the service has
+// refused all calls of its limit for so long. The default is 5 minutes.
 func WithTimeout(timeout time.Duration) Option {
 	return func(s *settings) error {
 		if timeout <= 0 {
@@ -228,19 +229,19 @@ func (s *settings) apply(opts []Option) error {
 // time is the clock of all waits.
 func (s *settings) time() Clock {
 	if s.clock == nil {
-		return cooldown.RealClock{}
+		return quota.RealClock{}
 	}
 	return s.clock
 }
 
-// coolDown is shared where the clock is the same. It is nil where it is turned
+// limits is shared where the clock is the same. It is nil where it is turned
 // off, or the limiter includes one.
-func (s *settings) coolDown(shared *cooldown.CoolDown) *cooldown.CoolDown {
+func (s *settings) limits(shared *quota.Engine) *quota.Engine {
 	if cools, ok := s.limiter.(interface{ CoolsDown() bool }); s.noCoolDown || ok && cools.CoolsDown() {
 		return nil
 	}
 	if shared != nil && !s.newClock {
 		return shared
 	}
-	return cooldown.New(s.clock, s.random)
+	return quota.NewCoolDown(s.clock, s.random)
 }

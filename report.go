@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/redact"
 )
 
@@ -142,6 +143,13 @@ func (r *reporter) retry(ctx context.Context, a *attempt, wait time.Duration) {
 			Call: r.id(), Endpoint: r.name(), AgentID: r.request.agentID, Attempt: a.number, Outcome: retryTable[a.class].outcome, Wait: wait,
 		})
 	}
+}
+
+func (r *reporter) limiterWaitStart(ctx context.Context, a *attempt, w quota.Wait) {
+	r.emit(ctx, LimiterWaitStart{
+		Call: r.id(), Endpoint: r.name(), AgentID: r.request.agentID, Attempt: a.number,
+		LimitKey: printable.Name(w.Limit), Place: w.Place, Expected: w.Ends,
+	})
 }
 
 func (r *reporter) limiterWait(ctx context.Context, a *attempt, limitKey string, wait time.Duration) {

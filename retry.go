@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 )
 
 // RetryPolicy says how often a call tries and how long it waits. The zero
@@ -13,7 +13,9 @@ import (
 // documentation has the table.
 type RetryPolicy struct {
 	// MaxAttempts is how many requests a call sends at most, the first
-	// included. 0 means 3, 1 means no retries. Over HTTP/2 there may be two
+	// included. 0 means 3, 1 means no retries. A request that the service refuses
+	// with 429 does not count, except that 1 does not repeat it either: of a batch
+	// that meets a limit such calls are lost. Over HTTP/2 there may be two
 	// more, which do not count here: a service replaces its connections now and
 	// then, and the client sends again at once, on a new connection, what the
 	// old one did not take ([CallInfo].Renewals). Limiters and observers see
@@ -57,10 +59,10 @@ func (p RetryPolicy) withDefaults() RetryPolicy {
 		p.MaxAttempts = defaultAttempts
 	}
 	if p.MaxWait == 0 {
-		p.MaxWait = cooldown.DefaultMaxWait
+		p.MaxWait = quota.DefaultMaxWait
 	}
 	if p.MinWait == 0 {
-		p.MinWait = min(cooldown.DefaultMinWait, p.MaxWait)
+		p.MinWait = min(quota.DefaultMinWait, p.MaxWait)
 	}
 	return p
 }
@@ -74,7 +76,7 @@ func (p RetryPolicy) wait(attempt int, asked, longest time.Duration, random floa
 	if shortest > longest {
 		return 0, false
 	}
-	return shortest + cooldown.Jitter(asked, backoff, longest-shortest, random), true
+	return shortest + quota.Jitter(asked, backoff, longest-shortest, random), true
 }
 
 // backoff doubles from MinWait, up to maxBackoff and MaxWait. No wait is shorter, and

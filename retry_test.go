@@ -20,7 +20,7 @@ import (
 // TestRetrySucceedsLater: each attempt sends the whole body, after a wait that
 // grows with the jitter.
 func TestRetrySucceedsLater(t *testing.T) {
-	for random, want := range map[float64]time.Duration{0: 7500 * time.Millisecond, 0.5: (500 + 125 + 7000 + 600) * time.Millisecond} {
+	for random, want := range map[float64]time.Duration{0: 7500 * time.Millisecond, 0.5: (500 + 125 + 7000 + 475) * time.Millisecond} {
 		made := clienttest.Make(t, post, []answer{clienttest.NotDialed, clienttest.Limited("7", ""), clienttest.OK}, clienttest.Jitter(random))
 		require.NoError(t, made.Err, "jitter %v", random)
 		assert.Equal(t, 3, made.Info.Attempts, "jitter %v", random)

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 )
 
 // call is an attempt that waits for its turn, and then the permit to send it.
@@ -39,7 +39,7 @@ func (p *Pacer) newCall(ctx context.Context, attempt agentmessaging.LimitedAttem
 	p.clock = cmp.Or(attempt.Clock, p.clock)
 	c := &call{
 		pacer: p, kinds: kindsOf(attempt), came: p.now(), deadline: math.MaxInt64,
-		maxWait: cmp.Or(attempt.MaxWait, cooldown.DefaultMaxWait).Microseconds(),
+		maxWait: cmp.Or(attempt.MaxWait, quota.DefaultMaxWait).Microseconds(),
 	}
 	c.tenant, _ = ctx.Value(tenantKey{}).(string)
 	if deadline, has := ctx.Deadline(); has {

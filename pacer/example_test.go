@@ -11,8 +11,8 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/traffic"
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
+	"github.com/agent-messaging-service/agentmessaging-go/tools/loadsim"
 )
 
 // onFake is a client on a fake, which waits by the fake's clock.
@@ -142,7 +142,7 @@ func ExampleWithPriority() {
 // Several processes share an API key's limits through a store of yours, here
 // one in memory that tells the time of the fake's clock.
 func ExampleWithStore() {
-	store := traffic.NewStore()
+	store := loadsim.NewStore()
 	p, err := pacer.New(pacer.PreviewLimits(), pacer.WithStore(store, "the API key"))
 	if err != nil {
 		log.Fatal(err)

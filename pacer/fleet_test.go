@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-messaging-service/agentmessaging-go/internal/traffic"
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
+	"github.com/agent-messaging-service/agentmessaging-go/tools/loadsim"
 )
 
 // logging is what a pacer logs, to be read when all is quiet.
@@ -30,18 +30,18 @@ func count(log *bytes.Buffer, words string) int { return strings.Count(log.Strin
 
 // fleet is so many processes with four workers each, who share 60 calls a
 // minute for six minutes. Without latency no window has more.
-func fleet(processes int) (s traffic.Scenario, log *bytes.Buffer) {
+func fleet(processes int) (s loadsim.Scenario, log *bytes.Buffer) {
 	log, option := logging()
-	return traffic.Scenario{
-		Model: traffic.Log, Limits: perMinute(60), Options: []pacer.Option{option}, Store: traffic.NewStore(),
-		Processes: processes, Loads: []traffic.Load{{Workers: slices.Repeat([]int{4}, processes)}}, Span: 6 * time.Minute,
+	return loadsim.Scenario{
+		Model: loadsim.Log, Limits: perMinute(60), Options: []pacer.Option{option}, Store: loadsim.NewStore(),
+		Processes: processes, Loads: []loadsim.Load{{Workers: slices.Repeat([]int{4}, processes)}}, Span: 6 * time.Minute,
 	}, log
 }
 
 // sharing is a process that shares limits.
 func sharing(t *testing.T, limits []pacer.Limit, store pacer.Store, opts ...pacer.Option) *pacer.Pacer {
 	t.Helper()
-	return newPacer(t, limits, append(opts, pacer.WithStore(store, traffic.Key))...)
+	return newPacer(t, limits, append(opts, pacer.WithStore(store, loadsim.Key))...)
 }
 
 // TestStoreAppears: what the processes found by trial is no level of the fleet.
@@ -51,14 +51,14 @@ func TestStoreAppears(t *testing.T) {
 		s.Store.Kill(true)
 		early := sharing(t, pacer.PreviewLimits(), s.Store)
 		acquire(t, early, creation).Done(tooMany("", time.Hour))
-		s.Meanwhile = func(_ context.Context, w *traffic.World) {
+		s.Meanwhile = func(_ context.Context, w *loadsim.World) {
 			time.Sleep(time.Minute)
 			assert.Zero(t, w.Fleet[0].State().Processes)
 			s.Store.Kill(false)
 			time.Sleep(2 * time.Minute)
 			assert.Equal(t, 60.0, w.Fleet[0].State().Limits[0].Level)
 		}
-		w := traffic.Run(s)
+		w := loadsim.Run(s)
 		assert.InDelta(t, 60, w.Measure(0, time.Minute).Accepted, 10, "each a quarter, to begin with")
 		assert.GreaterOrEqual(t, w.Measure(70*time.Second, s.Span).Used, 0.98)
 		acquire(t, early, message) // and a look at the store beside it
@@ -78,13 +78,13 @@ func TestStoreAppears(t *testing.T) {
 func TestWhoDiesLosesItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := fleet(16)
-		s.Meanwhile = func(_ context.Context, w *traffic.World) {
+		s.Meanwhile = func(_ context.Context, w *loadsim.World) {
 			time.Sleep(time.Minute)
 			for _, p := range w.Fleet[1:] {
 				p.Kill()
 			}
 		}
-		assert.Greater(t, traffic.Run(s).Measure(2*time.Minute, s.Span).Used, 0.95)
+		assert.Greater(t, loadsim.Run(s).Measure(2*time.Minute, s.Span).Used, 0.95)
 	})
 }
 
@@ -93,7 +93,7 @@ func TestWhoDiesLosesItsTurn(t *testing.T) {
 // a refusal reaches all.
 func TestProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, began := traffic.NewStore(), time.Now()
+		store, began := loadsim.NewStore(), time.Now()
 		one, two := sharing(t, perMinute(60), store), sharing(t, perMinute(60), store)
 		acquire(t, two, message)
 		for range 4 {
@@ -134,11 +134,11 @@ func TestValue(t *testing.T) {
 	for processes, most := range map[int]int{1: 600, 64: 2300} {
 		synctest.Test(t, func(t *testing.T) {
 			s, _ := fleet(processes)
-			s.Limits, s.Span, s.Loads[0].Class = pacer.PreviewLimits(), 2*time.Minute, traffic.Interactive
-			traffic.Run(s)
+			s.Limits, s.Span, s.Loads[0].Class = pacer.PreviewLimits(), 2*time.Minute, loadsim.Interactive
+			loadsim.Run(s)
 			p := sharing(t, s.Limits, s.Store)
-			assert.NotContains(t, fmt.Sprintf("%+v %#v", p, p), traffic.Key)
-			s.Store.Values(func(values map[string]traffic.Entry) {
+			assert.NotContains(t, fmt.Sprintf("%+v %#v", p, p), loadsim.Key)
+			s.Store.Values(func(values map[string]loadsim.Entry) {
 				assert.Len(t, values, 1)
 				for key, e := range values {
 					assert.Regexp(t, `^agentmessaging:[0-9a-f]{32}$`, key)
@@ -147,7 +147,7 @@ func TestValue(t *testing.T) {
 					plain, err := io.ReadAll(unzipper)
 					require.NoError(t, err)
 					assert.Contains(t, string(plain), `"Limits":[{`)
-					assert.NotContains(t, string(plain), traffic.Key)
+					assert.NotContains(t, string(plain), loadsim.Key)
 					assert.Less(t, len(e.Value), most, "%d processes", processes)
 					assert.InDelta(t, 49, time.Until(e.Expires).Hours(), 0.1)
 				}
@@ -161,7 +161,7 @@ func TestSlowStore(t *testing.T) {
 	for every, want := range map[int]int{2: 1, 5: 0} {
 		synctest.Test(t, func(t *testing.T) {
 			log, option := logging()
-			p := sharing(t, perMinute(6000), &contended{Store: traffic.NewStore(), every: every}, option)
+			p := sharing(t, perMinute(6000), &contended{Store: loadsim.NewStore(), every: every}, option)
 			for range 300 {
 				acquire(t, p, patient())
 			}
@@ -173,7 +173,7 @@ func TestSlowStore(t *testing.T) {
 
 // contended is a store where somebody else is quicker now and then.
 type contended struct {
-	*traffic.Store
+	*loadsim.Store
 	n, every int
 }
 

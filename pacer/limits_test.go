@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/traffic"
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
+	"github.com/agent-messaging-service/agentmessaging-go/tools/loadsim"
 )
 
 // TestNeverMoreThanTheLimit is the property that everything else rests on:
@@ -21,23 +21,23 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 	for seed := range uint64(4) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
-			s := traffic.Scenario{
-				Model: traffic.Log, Seed: seed, Span: 5 * time.Minute, Processes: 1 + random.IntN(4), Latency: 20 * time.Millisecond,
+			s := loadsim.Scenario{
+				Model: loadsim.Log, Seed: seed, Span: 5 * time.Minute, Processes: 1 + random.IntN(4), Latency: 20 * time.Millisecond,
 				Limits: []pacer.Limit{
 					{Max: 1 + random.IntN(80), Window: time.Minute},
 					{Max: 1 + random.IntN(10), Window: 20 * time.Second, Counts: pacer.CountsAgentCreations},
 				},
-				Loads: []traffic.Load{
-					{Class: traffic.Interactive, PerMinute: 1 + 50*random.Float64()},
-					{Class: traffic.Interactive, PerMinute: 1 + 20*random.Float64(), Attempt: creation},
+				Loads: []loadsim.Load{
+					{Class: loadsim.Interactive, PerMinute: 1 + 50*random.Float64()},
+					{Class: loadsim.Interactive, PerMinute: 1 + 20*random.Float64(), Attempt: creation},
 					{Workers: []int{1, 2, 3, 4}},
 				},
 			}
 			if s.Processes > 1 {
-				s.Store = traffic.NewStore()
+				s.Store = loadsim.NewStore()
 				s.Store.Away = time.Duration(random.IntN(20)) * time.Millisecond
 			}
-			m := traffic.Run(s).Measure(time.Minute, s.Span)
+			m := loadsim.Run(s).Measure(time.Minute, s.Span)
 			assert.Zero(t, m.Refused, "seed %d", seed)
 			assert.Greater(t, m.Used, 0.8, "seed %d: %d of %+v", seed, m.Accepted, s.Limits)
 		})
@@ -60,35 +60,35 @@ func TestBurst(t *testing.T) {
 // in each period without another refusal. A limit that the service does not have
 // is not kept: each time one call finds out, and the others wait ten seconds.
 func TestLongLimits(t *testing.T) {
-	one, eight := traffic.Load{Workers: []int{1}}, traffic.Load{Workers: []int{8}}
-	seldom := traffic.Load{Class: traffic.Interactive, PerMinute: 0.07}
-	rarely := traffic.Load{Class: traffic.Interactive, PerMinute: 0.05}
-	often := traffic.Load{Class: traffic.Interactive, PerMinute: 0.5}
+	one, eight := loadsim.Load{Workers: []int{1}}, loadsim.Load{Workers: []int{8}}
+	seldom := loadsim.Load{Class: loadsim.Interactive, PerMinute: 0.07}
+	rarely := loadsim.Load{Class: loadsim.Interactive, PerMinute: 0.05}
+	often := loadsim.Load{Class: loadsim.Interactive, PerMinute: 0.5}
 	for _, test := range []struct {
-		model             traffic.Model
-		load              traffic.Load
+		model             loadsim.Model
+		load              loadsim.Load
 		beside            []pacer.Limit
 		told, real        int
 		span              time.Duration
 		accepted, refused int
 	}{
-		{traffic.FromUse, eight, nil, 3, 3, 10 * time.Hour, 30, 1},
-		{traffic.FromUse, eight, nil, 3, 1000, time.Minute, 19, 0},
-		{traffic.Fixed, seldom, nil, 4, 4, 300 * time.Hour, 1195, 4}, // pauses in between
-		{traffic.Bucket, seldom, nil, 4, 4, 100 * time.Hour, 397, 29},
-		{traffic.Log, often, nil, 3, 3, 100 * time.Hour, 299, 43},
-		{traffic.Fixed, rarely, nil, 3, 3, 1000 * time.Hour, 2978, 16}, // a slower period is not kept to
-		{traffic.Bucket, one, perMinute(600), 50, 50, 10 * time.Hour, 530, 2},
-		{traffic.Log, one, perMinute(600), 50, 50, 10 * time.Hour, 500, 40},
-		{traffic.Fixed, one, perMinute(600), 50, 40, 10 * time.Hour, 400, 10}, // less than was told
-		{traffic.Fixed, one, perMinute(600), 40, 50, 10 * time.Hour, 500, 10}, // more
+		{loadsim.FromUse, eight, nil, 3, 3, 10 * time.Hour, 30, 1},
+		{loadsim.FromUse, eight, nil, 3, 1000, time.Minute, 19, 0},
+		{loadsim.Fixed, seldom, nil, 4, 4, 300 * time.Hour, 1195, 4}, // pauses in between
+		{loadsim.Bucket, seldom, nil, 4, 4, 100 * time.Hour, 397, 29},
+		{loadsim.Log, often, nil, 3, 3, 100 * time.Hour, 299, 43},
+		{loadsim.Fixed, rarely, nil, 3, 3, 1000 * time.Hour, 2978, 16}, // a slower period is not kept to
+		{loadsim.Bucket, one, perMinute(600), 50, 50, 10 * time.Hour, 530, 2},
+		{loadsim.Log, one, perMinute(600), 50, 50, 10 * time.Hour, 500, 40},
+		{loadsim.Fixed, one, perMinute(600), 50, 40, 10 * time.Hour, 400, 10}, // less than was told
+		{loadsim.Fixed, one, perMinute(600), 40, 50, 10 * time.Hour, 500, 10}, // more
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			limits := func(hourly int) []pacer.Limit {
 				return append(test.beside, pacer.Limit{Max: hourly, Window: time.Hour})
 			}
-			m := traffic.Run(traffic.Scenario{
-				Model: test.model, Span: test.span, Processes: 1, Loads: []traffic.Load{test.load}, Replies: time.Second,
+			m := loadsim.Run(loadsim.Scenario{
+				Model: test.model, Span: test.span, Processes: 1, Loads: []loadsim.Load{test.load}, Replies: time.Second,
 				Limits: limits(test.told), Real: limits(test.real),
 			}).Measure(0, test.span)
 			assert.InEpsilon(t, test.accepted, m.Accepted, 0.01, "%+v", test)

@@ -27,7 +27,7 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 )
 
 // A Pacer is an agentmessaging.Limiter that keeps to limits, so that calls wait
@@ -71,7 +71,7 @@ func New(limits []Limit, opts ...Option) (*Pacer, error) {
 		return nil, err
 	}
 	p := &Pacer{
-		logger: slog.New(slog.DiscardHandler), clock: cooldown.RealClock{}, last: time.Now(),
+		logger: slog.New(slog.DiscardHandler), clock: quota.RealClock{}, last: time.Now(),
 		queues: map[class]*queue{}, fleet: fleet{down: true, retryAt: math.MaxInt64},
 	}
 	for _, opt := range opts {

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/traffic"
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
+	"github.com/agent-messaging-service/agentmessaging-go/tools/loadsim"
 )
 
 // The attempts that the tests ask for.
@@ -113,8 +113,8 @@ func TestNewRefuses(t *testing.T) {
 		"opts":                    refusal(perMinute(1), nil),
 		"WithLogger":              refusal(perMinute(1), pacer.WithLogger(nil)),
 		"WithStore":               refusal(perMinute(1), pacer.WithStore(nil, "key")),
-		"nil store":               refusal(perMinute(1), pacer.WithStore((*traffic.Store)(nil), "key")),
-		"empty API key":           refusal(perMinute(1), pacer.WithStore(traffic.NewStore(), "")),
+		"nil store":               refusal(perMinute(1), pacer.WithStore((*loadsim.Store)(nil), "key")),
+		"empty API key":           refusal(perMinute(1), pacer.WithStore(loadsim.NewStore(), "")),
 	} {
 		assert.ErrorIs(t, err, agentmessaging.ErrInvalid, want)
 		assert.ErrorContains(t, err, want)

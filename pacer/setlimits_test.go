@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/traffic"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
+	"github.com/agent-messaging-service/agentmessaging-go/tools/loadsim"
 )
 
 // TestSetLimits: what was sent counts on, but not what was learned, and who waits
@@ -47,7 +47,7 @@ func TestSetLimitsReopens(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var opts []pacer.Option
 			if shared {
-				opts = append(opts, pacer.WithStore(traffic.NewStore(), traffic.Key))
+				opts = append(opts, pacer.WithStore(loadsim.NewStore(), loadsim.Key))
 			}
 			limits := pacer.PreviewLimits()
 			limits[2].Max = 2
@@ -72,7 +72,7 @@ func TestSetLimitsReopens(t *testing.T) {
 
 // shifted is a clock that was set back.
 type shifted struct {
-	cooldown.RealClock
+	quota.RealClock
 	years int
 	back  time.Duration
 }
@@ -87,7 +87,7 @@ func TestClockSetBack(t *testing.T) {
 		years    int
 	}{{}, {isStores: true}, {years: 1999}} {
 		synctest.Test(t, func(t *testing.T) {
-			clock, store, attempt := &shifted{years: test.years}, traffic.NewStore(), patient()
+			clock, store, attempt := &shifted{years: test.years}, loadsim.NewStore(), patient()
 			p := newPacer(t, perMinute(60))
 			if attempt.Clock = clock; test.isStores {
 				p, attempt.Clock, store.Clock = sharing(t, perMinute(60), store), nil, clock
@@ -112,9 +112,9 @@ func TestWhoShares(t *testing.T) {
 		s.Span = time.Minute
 		s.Real = []pacer.Limit{{Max: 1000, Window: time.Minute}}
 		wantValues := func(want int, why string) {
-			s.Store.Values(func(values map[string]traffic.Entry) { assert.Len(t, values, want, why) })
+			s.Store.Values(func(values map[string]loadsim.Entry) { assert.Len(t, values, want, why) })
 		}
-		s.Meanwhile = func(_ context.Context, w *traffic.World) {
+		s.Meanwhile = func(_ context.Context, w *loadsim.World) {
 			time.Sleep(30 * time.Second)
 			wantValues(1, "two processes")
 			for _, p := range w.Fleet {
@@ -125,7 +125,7 @@ func TestWhoShares(t *testing.T) {
 			wantValues(2, "other limits")
 			assert.Equal(t, 2, w.Fleet[0].State().Processes)
 		}
-		assert.InDelta(t, 300, traffic.Run(s).Measure(30*time.Second, s.Span).Accepted, 15)
+		assert.InDelta(t, 300, loadsim.Run(s).Measure(30*time.Second, s.Span).Accepted, 15)
 		assert.Empty(t, log.String())
 		acquire(t, sharing(t, perMinute(300), s.Store), message)
 		wantValues(2, "another Max")

@@ -12,12 +12,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/agent-messaging-service/agentmessaging-go/internal/traffic"
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
+	"github.com/agent-messaging-service/agentmessaging-go/tools/loadsim"
 )
 
 func TestStoreOfTheTests(t *testing.T) {
-	store := traffic.NewStore()
+	store := loadsim.NewStore()
 	pacer.TestStore(t, func() pacer.Store { return store })
 }
 
@@ -37,7 +37,7 @@ func (s *said) Errorf(format string, args ...any) {
 
 // broken is a store with one fault.
 type broken struct {
-	*traffic.Store
+	*loadsim.Store
 	spoil func(*loaded)
 	blind bool // to the version of a key that has a value
 }
@@ -83,7 +83,7 @@ func TestStoreFindsFaults(t *testing.T) {
 		}},
 	} {
 		var s said
-		store.Store = traffic.NewStore()
+		store.Store = loadsim.NewStore()
 		pacer.TestStore(&s, func() pacer.Store { return store })
 		assert.Contains(t, strings.Join(s.rules, "\n"), rule)
 	}
@@ -92,10 +92,10 @@ func TestStoreFindsFaults(t *testing.T) {
 // TestStoreFails: the processes go on with their shares, and return. Each logs
 // one record when the store fails, and one when it is back.
 func TestStoreFails(t *testing.T) {
-	for name, fail := range map[string]func(*traffic.Store, bool){"dead": (*traffic.Store).Kill, "hung": (*traffic.Store).Hang} {
+	for name, fail := range map[string]func(*loadsim.Store, bool){"dead": (*loadsim.Store).Kill, "hung": (*loadsim.Store).Hang} {
 		synctest.Test(t, func(t *testing.T) {
 			s, log := fleet(16)
-			s.Meanwhile = func(_ context.Context, w *traffic.World) {
+			s.Meanwhile = func(_ context.Context, w *loadsim.World) {
 				time.Sleep(2 * time.Minute)
 				fail(s.Store, true)
 				time.Sleep(2 * time.Minute)
@@ -109,13 +109,13 @@ func TestStoreFails(t *testing.T) {
 					assert.True(t, p.State().StoreDown.IsZero(), "back within 5 s")
 				}
 			}
-			m := traffic.Run(s).Measure(0, s.Span)
+			m := loadsim.Run(s).Measure(0, s.Span)
 			assert.LessOrEqual(t, m.Refused, 1, "the fleet follows on the shares")
 			assert.GreaterOrEqual(t, m.Used, 0.96)
 			assert.Equal(t, 16, count(log, "store does not answer"))
 			assert.Equal(t, 16, count(log, "store answers again"))
 			assert.Equal(t, name == "dead", count(log, "what to do about that") > 0, "its words are whole")
-			assert.Zero(t, count(log, traffic.Key))
+			assert.Zero(t, count(log, loadsim.Key))
 		})
 	}
 }
@@ -129,18 +129,18 @@ func TestStoreLosesItsValue(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s, log := fleet(2)
-			s.Meanwhile = func(context.Context, *traffic.World) {
+			s.Meanwhile = func(context.Context, *loadsim.World) {
 				time.Sleep(2 * time.Minute)
-				s.Store.Values(func(values map[string]traffic.Entry) {
+				s.Store.Values(func(values map[string]loadsim.Entry) {
 					for key, e := range values {
 						if e.Value = lose(e.Value); e.Value == nil {
-							e = traffic.Entry{}
+							e = loadsim.Entry{}
 						}
 						values[key] = e
 					}
 				})
 			}
-			m := traffic.Run(s).Measure(0, s.Span)
+			m := loadsim.Run(s).Measure(0, s.Span)
 			assert.Zero(t, m.Refused, name)
 			assert.GreaterOrEqual(t, m.Used, 0.98, name)
 			assert.Equal(t, 1, count(log, "begins the shared state afresh"), name)
@@ -151,13 +151,13 @@ func TestStoreLosesItsValue(t *testing.T) {
 // TestStoreIsToldAgain what was learned, and how much of a long limit is used.
 func TestStoreIsToldAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := traffic.NewStore()
+		store := loadsim.NewStore()
 		p := sharing(t, append(perMinute(60), pacer.Limit{Key: "day", Max: 1000, Window: 24 * time.Hour}), store)
 		fill(t, p, 2*time.Minute)
 		acquire(t, p, patient()).Done(tooMany("", 15*time.Second))
 		synctest.Wait()
 		before := p.State().Limits
-		store.Values(func(values map[string]traffic.Entry) { clear(values) })
+		store.Values(func(values map[string]loadsim.Entry) { clear(values) })
 		acquire(t, p, patient())
 		after := p.State().Limits
 		assert.Less(t, after[0].Level, 50.0)

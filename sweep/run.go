@@ -20,7 +20,7 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/testoption"
 )
@@ -341,7 +341,7 @@ func routine() string {
 func (r *run) clock() agentmessaging.Clock {
 	switch {
 	case r.sweep.bubble:
-		return cooldown.RealClock{} // which is the bubble's
+		return quota.RealClock{} // which is the bubble's
 	case r.sweep.single:
 		return alone{r.fake}
 	}

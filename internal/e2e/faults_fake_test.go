@@ -74,9 +74,9 @@ func faulted(t *testing.T, fault fakeserver.Fault, way wayToFake, virtual bool, 
 	fake.Inject(fault)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	clock := clienttest.Jitter(0)
+	opts := []agentmessaging.Option{clienttest.Jitter(0)}
 	if !virtual {
-		clock = agentmessaging.WithClock(fake)
+		opts = append(opts, agentmessaging.WithClock(fake))
 		if strings.Contains(fault.String(), "Hang") {
 			fake.OnCall(func(fakeserver.Call) { cancel() })
 		}
@@ -84,7 +84,7 @@ func faulted(t *testing.T, fault fakeserver.Fault, way wayToFake, virtual bool, 
 	if !strings.Contains(fault.String(), "Hang") {
 		ctx = t.Context() // a wait that would pass its deadline is not begun
 	}
-	client := clientBy(t, fake, way, clock)
+	client := clientBy(t, fake, way, opts...)
 	begin := time.Now()
 	err = do(ctx, client)
 	clienttest.HoldsLaws(t, err, "canary")

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-messaging-service/agentmessaging-go/internal/traffic"
+	"github.com/agent-messaging-service/agentmessaging-go/tools/loadsim"
 )
 
 const page = "../../docs/rate-limits.md"
@@ -68,9 +68,9 @@ func (want target) measure(t *testing.T) string {
 // worst is what of each figure is furthest from its bound.
 func (want target) worst(t *testing.T) (worst figures) {
 	for run, s := range want.runs {
-		var m traffic.Measures
+		var m loadsim.Measures
 		synctest.Test(t, func(*testing.T) {
-			m = traffic.Run(s).Measure(want.from, cmp.Or(want.to, s.Span), want.only...)
+			m = loadsim.Run(s).Measure(want.from, cmp.Or(want.to, s.Span), want.only...)
 		})
 		for i, f := range shown {
 			if got := f.of(m); run == 0 || f.holds(worst[i], got) {

@@ -5,13 +5,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/agent-messaging-service/agentmessaging-go/internal/traffic"
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
+	"github.com/agent-messaging-service/agentmessaging-go/tools/loadsim"
 )
 
 type (
-	model    = traffic.Model
-	scenario = traffic.Scenario
+	model    = loadsim.Model
+	scenario = loadsim.Scenario
 )
 
 // saturated is n workers in each of so many processes, all of whom always want
@@ -20,8 +20,8 @@ func saturated(m model, processes, n, most int) scenario {
 	s := scenario{
 		Model:     m,
 		Limits:    []pacer.Limit{{Key: "ours", Max: most, Window: time.Minute}}, // the service's names are others
-		Processes: processes, Loads: []traffic.Load{{Workers: slices.Repeat([]int{n}, processes)}},
-		Latency: 40 * time.Millisecond, Store: traffic.NewStore(),
+		Processes: processes, Loads: []loadsim.Load{{Workers: slices.Repeat([]int{n}, processes)}},
+		Latency: 40 * time.Millisecond, Store: loadsim.NewStore(),
 		Starts: 15*time.Hour + 20*time.Minute + 17*time.Second,
 		Warm:   103 * time.Second, Span: 10 * time.Minute, // measured from a whole minute on
 		Seed: uint64(1000*processes + n),
@@ -48,7 +48,7 @@ func greedy(m model) scenario {
 type mix struct {
 	processes, workers int
 	span               time.Duration
-	load               traffic.Load
+	load               loadsim.Load
 }
 
 func mixed(m model, with mix) scenario {
@@ -62,7 +62,7 @@ func mixed(m model, with mix) scenario {
 
 // atRandom is calls at random, at 80 % of the limit.
 func atRandom(processes int) mix {
-	return mix{processes, 0, 30 * time.Minute, traffic.Load{Class: traffic.Interactive, PerMinute: 48}}
+	return mix{processes, 0, 30 * time.Minute, loadsim.Load{Class: loadsim.Interactive, PerMinute: 48}}
 }
 
 // halved is a limit that is halved for five minutes; measured from four minutes
@@ -70,7 +70,7 @@ func atRandom(processes int) mix {
 func halved(m model) scenario {
 	s := saturated(m, 4, 8, 60)
 	s.Warm += 9 * time.Minute
-	s.Meanwhile = func(_ context.Context, w *traffic.World) {
+	s.Meanwhile = func(_ context.Context, w *loadsim.World) {
 		time.Sleep(103 * time.Second)
 		w.Resize(30)
 		time.Sleep(5 * time.Minute)
@@ -88,9 +88,9 @@ func raised(m model) scenario {
 }
 
 // outage is a store that fails for a minute.
-func outage(m model, processes int, fail func(*traffic.Store, bool)) scenario {
+func outage(m model, processes int, fail func(*loadsim.Store, bool)) scenario {
 	s := saturated(m, processes, 8, 60)
-	s.Meanwhile = func(_ context.Context, w *traffic.World) {
+	s.Meanwhile = func(_ context.Context, w *loadsim.World) {
 		time.Sleep(s.Warm + 17*time.Second)
 		fail(s.Store, true)
 		time.Sleep(time.Minute)
@@ -102,10 +102,10 @@ func outage(m model, processes int, fail func(*traffic.Store, bool)) scenario {
 // flushed is a store that loses its values twice.
 func flushed(m model, processes int) scenario {
 	s := saturated(m, processes, 8, 60)
-	s.Meanwhile = func(context.Context, *traffic.World) {
+	s.Meanwhile = func(context.Context, *loadsim.World) {
 		for range 2 {
 			time.Sleep(s.Warm + 17*time.Second)
-			s.Store.Values(func(values map[string]traffic.Entry) { clear(values) })
+			s.Store.Values(func(values map[string]loadsim.Entry) { clear(values) })
 		}
 	}
 	return s
@@ -124,7 +124,7 @@ func neverSeen(m model, processes int) scenario {
 func lost(m model, shift time.Duration) scenario {
 	s := saturated(m, 4, 8, 60)
 	s.Starts += shift
-	s.Meanwhile = func(_ context.Context, w *traffic.World) {
+	s.Meanwhile = func(_ context.Context, w *loadsim.World) {
 		time.Sleep(s.Warm + 20*time.Second)
 		w.Fleet[0].Kill()
 		w.Fleet[1].Freeze(true)
@@ -137,7 +137,7 @@ func lost(m model, shift time.Duration) scenario {
 // restarted is a fleet of which a process is restarted every minute.
 func restarted(m model) scenario {
 	s := saturated(m, 4, 8, 60)
-	s.Meanwhile = func(ctx context.Context, w *traffic.World) {
+	s.Meanwhile = func(ctx context.Context, w *loadsim.World) {
 		for i := range 11 { // until the end
 			time.Sleep(time.Minute)
 			w.Fleet[i%4].Kill()

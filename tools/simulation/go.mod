@@ -1,4 +1,4 @@
-module github.com/agent-messaging-service/agentmessaging-go/internal/simulation
+module github.com/agent-messaging-service/agentmessaging-go/tools/simulation
 
 go 1.25.0
 

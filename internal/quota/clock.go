@@ -1,4 +1,4 @@
-package cooldown
+package quota
 
 import (
 	"context"
@@ -27,5 +27,3 @@ func (RealClock) Sleep(ctx context.Context, d time.Duration) error {
 	}
 	return ctx.Err()
 }
-
-func (c *CoolDown) now() time.Time { return c.clock.Now() }

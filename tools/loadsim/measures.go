@@ -1,4 +1,4 @@
-package traffic
+package loadsim
 
 import (
 	"slices"

@@ -5,7 +5,7 @@ package simulation
 import (
 	"time"
 
-	"github.com/agent-messaging-service/agentmessaging-go/internal/traffic"
+	"github.com/agent-messaging-service/agentmessaging-go/tools/loadsim"
 )
 
 // target is a row of the table: the worst figures of its runs, and their bounds.
@@ -14,15 +14,15 @@ type target struct {
 	runs   []scenario
 	from   time.Duration   // within the scenario's span
 	to     time.Duration   // 0: all of it
-	only   []traffic.Class // nil: all
+	only   []loadsim.Class // nil: all
 	want   figures         // 0: nothing
 	missed string          // what is missed, and why
 }
 
 // The sliding counter refuses a window that is exactly full.
 var (
-	counter = []model{traffic.Counter}
-	others  = []model{traffic.Fixed, traffic.FromUse, traffic.Log, traffic.Bucket}
+	counter = []model{loadsim.Counter}
+	others  = []model{loadsim.Fixed, loadsim.FromUse, loadsim.Log, loadsim.Bucket}
 )
 
 // on plays a scenario on each of the models.
@@ -51,7 +51,7 @@ func fleets(models []model, workers ...int) (runs []scenario) {
 }
 
 // outages is the store that fails in a way, for 4 and 16 processes.
-func outages(models []model, fail func(*traffic.Store, bool)) []scenario {
+func outages(models []model, fail func(*loadsim.Store, bool)) []scenario {
 	return each(models, func(m model, processes int) scenario { return outage(m, processes, fail) }, 4, 16)
 }
 
@@ -70,56 +70,56 @@ var targets = []target{
 		want:   figures{used: 0.99, refused: 0.002, jain: 0.99, pause: 3},
 		missed: "longest pause: a refusal costs its Retry-After of two whole seconds, and a turn",
 	},
-	{name: "one process with 64 callers among 15 with one", runs: on(traffic.Models, greedy), want: figures{used: 0.98, refused: 0.002, jain: 0.99}},
+	{name: "one process with 64 callers among 15 with one", runs: on(loadsim.Models, greedy), want: figures{used: 0.98, refused: 0.002, jain: 0.99}},
 	{
-		name: "calls at random, 80 % of the limit, 4 and 16 processes", runs: each([]model{traffic.Fixed, traffic.Log, traffic.Bucket}, mixed, atRandom(4), atRandom(16)),
+		name: "calls at random, 80 % of the limit, 4 and 16 processes", runs: each([]model{loadsim.Fixed, loadsim.Log, loadsim.Bucket}, mixed, atRandom(4), atRandom(16)),
 		want:   figures{used: 0.76, refused: 0.002, steps: 1.5},
 		missed: "operations: a call that comes alone takes a load and a swap, and with a store of two methods not less",
 	},
 	{
-		name: "interactive calls beside batch load, 16 processes", runs: each(traffic.Models, mixed, mix{16, 8, 10 * time.Minute, traffic.Load{Class: traffic.Interactive, PerMinute: 6}}), only: []traffic.Class{traffic.Interactive},
+		name: "interactive calls beside batch load, 16 processes", runs: each(loadsim.Models, mixed, mix{16, 8, 10 * time.Minute, loadsim.Load{Class: loadsim.Interactive, PerMinute: 6}}), only: []loadsim.Class{loadsim.Interactive},
 		want: figures{refused: 0.02, wait: 2.5},
 	},
 	{
-		name: "batch calls beside interactive load", runs: each(traffic.Models, mixed, mix{4, 1, time.Hour, traffic.Load{Class: traffic.Interactive, Workers: []int{8, 8, 8, 8}}}), only: []traffic.Class{traffic.Batch},
+		name: "batch calls beside interactive load", runs: each(loadsim.Models, mixed, mix{4, 1, time.Hour, loadsim.Load{Class: loadsim.Interactive, Workers: []int{8, 8, 8, 8}}}), only: []loadsim.Class{loadsim.Batch},
 		want: figures{refused: 0.01, wait: 60},
 	},
-	{name: "somebody else uses 30 % of the key", runs: each(traffic.Models, mixed, mix{4, 8, 2 * time.Hour, traffic.Load{Class: traffic.Elsewhere, PerMinute: 18}}), want: figures{refused: 0.02}},
-	{name: "four minutes after a limit was halved for five", runs: on(traffic.Models, halved), want: figures{used: 0.95, refused: 0.005}},
-	{name: "half an hour after a limit was doubled, which nobody told", runs: on(traffic.Models, raised), want: figures{used: 0.9, refused: 0.005}},
+	{name: "somebody else uses 30 % of the key", runs: each(loadsim.Models, mixed, mix{4, 8, 2 * time.Hour, loadsim.Load{Class: loadsim.Elsewhere, PerMinute: 18}}), want: figures{refused: 0.02}},
+	{name: "four minutes after a limit was halved for five", runs: on(loadsim.Models, halved), want: figures{used: 0.95, refused: 0.005}},
+	{name: "half an hour after a limit was doubled, which nobody told", runs: on(loadsim.Models, raised), want: figures{used: 0.9, refused: 0.005}},
 	{
 		name: "one process killed and one stopped for two minutes of four, at three moments of a minute",
-		runs: each(traffic.Models, lost, 0, 17*time.Second, 40*time.Second), want: figures{used: 0.95, refused: 0.02},
+		runs: each(loadsim.Models, lost, 0, 17*time.Second, 40*time.Second), want: figures{used: 0.95, refused: 0.02},
 	},
-	{name: "a process restarted every minute", runs: on(traffic.Models, restarted), want: figures{used: 0.95, refused: 0.006}},
+	{name: "a process restarted every minute", runs: on(loadsim.Models, restarted), want: figures{used: 0.95, refused: 0.006}},
 	{
-		name: "store dead for 60 s, 4 and 16 processes; that and the next minute", runs: outages(others, (*traffic.Store).Kill),
+		name: "store dead for 60 s, 4 and 16 processes; that and the next minute", runs: outages(others, (*loadsim.Store).Kill),
 		from: 17 * time.Second, to: 137 * time.Second, want: figures{used: 0.95, refused: 0.01, pause: 5},
 	},
 	{
-		name: "store hung for 60 s, 4 and 16 processes", runs: outages(others, (*traffic.Store).Hang),
+		name: "store hung for 60 s, 4 and 16 processes", runs: outages(others, (*loadsim.Store).Hang),
 		from: 17 * time.Second, to: 137 * time.Second, want: figures{used: 0.95, refused: 0.01, pause: 5},
 	},
 	{
-		name: "store dead and store hung, on a sliding counter", runs: append(outages(counter, (*traffic.Store).Kill), outages(counter, (*traffic.Store).Hang)...),
+		name: "store dead and store hung, on a sliding counter", runs: append(outages(counter, (*loadsim.Store).Kill), outages(counter, (*loadsim.Store).Hang)...),
 		from: 17 * time.Second, to: 137 * time.Second, want: figures{used: 0.95, refused: 0.01, pause: 5},
 		missed: "429s: one to three in 118 calls, since this way of counting refuses a window that is exactly full",
 	},
-	{name: "store loses its values twice", runs: each(traffic.Models, flushed, 4, 16), want: figures{used: 0.98, refused: 0.006}},
-	{name: "store never seen, 2 to 16 processes", runs: each(traffic.Models, neverSeen, 2, 4, 8, 16), want: figures{used: 0.8, refused: 0.02}},
+	{name: "store loses its values twice", runs: each(loadsim.Models, flushed, 4, 16), want: figures{used: 0.98, refused: 0.006}},
+	{name: "store never seen, 2 to 16 processes", runs: each(loadsim.Models, neverSeen, 2, 4, 8, 16), want: figures{used: 0.8, refused: 0.02}},
 	{
-		name: "a limit of 3 an hour, 20 hours", runs: each(traffic.Models, hourly, 3), want: figures{used: 0.9, refused: 1.0 / 3},
+		name: "a limit of 3 an hour, 20 hours", runs: each(loadsim.Models, hourly, 3), want: figures{used: 0.9, refused: 1.0 / 3},
 		missed: "429s: a sliding counter opens for one call, and refuses the next; at most 0.1 on the others",
 	},
-	{name: "a limit of 50 an hour, 20 hours", runs: each(traffic.Models, hourly, 50), want: figures{used: 0.95, refused: 1.0 / 50}},
-	{name: "answers that take 20 ms", runs: each(traffic.Models, slowReplies, 20*time.Millisecond), want: figures{used: 0.97, refused: 0.002}},
-	{name: "answers that take 1 s", runs: each(traffic.Models, slowReplies, time.Second), want: figures{used: 0.97, refused: 0.002}},
-	{name: "answers that take 10 s", runs: each(traffic.Models, slowReplies, 10*time.Second), want: figures{used: 0.97, refused: 0.002}},
+	{name: "a limit of 50 an hour, 20 hours", runs: each(loadsim.Models, hourly, 50), want: figures{used: 0.95, refused: 1.0 / 50}},
+	{name: "answers that take 20 ms", runs: each(loadsim.Models, slowReplies, 20*time.Millisecond), want: figures{used: 0.97, refused: 0.002}},
+	{name: "answers that take 1 s", runs: each(loadsim.Models, slowReplies, time.Second), want: figures{used: 0.97, refused: 0.002}},
+	{name: "answers that take 10 s", runs: each(loadsim.Models, slowReplies, 10*time.Second), want: figures{used: 0.97, refused: 0.002}},
 	{
-		name: "600 a minute, 16 processes, store 40 ms there and back", runs: each(traffic.Models, farAway, 40*time.Millisecond),
+		name: "600 a minute, 16 processes, store 40 ms there and back", runs: each(loadsim.Models, farAway, 40*time.Millisecond),
 		want: figures{used: 0.98, refused: 0.002, conflicts: 0.15},
 	},
 	{
-		name: "the same, 80 ms", runs: each(traffic.Models, farAway, 80*time.Millisecond), want: figures{used: 0.98, refused: 0.002, conflicts: 0.15},
+		name: "the same, 80 ms", runs: each(loadsim.Models, farAway, 80*time.Millisecond), want: figures{used: 0.98, refused: 0.002, conflicts: 0.15},
 	},
 }

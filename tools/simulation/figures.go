@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/agent-messaging-service/agentmessaging-go/internal/traffic"
+	"github.com/agent-messaging-service/agentmessaging-go/tools/loadsim"
 )
 
 // figures are what a row shows, at most or at least.
@@ -24,18 +24,18 @@ const (
 type figure struct {
 	name   string
 	atMost bool
-	of     func(traffic.Measures) float64
+	of     func(loadsim.Measures) float64
 	format func(float64) string
 }
 
 var shown = [...]figure{
-	used:      {"quota used", false, func(m traffic.Measures) float64 { return m.Used }, percent},
-	refused:   {"429s a call", true, func(m traffic.Measures) float64 { return m.RefusedPerCall }, number},
-	jain:      {"Jain index", false, func(m traffic.Measures) float64 { return m.Jain }, number},
-	pause:     {"longest pause", true, func(m traffic.Measures) float64 { return m.Pause.Seconds() }, seconds},
-	wait:      {"99th wait", true, func(m traffic.Measures) float64 { return m.P99.Seconds() }, seconds},
-	steps:     {"operations a call", true, func(m traffic.Measures) float64 { return m.Steps }, number},
-	conflicts: {"conflicts", true, func(m traffic.Measures) float64 { return m.Conflicts }, percent},
+	used:      {"quota used", false, func(m loadsim.Measures) float64 { return m.Used }, percent},
+	refused:   {"429s a call", true, func(m loadsim.Measures) float64 { return m.RefusedPerCall }, number},
+	jain:      {"Jain index", false, func(m loadsim.Measures) float64 { return m.Jain }, number},
+	pause:     {"longest pause", true, func(m loadsim.Measures) float64 { return m.Pause.Seconds() }, seconds},
+	wait:      {"99th wait", true, func(m loadsim.Measures) float64 { return m.P99.Seconds() }, seconds},
+	steps:     {"operations a call", true, func(m loadsim.Measures) float64 { return m.Steps }, number},
+	conflicts: {"conflicts", true, func(m loadsim.Measures) float64 { return m.Conflicts }, percent},
 }
 
 func percent(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) }

@@ -1,7 +1,7 @@
-// Package traffic plays programs that share an API key, with their pacers, a
+// Package loadsim plays programs that share an API key, with their pacers, a
 // store, a network and a service that counts calls in one of the usual ways, in
 // virtual time.
-package traffic
+package loadsim
 
 import (
 	"context"

@@ -1,24 +1,39 @@
-package traffic
+package loadsim
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+)
 
 // Model is a way of counting calls.
 type Model string
 
-// The usual ones.
+// The usual ones. A leaky bucket lets one call go at a time, as nginx's limit_req
+// does without a burst.
 const (
 	Fixed   Model = "fixed window"
 	FromUse Model = "window from first use"
 	Log     Model = "sliding log"
-	Bucket  Model = "token bucket"
 	Counter Model = "sliding counter"
+	Bucket  Model = "token bucket"
+	Burst   Model = "token bucket, burst of 10"
+	Leaky   Model = "leaky bucket"
 )
 
-// Models are all of them.
-var Models = []Model{Fixed, FromUse, Log, Bucket, Counter}
+// Models are those that allow a window's calls at once; Strict ones do not.
+var (
+	Models = []Model{Fixed, FromUse, Log, Bucket, Counter}
+	Strict = []Model{Burst, Leaky}
+	All    = slices.Concat(Models, Strict)
+)
 
 // window makes an empty window of the model.
 func (m Model) window(s *size) window {
+	if d, err := time.ParseDuration(strings.TrimPrefix(string(m), "never ")); err == nil {
+		return closedFor(d)
+	}
 	switch m {
 	case Fixed, FromUse:
 		return &fixedWindow{size: s, fromUse: m == FromUse}
@@ -26,6 +41,10 @@ func (m Model) window(s *size) window {
 		return &slidingLog{size: s}
 	case Counter:
 		return &slidingCounter{size: s}
+	case Burst:
+		return &tokenBucket{size: s, burst: 10}
+	case Leaky:
+		return &tokenBucket{size: s, burst: 1}
 	}
 	return &tokenBucket{size: s}
 }
@@ -94,16 +113,17 @@ func (w *slidingLog) spend(now time.Duration) {
 	w.calls = w.calls[max(0, len(w.calls)-w.max):]
 }
 
-// tokenBucket is GCRA: a bucket of max tokens that refills evenly.
+// tokenBucket is GCRA: a bucket of burst tokens that refills evenly.
 type tokenBucket struct {
 	*size
-	due time.Duration // when the bucket will be full again
+	burst int           // 0: max
+	due   time.Duration // when the bucket will be full again
 }
 
 func (w *tokenBucket) every() time.Duration { return w.length / time.Duration(w.max) }
 
 func (w *tokenBucket) wait(now time.Duration) time.Duration {
-	return max(0, w.due-w.length+w.every()-now)
+	return max(0, w.due-time.Duration(cmp.Or(w.burst, w.max)-1)*w.every()-now)
 }
 
 func (w *tokenBucket) spend(now time.Duration) { w.due = max(w.due, now) + w.every() }
@@ -147,3 +167,8 @@ func (w *slidingCounter) roll(now time.Duration) {
 		w.begins, w.before, w.within = begins, 0, 0
 	}
 }
+
+type closedFor time.Duration
+
+func (c closedFor) wait(time.Duration) time.Duration { return time.Duration(c) }
+func (c closedFor) spend(time.Duration)              {}

@@ -1,4 +1,4 @@
-package traffic
+package loadsim
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/cooldown"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 )
 
 // ErrDown is how a dead store fails.
@@ -34,7 +34,7 @@ type server struct {
 
 // NewStore is empty.
 func NewStore() *Store {
-	return &Store{server: &server{Clock: cooldown.RealClock{}, values: map[string]Entry{}}}
+	return &Store{server: &server{Clock: quota.RealClock{}, values: map[string]Entry{}}}
 }
 
 // Entry is what a store keeps for a key.

@@ -1,0 +1,655 @@
+// Package quota holds calls back that the service would refuse (interface 8).
+//
+// An [Engine] keeps those who wait: a queue for each class of calls, served by one
+// goroutine while somebody waits. It does not know limits. A [Rule] says when the
+// next call of a class may go, and learns how each one ended. There are two: the
+// [CoolDown] of every client, which acts after a refusal, and package pacer's
+// budgets, which act before one.
+package quota
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// Class names calls that spend the same limits and wait in one queue.
+type Class struct {
+	ID    int
+	Batch bool // interactive calls are asked for first
+}
+
+// A Rule decides when calls go. Times are by the engine's clock, which never goes
+// back. The engine calls Ask and Settle from one goroutine at a time, and all
+// methods from several: a Rule has a lock of its own.
+type Rule interface {
+	// Sort sets the waiter's Class and Tenant. False: nothing can hold it back.
+	Sort(ctx context.Context, w *Waiter) bool
+	// Ask grants some of those who wait, or says when to ask again. An error ends
+	// the calls of the class.
+	Ask(now time.Duration, d Demand) (Answer, error)
+	// Done learns how a granted attempt ended. An attempt that was not sent gives
+	// its grant back. changed asks the engine to ask anew for all classes;
+	// news reports that a refusal closed a limit, or for longer by a second.
+	Done(now time.Duration, w *Waiter, o Outcome) (changed, news bool)
+	// Withdraw forgets what Ask keeps for a class in which nobody waits any more.
+	Withdraw(c Class)
+	// Settle does what Done and Withdraw have left for later, because it takes time.
+	Settle() error
+	// Quick reports that Ask takes no time, so that callers may ask for themselves.
+	Quick() bool
+}
+
+// Demand is what waits in a class.
+type Demand struct {
+	Class   Class
+	Waiting int // 0: the question is how long a call would wait; nothing is granted
+	// Of the first in the queue: its deadline, when its patience ends, and the
+	// longest single wait that it accepts.
+	Deadline, Patience, MaxWait time.Duration
+}
+
+// Answer is what a Rule says to a Demand.
+type Answer struct {
+	Grants  []Grant       // for the first in the queue
+	Again   time.Duration // when to ask for the others
+	Opens   time.Duration // nobody of the class goes before; 0: now
+	Turn    time.Duration // when the next one goes
+	Gap     time.Duration // between the turns after that
+	Slower  time.Duration // added to Gap at first, while a burst is made up for
+	Rough   bool          // Turn and Gap are guesses, for which nobody is refused
+	Refused time.Duration // since when the service has refused all; 0: it has not
+	Key     string        // the limit_key of the limit that they wait for
+	TraceID string        // of the refusal that closed it
+}
+
+// Grant is the leave to send one attempt.
+type Grant struct {
+	At    time.Duration // when it may be sent
+	Stamp int64         // the rule's own note
+	ramp  *ramp         // in which it counts; nil: in none
+	look  *gate         // closed, through which it goes to see whether that still holds
+}
+
+// Waiter is the part of a call that an engine keeps. The same Waiter serves all
+// attempts of a call.
+type Waiter struct {
+	Endpoint *spec.Endpoint
+	SetsBYOK bool
+	MaxWait  time.Duration // a limit that is closed for longer refuses the call
+	Patience time.Duration // so does one that has let nobody through for so long; 0: endless
+	Clock    Clock         // nil: the engine's
+	OnWait   func(Wait)    // is told when a wait begins; nil: nobody wants to know
+
+	Class   Class
+	Tenant  string // tenants take turns
+	Grant   Grant
+	Waited  time.Duration // of the last Acquire
+	Limit   string        // that it waited for
+	Refused bool          // by the service: it goes before those who came later
+
+	since    time.Duration // it first met a limit
+	entered  time.Duration
+	deadline time.Duration
+	round    int
+	waits    bool
+	granted  bool
+	answered chan struct{} // closed when it may go, or is refused
+	err      error
+}
+
+// Wait is what is known when a wait begins.
+type Wait struct {
+	Limit string        // limit_key; empty if not known
+	Place int           // in the line of its class, from 1
+	Ends  time.Duration // how long it will probably take; 0: not known
+}
+
+// Outcome is how a granted attempt ended.
+type Outcome struct {
+	Refused    bool // with status 429
+	Sent       bool // the service may have seen it
+	LimitKey   string
+	TraceID    string // of the refusal
+	RetryAfter time.Duration
+}
+
+// Refusal is the error of a call for which it is no use to wait.
+type Refusal struct {
+	LimitKey   string
+	TraceID    string        // of the answer that closed the limit
+	RetryAfter time.Duration // until its turn
+	Patience   time.Duration // for which nobody has got through; 0: that is not why
+}
+
+// Error is for callers that do not look at the fields.
+func (r *Refusal) Error() string {
+	return fmt.Sprintf("limit %s is closed for %s", r.LimitKey, r.RetryAfter)
+}
+
+// An Engine holds the calls of one API key. It keeps no timer and no goroutine
+// while nobody waits, so that several synctest bubbles can share it, as long as
+// those who wait at the same time are in one bubble. A nil Engine holds back nobody.
+type Engine struct {
+	rule Rule
+
+	mu        sync.Mutex // guards what follows
+	clock     Clock
+	last      time.Time // that the clock has told
+	passed    time.Duration
+	rewound   func() // the clock was set back
+	queues    map[Class]*queue
+	grants    int64
+	serving   bool
+	unsettled bool               // the rule has to settle something
+	wake      context.CancelFunc // ends the server's sleep
+}
+
+// queue holds the waiting calls of a class.
+type queue struct {
+	Class
+	Answer
+	line   line
+	known  bool  // Answer is not out of date
+	served int64 // the number of its last grant, of all
+}
+
+// NewEngine returns an engine that waits by clock, or by real time if it is nil.
+func NewEngine(rule Rule, clock Clock) *Engine {
+	if clock == nil {
+		clock = RealClock{}
+	}
+	return &Engine{rule: rule, clock: clock, passed: time.Hour, queues: map[Class]*queue{}, wake: func() {}}
+}
+
+// Acquire waits until the attempt may be sent. The error is a *Refusal, the
+// context's, or what broke the clock or the rule.
+func (e *Engine) Acquire(ctx context.Context, w *Waiter) error {
+	w.Waited, w.Limit, w.Grant, w.granted = 0, "", Grant{}, false
+	if e == nil || !e.rule.Sort(ctx, w) {
+		return nil
+	}
+	wait, err := e.enter(ctx, w)
+	if err != nil || wait == nil {
+		return err
+	}
+	return e.await(ctx, w, *wait)
+}
+
+// enter grants a call at once, gives it a place in line, or refuses it.
+func (e *Engine) enter(ctx context.Context, w *Waiter) (*Wait, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if w.Clock != nil {
+		e.clock = w.Clock
+	}
+	now := e.now()
+	w.meet(ctx, now)
+	q := e.queue(w.Class)
+	atOnce := !e.serving && e.rule.Quick()
+	if atOnce {
+		answer, err := e.rule.Ask(now, q.demand(w))
+		if err != nil {
+			return nil, err
+		}
+		if len(answer.Grants) > 0 {
+			w.Grant, w.granted = answer.Grants[0], true
+			return nil, nil
+		}
+		q.Answer, q.known = answer, true
+	}
+	before := q.line.before(w)
+	if refusal := q.hopeless(w, before, now); refusal != nil {
+		if atOnce {
+			e.rule.Withdraw(q.Class)
+			q.known = false
+		}
+		return nil, refusal
+	}
+	w.answered, w.err = make(chan struct{}), nil
+	q.line.push(w)
+	if !e.serving {
+		e.serving = true
+		go e.serve()
+	} else if !q.known || now >= q.Again || q.line.waiting <= shortLine {
+		e.wake()
+	}
+	return q.forecast(before, now), nil
+}
+
+// Forecast returns for how long the limit of a call is closed, and why it is no use
+// for the call to wait; nil if it is. Both as far as they are known.
+func (e *Engine) Forecast(ctx context.Context, w *Waiter) (time.Duration, *Refusal) {
+	if e == nil || !e.rule.Quick() || !e.rule.Sort(ctx, w) {
+		return 0, nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := e.now()
+	w.meet(ctx, now)
+	q := &queue{Class: w.Class, known: true}
+	d := q.demand(w)
+	d.Waiting = 0
+	var err error
+	if q.Answer, err = e.rule.Ask(now, d); err != nil || len(q.Grants) > 0 {
+		return 0, nil
+	}
+	return max(0, q.Turn-now), q.hopeless(w, 0, now)
+}
+
+// meet notes when a call enters, and for how long it can wait.
+func (w *Waiter) meet(ctx context.Context, now time.Duration) {
+	w.entered, w.deadline = now, never
+	if w.since == 0 {
+		w.since = now
+	}
+	if deadline, has := ctx.Deadline(); has {
+		w.deadline = now + min(time.Until(deadline), never/2)
+	}
+}
+
+const never = 1 << 62
+
+// await is for the call's turn. A call that leaves for any reason, a panic of
+// OnWait included, leaves the line or gives its grant back.
+func (e *Engine) await(ctx context.Context, w *Waiter, wait Wait) (err error) {
+	passed := false
+	defer func() {
+		if !passed {
+			e.abandon(w)
+		}
+	}()
+	if w.OnWait != nil {
+		w.OnWait(wait)
+	}
+	select {
+	case <-w.answered:
+	case <-ctx.Done():
+	}
+	early, clock, err := e.outcome(ctx, w)
+	if err == nil && early > 0 {
+		err = clock.Sleep(ctx, early)
+	}
+	passed = err == nil
+	return err
+}
+
+// outcome is what a call has waited for: how long it is early for its grant, or
+// an error.
+func (e *Engine) outcome(ctx context.Context, w *Waiter) (early time.Duration, clock Clock, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := e.now()
+	w.Waited = max(now, w.Grant.At) - w.entered
+	if q := e.queues[w.Class]; w.Limit == "" {
+		w.Limit = q.Key
+	}
+	if w.err != nil {
+		return 0, nil, w.err
+	}
+	return w.Grant.At - now, e.clock, ctx.Err()
+}
+
+// abandon takes a call out of the line, or gives its grant back.
+func (e *Engine) abandon(w *Waiter) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	q := e.queues[w.Class]
+	if q.line.remove(w) {
+		if q.line.waiting == 0 {
+			e.wake()
+		}
+	} else if w.granted {
+		w.granted = false
+		e.done(w, Outcome{})
+	}
+}
+
+// Done reports how an attempt ended that Acquire let pass, and whether that
+// began a cool-down, or prolonged one by a second at least.
+func (e *Engine) Done(w *Waiter, o Outcome) (news bool) {
+	w.Refused = o.Refused
+	if e == nil || !o.Refused && !w.granted {
+		return false
+	}
+	if o.Sent && !o.Refused && w.Grant.ramp == nil && w.Grant.look == nil {
+		return false // teaches no rule anything
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.done(w, o)
+}
+
+func (e *Engine) done(w *Waiter, o Outcome) (news bool) {
+	now := e.now()
+	if o.Refused && w.since == 0 {
+		w.since = now
+	}
+	changed, news := e.rule.Done(now, w, o)
+	w.granted = false
+	if changed {
+		e.changed()
+	}
+	return news
+}
+
+// Changed makes the engine ask anew for all who wait, and settle.
+func (e *Engine) Changed() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.changed()
+}
+
+func (e *Engine) changed() {
+	for _, q := range e.queues {
+		q.known = false
+	}
+	e.unsettled = !e.rule.Quick()
+	if e.unsettled && !e.serving {
+		e.serving = true
+		go e.serve()
+	}
+	e.wake()
+}
+
+// Waiting counts the waiting calls of some classes.
+func (e *Engine) Waiting(of func(Class) bool) (n int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for class, q := range e.queues {
+		if of(class) {
+			n += q.line.waiting
+		}
+	}
+	return n
+}
+
+// Now is the time by which the engine's rule counts.
+func (e *Engine) Now() time.Duration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.now()
+}
+
+func (e *Engine) queue(c Class) *queue {
+	if e.queues[c] == nil {
+		e.queues[c] = &queue{Class: c}
+	}
+	return e.queues[c]
+}
+
+// demand describes those who wait, or are about to.
+func (q *queue) demand(first *Waiter) Demand {
+	d := Demand{Class: q.Class, Waiting: max(1, q.line.waiting), Deadline: first.deadline, Patience: never, MaxWait: first.MaxWait}
+	if first.Patience > 0 {
+		d.Patience = first.since + first.Patience
+	}
+	return d
+}
+
+// turn is when a call goes that has so many before it.
+func (q *queue) turn(before int) time.Duration {
+	n := time.Duration(before)
+	return q.Turn + n*q.Gap + min(n, slowTurns)*q.Slower
+}
+
+// slowTurns is how many turns a burst delays.
+const slowTurns = 13
+
+func (q *queue) forecast(before int, now time.Duration) *Wait {
+	wait := &Wait{Place: before + 1}
+	if q.known {
+		wait.Limit, wait.Ends = q.Key, max(0, q.turn(before)-now)
+	}
+	return wait
+}
+
+// hopeless returns why a call cannot go in time; nil if it can.
+func (q *queue) hopeless(w *Waiter, before int, now time.Duration) *Refusal {
+	if !q.known {
+		return nil
+	}
+	turn := max(now, q.Opens)
+	if !q.Rough {
+		turn = max(turn, q.turn(before))
+	}
+	closed, longest := q.Opens-now, w.MaxWait
+	if w.Refused && w.Patience > 0 {
+		longest = min(longest, w.Patience)
+	}
+	r := &Refusal{LimitKey: q.Key, TraceID: q.TraceID, RetryAfter: max(1, turn-now)}
+	switch {
+	case closed > longest, turn > w.deadline, q.Rough && closed > 0 && q.Opens >= w.deadline:
+		return r
+	case q.Refused > 0 && closed > 0 && w.Patience > 0 && now-max(q.Refused, w.since) >= w.Patience:
+		r.Patience = w.Patience
+		return r
+	}
+	return nil
+}
+
+// serve asks for those who wait until nobody does.
+func (e *Engine) serve() {
+	for {
+		switch t := e.next(); {
+		case t.done:
+			return
+		case t.settle:
+			if err := protect(e.rule.Settle); err != nil {
+				e.fail(err)
+			}
+		case t.queue != nil:
+			var answer Answer
+			err := protect(func() (err error) {
+				answer, err = e.rule.Ask(t.now, t.demand)
+				return err
+			})
+			e.answer(t, answer, err)
+		default:
+			e.slept(t, t.sleep())
+		}
+	}
+}
+
+// task is what the server does next.
+type task struct {
+	now    time.Duration
+	done   bool
+	settle bool
+	queue  *queue
+	demand Demand
+
+	until time.Duration // it sleeps
+	ctx   context.Context
+	clock Clock
+}
+
+// sleep waits by the clock, on another goroutine: a clock that does not return must
+// not hold up those who come later.
+func (t task) sleep() error {
+	slept := make(chan error, 1)
+	go func() { slept <- protect(func() error { return t.clock.Sleep(t.ctx, t.until-t.now) }) }()
+	select {
+	case err := <-slept:
+		return err
+	case <-t.ctx.Done():
+		return t.ctx.Err()
+	}
+}
+
+// shortLine is how many callers have the server begin another sleep when they come, in
+// case the clock does not return from the one it is in.
+const shortLine = 2
+
+// next is to ask for the class that is due, and of several for the one that was
+// served the longest ago: a light user of one endpoint does not wait for a batch
+// on another.
+func (e *Engine) next() task {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	t := task{now: e.now(), until: never, clock: e.clock}
+	if t.settle = e.unsettled; t.settle {
+		e.unsettled = false
+		return t
+	}
+	var next *Waiter
+	t.done = true
+	for _, q := range e.queues {
+		first := q.line.first()
+		if first == nil {
+			if e.forget(q) {
+				t.done, t.settle = false, true
+			}
+			continue
+		}
+		t.done = false
+		if q.known && q.Again > t.now {
+			t.until = min(t.until, q.Again)
+		} else if next == nil || q.before(t.queue) {
+			t.queue, next = q, first
+		}
+	}
+	switch {
+	case t.done:
+		e.serving = false
+	case t.settle:
+		t.queue = nil
+	case t.queue != nil:
+		t.demand = t.queue.demand(next)
+	default:
+		t.ctx, e.wake = context.WithCancel(context.Background())
+	}
+	return t
+}
+
+// forget ends the service of a class in which nobody waits any more, and reports
+// whether the rule has to settle that.
+func (e *Engine) forget(q *queue) (settle bool) {
+	if !q.known {
+		return false
+	}
+	q.Answer, q.known = Answer{}, false
+	e.rule.Withdraw(q.Class)
+	return !e.rule.Quick()
+}
+
+func (q *queue) before(o *queue) bool {
+	if q.Batch != o.Batch {
+		return o.Batch
+	}
+	return q.served < o.served
+}
+
+// leastAgain keeps a rule that grants nothing from being asked without a pause.
+const leastAgain = time.Millisecond
+
+// answer hands grants on, and refuses those who cannot go in time any more.
+func (e *Engine) answer(t task, answer Answer, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	q, now := t.queue, e.now()
+	if err != nil {
+		q.refuse(func(*Waiter, int) error { return err })
+		return
+	}
+	granted := time.Duration(len(answer.Grants))
+	if granted > 0 {
+		e.grants++
+		q.served = e.grants
+	}
+	isNew := !q.known || answer.Turn > q.Turn+granted*q.Gap+q.Gap/2
+	if answer.Rough {
+		isNew = answer.Opens > now && (!q.known || answer.Opens != q.Opens)
+	}
+	if granted == 0 {
+		answer.Again = max(answer.Again, now+leastAgain)
+	}
+	q.Answer, q.known = answer, true
+	for _, g := range answer.Grants {
+		if w := q.line.pop(); w != nil {
+			w.Grant, w.granted, w.Limit = g, true, answer.Key
+			close(w.answered)
+		} else {
+			e.done(&Waiter{Class: q.Class, Grant: g}, Outcome{}) // nobody waits for it any more
+		}
+	}
+	if isNew && q.line.waiting > 0 {
+		q.refuse(func(w *Waiter, before int) error {
+			if refusal := q.hopeless(w, before, now); refusal != nil {
+				return refusal
+			}
+			return nil
+		})
+	}
+}
+
+// refuse ends the calls for which there is a reason.
+func (q *queue) refuse(reason func(w *Waiter, before int) error) {
+	before := 0
+	for _, w := range q.line.all() {
+		err := reason(w, before)
+		if err == nil {
+			before++
+		} else if q.line.remove(w) {
+			w.err = err
+			close(w.answered)
+		}
+	}
+}
+
+// fail ends all waiting calls.
+func (e *Engine) fail(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, q := range e.queues {
+		q.refuse(func(*Waiter, int) error { return err })
+	}
+}
+
+// slept goes on after a sleep. One that nobody cut short has taken its time, even
+// if the clock stands still. A clock that cannot sleep ends the calls: there is no
+// other way to wait.
+func (e *Engine) slept(t task, err error) {
+	if err != nil && t.ctx.Err() == nil {
+		e.fail(fmt.Errorf("the clock does not wait: %w", err))
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.wake(); err == nil {
+		e.now()
+		e.passed = max(e.passed, t.until)
+	}
+}
+
+// protect turns a panic of a part that somebody else wrote into an error for
+// those who wait: here it would end the program.
+func protect(f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v", ErrPanic, r)
+		}
+	}()
+	return f()
+}
+
+// ErrPanic is the error of calls that waited for a part that panicked.
+var ErrPanic = errors.New("panic while calls waited")
+
+// now is what has passed by the clock. It never goes back: a clock that is set
+// back goes on from there.
+func (e *Engine) now() time.Duration {
+	now := e.clock.Now()
+	switch d := now.Sub(e.last); {
+	case e.last.IsZero():
+	case d > 0:
+		e.passed += min(d, never/2)
+	case d < -time.Second && e.rewound != nil:
+		e.rewound()
+	}
+	e.last = now
+	return e.passed
+}

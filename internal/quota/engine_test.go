@@ -1,0 +1,277 @@
+package quota
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// reading is a call of a client with the default policy.
+func reading() *Waiter {
+	return &Waiter{Endpoint: spec.GetAgent, MaxWait: DefaultMaxWait, Patience: 5 * time.Minute}
+}
+
+// refusedFor is how the service refuses a call.
+func refusedFor(d time.Duration) Outcome {
+	return Outcome{Sent: true, Refused: true, LimitKey: "k", RetryAfter: d}
+}
+
+// closed is a cool-down in which somebody was refused.
+func closed(clock Clock, d time.Duration) *Engine {
+	e := NewCoolDown(clock, func() float64 { return 0 })
+	e.Done(reading(), refusedFor(d))
+	return e
+}
+
+// TestUnlimitedCallIsFree: it takes no memory, nor the lock, for which it would wait
+// here for ever. So does a nil engine.
+func TestUnlimitedCallIsFree(t *testing.T) {
+	held := NewCoolDown(nil, nil)
+	held.mu.Lock()
+	defer held.mu.Unlock()
+	ctx, w := t.Context(), reading()
+	for _, e := range []*Engine{held, nil} {
+		assert.Zero(t, testing.AllocsPerRun(1000, func() {
+			if err := e.Acquire(ctx, w); err != nil {
+				t.Error(err)
+			}
+			e.Done(w, Outcome{Sent: true})
+		}))
+	}
+}
+
+// TestAcquire is one call after a refusal: when it goes, or why not.
+func TestAcquire(t *testing.T) {
+	const told = 20 * time.Second
+	for _, tt := range []struct {
+		name              string
+		deadline, maxWait time.Duration
+		want              time.Duration // that it waits
+		refused           time.Duration // RetryAfter of its refusal; 0: none
+	}{
+		{"goes when the limit opens", time.Hour, time.Hour, told, 0},
+		{"its policy waits that long", time.Hour, told, told, 0},
+		{"not that long", time.Hour, told - 1, 0, told},
+		{"it would go at its deadline", told, time.Hour, 0, told},
+		{"just before", told + 1, time.Hour, told, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e, w, began := closed(nil, told), reading(), time.Now()
+				ctx, cancel := context.WithTimeout(t.Context(), tt.deadline)
+				defer cancel()
+				w.MaxWait = tt.maxWait
+				err := e.Acquire(ctx, w)
+				assert.Equal(t, tt.want, time.Since(began))
+				if tt.refused > 0 {
+					assert.Equal(t, &Refusal{LimitKey: "k", RetryAfter: tt.refused}, err)
+					return
+				}
+				require.NoError(t, err)
+				assert.Equal(t, tt.want, w.Waited)
+				assert.Equal(t, "k", w.Limit)
+			})
+		})
+	}
+}
+
+// TestPatience: as long as somebody gets through, everybody is waited for. When
+// nobody has for the time of their patience, all have their refusal within one
+// Retry-After more.
+func TestPatience(t *testing.T) {
+	const told, through = 30 * time.Second, 5*time.Minute - time.Second
+	synctest.Test(t, func(t *testing.T) {
+		e, began := closed(nil, told), time.Now()
+		var waiting atomic.Int32
+		call := func() (refusal *Refusal) {
+			defer waiting.Add(-1)
+			for w := reading(); refusal == nil; {
+				if err := e.Acquire(t.Context(), w); err != nil {
+					require.ErrorAs(t, err, &refusal)
+				} else if time.Since(began) > through && waiting.Load() == 20 {
+					e.Done(w, Outcome{Sent: true}) // the only one that gets through
+					return nil
+				} else {
+					e.Done(w, refusedFor(told))
+					_, refusal = e.Forecast(t.Context(), w)
+				}
+			}
+			return refusal
+		}
+		for range 20 {
+			waiting.Add(1)
+			go func() {
+				if refusal := call(); refusal != nil {
+					assert.Equal(t, 5*time.Minute, refusal.Patience)
+				}
+			}()
+		}
+		time.Sleep(through + 5*time.Minute)
+		assert.EqualValues(t, 19, waiting.Load())
+		time.Sleep(told + time.Second)
+		assert.Zero(t, waiting.Load())
+	})
+}
+
+// TestWaitIsTold when it begins, with the place in line.
+func TestWaitIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := closed(nil, 10*time.Second)
+		ctx, cancel := context.WithCancel(t.Context())
+		for place := 1; place <= 3; place++ {
+			w := reading()
+			w.OnWait = func(got Wait) { assert.Equal(t, Wait{Limit: "k", Place: place, Ends: 10 * time.Second}, got) }
+			go func() { assert.ErrorIs(t, e.Acquire(ctx, w), context.Canceled) }()
+			synctest.Wait()
+		}
+		assert.Equal(t, 3, e.Waiting(func(Class) bool { return true }))
+		cancel()
+	})
+}
+
+// TestWhoLeavesIsNotKept, whether its context ends or an observer panics, and the
+// turn of one that leaves with it goes to the next.
+func TestWhoLeavesIsNotKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := closed(nil, 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		leaves := errors.New("leaves")
+		gone, leave := context.WithCancelCause(ctx)
+		time.AfterFunc(10*time.Second, func() { leave(leaves) }) // when it is its turn
+		go func() {
+			if e.Acquire(gone, reading()) == nil {
+				t.Error("it had left")
+			}
+		}()
+		synctest.Wait()
+		go func() {
+			w := reading()
+			w.OnWait = func(Wait) { panic("observer") }
+			assert.PanicsWithValue(t, "observer", func() { _ = e.Acquire(ctx, w) })
+		}()
+		synctest.Wait()
+		began := time.Now()
+		require.NoError(t, e.Acquire(ctx, reading()))
+		assert.Equal(t, 10*time.Second, time.Since(began))
+		assert.Zero(t, e.Waiting(func(Class) bool { return true }))
+		cancel()
+	})
+}
+
+// oddClock sleeps as it is told to.
+type oddClock struct {
+	slept int
+	sleep func(context.Context) error
+}
+
+func (c *oddClock) Now() time.Time { return time.Unix(0, 0) }
+
+func (c *oddClock) Sleep(ctx context.Context, _ time.Duration) error {
+	c.slept++
+	return c.sleep(ctx)
+}
+
+// TestClocksThatUsersBring: what waits, or does not, ends the wait once.
+func TestClocksThatUsersBring(t *testing.T) {
+	broken := errors.New("broken")
+	for _, tt := range []struct {
+		name  string
+		sleep func(context.Context) error
+		want  error
+	}{
+		{"it stands still", func(context.Context) error { return nil }, nil},
+		{"it fails at once", func(context.Context) error { return broken }, broken},
+		{"it panics", func(context.Context) error { panic(broken) }, ErrPanic},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				clock := &oddClock{sleep: tt.sleep}
+				e := closed(clock, 10*time.Second)
+				assert.ErrorIs(t, e.Acquire(t.Context(), reading()), tt.want)
+				synctest.Wait()
+				assert.Equal(t, 1, clock.slept)
+			})
+		})
+	}
+}
+
+// TestAnotherClock forgets the cool-down: a client may be shared by several
+// synctest bubbles, each of which begins in the year 2000.
+func TestAnotherClock(t *testing.T) {
+	e := NewCoolDown(nil, func() float64 { return 0 })
+	e.Done(reading(), refusedFor(time.Hour))
+	for range 2 {
+		synctest.Test(t, func(t *testing.T) {
+			require.NoError(t, e.Acquire(t.Context(), reading()))
+			time.Sleep(time.Minute)
+			e.Done(reading(), refusedFor(time.Hour))
+			assert.Error(t, e.Acquire(t.Context(), reading()))
+		})
+	}
+	require.NoError(t, e.Acquire(t.Context(), reading()), "of the future")
+}
+
+// stub is a rule that takes time, and answers as it is told to.
+type stub struct {
+	CoolDown
+	answer func() (Answer, error)
+	asked  int
+}
+
+func (*stub) Sort(context.Context, *Waiter) bool { return true }
+func (*stub) Quick() bool                        { return false }
+func (r *stub) Ask(time.Duration, Demand) (Answer, error) {
+	r.asked++
+	return r.answer()
+}
+
+// TestRulesThatFail end the calls that wait, on the goroutines of these.
+func TestRulesThatFail(t *testing.T) {
+	broken := errors.New("broken")
+	for _, tt := range []struct {
+		name   string
+		answer func() (Answer, error)
+		want   error
+		asked  int // at most
+	}{
+		{"an error", func() (Answer, error) { return Answer{}, broken }, broken, 1},
+		{"a panic", func() (Answer, error) { panic("store") }, ErrPanic, 1},
+		{"no grant, ever, and no time", func() (Answer, error) { return Answer{}, nil }, context.DeadlineExceeded, 1001},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			rule := &stub{answer: tt.answer}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			assert.ErrorIs(t, NewEngine(rule, nil).Acquire(ctx, reading()), tt.want, tt.name)
+			synctest.Wait()
+			assert.LessOrEqual(t, rule.asked, tt.asked, tt.name)
+		})
+	}
+}
+
+// TestGrantThatComesTooLate is given back.
+func TestGrantThatComesTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &ramp{sent: 1}
+		rule := &stub{answer: func() (Answer, error) {
+			time.Sleep(2 * time.Second)
+			return Answer{Grants: []Grant{{ramp: r}}}, nil
+		}}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		e := NewEngine(rule, nil)
+		assert.ErrorIs(t, e.Acquire(ctx, reading()), context.DeadlineExceeded)
+		time.Sleep(2 * time.Second)
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		assert.Zero(t, r.sent)
+	})
+}
