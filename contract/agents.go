@@ -18,6 +18,8 @@ func (s *suite) agents() {
 	s.rows("2.3/llm-optional", "llm members (all optional, no additional properties)", createAgent, 200, row{"empty", rawcall.LLM("")})
 	s.rule("4.7/read", "Response: agent_id, status, created_at, updated_at, trace_id (all required)",
 		readAgent.is(200).check(func(a answer) string { return a.holds("agent_id", a.s.Agents[rawcall.Key{}]) }))
+	s.rule("4.7/created-at-stays", "Response: agent_id, status, created_at, updated_at, trace_id (all required)",
+		createAgent.is(200), readAgent.is(200), wait(time.Second), sendMessage.is(200), enableSMS.is(200), readAgent.is(200).holds("created_at", same))
 	s.rule("1/ids-differ", "The service creates an agent for the caller and returns its identifier.",
 		createAgent.is(200), createAgent.is(200).holds("agent_id", differs))
 	s.rule("5/agents-of-any-key", dashboardNeeded, repeat(1,

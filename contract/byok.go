@@ -5,6 +5,7 @@ import (
 	"crypto/sha512"
 	"encoding/base64"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,8 +73,7 @@ func (s *suite) byokOfCreations() {
 		getBYOK.is(200).holdsBYOK("anthropic", "https://gateway.example/v1", "m-1"), byokWarmUp.is(200))
 	s.rule("fake/creation-stores-key-of-any-key", stored, keyedAgent.is(200).by(undashboard), byokAgent.is(200).by(undashboard))
 	s.rule("fake/byok-warmup-forbidden-though-configured", stored, keyedAgent.is(200).by(undashboard), byokWarmUp.is(403).by(undashboard))
-	s.rule("fake/refused-creation-stores-nothing", stored,
-		clearBYOK.is(200), createAgent.with(rawcall.LLM(ownKey+`,"tier":"slow"`)).is(400), none)
+	s.rule("7/400-creation-stores-no-byok", invalidBody, noBYOK, createAgent.with(rawcall.LLM(ownKey+`,"tier":"slow"`)).is(400), none)
 	s.rule("fake/byok-agent-after-clear", "byok agent after the config was cleared: message answers 400 byok_not_configured",
 		setBYOK.is(200), byokAgent.is(200), clearBYOK.is(200),
 		sendMessage.is(400).holds("error", "byok_not_configured"),
@@ -141,7 +141,23 @@ func irreversible(fingerprint any) string {
 				sharesRun(shown, base64.RawURLEncoding.EncodeToString(form[i:]), 8)
 		}
 	}
+	backwards := []byte(providerKey)
+	slices.Reverse(backwards)
+	found = found || sharesRun(shown, string(backwards), 4)
+	for n := 1; n < 26; n++ {
+		found = found || sharesRun(shown, strings.Map(func(r rune) rune { return rotated(r, n) }, providerKey), 6)
+	}
 	return unless(!found, "it shows a part of the key, or of a form of it that a reader can turn back")
+}
+
+// rotated is the letter n places later in the alphabet.
+func rotated(r rune, n int) rune {
+	for _, a := range "aA" {
+		if r >= a && r < a+26 {
+			return a + (r-a+rune(n))%26
+		}
+	}
+	return r
 }
 
 // sharesRun reports whether both texts have some n characters in a row.

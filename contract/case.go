@@ -29,8 +29,10 @@ type testCase struct {
 	Needs  []need
 	// base marks the cases that others build on: while a limit does not hold,
 	// a case that fills it is skipped, so that one broken rule fails one case.
-	base  bool
-	steps []step
+	base      bool
+	steps     []step
+	refused   bool // it fills a limit
+	creations int  // calls that create an agent, or are refused for their body
 }
 
 // need is what a case asks of its target. All but needAgent are fields of
@@ -52,6 +54,12 @@ const (
 func newCase(id, sentence string, steps ...step) testCase {
 	c := testCase{ID: id, Rule: sentence, steps: steps}
 	c.Spends, c.Needs = spends(steps), needs(steps)
+	walk(steps, func(st step) {
+		c.refused = c.refused || slices.Contains(st.statuses, http.StatusTooManyRequests)
+		if st.call.Name == createAgent.Name && (st.statuses[0] == http.StatusOK || st.statuses[0] == http.StatusBadRequest) {
+			c.creations += st.n
+		}
+	})
 	if c.decision() {
 		c.Needs = append(c.Needs, needDecisions)
 	}
@@ -98,6 +106,9 @@ func (c testCase) check(tb testing.TB, target Target, shared *shared) {
 	s := newSession(tb, target, c, shared)
 	if slices.Contains(c.Needs, needAgent) {
 		s.Agents[rawcall.Key{}] = shared.agentOf(s)
+	}
+	if c.refused && target.live() {
+		s.pause(time.Minute, "it fills a limit, which takes a minute without calls")
 	}
 	walk(c.steps, s.take)
 }
@@ -289,7 +300,8 @@ func needs(steps []step) (all []need) {
 		passes := st.n > 0 && st.statuses[0] == 200
 		reaches := passes || slices.Contains(st.statuses, 400)
 		add(st.call.OfAgent() && reaches && !created, needAgent)
-		add(st.arrange != nil || st.call.Key != rawcall.Key{}, needAbilities)
+		add(st.arrange != nil || st.call.Key != another && st.call.Key != rawcall.Key{}, needAbilities)
+		add(st.call.Key == another, needSecondKey)
 		add(st.call.IP != "", needClientFrom)
 		add(st.exact, needFrozenClock)
 		created = created || (passes && st.call.Name == createAgent.Name)
@@ -304,12 +316,12 @@ type session struct {
 	rawcall.Player
 	target  Target
 	running testCase
-	broken  []string // the limits that do not hold
+	all     *shared
 	earlier []answer // so far, without those of steps that make many calls
 }
 
 func newSession(tb testing.TB, target Target, c testCase, shared *shared) *session {
-	s := &session{TB: tb, Player: rawcall.NewPlayer(target.BaseURL, target.HTTPClient), target: target, running: c, broken: shared.broken}
+	s := &session{TB: tb, Player: rawcall.NewPlayer(target.BaseURL, target.HTTPClient), target: target, running: c, all: shared}
 	s.Keys[rawcall.Key{}], s.ClientFrom = target.Key, target.ClientFrom
 	if target.SecondKey != "" {
 		s.Keys[another] = target.SecondKey
@@ -329,8 +341,8 @@ func (s *session) failf(format string, args ...any) {
 // skipIfBroken skips the case where a limit does not hold that it may build
 // on: the failure of that limit's own case says more.
 func (s *session) skipIfBroken() {
-	if len(s.broken) > 0 && !s.running.base {
-		s.Skip("it may build on a rule that is broken: " + strings.Join(s.broken, ", "))
+	if len(s.all.broken) > 0 && !s.running.base {
+		s.Skip("it may build on a rule that is broken: " + strings.Join(s.all.broken, ", "))
 	}
 }
 
@@ -373,13 +385,19 @@ func (s *session) wait(st step) {
 // call makes the i-th call of a step, and ends the case if its status is wrong.
 func (s *session) call(st step, i int) answer {
 	s.Helper()
-	x, err := s.Play(s.Context(), st.call)
-	if err != nil {
-		s.failf("%s %s: %s", st.call.Method, st.call.Path, rawcall.Clip(err.Error()))
+	a := s.play(st)
+	for range 3 {
+		if !s.target.live() || s.running.refused || !st.call.Limited() || a.Status != http.StatusTooManyRequests || slices.Contains(st.statuses, a.Status) {
+			break
+		}
+		s.waitForLimit(a)
+		a = s.play(st)
 	}
-	a := answer{Exchange: x, s: s}
 	if slices.Contains(st.statuses, a.Status) {
 		return a
+	}
+	if a.Status == http.StatusTooManyRequests && s.target.live() && st.call.Limited() {
+		s.Skipf("a limit of the target refused a call in the middle: %s", a)
 	}
 	if a.Status == http.StatusTooManyRequests || slices.Contains(st.statuses, http.StatusTooManyRequests) {
 		s.skipIfBroken()
@@ -387,6 +405,36 @@ func (s *session) call(st step, i int) answer {
 	statuses := strings.ReplaceAll(strings.Trim(fmt.Sprint(st.statuses), "[]"), " ", " or ")
 	s.look(a, fmt.Sprintf("want status %s (call %d of %d)", statuses, i+1, st.n))
 	return a
+}
+
+func (s *session) play(st step) answer {
+	s.Helper()
+	x, err := s.Play(s.Context(), st.call)
+	if err != nil {
+		s.failf("%s %s: %s", st.call.Method, st.call.Path, rawcall.Clip(err.Error()))
+	}
+	return answer{Exchange: x, s: s}
+}
+
+// waitForLimit waits until the limit that refused a call opens, or skips the
+// case where the budget has less.
+func (s *session) waitForLimit(refused answer) {
+	s.Helper()
+	wait, problem := refused.RetryAfter()
+	if problem != "" {
+		wait = time.Minute
+	}
+	s.pause(wait, "a limit of the target refused a call in the middle, and opens later")
+}
+
+// pause waits, or skips the case where the budget has less.
+func (s *session) pause(wait time.Duration, why string) {
+	s.Helper()
+	if wait > s.all.wait {
+		s.Skipf("%s: %v, of %v of waiting that are left", why, wait, s.all.wait)
+	}
+	s.all.wait -= wait
+	time.Sleep(wait)
 }
 
 // look ends the case, with the answer, where there is a problem with it.
@@ -400,8 +448,9 @@ func (s *session) look(a answer, problem string) {
 // shared is what the cases on one target share.
 type shared struct {
 	tried  bool
-	agent  string   // the agent of needAgent
-	broken []string // the bases that failed
+	agent  string        // the agent of needAgent
+	broken []string      // the bases that failed
+	wait   time.Duration // that is left to wait for limits
 }
 
 // agentOf is the agent of needAgent, made at the first call. It is not made
@@ -494,7 +543,7 @@ func (a answer) shape() rawcall.Shape {
 }
 
 // holds says what is wrong with the member at a dotted path, or "". A relation
-// sees it beside its value in the last earlier answer that has one.
+// sees it with its value in the first answer of the case that has one.
 func (a answer) holds(path string, want any) string {
 	got, problem := a.At(path), ""
 	switch want := want.(type) {
@@ -503,8 +552,8 @@ func (a answer) holds(path string, want any) string {
 	case relation:
 		var then any
 		for _, earlier := range a.s.earlier {
-			if v := earlier.At(path); v != nil {
-				then = v
+			if then == nil {
+				then = earlier.At(path)
 			}
 		}
 		problem = want(got, then)

@@ -58,8 +58,21 @@ type Target struct {
 	// that they share, each of them with Fresh. The zero value means no bound
 	// with Fresh. On a shared target it means 40 requests, 5 agent creations,
 	// 1 BYOK set, 1 warm-up and no wait, which is within one minute of the
-	// preview limits.
+	// preview limits. On a shared target without Abilities, what is left of Wait
+	// is waited where a limit refuses a call in the middle of a case; where it
+	// does not reach, the case is skipped: a refusal breaks no rule. A thousand
+	// requests of a day take {Requests: 1000, Creations: 50, BYOKSets: 5, WarmUps:
+	// 3, Wait: time.Hour}.
 	Budget Spend
+
+	// Observed is what package observe found out of the target; nil: nothing.
+	// On a shared target without Abilities the cases that fill limits run only
+	// where it shows the limits of a preview key (interface 8.1), in windows that
+	// are fixed or slide; each waits a minute first.
+	Observed *observe.Observation
+	// Progress is a file that keeps which cases passed, so that a run on the
+	// next day, with the next day's limits, goes on with the others. "": none.
+	Progress string
 
 	// Fresh makes an untouched target for one case, and the cases then run in
 	// parallel. What it returns replaces the whole Target but Budget, Bubble

@@ -44,7 +44,11 @@ type quietTB struct {
 	log    strings.Builder
 }
 
-func (q *quietTB) Skip(...any) { runtime.Goexit() }
+func (q *quietTB) Skip(a ...any) { q.Skipf("%v", a...) }
+func (q *quietTB) Skipf(f string, a ...any) {
+	q.Logf(f, a...)
+	runtime.Goexit()
+}
 func (q *quietTB) Fatalf(f string, a ...any) {
 	q.failed = true
 	q.Logf(f, a...)
@@ -54,14 +58,36 @@ func (q *quietTB) Logf(f string, a ...any) { fmt.Fprintf(&q.log, f+"\n", a...) }
 
 // verdict runs the case on the target: whether it failed, and what it printed.
 func verdict(t *testing.T, c testCase, target Target, broken ...string) (failed bool, log string) {
+	return run(t, c, target, &shared{broken: broken})
+}
+
+func run(t *testing.T, c testCase, target Target, all *shared) (failed bool, log string) {
 	q := &quietTB{TB: t}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		c.check(q, target, &shared{broken: broken})
+		c.check(q, target, all)
 	}()
 	<-done
 	return q.failed, q.log.String()
+}
+
+// FirstLiveFailure runs the cases as Run does on a shared target, up to the
+// first that fails, and returns its id and what it printed, and how many cases
+// ran until then.
+func FirstLiveFailure(t *testing.T, target Target) (failure string, ran int) {
+	p := newPlan(AllCases(), target, nil)
+	all := &shared{wait: p.waitLeft(target)}
+	for _, c := range p {
+		if c.leftOut != "" {
+			continue
+		}
+		ran++
+		if failed, log := run(t, c.testCase, target, all); failed {
+			return c.ID + "\n" + log, ran
+		}
+	}
+	return "", ran
 }
 
 type roundTrip func(*http.Request) (*http.Response, error)

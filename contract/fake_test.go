@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go/contract"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/observe"
 )
 
 // What a run leaves behind goes with it: a fifth of its time went into collecting it.
@@ -36,11 +37,21 @@ func TestFakeShared(t *testing.T) {
 	contract.Run(t, contract.Target{BaseURL: target.BaseURL, Key: target.Key, HTTPClient: target.HTTPClient})
 }
 
-var live = flag.Bool("contract.live", false,
-	"run the contract against AGENT_MESSAGING_BASE_URL with AGENT_MESSAGING_API_KEY; overwrites the key's BYOK configuration")
+// Flags of TestLive.
+var (
+	live = flag.Bool("contract.live", false,
+		"run the contract against AGENT_MESSAGING_BASE_URL with AGENT_MESSAGING_API_KEY; overwrites the key's BYOK configuration")
+	liveBudget contract.Spend
+	progress   = flag.String("contract.progress", "", "a file that keeps which cases passed, for a run over several days")
+	observed   = flag.String("contract.observed", "", "what agentmessaging-fake observe wrote of the service")
+)
 
-// TestLive runs the cases that need nothing but a key, one after the other and
-// within the default budget.
+func init() {
+	flag.Var(&liveBudget, "contract.budget", "such as requests=1000,creations=50,byok=5,warmups=3,wait=1h; 40 requests unless given")
+}
+
+// TestLive runs the cases that need nothing but a key, or two, one after the
+// other and within the budget.
 //
 //	go test -v ./contract -run TestLive -contract.live
 func TestLive(t *testing.T) {
@@ -48,11 +59,16 @@ func TestLive(t *testing.T) {
 		t.Skip("needs -contract.live, AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY")
 	}
 	target := contract.Target{
-		BaseURL: os.Getenv("AGENT_MESSAGING_BASE_URL"),
-		Key:     os.Getenv("AGENT_MESSAGING_API_KEY"),
+		BaseURL: os.Getenv("AGENT_MESSAGING_BASE_URL"), Key: os.Getenv("AGENT_MESSAGING_API_KEY"),
+		SecondKey: os.Getenv("AGENT_MESSAGING_SECOND_API_KEY"), Budget: liveBudget, Progress: *progress,
 	}
 	require.NotEmpty(t, target.BaseURL, "AGENT_MESSAGING_BASE_URL is not set")
 	require.NotEmpty(t, target.Key, "AGENT_MESSAGING_API_KEY is not set")
+	if *observed != "" {
+		var err error
+		target.Observed, err = observe.ReadFile(*observed)
+		require.NoError(t, err)
+	}
 	contract.Run(t, target)
 }
 

@@ -62,6 +62,9 @@ func (s *suite) limits() {
 			s.rule("8.1/"+l.key+"-of-one-key", l.rule, l.fill, passes.by(another), refused.from(thereIP))
 		}
 	}
+	for _, e := range []endpoint{sendMessage, enableSMS} {
+		s.rule("8.1/key_minute-counts/"+e.Name, "Per API key | 60 requests/minute", createAgent.is(200), e.is(200).times(59), readAgent.limited("key_minute"))
+	}
 	s.rule("8.1/agent_create_ip_minute-of-all-keys", "Agent creation, per IP | 10/minute", createAgent.is(200).times(4).by(another),
 		createAgent.is(200).times(6).by(third), createAgent.limited("agent_create_ip_minute").by(fourth))
 }

@@ -77,6 +77,7 @@ func (s *suite) unchanged() {
 // it.
 func (s *suite) unlisted() {
 	const listed = "Which endpoints can return which status: see section 4."
+	s.rule("7/status-without-429", listed, getStatus.is(200).times(65))
 	s.rule("7/endpoints-without-429", listed,
 		requests(60, 60), readAgent.limited("key_minute"), getStatus.is(200), getBYOK.is(200), noBYOK)
 	s.rule("7/endpoints-without-503", listed,

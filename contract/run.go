@@ -1,13 +1,18 @@
 package contract
 
 import (
+	"cmp"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path"
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // Run runs every case that the target's abilities and budget allow, each as a
@@ -17,23 +22,79 @@ import (
 // package.
 func Run(t *testing.T, target Target) {
 	t.Helper()
-	p := newPlan(allCases(), target.renew(t))
+	done, err := readProgress(target.Progress)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPlan(allCases(), target.renew(t), done)
 	if slices.ContainsFunc(p, func(c planned) bool { return c.leftOut != "" }) {
 		fmt.Fprintln(os.Stderr, p)
 	}
 	if target.Fresh != nil {
 		p = p.basesFirst()
 	}
-	shared := new(shared)
+	all := &shared{wait: p.waitLeft(target)}
 	for _, c := range p {
 		t.Run(c.ID, func(t *testing.T) {
 			if c.leftOut != "" {
 				t.Skip("left out: " + c.leftOut)
 			}
-			c.start(t, target, shared)
+			t.Cleanup(func() {
+				if err := done.pass(t, c.ID, target.Progress); err != nil {
+					t.Error(err)
+				}
+			})
+			c.start(t, target, all)
 		})
 	}
 }
+
+// waitLeft is what the cases that run leave of the budget's wait.
+func (p plan) waitLeft(target Target) time.Duration {
+	wait := target.Budget.Wait
+	for _, c := range p {
+		if c.leftOut == "" {
+			wait -= c.Spends.Wait
+		}
+	}
+	return wait
+}
+
+// progress is the day on which each case passed.
+type progress map[string]string
+
+func readProgress(path string) (progress, error) {
+	done := progress{}
+	if path == "" {
+		return done, nil
+	}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return done, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &done)
+	}
+	return done, err
+}
+
+// pass writes down that a case passed. Cases with a progress run one after the
+// other.
+func (done progress) pass(t *testing.T, id, path string) error {
+	if path == "" || t.Failed() || t.Skipped() {
+		return nil
+	}
+	done[id] = time.Now().UTC().Format(time.DateOnly)
+	text, err := json.MarshalIndent(done, "", " ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, text, 0o600)
+}
+
+// live reports whether the target is a service as it is: shared by the cases,
+// with nothing to arrange and a clock that nobody moves.
+func (target Target) live() bool { return target.Fresh == nil && target.Abilities == nil }
 
 // renew makes the target of one case, where each has its own.
 func (target Target) renew(tb testing.TB) Target {
@@ -89,8 +150,17 @@ var core = []string{
 	"4.9/mode/sandbox", "4.9/mode/none-refused", "5/credential-missing/*", "7/agent-unknown/*", "8.4/*/over", "8.4/text/max", "8.4/all/max",
 }
 
-func (c testCase) core() bool {
-	return slices.ContainsFunc(core, func(pattern string) bool {
+// valuable are the cases that a day's budget goes to next: most wrong services
+// that the core does not show fail one of them.
+var valuable = []string{
+	"7/400-changes-no-byok", "7/400-creation-stores-no-byok", "7/status-without-429", "8.1/key_minute", "8.1/key_minute-counts/*",
+	"7/endpoints-without-429", "8.1/agent_create_ip_minute", "4.7/created-at-stays", "2.4/fingerprint", "7/400-changes-no-sms",
+}
+
+func (c testCase) core() bool { return c.in(core) }
+
+func (c testCase) in(list []string) bool {
+	return slices.ContainsFunc(list, func(pattern string) bool {
 		matched, _ := path.Match(pattern, c.ID)
 		return matched
 	})
@@ -103,21 +173,38 @@ func (p plan) basesFirst() plan {
 }
 
 // newPlan decides which cases run on the target. On a shared target the core
-// cases take from the budget first; the order in which cases run stays.
-func newPlan(cases []testCase, target Target) plan {
+// cases take from the budget first, then the cheapest; the order in which cases
+// run stays.
+func newPlan(cases []testCase, target Target, done progress) plan {
 	p := make(plan, len(cases))
-	purse := &purse{target: target, left: target.Budget, bounded: true}
+	purse := &purse{target: target, left: target.Budget, bounded: true, done: done}
 	if target.Budget == (Spend{}) {
 		purse.left, purse.bounded = defaultBudget, target.Fresh == nil
 	}
-	for _, first := range []bool{true, false} {
-		for i, c := range cases {
-			if c.core() == first {
-				p[i] = purse.plan(c)
-			}
-		}
+	order := make([]int, len(cases))
+	for i := range order {
+		order[i] = i
+	}
+	if target.Fresh == nil {
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(cases[a].price(), cases[b].price()) })
+	}
+	for _, i := range order {
+		p[i] = purse.plan(cases[i])
 	}
 	return p
+}
+
+// price is how much of a day a case takes, in requests: an agent is one of 50 a
+// day, a provider key or a warm-up one of few an hour. Core and valuable cases are
+// the first.
+func (c testCase) price() int {
+	switch {
+	case c.core():
+		return 0
+	case c.in(valuable):
+		return 1
+	}
+	return c.Spends.Requests + 20*c.Spends.Creations + 50*(c.Spends.BYOKSets+c.Spends.WarmUps) + int(c.Spends.Wait/time.Second)
 }
 
 // purse holds what is left of a budget while the plan is made. With Fresh each
@@ -127,6 +214,7 @@ type purse struct {
 	left     Spend
 	bounded  bool
 	hasAgent bool
+	done     progress
 }
 
 // plan leaves the case out where the target lacks what it needs, or the budget
@@ -135,7 +223,16 @@ func (p *purse) plan(c testCase) planned {
 	if lack := string(p.target.lacks(c.Needs)); lack != "" {
 		return planned{c, "the target has no " + lack, "Target." + lack}
 	}
+	if day := p.done[c.ID]; day != "" {
+		return planned{c, "it passed on " + day, "another Target.Progress"}
+	}
+	if unlike := p.target.countsOtherwise(); unlike != "" && c.refused {
+		return planned{c, "it fills a limit: " + unlike, "Target.Observed of a target that counts like interface 8.1"}
+	}
 	price := c.Spends
+	if p.target.observed("refused_operations_spend") == "true" {
+		price.Creations = max(price.Creations, c.creations)
+	}
 	if p.target.Abilities != nil || p.target.Bubble && p.target.Fresh != nil { // waits are free
 		price.Wait = 0
 	}
@@ -150,6 +247,31 @@ func (p *purse) plan(c testCase) planned {
 		p.left, p.hasAgent = p.left.Minus(price), p.hasAgent || agent
 	}
 	return planned{testCase: c}
+}
+
+// observed is the answer to a question as JSON, "" where none is known.
+func (target Target) observed(id string) string {
+	if target.Observed == nil {
+		return ""
+	}
+	return string(target.Observed.Decisions[id].Answer)
+}
+
+// countsOtherwise says why the cases that fill limits cannot blame a live target;
+// "" where it has the limits of a preview key, in windows that start with a call or
+// slide.
+func (target Target) countsOtherwise() string {
+	if !target.live() {
+		return ""
+	}
+	if target.Observed == nil {
+		return "it is not known how the target counts"
+	}
+	windows, n := target.observed("windows"), target.Observed.Limits["key_minute"]
+	if n != 60 || windows != `"fixed"` && windows != `"sliding"` {
+		return fmt.Sprintf("the target allows %d requests a minute and counts them by %s windows", n, cmp.Or(windows, "unknown"))
+	}
+	return ""
 }
 
 // lacks is the first of these needs that the target does not offer.

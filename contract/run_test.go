@@ -3,13 +3,17 @@ package contract
 import (
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/observe"
 )
 
 func TestCaseIDs(t *testing.T) {
@@ -54,14 +58,70 @@ func TestPlanBudget(t *testing.T) {
 			lacking(needAbilities, needClientFrom, needDecisions), []bool{true, true, true}},
 		{"a bubble needs fresh targets", Target{Bubble: true}, lacking(needFrozenClock), []bool{false}},
 		{"a bubble with fresh targets", Target{Bubble: true, Fresh: fresh}, lacking(needFrozenClock), []bool{true}},
-		{"default", Target{}, []testCase{{Spends: defaultBudget}, {Spends: one}}, []bool{true, false}},
+		{"default", Target{}, []testCase{{Spends: defaultBudget}, {Spends: one}}, []bool{false, true}},
 		{"fresh", Target{Fresh: fresh}, []testCase{{Spends: Spend{Requests: 1e9}}}, []bool{true}},
+		{"cheapest first", Target{Budget: Spend{Requests: 3}}, []testCase{{Spends: Spend{Requests: 2}}, {Spends: Spend{Requests: 3}}, {Spends: one}}, []bool{true, false, true}},
+		{"limits that nobody has observed", Target{}, []testCase{{Spends: one, refused: true}}, []bool{false}},
+		{"limits by a clock", Target{Observed: observed("windows", `"aligned"`, 60)}, []testCase{{Spends: one, refused: true}}, []bool{false}},
+		{"limits of a larger plan", Target{Observed: observed("windows", `"fixed"`, 300)}, []testCase{{Spends: one, refused: true}, {Spends: one}}, []bool{false, true}},
+		{"limits that open bit by bit", Target{Observed: observed("windows", `"bucket"`, 60)}, []testCase{{Spends: one, refused: true}}, []bool{false}},
+		{"limits of a preview key", Target{Observed: observed("windows", `"fixed"`, 60)}, []testCase{{Spends: one, refused: true}}, []bool{true}},
+		{"refused creations count", Target{Budget: Spend{Requests: 9, Creations: 1}, Observed: observed("refused_operations_spend", "true", 60)},
+			[]testCase{{Spends: one, creations: 2}, {Spends: one, creations: 1}}, []bool{false, true}},
 		{"each fresh", Target{Fresh: fresh, Budget: one}, []testCase{{Spends: one}, {Spends: one}, {Spends: Spend{Requests: 2}}}, []bool{true, true, false}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			for i, p := range newPlan(tt.cases, tt.target) {
+			for i, p := range newPlan(tt.cases, tt.target, nil) {
 				assert.Equal(t, tt.runs[i], p.leftOut == "", "case %d: %s", i, p.leftOut)
 			}
+		})
+	}
+}
+
+func observed(id, answer string, limit int) *observe.Observation {
+	return &observe.Observation{Decisions: map[string]observe.Finding{id: {Answer: []byte(answer)}}, Limits: map[string]int{"key_minute": limit}}
+}
+
+// TestProgress: what passed is not run again on the next day.
+func TestProgress(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "progress.json")
+	done, err := readProgress(file)
+	require.NoError(t, err)
+	require.NoError(t, done.pass(t, "4.8/reply", file))
+	require.NoError(t, done.pass(t, "4.8/other", ""))
+	done, err = readProgress(file)
+	require.NoError(t, err)
+	for _, p := range newPlan([]testCase{{ID: "4.8/reply"}, {ID: "4.8/other"}}, Target{}, done) {
+		assert.Equal(t, p.ID == "4.8/reply", strings.Contains(p.leftOut, "it passed on 2"), p.ID)
+	}
+	require.NoError(t, os.WriteFile(file, []byte("{"), 0o600))
+	_, err = readProgress(file)
+	assert.Error(t, err)
+}
+
+// TestLiveRefusals: a 429 in the middle of a case is waited for within the budget,
+// and else skips the case: no rule is blamed.
+func TestLiveRefusals(t *testing.T) {
+	c := newCase("4.2/x", "Rule.", warmUp.is(200))
+	for _, tt := range []struct {
+		refusals int
+		wait     time.Duration
+		calls    int
+		skipped  bool
+	}{{1, time.Second, 2, false}, {2, time.Second, 2, true}, {9, time.Minute, 4, true}, {1, 0, 1, true}} {
+		synctest.Test(t, func(t *testing.T) {
+			calls := 0
+			target := roundTrip(func(req *http.Request) (*http.Response, error) {
+				if calls++; calls <= tt.refusals {
+					return answering(429, `{"error":"rate_limited","limit_key":"x","trace_id":"t"}`)(req)
+				}
+				return answering(200, `{"ok":true,"warmed":true,"mode":"hosted","trace_id":"t"}`)(req)
+			}).target()
+			target.Abilities = nil
+			failed, log := run(t, c, target, &shared{wait: tt.wait})
+			assert.False(t, failed, log)
+			assert.Equal(t, tt.calls, calls, "%+v", tt)
+			assert.Equal(t, tt.skipped, strings.Contains(log, "a limit of the target refused a call in the middle"), log)
 		})
 	}
 }
@@ -80,7 +140,7 @@ func TestPlanSays(t *testing.T) {
 		{Spends: Spend{Requests: 41}},
 		{Spends: Spend{Requests: 1, Wait: time.Hour}},
 		{Spends: Spend{Requests: 1}, Needs: []need{needAbilities}},
-	}, Target{})
+	}, Target{}, nil)
 	assert.Equal(t, "contract: 1 of 4 cases run. 1 more would with Target.Abilities. "+
 		"2 more would with a larger Target.Budget, or Target.Fresh.", p.String())
 	assert.Equal(t, "it takes more than the budget has: 41 requests of 39 left", p[1].leftOut)
@@ -90,7 +150,7 @@ func TestPlanSays(t *testing.T) {
 // for are the core cases.
 func TestPlanOfDefaultBudget(t *testing.T) {
 	runs := 0
-	for _, p := range newPlan(AllCases(), Target{}) {
+	for _, p := range newPlan(AllCases(), Target{}, nil) {
 		assert.False(t, p.leftOut == "" && p.decision(), "%s is a decision, and runs", p.ID)
 		if p.core() {
 			runs++
@@ -144,6 +204,8 @@ func TestBaseBroken(t *testing.T) {
 func TestIrreversible(t *testing.T) {
 	for shown, fingerprint := range map[string]string{
 		"the last five":       "sk-...~Jw4n~Jw4",
+		"backwards":           "4wJ~nwo~ton",
+		"rotated by 13":       "fp_pbagenpg~7s3",
 		"hexadecimal":         "776e7e4a7734",
 		"base64":              "c2stY29udHJhY3R+N2YzfmE5Y34yZTR+bm90fm93bn5KdzQ=",
 		"a plain SHA-256":     "sha256:ea8098a234438a3d",

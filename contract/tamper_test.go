@@ -2,11 +2,15 @@ package contract_test
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -94,6 +98,40 @@ func TestTampering(t *testing.T) {
 			}
 		}), "a case refuses what breaks no rule")
 	}
+}
+
+var all = flag.Bool("contract.all", false, "try a live day on every wrong service, not on each third")
+
+// aDay is what a live run may spend of the limits of one day.
+var aDay = contract.Spend{Requests: 1000, Creations: 50, BYOKSets: 5, WarmUps: 3, Wait: 2 * time.Hour}
+
+// TestLiveDay: with the requests of one day and two keys alone most wrong
+// services are found out, and a right one passes.
+func TestLiveDay(t *testing.T) {
+	var missed []string
+	ran := 0
+	services := slices.DeleteFunc(slices.Clone(tamperings), func(tt tampering) bool { return tt.breaks != aRule })
+	for i, tt := range append([]tampering{{"right", nothing, func(*reply) {}}}, services...) {
+		if i%3 != 0 && !*all {
+			continue
+		}
+		ran++
+		synctest.Test(t, func(t *testing.T) {
+			fake := newFake(t, fakeserver.WithUnknownRoutes())
+			target := contract.Target{BaseURL: fake.BaseURL(), Key: fake.Key(), SecondKey: fake.IssueKeyOn("preview", true), Budget: aDay, Observed: &observe.Observation{
+				Decisions: map[string]observe.Finding{"windows": {Answer: json.RawMessage(`"fixed"`)}}, Limits: map[string]int{"key_minute": 60}},
+				HTTPClient: &http.Client{Transport: proxy{fake, "192.0.2.1", tt.tamper}}}
+			failure, cases := contract.FirstLiveFailure(t, target)
+			switch {
+			case tt.breaks == nothing:
+				assert.Empty(t, failure, tt.name)
+				assert.Greater(t, cases, 250, "cases that run")
+			case failure == "":
+				missed = append(missed, tt.name)
+			}
+		})
+	}
+	assert.LessOrEqual(t, len(missed)*5, ran, "missed: %q", missed)
 }
 
 // TestUnlikeServices: where the interface leaves a question open a target that

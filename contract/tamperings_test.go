@@ -71,8 +71,19 @@ var tamperings = []tampering{
 	})},
 	{"403 for an agent of another key", aRule, on(404, to("/agent_000001", func(r *reply) { r.refuse(403, "forbidden") }))},
 
+	{"created_at moves", aRule, member("created_at", func(in map[string]any, name string) { in[name] = in["updated_at"] })},
+	{"fingerprint is the key backwards", aRule, set("fingerprint", "fingerprint", "4wJ~nwo~ton")},
+	{"fingerprint is the key rotated", aRule, set("fingerprint", "fingerprint", "fx-pbagenpg~7s3")},
+	{"status is limited", aRule, to("/status", func(r *reply) {
+		if r.fake.CallCount(fakeserver.ByEndpoint(fakeserver.EndpointStatus)) > 62 {
+			r.header.Set("Retry-After", "30")
+			r.refuse(429, "rate_limited")
+			r.body["limit_key"] = "status"
+		}
+	})},
+	{"400 creation that stores the key", aRule, on(400, storing("POST"))},
+
 	{"ok is false", aDecision, set("ok", "ok", false)},
-	{"created_at moves", aDecision, member("created_at", func(in map[string]any, name string) { in[name] = in["updated_at"] })},
 	{"updated_at never moves", aDecision, member("created_at", func(in map[string]any, name string) { in["updated_at"] = in[name] })},
 	{"updated before it was created", aDecision, set("created_at", "updated_at", "2001-01-01T00:00:00Z")},
 	{"times with an offset", aDecision, member("created_at", func(in map[string]any, name string) {

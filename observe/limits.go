@@ -124,6 +124,7 @@ func fillMinute(p *probe) any {
 	p.shown = refused
 	if p.meter = fitMeter(p.own, limit); p.meter != nil {
 		p.answer("windows", p.meter.kind)
+		p.o.measured("key_minute", p.meter.limit)
 	}
 	if p.o.Decisions["minute_limit_name"].Answer == nil {
 		p.fail("no clear answer: the 429 names no limit, or it may be the limit of the address")

@@ -25,6 +25,9 @@ type Observation struct {
 	Format int `json:"format"`
 	// Decisions are the findings by the id of their question.
 	Decisions map[string]Finding `json:"decisions"`
+	// Limits are the numbers that were measured, by this project's names:
+	// key_minute, where the key made no other calls meanwhile.
+	Limits map[string]int `json:"limits,omitempty"`
 	// Traffic counts what Watch saw that answers no question, such as
 	// "POST /v1/agents 200" or "member region of POST /v1/agents".
 	Traffic map[string]Sight `json:"traffic,omitempty"`
@@ -144,6 +147,9 @@ func (o *Observation) Keep(earlier *Observation) {
 			o.Decisions[id] = now
 		}
 	}
+	for name, n := range earlier.Limits {
+		o.measured(name, cmp.Or(o.Limits[name], n))
+	}
 	for what, then := range earlier.Traffic {
 		if o.Traffic == nil {
 			o.Traffic = map[string]Sight{}
@@ -151,6 +157,13 @@ func (o *Observation) Keep(earlier *Observation) {
 		o.Traffic[what] = Sight{o.Traffic[what].Count + then.Count, max(o.Traffic[what].Seen, then.Seen)}
 	}
 	o.Spent = o.Spent.Plus(earlier.Spent)
+}
+
+func (o *Observation) measured(limit string, n int) {
+	if o.Limits == nil {
+		o.Limits = map[string]int{}
+	}
+	o.Limits[limit] = n
 }
 
 // keep is the earlier finding with what the later one has of it. It was last

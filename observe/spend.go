@@ -2,7 +2,9 @@ package observe
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -18,6 +20,28 @@ type Spend struct {
 
 // String names the parts that are not zero: "3 requests, 1 creation".
 func (s Spend) String() string { return cmp.Or(s.beyond(Spend{}, false), "0 requests") }
+
+// Set reads parts such as "requests=100,creations=5,byok=1,warmups=3,wait=1m";
+// the others stay. It makes *Spend a flag.Value.
+func (s *Spend) Set(text string) error {
+	for part := range strings.SplitSeq(text, ",") {
+		name, value, _ := strings.Cut(part, "=")
+		parts := map[string]*int{"requests": &s.Requests, "creations": &s.Creations, "byok": &s.BYOKSets, "warmups": &s.WarmUps}
+		n, err := strconv.Atoi(value)
+		switch into := parts[name]; {
+		case name == "wait":
+			s.Wait, err = time.ParseDuration(value)
+		case into == nil:
+			return errors.New("the parts are requests, creations, byok, warmups and wait")
+		default:
+			*into = n
+		}
+		if err != nil || n < 0 || s.Wait < 0 {
+			return fmt.Errorf("%s: must be a whole number, and wait a duration such as 6m", name)
+		}
+	}
+	return nil
+}
 
 // Over says which parts of s are more than what is left; "" where none is.
 func (s Spend) Over(left Spend) string { return s.beyond(left, true) }

@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/observe"
 )
@@ -80,7 +78,7 @@ func parseObserve(args []string, getenv func(string) string) (*observation, erro
 	flags.StringVar(&o.baseline, "baseline", "", "")
 	flags.StringVar(&o.out, "out", "", "")
 	flags.StringVar(&o.har, "har", "", "")
-	flags.Func("budget", "", o.setBudget)
+	flags.Var(&o.budget, "budget", "")
 	byok := flags.Bool("byok", false, "")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
@@ -96,30 +94,6 @@ func parseObserve(args []string, getenv func(string) string) (*observation, erro
 		return nil, errors.New("observe: AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY say which service")
 	}
 	return o, nil
-}
-
-// setBudget reads parts such as requests=100,wait=1m; the others stay.
-func (o *observation) setBudget(text string) error {
-	for part := range strings.SplitSeq(text, ",") {
-		name, value, _ := strings.Cut(part, "=")
-		n, err := strconv.Atoi(value)
-		switch name {
-		case "requests":
-			o.budget.Requests = n
-		case "creations":
-			o.budget.Creations = n
-		case "warmups":
-			o.budget.WarmUps = n
-		case "wait":
-			o.budget.Wait, err = time.ParseDuration(value)
-		default:
-			return errors.New("the parts are requests, creations, warmups and wait")
-		}
-		if err != nil || n < 0 || o.budget.Wait < 0 {
-			return fmt.Errorf("%s: must be a whole number, and wait a duration such as 6m", name)
-		}
-	}
-	return nil
 }
 
 // run asks, compares with the baseline and writes the findings, even where it

@@ -130,7 +130,7 @@ func TestObserveRefuses(t *testing.T) {
 		status int
 		want   string
 	}{
-		{[]string{"--budget", "cats=1"}, exitUsage, "the parts are requests, creations, warmups and wait"},
+		{[]string{"--budget", "cats=1"}, exitUsage, "the parts are requests, creations, byok, warmups and wait"},
 		{[]string{"--budget", "requests=-1"}, exitUsage, "requests: must be a whole number"},
 		{[]string{"--budget", "wait=5"}, exitUsage, "wait a duration such as 6m"},
 		{[]string{"more"}, exitUsage, "one argument too many"},
