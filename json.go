@@ -128,11 +128,9 @@ func (r *reply) object(name string) (*reply, bool) {
 
 // optional reads a string that the result can do without; "" also if it is of
 // another type or there twice.
-func (r *reply) optional(name string) (s string) {
-	if value, _ := r.members.Get(name); value != nil {
-		s, _ = strictjson.String(value)
-	}
-	return s
+func (r *reply) optional(name string) string {
+	lenient := reply{members: r.members}
+	return lenient.text(name)
 }
 
 // texts reads the strings of an optional array, without the empty ones.
@@ -179,17 +177,15 @@ func readErrorBody(body []byte) (b errorBody, err error) {
 	}
 	r := reply{members: members}
 	b.Code, b.TraceID, b.LimitKey, b.Reason = r.optional("error"), traceIDOf(members), r.optional("limit_key"), r.optional("reason")
-	for name, value := range members.All() {
-		switch name {
-		case "error", "trace_id", "limit_key", "reason":
-			if once, _ := members.Get(name); once != nil && (once[0] == '"' || once[0] == 'n') {
-				continue
-			}
+	b.Extra = make(map[string]json.RawMessage)
+	for _, m := range members {
+		name, _ := strictjson.String(m.Name)
+		b.Extra[name] = bytes.Clone(m.Value)
+	}
+	for _, name := range []string{"error", "trace_id", "limit_key", "reason"} {
+		if value, _ := members.Get(name); value != nil && (value[0] == '"' || value[0] == 'n') {
+			delete(b.Extra, name)
 		}
-		if b.Extra == nil {
-			b.Extra = make(map[string]json.RawMessage)
-		}
-		b.Extra[name] = bytes.Clone(value)
 	}
 	return b, nil
 }

@@ -84,7 +84,9 @@ func hide(text string, secrets []spelling) string {
 				return Redacted
 			}
 		}
+		size := len(folded)
 		folded = fold([]byte(escape.ReplaceAllStringFunc(string(folded), unescape)))
+		escaped = len(folded) < size // another layer may be left
 	}
 	return text
 }

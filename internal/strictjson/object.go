@@ -4,15 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"iter"
 	"unicode/utf8"
 )
 
-// Object is a JSON object whose members are found by their exact names.
-type Object struct{ members []member }
+// Object is the members of a JSON object, in their order.
+type Object []Member
 
-// member is a name, and its value as it was written.
-type member struct{ name, value []byte }
+// Member is a name, in quotes, and a value, both as they were written.
+type Member struct{ Name, Value []byte }
 
 var errNoObject = errors.New("not an object")
 
@@ -22,56 +21,42 @@ var errNoObject = errors.New("not an object")
 func ReadObject(doc []byte) (Object, error) {
 	if !json.Valid(doc) {
 		var whole json.RawMessage
-		return Object{}, json.Unmarshal(doc, &whole) // says what is wrong
+		return nil, json.Unmarshal(doc, &whole) // says what is wrong
 	}
 	sc := Scanner{Data: doc}
 	if sc.Peek() != '{' {
-		return Object{}, errNoObject
+		return nil, errNoObject
 	}
-	members := make([]member, 0, 4) // few replies have more
+	o := make(Object, 0, 4) // few replies have more
 	for sc.Enter(); sc.More(); {
 		name := sc.skipString()
 		sc.Enter() // over the colon
-		members = append(members, member{name, sc.Skip()})
+		o = append(o, Member{name, sc.Skip()})
 	}
-	return Object{members}, nil
+	return o, nil
 }
 
-// Get returns the value of the member with a name of ASCII letters; nil if it is
+// Get returns the value of the member with exactly that name; nil if it is
 // missing. The error is a Twice: nobody could know which of the two counts.
 func (o Object) Get(name string) (value []byte, err error) {
-	for _, m := range o.members {
+	for _, m := range o {
 		if !m.named(name) {
 			continue
 		}
 		if value != nil {
 			return nil, Twice(name)
 		}
-		value = m.value
+		value = m.Value
 	}
 	return value, nil
 }
 
-func (m member) named(name string) bool {
-	if string(m.name[1:len(m.name)-1]) == name {
-		return true
+func (m Member) named(name string) bool {
+	if bytes.IndexByte(m.Name, '\\') < 0 {
+		return string(m.Name[1:len(m.Name)-1]) == name
 	}
-	if bytes.IndexByte(m.name, '\\') < 0 {
-		return false
-	}
-	unescaped, _ := String(m.name)
+	unescaped, _ := String(m.Name)
 	return unescaped == name
-}
-
-// All yields the members in their order.
-func (o Object) All() iter.Seq2[string, []byte] {
-	return func(yield func(name string, value []byte) bool) {
-		for _, m := range o.members {
-			if name, _ := String(m.name); !yield(name, m.value) {
-				return
-			}
-		}
-	}
 }
 
 // String reads a value that is a string, as encoding/json reads it: invalid UTF-8
