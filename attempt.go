@@ -22,26 +22,26 @@ import (
 type attempt struct {
 	number int // from 1
 	exchange.Answer
-	result  any          // of a success, decoded
-	traceID string       // of a success
-	failure *Error       // what an answer that is no success says of itself
-	local   bool         // the attempt was refused here, and nothing was sent
-	class   outcomeClass // 0: it is not over
-	began   time.Time    // for observers
-	shown   string       // traceID without secrets; see safeTraceID
+	result       any          // of a success, decoded
+	traceID      string       // of a success
+	failure      *Error       // what an answer that is no success says of itself
+	undocumented bool         // a success that decode could not read
+	local        bool         // the attempt was refused here, and nothing was sent
+	class        outcomeClass // 0: it is not over
+	began        time.Time    // for observers
+	shown        string       // traceID without secrets; see safeTraceID
 }
 
 // failed reports that there is no documented success.
 func (a *attempt) failed() bool { return a.Err != nil || !isSuccess(a.Status) }
 
 // decode reads the body of a success.
-func (a *attempt) decode(d decoder, secrets redact.Redactor) {
-	if a.Err != nil || !isSuccess(a.Status) {
+func (a *attempt) decode(d decoder) {
+	if a.failed() {
 		return
 	}
-	var err error
-	if a.result, a.traceID, err = d.decode(a.Body); err != nil {
-		a.Err, a.Missed = a.notDocumented(err, secrets), exchange.Unreadable
+	if a.result, a.traceID, a.Err = d.decode(a.Body); a.Err != nil {
+		a.undocumented, a.Missed = true, exchange.Unreadable
 	}
 }
 
@@ -54,6 +54,9 @@ func (a *attempt) describe(secrets redact.Redactor) {
 	case !isSuccess(a.Status):
 		a.failure = a.readError(secrets)
 	default:
+		if a.undocumented {
+			a.Err = a.notDocumented(a.Err, secrets)
+		}
 		a.failure = &Error{TraceID: secrets.Identifier(a.traceID)}
 	}
 	a.failure.StatusCode, a.failure.RetryAfter = a.Status, retryafter.Read(a.Header)

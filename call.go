@@ -56,7 +56,7 @@ type call struct {
 	permits permits
 	reports *reporter // nil: nobody observes
 
-	attempts int // begun
+	attempts int // made: one that was refused here is none
 	renewals int // of them, those that were repeated at once on a new connection
 	refusals int // of them, those that a limit of the service refused
 	last     attempt
@@ -132,8 +132,9 @@ func (c *call) repeat() {
 		HTTPClient:   &l.http,
 		RetryMax:     math.MaxInt, // nextAttempt counts
 		CheckRetry:   c.nextAttempt,
-		Backoff:      noBackoff, // sleep waits, by the client's clock
 		PrepareRetry: c.sleep,
+		// sleep has waited by the client's clock, which the library does not know.
+		Backoff:      func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return 0 },
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
 	l.request = *(&http.Request{Method: c.endpoint.Method, URL: &c.url, Host: c.client.base.Host, Header: http.Header{}}).WithContext(c.ctx)
@@ -144,27 +145,25 @@ func (c *call) repeat() {
 // would send the credential and the body to an address that nobody chose.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-func noBackoff(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return 0 }
-
 // RoundTrip makes one attempt: it is the transport of the library's http.Client. The
 // body is read and decoded here, within the attempt. The client's own transport is
 // out of the library's reach, which would close idle connections that may be the
 // caller's.
 func (c *call) RoundTrip(r *http.Request) (*http.Response, error) {
-	c.attempts++
 	if c.refused = nil; c.last.class == classLimited {
 		before := c.last
 		c.refused = &before
 	}
-	c.last = attempt{number: c.attempts}
+	c.last = attempt{number: c.attempts + 1}
 	a := &c.last
 	ctx := c.reports.attemptStart(c.ctx, a)
 	defer c.endAttempt(ctx) // also when a part of the program panics
-	if err := c.acquirePermit(ctx); err != nil {
-		a.Err, a.local = err, true
-	} else if err := c.callBeforeSend(ctx); err != nil {
-		a.Err, a.local = err, true
-	} else {
+	err := c.acquirePermit(ctx)
+	if err == nil && c.beforeSend != nil {
+		err = c.callBeforeSend(ctx)
+	}
+	if a.Err, a.local = err, err != nil; !a.local {
+		c.attempts++
 		c.send(c.reports.requestStart(ctx, a), r)
 	}
 	if a.class = a.classify(c.endpoint, c.ended()); a.class == classLimited {
@@ -182,7 +181,7 @@ func (c *call) acquirePermit(ctx context.Context) error {
 	if c.reports.wanted(ctx, slog.LevelDebug) {
 		c.permits.waiter.OnWait = func(w quota.Wait) { c.reports.limiterWaitStart(ctx, &c.last, w) }
 	}
-	limitKey, waited, err := c.permits.acquire(ctx, c.attempts)
+	limitKey, waited, err := c.permits.acquire(ctx, c.last.number)
 	if waited >= leastWait {
 		c.waited += waited
 		c.reports.limiterWait(ctx, &c.last, limitKey, waited)
@@ -191,10 +190,7 @@ func (c *call) acquirePermit(ctx context.Context) error {
 }
 
 func (c *call) callBeforeSend(ctx context.Context) error {
-	if c.beforeSend == nil {
-		return nil
-	}
-	err := c.beforeSend(ctx, c.attempts)
+	err := c.beforeSend(ctx, c.last.number)
 	if err != nil {
 		c.last.failure = &Error{by: "function of WithBeforeSend", cause: c.redactor().Error(err, c.ended())}
 	}
@@ -219,7 +215,7 @@ func (c *call) send(ctx context.Context, r *http.Request) {
 	a.Answer = c.client.sender.Send(ctx, exchange.Request{
 		Method: r.Method, URL: r.URL, Host: r.Host, Header: header, Body: c.payload, Timeout: c.attemptTimeout(),
 	})
-	if a.decode(c.decoder, c.redactor()); !a.failed() {
+	if a.decode(c.decoder); !a.failed() {
 		return
 	}
 	a.describe(c.redactor())
@@ -254,7 +250,6 @@ func (c *call) endAttempt(ctx context.Context) {
 func (c *call) nextAttempt(context.Context, *http.Response, error) (bool, error) {
 	if c.last.local && c.refused != nil && c.ended() != nil {
 		c.last = *c.refused // the call ended in line, after this answer
-		c.attempts--
 		return false, nil
 	}
 	c.action = actionFor(c.last.class, c.endpoint.Method)
@@ -383,17 +378,9 @@ func (c *call) fail(cause error) *Error {
 		}
 		e.cause = cmp.Or(e.cause, c.collision(e.RetryAfter)) // why there was no further attempt
 	}
-	e.Method, e.Path, e.Attempts, e.Refusals = c.endpoint.Method, c.endpoint.Path, c.made(), c.refusals
+	e.Method, e.Path, e.Attempts, e.Refusals = c.endpoint.Method, c.endpoint.Path, c.attempts, c.refusals
 	c.failure = e
 	return e
-}
-
-// made is how many attempts were made; one that was refused here was not.
-func (c *call) made() int {
-	if c.last.local {
-		return c.attempts - 1
-	}
-	return c.attempts
 }
 
 // nameTimeout says whose deadline it was, where the caller's context has none that
@@ -428,12 +415,12 @@ func (c *call) collision(opens time.Duration) error {
 func (c *call) end(err error) {
 	if c.info != nil {
 		*c.info = c.last.info(c.redactor())
-		c.info.Attempts, c.info.Renewals, c.info.Refusals, c.info.Waited = c.made(), c.renewals, c.refusals, c.waited
+		c.info.Attempts, c.info.Renewals, c.info.Refusals, c.info.Waited = c.attempts, c.renewals, c.refusals, c.waited
 		if c.failure != nil {
 			c.info.TraceID = c.failure.TraceID
 		}
 	}
-	c.reports.callEnd(c.ctx, &c.last, c.failure, CallEnd{Attempts: c.made(), Refusals: c.refusals, Waited: c.waited, Err: err})
+	c.reports.callEnd(c.ctx, &c.last, c.failure, CallEnd{Attempts: c.attempts, Refusals: c.refusals, Waited: c.waited, Err: err})
 }
 
 // redactor hides the call's secrets.

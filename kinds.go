@@ -91,14 +91,8 @@ func kindOf(status int) error {
 	return nil
 }
 
-// What a status means for a call, whatever its kind. HTTP knows none above 599: a
-// call treats them as server errors, since the service may have done the work.
-func isSuccess(status int) bool     { return status >= 200 && status <= 299 }
-func isRedirect(status int) bool    { return status >= 300 && status <= 399 }
-func isClientError(status int) bool { return status >= 400 && status <= 499 }
+func isSuccess(status int) bool { return status >= 200 && status <= 299 }
+
+// isServerError counts what is above 599 too, which HTTP does not know: the service
+// may have done the work.
 func isServerError(status int) bool { return status >= 500 }
-func isLimited(status int) bool     { return status == http.StatusTooManyRequests }
-func isUnavailable(status int) bool { return status == http.StatusServiceUnavailable }
-func isGateway(status int) bool {
-	return status == http.StatusBadGateway || status == http.StatusGatewayTimeout
-}

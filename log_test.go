@@ -28,10 +28,10 @@ func TestLogger(t *testing.T) {
 		{0, []answer{{Status: 400}}, []string{"DEBUG agentmessaging attempt" + sent + " attempt=1 status=400"}},
 		{0, []answer{{Status: 499}}, []string{"DEBUG agentmessaging attempt" + sent + " attempt=1 status=499"}},
 		{0, []answer{{Err: context.Canceled}}, []string{"DEBUG agentmessaging attempt" + sent + " attempt=1 status=0"}},
-		{time.Minute, []answer{clienttest.OK}, []string{"DEBUG agentmessaging limiter wait" + sent + " attempt=1 limit_key= wait=1m0s", "DEBUG"}},
+		{time.Minute, []answer{clienttest.OK}, []string{"DEBUG agentmessaging limiter wait" + sent + " attempt=1 wait=1m0s", "DEBUG"}},
 		{0, []answer{{Err: errors.New("line\nbroken with " + clienttest.Key)}}, []string{
 			"DEBUG agentmessaging attempt" + sent + " attempt=1 status=0 elapsed=0s error=line broken with [redacted]",
-			"WARN agentmessaging outcome unknown: it may have been carried out" + sent + " attempts=1 waited=0s elapsed=0s error=",
+			"WARN agentmessaging outcome unknown: it may have been carried out" + sent + " attempts=1 refusals=0 waited=0s elapsed=0s error=",
 		}},
 		{0, []answer{clienttest.Limited("3", "key_minute"), {Status: 500}}, []string{
 			"INFO agentmessaging cool-down" + sent + " limit_key=key_minute wait=3s",
@@ -43,7 +43,7 @@ func TestLogger(t *testing.T) {
 			"WARN agentmessaging outcome unknown: it may have been carried out" + sent + " attempts=2 refusals=1 waited=3s elapsed=3s error=",
 		}},
 		{0, []answer{clienttest.NotDialed}, []string{
-			"DEBUG", "DEBUG", "DEBUG", "DEBUG", "DEBUG", "WARN agentmessaging gave up" + sent + " attempts=3 waited=1.5s",
+			"DEBUG", "DEBUG", "DEBUG", "DEBUG", "DEBUG", "WARN agentmessaging gave up" + sent + " attempts=3 refusals=0 waited=1.5s",
 		}},
 	} {
 		records := recordsOf(t, tt.answers, agentmessaging.WithLimiter(&limiterStub{wait: tt.wait}))

@@ -84,7 +84,7 @@ func (r *reporter) callStart(ctx context.Context, target *url.URL) context.Conte
 // callEnd completes the event with what is known of the last attempt and of the
 // call's failure, if it has one.
 func (r *reporter) callEnd(ctx context.Context, last *attempt, failure *Error, e CallEnd) {
-	if !r.wanted(ctx, callLevel(last.Status, e.Err)) {
+	if r == nil || !r.wanted(ctx, callLevel(last.Status, e.Err)) {
 		return
 	}
 	e.Call, e.Endpoint, e.AgentID = r.id(), r.name(), r.knownAgentID(last)
