@@ -267,7 +267,6 @@ func (j badJar) Cookies(*url.URL) []*http.Cookie {
 func TestPartsThatMisbehave(t *testing.T) {
 	const success, unknown, noAnswer, limited, panics = clienttest.Success, clienttest.Unknown, clienttest.NoAnswer, "error 429", "panic"
 	hows := [...]string{"panics", "blocks", "returns nil", "returns both", "re-enters", "is late", "lies"}
-	options := func(f func(*mischief) agentmessaging.Option) func(*mischief) agentmessaging.Option { return f }
 	through := func(f func(*mischief) http.RoundTripper) func(*mischief) agentmessaging.Option {
 		return func(m *mischief) agentmessaging.Option { return clienttest.Through(f(m)) }
 	}
@@ -290,7 +289,7 @@ func TestPartsThatMisbehave(t *testing.T) {
 		{"observer of LimiterWait", badObserver(agentmessaging.LimiterWait{}), [...]string{panics, noAnswer, success, "", success, success, success}},
 		{"observer of CoolDown", badObserver(agentmessaging.CoolDown{}), [...]string{panics, limited, success, "", success, success, success}},
 		{"observer of CallEnd", badObserver(agentmessaging.CallEnd{}), [...]string{panics, success, success, "", success, success, success}},
-		{"slog handler", options(badHandler), [...]string{panics, noAnswer, "", "", success, success, ""}},
+		{"slog handler", badHandler, [...]string{panics, noAnswer, "", "", success, success, ""}},
 		{"limiter", limiter(func(l limit) agentmessaging.Limiter { return badLimit{l} }), [...]string{panics, noAnswer, noAnswer, noAnswer, success, success, limited}},
 		{"permit", limiter(func(l limit) agentmessaging.Limiter { return badPermit{l} }), [...]string{panics, "", "", "", success, success, success}},
 		{"clock", func(m *mischief) agentmessaging.Option { return agentmessaging.WithClock(badClock{mischief: m}) },

@@ -51,15 +51,6 @@ func TestLeastWaitAfterARefusal(t *testing.T) {
 	assert.Equal(t, time.Second, made.Elapsed)
 }
 
-func TestLongestOfSeveralRetryAfterCounts(t *testing.T) {
-	for _, header := range []http.Header{
-		{"Retry-After": {"1", "7200", "3"}}, {"Retry-After": {"7200", "1"}}, {"retry-after": {"7200"}},
-	} {
-		told, _ := agentmessaging.RetryAfter(clienttest.Make(t, get, []answer{{Status: 429, Header: header}}).Err)
-		assert.Equal(t, 2*time.Hour, told, "%v", header)
-	}
-}
-
 // TestWaitThatWouldPassTheDeadline, or the longest wait of the policy, is not
 // begun.
 func TestWaitThatWouldPassTheDeadline(t *testing.T) {

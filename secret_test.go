@@ -149,13 +149,11 @@ func TestNothingReachableHoldsASecret(t *testing.T) {
 			{Status: 400, Body: string(echo), Header: http.Header{"X-Echo": {clienttest.Key, call.Secret}}}, {Status: 200, Body: "{"}, {Err: cause},
 		} {
 			var info agentmessaging.CallInfo
-			theirs := a.Header.Clone()
 			err := call.Do(agentmessaging.WithCallInfo(t.Context(), &info), newClient(t, answering(a), clienttest.Once))
 			if err == nil {
 				info.Body = nil // the reply is the caller's
 			}
 			holdsNone(t, info, clienttest.Key, call.Secret)
-			assert.Equal(t, theirs, a.Header, "the transport's own header")
 			if err == nil {
 				continue
 			}

@@ -155,16 +155,3 @@ func jarOf(t *testing.T, name, value string) http.CookieJar {
 	jar.SetCookies(service, []*http.Cookie{{Name: name, Value: value}})
 	return jar
 }
-
-// TestSuccessBodyIsBounded: no documented one comes near 1 MiB.
-func TestSuccessBodyIsBounded(t *testing.T) {
-	for size, want := range map[int]string{1 << 20: "", 1<<20 + 1: "200 OK: the body is larger than any documented one"} {
-		body := clienttest.AnyReply + strings.Repeat(" ", size-len(clienttest.AnyReply))
-		err := get(t.Context(), newClient(t, answering(answer{Status: 200, Body: body}), clienttest.Once))
-		if want == "" {
-			assert.NoError(t, err, "%d bytes", size)
-		} else {
-			assert.ErrorContains(t, err, want, "%d bytes", size)
-		}
-	}
-}

@@ -2,6 +2,7 @@ package retryafter
 
 import (
 	"math"
+	"net/http"
 	"testing"
 	"time"
 
@@ -31,6 +32,14 @@ func TestParseRetryAfter(t *testing.T) {
 		assert.Equal(t, tt.want, parse(tt.value, date), "%q", tt.value)
 	}
 	assert.Zero(t, parse(date, ""), "a date that has passed, by the clock of this machine")
+}
+
+func TestLongestOfSeveralCounts(t *testing.T) {
+	for _, header := range []http.Header{
+		{"Retry-After": {"1", "7200", "3"}}, {"Retry-After": {"7200", "1"}}, {"retry-after": {"7200"}},
+	} {
+		assert.Equal(t, 2*time.Hour, Read(header), "%v", header)
+	}
 }
 
 func FuzzRetryAfter(f *testing.F) {
