@@ -107,7 +107,9 @@
 //
 // [WithCallInfo] tells the facts of one call: attempts, waits, status, header,
 // trace id. [WithLogger] and [WithObserver] report on all calls of a client.
-// None of them sees a key, a text or a request body.
+// None of them sees a key, a text or a request body. [WithBeforeSend] asks a function
+// before each request leaves, so that a program that is killed knows what may be in
+// doubt.
 //
 // # Testing
 //

@@ -55,13 +55,7 @@ func WithRetry(policy RetryPolicy) Option {
 // too, after the cool-down has let it pass. A limiter with a method CoolsDown()
 // bool that returns true has a cool-down of its own: then the client has none.
 func WithLimiter(limiter Limiter) Option {
-	return func(s *settings) error {
-		if isNil(limiter) {
-			return nilOption("WithLimiter")
-		}
-		s.limiter = limiter
-		return nil
-	}
+	return plugIn("WithLimiter", limiter, func(s *settings) { s.limiter = limiter })
 }
 
 // WithoutCoolDown turns the cool-down off (see [Limiter]). A call that is
@@ -84,13 +78,7 @@ func WithoutCoolDown() Option {
 // own: if one has a method Now() time.Time, as a fake's in memory has, the
 // cool-down goes by it.
 func WithClock(clock Clock) Option {
-	return func(s *settings) error {
-		if isNil(clock) {
-			return nilOption("WithClock")
-		}
-		s.clock, s.newClock = clock, true
-		return nil
-	}
+	return plugIn("WithClock", clock, func(s *settings) { s.clock, s.newClock = clock, true })
 }
 
 // WithLogger writes records of calls to logger: at Debug one for each attempt,
@@ -117,13 +105,9 @@ func WithLogger(logger *slog.Logger) Option {
 // WithObserver reports what happens inside calls to observer; see [Event].
 // Given more than once, it adds an observer, and each event goes to all in order.
 func WithObserver(observer Observer) Option {
-	return func(s *settings) error {
-		if isNil(observer) {
-			return nilOption("WithObserver")
-		}
+	return plugIn("WithObserver", observer, func(s *settings) {
 		s.handlers = append(s.handlers, handler{handle: observer.Observe})
-		return nil
-	}
+	})
 }
 
 // WithUserAgent puts product, such as "shop/1.4", in front of the User-Agent
@@ -154,6 +138,17 @@ func WithTimeout(timeout time.Duration) Option {
 			return &ValidationError{Field: "WithTimeout", Reason: "must be more than 0"}
 		}
 		s.timeout = timeout
+		return nil
+	}
+}
+
+// plugIn is an option that takes a part of the caller's.
+func plugIn(name string, part any, set func(*settings)) Option {
+	return func(s *settings) error {
+		if isNil(part) {
+			return nilOption(name)
+		}
+		set(s)
 		return nil
 	}
 }
