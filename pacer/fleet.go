@@ -2,6 +2,7 @@ package pacer
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"time"
@@ -35,17 +36,19 @@ const (
 func (p *Pacer) onItsOwn(now int64) bool { return p.fleet.down && now < p.fleet.retryAt }
 
 // step applies f to the shared state or, without a store that answers, to the
-// state of this process. It applies f again where another process was quicker.
-func (p *Pacer) step(f func(*machine)) {
+// state of this process. It applies f again where another process was quicker. A
+// store that panics is an error for those who wait: nobody knows what it has done.
+func (p *Pacer) step(f func(*machine)) error {
 	if now := p.now(); !p.onItsOwn(now) {
 		p.fleet.retryAt = now + storeRetry
 		err := p.stepShared(f)
-		if err == nil {
-			return
+		if err == nil || errors.Is(err, errPanic) {
+			return err
 		}
 		p.storeFailed(err)
 	}
 	f(p.here(p.now()))
+	return nil
 }
 
 // report takes a step that changes what the waiting calls were told. The
@@ -55,12 +58,14 @@ func (p *Pacer) report(f func(*machine)) {
 		go func() {
 			p.mu.Lock()
 			defer p.mu.Unlock()
-			p.step(f)
+			if err := p.step(f); err != nil {
+				p.storeFailed(err)
+			}
 			p.wakeAll()
 		}()
 		return
 	}
-	p.step(f)
+	_ = p.step(f) // without a store nothing fails
 	p.wakeAll()
 }
 

@@ -142,29 +142,6 @@ func TestLevel(t *testing.T) {
 	})
 }
 
-// TestARaisedLimit is looked for after a quarter of an hour of use without a
-// refusal; and less often where it is refused.
-func TestARaisedLimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPacer(t, perMinute(60))
-		fill(t, p, 10*time.Minute)
-		time.Sleep(30 * time.Second)
-		fill(t, p, 15*time.Minute)
-		assert.Equal(t, 60.0, level(p), "not without a break")
-		for _, patience := range []time.Duration{30 * time.Minute, time.Hour, 2 * time.Hour} {
-			fill(t, p, 3*time.Minute/2)
-			assert.InDelta(t, 66, level(p), 0.1)
-			acquire(t, p, patient()).Done(tooMany("", time.Second))
-			assert.InDelta(t, 59.5, level(p), 0.6, "back to what held")
-			fill(t, p, patience+2*time.Minute)
-			assert.Equal(t, 60.0, level(p), "not while it is lower than was told")
-			time.Sleep(20 * time.Minute)
-			fill(t, p, patience)
-			assert.Equal(t, 60.0, level(p))
-		}
-	})
-}
-
 // TestRefusalsThatTeachNothing about the level, though they close the limit.
 func TestRefusalsThatTeachNothing(t *testing.T) {
 	for name, test := range map[string]struct {

@@ -125,7 +125,9 @@ func (p *Pacer) SetLimits(limits []Limit) error {
 	m.join(old)
 	m.Members = old.Members
 	p.machine.state, p.machine.rules = m.state, rules
-	p.step((*machine).reopen)
+	if err := p.step((*machine).reopen); err != nil {
+		return err
+	}
 	p.wakeAll()
 	return nil
 }

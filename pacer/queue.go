@@ -2,6 +2,7 @@ package pacer
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -70,8 +71,7 @@ func (p *Pacer) serve(q *queue) {
 		if wait := p.untilDue(q); wait > 0 {
 			ctx, wake := context.WithCancel(context.Background())
 			q.wake = wake
-			clock := p.clock
-			p.outside(func() { _ = clock.Sleep(ctx, time.Duration(wait)*time.Microsecond) }) // what ended it does not matter
+			p.sleep(ctx, q, wait)
 			wake()
 		} else {
 			p.ask(q)
@@ -81,6 +81,29 @@ func (p *Pacer) serve(q *queue) {
 		p.report(func(m *machine) { m.withdraw(q.class) })
 	}
 	q.serving, q.answer = false, answer{}
+}
+
+// sleep waits by the clock. One that does not wait ends the calls: there is no other
+// way to wait, and to ask without a pause would take a processor.
+func (p *Pacer) sleep(ctx context.Context, q *queue, wait int64) {
+	clock := p.clock
+	var err error
+	p.outside(func() {
+		err = protect(func() error { return clock.Sleep(ctx, time.Duration(wait)*time.Microsecond) })
+	})
+	if err != nil && ctx.Err() == nil {
+		q.fail(fmt.Errorf("the clock does not wait: %w", err))
+	}
+}
+
+// fail ends the waiting calls.
+func (q *queue) fail(err error) {
+	for _, c := range q.line.all() {
+		if q.line.remove(c) {
+			c.err = err
+			close(c.answered)
+		}
+	}
 }
 
 // untilDue is how long the queue has to wait before it asks: at most ten minutes,
@@ -97,7 +120,10 @@ func (p *Pacer) untilDue(q *queue) int64 {
 // those who cannot go in time any more.
 func (p *Pacer) ask(q *queue) {
 	waits, got := int64(q.line.waiting), answer{}
-	p.step(func(m *machine) { got = m.ask(q.class, waits) })
+	if err := p.step(func(m *machine) { got = m.ask(q.class, waits) }); err != nil {
+		q.fail(err)
+		return
+	}
 	now, granted := p.now(), int64(len(got.grants))
 	isNew := q.due == 0 || got.due > q.due+granted*q.gap+q.gap/2
 	q.answer = got

@@ -19,8 +19,6 @@ type short struct {
 	Level     float64 // the calls that a window holds, as a part of Max
 	Corrected int64   // when the level was last cut; 0: never
 	Quiet     int64   // from then on it climbs to Max
-	Pressed   int64   // since when somebody has always waited; 0: nobody does
-	Patience  int64   // windows under pressure before it looks above
 }
 
 // slot counts the calls of a 240th of the window. Half as many still let a few
@@ -34,11 +32,8 @@ const (
 	mostAtOnce    = 10
 	atOnceAtFirst = 3
 	climb         = 1.5  // a window
-	above         = 1.1  // likewise, above Max
 	shortHold     = 2.25 // windows in which a level that was cut does not climb
 	longHold      = 15.0
-	firstPatience = 15
-	mostPatience  = 240
 )
 
 // level is what a window may hold by now.
@@ -107,7 +102,6 @@ func (b budget) free(most float64) int64 {
 }
 
 func (b budget) spendShort() {
-	b.press()
 	b.add(b.now, b.calls)
 	b.Due = max(b.Due, b.now) + max(b.calls*b.pace, b.widest(0))
 }
@@ -128,21 +122,6 @@ func (b budget) widest(more int64) (distance int64) {
 	return distance
 }
 
-// press notes whether calls have waited without a break. A limit that was used
-// up for a quarter of an hour without a refusal may be higher than it was told:
-// the level then goes above it, until a refusal.
-func (b budget) press() {
-	switch {
-	case b.now > b.Due-b.credit+2*b.pace:
-		b.Pressed = 0
-	case b.Pressed == 0 || len(b.Slots) == 0 || b.allowed < b.max:
-		b.Pressed = b.now
-	case b.now-b.Pressed > (b.Patience+1)*b.window:
-		b.Level = above * b.allowed / b.max
-		b.Pressed += b.window
-	}
-}
-
 // refusedShort learns a level from a refusal. It does not climb for some windows.
 func (b budget) refusedShort(opens, granted int64, hold float64) {
 	if b.Corrected > 0 && granted <= b.Corrected+2*b.pace {
@@ -156,10 +135,6 @@ func (b budget) refusedShort(opens, granted int64, hold float64) {
 	default:
 		seen = 0.9 * level
 	}
-	if level > b.max { // the step before held
-		seen = min(seen, level/above)
-		b.Patience = min(mostPatience, 2*b.Patience)
-	}
 	b.Level = max(1, level/2, seen) / b.max
-	b.Corrected, b.Quiet, b.Pressed = b.now, b.now+int64(hold*float64(b.window)), 0
+	b.Corrected, b.Quiet = b.now, b.now+int64(hold*float64(b.window))
 }

@@ -26,7 +26,7 @@ type limit struct {
 const memberFor = 120 * second // a process is counted, after its last step
 
 func newState(rules []rule, now int64) *state {
-	unused := limit{short: short{Level: 1, Patience: firstPatience}}
+	unused := limit{short: short{Level: 1}}
 	s := &state{Format: format, Now: now, Fresh: now, Members: map[int64]int64{}, Limits: slices.Repeat([]limit{unused}, len(rules))}
 	m := machine{state: s, rules: rules, calls: 1}
 	for b := range m.budgets(everything) {
@@ -77,7 +77,7 @@ func (m *machine) budget(i int) budget {
 	}
 	b.pace = int64(float64(b.window+b.guard) / b.allowed)
 	if b.calls == 1 {
-		b.credit = (min(mostAtOnce, max(2, int64(b.allowed/6))) - 1) * b.pace
+		b.credit = (min(mostAtOnce, max(2, int64(b.max/6))) - 1) * b.pace
 	}
 	return b
 }

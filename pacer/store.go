@@ -21,8 +21,8 @@ import (
 )
 
 // A Store keeps one value for each key, for all processes: Redis, Postgres,
-// etcd, DynamoDB or another that can compare and swap. Package redisquota of
-// this repository is one; [TestStore] checks yours. It is safe for concurrent
+// etcd, DynamoDB or another that can compare and swap. Package redisstore of
+// this repository is one; storetest.Run checks yours. It is safe for concurrent
 // use. The pacer gives up each call after 250 ms, also where ctx is ignored,
 // and works on a share of the limits while calls fail.
 type Store interface {
@@ -148,10 +148,23 @@ func (p *Pacer) bounded(call func(context.Context) error) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), storeWait)
 	defer cancel()
 	first := make(chan error, 2)
-	go func() { first <- call(ctx) }()
+	go func() { first <- protect(func() error { return call(ctx) }) }()
 	context.AfterFunc(ctx, func() { first <- ctx.Err() })
 	p.outside(func() { err = <-first })
 	return err
+}
+
+// errPanic is the error of calls that waited for a store or a clock that panicked. On
+// a goroutine of the pacer's the panic would end the program.
+var errPanic = errors.New("panic while calls waited")
+
+func protect(f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v", errPanic, r)
+		}
+	}()
+	return f()
 }
 
 // format numbers the layout of a value. Raise it where decode would misread an

@@ -1,93 +1,18 @@
 package pacer_test
 
 import (
-	"bytes"
 	"context"
-	"fmt"
-	"strings"
-	"sync"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
 	"github.com/agent-messaging-service/agentmessaging-go/tools/loadsim"
 )
-
-func TestStoreOfTheTests(t *testing.T) {
-	store := loadsim.NewStore()
-	pacer.TestStore(t, func() pacer.Store { return store })
-}
-
-// said collects what TestStore finds.
-type said struct {
-	mu    sync.Mutex
-	rules []string
-}
-
-func (s *said) Helper() {}
-
-func (s *said) Errorf(format string, args ...any) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.rules = append(s.rules, fmt.Sprintf(format, args...))
-}
-
-// broken is a store with one fault.
-type broken struct {
-	*loadsim.Store
-	spoil func(*loaded)
-	blind bool // to the version of a key that has a value
-}
-
-type loaded struct {
-	value   []byte
-	version string
-	now     time.Time
-}
-
-func (b *broken) Load(ctx context.Context, key string) ([]byte, string, time.Time, error) {
-	value, version, now, err := b.Store.Load(ctx, key)
-	l := loaded{value, version, now}
-	if b.spoil != nil {
-		b.spoil(&l)
-	}
-	return l.value, l.version, l.now, err
-}
-
-func (b *broken) Swap(ctx context.Context, key, version string, value []byte, ttl time.Duration) (bool, error) {
-	if b.blind && version == "" {
-		_, version, _, _ = b.Store.Load(ctx, key)
-	}
-	return b.Store.Swap(ctx, key, version, value, ttl)
-}
-
-// TestStoreFindsFaults: each broken store is refused, with the rule that it
-// breaks.
-func TestStoreFindsFaults(t *testing.T) {
-	kept := map[string][]byte{}
-	for rule, store := range map[string]*broken{
-		`a key that was never set has no value and the version ""`: {spoil: func(l *loaded) { l.version += "0" }},
-		"a value may hold any bytes":                               {spoil: func(l *loaded) { l.value = bytes.ToValidUTF8(l.value, nil) }},
-		"Load tells the store's time":                              {spoil: func(l *loaded) { l.now = time.Time{} }},
-		`Swap with the version "" does not replace a value`:        {blind: true},
-		"what Load returned is the caller's own": {spoil: func(l *loaded) {
-			if len(l.value) > 1<<10 { // the small ones are loaded side by side
-				if kept[l.version] == nil {
-					kept[l.version] = l.value
-				}
-				l.value = kept[l.version]
-			}
-		}},
-	} {
-		var s said
-		store.Store = loadsim.NewStore()
-		pacer.TestStore(&s, func() pacer.Store { return store })
-		assert.Contains(t, strings.Join(s.rules, "\n"), rule)
-	}
-}
 
 // TestStoreFails: the processes go on with their shares, and return. Each logs
 // one record when the store fails, and one when it is back.
@@ -163,5 +88,47 @@ func TestStoreIsToldAgain(t *testing.T) {
 		assert.Less(t, after[0].Level, 50.0)
 		assert.Equal(t, before[0].Level, after[0].Level)
 		assert.Equal(t, before[1].Used+1, after[1].Used)
+	})
+}
+
+// panicking is a store whose client has a bug.
+type panicking struct{ pacer.Store }
+
+func (panicking) Load(context.Context, string) ([]byte, string, time.Time, error) { panic("bug") }
+
+// TestStoreThatPanics is an error for each caller who waits for it, not the end of
+// the program.
+func TestStoreThatPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := sharing(t, perMinute(60), panicking{})
+		for range 2 {
+			_, err := p.Acquire(t.Context(), patient())
+			assert.ErrorContains(t, err, "panic while calls waited: bug")
+		}
+	})
+}
+
+// restless is a clock that does not wait.
+type restless struct {
+	quota.RealClock
+	slept int
+}
+
+func (c *restless) Sleep(context.Context, time.Duration) error {
+	c.slept++
+	return errors.New("no wait")
+}
+
+// TestClockThatDoesNotWait ends the call that waits; the pacer does not ask it again.
+func TestClockThatDoesNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, clock := newPacer(t, perMinute(1)), &restless{}
+		acquire(t, p, patient())
+		attempt := patient()
+		attempt.Clock = clock
+		_, err := p.Acquire(t.Context(), attempt)
+		assert.ErrorContains(t, err, "the clock does not wait: no wait")
+		synctest.Wait()
+		assert.Equal(t, 1, clock.slept)
 	})
 }

@@ -38,7 +38,7 @@ var known = []string{
 }
 
 // The module of the store has all of these, and Redis.
-const storeFolder, redis = "redisquota", "github.com/redis/go-redis/v9"
+const storeFolder, redis = "redisstore", "github.com/redis/go-redis/v9"
 
 // TestPagesCompile type-checks the Go of the README, of docs and of what package
 // documentation begins with. A block is a file, declarations or statements.

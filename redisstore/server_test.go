@@ -1,4 +1,4 @@
-package redisquota_test
+package redisstore_test
 
 import (
 	"bufio"
@@ -27,7 +27,7 @@ type server struct {
 func newServer(tb testing.TB, args ...string) *server {
 	tb.Helper()
 	// Not tb.TempDir: the name of a socket has at most 107 bytes.
-	dir, err := os.MkdirTemp("", "redisquota")
+	dir, err := os.MkdirTemp("", "redisstore")
 	require.NoError(tb, err)
 	s := &server{socket: filepath.Join(dir, "redis.sock")}
 	s.args = append([]string{ // where an option is given twice, the last one counts

@@ -1,4 +1,9 @@
-package pacer
+// Package storetest checks a pacer.Store of yours, in a test of yours:
+//
+//	func TestStore(t *testing.T) {
+//		storetest.Run(t, func() pacer.Store { return newStore(t) })
+//	}
+package storetest
 
 import (
 	"context"
@@ -7,19 +12,21 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/pacer"
 )
 
-// TB is what [TestStore] needs of a *testing.T.
+// TB is what [Run] needs of a *testing.T.
 type TB interface {
 	Helper()
 	Errorf(format string, args ...any)
 }
 
-// TestStore checks a [Store] of yours: newStore returns one, empty or not,
-// whenever it is called; several are to share what they keep, as connections to
-// one server do. It takes a few seconds at most, and leaves a few small keys
-// that expire. What the store does wrong is said in words.
-func TestStore(tb TB, newStore func() Store) {
+// Run checks a store. newStore returns one, empty or not, whenever it is called;
+// several have to share what they keep, as connections to one server do. Run takes a
+// few seconds at most, and leaves a few small keys that expire. Each failure names the
+// rule that the store broke.
+func Run(tb TB, newStore func() pacer.Store) {
 	tb.Helper()
 	prefix := "pacer-test:" + strconv.FormatInt(time.Now().UnixNano(), 36) + ":"
 	one, two := connection{tb, newStore(), prefix}, connection{tb, newStore(), prefix}
@@ -31,7 +38,7 @@ func TestStore(tb TB, newStore func() Store) {
 // connection is a store of which each call has to succeed.
 type connection struct {
 	TB
-	store  Store
+	store  pacer.Store
 	prefix string // of the keys
 }
 

@@ -1,4 +1,4 @@
-module github.com/agent-messaging-service/agentmessaging-go/redisquota
+module github.com/agent-messaging-service/agentmessaging-go/redisstore
 
 go 1.25.0
 

@@ -1,4 +1,4 @@
-package redisquota_test
+package redisstore_test
 
 import (
 	"fmt"
@@ -14,14 +14,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
-	"github.com/agent-messaging-service/agentmessaging-go/redisquota"
+	"github.com/agent-messaging-service/agentmessaging-go/pacer/storetest"
+	"github.com/agent-messaging-service/agentmessaging-go/redisstore"
 )
 
 const key = "agentmessaging:0123456789abcdef"
 
 func TestStore(t *testing.T) {
 	server := newServer(t)
-	pacer.TestStore(t, func() pacer.Store { return redisquota.New(server.client(t)) })
+	storetest.Run(t, func() pacer.Store { return redisstore.New(server.client(t)) })
 }
 
 // TestCluster of one, which refuses a script whose keys are in several slots.
@@ -37,10 +38,10 @@ func TestCluster(t *testing.T) {
 	require.NoError(t, node.Do(t.Context(), all...).Err())
 	require.Eventually(t, func() bool { return node.Set(t.Context(), "ready", 1, time.Minute).Err() == nil },
 		20*time.Second, 50*time.Millisecond)
-	pacer.TestStore(t, func() pacer.Store {
+	storetest.Run(t, func() pacer.Store {
 		cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{fmt.Sprintf("127.0.0.1:%d", port)}})
 		t.Cleanup(func() { cluster.Close() })
-		return redisquota.New(cluster)
+		return redisstore.New(cluster)
 	})
 }
 
@@ -70,12 +71,12 @@ func TestSentinel(t *testing.T) {
 	client := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{fmt.Sprintf("127.0.0.1:%d", at)}})
 	defer client.Close()
 	require.Eventually(t, func() bool { return client.Ping(t.Context()).Err() == nil }, 20*time.Second, 50*time.Millisecond)
-	pacer.TestStore(t, func() pacer.Store { return redisquota.New(client) })
+	storetest.Run(t, func() pacer.Store { return redisstore.New(client) })
 }
 
 func TestNilClient(t *testing.T) {
 	for _, client := range []redis.Scripter{nil, (*redis.Client)(nil), (*redis.ClusterClient)(nil)} {
-		_, err := pacer.New(pacer.PreviewLimits(), pacer.WithStore(redisquota.New(client), "key"))
+		_, err := pacer.New(pacer.PreviewLimits(), pacer.WithStore(redisstore.New(client), "key"))
 		assert.ErrorContains(t, err, "nil store")
 	}
 }
@@ -93,8 +94,8 @@ func TestRefusalsInWords(t *testing.T) {
 		"this Redis is a replica":                 {prepare: []any{"replicaof", "127.0.0.1", "1"}},
 		"the key of the quota holds something":    {prepare: []any{"lpush", key, "x"}},
 		"no memory left for the quota":            {args: []string{"--maxmemory", "1"}},
-		"redisquota: WRONGPASS":                   {args: []string{"--requirepass", "secret"}, change: func(o *redis.Options) { o.Password = "wrong" }},
-		"redisquota: dial unix /nowhere: connect": {change: func(o *redis.Options) { o.Addr = "/nowhere" }},
+		"redisstore: WRONGPASS":                   {args: []string{"--requirepass", "secret"}, change: func(o *redis.Options) { o.Password = "wrong" }},
+		"redisstore: dial unix /nowhere: connect": {change: func(o *redis.Options) { o.Addr = "/nowhere" }},
 	} {
 		server := newServer(t, test.args...)
 		if test.prepare != nil {
@@ -104,7 +105,7 @@ func TestRefusalsInWords(t *testing.T) {
 		if test.change != nil {
 			changes = append(changes, test.change)
 		}
-		store := redisquota.New(server.client(t, changes...))
+		store := redisstore.New(server.client(t, changes...))
 		_, err := store.Swap(t.Context(), key, "", []byte("x"), time.Minute)
 		assert.ErrorContains(t, err, want)
 		assert.NotContains(t, fmt.Sprint(err), "secret")

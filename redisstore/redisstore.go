@@ -1,7 +1,7 @@
-// Package redisquota keeps the state of pacers in Redis or Valkey, so that all
+// Package redisstore keeps the state of pacers in Redis or Valkey, so that all
 // processes that use one API key share its limits.
 //
-//	store := redisquota.New(redisClient) // of go-redis
+//	store := redisstore.New(redisClient) // of go-redis
 //	p, err := pacer.New(pacer.PreviewLimits(), pacer.WithStore(store, apiKey))
 //	if err != nil {
 //		return err
@@ -10,7 +10,7 @@
 //
 // README.md of this module says which options of the client matter, and which
 // servers it was run on.
-package redisquota
+package redisstore
 
 import (
 	"context"
@@ -92,8 +92,8 @@ var meanings = []struct{ word, meaning string }{
 func explain(err error) error {
 	for _, m := range meanings {
 		if strings.Contains(err.Error(), m.word+" ") {
-			return fmt.Errorf("redisquota: %s: %w", m.meaning, err)
+			return fmt.Errorf("redisstore: %s: %w", m.meaning, err)
 		}
 	}
-	return fmt.Errorf("redisquota: %w", err)
+	return fmt.Errorf("redisstore: %w", err)
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package redisquota_test
+package redisstore_test
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
-	"github.com/agent-messaging-service/agentmessaging-go/redisquota"
+	"github.com/agent-messaging-service/agentmessaging-go/redisstore"
 )
 
 // TestMain is a process of the fleet, where the environment says so.
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 // work sends messages with eight workers until the process is killed.
 func work(socket, agentID, plan string) {
 	redis.SetLogger(silent{}) // go-redis writes failed dials to standard error
-	store := redisquota.New(redis.NewClient(recommended(socket)))
+	store := redisstore.New(redis.NewClient(recommended(socket)))
 	limits := pacer.PreviewLimits()
 	if plan == "byok" {
 		limits = pacer.BYOKPlanLimits()
@@ -65,12 +65,12 @@ func (silent) Printf(context.Context, string, ...any) {}
 // TestFleet is eight processes of the operating system on a real Redis, of
 // which one is killed, one is stopped for a while, and whose Redis is flushed,
 // stopped and restarted. By default it takes some 80 s at 600 calls a minute;
-// REDISQUOTA_FLEET=1 makes that ten minutes at 60 a minute.
+// REDISSTORE_FLEET=1 makes that ten minutes at 60 a minute.
 func TestFleet(t *testing.T) {
 	switch {
 	case testing.Short():
 		t.Skip("takes 80 s")
-	case os.Getenv("REDISQUOTA_FLEET") != "":
+	case os.Getenv("REDISSTORE_FLEET") != "":
 		testFleet(t, "preview", 60, time.Minute)
 	default:
 		testFleet(t, "byok", 600, 8*time.Second)
