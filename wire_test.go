@@ -143,7 +143,7 @@ func TestUselessReplies(t *testing.T) {
 	useless := map[string][]string{
 		"Status":      {`{"service":"x"}`},
 		"WarmUp":      {`{"warmed":true}`, `{"ok":true,"mode":"hosted"}`},
-		"GetBYOK":     {`{"ok":true}`, `{"ok":true,"byok":{"fingerprint":"f"}}`},
+		"GetBYOK":     {`{"ok":true}`, `{"ok":5,"byok":null}`, `{"ok":true,"byok":{"fingerprint":"f"}}`},
 		"SetBYOK":     {`{"ok":true,"byok":null}`, `{"ok":false,"byok":{"provider":"openai"}}`},
 		"ClearBYOK":   {`{"ok":false}`, `{}`},
 		"CreateAgent": {`{"status":"active"}`, `{"agent_id":"a","status":"active","status":"other"}`},
