@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"sync"
@@ -118,8 +119,8 @@ func TestBurst(t *testing.T) {
 	for _, tt := range []struct {
 		streams, connections int
 		within               time.Duration
-	}{{1, 45, 20 * work}, {4, 25, 12 * work}, {10, 15, 8 * work}, {100, 1, 2 * work}} {
-		for _, do := range []clienttest.Do{clienttest.Post, clienttest.Get} {
+	}{{1, 45, 50 * work}, {4, 25, 25 * work}, {10, 15, 15 * work}, {100, 1, 2 * work}} {
+		for _, do := range []clienttest.Do{clienttest.Post, clienttest.Get}[:1+tt.streams/10%2] {
 			synctest.Test(t, func(t *testing.T) {
 				server := &http.Server{HTTP2: &http.HTTP2Config{MaxConcurrentStreams: tt.streams}, Handler: http.HandlerFunc(
 					func(w http.ResponseWriter, _ *http.Request) {
@@ -193,6 +194,71 @@ func TestFirstAnswerTakesLong(t *testing.T) {
 		}
 		group.Wait()
 		assert.EqualValues(t, 2, requests.Load(), "requests")
+	})
+}
+
+// TestFirstAnswerDoesNotCome: another call is the first then, and has not lost the
+// connection.
+func TestFirstAnswerDoesNotCome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		serve := overHTTP2(request, forever(request, answer(200, okBody)))
+		client := clienttest.New(t, dialsTo(t, new(atomic.Int32), overPipe, serve), clienttest.Once)
+		begin := time.Now()
+		var group sync.WaitGroup
+		group.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			assert.Error(t, clienttest.Post(ctx, client))
+		})
+		synctest.Wait()
+		assert.NoError(t, clienttest.Post(t.Context(), client))
+		assert.Equal(t, time.Second, time.Since(begin))
+		group.Wait()
+	})
+}
+
+// TestFailingDials: callers take turns only where they may share a connection.
+func TestFailingDials(t *testing.T) {
+	const callers = 20
+	for takes, want := range map[time.Duration]time.Duration{time.Second: 2 * time.Second, 10 * time.Second: 12 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+				time.Sleep(takes)
+				return nil, io.ErrUnexpectedEOF
+			}}
+			client := clienttest.New(t, transport, clienttest.Once)
+			begin := time.Now()
+			var group sync.WaitGroup
+			for range callers {
+				group.Go(func() { assert.Error(t, clienttest.Get(t.Context(), client)) })
+			}
+			group.Wait()
+			assert.Equal(t, want, time.Since(begin), "dials that take %v", takes)
+		})
+	}
+}
+
+// TestSlowCalls do not count as a sign of a stalled connection while others on it
+// are answered.
+func TestSlowCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var dials, requests atomic.Int32
+		client := clienttest.New(t, dialsTo(t, &requests, overPipe, func(p peer) error {
+			dials.Add(1)
+			return overHTTP2(forever(request, request, request, answer(200, okBody)))(p)
+		}), clienttest.Once)
+		for range 3 {
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			var group sync.WaitGroup
+			for range 2 {
+				group.Go(func() { assert.Error(t, clienttest.Post(ctx, client)) })
+			}
+			time.Sleep(3 * time.Second)
+			assert.NoError(t, clienttest.Post(t.Context(), client))
+			group.Wait()
+			cancel()
+		}
+		assert.EqualValues(t, 1, dials.Load(), "connections")
 	})
 }
 

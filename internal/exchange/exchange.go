@@ -29,7 +29,7 @@ type Sender struct {
 func New(transport http.RoundTripper) *Sender {
 	s := &Sender{transport: transport}
 	if _, ok := transport.(*http.Transport); ok { // others may never say that they have a connection
-		s.connections.line.cold = true
+		s.connections.line.cold = 1
 		s.connections.line.reasons.Store(1)
 	}
 	return s

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"net"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,14 +33,14 @@ type connections struct {
 // find returns nil for a connection that is not HTTP/2.
 func (cs *connections) find(conn net.Conn) *connection {
 	secure, ok := conn.(*tls.Conn)
-	if !ok || secure.ConnectionState().NegotiatedProtocol != "h2" {
+	if !ok {
 		return nil
 	}
 	key := weak.Make(secure)
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	c := cs.known[key]
-	if c == nil {
+	if c == nil && secure.ConnectionState().NegotiatedProtocol == "h2" {
 		c = &connection{changed: make(chan struct{})}
 		cs.line.reasons.Add(1)
 		time.AfterFunc(firstAnswerWait, func() {
@@ -147,15 +148,13 @@ type line struct {
 	// firstAnswerWait, or nobody has looked for one yet.
 	reasons atomic.Int32
 	mu      sync.Mutex
-	cold    bool // nobody has looked for a connection yet
+	cold    int32 // 1: nobody has looked for a connection yet, which is a reason
 	looking bool
 	waiting []chan bool
 }
 
-func (l *line) isOpen() bool { return l.reasons.Load() > 0 }
-
 // enter waits for the request's turn to look for a connection, which ends with
-// leave or disband. It reports false where there is no need for one.
+// leave. It reports false where there is no need for one.
 func (l *line) enter(ctx context.Context) (turn bool, err error) {
 	l.mu.Lock()
 	if !l.looking {
@@ -174,43 +173,26 @@ func (l *line) enter(ctx context.Context) (turn bool, err error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i, other := range l.waiting {
-		if other == mine {
-			l.waiting = append(l.waiting[:i], l.waiting[i+1:]...)
-			return false, ctx.Err()
-		}
+	if i := slices.Index(l.waiting, mine); i >= 0 {
+		l.waiting = slices.Delete(l.waiting, i, i+1)
+		return false, ctx.Err()
 	}
 	return <-mine, ctx.Err()
 }
 
-// leave gives the turn to the next in line.
-func (l *line) leave() {
+// leave gives the turn to the next in line, or lets all go at once.
+func (l *line) leave(all bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.waiting) > 0 {
-		l.waiting[0] <- true
+	for len(l.waiting) > 0 {
+		next := l.waiting[0]
 		l.waiting = l.waiting[1:]
-		return
+		next <- !all
+		if !all {
+			return
+		}
 	}
-	l.end()
-}
-
-// disband lets everybody go at once.
-func (l *line) disband() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, waiting := range l.waiting {
-		waiting <- false
-	}
-	l.waiting = nil
-	l.end()
-}
-
-func (l *line) end() {
 	l.looking = false
-	l.reasons.Add(-1)
-	if l.cold {
-		l.cold = false
-		l.reasons.Add(-1)
-	}
+	l.reasons.Add(-1 - l.cold)
+	l.cold = 0
 }

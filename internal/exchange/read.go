@@ -68,10 +68,17 @@ func unpack(resp *http.Response, raw io.Reader, limit int, stop func()) ([]byte,
 // where the end does not come, but not where more comes: a transport that has
 // unpacked the body may have left it as it was.
 func readWhole(r io.Reader, length int64, limit int, stop func()) ([]byte, error) {
-	body := make([]byte, 0, 512)
+	size := int64(512)
 	if length > 0 && length <= int64(limit) {
-		body = make([]byte, 0, length+1)
+		size = length + 1
 	}
+	body := make([]byte, 0, size)
+	var late *time.Timer
+	defer func() {
+		if late != nil {
+			late.Stop()
+		}
+	}()
 	for {
 		n, err := r.Read(body[len(body):cap(body)])
 		body = body[:len(body)+n]
@@ -80,9 +87,8 @@ func readWhole(r io.Reader, length int64, limit int, stop func()) ([]byte, error
 			return body, nil
 		case err != nil:
 			return body, err
-		case int64(len(body)) == length && n > 0:
-			late := time.AfterFunc(bodyWait, stop)
-			defer late.Stop()
+		case int64(len(body)) == length && late == nil:
+			late = time.AfterFunc(bodyWait, stop)
 		case len(body) == cap(body):
 			body = append(body, 0)[:len(body)]
 		}

@@ -121,7 +121,7 @@ func (t *trace) refusedBy(err error) refusal {
 // lineUp waits for the request's turn to look for a connection, where it needs one.
 func (t *trace) lineUp(next try) error {
 	l := &t.sender.connections.line
-	if next.after == 0 && !l.isOpen() {
+	if next.after == 0 && l.reasons.Load() == 0 {
 		return nil
 	}
 	if next.after == stalled {
@@ -143,14 +143,9 @@ func (t *trace) lineUp(next try) error {
 // leaveLine ends the request's turn, if it has one. Others take turns too only
 // where they may share what it has found: an HTTP/2 connection.
 func (t *trace) leaveLine(http2 bool) {
-	if !t.looking.CompareAndSwap(true, false) {
-		return
-	}
-	t.limit.Stop()
-	if http2 {
-		t.sender.connections.line.leave()
-	} else {
-		t.sender.connections.line.disband()
+	if t.looking.CompareAndSwap(true, false) {
+		t.limit.Stop()
+		t.sender.connections.line.leave(!http2)
 	}
 }
 
