@@ -37,7 +37,6 @@ type call struct {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.abortOnPanic()
 	c := s.arrive(r)
-	defer s.leave(c)
 	answer := s.respond(r, c)
 	c.delivery(answer).Write(w, r, answer.Response, func(sent int, ended bool) { s.progress(c, &answer, sent, ended) })
 }
@@ -94,15 +93,6 @@ func (s *Server) identify(c *call) {
 		label = k.Label
 	}
 	c.entry.call.TraceID, c.entry.call.Key = c.TraceID, label
-}
-
-// leave forgets that a call is under way.
-func (s *Server) leave(c *call) {
-	if c.fault == nil && c.entry.sent.Load() == nil {
-		return // keep has done it
-	}
-	defer s.lock().Unlock()
-	c.gen.log.End(c.entry)
 }
 
 // respond finds the rules of a call, carries it out, and records the answer that
@@ -278,7 +268,7 @@ func (s *Server) keep(ctx context.Context, c *call, decided, out *wire.Answer) {
 	e.call.Took = max(0, now.Sub(e.call.Time)) // somebody may set the machine's clock back
 	e.call.ReplyBody = decided.Show(decided.Body, c.Secrets, s.config.messageTexts)
 	if c.fault != nil && c.fault.Name != "" {
-		e.call.Why = joinSentences(e.call.Why, c.fault.Why(decided.Status, len(out.Body)))
+		e.call.Why = joinSentences(e.call.Why, c.fault.Why(c.Endpoint == spec.SendMessage, decided.Status, len(out.Body)))
 	}
 	e.call.Sent = s.firstSent(ctx, c, out, now)
 	for _, w := range s.add(c) {
@@ -351,6 +341,10 @@ func (s *Server) progress(c *call, out *wire.Answer, bytes int, ended bool) {
 		}
 	}
 	c.entry.sent.Store(&sent)
+	if ended {
+		defer s.lock().Unlock()
+		c.gen.log.End(c.entry)
+	}
 }
 
 func joinSentences(a, b string) string {

@@ -98,12 +98,14 @@ func thousands(n int) string {
 }
 
 // Why says in one sentence what the fault did to a call, with what became of the
-// call itself. body is how long the whole answer is.
-func (f *Fault) Why(decided, body int) string {
+// call, which may be a message, itself. body is how long the whole answer is.
+func (f *Fault) Why(message bool, decided, body int) string {
 	effect := "the call had no effect"
 	switch {
 	case f.Phase == BeforeConnecting:
 		return f.Name + " refused the connection: nothing was sent."
+	case f.Phase == OnTheReply && decided == 200 && message:
+		effect = "the agent has the message"
 	case f.Phase == OnTheReply && decided >= 200 && decided < 300:
 		effect = "the call had its effect"
 	case f.Phase == OnTheReply:

@@ -1,0 +1,156 @@
+package service
+
+import (
+	"math/rand/v2"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+var start = time.Date(2040, 1, 1, 0, 0, 0, 0, time.UTC)
+
+const s, ns = time.Second, time.Nanosecond
+
+func rateOf(kind string, most int) rate {
+	return rate{kind: kind, length: time.Minute, max: most, bucket: IsBucket(kind), burst: burstOf(kind)}
+}
+
+// When the next call passes. A lower limit counts what was taken under a higher one.
+// Concurrent calls may be counted in another order than they read the clock.
+func TestWindows(t *testing.T) {
+	kinds := []string{"fixed", "sliding", "aligned", "weighted", "token bucket", "token bucket of 2"}
+	for _, row := range []struct {
+		takes []time.Duration
+		now   time.Duration
+		max   int
+		want  [6]time.Duration // by kind; earlier than now means now
+	}{
+		{nil, 0, 1, [6]time.Duration{}},
+		{[]time.Duration{30 * s}, 31 * s, 1, [6]time.Duration{90 * s, 90 * s, 60 * s, 120 * s, 90 * s, 90 * s}},
+		{[]time.Duration{30 * s}, 90 * s, 1, [6]time.Duration{90 * s, 90 * s, 90 * s, 120 * s, 90 * s, 90 * s}},
+		{[]time.Duration{30 * s, 50 * s}, 50 * s, 3, [6]time.Duration{50 * s, 50 * s, 50 * s, 50 * s, 50 * s, 50 * s}},
+		{[]time.Duration{30 * s, 50 * s}, 50 * s, 2, [6]time.Duration{90 * s, 90 * s, 60 * s, 90 * s, 60 * s, 60 * s}},
+		{[]time.Duration{30 * s, 40 * s}, 45 * s, 4, [6]time.Duration{45 * s, 45 * s, 45 * s, 45 * s, 45 * s, 45 * s}},
+		{[]time.Duration{40 * s, 40 * s}, 45 * s, 4, [6]time.Duration{45 * s, 45 * s, 45 * s, 45 * s, 45 * s, 55 * s}},
+		{[]time.Duration{30 * s, 80 * s}, 80 * s, 1, [6]time.Duration{90 * s, 140 * s, 120 * s, 180 * s, 150 * s, 150 * s}},
+		{[]time.Duration{30 * s, 95 * s}, 95 * s, 1, [6]time.Duration{155 * s, 155 * s, 120 * s, 180 * s, 155 * s, 155 * s}},
+		{[]time.Duration{0, -s}, 0, 2, [6]time.Duration{60 * s, 60 * s, 60 * s, 90 * s, 30 * s, 30 * s}},
+	} {
+		for i, kind := range kinds {
+			w, r := new(Window), rateOf(kind, row.max)
+			for _, at := range row.takes {
+				w.take(r, start.Add(at))
+			}
+			now := start.Add(row.now)
+			opens := max(row.now, w.opens(r, now).Sub(start))
+			assert.Equal(t, max(row.now, row.want[i]), opens, "%s: %+v", kind, row)
+		}
+	}
+}
+
+// naive counts as each kind says, from every call that was taken.
+func naive(kind string, most int, taken []time.Time, now time.Time) (passes bool) {
+	between := func(from, to time.Time) (n int) {
+		for _, at := range taken {
+			if !at.Before(from) && at.Before(to) {
+				n++
+			}
+		}
+		return n
+	}
+	minute := now.Truncate(time.Minute)
+	switch kind {
+	case WindowsSliding:
+		return between(now.Add(ns-time.Minute), now.Add(ns)) < most
+	case WindowsAligned:
+		return between(minute, now.Add(ns)) < most
+	case WindowsWeighted:
+		left := 1 - now.Sub(minute).Minutes()
+		return float64(between(minute.Add(-time.Minute), minute))*left+float64(between(minute, now.Add(ns))) <= float64(most-1)+1e-9
+	case WindowsBucket:
+		tokens, last := float64(most), start
+		for _, at := range append(taken[:len(taken):len(taken)], now) {
+			tokens = min(float64(most), tokens+at.Sub(last).Minutes()*float64(most))
+			last = at
+			tokens--
+		}
+		return tokens >= -1e-6
+	}
+	var first time.Time
+	n := 0
+	for _, at := range taken {
+		if n == 0 || !at.Before(first.Add(time.Minute)) {
+			first, n = at, 0
+		}
+		n++
+	}
+	return n < most || !now.Before(first.Add(time.Minute))
+}
+
+// Each kind agrees with its naive model, and opens exactly when it says.
+func TestWindowsAgreeWithNaiveModels(t *testing.T) {
+	for _, kind := range []string{WindowsFixed, WindowsSliding, WindowsAligned, WindowsWeighted, WindowsBucket} {
+		random := rand.New(rand.NewPCG(1, 2))
+		for range 30 {
+			most := 1 + random.IntN(12)
+			w, r := new(Window), rateOf(kind, most)
+			now, taken := start, []time.Time(nil)
+			for range 200 {
+				now = now.Add(time.Duration(random.IntN(12_000)) * time.Millisecond)
+				opens := w.opens(r, now)
+				require.Equal(t, naive(kind, most, taken, now), !opens.After(now), "%s of %d after %v", kind, most, now.Sub(start))
+				if opens.After(now) && random.IntN(2) == 0 {
+					require.False(t, naive(kind, most, taken, opens.Add(-time.Millisecond)), "%s of %d opens too late", kind, most)
+					require.True(t, naive(kind, most, taken, opens), "%s of %d opens too early", kind, most)
+					now = opens
+				}
+				if !w.opens(r, now).After(now) {
+					w.take(r, now)
+					taken = append(taken, now)
+				}
+				require.LessOrEqual(t, len(w.Calls), most+1, "calls that no longer count take no memory")
+			}
+		}
+	}
+}
+
+// The tables of spec and the rows of the service fit together.
+func TestRowsFitTheSpec(t *testing.T) {
+	require.Len(t, rows, len(spec.Endpoints))
+	for i, e := range spec.Endpoints {
+		assert.Same(t, e, rows[i].endpoint)
+		assert.Equal(t, e.Lists(429), e.Counts(spec.Requests, false), "what lists no 429 spends nothing")
+	}
+	for _, mode := range spec.SMSModes {
+		assert.Contains(t, spec.SMSStatuses, NewBehavior().SMSStatus[mode])
+	}
+}
+
+// A conversation with the service, without HTTP.
+func TestService(t *testing.T) {
+	st := New(NewBehavior(), Limits{Exchanges: 2})
+	token := DigestOf("a key")
+	do := func(e *spec.Endpoint, agentID string, fields Fields) Answer {
+		return st.Do(start, &Request{Endpoint: e, AgentID: agentID, Fields: fields, Token: token, HasToken: true})
+	}
+	assert.Equal(t, UnknownKey, do(spec.CreateAgent, "", nil).Refusal.Kind)
+	k := st.Issue(token, spec.PreviewPlan, true, start)
+	created := do(spec.CreateAgent, "", Fields{spec.AgentSMSMode: spec.SMSSandbox}).Reply.(Created)
+	assert.Equal(t, Created{"agent_000001", "active", &SMS{"sandbox", "active", "+12025550101"}}, created)
+	before := st.Clone()
+	for range 3 {
+		answer := do(spec.SendMessage, created.ID, Fields{spec.MessageText: "hello"})
+		answer.Turn.Exchange.ReplyText = "hi"
+		assert.Equal(t, Message{Text: "hi"}, st.Finish(answer.Turn).Reply)
+	}
+	assert.Len(t, st.Agent(created.ID).Exchanges, 2, "the newest")
+	assert.Empty(t, before.Agent(created.ID).Exchanges, "a clone shares nothing")
+	refusal := do(spec.GetAgent, "agent_000002", nil).Refusal
+	assert.Equal(t, []any{NoSuchAgent, 404, "key_000001"}, []any{refusal.Kind, refusal.Status, refusal.Key})
+	assert.Equal(t, 5, st.LimitStates(k, netip.Addr{}, start)[0].Used)
+}

@@ -1,0 +1,226 @@
+package fakeserver_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+)
+
+// Every refusal and every fault says why, with the numbers.
+func TestWhy(t *testing.T) {
+	const byok, setBYOK = `{"mode":"byok"}`, `{"provider":"openai","api_key":"sk"}`
+	agentOfAnother := func(f fake, c *caller) { c.agent(emptyBody); c.key = f.IssueKey(fakeserver.KeyOptions{}) }
+	inject := func(fault fakeserver.Fault) func(fake, *caller) {
+		return func(f fake, c *caller) { c.agent(emptyBody); f.Inject(fault) }
+	}
+	for _, row := range []struct {
+		why                string
+		method, path, body string
+		given              func(f fake, c *caller)
+	}{
+		{"400: text has 4,001 characters, 4,000 are allowed.", "POST", anAgent + "/messages", `{"text":"` + strings.Repeat("é", 4001) + `"}`, nil},
+		{"400: mode: must be one of hosted, byok.", "POST", "/v1/warmup", `{"mode":"x"}`, nil},
+		{"400: metadata has 4,099 characters, 4,096 are allowed.", "POST", "/v1/agents", `{"metadata":{"a":"` + strings.Repeat("x", 4091) + `"}}`, nil},
+		{"401: the call has no Authorization header with one bearer token.", "GET", "/v1/status", "", func(_ fake, c *caller) { c.key = "" }},
+		{"401: this fake did not issue the API key of the call.", "GET", "/v1/status", "", func(_ fake, c *caller) { c.key = "amk_other" }},
+		{"401: key_000001 was revoked 3m0s ago.", "GET", "/v1/status", "", func(f fake, c *caller) { f.RevokeKey(c.key); f.Advance(3 * time.Minute) }},
+		{"402: key_000001 is on a plan that is not active.", "GET", "/v1/status", "", func(f fake, c *caller) { f.SetPlan(c.key, fakeserver.PlanFree) }},
+		{"403: key_000002 was not issued through the dashboard, which BYOK requires.", "GET", "/v1/byok", "",
+			func(f fake, c *caller) { c.key = f.IssueKey(fakeserver.KeyOptions{NotDashboard: true}) }},
+		{"404: the agent belongs to key_000001.", "GET", anAgent, "", agentOfAnother},
+		{"404: there is no agent with this identifier.", "GET", anAgent, "", nil},
+		{"404: no endpoint has this path.", "GET", "/v1/nothing", "", nil},
+		{"405: this path takes GET, PUT, DELETE.", "POST", "/v1/byok", "", nil},
+		{"409: no BYOK configuration was ever set for key_000001.", "POST", "/v1/warmup", byok, nil},
+		{"409: the BYOK configuration of key_000001 was cleared 1m0s ago.", "POST", "/v1/warmup", byok, func(f fake, c *caller) {
+			c.setBYOK()
+			c.call("DELETE", "/v1/byok", noBody).wantOK(t)
+			f.Advance(time.Minute)
+		}},
+		{"429: key_000001 has spent 60 of 60 in this minute; it opens in 41s.", "GET", anAgent, "", func(f fake, c *caller) {
+			c.times(60, "GET", anAgent, noBody)
+			f.Advance(19 * time.Second)
+		}},
+		{"429: 192.0.2.1 has spent 10 of 10 agent creations in this minute; it opens in 1m0s.", "POST", "/v1/agents", emptyBody, func(_ fake, c *caller) {
+			c.times(10, "POST", "/v1/agents", emptyBody)
+		}},
+		{"429: Exhaust closed key_day for key_000001; it opens in 24h0m0s.", "GET", anAgent, "", func(f fake, c *caller) { f.Exhaust(c.key, "key_day") }},
+		{"503: the BYOK store is not available, by SetBYOKAvailable(false).", "PUT", "/v1/byok", setBYOK, func(f fake, _ *caller) { f.SetBYOKAvailable(false) }},
+		{"Answer(503) answered in place of the service; the call had no effect.", "GET", anAgent, "", inject(fakeserver.Answer(503, ""))},
+		{"LoseReply(ResetConnection()) ended the connection without an answer; the call had its effect.", "GET", anAgent, "", inject(fakeserver.LoseReply(fakeserver.ResetConnection()))},
+		{"LoseReply(CloseEarly()) ended the connection without an answer; the agent has the message.", "POST", anAgent + "/messages", `{"text":"x"}`, inject(fakeserver.LoseReply(fakeserver.CloseEarly()))},
+		{"TruncateReply(5) cut the answer after 5 of 143 bytes; the call had its effect.", "GET", anAgent, "", inject(fakeserver.TruncateReply(5))},
+		{"404: there is no agent with this identifier. TruncateReply(5) cut the answer after 5 of 103 bytes; the service had refused it with 404.", "GET", "/v1/agents/x", "", inject(fakeserver.TruncateReply(5))},
+		{"", "GET", anAgent, "", inject(fakeserver.Latency(0))},
+	} {
+		f, c := newFake(t, frozen(), fakeserver.WithUnknownRoutes())
+		if row.given != nil {
+			row.given(f, &c)
+		}
+		_ = seen(c.wire, c.request(row.method, row.path, row.body))
+		call := f.Calls()[f.CallCount()-1]
+		assert.Equal(t, row.why, call.Why)
+		words := strings.TrimSuffix(row.why[strings.Index(row.why, " ")+1:], ".")
+		assert.Contains(t, call.String(), words)
+	}
+}
+
+// A record has what left of an answer, and when, and how it ended: not what would
+// have left.
+func TestSentIsWhatLeft(t *testing.T) {
+	for _, row := range []struct {
+		fault       fakeserver.Fault
+		bytes       int
+		broke, line string
+	}{
+		{fakeserver.DripReply(10, time.Hour), 10, "left", "200, left after 10 bytes"},
+		{fakeserver.Hang(), 0, "hung", "no answer, hung"},
+		{fakeserver.Latency(time.Hour), 0, "left", "no answer, left"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			fake, c := newFake(t, fakeserver.WithMessageTexts())
+			agent := c.agent(emptyBody)
+			fake.Inject(row.fault)
+			for name, wire := range transports(t, fake) {
+				begun := fake.Now()
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+				go func() { _ = seen(wire, c.request("GET", "/v1/agents/"+agent, noBody).WithContext(ctx)) }()
+				time.Sleep(time.Second)
+				synctest.Wait()
+				under := fake.UnderWay()
+				require.Len(t, under, 1, name)
+				assert.Equal(t, []any{begun, time.Time{}}, []any{under[0].Time, under[0].Sent.Ended}, name)
+				assert.Equal(t, row.bytes, under[0].Sent.Bytes, name)
+				time.Sleep(2 * time.Second)
+				synctest.Wait()
+				cancel()
+				assert.Empty(t, fake.UnderWay(), name)
+				call := fake.Calls()[fake.CallCount()-1]
+				assert.Equal(t, []any{row.bytes, row.broke, begun.Add(2 * time.Second)}, []any{call.Sent.Bytes, call.Sent.Broke, call.Sent.Ended}, name)
+				assert.Contains(t, call.String(), row.line, name)
+				assert.Len(t, call.Sent.Body, row.bytes, name)
+			}
+		})
+	}
+}
+
+// A drip that was heard to its end is whole, and its record says when that was.
+func TestSentOfAWholeDrip(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake, c := newFake(t)
+		agent := c.agent(emptyBody)
+		fake.Inject(fakeserver.DripReply(100, time.Minute))
+		for name, wire := range transports(t, fake) {
+			begun := fake.Now()
+			c.wire = wire
+			r := c.call("GET", "/v1/agents/"+agent, noBody)
+			sent := fake.Calls()[fake.CallCount()-1].Sent
+			assert.Equal(t, fakeserver.Sent{Status: 200, Header: sent.Header, Body: r.raw, Bytes: len(r.raw), Ended: begun.Add(time.Minute)}, sent, name)
+			assert.Empty(t, fake.UnderWay(), name)
+		}
+	})
+}
+
+// plugged are the parts that a test brings, each as it installs f.
+var plugged = map[string]func(f fake, do func()){
+	"ReplyFunc": func(f fake, do func()) {
+		f.OnMessage().ReplyFunc(func(fakeserver.Message) fakeserver.Reply { do(); return fakeserver.Reply{} })
+	},
+	"matcher of a script": func(f fake, do func()) {
+		f.OnMessage(fakeserver.Where(func(fakeserver.Call) bool { do(); return false }))
+	},
+	"matcher of a fault": func(f fake, do func()) {
+		f.Inject(fakeserver.Latency(0), fakeserver.Where(func(fakeserver.Call) bool { do(); return false }))
+	},
+	"OnCall": func(f fake, do func()) { f.OnCall(func(fakeserver.Call) { do() }) },
+	"Change": func(f fake, do func()) { f.Inject(fakeserver.Change("x", do)) },
+}
+
+// Whatever a part does, the call ends as documented, and other callers are served.
+func TestPluggedInParts(t *testing.T) {
+	for part, plug := range plugged {
+		for what, do := range map[string]func(f fake, ctx context.Context){
+			"panics": func(fake, context.Context) { panic("canary of the test") },
+			"panics with nil": func(fake, context.Context) {
+				var none *fakeserver.Agent
+				_ = none.ID
+			},
+			"blocks": func(_ fake, ctx context.Context) { <-ctx.Done() },
+			"re-enters": func(f fake, _ context.Context) {
+				f.Advance(time.Second)
+				f.SetPlan(f.Key(), fakeserver.PlanPro)
+				f.OnMessage().Remove()
+				f.Inject(fakeserver.Hang()).Remove()
+				_, _, _ = f.Calls(), f.UnderWay(), f.Limits(f.Key())
+				_ = f.Sleep(context.Background(), time.Second)
+			},
+			"resets": func(f fake, _ context.Context) { f.Reset() },
+		} {
+			for way := range map[string]bool{"wire": true, "direct": true} {
+				t.Run(part+" "+what+" "+way, func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						watch, fake, c := newSpied(t)
+						c.wire = transports(t, fake)[way]
+						agent := c.agent(emptyBody)
+						ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+						defer cancel()
+						once := true
+						plug(fake, func() {
+							if once {
+								once = false
+								do(fake, ctx)
+							}
+						})
+						ended := make(chan string, 1)
+						go func() {
+							ended <- seen(c.wire, c.request("POST", "/v1/agents/"+agent+"/messages", `{"text":"x"}`).WithContext(ctx))
+						}()
+						synctest.Wait()
+						c.with(fake.IssueKey(fakeserver.KeyOptions{})).call("GET", "/v1/status", noBody).wantOK(t) // another caller
+						got := <-ended
+						synctest.Wait()
+						switch failed := strings.Contains(what, "panics"); {
+						case failed && part != "OnCall":
+							assert.Equal(t, "EOF", got)
+							assert.Len(t, watch.errors, 1)
+						case failed:
+							assert.Contains(t, got, "200")
+							assert.Len(t, watch.errors, 1)
+						case what == "blocks":
+							assert.Empty(t, watch.errors)
+						case what != "resets": // a call finds its agent gone behind a Reset
+							assert.Contains(t, got, "200")
+						}
+						assert.Empty(t, fake.UnderWay(), "no call is left")
+						fake.Reset()
+						fake.AddAgent(c.key, fakeserver.Agent{})
+						assert.NoError(t, fake.Close())
+					})
+				})
+			}
+		}
+	}
+	for _, clock := range []func(fake){nil, func(f fake) { f.Advance(1) }} {
+		if clock == nil {
+			assert.Contains(t, panicOf(func() { fakeserver.New(t, fakeserver.WithClock(nil)) }), "the clock is nil")
+			continue
+		}
+		var f fake
+		f, c := newFake(t, fakeserver.WithClock(func() time.Time {
+			if f != nil {
+				_, _ = f.CallCount(), f.Limits
+			}
+			return time.Unix(year2040, 0)
+		}))
+		c.agent(emptyBody)
+		assert.NoError(t, f.Sleep(t.Context(), time.Hour))
+		f.Reset()
+	}
+}
