@@ -134,13 +134,21 @@ func (c Call) String() string {
 // call changes it, until it is in the log; then only sent changes.
 type entry struct {
 	call    Call
-	arrival Call // as it was when the call arrived
 	hasKey  bool
 	token   service.Digest
 	hasText bool
 	text    string
 	sent    atomic.Pointer[Sent] // replaces call.Sent while the answer is being sent
 	seen    func() Call          // the copy for all matchers that are asked about an arrival; nil: each has its own
+}
+
+// arrived is the call as it arrived. What is not in it may still change.
+func (e *entry) arrived() Call {
+	c := &e.call
+	return Call{
+		Time: c.Time, Endpoint: c.Endpoint, Method: c.Method, URL: c.URL, Path: c.Path, AgentID: c.AgentID, Key: c.Key,
+		Address: c.Address, Header: c.Header.Clone(), Body: c.Body, BodyBytes: c.BodyBytes, TraceID: c.TraceID,
+	}
 }
 
 func (e *entry) copied() Call {

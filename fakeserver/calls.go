@@ -33,9 +33,7 @@ func (s *Server) UnderWay() []Call {
 			calls = append(calls, e.copied())
 			continue
 		}
-		arrival := e.arrival
-		arrival.Header = arrival.Header.Clone()
-		calls = append(calls, arrival)
+		calls = append(calls, e.arrived())
 	}
 	return calls
 }

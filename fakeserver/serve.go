@@ -60,7 +60,6 @@ func (s *Server) arrive(r *http.Request) *call {
 	s.touches.Add(1)
 	defer s.lock().Unlock()
 	s.identify(c)
-	c.entry.arrival = c.entry.call
 	c.gen.log.Begin(c.entry)
 	return c
 }

@@ -26,6 +26,7 @@ type Body struct {
 // of a body that was cut inside a secret does not show the secret's beginning.
 func (b *Body) Of(body []byte) string {
 	var out strings.Builder
+	out.Grow(len(body) + len(Key))
 	at := 0
 	walk(body, func(p *piece) {
 		if shown, changed := b.shown(p); changed {
@@ -54,7 +55,7 @@ func (b *Body) shown(p *piece) (shown string, changed bool) {
 		text = b.foreign(p)
 	case !p.isName && !b.Texts && p.depth == 1 && isWords(p.member):
 		text = Text(p.text())
-	case len(b.Secrets) == 0:
+	case !p.cut && !b.Secrets.mayBeIn(p.written):
 		return "", false
 	default:
 		text = b.clean(p)
@@ -79,13 +80,20 @@ func (b *Body) clean(p *piece) string {
 	return b.Secrets.Clean(p.text())
 }
 
+// mayBeIn reports whether a part of a body may hold a secret: it does, or has an
+// escape.
+func (s Secrets) mayBeIn(written []byte) bool {
+	return len(s) > 0 && bytes.IndexByte(written, '\\') >= 0 ||
+		slices.ContainsFunc(s, func(secret string) bool { return bytes.Contains(written, []byte(secret)) })
+}
+
 // isWords reports whether a member of a documented body holds a person's words,
 // or the agent's.
-func isWords(member string) bool {
-	return slices.ContainsFunc([]string{"text", "system_prompt", "reply_text"}, func(words string) bool {
-		return strings.EqualFold(member, words) // a fake may accept other cases
-	})
+func isWords(member []byte) bool {
+	return slices.ContainsFunc(wordMembers, func(words []byte) bool { return bytes.EqualFold(member, words) }) // a fake may accept other cases
 }
+
+var wordMembers = [][]byte{[]byte("text"), []byte("system_prompt"), []byte("reply_text")}
 
 func (b *Body) foreign(p *piece) string {
 	text := b.clean(p)
@@ -94,9 +102,9 @@ func (b *Body) foreign(p *piece) string {
 		return Key
 	case p.isName:
 		return printable.Name(text)
-	case p.quoted && namesSecret(p.member) && !strings.HasSuffix(strings.ToLower(p.member), "_ref"), looksSecret(text), text == Key:
+	case p.quoted && namesSecret(string(p.member)) && !bytes.HasSuffix(bytes.ToLower(p.member), []byte("_ref")), looksSecret(text), text == Key:
 		return Key
-	case b.Texts, p.quoted && b.Known != nil && b.Known(p.member):
+	case b.Texts, p.quoted && b.Known != nil && b.Known(string(p.member)):
 		return text
 	}
 	return Text(text)
@@ -125,7 +133,7 @@ type piece struct {
 	cut      bool   // the body ends inside of it
 	isName   bool   // the name of a member
 	inKey    bool   // the value of a member named api_key, or inside such a value
-	member   string // the member whose value it is, or that it is inside of
+	member   []byte // the name of the member whose value it is, or that it is inside of
 	depth    int    // how many objects and arrays it is inside of
 	read     string // what text returned
 	isRead   bool
@@ -162,6 +170,8 @@ func unquote(written []byte, cut bool) (text string) {
 	return strings.ToValidUTF8(string(inside), "\ufffd")
 }
 
+var apiKey = []byte("api_key")
+
 // walk calls visit with each piece of a body, in order. It reads anything: a
 // string that has no end ends with the body.
 func walk(body []byte, visit func(*piece)) {
@@ -189,8 +199,11 @@ func walk(body []byte, visit func(*piece)) {
 			keyDepth = -1
 		}
 		if at.isName {
-			at.member = at.text()
-			if keyDepth < 0 && strings.EqualFold(at.member, "api_key") {
+			at.member = at.written[1 : len(at.written)-1]
+			if bytes.IndexByte(at.member, '\\') >= 0 {
+				at.member = []byte(at.text())
+			}
+			if keyDepth < 0 && bytes.EqualFold(at.member, apiKey) {
 				keyDepth = at.depth
 			}
 		}
