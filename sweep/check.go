@@ -1,50 +1,55 @@
 package sweep
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"testing"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// Check is what [Test] looks for after a run. "Told" is what the application
-// reports, asserts, logs at Warn or above, or prints of this module's errors;
-// it is compared with the undisturbed run.
+// Check is what [Test] looks for after a run. "Reported" is what the application
+// gives to Env.Reports or Env.Told, asserts, logs at Warn or above, or prints of
+// this module's errors, as far as the undisturbed run does not say the same.
 type Check string
 
 // The checks. All are on; see [Without].
 const (
 	// Swallowed: a call failed, no later call made it good, and the application
-	// told of no more errors than in the undisturbed run. A later call makes it good
-	// if it has the same text or customer_ref; if there is neither, one to the same
-	// endpoint and agent. Creating an agent makes good that another one is gone, and
-	// reading an agent or the BYOK configuration that it could not be changed.
+	// reported nothing. A later call makes it good if it has the same text or
+	// customer_ref; if there is neither, one to the same endpoint and agent.
+	// Creating an agent makes good that another one is gone, and reading an agent
+	// or the BYOK configuration that it could not be changed.
 	Swallowed Check = "swallowed"
-	// Truth: as few errors were told as undisturbed, but the service is in
-	// another state, identifiers and times apart.
+	// Truth: nothing was reported, but the service is in another state than
+	// undisturbed, identifiers and times apart.
 	Truth Check = "truth"
-	// LostAgent: there is an agent whose identifier stands neither in a file of
-	// Env.Dir nor in what was told, and undisturbed there are fewer. An
-	// application that told of an unknown outcome of a creation is forgiven.
+	// Lost: at the end, after all restarts, the agents never got a message or a
+	// customer never got an agent that the undisturbed run has, and the
+	// application has not named it: by its text, or by the error of its call. For
+	// one that is in doubt, any report will do.
+	Lost Check = "lost"
+	// LostAgent: there is an agent whose identifier is neither in a file of
+	// Env.Dir nor in what was said, and undisturbed there are fewer. It is
+	// forgiven where the outcome of a creation was in doubt, and that was reported.
 	LostAgent Check = "lost agent"
 	// Doubled: an agent has one text, or there are agents with one customer_ref,
-	// more often than undisturbed, and no unknown outcome of that call was told.
+	// more often than undisturbed, and nobody was told that it was in doubt.
 	Doubled Check = "doubled"
 	// Quota: more than nine times the requests of the undisturbed run.
 	Quota Check = "quota"
-	// DeadKey: more than three answers of 401 or 402 in a row.
+	// DeadKey: another request of a goroutine that has met 401 or 402 four times in a
+	// row.
 	DeadKey Check = "dead key"
 	// LostBYOK: a stored provider key was cleared and none took its place, or
-	// one is left stored that undisturbed is not, though it was not tried to
-	// clear it.
+	// one is left stored that undisturbed is not.
 	LostBYOK Check = "lost BYOK"
 	// Ends: the scenario takes too long in virtual time ([Within]), makes
 	// requests without end, or stalls in real time ([Watchdog]).
@@ -53,18 +58,18 @@ const (
 	Panics Check = "panics"
 	// Leak: goroutines are left that the undisturbed run has not left.
 	Leak Check = "leak"
-	// Secret: the service key or a provider key was told.
+	// Secret: the service key or a provider key was said.
 	Secret Check = "secret"
-	// Resumes: after the restart more errors are told than in an undisturbed
-	// second run, or a message that was refused before is missing though none
-	// is told.
+	// Resumes: a day later, when nothing is wrong any more, calls fail, or the
+	// application reports an error instead of doing its work, or has forgotten
+	// what was refused before.
 	Resumes Check = "resumes"
 )
 
 // Finding is a check that a run failed.
 type Finding struct {
 	Check    Check  // or the name of a check of the user's own
-	Plan     string // SendMessage_2/reply_lost/once
+	Plan     string // SendMessage_2/reply_lost/once, SendMessage_2/dies_arrived
 	Endpoint fakeserver.Endpoint
 	Says     string // in one sentence
 }
@@ -73,63 +78,33 @@ type Finding struct {
 // the plan disturbs if it is nil.
 type found func(about *spec.Endpoint, says string, args ...any)
 
-// checks are called with both executions of a disturbed run, each of which knows
-// the undisturbed one, until one of the two says what is wrong.
-var checks = []struct {
+// ofPlay are the checks of one play, and ofRun those of all plays together.
+var ofPlay = []struct {
 	name Check
 	look func(*play, found)
 }{
-	{Panics, (*play).panics}, {Ends, (*play).endless}, {Swallowed, (*play).swallowed}, {Truth, (*play).untrue},
-	{LostAgent, (*play).lostAgent}, {Doubled, (*play).doubled}, {Quota, (*play).overQuota}, {DeadKey, (*play).deadKey},
-	{LostBYOK, (*play).lostBYOK}, {Leak, (*play).leaks}, {Secret, (*play).tells}, {Resumes, (*play).stuck},
+	{Panics, (*play).panics}, {Ends, (*play).endless}, {Swallowed, (*play).swallowed}, {Quota, (*play).overQuota},
+	{DeadKey, (*play).deadKey}, {Leak, (*play).leaks}, {Secret, (*play).quotes},
 }
 
-// judge runs the checks, and reports what they find. Of the undisturbed run
-// only Secret is looked at.
-func (s *sweep) judge(t testing.TB, r *run) {
-	t.Helper()
-	var all []Finding
-	add := func(check Check, about *spec.Endpoint, says string) {
-		f := Finding{Check: check, Plan: r.name(), Endpoint: endpointOf(cmp.Or(about, r.target())), Says: says}
-		if !slices.ContainsFunc(s.off, func(off func(Finding) bool) bool { return off(f) }) {
-			all = append(all, f)
-		}
-	}
-	for _, c := range checks {
-		ill := false
-		for _, p := range r.plays {
-			if !ill && (r.plan != nil || c.name == Secret) {
-				c.look(p, func(about *spec.Endpoint, says string, args ...any) {
-					ill = true
-					add(c.name, about, p.when()+fmt.Sprintf(says, args...))
-				})
-			}
-		}
-	}
-	for _, own := range s.also {
-		if err := own.look(r.public(s.public)); err != nil {
-			add(Check(own.name), nil, err.Error())
-		}
-	}
-	if len(all) > 0 {
-		s.report(t, r, all)
-	}
+type ofRunCheck struct {
+	name Check
+	look func(*run, found)
 }
 
-// target is the endpoint that the plan disturbs first; nil for a point.
-func (r *run) target() *spec.Endpoint {
-	if r.plan == nil {
-		return nil
-	}
-	return r.plan[0].at
+var ofRun = []ofRunCheck{
+	{Truth, (*run).untrue}, {Lost, (*run).lost}, {LostAgent, (*run).lostAgent}, {Doubled, (*run).doubled},
+	{LostBYOK, (*run).lostBYOK}, {Resumes, (*run).stuck},
 }
 
-// endpointOf is an endpoint as users know it; "" for none.
-func endpointOf(e *spec.Endpoint) fakeserver.Endpoint {
-	if e == nil {
-		return ""
+func checkNames() (names []Check) {
+	for _, c := range ofPlay {
+		names = append(names, c.name)
 	}
-	return fakeserver.Endpoint(e.Method + " " + e.Path)
+	for _, c := range ofRun {
+		names = append(names, c.name)
+	}
+	return names
 }
 
 func (p *play) panics(found found) {
@@ -139,53 +114,95 @@ func (p *play) panics(found found) {
 }
 
 func (p *play) endless(found found) {
-	if p.ended != "" {
+	switch {
+	case p.stalled != "":
+		found(nil, "the scenario %s", p.stalled)
+	case p.ended != "":
 		found(nil, "the scenario had to be ended: %s", p.ended)
-	} else if p.lasted > p.longest {
+	case p.lasted > p.longest:
 		found(nil, "the scenario took %s of virtual time; at most %s are allowed (Within)", p.lasted.Round(time.Second), p.longest.Round(time.Second))
 	}
 }
 
 func (p *play) overQuota(found found) {
 	if p.requests > p.quota {
-		found(nil, "the scenario made %s; undisturbed it makes %d", plural(p.requests, "request"), p.undisturbed.requests)
+		found(nil, "the scenario made %s; undisturbed it makes %d", plural(p.requests, "request"), p.quota/9)
 	}
 }
 
 func (p *play) deadKey(found found) {
-	if p.deadest > max(3, p.undisturbed.deadest) {
-		found(nil, "the service has answered 401 or 402 %d times in a row: nothing helps but another key or plan", p.deadest)
+	usual := p.sweep.usual(p.stage)
+	if p.knocks > max(3, usual[0].knocks, usual[1].knocks) {
+		found(nil, "the service had answered 401 or 402 %d times in a row, and was asked again: nothing helps but another key or plan", p.knocks)
 	}
 }
 
 func (p *play) leaks(found found) {
-	if len(p.left) > len(p.undisturbed.left) {
-		found(nil, "%s of goroutines left behind:\n%s", plural(len(p.left), "kind"), strings.Join(p.left, "\n"))
+	if usual := p.sweep.usual(p.stage); len(p.left) > max(len(usual[0].left), len(usual[1].left)) {
+		found(nil, "%s left behind:\n%s", plural(len(p.left), "kind of goroutine"), strings.Join(p.left, "\n"))
 	}
 }
 
-func (p *play) tells(found found) {
-	all := p.told.all()
-	if slices.ContainsFunc(append(p.run.secrets, p.run.fake.Key()), func(key string) bool { return strings.Contains(all, key) }) {
-		found(nil, "a key stands in what the application told")
+func (p *play) quotes(found found) {
+	all := p.said()
+	if slices.ContainsFunc(append(p.secrets, p.fake.Key()), func(key string) bool { return strings.Contains(all, key) }) {
+		found(nil, "a key is in what the application said")
 	}
+}
+
+// said is all that the application said, as text.
+func (p *play) said() string {
+	var all strings.Builder
+	for _, t := range p.tells {
+		if t.text != "" {
+			all.WriteString(strings.TrimRight(t.text, "\n") + "\n")
+		}
+	}
+	return all.String()
+}
+
+// reports are what the application said is wrong, beyond what it says undisturbed.
+func (p *play) reports() (fresh []tell) {
+	type line struct {
+		way  way
+		text string
+	}
+	usually := map[line]int{}
+	for _, u := range p.sweep.usual(p.stage) {
+		count := map[line]int{}
+		for _, t := range u.tells {
+			count[line{t.way, t.text}]++
+		}
+		for l, n := range count {
+			usually[l] = max(usually[l], n)
+		}
+	}
+	for _, t := range p.tells {
+		l := line{t.way, t.text}
+		if usually[l]--; t.way != said && usually[l] < 0 {
+			fresh = append(fresh, t)
+		}
+	}
+	return fresh
 }
 
 func (p *play) swallowed(found found) {
-	if p.told.more(&p.undisturbed.told) || p.panicked != "" {
+	if p.panicked != "" || len(p.reports()) > 0 {
 		return
 	}
 	for i, c := range p.calls {
-		if c.failed() && !p.undisturbed.failedToo(c) && !c.madeGood(p.calls[i+1:]) {
-			found(c.spec, "%s failed (%v), no later call made it good, and the application told no error", c.Name, c.Err)
+		if c.failed() && !p.usuallyFails(c) && !c.madeGood(p.calls[i+1:]) {
+			found(c.spec, "%s failed (%v), no later call made it good, and the application reported nothing", c.Name, c.Err)
 			return
 		}
 	}
 }
 
-// failedToo reports whether the call of this name failed undisturbed.
-func (p *play) failedToo(c *Call) bool {
-	return slices.ContainsFunc(p.calls, func(other *Call) bool { return other.Name == c.Name && other.failed() })
+// usuallyFails reports whether the call of this name fails undisturbed too.
+func (p *play) usuallyFails(c *Call) bool {
+	return slices.ContainsFunc(p.sweep.usual(p.stage), func(u *play) bool {
+		return slices.ContainsFunc(u.calls, func(other *Call) bool { return other.Name == c.Name && other.failed() })
+	})
 }
 
 // looks are the calls that show whether another one was carried out.
@@ -213,40 +230,256 @@ func (c *Call) madeGood(later []*Call) bool {
 	return false
 }
 
-func (p *play) untrue(found found) {
-	same := !p.told.more(&p.undisturbed.told) && len(p.run.gone) == 0 && p.panicked == ""
-	if !p.restart && same && !p.state.equal(p.undisturbed.state, p.run.sweep.coarse) {
-		found(nil, "the application told the same as undisturbed, but %s", p.state.difference(p.undisturbed.state))
+// calls are those of all plays.
+func (r *run) calls() (all []*Call) {
+	for _, p := range r.plays {
+		all = append(all, p.calls...)
+	}
+	return all
+}
+
+// about are the calls of all plays that an endpoint got about a subject; about any
+// where it is "".
+func (r *run) about(endpoint *spec.Endpoint, subject string) (calls []*Call) {
+	return slices.DeleteFunc(r.calls(), func(c *Call) bool { return c.spec != endpoint || subject != "" && c.subject != subject })
+}
+
+// named reports whether the application has reported something about a subject: it
+// stands in a report, or a report is the error of one of its calls that fits.
+func (r *run) named(endpoint *spec.Endpoint, subject string, fits func(*Call) bool) bool {
+	for _, p := range r.plays {
+		for _, t := range p.reports() {
+			if subject != "" && contains(t.text, subject) {
+				return true
+			}
+			if slices.ContainsFunc(r.about(endpoint, subject), func(c *Call) bool { return c.failed() && fits(c) && t.isFrom(c) }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// contains looks for a subject as whole words.
+func contains(text, subject string) bool {
+	letter := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+	for rest := text; ; {
+		i := strings.Index(rest, subject)
+		if i < 0 {
+			return false
+		}
+		before, _ := utf8.DecodeLastRuneInString(rest[:i])
+		after, _ := utf8.DecodeRuneInString(rest[i+len(subject):])
+		if !letter(before) && !letter(after) {
+			return true
+		}
+		rest = rest[i+len(subject):]
 	}
 }
 
-func (p *play) lostAgent(found found) {
-	if n := p.lost - p.undisturbed.lost; n > 0 && !p.toldUnknown(spec.CreateAgent) {
-		found(spec.CreateAgent, "the identifier of %s is neither kept in Env.Dir nor told", plural(n, "agent"))
+// isFrom reports whether what was said is the error of a call, or has its words.
+func (t tell) isFrom(c *Call) bool {
+	return t.err != nil && wraps(t.err, c.Err) || t.err == nil && strings.Contains(t.text, c.Err.Error())
+}
+
+// wraps reports whether err is cause, or has it inside.
+func wraps(err, cause error) bool {
+	if err == cause {
+		return true
+	}
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		return wraps(e.Unwrap(), cause)
+	case interface{ Unwrap() []error }:
+		return slices.ContainsFunc(e.Unwrap(), func(one error) bool { return wraps(one, cause) })
+	}
+	return false
+}
+
+// general counts the reports of a play that are the error of no call: they may be
+// about anything.
+func (p *play) general(calls []*Call) (n int) {
+	for _, t := range p.reports() {
+		if !slices.ContainsFunc(calls, func(c *Call) bool { return c.failed() && t.isFrom(c) }) {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *run) general() (n int) {
+	for _, p := range r.plays {
+		n += p.general(r.calls())
+	}
+	return n
+}
+
+func anyCall(*Call) bool { return true }
+
+// inDoubt are the calls about a subject of which a restart cannot know whether they
+// were carried out: the outcome is unknown, or the process died and what it did is
+// forgotten.
+func (r *run) inDoubt(endpoint *spec.Endpoint, subject string) (calls []*Call) {
+	for _, p := range r.plays {
+		for _, c := range p.calls {
+			doubt := errors.Is(c.Err, agentmessaging.ErrOutcomeUnknown) || p.died != "" && !c.failed()
+			if c.spec == endpoint && (subject == "" || c.subject == subject) && doubt {
+				calls = append(calls, c)
+			}
+		}
+	}
+	return calls
+}
+
+// doubtNamed reports whether a call about the subject was in doubt, and that was
+// reported: by name, or by a report that may be about anything.
+func (r *run) doubtNamed(endpoint *spec.Endpoint, subject string) bool {
+	doubt := r.inDoubt(endpoint, subject)
+	return len(doubt) > 0 && (r.general() > 0 || r.named(endpoint, subject, func(c *Call) bool { return slices.Contains(doubt, c) }))
+}
+
+func (r *run) untrue(found found) {
+	p := r.plays[0]
+	same := p.died == "" && p.panicked == "" && len(p.gone) == 0 && len(p.reports()) == 0
+	if usual := r.sweep.undisturbed[0]; same && !p.result.state.equal(usual.result.state, r.sweep.coarse) {
+		found(nil, "the application reported nothing, but %s", p.result.state.difference(usual.result.state))
 	}
 }
 
-// toldUnknown reports whether, up to the end of this execution, the application
-// has told of an unknown outcome of the endpoint.
-func (p *play) toldUnknown(endpoint *spec.Endpoint) bool {
-	return p.told.unknown(endpoint) || p.restart && p.run.plays[0].told.unknown(endpoint)
+func (r *run) lost(found found) {
+	if r.sweep.coarse {
+		return
+	}
+	last, wanted := r.last(), r.sweep.undisturbed[0].result.state
+	excuses := r.general()
+	missing := func(endpoint *spec.Endpoint, what string, want, got map[string]int) {
+		for _, subject := range slices.Sorted(maps.Keys(want)) {
+			calls := r.about(endpoint, subject)
+			switch {
+			case subject == "" || got[subject] > 0 || slices.ContainsFunc(calls, (*Call).succeeded), r.named(endpoint, subject, anyCall):
+			case r.died() && len(r.inDoubt(endpoint, subject)) > 0 && r.general() > 0:
+			case len(calls) > 0 && excuses > 0:
+				excuses--
+			case len(calls) == 0 && r.waits():
+			case len(calls) == 0:
+				found(endpoint, "%s %s was never sent, not even a day later, and no report names it", what, shown(subject))
+			default:
+				found(endpoint, "%s %s did not arrive, not even a day later, and no report names it", what, shown(subject))
+			}
+		}
+	}
+	missing(spec.SendMessage, "a message", wanted.sent, last.result.state.sent)
+	missing(spec.CreateAgent, "the creation for a customer_ref", wanted.refs, last.result.state.refs)
 }
 
-func (p *play) doubled(found found) {
-	if text := more(p.state.messages, p.undisturbed.state.messages); text != "" && !p.toldUnknown(spec.SendMessage) {
-		found(spec.SendMessage, "an agent has the message %s %d times, and no unknown outcome of sending was told", shown(text), p.state.messages[text])
-	} else if ref := more(p.state.refs, p.undisturbed.state.refs); ref != "" && !p.toldUnknown(spec.CreateAgent) {
-		found(spec.CreateAgent, "there are %d agents with one customer_ref, and no unknown outcome of a creation was told", p.state.refs[ref])
+func (r *run) lostAgent(found found) {
+	if r.died() && !r.sweep.keeps() {
+		return // it notes no identifiers, so it cannot note that there may be one
+	}
+	if lost := strangers(r.plays); len(lost) > r.usually(func(p *play) int { return p.strangers }) && !r.doubtNamed(spec.CreateAgent, "") {
+		found(spec.CreateAgent, "nobody knows of %s: it is neither in Env.Dir nor in what was said", strings.Join(lost, ", "))
 	}
 }
 
-func (p *play) lostBYOK(found found) {
-	switch got, want := p.state.byok, p.undisturbed.state.byok; {
-	case p.run.cleared && got == "" && want != "":
-		found(spec.ClearBYOK, "the stored provider key is cleared, and no other has taken its place")
-	case got != "" && want == "" && !p.clears():
-		found(spec.ClearBYOK, "a provider key is left stored, and the application has not tried to clear it")
+// strangers are the agents whose identifier is neither kept nor said.
+func strangers(plays []*play) (lost []string) {
+	known, last := "", plays[len(plays)-1]
+	for _, p := range plays {
+		known += p.said()
 	}
+	for _, e := range last.result.dir {
+		known += e.Content + "\n"
+	}
+	for _, id := range last.result.state.ids {
+		if !strings.Contains(known, id) {
+			lost = append(lost, id)
+		}
+	}
+	return lost
+}
+
+// keeps reports an application that keeps identifiers of agents in Env.Dir.
+func (s *sweep) keeps() bool {
+	for _, u := range s.undisturbed {
+		dir := u.result.dir.String()
+		if slices.ContainsFunc(u.result.state.ids, func(id string) bool { return strings.Contains(dir, id) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// waits reports an application that does no more, since somebody has to decide
+// what became of a creation that is in doubt, and that says so at each start. Where
+// a file is torn it may wait only if it does so too where that file is whole.
+func (r *run) waits() bool {
+	if !r.doubtNamed(spec.CreateAgent, "") || r.last().general(r.calls()) == 0 {
+		return false
+	}
+	if r.base == "" {
+		r.sweep.waiting[r.key] = true
+	}
+	return r.base == "" || r.sweep.waiting[r.base]
+}
+
+// usually is how many of something there may be after the plays of this run: as
+// many as an undisturbed play leaves, and for each restart as many as an undisturbed
+// restart adds.
+func (r *run) usually(count func(*play) int) int {
+	u := r.sweep.undisturbed
+	n, most := count(u[0]), 0
+	for i := range u[1:] {
+		most = max(most, count(u[i+1])-count(u[i]))
+	}
+	return n + most*(len(r.plays)-1)
+}
+
+func (r *run) doubled(found found) {
+	look := func(endpoint *spec.Endpoint, what string, counts func(*play) map[string]int) bool {
+		now := counts(r.last())
+		for _, subject := range slices.Sorted(maps.Keys(now)) {
+			usual := r.usually(func(p *play) int { return counts(p)[subject] })
+			if n := now[subject]; n-r.reportedAgents(endpoint, subject) > max(1, usual) && !r.doubtNamed(endpoint, subject) {
+				again := ""
+				if r.died() {
+					again = "the restart did it again: "
+				}
+				found(endpoint, "%s%s %s %d times, and nobody was told that it was in doubt", again, what, shown(subject), n)
+				return true
+			}
+		}
+		return false
+	}
+	_ = look(spec.SendMessage, "an agent got the message", func(p *play) map[string]int { return p.result.state.messages }) ||
+		look(spec.CreateAgent, "an agent was created for the customer_ref", func(p *play) map[string]int { return p.result.state.refs })
+}
+
+func (r *run) lostBYOK(found found) {
+	for i, p := range r.plays {
+		if p.died != "" {
+			continue
+		}
+		cleared := slices.ContainsFunc(r.plays[:i+1], func(p *play) bool { return p.cleared })
+		switch got, want := p.result.state.byok, r.sweep.undisturbed[p.stage].result.state.byok; {
+		case cleared && got == "" && want != "":
+			found(spec.ClearBYOK, "%sthe stored provider key is cleared, and no other has taken its place", p.when())
+			return
+		case got != "" && want == "" && !p.clears():
+			found(spec.ClearBYOK, "%sa provider key is left stored, and the application has not tried to clear it", p.when())
+			return
+		}
+	}
+}
+
+// reportedAgents counts the agents for a customer_ref whose identifier a report
+// names.
+func (r *run) reportedAgents(endpoint *spec.Endpoint, ref string) (n int) {
+	for _, c := range r.about(endpoint, ref) {
+		if c.spec == spec.CreateAgent && c.AgentID != "" && r.named(spec.CreateAgent, c.AgentID, func(*Call) bool { return false }) {
+			n++
+		}
+	}
+	return n
 }
 
 // clears reports whether the application tried to clear what it had, perhaps,
@@ -263,17 +496,30 @@ func (p *play) clears() (clears bool) {
 	return clears
 }
 
-func (p *play) stuck(found found) {
-	if !p.restart {
-		return
+func (r *run) stuck(found found) {
+	last, usual := r.last(), r.sweep.undisturbed[stages-1]
+	if reports := last.reports(); len(reports) > 0 {
+		if i := slices.IndexFunc(reports, func(t tell) bool { return errors.Is(t.err, agentmessaging.ErrInvalid) }); i >= 0 {
+			found(nil, "a day later, when nothing is wrong any more, the application makes a call that cannot be meant: %s", oneLine(reports[i].text))
+			return
+		}
+		for i, c := range last.calls {
+			if c.failed() && !last.usuallyFails(c) && !c.madeGood(last.calls[i+1:]) {
+				found(c.spec, "a day later, when nothing is wrong any more, %s still fails: %v", c.Name, c.Err)
+				return
+			}
+		}
+		for _, c := range usual.calls {
+			if !slices.ContainsFunc(last.calls, func(other *Call) bool { return other.spec == c.spec }) && !r.waits() {
+				found(c.spec, "a day later, when nothing is wrong any more, the application reports an error and does not call %s: %s",
+					c.spec.Name, oneLine(reports[0].text))
+				return
+			}
+		}
 	}
-	if p.told.more(&p.undisturbed.told) {
-		found(nil, "the application still fails, a day later: %s", oneLine(p.told.all()))
-		return
-	}
-	for _, c := range p.run.plays[0].calls {
-		if c.failed() && refusedForNow(c.Err) && p.missing(c) {
-			found(c.spec, "a day later, the application tells no error, but has never done again what was refused: %s", c.Name)
+	for _, c := range r.plays[0].calls {
+		if c.failed() && refusedForNow(c.Err) && r.missing(c) {
+			found(c.spec, "the application has never done again what was refused, not even a day later: %s", c.Name)
 			return
 		}
 	}
@@ -287,14 +533,15 @@ func refusedForNow(err error) bool {
 }
 
 // missing reports whether the effect of a call is not there in the end, though the
-// undisturbed application has it and does not repeat it.
-func (p *play) missing(c *Call) bool {
-	got, want := p.state.sent, p.undisturbed.state.sent
+// undisturbed application has it and does not repeat it, and no report has its name.
+func (r *run) missing(c *Call) bool {
+	u, last := r.sweep.undisturbed, r.last()
+	got, want := last.result.state.sent, u[0].result.state.sent
 	switch {
-	case c.subject == "" || p.undisturbed.count(c.spec) >= p.undisturbed.run.plays[0].count(c.spec):
+	case c.subject == "" || u[stages-1].count(c.spec) >= u[0].count(c.spec), r.named(c.spec, c.subject, func(*Call) bool { return false }):
 		return false
 	case c.spec == spec.CreateAgent:
-		got, want = p.state.refs, p.undisturbed.state.refs
+		got, want = last.result.state.refs, u[0].result.state.refs
 	case c.spec != spec.SendMessage:
 		return false
 	}
@@ -310,84 +557,18 @@ func (p *play) count(endpoint *spec.Endpoint) (n int) {
 	return n
 }
 
-// state is what the service holds, in a form that can be compared: without
-// identifiers and times.
-type state struct {
-	agents   []string       // a line for each
-	messages map[string]int // the most messages with one text to one agent
-	sent     map[string]int // messages with one text to whatever agent
-	refs     map[string]int // agents with one customer_ref
-	byok     string         // the provider of the stored key; "" where there is none
+// endpointOf is an endpoint as users know it; "" for none.
+func endpointOf(e *spec.Endpoint) fakeserver.Endpoint {
+	if e == nil {
+		return ""
+	}
+	return fakeserver.Endpoint(e.Method + " " + e.Path)
 }
 
-func (r *run) stateNow() state {
-	s := state{messages: map[string]int{}, sent: map[string]int{}, refs: map[string]int{}}
-	for _, a := range r.fake.Agents() {
-		if a.CustomerRef != "" {
-			s.refs[a.CustomerRef]++
-		}
-		var texts []string
-		count := map[string]int{}
-		for _, e := range r.fake.Conversation(a.ID) {
-			texts = append(texts, e.UserRef+":"+e.Text)
-			count[e.Text]++
-			s.sent[e.Text]++
-		}
-		for text, n := range count {
-			s.messages[text] = max(s.messages[text], n)
-		}
-		slices.Sort(texts)
-		sms := ""
-		if a.SMS != nil {
-			sms = a.SMS.Status
-		}
-		s.agents = append(s.agents, fmt.Sprintf("%q %q %s %v %s %q", a.CustomerRef, a.SystemPrompt, a.Metadata, a.LLM, sms, texts))
+// when is the beginning of a sentence about a play.
+func (p *play) when() string {
+	if p.stage == 0 {
+		return ""
 	}
-	slices.Sort(s.agents)
-	if b, set := r.fake.BYOK(r.fake.Key()); set {
-		s.byok = b.Provider
-	}
-	return s
-}
-
-// equal compares all, or, where the texts of the scenario differ from run to
-// run, numbers only.
-func (s state) equal(other state, coarse bool) bool {
-	if coarse {
-		return s.counts() == other.counts()
-	}
-	return slices.Equal(s.agents, other.agents) && s.byok == other.byok
-}
-
-func (s state) counts() string {
-	total := 0
-	for _, n := range s.sent {
-		total += n
-	}
-	return fmt.Sprintf("%s, %s, provider key %q", plural(len(s.agents), "agent"), plural(total, "message"), s.byok)
-}
-
-// difference says, without repeating a text, what s has other than want.
-func (s state) difference(want state) string {
-	got, expected := s.counts(), want.counts()
-	if got == expected {
-		got, expected = "as many, but other, agents or messages", "the undisturbed ones"
-	}
-	return fmt.Sprintf("the service has %s; undisturbed it has %s", got, expected)
-}
-
-// more returns the first text, in order, of which there is more than
-// undisturbed; "" for none.
-func more(got, undisturbed map[string]int) string {
-	for _, text := range slices.Sorted(maps.Keys(got)) {
-		if got[text] > max(1, undisturbed[text]) {
-			return text
-		}
-	}
-	return ""
-}
-
-// shown is a text in a sentence: its length, since it may be somebody's words.
-func shown(text string) string {
-	return fmt.Sprintf("of %d characters", len([]rune(strings.TrimSpace(text))))
+	return fmt.Sprintf("after the restart %s later, ", downFor(p.after))
 }

@@ -1,37 +1,32 @@
 package sweep
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 type tb = testing.TB
 
-// Env is what a scenario of [Test] works with. It is a testing.TB: in the
-// undisturbed runs a failed assertion fails the test, in a disturbed run it
-// counts as an error that the application has told, and ends the scenario if it
-// is fatal.
+// Env is what a scenario works with. It is a testing.TB: in the undisturbed run a
+// failed assertion fails the test. In a disturbed run it counts as an error that
+// the application reported, and ends the scenario if it is fatal.
 type Env struct {
 	tb
 	// Client is the client that is disturbed. Each run, and each restart, has
 	// a new one.
 	Client *agentmessaging.Client
-	// Fake is the service. Each plan has a new one, which a restart keeps.
+	// Fake is the service. A restart goes on from its state, on another fake.
 	Fake *fakeserver.Server
-	// Dir is an empty folder, which a restart keeps.
+	// Dir is a folder, empty at first. A restart finds a copy of it, elsewhere.
 	Dir string
 
 	play     *play
@@ -43,19 +38,47 @@ type Env struct {
 // Context returns a context without a deadline. It ends with the run.
 func (e *Env) Context() context.Context { return e.ctx }
 
-// Reports takes down what the application returned to its caller: nil, or an
-// error. An error is fine: what counts is that it is told.
-func (e *Env) Reports(err error) { e.play.told.report(err) }
+// Reports takes what the application returned to its caller: nil, or an error. An
+// error is fine, as long as the application does not keep it to itself.
+func (e *Env) Reports(err error) {
+	if err == nil {
+		e.play.tell(tell{way: said})
+		return
+	}
+	e.play.tell(tell{reported, err, err.Error()})
+}
 
-// Logger returns a logger for the application. A record at Warn or above
-// counts as an error that was told.
-func (e *Env) Logger() *slog.Logger { return e.play.told.logger() }
+// Told takes what the application said to somebody in place of an error: the
+// body of an HTTP answer, a reply to fall back on, a line "order 7 is in doubt".
+// It counts as an error that was reported if the undisturbed run says nothing of
+// the kind.
+func (e *Env) Told(what string) { e.play.tell(tell{told, nil, what}) }
 
-// Output returns a writer for what the application prints.
-func (e *Env) Output() io.Writer { return &e.play.told }
+// Sometimes marks a place that some run has to reach. The test fails if none does.
+// The name is written out at the call, so that Test finds it in the source.
+func (e *Env) Sometimes(name string) {
+	e.play.note(func() { e.play.sweep.reach(name) })
+}
 
-// Point is a place of the application's own that can fail: it returns nil, or,
-// in the plans of this name, an error.
+// Logger returns a logger for the application. A record at Warn or above counts
+// as an error that was reported.
+func (e *Env) Logger() *slog.Logger {
+	untimed := func(groups []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey && len(groups) == 0 {
+			return slog.Attr{}
+		}
+		return a
+	}
+	return slog.New(slog.NewTextHandler(records{e.play}, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: untimed}))
+}
+
+// Output returns a writer for what the application prints. An error of this module
+// that it prints counts as reported.
+func (e *Env) Output() io.Writer { return prints{e.play} }
+
+// Point is a place of the application's own, such as a write to a database. It
+// returns nil or, in the plans of this name, an error. The process can also die
+// there.
 func (e *Env) Point(name string) error { return e.play.point(name) }
 
 // Cleanup registers a function for the end of the run.
@@ -74,11 +97,13 @@ func (e *Env) finish() {
 	}
 }
 
+func (e *Env) fails(text string) { e.play.tell(tell{asserted, nil, text}) }
+
 // Error fails the run, as the other methods of testing.TB do that fail.
-func (e *Env) Error(args ...any) { e.play.told.fail(fmt.Sprintln(args...)) }
+func (e *Env) Error(args ...any) { e.fails(fmt.Sprintln(args...)) }
 
 // Errorf is Error with a format.
-func (e *Env) Errorf(format string, args ...any) { e.play.told.fail(fmt.Sprintf(format, args...)) }
+func (e *Env) Errorf(format string, args ...any) { e.fails(fmt.Sprintf(format, args...)) }
 
 // Fatal is Error, and ends the scenario.
 func (e *Env) Fatal(args ...any) { e.Error(args...); runtime.Goexit() }
@@ -87,7 +112,7 @@ func (e *Env) Fatal(args ...any) { e.Error(args...); runtime.Goexit() }
 func (e *Env) Fatalf(format string, args ...any) { e.Errorf(format, args...); runtime.Goexit() }
 
 // Fail fails the run without a word.
-func (e *Env) Fail() { e.play.told.fail("failed") }
+func (e *Env) Fail() { e.fails("failed") }
 
 // FailNow fails the run and ends the scenario.
 func (e *Env) FailNow() {
@@ -98,114 +123,65 @@ func (e *Env) FailNow() {
 }
 
 // Failed reports whether the run has failed.
-func (e *Env) Failed() bool { return e.play.told.errors()[asserted] > 0 }
+func (e *Env) Failed() (failed bool) {
+	e.play.note(func() {
+		failed = slices.ContainsFunc(e.play.tells, func(t tell) bool { return t.way == asserted })
+	})
+	return failed
+}
 
-// Log writes to what the run has told.
-func (e *Env) Log(args ...any) { fmt.Fprintln(&e.play.told, args...) }
+// Log writes to what the run has said.
+func (e *Env) Log(args ...any) { e.play.tell(tell{said, nil, fmt.Sprintln(args...)}) }
 
 // Logf is Log with a format.
-func (e *Env) Logf(format string, args ...any) { fmt.Fprintf(&e.play.told, format+"\n", args...) }
+func (e *Env) Logf(format string, args ...any) {
+	e.play.tell(tell{said, nil, fmt.Sprintf(format, args...)})
+}
 
 // Helper does nothing.
 func (e *Env) Helper() {}
 
-// told is what the application has told somebody, in whatever way.
-type told struct {
-	mu       sync.Mutex
-	reports  []error // of Env.Reports, nil ones too
-	failures []string
-	warnings int // records of Env.Logger at Warn or above
-	text     bytes.Buffer
-}
+// way is how the application said something.
+type way int
 
-func (t *told) locked(f func()) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	f()
-}
-
-// report takes down one error that the application returned.
-func (t *told) report(err error) { t.locked(func() { t.reports = append(t.reports, err) }) }
-
-// fail takes down a failed assertion of the scenario.
-func (t *told) fail(text string) { t.locked(func() { t.failures = append(t.failures, text) }) }
-
-// Write takes down what the application prints or logs.
-func (t *told) Write(p []byte) (n int, err error) {
-	t.locked(func() { n, err = t.text.Write(p) })
-	return n, err
-}
-
-// logger is a logger whose records are told.
-func (t *told) logger() *slog.Logger {
-	count := func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.LevelKey && a.Value.Any().(slog.Level) >= slog.LevelWarn {
-			t.locked(func() { t.warnings++ })
-		}
-		return a
-	}
-	return slog.New(slog.NewTextHandler(t, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: count}))
-}
-
-// The ways in which an error can be told.
 const (
-	reported = iota
+	said way = iota // and nothing is wrong
+	reported
 	asserted
 	logged
 	printed
-	ways
+	told
 )
 
-// errors counts what was told, by the way; an error of this module is known by
-// its words.
-func (t *told) errors() (n [ways]int) {
-	t.locked(func() {
-		for _, err := range t.reports {
-			if err != nil {
-				n[reported]++
-			}
-		}
-		n[asserted], n[logged], n[printed] = len(t.failures), t.warnings, strings.Count(t.text.String(), "agentmessaging: ")
-	})
-	return n
+// tell is one thing that the application said.
+type tell struct {
+	way  way
+	err  error // of Env.Reports
+	text string
 }
 
-// more reports whether an error was told, in whatever way, that undisturbed is
-// not.
-func (t *told) more(undisturbed *told) bool {
-	for i, n := range undisturbed.errors() {
-		if t.errors()[i] > n {
-			return true
-		}
+func (p *play) tell(t tell) { p.note(func() { p.tells = append(p.tells, t) }) }
+
+// records takes the lines of Env.Logger.
+type records struct{ p *play }
+
+func (r records) Write(line []byte) (int, error) {
+	t := tell{said, nil, strings.TrimSpace(string(line))}
+	if strings.HasPrefix(t.text, "level=WARN") || strings.HasPrefix(t.text, "level=ERROR") {
+		t.way = logged
 	}
-	return false
+	r.p.tell(t)
+	return len(line), nil
 }
 
-func (t *told) copied() (reports []error) {
-	t.locked(func() { reports = slices.Clone(t.reports) })
-	return reports
-}
+// prints takes what is written to Env.Output.
+type prints struct{ p *play }
 
-// all is everything that was told, as text.
-func (t *told) all() (all string) {
-	t.locked(func() {
-		lines := slices.Clone(t.failures)
-		if err := errors.Join(t.reports...); err != nil {
-			lines = append(lines, err.Error())
-		}
-		all = strings.Join(append(lines, t.text.String()), "\n")
-	})
-	return all
-}
-
-// unknown reports whether the application has told that the outcome of a call to
-// the endpoint is unknown: by the error itself, or in its words.
-func (t *told) unknown(endpoint *spec.Endpoint) bool {
-	for _, err := range t.copied() {
-		var unknown *agentmessaging.OutcomeUnknownError
-		if errors.As(err, &unknown) && unknown.Path == endpoint.Path {
-			return true
-		}
+func (o prints) Write(text []byte) (int, error) {
+	t := tell{said, nil, string(text)}
+	if strings.Contains(t.text, "agentmessaging: ") {
+		t.way = printed
 	}
-	return strings.Contains(t.all(), endpoint.Method+" "+endpoint.Path+": the request may have been carried out")
+	o.p.tell(t)
+	return len(text), nil
 }

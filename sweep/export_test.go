@@ -1,10 +1,11 @@
 package sweep
 
 import (
+	"slices"
 	"time"
 )
 
-// Collect takes what Sweep finds, in place of failing the test, and last of all
+// Collect takes what Test finds, in place of failing the test, and last of all
 // the summary, with nothing found.
 func Collect(take func(report string, found []Finding)) Option {
 	return func(c *config) { c.collect = take }
@@ -13,4 +14,10 @@ func Collect(take func(report string, found []Finding)) Option {
 // Alarm wakes the watchdog, in place of time.
 func Alarm(alarm <-chan time.Time) Option {
 	return func(c *config) { c.alarm = func(time.Duration) <-chan time.Time { return alarm } }
+}
+
+// Few leaves out the faults that have the same consequences as others, for speed.
+func Few() Option {
+	kinds := []string{"bad_request", "unauthorized", "not_found", "conflict", "unavailable", "limited_day", "refused", "reply_lost", "silence"}
+	return func(c *config) { c.skip = func(fault string) bool { return !slices.Contains(kinds, fault) } }
 }

@@ -23,7 +23,7 @@ const (
 type fault struct {
 	catalog.Fault
 	change func(*play, *Call) // before the request
-	undo   func(*run)         // before the restart
+	undo   func(*play)        // before the restart
 }
 
 var (
@@ -32,128 +32,149 @@ var (
 	planEnds = &fault{
 		Fault: catalog.Fault{Name: "plan_ended", Says: "The plan ends."},
 		change: func(p *play, _ *Call) {
-			p.run.subscribed = fakeserver.Plan(fakedoor.Of[fakeserver.Call](p.run.fake).Keys()[0].Plan)
-			p.run.fake.SetPlan(p.run.fake.Key(), fakeserver.PlanFree)
+			p.hits.subscribed = fakeserver.Plan(fakedoor.Of[fakeserver.Call](p.fake).Keys()[0].Plan)
+			p.fake.SetPlan(p.fake.Key(), fakeserver.PlanFree)
 		},
-		undo: func(r *run) { r.fake.SetPlan(r.fake.Key(), r.subscribed) },
+		undo: func(p *play) { p.fake.SetPlan(p.fake.Key(), p.hits.subscribed) },
 	}
 	keyRevoked = &fault{
 		Fault:  catalog.Fault{Name: "key_revoked", Says: "The key is revoked."},
-		change: func(p *play, _ *Call) { p.run.fake.RevokeKey(p.run.fake.Key()) },
-		undo:   func(r *run) { r.fake.ReinstateKey(r.fake.Key()) },
+		change: func(p *play, _ *Call) { p.fake.RevokeKey(p.fake.Key()) },
+		undo:   func(p *play) { p.fake.ReinstateKey(p.fake.Key()) },
 	}
 	byokDown = &fault{
 		Fault:  catalog.Fault{Name: "byok_down", Says: "The store of provider keys is not available."},
-		change: func(p *play, _ *Call) { p.run.fake.SetBYOKAvailable(false) },
-		undo:   func(r *run) { r.fake.SetBYOKAvailable(true) },
+		change: func(p *play, _ *Call) { p.fake.SetBYOKAvailable(false) },
+		undo:   func(p *play) { p.fake.SetBYOKAvailable(true) },
 	}
 	agentGone = &fault{
-		Fault:  catalog.Fault{Name: "agent_gone", Says: "The agent is gone, for good."},
-		change: func(p *play, c *Call) { p.remove(c.AgentID) },
+		Fault: catalog.Fault{Name: "agent_gone", Says: "The agent is gone, for good."},
+		change: func(p *play, c *Call) {
+			if _, found := p.fake.Agent(c.AgentID); found {
+				p.fake.RemoveAgent(c.AgentID)
+				p.disown(c)
+			}
+		},
 	}
 )
 
-// plan is what goes wrong in one run; nil: nothing.
+// plan is what goes wrong in one run; nil: nothing. It never changes.
 type plan []hit
 
 // hit is one fault at one call or point.
 type hit struct {
+	stage  int // of the play: 0, or 1 for the first restart
 	target string
 	fault  *fault
 	lasts  string
-
-	struck bool           // in the run whose plan it is
-	at     *spec.Endpoint // of the target, once struck; nil for a point
 }
 
-func (p plan) name() string {
+func (p plan) String() string {
 	names := make([]string, len(p))
 	for i, h := range p {
-		names[i] = h.target + "/" + h.fault.Name + "/" + h.lasts
+		names[i] = h.place() + "/" + h.fault.Name + "/" + h.lasts
 	}
 	return strings.Join(names, "+")
 }
 
-// struck reports whether every fault of the plan has befallen something.
-func (p plan) struck() bool {
-	return !slices.ContainsFunc(p, func(h hit) bool { return !h.struck })
+func (h hit) place() string {
+	if h.stage > 0 {
+		return "restart." + h.target
+	}
+	return h.target
+}
+
+// hits is what a plan has struck so far. The lock of the play guards it.
+type hits struct {
+	plan       plan
+	struck     []bool
+	at         []*spec.Endpoint // what was struck; nil for a point
+	subscribed fakeserver.Plan  // before a fault ended it
+}
+
+func newHits(p plan) *hits {
+	return &hits{plan: p, struck: make([]bool, len(p)), at: make([]*spec.Endpoint, len(p))}
+}
+
+// all reports whether every fault of the plan has struck.
+func (h *hits) all() bool { return !slices.Contains(h.struck, false) }
+
+// next returns the fault that strikes the next attempt of a call, or a point,
+// where c is nil.
+func (h *hits) next(stage int, name string, c *Call) *fault {
+	for i, hit := range h.plan {
+		switch {
+		case hit.stage == stage && hit.target == name:
+			first := !h.struck[i]
+			if h.struck[i] = true; c != nil {
+				h.at[i] = c.spec
+			}
+			if first || hit.lasts != once && hit.fault.change == nil {
+				return hit.fault
+			}
+		case h.struck[i] && hit.lasts == fromOn && hit.fault.befalls(h.at[i], c):
+			return hit.fault
+		}
+	}
+	return nil
+}
+
+// befalls reports whether a fault that began at an endpoint strikes a call. Points
+// fail by themselves only, and a changed state needs no more help.
+func (f *fault) befalls(at *spec.Endpoint, c *Call) bool {
+	switch {
+	case c == nil || at == nil:
+		return c == nil && at == nil
+	case f.change != nil:
+		return false
+	case f.Own:
+		return c.spec == at
+	}
+	return f.Status == 0 || c.spec.Lists(f.Status)
 }
 
 // plansFor are the plans of one call: each fault at one attempt, at the whole
 // call, and from then on.
-func plansFor(c *Call) (plans []plan) {
+func (s *sweep) plansFor(c *Call) (plans []plan) {
 	add := func(f *fault, lasts ...string) {
 		for _, l := range lasts {
 			plans = append(plans, plan{{target: c.Name, fault: f, lasts: l}})
 		}
 	}
-	onAgent := c.AgentID != "" && c.spec != spec.CreateAgent
 	for _, f := range catalog.For(c.spec) {
-		if onAgent && f.Status == http.StatusNotFound {
-			continue // a 404 for an agent that is there would be a lie
+		switch {
+		case s.skip != nil && s.skip(f.Name):
+		case f.Status == http.StatusUnauthorized || f.Status == http.StatusPaymentRequired:
+			add(&fault{Fault: f}, once) // from then on: keyRevoked and planEnds
+		case c.onAgent() && f.Status == http.StatusNotFound:
+			add(&fault{Fault: f}, once, fromOn)
+		default:
+			add(&fault{Fault: f}, once, atCall, fromOn)
 		}
-		add(&fault{Fault: f}, lasting(f.Name)...)
 	}
 	add(planEnds, fromOn)
 	add(keyRevoked, fromOn)
 	if c.spec.Lists(http.StatusServiceUnavailable) || c.spec == spec.CreateAgent {
 		add(byokDown, fromOn)
 	}
-	if onAgent {
+	if c.onAgent() {
 		add(agentGone, fromOn)
 	}
 	return plans
 }
 
-// lasting is how long a fault of the catalog lasts. From then on, a key or a plan
-// is bad because the service's state says so: see keyRevoked and planEnds.
-func lasting(name string) []string {
-	if name == "unauthorized" || name == "payment_required" {
-		return []string{once}
-	}
-	return []string{once, atCall, fromOn}
-}
-
-// strikes returns the fault that befalls the next attempt of a call, or a
-// point, where c is nil. The play's lock is held.
-func (r *run) strikes(p *play, name string, c *Call) *fault {
-	if p.restart {
-		return nil
-	}
-	for i := range r.plan {
-		switch h := &r.plan[i]; {
-		case h.target == name:
-			first := !h.struck
-			h.strike(c)
-			if first || h.lasts != once && h.fault.change == nil {
-				return h.fault
-			}
-		case h.struck && h.lasts == fromOn && h.befalls(c):
-			return h.fault
+// inRestart are the faults that a restart meets after a death: one without and one
+// with an effect, and one that lasts longer than the client waits.
+func inRestart(c *Call) (plans []plan) {
+	for _, f := range catalog.For(c.spec) {
+		switch f.Name {
+		case "refused":
+			plans = append(plans, plan{{1, c.Name, &fault{Fault: f}, atCall}})
+		case "reply_lost", "limited_day":
+			plans = append(plans, plan{{1, c.Name, &fault{Fault: f}, once}})
 		}
 	}
-	return nil
-}
-
-func (h *hit) strike(c *Call) {
-	h.struck = true
-	if c != nil {
-		h.at = c.spec
-	}
-}
-
-// befalls reports whether a fault that has begun hits a call. Points fail by
-// themselves only, and a changed state needs no more help.
-func (h *hit) befalls(c *Call) bool {
-	switch {
-	case c == nil || h.at == nil:
-		return c == nil && h.at == nil
-	case h.fault.change != nil:
-		return false
-	case h.fault.Own:
-		return c.spec == h.at
-	}
-	return h.fault.Status == 0 || c.spec.Lists(h.fault.Status)
+	return plans
 }
 
 const mostPairs = 300
@@ -164,7 +185,7 @@ func (s *sweep) pairsOf(plans []plan) []plan {
 	var pairs []plan
 	for i, a := range plans {
 		for _, b := range plans[i+1:] {
-			if a[0].target != b[0].target && slices.Contains(s.reached[a.name()], b[0].target) {
+			if a[0].target != b[0].target && slices.Contains(s.reached[a.String()], b[0].target) {
 				pairs = append(pairs, plan{a[0], b[0]})
 			}
 		}

@@ -5,20 +5,32 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/sweep"
 )
+
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	if _, err := os.Stat("/dev/shm"); err == nil { // thousands of small files are faster in memory
+		_ = os.Setenv("TMPDIR", "/dev/shm")
+	}
+	os.Exit(m.Run())
+}
 
 // swept is what a sweep did and found.
 type swept struct {
@@ -29,136 +41,228 @@ type swept struct {
 	summary string
 }
 
-func sweeps(t *testing.T, scenario func(*env), opts ...sweep.Option) (s swept) {
-	t.Helper()
-	s.runs = map[string]*sweep.Run{}
-	opts = append(opts, sweep.Also("noted", func(run *sweep.Run) error {
-		s.plans, s.runs[run.Plan] = append(s.plans, run.Plan), run
-		return nil
-	}), sweep.Collect(func(report string, found []sweep.Finding) {
+// run sweeps with every option that tests need, and keeps what is found in place of
+// failing the test.
+func run(t *testing.T, scenario func(*sweep.Env), opts ...sweep.Option) *swept {
+	var s swept
+	sweep.Test(t, scenario, append(opts, sweep.Collect(func(report string, found []sweep.Finding) {
 		if s.summary = report; found != nil {
 			s.found, s.reports = append(s.found, found...), append(s.reports, report)
 		}
-	}))
-	t.Run("sweep", func(t *testing.T) { sweep.Test(t, scenario, opts...) })
+	}))...)
+	return &s
+}
+
+// noted keeps the runs as well.
+func noted(t *testing.T, scenario func(*sweep.Env), opts ...sweep.Option) *swept {
+	runs, plans := map[string]*sweep.Run{}, []string(nil)
+	s := run(t, scenario, append(opts, sweep.Also("noted", func(run *sweep.Run) error {
+		plans, runs[run.Plan] = append(plans, run.Plan), run
+		return nil
+	}))...)
+	s.plans, s.runs = plans, runs
 	return s
 }
 
-// mended is an application of apps that survives.
-func mended(run app) func(*env) { return func(e *env) { e.Reports(run(e, true)) } }
+func (s *swept) checks() (found checks) {
+	for _, f := range s.found {
+		found = append(found, f.Check)
+	}
+	return found
+}
 
-// broken is its twin.
-func broken(run app) func(*env) { return func(e *env) { e.Reports(run(e, false)) } }
+func mended(run app) func(*sweep.Env) { return func(e *sweep.Env) { e.Reports(run(e, true)) } }
+func broken(run app) func(*sweep.Env) { return func(e *sweep.Env) { e.Reports(run(e, false)) } }
 
 // status asks for the status and reports what comes of it.
-func status(e *env) {
+func status(e *sweep.Env) {
 	_, err := e.Client.Status(e.Context())
 	e.Reports(err)
 }
 
-func TestPairsFollowTheirSeed(t *testing.T) {
-	pairs := func(run app, seed uint64) []string {
-		return slices.DeleteFunc(sweeps(t, mended(run), sweep.Pairs(), sweep.Seed(seed)).plans,
-			func(plan string) bool { return !strings.Contains(plan, "+") })
+// once has each call try once, where retries are not the point.
+var once = sweep.ClientOptions(agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: 1}))
+
+// quick are for the applications: SWEEP_ALL takes all faults.
+var quick = func() []sweep.Option {
+	opts := []sweep.Option{sweep.InBubble(), once}
+	if os.Getenv("SWEEP_ALL") == "" {
+		opts = append(opts, sweep.Few())
 	}
-	one := pairs(save, 1)
-	assert.Equal(t, one, pairs(save, 1), "the same seed")
-	assert.NotEqual(t, one, pairs(save, 2), "another seed")
-	assert.InDelta(t, 250, len(pairs(trial, 1)), 50, "pairs of which both faults hit, of 300")
+	return slices.Clip(opts) // parallel tests append to it
+}()
+
+func TestEachBugIsFoundAndItsMendedTwinIsNot(t *testing.T) {
+	for _, app := range slices.Concat(apps, windows) {
+		t.Run(app.name, func(t *testing.T) {
+			t.Parallel()
+			assert.Subset(t, run(t, broken(app.run), quick...).checks(), app.find, "checks that failed")
+			assert.Empty(t, run(t, mended(app.run), quick...).reports, "of the mended twin")
+		})
+	}
+}
+
+func TestWhatIsRightIsNotBlamed(t *testing.T) {
+	for _, app := range right {
+		t.Run(app.name, func(t *testing.T) {
+			t.Parallel()
+			assert.Empty(t, run(t, func(e *sweep.Env) { e.Reports(app.run(e)) }, slices.Concat(quick, app.opts)...).reports)
+		})
+	}
+}
+
+// The findings of three runs, of workers too, are the same, and the names of calls.
+func TestThreeSweepsFindTheSame(t *testing.T) {
+	t.Parallel()
+	for _, app := range []app{workers, markAfter} {
+		var found [3][]sweep.Finding
+		for i := range found {
+			for _, f := range run(t, broken(app), quick...).found {
+				found[i] = append(found[i], sweep.Finding{Check: f.Check, Endpoint: f.Endpoint})
+			}
+		}
+		assert.ElementsMatch(t, found[0], found[1])
+		assert.ElementsMatch(t, found[0], found[2])
+	}
+}
+
+func TestADeathIsToldInWords(t *testing.T) {
+	t.Parallel()
+	s := run(t, broken(markAfter), quick...)
+	require.Len(t, s.reports, 1, "one cause, one report")
+	assert.Regexp(t, `(?s)^doubled: the process died after SendMessage_1 had arrived; the restart did it again: an agent got the message of 5 characters 2 times, and nobody was told that it was in doubt
+  and in \d+ other runs: .*
+.*CreateAgent_1 +agent_000001 +200
+.*SendMessage_1 +agent_000001 +200, under way
+  the process dies after SendMessage_1 had arrived
+  restart, 30 s later
+.*SendMessage_1 +agent_000001 +200
+  told: nothing
+.*
+  again: go test -run '\^TestADeathIsToldInWords\$/\^SendMessage_1\$/\^dies_arrived\$'$`, s.reports[0])
+	assert.Regexp(t, `^swept 2 calls: \d+ faults, \d\d deaths that leave \d+ states, \d+ executions, [\d.]+m?s, doubled in \d+ runs$`, s.summary)
+	assert.NotContains(t, s.reports[0], "Ready", "no text is shown")
+}
+
+// A process can die at a place of the application's own, and while it writes.
+func TestDeathsAtPointsAndInFiles(t *testing.T) {
+	t.Parallel()
+	plans := noted(t, func(e *sweep.Env) {
+		e.Reports(errors.Join(put(e, "one", "1234"), e.Point("middle"), os.WriteFile(filepath.Join(e.Dir, "two"), []byte("5678"), 0o600)))
+		status(e)
+	}, quick...).plans
+	want := []string{"middle_1/dies", "middle_1/fails/once", "Status_1/dies_before"}
+	if runtime.GOOS == "linux" {
+		want = append(want, "start/dies_one.new_was_cut_in_half", "start/dies_one_was_not_yet_in_place", "middle_1/dies_two_was_empty")
+	}
+	assert.Subset(t, plans, want)
+	assert.NotContains(t, plans, "start/dies_one_was_cut_in_half", "it is moved into place")
+	for _, f := range run(t, broken(forgetsDoubt), quick...).found {
+		assert.Contains(t, f.Plan, "+restart.", "a second death")
+	}
+}
+
+// What the process does after its death reaches nothing, its destructors included.
+func TestADeadProcessActsNoMore(t *testing.T) {
+	t.Parallel()
+	s := noted(t, func(e *sweep.Env) {
+		defer func() { e.Told("cleaned up"); _ = put(e, "destructor", "ran") }()
+		if get(e, "destructor") == "" {
+			status(e)
+		}
+	}, quick...)
+	dead := s.runs["Status_1/dies_before"]
+	assert.Len(t, dead.Restarted, 1, "the restart finds no trace of the destructor, and does its work")
+	assert.NotContains(t, dead.Told, "cleaned up")
+	assert.Contains(t, dead.ToldAfter, "cleaned up")
+}
+
+func TestPairsFollowTheirSeed(t *testing.T) {
+	t.Parallel()
+	pairs := func(run app, seed uint64) []string {
+		return slices.DeleteFunc(noted(t, mended(run), append(quick, sweep.Pairs(), sweep.Seed(seed))...).plans,
+			func(plan string) bool { return !strings.Contains(plan, "+") || strings.Contains(plan, "dies") })
+	}
+	one := pairs(trial, 1)
+	assert.Equal(t, one, pairs(trial, 1), "the same seed")
+	assert.NotEqual(t, one, pairs(trial, 2), "another seed")
 }
 
 func TestAnOptOutIsForACheckAndItsEndpoints(t *testing.T) {
-	findings := func(opts ...sweep.Option) int {
-		return len(sweeps(t, broken(notify), append(opts, sweep.Without(sweep.Truth))...).found)
+	t.Parallel()
+	findings := func(opts ...sweep.Option) checks {
+		return run(t, broken(notify), slices.Concat(quick, []sweep.Option{sweep.Without(sweep.Truth)}, opts)...).checks()
 	}
-	all := findings()
-	assert.Positive(t, all, "findings of the broken application")
-	assert.Zero(t, findings(sweep.Without(sweep.Swallowed), sweep.Without(sweep.Resumes)), "without both checks that find it")
-	assert.Less(t, findings(sweep.Without(sweep.Swallowed, fakeserver.EndpointSendMessage)), all, "without one for its endpoint")
-	assert.Equal(t, all, findings(sweep.Without(sweep.Swallowed, fakeserver.EndpointWarmUp)), "without one for another endpoint")
-	assert.Less(t, findings(sweep.WithoutWhere(func(f sweep.Finding) bool {
-		return strings.Contains(f.Plan, "/limited_day/")
-	})), all, "without those of a fault")
-}
-
-func TestAReportShowsWhatHappenedAndHowToSeeItAgain(t *testing.T) {
-	s := sweeps(t, broken(notify))
-	assert.Regexp(t, `^swept 2 calls: 23 faults, \d+ runs, [\d.]+m?s, swallowed in 35 runs, truth in 20 runs$`, s.summary)
-	i := slices.IndexFunc(s.found, func(f sweep.Finding) bool { return f.Plan == "SendMessage_1/reply_lost/once" })
-	require.GreaterOrEqual(t, i, 0)
-	assert.Equal(t, fakeserver.EndpointSendMessage, s.found[i].Endpoint)
-	report := s.reports[slices.IndexFunc(s.reports, func(r string) bool { return strings.Contains(r, "SendMessage_1 meets reply_lost") })]
-	assert.Regexp(t, `(?s)^swallowed: SendMessage_1 failed \(.*\), no later call made it good, and the application told no error
-.*CreateAgent_1 +agent_000001 +200
-.*SendMessage_1 +agent_000001 +EOF \[reply_lost\]: agentmessaging: .*
-  told: nothing
-  restart, 25 h later
-.*
-  again: go test -run '\^TestAReportShowsWhatHappenedAndHowToSeeItAgain\$/\^sweep\$/\^SendMessage_1\$/\^reply_lost\$/\^once\$'$`, report)
-	assert.NotContains(t, report, "parcel", "no text is shown")
-	assert.NotContains(t, s.plans, "SendMessage_1/reply_lost/call", "a message is not retried, so that is the same run")
+	assert.Contains(t, findings(), sweep.Swallowed)
+	assert.NotContains(t, findings(sweep.Without(sweep.Swallowed)), sweep.Swallowed)
+	assert.NotContains(t, findings(sweep.Without(sweep.Swallowed, fakeserver.EndpointSendMessage)), sweep.Swallowed)
+	assert.Contains(t, findings(sweep.Without(sweep.Swallowed, fakeserver.EndpointWarmUp)), sweep.Swallowed, "for another endpoint")
+	assert.NotContains(t, findings(sweep.WithoutWhere(func(f sweep.Finding) bool { return strings.HasPrefix(f.Plan, "SendMessage_1/") })), sweep.Swallowed)
 }
 
 func TestOwnChecksSeeTheRun(t *testing.T) {
-	s := sweeps(t, mended(notify), sweep.Also("one agent for a customer", func(run *sweep.Run) error {
-		if run.Plan == "CreateAgent_1/refused/call" {
+	t.Parallel()
+	s := noted(t, mended(notify), append(quick, sweep.Also("one agent for a customer", func(run *sweep.Run) error {
+		if _, err := os.ReadDir(run.Dir); err != nil {
+			return err
+		}
+		if run.Plan == "CreateAgent_1/refused/once" {
 			return errors.New("found by a check of my own")
 		}
 		return nil
-	}))
-	assert.Equal(t, []sweep.Finding{{Check: "one agent for a customer", Plan: "CreateAgent_1/refused/call",
+	}))...)
+	assert.Equal(t, []sweep.Finding{{Check: "one agent for a customer", Plan: "CreateAgent_1/refused/once",
 		Endpoint: fakeserver.EndpointCreateAgent, Says: "found by a check of my own"}}, s.found)
 	undisturbed := s.runs[""]
 	assert.Nil(t, undisturbed.Undisturbed, "the undisturbed run of the undisturbed run")
 	assert.Equal(t, "SendMessage_1", undisturbed.Calls[1].Name)
-	assert.Len(t, undisturbed.Restarted, 2, "calls after the restart")
-	assert.Equal(t, []error{nil}, undisturbed.Reports, "undisturbed")
-	assert.Len(t, undisturbed.Fake.Agents(), 1, "undisturbed")
-	refused := s.runs["CreateAgent_1/refused/call"]
+	assert.Len(t, undisturbed.Restarted, 3, "calls after three restarts")
+	assert.Empty(t, undisturbed.Reports)
+	assert.Len(t, undisturbed.Fake.Agents(), 1)
+	refused := s.runs["CreateAgent_1/refused/once"]
 	assert.Equal(t, undisturbed, refused.Undisturbed)
-	assert.Len(t, refused.Calls[0].Attempts, 3, "where connections are refused")
+	assert.Len(t, refused.Calls[0].Attempts, 1)
 	assert.Contains(t, refused.Told, "agentmessaging: POST /v1/agents: ")
+	assert.Contains(t, s.runs["CreateAgent_1/dies_arrived"].ToldAfter, "may have been created before")
 }
 
-// A scenario that uses env as its *testing.T tells by its assertions, and a
-// warning in the log tells too.
+// A scenario that uses env as its *testing.T reports by its assertions, and a
+// warning in the log reports too.
 func TestEnvIsATB(t *testing.T) {
+	t.Parallel()
 	var cleaned []int
-	assert.Empty(t, sweeps(t, func(e *env) {
+	assert.Empty(t, run(t, func(e *sweep.Env) {
 		e.Cleanup(func() { cleaned = append(cleaned, 1); assert.Error(t, e.Context().Err()) })
 		e.Cleanup(func() { cleaned = append(cleaned, 2) })
 		_, err := e.Client.Status(e.Context())
 		require.NoError(e, err)
 		e.Logger().Info("the service is there")
 		assert.DirExists(t, e.TempDir())
-	}).found)
+	}, once).found)
 	assert.Equal(t, []int{2, 1, 2, 1}, cleaned[:4], "cleanups, the last first, of each of two runs")
-	assert.Empty(t, sweeps(t, func(e *env) {
+	assert.Empty(t, run(t, func(e *sweep.Env) {
 		if _, err := e.Client.Status(e.Context()); err != nil {
 			e.Logger().Warn("no status", "error", err)
 		}
-	}).found)
+	}, once).found)
 }
 
 func TestAFaultLastsAsLongAsItsPlanSays(t *testing.T) {
-	calls := 0
-	runs := sweeps(t, func(e *env) {
+	t.Parallel()
+	runs := noted(t, func(e *sweep.Env) {
 		status(e)
-		_, err := e.Client.WarmUp(e.Context(), "")
+		_, err := e.Client.GetBYOK(e.Context())
 		e.Reports(err)
 		status(e)
 		_, err = agentOf(e)
 		e.Reports(err)
-		if calls++; calls <= 4 { // in the undisturbed runs only
-			_, _ = e.Client.GetBYOK(e.Context())
-		}
-	}, sweep.Without(sweep.DeadKey)).runs
+	}, sweep.InBubble(), sweep.Without(sweep.DeadKey)).runs
 	for plan, struck := range map[string]string{
-		"Status_1/bad_gateway/once":    "Status_1",
-		"Status_1/bad_gateway/call":    "Status_1 Status_1 Status_1",
-		"Status_1/bad_gateway/from_on": "Status_1 Status_1 Status_1 WarmUp_1 Status_2 Status_2 Status_2 CreateAgent_1",
-		"Status_1/not_found/from_on":   "Status_1 Status_2",
-		"WarmUp_1/bad_request/from_on": "WarmUp_1", // what is wrong with a body is about its endpoint
+		"Status_1/bad_gateway/once":         "Status_1",
+		"Status_1/bad_gateway/call":         "Status_1 Status_1 Status_1",
+		"Status_1/bad_gateway/from_on":      "Status_1 Status_1 Status_1 GetBYOK_1 GetBYOK_1 GetBYOK_1 Status_2 Status_2 Status_2 CreateAgent_1",
+		"Status_1/not_found/from_on":        "Status_1 Status_2",
+		"CreateAgent_1/bad_request/from_on": "CreateAgent_1", // what is wrong with a body is about its endpoint
 	} {
 		var attempts []string
 		for _, c := range runs[plan].Calls {
@@ -170,65 +274,100 @@ func TestAFaultLastsAsLongAsItsPlanSays(t *testing.T) {
 		}
 		assert.Equal(t, struck, strings.Join(attempts, " "), plan)
 	}
-	assert.NotContains(t, runs, "GetBYOK_1/bad_gateway/once", "it hit nothing")
+	assert.NotContains(t, runs, "CreateAgent_1/refused/call/call")
 }
 
-// What fails undisturbed too, and is not told there, is the application's own
+// What fails undisturbed too, and is not reported there, is the application's own
 // affair; and an agent that never was cannot be gone.
 func TestAFailureOfTheUndisturbedRunIsNoFinding(t *testing.T) {
-	assert.Empty(t, sweeps(t, func(e *env) {
+	t.Parallel()
+	assert.Empty(t, run(t, func(e *sweep.Env) {
 		_, _ = e.Client.GetAgent(e.Context(), "agent_of_yesterday")
 		status(e)
-	}).found)
+	}, quick...).found)
 }
 
-// A sender that sends again what is in doubt, and says so, doubles messages with
-// good reason, before and after the restart.
-func TestAnUnknownOutcomeThatWasToldForgivesADouble(t *testing.T) {
-	assert.Empty(t, sweeps(t, func(e *env) {
-		id, err := agentOf(e)
-		for tries := 0; err == nil && tries < 3; tries++ {
-			_, sent := e.Client.SendMessage(e.Context(), id, text("Welcome"))
-			if e.Reports(sent); sent == nil {
-				return
-			}
-		}
-		e.Reports(err)
-	}).found)
-}
-
-func TestTheWatchdogSaysWhyAPlanStalls(t *testing.T) {
-	alarm := make(chan time.Time)
-	stalls := func(stall func(), opts ...sweep.Option) string {
-		found := sweeps(t, func(e *env) {
+// An application may go on to say what is in doubt, and a fan-out whose calls all
+// meet a dead key has not asked again.
+func TestWhatASweepMustNotBlame(t *testing.T) {
+	t.Parallel()
+	for name, scenario := range map[string]func(*sweep.Env){
+		"doubt for ever": mended(markAfter),
+		"a fan-out":      func(e *sweep.Env) { e.Reports(errors.Join(each(6, func(int) error { status(e); return nil })...)) },
+		"a reply to fall back on": func(e *sweep.Env) {
 			if _, err := e.Client.Status(e.Context()); err != nil {
-				stall()
+				e.Told("503 Service Unavailable")
+			} else {
+				e.Told("200 OK")
 			}
-		}, append(opts, sweep.Alarm(alarm))...).found
-		require.Len(t, found, 3, "then the sweep ends")
-		assert.Equal(t, sweep.Ends, found[0].Check, found[0].Says)
-		return found[0].Says
+		},
+	} {
+		assert.Empty(t, run(t, scenario, quick...).reports, name)
 	}
-	assert.Regexp(t, `(?s)let it wait with Env.Fake.Sleep.*sweep_test.go`, stalls(func() {
+}
+
+// Restarts come after half a minute, half an hour and a day, by the application's
+// own time too.
+func TestRestartsComeAtTheirTimes(t *testing.T) {
+	t.Parallel()
+	var times []time.Time
+	run(t, func(e *sweep.Env) {
+		times = append(times, time.Now())
+		status(e)
+	}, append(quick, sweep.WithoutWhere(func(sweep.Finding) bool { return true }))...)
+	first := times[1] // the second undisturbed run
+	for i, want := range []time.Duration{0, 30 * time.Second, 30*time.Minute + 30*time.Second, 25*time.Hour + 30*time.Minute + 30*time.Second} {
+		assert.Equal(t, want, times[1+i].Sub(first))
+	}
+}
+
+func TestTheWatchdogSaysWhyARunStalls(t *testing.T) {
+	alarm := make(chan time.Time)
+	outside := make(chan int)
+	stalls := func(stall func(e *sweep.Env), opts ...sweep.Option) string {
+		found := run(t, func(e *sweep.Env) {
+			if _, err := e.Client.Status(e.Context()); err != nil {
+				stall(e)
+			}
+		}, append(opts, once, sweep.Alarm(alarm))...).found
+		require.NotEmpty(t, found)
+		i := slices.IndexFunc(found, func(f sweep.Finding) bool { return f.Check == sweep.Ends })
+		require.GreaterOrEqual(t, i, 0)
+		return found[i].Says
+	}
+	assert.Regexp(t, `(?s)let it wait with Env.Fake.Sleep.*sweep_test.go`, stalls(func(*sweep.Env) {
 		alarm <- time.Now()
 		select {}
 	}))
-
-	locked := make(chan bool)
-	go func() {
-		for range locked {
-			for stacks := ""; !strings.Contains(stacks, "sync.(*Mutex).Lock"); stacks = stacksOfAll() {
+	awake := make(chan string)
+	go func() { // wakes the watchdog once a goroutine waits so
+		for state := range awake {
+			for stacks := ""; !strings.Contains(stacks, state); stacks = stacksOfAll() {
 				runtime.Gosched()
 			}
 			alarm <- time.Now()
 		}
 	}()
-	assert.Contains(t, stalls(func() {
+	assert.Contains(t, stalls(func(*sweep.Env) {
 		var mu sync.Mutex
 		mu.Lock()
-		locked <- true
+		awake <- "sync.(*Mutex).Lock"
 		mu.Lock()
 	}, sweep.InBubble()), "time stands still while a goroutine waits for a mutex")
+	assert.Contains(t, stalls(func(*sweep.Env) {
+		awake <- "[chan receive, synctest bubble"
+		<-outside
+	}, sweep.InBubble()), "a pool of goroutines that was made before the run")
+	assert.Contains(t, stalls(func(*sweep.Env) { select {} }, sweep.InBubble()), "waits for what never comes")
+	over := false
+	assert.Contains(t, stalls(func(*sweep.Env) {
+		for ticks := 0; !over; ticks++ {
+			if <-time.After(time.Hour); ticks == 100 {
+				alarm <- time.Now()
+				over = true
+			}
+		}
+	}, sweep.InBubble()), "a loop over a timer or a ticker does not end")
 }
 
 func stacksOfAll() string {
@@ -236,21 +375,60 @@ func stacksOfAll() string {
 	return string(stacks[:runtime.Stack(stacks, true)])
 }
 
-// child runs TestChild of this binary alone, as one of its scenarios.
-func child(t *testing.T, scenario, run string) string {
-	cmd := exec.Command(os.Args[0], "-test.run", run)
-	cmd.Env = append(os.Environ(), "SWEEP_CHILD="+scenario)
-	out, err := cmd.CombinedOutput()
-	require.Error(t, err, "%s", out)
-	return string(out)
-}
-
-func TestChild(t *testing.T) {
-	scenario, found := map[string]func(*env){
-		"finds": broken(notify),
-		"fails": func(e *env) { e.Fatal("the shop is shut") },
-		"idle":  func(*env) {},
-		"panics": func(e *env) {
+// misuses are what no sweep can mean, or what only a process of its own can show,
+// with what it says.
+var misuses = map[string]struct {
+	sweep func(t *testing.T)
+	says  string
+}{
+	"finds": {func(t *testing.T) { sweep.Test(t, broken(notify), quick...) }, "again: go test -run '^TestChild$/"},
+	"fails": {func(t *testing.T) { sweep.Test(t, func(e *sweep.Env) { e.Fatal("the shop is shut") }) }, "the undisturbed scenario failed: the shop is shut"},
+	"404": {func(t *testing.T) {
+		sweep.Test(t, func(e *sweep.Env) {
+			_, err := e.Client.GetAgent(e.Context(), "agent_of_yesterday")
+			e.Reports(err)
+		})
+	}, "the undisturbed scenario failed: agentmessaging: GET /v1/agents/{agent_id}: 404"},
+	"404 and silent": {func(t *testing.T) {
+		sweep.Test(t, func(e *sweep.Env) { _, _ = e.Client.GetAgent(e.Context(), "agent_of_yesterday") })
+	}, "no call of the undisturbed scenario succeeds"},
+	"barred": {func(t *testing.T) {
+		sweep.Test(t, func(e *sweep.Env) {
+			if status(e); get(e, "lock") != "" {
+				e.Reports(errors.New("another process is running"))
+			}
+			_ = put(e, "lock", "mine")
+		})
+	}, "after the restart 25 h later, the undisturbed scenario failed: another process is running"},
+	"a cache": {func(t *testing.T) {
+		var first sync.Once
+		sweep.Test(t, func(e *sweep.Env) {
+			first.Do(func() { status(e) })
+			status(e)
+		})
+	}, "makes 2 calls at first and 1 the second time: it keeps something from run to run"},
+	"idle":     {func(t *testing.T) { sweep.Test(t, func(*sweep.Env) {}) }, "the scenario made no call with Env.Client"},
+	"nil":      {func(t *testing.T) { sweep.Test(t, nil) }, "sweep: the scenario is nil"},
+	"no test":  {func(*testing.T) { sweep.Test(nil, status) }, "sweep: Test needs the *testing.T of a test"},
+	"a check":  {func(t *testing.T) { sweep.Test(t, status, sweep.Without("trebled")) }, `there is no check "trebled"; there are ["panics"`},
+	"a method": {func(t *testing.T) { sweep.Test(t, status, sweep.Without(sweep.Quota, "SendMessage")) }, `there is no endpoint "SendMessage"`},
+	"a bubble": {func(t *testing.T) { synctest.Test(t, func(t *testing.T) { sweep.Test(t, status) }) }, "Call it outside, with the option InBubble"},
+	"never": {func(t *testing.T) {
+		sweep.Test(t, func(e *sweep.Env) {
+			status(e)
+			sometimes(e, false)
+		})
+	}, `no run came to Sometimes("it rains")`},
+	"sometimes": {func(t *testing.T) {
+		sweep.Test(t, func(e *sweep.Env) {
+			_, err := e.Client.Status(e.Context())
+			e.Reports(err)
+			sometimes(e, err != nil)
+		})
+		t.Error("as it should be")
+	}, "as it should be"},
+	"panics": {func(t *testing.T) {
+		sweep.Test(t, func(e *sweep.Env) {
 			done := make(chan error)
 			go func() {
 				status, err := e.Client.Status(e.Context())
@@ -258,38 +436,61 @@ func TestChild(t *testing.T) {
 				done <- err
 			}()
 			e.Reports(<-done)
-		},
-	}[os.Getenv("SWEEP_CHILD")]
+		})
+	}, "panic: "},
+}
+
+func sometimes(e *sweep.Env, rains bool) {
+	if rains {
+		e.Sometimes("it rains")
+	}
+}
+
+// child runs TestChild of this binary alone, as one of the misuses.
+func child(t *testing.T, misuse, run string) string {
+	cmd := exec.Command(os.Args[0], "-test.run", run)
+	cmd.Env = append(os.Environ(), "SWEEP_CHILD="+misuse)
+	out, err := cmd.CombinedOutput()
+	require.Error(t, err, "%s", out)
+	return string(out)
+}
+
+func TestChild(t *testing.T) {
+	misuse, found := misuses[os.Getenv("SWEEP_CHILD")]
 	if !found {
 		t.Skip("is run by other tests")
 	}
-	sweep.Test(t, scenario)
+	misuse.sweep(t)
 }
 
-func TestAFailingPlanIsRepeatedByItsCommand(t *testing.T) {
-	out := child(t, "finds", "^TestChild$")
-	again := regexp.MustCompile(`again: go test -run '(.*SendMessage_1.*)'`).FindStringSubmatch(out)
-	require.Len(t, again, 2, "%s", out)
-	one := child(t, "finds", again[1])
-	assert.Equal(t, 1, strings.Count(one, "again: "), "%s", one)
-	assert.Contains(t, one, again[1])
-}
-
-func TestAPanicInAGoroutineNamesThePlan(t *testing.T) {
-	if strings.HasPrefix(runtime.Version(), "go1.25") {
-		t.Skip("the traces of Go 1.25 show no labels")
+func TestWhatCannotBeMeantIsSaid(t *testing.T) {
+	for name, misuse := range misuses {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out := child(t, name, "^TestChild$")
+			assert.Contains(t, out, misuse.says)
+			if name != "never" {
+				assert.NotContains(t, out, "no run came to")
+			}
+			if name == "panics" && !strings.HasPrefix(runtime.Version(), "go1.25") { // whose traces show no labels
+				assert.Regexp(t, `"sweep": "TestChild Status_[0-9a-f]+/unauthorized/once`, out)
+			}
+			if name == "finds" {
+				again := regexp.MustCompile(`again: go test -run '(.*SendMessage_1.*)'`).FindStringSubmatch(out)
+				require.Len(t, again, 2, "%s", out)
+				one := child(t, "finds", again[1])
+				assert.Equal(t, 1, strings.Count(one, "again: "), "%s", one)
+				assert.Contains(t, one, again[1])
+			}
+		})
 	}
-	assert.Contains(t, child(t, "panics", "^TestChild$"), `"sweep": "Status_1/unauthorized/once"`)
 }
 
-func TestAScenarioMustWorkUndisturbed(t *testing.T) {
-	assert.Contains(t, child(t, "fails", "^TestChild$"), "the undisturbed scenario failed: the shop is shut")
-	assert.Contains(t, child(t, "idle", "^TestChild$"), "the scenario made no call with Env.Client")
-}
-
-// What waits a minute, or for a deadline, does so in virtual time.
+// What waits a minute, or for a deadline, does so in virtual time, outside of a
+// bubble as well.
 func TestDisturbedRunsTakeVirtualTime(t *testing.T) {
-	runs := sweeps(t, mended(trial)).runs
+	t.Parallel()
+	runs := noted(t, mended(trial)).runs
 	for plan, want := range map[string][2]time.Duration{
 		"SetBYOK_1/bad_request/once":    {0, time.Second},
 		"SetBYOK_1/limited_minute/once": {time.Minute, 67 * time.Second},
@@ -304,7 +505,8 @@ func TestDisturbedRunsTakeVirtualTime(t *testing.T) {
 
 // A deadline of the application's passes in virtual time, and stays passed.
 func TestDeadlinesPassInVirtualTime(t *testing.T) {
-	run := sweeps(t, func(e *env) {
+	t.Parallel()
+	run := noted(t, func(e *sweep.Env) {
 		ctx, cancel := context.WithTimeout(e.Context(), 20*time.Second)
 		defer cancel()
 		for range 2 {
@@ -312,7 +514,7 @@ func TestDeadlinesPassInVirtualTime(t *testing.T) {
 			e.Reports(err)
 		}
 	}).runs["Status_1/silence/once"]
-	assert.Len(t, run.Fake.Calls(fakeserver.ByEndpoint(fakeserver.EndpointStatus)), 2, "those after the restart")
+	require.Len(t, run.Reports, 2)
 	for _, err := range run.Reports {
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
 	}
@@ -321,13 +523,25 @@ func TestDeadlinesPassInVirtualTime(t *testing.T) {
 
 // The waits of a run are the same each time, jitter included, if the seed is.
 func TestTheSeedDecidesTheJitter(t *testing.T) {
+	t.Parallel()
 	now := time.Now()
 	lasted := func(seed uint64) time.Duration {
 		clock := sweep.FakeOptions(fakeserver.WithClock(func() time.Time { return now }))
-		return sweeps(t, status, sweep.Seed(seed), clock).runs["Status_1/bad_gateway/call"].Lasted
+		return noted(t, status, sweep.Seed(seed), clock).runs["Status_1/bad_gateway/call"].Lasted
 	}
 	one := lasted(1)
 	assert.Greater(t, one, 1500*time.Millisecond, "both waits")
 	assert.Equal(t, one, lasted(1), "the same seed")
 	assert.NotEqual(t, one, lasted(2), "another seed")
+}
+
+// A leak is shown with its stack, outside of a bubble too, and parallel sweeps do not
+// find each other's goroutines.
+func TestALeakIsShownWithItsStack(t *testing.T) {
+	t.Parallel()
+	for _, opts := range [][]sweep.Option{{once, sweep.Few()}, quick} {
+		s := run(t, broken(worker), opts...)
+		require.Contains(t, s.checks(), sweep.Leak)
+		assert.Contains(t, strings.Join(s.reports, "\n"), "apps_test.go:")
+	}
 }

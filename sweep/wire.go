@@ -19,11 +19,11 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// Call is a call of the client, as the client's events and its wire told it.
+// Call is a call of the client, as its events and its requests show it.
 type Call struct {
 	// Name names the call within the scenario: SendMessage_2 is the second
-	// SendMessage. Where goroutines race, it is named by what it does instead,
-	// such as SendMessage_9f1c2a.
+	// SendMessage. A call of another goroutine than the scenario's is named by
+	// what it does instead, such as SendMessage_9f1c2a.
 	Name     string
 	Endpoint fakeserver.Endpoint
 	AgentID  string    // the agent that it names, or has created
@@ -33,7 +33,8 @@ type Call struct {
 	spec    *spec.Endpoint
 	begun   time.Time // by the fake's clock
 	ended   bool
-	routine string // that made it, in an undisturbed run
+	routine string // that made it
+	own     bool   // that is the scenario's own goroutine
 	content uint64 // digest of what it sends, the agent included
 	subject string // of the content: the text, or the customer_ref
 }
@@ -45,8 +46,11 @@ type Attempt struct {
 	Err    error  // no answer, or none that is whole
 }
 
-// failed reports a call that ended with an error.
-func (c *Call) failed() bool { return c.ended && c.Err != nil }
+func (c *Call) failed() bool    { return c.ended && c.Err != nil }
+func (c *Call) succeeded() bool { return c.ended && c.Err == nil }
+
+// onAgent reports a call about an agent that is there.
+func (c *Call) onAgent() bool { return c.AgentID != "" && c.spec != spec.CreateAgent }
 
 type callKey struct{}
 
@@ -65,11 +69,8 @@ func (p *play) Observe(ctx context.Context, event agentmessaging.Event) context.
 
 func (p *play) begin(e agentmessaging.CallStart) *Call {
 	row := slices.IndexFunc(spec.Endpoints, func(row *spec.Endpoint) bool { return row.Name == e.Endpoint.Name })
-	c := &Call{AgentID: e.AgentID, spec: spec.Endpoints[row], begun: p.run.fake.Now()}
-	c.Endpoint = endpointOf(c.spec)
-	if p.run.plan == nil {
-		c.routine = routine()
-	}
+	c := &Call{AgentID: e.AgentID, spec: spec.Endpoints[row], begun: p.fake.Now(), routine: routine()}
+	c.Endpoint, c.own = endpointOf(c.spec), c.routine == p.routine
 	p.note(func() {
 		if p.ended == "" {
 			p.calls = append(p.calls, c)
@@ -86,7 +87,11 @@ func (p *play) begin(e agentmessaging.CallStart) *Call {
 func (p *play) end(c *Call, e agentmessaging.CallEnd) {
 	p.note(func() {
 		p.name(c) // of a call that the limiter has refused
-		c.ended, c.Err, c.AgentID = true, e.Err, e.AgentID
+		c.AgentID = e.AgentID
+	})
+	p.moment(c.Name+"/dies_answered", "after the answer of "+c.Name+" had arrived")
+	p.note(func() {
+		c.ended, c.Err = true, e.Err
 		if c.spec == spec.CreateAgent && e.Err == nil {
 			p.origins[e.AgentID] = c.content
 		}
@@ -110,7 +115,7 @@ func (p *play) identify(c *Call, body []byte) {
 	p.note(func() {
 		for _, key := range []string{s.APIKey, s.LLM.APIKey} {
 			if key != "" {
-				p.run.secrets = append(p.run.secrets, key)
+				p.secrets = append(p.secrets, key)
 			}
 		}
 		h := fnv.New64a()
@@ -125,18 +130,18 @@ func (p *play) identify(c *Call, body []byte) {
 	})
 }
 
-// name gives a call its name: its number among those of its endpoint or, where
-// goroutines race, among those that do the same. The lock is held.
+// name gives a call its name: its number among those of its endpoint or, on a
+// goroutine that may race, among those that do the same. The lock is held.
 func (p *play) name(c *Call) {
 	if c.Name != "" {
 		return
 	}
 	c.Name = c.spec.Name
-	if p.run.sweep.racing[c.spec] {
+	if !c.own {
 		c.Name = fmt.Sprintf("%s_%06x", c.spec.Name, c.content&0xffffff)
 	}
 	p.names[c.Name]++
-	if n := p.names[c.Name]; !p.run.sweep.racing[c.spec] || n > 1 {
+	if n := p.names[c.Name]; c.own || n > 1 {
 		c.Name = fmt.Sprintf("%s_%d", c.Name, n)
 	}
 }
@@ -159,12 +164,16 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	if len(c.Attempts) == 0 {
 		w.play.identify(c, body(req))
 	}
+	w.play.moment(c.Name+"/dies_before", "before "+c.Name+" left")
 	fault, err := w.play.pass(c)
 	if err != nil {
 		return nil, err
 	}
+	w.play.serving.RLock()
 	resp, err := w.send(req, c, fault)
+	w.play.serving.RUnlock()
 	w.play.heard(c, resp, err)
+	w.play.moment(c.Name+"/dies_arrived", "after "+c.Name+" had arrived")
 	return resp, err
 }
 
@@ -184,15 +193,19 @@ func (p *play) pass(c *Call) (f *fault, err error) {
 	err = context.Canceled
 	p.note(func() {
 		p.requests++
-		if elapsed := p.run.fake.Now().Sub(p.begun); elapsed > p.longest {
-			p.stop("it has taken " + elapsed.Round(time.Second).String() + " of virtual time by then")
+		p.knocks = max(p.knocks, p.dead[c.routine])
+		if elapsed := p.fake.Now().Sub(p.begun); elapsed > p.longest {
+			p.overdue(elapsed)
 		}
 		if p.ended != "" {
 			return
 		}
 		a := Attempt{}
-		if f = p.run.strikes(p, c.Name, c); f != nil {
+		if f = p.hits.next(p.stage, c.Name, c); f != nil {
 			a.Fault = f.Name
+			if f.Status == http.StatusNotFound && c.onAgent() {
+				p.gone[c.AgentID] = true
+			}
 		}
 		c.Attempts, err = append(c.Attempts, a), nil
 	})
@@ -207,10 +220,9 @@ func (p *play) heard(c *Call, resp *http.Response, err error) {
 		if resp != nil {
 			a.Status = resp.StatusCode
 		}
-		if p.dead++; a.Status != http.StatusUnauthorized && a.Status != http.StatusPaymentRequired {
-			p.dead = 0
+		if p.dead[c.routine]++; a.Status != http.StatusUnauthorized && a.Status != http.StatusPaymentRequired {
+			p.dead[c.routine] = 0
 		}
-		p.deadest = max(p.deadest, p.dead)
 	})
 }
 
@@ -219,7 +231,7 @@ func (w *wire) send(req *http.Request, c *Call, f *fault) (*http.Response, error
 	if c.spec == spec.ClearBYOK {
 		w.play.willClear()
 	}
-	if left, has := w.left(req.Context()); has && left <= 0 && !w.play.run.sweep.bubble { // late by the fake's clock: nothing is sent
+	if left, has := w.left(req.Context()); has && left <= 0 && !w.play.sweep.bubble { // late by the fake's clock: nothing is sent
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: context.DeadlineExceeded}
 	}
 	switch {
@@ -228,7 +240,7 @@ func (w *wire) send(req *http.Request, c *Call, f *fault) (*http.Response, error
 	case f.change != nil:
 		f.change(w.play, c)
 		return w.direct.RoundTrip(req)
-	case w.play.run.sweep.bubble:
+	case w.play.sweep.bubble:
 		return w.inject(req, f.Fault.Fault)
 	}
 	switch f.Name {
@@ -244,9 +256,9 @@ func (w *wire) send(req *http.Request, c *Call, f *fault) (*http.Response, error
 
 // inject lets a fault of the fake befall one request.
 func (w *wire) inject(req *http.Request, f fakeserver.Fault) (*http.Response, error) {
-	plan := w.play.run.name()
+	plan := w.play.hits.plan.String()
 	mine := fakeserver.Where(func(c fakeserver.Call) bool { return c.Header.Get(planHeader) == plan })
-	injection := w.play.run.fake.Inject(f, mine)
+	injection := w.play.fake.Inject(f, mine)
 	defer injection.Remove()
 	req.Header.Set(planHeader, plan)
 	return w.direct.RoundTrip(req)
@@ -275,8 +287,8 @@ func (w *wire) after(req *http.Request, d time.Duration) (*http.Response, error)
 }
 
 // wait lets d pass by the fake's clock, or what is left until the deadline.
-// Deadlines count real time, which stands still here: each has a counterpart by
-// the fake's clock, as far off as it was when it was first seen.
+// Outside of a bubble deadlines count real time, which stands still here: each has
+// a counterpart by the fake's clock, as far off as it was when it was first seen.
 func (w *wire) wait(ctx context.Context, d time.Duration) error {
 	left, has := w.left(ctx)
 	if !has || left > d {
@@ -297,7 +309,7 @@ func (w *wire) left(ctx context.Context) (time.Duration, bool) {
 	if !has {
 		return 0, false
 	}
-	now := w.play.run.fake.Now()
+	now := w.play.fake.Now()
 	due := now.Add(time.Until(deadline))
 	w.play.note(func() {
 		if seen, known := w.play.due[deadline]; known {

@@ -23,7 +23,7 @@ func TestApplicationsOfThePagesSurvive(t *testing.T) {
 	t.Chdir(root)
 	source := regexp.MustCompile(`(?ms)^type messenger .*?^}\n`).FindString(read(t, "README.md"))
 	for page, functions := range map[string][]string{
-		"docs/sweep.md":  {"answer", "agentOf"},
+		"docs/sweep.md":  {"answer", "agentOf", "replace"},
 		"docs/errors.md": {"later", "enableSMS"},
 		"README.md":      {"askHandler"},
 	} {

@@ -41,7 +41,7 @@ func TestSurvive(t *testing.T) {
 	}
 	t.Run("answer", func(t *testing.T) {
 		sweep.Test(t, func(env *sweep.Env) {
-			env.Reports(answer(env.Context(), env.Client, env.Dir, "customer-7", "Where is my order?"))
+			env.Reports(answer(env.Context(), env.Client, env.Logger(), env.Dir, "customer-7", "Where is my order?"))
 		})
 	})
 }

@@ -1,0 +1,215 @@
+// Package disk copies what a folder holds at one moment, and works out what a
+// process that dies in the middle of its writes would have left there.
+//
+// A killed process loses nothing of a write that had returned. So the states
+// between two moments follow from the order of the changes: a file that is
+// written in place can be missing, empty or cut in half, with the changes before
+// it whole and those after it not begun. A file that begins as it did before counts
+// as appended to: only what was added is cut. A file that is moved into place is
+// never cut.
+package disk
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Image is what a folder holds: entries by their paths below the folder.
+type Image map[string]Entry
+
+// Entry is a file, a folder or a symbolic link.
+type Entry struct {
+	Mode    fs.FileMode
+	Content string // of a file; of a link, where it leads
+}
+
+// Look copies the folder.
+func Look(dir string) Image {
+	image := Image{}
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == dir {
+			return nil // it was removed just now
+		}
+		below, _ := filepath.Rel(dir, path)
+		info, err := d.Info()
+		if err != nil {
+			return nil
+		}
+		e := Entry{Mode: info.Mode()}
+		switch {
+		case e.Mode.IsRegular():
+			content, _ := os.ReadFile(path)
+			e.Content = string(content)
+		case e.Mode&fs.ModeSymlink != 0:
+			e.Content, _ = os.Readlink(path)
+		case !e.Mode.IsDir():
+			return nil // a socket or a pipe is gone with its process
+		}
+		image[below] = e
+		return nil
+	})
+	return image
+}
+
+// Put writes the image into an empty folder.
+func (i Image) Put(dir string) error {
+	var failed error
+	for _, path := range i.paths() { // a folder comes before what is in it
+		e, into := i[path], filepath.Join(dir, path)
+		switch {
+		case e.Mode.IsDir():
+			failed = errors.Join(failed, os.Mkdir(into, e.Mode.Perm()|0o700))
+		case e.Mode&fs.ModeSymlink != 0:
+			failed = errors.Join(failed, os.Symlink(e.Content, into))
+		default:
+			failed = errors.Join(failed, os.WriteFile(into, []byte(e.Content), e.Mode.Perm()))
+		}
+	}
+	return failed
+}
+
+func (i Image) paths() []string { return slices.Sorted(maps.Keys(i)) }
+
+// String has every path and content, so two images with one string are equal.
+func (i Image) String() string {
+	var b strings.Builder
+	for _, path := range i.paths() {
+		fmt.Fprintf(&b, "%q %v %q\n", path, i[path].Mode, i[path].Content)
+	}
+	return b.String()
+}
+
+// Watch copies a folder again and again. It is not for several goroutines at once.
+type Watch struct {
+	dir    string
+	events *events // nil: nobody says in which order files change
+}
+
+// NewWatch watches a folder and all below it.
+func NewWatch(dir string) *Watch { return &Watch{dir, newEvents(dir)} }
+
+// Close ends the watch.
+func (w *Watch) Close() { w.events.close() }
+
+// Take copies the folder, and tells what has changed since it was asked last, in
+// order. last is the copy of that time. Where somebody writes meanwhile, it looks
+// again.
+func (w *Watch) Take(last Image) (Image, []Change) {
+	if w.events == nil {
+		return Look(w.dir), nil
+	}
+	changes := w.events.changes()
+	if len(changes) == 0 {
+		return last, nil
+	}
+	for range mostLooks {
+		image := Look(w.dir)
+		more := w.events.changes()
+		if len(more) == 0 {
+			return image, changes
+		}
+		changes = append(changes, more...)
+	}
+	return Look(w.dir), nil
+}
+
+// mostLooks bounds the looks at a folder that never rests.
+const mostLooks = 10
+
+// A Change is one thing that happened to an entry.
+type Change struct {
+	Kind Kind
+	Path string
+	From string // of a Moved entry
+}
+
+// Kind is what happened.
+type Kind int
+
+// The kinds of changes.
+const (
+	Created Kind = iota
+	Written      // in place
+	Moved
+	Removed
+)
+
+// A State is what a process can leave that dies between two moments.
+type State struct {
+	Image Image
+	Says  string // such as "agent.id was cut in half"
+}
+
+// Torn returns the states between two images, if the changes explain how the one
+// became the other, and nil otherwise. A file that came and went between the two
+// is not explained: nobody knows what it held.
+func Torn(before, after Image, changes []Change) (states []State) {
+	now := Image{}
+	maps.Copy(now, before)
+	add := func(says, path string, e *Entry) {
+		image := maps.Clone(now)
+		if e != nil {
+			image[path] = *e
+		}
+		states = append(states, State{image, says})
+	}
+	for n, c := range changes {
+		content, known := content(after, changes[n:], c.Path)
+		switch c.Kind {
+		case Created:
+			add(c.Path+" was missing", "", nil)
+			now[c.Path] = Entry{Mode: cmp.Or(content.Mode, 0o600)}
+		case Written:
+			if !known || slices.ContainsFunc(changes[n+1:], c.again) {
+				return nil
+			}
+			old := now[c.Path].Content
+			rest, appended := strings.CutPrefix(content.Content, old)
+			if !appended {
+				old, rest = "", content.Content
+			}
+			if old == "" {
+				add(c.Path+" was empty", c.Path, &Entry{Mode: content.Mode})
+			}
+			add(c.Path+" was cut in half", c.Path, &Entry{content.Mode, old + rest[:len(rest)/2]})
+			now[c.Path] = content
+		case Moved:
+			add(c.Path+" was not yet in place", "", nil)
+			now[c.Path] = now[c.From]
+			delete(now, c.From)
+		case Removed:
+			add(c.Path+" was not yet removed", "", nil)
+			delete(now, c.Path)
+		}
+	}
+	if now.String() != after.String() {
+		return nil
+	}
+	return states
+}
+
+// again reports another write to the same file, whose first part nobody knows.
+func (c Change) again(later Change) bool {
+	return later.Path == c.Path && later.Kind == Written
+}
+
+// content is what a file holds after the changes, which may move it.
+func content(after Image, changes []Change, path string) (Entry, bool) {
+	for _, c := range changes {
+		switch {
+		case c.Kind == Moved && c.From == path:
+			path = c.Path
+		case c.Path == path && (c.Kind == Removed || c.Kind == Moved):
+			return Entry{}, false
+		}
+	}
+	e, found := after[path]
+	return e, found
+}

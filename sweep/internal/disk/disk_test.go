@@ -1,0 +1,103 @@
+package disk_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/sweep/internal/disk"
+)
+
+func TestAnImageIsPutBackAsItWas(t *testing.T) {
+	from, into := t.TempDir(), t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(from, "a", "b"), 0o750))
+	require.NoError(t, os.WriteFile(filepath.Join(from, "a", "b", "file"), []byte("x"), 0o640))
+	require.NoError(t, os.Symlink("a/b/file", filepath.Join(from, "link")))
+	image := disk.Look(from)
+	require.NoError(t, image.Put(into))
+	assert.Equal(t, image, disk.Look(into))
+	require.NoError(t, os.WriteFile(filepath.Join(into, "a", "b", "file"), []byte("y"), 0o640))
+	assert.NotEqual(t, image.String(), disk.Look(into).String())
+}
+
+// What a process can leave that dies in the middle of its writes.
+func TestTornStates(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux says in which order files change")
+	}
+	for name, tt := range map[string]struct {
+		write func(t *testing.T, file, other string)
+		want  []string
+	}{
+		"a new file": {func(t *testing.T, file, _ string) { write(t, file, "abcd") },
+			[]string{"", `new=""`, `new="ab"`}},
+		"a file that is rewritten": {func(t *testing.T, _, other string) { write(t, other, "one two") },
+			[]string{`old=""`, `old="one"`}},
+		"a file that is rewritten with more": {func(t *testing.T, _, other string) { write(t, other, "one\ntwo\n") },
+			[]string{`old="one\ntw"`}}, // as if it were appended to
+		"a file that is appended to": {func(t *testing.T, _, other string) { appendTo(t, other, "three\n") },
+			[]string{`old="one\nthr"`}},
+		"a file that is moved into place": {func(t *testing.T, file, other string) {
+			write(t, file, "ab")
+			require.NoError(t, os.Rename(file, other))
+		}, []string{`old="one\n"`, `new="" old="one\n"`, `new="a" old="one\n"`, `new="ab" old="one\n"`}},
+		"two files in their order": {func(t *testing.T, file, other string) {
+			write(t, other, "xy")
+			write(t, file, "ab")
+		}, []string{`old=""`, `old="x"`, `old="xy"`, `new="" old="xy"`, `new="a" old="xy"`}},
+		"a file that comes and goes": {func(t *testing.T, file, other string) {
+			write(t, file, "ab")
+			write(t, other, "xy")
+			require.NoError(t, os.Remove(file))
+		}, nil},
+		"a removal": {func(t *testing.T, _, other string) { require.NoError(t, os.Remove(other)) }, []string{`old="one\n"`}},
+		"nothing":   {func(*testing.T, string, string) {}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			file, other := filepath.Join(dir, "new"), filepath.Join(dir, "old")
+			write(t, other, "one\n")
+			if name == "a new file" {
+				require.NoError(t, os.Remove(other))
+			}
+			watch, before := disk.NewWatch(dir), disk.Look(dir)
+			defer watch.Close()
+			tt.write(t, file, other)
+			after, changes := watch.Take(before)
+			assert.Equal(t, disk.Look(dir), after)
+			var got []string
+			for _, s := range disk.Torn(before, after, changes) {
+				got = append(got, shown(s.Image))
+			}
+			assert.Equal(t, tt.want, got)
+		})
+	}
+}
+
+func write(t *testing.T, file, content string) {
+	require.NoError(t, os.WriteFile(file, []byte(content), 0o600))
+}
+
+func appendTo(t *testing.T, file, content string) {
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = f.WriteString(content)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+}
+
+func shown(image disk.Image) string {
+	var all []string
+	for _, path := range []string{"new", "old"} {
+		if e, found := image[path]; found {
+			all = append(all, fmt.Sprintf("%s=%q", path, e.Content))
+		}
+	}
+	return strings.Join(all, " ")
+}

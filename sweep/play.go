@@ -1,0 +1,367 @@
+package sweep
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/testoption"
+	"github.com/agent-messaging-service/agentmessaging-go/sweep/internal/disk"
+)
+
+// image is all that outlives a process: the service, the folder, the time.
+type image struct {
+	dir     disk.Image
+	service []byte          // as fakeserver.WriteState writes it
+	elapsed time.Duration   // since the first play began
+	gone    map[string]bool // agents that a plan has removed, or said to be unknown
+	state   state
+}
+
+// order is what one play is to be.
+type order struct {
+	from    image
+	after   time.Duration // that the application was down
+	stage   int           // 0: the first play; 1 to 3: the restarts after it
+	hits    *hits
+	moments bool // in which the process might die are wanted
+}
+
+// play is one execution of the scenario: a process, from its start to its end.
+type play struct {
+	sweep *sweep
+	order
+	fake    *fakeserver.Server
+	dir     string
+	clock   agentmessaging.Clock // of the client
+	routine string               // the scenario's goroutine
+	label   string               // of its goroutines
+	cancel  context.CancelFunc
+	watch   *disk.Watch   // of the folder
+	late    atomic.Bool   // it has taken too long, in virtual time
+	quota   int           // nine times the requests of the undisturbed run
+	longest time.Duration // of virtual time that it may take
+
+	begun     time.Time // by the fake's clock
+	finished  bool      // the scenario has returned
+	lasted    time.Duration
+	panicked  string
+	stalled   string   // what the watchdog saw
+	left      []string // goroutines that were still there afterwards
+	died      string   // where the process died: the play is the part before; "" where it did not
+	result    image
+	strangers int // of an undisturbed play: agents that nobody knows, up to its end
+
+	serving sync.RWMutex // held while the service is at work, and locked for the picture of a moment
+
+	mu       sync.Mutex // guards what follows; note takes it
+	over     bool       // nothing below changes any more
+	calls    []*Call
+	points   []string                // that were passed, by name
+	tells    []tell                  // what the application said
+	all      []moment                // in which the process might die, in order
+	last     moment                  // the newest of them that is no torn state
+	names    map[string]int          // how often each name was given
+	origins  map[string]uint64       // agents, by the content of the call that created them
+	requests int                     // that left the client
+	dead     map[string]int          // answers of 401 and 402 in a row, by goroutine
+	knocks   int                     // the most of them after which another request was sent
+	ended    string                  // why the scenario was ended; "" where it ended by itself
+	refusals int                     // calls after the scenario was ended
+	due      map[time.Time]time.Time // deadlines of contexts, and when they pass by the fake's clock
+	secrets  []string                // provider keys that were sent
+	cleared  bool                    // a stored provider key was about to be cleared
+	gone     map[string]bool         // agents that a plan has removed, or said to be unknown
+}
+
+// moment is one in which the process might die.
+type moment struct {
+	name  string // SendMessage_1/dies_arrived
+	says  string // after SendMessage_1 had arrived
+	base  string // of a torn state: the key of the image before it
+	image image
+	calls []*Call
+	tells int // said by then
+}
+
+// labels counts the plays of this process: each has another label.
+var labels atomic.Int64
+
+// play executes the scenario once, under the eyes of a watchdog.
+func (s *sweep) play(o order) *play {
+	dir, err := os.MkdirTemp(s.parent, "")
+	if err == nil {
+		err = o.from.dir.Put(dir)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.runs++
+	p := &play{
+		sweep: s, order: o, dir: dir, label: fmt.Sprintf("%s %s #%d", s.t.Name(), o.hits.plan, labels.Add(1)), quota: 10_000, longest: 1000 * time.Hour,
+		names: map[string]int{}, origins: map[string]uint64{}, due: map[time.Time]time.Time{}, dead: map[string]int{},
+	}
+	p.gone = map[string]bool{}
+	maps.Copy(p.gone, o.from.gone)
+	p.last = moment{name: "start/dies", says: "at its start", image: o.from}
+	if s.undisturbed != nil {
+		usual := s.usual(p.stage)
+		p.quota, p.longest = 9*max(1, usual[0].requests, usual[1].requests), max(usual[0].lasted, usual[1].lasted)+s.within
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer p.deadlocked()
+		if s.bubble {
+			synctest.Test(s.t, func(t *testing.T) { p.run(t) })
+		} else {
+			p.run(s.t)
+		}
+	}()
+	p.wait(done)
+	if p.stalled == "" && len(s.also) == 0 {
+		_ = os.RemoveAll(dir)
+	}
+	return p
+}
+
+// run executes the scenario, on a fake that goes on from the state of the last.
+func (p *play) run(t *testing.T) {
+	p.fake = p.sweep.open(p.from.service)
+	defer p.fake.Close()
+	if p.sweep.bubble {
+		time.Sleep(p.from.elapsed + p.after)
+	} else {
+		p.fake.Advance(p.after)
+	}
+	p.begun, p.clock = p.fake.Now(), p.sweep.clock(p.fake)
+	if p.moments {
+		p.watch = disk.NewWatch(p.dir)
+		defer p.watch.Close()
+	}
+	env := &Env{tb: t, Fake: p.fake, Dir: p.dir, play: p}
+	env.ctx, env.cancel = context.WithCancel(context.Background())
+	p.cancel = env.cancel
+	env.Client = p.client()
+	if p.sweep.bubble {
+		defer time.AfterFunc(p.longest, func() { p.note(func() { p.overdue(p.longest) }) }).Stop()
+	}
+	before, done := runtime.NumGoroutine(), make(chan struct{})
+	go func() {
+		defer close(done)
+		defer p.recovered()
+		defer env.finish()
+		defer p.recovered() // of the scenario, so that the cleanups run
+		p.routine = routine()
+		label(p.label)
+		p.sweep.scenario(env)
+	}()
+	<-done
+	if !p.sweep.bubble && runtime.NumGoroutine() > before {
+		p.left = p.leftovers()
+	}
+	p.moment("end/dies", "after its last call")
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over, p.finished, p.lasted = true, true, p.fake.Now().Sub(p.begun)
+	for i, hit := range p.hits.plan {
+		if p.hits.struck[i] && hit.fault.undo != nil {
+			hit.fault.undo(p)
+		}
+	}
+	p.result = p.picture().with(disk.Look(p.dir))
+}
+
+// open makes a fake in a state; in that of a new one where there is none.
+func (s *sweep) open(service []byte) *fakeserver.Server {
+	fake, err := fakeserver.Open(s.fakeOptions...)
+	if err == nil && service != nil {
+		err = fake.ReadState(bytes.NewReader(service))
+	}
+	if err != nil {
+		panic("sweep: " + err.Error())
+	}
+	return fake
+}
+
+// recovered takes a panic down.
+func (p *play) recovered() {
+	if v := recover(); v != nil {
+		p.panicked = fmt.Sprintf("%v\n%s", v, debug.Stack())
+	}
+}
+
+// client is a new client of the play's fake whose every attempt passes the wire.
+func (p *play) client() *agentmessaging.Client {
+	opts := []agentmessaging.Option{
+		agentmessaging.WithHTTPClient(&http.Client{Transport: &wire{p, p.fake.Direct()}}),
+		agentmessaging.WithObserver(p),
+		agentmessaging.WithClock(p.clock),
+		p.sweep.sameJitter(),
+	}
+	client, err := agentmessaging.NewClient(p.fake.BaseURL(), p.fake.Key(), append(opts, p.sweep.clientOptions...)...)
+	if err != nil {
+		panic("sweep: " + err.Error())
+	}
+	return client
+}
+
+// note runs f under the lock. What comes after the end of the play is not noted.
+func (p *play) note(f func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.over {
+		f()
+	}
+}
+
+// point passes a place of the application's own.
+func (p *play) point(name string) (err error) {
+	place := ""
+	p.note(func() {
+		p.names[name]++
+		place = fmt.Sprintf("%s_%d", name, p.names[name])
+		p.points = append(p.points, place)
+	})
+	p.moment(place+"/dies", "at "+place)
+	p.note(func() {
+		if p.hits.next(p.stage, place, nil) != nil {
+			err = fmt.Errorf("sweep: %s fails, as planned", place)
+		}
+	})
+	return err
+}
+
+// stop ends a scenario that would not end by itself, by its context; a
+// goroutine that goes on calling is ended by begin. The lock is held.
+func (p *play) stop(why string) {
+	if p.ended == "" {
+		p.ended = why
+		p.cancel()
+	}
+}
+
+// overdue stops a scenario that takes too long. The lock is held.
+func (p *play) overdue(elapsed time.Duration) {
+	p.late.Store(true)
+	p.stop("it has taken " + elapsed.Round(time.Second).String() + " of virtual time by then")
+}
+
+// disown takes down that a plan has taken an agent away.
+func (p *play) disown(c *Call) {
+	p.note(func() { p.gone[c.AgentID] = true })
+}
+
+// willClear takes down that a stored provider key is about to be cleared.
+func (p *play) willClear() {
+	_, stored := p.fake.BYOK(p.fake.Key())
+	p.note(func() { p.cleared = p.cleared || stored })
+}
+
+// mostTries bounds how often the picture of a moment waits for the service to be
+// idle: it does without where another goroutine's call takes long.
+const mostTries = 1000
+
+// moment takes a picture of what the process would leave if it died now. No call
+// is at work in the service meanwhile, so that folder and service belong together.
+func (p *play) moment(name, says string) {
+	if !p.moments {
+		return
+	}
+	tries := 0
+	for !p.serving.TryLock() {
+		if tries++; tries > mostTries {
+			return
+		}
+		runtime.Gosched()
+	}
+	defer p.serving.Unlock()
+	p.note(func() {
+		dir, changes := p.watch.Take(p.last.image.dir)
+		for _, torn := range disk.Torn(p.last.image.dir, dir, changes) {
+			m := p.last
+			m.name, m.says = m.name+"_"+strings.ReplaceAll(torn.Says, " ", "_"), m.says+", and "+torn.Says
+			m.base, m.image = m.image.key(), m.image.with(torn.Image)
+			p.all = append(p.all, m)
+		}
+		p.last = moment{name: name, says: says, image: p.picture().with(dir), calls: copied(p.calls), tells: len(p.tells)}
+		p.all = append(p.all, p.last)
+	})
+}
+
+// picture is the service and the time as they are.
+func (p *play) picture() image {
+	var service bytes.Buffer
+	_ = p.fake.WriteState(&service)
+	return image{service: service.Bytes(), state: stateOf(p.fake, p.gone),
+		elapsed: p.from.elapsed + p.after + p.fake.Now().Sub(p.begun), gone: maps.Clone(p.gone)}
+}
+
+// with is the image with a folder.
+func (i image) with(dir disk.Image) image {
+	i.dir = dir
+	return i
+}
+
+// key is equal where a restart would find the same.
+func (i image) key() string { return i.state.key() + i.dir.String() }
+
+// upTo is the play as far as a moment, in which its process died.
+func (p *play) upTo(m moment) *play {
+	return &play{sweep: p.sweep, order: p.order, begun: p.begun, died: m.says, calls: m.calls, tells: p.tells[:m.tells],
+		secrets: p.secrets, cleared: p.cleared, result: m.image}
+}
+
+func copied(calls []*Call) []*Call {
+	all := make([]*Call, len(calls))
+	for i, c := range calls {
+		one := *c
+		one.Attempts = slices.Clone(c.Attempts)
+		all[i] = &one
+	}
+	return all
+}
+
+// clock is the clock of a play's client.
+func (s *sweep) clock(fake *fakeserver.Server) agentmessaging.Clock {
+	switch {
+	case s.bubble:
+		return quota.RealClock{} // which is the bubble's
+	case s.single:
+		return alone{fake}
+	}
+	return fake
+}
+
+// sameJitter has the client wait in every run with the same jitter.
+func (s *sweep) sameJitter() agentmessaging.Option {
+	jitter := rand.New(rand.NewPCG(s.seed, 0)).Float64()
+	return testoption.WithRandom(func() float64 { return jitter }).(agentmessaging.Option)
+}
+
+// alone is the clock of a scenario whose calls come from one goroutine: nobody
+// else has to come to rest before the time moves on.
+type alone struct{ *fakeserver.Server }
+
+func (a alone) Sleep(ctx context.Context, d time.Duration) error {
+	if d > 0 && ctx.Err() == nil {
+		a.Advance(d)
+	}
+	return ctx.Err()
+}

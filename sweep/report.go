@@ -1,0 +1,227 @@
+package sweep
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// cause is what several runs have in common that fail: a check, an endpoint and, for
+// the checks of a whole run, whether a process died and whether anything was
+// reported.
+type cause struct {
+	finding      Finding
+	died, silent bool
+	shortest     *run
+	plans        []string
+}
+
+// judge runs the checks, and keeps what they find. Of the undisturbed run only
+// Secret is looked at.
+func (s *sweep) judge(r *run) {
+	var all []Finding
+	add := func(check Check, about *spec.Endpoint, says string) {
+		f := Finding{Check: check, Plan: r.name, Endpoint: endpointOf(cmp.Or(about, r.target())), Says: says}
+		if !slices.ContainsFunc(s.off, func(off func(Finding) bool) bool { return off(f) }) {
+			all = append(all, f)
+		}
+	}
+	for _, c := range ofPlay {
+		ill := false
+		for _, p := range r.plays {
+			if p.died == "" && !ill && (r.name != "" || c.name == Secret) {
+				c.look(p, func(about *spec.Endpoint, says string, args ...any) {
+					ill = true
+					add(c.name, about, p.when()+fmt.Sprintf(says, args...))
+				})
+			}
+		}
+	}
+	for _, c := range ofRun {
+		if r.name != "" && r.last().stalled == "" {
+			c.look(r, func(about *spec.Endpoint, says string, args ...any) { add(c.name, about, fmt.Sprintf(says, args...)) })
+		}
+	}
+	for _, own := range s.also {
+		if err := own.look(r.public(s.public)); err != nil {
+			add(Check(own.name), nil, err.Error())
+		}
+	}
+	for _, f := range all {
+		s.blame(r, f)
+	}
+}
+
+// blame adds a finding to those of its cause.
+func (s *sweep) blame(r *run, f Finding) {
+	f.Says = strings.Join(append(slices.Clone(r.story), f.Says), "; ")
+	whole := slices.ContainsFunc(ofRun, func(c ofRunCheck) bool { return c.name == f.Check })
+	died := whole && r.died() && r.at == nil // a fault in the restart is to blame first
+	silent := whole && !slices.ContainsFunc(r.plays, func(p *play) bool { return len(p.reports()) > 0 })
+	i := slices.IndexFunc(s.causes, func(c *cause) bool {
+		return c.finding.Check == f.Check && c.finding.Endpoint == f.Endpoint && c.died == died && c.silent == silent
+	})
+	if i < 0 {
+		i = len(s.causes)
+		s.causes = append(s.causes, &cause{finding: f, died: died, silent: silent, shortest: r})
+	}
+	c := s.causes[i]
+	if c.plans = append(c.plans, r.name); r.size() < c.shortest.size() {
+		c.finding, c.shortest = f, r
+	}
+}
+
+// size is how much there is to read in a run.
+func (r *run) size() (n int) {
+	for _, p := range r.plays {
+		n += 1 + len(p.calls)
+	}
+	return n + 100*strings.Count(r.name, "+")
+}
+
+// target is the endpoint that the plan disturbs first; nil for a point or a death.
+func (r *run) target() *spec.Endpoint {
+	if r.at == nil {
+		return nil
+	}
+	return r.at.at[0]
+}
+
+// conclude fails the test with each cause that was found. Those whose shortest run is
+// the same are told together.
+func (s *sweep) conclude() {
+	s.t.Helper()
+	slices.SortStableFunc(s.causes, func(a, b *cause) int { return len(b.plans) - len(a.plans) })
+	for len(s.causes) > 0 {
+		plan := s.causes[0].finding.Plan
+		var found []Finding
+		report := ""
+		for _, c := range s.causes {
+			if c.finding.Plan == plan {
+				found, report = append(found, c.finding), report+c.String()
+				s.failed[c.finding.Check] += len(c.plans)
+			}
+		}
+		report += s.story(s.causes[0].shortest)
+		s.causes = slices.DeleteFunc(s.causes, func(c *cause) bool { return c.finding.Plan == plan })
+		if s.collect != nil {
+			s.collect(report, found)
+			continue
+		}
+		s.t.Run(cmp.Or(plan, "undisturbed"), func(t *testing.T) { t.Error(report) })
+	}
+	if s.t.Log(s.summary()); s.collect != nil {
+		s.collect(s.summary(), nil)
+	}
+}
+
+// summary counts what was tried and found.
+func (s *sweep) summary() string {
+	parts := []string{plural(len(s.faults), "fault"), fmt.Sprintf("%s that leave %s", plural(s.deaths, "death"), plural(len(s.states), "state")),
+		plural(s.runs, "execution"), time.Since(s.started).Round(time.Millisecond).String()}
+	if len(s.states) >= mostStates {
+		parts = append(parts, "more states were not tried")
+	}
+	if s.stalls >= mostStalls {
+		parts = append(parts, plural(s.stalls, "run")+" stalled and the others were not tried")
+	}
+	for _, check := range slices.Sorted(maps.Keys(s.failed)) {
+		parts = append(parts, fmt.Sprintf("%s in %s", check, plural(s.failed[check], "run")))
+	}
+	return fmt.Sprintf("swept %s: %s", plural(len(s.undisturbed[0].calls), "call"), strings.Join(parts, ", "))
+}
+
+// String says what is wrong, and in which other runs.
+func (c *cause) String() string {
+	says := fmt.Sprintf("%s: %s\n", c.finding.Check, c.finding.Says)
+	others := slices.DeleteFunc(slices.Clone(c.plans), func(plan string) bool { return plan == c.finding.Plan })
+	if len(others) > 0 {
+		says += fmt.Sprintf("  and in %s: %s\n", plural(len(others), "other run"), oneLine(strings.Join(others, " ")))
+	}
+	return says
+}
+
+// story says what happened in a run, and how to see it again.
+func (s *sweep) story(r *run) string {
+	var b strings.Builder
+	if r.at != nil {
+		for _, h := range r.at.plan {
+			fmt.Fprintf(&b, "  %s meets %s (%s): %s\n", h.place(), h.fault.Name, h.lasts, h.fault.Says)
+		}
+	}
+	for i, p := range r.plays {
+		if i > 0 {
+			fmt.Fprintf(&b, "  restart, %s later\n", downFor(p.after))
+		}
+		p.transcript(&b)
+	}
+	fmt.Fprintf(&b, "  again: go test -run '^%s$/^%s$'", strings.ReplaceAll(regexp.QuoteMeta(s.t.Name()), "/", "$/^"),
+		strings.ReplaceAll(regexp.QuoteMeta(cmp.Or(r.name, "undisturbed")), "/", "$/^"))
+	return b.String()
+}
+
+func downFor(d time.Duration) string {
+	return strings.NewReplacer("25h0m0s", "25 h", "30m0s", "30 min", "30s", "30 s").Replace(d.String())
+}
+
+// transcript writes the calls of a play, each in a line, and what was reported.
+func (p *play) transcript(b *strings.Builder) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.calls {
+		fmt.Fprintf(b, "  %8s  %-16s %-13s %s\n", c.begun.Sub(p.begun).Round(time.Millisecond), c.Name, c.AgentID, c.line())
+	}
+	said := strings.TrimSpace(p.said())
+	switch {
+	case p.died != "":
+		fmt.Fprintf(b, "  the process dies %s\n", p.died)
+	case said == "":
+		fmt.Fprintf(b, "  told: nothing\n")
+	default:
+		fmt.Fprintf(b, "  told: %s\n", strings.ReplaceAll(said, "\n", "\n        "))
+	}
+}
+
+// line is what became of a call: 502 bad_gateway, 200.
+func (c *Call) line() string {
+	var parts []string
+	for _, a := range c.Attempts {
+		part := fmt.Sprint(a.Status)
+		if a.Err != nil {
+			part = a.Err.Error()
+		}
+		if a.Fault != "" {
+			part += " [" + a.Fault + "]"
+		}
+		parts = append(parts, part)
+	}
+	line := strings.Join(parts, ", ")
+	switch {
+	case len(parts) == 0:
+		line = "not sent"
+	case !c.ended:
+		line += ", under way"
+	}
+	if c.Err != nil {
+		line += ": " + oneLine(c.Err.Error())
+	}
+	return line
+}
+
+const maxLine = 300
+
+// oneLine is a text in one bounded line.
+func oneLine(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) > maxLine {
+		text = text[:maxLine] + "…"
+	}
+	return text
+}
