@@ -32,6 +32,7 @@ type testCase struct {
 	base      bool
 	steps     []step
 	refused   bool // it fills a limit
+	metadata  bool // it sends metadata
 	creations int  // calls that create an agent, or are refused for their body
 }
 
@@ -56,6 +57,7 @@ func newCase(id, sentence string, steps ...step) testCase {
 	c.Spends, c.Needs = spends(steps), needs(steps)
 	walk(steps, func(st step) {
 		c.refused = c.refused || slices.Contains(st.statuses, http.StatusTooManyRequests)
+		c.metadata = c.metadata || strings.Contains(st.call.Body, `"metadata":`)
 		if st.call.Name == createAgent.Name && (st.statuses[0] == http.StatusOK || st.statuses[0] == http.StatusBadRequest) {
 			c.creations += st.n
 		}
@@ -193,6 +195,10 @@ func (e endpoint) limited(limitKey string) step {
 		return ""
 	})
 }
+
+// limited reports whether a limit may refuse the call: interface 4 lists 429 for
+// its endpoint, or it has none.
+func (st step) limited() bool { return st.call.Limited() || st.call.Name == at("", "").Name }
 
 func (st step) times(n int) step {
 	st.n = n
@@ -387,7 +393,7 @@ func (s *session) call(st step, i int) answer {
 	s.Helper()
 	a := s.play(st)
 	for range 3 {
-		if !s.target.live() || s.running.refused || !st.call.Limited() || a.Status != http.StatusTooManyRequests || slices.Contains(st.statuses, a.Status) {
+		if !s.target.live() || s.running.refused || !st.limited() || a.Status != http.StatusTooManyRequests || slices.Contains(st.statuses, a.Status) {
 			break
 		}
 		s.waitForLimit(a)
@@ -396,8 +402,8 @@ func (s *session) call(st step, i int) answer {
 	if slices.Contains(st.statuses, a.Status) {
 		return a
 	}
-	if a.Status == http.StatusTooManyRequests && s.target.live() && st.call.Limited() {
-		s.Skipf("a limit of the target refused a call in the middle: %s", a)
+	if a.Status == http.StatusTooManyRequests && s.target.live() && st.limited() {
+		s.skipf("a limit of the target refused a call in the middle: %s", a)
 	}
 	if a.Status == http.StatusTooManyRequests || slices.Contains(st.statuses, http.StatusTooManyRequests) {
 		s.skipIfBroken()
@@ -427,11 +433,18 @@ func (s *session) waitForLimit(refused answer) {
 	s.pause(wait, "a limit of the target refused a call in the middle, and opens later")
 }
 
+// skipf skips the case. The agent that the cases share is made by the next one.
+func (s *session) skipf(format string, args ...any) {
+	s.Helper()
+	s.all.tried = s.all.agent != ""
+	s.Skipf(format, args...)
+}
+
 // pause waits, or skips the case where the budget has less.
 func (s *session) pause(wait time.Duration, why string) {
 	s.Helper()
 	if wait > s.all.wait {
-		s.Skipf("%s: %v, of %v of waiting that are left", why, wait, s.all.wait)
+		s.skipf("%s: %v, of %v of waiting that are left", why, wait, s.all.wait)
 	}
 	s.all.wait -= wait
 	time.Sleep(wait)

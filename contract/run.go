@@ -229,6 +229,9 @@ func (p *purse) plan(c testCase) planned {
 	if unlike := p.target.countsOtherwise(); unlike != "" && c.refused {
 		return planned{c, "it fills a limit: " + unlike, "Target.Observed of a target that counts like interface 8.1"}
 	}
+	if most := p.target.metadataCap(); most > 0 && most < 4096 && c.metadata {
+		return planned{c, fmt.Sprintf("the target's cap on metadata is %d", most), "a target with a larger cap on metadata"}
+	}
 	price := c.Spends
 	if p.target.observed("refused_operations_spend") == "true" {
 		price.Creations = max(price.Creations, c.creations)
@@ -255,6 +258,14 @@ func (target Target) observed(id string) string {
 		return ""
 	}
 	return string(target.Observed.Decisions[id].Answer)
+}
+
+// metadataCap is what is known of the cap on metadata, 0 where nothing is.
+func (target Target) metadataCap() (most int) {
+	if target.Observed != nil && json.Unmarshal([]byte(target.observed("metadata_cap")), &most) != nil {
+		most = target.Observed.Decisions["metadata_cap"].AtMost
+	}
+	return most
 }
 
 // countsOtherwise says why the cases that fill limits cannot blame a live target;

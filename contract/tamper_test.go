@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go/contract"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/stranger"
 	"github.com/agent-messaging-service/agentmessaging-go/observe"
 )
 
@@ -100,6 +102,8 @@ func TestTampering(t *testing.T) {
 	}
 }
 
+var strangers = flag.Int("contract.strangers", 6, "how many services with random decisions to hold to the contract")
+
 var all = flag.Bool("contract.all", false, "try a live day on every wrong service, not on each third")
 
 // aDay is what a live run may spend of the limits of one day.
@@ -132,6 +136,32 @@ func TestLiveDay(t *testing.T) {
 		})
 	}
 	assert.LessOrEqual(t, len(missed)*5, ran, "missed: %q", missed)
+}
+
+// TestStrangers: a service of the interface document is not accused of anything,
+// whatever it decides and however its limits count.
+func TestStrangers(t *testing.T) {
+	var accused []string
+	for seed := range uint64(*strangers) {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 11))
+			service := stranger.New(seed, "sk-one", "sk-two")
+			service.Decides["retry_after"], service.Decides["length_unit"] = true, "code points" // the interface does not leave all of it open
+			client := &http.Client{Transport: service.After(random, 40*time.Millisecond)}
+			o, err := observe.Run(t.Context(), observe.Target{BaseURL: "http://stranger.example", Key: "sk-one", HTTPClient: client}, observe.Spend{})
+			require.NoError(t, err)
+			time.Sleep(24 * time.Hour)
+			failure, cases := contract.FirstLiveFailure(t, contract.Target{
+				BaseURL: "http://stranger.example", Key: "sk-one", SecondKey: "sk-two", HTTPClient: client, Budget: aDay, Observed: o,
+			})
+			if failure != "" {
+				accused = append(accused, fmt.Sprintf("seed %d: %s", seed, failure))
+			} else {
+				assert.Greater(t, cases, 150, "cases that run")
+			}
+		})
+	}
+	assert.Empty(t, strings.Join(accused, "\n"))
 }
 
 // TestUnlikeServices: where the interface leaves a question open a target that

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,25 +13,16 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-messaging-service/agentmessaging-go/internal/stranger"
 	"github.com/agent-messaging-service/agentmessaging-go/observe"
 )
 
 var strangers = flag.Int("observe.strangers", 40, "how many services with random decisions to observe")
 
-// over reaches the service with a random latency below most.
-func (s *stranger) over(random *rand.Rand, most time.Duration) http.RoundTripper {
-	return roundTrip(func(req *http.Request) (*http.Response, error) {
-		time.Sleep(time.Duration(random.Int64N(int64(most))))
-		answer := httptest.NewRecorder()
-		s.ServeHTTP(answer, req)
-		return answer.Result(), nil
-	})
-}
-
 // agrees reports what a finding says that the service did not decide; "" where
 // it is right.
-func (s *stranger) agrees(t *testing.T, id string, found observe.Finding) bool {
-	decided := s.decides[id]
+func agrees(t *testing.T, s *stranger.Service, id string, found observe.Finding) bool {
+	decided := s.Decides[id]
 	if n, isNumber := decided.(int); isNumber && found.Answer == nil {
 		return found.AtLeast <= n && (found.AtMost == 0 || n <= found.AtMost)
 	}
@@ -48,9 +38,8 @@ func TestStrangers(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 8))
 			time.Sleep(time.Duration(random.IntN(100_000)) * time.Millisecond) // the clock's minute starts anywhere
-			service := newStranger(seed)
-			target := observe.Target{BaseURL: "http://stranger.example", Key: "sk-one", HTTPClient: &http.Client{Transport: service.over(random, 40*time.Millisecond)}}
-			service.keys["sk-one"], service.keys["sk-two"] = &strangerKey{}, &strangerKey{}
+			service := stranger.New(seed, "sk-one", "sk-two")
+			target := observe.Target{BaseURL: "http://stranger.example", Key: "sk-one", HTTPClient: &http.Client{Transport: service.After(random, 40*time.Millisecond)}}
 			budget := observe.DefaultBudget()
 			if seed%2 == 1 {
 				target.SecondKey = "sk-two"
@@ -70,8 +59,8 @@ func TestStrangers(t *testing.T) {
 					continue
 				}
 				answers++
-				if !service.agrees(t, id, found) {
-					wrong = append(wrong, fmt.Sprintf("seed %d: %s is %s, found %s, seen in %v", seed, id, jsonOf(t, service.decides[id]), found, found.Evidence))
+				if !agrees(t, service, id, found) {
+					wrong = append(wrong, fmt.Sprintf("seed %d: %s is %s, found %s, seen in %v", seed, id, jsonOf(t, service.Decides[id]), found, found.Evidence))
 				}
 			}
 		})

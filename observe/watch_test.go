@@ -18,6 +18,7 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/har"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/stranger"
 	"github.com/agent-messaging-service/agentmessaging-go/observe"
 )
 
@@ -76,9 +77,8 @@ func TestWatchStrangers(t *testing.T) {
 	for seed := range uint64(max(8, *strangers/5)) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 9))
-			service := newStranger(seed)
-			service.keys["sk-one"], service.keys["sk-two"] = &strangerKey{}, &strangerKey{}
-			w := observe.Watch(service.over(random, 40*time.Millisecond))
+			service := stranger.New(seed, "sk-one", "sk-two")
+			w := observe.Watch(service.After(random, 40*time.Millisecond))
 			use(t, w, random, 500**strangers/40)
 			o := w.Observation()
 			fake := fakeserver.New(t, fakeserver.Like(jsonOf(t, o)))
@@ -88,8 +88,8 @@ func TestWatchStrangers(t *testing.T) {
 					continue
 				}
 				seen[d.ID] = true
-				if !service.agrees(t, d.ID, found) {
-					wrong = append(wrong, fmt.Sprintf("seed %d: %s is %s, found %s, seen in %v", seed, d.ID, jsonOf(t, service.decides[d.ID]), found, found.Evidence))
+				if !agrees(t, service, d.ID, found) {
+					wrong = append(wrong, fmt.Sprintf("seed %d: %s is %s, found %s, seen in %v", seed, d.ID, jsonOf(t, service.Decides[d.ID]), found, found.Evidence))
 				}
 				assert.True(t, found.Answer == nil || observe.SameJSON(found.Answer, []byte(d.Answer)), "seed %d: the fake answers %s with %s", seed, d.ID, d.Answer)
 				assert.Positive(t, found.Count, d.ID)

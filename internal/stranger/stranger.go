@@ -1,4 +1,7 @@
-package observe_test
+// Package stranger is a service that was written from the interface document
+// alone, for tests. It shares nothing with the fake, and decides at random what
+// the document leaves open.
+package stranger
 
 import (
 	"bytes"
@@ -8,6 +11,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"slices"
 	"sort"
 	"strconv"
@@ -17,48 +22,52 @@ import (
 	"unicode/utf8"
 )
 
-// stranger is a service written from the interface document alone. It shares
-// nothing with the fake, and decides at random what the document leaves open.
-type stranger struct {
-	decides map[string]any // by the id of the question
-	limits  []strangerLimit
+// Service is such a service: an http.Handler for one call at a time. Its clock is
+// time.Now.
+type Service struct {
+	// Decides are its answers to the open questions, by the id of the question.
+	Decides map[string]any
+	limits  []limit
 	spent   map[string][]float64 // when calls counted, by limit and whose it is
-	keys    map[string]*strangerKey
-	agents  map[string]*strangerAgent
+	keys    map[string]*apiKey
+	agents  map[string]*agentState
 	calls   int
 	odd     string // what is unusual in its limit_key: "", "none" or a name
 }
 
-type strangerLimit struct {
+type limit struct {
 	id, name string
 	max      int
 	seconds  float64
 	perIP    bool
 }
 
-type strangerKey struct {
+type apiKey struct {
 	byok    map[string]any
 	updated time.Time
 }
 
-type strangerAgent struct {
+type agentState struct {
 	owner, sms string
 	byok       bool
 	at         time.Time
 }
 
-// newStranger decides by the seed.
-func newStranger(seed uint64) *stranger {
+// New decides by the seed. The keys are dashboard-issued.
+func New(seed uint64, keys ...string) *Service {
 	random := rand.New(rand.NewPCG(seed, 7))
 	one := func(of ...any) any { return of[random.IntN(len(of))] }
 	coin := func() any { return one(false, true) }
 	name := func(s string) string { return s + []string{"", "-x", " of a key", "/v1"}[random.IntN(4)] }
-	s := &stranger{spent: map[string][]float64{}, keys: map[string]*strangerKey{}, agents: map[string]*strangerAgent{}}
-	s.limits = []strangerLimit{
+	s := &Service{spent: map[string][]float64{}, keys: map[string]*apiKey{}, agents: map[string]*agentState{}}
+	s.limits = []limit{
 		{"key_minute", name("per-minute"), one(60, 60, 60, 33, 100).(int), 60, false}, {"ip_minute", name("ip"), 120, 60, true},
 		{"key_day", name("daily"), 1000, 86400, false}, {"agent_create_key_day", name("agents"), 50, 86400, false},
 		{"agent_create_ip_minute", name("agents-ip"), 10, 60, true}, {"byok_set_key_hour", name("byok"), 5, 3600, false},
 		{"warmup_key_hour", name("warm"), one(3, 3, 3, 5, 1).(int), 3600, false},
+	}
+	for _, key := range keys {
+		s.keys[key] = &apiKey{}
 	}
 	s.odd = one("", "", "", "", "none", "the one").(string)
 	others := map[string]any{}
@@ -79,7 +88,7 @@ func newStranger(seed uint64) *stranger {
 	for _, mode := range []string{"none", "sandbox", "managed", "byo_twilio"} {
 		sms[mode] = one("disabled", "needs_compliance", "pending", "active", "needs_setup")
 	}
-	s.decides = map[string]any{
+	s.Decides = map[string]any{
 		"status":      map[string]any{"service": one("agents", "Agent Messaging"), "version": one("1.4.2", "v1"), "mode": one("live", "preview")},
 		"error_names": errors, "reason": coin(), "unknown_method": one(404, 405), "path_before_key": coin(), "body_before_agent": coin(),
 		"times":           one("rfc3339", "rfc3339 with an offset", "unix seconds", "unix milliseconds"),
@@ -98,14 +107,14 @@ func newStranger(seed uint64) *stranger {
 	return s
 }
 
-func (s *stranger) yes(id string) bool { return s.decides[id].(bool) }
+func (s *Service) yes(id string) bool { return s.Decides[id].(bool) }
 
 // used is how much of a limit is spent at a time, by the definition of each way
 // to count.
-func (s *stranger) used(l strangerLimit, whose string, at float64) (n float64) {
+func (s *Service) used(l limit, whose string, at float64) (n float64) {
 	start, last := math.Inf(-1), 0.0
 	for _, t := range s.spent[l.id+whose] {
-		switch s.decides["windows"] {
+		switch s.Decides["windows"] {
 		case "fixed":
 			if t >= start+l.seconds {
 				start, n = t, 0
@@ -130,7 +139,7 @@ func (s *stranger) used(l strangerLimit, whose string, at float64) (n float64) {
 			n, last = max(0, n-(t-last)*float64(l.max)/l.seconds)+1, t
 		}
 	}
-	switch s.decides["windows"] {
+	switch s.Decides["windows"] {
 	case "fixed":
 		if at >= start+l.seconds {
 			n = 0
@@ -142,8 +151,8 @@ func (s *stranger) used(l strangerLimit, whose string, at float64) (n float64) {
 }
 
 // refuse writes the 429 for those of the limits that are spent; false: none is.
-func (s *stranger) refuse(w http.ResponseWriter, ids []string, whose func(strangerLimit) string, now float64) bool {
-	var named *strangerLimit
+func (s *Service) refuse(w http.ResponseWriter, ids []string, whose func(limit) string, now float64) bool {
+	var named *limit
 	wait := 0
 	for i, l := range s.limits {
 		if !slices.Contains(ids, l.id) || s.used(l, whose(l), now)+1 <= float64(l.max)+1e-9 {
@@ -171,7 +180,7 @@ func (s *stranger) refuse(w http.ResponseWriter, ids []string, whose func(strang
 	return true
 }
 
-func (s *stranger) write(w http.ResponseWriter, status int, body map[string]any) {
+func (s *Service) write(w http.ResponseWriter, status int, body map[string]any) {
 	body["trace_id"] = fmt.Sprint("t-", s.calls)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -184,8 +193,8 @@ type flaw struct {
 	code   string
 }
 
-func (s *stranger) fail(w http.ResponseWriter, f flaw) {
-	body := map[string]any{"error": s.decides["error_names"].(map[string]any)[f.code]}
+func (s *Service) fail(w http.ResponseWriter, f flaw) {
+	body := map[string]any{"error": s.Decides["error_names"].(map[string]any)[f.code]}
 	if f.status == 400 && s.yes("reason") {
 		body["reason"] = "something is wrong with the body"
 	}
@@ -193,12 +202,15 @@ func (s *stranger) fail(w http.ResponseWriter, f flaw) {
 }
 
 // ServeHTTP answers one call, in the order that the decisions give.
-func (s *stranger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.calls++
 	now := float64(time.Now().UnixMilli()) / 1000
-	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	token, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	key := s.keys[token]
-	whose := func(l strangerLimit) string {
+	if !bearer {
+		key = nil
+	}
+	whose := func(l limit) string {
 		if l.perIP {
 			return ""
 		}
@@ -213,8 +225,8 @@ func (s *stranger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	requests := []string{"key_minute", "ip_minute", "key_day"}
 	methods := map[string]string{"status": "GET", "warmup": "POST", "byok": "GET PUT DELETE", "agents": "POST", "agent": "GET", "messages": "POST", "sms": "POST"}
-	route, id := strangerRoute(r.URL.Path)
-	spends := s.decides["refused_requests_spend"].(map[string]any)
+	route, id := routeOf(r.URL.EscapedPath())
+	spends := s.Decides["refused_requests_spend"].(map[string]any)
 	switch {
 	case route == "" && (key != nil || s.yes("path_before_key")):
 		s.fail(w, flaw{404, "not_found"})
@@ -226,7 +238,7 @@ func (s *stranger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, flaw{401, "unauthorized"})
 		return
 	case !slices.Contains(strings.Fields(methods[route]), r.Method):
-		s.fail(w, flaw{s.decides["unknown_method"].(int), map[int]string{404: "not_found", 405: "method_not_allowed"}[s.decides["unknown_method"].(int)]})
+		s.fail(w, flaw{s.Decides["unknown_method"].(int), map[int]string{404: "not_found", 405: "method_not_allowed"}[s.Decides["unknown_method"].(int)]})
 		return
 	}
 	if r.Method == "GET" && route == "status" || route == "byok" && r.Method != "PUT" { // no limits
@@ -238,7 +250,7 @@ func (s *stranger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	body, bad := s.body(r, route)
 	agent := s.agents[id]
-	if agent != nil && agent.owner != token && s.decides["agent_of_another_key"] == 404 {
+	if agent != nil && agent.owner != token && s.Decides["agent_of_another_key"] == 404 {
 		agent = nil
 	}
 	f := s.flaw(route, key, body, bad, id != "" && agent == nil, agent)
@@ -275,22 +287,27 @@ func (s *stranger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.act(w, r, route, key, body, token, agent)
 }
 
-func strangerRoute(path string) (route, id string) {
+func routeOf(path string) (route, id string) {
 	parts := strings.Split(strings.TrimPrefix(path, "/v1/"), "/")
 	switch {
 	case len(parts) == 1 && slices.Contains([]string{"status", "warmup", "byok", "agents"}, parts[0]):
 		return parts[0], ""
 	case len(parts) == 2 && parts[0] == "agents":
-		return "agent", parts[1]
+		return "agent", unescaped(parts[1])
 	case len(parts) == 3 && parts[0] == "agents" && parts[2] == "messages":
-		return "messages", parts[1]
+		return "messages", unescaped(parts[1])
 	case len(parts) == 4 && parts[0] == "agents" && parts[2] == "channels" && parts[3] == "sms":
-		return "sms", parts[1]
+		return "sms", unescaped(parts[1])
 	}
 	return "", ""
 }
 
-func (s *stranger) flaw(route string, key *strangerKey, body map[string]any, bad, unknown bool, agent *strangerAgent) flaw {
+func unescaped(id string) string {
+	id, _ = url.PathUnescape(id)
+	return id
+}
+
+func (s *Service) flaw(route string, key *apiKey, body map[string]any, bad, unknown bool, agent *agentState) flaw {
 	llm, _ := body["llm"].(map[string]any)
 	switch {
 	case unknown && (!bad || !s.yes("body_before_agent")):
@@ -301,17 +318,17 @@ func (s *stranger) flaw(route string, key *strangerKey, body map[string]any, bad
 		return flaw{409, "byok_not_configured"}
 	case route == "agents" && llm["mode"] == "byok" && key.byok == nil && llm["api_key"] == nil:
 		return flaw{400, "byok_not_configured"}
-	case route == "messages" && agent.byok && key.byok == nil && s.decides["byok_cleared"] != 200:
-		return flaw{s.decides["byok_cleared"].(int), "byok_not_configured"}
+	case route == "messages" && agent.byok && key.byok == nil && s.Decides["byok_cleared"] != 200:
+		return flaw{s.Decides["byok_cleared"].(int), "byok_not_configured"}
 	}
 	return flaw{}
 }
 
-func (s *stranger) act(w http.ResponseWriter, r *http.Request, route string, key *strangerKey, body map[string]any, token string, agent *strangerAgent) {
+func (s *Service) act(w http.ResponseWriter, r *http.Request, route string, key *apiKey, body map[string]any, token string, agent *agentState) {
 	reply := map[string]any{"ok": true}
 	switch route + " " + r.Method {
 	case "status GET":
-		for name, v := range s.decides["status"].(map[string]any) {
+		for name, v := range s.Decides["status"].(map[string]any) {
 			reply[name] = v
 		}
 	case "warmup POST":
@@ -325,19 +342,19 @@ func (s *stranger) act(w http.ResponseWriter, r *http.Request, route string, key
 		key.byok, key.updated = body, time.Now()
 		reply["byok"] = s.config(key)
 	case "byok DELETE":
-		if key.byok == nil && s.decides["clear_nothing"] == 404 {
+		if key.byok == nil && s.Decides["clear_nothing"] == 404 {
 			s.fail(w, flaw{404, "not_found"})
 			return
 		}
 		key.byok = nil
 	case "agents POST":
 		llm, _ := body["llm"].(map[string]any)
-		made := &strangerAgent{owner: token, byok: llm["mode"] == "byok", at: time.Now()}
+		made := &agentState{owner: token, byok: llm["mode"] == "byok", at: time.Now()}
 		id := fmt.Sprintf("ag~%d", 1000+len(s.agents))
 		s.agents[id] = made
 		reply = map[string]any{"agent_id": id, "status": "active"}
 		if sms, asked := body["sms"].(map[string]any); asked {
-			made.sms = s.decides["sms_status"].(map[string]any)[sms["mode"].(string)].(string)
+			made.sms = s.Decides["sms_status"].(map[string]any)[sms["mode"].(string)].(string)
 			reply["sms"] = map[string]any{"status": made.sms}
 		}
 		if llm["api_key"] != nil && (s.yes("creation_stores_key") || key.byok != nil) {
@@ -351,21 +368,23 @@ func (s *stranger) act(w http.ResponseWriter, r *http.Request, route string, key
 	case "messages POST":
 		reply = map[string]any{"reply_text": "You said " + body["text"].(string)}
 	case "sms POST":
-		agent.sms = s.decides["sms_status"].(map[string]any)[body["mode"].(string)].(string)
+		agent.sms = s.Decides["sms_status"].(map[string]any)[body["mode"].(string)].(string)
 		reply = map[string]any{"status": agent.sms}
 	}
 	s.write(w, 200, reply)
 }
 
-func (s *stranger) config(key *strangerKey) any {
+func (s *Service) config(key *apiKey) any {
 	if key.byok == nil {
 		return nil
 	}
-	return map[string]any{"provider": key.byok["provider"], "fingerprint": "fp-81", "updated_at": s.time(key.updated)}
+	return map[string]any{
+		"provider": key.byok["provider"], "base_url": key.byok["base_url"], "model": key.byok["model"], "fingerprint": "fp-81", "updated_at": s.time(key.updated),
+	}
 }
 
-func (s *stranger) time(t time.Time) string {
-	switch s.decides["times"] {
+func (s *Service) time(t time.Time) string {
+	switch s.Decides["times"] {
 	case "rfc3339 with an offset":
 		return t.In(time.FixedZone("", 7200)).Format(time.RFC3339)
 	case "unix seconds":
@@ -376,9 +395,9 @@ func (s *stranger) time(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// strangerFields are the members of each body (interface 2.3 to 2.5 and 4): a
+// fieldsOf are the members of each body (interface 2.3 to 2.5 and 4): a
 // type, or a bound, or the values with bars between; ! marks the required ones.
-var strangerFields = map[string]map[string]string{
+var fieldsOf = map[string]map[string]string{
 	"warmup":            {"mode": "hosted|byok"},
 	"byok":              {"provider": "!openai_compat|openai|anthropic", "api_key": "!text", "base_url": "text", "model": "text", "label": "text"},
 	"agents":            {"system_prompt": "2000", "customer_ref": "200", "metadata": "metadata", "sms": "sms", "llm": "llm"},
@@ -390,7 +409,7 @@ var strangerFields = map[string]map[string]string{
 }
 
 // body reads the call's body; bad is a 400.
-func (s *stranger) body(r *http.Request, route string) (body map[string]any, bad bool) {
+func (s *Service) body(r *http.Request, route string) (body map[string]any, bad bool) {
 	if r.Method == "GET" || r.Method == "DELETE" {
 		return nil, false
 	}
@@ -413,8 +432,8 @@ func (s *stranger) body(r *http.Request, route string) (body map[string]any, bad
 }
 
 // wrong reports whether an object has a member that its fields do not allow.
-func (s *stranger) wrong(fields string, object map[string]any) bool {
-	known := strangerFields[fields]
+func (s *Service) wrong(fields string, object map[string]any) bool {
+	known := fieldsOf[fields]
 	for name, v := range object {
 		lower := strings.ToLower(name)
 		if lower != name && s.yes("other_case_members") {
@@ -443,14 +462,14 @@ func (s *stranger) wrong(fields string, object map[string]any) bool {
 	return false
 }
 
-func (s *stranger) misfit(kind string, v any) bool {
+func (s *Service) misfit(kind string, v any) bool {
 	text, isText := v.(string)
 	object, isObject := v.(map[string]any)
 	most, err := strconv.Atoi(kind)
 	switch {
 	case kind == "metadata":
 		compact, _ := json.Marshal(object)
-		return !isObject || len(compact) > s.decides["metadata_cap"].(int)
+		return !isObject || len(compact) > s.Decides["metadata_cap"].(int)
 	case kind == "sms":
 		return !isObject || s.wrong("sms of a creation", object)
 	case kind == "llm":
@@ -459,7 +478,22 @@ func (s *stranger) misfit(kind string, v any) bool {
 		return !isText
 	case err == nil:
 		length := map[any]int{"bytes": len(text), "UTF-16 units": len(utf16.Encode([]rune(text))), "code points": utf8.RuneCountInString(text)}
-		return !isText || length[s.decides["length_unit"]] > most
+		return !isText || length[s.Decides["length_unit"]] > most
 	}
 	return !isText || !slices.Contains(strings.Split(kind, "|"), text)
 }
+
+// After returns a transport that reaches the service after a random latency below
+// most.
+func (s *Service) After(random *rand.Rand, most time.Duration) http.RoundTripper {
+	return transport(func(req *http.Request) (*http.Response, error) {
+		time.Sleep(time.Duration(random.Int64N(int64(most))))
+		answer := httptest.NewRecorder()
+		s.ServeHTTP(answer, req)
+		return answer.Result(), nil
+	})
+}
+
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
