@@ -89,6 +89,9 @@ func hasDotSegment(escaped string) bool {
 // isDotSegment reports whether a proxy may take a segment of a path for . or ..:
 // some take escapes off twice, drop what follows a semicolon, or trim spaces.
 func isDotSegment(segment string) bool {
+	if !strings.ContainsAny(segment, ".%") { // as most ids: they cost no memory
+		return false
+	}
 	for {
 		name := segment
 		if end := strings.IndexAny(name, ";?#"); end >= 0 {
