@@ -67,8 +67,8 @@ type AttemptStart struct {
 }
 
 // RequestStart is the begin of an attempt's request, when the limiter has let
-// it pass. Where the limiter refuses the attempt there is none: nothing was
-// sent, and the next event is its [AttemptEnd].
+// it pass. Where the limiter, or the function of [WithBeforeSend], refuses the
+// attempt there is none: nothing was sent, and the next event is its [AttemptEnd].
 type RequestStart struct {
 	Call     uint64
 	Endpoint Endpoint

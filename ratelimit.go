@@ -48,7 +48,7 @@ type LimitedAttempt struct {
 }
 
 // A Permit is the leave to send one attempt. Done is called exactly once, even
-// where the transport panics.
+// where the transport panics or Acquire returns an error with the permit.
 //
 // A Permit may also say what it knows, for [LimiterWait], [CoolDown] and
 // [CallInfo], by two more methods. Of other permits the client measures the
