@@ -3,6 +3,7 @@ package redact
 import (
 	"regexp"
 	"strings"
+	"unicode"
 )
 
 var htmlTitle = regexp.MustCompile(`<title>([^<]*)</title>`)
@@ -46,6 +47,12 @@ func (r Redactor) echoed(text string) bool {
 	return false
 }
 
-var noLetter = regexp.MustCompile(`[^\pL\pN]`)
-
-func lettersOf(text string) string { return strings.ToLower(noLetter.ReplaceAllString(text, "")) }
+// lettersOf is the letters and digits of the text, in lower case.
+func lettersOf(text string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.IsLetter(c) || unicode.IsNumber(c) {
+			return unicode.ToLower(c)
+		}
+		return -1
+	}, text)
+}
