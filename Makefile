@@ -1,4 +1,4 @@
-.PHONY: check test race lint fuzz tables openapi simulation bench
+.PHONY: check test race lint fuzz tables simulation bench
 
 # Everything; the same script that continuous integration runs.
 check:
@@ -19,10 +19,6 @@ fuzz:
 # Rewrites the generated tables of docs.
 tables:
 	go test -run '^TestTables' ./tools/docs -update
-
-# Makes the client of openapi.yaml anew.
-openapi:
-	cd tools/openapi && go generate ./...
 
 # Measures anew what docs/rate-limits.md shows, and draws it.
 simulation:

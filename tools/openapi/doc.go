@@ -4,12 +4,9 @@
 //
 //   - compare the requests with the tables that the client and the fake read,
 //     and the replies with the interface, both ways,
-//   - hold every reply of the contract suite's run against it, and every request
-//     that was carried out, with kin-openapi,
-//   - let a client that oapi-codegen made of it talk to the fake,
-//   - and hold the standalone fake's control interface against its document.
+//   - hold every reply of the contract suite's run to it with kin-openapi,
+//   - let oapi-codegen make a client of it, which compiles,
+//   - and do the same with the standalone fake's control interface.
 //
 // A module of its own, so that none of these tools is a dependency of the SDK.
 package openapi
-
-//go:generate go tool oapi-codegen -config client/config.yaml -o client/client.gen.go ../../openapi/openapi.yaml
