@@ -165,3 +165,8 @@ func parseIP(method, address string) netip.Addr {
 
 // quoteName quotes a foreign name.
 func quoteName(name string) string { return strconv.Quote(printable.Name(name)) }
+
+// misuse panics because the author of a test passed a wrong argument.
+func misuse(method, format string, args ...any) {
+	panic("fakeserver: " + method + ": " + fmt.Sprintf(format, args...))
+}

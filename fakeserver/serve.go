@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/mask"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/wire"
@@ -20,10 +21,12 @@ import (
 // call is one call on its way through the fake.
 type call struct {
 	*wire.Request
-	entry   *entry
-	gen     *generation // at arrival: a Reset meanwhile does not move the call
-	now     time.Time   // when it reached the service, after any latency; decides limits and timestamps
-	scripts []*Script   // that match, the newest first
+	entry *entry
+	gen   *generation // at arrival: a Reset meanwhile does not move the call
+	now   time.Time   // when it reached the service, after any latency; decides limits and timestamps
+
+	scripts    []*Script    // of the generation, and once they were asked those that match, the newest first
+	injections []*Injection // of the generation
 
 	// What the faults of the test do to it:
 	latencies []time.Duration
@@ -54,13 +57,15 @@ func (s *Server) abortOnPanic() {
 	panic(http.ErrAbortHandler)
 }
 
-// arrive reads a call and notes that it is under way.
+// arrive reads a call, notes that it is under way, and takes the rules of the test
+// as they are now.
 func (s *Server) arrive(r *http.Request) *call {
 	c := s.read(r)
 	s.touches.Add(1)
 	defer s.lock().Unlock()
 	s.identify(c)
 	c.gen.log.Begin(c.entry)
+	c.scripts, c.injections = c.gen.scripts, c.gen.injections
 	return c
 }
 
@@ -101,8 +106,10 @@ func (s *Server) respond(r *http.Request, c *call) (out wire.Answer) {
 	var decided wire.Answer
 	defer func() { s.keep(r.Context(), c, &decided, &out) }()
 	s.findRules(c)
-	s.reportUnknown(c)
-	if s.reaches(r, c) {
+	if c.Unrouted != nil {
+		s.reportUnknown(c)
+	}
+	if c.latencies == nil && c.changes == nil && c.fault == nil || s.reaches(r, c) {
 		decided = s.decide(r.Context(), c)
 	}
 	if c.fault != nil && c.fault.Canned != nil {
@@ -114,24 +121,17 @@ func (s *Server) respond(r *http.Request, c *call) (out wire.Answer) {
 // findRules finds the scripts and faults that act on a call. Matchers may be
 // functions of the test, so they run on a snapshot without the lock.
 func (s *Server) findRules(c *call) {
-	scripts, injections := s.rules(c.gen)
-	if c.entry.hasText {
-		c.scripts = candidates(s, scripts, c.entry)
+	if len(c.scripts) > 0 && c.entry.hasText {
+		c.scripts = candidates(s, c.scripts, c.entry)
 	}
-	s.applyFaults(c, candidates(s, injections, c.entry))
-}
-
-func (s *Server) rules(g *generation) ([]*Script, []*Injection) {
-	defer s.lock().Unlock()
-	return g.scripts, g.injections
+	if len(c.injections) > 0 {
+		s.applyFaults(c, candidates(s, c.injections, c.entry))
+	}
 }
 
 // reaches waits out the latencies of a call and reports whether it reaches the
 // service.
 func (s *Server) reaches(r *http.Request, c *call) bool {
-	if c.latencies == nil && c.changes == nil && c.fault == nil {
-		return true
-	}
 	// net/http notices that a client has left only after the body was read, and the
 	// fake reads only the start of a body that is too long.
 	if r.Body != nil {
@@ -319,7 +319,7 @@ func (s *Server) firstSent(ctx context.Context, c *call, out *wire.Answer, now t
 		return sent
 	}
 	ofTest := c.fault != nil && c.fault.Canned != nil
-	sent.Status, sent.Bytes, sent.Header = out.Status, len(part), sentHeader(out.Header, ofTest && !s.config.messageTexts)
+	sent.Status, sent.Bytes, sent.Header = out.Status, len(part), mask.AnswerHeader(out.Header, ofTest && !s.config.messageTexts)
 	if sent.Body = c.entry.call.ReplyBody; ofTest || !whole || d.Drip > 0 {
 		sent.Body = out.Show(part, c.Secrets, s.config.messageTexts)
 	}
@@ -361,7 +361,7 @@ const maxUnknown = 10
 // makes one has a wrong path. A fake without a test reports none, since it may
 // get foreign traffic.
 func (s *Server) reportUnknown(c *call) {
-	if c.Unrouted == nil || s.tb == nil || s.config.unknownOK {
+	if s.tb == nil || s.config.unknownOK {
 		return
 	}
 	n := s.unknown.Add(1)
@@ -384,10 +384,10 @@ const maxShown = 100
 // records it. It leaves the body to the sender, and reads a copy if the request can
 // give one.
 func (s *Server) refuses(r *http.Request, ip netip.Addr) bool {
-	refusals := s.refusals()
-	if len(refusals) == 0 {
+	if !s.refusing.Load() {
 		return false
 	}
+	refusals := s.refusals()
 	asked := &http.Request{
 		Method: r.Method, URL: r.URL, Host: r.URL.Host, Header: r.Header,
 		RemoteAddr: netip.AddrPortFrom(ip, 0).String(),

@@ -36,9 +36,10 @@ type Server struct {
 	closed atomic.Bool
 	host   memnet.Host // which HTTPClient and Direct reach
 
-	offset  atomic.Int64 // nanoseconds that Advance and Sleep have added to the clock
-	touches atomic.Int64 // counts the calls that arrive, the answers, and the beginnings and ends of Sleep
-	unknown atomic.Int32 // calls to paths and methods that no endpoint has
+	offset   atomic.Int64 // nanoseconds that Advance and Sleep have added to the clock
+	touches  atomic.Int64 // counts the calls that arrive, the answers, and the beginnings and ends of Sleep
+	refusing atomic.Bool  // RefuseConnection was ever injected
+	unknown  atomic.Int32 // calls to paths and methods that no endpoint has
 
 	mu       sync.Mutex // guards what follows, and writes of offset; only lock takes it
 	gen      *generation
@@ -174,11 +175,6 @@ func (s *Server) reportAll(sentences []string) {
 	for _, sentence := range sentences {
 		s.reportf("%s", sentence)
 	}
-}
-
-// misuse panics because the author of a test passed a wrong argument.
-func misuse(method, format string, args ...any) {
-	panic("fakeserver: " + method + ": " + fmt.Sprintf(format, args...))
 }
 
 // Format prints only a name, with every verb: a fake holds texts that must not

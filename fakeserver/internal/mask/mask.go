@@ -4,7 +4,9 @@ package mask
 
 import (
 	"bytes"
+	"encoding/json"
 	"maps"
+	"mime"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -12,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 )
 
 // Key replaces a key.
@@ -58,7 +62,8 @@ func SecretsOf(token string, body []byte) (found Secrets) {
 	if len(token) >= minSecret {
 		found = Secrets{token}
 	}
-	if !mayNameKey(body) {
+	// Few bodies can have a member named api_key. An escaped name has a backslash.
+	if bytes.IndexByte(body, '\\') < 0 && !bytes.Contains(body, []byte("i_")) && !bytes.Contains(body, []byte("I_")) {
 		return found
 	}
 	walk(body, func(p *piece) {
@@ -68,12 +73,6 @@ func SecretsOf(token string, body []byte) (found Secrets) {
 	})
 	slices.SortStableFunc(found, func(a, b string) int { return len(b) - len(a) })
 	return found
-}
-
-// mayNameKey reports whether a body may have a member named api_key, without
-// reading it: an escaped name has a backslash.
-func mayNameKey(body []byte) bool {
-	return bytes.IndexByte(body, '\\') >= 0 || bytes.Contains(body, []byte("i_")) || bytes.Contains(body, []byte("I_"))
 }
 
 // Clean removes the secrets from a text. They get into a path when the arguments
@@ -141,9 +140,11 @@ func (s Secrets) CleanHeader(h http.Header) http.Header {
 	for name, sent := range h {
 		from := len(values)
 		switch {
-		case s.inName(name):
+		case slices.ContainsFunc(s, func(secret string) bool { // whose case net/http has changed
+			return len(name) >= len(secret) && strings.Contains(strings.ToLower(name), strings.ToLower(secret))
+		}):
 			name, values = Key, append(values, Key)
-		case headerNamesSecret(name):
+		case namesSecret(name):
 			values = append(values, Key)
 		default:
 			for _, v := range sent {
@@ -163,29 +164,51 @@ func firstNames(h http.Header) http.Header {
 	return first
 }
 
-// inName reports whether a header's name holds a secret, whose case net/http has
-// changed.
-func (s Secrets) inName(name string) bool {
-	return slices.ContainsFunc(s, func(secret string) bool {
-		return len(name) >= len(secret) && strings.Contains(strings.ToLower(name), strings.ToLower(secret))
-	})
+// AnswerHeader copies the header of an answer, without the names that were not sent.
+// words says that the values are the test's own: then only those are shown that
+// cannot be a person's words or a key.
+func AnswerHeader(h http.Header, words bool) http.Header {
+	sent, copies := make(http.Header, len(h)), make([]string, 0, len(h)) // of one value each, in one slice
+	for name, values := range h {
+		if len(values) == 0 {
+			continue
+		}
+		copies = append(copies, values[0])
+		if words && (name == "Retry-After" || name == "Content-Type") {
+			copies[len(copies)-1] = tellingHeader(values[0])
+		}
+		sent[name] = copies[len(copies)-1 : len(copies) : len(copies)]
+	}
+	return sent
+}
+
+// tellingHeader returns a header's value if it is a number, a date or a media
+// type, and its length otherwise.
+func tellingHeader(value string) string {
+	_, notNumber := strconv.ParseFloat(value, 64)
+	_, notDate := http.ParseTime(value)
+	kind, _, notMedia := mime.ParseMediaType(value)
+	if notNumber == nil || notDate == nil || notMedia == nil && mediaTypes.MatchString(kind) {
+		return value
+	}
+	return Text(value)
+}
+
+var mediaTypes = regexp.MustCompile(`^(application|text|image)/[a-z+.-]+$`)
+
+// namesSecret reports whether the name of a header, a member or a query value
+// says that the value is a secret.
+func namesSecret(name string) bool {
+	if secret, usual := usualNames[name]; usual {
+		return secret
+	}
+	lower := strings.ToLower(name)
+	return slices.ContainsFunc(secretNames, func(part string) bool { return strings.Contains(lower, part) })
 }
 
 // usualNames are the headers that almost every call has, read once.
 var usualNames = map[string]bool{
 	"Accept-Encoding": false, "Authorization": true, "Content-Length": false, "Content-Type": false, "User-Agent": false,
-}
-
-func headerNamesSecret(name string) bool {
-	secret, usual := usualNames[name]
-	return secret || !usual && namesSecret(name)
-}
-
-// namesSecret reports whether the name of a header, a member or a query value
-// says that the value is a secret.
-func namesSecret(name string) bool {
-	lower := strings.ToLower(name)
-	return slices.ContainsFunc(secretNames, func(part string) bool { return strings.Contains(lower, part) })
 }
 
 var secretNames = []string{"authorization", "cookie", "key", "token", "secret"}
@@ -203,4 +226,218 @@ func looksSecret(text string) bool {
 // MayBeKey reports whether a name is long and has digits, as keys do.
 func MayBeKey(name string) bool {
 	return len(name) >= minSecret && strings.ContainsAny(name, "0123456789")
+}
+
+// Body says what of a body, JSON or not, whole or cut, may be shown.
+type Body struct {
+	Secrets Secrets
+	Texts   bool // show people's words: prompts, messages and replies
+	// Foreign is set for a body that the service did not accept or did not make.
+	// Then only the strings of members in Known are shown, and of others how long
+	// they are; what looks like a key is never shown.
+	Foreign bool
+	Known   func(member string) bool
+}
+
+// Of returns the body as it may be shown. Its structure and numbers stay. A part
+// of a body that was cut inside a secret does not show the secret's beginning.
+func (b *Body) Of(body []byte) string {
+	var out strings.Builder
+	out.Grow(len(body) + len(Key))
+	at := 0
+	walk(body, func(p *piece) {
+		if shown, changed := b.shown(p); changed {
+			out.Write(body[at:p.from])
+			out.WriteString(shown)
+			at = p.to
+		}
+	})
+	out.Write(body[at:])
+	shown := out.String()
+	if !utf8.ValidString(shown) {
+		shown = strings.ToValidUTF8(shown, "\ufffd")
+	}
+	return b.Secrets.Clean(shown)
+}
+
+// shown is a piece as it may be shown; changed says that it differs.
+func (b *Body) shown(p *piece) (shown string, changed bool) {
+	var text string
+	switch {
+	case !p.quoted && !p.inKey && isLiteral(p.written):
+		return "", false
+	case p.inKey && !p.isName:
+		text = Key
+	case b.Foreign:
+		text = b.foreign(p)
+	case !p.isName && !b.Texts && p.depth == 1 && isWords(p.member):
+		text = Text(p.text())
+	case !p.cut && !b.Secrets.mayBeIn(p.written):
+		return "", false
+	case p.cut:
+		text = b.Secrets.cleanCut(p.text())
+	default:
+		text = b.Secrets.Clean(p.text())
+	}
+	if text == p.text() {
+		return "", false
+	}
+	if !p.quoted && !p.inKey {
+		return text, true
+	}
+	quoted := quote(text)
+	if p.cut && p.quoted {
+		quoted = quoted[:len(quoted)-1]
+	}
+	return quoted, true
+}
+
+// mayBeIn reports whether a part of a body may hold a secret: it does, or has an
+// escape.
+func (s Secrets) mayBeIn(written []byte) bool {
+	return len(s) > 0 && bytes.IndexByte(written, '\\') >= 0 ||
+		slices.ContainsFunc(s, func(secret string) bool { return bytes.Contains(written, []byte(secret)) })
+}
+
+// isWords reports whether a member of a documented body holds a person's words,
+// or the agent's.
+func isWords(member []byte) bool {
+	return slices.ContainsFunc(wordMembers, func(words []byte) bool { return bytes.EqualFold(member, words) }) // a fake may accept other cases
+}
+
+var wordMembers = [][]byte{[]byte("text"), []byte("system_prompt"), []byte("reply_text")}
+
+func (b *Body) foreign(p *piece) string {
+	text := b.Secrets.Clean(p.text())
+	if p.cut {
+		text = b.Secrets.cleanCut(text)
+	}
+	switch {
+	case p.isName && (looksSecret(text) || MayBeKey(text)):
+		return Key
+	case p.isName:
+		return printable.Name(text)
+	case p.quoted && namesSecret(string(p.member)) && !bytes.HasSuffix(bytes.ToLower(p.member), []byte("_ref")), looksSecret(text), text == Key:
+		return Key
+	case b.Texts, p.quoted && b.Known != nil && b.Known(string(p.member)):
+		return text
+	}
+	return Text(text)
+}
+
+// maxNumber is the length of the longest number that is shown.
+const maxNumber = 24
+
+// isLiteral reports whether a word outside of strings is a number, true, false
+// or null.
+func isLiteral(word []byte) bool {
+	_, err := strconv.ParseFloat(string(word), 64)
+	return err == nil && len(word) <= maxNumber || slices.Contains([]string{"true", "false", "null"}, string(word))
+}
+
+func quote(text string) string {
+	quoted, _ := json.Marshal(text) // a string can always be written
+	return string(quoted)
+}
+
+// piece is a string of a body, or a word outside of strings.
+type piece struct {
+	written  []byte // with the quotes of a string
+	from, to int    // where it is in the body
+	quoted   bool   // a string, and not a word
+	cut      bool   // the body ends inside of it
+	isName   bool   // the name of a member
+	inKey    bool   // the value of a member named api_key, or inside such a value
+	member   []byte // the name of the member whose value it is, or that it is inside of
+	depth    int    // how many objects and arrays it is inside of
+	read     string // what text returned
+	isRead   bool
+}
+
+// text is a string as it reads, and a word as it is. Of a string that was cut, the
+// last escape may be cut too.
+func (p *piece) text() string {
+	if p.isRead {
+		return p.read
+	}
+	inside := p.written
+	if p.quoted {
+		inside = inside[1:]
+	}
+	if p.quoted && !p.cut {
+		inside = inside[:len(inside)-1]
+	}
+	p.read, p.isRead = strings.ToValidUTF8(string(inside), "\ufffd"), true
+	if !p.quoted || bytes.IndexByte(inside, '\\') < 0 {
+		return p.read
+	}
+	for partial := range min(len(inside), len(`\u123`)+1) {
+		whole := slices.Concat([]byte(`"`), inside[:len(inside)-partial], []byte(`"`))
+		if json.Unmarshal(whole, &p.read) == nil {
+			break
+		}
+	}
+	return p.read
+}
+
+var apiKey = []byte("api_key")
+
+// walk calls visit with each piece of a body, in order. It reads anything: a
+// string that has no end ends with the body.
+func walk(body []byte, visit func(*piece)) {
+	var at piece
+	keyDepth := -1 // of the member named api_key that at is inside of
+	for i := 0; i < len(body); {
+		switch c := body[i]; c {
+		case '{', '[':
+			at.depth++
+			i++
+			continue
+		case '}', ']':
+			at.depth--
+			i++
+			continue
+		case ' ', '\t', '\r', '\n', ':', ',':
+			i++
+			continue
+		}
+		at.from, at.quoted, at.isRead = i, body[i] == '"', false
+		at.to, at.cut = endOf(body, i)
+		at.written, i = body[at.from:at.to], at.to
+		at.isName = at.quoted && bytes.HasPrefix(bytes.TrimLeft(body[i:], " \t\r\n"), []byte(":"))
+		if keyDepth >= 0 && (at.depth < keyDepth || at.isName && at.depth == keyDepth) {
+			keyDepth = -1
+		}
+		if at.isName {
+			at.member = at.written[1 : len(at.written)-1]
+			if bytes.IndexByte(at.member, '\\') >= 0 {
+				at.member = []byte(at.text())
+			}
+			if keyDepth < 0 && bytes.EqualFold(at.member, apiKey) {
+				keyDepth = at.depth
+			}
+		}
+		at.inKey = keyDepth >= 0
+		visit(&at)
+	}
+}
+
+// endOf is where the piece that begins at i ends, and whether the body ends
+// before it may.
+func endOf(body []byte, i int) (end int, cut bool) {
+	if body[i] != '"' {
+		if n := bytes.IndexAny(body[i:], " \t\r\n{}[]:,\""); n >= 0 {
+			return i + n, false
+		}
+		return len(body), true
+	}
+	for i++; i < len(body); i++ {
+		switch body[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1, false
+		}
+	}
+	return len(body), true
 }

@@ -69,7 +69,9 @@ func (s *State) RemoveAgent(a *Agent) {
 
 // AddAgent fills what an agent of a key leaves empty, and stores it.
 func (s *State) AddAgent(k *Key, a Agent, now time.Time) *Agent {
-	a.Number = s.nextAgent()
+	for s.numbers++; s.agents[Numbered("agent", s.numbers)] != nil; s.numbers++ { // AddAgent was given some identifiers
+	}
+	a.Number = s.numbers
 	a.ID = cmp.Or(a.ID, Numbered("agent", a.Number))
 	a.Owner = k.Label
 	a.Status = cmp.Or(a.Status, spec.Active)
@@ -84,14 +86,6 @@ func (s *State) AddAgent(k *Key, a Agent, now time.Time) *Agent {
 	s.agents[a.ID] = &a
 	s.ordered = append(s.ordered, &a)
 	return &a
-}
-
-// nextAgent returns the next number whose identifier is free: AddAgent may have
-// taken some. It tries each number once.
-func (s *State) nextAgent() int {
-	for s.numbers++; s.agents[Numbered("agent", s.numbers)] != nil; s.numbers++ {
-	}
-	return s.numbers
 }
 
 // AddExchange keeps an exchange, and drops the oldest beyond what is kept.

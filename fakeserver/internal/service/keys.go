@@ -72,7 +72,8 @@ func (c *call) authenticate() *Refusal {
 		r := Refuse(RevokedKey)
 		r.Key, r.Since = k.Label, k.RevokedAt
 		return r
-	case !active(k.Plan):
+	}
+	if plan, _ := PlanNamed(k.Plan); !plan.Active {
 		r := Refuse(PaymentRequired) // 5.4
 		r.Key = k.Label
 		return r

@@ -208,7 +208,7 @@ func (c *Counts) isAhead(now time.Time) bool { return c.Last.After(now.Add(spec.
 
 // takeRequest counts a call without a key against its address.
 func (s *State) takeRequest(ip netip.Addr, now time.Time) {
-	b := budget{by: s.by, ip: s.countsOf(ip, now), now: now}
+	b := budget{state: s, ip: s.countsOf(ip, now), now: now}
 	for i, l := range spec.Limits {
 		if l.PerIP && l.Counts == spec.Requests {
 			b.maxima[i] = cmp.Or(s.limits.Maxima[i], l.Max)
@@ -227,21 +227,16 @@ func PlanNamed(name string) (plan spec.Plan, known bool) {
 	return spec.Plan{}, false
 }
 
-func active(plan string) bool {
-	row, _ := PlanNamed(plan)
-	return row.Active
-}
-
 // budget holds the windows and maxima that a call has to fit into.
 type budget struct {
-	by      *Behavior
+	state   *State
 	key, ip *Counts // ip is nil where the limits per address are left out
 	maxima  [spec.LimitCount]int
 	now     time.Time
 }
 
 func (s *State) budget(k *Key, ip *Counts, now time.Time) budget {
-	b := budget{by: s.by, key: k.Counts, ip: ip, maxima: s.limits.Maxima, now: now}
+	b := budget{state: s, key: k.Counts, ip: ip, maxima: s.limits.Maxima, now: now}
 	plan, _ := PlanNamed(k.Plan)
 	for i := range b.maxima {
 		b.maxima[i] = cmp.Or(b.maxima[i], plan.Max(i))
@@ -250,8 +245,9 @@ func (s *State) budget(k *Key, ip *Counts, now time.Time) budget {
 }
 
 func (b *budget) rate(i int) rate {
-	kind := b.by.Windows
-	return rate{kind: kind, length: spec.Limits[i].Window, max: b.maxima[i], bucket: IsBucket(kind), burst: burstOf(kind)}
+	r := b.state.rate
+	r.length, r.max = spec.Limits[i].Window, b.maxima[i]
+	return r
 }
 
 func (b *budget) counts(i int) *Counts {
@@ -342,7 +338,7 @@ func (b *budget) refusal(asks spending) *Refusal {
 		if !asked {
 			continue
 		}
-		if opens := b.opens(i); opens.After(latest) && (named < 0 || b.by.NamesTheLastToOpen) {
+		if opens := b.opens(i); opens.After(latest) && (named < 0 || b.state.by.NamesTheLastToOpen) {
 			named, latest = i, opens
 		}
 	}
@@ -350,8 +346,8 @@ func (b *budget) refusal(asks spending) *Refusal {
 		return nil
 	}
 	r := Refuse(RateLimited)
-	r.Limit, r.Wait, r.State = spec.Limits[named].Key, waitSeconds(b.now, latest), b.state(named)
-	if !b.by.ExactRetryAfter {
+	r.Limit, r.Wait, r.State = spec.Limits[named].Key, waitSeconds(b.now, latest), b.stateOf(named)
+	if !b.state.by.ExactRetryAfter {
 		r.Wait--
 	}
 	return r
@@ -398,13 +394,13 @@ func (s *State) LimitStates(k *Key, ip netip.Addr, now time.Time) (states []Limi
 	b := s.budget(k, counts, now)
 	for i, l := range spec.Limits {
 		if !l.PerIP || ip.IsValid() {
-			states = append(states, b.state(i))
+			states = append(states, b.stateOf(i))
 		}
 	}
 	return states
 }
 
-func (b *budget) state(i int) LimitState {
+func (b *budget) stateOf(i int) LimitState {
 	state := LimitState{Limit: spec.Limits[i].Key, Max: b.maxima[i], Used: b.counts(i).Windows[i].used(b.rate(i), b.now)}
 	if opens := b.opens(i); opens.After(b.now) {
 		state.Opens = opens

@@ -28,6 +28,7 @@ type Limits struct {
 // what never changes.
 type State struct {
 	by       *Behavior // never changes
+	rate     rate      // of Behavior, without length and max
 	limits   Limits
 	vault    *vault // nil until a provider key is stored
 	keys     []*Key // in the order of issue
@@ -42,7 +43,7 @@ type State struct {
 // New returns the state of a service without keys.
 func New(by *Behavior, limits Limits) *State {
 	return &State{
-		by: by, limits: limits,
+		by: by, limits: limits, rate: rate{kind: by.Windows, bucket: IsBucket(by.Windows), burst: burstOf(by.Windows)},
 		byDigest: map[Digest]*Key{}, agents: map[string]*Agent{}, ips: map[netip.Addr]*Counts{},
 	}
 }

@@ -47,6 +47,22 @@ func parse(by *service.Behavior, e *spec.Endpoint, header http.Header, raw []byt
 	return p.found, nil
 }
 
+// checkHeader accepts JSON in UTF-8 without compression. A request may leave both
+// headers out.
+func checkHeader(by *service.Behavior, h http.Header) *service.Refusal {
+	for _, coding := range h["Content-Encoding"] {
+		if !strings.EqualFold(coding, "identity") {
+			return service.BadField("Content-Encoding", "only identity is accepted")
+		}
+	}
+	for _, value := range h["Content-Type"] {
+		if !by.ContentType && value != "application/json" && !strictjson.IsType(value) {
+			return service.BadField("Content-Type", "must be application/json, in UTF-8")
+		}
+	}
+	return nil
+}
+
 type parser struct {
 	strictjson.Scanner
 	by    *service.Behavior

@@ -15,7 +15,6 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/mask"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
 // Request is a request that was read whole and judged without a look at any
@@ -220,20 +219,4 @@ func Nearest(method, path string) *spec.Endpoint {
 		return []int{agree, -max(len(template)-len(path), len(path)-len(template)), sameMethod}
 	}
 	return slices.MaxFunc(spec.Endpoints, func(a, b *spec.Endpoint) int { return slices.Compare(nearness(a), nearness(b)) })
-}
-
-// checkHeader accepts JSON in UTF-8 without compression. A request may leave both
-// headers out.
-func checkHeader(by *service.Behavior, h http.Header) *service.Refusal {
-	for _, coding := range h["Content-Encoding"] {
-		if !strings.EqualFold(coding, "identity") {
-			return service.BadField("Content-Encoding", "only identity is accepted")
-		}
-	}
-	for _, value := range h["Content-Type"] {
-		if !by.ContentType && value != "application/json" && !strictjson.IsType(value) {
-			return service.BadField("Content-Type", "must be application/json, in UTF-8")
-		}
-	}
-	return nil
 }

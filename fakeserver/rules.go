@@ -1,0 +1,561 @@
+package fakeserver
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/mask"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/wire"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// Matcher picks calls, for OnMessage, Inject, Calls and others. The By
+// functions and Where make matchers. Of several matchers all must match.
+type Matcher struct {
+	matches func(*entry) bool
+	says    string // the matcher in messages, without texts and keys
+}
+
+// String describes the matcher without texts and keys.
+func (m Matcher) String() string { return m.says }
+
+// ByEndpoint matches calls to an endpoint. Anything but one of the Endpoint
+// constants panics.
+func ByEndpoint(endpoint Endpoint) Matcher {
+	method, path, _ := strings.Cut(string(endpoint), " ")
+	if spec.Find(method, path) == nil {
+		misuse("ByEndpoint", "unknown endpoint %s; the Endpoint constants are all there are", quoteName(string(endpoint)))
+	}
+	return Matcher{
+		matches: func(e *entry) bool { return e.call.Endpoint == endpoint },
+		says:    "ByEndpoint(" + string(endpoint) + ")",
+	}
+}
+
+// ByKey matches calls with this API key. The matcher keeps a hash of the key
+// and not its text.
+func ByKey(key string) Matcher {
+	want := service.DigestOf(key)
+	return Matcher{
+		matches: func(e *entry) bool { return e.hasKey && e.token == want },
+		says:    "ByKey(" + labelOf(key) + ")",
+	}
+}
+
+// ByAgent matches calls whose path names this agent.
+func ByAgent(agentID string) Matcher {
+	recorded := mask.Clip(agentID, wire.MaxRecorded)
+	return Matcher{
+		matches: func(e *entry) bool { return e.call.AgentID == recorded },
+		says:    "ByAgent(" + describeID(agentID) + ")",
+	}
+}
+
+// ByText matches messages with exactly this text. It works on the real text,
+// even if Calls shows it redacted.
+func ByText(text string) Matcher {
+	return Matcher{
+		matches: func(e *entry) bool { return e.hasText && e.text == text },
+		says:    fmt.Sprintf("ByText(%d characters)", utf8.RuneCountInString(text)),
+	}
+}
+
+// ByTextContaining matches messages whose text contains part. It works on the
+// real text, even if Calls shows it redacted.
+func ByTextContaining(part string) Matcher {
+	return Matcher{
+		matches: func(e *entry) bool { return e.hasText && strings.Contains(e.text, part) },
+		says:    fmt.Sprintf("ByTextContaining(%d characters)", utf8.RuneCountInString(part)),
+	}
+}
+
+// Where matches the calls for which f returns true. f sees a call as Calls
+// returns it: redacted, unless WithMessageTexts. Before the call is answered it
+// has no Status and no ReplyBody. f runs without any lock, may call the fake,
+// and may run concurrently. A nil f panics.
+func Where(f func(Call) bool) Matcher {
+	if f == nil {
+		misuse("Where", "the function is nil")
+	}
+	return Matcher{
+		matches: func(e *entry) bool { return f(e.copied()) },
+		says:    "Where(" + caller() + ")",
+	}
+}
+
+// caller is the line of the test that made a matcher, which names a function
+// better than anything else.
+func caller() string {
+	_, file, line, ok := runtime.Caller(2)
+	if !ok {
+		return "a function"
+	}
+	return fmt.Sprintf("%s:%d", filepath.Base(file), line)
+}
+
+// describeID quotes the identifier of an agent. Anything that does not look
+// like one may be a key, and is not shown.
+func describeID(id string) string {
+	if !strings.HasPrefix(id, "agent_") {
+		return mask.Withheld
+	}
+	return strings.Trim(quoteName(id), `"`)
+}
+
+func listed(matchers []Matcher) string {
+	if len(matchers) == 0 {
+		return "every call"
+	}
+	names := make([]string, len(matchers))
+	for i, m := range matchers {
+		names[i] = m.says
+	}
+	return strings.Join(names, ", ")
+}
+
+func matchesAll(matchers []Matcher, e *entry) bool {
+	for _, m := range matchers {
+		if !m.matches(e) {
+			return false
+		}
+	}
+	return true
+}
+
+func checkMatchers(method string, matchers []Matcher) {
+	for i, m := range matchers {
+		if m.matches == nil {
+			misuse(method, "matcher %d is the zero Matcher; ByEndpoint, ByKey, ByAgent, ByText, ByTextContaining and Where make matchers", i+1)
+		}
+	}
+}
+
+func refusing(matchers []Matcher, e *entry) []Matcher {
+	return slices.DeleteFunc(slices.Clone(matchers), func(m Matcher) bool { return passes(m, e) })
+}
+
+// passes asks a matcher. The test has failed already, so a matcher that panics
+// only counts as a refusal.
+func passes(m Matcher, e *entry) (matched bool) {
+	defer func() { _ = recover() }()
+	return m.matches(e)
+}
+
+// rule is the common part of Script and Injection: which calls it is for, and
+// at which of them it acts.
+type rule struct {
+	method   string // OnMessage or Inject
+	says     string // the rule in messages, without keys and texts
+	matchers []Matcher
+	server   *Server // whose lock guards what follows
+	withdraw func()  // takes the rule out of its generation
+	matched  int     // the calls that matched, also where another rule acted
+	hits     int     // the calls that the rule acted on
+	nth      int     // acts only at this match; 0 means at any
+	from     int     // acts only from this match on; 0 means from the first
+	times    int     // acts at most so often; 0 means without end
+	chance   *odds
+	required bool
+	removed  bool
+}
+
+// Format prints the rule as it was made, whatever the verb: without the texts
+// that it answers, and without keys.
+func (r *rule) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(r.says)) }
+
+// odds is a sequence of decisions that depends only on its seed.
+type odds struct {
+	p      float64
+	random *rand.Rand
+}
+
+func (o *odds) fall() bool { return o == nil || o.random.Float64() < o.p }
+
+// newRule makes a rule. what describes its other arguments, if it has any.
+func newRule(s *Server, method, what string, matchers []Matcher) rule {
+	checkMatchers(method, matchers)
+	var args []string
+	if what != "" {
+		args = append(args, what)
+	}
+	for _, m := range matchers {
+		args = append(args, m.says)
+	}
+	return rule{
+		server: s, method: method, says: method + "(" + strings.Join(args, ", ") + ")",
+		matchers: slices.Clone(matchers),
+	}
+}
+
+// due counts a call that matched, and reports whether the rule acts on it. The
+// lock is held. Every match asks the odds, so that the n-th match always gets
+// the n-th decision.
+func (r *rule) due() bool {
+	if r.removed {
+		return false
+	}
+	r.matched++
+	fell := r.chance.fall()
+	return fell && (r.nth == 0 || r.matched == r.nth) && r.matched >= r.from && (r.times == 0 || r.hits < r.times)
+}
+
+func (r *rule) count(method string, n int, number *int) {
+	if n < 1 {
+		misuse(method, "%d is less than 1; the first call is 1", n)
+	}
+	defer r.server.lock().Unlock()
+	*number = n
+}
+
+func (r *rule) setChance(p float64, seed uint64) {
+	if !(p >= 0 && p <= 1) { // in this form it refuses NaN too
+		misuse("Chance", "%v is not between 0 and 1", p)
+	}
+	defer r.server.lock().Unlock()
+	r.chance = &odds{p, rand.New(rand.NewPCG(seed, 0))}
+}
+
+func (r *rule) require() {
+	defer r.server.lock().Unlock()
+	r.required = true
+}
+
+func (r *rule) countHits() int {
+	defer r.server.lock().Unlock()
+	return r.hits
+}
+
+func (r *rule) remove() {
+	defer r.server.lock().Unlock()
+	r.removed = true
+	r.withdraw()
+}
+
+// without returns a copy of a list without one of its items.
+func without[T comparable](list []T, item T) []T {
+	return slices.DeleteFunc(slices.Clone(list), func(other T) bool { return other == item })
+}
+
+type ruled interface {
+	comparable
+	base() *rule
+}
+
+func (r *rule) base() *rule { return r }
+
+// candidates returns the rules that match a call, newest first. No lock is
+// held, since matchers may be functions of the test.
+func candidates[R ruled](s *Server, rules []R, e *entry) (found []R) {
+	if len(rules) == 0 {
+		return nil
+	}
+	var asked *rule
+	defer s.blame("a matcher of ", &asked)
+	e.seen = sync.OnceValue((&entry{call: e.call}).copied) // a thousand functions cost one copy
+	defer func() { e.seen = nil }()
+	for _, r := range slices.Backward(rules) {
+		asked = r.base()
+		if matchesAll(asked.matchers, e) {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+// unused describes the required rules that were never used, each with the call
+// that came nearest.
+func (s *Server) unused() (sentences []string) {
+	var required []*rule
+	for _, r := range s.allRules() {
+		if r.required && r.hits == 0 {
+			required = append(required, &r)
+		}
+	}
+	if required == nil {
+		return nil
+	}
+	entries := s.entries()
+	for _, r := range required {
+		sentences = append(sentences, fmt.Sprintf("%s is required and was never used; calls that it matched: %d; %s", r.says, r.matched, r.nearMiss(entries)))
+	}
+	return sentences
+}
+
+// allRules copies all rules: scripts, then injections, each in the order in which
+// they were made.
+func (s *Server) allRules() (all []rule) {
+	defer s.lock().Unlock()
+	for _, sc := range s.gen.scripts {
+		all = append(all, sc.rule)
+	}
+	for _, in := range slices.Concat(s.gen.injections, s.gen.refusals) {
+		all = append(all, in.rule)
+	}
+	return all
+}
+
+// nearMiss names the call that the most matchers of a rule matched, and the
+// matchers that refused it. Of equally near calls it takes the last.
+func (r *rule) nearMiss(entries []*entry) string {
+	var nearest *entry
+	var refused []Matcher
+	for _, e := range slices.Backward(entries) {
+		if r.method == "OnMessage" && e.call.Endpoint != EndpointSendMessage {
+			continue
+		}
+		if missing := refusing(r.matchers, e); nearest == nil || len(missing) < len(refused) {
+			nearest, refused = e, missing
+		}
+	}
+	switch {
+	case nearest == nil:
+		return "no call came near"
+	case len(refused) > 0:
+		return fmt.Sprintf("nearest: %s, not matched by %s", nearest.copied(), listed(refused))
+	case nearest.call.Status != http.StatusOK:
+		return fmt.Sprintf("nearest: %s, which matches, but was not accepted", nearest.copied())
+	}
+	return fmt.Sprintf("nearest: %s, which matches: it came before the rule was made, or another acted on it", nearest.copied())
+}
+
+// Message is the argument of a ReplyFunc: a copy that the function may keep and
+// change.
+type Message struct {
+	Agent   Agent
+	Text    string
+	UserRef string     // "" when not given
+	History []Exchange // earlier exchanges with the agent, as Conversation returns them
+}
+
+// Reply is the result of a ReplyFunc.
+type Reply struct {
+	Text     string   // the reply_text; used with Status 0 and 200 only
+	Warnings []string // the warnings; an empty list is left out of the answer
+	// Status is 0 or 200 for a reply, or an error status that interface 4.8 lists:
+	// 400, 401, 402, 404, 429. A 429 carries Retry-After: 1. Any other status fails
+	// the test. The message was accepted before and has spent its limits. For a 429
+	// that spends nothing, Inject RateLimited.
+	Status int
+	// Code and Reason fill the error body. An empty Code means the fake's own for
+	// the status.
+	Code, Reason string
+}
+
+// Script answers messages instead of the default reply. OnMessage makes one. A
+// script without steps counts its messages and leaves the default reply.
+type Script struct {
+	rule
+	steps []func() step // guarded by the server's lock; functions, so that printing a script shows no text
+}
+
+// step is one reply of a script: a text, or f if it is set. The zero step is
+// the default reply.
+type step struct {
+	scripted bool
+	text     string
+	f        func(Message) Reply
+	of       *rule // the script, for messages
+}
+
+// OnMessage starts a script for the messages that all matchers match. Without
+// matchers it is for all messages. Of several scripts that match, the newest
+// whose turn it is answers; if there is none, the default reply does. A message
+// that the service refuses, for example by a limit, uses up no step. A zero
+// Matcher panics.
+func (s *Server) OnMessage(matchers ...Matcher) *Script {
+	sc := &Script{rule: newRule(s, "OnMessage", "", matchers)}
+	defer s.lock().Unlock()
+	g := s.gen
+	g.scripts = append(g.scripts, sc)
+	sc.withdraw = func() { g.scripts = without(g.scripts, sc) }
+	return sc
+}
+
+// Reply adds texts to answer with, in order. The last step of a script repeats.
+// Without any text it panics.
+func (sc *Script) Reply(texts ...string) *Script {
+	if len(texts) == 0 {
+		misuse("Reply", "needs at least one text")
+	}
+	for _, text := range texts {
+		sc.add(step{scripted: true, text: text})
+	}
+	return sc
+}
+
+// ReplyFunc adds a step that asks f for the answer. f runs without any lock: it
+// may call the fake and wait, and concurrent messages call it concurrently. A
+// panic in it fails the test and aborts the connection. A nil f panics.
+func (sc *Script) ReplyFunc(f func(Message) Reply) *Script {
+	if f == nil {
+		misuse("ReplyFunc", "the function is nil")
+	}
+	return sc.add(step{scripted: true, f: f})
+}
+
+func (sc *Script) add(st step) *Script {
+	st.of = &sc.rule
+	defer sc.server.lock().Unlock()
+	sc.steps = append(sc.steps, func() step { return st })
+	return sc
+}
+
+// Times ends the script once it has answered n messages. On its own, it answers
+// the first n messages that match. Times, Nth and Chance may be combined: the
+// script answers where all of them allow it. An n below 1 panics.
+func (sc *Script) Times(n int) *Script { sc.count("Times", n, &sc.times); return sc }
+
+// Nth makes the script answer only the n-th message that matches, counted from
+// 1. A message counts whichever script answers it. An n below 1 panics.
+func (sc *Script) Nth(n int) *Script { sc.count("Nth", n, &sc.nth); return sc }
+
+// Chance makes the script answer with probability p. The seed fixes the
+// decisions: the n-th message that matches gets the same decision in every run.
+// A p outside 0 to 1 panics.
+func (sc *Script) Chance(p float64, seed uint64) *Script { sc.setChance(p, seed); return sc }
+
+// Required fails the test if the script has not answered a message until the
+// fake is closed or reset.
+func (sc *Script) Required() *Script { sc.require(); return sc }
+
+// Hits counts the messages that the script has answered.
+func (sc *Script) Hits() int { return sc.countHits() }
+
+// Remove takes the script and its requirement out of the fake. Removing it
+// again does nothing.
+func (sc *Script) Remove() { sc.remove() }
+
+// nextStep counts a message for all scripts that match it, newest first, and
+// returns the step of the first whose turn it is, or the zero step. The lock is
+// held.
+func nextStep(scripts []*Script) (next step) {
+	var answering *Script
+	for _, sc := range scripts {
+		if sc.due() && answering == nil {
+			answering = sc
+			next = sc.take()
+		}
+	}
+	return next
+}
+
+func (sc *Script) take() step {
+	sc.hits++
+	if len(sc.steps) == 0 {
+		return step{}
+	}
+	return sc.steps[min(sc.hits, len(sc.steps))-1]()
+}
+
+// scripted is the refusal that a ReplyFunc asks for, nil for a reply.
+func (s *Server) scripted(r Reply) *service.Refusal {
+	if r.Status == 0 || r.Status == http.StatusOK {
+		return nil
+	}
+	refusal := &service.Refusal{Kind: service.Scripted, Status: r.Status, Code: r.Code, Bound: r.Reason}
+	if !spec.SendMessage.Lists(r.Status) {
+		s.reportf("a ReplyFunc answered with status %d; a message is answered with 200 or one of %v", r.Status, spec.SendMessage.Errors)
+		refusal.Status, refusal.Bound = http.StatusInternalServerError, fmt.Sprintf("a ReplyFunc asked for status %d", r.Status)
+	}
+	if refusal.Status == http.StatusTooManyRequests {
+		refusal.Limit, refusal.Wait = spec.KeyMinute, 1
+	}
+	if refusal.Code == "" {
+		refusal.Code = wire.Code(refusal.Status)
+	}
+	return refusal
+}
+
+// Injection is a fault and the calls that it acts on. Inject makes one.
+type Injection struct {
+	rule
+	fault *wire.Fault
+}
+
+// Inject makes a fault act on the calls that all matchers match, even on calls
+// that the service would refuse. Without matchers it acts on all calls. It is
+// in force at once and until Remove or Reset, unless Times, Nth, From or
+// Chance narrow it. It may come too late for calls that are already under way.
+//
+// Where several injections match a call, their latencies add up. Of the other
+// faults only one acts: the newest whose turn it is. The zero Fault and a zero
+// Matcher panic.
+func (s *Server) Inject(fault Fault, matchers ...Matcher) *Injection {
+	if fault.f == nil {
+		misuse("Inject", "the fault is the zero Fault; %s make faults", faultMakers)
+	}
+	in := &Injection{rule: newRule(s, "Inject", fault.String(), matchers), fault: fault.f}
+	defer s.lock().Unlock()
+	list := &s.gen.injections
+	if in.fault.Phase == wire.BeforeConnecting {
+		list = &s.gen.refusals
+		s.refusing.Store(true)
+	}
+	*list = append(*list, in)
+	in.withdraw = func() { *list = without(*list, in) }
+	return in
+}
+
+// Times ends the injection once it has acted on n calls. On its own, it acts on
+// the first n calls that match. Times, Nth, From and Chance may be combined:
+// the fault acts where all of them allow it. An n below 1 panics.
+func (in *Injection) Times(n int) *Injection { in.count("Times", n, &in.times); return in }
+
+// Nth makes the fault act only on the n-th call that matches, counted from 1. A
+// call counts whether or not another fault acts on it. An n below 1 panics.
+func (in *Injection) Nth(n int) *Injection { in.count("Nth", n, &in.nth); return in }
+
+// From makes the fault act only from the n-th call that matches on, counted from
+// 1. An n below 1 panics.
+func (in *Injection) From(n int) *Injection { in.count("From", n, &in.from); return in }
+
+// Chance makes the fault act with probability p. The seed fixes the decisions:
+// the n-th call that matches gets the same decision in every run. Which of
+// several concurrent calls is the n-th is not fixed. A p outside 0 to 1 panics.
+func (in *Injection) Chance(p float64, seed uint64) *Injection { in.setChance(p, seed); return in }
+
+// Required fails the test if the injection has not acted until the fake is
+// closed or reset.
+func (in *Injection) Required() *Injection { in.require(); return in }
+
+// Hits counts the calls that the fault has acted on.
+func (in *Injection) Hits() int { return in.countHits() }
+
+// Remove ends the injection and its requirement. A call that the fault already
+// acts on stays as it is. Removing it again does nothing.
+func (in *Injection) Remove() { in.remove() }
+
+// applyFaults decides which of the matching injections act on a call, in one
+// critical section, so that concurrent calls never share a turn.
+func (s *Server) applyFaults(c *call, matching []*Injection) {
+	if len(matching) == 0 {
+		return
+	}
+	defer s.lock().Unlock()
+	var names []string
+	for _, in := range matching {
+		slows := in.fault.Phase == wire.OnTheWay
+		if !in.due() || !slows && c.fault != nil {
+			continue
+		}
+		in.hits++
+		names = append(names, in.fault.Name)
+		switch {
+		case in.fault.Change != nil:
+			c.changes = append(c.changes, in)
+		case slows:
+			c.latencies = append(c.latencies, in.fault.Delay)
+		default:
+			c.fault = in.fault
+		}
+	}
+	c.entry.call.Fault = strings.Join(names, ", ")
+}
