@@ -99,24 +99,3 @@ func visitor(b *testing.B, agents, keys int, path, body string) (visit func()) {
 		post(c.wire, next.url, next.key, body)
 	}
 }
-
-// A thousand rules beside the one that a call meets. At most 1.1 is wanted
-// where they name something else; asking each costs nanoseconds.
-func BenchmarkRules(b *testing.B) {
-	for _, name := range []string{"agent", "text", "unnamed"} {
-		b.Run(name, func(b *testing.B) {
-			sender := func(rules int) func() {
-				fake, c := newFake(b, unlimited()...)
-				for i := range rules {
-					text := strings.Repeat("x", i+10)
-					fake.OnMessage(map[string]fakeserver.Matcher{
-						"agent": fakeserver.ByAgent(text), "text": fakeserver.ByText(text), "unnamed": fakeserver.ByTextContaining(text),
-					}[name])
-				}
-				url := fakeURL + messagesPath(fake, c.key)
-				return func() { post(c.wire, url, c.key, `{"text":"hello"}`) }
-			}
-			versus(b, sender(0), sender(1000))
-		})
-	}
-}

@@ -40,7 +40,7 @@ func (s *Server) Decisions() []Decision {
 // own answer; Decisions tells which those are.
 //
 // A file of another format, a question that this fake does not know, and an
-// answer that it cannot give are errors. Options behind Like overrule it.
+// answer that it cannot give are errors. Later options overrule it.
 func Like(observed []byte) Option {
 	return func(c *config) error {
 		var file struct {

@@ -181,7 +181,7 @@ func GoAway() Fault {
 	return Fault{&wire.Fault{Name: "GoAway()", Phase: wire.OnTheReply, Delivery: memnet.Delivery{Ends: memnet.Leaves}}}
 }
 
-// sized describes a text in the name of a fault, behind other arguments.
+// sized describes a text in the name of a fault, after other arguments.
 func sized(text string) string {
 	if text == "" {
 		return ""

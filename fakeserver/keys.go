@@ -177,7 +177,7 @@ func limitKeys() string {
 // end with its minute, hour or day. Closing a limit twice changes nothing.
 //
 // A window with a second left stays closed for a second; with a WithClock that
-// stands still, a test decides how much is left. An unknown limit, and a key
+// does not move, a test decides how much is left. An unknown limit, and a key
 // that this fake did not issue, panic.
 func (s *Server) Exhaust(key string, limit Limit) {
 	i, now := limitIndex(limit), s.Now()

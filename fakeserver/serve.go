@@ -163,7 +163,7 @@ func (s *Server) decide(ctx context.Context, c *call) wire.Answer {
 	answer, turn := s.do(c)
 	if answer.TwoClocks {
 		s.reportf("%s was used under two clocks: a call at %s came after one more than a day later. "+
-			"A synctest bubble starts in the year 2000: issue a key of its own for each bubble, and do not use it outside",
+			"A synctest bubble starts in the year 2000: issue a key for each bubble, and do not use it outside",
 			c.entry.call.Key, c.now.Format(time.RFC3339Nano))
 	}
 	if turn != nil {

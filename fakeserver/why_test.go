@@ -35,7 +35,7 @@ func TestWhy(t *testing.T) {
 		{"403: key_000002 was not issued through the dashboard, which BYOK requires.", "GET", "/v1/byok", "",
 			func(f fake, c *caller) { c.key = f.IssueKey(fakeserver.KeyOptions{NotDashboard: true}) }},
 		{"404: the agent belongs to key_000001.", "GET", anAgent, "", agentOfAnother},
-		{"404: there is no agent with this identifier.", "GET", anAgent, "", nil},
+		{"404: no agent has this identifier.", "GET", anAgent, "", nil},
 		{"404: no endpoint has this path.", "GET", "/v1/nothing", "", nil},
 		{"405: this path takes GET, PUT, DELETE.", "POST", "/v1/byok", "", nil},
 		{"409: no BYOK configuration was ever set for key_000001.", "POST", "/v1/warmup", byok, nil},
@@ -57,7 +57,7 @@ func TestWhy(t *testing.T) {
 		{"LoseReply(ResetConnection()) ended the connection without an answer; the call had its effect.", "GET", anAgent, "", inject(fakeserver.LoseReply(fakeserver.ResetConnection()))},
 		{"LoseReply(CloseEarly()) ended the connection without an answer; the agent has the message.", "POST", anAgent + "/messages", `{"text":"x"}`, inject(fakeserver.LoseReply(fakeserver.CloseEarly()))},
 		{"TruncateReply(5) cut the answer after 5 of 143 bytes; the call had its effect.", "GET", anAgent, "", inject(fakeserver.TruncateReply(5))},
-		{"404: there is no agent with this identifier. TruncateReply(5) cut the answer after 5 of 103 bytes; the service had refused it with 404.", "GET", "/v1/agents/x", "", inject(fakeserver.TruncateReply(5))},
+		{"404: no agent has this identifier. TruncateReply(5) cut the answer after 5 of 103 bytes; the service had refused it with 404.", "GET", "/v1/agents/x", "", inject(fakeserver.TruncateReply(5))},
 		{"", "GET", anAgent, "", inject(fakeserver.Latency(0))},
 	} {
 		f, c := newFake(t, frozen(), fakeserver.WithUnknownRoutes())

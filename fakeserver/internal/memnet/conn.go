@@ -19,7 +19,7 @@ type conn struct {
 	local, remote net.Addr
 	abort         bool // the next Close is a reset; out's lock guards it
 	once          sync.Once
-	closed        func() // called once, behind the first Close
+	closed        func() // called once, after the first Close
 }
 
 func newConns(client, server net.Addr) (dialled, accepted *conn) {
@@ -120,8 +120,8 @@ type stream struct {
 	moved sync.Cond  // broadcast on every change; made with the connection, so it belongs to its bubble
 	data  bytes.Buffer
 
-	ended      bool // the writer is done: the reader gets io.EOF behind the data
-	reset      bool // the connection was aborted: the reader gets ECONNRESET behind the data
+	ended      bool // the writer is done: the reader gets io.EOF after the data
+	reset      bool // the connection was aborted: the reader gets ECONNRESET after the data
 	readClosed bool // the reader is gone: writers get EPIPE
 
 	readBy, writeBy deadline

@@ -171,11 +171,11 @@ func find(method, path string) (e *spec.Endpoint, agentID string, unrouted *serv
 // match compares a path with a template, which has {agent_id} for one segment or
 // not at all.
 func match(template, path string) (id string, ok bool) {
-	before, behind, hasID := strings.Cut(template, "{agent_id}")
+	before, after, hasID := strings.Cut(template, "{agent_id}")
 	if !hasID || !strings.HasPrefix(path, before) {
 		return "", path == template
 	}
-	id, ok = strings.CutSuffix(path[len(before):], behind)
+	id, ok = strings.CutSuffix(path[len(before):], after)
 	if !ok || id == "" || id == "." || id == ".." || strings.Contains(id, "/") {
 		return "", false
 	}

@@ -37,7 +37,7 @@ func why(r *service.Refusal, now time.Time) string {
 		if r.Owner != "" {
 			return "the agent belongs to " + r.Owner
 		}
-		return "there is no agent with this identifier"
+		return "no agent has this identifier"
 	case service.NothingStored:
 		return "no provider key is stored for " + r.Key
 	case service.BYOKNotConfigured:
