@@ -122,15 +122,11 @@ func TestBurst(t *testing.T) {
 	}{{1, 45, 50 * work}, {4, 25, 25 * work}, {10, 15, 15 * work}, {100, 1, 2 * work}} {
 		for _, do := range []clienttest.Do{clienttest.Post, clienttest.Get}[:1+tt.streams/10%2] {
 			synctest.Test(t, func(t *testing.T) {
-				server := &http.Server{HTTP2: &http.HTTP2Config{MaxConcurrentStreams: tt.streams}, Handler: http.HandlerFunc(
-					func(w http.ResponseWriter, _ *http.Request) {
-						time.Sleep(work)
-						io.WriteString(w, okBody)
-					})}
 				var dials atomic.Int32
+				serve := overHTTP2With(setting(settingStreams, uint32(tt.streams)), allowing(int32(tt.streams), work))
 				transport := dialsTo(t, new(atomic.Int32), overPipe, func(p peer) error {
 					dials.Add(1)
-					return server.Serve(oneConn(p.Conn))
+					return serve(p)
 				})
 				client := clienttest.New(t, transport, clienttest.Once)
 				begin := time.Now()
@@ -141,8 +137,6 @@ func TestBurst(t *testing.T) {
 				group.Wait()
 				assert.LessOrEqual(t, time.Since(begin), tt.within, "%d streams", tt.streams)
 				assert.LessOrEqual(t, int(dials.Load()), tt.connections, "connections for %d streams", tt.streams)
-				transport.CloseIdleConnections()
-				server.Close()
 			})
 		}
 	}

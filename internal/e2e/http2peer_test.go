@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"sync/atomic"
+	"time"
 )
 
 // http2Peer is the service's end of an HTTP/2 connection, frame by frame (RFC
@@ -203,3 +204,24 @@ func body(text string, flags byte) act {
 
 // answer is a whole one.
 func answer(code int, text string) act { return inTurn(status(code), body(text, flagEndStream)) }
+
+// allowing answers each request after work, and refuses what comes while so many
+// streams are open.
+func allowing(streams int32, work time.Duration) act {
+	return func(h *http2Peer) error {
+		var active atomic.Int32
+		return forever(header, func(h *http2Peer) error {
+			if active.Add(1) > streams {
+				active.Add(-1)
+				return reset(refusedStream)(h)
+			}
+			mine := &http2Peer{conn: h.conn, stream: h.stream}
+			go func() {
+				time.Sleep(work)
+				active.Add(-1)
+				_ = answer(200, okBody)(mine)
+			}()
+			return nil
+		})(h)
+	}
+}

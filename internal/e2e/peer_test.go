@@ -2,11 +2,9 @@ package e2e_test
 
 import (
 	"bufio"
-	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"syscall"
 )
@@ -97,29 +95,3 @@ func must[T any](v T, err error) T {
 	}
 	return v
 }
-
-// oneConn is a listener for a server that has one connection, over TLS.
-func oneConn(conn net.Conn) net.Listener {
-	l := &oneListener{conns: make(chan net.Conn, 1)}
-	l.conns <- tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{certificate()}, NextProtos: []string{"h2"}})
-	return l
-}
-
-type oneListener struct {
-	conns chan net.Conn
-	close sync.Once
-}
-
-func (l *oneListener) Accept() (net.Conn, error) {
-	if conn, ok := <-l.conns; ok {
-		return conn, nil
-	}
-	return nil, net.ErrClosed
-}
-
-func (l *oneListener) Close() error {
-	l.close.Do(func() { close(l.conns) })
-	return nil
-}
-
-func (*oneListener) Addr() net.Addr { return &net.TCPAddr{} }
