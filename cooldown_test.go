@@ -52,26 +52,6 @@ func TestCoolDownOfBYOKSetsLeavesPlainCreation(t *testing.T) {
 	})
 }
 
-// TestLongCoolDownIsOfOneEndpoint, though the service calls all its limits the
-// same, and messages were refused under that name before.
-func TestLongCoolDownIsOfOneEndpoint(t *testing.T) {
-	warming := sending(agentmessaging.LLMMode(""))
-	limited(t, "api_key", nil, func(t *testing.T, client *agentmessaging.Client, service *gateway) {
-		service.close(time.Minute, messagesPath, "/v1/warmup")
-		wantRefused(t, client, there, post)
-		wantRefused(t, client, there, warming)
-		time.Sleep(2 * time.Minute)
-		service.close(time.Minute, "/v1/warmup")
-		wantRefused(t, client, there, warming)
-		wantRefused(t, client, here, post) // a minute's refusal holds for all who were seen there
-		time.Sleep(2 * time.Minute)
-		service.close(time.Minute+1, "/v1/warmup")
-		wantRefused(t, client, there, warming)
-		wantRefused(t, client, here, warming)
-		wantAfter(t, time.Second, client, post) // its turn behind the minute's refusals
-	})
-}
-
 // TestCoolDownRefusesAtOnce where the wait would be longer than the policy or
 // the deadline allows, says so, and which answer is behind it. Nothing is sent.
 // Jitter takes half of the room that is left.
@@ -142,27 +122,6 @@ func TestCoolDownIsCancelled(t *testing.T) {
 		assert.ErrorIs(t, err, reason)
 		assert.Equal(t, agentmessaging.CallInfo{Waited: 3 * time.Second}, info)
 		assert.Equal(t, 1, service.count())
-	})
-}
-
-// TestLongCoolDownIsLookedAt once an hour, by one call, which may be a patient
-// one: the plan may have been upgraded.
-func TestLongCoolDownIsLookedAt(t *testing.T) {
-	limited(t, "key_day", nil, func(t *testing.T, client *agentmessaging.Client, service *gateway) {
-		service.close(20*time.Hour, agentPath)
-		wantRefused(t, client, there, get)
-		for range 3 {
-			wantRefused(t, client, here, get)
-			time.Sleep(time.Hour)
-			wantRefused(t, client, there, get)
-			wantRefused(t, client, here, get)
-		}
-		service.close(0, agentPath)
-		patient, err := client.With(agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxWait: 48 * time.Hour}))
-		require.NoError(t, err)
-		wantAfter(t, time.Hour, patient, get)
-		wantAfter(t, 0, client, get) // what let one pass is open
-		assert.Equal(t, 6, service.count())
 	})
 }
 

@@ -92,17 +92,3 @@ func wantAfter(t *testing.T, wait time.Duration, client *agentmessaging.Client, 
 	assert.Equal(t, wait, time.Since(begin))
 	assert.Equal(t, wait, info.Waited)
 }
-
-// TestLoneCallerKeepsNoPace: after two refusals the pace of the limit is known,
-// one call in 15 s. It is for many callers.
-func TestLoneCallerKeepsNoPace(t *testing.T) {
-	limited(t, "k", nil, func(t *testing.T, client *agentmessaging.Client, service *gateway) {
-		for range 2 {
-			service.close(20*time.Second, agentPath)
-			wantRefused(t, client, there, get)
-			wantAfter(t, 20*time.Second, client, get)
-		}
-		wantAfter(t, time.Second, client, get)
-		wantAfter(t, 0, client, get)
-	})
-}

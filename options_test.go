@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -94,46 +93,7 @@ func TestWithSharesTheCoolDown(t *testing.T) {
 }
 
 // stopped is a clock that stands still, and on which nobody waits.
-type stopped struct{ slept time.Duration }
+type stopped struct{}
 
-func (*stopped) Now() time.Time { return time.Unix(0, 0) }
-
-func (s *stopped) Sleep(_ context.Context, d time.Duration) error {
-	s.slept += d
-	return nil
-}
-
-// TestCoolDownUnderAClockThatStandsStill: a wait that was waited is over.
-func TestCoolDownUnderAClockThatStandsStill(t *testing.T) {
-	clock := &stopped{}
-	limited(t, "k", options{agentmessaging.WithClock(clock)}, func(t *testing.T, client *agentmessaging.Client, service *gateway) {
-		service.close(20*time.Second, agentPath)
-		wantRefused(t, client, there, get)
-		service.close(0, agentPath)
-		require.NoError(t, get(t.Context(), client))
-		assert.Equal(t, 20*time.Second, clock.slept)
-	})
-}
-
-// TestCoolDownInSeveralBubbles: the client is made outside, and what was seen
-// by the clock of one bubble holds up nobody by that of another.
-func TestCoolDownInSeveralBubbles(t *testing.T) {
-	service := &gateway{key: "k"}
-	client := newClient(t, service)
-	inside := func(t *testing.T) {
-		time.Sleep(time.Hour)
-		service.close(time.Minute, agentPath)
-		wantRefused(t, client, there, get)
-		wantRefused(t, client, here, get)
-		require.NoError(t, get(t.Context(), client))
-		service.close(time.Minute, agentPath)
-		wantRefused(t, client, there, get)
-	}
-	for range 3 {
-		synctest.Test(t, inside)
-	}
-	service.close(time.Hour, agentPath)
-	wantRefused(t, client, there, get)
-	wantRefused(t, client, here, get)
-	synctest.Test(t, inside)
-}
+func (stopped) Now() time.Time                             { return time.Unix(0, 0) }
+func (stopped) Sleep(context.Context, time.Duration) error { return nil }

@@ -28,8 +28,8 @@ type mischief struct {
 	armed  atomic.Bool
 	client *agentmessaging.Client
 
-	requests, bodies, permits atomic.Int32           // that came; that are open; that are out
-	verdict                   agentmessaging.Verdict // of the last attempt
+	requests, bodies, permits atomic.Int32 // that came; that are open; that are out
+	verdict                   atomic.Value // of the last attempt
 }
 
 // happens reports whether the part has to misbehave as how says, in a way that
@@ -76,7 +76,7 @@ func (m *mischief) RoundTrip(req *http.Request) (*http.Response, error) {
 
 func (m *mischief) observe(_ context.Context, event agentmessaging.Event) context.Context {
 	if end, ok := event.(agentmessaging.AttemptEnd); ok {
-		m.verdict = end.Verdict
+		m.verdict.Store(end.Verdict)
 	}
 	return nil
 }
@@ -327,7 +327,7 @@ func misbehave(t *testing.T, part, how string, bad func(*mischief) agentmessagin
 	if panicked != nil {
 		assert.Equal(t, []any{"mischief", "panic"}, []any{panicked, want})
 		sent := strings.HasPrefix(part, "transport") || strings.HasPrefix(part, "body")
-		assert.Equal(t, sent, m.verdict == agentmessaging.VerdictUnknown, "the last verdict is %q", m.verdict)
+		assert.Equal(t, sent, m.verdict.Load() == agentmessaging.VerdictUnknown, "the last verdict is %q", m.verdict.Load())
 	} else {
 		assert.Equal(t, want, clienttest.Outcome(err), "%v", err)
 		clienttest.HoldsLaws(t, err, clienttest.Key)

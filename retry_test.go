@@ -114,7 +114,7 @@ func TestDefaultTimeoutAppliesWithoutADeadline(t *testing.T) {
 // whether the clock waits or skips.
 func TestTimeoutCountsAttemptsAndPauses(t *testing.T) {
 	for name, clock := range map[string]agentmessaging.Option{
-		"real": clienttest.Jitter(0), "skipped": agentmessaging.WithClock(&stopped{}),
+		"real": clienttest.Jitter(0), "skipped": agentmessaging.WithClock(stopped{}),
 	} {
 		slow := answer{Status: 503, Before: func(*http.Request) { time.Sleep(3 * time.Second) }, Header: http.Header{"Retry-After": {"4"}}}
 		made := clienttest.Make(t, get, []answer{slow}, clock, agentmessaging.WithTimeout(15*time.Second),
