@@ -95,7 +95,7 @@ func bySearch(_ *request, typed string) fakeserver.Matcher {
 	words := strings.Fields(strings.ToLower(typed))
 	return fakeserver.Where(func(c fakeserver.Call) bool {
 		shown := strings.ToLower(strings.Join([]string{
-			c.URL, c.Method, c.Address, headerText(c.Header), headerText(c.Sent.Header), strconv.Itoa(c.Sent.Status), strconv.Itoa(c.Status), c.Key, c.TraceID, c.Code, c.Reason, c.LimitKey, c.Fault,
+			c.URL, c.Method, c.Address, headerText(c.Header), headerText(c.Sent.Header), strconv.Itoa(c.Sent.Status), strconv.Itoa(c.Status), c.Key, c.TraceID, c.Code, c.Reason, c.Why, c.LimitKey, c.Fault,
 			legible(c.Body), legible(c.Sent.Body), legible(c.ReplyBody),
 		}, "\n"))
 		return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(shown, word) })
@@ -144,7 +144,10 @@ func (s *Server) listCalls(r *request) (any, error) {
 		return s.awaitCalls(n, parsed(timeout), matchers), nil
 	}
 	calls := s.fake.Calls(matchers...)
-	return map[string]any{"calls": list(calls[max(0, len(calls)-limit):]), "total": len(calls), "dropped": s.admin().DroppedCalls()}, nil
+	return map[string]any{
+		"calls": list(calls[max(0, len(calls)-limit):]), "under_way": list(s.fake.UnderWay()),
+		"total": len(calls), "dropped": s.admin().DroppedCalls(),
+	}, nil
 }
 
 const maxWait = 10 * time.Minute

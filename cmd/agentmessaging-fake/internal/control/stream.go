@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -65,8 +66,9 @@ func (h *hub) called(c fakeserver.Call) {
 
 const (
 	heartbeat  = 3 * time.Second
-	writeLimit = 30 * time.Second // a reader that takes nothing for so long is gone; it can resume
-	batch      = 100              // calls between two looks at what else there is
+	glance     = 500 * time.Millisecond // between two looks at the calls under way
+	writeLimit = 30 * time.Second       // a reader that takes nothing for so long is gone; it can resume
+	batch      = 100                    // calls between two looks at what else there is
 )
 
 // streamCalls is GET calls/stream.
@@ -91,7 +93,7 @@ func (s *Server) streamCalls(r *request) (any, error) {
 	}
 	return stream(func(rw http.ResponseWriter, hr *http.Request) {
 		rw.Header().Set("Content-Type", "text/event-stream")
-		rd := &reader{rw, http.NewResponseController(rw), seq, seen}
+		rd := &reader{w: rw, control: http.NewResponseController(rw), seq: seq, seen: seen}
 		s.follow(hr, rd)
 	}), nil
 }
@@ -103,15 +105,21 @@ type reader struct {
 	control *http.ResponseController
 	seq     int // of the last call
 	seen    map[string]int
+	// underWay are the trace ids of the calls that were last reported as under way,
+	// and sending the calls whose answer was not out when they were reported.
+	underWay []string
+	sending  []int
 }
 
 func (s *Server) follow(hr *http.Request, rd *reader) {
-	ticker := time.NewTicker(heartbeat)
-	defer ticker.Stop()
+	beat, look := time.NewTicker(heartbeat), time.NewTicker(glance)
+	defer beat.Stop()
+	defer look.Stop()
 	err := rd.comment("calls and changes")
 	for err == nil {
 		changes, news := s.hub.look()
 		rd.tellChanges(changes)
+		rd.reportUnderWay(s.fake.UnderWay())
 		if err = s.catchUp(rd); err != nil {
 			return
 		}
@@ -121,9 +129,23 @@ func (s *Server) follow(hr *http.Request, rd *reader) {
 		case <-s.gone.Done():
 			return
 		case <-news:
-		case <-ticker.C:
+		case <-look.C:
+		case <-beat.C:
 			err = rd.comment("still here")
 		}
+	}
+}
+
+// reportUnderWay sends the calls that nobody has had an answer to yet, whenever
+// they are others than before.
+func (rd *reader) reportUnderWay(calls []fakeserver.Call) {
+	var traces []string
+	for _, c := range calls {
+		traces = append(traces, c.TraceID)
+	}
+	if !slices.Equal(traces, rd.underWay) {
+		rd.underWay = traces
+		rd.event("", "under_way", map[string]any{"calls": list(calls)})
 	}
 }
 
@@ -147,11 +169,31 @@ func (s *Server) catchUp(rd *reader) error {
 		for _, c := range calls {
 			rd.event(strconv.Itoa(c.Seq), "call", c)
 			rd.seq = c.Seq
+			if c.Sent.Ended.IsZero() {
+				rd.sending = append(rd.sending, c.Seq)
+			}
 		}
+		s.catchUpWithSending(rd)
 		if err := rd.control.Flush(); err != nil || len(calls) < batch {
 			return err
 		}
 	}
+}
+
+// catchUpWithSending sends a call again once the whole of its answer is out, or
+// nothing more of it can come.
+func (s *Server) catchUpWithSending(rd *reader) {
+	rd.sending = slices.DeleteFunc(rd.sending, func(seq int) bool {
+		calls := s.admin().CallsAfter(seq-1, 1)
+		if len(calls) == 0 || calls[0].Seq != seq {
+			return true // no longer kept
+		}
+		if calls[0].Sent.Ended.IsZero() {
+			return false
+		}
+		rd.event("", "call", calls[0])
+		return true
+	})
 }
 
 // event writes one event. JSON as Go encodes it holds no line feed.

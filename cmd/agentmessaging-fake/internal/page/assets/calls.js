@@ -67,6 +67,14 @@ export class CallLog {
     this.hasOlder = total > calls.length;
   }
 
+  // update takes a call anew whose answer is out by now.
+  update(call) {
+    for (const calls of new Set([this.calls, this.shown])) {
+      const i = indexOf(calls, call.seq);
+      if (i >= 0) calls[i] = call;
+    }
+  }
+
   get(seq) {
     return [this.calls, this.shown].map((calls) => calls[indexOf(calls, seq)]).find(Boolean);
   }

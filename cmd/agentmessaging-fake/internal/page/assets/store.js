@@ -23,6 +23,7 @@ export const state = {
   openCall: null, // the call that is open; it stays so when the list has dropped it
   cursor: 0, // seq of the call under the list's cursor, 0 for the newest
   held: 0, // seq of the newest call in the list while it stands still, 0 where it moves
+  underWay: [], // calls that have arrived and are not answered, as the fake reported them
   paused: false, // it stands still until told otherwise
   dialog: null, // {kind, ...} of the dialog that is open
   notices: [],

@@ -58,9 +58,11 @@ function onEvent({ event, data }) {
   const found = JSON.parse(data);
   if (event === 'state') return onState(found.what);
   if (event === 'gap') notice('failed', `${found.missed} calls came too fast to be shown.`);
-  if (event !== 'call' || !log.add(found)) return;
-  onCall(found);
-  change({});
+  if (event === 'under_way') change({ underWay: found.calls.filter((c) => !c.seq) });
+  if (event !== 'call') return;
+  if (log.add(found)) onCall(found);
+  else log.update(found);
+  change(state.openCall?.seq === found.seq ? { openCall: found } : {});
 }
 
 function onState(what) {
@@ -79,6 +81,7 @@ async function prepare() {
   change({ info: await request('GET', '/_fake/v1/info') });
   const found = await get(['calls'], { limit: maxCalls });
   log.replace(found.calls, found.total);
+  change({ underWay: found.under_way.filter((c) => !c.seq) });
   loadFound();
   openCall(state.route.page === 'traffic' ? Number(state.route.id) || 0 : 0);
   reload('reset');

@@ -31,14 +31,25 @@ export function tag(label, tone = '') {
 }
 
 // broken are the words for how an answer broke off.
-export const broken = { closed: 'closed', reset: 'reset', hung: 'no answer' };
+export const broken = { closed: 'closed', reset: 'reset', hung: 'no answer', left: 'client left', refused: 'refused' };
 
 // statusTag shows what the client got: a status, or how the answer broke off.
 export function statusTag({ sent }) {
   const { status, broke } = sent;
   if (!status || broke) return tag(status ? `${status}, ${broken[broke]}` : (broken[broke] ?? 'none'), 'bad');
-  if (status < 300) return tag(status, 'good');
+  if (status < 300) return tag(status, isJSON(sent) ? 'good' : 'bad');
   return tag(status, status < 500 ? 'warn' : 'bad');
+}
+
+// isJSON reports whether an answer is what every documented one is. One that was too
+// long to be kept whole counts as JSON.
+export function isJSON({ body, bytes }) {
+  if (bytes > (body ?? '').length) return true;
+  try {
+    return typeof JSON.parse(body) === 'object';
+  } catch {
+    return false;
+  }
 }
 
 // mark says at a glance why a call did not go as usual.

@@ -7,7 +7,7 @@ import { log } from '../sync.js';
 import { attemptsOf } from '../story.js';
 import { notice } from '../store.js';
 import { act, control } from '../api.js';
-import { broken, button, code, facts, form, input, mark, mono, statusTag, submit, tag, both, time } from '../parts/widgets.js';
+import { broken, button, code, facts, form, input, isJSON, mark, mono, statusTag, submit, tag, both, time } from '../parts/widgets.js';
 
 export class CallDetail extends Component {
   take = (element) => {
@@ -39,15 +39,36 @@ export class CallDetail extends Component {
         h('h2', null, h('span.method', null, call.method), ' ', mono(call.path)),
         button('Close', onClose, { icon: 'close', kind: 'quiet', small: true }),
       ),
-      h('div.detailbody.stack', null, h(Summary, { call }), h(Attempts, { call }), h(Exchanged, { call }), h(Again, { call })),
+      h('div.detailbody.stack', null, h(Why, { call }), h(Summary, { call }), h(Attempts, { call }), h(Exchanged, { call }), h(Again, { call })),
     );
   }
+}
+
+// Why says in a sentence what befell the call, and how long the client waited before
+// it came back, where an answer asked it to wait.
+function Why({ call }) {
+  const why = call.why || call.reason;
+  return (why || unreadable(call)) && h('p.why', { role: 'note', dir: 'auto' }, [why, cameBack(call), unreadable(call)].filter(Boolean).join(' '));
+}
+
+// cameBack is about the next attempt of a refused call.
+function cameBack(call) {
+  const asked = Number(call.sent.header?.['Retry-After']?.[0]);
+  const all = attemptsOf(call, log.calls);
+  const next = all[all.indexOf(call) + 1];
+  if (!next || !(asked > 0)) return '';
+  const waited = (Date.parse(next.time) - Date.parse(call.time)) / 1000;
+  return waited < asked ? `The client came back after ${waited.toFixed(1)} s, although Retry-After said ${asked}.` : '';
+}
+
+// unreadable says that a success reached the client as no JSON.
+function unreadable({ sent }) {
+  return sent.status === 200 && !sent.broke && !isJSON(sent) ? 'What arrived is not JSON.' : '';
 }
 
 function Summary({ call }) {
   return facts([
     ['Status', h('span', null, statusTag(call), ' ', mono(call.code))],
-    ['Why', call.reason],
     ['Decided', differs(call) ? (call.status ? tag(call.status) : 'nothing: a fault came first') : undefined],
     ['Key', /^(missing|unknown)$/.test(call.key) ? call.key : h('a', { href: hrefOf('keys', call.key) }, mono(call.key))],
     ['Agent', call.agent_id && h('a', { href: hrefOf('agents', call.agent_id) }, mono(call.agent_id))],

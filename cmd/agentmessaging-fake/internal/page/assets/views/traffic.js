@@ -1,12 +1,12 @@
 // The calls as they happen.
 import { h } from '../dom.js';
-import { state, change } from '../store.js';
+import { state, change, now } from '../store.js';
 import { log, loadOlder } from '../sync.js';
 import { go, hrefOf, setFilter } from '../route.js';
 import { asCurl, exportLines } from '../snippets.js';
 import { indexOf } from '../calls.js';
 import { count, gap, plural, took } from '../format.js';
-import { button, choice, code, head, mark, statusTag, arrival, empty, mono } from '../parts/widgets.js';
+import { button, choice, code, head, mark, statusTag, arrival, empty, mono, tag } from '../parts/widgets.js';
 import { VirtualList } from '../parts/virtual.js';
 import { Strip } from './limits.js';
 import { said } from '../story.js';
@@ -35,6 +35,7 @@ export function Traffic() {
       head('Traffic', sum(), h('div.row', null, h(Fresh), log.calls.length > 0 && h(Pause))),
       h(Strip),
       h(Filter),
+      state.underWay.length > 0 && h(UnderWay),
       content(),
     ),
     call && h(CallDetail, { call, key: call.seq, onClose: close }),
@@ -115,6 +116,21 @@ function content() {
     return empty('No call passes the filter', h(Older), button('Clear the filter', () => setFilter({ search: '', endpoint: '', status: '', decided: '' })));
   }
   return list();
+}
+
+const mostUnderWay = 10;
+
+// UnderWay are the calls that have no answer yet, with a clock that runs.
+function UnderWay() {
+  const all = state.underWay;
+  return h(
+    'section.underway',
+    { 'aria-label': 'Calls under way' },
+    all.slice(0, mostUnderWay).map((call) =>
+      h('div.row', { key: call.trace_id }, tag(`${Math.max(0, (now() - Date.parse(call.time)) / 1000).toFixed(0)} s`, 'warn'), h('span.method', null, call.method), mono(call.path), h('span.soft', null, mono(call.key)), h('span.soft', null, 'under way')),
+    ),
+    all.length > mostUnderWay && h('p.hint', null, `and ${count(all.length - mostUnderWay)} more`),
+  );
 }
 
 // What to do where nothing has happened yet.
