@@ -49,6 +49,7 @@ func TestNewClientTakesOptionsOfBothSides(t *testing.T) {
 }
 
 func TestAnUnusableOptionPanics(t *testing.T) {
+	assert.PanicsWithValue(t, "agentmessagingtest: New needs the *testing.T of a test", func() { agentmessagingtest.New(nil) })
 	assert.PanicsWithValue(t, "agentmessagingtest: agentmessaging: WithTimeout: must be more than 0", func() {
 		agentmessagingtest.New(t, agentmessaging.WithTimeout(0))
 	})

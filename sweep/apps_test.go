@@ -35,7 +35,6 @@ var apps = []twins{
 	{"a notification whose error nobody reads", checks{sweep.Swallowed}, notify},
 	{"a second try without the prompt", checks{sweep.Truth}, withoutPrompt},
 	{"a message that is sent again after any error", checks{sweep.Doubled}, resend},
-	{"an agent that is created again after any error", checks{sweep.Doubled}, recreate},
 	{"a loop until it works", checks{sweep.Ends, sweep.Quota, sweep.DeadKey}, untilItWorks},
 	{"a key that is cleared before the new one is stored", checks{sweep.LostBYOK}, rotate},
 	{"a key that stays where its use fails", checks{sweep.LostBYOK}, trial},
@@ -57,9 +56,7 @@ var apps = []twins{
 var windows = []twins{
 	{"a mark after the message", checks{sweep.Doubled}, markAfter},
 	{"a mark before the message", checks{sweep.Lost}, markBefore},
-	{"an item that leaves the outbox before it is sent", checks{sweep.Lost}, outboxRemoves},
 	{"an item of the outbox that is sent again", checks{sweep.Doubled}, outboxRepeats},
-	{"a cursor that moves before the message", checks{sweep.Lost}, cursor},
 	{"an agent's file that may be empty", checks{sweep.Resumes}, emptyFile},
 	{"a state that is rewritten in place", checks{sweep.Doubled}, rewritten},
 	{"a journal that knows no torn line", checks{sweep.Lost}, tornLine},
@@ -85,11 +82,9 @@ var right = []struct {
 	{"a backoff on top", backoff, nil},
 	{"a detached context", detached, nil},
 	{"an HTTP handler that falls back", fallback, nil},
-	{"a cache that expires", cached, nil},
 	{"a poller", poll, []sweep.Option{ // whatever fails means "not yet"
 		sweep.Without(sweep.Swallowed, fakeserver.EndpointStatus), sweep.Without(sweep.DeadKey, fakeserver.EndpointStatus)}},
 	{"a fan-out to four agents", fanOut, nil},
-	{"a queue that is drained at the end", drained, nil},
 	{"a key that is read back", readBack, nil},
 	{"a channel that is looked up", lookUp, nil},
 	{"a sender that repeats what is in doubt and says so", saysSo, nil},
@@ -224,18 +219,6 @@ func resend(e *sweep.Env, mended bool) error {
 		}
 		return err
 	}, "Your bill")
-}
-
-func recreate(e *sweep.Env, mended bool) error {
-	for tries := 0; ; tries++ {
-		agent, err := e.Client.CreateAgent(e.Context(), agentmessaging.CreateAgentParams{CustomerRef: "customer-9"})
-		if err == nil {
-			e.Logf("created %s", agent.ID)
-		}
-		if err == nil || tries == 2 || mended && errors.Is(err, agentmessaging.ErrOutcomeUnknown) {
-			return err
-		}
-	}
 }
 
 // Three tries are as many as the checks allow.
@@ -470,23 +453,6 @@ func fill(e *sweep.Env) error {
 	return errors.Join(put(e, "item1", "One"), put(e, "item2", "Two"), put(e, "filled", "yes"))
 }
 
-func outboxRemoves(e *sweep.Env, mended bool) error {
-	return outbox(e, func(id, item string) error {
-		s := get(e, item)
-		if mended {
-			return deliver(e, id, "state-"+item, s)
-		}
-		if err := remove(e, item); err != nil {
-			return err
-		}
-		err := forget404(e, send(e, id, s))
-		if err != nil && !errors.Is(err, agentmessaging.ErrOutcomeUnknown) {
-			err = errors.Join(err, put(e, item, s))
-		}
-		return err
-	})
-}
-
 func outboxRepeats(e *sweep.Env, mended bool) error {
 	return outbox(e, func(id, item string) error {
 		if mended {
@@ -512,24 +478,6 @@ func outbox(e *sweep.Env, treat func(id, item string) error) error {
 	items, _ := filepath.Glob(filepath.Join(e.Dir, "item?"))
 	for _, item := range items {
 		err = errors.Join(err, treat(id, filepath.Base(item)))
-	}
-	return err
-}
-
-func cursor(e *sweep.Env, mended bool) error {
-	if mended {
-		return welcome(e, deliver, "First", "Second")
-	}
-	id, err := agentOf(e)
-	for i, s := range []string{"First", "Second"} {
-		if err != nil || get(e, "cursor") > fmt.Sprint(i) {
-			continue
-		}
-		if err = put(e, "cursor", fmt.Sprint(i+1)); err == nil {
-			if err = forget404(e, send(e, id, s)); err != nil && !errors.Is(err, agentmessaging.ErrOutcomeUnknown) {
-				err = errors.Join(err, put(e, "cursor", fmt.Sprint(i)))
-			}
-		}
 	}
 	return err
 }
@@ -854,20 +802,6 @@ func fallback(e *sweep.Env) error {
 	return nil
 }
 
-func cached(e *sweep.Env) error {
-	read := time.Time{}
-	return welcome(e, func(e *sweep.Env, id, name, s string) error {
-		if time.Since(read) > time.Hour {
-			if _, err := e.Client.GetAgent(e.Context(), id); err != nil {
-				return forget404(e, err)
-			}
-			read = time.Now()
-		}
-		time.Sleep(40 * time.Minute)
-		return deliver(e, id, name, s)
-	}, "Morning", "Noon", "Evening")
-}
-
 func poll(e *sweep.Env) error {
 	ticker := time.NewTicker(10 * time.Second)
 	defer ticker.Stop()
@@ -889,26 +823,6 @@ func fanOut(e *sweep.Env) error {
 		}
 		return err
 	})...)
-}
-
-func drained(e *sweep.Env) error {
-	id, err := agentOf(e)
-	if err != nil {
-		return err
-	}
-	queue, done := make(chan int, 3), make(chan error)
-	go func() {
-		var err error
-		for i := range queue {
-			err = errors.Join(err, deliver(e, id, fmt.Sprint("queued", i), fmt.Sprint("Queued as ", i)))
-		}
-		done <- err
-	}()
-	for i := range 3 {
-		queue <- i
-	}
-	close(queue)
-	return <-done
 }
 
 func readBack(e *sweep.Env) error {

@@ -162,7 +162,7 @@ func (p *play) run(t *testing.T) {
 	if p.sweep.bubble {
 		defer time.AfterFunc(p.longest, func() { p.note(func() { p.overdue(p.longest) }) }).Stop()
 	}
-	before, done := runtime.NumGoroutine(), make(chan struct{})
+	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		defer p.recovered()
@@ -173,7 +173,7 @@ func (p *play) run(t *testing.T) {
 		p.sweep.scenario(env)
 	}()
 	<-done
-	if !p.sweep.bubble && runtime.NumGoroutine() > before {
+	if !p.sweep.bubble {
 		p.left = p.leftovers()
 	}
 	p.moment("end/dies", "after its last call")

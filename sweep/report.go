@@ -129,6 +129,12 @@ func (s *sweep) summary() string {
 	if len(s.states) >= mostStates {
 		parts = append(parts, "more states were not tried")
 	}
+	if s.missed > 0 {
+		parts = append(parts, plural(s.missed, "plan")+" struck nothing")
+	}
+	if len(s.undisturbed[stages-1].result.dir) == 0 {
+		parts = append(parts, "nothing is kept in Env.Dir")
+	}
 	if s.stalls >= mostStalls {
 		parts = append(parts, plural(s.stalls, "run")+" stalled and the others were not tried")
 	}
