@@ -60,6 +60,7 @@ type call struct {
 	renewals int // of them, those that were repeated at once on a new connection
 	refusals int // of them, those that a limit of the service refused
 	last     attempt
+	withheld bool     // the budget of retries is spent
 	refused  *attempt // the one before, if the service refused it with 429
 	waited   time.Duration
 	budget   time.Duration // left for attempts and pauses, of the client's timeout; or unbounded
@@ -253,7 +254,10 @@ func (c *call) nextAttempt(context.Context, *http.Response, error) (bool, error)
 		return false, nil
 	}
 	c.action = actionFor(c.last.class, c.endpoint.Method)
-	if c.action == actionRetry && !c.planRetry() {
+	switch {
+	case c.action == actionSuccess:
+		c.client.retries.succeed()
+	case c.action == actionRetry && !c.planRetry():
 		c.action = actionError
 	}
 	if c.action != actionRetry {
@@ -283,6 +287,10 @@ func (c *call) planRetry() bool {
 		return false
 	}
 	wait, ok := retry.wait(c.failures(), c.last.askedWait(), min(c.longestWait(), c.budget-1), c.client.random())
+	if ok && !c.client.retries.take(c.client.time().Now()) {
+		c.withheld = true
+		return false
+	}
 	if ok {
 		c.pause = wait
 	}
@@ -377,6 +385,12 @@ func (c *call) fail(cause error) *Error {
 			e.cause = cmp.Or(e.cause, impatient(r.Patience))
 		}
 		e.cause = cmp.Or(e.cause, c.collision(e.RetryAfter)) // why there was no further attempt
+	}
+	switch {
+	case c.withheld && e.cause == nil:
+		e.cause = errWithheld
+	case c.withheld:
+		e.cause = fmt.Errorf("%w (%w)", e.cause, errWithheld)
 	}
 	e.Method, e.Path, e.Attempts, e.Refusals = c.endpoint.Method, c.endpoint.Path, c.attempts, c.refusals
 	c.failure = e

@@ -26,6 +26,7 @@ type Client struct {
 	redactor func() redact.Redactor         // of the key, and a function for the same reason
 	sender   *exchange.Sender
 	limits   *quota.Engine  // nil: none
+	retries  *retryBudget   // shared by a client and its siblings
 	calls    *atomic.Uint64 // how many calls observers and loggers have heard of
 }
 
@@ -49,7 +50,7 @@ func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	}
 	redactor := redact.New(apiKey)
 	c := &Client{
-		settings: defaultSettings(), base: base, calls: new(atomic.Uint64),
+		settings: defaultSettings(), base: base, calls: new(atomic.Uint64), retries: newRetryBudget(),
 		apiKey: func() string { return apiKey }, redactor: func() redact.Redactor { return redactor },
 	}
 	return c.With(opts...)
@@ -95,6 +96,7 @@ func (c *Client) With(opts ...Option) (*Client, error) {
 		redactor: c.redactor,
 		sender:   sender,
 		limits:   s.limits(c.limits),
+		retries:  c.retries,
 		calls:    c.calls,
 	}, nil
 }

@@ -73,7 +73,9 @@
 // A wait is never shorter than the answer's Retry-After; jitter may make it longer. A wait that would pass the deadline of the context, or
 // [RetryPolicy].MaxWait, is not begun: the error is returned at once with
 // RetryAfter set. Every attempt that reaches the service spends quota
-// (interface 8).
+// (interface 8). So retries of failures are bounded for a client and all that With makes
+// of it: by a fifth of the calls that succeed, and two a second. The error says when
+// that withheld one.
 //
 // # Limits
 //

@@ -1,8 +1,11 @@
 package agentmessaging
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
@@ -88,6 +91,53 @@ func (p RetryPolicy) backoff(attempt int) time.Duration {
 	}
 	return wait
 }
+
+// retryBudget bounds what an outage costs: the retries of failures, of a client and all
+// that With has made of it, are a fifth of the calls that succeed, and a floor that
+// comes back with time. Refusals draw nothing from it: their own line bounds them.
+type retryBudget struct {
+	fifths atomic.Int64 // of a retry, one for each success
+
+	mu    sync.Mutex // guards what follows
+	floor float64    // retries
+	at    time.Time  // when floor was counted
+}
+
+const (
+	mostEarned = 100 * 5                // fifths
+	mostFloor  = 10.0                   // retries: those of five calls that fail
+	floorEvery = 500 * time.Millisecond // one comes back, so that a single caller retries as without a budget
+)
+
+func newRetryBudget() *retryBudget { return &retryBudget{floor: mostFloor} }
+
+func (b *retryBudget) succeed() {
+	if b.fifths.Load() < mostEarned {
+		b.fifths.Add(1)
+	}
+}
+
+// take takes a retry, if there is one.
+func (b *retryBudget) take(now time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if passed := now.Sub(b.at); passed > 0 {
+		b.floor = min(mostFloor, b.floor+passed.Seconds()/floorEvery.Seconds())
+	}
+	b.at = now
+	switch {
+	case b.fifths.Load() >= 5:
+		b.fifths.Add(-5)
+	case b.floor >= 1:
+		b.floor--
+	default:
+		return false
+	}
+	return true
+}
+
+// errWithheld says why a failure that may be repeated was not.
+var errWithheld = errors.New("not retried, since too many calls fail: retries are a fifth of the calls that succeed")
 
 // action is what follows an attempt.
 type action string

@@ -6,6 +6,9 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -182,4 +185,34 @@ func TestRetryAfterOfAnError(t *testing.T) {
 		assert.Equal(t, want, wait, "%#v", err)
 		assert.Equal(t, want > 0, ok, "%#v", err)
 	}
+}
+
+// TestOutageSpendsLittle: of 300 calls at once that meet 503, few are repeated, and the
+// error says why not. A caller on its own retries as ever; siblings share the budget.
+func TestOutageSpendsLittle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var requests, withheld atomic.Int32
+		down := answer{Status: http.StatusBadGateway, Before: func(*http.Request) { requests.Add(1) }}
+		client := newClient(t, answering(down), clienttest.Jitter(0))
+		sibling, err := client.With(agentmessaging.WithTimeout(time.Minute))
+		require.NoError(t, err)
+		var group sync.WaitGroup
+		for i := range 300 {
+			group.Go(func() {
+				err := get(t.Context(), []*agentmessaging.Client{client, sibling}[i%2])
+				if strings.Contains(err.Error(), "not retried, since too many calls fail") {
+					withheld.Add(1)
+				}
+			})
+		}
+		group.Wait()
+		assert.Less(t, requests.Load(), int32(300+15))
+		assert.Greater(t, withheld.Load(), int32(285))
+		time.Sleep(5 * time.Second)
+		for range 20 {
+			requests.Store(0)
+			_ = get(t.Context(), client)
+			assert.EqualValues(t, 3, requests.Load(), "of a lone caller")
+		}
+	})
 }

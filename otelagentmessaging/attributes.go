@@ -16,6 +16,7 @@ import (
 const (
 	keyMethod      = attribute.Key("agentmessaging.method")
 	keyAttempts    = attribute.Key("agentmessaging.attempts")
+	keyRefusals    = attribute.Key("agentmessaging.refusals")
 	keyWaited      = attribute.Key("agentmessaging.waited")
 	keyTraceID     = attribute.Key("agentmessaging.trace_id")
 	keyAttempt     = attribute.Key("agentmessaging.attempt")
@@ -54,6 +55,9 @@ func (c *call) startAttributes(attrs []attribute.KeyValue, e agentmessaging.Call
 // endAttributes hold the request too where the call made one: the first of a
 // repeated call is not there any more.
 func (c *call) endAttributes(attrs []attribute.KeyValue, e agentmessaging.CallEnd, failure string) []attribute.KeyValue {
+	if e.Refusals > 0 {
+		attrs = append(attrs, keyRefusals.Int(e.Refusals))
+	}
 	attrs = append(attrs, keyAttempts.Int(e.Attempts), keyWaited.Float64(e.Waited.Seconds()))
 	if !c.named && isIdentifier(e.AgentID) {
 		attrs = append(attrs, semconv.GenAIAgentID(e.AgentID))

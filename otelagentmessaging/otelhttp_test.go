@@ -40,7 +40,7 @@ func TestOtelhttpBelowTheObserver(t *testing.T) {
 			assert.Equal(t, "00-"+request.SpanContext.TraceID().String()+"-"+request.SpanContext.SpanID().String()+"-01", parents[i])
 			assert.NotRegexp(t, "(http|url)\\.", attrsOf(spans[call].Attributes))
 		}
-		assert.Len(t, spans[2].Events, 2)
+		assert.Len(t, spans[2].Events, 3)
 		assert.Equal(t, trace.SpanKindClient, spans[2].SpanKind)
 		assert.Equal(t, trace.SpanKindInternal, spans[4].SpanKind)
 		assert.Equal(t, 3, strings.Count(r.story(t), requestDuration))
