@@ -20,7 +20,7 @@ fuzz:
 tables:
 	go test -run '^TestTables' ./tools/docs -update
 
-# Measures anew what docs/rate-limits.md shows, and draws it.
+# Measures anew what tools/simulation/README.md shows.
 simulation:
 	cd tools/simulation && go test -run TestTargets -update-docs .
 

@@ -74,9 +74,7 @@ func WithoutCoolDown() Option {
 // notices what Advance does. Timeouts and deadlines of contexts go by the clock
 // of this machine all the same.
 //
-// The default is the clock of this machine. Connections may have a time of their
-// own: if one has a method Now() time.Time, as a fake's in memory has, the
-// cool-down goes by it.
+// The default is the clock of this machine.
 func WithClock(clock Clock) Option {
 	return plugIn("WithClock", clock, func(s *settings) { s.clock, s.newClock = clock, true })
 }

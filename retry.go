@@ -82,8 +82,7 @@ func (p RetryPolicy) wait(attempt int, asked, longest time.Duration, random floa
 	return shortest + quota.Jitter(asked, backoff, longest-shortest, random), true
 }
 
-// backoff doubles from MinWait, up to maxBackoff and MaxWait. No wait is shorter, and
-// none after a 429 is shorter than a second (askedWait).
+// backoff doubles from MinWait, up to maxBackoff and MaxWait. No wait is shorter.
 func (p RetryPolicy) backoff(attempt int) time.Duration {
 	wait := p.MinWait
 	for n := 1; n < attempt && wait < maxBackoff; n++ {

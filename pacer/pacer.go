@@ -8,7 +8,7 @@
 //	}
 //	client, err := agentmessaging.NewClientFromEnv(agentmessaging.WithLimiter(p))
 //
-// docs/rate-limits.md of this module says what it does, and how well.
+// docs/limits.md of this module says what it does, and how well.
 //
 // Within the package: short.go and long.go count limits by the minute and by the
 // hour, blame.go decides which limit a refusal is about, line.go who of a

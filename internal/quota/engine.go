@@ -2,9 +2,9 @@
 //
 // An [Engine] keeps those who wait: a queue for each class of calls, served by one
 // goroutine while somebody waits. It does not know limits. A [Rule] says when the
-// next call of a class may go, and learns how each one ended. There are two: the
-// [CoolDown] of every client, which acts after a refusal, and package pacer's
-// budgets, which act before one.
+// next call of a class may go, and learns how each one ended. [CoolDown] is the rule of
+// every client. Package pacer, which acts before a refusal and not after one, does not
+// use the engine yet: it has a line of its own.
 package quota
 
 import (
@@ -60,7 +60,6 @@ type Answer struct {
 	Opens   time.Duration // nobody of the class goes before; 0: now
 	Turn    time.Duration // when the next one goes
 	Gap     time.Duration // between the turns after that
-	Slower  time.Duration // added to Gap at first, while a burst is made up for
 	Rough   bool          // Turn and Gap are guesses, for which nobody is refused
 	Refused time.Duration // since when the service has refused all; 0: it has not
 	Key     string        // the limit_key of the limit that they wait for
@@ -69,10 +68,9 @@ type Answer struct {
 
 // Grant is the leave to send one attempt.
 type Grant struct {
-	At    time.Duration // when it may be sent
-	Stamp int64         // the rule's own note
-	ramp  *ramp         // in which it counts; nil: in none
-	look  *gate         // closed, through which it goes to see whether that still holds
+	At   time.Duration // when it may be sent
+	ramp *ramp         // in which it counts; nil: in none
+	look *gate         // closed, through which it goes to see whether that still holds
 }
 
 // Waiter is the part of a call that an engine keeps. The same Waiter serves all
@@ -337,13 +335,7 @@ func (e *Engine) done(w *Waiter, o Outcome) (news bool) {
 	return news
 }
 
-// Changed makes the engine ask anew for all who wait, and settle.
-func (e *Engine) Changed() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.changed()
-}
-
+// changed makes the engine ask anew for all who wait, and settle.
 func (e *Engine) changed() {
 	for _, q := range e.queues {
 		q.known = false
@@ -368,13 +360,6 @@ func (e *Engine) Waiting(of func(Class) bool) (n int) {
 	return n
 }
 
-// Now is the time by which the engine's rule counts.
-func (e *Engine) Now() time.Duration {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.now()
-}
-
 func (e *Engine) queue(c Class) *queue {
 	if e.queues[c] == nil {
 		e.queues[c] = &queue{Class: c}
@@ -393,12 +378,8 @@ func (q *queue) demand(first *Waiter) Demand {
 
 // turn is when a call goes that has so many before it.
 func (q *queue) turn(before int) time.Duration {
-	n := time.Duration(before)
-	return q.Turn + n*q.Gap + min(n, slowTurns)*q.Slower
+	return q.Turn + time.Duration(before)*q.Gap
 }
-
-// slowTurns is how many turns a burst delays.
-const slowTurns = 13
 
 func (q *queue) forecast(before int, now time.Duration) *Wait {
 	wait := &Wait{Place: before + 1}

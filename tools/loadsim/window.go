@@ -3,7 +3,6 @@ package loadsim
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -20,6 +19,8 @@ const (
 	Bucket  Model = "token bucket"
 	Burst   Model = "token bucket, burst of 10"
 	Leaky   Model = "leaky bucket"
+
+	Refusing Model = "refuses everything"
 )
 
 // Models are those that allow a window's calls at once; Strict ones do not.
@@ -31,9 +32,6 @@ var (
 
 // window makes an empty window of the model.
 func (m Model) window(s *size) window {
-	if d, err := time.ParseDuration(strings.TrimPrefix(string(m), "never ")); err == nil {
-		return closedFor(d)
-	}
 	switch m {
 	case Fixed, FromUse:
 		return &fixedWindow{size: s, fromUse: m == FromUse}
@@ -43,6 +41,8 @@ func (m Model) window(s *size) window {
 		return &slidingCounter{size: s}
 	case Burst:
 		return &tokenBucket{size: s, burst: 10}
+	case Refusing:
+		return refusing{}
 	case Leaky:
 		return &tokenBucket{size: s, burst: 1}
 	}
@@ -168,7 +168,8 @@ func (w *slidingCounter) roll(now time.Duration) {
 	}
 }
 
-type closedFor time.Duration
+// refusing lets nobody through, and has everybody come back in a second.
+type refusing struct{}
 
-func (c closedFor) wait(time.Duration) time.Duration { return time.Duration(c) }
-func (c closedFor) spend(time.Duration)              {}
+func (refusing) wait(time.Duration) time.Duration { return time.Second }
+func (refusing) spend(time.Duration)              {}

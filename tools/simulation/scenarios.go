@@ -23,7 +23,7 @@ func saturated(m model, processes, n, most int) scenario {
 		Processes: processes, Loads: []loadsim.Load{{Workers: slices.Repeat([]int{n}, processes)}},
 		Latency: 40 * time.Millisecond, Store: loadsim.NewStore(),
 		Starts: 15*time.Hour + 20*time.Minute + 17*time.Second,
-		Warm:   103 * time.Second, Span: 10 * time.Minute, // measured from a whole minute on
+		Warm:   103 * time.Second, Span: 30 * time.Minute, // measured from a whole minute on
 		Seed: uint64(1000*processes + n),
 	}
 	s.Store.Away = time.Millisecond
@@ -79,14 +79,6 @@ func halved(m model) scenario {
 	return s
 }
 
-// raised is a limit that is doubled, which nobody tells the pacers.
-func raised(m model) scenario {
-	s := saturated(m, 4, 8, 60)
-	s.Real = []pacer.Limit{{Max: 120, Window: time.Minute}}
-	s.Warm += 30 * time.Minute
-	return s
-}
-
 // outage is a store that fails for a minute.
 func outage(m model, processes int, fail func(*loadsim.Store, bool)) scenario {
 	s := saturated(m, processes, 8, 60)
@@ -138,7 +130,7 @@ func lost(m model, shift time.Duration) scenario {
 func restarted(m model) scenario {
 	s := saturated(m, 4, 8, 60)
 	s.Meanwhile = func(ctx context.Context, w *loadsim.World) {
-		for i := range 11 { // until the end
+		for i := range 31 { // until the end
 			time.Sleep(time.Minute)
 			w.Fleet[i%4].Kill()
 			w.Start(ctx, i%4)

@@ -16,36 +16,45 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/tools/loadsim"
 )
 
-const page = "../../docs/rate-limits.md"
+const page = "README.md"
 
-var updateDocs = flag.Bool("update-docs", false, "write the measured table into docs/rate-limits.md")
+var updateDocs = flag.Bool("update-docs", false, "write the measured tables into README.md")
 
-// TestTargets holds the worst figure of each row to its target, and the page to
-// the table's rows. Goroutines that are due at the same instant run in no fixed
-// order, so the last digit may differ from run to run.
+// TestTargets holds the worst figures of each row to their targets, and the page to
+// the rows. Goroutines that are due at the same instant run in no fixed order, so the
+// last digit may differ from run to run.
 func TestTargets(t *testing.T) {
-	rows := make([]string, len(targets))
-	t.Run("rows", func(t *testing.T) {
-		for i, target := range targets {
-			t.Run(target.name, func(t *testing.T) {
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	text = hold(t, text, "pacer", targets, func(r target) string { return r.name })
+	text = hold(t, text, "client", crowdRows, func(r crowdRow) string { return r.name })
+	if *updateDocs {
+		require.NoError(t, os.WriteFile(page, text, 0o644))
+	}
+}
+
+// hold measures the rows of a table, and returns the page with them.
+func hold[R interface{ measure(*testing.T) string }](t *testing.T, text []byte, table string, all []R, name func(R) string) []byte {
+	rows := make([]string, len(all))
+	t.Run(table, func(t *testing.T) {
+		for i, row := range all {
+			t.Run(name(row), func(t *testing.T) {
 				t.Parallel()
-				rows[i] = target.measure(t)
+				rows[i] = row.measure(t)
 			})
 		}
 	})
-	text, err := os.ReadFile(page)
-	require.NoError(t, err)
-	table := regexp.MustCompile(`(?s)(<!-- targets:begin -->\n).*(<!-- targets:end -->)`)
+	place := regexp.MustCompile(`(?s)(<!-- ` + table + `:begin -->\n).*(<!-- ` + table + `:end -->)`)
 	if *updateDocs {
-		head := "| Situation | Worst figures, and their targets |\n|---|---|\n"
-		text = table.ReplaceAll(text, []byte("${1}"+head+strings.Join(rows, "")+"${2}"))
-		require.NoError(t, os.WriteFile(page, text, 0o644))
+		head := "| Situation | Figures, and their targets |\n|---|---|\n"
+		text = place.ReplaceAll(text, []byte("${1}"+head+strings.Join(rows, "")+"${2}"))
 	}
-	of := string(table.Find(text))
-	for _, target := range targets {
-		assert.Contains(t, of, "| "+target.name+" |", "make simulation writes the table")
+	of := string(place.Find(text))
+	for _, row := range all {
+		assert.Contains(t, of, "| "+name(row)+" |", "make simulation writes the table")
 	}
-	assert.Equal(t, len(targets)+2, strings.Count(of, "\n| ")+1, "rows of the page")
+	assert.Equal(t, len(all)+2, strings.Count(of, "\n| ")+1, "rows of the page")
+	return text
 }
 
 // measure plays the runs of a row, and returns the row.
