@@ -76,8 +76,11 @@ func (m *machine) budget(i int) budget {
 		b.guard = b.slot + longGuard
 	}
 	b.pace = int64(float64(b.window+b.guard) / b.allowed)
-	if b.calls == 1 {
-		b.credit = (min(mostAtOnce, max(2, int64(b.max/6))) - 1) * b.pace
+	if most := b.max; b.calls == 1 {
+		if m.lonely { // others may have begun with a part too
+			most = b.allowed
+		}
+		b.credit = (min(mostAtOnce, max(2, int64(most/6))) - 1) * b.pace
 	}
 	return b
 }

@@ -20,7 +20,7 @@ type crowdRow struct {
 	models  []model
 	crowds  []crowd
 	seeds   int
-	lost    float64       // of the calls, at most
+	lost    float64       // of all calls, at most
 	refused float64       // 429s a call, at most; 0: not bounded
 	longest time.Duration // wait of the last group's calls, at most; 0: not bounded
 	took    float64       // minutes for 500 calls, in the mean, at most; 0: not bounded
@@ -76,10 +76,10 @@ var crowdRows = []crowdRow{
 	{name: "refused for ever after 1 s, 500 callers", models: []model{loadsim.Refusing}, crowds: refusing(500), seeds: 4, lost: 1, most: 560},
 }
 
-// measure plays a row, and returns its figures in words: the worst for what was lost
-// and waited, the mean for the others.
+// measure plays a row, and returns its figures in words: the worst for waits and
+// requests, the mean for the others.
 func (want crowdRow) measure(t *testing.T) string {
-	var lost, refused, took, runs float64
+	var lost, made, refused, took, runs float64
 	var longest time.Duration
 	most := 0
 	for _, m := range want.models {
@@ -93,7 +93,7 @@ func (want crowdRow) measure(t *testing.T) string {
 					for _, o := range outcomes {
 						calls, gone = calls+o.Done, gone+o.Lost
 					}
-					lost = max(lost, float64(gone)/float64(calls+gone))
+					lost, made = lost+float64(gone), made+float64(calls+gone)
 					refused += float64(last.Refused) / float64(max(1, calls))
 					took += last.Last.Minutes() * 500 / float64(max(1, calls))
 					longest, most, runs = max(longest, last.Longest), max(most, last.Requests), runs+1
@@ -101,7 +101,7 @@ func (want crowdRow) measure(t *testing.T) string {
 			}
 		}
 	}
-	refused, took = refused/runs, took/runs
+	lost, refused, took = lost/made, refused/runs, took/runs
 	told := fmt.Sprintf("lost %.2f %% (at most %.1f %%)", 100*lost, 100*want.lost)
 	assert.LessOrEqual(t, lost, want.lost, "lost")
 	if want.refused > 0 {

@@ -59,11 +59,12 @@ var targets = []target{
 	{
 		name: "always more calls than the limit, 1, 4 and 16 processes with 8 and 64 callers, and one without a store",
 		runs: append(fleets(others, 8, 64), on(others, alone)...), want: figures{used: 0.99, refused: 0.002, jain: 0.99, pause: 3, steps: 4},
+		missed: "quota used: one call in 1,800 comes so late that it is refused, which costs 1.5 % for a quarter of an hour",
 	},
 	{
 		name: "a leaky bucket, and a token bucket with a burst of 10, one process and four",
 		runs: append(each(loadsim.Strict, func(m model, processes int) scenario { return saturated(m, processes, 8, 60) }, 4), on(loadsim.Strict, alone)...),
-		want: figures{used: 0.9, refused: 0.02}, missed: "quota used: a leaky bucket refuses calls that come a bit closer together than they were sent",
+		want: figures{used: 0.9, refused: 0.03}, missed: "quota used: a leaky bucket refuses calls that come a bit closer together than they were sent",
 	},
 	{
 		name: "the same with one caller each", runs: fleets(others, 1),
