@@ -118,9 +118,9 @@ type Retry struct {
 	Wait     time.Duration // before the next attempt; after a 429, how long the limit is closed: [LimiterWait] tells how long it took
 }
 
-// LimiterWaitStart is the begin of a wait in line, for the cool-down or a Pacer, so
-// that a batch can show where it is. Its [LimiterWait] follows, if it took a millisecond. Of a [Limiter] that
-// is no Pacer the client learns only that a wait is over.
+// LimiterWaitStart is the begin of a wait in the cool-down's line, so that a batch can
+// show where it is. Its [LimiterWait] follows, if it took a millisecond. Of a [Limiter]
+// the client learns only that a wait is over.
 type LimiterWaitStart struct {
 	Call     uint64
 	Endpoint Endpoint

@@ -188,7 +188,7 @@ func (g *gate) opens(waiting int, d Demand) (opens, jittered time.Duration) {
 	default:
 		backoff := min(max(g.asked, LeastClosed)<<min(empty-1, 20), max(leastBackoff, mostBackoff/time.Duration(max(1, waiting))))
 		backoff += time.Duration(g.random * float64(backoff) / 4) // out of step with others
-		opens = max(g.end, min(g.begun+backoff, d.Patience, g.end+room))
+		opens = max(g.end, min(g.begun+backoff, max(g.since, d.Since)+d.Patience, g.end+room))
 		return opens, opens
 	}
 }

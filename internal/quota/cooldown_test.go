@@ -31,7 +31,7 @@ func class(e *spec.Endpoint) Class { return Class{ID: classOf(e, false)} }
 // asks asks for one of those who wait.
 func (r *rule) asks(e *spec.Endpoint, waiting int) Answer {
 	r.Helper()
-	a, err := r.Ask(r.now, Demand{Class: class(e), Waiting: waiting, Deadline: never, Patience: never, MaxWait: never / 4})
+	a, err := r.Ask(r.now, Demand{Class: class(e), Waiting: waiting, Deadline: never, Patience: never / 2, MaxWait: never / 4})
 	require.NoError(r.T, err)
 	return a
 }
@@ -164,6 +164,29 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
+// TestBackoffEndsWithPatience: the last opening comes when the patience of the first in
+// line ends, which counts from when somebody got through last.
+func TestBackoffEndsWithPatience(t *testing.T) {
+	for _, tt := range []struct{ since, patience, want time.Duration }{
+		{0, time.Hour, 64 * s},
+		{0, 140 * s, 12 * s},
+		{-time.Hour, 140 * s, 12 * s},
+		{100 * s, 140 * s, 64 * s},
+		{0, 128 * s, s}, // it is over, but Retry-After counts
+	} {
+		r := newRule(t)
+		began := r.now
+		r.refuses(spec.SendMessage, "k", s)
+		for _, wait := range []time.Duration{s, s, 2 * s, 4 * s, 8 * s, 16 * s, 32 * s, 64 * s} {
+			r.now += wait
+			r.refused(r.goes(spec.SendMessage, 1), "k", s)
+		}
+		d := Demand{Class: class(spec.SendMessage), Waiting: 1, Deadline: never, Since: began + tt.since, Patience: tt.patience, MaxWait: never / 4}
+		a, _ := r.Ask(r.now, d)
+		assert.Equal(t, tt.want, a.Again-r.now, "%+v", tt)
+	}
+}
+
 // TestJitter is for programs that were refused together: up to a tenth of the wait
 // and a quarter of a second, within half of the room that the call has. Who has
 // waited in vain goes before.
@@ -178,7 +201,7 @@ func TestJitter(t *testing.T) {
 		r := newRule(t)
 		r.random = func() float64 { return 1 }
 		r.refuses(spec.SendMessage, "k", 20*s)
-		d := Demand{Class: class(spec.SendMessage), Waiting: 1, Deadline: r.now + tt.deadline, Patience: never, MaxWait: tt.maxWait}
+		d := Demand{Class: class(spec.SendMessage), Waiting: 1, Deadline: r.now + tt.deadline, Patience: never / 2, MaxWait: tt.maxWait}
 		a, _ := r.Ask(r.now, d)
 		assert.Equal(t, tt.want, a.Again-r.now, "%+v", tt)
 		assert.Equal(t, r.now+20*s, a.Opens, "the service's own words decide who cannot wait")

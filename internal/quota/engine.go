@@ -48,9 +48,9 @@ type Rule interface {
 type Demand struct {
 	Class   Class
 	Waiting int // 0: the question is how long a call would wait; nothing is granted
-	// Of the first in the queue: its deadline, when its patience ends, and the
-	// longest single wait that it accepts.
-	Deadline, Patience, MaxWait time.Duration
+	// Of the first in the queue: its deadline, since when it has had patience and for
+	// how long, and the longest single wait that it accepts.
+	Deadline, Since, Patience, MaxWait time.Duration
 }
 
 // Answer is what a Rule says to a Demand.
@@ -369,9 +369,9 @@ func (e *Engine) queue(c Class) *queue {
 
 // demand describes those who wait, or are about to.
 func (q *queue) demand(first *Waiter) Demand {
-	d := Demand{Class: q.Class, Waiting: max(1, q.line.waiting), Deadline: first.deadline, Patience: never, MaxWait: first.MaxWait}
+	d := Demand{Class: q.Class, Waiting: max(1, q.line.waiting), Deadline: first.deadline, Since: first.since, Patience: never / 2, MaxWait: first.MaxWait}
 	if first.Patience > 0 {
-		d.Patience = first.since + first.Patience
+		d.Patience = first.Patience
 	}
 	return d
 }
