@@ -156,7 +156,7 @@ func (s *suite) lengthsOf(m member) {
 }
 
 // boundsTogether has one creation with each of its members as long as it may
-// be, which spares a small budget five, and each bound of llm beside a key.
+// be, which spares a small budget five, and each bound of llm together with a key.
 func (s *suite) boundsTogether() {
 	x := func(n int) string { return `"` + strings.Repeat("x", n) + `"` }
 	s.rows("8.4/all", "system_prompt at most 2000 characters", createAgent, 200, row{"max",

@@ -369,7 +369,7 @@ func (s *session) take(st step) {
 	}
 }
 
-// wait lets the step's time pass. What the last answer told may have a tenth in
+// wait lets the step's time pass. The last Retry-After may have a tenth in
 // reserve.
 func (s *session) wait(st step) {
 	s.Helper()
@@ -599,10 +599,10 @@ func like(form string) check {
 // check says what is wrong with a decoded JSON value, or "".
 type check = func(v any) string
 
-// relation says what is wrong with a value beside an earlier one, or "".
+// relation says what is wrong with a value, given an earlier one, or "".
 type relation = func(now, then any) string
 
-// same, differs and behind compare with the earlier value.
+// same, differs and behind compare a value with the earlier one.
 func same(now, then any) string {
 	return unless(reflect.DeepEqual(now, then), "got %s, it was %s", rawcall.Brief(now), rawcall.Brief(then))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/observe"
 )
 
-// What a run leaves behind goes with it: a fifth of its time went into collecting it.
+// Collecting garbage took a fifth of a run's time.
 func init() { debug.SetGCPercent(400) }
 
 // TestFake runs every case, each on a fake of its own inside a bubble, where

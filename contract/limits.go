@@ -17,7 +17,7 @@ type limit struct {
 	rule   string        // the row
 	window time.Duration // how long it lasts from its first call
 	fill   step          // spends it to the last call, and meets no other limit
-	next   endpoint      // the call behind those
+	next   endpoint      // the call after those
 	by     rawcall.Key   // who makes it
 	perIP  bool
 }

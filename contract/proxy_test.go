@@ -15,7 +15,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
-// proxy stands before a fake and changes each answer.
+// proxy forwards calls to a fake and changes each answer.
 type proxy struct {
 	fake   *fakeserver.Server
 	ip     string // the address that calls
@@ -76,7 +76,7 @@ func (r *reply) key() string { return strings.TrimPrefix(r.req.Header.Get("Autho
 
 func still() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
-// tampered runs the case on a fake behind a proxy. The fake's clock moves by
+// tampered runs the case on a fake with a proxy before it. The fake's clock moves by
 // waits only.
 func tampered(t *testing.T, c contract.Case, decisions bool, tamper func(*reply), opts ...fakeserver.Option) (failed bool, log string) {
 	fake := newFake(t, append(opts, fakeserver.WithUnknownRoutes(), fakeserver.WithClock(still))...)

@@ -107,7 +107,7 @@ func (target Target) renew(tb testing.TB) Target {
 }
 
 // start runs the case as t: on the target that all share, or on one of its
-// own. Others may build on a base, so it runs before them and not beside them.
+// own. Others may build on a base, so it runs before them.
 func (c testCase) start(t *testing.T, target Target, all *shared) {
 	if c.base {
 		t.Cleanup(func() {

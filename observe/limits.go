@@ -108,7 +108,7 @@ func fillMinute(p *probe) any {
 	if first.Status != http.StatusOK || told > 2*time.Second { // a wait of a second or two is right by chance
 		p.answer("retry_after", first.Status == http.StatusOK)
 	}
-	if first.Status == http.StatusTooManyRequests { // told too early
+	if first.Status == http.StatusTooManyRequests { // Retry-After was too short
 		p.wait(retryAfter(first))
 		p.take(read, 200)
 	}

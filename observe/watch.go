@@ -137,7 +137,7 @@ func (w *Watcher) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// number stands for a key or an agent in memory.
+// number identifies a key or an agent in memory.
 func (w *Watcher) number(text string) uint64 { return maphash.String(w.seed, text) }
 
 // samples reports whether the body of an answer is looked at.
