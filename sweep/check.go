@@ -245,7 +245,7 @@ func (r *run) about(endpoint *spec.Endpoint, subject string) (calls []*Call) {
 }
 
 // named reports whether the application has reported something about a subject: it
-// stands in a report, or a report is the error of one of its calls that fits.
+// is in a report, or a report is the error of one of its calls that fits.
 func (r *run) named(endpoint *spec.Endpoint, subject string, fits func(*Call) bool) bool {
 	for _, p := range r.plays {
 		for _, t := range p.reports() {

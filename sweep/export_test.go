@@ -18,6 +18,6 @@ func Alarm(alarm <-chan time.Time) Option {
 
 // Few leaves out the faults that have the same consequences as others, for speed.
 func Few() Option {
-	kinds := []string{"bad_request", "unauthorized", "not_found", "conflict", "unavailable", "limited_day", "refused", "reply_lost", "silence"}
+	kinds := []string{"bad_request", "unauthorized", "not_found", "limited_day", "refused", "reply_lost"}
 	return func(c *config) { c.skip = func(fault string) bool { return !slices.Contains(kinds, fault) } }
 }
