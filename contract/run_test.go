@@ -64,7 +64,7 @@ func TestPlanBudget(t *testing.T) {
 		{"limits that nobody has observed", Target{}, []testCase{{Spends: one, refused: true}}, []bool{false}},
 		{"limits by a clock", Target{Observed: observed("windows", `"aligned"`, 60)}, []testCase{{Spends: one, refused: true}}, []bool{false}},
 		{"limits of a larger plan", Target{Observed: observed("windows", `"fixed"`, 300)}, []testCase{{Spends: one, refused: true}, {Spends: one}}, []bool{false, true}},
-		{"limits that open bit by bit", Target{Observed: observed("windows", `"bucket"`, 60)}, []testCase{{Spends: one, refused: true}}, []bool{false}},
+		{"limits that open bit by bit", Target{Observed: observed("windows", `"token bucket"`, 60)}, []testCase{{Spends: one, refused: true}}, []bool{false}},
 		{"limits of a preview key", Target{Observed: observed("windows", `"fixed"`, 60)}, []testCase{{Spends: one, refused: true}}, []bool{true}},
 		{"refused creations count", Target{Budget: Spend{Requests: 9, Creations: 1}, Observed: observed("refused_operations_spend", "true", 60)},
 			[]testCase{{Spends: one, creations: 2}, {Spends: one, creations: 1}}, []bool{false, true}},

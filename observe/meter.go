@@ -11,11 +11,11 @@ import (
 
 // The answers to the question how a limit counts, called windows in the file.
 const (
-	fixedWindows    = "fixed"    // a window starts with its first call
-	alignedWindows  = "aligned"  // a window starts with the minute of a clock
-	slidingWindows  = "sliding"  // a call counts for exactly a minute
-	weightedWindows = "weighted" // two aligned windows, the earlier weighed by how much of it is within the last minute
-	tokenBucket     = "bucket"   // a token bucket: fills all the time
+	fixedWindows    = "fixed"        // a window starts with its first call
+	alignedWindows  = "aligned"      // a window starts with the minute of a clock
+	slidingWindows  = "sliding"      // a call counts for exactly a minute
+	weightedWindows = "weighted"     // two aligned windows, the earlier weighed by how much of it is within the last minute
+	tokenBucket     = "token bucket" // fills all the time
 )
 
 // count is a call that may count, and its answer.

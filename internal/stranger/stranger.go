@@ -97,7 +97,7 @@ func New(seed uint64, keys ...string) *Service {
 		"agent_of_another_key": one(404, 200), "clear_nothing": one(200, 404), "sms_status": sms, "creation_stores_key": coin(),
 		"byok_cleared": one(400, 404, 200), "warmup_limit_name": warmName, "refused_operations_spend": coin(),
 		"body_before_operation_limit": coin(), "minute_limit_name": minuteName,
-		"windows":     one("fixed", "aligned", "sliding", "weighted", "bucket"),
+		"windows":     one("fixed", "aligned", "sliding", "weighted", "token bucket"),
 		"retry_after": one(true, true, false), "several_limits": coin(), "limit_before_body": coin(),
 		"refused_requests_spend":  map[string]any{"401": coin(), "404": coin(), "400": coin(), "409": coin(), "status": coin()},
 		"other_limit_names":       others,
@@ -135,7 +135,7 @@ func (s *Service) used(l limit, whose string, at float64) (n float64) {
 			case 1:
 				n += 1 - math.Mod(at, l.seconds)/l.seconds
 			}
-		case "bucket":
+		case "token bucket":
 			n, last = max(0, n-(t-last)*float64(l.max)/l.seconds)+1, t
 		}
 	}
@@ -144,7 +144,7 @@ func (s *Service) used(l limit, whose string, at float64) (n float64) {
 		if at >= start+l.seconds {
 			n = 0
 		}
-	case "bucket":
+	case "token bucket":
 		n = max(0, n-(at-last)*float64(l.max)/l.seconds)
 	}
 	return n
