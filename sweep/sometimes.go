@@ -15,22 +15,6 @@ import (
 	"sync"
 )
 
-func (s *sweep) reach(name string) {
-	s.placesMu.Lock()
-	defer s.placesMu.Unlock()
-	s.places[name] = true
-}
-
-// unreached fails the test for the places of Env.Sometimes that no run came to.
-func (s *sweep) unreached() {
-	s.t.Helper()
-	for _, name := range written(s.scenario) {
-		if !s.places[name] {
-			s.t.Errorf("sweep: no run came to Sometimes(%q): what follows it was not tested", name)
-		}
-	}
-}
-
 // source is the code in the folder of a package, in which its tests run.
 type source struct {
 	named  map[string][]ast.Node // functions by their names
@@ -78,7 +62,7 @@ func (s source) add(file string, content []byte) {
 // written are the names at the calls of Sometimes in the scenario and in the
 // functions of its package that it names, directly or not. It is nil where the
 // source is not there.
-func written(scenario func(*Env)) (names []string) {
+func written(scenario any) (names []string) {
 	entry := runtime.FuncForPC(reflect.ValueOf(scenario).Pointer())
 	file, line := entry.FileLine(entry.Entry())
 	source, seen := folder(), map[string]bool{}

@@ -365,6 +365,23 @@ func (s *sweep) disturbRestart(dead run, from image) {
 	}
 }
 
+// reach notes a place of Env.Sometimes.
+func (s *sweep) reach(name string) {
+	s.placesMu.Lock()
+	defer s.placesMu.Unlock()
+	s.places[name] = true
+}
+
+// unreached fails the test for the places of Env.Sometimes that no run came to.
+func (s *sweep) unreached() {
+	s.t.Helper()
+	for _, name := range written(s.scenario) {
+		if !s.places[name] {
+			s.t.Errorf("sweep: no run came to Sometimes(%q): what follows it was not tested", name)
+		}
+	}
+}
+
 // Run is what a run of [Test] leaves, for a check of the user's own (see
 // [Also]): the name of its plan, and the state of the service after the scenario
 // and all restarts.
