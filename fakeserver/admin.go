@@ -35,6 +35,11 @@ func (a admin) after(seq int) []*entry {
 	return a.s.gen.log.Since(func(e *entry) bool { return e.call.Seq > seq })
 }
 
+func (a admin) KeepExchanges(n int) {
+	a.s.config.keptExchanges = n
+	a.s.Reset()
+}
+
 func (a admin) AgentCount() int {
 	defer a.s.lock().Unlock()
 	return len(a.s.gen.service.Agents())

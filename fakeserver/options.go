@@ -36,12 +36,14 @@ type config struct {
 	coldStart    time.Duration
 	messageTexts bool
 	callLimit    int
-	unknownOK    bool
-	behavior     *service.Behavior    // what the fake does where the interface is silent; never changes
-	observed     map[string]bool      // the ids that Like has found answers for; nil before the first decision
-	maxima       [spec.LimitCount]int // 0 means the plan's maximum
-	key          string               // the default key's text; "" means amk_fake_000001
-	plan         Plan                 // of the default key
+	// keptExchanges of each conversation; 0: as many as calls, and spec.KeptExchanges at least
+	keptExchanges int
+	unknownOK     bool
+	behavior      *service.Behavior    // what the fake does where the interface is silent; never changes
+	observed      map[string]bool      // the ids that Like has found answers for; nil before the first decision
+	maxima        [spec.LimitCount]int // 0 means the plan's maximum
+	key           string               // the default key's text; "" means amk_fake_000001
+	plan          Plan                 // of the default key
 }
 
 const defaultCallLimit = 1000
@@ -103,7 +105,7 @@ func WithCallLimit(n int) Option {
 }
 
 func (c *config) limits() service.Limits {
-	return service.Limits{Maxima: c.maxima, Exchanges: max(c.callLimit, spec.KeptExchanges)}
+	return service.Limits{Maxima: c.maxima, Exchanges: cmp.Or(c.keptExchanges, max(c.callLimit, spec.KeptExchanges))}
 }
 
 // WithUnknownRoutes answers calls to unknown paths and methods with 404 or 405

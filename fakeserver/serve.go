@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/mask"
@@ -69,6 +70,9 @@ func (s *Server) arrive(r *http.Request) *call {
 	return c
 }
 
+// minShared is from how many bytes on a text is worth the search for it.
+const minShared = 256
+
 // read reads a call and begins its record.
 func (s *Server) read(r *http.Request) *call {
 	c := &call{Request: wire.Read(r, s.config.behavior), now: s.Now()}
@@ -81,6 +85,11 @@ func (s *Server) read(r *http.Request) *call {
 		c.entry.call.Endpoint = Endpoint(c.Endpoint.Call)
 	}
 	c.entry.text, c.entry.hasText = c.Fields[spec.MessageText]
+	if at := strings.Index(shown.Body, c.entry.text); at > 0 && len(c.entry.text) > minShared {
+		// The record, the matchers and the conversation share one copy of a long text.
+		c.entry.text = shown.Body[at : at+len(c.entry.text)]
+		c.Fields[spec.MessageText] = c.entry.text
+	}
 	return c
 }
 

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -149,7 +150,7 @@ func TestWatchFake(t *testing.T) {
 		assert.Equal(t, 1, o.Traffic["Retry-After of whole seconds"].Count-3)
 
 		var archive bytes.Buffer
-		require.NoError(t, har.Write(&archive, fake.Calls()))
+		require.NoError(t, har.Write(&archive, slices.Values(fake.Calls())))
 		read, err := observe.ReadHAR(&archive)
 		require.NoError(t, err)
 		wantAnswers(t, map[string]string{"warmup_limit_name": `"warmup_key_hour"`, "byok_cleared": "400"}, read)

@@ -46,7 +46,7 @@ func (c *config) options() []option {
 		{"cold-start", "0s", "how much longer the first message of a key takes", toDuration(&o.ColdStart)},
 		{"latency", "0s", "how long every call takes to arrive", toDuration(&o.Latency)},
 		{"seed", "1", "seed of faults and replies with a chance that name none", toInteger(0, 1<<53-1, &o.Seed)},
-		{"calls", "10000", "how many calls are kept, and of each conversation as many exchanges, 1000 at least", toInteger(1, 1_000_000, &o.Calls)},
+		{"calls", "10000", "how many calls are kept", toInteger(1, 1_000_000, &o.Calls)},
 		{"like", "", "file that observe wrote: answer what the interface leaves open as that service did", toFile(&o.Like, checkLike)},
 		{"replies", "", "file of scripted replies: the body of POST replies, or a list of them", toFile(&o.Replies, checkReplies)},
 		{"state", "", "file to begin with, where it exists, and to save to at the end", toPath(&c.statePath)},

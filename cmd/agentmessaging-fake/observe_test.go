@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -111,7 +112,7 @@ func TestObserveHAR(t *testing.T) {
 	req.Header.Set("Authorization", "Bearer "+fake.Key())
 	fake.ServeHTTP(httptest.NewRecorder(), req)
 	var calls, problems bytes.Buffer
-	require.NoError(t, har.Write(&calls, fake.Calls()))
+	require.NoError(t, har.Write(&calls, slices.Values(fake.Calls())))
 	require.NoError(t, os.WriteFile(archive, calls.Bytes(), 0o600))
 	require.NoError(t, os.WriteFile(out, []byte(`{"format":1,"decisions":{"clear_nothing":{"answer":404}}}`), 0o600))
 	args := []string{"observe", "--har", archive, "--out", out}

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,8 +42,14 @@ type program struct {
 	pause    chan time.Duration // for how long
 }
 
+// manyCalls are more than the collector should let memory double for.
+const manyCalls = 10_000
+
 // serve runs until ctx ends, drains, and saves the state.
 func serve(ctx context.Context, c *config, stdout, stderr io.Writer) int {
+	if c.control.Calls > manyCalls {
+		debug.SetGCPercent(10) // long texts cost little to look at, and much to keep twice
+	}
 	p, err := start(c, stderr)
 	if err != nil {
 		complain(stderr, err)

@@ -13,6 +13,9 @@ type Admin[Call any] interface {
 	// CallsAfter returns the first n calls that Calls would return and whose Seq is
 	// greater than seq. It costs as much as it returns, however many calls there are.
 	CallsAfter(seq, n int) []Call
+	// KeepExchanges keeps n exchanges of each conversation, however many calls are
+	// kept. It resets the fake.
+	KeepExchanges(n int)
 	AgentCount() int
 	ExchangeCount(agentID string) int // 0 for an unknown agent
 	BYOKAvailable() bool

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"io"
+	"iter"
 	"maps"
 	"net/http"
 	"net/url"
@@ -17,21 +18,21 @@ import (
 // Write writes calls as an HTTP archive (HAR 1.2), which the developer tools of
 // browsers open, one call at a time. Each response is the one that was sent. Where
 // the service had decided something else, the member _decided holds that.
-func Write(w io.Writer, calls []fakeserver.Call) error {
+func Write(w io.Writer, calls iter.Seq[fakeserver.Call]) error {
 	if _, err := io.WriteString(w, `{"log":{"version":"1.2","creator":{"name":"agentmessaging fakeserver","version":"1"},"entries":[`); err != nil {
 		return err
 	}
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
-	for i, c := range calls {
-		if i > 0 {
-			if _, err := io.WriteString(w, ","); err != nil {
-				return err
-			}
+	between := ""
+	for c := range calls {
+		if _, err := io.WriteString(w, between); err != nil {
+			return err
 		}
 		if err := encoder.Encode(harEntry(c)); err != nil {
 			return err
 		}
+		between = ","
 	}
 	_, err := io.WriteString(w, "]}}\n")
 	return err

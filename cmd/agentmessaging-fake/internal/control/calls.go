@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"encoding/json"
+	"iter"
 	"net/http"
 	"slices"
 	"strconv"
@@ -166,11 +167,30 @@ func (s *Server) awaitCalls(n int, timeout time.Duration, matchers []fakeserver.
 	}
 }
 
+// allCalls are the calls that are kept, a few at a time: copies of all would take as
+// much memory again.
+func (s *Server) allCalls() iter.Seq[fakeserver.Call] {
+	return func(yield func(fakeserver.Call) bool) {
+		for seq := 0; ; {
+			calls := s.admin().CallsAfter(seq, batch)
+			for _, c := range calls {
+				if !yield(c) {
+					return
+				}
+				seq = c.Seq
+			}
+			if len(calls) < batch {
+				return
+			}
+		}
+	}
+}
+
 // archive is GET calls.har.
 func (s *Server) archive(*request) (any, error) {
 	return stream(func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("Content-Type", "application/json")
 		rw.Header().Set("Content-Disposition", `attachment; filename="calls.har"`)
-		_ = har.Write(rw, s.fake.Calls()) // the client may be gone
+		_ = har.Write(rw, s.allCalls()) // the client may be gone
 	}), nil
 }

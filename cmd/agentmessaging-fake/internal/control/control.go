@@ -22,6 +22,7 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 //go:embed openapi.yaml
@@ -92,6 +93,7 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{options: o, replies: replies, started: time.Now().UTC(), fake: fake, hub: newHub()}
+	s.admin().KeepExchanges(spec.KeptExchanges)
 	s.mux = s.newMux()
 	s.gone, s.leave = context.WithCancel(context.Background())
 	fake.OnCall(s.hub.called)
