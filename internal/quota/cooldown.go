@@ -266,8 +266,12 @@ func (c *CoolDown) close(now time.Duration, class int, o Outcome) (news bool) {
 			g.since, g.empty = now, 0
 		}
 		g.begun, g.end, g.asked = now, end, asked
+		first := firstLook
+		if asked <= firstLook {
+			first = 2 * firstLook // it opens before, unless it backs off
+		}
 		for i := range g.looks {
-			g.looks[i] = look{now + firstLook, 2 * firstLook}
+			g.looks[i] = look{now + first, 2 * firstLook}
 		}
 		g.random = c.random()
 	case end > g.end:

@@ -261,6 +261,23 @@ func TestLooks(t *testing.T) {
 	}
 }
 
+// TestNoLookBeforeAShortWait is over: a class that shares the limit would take a call
+// that the refused class waits for. While the gate backs off it looks all the same.
+func TestNoLookBeforeAShortWait(t *testing.T) {
+	message, read := spec.SendMessage, spec.GetAgent
+	r := newRule(t)
+	r.random = func() float64 { return 1 }
+	r.refuses(message, "k", s)
+	r.refuses(read, "k", s)
+	r.now += time.Hour
+	r.refused(r.goes(message, 9), "k", s)
+	r.now += s
+	r.refused(r.goes(message, 9), "k", s)
+	r.waits(read, 9, 2*s)
+	r.now += 2 * s
+	r.goes(read, 9)
+}
+
 // TestNews: the begin of a cool-down, and each second that is added.
 func TestNews(t *testing.T) {
 	r := newRule(t)
