@@ -145,7 +145,7 @@ func TestWhoLeavesIsNotKept(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		leaves := errors.New("leaves")
 		gone, leave := context.WithCancelCause(ctx)
-		time.AfterFunc(10*time.Second, func() { leave(leaves) }) // when it is its turn
+		time.AfterFunc(10*time.Second-1, func() { leave(leaves) }) // just before it is its turn
 		go func() {
 			if e.Acquire(gone, reading()) == nil {
 				t.Error("it had left")
