@@ -5,8 +5,6 @@ package main
 import (
 	"context"
 	"log/slog"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -69,32 +67,3 @@ func (d discard) Enabled(_ context.Context, l slog.Level) bool { return l >= slo
 func (d discard) Handle(context.Context, slog.Record) error    { return nil }
 func (d discard) WithAttrs([]slog.Attr) slog.Handler           { return d }
 func (d discard) WithGroup(string) slog.Handler                { return d }
-
-// BenchmarkAcquire is 100,000 callers who come to a limit that is spent, and
-// give up once all of them wait.
-func BenchmarkAcquire(b *testing.B) {
-	const callers = 100_000
-	for b.Loop() {
-		p, err := pacer.New([]pacer.Limit{{Max: 1, Window: time.Hour}})
-		require.NoError(b, err)
-		attempt := agentmessaging.LimitedAttempt{Method: "GET", Path: "/v1/agents/{agent_id}", Number: 1, MaxWait: 24 * time.Hour}
-		_, err = p.Acquire(b.Context(), attempt)
-		require.NoError(b, err)
-		ctx, leave := context.WithCancel(b.Context())
-		var (
-			waiting sync.WaitGroup
-			gone    atomic.Int64
-		)
-		for range callers {
-			waiting.Go(func() {
-				_, _ = p.Acquire(ctx, attempt) // one or two pass
-				gone.Add(1)
-			})
-		}
-		for p.State().Interactive+int(gone.Load()) < callers {
-			time.Sleep(time.Millisecond)
-		}
-		leave()
-		waiting.Wait()
-	}
-}
