@@ -1,9 +1,6 @@
 package docs_test
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"io/fs"
 	"path/filepath"
 	"regexp"
@@ -13,35 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
-
-// foreign are names in the pages that are not of this module.
-var foreign = []string{
-	"Retry-After", "Date", "Content-Length", "Content-Type", "RoundTripper", "StandardClient", "TestLive", "Op", "Transport",
-	"Timeout", "NewServer",
-	"You wrote", "client.Agents.Create", // the fake's words; what is not there
-}
-
-// exported are the words of the exported declarations of the public packages.
-func exported(t *testing.T) map[string]bool {
-	t.Helper()
-	names, others := map[string]bool{}, regexp.MustCompile(`^(cmd|examples|tools)/|internal/|_test\.go$`)
-	for _, file := range filesOf(t, ".go") {
-		if others.MatchString(file) {
-			continue
-		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-		require.NoError(t, err)
-		ast.FileExports(parsed)
-		ast.Inspect(parsed, func(n ast.Node) bool {
-			if id, ok := n.(*ast.Ident); ok && id.IsExported() {
-				names[id.Name] = true
-			}
-			_, body := n.(*ast.BlockStmt)
-			return !body
-		})
-	}
-	return names
-}
 
 // filesOf are the files of the repository whose names end so, but for tests'
 // inputs.
@@ -60,26 +28,24 @@ func filesOf(t *testing.T, ending string) (files []string) {
 }
 
 // TestDocsNames: what the pages write as code and looks like an exported name is
-// one.
+// a word of the code, or one of these, which are of others.
 func TestDocsNames(t *testing.T) {
 	t.Chdir(root)
-	names := exported(t)
+	words := map[string]bool{"Create": true, "MaxConnsPerHost": true, "StandardClient": true}
+	name, text := regexp.MustCompile(`\b[A-Z]\w*[a-z]\w*`), regexp.MustCompile(`"[^"]*"`)
+	for _, file := range filesOf(t, ".go") {
+		if !strings.HasPrefix(file, "tools/") {
+			for _, word := range name.FindAllString(read(t, file), -1) {
+				words[word] = true
+			}
+		}
+	}
 	pages, err := filepath.Glob("docs/*.md")
 	require.NoError(t, err)
-	span := regexp.MustCompile("`([^`\n]+)`")
-	other := regexp.MustCompile(`^go test .*|\b(http|net|tls|context|io|syscall|rate|require|errors|time|t)\.[\w.]+|\b[A-Z]\w+_\w+/|"[^"]*"`)
-	name := regexp.MustCompile(`\b[A-Z]\w*[a-z]\w*`)
-	notOurs := regexp.MustCompile(`(^|\b)(` + strings.Join(foreign, "|") + `)\b`)
 	for _, page := range pages {
-		if page == filepath.FromSlash("docs/faults.md") { // generated
-			continue
-		}
-		text := regexp.MustCompile("(?s)```.*?```").ReplaceAllString(read(t, page), "")
-		for _, found := range span.FindAllStringSubmatch(text, -1) {
-			code := other.ReplaceAllString(found[1], "")
-			code = notOurs.ReplaceAllString(code, "")
-			for _, word := range name.FindAllString(code, -1) {
-				assert.True(t, names[word], "%s: `%s`: there is no %s", page, found[1], word)
+		for _, code := range quoted.FindAllString(fenced.ReplaceAllString(read(t, page), ""), -1) {
+			for _, word := range name.FindAllString(text.ReplaceAllString(code, ""), -1) {
+				assert.True(t, words[word], "%s: %s: there is no %s", page, code, word)
 			}
 		}
 	}
