@@ -41,19 +41,6 @@ test('a fault acts, counts its hits, shows in the traffic, and goes', async (t) 
   await wantText(calls(page).nth(2), /^502[^]*Answer\(502\)/);
 });
 
-test('what the interface refuses is said in its words', async (t) => {
-  const { page } = await open(t, { hash: '#/faults' });
-  await form(page).getByLabel('Key').fill('no such key');
-  await form(page).getByRole('button', { name: 'Turn on' }).click();
-  await wantText(page.locator('.notice.failed'), /no key has this label/);
-});
-
-test('a fault that another program turned on shows', async (t) => {
-  const { fake, page } = await open(t, { hash: '#/faults' });
-  await fake.control('POST', 'faults', { fault: { kind: 'lose_reply', how: { kind: 'hang' } }, match: { text_containing: 'x' }, nth: 2, chance: 0.5, seed: 9 });
-  await wantText(rules(page), /With a text containing x, only the call number 2 that matches, with probability 0.5, seed 9\./);
-});
-
 test('a call shows what the client got, beside what the service decided', async (t) => {
   const { fake, page } = await open(t, {
     prepare: async (fake) => {

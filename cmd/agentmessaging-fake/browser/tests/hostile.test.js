@@ -87,19 +87,13 @@ test('a hostile address of the page does nothing', async (t) => {
 });
 
 test('endless words do not push the page out of its frame', async (t) => {
-  const { fake, page } = await open(t, { prepare: (fake) => fill(fake, 'W'.repeat(1900)) });
-  for (const width of [400, 1024, 1600]) {
-    await page.setViewportSize({ width, height: 800 });
-    for (const hash of ['#/traffic', '#/keys', '#/agents', '#/agents/agent_000001', '#/faults']) {
-      await page.goto(fake.page + hash);
-      await live(page);
-      await wantFit(page, `${hash} at ${width}`);
-    }
-    await page.goto(`${fake.page}#/traffic`);
-    await calls(page).nth(2).click();
-    await page.getByLabel('The open call').waitFor();
-    await wantFit(page, `a call at ${width}`);
-    await page.keyboard.press('Escape');
-    await wantCount(page.getByLabel('The open call'), 0);
+  const { fake, page } = await open(t, { viewport: { width: 400, height: 800 }, prepare: (fake) => fill(fake, 'W'.repeat(1900)) });
+  for (const hash of ['#/keys', '#/agents', '#/agents/agent_000001', '#/faults', '#/traffic']) {
+    await page.goto(fake.page + hash);
+    await live(page);
+    await wantFit(page, hash);
   }
+  await calls(page).nth(2).click();
+  await page.getByLabel('The open call').waitFor();
+  await wantFit(page, 'a call');
 });

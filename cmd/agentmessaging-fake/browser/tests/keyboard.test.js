@@ -71,30 +71,3 @@ test('over a narrow page the open call takes the focus and gives it back', async
   await focused(page, list);
 });
 
-test('a key is issued, shut and revoked by keys', async (t) => {
-  const { page } = await open(t);
-  await tabTo(page, page.getByRole('link', { name: 'Keys' }));
-  await page.keyboard.press('Enter');
-  await tabTo(page, page.getByRole('button', { name: 'Issue key' }));
-  await page.keyboard.press('Enter');
-  const dialog = page.getByRole('dialog');
-  await tabTo(page, dialog.getByRole('button', { name: 'Done' }));
-  await page.keyboard.press('Escape');
-  await wantCount(dialog, 0);
-
-  const items = page.getByLabel('All keys').locator('[data-item]');
-  await wantCount(items, 2);
-  await tabTo(page, items.first());
-  await page.keyboard.press('ArrowDown');
-  await focused(page, items.nth(1));
-  await page.keyboard.press('Enter');
-  const open2 = page.getByLabel('The open key');
-  await wantText(open2, /^key_000002/);
-
-  await tabTo(page, page.locator('[data-limit=key_minute]').getByRole('button'));
-  await page.keyboard.press('Space');
-  await wantText(page.locator('[data-limit=key_minute]'), /0 of 60 left/);
-  await tabTo(page, open2.getByRole('button', { name: 'Revoke' }), 'Shift+Tab');
-  await page.keyboard.press('Enter');
-  await wantText(items.nth(1), /revoked/);
-});

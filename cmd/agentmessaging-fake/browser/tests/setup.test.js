@@ -3,19 +3,6 @@ import assert from 'node:assert/strict';
 import { calls, open } from '../support/browser.js';
 import { wantText, wantCount } from '../support/expect.js';
 
-test('the clock moves by a minute, an hour and a day', async (t) => {
-  const { fake, page } = await open(t);
-  const clock = page.getByRole('group', { name: 'Clock of the fake' });
-  for (const [name, advanced] of [['+1 min', '+1 min'], ['+1 h', '+1 h 1 min'], ['+1 day', '+1 d 1 h']]) {
-    await clock.getByRole('button', { name, exact: true }).click();
-    await wantText(clock.locator('.advanced'), advanced);
-  }
-  assert.equal((await fake.control('GET', 'clock')).advanced, '25h1m0s');
-  await wantText(page.locator('.notice.done').last(), /It cannot go back, so there is no undo/);
-  await fake.call('GET', '/v1/status');
-  await wantText(calls(page), /\d\d:\d\d:\d\d\.\d{3}/);
-});
-
 test('reset asks first, and empties the fake', async (t) => {
   const { fake, page } = await open(t, { prepare: (fake) => fake.agent({}, 'Hello') });
   const dialog = page.getByRole('dialog', { name: 'Reset the fake?' });
