@@ -1,6 +1,7 @@
 package otelagentmessaging
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -19,6 +20,8 @@ const (
 	keyRefusals    = attribute.Key("agentmessaging.refusals")
 	keyWaited      = attribute.Key("agentmessaging.waited")
 	keyTraceID     = attribute.Key("agentmessaging.trace_id")
+	keyMissed      = attribute.Key("agentmessaging.missed")
+	keyVerdict     = attribute.Key("agentmessaging.verdict")
 	keyAttempt     = attribute.Key("agentmessaging.attempt")
 	keyWait        = attribute.Key("agentmessaging.wait")
 	keyRetryReason = attribute.Key("agentmessaging.retry.reason")
@@ -65,11 +68,22 @@ func (c *call) endAttributes(attrs []attribute.KeyValue, e agentmessaging.CallEn
 	if isIdentifier(e.TraceID) {
 		attrs = append(attrs, keyTraceID.String(e.TraceID))
 	}
+	if unknown := (*agentmessaging.OutcomeUnknownError)(nil); errors.As(e.Err, &unknown) {
+		attrs = append(attrs, keyMissed.String(string(unknown.Missed)))
+	}
 	if c.request.attempt != 1 {
 		return ended(attrs, 0, failure)
 	}
 	attrs = append(append(attrs, c.ofRequest...), semconv.URLFull(c.url.String()))
-	return ended(attrs, c.request.status, failure)
+	return ended(c.withVerdict(attrs), c.request.status, failure)
+}
+
+// withVerdict adds whether the service has carried out a request that failed.
+func (c *call) withVerdict(attrs []attribute.KeyValue) []attribute.KeyValue {
+	if c.request.verdict == agentmessaging.VerdictDone {
+		return attrs
+	}
+	return append(attrs, keyVerdict.String(string(c.request.verdict)))
 }
 
 func (c *call) requestAttributes() []attribute.KeyValue {
@@ -78,7 +92,7 @@ func (c *call) requestAttributes() []attribute.KeyValue {
 	if c.request.attempt > 1 {
 		attrs = append(attrs, semconv.HTTPRequestResendCount(c.request.attempt-1))
 	}
-	return ended(attrs, c.request.status, c.request.failure)
+	return ended(c.withVerdict(attrs), c.request.status, c.request.failure)
 }
 
 func coolDownAttributes(e agentmessaging.CoolDown) []attribute.KeyValue {

@@ -61,6 +61,7 @@ type request struct {
 	attempt int // from 1; 0: nothing was sent
 	began   time.Time
 	status  int
+	verdict agentmessaging.Verdict
 	failure string
 }
 
@@ -86,8 +87,11 @@ var rooms = sync.Pool{New: func() any { return new(room) }}
 
 // Observe implements agentmessaging.Observer.
 func (o *observer) Observe(ctx context.Context, event agentmessaging.Event) context.Context {
-	if start, ok := event.(agentmessaging.CallStart); ok {
-		return o.startCall(ctx, start)
+	switch e := event.(type) {
+	case agentmessaging.CallStart:
+		return o.startCall(ctx, e)
+	case agentmessaging.AttemptStart, agentmessaging.LimiterWaitStart:
+		return nil // before ctx is searched for the call
 	}
 	c, ok := ctx.Value(callKey{o}).(*call)
 	if !ok {
@@ -99,7 +103,7 @@ func (o *observer) Observe(ctx context.Context, event agentmessaging.Event) cont
 			c.request = request{attempt: e.Attempt, began: time.Now()}
 		}
 	case agentmessaging.AttemptEnd:
-		c.request.status, c.request.failure = e.StatusCode, requestErrorType(e)
+		c.request.status, c.request.verdict, c.request.failure = e.StatusCode, e.Verdict, requestErrorType(e)
 	case agentmessaging.Retry:
 		o.endRequest(c, true)
 		c.span.AddEvent(eventRetry, trace.WithAttributes(

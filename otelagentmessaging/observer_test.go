@@ -99,7 +99,7 @@ func TestSamplersSeeAttributes(t *testing.T) {
 
 // TestEachMetricAlone reads one metric, and drops all others and all spans.
 func TestEachMetricAlone(t *testing.T) {
-	all := told(t)
+	all := tellAll(t)
 	for _, name := range rows(t, "metrics", 1) {
 		others := func(i metric.Instrument) (metric.Stream, bool) {
 			return metric.Stream{Aggregation: metric.AggregationDrop{}}, i.Name != name

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -15,7 +15,7 @@ import (
 )
 
 // rows have the first cells of each row of a marked table of the README, without
-// their quotes, sorted.
+// their quotes.
 func rows(t *testing.T, table string, cells int) (rows []string) {
 	t.Helper()
 	page, err := os.ReadFile("README.md")
@@ -27,89 +27,37 @@ func rows(t *testing.T, table string, cells int) (rows []string) {
 		row := strings.Split(strings.Trim(line, "| "), " | ")
 		rows = append(rows, strings.Join(row[:cells], ": "))
 	}
-	slices.Sort(rows)
 	return rows
 }
 
-func sorted[V any](set map[string]V) []string { return slices.Sorted(maps.Keys(set)) }
-
-// types are the conventions' words for those of Go.
-var types = strings.NewReplacer("int64", "int", "float64", "double")
-
-// TestREADMESpans finds in the README all that the stories leave behind, and no
-// more.
-func TestREADMESpans(t *testing.T) {
-	spans, attributes, events := map[string]bool{}, map[string]string{}, map[string]bool{}
-	for _, r := range told(t) {
+// TestREADME finds in its tables all that the stories record, and no more.
+func TestREADME(t *testing.T) {
+	found := map[string]map[string]bool{"attributes": {}, "events": {}, "metrics": {}, "buckets": {}, "errors": {}}
+	types := strings.NewReplacer("int64", "int", "float64", "double")
+	for _, r := range tellAll(t) {
 		for _, s := range r.spans.GetSpans() {
-			name, of := s.Name, "call"
-			switch {
-			case strings.HasPrefix(name, "agentmessaging."):
-				name = "agentmessaging.{method}"
-			case strings.Contains(name, " "):
-				name, of = "{http.request.method} {url.template}", "request"
-			}
-			spans[name+": "+strings.ToUpper(s.SpanKind.String())] = true
 			for key, value := range attrsOf(s.Attributes) {
-				row := key + ": " + types.Replace(fmt.Sprintf("%T", value))
-				if other := attributes[row]; other != "" && other != of {
-					attributes[row] = "both"
-				} else {
-					attributes[row] = of
+				found["attributes"][key+": "+types.Replace(fmt.Sprintf("%T", value))] = true
+				if text := fmt.Sprint(value); key == "error.type" && !unicode.IsDigit(rune(text[0])) {
+					found["errors"][text] = true
 				}
 			}
 			for _, e := range s.Events {
-				events[e.Name+": "+strings.Join(sorted(attrsOf(e.Attributes)), ", ")] = true
+				found["events"][e.Name+": "+strings.Join(slices.Sorted(maps.Keys(attrsOf(e.Attributes))), ", ")] = true
 			}
 		}
-	}
-	var found []string
-	for _, row := range sorted(attributes) {
-		found = append(found, row+": "+attributes[row])
-	}
-	assert.Equal(t, found, rows(t, "attributes", 3))
-	assert.Equal(t, sorted(spans), rows(t, "spans", 2))
-	assert.Equal(t, sorted(events), rows(t, "events", 2))
-}
-
-func TestREADMEMetrics(t *testing.T) {
-	attributes, buckets := map[string]attrs{}, map[string]bool{}
-	for _, r := range told(t) {
 		for name, m := range r.metrics(t) {
-			var kind string
-			switch data := m.Data.(type) {
-			case metricdata.Sum[int64]:
-				kind = "counter"
-				assert.True(t, data.IsMonotonic, name)
-			case metricdata.Histogram[float64]:
-				kind = "histogram"
-				buckets[name+": "+strings.Trim(strings.ReplaceAll(fmt.Sprint(data.DataPoints[0].Bounds), " ", ", "), "[]")] = true
-			}
 			assert.NotEmpty(t, m.Description, name)
-			row := name + ": " + kind + ": " + m.Unit
-			if attributes[row] == nil {
-				attributes[row] = attrs{}
+			kind := "counter"
+			if data, ok := m.Data.(metricdata.Histogram[float64]); ok {
+				kind = "histogram"
+				bounds := strings.ReplaceAll(fmt.Sprint(data.DataPoints[0].Bounds), " ", ", ")
+				found["buckets"][name+": "+strings.Trim(bounds, "[]")] = true
 			}
-			for _, p := range pointsOf(m) {
-				maps.Copy(attributes[row], p.attrs)
-			}
+			found["metrics"][name+": "+kind+": "+m.Unit] = true
 		}
 	}
-	var metrics []string
-	for _, row := range sorted(attributes) {
-		metrics = append(metrics, row+": "+strings.Join(sorted(attributes[row]), ", "))
+	for table, cells := range map[string]int{"attributes": 2, "events": 2, "metrics": 3, "buckets": 2, "errors": 1} {
+		assert.ElementsMatch(t, slices.Collect(maps.Keys(found[table])), rows(t, table, cells), table)
 	}
-	assert.Equal(t, metrics, rows(t, "metrics", 4))
-	assert.Equal(t, sorted(buckets), rows(t, "buckets", 2))
-}
-
-// TestREADMEErrorTypes leaves out the statuses.
-func TestREADMEErrorTypes(t *testing.T) {
-	told, err := os.ReadFile(storiesFile)
-	require.NoError(t, err)
-	values := map[string]bool{}
-	for _, m := range regexp.MustCompile(`error\.type=(\D\S+)`).FindAllStringSubmatch(string(told), -1) {
-		values[strings.TrimSuffix(m[1], ":")] = true
-	}
-	assert.Equal(t, sorted(values), rows(t, "errors", 1))
 }

@@ -33,7 +33,7 @@ func (e echo) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, errors.New(said)
 	}
 	answer, _ := json.Marshal(map[string]any{
-		"error": said, "reason": said, "limit_key": said, "trace_id": canaryKey, "agent_id": "agent-prompt-canary",
+		"error": said, "reason": said, "limit_key": said, "trace_id": canaryKey, "agent_id": "agent-" + canaryKey,
 		"status": "active", "reply_text": "reply-canary", "warnings": []string{"warning-canary"}, said: said,
 	})
 	return &http.Response{

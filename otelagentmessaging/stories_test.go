@@ -82,8 +82,8 @@ func (s story) tell(t *testing.T, r *telemetry) {
 	})
 }
 
-// told is what each of the stories leaves behind.
-func told(t *testing.T) (all []*telemetry) {
+// tellAll returns what each of the stories leaves behind.
+func tellAll(t *testing.T) (all []*telemetry) {
 	for _, s := range stories {
 		r := newTelemetry()
 		s.tell(t, r)
@@ -94,7 +94,7 @@ func told(t *testing.T) (all []*telemetry) {
 
 func TestStories(t *testing.T) {
 	var all strings.Builder
-	for i, r := range told(t) {
+	for i, r := range tellAll(t) {
 		r.wantExemplars(t)
 		fmt.Fprintf(&all, "## %s\n\n%s\n", stories[i].name, cmp.Or(r.story(t), "nothing\n"))
 	}
