@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/catalog"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/faults"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -19,18 +19,18 @@ const (
 	fromOn = "from_on" // from the call on, until the restart
 )
 
-// fault is a fault of the catalog, or a change of the service's state.
+// fault is a fault of package faults, or a change of the service's state.
 type fault struct {
-	catalog.Fault
+	faults.Fault
 	change func(*play, *Call) // before the request
 	undo   func(*play)        // before the restart
 }
 
 var (
-	fails = &fault{Fault: catalog.Fault{Name: "fails", Says: "The application's own place fails."}}
+	fails = &fault{Fault: faults.Fault{Name: "fails", Says: "The application's own place fails."}}
 
 	planEnds = &fault{
-		Fault: catalog.Fault{Name: "plan_ended", Says: "The plan ends."},
+		Fault: faults.Fault{Name: "plan_ended", Says: "The plan ends."},
 		change: func(p *play, _ *Call) {
 			p.hits.subscribed = fakeserver.Plan(fakedoor.Of[fakeserver.Call](p.fake).Keys()[0].Plan)
 			p.fake.SetPlan(p.fake.Key(), fakeserver.PlanFree)
@@ -38,17 +38,17 @@ var (
 		undo: func(p *play) { p.fake.SetPlan(p.fake.Key(), p.hits.subscribed) },
 	}
 	keyRevoked = &fault{
-		Fault:  catalog.Fault{Name: "key_revoked", Says: "The key is revoked."},
+		Fault:  faults.Fault{Name: "key_revoked", Says: "The key is revoked."},
 		change: func(p *play, _ *Call) { p.fake.RevokeKey(p.fake.Key()) },
 		undo:   func(p *play) { p.fake.ReinstateKey(p.fake.Key()) },
 	}
 	byokDown = &fault{
-		Fault:  catalog.Fault{Name: "byok_down", Says: "The store of provider keys is not available."},
+		Fault:  faults.Fault{Name: "byok_down", Says: "The store of provider keys is not available."},
 		change: func(p *play, _ *Call) { p.fake.SetBYOKAvailable(false) },
 		undo:   func(p *play) { p.fake.SetBYOKAvailable(true) },
 	}
 	agentGone = &fault{
-		Fault: catalog.Fault{Name: "agent_gone", Says: "The agent is gone, for good."},
+		Fault: faults.Fault{Name: "agent_gone", Says: "The agent is gone, for good."},
 		change: func(p *play, c *Call) {
 			if _, found := p.fake.Agent(c.AgentID); found {
 				p.fake.RemoveAgent(c.AgentID)
@@ -141,7 +141,7 @@ func (s *sweep) plansFor(c *Call) (plans []plan) {
 			plans = append(plans, plan{{target: c.Name, fault: f, lasts: l}})
 		}
 	}
-	for _, f := range catalog.For(c.spec) {
+	for _, f := range faults.For(c.spec) {
 		switch {
 		case s.skip != nil && s.skip(f.Name):
 		case f.Status == http.StatusUnauthorized || f.Status == http.StatusPaymentRequired:
@@ -166,7 +166,7 @@ func (s *sweep) plansFor(c *Call) (plans []plan) {
 // inRestart are the faults that a restart meets after a death: one without and one
 // with an effect, and one that lasts longer than the client waits.
 func inRestart(c *Call) (plans []plan) {
-	for _, f := range catalog.For(c.spec) {
+	for _, f := range faults.For(c.spec) {
 		switch f.Name {
 		case "refused":
 			plans = append(plans, plan{{1, c.Name, &fault{Fault: f}, atCall}})

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-messaging-service/agentmessaging-go/internal/catalog"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/faults"
 )
 
 // The applications of the pages survive every fault: testdata/survive_test.go
@@ -54,7 +54,7 @@ func TestApplicationsOfThePagesSurvive(t *testing.T) {
 func TestSweepPageNamesEveryFault(t *testing.T) {
 	t.Chdir(root)
 	page := read(t, "docs/sweep.md")
-	_, names := catalog.Named("")
+	_, names := faults.Named("")
 	for _, name := range append(names, "key_revoked", "plan_ended", "byok_down", "agent_gone", "fails") {
 		assert.Contains(t, page, "`"+name+"`")
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/agent-messaging-service/agentmessaging-go/internal/catalog"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/faults"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -99,8 +99,8 @@ func replyStatuses() (all []string) {
 }
 
 func faultNames() []string {
-	_, names := catalog.Named("")
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == catalog.Refused })
+	_, names := faults.Named("")
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == faults.Refused })
 }
 
 func characters(least, most int) func(string) string {

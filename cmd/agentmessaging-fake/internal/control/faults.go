@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/catalog"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/faults"
 )
 
 // faultSpec is a fault. Which members a kind takes stands in faultKinds.
@@ -52,7 +52,7 @@ func faultKinds() []faultKind {
 			return fakeserver.DripReply(*f.Bytes, parsed(given(f.Every)))
 		}},
 		{"go_away", "", "", false, func(faultSpec) fakeserver.Fault { return fakeserver.GoAway() }},
-		{"named", "name", "", false, func(f faultSpec) fakeserver.Fault { named, _ := catalog.Named(*f.Name); return named.Fault }},
+		{"named", "name", "", false, func(f faultSpec) fakeserver.Fault { named, _ := faults.Named(*f.Name); return named.Fault }},
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-messaging-service/agentmessaging-go/internal/catalog"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/faults"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -19,7 +19,7 @@ func (s *Server) listFitting(r *request) (any, error) {
 		return nil, r.flaw
 	}
 	method, path, _ := strings.Cut(name, " ")
-	all := catalog.For(spec.Find(method, path))
-	refused := func(f catalog.Fault) bool { return f.Name == catalog.Refused }
+	all := faults.For(spec.Find(method, path))
+	refused := func(f faults.Fault) bool { return f.Name == faults.Refused }
 	return map[string]any{"faults": slices.DeleteFunc(all, refused)}, nil
 }

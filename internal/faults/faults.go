@@ -1,7 +1,6 @@
-// Package catalog names the faults that can befall a call of the service, for
-// all who disturb a program on the fake: sweep.Test, and the
-// control interface of the standalone fake.
-package catalog
+// Package faults names the faults that can befall a call of the service, for
+// sweep.Test and the control interface of the standalone fake.
+package faults
 
 import (
 	"slices"
