@@ -107,13 +107,6 @@ func TestEveryRouteRefuses(t *testing.T) {
 	}
 }
 
-func TestSizes(t *testing.T) {
-	a := newAPI(t, control.Options{})
-	pad := func(n int) string { return `{}` + strings.Repeat(" ", n-2) }
-	assert.Equal(t, 201, a.do("POST", "/keys", pad(1<<20)).status)
-	a.do("POST", "/keys", pad(1<<20+1)).wantRefused(t, 413, "body: at most 1048576 bytes")
-}
-
 func TestNotFound(t *testing.T) {
 	a := newAPI(t, control.Options{})
 	for _, tt := range [][3]string{

@@ -124,10 +124,3 @@ func TestSlowReader(t *testing.T) {
 	}
 	assert.Positive(t, missed)
 }
-
-func TestStreamEnds(t *testing.T) {
-	a, base := newStreams(t, control.Options{})
-	s := a.open(base, "/calls/stream")
-	a.server.End()
-	assert.Zero(t, s.next())
-}
