@@ -133,7 +133,7 @@ func TestAdvanceEndsTheCoolDown(t *testing.T) {
 		t.Cleanup(server.Close)
 		return server.URL, nil
 	}
-	for name, way := range map[string]wayToFake{"wire": overMemory, "direct": directly, "socket": socket} {
+	for name, way := range map[string]wayToFake{"direct": directly, "socket": socket} {
 		t.Run(name, func(t *testing.T) {
 			fake := fakeserver.New(t)
 			fake.Advance(48 * time.Hour) // its clock and the machine's are apart from the start
