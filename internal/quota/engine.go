@@ -142,6 +142,7 @@ type Engine struct {
 	rewound   func() // the clock was set back
 	queues    map[Class]*queue
 	grants    int64
+	changes   int64 // how often the rule has changed its mind
 	serving   bool
 	unsettled bool               // the rule has to settle something
 	wake      context.CancelFunc // ends the server's sleep
@@ -337,6 +338,7 @@ func (e *Engine) done(w *Waiter, o Outcome) (news bool) {
 
 // changed makes the engine ask anew for all who wait, and settle.
 func (e *Engine) changed() {
+	e.changes++
 	for _, q := range e.queues {
 		q.known = false
 	}
@@ -443,6 +445,8 @@ type task struct {
 	settle bool
 	queue  *queue
 	demand Demand
+	// changes is how often the rule had changed its mind when it was asked.
+	changes int64
 
 	until time.Duration // it sleeps
 	ctx   context.Context
@@ -472,7 +476,7 @@ const shortLine = 2
 func (e *Engine) next() task {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	t := task{now: e.now(), until: never, clock: e.clock}
+	t := task{now: e.now(), until: never, clock: e.clock, changes: e.changes}
 	if t.settle = e.unsettled; t.settle {
 		e.unsettled = false
 		return t
@@ -549,7 +553,7 @@ func (e *Engine) answer(t task, answer Answer, err error) {
 	if granted == 0 {
 		answer.Again = max(answer.Again, now+leastAgain)
 	}
-	q.Answer, q.known = answer, true
+	q.Answer, q.known = answer, t.changes == e.changes // else it is out of date already
 	for _, g := range answer.Grants {
 		if w := q.line.pop(); w != nil {
 			w.Grant, w.granted, w.Limit = g, true, answer.Key

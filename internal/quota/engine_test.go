@@ -275,3 +275,24 @@ func TestGrantThatComesTooLate(t *testing.T) {
 		assert.Zero(t, r.sent)
 	})
 }
+
+// TestAnswerThatIsOutOfDate: what changed while the rule was asked is asked again, and
+// not slept over.
+func TestAnswerThatIsOutOfDate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var e *Engine
+		rule := &stub{}
+		rule.answer = func() (Answer, error) {
+			if rule.asked == 1 {
+				e.Done(reading(), refusedFor(time.Second)) // as another caller does meanwhile
+				return Answer{Again: e.passed + time.Hour}, nil
+			}
+			return Answer{Grants: []Grant{{}}}, nil
+		}
+		rule.random = func() float64 { return 0 }
+		e = NewEngine(rule, nil)
+		began := time.Now()
+		require.NoError(t, e.Acquire(t.Context(), reading()))
+		assert.Less(t, time.Since(began), time.Second)
+	})
+}
