@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -260,7 +261,7 @@ func (f Finding) bounds() (least, most int) {
 	if json.Unmarshal(f.Answer, &least) == nil {
 		return least, least
 	}
-	return f.AtLeast, cmp.Or(f.AtMost, 1<<31)
+	return f.AtLeast, cmp.Or(f.AtMost, math.MaxInt32)
 }
 
 // sameJSON compares values and not their spelling. Of objects it compares the

@@ -1,3 +1,5 @@
+//go:build unix
+
 // Command frontends measures the client behind real front ends: nginx and HAProxy,
 // over HTTP/1.1 and HTTP/2, beside net/http by hand. It prints the table of
 // docs/faults.md, and fails if the service saw a POST of the client twice. It takes
