@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 
@@ -12,33 +11,24 @@ import (
 )
 
 func TestPipe(t *testing.T) {
-	t.Setenv("AGENT_MESSAGING_BASE_URL", "")
-	t.Setenv("AGENT_MESSAGING_API_KEY", "")
-	var stdout, stderr bytes.Buffer
-	c := chat{stdin: strings.NewReader("Hello\n\n  \nGood bye"), stdout: &stdout, stderr: &stderr}
-	require.NoError(t, c.run(t.Context(), "Be brief."))
-	assert.Len(t, strings.Split(strings.TrimSuffix(stdout.String(), "\n"), "\n"), 2, "one line for each message: %q", stdout.String())
-	assert.Empty(t, stderr.String())
+	stdout, stderr := talk(t, "", "Hello\n\n  \n"+strings.Repeat("a", 4001)+"\nGood bye")
+	assert.Equal(t, 2, strings.Count(stdout, "\n"), "one line for each message that is sent: %q", stdout)
+	assert.Contains(t, stderr, "text: must be at most 4000 characters, has 4001", "which does not end the conversation")
 }
 
 func TestTerminal(t *testing.T) {
-	t.Setenv("AGENT_MESSAGING_BASE_URL", "")
-	t.Setenv("AGENT_MESSAGING_API_KEY", "")
-	var stdout, stderr bytes.Buffer
-	c := chat{stdin: strings.NewReader("Hello\n"), stdout: &stdout, stderr: &stderr, prompt: "> "}
-	require.NoError(t, c.run(t.Context(), ""))
-	assert.Regexp(t, "^> .+\n> \n$", stdout.String())
-	assert.Equal(t, "Talking to agent_000001. Ctrl-D ends.\n", stderr.String())
+	stdout, stderr := talk(t, "> ", "Hello\n")
+	assert.Regexp(t, "^> .+\n> \n$", stdout)
+	assert.Equal(t, "Talking to agent_000001. Ctrl-D ends.\n", stderr)
 }
 
-func TestRefusedMessageDoesNotEndTheConversation(t *testing.T) {
+func talk(t *testing.T, prompt, input string) (output, complaints string) {
 	t.Setenv("AGENT_MESSAGING_BASE_URL", "")
 	t.Setenv("AGENT_MESSAGING_API_KEY", "")
-	var stdout, stderr bytes.Buffer
-	c := chat{stdin: strings.NewReader(strings.Repeat("a", 4001) + "\nHello\n"), stdout: &stdout, stderr: &stderr}
-	require.NoError(t, c.run(t.Context(), ""))
-	assert.Contains(t, stderr.String(), "text: must be at most 4000 characters, has 4001")
-	assert.Equal(t, 1, strings.Count(stdout.String(), "\n"))
+	var stdout, stderr strings.Builder
+	c := chat{stdin: strings.NewReader(input), stdout: &stdout, stderr: &stderr, prompt: prompt}
+	require.NoError(t, c.run(t.Context(), "Be brief."))
+	return stdout.String(), stderr.String()
 }
 
 func TestPrintable(t *testing.T) {
