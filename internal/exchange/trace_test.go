@@ -38,6 +38,23 @@ func TestConnectionForARepeat(t *testing.T) {
 	}
 }
 
+// TestAnotherConnection: where the first one did not take the request, the try ends
+// when net/http wants another, or has one without asking.
+func TestAnotherConnection(t *testing.T) {
+	for name, hook := range map[string]func(*trace){
+		"wanted": func(t *trace) { t.getConn("") },
+		"there":  func(t *trace) { t.useHTTP2(new(connection)) },
+	} {
+		stopped := false
+		trace := &trace{sender: New(nil), ctx: t.Context(), stop: func() { stopped = true }}
+		trace.useHTTP2(new(connection))
+		assert.False(t, stopped, name)
+		hook(trace)
+		assert.Equal(t, full, trace.refusedBy(context.Canceled), name)
+		assert.True(t, stopped, name)
+	}
+}
+
 // TestTurnedAway: only net/http's own words count, not those of a service.
 func TestTurnedAway(t *testing.T) {
 	refused := errors.New("http2: Transport: cannot retry err [stream error: stream ID 3; REFUSED_STREAM; received from peer] after Request.Body was written")
