@@ -43,9 +43,6 @@ func (p *permits) acquire(ctx context.Context, number int) (limitKey string, wai
 		return limitKey, waited, err
 	}
 	key, asked, err := p.askLimiter(ctx, number)
-	if err != nil {
-		p.limits().Done(&p.waiter, quota.Outcome{})
-	}
 	if asked < leastWait {
 		return limitKey, waited, err
 	}
