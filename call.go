@@ -49,9 +49,10 @@ type call struct {
 	info       *CallInfo                        // to be filled; nil: none
 	beforeSend func(context.Context, int) error // see WithBeforeSend; nil: none
 	library    struct {                         // what repeats the attempts, in one piece of memory with the call
-		client  retryablehttp.Client
-		http    http.Client
-		request http.Request
+		client   retryablehttp.Client
+		http     http.Client
+		request  http.Request
+		response http.Response
 	}
 	permits permits
 	reports *reporter // nil: nobody observes
@@ -173,7 +174,8 @@ func (c *call) RoundTrip(r *http.Request) (*http.Response, error) {
 	if a.Status == 0 {
 		return nil, a.Err
 	}
-	return &http.Response{StatusCode: a.Status, Header: a.Header, Body: http.NoBody}, nil
+	c.library.response = http.Response{StatusCode: a.Status, Header: a.Header, Body: http.NoBody}
+	return &c.library.response, nil
 }
 
 // acquirePermit waits until the cool-down and the limiter let the attempt pass.
@@ -214,7 +216,7 @@ func (c *call) send(ctx context.Context, r *http.Request) {
 	}
 	a.Sent = true // unless Send knows better
 	a.Answer = c.client.sender.Send(ctx, exchange.Request{
-		Method: r.Method, URL: r.URL, Host: r.Host, Header: header, Body: c.payload, Timeout: c.attemptTimeout(),
+		Method: r.Method, URL: r.URL, Host: r.Host, Header: header, Body: c.payload, Deadline: c.attemptDeadline(began),
 	})
 	if a.decode(c.decoder); !a.failed() {
 		return
@@ -225,16 +227,17 @@ func (c *call) send(ctx context.Context, r *http.Request) {
 	}
 }
 
-// attemptTimeout is how long one attempt may take; 0: only its context ends it.
-func (c *call) attemptTimeout() time.Duration {
+// attemptDeadline is when an attempt that begins now is ended; zero: only its context
+// ends it.
+func (c *call) attemptDeadline(now time.Time) time.Time {
 	limit := c.budget
 	if timeout := c.client.httpClient.Timeout; timeout > 0 {
 		limit = min(limit, timeout)
 	}
 	if limit == unbounded { // but by the caller's deadline
-		return 0
+		return time.Time{}
 	}
-	return limit
+	return now.Add(limit)
 }
 
 // endAttempt gives the permits back and reports the attempt.

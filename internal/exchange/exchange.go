@@ -37,12 +37,12 @@ func New(transport http.RoundTripper) *Sender {
 
 // Request is what to send.
 type Request struct {
-	Method  string
-	URL     *url.URL // copied
-	Host    string
-	Header  http.Header   // copied, but not its values
-	Body    []byte        // nil: none
-	Timeout time.Duration // for the request and its answer; 0: only the context ends them
+	Method   string
+	URL      *url.URL // copied
+	Host     string
+	Header   http.Header // copied, but not its values
+	Body     []byte      // nil: none
+	Deadline time.Time   // for the request and its answer; zero: only the context ends them
 }
 
 // Answer is what came of a request.
@@ -72,16 +72,12 @@ const (
 // Send sends the request once, whatever the transport would do, and reads the
 // answer. When it returns, both are over.
 func (s *Sender) Send(ctx context.Context, r Request) Answer {
-	var deadline time.Time
-	if r.Timeout > 0 {
-		deadline = time.Now().Add(r.Timeout)
-	}
 	t := try{number: 1, transport: s.transport}
 	if t.transport == nil {
 		t.transport = http.DefaultTransport
 	}
 	for {
-		answer, why := s.send(ctx, deadline, r, t)
+		answer, why := s.send(ctx, r, t)
 		if why == 0 || t.number == maxTries {
 			return answer
 		}
@@ -104,8 +100,8 @@ type try struct {
 }
 
 // send returns why no connection took the request, or 0 with the answer.
-func (s *Sender) send(ctx context.Context, deadline time.Time, r Request, t try) (Answer, refusal) {
-	ctx, stop := bounded(ctx, deadline)
+func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, refusal) {
+	ctx, stop := bounded(ctx, r.Deadline)
 	defer stop()
 	a := &attempt{trace: trace{sender: s, ctx: ctx, stop: stop, patient: t.number > maxTries/2}}
 	defer a.end()

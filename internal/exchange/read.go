@@ -40,33 +40,42 @@ func (a *Answer) read(resp *http.Response, stop func()) {
 
 // readBody reads a body that may have at most limit bytes, and skips the byte order
 // mark that some gateways put before JSON (RFC 8259, 8.1). With an error it returns
-// what it has read.
-func readBody(resp *http.Response, limit int, stop func()) ([]byte, error) {
-	raw := &io.LimitedReader{R: resp.Body, N: int64(limit) + 1}
-	body, err := unpack(resp, raw, limit, stop)
-	if raw.N == 0 || len(body) > limit {
-		body, err = body[:min(len(body), limit)], errTooLarge
+// what it has read. Requests ask for no gzip, which would cost more than it saves;
+// some gateways send it all the same.
+func readBody(resp *http.Response, limit int, stop func()) (body []byte, err error) {
+	switch {
+	case resp.Header.Get("Content-Encoding") == "gzip" && !resp.Uncompressed:
+		body, err = unpack(resp.Body, limit)
+	case resp.ProtoMajor == 1: // its end is the announced one
+		body, err = readWhole(resp.Body, resp.ContentLength, limit, nil)
+	default:
+		body, err = readWhole(resp.Body, resp.ContentLength, limit, stop)
+	}
+	if len(body) > limit {
+		body, err = body[:limit], errTooLarge
 	}
 	return bytes.TrimPrefix(body, []byte("\ufeff")), err
 }
 
-// unpack reads a body from raw. Requests ask for none in gzip, which would cost
-// more than it saves; some gateways send it all the same.
-func unpack(resp *http.Response, raw io.Reader, limit int, stop func()) ([]byte, error) {
-	if resp.Header.Get("Content-Encoding") != "gzip" || resp.Uncompressed {
-		return readWhole(raw, resp.ContentLength, limit, stop)
-	}
-	unpacked, err := gzip.NewReader(raw)
+// unpack bounds what it reads as well: what is packed can be endless and empty.
+func unpack(body io.Reader, limit int) ([]byte, error) {
+	packed := &io.LimitedReader{R: body, N: int64(limit) + 1}
+	unpacked, err := gzip.NewReader(packed)
 	if err != nil {
 		return nil, err
 	}
-	return readWhole(io.LimitReader(unpacked, int64(limit)+1), -1, limit, stop)
+	whole, err := readWhole(unpacked, -1, limit, nil)
+	if packed.N == 0 {
+		err = errTooLarge
+	}
+	return whole, err
 }
 
-// readWhole reads to the end: over HTTP/2, a body that is closed before it costs
-// the service a RST_STREAM. length is what was announced, or -1. It is believed
-// where the end does not come, but not where more comes: a transport that has
-// unpacked the body may have left it as it was.
+// readWhole reads to the end, or beyond the limit: over HTTP/2, a body that is
+// closed before its end costs the service a RST_STREAM. length is what was
+// announced, or -1. It is believed where the end does not come, but not where more
+// comes: a transport that has unpacked the body may have left it as it was. stop ends
+// the wait for an end that is late; nil: it comes with the last byte.
 func readWhole(r io.Reader, length int64, limit int, stop func()) ([]byte, error) {
 	size := int64(512)
 	if length > 0 && length <= int64(limit) {
@@ -85,9 +94,9 @@ func readWhole(r io.Reader, length int64, limit int, stop func()) ([]byte, error
 		switch {
 		case err == io.EOF, err != nil && int64(len(body)) == length:
 			return body, nil
-		case err != nil:
+		case err != nil, len(body) > limit:
 			return body, err
-		case int64(len(body)) == length && late == nil:
+		case int64(len(body)) == length && late == nil && stop != nil:
 			late = time.AfterFunc(bodyWait, stop)
 		case len(body) == cap(body):
 			body = append(body, 0)[:len(body)]

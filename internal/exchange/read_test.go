@@ -96,7 +96,7 @@ func TestBodies(t *testing.T) {
 			if body, ok := tt.body.(hanging); ok {
 				resp.Body = body
 			}
-			answer := New(resp).Send(t.Context(), Request{Method: http.MethodGet, URL: &url.URL{}, Timeout: time.Minute})
+			answer := New(resp).Send(t.Context(), Request{Method: http.MethodGet, URL: &url.URL{}, Deadline: begin.Add(time.Minute)})
 			assert.Equal(t, tt.want, string(answer.Body), name)
 			assert.Equal(t, tt.err, answer.Err, name)
 			assert.Equal(t, tt.elapsed, time.Since(begin), name)
