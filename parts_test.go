@@ -323,7 +323,7 @@ func misbehave(t *testing.T, part, how string, bad func(*mischief) agentmessagin
 	m.client = clienttest.New(t, m, opts...)
 	m.armed.Store(true)
 	var info agentmessaging.CallInfo
-	err, panicked := calling(func() error { return post(agentmessaging.WithCallInfo(ctx, &info), m.client) })
+	panicked, err := calling(func() error { return post(agentmessaging.WithCallInfo(ctx, &info), m.client) })
 	if panicked != nil {
 		assert.Equal(t, []any{"mischief", "panic"}, []any{panicked, want})
 		sent := strings.HasPrefix(part, "transport") || strings.HasPrefix(part, "body")
@@ -341,7 +341,7 @@ func misbehave(t *testing.T, part, how string, bad func(*mischief) agentmessagin
 }
 
 // calling returns what f returns, or panics with.
-func calling(f func() error) (err error, panicked any) {
+func calling(f func() error) (panicked any, err error) {
 	defer func() { panicked = recover() }()
-	return f(), nil
+	return nil, f()
 }

@@ -2,7 +2,6 @@ package sweep
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -83,15 +82,6 @@ func (s state) difference(want state) string {
 		got, expected = "as many, but other, agents or messages", "the undisturbed ones"
 	}
 	return fmt.Sprintf("the service has %s; undisturbed it has %s", got, expected)
-}
-
-// added is how much there is more than before.
-func added(now, before map[string]int) map[string]int {
-	more := maps.Clone(now)
-	for what, n := range before {
-		more[what] -= n
-	}
-	return more
 }
 
 // shown is a text in a sentence: its length, since it may be somebody's words.
