@@ -3,8 +3,6 @@ package fakeserver_test
 import (
 	"context"
 	"fmt"
-	"log"
-	"os"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
@@ -64,17 +62,4 @@ func ExampleServer_AwaitCalls() {
 	// 200 {"reply_text":"You wrote: hello","trace_id":"trace_000001"}
 	// 200 {"reply_text":"You wrote: goodbye","trace_id":"trace_000002"}
 	// 2 trace_000002 POST /v1/agents/agent_000001/messages key_000001: 200 <nil>
-}
-
-// One line of JSON for each call. Texts and keys are redacted.
-func ExampleServer_WriteCalls() {
-	fake := open()
-	defer fake.Close()
-	call(fake, "POST", "/v1/warmup", "")
-	if err := fake.WriteCalls(os.Stdout, fakeserver.ByEndpoint(fakeserver.EndpointWarmUp)); err != nil {
-		log.Fatal(err)
-	}
-	// Output:
-	// 200 {"ok":true,"warmed":true,"mode":"hosted","trace_id":"trace_000001"}
-	// {"seq":1,"time":"2040-01-01T12:00:00Z","endpoint":"POST /v1/warmup","method":"POST","url":"https://WithHTTPClient(fake.HTTPClient(t)).is-missing.invalid/v1/warmup","path":"/v1/warmup","key":"key_000001","address":"192.0.2.1","header":{"Accept-Encoding":["gzip"],"Authorization":["[redacted]"],"Content-Length":["0"],"User-Agent":["Go-http-client/1.1"]},"body_bytes":0,"took_ns":0,"sent":{"status":200,"header":{"Content-Length":["67"],"Content-Type":["application/json"],"Date":["Sun, 01 Jan 2040 12:00:00 GMT"]},"body":"{\"ok\":true,\"warmed\":true,\"mode\":\"hosted\",\"trace_id\":\"trace_000001\"}","bytes":67,"ended":"2040-01-01T12:00:00Z"},"status":200,"reply_body":"{\"ok\":true,\"warmed\":true,\"mode\":\"hosted\",\"trace_id\":\"trace_000001\"}","trace_id":"trace_000001"}
 }

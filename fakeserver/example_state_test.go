@@ -112,24 +112,6 @@ func ExampleServer_StoreBYOK() {
 	// 503 {"error":"byok_unavailable","trace_id":"trace_000001","reason":"mode: BYOK is not available, so no provider key can be used or stored"}
 }
 
-// What several tests need is set up once; each begins with the same state, or
-// with what New left.
-func ExampleServer_Snapshot() {
-	fake := open()
-	defer fake.Close()
-	fake.AddAgent(fake.Key(), fakeserver.Agent{})
-	ready := fake.Snapshot()
-	say(fake, "hello")
-	fake.Restore(ready)
-	fmt.Println(len(fake.Agents()), len(fake.Conversation("agent_000001")))
-	fake.Reset()
-	fmt.Println(len(fake.Agents()), fake.CallCount())
-	// Output:
-	// 200 {"reply_text":"You wrote: hello","trace_id":"trace_000001"}
-	// 1 0
-	// 0 0
-}
-
 // A state that outlives its fake.
 func ExampleServer_WriteState() {
 	fake, next := open(), open()

@@ -17,7 +17,7 @@ import (
 // the log or told to it, and never both.
 func TestAwaitCallsWhileCallsCome(t *testing.T) {
 	const calls = 6
-	for range 500 {
+	for range 100 {
 		s := New(t)
 		var all sync.WaitGroup
 		s.mu.Lock() // until all are about to begin

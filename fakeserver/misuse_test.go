@@ -84,8 +84,6 @@ var misuses = map[string]func(fake){
 	"Limits: \"here\" is not an IP address":                                   func(f fake) { f.Limits(f.Key(), "here") },
 	"OnCall: the function is nil":                                             func(f fake) { f.OnCall(nil) },
 	"OnCall: matcher 1":                                                       func(f fake) { f.OnCall(func(fakeserver.Call) {}, fakeserver.Matcher{}) },
-	"Restore: the snapshot is not one that this":                              func(f fake) { other, _ := fakeserver.Open(); defer other.Close(); f.Restore(other.Snapshot()) },
-	"Restore: the snapshot is not one":                                        func(f fake) { f.Restore(nil) },
 	"AwaitCalls: 0 calls cannot be waited for":                                func(f fake) { _, _ = f.AwaitCalls(context.Background(), 0) },
 	"AwaitCalls: matcher 1 is the zero Matcher":                               func(f fake) { _, _ = f.AwaitCalls(context.Background(), 1, fakeserver.Matcher{}) },
 	"WriteCalls: matcher 1":                                                   func(f fake) { _ = f.WriteCalls(io.Discard, fakeserver.Matcher{}) },

@@ -149,8 +149,8 @@ func TestRecordsAreBounded(t *testing.T) {
 
 // Large requests leave small records, whatever in them is large.
 func TestRecordsOfLargeRequestsAreSmall(t *testing.T) {
-	const calls = 30
-	large := strings.Repeat("x", 500_000)
+	const calls = 12
+	large := strings.Repeat("x", 200_000)
 	fake, _ := newFake(t, append(unlimited(), fakeserver.WithUnknownRoutes())...)
 	before := heap()
 	for range calls / 3 {

@@ -88,7 +88,7 @@ func concurrently(goroutines, each int, call func()) {
 // Each step of a script and each turn of a fault comes exactly as often as it
 // should.
 func TestTurnsUnderConcurrency(t *testing.T) {
-	const each = 100
+	const each = 20
 	fake, c := newFake(t, unlimited()...)
 	agent := c.agent(emptyBody)
 	old := fake.OnMessage().Reply("old").Times(100)

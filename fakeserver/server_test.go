@@ -136,17 +136,3 @@ func newSpied(t testing.TB, opts ...fakeserver.Option) (*spy, *fakeserver.Server
 	fake := fakeserver.New(watch, opts...)
 	return watch, fake, caller{t, fake.Direct(), fake.Key()}
 }
-
-// A call that is under way ends on the state that it began on, and is recorded.
-func TestRestoreInsideACall(t *testing.T) {
-	fake, c := newFake(t)
-	agent := fake.AddAgent(c.key, fakeserver.Agent{}).ID
-	snapshot := fake.Snapshot()
-	fake.OnMessage().ReplyFunc(func(fakeserver.Message) fakeserver.Reply {
-		fake.Restore(snapshot)
-		return fakeserver.Reply{Text: "restored"}
-	})
-	assert.Equal(t, "restored", c.send(agent, "hello").text("reply_text"))
-	assert.Empty(t, fake.Conversation(agent))
-	assert.Equal(t, 1, fake.CallCount())
-}

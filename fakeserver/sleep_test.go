@@ -66,10 +66,10 @@ func TestSleepersOutsideWaitForCalls(t *testing.T) {
 	c.wire = fake.HTTPClient(t).Transport
 	begun := fake.Now()
 	var all sync.WaitGroup
-	for i := range 20 {
+	for i := range 10 {
 		all.Go(func() {
 			var slept time.Duration
-			for round := range 5 {
+			for round := range 4 {
 				c.call("GET", "/v1/status", noBody).wantOK(t)
 				d := time.Duration(1+(i*7+round*3)%11) * time.Second
 				slept += d

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -63,9 +62,6 @@ func visible(fake *fakeserver.Server) string {
 	text, _ := json.Marshal(all)
 	return string(text)
 }
-
-// slidingWindows counts calls in the other kind of windows.
-func slidingWindows() fakeserver.Option { return fakeserver.WithDecision("windows", "sliding") }
 
 // A fake goes on from the file of another. Key labels stay, and key texts are those
 // of the fake that reads. Windows of another kind start empty.
@@ -144,57 +140,19 @@ func TestLongConversation(t *testing.T) {
 	assert.Len(t, fake.Conversation(agent), 1002, "the newest")
 }
 
-// churn changes everything that a snapshot of a furnished fake keeps.
-func churn(fake *fakeserver.Server, c caller) {
-	fake.SetBYOKAvailable(true)
-	c.send("agent_000001", "hello again").wantOK(c.t)
-	c.call("POST", anAgent+"/channels/sms", `{"mode":"managed"}`).wantOK(c.t)
-	c.from(fake, "198.51.100.7").agent(`{"llm":{"mode":"byok","provider":"openai","api_key":"sk-x"}}`)
-	c.call("POST", "/v1/warmup", noBody).wantOK(c.t)
-	for _, a := range fake.Agents() {
-		fake.AddExchanges(a.ID, fakeserver.Exchange{Text: "hi", Warnings: []string{"w"}})
-		fake.SetSMS(a.ID, "active", "+1")
-	}
-	fake.RemoveAgent("agent_000002")
-	fake.StoreBYOK(c.key, "sk-z", fakeserver.BYOK{Provider: "openai"})
-	fake.SetPlan(c.key, fakeserver.PlanPro)
-	fake.Exhaust("amk_fake_000002", fakeserver.LimitWarmUpKeyHour)
-	fake.ReinstateKey("amk_fake_000003")
-	fake.RevokeKey("amk_fake_000002")
-	fake.IssueKey(fakeserver.KeyOptions{NotDashboard: true})
-}
-
-// Restore leads back to exactly the state of the snapshot, however often, and
-// nothing that happens reaches the snapshot. Only the identifiers of calls go on.
-func TestSnapshotAndRestore(t *testing.T) {
-	changing := regexp.MustCompile(`"traces":\d+|"sha256":"[0-9a-f]+"`)
-	for _, kind := range []fakeserver.Option{frozen(), slidingWindows()} {
-		fake, c := furnished(t, kind)
-		state := func() string { return changing.ReplaceAllString(written(t, fake), "") }
-		snapshot, before := fake.Snapshot(), state()
-		for range 3 {
-			churn(fake, c)
-			require.False(t, state() == before, "churn changes nothing of %s", clipped(before))
-			fake.Restore(snapshot)
-			wantSame(t, before, state(), "the state")
-		}
-		assert.Equal(t, "agent_000003", c.agent(emptyBody), "the key is the agent's again, and numbers are as before")
-	}
-}
-
 // Scripts, records and the clock belong to the test.
 func TestStateLeavesTheTestsOwnAlone(t *testing.T) {
 	fake, c := newFake(t, frozen())
 	agent := fake.AddAgent(c.key, fakeserver.Agent{}).ID
-	file, snapshot := written(t, fake), fake.Snapshot()
+	file := written(t, fake)
 	script := fake.OnMessage().Reply("scripted")
 	fake.Advance(48 * time.Hour)
-	for i, back := range []func(){func() { require.NoError(t, fake.ReadState(strings.NewReader(file))) }, func() { fake.Restore(snapshot) }} {
-		assert.Equal(t, "scripted", c.send(agent, "hello").text("reply_text"))
-		back()
-		assert.Empty(t, fake.Conversation(agent))
-		assert.Equal(t, []int{i + 1, i + 1}, []int{script.Hits(), fake.CallCount()})
-		assert.Equal(t, fmt.Sprintf("trace_%06d", i+1), fake.Calls()[i].TraceID, "an identifier names one call")
-		assert.Equal(t, 48*time.Hour, fakedoor.Of[fakeserver.Call](fake).Advanced(), "the clock does not go back")
-	}
+	assert.Equal(t, "scripted", c.send(agent, "hello").text("reply_text"))
+	require.NoError(t, fake.ReadState(strings.NewReader(file)))
+	assert.Empty(t, fake.Conversation(agent))
+	assert.Equal(t, []int{1, 1}, []int{script.Hits(), fake.CallCount()})
+	assert.Equal(t, "trace_000001", fake.Calls()[0].TraceID)
+	c.send(agent, "hello").wantOK(t)
+	assert.Equal(t, "trace_000002", fake.Calls()[1].TraceID, "an identifier names one call")
+	assert.Equal(t, 48*time.Hour, fakedoor.Of[fakeserver.Call](fake).Advanced(), "the clock does not go back")
 }

@@ -11,41 +11,6 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
 )
 
-// Snapshot is the state of the service at one moment: keys and plans, agents
-// and conversations, BYOK configurations, limits, SetBYOKAvailable, and the
-// next numbers of agents and keys. It never changes. Provider keys are
-// encrypted in it as in the fake.
-type Snapshot struct {
-	server *Server
-	state  *service.State
-}
-
-// Format prints only a name, with every verb: a snapshot holds texts that must
-// not get into a log.
-func (Snapshot) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("fakeserver.Snapshot")) }
-
-// Snapshot copies the state of the service, for Restore. Scripts, injected
-// faults, recorded calls and the clock belong to the test and are not copied.
-// Neither is the count of trace identifiers, since each names one recorded
-// call.
-func (s *Server) Snapshot() *Snapshot {
-	defer s.lock().Unlock()
-	return &Snapshot{s, s.gen.service.Clone()}
-}
-
-// Restore brings the service back to the state of a snapshot, any number of
-// times. The clock goes on, so a limit that was open then may have closed. A
-// call that is under way ends on the state that it began on, which is then
-// gone. A snapshot of another fake panics: its provider keys are encrypted
-// under another key.
-func (s *Server) Restore(snapshot *Snapshot) {
-	if snapshot == nil || snapshot.server != s {
-		misuse("Restore", "the snapshot is not one that this fake made")
-	}
-	defer s.lock().Unlock()
-	s.gen.service = snapshot.state.Clone()
-}
-
 // The start of a state file. A change that an older fake would misread needs
 // another version.
 const (
@@ -93,7 +58,7 @@ func (s *Server) stateFile() *stateFile {
 	defer s.lock().Unlock()
 	return &stateFile{
 		stateHead: stateHead{stateFormat, stateVersion, s.offset.Load(), s.gen.traces},
-		Saved:     s.gen.service.Clone().Save(),
+		Saved:     s.gen.service.Save(),
 	}
 }
 
@@ -136,9 +101,9 @@ func encodeList[T any](w io.Writer, name string, items []T) error {
 	return err
 }
 
-// ReadState brings the service to a state that WriteState wrote, as Restore
-// does: scripts, injected faults and recorded calls stay, and a call that is
-// under way ends on the state that it began on. The clock moves at least as far
+// ReadState brings the service to a state that WriteState wrote: scripts, injected
+// faults and recorded calls stay, and a call that is under way ends on the state
+// that it began on. The clock moves at least as far
 // as it had been advanced; it never goes back. API keys get the texts that this
 // fake makes for their labels, so another WithKey means other texts. Where this
 // fake's limits count in another kind of windows, they start empty.

@@ -48,32 +48,6 @@ func New(by *Behavior, limits Limits) *State {
 	}
 }
 
-// Clone copies the state, as it is now.
-func (s *State) Clone() *State {
-	c := New(s.by, s.limits)
-	c.vault, c.numbers, c.BYOKDown = s.vault, s.numbers, s.BYOKDown
-	copies := map[*Key]*Key{}
-	for _, k := range s.keys {
-		copied := *k
-		copied.Counts = k.Counts.clone()
-		copies[k] = &copied
-		c.keys = append(c.keys, &copied)
-	}
-	for digest, k := range s.byDigest {
-		c.byDigest[digest] = copies[k]
-	}
-	for _, a := range s.ordered {
-		copied := *a
-		copied.Exchanges = slices.Clip(a.Exchanges) // an append to one does not reach the other
-		c.agents[a.ID] = &copied
-		c.ordered = append(c.ordered, &copied)
-	}
-	for ip, counts := range s.ips {
-		c.ips[ip] = counts.clone()
-	}
-	return c
-}
-
 // Request is a call as the service sees it.
 type Request struct {
 	Endpoint  *spec.Endpoint // nil where no endpoint has the path and method: Unrouted says why
@@ -324,11 +298,21 @@ type SavedAddress struct {
 	Counts  *Counts    `json:"counts"`
 }
 
-// Save returns the parts of a state that nobody changes any more.
+// Save copies the state, as it is now.
 func (s *State) Save() Saved {
-	saved := Saved{Numbers: s.numbers, BYOKDown: s.BYOKDown, Keys: s.keys, Agents: s.ordered}
+	saved := Saved{Numbers: s.numbers, BYOKDown: s.BYOKDown}
+	for _, k := range s.keys {
+		copied := *k
+		copied.Counts = k.Counts.clone()
+		saved.Keys = append(saved.Keys, &copied)
+	}
+	for _, a := range s.ordered {
+		copied := *a
+		copied.Exchanges = slices.Clip(a.Exchanges) // an append to one does not reach the other
+		saved.Agents = append(saved.Agents, &copied)
+	}
 	for _, ip := range slices.SortedFunc(maps.Keys(s.ips), netip.Addr.Compare) {
-		saved.Addresses = append(saved.Addresses, SavedAddress{ip, s.ips[ip]})
+		saved.Addresses = append(saved.Addresses, SavedAddress{ip, s.ips[ip].clone()})
 	}
 	return saved
 }
