@@ -101,7 +101,7 @@ func TestAwaitCallsMatchers(t *testing.T) {
 }
 
 func TestOnCall(t *testing.T) {
-	fake, c := newFake(t, frozen())
+	watch, fake, c := newSpied(t, frozen())
 	var seen []fakeserver.Call
 	stop := fake.OnCall(func(call fakeserver.Call) {
 		assert.Equal(t, call, fake.Calls()[len(fake.Calls())-1], "it is in Calls already")
@@ -118,4 +118,7 @@ func TestOnCall(t *testing.T) {
 	stop()
 	c.agent(emptyBody)
 	assert.Len(t, seen, 2)
+	fake.OnCall(func(fakeserver.Call) { panic("oops") })
+	c.call("GET", "/v1/status", noBody).wantOK(t)
+	assert.Equal(t, []string{"fakeserver: the function of OnCall (every call) panicked: oops"}, watch.errors)
 }

@@ -3,7 +3,6 @@ package fakeserver
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -12,90 +11,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
 )
 
-// Decision is a question that the interface leaves open, and the fake's answer.
-type Decision struct {
-	ID       string // as in the file that observe.Run writes, such as metadata_cap
-	Question string
-	Possible string // the answers that Like takes, in words or as JSON
-	Default  string // the fake's own answer, as JSON
-	Answer   string // the answer in force, as JSON
-	Observed bool   // an observation given to Like answers it; false: it is the default, or what an option set
-}
-
-// Decisions returns how this fake answers each open question of the interface.
-func (s *Server) Decisions() []Decision {
-	all := make([]Decision, len(decisions))
-	for i, d := range decisions {
-		all[i] = Decision{
-			ID: d.id, Question: d.question, Possible: d.possible(), Observed: s.config.observed[d.id],
-			Default: string(encode(d.at(defaultBehavior))), Answer: string(encode(d.at(s.config.behavior))),
-		}
-	}
-	return all
-}
-
-// Like makes the fake answer the open questions of the interface as another
-// service did. observed is the JSON file that observe.Run and the command
-// agentmessaging-fake observe write. What was not found out keeps the fake's
-// own answer; Decisions tells which those are.
-//
-// A file of another format, a question that this fake does not know, and an
-// answer that it cannot give are errors. Later options overrule it.
-func Like(observed []byte) Option {
-	return func(c *config) error {
-		var file struct {
-			Format    int
-			Decisions map[string]struct{ Answer json.RawMessage }
-		}
-		if err := json.Unmarshal(observed, &file); err != nil {
-			return fmt.Errorf("Like: %w", err)
-		}
-		if file.Format != 1 {
-			return fmt.Errorf("Like: the format is %d, not 1", file.Format)
-		}
-		for id, found := range file.Decisions {
-			if err := c.decide(id, found.Answer, true); err != nil {
-				return fmt.Errorf("Like: %s: %w", quoteName(id), err)
-			}
-		}
-		return nil
-	}
-}
-
-// decide takes the answer to a question. Of an observation it may be missing.
-func (c *config) decide(id string, answer json.RawMessage, observed bool) error {
-	i := slices.IndexFunc(decisions, func(d decision) bool { return d.id == id })
-	switch {
-	case i < 0:
-		return errors.New("this fake knows no such question")
-	case observed && (len(answer) == 0 || string(answer) == "null" || string(answer) == `"unknown"`):
-		return nil // nothing was found
-	}
-	if c.observed == nil {
-		c.behavior, c.observed = service.NewBehavior(), map[string]bool{}
-	}
-	c.observed[id] = observed
-	return decisions[i].set(c.behavior, answer)
-}
-
-// WithDecision answers one open question of the interface otherwise than the
-// fake does by itself, such as "windows" with "sliding" or "metadata_cap" with
-// 8000. Decisions lists the questions and their possible answers. A "token bucket"
-// saves up as many calls as the limit has, a "token bucket of 10" at most 10. An
-// unknown question and an answer that the fake cannot give are errors.
-func WithDecision(id string, answer any) Option {
-	return func(c *config) error {
-		value, err := json.Marshal(answer)
-		if err == nil {
-			err = c.decide(id, value, false)
-		}
-		if err != nil {
-			return fmt.Errorf("WithDecision: %s: %w", quoteName(id), err)
-		}
-		return nil
-	}
-}
-
+// decision is an open question of the interface.
 type decision struct {
 	id, question string
 	at           func(*service.Behavior) any // a pointer to the answer

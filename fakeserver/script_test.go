@@ -60,6 +60,7 @@ func TestPanickingCallbacks(t *testing.T) {
 		require.Len(t, watch.errors, 1)
 		assert.Regexp(t, "^fakeserver: "+want+" panicked: oops$", watch.errors[0])
 	}
+	assert.Empty(t, fake.UnderWay())
 	assert.Empty(t, fake.Conversation(agent))
 	for _, call := range fake.Calls(fakeserver.ByEndpoint(fakeserver.EndpointSendMessage)) {
 		assert.NotEmpty(t, call.TraceID)

@@ -386,9 +386,6 @@ func (s *Server) reportUnknown(c *call) {
 	s.reportf("%s", sentence)
 }
 
-// maxShown bounds each foreign part of a sentence, in bytes.
-const maxShown = 100
-
 // refuses reports whether an injection keeps a request from being sent, and then
 // records it. It leaves the body to the sender, and reads a copy if the request can
 // give one.

@@ -1,7 +1,6 @@
 package memnet
 
 import (
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -44,20 +43,6 @@ func each(t *testing.T, f func(t *testing.T, a, b tcpLike)) {
 	for name, pair := range pairs(t) {
 		t.Run(name, func(t *testing.T) { f(t, pair[0], pair[1]) })
 	}
-}
-
-func TestConnReset(t *testing.T) {
-	each(t, func(t *testing.T, a, b tcpLike) {
-		require.NoError(t, a.SetLinger(0))
-		require.NoError(t, a.Close())
-		_, err := b.Read(make([]byte, 1))
-		assert.ErrorIs(t, err, syscall.ECONNRESET)
-		var op *net.OpError
-		require.ErrorAs(t, err, &op)
-		assert.Equal(t, []string{"read", "tcp"}, []string{op.Op, op.Net})
-		_, err = b.Write([]byte("x"))
-		assert.True(t, errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE), err)
-	})
 }
 
 // Data that its reader never took makes a close an abort.
