@@ -16,8 +16,7 @@ func Alarm(alarm <-chan time.Time) Option {
 	return func(c *config) { c.alarm = func(time.Duration) <-chan time.Time { return alarm } }
 }
 
-// Few leaves out the faults that have the same consequences as others, for speed.
-func Few() Option {
-	kinds := []string{"bad_request", "unauthorized", "not_found", "limited_day", "refused", "reply_lost"}
-	return func(c *config) { c.skip = func(fault string) bool { return !slices.Contains(kinds, fault) } }
+// Faults tries these kinds of faults alone, for speed.
+func Faults(names ...string) Option {
+	return func(c *config) { c.skip = func(fault string) bool { return !slices.Contains(names, fault) } }
 }

@@ -71,9 +71,6 @@ func (s *swept) checks() (found checks) {
 	return found
 }
 
-func mended(run app) func(*sweep.Env) { return func(e *sweep.Env) { e.Reports(run(e, true)) } }
-func broken(run app) func(*sweep.Env) { return func(e *sweep.Env) { e.Reports(run(e, false)) } }
-
 // status asks for the status and reports what comes of it.
 func status(e *sweep.Env) {
 	_, err := e.Client.Status(e.Context())
@@ -87,17 +84,19 @@ var once = sweep.ClientOptions(agentmessaging.WithRetry(agentmessaging.RetryPoli
 var quick = func() []sweep.Option {
 	opts := []sweep.Option{sweep.InBubble(), once}
 	if os.Getenv("SWEEP_ALL") == "" {
-		opts = append(opts, sweep.Few())
+		opts = append(opts, sweep.Faults("bad_request", "not_found", "reply_lost"))
 	}
 	return slices.Clip(opts) // parallel tests append to it
 }()
 
-func TestEachBugIsFoundAndItsMendedTwinIsNot(t *testing.T) {
-	for _, app := range slices.Concat(apps, windows) {
-		t.Run(app.name, func(t *testing.T) {
+// reporting is a scenario that reports what the application returns.
+func reporting(run app) func(*sweep.Env) { return func(e *sweep.Env) { e.Reports(run(e)) } }
+
+func TestEachBugIsFound(t *testing.T) {
+	for _, bug := range bugs {
+		t.Run(bug.name, func(t *testing.T) {
 			t.Parallel()
-			assert.Subset(t, run(t, broken(app.run), quick...).checks(), app.find, "checks that failed")
-			assert.Empty(t, run(t, mended(app.run), quick...).reports, "of the mended twin")
+			assert.Subset(t, run(t, reporting(bug.run), quick...).checks(), bug.find, "checks that failed")
 		})
 	}
 }
@@ -106,29 +105,36 @@ func TestWhatIsRightIsNotBlamed(t *testing.T) {
 	for _, app := range right {
 		t.Run(app.name, func(t *testing.T) {
 			t.Parallel()
-			assert.Empty(t, run(t, func(e *sweep.Env) { e.Reports(app.run(e)) }, slices.Concat(quick, app.opts)...).reports)
+			assert.Empty(t, run(t, reporting(app.run), quick...).reports)
 		})
 	}
 }
 
-// The findings of three runs, of workers too, are the same, and the names of calls.
+// Three sweeps of an application whose calls race try the same faults at the same
+// calls, and find the same. In which moments it dies depends on the race.
 func TestThreeSweepsFindTheSame(t *testing.T) {
 	t.Parallel()
-	for _, app := range []app{workers, markAfter} {
-		var found [3][]sweep.Finding
-		for i := range found {
-			for _, f := range run(t, broken(app), quick...).found {
-				found[i] = append(found[i], sweep.Finding{Check: f.Check, Endpoint: f.Endpoint})
+	for _, app := range []struct {
+		run  app
+		find checks
+	}{{broken(workers), checks{sweep.Swallowed, sweep.Truth}}, {experts, nil}} {
+		var faults []string
+		for i := range 3 {
+			s := noted(t, reporting(app.run), sweep.InBubble(), once, sweep.Faults("refused"))
+			assert.ElementsMatch(t, app.find, s.checks())
+			assert.NotContains(t, s.summary, "struck nothing")
+			tried := slices.DeleteFunc(s.plans, func(plan string) bool { return strings.Contains(plan, "dies") })
+			if slices.Sort(tried); i == 0 {
+				faults = tried
 			}
+			assert.Equal(t, faults, tried)
 		}
-		assert.ElementsMatch(t, found[0], found[1])
-		assert.ElementsMatch(t, found[0], found[2])
 	}
 }
 
 func TestADeathIsToldInWords(t *testing.T) {
 	t.Parallel()
-	s := run(t, broken(markAfter), quick...)
+	s := run(t, reporting(broken(markAfter)), quick...)
 	require.Len(t, s.reports, 1, "one cause, one report")
 	assert.Regexp(t, `(?s)^doubled: the process died after SendMessage_1 had arrived; the restart did it again: an agent got the message of 5 characters 2 times, and nobody was told that it was in doubt
   and in \d+ other runs: .*
@@ -157,7 +163,10 @@ func TestDeathsAtPointsAndInFiles(t *testing.T) {
 	}
 	assert.Subset(t, plans, want)
 	assert.NotContains(t, plans, "start/dies_one_was_cut_in_half", "it is moved into place")
-	for _, f := range run(t, broken(forgetsDoubt), quick...).found {
+	found := run(t, reporting(forgetsDoubt), quick...).found
+	assert.NotEmpty(t, found)
+	for _, f := range found {
+		assert.Equal(t, sweep.Lost, f.Check)
 		assert.Contains(t, f.Plan, "+restart.", "a second death")
 	}
 }
@@ -179,39 +188,41 @@ func TestADeadProcessActsNoMore(t *testing.T) {
 
 func TestPairsFollowTheirSeed(t *testing.T) {
 	t.Parallel()
-	pairs := func(run app, seed uint64) []string {
-		return slices.DeleteFunc(noted(t, mended(run), append(quick, sweep.Pairs(), sweep.Seed(seed))...).plans,
+	twice := func(e *sweep.Env) { status(e); status(e) }
+	pairs := func(seed uint64) []string {
+		return slices.DeleteFunc(noted(t, twice, sweep.Faults("refused"), once, sweep.Pairs(), sweep.Seed(seed)).plans,
 			func(plan string) bool { return !strings.Contains(plan, "+") || strings.Contains(plan, "dies") })
 	}
-	one := pairs(trial, 1)
-	assert.Equal(t, one, pairs(trial, 1), "the same seed")
-	assert.NotEqual(t, one, pairs(trial, 2), "another seed")
+	one := pairs(1)
+	assert.Contains(t, one, "Status_1/refused/once+Status_2/refused/once")
+	assert.Equal(t, one, pairs(1), "the same seed")
+	assert.NotEqual(t, one, pairs(2), "another seed")
 }
 
 func TestAnOptOutIsForACheckAndItsEndpoints(t *testing.T) {
 	t.Parallel()
 	findings := func(opts ...sweep.Option) checks {
-		return run(t, broken(notify), slices.Concat(quick, []sweep.Option{sweep.Without(sweep.Truth)}, opts)...).checks()
+		return run(t, func(e *sweep.Env) { _, _ = e.Client.Status(e.Context()) }, slices.Concat(quick, opts)...).checks()
 	}
 	assert.Contains(t, findings(), sweep.Swallowed)
 	assert.NotContains(t, findings(sweep.Without(sweep.Swallowed)), sweep.Swallowed)
-	assert.NotContains(t, findings(sweep.Without(sweep.Swallowed, fakeserver.EndpointSendMessage)), sweep.Swallowed)
+	assert.NotContains(t, findings(sweep.Without(sweep.Swallowed, fakeserver.EndpointStatus)), sweep.Swallowed)
 	assert.Contains(t, findings(sweep.Without(sweep.Swallowed, fakeserver.EndpointWarmUp)), sweep.Swallowed, "for another endpoint")
-	assert.NotContains(t, findings(sweep.WithoutWhere(func(f sweep.Finding) bool { return strings.HasPrefix(f.Plan, "SendMessage_1/") })), sweep.Swallowed)
+	assert.NotContains(t, findings(sweep.WithoutWhere(func(f sweep.Finding) bool { return strings.HasPrefix(f.Plan, "Status_1/") })), sweep.Swallowed)
 }
 
 func TestOwnChecksSeeTheRun(t *testing.T) {
 	t.Parallel()
-	s := noted(t, mended(notify), append(quick, sweep.Also("one agent for a customer", func(run *sweep.Run) error {
+	s := noted(t, reporting(mended(notify)), append(quick, sweep.Also("one agent for a customer", func(run *sweep.Run) error {
 		if _, err := os.ReadDir(run.Dir); err != nil {
 			return err
 		}
-		if run.Plan == "CreateAgent_1/refused/once" {
+		if run.Plan == "CreateAgent_1/bad_request/once" {
 			return errors.New("found by a check of my own")
 		}
 		return nil
 	}))...)
-	assert.Equal(t, []sweep.Finding{{Check: "one agent for a customer", Plan: "CreateAgent_1/refused/once",
+	assert.Equal(t, []sweep.Finding{{Check: "one agent for a customer", Plan: "CreateAgent_1/bad_request/once",
 		Endpoint: fakeserver.EndpointCreateAgent, Says: "found by a check of my own"}}, s.found)
 	undisturbed := s.runs[""]
 	assert.Nil(t, undisturbed.Undisturbed, "the undisturbed run of the undisturbed run")
@@ -219,7 +230,7 @@ func TestOwnChecksSeeTheRun(t *testing.T) {
 	assert.Len(t, undisturbed.Restarted, 3, "calls after three restarts")
 	assert.Empty(t, undisturbed.Reports)
 	assert.Len(t, undisturbed.Fake.Agents(), 1)
-	refused := s.runs["CreateAgent_1/refused/once"]
+	refused := s.runs["CreateAgent_1/bad_request/once"]
 	assert.Equal(t, undisturbed, refused.Undisturbed)
 	assert.Len(t, refused.Calls[0].Attempts, 1)
 	assert.Contains(t, refused.Told, "agentmessaging: POST /v1/agents: ")
@@ -238,13 +249,13 @@ func TestEnvIsATB(t *testing.T) {
 		require.NoError(e, err)
 		e.Logger().Info("the service is there")
 		assert.DirExists(t, e.TempDir())
-	}, once).found)
+	}, once, sweep.Faults("refused")).found)
 	assert.Equal(t, []int{2, 1, 2, 1}, cleaned[:4], "cleanups, the last first, of each of two runs")
 	assert.Empty(t, run(t, func(e *sweep.Env) {
 		if _, err := e.Client.Status(e.Context()); err != nil {
 			e.Logger().Warn("no status", "error", err)
 		}
-	}, once).found)
+	}, once, sweep.Faults("refused")).found)
 }
 
 func TestAFaultLastsAsLongAsItsPlanSays(t *testing.T) {
@@ -256,7 +267,7 @@ func TestAFaultLastsAsLongAsItsPlanSays(t *testing.T) {
 		status(e)
 		_, err = agentOf(e)
 		e.Reports(err)
-	}, sweep.InBubble(), sweep.Without(sweep.DeadKey)).runs
+	}, sweep.InBubble(), sweep.Faults("bad_gateway", "not_found", "bad_request")).runs
 	for plan, struck := range map[string]string{
 		"Status_1/bad_gateway/once":         "Status_1",
 		"Status_1/bad_gateway/call":         "Status_1 Status_1 Status_1",
@@ -285,25 +296,6 @@ func TestAFailureOfTheUndisturbedRunIsNoFinding(t *testing.T) {
 		_, _ = e.Client.GetAgent(e.Context(), "agent_of_yesterday")
 		status(e)
 	}, quick...).found)
-}
-
-// An application may go on to say what is in doubt, and a fan-out whose calls all
-// meet a dead key has not asked again.
-func TestWhatASweepMustNotBlame(t *testing.T) {
-	t.Parallel()
-	for name, scenario := range map[string]func(*sweep.Env){
-		"doubt for ever": mended(markAfter),
-		"a fan-out":      func(e *sweep.Env) { e.Reports(errors.Join(each(6, func(int) error { status(e); return nil })...)) },
-		"a reply to fall back on": func(e *sweep.Env) {
-			if _, err := e.Client.Status(e.Context()); err != nil {
-				e.Told("503 Service Unavailable")
-			} else {
-				e.Told("200 OK")
-			}
-		},
-	} {
-		assert.Empty(t, run(t, scenario, quick...).reports, name)
-	}
 }
 
 // Restarts come after half a minute, half an hour and a day, by the application's
@@ -381,7 +373,7 @@ var misuses = map[string]struct {
 	sweep func(t *testing.T)
 	says  string
 }{
-	"finds": {func(t *testing.T) { sweep.Test(t, broken(notify), quick...) }, "again: go test -run '^TestChild$/"},
+	"finds": {func(t *testing.T) { sweep.Test(t, reporting(broken(notify)), quick...) }, "again: go test -run '^TestChild$/^finds$/"},
 	"fails": {func(t *testing.T) { sweep.Test(t, func(e *sweep.Env) { e.Fatal("the shop is shut") }) }, "the undisturbed scenario failed: the shop is shut"},
 	"404": {func(t *testing.T) {
 		sweep.Test(t, func(e *sweep.Env) {
@@ -409,7 +401,6 @@ var misuses = map[string]struct {
 	}, "makes 2 calls at first and 1 the second time: it keeps something from run to run"},
 	"idle":     {func(t *testing.T) { sweep.Test(t, func(*sweep.Env) {}) }, "the scenario made no call with Env.Client"},
 	"nil":      {func(t *testing.T) { sweep.Test(t, nil) }, "sweep: the scenario is nil"},
-	"no test":  {func(*testing.T) { sweep.Test(nil, status) }, "sweep: Test needs the *testing.T of a test"},
 	"a check":  {func(t *testing.T) { sweep.Test(t, status, sweep.Without("trebled")) }, `there is no check "trebled"; there are ["panics"`},
 	"a method": {func(t *testing.T) { sweep.Test(t, status, sweep.Without(sweep.Quota, "SendMessage")) }, `there is no endpoint "SendMessage"`},
 	"a bubble": {func(t *testing.T) { synctest.Test(t, func(t *testing.T) { sweep.Test(t, status) }) }, "Call it outside, with the option InBubble"},
@@ -427,17 +418,6 @@ var misuses = map[string]struct {
 		})
 		t.Error("as it should be")
 	}, "as it should be"},
-	"panics": {func(t *testing.T) {
-		sweep.Test(t, func(e *sweep.Env) {
-			done := make(chan error)
-			go func() {
-				status, err := e.Client.Status(e.Context())
-				_ = status.Version
-				done <- err
-			}()
-			e.Reports(<-done)
-		})
-	}, "panic: "},
 }
 
 func sometimes(e *sweep.Env, rains bool) {
@@ -446,43 +426,61 @@ func sometimes(e *sweep.Env, rains bool) {
 	}
 }
 
-// child runs TestChild of this binary alone, as one of the misuses.
-func child(t *testing.T, misuse, run string) string {
+// child runs some of the tests of this binary that fail.
+func child(t *testing.T, run string) string {
 	cmd := exec.Command(os.Args[0], "-test.run", run)
-	cmd.Env = append(os.Environ(), "SWEEP_CHILD="+misuse)
+	cmd.Env = append(os.Environ(), "SWEEP_CHILD=yes")
 	out, err := cmd.CombinedOutput()
 	require.Error(t, err, "%s", out)
 	return string(out)
 }
 
 func TestChild(t *testing.T) {
-	misuse, found := misuses[os.Getenv("SWEEP_CHILD")]
-	if !found {
+	if os.Getenv("SWEEP_CHILD") == "" {
 		t.Skip("is run by other tests")
 	}
-	misuse.sweep(t)
+	for name, misuse := range misuses {
+		t.Run(name, misuse.sweep)
+	}
+}
+
+func TestChildThatPanics(t *testing.T) {
+	if os.Getenv("SWEEP_CHILD") == "" {
+		t.Skip("is run by another test")
+	}
+	sweep.Test(t, func(e *sweep.Env) {
+		done := make(chan error)
+		go func() {
+			status, err := e.Client.Status(e.Context())
+			_ = status.Version
+			done <- err
+		}()
+		e.Reports(<-done)
+	})
 }
 
 func TestWhatCannotBeMeantIsSaid(t *testing.T) {
+	t.Parallel()
+	out := child(t, "^TestChild$")
 	for name, misuse := range misuses {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			out := child(t, name, "^TestChild$")
-			assert.Contains(t, out, misuse.says)
-			if name != "never" {
-				assert.NotContains(t, out, "no run came to")
-			}
-			if name == "panics" && !strings.HasPrefix(runtime.Version(), "go1.25") { // whose traces show no labels
-				assert.Regexp(t, `"sweep": "TestChild Status_[0-9a-f]+/unauthorized/once`, out)
-			}
-			if name == "finds" {
-				again := regexp.MustCompile(`again: go test -run '(.*SendMessage_1.*)'`).FindStringSubmatch(out)
-				require.Len(t, again, 2, "%s", out)
-				one := child(t, "finds", again[1])
-				assert.Equal(t, 1, strings.Count(one, "again: "), "%s", one)
-				assert.Contains(t, one, again[1])
-			}
-		})
+		assert.Contains(t, out, "--- FAIL: TestChild/"+strings.ReplaceAll(name, " ", "_"))
+		assert.Contains(t, out, misuse.says)
+	}
+	assert.Equal(t, 1, strings.Count(out, "no run came to"))
+	again := regexp.MustCompile(`again: go test -run '(.*SendMessage_1.*)'`).FindStringSubmatch(out)
+	require.Len(t, again, 2, "%s", out)
+	one := child(t, again[1])
+	assert.Equal(t, 1, strings.Count(one, "again: "), "%s", one)
+	assert.Contains(t, one, again[1])
+	assert.PanicsWithValue(t, "sweep: Test needs the *testing.T of a test", func() { sweep.Test(nil, status) })
+}
+
+func TestATraceShowsThePlan(t *testing.T) {
+	t.Parallel()
+	out := child(t, "^TestChildThatPanics$")
+	assert.Contains(t, out, "panic: ")
+	if !strings.HasPrefix(runtime.Version(), "go1.25") { // whose traces show no labels
+		assert.Regexp(t, `"sweep": "TestChildThatPanics Status_[0-9a-f]+/unauthorized/once`, out)
 	}
 }
 
@@ -490,7 +488,8 @@ func TestWhatCannotBeMeantIsSaid(t *testing.T) {
 // bubble as well.
 func TestDisturbedRunsTakeVirtualTime(t *testing.T) {
 	t.Parallel()
-	runs := noted(t, mended(trial)).runs
+	runs := noted(t, func(e *sweep.Env) { e.Reports(store(e, "sk-today")) },
+		sweep.Faults("bad_request", "limited_minute", "limited_day", "reply_dripping", "silence")).runs
 	for plan, want := range map[string][2]time.Duration{
 		"SetBYOK_1/bad_request/once":    {0, time.Second},
 		"SetBYOK_1/limited_minute/once": {time.Minute, 67 * time.Second},
@@ -506,14 +505,15 @@ func TestDisturbedRunsTakeVirtualTime(t *testing.T) {
 // A deadline of the application's passes in virtual time, and stays passed.
 func TestDeadlinesPassInVirtualTime(t *testing.T) {
 	t.Parallel()
-	run := noted(t, func(e *sweep.Env) {
+	runs := noted(t, func(e *sweep.Env) {
 		ctx, cancel := context.WithTimeout(e.Context(), 20*time.Second)
 		defer cancel()
 		for range 2 {
 			_, err := e.Client.Status(ctx)
 			e.Reports(err)
 		}
-	}).runs["Status_1/silence/once"]
+	}, sweep.Faults("silence")).runs
+	run := runs["Status_1/silence/once"]
 	require.Len(t, run.Reports, 2)
 	for _, err := range run.Reports {
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
@@ -527,7 +527,7 @@ func TestTheSeedDecidesTheJitter(t *testing.T) {
 	now := time.Now()
 	lasted := func(seed uint64) time.Duration {
 		clock := sweep.FakeOptions(fakeserver.WithClock(func() time.Time { return now }))
-		return noted(t, status, sweep.Seed(seed), clock).runs["Status_1/bad_gateway/call"].Lasted
+		return noted(t, status, sweep.Seed(seed), clock, sweep.Faults("bad_gateway")).runs["Status_1/bad_gateway/call"].Lasted
 	}
 	one := lasted(1)
 	assert.Greater(t, one, 1500*time.Millisecond, "both waits")
@@ -539,8 +539,8 @@ func TestTheSeedDecidesTheJitter(t *testing.T) {
 // find each other's goroutines.
 func TestALeakIsShownWithItsStack(t *testing.T) {
 	t.Parallel()
-	for _, opts := range [][]sweep.Option{{once, sweep.Few()}, quick} {
-		s := run(t, broken(worker), opts...)
+	for _, opts := range [][]sweep.Option{{once, sweep.Faults("payment_required")}, quick} {
+		s := run(t, reporting(broken(worker)), opts...)
 		require.Contains(t, s.checks(), sweep.Leak)
 		assert.Contains(t, strings.Join(s.reports, "\n"), "apps_test.go:")
 	}
