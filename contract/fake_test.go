@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/contract"
@@ -21,13 +22,21 @@ func init() { debug.SetGCPercent(400) }
 // waiting is free and exact, and without a connection in between: a day's
 // calls take milliseconds.
 func TestFake(t *testing.T) {
-	var budget contract.Spend // no bound
-	if testing.Short() {
-		budget = contract.Spend{Requests: 1500, Creations: 60, BYOKSets: 10, WarmUps: 10}
+	budget := contract.Spend{Requests: 11_000, Creations: 60, BYOKSets: 10, WarmUps: 10} // all but a day of the plan byok: TestDayOfBYOK
+	if *all {
+		budget = contract.Spend{}
 	}
 	contract.Run(t, contract.Target{Bubble: true, Budget: budget, Fresh: func(tb testing.TB) contract.Target {
 		return directly(newFake(tb, fakeserver.WithUnknownRoutes()))
 	}})
+}
+
+// TestDayOfBYOK reads the one number of interface 8.2 that takes 50,000 calls to fill.
+func TestDayOfBYOK(t *testing.T) {
+	fake := newFake(t)
+	for _, l := range fake.Limits(fake.IssueKeyOn("byok", true)) {
+		assert.True(t, l.Key != "key_day" || l.Max == 50_000, "%+v", l)
+	}
 }
 
 // TestFakeShared runs the cases as a live service would have them: one after
