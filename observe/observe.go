@@ -89,7 +89,8 @@ func (o *Observation) Continue(ctx context.Context, target Target, budget Spend)
 	return p.gone
 }
 
-// Preview returns what Continue may spend at most on target within budget.
+// Preview returns what Continue may spend at most within budget on a target with the
+// limits of a preview key. Larger limits may take the whole budget.
 func (o *Observation) Preview(target Target, budget Spend) Spend {
 	p := o.newProbe(context.Background(), target, budget)
 	var all Spend

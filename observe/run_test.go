@@ -47,9 +47,13 @@ func TestStrangers(t *testing.T) {
 			if seed%4 > 1 {
 				budget.BYOKSets = 3
 			}
+			most := new(observe.Observation).Preview(target, budget)
 			o, err := observe.Run(t.Context(), target, budget)
 			require.NoError(t, err)
 			assert.Empty(t, o.Spent.Over(budget), "seed %d", seed)
+			if o.Limits["key_minute"] <= 60 {
+				assert.Empty(t, o.Spent.Over(most), "seed %d spends beyond what Preview says", seed)
+			}
 			for id, found := range o.Decisions {
 				if strings.Contains(found.NotAsked, "of waiting") && !strings.Contains(found.NotAsked, " 23h") {
 					wrong = append(wrong, fmt.Sprintf("seed %d: %s: %s", seed, id, found.NotAsked))
@@ -58,6 +62,7 @@ func TestStrangers(t *testing.T) {
 					unanswered[id+": "+found.NotAsked]++
 					continue
 				}
+				assert.NotEmpty(t, found.Evidence.Request+found.Evidence.Answer, "evidence of %s", id)
 				answers++
 				if !agrees(t, service, id, found) {
 					wrong = append(wrong, fmt.Sprintf("seed %d: %s is %s, found %s, seen in %v", seed, id, jsonOf(t, service.Decides[id]), found, found.Evidence))

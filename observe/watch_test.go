@@ -186,24 +186,3 @@ func TestWatchChangesNothing(t *testing.T) {
 		assert.Empty(t, w.Observation().Decisions, name)
 	}
 }
-
-// BenchmarkWatch is a call over loopback, alone and watched.
-func BenchmarkWatch(b *testing.B) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, `{"reply_text":"Hello, what can I do for you today?","trace_id":"trace_000017"}`)
-	}))
-	b.Cleanup(server.Close)
-	for name, transport := range map[string]http.RoundTripper{"alone": http.DefaultTransport, "watched": observe.Watch(http.DefaultTransport)} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				req, _ := http.NewRequestWithContext(b.Context(), "POST", server.URL+"/v1/agents/agent_000001/messages", strings.NewReader(`{"text":"Hello"}`))
-				req.Header.Set("Authorization", "Bearer sk-one")
-				res, err := transport.RoundTrip(req)
-				require.NoError(b, err)
-				_, _ = io.Copy(io.Discard, res.Body)
-				_ = res.Body.Close()
-			}
-		})
-	}
-}

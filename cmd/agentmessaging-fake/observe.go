@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/agent-messaging-service/agentmessaging-go/observe"
 )
@@ -24,10 +23,10 @@ AGENT_MESSAGING_API_KEY, and if given a second one in AGENT_MESSAGING_SECOND_API
 program answer likewise. It ends with 1 where the service answers otherwise than the baseline says, and with 3 where
 it could not finish or did not see an answer that the baseline has.
 
-  --out FILE       write the findings as JSON, and a page beside it that ends in .md instead of .json; without a
-                   baseline, what FILE already has an answer to is not asked again
-  --baseline FILE  ask everything, compare with the findings of an earlier run, and keep those that were not seen;
-                   may be the same FILE
+  --out FILE       write the findings as JSON; without a baseline, what FILE already has an answer to is not asked
+                   again, and all findings are printed
+  --baseline FILE  ask everything, print what differs from the findings of an earlier run, and keep those that were
+                   not seen; may be the same FILE
   --har FILE       ask nothing: learn from the calls in a HAR file, which browsers and proxies write
   --budget PARTS   what it may spend: requests=490,creations=24,warmups=8,wait=15m unless said otherwise,
                    which is below half of each daily limit of a preview key
@@ -155,14 +154,14 @@ func report(found, earlier *observe.Observation, stdout io.Writer) (changed int)
 	return len(changes)
 }
 
-// write writes the findings to --out, or the page where there is no file.
+// write writes the findings to --out. Without a baseline, whose run reports what has
+// changed, it shows them all.
 func (o *observation) write(found *observe.Observation, stdout io.Writer) error {
+	if o.baseline == "" {
+		_, _ = io.WriteString(stdout, found.Markdown())
+	}
 	if o.out == "" {
-		_, err := io.WriteString(stdout, found.Markdown())
-		return err
+		return nil
 	}
-	if err := found.WriteFile(o.out); err != nil {
-		return err
-	}
-	return writeFile(strings.TrimSuffix(o.out, ".json")+".md", []byte(found.Markdown()))
+	return found.WriteFile(o.out)
 }
