@@ -23,7 +23,7 @@ var limitQuestions = []question{
 	{id: "limit_before_body", ask: "Is a wrong body answered 429 where the limit on requests is spent?", fake: true},
 	{id: "refused_requests_spend", ask: "Which refused calls spend the limit on requests?", find: spentByRefused,
 		fake:  map[string]any{"401": false, "404": true, "400": true, "409": true, "status": false},
-		costs: Spend{Requests: 125, Creations: 1, Wait: minute}, further: Spend{Requests: 145, Creations: 1, Wait: minute}},
+		costs: Spend{Requests: 125, Creations: 1, Wait: minute}},
 }
 
 // fillWarmUps makes a warm-up that goes through, nine that are refused for their
@@ -199,12 +199,6 @@ func spentByRefused(p *probe) any {
 	if spent == nil {
 		p.fail("no clear answer: the key made other calls meanwhile")
 	}
-	further := Spend{Requests: 25 + 2*p.meter.limit, Creations: 1}
-	if p.hasTwoKeys() && further.Over(p.budget.Minus(p.spent)) == "" {
-		p.allowed = p.spent.Requests + further.Requests
-		defer p.answer("refused_requests_spend", spent) // the others also where this ends without an answer
-		p.spentByKeyless(spent)
-	}
 	return spent
 }
 
@@ -214,35 +208,6 @@ type kind struct {
 	call   rawcall.Call
 	status int
 	calls  int
-}
-
-// spentByKeyless finds out whether calls without a key spend the limit of their
-// address, which is 120 in a minute: more than a key's, so it takes two keys to
-// meet it. Another number says nothing.
-func (p *probe) spentByKeyless(spent map[string]any) {
-	const keyless, ofAddress = 20, 120
-	limit := p.meter.limit
-	if 2*limit+keyless <= ofAddress {
-		return // two keys cannot meet the limit of the address
-	}
-	p.agent(rawcall.Another)
-	p.quiet()
-	for range keyless {
-		p.take(rawcall.ReadAgent.Keyless(), 401)
-	}
-	for range limit {
-		p.want(p.raw(rawcall.ReadAgent.Call()), 200)
-	}
-	passed := 0
-	for passed <= limit && p.raw(rawcall.ReadAgent.By(rawcall.Another)).Status == 200 {
-		passed++
-	}
-	switch {
-	case passed == limit || limit+passed == ofAddress:
-		spent["401"] = false
-	case limit+passed == ofAddress-keyless:
-		spent["401"] = true
-	}
 }
 
 // otherLimitNames spends each limit to its last call, and reads the name of the

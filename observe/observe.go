@@ -97,9 +97,6 @@ func (o *Observation) Preview(target Target, budget Spend) Spend {
 	for _, q := range questions {
 		if q.find != nil && !o.has(q) && p.lacks(q) == "" {
 			all = all.Plus(q.costs)
-			if p.hasTwoKeys() {
-				all = all.Plus(q.further)
-			}
 		}
 	}
 	b := p.budget

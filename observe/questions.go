@@ -17,9 +17,6 @@ type question struct {
 	fake any    // this project's answer
 	// costs is what find spends at most.
 	costs Spend
-	// further is what it spends besides where there are two keys and the budget
-	// reaches.
-	further Spend
 	// find makes the calls and returns the answer, nil where there is no clear
 	// one. It gives the probe the answers to the questions of also. nil: another
 	// question finds the answer.
