@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -190,7 +189,7 @@ func encodeObject(field *spec.Field, value any) (json.RawMessage, error) {
 	case raw[0] != '{':
 		return refuse("must be a JSON object")
 	}
-	if _, asWritten := value.(json.RawMessage); !asWritten && replacement.Match(raw) {
+	if _, asWritten := value.(json.RawMessage); !asWritten && losesText(value, raw) {
 		return refuse(strictjson.ErrUTF8.Error())
 	}
 	switch err := strictjson.CheckMembers(raw); {
@@ -201,10 +200,6 @@ func encodeObject(field *spec.Field, value any) (json.RawMessage, error) {
 	}
 	return raw, nil
 }
-
-// replacement matches the escape that encoding/json writes for invalid UTF-8 in a
-// string of Go. U+FFFD itself it writes without an escape.
-var replacement = regexp.MustCompile(`[^\\](\\\\)*\\ufffd`)
 
 // whyNotJSON names types only: an error of encoding/json may quote the value.
 func whyNotJSON(err error) string {

@@ -1,0 +1,16 @@
+//go:build goexperiment.jsonv2
+
+package agentmessaging
+
+import (
+	"encoding/json"
+	"encoding/json/jsontext"
+	jsonv2 "encoding/json/v2"
+)
+
+// losesText reports whether value holds invalid UTF-8, for which this encoding/json
+// writes U+FFFD as it is.
+func losesText(value any, _ []byte) bool {
+	_, err := jsonv2.Marshal(value, json.DefaultOptionsV1(), jsontext.AllowInvalidUTF8(false))
+	return err != nil
+}
