@@ -139,7 +139,7 @@ func (c *call) repeat() {
 		Backoff:      func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return 0 },
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
-	l.request = *(&http.Request{Method: c.endpoint.Method, URL: &c.url, Host: c.client.base.Host, Header: http.Header{}}).WithContext(c.ctx)
+	l.request = *(&http.Request{Method: c.endpoint.Method, URL: &c.url, Header: http.Header{}}).WithContext(c.ctx)
 	_, _ = l.client.Do(&retryablehttp.Request{Request: &l.request}) //nolint:bodyclose // RoundTrip has read it
 }
 
@@ -216,7 +216,7 @@ func (c *call) send(ctx context.Context, r *http.Request) {
 	}
 	a.Sent = true // unless Send knows better
 	a.Answer = c.client.sender.Send(ctx, exchange.Request{
-		Method: r.Method, URL: r.URL, Host: r.Host, Header: header, Body: c.payload, Deadline: c.attemptDeadline(began),
+		Method: r.Method, URL: r.URL, Header: header, Body: c.payload, Deadline: c.attemptDeadline(began),
 	})
 	if a.decode(c.decoder); !a.failed() {
 		return

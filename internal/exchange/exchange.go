@@ -38,8 +38,7 @@ func New(transport http.RoundTripper) *Sender {
 // Request is what to send.
 type Request struct {
 	Method   string
-	URL      *url.URL // copied
-	Host     string
+	URL      *url.URL    // copied
 	Header   http.Header // copied, but not its values
 	Body     []byte      // nil: none
 	Deadline time.Time   // for the request and its answer; zero: only the context ends them
@@ -155,7 +154,7 @@ func (a *attempt) build(ctx context.Context, r Request) {
 	a.request = *(&http.Request{
 		Method: r.Method,
 		URL:    &a.url,
-		Host:   r.Host,
+		Host:   r.URL.Host,
 		Header: maps.Clone(r.Header),
 		Proto:  "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}).WithContext(ctx)
