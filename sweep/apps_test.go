@@ -65,6 +65,8 @@ var right = []struct {
 	{"a look at the key before a trial", mended(barred)},
 	{"a file that cannot be written", mended(save)},
 	{"one new agent for one that is not found", mended(newAgents)},
+	{"a creation in doubt that somebody has to look up", waitsForSomebody},
+	{"texts that are never the same", numbered()},
 	{"a journal with a torn line", mended(tornLine)},
 	{"an errgroup", group},
 	{"one flight for many callers", singleFlight},
@@ -413,6 +415,13 @@ func markBefore(e *sweep.Env) error {
 	}, "Ready")
 }
 
+func waitsForSomebody(e *sweep.Env) error {
+	if get(e, "agent") == "" && get(e, "creating") != "" {
+		return errors.New("an agent for customer-7 may have been created: find out, and remove the note")
+	}
+	return notify(e, true)
+}
+
 func emptyFile(e *sweep.Env) error {
 	id, err := os.ReadFile(filepath.Join(e.Dir, "agent"))
 	if err != nil {
@@ -584,16 +593,33 @@ func fallback(e *sweep.Env) error {
 	return nil
 }
 
-// experts gives alike calls to agents that are created at once.
-func experts(e *sweep.Env) error {
-	return errors.Join(each(2, func(i int) error {
-		agent, err := e.Client.CreateAgent(e.Context(), agentmessaging.CreateAgentParams{SystemPrompt: fmt.Sprint("Expert ", i)})
-		if err == nil {
-			err = send(e, agent.ID, "What do you think?")
-			e.Logf("used %s", agent.ID)
+// numbered sends another text each time.
+func numbered() app {
+	n := 0
+	return func(e *sweep.Env) error {
+		n++
+		return welcome(e, func(e *sweep.Env, id, _, s string) error { return forget404(e, send(e, id, s)) }, fmt.Sprint("Message ", n))
+	}
+}
+
+// experts asks two agents, each on a goroutine. Which comes first changes each time.
+func experts() app {
+	turn := 0
+	return func(e *sweep.Env) (failed error) {
+		turn++
+		for i := range 2 {
+			who := (turn + i) % 2
+			failed = errors.Join(failed, errors.Join(each(1, func(int) error {
+				agent, err := e.Client.CreateAgent(e.Context(), agentmessaging.CreateAgentParams{SystemPrompt: fmt.Sprint("Expert ", who)})
+				if err == nil {
+					err = send(e, agent.ID, fmt.Sprint("Question ", who))
+					e.Logf("used %s", agent.ID)
+				}
+				return err
+			})...))
 		}
-		return err
-	})...)
+		return failed
+	}
 }
 
 func lookUp(e *sweep.Env) error {

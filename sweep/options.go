@@ -27,7 +27,7 @@ type config struct {
 
 	// For tests of Test:
 	collect func(report string, found []Finding) // in place of failing the test
-	alarm   func(time.Duration) <-chan time.Time // that wakes the watchdog
+	alarm   <-chan time.Time                     // that wakes the watchdog
 	skip    func(fault string) bool              // for speed
 }
 

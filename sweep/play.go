@@ -454,12 +454,12 @@ func (p *play) wait(done <-chan struct{}) {
 	if alarm == nil {
 		timer := time.NewTimer(p.sweep.watchdog)
 		defer timer.Stop()
-		alarm = func(time.Duration) <-chan time.Time { return timer.C }
+		alarm = timer.C
 	}
 	select {
 	case <-done:
 		return
-	case <-alarm(p.sweep.watchdog):
+	case <-alarm:
 	}
 	stacks := strings.Join(labelled(p.label), "\n")
 	advice := "It may wait for real time: let it wait with Env.Fake.Sleep, or sweep with InBubble. Or it waits for what never comes."
