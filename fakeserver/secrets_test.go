@@ -96,7 +96,7 @@ func sendCanaries(t *testing.T, texts bool) {
 	issued := fake.IssueKey(fakeserver.KeyOptions{})
 	script := fake.OnMessage(fakeserver.ByText(canaryText)).Reply(canaryReply)
 	never := fake.OnMessage(fakeserver.ByKey(issued), fakeserver.ByAgent(canaryText), fakeserver.ByTextContaining("never"+canaryText)).Required()
-	shown := []any{fake, script, *script, never, *never, fakeserver.ByKey(issued), fakeserver.ByAgent(issued), fakeserver.ByTextContaining(canaryText)}
+	shown := []any{fake, script, *script, never, *never, fakeserver.ByKey(issued), fakeserver.ByAgent(issued), fakeserver.ByText(canaryText), fakeserver.ByTextContaining(canaryText)}
 	for _, key := range []string{c.key, issued, canaryStranger} {
 		shown = append(shown, sendAll(c.with(key)))
 	}
@@ -104,11 +104,8 @@ func sendCanaries(t *testing.T, texts bool) {
 	require.NoError(t, err)
 	shown = append(shown, string(stored))
 	for _, fault := range canaryFaults() {
-		in := fake.Inject(fault, fakeserver.ByText(canaryText))
+		in := fake.Inject(fault, fakeserver.ByKey(c.key))
 		shown = append(shown, fault, in, *in)
-		sendAll(c.with(issued))
-		in.Remove()
-		in = fake.Inject(fault, fakeserver.ByKey(c.key))
 		sendAll(c)
 		in.Remove()
 	}
