@@ -3,6 +3,7 @@ package service
 import (
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -143,6 +144,7 @@ func TestService(t *testing.T) {
 	created := do(spec.CreateAgent, "", Fields{spec.AgentSMSMode: spec.SMSSandbox}).Reply.(Created)
 	assert.Equal(t, Created{"agent_000001", "active", &SMS{"sandbox", "active", "+12025550101"}}, created)
 	before := st.Save()
+	counted := slices.Clone(before.Keys[0].Counts.Windows[0].Calls)
 	for range 3 {
 		answer := do(spec.SendMessage, created.ID, Fields{spec.MessageText: "hello"})
 		answer.Turn.Exchange.ReplyText = "hi"
@@ -150,6 +152,7 @@ func TestService(t *testing.T) {
 	}
 	assert.Len(t, st.Agent(created.ID).Exchanges, 2, "the newest")
 	assert.Empty(t, before.Agents[0].Exchanges, "what is saved does not change")
+	assert.Equal(t, counted, before.Keys[0].Counts.Windows[0].Calls, "nor do its counts")
 	refusal := do(spec.GetAgent, "agent_000002", nil).Refusal
 	assert.Equal(t, []any{NoSuchAgent, 404, "key_000001"}, []any{refusal.Kind, refusal.Status, refusal.Key})
 	assert.Equal(t, 5, st.LimitStates(k, netip.Addr{}, start)[0].Used)
