@@ -9,13 +9,13 @@
 //	client, err := agentmessaging.NewClientFromEnv(agentmessaging.WithLimiter(p))
 //
 // docs/limits.md of this module says what it does, and how well.
-//
-// Within the package: short.go and long.go count limits by the minute and by the
-// hour, blame.go decides which limit a refusal is about, line.go who of a
-// process goes next, tickets.go which process. state.go holds all that. call.go
-// is a call's way, queue.go asks the state for those that wait. fleet.go finds it
-// here, store.go in a store.
 package pacer
+
+// short.go and long.go count limits by the minute and by the hour, blame.go
+// decides which limit a refusal is about, line.go who of a process goes next,
+// tickets.go which process. state.go holds all that. call.go is a call's way,
+// queue.go asks the state for the calls that wait. fleet.go finds it here, store.go
+// in a store.
 
 import (
 	"context"

@@ -95,7 +95,12 @@ func send(ctx context.Context, client *agentmessaging.Client, j *journal, worker
 	bar := progressbar.NewOptions(len(j.messages), progressbar.OptionSetWriter(os.Stderr),
 		progressbar.OptionSetVisibility(terminal), progressbar.OptionShowCount(), progressbar.OptionFullWidth())
 	_ = bar.Set(len(j.messages) - len(messages))
-	defer bar.Exit()
+	defer func() {
+		_ = bar.Exit()
+		if terminal {
+			fmt.Fprintln(os.Stderr) // the report begins below the bar
+		}
+	}()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var group sync.WaitGroup
