@@ -119,7 +119,7 @@ func TestBurst(t *testing.T) {
 	for _, tt := range []struct {
 		streams, connections int
 		within               time.Duration
-	}{{1, 45, 50 * work}, {4, 25, 25 * work}, {10, 15, 15 * work}, {100, 1, 2 * work}} {
+	}{{1, callers, 50 * work}, {4, 25, 25 * work}, {10, 15, 15 * work}, {100, 1, 2 * work}} {
 		for _, do := range []clienttest.Do{clienttest.Post, clienttest.Get} {
 			synctest.Test(t, func(t *testing.T) {
 				var dials atomic.Int32
