@@ -85,10 +85,12 @@ func (s *Server) read(r *http.Request) *call {
 		c.entry.call.Endpoint = Endpoint(c.Endpoint.Call)
 	}
 	c.entry.text, c.entry.hasText = c.Fields[spec.MessageText]
-	if at := strings.Index(shown.Body, c.entry.text); at > 0 && len(c.entry.text) > minShared {
+	if len(c.entry.text) > minShared {
 		// The record, the matchers and the conversation share one copy of a long text.
-		c.entry.text = shown.Body[at : at+len(c.entry.text)]
-		c.Fields[spec.MessageText] = c.entry.text
+		if at := strings.Index(shown.Body, c.entry.text); at > 0 {
+			c.entry.text = shown.Body[at : at+len(c.entry.text)]
+			c.Fields[spec.MessageText] = c.entry.text
+		}
 	}
 	return c
 }

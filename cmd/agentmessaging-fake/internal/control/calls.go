@@ -167,6 +167,15 @@ func (s *Server) awaitCalls(n int, timeout time.Duration, matchers []fakeserver.
 	}
 }
 
+// keptCall returns the call with a seq, and whether it is still kept.
+func (s *Server) keptCall(seq int) (fakeserver.Call, bool) {
+	found := s.admin().CallsAfter(seq-1, 1)
+	if len(found) == 0 || found[0].Seq != seq {
+		return fakeserver.Call{}, false
+	}
+	return found[0], true
+}
+
 // allCalls are the calls that are kept, a few at a time: copies of all would take as
 // much memory again.
 func (s *Server) allCalls() iter.Seq[fakeserver.Call] {

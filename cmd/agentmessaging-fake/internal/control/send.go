@@ -40,11 +40,10 @@ func (s *Server) makeCall(body newCall) (any, error) {
 	header, sent := http.Header{"Content-Type": {"application/json"}}, []byte(given(body.Body))
 	label := body.Key
 	if body.Seq != 0 {
-		found := s.admin().CallsAfter(body.Seq-1, 1)
-		if len(found) == 0 || found[0].Seq != body.Seq {
+		c, kept := s.keptCall(body.Seq)
+		if !kept {
 			return nil, notFound("no call that is kept has this seq")
 		}
-		c := found[0]
 		body.Method, body.Path, label = c.Method, c.Path, c.Key
 		header["Content-Type"] = c.Header["Content-Type"]
 		switch {

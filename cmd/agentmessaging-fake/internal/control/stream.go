@@ -184,14 +184,13 @@ func (s *Server) catchUp(rd *reader) error {
 // nothing more of it can come.
 func (s *Server) catchUpWithSending(rd *reader) {
 	rd.sending = slices.DeleteFunc(rd.sending, func(seq int) bool {
-		calls := s.admin().CallsAfter(seq-1, 1)
-		if len(calls) == 0 || calls[0].Seq != seq {
-			return true // no longer kept
-		}
-		if calls[0].Sent.Ended.IsZero() {
+		c, kept := s.keptCall(seq)
+		if kept && c.Sent.Ended.IsZero() {
 			return false
 		}
-		rd.event("", "call", calls[0])
+		if kept {
+			rd.event("", "call", c)
+		}
 		return true
 	})
 }
