@@ -77,4 +77,14 @@ func (a admin) KeyLabeled(label string) (key string, ok bool) {
 	return a.s.config.keyText(n), true
 }
 
+func (a admin) Restart() {
+	a.s.rewind()
+	a.s.Reset()
+}
+
+func (a admin) ForgetCalls() {
+	defer a.s.lock().Unlock()
+	a.s.gen.log.Clear()
+}
+
 func (a admin) Advanced() time.Duration { return time.Duration(a.s.offset.Load()) }

@@ -40,6 +40,12 @@ func (s *Server) moveTo(offset int64) {
 	s.rouse()
 }
 
+// rewind takes the clock back to where no Advance has moved it.
+func (s *Server) rewind() {
+	defer s.lock().Unlock()
+	s.offset.Store(0)
+}
+
 // Sleep waits until the fake's clock is d later, without waiting for that long:
 // when everything that runs has come to rest, it moves the clock to the wake
 // time. So a Server is an agentmessaging.Clock, and a client with

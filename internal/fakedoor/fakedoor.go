@@ -23,6 +23,11 @@ type Admin[Call any] interface {
 	// KeyLabeled returns the text of the API key with a label, and whether there is one.
 	KeyLabeled(label string) (key string, ok bool)
 	Advanced() time.Duration // how far Advance and Sleep have moved the clock
+	// Restart is Reset, and takes the clock back to where it would be without Advance
+	// and Sleep. No limit survives it, so none sees a clock that runs backwards.
+	Restart()
+	// ForgetCalls empties Calls. Calls under way stay, and Seq goes on.
+	ForgetCalls()
 }
 
 // Key describes an API key without its text.

@@ -44,6 +44,9 @@ func (l *Log[C]) Add(call C) {
 	l.dropped++
 }
 
+// Clear forgets the answered calls, those that were dropped included.
+func (l *Log[C]) Clear() { l.kept, l.oldest, l.dropped = nil, 0, 0 }
+
 // All returns a copy of the answered calls, oldest first.
 func (l *Log[C]) All() []C { return slices.Concat(l.kept[l.oldest:], l.kept[:l.oldest]) }
 

@@ -167,6 +167,12 @@ func (s *Server) awaitCalls(n int, timeout time.Duration, matchers []fakeserver.
 	}
 }
 
+// forgetCalls is DELETE calls.
+func (s *Server) forgetCalls(*request) (any, error) {
+	s.admin().ForgetCalls()
+	return nil, nil
+}
+
 // keptCall returns the call with a seq, and whether it is still kept.
 func (s *Server) keptCall(seq int) (fakeserver.Call, bool) {
 	found := s.admin().CallsAfter(seq-1, 1)

@@ -46,6 +46,16 @@ func TestCalls(t *testing.T) {
 	assert.Equal(t, `{"text":"hello \"you\""}`, call["body"], "texts are there to be seen")
 }
 
+func TestForgetCalls(t *testing.T) {
+	a := newAPI(t, control.Options{})
+	a.service(a.server.Key(), "POST", "/v1/agents", "{}")
+	a.must(204, "DELETE", "/calls", "")
+	assert.JSONEq(t, `{"calls":[],"under_way":[],"total":0,"dropped":0}`, a.must(200, "GET", "/calls", "").raw)
+	assert.Len(t, a.must(200, "GET", "/agents", "").list("agents"), 1, "nothing else is forgotten")
+	a.service(a.server.Key(), "GET", "/v1/status", "")
+	assert.Equal(t, []float64{2}, a.must(200, "GET", "/calls", "").seqs())
+}
+
 func TestArchive(t *testing.T) {
 	a := newAPI(t, control.Options{})
 	a.service(a.server.Key(), "GET", "/v1/status", "")

@@ -18,6 +18,7 @@ import (
 	"math"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
@@ -64,6 +65,7 @@ type Server struct {
 	hub     *hub
 	gone    context.Context
 	leave   context.CancelFunc
+	era     atomic.Pointer[era]
 
 	mu              sync.Mutex // held by every act; guards what was made here
 	scripts, faults kept
@@ -95,6 +97,7 @@ func New(o Options) (*Server, error) {
 	s := &Server{options: o, replies: replies, started: time.Now().UTC(), fake: fake, hub: newHub()}
 	s.admin().KeepExchanges(spec.KeptExchanges)
 	s.mux = s.newMux()
+	s.era.Store(newEra())
 	s.gone, s.leave = context.WithCancel(context.Background())
 	fake.OnCall(s.hub.called)
 	if o.Log != nil {
@@ -119,9 +122,22 @@ func (s *Server) begin() error {
 	return nil
 }
 
-// reset is POST reset.
+// era ends with a reset, and with it the calls of the service that began in it.
+type era struct {
+	context.Context
+	end context.CancelFunc
+}
+
+func newEra() *era {
+	ctx, end := context.WithCancel(context.Background())
+	return &era{ctx, end}
+}
+
+// reset is POST reset. Calls under way are let go first: one that hangs would
+// keep a connection of the next test.
 func (s *Server) reset(*request) (any, error) {
-	s.fake.Reset()
+	s.era.Swap(newEra()).end()
+	s.admin().Restart()
 	if err := s.begin(); err != nil {
 		return nil, conflict("%v", err) // the program began with these replies, so it can begin with them again
 	}
@@ -129,7 +145,14 @@ func (s *Server) reset(*request) (any, error) {
 }
 
 // Service is the service itself.
-func (s *Server) Service() http.Handler { return s.fake }
+func (s *Server) Service() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		defer context.AfterFunc(s.era.Load(), cancel)()
+		s.fake.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
 
 // Key is the first key.
 func (s *Server) Key() string { return s.fake.Key() }

@@ -52,6 +52,7 @@ var routes = []route{
 	{"PUT", anAgent + "/sms", "", 200, "agents", ofAgent(with(agent.setSMS))},
 	{"GET", root + "/calls", filter + " limit n timeout", 200, "", locked((*Server).listCalls)},
 	{"POST", root + "/calls", "", 200, "", locked(with((*Server).makeCall))},
+	{"DELETE", root + "/calls", "", 204, "calls", locked((*Server).forgetCalls)},
 	{"GET", root + "/calls/stream", "after", 200, "", locked((*Server).streamCalls)},
 	{"GET", root + "/calls.har", "", 200, "", locked((*Server).archive)},
 	{"GET", root + "/replies", "", 200, "", locked((*Server).listScripts)},

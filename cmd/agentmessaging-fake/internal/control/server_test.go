@@ -1,6 +1,7 @@
 package control_test
 
 import (
+	"net/http"
 	"sync"
 	"testing"
 
@@ -29,9 +30,27 @@ func TestReset(t *testing.T) {
 	assert.Contains(t, a.must(200, "GET", "/faults", "").raw, `[{"id":"fault_000001","name":"Latency(1ms)"`)
 	assert.Len(t, a.must(200, "GET", "/faults", "").list("faults"), 1)
 	assert.Contains(t, a.must(200, "GET", "/replies", "").raw, `"id":"reply_000001","match":{},"replies":[{"text":"from the file"}]`)
-	assert.Equal(t, "1m0s", a.must(200, "GET", "/clock", "").body["advanced"])
+	assert.Equal(t, "0s", a.must(200, "GET", "/clock", "").body["advanced"])
 	agent = a.service(key, "POST", "/v1/agents", "{}").text("agent_id")
 	assert.Equal(t, "from the file", a.service(key, "POST", "/v1/agents/"+agent+"/messages", `{"text":"x"}`).text("reply_text"))
+}
+
+// A reset ends the calls that hang, and the state is a new one when they have gone.
+func TestResetLetsCallsGo(t *testing.T) {
+	a := newAPI(t, control.Options{})
+	a.must(201, "POST", "/faults", `{"fault":{"kind":"latency","duration":"1h"}}`)
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		assert.PanicsWithValue(t, http.ErrAbortHandler, func() { a.service(a.server.Key(), "POST", "/v1/agents", "{}") })
+	})
+	for len(a.must(200, "GET", "/calls", "").list("under_way")) == 0 {
+		continue
+	}
+	a.must(204, "POST", "/reset", "")
+	waiting.Wait()
+	assert.Empty(t, a.must(200, "GET", "/agents", "").list("agents"))
+	assert.Empty(t, a.must(200, "GET", "/calls", "").list("calls"))
+	assert.Equal(t, 200, a.service(a.server.Key(), "GET", "/v1/status", "").status)
 }
 
 func TestLimitsOfTheOptions(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
-// kinds are the kinds of state that a "state" event tells of, but for a reset,
-// which cannot be read again.
+// kinds are the kinds of state that a "state" event tells of and that can be read
+// again. The others are "calls", after DELETE calls, and "reset".
 var kinds = []string{"agents", "byok", "clock", "faults", "keys", "limits", "replies"}
 
 // hub tells the streams that there is something new. It knows no
@@ -150,7 +150,7 @@ func (rd *reader) reportUnderWay(calls []fakeserver.Call) {
 }
 
 func (rd *reader) tellChanges(changes map[string]int) {
-	for _, kind := range append(kinds, "reset") {
+	for _, kind := range append(kinds, "calls", "reset") {
 		if changes[kind] > rd.seen[kind] {
 			rd.event("", "state", map[string]string{"what": kind})
 		}

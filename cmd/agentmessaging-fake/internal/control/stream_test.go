@@ -37,6 +37,7 @@ var changes = []struct{ method, path, body, want string }{
 	{"PUT", "/byok", `{"available":true}`, "byok"},
 	{"PUT", "/keys/key_000001/byok", `{"provider":"openai","api_key":"k"}`, "byok"},
 	{"POST", "/keys/key_000001/limits/key_day/exhaust", ``, "limits"},
+	{"DELETE", "/calls", ``, "calls"},
 	{"POST", "/reset", ``, "reset"},
 }
 

@@ -66,7 +66,7 @@ function onEvent({ event, data }) {
 }
 
 function onState(what) {
-  if (what === 'reset') {
+  if (what === 'reset' || what === 'calls') {
     log.replace([], 0);
     loadFound();
     change({ openCall: null, cursor: 0, held: 0 });
