@@ -60,7 +60,9 @@ func byHand(_ *testing.B, transport http.RoundTripper, baseURL string) service {
 	return hand{&http.Client{Transport: transport}, baseURL}
 }
 
-func (h hand) send(ctx context.Context) error {
+func (h hand) send(ctx context.Context) error { return h.sendTo(ctx, agentID) }
+
+func (h hand) sendTo(ctx context.Context, agent string) error {
 	var reply struct {
 		Text     string   `json:"reply_text"`
 		Warnings []string `json:"warnings"`
@@ -73,7 +75,7 @@ func (h hand) send(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return h.call(ctx, http.MethodPost, agentPath+"/messages", bytes.NewReader(body), &reply)
+	return h.call(ctx, http.MethodPost, "/v1/agents/"+agent+"/messages", bytes.NewReader(body), &reply)
 }
 
 func (h hand) read(ctx context.Context) error {

@@ -72,6 +72,8 @@ var targets = []target{
 	times("600 callers 20 ms away, HTTP/2: p99, of by hand", "Network/over=http2/callers=600", "p99-sec", 1.05),
 	times("600 callers 20 ms away, HTTP/2: time for all, of by hand", "Network/over=http2/callers=600", "sec/op", 1.05),
 	times("600 callers 20 ms away, HTTP/2: connections, of by hand", "Network/over=http2/callers=600", "conns", 1),
+	times("The fake's program, 64 connections: time, of a mux with JSON", "Program", "sec/op", 1.18),
+	times("The fake's program, 64 connections: processor time, of a mux with JSON", "Program", "cpu-sec/op", 1.2),
 	{what: "Start of the fake's program, to its first answer", of: "Start", unit: "sec/op", bound: 0.02},
 	{what: "A fake's first call in a test, direct, of a bare handler", of: "Fresh/direct", unit: "x-floor", bound: 2},
 	{what: "A call of a fake with 1,000,000 agents, of one with one", of: "Scale/agents=1000000/keys=1", unit: "x-floor", bound: 1.3},

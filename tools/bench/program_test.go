@@ -4,35 +4,120 @@ package main
 
 import (
 	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go"
 )
 
 var address = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 
-// BenchmarkStart starts the fake's program, to its first answer, and ends it.
-func BenchmarkStart(b *testing.B) {
+// serveMux makes the test's binary the program that BenchmarkProgram compares
+// the fake's program with.
+const serveMux = "BENCH_SERVE_MUX"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(serveMux) != "" {
+		muxProgram()
+	}
+	os.Exit(m.Run())
+}
+
+// muxProgram reads and writes the JSON of a message, and does nothing else.
+func muxProgram() {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("http://" + listener.Addr().String())
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("POST /v1/agents/{id}/messages", func(w http.ResponseWriter, r *http.Request) {
+		var message struct{ Text string }
+		if err := json.NewDecoder(r.Body).Decode(&message); err != nil {
+			panic(err)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(map[string]string{"reply_text": "You said: " + message.Text, "trace_id": "trace_1"})
+	})
+	panic(http.Serve(listener, mux)) //nolint:gosec // on loopback
+}
+
+func buildProgram(b *testing.B) string {
 	program := filepath.Join(b.TempDir(), "program")
 	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", program, "../../cmd/agentmessaging-fake").CombinedOutput()
 	require.NoError(b, err, "%s", out)
-	for b.Loop() {
-		run := exec.Command(program, "--addr=127.0.0.1:0")
-		output, err := run.StdoutPipe()
-		require.NoError(b, err)
-		require.NoError(b, run.Start())
-		url := ""
-		for lines := bufio.NewScanner(output); url == "" && lines.Scan(); {
-			url = address.FindString(lines.Text())
-		}
-		resp, err := http.Get(url + "/healthz")
-		require.NoError(b, err)
-		require.NoError(b, resp.Body.Close())
-		require.NoError(b, run.Process.Kill())
-		_ = run.Wait() // it was killed
+	return program
+}
+
+// start runs a program until it has answered once.
+func start(b *testing.B, program *exec.Cmd) (url string) {
+	output, err := program.StdoutPipe()
+	require.NoError(b, err)
+	require.NoError(b, program.Start())
+	for lines := bufio.NewScanner(output); url == "" && lines.Scan(); {
+		url = address.FindString(lines.Text())
 	}
+	resp, err := http.Get(url + "/healthz")
+	require.NoError(b, err)
+	require.NoError(b, resp.Body.Close())
+	return url
+}
+
+func stop(b *testing.B, program *exec.Cmd) {
+	require.NoError(b, program.Process.Kill())
+	_ = program.Wait() // it was killed
+}
+
+// BenchmarkStart starts the fake's program, to its first answer, and ends it.
+func BenchmarkStart(b *testing.B) {
+	program := buildProgram(b)
+	for b.Loop() {
+		run := exec.Command(program, "--addr=127.0.0.1:0", "--log=off")
+		start(b, run)
+		stop(b, run)
+	}
+}
+
+// BenchmarkProgram is 64 connections to a program, and the processor time of
+// that program alone.
+func BenchmarkProgram(b *testing.B) {
+	mux := exec.Command(os.Args[0])
+	mux.Env = append(os.Environ(), serveMux+"=1")
+	for of, run := range map[string]*exec.Cmd{
+		"client": exec.Command(buildProgram(b), "--addr=127.0.0.1:0", "--log=off", "--limits=off", "--key="+key),
+		"hand":   mux,
+	} {
+		b.Run("of="+of, func(b *testing.B) {
+			run := exec.Cmd{Path: run.Path, Args: run.Args, Env: run.Env} // one for each round
+			url, agent := start(b, &run), agentID
+			if of == "client" {
+				agent = newAgent(b, url)
+			}
+			caller := hand{&http.Client{Transport: pooled(new(http.Transport))}, url}
+			parallel(b, func(ctx context.Context) error { return caller.sendTo(ctx, agent) })
+			b.StopTimer()
+			stop(b, &run)
+			used := run.ProcessState.UserTime() + run.ProcessState.SystemTime()
+			b.ReportMetric(float64(used)/float64(b.N), "cpu-ns/op")
+		})
+	}
+}
+
+func newAgent(b *testing.B, url string) string {
+	client, err := agentmessaging.NewClient(url, key)
+	require.NoError(b, err)
+	agent, err := client.CreateAgent(b.Context(), agentmessaging.CreateAgentParams{})
+	require.NoError(b, err)
+	return agent.ID
 }
