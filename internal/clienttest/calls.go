@@ -70,7 +70,7 @@ var Calls = []Call{
 const (
 	Success  = "success"
 	Unknown  = "outcome unknown"
-	NoAnswer = "error without status"
+	NoAnswer = "no answer"
 )
 
 // Outcome names what a call returned, such as "error 429".

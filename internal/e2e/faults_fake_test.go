@@ -44,7 +44,7 @@ var fakeFaults = []struct {
 // TestFakeFaultMatrix runs every endpoint against every fault of the fake, over
 // both in-memory ways, and one of each column over HTTP/2.
 func TestFakeFaultMatrix(t *testing.T) {
-	page := newPage("Injected into every attempt", "GET, PUT, DELETE", "POST")
+	page := newPage("Fault", "GET, PUT, DELETE", "POST")
 	for _, f := range fakeFaults {
 		row := columns(t, f.name, clienttest.Calls, strings.HasPrefix(f.name, "RateLimited"), func(call clienttest.Call, first bool) (c cell) {
 			synctest.Test(t, func(t *testing.T) {
