@@ -239,9 +239,11 @@ func (r *run) calls() (all []*Call) {
 }
 
 // about are the calls of all plays that an endpoint got about a subject; about any
-// where it is "".
+// where it is "". A call that a death cut off before it sent anything may be about each.
 func (r *run) about(endpoint *spec.Endpoint, subject string) (calls []*Call) {
-	return slices.DeleteFunc(r.calls(), func(c *Call) bool { return c.spec != endpoint || subject != "" && c.subject != subject })
+	return slices.DeleteFunc(r.calls(), func(c *Call) bool {
+		return c.spec != endpoint || subject != "" && c.subject != subject && (c.ended || len(c.Attempts) > 0)
+	})
 }
 
 // named reports whether the application has reported something about a subject: it
@@ -351,15 +353,13 @@ func (r *run) lost(found found) {
 		return
 	}
 	last, wanted := r.last(), r.sweep.undisturbed[0].result.state
-	excuses := r.general()
+	excused := r.general() > 0 // a report that may be about any call
 	missing := func(endpoint *spec.Endpoint, what string, want, got map[string]int) {
 		for _, subject := range slices.Sorted(maps.Keys(want)) {
 			calls := r.about(endpoint, subject)
 			switch {
 			case subject == "" || got[subject] > 0 || slices.ContainsFunc(calls, (*Call).succeeded), r.named(endpoint, subject, anyCall):
-			case r.died() && len(r.inDoubt(endpoint, subject)) > 0 && r.general() > 0:
-			case len(calls) > 0 && excuses > 0:
-				excuses--
+			case len(calls) > 0 && excused:
 			case len(calls) == 0 && r.waits():
 			case len(calls) == 0:
 				found(endpoint, "%s %s was never sent, not even a day later, and no report names it", what, shown(subject))

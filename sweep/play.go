@@ -299,6 +299,7 @@ func (p *play) moment(name, says string) {
 			m := p.last
 			m.name, m.says = m.name+"_"+strings.ReplaceAll(torn.Says, " ", "_"), m.says+", and "+torn.Says
 			m.base, m.image = m.image.key(), m.image.with(torn.Image)
+			m.calls = append(slices.Clone(m.calls), copied(p.calls[len(m.calls):])...) // those that began meanwhile may have written
 			p.all = append(p.all, m)
 		}
 		p.last = moment{name: name, says: says, image: p.picture().with(dir), calls: copied(p.calls), tells: len(p.tells)}
