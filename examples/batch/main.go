@@ -1,36 +1,35 @@
-// Batch sends many messages to an agent. It loses none and sends none twice,
-// wherever its process is killed. It reads one message a line from its standard
-// input, and keeps in a journal what became of each. Started again with the same
-// journal it goes on, and reads no input. Each batch has its own journal:
+// Batch sends each line of a file to an agent, as a message. It loses none and sends
+// none twice, wherever its process is killed: it notes in a journal what becomes of
+// each. Started again with the same file it goes on where it was.
 //
-//	go run . -journal monday.journal <texts
+//	go run . monday.txt
 //
 // A message is in doubt if the process died after its request had left, or if its
-// answer was missed: there is no call that says whether it arrived. Each run adds at
-// most as many of them as there are workers. The program names them and leaves them
-// alone, until somebody has found out and says -resend 17,23 or -skip 42.
+// answer was missed: no call tells whether it arrived. The program names such messages,
+// and those that were refused, and leaves them alone until somebody has appended a line
+// to the journal: {"message":17,"state":"sent"} where nothing more is to do, or
+// {"message":17} to have line 17 of the file sent again.
 //
-// Ctrl-C lets requests that have left finish, and lets no other leave. The service is
-// the one that AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY name; the
-// program agentmessaging-fake prints both.
+// Ctrl-C lets requests that have left finish, and lets no other leave; a second one
+// ends the process at once. The service is the one that AGENT_MESSAGING_BASE_URL and
+// AGENT_MESSAGING_API_KEY name; the program agentmessaging-fake prints both.
 package main
 
 import (
-	"cmp"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
+	"io/fs"
 	"log"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"syscall"
-	"time"
 
-	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
+	"github.com/gofrs/flock"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
 )
@@ -38,45 +37,42 @@ import (
 func main() {
 	log.SetFlags(0)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
-	path := flag.String("journal", "batch.journal", "`file` that says what became of each message")
-	workers := flag.Int("workers", 4, "how many messages are under way at once")
-	var resend, skip []int
-	flag.Func("resend", "`numbers` of messages in doubt to send again", list(&resend))
-	flag.Func("skip", "`numbers` of messages in doubt to leave as they are", list(&skip))
-	flag.Parse()
-
+	context.AfterFunc(ctx, stop)
+	if len(os.Args) != 2 {
+		log.Fatal("give the file with the messages, one a line")
+	}
 	client, err := agentmessaging.NewClientFromEnv()
-	if err != nil {
-		log.Fatal(err)
-	}
-	j, err := openJournal(*path, os.Stdin)
 	if err == nil {
-		err = errors.Join(j.decide(resend, planned), j.decide(skip, skipped))
-	}
-	if err == nil {
-		err = errors.Join(send(ctx, client, j, *workers), j.report(os.Stdout))
+		err = run(ctx, client, os.Args[1])
 	}
 	if err != nil {
 		log.Fatal(err)
 	}
 }
 
-// list is a flag with numbers, as in 17,23.
-func list(numbers *[]int) func(string) error {
-	return func(value string) error {
-		var more []int
-		err := json.Unmarshal([]byte("["+value+"]"), &more)
-		*numbers = append(*numbers, more...)
+// workers is how many messages are under way at once. No more than that many can
+// become doubtful in one run.
+const workers = 4
+
+// run sends what the journal does not know as finished. Its error names what is left.
+func run(ctx context.Context, client *agentmessaging.Client, path string) error {
+	content, err := os.ReadFile(path)
+	if err != nil {
 		return err
 	}
-}
-
-// send sends what is planned, and returns why it could not send all of it.
-func send(ctx context.Context, client *agentmessaging.Client, j *journal, workers int) error {
+	lock := flock.New(path + ".lock") // the system opens it when the process dies
+	if locked, err := lock.TryLock(); err != nil || !locked {
+		return fmt.Errorf("%s: another process works on it, or it cannot be locked (%v)", path, err)
+	}
+	defer lock.Close()
+	j, err := openJournal(path + ".journal")
+	if err != nil {
+		return err
+	}
+	defer j.file.Close()
 	if j.agent == "" {
-		// A death before the note leaves an agent that nobody uses: nothing refers to it.
-		agent, err := client.CreateAgent(context.WithoutCancel(ctx), agentmessaging.CreateAgentParams{})
+		// A death before the note leaves an agent that nobody uses.
+		agent, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{})
 		if err == nil {
 			err = j.note(record{Agent: agent.ID})
 		}
@@ -84,130 +80,141 @@ func send(ctx context.Context, client *agentmessaging.Client, j *journal, worker
 			return err
 		}
 	}
-	messages := make(chan int, len(j.messages))
-	for i, m := range j.messages {
-		if m.State == planned {
+	agentID := j.agent // of the whole run
+	texts := strings.Split(string(content), "\n")
+	messages := make(chan int, len(texts))
+	for i, text := range texts {
+		if text != "" && j.states[i+1] == planned {
 			messages <- i + 1
 		}
 	}
 	close(messages)
-	terminal := term.IsTerminal(int(os.Stderr.Fd()))
-	bar := progressbar.NewOptions(len(j.messages), progressbar.OptionSetWriter(os.Stderr),
-		progressbar.OptionSetVisibility(terminal), progressbar.OptionShowCount(), progressbar.OptionFullWidth())
-	_ = bar.Set(len(j.messages) - len(messages))
-	defer func() {
-		_ = bar.Exit()
-		if terminal {
-			fmt.Fprintln(os.Stderr) // the report begins below the bar
-		}
-	}()
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
+	errs := make([]error, workers)
 	var group sync.WaitGroup
-	for range workers {
+	for w := range workers {
 		group.Go(func() {
-			w := &worker{journal: j, stopped: ctx, bar: bar, terminal: terminal}
-			if err := w.work(client, messages); err != nil {
-				stop(err)
+			// What is not the fault of a message would happen to the next one too.
+			for n := range messages {
+				if errs[w] = j.send(ctx, client, agentID, n, texts[n-1]); errs[w] != nil {
+					return
+				}
 			}
 		})
 	}
 	group.Wait()
-	return context.Cause(ctx)
+	return errors.Join(append(errs, j.undecided())...)
 }
 
-// worker sends one message at a time.
-type worker struct {
-	journal  *journal
-	client   *agentmessaging.Client
-	stopped  context.Context // no request may leave after it has ended
-	bar      *progressbar.ProgressBar
-	terminal bool
-
-	message int                // that is under way
-	end     context.CancelFunc // ends its call
-	release func() bool        // takes back what will happen to the call when stopped ends
-}
-
-// grace is how long a request that has left may take after an interrupt.
-const grace = 30 * time.Second
-
-// work ends when no message is left, and after the first that is in doubt: however
-// long the service gives no answer that is of use, there are at most as many
-// messages in doubt as workers. Its client has the worker as an observer, whose
-// events so are of the worker's message alone.
-func (w *worker) work(client *agentmessaging.Client, messages <-chan int) (err error) {
-	if w.client, err = client.With(agentmessaging.WithObserver(w)); err != nil {
+// send sends message n of the batch, and notes what becomes of it.
+func (j *journal) send(ctx context.Context, client *agentmessaging.Client, agentID string, n int, text string) error {
+	// Runs when the message has waited for every limit and is about to leave: from then
+	// on it may be in doubt.
+	call := agentmessaging.WithBeforeSend(context.WithoutCancel(ctx), func(context.Context, int) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return j.note(record{Message: n, State: inDoubt})
+	})
+	// Takes that back once the service has certainly done nothing: the wait for the
+	// next attempt may take a minute.
+	client, err := client.With(agentmessaging.WithObserver(agentmessaging.ObserverFunc(func(_ context.Context, event agentmessaging.Event) context.Context {
+		if end, ok := event.(agentmessaging.AttemptEnd); ok && end.Verdict == agentmessaging.VerdictNotDone {
+			_ = j.note(record{Message: n, State: planned}) // if it fails, so does every later note
+		}
+		return nil
+	})))
+	if err != nil {
 		return err
 	}
-	for w.message = range messages {
-		if w.stopped.Err() != nil {
-			return nil
-		}
-		if err := w.send(); errors.Is(err, agentmessaging.ErrOutcomeUnknown) {
-			log.Print(err)
-			return nil
-		} else if err != nil {
-			return err
-		}
-		_ = w.bar.Add(1)
-	}
-	return nil
-}
-
-// send sends a message and notes what became of it. What is not the fault of the
-// message would happen to the others too: such an error ends the batch.
-func (w *worker) send() error {
-	var ctx context.Context
-	ctx, w.end = context.WithCancel(context.WithoutCancel(w.stopped))
-	defer w.end()
-	w.release = context.AfterFunc(w.stopped, w.end)
-	defer func() { w.release() }()
-	ctx = agentmessaging.WithBeforeSend(ctx, w.beforeSend)
-	text := w.journal.messages[w.message-1].Text
-	reply, err := w.client.SendMessage(ctx, w.journal.agent, agentmessaging.MessageParams{Text: text})
+	reply, err := client.SendMessage(call, agentID, agentmessaging.MessageParams{Text: text})
 	switch {
 	case err == nil:
-		return w.journal.note(record{Message: w.message, State: sent, Reply: reply.Text})
-	case errors.Is(err, agentmessaging.ErrOutcomeUnknown):
-		return errors.Join(err, w.journal.note(record{Message: w.message, State: inDoubt, Reason: err.Error()}))
+		return j.note(record{Message: n, State: sent, Detail: reply.Text})
 	case errors.Is(err, agentmessaging.ErrInvalid), errors.Is(err, agentmessaging.ErrBadRequest):
-		return w.journal.note(record{Message: w.message, State: refused, Reason: err.Error()})
+		return j.note(record{Message: n, State: refused, Detail: err.Error()})
+	case errors.Is(err, agentmessaging.ErrNotFound): // the next start creates another agent
+		err = errors.Join(err, j.note(record{}))
 	}
-	return err // the journal says planned
+	return fmt.Errorf("message %d: %w", n, err) // planned, or in doubt if the outcome is unknown
 }
 
-// beforeSend is called when the message has waited for every limit, and is about to
-// leave. From here on it may be in doubt, and an interrupt gives it time to finish.
-func (w *worker) beforeSend(context.Context, int) error {
-	if !w.release() {
-		return context.Cause(w.stopped)
-	}
-	end := w.end
-	w.release = context.AfterFunc(w.stopped, func() { time.AfterFunc(grace, end) })
-	return w.journal.note(record{Message: w.message, State: sending})
+// The states of a message.
+const (
+	planned = ""         // also where the journal has no line: the service certainly does not have it
+	inDoubt = "in doubt" // its request may have left
+	sent    = "sent"
+	refused = "refused" // the service, or the client, does not accept the text
+)
+
+// record is one line of the journal.
+type record struct {
+	Agent   string `json:"agent,omitempty"`   // of the batch from now on, in a line without a message
+	Message int    `json:"message,omitempty"` // its line in the file, from 1
+	State   string `json:"state,omitempty"`
+	Detail  string `json:"detail,omitempty"` // the reply, or why it was refused
 }
 
-// Observe takes back the note of beforeSend when the service has certainly not
-// carried out the message, before the wait for the next attempt begins: a death
-// in that minute leaves no doubt, and an interrupt ends it at once.
-func (w *worker) Observe(_ context.Context, event agentmessaging.Event) context.Context {
-	switch e := event.(type) {
-	case agentmessaging.AttemptEnd:
-		if e.Verdict == agentmessaging.VerdictNotDone && w.journal.messages[w.message-1].State == sending {
-			_ = w.journal.note(record{Message: w.message, State: planned}) // every later note fails too
-			w.release()
-			w.release = context.AfterFunc(w.stopped, w.end)
-		}
-	case agentmessaging.LimiterWaitStart:
-		wait := fmt.Sprintf("message %d waits at place %d for limit %s, %s left", w.message, e.Place,
-			cmp.Or(e.LimitKey, "(not known)"), e.Expected.Round(time.Second))
-		w.bar.Describe(wait)
-		if !w.terminal { // as under cron
-			log.Print(wait)
-		}
-	case agentmessaging.LimiterWait:
-		w.bar.Describe("sending")
+// journal is a file to which lines are only ever appended, each on the disk before
+// the program acts on it. The last line of a message is its state.
+type journal struct {
+	mu     sync.Mutex     // guards what follows
+	agent  string         // "" if there is none yet, or none any more
+	states map[int]string // by message
+	file   *os.File
+	err    error // of the first write that failed
+}
+
+func openJournal(path string) (*journal, error) {
+	j := &journal{states: map[int]string{}}
+	lines, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
 	}
-	return nil
+	lines = lines[:bytes.LastIndexByte(lines, '\n')+1] // a death leaves half a line, on which nobody acted
+	for line := range bytes.Lines(lines) {
+		var r record
+		if err := json.Unmarshal(line, &r); err != nil {
+			return nil, fmt.Errorf("%s is damaged: %w", path, err)
+		}
+		j.apply(r)
+	}
+	if j.file, err = os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600); err == nil {
+		err = j.file.Truncate(int64(len(lines)))
+	}
+	return j, err
+}
+
+func (j *journal) apply(r record) {
+	if r.Message == 0 {
+		j.agent = r.Agent
+	} else {
+		j.states[r.Message] = r.State
+	}
+}
+
+// note appends a line and returns when it is on the disk. After a write that failed,
+// nobody knows where the file ends: it takes no other line.
+func (j *journal) note(r record) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.err != nil {
+		return j.err
+	}
+	line, _ := json.Marshal(r) // strings and a number can always be
+	if _, j.err = j.file.Write(append(line, '\n')); j.err == nil {
+		j.err = j.file.Sync()
+	}
+	j.apply(r)
+	return j.err
+}
+
+// undecided is an error that names the messages that wait for somebody's decision; nil
+// if there are none.
+func (j *journal) undecided() (err error) {
+	for n, state := range j.states {
+		if state == inDoubt || state == refused {
+			err = errors.Join(err, fmt.Errorf(`message %d: %s; decide, and append {"message":%d} or {"message":%d,"state":"sent"}`, n, state, n, n))
+		}
+	}
+	return err
 }

@@ -23,7 +23,7 @@ $`, stdout.String())
 	assert.NotContains(t, stdout.String(), "sk-example")
 }
 
-// Whatever fails, the program tells it, and leaves nothing behind.
+// Whatever fails, the program says so, and leaves nothing behind.
 func TestSurvives(t *testing.T) {
 	sweep.Test(t, func(env *sweep.Env) {
 		env.Reports(use(env.Context(), env.Client, env.Output()))

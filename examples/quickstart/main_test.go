@@ -21,7 +21,7 @@ trace id:  trace_000002
 $`, stdout.String())
 }
 
-// Whatever fails, the program tells it, and leaves nothing behind.
+// Whatever fails, the program says so, and leaves nothing behind.
 func TestSurvives(t *testing.T) {
 	sweep.Test(t, func(env *sweep.Env) {
 		env.Reports(greet(env.Context(), env.Client, env.Output()))

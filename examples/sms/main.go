@@ -1,5 +1,5 @@
-// SMS asks for a text-message channel in both ways: when an agent is created,
-// and afterwards.
+// SMS enables the text-message channel of an agent. CreateAgentParams.SMS asks for
+// one at the creation.
 //
 // It runs on a fake inside the program. The service describes enabling as a
 // scaffold, and does not show what moves a channel from one status to the next.
@@ -38,29 +38,11 @@ func run(ctx context.Context, stdout io.Writer) error {
 }
 
 func enable(ctx context.Context, client *agentmessaging.Client, fake *fakeserver.Server, stdout io.Writer) error {
-	if err := atCreation(ctx, client, stdout); err != nil {
-		return err
-	}
-	return afterwards(ctx, client, fake, stdout)
-}
-
-func atCreation(ctx context.Context, client *agentmessaging.Client, stdout io.Writer) error {
-	agent, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{
-		SMS: agentmessaging.SMSParams{Mode: agentmessaging.SMSModeSandbox},
-	})
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(stdout, "created %s with sandbox SMS\n", agent.ID)
-	return show(ctx, client, agent.ID, stdout)
-}
-
-func afterwards(ctx context.Context, client *agentmessaging.Client, fake *fakeserver.Server, stdout io.Writer) error {
 	agent, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "created %s without SMS\n", agent.ID)
+	fmt.Fprintf(stdout, "created %s\n", agent.ID)
 	if err := show(ctx, client, agent.ID, stdout); err != nil {
 		return err
 	}

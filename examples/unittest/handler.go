@@ -1,4 +1,6 @@
-package main
+// Package unittest is an imaginary application, an HTTP handler that asks an agent,
+// and its test on the fake.
+package unittest
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package main
+package unittest
 
 import (
 	"errors"
@@ -57,7 +57,7 @@ func TestAskRefused(t *testing.T) {
 	}
 }
 
-// Whatever fails, the application's user is told.
+// Whatever fails, the user of the application hears of it.
 func TestAskSurvives(t *testing.T) {
 	sweep.Test(t, func(env *sweep.Env) {
 		agent, err := env.Client.CreateAgent(env.Context(), agentmessaging.CreateAgentParams{})
