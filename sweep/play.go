@@ -294,17 +294,32 @@ func (p *play) moment(name, says string) {
 	}
 	defer p.serving.Unlock()
 	p.note(func() {
-		dir, changes := p.watch.Take(p.last.image.dir)
-		for _, torn := range disk.Torn(p.last.image.dir, dir, changes) {
-			m := p.last
-			m.name, m.says = m.name+"_"+strings.ReplaceAll(torn.Says, " ", "_"), m.says+", and "+torn.Says
-			m.base, m.image = m.image.key(), m.image.with(torn.Image)
-			m.calls = append(slices.Clone(m.calls), copied(p.calls[len(m.calls):])...) // those that began meanwhile may have written
-			p.all = append(p.all, m)
-		}
+		dir := p.tear()
 		p.last = moment{name: name, says: says, image: p.picture().with(dir), calls: copied(p.calls), tells: len(p.tells)}
 		p.all = append(p.all, p.last)
 	})
+}
+
+// tear adds the states that a death in the middle of the writes since the last moment
+// leaves, and returns the folder as it is. The lock is held.
+func (p *play) tear() disk.Image {
+	dir, changes := p.watch.Take(p.last.image.dir)
+	for _, torn := range disk.Torn(p.last.image.dir, dir, changes) {
+		m := p.last
+		m.name, m.says = m.name+"_"+strings.ReplaceAll(torn.Says, " ", "_"), m.says+", and "+torn.Says
+		m.base, m.image = m.image.key(), m.image.with(torn.Image)
+		p.all = append(p.all, m)
+	}
+	return dir
+}
+
+// started notes a call. What is written from now on may be about it. The lock is held.
+func (p *play) started(c *Call) {
+	if p.moments {
+		p.last.image.dir = p.tear()
+	}
+	p.calls = append(p.calls, c)
+	p.last.calls = copied(p.calls)
 }
 
 // picture is the service and the time as they are.

@@ -73,7 +73,7 @@ func (p *play) begin(e agentmessaging.CallStart) *Call {
 	c.Endpoint, c.own = endpointOf(c.spec), c.routine == p.routine
 	p.note(func() {
 		if p.ended == "" {
-			p.calls = append(p.calls, c)
+			p.started(c)
 			if len(p.calls) > 100+2*p.quota { // by then it is over its quota too, which is reported
 				p.stop("it has made " + plural(len(p.calls), "call") + " by then")
 			}
