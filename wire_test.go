@@ -137,19 +137,19 @@ func TestRepliesAreTolerant(t *testing.T) {
 	}
 }
 
-// TestUselessReplies lack what makes them a result, under its exact name and once. Those of the wrong type are
-// in TestRequiredMemberOfTheWrongType of internal/e2e.
+// TestUselessReplies lack what makes them a result, under its exact name, once and of
+// its type. Members of the wrong type fail a reply, even where they are optional.
 func TestUselessReplies(t *testing.T) {
 	useless := map[string][]string{
-		"Status":      {`{"service":"x"}`},
-		"WarmUp":      {`{"warmed":true}`, `{"ok":true,"mode":"hosted"}`},
-		"GetBYOK":     {`{"ok":true}`, `{"ok":5,"byok":null}`, `{"ok":true,"byok":{"fingerprint":"f"}}`},
-		"SetBYOK":     {`{"ok":true,"byok":null}`, `{"ok":false,"byok":{"provider":"openai"}}`},
-		"ClearBYOK":   {`{"ok":false}`, `{}`},
-		"CreateAgent": {`{"status":"active"}`, `{"agent_id":"a","status":"active","status":"other"}`},
-		"GetAgent":    {`[]`, `{"agent_id":null}`},
-		"SendMessage": {`{"trace_id":"t"}`, `{"reply_text":null}`, `{"REPLY_TEXT":"hi"}`, `{"reply_text":"a","reply_text":"b"}`},
-		"EnableSMS":   {`{"trace_id":"t"}`},
+		"Status":      {`{"service":"x"}`, `{"ok":"true"}`, `{"ok":true,"version":5}`},
+		"WarmUp":      {`{"warmed":true}`, `{"ok":true,"mode":"hosted"}`, `{"ok":true,"warmed":1}`, `{"ok":true,"warmed":true,"mode":{}}`},
+		"GetBYOK":     {`{"ok":true}`, `{"ok":5,"byok":null}`, `{"ok":true,"byok":[]}`, `{"ok":true,"byok":{"fingerprint":"f"}}`, `{"ok":true,"byok":{"provider":"openai","updated_at":5}}`},
+		"SetBYOK":     {`{"ok":true,"byok":null}`, `{"ok":false,"byok":{"provider":"openai"}}`, `{"ok":true,"byok":{"provider":5}}`},
+		"ClearBYOK":   {`{"ok":false}`, `{}`, `{"ok":"true"}`},
+		"CreateAgent": {`{"status":"active"}`, `{"agent_id":5}`, `{"agent_id":"a","status":false}`, `{"agent_id":"a","status":"active","status":"other"}`},
+		"GetAgent":    {`[]`, `{"agent_id":null}`, `{"agent_id":"a","sms":{"status":5}}`, `{"agent_id":"a","created_at":5}`},
+		"SendMessage": {`{"trace_id":"t"}`, `{"reply_text":null}`, `{"reply_text":["a"]}`, `{"REPLY_TEXT":"hi"}`, `{"reply_text":"a","reply_text":"b"}`},
+		"EnableSMS":   {`{"trace_id":"t"}`, `{"status":{}}`},
 	}
 	for _, call := range clienttest.Calls {
 		for _, body := range useless[call.Name] {

@@ -125,28 +125,3 @@ func TestGetHasNoBody(t *testing.T) {
 		require.NoError(t, err)
 	}
 }
-
-// TestAdvanceEndsTheCoolDown of a client that has the fake's clock.
-func TestAdvanceEndsTheCoolDown(t *testing.T) {
-	socket := func(t *testing.T, fake *fakeserver.Server) (string, http.RoundTripper) {
-		server := httptest.NewServer(fake)
-		t.Cleanup(server.Close)
-		return server.URL, nil
-	}
-	for name, way := range map[string]wayToFake{"direct": directly, "socket": socket} {
-		t.Run(name, func(t *testing.T) {
-			fake := fakeserver.New(t)
-			fake.Advance(48 * time.Hour) // its clock and the machine's are apart from the start
-			client := clientBy(t, fake, way, clienttest.Once, agentmessaging.WithClock(fake))
-			fake.Exhaust(fake.Key(), fakeserver.LimitKeyDay)
-			assert.ErrorIs(t, clienttest.Get(t.Context(), client), agentmessaging.ErrRateLimited)
-			fake.Advance(time.Hour / 2)
-			told, _ := agentmessaging.RetryAfter(clienttest.Get(t.Context(), client))
-			assert.InDelta(t, 23*time.Hour+time.Hour/2, told, float64(time.Minute))
-			assert.Equal(t, 1, fake.CallCount(), "the second was refused here")
-			fake.Advance(24 * time.Hour)
-			assert.ErrorIs(t, clienttest.Get(t.Context(), client), agentmessaging.ErrNotFound)
-			assert.Equal(t, 2, fake.CallCount(), "calls that reached the service")
-		})
-	}
-}

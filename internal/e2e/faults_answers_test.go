@@ -30,53 +30,16 @@ var answerBodies = []struct{ name, body string }{
 	{"two documents", "{}{}"},
 }
 
-// answerColumns leaves out of the outcomes the status, which names the row.
-func answerColumns(t *testing.T, a clienttest.Answer, what string) [2]string {
-	t.Helper()
-	return columns(t, what, callsFor(a.Status), a.Status == http.StatusTooManyRequests, func(call clienttest.Call, _ bool) cell {
-		c, _ := answered(t, a, call.Do)
-		c.outcome = strings.TrimSuffix(c.outcome, fmt.Sprintf(" %d", a.Status))
-		return c
-	})
-}
-
-// callsFor are all calls, for a status that HTTP knows. For a number between, two
-// of them take turns, one of which is a POST.
-func callsFor(status int) (calls []clienttest.Call) {
-	if http.StatusText(status) != "" {
-		return clienttest.Calls
-	}
-	turns := map[bool]int{false: status % 5, true: status % 4}
-	for _, call := range clienttest.Calls {
-		if turns[call.IsPost()] == 0 {
-			calls = append(calls, call)
-		}
-		turns[call.IsPost()]--
-	}
-	return calls
-}
-
-// TestAnswerMatrix: every status from 200 to 599 with every body. Statuses
-// that are treated alike share rows of the page.
+// TestAnswerMatrix: each status, or both ends of a range that is treated alike, with
+// each body, for every endpoint.
 func TestAnswerMatrix(t *testing.T) {
-	page, first := newPage("Status", "Body", "GET, PUT, DELETE", "POST"), 200
-	rows := answerRowsOf(t, first)
-	for status := 201; status <= 600; status++ {
-		var next []answerRow
-		if status < 600 {
-			next = answerRowsOf(t, status)
-		}
-		if fmt.Sprint(next) == fmt.Sprint(rows) {
-			continue
-		}
-		name := fmt.Sprint(first)
-		if status-1 > first {
-			name = fmt.Sprintf("%d to %d", first, status-1)
-		}
+	page := newPage("Status", "Body", "GET, PUT, DELETE", "POST")
+	for _, statuses := range [][2]int{{200, 299}, {300, 428}, {429, 429}, {430, 499}, {500, 501}, {502, 504}, {505, 599}} {
+		rows := answerRowsOf(t, statuses[0])
+		assert.Equal(t, rows, answerRowsOf(t, statuses[1]), "the ends of %v", statuses)
 		for _, r := range rows {
-			page.row(name, r.bodies, r.columns[0], r.columns[1])
+			page.row(strings.TrimSuffix(fmt.Sprintf("%d to %d", statuses[0], statuses[1]), " to 429"), r.bodies, r.columns[0], r.columns[1])
 		}
-		first, rows = status, next
 	}
 	page.hold(t, "answers")
 }
@@ -87,9 +50,15 @@ type answerRow struct {
 	columns [2]string
 }
 
+// answerRowsOf leaves the status out of the outcomes: it names the row.
 func answerRowsOf(t *testing.T, status int) (rows []answerRow) {
 	for _, b := range answerBodies {
-		found := answerColumns(t, clienttest.Answer{Status: status, Body: b.body}, fmt.Sprintf("%d with %s", status, b.name))
+		a := clienttest.Answer{Status: status, Body: b.body}
+		found := columns(t, fmt.Sprintf("%d with %s", status, b.name), clienttest.Calls, status == http.StatusTooManyRequests, func(call clienttest.Call, _ bool) cell {
+			c, _ := answered(t, a, call.Do)
+			c.outcome = strings.TrimSuffix(c.outcome, fmt.Sprintf(" %d", status))
+			return c
+		})
 		if n := len(rows); n > 0 && rows[n-1].columns == found {
 			rows[n-1].bodies += ", " + b.name
 			continue
@@ -100,20 +69,6 @@ func answerRowsOf(t *testing.T, status int) (rows []answerRow) {
 		rows[0].bodies = "any"
 	}
 	return rows
-}
-
-// TestRedirectMatrix: no redirect is followed, so neither key nor body goes
-// anywhere else.
-func TestRedirectMatrix(t *testing.T) {
-	for _, status := range []int{301, 302, 303, 307, 308} {
-		for _, location := range []string{
-			"/elsewhere", clienttest.URL + ":8443/", "https://other.example/?key=" + clienttest.Key, "http://service.example/",
-		} {
-			a := clienttest.Answer{Status: status, Header: http.Header{"Location": {location}}}
-			row := answerColumns(t, a, location)
-			assert.Equal(t, [2]string{"error", "error"}, row, "%d to %s", status, location)
-		}
-	}
 }
 
 func TestRetryAfterMatrix(t *testing.T) {
