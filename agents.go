@@ -29,7 +29,7 @@ type Agent struct {
 type AgentStatus string
 
 // AgentStatusActive is the status of every new agent.
-const AgentStatusActive AgentStatus = spec.Active // "active"
+const AgentStatusActive AgentStatus = "active"
 
 // Timestamp is a point in time as the service writes it. The interface shows
 // no format beyond string (interface 2.2).
@@ -44,9 +44,9 @@ type Provider string
 
 // The providers.
 const (
-	ProviderOpenAICompat Provider = spec.OpenAICompat // "openai_compat"
-	ProviderOpenAI       Provider = spec.OpenAI       // "openai"
-	ProviderAnthropic    Provider = spec.Anthropic    // "anthropic"
+	ProviderOpenAICompat Provider = "openai_compat"
+	ProviderOpenAI       Provider = "openai"
+	ProviderAnthropic    Provider = "anthropic"
 )
 
 // CreateAgentParams are the creation parameters of an agent (interface 2.3).
@@ -95,8 +95,8 @@ type LLMMode string
 
 // The modes; hosted is the default.
 const (
-	LLMModeHosted LLMMode = spec.ModeHosted // "hosted"
-	LLMModeBYOK   LLMMode = spec.ModeBYOK   // "byok"
+	LLMModeHosted LLMMode = "hosted"
+	LLMModeBYOK   LLMMode = "byok"
 )
 
 // Tier is a class of hosted models.
@@ -104,8 +104,8 @@ type Tier string
 
 // The tiers; fast is the default.
 const (
-	TierFast  Tier = spec.TierFast  // "fast"
-	TierSmart Tier = spec.TierSmart // "smart"
+	TierFast  Tier = "fast"
+	TierSmart Tier = "smart"
 )
 
 // createAgentBody is CreateAgentRequest on the wire, but for the metadata: they may

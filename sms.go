@@ -33,11 +33,11 @@ type SMSStatus string
 
 // The states of an SMS channel.
 const (
-	SMSStatusDisabled        SMSStatus = spec.SMSDisabled        // "disabled"
-	SMSStatusNeedsCompliance SMSStatus = spec.SMSNeedsCompliance // "needs_compliance"
-	SMSStatusPending         SMSStatus = spec.SMSPending         // "pending"
-	SMSStatusActive          SMSStatus = spec.Active             // "active"
-	SMSStatusNeedsSetup      SMSStatus = spec.SMSNeedsSetup      // "needs_setup"
+	SMSStatusDisabled        SMSStatus = "disabled"
+	SMSStatusNeedsCompliance SMSStatus = "needs_compliance"
+	SMSStatusPending         SMSStatus = "pending"
+	SMSStatusActive          SMSStatus = "active"
+	SMSStatusNeedsSetup      SMSStatus = "needs_setup"
 )
 
 // SMSMode says how an SMS channel is run (interface 2.3).
@@ -45,10 +45,10 @@ type SMSMode string
 
 // The modes. None is accepted at agent creation only, not by EnableSMS.
 const (
-	SMSModeNone      SMSMode = spec.SMSNone      // "none"
-	SMSModeSandbox   SMSMode = spec.SMSSandbox   // "sandbox"
-	SMSModeManaged   SMSMode = spec.SMSManaged   // "managed"
-	SMSModeBYOTwilio SMSMode = spec.SMSBYOTwilio // "byo_twilio"
+	SMSModeNone      SMSMode = "none"
+	SMSModeSandbox   SMSMode = "sandbox"
+	SMSModeManaged   SMSMode = "managed"
+	SMSModeBYOTwilio SMSMode = "byo_twilio"
 )
 
 // SMSParams ask for an SMS channel at agent creation (interface 2.3).

@@ -9,7 +9,10 @@ import (
 	"encoding/json"
 	"errors"
 	"mime"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -59,13 +62,8 @@ type Scanner struct {
 	Pos  int
 	Torn bool // the last string that was read holds half a surrogate pair
 
-	Duplicates bool              // Free accepts a member twice
-	Watch      func(string) bool // if set, Free notes the values of members with such names
-	Watched    []Span            // what Free has noted, inner values first
+	Duplicates bool // Free accepts a member twice
 }
-
-// Span is a part of the document.
-type Span struct{ From, To int }
 
 // Peek returns the first byte of the next value, and Pos is there.
 func (sc *Scanner) Peek() byte {
@@ -197,20 +195,104 @@ func (sc *Scanner) freeObject() error {
 			return Twice(name)
 		}
 		seen[name] = true
-		if err := sc.FreeMember(name); err != nil {
+		if err := sc.Free(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// FreeMember steps over the value of a member whose name was read.
-func (sc *Scanner) FreeMember(name string) error {
-	sc.space()
-	from := sc.Pos
-	err := sc.Free()
-	if err == nil && sc.Watch != nil && sc.Watch(name) {
-		sc.Watched = append(sc.Watched, Span{from, sc.Pos})
+// isTorn reports whether an escape in a quoted string is half a surrogate pair.
+func isTorn(quoted []byte) bool {
+	for i := 0; i < len(quoted); i++ {
+		if quoted[i] != '\\' {
+			continue
+		}
+		i++
+		unit := escaped16(quoted[i:])
+		switch {
+		case !utf16.IsSurrogate(unit):
+		case len(quoted) > i+6 && quoted[i+5] == '\\' && utf16.DecodeRune(unit, escaped16(quoted[i+6:])) != unicode.ReplacementChar:
+			i += 6 // into the escape of the other half
+		default:
+			return true
+		}
 	}
-	return err
+	return false
+}
+
+// escaped16 is the code unit of a \u escape, and 0 for any other escape. s
+// starts behind the backslash.
+func escaped16(s []byte) rune {
+	if s[0] != 'u' {
+		return 0
+	}
+	unit, _ := strconv.ParseUint(string(s[1:5]), 16, 16) // Check has accepted it
+	return rune(unit)
+}
+
+// Object is the members of a JSON object, in their order.
+type Object []Member
+
+// Member is a name, in quotes, and a value, both as they were written.
+type Member struct{ Name, Value []byte }
+
+var errNoObject = errors.New("not an object")
+
+// ReadObject reads a document that is one object. It accepts what encoding/json
+// accepts: invalid UTF-8 and half surrogate pairs too, and names that are there
+// twice. The object shares the document's memory.
+func ReadObject(doc []byte) (Object, error) {
+	if !json.Valid(doc) {
+		var whole json.RawMessage
+		return nil, json.Unmarshal(doc, &whole) // says what is wrong
+	}
+	sc := Scanner{Data: doc}
+	if sc.Peek() != '{' {
+		return nil, errNoObject
+	}
+	o := make(Object, 0, 4) // few replies have more
+	for sc.Enter(); sc.More(); {
+		name := sc.skipString()
+		sc.Enter() // over the colon
+		o = append(o, Member{name, sc.Skip()})
+	}
+	return o, nil
+}
+
+// Get returns the value of the member with exactly that name; nil if it is
+// missing. The error is a Twice: nobody could know which of the two counts.
+func (o Object) Get(name string) (value []byte, err error) {
+	for _, m := range o {
+		if !m.named(name) {
+			continue
+		}
+		if value != nil {
+			return nil, Twice(name)
+		}
+		value = m.Value
+	}
+	return value, nil
+}
+
+func (m Member) named(name string) bool {
+	if bytes.IndexByte(m.Name, '\\') < 0 {
+		return string(m.Name[1:len(m.Name)-1]) == name
+	}
+	unescaped, _ := String(m.Name)
+	return unescaped == name
+}
+
+// String reads a value that is a string, as encoding/json reads it: invalid UTF-8
+// and half surrogate pairs become U+FFFD. It shares no memory with the value.
+func String(value []byte) (s string, ok bool) {
+	if value[0] != '"' {
+		return "", false
+	}
+	if bytes.IndexByte(value, '\\') < 0 && utf8.Valid(value) {
+		return string(value[1 : len(value)-1]), true
+	}
+	var unescaped string // not s, which would be moved to the heap
+	err := json.Unmarshal(value, &unescaped)
+	return unescaped, err == nil
 }

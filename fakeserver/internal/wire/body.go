@@ -79,7 +79,7 @@ func (p *parser) object(path string, fields []*spec.Field) *service.Refusal {
 		})
 		switch {
 		case i < 0 && p.open:
-			if flaw := unfree("body", p.FreeMember(name)); flaw != nil {
+			if flaw := unfree("body", p.Free()); flaw != nil {
 				return flaw
 			}
 			continue
