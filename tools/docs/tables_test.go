@@ -238,7 +238,7 @@ func TestErrorsPage(t *testing.T) {
 		delete(listed, cells[0])
 	}
 	assert.Empty(t, listed, "statuses that the page does not explain")
-	for _, declared := range regexp.MustCompile(`(?m)^\t(Err\w+)\s+= errors\.New`).FindAllStringSubmatch(read(t, "kinds.go"), -1) {
+	for _, declared := range regexp.MustCompile(`(?m)^\t(Err\w+)\s+= errors\.New`).FindAllStringSubmatch(read(t, "errors.go"), -1) {
 		assert.Contains(t, read(t, errorsPage), code(declared[1]))
 	}
 }
