@@ -6,6 +6,7 @@ package exchange
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -71,71 +72,57 @@ const (
 // Send sends the request once, whatever the transport would do, and reads the
 // answer. When it returns, both are over.
 func (s *Sender) Send(ctx context.Context, r Request) Answer {
-	t := try{number: 1, transport: s.transport}
-	if t.transport == nil {
-		t.transport = http.DefaultTransport
-	}
-	for {
-		answer, why := s.send(ctx, r, t)
-		if why == 0 || t.number == maxTries {
+	for try := 1; ; try++ {
+		answer, crowded := s.send(ctx, r, try > 1)
+		if !crowded || try == maxTries {
 			return answer
 		}
-		t.number++
-		t.after, t.retire = why, why == stalled && !t.retire
 	}
 }
 
 // maxTries bounds how often a request may look for an HTTP/2 connection that takes
-// it. A service may have room on none.
+// it. A service may have room on none. Until one does, nothing of it is written.
 const maxTries = 50
 
-// A try to have a connection take a request. Until one does, nothing of the request
-// is written.
-type try struct {
-	transport http.RoundTripper
-	number    int
-	after     refusal // of the try before
-	retire    bool    // the connection, when its last request is over
-}
-
-// send returns why no connection took the request, or 0 with the answer.
-func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, refusal) {
-	ctx, stop := bounded(ctx, r.Deadline)
-	defer stop()
-	a := &attempt{trace: trace{sender: s, ctx: ctx, stop: stop, patient: t.number > maxTries/2}}
-	defer a.end()
-	a.build(a.within(ctx), r)
-	a.request.Close = t.retire
-	if err := a.lineUp(t); err != nil {
-		return Answer{Err: err, Missed: NoAnswer}, 0
+// send reports whether the request found no connection with room, though another try
+// may find one.
+func (s *Sender) send(ctx context.Context, r Request, again bool) (answer Answer, crowded bool) {
+	transport := s.transport
+	if transport == nil {
+		transport = http.DefaultTransport
 	}
-	resp, err := checked(t.transport.RoundTrip(&a.request))
+	ctx, stop := context.WithCancel(ctx)
+	if !r.Deadline.IsZero() {
+		ctx, stop = context.WithDeadline(ctx, r.Deadline)
+	}
+	defer stop()
+	a := &attempt{trace: trace{sender: s, ctx: ctx, stop: stop}}
+	defer a.end()
+	a.build(r)
+	if err := a.lineUp(again); err != nil {
+		return Answer{Err: err, Missed: NoAnswer}, false
+	}
+	resp, err := checked(transport.RoundTrip(&a.request))
 	if err != nil {
+		crowded = a.crowded(err)
 		return Answer{
 			Err:     a.reason(err),
 			Missed:  a.missed(err),
-			Sent:    a.maybeSent(t.transport, err),
-			Renewed: s.answered.Load() && a.renewed(err) || a.crowded(err),
-		}, a.refusedBy(err)
+			Sent:    a.maybeSent(transport, err),
+			Renewed: s.answered.Load() && a.renewed(err) || crowded,
+		}, crowded
 	}
 	if resp.StatusCode < 100 {
 		resp.Body.Close()
-		return Answer{Err: fmt.Errorf("the answer has the status %03d, which HTTP does not know", resp.StatusCode), Missed: Unreadable, Sent: true}, 0
+		return Answer{Err: fmt.Errorf("the answer has the status %03d, which HTTP does not know", resp.StatusCode), Missed: Unreadable, Sent: true}, false
 	}
 	if !s.answered.Load() { // a store would be shared by all processors
 		s.answered.Store(true)
 	}
-	answer := Answer{Status: resp.StatusCode, Header: resp.Header, Sent: true}
+	answer = Answer{Status: resp.StatusCode, Header: resp.Header, Sent: true}
 	answer.read(resp, stop)
 	answer.Missed = a.missed(answer.Err)
-	return answer, 0
-}
-
-func bounded(ctx context.Context, deadline time.Time) (context.Context, context.CancelFunc) {
-	if deadline.IsZero() {
-		return context.WithCancel(ctx)
-	}
-	return context.WithDeadline(ctx, deadline)
+	return answer, false
 }
 
 // attempt is what a transport gets of a try. It is on the heap, and of one try alone:
@@ -149,7 +136,7 @@ type attempt struct {
 
 // build makes the request. All that it refers to is its own: what a transport
 // changes there ends with the attempt.
-func (a *attempt) build(ctx context.Context, r Request) {
+func (a *attempt) build(r Request) {
 	a.url = *r.URL
 	a.request = *(&http.Request{
 		Method: r.Method,
@@ -157,7 +144,7 @@ func (a *attempt) build(ctx context.Context, r Request) {
 		Host:   r.URL.Host,
 		Header: maps.Clone(r.Header),
 		Proto:  "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}).WithContext(ctx)
+	}).WithContext(a.followed())
 	if r.Body != nil {
 		// No GetBody: net/http cannot send it again by itself. The type is one
 		// that it knows to be in memory: header and body leave in one write.
@@ -179,4 +166,99 @@ func checked(resp *http.Response, err error) (*http.Response, error) {
 		err = errors.New("the transport returned neither an answer nor an error")
 	}
 	return resp, err
+}
+
+// Bounds on what is read of an answer, packed and unpacked. The documented bodies
+// take a few kilobytes.
+const (
+	maxSuccessBody = 1 << 20
+	maxErrorBody   = 64 << 10
+	// bodyWait is how long is waited for what the answer does not need: the rest of
+	// an error's body, whose status is known, and the end of a body after its
+	// announced length.
+	bodyWait = 5 * time.Second
+)
+
+var errTooLarge = errors.New("the body is larger than any documented one")
+
+// read takes the body in. stop ends the attempt. To close the body instead would
+// be a race where another goroutine unpacks it, and the reading would go on.
+func (a *Answer) read(resp *http.Response, stop func()) {
+	defer resp.Body.Close()
+	switch {
+	case a.Status >= 200 && a.Status <= 299:
+		a.Body, a.Err = readBody(resp, maxSuccessBody, stop)
+	case a.Status >= 200:
+		stalled := time.AfterFunc(bodyWait, stop)
+		defer stalled.Stop()
+		// Part of an error's body is enough: the status is known.
+		a.Body, _ = readBody(resp, maxErrorBody, stop)
+	default: // a protocol switch: what follows is not a body, and may never end
+	}
+}
+
+// readBody reads a body that may have at most limit bytes, and skips the byte order
+// mark that some gateways put before JSON (RFC 8259, 8.1). With an error it returns
+// what it has read. Requests ask for no gzip, which would cost more than it saves;
+// some gateways send it all the same.
+func readBody(resp *http.Response, limit int, stop func()) (body []byte, err error) {
+	switch {
+	case resp.Header.Get("Content-Encoding") == "gzip" && !resp.Uncompressed:
+		body, err = unpack(resp.Body, limit)
+	case resp.ProtoMajor == 1: // its end is the announced one
+		body, err = readWhole(resp.Body, resp.ContentLength, limit, nil)
+	default:
+		body, err = readWhole(resp.Body, resp.ContentLength, limit, stop)
+	}
+	if len(body) > limit {
+		body, err = body[:limit], errTooLarge
+	}
+	return bytes.TrimPrefix(body, []byte("\ufeff")), err
+}
+
+// unpack bounds what it reads as well: what is packed can be endless and empty.
+func unpack(body io.Reader, limit int) ([]byte, error) {
+	packed := &io.LimitedReader{R: body, N: int64(limit) + 1}
+	unpacked, err := gzip.NewReader(packed)
+	if err != nil {
+		return nil, err
+	}
+	whole, err := readWhole(unpacked, -1, limit, nil)
+	if packed.N == 0 {
+		err = errTooLarge
+	}
+	return whole, err
+}
+
+// readWhole reads to the end, or beyond the limit: over HTTP/2, a body that is
+// closed before its end costs the service a RST_STREAM. length is what was
+// announced, or -1. It is believed where the end does not come, but not where more
+// comes: a transport that has unpacked the body may have left it as it was. stop ends
+// the wait for an end that is late; nil: it comes with the last byte.
+func readWhole(r io.Reader, length int64, limit int, stop func()) ([]byte, error) {
+	size := int64(512)
+	if length > 0 && length <= int64(limit) {
+		size = length + 1
+	}
+	body := make([]byte, 0, size)
+	var late *time.Timer
+	defer func() {
+		if late != nil {
+			late.Stop()
+		}
+	}()
+	for {
+		n, err := r.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		switch {
+		case err == io.EOF, err != nil && int64(len(body)) == length:
+			return body, nil
+		case err != nil, len(body) > limit:
+			return body, err
+		case int64(len(body)) == length && late == nil && stop != nil:
+			late = time.AfterFunc(bodyWait, stop)
+		case len(body) == cap(body):
+			body = append(body, 0)[:len(body)]
+		}
+	}
 }

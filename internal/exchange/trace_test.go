@@ -50,7 +50,7 @@ func TestAnotherConnection(t *testing.T) {
 		trace.useHTTP2(new(connection))
 		assert.False(t, stopped, name)
 		hook(trace)
-		assert.Equal(t, full, trace.refusedBy(context.Canceled), name)
+		assert.True(t, trace.crowded(context.Canceled), name)
 		assert.True(t, stopped, name)
 	}
 }
