@@ -306,8 +306,8 @@ func evidenceOf(x rawcall.Exchange, body string) *Evidence {
 	if wait := x.Header.Get("Retry-After"); wait != "" {
 		answer += " Retry-After: " + rawcall.Clip(wait)
 	}
-	if body, ok := x.JSON(); ok {
-		answer += " " + string(jsonOf(shorten("", body)))
+	if x.Value != nil {
+		answer += " " + string(jsonOf(shorten("", x.Value)))
 	} else {
 		answer += " no JSON"
 	}

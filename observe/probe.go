@@ -225,7 +225,7 @@ func undocumented(x rawcall.Exchange) string {
 	default:
 		return "a status that is not documented"
 	}
-	if body, ok := x.JSON(); !ok || shape != "" && shape.Problem(body, false) != "" {
+	if x.Value == nil || shape != "" && shape.Problem(x.Value, false) != "" {
 		return "a body that is not documented"
 	}
 	return ""

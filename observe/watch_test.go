@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/har"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/stranger"
@@ -185,4 +186,32 @@ func TestWatchChangesNothing(t *testing.T) {
 		}
 		assert.Empty(t, w.Observation().Decisions, name)
 	}
+}
+
+// BenchmarkWatch asks a fake behind a socket by turns without and with a Watcher,
+// and reports by how much the Watcher lengthens a call (of the medians: what else
+// the machine does spoils a mean). It may be 2 %, here of the shortest call that
+// there is: the answer of a service elsewhere takes longer.
+func BenchmarkWatch(b *testing.B) {
+	fake := fakeserver.New(b)
+	server := httptest.NewServer(fake)
+	defer server.Close()
+	client := func(transport http.RoundTripper) *agentmessaging.Client {
+		c, err := agentmessaging.NewClient(server.URL, fake.IssueKeyOn("preview", true), agentmessaging.WithHTTPClient(&http.Client{Transport: transport}))
+		require.NoError(b, err)
+		return c
+	}
+	pair := []*agentmessaging.Client{client(server.Client().Transport), client(observe.Watch(server.Client().Transport))}
+	var took [2][]time.Duration
+	for turn := 0; b.Loop(); turn++ {
+		for i := range pair {
+			which := (turn + i) % 2
+			started := time.Now()
+			_, err := pair[which].Status(b.Context())
+			took[which] = append(took[which], time.Since(started))
+			require.NoError(b, err)
+		}
+	}
+	median := func(all []time.Duration) float64 { slices.Sort(all); return float64(all[len(all)/2]) }
+	b.ReportMetric(100*(median(took[1])/median(took[0])-1), "%-of-a-call")
 }

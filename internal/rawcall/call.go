@@ -88,7 +88,7 @@ func (p *Player) Play(ctx context.Context, c Call) (Exchange, error) {
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, 8<<20))
-	x := Exchange{Call: c, Status: res.StatusCode, Header: res.Header, Body: body}
+	x := Exchange{Call: c, Status: res.StatusCode, Header: res.Header}.Answered(body)
 	if x.Status == http.StatusOK && e.Name == CreateAgent.Name {
 		p.Last, _ = x.At("agent_id").(string)
 		p.Agents[c.Key] = p.Last
@@ -135,6 +135,16 @@ type Exchange struct {
 	Status int
 	Header http.Header
 	Body   []byte
+	Value  any // the decoded body; nil where it is not JSON
+}
+
+// Answered is the exchange with the body that was answered.
+func (x Exchange) Answered(body []byte) Exchange {
+	x.Body, x.Value = body, nil
+	if json.Unmarshal(body, &x.Value) != nil {
+		x.Value = nil
+	}
+	return x
 }
 
 func (x Exchange) String() string {
@@ -152,15 +162,9 @@ func Clip(text string) string {
 	return string(runes[:77]) + "..."
 }
 
-// JSON is the decoded body; ok is false where it is none.
-func (x Exchange) JSON() (body any, ok bool) {
-	err := json.Unmarshal(x.Body, &body)
-	return body, err == nil
-}
-
 // At is the member at a dotted path of the answer, nil where there is none.
 func (x Exchange) At(path string) any {
-	v, _ := x.JSON()
+	v := x.Value
 	for name := range strings.SplitSeq(path, ".") {
 		members, _ := v.(map[string]any)
 		v = members[name]

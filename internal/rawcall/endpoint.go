@@ -77,6 +77,24 @@ func (e Endpoint) Of(agentID string) Endpoint {
 // OfAgent reports whether the path still needs an agent id.
 func (e Endpoint) OfAgent() bool { return strings.Contains(e.Path, "{agent_id}") }
 
+// Find returns the endpoint that a method and an escaped path call, and the agent
+// id in the path. The path may begin with the path of a base address.
+func Find(method, path string) (e Endpoint, agentID string, ok bool) {
+	if i := strings.Index(path, "/v1/"); i > 0 {
+		path = path[i:]
+	}
+	for _, e := range Endpoints {
+		before, after, ofAgent := strings.Cut(e.Path, "{agent_id}")
+		rest, begins := strings.CutPrefix(path, before)
+		id, ends := strings.CutSuffix(rest, after)
+		if e.Method == method && begins && ends && (id != "") == ofAgent && !strings.Contains(id, "/") {
+			id, _ = url.PathUnescape(id)
+			return e, id, true
+		}
+	}
+	return Endpoint{}, "", false
+}
+
 // With is the endpoint with another body.
 func (e Endpoint) With(body string) Endpoint {
 	e.Body = body

@@ -1,0 +1,316 @@
+package observe
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
+)
+
+// look learns from a call. Whatever is wrong with its answer, and with this
+// package, is no matter of the call.
+func (w *Watcher) look(p *passing) {
+	defer func() { _ = recover() }()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.keys) > mostRemembered || len(w.agents) > mostRemembered {
+		w.keys, w.agents = map[uint64]*watchedKey{}, map[uint64]watchedAgent{}
+	}
+	key := w.keys[p.key]
+	if key == nil {
+		key = &watchedKey{calls: map[string][]time.Time{}, opens: map[string]time.Time{}}
+		w.keys[p.key] = key
+	}
+	if day := p.at.Unix() / (24 * 60 * 60); day != w.day || w.today == "" {
+		w.day, w.today = day, today(p.at)
+	}
+	w.fact(p.Method + " " + p.Path + " " + strconv.Itoa(p.Status))
+	if p.Status != http.StatusOK && !slices.Contains(p.Errors, p.Status) {
+		w.fact(fmt.Sprint("not documented: ", p.Status, " of ", p.Method, " ", p.Path))
+	}
+	if p.Body != nil && undocumented(p.Exchange) != "" {
+		w.fact(fmt.Sprint("not documented: a body of ", p.Method, " ", p.Path, " ", p.Status))
+		return // of another sender, perhaps
+	}
+	if p.Body != nil {
+		w.members(p)
+	}
+	w.values(p, key)
+	w.states(p, key)
+	w.limits(p, key)
+}
+
+// fact counts a sight that answers no question.
+func (w *Watcher) fact(what string) {
+	s, known := w.o.Traffic[what]
+	if known || len(w.o.Traffic) < mostFacts {
+		w.o.Traffic[what] = Sight{s.Count + 1, w.today}
+	}
+}
+
+// found keeps an answer. Another one than before replaces it.
+func (w *Watcher) found(p *passing, id, member string, answer any) {
+	f := w.o.Decisions[id]
+	if member != "" {
+		members := membersOf(f.Answer)
+		if members == nil {
+			members = map[string]any{}
+		}
+		members[member] = answer
+		answer = members
+	}
+	value := jsonOf(answer)
+	if f.Answer != nil && !sameJSON(f.Answer, value) {
+		f.Count = 0
+	}
+	w.o.Decisions[id] = Finding{Answer: value, Evidence: evidenceOf(p.Exchange, ""), Seen: w.today, Count: f.Count + 1}
+}
+
+// labelled is a member that is a name, or "".
+func (p *passing) labelled(path string) string {
+	if text, _ := p.At(path).(string); label.MatchString(text) {
+		return text
+	}
+	return ""
+}
+
+// members counts what bodies and headers have besides what the document shows.
+func (w *Watcher) members(p *passing) {
+	object, _ := p.Value.(map[string]any)
+	for name := range object {
+		if identifier.MatchString(name) && !strings.Contains(", "+string(p.Shape()), ", "+name+" ") {
+			w.fact(fmt.Sprintf("member %s of %s %s %d", name, p.Method, p.Path, p.Status))
+		}
+	}
+	for name := range p.Header {
+		if identifier.MatchString(name) {
+			w.fact("header " + name)
+		}
+	}
+	for _, path := range []string{"error", "limit_key", "sms.status"} {
+		if value := p.labelled(path); value != "" {
+			w.fact(fmt.Sprintf("%s %s of %s %s %d", path, value, p.Method, p.Path, p.Status))
+		}
+	}
+}
+
+// values learns from a body alone, and from what was sent.
+func (w *Watcher) values(p *passing, key *watchedKey) {
+	if p.Body == nil {
+		return
+	}
+	if p.Status != http.StatusOK {
+		w.errorNames(p)
+		return
+	}
+	var sent struct {
+		Metadata json.RawMessage
+		Mode     string
+		SMS      struct{ Mode string }
+	}
+	_ = json.Unmarshal([]byte(p.sent), &sent) // a body that is none says nothing
+	switch p.Name {
+	case rawcall.GetStatus.Name:
+		for _, name := range []string{"service", "version", "mode"} {
+			if value := p.labelled(name); value != "" {
+				w.found(p, "status", name, value)
+			}
+		}
+	case rawcall.ReadAgent.Name:
+		w.found(p, "times", "", timeForm(p.At("created_at").(string)))
+		if status := p.labelled("status"); status != "" {
+			w.fact("status of an agent " + status)
+		}
+	case rawcall.CreateAgent.Name:
+		w.metadata(p, sent.Metadata)
+		if status := p.labelled("sms.status"); status != "" && sent.SMS.Mode != "" {
+			w.found(p, "sms_status", sent.SMS.Mode, status)
+		}
+	case rawcall.EnableSMS.Name:
+		if status := p.labelled("status"); status != "" && sent.Mode != "" {
+			w.found(p, "sms_status", sent.Mode, status)
+		}
+	}
+}
+
+// errorNames learns what a status is called, from answers that have one cause.
+func (w *Watcher) errorNames(p *passing) {
+	names := map[int]string{401: "unauthorized", 402: "payment_required", 403: "forbidden", 405: "method_not_allowed", 409: "byok_not_configured", 503: "byok_unavailable"}
+	name := names[p.Status]
+	switch {
+	case p.Status == 404 && p.Name == rawcall.ReadAgent.Name:
+		name = "not_found"
+	case p.Status == 400 && p.Name != rawcall.SendMessage.Name && !strings.Contains(p.sent, `"byok"`) && !strings.Contains(p.sent, `"api_key"`):
+		name = "bad_request"
+		w.found(p, "reason", "", p.At("reason") != nil)
+	}
+	if value := p.labelled("error"); name != "" && value != "" {
+		w.found(p, "error_names", name, value)
+	}
+}
+
+// metadata learns that so much went through. Where a text has more than one
+// spelling in JSON its length is not known.
+func (w *Watcher) metadata(p *passing, metadata json.RawMessage) {
+	var compacted bytes.Buffer
+	if json.Compact(&compacted, metadata) != nil || bytes.ContainsFunc(compacted.Bytes(), func(r rune) bool { return r == '\\' || r > '~' }) {
+		return
+	}
+	if f := w.o.Decisions["metadata_cap"]; compacted.Len() >= f.AtLeast {
+		w.o.Decisions["metadata_cap"] = Finding{AtLeast: compacted.Len(), Seen: w.today, Count: f.Count + 1, Evidence: evidenceOf(p.Exchange, "")}
+	}
+}
+
+// states learns from what earlier calls of the process did to key and agent.
+func (w *Watcher) states(p *passing, key *watchedKey) {
+	ok, missing := p.Status == http.StatusOK, p.Status == http.StatusNotFound
+	agent, known := w.agents[p.agent]
+	switch p.Name {
+	case rawcall.SetBYOK.Name:
+		key.byok = after(ok, byokSet)
+	case rawcall.GetBYOK.Name:
+		if !ok || p.Body == nil {
+			break
+		}
+		stored := p.At("byok") != nil
+		if key.byok == byokBrought {
+			w.found(p, "creation_stores_key", "", stored)
+		}
+		if key.byok = byokNone; stored {
+			key.byok = byokSet
+		}
+	case rawcall.ClearBYOK.Name:
+		if key.byok == byokNone && (ok || missing) {
+			w.found(p, "clear_nothing", "", p.Status)
+		}
+		key.byok = after(ok || missing, byokNone)
+	case rawcall.CreateAgent.Name:
+		brought := strings.Contains(p.sent, `"api_key"`)
+		if id, _ := p.At("agent_id").(string); ok && id != "" {
+			w.agents[w.number(id)] = watchedAgent{p.key, strings.Contains(p.sent, `"byok"`) && !brought}
+		}
+		if brought {
+			key.byok = after(ok && key.byok == byokNone, byokBrought)
+		}
+	case rawcall.ReadAgent.Name:
+		if known && agent.owner != p.key && (ok || missing) {
+			w.found(p, "agent_of_another_key", "", p.Status)
+		}
+	case rawcall.SendMessage.Name:
+		if known && agent.owner == p.key && agent.byok && key.byok == byokNone && (ok || missing || p.Status == 400 && w.anotherError(p)) {
+			w.found(p, "byok_cleared", "", p.Status)
+		}
+	}
+}
+
+// after is the state that a call leads to where its answer shows that it went
+// through.
+func after(wentThrough bool, state byokState) byokState {
+	if wentThrough {
+		return state
+	}
+	return byokUnknown
+}
+
+// anotherError reports whether an error has another name than a wrong body has.
+func (w *Watcher) anotherError(p *passing) bool {
+	wrongBody := membersOf(w.o.Decisions["error_names"].Answer)["bad_request"]
+	return wrongBody != nil && wrongBody != p.At("error")
+}
+
+// watchedLimit is a limit, and where its name belongs in the answers.
+type watchedLimit struct {
+	id, member string
+	endpoint   string // whose operations count; "" is every request
+	window     time.Duration
+	least      time.Duration // shorter waits may be those of another limit
+	numbers    []int
+}
+
+// watchedLimits are the limits of interface 8.1 and 8.2 that calls of one key
+// meet, with their numbers.
+var watchedLimits = []watchedLimit{
+	{"minute_limit_name", "", "", time.Minute, 0, []int{60, 300, 600}},
+	{"other_limit_names", "key_day", "", 24 * time.Hour, 2 * time.Minute, []int{1000}},
+	{"warmup_limit_name", "", rawcall.WarmUp.Name, time.Hour, 2 * time.Minute, []int{3}},
+	{"other_limit_names", "byok_set_key_hour", rawcall.SetBYOK.Name, time.Hour, 2 * time.Minute, []int{5}},
+	{"other_limit_names", "agent_create_ip_minute", rawcall.CreateAgent.Name, time.Minute, 0, []int{10}},
+	{"other_limit_names", "agent_create_key_day", rawcall.CreateAgent.Name, 24 * time.Hour, time.Hour, []int{50}},
+}
+
+// limits learns the name of a limit where the calls of this process alone have
+// just filled it and no other, and whether a call went through once Retry-After
+// had passed.
+func (w *Watcher) limits(p *passing, key *watchedKey) {
+	ok := p.Status == http.StatusOK
+	switch p.Status {
+	case http.StatusTooManyRequests:
+		w.refused(p, key)
+		return
+	case http.StatusUnauthorized, http.StatusPaymentRequired:
+		return
+	}
+	if since := p.at.Sub(key.opens[p.Name]); ok && since >= 0 && since < 2*time.Second {
+		w.found(p, "retry_after", "", true)
+	}
+	delete(key.opens, p.Name)
+	if p.Limited() {
+		key.count("", p.at)
+	}
+	if ok && !p.OfAgent() {
+		key.count(p.Name, p.at)
+	}
+	if ok && p.Name == rawcall.CreateAgent.Name && strings.Contains(p.sent, `"api_key"`) {
+		key.count(rawcall.SetBYOK.Name, p.at)
+	}
+}
+
+func (k *watchedKey) count(endpoint string, at time.Time) {
+	calls := append(k.calls[endpoint], at)
+	k.calls[endpoint] = calls[max(0, len(calls)-mostCalls):]
+}
+
+func (w *Watcher) refused(p *passing, key *watchedKey) {
+	wait, problem := p.RetryAfter()
+	_, notDate := http.ParseTime(p.Header.Get("Retry-After"))
+	switch {
+	case problem == "":
+		w.fact("Retry-After of whole seconds")
+	case notDate == nil:
+		w.fact("Retry-After of a date")
+	default:
+		w.fact("Retry-After of something else")
+	}
+	if problem == "" && wait > 2*time.Second { // shorter ones are right by chance
+		key.opens[p.Name] = p.at.Add(wait)
+	}
+	name := p.labelled("limit_key")
+	if p.OfAgent() {
+		w.onRequests[name] = true
+	}
+	full := slices.DeleteFunc(slices.Clone(watchedLimits), func(l watchedLimit) bool {
+		ofOperation := l.endpoint != "" && !w.onRequests[name] && p.Name == l.endpoint
+		ofRequests := l.endpoint == "" && p.OfAgent()
+		return problem != "" || !ofOperation && !ofRequests || wait < l.least || wait > l.window || !slices.Contains(l.numbers, key.within(l, p.at))
+	})
+	if name == "" || len(full) != 1 || len(w.keys) > 1 && full[0].window == time.Minute {
+		return // with several keys it may be the limit of the address
+	}
+	w.found(p, full[0].id, full[0].member, name)
+}
+
+// within is how many calls counted in the limit's last window.
+func (k *watchedKey) within(l watchedLimit, now time.Time) (n int) {
+	for _, at := range k.calls[l.endpoint] {
+		if !at.Before(now.Add(-l.window)) {
+			n++
+		}
+	}
+	return n
+}
