@@ -53,6 +53,21 @@ func TestDecisionsSayWhatIsInForce(t *testing.T) {
 	assert.Equal(t, []string{"404 or 405", "true or false"}, []string{set["unknown_method"].Possible, set["reason"].Possible})
 }
 
+// TestLikeWithBounds: where only bounds were observed, the fake's own answer is
+// moved between them, and Decisions says that it was.
+func TestLikeWithBounds(t *testing.T) {
+	for bounds, want := range map[string]string{
+		`"at_least":3100`: "4096", `"at_least":65536`: "65536", `"at_most":6`: "6", `"at_least":5000,"at_most":6000`: "5000",
+	} {
+		fake, _ := newFake(t, fakeserver.Like(fmt.Appendf(nil, `{"format":1,"decisions":{"metadata_cap":{%s},"windows":{%s}}}`, bounds, bounds)))
+		for _, d := range fake.Decisions() {
+			isCap := d.ID == "metadata_cap"
+			assert.Equal(t, []bool{false, isCap}, []bool{d.Observed, d.Inferred}, d.ID)
+			assert.True(t, !isCap || d.Answer == want, "%s: %s", bounds, d.Answer)
+		}
+	}
+}
+
 // likes are answers of another service, and what the fake does then.
 var likes = []struct {
 	id, answer string

@@ -41,7 +41,7 @@ type config struct {
 	keptExchanges int
 	unknownOK     bool
 	behavior      *service.Behavior    // what the fake does where the interface is silent; never changes
-	observed      map[string]bool      // the ids that Like has found answers for; nil before the first decision
+	sources       map[string]source    // where the answers come from, by id; nil before the first decision
 	maxima        [spec.LimitCount]int // 0 means the plan's maximum
 	key           string               // the default key's text; "" means amk_fake_000001
 	plan          Plan                 // of the default key
@@ -173,7 +173,8 @@ type Decision struct {
 	Possible string // the answers that Like takes, in words or as JSON
 	Default  string // the fake's own answer, as JSON
 	Answer   string // the answer in force, as JSON
-	Observed bool   // an observation given to Like answers it; false: it is the default, or what an option set
+	Observed bool   // an observation given to Like has the answer, of an object at least some members
+	Inferred bool   // the observation has only bounds, and the answer is the default moved between them
 }
 
 // Decisions returns how this fake answers each open question of the interface.
@@ -181,17 +182,53 @@ func (s *Server) Decisions() []Decision {
 	all := make([]Decision, len(decisions))
 	for i, d := range decisions {
 		all[i] = Decision{
-			ID: d.id, Question: d.question, Possible: d.possible(), Observed: s.config.observed[d.id],
+			ID: d.id, Question: d.question, Possible: d.possible(),
+			Observed: s.config.sources[d.id] == observed, Inferred: s.config.sources[d.id] == inferred,
 			Default: string(encode(d.at(defaultBehavior))), Answer: string(encode(d.at(s.config.behavior))),
 		}
 	}
 	return all
 }
 
+// source says where the answer to a question comes from.
+type source int
+
+const (
+	chosen   source = iota // by the fake or an option
+	observed               // by the service that was asked
+	inferred               // from bounds that were observed
+)
+
+// finding is what an observation says of a question.
+type finding struct {
+	Answer  json.RawMessage
+	AtLeast int `json:"at_least"` // bounds of a number; 0: none
+	AtMost  int `json:"at_most"`
+}
+
+// answer is what the fake answers likewise; nil where nothing was found out.
+func (f finding) answer(d decision) (json.RawMessage, source) {
+	switch text := string(f.Answer); text {
+	case "", "null", `"unknown"`:
+	default:
+		return f.Answer, observed
+	}
+	own, isNumber := d.at(defaultBehavior).(*int)
+	if !isNumber || d.allowed != nil || f.AtLeast <= 0 && f.AtMost <= 0 {
+		return nil, chosen
+	}
+	within := max(*own, f.AtLeast)
+	if f.AtMost > 0 {
+		within = min(within, f.AtMost)
+	}
+	return encode(within), inferred
+}
+
 // Like makes the fake answer the open questions of the interface as another
 // service did. observed is the JSON file that observe.Run and the command
-// agentmessaging-fake observe write. What was not found out keeps the fake's
-// own answer; Decisions tells which those are.
+// agentmessaging-fake observe write. Where the file has only bounds, the fake's
+// own answer is moved between them. What was not found out keeps the fake's own
+// answer; Decisions tells these three apart.
 //
 // A file of another format, a question that this fake does not know, and an
 // answer that it cannot give are errors. Later options overrule it.
@@ -199,7 +236,7 @@ func Like(observed []byte) Option {
 	return func(c *config) error {
 		var file struct {
 			Format    int
-			Decisions map[string]struct{ Answer json.RawMessage }
+			Decisions map[string]finding
 		}
 		if err := json.Unmarshal(observed, &file); err != nil {
 			return fmt.Errorf("Like: %w", err)
@@ -208,7 +245,7 @@ func Like(observed []byte) Option {
 			return fmt.Errorf("Like: the format is %d, not 1", file.Format)
 		}
 		for id, found := range file.Decisions {
-			if err := c.decide(id, found.Answer, true); err != nil {
+			if err := c.decide(id, found.answer); err != nil {
 				return fmt.Errorf("Like: %s: %w", quoteName(id), err)
 			}
 		}
@@ -216,19 +253,20 @@ func Like(observed []byte) Option {
 	}
 }
 
-// decide takes the answer to a question. Of an observation it may be missing.
-func (c *config) decide(id string, answer json.RawMessage, observed bool) error {
+// decide takes the answer to a question, if there is one.
+func (c *config) decide(id string, answerTo func(decision) (json.RawMessage, source)) error {
 	i := slices.IndexFunc(decisions, func(d decision) bool { return d.id == id })
-	switch {
-	case i < 0:
+	if i < 0 {
 		return errors.New("this fake knows no such question")
-	case observed && (len(answer) == 0 || string(answer) == "null" || string(answer) == `"unknown"`):
-		return nil // nothing was found
 	}
-	if c.observed == nil {
-		c.behavior, c.observed = service.NewBehavior(), map[string]bool{}
+	answer, from := answerTo(decisions[i])
+	if answer == nil {
+		return nil
 	}
-	c.observed[id] = observed
+	if c.sources == nil {
+		c.behavior, c.sources = service.NewBehavior(), map[string]source{}
+	}
+	c.sources[id] = from
 	return decisions[i].set(c.behavior, answer)
 }
 
@@ -241,7 +279,7 @@ func WithDecision(id string, answer any) Option {
 	return func(c *config) error {
 		value, err := json.Marshal(answer)
 		if err == nil {
-			err = c.decide(id, value, false)
+			err = c.decide(id, func(decision) (json.RawMessage, source) { return value, chosen })
 		}
 		if err != nil {
 			return fmt.Errorf("WithDecision: %s: %w", quoteName(id), err)

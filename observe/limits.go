@@ -15,15 +15,15 @@ var limitQuestions = []question{
 	{id: "refused_operations_spend", ask: "Does a warm-up with a wrong body spend one?", fake: false},
 	{id: "body_before_operation_limit", ask: "Is a wrong body answered 400 where the limit of the operation is spent?", fake: true},
 	{id: "minute_limit_name", ask: "Which limit_key has the limit on requests in a minute?", fake: "key_minute", find: fillMinute,
-		also:  []string{"windows", "retry_after", "several_limits", "limit_before_body"},
-		costs: Spend{Requests: 210, Creations: 1, Wait: 4 * minute}},
+		also:        []string{"windows", "retry_after", "several_limits", "limit_before_body"},
+		fillsMinute: true, costs: Spend{Requests: 210, Creations: 1, Wait: 4 * minute}},
 	{id: "windows", ask: "How does a limit count calls?", fake: "fixed"},
 	{id: "retry_after", ask: "Does a call go through after exactly the wait that Retry-After names?", fake: true},
 	{id: "several_limits", ask: "Of several spent limits, is the one named that opens last?", fake: true},
 	{id: "limit_before_body", ask: "Is a wrong body answered 429 where the limit on requests is spent?", fake: true},
 	{id: "refused_requests_spend", ask: "Which refused calls spend the limit on requests?", find: spentByRefused,
-		fake:  map[string]any{"401": false, "404": true, "400": true, "409": true, "status": false},
-		costs: Spend{Requests: 125, Creations: 1, Wait: minute}},
+		fake:        map[string]any{"401": false, "404": true, "400": true, "409": true, "status": false},
+		fillsMinute: true, costs: Spend{Requests: 125, Creations: 1, Wait: minute}},
 }
 
 // fillWarmUps makes a warm-up that goes through, nine that are refused for their

@@ -73,10 +73,12 @@ func Run(ctx context.Context, target Target, budget Spend) (*Observation, error)
 	return o, o.Continue(ctx, target, budget)
 }
 
-// Continue asks the questions that have no answer yet, as [Run] does.
+// Continue asks the questions that have no answer yet, as [Run] does. It spends
+// at most what [Observation.Preview] returns.
 func (o *Observation) Continue(ctx context.Context, target Target, budget Spend) error {
 	o.init()
 	p := o.newProbe(ctx, target, budget)
+	p.budget = o.Preview(target, budget)
 	defer func() { o.Spent = o.Spent.Plus(p.spent) }()
 	for _, q := range questions {
 		if q.find != nil && !o.has(q) {
@@ -89,20 +91,22 @@ func (o *Observation) Continue(ctx context.Context, target Target, budget Spend)
 	return p.gone
 }
 
-// Preview returns what Continue may spend at most within budget on a target with the
-// limits of a preview key. Larger limits may take the whole budget.
+// Preview returns what Continue spends at most. Where it fills the minute of the
+// key, that is all requests of the budget: larger limits than those of a preview
+// key take more of them.
 func (o *Observation) Preview(target Target, budget Spend) Spend {
 	p := o.newProbe(context.Background(), target, budget)
-	var all Spend
+	most := Spend{Wait: p.budget.Wait} // a limit is waited for wherever it is met
 	for _, q := range questions {
 		if q.find != nil && !o.has(q) && p.lacks(q) == "" {
-			all = all.Plus(q.costs)
+			most = most.Plus(q.costs)
+			if q.fillsMinute {
+				most.Requests = p.budget.Requests
+			}
 		}
 	}
 	b := p.budget
-	return Spend{
-		Requests: min(all.Requests, b.Requests), Creations: min(all.Creations, b.Creations),
-		BYOKSets: min(all.BYOKSets, b.BYOKSets), WarmUps: min(all.WarmUps, b.WarmUps),
-		Wait: b.Wait, // a limit is waited for wherever it is met
-	}
+	most.Requests, most.Creations = min(most.Requests, b.Requests), min(most.Creations, b.Creations)
+	most.BYOKSets, most.WarmUps, most.Wait = min(most.BYOKSets, b.BYOKSets), min(most.WarmUps, b.WarmUps), b.Wait
+	return most
 }

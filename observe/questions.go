@@ -15,8 +15,10 @@ type question struct {
 	id   string
 	ask  string // in words
 	fake any    // this project's answer
-	// costs is what find spends at most.
-	costs Spend
+	// costs is what find spends at most on a target with the limits of a preview
+	// key. Where fillsMinute, a larger limit takes more requests.
+	costs       Spend
+	fillsMinute bool
 	// find makes the calls and returns the answer, nil where there is no clear
 	// one. It gives the probe the answers to the questions of also. nil: another
 	// question finds the answer.
