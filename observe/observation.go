@@ -9,13 +9,13 @@ import (
 	"maps"
 	"math"
 	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/wholefile"
 )
 
 // Observation is how a target answered the open questions. As JSON it is the
@@ -112,26 +112,7 @@ func (o *Observation) WriteFile(path string) error {
 	if err != nil {
 		return err
 	}
-	return writeWhole(path, append(text, '\n'))
-}
-
-func writeWhole(path string, content []byte) error {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	}
-	temporary, err := os.CreateTemp(filepath.Dir(path), ".observe-*")
-	if err != nil {
-		return err
-	}
-	_, err = temporary.Write(content)
-	err = errors.Join(err, temporary.Sync(), temporary.Close())
-	if err == nil {
-		err = os.Rename(temporary.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(temporary.Name())
-	}
-	return err
+	return wholefile.Write(path, append(text, '\n'))
 }
 
 // Keep takes over what an earlier observation knows and o does not: whole

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/control"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/wholefile"
 )
 
 // facts are what the program says when it serves.
@@ -59,7 +60,7 @@ func quote(word string) string {
 // announce says where the program is, once it serves.
 func (p *program) announce(stdout io.Writer) error {
 	if path := p.config.readyFile; path != "" {
-		if err := writeFile(path, p.facts.text(p.config.json)); err != nil {
+		if err := wholefile.Write(path, p.facts.text(p.config.json)); err != nil {
 			return fmt.Errorf("--ready-file: %w", err)
 		}
 		p.ready, _ = os.Stat(path)
@@ -75,6 +76,6 @@ func (p *program) withdraw() {
 		return
 	}
 	if now, err := os.Stat(p.config.readyFile); err == nil && os.SameFile(now, p.ready) {
-		_ = os.Remove(target(p.config.readyFile))
+		_ = os.Remove(wholefile.Target(p.config.readyFile))
 	}
 }

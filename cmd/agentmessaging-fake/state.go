@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/wholefile"
 )
 
 // load reads the state, where there is one. The file that it locks is beside the
@@ -15,10 +17,10 @@ func (p *program) load() error {
 	if path == "" {
 		return nil
 	}
-	if err := writable(path); err != nil {
+	if err := wholefile.Writable(path); err != nil {
 		return err
 	}
-	path = target(path)
+	path = wholefile.Target(path)
 	var err error
 	switch p.lock, err = lockFile(path + lockSuffix); {
 	case errors.Is(err, errLocked):
@@ -66,7 +68,7 @@ func (p *program) save() error {
 	if err := p.control.WriteState(&b); err != nil {
 		return fmt.Errorf("--state: %w", err)
 	}
-	if err := writeFile(p.config.statePath, b.Bytes()); err != nil {
+	if err := wholefile.Write(p.config.statePath, b.Bytes()); err != nil {
 		return fmt.Errorf("--state: %w", err)
 	}
 	return nil

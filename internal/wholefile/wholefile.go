@@ -1,0 +1,50 @@
+// Package wholefile writes files that are there whole or not at all: a program that
+// dies while it writes leaves the old content.
+package wholefile
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Target is the file that a path means. A link stays, and the file that it leads to
+// is replaced.
+func Target(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
+// Writable returns why Write would refuse the path, before there is anything to
+// write: a device or a folder must not be replaced by a file.
+func Writable(path string) error {
+	info, err := os.Lstat(Target(path))
+	if err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s: must be a regular file, or not be there", path)
+	}
+	return nil
+}
+
+// Write replaces or makes a file that nobody else can read.
+func Write(path string, content []byte) error {
+	if err := Writable(path); err != nil {
+		return err
+	}
+	path = Target(path)
+	temporary, err := os.CreateTemp(filepath.Dir(path), ".agentmessaging-*") // of mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = temporary.Write(content)
+	err = errors.Join(err, temporary.Sync(), temporary.Close())
+	if err == nil {
+		err = os.Rename(temporary.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(temporary.Name())
+	}
+	return err
+}
