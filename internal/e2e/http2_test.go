@@ -232,6 +232,79 @@ func TestFailingDials(t *testing.T) {
 	}
 }
 
+// TestSlowCalls do not count as a sign of a stalled connection while others on it
+// are answered.
+func TestSlowCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var dials, requests atomic.Int32
+		client := clienttest.New(t, dialsTo(t, &requests, overPipe, func(p peer) error {
+			dials.Add(1)
+			return overHTTP2(forever(request, request, request, answer(200, okBody)))(p)
+		}), clienttest.Once)
+		for range 3 {
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			var group sync.WaitGroup
+			for range 2 {
+				group.Go(func() { assert.Error(t, clienttest.Post(ctx, client)) })
+			}
+			time.Sleep(3 * time.Second)
+			assert.NoError(t, clienttest.Post(t.Context(), client))
+			group.Wait()
+			cancel()
+		}
+		assert.EqualValues(t, 1, dials.Load(), "connections")
+	})
+}
+
+// TestStalledConnection: when two calls have ended without a byte, the next ones
+// go to a new connection. The old one is closed when its last answer has come.
+func TestStalledConnection(t *testing.T) {
+	for _, wrap := range []func(http.RoundTripper) http.RoundTripper{
+		func(t http.RoundTripper) http.RoundTripper { return t },
+		func(t http.RoundTripper) http.RoundTripper {
+			return tripper(func(req *http.Request) (*http.Response, error) { return t.RoundTrip(req.Clone(req.Context())) })
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var dials, requests atomic.Int32
+			drained := make(chan bool)
+			recovered := make(chan bool)
+			slow := func(h *http2Peer) error { // answers its first request when it has recovered
+				if err := inTurn(request, request, request)(h); err != nil {
+					return err
+				}
+				<-recovered
+				h.stream = 1
+				defer close(drained)
+				return inTurn(answer(200, okBody), stay)(h)
+			}
+			client := clienttest.New(t, wrap(dialsTo(t, &requests, overPipe, func(p peer) error {
+				if dials.Add(1) == 1 {
+					return overHTTP2(slow)(p)
+				}
+				return overHTTP2(forever(request, answer(200, okBody)))(p)
+			})), clienttest.Once)
+			var patient sync.WaitGroup
+			patient.Go(func() { assert.NoError(t, clienttest.Post(t.Context(), client)) })
+			synctest.Wait()
+			for call := range 10 {
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+				err := clienttest.Post(ctx, client)
+				cancel()
+				assert.Equal(t, call >= 2, err == nil, "call %d: %v", call+1, err)
+			}
+			assert.EqualValues(t, 2, dials.Load(), "connections")
+			close(recovered)
+			patient.Wait()
+			<-drained
+		})
+	}
+}
+
+type tripper func(*http.Request) (*http.Response, error)
+
+func (f tripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
 // renewing is a transport of the caller's that sends again what was answered with
 // 401, for instance with another token.
 type renewing struct{ http.RoundTripper }

@@ -72,57 +72,71 @@ const (
 // Send sends the request once, whatever the transport would do, and reads the
 // answer. When it returns, both are over.
 func (s *Sender) Send(ctx context.Context, r Request) Answer {
-	for try := 1; ; try++ {
-		answer, crowded := s.send(ctx, r, try > 1)
-		if !crowded || try == maxTries {
+	t := try{number: 1, transport: s.transport}
+	if t.transport == nil {
+		t.transport = http.DefaultTransport
+	}
+	for {
+		answer, why := s.send(ctx, r, t)
+		if why == 0 || t.number == maxTries {
 			return answer
 		}
+		t.number++
+		t.after, t.retire = why, why == stalled && !t.retire
 	}
 }
 
 // maxTries bounds how often a request may look for an HTTP/2 connection that takes
-// it. A service may have room on none. Until one does, nothing of it is written.
+// it. A service may have room on none.
 const maxTries = 50
 
-// send reports whether the request found no connection with room, though another try
-// may find one.
-func (s *Sender) send(ctx context.Context, r Request, again bool) (answer Answer, crowded bool) {
-	transport := s.transport
-	if transport == nil {
-		transport = http.DefaultTransport
-	}
-	ctx, stop := context.WithCancel(ctx)
-	if !r.Deadline.IsZero() {
-		ctx, stop = context.WithDeadline(ctx, r.Deadline)
-	}
+// A try to have a connection take a request. Until one does, nothing of the request
+// is written.
+type try struct {
+	transport http.RoundTripper
+	number    int
+	after     refusal // of the try before
+	retire    bool    // the connection, when its last request is over
+}
+
+// send returns why no connection took the request, or 0 with the answer.
+func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, refusal) {
+	ctx, stop := bounded(ctx, r.Deadline)
 	defer stop()
-	a := &attempt{trace: trace{sender: s, ctx: ctx, stop: stop}}
+	a := &attempt{trace: trace{sender: s, ctx: ctx, stop: stop, patient: t.number > maxTries/2}}
 	defer a.end()
-	a.build(r)
-	if err := a.lineUp(again); err != nil {
-		return Answer{Err: err, Missed: NoAnswer}, false
+	a.build(a.within(ctx), r)
+	a.request.Close = t.retire
+	if err := a.lineUp(t); err != nil {
+		return Answer{Err: err, Missed: NoAnswer}, 0
 	}
-	resp, err := checked(transport.RoundTrip(&a.request))
+	resp, err := checked(t.transport.RoundTrip(&a.request))
 	if err != nil {
-		crowded = a.crowded(err)
 		return Answer{
 			Err:     a.reason(err),
 			Missed:  a.missed(err),
-			Sent:    a.maybeSent(transport, err),
-			Renewed: s.answered.Load() && a.renewed(err) || crowded,
-		}, crowded
+			Sent:    a.maybeSent(t.transport, err),
+			Renewed: s.answered.Load() && a.renewed(err) || a.crowded(err),
+		}, a.refusedBy(err)
 	}
 	if resp.StatusCode < 100 {
 		resp.Body.Close()
-		return Answer{Err: fmt.Errorf("the answer has the status %03d, which HTTP does not know", resp.StatusCode), Missed: Unreadable, Sent: true}, false
+		return Answer{Err: fmt.Errorf("the answer has the status %03d, which HTTP does not know", resp.StatusCode), Missed: Unreadable, Sent: true}, 0
 	}
 	if !s.answered.Load() { // a store would be shared by all processors
 		s.answered.Store(true)
 	}
-	answer = Answer{Status: resp.StatusCode, Header: resp.Header, Sent: true}
+	answer := Answer{Status: resp.StatusCode, Header: resp.Header, Sent: true}
 	answer.read(resp, stop)
 	answer.Missed = a.missed(answer.Err)
-	return answer, false
+	return answer, 0
+}
+
+func bounded(ctx context.Context, deadline time.Time) (context.Context, context.CancelFunc) {
+	if deadline.IsZero() {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadline(ctx, deadline)
 }
 
 // attempt is what a transport gets of a try. It is on the heap, and of one try alone:
@@ -136,7 +150,7 @@ type attempt struct {
 
 // build makes the request. All that it refers to is its own: what a transport
 // changes there ends with the attempt.
-func (a *attempt) build(r Request) {
+func (a *attempt) build(ctx context.Context, r Request) {
 	a.url = *r.URL
 	a.request = *(&http.Request{
 		Method: r.Method,
@@ -144,7 +158,7 @@ func (a *attempt) build(r Request) {
 		Host:   r.URL.Host,
 		Header: maps.Clone(r.Header),
 		Proto:  "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}).WithContext(a.followed())
+	}).WithContext(ctx)
 	if r.Body != nil {
 		// No GetBody: net/http cannot send it again by itself. The type is one
 		// that it knows to be in memory: header and body leave in one write.

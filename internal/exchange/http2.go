@@ -64,7 +64,9 @@ func (cs *connections) forget(key weak.Pointer[tls.Conn]) {
 
 // connection is what the requests on one HTTP/2 connection share.
 type connection struct {
-	proven atomic.Bool // more than one request may use it
+	proven  atomic.Bool  // more than one request may use it
+	answers atomic.Int64 // that have begun to arrive
+	silent  atomic.Int64 // requests that ended without one, since the last
 
 	mu      sync.Mutex
 	first   bool          // a request is on its way, and no answer has come
@@ -92,17 +94,24 @@ func (c *connection) admit(ctx context.Context) (first bool, err error) {
 	return false, nil
 }
 
-// prove lets everybody use the connection: an answer has begun to arrive, or none did
-// within firstAnswerWait.
+// prove lets everybody use the connection.
 func (c *connection) prove() {
-	if c.proven.Load() {
-		return
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.proven.Load() {
 		c.proven.Store(true)
 		close(c.changed)
+	}
+}
+
+// answered counts an answer that has begun to arrive.
+func (c *connection) answered() {
+	c.answers.Add(1)
+	if c.silent.Load() != 0 {
+		c.silent.Store(0)
+	}
+	if !c.proven.Load() {
+		c.prove()
 	}
 }
 
@@ -114,6 +123,21 @@ func (c *connection) ended() {
 		c.first = false
 		close(c.changed)
 		c.changed = make(chan struct{})
+	}
+}
+
+// stalledAfter is how many requests in a row end without a byte before a
+// connection counts as stalled, while nothing else arrives on it. One may have
+// been given up by its caller early.
+const stalledAfter = 2
+
+func (c *connection) stalled() bool { return c.silent.Load() >= stalledAfter }
+
+// missed counts a request that ended without a byte. answers is what the
+// connection had answered before it.
+func (c *connection) missed(answers int64) {
+	if c.answers.Load() == answers {
+		c.silent.Add(1)
 	}
 }
 

@@ -30,15 +30,16 @@ type trace struct {
 	hooks              httptrace.ClientTrace
 
 	conn    atomic.Pointer[connection] // nil: none yet, or not HTTP/2
+	earlier atomic.Int64               // answers of conn before this request
 	first   atomic.Bool                // of the requests on conn
-	full    atomic.Bool                // conn did not take it, and net/http looks for another one
-	late    atomic.Bool                // the first answer on conn did not come before the context ended
+	refused atomic.Int32               // a refusal
 	looking atomic.Bool                // it is this request's turn in the line
 	limit   *time.Timer                // of the turn
+	patient bool                       // it takes a stalled connection
 }
 
-// followed returns a context under which the request is followed.
-func (t *trace) followed() context.Context {
+// within returns a context under which the request is followed.
+func (t *trace) within(ctx context.Context) context.Context {
 	t.hooks = httptrace.ClientTrace{
 		GetConn:              t.getConn,
 		GotConn:              t.gotConn,
@@ -46,13 +47,13 @@ func (t *trace) followed() context.Context {
 		GotFirstResponseByte: t.answered,
 		Got1xxResponse:       t.got1xx,
 	}
-	return httptrace.WithClientTrace(t.ctx, &t.hooks)
+	return httptrace.WithClientTrace(ctx, &t.hooks)
 }
 
 func (t *trace) getConn(string) {
 	t.started.Store(true)
 	if !t.preventRepeat() && t.conn.Load() != nil && t.headers.Load() == 0 {
-		t.crowd() // and saves the dial
+		t.refuse(full) // and saves the dial
 	}
 }
 
@@ -72,29 +73,64 @@ func (t *trace) gotConn(info httptrace.GotConnInfo) {
 	}
 }
 
-// useHTTP2 waits until the request may be written to conn, or ends the attempt. It is
-// not written then: net/http looks at the context before.
+// useHTTP2 waits until the request may be written to conn, or refuses it. What is
+// refused is not written: net/http looks at the context before.
 func (t *trace) useHTTP2(conn *connection) {
-	if t.conn.Swap(conn) != nil && t.headers.Load() == 0 {
-		t.crowd()
+	switch before := t.conn.Swap(conn); {
+	case before != nil && t.headers.Load() == 0:
+		t.refuse(full)
+		return
+	case conn.stalled() && !t.patient:
+		t.refuse(stalled)
 		return
 	}
 	first, err := conn.admit(t.ctx)
 	t.first.Store(first)
-	t.late.Store(err != nil)
+	t.earlier.Store(conn.answers.Load())
+	if err != nil {
+		t.refuse(late)
+	}
 }
 
-// crowd ends an attempt that the connection did not take.
-func (t *trace) crowd() {
-	t.full.Store(true)
+// refusal is why an HTTP/2 connection does not take a request.
+type refusal int32
+
+const (
+	full    refusal = 1 + iota // net/http looks for another one
+	stalled                    // nothing comes back on it
+	late                       // its first answer did not come before the context ended
+)
+
+func (t *trace) refuse(why refusal) {
+	t.refused.CompareAndSwap(0, int32(why))
 	t.stop()
 }
 
+// refusedBy is why the request was not written, if another try may help; else 0.
+func (t *trace) refusedBy(err error) refusal {
+	switch why := refusal(t.refused.Load()); {
+	case t.headers.Load() > 0 || why == late:
+		return 0
+	case t.crowded(err):
+		return full
+	default:
+		return why
+	}
+}
+
 // lineUp waits for the request's turn to look for a connection, where it needs one.
-func (t *trace) lineUp(again bool) error {
+func (t *trace) lineUp(next try) error {
 	l := &t.sender.connections.line
-	if !again && l.reasons.Load() == 0 {
+	if next.after == 0 && l.reasons.Load() == 0 {
 		return nil
+	}
+	if next.after == stalled {
+		// net/http retires a connection on another goroutine, and not if that sees
+		// first that the context has ended.
+		select {
+		case <-time.After(time.Duration(next.number) * time.Millisecond):
+		case <-t.ctx.Done():
+		}
 	}
 	turn, err := l.enter(t.ctx)
 	if turn {
@@ -116,15 +152,22 @@ func (t *trace) leaveLine(http2 bool) {
 func (t *trace) answered() {
 	t.answers.Add(1)
 	if conn := t.conn.Load(); conn != nil {
-		conn.prove()
+		conn.answered()
 	}
 }
 
 // end is called when the request is over.
 func (t *trace) end() {
 	t.leaveLine(false)
-	if t.first.Load() && t.answers.Load() == 0 && t.hints.Load() == 0 {
-		t.conn.Load().ended()
+	conn := t.conn.Load()
+	if conn == nil || t.answers.Load() > 0 || t.hints.Load() > 0 {
+		return
+	}
+	if t.first.Load() {
+		conn.ended()
+	}
+	if t.ctx.Err() != nil && t.headers.Load() == 1 && !t.repeat.Load() {
+		conn.missed(t.earlier.Load())
 	}
 }
 
@@ -215,7 +258,7 @@ func (t *trace) maybeSent(transport http.RoundTripper, err error) bool {
 	switch headers := t.headers.Load(); {
 	case headers > 1:
 		return true
-	case headers == 0 && (t.full.Load() || t.late.Load()):
+	case headers == 0 && t.refused.Load() != 0:
 		return false
 	case headers == 1:
 		return t.hints.Load() > 0 || !isGoAway(err)
@@ -240,7 +283,7 @@ func (t *trace) renewed(err error) bool {
 // anything was written to it.
 func (t *trace) crowded(err error) bool {
 	return t.conn.Load() != nil && t.headers.Load() == 0 &&
-		(t.full.Load() || err.Error() == "net/http: cannot rewind body after connection loss")
+		(t.refused.Load() == int32(full) || err.Error() == "net/http: cannot rewind body after connection loss")
 }
 
 // isGoAway reports an error by which net/http says that an HTTP/2 service ended
