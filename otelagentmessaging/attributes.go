@@ -2,7 +2,6 @@ package otelagentmessaging
 
 import (
 	"errors"
-	"slices"
 	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -46,23 +45,14 @@ func operation(method string) []attribute.KeyValue {
 	return nil
 }
 
-// startAttributes are there from the start, for samplers.
-func (c *call) startAttributes(attrs []attribute.KeyValue, e agentmessaging.CallStart) []attribute.KeyValue {
-	attrs = append(attrs, c.ofSpan...)
-	if e.AgentID != "" {
-		attrs = append(attrs, semconv.GenAIAgentID(e.AgentID))
-	}
-	return attrs
-}
-
 // endAttributes hold the request too where the call made one: the first of a
 // repeated call is not there any more.
-func (c *call) endAttributes(attrs []attribute.KeyValue, e agentmessaging.CallEnd, failure string) []attribute.KeyValue {
+func (c *call) endAttributes(e agentmessaging.CallEnd, failure string) []attribute.KeyValue {
+	attrs := append(make([]attribute.KeyValue, 0, 10), keyAttempts.Int(e.Attempts), keyWaited.Float64(e.Waited.Seconds()))
 	if e.Refusals > 0 {
 		attrs = append(attrs, keyRefusals.Int(e.Refusals))
 	}
-	attrs = append(attrs, keyAttempts.Int(e.Attempts), keyWaited.Float64(e.Waited.Seconds()))
-	if !c.named && isIdentifier(e.AgentID) {
+	if isIdentifier(e.AgentID) {
 		attrs = append(attrs, semconv.GenAIAgentID(e.AgentID))
 	}
 	if isIdentifier(e.TraceID) {
@@ -71,28 +61,18 @@ func (c *call) endAttributes(attrs []attribute.KeyValue, e agentmessaging.CallEn
 	if unknown := (*agentmessaging.OutcomeUnknownError)(nil); errors.As(e.Err, &unknown) {
 		attrs = append(attrs, keyMissed.String(string(unknown.Missed)))
 	}
-	if c.request.attempt != 1 {
-		return ended(attrs, 0, failure)
+	if c.request.attempt == 1 {
+		return ended(c.requestAttributes(attrs), c.request.status, failure)
 	}
+	return ended(attrs, 0, failure)
+}
+
+func (c *call) requestAttributes(attrs []attribute.KeyValue) []attribute.KeyValue {
 	attrs = append(append(attrs, c.ofRequest...), semconv.URLFull(c.url.String()))
-	return ended(c.withVerdict(attrs), c.request.status, failure)
-}
-
-// withVerdict adds whether the service has carried out a request that failed.
-func (c *call) withVerdict(attrs []attribute.KeyValue) []attribute.KeyValue {
-	if c.request.verdict == agentmessaging.VerdictDone {
-		return attrs
+	if c.request.verdict != agentmessaging.VerdictDone {
+		attrs = append(attrs, keyVerdict.String(string(c.request.verdict)))
 	}
-	return append(attrs, keyVerdict.String(string(c.request.verdict)))
-}
-
-func (c *call) requestAttributes() []attribute.KeyValue {
-	attrs := slices.Concat(c.ofServer, c.ofRequest)
-	attrs = append(attrs, semconv.URLFull(c.url.String()))
-	if c.request.attempt > 1 {
-		attrs = append(attrs, semconv.HTTPRequestResendCount(c.request.attempt-1))
-	}
-	return ended(c.withVerdict(attrs), c.request.status, c.request.failure)
+	return attrs
 }
 
 func coolDownAttributes(e agentmessaging.CoolDown) []attribute.KeyValue {

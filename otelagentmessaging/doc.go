@@ -28,8 +28,8 @@
 // # Metrics
 //
 // The conventions' http.client.request.duration for every request and
-// gen_ai.client.operation.duration for SendMessage and CreateAgent; and four
-// of this package, for calls, retries, waits and cool-downs. The README of the
+// gen_ai.client.operation.duration for SendMessage and CreateAgent; and three
+// of this package, for calls, retries and waits. The README of the
 // module lists every name, unit, bucket and attribute.
 //
 // # What is never recorded

@@ -16,44 +16,40 @@ import (
 )
 
 // An endpoint of a server has all that the telemetry of its calls has in
-// common. It is made once, since calls that go through differ in little else.
+// common. It is made once, since calls that succeed differ in little else.
 type endpoint struct {
-	name, request string // names of spans
-	kind          trace.SpanStartOption
+	name, request string                  // names of spans
+	start         []trace.SpanStartOption // of the call's span
 
-	ofServer  []attribute.KeyValue
-	ofRequest []attribute.KeyValue
-	ofSpan    []attribute.KeyValue // of the call's span, from the start
-	ofCalls   []attribute.KeyValue // of the metrics of this package
-	// of the metric of agent operations; nil where the method is none
-	ofOperations []attribute.KeyValue
+	ofRequest    []attribute.KeyValue // of a span that stands for a request
+	ofCalls      []attribute.KeyValue // of the metrics of this package
+	ofOperations []attribute.KeyValue // of the metric of agent operations; nil where the method is none
 	ofRequests   []attribute.KeyValue // of the metric of requests
 
 	// The same for what succeeds.
 	called, operated, requested []metric.RecordOption
 }
 
-var clientKind, internalKind = trace.WithSpanKind(trace.SpanKindClient), trace.WithSpanKind(trace.SpanKindInternal)
-
 // newEndpoint makes spans of kind INTERNAL where the transport makes those of
 // kind CLIENT, but for the agent operations, whose convention asks for CLIENT.
 func newEndpoint(e agentmessaging.Endpoint, base *url.URL, noHTTP bool) *endpoint {
+	of := server(base)
 	x := &endpoint{
-		name: "agentmessaging." + e.Name, request: e.Method + " " + e.Path, kind: clientKind,
-		ofServer:  server(base),
+		name: "agentmessaging." + e.Name, request: e.Method + " " + e.Path,
 		ofRequest: []attribute.KeyValue{semconv.HTTPRequestMethodKey.String(e.Method), semconv.URLTemplate(e.Path)},
+		ofCalls:   slices.Concat(of, []attribute.KeyValue{keyMethod.String(e.Name)}),
 	}
-	x.ofCalls = append(x.ofServer[:2:2], keyMethod.String(e.Name))
-	x.ofSpan = x.ofCalls
-	if operation := operation(e.Name); operation != nil {
+	kind := trace.SpanKindClient
+	operation := operation(e.Name)
+	if operation != nil {
 		x.name = operation[0].Value.AsString()
-		x.ofOperations = append(x.ofServer[:2:2], operation...)
-		x.ofSpan = append(x.ofCalls[:3:3], operation...)
+		x.ofOperations = slices.Concat(of, operation)
 		x.operated = recorded(x.ofOperations)
 	} else if noHTTP {
-		x.kind = internalKind
+		kind = trace.SpanKindInternal
 	}
-	x.ofRequests = append(slices.Concat(x.ofServer, x.ofRequest), semconv.URLScheme(base.Scheme))
+	x.start = []trace.SpanStartOption{trace.WithSpanKind(kind), trace.WithAttributes(slices.Concat(x.ofCalls, operation)...)}
+	x.ofRequests = slices.Concat(of, x.ofRequest, []attribute.KeyValue{semconv.URLScheme(base.Scheme)})
 	x.called = recorded(x.ofCalls)
 	x.requested = recorded(x.ofRequests, semconv.HTTPResponseStatusCode(200))
 	return x

@@ -27,7 +27,6 @@ type instruments struct {
 	call      metric.Float64Histogram
 	wait      metric.Float64Histogram
 	retries   metric.Int64Counter
-	coolDowns metric.Int64Counter
 }
 
 func newInstruments(s *settings) (*instruments, error) {
@@ -35,7 +34,7 @@ func newInstruments(s *settings) (*instruments, error) {
 		metric.WithInstrumentationVersion(agentmessaging.Version), metric.WithSchemaURL(semconv.SchemaURL))
 	var (
 		m    instruments
-		errs [6]error
+		errs [5]error
 	)
 	m.request, errs[0] = httpconv.NewClientRequestDuration(meter)
 	m.operation, errs[1] = genaiconv.NewClientOperationDuration(meter, metric.WithExplicitBucketBoundaries(callBuckets...))
@@ -47,15 +46,13 @@ func newInstruments(s *settings) (*instruments, error) {
 		metric.WithExplicitBucketBoundaries(waitBuckets...))
 	m.retries, errs[4] = meter.Int64Counter("agentmessaging.client.retries",
 		metric.WithUnit("{retry}"), metric.WithDescription("Attempts that were followed by another."))
-	m.coolDowns, errs[5] = meter.Int64Counter("agentmessaging.client.cool_downs",
-		metric.WithUnit("{cool_down}"), metric.WithDescription("Answers 429 that began or prolonged the cool-down of a limit."))
 	return &m, errors.Join(errs[:]...)
 }
 
 // enabled reports whether anybody reads one of the instruments.
 func (m *instruments) enabled(ctx context.Context) bool {
 	return m.request.Enabled(ctx) || m.operation.Enabled(ctx) || m.call.Enabled(ctx) || m.wait.Enabled(ctx) ||
-		m.retries.Enabled(ctx) || m.coolDowns.Enabled(ctx)
+		m.retries.Enabled(ctx)
 }
 
 func (m *instruments) recordRequest(ctx context.Context, c *call) {

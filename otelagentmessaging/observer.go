@@ -3,10 +3,8 @@ package otelagentmessaging
 import (
 	"context"
 	"net/url"
-	"sync"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/trace"
@@ -52,7 +50,6 @@ type call struct {
 	observer *observer
 	span     trace.Span
 	url      *url.URL
-	named    bool // the agent, by the attributes of the start
 	request  request
 }
 
@@ -76,14 +73,6 @@ func (c *call) Value(key any) any {
 	}
 	return c.Context.Value(key)
 }
-
-// room is for the attributes and options of a span, which copies them.
-type room struct {
-	attrs   [9]attribute.KeyValue
-	options [2]trace.SpanStartOption
-}
-
-var rooms = sync.Pool{New: func() any { return new(room) }}
 
 // Observe implements agentmessaging.Observer.
 func (o *observer) Observe(ctx context.Context, event agentmessaging.Event) context.Context {
@@ -115,7 +104,6 @@ func (o *observer) Observe(ctx context.Context, event agentmessaging.Event) cont
 		o.instruments.wait.Record(c, e.Wait.Seconds(), c.called...)
 	case agentmessaging.CoolDown:
 		c.span.AddEvent(eventCoolDown, trace.WithAttributes(coolDownAttributes(e)...))
-		o.instruments.coolDowns.Add(c, 1, metric.WithAttributes(c.ofCalls...))
 	case agentmessaging.CallEnd:
 		o.endCall(c, e)
 	}
@@ -123,11 +111,8 @@ func (o *observer) Observe(ctx context.Context, event agentmessaging.Event) cont
 }
 
 func (o *observer) startCall(ctx context.Context, e agentmessaging.CallStart) context.Context {
-	c := call{endpoint: o.endpoints.of(e.Endpoint, e.URL, o.noHTTP), observer: o, url: e.URL, named: e.AgentID != ""}
-	r := rooms.Get().(*room)
-	r.options = [...]trace.SpanStartOption{c.kind, trace.WithAttributes(c.startAttributes(r.attrs[:0], e)...)}
-	c.Context, c.span = o.tracer.Start(ctx, c.name, r.options[:]...)
-	rooms.Put(r)
+	c := call{endpoint: o.endpoints.of(e.Endpoint, e.URL, o.noHTTP), observer: o, url: e.URL}
+	c.Context, c.span = o.tracer.Start(ctx, c.name, c.start...)
 	if !c.span.IsRecording() && !o.instruments.enabled(c.Context) {
 		c.span.End()
 		return c.Context // without the call: nobody wants its other events
@@ -139,9 +124,7 @@ func (o *observer) startCall(ctx context.Context, e agentmessaging.CallStart) co
 func (o *observer) endCall(c *call, e agentmessaging.CallEnd) {
 	failure := callErrorType(e.Err)
 	if c.span.IsRecording() {
-		r := rooms.Get().(*room)
-		c.span.SetAttributes(c.endAttributes(r.attrs[:0], e, failure)...)
-		rooms.Put(r)
+		c.span.SetAttributes(c.endAttributes(e, failure)...)
 		fail(c.span, failure)
 	}
 	o.endRequest(c, c.request.attempt > 1)
@@ -158,9 +141,13 @@ func (o *observer) endRequest(c *call, repeated bool) {
 	}
 	ctx := context.Context(c)
 	if repeated {
+		attrs := ended(c.requestAttributes(server(c.url)), c.request.status, c.request.failure)
+		if c.request.attempt > 1 {
+			attrs = append(attrs, semconv.HTTPRequestResendCount(c.request.attempt-1))
+		}
 		var span trace.Span
 		ctx, span = o.tracer.Start(c, c.endpoint.request,
-			clientKind, trace.WithTimestamp(c.request.began), trace.WithAttributes(c.requestAttributes()...))
+			trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(c.request.began), trace.WithAttributes(attrs...))
 		fail(span, c.request.failure)
 		span.End()
 	}
