@@ -16,8 +16,9 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/testoption"
 )
 
-// Version is the version of this module, sent in User-Agent.
-const Version = "0.1.0"
+// Version is the version of this module, sent in User-Agent. Before a release
+// it is already the version of that release.
+const Version = "0.2.0"
 
 // An Option changes how a [Client] works. NewClient refuses a nil option, an
 // option given nil, a nil pointer inside an interface, and a slog.Logger or an

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go"
 )
 
 // filesOf are the files of the repository whose names end so, but for tests'
@@ -63,4 +65,20 @@ func TestSecurityNamesTests(t *testing.T) {
 	for _, name := range named {
 		assert.True(t, strings.Contains(tests.String(), "\nfunc "+name[1]+"("), "SECURITY.md names %s, which is no test", name[1])
 	}
+}
+
+// TestVersionsAgree: Version, what the modules below the root require, and the
+// newest section of the changelog are all of the next release.
+func TestVersionsAgree(t *testing.T) {
+	t.Chdir(root)
+	required := regexp.MustCompile(regexp.QuoteMeta(module) + `(?:/\w+)? (v\S+)`)
+	for _, file := range filesOf(t, "go.mod") {
+		for _, found := range required.FindAllStringSubmatch(read(t, file), -1) {
+			if found[1] != "v0.0.0" { // of a module that is never released
+				assert.Equal(t, "v"+agentmessaging.Version, found[1], "%s: %s", file, found[0])
+			}
+		}
+	}
+	section := regexp.MustCompile(`(?m)^## \[(.*)\]`).FindStringSubmatch(read(t, "CHANGELOG.md"))
+	assert.Contains(t, []string{"Unreleased", agentmessaging.Version}, section[1])
 }
