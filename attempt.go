@@ -22,44 +22,36 @@ import (
 type attempt struct {
 	number int // from 1
 	exchange.Answer
-	result       any          // of a success, decoded
-	traceID      string       // of a success
-	failure      *Error       // what an answer that is no success says of itself
-	undocumented bool         // a success that decode could not read
-	local        bool         // the attempt was refused here, and nothing was sent
-	class        outcomeClass // 0: it is not over
-	began        time.Time    // for observers
-	shown        string       // traceID without secrets; see safeTraceID
+	result  any          // of a success, decoded
+	traceID string       // of a success
+	failure *Error       // what an answer that is no success says of itself
+	class   outcomeClass // 0: it is not over
+	began   time.Time    // for observers
+	shown   string       // traceID without secrets; see safeTraceID
 }
 
-// failed reports that there is no documented success.
-func (a *attempt) failed() bool { return a.Err != nil || !isSuccess(a.Status) }
+// local reports that the attempt was refused here, and nothing was sent.
+func (a *attempt) local() bool { return a.class == classRefused }
 
-// decode reads the body of a success.
-func (a *attempt) decode(d decoder) {
-	if a.failed() {
-		return
+// read reads the answer, if there is one, and reports whether it is a documented
+// success. Of any other answer it keeps what that says of itself.
+func (a *attempt) read(d decoder, redactor func() redact.Redactor) bool {
+	if a.Status == 0 {
+		return false
 	}
-	if a.result, a.traceID, a.Err = d.decode(a.Body); a.Err != nil {
-		a.undocumented, a.Missed = true, exchange.Unreadable
-	}
-}
-
-// describe sets failure to what an answer says of itself. It needs an answer that is
-// no success, or a success that decode refused.
-func (a *attempt) describe(secrets redact.Redactor) {
-	switch {
-	case a.Status == 0:
-		return
-	case !isSuccess(a.Status):
-		a.failure = a.readError(secrets)
-	default:
-		if a.undocumented {
-			a.Err = a.notDocumented(a.Err, secrets)
+	if a.Err == nil && isSuccess(a.Status) {
+		var err error
+		if a.result, a.traceID, err = d.decode(a.Body); err == nil {
+			return true
 		}
-		a.failure = &Error{TraceID: secrets.Identifier(a.traceID)}
+		a.Err, a.Missed = a.notDocumented(err, redactor()), exchange.Unreadable
+	}
+	secrets := redactor()
+	if a.failure = (&Error{TraceID: secrets.Identifier(a.traceID)}); !isSuccess(a.Status) {
+		a.failure = a.readError(secrets)
 	}
 	a.failure.StatusCode, a.failure.RetryAfter = a.Status, retryafter.Read(a.Header)
+	return false
 }
 
 // readError reads an error body (interface 2.1) of any shape. Of one that is not
@@ -124,11 +116,9 @@ func hostOf(location string) string {
 // counts only where there is no answer, since what has arrived is kept.
 func (a *attempt) classify(endpoint *spec.Endpoint, ctxErr error) outcomeClass {
 	switch {
-	case a.local:
-		return classRefused
 	case a.Status == 0:
 		return a.classifyUnanswered(ctxErr)
-	case !a.failed():
+	case isSuccess(a.Status) && a.Err == nil:
 		return classSuccess
 	case isSuccess(a.Status) && ctxErr != nil:
 		return classEndedSent
@@ -170,14 +160,6 @@ func isCertificateError(err error) bool {
 	}
 	var alert *net.OpError
 	return errors.As(err, &alert) && alert.Op == "remote error" && strings.Contains(alert.Err.Error(), "certificate")
-}
-
-// askedWait is the wait that the answer asks for.
-func (a *attempt) askedWait() time.Duration {
-	if a.failure == nil {
-		return 0
-	}
-	return a.failure.RetryAfter
 }
 
 // verdict says whether the service did what the attempt asked for. The table of

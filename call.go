@@ -3,6 +3,7 @@ package agentmessaging
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,6 +11,7 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
@@ -17,23 +19,56 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/exchange"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/redact"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // This file is the way of a call, from top to bottom: newCall checks and encodes,
 // run has go-retryablehttp repeat RoundTrip, which is one attempt, nextAttempt
-// decides what follows it, sleep waits, and finishError says why the call failed.
+// decides what follows it, sleep waits, and fail says why the call failed.
 
 // do is the one path that every call takes. read makes its result of a success body.
-func do[T any](ctx context.Context, c *Client, r request, read reader[T]) (T, error) {
+func do[T any](ctx context.Context, c *Client, r request, read reader[T]) (result T, err error) {
 	call, err := c.newCall(ctx, r, read)
 	if err == nil {
 		err = call.run()
 	}
 	if err != nil {
-		var none T
-		return none, err
+		return result, err
 	}
 	return call.last.result.(T), nil
+}
+
+// request is what a method hands to do.
+type request struct {
+	endpoint *spec.Endpoint
+	agentID  string
+	invalid  error           // why the arguments are refused, if they are
+	body     any             // encoded as JSON; nil sends no body
+	metadata json.RawMessage // a further member of the body; nil: none
+	setsBYOK bool            // spends the BYOK set limit (interface 8.1)
+	// providerKey and words, which a person wrote, are what no error of this call
+	// may show.
+	providerKey, words string
+	// createdID returns the id of the agent that a success has created; nil: it
+	// creates none.
+	createdID func(result any) string
+}
+
+// url returns where the request goes. An agent id is opaque but always exactly one
+// path segment.
+func (r *request) url(base *url.URL) (url.URL, error) {
+	u := *base
+	before, after, hasID := strings.Cut(r.endpoint.Path, "{agent_id}")
+	if hasID {
+		if err := checkAgentID(r.agentID); err != nil {
+			return u, err
+		}
+	}
+	if u.RawPath != "" { // a prefix whose escapes must stay as they are
+		u.RawPath += before + url.PathEscape(r.agentID) + after
+	}
+	u.Path += before + r.agentID + after
+	return u, nil
 }
 
 // call is the state of one call of a method. What belongs to a single attempt is in
@@ -82,8 +117,9 @@ func (c *Client) newCall(ctx context.Context, r request, d decoder) (*call, erro
 	if ctx == nil {
 		return nil, &ValidationError{Field: "ctx", Reason: "is nil; use context.Background() when there is none"}
 	}
-	call := &call{request: r, decoder: d, client: c, ctx: ctx, info: callInfo(ctx), beforeSend: beforeSend(ctx)}
-	if call.info != nil {
+	call := &call{request: r, decoder: d, client: c, ctx: ctx}
+	call.beforeSend, _ = ctx.Value(beforeSendKey{}).(func(context.Context, int) error)
+	if call.info, _ = ctx.Value(callInfoKey{}).(*CallInfo); call.info != nil {
 		*call.info = CallInfo{} // for a call that is refused below
 	}
 	if r.invalid != nil {
@@ -93,7 +129,7 @@ func (c *Client) newCall(ctx context.Context, r request, d decoder) (*call, erro
 	if call.url, err = r.url(c.base); err != nil {
 		return nil, err
 	}
-	if call.payload, err = r.encode(); err != nil {
+	if call.payload, err = encodeBody(r.body, r.metadata); err != nil {
 		return nil, err
 	}
 	call.budget = c.timeout
@@ -120,7 +156,16 @@ func (c *call) run() (err error) {
 	if c.ended() == nil {
 		c.repeat()
 	}
-	err = c.finishError()
+	switch c.action {
+	case actionSuccess:
+		err = nil
+	case actionUnknown:
+		err = c.unknown(c.fail(c.last.Err))
+	case actionError:
+		err = c.fail(c.last.Err)
+	default: // it ended before an attempt, or while waiting for one
+		err = c.fail(c.ended())
+	}
 	return err
 }
 
@@ -160,14 +205,12 @@ func (c *call) RoundTrip(r *http.Request) (*http.Response, error) {
 	a := &c.last
 	ctx := c.reports.attemptStart(c.ctx, a)
 	defer c.endAttempt(ctx) // also when a part of the program panics
-	err := c.acquirePermit(ctx)
-	if err == nil && c.beforeSend != nil {
-		err = c.callBeforeSend(ctx)
+	if a.Err = c.acquirePermit(ctx); a.Err != nil {
+		a.class = classRefused
+		return nil, a.Err
 	}
-	if a.Err, a.local = err, err != nil; !a.local {
-		c.attempts++
-		c.send(c.reports.requestStart(ctx, a), r)
-	}
+	c.attempts++
+	c.send(c.reports.requestStart(ctx, a), r)
 	if a.class = a.classify(c.endpoint, c.ended()); a.class == classLimited {
 		c.refusals++
 	}
@@ -178,7 +221,8 @@ func (c *call) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &c.library.response, nil
 }
 
-// acquirePermit waits until the cool-down and the limiter let the attempt pass.
+// acquirePermit waits until the cool-down and the limiter let the attempt pass, and
+// asks the function of WithBeforeSend. An error refuses the attempt.
 func (c *call) acquirePermit(ctx context.Context) error {
 	c.permits.waiter.OnWait = nil
 	if c.reports.wanted(ctx, slog.LevelDebug) {
@@ -189,12 +233,10 @@ func (c *call) acquirePermit(ctx context.Context) error {
 		c.waited += waited
 		c.reports.limiterWait(ctx, &c.last, limitKey, waited)
 	}
-	return err
-}
-
-func (c *call) callBeforeSend(ctx context.Context) error {
-	err := c.beforeSend(ctx, c.last.number)
-	if err != nil {
+	if err != nil || c.beforeSend == nil {
+		return err
+	}
+	if err = c.beforeSend(ctx, c.last.number); err != nil {
 		c.last.failure = &Error{by: "function of WithBeforeSend", cause: c.redactor().Error(err, c.ended())}
 	}
 	return err
@@ -204,40 +246,29 @@ func (c *call) callBeforeSend(ctx context.Context) error {
 // costs the call's budget, and what it really took: an observer may have given it a
 // shorter deadline.
 func (c *call) send(ctx context.Context, r *http.Request) {
+	a, began := &c.last, time.Now()
+	if a.Err = ctx.Err(); a.Err != nil {
+		return // it ended while the attempt waited, or an observer ended it: nothing was sent
+	}
 	header := c.client.header(c.payload != nil)
 	if cookies := r.Header["Cookie"]; cookies != nil {
 		header = maps.Clone(header)
 		header["Cookie"] = cookies
 		delete(r.Header, "Cookie") // http.Client adds them anew to each attempt
 	}
-	a, began := &c.last, time.Now()
-	if a.Err = ctx.Err(); a.Err != nil {
-		return // it ended while the attempt waited, or an observer ended it: nothing was sent
-	}
-	a.Sent = true // unless Send knows better
-	a.Answer = c.client.sender.Send(ctx, exchange.Request{
-		Method: r.Method, URL: r.URL, Header: header, Body: c.payload, Deadline: c.attemptDeadline(began),
-	})
-	if a.decode(c.decoder); !a.failed() {
-		return
-	}
-	a.describe(c.redactor())
-	if c.budget != unbounded {
-		c.budget -= time.Since(began)
-	}
-}
-
-// attemptDeadline is when an attempt that begins now is ended; zero: only its context
-// ends it.
-func (c *call) attemptDeadline(now time.Time) time.Time {
 	limit := c.budget
 	if timeout := c.client.httpClient.Timeout; timeout > 0 {
 		limit = min(limit, timeout)
 	}
-	if limit == unbounded { // but by the caller's deadline
-		return time.Time{}
+	var deadline time.Time // none but the caller's
+	if limit != unbounded {
+		deadline = began.Add(limit)
 	}
-	return now.Add(limit)
+	a.Sent = true // unless Send knows better
+	a.Answer = c.client.sender.Send(ctx, exchange.Request{Method: r.Method, URL: r.URL, Header: header, Body: c.payload, Deadline: deadline})
+	if !a.read(c.decoder, c.redactor) && c.budget != unbounded {
+		c.budget -= time.Since(began)
+	}
 }
 
 // endAttempt gives the permits back and reports the attempt.
@@ -252,7 +283,7 @@ func (c *call) endAttempt(ctx context.Context) {
 // nextAttempt is the library's CheckRetry: it decides what follows the last attempt.
 // It returns no error, which would replace the attempt's.
 func (c *call) nextAttempt(context.Context, *http.Response, error) (bool, error) {
-	if c.last.local && c.refused != nil && c.ended() != nil {
+	if c.last.local() && c.refused != nil && c.ended() != nil {
 		c.last = *c.refused // the call ended in line, after this answer
 		return false, nil
 	}
@@ -289,7 +320,11 @@ func (c *call) planRetry() bool {
 	if c.failures() >= retry.MaxAttempts {
 		return false
 	}
-	wait, ok := retry.wait(c.failures(), c.last.askedWait(), min(c.longestWait(), c.budget-1), c.client.random())
+	asked := time.Duration(0)
+	if c.last.failure != nil {
+		asked = c.last.failure.RetryAfter
+	}
+	wait, ok := retry.wait(c.failures(), asked, min(c.longestWait(), c.budget-1), c.client.random())
 	if ok && !c.client.retries.take(c.client.time().Now()) {
 		c.withheld = true
 		return false
@@ -342,19 +377,6 @@ func (c *call) ended() error {
 	return nil
 }
 
-// finishError is the error of the call; nil is success.
-func (c *call) finishError() error {
-	switch c.action {
-	case actionSuccess:
-		return nil
-	case actionUnknown:
-		return c.unknown(c.fail(c.last.Err))
-	case actionError:
-		return c.fail(c.last.Err)
-	}
-	return c.fail(c.ended()) // it ended before an attempt, or while waiting for one
-}
-
 func (c *call) unknown(cause *Error) error {
 	e := &OutcomeUnknownError{Method: cause.Method, Path: cause.Path, TraceID: cause.TraceID, Missed: c.last.missed(c.ended()), Err: cause}
 	if cause.StatusCode == 0 {
@@ -367,17 +389,17 @@ func (c *call) unknown(cause *Error) error {
 // explains the failure.
 func (c *call) fail(cause error) *Error {
 	e := c.last.failure
-	if refusal := (*Error)(nil); c.last.local && e == nil && errors.As(cause, &refusal) {
+	if refusal := (*Error)(nil); c.last.local() && e == nil && errors.As(cause, &refusal) {
 		said := *refusal // of the cool-down or the limiter
 		e = &said
 	}
 	if e == nil {
 		e = new(Error)
 	} else {
-		e.Local = c.last.local
+		e.Local = c.last.local()
 	}
 	if cause != nil && !e.Local {
-		if c.last.local && c.ctx.Err() != nil {
+		if c.last.local() && c.ctx.Err() != nil {
 			cause = fmt.Errorf("in line for a limit: %w", cause)
 		}
 		// A transport returns the context's cause, or its error, or its own.

@@ -209,12 +209,6 @@ func WithCallInfo(ctx context.Context, info *CallInfo) context.Context {
 	return context.WithValue(ctx, callInfoKey{}, info)
 }
 
-// callInfo is the context's CallInfo, nil if it has none.
-func callInfo(ctx context.Context) *CallInfo {
-	info, _ := ctx.Value(callInfoKey{}).(*CallInfo)
-	return info
-}
-
 type beforeSendKey struct{}
 
 // WithBeforeSend returns a context under which a call asks before each attempt, after
@@ -229,10 +223,4 @@ type beforeSendKey struct{}
 // last one given counts.
 func WithBeforeSend(ctx context.Context, before func(ctx context.Context, attempt int) error) context.Context {
 	return context.WithValue(ctx, beforeSendKey{}, before)
-}
-
-// beforeSend is the context's function of WithBeforeSend, nil if it has none.
-func beforeSend(ctx context.Context) func(context.Context, int) error {
-	before, _ := ctx.Value(beforeSendKey{}).(func(context.Context, int) error)
-	return before
 }

@@ -70,7 +70,7 @@ func TestEncodeEscapesNoHTML(t *testing.T) {
 	for _, text := range []string{"", "plain", "a < b && c > d", `a\u003cb`, `a\\u003c <`, "line\nbreak \x01 \u2028", "\xff", "ä€😀"} {
 		want, err := encodeUnescaped(messageBody{Text: text})
 		require.NoError(t, err, "%q", text)
-		body, err := encode(messageBody{Text: text})
+		body, err := encodeBody(messageBody{Text: text}, nil)
 		require.NoError(t, err, "%q", text)
 		assert.Equal(t, string(want), string(body), "%q", text)
 	}

@@ -7,35 +7,41 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
-// encode writes value as JSON, with <, > and & as they are: nothing here is
-// embedded in HTML, and texts stay short. json.Marshal, which would escape them,
-// is the cheaper way where there are none.
-func encode(value any) ([]byte, error) {
+// encodeBody writes a request body as JSON; nil if there is none. metadata is a further
+// member of it, which is JSON already and may be large; nil: none.
+func encodeBody(value any, metadata json.RawMessage) ([]byte, error) {
+	if value == nil {
+		return nil, nil
+	}
 	body, err := json.Marshal(value)
 	if err == nil && bytes.Contains(body, []byte(`\u00`)) {
-		return encodeUnescaped(value)
+		body, err = encodeUnescaped(value) // which json.Marshal is cheaper than
 	}
-	return body, err
+	if err != nil {
+		return nil, &ValidationError{Field: "body", Reason: "cannot be written as JSON"}
+	}
+	if metadata == nil {
+		return body, nil
+	}
+	begin := body[:len(body)-1]
+	if len(begin) > 1 {
+		begin = append(begin, ',')
+	}
+	return slices.Concat(begin, []byte(`"`+spec.Metadata.Path+`":`), metadata, []byte("}")), nil
 }
 
+// encodeUnescaped writes value as JSON, with <, > and & as they are: nothing here is
+// embedded in HTML, and texts stay short.
 func encodeUnescaped(value any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
 	err := enc.Encode(value)
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), err
-}
-
-// addMember adds a member that is JSON already to an object.
-func addMember(object []byte, name string, value json.RawMessage) []byte {
-	begin := object[:len(object)-1]
-	if len(begin) > 1 {
-		begin = append(begin, ',')
-	}
-	return slices.Concat(begin, []byte(`"`+name+`":`), value, []byte("}"))
 }
 
 // A decoder reads the success body of an endpoint.
