@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
@@ -28,48 +27,6 @@ func ExampleError() {
 	// Output:
 	// agentmessaging: GET /v1/status: 402 payment_required (activate a plan in the dashboard, trace trace_7)
 	// true "free"
-}
-
-// Each kind of refusal, as the fake makes it happen.
-func ExampleError_kinds() {
-	fake, client := onFake()
-	defer fake.Close()
-	ctx := context.Background()
-	byok := agentmessaging.LLMParams{Mode: agentmessaging.LLMModeBYOK}
-	_, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{LLM: byok})
-	fmt.Println(errors.Is(err, agentmessaging.ErrBadRequest), "byok mode, and no key is stored")
-	_, err = client.WarmUp(ctx, agentmessaging.LLMModeBYOK)
-	fmt.Println(errors.Is(err, agentmessaging.ErrConflict), "warm-up likewise")
-	fake.SetBYOKAvailable(false)
-	_, err = client.WarmUp(ctx, agentmessaging.LLMModeBYOK)
-	fmt.Println(errors.Is(err, agentmessaging.ErrUnavailable), "BYOK is down")
-	_, err = client.GetAgent(ctx, "agent_of_somebody_else")
-	fmt.Println(errors.Is(err, agentmessaging.ErrNotFound), "no such agent for this key")
-	fake.Inject(fakeserver.Answer(500, "")).Times(1)
-	_, err = client.CreateAgent(ctx, agentmessaging.CreateAgentParams{})
-	fmt.Println(errors.Is(err, agentmessaging.ErrServer), "a POST is not repeated after a 5xx")
-	issued := fake.IssueKey(fakeserver.KeyOptions{NotDashboard: true})
-	other, err := agentmessaging.NewClient(fake.BaseURL(), issued, agentmessaging.WithHTTPClient(fake.HTTPClient(nil)))
-	if err != nil {
-		log.Fatal(err)
-	}
-	_, err = other.GetBYOK(ctx)
-	fmt.Println(errors.Is(err, agentmessaging.ErrForbidden), "BYOK is for keys of the dashboard")
-	fake.SetPlan(fake.Key(), fakeserver.PlanFree)
-	_, err = client.Status(ctx)
-	fmt.Println(errors.Is(err, agentmessaging.ErrPaymentRequired), "the plan is not active")
-	fake.RevokeKey(fake.Key())
-	_, err = client.Status(ctx)
-	fmt.Println(errors.Is(err, agentmessaging.ErrUnauthorized), "the key is revoked")
-	// Output:
-	// true byok mode, and no key is stored
-	// true warm-up likewise
-	// true BYOK is down
-	// true no such agent for this key
-	// true a POST is not repeated after a 5xx
-	// true BYOK is for keys of the dashboard
-	// true the plan is not active
-	// true the key is revoked
 }
 
 // A minute limit is waited out by default; a wait that would pass the

@@ -13,19 +13,6 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
-// Without the cool-down each call is refused by the service for itself.
-func ExampleWithoutCoolDown() {
-	fake, client := onFake(agentmessaging.WithoutCoolDown())
-	defer fake.Close()
-	fake.Exhaust(fake.Key(), fakeserver.LimitKeyDay)
-
-	for range 2 {
-		_, _ = client.GetAgent(context.Background(), "agent_000001")
-	}
-	fmt.Println(fake.CallCount(), "calls were refused by the service")
-	// Output: 2 calls were refused by the service
-}
-
 // A web handler fails fast beside a batch that waits; both share connections,
 // key and cool-down.
 func ExampleClient_With() {
@@ -46,23 +33,6 @@ func ExampleClient_With() {
 	// true
 	// true
 	// 1 call was refused by the service, the other one here
-}
-
-// A test need not wait for a limit to open.
-func ExampleWithClock() {
-	fake, client := onFake()
-	defer fake.Close()
-	client, err := client.With(agentmessaging.WithClock(fake))
-	if err != nil {
-		log.Fatal(err)
-	}
-	fake.Exhaust(fake.Key(), fakeserver.LimitKeyMinute)
-
-	agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
-	var info agentmessaging.CallInfo
-	_, err = client.GetAgent(agentmessaging.WithCallInfo(context.Background(), &info), agent.ID)
-	fmt.Println(err, info.Attempts, info.Waited >= time.Minute)
-	// Output: <nil> 2 true
 }
 
 // atMost is a Limiter: so many attempts at once, and no more.

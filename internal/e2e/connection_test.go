@@ -102,26 +102,3 @@ func warmThenBroken(t *testing.T, attempts int, secure bool) error {
 	assert.EqualValues(t, info.Attempts, requests.Load()-warm, "what was sent is what is told")
 	return err
 }
-
-// TestGetHasNoBody: what keeps net/http from repeating a GET does not show on
-// the wire. A body of unknown length, as an HTTP/2 header that does not end its
-// request announces it, would have the length -1.
-func TestGetHasNoBody(t *testing.T) {
-	for _, http2 := range []bool{false, true} {
-		server, transport := serveTLS(t, http2, func(w http.ResponseWriter, r *http.Request) {
-			body, err := io.ReadAll(r.Body)
-			assert.NoError(t, err)
-			assert.Empty(t, body, "%s %s", r.Method, r.Proto)
-			assert.Zero(t, r.ContentLength, "%s %s", r.Method, r.Proto)
-			assert.Empty(t, r.TransferEncoding, "%s %s", r.Method, r.Proto)
-			assert.Equal(t, r.Method == http.MethodPost, r.Header.Get("Content-Length") == "0", "Content-Length 0 of %s %s", r.Method, r.Proto)
-			assert.Equal(t, http2, r.ProtoMajor == 2, r.Proto)
-			io.WriteString(w, okBody)
-		})
-		client := connect(t, server.URL, clienttest.Through(transport))
-		require.NoError(t, clienttest.Get(t.Context(), client))
-		require.NoError(t, client.ClearBYOK(t.Context()))
-		_, err := client.WarmUp(t.Context(), "")
-		require.NoError(t, err)
-	}
-}

@@ -3,6 +3,7 @@ package exchange
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"io"
 	"net/http"
 	"net/url"
@@ -14,14 +15,18 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-type answering http.Response
+type answering struct {
+	http.Response
+	ctx context.Context // of the request
+}
 
 func (a *answering) RoundTrip(req *http.Request) (*http.Response, error) {
+	a.ctx = req.Context()
 	if body, ok := a.Body.(hanging); ok {
 		body.end = req.Context().Done()
 		a.Body = body
 	}
-	return (*http.Response)(a), nil
+	return &a.Response, nil
 }
 
 // hanging is a body whose end does not come.
@@ -92,7 +97,7 @@ func TestBodies(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			begin := time.Now()
-			resp := &answering{StatusCode: tt.status, ContentLength: tt.length, Header: http.Header{"Content-Encoding": {tt.coding}}, Body: io.NopCloser(tt.body)}
+			resp := &answering{Response: http.Response{StatusCode: tt.status, ContentLength: tt.length, Header: http.Header{"Content-Encoding": {tt.coding}}, Body: io.NopCloser(tt.body)}}
 			if body, ok := tt.body.(hanging); ok {
 				resp.Body = body
 			}
@@ -100,6 +105,7 @@ func TestBodies(t *testing.T) {
 			assert.Equal(t, tt.want, string(answer.Body), name)
 			assert.Equal(t, tt.err, answer.Err, name)
 			assert.Equal(t, tt.elapsed, time.Since(begin), name)
+			assert.Error(t, resp.ctx.Err(), "%s: the request is over", name)
 		})
 	}
 }
