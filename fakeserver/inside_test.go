@@ -2,9 +2,7 @@ package fakeserver
 
 import (
 	"fmt"
-	"runtime"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -40,26 +38,5 @@ func TestAwaitCallsWhileCallsCome(t *testing.T) {
 		all.Wait()
 		require.Empty(t, s.watchers, "a waiter that is done is gone")
 		require.Equal(t, calls, s.totalCalls())
-	}
-}
-
-// TestRests: who runs on another processor, or waits for the only one, does not rest.
-func TestRests(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	for _, processors := range []int{1, 2} {
-		runtime.GOMAXPROCS(processors)
-		var begun, ended atomic.Bool
-		var spinning sync.WaitGroup
-		spinning.Go(func() {
-			for begun.Store(true); !ended.Load(); {
-				continue
-			}
-		})
-		for !begun.Load() {
-			runtime.Gosched()
-		}
-		assert.False(t, rests(), "with %d processors", processors)
-		ended.Store(true)
-		spinning.Wait()
 	}
 }

@@ -3,9 +3,6 @@ package fakeserver_test
 import (
 	"context"
 	"math"
-	"runtime"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -56,31 +53,6 @@ func TestSleepEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// Outside a bubble too, who is in the middle of a call sleeps before the clock
-// moves: each sleeps for exactly as long as it wants to. All share one processor: a
-// busy machine could stop a caller for longer than a program that never rests is
-// waited for, and let the sleeper go on.
-func TestSleepersOutsideWaitForCalls(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	fake, c := newFake(t, frozen())
-	c.wire = fake.HTTPClient(t).Transport
-	begun := fake.Now()
-	var all sync.WaitGroup
-	for i := range 10 {
-		all.Go(func() {
-			var slept time.Duration
-			for round := range 4 {
-				c.call("GET", "/v1/status", noBody).wantOK(t)
-				d := time.Duration(1+(i*7+round*3)%11) * time.Second
-				slept += d
-				assert.NoError(t, fake.Sleep(t.Context(), d))
-				assert.Equal(t, slept, fake.Now().Sub(begun))
-			}
-		})
-	}
-	all.Wait()
-}
-
 // A clock that has no room left says so, and does not sleep for ever.
 func TestSleepBeyondWhatTheClockHolds(t *testing.T) {
 	fake, _ := newFake(t)
@@ -89,18 +61,23 @@ func TestSleepBeyondWhatTheClockHolds(t *testing.T) {
 	assert.Less(t, 200*365*24*time.Hour, time.Until(fake.Now()))
 }
 
-func TestSleepEndsInAProgramThatNeverRests(t *testing.T) {
-	fake, _ := newFake(t, frozen())
-	var ended atomic.Bool
-	var spinning sync.WaitGroup
-	spinning.Go(func() {
-		for !ended.Load() {
-			runtime.Gosched()
+// Calls that never cease do not keep a sleeper for ever.
+func TestSleepAmongEndlessCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake, c := newFake(t, unlimited()...)
+		ended := make(chan error)
+		go func() { ended <- fake.Sleep(t.Context(), time.Hour) }()
+		for {
+			select {
+			case err := <-ended:
+				assert.NoError(t, err)
+				return
+			default:
+				time.Sleep(time.Millisecond)
+				c.call("GET", "/v1/status", noBody).wantOK(t)
+			}
 		}
 	})
-	assert.NoError(t, fake.Sleep(t.Context(), time.Hour))
-	ended.Store(true)
-	spinning.Wait()
 }
 
 // Two bubbles and the outside sleep on one fake: whoever wakes first moves the
