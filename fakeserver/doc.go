@@ -61,8 +61,8 @@
 // WriteCalls writes them, and a test that fails logs the newest. Two things always fail a test: a call that no
 // endpoint answers, unless WithUnknownRoutes, and a Required script or fault that
 // was never used. Both name the nearest miss. AddAgent, AddExchanges and
-// StoreBYOK set up state without calls. Snapshot and Restore bring a state back,
-// WriteState and ReadState keep it in a file.
+// StoreBYOK set up state without calls.
+// WriteState and ReadState keep a state in a file, or bring it back.
 //
 // # Where the interface is silent
 //

@@ -98,19 +98,6 @@ func (c *conn) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// noConn is the connection that a hook gets from Direct, which has none: it has
-// addresses, and is closed.
-type noConn struct{ client net.Addr }
-
-func (noConn) Read([]byte) (int, error)         { return 0, net.ErrClosed }
-func (noConn) Write([]byte) (int, error)        { return 0, net.ErrClosed }
-func (noConn) Close() error                     { return nil }
-func (c noConn) LocalAddr() net.Addr            { return c.client }
-func (c noConn) RemoteAddr() net.Addr           { return self }
-func (noConn) SetDeadline(time.Time) error      { return net.ErrClosed }
-func (noConn) SetReadDeadline(time.Time) error  { return net.ErrClosed }
-func (noConn) SetWriteDeadline(time.Time) error { return net.ErrClosed }
-
 // streamRoom is how much one direction of a connection buffers before a writer
 // waits.
 const streamRoom = 64 << 10
