@@ -276,7 +276,7 @@ func (s *Server) keep(ctx context.Context, c *call, decided, out *wire.Answer) {
 	e := c.entry
 	e.call.Status = decided.Status
 	e.call.Took = max(0, now.Sub(e.call.Time)) // somebody may set the machine's clock back
-	e.call.ReplyBody = decided.Show(decided.Body, c.Secrets, s.config.messageTexts)
+	e.call.ReplyBody = decided.Show(len(decided.Body), c.Secrets, s.config.messageTexts)
 	if c.fault != nil && c.fault.Name != "" {
 		e.call.Why = joinSentences(e.call.Why, c.fault.Why(c.Endpoint == spec.SendMessage, decided.Status, len(out.Body)))
 	}
@@ -332,7 +332,7 @@ func (s *Server) firstSent(ctx context.Context, c *call, out *wire.Answer, now t
 	ofTest := c.fault != nil && c.fault.Canned != nil
 	sent.Status, sent.Bytes, sent.Header = out.Status, len(part), mask.AnswerHeader(out.Header, ofTest && !s.config.messageTexts)
 	if sent.Body = c.entry.call.ReplyBody; ofTest || !whole || d.Drip > 0 {
-		sent.Body = out.Show(part, c.Secrets, s.config.messageTexts)
+		sent.Body = out.Show(len(part), c.Secrets, s.config.messageTexts)
 	}
 	return sent
 }
@@ -342,7 +342,7 @@ func (s *Server) progress(c *call, out *wire.Answer, bytes int, ended bool) {
 	sent := c.entry.call.Sent
 	sent.Bytes, sent.Ended = bytes, time.Time{}
 	if sent.Status != 0 {
-		sent.Body = out.Show(out.Body[:bytes], c.Secrets, s.config.messageTexts)
+		sent.Body = out.Show(bytes, c.Secrets, s.config.messageTexts)
 	}
 	if ended {
 		sent.Ended = s.Now()

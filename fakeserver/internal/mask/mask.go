@@ -5,8 +5,6 @@ package mask
 import (
 	"bytes"
 	"encoding/json"
-	"maps"
-	"mime"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -84,20 +82,6 @@ func (s Secrets) Clean(text string) string {
 	return text
 }
 
-// cleanCut is Clean for a text that was cut at its end: it also removes the
-// beginning of a secret there.
-func (s Secrets) cleanCut(text string) string {
-	text = s.Clean(text)
-	for _, secret := range s {
-		for n := min(len(secret)-1, len(text)); n >= minSecret; n-- {
-			if strings.HasSuffix(text, secret[:n]) {
-				return text[:len(text)-n] + Key
-			}
-		}
-	}
-	return text
-}
-
 // CleanPath removes the secrets from an escaped path, even if they are escaped
 // themselves.
 func (s Secrets) CleanPath(escaped string) string {
@@ -132,12 +116,12 @@ func (s Secrets) CleanHeader(h http.Header) http.Header {
 	if h == nil {
 		return nil
 	}
-	if len(h) > MaxHeaderNames {
-		h = firstNames(h)
-	}
 	shown := make(http.Header, len(h))
 	values := make([]string, 0, len(h)) // of all names in one slice: few headers have two values
 	for name, sent := range h {
+		if len(shown) == MaxHeaderNames {
+			break
+		}
 		from := len(values)
 		switch {
 		case slices.ContainsFunc(s, func(secret string) bool { // whose case net/http has changed
@@ -156,17 +140,9 @@ func (s Secrets) CleanHeader(h http.Header) http.Header {
 	return shown
 }
 
-func firstNames(h http.Header) http.Header {
-	first := make(http.Header, MaxHeaderNames)
-	for _, name := range slices.Sorted(maps.Keys(h))[:MaxHeaderNames] {
-		first[name] = h[name]
-	}
-	return first
-}
-
 // AnswerHeader copies the header of an answer, without the names that were not sent.
 // words says that the values are the test's own: then only those are shown that
-// cannot be a person's words or a key.
+// are a number, a date or a media type, and of others how long they are.
 func AnswerHeader(h http.Header, words bool) http.Header {
 	sent, copies := make(http.Header, len(h)), make([]string, 0, len(h)) // of one value each, in one slice
 	for name, values := range h {
@@ -174,27 +150,15 @@ func AnswerHeader(h http.Header, words bool) http.Header {
 			continue
 		}
 		copies = append(copies, values[0])
-		if words && (name == "Retry-After" || name == "Content-Type") {
-			copies[len(copies)-1] = tellingHeader(values[0])
+		if words && (name == "Retry-After" || name == "Content-Type") && !plainValues.MatchString(values[0]) {
+			copies[len(copies)-1] = Text(values[0])
 		}
 		sent[name] = copies[len(copies)-1 : len(copies) : len(copies)]
 	}
 	return sent
 }
 
-// tellingHeader returns a header's value if it is a number, a date or a media
-// type, and its length otherwise.
-func tellingHeader(value string) string {
-	_, notNumber := strconv.ParseFloat(value, 64)
-	_, notDate := http.ParseTime(value)
-	kind, _, notMedia := mime.ParseMediaType(value)
-	if notNumber == nil || notDate == nil || notMedia == nil && mediaTypes.MatchString(kind) {
-		return value
-	}
-	return Text(value)
-}
-
-var mediaTypes = regexp.MustCompile(`^(application|text|image)/[a-z+.-]+$`)
+var plainValues = regexp.MustCompile(`^([-+.0-9eE]{1,24}|[A-Z][a-z]{2,8}, [ \w:-]{1,24}|(application|text|image)/[a-z+.-]{1,40}(; ?charset=[\w-]{1,12})?)$`)
 
 // namesSecret reports whether the name of a header, a member or a query value
 // says that the value is a secret.
@@ -239,30 +203,39 @@ type Body struct {
 	Known   func(member string) bool
 }
 
-// Of returns the body as it may be shown. Its structure and numbers stay. A part
-// of a body that was cut inside a secret does not show the secret's beginning.
-func (b *Body) Of(body []byte) string {
+// Of returns the first n bytes of a body as they may be shown. Its structure and
+// numbers stay. What is cut is read whole, so that a secret's beginning does not show.
+func (b *Body) Of(body []byte, n int) string {
 	var out strings.Builder
 	out.Grow(len(body) + len(Key))
-	at := 0
+	at, end := 0, 0 // of what was written: in the body, and the end of the first n bytes in out
+	write := func(to int, shown string) {
+		if at < n {
+			end = out.Len() + min(to, n) - at
+		}
+		out.Write(body[at:to])
+		if out.WriteString(shown); to < n {
+			end = out.Len()
+		}
+	}
 	walk(body, func(p *piece) {
 		if shown, changed := b.shown(p); changed {
-			out.Write(body[at:p.from])
-			out.WriteString(shown)
+			write(p.from, shown)
 			at = p.to
 		}
 	})
-	out.Write(body[at:])
-	shown := out.String()
-	if !utf8.ValidString(shown) {
-		shown = strings.ToValidUTF8(shown, "\ufffd")
+	write(len(body), "")
+	shown := b.Secrets.Clean(strings.ToValidUTF8(out.String(), "\ufffd"))
+	if n < len(body) {
+		shown = Clip(shown, end)
 	}
-	return b.Secrets.Clean(shown)
+	return shown
 }
 
 // shown is a piece as it may be shown; changed says that it differs.
 func (b *Body) shown(p *piece) (shown string, changed bool) {
 	var text string
+	escaped := bytes.IndexByte(p.written, '\\') >= 0
 	switch {
 	case !p.quoted && !p.inKey && isLiteral(p.written):
 		return "", false
@@ -270,48 +243,34 @@ func (b *Body) shown(p *piece) (shown string, changed bool) {
 		text = Key
 	case b.Foreign:
 		text = b.foreign(p)
-	case !p.isName && !b.Texts && p.depth == 1 && isWords(p.member):
+	case !p.isName && !b.Texts && p.depth == 1 && slices.ContainsFunc(wordMembers, func(words []byte) bool {
+		return bytes.EqualFold(p.member, words) // a fake may accept other cases
+	}):
 		text = Text(p.text())
-	case !p.cut && !b.Secrets.mayBeIn(p.written):
+	case !escaped && !slices.ContainsFunc(b.Secrets, func(secret string) bool { return bytes.Contains(p.written, []byte(secret)) }):
 		return "", false
-	case p.cut:
-		text = b.Secrets.cleanCut(p.text())
 	default:
 		text = b.Secrets.Clean(p.text())
 	}
-	if text == p.text() {
+	switch {
+	case p.unreadable && text == p.text(): // an escape in it may hide a secret
+		text = Text(text)
+	case text == p.text():
 		return "", false
 	}
 	if !p.quoted && !p.inKey {
 		return text, true
 	}
-	quoted := quote(text)
-	if p.cut && p.quoted {
-		quoted = quoted[:len(quoted)-1]
-	}
-	return quoted, true
+	quoted, _ := json.Marshal(text) // a string can always be written
+	return string(quoted), true
 }
 
-// mayBeIn reports whether a part of a body may hold a secret: it does, or has an
-// escape.
-func (s Secrets) mayBeIn(written []byte) bool {
-	return len(s) > 0 && bytes.IndexByte(written, '\\') >= 0 ||
-		slices.ContainsFunc(s, func(secret string) bool { return bytes.Contains(written, []byte(secret)) })
-}
-
-// isWords reports whether a member of a documented body holds a person's words,
-// or the agent's.
-func isWords(member []byte) bool {
-	return slices.ContainsFunc(wordMembers, func(words []byte) bool { return bytes.EqualFold(member, words) }) // a fake may accept other cases
-}
-
+// wordMembers are the members of documented bodies that hold a person's words, or
+// the agent's.
 var wordMembers = [][]byte{[]byte("text"), []byte("system_prompt"), []byte("reply_text")}
 
 func (b *Body) foreign(p *piece) string {
 	text := b.Secrets.Clean(p.text())
-	if p.cut {
-		text = b.Secrets.cleanCut(text)
-	}
 	switch {
 	case p.isName && (looksSecret(text) || MayBeKey(text)):
 		return Key
@@ -335,46 +294,37 @@ func isLiteral(word []byte) bool {
 	return err == nil && len(word) <= maxNumber || slices.Contains([]string{"true", "false", "null"}, string(word))
 }
 
-func quote(text string) string {
-	quoted, _ := json.Marshal(text) // a string can always be written
-	return string(quoted)
-}
-
 // piece is a string of a body, or a word outside of strings.
 type piece struct {
 	written  []byte // with the quotes of a string
 	from, to int    // where it is in the body
 	quoted   bool   // a string, and not a word
-	cut      bool   // the body ends inside of it
 	isName   bool   // the name of a member
 	inKey    bool   // the value of a member named api_key, or inside such a value
 	member   []byte // the name of the member whose value it is, or that it is inside of
 	depth    int    // how many objects and arrays it is inside of
 	read     string // what text returned
 	isRead   bool
+
+	unreadable bool // an escape is wrong, or the string does not end
 }
 
-// text is a string as it reads, and a word as it is. Of a string that was cut, the
-// last escape may be cut too.
+// text is a string as it reads, and a word as it is. Of a string that is
+// unreadable it is what was written.
 func (p *piece) text() string {
 	if p.isRead {
 		return p.read
 	}
-	inside := p.written
-	if p.quoted {
-		inside = inside[1:]
-	}
-	if p.quoted && !p.cut {
-		inside = inside[:len(inside)-1]
-	}
-	p.read, p.isRead = strings.ToValidUTF8(string(inside), "\ufffd"), true
-	if !p.quoted || bytes.IndexByte(inside, '\\') < 0 {
+	p.isRead = true
+	p.read = strings.ToValidUTF8(string(p.written), "\ufffd")
+	if !p.quoted {
 		return p.read
 	}
-	for partial := range min(len(inside), len(`\u123`)+1) {
-		whole := slices.Concat([]byte(`"`), inside[:len(inside)-partial], []byte(`"`))
-		if json.Unmarshal(whole, &p.read) == nil {
-			break
+	p.read = strings.TrimSuffix(p.read[1:], `"`)
+	if bytes.IndexByte(p.written, '\\') >= 0 {
+		var read string
+		if p.unreadable = json.Unmarshal(p.written, &read) != nil; !p.unreadable {
+			p.read = read
 		}
 	}
 	return p.read
@@ -401,15 +351,15 @@ func walk(body []byte, visit func(*piece)) {
 			i++
 			continue
 		}
-		at.from, at.quoted, at.isRead = i, body[i] == '"', false
-		at.to, at.cut = endOf(body, i)
+		at.from, at.quoted, at.isRead, at.unreadable = i, body[i] == '"', false, false
+		at.to = endOf(body, i)
 		at.written, i = body[at.from:at.to], at.to
 		at.isName = at.quoted && bytes.HasPrefix(bytes.TrimLeft(body[i:], " \t\r\n"), []byte(":"))
 		if keyDepth >= 0 && (at.depth < keyDepth || at.isName && at.depth == keyDepth) {
 			keyDepth = -1
 		}
 		if at.isName {
-			at.member = at.written[1 : len(at.written)-1]
+			at.member = bytes.TrimSuffix(at.written[1:], []byte(`"`))
 			if bytes.IndexByte(at.member, '\\') >= 0 {
 				at.member = []byte(at.text())
 			}
@@ -422,22 +372,21 @@ func walk(body []byte, visit func(*piece)) {
 	}
 }
 
-// endOf is where the piece that begins at i ends, and whether the body ends
-// before it may.
-func endOf(body []byte, i int) (end int, cut bool) {
+// endOf is where the piece that begins at i ends.
+func endOf(body []byte, i int) int {
 	if body[i] != '"' {
 		if n := bytes.IndexAny(body[i:], " \t\r\n{}[]:,\""); n >= 0 {
-			return i + n, false
+			return i + n
 		}
-		return len(body), true
+		return len(body)
 	}
 	for i++; i < len(body); i++ {
 		switch body[i] {
 		case '\\':
 			i++
 		case '"':
-			return i + 1, false
+			return i + 1
 		}
 	}
-	return len(body), true
+	return len(body)
 }

@@ -12,7 +12,7 @@ import (
 // shows by itself what they are.
 func TestSecretOfSeveralPieces(t *testing.T) {
 	shown := Body{Texts: true, Foreign: true, Secrets: Secrets{"user:canary"}}
-	assert.Equal(t, "of [redacted], and", shown.Of([]byte("of user:canary, and")))
+	assert.Equal(t, "of [redacted], and", shown.Of([]byte("of user:canary, and"), 19))
 }
 
 // net/http changes the case of a header's name, and so of a key that has got
@@ -49,24 +49,24 @@ func TestCleanHeader(t *testing.T) {
 	assert.NotNil(t, Secrets(nil).CleanHeader(http.Header{}))
 }
 
-// A body may be cut anywhere, inside an escape or a secret too. What is left
+// A body may be sent in part, inside an escape or a secret too. What is left
 // shows neither.
-func TestCutBodies(t *testing.T) {
+func TestPartsOfBodies(t *testing.T) {
 	const secret = `sk-"12345`
 	for _, body := range []string{
 		`{"reply_text":"a \"b\" \u00e9\ud83d\ude00","trace_id":"x ` + `sk-\"12345` + `"}`,
-		`{"error":"bad\ngate`, `{"api_key":["sk-\"12345",5],"a":"b"}`, `"\`, `["\u12`, "<h1>sk-\"12345</h1>", "}]\x00\xff\"",
+		`{"error":"bad\ngate`, `{"api_key":["sk-\"12345",5],"a":"b"}`, `"\`, `["\u12 sk-\"12345`, "<h1>sk-\"12345</h1>", "}]\x00\xff\"",
 	} {
 		for n := range len(body) + 1 {
 			for _, b := range []Body{{}, {Texts: true}, {Foreign: true}, {Texts: true, Foreign: true}} {
 				b.Secrets = Secrets{secret}
-				shown := b.Of([]byte(body[:n]))
-				assert.NotContains(t, shown, "12345", "%q of %q", body[:n], body)
-				assert.NotContains(t, shown, `sk-\"1234`, "%q of %q", body[:n], body)
+				shown := b.Of([]byte(body), n)
+				assert.NotContains(t, shown, "1234", "%q of %q", body[:n], body)
+				assert.NotContains(t, shown, `sk-\"`, "%q of %q", body[:n], body)
 			}
 		}
 	}
 	shown := Body{Secrets: Secrets{secret}, Texts: true}
-	assert.Equal(t, `{"a":"x [redacted]`, shown.Of([]byte(`{"a":"x sk-\"1234`)), "eight of its letters or more")
-	assert.Equal(t, `{"a":"x sk-\"123`, shown.Of([]byte(`{"a":"x sk-\"123`)))
+	assert.Equal(t, `{"a":"[redacted]"`, shown.Of([]byte(`{"a":"sk-\"12345","b":1}`), 10), "a piece that is hidden is hidden whole")
+	assert.Equal(t, `{"a":"x`, shown.Of([]byte(`{"a":"xyz","b":"sk-\"12345"}`), 7))
 }

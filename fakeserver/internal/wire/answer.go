@@ -43,10 +43,10 @@ func Encode(a service.Answer, by *service.Behavior, traceID, date string) Answer
 	return Answer{Response: memnet.Response{Status: status, Header: h, Body: raw}}
 }
 
-// Show masks a body of the answer, or the part of it that was sent.
-func (a *Answer) Show(part []byte, secrets mask.Secrets, texts bool) string {
+// Show masks the first n bytes of the answer's body.
+func (a *Answer) Show(n int, secrets mask.Secrets, texts bool) string {
 	body := mask.Body{Texts: texts, Secrets: secrets, Foreign: a.Foreign, Known: isReplyMember}
-	return mask.Clip(body.Of(part), spec.KeptBody)
+	return mask.Clip(body.Of(a.Body, n), spec.KeptBody)
 }
 
 // isReplyMember reports whether the strings of a member of an answer may be

@@ -106,7 +106,15 @@ func (req *Request) Show(r *http.Request, own string, texts bool) Shown {
 	}
 	shown := Shown{
 		Method: keep(req.Secrets.Clean(r.Method)), Path: keep(req.Secrets.CleanPath(sentPath(r.URL))),
-		AgentID: keep(req.Secrets.Clean(req.AgentID)), Header: req.Secrets.CleanHeader(r.Header), Body: req.showBody(texts),
+		AgentID: keep(req.Secrets.Clean(req.AgentID)), Header: req.Secrets.CleanHeader(r.Header),
+	}
+	body := mask.Body{Texts: texts, Secrets: req.Secrets}
+	accepted := req.Malformed == nil && req.Unrouted == nil
+	if !accepted { // it is not known which strings are keys or words
+		body.Foreign, body.Known = true, req.shows
+	}
+	if !accepted || req.Endpoint.Body != nil {
+		shown.Body = mask.Clip(body.Of(req.body, len(req.body)), spec.KeptBody)
 	}
 	shown.URL = "http://"
 	if r.TLS != nil || r.Host == own {
@@ -117,20 +125,6 @@ func (req *Request) Show(r *http.Request, own string, texts bool) Shown {
 		shown.URL += "?" + keep(req.Secrets.CleanQuery(r.URL.Query()))
 	}
 	return shown
-}
-
-// showBody masks the body, and more of one that the endpoint does not accept: of
-// that it is not known which strings are keys or words.
-func (req *Request) showBody(texts bool) string {
-	body, raw := mask.Body{Texts: texts, Secrets: req.Secrets}, req.body
-	switch accepted := req.Malformed == nil && req.Unrouted == nil; {
-	case accepted && req.Endpoint.Body == nil:
-		return ""
-	case !accepted:
-		body.Foreign, body.Known = true, req.shows
-		raw = raw[:min(len(raw), spec.KeptBody)]
-	}
-	return mask.Clip(body.Of(raw), spec.KeptBody)
 }
 
 // shows reports whether the endpoint has a field of that name with a value that a
