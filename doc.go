@@ -18,7 +18,7 @@
 // The service's dashboard issues API keys; [NewClientFromEnv] takes address and
 // key from the environment. Make one [Client] for each key and keep it for the
 // life of the program. The examples of the methods show each call on a fake of
-// the service. Beside this package the module has
+// the service. The module also has these packages:
 //
 //   - [github.com/agent-messaging-service/agentmessaging-go/fakeserver], the fake,
 //   - [github.com/agent-messaging-service/agentmessaging-go/agentmessagingtest],
@@ -45,15 +45,16 @@
 // for a kind with errors.Is and [ErrRateLimited] and its siblings, read the
 // details with errors.As. The methods list the kinds that the interface
 // documents. Any call may also meet [ErrServer], another answer of a proxy, no
-// answer at all, or the end of its context. What to do about each stands in
-// docs/errors.md of this module.
+// answer at all, or the end of its context. docs/errors.md of this module says
+// what to do about each.
 //
 // # Retries
 //
-// A call makes up to three attempts ([RetryPolicy]). A 429 does not count, nor do up
-// to two attempts made at once, on a new connection, where an HTTP/2 connection was closing and did
-// not take the request ([CallInfo].Renewals). What happens after an attempt depends
-// on how it ended and on whether repeating is harmless:
+// A call makes up to three attempts ([RetryPolicy]). A 429 does not count. Nor does
+// an attempt that follows at once on a new HTTP/2 connection because the old one
+// was closing and did not take the request; a call has at most two of these
+// ([CallInfo].Renewals). What happens after an attempt depends on how it ended and
+// on whether repeating is harmless:
 //
 //	outcome of an attempt                GET, PUT, DELETE   POST
 //	-----------------------------------  -----------------  ---------------
@@ -70,29 +71,33 @@
 //	context ended after the request      error              outcome unknown
 //	refused by the limiter               error              error
 //
-// A wait is never shorter than the answer's Retry-After; jitter may make it longer. A wait that would pass the deadline of the context, or
+// A wait is never shorter than the answer's Retry-After; jitter may make it
+// longer. A wait that would pass the deadline of the context, or
 // [RetryPolicy].MaxWait, is not begun: the error is returned at once with
-// RetryAfter set. Every attempt that reaches the service spends quota
-// (interface 8). So retries of failures are bounded for a client and all that With makes
-// of it: by a fifth of the calls that succeed, and two a second. The error says when
-// that withheld one.
+// RetryAfter set.
+//
+// Every attempt that reaches the service spends quota (interface 8). So a client
+// and all that With makes of it share a budget for retries of failures: a fifth of the
+// calls that succeed, and two a second. If the budget is empty, the error says so.
 //
 // # Limits
 //
 // A 429 is not a failure: the service has done nothing, and says when to come back.
-// It never counts against [RetryPolicy].MaxAttempts, though MaxAttempts 1 retries
-// nothing at all. A call that was refused fails when its deadline or MaxWait comes
-// before its limit opens, or when nobody has got through that limit for the time of
-// [WithTimeout] while the service kept refusing. As long as some get through, all wait.
+// It never counts against [RetryPolicy].MaxAttempts. (MaxAttempts 1 retries nothing
+// at all.) A refused call waits as long as others get through its limit. It fails
+// when its deadline or MaxWait comes before the limit opens, or when nobody has
+// got through that limit for the time of [WithTimeout].
 //
-// Until Retry-After has passed, calls to the endpoints where that limit_key was seen
-// wait in the client (interface 8.3); then they go in turn, at the limit's pace once it is
-// known. An endpoint that only shares the name, as a service may call several
-// limits the same, looks for itself after a second and goes on. While nobody gets
-// through, the client comes back less and less often. A call that cannot wait gets the
-// 429 at once, with [Error].Local set and nothing sent. No Retry-After beyond a day is
-// believed, and one call an hour looks whether a limit has opened early.
-// [WithoutCoolDown] has each refused call wait alone.
+// After a 429 the client has a cool-down. Until Retry-After has passed, it holds
+// calls to the endpoints where it has seen that limit_key (interface 8.3). Then they
+// go in turn, at the pace of the limit once that is known. While nobody gets
+// through, the client tries less and less often. A call that cannot wait gets the
+// 429 at once, with [Error].Local set and nothing sent.
+//
+// Two limits may have the same name. So an endpoint that has not been refused itself
+// sends one call after a second, and goes on if that passes. The client believes no
+// Retry-After beyond a day, and tries a closed limit once an hour. With
+// [WithoutCoolDown] each refused call waits alone.
 //
 // [WithLimiter] adds a [Limiter] that is asked after the cool-down. Package
 // pacer has one: it holds calls back before the service refuses them, for one
@@ -102,12 +107,12 @@
 //
 // The deadline of the context bounds a call, its attempts and waits together.
 // Where the context has none, [WithTimeout] bounds the attempts and the waits
-// between them, with a default of 5 minutes.
+// between them; its default is 5 minutes. Time in line for a limit does not count.
 // The Timeout of the http.Client given to [WithHTTPClient] bounds one attempt.
 //
 // # Observing calls
 //
-// [WithCallInfo] tells the facts of one call: attempts, waits, status, header,
+// [WithCallInfo] returns the facts of one call: attempts, waits, status, header,
 // trace id. [WithLogger] and [WithObserver] report on all calls of a client.
 // None of them sees a key, a text or a request body. [WithBeforeSend] asks a function
 // before each request leaves, so that a program that is killed knows what may be in

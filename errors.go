@@ -232,29 +232,34 @@ var (
 	// repeat the call unchanged (interface 7).
 	ErrBadRequest = errors.New("agentmessaging: bad request")
 	// ErrUnauthorized is status 401: the API key is missing, unknown or
-	// revoked (interface 5).
+	// revoked (interface 5). Use a valid key; every call with this one fails.
 	ErrUnauthorized = errors.New("agentmessaging: unauthorized")
 	// ErrPaymentRequired is status 402: the plan is inactive (interface 5).
+	// Activate one in the dashboard.
 	ErrPaymentRequired = errors.New("agentmessaging: payment required")
 	// ErrForbidden is status 403: a BYOK operation with a key that the
-	// dashboard did not issue (interface 5).
+	// dashboard did not issue (interface 5). Use a dashboard-issued key.
 	ErrForbidden = errors.New("agentmessaging: forbidden")
-	// ErrNotFound is status 404: no such agent for this key.
+	// ErrNotFound is status 404: no such agent for this key. Use the key that
+	// created it. Where no agent is named, check the base address.
 	ErrNotFound = errors.New("agentmessaging: not found")
 	// ErrConflict is status 409: warm-up in byok mode without a BYOK
-	// configuration (interface 4.2).
+	// configuration (interface 4.2). Call SetBYOK first.
 	ErrConflict = errors.New("agentmessaging: conflict")
 	// ErrRateLimited is status 429, answered by the service or, with
 	// [Error].Local set, by the client's cool-down or limiter (interface 8).
+	// Come back after [RetryAfter].
 	ErrRateLimited = errors.New("agentmessaging: rate limited")
-	// ErrUnavailable is status 503: BYOK is not available (interface 7).
+	// ErrUnavailable is status 503: BYOK is not available (interface 7). Try later.
 	ErrUnavailable = errors.New("agentmessaging: unavailable")
 	// ErrServer is any other 5xx, from the service or a proxy before it. To a
-	// POST, it comes inside an [*OutcomeUnknownError].
+	// POST, it comes inside an [*OutcomeUnknownError]. Else try later.
 	ErrServer = errors.New("agentmessaging: server error")
-	// ErrOutcomeUnknown is the kind of every [*OutcomeUnknownError].
+	// ErrOutcomeUnknown is the kind of every [*OutcomeUnknownError]. Find out
+	// whether the call was carried out before you repeat it.
 	ErrOutcomeUnknown = errors.New("agentmessaging: outcome unknown")
-	// ErrInvalid is the kind of every [*ValidationError].
+	// ErrInvalid is the kind of every [*ValidationError]. Correct what its Field
+	// names.
 	ErrInvalid = errors.New("agentmessaging: invalid argument")
 )
 

@@ -33,7 +33,7 @@ func (f ObserverFunc) Observe(ctx context.Context, event Event) context.Context 
 //	AgentID  // of the agent that the call names, or has created; empty if neither
 type Event interface{ event() }
 
-// CallStart is the begin of a method's call. A call whose arguments are
+// CallStart is the start of a method's call. A call whose arguments are
 // refused ([ErrInvalid]) has none, and no other event.
 type CallStart struct {
 	Call     uint64
@@ -58,7 +58,7 @@ type CallEnd struct {
 	Err        error // what the method returns
 }
 
-// AttemptStart is the begin of one attempt, before the limiter is asked.
+// AttemptStart is the start of one attempt, before the limiter is asked.
 type AttemptStart struct {
 	Call     uint64
 	Endpoint Endpoint
@@ -66,7 +66,7 @@ type AttemptStart struct {
 	Attempt  int // from 1
 }
 
-// RequestStart is the begin of an attempt's request, when the limiter has let
+// RequestStart is the start of an attempt's request, when the limiter has let
 // it pass. Where the limiter, or the function of [WithBeforeSend], refuses the
 // attempt there is none: nothing was sent, and the next event is its [AttemptEnd].
 type RequestStart struct {
@@ -92,8 +92,8 @@ type AttemptEnd struct {
 }
 
 // Verdict says whether the service has done what an attempt asked for. A journal
-// that notes each attempt in [WithBeforeSend] closes the note with it: what it
-// leaves open after the process died is what may be in doubt.
+// that notes each attempt in [WithBeforeSend] closes the note with the verdict. If the
+// process dies, the notes that are still open are in doubt.
 type Verdict string
 
 // The verdicts.
@@ -118,9 +118,9 @@ type Retry struct {
 	Wait     time.Duration // before the next attempt; after a 429, how long the limit is closed: [LimiterWait] tells how long it took
 }
 
-// LimiterWaitStart is the begin of a wait in the cool-down's line, so that a batch can
-// show where it is. Its [LimiterWait] follows, if it took a millisecond. Of a [Limiter]
-// the client learns only that a wait is over.
+// LimiterWaitStart is the start of a wait in the cool-down's line, so that a batch can
+// show its place. A [LimiterWait] follows if the wait took a millisecond or more. The
+// waits of a [Limiter] have no such event.
 type LimiterWaitStart struct {
 	Call     uint64
 	Endpoint Endpoint
@@ -144,7 +144,7 @@ type LimiterWait struct {
 }
 
 // CoolDown is a 429 that began the cool-down of a limit, or prolonged it by a
-// second at least. The call that was refused tells of it; each parked caller has
+// second at least. The refused call has this event; each call that waits has
 // a [LimiterWait]. With [WithoutCoolDown] there is none; a
 // [Limiter] that has a cool-down of its own tells of it by its [Permit].
 type CoolDown struct {
@@ -152,7 +152,7 @@ type CoolDown struct {
 	Endpoint Endpoint
 	AgentID  string
 	LimitKey string        // one line of at most 64 bytes; empty if the answer named none
-	Wait     time.Duration // until the limit opens, as Retry-After told
+	Wait     time.Duration // until the limit opens, by Retry-After
 }
 
 func (CallStart) event()        {}
@@ -196,7 +196,7 @@ type CallInfo struct {
 	// Body is the last answer's body as it came, unpacked: for members that a
 	// service in preview has added and this version does not know. Of an answer
 	// that is no success there are at most 64 KiB, and secrets are taken out;
-	// nil if there was none. It is not to be logged: it holds the texts.
+	// nil if there was none. Do not log it: it holds the texts.
 	Body []byte
 }
 
@@ -214,9 +214,8 @@ type beforeSendKey struct{}
 // WithBeforeSend returns a context under which a call asks before each attempt, after
 // every wait for a limit and directly before the request goes out, on the caller's
 // goroutine. attempt counts from 1, as [CallInfo].Attempts does. ctx is the attempt's;
-// [WithTimeout] does not bound it. It is the moment to note in a journal that the
-// request may reach the service: what was noted and has no [AttemptEnd] yet is what
-// may be in doubt when the process dies.
+// [WithTimeout] does not bound it. before notes in a journal that the request may
+// reach the service. If the process dies, the notes without an [AttemptEnd] are in doubt.
 //
 // An error ends the call and sends nothing: permits are given back unspent, and the
 // call returns an [*Error] around it that has Local set. Of several functions the

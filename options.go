@@ -44,7 +44,8 @@ func WithHTTPClient(hc *http.Client) Option {
 	}
 }
 
-// WithRetry sets how often and how long a call tries; see [RetryPolicy].
+// WithRetry sets how often and how long a call tries; see [RetryPolicy]. The
+// default is the zero RetryPolicy.
 func WithRetry(policy RetryPolicy) Option {
 	return func(s *settings) error {
 		s.retry = policy.withDefaults()
@@ -103,6 +104,7 @@ func WithLogger(logger *slog.Logger) Option {
 
 // WithObserver reports what happens inside calls to observer; see [Event].
 // Given more than once, it adds an observer, and each event goes to all in order.
+// The default is none.
 func WithObserver(observer Observer) Option {
 	return plugIn("WithObserver", observer, func(s *settings) {
 		s.handlers = append(s.handlers, handler{handle: observer.Observe})
@@ -110,7 +112,8 @@ func WithObserver(observer Observer) Option {
 }
 
 // WithUserAgent puts product, such as "shop/1.4", in front of the User-Agent
-// that names this module, its version and the Go version.
+// that names this module, its version and the Go version. It is printable ASCII.
+// By default nothing is in front.
 func WithUserAgent(product string) Option {
 	return func(s *settings) error {
 		for i := range len(product) {
@@ -126,11 +129,11 @@ func WithUserAgent(product string) Option {
 	}
 }
 
-// WithTimeout bounds a whole call when its context has no deadline of its own:
-// its attempts and the waits between them. Time in the line of the cool-down or
-// of the [Limiter] is no part of it, so that no call fails because others came
-// first. It also bounds the patience with a limit: a call fails when the service has
-// refused all calls of its limit for so long. The default is 5 minutes.
+// WithTimeout bounds a call whose context has no deadline: its attempts and the
+// waits between them. Time in line for the cool-down or a [Limiter] does not
+// count, so that no call fails because others came first. It also bounds the wait
+// for a limit that lets nobody through: a call fails when the service has refused all
+// calls of its limit for that long. It is more than 0; the default is 5 minutes.
 func WithTimeout(timeout time.Duration) Option {
 	return func(s *settings) error {
 		if timeout <= 0 {

@@ -15,8 +15,8 @@
 // calls and limits. No wait of the client takes time. Where the service says
 // that a limit opens in a minute, or tomorrow, the clock of the fake moves on
 // instead, so no test needs testing/synctest for that. Deadlines of contexts
-// stay real. All works inside a bubble too, but its timers do not notice these
-// waits: docs/testing.md has a client for tests of both.
+// are real time. A bubble of testing/synctest works too, but its timers do not notice
+// these waits; docs/testing.md shows the client to use there.
 //
 // Package sweep runs a scenario of the application once for each failure at each
 // of its calls.
