@@ -28,15 +28,6 @@ func AllCases() []Case { return slices.Clone(cases()) }
 
 var cases = sync.OnceValue(allCases)
 
-// OneOfEach are the nine endpoints, each called with success, and a refusal.
-func OneOfEach() []Case {
-	cases := []Case{newCase("7/429", "Rate limited", warmUp.is(200).times(3), warmUp.is(429))}
-	for _, e := range endpoints {
-		cases = append(cases, newCase("4/"+e.Name, "Every success body", e.is(200)))
-	}
-	return cases
-}
-
 // quietTB runs a case that is expected to fail.
 type quietTB struct {
 	testing.TB

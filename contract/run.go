@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/wholefile"
 )
 
 // Run runs every case that the target's abilities and budget allow, each as a
@@ -89,7 +91,7 @@ func (done progress) pass(t *testing.T, id, path string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(path, text, 0o600)
+	return wholefile.Write(path, text)
 }
 
 // live reports whether the target is a service as it is: shared by the cases,
@@ -181,12 +183,12 @@ func newPlan(cases []testCase, target Target, done progress) plan {
 	if target.Budget == (Spend{}) {
 		purse.left, purse.bounded = defaultBudget, target.Fresh == nil
 	}
-	order := make([]int, len(cases))
-	for i := range order {
-		order[i] = i
+	order, prices := make([]int, len(cases)), make([]int, len(cases))
+	for i, c := range cases {
+		order[i], prices[i] = i, c.price()
 	}
 	if target.Fresh == nil {
-		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(cases[a].price(), cases[b].price()) })
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(prices[a], prices[b]) })
 	}
 	for _, i := range order {
 		p[i] = purse.plan(cases[i])

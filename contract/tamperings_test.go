@@ -3,12 +3,15 @@ package contract_test
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 )
 
 // tampering changes otherwise right answers, or what a call does.
@@ -24,12 +27,7 @@ func (tt tampering) decision() bool { return strings.HasPrefix(tt.fails, "fake/"
 
 var tamperings = []tampering{
 	{"rate_limited respelt", "7/endpoints-without-429", set("limit_key", "error", "rate-limited")},
-	{"error missing", "2.3/no-other-member/top", func(r *reply) { delete(r.body, "error") }},
-	{"mode unknown", "4.2/body-absent", set("warmed", "mode", "local")},
-	{"provider unknown", "4.4/set-read-clear", set("fingerprint", "provider", "OpenAI")},
-	{"sms status unknown", "4.9/mode/sandbox", to("/sms", set("status", "status", "on"))},
 	{"a number at creation", "2.3/every-member", to("/agents", set("agent_id", "sms", map[string]any{"status": "active", "phone_number": "+1"}))},
-	{"agent not active", "2.3/every-member", set("agent_id", "status", "new")},
 	{"warnings as text", "4.8/reply", set("reply_text", "warnings", "none")},
 	{"a warning that is no text", "4.8/reply", set("reply_text", "warnings", []any{1})},
 	{"member more in status", "4.1/shape", set("version", "uptime", 1)},
@@ -43,12 +41,11 @@ var tamperings = []tampering{
 	{"service key echoed", "2.3/every-member", func(r *reply) { r.header.Set("X-Key", r.req.Header.Get("Authorization")) }},
 	{"provider key echoed", "4.4/set-read-clear", func(r *reply) { r.header.Set("X-Provider-Key", r.providerKey()) }},
 	{"fingerprint is the last five", "2.4/fingerprint", set("fingerprint", "fingerprint", "sk-...~Jw4")},
-	{"another agent", "4.7/read", set("created_at", "agent_id", "agent_1")},
 	{"Content-Type text", "2.3/every-member", func(r *reply) { r.header.Set("Content-Type", "text/plain") }},
-	{"version empty", "4.1/shape", set("version", "version", "")},
 	{"Retry-After with a fraction", "7/endpoints-without-429", retryAfter(func(n int) string { return strconv.Itoa(n) + ".0" })},
 	{"Retry-After too early", "8.1/key_minute", retryAfter(func(n int) string { return strconv.Itoa(max(1, n-2)) })},
 	{"Retry-After twice as long", "8.1/key_minute", retryAfter(func(n int) string { return strconv.Itoa(2 * n) })},
+	{"Retry-After of 0", "7/endpoints-without-429", retryAfter(func(int) string { return "0" })},
 	{"Retry-After twice", "7/endpoints-without-429", func(r *reply) { r.header["Retry-After"] = append(r.header["Retry-After"], r.header["Retry-After"]...) }},
 	{"429 that stores the key", "7/429-changes-no-byok", on(429, storing("PUT"))},
 	{"400 that stores the key", "7/400-changes-no-byok", on(400, storing("PUT"))},
@@ -119,6 +116,86 @@ var tamperings = []tampering{
 			r.send(r.req.Method, r.req.URL.Path, r.sent)
 		}
 	}},
+}
+
+// answered is a case that each endpoint answers with success.
+var answered = map[string]string{
+	"status": "4.1/shape", "warmup": "4.2/body-absent", "get-byok": "4.4/set-read-clear", "set-byok": "4.4/set-read-clear", "clear-byok": "4.4/set-read-clear",
+	"create-agent": "4.6/empty-object", "read-agent": "4.7/read", "send-message": "4.8/reply", "enable-sms": "4.9/mode/sandbox",
+}
+
+// wrongServices break one rule of the interface each: those of the table, and
+// for each row of the document a service that does not keep to it.
+func wrongServices() []tampering {
+	all := slices.DeleteFunc(slices.Clone(tamperings), func(tt tampering) bool { return tt.fails == "" || tt.decision() })
+	for _, e := range rawcall.Endpoints {
+		all = append(all, tampering{e.Name + " takes any caller", "5/credential-missing/" + e.Name, calls(e, on(401, func(r *reply) {
+			r.req.Header.Set("Authorization", "Bearer "+r.fake.Key())
+			r.send(r.req.Method, r.req.URL.Path, r.sent)
+		}))})
+		for sh := range strings.SplitSeq(string(e.Reply), ", ") {
+			words := strings.Fields(sh)
+			if slices.Contains(words, "optional") || strings.HasPrefix(words[0], "sms.") {
+				continue
+			}
+			name := words[0][strings.Index(words[0], ".")+1:]
+			all = append(all,
+				tampering{e.Name + " without " + words[0], answered[e.Name], calls(e, member(name, func(in map[string]any, name string) { delete(in, name) }))},
+				tampering{e.Name + " with another " + words[0], answered[e.Name], calls(e, member(name, func(in map[string]any, name string) { in[name] = []any{"?"} }))})
+		}
+	}
+	for _, b := range []struct {
+		e       rawcall.Endpoint
+		section string
+		path    string
+		max     int
+		values  string
+	}{
+		{rawcall.CreateAgent, "2.3", "system_prompt", 2000, ""}, {rawcall.CreateAgent, "2.3", "customer_ref", 200, ""}, {rawcall.CreateAgent, "2.3", "llm.model", 200, ""},
+		{rawcall.CreateAgent, "2.3", "llm.base_url", 400, ""}, {rawcall.CreateAgent, "2.3", "llm.label", 60, ""}, {rawcall.SendMessage, "2.5", "text", 4000, ""},
+		{rawcall.CreateAgent, "2.3", "sms.mode", 0, "none sandbox managed byo_twilio"}, {rawcall.CreateAgent, "2.3", "llm.tier", 0, "fast smart"},
+		{rawcall.CreateAgent, "2.3", "llm.provider", 0, "openai_compat openai anthropic"}, {rawcall.SetBYOK, "4.4", "provider", 0, "openai_compat openai anthropic"},
+		{rawcall.EnableSMS, "4.9", "mode", 0, "sandbox managed byo_twilio"}, {rawcall.WarmUp, "4.2", "mode", 0, "hosted"},
+	} {
+		for value := range strings.FieldsSeq(b.values) {
+			all = append(all, tampering{b.path + " refuses " + value, b.section + "/" + b.path + "/" + value, calls(b.e, func(r *reply) {
+				if r.member(b.path) == value {
+					r.refuse(400, "bad_request")
+				}
+			})})
+		}
+		if b.max == 0 {
+			continue
+		}
+		all = append(all,
+			tampering{b.path + " one too short", "8.4/" + b.path + "/max", calls(b.e, func(r *reply) {
+				if utf8.RuneCountInString(r.member(b.path)) == b.max {
+					r.refuse(400, "bad_request")
+				}
+			})},
+			tampering{b.path + " one too long", "8.4/" + b.path + "/over", calls(b.e, on(400, func(r *reply) {
+				if long := r.member(b.path); utf8.RuneCountInString(long) == b.max+1 {
+					r.send(r.req.Method, r.req.URL.Path, strings.Replace(r.sent, long, long[:1], 1))
+				}
+			}))})
+	}
+	return all
+}
+
+// calls tampers with the calls to one endpoint.
+func calls(e rawcall.Endpoint, tamper func(*reply)) func(*reply) {
+	return func(r *reply) {
+		if called, _, _ := rawcall.Find(r.req.Method, r.req.URL.EscapedPath()); called.Name == e.Name {
+			tamper(r)
+		}
+	}
+}
+
+// member is a text at a dotted path of what was sent, or "".
+func (r *reply) member(path string) string {
+	x := rawcall.Exchange{}.Answered([]byte(r.sent))
+	text, _ := x.At(path).(string)
+	return text
 }
 
 // member changes one member, of the answer or of an object in it.
