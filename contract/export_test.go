@@ -2,7 +2,6 @@ package contract
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"runtime"
 	"slices"
@@ -13,15 +12,9 @@ import (
 )
 
 // What the tests outside the package need of its inside.
-type (
-	Case      = testCase
-	RoundTrip = roundTrip
-)
+type Case = testCase
 
-var (
-	Verdict   = verdict
-	Answering = answering
-)
+var Verdict = verdict
 
 // AllCases are made once: their bodies are ten mebibytes.
 func AllCases() []Case { return slices.Clone(cases()) }
@@ -81,20 +74,9 @@ func FirstLiveFailure(t *testing.T, target Target) (failure string, ran int) {
 	return "", ran
 }
 
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
-
-func answering(status int, body string) roundTrip {
-	return func(req *http.Request) (*http.Response, error) {
-		header := http.Header{"Content-Type": {"application/json"}, "Retry-After": {"1"}}
-		return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader(body)), Request: req}, nil
-	}
-}
-
-// target is reached by the transport, and can arrange everything.
-func (f roundTrip) target() Target {
-	client := &http.Client{Transport: f}
+// reached is a target behind the transport, and can arrange everything.
+func reached(by http.RoundTripper) Target {
+	client := &http.Client{Transport: by}
 	return Target{
 		BaseURL: "http://service.example", Key: "key-1", HTTPClient: client, Abilities: nothing{},
 		ClientFrom: func(string) *http.Client { return client },

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-messaging-service/agentmessaging-go/internal/stranger"
 	"github.com/agent-messaging-service/agentmessaging-go/observe"
 )
 
@@ -93,12 +94,12 @@ func TestLiveRefusals(t *testing.T) {
 	}{{1, time.Second, 2, false}, {2, time.Second, 2, true}, {9, time.Minute, 4, true}, {1, 0, 1, true}} {
 		synctest.Test(t, func(t *testing.T) {
 			calls := 0
-			target := roundTrip(func(req *http.Request) (*http.Response, error) {
+			target := reached(stranger.RoundTrip(func(req *http.Request) (*http.Response, error) {
 				if calls++; calls <= tt.refusals {
-					return answering(429, `{"error":"rate_limited","limit_key":"x","trace_id":"t"}`)(req)
+					return stranger.Answering(429, `{"error":"rate_limited","limit_key":"x","trace_id":"t"}`)(req)
 				}
-				return answering(200, `{"ok":true,"warmed":true,"mode":"hosted","trace_id":"t"}`)(req)
-			}).target()
+				return stranger.Answering(200, `{"ok":true,"warmed":true,"mode":"hosted","trace_id":"t"}`)(req)
+			}))
 			target.Abilities = nil
 			failed, log := run(t, c, target, &shared{wait: tt.wait})
 			assert.False(t, failed, log)
@@ -143,7 +144,7 @@ func TestFailurePrintsRule(t *testing.T) {
 		if i%10 != 0 {
 			continue
 		}
-		_, log := verdict(t, c, answering(500, `{"error":"`+strings.Repeat("x", 10_000)+`"}`).target())
+		_, log := verdict(t, c, reached(stranger.Answering(500, `{"error":"`+strings.Repeat("x", 10_000)+`"}`)))
 		require.True(t, strings.HasPrefix(log, c.String()), "the failure of %s begins with another sentence: %.300q", c.ID, log)
 		require.Less(t, len(log)-len(c.String()), 500, "characters that the failure of %s adds to its rule: %.300q", c.ID, log)
 	}
@@ -159,7 +160,7 @@ func TestBaseBroken(t *testing.T) {
 		fails  bool
 	}{{false, nil, true}, {false, []string{"8.1/key_minute"}, false}, {true, []string{"8.1/ip_minute"}, true}} {
 		c.base = tt.base
-		failed, log := verdict(t, c, answering(200, `{}`).target(), tt.broken...)
+		failed, log := verdict(t, c, reached(stranger.Answering(200, `{}`)), tt.broken...)
 		assert.Equal(t, tt.fails, failed, "base %v, with %v broken: %s", tt.base, tt.broken, log)
 	}
 }

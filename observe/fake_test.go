@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/stranger"
 	"github.com/agent-messaging-service/agentmessaging-go/observe"
 )
 
@@ -112,32 +113,30 @@ func TestFindsOtherAnswers(t *testing.T) {
 	}
 }
 
-// otherAnswers are other answers to a question than the fake's own.
+// otherAnswers are other answers to a question than the fake's own. With windows
+// that open bit by bit, other questions may stay open: TestStrangers has those.
 func otherAnswers(t *testing.T, d fakeserver.Decision) []string {
 	if strings.Contains(d.Possible, " or ") {
 		all := strings.Split(strings.ReplaceAll(d.Possible, " or ", ", "), ", ")
 		return slices.DeleteFunc(all, func(answer string) bool {
-			// With windows that open bit by bit, other questions may stay open: TestStrangers has them.
 			return answer == d.Default || answer == `"weighted"` || answer == `"token bucket"`
 		})
 	}
-	var own any
-	require.NoError(t, json.Unmarshal([]byte(d.Default), &own))
-	switch own := own.(type) {
-	case float64:
+	own := map[string]any{}
+	switch {
+	case d.ID == "metadata_cap":
 		return []string{"100", "4095", "30001"}
-	case map[string]any:
-		for name, v := range own {
-			if truth, is := v.(bool); is {
-				own[name] = !truth
-			} else if own[name] = fmt.Sprint(v, "-2"); d.ID == "sms_status" {
-				own[name] = "pending"
-			}
-		}
-		return []string{string(jsonOf(t, own))}
-	default:
+	case json.Unmarshal([]byte(d.Default), &own) != nil:
 		return []string{`"other_` + d.ID + `"`}
 	}
+	for name, v := range own {
+		if truth, is := v.(bool); is {
+			own[name] = !truth
+		} else if own[name] = fmt.Sprint(v, "-2"); d.ID == "sms_status" {
+			own[name] = "pending"
+		}
+	}
+	return []string{string(jsonOf(t, own))}
 }
 
 // TestFile: the names of members in a file stay.
@@ -172,21 +171,10 @@ func TestQuestionsOfTheFake(t *testing.T) {
 	}
 }
 
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
-
-func answering(status int, body string) roundTrip {
-	return func(req *http.Request) (*http.Response, error) {
-		header := http.Header{"Content-Type": {"application/json"}, "Retry-After": {"1"}}
-		return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader(body)), Request: req}, nil
-	}
-}
-
 // TestShowsNoSecret: whatever a target sends back.
 func TestShowsNoSecret(t *testing.T) {
 	target, fake := observedFake(t)
-	target.HTTPClient = &http.Client{Transport: roundTrip(func(req *http.Request) (*http.Response, error) {
+	target.HTTPClient = &http.Client{Transport: stranger.RoundTrip(func(req *http.Request) (*http.Response, error) {
 		sent := ""
 		if req.Body != nil {
 			text, _ := io.ReadAll(req.Body)
@@ -205,7 +193,7 @@ func TestShowsNoSecret(t *testing.T) {
 		if body["error"] != nil {
 			body["error"], body["reason"] = fake.Key(), "Ada"
 		}
-		return answering(answer.Code, string(jsonOf(t, body)))(req)
+		return stranger.Answering(answer.Code, string(jsonOf(t, body)))(req)
 	})}
 	o, err := observe.Run(t.Context(), target, plenty)
 	require.NoError(t, err)
@@ -226,27 +214,27 @@ func TestBadTargets(t *testing.T) {
 	for id, answer := range observe.FakeAnswers() {
 		baseline.Decisions[id] = observe.Finding{Answer: json.RawMessage(answer), Seen: "2026-01-31"}
 	}
-	for name, transport := range map[string]roundTrip{
-		"500": answering(500, `{"error":"internal"}`), "HTML": answering(200, "<html>"), "HTML 404": answering(404, "<html>"),
-		"429 for ever": answering(429, `{"error":"rate_limited"}`), "401 for ever": answering(401, `{"error":"unauthorized"}`),
-		"empty": answering(200, ""), "another service": answering(200, `{"agent_id":"a","status":"active","trace_id":"t","byok":null}`),
+	for name, transport := range map[string]stranger.RoundTrip{
+		"500": stranger.Answering(500, `{"error":"internal"}`), "HTML": stranger.Answering(200, "<html>"), "HTML 404": stranger.Answering(404, "<html>"),
+		"429 for ever": stranger.Answering(429, `{"error":"rate_limited"}`), "401 for ever": stranger.Answering(401, `{"error":"unauthorized"}`),
+		"empty": stranger.Answering(200, ""), "another service": stranger.Answering(200, `{"agent_id":"a","status":"active","trace_id":"t","byok":null}`),
 		"hangs": func(req *http.Request) (*http.Response, error) {
 			<-req.Context().Done()
 			return nil, req.Context().Err()
 		},
 		"drips": func(req *http.Request) (*http.Response, error) {
-			res, _ := answering(200, "")(req)
+			res, _ := stranger.Answering(200, "")(req)
 			res.Body = dripping{req}
 			return res, nil
 		},
 		"lies": func(req *http.Request) (*http.Response, error) {
-			return answering([]int{200, 400, 404, 429, 503}[random.IntN(5)], lies[random.IntN(len(lies))])(req)
+			return stranger.Answering([]int{200, 400, 404, 429, 503}[random.IntN(5)], lies[random.IntN(len(lies))])(req)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				calls := 0
-				counted := roundTrip(func(req *http.Request) (*http.Response, error) { calls++; return transport(req) })
+				counted := stranger.RoundTrip(func(req *http.Request) (*http.Response, error) { calls++; return transport(req) })
 				target := observe.Target{BaseURL: "http://service.example", Key: "key-1", HTTPClient: &http.Client{Transport: counted}}
 				budget := observe.Spend{Requests: 46, Creations: 20, WarmUps: 8, Wait: 3 * time.Minute}
 				started := time.Now()

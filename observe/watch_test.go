@@ -162,9 +162,9 @@ func TestWatchFake(t *testing.T) {
 
 // TestWatchChangesNothing: whatever passes, the call is what it would be without.
 func TestWatchChangesNothing(t *testing.T) {
-	for name, transport := range map[string]roundTrip{
-		"HTML": answering(200, "<html>"), "empty": answering(200, ""), "500": answering(500, `{"error":"x"}`), "deep": answering(200, strings.Repeat("[", 1e5)),
-		"a lie": answering(200, `{"agent_id":7,"created_at":[],"byok":"x","sms":[],"trace_id":null}`), "418": answering(418, "{}"),
+	for name, transport := range map[string]stranger.RoundTrip{
+		"HTML": stranger.Answering(200, "<html>"), "empty": stranger.Answering(200, ""), "500": stranger.Answering(500, `{"error":"x"}`), "deep": stranger.Answering(200, strings.Repeat("[", 1e5)),
+		"a lie": stranger.Answering(200, `{"agent_id":7,"created_at":[],"byok":"x","sms":[],"trace_id":null}`), "418": stranger.Answering(418, "{}"),
 		"no body":  func(req *http.Request) (*http.Response, error) { return &http.Response{StatusCode: 200}, nil },
 		"nothing":  func(req *http.Request) (*http.Response, error) { return nil, nil },
 		"an error": func(req *http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF },

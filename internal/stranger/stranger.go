@@ -486,7 +486,7 @@ func (s *Service) misfit(kind string, v any) bool {
 // After returns a transport that reaches the service after a random latency below
 // most.
 func (s *Service) After(random *rand.Rand, most time.Duration) http.RoundTripper {
-	return transport(func(req *http.Request) (*http.Response, error) {
+	return RoundTrip(func(req *http.Request) (*http.Response, error) {
 		time.Sleep(time.Duration(random.Int64N(int64(most))))
 		answer := httptest.NewRecorder()
 		s.ServeHTTP(answer, req)
@@ -494,6 +494,16 @@ func (s *Service) After(random *rand.Rand, most time.Duration) http.RoundTripper
 	})
 }
 
-type transport func(*http.Request) (*http.Response, error)
+// RoundTrip is a function as an http.RoundTripper.
+type RoundTrip func(*http.Request) (*http.Response, error)
 
-func (f transport) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+// RoundTrip implements http.RoundTripper.
+func (f RoundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// Answering answers every call alike, as JSON and with a Retry-After of a second.
+func Answering(status int, body string) RoundTrip {
+	return func(req *http.Request) (*http.Response, error) {
+		header := http.Header{"Content-Type": {"application/json"}, "Retry-After": {"1"}}
+		return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader(body)), Request: req}, nil
+	}
+}
