@@ -23,12 +23,9 @@ type testCase struct {
 	ID string
 	// Rule is the sentence that the case checks, in the words of the
 	// interface, or for a case "fake/..." the decision.
-	Rule   string
-	Spends Spend // at most
-	Needs  []need
-	// base marks the cases that others build on: while a limit does not hold,
-	// a case that fills it is skipped, so that one broken rule fails one case.
-	base      bool
+	Rule      string
+	Spends    Spend // at most
+	Needs     []need
 	steps     []step
 	refused   bool // it fills a limit
 	metadata  bool // it sends metadata
@@ -81,6 +78,21 @@ func (s *suite) rows(prefix, sentence string, e endpoint, status int, list ...ro
 	for _, r := range list {
 		s.rule(prefix+"/"+r.name, sentence, e.with(r.body).is(status))
 	}
+}
+
+// allCases lists every case, in the order of the interface's sections and the
+// decisions last.
+func allCases() []testCase {
+	var s suite
+	for _, add := range []func(){
+		s.agents, s.sms, s.metadata, s.messages, s.byok, s.byokOfCreations, s.byokOfAnotherKey, s.secrets, s.warmUps,
+		s.members, s.unknownMembers, s.bodies, s.strictJSON, s.contentTypes, s.routes, s.methods, s.credentials, s.order,
+		s.limits, s.sharedLimits, s.plans, s.counted, s.uncounted, s.operations, s.windows, s.unchanged, s.unlisted,
+	} {
+		add()
+	}
+	slices.SortStableFunc(s, func(a, b testCase) int { return cmp.Compare(a.section(), b.section()) })
+	return s
 }
 
 // section is the section of the interface that states the rule, or "fake".
@@ -187,11 +199,7 @@ func (e endpoint) listed() step { return e.is(append([]int{200}, e.Errors...)...
 // this project's, so it counts only for a target that claims the decisions.
 func (e endpoint) limited(limitKey string) step {
 	return e.is(429).check(func(a answer) string {
-		if a.s.target.Decisions && a.At("limit_key") != limitKey {
-			a.s.skipIfBroken()
-			return "want limit_key " + limitKey
-		}
-		return ""
+		return unless(!a.s.target.Decisions || a.At("limit_key") == limitKey, "want limit_key %s", limitKey)
 	})
 }
 
@@ -343,14 +351,6 @@ func (s *session) failf(format string, args ...any) {
 	s.Fatalf("%s\n%s", s.running, fmt.Sprintf(format, args...))
 }
 
-// skipIfBroken skips the case where a limit does not hold that it may build
-// on: the failure of that limit's own case says more.
-func (s *session) skipIfBroken() {
-	if len(s.all.broken) > 0 && !s.running.base {
-		s.Skip("it may build on a rule that is broken: " + strings.Join(s.all.broken, ", "))
-	}
-}
-
 // take takes one step. Of many calls it looks at the status only: a daily
 // limit takes thousands.
 func (s *session) take(st step) {
@@ -387,28 +387,27 @@ func (s *session) wait(st step) {
 	}
 }
 
-// call makes the i-th call of a step, and ends the case if its status is wrong.
+// call makes the i-th call of a step, and ends the case if its status is wrong. A
+// live target may be busy with other calls of the key: a limit that refuses a call
+// in the middle of a case is waited for, or skips the case.
 func (s *session) call(st step, i int) answer {
 	s.Helper()
 	a := s.play(st)
-	for range 3 {
-		if !s.target.live() || s.running.refused || !st.limited() || a.Status != http.StatusTooManyRequests || slices.Contains(st.statuses, a.Status) {
-			break
+	for tries := 0; a.Status == http.StatusTooManyRequests && !slices.Contains(st.statuses, a.Status) && s.target.live() && st.limited(); tries++ {
+		if s.running.refused || tries == 3 {
+			s.skipf("a limit of the target refused a call in the middle: %s", a)
 		}
-		s.waitForLimit(a)
+		wait, problem := a.RetryAfter()
+		if problem != "" {
+			wait = time.Minute
+		}
+		s.pause(wait, "a limit of the target refused a call in the middle, and opens later")
 		a = s.play(st)
 	}
-	if slices.Contains(st.statuses, a.Status) {
-		return a
+	if !slices.Contains(st.statuses, a.Status) {
+		statuses := strings.ReplaceAll(strings.Trim(fmt.Sprint(st.statuses), "[]"), " ", " or ")
+		s.look(a, fmt.Sprintf("want status %s (call %d of %d)", statuses, i+1, st.n))
 	}
-	if a.Status == http.StatusTooManyRequests && s.target.live() && st.limited() {
-		s.skipf("a limit of the target refused a call in the middle: %s", a)
-	}
-	if a.Status == http.StatusTooManyRequests || slices.Contains(st.statuses, http.StatusTooManyRequests) {
-		s.skipIfBroken()
-	}
-	statuses := strings.ReplaceAll(strings.Trim(fmt.Sprint(st.statuses), "[]"), " ", " or ")
-	s.look(a, fmt.Sprintf("want status %s (call %d of %d)", statuses, i+1, st.n))
 	return a
 }
 
@@ -419,17 +418,6 @@ func (s *session) play(st step) answer {
 		s.failf("%s %s: %s", st.call.Method, st.call.Path, rawcall.Clip(err.Error()))
 	}
 	return answer{Exchange: x, s: s}
-}
-
-// waitForLimit waits until the limit that refused a call opens, or skips the
-// case where the budget has less.
-func (s *session) waitForLimit(refused answer) {
-	s.Helper()
-	wait, problem := refused.RetryAfter()
-	if problem != "" {
-		wait = time.Minute
-	}
-	s.pause(wait, "a limit of the target refused a call in the middle, and opens later")
 }
 
 // skipf skips the case. The agent that the cases share is made by the next one.
@@ -459,10 +447,9 @@ func (s *session) look(a answer, problem string) {
 
 // shared is what the cases on one target share.
 type shared struct {
-	tried  bool
-	agent  string        // the agent of needAgent
-	broken []string      // the bases that failed
-	wait   time.Duration // that is left to wait for limits
+	tried bool
+	agent string        // the agent of needAgent
+	wait  time.Duration // that is left to wait for limits
 }
 
 // agentOf is the agent of needAgent, made at the first call. It is not made

@@ -14,8 +14,6 @@ import (
 // What the tests outside the package need of its inside.
 type Case = testCase
 
-var Verdict = verdict
-
 // AllCases are made once: their bodies are ten mebibytes.
 func AllCases() []Case { return slices.Clone(cases()) }
 
@@ -40,9 +38,9 @@ func (q *quietTB) Fatalf(f string, a ...any) {
 }
 func (q *quietTB) Logf(f string, a ...any) { fmt.Fprintf(&q.log, f+"\n", a...) }
 
-// verdict runs the case on the target: whether it failed, and what it printed.
-func verdict(t *testing.T, c testCase, target Target, broken ...string) (failed bool, log string) {
-	return run(t, c, target, &shared{broken: broken})
+// Verdict runs the case on the target: whether it failed, and what it printed.
+func Verdict(t *testing.T, c Case, target Target) (failed bool, log string) {
+	return run(t, c, target, new(shared))
 }
 
 func run(t *testing.T, c testCase, target Target, all *shared) (failed bool, log string) {

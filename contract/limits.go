@@ -50,9 +50,7 @@ func requests(n, perMinute int) step {
 func (s *suite) limits() {
 	for _, l := range limits {
 		took, passes, refused := spends([]step{l.fill}).Wait, l.next.is(200).by(l.by), l.next.limited(l.key).by(l.by)
-		opens := newCase("8.1/"+l.key, l.rule, l.fill, refused, untilOpen(l.window-took), passes)
-		opens.base = true
-		*s = append(*s, opens)
+		s.rule("8.1/"+l.key, l.rule, l.fill, refused, untilOpen(l.window-took), passes)
 		// The same to the nanosecond: a limit opens neither late nor early.
 		s.rule("fake/window-exact/"+l.key, windowFixed+". "+waitRounded,
 			l.fill, refused.opensIn(l.window-took), wait(l.window-took-1), refused.opensIn(time.Second), wait(1), passes)
@@ -65,8 +63,6 @@ func (s *suite) limits() {
 	for _, e := range []endpoint{sendMessage, enableSMS} {
 		s.rule("8.1/key_minute-counts/"+e.Name, "Per API key | 60 requests/minute", createAgent.is(200), e.is(200).times(59), readAgent.limited("key_minute"))
 	}
-	s.rule("8.1/agent_create_ip_minute-of-all-keys", "Agent creation, per IP | 10/minute", createAgent.is(200).times(4).by(another),
-		createAgent.is(200).times(6).by(third), createAgent.limited("agent_create_ip_minute").by(fourth))
 }
 
 // sharedLimits: PUT and creation with a provider key share one limit, and so

@@ -32,9 +32,6 @@ func Run(t *testing.T, target Target) {
 	if slices.ContainsFunc(p, func(c planned) bool { return c.leftOut != "" }) {
 		fmt.Fprintln(os.Stderr, p)
 	}
-	if target.Fresh != nil {
-		p = p.basesFirst()
-	}
 	all := &shared{wait: p.waitLeft(target)}
 	for _, c := range p {
 		t.Run(c.ID, func(t *testing.T) {
@@ -108,24 +105,14 @@ func (target Target) renew(tb testing.TB) Target {
 	return made
 }
 
-// start runs the case as t: on the target that all share, or on one of its
-// own. Others may build on a base, so it runs before them.
+// start runs the case as t: on the target that all share, or in parallel on one
+// of its own.
 func (c testCase) start(t *testing.T, target Target, all *shared) {
-	if c.base {
-		t.Cleanup(func() {
-			if t.Failed() {
-				all.broken = append(all.broken, c.ID)
-			}
-		})
-	}
-	own := all
 	if target.Fresh != nil {
-		own = &shared{broken: all.broken}
-		if !c.base {
-			t.Parallel()
-		}
+		all = new(shared)
+		t.Parallel()
 	}
-	check := func(t *testing.T) { c.check(t, target.renew(t), own) }
+	check := func(t *testing.T) { c.check(t, target.renew(t), all) }
 	if target.Bubble && target.Fresh != nil {
 		synctest.Test(t, check)
 	} else {
@@ -159,19 +146,11 @@ var valuable = []string{
 	"7/endpoints-without-429", "8.1/agent_create_ip_minute", "4.7/created-at-stays", "2.4/fingerprint", "7/400-changes-no-sms",
 }
 
-func (c testCase) core() bool { return c.in(core) }
-
 func (c testCase) in(list []string) bool {
 	return slices.ContainsFunc(list, func(pattern string) bool {
 		matched, _ := path.Match(pattern, c.ID)
 		return matched
 	})
-}
-
-// basesFirst moves the cases that others build on before the others.
-func (p plan) basesFirst() plan {
-	bases := slices.DeleteFunc(slices.Clone(p), func(c planned) bool { return !c.base })
-	return append(bases, slices.DeleteFunc(slices.Clone(p), func(c planned) bool { return c.base })...)
 }
 
 // newPlan decides which cases run on the target. On a shared target the core
@@ -201,7 +180,7 @@ func newPlan(cases []testCase, target Target, done progress) plan {
 // the first.
 func (c testCase) price() int {
 	switch {
-	case c.core():
+	case c.in(core):
 		return 0
 	case c.in(valuable):
 		return 1

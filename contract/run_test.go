@@ -127,7 +127,7 @@ func TestPlanOfDefaultBudget(t *testing.T) {
 	runs := 0
 	for _, p := range newPlan(AllCases(), Target{}, nil) {
 		assert.False(t, p.leftOut == "" && p.decision(), "%s is a decision, and runs", p.ID)
-		if p.core() {
+		if p.in(core) {
 			runs++
 			assert.Empty(t, p.leftOut, "why %s is left out", p.ID)
 		}
@@ -144,24 +144,9 @@ func TestFailurePrintsRule(t *testing.T) {
 		if i%10 != 0 {
 			continue
 		}
-		_, log := verdict(t, c, reached(stranger.Answering(500, `{"error":"`+strings.Repeat("x", 10_000)+`"}`)))
+		_, log := Verdict(t, c, reached(stranger.Answering(500, `{"error":"`+strings.Repeat("x", 10_000)+`"}`)))
 		require.True(t, strings.HasPrefix(log, c.String()), "the failure of %s begins with another sentence: %.300q", c.ID, log)
 		require.Less(t, len(log)-len(c.String()), 500, "characters that the failure of %s adds to its rule: %.300q", c.ID, log)
-	}
-}
-
-// TestBaseBroken: where a limit does not hold, the cases that fill it say
-// nothing more.
-func TestBaseBroken(t *testing.T) {
-	c := newCase("8.2/x", "", getStatus.limited("key_minute"))
-	for _, tt := range []struct {
-		base   bool
-		broken []string
-		fails  bool
-	}{{false, nil, true}, {false, []string{"8.1/key_minute"}, false}, {true, []string{"8.1/ip_minute"}, true}} {
-		c.base = tt.base
-		failed, log := verdict(t, c, reached(stranger.Answering(200, `{}`)), tt.broken...)
-		assert.Equal(t, tt.fails, failed, "base %v, with %v broken: %s", tt.base, tt.broken, log)
 	}
 }
 
