@@ -62,7 +62,7 @@ export async function openPage(t, fake, options = {}) {
 
 // calls are the rows of the traffic.
 export function calls(page) {
-  return page.getByRole('listbox').getByRole('option');
+  return page.getByLabel('Calls, the newest first').getByRole('link');
 }
 
 export function live(page) {

@@ -30,8 +30,15 @@ export function wantCount(locator, want) {
   return eventually(locator.page(), async () => assert.equal(await locator.count(), want));
 }
 
+// wantInView wants the element to be seen whole without scrolling.
+export async function wantInView(locator) {
+  const { x, y, width, height } = await locator.boundingBox();
+  const view = locator.page().viewportSize();
+  assert.ok(x >= 0 && y >= 0 && x + width <= view.width && y + height <= view.height, `${await locator.innerText()} is out of view`);
+}
+
 // wantFit wants nothing to scroll sideways.
 export async function wantFit(page, where) {
-  const wide = await page.evaluate(() => [...document.querySelectorAll('html, main, section, aside, .said, .vlist, .detailbody')].filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.className || e.tagName));
+  const wide = await page.evaluate(() => [...document.querySelectorAll('html, main, section, aside, .said, .rows, .detailbody')].filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.className || e.tagName));
   assert.deepEqual(wide, [], `${where} scrolls sideways`);
 }

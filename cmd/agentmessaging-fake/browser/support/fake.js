@@ -34,12 +34,13 @@ class Fake {
     await once(this.process, 'exit');
   }
 
-  // call makes a call of the service, as an application would.
-  async call(method, path, body, { key = this.key, headers = {} } = {}) {
+  // call makes a call of the service, as an application would. A string is sent as it is.
+  async call(method, path, body, { key = this.key, headers = {}, signal } = {}) {
     const resp = await fetch(this.base + path, {
       method,
+      signal,
       headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', ...headers },
-      body: body === undefined ? undefined : JSON.stringify(body),
+      body: typeof body === 'object' ? JSON.stringify(body) : body,
     });
     return { status: resp.status, body: await resp.json().catch(() => undefined) };
   }

@@ -65,12 +65,11 @@ test('a call copied as Go is Go, and formatted', async (t) => {
     /APIKey: +agentmessaging\.Secret\(os\.Getenv\("PROVIDER_API_KEY"\)\)/,
     /LLM: agentmessaging\.LLMParams\{/,
   ];
-  const list = page.getByRole('listbox');
   const detail = await openNewest(page);
   for (const want of wants) {
     await wantText(detail, want);
     await wantFormatted(await snippet(detail, 'As Go'));
-    await list.press('ArrowDown');
+    await page.keyboard.press('ArrowDown');
   }
   assert.ok(!(await page.content()).includes('sk-not-to-be-seen'));
   assert.ok(!(await page.content()).includes(fake.key));

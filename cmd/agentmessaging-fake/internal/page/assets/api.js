@@ -14,6 +14,7 @@ export class Failure extends Error {
 // The token lives as long as the tab: it opens the whole fake.
 export function setToken(token) {
   sessionStorage.setItem(tokenName, token);
+  change({ locked: '' });
 }
 
 export function headers(more) {
@@ -47,7 +48,7 @@ export function control(method, parts, body) {
 // failure reads an answer that is none; a 401 makes the page ask for the token.
 export async function failure(resp) {
   const body = await resp.json().catch(() => ({}));
-  if (resp.status === 401) change({ locked: true, dialog: { kind: 'token', refused: sessionStorage.getItem(tokenName) !== null } });
+  if (resp.status === 401) change({ locked: sessionStorage.getItem(tokenName) ? 'That was not the token.' : 'This fake is not on loopback, so it asks for the token that it printed when it started.' });
   return new Failure(resp.status, body.error, body.reason);
 }
 

@@ -1,36 +1,31 @@
-// The calls that the page holds: the newest 1,000, oldest first, out of all that the
-// fake keeps.
-// Without a filter it shows these, and older ones once they were fetched. With a
-// filter it shows the calls that the fake finds.
+// The calls that the page holds: a window of the newest, oldest first, out of all that
+// the fake keeps. The list shows these, or what the fake finds for a filter. While
+// somebody reads the list it is held: further calls are counted and wait.
 
-export const maxCalls = 1000;
+export const windowSize = 250;
 
 export class CallLog {
-  calls = []; // oldest first
-  shown = this.calls;
-  kept = 0; // how many calls the fake has, and had when it dropped some since
-  total = 0; // with a filter: how many calls pass it
-  generation = 0; // changes when shown is made anew
+  calls = []; // the newest, whatever the filter
+  shown = []; // the rows of the list
+  kept = 0; // how many calls the fake has
+  total = 0; // how many of them pass the filter
+  fresh = 0; // how many of these wait, since the list is held
   filtered = false;
   loaded = true; // false while the fake looks for calls that pass a new filter
-  hasOlder = false; // the fake may have older calls than the first that is shown
-  #beyond = false; // it has calls from before calls
+  held = false;
+  generation = 0; // changes when the list is made anew
 
   // add takes a call that arrived; one that is there already is left out, since
   // a stream that resumes may repeat it.
   add(call) {
     if (call.seq <= this.lastSeq) return false;
-    this.calls.push(call);
+    this.calls = [...this.calls, call].slice(-windowSize);
     this.kept++;
-    if (!this.filtered && this.shown !== this.calls) this.shown.push(call);
-    if (this.calls.length > maxCalls) this.#dropOldest();
+    if (this.filtered) return true;
+    this.total++;
+    if (this.held) this.fresh++;
+    else this.shown = this.calls;
     return true;
-  }
-
-  #dropOldest() {
-    this.calls.shift();
-    this.#beyond = true;
-    if (this.shown === this.calls) this.hasOlder = true;
   }
 
   // replace takes all calls anew, after a reset or where some may be missing;
@@ -38,60 +33,66 @@ export class CallLog {
   replace(calls, kept) {
     this.calls = calls;
     this.kept = kept;
-    this.#beyond = kept > calls.length;
     this.setFilter(this.filtered);
   }
 
-  // setFilter makes shown anew: empty until addFound where there is a filter.
+  // setFilter makes the list anew: empty until addFound where there is a filter.
   setFilter(filtered) {
     this.filtered = filtered;
     this.loaded = !filtered;
     this.shown = filtered ? [] : this.calls;
-    this.hasOlder = !filtered && this.#beyond;
-    this.total = 0;
+    this.total = filtered ? 0 : this.kept;
+    this.fresh = 0;
+    this.held = false;
     this.generation++;
   }
 
-  // addFound takes the newest calls behind those shown that pass the filter;
-  // total is how many there are.
+  // addFound takes the newest calls after those shown that pass the filter;
+  // total is how many came.
   addFound(calls, total) {
-    if (!this.loaded) this.hasOlder = total > calls.length;
+    if (this.held && this.loaded) {
+      this.total += total - this.fresh;
+      this.fresh = total;
+      return;
+    }
+    this.total += total - this.fresh;
+    this.fresh = 0;
     this.loaded = true;
-    this.total += total;
-    this.shown.push(...calls);
+    this.shown = total > calls.length ? calls : [...this.shown, ...calls];
   }
 
   // addOlder takes calls from before those shown; total is how many there are.
   addOlder(calls, total) {
+    this.total = total + this.shown.length + this.fresh;
     this.shown = [...calls, ...this.shown];
-    this.hasOlder = total > calls.length;
+  }
+
+  get hasOlder() {
+    return this.shown.length + this.fresh < this.total;
+  }
+
+  // hold lets the list stand still, or go on with what has waited; with a filter
+  // the fake is asked for that.
+  hold(is) {
+    this.held = is;
+    if (is || this.filtered) return;
+    this.fresh = 0;
+    this.shown = this.calls;
   }
 
   // update takes a call anew whose answer is out by now.
   update(call) {
-    for (const calls of new Set([this.calls, this.shown])) {
-      const i = indexOf(calls, call.seq);
-      if (i >= 0) calls[i] = call;
-    }
+    const taken = (calls) => calls.map((c) => (c.seq === call.seq ? call : c));
+    const same = this.shown === this.calls;
+    this.calls = taken(this.calls);
+    this.shown = same ? this.calls : taken(this.shown);
   }
 
   get(seq) {
-    return [this.calls, this.shown].map((calls) => calls[indexOf(calls, seq)]).find(Boolean);
+    return [...this.calls, ...this.shown].find((call) => call.seq === seq);
   }
 
   get lastSeq() {
     return this.calls.at(-1)?.seq ?? 0;
   }
-}
-
-// indexOf finds a call by its seq, -1 when it is not there.
-export function indexOf(calls, seq) {
-  let low = 0;
-  let high = calls.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (calls[middle].seq < seq) low = middle + 1;
-    else high = middle;
-  }
-  return calls[low]?.seq === seq ? low : -1;
 }

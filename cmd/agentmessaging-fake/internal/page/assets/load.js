@@ -3,8 +3,8 @@ import { state, change, notice, now } from './store.js';
 import { request, controlPath, sentence, Failure } from './api.js';
 import { secondsOf } from './format.js';
 
-// Several changes within this time are loaded once.
-const gap = 200;
+// Several changes within this time, in ms, are loaded once.
+const pause = 200;
 
 // coalesced runs a load once at a time, and once more if it was asked for
 // meanwhile.
@@ -18,14 +18,13 @@ export function coalesced(load) {
     while (again) {
       again = false;
       await load().catch(loadFailed);
-      await new Promise((resolve) => setTimeout(resolve, gap));
+      await new Promise((resolve) => setTimeout(resolve, pause));
     }
     running = false;
   };
 }
 
-// A connection that is gone shows in the state of the stream; what else goes
-// wrong is said.
+// A lost connection shows in the header; other failures are shown as a notice.
 export function loadFailed(err) {
   if (err instanceof Failure && err.status !== 401 && err.status !== 404) notice('failed', sentence(err));
 }
@@ -40,8 +39,7 @@ export async function get(parts, query = {}) {
   }
 }
 
-// loadList loads a list, which stands under its name in the answer and in the
-// state.
+// loadList loads a list that has the same name in the answer and in the state.
 function loadList(name) {
   return coalesced(async () => change({ [name]: (await get([name]))?.[name] ?? [] }));
 }
@@ -50,13 +48,14 @@ function loadList(name) {
 const inForce = (f) => !(f.times && f.hits >= f.times) && !(f.nth && f.hits > 0);
 export const loadFaults = coalesced(async () => change({ faults: ((await get(['faults']))?.faults ?? []).filter(inForce) }));
 const loadReplies = loadList('replies');
+export const loadDecisions = loadList('decisions');
 // The limits come after the keys: which key is open may follow from them.
 const loadKeys = coalesced(async () => {
   change({ keys: (await get(['keys']))?.keys ?? [] });
   loadLimits();
 });
 
-// Beyond this many the list of agents is shown in part: the search finds the rest.
+// With more agents than this the list shows the newest: the search finds the rest.
 const shownAgents = 200;
 
 export const loadAgents = coalesced(async () => {
@@ -65,7 +64,7 @@ export const loadAgents = coalesced(async () => {
   const [found, agent] = await Promise.all([get(['agents'], { limit: shownAgents, search: state.agentSearch }), open]);
   change({ agents: found?.agents ?? [], agentTotal: found?.total ?? 0, openAgent: agent });
 });
-export const loadBYOK = coalesced(async () => change({ byokAvailable: (await get(['byok']))?.available !== false }));
+
 // The limits come after the clock: when they open follows from it.
 const loadClock = coalesced(async () => {
   const clock = await get(['clock']);
@@ -85,9 +84,8 @@ export function openKey() {
 
 export const loadLimits = coalesced(async () => {
   const key = openKey();
-  if (!key) return change({ limits: null, keyByok: null });
-  const [limits, byok] = await Promise.all([get(['keys', key, 'limits']), get(['keys', key, 'byok'])]);
-  change({ limits: { key, rows: limits?.limits ?? [] }, keyByok: { key, byok: byok?.byok ?? null } });
+  const limits = key && (await get(['keys', key, 'limits']));
+  change({ limits: key ? { key, rows: limits?.limits ?? [] } : null });
   expectOpening(limits?.limits ?? []);
 });
 
@@ -107,28 +105,27 @@ function expectOpening(rows) {
     .filter((row) => row.opens_at || row.used > 0)
     .map((row) => (row.opens_at ? Date.parse(row.opens_at) - now() : secondsOf(row.window) * 1000));
   // setTimeout takes 31 bits; a day fits.
-  if (waits.length) opening = setTimeout(loadLimits, Math.max(gap, Math.min(...waits)) + 50);
+  if (waits.length) opening = setTimeout(loadLimits, Math.max(pause, Math.min(...waits)) + 50);
 }
-
-export const loadConversation = coalesced(async () => {
-  const { page, id } = state.route;
-  if (page !== 'agents' || !id) return;
-  const { exchanges: shown, total = 0, wanted = atOnce } = state.conversation?.agent === id ? state.conversation : {};
-  const had = shown ?? [];
-  const after = had.length < Math.min(wanted, total) ? '' : (had.at(-1)?.trace_id ?? '');
-  const found = await get(['agents', id, 'conversation'], { limit: Math.max(had.length, wanted), after });
-  if (state.route.id !== id) return; // another one is open by now
-  const exchanges = found && (found.continues ? [...had, ...found.exchanges] : found.exchanges);
-  // What falls out of view comes back with "Show earlier": no conversation is drawn without bound.
-  change({ conversation: { ...state.conversation, agent: id, exchanges: exchanges?.slice(-wanted), total: found?.total ?? 0 } });
-});
 
 // How many exchanges a conversation shows at first, and more each time that
 // earlier ones are asked for.
 const atOnce = 60;
 
+export const loadConversation = coalesced(async () => {
+  const { page, id } = state.route;
+  if (page !== 'agents' || !id) return;
+  const limit = Math.max(atOnce, state.exchangesWanted);
+  const [found, made] = await Promise.all([
+    get(['agents', id, 'conversation'], { limit }),
+    get(['calls'], { agent_id: id, endpoint: 'POST /v1/agents/{agent_id}/messages', limit }),
+  ]);
+  if (state.route.id !== id) return; // another one is open by now
+  change({ conversation: { agent: id, exchanges: found?.exchanges, total: found?.total ?? 0, calls: made?.calls ?? [] } });
+});
+
 export function showEarlier() {
-  change({ conversation: { ...state.conversation, wanted: state.conversation.exchanges.length + atOnce } });
+  change({ exchangesWanted: state.conversation.exchanges.length + atOnce });
   loadConversation();
 }
 
@@ -137,10 +134,9 @@ const loads = {
   agents: [loadAgents, loadConversation],
   faults: [loadFaults],
   clock: [loadClock],
-  byok: [loadBYOK, loadLimits],
   limits: [loadLimits],
   replies: [loadReplies],
-  reset: [loadKeys, loadAgents, loadFaults, loadReplies, loadBYOK, loadClock, loadConversation],
+  reset: [loadKeys, loadAgents, loadFaults, loadReplies, loadDecisions, loadClock, loadConversation],
 };
 
 // reload loads a kind of state anew, by its name in the stream.

@@ -1,15 +1,15 @@
-// What is shown stands behind the # of the address, so that a panel can be
+// The part of the address after the # says what is shown, so that a panel can be
 // bookmarked and the back button works.
 import { state, change, filled } from './store.js';
 import { loadAgents, loadConversation, loadLimits } from './load.js';
-import { log, openCall, showFound } from './sync.js';
+import { openCall, showFound } from './sync.js';
 
 export const pages = [
   { page: 'traffic', name: 'Traffic' },
   { page: 'keys', name: 'Keys' },
   { page: 'agents', name: 'Agents' },
-  { page: 'faults', name: 'Faults' },
-  { page: 'replies', name: 'Replies' },
+  { page: 'rules', name: 'Rules' },
+  { page: 'decisions', name: 'Decisions' },
 ];
 
 export function hrefOf(page, id = '') {
@@ -29,7 +29,7 @@ export function setFilter(patch) {
 }
 
 function takeFilter(filter) {
-  change({ filter, cursor: 0, held: state.held && log.lastSeq });
+  change({ filter, cursor: 0 });
   showFound();
 }
 
@@ -38,7 +38,8 @@ export function readRoute() {
   const [path, query] = location.hash.split('?');
   const [, page, id = ''] = path.split('/');
   const known = pages.some((p) => p.page === page) ? page : 'traffic';
-  change({ route: { page: known, id: decode(id) }, conversation: null, openAgent: null });
+  const issued = state.issued?.label === id ? state.issued : null;
+  change({ route: { page: known, id: decode(id) }, conversation: null, exchangesWanted: 0, openAgent: null, issued });
   document.title = `${pages.find((p) => p.page === known).name} · Agent Messaging fake`;
   if (known === 'traffic') readTraffic(new URLSearchParams(query));
   if (!state.info) return;

@@ -4,30 +4,27 @@ export const state = {
   route: { page: 'traffic', id: '' },
   link: { phase: 'connecting', retryAt: 0 }, // phase: connecting, live, waiting
   info: null,
-  locked: false, // without the token nothing can be shown
+  locked: '', // why the page asks for the token; '' where it need not
   keys: null, // null until loaded, as are the other lists
+  issued: null, // the key that was just issued: {label, key}
   agents: null, // the newest that the search finds
   agentTotal: 0, // how many it finds
+  agentSearch: '',
   openAgent: null, // the agent of the address, null where there is none
+  conversation: null, // of the agent that is open: {agent, exchanges, calls, total}
+  exchangesWanted: 0,
+  sending: null, // the message that has no answer yet: {agent, text}
   faults: null,
   replies: null,
-  byokAvailable: true,
+  decisions: null,
   clock: { offset: 0, advanced: 0 }, // offset: the fake's time less ours, in ms
-  limits: null, // of the key that is open
+  limits: null, // of the key that is open: {key, rows}
   limitsOf: '', // the label of the key whose limits are above the traffic; '' for the first key
-  keyByok: null,
-  conversation: null, // of the agent that is open: {agent, exchanges, total, wanted}
-  sending: {}, // agent id -> message that has no answer yet
   filter: { search: '', endpoint: '', status: '', decided: '' }, // named as the interface names them
-  agentSearch: '',
   openCall: null, // the call that is open; it stays so when the list has dropped it
-  cursor: 0, // seq of the call under the list's cursor, 0 for the newest
-  held: 0, // seq of the newest call in the list while it stands still, 0 where it moves
+  cursor: 0, // seq of the call that Tab reaches, 0 for the newest
   underWay: [], // calls that have arrived and are not answered, as the fake reported them
-  paused: false, // it stands still until told otherwise
-  dialog: null, // {kind, ...} of the dialog that is open
-  notices: [],
-  drafts: {}, // agent id -> message being typed
+  notice: null, // the sentence about what the user did last: {kind, words}
 };
 
 // filled is the filter without what is not set.
@@ -54,17 +51,14 @@ export function change(patch) {
   });
 }
 
-let lastNotice = 0;
+let noticeEnds;
 
-// notice shows a sentence: kind is "done" or "failed".
+// notice shows a sentence: kind is "done" or "failed". A failure stays until it is
+// dismissed or the next sentence comes.
 export function notice(kind, words) {
-  const id = ++lastNotice;
-  change({ notices: [...state.notices, { id, kind, words }].slice(-4) });
-  if (kind === 'done') setTimeout(() => dismiss(id), 5000);
-}
-
-export function dismiss(id) {
-  change({ notices: state.notices.filter((n) => n.id !== id) });
+  clearTimeout(noticeEnds);
+  change({ notice: words ? { kind, words } : null });
+  if (kind === 'done') noticeEnds = setTimeout(notice, 5000);
 }
 
 // now is the time by the fake's clock, in ms.

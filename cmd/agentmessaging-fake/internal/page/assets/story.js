@@ -1,7 +1,8 @@
-// What belongs together: the attempts of one message, and the story of an
-// agent. The fake goes by what was sent, so it works for every client: the same
-// body once more from the same key to the same address, after a try that
-// brought no reply, is another attempt.
+// What belongs together: the attempts of one call, why each ended as it did, and the
+// story of an agent. The fake goes by what was sent, so it works for every client: the
+// same body once more from the same key to the same address, after a try that brought no
+// reply, is another attempt.
+import { took } from './format.js';
 
 const messages = 'POST /v1/agents/{agent_id}/messages';
 
@@ -10,55 +11,80 @@ function failed(call) {
   return Boolean(call.sent.broke) || call.sent.status !== 200;
 }
 
-// attemptsOf are the attempts that a call is one of, oldest first.
-export function attemptsOf(call, calls) {
-  return attempts(calls.filter((c) => c.path === call.path && c.method === call.method && c.key === call.key)).get(call) ?? [];
-}
-
-// attempts finds those that each call is one of, among calls to one address.
-function attempts(calls) {
-  const newest = new Map(); // by body
+// attemptsOf maps each call to the attempts that it is one of, oldest first.
+export function attemptsOf(calls) {
+  const newest = new Map(); // address -> body -> attempts
   const found = new Map();
   for (const call of calls) {
-    const before = newest.get(call.body) ?? [];
+    const address = `${call.key} ${call.method} ${call.path}`;
+    if (!newest.has(address)) newest.set(address, new Map());
+    const byBody = newest.get(address);
+    const before = byBody.get(call.body) ?? [];
     const all = before.length && failed(before.at(-1)) ? before : [];
     all.push(call);
-    newest.set(call.body, all);
+    byBody.set(call.body, all);
     found.set(call, all);
   }
   return found;
 }
 
+// whyOf explains a call: the fake's own sentence, and what only shows once the client
+// has acted on the answer. next is the attempt that came after the call.
+export function whyOf(call, next) {
+  return [call.why || call.reason, cameBack(call, next), left(call), unreadable(call)].filter(Boolean).join(' ');
+}
+
+// cameBack says how long the client waited where an answer asked it to wait longer.
+function cameBack(call, next) {
+  const asked = Number(call.sent.header?.['Retry-After']?.[0]);
+  if (!next || !(asked > 0)) return '';
+  const waited = (Date.parse(next.time) - Date.parse(call.time)) / 1000;
+  return waited < asked ? `The client came back after ${waited.toFixed(1)} s, although Retry-After said ${asked}.` : '';
+}
+
+function left({ sent, why, fault, took_ns: ns }) {
+  if (sent.broke !== 'left') return '';
+  return `The client left after ${took(ns)}, ${fault && !why ? `before ${fault} let the call go on` : 'before it had the whole answer'}.`;
+}
+
+// unreadable says that a success reached the client as no JSON.
+function unreadable({ sent }) {
+  return sent.status === 200 && !sent.broke && !isJSON(sent) ? 'What arrived is not JSON.' : '';
+}
+
+// isJSON reports whether an answer is what every documented one is. One that was too
+// long to be kept whole counts as JSON.
+export function isJSON({ body, bytes }) {
+  if (bytes > (body ?? '').length) return true;
+  try {
+    return typeof JSON.parse(body) === 'object';
+  } catch {
+    return false;
+  }
+}
+
 // storyOf puts the exchanges with an agent and the calls that led to none into
 // one column, from a time on. A step is {exchange, call, attempt}: either may be
 // missing, and attempt counts the tries of one text.
-export function storyOf(agentID, exchanges, calls, from) {
-  const made = calls.filter((c) => c.agent_id === agentID && c.endpoint === messages);
-  const byTrace = new Map(made.map((c) => [c.trace_id, c]));
+export function storyOf(exchanges, calls, from) {
+  const byTrace = new Map(calls.map((c) => [c.trace_id, c]));
   const steps = [
     ...exchanges.map((exchange) => ({ exchange, call: byTrace.get(exchange.trace_id), at: Date.parse(exchange.time) })),
-    ...made.filter((c) => c.status !== 200).map((call) => ({ call, at: Date.parse(call.time) })),
+    ...calls.filter((c) => c.status !== 200).map((call) => ({ call, at: Date.parse(call.time) })),
   ].filter(({ at }) => at >= from);
   steps.sort((a, b) => a.at - b.at || (a.call?.seq ?? 0) - (b.call?.seq ?? 0));
-  const tries = attempts(made);
-  for (const step of steps) step.attempt = step.call ? tries.get(step.call).indexOf(step.call) + 1 : 1;
+  const attempts = attemptsOf(calls);
+  for (const step of steps) step.attempt = step.call ? attempts.get(step.call).indexOf(step.call) + 1 : 1;
   return steps;
 }
-
-const saids = new WeakMap();
 
 // said is the text of a message; of other calls there is none.
 export function said(call) {
   if (call.endpoint !== messages) return '';
-  if (!saids.has(call)) saids.set(call, wordsOf(call.body));
-  return saids.get(call);
-}
-
-function wordsOf(body) {
   try {
-    const { text } = JSON.parse(body);
-    return typeof text === 'string' ? text : body;
+    const { text } = JSON.parse(call.body);
+    return typeof text === 'string' ? text : call.body;
   } catch {
-    return body;
+    return call.body;
   }
 }

@@ -4,7 +4,7 @@ import { state, change, filled, notice } from './store.js';
 import { request, controlPath } from './api.js';
 import { coalesced, get, loadAgents, loadConversation, loadFailed, loadFaults, loadLimits, openKey, reload, showLimitsOf } from './load.js';
 import { follow } from './stream.js';
-import { CallLog, maxCalls } from './calls.js';
+import { CallLog, windowSize } from './calls.js';
 
 export const log = new CallLog();
 
@@ -25,22 +25,28 @@ export function showFound() {
 
 // loadFound fetches what passes the filter and is not yet shown.
 const loadFound = coalesced(async () => {
-  const { generation, filtered, shown } = log;
-  if (!filtered) return;
-  const found = await get(['calls'], { limit: pageful, ...filled(), after: shown.at(-1)?.seq ?? 0 });
+  if (!log.filtered) return;
+  const { generation } = log;
+  const found = await get(['calls'], { limit: windowSize, ...filled(), after: log.shown.at(-1)?.seq ?? 0 });
   if (generation !== log.generation) return; // another filter by now
   log.addFound(found?.calls ?? [], found?.total ?? 0);
   change({});
 });
 
-const pageful = 500;
-
 // loadOlder fetches calls older than the first that is shown.
 export const loadOlder = coalesced(async () => {
-  const found = await get(['calls'], { limit: pageful, ...filled(), before: log.shown[0]?.seq ?? 1 });
+  const found = await get(['calls'], { limit: windowSize, ...filled(), before: log.shown[0]?.seq ?? 1 });
   log.addOlder(found?.calls ?? [], found?.total ?? 0);
   change({});
 });
+
+// hold lets the list stand still while somebody reads it.
+export function hold(is) {
+  if (is === log.held) return;
+  log.hold(is);
+  if (!is) loadFound();
+  change({});
+}
 
 // onCall loads again what a call may have changed and is shown.
 function onCall(call) {
@@ -69,7 +75,7 @@ function onState(what) {
   if (what === 'reset' || what === 'calls') {
     log.replace([], 0);
     loadFound();
-    change({ openCall: null, cursor: 0, held: 0 });
+    change({ openCall: null, cursor: 0 });
   }
   reload(what);
 }
@@ -79,7 +85,7 @@ function onState(what) {
 // the stream from where the calls end.
 async function prepare() {
   change({ info: await request('GET', '/_fake/v1/info') });
-  const found = await get(['calls'], { limit: maxCalls });
+  const found = await get(['calls'], { limit: windowSize });
   log.replace(found.calls, found.total);
   change({ underWay: found.under_way.filter((c) => !c.seq) });
   loadFound();

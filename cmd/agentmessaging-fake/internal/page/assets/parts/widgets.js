@@ -4,6 +4,7 @@ import { icon } from './icons.js';
 import { relative, exact, timeOfDay } from '../format.js';
 import { now } from '../store.js';
 import { hrefOf } from '../route.js';
+import { isJSON } from '../story.js';
 
 // button is a plain button; props.kind is primary, danger or quiet.
 export function button(label, onClick, { kind = '', icon: name, small, ...rest } = {}) {
@@ -41,45 +42,22 @@ export function statusTag({ sent }) {
   return tag(status, status < 500 ? 'warn' : 'bad');
 }
 
-// isJSON reports whether an answer is what every documented one is. One that was too
-// long to be kept whole counts as JSON.
-export function isJSON({ body, bytes }) {
-  if (bytes > (body ?? '').length) return true;
-  try {
-    return typeof JSON.parse(body) === 'object';
-  } catch {
-    return false;
-  }
-}
-
-// mark says at a glance why a call did not go as usual.
-export function mark(call) {
-  if (call.fault) return tag(call.fault, 'fault');
-  return (call.limit_key || call.code) && tag(call.limit_key || call.code);
-}
-
 // ago is a time in relative form, with the exact one where the mouse rests.
 export function ago(iso) {
   const at = Date.parse(iso);
   return iso && h('time', { dateTime: iso, title: exact(at) }, relative(at, now()));
 }
 
-// time is a time of day, with the date where the mouse rests. It never grows
-// old, so that what holds it need not be drawn again.
-export function time(iso) {
-  return iso && h('time', { dateTime: iso, title: exact(Date.parse(iso)) }, timeOfDay(Date.parse(iso)));
+// both is a time in exact and in relative form.
+export function both(iso) {
+  return iso && [exact(Date.parse(iso)), ' ', h('span.soft', null, ago(iso))];
 }
 
-// arrival is a time of day with milliseconds.
+// arrival is a time of day with milliseconds. It never grows old, so that what
+// holds it need not be drawn again.
 export function arrival(iso) {
   const at = new Date(iso);
   return h('time', { dateTime: iso, title: exact(at) }, `${timeOfDay(at)}.${String(at.getMilliseconds()).padStart(3, '0')}`);
-}
-
-// both is a time in relative and in exact form.
-export function both(iso) {
-  const at = Date.parse(iso);
-  return iso && h('time', { dateTime: iso }, exact(at), ' ', h('span.soft', null, relative(at, now())));
 }
 
 // facts is a list of names and values; those without a value are left out.
@@ -93,6 +71,11 @@ export function mono(value) {
   return value && h('span.mono', null, value);
 }
 
+// path is the path of a call, which may break after a slash.
+export function path(whole) {
+  return h('span.mono', null, whole.split(/(?<=\/)/).flatMap((part) => [part, h('wbr')]));
+}
+
 // head is the line above a panel or a list: its title, and how many there are.
 export function head(title, sum, ...rest) {
   return h('div.between', null, h('h2.title', null, title), h('p.sum', { role: 'status' }, sum), ...rest);
@@ -104,7 +87,7 @@ export function choice(label, options, { value, ...rest }) {
 }
 
 // field puts a label above a control.
-export function field(label, control) {
+function field(label, control) {
   return h('label.field', null, h('span.label', null, label), control);
 }
 
@@ -159,14 +142,4 @@ export function code(label, source, { copy = true, kind = '' } = {}) {
     h('div.codehead.between.label', null, h('span', null, label), copy && h(CopyButton, { value: source, what: label })),
     h('pre', { tabIndex: 0, role: 'region', 'aria-label': label }, h('code', null, source)),
   );
-}
-
-// arrows moves the focus among the items of a list.
-export function arrows(event) {
-  const step = { ArrowDown: 1, ArrowUp: -1, Home: -Infinity, End: Infinity }[event.key];
-  const items = [...event.currentTarget.querySelectorAll('[data-item]')];
-  const at = items.indexOf(event.target);
-  if (step === undefined || at < 0) return;
-  event.preventDefault();
-  items[Math.min(items.length - 1, Math.max(0, at + step))].focus();
 }

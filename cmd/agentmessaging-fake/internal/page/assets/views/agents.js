@@ -1,12 +1,11 @@
 // Agents, and the one that is open with its conversation.
 import { h } from '../dom.js';
 import { state, change } from '../store.js';
-import { act, control } from '../api.js';
-import { loadAgents, openKey } from '../load.js';
-import { go, hrefOf } from '../route.js';
+import { loadAgents } from '../load.js';
+import { hrefOf } from '../route.js';
 import { plural, indentJSON } from '../format.js';
 import { asCurl } from '../snippets.js';
-import { back, button, form, head, input, select, submit, tag, mono, ago, both, facts, empty, arrows, code } from '../parts/widgets.js';
+import { back, head, tag, mono, ago, both, facts, empty, code } from '../parts/widgets.js';
 import { Conversation } from './conversation.js';
 
 export function Agents() {
@@ -21,7 +20,6 @@ export function Agents() {
       head('Agents', state.agentTotal ? plural(state.agentTotal, 'agent') : ''),
       (agents.length > 0 || state.agentSearch) && h(Search),
       h(List, { agents, open }),
-      h(Add),
     ),
     open
       ? [h(Conversation, { key: 'talk', agent: open }), h(Facts, { key: 'facts', agent: open })]
@@ -33,7 +31,7 @@ function nothing(agents) {
   if (state.agents === null) return null;
   if (state.route.id) return empty('No such agent', h('p', null, 'It may have gone with a reset. Open one from the list.'));
   if (agents.length) return empty('No agent is open', h('p', null, 'Open one from the list to read its conversation and to write to it.'));
-  return empty('No agents yet', h('p', null, 'Your application creates one with a call, or add one here. By hand:'), code('curl', asCurl(firstAgent), { kind: 'snippet' }));
+  return empty('No agents yet', h('p', null, 'Your application creates one with a call. By hand:'), code('curl', asCurl(firstAgent), { kind: 'snippet' }));
 }
 
 const firstAgent = { method: 'POST', path: '/v1/agents', body: '{"system_prompt":"Be brief."}' };
@@ -45,7 +43,7 @@ function Search() {
 
 function List({ agents, open }) {
   return [
-    h('ul.items', { key: 'items', onKeyDown: arrows }, [...agents].reverse().map((a) => h('li', { key: a.agent_id }, item(a, a.agent_id === open?.agent_id)))),
+    h('ul.items', { key: 'items' }, [...agents].reverse().map((a) => h('li', { key: a.agent_id }, item(a, a.agent_id === open?.agent_id)))),
     state.agentTotal > agents.length && h('p.hint', { key: 'more' }, `The newest ${agents.length} of ${plural(state.agentTotal, 'agent')}; search for the others.`),
   ];
 }
@@ -53,29 +51,9 @@ function List({ agents, open }) {
 function item(a, open) {
   return h(
     'a.item',
-    { href: hrefOf('agents', a.agent_id), 'data-item': '', 'aria-current': open ? 'true' : undefined },
+    { href: hrefOf('agents', a.agent_id), 'aria-current': open ? 'true' : undefined },
     h('span.between', null, mono(a.agent_id), a.sms && smsTag(a.sms.status, 'SMS ')),
     h('span.between.hint', null, h('span.clip', null, a.customer_ref || plural(a.exchanges, 'exchange')), ago(a.created_at)),
-  );
-}
-
-function Add() {
-  const keys = (state.keys ?? []).filter((k) => !k.revoked).map((k) => [k.label, k.label]);
-  if (!keys.length) return null;
-  const add = (given) => act('', async () => go('agents', (await control('POST', ['agents'], given)).agent_id));
-  return h(
-    'details.add.card',
-    null,
-    h('summary', null, 'Add an agent'),
-    form(
-      'Add an agent',
-      add,
-      select('Key', keys, { name: 'key', value: openKey() }),
-      input('System prompt', { name: 'system_prompt', rows: 3, maxLength: 2000 }),
-      input('Customer', { name: 'customer_ref', maxLength: 200 }),
-      h('p.hint', null, 'This makes no call, so it spends no limit.'),
-      h('div.row.actions', null, submit('Add agent')),
-    ),
   );
 }
 
@@ -95,37 +73,13 @@ function Facts({ agent: a }) {
     a.metadata && code('Metadata', indentJSON(JSON.stringify(a.metadata)), { copy: false }),
     h('h3', null, 'Language model'),
     facts(Object.entries(a.llm).map(([name, value]) => [name, mono(value)])),
-    h(SMS, { agent: a, key: a.agent_id }),
+    a.sms && h('h3', null, 'SMS channel'),
+    a.sms && facts([['Status', smsTag(a.sms.status)], ['Mode', mono(a.sms.mode)], ['Number', mono(a.sms.phone_number)]]),
   );
 }
 
-// The SMS channel, and the buttons that move it.
 const tones = { active: 'good', pending: 'warn', needs_setup: 'warn', needs_compliance: 'warn' };
 
 function smsTag(status, before = '') {
   return tag(before + status, tones[status]);
-}
-
-const others = ['pending', 'needs_setup', 'needs_compliance', 'disabled'];
-
-function SMS({ agent: { agent_id: id, sms } }) {
-  const set = (status, more) => act(`SMS of ${id} is ${status}.`, () => control('PUT', ['agents', id, 'sms'], { status, ...more }));
-  return h(
-    'section.stack',
-    { 'aria-label': 'SMS channel' },
-    h('h3', null, 'SMS channel'),
-    sms
-      ? facts([
-          ['Status', smsTag(sms.status)],
-          ['Mode', mono(sms.mode)],
-          ['Number', mono(sms.phone_number)],
-        ])
-      : h('p.hint', null, 'Never asked for.'),
-    form(
-      'Set active',
-      ({ number }) => set('active', { phone_number: number?.trim() ?? '' }),
-      input('Number', { name: 'number', type: 'tel', defaultValue: '+15555550100', maxLength: 64 }),
-      h('div.row', { role: 'group', 'aria-label': 'States' }, submit('Set active', { kind: '' }), others.map((status) => button(status, () => set(status), { key: status, small: true, disabled: sms?.status === status }))),
-    ),
-  );
 }

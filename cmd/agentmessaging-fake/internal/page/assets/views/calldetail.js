@@ -1,13 +1,12 @@
 // One call: what was sent, what was answered, and how to send it again.
 import { h, Component } from '../dom.js';
-import { took, indentJSON, plural } from '../format.js';
+import { gap, took, indentJSON, plural } from '../format.js';
 import { asCurl, asGo, isLong } from '../snippets.js';
 import { hrefOf } from '../route.js';
-import { log } from '../sync.js';
-import { attemptsOf } from '../story.js';
+import { whyOf } from '../story.js';
 import { notice } from '../store.js';
 import { act, control } from '../api.js';
-import { broken, button, code, facts, form, input, isJSON, mark, mono, statusTag, submit, tag, both, time } from '../parts/widgets.js';
+import { arrival, broken, button, code, facts, form, input, mono, path, statusTag, submit, tag, both } from '../parts/widgets.js';
 
 export class CallDetail extends Component {
   take = (element) => {
@@ -16,7 +15,7 @@ export class CallDetail extends Component {
 
   // Over a narrow page the call lies above the list; the focus goes with it.
   componentDidMount() {
-    if (getComputedStyle(this.element).position === 'fixed') this.element.focus();
+    if (getComputedStyle(this.element).position === 'absolute') this.element.focus();
     document.addEventListener('keydown', this.escape);
   }
 
@@ -24,46 +23,25 @@ export class CallDetail extends Component {
     document.removeEventListener('keydown', this.escape);
   }
 
-  // Escape works wherever the focus is, but a dialog takes it first.
+  // Escape works wherever the focus is, but a popover takes it first.
   escape = (event) => {
-    if (event.key === 'Escape' && !document.querySelector('dialog[open]')) this.props.onClose();
+    if (event.key === 'Escape' && !document.querySelector(':popover-open')) this.props.onClose();
   };
 
-  render({ call, onClose }) {
+  render({ call, attempts, onClose }) {
+    const why = whyOf(call, attempts[attempts.indexOf(call) + 1]);
     return h(
       'aside.detail',
       { ref: this.take, tabIndex: -1, 'aria-label': 'The open call' },
       h(
         'div.detailhead.between',
         null,
-        h('h2', null, h('span.method', null, call.method), ' ', mono(call.path)),
+        h('h2', null, h('span.method', null, call.method), ' ', path(call.path)),
         button('Close', onClose, { icon: 'close', kind: 'quiet', small: true }),
       ),
-      h('div.detailbody.stack', null, h(Why, { call }), h(Summary, { call }), h(Attempts, { call }), h(Exchanged, { call }), h(Again, { call })),
+      h('div.detailbody.stack', null, why && h('p.why', { role: 'note', dir: 'auto' }, why), h(Summary, { call }), attempts.length > 1 && h(Attempts, { call, attempts }), h(Exchanged, { call }), h(Again, { call })),
     );
   }
-}
-
-// Why says in a sentence what befell the call, and how long the client waited before
-// it came back, where an answer asked it to wait.
-function Why({ call }) {
-  const why = call.why || call.reason;
-  return (why || unreadable(call)) && h('p.why', { role: 'note', dir: 'auto' }, [why, cameBack(call), unreadable(call)].filter(Boolean).join(' '));
-}
-
-// cameBack is about the next attempt of a refused call.
-function cameBack(call) {
-  const asked = Number(call.sent.header?.['Retry-After']?.[0]);
-  const all = attemptsOf(call, log.calls);
-  const next = all[all.indexOf(call) + 1];
-  if (!next || !(asked > 0)) return '';
-  const waited = (Date.parse(next.time) - Date.parse(call.time)) / 1000;
-  return waited < asked ? `The client came back after ${waited.toFixed(1)} s, although Retry-After said ${asked}.` : '';
-}
-
-// unreadable says that a success reached the client as no JSON.
-function unreadable({ sent }) {
-  return sent.status === 200 && !sent.broke && !isJSON(sent) ? 'What arrived is not JSON.' : '';
 }
 
 function Summary({ call }) {
@@ -82,11 +60,16 @@ function Summary({ call }) {
 }
 
 // Attempts are what the client sent for one call of its user.
-function Attempts({ call }) {
-  const all = attemptsOf(call, log.calls);
-  if (all.length < 2) return null;
-  const attempt = (c) => h('a.attempt.row', { href: hrefOf('traffic', c.seq), 'aria-current': c.seq === call.seq ? 'true' : undefined }, statusTag(c), mark(c), h('span.soft', null, time(c.time)));
-  return [h('h3', { key: 'title' }, 'Attempts'), h('ol', { key: 'list', 'aria-label': 'Attempts' }, all.map((c) => h('li', { key: c.seq }, attempt(c))))];
+function Attempts({ call, attempts }) {
+  const attempt = (c, i) =>
+    h(
+      'a.attempt.row',
+      { href: hrefOf('traffic', c.seq), 'aria-current': c === call ? 'true' : undefined },
+      statusTag(c),
+      mono(c.fault || c.code),
+      h('span.soft', null, arrival(c.time), ' ', i > 0 && gap(attempts[i - 1].time, c.time)),
+    );
+  return [h('h3', { key: 'title' }, 'Attempts'), h('ol', { key: 'list', 'aria-label': 'Attempts' }, attempts.map((c, i) => h('li', { key: c.seq }, attempt(c, i))))];
 }
 
 // differs reports whether the client got something else than the service
@@ -133,7 +116,7 @@ function Again({ call }) {
     });
   return [
     h('h3', { key: 'again' }, 'Send it again'),
-    call.key !== 'unknown' && h('div.row', { key: 'send' }, button('Send again', () => send({}), { icon: 'send', small: true })),
+    call.key !== 'unknown' && h('div.row', { key: 'send' }, button('Send again', () => send({}), { small: true })),
     call.body &&
       h(
         'details.add.card',

@@ -1,19 +1,19 @@
 // The bar at the top: the connection, the clock, reset.
 import { h } from '../dom.js';
-import { state, change, now } from '../store.js';
+import { state, now } from '../store.js';
 import { act, control } from '../api.js';
 import { exact, timeOfDay, span } from '../format.js';
-import { icon, mark } from '../parts/icons.js';
 import { button, tag } from '../parts/widgets.js';
 
 export function Header() {
   return h(
     'header.top.row',
     null,
-    h('div.brand.row', null, mark(), h('span', null, 'Agent Messaging'), tag('fake')),
+    h('div.brand.row', null, h('img.mark', { src: '/_fake/assets/icon.svg', alt: '', width: 26, height: 26 }), h('span', null, 'Agent Messaging'), tag('fake')),
     h(Clock),
     h(Link),
-    button('Reset', askReset, { icon: 'reset', small: true }),
+    button('Reset', null, { small: true, popovertarget: 'reset' }),
+    h(Reset),
   );
 }
 
@@ -42,7 +42,6 @@ function Clock() {
   return h(
     'div.clock.row',
     { role: 'group', 'aria-label': 'Clock of the fake', title: 'The clock of the fake. It cannot go back.' },
-    icon('clock'),
     h('time', { dateTime: new Date(now()).toISOString(), title: exact(now()) }, timeOfDay(now())),
     advanced > 0 && h('span.advanced', { title: 'How far the clock has been moved' }, `+${span(advanced, 2)}`),
     steps.map(([duration, label]) => button(label, () => advance(duration, label), { key: label, small: true })),
@@ -53,14 +52,14 @@ function advance(duration, label) {
   act(`The clock moved ${label}. It cannot go back, so there is no undo.`, () => control('POST', ['clock'], { duration }));
 }
 
-function askReset() {
-  change({
-    dialog: {
-      kind: 'confirm',
-      title: 'Reset the fake?',
-      words: 'You cannot undo this. Agents, conversations, calls, faults, scripted replies and all keys but the first are deleted, and every limit is open again. The first key, the settings and the clock stay as they are.',
-      label: 'Reset',
-      run: () => act('The fake is empty again.', () => control('POST', ['reset'])),
-    },
-  });
+// The browser opens and closes a popover, and gives the focus back.
+function Reset() {
+  const hide = { popovertarget: 'reset', popovertargetaction: 'hide' };
+  return h(
+    'div.card.popover',
+    { id: 'reset', popover: 'auto', role: 'dialog', 'aria-label': 'Reset the fake?' },
+    h('h2', null, 'Reset the fake?'),
+    h('p', null, 'You cannot undo this. Agents, conversations, calls, rules and all keys but the first are deleted, and every limit is open again. The first key, the settings and the clock stay as they are.'),
+    h('div.row.actions', null, button('Cancel', null, { autofocus: true, ...hide }), button('Reset', () => act('The fake is empty again.', () => control('POST', ['reset'])), { kind: 'danger', ...hide })),
+  );
 }

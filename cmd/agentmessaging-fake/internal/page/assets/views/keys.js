@@ -1,12 +1,12 @@
-// Keys and their plans, limits and BYOK configuration.
+// Keys with their plans and limits.
 import { h } from '../dom.js';
 import { state, change } from '../store.js';
 import { act, control } from '../api.js';
-import { openKey, loadBYOK } from '../load.js';
+import { openKey } from '../load.js';
 import { go, hrefOf } from '../route.js';
 import { plural } from '../format.js';
-import { asCurl } from '../snippets.js';
-import { back, button, choice, code, form, head, select, submit, tag, mono, ago, both, facts, empty, arrows } from '../parts/widgets.js';
+import { exportLines } from '../snippets.js';
+import { back, button, choice, code, form, head, select, submit, tag, mono, ago, both, facts, empty } from '../parts/widgets.js';
 import { Limits } from './limits.js';
 
 const plans = [
@@ -26,15 +26,14 @@ export function Keys() {
       'section.side',
       { 'aria-label': 'All keys' },
       head('Keys', keys.length ? plural(keys.length, 'key') : ''),
-      h('div.card', null, h(Issue)),
-      h('ul.items', { onKeyDown: arrows }, keys.map((k) => h('li', { key: k.label }, item(k, k === open)))),
-      h(Availability),
+      h('div.card', null, form('Issue a key', issue, select('Plan of the new key', plans, { name: 'plan' }), submit('Issue key'))),
+      h('ul.items', null, keys.map((k) => h('li', { key: k.label }, item(k, k === open)))),
     ),
     h(
       'section.main',
       { 'aria-label': 'The open key' },
       back('keys', 'All keys'),
-      open ? h(Key, { value: open }) : state.keys && empty('No such key', h('p', null, 'Issue a key, or open one from the list.')),
+      open ? key(open) : state.keys && empty('No such key', h('p', null, 'Issue a key, or open one from the list.')),
     ),
   );
 }
@@ -42,7 +41,7 @@ export function Keys() {
 function item(k, open) {
   return h(
     'a.item',
-    { href: hrefOf('keys', k.label), 'data-item': '', 'aria-current': open ? 'true' : undefined },
+    { href: hrefOf('keys', k.label), 'aria-current': open ? 'true' : undefined },
     h('span.between', null, mono(k.label), keyState(k)),
     h('span.between.hint', null, h('span', null, `Plan ${k.plan}`, k.default ? ', default' : '', k.dashboard ? '' : ', not from the dashboard'), ago(k.issued_at)),
   );
@@ -53,39 +52,15 @@ function keyState(k) {
   return k.plan === 'free' ? tag('inactive', 'warn') : tag('active', 'good');
 }
 
-function Issue() {
-  const issue = ({ plan, dashboard }) =>
-    act('', async () => {
-      const made = await control('POST', ['keys'], { plan, dashboard: Boolean(dashboard) });
-      go('keys', made.label);
-      change({ dialog: { kind: 'issued', label: made.label, plan: made.plan, secret: made.key } });
-    });
-  return form(
-    'Issue a key',
-    issue,
-    select('Plan of the new key', plans, { name: 'plan' }),
-    h('label.row', null, h('input', { type: 'checkbox', name: 'dashboard', defaultChecked: true }), h('span', null, 'Issued by the dashboard')),
-    submit('Issue key', { icon: 'plus' }),
-  );
+function issue({ plan }) {
+  act('', async () => {
+    const issued = await control('POST', ['keys'], { plan });
+    change({ issued });
+    go('keys', issued.label);
+  });
 }
 
-function Availability() {
-  const set = (event) => {
-    const available = event.target.checked;
-    change({ byokAvailable: available }); // a drawing before the answer must not switch it back
-    act(available ? 'BYOK is available.' : 'BYOK is not available: its calls answer 503.', () => control('PUT', ['byok'], { available })).then(loadBYOK);
-  };
-  return h(
-    'div.card.stack',
-    null,
-    h('label.row', null, h('input', { type: 'checkbox', role: 'switch', checked: state.byokAvailable, onChange: set }), h('span', null, 'BYOK is available')),
-    h('p.hint', null, 'While this is off, storing a provider key and warming up in byok mode answer 503, for every key.'),
-  );
-}
-
-function Key({ value: k }) {
-  const rows = state.limits?.key === k.label ? state.limits.rows : null;
-  const found = state.keyByok?.key === k.label ? state.keyByok.byok : null;
+function key(k) {
   return [
     h(
       'div.mainhead.between',
@@ -94,17 +69,23 @@ function Key({ value: k }) {
       h(
         'div.row',
         null,
-        h('label.row', null, h('span.label', null, 'Plan'), choice(`Plan of ${k.label}`, plans, { value: k.plan, disabled: k.revoked, onChange: (e) => changePlan(k, e.target) })),
-        k.revoked ? button('Reinstate', () => reinstate(k)) : button('Revoke', () => revoke(k), { kind: 'danger' }),
+        choice(`Plan of ${k.label}`, plans, { value: k.plan, disabled: k.revoked, onChange: (e) => changePlan(k, e.target) }),
+        k.revoked ? button('Reinstate', () => revoke(k, false, 'is valid again.')) : button('Revoke', () => revoke(k, true, 'is revoked: calls with it are answered 401.'), { kind: 'danger' }),
       ),
     ),
+    state.issued?.label === k.label && secret(state.issued.key),
     facts([
       ['Issued', both(k.issued_at)],
       ['By', k.dashboard ? 'the dashboard' : 'not the dashboard: BYOK operations answer 403'],
     ]),
-    h(Limits, { key: 'limits', label: k.label, rows }),
-    h('section.block.stack', { key: 'byok', 'aria-label': 'Provider key' }, h('h3', null, 'Provider key (BYOK)'), found ? stored(found) : none()),
+    h(Limits, { key: 'limits', label: k.label, rows: state.limits?.key === k.label ? state.limits.rows : null }),
   ];
+}
+
+// secret is the only place that shows a key, and only once: the fake keeps it, the
+// page does not.
+function secret(value) {
+  return h('section.stack', { key: 'issued', 'aria-label': 'The new key' }, h('p', null, 'Copy the key now: it is not shown again once you leave.'), code('API key', value), code('Environment', exportLines(value)));
 }
 
 async function changePlan(k, chosen) {
@@ -113,26 +94,6 @@ async function changePlan(k, chosen) {
   if (!done) chosen.value = k.plan;
 }
 
-function revoke(k) {
-  act(`${k.label} is revoked: calls with it are answered 401.`, () => control('PATCH', ['keys', k.label], { revoked: true }));
-}
-
-function reinstate(k) {
-  act(`${k.label} is valid again.`, () => control('PATCH', ['keys', k.label], { revoked: false }));
-}
-
-function none() {
-  const call = { method: 'PUT', path: '/v1/byok', body: '{"provider":"openai","api_key":"[redacted]"}' };
-  return [h('p.hint', { key: 'says' }, 'None is stored. This call stores one; the page never shows it.'), code('curl', asCurl(call), { kind: 'snippet' })];
-}
-
-function stored(found) {
-  return facts([
-    ['Provider', mono(found.provider)],
-    ['Label', found.label],
-    ['Model', mono(found.model)],
-    ['Base address', mono(found.base_url)],
-    ['Fingerprint', mono(found.fingerprint)],
-    ['Updated', both(found.updated_at)],
-  ]);
+function revoke({ label }, revoked, words) {
+  act(`${label} ${words}`, () => control('PATCH', ['keys', label], { revoked }));
 }

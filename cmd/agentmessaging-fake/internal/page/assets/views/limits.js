@@ -59,8 +59,8 @@ export function Strip() {
   return h(
     'div.strip.row',
     null,
-    keys.length > 1 ? choice('Limits of the key', keys, { value: key, onChange: (e) => showLimitsOf(e.target.value) }) : mono(key),
-    h('a.row', { href: hrefOf('keys', key) }, key ? '' : 'Limits', rows.length > 0 && !spent.length && none, spent.map(small)),
+    keys.length > 1 ? choice('Limits of the key', keys, { class: 'small', value: key, onChange: (e) => showLimitsOf(e.target.value) }) : mono(key),
+    h('a.spent.row', { href: hrefOf('keys', key) }, key ? '' : 'Limits', rows.length > 0 && !spent.length && none, spent.map(small)),
   );
 }
 

@@ -1,60 +1,71 @@
 // The frame around the panels.
 import { h } from '../dom.js';
-import { state, dismiss } from '../store.js';
+import { state, notice } from '../store.js';
+import { setToken } from '../api.js';
 import { pages, hrefOf } from '../route.js';
-import { log } from '../sync.js';
+import { log, start } from '../sync.js';
 import { count } from '../format.js';
 import { icon } from '../parts/icons.js';
-import { button } from '../parts/widgets.js';
+import { button, form, input, submit } from '../parts/widgets.js';
 import { Header } from './header.js';
 import { Traffic } from './traffic.js';
 import { Keys } from './keys.js';
 import { Agents } from './agents.js';
-import { Faults } from './faults.js';
-import { Replies } from './replies.js';
-import { CurrentDialog } from './dialogs.js';
+import { Rules } from './rules.js';
+import { Decisions } from './decisions.js';
 
-const views = { traffic: Traffic, keys: Keys, agents: Agents, faults: Faults, replies: Replies };
+const views = { traffic: Traffic, keys: Keys, agents: Agents, rules: Rules, decisions: Decisions };
 
 export function Shell() {
+  const { page } = state.route;
   return h(
     'div.shell',
     null,
     h('a.skip', { href: '#main', onClick: skip }, 'Skip to the panel'),
     h(Header),
-    h(Nav),
-    h('main', { id: 'main', tabIndex: -1 }, h('h1.unseen', null, pages.find((p) => p.page === state.route.page).name), h(views[state.route.page])),
-    h('div.notices', null, h('div', { role: 'status' }, notices('done')), h('div', { role: 'alert' }, notices('failed'))),
-    state.dialog && h(CurrentDialog),
+    h('nav.nav', { 'aria-label': 'Panels' }, h('ul', null, pages.map(item))),
+    h('main', { id: 'main', tabIndex: -1 }, h('h1.unseen', null, pages.find((p) => p.page === page).name), h(state.locked ? Locked : views[page])),
+    h(Notice),
   );
 }
 
-// The part behind the # is the route, so the link moves the focus itself.
+// The part after the # is the route, so the link moves the focus itself.
 function skip(event) {
   event.preventDefault();
   document.getElementById('main').focus();
 }
 
-function Nav() {
-  return h('nav.nav', { 'aria-label': 'Panels' }, h('ul', null, pages.map(item)));
-}
-
 function item({ page, name }) {
-  const n = { traffic: log.kept, keys: state.keys?.length, agents: state.agentTotal, faults: state.faults?.length }[page];
+  const { faults, replies } = state;
+  const n = { traffic: log.kept, keys: state.keys?.length, agents: state.agentTotal, rules: faults?.length + replies?.length }[page];
   const current = state.route.page === page ? 'page' : undefined;
-  return h('li', { key: page }, h('a.row', { href: hrefOf(page), 'aria-current': current }, icon(page), h('span', null, name), n > 0 && h('span.badge', null, count(n))));
+  return h('li', { key: page }, h('a.row', { href: hrefOf(page), 'aria-current': current }, h('span', null, name), n > 0 && h('span.badge', null, count(n))));
 }
 
-function notices(kind) {
-  return state.notices.filter((n) => n.kind === kind).map(notice);
+function Locked() {
+  const take = ({ token }) => {
+    setToken(token.trim());
+    start();
+  };
+  return h(
+    'div.empty.stack',
+    null,
+    h('h2', null, 'Control token'),
+    h('p', { role: 'alert' }, state.locked),
+    form('Control token', take, input('Token', { name: 'token', type: 'password', required: true, autoComplete: 'off' }), h('div.row', null, submit('Continue'))),
+    h('p.hint', null, 'The token stays in this tab.'),
+  );
 }
 
-function notice({ id, kind, words }) {
+// Notice is a line below the panel: it covers nothing.
+function Notice() {
+  const { kind, words } = state.notice ?? {};
   return h(
     'div.notice.row',
-    { key: id, class: kind },
-    icon(kind === 'done' ? 'check' : 'faults'),
-    h('span', null, words),
-    button('Dismiss', () => dismiss(id), { kind: 'quiet', small: true }),
+    { class: kind, hidden: !words },
+    words && icon(kind === 'done' ? 'check' : 'failed'),
+    h('span', { role: 'status' }, kind === 'done' && words),
+    h('span', { role: 'alert' }, kind === 'failed' && words),
+    button('Dismiss', () => notice(), { kind: 'quiet', small: true }),
   );
 }

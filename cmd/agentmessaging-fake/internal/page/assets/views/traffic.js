@@ -1,15 +1,13 @@
 // The calls as they happen.
-import { h } from '../dom.js';
-import { state, change, now } from '../store.js';
-import { log, loadOlder } from '../sync.js';
+import { h, Component } from '../dom.js';
+import { state, now } from '../store.js';
+import { hold, log, loadOlder } from '../sync.js';
 import { go, hrefOf, setFilter } from '../route.js';
 import { asCurl, exportLines } from '../snippets.js';
-import { indexOf } from '../calls.js';
 import { count, gap, plural, took } from '../format.js';
-import { button, choice, code, head, mark, statusTag, arrival, empty, mono, tag } from '../parts/widgets.js';
-import { VirtualList } from '../parts/virtual.js';
+import { button, choice, code, head, path, statusTag, arrival, empty, mono, tag } from '../parts/widgets.js';
 import { Strip } from './limits.js';
-import { said } from '../story.js';
+import { attemptsOf, said, whyOf } from '../story.js';
 import { CallDetail } from './calldetail.js';
 
 export const endpoints = [
@@ -26,64 +24,35 @@ export const endpoints = [
 
 export function Traffic() {
   const call = state.openCall;
+  const attempts = attemptsOf(log.calls);
   return h(
     'div.panel.traffic',
     { class: call ? 'opened' : '' },
     h(
       'section.calls',
       { 'aria-label': 'Calls' },
-      head('Traffic', sum(), h('div.row', null, h(Fresh), log.calls.length > 0 && h(Pause))),
+      head('Traffic', sum(), h(Fresh)),
       h(Strip),
       h(Filter),
-      state.underWay.length > 0 && h(UnderWay),
-      content(),
+      content(attempts),
     ),
-    call && h(CallDetail, { call, key: call.seq, onClose: close }),
+    call && h(CallDetail, { call, attempts: attempts.get(call) ?? [], key: call.seq, onClose: close }),
   );
 }
 
-// While somebody reads the list it stands still, so that the row that was read
-// is the row that opens.
-function read(is) {
-  if (!state.paused && is !== Boolean(state.held)) change({ held: is ? log.lastSeq : 0 });
-}
-
-// toTop shows the newest calls; those that come later show at once where held
-// is 0, and else wait.
-function toTop(held) {
-  document.querySelector('.vlist')?.scrollTo(0, 0);
-  change({ held });
-}
-
-function Pause() {
-  const toggle = () => {
-    toTop(state.paused ? 0 : log.lastSeq);
-    change({ paused: !state.paused });
-  };
-  return button(state.paused ? 'Resume' : 'Pause', toggle, { kind: 'quiet', small: true, 'aria-pressed': String(state.paused) });
-}
-
-// waiting is how many calls have come since the list stands still.
-function waiting() {
-  if (!state.held) return 0;
-  const { shown } = log;
-  let n = 0;
-  while (n < shown.length && shown[shown.length - 1 - n].seq > state.held) n++;
-  return n;
-}
-
-// Fresh shows what has come meanwhile. It is in a line that is there anyway, so
-// that nothing moves.
+// Fresh shows the calls that have come while the list was held. Its line is there
+// anyway, so that nothing moves.
 function Fresh() {
-  const n = waiting();
-  return n > 0 && button(`${count(n)} new`, () => toTop(log.lastSeq), { small: true, icon: 'up' });
+  const toTop = () => {
+    document.querySelector('.rows').scrollTo(0, 0);
+    hold(false);
+  };
+  return h('span.fresh', null, log.fresh > 0 && button(`${count(log.fresh)} new`, toTop, { small: true, icon: 'up' }));
 }
 
 function sum() {
-  const all = log.kept;
-  if (all === 0) return '';
-  const fitting = log.filtered ? log.total : all;
-  return fitting === all ? plural(all, 'call') : `${count(fitting)} of ${count(all)} calls`;
+  if (log.kept === 0) return '';
+  return log.filtered ? `${count(log.total)} of ${count(log.kept)} calls` : plural(log.kept, 'call');
 }
 
 const classes = [
@@ -107,30 +76,14 @@ function Filter() {
   );
 }
 
-function content() {
-  if (state.locked && !state.info) return empty('This fake asks for a token', button('Enter the token', () => change({ dialog: { kind: 'token' } }), { kind: 'primary' }));
+function content(attempts) {
   if (!state.info) return h('div.loading', null, 'Connecting to the fake');
-  if (log.calls.length === 0) return empty('No calls yet', h(Connect));
+  if (log.calls.length + state.underWay.length === 0) return empty('No calls yet', h(Connect));
   if (!log.loaded) return h('div.loading', null, 'Searching');
-  if (log.shown.length === 0) {
-    return empty('No call passes the filter', h(Older), button('Clear the filter', () => setFilter({ search: '', endpoint: '', status: '', decided: '' })));
+  if (log.total === 0 && log.filtered) {
+    return empty('No call passes the filter', button('Clear the filter', () => setFilter({ search: '', endpoint: '', status: '', decided: '' })));
   }
-  return list();
-}
-
-const mostUnderWay = 10;
-
-// UnderWay are the calls that have no answer yet, with a clock that runs.
-function UnderWay() {
-  const all = state.underWay;
-  return h(
-    'section.underway',
-    { 'aria-label': 'Calls under way' },
-    all.slice(0, mostUnderWay).map((call) =>
-      h('div.row', { key: call.trace_id }, tag(`${Math.max(0, (now() - Date.parse(call.time)) / 1000).toFixed(0)} s`, 'warn'), h('span.method', null, call.method), mono(call.path), h('span.soft', null, mono(call.key)), h('span.soft', null, 'under way')),
-    ),
-    all.length > mostUnderWay && h('p.hint', null, `and ${count(all.length - mostUnderWay)} more`),
-  );
+  return h(List, { key: log.generation, attempts });
 }
 
 // What to do where nothing has happened yet.
@@ -146,58 +99,98 @@ function Connect() {
   );
 }
 
-// The log has the oldest call first, the list shows the newest first.
-function list() {
-  const behind = waiting();
-  const last = log.shown.length - 1 - behind;
-  const at = (i) => log.shown[last - i];
-  const position = indexOf(log.shown, state.cursor);
-  return [
-    h('div.columns.label', { 'aria-hidden': 'true' }, columns.map(([name, words]) => h('span', { class: `c-${name}` }, words))),
-    h(VirtualList, {
-      label: 'Calls, the newest first',
-      length: last + 1,
-      generation: log.generation,
-      rowHeight: 38,
-      cursor: position < 0 ? 0 : Math.max(0, last - position),
-      keyAt: (i) => at(i).seq,
-      row: (i) => row(at(i), at(i + 1)),
-      onMove: (i) => (state.openCall ? go('traffic', at(i).seq) : change({ cursor: at(i).seq })),
-      onOpen: (i) => go('traffic', at(i).seq),
-      onRead: read,
-    }),
-    h(Older),
-  ];
+// List shows the newest call first. It stands still while somebody reads it, so that
+// the row that was read is the row that opens.
+function List({ attempts }) {
+  const read = ({ currentTarget: list }) => hold(list.matches(':hover') || list.scrollTop > 0);
+  const { shown } = log;
+  const reached = shown.some((c) => c.seq === state.cursor) ? state.cursor : shown.at(-1)?.seq;
+  const row = (call, i) => {
+    const tries = attempts.get(call) ?? [];
+    return h(Row, {
+      key: call.seq,
+      href: hrefOf('traffic', call.seq),
+      call,
+      before: shown[i - 1],
+      next: tries[tries.indexOf(call) + 1],
+      open: call.seq === state.openCall?.seq,
+      reached: call.seq === reached,
+    });
+  };
+  return h(
+    'div.rows',
+    { onScroll: read, onPointerEnter: read, onPointerLeave: read, onKeyDown: walk },
+    state.underWay.length > 0 && h(UnderWay),
+    h('ol', { 'aria-label': 'Calls, the newest first' }, shown.map(row).reverse()),
+    log.hasOlder && h('div.older.row', null, button('Load older calls', loadOlder, { small: true })),
+  );
 }
 
-// The fake may have kept more calls than the page holds.
-function Older() {
-  return log.hasOlder ? h('div.older.row', null, button('Load older calls', loadOlder, { small: true })) : null;
+// walk moves the focus along the rows, and the open call with it.
+function walk(event) {
+  const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -Infinity, End: Infinity }[event.key];
+  const rows = [...event.currentTarget.querySelectorAll('a.call')];
+  const at = rows.indexOf(event.target);
+  if (step === undefined || at < 0) return;
+  event.preventDefault();
+  const to = rows[Math.min(rows.length - 1, Math.max(0, at + step))];
+  to.focus();
+  if (state.openCall) to.click();
 }
 
-// A column is [name, words above it, what of a call is in it].
-const columns = [
-  ['status', 'Status', statusTag],
-  ['what', 'Endpoint', (call) => [h('span.method', null, call.method), path(call.path), h('span.soft.words.clip', { dir: 'auto' }, said(call)), mark(call)]],
-  ['key', 'Key', (call) => mono(call.key)],
-  ['took', 'Took', (call) => took(call.took_ns)],
-  ['trace', 'Trace id', (call) => mono(call.trace_id)],
-  ['when', 'Arrived', (call, before) => [arrival(call.time), h('span.gap', null, before && gap(before.time, call.time))]],
-];
+// Row is drawn again only when something in it has changed.
+class Row extends Component {
+  shouldComponentUpdate(next) {
+    return Object.keys(next).some((name) => next[name] !== this.props[name]);
+  }
 
-// row draws a call; before is the one that came before it.
-function row(call, before) {
-  return columns.map(([name, , cell]) => h('span.clip', { class: `c-${name} ${/status|what/.test(name) ? '' : 'soft'}` }, cell(call, before)));
+  // before is the call that came before this one, next the attempt that came after it.
+  // Tab reaches one row of the list.
+  render({ call, href, before, next, open, reached }) {
+    const why = whyOf(call, next);
+    return h(
+      'li',
+      null,
+      h(
+        'a.call',
+        { href, tabIndex: reached ? 0 : -1, 'aria-current': open ? 'true' : undefined },
+        h('span.c-status', null, statusTag(call)),
+        h('span.c-what', null, what(call), h('span.clip.soft', { dir: 'auto' }, said(call)), call.fault && !why && tag(call.fault, 'fault')),
+        h('span.c-key.soft', null, mono(call.key)),
+        h('span.c-took.soft', null, took(call.took_ns)),
+        h('span.c-when.soft', null, arrival(call.time), ' ', before && gap(before.time, call.time)),
+        why && h('span.c-why', { dir: 'auto' }, why),
+      ),
+    );
+  }
 }
 
-// path may be cut in the middle, but not its end, which tells the operations on
-// an agent apart.
-function path(whole) {
-  const cut = whole.lastIndexOf('/', whole.length - 2);
-  return h('span.path', null, h('span.mono.clip', null, whole.slice(0, cut)), h('span.mono.clip', null, whole.slice(cut)));
+function what(call) {
+  return [h('span.method', null, call.method), ' ', path(call.path)];
+}
+
+const mostUnderWay = 10;
+
+// UnderWay are the calls that have no answer yet, with a clock that runs.
+function UnderWay() {
+  const all = state.underWay;
+  return h(
+    'section',
+    { 'aria-label': 'Calls under way' },
+    all.slice(0, mostUnderWay).map((call) =>
+      h(
+        'div.call',
+        { key: call.trace_id },
+        h('span.c-status', null, tag(`${Math.max(0, (now() - Date.parse(call.time)) / 1000).toFixed(0)} s`, 'warn')),
+        h('span.c-what', null, what(call), h('span.soft', null, 'under way')),
+        h('span.c-key.soft', null, mono(call.key)),
+      ),
+    ),
+    all.length > mostUnderWay && h('p.hint', null, `and ${count(all.length - mostUnderWay)} more`),
+  );
 }
 
 function close() {
   go('traffic');
-  requestAnimationFrame(() => document.querySelector('.vlist')?.focus());
+  requestAnimationFrame(() => document.querySelector('.call[tabindex="0"]')?.focus());
 }

@@ -1,4 +1,4 @@
-// Faults: what goes wrong on purpose.
+// Rules: what goes wrong on purpose, and what agents are to reply.
 import { h, Component } from '../dom.js';
 import { state } from '../store.js';
 import { act, control, controlPath } from '../api.js';
@@ -7,17 +7,18 @@ import { asCurl } from '../snippets.js';
 import { button, code, empty, form, head, input, mono, select, submit, tag } from '../parts/widgets.js';
 import { endpoints } from './traffic.js';
 
-export function Faults() {
-  const faults = state.faults ?? [];
+export function Rules() {
+  const { faults, replies } = state;
+  const all = faults && replies && [...faults.map(faultRow), ...replies.map(replyRow)];
   return h(
     'div.panel.two',
     null,
-    h('section.side', { 'aria-label': 'New fault' }, head('Faults'), h('div.card', null, h(FaultForm))),
+    h('section.side', { 'aria-label': 'New' }, head('Rules', ''), h('div.card', null, h(RuleForm))),
     h(
       'section.main',
-      { 'aria-label': 'Faults in force' },
-      h('div.mainhead.between', null, h('h2', null, 'In force'), h('p.sum', null, faults.length ? plural(faults.length, 'fault') : '')),
-      state.faults && (faults.length ? h('ul', null, faults.map((f) => h('li.rule.between', { key: f.id }, rule(f)))) : nothing()),
+      { 'aria-label': 'In force' },
+      head('In force', all?.length ? plural(all.length, 'rule') : ''),
+      all && (all.length ? h('ul', null, all) : nothing()),
     ),
   );
 }
@@ -25,7 +26,7 @@ export function Faults() {
 function nothing() {
   return empty(
     'Every call goes through',
-    h('p', null, 'Turn a fault on to see how your application takes it: an error, a slow answer, a connection that breaks. By hand:'),
+    h('p', null, 'Turn a fault on to see how your application takes it: an error, a slow answer, a connection that breaks. Or script what agents reply instead of "You wrote:" and the text. By hand:'),
     code('curl', asCurl(firstFault(), 'AGENT_MESSAGING_FAKE_TOKEN'), { kind: 'snippet' }),
   );
 }
@@ -35,19 +36,29 @@ function firstFault() {
   return { method: 'POST', path: controlPath('faults'), body, key: state.info?.remote ? '' : 'missing' };
 }
 
-function rule(f) {
-  const remove = () => act(`${f.name} is off.`, () => control('DELETE', ['faults', f.id]));
-  return [
-    h('div', null, h('div.row', null, mono(f.name), tag(plural(f.hits, 'hit'), f.hits ? 'fault' : '')), h('p', null, conditions(f))),
-    button('Remove', remove, { small: true, 'aria-label': `Remove ${f.name}` }),
-  ];
+function faultRow(fault) {
+  return row(['faults', fault.id], fault.name, fault.hits, conditions(fault, 'every call'));
+}
+
+function replyRow(script) {
+  const texts = script.replies.map((r) => r.text ?? r.status).join(' · ');
+  return row(['replies', script.id], texts, script.hits, conditions(script, 'every message'));
+}
+
+function row(path, name, hits, words) {
+  return h(
+    'li.rule.between',
+    { key: path.join(' ') },
+    h('div', null, h('div.row', null, mono(name), tag(plural(hits, 'hit'), hits ? 'fault' : '')), h('p', null, words)),
+    button('Remove', () => act('', () => control('DELETE', path)), { small: true, 'aria-label': `Remove ${name}` }),
+  );
 }
 
 const matchWords = { endpoint: 'on', key: 'with key', agent_id: 'for agent', text: 'with the text', text_containing: 'with a text containing' };
 
-function conditions({ match, times, from, nth, chance, seed }) {
+function conditions({ match, times, from, nth, chance, seed }, every) {
   const words = Object.entries(matchWords).filter(([name]) => match?.[name]).map(([name, before]) => `${before} ${match[name]}`);
-  if (!words.length) words.push('on every call');
+  if (!words.length) words.push(`on ${every}`);
   if (from) words.push(`from call number ${from} that matches`);
   if (times) words.push(times === 1 ? 'once' : `${times} times`);
   if (nth) words.push(`only the call number ${nth} that matches`);
@@ -75,24 +86,26 @@ const kinds = {
   reset_reply: ['Reply broken off by a reset', [bytes]],
   go_away: ['Connection used up: GOAWAY', []],
   drip_reply: ['Reply that drips', [['bytes', 'Bytes at a time', { ...bytes[2], min: 1, value: 4 }], ['every', 'Time between', { value: '250ms', required: true }]]],
+  reply: ['Scripted reply', [['texts', 'Replies', { rows: 3, placeholder: 'One a line, given in order' }], ['warnings', 'Warnings', { rows: 3, placeholder: 'One a line, with each reply' }], ['error', 'Then an error status', { type: 'number', min: 400, max: 429, placeholder: 'none' }], ['reason', 'Its reason', { placeholder: 'none' }]]],
 };
 
 // How a reply is lost, of those faults that happen in place of a call.
 const losses = ['reset_connection', 'close_early', 'hang'].map((kind) => [kind, kinds[kind][0]]);
 
-// FaultForm turns a fault on. Which fields it has follows from the kind.
-class FaultForm extends Component {
+// RuleForm adds a rule. Which fields it has follows from the kind.
+class RuleForm extends Component {
   state = { kind: 'rate_limited' };
 
   render(_, { kind }) {
     const names = Object.entries(kinds).map(([value, [words]]) => [value, words]);
+    const isReply = kind === 'reply';
     return form(
-      'New fault',
-      (given) => act('The fault is on.', () => control('POST', ['faults'], ruleOf(given))),
+      'New rule',
+      (given) => act('The rule is in force.', () => control('POST', [isReply ? 'replies' : 'faults'], isReply ? scriptOf(given) : faultOf(given))),
       select('Kind', names, { name: 'kind', value: kind, onChange: (e) => this.setState({ kind: e.target.value }) }),
       h('div.grid', { key: kind }, kinds[kind][1].map(member)),
       kind === 'lose_reply' && select('How', losses, { name: 'how' }),
-      select('Endpoint', [['', 'Any'], ...endpoints.map((e) => [e, e])], { name: 'endpoint' }),
+      !isReply && select('Endpoint', [['', 'Any'], ...endpoints.map((e) => [e, e])], { name: 'endpoint' }),
       h('div.grid', null, input('Times', { name: 'times', type: 'number', min: 1, placeholder: 'always' }), input('Key', { name: 'key', placeholder: 'any' })),
       h(
         'details',
@@ -103,9 +116,11 @@ class FaultForm extends Component {
           null,
           input('Agent', { name: 'agent_id', placeholder: 'any' }),
           input('Text containing', { name: 'text_containing', placeholder: 'any' }),
-          input('The n-th that matches', { name: 'nth', type: 'number', min: 1, placeholder: 'each' }),
-          input('From the n-th on', { name: 'from', type: 'number', min: 1, placeholder: 'the first' }),
-          input('Chance', { name: 'chance', type: 'number', min: 0, max: 1, step: 'any', placeholder: '1' }),
+          !isReply && [
+            input('The n-th that matches', { name: 'nth', type: 'number', min: 1, placeholder: 'each' }),
+            input('From the n-th on', { name: 'from', type: 'number', min: 1, placeholder: 'the first' }),
+            input('Chance', { name: 'chance', type: 'number', min: 0, max: 1, step: 'any', placeholder: '1' }),
+          ],
         ),
       ),
       h('div.row.actions', null, submit('Turn on')),
@@ -117,10 +132,18 @@ function member([name, label, { value, ...rest }]) {
   return input(label, { key: name, name, defaultValue: value, ...rest });
 }
 
-// ruleOf makes the body of the request of what was given.
-function ruleOf({ how, ...given }) {
+// faultOf and scriptOf make the body of the request of what was given. JSON leaves out
+// what is undefined.
+function faultOf({ how, ...given }) {
   for (const name of ['times', 'nth', 'from', 'chance', 'bytes', 'status']) if (name in given) given[name] = Number(given[name]);
   const { endpoint, key, agent_id, text_containing, times, nth, from, chance, ...fault } = given;
   if (how) fault.how = { kind: how };
-  return { fault, match: { endpoint, key, agent_id, text_containing }, times, nth, from, chance }; // JSON leaves out what is undefined
+  return { fault, match: { endpoint, key, agent_id, text_containing }, times, nth, from, chance };
+}
+
+function scriptOf({ texts, warnings, error, reason, key, agent_id, text_containing, times }) {
+  const lines = (text) => text?.split('\n').filter(Boolean);
+  const replies = (lines(texts) ?? []).map((text) => ({ text, warnings: lines(warnings) }));
+  if (error) replies.push({ status: Number(error), reason });
+  return { match: { key, agent_id, text_containing }, replies, times: times && Number(times) };
 }

@@ -1,0 +1,30 @@
+// How the fake answers what the interface leaves open, and which of these answers a
+// service was observed to give.
+import { h } from '../dom.js';
+import { state } from '../store.js';
+import { head, mono, tag } from '../parts/widgets.js';
+
+export function Decisions() {
+  const all = state.decisions ?? [];
+  const observed = all.filter((d) => d.observed).length;
+  return h(
+    'section.main.whole',
+    { 'aria-label': 'Decisions', tabIndex: 0 },
+    head('Decisions', state.decisions && `${observed} of ${all.length} observed`),
+    h('p.soft', null, 'The interface leaves these questions open. A guessed answer is the fake’s own; a service may answer otherwise. ', mono('agentmessaging-fake observe'), ' asks a service, and ', mono('--like'), ' takes its answers.'),
+    h('dl', null, all.map((d) => h('div.decision.grid.rule', { key: d.id }, decision(d)))),
+  );
+}
+
+function decision({ id, question, answer, observed }) {
+  return [
+    h('dt', null, question, h('div.soft', null, mono(id))),
+    h('dd', null, tag(observed ? 'observed' : 'guessed', observed ? 'good' : ''), ' ', mono(words(answer))),
+  ];
+}
+
+function words(answer) {
+  if (typeof answer === 'boolean') return answer ? 'yes' : 'no';
+  if (typeof answer !== 'object') return String(answer);
+  return Object.entries(answer).map(([name, value]) => (name === value ? name : `${name}: ${words(value)}`)).join(', ');
+}
