@@ -10,8 +10,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 )
 
-// permits let the attempts of one call be sent: that of the cool-down, and that of
-// the client's limiter.
+// permits let the attempts of one call be sent: that of the line of its limits, which is
+// a Pacer's or the cool-down, and that of a limiter of the user's.
 type permits struct {
 	client *Client
 	waiter quota.Waiter  // in the line of a limit
@@ -34,33 +34,33 @@ func (p *permits) limits() *quota.Engine {
 }
 
 // acquire waits until the attempt may be sent, and returns how long it waited, and
-// for which limit if that is known. It passes the cool-down and then asks the
-// limiter. Where that made it wait, the cool-down may have begun meanwhile, and is
+// for which limit if that is known. It passes the line and then asks the user's
+// limiter. Where that made it wait, a limit may have closed meanwhile, and the line is
 // passed again.
 func (p *permits) acquire(ctx context.Context, number int) (limitKey string, waited time.Duration, err error) {
-	limitKey, waited, err = p.passCoolDown(ctx)
+	limitKey, waited, err = p.passLine(ctx)
 	if err != nil || p.client.limiter == nil {
 		return limitKey, waited, err
 	}
-	key, asked, err := p.askLimiter(ctx, number)
+	asked, err := p.askLimiter(ctx, number)
 	if asked < leastWait {
 		return limitKey, waited, err
 	}
-	if limitKey, waited = key, waited+asked; err != nil {
-		return limitKey, waited, err
+	if waited += asked; err != nil {
+		return "", waited, err
 	}
 	p.limits().Done(&p.waiter, quota.Outcome{})
-	_, again, err := p.passCoolDown(ctx)
-	return limitKey, waited + again, err
+	_, again, err := p.passLine(ctx)
+	return "", waited + again, err
 }
 
-func (p *permits) passCoolDown(ctx context.Context) (limitKey string, waited time.Duration, err error) {
+func (p *permits) passLine(ctx context.Context) (limitKey string, waited time.Duration, err error) {
 	err = p.limits().Acquire(ctx, &p.waiter)
 	if err == nil {
 		return p.waiter.Limit, p.waiter.Waited, nil // before errors.As needs memory
 	}
 	if refusal := (*quota.Refusal)(nil); errors.As(err, &refusal) {
-		err = coolDownError(refusal)
+		err = p.client.refused(refusal)
 	}
 	return p.waiter.Limit, p.waiter.Waited, err
 }
@@ -71,7 +71,7 @@ func (p *permits) canWait(ctx context.Context) bool {
 	return p.refusal == nil
 }
 
-func (p *permits) askLimiter(ctx context.Context, number int) (limitKey string, waited time.Duration, err error) {
+func (p *permits) askLimiter(ctx context.Context, number int) (waited time.Duration, err error) {
 	clock := p.client.time()
 	began := clock.Now()
 	permit, err := p.client.limiter.Acquire(ctx, LimitedAttempt{
@@ -85,12 +85,8 @@ func (p *permits) askLimiter(ctx context.Context, number int) (limitKey string, 
 		err = errors.New("the limiter returned neither a permit nor an error")
 	case err == nil:
 		p.permit = permit
-		if reporter, ok := permit.(permitReporter); ok {
-			limitKey, waited = reporter.Waited()
-			return limitKey, waited, nil
-		}
 	}
-	return "", max(0, clock.Now().Sub(began)), err // a clock may go back
+	return max(0, clock.Now().Sub(began)), err // a clock may go back
 }
 
 // done reports how the attempt ended, or that it was not sent. It returns the limit
@@ -111,12 +107,8 @@ func (p *permits) done(a *attempt) (limitKey string, closed time.Duration) {
 	if p.limits().Done(&p.waiter, cooled) && p.own == nil {
 		limitKey, closed = o.LimitKey, o.RetryAfter
 	}
-	if permit == nil {
-		return limitKey, closed
-	}
-	permit.Done(o)
-	if reporter, ok := permit.(permitReporter); ok && closed == 0 {
-		return reporter.Closed()
+	if permit != nil {
+		permit.Done(o)
 	}
 	return limitKey, closed
 }

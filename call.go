@@ -137,7 +137,7 @@ func (c *Client) newCall(ctx context.Context, r request, d decoder) (*call, erro
 		call.budget = unbounded
 	}
 	call.permits.client = c
-	call.permits.waiter = quota.Waiter{Endpoint: r.endpoint, SetsBYOK: r.setsBYOK, MaxWait: c.retry.MaxWait, Patience: c.timeout}
+	call.permits.waiter = quota.Waiter{Endpoint: r.endpoint, SetsBYOK: r.setsBYOK, MaxWait: c.retry.MaxWait, Patience: c.timeout, Clock: c.clock}
 	if c.handlers != nil {
 		call.reports = &reporter{handlers: c.handlers, calls: c.calls, request: &call.request, redactor: call.redactor}
 	}

@@ -72,8 +72,7 @@ func NewClientFromEnv(opts ...Option) (*Client, error) {
 
 // With returns a client that differs from c by opts and shares the rest with
 // it: the key, the connections (unless opts has WithHTTPClient) and the
-// cool-down (unless opts has WithClock, WithoutCoolDown or a limiter with a
-// cool-down of its own). So a web handler can fail fast beside a batch that
+// cool-down (unless opts has WithClock, WithoutCoolDown or a Pacer). So a web handler can fail fast beside a batch that
 // waits. WithLogger, WithObserver and WithUserAgent add to what c has. A
 // [*ValidationError] says what is wrong with an option.
 func (c *Client) With(opts ...Option) (*Client, error) {
@@ -95,7 +94,7 @@ func (c *Client) With(opts ...Option) (*Client, error) {
 		apiKey:   c.apiKey,
 		redactor: c.redactor,
 		sender:   sender,
-		limits:   s.limits(c.limits),
+		limits:   s.line(c),
 		retries:  c.retries,
 		calls:    c.calls,
 	}, nil

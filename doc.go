@@ -99,8 +99,8 @@
 // Retry-After beyond a day, and tries a closed limit once an hour. With
 // [WithoutCoolDown] each refused call waits alone.
 //
-// [WithLimiter] adds a [Limiter] that is asked after the cool-down. Package
-// pacer has one: it holds calls back before the service refuses them, for one
+// [WithLimiter] adds a [Limiter] that is asked after the cool-down. The one of package
+// pacer takes its place: it holds calls back before the service refuses them, for one
 // process or for all that share a key.
 //
 // # Time

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -53,19 +52,6 @@ type Error struct {
 
 	cause error
 	by    string // who refused the call, where Local is set; empty: the limiter
-}
-
-// coolDownError is the error of an attempt that the cool-down refused, as the
-// service would have answered it.
-func coolDownError(refusal *quota.Refusal) *Error {
-	e := &Error{
-		StatusCode: http.StatusTooManyRequests, Code: spec.RateLimited, TraceID: refusal.TraceID,
-		LimitKey: refusal.LimitKey, RetryAfter: refusal.RetryAfter, by: "cool-down",
-	}
-	if refusal.Patience > 0 {
-		e.cause = impatient(refusal.Patience)
-	}
-	return e
 }
 
 // impatient is why a call does not wait any longer for its limit.

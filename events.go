@@ -118,9 +118,9 @@ type Retry struct {
 	Wait     time.Duration // before the next attempt; after a 429, how long the limit is closed: [LimiterWait] tells how long it took
 }
 
-// LimiterWaitStart is the start of a wait in the cool-down's line, so that a batch can
-// show its place. A [LimiterWait] follows if the wait took a millisecond or more. The
-// waits of a [Limiter] have no such event.
+// LimiterWaitStart is the start of a wait in the line of the cool-down or of a Pacer, so
+// that a batch can show its place. A [LimiterWait] follows if the wait took a
+// millisecond or more. The waits of a [Limiter] of yours have no such event.
 type LimiterWaitStart struct {
 	Call     uint64
 	Endpoint Endpoint
@@ -128,7 +128,7 @@ type LimiterWaitStart struct {
 	Attempt  int           // that waits
 	LimitKey string        // that it waits for; one line of at most 64 bytes, empty if not known
 	Place    int           // among those who wait for the same, from 1
-	Expected time.Duration // how long the wait will probably take; 0 if not known
+	Expected time.Duration // how long the wait will probably take
 }
 
 // LimiterWait is a wait of a millisecond at least for the cool-down or the
@@ -145,8 +145,7 @@ type LimiterWait struct {
 
 // CoolDown is a 429 that began the cool-down of a limit, or prolonged it by a
 // second at least. The refused call has this event; each call that waits has
-// a [LimiterWait]. With [WithoutCoolDown] there is none; a
-// [Limiter] that has a cool-down of its own tells of it by its [Permit].
+// a [LimiterWait]. With [WithoutCoolDown] only a Pacer has it.
 type CoolDown struct {
 	Call     uint64
 	Endpoint Endpoint

@@ -144,30 +144,3 @@ func TestLimiterIsAskedAfterTheCoolDown(t *testing.T) {
 		}, limiter.done)
 	})
 }
-
-// reporting is a limiter with a cool-down, whose permits report.
-type reporting struct{ limiterStub }
-
-func (*reporting) CoolsDown() bool                 { return true }
-func (*reporting) Waited() (string, time.Duration) { return "key_minute", time.Minute }
-func (*reporting) Closed() (string, time.Duration) { return "key_day", time.Hour }
-func (l *reporting) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
-	_, err := l.limiterStub.Acquire(ctx, attempt)
-	return l, err
-}
-
-// TestAReportingPermitIsBelieved, without a clock and without a cool-down of the
-// client's own.
-func TestAReportingPermitIsBelieved(t *testing.T) {
-	limiter, service := &reporting{}, &gateway{}
-	service.close(time.Hour, agentPath)
-	_, events := eventsOf(func(observer agentmessaging.Option) {
-		client := newClient(t, service, agentmessaging.WithLimiter(limiter), observer)
-		for range 2 {
-			wantRefused(t, client, there, get)
-		}
-	})
-	endpoint := agentmessaging.Endpoint{Name: "GetAgent", Method: "GET", Path: "/v1/agents/{agent_id}"}
-	assert.Equal(t, agentmessaging.LimiterWait{Call: 1, AgentID: "agent_1", Endpoint: endpoint, Attempt: 1, LimitKey: "key_minute", Wait: time.Minute}, events[2])
-	assert.Equal(t, agentmessaging.CoolDown{Call: 1, AgentID: "agent_1", Endpoint: endpoint, LimitKey: "key_day", Wait: time.Hour}, events[4])
-}

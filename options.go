@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/exchange"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/testoption"
 )
 
@@ -54,10 +55,14 @@ func WithRetry(policy RetryPolicy) Option {
 }
 
 // WithLimiter makes every attempt of every call, retries included, ask limiter
-// too, after the cool-down has let it pass. A limiter with a method CoolsDown()
-// bool that returns true has a cool-down of its own: then the client has none.
+// too, after the cool-down has let it pass. A Pacer of package pacer takes the place
+// of the cool-down.
 func WithLimiter(limiter Limiter) Option {
-	return plugIn("WithLimiter", limiter, func(s *settings) { s.limiter = limiter })
+	return plugIn("WithLimiter", limiter, func(s *settings) {
+		if s.limiter, s.pacer = limiter, quota.EngineOf(limiter); s.pacer != nil {
+			s.limiter = nil
+		}
+	})
 }
 
 // WithoutCoolDown turns the cool-down off (see [Limiter]). A call that is
@@ -175,8 +180,9 @@ func isNil(v any) bool {
 // settings hold what the options set.
 type settings struct {
 	httpClient *http.Client
-	retry      RetryPolicy // with its defaults in place
-	limiter    Limiter     // nil: none
+	retry      RetryPolicy   // with its defaults in place
+	limiter    Limiter       // of the user's; nil: none
+	pacer      *quota.Engine // of a Pacer; nil: there is none
 	noCoolDown bool
 	clock      Clock // nil: real time
 	newClock   bool  // the clock is not that of the client before With
@@ -231,14 +237,32 @@ func (s *settings) time() Clock {
 	return s.clock
 }
 
-// limits is shared where the clock is the same. It is nil where it is turned
-// off, or the limiter includes one.
-func (s *settings) limits(shared *quota.Engine) *quota.Engine {
-	if cools, ok := s.limiter.(interface{ CoolsDown() bool }); s.noCoolDown || ok && cools.CoolsDown() {
+// line is where calls wait for limits: a Pacer's or a cool-down, which is that of the
+// client before where the clock is the same; nil if it is turned off.
+func (s *settings) line(before *Client) *quota.Engine {
+	switch {
+	case s.pacer != nil:
+		return s.pacer
+	case s.noCoolDown:
 		return nil
-	}
-	if shared != nil && !s.newClock {
-		return shared
+	case before.limits != nil && before.pacer == nil && !s.newClock:
+		return before.limits
 	}
 	return quota.NewCoolDown(s.clock, s.random)
+}
+
+// refused is the error of an attempt for which it is no use to wait in line, as the
+// service would have answered it.
+func (s *settings) refused(refusal *quota.Refusal) *Error {
+	e := &Error{
+		StatusCode: http.StatusTooManyRequests, Code: spec.RateLimited, TraceID: refusal.TraceID,
+		LimitKey: refusal.LimitKey, RetryAfter: refusal.RetryAfter,
+	}
+	if s.pacer == nil {
+		e.by = "cool-down"
+	}
+	if refusal.Patience > 0 {
+		e.cause = impatient(refusal.Patience)
+	}
+	return e
 }

@@ -204,15 +204,6 @@ func (l badPermit) Done(outcome agentmessaging.AttemptOutcome) {
 	l.happens(l.t.Context())
 }
 
-func (l badPermit) Waited() (string, time.Duration) {
-	if l.how == "lies" {
-		return "k", -time.Hour
-	}
-	return "k", time.Millisecond
-}
-
-func (l badPermit) Closed() (string, time.Duration) { return "", 0 }
-
 type badClock struct {
 	*mischief
 	quota.RealClock

@@ -12,10 +12,10 @@ import (
 // included, acquires a [Permit] first, also after the wait that Retry-After
 // asked for. Implementations are safe for concurrent use.
 //
-// It is asked in addition to the client's cool-down, and after it: a 429 parks
-// the callers of the limit that it names until its Retry-After has passed.
-// [WithoutCoolDown] turns that off, and so does a Limiter with a method
-// CoolsDown() bool that returns true, because it does the same itself.
+// A Limiter of yours is asked in addition to the client's cool-down, and after it: a 429
+// parks the callers of the limit that it names until its Retry-After has passed.
+// [WithoutCoolDown] turns that off. A Pacer of package pacer takes the place of the
+// cool-down, since it does the same itself.
 type Limiter interface {
 	// Acquire waits until the attempt may be sent, callers of the same kind
 	// in about the order in which they came. It waits by the attempt's Clock
@@ -48,23 +48,12 @@ type LimitedAttempt struct {
 }
 
 // A Permit is the leave to send one attempt. Done is called exactly once, even
-// where the transport panics or Acquire returns an error with the permit.
-//
-// A Permit may also say what it knows, for [LimiterWait], [CoolDown] and
-// [CallInfo], by two more methods. Of other permits the client measures the
-// wait itself, and learns of no cool-down.
-//
-//	Waited() (limitKey string, wait time.Duration) // how long Acquire waited, and for which limit; "" and 0 if it did not
-//	Closed() (limitKey string, wait time.Duration) // asked after Done: the limit that the outcome shut, and for how long; "" and 0 if none
+// where the transport panics or Acquire returns an error with the permit. The client
+// measures how long Acquire took, for [LimiterWait] and [CallInfo].
 type Permit interface {
 	// Done reports how the attempt ended. An attempt with Sent false has
 	// spent nothing: it gives its permit back. It must not block.
 	Done(AttemptOutcome)
-}
-
-type permitReporter interface {
-	Waited() (limitKey string, wait time.Duration)
-	Closed() (limitKey string, wait time.Duration)
 }
 
 // AttemptOutcome is how a permitted attempt ended.

@@ -179,17 +179,16 @@ func failing(err error) []agentmessaging.Option {
 	return []agentmessaging.Option{retries(1), agentmessaging.WithHTTPClient(&http.Client{Transport: transport})}
 }
 
-// onlyOnce is a limiter that lets the first attempt pass, after a while as it
-// says, and no other.
+// onlyOnce is a limiter that lets the first attempt pass, after a while, and no
+// other.
 type onlyOnce struct{}
 
 func (onlyOnce) Acquire(_ context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
 	if attempt.Number > 1 {
 		return nil, &agentmessaging.Error{StatusCode: 429}
 	}
+	time.Sleep(time.Second / 4)
 	return onlyOnce{}, nil
 }
 
-func (onlyOnce) Done(agentmessaging.AttemptOutcome)       {}
-func (onlyOnce) Waited() (key string, wait time.Duration) { return "key_minute", time.Second / 4 }
-func (onlyOnce) Closed() (key string, wait time.Duration) { return "", 0 }
+func (onlyOnce) Done(agentmessaging.AttemptOutcome) {}

@@ -30,49 +30,19 @@ func TestUnsentAttempt(t *testing.T) {
 	})
 }
 
-// TestUnlimitedCalls: no limit counts them (interface 4).
-func TestUnlimitedCalls(t *testing.T) {
-	p := newPacer(t, perMinute(1))
-	for range 100 {
-		acquire(t, p, status).Done(tooMany("", time.Hour))
-	}
-	assert.True(t, p.CoolsDown())
-}
-
-// reporter is what the client asks of a permit beside Done.
-type reporter interface {
-	Waited() (limitKey string, wait time.Duration)
-	Closed() (limitKey string, wait time.Duration)
-}
-
-func TestPermitReports(t *testing.T) {
+// TestUncountedCalls: no limit counts them (interface 4), so that only their own
+// refusals hold them back.
+func TestUncountedCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPacer(t, perMinute(60))
-		next := func() reporter { return acquire(t, p, patient()).(reporter) }
-		wantWaited := func(permit reporter, wantKey string, want time.Duration) {
-			key, wait := permit.Waited()
-			assert.Equal(t, wantKey, key)
-			assert.InDelta(t, want, wait, float64(time.Microsecond))
+		p := newPacer(t, perMinute(1))
+		var permits []agentmessaging.Permit
+		for range 100 {
+			permits = append(permits, acquire(t, p, status))
 		}
-		wantWaited(next(), "", 0)
-		use(t, p, message)
+		permits[0].Done(tooMany("proxy", time.Minute))
+		acquire(t, p, message)
 		began := time.Now()
-		wantWaited(next(), "minute", time.Since(began))
-		permits := []reporter{next(), next(), next(), next()}
-		for i, test := range []struct {
-			outcome agentmessaging.AttemptOutcome
-			key     string
-			closed  time.Duration
-		}{
-			{tooMany("", 0), "", time.Second},                                // a refusal without Retry-After
-			{tooMany("theirs\n", 5*time.Second), "theirs ", 5 * time.Second}, // one line
-			{tooMany("theirs", 5*time.Second), "", 0},                        // no news
-			{accepted, "", 0},
-		} {
-			permits[i].(agentmessaging.Permit).Done(test.outcome)
-			key, closed := permits[i].Closed()
-			assert.Equal(t, test.key, key)
-			assert.Equal(t, test.closed, closed)
-		}
+		acquire(t, p, status)
+		assert.Equal(t, time.Minute, time.Since(began))
 	})
 }

@@ -155,31 +155,3 @@ func TestValue(t *testing.T) {
 		})
 	}
 }
-
-// TestSlowStore is said once, with what to do, where too many swaps come too late.
-func TestSlowStore(t *testing.T) {
-	for every, want := range map[int]int{2: 1, 5: 0} {
-		synctest.Test(t, func(t *testing.T) {
-			log, option := logging()
-			p := sharing(t, perMinute(6000), &contended{Store: loadsim.NewStore(), every: every}, option)
-			for range 300 {
-				acquire(t, p, patient())
-			}
-			assert.Equal(t, want, count(log, "too far away"))
-			assert.Equal(t, want, count(log, "use a store that is nearer"))
-		})
-	}
-}
-
-// contended is a store where somebody else is quicker now and then.
-type contended struct {
-	*loadsim.Store
-	n, every int
-}
-
-func (c *contended) Swap(ctx context.Context, key, version string, value []byte, ttl time.Duration) (bool, error) {
-	if c.n++; c.n%c.every == 0 {
-		return false, nil
-	}
-	return c.Store.Swap(ctx, key, version, value, ttl)
-}

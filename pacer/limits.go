@@ -57,33 +57,24 @@ func limitsOf(plan string) (limits []Limit) {
 	return limits
 }
 
-// kinds is a set of what an attempt counts as.
-type kinds uint8
+// costSet is a set of what an attempt counts as.
+type costSet uint8
 
 const (
-	nothing    kinds = 0
-	request    kinds = 1 // the first of counted
-	everything kinds = 1<<8 - 1
+	nothing    costSet = 0
+	request    costSet = 1      // the first of counted
+	uncounted  costSet = 1 << 7 // an endpoint that no limit counts
+	everything costSet = 1<<8 - 1
 )
 
 var counted = []Counted{CountsRequests, CountsAgentCreations, CountsBYOKSets, CountsWarmUps}
-
-func kindsOf(attempt agentmessaging.LimitedAttempt) (k kinds) {
-	endpoint := spec.Find(attempt.Method, attempt.Path)
-	for i, c := range counted {
-		if endpoint.Counts(spec.Counted(c), attempt.SetsBYOK) {
-			k |= 1 << i
-		}
-	}
-	return k
-}
 
 // rule is a limit as the state machine reads it.
 type rule struct {
 	Limit
 	max    float64
 	window int64 // microseconds
-	counts kinds
+	counts costSet
 }
 
 const hour = int64(time.Hour / time.Microsecond)

@@ -97,11 +97,11 @@ func TestLongLimits(t *testing.T) {
 	}
 }
 
-// fill sends for so long as many messages as may go, of which none is answered.
+// fill sends for so long as many messages as may go.
 func fill(t *testing.T, p *pacer.Pacer, during time.Duration) {
 	t.Helper()
 	for end := time.Now().Add(during); time.Now().Before(end); {
-		acquire(t, p, patient())
+		acquire(t, p, patient()).Done(accepted)
 	}
 }
 

@@ -11,23 +11,23 @@
 // docs/limits.md of this module says what it does, and how well.
 package pacer
 
-// short.go and long.go count limits by the minute and by the hour, blame.go
-// decides which limit a refusal is about, line.go who of a process goes next,
-// tickets.go which process. state.go holds all that. call.go is a call's way,
-// queue.go asks the state for the calls that wait. fleet.go finds it here, store.go
-// in a store.
+// The calls of a process wait in an engine of package quota, whose rule is the
+// coordinator (coordinator.go, and store.go for the way to a store). What it knows is a
+// ledger: budget.go counts limits, ledger.go also decides which limit a refusal is
+// about, and tickets.go which process goes next.
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"log/slog"
-	"math"
-	"math/rand/v2"
-	"slices"
-	"sync"
+	"net/http"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // A Pacer is an agentmessaging.Limiter that keeps to limits, so that calls wait
@@ -44,20 +44,15 @@ import (
 // refused as soon as it can no longer go before its deadline.
 //
 // One Pacer is for one API key: give it to all clients of the key in the process.
-// It waits by their clock (agentmessaging.WithClock).
+// It waits by their clock (agentmessaging.WithClock). A client that is given a Pacer
+// has no cool-down beside it; one that is given a limiter of yours around a Pacer has.
 type Pacer struct {
-	store  Store // nil: this process is alone
-	apiKey func() string
-	logger *slog.Logger
-
-	mu      sync.Mutex // guards what follows; functions with small letters run with it
-	clock   agentmessaging.Clock
-	last    time.Time     // that the clock has told
-	passed  time.Duration // by it
-	machine machine       // works on this process's state, or on what it saw in the store last
-	fleet   fleet
-	queues  map[class]*queue
+	holder
+	engine      *quota.Engine
+	coordinator *coordinator
 }
+
+type holder = quota.Holder
 
 // An Option changes how a [Pacer] works.
 type Option func(*Pacer) error
@@ -70,10 +65,9 @@ func New(limits []Limit, opts ...Option) (*Pacer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Pacer{
-		logger: slog.New(slog.DiscardHandler), clock: quota.RealClock{}, last: time.Now(),
-		queues: map[class]*queue{}, fleet: fleet{down: true, retryAt: math.MaxInt64},
-	}
+	c := &coordinator{logger: slog.New(slog.DiscardHandler), refusing: map[costSet]time.Duration{}}
+	p := &Pacer{engine: quota.NewEngine(c, nil), coordinator: c}
+	p.holder = quota.NewHolder(p, p.engine)
 	for _, opt := range opts {
 		if opt == nil {
 			return nil, invalid("opts", "an option is nil")
@@ -82,29 +76,21 @@ func New(limits []Limit, opts ...Option) (*Pacer, error) {
 			return nil, err
 		}
 	}
-	p.machine = machine{state: newState(rules, p.now()), rules: rules, member: rand.Int64()}
-	if p.store == nil {
-		p.machine.Members[p.machine.member] = p.machine.Now
-	}
+	c.begin(p.engine.Now(), rules)
 	return p, nil
 }
 
-// WithLogger writes a record at Warn when the store stops answering, has lost
-// its state or is too slow for the limits, and one at Info when it is back. The
-// default is to log nothing.
+// WithLogger writes a record at Warn when the store stops answering or has lost
+// its state, and one at Info when it is back. The default is to log nothing.
 func WithLogger(logger *slog.Logger) Option {
 	return func(p *Pacer) error {
 		if logger == nil {
 			return invalid("WithLogger", "was given nil; leave the option out for the default")
 		}
-		p.logger = logger
+		p.coordinator.logger = logger
 		return nil
 	}
 }
-
-// CoolsDown tells the client that a refusal holds back here the calls that it
-// concerns, so that the client needs no cool-down of its own.
-func (p *Pacer) CoolsDown() bool { return true }
 
 // SetLimits replaces the limits, as after a change of plan. What was sent
 // counts on for those with the same Key, Window and Counts, but no refusal that
@@ -115,20 +101,9 @@ func (p *Pacer) SetLimits(limits []Limit) error {
 	if err != nil {
 		return err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if slices.Equal(rules, p.machine.rules) {
-		return nil
+	if p.coordinator.setRules(p.engine.Now(), rules) {
+		p.engine.Changed()
 	}
-	old := p.here(p.now())
-	m := machine{state: newState(rules, old.Now), rules: rules, calls: 1}
-	m.join(old)
-	m.Members = old.Members
-	p.machine.state, p.machine.rules = m.state, rules
-	if err := p.step((*machine).reopen); err != nil {
-		return err
-	}
-	p.wakeAll()
 	return nil
 }
 
@@ -137,57 +112,61 @@ func (p *Pacer) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttem
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	q := p.queueOf(class{kindsOf(attempt), ctx.Value(priorityKey{}) == PriorityBatch})
-	if q == nil {
-		return &call{}, nil
+	w := &quota.Waiter{
+		Endpoint: spec.Find(attempt.Method, attempt.Path), SetsBYOK: attempt.SetsBYOK,
+		MaxWait: cmp.Or(attempt.MaxWait, quota.DefaultMaxWait), Clock: attempt.Clock,
 	}
-	c := p.newCall(ctx, attempt)
-	if p.enter(q, c); c.answered != nil {
-		p.wait(ctx, q, c)
+	err := p.engine.Acquire(ctx, w)
+	if refusal := (*quota.Refusal)(nil); errors.As(err, &refusal) {
+		return nil, &agentmessaging.Error{
+			StatusCode: http.StatusTooManyRequests, Code: spec.RateLimited, LimitKey: refusal.LimitKey, RetryAfter: refusal.RetryAfter,
+		}
 	}
-	if c.err != nil {
-		return nil, c.err
+	if err != nil {
+		return nil, err
 	}
-	return c, nil
+	return &permit{p.engine, w}, nil
 }
 
-// queueOf returns nil for calls that no limit counts.
-func (p *Pacer) queueOf(c class) *queue {
-	if !slices.ContainsFunc(p.machine.rules, func(r rule) bool { return r.counts&c.Kinds != 0 }) {
-		return nil
-	}
-	if p.queues[c] == nil {
-		p.queues[c] = &queue{class: c, wake: func() {}}
-	}
-	return p.queues[c]
+// permit is for those who ask the pacer themselves. A client uses its engine.
+type permit struct {
+	engine *quota.Engine
+	waiter *quota.Waiter
 }
 
-// outside runs what takes time, or is somebody else's, without the lock.
-func (p *Pacer) outside(f func()) {
-	p.mu.Unlock()
-	defer p.mu.Lock()
-	f()
+// Done is of agentmessaging.Permit.
+func (p *permit) Done(o agentmessaging.AttemptOutcome) {
+	p.engine.Done(p.waiter, quota.Outcome{
+		Refused: o.StatusCode == http.StatusTooManyRequests, Sent: o.Sent || o.StatusCode != 0,
+		LimitKey: printable.Name(o.LimitKey), RetryAfter: o.RetryAfter,
+	})
 }
 
-// here is the state as this process knows it, at a time that now has told.
-func (p *Pacer) here(now int64) *machine {
-	m := &p.machine
-	m.at(now + p.fleet.offset)
-	m.offset, m.calls, m.lonely = m.Now-now, 1, len(m.Members) == 0
-	if p.fleet.down {
-		m.calls = max(1, int64(len(m.Members)))
-	}
-	return m
+// Priority orders calls that wait in a [Pacer].
+type Priority int
+
+const (
+	// PriorityInteractive is for calls that a person waits for; the default.
+	PriorityInteractive Priority = iota
+	// PriorityBatch is for calls that can wait: interactive ones go first. So
+	// that batch calls do not starve, every eighth permit goes to one.
+	PriorityBatch
+)
+
+type (
+	priorityKey struct{}
+	tenantKey   struct{}
+)
+
+// WithPriority returns a context under which calls have the given priority.
+func WithPriority(ctx context.Context, priority Priority) context.Context {
+	return context.WithValue(ctx, priorityKey{}, priority)
 }
 
-// now is what has passed by the client's clock. It never goes back: a clock that
-// is set back, or one that begins in the year 1, goes on from there. A time of 0
-// means never, so it begins at an hour.
-func (p *Pacer) now() int64 {
-	now := p.clock.Now()
-	p.passed += max(0, now.Sub(p.last))
-	p.last = now
-	return hour + p.passed.Microseconds()
+// WithTenant returns a context under which calls belong to a tenant, such as
+// one of your customers. The tenants of a process that wait with the same
+// priority take turns, so one with a thousand waiting calls does not delay one
+// that has a single call. Calls without a tenant are one tenant together.
+func WithTenant(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, tenantKey{}, id)
 }

@@ -27,20 +27,20 @@ func newUsed(t testing.TB) *Pacer {
 
 func TestEncoding(t *testing.T) {
 	p := newUsed(t)
-	value, limits := p.machine.state.encode(), len(p.machine.rules)
-	assert.Equal(t, p.machine.state, decode(value, limits))
+	value, limits := p.coordinator.ledger.state.encode(), len(p.coordinator.ledger.rules)
+	assert.Equal(t, p.coordinator.ledger.state, decode(value, limits))
 	const header = 10 // of gzip, of which not everything matters
 	for i := header; i < len(value); i++ {
 		changed := slices.Clone(value)
 		changed[i]++
 		if got := decode(changed, limits); got != nil { // of the last byte before the checksum, too
-			require.Equal(t, p.machine.state, got, "byte %d", i)
+			require.Equal(t, p.coordinator.ledger.state, got, "byte %d", i)
 		}
 	}
 	assert.Nil(t, decode(value[:len(value)-1], limits))
 	assert.Nil(t, decode(value, limits+1))
-	p.machine.state.Format++
-	assert.Nil(t, decode(p.machine.state.encode(), limits))
+	p.coordinator.ledger.state.Format++
+	assert.Nil(t, decode(p.coordinator.ledger.state.encode(), limits))
 }
 
 // TestValueInTheStore: processes of other versions read the members by these
@@ -62,13 +62,13 @@ func TestValueInTheStore(t *testing.T) {
 // FuzzDecode: a value of somebody else's is refused, or used without harm.
 func FuzzDecode(f *testing.F) {
 	used := newUsed(f)
-	f.Add(used.machine.state.encode())
+	f.Add(used.coordinator.ledger.state.encode())
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, value []byte) {
 		p, err := New(PreviewLimits())
 		require.NoError(t, err)
-		if s := decode(value, len(p.machine.rules)); s != nil {
-			p.machine.state = s
+		if s := decode(value, len(p.coordinator.ledger.rules)); s != nil {
+			p.coordinator.ledger.state = s
 			p.State()
 		}
 	})
@@ -78,21 +78,21 @@ func FuzzDecode(f *testing.F) {
 // come, as after a value of the store that was lost, nobody waits for its end.
 func TestLearnedPeriodHoldsWhatIsFull(t *testing.T) {
 	p := newUsed(t)
-	m := p.here(p.now())
-	for b := range m.budgets(request) {
+	l := p.coordinator.here(p.engine.Now())
+	for b := range l.budgets(request) {
 		if b.isLong() {
-			b.long = long{Begins: m.Now, Sent: 999, Most: 1000, Lasts: 10 * hour}
+			b.long = long{Begins: l.Now, Sent: 999, Most: 1000, Lasts: 10 * hour}
 		}
 	}
-	m.spend(request, m.Now)
-	got := m.earliest(request, &[maxLimits]int64{})
-	assert.Less(t, got.due, m.Now+5*second, got.key)
-	for b := range m.budgets(request) {
+	l.spend(request, l.Now)
+	got := l.earliest(request, &[maxLimits]int64{})
+	assert.Less(t, got.due, l.Now+5*second, got.key)
+	for b := range l.budgets(request) {
 		if b.isLong() {
-			b.add(m.Now, 998)
+			b.add(l.Now, 998)
 		}
 	}
-	m.spend(request, m.Now)
-	got = m.earliest(request, &[maxLimits]int64{})
-	assert.Equal(t, m.Now+10*hour, got.due)
+	l.spend(request, l.Now)
+	got = l.earliest(request, &[maxLimits]int64{})
+	assert.Equal(t, l.Now+10*hour, got.due)
 }

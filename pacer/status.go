@@ -1,6 +1,10 @@
 package pacer
 
-import "time"
+import (
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
+)
 
 // State is what a [Pacer] knows at a moment: of a fleet, what its last step saw.
 type State struct {
@@ -34,19 +38,18 @@ type LimitState struct {
 
 // State returns what the pacer knows. It calls nobody.
 func (p *Pacer) State() State {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	m := p.here(p.now())
-	s := State{Processes: len(m.Members), StoreDown: p.fleet.since}
-	for b := range m.budgets(everything) {
-		s.Limits = append(s.Limits, b.status(m.Gates))
+	now := p.engine.Now()
+	s := State{
+		Interactive: p.engine.Waiting(func(c quota.Class) bool { return !c.Batch }),
+		Batch:       p.engine.Waiting(func(c quota.Class) bool { return c.Batch }),
 	}
-	for key, q := range p.queues {
-		if key.Batch {
-			s.Batch += q.line.waiting
-		} else {
-			s.Interactive += q.line.waiting
-		}
+	c := p.coordinator
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.here(now)
+	s.Processes, s.StoreDown = len(l.Members), c.peers.since
+	for b := range l.budgets(everything) {
+		s.Limits = append(s.Limits, b.status(l.Gates))
 	}
 	return s
 }

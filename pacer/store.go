@@ -12,12 +12,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"reflect"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 )
 
 // A Store keeps one value for each key, for all processes: Redis, Postgres,
@@ -54,16 +58,16 @@ func WithStore(store Store, apiKey string) Option {
 		case apiKey == "":
 			return invalid("WithStore", "was given an empty API key")
 		}
-		p.store, p.apiKey, p.fleet = store, func() string { return apiKey }, fleet{}
+		p.coordinator.store, p.coordinator.apiKey = store, func() string { return apiKey }
 		return nil
 	}
 }
 
 // key names the value that holds the state of the API key under the limits,
 // whatever their Max.
-func (p *Pacer) key() string {
-	hash := hmac.New(sha256.New, []byte(p.apiKey()))
-	for _, r := range p.machine.rules {
+func (c *coordinator) key() string {
+	hash := hmac.New(sha256.New, []byte(c.apiKey()))
+	for _, r := range c.ledger.rules {
 		fmt.Fprintf(hash, "%q %d %d\n", r.Key, r.window, r.counts)
 	}
 	return "agentmessaging:" + hex.EncodeToString(hash.Sum(nil)[:16])
@@ -77,47 +81,48 @@ const (
 
 // loaded is a state of the store, which a step changes and swaps.
 type loaded struct {
-	machine
+	ledger
 	key, version string
-	lost         bool // it begins afresh, though it was there before
+	offset       int64 // what its time is ahead of the pacer's
+	lost         bool  // it begins afresh, though it was there before
 }
 
 // stepShared loads the state, changes it and swaps it, until it is the quickest.
-func (p *Pacer) stepShared(f func(*machine)) error {
+func (c *coordinator) stepShared(now time.Duration, f func(*ledger)) error {
+	began := time.Now()
 	for range mostTries {
-		l, err := p.load()
+		l, err := c.load(now + time.Since(began))
 		if err != nil {
 			return err
 		}
-		f(&l.machine)
+		f(&l.ledger)
 		var swapped bool
 		longest := slices.MaxFunc(l.rules, func(a, b rule) int { return cmp.Compare(a.window, b.window) }).Window
-		err = p.bounded(func(ctx context.Context) (err error) {
-			swapped, err = p.store.Swap(ctx, l.key, l.version, l.encode(), 2*longest+time.Hour)
+		err = c.bounded(func(ctx context.Context) (err error) {
+			swapped, err = c.store.Swap(ctx, l.key, l.version, l.encode(), 2*longest+time.Hour)
 			return err
 		})
 		if err != nil {
 			return err
 		}
 		if swapped {
-			p.storeAnswered(l)
+			c.storeAnswered(l)
 			return nil
 		}
-		p.fleet.late += (1 - p.fleet.late) / 200
-		pause := time.Duration(rand.Int64N(p.fleet.took/2+1)) * time.Microsecond
-		p.outside(func() { time.Sleep(pause) })
+		pause := time.Duration(rand.Int64N(c.peers.took/2+1)) * time.Microsecond
+		c.outside(func() { time.Sleep(pause) })
 	}
 	return errors.New("too many processes change the value at once")
 }
 
 // load reads the store's state, and adds what this process knows: that it is a
 // member, and all else where it worked on another state, or a share.
-func (p *Pacer) load() (*loaded, error) {
-	f, l, began := &p.fleet, &loaded{machine: p.machine, key: p.key()}, p.now()
+func (c *coordinator) load(now time.Duration) (*loaded, error) {
+	p, l, began := &c.peers, &loaded{ledger: c.ledger, key: c.key()}, time.Now()
 	var value []byte
 	var at time.Time
-	err := p.bounded(func(ctx context.Context) (err error) {
-		value, l.version, at, err = p.store.Load(ctx, l.key)
+	err := c.bounded(func(ctx context.Context) (err error) {
+		value, l.version, at, err = c.store.Load(ctx, l.key)
 		l.state = decode(value, len(l.rules))
 		return err
 	})
@@ -126,45 +131,127 @@ func (p *Pacer) load() (*loaded, error) {
 	}
 	if l.state == nil || at.UnixMicro() < l.Now-setBack {
 		l.state = newState(l.rules, at.UnixMicro())
-		l.lost = len(value) > 0 || f.seen == l.key
+		l.lost = len(value) > 0 || p.seen == l.key
 	}
-	took := p.now() - began
-	f.took += (2*took - f.took) / 4
+	took := time.Since(began).Microseconds()
+	p.took += (2*took - p.took) / 4
 	l.at(at.UnixMicro())
-	l.offset, l.took, l.calls, l.lonely = l.Now-began-took/2, max(claimAhead/6, f.took), 1, false
+	l.offset, l.took, l.calls, l.lonely = l.Now-now.Microseconds()-took/2, max(claimAhead.Microseconds()/6, p.took), 1, false
 	l.Members[l.member] = l.Now
 	maps.DeleteFunc(l.Members, func(_, seen int64) bool { return seen < l.Now-memberFor })
-	if f.down && l.last(nothing).Opens == 0 { // others may still be on their shares
+	if p.down && l.last(nothing).Opens == 0 { // others may still be on their shares
 		l.shut(nothing, l.Now+returnHold, "")
 	}
-	if f.down || l.lost || f.seen != "" && f.seen != l.key {
-		l.join(p.here(p.now()))
+	if p.down || l.lost || p.seen != "" && p.seen != l.key {
+		l.join(c.here(now))
 	}
 	return l, nil
 }
 
-// bounded gives a call of the store storeWait, whatever the store does.
-func (p *Pacer) bounded(call func(context.Context) error) (err error) {
+// bounded gives a call of the store storeWait, whatever the store does: one that panics
+// is one that does not answer.
+func (c *coordinator) bounded(call func(context.Context) error) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), storeWait)
 	defer cancel()
 	first := make(chan error, 2)
-	go func() { first <- protect(func() error { return call(ctx) }) }()
+	go func() { first <- quota.Protect(func() error { return call(ctx) }) }()
 	context.AfterFunc(ctx, func() { first <- ctx.Err() })
-	p.outside(func() { err = <-first })
+	c.outside(func() { err = <-first })
 	return err
 }
 
-// errPanic is the error of calls that waited for a store or a clock that panicked. On
-// a goroutine of the pacer's the panic would end the program.
-var errPanic = errors.New("panic while calls waited")
+// peers are what a pacer knows of the store and the other processes.
+type peers struct {
+	offset int64 // what the state's clock is ahead of the pacer's
+	took   int64 // how long a step takes
 
-func protect(f func() error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: %v", errPanic, r)
+	down    bool          // there is no store, or it does not answer: the state is this process's share
+	since   time.Time     // when it went down; zero: it answers, or there is none
+	retryAt time.Duration // when a step tries it again
+	seen    string        // the key of the value that was seen last
+}
+
+const (
+	claimAhead = 250 * time.Millisecond // before its turn a process asks for it, which hides the way to the store
+	storeRetry = 1700 * time.Millisecond
+	returnHold = 2 * second // the last process has found the store by then
+	lonelyPart = 0.25       // of Max, for a process that knows of no other
+)
+
+// join brings in what a process knows: of each limit the fuller count holds. A
+// level that was found by trial is a share, so it is left out.
+func (l *ledger) join(other *ledger) {
+	ahead := l.Now - other.Now
+	for _, g := range other.Gates {
+		l.shut(g.Kinds, g.Told+ahead, g.Key)
+	}
+	l.Fresh = l.Now
+	for b := range l.budgets(everything) {
+		for o := range other.budgets(b.counts) {
+			if o.Key != b.Key || o.window != b.window {
+				continue
+			}
+			if o.Sent > b.Sent {
+				b.Begins, b.Sent, b.Most, b.Lasts = o.Begins+ahead, o.Sent, o.Most, o.Lasts
+			}
+			if calls := o.sent(); !b.isLong() && calls > b.sent() {
+				b.even(min(calls, int64(b.allowed)-1))
+			}
+			if o.Corrected > 0 && o.Corrected+ahead > b.Corrected && o.max == b.max && !other.lonely {
+				b.Level, b.Corrected, b.Quiet = o.Level, o.Corrected+ahead, o.Quiet+ahead
+			}
 		}
-	}()
-	return f()
+		b.pause(max(l.Now, l.last(nothing).Opens))
+	}
+}
+
+// storeAnswered goes on from the state that the store has taken.
+func (c *coordinator) storeAnswered(l *loaded) {
+	p := &c.peers
+	back := p.down
+	p.offset, p.down, p.since, p.seen = l.offset, false, time.Time{}, l.key
+	if l.key == c.key() { // else SetLimits came in between
+		c.ledger.state = l.state
+	}
+	if back {
+		c.log(slog.LevelInfo, "agentmessaging pacer's store answers again")
+	}
+	if l.lost {
+		c.log(slog.LevelWarn, "agentmessaging pacer begins the shared state afresh: the store has lost it, holds something else, or its clock was set back")
+	}
+}
+
+// storeFailed makes the state this process's share: each call now counts once
+// per known process, and the first goes when this process's ticket was due. A
+// process that knows of no other begins with a part, and finds its share by
+// refusals.
+func (c *coordinator) storeFailed(now time.Duration, err error) {
+	if c.peers.down {
+		return
+	}
+	l := c.here(now)
+	for b := range l.budgets(everything) {
+		switch {
+		case l.lonely:
+			b.Level, b.Quiet = lonelyPart, l.Now
+		case !b.isLong():
+			b.Due = max(b.Due-b.credit, l.turnOf(b.counts, int64(len(l.Members))*b.pace))
+		}
+	}
+	l.Tickets, l.Fresh = nil, l.Now
+	c.peers.down, c.peers.since = true, time.Now()
+	c.log(slog.LevelWarn, "agentmessaging pacer's store does not answer; working on a share of the limits",
+		slog.Int("processes", len(l.Members)), slog.String("error", printable.Line(err.Error(), 256)))
+}
+
+// turnOf is when this process would have been next; by chance if it did not wait.
+func (l *ledger) turnOf(counts costSet, round int64) int64 {
+	for _, t := range l.Tickets {
+		if t.Member == l.member && t.Kinds&counts != 0 {
+			return t.Due
+		}
+	}
+	return l.Now + rand.Int64N(round+1)
 }
 
 // format numbers the layout of a value. Raise it where decode would misread an

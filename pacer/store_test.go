@@ -2,14 +2,12 @@ package pacer_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
 	"github.com/agent-messaging-service/agentmessaging-go/tools/loadsim"
 )
@@ -96,39 +94,14 @@ type panicking struct{ pacer.Store }
 
 func (panicking) Load(context.Context, string) ([]byte, string, time.Time, error) { panic("bug") }
 
-// TestStoreThatPanics is an error for each caller who waits for it, not the end of
-// the program.
+// TestStoreThatPanics is one that does not answer.
 func TestStoreThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := sharing(t, perMinute(60), panicking{})
-		for range 2 {
-			_, err := p.Acquire(t.Context(), patient())
-			assert.ErrorContains(t, err, "panic while calls waited: bug")
-		}
-	})
-}
-
-// restless is a clock that does not wait.
-type restless struct {
-	quota.RealClock
-	slept int
-}
-
-func (c *restless) Sleep(context.Context, time.Duration) error {
-	c.slept++
-	return errors.New("no wait")
-}
-
-// TestClockThatDoesNotWait ends the call that waits; the pacer does not ask it again.
-func TestClockThatDoesNotWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p, clock := newPacer(t, perMinute(1)), &restless{}
+		log, option := logging()
+		p := sharing(t, perMinute(60), panicking{}, option)
 		acquire(t, p, patient())
-		attempt := patient()
-		attempt.Clock = clock
-		_, err := p.Acquire(t.Context(), attempt)
-		assert.ErrorContains(t, err, "the clock does not wait: no wait")
-		synctest.Wait()
-		assert.Equal(t, 1, clock.slept)
+		acquire(t, p, patient())
+		assert.Equal(t, 1, count(log, "does not answer; working on a share of the limits"))
+		assert.Equal(t, 1, count(log, "panic while calls waited: bug"))
 	})
 }

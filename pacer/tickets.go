@@ -2,16 +2,16 @@ package pacer
 
 import "slices"
 
-// class is what calls have in common that take turns.
-type class struct {
-	Kinds kinds
+// queueKey is what calls have in common that take turns.
+type queueKey struct {
+	Kinds costSet
 	Batch bool
 }
 
 // ticket is the place of a process's waiting calls of a class. Tickets go by rank,
 // and then in the order in which they were taken.
 type ticket struct {
-	class
+	queueKey
 	Member int64
 	Passed int   // interactive calls that went before it, the first batch ticket
 	Calls  int64 // that it will take at once
@@ -24,15 +24,12 @@ const (
 	mostGrants = 10
 )
 
-// answer says which calls may go, by the state's clock, and when the others will,
-// by the pacer's.
-type answer struct {
+// turn says which calls may go, and when the others will, by the state's clock.
+type turn struct {
 	grants []int64
-	offset int64  // between the clocks
 	due    int64  // the next of the others
 	opens  int64  // when the limits would let somebody go, or the service has told so
 	gap    int64  // of the process's turns
-	extra  int64  // added to gap while a burst is made up for
 	limit  *rule  // that keeps them waiting
 	key    string // of the limit, or in the service's words what its refusal shut
 }
@@ -40,68 +37,75 @@ type answer struct {
 // ask grants calls of a process where so many wait, and keeps a place for those
 // that have to go on waiting. It grants more than one where the store is so far
 // away that the processes would be in each other's way.
-func (m *machine) ask(c class, waits int64) answer {
+func (l *ledger) ask(key queueKey, waits int64) turn {
 	pace := int64(1)
-	for b := range m.budgets(c.Kinds) {
+	for b := range l.budgets(key.Kinds) {
 		pace = max(pace, b.pace)
 	}
-	t := ticket{class: c, Member: m.member, Calls: min(waits, mostGrants, max(1, m.took*m.took/pace/pace))}
-	var got answer
-	grants := m.grants[:0]
+	t := ticket{queueKey: key, Member: l.member, Calls: min(waits, mostGrants, max(1, l.took*l.took/pace/pace))}
+	var got turn
+	grants := l.grants[:0]
 	for int64(len(grants)) < t.Calls {
-		if got = m.turn(t); got.due > m.Now+6*m.took { // so early that the way to the store is hidden
+		if got = l.turn(t); got.due > l.Now+6*l.took { // so early that the way to the store is hidden
 			break
 		}
-		at := max(got.due, m.Now)
+		at := max(got.due, l.Now)
 		grants = append(grants, at)
-		m.spend(c.Kinds, at)
-		if i := m.firstBatch(); i >= 0 && !t.Batch {
-			m.Tickets[i].Passed++
+		l.spend(key.Kinds, at)
+		if i := l.firstBatch(); i >= 0 && !t.Batch {
+			l.Tickets[i].Passed++
 		}
 	}
 	granted := int64(len(grants))
 	if granted > 0 { // who has got some goes to the end of the line
-		m.withdraw(c)
+		l.withdraw(key)
 	}
 	if t.Calls = min(t.Calls, waits-granted); t.Calls > 0 {
-		got = m.turn(t)
+		got = l.turn(t)
 	}
-	got.grants, got.offset, got.due, got.opens = grants, m.offset, got.due-m.offset, got.opens-m.offset
+	got.grants = grants
+	return got
+}
+
+// outlook is when a call would go if it came now, as far as limits decide.
+func (l *ledger) outlook(k costSet) turn {
+	got := l.earliest(k, new([maxLimits]int64))
+	got.opens = max(got.due, l.last(k).Told)
 	return got
 }
 
 func (t ticket) same(o ticket) bool {
-	return o.Member == t.Member && o.class == t.class
+	return o.Member == t.Member && o.queueKey == t.queueKey
 }
 
-func (m *machine) withdraw(c class) {
-	m.Tickets = slices.DeleteFunc(m.Tickets, ticket{class: c, Member: m.member}.same)
+func (l *ledger) withdraw(key queueKey) {
+	l.Tickets = slices.DeleteFunc(l.Tickets, ticket{queueKey: key, Member: l.member}.same)
 }
 
 // turn forecasts when a ticket comes to its turn: after the tickets that go before
 // it and are due by then. It keeps the ticket, in its old place where it has one.
-func (m *machine) turn(t ticket) answer {
-	if !slices.ContainsFunc(m.Tickets, t.same) {
-		m.Tickets = append(m.Tickets, t)
+func (l *ledger) turn(t ticket) turn {
+	if !slices.ContainsFunc(l.Tickets, t.same) {
+		l.Tickets = append(l.Tickets, t)
 	}
-	slices.SortStableFunc(m.Tickets, func(a, b ticket) int { return a.rank() - b.rank() })
-	place := slices.IndexFunc(m.Tickets, t.same)
+	slices.SortStableFunc(l.Tickets, func(a, b ticket) int { return a.rank() - b.rank() })
+	place := slices.IndexFunc(l.Tickets, t.same)
 	var before [maxLimits]int64 // calls that go first
-	got := m.earliest(t.Kinds, &before)
-	opens, rivals := max(got.due, m.last(t.Kinds).Told), int64(1)
-	for i, other := range m.Tickets {
+	got := l.outlook(t.Kinds)
+	opens, rivals := got.opens, int64(1)
+	for i, other := range l.Tickets {
 		if i != place && other.Kinds&got.limit.counts != 0 {
 			rivals++
 		}
 		if i < place && other.Due <= got.due+got.gap {
-			for b := range m.budgets(other.Kinds) {
+			for b := range l.budgets(other.Kinds) {
 				before[b.index] += other.Calls
 			}
-			got = m.earliest(t.Kinds, &before)
+			got = l.earliest(t.Kinds, &before)
 		}
 	}
-	m.Tickets[place].Calls, m.Tickets[place].Due = t.Calls, got.due
-	got.opens, got.gap, got.extra = opens, rivals*got.gap, rivals*got.extra
+	l.Tickets[place].Calls, l.Tickets[place].Due = t.Calls, got.due
+	got.opens, got.gap = opens, rivals*got.gap
 	return got
 }
 
@@ -117,24 +121,22 @@ func (t ticket) rank() int {
 	return 2
 }
 
-func (m *machine) firstBatch() int {
-	return slices.IndexFunc(m.Tickets, func(t ticket) bool { return t.Batch })
+func (l *ledger) firstBatch() int {
+	return slices.IndexFunc(l.Tickets, func(t ticket) bool { return t.Batch })
 }
 
 // earliest is when all limits of a kind let a call go that has others before it.
 // What a gate holds back is put down to the first of them, under the gate's key.
-func (m *machine) earliest(k kinds, before *[maxLimits]int64) answer {
-	shut := m.last(k)
-	got := answer{due: max(m.Now, shut.Opens), limit: &m.rules[0]}
-	for b := range m.budgets(k) {
+func (l *ledger) earliest(k costSet, before *[maxLimits]int64) turn {
+	shut := l.last(k)
+	got := turn{due: max(l.Now, shut.Opens), limit: &l.rules[0]}
+	for b := range l.budgets(k) {
 		at := b.next(before[b.index])
 		if at > got.due || got.limit.counts&k == nothing {
 			got.due, got.limit = max(at, got.due), b.rule
 		}
 		if !b.isLong() {
-			b.now = at
 			got.gap = max(got.gap, b.pace*b.calls)
-			got.extra = max(got.extra, b.widest(1)-got.gap)
 		}
 	}
 	if got.key = got.limit.Key; got.due == shut.Opens {

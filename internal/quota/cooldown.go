@@ -102,10 +102,10 @@ func (c *CoolDown) Sort(_ context.Context, w *Waiter) bool {
 }
 
 // Quick of Rule.
-func (c *CoolDown) Quick() bool { return true }
+func (c *CoolDown) Quick(time.Duration) bool { return true }
 
 // Settle of Rule.
-func (c *CoolDown) Settle() error { return nil }
+func (c *CoolDown) Settle(time.Duration) {}
 
 // Withdraw of Rule.
 func (c *CoolDown) Withdraw(class Class) {
@@ -123,7 +123,7 @@ func (c *CoolDown) forget() {
 
 // Ask of Rule. It grants one at a time, so that the classes behind a gate go in
 // the order in which their calls came.
-func (c *CoolDown) Ask(now time.Duration, d Demand) (Answer, error) {
+func (c *CoolDown) Ask(now time.Duration, d Demand) Answer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer c.sweep(now)
@@ -133,7 +133,7 @@ func (c *CoolDown) Ask(now time.Duration, d Demand) (Answer, error) {
 		c.counts[class] = d.Waiting
 	}
 	if g == nil {
-		return Answer{Grants: []Grant{{At: now}}}, nil
+		return Answer{Grants: []Grant{{At: now}}}
 	}
 	a := Answer{Key: g.key, TraceID: g.trace, Rough: true, Refused: g.since}
 	if g.closed {
@@ -141,15 +141,15 @@ func (c *CoolDown) Ask(now time.Duration, d Demand) (Answer, error) {
 		if l := &g.looks[class]; now < jittered {
 			if asks && now >= l.at {
 				*l = look{now + l.after, min(2*l.after, max(mostLook, l.after))}
-				a.Grants = []Grant{{At: now, look: g}}
+				a.Grants = []Grant{{At: now, Watched: true, look: g}}
 			}
 			a.Opens, a.Turn, a.Again = opens, jittered, min(jittered, l.at)
-			return a, nil
+			return a
 		}
 		g.open(now)
 	}
 	if !asks {
-		return Answer{}, nil
+		return Answer{}
 	}
 	alone := c.behind(g) <= 1
 	if alone && g.ramp.over(now) {
@@ -157,11 +157,11 @@ func (c *CoolDown) Ask(now time.Duration, d Demand) (Answer, error) {
 	}
 	if a.Again = g.ramp.due(now, alone); a.Again > now {
 		a.Turn, a.Gap = a.Again, g.ramp.gap
-		return a, nil
+		return a
 	}
-	a.Grants, a.Again = []Grant{{At: now, ramp: g.ramp}}, now
+	a.Grants, a.Again = []Grant{{At: now, Watched: g.ramp != nil, ramp: g.ramp}}, now
 	g.ramp.send(now)
-	return a, nil
+	return a
 }
 
 // behind counts the calls that wait behind a gate.

@@ -3,8 +3,7 @@
 // An [Engine] keeps those who wait: a queue for each class of calls, served by one
 // goroutine while somebody waits. It does not know limits. A [Rule] says when the
 // next call of a class may go, and learns how each one ended. [CoolDown] is the rule of
-// every client. Package pacer, which acts before a refusal and not after one, does not
-// use the engine yet: it has a line of its own.
+// every client that is given no other; the one of package pacer acts before a refusal.
 package quota
 
 import (
@@ -29,9 +28,8 @@ type Class struct {
 type Rule interface {
 	// Sort sets the waiter's Class and Tenant. False: nothing can hold it back.
 	Sort(ctx context.Context, w *Waiter) bool
-	// Ask grants some of those who wait, or says when to ask again. An error ends
-	// the calls of the class.
-	Ask(now time.Duration, d Demand) (Answer, error)
+	// Ask grants some of those who wait, or says when to ask again.
+	Ask(now time.Duration, d Demand) Answer
 	// Done learns how a granted attempt ended. An attempt that was not sent gives
 	// its grant back. changed asks the engine to ask anew for all classes;
 	// news reports that a refusal closed a limit, or for longer by a second.
@@ -39,15 +37,16 @@ type Rule interface {
 	// Withdraw forgets what Ask keeps for a class in which nobody waits any more.
 	Withdraw(c Class)
 	// Settle does what Done and Withdraw have left for later, because it takes time.
-	Settle() error
-	// Quick reports that Ask takes no time, so that callers may ask for themselves.
-	Quick() bool
+	Settle(now time.Duration)
+	// Quick reports that Ask takes no time by now, so that callers may ask for
+	// themselves, and that there is nothing to settle.
+	Quick(now time.Duration) bool
 }
 
 // Demand is what waits in a class.
 type Demand struct {
 	Class   Class
-	Waiting int // 0: the question is how long a call would wait; nothing is granted
+	Waiting int // 0: the question is how long a call would wait, and takes no time; nothing is granted
 	// Of the first in the queue: its deadline, since when it has had patience and for
 	// how long, and the longest single wait that it accepts.
 	Deadline, Since, Patience, MaxWait time.Duration
@@ -68,9 +67,11 @@ type Answer struct {
 
 // Grant is the leave to send one attempt.
 type Grant struct {
-	At   time.Duration // when it may be sent
-	ramp *ramp         // in which it counts; nil: in none
-	look *gate         // closed, through which it goes to see whether that still holds
+	At      time.Duration // when it may be sent
+	Watched bool          // the rule learns something if the service accepts it
+	Mark    int64         // by which a rule finds it again
+	ramp    *ramp         // of the cool-down, in which it counts; nil: in none
+	look    *gate         // of the cool-down, closed, through which it goes to see whether that still holds
 }
 
 // Waiter is the part of a call that an engine keeps. The same Waiter serves all
@@ -81,7 +82,7 @@ type Waiter struct {
 	MaxWait  time.Duration // a limit that is closed for longer refuses the call
 	Patience time.Duration // so does one that has let nobody through for so long; 0: endless
 	Clock    Clock         // nil: the engine's
-	OnWait   func(Wait)    // is told when a wait begins; nil: nobody wants to know
+	OnWait   func(Wait)    // is called when a wait has begun and its length is known; may be nil
 
 	Class   Class
 	Tenant  string // tenants take turns
@@ -96,6 +97,8 @@ type Waiter struct {
 	round    int
 	waits    bool
 	granted  bool
+	place    int           // in the line, when it entered
+	forecast chan Wait     // of its wait; nil: nobody wants to know
 	answered chan struct{} // closed when it may go, or is refused
 	err      error
 }
@@ -104,7 +107,7 @@ type Waiter struct {
 type Wait struct {
 	Limit string        // limit_key; empty if not known
 	Place int           // in the line of its class, from 1
-	Ends  time.Duration // how long it will probably take; 0: not known
+	Ends  time.Duration // how long it will probably take
 }
 
 // Outcome is how a granted attempt ended.
@@ -153,8 +156,9 @@ type queue struct {
 	Class
 	Answer
 	line   line
-	known  bool  // Answer is not out of date
-	served int64 // the number of its last grant, of all
+	known  bool      // Answer is not out of date
+	fresh  []*Waiter // who came while it was
+	served int64     // the number of its last grant, of all
 }
 
 // NewEngine returns an engine that waits by clock, or by real time if it is nil.
@@ -172,15 +176,14 @@ func (e *Engine) Acquire(ctx context.Context, w *Waiter) error {
 	if e == nil || !e.rule.Sort(ctx, w) {
 		return nil
 	}
-	wait, err := e.enter(ctx, w)
-	if err != nil || wait == nil {
+	if granted, err := e.enter(ctx, w); granted || err != nil {
 		return err
 	}
-	return e.await(ctx, w, *wait)
+	return e.await(ctx, w)
 }
 
 // enter grants a call at once, gives it a place in line, or refuses it.
-func (e *Engine) enter(ctx context.Context, w *Waiter) (*Wait, error) {
+func (e *Engine) enter(ctx context.Context, w *Waiter) (granted bool, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if w.Clock != nil {
@@ -189,15 +192,12 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (*Wait, error) {
 	now := e.now()
 	w.meet(ctx, now)
 	q := e.queue(w.Class)
-	atOnce := !e.serving && e.rule.Quick()
+	atOnce := !e.serving && e.rule.Quick(now)
 	if atOnce {
-		answer, err := e.rule.Ask(now, q.demand(w))
-		if err != nil {
-			return nil, err
-		}
+		answer := e.rule.Ask(now, q.demand(w))
 		if len(answer.Grants) > 0 {
 			w.Grant, w.granted = answer.Grants[0], true
-			return nil, nil
+			return true, nil
 		}
 		q.Answer, q.known = answer, true
 	}
@@ -207,23 +207,30 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (*Wait, error) {
 			e.rule.Withdraw(q.Class)
 			q.known = false
 		}
-		return nil, refusal
+		return false, refusal
 	}
-	w.answered, w.err = make(chan struct{}), nil
-	q.line.push(w)
+	w.answered, w.err, w.place = make(chan struct{}), nil, before+1
+	if w.OnWait != nil {
+		w.forecast = make(chan Wait, 1)
+	}
+	if q.line.push(w); q.known {
+		q.tell(w, 0, now)
+	} else {
+		q.fresh = append(q.fresh, w)
+	}
 	if !e.serving {
 		e.serving = true
 		go e.serve()
 	} else if !q.known || now >= q.Again || q.line.waiting <= shortLine {
 		e.wake()
 	}
-	return q.forecast(before, now), nil
+	return false, nil
 }
 
 // Forecast returns for how long the limit of a call is closed, and why it is no use
 // for the call to wait; nil if it is. Both as far as they are known.
 func (e *Engine) Forecast(ctx context.Context, w *Waiter) (time.Duration, *Refusal) {
-	if e == nil || !e.rule.Quick() || !e.rule.Sort(ctx, w) {
+	if e == nil || !e.rule.Sort(ctx, w) {
 		return 0, nil
 	}
 	e.mu.Lock()
@@ -233,8 +240,7 @@ func (e *Engine) Forecast(ctx context.Context, w *Waiter) (time.Duration, *Refus
 	q := &queue{Class: w.Class, known: true}
 	d := q.demand(w)
 	d.Waiting = 0
-	var err error
-	if q.Answer, err = e.rule.Ask(now, d); err != nil || len(q.Grants) > 0 {
+	if q.Answer = e.rule.Ask(now, d); len(q.Grants) > 0 {
 		return 0, nil
 	}
 	return max(0, q.Turn-now), q.hopeless(w, 0, now)
@@ -255,19 +261,22 @@ const never = 1 << 62
 
 // await is for the call's turn. A call that leaves for any reason, a panic of
 // OnWait included, leaves the line or gives its grant back.
-func (e *Engine) await(ctx context.Context, w *Waiter, wait Wait) (err error) {
+func (e *Engine) await(ctx context.Context, w *Waiter) (err error) {
 	passed := false
 	defer func() {
 		if !passed {
 			e.abandon(w)
 		}
 	}()
-	if w.OnWait != nil {
-		w.OnWait(wait)
-	}
-	select {
-	case <-w.answered:
-	case <-ctx.Done():
+	for over := false; !over; {
+		select {
+		case wait := <-w.forecast:
+			w.OnWait(wait)
+		case <-w.answered:
+			over = true
+		case <-ctx.Done():
+			over = true
+		}
 	}
 	early, clock, err := e.outcome(ctx, w)
 	if err == nil && early > 0 {
@@ -315,8 +324,8 @@ func (e *Engine) Done(w *Waiter, o Outcome) (news bool) {
 	if e == nil || !o.Refused && !w.granted {
 		return false
 	}
-	if o.Sent && !o.Refused && w.Grant.ramp == nil && w.Grant.look == nil {
-		return false // teaches no rule anything
+	if o.Sent && !o.Refused && !w.Grant.Watched {
+		return false
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -336,13 +345,28 @@ func (e *Engine) done(w *Waiter, o Outcome) (news bool) {
 	return news
 }
 
+// Changed makes the engine ask anew for all who wait: the rule has other limits.
+func (e *Engine) Changed() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.now()
+	e.changed()
+}
+
+// Now is the time that rules go by.
+func (e *Engine) Now() time.Duration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.now()
+}
+
 // changed makes the engine ask anew for all who wait, and settle.
 func (e *Engine) changed() {
 	e.changes++
 	for _, q := range e.queues {
 		q.known = false
 	}
-	e.unsettled = !e.rule.Quick()
+	e.unsettled = !e.rule.Quick(e.passed)
 	if e.unsettled && !e.serving {
 		e.serving = true
 		go e.serve()
@@ -383,12 +407,16 @@ func (q *queue) turn(before int) time.Duration {
 	return q.Turn + time.Duration(before)*q.Gap
 }
 
-func (q *queue) forecast(before int, now time.Duration) *Wait {
-	wait := &Wait{Place: before + 1}
-	if q.known {
-		wait.Limit, wait.Ends = q.Key, max(0, q.turn(before)-now)
+// tell forecasts the wait of a call, of whose line some have gone since it came.
+func (q *queue) tell(w *Waiter, gone int, now time.Duration) {
+	if w.forecast == nil || !w.waits {
+		return
 	}
-	return wait
+	place := max(1, w.place-gone)
+	select {
+	case w.forecast <- Wait{Limit: q.Key, Place: place, Ends: max(0, q.turn(place-1)-now)}:
+	default: // it knows
+	}
 }
 
 // hopeless returns why a call cannot go in time; nil if it can.
@@ -422,16 +450,16 @@ func (e *Engine) serve() {
 		case t.done:
 			return
 		case t.settle:
-			if err := protect(e.rule.Settle); err != nil {
+			if err := Protect(func() error { e.rule.Settle(t.now); return nil }); err != nil {
 				e.fail(err)
 			}
 		case t.queue != nil:
 			var answer Answer
-			err := protect(func() (err error) {
-				answer, err = e.rule.Ask(t.now, t.demand)
-				return err
-			})
-			e.answer(t, answer, err)
+			if err := Protect(func() error { answer = e.rule.Ask(t.now, t.demand); return nil }); err != nil {
+				e.fail(err)
+			} else {
+				e.answer(t, answer)
+			}
 		default:
 			e.slept(t, t.sleep())
 		}
@@ -457,7 +485,7 @@ type task struct {
 // not hold up those who come later.
 func (t task) sleep() error {
 	slept := make(chan error, 1)
-	go func() { slept <- protect(func() error { return t.clock.Sleep(t.ctx, t.until-t.now) }) }()
+	go func() { slept <- Protect(func() error { return t.clock.Sleep(t.ctx, t.until-t.now) }) }()
 	select {
 	case err := <-slept:
 		return err
@@ -519,7 +547,7 @@ func (e *Engine) forget(q *queue) (settle bool) {
 	}
 	q.Answer, q.known = Answer{}, false
 	e.rule.Withdraw(q.Class)
-	return !e.rule.Quick()
+	return !e.rule.Quick(e.passed)
 }
 
 func (q *queue) before(o *queue) bool {
@@ -533,14 +561,10 @@ func (q *queue) before(o *queue) bool {
 const leastAgain = time.Millisecond
 
 // answer hands grants on, and refuses those who cannot go in time any more.
-func (e *Engine) answer(t task, answer Answer, err error) {
+func (e *Engine) answer(t task, answer Answer) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	q, now := t.queue, e.now()
-	if err != nil {
-		q.refuse(func(*Waiter, int) error { return err })
-		return
-	}
 	granted := time.Duration(len(answer.Grants))
 	if granted > 0 {
 		e.grants++
@@ -570,6 +594,10 @@ func (e *Engine) answer(t task, answer Answer, err error) {
 			return nil
 		})
 	}
+	for _, w := range q.fresh {
+		q.tell(w, len(answer.Grants), now)
+	}
+	q.fresh = nil
 }
 
 // refuse ends the calls for which there is a reason.
@@ -610,9 +638,9 @@ func (e *Engine) slept(t task, err error) {
 	}
 }
 
-// protect turns a panic of a part that somebody else wrote into an error for
+// Protect turns a panic of a part that somebody else wrote into an error for
 // those who wait: here it would end the program.
-func protect(f func() error) (err error) {
+func Protect(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%w: %v", ErrPanic, r)
@@ -623,6 +651,31 @@ func protect(f func() error) (err error) {
 
 // ErrPanic is the error of calls that waited for a part that panicked.
 var ErrPanic = errors.New("panic while calls waited")
+
+// A Holder is embedded in a limiter that waits by an engine. A client that is given the
+// limiter uses the engine, and has no cool-down beside it.
+type Holder struct {
+	limiter any
+	engine  *Engine
+}
+
+// NewHolder is for the limiter in which it is embedded.
+func NewHolder(limiter any, e *Engine) Holder { return Holder{limiter, e} }
+
+func (h Holder) engineOf(limiter any) *Engine {
+	if h.limiter != limiter { // a part of the user's that embeds the limiter, and may do something else
+		return nil
+	}
+	return h.engine
+}
+
+// EngineOf returns the engine of a limiter with a [Holder]; nil if it has none.
+func EngineOf(limiter any) *Engine {
+	if h, has := limiter.(interface{ engineOf(limiter any) *Engine }); has {
+		return h.engineOf(limiter)
+	}
+	return nil
+}
 
 // now is what has passed by the clock. It never goes back: a clock that is set
 // back goes on from there.

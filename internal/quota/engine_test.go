@@ -222,29 +222,27 @@ func TestAnotherClock(t *testing.T) {
 // stub is a rule that takes time, and answers as it is told to.
 type stub struct {
 	CoolDown
-	answer func() (Answer, error)
+	answer func() Answer
 	asked  int
 }
 
 func (*stub) Sort(context.Context, *Waiter) bool { return true }
-func (*stub) Quick() bool                        { return false }
-func (r *stub) Ask(time.Duration, Demand) (Answer, error) {
+func (*stub) Quick(time.Duration) bool           { return false }
+func (r *stub) Ask(time.Duration, Demand) Answer {
 	r.asked++
 	return r.answer()
 }
 
 // TestRulesThatFail end the calls that wait, on the goroutines of these.
 func TestRulesThatFail(t *testing.T) {
-	broken := errors.New("broken")
 	for _, tt := range []struct {
 		name   string
-		answer func() (Answer, error)
+		answer func() Answer
 		want   error
 		asked  int // at most
 	}{
-		{"an error", func() (Answer, error) { return Answer{}, broken }, broken, 1},
-		{"a panic", func() (Answer, error) { panic("store") }, ErrPanic, 1},
-		{"no grant, ever, and no time", func() (Answer, error) { return Answer{}, nil }, context.DeadlineExceeded, 1001},
+		{"a panic", func() Answer { panic("rule") }, ErrPanic, 1},
+		{"no grant, ever, and no time", func() Answer { return Answer{} }, context.DeadlineExceeded, 1001},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			rule := &stub{answer: tt.answer}
@@ -261,9 +259,9 @@ func TestRulesThatFail(t *testing.T) {
 func TestGrantThatComesTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &ramp{sent: 1}
-		rule := &stub{answer: func() (Answer, error) {
+		rule := &stub{answer: func() Answer {
 			time.Sleep(2 * time.Second)
-			return Answer{Grants: []Grant{{ramp: r}}}, nil
+			return Answer{Grants: []Grant{{ramp: r}}}
 		}}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -282,12 +280,12 @@ func TestAnswerThatIsOutOfDate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var e *Engine
 		rule := &stub{}
-		rule.answer = func() (Answer, error) {
+		rule.answer = func() Answer {
 			if rule.asked == 1 {
 				e.Done(reading(), refusedFor(time.Second)) // as another caller does meanwhile
-				return Answer{Again: e.passed + time.Hour}, nil
+				return Answer{Again: e.passed + time.Hour}
 			}
-			return Answer{Grants: []Grant{{}}}, nil
+			return Answer{Grants: []Grant{{}}}
 		}
 		rule.random = func() float64 { return 0 }
 		e = NewEngine(rule, nil)

@@ -70,13 +70,16 @@ func (l *line) renumber() {
 	}
 }
 
-// first is the call that goes next; nil if nobody waits.
+// first is the call that goes next; nil if nobody waits. Its round is not being served
+// before it has gone, so that another tenant can still come into it.
 func (l *line) first() *Waiter {
 	for l.waiting > 0 {
-		for i, w := range l.rounds[l.round] {
-			if w.waits {
-				l.rounds[l.round] = l.rounds[l.round][i:]
-				return w
+		for _, round := range []int{l.round, l.round + 1} {
+			for i, w := range l.rounds[round] {
+				if w.waits {
+					l.rounds[round] = l.rounds[round][i:]
+					return w
+				}
 			}
 		}
 		l.rounds[l.round] = nil
@@ -89,6 +92,10 @@ func (l *line) pop() *Waiter {
 	w := l.first()
 	if w != nil {
 		l.remove(w)
+		if w.round > l.round {
+			l.rounds[l.round] = nil
+		}
+		l.round = w.round
 		l.rounds[l.round] = l.rounds[l.round][1:] // it may come again
 	}
 	return w

@@ -1,0 +1,310 @@
+package pacer
+
+import (
+	"cmp"
+	"iter"
+	"math"
+	"slices"
+	"time"
+)
+
+// budget is one limit at work.
+type budget struct {
+	*rule
+	*limit
+	index   int
+	now     int64
+	calls   int64   // what a call counts as
+	slot    int64   // the time that a slot counts calls of
+	guard   int64   // kept between two windows, since calls arrive later than they are sent
+	allowed float64 // calls in a window, by now
+	pace    int64   // their even distance
+	credit  int64   // how far they may be ahead of that; not those of a share
+}
+
+func (l *ledger) budget(i int) budget {
+	b := budget{rule: &l.rules[i], limit: &l.Limits[i], index: i, now: l.Now, calls: l.calls}
+	b.slot, b.guard, b.allowed = b.window/240, min(400_000, b.window/20), b.level()
+	if b.isLong() { // in few slots, since the window may be a day
+		b.slot = b.window / 60
+		b.guard = b.slot + longGuard
+	}
+	b.pace = int64(float64(b.window+b.guard) / b.allowed)
+	if most := b.max; b.calls == 1 {
+		if l.lonely { // others may have begun with a part too
+			most = b.allowed
+		}
+		b.credit = (min(mostAtOnce, max(2, int64(most/6))) - 1) * b.pace
+	}
+	return b
+}
+
+// budgets are the limits that a call of a kind spends.
+func (l *ledger) budgets(k costSet) iter.Seq[budget] {
+	return func(yield func(budget) bool) {
+		for i := range l.rules {
+			if l.rules[i].counts&k != 0 && !yield(l.budget(i)) {
+				return
+			}
+		}
+	}
+}
+
+// next is when a call may go that has so many before it. A call of a share
+// counts as several, and goes where there is room for part of them.
+func (b budget) next(before int64) int64 {
+	if b.isLong() {
+		return b.nextLong(before)
+	}
+	return max(b.Due-b.credit+before*b.pace, b.free(b.allowed-float64(before)))
+}
+
+func (l *ledger) spend(k costSet, at int64) {
+	for b := range l.budgets(k) {
+		b.now = at
+		if !b.isLong() {
+			b.spendShort()
+			continue
+		}
+		b.spendLong()
+		if b.Most > 0 && b.Sent >= b.Most {
+			l.calm(b.counts, b.nextLong(0))
+		}
+	}
+}
+
+// giveBack takes back a call that was not sent.
+func (l *ledger) giveBack(k costSet, at int64) {
+	for b := range l.budgets(k) {
+		b.giveBack(at)
+	}
+}
+
+func (b budget) giveBack(at int64) {
+	b.add(at, -b.calls)
+	if b.isLong() {
+		b.Sent, b.Probing = max(0, b.Sent-b.calls), 0
+	} else {
+		b.Due -= b.calls * b.pace
+	}
+}
+
+const second = int64(time.Second / time.Microsecond)
+
+// short is the state of a limit whose window is below an hour. Its calls go at
+// an even pace, a few at once after quiet, and never more than the level in one
+// window.
+type short struct {
+	Due       int64   // the end of what was granted, at an even pace
+	Slots     []slot  // the calls of the last window, oldest first
+	Held      int64   // the calls of all slots
+	Level     float64 // the calls that a window holds, as a part of Max
+	Corrected int64   // when the level was last cut; 0: never
+	Quiet     int64   // from then on it climbs to Max
+}
+
+// slot counts the calls of a 240th of the window. Half as many still let a few
+// calls too many go. Of a long limit it is a 60th.
+type slot struct {
+	Leaves int64 // the window, and the guard after it
+	Calls  int64
+}
+
+const (
+	mostAtOnce    = 10
+	atOnceAtFirst = 3
+	climb         = 1.5  // a window
+	shortHold     = 2.25 // windows in which a level that was cut does not climb
+	longHold      = 15.0
+)
+
+// level is what a window may hold by now.
+func (b budget) level() float64 {
+	level := max(1, b.Level*b.max)
+	if level >= b.max || b.now < b.Quiet {
+		return level
+	}
+	return min(b.max, level*math.Pow(climb, float64(b.now-b.Quiet)/float64(b.window)))
+}
+
+// pause keeps all calls back until then; from then on they go at an even pace.
+func (b budget) pause(until int64) { b.Due = max(b.Due, until+b.credit) }
+
+// sent counts the calls of the last window, and forgets those before.
+func (b budget) sent() int64 {
+	for len(b.Slots) > 0 && b.Slots[0].Leaves <= b.now {
+		b.Held -= b.Slots[0].Calls
+		b.Slots = b.Slots[1:]
+	}
+	return b.Held
+}
+
+// sentAt counts those that are still in the window at a later time.
+func (b budget) sentAt(later int64) (calls int64) {
+	for _, s := range b.Slots {
+		if s.Leaves > later {
+			calls += s.Calls
+		}
+	}
+	return calls
+}
+
+// add counts calls in their slot, or takes some back.
+func (b budget) add(at, calls int64) {
+	leaves := (at/b.slot+1)*b.slot + b.window + max(0, b.guard-b.slot)
+	i, has := slices.BinarySearchFunc(b.Slots, leaves, func(s slot, leaves int64) int { return cmp.Compare(s.Leaves, leaves) })
+	if !has {
+		b.Slots = slices.Insert(b.Slots, i, slot{Leaves: leaves})
+	}
+	calls = max(calls, -b.Slots[i].Calls)
+	b.Slots[i].Calls += calls
+	b.Held += calls
+}
+
+// even puts so many calls at even distances into the last window: only the
+// number is known of calls that went without the store.
+func (b budget) even(calls int64) {
+	b.Slots, b.Held = nil, 0
+	for i := calls; i > 0; i-- {
+		b.add(b.now-i*(b.window+b.guard)/(calls+1), 1)
+	}
+}
+
+// free is when the window has room for one more call, if it may have so many.
+func (b budget) free(most float64) int64 {
+	room, at := most-float64(b.sent()), b.now
+	for _, s := range b.Slots {
+		if room >= 1 || b.calls > 1 && room > 0 {
+			break
+		}
+		room += float64(s.Calls)
+		at = s.Leaves
+	}
+	return at
+}
+
+func (b budget) spendShort() {
+	b.add(b.now, b.calls)
+	b.Due = max(b.Due, b.now) + max(b.calls*b.pace, b.widest(0))
+}
+
+// widest is the distance of calls at which the room of the window, when so many
+// more have gone, does not run out before its oldest calls leave.
+func (b budget) widest(more int64) (distance int64) {
+	room := int64(b.allowed) - more - b.Held
+	for _, s := range b.Slots {
+		if room >= 0 {
+			distance = max(distance, (s.Leaves-b.now)/(room+1))
+		}
+		if room > 2*b.window { // the slots that follow need no microsecond
+			break
+		}
+		room += s.Calls
+	}
+	return distance
+}
+
+// refusedShort learns a level from a refusal. It does not climb for some windows.
+func (b budget) refusedShort(opens, granted int64, hold float64) {
+	if b.Corrected > 0 && granted <= b.Corrected+2*b.pace {
+		return // it was under way when the level was cut, or the cut had no time to work
+	}
+	level, seen := b.allowed, float64(b.sentAt(opens)-1) // without the refused one
+	switch {
+	case seen < 0.95*level:
+	case b.now-b.Corrected > 4*b.window && level >= 0.95*b.max: // calls that came a bit closer together than they were sent
+		seen, hold = 0.985*level, longHold
+	default:
+		seen = 0.9 * level
+	}
+	b.Level = max(1, level/2, seen) / b.max
+	b.Corrected, b.Quiet = b.now, b.now+int64(hold*float64(b.window))
+}
+
+// long is the state of a limit of an hour or more. Its calls are not paced, but
+// counted. When Max are sent, one more finds out whether the service refuses;
+// if it does, "so many calls, then so long" is remembered for as long as all of
+// that is used. As the service may count otherwise, that holds nobody back for
+// more than mostTrusted once less than Max have gone in the last window, of which
+// short's slots keep count.
+type long struct {
+	Begins  int64 // the period that is counted
+	Sent    int64 // in it
+	Most    int64 // what such a period held; 0: not known
+	Lasts   int64 // how long it lasted
+	Probing int64 // until then a call that finds out may be refused
+}
+
+const (
+	probeWait = 10 * second // for the refusal of a probe
+	// mostTrusted is the longest period that is believed whatever the last window
+	// held: a service that refills a large limit lets one call go now and then.
+	mostTrusted = 120 * second
+	longGuard   = 2 * second // added to a period, as its calls may arrive later than those of the one before
+)
+
+// roll begins the next period when one is over, or when the service has not
+// refused a probe. One that was not used up says nothing about the next, and one
+// that was slower than the limit's rate is not kept to again.
+func (b budget) roll() {
+	over := b.Most > 0 && b.now >= b.Begins+b.Lasts
+	switch {
+	case b.Probing > 0 && b.now >= b.Probing:
+		b.long = long{Begins: b.Probing - probeWait, Sent: 1}
+	case over && (b.Sent < b.Most || b.rate(b.Most, b.Lasts) < 0.9):
+		b.long = long{Begins: b.now}
+	case over:
+		b.Begins, b.Sent = b.now, 0
+	}
+}
+
+func (b budget) nextLong(before int64) int64 {
+	b.roll()
+	switch {
+	case b.Probing > b.now:
+		return b.Probing
+	case b.Most == 0 || b.Sent+before < b.Most:
+		return b.now
+	case b.Lasts <= mostTrusted:
+		return b.Begins + b.Lasts
+	}
+	return min(b.Begins+b.Lasts, b.free(b.max-float64(before)))
+}
+
+func (b budget) spendLong() {
+	b.roll()
+	if b.Begins == 0 {
+		b.Begins = b.now
+	}
+	if b.Most == 0 && float64(b.Sent) >= b.max {
+		b.Probing = b.now + probeWait
+	}
+	b.Sent += b.calls
+	b.sent() // forgets what has left the window
+	b.add(b.now, b.calls)
+}
+
+// used reports whether its own count explains a refusal.
+func (b budget) used() bool { return float64(b.Sent) >= b.max || b.Most > 0 && b.Sent > 0 }
+
+// rate is that of so many calls in a time, as a part of the limit's.
+func (b budget) rate(calls, lasts int64) float64 {
+	return float64(calls) / float64(lasts) * float64(b.window) / b.max
+}
+
+// refusedLong learns from a refusal that asks to wait until opens. Only a count
+// that is full is remembered, or one that agrees with the limit's rate: another
+// may be due to other limits, or to calls that came a bit early.
+func (b budget) refusedLong(opens int64) {
+	next, lasts := long{Begins: opens}, min(b.window, opens-b.Begins)
+	switch {
+	case float64(b.Sent) >= b.max || b.used() && b.rate(b.Sent, lasts) <= 2:
+		next.Most, next.Lasts = b.Sent, lasts+longGuard
+	case b.used():
+		return
+	case b.Most > 0: // the period before lasted longer
+		slowest := float64(b.window) * float64(b.Most) / b.max
+		next.Most, next.Lasts = b.Most, min(int64(slowest)+longGuard, b.Lasts+opens-b.Begins)
+	}
+	b.long = next
+}

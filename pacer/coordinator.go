@@ -1,0 +1,232 @@
+package pacer
+
+import (
+	"context"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// coordinator is the quota.Rule of a pacer: it takes steps, each a change of the ledger
+// that all processes share or, without a store that answers, of this process's own.
+type coordinator struct {
+	store  Store // nil: this process is alone
+	apiKey func() string
+	logger *slog.Logger
+
+	mu       sync.Mutex // guards what follows
+	ledger   ledger     // this process's, or what it saw in the store last
+	peers    peers
+	reports  []func(*ledger)           // for the next step
+	refusing map[costSet]time.Duration // since when the service has refused all calls
+}
+
+// begin sets up an unused ledger.
+func (c *coordinator) begin(now time.Duration, rules []rule) {
+	c.ledger = ledger{state: newState(rules, now.Microseconds()), rules: rules, member: rand.Int64()}
+	if c.store == nil {
+		c.peers = peers{down: true, retryAt: math.MaxInt64}
+		c.ledger.Members[c.ledger.member] = c.ledger.Now
+	}
+}
+
+// setRules reports false where the rules are the same.
+func (c *coordinator) setRules(now time.Duration, rules []rule) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if slices.Equal(rules, c.ledger.rules) {
+		return false
+	}
+	old := c.here(now)
+	l := ledger{state: newState(rules, old.Now), rules: rules, calls: 1}
+	l.join(old)
+	l.Members = old.Members
+	c.ledger.state, c.ledger.rules = l.state, rules
+	clear(c.refusing)
+	c.here(now).reopen()
+	c.report(now, (*ledger).reopen)
+	return true
+}
+
+// here is the ledger as this process knows it, at a time.
+func (c *coordinator) here(now time.Duration) *ledger {
+	l := &c.ledger
+	l.at(now.Microseconds() + c.peers.offset)
+	l.calls, l.lonely = 1, len(l.Members) == 0
+	if c.peers.down {
+		l.calls = max(1, int64(len(l.Members)))
+	}
+	return l
+}
+
+// Sort of quota.Rule: calls that spend the same limits with the same priority wait in
+// one queue. False where no limit counts the call, and nothing like it was refused.
+func (c *coordinator) Sort(ctx context.Context, w *quota.Waiter) bool {
+	costs := costsOf(w.Endpoint, w.SetsBYOK)
+	w.Class = quota.Class{ID: int(costs), Batch: ctx.Value(priorityKey{}) == PriorityBatch}
+	w.Tenant, _ = ctx.Value(tenantKey{}).(string)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	counted := slices.ContainsFunc(c.ledger.rules, func(r rule) bool { return r.counts&costs != 0 })
+	return counted || c.ledger.last(costs).Told > 0
+}
+
+func classOf(class quota.Class) queueKey { return queueKey{costSet(class.ID), class.Batch} }
+
+// Quick of quota.Rule: steps do without the store for now.
+func (c *coordinator) Quick(now time.Duration) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.onItsOwn(now)
+}
+
+func (c *coordinator) onItsOwn(now time.Duration) bool { return c.peers.down && now < c.peers.retryAt }
+
+// Ask of quota.Rule.
+func (c *coordinator) Ask(now time.Duration, d quota.Demand) quota.Answer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := classOf(d.Class)
+	if d.Waiting == 0 {
+		return c.answer(now, key, c.here(now).outlook(key.Kinds))
+	}
+	var got turn
+	c.step(now, func(l *ledger) { got = l.ask(key, int64(d.Waiting)) })
+	return c.answer(now, key, got)
+}
+
+// answer puts a turn into the engine's words and time.
+func (c *coordinator) answer(now time.Duration, key queueKey, t turn) quota.Answer {
+	here := func(at int64) time.Duration { return time.Duration(at-c.peers.offset) * time.Microsecond }
+	a := quota.Answer{
+		Opens: here(t.opens), Turn: here(t.due), Gap: time.Duration(t.gap) * time.Microsecond,
+		Key: t.key, Refused: c.refusing[key.Kinds],
+	}
+	for _, at := range t.grants {
+		a.Grants = append(a.Grants, quota.Grant{At: here(at), Mark: at, Watched: a.Refused > 0})
+	}
+	a.Again = min(a.Turn-claimAhead*7/8, now+longestSleep) // the two clocks are compared with an error
+	if c.peers.down {
+		a.Again = min(a.Turn, c.peers.retryAt, now+longestSleep)
+	}
+	return a
+}
+
+// mostBackoff bounds the wait of calls that are refused again and again: it doubles, so
+// that a service that refuses for ever is not asked for ever.
+const mostBackoff = 64 * time.Second
+
+// longestSleep is how long a process waits before it asks anew: others may have opened a
+// limit early.
+const longestSleep = 10 * time.Minute
+
+// Done of quota.Rule. A refusal shuts its gate here before the store has it, so that
+// others who are refused know that it is no news.
+func (c *coordinator) Done(now time.Duration, w *quota.Waiter, o quota.Outcome) (changed, news bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	costs, granted, l := costsOf(w.Endpoint, w.SetsBYOK), w.Grant.Mark, c.here(now)
+	switch {
+	case o.Refused:
+		if c.refusing[costs] == 0 {
+			c.refusing[costs] = now
+		}
+		wait := max(o.RetryAfter.Microseconds(), second)
+		shut := max(wait, min(now-c.refusing[costs], mostBackoff).Microseconds())
+		if news = l.Now+shut-max(l.Now, l.last(costs).Told) >= second; news {
+			l.shut(costs, l.Now+shut, o.LimitKey)
+		}
+		c.report(now, func(l *ledger) {
+			l.shut(costs, l.Now+shut, o.LimitKey)
+			l.refused(costs, granted, wait)
+		})
+		return true, news
+	case !o.Sent:
+		c.report(now, func(l *ledger) { l.giveBack(costs, granted) })
+		return true, false
+	}
+	delete(c.refusing, costs)
+	return false, false
+}
+
+// Withdraw of quota.Rule.
+func (c *coordinator) Withdraw(class quota.Class) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := classOf(class)
+	if slices.ContainsFunc(c.ledger.Tickets, ticket{queueKey: key, Member: c.ledger.member}.same) {
+		c.ledger.withdraw(key)
+		c.reports = append(c.reports, func(l *ledger) { l.withdraw(key) })
+	}
+}
+
+// report takes a step without the caller waiting for the store.
+func (c *coordinator) report(now time.Duration, f func(*ledger)) {
+	if c.onItsOwn(now) {
+		f(c.here(now))
+	} else {
+		c.reports = append(c.reports, f)
+	}
+}
+
+// Settle of quota.Rule takes the step for what was reported.
+func (c *coordinator) Settle(now time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.reports) > 0 {
+		c.step(now, func(*ledger) {})
+	}
+}
+
+// step applies f, and what was reported, to the ledger of all or, without a store that
+// answers, to that of this process. It applies them again where another process
+// was quicker.
+func (c *coordinator) step(now time.Duration, f func(*ledger)) {
+	reports := c.reports
+	c.reports = nil
+	all := func(l *ledger) {
+		for _, report := range reports {
+			report(l)
+		}
+		f(l)
+	}
+	if !c.onItsOwn(now) {
+		c.peers.retryAt = now + storeRetry
+		err := c.stepShared(now, all)
+		if err == nil {
+			return
+		}
+		c.storeFailed(now, err)
+	}
+	all(c.here(now))
+}
+
+// outside runs what takes time, or is somebody else's, without the lock.
+func (c *coordinator) outside(f func()) {
+	c.mu.Unlock()
+	defer c.mu.Lock()
+	f()
+}
+
+func (c *coordinator) log(level slog.Level, message string, attrs ...slog.Attr) {
+	c.outside(func() { c.logger.LogAttrs(context.Background(), level, message, attrs...) })
+}
+
+// costsOf is what an attempt spends.
+func costsOf(endpoint *spec.Endpoint, setsBYOK bool) (costs costSet) {
+	for i, c := range counted {
+		if endpoint.Counts(spec.Counted(c), setsBYOK) {
+			costs |= 1 << i
+		}
+	}
+	if costs == nothing {
+		return uncounted
+	}
+	return costs
+}
