@@ -74,7 +74,8 @@
 // A wait is never shorter than the answer's Retry-After; jitter may make it
 // longer. A wait that would pass the deadline of the context, or
 // [RetryPolicy].MaxWait, is not begun: the error is returned at once with
-// RetryAfter set.
+// RetryAfter set. After a 429 a wait is at least 1 s, even where Retry-After is 0,
+// missing or unreadable.
 //
 // Every attempt that reaches the service spends quota (interface 8). So a client
 // and all that With makes of it share a budget for retries of failures: a fifth of the
