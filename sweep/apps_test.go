@@ -1,7 +1,6 @@
 package sweep_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -32,19 +31,15 @@ var bugs = []struct {
 	{"a second try without the prompt", checks{sweep.Truth}, broken(withoutPrompt)},
 	{"a message that is sent again after any error", checks{sweep.Doubled}, broken(resend)},
 	{"a loop until it works", checks{sweep.Ends, sweep.Quota, sweep.DeadKey}, broken(untilItWorks)},
-	{"a key that is cleared before the new one is stored", checks{sweep.LostBYOK}, broken(rotate)},
-	{"a key that stays where its use fails", checks{sweep.LostBYOK}, broken(trial)},
+	{"a key that is cleared before the new one is stored", checks{sweep.LostBYOK}, rotate},
 	{"a key that bars the next start", checks{sweep.Resumes}, broken(barred)},
 	{"a reply that is read before the error", checks{sweep.Panics}, readFirst},
 	{"a mark that stays where the message was refused", checks{sweep.Resumes}, markStays},
 	{"a file whose error nobody reads", checks{sweep.LostAgent}, broken(save)},
-	{"an agent that is kept only once it has answered", checks{sweep.LostAgent}, keptLate},
 	{"a key in an error", checks{sweep.Secret}, quotes},
 	{"the first failure is reported, and the next message marked", checks{sweep.Lost}, firstFailure},
-	{"a new agent for each that is not found", checks{sweep.Ends, sweep.Quota}, broken(newAgents)},
 	{"an agent that is gone and asked for ever", checks{sweep.Resumes}, askForEver},
 	{"a mark after the message", checks{sweep.Doubled}, broken(markAfter)},
-	{"a mark before the message", checks{sweep.Lost}, markBefore},
 	{"an agent's file that may be empty", checks{sweep.Resumes}, emptyFile},
 	{"a journal that knows no torn line", checks{sweep.Lost}, broken(tornLine)},
 	{"an agent without a note that it is about to be created", checks{sweep.LostAgent}, noIntent},
@@ -56,27 +51,21 @@ var right = []struct {
 	name string
 	run  app
 }{
-	{"a notification", mended(notify)},
 	{"a second try with the prompt", mended(withoutPrompt)},
 	{"a message that is sent again after a refusal", mended(resend)},
 	{"three tries", mended(untilItWorks)},
-	{"a key that is replaced", mended(rotate)},
-	{"a trial of a key", mended(trial)},
 	{"a look at the key before a trial", mended(barred)},
 	{"a file that cannot be written", mended(save)},
-	{"one new agent for one that is not found", mended(newAgents)},
+	{"one new agent for one that is not found", newAgent},
 	{"a creation in doubt that somebody has to look up", waitsForSomebody},
 	{"texts that are never the same", numbered()},
 	{"a journal with a torn line", mended(tornLine)},
-	{"an errgroup", group},
-	{"one flight for many callers", singleFlight},
-	{"a key that is read back", readBack},
 	{"a channel that is looked up", lookUp},
-	{"a sender that repeats what is in doubt and says so", saysSo},
 	{"doubt for ever", mended(markAfter)},
 	{"workers", mended(workers)},
 	{"a fan-out with a dead key", fanOut},
 	{"a reply to fall back on", fallback},
+	{"a goroutine that is always left, and an agent that nobody keeps", forgetful},
 }
 
 func mended(run twin) app { return func(e *sweep.Env) error { return run(e, true) } }
@@ -146,7 +135,7 @@ func deliver(e *sweep.Env, id, name, s string) error {
 	case "sent":
 		return nil
 	case "sending":
-		e.Told("in doubt: " + s)
+		e.Told("in doubt: " + name)
 		return nil
 	}
 	if err := put(e, name, "sending"); err != nil {
@@ -154,8 +143,8 @@ func deliver(e *sweep.Env, id, name, s string) error {
 	}
 	err := forget404(e, send(e, id, s))
 	switch {
-	case err == nil:
-		return put(e, name, "sent")
+	case err == nil || errors.Is(err, agentmessaging.ErrBadRequest): // which it would be the next time too
+		return errors.Join(err, put(e, name, "sent"))
 	case errors.Is(err, agentmessaging.ErrOutcomeUnknown):
 		return err
 	}
@@ -229,26 +218,23 @@ func store(e *sweep.Env, key agentmessaging.Secret) error {
 	return err
 }
 
-func rotate(e *sweep.Env, mended bool) error {
-	if config, err := e.Client.GetBYOK(e.Context()); err != nil {
+func rotate(e *sweep.Env) error {
+	config, err := e.Client.GetBYOK(e.Context())
+	if err == nil && config != nil {
+		err = e.Client.ClearBYOK(e.Context())
+	}
+	if err != nil {
 		return err
-	} else if config != nil && !mended {
-		if err := e.Client.ClearBYOK(e.Context()); err != nil {
-			return err
-		}
 	}
 	return store(e, "sk-today")
 }
 
-func trial(e *sweep.Env, mended bool) error {
+func trial(e *sweep.Env) error {
 	err := store(e, "sk-trial")
 	if err == nil {
 		_, err = e.Client.WarmUp(e.Context(), agentmessaging.LLMModeBYOK)
 	}
-	if err == nil || mended {
-		err = errors.Join(err, e.Client.ClearBYOK(e.Context()))
-	}
-	return err
+	return errors.Join(err, e.Client.ClearBYOK(e.Context()))
 }
 
 func barred(e *sweep.Env, mended bool) error {
@@ -259,7 +245,7 @@ func barred(e *sweep.Env, mended bool) error {
 	if err != nil {
 		return err
 	}
-	return trial(e, true)
+	return trial(e)
 }
 
 func readFirst(e *sweep.Env) error {
@@ -332,21 +318,6 @@ func save(e *sweep.Env, mended bool) error {
 	return err
 }
 
-func keptLate(e *sweep.Env) error {
-	id := get(e, "agent")
-	if id == "" {
-		agent, err := e.Client.CreateAgent(e.Context(), agentmessaging.CreateAgentParams{CustomerRef: "customer-7"})
-		if err != nil {
-			return err
-		}
-		id = agent.ID
-	}
-	if err := send(e, id, "Where is my order?"); err != nil {
-		return err
-	}
-	return put(e, "agent", id)
-}
-
 func quotes(e *sweep.Env) error {
 	const key = "sk-today"
 	err := store(e, key)
@@ -367,16 +338,11 @@ func firstFailure(e *sweep.Env) error {
 	}, "Red", "Green")
 }
 
-func newAgents(e *sweep.Env, mended bool) error {
-	for tries := 0; ; tries++ {
-		id, err := agentOf(e)
-		if err == nil {
-			err = forget404(e, send(e, id, "Hello"))
-		}
-		if !errors.Is(err, agentmessaging.ErrNotFound) || mended && tries == 1 {
-			return err
-		}
+func newAgent(e *sweep.Env) error {
+	if err := notify(e, true); !errors.Is(err, agentmessaging.ErrNotFound) {
+		return err
 	}
+	return notify(e, true)
 }
 
 func askForEver(e *sweep.Env) error {
@@ -399,22 +365,6 @@ func markAfter(e *sweep.Env, mended bool) error {
 	}, "Ready")
 }
 
-func markBefore(e *sweep.Env) error {
-	return welcome(e, func(e *sweep.Env, id, name, s string) error {
-		if get(e, name) != "" {
-			return nil
-		}
-		if err := put(e, name, "sent"); err != nil {
-			return err
-		}
-		err := forget404(e, send(e, id, s))
-		if err != nil && !errors.Is(err, agentmessaging.ErrOutcomeUnknown) {
-			err = errors.Join(err, remove(e, name))
-		}
-		return err
-	}, "Ready")
-}
-
 func waitsForSomebody(e *sweep.Env) error {
 	if get(e, "agent") == "" && get(e, "creating") != "" {
 		return errors.New("an agent for customer-7 may have been created: find out, and remove the note")
@@ -423,24 +373,13 @@ func waitsForSomebody(e *sweep.Env) error {
 }
 
 func emptyFile(e *sweep.Env) error {
-	id, err := os.ReadFile(filepath.Join(e.Dir, "agent"))
-	if err != nil {
-		if get(e, "creating") != "" {
-			e.Told("an agent may have been created before")
-		}
-		if err := put(e, "creating", "yes"); err != nil {
-			return err
-		}
-		agent, err := e.Client.CreateAgent(e.Context(), agentmessaging.CreateAgentParams{})
-		if err != nil {
-			return err
-		}
-		id = []byte(agent.ID)
-		if err := os.WriteFile(filepath.Join(e.Dir, "agent"), id, 0o600); err != nil {
+	file := filepath.Join(e.Dir, "agent")
+	if _, err := os.Stat(file); err != nil {
+		if _, err := created(e, func(id string) error { return os.WriteFile(file, []byte(id), 0o600) }); err != nil {
 			return err
 		}
 	}
-	return forget404(e, send(e, string(id), "Your parcel has arrived."))
+	return forget404(e, send(e, get(e, "agent"), "Your parcel has arrived."))
 }
 
 func tornLine(e *sweep.Env, mended bool) error {
@@ -509,7 +448,7 @@ func trialLeft(e *sweep.Env) error {
 	if err := put(e, "tried", "yes"); err != nil {
 		return err
 	}
-	err := trial(e, true)
+	err := trial(e)
 	if err == nil {
 		err = remove(e, "tried")
 	}
@@ -529,52 +468,12 @@ func forgetsDoubt(e *sweep.Env) error {
 	}, "Ready")
 }
 
-// group stops at the first error, and returns that one alone.
-func group(e *sweep.Env) error {
-	id, err := agentOf(e)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithCancelCause(e.Context())
-	defer cancel(nil)
-	each(2, func(i int) error {
-		if _, err := e.Client.SendMessage(ctx, id, text(fmt.Sprint("Section ", i))); err != nil {
-			cancel(forget404(e, err))
-		}
-		return nil
-	})
-	return context.Cause(ctx)
-}
-
-func singleFlight(e *sweep.Env) error {
-	var mu sync.Mutex
-	var landed chan struct{} // nil before the first caller
-	var id string
-	var failed error
-	return errors.Join(each(2, func(i int) error {
-		mu.Lock()
-		first := landed == nil
-		if first {
-			landed = make(chan struct{})
-		}
-		mu.Unlock()
-		if first {
-			id, failed = agentOf(e)
-			close(landed)
-		}
-		if <-landed; failed != nil {
-			return failed
-		}
-		return deliver(e, id, fmt.Sprint("caller", i), fmt.Sprint("Hello from caller ", i))
-	})...)
-}
-
-func readBack(e *sweep.Env) error {
-	err := store(e, "sk-today")
-	if errors.Is(err, agentmessaging.ErrOutcomeUnknown) {
-		if config, look := e.Client.GetBYOK(e.Context()); look != nil || config != nil {
-			return look
-		}
+// forgetful leaves a goroutine and an agent in every run.
+func forgetful(e *sweep.Env) error {
+	go func() { select {} }()
+	agent, err := e.Client.CreateAgent(e.Context(), agentmessaging.CreateAgentParams{})
+	if err == nil {
+		err = send(e, agent.ID, "Hello")
 	}
 	return err
 }
@@ -602,26 +501,6 @@ func numbered() app {
 	}
 }
 
-// experts asks two agents, each on a goroutine. Which comes first changes each time.
-func experts() app {
-	turn := 0
-	return func(e *sweep.Env) (failed error) {
-		turn++
-		for i := range 2 {
-			who := (turn + i) % 2
-			failed = errors.Join(failed, errors.Join(each(1, func(int) error {
-				agent, err := e.Client.CreateAgent(e.Context(), agentmessaging.CreateAgentParams{SystemPrompt: fmt.Sprint("Expert ", who)})
-				if err == nil {
-					err = send(e, agent.ID, fmt.Sprint("Question ", who))
-					e.Logf("used %s", agent.ID)
-				}
-				return err
-			})...))
-		}
-		return failed
-	}
-}
-
 func lookUp(e *sweep.Env) error {
 	return welcome(e, func(e *sweep.Env, id, _, _ string) error {
 		_, err := e.Client.EnableSMS(e.Context(), id, agentmessaging.SMSModeSandbox)
@@ -636,16 +515,4 @@ func lookUp(e *sweep.Env) error {
 		}
 		return forget404(e, err)
 	}, "")
-}
-
-func saysSo(e *sweep.Env) error {
-	return welcome(e, func(e *sweep.Env, id, _, s string) (err error) {
-		for tries := 0; tries < 3; tries++ {
-			if err = forget404(e, send(e, id, s)); err == nil {
-				return nil
-			}
-			e.Reports(err)
-		}
-		return err
-	}, "Welcome")
 }

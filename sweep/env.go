@@ -16,12 +16,12 @@ import (
 
 type tb = testing.TB
 
-// Env is what a scenario works with. It is a testing.TB: in the undisturbed run a
-// failed assertion fails the test. In a disturbed run it counts as an error that
+// Env is what a scenario works with. It is a testing.TB: in the baseline a
+// failed assertion fails the test. In a run with a fault it counts as an error that
 // the application reported, and ends the scenario if it is fatal.
 type Env struct {
 	tb
-	// Client is the client that is disturbed. Each run, and each restart, has
+	// Client is the client whose calls fail. Each run, and each restart, has
 	// a new one.
 	Client *agentmessaging.Client
 	// Fake is the service. A restart goes on from its state, on another fake.
@@ -29,10 +29,10 @@ type Env struct {
 	// Dir is a folder, empty at first. A restart finds a copy of it, elsewhere.
 	Dir string
 
-	play     *play
-	ctx      context.Context
-	cancel   context.CancelFunc
-	cleanups []func() // the play's lock guards it
+	execution *execution
+	ctx       context.Context
+	cancel    context.CancelFunc
+	cleanups  []func() // the execution's lock guards it
 }
 
 // Context returns a context without a deadline. It ends with the run.
@@ -42,23 +42,17 @@ func (e *Env) Context() context.Context { return e.ctx }
 // error is fine, as long as the application does not keep it to itself.
 func (e *Env) Reports(err error) {
 	if err == nil {
-		e.play.tell(tell{way: said})
+		e.execution.record(statement{way: said})
 		return
 	}
-	e.play.tell(tell{reported, err, err.Error()})
+	e.execution.record(statement{reported, err, err.Error()})
 }
 
 // Told takes what the application said to somebody in place of an error: the
 // body of an HTTP answer, a reply to fall back on, a line "order 7 is in doubt".
-// It counts as an error that was reported if the undisturbed run says nothing of
+// It counts as an error that was reported if the baseline says nothing of
 // the kind.
-func (e *Env) Told(what string) { e.play.tell(tell{told, nil, what}) }
-
-// Sometimes marks a place that some run has to reach. The test fails if none does.
-// The name is written out at the call, so that Test finds it in the source.
-func (e *Env) Sometimes(name string) {
-	e.play.note(func() { e.play.sweep.reach(name) })
-}
+func (e *Env) Told(what string) { e.execution.record(statement{told, nil, what}) }
 
 // Logger returns a logger for the application. A record at Warn or above counts
 // as an error that was reported.
@@ -69,21 +63,21 @@ func (e *Env) Logger() *slog.Logger {
 		}
 		return a
 	}
-	return slog.New(slog.NewTextHandler(records{e.play}, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: untimed}))
+	return slog.New(slog.NewTextHandler(records{e.execution}, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: untimed}))
 }
 
 // Output returns a writer for what the application prints. An error of this module
 // that it prints counts as reported.
-func (e *Env) Output() io.Writer { return prints{e.play} }
+func (e *Env) Output() io.Writer { return prints{e.execution} }
 
 // Point is a place of the application's own, such as a write to a database. It
 // returns nil or, in the plans of this name, an error. The process can also die
 // there.
-func (e *Env) Point(name string) error { return e.play.point(name) }
+func (e *Env) Point(name string) error { return e.execution.point(name) }
 
 // Cleanup registers a function for the end of the run.
 func (e *Env) Cleanup(f func()) {
-	e.play.note(func() { e.cleanups = append(e.cleanups, f) })
+	e.execution.note(func() { e.cleanups = append(e.cleanups, f) })
 }
 
 // finish ends the run as package testing does: context first, then the cleanups,
@@ -91,13 +85,13 @@ func (e *Env) Cleanup(f func()) {
 func (e *Env) finish() {
 	e.cancel()
 	var cleanups []func()
-	e.play.note(func() { cleanups = slices.Clone(e.cleanups) })
+	e.execution.note(func() { cleanups = slices.Clone(e.cleanups) })
 	for _, f := range slices.Backward(cleanups) {
 		f()
 	}
 }
 
-func (e *Env) fails(text string) { e.play.tell(tell{asserted, nil, text}) }
+func (e *Env) fails(text string) { e.execution.record(statement{asserted, nil, text}) }
 
 // Error fails the run, as the other methods of testing.TB do that fail.
 func (e *Env) Error(args ...any) { e.fails(fmt.Sprintln(args...)) }
@@ -124,18 +118,18 @@ func (e *Env) FailNow() {
 
 // Failed reports whether the run has failed.
 func (e *Env) Failed() (failed bool) {
-	e.play.note(func() {
-		failed = slices.ContainsFunc(e.play.tells, func(t tell) bool { return t.way == asserted })
+	e.execution.note(func() {
+		failed = slices.ContainsFunc(e.execution.statements, func(t statement) bool { return t.way == asserted })
 	})
 	return failed
 }
 
 // Log writes to what the run has said.
-func (e *Env) Log(args ...any) { e.play.tell(tell{said, nil, fmt.Sprintln(args...)}) }
+func (e *Env) Log(args ...any) { e.execution.record(statement{said, nil, fmt.Sprintln(args...)}) }
 
 // Logf is Log with a format.
 func (e *Env) Logf(format string, args ...any) {
-	e.play.tell(tell{said, nil, fmt.Sprintf(format, args...)})
+	e.execution.record(statement{said, nil, fmt.Sprintf(format, args...)})
 }
 
 // Helper does nothing.
@@ -153,35 +147,35 @@ const (
 	told
 )
 
-// tell is one thing that the application said.
-type tell struct {
+// statement is one thing that the application said.
+type statement struct {
 	way  way
 	err  error // of Env.Reports
 	text string
 }
 
-func (p *play) tell(t tell) { p.note(func() { p.tells = append(p.tells, t) }) }
+func (p *execution) record(t statement) { p.note(func() { p.statements = append(p.statements, t) }) }
 
 // records takes the lines of Env.Logger.
-type records struct{ p *play }
+type records struct{ p *execution }
 
 func (r records) Write(line []byte) (int, error) {
-	t := tell{said, nil, strings.TrimSpace(string(line))}
+	t := statement{said, nil, strings.TrimSpace(string(line))}
 	if strings.HasPrefix(t.text, "level=WARN") || strings.HasPrefix(t.text, "level=ERROR") {
 		t.way = logged
 	}
-	r.p.tell(t)
+	r.p.record(t)
 	return len(line), nil
 }
 
 // prints takes what is written to Env.Output.
-type prints struct{ p *play }
+type prints struct{ p *execution }
 
 func (o prints) Write(text []byte) (int, error) {
-	t := tell{said, nil, string(text)}
+	t := statement{said, nil, string(text)}
 	if strings.Contains(t.text, "agentmessaging: ") {
 		t.way = printed
 	}
-	o.p.tell(t)
+	o.p.record(t)
 	return len(text), nil
 }

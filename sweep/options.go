@@ -1,13 +1,11 @@
 package sweep
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // Option changes how [Test] works.
@@ -18,12 +16,9 @@ type config struct {
 	fakeOptions   []fakeserver.Option
 	off           []func(Finding) bool
 	also          []ownCheck
-	pairs         bool
-	seed          uint64
 	bubble        bool
 	within        time.Duration
 	watchdog      time.Duration
-	wrong         string // what no option can mean
 
 	// For tests of Test:
 	collect func(report string, found []Finding) // in place of failing the test
@@ -37,7 +32,7 @@ type ownCheck struct {
 }
 
 func newConfig(opts []Option) config {
-	c := config{seed: 1, within: 2 * time.Hour, watchdog: 10 * time.Second}
+	c := config{within: 2 * time.Hour, watchdog: 10 * time.Second}
 	for _, opt := range opts {
 		opt(&c)
 	}
@@ -45,22 +40,11 @@ func newConfig(opts []Option) config {
 }
 
 // Without switches a check off: for findings about calls to these endpoints,
-// or, where none is given, altogether. A check or an endpoint that is unknown
-// fails the test.
+// or, where none is given, altogether.
 func Without(check Check, endpoints ...fakeserver.Endpoint) Option {
-	return func(c *config) {
-		if !slices.Contains(checkNames(), check) {
-			c.wrong = fmt.Sprintf("Without: there is no check %q; there are %q", check, checkNames())
-		}
-		for _, e := range endpoints {
-			if !slices.ContainsFunc(spec.Endpoints, func(known *spec.Endpoint) bool { return endpointOf(known) == e }) {
-				c.wrong = fmt.Sprintf("Without: there is no endpoint %q; use the constants of package fakeserver", e)
-			}
-		}
-		WithoutWhere(func(f Finding) bool {
-			return f.Check == check && (len(endpoints) == 0 || slices.Contains(endpoints, f.Endpoint))
-		})(c)
-	}
+	return WithoutWhere(func(f Finding) bool {
+		return f.Check == check && (len(endpoints) == 0 || slices.Contains(endpoints, f.Endpoint))
+	})
 }
 
 // WithoutWhere drops the findings for which f returns true.
@@ -68,19 +52,11 @@ func WithoutWhere(f func(Finding) bool) Option {
 	return func(c *config) { c.off = append(c.off, f) }
 }
 
-// Also adds a check of the user's own. It is called after each run, the
-// undisturbed one included; an error is a finding under this name.
-func Also(name string, check func(*Run) error) Option {
+// WithCheck adds a check of the user. It is called after each run, the one without
+// faults included; an error is a finding under this name.
+func WithCheck(name string, check func(*Run) error) Option {
 	return func(c *config) { c.also = append(c.also, ownCheck{name, check}) }
 }
-
-// Pairs sweeps pairs of faults too, at two places: 300 of them at most, picked
-// by [Seed].
-func Pairs() Option { return func(c *config) { c.pairs = true } }
-
-// Seed picks other pairs of faults, and another jitter of the client's waits.
-// The default is 1.
-func Seed(seed uint64) Option { return func(c *config) { c.seed = seed } }
 
 // InBubble runs the scenario in a testing/synctest bubble, where the waits and
 // deadlines of the application take no time either, and its clock shows the time
@@ -99,9 +75,9 @@ func FakeOptions(opts ...fakeserver.Option) Option {
 	return func(c *config) { c.fakeOptions = append(c.fakeOptions, opts...) }
 }
 
-// Within bounds how much longer, in virtual time, a disturbed run may take than
-// the undisturbed one. The default is 2 hours.
-func Within(d time.Duration) Option { return func(c *config) { c.within = d } }
+// MaxVirtualTime bounds how much longer, in virtual time, a run with a fault may take
+// than the one without. The default is 2 hours.
+func MaxVirtualTime(d time.Duration) Option { return func(c *config) { c.within = d } }
 
 // Watchdog bounds the real time of a run. The default is 10 seconds.
 func Watchdog(d time.Duration) Option { return func(c *config) { c.watchdog = d } }

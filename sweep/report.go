@@ -14,16 +14,15 @@ import (
 )
 
 // cause is what several runs have in common that fail: a check, an endpoint and, for
-// the checks of a whole run, whether a process died and whether anything was
-// reported.
+// the checks of a whole run, whether a process died.
 type cause struct {
-	finding      Finding
-	died, silent bool
-	shortest     *run
-	plans        []string
+	finding  Finding
+	died     bool // for a check of a whole run
+	shortest *run
+	plans    []string
 }
 
-// judge runs the checks, and keeps what they find. Of the undisturbed run only
+// judge runs the checks, and keeps what they find. Of the baseline only
 // Secret is looked at.
 func (s *sweep) judge(r *run) {
 	var all []Finding
@@ -33,12 +32,12 @@ func (s *sweep) judge(r *run) {
 			all = append(all, f)
 		}
 	}
-	for _, c := range ofPlay {
-		ill := false
-		for _, p := range r.plays {
-			if p.died == "" && !ill && (r.name != "" || c.name == Secret) {
+	for _, c := range ofExecution {
+		failed := false
+		for _, p := range r.executions {
+			if p.died == "" && !failed && (r.name != "" || c.name == Secret) {
 				c.look(p, func(about *spec.Endpoint, says string, args ...any) {
-					ill = true
+					failed = true
 					add(c.name, about, p.when()+fmt.Sprintf(says, args...))
 				})
 			}
@@ -50,7 +49,7 @@ func (s *sweep) judge(r *run) {
 		}
 	}
 	for _, own := range s.also {
-		if err := own.look(r.public(s.public)); err != nil {
+		if err := own.look(r.public()); err != nil {
 			add(Check(own.name), nil, err.Error())
 		}
 	}
@@ -64,13 +63,12 @@ func (s *sweep) blame(r *run, f Finding) {
 	f.Says = strings.Join(append(slices.Clone(r.story), f.Says), "; ")
 	whole := slices.ContainsFunc(ofRun, func(c ofRunCheck) bool { return c.name == f.Check })
 	died := whole && r.died() && r.at == nil // a fault in the restart is to blame first
-	silent := whole && !slices.ContainsFunc(r.plays, func(p *play) bool { return len(p.reports()) > 0 })
 	i := slices.IndexFunc(s.causes, func(c *cause) bool {
-		return c.finding.Check == f.Check && c.finding.Endpoint == f.Endpoint && c.died == died && c.silent == silent
+		return c.finding.Check == f.Check && c.finding.Endpoint == f.Endpoint && c.died == died
 	})
 	if i < 0 {
 		i = len(s.causes)
-		s.causes = append(s.causes, &cause{finding: f, died: died, silent: silent, shortest: r})
+		s.causes = append(s.causes, &cause{finding: f, died: died, shortest: r})
 	}
 	c := s.causes[i]
 	if c.plans = append(c.plans, r.name); r.size() < c.shortest.size() {
@@ -80,22 +78,22 @@ func (s *sweep) blame(r *run, f Finding) {
 
 // size is how much there is to read in a run.
 func (r *run) size() (n int) {
-	for _, p := range r.plays {
+	for _, p := range r.executions {
 		n += 1 + len(p.calls)
 	}
 	return n + 100*strings.Count(r.name, "+")
 }
 
-// target is the endpoint that the plan disturbs first; nil for a point or a death.
+// target is the endpoint that the plan strikes first; nil for a point or a death.
 func (r *run) target() *spec.Endpoint {
 	if r.at == nil {
 		return nil
 	}
-	return r.at.at[0]
+	return r.at.at
 }
 
 // conclude fails the test with each cause that was found. Those whose shortest run is
-// the same are told together.
+// the same are reported together.
 func (s *sweep) conclude() {
 	s.t.Helper()
 	slices.SortStableFunc(s.causes, func(a, b *cause) int { return len(b.plans) - len(a.plans) })
@@ -115,7 +113,7 @@ func (s *sweep) conclude() {
 			s.collect(report, found)
 			continue
 		}
-		s.t.Run(cmp.Or(plan, "undisturbed"), func(t *testing.T) { t.Error(report) })
+		s.t.Run(cmp.Or(plan, "baseline"), func(t *testing.T) { t.Error(report) })
 	}
 	if s.t.Log(s.summary()); s.collect != nil {
 		s.collect(s.summary(), nil)
@@ -132,7 +130,7 @@ func (s *sweep) summary() string {
 	if s.missed > 0 {
 		parts = append(parts, plural(s.missed, "plan")+" struck nothing")
 	}
-	if len(s.undisturbed[stages-1].result.dir) == 0 {
+	if len(s.baseline[stages-1].result.dir) == 0 {
 		parts = append(parts, "nothing is kept in Env.Dir")
 	}
 	if s.stalls >= mostStalls {
@@ -141,7 +139,7 @@ func (s *sweep) summary() string {
 	for _, check := range slices.Sorted(maps.Keys(s.failed)) {
 		parts = append(parts, fmt.Sprintf("%s in %s", check, plural(s.failed[check], "run")))
 	}
-	return fmt.Sprintf("swept %s: %s", plural(len(s.undisturbed[0].calls), "call"), strings.Join(parts, ", "))
+	return fmt.Sprintf("swept %s: %s", plural(len(s.baseline[0].calls), "call"), strings.Join(parts, ", "))
 }
 
 // String says what is wrong, and in which other runs.
@@ -158,18 +156,16 @@ func (c *cause) String() string {
 func (s *sweep) story(r *run) string {
 	var b strings.Builder
 	if r.at != nil {
-		for _, h := range r.at.plan {
-			fmt.Fprintf(&b, "  %s meets %s (%s): %s\n", h.place(), h.fault.Name, h.lasts, h.fault.Says)
-		}
+		fmt.Fprintf(&b, "  %s meets %s (%s): %s\n", r.at.place(), r.at.fault.Name, r.at.lasts, r.at.fault.Says)
 	}
-	for i, p := range r.plays {
+	for i, p := range r.executions {
 		if i > 0 {
 			fmt.Fprintf(&b, "  restart, %s later\n", downFor(p.after))
 		}
 		p.transcript(&b)
 	}
 	fmt.Fprintf(&b, "  again: go test -run '^%s$/^%s$'", strings.ReplaceAll(regexp.QuoteMeta(s.t.Name()), "/", "$/^"),
-		strings.ReplaceAll(regexp.QuoteMeta(cmp.Or(r.name, "undisturbed")), "/", "$/^"))
+		strings.ReplaceAll(regexp.QuoteMeta(cmp.Or(r.name, "baseline")), "/", "$/^"))
 	return b.String()
 }
 
@@ -177,8 +173,8 @@ func downFor(d time.Duration) string {
 	return strings.NewReplacer("25h0m0s", "25 h", "30m0s", "30 min", "30s", "30 s").Replace(d.String())
 }
 
-// transcript writes the calls of a play, each in a line, and what was reported.
-func (p *play) transcript(b *strings.Builder) {
+// transcript writes the calls of an execution, each in a line, and what was reported.
+func (p *execution) transcript(b *strings.Builder) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range p.calls {
@@ -189,9 +185,9 @@ func (p *play) transcript(b *strings.Builder) {
 	case p.died != "":
 		fmt.Fprintf(b, "  the process dies %s\n", p.died)
 	case said == "":
-		fmt.Fprintf(b, "  told: nothing\n")
+		fmt.Fprintf(b, "  said: nothing\n")
 	default:
-		fmt.Fprintf(b, "  told: %s\n", strings.ReplaceAll(said, "\n", "\n        "))
+		fmt.Fprintf(b, "  said: %s\n", strings.ReplaceAll(said, "\n", "\n        "))
 	}
 }
 

@@ -55,15 +55,10 @@ func stateOf(fake *fakeserver.Server, gone map[string]bool) state {
 	return s
 }
 
-// key is equal for states that an application cannot tell apart.
+// key is equal for states between which an application sees no difference.
 func (s state) key() string { return fmt.Sprintf("%q %q %q %q\n", s.ids, s.agents, s.byok, s.keys) }
 
-// equal compares all, or, where the texts of the scenario differ from run to
-// run, numbers only.
-func (s state) equal(other state, coarse bool) bool {
-	if coarse {
-		return s.counts() == other.counts()
-	}
+func (s state) equal(other state) bool {
 	return slices.Equal(slices.Sorted(slices.Values(s.agents)), slices.Sorted(slices.Values(other.agents))) && s.byok == other.byok
 }
 
@@ -79,9 +74,9 @@ func (s state) counts() string {
 func (s state) difference(want state) string {
 	got, expected := s.counts(), want.counts()
 	if got == expected {
-		got, expected = "as many, but other, agents or messages", "the undisturbed ones"
+		got, expected = "as many, but other, agents or messages", "those of the baseline"
 	}
-	return fmt.Sprintf("the service has %s; undisturbed it has %s", got, expected)
+	return fmt.Sprintf("the service has %s; the baseline leaves %s", got, expected)
 }
 
 // shown is a text in a sentence: its length, since it may be somebody's words.

@@ -1,6 +1,6 @@
 // Package sweep tests that an application survives every failure at every call,
 // and the death of its process at every moment. It runs a scenario once for each,
-// starts it again on what was left, and tells what was lost, doubled or kept
+// starts it again on what was left, and reports what was lost, doubled or kept
 // secret:
 //
 //	func TestSupportBotSurvives(t *testing.T) {
@@ -17,11 +17,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/sweep/internal/disk"
 )
 
 // sweep is one call of Test.
@@ -29,19 +29,15 @@ type sweep struct {
 	config
 	t        *testing.T
 	scenario func(*Env)
-	parent   string // of the folders of the plays
+	parent   string // of the folders of the executions
+	watch    *disk.Watch
 	started  time.Time
 
-	single      bool    // all calls come from the scenario's goroutine
-	coarse      bool    // the texts of the scenario differ from run to run
-	undisturbed []*play // the first play, and that of each restart
-	public      *Run    // the same, for the user's checks
-	later       map[stay]*play
-	waiting     map[string]bool     // images after which the application waits for somebody to decide
-	attempts    map[string]int      // of a call in its plan of one attempt
-	reached     map[string][]string // calls and points, by the name of a plan
-	placesMu    sync.Mutex          // guards places
-	places      map[string]bool     // of Env.Sometimes that were reached
+	single   bool         // all calls come from the scenario's goroutine
+	baseline []*execution // the first execution without a fault, and that of each restart
+	later    map[stay]*execution
+	waiting  map[string]bool // images after which the application waits for somebody to decide
+	attempts map[string]int  // of a call in its plan of one attempt
 
 	runs, stalls, missed, deaths int
 	faults                       map[string]bool
@@ -56,7 +52,7 @@ type stay struct {
 	stage int
 }
 
-// stages are the plays of a run: the first one, and the restarts.
+// stages are the executions of a run: the first one, and the restarts.
 const stages = 4
 
 // down is how long the application is down before each restart: a supervisor
@@ -64,24 +60,24 @@ const stages = 4
 // a day no limit is used up any more.
 var down = [stages]time.Duration{0, 30 * time.Second, 30 * time.Minute, 25 * time.Hour}
 
-// run is what became of a scenario: the play that was disturbed, or that died, and
+// run is what became of a scenario: the execution that met a fault, or that died, and
 // the restarts after it.
 type run struct {
-	sweep *sweep
-	name  string // of its plan, or of its deaths
-	story []string
-	plays []*play
-	key   string // of the image that a death left
-	base  string // where that image is torn: of the one before it
-	at    *hits  // of its faults; nil where there are none
+	sweep      *sweep
+	name       string // of its plan, or of its deaths
+	story      []string
+	executions []*execution
+	key        string // of the image that a death left
+	base       string // where that image is torn: of the one before it
+	at         *activePlan
 }
 
-func (r *run) last() *play { return r.plays[len(r.plays)-1] }
+func (r *run) last() *execution { return r.executions[len(r.executions)-1] }
 func (r *run) died() bool {
-	return slices.ContainsFunc(r.plays, func(p *play) bool { return p.died != "" })
+	return slices.ContainsFunc(r.executions, func(p *execution) bool { return p.died != "" })
 }
 
-// Test proves that an application survives. It runs the scenario undisturbed
+// Test proves that an application survives. It runs the scenario without faults
 // and lists its calls. Then it runs it once for each call and each fault that
 // can befall it, on a fresh fake, and starts it again half a minute, half an hour
 // and a day later on the state that was left. It also starts it on every state that
@@ -104,131 +100,120 @@ func Test(t *testing.T, scenario func(*Env), opts ...Option) {
 	}
 	t.Helper()
 	s := &sweep{
-		config: newConfig(opts), t: t, scenario: scenario, started: time.Now(), later: map[stay]*play{}, waiting: map[string]bool{},
-		attempts: map[string]int{}, reached: map[string][]string{}, places: map[string]bool{}, faults: map[string]bool{}, states: map[string]bool{}, failed: map[Check]int{},
+		config: newConfig(opts), t: t, scenario: scenario, started: time.Now(), later: map[stay]*execution{}, waiting: map[string]bool{},
+		attempts: map[string]int{}, faults: map[string]bool{}, states: map[string]bool{}, failed: map[Check]int{},
 	}
 	switch {
 	case scenario == nil:
 		t.Fatal("sweep: the scenario is nil")
-	case s.wrong != "":
-		t.Fatal("sweep: " + s.wrong)
 	case inBubble():
 		t.Fatal("sweep: Test is called inside of a bubble. Call it outside, with the option InBubble: each run then has a bubble")
 	}
-	traceLabels()
-	s.parent = t.TempDir()
+	s.parent, s.watch = t.TempDir(), disk.NewWatch()
+	defer s.watch.Close()
 	s.begin()
-	plans := s.plans()
-	for _, p := range plans {
+	for _, p := range s.plans() {
 		s.try(p)
 	}
-	if s.pairs {
-		for _, p := range s.pairsOf(plans) {
-			s.try(p)
-		}
-	}
 	s.die()
-	s.unreached()
 	s.conclude()
 }
 
-// begin runs the scenario undisturbed: to learn who races, and then for the record.
+// begin runs the scenario without faults: once to learn whether its calls race, and
+// then as the baseline.
 func (s *sweep) begin() {
 	s.t.Helper()
-	first := s.play(order{hits: newHits(nil)})
+	first := s.execute(order{})
 	s.must(first)
 	s.single = !slices.ContainsFunc(first.calls, func(c *Call) bool { return !c.own })
-	var plays []*play
+	var executions []*execution
 	for stage, from := 0, (image{}); stage < stages; stage++ {
-		p := s.play(order{from: from, after: down[stage], stage: stage, hits: newHits(nil), moments: stage == 0})
+		p := s.execute(order{from: from, after: down[stage], stage: stage, moments: stage == 0})
 		s.must(p)
-		plays, from = append(plays, p), p.result
-		p.strangers = len(strangers(plays))
+		executions, from = append(executions, p), p.result
+		p.unknownAgents = len(unknownAgents(executions))
 	}
-	s.undisturbed = plays
-	usual := plays[0]
+	s.baseline = executions
+	usual := executions[0]
 	switch {
 	case len(usual.calls) < len(first.calls):
-		s.t.Fatalf("sweep: the undisturbed scenario makes %s at first and %d the second time: it keeps something from run to run, such as a package's variable",
+		s.t.Fatalf("sweep: without faults, the scenario makes %s at first and %d the second time: it keeps something from run to run, such as a package's variable",
 			plural(len(first.calls), "call"), len(usual.calls))
 	case !slices.ContainsFunc(usual.calls, (*Call).succeeded):
-		s.t.Fatal("sweep: no call of the undisturbed scenario succeeds: nothing can be learnt from disturbing it")
+		s.t.Fatal("sweep: no call succeeds without faults")
 	}
-	s.coarse = !first.result.state.equal(usual.result.state, false)
-	if s.coarse && !first.result.state.equal(usual.result.state, true) {
-		s.t.Log("two undisturbed runs differ: the truth cannot be checked")
-		s.off = append(s.off, func(f Finding) bool { return f.Check == Truth })
+	if !first.result.state.equal(usual.result.state) {
+		s.t.Log("sweep: two runs without faults leave the service in different states: the checks Truth and Lost are off")
+		s.off = append(s.off, func(f Finding) bool { return f.Check == Truth || f.Check == Lost })
 	}
-	undisturbed := &run{sweep: s, plays: plays}
-	s.judge(undisturbed)
-	s.public = undisturbed.public(nil)
+	s.judge(&run{sweep: s, executions: executions})
 }
 
-// must ends the test for what must not happen to an undisturbed scenario.
-func (s *sweep) must(p *play) {
+// must ends the test for what must not happen without faults.
+func (s *sweep) must(p *execution) {
 	s.t.Helper()
-	fail := func(why string) {
+	fail := func(how, why string) {
 		s.t.Helper()
-		s.t.Fatalf("sweep: %sthe undisturbed scenario %s", p.when(), why)
+		s.t.Fatalf("sweep: %sthe scenario %s without faults: %s", p.when(), how, why)
 	}
-	wrong := slices.IndexFunc(p.tells, func(t tell) bool { return t.way == asserted || t.way == reported })
+	wrong := slices.IndexFunc(p.statements, func(t statement) bool { return t.way == asserted || t.way == reported })
 	switch {
 	case p.stalled != "":
-		fail(p.stalled)
+		fail("stopped", p.stalled)
 	case s.t.Skipped():
 		s.t.SkipNow()
 	case p.panicked != "":
-		fail("panicked: " + p.panicked)
+		fail("panicked", p.panicked)
 	case p.ended != "":
-		fail("had to be ended: " + p.ended)
+		fail("had to be ended", p.ended)
 	case wrong >= 0 && (p.stage == 0 || p.stage == stages-1): // in between a limit of the hour may be used up
-		fail("failed: " + p.tells[wrong].text)
+		fail("failed", p.statements[wrong].text)
 	case p.stage == 0 && len(p.calls) == 0:
 		s.t.Fatal("sweep: the scenario made no call with Env.Client")
 	}
 }
 
-// usual are the undisturbed plays to compare one of this stage with. A restart may
-// have to do what a first play does.
-func (s *sweep) usual(stage int) []*play { return []*play{s.undisturbed[0], s.undisturbed[stage]} }
+// usual are the executions of the baseline to compare one of this stage with. A restart may
+// have to do what a first execution does.
+func (s *sweep) usual(stage int) []*execution { return []*execution{s.baseline[0], s.baseline[stage]} }
 
-// plans are those of each call and each point of the undisturbed run.
+// plans are those of each call and each point of the baseline.
 func (s *sweep) plans() (plans []plan) {
-	for _, c := range s.undisturbed[0].calls {
+	for _, c := range s.baseline[0].calls {
 		plans = append(plans, s.plansFor(c)...)
 	}
-	for _, place := range s.undisturbed[0].points {
-		plans = append(plans, plan{{target: place, fault: fails, lasts: once}}, plan{{target: place, fault: fails, lasts: fromOn}})
+	for _, place := range s.baseline[0].points {
+		plans = append(plans, plan{target: place, fault: fails, lasts: once}, plan{target: place, fault: fails, lasts: fromOn})
 	}
 	return plans
 }
 
-// try runs one plan, and the restarts after it.
+// try runs one plan, and the restarts after it. Where a call has no second attempt, a
+// fault of the whole call would do the same as one of its first attempt.
 func (s *sweep) try(p plan) {
-	if s.same(p) {
-		return
+	if p.lasts != atCall || s.attempts[p.target+"/"+p.fault.Name] != 1 {
+		s.finish(&run{sweep: s, name: p.String(), at: &activePlan{plan: p}}, image{}, 0)
 	}
-	s.finish(&run{sweep: s, name: p.String(), at: newHits(p)}, image{}, 0)
 }
 
-// finish adds to a run the plays from a stage on, and judges it.
+// finish adds to a run the executions from a stage on, and judges it.
 func (s *sweep) finish(r *run, from image, stage int) {
 	for ; stage < stages; stage++ {
 		if s.stalls >= mostStalls {
 			return
 		}
 		p := s.next(r, from, stage)
-		r.plays = append(r.plays, p)
+		r.executions = append(r.executions, p)
 		if p.stalled != "" {
 			s.stalls++
 			break
 		}
-		if stage == 1 && len(p.calls) == 0 && p.result.key() == from.key() && len(s.undisturbed[2].calls) == 0 {
+		if stage == 1 && len(p.calls) == 0 && p.result.key() == from.key() && len(s.baseline[2].calls) == 0 {
 			stage++ // it is at rest: half an hour changes nothing
 		}
 		from = p.result
 	}
-	if r.at != nil && !r.at.all() {
+	if r.at != nil && !r.at.struck {
 		s.missed++
 		return
 	}
@@ -236,18 +221,18 @@ func (s *sweep) finish(r *run, from image, stage int) {
 	s.judge(r)
 }
 
-// next is the play of a stage. What a restart does depends on what it finds, so
-// it is executed once for each image, unless a plan disturbs it.
-func (s *sweep) next(r *run, from image, stage int) *play {
-	o := order{from: from, after: down[stage], stage: stage, hits: newHits(nil), moments: stage == 1 && r.died()}
-	if r.at != nil && stage == r.at.plan[0].stage {
-		o.hits = r.at
-		return s.play(o)
+// next is the execution of a stage. What a restart does depends on what it finds, so
+// it is executed once for each image, unless a plan strikes it.
+func (s *sweep) next(r *run, from image, stage int) *execution {
+	o := order{from: from, after: down[stage], stage: stage, moments: stage == 1 && r.died()}
+	if r.at != nil && stage == r.at.stage {
+		o.active = r.at
+		return s.execute(o)
 	}
 	at := stay{from.key(), stage}
 	p := s.later[at]
 	if p == nil || o.moments && !p.moments {
-		p = s.play(o)
+		p = s.execute(o)
 		s.later[at] = p
 	}
 	return p
@@ -256,31 +241,18 @@ func (s *sweep) next(r *run, from image, stage int) *play {
 // mostStalls ends a sweep in which every run takes the watchdog's time.
 const mostStalls = 3
 
-// learn notes how many attempts a call made whose first one failed, and which
-// calls and points the scenario still reached.
+// learn notes the faults that struck, and how many attempts a call made whose first
+// one failed.
 func (s *sweep) learn(r *run) {
 	if r.at == nil || r.died() {
 		return
 	}
-	h, p := r.at.plan[0], r.plays[0]
-	s.faults[h.fault.Name] = true
-	reached := slices.Clone(p.points)
-	for _, c := range p.calls {
-		if len(c.Attempts) > 0 {
-			reached = append(reached, c.Name)
-		}
-		if h.lasts == once && c.Name == h.target {
-			s.attempts[h.target+"/"+h.fault.Name] = len(c.Attempts)
+	s.faults[r.at.fault.Name] = true
+	for _, c := range r.executions[0].calls {
+		if r.at.lasts == once && c.Name == r.at.target {
+			s.attempts[c.Name+"/"+r.at.fault.Name] = len(c.Attempts)
 		}
 	}
-	s.reached[r.name] = reached
-}
-
-// same reports a plan for a whole call that had no second attempt: the plan for
-// one attempt would run the same.
-func (s *sweep) same(p plan) bool {
-	h := p[0]
-	return len(p) == 1 && h.lasts == atCall && s.attempts[h.target+"/"+h.fault.Name] == 1
 }
 
 // mostStates bounds the states of an application that leaves another one each time.
@@ -289,12 +261,12 @@ const mostStates = 300
 // die restarts the application on every state that a death leaves, and on those
 // that a death in such a restart leaves, until there are no new ones.
 func (s *sweep) die() {
-	line, seen := []*run{{sweep: s, plays: s.undisturbed[:1]}}, map[string]bool{}
+	line, seen := []*run{{sweep: s, executions: s.baseline[:1]}}, map[string]bool{}
 	for len(line) > 0 {
 		before := line[0]
 		line = line[1:]
 		for _, m := range before.last().all {
-			if m.base != "" && len(before.plays) > 1 {
+			if m.base != "" && len(before.executions) > 1 {
 				continue // torn files are for the first death
 			}
 			s.deaths++
@@ -308,24 +280,24 @@ func (s *sweep) die() {
 			if s.stalls > 0 || m.base != "" {
 				continue
 			}
-			restarted := r.plays[len(prefix.plays)]
+			restarted := r.executions[len(prefix.executions)]
 			way := restarted.way()
 			if seen[way] {
 				continue
 			}
 			seen[way] = true
-			prefix.plays = append(slices.Clone(prefix.plays), restarted)
-			if len(prefix.plays) == 2 { // a third death finds what a second one does
+			prefix.executions = append(slices.Clone(prefix.executions), restarted)
+			if len(prefix.executions) == 2 { // a third death finds what a second one does
 				line = append(line, &prefix)
-				s.disturbRestart(prefix, m.image)
+				s.faultsInRestart(prefix, m.image)
 			}
 		}
 	}
 }
 
-// way is what a play did, and what its folder held meanwhile, whichever agents it was
-// about: deaths in two plays of one way leave nothing new.
-func (p *play) way() string {
+// way is what an execution did, and what its folder held meanwhile, whichever agents it was
+// about: deaths in two executions of one way leave nothing new.
+func (p *execution) way() string {
 	var b strings.Builder
 	for _, m := range p.all {
 		fmt.Fprintf(&b, "%s %s\n", m.name, m.image.dir)
@@ -337,56 +309,37 @@ func (p *play) way() string {
 	return way
 }
 
-// dies is the run as far as a moment of its last play, in which its process dies.
+// dies is the run as far as a moment of its last execution, in which its process dies.
 // Two deaths leave the same state if a restart finds the same and nothing has been
 // reported, or something, before.
 func (r *run) dies(m moment) *run {
-	n := len(r.plays) - 1
-	d := &run{sweep: r.sweep, name: m.name, base: m.base, plays: append(slices.Clone(r.plays[:n]), r.plays[n].upTo(m))}
+	n := len(r.executions) - 1
+	d := &run{sweep: r.sweep, name: m.name, base: m.base, executions: append(slices.Clone(r.executions[:n]), r.executions[n].upTo(m))}
 	if n > 0 {
 		d.name = r.name + "+restart." + m.name
 	}
 	d.story = append(slices.Clone(r.story), "the process died "+m.says)
-	d.key = fmt.Sprint(m.image.key(), slices.ContainsFunc(d.plays, func(p *play) bool { return len(p.reports()) > 0 }))
+	d.key = fmt.Sprint(m.image.key(), slices.ContainsFunc(d.executions, func(p *execution) bool { return len(p.reports()) > 0 }))
 	if m.base != "" {
 		d.base = fmt.Sprint(m.base, strings.HasSuffix(d.key, "true"))
 	}
 	return d
 }
 
-// disturbRestart lets the calls of a restart after a death fail.
-func (s *sweep) disturbRestart(dead run, from image) {
+// faultsInRestart lets the calls of a restart after a death fail.
+func (s *sweep) faultsInRestart(dead run, from image) {
 	for _, c := range dead.last().calls {
 		for _, p := range inRestart(c) {
 			r := dead
-			r.name, r.at, r.plays = dead.name+"+"+p.String(), newHits(p), slices.Clone(dead.plays[:len(dead.plays)-1])
+			r.name, r.at, r.executions = dead.name+"+"+p.String(), &activePlan{plan: p}, slices.Clone(dead.executions[:len(dead.executions)-1])
 			s.finish(&r, from, 1)
 		}
 	}
 }
 
-// reach notes a place of Env.Sometimes.
-func (s *sweep) reach(name string) {
-	s.placesMu.Lock()
-	defer s.placesMu.Unlock()
-	s.places[name] = true
-}
-
-// unreached fails the test for the places of Env.Sometimes that no run came to.
-func (s *sweep) unreached() {
-	s.t.Helper()
-	for _, name := range written(s.scenario) {
-		if !s.places[name] {
-			s.t.Errorf("sweep: no run came to Sometimes(%q): what follows it was not tested", name)
-		}
-	}
-}
-
-// Run is what a run of [Test] leaves, for a check of the user's own (see
-// [Also]): the name of its plan, and the state of the service after the scenario
-// and all restarts.
+// Run is what a run of [Test] leaves, for a check of the user (see [WithCheck]).
 type Run struct {
-	// Plan is the name of the plan, or of the deaths; "" for the undisturbed run.
+	// Plan is the name of the plan, or of the deaths; "" for the run without faults.
 	Plan string
 	// Fake is the service as the run has left it, and Dir the folder.
 	Fake *fakeserver.Server
@@ -394,32 +347,29 @@ type Run struct {
 	// Calls are the calls of the first execution of the scenario, and
 	// Restarted those after the restarts.
 	Calls, Restarted []Call
-	// Lasted is how long the first execution took by the fake's clock.
-	Lasted time.Duration
-	// Reports is what Env.Reports was given in the first execution, nil
-	// errors left out, and ReportsAfter what it was given after the restarts.
-	Reports, ReportsAfter []error
+	// Reports are the errors that Env.Reports was given, in all executions.
+	Reports []error
 	// Told is all that the application said in the first execution, reports
 	// included, and ToldAfter what it said after the restarts.
 	Told, ToldAfter string
-	// Undisturbed is the run to compare with; nil in that run itself.
-	Undisturbed *Run
+	// Lasted is how long the first execution took by the fake's clock.
+	Lasted time.Duration
 }
 
-// public is the run as a check of the user's own sees it.
-func (r *run) public(undisturbed *Run) *Run {
-	public := &Run{Plan: r.name, Fake: r.last().fake, Dir: r.last().dir, Lasted: r.plays[0].lasted, Undisturbed: undisturbed}
-	for i, p := range r.plays {
-		calls, reports, told := &public.Calls, &public.Reports, &public.Told
+// public is the run as a check of the user sees it.
+func (r *run) public() *Run {
+	public := &Run{Plan: r.name, Fake: r.last().fake, Dir: r.last().dir, Lasted: r.executions[0].lasted}
+	for i, p := range r.executions {
+		calls, told := &public.Calls, &public.Told
 		if i > 0 {
-			calls, reports, told = &public.Restarted, &public.ReportsAfter, &public.ToldAfter
+			calls, told = &public.Restarted, &public.ToldAfter
 		}
 		for _, c := range p.calls {
 			*calls = append(*calls, *c)
 		}
-		for _, t := range p.tells {
+		for _, t := range p.statements {
 			if t.err != nil {
-				*reports = append(*reports, t.err)
+				public.Reports = append(public.Reports, t.err)
 			}
 		}
 		*told += p.said()

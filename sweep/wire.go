@@ -35,7 +35,7 @@ type Call struct {
 	ended   bool
 	routine string // that made it
 	own     bool   // that is the scenario's own goroutine
-	content uint64 // digest of what it sends, the agent included
+	content uint64 // digest of what it sends
 	subject string // of the content: the text, or the customer_ref
 }
 
@@ -55,7 +55,7 @@ func (c *Call) onAgent() bool { return c.AgentID != "" && c.spec != spec.CreateA
 type callKey struct{}
 
 // Observe implements agentmessaging.Observer.
-func (p *play) Observe(ctx context.Context, event agentmessaging.Event) context.Context {
+func (p *execution) Observe(ctx context.Context, event agentmessaging.Event) context.Context {
 	switch e := event.(type) {
 	case agentmessaging.CallStart:
 		return context.WithValue(ctx, callKey{}, p.begin(e))
@@ -67,7 +67,7 @@ func (p *play) Observe(ctx context.Context, event agentmessaging.Event) context.
 	return ctx
 }
 
-func (p *play) begin(e agentmessaging.CallStart) *Call {
+func (p *execution) begin(e agentmessaging.CallStart) *Call {
 	row := slices.IndexFunc(spec.Endpoints, func(row *spec.Endpoint) bool { return row.Name == e.Endpoint.Name })
 	c := &Call{AgentID: e.AgentID, spec: spec.Endpoints[row], begun: p.fake.Now(), routine: routine()}
 	c.Endpoint, c.own = endpointOf(c.spec), c.routine == p.routine
@@ -84,7 +84,7 @@ func (p *play) begin(e agentmessaging.CallStart) *Call {
 	return c
 }
 
-func (p *play) end(c *Call, e agentmessaging.CallEnd) {
+func (p *execution) end(c *Call, e agentmessaging.CallEnd) {
 	p.note(func() {
 		p.name(c) // of a call that the limiter has refused
 		c.AgentID = e.AgentID
@@ -92,9 +92,6 @@ func (p *play) end(c *Call, e agentmessaging.CallEnd) {
 	p.moment(c.Name+"/dies_answered", "after the answer of "+c.Name+" had arrived")
 	p.note(func() {
 		c.ended, c.Err = true, e.Err
-		if c.spec == spec.CreateAgent && e.Err == nil {
-			p.origins[e.AgentID] = c.content
-		}
 	})
 }
 
@@ -109,7 +106,7 @@ type sent struct {
 }
 
 // identify learns from its first request what a call does, and names it.
-func (p *play) identify(c *Call, body []byte) {
+func (p *execution) identify(c *Call, body []byte) {
 	var s sent
 	_ = json.Unmarshal(body, &s)
 	p.note(func() {
@@ -119,11 +116,6 @@ func (p *play) identify(c *Call, body []byte) {
 			}
 		}
 		h := fnv.New64a()
-		if origin, known := p.origins[c.AgentID]; known {
-			fmt.Fprint(h, origin)
-		} else {
-			fmt.Fprint(h, c.AgentID)
-		}
 		_, _ = h.Write(body)
 		c.content, c.subject = h.Sum64(), s.Text+s.CustomerRef
 		p.name(c)
@@ -132,7 +124,7 @@ func (p *play) identify(c *Call, body []byte) {
 
 // name gives a call its name: its number among those of its endpoint or, on a
 // goroutine that may race, among those that do the same. The lock is held.
-func (p *play) name(c *Call) {
+func (p *execution) name(c *Call) {
 	if c.Name != "" {
 		return
 	}
@@ -148,11 +140,11 @@ func (p *play) name(c *Call) {
 
 // wire is the transport of a client that is swept.
 type wire struct {
-	play   *play
-	direct http.RoundTripper
+	execution *execution
+	direct    http.RoundTripper
 }
 
-// planHeader names, in the records of the fake, the plan that disturbs a request.
+// planHeader names, in the records of the fake, the plan that strikes a request.
 const planHeader = "Sweep-Plan"
 
 // RoundTrip implements http.RoundTripper.
@@ -162,18 +154,18 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 		return w.direct.RoundTrip(req)
 	}
 	if len(c.Attempts) == 0 {
-		w.play.identify(c, body(req))
+		w.execution.identify(c, body(req))
 	}
-	w.play.moment(c.Name+"/dies_before", "before "+c.Name+" left")
-	fault, err := w.play.pass(c)
+	w.execution.moment(c.Name+"/dies_before", "before "+c.Name+" left")
+	fault, err := w.execution.planAttempt(c)
 	if err != nil {
 		return nil, err
 	}
-	w.play.serving.RLock()
+	w.execution.serving.RLock()
 	resp, err := w.send(req, c, fault)
-	w.play.serving.RUnlock()
-	w.play.heard(c, resp, err)
-	w.play.moment(c.Name+"/dies_arrived", "after "+c.Name+" had arrived")
+	w.execution.serving.RUnlock()
+	w.execution.answered(c, resp, err)
+	w.execution.moment(c.Name+"/dies_arrived", "after "+c.Name+" had arrived")
 	return resp, err
 }
 
@@ -187,13 +179,13 @@ func body(req *http.Request) []byte {
 	return read
 }
 
-// pass counts an attempt and finds the fault that befalls it, if any. It ends
+// planAttempt counts an attempt and finds the fault that befalls it, if any. It ends
 // a scenario that would go on without end.
-func (p *play) pass(c *Call) (f *fault, err error) {
+func (p *execution) planAttempt(c *Call) (f *fault, err error) {
 	err = context.Canceled
 	p.note(func() {
 		p.requests++
-		p.knocks = max(p.knocks, p.dead[c.routine])
+		p.deadKeyRequests = max(p.deadKeyRequests, p.dead[c.routine])
 		if elapsed := p.fake.Now().Sub(p.begun); elapsed > p.longest {
 			p.overdue(elapsed)
 		}
@@ -201,7 +193,7 @@ func (p *play) pass(c *Call) (f *fault, err error) {
 			return
 		}
 		a := Attempt{}
-		if f = p.hits.next(p.stage, c.Name, c); f != nil {
+		if f = p.active.next(p.stage, c.Name, c); f != nil {
 			a.Fault = f.Name
 			if f.Status == http.StatusNotFound && c.onAgent() {
 				p.gone[c.AgentID] = true
@@ -212,8 +204,8 @@ func (p *play) pass(c *Call) (f *fault, err error) {
 	return f, err
 }
 
-// heard takes down how an attempt ended.
-func (p *play) heard(c *Call, resp *http.Response, err error) {
+// answered takes down how an attempt ended.
+func (p *execution) answered(c *Call, resp *http.Response, err error) {
 	p.note(func() {
 		a := &c.Attempts[len(c.Attempts)-1]
 		a.Err = err
@@ -229,18 +221,18 @@ func (p *play) heard(c *Call, resp *http.Response, err error) {
 // send makes an attempt, with its fault.
 func (w *wire) send(req *http.Request, c *Call, f *fault) (*http.Response, error) {
 	if c.spec == spec.ClearBYOK {
-		w.play.willClear()
+		w.execution.willClear()
 	}
-	if left, has := w.left(req.Context()); has && left <= 0 && !w.play.sweep.bubble { // late by the fake's clock: nothing is sent
+	if left, has := w.left(req.Context()); has && left <= 0 && !w.execution.sweep.bubble { // late by the fake's clock: nothing is sent
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: context.DeadlineExceeded}
 	}
 	switch {
 	case f == nil:
 		return w.direct.RoundTrip(req)
 	case f.change != nil:
-		f.change(w.play, c)
+		f.change(w.execution, c)
 		return w.direct.RoundTrip(req)
-	case w.play.sweep.bubble:
+	case w.execution.sweep.bubble:
 		return w.inject(req, f.Fault.Fault)
 	}
 	switch f.Name {
@@ -256,9 +248,9 @@ func (w *wire) send(req *http.Request, c *Call, f *fault) (*http.Response, error
 
 // inject lets a fault of the fake befall one request.
 func (w *wire) inject(req *http.Request, f fakeserver.Fault) (*http.Response, error) {
-	plan := w.play.hits.plan.String()
+	plan := w.execution.active.String()
 	mine := fakeserver.Where(func(c fakeserver.Call) bool { return c.Header.Get(planHeader) == plan })
-	injection := w.play.fake.Inject(f, mine)
+	injection := w.execution.fake.Inject(f, mine)
 	defer injection.Remove()
 	req.Header.Set(planHeader, plan)
 	return w.direct.RoundTrip(req)
@@ -287,7 +279,7 @@ func (w *wire) after(req *http.Request, d time.Duration) (*http.Response, error)
 }
 
 // wait lets d pass by the fake's clock, or what is left until the deadline.
-// Outside of a bubble deadlines count real time, which stands still here: each has
+// Outside of a bubble deadlines count real time, of which next to none passes: each has
 // a counterpart by the fake's clock, as far off as it was when it was first seen.
 func (w *wire) wait(ctx context.Context, d time.Duration) error {
 	left, has := w.left(ctx)
@@ -295,9 +287,9 @@ func (w *wire) wait(ctx context.Context, d time.Duration) error {
 		if d == forEver {
 			return errors.New("sweep: an answer that never comes, and a context without a deadline")
 		}
-		return w.play.clock.Sleep(ctx, d)
+		return w.execution.clock.Sleep(ctx, d)
 	}
-	if err := w.play.clock.Sleep(ctx, left); err != nil {
+	if err := w.execution.clock.Sleep(ctx, left); err != nil {
 		return err
 	}
 	return context.DeadlineExceeded
@@ -309,13 +301,13 @@ func (w *wire) left(ctx context.Context) (time.Duration, bool) {
 	if !has {
 		return 0, false
 	}
-	now := w.play.fake.Now()
+	now := w.execution.fake.Now()
 	due := now.Add(time.Until(deadline))
-	w.play.note(func() {
-		if seen, known := w.play.due[deadline]; known {
+	w.execution.note(func() {
+		if seen, known := w.execution.due[deadline]; known {
 			due = seen
 		}
-		w.play.due[deadline] = due
+		w.execution.due[deadline] = due
 	})
 	return due.Sub(now), true
 }

@@ -86,21 +86,27 @@ func (i Image) String() string {
 	return b.String()
 }
 
-// Watch copies a folder again and again. It is not for several goroutines at once.
+// Watch copies a folder again and again, and then another one: the kernel takes 10 ms
+// to close a watch. It is not for several goroutines at once.
 type Watch struct {
 	dir    string
-	events *events // nil: nobody says in which order files change
+	events *events // nil: the system does not say in which order files change
 }
 
-// NewWatch watches a folder and all below it.
-func NewWatch(dir string) *Watch { return &Watch{dir, newEvents(dir)} }
+// NewWatch returns a watch of no folder yet.
+func NewWatch() *Watch { return &Watch{events: newEvents()} }
+
+// Start begins to watch a folder and all below it, in place of the one before.
+func (w *Watch) Start(dir string) {
+	w.dir = dir
+	w.events.start(dir)
+}
 
 // Close ends the watch.
 func (w *Watch) Close() { w.events.close() }
 
-// Take copies the folder, and tells what has changed since it was asked last, in
-// order. last is the copy of that time. Where somebody writes meanwhile, it looks
-// again.
+// Take copies the folder, and returns what has changed since the last copy, in order.
+// It looks again where somebody writes meanwhile.
 func (w *Watch) Take(last Image) (Image, []Change) {
 	if w.events == nil {
 		return Look(w.dir), nil

@@ -31,6 +31,8 @@ func TestTornStates(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux says in which order files change")
 	}
+	watch := disk.NewWatch()
+	defer watch.Close()
 	for name, tt := range map[string]struct {
 		write func(t *testing.T, file, other string)
 		want  []string
@@ -66,8 +68,8 @@ func TestTornStates(t *testing.T) {
 			if name == "a new file" {
 				require.NoError(t, os.Remove(other))
 			}
-			watch, before := disk.NewWatch(dir), disk.Look(dir)
-			defer watch.Close()
+			before := disk.Look(dir)
+			watch.Start(dir)
 			tt.write(t, file, other)
 			after, changes := watch.Take(before)
 			assert.Equal(t, disk.Look(dir), after)

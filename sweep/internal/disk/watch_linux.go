@@ -18,14 +18,23 @@ type events struct {
 const asked = syscall.IN_CREATE | syscall.IN_MODIFY | syscall.IN_MOVED_FROM | syscall.IN_MOVED_TO | syscall.IN_DELETE
 
 // newEvents returns nil where the kernel has no more watches to give.
-func newEvents(dir string) *events {
+func newEvents() *events {
 	fd, err := syscall.InotifyInit1(syscall.IN_NONBLOCK | syscall.IN_CLOEXEC)
 	if err != nil {
 		return nil
 	}
-	e := &events{fd: fd, dir: dir, folders: map[int32]string{}}
+	return &events{fd: fd}
+}
+
+// start drops what is known of another folder: what still comes from there has a number
+// that is not in folders.
+func (e *events) start(dir string) {
+	if e == nil {
+		return
+	}
+	e.dir, e.folders = dir, map[int32]string{}
+	e.changes()
 	e.add("")
-	return e
 }
 
 func (e *events) add(folder string) {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"runtime"
@@ -30,22 +29,22 @@ import (
 type image struct {
 	dir     disk.Image
 	service []byte          // as fakeserver.WriteState writes it
-	elapsed time.Duration   // since the first play began
+	elapsed time.Duration   // since the first execution began
 	gone    map[string]bool // agents that a plan has removed, or said to be unknown
 	state   state
 }
 
-// order is what one play is to be.
+// order is what one execution is to be.
 type order struct {
 	from    image
 	after   time.Duration // that the application was down
-	stage   int           // 0: the first play; 1 to 3: the restarts after it
-	hits    *hits
+	stage   int           // 0: the first execution; 1 to 3: the restarts after it
+	active  *activePlan
 	moments bool // in which the process might die are wanted
 }
 
-// play is one execution of the scenario: a process, from its start to its end.
-type play struct {
+// execution is one run of the scenario by a process, from its start to its end.
+type execution struct {
 	sweep *sweep
 	order
 	fake    *fakeserver.Server
@@ -54,58 +53,55 @@ type play struct {
 	routine string               // the scenario's goroutine
 	label   string               // of its goroutines
 	cancel  context.CancelFunc
-	watch   *disk.Watch   // of the folder
-	late    atomic.Bool   // it has taken too long, in virtual time
-	quota   int           // nine times the requests of the undisturbed run
+	quota   int           // nine times the requests of the baseline
 	longest time.Duration // of virtual time that it may take
 
-	begun     time.Time // by the fake's clock
-	finished  bool      // the scenario has returned
-	lasted    time.Duration
-	panicked  string
-	stalled   string   // what the watchdog saw
-	left      []string // goroutines that were still there afterwards
-	died      string   // where the process died: the play is the part before; "" where it did not
-	result    image
-	strangers int // of an undisturbed play: agents that nobody knows, up to its end
+	begun         time.Time // by the fake's clock
+	finished      bool      // the scenario has returned
+	lasted        time.Duration
+	panicked      string
+	stalled       string   // what the watchdog saw
+	left          []string // goroutines that were still there afterwards
+	died          string   // where the process died: the execution is the part before; "" where it did not
+	result        image
+	unknownAgents int // of the baseline: agents that nobody knows, up to its end
 
 	serving sync.RWMutex // held while the service is at work, and locked for the picture of a moment
 
-	mu       sync.Mutex // guards what follows; note takes it
-	over     bool       // nothing below changes any more
-	calls    []*Call
-	points   []string                // that were passed, by name
-	tells    []tell                  // what the application said
-	all      []moment                // in which the process might die, in order
-	last     moment                  // the newest of them that is no torn state
-	names    map[string]int          // how often each name was given
-	origins  map[string]uint64       // agents, by the content of the call that created them
-	requests int                     // that left the client
-	dead     map[string]int          // answers of 401 and 402 in a row, by goroutine
-	knocks   int                     // the most of them after which another request was sent
-	ended    string                  // why the scenario was ended; "" where it ended by itself
-	refusals int                     // calls after the scenario was ended
-	due      map[time.Time]time.Time // deadlines of contexts, and when they pass by the fake's clock
-	secrets  []string                // provider keys that were sent
-	cleared  bool                    // a stored provider key was about to be cleared
-	gone     map[string]bool         // agents that a plan has removed, or said to be unknown
+	mu              sync.Mutex // guards what follows; note takes it
+	over            bool       // nothing below changes any more
+	calls           []*Call
+	points          []string                // that were passed, by name
+	statements      []statement             // what the application said
+	all             []moment                // in which the process might die, in order
+	last            moment                  // the newest of them that is no torn state
+	names           map[string]int          // how often each name was given
+	requests        int                     // that left the client
+	dead            map[string]int          // answers of 401 and 402 in a row, by goroutine
+	deadKeyRequests int                     // the most of them after which another request was sent
+	ended           string                  // why the scenario was ended; "" where it ended by itself
+	refusals        int                     // calls after the scenario was ended
+	due             map[time.Time]time.Time // deadlines of contexts, and when they pass by the fake's clock
+	secrets         []string                // provider keys that were sent
+	cleared         bool                    // a stored provider key was about to be cleared
+	gone            map[string]bool         // agents that a plan has removed, or said to be unknown
 }
 
 // moment is one in which the process might die.
 type moment struct {
-	name  string // SendMessage_1/dies_arrived
-	says  string // after SendMessage_1 had arrived
-	base  string // of a torn state: the key of the image before it
-	image image
-	calls []*Call
-	tells int // said by then
+	name       string // SendMessage_1/dies_arrived
+	says       string // after SendMessage_1 had arrived
+	base       string // of a torn state: the key of the image before it
+	image      image
+	calls      []*Call
+	statements int // said by then
 }
 
-// labels counts the plays of this process: each has another label.
+// labels counts the executions of this process: each has another label.
 var labels atomic.Int64
 
-// play executes the scenario once, under the eyes of a watchdog.
-func (s *sweep) play(o order) *play {
+// execution executes the scenario once, under the eyes of a watchdog.
+func (s *sweep) execute(o order) *execution {
 	dir, err := os.MkdirTemp(s.parent, "")
 	if err == nil {
 		err = o.from.dir.Put(dir)
@@ -114,14 +110,14 @@ func (s *sweep) play(o order) *play {
 		s.t.Fatal(err)
 	}
 	s.runs++
-	p := &play{
-		sweep: s, order: o, dir: dir, label: fmt.Sprintf("%s %s #%d", s.t.Name(), o.hits.plan, labels.Add(1)), quota: 10_000, longest: 1000 * time.Hour,
-		names: map[string]int{}, origins: map[string]uint64{}, due: map[time.Time]time.Time{}, dead: map[string]int{},
+	p := &execution{
+		sweep: s, order: o, dir: dir, label: fmt.Sprintf("%s %s #%d", s.t.Name(), o.active, labels.Add(1)), quota: 10_000, longest: 1000 * time.Hour,
+		names: map[string]int{}, due: map[time.Time]time.Time{}, dead: map[string]int{},
 	}
 	p.gone = map[string]bool{}
 	maps.Copy(p.gone, o.from.gone)
 	p.last = moment{name: "start/dies", says: "at its start", image: o.from}
-	if s.undisturbed != nil {
+	if s.baseline != nil {
 		usual := s.usual(p.stage)
 		p.quota, p.longest = 9*max(1, usual[0].requests, usual[1].requests), max(usual[0].lasted, usual[1].lasted)+s.within
 	}
@@ -136,14 +132,16 @@ func (s *sweep) play(o order) *play {
 		}
 	}()
 	p.wait(done)
-	if p.stalled == "" && len(s.also) == 0 {
+	if p.stalled != "" {
+		p.note(func() { p.over = true }) // what it still does is not of interest
+	} else if len(s.also) == 0 {
 		_ = os.RemoveAll(dir)
 	}
 	return p
 }
 
 // run executes the scenario, on a fake that goes on from the state of the last.
-func (p *play) run(t *testing.T) {
+func (p *execution) run(t *testing.T) {
 	p.fake = p.sweep.open(p.from.service)
 	defer p.fake.Close()
 	if p.sweep.bubble {
@@ -153,10 +151,9 @@ func (p *play) run(t *testing.T) {
 	}
 	p.begun, p.clock = p.fake.Now(), p.sweep.clock(p.fake)
 	if p.moments {
-		p.watch = disk.NewWatch(p.dir)
-		defer p.watch.Close()
+		p.sweep.watch.Start(p.dir)
 	}
-	env := &Env{tb: t, Fake: p.fake, Dir: p.dir, play: p}
+	env := &Env{tb: t, Fake: p.fake, Dir: p.dir, execution: p}
 	env.ctx, env.cancel = context.WithCancel(context.Background())
 	p.cancel = env.cancel
 	env.Client = p.client()
@@ -181,10 +178,8 @@ func (p *play) run(t *testing.T) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.over, p.finished, p.lasted = true, true, p.fake.Now().Sub(p.begun)
-	for i, hit := range p.hits.plan {
-		if p.hits.struck[i] && hit.fault.undo != nil {
-			hit.fault.undo(p)
-		}
+	if a := p.active; a != nil && a.struck && a.fault.undo != nil {
+		a.fault.undo(p)
 	}
 	p.result = p.picture().with(disk.Look(p.dir))
 }
@@ -202,19 +197,19 @@ func (s *sweep) open(service []byte) *fakeserver.Server {
 }
 
 // recovered takes a panic down.
-func (p *play) recovered() {
+func (p *execution) recovered() {
 	if v := recover(); v != nil {
 		p.panicked = fmt.Sprintf("%v\n%s", v, debug.Stack())
 	}
 }
 
-// client is a new client of the play's fake whose every attempt passes the wire.
-func (p *play) client() *agentmessaging.Client {
+// client is a new client of the execution's fake whose every attempt passes the wire.
+func (p *execution) client() *agentmessaging.Client {
 	opts := []agentmessaging.Option{
 		agentmessaging.WithHTTPClient(&http.Client{Transport: &wire{p, p.fake.Direct()}}),
 		agentmessaging.WithObserver(p),
 		agentmessaging.WithClock(p.clock),
-		p.sweep.sameJitter(),
+		testoption.WithRandom(func() float64 { return 0.5 }).(agentmessaging.Option), // so that all runs wait alike
 	}
 	client, err := agentmessaging.NewClient(p.fake.BaseURL(), p.fake.Key(), append(opts, p.sweep.clientOptions...)...)
 	if err != nil {
@@ -223,8 +218,8 @@ func (p *play) client() *agentmessaging.Client {
 	return client
 }
 
-// note runs f under the lock. What comes after the end of the play is not noted.
-func (p *play) note(f func()) {
+// note runs f under the lock. What comes after the end of the execution is not noted.
+func (p *execution) note(f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.over {
@@ -233,7 +228,7 @@ func (p *play) note(f func()) {
 }
 
 // point passes a place of the application's own.
-func (p *play) point(name string) (err error) {
+func (p *execution) point(name string) (err error) {
 	place := ""
 	p.note(func() {
 		p.names[name]++
@@ -242,7 +237,7 @@ func (p *play) point(name string) (err error) {
 	})
 	p.moment(place+"/dies", "at "+place)
 	p.note(func() {
-		if p.hits.next(p.stage, place, nil) != nil {
+		if p.active.next(p.stage, place, nil) != nil {
 			err = fmt.Errorf("sweep: %s fails, as planned", place)
 		}
 	})
@@ -251,7 +246,7 @@ func (p *play) point(name string) (err error) {
 
 // stop ends a scenario that would not end by itself, by its context; a
 // goroutine that goes on calling is ended by begin. The lock is held.
-func (p *play) stop(why string) {
+func (p *execution) stop(why string) {
 	if p.ended == "" {
 		p.ended = why
 		p.cancel()
@@ -259,18 +254,17 @@ func (p *play) stop(why string) {
 }
 
 // overdue stops a scenario that takes too long. The lock is held.
-func (p *play) overdue(elapsed time.Duration) {
-	p.late.Store(true)
+func (p *execution) overdue(elapsed time.Duration) {
 	p.stop("it has taken " + elapsed.Round(time.Second).String() + " of virtual time by then")
 }
 
-// disown takes down that a plan has taken an agent away.
-func (p *play) disown(c *Call) {
+// markGone takes down that a plan has taken an agent away.
+func (p *execution) markGone(c *Call) {
 	p.note(func() { p.gone[c.AgentID] = true })
 }
 
 // willClear takes down that a stored provider key is about to be cleared.
-func (p *play) willClear() {
+func (p *execution) willClear() {
 	_, stored := p.fake.BYOK(p.fake.Key())
 	p.note(func() { p.cleared = p.cleared || stored })
 }
@@ -281,7 +275,7 @@ const mostTries = 1000
 
 // moment takes a picture of what the process would leave if it died now. No call
 // is at work in the service meanwhile, so that folder and service belong together.
-func (p *play) moment(name, says string) {
+func (p *execution) moment(name, says string) {
 	if !p.moments {
 		return
 	}
@@ -295,15 +289,15 @@ func (p *play) moment(name, says string) {
 	defer p.serving.Unlock()
 	p.note(func() {
 		dir := p.tear()
-		p.last = moment{name: name, says: says, image: p.picture().with(dir), calls: copied(p.calls), tells: len(p.tells)}
+		p.last = moment{name: name, says: says, image: p.picture().with(dir), calls: copied(p.calls), statements: len(p.statements)}
 		p.all = append(p.all, p.last)
 	})
 }
 
 // tear adds the states that a death in the middle of the writes since the last moment
 // leaves, and returns the folder as it is. The lock is held.
-func (p *play) tear() disk.Image {
-	dir, changes := p.watch.Take(p.last.image.dir)
+func (p *execution) tear() disk.Image {
+	dir, changes := p.sweep.watch.Take(p.last.image.dir)
 	for _, torn := range disk.Torn(p.last.image.dir, dir, changes) {
 		m := p.last
 		m.name, m.says = m.name+"_"+strings.ReplaceAll(torn.Says, " ", "_"), m.says+", and "+torn.Says
@@ -314,7 +308,7 @@ func (p *play) tear() disk.Image {
 }
 
 // started notes a call. What is written from now on may be about it. The lock is held.
-func (p *play) started(c *Call) {
+func (p *execution) started(c *Call) {
 	if p.moments {
 		p.last.image.dir = p.tear()
 	}
@@ -323,7 +317,7 @@ func (p *play) started(c *Call) {
 }
 
 // picture is the service and the time as they are.
-func (p *play) picture() image {
+func (p *execution) picture() image {
 	var service bytes.Buffer
 	_ = p.fake.WriteState(&service)
 	return image{service: service.Bytes(), state: stateOf(p.fake, p.gone),
@@ -339,9 +333,9 @@ func (i image) with(dir disk.Image) image {
 // key is equal where a restart would find the same.
 func (i image) key() string { return i.state.key() + i.dir.String() }
 
-// upTo is the play as far as a moment, in which its process died.
-func (p *play) upTo(m moment) *play {
-	return &play{sweep: p.sweep, order: p.order, begun: p.begun, died: m.says, calls: m.calls, tells: p.tells[:m.tells],
+// upTo is the execution as far as a moment, in which its process died.
+func (p *execution) upTo(m moment) *execution {
+	return &execution{sweep: p.sweep, order: p.order, begun: p.begun, died: m.says, calls: m.calls, statements: p.statements[:m.statements],
 		secrets: p.secrets, cleared: p.cleared, result: m.image}
 }
 
@@ -355,7 +349,7 @@ func copied(calls []*Call) []*Call {
 	return all
 }
 
-// clock is the clock of a play's client.
+// clock is the clock of an execution's client.
 func (s *sweep) clock(fake *fakeserver.Server) agentmessaging.Clock {
 	switch {
 	case s.bubble:
@@ -364,12 +358,6 @@ func (s *sweep) clock(fake *fakeserver.Server) agentmessaging.Clock {
 		return alone{fake}
 	}
 	return fake
-}
-
-// sameJitter has the client wait in every run with the same jitter.
-func (s *sweep) sameJitter() agentmessaging.Option {
-	jitter := rand.New(rand.NewPCG(s.seed, 0)).Float64()
-	return testoption.WithRandom(func() float64 { return jitter }).(agentmessaging.Option)
 }
 
 // alone is the clock of a scenario whose calls come from one goroutine: nobody
@@ -385,20 +373,11 @@ func (a alone) Sleep(ctx context.Context, d time.Duration) error {
 
 const labelKey = "sweep"
 
-// label marks the goroutine, and those that it starts, by the play: a panic in
-// one of them shows it, from Go 1.26 on.
-func label(play string) {
-	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels(labelKey, play)))
+// label marks the goroutine, and those that it starts, by the execution. The trace of a panic
+// shows it where GODEBUG has tracebacklabels=1, from Go 1.26 on.
+func label(execution string) {
+	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels(labelKey, execution)))
 }
-
-// traceLabels makes the trace of a panic name the play, from Go 1.26 on.
-var traceLabels = sync.OnceFunc(func() {
-	settings := os.Getenv("GODEBUG")
-	if settings != "" {
-		settings += ","
-	}
-	_ = os.Setenv("GODEBUG", settings+"tracebacklabels=1")
-})
 
 // routine is the caller's goroutine: "goroutine 12".
 func routine() string {
@@ -414,12 +393,12 @@ func inBubble() (inside bool) {
 	return true
 }
 
-// labelled are the stacks of a play's goroutines, without addresses.
-func labelled(play string) (stacks []string) {
+// labelled are the stacks of an execution's goroutines, without addresses.
+func labelled(execution string) (stacks []string) {
 	var profile strings.Builder
 	_ = pprof.Lookup("goroutine").WriteTo(&profile, 1)
 	for stack := range strings.SplitSeq(profile.String(), "\n\n") {
-		if !strings.Contains(stack, fmt.Sprintf("# labels: {%q:%q", labelKey, play)) {
+		if !strings.Contains(stack, fmt.Sprintf("# labels: {%q:%q", labelKey, execution)) {
 			continue
 		}
 		var frames strings.Builder
@@ -433,11 +412,11 @@ func labelled(play string) (stacks []string) {
 	return stacks
 }
 
-// leftovers are the goroutines of a play that do not end by themselves: each by
-// its stack, innermost function first. One that is about to end may need longer
-// on a slow machine: the fake's Sleep returns when nothing runs any more.
-func (p *play) leftovers() []string {
-	for wait := time.Duration(0); wait < 20*time.Millisecond; wait += time.Millisecond {
+// leftovers are the goroutines of an execution that do not end by themselves: each by
+// its stack, innermost function first. One that is about to end may need longer on a
+// slow machine: the fake's Sleep returns when nothing runs any more.
+func (p *execution) leftovers() []string {
+	for range 20 {
 		if runtime.Gosched(); len(labelled(p.label)) == 0 {
 			return nil
 		}
@@ -449,7 +428,7 @@ func (p *play) leftovers() []string {
 
 // deadlocked turns the panic of a bubble whose goroutines wait for ever into what
 // they have done: they are left over, or the scenario never ends.
-func (p *play) deadlocked() {
+func (p *execution) deadlocked() {
 	if v := recover(); v == nil {
 		return
 	} else if !strings.HasPrefix(fmt.Sprint(v), "deadlock:") {
@@ -463,9 +442,9 @@ func (p *play) deadlocked() {
 	p.stalled = "waits for what never comes:\n" + strings.Join(stacks, "\n")
 }
 
-// wait waits until a play is done, or for the watchdog, and then says why it does
+// wait waits until an execution is done, or for the watchdog, and then says why it does
 // not end.
-func (p *play) wait(done <-chan struct{}) {
+func (p *execution) wait(done <-chan struct{}) {
 	alarm := p.sweep.alarm
 	if alarm == nil {
 		timer := time.NewTimer(p.sweep.watchdog)
@@ -477,16 +456,10 @@ func (p *play) wait(done <-chan struct{}) {
 		return
 	case <-alarm:
 	}
-	stacks := strings.Join(labelled(p.label), "\n")
-	advice := "It may wait for real time: let it wait with Env.Fake.Sleep, or sweep with InBubble. Or it waits for what never comes."
-	switch {
-	case p.sweep.bubble && strings.Contains(stacks, "Mutex)"):
-		advice = "In a bubble, time stands still while a goroutine waits for a mutex: do not hold it across a call, or sweep without InBubble."
-	case p.sweep.bubble && p.late.Load():
-		advice = "Its virtual time runs on and on: a loop over a timer or a ticker does not end with Env.Context."
-	case p.sweep.bubble:
-		advice = "In a bubble, time stands still while a goroutine waits for something outside: a socket, or a channel or a pool of goroutines " +
-			"that was made before the run, such as a package's variable. Make it in the scenario, or sweep without InBubble."
+	advice := "let it wait with Env.Fake.Sleep, or sweep with InBubble"
+	if p.sweep.bubble {
+		advice = "in a bubble, time does not pass while a goroutine waits for a mutex that is held across a call, a socket, " +
+			"or a channel made outside of the scenario; or a loop over a timer ignores Env.Context"
 	}
-	p.stalled = fmt.Sprintf("stalls: it has not ended in %s of real time. %s\n%s", p.sweep.watchdog, advice, stacks)
+	p.stalled = fmt.Sprintf("stalls: it has not ended in %s of real time (%s)\n%s", p.sweep.watchdog, advice, strings.Join(labelled(p.label), "\n"))
 }

@@ -1,10 +1,7 @@
 package sweep
 
 import (
-	"math/rand/v2"
 	"net/http"
-	"slices"
-	"strings"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
@@ -22,8 +19,8 @@ const (
 // fault is a fault of package faults, or a change of the service's state.
 type fault struct {
 	faults.Fault
-	change func(*play, *Call) // before the request
-	undo   func(*play)        // before the restart
+	change func(*execution, *Call) // before the request
+	undo   func(*execution)        // before the restart
 }
 
 var (
@@ -31,90 +28,82 @@ var (
 
 	planEnds = &fault{
 		Fault: faults.Fault{Name: "plan_ended", Says: "The plan ends."},
-		change: func(p *play, _ *Call) {
-			p.hits.subscribed = fakeserver.Plan(fakedoor.Of[fakeserver.Call](p.fake).Keys()[0].Plan)
+		change: func(p *execution, _ *Call) {
+			p.active.subscribed = fakeserver.Plan(fakedoor.Of[fakeserver.Call](p.fake).Keys()[0].Plan)
 			p.fake.SetPlan(p.fake.Key(), fakeserver.PlanFree)
 		},
-		undo: func(p *play) { p.fake.SetPlan(p.fake.Key(), p.hits.subscribed) },
+		undo: func(p *execution) { p.fake.SetPlan(p.fake.Key(), p.active.subscribed) },
 	}
 	keyRevoked = &fault{
 		Fault:  faults.Fault{Name: "key_revoked", Says: "The key is revoked."},
-		change: func(p *play, _ *Call) { p.fake.RevokeKey(p.fake.Key()) },
-		undo:   func(p *play) { p.fake.ReinstateKey(p.fake.Key()) },
+		change: func(p *execution, _ *Call) { p.fake.RevokeKey(p.fake.Key()) },
+		undo:   func(p *execution) { p.fake.ReinstateKey(p.fake.Key()) },
 	}
 	byokDown = &fault{
 		Fault:  faults.Fault{Name: "byok_down", Says: "The store of provider keys is not available."},
-		change: func(p *play, _ *Call) { p.fake.SetBYOKAvailable(false) },
-		undo:   func(p *play) { p.fake.SetBYOKAvailable(true) },
+		change: func(p *execution, _ *Call) { p.fake.SetBYOKAvailable(false) },
+		undo:   func(p *execution) { p.fake.SetBYOKAvailable(true) },
 	}
 	agentGone = &fault{
 		Fault: faults.Fault{Name: "agent_gone", Says: "The agent is gone, for good."},
-		change: func(p *play, c *Call) {
+		change: func(p *execution, c *Call) {
 			if _, found := p.fake.Agent(c.AgentID); found {
 				p.fake.RemoveAgent(c.AgentID)
-				p.disown(c)
+				p.markGone(c)
 			}
 		},
 	}
 )
 
-// plan is what goes wrong in one run; nil: nothing. It never changes.
-type plan []hit
-
-// hit is one fault at one call or point.
-type hit struct {
-	stage  int // of the play: 0, or 1 for the first restart
+// plan is the fault of one run, at one call or point. It never changes.
+type plan struct {
+	stage  int // of the execution: 0, or 1 for the first restart
 	target string
 	fault  *fault
 	lasts  string
 }
 
-func (p plan) String() string {
-	names := make([]string, len(p))
-	for i, h := range p {
-		names[i] = h.place() + "/" + h.fault.Name + "/" + h.lasts
+func (p plan) String() string { return p.place() + "/" + p.fault.Name + "/" + p.lasts }
+
+func (p plan) place() string {
+	if p.stage > 0 {
+		return "restart." + p.target
 	}
-	return strings.Join(names, "+")
+	return p.target
 }
 
-func (h hit) place() string {
-	if h.stage > 0 {
-		return "restart." + h.target
+// activePlan is a plan and what it has done in its run so far; nil: nothing goes
+// wrong. The lock of the execution guards it.
+type activePlan struct {
+	plan
+	struck     bool
+	at         *spec.Endpoint  // of the call that it struck first; nil for a point
+	subscribed fakeserver.Plan // before a fault ended it
+}
+
+// String is the name of the plan; "" for none.
+func (a *activePlan) String() string {
+	if a == nil {
+		return ""
 	}
-	return h.target
+	return a.plan.String()
 }
-
-// hits is what a plan has struck so far. The lock of the play guards it.
-type hits struct {
-	plan       plan
-	struck     []bool
-	at         []*spec.Endpoint // what was struck; nil for a point
-	subscribed fakeserver.Plan  // before a fault ended it
-}
-
-func newHits(p plan) *hits {
-	return &hits{plan: p, struck: make([]bool, len(p)), at: make([]*spec.Endpoint, len(p))}
-}
-
-// all reports whether every fault of the plan has struck.
-func (h *hits) all() bool { return !slices.Contains(h.struck, false) }
 
 // next returns the fault that strikes the next attempt of a call, or a point,
 // where c is nil.
-func (h *hits) next(stage int, name string, c *Call) *fault {
-	for i, hit := range h.plan {
-		switch {
-		case hit.stage == stage && hit.target == name:
-			first := !h.struck[i]
-			if h.struck[i] = true; c != nil {
-				h.at[i] = c.spec
-			}
-			if first || hit.lasts != once && hit.fault.change == nil {
-				return hit.fault
-			}
-		case h.struck[i] && hit.lasts == fromOn && hit.fault.befalls(h.at[i], c):
-			return hit.fault
+func (a *activePlan) next(stage int, name string, c *Call) *fault {
+	switch {
+	case a == nil:
+	case a.stage == stage && a.target == name:
+		first := !a.struck
+		if a.struck = true; c != nil {
+			a.at = c.spec
 		}
+		if first || a.lasts != once && a.fault.change == nil {
+			return a.fault
+		}
+	case a.struck && a.lasts == fromOn && a.fault.befalls(a.at, c):
+		return a.fault
 	}
 	return nil
 }
@@ -138,7 +127,7 @@ func (f *fault) befalls(at *spec.Endpoint, c *Call) bool {
 func (s *sweep) plansFor(c *Call) (plans []plan) {
 	add := func(f *fault, lasts ...string) {
 		for _, l := range lasts {
-			plans = append(plans, plan{{target: c.Name, fault: f, lasts: l}})
+			plans = append(plans, plan{target: c.Name, fault: f, lasts: l})
 		}
 	}
 	for _, f := range faults.For(c.spec) {
@@ -169,28 +158,10 @@ func inRestart(c *Call) (plans []plan) {
 	for _, f := range faults.For(c.spec) {
 		switch f.Name {
 		case "refused":
-			plans = append(plans, plan{{1, c.Name, &fault{Fault: f}, atCall}})
+			plans = append(plans, plan{1, c.Name, &fault{Fault: f}, atCall})
 		case "reply_lost", "limited_day":
-			plans = append(plans, plan{{1, c.Name, &fault{Fault: f}, once}})
+			plans = append(plans, plan{1, c.Name, &fault{Fault: f}, once})
 		}
 	}
 	return plans
-}
-
-const mostPairs = 300
-
-// pairsOf picks pairs of plans of which the second strikes after the first, in
-// the same way for a seed.
-func (s *sweep) pairsOf(plans []plan) []plan {
-	var pairs []plan
-	for i, a := range plans {
-		for _, b := range plans[i+1:] {
-			if a[0].target != b[0].target && slices.Contains(s.reached[a.String()], b[0].target) {
-				pairs = append(pairs, plan{a[0], b[0]})
-			}
-		}
-	}
-	random := rand.New(rand.NewPCG(s.seed, 0))
-	random.Shuffle(len(pairs), func(i, j int) { pairs[i], pairs[j] = pairs[j], pairs[i] })
-	return pairs[:min(len(pairs), mostPairs)]
 }
