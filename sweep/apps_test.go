@@ -1,6 +1,7 @@
 package sweep_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -34,7 +35,7 @@ var bugs = []struct {
 	{"a key that is cleared before the new one is stored", checks{sweep.LostBYOK}, rotate},
 	{"a key that bars the next start", checks{sweep.Resumes}, broken(barred)},
 	{"a reply that is read before the error", checks{sweep.Panics}, readFirst},
-	{"a mark that stays where the message was refused", checks{sweep.Resumes}, markStays},
+	{"a mark that stays where the message was refused", checks{sweep.Lost}, markStays},
 	{"a file whose error nobody reads", checks{sweep.LostAgent}, broken(save)},
 	{"a key in an error", checks{sweep.Secret}, quotes},
 	{"the first failure is reported, and the next message marked", checks{sweep.Lost}, firstFailure},
@@ -138,10 +139,11 @@ func deliver(e *sweep.Env, id, name, s string) error {
 		e.Told("in doubt: " + name)
 		return nil
 	}
-	if err := put(e, name, "sending"); err != nil {
-		return err
-	}
-	err := forget404(e, send(e, id, s))
+	ctx := agentmessaging.WithBeforeSend(e.Context(), func(context.Context, int) error {
+		return errors.Join(put(e, name, "sending"), put(e, "last", name))
+	})
+	_, err := e.Client.SendMessage(ctx, id, text(s))
+	err = forget404(e, err)
 	switch {
 	case err == nil || errors.Is(err, agentmessaging.ErrBadRequest): // which it would be the next time too
 		return errors.Join(err, put(e, name, "sent"))
@@ -170,6 +172,7 @@ func welcome(e *sweep.Env, deliver func(e *sweep.Env, id, name, s string) error,
 }
 
 func notify(e *sweep.Env, mended bool) error {
+	e.Logger().Warn("no cache") // in each run, so it reports nothing
 	id, err := agentOf(e)
 	if err == nil {
 		sent := forget404(e, send(e, id, "Your parcel has arrived."))
@@ -339,7 +342,14 @@ func firstFailure(e *sweep.Env) error {
 }
 
 func newAgent(e *sweep.Env) error {
-	if err := notify(e, true); !errors.Is(err, agentmessaging.ErrNotFound) {
+	id, err := agentOf(e)
+	if err == nil {
+		_, err = e.Client.GetAgent(e.Context(), id)
+	}
+	if errors.Is(err, agentmessaging.ErrNotFound) {
+		err = remove(e, "agent")
+	}
+	if err != nil {
 		return err
 	}
 	return notify(e, true)

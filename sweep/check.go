@@ -33,7 +33,8 @@ const (
 	// Lost: at the end, after all restarts, the agents never got a message or a
 	// customer never got an agent that the baseline has, and the
 	// application has not named it: by its text, or by the error of its call. For
-	// one that is in doubt, any report will do.
+	// one that is in doubt, any report will do. The error of a 401, 402 or 429 names
+	// nothing: the application can make that call again.
 	Lost Check = "lost"
 	// LostAgent: there is an agent whose identifier is neither in a file of
 	// Env.Dir nor in what was said, and there are more of them than in the baseline. It is
@@ -60,8 +61,7 @@ const (
 	// Secret: the service key or a provider key was said.
 	Secret Check = "secret"
 	// Resumes: a day later, when nothing is wrong any more, calls fail, or the
-	// application reports an error instead of doing its work, or has forgotten
-	// what was refused before.
+	// application reports an error instead of doing its work.
 	Resumes Check = "resumes"
 )
 
@@ -120,8 +120,7 @@ func (p *execution) overQuota(found found) {
 }
 
 func (p *execution) deadKey(found found) {
-	usual := p.sweep.usual(p.stage)
-	if p.deadKeyRequests > max(3, usual[0].deadKeyRequests, usual[1].deadKeyRequests) {
+	if p.deadKeyRequests > 3 {
 		found(nil, "the service had answered 401 or 402 %d times in a row, and was asked again: nothing helps but another key or plan", p.deadKeyRequests)
 	}
 }
@@ -251,10 +250,8 @@ func (r *run) named(endpoint *spec.Endpoint, subject string, fits func(*Call) bo
 	return false
 }
 
-// isFrom reports whether what was said is the error of a call, or has its words.
-func (t statement) isFrom(c *Call) bool {
-	return t.err != nil && errors.Is(t.err, c.Err) || t.err == nil && strings.Contains(t.text, c.Err.Error())
-}
+// isFrom reports whether what was said is the error of a call.
+func (t statement) isFrom(c *Call) bool { return t.err != nil && errors.Is(t.err, c.Err) }
 
 // general reports whether one of the executions has a report that is the error of no call:
 // it may be about anything.
@@ -265,8 +262,6 @@ func (r *run) general(executions ...*execution) bool {
 	}
 	return slices.ContainsFunc(executions, func(p *execution) bool { return len(slices.DeleteFunc(p.reports(), ofCall)) > 0 })
 }
-
-func anyCall(*Call) bool { return true }
 
 // inDoubt are the calls about a subject of which a restart cannot know whether they
 // were carried out: the outcome is unknown, or the process died and what it did is
@@ -305,13 +300,11 @@ func (r *run) lost(found found) {
 		for _, subject := range slices.Sorted(maps.Keys(want)) {
 			calls := r.about(endpoint, subject)
 			switch {
-			case subject == "" || got[subject] > 0 || slices.ContainsFunc(calls, (*Call).succeeded), r.named(endpoint, subject, anyCall):
-			case len(calls) > 0 && excused:
-			case len(calls) == 0 && r.waits():
-			case len(calls) == 0:
-				found(endpoint, "%s %s was never sent, not even a day later, and no report names it", what, shown(subject))
+			case subject == "" || got[subject] > 0 || slices.ContainsFunc(calls, (*Call).succeeded):
+			case r.named(endpoint, subject, func(c *Call) bool { return !refusedForNow(c.Err) }):
+			case len(calls) > 0 && excused, len(calls) == 0 && r.waits():
 			default:
-				found(endpoint, "%s %s did not arrive, not even a day later, and no report names it", what, shown(subject))
+				found(endpoint, "%s %s is missing, even a day later, and no report names it", what, shown(subject))
 			}
 		}
 	}
@@ -455,12 +448,6 @@ func (r *run) notResumed(found found) {
 			}
 		}
 	}
-	for _, c := range r.executions[0].calls {
-		if c.failed() && refusedForNow(c.Err) && r.missing(c) {
-			found(c.spec, "the application has never done again what was refused, not even a day later: %s", c.Name)
-			return
-		}
-	}
 }
 
 // refusedForNow reports a failure after which the call can be made again
@@ -468,31 +455,6 @@ func (r *run) notResumed(found found) {
 func refusedForNow(err error) bool {
 	return errors.Is(err, agentmessaging.ErrUnauthorized) || errors.Is(err, agentmessaging.ErrPaymentRequired) ||
 		errors.Is(err, agentmessaging.ErrRateLimited)
-}
-
-// missing reports whether the effect of a call is not there in the end, though the
-// baseline has it and does not repeat it, and no report has its name.
-func (r *run) missing(c *Call) bool {
-	u, last := r.sweep.baseline, r.last()
-	got, want := last.result.state.sent, u[0].result.state.sent
-	switch {
-	case c.subject == "" || u[stages-1].count(c.spec) >= u[0].count(c.spec), r.named(c.spec, c.subject, func(*Call) bool { return false }):
-		return false
-	case c.spec == spec.CreateAgent:
-		got, want = last.result.state.refs, u[0].result.state.refs
-	case c.spec != spec.SendMessage:
-		return false
-	}
-	return got[c.subject] == 0 && want[c.subject] > 0
-}
-
-func (p *execution) count(endpoint *spec.Endpoint) (n int) {
-	for _, c := range p.calls {
-		if c.spec == endpoint {
-			n++
-		}
-	}
-	return n
 }
 
 // endpointOf is an endpoint as users know it; "" for none.
