@@ -13,8 +13,6 @@ type admin struct{ s *Server }
 
 var _ fakedoor.Admin[Call] = admin{}
 
-func (a admin) TotalCalls() int { return a.s.totalCalls() }
-
 func (a admin) DroppedCalls() int {
 	defer a.s.lock().Unlock()
 	return a.s.gen.log.Dropped()

@@ -75,19 +75,6 @@ func TestClientThatLeavesDuringLatency(t *testing.T) {
 	})
 }
 
-// The waits of a fault hold nothing up: neither other calls nor the fake.
-func TestLatencyHoldsNoLock(t *testing.T) {
-	inBubbles(t, func(t *testing.T, fake *fakeserver.Server, c caller) {
-		fake.Inject(fakeserver.Latency(time.Second), fakeserver.Where(func(fakeserver.Call) bool {
-			time.Sleep(time.Second)
-			return fake.CallCount() >= 0
-		}))
-		begun := time.Now()
-		concurrently(100, 1, func() { c.call("GET", "/v1/status", noBody) })
-		assert.Equal(t, 2*time.Second, time.Since(begun))
-	}, unlimited()...)
-}
-
 // The header and the first part come at once, and each other part after a wait,
 // until the deadline.
 func TestDripTakesItsTime(t *testing.T) {

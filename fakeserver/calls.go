@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -287,8 +288,6 @@ func transcript(shown []Call, total int) string {
 type watcher struct {
 	name     string // for messages
 	matchers []Matcher
-	since    int // the first generation whose calls it is shown, unless always
-	always   bool
 	see      func(*entry)
 }
 
@@ -313,32 +312,48 @@ func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]
 		misuse("AwaitCalls", "%d calls cannot be waited for; at least 1", n)
 	}
 	checkMatchers("AwaitCalls", matchers)
-	found := &gathering{server: s, need: n, enough: make(chan struct{})}
-	w := &watcher{name: "a matcher of AwaitCalls", matchers: slices.Clone(matchers), see: found.add}
+	var mu sync.Mutex // guards found
+	var found []*entry
+	enough := make(chan struct{}) // of the caller's bubble, where all that add a call are too
+	add := func(e *entry) {
+		mu.Lock()
+		defer mu.Unlock()
+		if len(found) == n {
+			return
+		}
+		found = append(found, e)
+		if len(found) == n {
+			close(enough)
+		}
+	}
+	w := &watcher{name: "a matcher of AwaitCalls", matchers: slices.Clone(matchers), see: add}
 	earlier := s.enroll(w)
 	defer s.dismiss(w)
 	for _, e := range earlier {
 		if matchesAll(matchers, e) {
-			found.add(e)
+			add(e)
 		}
 	}
 	select {
-	case <-found.enough:
+	case <-enough:
 	case <-ctx.Done():
 	}
-	calls := copiedCalls(found.inOrder())
+	mu.Lock()
+	defer mu.Unlock()
+	// Calls that are answered at the same time may have been found in another order.
+	slices.SortFunc(found, func(a, b *entry) int { return a.call.Seq - b.call.Seq })
+	calls := copiedCalls(found)
 	if len(calls) == n { // even if the last came as ctx ended
 		return calls, nil
 	}
 	return calls, fmt.Errorf("fakeserver: AwaitCalls: %d of %d calls came that match %s: %w", len(calls), n, listed(matchers), ctx.Err())
 }
 
-// enroll shows w every later call of this generation and the next, and returns
+// enroll shows w every later call, and returns
 // the earlier ones. A call that is answered meanwhile is either among them or
 // shown, and never both: keep adds a call and reads the watchers under one lock.
 func (s *Server) enroll(w *watcher) []*entry {
 	defer s.lock().Unlock()
-	w.since = s.gen.number
 	s.watchers = append(slices.Clip(s.watchers), w)
 	return s.gen.log.All()
 }
@@ -346,33 +361,6 @@ func (s *Server) enroll(w *watcher) []*entry {
 func (s *Server) dismiss(w *watcher) {
 	defer s.lock().Unlock()
 	s.watchers = without(s.watchers, w)
-}
-
-// gathering holds what one AwaitCalls has found. The fake reaches it through a
-// function only: its channel belongs to the bubble of the caller.
-type gathering struct {
-	server *Server
-	need   int
-	enough chan struct{}
-	found  []*entry // the server's lock guards it
-}
-
-func (g *gathering) add(e *entry) {
-	defer g.server.lock().Unlock()
-	if len(g.found) == g.need {
-		return
-	}
-	g.found = append(g.found, e)
-	if len(g.found) == g.need {
-		close(g.enough)
-	}
-}
-
-// inOrder returns what was found in the order of the answers. Calls that are
-// answered at the same time may have been found in another order.
-func (g *gathering) inOrder() []*entry {
-	defer g.server.lock().Unlock()
-	return slices.SortedFunc(slices.Values(g.found), func(a, b *entry) int { return a.call.Seq - b.call.Seq })
 }
 
 // OnCall calls watch with each call that all matchers match, as Calls would
@@ -389,7 +377,7 @@ func (s *Server) OnCall(watch func(Call), matchers ...Matcher) (stop func()) {
 		misuse("OnCall", "the function is nil")
 	}
 	checkMatchers("OnCall", matchers)
-	w := &watcher{name: "the function of OnCall", always: true, matchers: slices.Clone(matchers), see: func(e *entry) { watch(e.copied()) }}
+	w := &watcher{name: "the function of OnCall", matchers: slices.Clone(matchers), see: func(e *entry) { watch(e.copied()) }}
 	s.enroll(w)
 	return func() { s.dismiss(w) }
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
 )
 
 func TestCallsMatchers(t *testing.T) {
@@ -104,33 +103,4 @@ func TestRefusedBodies(t *testing.T) {
 		assert.Equal(t, row.shown, call.Body, row.body)
 		assert.Equal(t, row.member, call.Member, row.body)
 	}
-}
-
-func seqs(calls []fakeserver.Call) []int {
-	numbers := []int{}
-	for _, c := range calls {
-		numbers = append(numbers, c.Seq)
-	}
-	return numbers
-}
-
-func TestCallsAfter(t *testing.T) {
-	fake, c := newFake(t, fakeserver.WithCallLimit(5))
-	assert.Empty(t, fakedoor.Of[fakeserver.Call](fake).CallsAfter(0, 1))
-	assert.Zero(t, fakedoor.Of[fakeserver.Call](fake).LastSeq())
-	for range 7 {
-		c.call("GET", "/v1/status", noBody)
-		c.call("GET", "/v1/byok", noBody)
-	}
-	assert.Equal(t, 14, fakedoor.Of[fakeserver.Call](fake).LastSeq())
-	assert.Equal(t, []int{10, 11, 12, 13, 14}, seqs(fakedoor.Of[fakeserver.Call](fake).CallsAfter(0, 9)), "the ring has turned, and what was dropped is missing")
-	assert.Equal(t, []int{12, 13}, seqs(fakedoor.Of[fakeserver.Call](fake).CallsAfter(11, 2)))
-	assert.Empty(t, fakedoor.Of[fakeserver.Call](fake).CallsAfter(14, 1))
-	fake.Reset()
-	assert.Empty(t, fakedoor.Of[fakeserver.Call](fake).CallsAfter(0, 9))
-	c.call("GET", "/v1/status", noBody)
-	assert.Equal(t, []int{15}, seqs(fakedoor.Of[fakeserver.Call](fake).CallsAfter(0, 9)), "numbers go on")
-	fake, c = newFake(t, fakeserver.WithCallLimit(0))
-	c.call("GET", "/v1/status", noBody)
-	assert.Equal(t, []int{0, 1}, []int{fake.CallCount(), fakedoor.Of[fakeserver.Call](fake).DroppedCalls()})
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
 )
 
 const (
@@ -117,7 +116,7 @@ func TestFaultsWithEndlessBodies(t *testing.T) {
 	fake.Inject(fakeserver.Hang())
 	for name, wire := range ways(t, fake) {
 		ctx, cancel := context.WithCancel(t.Context())
-		done := fakedoor.Of[fakeserver.Call](fake).TotalCalls() + 1
+		done := fake.CallCount() + 1
 		go func() {
 			_, _ = fake.AwaitCalls(ctx, done)
 			cancel()

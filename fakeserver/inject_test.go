@@ -102,18 +102,3 @@ func TestRateLimitedNamesALimitOfItsLength(t *testing.T) {
 		assert.Equal(t, http.StatusTooManyRequests, r.status)
 	}
 }
-
-// What is required and was never used fails the test, unless it was removed.
-func TestRequiredInjection(t *testing.T) {
-	watch, fake, c := newSpied(t)
-	fake.Inject(fakeserver.Answer(500, ""), fakeserver.ByEndpoint(fakeserver.EndpointStatus)).Times(1).Required()
-	fake.Inject(fakeserver.Latency(0)).Nth(9).Required()
-	removed := fake.Inject(fakeserver.Answer(502, "")).Required()
-	removed.Remove()
-	removed.Remove()
-	assert.Equal(t, "A..", pattern(c, 3))
-	assert.Zero(t, removed.Hits())
-	watch.finish()
-	require.Len(t, watch.errors, 1)
-	assert.Contains(t, watch.errors[0], "fakeserver: Inject(Latency(0s)) is required and was never used; calls that it matched: 3; nearest: ")
-}

@@ -27,7 +27,7 @@ const (
 const planNames = spec.PreviewPlan + ", " + spec.FreePlan + ", " + spec.ProPlan + " and " + spec.BYOKPlan
 
 func (p Plan) isKnown() bool {
-	_, known := service.PlanNamed(string(p))
+	_, known := spec.PlanNamed(string(p))
 	return known
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
 )
 
 // frozen makes time stand still but for Advance.
@@ -100,19 +99,6 @@ func (c caller) times(n int, method, path, body string) {
 	for range n {
 		r := c.call(method, path, body)
 		require.NotEqual(c.t, 429, r.status, clipped(r.raw))
-	}
-}
-
-func TestKeyLabeled(t *testing.T) {
-	fake, _ := newFake(t)
-	issued := fake.IssueKey(fakeserver.KeyOptions{})
-	for label, want := range map[string]string{
-		"key_000001": fake.Key(), "key_000002": issued,
-		"key_000003": "", "key_000000": "", "key_2": "", "key_0000002": "", "key_-00001": "", "000002": "", "": "", "missing": "",
-	} {
-		key, ok := fakedoor.Of[fakeserver.Call](fake).KeyLabeled(label)
-		assert.Equal(t, want, key, label)
-		assert.Equal(t, want != "", ok, label)
 	}
 }
 

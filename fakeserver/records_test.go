@@ -6,7 +6,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 	"unicode/utf8"
 
@@ -60,19 +59,6 @@ func TestWriteCalls(t *testing.T) {
 		require.NoError(t, decoder.Decode(&back))
 		assert.Equal(t, call, back)
 	}
-}
-
-func TestCallsSayHowLongTheyTook(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fake, c := newFake(t, fakeserver.WithColdStart(time.Second))
-		agent := c.agent(emptyBody)
-		fake.Inject(fakeserver.Latency(1500*time.Microsecond), fakeserver.ByAgent(agent))
-		fake.Inject(fakeserver.DripReply(1, time.Minute), fakeserver.ByAgent(agent))
-		c.send(agent, "hello")
-		calls := fake.Calls()
-		assert.Zero(t, calls[0].Took)
-		assert.Equal(t, time.Second+1500*time.Microsecond, calls[1].Took, "without the way of the answer")
-	})
 }
 
 // The clock of a machine may be set back in the middle of a call.

@@ -497,7 +497,6 @@ func (s *Server) Inject(fault Fault, matchers ...Matcher) *Injection {
 	list := &s.gen.injections
 	if in.fault.Phase == wire.BeforeConnecting {
 		list = &s.gen.refusals
-		s.refusing.Store(true)
 	}
 	*list = append(*list, in)
 	in.withdraw = func() { *list = without(*list, in) }

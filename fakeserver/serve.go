@@ -32,17 +32,20 @@ type call struct {
 	// What the faults of the test do to it:
 	latencies []time.Duration
 	changes   []*Injection
-	fault     *wire.Fault // acts besides the latencies; nil means none
+	fault     *wire.Fault     // acts besides the latencies; nil means none
+	delivery  memnet.Delivery // how the answer leaves
 }
 
-// ServeHTTP answers one call: arrive reads it and finds its rules, decide asks the
-// service, keep records the answer, and a Delivery sends it. The record of the
-// call is complete before the first byte of the answer is written.
+// ServeHTTP answers one call: read parses and judges it without a look at the
+// state, begin takes it in, respond applies the rules of the test and asks the
+// service, keep records the answer, and a Delivery sends it. The record of the call
+// is complete before the first byte of the answer is written.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.abortOnPanic()
-	c := s.arrive(r)
+	c := s.read(r)
+	s.begin(c)
 	answer := s.respond(r, c)
-	c.delivery(answer).Write(w, r, answer.Response, func(sent int, ended bool) { s.progress(c, &answer, sent, ended) })
+	c.delivery.Write(w, r, answer.Response, func(sent int, ended bool) { s.progress(c, &answer, sent, ended) })
 }
 
 // abortOnPanic reports a panic that is not a deliberate abort, and aborts the
@@ -56,18 +59,6 @@ func (s *Server) abortOnPanic() {
 		s.reportf("the fake itself panicked, which is a bug in it: %v", p)
 	}
 	panic(http.ErrAbortHandler)
-}
-
-// arrive reads a call, notes that it is under way, and takes the rules of the test
-// as they are now.
-func (s *Server) arrive(r *http.Request) *call {
-	c := s.read(r)
-	s.touches.Add(1)
-	defer s.lock().Unlock()
-	s.identify(c)
-	c.gen.log.Begin(c.entry)
-	c.scripts, c.injections = c.gen.scripts, c.gen.injections
-	return c
 }
 
 // minShared is from how many bytes on a text is worth the search for it.
@@ -95,9 +86,11 @@ func (s *Server) read(r *http.Request) *call {
 	return c
 }
 
-// identify gives a call its trace identifier and the label of its key. The lock is
-// held.
-func (s *Server) identify(c *call) {
+// begin takes a call into the present generation: it gets its trace identifier, the
+// label of its key and the rules of the test as they are now, and is under way.
+func (s *Server) begin(c *call) {
+	s.touches.Add(1)
+	defer s.lock().Unlock()
 	c.gen = s.gen
 	c.gen.traces++
 	c.TraceID = service.Numbered("trace", c.gen.traces) // the interface shows no form
@@ -108,6 +101,8 @@ func (s *Server) identify(c *call) {
 		label = k.Label
 	}
 	c.entry.call.TraceID, c.entry.call.Key = c.TraceID, label
+	c.gen.log.Begin(c.entry)
+	c.scripts, c.injections = c.gen.scripts, c.gen.injections
 }
 
 // respond finds the rules of a call, carries it out, and records the answer that
@@ -116,7 +111,13 @@ func (s *Server) identify(c *call) {
 func (s *Server) respond(r *http.Request, c *call) (out wire.Answer) {
 	var decided wire.Answer
 	defer func() { s.keep(r.Context(), c, &decided, &out) }()
-	s.findRules(c)
+	// Matchers may be functions of the test, so they run on a snapshot without the lock.
+	if len(c.scripts) > 0 && c.entry.hasText {
+		c.scripts = candidates(s, c.scripts, c.entry)
+	}
+	if len(c.injections) > 0 {
+		s.applyFaults(c, candidates(s, c.injections, c.entry))
+	}
 	if c.Unrouted != nil {
 		s.reportUnknown(c)
 	}
@@ -127,17 +128,6 @@ func (s *Server) respond(r *http.Request, c *call) (out wire.Answer) {
 		return c.fault.Canned.Encode(c.Request, s.config.behavior, s.Now())
 	}
 	return decided
-}
-
-// findRules finds the scripts and faults that act on a call. Matchers may be
-// functions of the test, so they run on a snapshot without the lock.
-func (s *Server) findRules(c *call) {
-	if len(c.scripts) > 0 && c.entry.hasText {
-		c.scripts = candidates(s, c.scripts, c.entry)
-	}
-	if len(c.injections) > 0 {
-		s.applyFaults(c, candidates(s, c.injections, c.entry))
-	}
 }
 
 // reaches waits out the latencies of a call and reports whether it reaches the
@@ -255,18 +245,6 @@ func (s *Server) blame(what string, of **rule) {
 	}
 }
 
-// delivery says how an answer leaves. Where a callback of the test panicked, there
-// is no answer, and the connection closes.
-func (c *call) delivery(out wire.Answer) memnet.Delivery {
-	switch {
-	case c.fault != nil:
-		return c.fault.Delivery
-	case out.Status == 0:
-		return wire.ClientGone.Delivery
-	}
-	return memnet.Delivery{}
-}
-
 // keep completes the record of a call, puts it into the log, and shows it to
 // watchers. A new AwaitCalls either finds the call in the log or is shown it: both
 // happen under the lock.
@@ -280,11 +258,15 @@ func (s *Server) keep(ctx context.Context, c *call, decided, out *wire.Answer) {
 	if c.fault != nil && c.fault.Name != "" {
 		e.call.Why = joinSentences(e.call.Why, c.fault.Why(c.Endpoint == spec.SendMessage, decided.Status, len(out.Body)))
 	}
+	switch {
+	case c.fault != nil:
+		c.delivery = c.fault.Delivery
+	case out.Status == 0: // a callback of the test panicked
+		c.delivery = wire.ClientGone.Delivery
+	}
 	e.call.Sent = s.firstSent(ctx, c, out, now)
 	for _, w := range s.add(c) {
-		if w.always || w.since <= c.gen.number {
-			s.show(w, e)
-		}
+		s.show(w, e)
 	}
 }
 
@@ -307,7 +289,7 @@ func (s *Server) add(c *call) []*watcher {
 // firstSent is what leaves of an answer at once. Of one that drips or hangs, progress
 // records the rest.
 func (s *Server) firstSent(ctx context.Context, c *call, out *wire.Answer, now time.Time) Sent {
-	d := c.delivery(*out)
+	d := c.delivery
 	part, whole := d.Part(out.Body)
 	sent := Sent{Ended: now}
 	switch {
@@ -392,10 +374,10 @@ func (s *Server) reportUnknown(c *call) {
 // records it. It leaves the body to the sender, and reads a copy if the request can
 // give one.
 func (s *Server) refuses(r *http.Request, ip netip.Addr) bool {
-	if !s.refusing.Load() {
+	refusals := s.refusals()
+	if len(refusals) == 0 {
 		return false
 	}
-	refusals := s.refusals()
 	asked := &http.Request{
 		Method: r.Method, URL: r.URL, Host: r.URL.Host, Header: r.Header,
 		RemoteAddr: netip.AddrPortFrom(ip, 0).String(),
@@ -411,7 +393,7 @@ func (s *Server) refuses(r *http.Request, ip netip.Addr) bool {
 	if c.fault == nil {
 		return false
 	}
-	s.identifyRefused(c)
+	s.begin(c)
 	s.keep(r.Context(), c, new(wire.Answer), new(wire.Answer))
 	return true
 }
@@ -419,9 +401,4 @@ func (s *Server) refuses(r *http.Request, ip netip.Addr) bool {
 func (s *Server) refusals() []*Injection {
 	defer s.lock().Unlock()
 	return s.gen.refusals
-}
-
-func (s *Server) identifyRefused(c *call) {
-	defer s.lock().Unlock()
-	s.identify(c)
 }

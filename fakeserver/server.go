@@ -36,10 +36,9 @@ type Server struct {
 	closed atomic.Bool
 	host   memnet.Host // which HTTPClient and Direct reach
 
-	offset   atomic.Int64 // nanoseconds that Advance and Sleep have added to the clock
-	touches  atomic.Int64 // counts the calls that arrive, the answers, and the beginnings and ends of Sleep
-	refusing atomic.Bool  // RefuseConnection was ever injected
-	unknown  atomic.Int32 // calls to paths and methods that no endpoint has
+	offset  atomic.Int64 // nanoseconds that Advance and Sleep have added to the clock
+	touches atomic.Int64 // counts the calls that arrive, the answers, and the beginnings and ends of Sleep
+	unknown atomic.Int32 // calls to paths and methods that no endpoint has
 
 	mu       sync.Mutex // guards what follows, and writes of offset; only lock takes it
 	gen      *generation
@@ -52,7 +51,6 @@ type Server struct {
 // generation is what a Reset replaces. A call that is under way ends in the
 // generation that it began in. The server's lock guards it.
 type generation struct {
-	number  int // counts the Resets before it
 	service *service.State
 	traces  int // trace identifiers given so far
 	log     record.Log[*entry]
@@ -122,14 +120,10 @@ func (s *Server) newGeneration() *generation {
 // until now.
 func (s *Server) Reset() {
 	unused, fresh := s.unused(), s.newGeneration()
-	s.follow(fresh)
-	s.reportAll(unused)
-}
-
-func (s *Server) follow(fresh *generation) {
-	defer s.lock().Unlock()
-	fresh.number = s.gen.number + 1
+	lock := s.lock()
 	s.gen = fresh
+	lock.Unlock()
+	s.reportAll(unused)
 }
 
 // Close ends the fake: from now on it refuses its in-memory clients, on open

@@ -168,29 +168,3 @@ func TestCloseOutsideTheBubbleOfAClient(t *testing.T) {
 		assert.ErrorIs(t, err, syscall.ECONNREFUSED)
 	})
 }
-
-// Close in a callback does not wait for the call that it is part of. It ends
-// the connections of a client without a test only.
-func TestCloseInsideACallback(t *testing.T) {
-	for name, row := range map[string]struct {
-		way  func(*fakeserver.Server) http.RoundTripper
-		sees string
-	}{
-		"HTTPClient(nil)": {func(s *fakeserver.Server) http.RoundTripper { return s.HTTPClient(nil).Transport }, "use of closed network connection"},
-		"HTTPClient(t)":   {func(s *fakeserver.Server) http.RoundTripper { return s.HTTPClient(t).Transport }, "200 "},
-		"Direct":          {func(s *fakeserver.Server) http.RoundTripper { return s.Direct() }, "200 "},
-	} {
-		fake, err := fakeserver.Open()
-		require.NoError(t, err)
-		c := caller{t, row.way(fake), fake.Key()}
-		agent := c.agent(emptyBody)
-		returned := make(chan bool)
-		fake.OnMessage().ReplyFunc(func(fakeserver.Message) fakeserver.Reply {
-			_ = fake.Close()
-			close(returned)
-			return fakeserver.Reply{Text: "closed"}
-		})
-		assert.Contains(t, seen(c.wire, c.request("POST", "/v1/agents/"+agent+"/messages", `{"text":"x"}`)), row.sees, name)
-		<-returned
-	}
-}

@@ -7,8 +7,7 @@ import "time"
 
 // Admin is what a program around a fake asks of it. Call is fakeserver.Call.
 type Admin[Call any] interface {
-	TotalCalls() int   // since New or Reset, including those that Calls no longer returns
-	DroppedCalls() int // that Calls no longer returns
+	DroppedCalls() int // since New or Reset, which Calls no longer returns
 	LastSeq() int      // of the newest call; 0 before the first
 	// CallsAfter returns the first n calls that Calls would return and whose Seq is
 	// greater than seq. It costs as much as it returns, however many calls there are.

@@ -111,3 +111,13 @@ func (p Plan) Max(i int) int {
 	}
 	return Limits[i].Max
 }
+
+// PlanNamed finds a plan of interface 8.2.
+func PlanNamed(name string) (plan Plan, known bool) {
+	for _, plan := range Plans {
+		if plan.Name == name {
+			return plan, true
+		}
+	}
+	return Plan{}, false
+}

@@ -15,15 +15,6 @@ type Response struct {
 	Body   []byte
 }
 
-// write sends the response whole, and counts the bytes of the body that left: fewer
-// if the client is gone.
-func (r Response) write(w http.ResponseWriter) (sent int) {
-	maps.Copy(w.Header(), r.Header)
-	w.WriteHeader(r.Status)
-	sent, _ = w.Write(r.Body)
-	return sent
-}
-
 // Ending is what happens to the connection after the part of a response that
 // was sent.
 type Ending int
@@ -88,50 +79,37 @@ func (d Delivery) Part(body []byte) (part []byte, whole bool) {
 	return body[:max(0, d.Sent)], false
 }
 
-// send sends the response, and flushes it if the connection then ends.
+// send sends the response, in drips until the client leaves, and flushes it if the
+// connection then ends.
 func (d Delivery) send(ctx context.Context, w http.ResponseWriter, r Response, progress Progress) {
-	direct, isDirect := w.(*directWriter)
-	switch {
-	case d.Drip > 0 && isDirect: // the reader of the body waits
+	maps.Copy(w.Header(), r.Header)
+	w.WriteHeader(r.Status)
+	part := len(r.Body)
+	if direct, is := w.(*directWriter); is && d.Drip > 0 { // the reader of the body waits
 		direct.drip, direct.progress = d, progress
-		r.write(w)
-	case d.Drip > 0:
-		d.dribble(ctx, w, r, progress)
-	default:
-		if sent := r.write(w); sent < len(r.Body) {
-			progress(sent, true)
-		}
+	} else if d.Drip > 0 {
+		part = min(d.Drip, part)
+		progress(part, part == len(r.Body)) // before it leaves, so that nobody has it before it is recorded
 	}
-	if d.Ends != Stays {
-		_ = http.NewResponseController(w).Flush()
+	sent, _ := w.Write(r.Body[:part])
+	if d.Drip == 0 && sent < part {
+		progress(sent, true)
 	}
-}
-
-// dribble sends the body in small parts, until the client leaves.
-func (d Delivery) dribble(ctx context.Context, w http.ResponseWriter, r Response, progress Progress) {
-	var rest []byte
-	r.Body, rest = d.part(r.Body)
-	sent := len(r.Body)
-	progress(sent, len(rest) == 0) // before it leaves, so that nobody has it before it is recorded
-	r.write(w)
-	for len(rest) > 0 {
+	for rest := r.Body[part:]; len(rest) > 0; rest = rest[part:] {
 		_ = http.NewResponseController(w).Flush() // a part that cannot be flushed leaves with a later one
 		Pause(ctx, d.Every)
 		if ctx.Err() != nil {
 			progress(sent, true)
 			panic(http.ErrAbortHandler)
 		}
-		var part []byte
-		part, rest = d.part(rest)
-		progress(sent+len(part), len(rest) == 0)
-		n, _ := w.Write(part)
+		part = min(d.Drip, len(rest))
+		progress(sent+part, part == len(rest))
+		n, _ := w.Write(rest[:part])
 		sent += n
 	}
-}
-
-func (d Delivery) part(body []byte) (first, rest []byte) {
-	n := min(d.Drip, len(body))
-	return body[:n], body[n:]
+	if d.Ends != Stays {
+		_ = http.NewResponseController(w).Flush()
+	}
 }
 
 // reset aborts the connection below a response. Over HTTP/2, where calls share

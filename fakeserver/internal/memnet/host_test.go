@@ -179,3 +179,70 @@ func TestEveryWayIsLoopback(t *testing.T) {
 		}
 	}
 }
+
+// connected are handlers whose answers take a connection.
+var connected = map[string]http.HandlerFunc{
+	"chunks":             func(w http.ResponseWriter, _ *http.Request) { flushed(w, "one"); flushed(w, "two") },
+	"panic later":        func(w http.ResponseWriter, _ *http.Request) { flushed(w, "part"); panic(http.ErrAbortHandler) },
+	"closed":             hijacked("", -1),
+	"reset":              hijacked("", 0),
+	"reset in the body":  hijacked("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n", 0),
+	"closed in the body": hijacked("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n", -1),
+}
+
+func flushed(w http.ResponseWriter, text string) {
+	_, _ = io.WriteString(w, text)
+	w.(http.Flusher).Flush()
+}
+
+// hijacked writes to the connection and closes it, with linger 0 by a reset.
+func hijacked(raw string, linger int) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		c, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			panic(err)
+		}
+		_, _ = io.WriteString(c, raw)
+		_ = c.(interface{ SetLinger(int) error }).SetLinger(linger)
+		_ = c.Close()
+	}
+}
+
+var errBroken = errors.New("broken")
+
+type brokenBody struct{ closed bool }
+
+func (*brokenBody) Read([]byte) (int, error) { return 0, errBroken }
+
+func (b *brokenBody) Close() error { b.closed = true; return nil }
+
+// Where the caller's own body fails, the call fails with its error, whether
+// anything has arrived or not.
+func TestBodiesThatFail(t *testing.T) {
+	for i, wire := range ways(t, handlers["200"]) {
+		broken := new(brokenBody)
+		for want, body := range map[string]io.Reader{"broken": broken, "http: ContentLength=6 with Body length 5": strings.NewReader("hello")} {
+			req, err := http.NewRequestWithContext(t.Context(), "POST", "https://"+address+"/", body)
+			require.NoError(t, err)
+			req.ContentLength = 6
+			wantSame(t, fmt.Sprint("way ", i), want, got(wire.RoundTrip(req)))
+		}
+		assert.True(t, broken.closed, "way %d leaves the body open", i)
+	}
+}
+
+// Direct refuses what net/http refuses to send, and sends the rest as it does.
+func TestOddRequests(t *testing.T) {
+	for header, sent := range map[string]bool{
+		"authorization": true, "User-Agent": true, "Host": true, "Content-Length": true, "Accept-Encoding": true, "Range": true,
+		"X A": false, "X:A": false, "X-\u00e9": false, "": false,
+	} {
+		assert.Equal(t, sent, compare(t, handlers["200"], false, func(r *http.Request) { r.Header = http.Header{header: {" a \t"}} }), header)
+	}
+	for _, value := range []string{"b\nX-B: c", "b\r", "b\x00", "b\x7f"} {
+		assert.False(t, compare(t, handlers["200"], false, func(r *http.Request) { r.Header.Set("X-A", value) }), value)
+	}
+	for _, method := range []string{"GET\n", "G ET", "G\u00c9T"} {
+		assert.False(t, compare(t, handlers["200"], false, func(r *http.Request) { r.Method = method }), method)
+	}
+}

@@ -121,11 +121,6 @@ func (b *Behavior) Length(text string) int {
 	return utf8.RuneCountInString(text)
 }
 
-// Fits reports whether a text keeps the bound of its field.
-func (b *Behavior) Fits(f *spec.Field, text string) bool {
-	return f.Fits(text) && (b.LengthUnit == UnitPoints || f.MaxLen == 0 || b.Length(text) <= f.MaxLen)
-}
-
 // limitComesBefore reports whether a spent limit on requests refuses a call
 // before its flaw does.
 func (b *Behavior) limitComesBefore(flaw *Refusal) bool {

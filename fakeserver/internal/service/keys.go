@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"strconv"
 	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // Digest identifies an API key without its text, so that the state shows no key.
@@ -73,7 +75,7 @@ func (c *call) authenticate() *Refusal {
 		r.Key, r.Since = k.Label, k.RevokedAt
 		return r
 	}
-	if plan, _ := PlanNamed(k.Plan); !plan.Active {
+	if plan, _ := spec.PlanNamed(k.Plan); !plan.Active {
 		r := Refuse(PaymentRequired) // 5.4
 		r.Key = k.Label
 		return r

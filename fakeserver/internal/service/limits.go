@@ -217,16 +217,6 @@ func (s *State) takeRequest(ip netip.Addr, now time.Time) {
 	}
 }
 
-// PlanNamed finds a plan of interface 8.2.
-func PlanNamed(name string) (plan spec.Plan, known bool) {
-	for _, plan := range spec.Plans {
-		if plan.Name == name {
-			return plan, true
-		}
-	}
-	return spec.Plan{}, false
-}
-
 // budget holds the windows and maxima that a call has to fit into.
 type budget struct {
 	state   *State
@@ -237,36 +227,34 @@ type budget struct {
 
 func (s *State) budget(k *Key, ip *Counts, now time.Time) budget {
 	b := budget{state: s, key: k.Counts, ip: ip, maxima: s.limits.Maxima, now: now}
-	plan, _ := PlanNamed(k.Plan)
+	plan, _ := spec.PlanNamed(k.Plan)
 	for i := range b.maxima {
 		b.maxima[i] = cmp.Or(b.maxima[i], plan.Max(i))
 	}
 	return b
 }
 
-func (b *budget) rate(i int) rate {
+// limit returns what limit i allows, and who counts the calls against it.
+func (b *budget) limit(i int) (rate, *Counts) {
 	r := b.state.rate
 	r.length, r.max = spec.Limits[i].Window, b.maxima[i]
-	return r
-}
-
-func (b *budget) counts(i int) *Counts {
 	if spec.Limits[i].PerIP {
-		return b.ip
+		return r, b.ip
 	}
-	return b.key
+	return r, b.key
 }
 
 func (b *budget) take(i int) {
-	c := b.counts(i)
-	c.Windows[i].take(b.rate(i), b.now)
+	r, c := b.limit(i)
+	c.Windows[i].take(r, b.now)
 	if b.now.After(c.Last) {
 		c.Last = b.now
 	}
 }
 
 func (b *budget) opens(i int) time.Time {
-	opens := b.counts(i).Windows[i].opens(b.rate(i), b.now)
+	r, c := b.limit(i)
+	opens := c.Windows[i].opens(r, b.now)
 	if shut := b.key.Windows[i].Shut; shut.After(opens) {
 		return shut
 	}
@@ -371,7 +359,8 @@ func limitIndex(key spec.LimitKey) int {
 // Exhaust closes limit i for a key.
 func (s *State) Exhaust(k *Key, i int, now time.Time) {
 	b := s.budget(k, nil, now)
-	k.Counts.Windows[i].exhaust(b.rate(i), now)
+	r, _ := b.limit(i)
+	k.Counts.Windows[i].exhaust(r, now)
 	if now.After(k.Counts.Last) {
 		k.Counts.Last = now
 	}
@@ -401,7 +390,8 @@ func (s *State) LimitStates(k *Key, ip netip.Addr, now time.Time) (states []Limi
 }
 
 func (b *budget) stateOf(i int) LimitState {
-	state := LimitState{Limit: spec.Limits[i].Key, Max: b.maxima[i], Used: b.counts(i).Windows[i].used(b.rate(i), b.now)}
+	r, c := b.limit(i)
+	state := LimitState{Limit: spec.Limits[i].Key, Max: r.max, Used: c.Windows[i].used(r, b.now)}
 	if opens := b.opens(i); opens.After(b.now) {
 		state.Opens = opens
 	}

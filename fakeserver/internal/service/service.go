@@ -249,8 +249,11 @@ func creationFits(c *call) *Refusal {
 	if hasKey && !hasProvider {
 		return BadField(spec.LLMProvider.Path, "is required when llm.api_key is given")
 	}
-	most := c.state.by.MetadataCap
-	length := c.state.by.Length(c.req.Fields[spec.Metadata])
+	metadata, given := c.req.Fields[spec.Metadata]
+	if !given {
+		return nil
+	}
+	most, length := c.state.by.MetadataCap, c.state.by.Length(metadata)
 	if length <= most {
 		return nil
 	}

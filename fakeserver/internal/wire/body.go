@@ -25,8 +25,16 @@ func parse(by *service.Behavior, e *spec.Endpoint, header http.Header, raw []byt
 	if len(raw) == 0 && e.BodyOptional { // a Content-Type says nothing about no body
 		return nil, nil
 	}
-	if flaw := checkHeader(by, header); flaw != nil {
-		return nil, flaw
+	// Both headers may be left out.
+	for _, coding := range header["Content-Encoding"] {
+		if !strings.EqualFold(coding, "identity") {
+			return nil, service.BadField("Content-Encoding", "only identity is accepted")
+		}
+	}
+	for _, value := range header["Content-Type"] {
+		if !by.ContentType && value != "application/json" && !strictjson.IsType(value) {
+			return nil, service.BadField("Content-Type", "must be application/json, in UTF-8")
+		}
 	}
 	if decoder := json.NewDecoder(bytes.NewReader(raw)); by.BehindBody && decoder.Decode(new(json.RawMessage)) == nil {
 		raw = raw[:decoder.InputOffset()]
@@ -45,22 +53,6 @@ func parse(by *service.Behavior, e *spec.Endpoint, header http.Header, raw []byt
 		return nil, flaw
 	}
 	return p.found, nil
-}
-
-// checkHeader accepts JSON in UTF-8 without compression. A request may leave both
-// headers out.
-func checkHeader(by *service.Behavior, h http.Header) *service.Refusal {
-	for _, coding := range h["Content-Encoding"] {
-		if !strings.EqualFold(coding, "identity") {
-			return service.BadField("Content-Encoding", "only identity is accepted")
-		}
-	}
-	for _, value := range h["Content-Type"] {
-		if !by.ContentType && value != "application/json" && !strictjson.IsType(value) {
-			return service.BadField("Content-Type", "must be application/json, in UTF-8")
-		}
-	}
-	return nil
 }
 
 type parser struct {
@@ -138,7 +130,7 @@ func (p *parser) text(f *spec.Field) *service.Refusal {
 	switch {
 	case p.Torn:
 		return service.BadField(f.Path, strictjson.ErrHalfPair.Error())
-	case !p.by.Fits(f, s):
+	case !f.Fits(s), p.by.LengthUnit != service.UnitPoints && f.MaxLen > 0 && p.by.Length(s) > f.MaxLen:
 		flaw := service.BadField(f.Path, fmt.Sprintf("at most %d characters", f.MaxLen))
 		flaw.Length, flaw.Bounds = p.by.Length(s), f.MaxLen
 		return flaw
