@@ -1,18 +1,17 @@
 package fakeserver
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
-	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/wire"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
 // Agent is an agent as the fake keeps it: interface 2.2 and 2.3. The fake keeps
@@ -74,19 +73,6 @@ func shownAgent(a *service.Agent) Agent {
 	return shown
 }
 
-// stored is the agent as the state keeps it: times have no monotonic readings.
-func (a Agent) stored() service.Agent {
-	stored := service.Agent{
-		ID: a.ID, Status: a.Status, CreatedAt: a.CreatedAt.UTC().Round(0), UpdatedAt: a.UpdatedAt.UTC().Round(0),
-		SystemPrompt: a.SystemPrompt, CustomerRef: a.CustomerRef, Metadata: compacted(a.Metadata), LLM: service.LLM(a.LLM),
-	}
-	if a.SMS != nil {
-		sms := service.SMS(*a.SMS)
-		stored.SMS = &sms
-	}
-	return stored
-}
-
 func shownExchanges(exchanges []service.Exchange) []Exchange {
 	shown := make([]Exchange, len(exchanges))
 	for i, e := range exchanges {
@@ -146,9 +132,7 @@ func (s *Server) Conversation(agentID string) []Exchange {
 // own time. Reading the agent then shows phoneNumber; "" shows none. An unknown
 // agent or status panics.
 func (s *Server) SetSMS(agentID, status, phoneNumber string) {
-	if !slices.Contains(spec.SMSStatuses, status) {
-		misuse("SetSMS", "unknown status %s; the statuses are %s", quoteName(status), strings.Join(spec.SMSStatuses, ", "))
-	}
+	checkSMSStatus("SetSMS", status)
 	now := s.Now()
 	defer s.lock().Unlock()
 	a := s.agent("SetSMS", agentID)
@@ -169,93 +153,69 @@ func (s *Server) SetSMS(agentID, status, phoneNumber string) {
 // These panic: a key that this fake did not issue, an identifier that is taken
 // or cannot be in a path, and values that interface 2.3 and 3 rule out.
 func (s *Server) AddAgent(key string, a Agent) Agent {
-	if flaw := s.config.agentFlaw(a); flaw != "" {
-		misuse("AddAgent", "%s", flaw)
-	}
+	stored := s.config.storedAgent(a)
 	now := s.Now()
 	defer s.lock().Unlock()
 	owner := s.key("AddAgent", key)
 	if s.gen.service.Agent(a.ID) != nil {
 		misuse("AddAgent", "there is an agent with this ID already")
 	}
-	return shownAgent(s.gen.service.AddAgent(owner, a.stored(), now))
+	return shownAgent(s.gen.service.AddAgent(owner, stored, now))
 }
 
-func compacted(metadata json.RawMessage) string {
-	var b bytes.Buffer
-	_ = json.Compact(&b, metadata) // agentFlaw has accepted it, or it is nil
-	return b.String()
-}
-
-// agentFlaw says why the service cannot have such an agent; "" if it can. The
-// sentence names a field and its bound, and never the value.
-func (c *config) agentFlaw(a Agent) string {
-	sms := SMS{Status: spec.Active}
-	if a.SMS != nil {
-		sms = *a.SMS
+// storedAgent is the agent as the state keeps it. Its parameters have to be those
+// of a creation that the service accepts: it panics where they are not. Times have
+// no monotonic readings.
+func (c *config) storedAgent(a Agent) service.Agent {
+	stored := service.Agent{
+		ID: a.ID, Status: a.Status, CreatedAt: a.CreatedAt.UTC().Round(0), UpdatedAt: a.UpdatedAt.UTC().Round(0),
+		SystemPrompt: a.SystemPrompt, CustomerRef: a.CustomerRef, LLM: service.LLM(a.LLM),
 	}
-	for _, v := range []struct {
-		name  string
-		field *spec.Field
-		value string
-	}{
-		{"SystemPrompt", spec.SystemPrompt, a.SystemPrompt},
-		{"CustomerRef", spec.CustomerRef, a.CustomerRef},
-		{"LLM.Mode", spec.LLMMode, a.LLM.Mode},
-		{"LLM.Tier", spec.LLMTier, a.LLM.Tier},
-		{"LLM.Model", spec.LLMModel, a.LLM.Model},
-		{"LLM.Provider", spec.LLMProvider, a.LLM.Provider},
-		{"LLM.BaseURL", spec.LLMBaseURL, a.LLM.BaseURL},
-		{"LLM.Label", spec.LLMLabel, a.LLM.Label},
-		{"SMS.Mode", spec.AgentSMSMode, sms.Mode},
-		{"SMS.Status", &spec.Field{Enum: spec.SMSStatuses}, sms.Status},
-	} {
-		if flaw := fieldFlaw(v.name, v.field, v.value); flaw != "" {
-			return flaw
+	given := map[string]any{"system_prompt": a.SystemPrompt, "customer_ref": a.CustomerRef}
+	llm := map[string]string{
+		"mode": a.LLM.Mode, "tier": a.LLM.Tier, "model": a.LLM.Model,
+		"provider": a.LLM.Provider, "base_url": a.LLM.BaseURL, "label": a.LLM.Label,
+	}
+	maps.DeleteFunc(llm, func(_, value string) bool { return value == "" })
+	given["llm"] = llm
+	if a.Metadata != nil {
+		given["metadata"] = a.Metadata
+	}
+	if a.SMS != nil {
+		sms := service.SMS(*a.SMS)
+		stored.SMS = &sms
+		if sms.Mode != "" || sms.Status == "" {
+			given["sms"] = map[string]string{"mode": sms.Mode}
+		}
+		if sms.Status != "" {
+			checkSMSStatus("AddAgent", sms.Status)
 		}
 	}
+	body, err := json.Marshal(given)
+	if err != nil {
+		misuse("AddAgent", "metadata: must be one JSON object")
+	}
+	fields, flaw := wire.Parse(c.behavior, spec.CreateAgent, nil, body)
+	if flaw == nil {
+		flaw = c.behavior.CheckMetadata(fields[spec.Metadata])
+	}
 	switch {
+	case flaw != nil:
+		misuse("AddAgent", "%s", wire.Reason(flaw))
 	case a.ID == "." || a.ID == "..":
-		return "ID: no path can name it"
-	case sms.Mode == "" && sms.Status == "":
-		return "SMS: needs a Mode or a Status"
+		misuse("AddAgent", "no path can name the ID")
+	case !utf8.ValidString(a.SystemPrompt + a.CustomerRef + a.LLM.Model + a.LLM.BaseURL + a.LLM.Label):
+		misuse("AddAgent", "every text must be valid UTF-8")
 	}
-	return c.metadataFlaw(a.Metadata)
+	stored.Metadata = fields[spec.Metadata]
+	return stored
 }
 
-// fieldFlaw says why no request could have brought a value; "" if one could.
-func fieldFlaw(name string, f *spec.Field, value string) string {
-	switch {
-	case !utf8.ValidString(value):
-		return name + ": must be valid UTF-8"
-	case !f.Fits(value):
-		return fmt.Sprintf("%s: at most %d characters", name, f.MaxLen)
-	case value != "" && !f.Allows(value):
-		return name + ": must be one of " + f.Values()
+// checkSMSStatus refuses a status that interface 3 does not list.
+func checkSMSStatus(method, status string) {
+	if !slices.Contains(spec.SMSStatuses, status) {
+		misuse(method, "unknown status; the statuses are %s", strings.Join(spec.SMSStatuses, ", "))
 	}
-	return ""
-}
-
-func checkField(method, name string, f *spec.Field, value string) {
-	if flaw := fieldFlaw(name, f, value); flaw != "" {
-		misuse(method, "%s", flaw)
-	}
-}
-
-func (c *config) metadataFlaw(metadata json.RawMessage) string {
-	if metadata == nil {
-		return ""
-	}
-	sc := strictjson.Scanner{Data: metadata}
-	switch {
-	case strictjson.Check(metadata) != nil || sc.Peek() != '{':
-		return "Metadata: must be one JSON object"
-	case sc.Free() != nil:
-		return "Metadata: a member is there twice, or a string holds half a surrogate pair"
-	case c.behavior.Length(compacted(metadata)) > c.behavior.MetadataCap:
-		return fmt.Sprintf("Metadata: at most %d characters of compact JSON", c.behavior.MetadataCap)
-	}
-	return ""
 }
 
 // AddExchanges appends exchanges to an agent's conversation, as if they had
@@ -263,7 +223,9 @@ func (c *config) metadataFlaw(metadata json.RawMessage) string {
 // agent and a Text over the bound of interface 8.4 panic.
 func (s *Server) AddExchanges(agentID string, exchanges ...Exchange) {
 	for _, e := range exchanges {
-		checkField("AddExchanges", "Text", spec.MessageText, e.Text)
+		if !spec.MessageText.Fits(e.Text) || !utf8.ValidString(e.Text) {
+			misuse("AddExchanges", "Text: at most %d characters, in valid UTF-8", spec.MessageText.MaxLen)
+		}
 	}
 	now := s.Now()
 	defer s.lock().Unlock()
@@ -319,9 +281,8 @@ func (s *Server) BYOK(key string) (c BYOK, set bool) {
 // A key that this fake did not issue, an unknown Provider and an empty provider
 // key panic.
 func (s *Server) StoreBYOK(key, providerKey string, c BYOK) BYOK {
-	checkField("StoreBYOK", "Provider", spec.BYOKProvider, c.Provider)
-	if c.Provider == "" || providerKey == "" {
-		misuse("StoreBYOK", "a provider key and its Provider are required")
+	if !spec.BYOKProvider.Allows(c.Provider) || providerKey == "" {
+		misuse("StoreBYOK", "a provider key is required, and its Provider: one of %s", spec.BYOKProvider.Values())
 	}
 	now := s.Now()
 	defer s.lock().Unlock()

@@ -241,19 +241,24 @@ func somethingStored(c *call) *Refusal {
 	return r
 }
 
-// creationFits makes the checks of section 2.3 on several fields: llm.api_key needs
-// llm.provider, and metadata has a cap, whose value the section does not show.
+// creationFits makes the checks of section 2.3 that are about more than one field's
+// own text: llm.api_key needs llm.provider, and metadata has a cap.
 func creationFits(c *call) *Refusal {
 	_, hasKey := c.req.Fields[spec.LLMAPIKey]
 	_, hasProvider := c.req.Fields[spec.LLMProvider]
 	if hasKey && !hasProvider {
 		return BadField(spec.LLMProvider.Path, "is required when llm.api_key is given")
 	}
-	metadata, given := c.req.Fields[spec.Metadata]
-	if !given {
-		return nil
+	if metadata, given := c.req.Fields[spec.Metadata]; given {
+		return c.state.by.CheckMetadata(metadata)
 	}
-	most, length := c.state.by.MetadataCap, c.state.by.Length(metadata)
+	return nil
+}
+
+// CheckMetadata is the 400 for metadata above the cap, whose value section 2.3 does
+// not show.
+func (b *Behavior) CheckMetadata(metadata string) *Refusal {
+	most, length := b.MetadataCap, b.Length(metadata)
 	if length <= most {
 		return nil
 	}

@@ -18,10 +18,10 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
-// parse checks a body against the fields of its endpoint: interface 2.3 to 2.5,
+// Parse checks a body against the fields of its endpoint: interface 2.3 to 2.5,
 // 4 and 8.4. By the fake's own decisions it is one JSON object with exactly these
 // names, none twice and none null, in valid UTF-8.
-func parse(by *service.Behavior, e *spec.Endpoint, header http.Header, raw []byte) (service.Fields, *service.Refusal) {
+func Parse(by *service.Behavior, e *spec.Endpoint, header http.Header, raw []byte) (service.Fields, *service.Refusal) {
 	if len(raw) == 0 && e.BodyOptional { // a Content-Type says nothing about no body
 		return nil, nil
 	}

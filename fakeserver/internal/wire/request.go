@@ -42,7 +42,7 @@ func Read(r *http.Request, by *service.Behavior) *Request {
 		req.Unrouted = service.Refuse(service.NoSuchPath)
 	}
 	if req.Endpoint != nil && req.Endpoint.Body != nil && req.Malformed == nil {
-		if req.Fields, req.Malformed = parse(by, req.Endpoint, r.Header, req.body); req.Malformed != nil {
+		if req.Fields, req.Malformed = Parse(by, req.Endpoint, r.Header, req.body); req.Malformed != nil {
 			req.Malformed.Field = req.Secrets.Clean(req.Malformed.Field)
 			req.Malformed.Bound = req.Secrets.Clean(req.Malformed.Bound)
 		}
