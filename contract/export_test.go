@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 )
 
 // What the tests outside the package need of its inside.
@@ -18,6 +20,21 @@ type Case = testCase
 func AllCases() []Case { return slices.Clone(cases()) }
 
 var cases = sync.OnceValue(allCases)
+
+// Member is a member of a request that has a bound or a list of values.
+type Member struct {
+	rawcall.Endpoint
+	ID, Path, Values string
+	Max              int
+}
+
+// Members are those of the table.
+func Members() (all []Member) {
+	for _, m := range members {
+		all = append(all, Member{m.e.Endpoint, stated[m.e.Name] + "/" + m.name, m.name, m.values, m.max})
+	}
+	return all
+}
 
 // quietTB runs a case that is expected to fail.
 type quietTB struct {

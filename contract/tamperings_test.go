@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/agent-messaging-service/agentmessaging-go/contract"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
@@ -144,37 +145,25 @@ func wrongServices() []tampering {
 				tampering{e.Name + " with another " + words[0], answered[e.Name], calls(e, member(name, func(in map[string]any, name string) { in[name] = []any{"?"} }))})
 		}
 	}
-	for _, b := range []struct {
-		e       rawcall.Endpoint
-		section string
-		path    string
-		max     int
-		values  string
-	}{
-		{rawcall.CreateAgent, "2.3", "system_prompt", 2000, ""}, {rawcall.CreateAgent, "2.3", "customer_ref", 200, ""}, {rawcall.CreateAgent, "2.3", "llm.model", 200, ""},
-		{rawcall.CreateAgent, "2.3", "llm.base_url", 400, ""}, {rawcall.CreateAgent, "2.3", "llm.label", 60, ""}, {rawcall.SendMessage, "2.5", "text", 4000, ""},
-		{rawcall.CreateAgent, "2.3", "sms.mode", 0, "none sandbox managed byo_twilio"}, {rawcall.CreateAgent, "2.3", "llm.tier", 0, "fast smart"},
-		{rawcall.CreateAgent, "2.3", "llm.provider", 0, "openai_compat openai anthropic"}, {rawcall.SetBYOK, "4.4", "provider", 0, "openai_compat openai anthropic"},
-		{rawcall.EnableSMS, "4.9", "mode", 0, "sandbox managed byo_twilio"}, {rawcall.WarmUp, "4.2", "mode", 0, "hosted"},
-	} {
-		for value := range strings.FieldsSeq(b.values) {
-			all = append(all, tampering{b.path + " refuses " + value, b.section + "/" + b.path + "/" + value, calls(b.e, func(r *reply) {
-				if r.member(b.path) == value {
+	for _, b := range contract.Members() {
+		for value := range strings.FieldsSeq(b.Values) {
+			all = append(all, tampering{b.Endpoint.Name + " refuses " + b.Path + " " + value, b.ID + "/" + value, calls(b.Endpoint, func(r *reply) {
+				if r.member(b.Path) == value {
 					r.refuse(400, "bad_request")
 				}
 			})})
 		}
-		if b.max == 0 {
+		if b.Max == 0 {
 			continue
 		}
 		all = append(all,
-			tampering{b.path + " one too short", "8.4/" + b.path + "/max", calls(b.e, func(r *reply) {
-				if utf8.RuneCountInString(r.member(b.path)) == b.max {
+			tampering{b.Path + " one too short", "8.4/" + b.Path + "/max", calls(b.Endpoint, func(r *reply) {
+				if utf8.RuneCountInString(r.member(b.Path)) == b.Max {
 					r.refuse(400, "bad_request")
 				}
 			})},
-			tampering{b.path + " one too long", "8.4/" + b.path + "/over", calls(b.e, on(400, func(r *reply) {
-				if long := r.member(b.path); utf8.RuneCountInString(long) == b.max+1 {
+			tampering{b.Path + " one too long", "8.4/" + b.Path + "/over", calls(b.Endpoint, on(400, func(r *reply) {
+				if long := r.member(b.Path); utf8.RuneCountInString(long) == b.Max+1 {
 					r.send(r.req.Method, r.req.URL.Path, strings.Replace(r.sent, long, long[:1], 1))
 				}
 			}))})

@@ -193,23 +193,27 @@ func (o *Observation) Missing(earlier *Observation) (lines []string) {
 // Drift says in words where o differs from an earlier observation of the same
 // target, a line for each question that both have an answer to.
 func (o *Observation) Drift(earlier *Observation) (changes []string) {
-	for _, q := range questions {
-		then, now := earlier.Decisions[q.id], o.Decisions[q.id]
-		if then.Known() && now.Known() && !sameFinding(then, now) {
-			changes = append(changes, fmt.Sprintf("%s: %s It was %s, it is %s.", q.id, q.ask, then, now))
-		}
-	}
+	changes, _ = o.compare(earlier)
 	return changes
 }
 
 // Unchanged counts the questions that both have the same answer to.
-func (o *Observation) Unchanged(earlier *Observation) (n int) {
-	for id, then := range earlier.Decisions {
-		if now := o.Decisions[id]; then.Known() && now.Known() && sameFinding(then, now) {
-			n++
+func (o *Observation) Unchanged(earlier *Observation) int {
+	_, unchanged := o.compare(earlier)
+	return unchanged
+}
+
+func (o *Observation) compare(earlier *Observation) (changes []string, unchanged int) {
+	for _, q := range questions {
+		switch then, now := earlier.Decisions[q.id], o.Decisions[q.id]; {
+		case !then.Known() || !now.Known():
+		case sameFinding(then, now):
+			unchanged++
+		default:
+			changes = append(changes, fmt.Sprintf("%s: %s It was %s, it is %s.", q.id, q.ask, then, now))
 		}
 	}
-	return n
+	return changes, unchanged
 }
 
 // String is the answer as JSON, or its bounds in words.

@@ -118,6 +118,8 @@ func TestObserveHAR(t *testing.T) {
 	assert.Contains(t, answerIn(t, out, "status"), `"preview"`)
 	assert.Equal(t, "404", answerIn(t, out, "clear_nothing"))
 	assert.Equal(t, exitUnfinished, run(t.Context(), []string{"observe", "--har", out + "x"}, nil, &problems, &problems))
+	assert.Equal(t, exitUnfinished, run(t.Context(), []string{"observe", "--har", os.Args[0]}, nil, &problems, &problems))
+	assert.Contains(t, problems.String(), "not a HAR file")
 }
 
 func TestObserveRefuses(t *testing.T) {
