@@ -256,7 +256,8 @@ func (w *Watcher) limits(p *passing, key *watchedKey) {
 	case http.StatusUnauthorized, http.StatusPaymentRequired:
 		return
 	}
-	if since := p.at.Sub(key.opens[p.Name]); ok && since >= 0 && since < 2*time.Second {
+	// A second later it would show nothing: a wait that is too short is so by whole seconds.
+	if since := p.at.Sub(key.opens[p.Name]); ok && since >= 0 && since < time.Second {
 		w.found(p, "retry_after", "", true)
 	}
 	delete(key.opens, p.Name)

@@ -105,8 +105,5 @@ func (o *Observation) Preview(target Target, budget Spend) Spend {
 			}
 		}
 	}
-	b := p.budget
-	most.Requests, most.Creations = min(most.Requests, b.Requests), min(most.Creations, b.Creations)
-	most.BYOKSets, most.WarmUps, most.Wait = min(most.BYOKSets, b.BYOKSets), min(most.WarmUps, b.WarmUps), b.Wait
-	return most
+	return most.with(p.budget, func(a, b int) int { return min(a, b) })
 }

@@ -68,12 +68,9 @@ var valueQuestions = []question{
 		find: func(p *probe) any { return p.take(rawcall.WrongAgent.Call(), 400).At("reason") != nil }},
 	{id: "unknown_method", ask: "Which status has a method that a path does not have?", fake: 405, costs: one,
 		find: func(p *probe) any { return p.take(patching.Call(), 404, 405).Status }},
-	{id: "path_before_key", ask: "Is an unknown path answered 404 without a key too?", fake: true, costs: one,
-		find: func(p *probe) any { return p.yes(rawcall.At("GET", "/v1/nothing").Keyless(), 404, 401) }},
-	{id: "body_before_agent", ask: "Is a wrong body answered 400 before an unknown agent 404?", fake: true, costs: one,
-		find: func(p *probe) any {
-			return p.yes(rawcall.SendMessage.Of(rawcall.NoAgent).With(`{}`).Call(), 400, 404)
-		}},
+	oneCall("path_before_key", "Is an unknown path answered 404 without a key too?", true, rawcall.At("GET", "/v1/nothing").Keyless(), 404, 401),
+	oneCall("body_before_agent", "Is a wrong body answered 400 before an unknown agent 404?", true,
+		rawcall.SendMessage.Of(rawcall.NoAgent).With(`{}`).Call(), 400, 404),
 	{id: "times", ask: "Which form have times?", fake: "rfc3339", costs: oneAgent,
 		find: func(p *probe) any { return timeForm(p.text(p.take(rawcall.ReadAgent.Call(), 200), "created_at")) }},
 }
@@ -84,12 +81,8 @@ var bodyQuestions = []question{
 	accepts("duplicate_members", "Is a member that is there twice accepted?", `{"text":"Hello","text":"Hello"}`),
 	accepts("other_case_members", "Is a member in another case accepted?", `{"Text":"Hello"}`),
 	accepts("behind_body", "Is anything behind the JSON document accepted?", `{"text":"Hello"} x`),
-	{id: "content_type", ask: "Is a Content-Type other than JSON accepted?", fake: false, costs: oneAgent,
-		find: func(p *probe) any {
-			c := rawcall.SendMessage.Call()
-			c.Header, c.Value = "Content-Type", func(string) string { return "text/plain" }
-			return p.yes(c, 200, 400)
-		}},
+	oneCall("content_type", "Is a Content-Type other than JSON accepted?", false,
+		rawcall.Call{Endpoint: rawcall.SendMessage, Header: "Content-Type", Value: func(string) string { return "text/plain" }}, 200, 400),
 	{id: "length_unit", ask: "What does a bound on a text count?", fake: "code points", costs: Spend{Requests: 2, Creations: 2}, find: lengthUnit},
 	{id: "metadata_cap", ask: "How many characters of compact JSON may metadata have?", fake: 4096,
 		costs: Spend{Requests: 32, Creations: 12}, find: metadataCap},
@@ -158,11 +151,19 @@ var keyQuestions = []question{
 		}},
 }
 
+// oneCall makes a question that the status of one call answers: yes or no.
+func oneCall(id, words string, fake bool, c rawcall.Call, yes, no int) question {
+	q := question{id: id, ask: words, fake: fake, costs: one, find: func(p *probe) any { return p.yes(c, yes, no) }}
+	if c.OfAgent() {
+		q.costs = oneAgent
+	}
+	return q
+}
+
 // accepts makes a question whether a message with that body is accepted, which
 // the fake does not.
 func accepts(id, words, body string) question {
-	return question{id: id, ask: words, fake: false, costs: oneAgent,
-		find: func(p *probe) any { return p.yes(rawcall.SendMessage.With(body).Call(), 200, 400) }}
+	return oneCall(id, words, false, rawcall.SendMessage.With(body).Call(), 200, 400)
 }
 
 // errorNames provokes each error that the target lets it provoke.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,23 +19,36 @@ type Spend struct {
 	Wait      time.Duration `json:"wait_ns"`   // time that must pass; free where the target's clock can be moved
 }
 
+// part is a countable part of a Spend.
+type part struct {
+	name, unit string // in a flag, in words
+	n          *int
+}
+
+func (s *Spend) parts() []part {
+	return []part{
+		{"requests", "request", &s.Requests}, {"creations", "creation", &s.Creations},
+		{"byok", "BYOK set", &s.BYOKSets}, {"warmups", "warm-up", &s.WarmUps},
+	}
+}
+
 // String names the parts that are not zero: "3 requests, 1 creation".
 func (s Spend) String() string { return cmp.Or(s.beyond(Spend{}, false), "0 requests") }
 
 // Set reads parts such as "requests=100,creations=5,byok=1,warmups=3,wait=1m";
 // the others stay. It makes *Spend a flag.Value.
 func (s *Spend) Set(text string) error {
-	for part := range strings.SplitSeq(text, ",") {
-		name, value, _ := strings.Cut(part, "=")
-		parts := map[string]*int{"requests": &s.Requests, "creations": &s.Creations, "byok": &s.BYOKSets, "warmups": &s.WarmUps}
+	for field := range strings.SplitSeq(text, ",") {
+		name, value, _ := strings.Cut(field, "=")
 		n, err := strconv.Atoi(value)
-		switch into := parts[name]; {
+		i := slices.IndexFunc(s.parts(), func(p part) bool { return p.name == name })
+		switch {
 		case name == "wait":
 			s.Wait, err = time.ParseDuration(value)
-		case into == nil:
+		case i < 0:
 			return errors.New("the parts are requests, creations, byok, warmups and wait")
 		default:
-			*into = n
+			*s.parts()[i].n = n
 		}
 		if err != nil || n < 0 || s.Wait < 0 {
 			return fmt.Errorf("%s: must be a whole number, and wait a duration such as 6m", name)
@@ -47,42 +61,38 @@ func (s *Spend) Set(text string) error {
 func (s Spend) Over(left Spend) string { return s.beyond(left, true) }
 
 func (s Spend) beyond(left Spend, naming bool) string {
-	var parts []string
-	add := func(more bool, part string, left any) {
+	var words []string
+	add := func(more bool, word string, left any) {
 		if more && naming {
-			part += fmt.Sprintf(" of %v left", left)
+			word += fmt.Sprintf(" of %v left", left)
 		}
 		if more {
-			parts = append(parts, part)
+			words = append(words, word)
 		}
 	}
-	add(s.Requests > left.Requests, counted(s.Requests, "request"), max(0, left.Requests))
-	add(s.Creations > left.Creations, counted(s.Creations, "creation"), max(0, left.Creations))
-	add(s.BYOKSets > left.BYOKSets, counted(s.BYOKSets, "BYOK set"), max(0, left.BYOKSets))
-	add(s.WarmUps > left.WarmUps, counted(s.WarmUps, "warm-up"), max(0, left.WarmUps))
-	add(s.Wait > left.Wait, fmt.Sprint(s.Wait, " of waiting"), max(0, left.Wait))
-	return strings.Join(parts, ", ")
-}
-
-func counted(n int, what string) string {
-	if n != 1 {
-		what += "s"
+	rest := left.parts()
+	for i, p := range s.parts() {
+		word := fmt.Sprint(*p.n, " ", p.unit)
+		if *p.n != 1 {
+			word += "s"
+		}
+		add(*p.n > *rest[i].n, word, max(0, *rest[i].n))
 	}
-	return fmt.Sprint(n, " ", what)
+	add(s.Wait > left.Wait, fmt.Sprint(s.Wait, " of waiting"), max(0, left.Wait))
+	return strings.Join(words, ", ")
 }
 
 // Plus adds both up.
-func (s Spend) Plus(t Spend) Spend {
-	return Spend{
-		Requests:  s.Requests + t.Requests,
-		Creations: s.Creations + t.Creations,
-		BYOKSets:  s.BYOKSets + t.BYOKSets,
-		WarmUps:   s.WarmUps + t.WarmUps,
-		Wait:      s.Wait + t.Wait,
-	}
-}
+func (s Spend) Plus(t Spend) Spend { return s.with(t, func(a, b int) int { return a + b }) }
 
 // Minus is what is left of s after t.
-func (s Spend) Minus(t Spend) Spend {
-	return s.Plus(Spend{-t.Requests, -t.Creations, -t.BYOKSets, -t.WarmUps, -t.Wait})
+func (s Spend) Minus(t Spend) Spend { return s.with(t, func(a, b int) int { return a - b }) }
+
+func (s Spend) with(t Spend, combine func(a, b int) int) Spend {
+	for i, p := range t.parts() {
+		into := s.parts()[i].n
+		*into = combine(*into, *p.n)
+	}
+	s.Wait = time.Duration(combine(int(s.Wait), int(t.Wait)))
+	return s
 }
