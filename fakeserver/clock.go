@@ -68,27 +68,32 @@ func (s *Server) Sleep(ctx context.Context, d time.Duration) error {
 		return err
 	}
 	defer s.endSleep(me)
+	touches, quiet := s.touches.Load(), 0
 	for pauses := 1; s.offset.Load() < me.until; pauses++ {
-		before := s.touches.Load()
-		memnet.Pause(ctx, silence)
+		memnet.Pause(ctx, pause)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if s.touches.Load() == before || pauses >= maxPauses {
+		quiet++
+		if now := s.touches.Load(); now != touches {
+			touches, quiet = now, 0
+		}
+		if quiet >= quietPauses || pauses >= maxPauses {
 			s.wake(me)
 		}
 	}
 	return nil
 }
 
-// silence is how long nothing reaches the fake, is answered, begins or ends a
-// Sleep before the clock moves. In a bubble this pause ends only when everything
-// else in the bubble waits.
-const silence = 2 * time.Millisecond
-
-// maxPauses bounds the wait for silence in a program that never stops to call, to
-// half a second.
-const maxPauses = 250
+// The clock moves after so many pauses in a row in which nothing reached the fake,
+// was answered, or began or ended a Sleep: 2 ms. One long pause would also end
+// where the machine stopped the whole program for that time, before anybody else
+// runs on. In a bubble a pause ends only when everything else in the bubble waits.
+const (
+	pause       = 500 * time.Microsecond
+	quietPauses = 4
+	maxPauses   = 1000 // in a program that never stops to call: half a second
+)
 
 // sleeper is one Sleep under way. A sleeper looks for itself when its time has come:
 // a channel of a bubble must not be used outside.
