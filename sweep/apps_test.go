@@ -38,7 +38,6 @@ var bugs = []struct {
 	{"a mark that stays where the message was refused", checks{sweep.Lost}, markStays},
 	{"a file whose error nobody reads", checks{sweep.LostAgent}, broken(save)},
 	{"a key in an error", checks{sweep.Secret}, quotes},
-	{"the first failure is reported, and the next message marked", checks{sweep.Lost}, firstFailure},
 	{"an agent that is gone and asked for ever", checks{sweep.Resumes}, askForEver},
 	{"a mark after the message", checks{sweep.Doubled}, broken(markAfter)},
 	{"an agent's file that may be empty", checks{sweep.Resumes}, emptyFile},
@@ -328,17 +327,6 @@ func quotes(e *sweep.Env) error {
 		err = fmt.Errorf("cannot store %s: %w", key, err)
 	}
 	return err
-}
-
-func firstFailure(e *sweep.Env) error {
-	var first error
-	return welcome(e, func(e *sweep.Env, id, name, s string) error {
-		if first == nil {
-			first = deliver(e, id, name, s)
-			return nil
-		}
-		return errors.Join(first, put(e, name, "sent"))
-	}, "Red", "Green")
 }
 
 func newAgent(e *sweep.Env) error {

@@ -86,12 +86,10 @@ var ofExecution = []struct {
 	{DeadKey, (*execution).deadKey}, {Leak, (*execution).leaks}, {Secret, (*execution).quotes},
 }
 
-type ofRunCheck struct {
+var ofRun = []struct {
 	name Check
 	look func(*run, found)
-}
-
-var ofRun = []ofRunCheck{
+}{
 	{Truth, (*run).untrue}, {Lost, (*run).lost}, {LostAgent, (*run).lostAgent}, {Doubled, (*run).doubled},
 	{LostBYOK, (*run).lostBYOK}, {Resumes, (*run).notResumed},
 }

@@ -9,7 +9,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"runtime/pprof"
 	"slices"
 	"strings"
 	"sync"
@@ -369,47 +368,6 @@ func (a alone) Sleep(ctx context.Context, d time.Duration) error {
 		a.Advance(d)
 	}
 	return ctx.Err()
-}
-
-const labelKey = "sweep"
-
-// label marks the goroutine, and those that it starts, by the execution. The trace of a panic
-// shows it where GODEBUG has tracebacklabels=1, from Go 1.26 on.
-func label(execution string) {
-	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels(labelKey, execution)))
-}
-
-// routine is the caller's goroutine: "goroutine 12".
-func routine() string {
-	var head [32]byte
-	words := strings.Fields(string(head[:runtime.Stack(head[:], false)]))
-	return strings.Join(words[:2], " ")
-}
-
-// inBubble reports a caller in a testing/synctest bubble.
-func inBubble() (inside bool) {
-	defer func() { inside = recover() == nil }()
-	synctest.Wait() // panics outside
-	return true
-}
-
-// labelled are the stacks of an execution's goroutines, without addresses.
-func labelled(execution string) (stacks []string) {
-	var profile strings.Builder
-	_ = pprof.Lookup("goroutine").WriteTo(&profile, 1)
-	for stack := range strings.SplitSeq(profile.String(), "\n\n") {
-		if !strings.Contains(stack, fmt.Sprintf("# labels: {%q:%q", labelKey, execution)) {
-			continue
-		}
-		var frames strings.Builder
-		for line := range strings.Lines(stack) {
-			if fields := strings.Fields(line); strings.HasPrefix(line, "#\t") && len(fields) > 3 {
-				fmt.Fprintf(&frames, "    %s %s\n", fields[2], fields[3])
-			}
-		}
-		stacks = append(stacks, frames.String())
-	}
-	return stacks
 }
 
 // leftovers are the goroutines of an execution that do not end by themselves: each by

@@ -13,13 +13,11 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// cause is what several runs have in common that fail: a check, an endpoint and, for
-// the checks of a whole run, whether a process died.
+// cause is what several runs have in common that fail: a check and an endpoint.
 type cause struct {
-	finding  Finding
-	died     bool // for a check of a whole run
-	shortest *run
-	plans    []string
+	finding Finding // of the first run
+	first   *run
+	plans   []string
 }
 
 // judge runs the checks, and keeps what they find. Of the baseline only
@@ -61,40 +59,25 @@ func (s *sweep) judge(r *run) {
 // blame adds a finding to those of its cause.
 func (s *sweep) blame(r *run, f Finding) {
 	f.Says = strings.Join(append(slices.Clone(r.story), f.Says), "; ")
-	whole := slices.ContainsFunc(ofRun, func(c ofRunCheck) bool { return c.name == f.Check })
-	died := whole && r.died() && r.at == nil // a fault in the restart is to blame first
-	i := slices.IndexFunc(s.causes, func(c *cause) bool {
-		return c.finding.Check == f.Check && c.finding.Endpoint == f.Endpoint && c.died == died
-	})
+	i := slices.IndexFunc(s.causes, func(c *cause) bool { return c.finding.Check == f.Check && c.finding.Endpoint == f.Endpoint })
 	if i < 0 {
 		i = len(s.causes)
-		s.causes = append(s.causes, &cause{finding: f, died: died, shortest: r})
+		s.causes = append(s.causes, &cause{finding: f, first: r})
 	}
-	c := s.causes[i]
-	if c.plans = append(c.plans, r.name); r.size() < c.shortest.size() {
-		c.finding, c.shortest = f, r
-	}
-}
-
-// size is how much there is to read in a run.
-func (r *run) size() (n int) {
-	for _, p := range r.executions {
-		n += 1 + len(p.calls)
-	}
-	return n + 100*strings.Count(r.name, "+")
+	s.causes[i].plans = append(s.causes[i].plans, r.name)
 }
 
 // target is the endpoint that the plan strikes first; nil for a point or a death.
 func (r *run) target() *spec.Endpoint {
-	if r.at == nil {
+	if r.active == nil {
 		return nil
 	}
-	return r.at.at
+	return r.active.at
 }
 
-// conclude fails the test with each cause that was found. Those whose shortest run is
+// report fails the test with each cause that was found. Those whose first run is
 // the same are reported together.
-func (s *sweep) conclude() {
+func (s *sweep) report() {
 	s.t.Helper()
 	slices.SortStableFunc(s.causes, func(a, b *cause) int { return len(b.plans) - len(a.plans) })
 	for len(s.causes) > 0 {
@@ -107,7 +90,7 @@ func (s *sweep) conclude() {
 				s.failed[c.finding.Check] += len(c.plans)
 			}
 		}
-		report += s.story(s.causes[0].shortest)
+		report += s.story(s.causes[0].first)
 		s.causes = slices.DeleteFunc(s.causes, func(c *cause) bool { return c.finding.Plan == plan })
 		if s.collect != nil {
 			s.collect(report, found)
@@ -155,8 +138,8 @@ func (c *cause) String() string {
 // story says what happened in a run, and how to see it again.
 func (s *sweep) story(r *run) string {
 	var b strings.Builder
-	if r.at != nil {
-		fmt.Fprintf(&b, "  %s meets %s (%s): %s\n", r.at.place(), r.at.fault.Name, r.at.lasts, r.at.fault.Says)
+	if r.active != nil {
+		fmt.Fprintf(&b, "  %s meets %s (%s): %s\n", r.active.place(), r.active.fault.Name, r.active.lasts, r.active.fault.Says)
 	}
 	for i, p := range r.executions {
 		if i > 0 {

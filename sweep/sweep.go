@@ -33,23 +33,17 @@ type sweep struct {
 	watch    *disk.Watch
 	started  time.Time
 
-	single   bool         // all calls come from the scenario's goroutine
-	baseline []*execution // the first execution without a fault, and that of each restart
-	later    map[stay]*execution
-	waiting  map[string]bool // images after which the application waits for somebody to decide
-	attempts map[string]int  // of a call in its plan of one attempt
+	single   bool                  // all calls come from the scenario's goroutine
+	baseline []*execution          // the first execution without a fault, and that of each restart
+	restarts map[string]*execution // by stage and what they found
+	waiting  map[string]bool       // images after which the application waits for somebody to decide
+	attempts map[string]int        // of a call in its plan of one attempt
 
 	runs, stalls, missed, deaths int
 	faults                       map[string]bool
 	states                       map[string]bool // images that a death left
 	causes                       []*cause
 	failed                       map[Check]int // runs
-}
-
-// stay is an image, and the restart that follows it.
-type stay struct {
-	key   string
-	stage int
 }
 
 // stages are the executions of a run: the first one, and the restarts.
@@ -69,7 +63,7 @@ type run struct {
 	executions []*execution
 	key        string // of the image that a death left
 	base       string // where that image is torn: of the one before it
-	at         *activePlan
+	active     *activePlan
 }
 
 func (r *run) last() *execution { return r.executions[len(r.executions)-1] }
@@ -87,7 +81,7 @@ func (r *run) died() bool {
 //
 // The checks are the constants of type [Check]; all are on. They look at what the
 // application reported, and at what really happened to the service. Each cause is
-// reported once, as a failed subtest, with what happened in the shortest run that
+// reported once, as a failed subtest, with what happened in the first run that
 // shows it. Waits of the client take no time (see package agentmessagingtest);
 // those of the application do, unless it waits with Env.Fake.Sleep, or [InBubble] is
 // given.
@@ -100,7 +94,7 @@ func Test(t *testing.T, scenario func(*Env), opts ...Option) {
 	}
 	t.Helper()
 	s := &sweep{
-		config: newConfig(opts), t: t, scenario: scenario, started: time.Now(), later: map[stay]*execution{}, waiting: map[string]bool{},
+		config: newConfig(opts), t: t, scenario: scenario, started: time.Now(), restarts: map[string]*execution{}, waiting: map[string]bool{},
 		attempts: map[string]int{}, faults: map[string]bool{}, states: map[string]bool{}, failed: map[Check]int{},
 	}
 	switch {
@@ -111,25 +105,25 @@ func Test(t *testing.T, scenario func(*Env), opts ...Option) {
 	}
 	s.parent, s.watch = t.TempDir(), disk.NewWatch()
 	defer s.watch.Close()
-	s.begin()
+	s.runBaseline()
 	for _, p := range s.plans() {
-		s.try(p)
+		s.runPlan(p)
 	}
-	s.die()
-	s.conclude()
+	s.runDeaths()
+	s.report()
 }
 
-// begin runs the scenario without faults: once to learn whether its calls race, and
+// runBaseline runs the scenario without faults: once to learn whether its calls race, and
 // then as the baseline.
-func (s *sweep) begin() {
+func (s *sweep) runBaseline() {
 	s.t.Helper()
 	first := s.execute(order{})
-	s.must(first)
+	s.mustPass(first)
 	s.single = !slices.ContainsFunc(first.calls, func(c *Call) bool { return !c.own })
 	var executions []*execution
 	for stage, from := 0, (image{}); stage < stages; stage++ {
 		p := s.execute(order{from: from, after: down[stage], stage: stage, moments: stage == 0})
-		s.must(p)
+		s.mustPass(p)
 		executions, from = append(executions, p), p.result
 		p.unknownAgents = len(unknownAgents(executions))
 	}
@@ -149,8 +143,8 @@ func (s *sweep) begin() {
 	s.judge(&run{sweep: s, executions: executions})
 }
 
-// must ends the test for what must not happen without faults.
-func (s *sweep) must(p *execution) {
+// mustPass ends the test for what must not happen without faults.
+func (s *sweep) mustPass(p *execution) {
 	s.t.Helper()
 	fail := func(how, why string) {
 		s.t.Helper()
@@ -188,11 +182,11 @@ func (s *sweep) plans() (plans []plan) {
 	return plans
 }
 
-// try runs one plan, and the restarts after it. Where a call has no second attempt, a
+// runPlan runs one plan, and the restarts after it. Where a call has no second attempt, a
 // fault of the whole call would do the same as one of its first attempt.
-func (s *sweep) try(p plan) {
+func (s *sweep) runPlan(p plan) {
 	if p.lasts != atCall || s.attempts[p.target+"/"+p.fault.Name] != 1 {
-		s.finish(&run{sweep: s, name: p.String(), at: &activePlan{plan: p}}, image{}, 0)
+		s.finish(&run{sweep: s, name: p.String(), active: &activePlan{plan: p}}, image{}, 0)
 	}
 }
 
@@ -202,18 +196,15 @@ func (s *sweep) finish(r *run, from image, stage int) {
 		if s.stalls >= mostStalls {
 			return
 		}
-		p := s.next(r, from, stage)
+		p := s.nextExecution(r, from, stage)
 		r.executions = append(r.executions, p)
 		if p.stalled != "" {
 			s.stalls++
 			break
 		}
-		if stage == 1 && len(p.calls) == 0 && p.result.key() == from.key() && len(s.baseline[2].calls) == 0 {
-			stage++ // it is at rest: half an hour changes nothing
-		}
 		from = p.result
 	}
-	if r.at != nil && !r.at.struck {
+	if r.active != nil && !r.active.struck {
 		s.missed++
 		return
 	}
@@ -221,19 +212,19 @@ func (s *sweep) finish(r *run, from image, stage int) {
 	s.judge(r)
 }
 
-// next is the execution of a stage. What a restart does depends on what it finds, so
+// nextExecution returns the execution of a stage. What a restart does depends on what it finds, so
 // it is executed once for each image, unless a plan strikes it.
-func (s *sweep) next(r *run, from image, stage int) *execution {
+func (s *sweep) nextExecution(r *run, from image, stage int) *execution {
 	o := order{from: from, after: down[stage], stage: stage, moments: stage == 1 && r.died()}
-	if r.at != nil && stage == r.at.stage {
-		o.active = r.at
+	if r.active != nil && stage == r.active.stage {
+		o.active = r.active
 		return s.execute(o)
 	}
-	at := stay{from.key(), stage}
-	p := s.later[at]
+	key := fmt.Sprint(stage, from.key())
+	p := s.restarts[key]
 	if p == nil || o.moments && !p.moments {
 		p = s.execute(o)
-		s.later[at] = p
+		s.restarts[key] = p
 	}
 	return p
 }
@@ -244,13 +235,13 @@ const mostStalls = 3
 // learn notes the faults that struck, and how many attempts a call made whose first
 // one failed.
 func (s *sweep) learn(r *run) {
-	if r.at == nil || r.died() {
+	if r.active == nil || r.died() {
 		return
 	}
-	s.faults[r.at.fault.Name] = true
+	s.faults[r.active.fault.Name] = true
 	for _, c := range r.executions[0].calls {
-		if r.at.lasts == once && c.Name == r.at.target {
-			s.attempts[c.Name+"/"+r.at.fault.Name] = len(c.Attempts)
+		if r.active.lasts == once && c.Name == r.active.target {
+			s.attempts[c.Name+"/"+r.active.fault.Name] = len(c.Attempts)
 		}
 	}
 }
@@ -258,19 +249,16 @@ func (s *sweep) learn(r *run) {
 // mostStates bounds the states of an application that leaves another one each time.
 const mostStates = 300
 
-// die restarts the application on every state that a death leaves, and on those
+// runDeaths restarts the application on every state that a death leaves, and on those
 // that a death in such a restart leaves, until there are no new ones.
-func (s *sweep) die() {
+func (s *sweep) runDeaths() {
 	line, seen := []*run{{sweep: s, executions: s.baseline[:1]}}, map[string]bool{}
 	for len(line) > 0 {
 		before := line[0]
 		line = line[1:]
 		for _, m := range before.last().all {
-			if m.base != "" && len(before.executions) > 1 {
-				continue // torn files are for the first death
-			}
 			s.deaths++
-			r := before.dies(m)
+			r := before.diesAt(m)
 			if s.states[r.key] || len(s.states) >= mostStates {
 				continue
 			}
@@ -281,7 +269,7 @@ func (s *sweep) die() {
 				continue
 			}
 			restarted := r.executions[len(prefix.executions)]
-			way := restarted.way()
+			way := restarted.signature()
 			if seen[way] {
 				continue
 			}
@@ -295,9 +283,9 @@ func (s *sweep) die() {
 	}
 }
 
-// way is what an execution did, and what its folder held meanwhile, whichever agents it was
+// signature is what an execution did, and what its folder held meanwhile, whichever agents it was
 // about: deaths in two executions of one way leave nothing new.
-func (p *execution) way() string {
+func (p *execution) signature() string {
 	var b strings.Builder
 	for _, m := range p.all {
 		fmt.Fprintf(&b, "%s %s\n", m.name, m.image.dir)
@@ -309,10 +297,10 @@ func (p *execution) way() string {
 	return way
 }
 
-// dies is the run as far as a moment of its last execution, in which its process dies.
+// diesAt is the run as far as a moment of its last execution, in which its process dies.
 // Two deaths leave the same state if a restart finds the same and nothing has been
 // reported, or something, before.
-func (r *run) dies(m moment) *run {
+func (r *run) diesAt(m moment) *run {
 	n := len(r.executions) - 1
 	d := &run{sweep: r.sweep, name: m.name, base: m.base, executions: append(slices.Clone(r.executions[:n]), r.executions[n].upTo(m))}
 	if n > 0 {
@@ -331,7 +319,7 @@ func (s *sweep) faultsInRestart(dead run, from image) {
 	for _, c := range dead.last().calls {
 		for _, p := range inRestart(c) {
 			r := dead
-			r.name, r.at, r.executions = dead.name+"+"+p.String(), &activePlan{plan: p}, slices.Clone(dead.executions[:len(dead.executions)-1])
+			r.name, r.active, r.executions = dead.name+"+"+p.String(), &activePlan{plan: p}, slices.Clone(dead.executions[:len(dead.executions)-1])
 			s.finish(&r, from, 1)
 		}
 	}
