@@ -33,13 +33,13 @@ type image struct {
 	state   state
 }
 
-// order is what one execution is to be.
+// order says under which conditions to execute the scenario.
 type order struct {
 	from    image
 	after   time.Duration // that the application was down
 	stage   int           // 0: the first execution; 1 to 3: the restarts after it
 	active  *activePlan
-	moments bool // in which the process might die are wanted
+	moments bool // collect the moments at which the process might die
 }
 
 // execution is one run of the scenario by a process, from its start to its end.
@@ -86,7 +86,7 @@ type execution struct {
 	gone            map[string]bool         // agents that a plan has removed, or said to be unknown
 }
 
-// moment is one in which the process might die.
+// moment is a point in time at which the process might die.
 type moment struct {
 	name       string // SendMessage_1/dies_arrived
 	says       string // after SendMessage_1 had arrived
@@ -99,7 +99,7 @@ type moment struct {
 // labels counts the executions of this process: each has another label.
 var labels atomic.Int64
 
-// execution executes the scenario once, under the eyes of a watchdog.
+// execute runs the scenario once, and gives up when the watchdog's time is over.
 func (s *sweep) execute(o order) *execution {
 	dir, err := os.MkdirTemp(s.parent, "")
 	if err == nil {
@@ -139,7 +139,7 @@ func (s *sweep) execute(o order) *execution {
 	return p
 }
 
-// run executes the scenario, on a fake that goes on from the state of the last.
+// run runs the scenario, on a fake with the state that the execution before has left.
 func (p *execution) run(t *testing.T) {
 	p.fake = p.sweep.open(p.from.service)
 	defer p.fake.Close()
@@ -183,7 +183,7 @@ func (p *execution) run(t *testing.T) {
 	p.result = p.picture().with(disk.Look(p.dir))
 }
 
-// open makes a fake in a state; in that of a new one where there is none.
+// open makes a fake with the given state; nil: a new one.
 func (s *sweep) open(service []byte) *fakeserver.Server {
 	fake, err := fakeserver.Open(s.fakeOptions...)
 	if err == nil && service != nil {
@@ -195,7 +195,7 @@ func (s *sweep) open(service []byte) *fakeserver.Server {
 	return fake
 }
 
-// recovered takes a panic down.
+// recovered notes a panic.
 func (p *execution) recovered() {
 	if v := recover(); v != nil {
 		p.panicked = fmt.Sprintf("%v\n%s", v, debug.Stack())
@@ -226,7 +226,7 @@ func (p *execution) note(f func()) {
 	}
 }
 
-// point passes a place of the application's own.
+// point passes an Env.Point: the process may die there, and the plan may let it fail.
 func (p *execution) point(name string) (err error) {
 	place := ""
 	p.note(func() {
@@ -244,7 +244,7 @@ func (p *execution) point(name string) (err error) {
 }
 
 // stop ends a scenario that would not end by itself, by its context; a
-// goroutine that goes on calling is ended by begin. The lock is held.
+// goroutine that goes on calling is ended by begin. The caller holds the lock.
 func (p *execution) stop(why string) {
 	if p.ended == "" {
 		p.ended = why
@@ -252,28 +252,28 @@ func (p *execution) stop(why string) {
 	}
 }
 
-// overdue stops a scenario that takes too long. The lock is held.
+// overdue stops a scenario that takes too long. The caller holds the lock.
 func (p *execution) overdue(elapsed time.Duration) {
 	p.stop("it has taken " + elapsed.Round(time.Second).String() + " of virtual time by then")
 }
 
-// markGone takes down that a plan has taken an agent away.
+// markGone notes that the plan has removed an agent.
 func (p *execution) markGone(c *Call) {
 	p.note(func() { p.gone[c.AgentID] = true })
 }
 
-// willClear takes down that a stored provider key is about to be cleared.
+// willClear notes that a stored provider key is about to be cleared.
 func (p *execution) willClear() {
 	_, stored := p.fake.BYOK(p.fake.Key())
 	p.note(func() { p.cleared = p.cleared || stored })
 }
 
-// mostTries bounds how often the picture of a moment waits for the service to be
-// idle: it does without where another goroutine's call takes long.
+// mostTries bounds how long a moment waits for the service to be idle. Where another
+// goroutine's call takes longer, this moment is left out.
 const mostTries = 1000
 
-// moment takes a picture of what the process would leave if it died now. No call
-// is at work in the service meanwhile, so that folder and service belong together.
+// moment notes what the process would leave if it died now. It waits until no call is
+// at work in the service, so that folder and service belong together.
 func (p *execution) moment(name, says string) {
 	if !p.moments {
 		return
@@ -294,7 +294,7 @@ func (p *execution) moment(name, says string) {
 }
 
 // tear adds the states that a death in the middle of the writes since the last moment
-// leaves, and returns the folder as it is. The lock is held.
+// leaves, and returns the folder as it is. The caller holds the lock.
 func (p *execution) tear() disk.Image {
 	dir, changes := p.sweep.watch.Take(p.last.image.dir)
 	for _, torn := range disk.Torn(p.last.image.dir, dir, changes) {
@@ -306,7 +306,7 @@ func (p *execution) tear() disk.Image {
 	return dir
 }
 
-// started notes a call. What is written from now on may be about it. The lock is held.
+// started notes a call. What is written from now on may be about it. The caller holds the lock.
 func (p *execution) started(c *Call) {
 	if p.moments {
 		p.last.image.dir = p.tear()
@@ -315,7 +315,7 @@ func (p *execution) started(c *Call) {
 	p.last.calls = copied(p.calls)
 }
 
-// picture is the service and the time as they are.
+// picture returns the service and the time as they are now.
 func (p *execution) picture() image {
 	var service bytes.Buffer
 	_ = p.fake.WriteState(&service)
@@ -323,7 +323,7 @@ func (p *execution) picture() image {
 		elapsed: p.from.elapsed + p.after + p.fake.Now().Sub(p.begun), gone: maps.Clone(p.gone)}
 }
 
-// with is the image with a folder.
+// with returns the image with another folder.
 func (i image) with(dir disk.Image) image {
 	i.dir = dir
 	return i
@@ -332,7 +332,7 @@ func (i image) with(dir disk.Image) image {
 // key is equal where a restart would find the same.
 func (i image) key() string { return i.state.key() + i.dir.String() }
 
-// upTo is the execution as far as a moment, in which its process died.
+// upTo returns the execution as far as a moment, at which its process died.
 func (p *execution) upTo(m moment) *execution {
 	return &execution{sweep: p.sweep, order: p.order, begun: p.begun, died: m.says, calls: m.calls, statements: p.statements[:m.statements],
 		secrets: p.secrets, cleared: p.cleared, result: m.image}
@@ -359,8 +359,8 @@ func (s *sweep) clock(fake *fakeserver.Server) agentmessaging.Clock {
 	return fake
 }
 
-// alone is the clock of a scenario whose calls come from one goroutine: nobody
-// else has to come to rest before the time moves on.
+// alone is the clock of a scenario whose calls come from one goroutine: the time moves
+// on at once, without waiting until the other goroutines have nothing to do.
 type alone struct{ *fakeserver.Server }
 
 func (a alone) Sleep(ctx context.Context, d time.Duration) error {
@@ -384,8 +384,8 @@ func (p *execution) leftovers() []string {
 	return labelled(p.label)
 }
 
-// deadlocked turns the panic of a bubble whose goroutines wait for ever into what
-// they have done: they are left over, or the scenario never ends.
+// deadlocked recovers the panic of a bubble whose goroutines wait for ever: they are
+// left over, or the scenario never ends.
 func (p *execution) deadlocked() {
 	if v := recover(); v == nil {
 		return
@@ -400,8 +400,8 @@ func (p *execution) deadlocked() {
 	p.stalled = "waits for what never comes:\n" + strings.Join(stacks, "\n")
 }
 
-// wait waits until an execution is done, or for the watchdog, and then says why it does
-// not end.
+// wait waits until an execution is done. When the watchdog's time is over, it notes why
+// the execution does not end.
 func (p *execution) wait(done <-chan struct{}) {
 	alarm := p.sweep.alarm
 	if alarm == nil {

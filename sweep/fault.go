@@ -109,7 +109,7 @@ func (a *activePlan) next(stage int, name string, c *Call) *fault {
 }
 
 // befalls reports whether a fault that began at an endpoint strikes a call. Points
-// fail by themselves only, and a changed state needs no more help.
+// fail one by one, and a changed state does not need to be changed again.
 func (f *fault) befalls(at *spec.Endpoint, c *Call) bool {
 	switch {
 	case c == nil || at == nil:
@@ -122,8 +122,8 @@ func (f *fault) befalls(at *spec.Endpoint, c *Call) bool {
 	return f.Status == 0 || c.spec.Lists(f.Status)
 }
 
-// plansFor are the plans of one call: each fault at one attempt, at the whole
-// call, and from then on.
+// plansFor returns the plans of one call: each fault at one attempt, at the whole call,
+// and from then on.
 func (s *sweep) plansFor(c *Call) (plans []plan) {
 	add := func(f *fault, lasts ...string) {
 		for _, l := range lasts {

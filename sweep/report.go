@@ -56,7 +56,7 @@ func (s *sweep) judge(r *run) {
 	}
 }
 
-// blame adds a finding to those of its cause.
+// blame adds a finding to its cause.
 func (s *sweep) blame(r *run, f Finding) {
 	f.Says = strings.Join(append(slices.Clone(r.story), f.Says), "; ")
 	i := slices.IndexFunc(s.causes, func(c *cause) bool { return c.finding.Check == f.Check && c.finding.Endpoint == f.Endpoint })
@@ -67,7 +67,7 @@ func (s *sweep) blame(r *run, f Finding) {
 	s.causes[i].plans = append(s.causes[i].plans, r.name)
 }
 
-// target is the endpoint that the plan strikes first; nil for a point or a death.
+// target returns the endpoint that the plan strikes first; nil for a point or a death.
 func (r *run) target() *spec.Endpoint {
 	if r.active == nil {
 		return nil
@@ -135,7 +135,7 @@ func (c *cause) String() string {
 	return says
 }
 
-// story says what happened in a run, and how to see it again.
+// story describes what happened in a run, and how to see it again.
 func (s *sweep) story(r *run) string {
 	var b strings.Builder
 	if r.active != nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/sweep/internal/disk"
 )
 
-// sweep is one call of Test.
+// sweep is the state of one call of Test.
 type sweep struct {
 	config
 	t        *testing.T
@@ -54,8 +54,7 @@ const stages = 4
 // a day no limit is used up any more.
 var down = [stages]time.Duration{0, 30 * time.Second, 30 * time.Minute, 25 * time.Hour}
 
-// run is what became of a scenario: the execution that met a fault, or that died, and
-// the restarts after it.
+// run is an execution that met a fault or died, and the restarts after it.
 type run struct {
 	sweep      *sweep
 	name       string // of its plan, or of its deaths
@@ -75,7 +74,7 @@ func (r *run) died() bool {
 // and lists its calls. Then it runs it once for each call and each fault that
 // can befall it, on a fresh fake, and starts it again half a minute, half an hour
 // and a day later on the state that was left. It also starts it on every state that
-// a process leaves which dies: before a request leaves, after the service has
+// a dying process leaves: before a request leaves, after the service has
 // carried it out, after its answer has arrived, at each [Env.Point], and in the
 // middle of writing a file of Env.Dir. In a restart it dies and fails again.
 //
@@ -86,8 +85,8 @@ func (r *run) died() bool {
 // those of the application do, unless it waits with Env.Fake.Sleep, or [InBubble] is
 // given.
 //
-// The scenario calls Env.Client, on whatever goroutines, and reports how the
-// application fared by [Env.Reports]. It must not use the test's own *testing.T.
+// The scenario calls Env.Client, on any goroutines, and passes what the application
+// returns to [Env.Reports]. It must not use the test's own *testing.T.
 func Test(t *testing.T, scenario func(*Env), opts ...Option) {
 	if t == nil {
 		panic("sweep: Test needs the *testing.T of a test")
@@ -113,8 +112,8 @@ func Test(t *testing.T, scenario func(*Env), opts ...Option) {
 	s.report()
 }
 
-// runBaseline runs the scenario without faults: once to learn whether its calls race, and
-// then as the baseline.
+// runBaseline runs the scenario without faults: once to learn whether its calls race,
+// and then as the baseline.
 func (s *sweep) runBaseline() {
 	s.t.Helper()
 	first := s.execute(order{})
@@ -143,7 +142,7 @@ func (s *sweep) runBaseline() {
 	s.judge(&run{sweep: s, executions: executions})
 }
 
-// mustPass ends the test for what must not happen without faults.
+// mustPass ends the test where the scenario does not work without faults.
 func (s *sweep) mustPass(p *execution) {
 	s.t.Helper()
 	fail := func(how, why string) {
@@ -167,11 +166,11 @@ func (s *sweep) mustPass(p *execution) {
 	}
 }
 
-// usual are the executions of the baseline to compare one of this stage with. A restart may
-// have to do what a first execution does.
+// usual returns what to compare an execution of this stage with. A restart may have to do
+// what a first execution does.
 func (s *sweep) usual(stage int) []*execution { return []*execution{s.baseline[0], s.baseline[stage]} }
 
-// plans are those of each call and each point of the baseline.
+// plans returns the plans of each call and each point of the baseline.
 func (s *sweep) plans() (plans []plan) {
 	for _, c := range s.baseline[0].calls {
 		plans = append(plans, s.plansFor(c)...)
@@ -212,8 +211,8 @@ func (s *sweep) finish(r *run, from image, stage int) {
 	s.judge(r)
 }
 
-// nextExecution returns the execution of a stage. What a restart does depends on what it finds, so
-// it is executed once for each image, unless a plan strikes it.
+// nextExecution returns the execution of a stage. What a restart does depends on what it
+// finds, so it is executed once for each image, unless a plan strikes it.
 func (s *sweep) nextExecution(r *run, from image, stage int) *execution {
 	o := order{from: from, after: down[stage], stage: stage, moments: stage == 1 && r.died()}
 	if r.active != nil && stage == r.active.stage {
@@ -269,11 +268,11 @@ func (s *sweep) runDeaths() {
 				continue
 			}
 			restarted := r.executions[len(prefix.executions)]
-			way := restarted.signature()
-			if seen[way] {
+			signature := restarted.signature()
+			if seen[signature] {
 				continue
 			}
-			seen[way] = true
+			seen[signature] = true
 			prefix.executions = append(slices.Clone(prefix.executions), restarted)
 			if len(prefix.executions) == 2 { // a third death finds what a second one does
 				line = append(line, &prefix)
@@ -283,23 +282,23 @@ func (s *sweep) runDeaths() {
 	}
 }
 
-// signature is what an execution did, and what its folder held meanwhile, whichever agents it was
-// about: deaths in two executions of one way leave nothing new.
+// signature has what an execution did and what its folder held meanwhile, agents'
+// identifiers apart: deaths in two executions of one signature leave nothing new.
 func (p *execution) signature() string {
 	var b strings.Builder
 	for _, m := range p.all {
 		fmt.Fprintf(&b, "%s %s\n", m.name, m.image.dir)
 	}
-	way := b.String()
+	signature := b.String()
 	for _, id := range p.result.state.ids {
-		way = strings.ReplaceAll(way, id, "agent")
+		signature = strings.ReplaceAll(signature, id, "agent")
 	}
-	return way
+	return signature
 }
 
-// diesAt is the run as far as a moment of its last execution, in which its process dies.
-// Two deaths leave the same state if a restart finds the same and nothing has been
-// reported, or something, before.
+// diesAt returns the run as far as a moment of its last execution, at which its process
+// dies. Its key is the same for two deaths if a restart finds the same, and if both
+// came after a report or both before any.
 func (r *run) diesAt(m moment) *run {
 	n := len(r.executions) - 1
 	d := &run{sweep: r.sweep, name: m.name, base: m.base, executions: append(slices.Clone(r.executions[:n]), r.executions[n].upTo(m))}

@@ -95,7 +95,7 @@ func (p *execution) end(c *Call, e agentmessaging.CallEnd) {
 	})
 }
 
-// sent is what a request's body says of its call.
+// sent has the members of a request's body that identify its call.
 type sent struct {
 	Text        string `json:"text"`
 	CustomerRef string `json:"customer_ref"`
@@ -123,7 +123,7 @@ func (p *execution) identify(c *Call, body []byte) {
 }
 
 // name gives a call its name: its number among those of its endpoint or, on a
-// goroutine that may race, among those that do the same. The lock is held.
+// goroutine that may race, among those that do the same. The caller holds the lock.
 func (p *execution) name(c *Call) {
 	if c.Name != "" {
 		return
@@ -204,7 +204,7 @@ func (p *execution) planAttempt(c *Call) (f *fault, err error) {
 	return f, err
 }
 
-// answered takes down how an attempt ended.
+// answered notes how an attempt ended.
 func (p *execution) answered(c *Call, resp *http.Response, err error) {
 	p.note(func() {
 		a := &c.Attempts[len(c.Attempts)-1]
@@ -218,7 +218,7 @@ func (p *execution) answered(c *Call, resp *http.Response, err error) {
 	})
 }
 
-// send makes an attempt, with its fault.
+// send makes an attempt, with its fault if it has one.
 func (w *wire) send(req *http.Request, c *Call, f *fault) (*http.Response, error) {
 	if c.spec == spec.ClearBYOK {
 		w.execution.willClear()
@@ -246,7 +246,7 @@ func (w *wire) send(req *http.Request, c *Call, f *fault) (*http.Response, error
 	return w.inject(req, f.Fault.Fault)
 }
 
-// inject lets a fault of the fake befall one request.
+// inject applies a fault of the fake to one request.
 func (w *wire) inject(req *http.Request, f fakeserver.Fault) (*http.Response, error) {
 	plan := w.execution.active.String()
 	mine := fakeserver.Where(func(c fakeserver.Call) bool { return c.Header.Get(planHeader) == plan })
@@ -261,7 +261,7 @@ const (
 	dripping = 30 * time.Second
 )
 
-// after lets a request have its effect, and its answer take d.
+// after sends a request and holds its answer back for d.
 func (w *wire) after(req *http.Request, d time.Duration) (*http.Response, error) {
 	resp, err := w.direct.RoundTrip(req)
 	if err != nil {
