@@ -1,4 +1,4 @@
-.PHONY: check test race lint fuzz tables simulation bench
+.PHONY: check test race lint fuzz simulation bench
 
 # Everything; the same script that continuous integration runs.
 check:
@@ -15,10 +15,6 @@ lint:
 
 fuzz:
 	.ci/run fuzz
-
-# Rewrites the generated tables of docs.
-tables:
-	go test -run '^TestTables' ./tools/docs -update
 
 # Measures anew what tools/simulation/README.md shows.
 simulation:

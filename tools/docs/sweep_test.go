@@ -1,7 +1,7 @@
 package docs_test
 
 import (
-	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path"
@@ -51,10 +51,9 @@ func TestApplicationsOfThePagesSurvive(t *testing.T) {
 	apps, overlay, folder := filepath.Join(t.TempDir(), "pages_test.go"), filepath.Join(t.TempDir(), "overlay.json"), "tools/docs/testdata"
 	absolute, err := filepath.Abs(folder)
 	require.NoError(t, err)
-	replaced, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(absolute, "pages_test.go"): apps}})
-	require.NoError(t, err)
+	replaced := fmt.Sprintf(`{"Replace": {%q: %q}}`, filepath.Join(absolute, "pages_test.go"), apps)
 	require.NoError(t, os.WriteFile(apps, []byte(head+source), 0o600))
-	require.NoError(t, os.WriteFile(overlay, replaced, 0o600))
+	require.NoError(t, os.WriteFile(overlay, []byte(replaced), 0o600))
 	out, err := exec.Command("go", "test", "-vet=off", "-overlay", overlay, "./"+folder).CombinedOutput()
 	assert.NoError(t, err, "%s", out)
 }

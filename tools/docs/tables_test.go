@@ -1,9 +1,7 @@
 package docs_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -19,70 +17,25 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-var update = flag.Bool("update", false, "rewrite the generated tables of docs")
-
 const limitsPage, errorsPage, fakePage = "docs/limits.md", "docs/errors.md", "docs/fake.md"
 
-// TestTables holds the tables between markers to the code that they are
-// about. make tables rewrites them.
+// TestTables: the pages show the table of retries, and the fake's decisions.
 func TestTables(t *testing.T) {
 	t.Chdir(root)
-	for name, table := range map[string]struct{ page, want string }{
-		"endpoints": {limitsPage, endpointTable()},
-		"retries":   {limitsPage, retryTable(t)},
-		"limits":    {limitsPage, limitTable(t)},
-		"plans":     {limitsPage, planTable()},
-		"decisions": {fakePage, decisionTable(t)},
-	} {
-		head, got, tail := cut(t, read(t, table.page), name)
-		if *update {
-			require.NoError(t, os.WriteFile(table.page, []byte(head+table.want+tail), 0o644))
-			continue
+	for page, rows := range map[string][][]string{limitsPage: retryRows(t), fakePage: decisionRows(t)} {
+		table := ""
+		for _, cells := range rows {
+			table += "| " + strings.Join(cells, " | ") + " |\n"
 		}
-		assert.True(t, table.want == got, "table %s of %s is out of date: make tables", name, table.page)
+		assert.True(t, strings.Contains(read(t, page), table+"<!--"), "%s needs exactly these rows:\n%s", page, table)
 	}
-}
-
-// cut splits a page at the markers of a table, which stay with head and tail.
-func cut(t *testing.T, page, name string) (head, table, tail string) {
-	t.Helper()
-	begin, end := "<!-- "+name+":begin -->\n", "<!-- "+name+":end -->"
-	head, rest, hasBegin := strings.Cut(page, begin)
-	table, tail, hasEnd := strings.Cut(rest, end)
-	require.True(t, hasBegin && hasEnd, "a marker of table %s is missing", name)
-	return head + begin, table, end + tail
-}
-
-// markdown writes a table; the first row is its head.
-func markdown(rows ...[]string) string {
-	var b strings.Builder
-	for i, row := range rows {
-		b.WriteString("| " + strings.Join(row, " | ") + " |\n")
-		if i == 0 {
-			b.WriteString(strings.Repeat("|---", len(row)) + "|\n")
-		}
-	}
-	return b.String()
 }
 
 func code(s string) string { return "`" + s + "`" }
 
-func endpointTable() string {
-	rows := [][]string{{"Method", "Endpoint", "Errors"}}
-	for _, e := range spec.Endpoints {
-		var statuses []string
-		for _, status := range e.Errors {
-			statuses = append(statuses, strconv.Itoa(status))
-		}
-		rows = append(rows, []string{code(e.Name), code(e.Method + " " + e.Path), strings.Join(statuses, ", ")})
-	}
-	return markdown(rows...)
-}
-
-// retryTable is the one of the package documentation, which another test
-// holds to the table that the client works by.
-func retryTable(t *testing.T) string {
-	var rows [][]string
+// retryRows are those of the package documentation, which another test holds
+// to the table that the client works by.
+func retryRows(t *testing.T) (rows [][]string) {
 	columns := regexp.MustCompile(` {2,}`)
 	for line := range strings.Lines(read(t, "doc.go")) {
 		cells := columns.Split(strings.TrimSpace(strings.TrimPrefix(line, "//\t")), -1)
@@ -91,55 +44,15 @@ func retryTable(t *testing.T) string {
 		}
 	}
 	require.Len(t, rows, 13, "the package documentation has a table of twelve outcomes")
-	rows[0][0] = "How an attempt ended"
-	return markdown(rows...)
+	return rows[1:]
 }
 
-// scopes are the words of interface 8.1.
-var scopes = map[spec.LimitKey]string{
-	spec.KeyMinute:           "requests",
-	spec.IPMinute:            "requests",
-	spec.KeyDay:              "requests",
-	spec.AgentCreateKeyDay:   "agent creations",
-	spec.AgentCreateIPMinute: "agent creations",
-	spec.BYOKSetKeyHour:      "BYOK sets: `SetBYOK`, and `CreateAgent` with `LLM.APIKey`",
-	spec.WarmUpKeyHour:       "warm-ups",
-}
-
-var windows = map[time.Duration]string{time.Minute: " a minute", time.Hour: " an hour", spec.Day: " a day"}
-
-func limitTable(t *testing.T) string {
-	rows := [][]string{{"Limit", "Per", "What counts", "`limit_key` of the fake"}}
-	for _, l := range spec.Limits {
-		require.Contains(t, scopes, l.Key)
-		require.Contains(t, windows, l.Window)
-		per := "API key"
-		if l.PerIP {
-			per = "IP address"
-		}
-		rows = append(rows, []string{thousands(l.Max) + windows[l.Window], per, scopes[l.Key], code(string(l.Key))})
-	}
-	return markdown(rows...)
-}
-
-func planTable() string {
-	rows := [][]string{{"Plan", "Requests/minute per key", "Requests/minute per IP", "Requests/day per key"}}
-	names := map[string]string{"free": "Free (inactive)", "pro": "Pro", "byok": "BYOK"}
-	for _, p := range spec.Plans {
-		if name, listed := names[p.Name]; listed {
-			rows = append(rows, []string{name, thousands(p.Max(0)), thousands(p.Max(1)), thousands(p.Max(2))})
-		}
-	}
-	return markdown(rows...)
-}
-
-// decisionTable is what the fake decides, in its own words.
-func decisionTable(t *testing.T) string {
-	rows := [][]string{{"Question", "The fake's answer", "`Like` knows it as"}}
+// decisionRows are what the fake decides, in its own words.
+func decisionRows(t *testing.T) (rows [][]string) {
 	for _, d := range fakeserver.New(t).Decisions() {
 		rows = append(rows, []string{d.Question, spoken(d.Default), code(d.ID)})
 	}
-	return markdown(rows...)
+	return rows
 }
 
 // spoken is an answer, given as JSON, for a reader.
@@ -155,30 +68,54 @@ func spoken(answer string) string {
 	return strings.Trim(answer, `"`)
 }
 
-// TestBounds: the page has each member of each request, with its bound.
-func TestBounds(t *testing.T) {
+// TestLimitsPage: the page has each endpoint with its statuses, each member of a
+// request with its bound, and the numbers of each limit and plan.
+func TestLimitsPage(t *testing.T) {
 	t.Chdir(root)
-	got := tableRows(t, limitsPage, "bounds")
-	var add func(method string, fields []*spec.Field)
-	add = func(method string, fields []*spec.Field) {
-		for _, f := range fields {
-			if f.Kind == spec.Object {
-				add(method, f.Fields)
-				continue
-			}
-			longest := ""
-			if f.MaxLen > 0 {
-				longest = "at most " + thousands(f.MaxLen)
-			}
-			require.NotEmpty(t, got, "%s %s is missing", method, f.Path)
-			assert.Equal(t, []string{code(method), code(f.Path), longest}, slices.Delete(slices.Clone(got[0][:4]), 2, 3))
-			got = got[1:]
+	page := read(t, limitsPage)
+	windows := map[time.Duration]string{time.Minute: " a minute", time.Hour: " an hour", spec.Day: " a day"}
+	perIP := map[bool]string{false: "API key", true: "IP address"}
+	for _, e := range spec.Endpoints {
+		statuses := strings.Trim(strings.ReplaceAll(fmt.Sprint(e.Errors), " ", ", "), "[]")
+		wantRow(t, page, code(e.Name), code(e.Method+" "+e.Path), statuses)
+		wantMembers(t, page, e.Name, e.Body)
+	}
+	for _, l := range spec.Limits {
+		wantRow(t, page, thousands(l.Max)+windows[l.Window], perIP[l.PerIP], anything, code(string(l.Key)))
+	}
+	for _, p := range spec.Plans {
+		if p.Name != spec.PreviewPlan { // whose limits the table above has
+			wantRow(t, page, "(?i)"+p.Name+anything, thousands(p.Max(0)), thousands(p.Max(1)), thousands(p.Max(2)))
 		}
 	}
-	for _, e := range spec.Endpoints {
-		add(e.Name, e.Body)
+}
+
+const anything = `[^|]*`
+
+// wantRow looks for a table's row that begins with these cells.
+func wantRow(t *testing.T, page string, cells ...string) {
+	t.Helper()
+	for i, cell := range cells {
+		if !strings.Contains(cell, anything) {
+			cells[i] = regexp.QuoteMeta(cell)
+		}
 	}
-	assert.Empty(t, got)
+	assert.Regexp(t, `(?m)^\| `+strings.Join(cells, ` *\| *`)+` *\|`, page)
+}
+
+func wantMembers(t *testing.T, page, method string, fields []*spec.Field) {
+	t.Helper()
+	for _, f := range fields {
+		if f.Kind == spec.Object {
+			wantMembers(t, page, method, f.Fields)
+			continue
+		}
+		longest := ""
+		if f.MaxLen > 0 {
+			longest = "at most " + thousands(f.MaxLen)
+		}
+		wantRow(t, page, code(method), code(f.Path), anything, longest)
+	}
 }
 
 func thousands(n int) string {
@@ -188,48 +125,29 @@ func thousands(n int) string {
 	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
 }
 
-// tableRows are the cells of a table between markers, without its head.
-func tableRows(t *testing.T, file, name string) (rows [][]string) {
-	t.Helper()
-	_, table, _ := cut(t, read(t, file), name)
-	for line := range strings.Lines(table) {
-		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
-		for i := range cells {
-			cells[i] = strings.TrimSpace(cells[i])
-		}
-		rows = append(rows, cells)
-	}
-	require.Greater(t, len(rows), 2, "table %s of %s", name, file)
-	return rows[2:]
-}
-
 // TestErrorsPage: the page explains each status of each method once, and has each
 // kind.
 func TestErrorsPage(t *testing.T) {
 	t.Chdir(root)
+	page := read(t, errorsPage)
 	kinds := map[string]error{
 		"400 `ErrBadRequest`": agentmessaging.ErrBadRequest, "401 `ErrUnauthorized`": agentmessaging.ErrUnauthorized,
 		"402 `ErrPaymentRequired`": agentmessaging.ErrPaymentRequired, "403 `ErrForbidden`": agentmessaging.ErrForbidden,
 		"404 `ErrNotFound`": agentmessaging.ErrNotFound, "409 `ErrConflict`": agentmessaging.ErrConflict,
 		"429 `ErrRateLimited`": agentmessaging.ErrRateLimited, "503 `ErrUnavailable`": agentmessaging.ErrUnavailable,
 	}
-	rows := tableRows(t, errorsPage, "errors")
-	var want, got []string
+	rows := regexp.MustCompile("(?m)^\\| (`Err\\w+`) \\| (\\d{3}) \\| ([^|]*) \\|").FindAllStringSubmatch(page, -1)
 	for _, e := range spec.Endpoints {
-		for _, status := range e.Errors {
-			want = append(want, fmt.Sprintf("%d %s", status, e.Name))
-		}
-		for _, cells := range rows {
-			status, _ := strconv.Atoi(cells[1])
-			if status < 400 || cells[2] != "all" && !strings.Contains(cells[2], code(e.Name)) {
-				continue
+		var explained []int
+		for _, row := range rows {
+			if status, _ := strconv.Atoi(row[2]); row[3] == "all" || strings.Contains(row[3], code(e.Name)) {
+				explained = append(explained, status)
+				assert.ErrorIs(t, &agentmessaging.Error{StatusCode: status}, kinds[row[2]+" "+row[1]], row[0])
 			}
-			got = append(got, fmt.Sprintf("%d %s", status, e.Name))
-			assert.ErrorIs(t, &agentmessaging.Error{StatusCode: status}, kinds[cells[1]+" "+cells[0]], cells[1])
 		}
+		assert.Equal(t, slices.Sorted(slices.Values(e.Errors)), explained, e.Name)
 	}
-	assert.ElementsMatch(t, want, got)
 	for _, declared := range regexp.MustCompile(`(?m)^\t(Err\w+)\s+= errors\.New`).FindAllStringSubmatch(read(t, "errors.go"), -1) {
-		assert.Contains(t, read(t, errorsPage), code(declared[1]))
+		assert.Contains(t, page, code(declared[1]))
 	}
 }
