@@ -52,7 +52,7 @@ func TestPagesCompile(t *testing.T) {
 	if noRedis != nil {
 		t.Log("go-redis is not downloaded, so its blocks are left out; go mod download in " + storeFolder + " does that")
 	}
-	for _, page := range append(pages, "README.md", "doc.go", "fakeserver/doc.go", "pacer/pacer.go", storeFolder+"/"+storeFolder+".go") {
+	for _, page := range append(pages, "README.md", ".github/SECURITY.md", "doc.go", "fakeserver/doc.go", "pacer/pacer.go", storeFolder+"/"+storeFolder+".go") {
 		for line, block := range blocks(t, page) {
 			if noRedis != nil && strings.Contains(block, storeFolder+".") {
 				continue
