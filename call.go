@@ -171,7 +171,9 @@ func (c *call) run() (err error) {
 
 // repeat hands the request to the library, which repeats it as its hooks say. What
 // came of it is in c.last: the library's own error would hide what it replaces. The
-// http.Client in between adds the cookies.
+// http.Client in between adds the cookies. Header and body join in send: the library
+// and http.Client would copy them for each attempt, at 44 allocations a POST in memory
+// in place of 36.
 func (c *call) repeat() {
 	l := &c.library
 	l.http = http.Client{Transport: c, Jar: c.client.httpClient.Jar, CheckRedirect: noRedirect}
