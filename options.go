@@ -56,7 +56,7 @@ func WithRetry(policy RetryPolicy) Option {
 
 // WithLimiter makes every attempt of every call, retries included, ask limiter
 // too, after the cool-down has let it pass. A Pacer of package pacer takes the place
-// of the cool-down.
+// of the cool-down. The default is none.
 func WithLimiter(limiter Limiter) Option {
 	return plugIn("WithLimiter", limiter, func(s *settings) {
 		if s.limiter, s.pacer = limiter, quota.EngineOf(limiter); s.pacer != nil {
@@ -67,7 +67,8 @@ func WithLimiter(limiter Limiter) Option {
 
 // WithoutCoolDown turns the cool-down off (see [Limiter]). A call that is
 // refused still waits for Retry-After before it tries again, and longer each
-// time, but alone: other calls are sent, and refused, meanwhile.
+// time, but alone: other calls are sent, and refused, meanwhile. By default a client
+// has a cool-down.
 func WithoutCoolDown() Option {
 	return func(s *settings) error {
 		s.noCoolDown = true

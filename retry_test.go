@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -79,6 +80,9 @@ func TestWaitThatWouldPassTheDeadline(t *testing.T) {
 		asked, _ := agentmessaging.RetryAfter(made.Err)
 		assert.Equal(t, !tt.waits, asked == 30*time.Second, "%+v", tt)
 	}
+	made := clienttest.Make(t, get, []answer{busy, clienttest.OK}, agentmessaging.WithTimeout(30*time.Second))
+	assert.Error(t, made.Err)
+	assert.Zero(t, made.Elapsed, "a wait that would use up WithTimeout")
 }
 
 func TestDefaultTimeoutAppliesWithoutADeadline(t *testing.T) {
@@ -183,15 +187,23 @@ func TestRetryAfterOfAnError(t *testing.T) {
 	}
 }
 
-// TestOutageSpendsLittle: of 300 calls at once that meet 503, few are repeated, and the
-// error says why not. A caller on its own retries as ever; siblings share the budget.
+// TestOutageSpendsLittle: of 300 calls at once that meet 502, few are repeated, and the
+// error says why not: ten, and one for each five calls that have succeeded. A caller on
+// its own retries as ever; siblings share the budget.
 func TestOutageSpendsLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var requests, withheld atomic.Int32
-		down := answer{Status: http.StatusBadGateway, Before: func(*http.Request) { requests.Add(1) }}
-		client := newClient(t, answering(down), clienttest.Jitter(0))
+		service := answering(append(slices.Repeat([]answer{clienttest.OK}, 100), answer{Status: http.StatusBadGateway})...)
+		client := newClient(t, tripper(func(req *http.Request) (*http.Response, error) {
+			requests.Add(1)
+			return service.RoundTrip(req)
+		}), clienttest.Jitter(0))
 		sibling, err := client.With(agentmessaging.WithTimeout(time.Minute))
 		require.NoError(t, err)
+		for range 100 {
+			require.NoError(t, get(t.Context(), client))
+		}
+		requests.Store(0)
 		var group sync.WaitGroup
 		for i := range 300 {
 			group.Go(func() {
@@ -202,8 +214,9 @@ func TestOutageSpendsLittle(t *testing.T) {
 			})
 		}
 		group.Wait()
-		assert.Less(t, requests.Load(), int32(300+15))
-		assert.Greater(t, withheld.Load(), int32(285))
+		assert.GreaterOrEqual(t, requests.Load(), int32(300+10+20))
+		assert.Less(t, requests.Load(), int32(300+10+20+5), "two a second come back")
+		assert.Greater(t, withheld.Load(), int32(265))
 		time.Sleep(5 * time.Second)
 		for range 20 {
 			requests.Store(0)

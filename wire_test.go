@@ -95,11 +95,12 @@ func TestDocuments(t *testing.T) {
 // TestResultsAreWrittenAsTheyCame by a program that stores them as JSON.
 func TestResultsAreWrittenAsTheyCame(t *testing.T) {
 	for reply, result := range map[string]any{
-		document(t, "status.reply"):       new(agentmessaging.ServiceStatus),
-		document(t, "warm_up.reply"):      new(agentmessaging.WarmUpResult),
-		document(t, "get_agent.reply"):    new(agentmessaging.Agent),
-		document(t, "send_message.reply"): new(agentmessaging.Reply),
-		document(t, "enable_sms.reply"):   new(agentmessaging.SMSChannel),
+		document(t, "status.reply"):                                     new(agentmessaging.ServiceStatus),
+		document(t, "warm_up.reply"):                                    new(agentmessaging.WarmUpResult),
+		document(t, "get_agent.reply"):                                  new(agentmessaging.Agent),
+		document(t, "send_message.reply"):                               new(agentmessaging.Reply),
+		document(t, "enable_sms.reply"):                                 new(agentmessaging.SMSChannel),
+		`{"status":"active","phone_number":"+15550100","trace_id":"t"}`: new(agentmessaging.SMS),
 		`{"provider":"openai","base_url":"u","model":"m","fingerprint":"f","updated_at":"a","trace_id":"t"}`: new(agentmessaging.BYOKConfig),
 	} {
 		require.NoError(t, json.Unmarshal([]byte(reply), result), reply)

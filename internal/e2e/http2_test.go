@@ -94,12 +94,12 @@ func TestRenewals(t *testing.T) {
 	}
 }
 
-// TestRenewalsCostNoAttempt: after two of them and a 429, a call that may try twice
+// TestRenewalsCostNoAttempt: after two of them and a 502, a call that may try twice
 // still does.
 func TestRenewalsCostNoAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		requests, acts := new(atomic.Int32), []act{
-			answer(200, okBody), reset(refusedStream), reset(refusedStream), answer(429, "{}"), answer(200, okBody),
+			answer(200, okBody), reset(refusedStream), reset(refusedStream), answer(502, "{}"), answer(200, okBody),
 		}
 		next := func(h *http2Peer) error { return acts[requests.Load()-1](h) }
 		policy := agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: 2})
