@@ -82,6 +82,21 @@ func TestGoesOn(t *testing.T) {
 	wantAnswers(t, want, &o)
 }
 
+// TestPreviewOfLargerLimits: a minute of 100 calls takes more requests than one of
+// 60 to fill, and Preview allows for it.
+func TestPreviewOfLargerLimits(t *testing.T) {
+	target, _ := observedFake(t, fakeserver.WithLimit(fakeserver.LimitKeyMinute, 100))
+	o := observe.Observation{Decisions: map[string]observe.Finding{}}
+	for id, answer := range observe.FakeAnswers() {
+		o.Decisions[id] = observe.Finding{Answer: json.RawMessage(answer)}
+	}
+	delete(o.Decisions, "windows")
+	most := o.Preview(target, observe.DefaultBudget())
+	require.NoError(t, o.Continue(t.Context(), target, observe.DefaultBudget()))
+	assert.Equal(t, `"fixed"`, o.Decisions["windows"].String())
+	assert.Empty(t, o.Spent.Over(most), "spent beyond what Preview says")
+}
+
 // TestFindsOtherAnswers: of fakes that answer each second question otherwise no finding
 // is wrong, and each other answer is found at least once.
 func TestFindsOtherAnswers(t *testing.T) {

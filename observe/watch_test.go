@@ -119,6 +119,24 @@ func TestWatchStrangers(t *testing.T) {
 	assert.Len(t, seen, 14, "questions that a Watcher answers: %v", seen)
 }
 
+// TestWatchLateCall: a call that goes through a second after Retry-After does not
+// show that one exactly then would have.
+func TestWatchLateCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		service := stranger.New(1, "sk-one")
+		service.Decides["windows"], service.Decides["retry_after"] = "fixed", false // 2 s too short
+		w := observe.Watch(service.After(rand.New(rand.NewPCG(1, 1)), 1))
+		agent := "/v1/agents/" + ask(t, w, "sk-one", "POST", "/v1/agents", `{}`)["agent_id"].(string)
+		for ask(t, w, "sk-one", "GET", agent, "")["error"] == nil {
+		}
+		time.Sleep(time.Second / 2) // of a second that Retry-After rounds up
+		wait := ask(t, w, "sk-one", "GET", agent, "")["wait"].(time.Duration)
+		time.Sleep(wait + 1600*time.Millisecond)
+		require.NotNil(t, ask(t, w, "sk-one", "GET", agent, "")["created_at"])
+		assert.NotContains(t, w.Observation().Decisions, "retry_after")
+	})
+}
+
 // TestWatchChangesNothing: whatever passes, the call is what it would be without.
 func TestWatchChangesNothing(t *testing.T) {
 	for name, transport := range map[string]stranger.RoundTrip{
