@@ -2,9 +2,11 @@ package otelagentmessaging
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"time"
 
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/trace"
@@ -19,9 +21,14 @@ const ScopeName = "github.com/agent-messaging-service/agentmessaging-go/otelagen
 // is an *agentmessaging.ValidationError for an option, or what the meter
 // provider says of an instrument.
 func NewObserver(opts ...Option) (agentmessaging.Observer, error) {
-	settings, err := newSettings(opts)
-	if err != nil {
-		return nil, err
+	settings := &settings{tracers: otel.GetTracerProvider(), meters: otel.GetMeterProvider()}
+	for i, opt := range opts {
+		if opt == nil {
+			return nil, &agentmessaging.ValidationError{Field: "opts", Reason: fmt.Sprintf("option %d is nil", i+1)}
+		}
+		if err := opt(settings); err != nil {
+			return nil, err
+		}
 	}
 	instruments, err := newInstruments(settings)
 	if err != nil {

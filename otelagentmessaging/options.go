@@ -1,9 +1,6 @@
 package otelagentmessaging
 
 import (
-	"fmt"
-
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
@@ -18,19 +15,6 @@ type settings struct {
 	tracers trace.TracerProvider
 	meters  metric.MeterProvider
 	noHTTP  bool
-}
-
-func newSettings(opts []Option) (*settings, error) {
-	s := &settings{tracers: otel.GetTracerProvider(), meters: otel.GetMeterProvider()}
-	for i, opt := range opts {
-		if opt == nil {
-			return nil, &agentmessaging.ValidationError{Field: "opts", Reason: fmt.Sprintf("option %d is nil", i+1)}
-		}
-		if err := opt(s); err != nil {
-			return nil, err
-		}
-	}
-	return s, nil
 }
 
 // WithTracerProvider makes the spans with provider. The default is the global

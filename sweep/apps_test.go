@@ -64,7 +64,6 @@ var right = []struct {
 	{"doubt for ever", mended(markAfter)},
 	{"workers", mended(workers)},
 	{"a fan-out with a dead key", fanOut},
-	{"a reply to fall back on", fallback},
 	{"a goroutine that is always left, and an agent that nobody keeps", forgetful},
 }
 
@@ -479,15 +478,6 @@ func forgetful(e *sweep.Env) error {
 // fanOut asks at once, more often than a goroutine may ask with a dead key.
 func fanOut(e *sweep.Env) error {
 	return errors.Join(each(6, func(int) error { status(e); return nil })...)
-}
-
-func fallback(e *sweep.Env) error {
-	if _, err := e.Client.Status(e.Context()); err != nil {
-		e.Told("503 Service Unavailable")
-	} else {
-		e.Told("200 OK")
-	}
-	return nil
 }
 
 // numbered sends another text each time.
