@@ -18,6 +18,10 @@ func (a admin) DroppedCalls() int {
 	return a.s.gen.log.Dropped()
 }
 
+func (a admin) OnAnswer(see func(*Call)) {
+	a.s.enroll(&watcher{name: "the function of OnAnswer", see: func(e *entry) { see(&e.call) }})
+}
+
 func (a admin) LastSeq() int {
 	defer a.s.lock().Unlock()
 	return a.s.answered

@@ -312,7 +312,10 @@ func (s *Server) firstSent(ctx context.Context, c *call, out *wire.Answer, now t
 		return sent
 	}
 	ofTest := c.fault != nil && c.fault.Canned != nil
-	sent.Status, sent.Bytes, sent.Header = out.Status, len(part), mask.AnswerHeader(out.Header, ofTest && !s.config.messageTexts)
+	sent.Status, sent.Bytes, sent.Header = out.Status, len(part), out.Header
+	if ofTest {
+		sent.Header = mask.AnswerHeader(out.Header, !s.config.messageTexts)
+	}
 	if sent.Body = c.entry.call.ReplyBody; ofTest || !whole || d.Drip > 0 {
 		sent.Body = out.Show(len(part), c.Secrets, s.config.messageTexts)
 	}

@@ -140,20 +140,19 @@ func (s Secrets) CleanHeader(h http.Header) http.Header {
 	return shown
 }
 
-// AnswerHeader copies the header of an answer, without the names that were not sent.
-// words says that the values are the test's own: then only those are shown that
-// are a number, a date or a media type, and of others how long they are.
+// AnswerHeader copies the header of an answer that a test gave, of one value each,
+// without the names that were not sent. With words it shows only values that are a
+// number, a date or a media type, and of others how long they are.
 func AnswerHeader(h http.Header, words bool) http.Header {
-	sent, copies := make(http.Header, len(h)), make([]string, 0, len(h)) // of one value each, in one slice
+	sent := http.Header{}
 	for name, values := range h {
-		if len(values) == 0 {
-			continue
+		switch {
+		case len(values) == 0:
+		case words && (name == "Retry-After" || name == "Content-Type") && !plainValues.MatchString(values[0]):
+			sent[name] = []string{Text(values[0])}
+		default:
+			sent[name] = []string{values[0]}
 		}
-		copies = append(copies, values[0])
-		if words && (name == "Retry-After" || name == "Content-Type") && !plainValues.MatchString(values[0]) {
-			copies[len(copies)-1] = Text(values[0])
-		}
-		sent[name] = copies[len(copies)-1 : len(copies) : len(copies)]
 	}
 	return sent
 }

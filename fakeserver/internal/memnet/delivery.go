@@ -51,7 +51,7 @@ type Progress func(sent int, ended bool)
 func (d Delivery) Write(w http.ResponseWriter, req *http.Request, r Response, progress Progress) {
 	var whole bool
 	if r.Body, whole = d.Part(r.Body); d.Ends == Leaves {
-		r.Header["Connection"] = []string{"close"} // over HTTP/2 net/http makes it a GOAWAY
+		w.Header().Set("Connection", "close") // over HTTP/2 net/http makes it a GOAWAY
 	}
 	if d.Sent != Nothing {
 		d.send(req.Context(), w, r, progress)

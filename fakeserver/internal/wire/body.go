@@ -36,8 +36,11 @@ func Parse(by *service.Behavior, e *spec.Endpoint, header http.Header, raw []byt
 			return nil, service.BadField("Content-Type", "must be application/json, in UTF-8")
 		}
 	}
-	if decoder := json.NewDecoder(bytes.NewReader(raw)); by.BehindBody && decoder.Decode(new(json.RawMessage)) == nil {
-		raw = raw[:decoder.InputOffset()]
+	if by.BehindBody {
+		decoder := json.NewDecoder(bytes.NewReader(raw))
+		if decoder.Decode(new(json.RawMessage)) == nil {
+			raw = raw[:decoder.InputOffset()]
+		}
 	}
 	p := parser{
 		Scanner: strictjson.Scanner{Data: raw, Duplicates: by.DuplicateMembers}, by: by,

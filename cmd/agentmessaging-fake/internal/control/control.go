@@ -99,7 +99,7 @@ func New(o Options) (*Server, error) {
 	s.mux = s.newMux()
 	s.era.Store(newEra())
 	s.gone, s.leave = context.WithCancel(context.Background())
-	fake.OnCall(s.hub.called)
+	s.admin().OnAnswer(s.hub.called)
 	if o.Log != nil {
 		fake.OnCall(o.Log)
 	}

@@ -51,7 +51,7 @@ func (h *hub) look() (changes map[string]int, news <-chan struct{}) {
 
 // called hears each call of the service, before its client has the answer.
 // A call tells of conversations and limits by itself.
-func (h *hub) called(c fakeserver.Call) {
+func (h *hub) called(c *fakeserver.Call) {
 	switch {
 	case c.Status != http.StatusOK:
 		h.changed()
