@@ -251,19 +251,21 @@ type ruled interface {
 
 func (r *rule) base() *rule { return r }
 
-// candidates returns the rules that match a call, newest first. No lock is
-// held, since matchers may be functions of the test.
-func candidates[R ruled](s *Server, rules []R, e *entry) (found []R) {
-	if len(rules) == 0 {
-		return nil
-	}
+// candidates returns the rules that match a call, oldest first. It copies only
+// where one does not match before others that do. No lock is held, since matchers
+// may be functions of the test.
+func candidates[R ruled](s *Server, rules []R, e *entry) []R {
 	var asked *rule
 	defer s.blame("a matcher of ", &asked)
 	e.seen = sync.OnceValue((&entry{call: e.call}).copied) // a thousand functions cost one copy
 	defer func() { e.seen = nil }()
-	for _, r := range slices.Backward(rules) {
+	found := rules
+	for i, r := range rules {
 		asked = r.base()
-		if matchesAll(asked.matchers, e) {
+		switch matches := matchesAll(asked.matchers, e); {
+		case !matches && len(found) == len(rules):
+			found = slices.Clip(rules[:i])
+		case matches && len(found) < len(rules):
 			found = append(found, r)
 		}
 	}
@@ -438,7 +440,7 @@ func (sc *Script) Remove() { sc.remove() }
 // held.
 func nextStep(scripts []*Script) (next step) {
 	var answering *Script
-	for _, sc := range scripts {
+	for _, sc := range slices.Backward(scripts) {
 		if sc.due() && answering == nil {
 			answering = sc
 			next = sc.take()
@@ -540,7 +542,7 @@ func (s *Server) applyFaults(c *call, matching []*Injection) {
 	}
 	defer s.lock().Unlock()
 	var names []string
-	for _, in := range matching {
+	for _, in := range slices.Backward(matching) {
 		slows := in.fault.Phase == wire.OnTheWay
 		if !in.due() || !slows && c.fault != nil {
 			continue

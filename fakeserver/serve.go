@@ -26,7 +26,7 @@ type call struct {
 	gen   *generation // at arrival: a Reset meanwhile does not move the call
 	now   time.Time   // when it reached the service, after any latency; decides limits and timestamps
 
-	scripts    []*Script    // of the generation, and once they were asked those that match, the newest first
+	scripts    []*Script    // of the generation, and once they were asked those that match
 	injections []*Injection // of the generation
 
 	// What the faults of the test do to it:
