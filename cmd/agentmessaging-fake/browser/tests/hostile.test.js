@@ -55,18 +55,9 @@ test('markup in every field shows as text', async (t) => {
     await rows.nth(i).click();
     await wantHarmless(page);
   }
-  await page.getByLabel('Filter calls by text').fill('window.pwned=1');
-  await wantText(page.locator('.sum'), /\d+ calls/);
-
   await page.goto(`${fake.page}#/agents/agent_000001`);
   await wantText(page.getByLabel('About the agent'), /<script>window\.pwned=1<\/script><img src=x onerror=window\.pwned=2>/);
   await wantText(page.getByRole('log'), /<script>window\.pwned=1<\/script>/);
-  await wantHarmless(page);
-
-  await page.goto(`${fake.page}#/agents/${encodeURIComponent(evil.slice(0, 200))}`);
-  await wantText(page.getByLabel('About the agent'), /Status\s+<script>/);
-  await page.getByLabel('Message').fill(evil);
-  await page.getByRole('button', { name: 'Send' }).click();
   await wantHarmless(page);
 
   await page.goto(`${fake.page}#/rules`);

@@ -20,17 +20,6 @@ async function tabTo(page, locator, key = 'Tab') {
 
 const focused = (page, locator) => eventually(page, async () => assert.ok(await locator.evaluate((e) => e === document.activeElement)));
 
-test('the first stop skips to the panel', async (t) => {
-  const { page } = await open(t);
-  await page.keyboard.press('Tab');
-  const skip = page.getByRole('link', { name: 'Skip to the panel' });
-  await focused(page, skip);
-  assert.ok((await skip.boundingBox()).y >= 0, 'the link is seen while it has the focus');
-  await page.keyboard.press('Enter');
-  await focused(page, page.locator('main'));
-  await tabTo(page, page.getByLabel('Filter calls by text'));
-});
-
 test('calls are walked, opened and closed by keys', async (t) => {
   const { fake, page } = await open(t, {
     prepare: async (fake) => {

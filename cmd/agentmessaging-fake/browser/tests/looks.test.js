@@ -38,11 +38,3 @@ async function wantAccessible(page, name) {
   const serious = violations.filter((v) => ['serious', 'critical'].includes(v.impact));
   assert.deepEqual(serious.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).join(' ')}`), [], name);
 }
-
-test('the scheme of the system decides the colours', async (t) => {
-  const { page } = await open(t, { colorScheme: 'light' });
-  const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
-  const light = await ground();
-  await page.emulateMedia({ colorScheme: 'dark' });
-  assert.notEqual(await ground(), light);
-});

@@ -37,7 +37,7 @@ test('a scripted reply has texts, warnings and an error, for some messages', asy
   assert.equal((await say('my order')).status, 404);
 });
 
-test('a fault acts, counts its hits, shows in the traffic, and goes', async (t) => {
+test('a fault acts, counts its hits, and goes', async (t) => {
   const { fake, page } = await open(t, { hash: '#/rules' });
   await form(page).getByLabel('Kind').selectOption('answer');
   await form(page).getByLabel('Status', { exact: true }).fill('502');
@@ -46,20 +46,15 @@ test('a fault acts, counts its hits, shows in the traffic, and goes', async (t) 
   await form(page).getByLabel('Key').fill('key_000001');
   await form(page).getByRole('button', { name: 'Turn on' }).click();
   await wantText(rules(page), /0 hits\s+On GET \/v1\/status, with key key_000001, 3 times\./);
-
   assert.equal((await fake.call('GET', '/v1/status')).status, 502);
-  assert.equal((await fake.call('GET', '/v1/byok')).status, 200);
   await wantText(rules(page), /1 hit\s/);
   await rules(page).getByRole('button', { name: /^Remove/ }).click();
   await wantCount(rules(page), 0);
   assert.equal((await fake.call('GET', '/v1/status')).status, 200);
-
-  await page.getByRole('link', { name: /Traffic/ }).click();
-  await wantText(calls(page).nth(2), /^502[^]*Answer\(502\)/);
 });
 
-test('a call shows what the client got, beside what the service decided', async (t) => {
-  const { fake, page } = await open(t, {
+test('a call shows what the client got and what the service decided', async (t) => {
+  const { page } = await open(t, {
     prepare: async (fake) => {
       await fake.agent();
       await fake.control('POST', 'faults', { fault: { kind: 'rate_limited', retry_after: '7' }, match: { endpoint: 'GET /v1/status' }, times: 1 });
@@ -76,7 +71,4 @@ test('a call shows what the client got, beside what the service decided', async 
   await wantText(detail, /Status\s+429[^]*Decided\s+nothing[^]*What the client got[^]*rate_limited/);
   await detail.getByText(/headers$/).nth(1).click();
   await wantText(detail, /Retry-After: 7/);
-  await page.getByLabel('Status', { exact: true }).selectOption('429');
-  await wantText(page.locator('.sum'), '1 of 3 calls');
-  assert.equal((await fake.control('GET', 'calls?status=429')).calls.length, 1);
 });

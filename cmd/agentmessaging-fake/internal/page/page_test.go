@@ -6,7 +6,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -95,31 +94,6 @@ func TestUnknownPathsAndMethodsAreRefusedUnderThePolicy(t *testing.T) {
 		wantPolicy(t, rec.Header())
 	}
 	assert.Equal(t, "GET, HEAD", get(t, "POST", "/").Header().Get("Allow"))
-}
-
-var references = regexp.MustCompile(`(?:href|src)="([^"#]+)"|src: '([^']+)'|(?:from|import) '(\.[^']+)'|\burl\(([^)]+)\)`)
-
-func TestEveryFileThatIsReferredToIsThere(t *testing.T) {
-	files := sources(t)
-	used := map[string]bool{"/": true}
-	for at, content := range files {
-		for _, found := range references.FindAllStringSubmatch(content, -1) {
-			to := resolve(at, strings.Join(found[1:], ""))
-			assert.True(t, files[to] != "", "%s refers to %s", at, to)
-			used[to] = true
-		}
-	}
-	for at := range files {
-		assert.True(t, used[at], "nothing refers to %s", at)
-	}
-}
-
-// resolve resolves a reference in the file at a path, as a browser does.
-func resolve(at, to string) string {
-	if strings.HasPrefix(to, "/") {
-		return to
-	}
-	return path.Join(path.Dir(at), to)
 }
 
 func TestTheVendoredLibraryCarriesItsLicence(t *testing.T) {

@@ -44,21 +44,18 @@ export function timeOfDay(at) {
   return new Date(at).toLocaleTimeString('sv');
 }
 
+// took is a short length of time, in seconds: "54 µs", "41 ms", "2.4 s", "1 min 5 s".
+export function took(seconds) {
+  if (seconds < 1e-3) return `${Math.floor(seconds * 1e6)} µs`;
+  if (seconds < 1) return `${Math.round(seconds * 1e3)} ms`;
+  return seconds < 60 ? `${seconds.toFixed(1)} s` : span(seconds, 2);
+}
+
 // gap is the time from one call to the next, such as "+41.2 s"; '' where it is
 // below a millisecond or the clock was moved back.
 export function gap(from, to) {
   const ms = Date.parse(to) - Date.parse(from);
-  if (!(ms >= 1)) return '';
-  if (ms < 1000) return `+${ms} ms`;
-  return ms < 60_000 ? `+${(ms / 1000).toFixed(1)} s` : `+${span(ms / 1000, 2)}`;
-}
-
-// took is the time a call took.
-export function took(ns) {
-  if (typeof ns !== 'number') return '';
-  if (ns < 1e6) return `${Math.floor(ns / 1e3)} µs`;
-  if (ns < 1e9) return `${(ns / 1e6).toFixed(ns < 1e7 ? 1 : 0)} ms`;
-  return `${(ns / 1e9).toFixed(ns < 1e10 ? 2 : 1)} s`;
+  return ms >= 1 ? `+${took(ms / 1000)}` : '';
 }
 
 export function count(n) {

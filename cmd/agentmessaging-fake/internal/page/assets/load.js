@@ -55,13 +55,13 @@ const loadKeys = coalesced(async () => {
   loadLimits();
 });
 
-// With more agents than this the list shows the newest: the search finds the rest.
+// With more agents than this the list shows the newest.
 const shownAgents = 200;
 
 export const loadAgents = coalesced(async () => {
   const { page, id } = state.route;
   const open = page === 'agents' && id ? get(['agents', id]) : null;
-  const [found, agent] = await Promise.all([get(['agents'], { limit: shownAgents, search: state.agentSearch }), open]);
+  const [found, agent] = await Promise.all([get(['agents'], { limit: shownAgents }), open]);
   change({ agents: found?.agents ?? [], agentTotal: found?.total ?? 0, openAgent: agent });
 });
 
@@ -108,14 +108,13 @@ function expectOpening(rows) {
   if (waits.length) opening = setTimeout(loadLimits, Math.max(pause, Math.min(...waits)) + 50);
 }
 
-// How many exchanges a conversation shows at first, and more each time that
-// earlier ones are asked for.
-const atOnce = 60;
+// How many exchanges a conversation shows.
+const shownExchanges = 100;
 
 export const loadConversation = coalesced(async () => {
   const { page, id } = state.route;
   if (page !== 'agents' || !id) return;
-  const limit = Math.max(atOnce, state.exchangesWanted);
+  const limit = shownExchanges;
   const [found, made] = await Promise.all([
     get(['agents', id, 'conversation'], { limit }),
     get(['calls'], { agent_id: id, endpoint: 'POST /v1/agents/{agent_id}/messages', limit }),
@@ -123,11 +122,6 @@ export const loadConversation = coalesced(async () => {
   if (state.route.id !== id) return; // another one is open by now
   change({ conversation: { agent: id, exchanges: found?.exchanges, total: found?.total ?? 0, calls: made?.calls ?? [] } });
 });
-
-export function showEarlier() {
-  change({ exchangesWanted: state.conversation.exchanges.length + atOnce });
-  loadConversation();
-}
 
 const loads = {
   keys: [loadKeys],

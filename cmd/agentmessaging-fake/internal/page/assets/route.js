@@ -39,7 +39,7 @@ export function readRoute() {
   const [, page, id = ''] = path.split('/');
   const known = pages.some((p) => p.page === page) ? page : 'traffic';
   const issued = state.issued?.label === id ? state.issued : null;
-  change({ route: { page: known, id: decode(id) }, conversation: null, exchangesWanted: 0, openAgent: null, issued });
+  change({ route: { page: known, id: decode(id) }, conversation: null, openAgent: null, issued });
   document.title = `${pages.find((p) => p.page === known).name} · Agent Messaging fake`;
   if (known === 'traffic') readTraffic(new URLSearchParams(query));
   if (!state.info) return;

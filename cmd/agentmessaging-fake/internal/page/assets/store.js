@@ -7,12 +7,10 @@ export const state = {
   locked: '', // why the page asks for the token; '' where it need not
   keys: null, // null until loaded, as are the other lists
   issued: null, // the key that was just issued: {label, key}
-  agents: null, // the newest that the search finds
-  agentTotal: 0, // how many it finds
-  agentSearch: '',
+  agents: null, // the newest
+  agentTotal: 0, // how many there are
   openAgent: null, // the agent of the address, null where there is none
   conversation: null, // of the agent that is open: {agent, exchanges, calls, total}
-  exchangesWanted: 0,
   sending: null, // the message that has no answer yet: {agent, text}
   faults: null,
   replies: null,

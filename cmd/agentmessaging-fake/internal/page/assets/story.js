@@ -44,7 +44,7 @@ function cameBack(call, next) {
 
 function left({ sent, why, fault, took_ns: ns }) {
   if (sent.broke !== 'left') return '';
-  return `The client left after ${took(ns)}, ${fault && !why ? `before ${fault} let the call go on` : 'before it had the whole answer'}.`;
+  return `The client left after ${took(ns / 1e9)}, ${fault && !why ? `before ${fault} let the call go on` : 'before it had the whole answer'}.`;
 }
 
 // unreadable says that a success reached the client as no JSON.

@@ -1,11 +1,10 @@
 // Agents, and the one that is open with its conversation.
 import { h } from '../dom.js';
-import { state, change } from '../store.js';
-import { loadAgents } from '../load.js';
+import { state } from '../store.js';
 import { hrefOf } from '../route.js';
 import { plural, indentJSON } from '../format.js';
 import { asCurl } from '../snippets.js';
-import { back, head, tag, mono, ago, both, facts, empty, code } from '../parts/widgets.js';
+import { head, tag, mono, ago, both, facts, empty, code } from '../widgets.js';
 import { Conversation } from './conversation.js';
 
 export function Agents() {
@@ -18,12 +17,11 @@ export function Agents() {
       'section.side',
       { 'aria-label': 'All agents' },
       head('Agents', state.agentTotal ? plural(state.agentTotal, 'agent') : ''),
-      (agents.length > 0 || state.agentSearch) && h(Search),
       h(List, { agents, open }),
     ),
     open
       ? [h(Conversation, { key: 'talk', agent: open }), h(Facts, { key: 'facts', agent: open })]
-      : h('section.main', { 'aria-label': 'The open agent' }, state.route.id && back('agents', 'All agents'), nothing(agents)),
+      : h('section.main', { 'aria-label': 'The open agent' }, nothing(agents)),
   );
 }
 
@@ -31,20 +29,15 @@ function nothing(agents) {
   if (state.agents === null) return null;
   if (state.route.id) return empty('No such agent', h('p', null, 'It may have gone with a reset. Open one from the list.'));
   if (agents.length) return empty('No agent is open', h('p', null, 'Open one from the list to read its conversation and to write to it.'));
-  return empty('No agents yet', h('p', null, 'Your application creates one with a call. By hand:'), code('curl', asCurl(firstAgent), { kind: 'snippet' }));
+  return empty('No agents yet', h('p', null, 'Your application creates one with a call. By hand:'), code('curl', asCurl(firstAgent)));
 }
 
 const firstAgent = { method: 'POST', path: '/v1/agents', body: '{"system_prompt":"Be brief."}' };
 
-function Search() {
-  const find = (e) => (change({ agentSearch: e.target.value }), loadAgents());
-  return h('input', { type: 'search', 'aria-label': 'Filter agents', placeholder: 'Identifier, customer, prompt', value: state.agentSearch, onInput: find });
-}
-
 function List({ agents, open }) {
   return [
     h('ul.items', { key: 'items' }, [...agents].reverse().map((a) => h('li', { key: a.agent_id }, item(a, a.agent_id === open?.agent_id)))),
-    state.agentTotal > agents.length && h('p.hint', { key: 'more' }, `The newest ${agents.length} of ${plural(state.agentTotal, 'agent')}; search for the others.`),
+    state.agentTotal > agents.length && h('p.hint', { key: 'more' }, `The newest ${agents.length} of ${plural(state.agentTotal, 'agent')}; a call opens the agent that it is for.`),
   ];
 }
 

@@ -6,7 +6,7 @@ import { hrefOf } from '../route.js';
 import { whyOf } from '../story.js';
 import { notice } from '../store.js';
 import { act, control } from '../api.js';
-import { arrival, broken, button, code, facts, form, input, mono, path, statusTag, submit, tag, both } from '../parts/widgets.js';
+import { arrival, broken, button, code, facts, form, input, mono, path, statusTag, submit, tag, both } from '../widgets.js';
 
 export class CallDetail extends Component {
   take = (element) => {
@@ -37,7 +37,7 @@ export class CallDetail extends Component {
         'div.detailhead.between',
         null,
         h('h2', null, h('span.method', null, call.method), ' ', path(call.path)),
-        button('Close', onClose, { icon: 'close', kind: 'quiet', small: true }),
+        button('Close', onClose, { kind: 'quiet', small: true }),
       ),
       h('div.detailbody.stack', null, why && h('p.why', { role: 'note', dir: 'auto' }, why), h(Summary, { call }), attempts.length > 1 && h(Attempts, { call, attempts }), h(Exchanged, { call }), h(Again, { call })),
     );
@@ -52,7 +52,7 @@ function Summary({ call }) {
     ['Agent', call.agent_id && h('a', { href: hrefOf('agents', call.agent_id) }, mono(call.agent_id))],
     ['Limit', mono(call.limit_key)],
     ['Fault', mono(call.fault)],
-    ['Took', took(call.took_ns)],
+    ['Took', took(call.took_ns / 1e9)],
     ['Arrived', both(call.time)],
     ['From', mono(call.address)],
     ['Trace id', mono(call.trace_id)],
@@ -116,15 +116,9 @@ function Again({ call }) {
     });
   return [
     h('h3', { key: 'again' }, 'Send it again'),
-    call.key !== 'unknown' && h('div.row', { key: 'send' }, button('Send again', () => send({}), { small: true })),
-    call.body &&
-      h(
-        'details.add.card',
-        { key: 'edit' },
-        h('summary', null, 'Edit and send'),
-        form('Edit and send', send, input('Body', { name: 'body', rows: 5, defaultValue: call.body }), h('div.row.actions', null, submit('Send', { small: true }))),
-      ),
-    code('As curl', asCurl(call), { kind: 'snippet' }),
-    code('As Go', asGo(call), { kind: 'snippet' }),
+    call.key !== 'unknown' &&
+      form('Send it again', send, call.body && input('Body', { name: 'body', rows: 3, defaultValue: call.body }), h('div.row.actions', null, submit('Send again', { kind: '' }))),
+    code('As curl', asCurl(call)),
+    code('As Go', asGo(call)),
   ];
 }

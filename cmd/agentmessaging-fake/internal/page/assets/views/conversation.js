@@ -2,11 +2,10 @@
 import { h } from '../dom.js';
 import { state, change } from '../store.js';
 import { act, control, Failure } from '../api.js';
-import { showEarlier } from '../load.js';
-import { count, plural } from '../format.js';
+import { plural } from '../format.js';
 import { hrefOf } from '../route.js';
 import { said, storyOf } from '../story.js';
-import { arrival, back, button, statusTag, submit, tag, mono, empty } from '../parts/widgets.js';
+import { arrival, statusTag, submit, tag, mono, empty } from '../widgets.js';
 
 export function Conversation({ agent }) {
   const id = agent.agent_id;
@@ -18,7 +17,6 @@ export function Conversation({ agent }) {
   return h(
     'section.main.talk',
     { 'aria-label': 'Conversation' },
-    back('agents', 'All agents'),
     h('div.mainhead.between', null, h('h2', null, mono(id)), h('p.sum', null, plural(agent.exchanges, 'exchange'))),
     h(
       'div.said', // begins at its end, and stays there
@@ -26,7 +24,7 @@ export function Conversation({ agent }) {
       h(
         'div.stack',
         null,
-        earlier > 0 && h('div.older.row', null, button(`Show earlier (${count(earlier)})`, showEarlier, { small: true })),
+        earlier > 0 && h('p.hint', null, `${plural(earlier, 'earlier exchange')} not shown`),
         loaded && !story.length && !sending && empty('Nothing was said yet', h('p', null, 'Write the first message below. It is a real call with the key of the agent, and shows in the traffic.')),
         story.map(step),
         sending && h('div.exchange.stack', { key: 'sending' }, h('div.bubble.mine', { 'aria-busy': 'true' }, h('p', { dir: 'auto' }, sending), h('div.hint', null, 'sending'))),

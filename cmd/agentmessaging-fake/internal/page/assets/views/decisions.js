@@ -2,7 +2,7 @@
 // service was observed to give.
 import { h } from '../dom.js';
 import { state } from '../store.js';
-import { head, mono, tag } from '../parts/widgets.js';
+import { head, mono, tag } from '../widgets.js';
 
 export function Decisions() {
   const all = state.decisions ?? [];

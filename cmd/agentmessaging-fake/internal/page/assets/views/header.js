@@ -3,13 +3,13 @@ import { h } from '../dom.js';
 import { state, now } from '../store.js';
 import { act, control } from '../api.js';
 import { exact, timeOfDay, span } from '../format.js';
-import { button, tag } from '../parts/widgets.js';
+import { button, tag } from '../widgets.js';
 
 export function Header() {
   return h(
     'header.top.row',
     null,
-    h('div.brand.row', null, h('img.mark', { src: '/_fake/assets/icon.svg', alt: '', width: 26, height: 26 }), h('span', null, 'Agent Messaging'), tag('fake')),
+    h('h1.brand.row', null, h('img.mark', { src: '/_fake/assets/icon.svg', alt: '', width: 26, height: 26 }), h('span', null, 'Agent Messaging'), tag('fake')),
     h(Clock),
     h(Link),
     button('Reset', null, { small: true, popovertarget: 'reset' }),
@@ -58,8 +58,12 @@ function Reset() {
   return h(
     'div.card.popover',
     { id: 'reset', popover: 'auto', role: 'dialog', 'aria-label': 'Reset the fake?' },
-    h('h2', null, 'Reset the fake?'),
-    h('p', null, 'You cannot undo this. Agents, conversations, calls, rules and all keys but the first are deleted, and every limit is open again. The first key, the settings and the clock stay as they are.'),
-    h('div.row.actions', null, button('Cancel', null, { autofocus: true, ...hide }), button('Reset', () => act('The fake is empty again.', () => control('POST', ['reset'])), { kind: 'danger', ...hide })),
+    h(
+      'div.stack',
+      null,
+      h('h2', null, 'Reset the fake?'),
+      h('p', null, 'You cannot undo this. Agents, conversations, calls, rules and all keys but the first are deleted, and every limit is open again. The first key, the settings and the clock stay as they are.'),
+      h('div.row.actions', null, button('Cancel', null, { autofocus: true, ...hide }), button('Reset', () => act('The fake is empty again.', () => control('POST', ['reset'])), { kind: 'danger', ...hide })),
+    ),
   );
 }

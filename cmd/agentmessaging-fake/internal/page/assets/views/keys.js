@@ -6,7 +6,7 @@ import { openKey } from '../load.js';
 import { go, hrefOf } from '../route.js';
 import { plural } from '../format.js';
 import { exportLines } from '../snippets.js';
-import { back, button, choice, code, form, head, select, submit, tag, mono, ago, both, facts, empty } from '../parts/widgets.js';
+import { button, choice, code, form, head, select, submit, tag, mono, ago, both, facts, empty } from '../widgets.js';
 import { Limits } from './limits.js';
 
 const plans = [
@@ -32,7 +32,6 @@ export function Keys() {
     h(
       'section.main',
       { 'aria-label': 'The open key' },
-      back('keys', 'All keys'),
       open ? key(open) : state.keys && empty('No such key', h('p', null, 'Issue a key, or open one from the list.')),
     ),
   );

@@ -3,9 +3,9 @@ import { h } from '../dom.js';
 import { now, state } from '../store.js';
 import { showLimitsOf } from '../load.js';
 import { act, control } from '../api.js';
-import { count, exact, relative } from '../format.js';
+import { count, relative } from '../format.js';
 import { hrefOf } from '../route.js';
-import { button, choice, mono, tag } from '../parts/widgets.js';
+import { button, choice, mono } from '../widgets.js';
 
 const names = {
   key_minute: 'Requests per minute',
@@ -30,25 +30,17 @@ export function Limits({ label, rows }) {
 
 function Gauge({ label, row }) {
   const name = nameOf(row);
-  const endless = row.max === null;
   return h(
     'li.gauge',
     { class: toneOf(row), 'data-limit': row.limit_key },
     h('div', null, h('span', null, name), mono(row.limit_key)),
-    bar(row, {
-      role: 'meter',
-      'aria-label': name,
-      'aria-valuemin': 0,
-      'aria-valuemax': row.max ?? 0,
-      'aria-valuenow': endless ? 0 : row.max - row.left,
-      'aria-valuetext': leftWords(row),
-    }),
-    h('div.between', null, h('span', null, leftWords(row)), h('span.row', null, opens(row))),
-    button('Exhaust', () => exhaust(label, row), { small: true, disabled: endless, 'aria-label': `Exhaust ${name}` }),
+    h('span.gbar', { 'aria-hidden': 'true', style: { '--share': `${share(row) * 100}%` } }),
+    h('div', null, row.max === null ? 'No limit' : `${count(row.left)} of ${count(row.max)} left`, row.opens_at && `, ${opensIn(row)}`),
+    row.max !== null && button('Exhaust', () => exhaust(label, row), { small: true, 'aria-label': `Exhaust ${name}` }),
   );
 }
 
-// Strip is the gauges in one line, for above the traffic: what is shut, and what
+// Strip is the limits in one line, for above the traffic: what is shut, and what
 // is left of the others that something was spent of. A 429 chooses the key that met
 // it. The strip is always there, so that nothing moves when the first call comes.
 export function Strip() {
@@ -60,22 +52,13 @@ export function Strip() {
     'div.strip.row',
     null,
     keys.length > 1 ? choice('Limits of the key', keys, { class: 'small', value: key, onChange: (e) => showLimitsOf(e.target.value) }) : mono(key),
-    h('a.spent.row', { href: hrefOf('keys', key) }, key ? '' : 'Limits', rows.length > 0 && !spent.length && none, spent.map(small)),
+    h('a.row', { href: hrefOf('keys', key) }, key ? '' : 'Limits', rows.length > 0 && !spent.length && none, spent.map(small)),
   );
 }
 
 function small(row) {
-  return h(
-    'span.row',
-    { key: row.limit_key, class: toneOf(row), title: nameOf(row) },
-    h('span', null, nameOf(row).replace('Requests per', 'per')),
-    bar(row, { 'aria-hidden': 'true' }),
-    h('span', null, row.opens_at ? opensIn(row) : `${count(row.left)} left`),
-  );
-}
-
-function bar(row, props) {
-  return h('span.gbar', { ...props, style: { '--share': `${share(row) * 100}%` } });
+  const words = row.opens_at ? opensIn(row) : `${count(row.left)} left`;
+  return h('span.spent', { key: row.limit_key, class: toneOf(row), title: row.limit_key }, nameOf(row).replace('Requests per', 'per'), ' ', h('b', null, words));
 }
 
 // share is how much of a limit is spent, from 0 to 1.
@@ -86,16 +69,6 @@ function share({ left, max }) {
 function toneOf(row) {
   if (row.left === 0) return 'bad';
   return share(row) >= 0.8 ? 'warn' : 'good';
-}
-
-function leftWords({ left, max }) {
-  return max === null ? 'No limit' : `${count(left)} of ${count(max)} left`;
-}
-
-function opens(row) {
-  if (row.max === null) return null;
-  if (row.left > 0) return tag('open', 'good');
-  return [tag('shut', 'bad'), row.opens_at && h('time', { dateTime: row.opens_at, title: exact(Date.parse(row.opens_at)) }, opensIn(row))];
 }
 
 function opensIn({ opens_at: iso }) {

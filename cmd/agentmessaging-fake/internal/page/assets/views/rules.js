@@ -4,7 +4,7 @@ import { state } from '../store.js';
 import { act, control, controlPath } from '../api.js';
 import { plural } from '../format.js';
 import { asCurl } from '../snippets.js';
-import { button, code, empty, form, head, input, mono, select, submit, tag } from '../parts/widgets.js';
+import { button, code, empty, form, head, input, mono, select, submit, tag } from '../widgets.js';
 import { endpoints } from './traffic.js';
 
 export function Rules() {
@@ -27,7 +27,7 @@ function nothing() {
   return empty(
     'Every call goes through',
     h('p', null, 'Turn a fault on to see how your application takes it: an error, a slow answer, a connection that breaks. Or script what agents reply instead of "You wrote:" and the text. By hand:'),
-    code('curl', asCurl(firstFault(), 'AGENT_MESSAGING_FAKE_TOKEN'), { kind: 'snippet' }),
+    code('curl', asCurl(firstFault(), 'AGENT_MESSAGING_FAKE_TOKEN')),
   );
 }
 

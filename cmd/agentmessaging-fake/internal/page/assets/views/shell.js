@@ -5,8 +5,7 @@ import { setToken } from '../api.js';
 import { pages, hrefOf } from '../route.js';
 import { log, start } from '../sync.js';
 import { count } from '../format.js';
-import { icon } from '../parts/icons.js';
-import { button, form, input, submit } from '../parts/widgets.js';
+import { button, form, input, submit } from '../widgets.js';
 import { Header } from './header.js';
 import { Traffic } from './traffic.js';
 import { Keys } from './keys.js';
@@ -21,18 +20,11 @@ export function Shell() {
   return h(
     'div.shell',
     null,
-    h('a.skip', { href: '#main', onClick: skip }, 'Skip to the panel'),
     h(Header),
     h('nav.nav', { 'aria-label': 'Panels' }, h('ul', null, pages.map(item))),
-    h('main', { id: 'main', tabIndex: -1 }, h('h1.unseen', null, pages.find((p) => p.page === page).name), h(state.locked ? Locked : views[page])),
+    h('main', null, h(state.locked ? Locked : views[page])),
     h(Notice),
   );
-}
-
-// The part after the # is the route, so the link moves the focus itself.
-function skip(event) {
-  event.preventDefault();
-  document.getElementById('main').focus();
 }
 
 function item({ page, name }) {
@@ -63,7 +55,6 @@ function Notice() {
   return h(
     'div.notice.row',
     { class: kind, hidden: !words },
-    words && icon(kind === 'done' ? 'check' : 'failed'),
     h('span', { role: 'status' }, kind === 'done' && words),
     h('span', { role: 'alert' }, kind === 'failed' && words),
     button('Dismiss', () => notice(), { kind: 'quiet', small: true }),

@@ -5,7 +5,7 @@ import { hold, log, loadOlder } from '../sync.js';
 import { go, hrefOf, setFilter } from '../route.js';
 import { asCurl, exportLines } from '../snippets.js';
 import { count, gap, plural, took } from '../format.js';
-import { button, choice, code, head, path, statusTag, arrival, empty, mono, tag } from '../parts/widgets.js';
+import { button, choice, code, head, path, statusTag, arrival, empty, mono, tag } from '../widgets.js';
 import { Strip } from './limits.js';
 import { attemptsOf, said, whyOf } from '../story.js';
 import { CallDetail } from './calldetail.js';
@@ -47,7 +47,7 @@ function Fresh() {
     document.querySelector('.rows').scrollTo(0, 0);
     hold(false);
   };
-  return h('span.fresh', null, log.fresh > 0 && button(`${count(log.fresh)} new`, toTop, { small: true, icon: 'up' }));
+  return h('span.fresh', null, log.fresh > 0 && button(`${count(log.fresh)} new`, toTop, { small: true }));
 }
 
 function sum() {
@@ -93,9 +93,9 @@ function Connect() {
     'div.stack',
     null,
     h('p', null, 'Point your application at this fake', key ? ':' : ', with the key that the program printed. ', !key && h('a', { href: hrefOf('keys') }, 'Issue another if it is gone.')),
-    code('Environment', exportLines(key ?? 'the key that the program printed'), { kind: 'snippet' }),
+    code('Environment', exportLines(key ?? 'the key that the program printed')),
     h('p', null, 'Or make a first call by hand, in a shell with this environment:'),
-    code('curl', asCurl({ method: 'GET', path: '/v1/status' }), { kind: 'snippet' }),
+    code('curl', asCurl({ method: 'GET', path: '/v1/status' })),
   );
 }
 
@@ -157,7 +157,7 @@ class Row extends Component {
         h('span.c-status', null, statusTag(call)),
         h('span.c-what', null, what(call), h('span.clip.soft', { dir: 'auto' }, said(call)), call.fault && !why && tag(call.fault, 'fault')),
         h('span.c-key.soft', null, mono(call.key)),
-        h('span.c-took.soft', null, took(call.took_ns)),
+        h('span.c-took.soft', null, took(call.took_ns / 1e9)),
         h('span.c-when.soft', null, arrival(call.time), ' ', before && gap(before.time, call.time)),
         why && h('span.c-why', { dir: 'auto' }, why),
       ),

@@ -1,14 +1,12 @@
 // Small pieces that several panels use.
-import { h, Component } from '../dom.js';
-import { icon } from './icons.js';
-import { relative, exact, timeOfDay } from '../format.js';
-import { now } from '../store.js';
-import { hrefOf } from '../route.js';
-import { isJSON } from '../story.js';
+import { h, Component } from './dom.js';
+import { relative, exact, timeOfDay } from './format.js';
+import { now } from './store.js';
+import { isJSON } from './story.js';
 
 // button is a plain button; props.kind is primary, danger or quiet.
-export function button(label, onClick, { kind = '', icon: name, small, ...rest } = {}) {
-  return h('button.button', { type: 'button', class: `${kind} ${small ? 'small' : ''}`, onClick, ...rest }, name && icon(name), h('span', null, label));
+export function button(label, onClick, { kind = '', small, ...rest } = {}) {
+  return h('button.button', { type: 'button', class: `${kind} ${small ? 'small' : ''}`, onClick, ...rest }, label);
 }
 
 // submit is the button of a form.
@@ -104,11 +102,6 @@ export function empty(title, ...rest) {
   return h('div.empty.stack', null, h('h2', null, title), ...rest);
 }
 
-// back is the way back to the list, for narrow pages, which show one of the two.
-export function back(page, label) {
-  return h('a.back.row', { href: hrefOf(page) }, icon('back'), h('span', null, label));
-}
-
 // CopyButton copies, and says so for a moment.
 class CopyButton extends Component {
   copy = async () => {
@@ -124,21 +117,17 @@ class CopyButton extends Component {
   }
 
   render({ what }, { done }) {
-    return h(
-      'span',
-      null,
-      button(done || 'Copy', this.copy, { small: true, icon: done ? 'check' : 'copy', 'aria-label': done || `Copy ${what}` }),
-      h('span.unseen', { role: 'status' }, done),
-    );
+    const props = { small: true, 'aria-label': done || `Copy ${what}` };
+    return h('span', { role: 'status' }, button(done || 'Copy', this.copy, props));
   }
 }
 
 // code is a block of text to read or copy. It scrolls, so the keyboard must be
 // able to reach it.
-export function code(label, source, { copy = true, kind = '' } = {}) {
+export function code(label, source, { copy = true } = {}) {
   return h(
     'div.code',
-    { class: kind },
+    null,
     h('div.codehead.between.label', null, h('span', null, label), copy && h(CopyButton, { value: source, what: label })),
     h('pre', { tabIndex: 0, role: 'region', 'aria-label': label }, h('code', null, source)),
   );
