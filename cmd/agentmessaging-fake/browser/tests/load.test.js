@@ -5,8 +5,7 @@ import { many } from '../support/many.js';
 import { eventually, wantCount, wantText } from '../support/expect.js';
 
 test('of 10,000 calls a window is shown, and what is read keeps its place', async (t) => {
-  const { fake, page } = await open(t, { args: ['--limits', 'off'] });
-  await many(fake, 10_000);
+  const { fake, page } = await open(t, { args: ['--limits', 'off'], prepare: (fake) => many(fake, 10_000) });
   await wantText(page.locator('.sum'), '10,000 calls');
   await wantCount(calls(page), 250);
 

@@ -16,7 +16,7 @@ test('a call shows as it happens, the newest first', async (t) => {
   const { fake, page } = await open(t);
   const rows = calls(page);
   await fake.call('GET', '/v1/status');
-  await wantText(rows, /^200\s+GET\s*\/v1\/status\s+key_000001\s+[\d.]+ (µs|ms)\s+\d\d:\d\d:\d\d\.\d{3}/);
+  await wantText(rows, /^200\s+GET\s*\/v1\/status\s+key_000001\s+[\d.]+\s(µs|ms)\s+\d\d:\d\d:\d\d\.\d{3}/);
   await fake.call('GET', '/v1/agents/agent_000404');
   await wantCount(rows, 2);
   await wantText(rows.first(), /^404\s+GET[^]*agent_000404[^]*no agent has this identifier/);

@@ -45,10 +45,11 @@ export function timeOfDay(at) {
 }
 
 // took is a short length of time, in seconds: "54 µs", "41 ms", "2.4 s", "1 min 5 s".
+// A number is not parted from its unit.
 export function took(seconds) {
-  if (seconds < 1e-3) return `${Math.floor(seconds * 1e6)} µs`;
-  if (seconds < 1) return `${Math.round(seconds * 1e3)} ms`;
-  return seconds < 60 ? `${seconds.toFixed(1)} s` : span(seconds, 2);
+  if (seconds < 1e-3) return `${Math.floor(seconds * 1e6)}\u00a0µs`;
+  if (seconds < 1) return `${Math.round(seconds * 1e3)}\u00a0ms`;
+  return seconds < 60 ? `${seconds.toFixed(1)}\u00a0s` : span(seconds, 2);
 }
 
 // gap is the time from one call to the next, such as "+41.2 s"; '' where it is

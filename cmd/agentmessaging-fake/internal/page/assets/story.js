@@ -39,7 +39,7 @@ function cameBack(call, next) {
   const asked = Number(call.sent.header?.['Retry-After']?.[0]);
   if (!next || !(asked > 0)) return '';
   const waited = (Date.parse(next.time) - Date.parse(call.time)) / 1000;
-  return waited < asked ? `The client came back after ${waited.toFixed(1)} s, although Retry-After said ${asked}.` : '';
+  return waited < asked ? `The client came back after ${took(waited)}, although Retry-After said ${asked}.` : '';
 }
 
 function left({ sent, why, fault, took_ns: ns }) {

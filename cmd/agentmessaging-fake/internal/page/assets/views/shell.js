@@ -53,7 +53,7 @@ function Locked() {
 function Notice() {
   const { kind, words } = state.notice ?? {};
   return h(
-    'div.notice.row',
+    'div.notice',
     { class: kind, hidden: !words },
     h('span', { role: 'status' }, kind === 'done' && words),
     h('span', { role: 'alert' }, kind === 'failed' && words),

@@ -69,7 +69,7 @@ function Filter() {
   return h(
     'form.filter.row',
     { role: 'search', onSubmit: (e) => e.preventDefault() },
-    h('input', { type: 'search', 'aria-label': 'Filter calls by text', placeholder: 'Path, key, address, header, text', value: search, onInput: (e) => setFilter({ search: e.target.value }) }),
+    h('input', { type: 'search', 'aria-label': 'Filter calls by text', placeholder: 'Search calls', value: search, onInput: (e) => setFilter({ search: e.target.value }) }),
     choice('Endpoint', [['', 'Any endpoint'], ...endpoints.map((e) => [e, e])], { value: endpoint, onChange: (e) => setFilter({ endpoint: e.target.value }) }),
     choice('Status', statuses, { value: status, onChange: (e) => setFilter({ status: e.target.value }) }),
     choice('Decided', decisions, { value: decided, onChange: (e) => setFilter({ decided: e.target.value }) }),
