@@ -79,7 +79,9 @@ test('a search finds what was typed, also in calls that the page does not hold, 
   await search.fill('no such words');
   await page.getByRole('button', { name: 'Clear the filter' }).click();
   const older = page.getByRole('button', { name: 'Load older calls' });
-  await older.click();
-  await wantCount(calls(page), 302);
+  for (const shown of [200, 300, 302]) {
+    await older.click();
+    await wantCount(calls(page), shown);
+  }
   await wantCount(older, 0);
 });

@@ -2,7 +2,8 @@
 // the fake keeps. The list shows these, or what the fake finds for a filter. While
 // somebody reads the list it is held: further calls are counted and wait.
 
-export const windowSize = 250;
+// Few enough for a first view within a second when each call has two bodies of 4 KB.
+export const windowSize = 100;
 
 export class CallLog {
   calls = []; // the newest, whatever the filter
