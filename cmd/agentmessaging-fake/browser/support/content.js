@@ -36,9 +36,9 @@ async function bakery(fake) {
 
 async function mishaps(fake) {
   await fake.call('GET', '/v1/agents/agent_000009');
-  await fake.control('POST', 'faults', { fault: { kind: 'answer', status: 503 }, match: { endpoint: 'GET /v1/status' }, times: 2 });
-  await fake.control('POST', 'faults', { fault: { kind: 'latency', duration: '40ms' }, match: { endpoint: 'POST /v1/agents/{agent_id}/messages' } });
+  await fake.control('POST', 'faults', { fault: { kind: 'answer', status: 503 }, times: 1 });
   await fake.call('GET', '/v1/status');
+  await fake.control('POST', 'faults', { fault: { kind: 'latency', duration: '40ms' }, match: { endpoint: 'POST /v1/agents/{agent_id}/messages' } });
   await fake.control('POST', 'keys/key_000001/limits/warmup_key_hour/exhaust');
   await fake.call('POST', '/v1/warmup');
   await fake.call('POST', '/v1/agents/agent_000001/messages', { text: 'For twelve, with raspberries, please.' });

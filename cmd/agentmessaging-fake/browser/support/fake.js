@@ -1,4 +1,4 @@
-// The program under test, as a process of its own on a port of its own.
+// The program under test, as a process on a free port.
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { once } from 'node:events';

@@ -1,4 +1,4 @@
-// Many calls in little time: written one behind the other into one connection,
+// Many calls in little time: written one after the other into one connection,
 // as HTTP/1.1 allows.
 import { connect } from 'node:net';
 

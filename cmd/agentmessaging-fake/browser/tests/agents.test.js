@@ -1,7 +1,7 @@
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import { open } from '../support/browser.js';
-import { wantText, wantCount, eventually } from '../support/expect.js';
+import { wantText, eventually } from '../support/expect.js';
 
 test('an agent shows what it was made with, and its conversation as it grows', async (t) => {
   const { fake, page } = await open(t, {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { calls, open } from '../support/browser.js';
-import { wantCount, wantText } from '../support/expect.js';
+import { wantText } from '../support/expect.js';
 
 const run = promisify(execFile);
 

@@ -1,6 +1,6 @@
 // Starts the page.
 import { h, render } from './dom.js';
-import { change, onDraw, state } from './store.js';
+import { change, onDraw } from './store.js';
 import { readRoute } from './route.js';
 import { start } from './sync.js';
 import { Shell } from './views/shell.js';

@@ -48,7 +48,7 @@ function loadList(name) {
 const inForce = (f) => !(f.times && f.hits >= f.times) && !(f.nth && f.hits > 0);
 export const loadFaults = coalesced(async () => change({ faults: ((await get(['faults']))?.faults ?? []).filter(inForce) }));
 const loadReplies = loadList('replies');
-export const loadDecisions = loadList('decisions');
+const loadDecisions = loadList('decisions');
 // The limits come after the keys: which key is open may follow from them.
 const loadKeys = coalesced(async () => {
   change({ keys: (await get(['keys']))?.keys ?? [] });

@@ -18,7 +18,7 @@ function shellPath(path) {
 // What the program keeps of a body, in bytes.
 const kept = 64 << 10;
 
-// isLong reports whether a body may go on behind what was kept of it.
+// isLong reports whether a body is longer than what was kept of it.
 export function isLong(body) {
   return new TextEncoder().encode(body).length >= kept;
 }

@@ -99,8 +99,8 @@ function Connect() {
   );
 }
 
-// List shows the newest call first. It stands still while somebody reads it, so that
-// the row that was read is the row that opens.
+// List shows the newest call first. It is held while somebody reads it, so that the
+// row that was read is the row that opens.
 function List({ attempts }) {
   const read = ({ currentTarget: list }) => hold(list.matches(':hover') || list.scrollTop > 0);
   const { shown } = log;
