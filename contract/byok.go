@@ -133,7 +133,9 @@ func (s *suite) secrets() {
 func irreversible(fingerprint any) string {
 	shown, _ := fingerprint.(string)
 	short, long := sha256.Sum256([]byte(providerKey)), sha512.Sum512([]byte(providerKey))
-	found := sharesRun(shown, strings.TrimPrefix(providerKey, "sk-contract"), 4)
+	backwards := []byte(providerKey)
+	slices.Reverse(backwards)
+	found := sharesRun(shown, strings.TrimPrefix(providerKey, "sk-contract"), 4) || sharesRun(shown, string(backwards), 4)
 	for _, form := range [][]byte{[]byte(providerKey), short[:], long[:]} {
 		found = found || sharesRun(shown, hex.EncodeToString(form), 8)
 		for i := range 3 { // base64 depends on where a group of three begins
@@ -141,9 +143,6 @@ func irreversible(fingerprint any) string {
 				sharesRun(shown, base64.RawURLEncoding.EncodeToString(form[i:]), 8)
 		}
 	}
-	backwards := []byte(providerKey)
-	slices.Reverse(backwards)
-	found = found || sharesRun(shown, string(backwards), 4)
 	for n := 1; n < 26; n++ {
 		found = found || sharesRun(shown, strings.Map(func(r rune) rune { return rotated(r, n) }, providerKey), 6)
 	}
