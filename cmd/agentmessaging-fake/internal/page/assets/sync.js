@@ -84,10 +84,9 @@ function onState(what) {
 // may have been missed, and the program started anew. It answers the path of
 // the stream from where the calls end.
 async function prepare() {
-  change({ info: await request('GET', '/_fake/v1/info') });
-  const found = await get(['calls'], { limit: windowSize });
+  const [info, found] = await Promise.all([request('GET', controlPath('info')), get(['calls'], { limit: windowSize })]);
   log.replace(found.calls, found.total);
-  change({ underWay: found.under_way.filter((c) => !c.seq) });
+  change({ info, underWay: found.under_way.filter((c) => !c.seq) });
   loadFound();
   openCall(state.route.page === 'traffic' ? Number(state.route.id) || 0 : 0);
   reload('reset');
