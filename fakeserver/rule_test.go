@@ -106,6 +106,18 @@ func TestTurnsUnderConcurrency(t *testing.T) {
 	assert.Equal(t, []int{100, 1, 2}, []int{old.Hits(), nth.Hits(), some.Hits()})
 }
 
+// A call for which some rules do not match changes nothing for the next.
+func TestCandidatesLeaveTheRulesAlone(t *testing.T) {
+	fake, c := newFake(t)
+	agent := c.agent(emptyBody)
+	fake.OnMessage().Reply("any")
+	fake.OnMessage(fakeserver.ByText("b")).Reply("b")
+	fake.OnMessage(fakeserver.ByText("a")).Reply("a")
+	for _, text := range []string{"a", "b", "a"} {
+		assert.Equal(t, text, c.send(agent, text).text("reply_text"))
+	}
+}
+
 func TestManyFunctionsSeeOneCopy(t *testing.T) {
 	fake, c := newFake(t, fakeserver.WithLimit("key_minute", 1000))
 	agent := c.agent(emptyBody)

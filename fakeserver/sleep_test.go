@@ -61,16 +61,17 @@ func TestSleepBeyondWhatTheClockHolds(t *testing.T) {
 	assert.Less(t, 200*365*24*time.Hour, time.Until(fake.Now()))
 }
 
-// Calls that never cease do not keep a sleeper for ever.
+// A sleeper waits for silence, but calls that never cease do not keep it for ever.
 func TestSleepAmongEndlessCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake, c := newFake(t, unlimited()...)
-		ended := make(chan error)
+		ended, begun := make(chan error), time.Now()
 		go func() { ended <- fake.Sleep(t.Context(), time.Hour) }()
 		for {
 			select {
 			case err := <-ended:
 				assert.NoError(t, err)
+				assert.InDelta(t, 0.5, time.Since(begun).Seconds(), 0.1)
 				return
 			default:
 				time.Sleep(time.Millisecond)
