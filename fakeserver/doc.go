@@ -58,11 +58,11 @@
 // and what the client got of it, until it had all or left. Each says in Why why it
 // was refused, with numbers. Calls returns them, UnderWay those that nobody has had
 // the answer of, AwaitCalls waits for them, OnCall shows each to a function,
-// WriteCalls writes them, and a test that fails logs the newest. Two things always fail a test: a call that no
-// endpoint answers, unless WithUnknownRoutes, and a Required script or fault that
-// was never used. Both name the nearest miss. AddAgent, AddExchanges and
-// StoreBYOK set up state without calls.
-// WriteState and ReadState keep a state in a file, or bring it back.
+// WriteCalls writes them, and a test that fails logs the newest. Two things always
+// fail a test: a call that no endpoint answers, unless WithUnknownRoutes, and a
+// Required script or fault that was never used. Both name the nearest miss.
+// AddAgent, AddExchanges and StoreBYOK set up state without calls. WriteState and
+// ReadState keep a state in a file, or bring it back.
 //
 // # Where the interface is silent
 //
