@@ -29,21 +29,6 @@ func TestFilesOfOthersStay(t *testing.T) {
 	assert.FileExists(t, ready)
 }
 
-// TestStateBehindALink is read and saved there.
-func TestStateBehindALink(t *testing.T) {
-	link, file := tempFile(t), tempFile(t)
-	if err := os.Symlink(file, link); err != nil {
-		t.Skip("no links here:", err)
-	}
-	_, sentence := refused(t, []string{"--addr=127.0.0.1:0", "--state", link})
-	assert.Contains(t, sentence, "must be a regular file", "a link to nothing")
-	begin(t, []string{"--state", file}).stop()
-	begin(t, []string{"--state", link}).stop()
-	info, err := os.Lstat(link)
-	require.NoError(t, err)
-	assert.NotZero(t, info.Mode()&os.ModeSymlink)
-}
-
 func TestState(t *testing.T) {
 	path := tempFile(t)
 	r := begin(t, []string{"--state", path})
@@ -63,13 +48,6 @@ func TestState(t *testing.T) {
 	assert.Contains(t, again.control("/agents"), `"customer_ref":"kept"`)
 	_, second := refused(t, []string{"--addr=127.0.0.1:0", "--state", path})
 	assert.Contains(t, second, "another agentmessaging-fake uses this file")
-	status, _ = again.service("POST", "/v1/agents", `{"customer_ref":"saved now"}`)
-	require.Equal(t, 200, status)
-	status, _ = again.call("POST", "/_fake/v1/save", "")
-	require.Equal(t, 204, status)
-	now, err := os.ReadFile(path)
-	require.NoError(t, err)
-	assert.Contains(t, string(now), "saved now")
 	again.stop()
 	left, err := os.ReadDir(strings.TrimSuffix(path, "/file"))
 	require.NoError(t, err)

@@ -2,14 +2,23 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"net"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/control"
+	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/jsonapi"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/wholefile"
 )
 
 // config holds the values of the flags and of the environment.
@@ -21,6 +30,7 @@ type config struct {
 	json        bool
 	log         string
 	allowRemote bool
+	calls       int
 	control     control.Options
 }
 
@@ -40,19 +50,19 @@ func (c *config) options() []option {
 		{"allow-host", "", "names under which a loopback address may be called, separated by commas", c.setHosts},
 		{"token", "", "token for the control interface and the page on an address that is not loopback, and ignored on one that is; made and printed where none is given", c.setToken},
 		{"key", "", "text of the first API key, instead of amk_fake_000001", c.setKey},
-		{"plan", "preview", "plan of the first API key: " + strings.Join(control.PlanNames, ", "), toOneOf(control.PlanNames, &o.Plan)},
-		{"limits", "plan", "limits of all keys: plan, off, a plan, or calls in a window such as key_minute=5,key_day=100", toOptions(control.LimitOptions, &o.Limits)},
-		{"decisions", "", "answers to open questions of the interface, such as windows=sliding,metadata_cap=8000; the control interface lists them at decisions", toOptions(control.DecisionOptions, &o.Decisions)},
-		{"cold-start", "0s", "how much longer the first message of a key takes", toDuration(&o.ColdStart)},
+		{"plan", "preview", "plan of the first API key: " + strings.Join(planNames(), ", "), c.toFake(plan)},
+		{"limits", "plan", "limits of all keys: plan, off, a plan, or calls in a window such as key_minute=5,key_day=100", c.toFake(limits)},
+		{"decisions", "", "answers to open questions of the interface, such as windows=sliding,metadata_cap=8000; the control interface lists them at decisions", c.toFake(decisions)},
+		{"cold-start", "0s", "how much longer the first message of a key takes", c.setColdStart},
 		{"latency", "0s", "how long every call takes to arrive", toDuration(&o.Latency)},
-		{"seed", "1", "seed of faults and replies with a chance that name none", toInteger(0, 1<<53-1, &o.Seed)},
-		{"calls", "10000", "how many calls are kept", toInteger(1, 1_000_000, &o.Calls)},
-		{"like", "", "file that observe wrote: answer what the interface leaves open as that service did", toFile(&o.Like, checkLike)},
-		{"replies", "", "file of scripted replies: the body of POST replies, or a list of them", toFile(&o.Replies, checkReplies)},
+		{"seed", "1", "seed of faults and replies with a chance that name none", c.setSeed},
+		{"calls", "10000", "how many calls are kept", c.setCalls},
+		{"like", "", "file that observe wrote: answer what the interface leaves open as that service did", c.setLike},
+		{"replies", "", "file of scripted replies: the body of POST replies, or a list of them", c.setReplies},
 		{"state", "", "file to begin with, where it exists, and to save to at the end", toPath(&c.statePath)},
 		{"ready-file", "", "file to write what is printed to, once the program serves", toPath(&c.readyFile)},
 		{"json", "false", "print one line of JSON instead of lines for a shell", toBool(&c.json)},
-		{"log", "auto", "a line for each call on standard error: " + strings.Join(logForms, ", ") + "; auto is text on a terminal and json elsewhere", toOneOf(logForms, &c.log)},
+		{"log", "auto", "a line for each call on standard error: " + strings.Join(logForms, ", ") + "; auto is text on a terminal and json elsewhere", c.setLog},
 	}
 }
 
@@ -136,7 +146,7 @@ func (c *config) apply(values map[string]string, environ []string) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	if !c.allowRemote && !isLocal(c.addr) {
+	if host, _, _ := net.SplitHostPort(c.addr); host != "" && !c.allowRemote && !jsonapi.IsLoopback(host) {
 		return errNotLocal
 	}
 	return nil
@@ -164,5 +174,191 @@ func help(out io.Writer) {
 			variable += ", default " + o.fallback
 		}
 		_, _ = fmt.Fprintf(out, "  --%-14s%s\n  %-16s%s\n", o.name, o.usage, "", variable)
+	}
+}
+
+// setAddr accepts host and port. No host means loopback, unless --allow-remote.
+func (c *config) setAddr(value string) error {
+	_, port, err := net.SplitHostPort(value)
+	if err != nil {
+		return errors.New("must be host and port, such as 127.0.0.1:8460 or [::1]:0")
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return errors.New("the port must be from 0 to 65535")
+	}
+	c.addr = value
+	return nil
+}
+
+func (c *config) setHosts(value string) error {
+	for name := range strings.SplitSeq(value, ",") {
+		name = strings.TrimSpace(name)
+		if name == "" || strings.ContainsAny(name, ":/ ") {
+			return errors.New("must be names without port and scheme, separated by commas")
+		}
+		c.control.Guard.Hosts = append(c.control.Guard.Hosts, name)
+	}
+	return nil
+}
+
+func (c *config) setToken(value string) error {
+	isHidden := func(r rune) bool { return r <= ' ' || r > '~' }
+	if len(value) < 16 || len(value) > 256 || strings.ContainsFunc(value, isHidden) {
+		return errors.New("must be 16 to 256 characters of visible ASCII")
+	}
+	c.control.Guard.Token = value
+	return nil
+}
+
+func (c *config) setKey(value string) error {
+	c.control.KeyChosen = true
+	return c.use(fakeserver.WithKey(value))
+}
+
+// use adds options of the fake, which itself says what is wrong with them.
+func (c *config) use(opts ...fakeserver.Option) error {
+	fake, err := fakeserver.Open(opts...)
+	if err != nil {
+		return err
+	}
+	c.control.Fake = append(c.control.Fake, opts...)
+	return fake.Close()
+}
+
+// toFake uses the options that read makes of a value.
+func (c *config) toFake(read func(value string) ([]fakeserver.Option, error)) func(string) error {
+	return func(value string) error {
+		opts, err := read(value)
+		if err != nil {
+			return err
+		}
+		return c.use(opts...)
+	}
+}
+
+func plan(name string) ([]fakeserver.Option, error) {
+	return []fakeserver.Option{fakeserver.WithPlan(fakeserver.Plan(name))}, nil
+}
+
+func planNames() (all []string) {
+	for _, p := range spec.Plans {
+		all = append(all, p.Name)
+	}
+	return all
+}
+
+// limits reads the limits of all keys: "plan" leaves each key those of its plan,
+// "off" leaves it none, the name of a plan gives it those, and calls in each window,
+// such as "key_minute=5,warmup_key_hour=1", change some.
+func limits(text string) (opts []fakeserver.Option, _ error) {
+	if text == "plan" {
+		return nil, nil
+	}
+	i := slices.Index(planNames(), text)
+	for n, l := range spec.Limits {
+		switch {
+		case text == "off":
+			opts = append(opts, fakeserver.WithLimit(fakeserver.Limit(l.Key), control.NoLimit))
+		case i >= 0:
+			opts = append(opts, fakeserver.WithLimit(fakeserver.Limit(l.Key), spec.Plans[i].Max(n)))
+		}
+	}
+	if opts != nil {
+		return opts, nil
+	}
+	for pair := range strings.SplitSeq(text, ",") {
+		name, calls, _ := strings.Cut(strings.TrimSpace(pair), "=")
+		n, err := strconv.Atoi(calls)
+		if err != nil {
+			return nil, fmt.Errorf("must be plan, off, one of %s, or calls in a window such as key_minute=5", strings.Join(planNames(), ", "))
+		}
+		opts = append(opts, fakeserver.WithLimit(fakeserver.Limit(name), n))
+	}
+	return opts, nil
+}
+
+// decisions reads answers to open questions of the interface, such as
+// "windows=sliding,metadata_cap=8000".
+func decisions(text string) (opts []fakeserver.Option, _ error) {
+	for pair := range strings.SplitSeq(text, ",") {
+		id, answer, _ := strings.Cut(strings.TrimSpace(pair), "=")
+		value := any(answer)
+		if json.Valid([]byte(answer)) {
+			value = json.RawMessage(answer)
+		}
+		opts = append(opts, fakeserver.WithDecision(id, value))
+	}
+	return opts, nil
+}
+
+func (c *config) setColdStart(value string) error {
+	var d time.Duration
+	if err := toDuration(&d)(value); err != nil {
+		return err
+	}
+	return c.use(fakeserver.WithColdStart(d))
+}
+
+func (c *config) setSeed(value string) (err error) {
+	if c.control.Seed, err = strconv.ParseUint(value, 10, 53); err != nil {
+		return errors.New("must be an integer from 0 to 9007199254740991")
+	}
+	return nil
+}
+
+func (c *config) setCalls(value string) (err error) {
+	if c.calls, err = strconv.Atoi(value); err != nil || c.calls < 1 || c.calls > 1_000_000 {
+		return errors.New("must be an integer from 1 to 1000000")
+	}
+	return c.use(fakeserver.WithCallLimit(c.calls))
+}
+
+func (c *config) setLike(path string) error {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("must be a file that can be read: %w", err)
+	}
+	return c.use(fakeserver.Like(content))
+}
+
+func (c *config) setReplies(path string) (err error) {
+	if c.control.Replies, err = os.ReadFile(path); err != nil {
+		return fmt.Errorf("must be a file that can be read: %w", err)
+	}
+	return nil
+}
+
+// toPath takes the path of a file to write.
+func toPath(field *string) func(string) error {
+	return func(value string) error {
+		if *field = value; value == "" {
+			return errors.New("must be the path of a file")
+		}
+		return wholefile.Writable(value)
+	}
+}
+
+func (c *config) setLog(value string) error {
+	if c.log = value; !slices.Contains(logForms, value) {
+		return errors.New("must be one of " + strings.Join(logForms, ", "))
+	}
+	return nil
+}
+
+func toDuration(field *time.Duration) func(string) error {
+	return func(value string) (err error) {
+		if *field, err = time.ParseDuration(value); err != nil || *field < 0 {
+			return errors.New("must be a duration such as 250ms or 1.5s")
+		}
+		return nil
+	}
+}
+
+func toBool(field *bool) func(string) error {
+	return func(value string) (err error) {
+		if *field, err = strconv.ParseBool(value); err != nil {
+			return errors.New("must be true or false")
+		}
+		return nil
 	}
 }

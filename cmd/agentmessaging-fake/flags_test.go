@@ -6,72 +6,57 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/control"
 )
 
-// badFlags are flags, some with the file EMPTY or BROKEN, and what is said of them.
+// badFlags are flags, some with the file BROKEN, and what is said of them.
 var badFlags = []struct{ flag, want string }{
 	{"--addr=8460", "--addr: must be host and port, such as 127.0.0.1:8460"},
 	{"--addr=127.0.0.1:65536", "--addr: the port must be from 0 to 65535"},
-	{"--addr=127.0.0.1:http", "--addr: the port must be"},
 	{"--addr=0.0.0.0:0", "--addr: must be a loopback address such as 127.0.0.1:8460; --allow-remote allows others"},
-	{"--addr=[::]:0", "--addr: must be a loopback address"},
-	{"--addr=192.0.2.1:0", "--addr: must be a loopback address"},
 	{"--addr=example.com:0", "--addr: must be a loopback address"},
 	{"--allow-remote=maybe", "--allow-remote: must be true or false"},
-	{"--json=maybe", "--json: must be true or false"},
 	{"--allow-host=http://x", "--allow-host: must be names without port and scheme"},
 	{"--token=secret-15-chars", "--token: must be 16 to 256 characters of visible ASCII"},
 	{"--token=secret but long enough", "--token: must be 16 to 256 characters of visible ASCII"},
-	{"--token=" + strings.Repeat("x", 257), "--token: must be 16 to 256"},
-	{"--key=secret key", "--key: must be 1 to 256 characters of visible ASCII, without a comma"},
-	{"--key=secret,key", "--key: must be 1 to 256"},
-	{"--key=" + strings.Repeat("x", 257), "--key: must be 1 to 256"},
-	{"--key=", "--key: must be 1 to 256"},
 	{"--token=", "--token: must be 16 to 256"},
+	{"--key=secret key", "--key: fakeserver: WithKey: only visible ASCII characters but the comma"},
+	{"--key=", "--key: fakeserver: WithKey: the text is empty"},
 	{"--state=", "--state: must be the path of a file"},
-	{"--replies=", "--replies: must be a file that can be read"},
 	{"--log=loud", "--log: must be one of auto, text, json, off"},
-	{"--plan=gold", "--plan: must be one of preview, free, pro, byok"},
-	{"--limits=none", "--limits: must be plan, off, one of preview, free, pro, byok, or calls in a window such as key_minute=5 with one of key_minute"},
-	{"--limits=key_minute=0", "--limits: must be plan"},
-	{"--limits=key_hour=5", "--limits: must be plan"},
-	{"--decisions=windows=rolling", "--decisions: must be answers such as windows=sliding,metadata_cap=8000: fakeserver: "},
-	{"--cold-start=-1s", "--cold-start: must be whole milliseconds from 0s to 1h"},
-	{"--cold-start=5", "--cold-start: must be whole milliseconds"},
-	{"--latency=61m", "--latency: must be whole milliseconds"},
-	{"--latency=1us", "--latency: must be whole milliseconds"},
-	{"--seed=-1", "--seed: must be an integer from 0 to 9007199254740991"},
-	{"--seed=9007199254740992", "--seed: must be an integer"},
+	{"--plan=gold", "--plan: fakeserver: WithPlan: unknown plan; the plans are preview, free, pro and byok"},
+	{"--limits=none", "--limits: must be plan, off, one of preview, free, pro, byok, or calls in a window such as key_minute=5"},
+	{"--limits=key_minute=0", "--limits: fakeserver: WithLimit: key_minute: 0 is less than 1"},
+	{"--limits=key_hour=5", "--limits: fakeserver: WithLimit: unknown limit; the limits are key_minute, "},
+	{"--decisions=windows=rolling", "--decisions: fakeserver: WithDecision: \"windows\": "},
+	{"--cold-start=-1s", "--cold-start: must be a duration such as 250ms or 1.5s"},
+	{"--latency=5", "--latency: must be a duration"},
+	{"--seed=9007199254740992", "--seed: must be an integer from 0 to 9007199254740991"},
 	{"--calls=0", "--calls: must be an integer from 1 to 1000000"},
-	{"--calls=1000001", "--calls: must be an integer"},
 	{"--replies=/no/such/file", "--replies: must be a file that can be read"},
-	{"--replies=EMPTY", "--replies: must be a file of scripted replies, and is empty"},
+	{"--replies=BROKEN", `--replies: body: member "tekst" is not allowed`},
 	{"--like=/no/such/file", "--like: must be a file that can be read"},
-	{"--like=BROKEN", "--like: must be a file that observe wrote: "},
-	{"--replies=BROKEN", `--replies: [0].replies[0]: member "tekst" is not allowed; allowed: text, warnings, status, code, reason`},
+	{"--like=BROKEN", "--like: fakeserver: Like: "},
 	{"--state=BROKEN", "--state: BROKEN: fakeserver: ReadState: not the state of a fake: its format is not agentmessaging-fake-state; move it away to begin anew"},
 	{"--state=/no/such/folder/state", "--state: cannot be saved to"},
-	{"--plan=", "--plan: must be one of"},
 	{"--nothing", "flag provided but not defined: -nothing; --help lists the flags"},
 	{"start", "there is no such command; the commands are version, healthz, readyz, observe, help"},
+	{"help more", "one argument too many"},
 }
 
 // One sentence that names the flag and says what is allowed, without the
 // value: it may be a secret.
 func TestBadFlags(t *testing.T) {
-	empty, broken := tempFile(t), tempFile(t)
-	require.NoError(t, os.WriteFile(empty, nil, 0o600))
+	broken := tempFile(t)
 	require.NoError(t, os.WriteFile(broken, []byte(`[{"replies":[{"tekst":"x"}]}]`), 0o600))
-	names := strings.NewReplacer("EMPTY", empty, "BROKEN", broken)
+	names := strings.NewReplacer("BROKEN", broken)
 	for _, tt := range badFlags {
 		args := []string{names.Replace(tt.flag)}
-		if !strings.HasPrefix(tt.flag, "--addr") && tt.flag != "start" {
+		if tt.flag == "help more" {
+			args = strings.Fields(tt.flag)
+		} else if strings.HasPrefix(tt.flag, "--") && !strings.HasPrefix(tt.flag, "--addr") {
 			args = append(args, "--addr=127.0.0.1:0")
 		}
 		status, sentence := refused(t, args)
@@ -79,26 +64,35 @@ func TestBadFlags(t *testing.T) {
 		assert.Contains(t, sentence, "agentmessaging-fake: "+names.Replace(tt.want))
 		assert.NotContains(t, sentence, "secret")
 	}
-	status, sentence := refused(t, []string{"--json", "extra"})
-	assert.Equal(t, exitUsage, status)
-	assert.Contains(t, sentence, "one argument too many")
 }
 
-func TestFlagsReachTheOptions(t *testing.T) {
-	c, err := parse([]string{
-		"--addr=[::1]:9", "--allow-remote", "--allow-host=a, b", "--token=token-16-letters", "--key=k", "--plan=free", "--limits=off",
-		"--decisions=windows=sliding", "--cold-start=1s", "--latency=1m", "--seed=7", "--calls=8", "--state=s", "--ready-file=r", "--json", "--log=off",
-	}, nil)
-	require.NoError(t, err)
-	assert.Equal(t, &config{addr: "[::1]:9", readyFile: "r", statePath: "s", json: true, log: "off", allowRemote: true, control: control.Options{
-		Hosts: []string{"a", "b"}, Token: "token-16-letters", Key: "k", ColdStart: time.Second, Latency: time.Minute, Seed: 7, Calls: 8,
-		Plan: "free", Limits: "off", Decisions: "windows=sliding",
-	}}, c)
-	c, err = parse(nil, nil)
-	require.NoError(t, err)
-	assert.Equal(t, &config{addr: "127.0.0.1:8460", log: "auto", control: control.Options{
-		Seed: 1, Calls: 10_000, Plan: "preview", Limits: "plan",
-	}}, c)
+func TestFlags(t *testing.T) {
+	replies := tempFile(t)
+	require.NoError(t, os.WriteFile(replies, []byte(`{"replies":[{"text":"from the file"}]}`), 0o600))
+	r := begin(t, []string{
+		"--key=k", "--plan=pro", "--limits=key_day=3,key_minute=2", "--decisions=windows=sliding,clear_nothing=404", "--cold-start=1ms",
+		"--latency=1ms", "--calls=1", "--allow-host=a, b", "--replies", replies, "--log=off",
+	})
+	assert.Equal(t, "k", r.facts.APIKey)
+	assert.NotContains(t, r.control("/info"), `"key"`, "a key that was chosen may be a secret")
+	assert.Contains(t, r.control("/keys"), `"plan":"pro"`)
+	assert.Contains(t, r.control("/keys/key_000001"), `{"limit_key":"key_minute","max":2,`)
+	assert.Contains(t, r.control("/decisions"), `"answer":"sliding"`)
+	assert.Contains(t, r.control("/faults"), `"name":"Latency(1ms)"`)
+	assert.Contains(t, r.control("/replies"), `"text":"from the file"`)
+	for range 2 {
+		status, _ := r.service("DELETE", "/v1/byok", "")
+		assert.Equal(t, 404, status)
+	}
+	assert.Contains(t, r.control("/calls"), `"dropped":1`)
+	status, _ := r.call("GET", "/_fake/v1/info", "", "Host: b")
+	assert.Equal(t, 200, status)
+	r.stop()
+	for limits, want := range map[string]string{"off": `"max":null,"used":0,"left":null`, "byok": `"max":600`} {
+		r := begin(t, []string{"--limits", limits})
+		assert.Contains(t, r.control("/keys/key_000001"), `{"limit_key":"key_minute",`+want)
+		r.stop()
+	}
 }
 
 // Each flag has a variable, and the flag wins.

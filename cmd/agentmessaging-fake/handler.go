@@ -16,7 +16,7 @@ import (
 // page the call. Paths are compared as they are, and none is redirected.
 func (p *program) handler() http.Handler {
 	dashboard, service := page.Handler(), p.control.Service()
-	own := p.control.Guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	own := p.control.CheckHost(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch path := r.URL.Path; {
 		case strings.HasPrefix(path, "/_fake/v1/"):
 			p.control.ServeHTTP(w, r)

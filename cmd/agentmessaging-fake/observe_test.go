@@ -146,20 +146,6 @@ func TestObserveRefuses(t *testing.T) {
 	assert.Contains(t, stderr.String(), "AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY")
 }
 
-func TestObserveHelp(t *testing.T) {
-	var out bytes.Buffer
-	assert.Equal(t, exitOK, run(t.Context(), []string{"observe", "--help"}, nil, &out, &out))
-	assert.Equal(t, observeUsage, out.String())
-}
-
-// TestServeLike: the program answers as the file says that a service did.
-func TestServeLike(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "observed.json")
-	require.NoError(t, os.WriteFile(file, []byte(`{"format":1,"decisions":{"clear_nothing":{"answer":404}}}`), 0o600))
-	status, _ := begin(t, []string{"--like", file}).service("DELETE", "/v1/byok", "")
-	assert.Equal(t, 404, status)
-}
-
 // TestObserveInterrupted: what was found before is kept.
 func TestObserveInterrupted(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "observed.json")

@@ -11,11 +11,11 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/control"
+	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/jsonapi"
 )
 
 // Bounds of time. Nothing bounds an answer: a stream has no end, and a fault
@@ -35,8 +35,7 @@ type program struct {
 	server   *http.Server
 	facts    facts
 	ready    os.FileInfo // of the ready file; nil: it is not written
-	lock     *os.File    // beside the state; nil: there is no state
-	saving   sync.Mutex  // one save at a time
+	lock     *os.File    // of the state; nil: there is no state
 	draining atomic.Bool
 	shut     atomic.Bool        // connections are refused
 	pause    chan time.Duration // for how long
@@ -47,7 +46,7 @@ const manyCalls = 10_000
 
 // serve runs until ctx ends, drains, and saves the state.
 func serve(ctx context.Context, c *config, stdout, stderr io.Writer) int {
-	if c.control.Calls > manyCalls {
+	if c.calls > manyCalls {
 		debug.SetGCPercent(10) // long texts cost little to look at, and much to keep twice
 	}
 	p, err := start(c, stderr)
@@ -116,18 +115,8 @@ func isLoopback(l net.Listener) bool {
 
 func (p *program) prepare(stderr io.Writer) (err error) {
 	o := &p.config.control
-	o.Version, o.BaseURL, o.Remote = version(), baseURL(p.listener.Addr().String()), !isLoopback(p.listener)
-	made := ""
-	switch {
-	case !o.Remote:
-		o.Token = "" // exported for another fake, it must not lock this one
-	case o.Token == "":
-		made = rand.Text()
-		o.Token = made
-	}
-	if p.config.statePath != "" {
-		o.Save = p.save
-	}
+	o.Version, o.BaseURL = version(), baseURL(p.listener.Addr().String())
+	token := p.secure(&o.Guard)
 	o.Refuse = p.refuse
 	o.Log = newLog(p.config.log, stderr)
 	if p.control, err = control.New(*o); err != nil {
@@ -136,12 +125,29 @@ func (p *program) prepare(stderr io.Writer) (err error) {
 	if err := p.load(); err != nil {
 		return usageError{fmt.Errorf("--state: %w", err)}
 	}
-	p.facts = newFacts(o, p.control.Key(), made)
+	p.facts = facts{
+		BaseURL: o.BaseURL, APIKey: p.control.Key(), PageURL: o.BaseURL + "/", ControlURL: o.BaseURL + "/_fake/v1",
+		Token: token, Version: o.Version, PID: os.Getpid(),
+	}
 	p.server = &http.Server{
 		Handler: p.handler(), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: 1 << 18,
 		ErrorLog: log.New(io.Discard, "", 0), // it would tell of broken connections, which faults make
 	}
 	return nil
+}
+
+// secure has the guard ask for a token where others reach the program, and returns
+// the token if it made one.
+func (p *program) secure(g *jsonapi.Guard) (made string) {
+	g.AnyHost = !isLoopback(p.listener)
+	switch {
+	case !g.AnyHost:
+		g.Token = "" // exported for another fake, it must not lock this one
+	case g.Token == "":
+		made = rand.Text()
+		g.Token = made
+	}
+	return made
 }
 
 // stop ends streams and waits, lets calls under way end, and saves the state.
@@ -166,4 +172,41 @@ func baseURL(addr string) string {
 		host = "127.0.0.1"
 	}
 	return "http://" + net.JoinHostPort(host, port)
+}
+
+var errShut = errors.New("connections are refused already")
+
+// refuse refuses connections for a while, as the system does where no program
+// listens: the one failure that no fault acts out over a socket, since a fault
+// needs a connection that was accepted. Connections that wait for a request are
+// closed, so that clients need new ones.
+func (p *program) refuse(long time.Duration) error {
+	if !p.shut.CompareAndSwap(false, true) {
+		return errShut
+	}
+	p.pause <- long
+	err := p.listener.Close()
+	p.server.SetKeepAlivesEnabled(false)
+	p.server.SetKeepAlivesEnabled(true)
+	return err
+}
+
+// accept serves until the server or ctx ends, and listens anew, at the same
+// address, after refuse has closed the listener.
+func (p *program) accept(ctx context.Context) error {
+	for {
+		err := p.server.Serve(p.listener)
+		if !p.shut.Load() {
+			return err
+		}
+		select {
+		case <-time.After(<-p.pause):
+		case <-ctx.Done():
+			return nil
+		}
+		if p.listener, err = net.Listen("tcp", p.listener.Addr().String()); err != nil {
+			return err
+		}
+		p.shut.Store(false)
+	}
 }

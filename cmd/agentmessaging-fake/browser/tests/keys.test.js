@@ -55,7 +55,7 @@ test('a limit that opens in time shows it without a further call', async (t) => 
   const { fake, page } = await open(t, { hash: '#/keys', prepare: (fake) => fake.control('POST', 'keys/key_000001/limits/key_minute/exhaust') });
   await wantText(gauge(page, 'key_minute'), /0 of 60 left, opens in/);
   await fake.control('POST', 'clock', { duration: '50s' });
-  const { limits } = await fake.control('GET', 'keys/key_000001/limits');
+  const { limits } = await fake.control('GET', 'keys/key_000001');
   const { now } = await fake.control('GET', 'clock');
   const left = (Date.parse(limits[0].opens_at) - Date.parse(now)) / 1000;
   await fake.control('POST', 'clock', { duration: `${left - 1}s` });

@@ -20,13 +20,13 @@ func TestAgents(t *testing.T) {
 	assert.JSONEq(t, want, a.must(201, "POST", "/agents", wholeAgent).raw)
 	assert.JSONEq(t, want, a.must(200, "GET", "/agents/a%2Fb%20%25", "").raw)
 	assert.Equal(t, "+1", a.service(a.server.Key(), "GET", "/v1/agents/a%2Fb%20%25", "").body["sms"].(map[string]any)["phone_number"])
-	a.do("POST", "/agents", `{"key":"key_000001","agent_id":"a/b %"}`).wantRefused(t, 409, "agent_id: there is an agent")
+	a.do("POST", "/agents", `{"key":"key_000001","agent_id":"a/b %"}`).wantRefused(t, 400, "AddAgent: there is an agent with this ID already")
 	a.must(201, "POST", "/keys", `{}`)
 	least := a.must(201, "POST", "/agents", `{"key":"key_000002"}`)
 	assert.Equal(t, []any{"agent_000002", "active", nil, nil, nil, nil}, pick(least.body, "agent_id", "status", "system_prompt", "customer_ref", "metadata", "sms"))
 	assert.Len(t, a.must(200, "GET", "/agents", "").list("agents"), 2)
 	for query, want := range map[string][]any{
-		"?key=key_000002": {"agent_000002"}, "?limit=1": {"agent_000002"}, "?search=_000002": {"agent_000002"},
+		"?search=key_000002": {"agent_000002"}, "?limit=1": {"agent_000002"}, "?search=_000002": {"agent_000002"},
 		"?search=nobody": nil, "?search=AGENT_&limit=1": {"agent_000002"},
 	} {
 		var ids []any
@@ -38,6 +38,8 @@ func TestAgents(t *testing.T) {
 	assert.EqualValues(t, 2, a.must(200, "GET", "/agents?limit=1", "").body["total"])
 	set := a.must(200, "PUT", "/agents/agent_000002/sms", `{"status":"active","phone_number":"+2"}`)
 	assert.Equal(t, map[string]any{"status": "active", "phone_number": "+2"}, set.body["sms"])
+	a.must(204, "DELETE", "/agents/agent_000002", "")
+	a.do("GET", "/agents/agent_000002", "").wantRefused(t, 404, "no agent has this identifier")
 }
 
 func TestConversation(t *testing.T) {

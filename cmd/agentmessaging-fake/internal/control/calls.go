@@ -1,102 +1,102 @@
 package control
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"io"
 	"iter"
+	"math"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/jsonapi"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/har"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// filter reads the parameters that pick calls.
-func (s *Server) filter(r *request) (all []fakeserver.Matcher) {
-	after, before := r.number("after", 0, 0, noLimit), r.number("before", noLimit, 1, noLimit)
-	if after > 0 || before < noLimit {
-		all = append(all, fakeserver.Where(func(c fakeserver.Call) bool { return c.Seq > after && c.Seq < before }))
+// matchers reads the parameters that pick calls.
+func (s *Server) matchers(q *jsonapi.Query) (all []fakeserver.Matcher) {
+	where := func(f func(fakeserver.Call) bool) { all = append(all, fakeserver.Where(f)) }
+	after, before := q.Int("after", 0, 0, math.MaxInt32), q.Int("before", math.MaxInt32, 1, math.MaxInt32)
+	if q.Has("after") || q.Has("before") {
+		where(func(c fakeserver.Call) bool { return c.Seq > after && c.Seq < before })
 	}
 	for _, by := range []struct {
-		name    string
-		matcher func(*request, string) fakeserver.Matcher
+		parameter string
+		matcher   func(string) fakeserver.Matcher
 	}{
-		{"endpoint", byEndpoint}, {"method", byMethod}, {"status", bySent}, {"decided", byDecided}, {"fault", byFault},
-		{"key", s.byLabel}, {"search", bySearch},
-		{"agent_id", func(_ *request, id string) fakeserver.Matcher { return fakeserver.ByAgent(id) }},
-		{"text", func(_ *request, text string) fakeserver.Matcher { return fakeserver.ByText(text) }},
-		{"text_containing", func(_ *request, part string) fakeserver.Matcher { return fakeserver.ByTextContaining(part) }},
+		{"endpoint", func(name string) fakeserver.Matcher { return fakeserver.ByEndpoint(fakeserver.Endpoint(name)) }},
+		{"agent_id", fakeserver.ByAgent},
+		{"text", fakeserver.ByText},
+		{"text_containing", fakeserver.ByTextContaining},
+		{"search", bySearch},
 	} {
-		if value, is := r.given(by.name); is {
-			all = append(all, by.matcher(r, value))
+		if q.Has(by.parameter) {
+			all = append(all, by.matcher(q.Get(by.parameter)))
 		}
+	}
+	if label := q.Get("key"); q.Has("key") {
+		if _, known := s.admin().KeyLabeled(label); !known && label != keyMissing && label != "unknown" {
+			q.Refuse("key", noSuchKey)
+		}
+		where(func(c fakeserver.Call) bool { return c.Key == label })
+	}
+	if method := q.Get("method"); q.Has("method") {
+		where(func(c fakeserver.Call) bool { return c.Method == method })
+	}
+	if name := q.Get("fault"); q.Has("fault") {
+		where(func(c fakeserver.Call) bool { return c.Fault != "" && strings.Contains(c.Fault, name) })
+	}
+	if q.Has("status") {
+		is := statuses(q, "status")
+		where(func(c fakeserver.Call) bool { return is(sentStatus(c)) })
+	}
+	if q.Has("decided") {
+		is := statuses(q, "decided")
+		where(func(c fakeserver.Call) bool { return is(c.Status) })
 	}
 	return all
 }
 
-func byEndpoint(r *request, name string) fakeserver.Matcher {
-	r.refuse("endpoint", checks["endpoint"](name))
-	return fakeserver.Where(func(c fakeserver.Call) bool { return string(c.Endpoint) == name })
-}
+// keyMissing is the label of a call without a key.
+const keyMissing = "missing"
 
-// bySent takes calls whose answer arrived whole with a status; 0 takes those
-// whose answer did not.
-func bySent(r *request, text string) fakeserver.Matcher {
-	is := r.statuses("status", text)
-	return fakeserver.Where(func(c fakeserver.Call) bool {
-		if c.Sent.Broke != "" {
-			return is(0)
-		}
-		return is(c.Sent.Status)
-	})
-}
-
-// byDecided takes calls by the status that the service decided on; 0 takes those
-// that it never saw.
-func byDecided(r *request, text string) fakeserver.Matcher {
-	is := r.statuses("decided", text)
-	return fakeserver.Where(func(c fakeserver.Call) bool { return is(c.Status) })
+// sentStatus is the status of an answer that arrived whole, 0 for any other.
+func sentStatus(c fakeserver.Call) int {
+	if c.Sent.Broke != "" {
+		return 0
+	}
+	return c.Sent.Status
 }
 
 // statuses reads a status, or a digit and xx for a class of them.
-func (r *request) statuses(name, text string) func(status int) bool {
+func statuses(q *jsonapi.Query, name string) func(status int) bool {
 	size := 1
-	if class, is := strings.CutSuffix(text, "xx"); is {
-		text, size = class, 100
+	text, isClass := strings.CutSuffix(q.Get(name), "xx")
+	if isClass {
+		size = 100
 	}
 	want, err := strconv.Atoi(text)
-	if size == 1 && (err != nil || want != 0 && (want < 100 || want > 999)) || size == 100 && (err != nil || want < 1 || want > 5) {
-		r.refuse(name, "must be a status such as 429, a class such as 4xx, or 0")
+	if err != nil || isClass && (want < 1 || want > 5) {
+		q.Refuse(name, "must be a status such as 429, a class such as 4xx, or 0")
 	}
 	return func(status int) bool { return status/size == want }
 }
 
-func byMethod(_ *request, method string) fakeserver.Matcher {
-	return fakeserver.Where(func(c fakeserver.Call) bool { return c.Method == method })
-}
-
-// byFault takes calls in which a fault acted whose name contains the text.
-func byFault(_ *request, text string) fakeserver.Matcher {
-	return fakeserver.Where(func(c fakeserver.Call) bool { return c.Fault != "" && strings.Contains(c.Fault, text) })
-}
-
-func (s *Server) byLabel(r *request, label string) fakeserver.Matcher {
-	if _, err := s.keyOf("key", label); err != nil && label != keyMissing && label != "unknown" && r.flaw == nil {
-		r.flaw = err
-	}
-	return fakeserver.Where(func(c fakeserver.Call) bool { return c.Key == label })
-}
-
-// bySearch takes the words that a person types into a search field: each must
-// stand somewhere in what the page shows of a call.
-func bySearch(_ *request, typed string) fakeserver.Matcher {
+// bySearch takes the words that a person types into a search field: each must be
+// somewhere in what the page shows of a call.
+func bySearch(typed string) fakeserver.Matcher {
 	words := strings.Fields(strings.ToLower(typed))
 	return fakeserver.Where(func(c fakeserver.Call) bool {
 		shown := strings.ToLower(strings.Join([]string{
-			c.URL, c.Method, c.Address, headerText(c.Header), headerText(c.Sent.Header), strconv.Itoa(c.Sent.Status), strconv.Itoa(c.Status), c.Key, c.TraceID, c.Code, c.Reason, c.Why, c.LimitKey, c.Fault,
+			c.String(), c.URL, c.Address, c.Code, c.Reason, headerText(c.Header), headerText(c.Sent.Header),
 			legible(c.Body), legible(c.Sent.Body), legible(c.ReplyBody),
 		}, "\n"))
 		return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(shown, word) })
@@ -116,7 +116,7 @@ func legible(body string) string {
 	for {
 		token, err := d.Token()
 		if err != nil {
-			return b.String() + body // a body that is cut or no JSON stands as it is
+			return b.String() + body // a body that is cut or no JSON stays as it is
 		}
 		if text, is := token.(string); is {
 			b.WriteString(text + "\n")
@@ -124,66 +124,57 @@ func legible(body string) string {
 	}
 }
 
-// maxListed is how many calls one answer holds.
 const (
-	maxListed     = 10_000
+	maxListed     = 10_000 // calls in one answer
 	defaultListed = 1000
+	maxWait       = 10 * time.Minute
 )
 
-// listCalls is GET calls: the newest that fit. With a timeout it first waits
-// until n of them have come.
-func (s *Server) listCalls(r *request) (any, error) {
-	matchers, limit, n := s.filter(r), r.number("limit", defaultListed, 1, maxListed), r.number("n", 1, 1, maxListed)
-	timeout, waits := r.given("timeout")
-	if waits {
-		r.refuse("timeout", duration(maxWait)(timeout))
-	}
-	if r.flaw != nil {
-		return nil, r.flaw
+// listCalls shows the newest calls that match. With a timeout it first waits until
+// n of them have come.
+func (s *Server) listCalls(r *jsonapi.Request) (any, error) {
+	picked, limit, n := s.matchers(&r.Query), r.Query.Int("limit", defaultListed, 1, maxListed), r.Query.Int("n", 1, 1, maxListed)
+	timeout, waits := r.Query.Duration("timeout", maxWait)
+	if r.Query.Err != nil {
+		return nil, r.Query.Err
 	}
 	if waits {
-		return s.awaitCalls(n, parsed(timeout), matchers), nil
+		return s.awaitCalls(n, timeout, picked), nil
 	}
-	calls := s.fake.Calls(matchers...)
-	return map[string]any{
-		"calls": list(calls[max(0, len(calls)-limit):]), "under_way": list(s.fake.UnderWay()),
-		"total": len(calls), "dropped": s.admin().DroppedCalls(),
-	}, nil
+	calls := s.fake.Calls(picked...)
+	return s.viewOfCalls(calls[max(0, len(calls)-limit):], len(calls)), nil
 }
 
-const maxWait = 10 * time.Minute
+func (s *Server) viewOfCalls(calls []fakeserver.Call, total int) map[string]any {
+	return map[string]any{
+		"calls": calls, "total": total, "dropped": s.admin().DroppedCalls(),
+		"under_way": append([]fakeserver.Call{}, s.fake.UnderWay()...),
+	}
+}
 
-func (s *Server) awaitCalls(n int, timeout time.Duration, matchers []fakeserver.Matcher) stream {
-	return func(rw http.ResponseWriter, r *http.Request) {
+func (s *Server) awaitCalls(n int, timeout time.Duration, picked []fakeserver.Matcher) jsonapi.Stream {
+	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), timeout)
 		defer cancel()
 		defer context.AfterFunc(s.gone, cancel)()
-		calls, err := s.fake.AwaitCalls(ctx, n, matchers...)
+		calls, err := s.fake.AwaitCalls(ctx, n, picked...)
 		if err != nil {
-			writeJSON(rw, http.StatusGatewayTimeout, map[string]any{"error": "timeout", "reason": err.Error(), "calls": list(calls)})
+			jsonapi.Write(w, http.StatusGatewayTimeout, map[string]any{"error": "timeout", "reason": err.Error(), "calls": calls})
 			return
 		}
-		writeJSON(rw, http.StatusOK, map[string]any{"calls": list(calls), "total": len(calls), "dropped": s.admin().DroppedCalls()})
+		jsonapi.Write(w, http.StatusOK, s.viewOfCalls(calls, len(calls)))
 	}
 }
 
-// forgetCalls is DELETE calls.
-func (s *Server) forgetCalls(*request) (any, error) {
+func (s *Server) forgetCalls(*jsonapi.Request) (any, error) {
 	s.admin().ForgetCalls()
 	return nil, nil
 }
 
-// keptCall returns the call with a seq, and whether it is still kept.
-func (s *Server) keptCall(seq int) (fakeserver.Call, bool) {
-	found := s.admin().CallsAfter(seq-1, 1)
-	if len(found) == 0 || found[0].Seq != seq {
-		return fakeserver.Call{}, false
-	}
-	return found[0], true
-}
+// batch is how many calls are copied at a time: copies of all would take as much
+// memory again.
+const batch = 100
 
-// allCalls are the calls that are kept, a few at a time: copies of all would take as
-// much memory again.
 func (s *Server) allCalls() iter.Seq[fakeserver.Call] {
 	return func(yield func(fakeserver.Call) bool) {
 		for seq := 0; ; {
@@ -201,11 +192,109 @@ func (s *Server) allCalls() iter.Seq[fakeserver.Call] {
 	}
 }
 
-// archive is GET calls.har.
-func (s *Server) archive(*request) (any, error) {
-	return stream(func(rw http.ResponseWriter, _ *http.Request) {
-		rw.Header().Set("Content-Type", "application/json")
-		rw.Header().Set("Content-Disposition", `attachment; filename="calls.har"`)
-		_ = har.Write(rw, s.allCalls()) // the client may be gone
+func (s *Server) archive(*jsonapi.Request) (any, error) {
+	return jsonapi.Stream(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Disposition", `attachment; filename="calls.har"`)
+		_ = har.Write(w, s.allCalls()) // the client may be gone
 	}), nil
+}
+
+// newCall is a call that was recorded, by its seq, or one of the caller's own. Body
+// replaces the body of a recorded call.
+type newCall struct {
+	Seq     int
+	Method  string
+	Path    string
+	Key     string // a label; "": a call without a key
+	Address string // "": that of the caller
+	Body    *string
+}
+
+// makeCall makes a call of the service, which sees it as any other: it counts
+// against limits, and is recorded.
+func (s *Server) makeCall(r *jsonapi.Request, c newCall) (any, error) {
+	header, body := http.Header{"Content-Type": {"application/json"}}, ""
+	if c.Body != nil {
+		body = *c.Body
+	}
+	switch {
+	case c.Seq != 0 && c.Method+c.Path+c.Key != "":
+		return nil, jsonapi.BadRequest("seq", "goes with body and address only")
+	case c.Seq == 0 && (c.Method == "" || !strings.HasPrefix(c.Path, "/v1/")):
+		return nil, jsonapi.BadRequest("body", "needs seq, or method and a path that begins with /v1/")
+	case c.Seq != 0:
+		kept, err := s.keptCall(c.Seq)
+		if err != nil {
+			return nil, err
+		}
+		c.Method, c.Path, c.Key, header["Content-Type"] = kept.Method, kept.Path, kept.Key, kept.Header["Content-Type"]
+		if c.Body == nil && !keptWhole(kept) {
+			return nil, jsonapi.Conflict("the body of this call was not kept whole; give one as body")
+		}
+		if c.Body == nil {
+			body = kept.Body
+		}
+	}
+	if c.Key != "" && c.Key != keyMissing {
+		key, known := s.admin().KeyLabeled(c.Key)
+		if !known {
+			return nil, jsonapi.Conflict("the key of this call is none of this fake")
+		}
+		header.Set("Authorization", "Bearer "+key)
+	}
+	req, err := http.NewRequestWithContext(r.Context(), c.Method, s.fake.BaseURL()+c.Path, strings.NewReader(body))
+	if err != nil {
+		return nil, jsonapi.BadRequest("path", "no call can be made with this method and path")
+	}
+	header.Set("User-Agent", "agentmessaging-fake page")
+	req.Header = header
+	return send(req, s.fake.Direct(fakeserver.FromIP(cmp.Or(c.Address, addressOf(r.Request))))), nil
+}
+
+func (s *Server) keptCall(seq int) (fakeserver.Call, error) {
+	found := s.admin().CallsAfter(seq-1, 1)
+	if len(found) == 0 || found[0].Seq != seq {
+		return fakeserver.Call{}, jsonapi.NotFound("no call that is kept has this seq")
+	}
+	return found[0], nil
+}
+
+func keptWhole(c fakeserver.Call) bool {
+	return (c.BodyBytes == 0 || c.Body != "") && len(c.Body) < spec.KeptBody && !strings.Contains(c.Body, "[redacted]")
+}
+
+func addressOf(r *http.Request) string {
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return "127.0.0.1"
+	}
+	return from.Addr().Unmap().WithZone("").String()
+}
+
+// send makes a call of the service, without the lock, and answers what came back:
+// its body as JSON, or as a string where it is none.
+func send(req *http.Request, wire http.RoundTripper) jsonapi.Stream {
+	return func(w http.ResponseWriter, r *http.Request) {
+		status, raw, err := receive(wire, req)
+		var body any = string(raw)
+		switch {
+		case err != nil:
+			jsonapi.Refuse(http.StatusBadGateway, "no_answer", "the call was made, and its answer did not arrive whole: "+err.Error()).ServeHTTP(w, r)
+			return
+		case json.Valid(raw):
+			body = json.RawMessage(bytes.TrimSpace(raw))
+		}
+		jsonapi.Write(w, http.StatusOK, map[string]any{"status": status, "body": body})
+	}
+}
+
+func receive(wire http.RoundTripper, req *http.Request) (status int, body []byte, err error) {
+	resp, err := wire.RoundTrip(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer resp.Body.Close()
+	body, err = io.ReadAll(resp.Body)
+	return resp.StatusCode, body, err
 }

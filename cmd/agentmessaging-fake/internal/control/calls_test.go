@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/control"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
 func (r reply) seqs() (all []float64) {
@@ -23,7 +24,7 @@ func (r reply) seqs() (all []float64) {
 }
 
 func TestCalls(t *testing.T) {
-	a := newAPI(t, control.Options{Calls: 5})
+	a := newAPI(t, control.Options{Fake: []fakeserver.Option{fakeserver.WithCallLimit(5)}})
 	key := a.server.Key()
 	a.service(key, "GET", "/v1/nothing", "")
 	agent := a.service(key, "POST", "/v1/agents", `{"customer_ref":"<c>"}`).text("agent_id")
@@ -107,7 +108,7 @@ func TestSendAgain(t *testing.T) {
 	edited := a.must(200, "POST", "/calls", `{"seq":2,"body":"{\"text\":5}"}`)
 	assert.EqualValues(t, 400, edited.body["status"])
 	a.do("POST", "/calls", `{"seq":3}`).wantRefused(t, 409, "was not kept whole")
-	a.do("POST", "/calls", `{"seq":4}`).wantRefused(t, 409, "no key has the label \"unknown\"")
+	a.do("POST", "/calls", `{"seq":4}`).wantRefused(t, 409, "the key of this call is none of this fake")
 	a.do("POST", "/calls", `{"seq":99}`).wantRefused(t, 404, "seq")
 }
 
@@ -194,5 +195,5 @@ func TestMakeCall(t *testing.T) {
 	assert.EqualValues(t, 401, a.must(200, "POST", "/calls", `{"method":"GET","path":"/v1/status"}`).body["status"])
 	call := a.must(200, "GET", "/calls?n=1&timeout=5s", "").list("calls")[0].(map[string]any)
 	assert.Equal(t, []any{"203.0.113.7", "key_000001"}, pick(call, "address", "key"))
-	a.do("POST", "/calls", `{"method":"B D","path":"/v1/status"}`).wantRefused(t, 400, "path: no call can be made with it")
+	a.do("POST", "/calls", `{"method":"B D","path":"/v1/status"}`).wantRefused(t, 400, "path: no call can be made with this")
 }

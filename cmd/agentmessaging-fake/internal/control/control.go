@@ -1,26 +1,28 @@
 // Package control is the fake's control interface: what package fakeserver can
 // do, as JSON over HTTP. openapi.yaml describes it.
 //
-// routes.go lists all of it. An act is a method of the server, or of the key or
-// agent that the path names. It gets the body as a struct whose tags say what is
-// allowed, returns what becomes the answer, and knows no status. Struct and act
-// check all that fakeserver would panic for. An act runs under the server's
-// lock, so that what it checked still holds when it acts. The lock is never held
-// while something is read, written or waited for.
+// routes.go lists all of it. A handler gets a request that was read whole, checks
+// what only it knows, acts, and returns the answer. The other checks are those of
+// package fakeserver, so each bound is stated once. A handler runs under the
+// server's lock, so that what it checked still holds when it acts. The lock is
+// never held while something is read, written or waited for.
 package control
 
 import (
+	"bytes"
 	"context"
 	_ "embed" // for the document
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/events"
+	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/jsonapi"
+	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/rules"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
@@ -29,97 +31,91 @@ import (
 //go:embed openapi.yaml
 var openAPI []byte
 
-// Options say how a Server works. The zero value of each field means that
-// there is none of it, unless said otherwise.
+// Options say how a Server works.
 type Options struct {
 	Version string
 	BaseURL string // of the service, without a path
-	// Remote says that the server listens on an address that is not loopback:
-	// any Host is right then.
-	Remote bool
-	Hosts  []string // right besides loopback names and addresses
-	Token  string   // that each call needs; "": none
-	Key    string   // text of the first key; "": amk_fake_000001
-
-	Plan      string // of the first key; "": preview
-	Limits    string // as LimitOptions reads them
-	Decisions string // as DecisionOptions reads them
-	ColdStart time.Duration
-	Latency   time.Duration             // of every call, until the fault is removed
+	// Guard says who may call. Its AnyHost says that the server listens on an address
+	// that is not loopback.
+	Guard     jsonapi.Guard
+	KeyChosen bool                      // the text of the first key was chosen, and may be a secret
+	Fake      []fakeserver.Option       // of the fake
+	Latency   time.Duration             // of every call, until the fault is removed; 0 means none
 	Seed      uint64                    // of rules with a chance and without a seed
-	Calls     int                       // how many are kept; 0 means 10,000
-	Save      func() error              // the state; nil: there is nowhere to save it
-	Refuse    func(time.Duration) error // refuses connections for so long; nil: it cannot
-	Log       func(fakeserver.Call)     // gets each call; nil: nobody does
-	Like      []byte                    // what observe found of a service that the fake answers like; nil: the fake's own answers
-	Replies   []byte                    // scripted replies to begin with: one body of POST replies, or a list of them
+	Replies   []byte                    // scripted replies to begin with: one body of POST replies, or a list of them; nil means none
+	Refuse    func(time.Duration) error // refuses connections for so long; nil means that it cannot
+	Log       func(fakeserver.Call)     // gets each call; nil means nobody does
 }
 
 // Server is the control interface of one fake.
 type Server struct {
 	options Options
-	replies []newScript // of Options.Replies
+	replies []rules.Rule // of Options.Replies
 	mux     *http.ServeMux
 	started time.Time
 	fake    *fakeserver.Server
-	hub     *hub
-	gone    context.Context
+	feed    *events.Feed
+	gone    context.Context // ends with the streams and waits
 	leave   context.CancelFunc
 	era     atomic.Pointer[era]
 
-	mu              sync.Mutex // held by every act; guards what was made here
-	scripts, faults kept
+	mu    sync.Mutex // held by every handler; guards what follows
+	rules *rules.Set
 }
 
-const (
-	defaultCalls = 10_000
-	keyMissing   = "missing" // what the fake calls the key of a call without one
-	noLimit      = math.MaxInt32
-)
-
 // New returns a Server with its fake. The error says which option is wrong.
-func New(o Options) (*Server, error) {
-	if o.Calls == 0 {
-		o.Calls = defaultCalls
-	}
+func New(o Options) (_ *Server, err error) {
+	defer misuse(&err)
 	replies, err := readReplies(o.Replies)
 	if err != nil {
 		return nil, fmt.Errorf("replies: %w", err)
 	}
-	opts, err := o.fakeOptions()
+	fake, err := fakeserver.Open(append(o.Fake, fakeserver.WithMessageTexts())...)
 	if err != nil {
 		return nil, err
 	}
-	fake, err := fakeserver.Open(opts...)
-	if err != nil {
-		return nil, err
-	}
-	s := &Server{options: o, replies: replies, started: time.Now().UTC(), fake: fake, hub: newHub()}
+	s := &Server{options: o, replies: replies, started: time.Now().UTC(), fake: fake}
 	s.admin().KeepExchanges(spec.KeptExchanges)
+	s.gone, s.leave = context.WithCancel(context.Background())
+	s.feed = events.New(s.gone, fake)
 	s.mux = s.newMux()
 	s.era.Store(newEra())
-	s.gone, s.leave = context.WithCancel(context.Background())
-	s.admin().OnAnswer(s.hub.called)
 	if o.Log != nil {
 		fake.OnCall(o.Log)
 	}
 	return s, s.begin()
 }
 
+// readReplies reads the file of --replies.
+func readReplies(raw []byte) ([]rules.Rule, error) {
+	if raw == nil {
+		return nil, nil
+	}
+	if bytes.HasPrefix(bytes.TrimSpace(raw), []byte("[")) {
+		return jsonapi.Decode[[]rules.Rule](raw)
+	}
+	one, err := jsonapi.Decode[rules.Rule](raw)
+	return []rules.Rule{one}, err
+}
+
 // begin makes the rules that the options ask for, at the start and again after a
 // reset.
 func (s *Server) begin() error {
-	s.scripts, s.faults = kept{kind: "reply"}, kept{kind: "fault"}
-	for i, spec := range s.replies {
-		if _, err := s.addScript(spec); err != nil {
+	s.rules = rules.NewSet(s.fake, s.options.Seed)
+	for i, r := range s.replies {
+		if _, err := s.rules.Add(rules.Replies, r); err != nil {
 			return fmt.Errorf("replies[%d].%w", i, err)
 		}
 	}
-	if d := s.options.Latency; d > 0 {
-		text := d.String()
-		s.inject(newFault{Fault: faultSpec{Kind: "latency", Duration: &text}})
+	if s.options.Latency == 0 {
+		return nil
 	}
-	return nil
+	latency := new(rules.Fault)
+	if err := json.Unmarshal(fmt.Appendf(nil, `{"kind":"latency","duration":%q}`, s.options.Latency), latency); err != nil {
+		return fmt.Errorf("latency: %w", err)
+	}
+	_, err := s.rules.Add(rules.Faults, rules.Rule{Fault: latency})
+	return err
 }
 
 // era ends with a reset, and with it the calls of the service that began in it.
@@ -135,13 +131,10 @@ func newEra() *era {
 
 // reset is POST reset. Calls under way are let go first: one that hangs would
 // keep a connection of the next test.
-func (s *Server) reset(*request) (any, error) {
+func (s *Server) reset(*jsonapi.Request) (any, error) {
 	s.era.Swap(newEra()).end()
 	s.admin().Restart()
-	if err := s.begin(); err != nil {
-		return nil, conflict("%v", err) // the program began with these replies, so it can begin with them again
-	}
-	return nil, nil
+	return nil, s.begin()
 }
 
 // Service is the service itself.
@@ -153,6 +146,9 @@ func (s *Server) Service() http.Handler {
 		s.fake.ServeHTTP(w, r.WithContext(ctx))
 	})
 }
+
+// CheckHost guards all that the program serves; see jsonapi.Guard.
+func (s *Server) CheckHost(next http.Handler) http.Handler { return s.options.Guard.CheckHost(next) }
 
 // Key is the first key.
 func (s *Server) Key() string { return s.fake.Key() }
@@ -168,11 +164,20 @@ func (s *Server) WriteState(out io.Writer) error { return s.fake.WriteState(out)
 // damaged, or another program's, is refused, and nothing has changed then.
 func (s *Server) ReadState(in io.Reader) error { return s.fake.ReadState(in) }
 
-// info is GET info. A key that was chosen may be a secret; the other one is the
-// same in every fake.
-func (s *Server) info(*request) (any, error) {
+func (s *Server) readState(*jsonapi.Request) (any, error) {
+	return jsonapi.Stream(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = s.WriteState(w) // the client may be gone
+	}), nil
+}
+
+func (s *Server) putState(r *jsonapi.Request) (any, error) {
+	return nil, s.ReadState(bytes.NewReader(r.Body))
+}
+
+func (s *Server) info(*jsonapi.Request) (any, error) {
 	key := s.Key()
-	if s.options.Key != "" {
+	if s.options.KeyChosen {
 		key = ""
 	}
 	return struct {
@@ -181,26 +186,27 @@ func (s *Server) info(*request) (any, error) {
 		StartedAt time.Time `json:"started_at"`
 		Remote    bool      `json:"remote"`
 		Key       string    `json:"key,omitempty"`
-	}{s.options.Version, s.options.BaseURL, s.started, s.options.Remote, key}, nil
+	}{s.options.Version, s.options.BaseURL, s.started, s.options.Guard.AnyHost, key}, nil
 }
 
-type pause struct {
-	Duration string `json:"duration" check:"required delay"`
+func (s *Server) document(*jsonapi.Request) (any, error) {
+	return jsonapi.Stream(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/yaml")
+		_, _ = w.Write(openAPI)
+	}), nil
 }
 
-// refuseConnections is POST refuse.
-func (s *Server) refuseConnections(body pause) (any, error) {
+func (s *Server) refuseConnections(_ *jsonapi.Request, body struct{ Duration jsonapi.Duration }) (any, error) {
 	if s.options.Refuse == nil {
-		return nil, conflict("this program cannot refuse connections")
+		return nil, jsonapi.Conflict("this program cannot refuse connections")
 	}
-	if err := s.options.Refuse(parsed(body.Duration)); err != nil {
-		return nil, conflict("%v", err)
+	if err := s.options.Refuse(body.Duration.Duration); err != nil {
+		return nil, jsonapi.Conflict("%v", err)
 	}
 	return nil, nil
 }
 
-// decisions is GET decisions.
-func (s *Server) decisions(*request) (any, error) {
+func (s *Server) decisions(*jsonapi.Request) (any, error) {
 	type view struct {
 		ID       string          `json:"id"`
 		Question string          `json:"question"`
@@ -215,12 +221,32 @@ func (s *Server) decisions(*request) (any, error) {
 	return map[string]any{"decisions": views}, nil
 }
 
-// document is GET openapi.yaml.
-func (s *Server) document(*request) (any, error) {
-	return stream(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/yaml")
-		_, _ = w.Write(openAPI)
-	}), nil
+func (s *Server) clock(*jsonapi.Request) (any, error) {
+	return map[string]any{"now": s.fake.Now(), "advanced": s.admin().Advanced().String()}, nil
+}
+
+// maxAdvance keeps times within the years that JSON can hold.
+const maxAdvance = 100 * 365 * 24 * time.Hour
+
+// advance moves the clock by a duration, or until a time. A time that has passed
+// leaves the clock as it is, so that a client which waits in the fake's time need
+// not ask first.
+func (s *Server) advance(_ *jsonapi.Request, body struct {
+	Duration jsonapi.Duration
+	Until    time.Time
+}) (any, error) {
+	d := body.Duration.Duration
+	switch {
+	case (d == 0) == body.Until.IsZero():
+		return nil, jsonapi.BadRequest("body", "needs duration or until")
+	case d == 0:
+		d = max(0, body.Until.Sub(s.fake.Now()))
+	}
+	if d > maxAdvance-s.admin().Advanced() {
+		return nil, jsonapi.BadRequest("duration", "the clock goes at most %v forward in all", maxAdvance)
+	}
+	s.fake.Advance(d)
+	return s.clock(nil)
 }
 
 // admin is what the control interface asks of a fake, and tests do not.

@@ -22,15 +22,17 @@ func FuzzBodies(f *testing.F) {
 	} {
 		f.Add(body)
 	}
-	fill := strings.NewReplacer("{key}", "key_000001", "{agent_id}", "a", "{id}", "i", "{limit_key}", "key_day", "/_fake/v1", "")
+	fill := strings.NewReplacer("{key}", "key_000001", "{agent_id}", "a", "{id}", "i", "{limit_key}", "key_day")
 	f.Fuzz(func(t *testing.T, body string) {
 		a := newAPI(t, control.Options{})
 		a.must(201, "POST", "/agents", `{"key":"key_000001","agent_id":"a"}`)
-		for _, r := range control.Routes() {
-			if r[0] != "GET" && !strings.HasSuffix(r[1], "/calls") && !strings.HasSuffix(r[1], "/reset") { // a fault may hang a message
-				answered := a.do(r[0], fill.Replace(r[1]), body)
-				assert.Contains(t, []int{200, 201, 204, 400, 404, 409, 413}, answered.status, "%s %s", r[0], r[1])
+		for _, route := range control.Routes() {
+			if strings.HasPrefix(route, "GET ") || route == "POST /calls" || route == "POST /reset" { // a fault may hang a call
+				continue
 			}
+			method, path, _ := strings.Cut(fill.Replace(route), " ")
+			answered := a.do(method, path, body)
+			assert.Contains(t, []int{200, 201, 204, 400, 404, 409, 413}, answered.status, route)
 		}
 		for _, path := range []string{"/keys", "/agents", "/replies", "/faults", "/clock"} {
 			a.must(200, "GET", path, "")

@@ -8,11 +8,12 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/control"
+	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/jsonapi"
 )
 
 // A name that an attacker's site resolves to 127.0.0.1 reaches nothing.
 func TestHost(t *testing.T) {
-	a := newAPI(t, control.Options{Hosts: []string{"fake.test"}})
+	a := newAPI(t, control.Options{Guard: jsonapi.Guard{Hosts: []string{"fake.test"}}})
 	for host, want := range map[string]int{
 		"127.0.0.1:8460": 200, "127.0.0.1": 200, "127.9.9.9": 200, "localhost:1": 200, "LOCALHOST": 200, "localhost.:80": 200,
 		"app.localhost": 200, "[::1]:8460": 200, "[::1]": 200, "[::ffff:127.0.0.1]:1": 200, "fake.test:8460": 200, "FAKE.test": 200,
@@ -44,7 +45,7 @@ func TestOrigin(t *testing.T) {
 
 func TestToken(t *testing.T) {
 	const token = "a-token-of-16-or-more"
-	a := newAPI(t, control.Options{Token: token})
+	a := newAPI(t, control.Options{Guard: jsonapi.Guard{Token: token}})
 	for header, want := range map[string]int{
 		"Authorization: Bearer " + token: 200, "Authorization: bearer  " + token: 200,
 		"Authorization: Bearer " + token + "x": 401, "Authorization: Bearer " + token[:20]: 401, "Authorization: Basic " + token: 401,
@@ -86,10 +87,11 @@ func TestHeadersOfAnswers(t *testing.T) {
 
 // What every route refuses, at each of them.
 func TestEveryRouteRefuses(t *testing.T) {
-	a := newAPI(t, control.Options{Token: "a-token-of-16-or-more", Refuse: func(time.Duration) error { return nil }})
+	a := newAPI(t, control.Options{Guard: jsonapi.Guard{Token: "a-token-of-16-or-more"}, Refuse: func(time.Duration) error { return nil }})
 	const known = "Authorization: Bearer a-token-of-16-or-more"
 	fill := strings.NewReplacer("{key}", "k", "{limit_key}", "key_day", "{agent_id}", "a", "{id}", "i", "{seq}", "1")
 	for _, r := range control.Routes() {
+		method, path, _ := strings.Cut(fill.Replace(r), " ")
 		for _, tt := range []struct {
 			want        int
 			query, body string
@@ -102,7 +104,7 @@ func TestEveryRouteRefuses(t *testing.T) {
 			{413, "", strings.Repeat(" ", 1<<20+1), []string{known}},
 			{415, "", "x", []string{known, "Content-Type: text/plain"}},
 		} {
-			assert.Equal(t, tt.want, a.send(r[0], fill.Replace(r[1])+tt.query, tt.body, tt.header...).status, r)
+			assert.Equal(t, tt.want, a.send(method, "/_fake/v1"+path+tt.query, tt.body, tt.header...).status, r)
 		}
 	}
 }
@@ -110,21 +112,22 @@ func TestEveryRouteRefuses(t *testing.T) {
 func TestNotFound(t *testing.T) {
 	a := newAPI(t, control.Options{})
 	for _, tt := range [][3]string{
-		{"GET", "", "no route has this path"},
-		{"GET", "/", "no route has this path"},
-		{"GET", "/info/", "no route has this path"},
-		{"GET", "//info", "no route has this path"},
-		{"GET", "/keys/key_000002/limits", "no key has this label, such as key_000001; GET keys lists them"},
+		{"GET", "", "no route has this method and path"},
+		{"GET", "/info/", "no route has this method and path"},
+		{"GET", "//info", "no route has this method and path"},
+		{"PUT", "/keys", "no route has this method and path"},
+		{"GET", "/keys/key_000002", "no key has this label, such as key_000001; GET keys lists them"},
 		{"PATCH", "/keys/amk_fake_000001", "no key"},
-		{"POST", "/keys/key_000001/limits/key_hour/exhaust", "no limit has this key; the limit keys are key_minute, ip_minute"},
 		{"GET", "/agents/x", "no agent"},
 		{"PUT", "/agents/x/sms", "no agent"},
 		{"DELETE", "/replies/reply_000001", "no reply has this id"},
 		{"DELETE", "/faults/fault_000001", "no fault has this id"},
 	} {
-		a.do(tt[0], tt[1], "").wantRefused(t, 404, tt[2])
+		body := ""
+		if tt[0] == "PUT" || tt[0] == "PATCH" {
+			body = "{}"
+		}
+		a.do(tt[0], tt[1], body).wantRefused(t, 404, tt[2])
 	}
-	refused := a.do("PUT", "/keys", "")
-	refused.wantRefused(t, 405, "this path takes GET, POST")
-	assert.Equal(t, "GET, POST", refused.header.Get("Allow"))
+	a.do("POST", "/keys/key_000001/limits/key_hour/exhaust", "").wantRefused(t, 400, "Exhaust: unknown limit; the limits are key_minute, ip_minute")
 }

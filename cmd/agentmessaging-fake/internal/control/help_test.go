@@ -33,7 +33,7 @@ func newAPI(t testing.TB, o control.Options) api {
 // handler is the server as the program puts it together.
 func handler(s *control.Server) http.Handler {
 	service := s.Service()
-	return s.Guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return s.CheckHost(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/_fake/") {
 			s.ServeHTTP(w, r)
 			return

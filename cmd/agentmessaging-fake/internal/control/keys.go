@@ -2,49 +2,27 @@ package control
 
 import (
 	"cmp"
-	"net/netip"
+	"math"
 	"slices"
 	"time"
 
+	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/jsonapi"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-const maxKeys = 10_000
-
-// firstLabel is the label of the first key.
-const firstLabel = "key_000001"
-
-type key struct {
-	*Server
-	fakedoor.Key
-	text string
-}
-
 const noSuchKey = "no key has this label, such as key_000001; GET keys lists them"
 
-// ofKey finds the key of a path for an act.
-func ofKey(act func(key, *request) (any, error)) handler {
-	return locked(func(s *Server, r *request) (any, error) {
-		label := r.param("key")
-		text, found := s.admin().KeyLabeled(label)
-		if !found {
-			return nil, notFound(noSuchKey)
-		}
-		keys := s.admin().Keys()
-		i := slices.IndexFunc(keys, func(k fakedoor.Key) bool { return k.Label == label })
-		return act(key{s, keys[i], text}, r)
-	})
-}
-
-// keyOf is the text of the key that a body or a query names.
-func (s *Server) keyOf(name, label string) (string, error) {
+// keyOf finds the key of a path.
+func (s *Server) keyOf(r *jsonapi.Request) (k fakedoor.Key, text string, err error) {
+	label := r.PathValue("key")
 	text, found := s.admin().KeyLabeled(label)
 	if !found {
-		return "", badRequest(name, noSuchKey)
+		return k, "", jsonapi.NotFound(noSuchKey)
 	}
-	return text, nil
+	keys := s.admin().Keys()
+	return keys[slices.IndexFunc(keys, func(k fakedoor.Key) bool { return k.Label == label })], text, nil
 }
 
 type keyView struct {
@@ -52,10 +30,9 @@ type keyView struct {
 	Default bool `json:"default"`
 }
 
-func viewOfKey(k fakedoor.Key) keyView { return keyView{k, k.Label == firstLabel} }
+func viewOfKey(k fakedoor.Key) keyView { return keyView{k, k.Label == "key_000001"} }
 
-// listKeys is GET keys.
-func (s *Server) listKeys(*request) (any, error) {
+func (s *Server) listKeys(*jsonapi.Request) (any, error) {
 	views := []keyView{}
 	for _, k := range s.admin().Keys() {
 		views = append(views, viewOfKey(k))
@@ -63,105 +40,119 @@ func (s *Server) listKeys(*request) (any, error) {
 	return map[string]any{"keys": views}, nil
 }
 
-type newKey struct {
-	Plan      string `json:"plan" check:"plan"`
-	Dashboard *bool  `json:"dashboard"`
-}
-
-// issueKey is POST keys, the one answer with the text of a key.
-func (s *Server) issueKey(body newKey) (any, error) {
-	if len(s.admin().Keys()) >= maxKeys {
-		return nil, conflict("there are %d keys already, and no more are issued; POST reset forgets them", maxKeys)
-	}
-	text := s.fake.IssueKey(fakeserver.KeyOptions{
-		Plan: fakeserver.Plan(body.Plan), NotDashboard: body.Dashboard != nil && !*body.Dashboard,
-	})
+// issueKey is the one answer with the text of a key.
+func (s *Server) issueKey(_ *jsonapi.Request, body struct {
+	Plan      fakeserver.Plan
+	Dashboard *bool
+}) (any, error) {
+	text := s.fake.IssueKey(fakeserver.KeyOptions{Plan: body.Plan, NotDashboard: body.Dashboard != nil && !*body.Dashboard})
 	keys := s.admin().Keys()
 	k := keys[len(keys)-1]
-	return struct {
-		Label     string `json:"label"`
-		Key       string `json:"key"`
-		Plan      string `json:"plan"`
-		Dashboard bool   `json:"dashboard"`
-	}{k.Label, text, string(k.Plan), k.Dashboard}, nil
+	return map[string]any{"label": k.Label, "key": text, "plan": k.Plan, "dashboard": k.Dashboard}, nil
 }
 
-// keyChange is the body of PATCH keys/{key}; what is left out stays as it is.
-type keyChange struct {
-	Plan    string `json:"plan" check:"plan"`
-	Revoked *bool  `json:"revoked"`
-}
-
-func (b keyChange) flaw() error {
-	if b.Plan == "" && b.Revoked == nil {
-		return badRequest("body", "needs plan or revoked")
+// changeKey moves a key to another plan, revokes it or makes it valid again.
+func (s *Server) changeKey(r *jsonapi.Request, body struct {
+	Plan    fakeserver.Plan
+	Revoked *bool
+}) (any, error) {
+	k, text, err := s.keyOf(r)
+	if err != nil {
+		return nil, err
 	}
-	return nil
-}
-
-// change is PATCH keys/{key}.
-func (k key) change(body keyChange) (any, error) {
+	if body.Plan == "" && body.Revoked == nil {
+		return nil, jsonapi.BadRequest("body", "needs plan or revoked")
+	}
 	if body.Plan != "" {
-		k.Plan = body.Plan
-		k.fake.SetPlan(k.text, fakeserver.Plan(k.Plan))
+		s.fake.SetPlan(text, body.Plan)
+		k.Plan = string(body.Plan)
 	}
 	if body.Revoked != nil {
 		k.Revoked = *body.Revoked
-		act := k.fake.ReinstateKey
+		act := s.fake.ReinstateKey
 		if k.Revoked {
-			act = k.fake.RevokeKey
+			act = s.fake.RevokeKey
 		}
-		act(k.text)
+		act(text)
 	}
-	return viewOfKey(k.Key), nil
+	return viewOfKey(k), nil
 }
 
+// limitView is a limit at this moment. Max and Left are null where there is none.
 type limitView struct {
-	LimitKey string     `json:"limit_key"`
-	Max      *int       `json:"max"`
-	Used     int        `json:"used"`
-	Left     *int       `json:"left"`
-	Window   string     `json:"window"`
-	OpensAt  *time.Time `json:"opens_at"`
+	LimitKey fakeserver.Limit `json:"limit_key"`
+	Max      *int             `json:"max"`
+	Used     int              `json:"used"`
+	Left     *int             `json:"left"`
+	Window   string           `json:"window"`
+	OpensAt  *time.Time       `json:"opens_at"`
 }
 
-// limits is GET keys/{key}/limits.
-func (k key) limits(r *request) (any, error) {
-	address, asked := r.given("address")
-	if !asked {
-		address = cmp.Or(k.Address, "127.0.0.1")
+// getKey shows a key with its limits and its provider key's configuration. The
+// limits per address are those of the address that is asked for, or else of the
+// key's last call.
+func (s *Server) getKey(r *jsonapi.Request) (any, error) {
+	k, text, err := s.keyOf(r)
+	if err != nil {
+		return nil, err
 	}
-	if r.refuse("address", isAddress(address)); r.flaw != nil {
-		return nil, r.flaw
+	address := cmp.Or(r.Query.Get("address"), k.Address, "127.0.0.1")
+	limits := []limitView{}
+	for i, l := range s.fake.Limits(text, fakeserver.FromIP(address)) {
+		limits = append(limits, viewOfLimit(l, spec.Limits[i].Window))
 	}
-	address = netip.MustParseAddr(address).Unmap().WithZone("").String()
-	views := []limitView{}
-	for i, l := range k.fake.Limits(k.text, fakeserver.FromIP(address)) {
-		views = append(views, viewOfLimit(l, spec.Limits[i].Window))
+	var byok *fakeserver.BYOK
+	if stored, set := s.fake.BYOK(text); set {
+		byok = &stored
 	}
-	return map[string]any{"address": address, "limits": views}, nil
+	return struct {
+		keyView
+		Address string           `json:"address"`
+		Limits  []limitView      `json:"limits"`
+		BYOK    *fakeserver.BYOK `json:"byok"`
+	}{viewOfKey(k), address, limits, byok}, nil
 }
+
+// NoLimit is the maximum of a limit that is off.
+const NoLimit = math.MaxInt32
 
 func viewOfLimit(l fakeserver.LimitState, window time.Duration) limitView {
-	v := limitView{LimitKey: string(l.Key), Used: l.Used, Window: window.String()}
+	v := limitView{LimitKey: l.Key, Used: l.Used, Window: window.String()}
 	left := max(0, l.Max-l.Used)
 	if !l.Opens.IsZero() {
 		v.OpensAt, left = &l.Opens, 0
 	}
-	if l.Max < noLimit || left == 0 {
+	if l.Max < NoLimit || left == 0 {
 		v.Left = &left
 	}
-	if l.Max < noLimit {
+	if l.Max < NoLimit {
 		v.Max = &l.Max
 	}
 	return v
 }
 
-// exhaust is POST keys/{key}/limits/{limit_key}/exhaust.
-func (k key) exhaust(r *request) (any, error) {
-	if !slices.Contains(limitNames(), r.param("limit_key")) {
-		return nil, notFound("no limit has this key; the limit keys are " + listed(limitNames()))
+func (s *Server) exhaust(r *jsonapi.Request) (any, error) {
+	_, text, err := s.keyOf(r)
+	if err == nil {
+		s.fake.Exhaust(text, fakeserver.Limit(r.PathValue("limit_key")))
 	}
-	k.fake.Exhaust(k.text, fakeserver.Limit(r.param("limit_key")))
-	return nil, nil
+	return nil, err
+}
+
+// availability says whether the service can store provider keys.
+type availability struct {
+	Available *bool `json:"available"`
+}
+
+func (s *Server) byokStore(*jsonapi.Request) (any, error) {
+	available := s.admin().BYOKAvailable()
+	return availability{&available}, nil
+}
+
+func (s *Server) setBYOKStore(_ *jsonapi.Request, body availability) (any, error) {
+	if body.Available == nil {
+		return nil, jsonapi.BadRequest("available", "is required, true or false")
+	}
+	s.fake.SetBYOKAvailable(*body.Available)
+	return body, nil
 }

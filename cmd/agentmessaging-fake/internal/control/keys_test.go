@@ -19,11 +19,10 @@ func TestKeys(t *testing.T) {
 	assert.Equal(t, 401, a.service(key, "GET", "/v1/status", "").status)
 	assert.Equal(t, "free", a.must(200, "PATCH", "/keys/key_000002", `{"revoked":false,"plan":"free"}`).text("plan"))
 	assert.Equal(t, 402, a.service(key, "GET", "/v1/status", "").status)
-	a.must(200, "PATCH", "/keys/key_000002", `{"revoked":true}`)
 	keys := a.must(200, "GET", "/keys", "")
 	assert.NotContains(t, keys.raw, "amk_", "the text is shown once")
 	second := keys.list("keys")[1].(map[string]any)
-	assert.Equal(t, []any{"key_000002", "free", false, true, false}, pick(second, "label", "plan", "dashboard", "revoked", "default"))
+	assert.Equal(t, []any{"key_000002", "free", false, false, false}, pick(second, "label", "plan", "dashboard", "revoked", "default"))
 	assert.NotEmpty(t, second["issued_at"])
 	assert.Equal(t, true, keys.list("keys")[0].(map[string]any)["default"])
 }
@@ -31,14 +30,13 @@ func TestKeys(t *testing.T) {
 func TestLimits(t *testing.T) {
 	a := newAPI(t, control.Options{})
 	limit := func(query string, i int) map[string]any {
-		return a.must(200, "GET", "/keys/key_000001/limits"+query, "").list("limits")[i].(map[string]any)
+		return a.must(200, "GET", "/keys/key_000001"+query, "").list("limits")[i].(map[string]any)
 	}
-	assert.Equal(t, "127.0.0.1", a.must(200, "GET", "/keys/key_000001/limits", "").text("address"), "before any call")
+	assert.Equal(t, "127.0.0.1", a.must(200, "GET", "/keys/key_000001", "").text("address"), "before any call")
 	a.service(a.server.Key(), "POST", "/v1/agents", "{}") // from 192.0.2.1, as httptest has it
-	assert.Equal(t, "192.0.2.1", a.must(200, "GET", "/keys/key_000001/limits", "").text("address"))
+	assert.Equal(t, "192.0.2.1", a.must(200, "GET", "/keys/key_000001", "").text("address"))
 	assert.Equal(t, []any{120., 1., 119., "1m0s", nil}, pick(limit("", 1), "max", "used", "left", "window", "opens_at"))
 	assert.Equal(t, 0., limit("?address=203.0.113.1", 1)["used"])
-	assert.Equal(t, 1., limit("?address=%3A%3Affff%3A192.0.2.1", 1)["used"])
 	a.must(204, "POST", "/keys/key_000001/limits/agent_create_key_day/exhaust", "")
 	day := limit("", 3)
 	assert.Equal(t, []any{50., 1., 0.}, pick(day, "max", "used", "left"))
@@ -51,20 +49,16 @@ func TestLimits(t *testing.T) {
 
 func TestBYOK(t *testing.T) {
 	a := newAPI(t, control.Options{})
-	path := "/keys/key_000001/byok"
-	assert.JSONEq(t, `{"byok":null}`, a.must(200, "GET", path, "").raw)
-	stored := a.must(200, "PUT", path, `{"provider":"openai","api_key":"sk-canary-0123","base_url":"https://x","model":"m","label":"l"}`)
-	assert.Equal(t, stored.raw, a.must(200, "GET", path, "").raw)
-	assert.Regexp(t, `^{"byok":{"provider":"openai","base_url":"https://x","model":"m","label":"l","fingerprint":"\w+","updated_at":"20[^"]+"}}\s$`, stored.raw)
-	for _, bad := range []string{
-		`{"provider":"sk-canary-0123","api_key":"x"}`, `{"provider":"openai","api_key":"sk-canary-0123","label":1}`,
-		`{"provider":"openai","api_key":["sk-canary-0123"]}`, `{"provider":"openai","api_key":"sk-canary-0123"`,
-	} {
-		assert.NotContains(t, a.do("PUT", path, bad).raw, "canary", "no reason repeats a value")
+	set := func() int {
+		return a.service(a.server.Key(), "PUT", "/v1/byok", `{"provider":"openai","api_key":"sk-canary-0123","label":"l"}`).status
 	}
 	a.must(200, "PUT", "/byok", `{"available":false}`)
 	assert.JSONEq(t, `{"available":false}`, a.must(200, "GET", "/byok", "").raw)
-	assert.Equal(t, 503, a.service(a.server.Key(), "PUT", "/v1/byok", `{"provider":"openai","api_key":"sk"}`).status)
+	assert.Equal(t, 503, set())
 	a.must(200, "PUT", "/byok", `{"available":true}`)
-	assert.Equal(t, 200, a.service(a.server.Key(), "PUT", "/v1/byok", `{"provider":"openai","api_key":"sk"}`).status)
+	assert.Nil(t, a.must(200, "GET", "/keys/key_000001", "").body["byok"])
+	assert.Equal(t, 200, set())
+	shown := a.must(200, "GET", "/keys/key_000001", "")
+	assert.Equal(t, []any{"openai", "l"}, pick(shown.body["byok"].(map[string]any), "provider", "label"))
+	assert.NotContains(t, shown.raw, "canary")
 }

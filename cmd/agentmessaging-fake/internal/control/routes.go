@@ -1,119 +1,177 @@
 package control
 
 import (
+	"errors"
 	"net/http"
+	"path"
 	"strings"
+
+	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/jsonapi"
+	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/rules"
 )
 
-// handler answers one call: with a value that becomes JSON, with a stream that
-// writes the answer itself, or with a *refusal.
-type handler func(*Server, *request) (any, error)
+// handler answers a request with a value that becomes JSON, with a jsonapi.Stream,
+// with nil for no body, or with an error.
+type handler func(*jsonapi.Request) (any, error)
 
-// route is one row of the interface.
+// route is what answers the requests of one method and path.
 type route struct {
-	method, path string
-	query        string // the names of query parameters, with a space between
-	status       int    // of a success
-	changes      string // the kinds of state that a success changes, for streams
-	handle       handler
+	status  int    // of a success
+	query   string // the names of query parameters, with a space between
+	changes string // the kinds of state that a success changes, as events.Feed names them
+	handle  handler
 }
 
 const (
-	root    = "/_fake/v1"
-	aKey    = root + "/keys/{key}"
-	anAgent = root + "/agents/{agent_id}"
-	filter  = "endpoint method status decided fault key agent_id text text_containing search after before"
+	root   = "/_fake/v1"
+	filter = "endpoint method status decided fault key agent_id text text_containing search after before"
 )
 
-// routes are in the order of openapi.yaml. They are read only.
-var routes = []route{
-	{"GET", root + "/openapi.yaml", "", 200, "", (*Server).document},
-	{"GET", root + "/info", "", 200, "", (*Server).info},
-	{"POST", root + "/save", "", 204, "", (*Server).save},
-	{"POST", root + "/refuse", "", 204, "", with((*Server).refuseConnections)},
-	{"POST", root + "/reset", "", 204, "reset", locked((*Server).reset)},
-	{"GET", root + "/state", "", 200, "", locked((*Server).readState)},
-	{"PUT", root + "/state", "", 204, "keys agents byok limits clock", locked((*Server).putState)},
-	{"GET", root + "/keys", "", 200, "", locked((*Server).listKeys)},
-	{"POST", root + "/keys", "", 201, "keys", locked(with((*Server).issueKey))},
-	{"PATCH", aKey, "", 200, "keys", ofKey(with(key.change))},
-	{"GET", aKey + "/limits", "address", 200, "", ofKey(key.limits)},
-	{"POST", aKey + "/limits/{limit_key}/exhaust", "", 204, "limits", ofKey(key.exhaust)},
-	{"GET", aKey + "/byok", "", 200, "", ofKey(key.byok)},
-	{"PUT", aKey + "/byok", "", 200, "byok", ofKey(with(key.storeBYOK))},
-	{"GET", root + "/byok", "", 200, "", locked((*Server).available)},
-	{"PUT", root + "/byok", "", 200, "byok", locked(with((*Server).setAvailable))},
-	{"GET", root + "/agents", "key search limit", 200, "", locked((*Server).listAgents)},
-	{"POST", root + "/agents", "", 201, "agents", locked(with((*Server).addAgent))},
-	{"GET", anAgent, "", 200, "", ofAgent(agent.get)},
-	{"DELETE", anAgent, "", 204, "agents", ofAgent(agent.remove)},
-	{"GET", anAgent + "/conversation", "limit after", 200, "", ofAgent(agent.conversation)},
-	{"POST", anAgent + "/conversation", "", 201, "agents", ofAgent(with(agent.addExchanges))},
-	{"PUT", anAgent + "/sms", "", 200, "agents", ofAgent(with(agent.setSMS))},
-	{"GET", root + "/calls", filter + " limit n timeout", 200, "", locked((*Server).listCalls)},
-	{"POST", root + "/calls", "", 200, "", locked(with((*Server).makeCall))},
-	{"DELETE", root + "/calls", "", 204, "calls", locked((*Server).forgetCalls)},
-	{"GET", root + "/calls/stream", "after", 200, "", locked((*Server).streamCalls)},
-	{"GET", root + "/calls.har", "", 200, "", locked((*Server).archive)},
-	{"GET", root + "/replies", "", 200, "", locked((*Server).listScripts)},
-	{"POST", root + "/replies", "", 201, "replies", locked(with((*Server).addScript))},
-	{"DELETE", root + "/replies", "", 204, "replies", locked((*Server).removeScripts)},
-	{"DELETE", root + "/replies/{id}", "", 204, "replies", locked((*Server).removeScript)},
-	{"GET", root + "/faults", "", 200, "", locked((*Server).listFaults)},
-	{"GET", root + "/fitting-faults", "endpoint", 200, "", locked((*Server).listFitting)},
-	{"POST", root + "/faults", "", 201, "faults", locked(with((*Server).addFault))},
-	{"DELETE", root + "/faults", "", 204, "faults", locked((*Server).removeFaults)},
-	{"DELETE", root + "/faults/{id}", "", 204, "faults", locked((*Server).removeFault)},
-	{"GET", root + "/verify", "", 200, "", locked((*Server).verify)},
-	{"GET", root + "/decisions", "", 200, "", locked((*Server).decisions)},
-	{"GET", root + "/clock", "", 200, "", locked((*Server).clock)},
-	{"POST", root + "/clock", "", 200, "clock", locked(with((*Server).advance))},
-}
-
-// Routes lists method and path template of each route, for the test that
-// compares them with the document.
-func Routes() [][2]string {
-	var all [][2]string
-	for _, r := range routes {
-		all = append(all, [2]string{r.method, r.path})
+// routes is the whole interface: method and path, below root.
+func (s *Server) routes() map[string]route {
+	return map[string]route{
+		"GET /openapi.yaml":                    {200, "", "", s.document},
+		"GET /info":                            {200, "", "", s.info},
+		"POST /refuse":                         {204, "", "", with(s.refuseConnections)},
+		"POST /reset":                          {204, "", "reset", s.reset},
+		"GET /state":                           {200, "", "", s.readState},
+		"PUT /state":                           {204, "", "keys agents byok limits clock", s.putState},
+		"GET /clock":                           {200, "", "", s.clock},
+		"POST /clock":                          {200, "", "clock", with(s.advance)},
+		"GET /decisions":                       {200, "", "", s.decisions},
+		"GET /keys":                            {200, "", "", s.listKeys},
+		"POST /keys":                           {201, "", "keys", with(s.issueKey)},
+		"GET /keys/{key}":                      {200, "address", "", s.getKey},
+		"PATCH /keys/{key}":                    {200, "", "keys", with(s.changeKey)},
+		"GET /byok":                            {200, "", "", s.byokStore},
+		"PUT /byok":                            {200, "", "byok", with(s.setBYOKStore)},
+		"GET /agents":                          {200, "search limit", "", s.listAgents},
+		"POST /agents":                         {201, "", "agents", with(s.addAgent)},
+		"GET /agents/{agent_id}":               {200, "", "", s.getAgent},
+		"DELETE /agents/{agent_id}":            {204, "", "agents", s.removeAgent},
+		"PUT /agents/{agent_id}/sms":           {200, "", "agents", with(s.setSMS)},
+		"GET /agents/{agent_id}/conversation":  {200, "limit after", "", s.conversation},
+		"POST /agents/{agent_id}/conversation": {201, "", "agents", with(s.addExchanges)},
+		"GET /calls":                           {200, filter + " limit n timeout", "", s.listCalls},
+		"POST /calls":                          {200, "", "", with(s.makeCall)},
+		"DELETE /calls":                        {204, "", "calls", s.forgetCalls},
+		"GET /calls/stream":                    {200, "after", "", s.feed.Stream},
+		"GET /calls.har":                       {200, "", "", s.archive},
+		"GET /replies":                         {200, "", "", s.listRules("replies", rules.Replies)},
+		"POST /replies":                        {201, "", "replies", s.addRule(rules.Replies)},
+		"DELETE /replies":                      {204, "", "replies", s.removeRules(rules.Replies)},
+		"DELETE /replies/{id}":                 {204, "", "replies", s.removeRules(rules.Replies)},
+		"GET /faults":                          {200, "", "", s.listRules("faults", rules.Faults)},
+		"POST /faults":                         {201, "", "faults", s.addRule(rules.Faults)},
+		"DELETE /faults":                       {204, "", "faults", s.removeRules(rules.Faults)},
+		"DELETE /faults/{id}":                  {204, "", "faults", s.removeRules(rules.Faults)},
+		"GET /fitting-faults":                  {200, "endpoint", "", s.fittingFaults},
+		"GET /verify":                          {200, "", "", s.verify},
+		"POST /keys/{key}/limits/{limit_key}/exhaust": {204, "", "limits", s.exhaust},
 	}
-	return all
 }
 
-// with reads the body of a call for an act that takes one.
-func with[S, T any](act func(S, T) (any, error)) func(S, *request) (any, error) {
-	return func(of S, r *request) (any, error) {
-		body, err := decode[T](r.body)
+func (s *Server) newMux() *http.ServeMux {
+	mux := http.NewServeMux()
+	for pattern, row := range s.routes() {
+		method, below, _ := strings.Cut(pattern, " ")
+		mux.HandleFunc(method+" "+root+below, func(w http.ResponseWriter, r *http.Request) {
+			out, err := s.handle(row, w, r)
+			jsonapi.Answer(w, r, row.status, out, err)
+		})
+	}
+	return mux
+}
+
+var noRoute = jsonapi.NotFound("no route has this method and path; " + root + "/openapi.yaml describes those that exist")
+
+// ServeHTTP answers a call of the control interface.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if err := s.options.Guard.Admit(r); err != nil {
+		jsonapi.Answer(w, r, 0, nil, err)
+		return
+	}
+	// The mux itself would redirect other forms of a path, and refuse without JSON.
+	if _, pattern := s.mux.Handler(r); pattern == "" || path.Clean(r.URL.Path) != r.URL.Path {
+		noRoute.ServeHTTP(w, r)
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}
+
+// handle reads a request, acts under the server's lock, and tells the streams what
+// has changed.
+func (s *Server) handle(row route, w http.ResponseWriter, r *http.Request) (out any, err error) {
+	req, err := jsonapi.Read(w, r, row.query)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer func() {
+		if err == nil {
+			s.feed.Changed(strings.Fields(row.changes)...)
+		}
+	}()
+	defer misuse(&err)
+	return row.handle(req)
+}
+
+// misuse makes an error of the panic with which package fakeserver refuses a wrong
+// argument: its sentence names the argument and what is allowed. Other panics go on.
+func misuse(err *error) {
+	switch p := recover().(type) {
+	case nil:
+	case string:
+		reason, is := strings.CutPrefix(p, "fakeserver: ")
+		if !is {
+			panic(p)
+		}
+		*err = errors.New(reason)
+	default:
+		panic(p)
+	}
+}
+
+// with decodes the body for a handler that takes one.
+func with[T any](act func(*jsonapi.Request, T) (any, error)) handler {
+	return func(r *jsonapi.Request) (any, error) {
+		body, err := jsonapi.Decode[T](r.Body)
 		if err != nil {
 			return nil, err
 		}
-		return act(of, body)
+		return act(r, body)
 	}
 }
 
-// locked acts under the server's lock, and tells the streams what has changed.
-func locked(act func(*Server, *request) (any, error)) handler {
-	return func(s *Server, r *request) (any, error) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		out, err := act(s, r)
-		if err == nil {
-			s.hub.changed(strings.Fields(r.changes)...)
+func (s *Server) listRules(name string, kind rules.Kind) handler {
+	return func(*jsonapi.Request) (any, error) {
+		return map[string]any{name: s.rules.All(kind)}, nil
+	}
+}
+
+func (s *Server) addRule(kind rules.Kind) handler {
+	return with(func(_ *jsonapi.Request, r rules.Rule) (any, error) { return s.rules.Add(kind, r) })
+}
+
+func (s *Server) removeRules(kind rules.Kind) handler {
+	return func(r *jsonapi.Request) (any, error) {
+		id := r.PathValue("id")
+		if !s.rules.Remove(kind, id) && id != "" {
+			return nil, jsonapi.NotFound("no " + string(kind) + " has this id")
 		}
-		return out, err
+		return nil, nil
 	}
 }
 
-// newMux serves the routes. What none of them takes is refused as JSON too.
-func (s *Server) newMux() *http.ServeMux {
-	mux, allowed := http.NewServeMux(), map[string][]string{}
-	for _, r := range routes {
-		allowed[r.path] = append(allowed[r.path], r.method)
-		mux.Handle(r.method+" "+r.path, s.handler(r))
-	}
-	for path, methods := range allowed {
-		mux.Handle(path, methodNotAllowed(strings.Join(methods, ", ")))
-	}
-	mux.Handle("/", noRoute)
-	return mux
+func (s *Server) verify(*jsonapi.Request) (any, error) {
+	unmet := s.rules.Unmet()
+	return map[string]any{"met": len(unmet) == 0, "unmet": unmet}, nil
+}
+
+func (s *Server) fittingFaults(r *jsonapi.Request) (any, error) {
+	fitting, err := rules.Fitting(r.Query.Get("endpoint"))
+	return map[string]any{"faults": fitting}, err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/control"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
 func newStreams(t *testing.T, o control.Options) (a api, base string) {
@@ -35,7 +36,6 @@ var changes = []struct{ method, path, body, want string }{
 	{"DELETE", "/replies/reply_000001", ``, "replies"},
 	{"POST", "/clock", `{"duration":"1s"}`, "clock"},
 	{"PUT", "/byok", `{"available":true}`, "byok"},
-	{"PUT", "/keys/key_000001/byok", `{"provider":"openai","api_key":"k"}`, "byok"},
 	{"POST", "/keys/key_000001/limits/key_day/exhaust", ``, "limits"},
 	{"DELETE", "/calls", ``, "calls"},
 	{"POST", "/reset", ``, "reset"},
@@ -67,7 +67,7 @@ func TestStream(t *testing.T) {
 }
 
 func TestStreamResumes(t *testing.T) {
-	a, base := newStreams(t, control.Options{Calls: 3})
+	a, base := newStreams(t, control.Options{Fake: []fakeserver.Option{fakeserver.WithCallLimit(3)}})
 	status := func(n int) {
 		for range n {
 			a.service(a.server.Key(), "GET", "/v1/status", "")
@@ -99,15 +99,20 @@ func TestStreamCatchesUp(t *testing.T) {
 
 // A reader that takes nothing keeps nobody waiting, and learns how many calls it missed.
 func TestSlowReader(t *testing.T) {
-	a, base := newStreams(t, control.Options{Calls: 10, Limits: "off"})
+	opts := []fakeserver.Option{fakeserver.WithCallLimit(10)}
+	for _, limit := range []fakeserver.Limit{fakeserver.LimitKeyMinute, fakeserver.LimitIPMinute, fakeserver.LimitKeyDay} {
+		opts = append(opts, fakeserver.WithLimit(limit, control.NoLimit))
+	}
+	a, base := newStreams(t, control.Options{Fake: opts})
 	a.must(201, "POST", "/agents", `{"key":"key_000001","agent_id":"a"}`)
 	s := a.open(base, "/calls/stream")
+	const made = 2000
 	text := strings.Repeat("x", 4000)
-	for range 2000 { // 16 MB, more than any socket holds
+	for range made { // 16 MB, more than any socket holds
 		a.service(a.server.Key(), "POST", "/v1/agents/a/messages", `{"text":"`+text+`"}`)
 	}
-	last, missed := "", 0
-	for received := 0; last != "2000"; {
+	missed, received := 0, 0
+	for last := ""; last != fmt.Sprint(made); {
 		switch e := s.next(); e.name {
 		case "call":
 			last = e.id
@@ -119,9 +124,7 @@ func TestSlowReader(t *testing.T) {
 		case "":
 			require.Fail(t, "the stream has ended")
 		}
-		if last == "2000" {
-			assert.Equal(t, 2000, received+missed)
-		}
 	}
+	assert.Equal(t, made, received+missed)
 	assert.Positive(t, missed)
 }

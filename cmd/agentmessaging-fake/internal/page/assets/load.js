@@ -84,9 +84,9 @@ export function openKey() {
 
 export const loadLimits = coalesced(async () => {
   const key = openKey();
-  const limits = key && (await get(['keys', key, 'limits']));
-  change({ limits: key ? { key, rows: limits?.limits ?? [] } : null });
-  expectOpening(limits?.limits ?? []);
+  const found = key && (await get(['keys', key]));
+  change({ limits: key ? { key, rows: found?.limits ?? [] } : null });
+  expectOpening(found?.limits ?? []);
 });
 
 export function showLimitsOf(key) {

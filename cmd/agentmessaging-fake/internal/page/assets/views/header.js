@@ -41,7 +41,7 @@ function Clock() {
   const { advanced } = state.clock;
   return h(
     'div.clock.row',
-    { role: 'group', 'aria-label': 'Clock of the fake', title: 'The clock of the fake. It cannot go back.' },
+    { role: 'group', 'aria-label': 'Clock of the fake', title: 'The clock of the fake. Only a reset takes it back.' },
     h('time', { dateTime: new Date(now()).toISOString(), title: exact(now()) }, timeOfDay(now())),
     advanced > 0 && h('span.advanced', { title: 'How far the clock has been moved' }, `+${span(advanced, 2)}`),
     steps.map(([duration, label]) => button(label, () => advance(duration, label), { key: label, small: true })),
@@ -49,7 +49,7 @@ function Clock() {
 }
 
 function advance(duration, label) {
-  act(`The clock moved ${label}. It cannot go back, so there is no undo.`, () => control('POST', ['clock'], { duration }));
+  act(`The clock moved ${label}. Only a reset takes it back.`, () => control('POST', ['clock'], { duration }));
 }
 
 // The browser opens and closes a popover, and gives the focus back.
@@ -62,7 +62,7 @@ function Reset() {
       'div.stack',
       null,
       h('h2', null, 'Reset the fake?'),
-      h('p', null, 'You cannot undo this. Agents, conversations, calls, rules and all keys but the first are deleted, and every limit is open again. The first key, the settings and the clock stay as they are.'),
+      h('p', null, 'You cannot undo this. Agents, conversations, calls, rules and all keys but the first are deleted, and every limit is open again. The clock goes back to the present. The first key and the settings stay as they are.'),
       h('div.row.actions', null, button('Cancel', null, { autofocus: true, ...hide }), button('Reset', () => act('The fake is empty again.', () => control('POST', ['reset'])), { kind: 'danger', ...hide })),
     ),
   );

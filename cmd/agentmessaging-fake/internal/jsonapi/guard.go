@@ -1,4 +1,4 @@
-package control
+package jsonapi
 
 import (
 	"crypto/sha256"
@@ -10,14 +10,21 @@ import (
 	"strings"
 )
 
-// Guard refuses what reaches the program under a name that is not its own, for
-// all that it serves: a page of another site can make its own name resolve to
-// 127.0.0.1 (DNS rebinding), and the browser then takes the program for that
-// site. On an address that is not loopback any name is right, and the token
-// protects what is worth it.
-func (s *Server) Guard(next http.Handler) http.Handler {
+// Guard decides who may call a program that listens on this machine.
+type Guard struct {
+	// AnyHost accepts every Host, for an address that is not loopback: there the
+	// token protects what is worth it.
+	AnyHost bool
+	Hosts   []string // accepted as well as loopback names and addresses
+	Token   string   // that Admit asks for; "": none
+}
+
+// CheckHost refuses what reaches the program under a name that is not its own. A
+// page of another site can make its own name resolve to 127.0.0.1 (DNS rebinding),
+// and the browser then takes the program for that site.
+func (g *Guard) CheckHost(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !s.options.Remote && !s.isOwnHost(r.Host) {
+		if !g.AnyHost && !g.isOwnHost(r.Host) {
 			forbidden("Host: must be a loopback name or address, or one of --allow-host").ServeHTTP(w, r)
 			return
 		}
@@ -25,13 +32,15 @@ func (s *Server) Guard(next http.Handler) http.Handler {
 	})
 }
 
-func (s *Server) isOwnHost(host string) bool {
+func forbidden(reason string) *Refusal { return Refuse(http.StatusForbidden, "forbidden", reason) }
+
+func (g *Guard) isOwnHost(host string) bool {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
 		name = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 	}
 	name = strings.TrimSuffix(name, ".")
-	return IsLoopback(name) || slices.ContainsFunc(s.options.Hosts, func(own string) bool { return strings.EqualFold(own, name) })
+	return IsLoopback(name) || slices.ContainsFunc(g.Hosts, func(own string) bool { return strings.EqualFold(own, name) })
 }
 
 // IsLoopback reports whether a name or an address means this machine and
@@ -45,14 +54,14 @@ func IsLoopback(host string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// admit checks who calls: a page of another site may not, and where there is a
-// token, only who has it.
-func (s *Server) admit(r *http.Request) *refusal {
+// Admit refuses the pages of other sites and, where there is a token, everybody
+// without it.
+func (g *Guard) Admit(r *http.Request) error {
 	switch {
 	case !isOwnOrigin(r):
 		return forbidden("Origin: must be the program's own, or none")
-	case s.options.Token != "" && !sameText(bearer(r), s.options.Token):
-		return refuse(http.StatusUnauthorized, "unauthorized",
+	case g.Token != "" && !sameText(bearer(r), g.Token):
+		return Refuse(http.StatusUnauthorized, "unauthorized",
 			"the Authorization header must be: Bearer, a space, and the token that the program printed")
 	}
 	return nil

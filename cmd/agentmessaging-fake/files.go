@@ -1,0 +1,133 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/wholefile"
+)
+
+// facts are what the program says when it serves.
+type facts struct {
+	BaseURL    string `json:"base_url"`
+	APIKey     string `json:"api_key"`
+	PageURL    string `json:"page_url"`
+	ControlURL string `json:"control_url"`
+	Token      string `json:"token,omitempty"` // where it was made here
+	Version    string `json:"version"`
+	PID        int    `json:"pid"`
+}
+
+// text is the facts as lines for a shell, or as one line of JSON.
+func (f facts) text(asJSON bool) []byte {
+	if asJSON {
+		encoded, _ := json.Marshal(f) // strings and a number can always be
+		return append(encoded, '\n')
+	}
+	lines := fmt.Sprintf("export AGENT_MESSAGING_BASE_URL=%s\nexport AGENT_MESSAGING_API_KEY=%s\n", quote(f.BaseURL), quote(f.APIKey))
+	if f.Token != "" {
+		lines += fmt.Sprintf("export AGENT_MESSAGING_FAKE_TOKEN=%s\n", quote(f.Token))
+	}
+	return []byte(lines + fmt.Sprintf("# page: %s\n", f.PageURL))
+}
+
+// quote quotes a word for a shell, where it needs it.
+func quote(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./:", r)
+	}
+	if strings.ContainsFunc(word, func(r rune) bool { return !plain(r) }) {
+		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	}
+	return word
+}
+
+// announce says where the program is, once it serves.
+func (p *program) announce(stdout io.Writer) error {
+	text := p.facts.text(p.config.json)
+	if path := p.config.readyFile; path != "" {
+		if err := wholefile.Write(path, text); err != nil {
+			return fmt.Errorf("--ready-file: %w", err)
+		}
+		p.ready, _ = os.Stat(path)
+	}
+	_, err := stdout.Write(text)
+	return err
+}
+
+// withdraw removes the ready file, so that no one takes the program for
+// running. A file that has replaced it is somebody else's, and stays.
+func (p *program) withdraw() {
+	if p.ready == nil {
+		return
+	}
+	if now, err := os.Stat(p.config.readyFile); err == nil && os.SameFile(now, p.ready) {
+		_ = os.Remove(wholefile.Target(p.config.readyFile))
+	}
+}
+
+// load reads the state, where there is one. The file that it locks is in the same
+// folder, so a folder that cannot be written to shows now, and not at the end.
+func (p *program) load() error {
+	path := p.config.statePath
+	if path == "" {
+		return nil
+	}
+	path = wholefile.Target(path)
+	var err error
+	switch p.lock, err = lockFile(path + lockSuffix); {
+	case errors.Is(err, errLocked):
+		return fmt.Errorf("%s: %w", path, err)
+	case err != nil:
+		return fmt.Errorf("cannot be saved to: %w", err)
+	}
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = p.control.ReadState(file)
+		_ = file.Close()
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w; move it away to begin anew", path, err)
+	}
+	return nil
+}
+
+// lockSuffix ends the name of the file that one program holds locked for its state.
+const lockSuffix = ".lock"
+
+var errLocked = errors.New("another agentmessaging-fake uses this file; give each its own, or remove " +
+	"the file of the same name that ends in " + lockSuffix + " if that program is gone")
+
+// unlock lets another program use the state. The file goes first: who opens it
+// after that opens another one.
+func (p *program) unlock() {
+	if p.lock != nil {
+		_ = os.Remove(p.lock.Name())
+		_ = p.lock.Close()
+	}
+}
+
+// save writes the state at the end.
+func (p *program) save() error {
+	if p.config.statePath == "" {
+		return nil
+	}
+	var b bytes.Buffer
+	err := p.control.WriteState(&b)
+	if err == nil {
+		err = wholefile.Write(p.config.statePath, b.Bytes())
+	}
+	if err != nil {
+		return fmt.Errorf("--state: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,233 @@
+// Package events streams what happens in a fake as server-sent events: its calls,
+// and which kinds of its state have changed.
+package events
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/jsonapi"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
+)
+
+// kinds are the kinds of state that a reader can load again after it missed a
+// change, and those that it cannot.
+var (
+	kinds   = []string{"agents", "byok", "clock", "faults", "keys", "limits", "replies"}
+	onceFor = []string{"calls", "reset"}
+)
+
+// Feed wakes the streams when there is something new. It knows no stream: each
+// reads calls from the fake and compares counts, at its own speed, so a slow
+// reader costs no memory and never slows a call.
+type Feed struct {
+	fake *fakeserver.Server
+	done context.Context
+
+	mu      sync.Mutex     // guards what follows
+	changes map[string]int // counts the changes of each kind
+	news    chan struct{}  // is closed at the next change or call, and replaced
+}
+
+// New returns the Feed of a fake. Its streams end with done.
+func New(done context.Context, fake *fakeserver.Server) *Feed {
+	f := &Feed{fake: fake, done: done, changes: map[string]int{}, news: make(chan struct{})}
+	f.admin().OnAnswer(f.called)
+	return f
+}
+
+// Changed reports changes by their kinds: agents, byok, calls, clock, faults, keys,
+// limits, replies and reset. Without any it reports a new call.
+func (f *Feed) Changed(kinds ...string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, kind := range kinds {
+		f.changes[kind]++
+	}
+	close(f.news)
+	f.news = make(chan struct{})
+}
+
+// called is shown each call of the service, before its client has the answer. A
+// reader learns from the call itself that conversations and limits have changed.
+func (f *Feed) called(c *fakeserver.Call) {
+	switch {
+	case c.Status != http.StatusOK:
+		f.Changed()
+	case c.Endpoint == fakeserver.EndpointCreateAgent, c.Endpoint == fakeserver.EndpointEnableSMS:
+		f.Changed("agents")
+	case c.Endpoint == fakeserver.EndpointSetBYOK, c.Endpoint == fakeserver.EndpointClearBYOK:
+		f.Changed("byok")
+	default:
+		f.Changed()
+	}
+}
+
+// now returns the counts, and a channel that is closed when they are old.
+func (f *Feed) now() (changes map[string]int, news <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.changes), f.news
+}
+
+const (
+	heartbeat  = 3 * time.Second
+	glance     = 500 * time.Millisecond // between two looks at the calls under way
+	writeLimit = 30 * time.Second       // a reader that takes nothing for so long is gone; it can resume
+	batch      = 100                    // calls between two looks at what else there is
+)
+
+// Stream answers with the events after the call with a sequence number, by default
+// after the newest call. The number is the parameter after, or the Last-Event-ID of
+// a reader that resumes: it may have missed changes of every kind.
+func (f *Feed) Stream(r *jsonapi.Request) (any, error) {
+	newest := f.admin().LastSeq()
+	seq := r.Query.Int("after", newest, 0, math.MaxInt32)
+	seen, _ := f.now() // so that nothing is missed from the first byte of the answer on
+	if last := r.Header.Get("Last-Event-ID"); last != "" {
+		n, err := strconv.Atoi(last)
+		if err != nil || n < 0 {
+			return nil, jsonapi.BadRequest("Last-Event-ID", "must be the id of an event of this stream")
+		}
+		seq = n
+		for _, kind := range kinds {
+			seen[kind] = -1
+		}
+	}
+	if seq > newest {
+		seq = 0 // of an earlier run of the program
+	}
+	stream := func(w http.ResponseWriter, hr *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		rd := &reader{feed: f, w: w, control: http.NewResponseController(w), seq: seq, seen: seen}
+		rd.follow(hr.Context())
+	}
+	return jsonapi.Stream(stream), r.Query.Err
+}
+
+func (f *Feed) admin() fakedoor.Admin[fakeserver.Call] { return fakedoor.Of[fakeserver.Call](f.fake) }
+
+// reader is one stream, and what it has sent so far. Errors of writing show at the
+// next flush.
+type reader struct {
+	feed     *Feed
+	w        io.Writer
+	control  *http.ResponseController
+	seq      int // of the last call
+	seen     map[string]int
+	underWay []string // trace ids of the calls that were under way at the last look
+	sending  []int    // calls whose answer was not out when they were sent
+}
+
+func (rd *reader) follow(ctx context.Context) {
+	beat, look := time.NewTicker(heartbeat), time.NewTicker(glance)
+	defer beat.Stop()
+	defer look.Stop()
+	rd.comment("calls and changes")
+	for {
+		changes, news := rd.feed.now()
+		rd.sendChanges(changes)
+		rd.sendUnderWay()
+		if rd.sendCalls() != nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-rd.feed.done.Done():
+			return
+		case <-news:
+		case <-look.C:
+		case <-beat.C:
+			rd.comment("still here")
+		}
+	}
+}
+
+func (rd *reader) sendChanges(changes map[string]int) {
+	for _, kind := range slices.Concat(kinds, onceFor) {
+		if changes[kind] > rd.seen[kind] {
+			rd.event("", "state", map[string]string{"what": kind})
+		}
+	}
+	rd.seen = changes
+}
+
+// sendUnderWay sends the calls under way whenever they are others than before.
+func (rd *reader) sendUnderWay() {
+	calls, traces := append([]fakeserver.Call{}, rd.feed.fake.UnderWay()...), []string(nil)
+	for _, c := range calls {
+		traces = append(traces, c.TraceID)
+	}
+	if !slices.Equal(traces, rd.underWay) {
+		rd.underWay = traces
+		rd.event("", "under_way", map[string]any{"calls": calls})
+	}
+}
+
+// sendCalls sends all calls that are new, and those whose answer is out by now.
+func (rd *reader) sendCalls() error {
+	admin := rd.feed.admin()
+	for {
+		dropped, calls := admin.DroppedCalls(), admin.CallsAfter(rd.seq, batch)
+		if len(calls) > 0 && dropped > 0 && calls[0].Seq > rd.seq+1 {
+			rd.event("", "gap", map[string]int{"missed": min(dropped, calls[0].Seq-rd.seq-1)})
+		}
+		for _, c := range calls {
+			rd.event(strconv.Itoa(c.Seq), "call", c)
+			rd.seq = c.Seq
+			if c.Sent.Ended.IsZero() {
+				rd.sending = append(rd.sending, c.Seq)
+			}
+		}
+		rd.sending = slices.DeleteFunc(rd.sending, rd.sendAgain)
+		if err := rd.control.Flush(); err != nil || len(calls) < batch {
+			return err
+		}
+	}
+}
+
+// sendAgain sends a call once nothing more of its answer can come. It reports
+// whether that is so.
+func (rd *reader) sendAgain(seq int) bool {
+	found := rd.feed.admin().CallsAfter(seq-1, 1)
+	if len(found) == 0 || found[0].Seq != seq {
+		return true // it is no longer kept
+	}
+	if found[0].Sent.Ended.IsZero() {
+		return false
+	}
+	rd.event("", "call", found[0])
+	return true
+}
+
+// event writes one event. JSON as Go encodes it holds no line feed.
+func (rd *reader) event(id, name string, data any) {
+	encoded, err := json.Marshal(data)
+	if err != nil {
+		panic(err) // a Call can always be encoded
+	}
+	if id != "" {
+		id = "id: " + id + "\n"
+	}
+	rd.write(fmt.Sprintf("%sevent: %s\ndata: %s\n\n", id, name, encoded))
+}
+
+func (rd *reader) comment(text string) {
+	rd.write(": " + text + "\n\n")
+}
+
+func (rd *reader) write(text string) {
+	_ = rd.control.SetWriteDeadline(time.Now().Add(writeLimit))
+	_, _ = io.WriteString(rd.w, text)
+}

@@ -1,0 +1,223 @@
+// Package rules makes scripted replies and faults of JSON, and shows them as JSON.
+package rules
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// Rule is a fault, or a script of replies, and says on which calls it acts. A
+// request gives it, and an answer shows it.
+type Rule struct {
+	ID      string   `json:"id,omitempty"`   // what is given is ignored
+	Name    string   `json:"name,omitempty"` // of the fault, such as LoseReply(Hang()); what is given is ignored
+	Fault   *Fault   `json:"fault,omitempty"`
+	Replies []Reply  `json:"replies,omitempty"`
+	Match   Match    `json:"match"`
+	Times   int      `json:"times,omitempty"` // 0: without end
+	Nth     int      `json:"nth,omitempty"`   // acts only on this call of those that match; 0: on each
+	From    int      `json:"from,omitempty"`  // a fault acts from this call on; 0: from the first
+	Chance  *float64 `json:"chance,omitempty"`
+	Seed    uint64   `json:"seed,omitempty"` // of the chance; 0: that of the Set
+	// Required makes Unmet return the rule until it has acted: Times times, or once
+	// where Times is 0.
+	Required bool `json:"required,omitempty"`
+	Hits     int  `json:"hits"` // how often it has acted; what is given is ignored
+
+	kind   Kind
+	hits   func() int
+	remove func()
+}
+
+// Kind is what a rule makes.
+type Kind string
+
+// The kinds of rules.
+const (
+	Replies Kind = "reply"
+	Faults  Kind = "fault"
+)
+
+// Reply is a fakeserver.Reply: a text, or the status of an error.
+type Reply struct {
+	Text     string   `json:"text,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
+	Status   int      `json:"status,omitempty"`
+	Code     string   `json:"code,omitempty"`
+	Reason   string   `json:"reason,omitempty"`
+}
+
+// Match picks calls. All that it names must be right.
+type Match struct {
+	Endpoint       string  `json:"endpoint,omitempty"`
+	AgentID        string  `json:"agent_id,omitempty"`
+	Key            string  `json:"key,omitempty"` // a label
+	Text           *string `json:"text,omitempty"`
+	TextContaining string  `json:"text_containing,omitempty"`
+}
+
+func (m *Match) matchers(fake *fakeserver.Server) (all []fakeserver.Matcher, _ error) {
+	if m.Endpoint != "" {
+		all = append(all, fakeserver.ByEndpoint(fakeserver.Endpoint(m.Endpoint)))
+	}
+	if m.AgentID != "" {
+		all = append(all, fakeserver.ByAgent(m.AgentID))
+	}
+	if m.Key != "" {
+		key, known := fakedoor.Of[fakeserver.Call](fake).KeyLabeled(m.Key)
+		if !known {
+			return nil, errors.New("match.key: no key has this label, such as key_000001")
+		}
+		all = append(all, fakeserver.ByKey(key))
+	}
+	if m.Text != nil {
+		all = append(all, fakeserver.ByText(*m.Text))
+	}
+	if m.TextContaining != "" {
+		all = append(all, fakeserver.ByTextContaining(m.TextContaining))
+	}
+	return all, nil
+}
+
+// check finds what is wrong before anything is made of the rule.
+func (r *Rule) check() error {
+	switch {
+	case r.kind == Replies && (len(r.Replies) == 0 || r.Fault != nil):
+		return errors.New("replies: is required, at least one, and no fault")
+	case r.kind == Faults && (r.Fault == nil || r.Replies != nil):
+		return errors.New("fault: is required, and no replies")
+	case min(r.Times, r.Nth, r.From) < 0:
+		return errors.New("times, nth, from: must be at least 1")
+	case r.kind == Replies && r.From > 0:
+		return errors.New("from: goes with a fault only")
+	case r.Chance != nil && (*r.Chance < 0 || *r.Chance > 1):
+		return errors.New("chance: must be from 0 to 1")
+	}
+	for i, reply := range r.Replies {
+		if reply.Status != 0 && !spec.SendMessage.Lists(reply.Status) {
+			return fmt.Errorf("replies[%d].status: must be one of %v", i, spec.SendMessage.Errors)
+		}
+	}
+	return nil
+}
+
+// Set holds the rules that were made of a fake, in the order in which they were
+// made. Its user keeps two goroutines from using it at once.
+type Set struct {
+	fake  *fakeserver.Server
+	seed  uint64
+	made  map[Kind]int
+	rules []*Rule
+}
+
+// NewSet returns an empty Set. The seed is that of chances that give none.
+func NewSet(fake *fakeserver.Server, seed uint64) *Set {
+	return &Set{fake: fake, seed: seed, made: map[Kind]int{}}
+}
+
+// Add puts a rule in force and returns it with its identifier.
+func (s *Set) Add(kind Kind, r Rule) (Rule, error) {
+	r.kind = kind
+	if err := r.check(); err != nil {
+		return r, err
+	}
+	matchers, err := r.Match.matchers(s.fake)
+	if err != nil {
+		return r, err
+	}
+	// A rule is made in steps, and must not act before the last.
+	var ready atomic.Bool
+	matchers = append(matchers, fakeserver.Where(func(fakeserver.Call) bool { return ready.Load() }))
+	if kind == Replies {
+		s.script(&r, matchers)
+	} else {
+		s.inject(&r, matchers)
+	}
+	ready.Store(true)
+	s.made[kind]++
+	r.ID = fmt.Sprintf("%s_%06d", kind, s.made[kind])
+	s.rules = append(s.rules, &r)
+	return r, nil
+}
+
+func (s *Set) script(r *Rule, matchers []fakeserver.Matcher) {
+	script := s.fake.OnMessage(matchers...)
+	for _, reply := range r.Replies {
+		script.ReplyFunc(func(fakeserver.Message) fakeserver.Reply { return fakeserver.Reply(reply) })
+	}
+	limit(r, script, s.seed)
+}
+
+func (s *Set) inject(r *Rule, matchers []fakeserver.Matcher) {
+	injection := s.fake.Inject(r.Fault.Fault, matchers...)
+	if r.From > 0 {
+		injection.From(r.From)
+	}
+	r.Name = r.Fault.String()
+	limit(r, injection, s.seed)
+}
+
+// limited is a *fakeserver.Script or a *fakeserver.Injection.
+type limited[R any] interface {
+	Times(n int) R
+	Nth(n int) R
+	Chance(p float64, seed uint64) R
+	Hits() int
+	Remove()
+}
+
+func limit[R limited[R]](r *Rule, made R, seed uint64) {
+	if r.Times > 0 {
+		made.Times(r.Times)
+	}
+	if r.Nth > 0 {
+		made.Nth(r.Nth)
+	}
+	if r.Chance != nil {
+		made.Chance(*r.Chance, cmp.Or(r.Seed, seed))
+	}
+	r.hits, r.remove = made.Hits, made.Remove
+}
+
+// All returns the rules of a kind.
+func (s *Set) All(kind Kind) []Rule {
+	return s.those(func(r *Rule) bool { return r.kind == kind })
+}
+
+// Unmet returns the required rules that have not acted as often as they must.
+func (s *Set) Unmet() []Rule {
+	return s.those(func(r *Rule) bool { return r.Required && r.hits() < max(1, r.Times) })
+}
+
+func (s *Set) those(wanted func(*Rule) bool) []Rule {
+	all := []Rule{}
+	for _, r := range s.rules {
+		if wanted(r) {
+			shown := *r
+			shown.Hits = r.hits()
+			all = append(all, shown)
+		}
+	}
+	return all
+}
+
+// Remove ends the rules of a kind, or with an identifier only that one. It reports
+// whether there was any.
+func (s *Set) Remove(kind Kind, id string) bool {
+	before := len(s.rules)
+	s.rules = slices.DeleteFunc(s.rules, func(r *Rule) bool {
+		ends := r.kind == kind && (id == "" || r.ID == id)
+		if ends {
+			r.remove()
+		}
+		return ends
+	})
+	return len(s.rules) < before
+}
