@@ -5,7 +5,6 @@ package events
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"maps"
 	"math"
@@ -211,21 +210,19 @@ func (rd *reader) sendAgain(seq int) bool {
 	return true
 }
 
-// event writes one event. JSON as Go encodes it holds no line feed.
+// event writes one event. JSON as Go encodes it holds no line feed, and the encoder
+// ends it with one. It writes to w directly, since eight readers of long texts
+// would need as many copies of them.
 func (rd *reader) event(id, name string, data any) {
-	encoded, err := json.Marshal(data)
-	if err != nil {
-		panic(err) // a Call can always be encoded
-	}
 	if id != "" {
 		id = "id: " + id + "\n"
 	}
-	rd.write(fmt.Sprintf("%sevent: %s\ndata: %s\n\n", id, name, encoded))
+	rd.write(id + "event: " + name + "\ndata: ")
+	_ = json.NewEncoder(rd.w).Encode(data)
+	_, _ = io.WriteString(rd.w, "\n")
 }
 
-func (rd *reader) comment(text string) {
-	rd.write(": " + text + "\n\n")
-}
+func (rd *reader) comment(text string) { rd.write(": " + text + "\n\n") }
 
 func (rd *reader) write(text string) {
 	_ = rd.control.SetWriteDeadline(time.Now().Add(writeLimit))

@@ -81,15 +81,11 @@ func Answer(w http.ResponseWriter, r *http.Request, status int, out any, err err
 	}
 }
 
-// Write writes a value as JSON.
+// Write writes a value as JSON, without a copy of what may be many megabytes.
 func Write(w http.ResponseWriter, status int, value any) {
-	encoded, err := json.Marshal(value)
-	if err != nil {
-		panic(err) // what the interface holds came from JSON
-	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(encoded, '\n')) // the client may be gone
+	_ = json.NewEncoder(w).Encode(value) // the client may be gone
 }
 
 // Request is a request that was read whole.
