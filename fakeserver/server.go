@@ -55,6 +55,8 @@ type generation struct {
 	traces  int // trace identifiers given so far
 	log     record.Log[*entry]
 
+	received, sent lastHeader // shared by the records
+
 	// Rules in the order in which they were made. A slice only grows, or is
 	// replaced, so a copy of its header is a snapshot.
 	scripts    []*Script

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"errors"
 	"io"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/page"
 	"github.com/agent-messaging-service/agentmessaging-go/openapi"
@@ -27,7 +25,6 @@ func (p *program) handler() http.Handler {
 		}
 	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		boundBody(w, r)
 		switch r.URL.Path {
 		case "/healthz":
 			healthy(w, true)
@@ -50,29 +47,4 @@ func healthy(w http.ResponseWriter, is bool) {
 		return
 	}
 	_, _ = io.WriteString(w, "ok\n")
-}
-
-// boundBody bounds the time that a client takes to send a body. ReadTimeout
-// would do it too, and end streams as well.
-func boundBody(w http.ResponseWriter, r *http.Request) {
-	if r.ContentLength == 0 {
-		return
-	}
-	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(bodyTime))
-	r.Body = &boundedBody{r.Body, control}
-}
-
-// boundedBody lifts the bound once the body was read.
-type boundedBody struct {
-	io.ReadCloser
-	control *http.ResponseController
-}
-
-func (b *boundedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if errors.Is(err, io.EOF) {
-		_ = b.control.SetReadDeadline(time.Time{})
-	}
-	return n, err
 }

@@ -145,16 +145,3 @@ func TestObserveRefuses(t *testing.T) {
 	assert.Equal(t, exitUsage, run(t.Context(), []string{"observe"}, nil, &stderr, &stderr))
 	assert.Contains(t, stderr.String(), "AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY")
 }
-
-// TestObserveInterrupted: what was found before is kept.
-func TestObserveInterrupted(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "observed.json")
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	var out bytes.Buffer
-	environment := []string{"AGENT_MESSAGING_BASE_URL=http://127.0.0.1:1", "AGENT_MESSAGING_API_KEY=k"}
-	assert.Equal(t, exitUnfinished, run(ctx, []string{"observe", "--out", file}, environment, &out, &out))
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	assert.NoError(t, json.Unmarshal(text, new(observe.Observation)))
-}

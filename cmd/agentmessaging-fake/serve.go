@@ -18,11 +18,10 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/jsonapi"
 )
 
-// Bounds of time. Nothing bounds an answer: a stream has no end, and a fault
-// may hang.
+// Bounds of time. Nothing bounds a body or an answer: a stream has no end, and a
+// fault may hang.
 const (
-	headerTime = 5 * time.Second  // for the header of a request
-	bodyTime   = 30 * time.Second // for its body
+	headerTime = 5 * time.Second // for the header of a request
 	idleTime   = 2 * time.Minute
 	drainTime  = 5 * time.Second // for calls under way at the end
 )
@@ -37,8 +36,6 @@ type program struct {
 	ready    os.FileInfo // of the ready file; nil: it is not written
 	lock     *os.File    // of the state; nil: there is no state
 	draining atomic.Bool
-	shut     atomic.Bool        // connections are refused
-	pause    chan time.Duration // for how long
 }
 
 // manyCalls are more than the collector should let memory double for.
@@ -47,7 +44,7 @@ const manyCalls = 10_000
 // serve runs until ctx ends, drains, and saves the state.
 func serve(ctx context.Context, c *config, stdout, stderr io.Writer) int {
 	if c.calls > manyCalls {
-		debug.SetGCPercent(10) // long texts cost little to look at, and much to keep twice
+		debug.SetGCPercent(5) // long texts cost little to look at, and much to keep twice
 	}
 	p, err := start(c, stderr)
 	if err != nil {
@@ -58,7 +55,7 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) int {
 		return exitFailed
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- p.accept(ctx) }()
+	go func() { ended <- p.server.Serve(p.listener) }()
 	err = p.announce(stdout)
 	if err == nil {
 		select {
@@ -82,7 +79,7 @@ func start(c *config, stderr io.Writer) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &program{config: c, listener: listener, pause: make(chan time.Duration, 1)}
+	p := &program{config: c, listener: listener}
 	if err := p.prepare(stderr); err != nil {
 		_ = listener.Close()
 		p.unlock()
@@ -117,7 +114,6 @@ func (p *program) prepare(stderr io.Writer) (err error) {
 	o := &p.config.control
 	o.Version, o.BaseURL = version(), baseURL(p.listener.Addr().String())
 	token := p.secure(&o.Guard)
-	o.Refuse = p.refuse
 	o.Log = newLog(p.config.log, stderr)
 	if p.control, err = control.New(*o); err != nil {
 		return usageError{fmt.Errorf("--%w", err)} // of all options, only replies is not checked yet
@@ -172,41 +168,4 @@ func baseURL(addr string) string {
 		host = "127.0.0.1"
 	}
 	return "http://" + net.JoinHostPort(host, port)
-}
-
-var errShut = errors.New("connections are refused already")
-
-// refuse refuses connections for a while, as the system does where no program
-// listens: the one failure that no fault acts out over a socket, since a fault
-// needs a connection that was accepted. Connections that wait for a request are
-// closed, so that clients need new ones.
-func (p *program) refuse(long time.Duration) error {
-	if !p.shut.CompareAndSwap(false, true) {
-		return errShut
-	}
-	p.pause <- long
-	err := p.listener.Close()
-	p.server.SetKeepAlivesEnabled(false)
-	p.server.SetKeepAlivesEnabled(true)
-	return err
-}
-
-// accept serves until the server or ctx ends, and listens anew, at the same
-// address, after refuse has closed the listener.
-func (p *program) accept(ctx context.Context) error {
-	for {
-		err := p.server.Serve(p.listener)
-		if !p.shut.Load() {
-			return err
-		}
-		select {
-		case <-time.After(<-p.pause):
-		case <-ctx.Done():
-			return nil
-		}
-		if p.listener, err = net.Listen("tcp", p.listener.Addr().String()); err != nil {
-			return err
-		}
-		p.shut.Store(false)
-	}
 }

@@ -5,12 +5,9 @@ import (
 	"context"
 	"io"
 	"net"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -140,33 +137,3 @@ func TestHealthOfAProgram(t *testing.T) {
 	assert.Equal(t, exitFailed, status)
 	assert.Contains(t, said, "must have the port")
 }
-
-// A client that is slow on purpose is let go: with its header by the server,
-// with its body by the handler.
-func TestSlowClientsAreBounded(t *testing.T) {
-	p, err := start(&config{addr: "127.0.0.1:0"}, io.Discard)
-	require.NoError(t, err)
-	defer p.listener.Close()
-	assert.Equal(t, headerTime, p.server.ReadHeaderTimeout)
-	assert.Equal(t, idleTime, p.server.IdleTimeout)
-	assert.LessOrEqual(t, p.server.MaxHeaderBytes, 1<<20)
-	w := &deadlines{ResponseWriter: httptest.NewRecorder()}
-	r := httptest.NewRequest("POST", "/v1/agents", strings.NewReader("{}"))
-	boundBody(w, r)
-	require.Len(t, w.set, 1)
-	assert.WithinDuration(t, time.Now().Add(bodyTime), w.set[0], time.Minute)
-	_, err = io.ReadAll(r.Body)
-	require.NoError(t, err)
-	assert.True(t, w.set[len(w.set)-1].IsZero(), "lifted, or it would end a stream")
-	none := &deadlines{ResponseWriter: httptest.NewRecorder()}
-	boundBody(none, httptest.NewRequest("GET", "/", nil))
-	assert.Empty(t, none.set)
-}
-
-// deadlines notes the read deadlines that are set.
-type deadlines struct {
-	http.ResponseWriter
-	set []time.Time
-}
-
-func (d *deadlines) SetReadDeadline(at time.Time) error { d.set = append(d.set, at); return nil }

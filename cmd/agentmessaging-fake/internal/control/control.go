@@ -38,13 +38,12 @@ type Options struct {
 	// Guard says who may call. Its AnyHost says that the server listens on an address
 	// that is not loopback.
 	Guard     jsonapi.Guard
-	KeyChosen bool                      // the text of the first key was chosen, and may be a secret
-	Fake      []fakeserver.Option       // of the fake
-	Latency   time.Duration             // of every call, until the fault is removed; 0 means none
-	Seed      uint64                    // of rules with a chance and without a seed
-	Replies   []byte                    // scripted replies to begin with: one body of POST replies, or a list of them; nil means none
-	Refuse    func(time.Duration) error // refuses connections for so long; nil means that it cannot
-	Log       func(fakeserver.Call)     // gets each call; nil means nobody does
+	KeyChosen bool                  // the text of the first key was chosen, and may be a secret
+	Fake      []fakeserver.Option   // of the fake
+	Latency   time.Duration         // of every call, until the fault is removed; 0 means none
+	Seed      uint64                // of rules with a chance and without a seed
+	Replies   []byte                // scripted replies to begin with: one body of POST replies, or a list of them; nil means none
+	Log       func(fakeserver.Call) // gets each call; nil means nobody does
 }
 
 // Server is the control interface of one fake.
@@ -194,16 +193,6 @@ func (s *Server) document(*jsonapi.Request) (any, error) {
 		w.Header().Set("Content-Type", "application/yaml")
 		_, _ = w.Write(openAPI)
 	}), nil
-}
-
-func (s *Server) refuseConnections(_ *jsonapi.Request, body struct{ Duration jsonapi.Duration }) (any, error) {
-	if s.options.Refuse == nil {
-		return nil, jsonapi.Conflict("this program cannot refuse connections")
-	}
-	if err := s.options.Refuse(body.Duration.Duration); err != nil {
-		return nil, jsonapi.Conflict("%v", err)
-	}
-	return nil, nil
 }
 
 func (s *Server) decisions(*jsonapi.Request) (any, error) {

@@ -3,7 +3,6 @@ package control_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -87,7 +86,7 @@ func TestHeadersOfAnswers(t *testing.T) {
 
 // What every route refuses, at each of them.
 func TestEveryRouteRefuses(t *testing.T) {
-	a := newAPI(t, control.Options{Guard: jsonapi.Guard{Token: "a-token-of-16-or-more"}, Refuse: func(time.Duration) error { return nil }})
+	a := newAPI(t, control.Options{Guard: jsonapi.Guard{Token: "a-token-of-16-or-more"}})
 	const known = "Authorization: Bearer a-token-of-16-or-more"
 	fill := strings.NewReplacer("{key}", "k", "{limit_key}", "key_day", "{agent_id}", "a", "{id}", "i", "{seq}", "1")
 	for _, r := range control.Routes() {

@@ -32,7 +32,6 @@ func (s *Server) routes() map[string]route {
 	return map[string]route{
 		"GET /openapi.yaml":                    {200, "", "", s.document},
 		"GET /info":                            {200, "", "", s.info},
-		"POST /refuse":                         {204, "", "", with(s.refuseConnections)},
 		"POST /reset":                          {204, "", "reset", s.reset},
 		"GET /state":                           {200, "", "", s.readState},
 		"PUT /state":                           {204, "", "keys agents byok limits clock", s.putState},

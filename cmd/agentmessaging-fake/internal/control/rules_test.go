@@ -37,23 +37,6 @@ func TestReplies(t *testing.T) {
 	assert.Equal(t, "You wrote: x", a.says("b", "x"))
 }
 
-// The same seed makes the same decisions. Without one, the program's seed counts.
-func TestChance(t *testing.T) {
-	a := newAPI(t, control.Options{Seed: 7})
-	falls := func(seed string) (all []int) {
-		id := a.must(201, "POST", "/faults", `{"fault":{"kind":"answer","status":503},"chance":0.5`+seed+`}`).text("id")
-		for range 20 {
-			all = append(all, a.service(a.server.Key(), "GET", "/v1/status", "").status)
-		}
-		a.must(204, "DELETE", "/faults/"+id, "")
-		return all
-	}
-	assert.Equal(t, falls(`,"seed":7`), falls(""))
-	assert.NotEqual(t, falls(`,"seed":8`), falls(""))
-	assert.Contains(t, falls(""), 200)
-	assert.Contains(t, falls(""), 503)
-}
-
 func TestFaults(t *testing.T) {
 	a := newAPI(t, control.Options{})
 	for i, tt := range []struct{ fault, name string }{

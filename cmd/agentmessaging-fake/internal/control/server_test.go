@@ -2,7 +2,6 @@ package control_test
 
 import (
 	"bytes"
-	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -88,16 +87,6 @@ func TestState(t *testing.T) {
 	assert.Equal(t, 200, b.service(b.server.Key(), "GET", "/v1/agents/"+agent, "").status)
 	assert.Equal(t, "1m0s", b.must(200, "GET", "/clock", "").body["advanced"])
 	b.do("PUT", "/state", `{"format":"another"}`).wantRefused(t, 400, "ReadState: ")
-}
-
-// The program refuses connections for the control interface.
-func TestRefuseConnections(t *testing.T) {
-	var problem error
-	a := newAPI(t, control.Options{Refuse: func(d time.Duration) error { assert.Equal(t, time.Minute, d); return problem }})
-	a.must(204, "POST", "/refuse", `{"duration":"1m"}`)
-	problem = errors.New("not now")
-	a.do("POST", "/refuse", `{"duration":"1m"}`).wantRefused(t, 409, "not now")
-	newAPI(t, control.Options{}).do("POST", "/refuse", `{"duration":"1m"}`).wantRefused(t, 409, "this program cannot refuse connections")
 }
 
 // Many requests at once, among them resets: no panic.

@@ -85,18 +85,6 @@ func TestStreamResumes(t *testing.T) {
 	assert.Equal(t, []string{"4", "5", "6"}, s.calls(3))
 }
 
-// Who comes late gets all calls in order, without waiting for a further one.
-func TestStreamCatchesUp(t *testing.T) {
-	a, base := newStreams(t, control.Options{})
-	for range 250 {
-		a.service(a.server.Key(), "GET", "/v1/status", "")
-	}
-	s := a.open(base, "/calls/stream?after=0")
-	for i := range 250 {
-		require.Equal(t, fmt.Sprint(i+1), s.next().id)
-	}
-}
-
 // A reader that takes nothing keeps nobody waiting, and learns how many calls it missed.
 func TestSlowReader(t *testing.T) {
 	opts := []fakeserver.Option{fakeserver.WithCallLimit(10)}
