@@ -2,6 +2,8 @@ package pacer_test
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,9 +25,12 @@ func callers(m loadsim.Model, n int, opts ...agentmessaging.Option) loadsim.Outc
 func TestClientShowsItsPlace(t *testing.T) {
 	for _, opts := range [][]pacer.Option{nil, {pacer.WithStore(loadsim.NewStore(), loadsim.Key)}} {
 		synctest.Test(t, func(t *testing.T) {
+			var mu sync.Mutex
 			waits := map[int]time.Duration{}
 			observer := agentmessaging.ObserverFunc(func(_ context.Context, e agentmessaging.Event) context.Context {
 				if start, is := e.(agentmessaging.LimiterWaitStart); is {
+					mu.Lock()
+					defer mu.Unlock()
 					assert.Equal(t, "minute", start.LimitKey)
 					waits[start.Place] = start.Expected
 				}
@@ -55,11 +60,11 @@ func TestClientGivesUp(t *testing.T) {
 // counting is a limiter of the user's around a pacer.
 type counting struct {
 	*pacer.Pacer
-	asked int
+	asked atomic.Int32
 }
 
 func (c *counting) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
-	c.asked++
+	c.asked.Add(1)
 	return c.Pacer.Acquire(ctx, attempt)
 }
 
@@ -69,7 +74,7 @@ func TestLimiterAroundAPacer(t *testing.T) {
 		limiter := &counting{Pacer: newPacer(t, perMinute(60))}
 		began := time.Now()
 		got := callers(loadsim.Bucket, 20, agentmessaging.WithLimiter(limiter))
-		assert.Equal(t, [3]int{20, 0, 20}, [3]int{got.Done, got.Refused, limiter.asked})
+		assert.Equal(t, [3]int{20, 0, 20}, [3]int{got.Done, got.Refused, int(limiter.asked.Load())})
 		assert.Greater(t, time.Since(began), 15*time.Second)
 	})
 }

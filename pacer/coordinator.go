@@ -23,8 +23,14 @@ type coordinator struct {
 	mu       sync.Mutex // guards what follows
 	ledger   ledger     // this process's, or what it saw in the store last
 	peers    peers
-	reports  []func(*ledger)           // for the next step
-	refusing map[costSet]time.Duration // since when the service has refused all calls
+	reports  []func(*ledger)      // for the next step
+	refusing map[costSet]refusals // of calls of which none has passed since
+}
+
+// refusals are those of one kind of call, one after the other.
+type refusals struct {
+	since time.Duration // the first
+	times int           // that they shut a gate
 }
 
 // begin sets up an unused ledger.
@@ -106,7 +112,7 @@ func (c *coordinator) answer(now time.Duration, key queueKey, t turn) quota.Answ
 	here := func(at int64) time.Duration { return time.Duration(at-c.peers.offset) * time.Microsecond }
 	a := quota.Answer{
 		Opens: here(t.opens), Turn: here(t.due), Gap: time.Duration(t.gap) * time.Microsecond,
-		Key: t.key, Refused: c.refusing[key.Kinds],
+		Key: t.key, Refused: c.refusing[key.Kinds].since,
 	}
 	for _, at := range t.grants {
 		a.Grants = append(a.Grants, quota.Grant{At: here(at), Mark: at, Watched: a.Refused > 0})
@@ -118,9 +124,10 @@ func (c *coordinator) answer(now time.Duration, key queueKey, t turn) quota.Answ
 	return a
 }
 
-// mostBackoff bounds the wait of calls that are refused again and again: it doubles, so
-// that a service that refuses for ever is not asked for ever.
-const mostBackoff = 64 * time.Second
+// mostDoubled bounds the wait of calls that are refused again and again, to 64 s: it
+// doubles from the third time on, so that a service that refuses for ever is not asked
+// for ever.
+const mostDoubled = 7
 
 // longestSleep is how long a process waits before it asks anew: others may have opened a
 // limit early.
@@ -134,14 +141,16 @@ func (c *coordinator) Done(now time.Duration, w *quota.Waiter, o quota.Outcome) 
 	costs, granted, l := costsOf(w.Endpoint, w.SetsBYOK), w.Grant.Mark, c.here(now)
 	switch {
 	case o.Refused:
-		if c.refusing[costs] == 0 {
-			c.refusing[costs] = now
+		wait, r := max(o.RetryAfter.Microseconds(), second), c.refusing[costs]
+		if r.since == 0 {
+			r.since = now
 		}
-		wait := max(o.RetryAfter.Microseconds(), second)
-		shut := max(wait, min(now-c.refusing[costs], mostBackoff).Microseconds())
-		if news = l.Now+shut-max(l.Now, l.last(costs).Told) >= second; news {
+		shut := max(wait, second<<max(0, r.times-1))
+		if news = l.Now+wait-max(l.Now, l.last(costs).Told) >= second; news {
 			l.shut(costs, l.Now+shut, o.LimitKey)
+			r.times = min(r.times+1, mostDoubled)
 		}
+		c.refusing[costs] = r
 		c.report(now, func(l *ledger) {
 			l.shut(costs, l.Now+shut, o.LimitKey)
 			l.refused(costs, granted, wait)

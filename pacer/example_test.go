@@ -90,19 +90,6 @@ func ExamplePreviewLimits() {
 	// warmup_key_hour 3 1h0m0s warm-ups
 }
 
-// The plan was changed while the program runs.
-func ExamplePacer_SetLimits() {
-	p, err := pacer.New(pacer.ProLimits())
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := p.SetLimits(pacer.BYOKPlanLimits()); err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(p.State().Limits[0].Max)
-	// Output: 600
-}
-
 // What a page of yours, or a metric, may show.
 func ExamplePacer_State() {
 	p, err := pacer.New(pacer.PreviewLimits())
@@ -127,16 +114,6 @@ func ExamplePacer_State() {
 	// key_day: 1 of 1000
 	// warmup_key_hour: 1 of 3
 	// 0 calls wait
-}
-
-// Calls that nobody waits for go after those of your customers, who take turns.
-func ExampleWithPriority() {
-	nightly := pacer.WithPriority(context.Background(), pacer.PriorityBatch)
-	customer := pacer.WithTenant(context.Background(), "customer-7")
-	for _, ctx := range []context.Context{nightly, customer} {
-		_ = ctx // client.SendMessage(ctx, ...)
-	}
-	// Output:
 }
 
 // Several processes share an API key's limits through a store of yours, here

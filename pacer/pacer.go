@@ -22,7 +22,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
@@ -45,7 +44,7 @@ import (
 //
 // One Pacer is for one API key: give it to all clients of the key in the process.
 // It waits by their clock (agentmessaging.WithClock). A client that is given a Pacer
-// has no cool-down beside it; one that is given a limiter of yours around a Pacer has.
+// needs no cool-down; one that is given a limiter of yours around a Pacer has.
 type Pacer struct {
 	holder
 	engine      *quota.Engine
@@ -65,7 +64,7 @@ func New(limits []Limit, opts ...Option) (*Pacer, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &coordinator{logger: slog.New(slog.DiscardHandler), refusing: map[costSet]time.Duration{}}
+	c := &coordinator{logger: slog.New(slog.DiscardHandler), refusing: map[costSet]refusals{}}
 	p := &Pacer{engine: quota.NewEngine(c, nil), coordinator: c}
 	p.holder = quota.NewHolder(p, p.engine)
 	for _, opt := range opts {

@@ -653,7 +653,7 @@ func Protect(f func() error) (err error) {
 var ErrPanic = errors.New("panic while calls waited")
 
 // A Holder is embedded in a limiter that waits by an engine. A client that is given the
-// limiter uses the engine, and has no cool-down beside it.
+// limiter uses the engine in place of its cool-down.
 type Holder struct {
 	limiter any
 	engine  *Engine
@@ -662,6 +662,7 @@ type Holder struct {
 // NewHolder is for the limiter in which it is embedded.
 func NewHolder(limiter any, e *Engine) Holder { return Holder{limiter, e} }
 
+// engineOf is found by EngineOf only: no package but this one can declare it.
 func (h Holder) engineOf(limiter any) *Engine {
 	if h.limiter != limiter { // a part of the user's that embeds the limiter, and may do something else
 		return nil
