@@ -18,7 +18,7 @@ fuzz:
 
 # Measures anew what tools/simulation/README.md shows.
 simulation:
-	cd tools/simulation && go test -run TestTargets -update-docs .
+	cd tools/simulation && go test -timeout 30m -run TestTargets -update-docs .
 
 # Measures anew the table of docs/performance.md, in ten rounds: a quarter of an
 # hour on a machine that does nothing else.

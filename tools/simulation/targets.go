@@ -50,9 +50,12 @@ func fleets(models []model, workers ...int) (runs []scenario) {
 	return runs
 }
 
-// outages is the store that fails in a way, for 4 and 16 processes.
-func outages(models []model, fail func(*loadsim.Store, bool)) []scenario {
-	return each(models, func(m model, processes int) scenario { return outage(m, processes, fail) }, 4, 16)
+// outages is the store that fails in either way, for 4 and 16 processes.
+func outages(models []model) (runs []scenario) {
+	for _, fail := range []func(*loadsim.Store, bool){(*loadsim.Store).Kill, (*loadsim.Store).Hang} {
+		runs = append(runs, each(models, func(m model, processes int) scenario { return outage(m, processes, fail) }, 4, 16)...)
+	}
+	return runs
 }
 
 var targets = []target{
@@ -98,15 +101,11 @@ var targets = []target{
 	},
 	{name: "a process restarted every minute", runs: on(loadsim.Models, restarted), want: figures{used: 0.95, refused: 0.006}},
 	{
-		name: "store dead for 60 s, 4 and 16 processes; that and the next minute", runs: outages(others, (*loadsim.Store).Kill),
+		name: "store dead or hung for 60 s, 4 and 16 processes; that and the next minute", runs: outages(others),
 		from: 17 * time.Second, to: 137 * time.Second, want: figures{used: 0.95, refused: 0.01, pause: 5},
 	},
 	{
-		name: "store hung for 60 s, 4 and 16 processes", runs: outages(others, (*loadsim.Store).Hang),
-		from: 17 * time.Second, to: 137 * time.Second, want: figures{used: 0.95, refused: 0.01, pause: 5},
-	},
-	{
-		name: "store dead and store hung, on a sliding counter", runs: append(outages(counter, (*loadsim.Store).Kill), outages(counter, (*loadsim.Store).Hang)...),
+		name: "the same on a sliding counter", runs: outages(counter),
 		from: 17 * time.Second, to: 137 * time.Second, want: figures{used: 0.95, refused: 0.01, pause: 5},
 		missed: "429s: one to three in 118 calls, since this way of counting refuses a window that is exactly full",
 	},
@@ -117,14 +116,9 @@ var targets = []target{
 		missed: "429s: a sliding counter opens for one call, and refuses the next; at most 0.1 on the others",
 	},
 	{name: "a limit of 50 an hour, 20 hours", runs: each(loadsim.Models, hourly, 50), want: figures{used: 0.95, refused: 1.0 / 50}},
-	{name: "answers that take 20 ms", runs: each(loadsim.Models, slowReplies, 20*time.Millisecond), want: figures{used: 0.97, refused: 0.002}},
-	{name: "answers that take 1 s", runs: each(loadsim.Models, slowReplies, time.Second), want: figures{used: 0.97, refused: 0.002}},
-	{name: "answers that take 10 s", runs: each(loadsim.Models, slowReplies, 10*time.Second), want: figures{used: 0.97, refused: 0.002}},
+	{name: "answers that take 20 ms and 10 s", runs: each(loadsim.Models, slowReplies, 20*time.Millisecond, 10*time.Second), want: figures{used: 0.97, refused: 0.002}},
 	{
-		name: "600 a minute, 16 processes, store 40 ms there and back", runs: each(loadsim.Models, farAway, 40*time.Millisecond),
+		name: "600 a minute, 16 processes, store 80 ms there and back", runs: each(loadsim.Models, farAway, 80*time.Millisecond),
 		want: figures{used: 0.98, refused: 0.002, conflicts: 0.15},
-	},
-	{
-		name: "the same, 80 ms", runs: each(loadsim.Models, farAway, 80*time.Millisecond), want: figures{used: 0.98, refused: 0.002, conflicts: 0.15},
 	},
 }
