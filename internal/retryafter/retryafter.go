@@ -3,6 +3,7 @@
 package retryafter
 
 import (
+	"errors"
 	"math"
 	"net/http"
 	"strconv"
@@ -32,15 +33,15 @@ func Read(header http.Header) (longest time.Duration) {
 
 // parse reads a Retry-After value: seconds, whole or fractional, or a
 // date, measured against the answer's own Date so that the two clocks need not
-// agree. Beside what HTTP allows it takes quotes, a list, a unit and the dates
-// of RFC 3339. It is never less than told and does not overflow; what cannot be
-// read, is negative or has passed is 0.
+// agree. In addition to what HTTP allows it takes quotes and a list, into which proxies
+// join two headers. The result is never less than the service asked for and does not
+// overflow; what cannot be read, is negative or has passed is 0.
 func parse(value, date string) time.Duration {
 	value = strings.Trim(value, " \t\"'")
 	if seconds, err := strconv.ParseUint(value, 10, 32); err == nil { // as nearly all are
 		return time.Duration(seconds) * time.Second
 	}
-	if at, ok := parseDate(value); ok {
+	if at, err := http.ParseTime(value); err == nil {
 		now, err := http.ParseTime(date)
 		if err != nil {
 			now = time.Now()
@@ -54,36 +55,13 @@ func parse(value, date string) time.Duration {
 	return longest
 }
 
-func parseDate(value string) (time.Time, bool) {
-	if at, err := http.ParseTime(value); err == nil {
-		return at, true
-	}
-	for _, layout := range []string{time.RFC3339, time.RFC1123Z} {
-		if at, err := time.Parse(layout, value); err == nil {
-			return at, true
-		}
-	}
-	return time.Time{}, false
-}
-
-// units are what may follow a number, by its letters in lower case.
-var units = map[string]time.Duration{
-	"": time.Second, "s": time.Second, "sec": time.Second, "secs": time.Second, "second": time.Second, "seconds": time.Second,
-	"ms": time.Millisecond, "m": time.Minute, "min": time.Minute, "mins": time.Minute, "minute": time.Minute, "minutes": time.Minute,
-	"h": time.Hour, "hour": time.Hour, "hours": time.Hour, "d": spec.Day, "day": spec.Day, "days": spec.Day,
-}
-
 // parseSeconds rounds up, and is never more than Longest.
 func parseSeconds(item string) time.Duration {
-	number := strings.TrimRightFunc(item, func(r rune) bool { return r < '0' || r > '9' })
-	unit, known := units[strings.ToLower(strings.TrimSpace(item[len(number):]))]
-	seconds, err := strconv.ParseFloat(number, 64)
-	if !known || err != nil && !math.IsInf(seconds, 1) {
-		return 0
-	}
-	seconds *= unit.Seconds()
+	seconds, err := strconv.ParseFloat(item, 64)
 	switch {
-	case seconds <= 0:
+	case err != nil && !errors.Is(err, strconv.ErrRange), err == nil && math.IsInf(seconds, 0):
+		return 0
+	case seconds <= 0, math.IsNaN(seconds):
 		return 0
 	case seconds >= Longest.Seconds():
 		return Longest

@@ -17,10 +17,7 @@ func TestParseRetryAfter(t *testing.T) {
 	}{
 		{"0", 0}, {"1", time.Second}, {" 2 ", 2 * time.Second}, {"0.1", 100 * time.Millisecond},
 		{"0.0000000001", time.Nanosecond}, {"-1", 0}, {"-0.5", 0}, {"NaN", 0}, {"", 0}, {"x", 0}, {"1x", 0}, {"s", 0},
-		{"1 s", time.Second}, {"1s", time.Second}, {"1 seconds", time.Second}, {"2 Minutes", 2 * time.Minute}, {"250ms", 250 * time.Millisecond},
-		{"1, 2", 2 * time.Second}, {`"1"`, time.Second}, {`"3", "2"`, 3 * time.Second}, {"1;x", time.Second}, {"1d", 24 * time.Hour},
-		{"1994-11-06T08:49:37Z", 37 * time.Second}, {`"1994-11-06T08:49:37Z"`, 37 * time.Second}, {"1994-11-06T09:49:37.5+01:00", 37500 * time.Millisecond},
-		{"Sun, 06 Nov 1994 08:49:37 +0000", 37 * time.Second},
+		{"1, 2", 2 * time.Second}, {`"1"`, time.Second}, {`"3", "2"`, 3 * time.Second}, {"1;x", time.Second}, {"1s", 0},
 		{"1e309", Longest}, {"Inf", 0}, {"-Inf", 0}, {"-1e309", 0},
 		{"9223372037", Longest}, {"86400.1", Longest}, {"72000", 20 * time.Hour},
 		{"Sun, 06 Nov 1994 08:49:37 GMT", 37 * time.Second},
