@@ -111,11 +111,11 @@ func (p *Pacer) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttem
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	w := &quota.Waiter{
+	permit := &permit{p.engine, quota.Waiter{
 		Endpoint: spec.Find(attempt.Method, attempt.Path), SetsBYOK: attempt.SetsBYOK,
 		MaxWait: cmp.Or(attempt.MaxWait, quota.DefaultMaxWait), Clock: attempt.Clock,
-	}
-	err := p.engine.Acquire(ctx, w)
+	}}
+	err := p.engine.Acquire(ctx, &permit.waiter)
 	if refusal := (*quota.Refusal)(nil); errors.As(err, &refusal) {
 		return nil, &agentmessaging.Error{
 			StatusCode: http.StatusTooManyRequests, Code: spec.RateLimited, LimitKey: refusal.LimitKey, RetryAfter: refusal.RetryAfter,
@@ -124,18 +124,18 @@ func (p *Pacer) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttem
 	if err != nil {
 		return nil, err
 	}
-	return &permit{p.engine, w}, nil
+	return permit, nil
 }
 
 // permit is for those who ask the pacer themselves. A client uses its engine.
 type permit struct {
 	engine *quota.Engine
-	waiter *quota.Waiter
+	waiter quota.Waiter
 }
 
 // Done is of agentmessaging.Permit.
 func (p *permit) Done(o agentmessaging.AttemptOutcome) {
-	p.engine.Done(p.waiter, quota.Outcome{
+	p.engine.Done(&p.waiter, quota.Outcome{
 		Refused: o.StatusCode == http.StatusTooManyRequests, Sent: o.Sent || o.StatusCode != 0,
 		LimitKey: printable.Name(o.LimitKey), RetryAfter: o.RetryAfter,
 	})
