@@ -266,6 +266,9 @@ func (s *Server) keep(ctx context.Context, c *call, decided, out *wire.Answer) {
 		c.delivery = wire.ClientGone.Delivery
 	}
 	e.call.Sent = s.firstSent(ctx, c, out, now)
+	if e.call.Sent.Broke == brokeLeft {
+		e.call.Why = joinSentences(e.call.Why, wire.WhyLeft(e.call.Took, c.fault != wire.ClientGone))
+	}
 	for _, w := range s.add(c) {
 		s.show(w, e)
 	}

@@ -79,10 +79,11 @@ func TestSentIsWhatLeft(t *testing.T) {
 		fault       fakeserver.Fault
 		bytes       int
 		broke, line string
+		why         string
 	}{
-		{fakeserver.DripReply(10, time.Hour), 10, "left", "200, left after 10 bytes"},
-		{fakeserver.Hang(), 0, "hung", "no answer, hung"},
-		{fakeserver.Latency(time.Hour), 0, "left", "no answer, left"},
+		{fakeserver.DripReply(10, time.Hour), 10, "left", "200, left after 10 bytes", "sent 10 bytes at a time"},
+		{fakeserver.Hang(), 0, "hung", "no answer, hung", "never answered"},
+		{fakeserver.Latency(time.Hour), 0, "left", "no answer, left", "The client left after 2s, before the call reached the service: it had no effect."},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			fake, c := newFake(t, fakeserver.WithMessageTexts())
@@ -105,6 +106,7 @@ func TestSentIsWhatLeft(t *testing.T) {
 				call := fake.Calls()[fake.CallCount()-1]
 				assert.Equal(t, []any{row.bytes, row.broke, begun.Add(2 * time.Second)}, []any{call.Sent.Bytes, call.Sent.Broke, call.Sent.Ended}, name)
 				assert.Contains(t, call.String(), row.line, name)
+				assert.Contains(t, call.Why, row.why, name)
 				assert.Len(t, call.Sent.Body, row.bytes, name)
 			}
 		})

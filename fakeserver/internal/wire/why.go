@@ -132,3 +132,11 @@ func (f *Fault) Why(message bool, decided, body int) string {
 	}
 	return strings.Join([]string{f.Name, did + "; " + effect + "."}, " ")
 }
+
+// WhyLeft says when the client left, and whether the service had the call by then.
+func WhyLeft(after time.Duration, reached bool) string {
+	if !reached {
+		return fmt.Sprintf("The client left after %v, before the call reached the service: it had no effect.", after.Round(time.Millisecond))
+	}
+	return fmt.Sprintf("The client left after %v, before it had the answer.", after.Round(time.Millisecond))
+}

@@ -43,7 +43,7 @@ function cameBack(call, next) {
 }
 
 function left({ sent, why, fault, took_ns: ns }) {
-  if (sent.broke !== 'left') return '';
+  if (sent.broke !== 'left' || why?.includes('The client left')) return '';
   return `The client left after ${took(ns / 1e9)}, ${fault && !why ? `before ${fault} let the call go on` : 'before it had the whole answer'}.`;
 }
 
