@@ -42,9 +42,11 @@ function cameBack(call, next) {
   return waited < asked ? `The client came back after ${took(waited)}, although Retry-After said ${asked}.` : '';
 }
 
-function left({ sent, why, fault, took_ns: ns }) {
+// left says that the client did not wait for the end of an answer. The fake says it
+// by itself where nothing of the answer had left.
+function left({ sent, why, took_ns: ns }) {
   if (sent.broke !== 'left' || why?.includes('The client left')) return '';
-  return `The client left after ${took(ns / 1e9)}, ${fault && !why ? `before ${fault} let the call go on` : 'before it had the whole answer'}.`;
+  return `The client left after ${took(ns / 1e9)}, before it had the whole answer.`;
 }
 
 // unreadable says that a success reached the client as no JSON.
