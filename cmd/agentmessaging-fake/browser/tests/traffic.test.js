@@ -1,5 +1,6 @@
 import test from 'node:test';
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { calls, open } from '../support/browser.js';
 import { many } from '../support/many.js';
 import { wantText, wantCount } from '../support/expect.js';
@@ -39,6 +40,47 @@ test('the list is held under the mouse, and says what is new', async (t) => {
   await page.getByRole('button', { name: 'Reset' }).first().hover(); // the list follows again
   await wantText(rows.first(), /status/);
   await wantText(page.getByLabel('The open call').getByRole('heading').first(), /read_me/);
+});
+
+test('a paused list stays as it is, and goes on by the same button', async (t) => {
+  const { fake, page } = await open(t, { prepare: (fake) => fake.call('GET', '/v1/agents/read_me') });
+  const rows = calls(page);
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await fake.call('GET', '/v1/status');
+  await page.getByRole('button', { name: '1 new' }).waitFor();
+  await rows.first().hover();
+  await page.getByRole('banner').hover(); // off the list, which stays paused
+  await show(page, false); // as in another tab of the browser
+  await fake.call('GET', '/v1/byok');
+  await show(page, true);
+  await page.getByRole('button', { name: '2 new' }).waitFor();
+  await wantText(rows, /read_me/);
+  await page.getByRole('button', { name: 'Resume' }).click();
+  await wantText(rows.first(), /byok/);
+  await fake.call('GET', '/v1/agents/later');
+  await wantText(rows.first(), /later/);
+  await wantCount(rows, 4);
+});
+
+// show has the page believe that it is seen, or hidden.
+function show(page, seen) {
+  return page.evaluate((hidden) => {
+    Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });
+    document.dispatchEvent(new Event('visibilitychange'));
+  }, !seen);
+}
+
+test('the calls are downloaded as HAR, and the state', async (t) => {
+  const { page } = await open(t, { prepare: (fake) => fake.agent({}, 'Hello') });
+  const downloaded = async (name) => {
+    const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name }).click()]);
+    return [file.suggestedFilename(), JSON.parse(await readFile(await file.path(), 'utf8'))];
+  };
+  const [har, { log }] = await downloaded('HAR');
+  assert.deepEqual([har, log.entries.length], ['calls.har', 2]);
+  const [file, state] = await downloaded('State');
+  assert.equal(file, 'state.json');
+  assert.match(JSON.stringify(state), /agent_000001/);
 });
 
 test('filter and open call are part of the address, and Back works', async (t) => {

@@ -1,6 +1,7 @@
 // The calls that the page holds: a window of the newest, oldest first, out of all that
 // the fake keeps. The list shows these, or what the fake finds for a filter. While
-// somebody reads the list it is held: further calls are counted and wait.
+// somebody reads the list, or has paused it, it is held: further calls are counted and
+// wait.
 
 // Few enough for a first view within a second when each call has two bodies of 4 KB.
 export const windowSize = 100;
@@ -13,8 +14,13 @@ export class CallLog {
   fresh = 0; // how many of these wait, since the list is held
   filtered = false;
   loaded = true; // false while the fake looks for calls that pass a new filter
-  held = false;
+  reading = false;
+  paused = false;
   generation = 0; // changes when the list is made anew
+
+  get held() {
+    return this.reading || this.paused;
+  }
 
   // add takes a call that arrived; one that is there already is left out, since
   // a stream that resumes may repeat it.
@@ -30,11 +36,15 @@ export class CallLog {
   }
 
   // replace takes all calls anew, after a reset or where some may be missing;
-  // kept is how many the fake has.
-  replace(calls, kept) {
+  // kept is how many the fake has. A paused list stays as it is if the calls continue
+  // those from before.
+  replace(calls, kept, continues = false) {
     this.calls = calls;
     this.kept = kept;
-    this.setFilter(this.filtered);
+    if (!this.paused || !continues) return this.setFilter(this.filtered);
+    if (this.filtered) return undefined;
+    this.fresh = this.lastSeq - (this.shown.at(-1)?.seq ?? 0);
+    this.total = kept;
   }
 
   // setFilter makes the list anew: empty until addFound where there is a filter.
@@ -44,7 +54,7 @@ export class CallLog {
     this.shown = filtered ? [] : this.calls;
     this.total = filtered ? 0 : this.kept;
     this.fresh = 0;
-    this.held = false;
+    this.reading = false;
     this.generation++;
   }
 
@@ -72,11 +82,11 @@ export class CallLog {
     return this.shown.length + this.fresh < this.total;
   }
 
-  // hold lets the list stand still, or go on with what has waited; with a filter
-  // the fake is asked for that.
-  hold(is) {
-    this.held = is;
-    if (is || this.filtered) return;
+  // hold sets a reason to hold the list: reading or paused. Without one the list goes
+  // on with what has waited; with a filter the fake is asked for that.
+  hold(why, is) {
+    this[why] = is;
+    if (this.held || this.filtered) return;
     this.fresh = 0;
     this.shown = this.calls;
   }

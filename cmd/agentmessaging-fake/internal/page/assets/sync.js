@@ -40,11 +40,12 @@ export const loadOlder = coalesced(async () => {
   change({});
 });
 
-// hold lets the list stand still while somebody reads it.
-export function hold(is) {
-  if (is === log.held) return;
-  log.hold(is);
-  if (!is) loadFound();
+// hold lets the list stand still while somebody reads it, or has paused it: why is
+// reading or paused.
+export function hold(why, is) {
+  if (is === log[why]) return;
+  log.hold(why, is);
+  if (!log.held) loadFound();
   change({});
 }
 
@@ -85,7 +86,7 @@ function onState(what) {
 // the stream from where the calls end.
 async function prepare() {
   const [info, found] = await Promise.all([request('GET', controlPath('info')), get(['calls'], { limit: windowSize })]);
-  log.replace(found.calls, found.total);
+  log.replace(found.calls, found.total, info.started_at === state.info?.started_at);
   change({ info, underWay: found.under_way.filter((c) => !c.seq) });
   loadFound();
   openCall(state.route.page === 'traffic' ? Number(state.route.id) || 0 : 0);

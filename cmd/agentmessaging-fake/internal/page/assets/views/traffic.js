@@ -1,6 +1,7 @@
 // The calls as they happen.
 import { h, Component } from '../dom.js';
 import { state, now } from '../store.js';
+import { controlPath, headers } from '../api.js';
 import { hold, log, loadOlder } from '../sync.js';
 import { go, hrefOf, setFilter } from '../route.js';
 import { asCurl, exportLines } from '../snippets.js';
@@ -31,7 +32,7 @@ export function Traffic() {
     h(
       'section.calls',
       { 'aria-label': 'Calls' },
-      head('Traffic', sum(), h(Fresh)),
+      head('Traffic', sum(), h(Tools)),
       h(Strip),
       h(Filter),
       content(attempts),
@@ -40,14 +41,27 @@ export function Traffic() {
   );
 }
 
-// Fresh shows the calls that have come while the list was held. Its line is there
-// anyway, so that nothing moves.
-function Fresh() {
-  const toTop = () => {
-    document.querySelector('.rows').scrollTo(0, 0);
-    hold(false);
+// Tools says how many calls have come while the list was held, pauses the list, and
+// downloads what the fake holds. A link cannot carry the token, so a tab with one has no
+// downloads.
+function Tools() {
+  const { fresh, paused } = log;
+  const goOn = () => {
+    document.querySelector('.rows')?.scrollTo(0, 0);
+    hold('reading', false);
+    hold('paused', false);
   };
-  return h('span.fresh', null, log.fresh > 0 && button(`${count(log.fresh)} new`, toTop, { small: true }));
+  return h(
+    'div.tools.row',
+    null,
+    fresh > 0 && button(`${count(fresh)} new`, goOn, { small: true }),
+    paused ? button('Resume', goOn, { small: true }) : button('Pause', () => hold('paused', true), { small: true }),
+    !headers().Authorization && [download('↓ HAR', 'calls.har', 'calls.har'), download('↓ State', 'state', 'state.json')],
+  );
+}
+
+function download(label, route, file) {
+  return h('a.button.small', { href: controlPath(route), download: file, title: `Download ${file}` }, label);
 }
 
 function sum() {
@@ -102,7 +116,7 @@ function Connect() {
 // List shows the newest call first. It is held while somebody reads it, so that the
 // row that was read is the row that opens.
 function List({ attempts }) {
-  const read = ({ currentTarget: list }) => hold(list.matches(':hover') || list.scrollTop > 0);
+  const read = ({ currentTarget: list }) => hold('reading', list.matches(':hover') || list.scrollTop > 0);
   const { shown } = log;
   const reached = shown.some((c) => c.seq === state.cursor) ? state.cursor : shown.at(-1)?.seq;
   const row = (call, i) => {
