@@ -14,11 +14,11 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// Agent is an agent as the fake keeps it: interface 2.2 and 2.3. The fake keeps
-// the provider key of its creation only encrypted, and not here.
+// Agent is an agent as the fake keeps it: interface 2.2 and 2.3. It does not
+// hold the provider key of its creation, which the fake stores encrypted.
 type Agent struct {
 	ID           string          `json:"agent_id"`
-	Status       string          `json:"status"` // active, unless AddAgent was given another
+	Status       string          `json:"status"` // active; AddAgent may set another
 	CreatedAt    time.Time       `json:"created_at"`
 	UpdatedAt    time.Time       `json:"updated_at"`
 	Key          string          `json:"key"` // label of the API key that created it, as in Call.Key
@@ -42,8 +42,8 @@ type LLM struct {
 
 // SMS is an agent's SMS channel: interface 2.2 and 3.
 type SMS struct {
-	Mode        string `json:"mode,omitempty"` // the mode of the last request; "" when SetSMS made the channel
-	Status      string `json:"status"`
+	Mode        string `json:"mode,omitempty"`         // the mode of the last request; "" when SetSMS made the channel
+	Status      string `json:"status"`                 // disabled, needs_compliance, pending, active or needs_setup
 	PhoneNumber string `json:"phone_number,omitempty"` // "" when it has none
 }
 
@@ -112,7 +112,7 @@ func (s *Server) agent(method, agentID string) *service.Agent {
 	return a
 }
 
-// RemoveAgent makes an agent be gone: every later call to it is answered 404. An
+// RemoveAgent deletes an agent: every later call to it is answered 404. An
 // unknown agent panics.
 func (s *Server) RemoveAgent(agentID string) {
 	defer s.lock().Unlock()
@@ -144,13 +144,13 @@ func (s *Server) SetSMS(agentID, status, phoneNumber string) {
 }
 
 // AddAgent puts an agent of key into the fake, as if a call had created it
-// before the test. It spends no limit and leaves no call. Zero fields are
-// filled: ID with the next identifier, Status with active, CreatedAt with the
-// fake's time, UpdatedAt with CreatedAt, LLM with the documented defaults,
+// before the test. It spends no limit, and Calls does not show it. Zero fields
+// are filled: ID with the next identifier, Status with active, CreatedAt with
+// the fake's time, UpdatedAt with CreatedAt, LLM with the documented defaults,
 // SMS.Status with the status that SMS.Mode leads to. Key is always the label of
 // key. AddAgent returns a copy of the result.
 //
-// These panic: a key that this fake did not issue, an identifier that is taken
+// It panics for a key that this fake did not issue, an identifier that is taken
 // or cannot be in a path, and values that interface 2.3 and 3 rule out.
 func (s *Server) AddAgent(key string, a Agent) Agent {
 	stored := s.config.storedAgent(a)
@@ -237,14 +237,15 @@ func (s *Server) AddExchanges(agentID string, exchanges ...Exchange) {
 	}
 }
 
-// BYOK is an API key's BYOK configuration without the provider key, which
-// cannot be read: interface 2.4, and the label, which no answer returns.
+// BYOK is the BYOK configuration that is stored for an API key: the members of
+// interface 2.4, and the label, which no answer returns. The provider key cannot
+// be read.
 type BYOK struct {
-	Provider    string    `json:"provider"`
+	Provider    string    `json:"provider"`           // openai_compat, openai or anthropic
 	BaseURL     string    `json:"base_url,omitempty"` // "" when not given
 	Model       string    `json:"model,omitempty"`    // "" when not given
-	Label       string    `json:"label,omitempty"`
-	Fingerprint string    `json:"fingerprint"`
+	Label       string    `json:"label,omitempty"`    // "" when not given
+	Fingerprint string    `json:"fingerprint"`        // depends on the provider key and does not reveal it
 	UpdatedAt   time.Time `json:"updated_at"`
 }
 
@@ -255,7 +256,8 @@ func shownBYOK(c *service.BYOK) BYOK {
 // SetBYOKAvailable makes the BYOK store available or not, for all keys. While
 // it is not, PUT /v1/byok and warm-up in byok mode answer 503 (interface 4.2,
 // 4.4). Agent creation with llm.api_key then answers 400, since the interface
-// lists no 503 for it. A key that is stored already goes on serving its agents.
+// lists no 503 for it. Agents that use a stored key still reply. A new fake has
+// the store available.
 func (s *Server) SetBYOKAvailable(available bool) {
 	defer s.lock().Unlock()
 	s.gen.service.BYOKDown = !available
@@ -273,10 +275,10 @@ func (s *Server) BYOK(key string) (c BYOK, set bool) {
 }
 
 // StoreBYOK stores a provider key and its configuration for key, as if PUT
-// /v1/byok had been called before the test. It spends no limit and leaves no
-// call. It works while BYOK is not available too, and for keys that are not
-// dashboard-issued. The provider key is encrypted at once. StoreBYOK fills
-// Fingerprint, and UpdatedAt with the fake's time, and returns the result.
+// /v1/byok had been called before the test. It spends no limit, and Calls does
+// not show it. It also works after SetBYOKAvailable(false), and for keys that
+// are not dashboard-issued. The provider key is encrypted at once. StoreBYOK sets
+// Fingerprint, and UpdatedAt to the fake's time, and returns the result.
 //
 // A key that this fake did not issue, an unknown Provider and an empty provider
 // key panic.

@@ -17,7 +17,6 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // The values of Call.Key for calls without a key that this fake issued.
@@ -28,8 +27,11 @@ const (
 
 // Call is one call and its answer. It is safe to print: it holds no key, and
 // the texts of messages, replies and system prompts only with WithMessageTexts.
+// "" means that a field does not apply, unless its comment says otherwise.
 type Call struct {
-	Seq      int       `json:"seq"`                // counts the answers, from 1; Reset does not set it back
+	// The request.
+
+	Seq      int       `json:"seq"`                // 1 for the call that was answered first; Reset does not start again at 1
 	Time     time.Time `json:"time"`               // of arrival, by the fake's clock
 	Endpoint Endpoint  `json:"endpoint,omitempty"` // "" when no endpoint has the method and path
 	Method   string    `json:"method"`
@@ -37,55 +39,64 @@ type Call struct {
 	Path     string    `json:"path"`               // as it was sent, still escaped, without a query; at most 256 bytes
 	AgentID  string    `json:"agent_id,omitempty"` // the path's {agent_id}, at most 256 bytes; "" when it has none
 	Created  string    `json:"created,omitempty"`  // the agent that the call created
-	// Key is the label of the API key, such as key_000001. It is missing where the
-	// call had no bearer token, and unknown where the token is no key of this fake.
+	// Key is the label of the API key, such as "key_000001". It is "missing" if the
+	// call had no bearer token, and "unknown" if this fake did not issue the token.
 	Key     string      `json:"key"`
 	Address string      `json:"address"` // the client's IP address
 	Header  http.Header `json:"header"`  // at most 100 names, and 4 KiB of each value
-	// Body is the request body, at most 64 KiB of it: empty when the endpoint takes
-	// none. Of one that was refused as malformed, and of one to no endpoint, all
-	// strings are redacted that may be words or keys.
+	// Body is the request body, at most 64 KiB of it; "" if the endpoint takes none.
+	// In a body that was malformed, or sent to a path that no endpoint has, every
+	// string is redacted that may be a text or a key.
 	Body      string `json:"body,omitempty"`
-	BodyBytes int    `json:"body_bytes"` // size of the body as it was sent; 1 MiB and a byte where it was longer
+	BodyBytes int    `json:"body_bytes"` // size of the body as it was sent; a body over 1 MiB counts as 1,048,577
 
 	// Took is the time from arrival until the answer was made, by the fake's clock.
-	// It includes latency and callbacks, and not the way of the answer to the
-	// client.
+	// It includes latency and callbacks. It does not include the time that the
+	// answer took to reach the client.
 	Took time.Duration `json:"took_ns"`
 
-	// Sent is what the client got. What follows is what the service decided, which
-	// a fault may have replaced or lost.
+	// The answer that the client got.
+
 	Sent Sent `json:"sent"`
 
-	Status    int    `json:"status"`               // 0 when it decided nothing: a fault acted instead, or a callback panicked
+	// The answer that the service decided. The client got it, unless a fault
+	// replaced or lost it.
+
+	Status    int    `json:"status"`               // 0 if the service did not decide: a fault acted instead, or a callback panicked
 	Code      string `json:"code,omitempty"`       // the error of an error's body
 	Reason    string `json:"reason,omitempty"`     // the reason of an error's body
 	Member    string `json:"member,omitempty"`     // the member of the body that a 400 is about, such as llm.mode
-	LimitKey  string `json:"limit_key,omitempty"`  // which limiter refused the call
+	LimitKey  string `json:"limit_key,omitempty"`  // the limit_key of a 429: the limit that refused the call
 	ReplyBody string `json:"reply_body,omitempty"` // at most 64 KiB
-	Fault     string `json:"fault,omitempty"`      // the faults that acted, such as LoseReply(Hang()); the other fields ignore them
+
+	// What happened to the call.
+
+	Fault string `json:"fault,omitempty"` // the faults that acted, such as LoseReply(Hang())
 	// Why says in one or two sentences, with numbers, why the call was refused and
 	// what a fault did to it, such as "429: key_000002 has spent 60 of 60 in this
-	// minute; it opens in 41s." It is "" for a call that nothing befell.
+	// minute; it opens in 41s." It is "" for a call that succeeded without a fault.
 	Why     string `json:"why,omitempty"`
-	TraceID string `json:"trace_id"` // as in the answer; in the order of arrival
+	TraceID string `json:"trace_id"` // as in the answer; counts the calls in the order of arrival
 }
 
 // Sent is the answer that a client was sent: the one that the service decided, or
-// what a fault made of it. While an answer drips or hangs, it is what was sent
-// so far.
+// what a fault made of it. While an answer is being sent, as with DripReply and
+// Hang, it is the part that was sent so far.
 type Sent struct {
-	Status int         `json:"status"`           // 0: not even a header was sent
-	Header http.Header `json:"header,omitempty"` // without what net/http adds, such as Connection
+	Status int         `json:"status"`           // 0: no header was sent
+	Header http.Header `json:"header,omitempty"` // without the headers that net/http adds, such as Connection
 	Body   string      `json:"body,omitempty"`   // at most 64 KiB
-	Bytes  int         `json:"bytes"`            // of the body; Content-Length says how many were announced
-	// Ended is when the last byte left, or nothing more could, by the fake's clock.
-	// It is zero while the answer is being sent.
+	Bytes  int         `json:"bytes"`            // bytes of the body that were sent; Header's Content-Length says how many were announced
+	// Ended is when sending ended, by the fake's clock: after the last byte, or
+	// when the connection broke. It is the zero time while the answer is being sent.
 	Ended time.Time `json:"ended,omitzero"`
-	// Broke is how it broke off: refused (there was no connection, and nothing was
-	// sent either way), closed, reset, hung (nothing more came, and the connection
-	// stayed open until the client left), or left (the client left before it had
-	// all). "" where it was sent whole.
+	// Broke says how the answer broke off; "" if it was sent whole:
+	//
+	//   - "refused": the connection was refused, so nothing was sent either way
+	//   - "closed": the fake closed the connection
+	//   - "reset": the fake aborted the connection
+	//   - "hung": nothing more came, and the connection stayed open until the client left
+	//   - "left": the client left before it had the whole answer
 	Broke string `json:"broke,omitempty"`
 }
 
@@ -110,8 +121,8 @@ func (s Sent) outcome() string {
 // maxLine bounds a call in one line, in bytes: path, code and reason may be foreign.
 const maxLine = 512
 
-// String is the call in one line, with its Why, bounded and without control
-// characters.
+// String returns the call in one line with its Why: at most 512 bytes, without
+// control characters.
 func (c Call) String() string {
 	line := fmt.Sprintf("%s %s %s %s: %s", c.TraceID, c.Method, c.Path, c.Key, c.Sent.outcome())
 	if c.Status != c.Sent.Status && c.Status != 0 {
@@ -166,37 +177,40 @@ func (e *entry) copied() Call {
 }
 
 // Endpoint is a method and a path template of interface section 4, such as
-// "GET /v1/agents/{agent_id}".
+// "GET /v1/agents/{agent_id}", for ByEndpoint and Call.Endpoint.
 type Endpoint string
 
 // The nine endpoints, in the order of interface section 4.
 const (
-	EndpointStatus      Endpoint = spec.StatusCall      // GET /v1/status, interface 4.1
-	EndpointWarmUp      Endpoint = spec.WarmUpCall      // POST /v1/warmup, interface 4.2
-	EndpointGetBYOK     Endpoint = spec.GetBYOKCall     // GET /v1/byok, interface 4.3
-	EndpointSetBYOK     Endpoint = spec.SetBYOKCall     // PUT /v1/byok, interface 4.4
-	EndpointClearBYOK   Endpoint = spec.ClearBYOKCall   // DELETE /v1/byok, interface 4.5
-	EndpointCreateAgent Endpoint = spec.CreateAgentCall // POST /v1/agents, interface 4.6
-	EndpointGetAgent    Endpoint = spec.GetAgentCall    // GET /v1/agents/{agent_id}, interface 4.7
-	EndpointSendMessage Endpoint = spec.SendMessageCall // POST /v1/agents/{agent_id}/messages, interface 4.8
-	EndpointEnableSMS   Endpoint = spec.EnableSMSCall   // POST /v1/agents/{agent_id}/channels/sms, interface 4.9
+	EndpointStatus      Endpoint = "GET /v1/status"                          // interface 4.1
+	EndpointWarmUp      Endpoint = "POST /v1/warmup"                         // interface 4.2
+	EndpointGetBYOK     Endpoint = "GET /v1/byok"                            // interface 4.3
+	EndpointSetBYOK     Endpoint = "PUT /v1/byok"                            // interface 4.4
+	EndpointClearBYOK   Endpoint = "DELETE /v1/byok"                         // interface 4.5
+	EndpointCreateAgent Endpoint = "POST /v1/agents"                         // interface 4.6
+	EndpointGetAgent    Endpoint = "GET /v1/agents/{agent_id}"               // interface 4.7
+	EndpointSendMessage Endpoint = "POST /v1/agents/{agent_id}/messages"     // interface 4.8
+	EndpointEnableSMS   Endpoint = "POST /v1/agents/{agent_id}/channels/sms" // interface 4.9
 )
 
 // Calls returns copies of the calls that all matchers match, in the order in
-// which they were answered: the newest 1,000, or WithCallLimit. A call is
-// complete here before its client has the answer. Of an answer that drips or
-// hangs, Sent goes on to grow. UnderWay has the calls that are not answered yet.
+// which they were answered; without matchers, all calls. The fake keeps the newest
+// 1,000 calls (WithCallLimit keeps more or fewer).
+//
+// A call is in Calls before its client has the answer. While an answer is being
+// sent, as with DripReply and Hang, each copy shows in Sent how far it got.
+// UnderWay has the calls that are not answered yet. A zero Matcher panics.
 func (s *Server) Calls(matchers ...Matcher) []Call {
 	return copiedCalls(s.matching("Calls", matchers))
 }
 
-// CallCount counts the calls that Calls would return.
+// CallCount returns the number of calls that Calls would return.
 func (s *Server) CallCount(matchers ...Matcher) int { return len(s.matching("CallCount", matchers)) }
 
-// UnderWay returns copies of the calls that have arrived and that nobody has had
-// the whole answer of, in the order of arrival: those that wait for a Latency or a
-// ReplyFunc, whose answer drips or hangs. A call that is not answered yet has no
-// Seq, Status and Sent.
+// UnderWay returns copies of the calls that have arrived and whose answer has not
+// been sent to its end, in the order of arrival: calls that wait for a Latency or
+// a ReplyFunc, and calls whose answer drips or hangs. A call that is not answered
+// yet has no Seq, Status and Sent.
 func (s *Server) UnderWay() []Call {
 	var calls []Call
 	defer s.lock().Unlock()
@@ -239,8 +253,8 @@ func copiedCalls(entries []*entry) []Call {
 //	fault? why? trace_id
 //
 // Members with a question mark are left out when empty. The fields of Call say
-// what each holds. time is RFC 3339, header an object of lists of strings.
-// WriteCalls returns the error of w.
+// what each holds. time is RFC 3339, header an object of lists of strings. An
+// error of w is wrapped and returned. A zero Matcher panics.
 func (s *Server) WriteCalls(w io.Writer, matchers ...Matcher) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
@@ -293,20 +307,19 @@ type watcher struct {
 
 // AwaitCalls waits until n calls that all matchers match have been answered,
 // and returns the first n of them. Earlier calls count if Calls still has them.
-// Later calls count even if Calls drops them again. It looks at each call once,
-// when it is answered, and does not poll.
+// Later calls count even if Calls drops them again. AwaitCalls does not poll: each
+// call that is answered is matched once, on the goroutine of the call.
 //
 // A call counts before its client has the answer, so a client may still be busy
 // when AwaitCalls returns.
 //
 // When ctx ends first, AwaitCalls returns the calls that came, and an error
-// that counts them and wraps ctx.Err(). Matchers run on the goroutines of the
-// calls. Reset does not take back what has been counted. An n below 1 and a
-// zero Matcher panic.
+// that says how many came and wraps ctx.Err(). Calls that were counted before a
+// Reset still count. An n below 1 and a zero Matcher panic.
 //
-// In a synctest bubble, wait in the bubble that makes the calls: the Go runtime
-// ends a program in which one bubble wakes another, or the outside does. Where
-// bubbles share a fake, ByKey keeps their calls apart.
+// In a synctest bubble, call AwaitCalls in the bubble that makes the calls: the Go
+// runtime ends a program in which one bubble wakes another, or code outside wakes
+// a bubble. If bubbles share a fake, pass ByKey to wait for the calls of one.
 func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]Call, error) {
 	if n < 1 {
 		misuse("AwaitCalls", "%d calls cannot be waited for; at least 1", n)
@@ -349,9 +362,9 @@ func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]
 	return calls, fmt.Errorf("fakeserver: AwaitCalls: %d of %d calls came that match %s: %w", len(calls), n, listed(matchers), ctx.Err())
 }
 
-// enroll shows w every later call, and returns
-// the earlier ones. A call that is answered meanwhile is either among them or
-// shown, and never both: keep adds a call and reads the watchers under one lock.
+// enroll shows w every later call, and returns the earlier ones. A call that is
+// answered meanwhile is either among them or shown, and never both: keep adds a
+// call and reads the watchers under one lock.
 func (s *Server) enroll(w *watcher) []*entry {
 	defer s.lock().Unlock()
 	s.watchers = append(slices.Clip(s.watchers), w)
@@ -365,11 +378,10 @@ func (s *Server) dismiss(w *watcher) {
 
 // OnCall calls watch with each call that all matchers match, as Calls would
 // return it, until stop is called. watch runs on the goroutine of the call,
-// after Calls has the call and before its client has the answer. It runs
-// without any lock: it may call the fake, concurrent calls call it
-// concurrently, and it should return soon. Calls that a Reset has forgotten
-// meanwhile are shown too. A panic in watch fails the test, and the call goes
-// on. Concurrent calls may be shown in another order than their Seq.
+// after Calls has the call and before its client has the answer. It may call the
+// fake, and should return soon. Concurrent calls run it concurrently, and
+// perhaps in another order than their Seq. A call that was under way during a
+// Reset is shown too. A panic in watch fails the test, and the call goes on.
 //
 // A nil watch and a zero Matcher panic. Calling stop again does nothing.
 func (s *Server) OnCall(watch func(Call), matchers ...Matcher) (stop func()) {

@@ -11,16 +11,17 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 )
 
-// Now returns the fake's time in UTC: time.Now or WithClock, and what Advance
-// and Sleep have added. It has no monotonic reading: readings of a synctest
-// bubble and of the outside cannot be compared.
+// Now returns the fake's time in UTC: the time of time.Now or of WithClock's
+// function, plus the time that Advance and Sleep have added. It has no monotonic
+// reading, since those of a synctest bubble and of the outside cannot be compared.
 func (s *Server) Now() time.Time { return s.config.clock().UTC().Add(time.Duration(s.offset.Load())) }
 
-// Advance moves the fake's clock forward by d. Windows of limits close, and the
-// times in later answers, the Date header included, are later by d. It ends
-// each Sleep whose time has come. Other waits, such as a Latency, are not
-// shortened. A client's cool-down ends by the client's clock: give the client
-// agentmessaging.WithClock(fake). A negative d panics.
+// Advance moves the fake's clock forward by d. Limits open whose window ends in
+// that time, and the times in later answers, the Date header included, are later
+// by d. Each Sleep that would have ended by then returns. Other waits, such as a
+// Latency, are not shortened. A client that waits after a 429 goes by the client's
+// clock: give the client agentmessaging.WithClock(fake). A negative d panics, and
+// so does a d that would move the clock by more than 292 years in all.
 func (s *Server) Advance(d time.Duration) {
 	if d < 0 {
 		misuse("Advance", "%v is negative; the clock only moves forward", d)
@@ -46,19 +47,19 @@ func (s *Server) rewind() {
 // time. So a Server is an agentmessaging.Clock, and a client with
 // agentmessaging.WithClock(fake) waits out a daily limit in milliseconds.
 //
-// Of several sleepers the one with the earliest wake time moves the clock, and
-// all whose time has come with it return: ten sleepers of a minute move it by
-// one minute. Advance ends the waits that it passes. When ctx ends first, Sleep
-// returns ctx.Err() and leaves the clock alone. Deadlines of contexts count
-// real time, or that of the synctest bubble, and never the fake's. A clock that
-// cannot move that far, about 292 years in all, is an error.
+// If several goroutines sleep, the clock moves to the earliest wake time, and
+// every Sleep that ends by then returns: ten goroutines that sleep a minute move
+// it by one minute. Advance ends each Sleep that it passes. When ctx ends first,
+// Sleep returns ctx.Err() and does not move the clock. Deadlines of contexts go by
+// real time, or by the synctest bubble's, and never by the fake's. Sleep returns an
+// error if the clock would have moved by more than 292 years in all.
 //
 // In a synctest bubble the clock moves only when everything in the bubble waits,
-// so each sleeper wakes exactly at its time. Outside, Go cannot tell whether
-// somebody still works: a caller that computes for more than 2 ms between two
-// calls may find the clock later than it would be otherwise, and where calls never
-// cease the clock moves after half a second. A test of exact times belongs in a
-// bubble.
+// so each sleeper wakes exactly at its time. Outside, Go cannot tell whether a
+// goroutine still works, so the clock moves when no call has arrived for 2 ms: a
+// caller that computes for longer between two calls may find the clock later than
+// expected. If calls never stop, the clock moves after half a second. Put a test
+// of exact times into a bubble.
 func (s *Server) Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 || ctx.Err() != nil {
 		return ctx.Err()
@@ -85,14 +86,15 @@ func (s *Server) Sleep(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// The clock moves after so many pauses in a row in which nothing reached the fake,
-// was answered, or began or ended a Sleep: 2 ms. One long pause would also end
-// where the machine stopped the whole program for that time, before anybody else
-// runs on. In a bubble a pause ends only when everything else in the bubble waits.
+// The clock moves after quietPauses pauses in a row in which nothing reached the
+// fake, was answered, or began or ended a Sleep: 2 ms. One long pause would not do:
+// it also ends when the machine has stopped the whole program for that time, before
+// any other goroutine runs on. In a bubble a pause ends only when everything else
+// in the bubble waits.
 const (
 	pause       = 500 * time.Microsecond
 	quietPauses = 4
-	maxPauses   = 1000 // in a program that never stops to call: half a second
+	maxPauses   = 1000 // in a program that never stops calling: half a second
 )
 
 // sleeper is one Sleep under way. A sleeper looks for itself when its time has come:

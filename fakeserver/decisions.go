@@ -92,8 +92,8 @@ func (d decision) possible() string {
 	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
 }
 
-// set takes an answer. An object may leave members out, and has no others than
-// the fake's own answer.
+// set takes an answer. An object may leave members out. It may have only members
+// that the fake's own answer has.
 func (d decision) set(in *service.Behavior, answer json.RawMessage) error {
 	value := reflect.ValueOf(d.at(in)).Elem()
 	known := 0

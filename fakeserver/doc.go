@@ -10,30 +10,39 @@
 //	req.Header.Set("Authorization", "Bearer "+fake.Key())
 //	resp, err := client.Do(req)
 //
+// "Interface 4.6" in these pages names a section of the service's interface
+// document.
+//
 // A Server is an http.Handler with the nine endpoints of interface section 4,
 // their rules, limits and error bodies. It opens no socket, and starts no
-// goroutine before the first call. There are three ways to it: HTTPClient over
-// in-memory connections that behave as TCP does, Direct without any connection,
-// and httptest.NewServer over a socket. The client of this module takes the
-// first with agentmessaging.WithHTTPClient(fake.HTTPClient(t)).
+// goroutine before the first call. Programs reach it in one of three ways:
+//
+//   - HTTPClient returns a client with in-memory connections, which behave as
+//     TCP does. The client of this module takes it with
+//     agentmessaging.WithHTTPClient(fake.HTTPClient(t)).
+//   - Direct returns a RoundTripper without any connection, which is faster.
+//   - httptest.NewServer(fake) listens on a socket.
 //
 // A mistake of the test, such as a key that the fake did not issue, makes the
-// method of Server panic with a sentence about it. A mistake of the tested
-// program is answered as the service would answer it.
+// method of Server panic with a sentence that says what is wrong. A mistake of
+// the tested program is answered as the service would answer it.
 //
 // # Keys and limits
 //
-// Key is the default API key. IssueKey makes more: each is an account with its
-// own agents and limits, on a plan of interface 8.2, dashboard-issued or not.
-// SetPlan and RevokeKey change a key. Calls spend the limits of interface 8.
-// Exhaust closes a limit, WithLimit changes its maximum, Limits shows its state.
+// Key returns the default API key. IssueKey makes more: each is an account with
+// its own agents and limits, on a plan of interface 8.2, dashboard-issued or
+// not. SetPlan, RevokeKey and ReinstateKey change a key. Calls spend the limits
+// of interface 8, and the fake answers 429 when one is used up. Exhaust uses up
+// a limit at once, WithLimit changes its maximum, Limits shows its state.
 //
 // # Scripts
 //
-// An agent replies "You wrote: " and the text, unless OnMessage has a script
-// for the message: texts in order, or a function. Matchers (ByText, ByAgent,
-// ByKey, Where and others) choose the calls of a script, a fault or a record.
-// Of several matchers all must match.
+// An agent replies "You wrote: " and the text, unless OnMessage made a script
+// for the message. A script replies with texts in order (Reply), or with what a
+// function returns (ReplyFunc). Matchers (ByText, ByAgent, ByKey, Where and
+// others) choose the messages of a script. They also choose the calls that a
+// fault acts on, and the records that Calls returns. Where several matchers are
+// given, all must match.
 //
 // # Time
 //
@@ -54,28 +63,41 @@
 //
 // # Records and state
 //
-// The fake keeps the calls, redacted and bounded, with the answer that it decided
-// and what the client got of it, until it had all or left. Each says in Why why it
-// was refused, with numbers. Calls returns them, UnderWay those that nobody has had
-// the answer of, AwaitCalls waits for them, OnCall shows each to a function,
-// WriteCalls writes them, and a test that fails logs the newest. Two things always
-// fail a test: a call that no endpoint answers, unless WithUnknownRoutes, and a
-// Required script or fault that was never used. Both name the nearest miss.
-// AddAgent, AddExchanges and StoreBYOK set up state without calls. WriteState and
-// ReadState keep a state in a file, or bring it back.
+// The fake records each call: the request, the answer that the service decided,
+// and the answer that the client got, which differs where a fault acted. A
+// record has a bounded size, and API keys and texts are redacted in it
+// (WithMessageTexts keeps the texts). Call.Why says in words, with numbers, why
+// a call was refused.
+//
+//   - Calls returns the newest answered calls, and CallCount counts them.
+//   - UnderWay returns the calls whose answer has not been sent to its end.
+//   - AwaitCalls waits until a number of calls has been answered.
+//   - OnCall shows each call to a function.
+//   - WriteCalls writes them as JSON Lines.
+//   - A test that fails logs the newest 50.
+//
+// Two things always fail a test: a call to a path or method that no endpoint
+// has (WithUnknownRoutes allows it), and a Required script or fault that was
+// never used. The message names the endpoint or the call that came nearest.
+//
+// AddAgent, AddExchanges and StoreBYOK set up state without calls. WriteState
+// writes the state to a file, and ReadState reads it back.
 //
 // # Where the interface is silent
 //
 // The interface leaves open the order of checks, what a refused call spends,
 // error identifiers, the form of identifiers and times, and more. There the
 // fake decides: Decisions lists every decision, WithDecision changes one, and
-// Like takes them from a service that observe.Run has asked. By default a
-// call is checked in this order: route 404, method 405, key 401, plan 402,
-// request limits 429, permission 403, body 400, agent 404, state 503 and 409,
-// operation limits 429.
-// A call that a limit refuses spends nothing. A 429 of a ReplyFunc or a
-// LoseReply has spent the limits of its message, which was accepted before. A
-// 429 that Inject answers instead of a call has spent nothing.
+// Like takes them from the file that observe.Run wrote about a service.
+//
+// By default a call is checked in this order: route 404, method 405, key 401,
+// plan 402, request limits 429, permission 403, body 400, agent 404, state 503
+// and 409, operation limits 429. Request limits count every call to an endpoint
+// that may answer 429; operation limits count only creations, BYOK sets or warm-ups.
+//
+// A call that a limit refuses spends nothing. A 429 that a ReplyFunc or a
+// LoseReply answers has spent the limits of its call, since the service had
+// accepted it. A 429 that Inject answers instead of a call has spent nothing.
 //
 // # Not modelled
 //

@@ -13,30 +13,36 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 )
 
-// Fault makes a call go wrong, through Inject. A Fault is a value that may be
-// used any number of times. It prints as the call that made it.
+// Fault makes a call go wrong. The functions below make faults, and Inject says
+// which calls they act on. A Fault may be used any number of times. It prints as
+// the Go call that made it.
 //
-// RefuseConnection happens before the call: nothing is sent. Answer, RawAnswer,
-// RateLimited, Hang, CloseEarly and ResetConnection happen instead of the call,
-// as in a proxy before the service: the call has no effect and spends no limit.
-// Latency and Change come before the call, which then goes on. LoseReply,
-// TruncateReply, ResetReply, DripReply and GoAway come after it: the call has had
-// its effect. Every fault but RefuseConnection acts after the request was
-// received whole.
+// When a fault acts decides whether the call has an effect:
 //
-// The client sees the same over HTTPClient, over Direct and over a socket, as
-// far as errors.Is tells. Over HTTP/2, where httptest serves the fake with
-// EnableHTTP2 and StartTLS, calls share a connection, so a fault ends only its
-// own stream: instead of io.EOF and ECONNRESET the client sees a stream error
-// with the code INTERNAL_ERROR. No fault refuses a stream, since net/http gives
-// a handler no way to.
+//   - Before the call is sent: RefuseConnection.
+//   - Before the call reaches the service, which then carries it out: Latency and
+//     Change.
+//   - Instead of the call, as in a proxy before the service: Answer, RawAnswer,
+//     RateLimited, Hang, CloseEarly and ResetConnection. The call has no effect and
+//     spends no limit.
+//   - After the call has had its effect: LoseReply, TruncateReply, ResetReply,
+//     DripReply and GoAway.
+//
+// Every fault but RefuseConnection acts after the request was received whole.
+//
+// A client sees errors that are equal for errors.Is over HTTPClient, over Direct
+// and over a socket. HTTP/2 differs (httptest serves the fake so with EnableHTTP2
+// and StartTLS): calls share a connection there, so a fault ends only the stream
+// of its call, and instead of io.EOF and ECONNRESET the client sees a stream error
+// with the code INTERNAL_ERROR. No fault refuses a stream, since net/http gives a
+// handler no way to.
 type Fault struct{ f *wire.Fault }
 
 const faultMakers = "RefuseConnection, Change, Answer, RawAnswer, RateLimited, Hang, CloseEarly, ResetConnection, " +
 	"Latency, LoseReply, TruncateReply, ResetReply, DripReply and GoAway"
 
-// String is the call that made the fault, such as LoseReply(ResetConnection()),
-// without the bodies that it answers.
+// String returns the Go call that made the fault, such as
+// LoseReply(ResetConnection()), with the length of a body in place of the body.
 func (f Fault) String() string {
 	if f.f == nil {
 		return "Fault{}"
@@ -56,7 +62,7 @@ func Answer(status int, body string) Fault {
 // RawAnswer answers with a status from 200 to 599, a Content-Type and a body,
 // all unchanged: HTML, broken JSON, nothing at all. An empty contentType sends
 // no such header. Another status panics, and so does a contentType that no
-// header can hold.
+// header can hold, such as one with a line feed.
 func RawAnswer(status int, contentType, body string) Fault {
 	checkStatus("RawAnswer", status)
 	checkHeader("RawAnswer", contentType)
@@ -65,9 +71,10 @@ func RawAnswer(status int, contentType, body string) Fault {
 }
 
 // RateLimited answers 429 rate_limited with this Retry-After, unchanged: a
-// number, a fraction, a date, nonsense. "" sends no such header. limit_key names
-// the shortest limit on such calls that can stay closed for that long. A value
-// that no header can hold panics.
+// number of seconds, a fraction, a date, nonsense. "" sends no such header. The
+// limit_key of the answer names the limit with the shortest window among those
+// that such a call spends and that can stay closed for that long. A value that no
+// header can hold, such as one with a line feed, panics.
 func RateLimited(retryAfter string) Fault {
 	checkHeader("RateLimited", retryAfter)
 	shown := characters(retryAfter)
@@ -164,8 +171,8 @@ func cutReply(method string, n int, how memnet.Ending) Fault {
 }
 
 // DripReply lets the call have its effect, and sends the body of the answer n
-// bytes at a time, with a wait of every in between. The first bytes come with
-// the header. An n below 1 and a negative every panic.
+// bytes at a time, and waits for the time every in between. The first bytes come
+// with the header. An n below 1 and a negative every panic.
 func DripReply(n int, every time.Duration) Fault {
 	if n < 1 || every < 0 {
 		misuse("DripReply", "%d bytes every %v: at least 1 byte and no negative wait", n, every)

@@ -13,15 +13,16 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// Plan is the developer plan of an API key: interface 5 and 8.2.
+// Plan is the developer plan of an API key: interface 5 and 8.2. The zero value
+// means PlanPreview.
 type Plan string
 
-// The plans. The zero value means PlanPreview.
+// The plans of interface 8.2, and one with the limits of interface 8.1.
 const (
-	PlanPreview Plan = spec.PreviewPlan // preview: active, with the preview limits of interface 8.1
-	PlanFree    Plan = spec.FreePlan    // free: inactive, so every call is answered 402
-	PlanPro     Plan = spec.ProPlan     // pro: active, with the Pro limits of interface 8.2
-	PlanBYOK    Plan = spec.BYOKPlan    // byok: active, with the BYOK limits of interface 8.2
+	PlanPreview Plan = "preview" // active, with the preview limits of interface 8.1
+	PlanFree    Plan = "free"    // inactive, so every call is answered 402
+	PlanPro     Plan = "pro"     // active, with the Pro limits of interface 8.2
+	PlanBYOK    Plan = "byok"    // active, with the BYOK limits of interface 8.2
 )
 
 const planNames = spec.PreviewPlan + ", " + spec.FreePlan + ", " + spec.ProPlan + " and " + spec.BYOKPlan
@@ -39,7 +40,8 @@ func (p Plan) checked(method string) string {
 	return string(p)
 }
 
-// KeyOptions say what kind of key IssueKey makes.
+// KeyOptions say what kind of key IssueKey makes. The zero value makes a key
+// like the default one: dashboard-issued, on the preview plan.
 type KeyOptions struct {
 	// Plan is the key's plan; the zero value means PlanPreview.
 	Plan Plan
@@ -81,13 +83,14 @@ func numberOf(kind, text string) int {
 	return n
 }
 
-// Key returns the default API key: dashboard-issued, on the preview plan or
-// WithPlan. Without WithKey its text is the same in every fake.
+// Key returns the default API key: dashboard-issued, on the plan of WithPlan or
+// else the preview plan. Its text is that of WithKey, or else amk_fake_000001 in
+// every fake.
 func (s *Server) Key() string { return s.config.keyText(1) }
 
-// IssueKey returns a new API key, which is an account: agents, BYOK
-// configuration and limits are not shared with any other. An unknown plan
-// panics.
+// IssueKey returns a new API key. Each key is an account: it shares agents, BYOK
+// configuration and limits with no other key, except for the limits per address.
+// An unknown plan panics.
 func (s *Server) IssueKey(o KeyOptions) string {
 	plan, now := o.Plan.checked("IssueKey"), s.Now()
 	defer s.lock().Unlock()
@@ -96,9 +99,9 @@ func (s *Server) IssueKey(o KeyOptions) string {
 	return text
 }
 
-// IssueKeyOn is IssueKey in plain types: it makes a key on one of the plans
-// preview, free, pro and byok, dashboard-issued or not. With it a Server has the
-// abilities that package contract asks of a target.
+// IssueKeyOn is IssueKey without types of this package: it makes a key on one of
+// the plans preview, free, pro and byok, dashboard-issued or not. With it a Server
+// is an Abilities of packages contract and observe. An unknown plan panics.
 func (s *Server) IssueKeyOn(plan string, dashboard bool) string {
 	return s.IssueKey(KeyOptions{Plan: Plan(plan), NotDashboard: !dashboard})
 }
@@ -120,37 +123,40 @@ func (s *Server) RevokeKey(key string) {
 	s.key("RevokeKey", key).SetRevoked(true, now)
 }
 
-// ReinstateKey makes a key that was revoked valid again, with all that it had. A
-// key that this fake did not issue panics.
+// ReinstateKey makes a key that was revoked valid again, with its agents, limits
+// and BYOK configuration. A key that this fake did not issue panics.
 func (s *Server) ReinstateKey(key string) {
 	defer s.lock().Unlock()
 	s.key("ReinstateKey", key).SetRevoked(false, time.Time{})
 }
 
 // SetPlan moves key to another plan, with immediate effect: PlanFree makes
-// every later call answer 402, the others set the limits of interface 8.2.
-// What was counted stays counted. A key that this fake did not issue, and an
-// unknown plan, panic.
+// every later call answer 402, the others set the limits of the plan. Calls that
+// were counted stay counted. A key that this fake did not issue, and an unknown
+// plan, panic.
 func (s *Server) SetPlan(key string, plan Plan) {
 	known := plan.checked("SetPlan")
 	defer s.lock().Unlock()
 	s.key("SetPlan", key).Plan = known
 }
 
-// Limit names one of the limits of interface 8.1, for Exhaust and WithLimit. It
-// has its own type so that a key and a limit cannot be swapped.
+// Limit names one of the limits of interface 8.1, for Exhaust and WithLimit. The
+// Limit constants are its values. A variable with an API key has another type, so
+// the arguments of Exhaust cannot be swapped.
 type Limit string
 
-// The limits, by their names in the limit_key of a 429. The interface shows no
-// names; the fake chose these.
+// The limits of interface 8.1, by their names in the limit_key of a 429. The
+// interface shows no names; the fake chose these. They are untyped constants, so
+// that they can be compared with a Limit and with the LimitKey of an
+// agentmessaging.Error, which is a string. Comments show the preview defaults.
 const (
-	LimitKeyMinute           = spec.KeyMinute           // key_minute: requests of a key in a minute
-	LimitIPMinute            = spec.IPMinute            // ip_minute: requests from an address in a minute
-	LimitKeyDay              = spec.KeyDay              // key_day: requests of a key in a day
-	LimitAgentCreateKeyDay   = spec.AgentCreateKeyDay   // agent_create_key_day: agents created by a key in a day
-	LimitAgentCreateIPMinute = spec.AgentCreateIPMinute // agent_create_ip_minute: agents created from an address in a minute
-	LimitBYOKSetKeyHour      = spec.BYOKSetKeyHour      // byok_set_key_hour: provider keys set by a key in an hour
-	LimitWarmUpKeyHour       = spec.WarmUpKeyHour       // warmup_key_hour: warm-ups of a key in an hour
+	LimitKeyMinute           = "key_minute"             // 60 requests of a key in a minute
+	LimitIPMinute            = "ip_minute"              // 120 requests from an address in a minute
+	LimitKeyDay              = "key_day"                // 1,000 requests of a key in a day
+	LimitAgentCreateKeyDay   = "agent_create_key_day"   // 50 agents created by a key in a day
+	LimitAgentCreateIPMinute = "agent_create_ip_minute" // 10 agents created from an address in a minute
+	LimitBYOKSetKeyHour      = "byok_set_key_hour"      // 5 provider keys stored by a key in an hour
+	LimitWarmUpKeyHour       = "warmup_key_hour"        // 3 warm-ups of a key in an hour
 )
 
 // limitIndex finds a limit in spec.Limits, or returns -1.
@@ -170,15 +176,15 @@ func limitKeys() string {
 // call with key that spends the limit is answered 429, from whatever address.
 // Other keys are not affected.
 //
-// The limit opens when the key's window ends: where calls count already, that is
-// when the window would have ended anyway, and else a whole window from now. The
-// limits per address, ip_minute and agent_create_ip_minute, belong to no key and
-// always stay closed for a whole window. Windows that are aligned to the clock
-// end with its minute, hour or day. Closing a limit twice changes nothing.
+// The limit opens again when the window of its calls ends. If the key has made
+// calls that count, their window is already running and ends when it would have
+// ended without Exhaust, perhaps in a second; a sliding window ends when its oldest
+// call stops counting. Otherwise a window starts now. The limits per address, ip_minute and agent_create_ip_minute, belong to no key, so
+// for them a window always starts now. Windows that are aligned to the clock
+// (Decisions, windows) end with its minute, hour or day. Closing a limit twice
+// changes nothing.
 //
-// A window with a second left stays closed for a second; with a WithClock that
-// does not move, a test decides how much is left. An unknown limit, and a key
-// that this fake did not issue, panic.
+// An unknown limit, and a key that this fake did not issue, panic.
 func (s *Server) Exhaust(key string, limit Limit) {
 	i, now := limitIndex(limit), s.Now()
 	if i < 0 {
@@ -191,17 +197,18 @@ func (s *Server) Exhaust(key string, limit Limit) {
 // LimitState describes one limit of an API key at one moment.
 type LimitState struct {
 	Key  Limit // one of the Limit constants
-	Max  int   // calls in a window, by the key's plan or WithLimit
+	Max  int   // calls that a window allows, by the key's plan or WithLimit
 	Used int   // calls that count now
-	// Opens is the time of the next call that passes; the zero time if a call
-	// passes now. A limit that Exhaust closed has one too, whatever Used says.
+	// Opens is when the limit lets the next call through; the zero time if it lets
+	// one through now. A limit that Exhaust closed has an Opens too, even if Used
+	// is less than Max.
 	Opens time.Time
 }
 
 // Limits returns the state of the limits of key, in the order of interface 8.1.
-// The limits per address are there only with a FromIP, and then Used counts the
-// calls of every key from that address. Looking spends nothing. A key that this
-// fake did not issue panics.
+// The limits per address are included only if a FromIP is given; Used then counts
+// the calls of every key from that address. Limits spends nothing. A key that
+// this fake did not issue, and a second FromIP, panic.
 func (s *Server) Limits(key string, from ...FromIP) (states []LimitState) {
 	ip, now := netip.Addr{}, s.Now()
 	if len(from) > 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // frozen makes time stand still but for Advance.
@@ -19,6 +20,33 @@ func frozen() fakeserver.Option {
 }
 
 const anAgent = "/v1/agents/agent_000001"
+
+// TestConstants: together they are the lists of internal/spec, in their order.
+func TestConstants(t *testing.T) {
+	var endpoints, limits, plans []string
+	for _, e := range spec.Endpoints {
+		endpoints = append(endpoints, e.Call)
+	}
+	for _, l := range spec.Limits {
+		limits = append(limits, string(l.Key))
+	}
+	for _, p := range spec.Plans {
+		plans = append(plans, p.Name)
+	}
+	assert.Equal(t, endpoints, texts(fakeserver.EndpointStatus, fakeserver.EndpointWarmUp, fakeserver.EndpointGetBYOK,
+		fakeserver.EndpointSetBYOK, fakeserver.EndpointClearBYOK, fakeserver.EndpointCreateAgent, fakeserver.EndpointGetAgent,
+		fakeserver.EndpointSendMessage, fakeserver.EndpointEnableSMS))
+	assert.Equal(t, limits, texts(fakeserver.LimitKeyMinute, fakeserver.LimitIPMinute, fakeserver.LimitKeyDay,
+		fakeserver.LimitAgentCreateKeyDay, fakeserver.LimitAgentCreateIPMinute, fakeserver.LimitBYOKSetKeyHour, fakeserver.LimitWarmUpKeyHour))
+	assert.Equal(t, plans, texts(fakeserver.PlanPreview, fakeserver.PlanFree, fakeserver.PlanPro, fakeserver.PlanBYOK))
+}
+
+func texts[T ~string](values ...T) (texts []string) {
+	for _, value := range values {
+		texts = append(texts, string(value))
+	}
+	return texts
+}
 
 func TestExhaust(t *testing.T) {
 	setKey := `{"provider":"openai","api_key":"sk"}`

@@ -15,10 +15,11 @@ import (
 )
 
 // Option changes how a Server behaves. A nil option or an unusable value makes
-// New panic and Open fail.
+// New panic and Open return an error. Of two options that set the same, the later
+// one counts.
 type Option func(*config) error
 
-// set is an option that can always be used, but for what unless says.
+// set makes an option that always succeeds; unless adds a check of its value.
 func set(f func(*config)) Option {
 	return func(c *config) error { f(c); return nil }
 }
@@ -67,29 +68,31 @@ func newConfig(opts []Option) (config, error) {
 	return c, nil
 }
 
-// WithClock makes the fake read the time from now instead of time.Now.
-// Advance adds to it. The cold start and faults that wait still wait in real
-// time, or that of the bubble.
+// WithClock makes the fake read the time from now. The default is time.Now, which
+// follows the clock of a synctest bubble. Advance and Sleep add to the time. The
+// cold start and faults that wait still wait in real time, or in the bubble's. A
+// nil now is an error.
 func WithClock(now func() time.Time) Option {
 	return set(func(c *config) { c.clock = now }).unless(now == nil, "WithClock: the clock is nil")
 }
 
 // WithColdStart makes the first message of a key that has not been warmed up
-// (interface 4.2) take d longer. The default is 0.
+// (interface 4.2) take d longer. The default is 0. A negative d is an error.
 func WithColdStart(d time.Duration) Option {
 	return set(func(c *config) { c.coldStart = d }).unless(d < 0, "WithColdStart: %v is negative", d)
 }
 
 // WithMessageTexts keeps system prompts, message texts and replies readable in
-// Calls, where they are redacted by default. Keys are redacted always.
+// Calls and the log of a failed test. The default is to redact them. API keys and
+// provider keys are always redacted.
 func WithMessageTexts() Option {
 	return set(func(c *config) { c.messageTexts = true })
 }
 
-// WithLimit allows calls in each window of limit, for keys of every plan. The
-// maxima of interface 8 are preview defaults and may change; a load test may
-// also want them out of its way. An unknown limit and less than 1 call are
-// errors.
+// WithLimit sets how many calls each window of limit allows, for keys of every
+// plan. The default is the maximum of the key's plan (interface 8). Those are
+// preview defaults and may change; a load test may need larger ones. An unknown
+// limit and less than 1 call are errors.
 func WithLimit(limit Limit, calls int) Option {
 	i := limitIndex(limit)
 	return set(func(c *config) { c.maxima[i] = calls }).
@@ -97,10 +100,10 @@ func WithLimit(limit Limit, calls int) Option {
 		unless(i < 0, "WithLimit: unknown limit; the limits are %s", limitKeys())
 }
 
-// WithCallLimit makes Calls keep the newest n calls instead of 1,000, and, if n
-// is more than that, Conversation as many exchanges of each agent. 0 keeps no
-// calls, math.MaxInt keeps all, and memory then grows for as long as the fake is
-// used. A negative n is an error.
+// WithCallLimit sets how many calls the fake keeps for Calls: the newest n. The
+// default is 1,000. Conversation keeps as many exchanges of each agent, but never
+// fewer than 1,000. 0 keeps no calls. math.MaxInt keeps all, and memory then grows
+// for as long as the fake is used. A negative n is an error.
 func WithCallLimit(n int) Option {
 	return set(func(c *config) { c.callLimit = n }).unless(n < 0, "WithCallLimit: %d is negative", n)
 }
@@ -109,9 +112,10 @@ func (c *config) limits() service.Limits {
 	return service.Limits{Maxima: c.maxima, Exchanges: cmp.Or(c.keptExchanges, max(c.callLimit, spec.KeptExchanges))}
 }
 
-// WithUnknownRoutes answers calls to unknown paths and methods with 404 or 405
-// without failing the test, for tests that make them on purpose. A fake of Open
-// never fails for them, since it may get foreign traffic.
+// WithUnknownRoutes allows calls to unknown paths and methods: they are answered
+// 404 or 405 and do not fail the test. The default is that each of the first ten
+// such calls fails the test of New. A fake of Open always allows them, since other
+// programs may call it.
 func WithUnknownRoutes() Option {
 	return set(func(c *config) { c.unknownOK = true })
 }
@@ -119,13 +123,12 @@ func WithUnknownRoutes() Option {
 const maxKeyText = 256
 
 // WithKey makes text the default API key, so that fakes in one program have
-// distinct keys, or a program under test keeps its configured key. IssueKey
-// then returns the same text, an underscore and a number; labels stay
-// key_000001, key_000002 and so on. A key has at most 256 characters of visible
-// ASCII, and no comma.
-//
-// The fake stores this text, and only Key and IssueKey show it. It stores no
-// other key.
+// distinct keys, or a program under test keeps its configured key. The default is
+// amk_fake_000001. IssueKey then returns text, an underscore and a number, such as
+// text_000002; the labels in Call.Key stay key_000001, key_000002 and so on. The
+// fake keeps the text, and only Key and IssueKey show it. An empty text, one of
+// more than 256 characters, and any character but visible ASCII without the comma
+// are errors.
 func WithKey(text string) Option {
 	odd := strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || r == ',' })
 	return set(func(c *config) { c.key = text }).
@@ -134,19 +137,21 @@ func WithKey(text string) Option {
 		unless(text == "", "WithKey: the text is empty")
 }
 
-// WithPlan puts the default API key on a plan other than PlanPreview.
+// WithPlan sets the plan of the default API key. The default is PlanPreview. An
+// unknown plan is an error.
 func WithPlan(plan Plan) Option {
 	known := plan == "" || plan.isKnown()
 	return set(func(c *config) { c.plan = cmp.Or(plan, PlanPreview) }).unless(!known, "WithPlan: unknown plan; the plans are %s", planNames)
 }
 
-// FromIP is the IP address that a client calls from instead of 192.0.2.1, for
-// the limits per address of interface 8. A text that is no IP address panics
-// where it is used.
+// FromIP is the IP address that a client calls from, such as "203.0.113.7", for
+// the limits per address of interface 8. The default is 192.0.2.1. HTTPClient,
+// Direct and Limits panic for a text that is not an IP address, and for more than
+// one FromIP.
 type FromIP string
 
-// address is the first FromIP, or an address that is set aside for documentation
-// (RFC 5737).
+// address returns the FromIP that was given, or else an address that RFC 5737
+// reserves for documentation.
 func address(method string, from []FromIP) netip.Addr {
 	switch len(from) {
 	case 0:
@@ -168,13 +173,13 @@ func parseIP(method, address string) netip.Addr {
 
 // Decision is a question that the interface leaves open, and the fake's answer.
 type Decision struct {
-	ID       string // as in the file that observe.Run writes, such as metadata_cap
-	Question string
-	Possible string // the answers that Like takes, in words or as JSON
+	ID       string // for WithDecision, and in the file that observe.Run writes, such as metadata_cap
+	Question string // in words
+	Possible string // the answers that Like and WithDecision take, in words or as JSON
 	Default  string // the fake's own answer, as JSON
 	Answer   string // the answer in force, as JSON
-	Observed bool   // an observation given to Like has the answer, of an object at least some members
-	Inferred bool   // the observation has only bounds, and the answer is the default moved between them
+	Observed bool   // Like's observation has this answer (of an answer that is an object: at least one member)
+	Inferred bool   // Like's observation has only bounds: the answer is the number between them nearest to Default
 }
 
 // Decisions returns how this fake answers each open question of the interface.
@@ -199,14 +204,15 @@ const (
 	inferred               // from bounds that were observed
 )
 
-// finding is what an observation says of a question.
+// finding is the part of an observe.Finding that Like reads.
 type finding struct {
 	Answer  json.RawMessage
 	AtLeast int `json:"at_least"` // bounds of a number; 0: none
 	AtMost  int `json:"at_most"`
 }
 
-// answer is what the fake answers likewise; nil where nothing was found out.
+// answer returns the answer that the fake takes from the finding, and nil if the
+// finding has neither an answer nor a bound.
 func (f finding) answer(d decision) (json.RawMessage, source) {
 	switch text := string(f.Answer); text {
 	case "", "null", `"unknown"`:
@@ -225,13 +231,16 @@ func (f finding) answer(d decision) (json.RawMessage, source) {
 }
 
 // Like makes the fake answer the open questions of the interface as another
-// service did. observed is the JSON file that observe.Run and the command
-// agentmessaging-fake observe write. Where the file has only bounds, the fake's
-// own answer is moved between them. What was not found out keeps the fake's own
-// answer; Decisions tells these three apart.
+// service did. observed is the content of the JSON file that
+// observe.Observation.WriteFile and the command agentmessaging-fake observe write.
+// If the file has only bounds of a number, the fake takes the number between them
+// that is nearest to its own answer. A question that the file does not answer
+// keeps the fake's own answer, which is the default for all of them. Decisions
+// shows which of the three cases each answer is. A later option replaces its
+// answers.
 //
 // A file of another format, a question that this fake does not know, and an
-// answer that it cannot give are errors. Later options overrule it.
+// answer that it cannot give are errors.
 func Like(observed []byte) Option {
 	return func(c *config) error {
 		var file struct {
@@ -242,7 +251,7 @@ func Like(observed []byte) Option {
 			return fmt.Errorf("Like: %w", err)
 		}
 		if file.Format != 1 {
-			return fmt.Errorf("Like: the format is %d, not 1", file.Format)
+			return fmt.Errorf("Like: the format is %d, not 1; write the file with observe.Run of this version", file.Format)
 		}
 		for id, found := range file.Decisions {
 			if err := c.decide(id, found.answer); err != nil {
@@ -257,7 +266,7 @@ func Like(observed []byte) Option {
 func (c *config) decide(id string, answerTo func(decision) (json.RawMessage, source)) error {
 	i := slices.IndexFunc(decisions, func(d decision) bool { return d.id == id })
 	if i < 0 {
-		return errors.New("this fake knows no such question")
+		return errors.New("this fake knows no such question; Server.Decisions lists all")
 	}
 	answer, from := answerTo(decisions[i])
 	if answer == nil {
@@ -270,11 +279,15 @@ func (c *config) decide(id string, answerTo func(decision) (json.RawMessage, sou
 	return decisions[i].set(c.behavior, answer)
 }
 
-// WithDecision answers one open question of the interface otherwise than the
-// fake does by itself, such as "windows" with "sliding" or "metadata_cap" with
-// 8000. Decisions lists the questions and their possible answers. A "token bucket"
-// saves up as many calls as the limit has, a "token bucket of 10" at most 10. An
-// unknown question and an answer that the fake cannot give are errors.
+// WithDecision changes the fake's answer to one open question of the interface:
+//
+//	fakeserver.WithDecision("metadata_cap", 8000)
+//	fakeserver.WithDecision("windows", "token bucket of 10")
+//
+// id is the ID of one of Decisions, which also shows the possible answers and the
+// default. answer is encoded as JSON. A "token bucket" saves up as many calls as
+// the limit allows in a window, a "token bucket of 10" at most 10. An unknown id
+// and an answer that the fake cannot give are errors.
 func WithDecision(id string, answer any) Option {
 	return func(c *config) error {
 		value, err := json.Marshal(answer)

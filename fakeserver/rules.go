@@ -18,13 +18,14 @@ import (
 )
 
 // Matcher picks calls, for OnMessage, Inject, Calls and others. The By
-// functions and Where make matchers. Of several matchers all must match.
+// functions and Where make matchers. Where several matchers are given, all must
+// match. The zero Matcher panics where it is used.
 type Matcher struct {
 	matches func(*entry) bool
 	says    string // the matcher in messages, without texts and keys
 }
 
-// String describes the matcher without texts and keys.
+// String returns the Go call that made the matcher, without texts and keys.
 func (m Matcher) String() string { return m.says }
 
 // ByEndpoint matches calls to an endpoint. Anything but one of the Endpoint
@@ -40,8 +41,8 @@ func ByEndpoint(endpoint Endpoint) Matcher {
 	}
 }
 
-// ByKey matches calls with this API key. The matcher keeps a hash of the key
-// and not its text.
+// ByKey matches calls with this API key. A key that no fake issued matches too,
+// if a call has it. The matcher keeps a hash of the key and not its text.
 func ByKey(key string) Matcher {
 	want := service.DigestOf(key)
 	return Matcher{
@@ -79,8 +80,8 @@ func ByTextContaining(part string) Matcher {
 
 // Where matches the calls for which f returns true. f sees a call as Calls
 // returns it: redacted, unless WithMessageTexts. Before the call is answered it
-// has no Status and no ReplyBody. f runs without any lock, may call the fake,
-// and may run concurrently. A nil f panics.
+// has no Status and no ReplyBody. f may call the fake, and may run concurrently.
+// A nil f panics.
 func Where(f func(Call) bool) Matcher {
 	if f == nil {
 		misuse("Where", "the function is nil")
@@ -167,8 +168,7 @@ type rule struct {
 	removed  bool
 }
 
-// Format prints the rule as it was made, whatever the verb: without the texts
-// that it answers, and without keys.
+// Format prints the Go call that made it, for every verb, without texts and keys.
 func (r *rule) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(r.says)) }
 
 // odds is a sequence of decisions that depends only on its seed.
@@ -331,8 +331,8 @@ func (r *rule) nearMiss(entries []*entry) string {
 // Message is the argument of a ReplyFunc: a copy that the function may keep and
 // change.
 type Message struct {
-	Agent   Agent
-	Text    string
+	Agent   Agent      // that the message was sent to
+	Text    string     // of the message, not redacted
 	UserRef string     // "" when not given
 	History []Exchange // earlier exchanges with the agent, as Conversation returns them
 }
@@ -343,16 +343,18 @@ type Reply struct {
 	Warnings []string // the warnings; an empty list is left out of the answer
 	// Status is 0 or 200 for a reply, or an error status that interface 4.8 lists:
 	// 400, 401, 402, 404, 429. A 429 carries Retry-After: 1. Any other status fails
-	// the test. The message was accepted before and has spent its limits. For a 429
-	// that spends nothing, Inject RateLimited.
+	// the test, and the message is answered 500. The message has spent its limits
+	// before the function runs; for a 429 that spends nothing, Inject RateLimited.
 	Status int
-	// Code and Reason fill the error body. An empty Code means the fake's own for
-	// the status.
+	// Code and Reason are the error and the reason of the error body. An empty Code
+	// means the code that the fake itself uses for the status.
 	Code, Reason string
 }
 
-// Script answers messages instead of the default reply. OnMessage makes one. A
-// script without steps counts its messages and leaves the default reply.
+// Script answers messages instead of the default reply, which is "You wrote: "
+// and the text. OnMessage makes a script; Reply and ReplyFunc add steps, one for
+// each message that it answers. A script without steps counts its messages and
+// leaves the default reply.
 type Script struct {
 	rule
 	steps []func() step // guarded by the server's lock; functions, so that printing a script shows no text
@@ -367,11 +369,11 @@ type step struct {
 	of       *rule // the script, for messages
 }
 
-// OnMessage starts a script for the messages that all matchers match. Without
-// matchers it is for all messages. Of several scripts that match, the newest
-// whose turn it is answers; if there is none, the default reply does. A message
-// that the service refuses, for example by a limit, uses up no step. A zero
-// Matcher panics.
+// OnMessage makes a script for the messages that all matchers match. Without
+// matchers it is for all messages. If several scripts match, the newest answers
+// whose Times, Nth and Chance allow it; if none does, the default reply is sent. A
+// message that the service refuses, for example by a limit, uses up no step. A
+// zero Matcher panics.
 func (s *Server) OnMessage(matchers ...Matcher) *Script {
 	sc := &Script{rule: newRule(s, "OnMessage", "", matchers)}
 	defer s.lock().Unlock()
@@ -381,8 +383,8 @@ func (s *Server) OnMessage(matchers ...Matcher) *Script {
 	return sc
 }
 
-// Reply adds texts to answer with, in order. The last step of a script repeats.
-// Without any text it panics.
+// Reply adds a step for each text: the script answers one message with it. The
+// last step of a script repeats. Without any text, Reply panics.
 func (sc *Script) Reply(texts ...string) *Script {
 	if len(texts) == 0 {
 		misuse("Reply", "needs at least one text")
@@ -393,9 +395,9 @@ func (sc *Script) Reply(texts ...string) *Script {
 	return sc
 }
 
-// ReplyFunc adds a step that asks f for the answer. f runs without any lock: it
-// may call the fake and wait, and concurrent messages call it concurrently. A
-// panic in it fails the test and aborts the connection. A nil f panics.
+// ReplyFunc adds a step that calls f for the answer. f may call the fake and
+// wait. Concurrent messages call it concurrently. A panic in f fails the test and
+// aborts the connection. A nil f panics.
 func (sc *Script) ReplyFunc(f func(Message) Reply) *Script {
 	if f == nil {
 		misuse("ReplyFunc", "the function is nil")
@@ -416,7 +418,7 @@ func (sc *Script) add(st step) *Script {
 func (sc *Script) Times(n int) *Script { sc.count("Times", n, &sc.times); return sc }
 
 // Nth makes the script answer only the n-th message that matches, counted from
-// 1. A message counts whichever script answers it. An n below 1 panics.
+// 1. A message that another script answers counts too. An n below 1 panics.
 func (sc *Script) Nth(n int) *Script { sc.count("Nth", n, &sc.nth); return sc }
 
 // Chance makes the script answer with probability p. The seed fixes the
@@ -424,15 +426,15 @@ func (sc *Script) Nth(n int) *Script { sc.count("Nth", n, &sc.nth); return sc }
 // A p outside 0 to 1 panics.
 func (sc *Script) Chance(p float64, seed uint64) *Script { sc.setChance(p, seed); return sc }
 
-// Required fails the test if the script has not answered a message until the
-// fake is closed or reset.
+// Required fails the test if the script has answered no message when the fake is
+// closed or reset.
 func (sc *Script) Required() *Script { sc.require(); return sc }
 
 // Hits counts the messages that the script has answered.
 func (sc *Script) Hits() int { return sc.countHits() }
 
-// Remove takes the script and its requirement out of the fake. Removing it
-// again does nothing.
+// Remove ends the script; if it was Required, it no longer is. Removing it again
+// does nothing.
 func (sc *Script) Remove() { sc.remove() }
 
 // nextStep counts a message for all scripts that match it, newest first, and
@@ -483,13 +485,13 @@ type Injection struct {
 }
 
 // Inject makes a fault act on the calls that all matchers match, even on calls
-// that the service would refuse. Without matchers it acts on all calls. It is
-// in force at once and until Remove or Reset, unless Times, Nth, From or
-// Chance narrow it. It may come too late for calls that are already under way.
+// that the service would refuse. Without matchers it acts on all calls, from now
+// until Remove or Reset. Times, Nth, From and Chance narrow that. It may come too
+// late for calls that are already under way.
 //
-// Where several injections match a call, their latencies add up. Of the other
-// faults only one acts: the newest whose turn it is. The zero Fault and a zero
-// Matcher panic.
+// If several injections match a call, every Change and every Latency acts, and the
+// latencies add up. Of the other faults only one acts: the newest whose Times, Nth,
+// From and Chance allow it. The zero Fault and a zero Matcher panic.
 func (s *Server) Inject(fault Fault, matchers ...Matcher) *Injection {
 	if fault.f == nil {
 		misuse("Inject", "the fault is the zero Fault; %s make faults", faultMakers)
@@ -511,11 +513,11 @@ func (s *Server) Inject(fault Fault, matchers ...Matcher) *Injection {
 func (in *Injection) Times(n int) *Injection { in.count("Times", n, &in.times); return in }
 
 // Nth makes the fault act only on the n-th call that matches, counted from 1. A
-// call counts whether or not another fault acts on it. An n below 1 panics.
+// call that another fault acts on counts too. An n below 1 panics.
 func (in *Injection) Nth(n int) *Injection { in.count("Nth", n, &in.nth); return in }
 
-// From makes the fault act only from the n-th call that matches on, counted from
-// 1. An n below 1 panics.
+// From makes the fault act on the n-th call that matches and on later ones,
+// counted from 1. An n below 1 panics.
 func (in *Injection) From(n int) *Injection { in.count("From", n, &in.from); return in }
 
 // Chance makes the fault act with probability p. The seed fixes the decisions:
@@ -523,15 +525,15 @@ func (in *Injection) From(n int) *Injection { in.count("From", n, &in.from); ret
 // several concurrent calls is the n-th is not fixed. A p outside 0 to 1 panics.
 func (in *Injection) Chance(p float64, seed uint64) *Injection { in.setChance(p, seed); return in }
 
-// Required fails the test if the injection has not acted until the fake is
+// Required fails the test if the fault has acted on no call when the fake is
 // closed or reset.
 func (in *Injection) Required() *Injection { in.require(); return in }
 
 // Hits counts the calls that the fault has acted on.
 func (in *Injection) Hits() int { return in.countHits() }
 
-// Remove ends the injection and its requirement. A call that the fault already
-// acts on stays as it is. Removing it again does nothing.
+// Remove ends the injection; if it was Required, it no longer is. A call that the
+// fault already acts on is not changed. Removing it again does nothing.
 func (in *Injection) Remove() { in.remove() }
 
 // applyFaults decides which of the matching injections act on a call, in one

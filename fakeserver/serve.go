@@ -27,8 +27,8 @@ type call struct {
 	gen   *generation // at arrival: a Reset meanwhile does not move the call
 	now   time.Time   // when it reached the service, after any latency; decides limits and timestamps
 
-	scripts    []*Script    // of the generation, and once they were asked those that match
-	injections []*Injection // of the generation
+	scripts    []*Script    // at first all of the generation, then the ones that match
+	injections []*Injection // all of the generation
 
 	// What the faults of the test do to it:
 	latencies []time.Duration
@@ -37,11 +37,13 @@ type call struct {
 	delivery  memnet.Delivery // how the answer leaves
 }
 
-// ServeHTTP answers one call: read parses and judges it without a look at the
-// state, begin takes it in, respond applies the rules of the test and asks the
-// service, keep records the answer, and a Delivery sends it. The record of the call
-// is complete before the first byte of the answer is written.
+// ServeHTTP answers one call, so that a Server can be given to httptest.NewServer
+// or http.Server. The call is in Calls before the first byte of its answer is
+// written.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// read parses and judges the call without the state, begin gives it its trace
+	// identifier and rules, respond applies the rules, asks the service and records
+	// the answer, and the delivery sends it.
 	defer s.abortOnPanic()
 	c := s.read(r)
 	s.begin(c)
@@ -274,8 +276,8 @@ func (s *Server) keep(ctx context.Context, c *call, decided, out *wire.Answer) {
 	}
 }
 
-// add puts a call into the log and returns who is shown it. Unless its answer takes
-// time to leave, it is no longer under way.
+// add puts a call into the log and returns the watchers that it must be shown to.
+// Unless its answer drips or hangs, the call is no longer under way.
 func (s *Server) add(c *call) []*watcher {
 	defer s.lock().Unlock()
 	s.answered++
@@ -304,8 +306,8 @@ func (l *lastHeader) share(h http.Header) http.Header {
 	return l.Header
 }
 
-// firstSent is what leaves of an answer at once. Of one that drips or hangs, progress
-// records the rest.
+// firstSent returns the part of an answer that is sent at once. For an answer that
+// drips or hangs, progress records the rest.
 func (s *Server) firstSent(ctx context.Context, c *call, out *wire.Answer, now time.Time) Sent {
 	d := c.delivery
 	part, whole := d.Part(out.Body)

@@ -25,12 +25,12 @@ type TB interface {
 }
 
 // Server is the service in memory. New and Open make one. All methods may be
-// called from any goroutine and from inside callbacks. With one API key for
-// each, several synctest bubbles may call them at once.
-//
-// It holds no channel, timer, WaitGroup or Cond of a bubble: they would tie the
-// fake to that bubble.
+// called from any goroutine and from inside callbacks. One Server may serve
+// several synctest bubbles at once if each uses its own API key (IssueKey).
 type Server struct {
+	// No field may hold a channel, timer, WaitGroup or Cond: one that was made in a
+	// bubble would tie the fake to that bubble.
+
 	config config
 	tb     TB // nil when made by Open
 	closed atomic.Bool
@@ -76,7 +76,8 @@ func (s *Server) lock() *sync.Mutex {
 }
 
 // New returns a fake that lives as long as the test: a cleanup closes it, and
-// its errors fail the test. New panics for an unusable option.
+// the errors of Close fail the test. Without options it has the defaults that each
+// Option names. New panics for a nil tb and for an unusable option.
 func New(tb TB, opts ...Option) *Server {
 	if tb == nil {
 		panic("fakeserver: New needs a test; Open makes a fake outside tests")
@@ -91,8 +92,9 @@ func New(tb TB, opts ...Option) *Server {
 	return s
 }
 
-// Open returns a fake for use outside tests. The caller calls Close, which
-// returns the errors that New would report to the test.
+// Open returns a fake for use outside tests. The caller must call Close, which
+// returns the errors that would have failed the test of New. Open returns an error
+// for an unusable option.
 func Open(opts ...Option) (*Server, error) {
 	c, err := newConfig(opts)
 	if err != nil {
@@ -116,10 +118,9 @@ func (s *Server) newGeneration() *generation {
 // Reset brings the fake back to the state after New. The default key keeps its
 // text and is valid. Every other key, agent, configuration, limit, script,
 // injection and recorded call is forgotten, and identifiers start again at 1. A
-// call that is under way ends on the old state, and its record is forgotten
-// with it. The clock keeps what Advance has added, since it must not run
-// backwards. Reset reports required scripts and injections that were not used
-// until now.
+// call that is under way still changes only the old state, and its record is
+// forgotten too. The clock is not set back, since it must not run backwards. Reset
+// reports Required scripts and injections that were never used, as Close does.
 func (s *Server) Reset() {
 	unused, fresh := s.unused(), s.newGeneration()
 	lock := s.lock()
@@ -130,9 +131,13 @@ func (s *Server) Reset() {
 
 // Close ends the fake: from now on it refuses its in-memory clients, on open
 // connections too. A call that is under way still gets its answer, except over
-// HTTPClient(nil), whose connections Close ends. Close reports required scripts
-// and injections that were never used: to the test if there is one, and as the
-// error otherwise. Only the first Close does anything.
+// HTTPClient(nil), whose connections Close ends. Only the first Close does
+// anything.
+//
+// Close fails the test of New if a Required script or injection was never used. A
+// fake of Open has no test: Close then returns that as an error, joined with the
+// first 100 other things that would have failed a test, such as a panic in a
+// callback.
 func (s *Server) Close() error {
 	if s.closed.Load() {
 		return nil
@@ -173,8 +178,8 @@ func (s *Server) reportAll(sentences []string) {
 	}
 }
 
-// Format prints only a name, with every verb: a fake holds texts that must not
-// get into a log.
+// Format prints "fakeserver.Server" for every verb: a fake holds texts that must
+// not get into a log.
 func (s *Server) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("fakeserver.Server")) }
 
 // A client that was not given HTTPClient cannot find this host, and its error

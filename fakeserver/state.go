@@ -32,15 +32,16 @@ type stateHead struct {
 	Traces   int    `json:"traces"` // identifiers given so far
 }
 
-// WriteState writes the state of the service to w as one JSON document, piece by
-// piece, with the clock's advance and the count of trace identifiers, so that
-// another fake can go on from it with ReadState. Scripts, injected faults and
-// recorded calls are left out.
+// WriteState writes the state of the service to w as one JSON document, so that
+// another fake can go on from it with ReadState: API keys, agents, conversations,
+// BYOK configurations, limits, the time that Advance and Sleep have added to the
+// clock, and the number of trace identifiers. Scripts, injected faults and recorded
+// calls are left out.
 //
-// The file holds texts of messages and prompts, and no key. An API key is there
-// by its label, from which a fake makes its text. Of a provider key there is
-// the metadata of interface 2.4. A checksum at the end shows ReadState whether
-// the file is whole. WriteState returns the error of w.
+// The document holds the texts of messages and prompts. It holds no API key, only
+// the keys' labels, and of a provider key only the metadata of interface 2.4. A
+// checksum at the end shows ReadState whether the document is whole. An error of w
+// is wrapped and returned.
 func (s *Server) WriteState(w io.Writer) error {
 	f := s.stateFile()
 	sum := sha256.New()
@@ -101,15 +102,18 @@ func encodeList[T any](w io.Writer, name string, items []T) error {
 	return err
 }
 
-// ReadState brings the service to a state that WriteState wrote: scripts, injected
-// faults and recorded calls stay, and a call that is under way ends on the state
-// that it began on. The clock moves at least as far
-// as it had been advanced; it never goes back. API keys get the texts that this
-// fake makes for their labels, so another WithKey means other texts. Where this
-// fake's limits count in another kind of windows, they start empty.
+// ReadState replaces the state of the service with one that WriteState wrote.
+// Scripts, injected faults and recorded calls stay, and a call that is under way
+// still changes only the state that it began with.
 //
-// ReadState refuses anything but such a file, whole and as it was written. The
-// state is then unchanged.
+// The clock moves forward to at least the advance that was written; it never goes
+// back. The document has no keys: the key labelled key_000002 gets the text that
+// the first IssueKey of this fake returns, which depends on WithKey. If the
+// decision "windows" of this fake differs from the writer's, all limits start
+// empty.
+//
+// A document that WriteState did not write, that was cut or edited, or that has
+// another version is an error. The state is then unchanged.
 func (s *Server) ReadState(r io.Reader) error {
 	f, err := decodeState(r)
 	if err != nil {

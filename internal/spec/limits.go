@@ -9,8 +9,8 @@ import (
 // interface shows no values; these are the fake's.
 type LimitKey string
 
-// The limiters of interface 8.1. They have no type, so that the names that the
-// fake exports are these.
+// The limiters of interface 8.1. The constants are untyped: some uses are a
+// LimitKey, others a string.
 const (
 	KeyMinute           = "key_minute"
 	IPMinute            = "ip_minute"

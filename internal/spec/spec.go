@@ -32,63 +32,50 @@ type Endpoint struct {
 	Spends []Counted
 }
 
-// The calls of the endpoints: method and path.
-const (
-	StatusCall      = "GET /v1/status"
-	WarmUpCall      = "POST /v1/warmup"
-	GetBYOKCall     = "GET /v1/byok"
-	SetBYOKCall     = "PUT /v1/byok"
-	ClearBYOKCall   = "DELETE /v1/byok"
-	CreateAgentCall = "POST /v1/agents"
-	GetAgentCall    = "GET /v1/agents/{agent_id}"
-	SendMessageCall = "POST /v1/agents/{agent_id}/messages"
-	EnableSMSCall   = "POST /v1/agents/{agent_id}/channels/sms"
-)
-
 // The endpoints, in the order of interface section 4.
 var (
-	Status = endpoint(StatusCall, Endpoint{
+	Status = endpoint("GET /v1/status", Endpoint{
 		Name:   "Status",
 		Errors: []int{401, 402, 404},
 	})
-	WarmUp = endpoint(WarmUpCall, Endpoint{
+	WarmUp = endpoint("POST /v1/warmup", Endpoint{
 		Name:   "WarmUp",
 		Errors: []int{400, 401, 402, 403, 409, 429, 503},
 		Body:   []*Field{WarmUpMode}, BodyOptional: true,
 		Spends: []Counted{Requests, WarmUps},
 	})
-	GetBYOK = endpoint(GetBYOKCall, Endpoint{
+	GetBYOK = endpoint("GET /v1/byok", Endpoint{
 		Name:   "GetBYOK",
 		Errors: []int{401, 402, 403, 404},
 	})
-	SetBYOK = endpoint(SetBYOKCall, Endpoint{
+	SetBYOK = endpoint("PUT /v1/byok", Endpoint{
 		Name:   "SetBYOK",
 		Errors: []int{400, 401, 402, 403, 429, 503},
 		Body:   []*Field{BYOKProvider, BYOKAPIKey, BYOKBaseURL, BYOKModel, BYOKLabel},
 		Spends: []Counted{Requests, BYOKSets},
 	})
-	ClearBYOK = endpoint(ClearBYOKCall, Endpoint{
+	ClearBYOK = endpoint("DELETE /v1/byok", Endpoint{
 		Name:   "ClearBYOK",
 		Errors: []int{401, 402, 403, 404},
 	})
-	CreateAgent = endpoint(CreateAgentCall, Endpoint{
+	CreateAgent = endpoint("POST /v1/agents", Endpoint{
 		Name:   "CreateAgent",
 		Errors: []int{400, 401, 402, 404, 429},
 		Body:   []*Field{SystemPrompt, CustomerRef, Metadata, AgentSMS, AgentLLM},
 		Spends: []Counted{Requests, AgentCreations}, // and BYOKSets, with llm.api_key
 	})
-	GetAgent = endpoint(GetAgentCall, Endpoint{
+	GetAgent = endpoint("GET /v1/agents/{agent_id}", Endpoint{
 		Name:   "GetAgent",
 		Errors: []int{401, 402, 404, 429},
 		Spends: []Counted{Requests},
 	})
-	SendMessage = endpoint(SendMessageCall, Endpoint{
+	SendMessage = endpoint("POST /v1/agents/{agent_id}/messages", Endpoint{
 		Name:   "SendMessage",
 		Errors: []int{400, 401, 402, 404, 429},
 		Body:   []*Field{MessageText, MessageUserRef},
 		Spends: []Counted{Requests},
 	})
-	EnableSMS = endpoint(EnableSMSCall, Endpoint{
+	EnableSMS = endpoint("POST /v1/agents/{agent_id}/channels/sms", Endpoint{
 		Name:   "EnableSMS",
 		Errors: []int{400, 401, 402, 404, 429},
 		Body:   []*Field{SMSChannelMode},
