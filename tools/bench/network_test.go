@@ -24,8 +24,12 @@ const oneWay = 10 * time.Millisecond
 // BenchmarkNetwork is so many callers who begin at once, on a new client, 20 ms
 // away from the service, and make 20 calls each. ns/op is for all of them.
 func BenchmarkNetwork(b *testing.B) {
+	counts := []int{1, 600}
+	if testing.Short() {
+		counts = []int{1, 20}
+	}
 	for _, over := range []string{"http1", "http2"} {
-		for _, callers := range []int{1, 600} {
+		for _, callers := range counts {
 			for _, s := range subjects {
 				b.Run(fmt.Sprintf("over=%s/callers=%d/of=%s", over, callers, s.name), func(b *testing.B) {
 					away := newRelay(b, over)
