@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/sweep"
 )
 
@@ -43,6 +44,9 @@ var bugs = []struct {
 	{"an agent's file that may be empty", checks{sweep.Resumes}, emptyFile},
 	{"a journal that knows no torn line", checks{sweep.Lost}, broken(tornLine)},
 	{"an agent without a note that it is about to be created", checks{sweep.LostAgent}, noIntent},
+	{"one report for three messages that all get a mark", checks{sweep.Lost}, firstFailure},
+	{"a refusal in the log and a mark", checks{sweep.Lost}, logged},
+	{"a report about Order 10, and a mark at Order 1", checks{sweep.Lost}, onlyTen},
 	{"a key for a trial that nobody clears", checks{sweep.LostBYOK}, trialLeft},
 }
 
@@ -64,6 +68,7 @@ var right = []struct {
 	{"doubt for ever", mended(markAfter)},
 	{"workers", mended(workers)},
 	{"a fan-out with a dead key", fanOut},
+	{"a plan that never allows it", unpaid},
 	{"a goroutine that is always left, and an agent that nobody keeps", forgetful},
 }
 
@@ -450,6 +455,104 @@ func trialLeft(e *sweep.Env) error {
 		err = remove(e, "tried")
 	}
 	return err
+}
+
+// firstFailure says once that something failed, whatever else fails.
+func firstFailure(e *sweep.Env) error {
+	failed := false
+	return welcome(e, func(e *sweep.Env, id, name, s string) error {
+		if get(e, name) == "" && deliver(e, id, name, s) != nil {
+			if !failed {
+				e.Told("a message could not be sent")
+			}
+			failed = true
+		}
+		return put(e, name, "sent")
+	}, "Red", "Green", "Blue")
+}
+
+func logged(e *sweep.Env) error {
+	return welcome(e, func(e *sweep.Env, id, name, s string) error {
+		if err := deliver(e, id, name, s); err != nil {
+			e.Logger().Warn("not sent", "error", err)
+		}
+		return put(e, name, "sent")
+	}, "Ready")
+}
+
+func onlyTen(e *sweep.Env) error {
+	return welcome(e, func(e *sweep.Env, id, name, s string) error {
+		err := deliver(e, id, name, s)
+		if err == nil {
+			return nil
+		}
+		e.Told("not sent: Order 10")
+		return errors.Join(put(e, "message0", "sent"), put(e, "message1", "sent"))
+	}, "Order 10", "Order 1")
+}
+
+// rotateOnce replaces a stored key. Where it finds none, it has nothing to do.
+func rotateOnce(e *sweep.Env) error {
+	if get(e, "begun") == "" {
+		e.Fake.StoreBYOK(e.Fake.Key(), "sk-yesterday", fakeserver.BYOK{Provider: "openai"})
+	}
+	config, err := e.Client.GetBYOK(e.Context())
+	if err = errors.Join(err, put(e, "begun", "yes")); err != nil || config == nil || get(e, "done") != "" {
+		return err
+	}
+	if err := errors.Join(e.Client.ClearBYOK(e.Context()), store(e, "sk-today")); err != nil {
+		return err
+	}
+	return put(e, "done", "yes")
+}
+
+// dropsTwice keeps one refusal to itself, and reports the others. The message is lost either way.
+func dropsTwice(e *sweep.Env) error {
+	return welcome(e, func(e *sweep.Env, id, name, s string) error {
+		err := errors.Join(deliver(e, id, name, s), put(e, name, "sent"))
+		if errors.Is(err, agentmessaging.ErrBadRequest) {
+			return nil
+		}
+		return err
+	}, "Ready")
+}
+
+// unpaid asks five times for what the plan does not allow.
+func unpaid(e *sweep.Env) error {
+	e.Fake.SetPlan(e.Fake.Key(), fakeserver.PlanPro)
+	id, err := agentOf(e)
+	e.Fake.SetPlan(e.Fake.Key(), fakeserver.PlanFree)
+	for range 5 {
+		if err == nil {
+			_, err = e.Client.EnableSMS(e.Context(), id, agentmessaging.SMSModeSandbox)
+		}
+		if errors.Is(err, agentmessaging.ErrPaymentRequired) {
+			err = nil
+		}
+	}
+	return forget404(e, err)
+}
+
+// broadcast sends one text to two customers, each on a goroutine. Which is first changes
+// each time.
+func broadcast() app {
+	turn := 0
+	return func(e *sweep.Env) (failed error) {
+		turn++
+		var ids []string
+		for _, ref := range []string{"ann", "bob"} {
+			agent, err := e.Client.CreateAgent(e.Context(), agentmessaging.CreateAgentParams{CustomerRef: ref})
+			if err != nil {
+				return err
+			}
+			ids = append(ids, agent.ID)
+		}
+		for i := range 2 {
+			errs := each(1, func(int) error { return send(e, ids[(turn+i)%2], "The shop is open.") })
+			failed = errors.Join(failed, errs[0])
+		}
+		return failed
+	}
 }
 
 func forgetsDoubt(e *sweep.Env) error {

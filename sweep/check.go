@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -13,10 +14,10 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// Check is what [Test] confirms for after a run. "Reported" is what the application
+// Check is what [Test] looks for after a run. "Reported" is what the application
 // gives to Env.Reports or Env.Told, asserts, logs at Warn or above, or prints of
-// this module's errors, as far as the baseline does not say the same. The baseline is the run without
-// faults, its restarts included.
+// this module's errors, as far as the baseline does not say the same. The baseline
+// is the run without faults, its restarts included.
 type Check string
 
 // The checks. All are on; see [Without].
@@ -32,9 +33,10 @@ const (
 	Truth Check = "truth"
 	// Lost: at the end, after all restarts, the agents never got a message or a
 	// customer never got an agent that the baseline has, and the
-	// application has not named it: by its text, or by the error of its call. For
-	// one that is in doubt, any report will do. The error of a 401, 402 or 429 names
-	// nothing: the application can make that call again.
+	// application has not named it: by its text, or by the error of its call. A
+	// report that names no message and is the error of no call excuses one that was
+	// tried. Nothing but its text names what met 401, 402 or 429: the application
+	// can make that call again.
 	Lost Check = "lost"
 	// LostAgent: there is an agent whose identifier is neither in a file of
 	// Env.Dir nor in what was said, and there are more of them than in the baseline. It is
@@ -51,7 +53,7 @@ const (
 	// LostBYOK: a stored provider key was cleared and none took its place, or
 	// one is left stored that the baseline has cleared.
 	LostBYOK Check = "lost BYOK"
-	// Ends: the scenario takes too long in virtual time ([Within]), makes
+	// Ends: the scenario takes too long in virtual time ([MaxVirtualTime]), makes
 	// requests without end, or stalls in real time ([Watchdog]).
 	Ends Check = "ends"
 	// Panics: the scenario's goroutine panicked.
@@ -86,10 +88,12 @@ var ofExecution = []struct {
 	{DeadKey, (*execution).deadKey}, {Leak, (*execution).leaks}, {Secret, (*execution).quotes},
 }
 
-var ofRun = []struct {
+type runCheck struct {
 	name Check
 	look func(*run, found)
-}{
+}
+
+var ofRun = []runCheck{
 	{Truth, (*run).untrue}, {Lost, (*run).lost}, {LostAgent, (*run).lostAgent}, {Doubled, (*run).doubled},
 	{LostBYOK, (*run).lostBYOK}, {Resumes, (*run).notResumed},
 }
@@ -107,7 +111,7 @@ func (p *execution) endless(found found) {
 	case p.ended != "":
 		found(nil, "the scenario had to be ended: %s", p.ended)
 	case p.lasted > p.longest:
-		found(nil, "the scenario took %s of virtual time; at most %s are allowed (Within)", p.lasted.Round(time.Second), p.longest.Round(time.Second))
+		found(nil, "the scenario took %s of virtual time; at most %s are allowed (MaxVirtualTime)", p.lasted.Round(time.Second), p.longest.Round(time.Second))
 	}
 }
 
@@ -118,7 +122,8 @@ func (p *execution) overQuota(found found) {
 }
 
 func (p *execution) deadKey(found found) {
-	if p.deadKeyRequests > 3 {
+	usual := p.sweep.usual(p.stage)
+	if p.deadKeyRequests > max(3, usual[0].deadKeyRequests, usual[1].deadKeyRequests) {
 		found(nil, "the service had answered 401 or 402 %d times in a row, and was asked again: nothing helps but another key or plan", p.deadKeyRequests)
 	}
 }
@@ -237,7 +242,7 @@ func (r *run) about(endpoint *spec.Endpoint, subject string) (calls []*Call) {
 func (r *run) named(endpoint *spec.Endpoint, subject string, fits func(*Call) bool) bool {
 	for _, p := range r.executions {
 		for _, t := range p.reports() {
-			if subject != "" && strings.Contains(t.text, subject) {
+			if subject != "" && t.contains(subject) {
 				return true
 			}
 			if slices.ContainsFunc(r.about(endpoint, subject), func(c *Call) bool { return c.failed() && fits(c) && t.isFrom(c) }) {
@@ -251,14 +256,28 @@ func (r *run) named(endpoint *spec.Endpoint, subject string, fits func(*Call) bo
 // isFrom reports whether what was said is the error of a call.
 func (t statement) isFrom(c *Call) bool { return t.err != nil && errors.Is(t.err, c.Err) }
 
-// general reports whether one of the executions has a report that is the error of no call:
-// it may be about anything.
-func (r *run) general(executions ...*execution) bool {
-	calls := r.calls()
-	ofCall := func(t statement) bool {
-		return slices.ContainsFunc(calls, func(c *Call) bool { return c.failed() && t.isFrom(c) })
+// contains looks for a subject as whole words: "Order 10" is not about "Order 1".
+func (t statement) contains(subject string) bool {
+	const noLetter = `[^\pL\pN]`
+	return strings.Contains(t.text, subject) &&
+		regexp.MustCompile(`(^|`+noLetter+`)`+regexp.QuoteMeta(subject)+`($|`+noLetter+`)`).MatchString(t.text)
+}
+
+// general counts the reports of the executions that may be about anything: each is the
+// error of no call, and names no message. What a restart repeats counts once.
+func (r *run) general(executions ...*execution) int {
+	calls, texts, different := r.calls(), r.sweep.baseline[0].result.state.sent, map[string]bool{}
+	for _, p := range executions {
+		said := map[string]int{}
+		for _, t := range p.reports() {
+			ofCall := slices.ContainsFunc(calls, func(c *Call) bool { return c.failed() && t.isFrom(c) })
+			if !ofCall && !slices.ContainsFunc(slices.Collect(maps.Keys(texts)), t.contains) {
+				said[t.text]++
+				different[fmt.Sprint(said[t.text], t.text)] = true
+			}
+		}
 	}
-	return slices.ContainsFunc(executions, func(p *execution) bool { return len(slices.DeleteFunc(p.reports(), ofCall)) > 0 })
+	return len(different)
 }
 
 // inDoubt are the calls about a subject of which a restart cannot know whether they
@@ -280,7 +299,7 @@ func (r *run) inDoubt(endpoint *spec.Endpoint, subject string) (calls []*Call) {
 // reported: by name, or by a report that may be about anything.
 func (r *run) doubtNamed(endpoint *spec.Endpoint, subject string) bool {
 	doubt := r.inDoubt(endpoint, subject)
-	return len(doubt) > 0 && (r.general(r.executions...) || r.named(endpoint, subject, func(c *Call) bool { return slices.Contains(doubt, c) }))
+	return len(doubt) > 0 && (r.general(r.executions...) > 0 || r.named(endpoint, subject, func(c *Call) bool { return slices.Contains(doubt, c) }))
 }
 
 func (r *run) untrue(found found) {
@@ -293,14 +312,16 @@ func (r *run) untrue(found found) {
 
 func (r *run) lost(found found) {
 	last, wanted := r.last(), r.sweep.baseline[0].result.state
-	excused := r.general(r.executions...)
+	excuses := r.general(r.executions...)
 	missing := func(endpoint *spec.Endpoint, what string, want, got map[string]int) {
 		for _, subject := range slices.Sorted(maps.Keys(want)) {
 			calls := r.about(endpoint, subject)
 			switch {
 			case subject == "" || got[subject] > 0 || slices.ContainsFunc(calls, (*Call).succeeded):
 			case r.named(endpoint, subject, func(c *Call) bool { return !refusedForNow(c.Err) }):
-			case len(calls) > 0 && excused, len(calls) == 0 && r.waits():
+			case len(calls) == 0 && r.waits():
+			case excuses > 0 && slices.ContainsFunc(calls, func(c *Call) bool { return !refusedForNow(c.Err) }):
+				excuses--
 			default:
 				found(endpoint, "%s %s is missing, even a day later, and no report names it", what, shown(subject))
 			}
@@ -351,7 +372,7 @@ func (s *sweep) keeps() bool {
 // what became of a creation that is in doubt, and that says so at each start. Where
 // a file is torn it may wait only if it does so too where that file is whole.
 func (r *run) waits() bool {
-	if !r.doubtNamed(spec.CreateAgent, "") || !r.general(r.last()) {
+	if !r.doubtNamed(spec.CreateAgent, "") || r.general(r.last()) == 0 {
 		return false
 	}
 	if r.base == "" {
@@ -378,7 +399,11 @@ func (r *run) doubled(found found) {
 		for _, subject := range slices.Sorted(maps.Keys(now)) {
 			usual := r.usually(func(p *execution) int { return counts(p)[subject] })
 			if n := now[subject]; n-r.reportedAgents(endpoint, subject) > max(1, usual) && !r.doubtNamed(endpoint, subject) {
-				found(endpoint, "%s %s %d times, and no report says that it was in doubt", what, shown(subject), n)
+				again := ""
+				if r.died() {
+					again = "the restart did it again: "
+				}
+				found(endpoint, "%s%s %s %d times, and no report says that it was in doubt", again, what, shown(subject), n)
 				return true
 			}
 		}
@@ -389,12 +414,14 @@ func (r *run) doubled(found found) {
 }
 
 func (r *run) lostBYOK(found found) {
+	cleared := false
 	for _, p := range r.executions {
+		cleared = cleared || p.cleared
 		if p.died != "" {
 			continue
 		}
 		switch got, want := p.result.state.byok, r.sweep.baseline[p.stage].result.state.byok; {
-		case p.cleared && got == "" && want != "":
+		case cleared && got == "" && want != "":
 			found(spec.ClearBYOK, "%sthe stored provider key is cleared, and no other has taken its place", p.when())
 			return
 		case got != "" && want == "" && !p.clears():

@@ -54,6 +54,14 @@ func (e *Env) Reports(err error) {
 // the kind.
 func (e *Env) Told(what string) { e.execution.record(statement{told, nil, what}) }
 
+// Sometimes marks a place that some run has to reach, such as the branch that takes
+// up old work. The test fails if none does. The name is a string literal, since
+// Test finds the names in the source: in the scenario, and in the functions of its
+// package that it names, directly or not.
+func (e *Env) Sometimes(name string) {
+	e.execution.note(func() { e.execution.sweep.reached.Store(name, true) })
+}
+
 // Logger returns a logger for the application. A record at Warn or above counts
 // as an error that was reported.
 func (e *Env) Logger() *slog.Logger {

@@ -1,11 +1,13 @@
 package sweep
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // Option changes how [Test] works.
@@ -15,6 +17,8 @@ type config struct {
 	clientOptions []agentmessaging.Option
 	fakeOptions   []fakeserver.Option
 	off           []func(Finding) bool
+	without       []Check               // as Without was given them
+	withoutAbout  []fakeserver.Endpoint // the same
 	also          []ownCheck
 	bubble        bool
 	within        time.Duration
@@ -40,11 +44,44 @@ func newConfig(opts []Option) config {
 }
 
 // Without switches a check off: for findings about calls to these endpoints,
-// or, where none is given, altogether.
+// or, where none is given, altogether. A check or an endpoint that is unknown
+// fails the test.
 func Without(check Check, endpoints ...fakeserver.Endpoint) Option {
-	return WithoutWhere(func(f Finding) bool {
-		return f.Check == check && (len(endpoints) == 0 || slices.Contains(endpoints, f.Endpoint))
-	})
+	return func(c *config) {
+		c.without, c.withoutAbout = append(c.without, check), append(c.withoutAbout, endpoints...)
+		c.off = append(c.off, func(f Finding) bool {
+			return f.Check == check && (len(endpoints) == 0 || slices.Contains(endpoints, f.Endpoint))
+		})
+	}
+}
+
+// unknown says what [Without] was given that does not exist, and what does; "" for nothing.
+func (c *config) unknown() string {
+	var checks []Check
+	for _, known := range ofExecution {
+		checks = append(checks, known.name)
+	}
+	for _, known := range ofRun {
+		checks = append(checks, known.name)
+	}
+	for _, own := range c.also {
+		checks = append(checks, Check(own.name))
+	}
+	var endpoints []fakeserver.Endpoint
+	for _, e := range spec.Endpoints {
+		endpoints = append(endpoints, endpointOf(e))
+	}
+	for _, check := range c.without {
+		if !slices.Contains(checks, check) {
+			return fmt.Sprintf("Without: there is no check %q; the checks are %q", check, checks)
+		}
+	}
+	for _, e := range c.withoutAbout {
+		if !slices.Contains(endpoints, e) {
+			return fmt.Sprintf("Without: there is no endpoint %q; the endpoints are %q (constants of package fakeserver)", e, endpoints)
+		}
+	}
+	return ""
 }
 
 // WithoutWhere drops the findings for which f returns true.

@@ -13,11 +13,13 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// cause is what several runs have in common that fail: a check and an endpoint.
+// cause is what several runs have in common that fail: a check and an endpoint and, for
+// the checks of a whole run, whether a process died and whether anything was reported.
 type cause struct {
-	finding Finding // of the first run
-	first   *run
-	plans   []string
+	finding      Finding // of the first run
+	first        *run
+	plans        []string
+	died, silent bool
 }
 
 // judge runs the checks, and keeps what they find. Of the baseline only
@@ -59,10 +61,15 @@ func (s *sweep) judge(r *run) {
 // blame adds a finding to its cause.
 func (s *sweep) blame(r *run, f Finding) {
 	f.Says = strings.Join(append(slices.Clone(r.story), f.Says), "; ")
-	i := slices.IndexFunc(s.causes, func(c *cause) bool { return c.finding.Check == f.Check && c.finding.Endpoint == f.Endpoint })
+	whole := slices.ContainsFunc(ofRun, func(c runCheck) bool { return c.name == f.Check })
+	died := whole && r.died() && r.active == nil // a fault in the restart is to blame first
+	silent := whole && !slices.ContainsFunc(r.executions, func(p *execution) bool { return len(p.reports()) > 0 })
+	i := slices.IndexFunc(s.causes, func(c *cause) bool {
+		return c.finding.Check == f.Check && c.finding.Endpoint == f.Endpoint && c.died == died && c.silent == silent
+	})
 	if i < 0 {
 		i = len(s.causes)
-		s.causes = append(s.causes, &cause{finding: f, first: r})
+		s.causes = append(s.causes, &cause{finding: f, first: r, died: died, silent: silent})
 	}
 	s.causes[i].plans = append(s.causes[i].plans, r.name)
 }

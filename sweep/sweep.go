@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -38,6 +39,7 @@ type sweep struct {
 	restarts map[string]*execution // by stage and what they found
 	waiting  map[string]bool       // images after which the application waits for somebody to decide
 	attempts map[string]int        // of a call in its plan of one attempt
+	reached  sync.Map              // names of Env.Sometimes
 
 	runs, stalls, missed, deaths int
 	faults                       map[string]bool
@@ -99,6 +101,8 @@ func Test(t *testing.T, scenario func(*Env), opts ...Option) {
 	switch {
 	case scenario == nil:
 		t.Fatal("sweep: the scenario is nil")
+	case s.unknown() != "":
+		t.Fatal("sweep: " + s.unknown())
 	case inBubble():
 		t.Fatal("sweep: Test is called inside of a bubble. Call it outside, with the option InBubble: each run then has a bubble")
 	}
@@ -109,6 +113,11 @@ func Test(t *testing.T, scenario func(*Env), opts ...Option) {
 		s.runPlan(p)
 	}
 	s.runDeaths()
+	for _, name := range sometimesIn(scenario) {
+		if _, reached := s.reached.Load(name); !reached {
+			t.Errorf("sweep: no run came to Sometimes(%q): what follows it was not tested", name)
+		}
+	}
 	s.report()
 }
 

@@ -124,13 +124,40 @@ func TestTwoSweepsFindTheSame(t *testing.T) {
 		}
 	}
 	assert.ElementsMatch(t, tried[0], tried[1])
+	agents := map[string]string{}
+	for _, r := range noted(t, reporting(broadcast()), sweep.InBubble(), once, sweep.Faults("refused")).runs {
+		for _, c := range r.Calls {
+			if agents[c.Name] == "" {
+				agents[c.Name] = c.AgentID
+			}
+			if c.AgentID != "" {
+				assert.Equal(t, agents[c.Name], c.AgentID, c.Name)
+			}
+		}
+	}
+}
+
+// What a fault shows and what a death shows are two causes, and so are a loss that was
+// reported and one that was not.
+func TestCausesAreToldApart(t *testing.T) {
+	t.Parallel()
+	plans := func(app app, check sweep.Check) (plans []string) {
+		for _, f := range run(t, reporting(app), quick...).found {
+			if f.Check == check {
+				plans = append(plans, f.Plan)
+			}
+		}
+		return plans
+	}
+	assert.ElementsMatch(t, []string{"SetBYOK_1/bad_request/once", "ClearBYOK_1/dies_arrived"}, plans(rotateOnce, sweep.LostBYOK))
+	assert.Len(t, plans(dropsTwice, sweep.Lost), 2)
 }
 
 func TestADeathIsReportedInWords(t *testing.T) {
 	t.Parallel()
 	s := run(t, reporting(broken(markAfter)), quick...)
 	require.Len(t, s.reports, 1, "one cause, one report")
-	assert.Regexp(t, `(?s)^doubled: the process died after SendMessage_1 had arrived; an agent got the message of 5 characters 2 times, and no report says that it was in doubt
+	assert.Regexp(t, `(?s)^doubled: the process died after SendMessage_1 had arrived; the restart did it again: an agent got the message of 5 characters 2 times, and no report says that it was in doubt
   and in \d+ other runs: .*
 .*CreateAgent_1 +agent_000001 +200
 .*SendMessage_1 +agent_000001 +200, under way
@@ -349,9 +376,31 @@ var misuses = map[string]struct {
 			status(e)
 		})
 	}, "makes 2 calls at first and 1 the second time: it keeps something from run to run"},
+	"a check":  {func(t *testing.T) { sweep.Test(t, status, sweep.Without("trebled")) }, `there is no check "trebled"; the checks are ["panics"`},
+	"a method": {func(t *testing.T) { sweep.Test(t, status, sweep.Without(sweep.Quota, "SendMessage")) }, `there is no endpoint "SendMessage"; the endpoints are ["GET /v1/status"`},
+	"never": {func(t *testing.T) {
+		sweep.Test(t, func(e *sweep.Env) {
+			status(e)
+			sometimes(e, false)
+		})
+	}, `no run came to Sometimes("it rains")`},
+	"sometimes": {func(t *testing.T) {
+		sweep.Test(t, func(e *sweep.Env) {
+			_, err := e.Client.Status(e.Context())
+			e.Reports(err)
+			sometimes(e, err != nil)
+		})
+		t.Error("as it should be")
+	}, "as it should be"},
 	"idle":     {func(t *testing.T) { sweep.Test(t, func(*sweep.Env) {}) }, "the scenario made no call with Env.Client"},
 	"nil":      {func(t *testing.T) { sweep.Test(t, nil) }, "sweep: the scenario is nil"},
 	"a bubble": {func(t *testing.T) { synctest.Test(t, func(t *testing.T) { sweep.Test(t, status) }) }, "Call it outside, with the option InBubble"},
+}
+
+func sometimes(e *sweep.Env, rains bool) {
+	if rains {
+		e.Sometimes("it rains")
+	}
 }
 
 // child runs some of the tests of this binary that fail.
@@ -379,6 +428,7 @@ func TestWhatCannotBeMeantIsSaid(t *testing.T) {
 		assert.Contains(t, out, "--- FAIL: TestChild/"+strings.ReplaceAll(name, " ", "_"))
 		assert.Contains(t, out, misuse.says)
 	}
+	assert.Equal(t, 1, strings.Count(out, "no run came to"))
 	again := regexp.MustCompile(`again: go test -run '(.*SendMessage_1.*)'`).FindStringSubmatch(out)
 	require.Len(t, again, 2, "%s", out)
 	one := child(t, again[1])

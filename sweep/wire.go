@@ -35,7 +35,7 @@ type Call struct {
 	ended   bool
 	routine string // that made it
 	own     bool   // that is the scenario's own goroutine
-	content uint64 // digest of what it sends
+	content uint64 // digest of what it sends, and of the agent
 	subject string // of the content: the text, or the customer_ref
 }
 
@@ -117,6 +117,9 @@ func (p *execution) identify(c *Call, body []byte) {
 		}
 		h := fnv.New64a()
 		_, _ = h.Write(body)
+		if a, known := p.fake.Agent(c.AgentID); known { // its identifier depends on which goroutine was first
+			fmt.Fprint(h, a.CustomerRef, a.SystemPrompt, string(a.Metadata))
+		}
 		c.content, c.subject = h.Sum64(), s.Text+s.CustomerRef
 		p.name(c)
 	})
