@@ -45,7 +45,7 @@ func (s *suite) agents() {
 		readAgent.is(200).holds("created_at", same).holds("updated_at", later(time.Hour)))
 	s.rule("fake/ids-in-order", "ids: agent_000001, trace_000001 in order",
 		createAgent.is(200).holds("agent_id", like(`^agent_\d{6}$`)).holds("trace_id", like(`^trace_\d{6}$`)),
-		createAgent.is(200).holds("agent_id", behind).holds("trace_id", behind))
+		createAgent.is(200).holds("agent_id", follows).holds("trace_id", follows))
 }
 
 // sms: which status each mode leads to is decided by this project. An active

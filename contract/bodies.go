@@ -7,8 +7,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 )
 
-// member is a string or object member of a request, in a body where VALUE
-// stands for its value.
+// member is a string or object member of a request. VALUE in its body is replaced
+// by a value.
 type member struct {
 	name     string
 	e        endpoint
@@ -20,8 +20,8 @@ type member struct {
 	object   bool
 }
 
-// members are all of them. That warmUp and llm take the mode byok too is no
-// matter of the value alone: byok.go has those cases.
+// members lists all of them. warmUp and llm accept the mode byok too, but only if
+// BYOK is configured: byok.go has those cases.
 var members = []member{
 	{name: "mode", e: warmUp, body: `{"mode":VALUE}`, values: "hosted", rule: "`mode` (string, hosted or byok; default hosted)"},
 
@@ -83,8 +83,9 @@ func (s *suite) members() {
 	s.boundsTogether()
 }
 
-// typesOf gives the member every JSON type but its own. That null is no string
-// either is this project's reading, but where the member is required.
+// typesOf gives the member every JSON type but the documented one. For a required
+// member null breaks the interface; that an optional one may not be null is this
+// project's decision.
 func (s *suite) typesOf(m member) {
 	const sentence = "Bad request (invalid body)"
 	own, null := row{"object", "{}"}, "fake"
@@ -148,7 +149,7 @@ func (s *suite) lengthsOf(m member) {
 		{"8.4/" + m.name + "/two-bytes", "é"},
 		{"8.4/" + m.name + "/escaped", `\u00e9`},
 		{"fake/" + m.name + "/outside-bmp", "😀"},    // one code point, two UTF-16 units, four bytes
-		{"fake/" + m.name + "/combining", "\u0301"}, // a code point of its own, though no character to the eye
+		{"fake/" + m.name + "/combining", "\u0301"}, // a separate code point, though not a visible character
 	} {
 		s.rows(c.name, m.rule, m.e, 200, row{"max", m.ofText(c.body, m.max)})
 		s.rows(c.name, m.rule, m.e, 400, row{"over", m.ofText(c.body, m.max+1)})

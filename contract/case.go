@@ -133,7 +133,7 @@ type step struct {
 	call     rawcall.Call
 	statuses []int                 // each call is answered with one of them
 	checks   []func(answer) string // what else the answer must have; "" where it has
-	exact    bool                  // a check needs a clock that stands still between waits
+	exact    bool                  // a check needs a clock that moves only during waits
 
 	// Instead of calls:
 	wait      time.Duration    // this passes,
@@ -255,8 +255,8 @@ func (st step) holds(path string, want any) step {
 func (st step) opensIn(wait time.Duration) step {
 	st.exact = true
 	return st.check(func(a answer) string {
-		told, _ := a.RetryAfter()
-		return unless(told == wait, "Retry-After is %v, want %v", told, wait)
+		got, _ := a.RetryAfter()
+		return unless(got == wait, "Retry-After is %v, want %v", got, wait)
 	})
 }
 
@@ -445,7 +445,7 @@ func (s *session) look(a answer, problem string) {
 	}
 }
 
-// shared is what the cases on one target share.
+// shared holds the state that the cases on one target share.
 type shared struct {
 	tried bool
 	agent string        // the agent of needAgent
@@ -584,7 +584,7 @@ type check = func(v any) string
 // relation says what is wrong with a value, given an earlier one, or "".
 type relation = func(now, then any) string
 
-// same, differs and behind compare a value with the earlier one.
+// same, differs and follows compare a value with the earlier one.
 func same(now, then any) string {
 	return unless(reflect.DeepEqual(now, then), "got %s, it was %s", rawcall.Brief(now), rawcall.Brief(then))
 }
@@ -593,8 +593,8 @@ func differs(now, then any) string {
 	return unless(now != then, "got %s as before", rawcall.Brief(now))
 }
 
-func behind(now, then any) string {
-	return unless(fmt.Sprint(now) > fmt.Sprint(then), "got %s, which is not behind %s", rawcall.Brief(now), rawcall.Brief(then))
+func follows(now, then any) string {
+	return unless(fmt.Sprint(now) > fmt.Sprint(then), "got %s, which does not come after %s", rawcall.Brief(now), rawcall.Brief(then))
 }
 
 // later wants a time that much later, to the minute: some targets have a clock

@@ -1,22 +1,25 @@
 // Package contract is the documented behaviour of the Agent Messaging Service
-// as runnable cases. They speak raw HTTP to any target: the service itself, a
-// fake of it, a proxy before either.
+// as runnable test cases. They speak raw HTTP to any target: the service itself,
+// a fake of it, or a proxy in front of either.
 //
 //	func TestContract(t *testing.T) {
 //		contract.Run(t, contract.Target{BaseURL: baseURL, Key: key})
 //	}
 //
-// [Run] checks what the interface document says. Each case prints the sentence
-// that it checks when it fails, knows what it spends of the limits, and what
-// the target must let it arrange. A case that the target's abilities or its
-// budget do not reach is left out, and Run says so.
+// [Run] checks what the interface document of the service says ("interface 8.1" in
+// these pages names a section of it). Each case is a
+// subtest, named by the section of the document that states its rule and a short
+// name, such as "4.8/reply"; go test -v lists all of them. A case that fails prints
+// the rule and the exchange that broke it. A case is skipped if the target lacks
+// an ability that it needs, or if the budget does not allow what it spends.
 //
-// What the document leaves open, package observe finds out.
-//
-// The package knows neither the client nor a fake: it states every number and
-// every body in its own words, so that a wrong table or tag elsewhere shows.
 // Cases whose id starts with "fake/" check decisions of this project where the
-// interface is silent; the service itself never has to pass them.
+// interface is silent. The service itself never has to pass them, so they run only
+// with Target.Decisions. What a service does where the interface is silent, package
+// observe finds out.
+//
+// The package shares no table with the client or the fake: it states every number
+// and every body itself, so that a wrong table there makes a case fail.
 //
 // Not checked: how long an answer takes, the words of replies and reasons, and
 // what the interface calls "not shown" and this project has not decided.
@@ -37,56 +40,67 @@ type Target struct {
 	// clear its BYOK configuration, so on the live service use a key that
 	// nothing else depends on.
 	Key string
-	// SecondKey is another such key, for cases that need two. "": one is issued
-	// where Abilities can.
+	// SecondKey is another such key, for cases that need two. If it is empty,
+	// Abilities issue one; without Abilities these cases are skipped.
 	SecondKey string
-	// HTTPClient sends the calls. nil means one with a timeout of two
-	// minutes. No redirect is followed, whatever the client says.
+	// HTTPClient sends the calls. nil means a client with a timeout of two
+	// minutes. Redirects are never followed, even if the client would.
 	HTTPClient *http.Client
-	// ClientFrom makes a client whose calls come from the address ip. nil:
-	// cases that need two addresses are left out.
+	// ClientFrom makes a client whose calls come from the address ip. If it is
+	// nil, cases that need two addresses are skipped.
 	ClientFrom func(ip string) *http.Client
 
-	// Abilities are what the target lets a case arrange beyond calling it.
-	// nil: cases that need them are left out, and waits are slept.
+	// Abilities arrange what a case cannot do by calling the target: they issue
+	// keys, switch the BYOK store off or move the clock. If they are nil, cases
+	// that need them are skipped, and other cases wait in real time.
 	Abilities Abilities
-	// Decisions claims this project's decisions where the interface is
-	// silent: the cases "fake/...", and on every answer the values of error
-	// and limit_key, a trace_id of its own and no undocumented member.
+	// Decisions says that the target follows this project's decisions where the
+	// interface is silent. Run then includes the cases "fake/...". In all cases it
+	// checks the values of error and limit_key, that no two answers of a case have
+	// the same trace_id, and that successful answers have no undocumented member.
+	// The default is false: none of that is checked.
 	Decisions bool
-	// Budget bounds what the cases may spend: all of them together on a target
-	// that they share, each of them with Fresh. The zero value means no bound
-	// with Fresh. On a shared target it means 40 requests, 5 agent creations,
-	// 1 BYOK set, 1 warm-up and no wait, which is within one minute of the
-	// preview limits. On a shared target without Abilities, what is left of Wait
-	// is waited where a limit refuses a call in the middle of a case; where it
-	// does not reach, the case is skipped: a refusal breaks no rule. A thousand
-	// requests of a day take {Requests: 1000, Creations: 50, BYOKSets: 5, WarmUps:
-	// 3, Wait: time.Hour}.
+	// Budget bounds what the cases spend. With Fresh it holds for each case alone,
+	// otherwise for all cases together. The zero value means
+	//
+	//   - with Fresh: no bound,
+	//   - otherwise: 40 requests, 5 agent creations, 1 BYOK set, 1 warm-up and no
+	//     waiting, which a preview key allows within one minute.
+	//
+	// To spend the whole day of a preview key, set {Requests: 1000, Creations: 50,
+	// BYOKSets: 5, WarmUps: 3, Wait: time.Hour}.
+	//
+	// Without Fresh and Abilities, a limit may refuse a call in the middle of a
+	// case, for example because of other calls with the key. That breaks no rule:
+	// the case waits as long as Retry-After says if the Wait that is left allows it,
+	// and is skipped otherwise.
 	Budget Spend
 
-	// Observed is what package observe found out of the target; nil: nothing.
-	// On a shared target without Abilities the cases that fill limits run only
-	// where it shows the limits of a preview key (interface 8.1), in windows that
-	// are fixed or slide; each waits a minute first.
+	// Observed is an observation of the target; nil means that nothing is known of
+	// it. Without Fresh and Abilities, cases that fill a limit run only if Observed
+	// shows a limit of 60 requests a minute (interface 8.1), in fixed or sliding
+	// windows. Each of them first waits a minute.
 	Observed *observe.Observation
-	// Progress is a file that keeps which cases passed, so that a run on the
-	// next day, with the next day's limits, goes on with the others. "": none.
+	// Progress is the path of a file in which Run keeps the cases that passed. A
+	// later run, for example with the limits of the next day, skips these cases. If
+	// it is empty, no file is kept.
 	Progress string
 
-	// Fresh makes an untouched target for one case, and the cases then run in
-	// parallel. What it returns replaces the whole Target but Budget, Bubble
-	// and Fresh. nil: all cases share this target, one after the other.
+	// Fresh makes a new target for one case. The cases then run in parallel. The
+	// Target that it returns replaces all fields but Budget, Bubble and Fresh. If it
+	// is nil, all cases share this target and run one after the other.
 	Fresh func(tb testing.TB) Target
-	// Bubble runs each case in a testing/synctest bubble, in which time moves
-	// only by waiting: waits are slept, cost nothing, and are exact to the
-	// nanosecond. For targets in memory that Fresh makes; a socket hangs in a
-	// bubble.
+	// Bubble runs each case in a testing/synctest bubble, in which waits cost no
+	// real time and are exact to the nanosecond. It needs Fresh, and a target in
+	// memory: a socket hangs in a bubble. The default is false.
 	Bubble bool
 }
 
-// Abilities are what a target lets a case arrange beyond calling it.
+// Abilities arrange what a case cannot do by calling the target: IssueKeyOn,
+// RevokeKey, SetBYOKAvailable and Advance. See [observe.Abilities]. A
+// *fakeserver.Server has these methods.
 type Abilities = observe.Abilities
 
-// Spend is what cases take of the limits in interface 8.1.
+// Spend is the part of the limits in interface 8.1 that cases take: Requests,
+// Creations, BYOKSets, WarmUps and Wait. See [observe.Spend].
 type Spend = observe.Spend

@@ -8,11 +8,11 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
-// gateway stands for the proxy that you check.
+// gateway takes the place of the proxy that you check.
 func gateway(before http.RoundTripper) http.RoundTripper { return before }
 
 // A proxy before a fake, held to every case. The fake arranges what the cases
-// need; each case has a proxy and a fake of its own.
+// need; each case has its own proxy and fake.
 func ExampleRun() {
 	_ = func(t *testing.T) {
 		contract.Run(t, contract.Target{Fresh: func(tb testing.TB) contract.Target {

@@ -18,7 +18,7 @@ import (
 // Collecting garbage took a fifth of a run's time.
 func init() { debug.SetGCPercent(400) }
 
-// TestFake runs every case, each on a fake of its own inside a bubble, where
+// TestFake runs every case, each on a new fake inside a bubble, where
 // waiting is free and exact, and without a connection in between: a day's
 // calls take milliseconds.
 func TestFake(t *testing.T) {

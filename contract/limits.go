@@ -164,8 +164,8 @@ func (s *suite) operations() {
 		createAgent.limited("agent_create_key_day"))
 }
 
-// windows pins the arithmetic of a window on a clock that stands still
-// between waits.
+// windows checks the arithmetic of a window on a clock that moves only during
+// waits.
 func (s *suite) windows() {
 	warmUps, full := warmUp.limited("warmup_key_hour"), readAgent.limited("key_minute")
 	s.rule("fake/window-from-first-call", windowFixed,

@@ -18,10 +18,11 @@ import (
 )
 
 // Run runs every case that the target's abilities and budget allow, each as a
-// subtest named by its id, and skips the others with the reason. Where it left
-// some out it says on standard error how many ran, and what would let the
-// others run; go test shows that with -v, and without it in the folder of the
-// package.
+// subtest named by its id, and skips the others with the reason. If it skips some,
+// it also writes one line to standard error: how many cases run, and which fields
+// of Target would let the others run. go test shows that line with -v, when a case
+// fails, or when it is run without package arguments. A Progress file that cannot
+// be read or written fails t.
 func Run(t *testing.T, target Target) {
 	t.Helper()
 	done, err := readProgress(target.Progress)
@@ -48,7 +49,7 @@ func Run(t *testing.T, target Target) {
 	}
 }
 
-// waitLeft is what the cases that run leave of the budget's wait.
+// waitLeft returns the part of the budget's wait that the planned cases leave.
 func (p plan) waitLeft(target Target) time.Duration {
 	wait := target.Budget.Wait
 	for _, c := range p {
@@ -73,6 +74,9 @@ func readProgress(path string) (progress, error) {
 	}
 	if err == nil {
 		err = json.Unmarshal(text, &done)
+	}
+	if err != nil {
+		err = fmt.Errorf("contract: Target.Progress: %s: %w; remove the file to start with every case", path, err)
 	}
 	return done, err
 }
@@ -105,8 +109,8 @@ func (target Target) renew(tb testing.TB) Target {
 	return made
 }
 
-// start runs the case as t: on the target that all share, or in parallel on one
-// of its own.
+// start runs the case as t: on the target that all share, or in parallel on a
+// fresh one.
 func (c testCase) start(t *testing.T, target Target, all *shared) {
 	if target.Fresh != nil {
 		all = new(shared)
@@ -131,16 +135,16 @@ type planned struct {
 
 type plan []planned
 
-// core are the cases that a small budget goes to first: one for each endpoint,
-// and the refusals that cost a request and nothing else.
+// core lists the cases that a small budget is spent on first: one for each
+// endpoint, and the refusals that cost one request only.
 var core = []string{
 	"2.3/every-member", "2.3/no-other-member/top", "2.5/required/text", "4.1/shape", "4.2/body-absent", "4.2/mode-refused/unknown",
 	"4.2/byok-not-configured", "4.4/set-read-clear", "4.4/required/api_key", "4.6/empty-object", "4.7/read", "4.8/reply",
 	"4.9/mode/sandbox", "4.9/mode/none-refused", "5/credential-missing/*", "7/agent-unknown/*", "8.4/*/over", "8.4/text/max", "8.4/all/max",
 }
 
-// valuable are the cases that a day's budget goes to next: most wrong services
-// that the core does not show fail one of them.
+// valuable lists the cases that a day's budget is spent on next: most wrong
+// services that pass the core cases fail one of these.
 var valuable = []string{
 	"7/400-changes-no-byok", "7/400-creation-stores-no-byok", "7/status-without-429", "8.1/key_minute", "8.1/key_minute-counts/*",
 	"7/endpoints-without-429", "8.1/agent_create_ip_minute", "4.7/created-at-stays", "2.4/fingerprint", "7/400-changes-no-sms",
@@ -175,9 +179,9 @@ func newPlan(cases []testCase, target Target, done progress) plan {
 	return p
 }
 
-// price is how much of a day a case takes, in requests: an agent is one of 50 a
-// day, a provider key or a warm-up one of few an hour. Core and valuable cases are
-// the first.
+// price orders the cases for a budget, cheapest first: core cases, valuable cases,
+// then the others by how much of a day's limits they take, in requests. An agent
+// counts as 20 requests (50 a day), a provider key or a warm-up as 50 (few an hour).
 func (c testCase) price() int {
 	switch {
 	case c.in(core):
@@ -233,7 +237,7 @@ func (p *purse) plan(c testCase) planned {
 	return planned{testCase: c}
 }
 
-// observed is the answer to a question as JSON, "" where none is known.
+// observed returns the answer to a question as JSON, and "" if none is known.
 func (target Target) observed(id string) string {
 	if target.Observed == nil {
 		return ""
@@ -241,7 +245,8 @@ func (target Target) observed(id string) string {
 	return string(target.Observed.Decisions[id].Answer)
 }
 
-// metadataCap is what is known of the cap on metadata, 0 where nothing is.
+// metadataCap returns the observed cap on metadata, or its upper bound; 0 if
+// neither is known.
 func (target Target) metadataCap() (most int) {
 	if target.Observed != nil && json.Unmarshal([]byte(target.observed("metadata_cap")), &most) != nil {
 		most = target.Observed.Decisions["metadata_cap"].AtMost

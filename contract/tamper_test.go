@@ -79,7 +79,7 @@ var strangers = flag.Int("contract.strangers", 2, "how many services with random
 
 var all = flag.Bool("contract.all", false, "try a live day on every wrong service, not on each 27th, and fill the day of the plan byok")
 
-// aDay is what a live run may spend of the limits of one day.
+// aDay is the budget of a live run for one day.
 var aDay = contract.Spend{Requests: 1000, Creations: 50, BYOKSets: 5, WarmUps: 3, Wait: 2 * time.Hour}
 
 // TestLiveDay: with the requests of one day and two keys alone most wrong

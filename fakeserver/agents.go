@@ -163,9 +163,9 @@ func (s *Server) AddAgent(key string, a Agent) Agent {
 	return shownAgent(s.gen.service.AddAgent(owner, stored, now))
 }
 
-// storedAgent is the agent as the state keeps it. Its parameters have to be those
-// of a creation that the service accepts: it panics where they are not. Times have
-// no monotonic readings.
+// storedAgent returns the agent as the state keeps it, with times without
+// monotonic readings. It panics unless the service would accept a creation with
+// these parameters.
 func (c *config) storedAgent(a Agent) service.Agent {
 	stored := service.Agent{
 		ID: a.ID, Status: a.Status, CreatedAt: a.CreatedAt.UTC().Round(0), UpdatedAt: a.UpdatedAt.UTC().Round(0),

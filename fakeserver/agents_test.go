@@ -103,7 +103,7 @@ func TestAddAgentAndTheNextIdentifiers(t *testing.T) {
 	fake, c := newFake(t)
 	add := func(id string) string { return fake.AddAgent(c.key, fakeserver.Agent{ID: id}).ID }
 	assert.Equal(t, "agent_000003", add("agent_000003"))
-	assert.Equal(t, "agent_000002", c.agent(emptyBody), "the first number is that of the first agent")
+	assert.Equal(t, "agent_000002", c.agent(emptyBody), "the first agent that a call creates")
 	assert.Equal(t, "agent_000004", add("agent_000004"))
 	assert.Equal(t, "agent_000005", c.agent(emptyBody))
 	assert.Equal(t, "support", add("support"))
@@ -117,7 +117,7 @@ func TestAddAgentAndTheNextIdentifiers(t *testing.T) {
 	assert.Equal(t, []string{"agent_000003", "agent_000002", "agent_000004", "agent_000005", "support", "agent_000008"}, ids)
 }
 
-// The reason names the member that asks for what is not there.
+// The reason names the member that needs a BYOK configuration or the store.
 func TestBYOKFailuresNameTheirMember(t *testing.T) {
 	fake, c := newFake(t)
 	const creation = `{"llm":{"provider":"openai","api_key":"sk"}}`

@@ -178,9 +178,9 @@ func visitor(b *testing.B, agents, keys int, path, body string) (visit func()) {
 	for i := range ids {
 		ids[i] = fake.AddAgent(c.key, fakeserver.Agent{}).ID
 	}
-	const stride = 7919 // to visit them in another order than that of memory
-	// Each call has texts of its own, so that those of a small fake are as far
-	// apart in memory as those of a big one.
+	const stride = 7919 // visits them in another order than they have in memory
+	// Each call has its own copies of URL and key. With shared copies a small fake
+	// would find them closer together in memory than a big one does.
 	calls := make([]struct{ url, key string }, 100_000)
 	for i := range calls {
 		calls[i].url = strings.Clone(fakeURL + strings.ReplaceAll(path, "{agent_id}", ids[i*stride%agents]))

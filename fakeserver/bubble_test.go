@@ -41,7 +41,7 @@ func TestLatenciesAddUp(t *testing.T) {
 		calls := fake.Calls()
 		assert.Equal(t, "Latency(1m0s), Latency(2s)", calls[1].Fault)
 		assert.Equal(t, "Answer(500), Latency(2s)", calls[2].Fault)
-		assert.Zero(t, calls[0].Time.Sub(begun), "a call's time is that of its arrival at the fake")
+		assert.Zero(t, calls[0].Time.Sub(begun), "Call.Time is when the call arrived at the fake")
 	})
 }
 

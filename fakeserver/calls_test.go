@@ -78,8 +78,8 @@ func TestSent(t *testing.T) {
 	}
 }
 
-// What a client sent wrong stands in its record, without words and keys, and
-// the member that it is about has a name.
+// The record of a refused body shows the body without texts and keys, and names
+// the member that was wrong.
 func TestRefusedBodies(t *testing.T) {
 	fake, c := newFake(t, fakeserver.WithUnknownRoutes())
 	long := strings.Repeat("x", 4001)

@@ -13,7 +13,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
-// open returns a fake whose clock stands still at noon.
+// open returns a fake whose clock is stopped at noon.
 func open() *fakeserver.Server {
 	noon := time.Date(2040, 1, 1, 12, 0, 0, 0, time.UTC)
 	fake, err := fakeserver.Open(fakeserver.WithClock(func() time.Time { return noon }))
@@ -146,7 +146,7 @@ func ExampleScript() {
 func ExampleOption() {
 	noon := time.Date(2040, 1, 1, 12, 0, 0, 0, time.UTC)
 	fake, err := fakeserver.Open(
-		fakeserver.WithClock(func() time.Time { return noon }),  // a clock that stands still
+		fakeserver.WithClock(func() time.Time { return noon }),  // a clock that is stopped
 		fakeserver.WithKey("key-of-the-configuration"),          // what the program under test is configured with
 		fakeserver.WithPlan(fakeserver.PlanPro),                 // its plan
 		fakeserver.WithLimit(fakeserver.LimitKeyMinute, 10_000), // a limit out of the way

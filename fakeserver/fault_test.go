@@ -89,8 +89,9 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// seen is what the client sees over one way: HTTP/2 ends the stream of a call
-// and not its connection, and shows a body that ends too early as HTTP/1.1 does.
+// seen returns the outcome that the client should see over one transport: HTTP/2
+// ends the stream of a call and not its connection, and shows a body that ends too
+// early as HTTP/1.1 does.
 func (row *faultRow) seen(way string) string {
 	sees := strings.ReplaceAll(row.sees, "TRACE", "trace_000002")
 	if way == "HTTP/2" {

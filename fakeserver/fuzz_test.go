@@ -88,7 +88,7 @@ var headerSeeds = [][4]string{
 	{"Bearer KEY", "application/json", "", "/v1/agents/%61mk_fake_000001"},
 }
 
-// FuzzHeaders sends any headers to any path. KEY stands for the default key.
+// FuzzHeaders sends any headers to any path. KEY is replaced by the default key.
 func FuzzHeaders(f *testing.F) {
 	for _, seed := range headerSeeds {
 		f.Add(seed[0], seed[1], seed[2], seed[3])

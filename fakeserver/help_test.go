@@ -88,7 +88,7 @@ func read(t testing.TB, resp *http.Response) reply {
 	return r
 }
 
-// clipped is what a failure shows of an answer.
+// clipped returns the first 80 bytes of an answer, for the message of a failure.
 func clipped(text string) string { return text[:min(len(text), 80)] }
 
 // wantSame shows where two long texts part.
@@ -150,7 +150,7 @@ func (r reply) wantOK(t testing.TB) {
 	require.Equal(t, 200, r.status, clipped(r.raw))
 }
 
-// class is what a client can tell of an error.
+// class names the kind of an error as a client can find it with errors.Is.
 func class(err error) string {
 	var op *net.OpError
 	switch {
@@ -172,8 +172,8 @@ func class(err error) string {
 	return err.Error()
 }
 
-// seen is what a client sees of a call: a status or an error, some headers, and
-// a body or an error.
+// seen makes a call and returns its outcome for the client: a status or an error,
+// some headers, and a body or an error.
 func seen(wire http.RoundTripper, req *http.Request) string {
 	resp, err := wire.RoundTrip(req)
 	if err != nil {

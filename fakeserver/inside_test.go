@@ -11,8 +11,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/wire"
 )
 
-// Calls that are answered at the very moment at which a waiter begins are in
-// the log or told to it, and never both.
+// A call that is answered just when AwaitCalls begins is counted once: AwaitCalls
+// finds it in the log or is shown it, and never both.
 func TestAwaitCallsWhileCallsCome(t *testing.T) {
 	const calls = 6
 	for range 100 {

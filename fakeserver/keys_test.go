@@ -14,7 +14,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// frozen makes time stand still but for Advance.
+// frozen stops the clock: only Advance moves it.
 func frozen() fakeserver.Option {
 	return fakeserver.WithClock(func() time.Time { return time.Unix(year2040, 0) })
 }
@@ -130,7 +130,7 @@ func (c caller) times(n int, method, path, body string) {
 	}
 }
 
-// spent is what a key and an address have spent, as of start.
+// spent describes what a key and an address have spent, as of start.
 func spent(states []fakeserver.LimitState) string {
 	var lines []string
 	for _, l := range states {

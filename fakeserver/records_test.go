@@ -34,7 +34,7 @@ func TestRecordedBodiesAreBounded(t *testing.T) {
 	}
 }
 
-// document is what a file of testdata holds, which a writer of the fake wrote once.
+// document returns a file of testdata, which an earlier fake wrote.
 func document(t *testing.T, name string) string {
 	text, err := os.ReadFile("testdata/" + name)
 	require.NoError(t, err)

@@ -158,7 +158,7 @@ func wantNoCanary(t *testing.T, fake *fakeserver.Server, watch *spy, shown []any
 	}
 }
 
-// A secret of the call is found wherever it stands, and however it is escaped.
+// A secret of the call is redacted at any place of the record, however it is escaped.
 func TestCallsHideSecretsInOddPlaces(t *testing.T) {
 	const provider = `sk-"canary"/+=<1>`
 	const quoted = `"sk-\"canary\"/+=<1>"`

@@ -136,8 +136,8 @@ func (s *Server) respond(r *http.Request, c *call) (out wire.Answer) {
 // reaches waits out the latencies of a call and reports whether it reaches the
 // service.
 func (s *Server) reaches(r *http.Request, c *call) bool {
-	// net/http notices that a client has left only after the body was read, and the
-	// fake reads only the start of a body that is too long.
+	// net/http notices that a client has left only after the whole body was read, and
+	// the fake reads only the start of a body over 1 MiB.
 	if r.Body != nil {
 		_, _ = io.Copy(io.Discard, r.Body)
 	}
@@ -256,7 +256,7 @@ func (s *Server) keep(ctx context.Context, c *call, decided, out *wire.Answer) {
 	now := s.Now()
 	e := c.entry
 	e.call.Status = decided.Status
-	e.call.Took = max(0, now.Sub(e.call.Time)) // somebody may set the machine's clock back
+	e.call.Took = max(0, now.Sub(e.call.Time)) // negative if the machine's clock was set back
 	e.call.ReplyBody = decided.Show(len(decided.Body), c.Secrets, s.config.messageTexts)
 	if c.fault != nil && c.fault.Name != "" {
 		e.call.Why = joinSentences(e.call.Why, c.fault.Why(c.Endpoint == spec.SendMessage, decided.Status, len(out.Body)))

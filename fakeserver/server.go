@@ -48,8 +48,8 @@ type Server struct {
 	sleepers []*sleeper // in the order in which they wake
 }
 
-// generation is what a Reset replaces. A call that is under way ends in the
-// generation that it began in. The server's lock guards it.
+// generation is the part of a Server that Reset replaces. A call that is under way
+// ends in the generation that it began in. The server's lock guards it.
 type generation struct {
 	service *service.State
 	traces  int // trace identifiers given so far
@@ -152,7 +152,7 @@ func (s *Server) Close() error {
 	return errors.Join(s.problems...)
 }
 
-// maxProblems bounds what a fake without a test keeps for Close.
+// maxProblems bounds the errors that a fake without a test keeps for Close.
 const maxProblems = 100
 
 // reportf fails the test, or keeps the sentence for Close. The lock must not be
@@ -182,8 +182,8 @@ func (s *Server) reportAll(sentences []string) {
 // not get into a log.
 func (s *Server) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("fakeserver.Server")) }
 
-// A client that was not given HTTPClient cannot find this host, and its error
-// says what is missing: "dial tcp: lookup
+// host is a name that cannot be found, so that the error of a client that does not
+// use HTTPClient says what is missing: "dial tcp: lookup
 // WithHTTPClient(fake.HTTPClient(t)).is-missing.invalid: no such host". It is no
 // domain name, so net asks no name server for it.
 const host = "WithHTTPClient(fake.HTTPClient(t)).is-missing.invalid"

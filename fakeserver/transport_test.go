@@ -69,8 +69,8 @@ func TestClientsReachNothingElse(t *testing.T) {
 	}
 }
 
-// A client that was not given HTTPClient is told so, at once and without a name
-// server.
+// The dial error of a client that does not use HTTPClient says so, at once and
+// without a name server.
 func TestBaseURLNamesWhatIsMissing(t *testing.T) {
 	fake, _ := newFake(t)
 	assert.Equal(t, fakeURL, fake.BaseURL())

@@ -13,8 +13,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 )
 
-// look learns from a call. Whatever is wrong with its answer, and with this
-// package, is no matter of the call.
+// look learns from a call. It recovers from every panic: neither a strange answer
+// nor a bug of this package may fail the call.
 func (w *Watcher) look(p *passing) {
 	defer func() { _ = recover() }()
 	w.mu.Lock()
@@ -54,7 +54,7 @@ func (w *Watcher) fact(what string) {
 	}
 }
 
-// found keeps an answer. Another one than before replaces it.
+// found keeps an answer. A different answer replaces the one before.
 func (w *Watcher) found(p *passing, id, member string, answer any) {
 	f := w.o.Decisions[id]
 	if member != "" {
@@ -155,8 +155,8 @@ func (w *Watcher) errorNames(p *passing) {
 	}
 }
 
-// metadata learns that so much went through. Where a text has more than one
-// spelling in JSON its length is not known.
+// metadata learns the size of metadata that was accepted. It skips metadata with
+// characters that JSON can spell in more than one way: their length is not known.
 func (w *Watcher) metadata(p *passing, metadata json.RawMessage) {
 	var compacted bytes.Buffer
 	if json.Compact(&compacted, metadata) != nil || bytes.ContainsFunc(compacted.Bytes(), func(r rune) bool { return r == '\\' || r > '~' }) {
@@ -209,7 +209,7 @@ func (w *Watcher) states(p *passing, key *watchedKey) {
 	}
 }
 
-// after is the state that a call leads to where its answer shows that it went
+// after returns the state after a call: unknown unless its answer shows that it went
 // through.
 func after(wentThrough bool, state byokState) byokState {
 	if wentThrough {
@@ -306,7 +306,7 @@ func (w *Watcher) refused(p *passing, key *watchedKey) {
 	w.found(p, full[0].id, full[0].member, name)
 }
 
-// within is how many calls counted in the limit's last window.
+// within returns how many calls counted in the limit's last window.
 func (k *watchedKey) within(l watchedLimit, now time.Time) (n int) {
 	for _, at := range k.calls[l.endpoint] {
 		if !at.Before(now.Add(-l.window)) {

@@ -102,10 +102,10 @@ func fillMinute(p *probe) any {
 	}
 	p.wait(25 * time.Second)
 	_, refused = p.until(most, read)
-	told := retryAfter(refused)
-	p.wait(told)
+	named := retryAfter(refused)
+	p.wait(named)
 	first := p.take(read, 200, 429)
-	if first.Status != http.StatusOK || told > 2*time.Second { // a wait of a second or two is right by chance
+	if first.Status != http.StatusOK || named > 2*time.Second { // a wait of a second or two is right by chance
 		p.answer("retry_after", first.Status == http.StatusOK)
 	}
 	if first.Status == http.StatusTooManyRequests { // Retry-After was too short
@@ -146,9 +146,9 @@ func (p *probe) limitBeforeBody(read rawcall.Call) any {
 	return false
 }
 
-// ofKey reports whether a limit on requests that was just met is the key's and
-// not that of the address, which is 120 in a minute: another key still gets
-// through, or without one the number is another.
+// ofKey reports whether the limit on requests that was just met is the key's, and
+// not the address's 120 in a minute. With a second key it tests whether that key is
+// refused too. Without one it decides by the number.
 func (p *probe) ofKey(limit int) bool {
 	if !p.hasTwoKeys() {
 		return limit < 115 || limit > 125
@@ -171,8 +171,8 @@ func (p *probe) answerSeveral(minuteRefused rawcall.Exchange) {
 	}
 }
 
-// spentByRefused makes each kind of call another number of times, so that what
-// is left of the limit says which kinds were counted.
+// spentByRefused makes each kind of call a different number of times, so that the
+// calls that are left of the limit show which kinds were counted.
 func spentByRefused(p *probe) any {
 	read := rawcall.ReadAgent.Call()
 	if p.meter == nil {

@@ -99,10 +99,11 @@ func (m *meter) roll(t float64) {
 	m.filled = t
 }
 
-// cost says how badly the meter fits. counts says which calls count. A call that
-// passed while the meter is shut costs 1, if it is so for more than the time that
-// a call is under way. A refusal costs the room that the meter has, at most 5, or
-// 5 where Retry-After is not what the meter says, to 2.5 s.
+// cost says how badly the meter fits the calls; counts says which calls count. A
+// call that passed costs 1 if the meter has no room for it in the next 0.7 s, about
+// the time that a call is under way. A refused call costs the room that the meter
+// has, at most 5. It also costs 5 if Retry-After differs from the meter's wait by
+// more than 2.5 s.
 func (m *meter) cost(calls []count, counts func(rawcall.Exchange) bool) (cost int) {
 	m.reset()
 	for _, c := range calls {

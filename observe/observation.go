@@ -18,57 +18,65 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/wholefile"
 )
 
-// Observation is how a target answered the open questions. As JSON it is the
-// file that a fake reads to answer likewise. It holds no key, no id and no text
-// of a person: evidence shows the status and the few members that matter.
+// Observation says how a target answered the open questions. Its JSON, which
+// WriteFile writes, is the file that fakeserver.Like reads. It holds no key, no id
+// and no text that a person wrote: evidence shows the status and a few members.
 type Observation struct {
-	// Format is 1. A file with another format is an error of json.Unmarshal.
+	// Format is 1. Any other value in a file is an error of json.Unmarshal.
 	Format int `json:"format"`
-	// Decisions are the findings by the id of their question.
+	// Decisions are the findings by the id of their question, such as
+	// "metadata_cap".
 	Decisions map[string]Finding `json:"decisions"`
-	// Limits are the numbers that were measured, by this project's names:
-	// key_minute, where the key made no other calls meanwhile.
+	// Limits are the limits that Run measured, by the fake's names. Run measures
+	// "key_minute", the requests that a key may make in a minute. The number is too
+	// small if the key made other calls during the run.
 	Limits map[string]int `json:"limits,omitempty"`
-	// Traffic counts what Watch saw that answers no question, such as
-	// "POST /v1/agents 200" or "member region of POST /v1/agents".
+	// Traffic counts the things that a Watcher saw and that answer no question,
+	// such as "POST /v1/agents 200" or "member region of POST /v1/agents 200".
 	Traffic map[string]Sight `json:"traffic,omitempty"`
-	// Spent adds up all runs so far.
+	// Spent is the sum of all runs so far.
 	Spent Spend `json:"spent"`
 }
 
-// Finding is the answer to one question, or bounds of it, or what it needs to be
-// asked.
+// Finding is the answer to one question, or bounds of the answer, or the reason
+// why there is none.
 type Finding struct {
-	// Answer is JSON; nil where none is known exactly.
+	// Answer is JSON; nil if the exact answer is not known.
 	Answer json.RawMessage `json:"answer,omitempty"`
-	// AtLeast and AtMost bound an answer that is a number and not known
-	// exactly: metadata of AtLeast characters went through. 0 is no bound.
+	// AtLeast and AtMost are bounds of an answer that is a number and not known
+	// exactly. AtLeast 3000 for metadata_cap means that metadata of 3,000
+	// characters was accepted. 0 means no bound.
 	AtLeast int `json:"at_least,omitempty"`
 	AtMost  int `json:"at_most,omitempty"`
-	// Evidence is the last exchange that the answer follows from.
+	// Evidence is the last exchange that shows the answer; nil if there is none.
 	Evidence *Evidence `json:"evidence,omitempty"`
-	// Seen is the day on which the answer was last seen, in UTC: "2026-01-31".
+	// Seen is the day on which the answer was last seen, in UTC, such as
+	// "2026-01-31".
 	Seen string `json:"seen,omitempty"`
-	// Count is how many calls that passed a Watcher showed the answer.
+	// Count is the number of calls of a Watcher that showed the answer; 0 for an
+	// answer of Run.
 	Count int `json:"count,omitempty"`
-	// NotAsked says what the question needs: "needs ...", or that the target
-	// gave no clear answer.
+	// NotAsked says why Answer is nil: what the question needs, such as "needs a
+	// second key", or how the target's answers were unclear, such as "no clear
+	// answer: POST /v1/warmup answered 503". If Answer is one that Keep took from an
+	// earlier observation, NotAsked says why the later run has none; otherwise it is
+	// empty if Answer is set.
 	NotAsked string `json:"not_asked,omitempty"`
 }
 
-// Evidence is an exchange in short, without keys and texts.
+// Evidence is a short form of an exchange, without keys and texts.
 type Evidence struct {
-	Request string `json:"request"` // method, path and body, at most 80 characters of it
-	Answer  string `json:"answer"`  // status, Retry-After and the members that matter
+	Request string `json:"request"` // method, path, and at most 80 characters of the body
+	Answer  string `json:"answer"`  // status, Retry-After and a few members
 }
 
-// Sight is how often a Watcher saw something, and the last day.
+// Sight says how often a Watcher saw something, and when it last did.
 type Sight struct {
-	Count int    `json:"count"`
-	Seen  string `json:"seen"`
+	Count int    `json:"count"` // answers that showed it
+	Seen  string `json:"seen"`  // day of the last one, in UTC, such as "2026-01-31"
 }
 
-// Known reports whether the finding says anything of the answer.
+// Known reports whether the finding has an answer or a bound.
 func (f Finding) Known() bool { return f.Answer != nil || f.AtLeast > 0 || f.AtMost > 0 }
 
 func today(now time.Time) string { return now.UTC().Format(time.DateOnly) }
@@ -79,19 +87,23 @@ func (o *Observation) init() {
 	}
 }
 
-// UnmarshalJSON reads what json.Marshal wrote.
+// UnmarshalJSON reads an Observation that json.Marshal wrote. A Format other than
+// 1 is an error.
 func (o *Observation) UnmarshalJSON(data []byte) error {
 	type plain Observation
 	if err := json.Unmarshal(data, (*plain)(o)); err != nil {
 		return err
 	}
 	if o.Format != 1 {
-		return errors.New("observe: the observation has another format")
+		return fmt.Errorf("observe: the observation has another format: %d, not 1; write a new file with Run", o.Format)
 	}
 	return nil
 }
 
-// ReadFile reads an observation. A file that does not exist has none: no error.
+// ReadFile reads an observation that WriteFile wrote. If the file does not exist,
+// ReadFile returns an empty observation and no error. If it cannot be read, is not
+// JSON or has another format, it returns an error; remove the file or write a new
+// one with Run.
 func ReadFile(path string) (*Observation, error) {
 	o := new(Observation)
 	o.init()
@@ -105,8 +117,9 @@ func ReadFile(path string) (*Observation, error) {
 	return o, err
 }
 
-// WriteFile writes the observation to a file that is there whole or not at all.
-// It keeps nothing of a file that was there: see Keep.
+// WriteFile writes the observation to a file as JSON. A file that exists is
+// replaced at once as a whole; call Keep before to take over its answers. The error
+// is one of the file system.
 func (o *Observation) WriteFile(path string) error {
 	text, err := json.MarshalIndent(o, "", "  ")
 	if err != nil {
@@ -115,9 +128,10 @@ func (o *Observation) WriteFile(path string) error {
 	return wholefile.Write(path, append(text, '\n'))
 }
 
-// Keep takes over what an earlier observation knows and o does not: whole
-// answers, and members of answers that are objects. What o found replaces what
-// was known. Counts and what was spent add up.
+// Keep adds to o the answers of an earlier observation that o does not have: whole
+// answers, and members of answers that are objects. An answer that both have is
+// o's. Counts and Spent become the sum of both. Keep does not change earlier, and
+// writes no file.
 func (o *Observation) Keep(earlier *Observation) {
 	o.init()
 	for id, then := range earlier.Decisions {
@@ -148,8 +162,8 @@ func (o *Observation) measured(limit string, n int) {
 	o.Limits[limit] = n
 }
 
-// keep is the earlier finding with what the later one has of it. It was last
-// seen whole when the earlier one was.
+// keep returns the earlier finding with the members that f has replaced. Seen is the
+// earlier day, on which the whole answer was last seen.
 func (f Finding) keep(then Finding) Finding {
 	if !f.Known() {
 		then.NotAsked = f.NotAsked
@@ -176,8 +190,9 @@ func (o *Observation) missing(id string, earlier *Observation) []string {
 	return slices.Sorted(maps.Keys(old))
 }
 
-// Missing says, a line each, what an earlier observation of the same target has
-// an answer to and o has none, with the day on which it was last seen.
+// Missing returns a line for each question that an earlier observation of the same
+// target answers and o does not, with the day on which the answer was last seen and
+// the reason why o has none.
 func (o *Observation) Missing(earlier *Observation) (lines []string) {
 	for _, q := range questions {
 		then := earlier.Decisions[q.id]
@@ -190,14 +205,16 @@ func (o *Observation) Missing(earlier *Observation) (lines []string) {
 	return lines
 }
 
-// Drift says in words where o differs from an earlier observation of the same
-// target, a line for each question that both have an answer to.
+// Drift returns a line in words for each question to which o has another answer
+// than an earlier observation of the same target. Questions that only one of them
+// answers are left out: see Missing.
 func (o *Observation) Drift(earlier *Observation) (changes []string) {
 	changes, _ = o.compare(earlier)
 	return changes
 }
 
-// Unchanged counts the questions that both have the same answer to.
+// Unchanged returns the number of questions to which o and earlier have the same
+// answer.
 func (o *Observation) Unchanged(earlier *Observation) int {
 	_, unchanged := o.compare(earlier)
 	return unchanged
@@ -216,7 +233,8 @@ func (o *Observation) compare(earlier *Observation) (changes []string, unchanged
 	return changes, unchanged
 }
 
-// String is the answer as JSON, or its bounds in words.
+// String returns the answer as JSON, or its bounds in words, such as "at least
+// 3000", or "unknown".
 func (f Finding) String() string {
 	switch {
 	case f.Answer != nil:
@@ -231,8 +249,8 @@ func (f Finding) String() string {
 	return "unknown"
 }
 
-// sameFinding reports whether two findings may be of one service. Of objects it
-// compares the members that both have, and of bounds whether they overlap.
+// sameFinding reports whether two findings may be of one service: objects agree in
+// the members that both have, and bounds overlap.
 func sameFinding(a, b Finding) bool {
 	if a.Answer == nil || b.Answer == nil {
 		least, most := a.bounds()
@@ -324,8 +342,8 @@ func shorten(name string, v any) any {
 	return "..."
 }
 
-// Markdown is a page for people: each question, the fake's answer, the
-// target's, and where they differ.
+// Markdown returns a page for people: each question with the fake's answer and the
+// target's, marked if they differ, the questions without an answer, and Traffic.
 func (o *Observation) Markdown() string {
 	var rows, open strings.Builder
 	known, different := 0, 0

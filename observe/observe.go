@@ -1,14 +1,26 @@
 // Package observe finds out how a service answers what the interface document
 // leaves open: names, forms of times, orders of checks, how limits count.
 //
-// [Run] asks a service with calls of its own, within a budget. [Watch] looks at
-// the calls that a program makes anyway, and asks nothing. Both give an
-// [Observation], which as JSON is the file that a fake reads to answer likewise
-// (fakeserver.Like), and which says what has changed since an earlier one.
+// [Run] makes calls to a service to find that out, within a budget. [Watch] makes
+// no calls: it learns from the calls that a program makes anyway. Both return an
+// [Observation] with a [Finding] for each open question. fakeserver.Like reads its
+// JSON file and makes the fake answer in the same way, [Observation.Markdown] shows
+// it as a page, and [Observation.Drift] shows what changed since an earlier one.
+// The ids and words of all questions are listed by Decisions of a
+// fakeserver.Server, and answers are compared with the fake's defaults.
 //
-// An observation holds no key, no id and no text of a person. Only an answer
-// with a documented body counts as one: a proxy's HTML page, an empty body and
-// an error that the interface does not list answer no question.
+//	o, err := observe.Run(ctx, observe.Target{BaseURL: baseURL, Key: key}, observe.DefaultBudget())
+//	if err != nil {
+//		log.Print(err) // o has what was found before
+//	}
+//	err = o.WriteFile("observed.json")
+//
+// "Interface 8.1" in these pages names a section of the service's interface
+// document.
+//
+// An observation holds no key, no id and no text that a person wrote. Only answers
+// with a documented body count: a proxy's HTML page, an empty body and an error
+// that the interface does not list answer no question.
 package observe
 
 import (
@@ -23,58 +35,63 @@ type Target struct {
 	BaseURL string
 	// Key is a dashboard-issued API key on an active plan.
 	Key string
-	// SecondKey is another such key, for the questions that need two. "": one
-	// is issued where Abilities can.
+	// SecondKey is another such key, for the questions that need two. If it is
+	// empty, Abilities issue one; without Abilities these questions are not asked.
 	SecondKey string
-	// HTTPClient sends the calls. nil means one with a timeout of two
-	// minutes. No redirect is followed, whatever the client says.
+	// HTTPClient sends the calls. nil means a client with a timeout of two
+	// minutes. Redirects are never followed, even if the client would.
 	HTTPClient *http.Client
-	// Abilities are what the target lets a question arrange. nil: questions
-	// that need them are not asked, and waits are slept.
+	// Abilities arrange what a question cannot do by calling the target. If they
+	// are nil, questions that need them are not asked, and waits take real time.
 	Abilities Abilities
 }
 
-// Abilities are what a target lets a caller arrange beyond calling it. A
-// *fakeserver.Server has them by its methods, also where a proxy stands before
-// it.
+// Abilities arrange what cannot be done by calling the target, for tests of a
+// service that allows it. A *fakeserver.Server has these methods; give it as
+// Abilities even if the calls go through a proxy in front of it.
 type Abilities interface {
-	// IssueKeyOn makes an API key on one of the plans preview (the defaults
+	// IssueKeyOn returns a new API key on one of the plans preview (the defaults
 	// of interface 8.1), free, pro and byok (interface 8.2), dashboard-issued
 	// or not.
 	IssueKeyOn(plan string, dashboard bool) string
-	// RevokeKey makes a key that IssueKeyOn made invalid.
+	// RevokeKey revokes a key of IssueKeyOn: later calls with it are answered 401.
 	RevokeKey(key string)
 	// SetBYOKAvailable switches the store of provider keys off and on
 	// (status 503 in interface 4.2 and 4.4).
 	SetBYOKAvailable(available bool)
-	// Advance moves the target's clock.
+	// Advance moves the target's clock forward by d.
 	Advance(d time.Duration)
 }
 
-// DefaultBudget is the budget of Run where none is given: below half of each
-// daily limit of a preview key (interface 8.1), no BYOK set, and enough waiting
-// for all questions.
+// DefaultBudget returns the budget that Run uses if none is given: 490 requests,
+// 24 creations, no BYOK set, 8 warm-ups and 15 minutes of waiting. The requests
+// and creations are less than half of what a preview key may take in a day
+// (interface 8.1), and the waiting is enough for all questions.
 func DefaultBudget() Spend {
 	return Spend{Requests: 490, Creations: 24, WarmUps: 8, Wait: 15 * time.Minute}
 }
 
 // Run finds out how target answers the questions that the interface leaves
-// open, with calls that budget allows. The zero budget means [DefaultBudget]: no
-// provider key is set then, since that overwrites what the service key has
-// stored.
+// open, with the calls that budget allows. The zero budget means [DefaultBudget],
+// which stores no provider key: a stored one would overwrite the one that the key
+// already has.
 //
-// What was not asked says what it needs. A target that lies, hangs or answers
-// with what is no documented answer ends in findings that say so. Run returns
-// what it has together with the error of ctx, or of a target that refuses the
-// key or gives no documented answer at all; [Observation.Continue] goes on from
-// there.
+// A question that was not asked or got no clear answer has a [Finding] that says
+// why in NotAsked, also if the target hangs or gives undocumented answers.
+//
+// Run always returns an Observation with what it found. It also returns an error
+// if ctx ends, if the target refuses the key (401 or 402: use a valid key on an
+// active plan), or if three calls in a row get no documented answer (check BaseURL
+// and whether the service is up). After that, [Observation.Continue] asks the
+// questions that are left.
 func Run(ctx context.Context, target Target, budget Spend) (*Observation, error) {
 	o := &Observation{}
 	return o, o.Continue(ctx, target, budget)
 }
 
-// Continue asks the questions that have no answer yet, as [Run] does. It spends
-// at most what [Observation.Preview] returns.
+// Continue asks the questions that have no answer yet, as [Run] does, and adds
+// the answers to o. It spends at most what [Observation.Preview] returns. Its
+// errors are the errors of Run.
 func (o *Observation) Continue(ctx context.Context, target Target, budget Spend) error {
 	o.init()
 	p := o.newProbe(ctx, target, budget)
@@ -91,9 +108,10 @@ func (o *Observation) Continue(ctx context.Context, target Target, budget Spend)
 	return p.gone
 }
 
-// Preview returns what Continue spends at most. Where it fills the minute of the
-// key, that is all requests of the budget: larger limits than those of a preview
-// key take more of them.
+// Preview returns what Continue spends at most, without making a call. If a
+// question that is left uses up the key's limit on requests in a minute, that
+// includes all requests of the budget: how many it takes depends on the limit,
+// which may be larger than a preview key's.
 func (o *Observation) Preview(target Target, budget Spend) Spend {
 	p := o.newProbe(context.Background(), target, budget)
 	most := Spend{Wait: p.budget.Wait} // a limit is waited for wherever it is met

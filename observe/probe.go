@@ -99,7 +99,8 @@ func (p *probe) bound(id string, least, most int) {
 	p.o.Decisions[id] = Finding{AtLeast: least, AtMost: most, Evidence: p.evidence(), Seen: today(p.now())}
 }
 
-// lacks says what the question needs that target and budget do not have.
+// lacks says what the question needs and target or budget do not have; "" if they
+// have everything.
 func (p *probe) lacks(q question) string {
 	arranges := p.target.Abilities != nil
 	price := q.costs
@@ -130,7 +131,8 @@ func (p *probe) take(c rawcall.Call, statuses ...int) rawcall.Exchange {
 	return x
 }
 
-// yes makes one call, and reports which of two statuses it is answered with.
+// yes makes one call that is answered with one of two statuses, and reports whether
+// it was the first.
 func (p *probe) yes(c rawcall.Call, yes, no int) bool { return p.take(c, yes, no).Status == yes }
 
 // patient makes a call, with an agent that is created at need. Where a limit
@@ -196,7 +198,7 @@ func (p *probe) raw(c rawcall.Call) rawcall.Exchange {
 	p.odd, p.shown = 0, x
 	if c.Key == (rawcall.Key{}) && c.Header != "Authorization" && c.Name != "unknown" {
 		if x.Status == http.StatusUnauthorized || x.Status == http.StatusPaymentRequired {
-			p.gone = fmt.Errorf("observe: the service refuses the key: %d", x.Status)
+			p.gone = fmt.Errorf("observe: the service refuses the key: %d; use a valid key on an active plan", x.Status)
 			p.fail("needs a key that the service takes: it answers %d", x.Status)
 		}
 		p.own = append(p.own, count{p.now(), x})
@@ -206,7 +208,7 @@ func (p *probe) raw(c rawcall.Call) rawcall.Exchange {
 
 func (p *probe) notDocumented(c rawcall.Call, status int, problem string) {
 	if p.odd++; p.odd == 3 {
-		p.gone = errors.New("observe: the target gives no documented answer")
+		p.gone = errors.New("observe: three calls in a row got no documented answer; check the address and whether the service is up")
 	}
 	if status == 0 {
 		p.fail("no clear answer: %s %s got none", c.Method, c.Path)

@@ -10,24 +10,24 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 )
 
-// question is one that the interface leaves open.
+// question is a question that the interface leaves open.
 type question struct {
 	id   string
 	ask  string // in words
 	fake any    // this project's answer
-	// costs is what find spends at most on a target with the limits of a preview
-	// key. Where fillsMinute, a larger limit takes more requests.
+	// costs bounds what find spends on a target with the limits of a preview key.
+	// If fillsMinute is set, a larger limit takes more requests.
 	costs       Spend
 	fillsMinute bool
-	// find makes the calls and returns the answer, nil where there is no clear
-	// one. It gives the probe the answers to the questions of also. nil: another
-	// question finds the answer.
+	// find makes the calls and returns the answer, or nil if there is no clear one.
+	// It gives the probe the answers to the questions of also. A question without
+	// find is in the also of another.
 	find  func(p *probe) any
 	needs need
 	also  []string
 }
 
-// need is what a question asks of its target besides a key.
+// need is a thing that a question needs from its target besides a key.
 type need int
 
 const (
@@ -124,8 +124,8 @@ var stateQuestions = []question{
 		}},
 }
 
-// keyQuestions need keys of other kinds, or spend a key's whole day. A fake
-// issues as many as they take.
+// keyQuestions need keys of other kinds, or spend a key's whole day. Abilities
+// issue these keys.
 var keyQuestions = []question{
 	{id: "permission_before_body", ask: "Is a wrong body of PUT /v1/byok answered 403 where the key may not?", fake: true, costs: one, needs: abilities,
 		find: func(p *probe) any { return p.yes(rawcall.SetBYOK.With(`{`).By(rawcall.Undashboard), 403, 400) }},

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Spend is what calls take of the limits in interface 8.1.
+// Spend is the part of the limits in interface 8.1 that calls take, or may take.
 type Spend struct {
 	Requests  int           `json:"requests"`  // calls sent, refused ones included
 	Creations int           `json:"creations"` // agents created
@@ -32,11 +32,12 @@ func (s *Spend) parts() []part {
 	}
 }
 
-// String names the parts that are not zero: "3 requests, 1 creation".
+// String returns the parts that are not zero in words: "3 requests, 1 creation".
 func (s Spend) String() string { return cmp.Or(s.beyond(Spend{}, false), "0 requests") }
 
-// Set reads parts such as "requests=100,creations=5,byok=1,warmups=3,wait=1m";
-// the others stay. It makes *Spend a flag.Value.
+// Set reads a list such as "requests=100,creations=5,byok=1,warmups=3,wait=1m".
+// Parts that are not in the list keep their value. It makes *Spend a flag.Value.
+// The error for a wrong list names the parts and the form of their values.
 func (s *Spend) Set(text string) error {
 	for field := range strings.SplitSeq(text, ",") {
 		name, value, _ := strings.Cut(field, "=")
@@ -57,7 +58,8 @@ func (s *Spend) Set(text string) error {
 	return nil
 }
 
-// Over says which parts of s are more than what is left; "" where none is.
+// Over returns the parts of s that are larger than in left, in words; "" if there
+// are none.
 func (s Spend) Over(left Spend) string { return s.beyond(left, true) }
 
 func (s Spend) beyond(left Spend, naming bool) string {
@@ -82,10 +84,10 @@ func (s Spend) beyond(left Spend, naming bool) string {
 	return strings.Join(words, ", ")
 }
 
-// Plus adds both up.
+// Plus returns the sum of s and t, part by part.
 func (s Spend) Plus(t Spend) Spend { return s.with(t, func(a, b int) int { return a + b }) }
 
-// Minus is what is left of s after t.
+// Minus returns s without t, part by part. A part that t exceeds is negative.
 func (s Spend) Minus(t Spend) Spend { return s.with(t, func(a, b int) int { return a - b }) }
 
 func (s Spend) with(t Spend, combine func(a, b int) int) Spend {

@@ -16,8 +16,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 )
 
-// Watcher is an http.RoundTripper that looks at the answers that pass. It is
-// made by [Watch], and safe for concurrent use.
+// Watcher is an http.RoundTripper that learns from the answers that pass through
+// it. [Watch] makes one. It is safe for concurrent use.
 type Watcher struct {
 	transport http.RoundTripper
 	seed      maphash.Seed
@@ -32,7 +32,7 @@ type Watcher struct {
 	onRequests map[string]bool // names of limits that refused a call which only limits on requests can refuse
 }
 
-// watchedKey is what is known of an API key.
+// watchedKey is the state of an API key, as far as its calls show it.
 type watchedKey struct {
 	byok  byokState
 	calls map[string][]time.Time // that count: by endpoint in the limits on operations, by "" in the limits on requests
@@ -61,26 +61,30 @@ const (
 	mostRead       = 64 << 10 // bytes of a body
 )
 
-// Watch returns a transport for production that sends calls by another one, nil
-// for http.DefaultTransport, and learns from the answers how the service decides:
+// Watch returns a transport, also for production, that passes calls on to another
+// transport and learns from the answers how the service decides. A nil transport
+// means http.DefaultTransport.
 //
 //	watcher := observe.Watch(http.DefaultTransport)
 //	client, err := agentmessaging.NewClient(baseURL, key,
 //		agentmessaging.WithHTTPClient(&http.Client{Transport: watcher}))
 //
-// and, now and then, watcher.Observation().WriteFile("observed.json").
+// Save what it learned now and then:
 //
-// Of the 33 questions it can answer 14 without asking: status, error_names,
-// reason, times, metadata_cap (a bound: so much went through), sms_status,
-// agent_of_another_key, clear_nothing, creation_stores_key, byok_cleared,
-// warmup_limit_name, minute_limit_name, other_limit_names and retry_after. Which
-// of them depends on the calls that pass. It also counts statuses, header names,
-// forms of Retry-After, and members that the document does not have.
+//	err = watcher.Observation().WriteFile("observed.json")
 //
-// It never fails, delays or changes a call. An observation of it holds no text, no
-// key, no id and no hash of them; in memory keys and agents are numbers under a
-// secret of the process. Of messages, reads and status it looks at the bodies of
-// the first 32 answers and then at one of 256.
+// It can answer 14 of the questions that Run asks, depending on the calls that
+// pass: status, error_names, reason, times, metadata_cap (only a lower bound, the
+// largest metadata that was accepted), sms_status, agent_of_another_key,
+// clear_nothing, creation_stores_key, byok_cleared, warmup_limit_name,
+// minute_limit_name, other_limit_names and retry_after. It also counts statuses,
+// header names, forms of Retry-After, and members that the document does not have.
+//
+// It never fails, delays or changes a call. Its observations hold no text, no key,
+// no id and no hash of them. In memory, keys and agents are kept as numbers: hashes
+// with a random seed of the process. It decodes the bodies of all errors, but not
+// of all successes: for messages, agents that are read and the status, the first 32
+// and every 256th after them.
 func Watch(transport http.RoundTripper) *Watcher {
 	w := &Watcher{
 		transport: cmp.Or(transport, http.DefaultTransport), seed: maphash.MakeSeed(),
@@ -92,7 +96,7 @@ func Watch(transport http.RoundTripper) *Watcher {
 	return w
 }
 
-// Observation returns a copy of what was learned so far.
+// Observation returns a copy of the findings so far. It may be called at any time.
 func (w *Watcher) Observation() *Observation {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -101,15 +105,16 @@ func (w *Watcher) Observation() *Observation {
 	return &o
 }
 
-// CloseIdleConnections closes those of the transport, as http.Client does.
+// CloseIdleConnections closes the idle connections of the transport, if it can.
+// http.Client.CloseIdleConnections calls it.
 func (w *Watcher) CloseIdleConnections() {
 	if closer, ok := w.transport.(interface{ CloseIdleConnections() }); ok {
 		closer.CloseIdleConnections()
 	}
 }
 
-// RoundTrip sends the call, and looks at its answer when that has been read or
-// closed.
+// RoundTrip sends the call with the transport. The Watcher learns from the answer
+// when its body has been read or closed.
 func (w *Watcher) RoundTrip(req *http.Request) (*http.Response, error) {
 	res, err := w.transport.RoundTrip(req)
 	if err == nil && res != nil && res.Body != nil {
@@ -118,8 +123,8 @@ func (w *Watcher) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// pass looks at an answer that came at that time. It replaces the body of those
-// whose body matters.
+// pass learns from an answer that came at that time. If it needs the body, it
+// replaces the body by one that copies what the caller reads.
 func (w *Watcher) pass(req *http.Request, res *http.Response, at time.Time) {
 	e, agent, ok := rawcall.Find(req.Method, req.URL.EscapedPath())
 	if !ok {
@@ -214,9 +219,11 @@ type passing struct {
 	at         time.Time
 }
 
-// ReadHAR learns from a HAR 1.2 file, which browsers, proxies and the standalone
-// fake write, what a [Watcher] would have learned from the same calls. Calls whose
-// key the file does not show count as made by one key.
+// ReadHAR reads a HAR 1.2 file, which browsers, proxies and the standalone fake
+// write, and returns what a [Watcher] would have learned from its calls. Calls
+// without an Authorization header in the file count as calls of one key. An entry
+// that was not sent, or whose answer is not text, is left out. A file that is not
+// HAR is an error.
 func ReadHAR(r io.Reader) (*Observation, error) {
 	var file struct {
 		Log struct {
@@ -236,7 +243,7 @@ func ReadHAR(r io.Reader) (*Observation, error) {
 		}
 	}
 	if err := json.NewDecoder(r).Decode(&file); err != nil {
-		return nil, fmt.Errorf("observe: not a HAR file: %w", err)
+		return nil, fmt.Errorf("observe: not a HAR file: %w; export the calls as HAR 1.2", err)
 	}
 	w := Watch(nil)
 	for _, entry := range file.Log.Entries {
