@@ -2,8 +2,6 @@ package control
 
 import (
 	"math"
-	"slices"
-	"strings"
 
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/jsonapi"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
@@ -28,23 +26,14 @@ func (s *Server) viewOfAgent(a fakeserver.Agent) agentView {
 	return agentView{a, s.admin().ExchangeCount(a.ID)}
 }
 
-// mentions reports whether a word, in lower case, is in what a person knows an
-// agent by.
-func mentions(a fakeserver.Agent, word string) bool {
-	return slices.ContainsFunc([]string{a.ID, a.CustomerRef, a.SystemPrompt, a.Key}, func(text string) bool {
-		return strings.Contains(strings.ToLower(text), word)
-	})
-}
-
-// listAgents shows the newest agents that mention a word.
+// listAgents shows the newest agents.
 func (s *Server) listAgents(r *jsonapi.Request) (any, error) {
-	limit, word := r.Query.Int("limit", math.MaxInt32, 1, math.MaxInt32), strings.ToLower(r.Query.Get("search"))
-	found := slices.DeleteFunc(s.fake.Agents(), func(a fakeserver.Agent) bool { return !mentions(a, word) })
+	limit, all := r.Query.Int("limit", math.MaxInt32, 1, math.MaxInt32), s.fake.Agents()
 	views := []agentView{}
-	for _, a := range found[max(0, len(found)-limit):] {
+	for _, a := range all[max(0, len(all)-limit):] {
 		views = append(views, s.viewOfAgent(a))
 	}
-	return map[string]any{"agents": views, "total": len(found)}, r.Query.Err
+	return map[string]any{"agents": views, "total": len(all)}, r.Query.Err
 }
 
 func (s *Server) getAgent(r *jsonapi.Request) (any, error) {
@@ -81,37 +70,14 @@ func (s *Server) setSMS(r *jsonapi.Request, body struct {
 	return s.getAgent(r)
 }
 
-// conversation shows the newest exchanges, or those after the one with a trace id,
-// for a reader who has the others.
+// conversation shows the newest exchanges.
 func (s *Server) conversation(r *jsonapi.Request) (any, error) {
 	a, err := s.agentOf(r)
-	limit := r.Query.Int("limit", spec.KeptExchanges, 1, spec.KeptExchanges)
-	if err != nil || r.Query.Err != nil {
-		return nil, firstOf(err, r.Query.Err)
+	if err != nil {
+		return nil, err
 	}
-	all := s.fake.Conversation(a.ID)
-	known := -1
-	if after := r.Query.Get("after"); after != "" {
-		for i, e := range slices.Backward(all) {
-			if e.TraceID == after {
-				known = i
-				break
-			}
-		}
-	}
-	from := max(0, len(all)-limit)
-	continues := known >= 0 && known+1 >= from
-	if continues {
-		from = known + 1
-	}
-	return map[string]any{"exchanges": all[from:], "total": len(all), "continues": continues}, nil
-}
-
-func firstOf(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
+	limit, all := r.Query.Int("limit", spec.KeptExchanges, 1, spec.KeptExchanges), s.fake.Conversation(a.ID)
+	return map[string]any{"exchanges": all[max(0, len(all)-limit):], "total": len(all)}, r.Query.Err
 }
 
 func (s *Server) addExchanges(r *jsonapi.Request, body struct{ Exchanges []fakeserver.Exchange }) (any, error) {

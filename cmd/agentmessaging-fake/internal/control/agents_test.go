@@ -25,17 +25,9 @@ func TestAgents(t *testing.T) {
 	least := a.must(201, "POST", "/agents", `{"key":"key_000002"}`)
 	assert.Equal(t, []any{"agent_000002", "active", nil, nil, nil, nil}, pick(least.body, "agent_id", "status", "system_prompt", "customer_ref", "metadata", "sms"))
 	assert.Len(t, a.must(200, "GET", "/agents", "").list("agents"), 2)
-	for query, want := range map[string][]any{
-		"?search=key_000002": {"agent_000002"}, "?limit=1": {"agent_000002"}, "?search=_000002": {"agent_000002"},
-		"?search=nobody": nil, "?search=AGENT_&limit=1": {"agent_000002"},
-	} {
-		var ids []any
-		for _, found := range a.must(200, "GET", "/agents"+query, "").list("agents") {
-			ids = append(ids, found.(map[string]any)["agent_id"])
-		}
-		assert.Equal(t, want, ids, query)
-	}
-	assert.EqualValues(t, 2, a.must(200, "GET", "/agents?limit=1", "").body["total"])
+	newest := a.must(200, "GET", "/agents?limit=1", "")
+	assert.EqualValues(t, 2, newest.body["total"])
+	assert.Equal(t, "agent_000002", newest.list("agents")[0].(map[string]any)["agent_id"])
 	set := a.must(200, "PUT", "/agents/agent_000002/sms", `{"status":"active","phone_number":"+2"}`)
 	assert.Equal(t, map[string]any{"status": "active", "phone_number": "+2"}, set.body["sms"])
 	a.must(204, "DELETE", "/agents/agent_000002", "")
@@ -45,7 +37,7 @@ func TestAgents(t *testing.T) {
 func TestConversation(t *testing.T) {
 	a := newAPI(t, control.Options{})
 	a.must(201, "POST", "/agents", `{"key":"key_000001","agent_id":"a"}`)
-	assert.JSONEq(t, `{"exchanges":[],"total":0,"continues":false}`, a.must(200, "GET", "/agents/a/conversation", "").raw)
+	assert.JSONEq(t, `{"exchanges":[],"total":0}`, a.must(200, "GET", "/agents/a/conversation", "").raw)
 	seeded := a.must(201, "POST", "/agents/a/conversation", `{"exchanges":[
 		{"text":"hi","reply_text":"yes","user_ref":"u","warnings":["w"],"time":"2020-01-01T00:00:00Z","trace_id":"t"},{"text":"<b>","reply_text":""}]}`)
 	assert.Contains(t, seeded.raw, `{"text":"hi","user_ref":"u","reply_text":"yes","warnings":["w"],"time":"2020-01-01T00:00:00Z","trace_id":"t"}`)
@@ -54,17 +46,9 @@ func TestConversation(t *testing.T) {
 	assert.JSONEq(t, `{"status":200,"body":{"reply_text":"You wrote: more","trace_id":"trace_000001"}}`, sent.raw)
 	all := a.must(200, "GET", "/agents/a/conversation", "").list("exchanges")
 	assert.Equal(t, []any{"more", "v", "trace_000001"}, pick(all[2].(map[string]any), "text", "user_ref", "trace_id"))
-	for query, want := range map[string][]any{ // texts, total, continues
-		"?limit=2": {"<b>", "more", 3., false}, "?limit=1&after=t": {"more", 3., false}, "?after=t": {"<b>", "more", 3., true}, "?limit=2&after=t": {"<b>", "more", 3., true},
-		"?after=trace_000001": {3., true}, "?after=nobody&limit=1": {"more", 3., false},
-	} {
-		r := a.must(200, "GET", "/agents/a/conversation"+query, "")
-		var got []any
-		for _, e := range r.list("exchanges") {
-			got = append(got, e.(map[string]any)["text"])
-		}
-		assert.Equal(t, want, append(got, r.body["total"], r.body["continues"]), query)
-	}
+	newest := a.must(200, "GET", "/agents/a/conversation?limit=2", "")
+	assert.Equal(t, all[1:], newest.list("exchanges"))
+	assert.EqualValues(t, 3, newest.body["total"])
 	call := a.must(200, "GET", "/calls", "").list("calls")[0].(map[string]any)
 	assert.Equal(t, []any{"key_000001", "192.0.2.1", `{"text":"more","user_ref":"v"}`}, pick(call, "key", "address", "body"), "a real call, from where it was asked for")
 }

@@ -48,12 +48,6 @@ func (s *Server) matchers(q *jsonapi.Query) (all []fakeserver.Matcher) {
 		}
 		where(func(c fakeserver.Call) bool { return c.Key == label })
 	}
-	if method := q.Get("method"); q.Has("method") {
-		where(func(c fakeserver.Call) bool { return c.Method == method })
-	}
-	if name := q.Get("fault"); q.Has("fault") {
-		where(func(c fakeserver.Call) bool { return c.Fault != "" && strings.Contains(c.Fault, name) })
-	}
 	if q.Has("status") {
 		is := statuses(q, "status")
 		where(func(c fakeserver.Call) bool { return is(sentStatus(c)) })

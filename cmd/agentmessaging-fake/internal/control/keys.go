@@ -139,17 +139,10 @@ func (s *Server) exhaust(r *jsonapi.Request) (any, error) {
 	return nil, err
 }
 
-// availability says whether the service can store provider keys.
-type availability struct {
+// setBYOKStore says whether the service can store provider keys.
+func (s *Server) setBYOKStore(_ *jsonapi.Request, body struct {
 	Available *bool `json:"available"`
-}
-
-func (s *Server) byokStore(*jsonapi.Request) (any, error) {
-	available := s.admin().BYOKAvailable()
-	return availability{&available}, nil
-}
-
-func (s *Server) setBYOKStore(_ *jsonapi.Request, body availability) (any, error) {
+}) (any, error) {
 	if body.Available == nil {
 		return nil, jsonapi.BadRequest("available", "is required, true or false")
 	}

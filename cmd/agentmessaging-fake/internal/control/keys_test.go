@@ -52,8 +52,7 @@ func TestBYOK(t *testing.T) {
 	set := func() int {
 		return a.service(a.server.Key(), "PUT", "/v1/byok", `{"provider":"openai","api_key":"sk-canary-0123","label":"l"}`).status
 	}
-	a.must(200, "PUT", "/byok", `{"available":false}`)
-	assert.JSONEq(t, `{"available":false}`, a.must(200, "GET", "/byok", "").raw)
+	assert.JSONEq(t, `{"available":false}`, a.must(200, "PUT", "/byok", `{"available":false}`).raw)
 	assert.Equal(t, 503, set())
 	a.must(200, "PUT", "/byok", `{"available":true}`)
 	assert.Nil(t, a.must(200, "GET", "/keys/key_000001", "").body["byok"])

@@ -24,7 +24,7 @@ type route struct {
 
 const (
 	root   = "/_fake/v1"
-	filter = "endpoint method status decided fault key agent_id text text_containing search after before"
+	filter = "endpoint status decided key agent_id text text_containing search after before"
 )
 
 // routes is the whole interface: method and path, below root.
@@ -42,14 +42,13 @@ func (s *Server) routes() map[string]route {
 		"POST /keys":                           {201, "", "keys", with(s.issueKey)},
 		"GET /keys/{key}":                      {200, "address", "", s.getKey},
 		"PATCH /keys/{key}":                    {200, "", "keys", with(s.changeKey)},
-		"GET /byok":                            {200, "", "", s.byokStore},
 		"PUT /byok":                            {200, "", "byok", with(s.setBYOKStore)},
-		"GET /agents":                          {200, "search limit", "", s.listAgents},
+		"GET /agents":                          {200, "limit", "", s.listAgents},
 		"POST /agents":                         {201, "", "agents", with(s.addAgent)},
 		"GET /agents/{agent_id}":               {200, "", "", s.getAgent},
 		"DELETE /agents/{agent_id}":            {204, "", "agents", s.removeAgent},
 		"PUT /agents/{agent_id}/sms":           {200, "", "agents", with(s.setSMS)},
-		"GET /agents/{agent_id}/conversation":  {200, "limit after", "", s.conversation},
+		"GET /agents/{agent_id}/conversation":  {200, "limit", "", s.conversation},
 		"POST /agents/{agent_id}/conversation": {201, "", "agents", with(s.addExchanges)},
 		"GET /calls":                           {200, filter + " limit n timeout", "", s.listCalls},
 		"POST /calls":                          {200, "", "", with(s.makeCall)},

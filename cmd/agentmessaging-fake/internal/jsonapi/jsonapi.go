@@ -145,7 +145,8 @@ type Query struct {
 	Err error
 }
 
-// Int reads an integer from low to high; it is otherwise where the query has none.
+// Int reads an integer from low to high; it is otherwise where the query has none
+// or a wrong one.
 func (q *Query) Int(name string, otherwise, low, high int) int {
 	if !q.Has(name) {
 		return otherwise
@@ -153,6 +154,7 @@ func (q *Query) Int(name string, otherwise, low, high int) int {
 	n, err := strconv.Atoi(q.Get(name))
 	if err != nil || n < low || n > high {
 		q.Refuse(name, "must be an integer from %d to %d", low, high)
+		return otherwise
 	}
 	return n
 }
