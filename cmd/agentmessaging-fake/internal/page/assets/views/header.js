@@ -27,7 +27,7 @@ function Link() {
   const { phase, retryAt } = state.link;
   const [tone, words] = phases[phase];
   const seconds = Math.max(1, Math.ceil((retryAt - Date.now()) / 1000));
-  const retry = phase === 'waiting' && h('span', { 'aria-hidden': 'true' }, `again in ${seconds} s`);
+  const retry = phase === 'waiting' && h('span.retry', { 'aria-hidden': 'true' }, `again in ${seconds} s`);
   return h('div.link.row', { class: tone, role: 'status', 'data-phase': phase }, h('span.dot', { 'aria-hidden': 'true' }), words, retry);
 }
 

@@ -58,7 +58,7 @@ export function Strip() {
 
 function small(row) {
   const words = row.opens_at ? opensIn(row) : `${count(row.left)} left`;
-  return h('span.spent', { key: row.limit_key, class: toneOf(row), title: row.limit_key }, nameOf(row).replace('Requests per', 'per'), ' ', h('b', null, words));
+  return h('span.spent.clip', { key: row.limit_key, class: toneOf(row), title: row.limit_key }, nameOf(row).replace('Requests per', 'per'), ' ', h('b', null, words));
 }
 
 // share is how much of a limit is spent, from 0 to 1.

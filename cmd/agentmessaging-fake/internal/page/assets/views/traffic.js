@@ -34,7 +34,7 @@ export function Traffic() {
       { 'aria-label': 'Calls' },
       head('Traffic', sum(), h(Tools)),
       h(Strip),
-      h(Filter),
+      log.kept > 0 && h(Filter),
       content(attempts),
     ),
     call && h(CallDetail, { call, attempts: attempts.get(call) ?? [], key: call.seq, onClose: close }),
