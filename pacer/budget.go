@@ -50,8 +50,8 @@ func (l *ledger) budgets(k costSet) iter.Seq[budget] {
 	}
 }
 
-// next is when a call may go that has so many before it. A call of a share
-// counts as several, and goes where there is room for part of them.
+// next returns when a call may go after before other calls. On a share a call
+// counts as several, and may go if there is room for a part of them.
 func (b budget) next(before int64) int64 {
 	if b.isLong() {
 		return b.nextLong(before)
@@ -103,8 +103,8 @@ type short struct {
 	Quiet     int64   // from then on it climbs to Max
 }
 
-// slot counts the calls of a 240th of the window. Half as many still let a few
-// calls too many go. Of a long limit it is a 60th.
+// slot counts the calls of 1/240 of the window. With 120 slots a few calls exceeded
+// the limit. A long limit has 60 slots.
 type slot struct {
 	Leaves int64 // the window, and the guard after it
 	Calls  int64
@@ -118,7 +118,7 @@ const (
 	longHold      = 15.0
 )
 
-// level is what a window may hold by now.
+// level returns how many calls a window may hold now.
 func (b budget) level() float64 {
 	level := max(1, b.Level*b.max)
 	if level >= b.max || b.now < b.Quiet {
@@ -139,7 +139,7 @@ func (b budget) sent() int64 {
 	return b.Held
 }
 
-// sentAt counts those that are still in the window at a later time.
+// sentAt counts the calls that will still be in the window at a later time.
 func (b budget) sentAt(later int64) (calls int64) {
 	for _, s := range b.Slots {
 		if s.Leaves > later {
@@ -161,8 +161,8 @@ func (b budget) add(at, calls int64) {
 	b.Held += calls
 }
 
-// even puts so many calls at even distances into the last window: only the
-// number is known of calls that went without the store.
+// even puts calls at even distances into the last window. It is for calls that
+// went without the store: only their number is known.
 func (b budget) even(calls int64) {
 	b.Slots, b.Held = nil, 0
 	for i := calls; i > 0; i-- {
@@ -170,7 +170,7 @@ func (b budget) even(calls int64) {
 	}
 }
 
-// free is when the window has room for one more call, if it may have so many.
+// free returns when the window has room for one more call, if it may hold most.
 func (b budget) free(most float64) int64 {
 	room, at := most-float64(b.sent()), b.now
 	for _, s := range b.Slots {
@@ -188,8 +188,8 @@ func (b budget) spendShort() {
 	b.Due = max(b.Due, b.now) + max(b.calls*b.pace, b.widest(0))
 }
 
-// widest is the distance of calls at which the room of the window, when so many
-// more have gone, does not run out before its oldest calls leave.
+// widest returns the distance between calls at which the window does not fill up
+// before its oldest calls leave, after more further calls.
 func (b budget) widest(more int64) (distance int64) {
 	room := int64(b.allowed) - more - b.Held
 	for _, s := range b.Slots {
@@ -222,11 +222,11 @@ func (b budget) refusedShort(opens, granted int64, hold float64) {
 }
 
 // long is the state of a limit of an hour or more. Its calls are not paced, but
-// counted. When Max are sent, one more finds out whether the service refuses;
-// if it does, "so many calls, then so long" is remembered for as long as all of
-// that is used. As the service may count otherwise, that holds nobody back for
-// more than mostTrusted once less than Max have gone in the last window, of which
-// short's slots keep count.
+// counted. After Max calls one more is sent, to see whether the service refuses it.
+// If it does, the number of calls and the length of the period are remembered, while
+// each period is used up. The service may count in another way, so once fewer than
+// Max calls have gone in the last window (short's slots count them), a remembered
+// period holds calls back for at most mostTrusted.
 type long struct {
 	Begins  int64 // the period that is counted
 	Sent    int64 // in it
@@ -287,7 +287,7 @@ func (b budget) spendLong() {
 // used reports whether its own count explains a refusal.
 func (b budget) used() bool { return float64(b.Sent) >= b.max || b.Most > 0 && b.Sent > 0 }
 
-// rate is that of so many calls in a time, as a part of the limit's.
+// rate returns the rate of calls in a time as a fraction of the limit's rate.
 func (b budget) rate(calls, lasts int64) float64 {
 	return float64(calls) / float64(lasts) * float64(b.window) / b.max
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/tools/loadsim"
 )
 
-// callers are so many clients' calls that begin together.
+// callers plays n clients that each make a call at the same time.
 func callers(m loadsim.Model, n int, opts ...agentmessaging.Option) loadsim.Outcome {
 	return loadsim.Crowd{Model: m, Groups: []loadsim.Group{{Callers: n, Calls: 1, Call: loadsim.SendMessage}}, Options: opts}.Play()[0]
 }

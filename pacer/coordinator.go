@@ -193,9 +193,9 @@ func (c *coordinator) Settle(now time.Duration) {
 	}
 }
 
-// step applies f, and what was reported, to the ledger of all or, without a store that
-// answers, to that of this process. It applies them again where another process
-// was quicker.
+// step applies the reports and f to the shared ledger, and does so again if another
+// process has swapped it meanwhile. Without a store that answers, it applies them to
+// the ledger of this process.
 func (c *coordinator) step(now time.Duration, f func(*ledger)) {
 	reports := c.reports
 	c.reports = nil
@@ -216,7 +216,7 @@ func (c *coordinator) step(now time.Duration, f func(*ledger)) {
 	all(c.here(now))
 }
 
-// outside runs what takes time, or is somebody else's, without the lock.
+// outside runs f without the lock: f takes time, or is code of the user.
 func (c *coordinator) outside(f func()) {
 	c.mu.Unlock()
 	defer c.mu.Lock()
@@ -227,7 +227,7 @@ func (c *coordinator) log(level slog.Level, message string, attrs ...slog.Attr) 
 	c.outside(func() { c.logger.LogAttrs(context.Background(), level, message, attrs...) })
 }
 
-// costsOf is what an attempt spends.
+// costsOf returns the operations that an attempt counts as.
 func costsOf(endpoint *spec.Endpoint, setsBYOK bool) (costs costSet) {
 	for i, c := range counted {
 		if endpoint.Counts(spec.Counted(c), setsBYOK) {

@@ -51,7 +51,7 @@ func ExampleNew() {
 	// Output: 21 calls were sent
 }
 
-// A limit of your own beside those of the preview. A call that could not go
+// The preview limits and one that you define. A call that could not go
 // before its deadline is refused at once, and nothing is sent.
 func ExampleNew_ownLimit() {
 	limits := append(pacer.PreviewLimits(), pacer.Limit{

@@ -20,7 +20,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/tools/loadsim"
 )
 
-// logging is what a pacer logs, to be read when all is quiet.
+// logging returns an option that logs to a buffer. Read it when no pacer works.
 func logging() (*bytes.Buffer, pacer.Option) {
 	log := &bytes.Buffer{}
 	return log, pacer.WithLogger(slog.New(slog.NewTextHandler(log, nil)))
@@ -28,7 +28,7 @@ func logging() (*bytes.Buffer, pacer.Option) {
 
 func count(log *bytes.Buffer, words string) int { return strings.Count(log.String(), words) }
 
-// fleet is so many processes with four workers each, who share 60 calls a
+// fleet plays processes with four workers each, which share 60 calls a
 // minute for six minutes. Without latency no window has more.
 func fleet(processes int) (s loadsim.Scenario, log *bytes.Buffer) {
 	log, option := logging()
@@ -61,10 +61,10 @@ func TestStoreAppears(t *testing.T) {
 		w := loadsim.Run(s)
 		assert.InDelta(t, 60, w.Measure(0, time.Minute).Accepted, 10, "each a quarter, to begin with")
 		assert.GreaterOrEqual(t, w.Measure(70*time.Second, s.Span).Used, 0.98)
-		acquire(t, early, message) // and a look at the store beside it
+		acquire(t, early, message) // it goes at once, while the pacer asks the store again
 		synctest.Wait()
 		refusal := wantRefusal(t, sharing(t, pacer.PreviewLimits(), s.Store), context.Background(), creation)
-		assert.InDelta(t, 3600-7*60, refusal.RetryAfter.Seconds(), 5, "and what it was refused, it tells")
+		assert.InDelta(t, 3600-7*60, refusal.RetryAfter.Seconds(), 5, "its refusals reach the store")
 		s.Store.Kill(true)
 		lonely := sharing(t, perMinute(60), s.Store)
 		fill(t, lonely, 20*time.Second)
@@ -74,7 +74,7 @@ func TestStoreAppears(t *testing.T) {
 	})
 }
 
-// TestProcesses: a grant that nobody waits for any more is given back, also one
+// TestProcesses: a grant whose call no longer waits is given back, also one
 // that was under way; a process is forgotten two minutes after its last step, and
 // a refusal reaches all.
 func TestProcesses(t *testing.T) {

@@ -49,7 +49,7 @@ type ledger struct {
 	member int64             // this process
 	took   int64             // how long a step takes at least
 	calls  int64             // what each counts as: more than 1 for a process on its share
-	lonely bool              // nobody knows how many processes there are
+	lonely bool              // the number of processes is not known
 	grants [mostGrants]int64 // of the last answer
 }
 
@@ -122,31 +122,31 @@ func (l *ledger) reopen() {
 	}
 }
 
-// gate holds back all calls that count as a refused one did, or as more. It opens
-// after an hour at the latest, whatever was told: the plan may have been upgraded.
+// gate holds back all calls that spend at least the limits that a refused call
+// spent. It opens after an hour at the latest, even if Retry-After named a later
+// time: the plan may have been upgraded.
 type gate struct {
 	Kinds costSet
 	Opens int64
-	Told  int64  // when it opens, in the service's words
-	Key   string // of the limit, likewise
+	Told  int64  // when it opens by the service's Retry-After
+	Key   string // the limit_key of the service's answer
 }
 
 // shut closes a gate, or keeps it closed for longer.
 //
-// What is known for certain of a refusal: a call that counts as what the refused one
-// did, or as more, would be refused too. Only these wait; whatever the limit is
-// called, no other call is held back that the service would have accepted. If
-// the guess is wrong, the next plain request is refused, and shuts the gate of
-// all.
-func (s *state) shut(k costSet, told int64, key string) {
-	if told > s.last(k).Told {
+// A refusal makes only one thing certain: a call that spends at least the limits of
+// the refused call would be refused too. Only such calls wait, however the limit is
+// named, so no call is held back that the service would have accepted. If a plain
+// request is then refused as well, it shuts the gate for all calls.
+func (s *state) shut(k costSet, until int64, key string) {
+	if until > s.last(k).Told {
 		s.Gates = slices.DeleteFunc(s.Gates, func(g gate) bool { return g.Kinds == k })
-		s.Gates = append(s.Gates, gate{k, min(told, s.Now+hour), told, key})
+		s.Gates = append(s.Gates, gate{k, min(until, s.Now+hour), until, key})
 	}
 }
 
-// last is the gate that is the last to let a call go that counts as k; zero if
-// none is shut.
+// last returns the gate that opens latest among the gates for a call with the costs
+// k; the zero gate if there is none.
 func (s *state) last(k costSet) (last gate) {
 	for _, g := range s.Gates {
 		if g.Kinds&^k == 0 && g.Told > last.Told {

@@ -10,37 +10,36 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// Counted is what a [Limit] counts.
+// Counted is the kind of operation that a [Limit] counts.
 type Counted string
 
-// What the limits of interface 8.1 count. Status, GetBYOK and ClearBYOK list
-// no status 429 (interface 4) and count as nothing.
+// The operations that the limits of interface 8.1 count. Status, GetBYOK and
+// ClearBYOK may not answer 429 (interface 4), so no limit counts them.
 const (
-	CountsRequests       = Counted(spec.Requests)
-	CountsAgentCreations = Counted(spec.AgentCreations)
-	// CountsBYOKSets is SetBYOK, and CreateAgent with LLM.APIKey.
-	CountsBYOKSets = Counted(spec.BYOKSets)
-	CountsWarmUps  = Counted(spec.WarmUps)
+	CountsRequests       Counted = "requests"        // every call but Status, GetBYOK and ClearBYOK
+	CountsAgentCreations Counted = "agent creations" // CreateAgent
+	CountsBYOKSets       Counted = "BYOK sets"       // SetBYOK, and CreateAgent with LLM.APIKey
+	CountsWarmUps        Counted = "warm-ups"        // WarmUp
 )
 
-// Limit is a budget: at most Max of what it counts in every Window
+// Limit allows at most Max of the operations that it counts in every Window
 // (interface 8.1).
 type Limit struct {
-	// Key names the limit in errors and events. Those of the sets below are
-	// the fake's, and nothing depends on the service using the same.
+	// Key names the limit in errors, events and LimitState. PreviewLimits and the
+	// other sets use the names of package fakeserver. The service may use others.
 	Key string
 	// Max is at least 1.
 	Max int
-	// Window is at least a second. Below an hour calls go at an even pace;
-	// from an hour on they are counted only, and when Max are sent one more
-	// finds out whether the service really refuses.
+	// Window is at least a second. Calls of a window below an hour go at an even
+	// pace. Calls of longer windows are only counted: after Max calls the pacer sends
+	// one more, to see whether the service refuses it.
 	Window time.Duration
-	// Counts is what counts; empty means requests.
+	// Counts is the kind of operation that counts; empty means CountsRequests.
 	Counts Counted
 }
 
-// PreviewLimits returns the preview defaults (interface 8.1). The limits per IP
-// address are kept as though all that share the pacer had one address.
+// PreviewLimits returns the preview defaults (interface 8.1). The pacer treats the
+// two limits per IP address as if all processes that share it had one address.
 func PreviewLimits() []Limit { return limitsOf("preview") }
 
 // ProLimits returns the limits of the Pro plan (interface 8.2).
@@ -57,7 +56,7 @@ func limitsOf(plan string) (limits []Limit) {
 	return limits
 }
 
-// costSet is a set of what an attempt counts as.
+// costSet is the set of operations that an attempt counts as.
 type costSet uint8
 
 const (

@@ -66,8 +66,8 @@ func TestLongLimits(t *testing.T) {
 	for _, test := range []struct {
 		model             loadsim.Model
 		load              loadsim.Load
-		beside            []pacer.Limit
-		told, real        int
+		others            []pacer.Limit
+		given, real       int
 		span              time.Duration
 		accepted, refused int
 	}{
@@ -76,16 +76,16 @@ func TestLongLimits(t *testing.T) {
 		{loadsim.Bucket, seldom, nil, 4, 4, 100 * time.Hour, 397, 29},
 		{loadsim.Fixed, rarely, nil, 3, 3, 1000 * time.Hour, 2978, 16}, // a slower period is not kept to
 		{loadsim.Bucket, one, perMinute(600), 50, 50, 10 * time.Hour, 530, 2},
-		{loadsim.Fixed, one, perMinute(600), 50, 40, 10 * time.Hour, 400, 10}, // less than was told
+		{loadsim.Fixed, one, perMinute(600), 50, 40, 10 * time.Hour, 400, 10}, // fewer than the pacer was given
 		{loadsim.Fixed, one, perMinute(600), 40, 50, 10 * time.Hour, 500, 10}, // more
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			limits := func(hourly int) []pacer.Limit {
-				return append(test.beside, pacer.Limit{Max: hourly, Window: time.Hour})
+				return append(test.others, pacer.Limit{Max: hourly, Window: time.Hour})
 			}
 			m := loadsim.Run(loadsim.Scenario{
 				Model: test.model, Span: test.span, Processes: 1, Loads: []loadsim.Load{test.load}, Replies: time.Second,
-				Limits: limits(test.told), Real: limits(test.real),
+				Limits: limits(test.given), Real: limits(test.real),
 			}).Measure(0, test.span)
 			assert.InEpsilon(t, test.accepted, m.Accepted, 0.01, "%+v", test)
 			assert.InDelta(t, test.refused, m.Refused, float64(test.refused)/4, "%+v", test) // in no fixed order
@@ -93,7 +93,7 @@ func TestLongLimits(t *testing.T) {
 	}
 }
 
-// fill sends for so long as many messages as may go.
+// fill sends as many messages as may go during that time.
 func fill(t *testing.T, p *pacer.Pacer, during time.Duration) {
 	t.Helper()
 	for end := time.Now().Add(during); time.Now().Before(end); {
@@ -101,10 +101,10 @@ func fill(t *testing.T, p *pacer.Pacer, during time.Duration) {
 	}
 }
 
-// level is that of the first limit.
+// level returns the level of the first limit.
 func level(p *pacer.Pacer) float64 { return p.State().Limits[0].Level }
 
-// TestLevel is what a refusal teaches, and how it is forgotten.
+// TestLevel: a refusal lowers the level, which climbs again later.
 func TestLevel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(t, perMinute(60))

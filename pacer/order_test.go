@@ -88,9 +88,9 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestRefusedAtOnce where the turn would come after the deadline, or the limits
-// let nobody go for longer than MaxWait; a long line is no reason. Who is refused
-// keeps no place.
+// TestRefusedAtOnce: a call is refused at once if its turn would come after the
+// deadline, or if the limits let no call go for longer than MaxWait. A long line is
+// no reason. A refused call keeps no place in the line.
 func TestRefusedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := waiting{pacer: newPacer(t, perMinute(60))}

@@ -1,6 +1,11 @@
 // Package pacer holds calls back before the service refuses them, over several
-// limits at once (interface 8.1): for one process, or for all processes of an
-// API key through a store that they share.
+// limits at once (interface 8.1, a section of the service's interface document):
+// for one process, or for all processes of an API key through a store that they
+// share.
+//
+// A client without a Pacer already waits after a refusal and repeats the call. Use a
+// Pacer if refusals themselves are too many, if people wait for some calls while a
+// batch runs, or if several programs share an API key.
 //
 //	p, err := pacer.New(pacer.PreviewLimits())
 //	if err != nil {
@@ -8,11 +13,11 @@
 //	}
 //	client, err := agentmessaging.NewClientFromEnv(agentmessaging.WithLimiter(p))
 //
-// docs/limits.md of this module says what it does, and how well.
+// docs/limits.md of this module describes the behavior, with measurements.
 package pacer
 
-// The calls of a process wait in an engine of package quota, whose rule is the
-// coordinator (coordinator.go, and store.go for the way to a store). What it knows is a
+// The calls of a process wait in an engine of package quota. Its rule is the
+// coordinator (coordinator.go, and store.go for the store), which keeps its state in a
 // ledger: budget.go counts limits, ledger.go also decides which limit a refusal is
 // about, and tickets.go which process goes next.
 
@@ -29,22 +34,22 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// A Pacer is an agentmessaging.Limiter that keeps to limits, so that calls wait
-// here instead of being refused there. After a quiet time a few calls go at
-// once; when there are more than the limits allow they go evenly, in the order
-// in which they came, interactive ones before batch ones ([WithPriority]) and
-// tenants by turns ([WithTenant]). From refusals it learns what the service
-// really allows.
+// A Pacer is an agentmessaging.Limiter: calls wait in it, so that the service need
+// not refuse them. After a quiet time it lets a few calls go at once. If there are
+// more calls than the limits allow, it sends them at an even pace, in the order in
+// which they came, interactive ones before batch ones ([WithPriority]) and tenants
+// in turn ([WithTenant]). From refusals it learns the limits that the service really
+// has.
 //
-// A call that could not go before its deadline is refused at once, with a local
-// [*agentmessaging.Error] of status 429, and so is one whose limits let nobody
-// go for longer than agentmessaging.RetryPolicy.MaxWait. Calls of higher
-// priority, other processes and refusals can put a waiting call back. It is
-// refused as soon as it can no longer go before its deadline.
+// A call fails with a local [*agentmessaging.Error] of status 429, without being
+// sent, if it could not go before its deadline, or if its limits let no call go for
+// longer than agentmessaging.RetryPolicy.MaxWait. That may happen at once, or later:
+// calls of higher priority, other processes and refusals can delay a waiting call.
 //
-// One Pacer is for one API key: give it to all clients of the key in the process.
-// It waits by their clock (agentmessaging.WithClock). A client that is given a Pacer
-// needs no cool-down; one that is given a limiter of yours around a Pacer has.
+// One Pacer is for one API key: give it to all clients of the key in the process. It
+// waits by the client's clock (agentmessaging.WithClock). A client with
+// WithLimiter(p) leaves the waiting after a 429 to the Pacer. If you wrap the Pacer in
+// your own Limiter, the client also waits by itself.
 type Pacer struct {
 	holder
 	engine      *quota.Engine
@@ -57,8 +62,10 @@ type holder = quota.Holder
 type Option func(*Pacer) error
 
 // New returns a pacer that keeps limits: a set of this package such as
-// [PreviewLimits], or your own, at most 30. It calls nobody. An argument
-// that is wrong is refused with an *agentmessaging.ValidationError.
+// [PreviewLimits], or your own list of 1 to 30. It makes no call to the service or
+// the store. A wrong argument is an *agentmessaging.ValidationError, whose Field is
+// "limits", a field such as "limits[0].Max", "opts" for a nil option, or the name of
+// the option.
 func New(limits []Limit, opts ...Option) (*Pacer, error) {
 	rules, err := rulesOf(limits)
 	if err != nil {
@@ -79,8 +86,9 @@ func New(limits []Limit, opts ...Option) (*Pacer, error) {
 	return p, nil
 }
 
-// WithLogger writes a record at Warn when the store stops answering or has lost
-// its state, and one at Info when it is back. The default is to log nothing.
+// WithLogger writes a record at level Warn when the store stops answering or has
+// lost its state, and one at Info when it answers again. The default is to log
+// nothing. A nil logger is an error.
 func WithLogger(logger *slog.Logger) Option {
 	return func(p *Pacer) error {
 		if logger == nil {
@@ -91,10 +99,11 @@ func WithLogger(logger *slog.Logger) Option {
 	}
 }
 
-// SetLimits replaces the limits, as after a change of plan. What was sent
-// counts on for those with the same Key, Window and Counts, but no refusal that
-// came before holds anybody back. Processes that share a store may have different
-// Max for a while, each keeping to its own.
+// SetLimits replaces the limits, for example after a change of plan. Limits with the
+// same Key, Window and Counts as before keep the count of calls that were sent.
+// Earlier refusals no longer hold calls back. While processes that share a store
+// have a different Max, each keeps to its own. A wrong limit is the same
+// *agentmessaging.ValidationError as in New, and the limits are then unchanged.
 func (p *Pacer) SetLimits(limits []Limit) error {
 	rules, err := rulesOf(limits)
 	if err != nil {
@@ -106,7 +115,9 @@ func (p *Pacer) SetLimits(limits []Limit) error {
 	return nil
 }
 
-// Acquire waits until the attempt may be sent; see agentmessaging.Limiter.
+// Acquire waits until the attempt may be sent; see agentmessaging.Limiter. A client
+// calls it; your code calls it only from a Limiter that wraps the Pacer. Its error is
+// ctx.Err() or the local 429 that Pacer describes.
 func (p *Pacer) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -127,13 +138,14 @@ func (p *Pacer) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttem
 	return permit, nil
 }
 
-// permit is for those who ask the pacer themselves. A client uses its engine.
+// permit is the result of Acquire, for a Limiter that wraps the pacer. A client
+// uses the engine directly.
 type permit struct {
 	engine *quota.Engine
 	waiter quota.Waiter
 }
 
-// Done is of agentmessaging.Permit.
+// Done implements agentmessaging.Permit.
 func (p *permit) Done(o agentmessaging.AttemptOutcome) {
 	p.engine.Done(&p.waiter, quota.Outcome{
 		Refused: o.StatusCode == http.StatusTooManyRequests, Sent: o.Sent || o.StatusCode != 0,
@@ -141,15 +153,16 @@ func (p *permit) Done(o agentmessaging.AttemptOutcome) {
 	})
 }
 
-// Priority orders calls that wait in a [Pacer].
+// Priority orders calls that wait in a [Pacer]. The zero value is
+// PriorityInteractive.
 type Priority int
 
 const (
-	// PriorityInteractive is for calls that a person waits for; the default.
-	PriorityInteractive Priority = iota
+	// PriorityInteractive is for calls that a person waits for. It is the default.
+	PriorityInteractive Priority = 0
 	// PriorityBatch is for calls that can wait: interactive ones go first. So
 	// that batch calls do not starve, every eighth permit goes to one.
-	PriorityBatch
+	PriorityBatch Priority = 1
 )
 
 type (
@@ -157,7 +170,8 @@ type (
 	tenantKey   struct{}
 )
 
-// WithPriority returns a context under which calls have the given priority.
+// WithPriority returns a context under which calls have the given priority. Without
+// it, calls have PriorityInteractive.
 func WithPriority(ctx context.Context, priority Priority) context.Context {
 	return context.WithValue(ctx, priorityKey{}, priority)
 }
@@ -165,7 +179,7 @@ func WithPriority(ctx context.Context, priority Priority) context.Context {
 // WithTenant returns a context under which calls belong to a tenant, such as
 // one of your customers. The tenants of a process that wait with the same
 // priority take turns, so one with a thousand waiting calls does not delay one
-// that has a single call. Calls without a tenant are one tenant together.
+// that has a single call. Without WithTenant, calls belong to the tenant "".
 func WithTenant(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, tenantKey{}, id)
 }

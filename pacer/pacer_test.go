@@ -56,7 +56,7 @@ func within(t *testing.T, limit time.Duration) context.Context {
 	return ctx
 }
 
-// ask makes a call that does not wait: it is let go, or told how long it would.
+// ask makes a call that does not wait. It gets a permit, or the time to wait.
 func ask(t testing.TB, p *pacer.Pacer, attempt agentmessaging.LimitedAttempt) (permit agentmessaging.Permit, wait time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)

@@ -11,8 +11,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
 )
 
-// told is an attempt that is refused, with a Retry-After.
-type told struct {
+// rejection is an attempt that is refused, with a Retry-After.
+type rejection struct {
 	attempt agentmessaging.LimitedAttempt
 	wait    time.Duration
 }
@@ -22,26 +22,26 @@ const s, h = time.Second, time.Hour
 // heldBack are refusals in turn, and how long each kind of call then waits.
 var heldBack = []struct {
 	key                                string
-	refused                            []told
+	refused                            []rejection
 	message, creation, withKey, warmUp time.Duration
 }{
-	{"", []told{{creation, 8 * h}}, 0, 8 * h, 8 * h, 0},
-	{"agents_per_day", []told{{creation, 8 * h}}, 0, 8 * h, 8 * h, 0},
-	{"key_day", []told{{creation, 8 * h}}, 0, 8 * h, 8 * h, 0},
-	{"key_day", []told{{creation, 30 * s}}, 0, 30 * s, 30 * s, 0},
-	{"key_minute", []told{{creation, 8 * h}}, 0, 8 * h, 8 * h, 0},
-	{"agent_create_ip_minute", []told{{creation, 30 * s}}, 0, 30 * s, 30 * s, 0},
-	{"", []told{{message, 8 * h}}, 8 * h, 8 * h, 8 * h, 8 * h},
-	{"", []told{{creation, 8 * h}, {message, 3 * h}}, 3 * h, 8 * h, 8 * h, 3 * h}, // a wrong guess costs one message
-	{"", []told{{warmUp, 60 * s}, {warmUp, h}, {warmUp, 0}}, 0, 0, 0, h},
-	{"", []told{{warmUp, 0}}, 0, 0, 0, s},
-	{"", []told{{withKey, h}}, 0, 0, h, 0},
-	{"", []told{{withKey, h}, {creation, 2 * h}}, 0, 2 * h, 2 * h, 0},
-	{"", []told{{withKey, h}, {creation, h / 2}}, 0, h / 2, h, 0},
+	{"", []rejection{{creation, 8 * h}}, 0, 8 * h, 8 * h, 0},
+	{"agents_per_day", []rejection{{creation, 8 * h}}, 0, 8 * h, 8 * h, 0},
+	{"key_day", []rejection{{creation, 8 * h}}, 0, 8 * h, 8 * h, 0},
+	{"key_day", []rejection{{creation, 30 * s}}, 0, 30 * s, 30 * s, 0},
+	{"key_minute", []rejection{{creation, 8 * h}}, 0, 8 * h, 8 * h, 0},
+	{"agent_create_ip_minute", []rejection{{creation, 30 * s}}, 0, 30 * s, 30 * s, 0},
+	{"", []rejection{{message, 8 * h}}, 8 * h, 8 * h, 8 * h, 8 * h},
+	{"", []rejection{{creation, 8 * h}, {message, 3 * h}}, 3 * h, 8 * h, 8 * h, 3 * h}, // a wrong guess costs one message
+	{"", []rejection{{warmUp, 60 * s}, {warmUp, h}, {warmUp, 0}}, 0, 0, 0, h},
+	{"", []rejection{{warmUp, 0}}, 0, 0, 0, s},
+	{"", []rejection{{withKey, h}}, 0, 0, h, 0},
+	{"", []rejection{{withKey, h}, {creation, 2 * h}}, 0, 2 * h, 2 * h, 0},
+	{"", []rejection{{withKey, h}, {creation, h / 2}}, 0, h / 2, h, 0},
 }
 
 // TestWhoIsHeldBack by refusals: the calls that count as what was refused, or as
-// more, until the last moment that was told.
+// more, until the latest Retry-After has passed.
 func TestWhoIsHeldBack(t *testing.T) {
 	for _, test := range heldBack {
 		synctest.Test(t, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestWhoIsHeldBack(t *testing.T) {
 	}
 }
 
-// TestLongRefusalsAreTried each hour. What is told of them is the service's word.
+// TestLongRefusalsAreTried each hour. LimitState shows the service's Retry-After.
 func TestLongRefusalsAreTried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, begin := newPacer(t, pacer.PreviewLimits()), time.Now()

@@ -59,7 +59,7 @@ func TestValueInTheStore(t *testing.T) {
 	assert.Equal(t, value+"\n", string(written), "another layout: raise format")
 }
 
-// FuzzDecode: a value of somebody else's is refused, or used without harm.
+// FuzzDecode: a value that another program wrote is refused, or used without harm.
 func FuzzDecode(f *testing.F) {
 	used := newUsed(f)
 	f.Add(used.coordinator.ledger.state.encode())
@@ -74,8 +74,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestLearnedPeriodHoldsWhatIsFull: where the calls that a period counts did not
-// come, as after a value of the store that was lost, nobody waits for its end.
+// TestLearnedPeriodHoldsWhatIsFull: if the calls that a period counts were not sent,
+// as after the store lost its value, no call waits for the end of the period.
 func TestLearnedPeriodHoldsWhatIsFull(t *testing.T) {
 	p := newUsed(t)
 	l := p.coordinator.here(p.engine.Now())

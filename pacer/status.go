@@ -6,37 +6,38 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 )
 
-// State is what a [Pacer] knows at a moment: of a fleet, what its last step saw.
+// State is the state of a [Pacer] at one moment. With a store it is as old as the
+// last use of the store by this process.
 type State struct {
-	Limits []LimitState
-	// Interactive and Batch count the calls that wait in this process.
+	Limits []LimitState // in the order of New or SetLimits
+	// Interactive and Batch are the numbers of calls that wait in this process.
 	Interactive, Batch int
-	// Processes is how many took a step within the last two minutes; 1 without
-	// a store. While the store is away, as many as were seen last, and 0 where
-	// it was never seen.
+	// Processes is the number of processes that used the store in the last two
+	// minutes; 1 without a store. While the store does not answer, it is the number
+	// that was seen last, and 0 if the store has never answered.
 	Processes int
-	// StoreDown is since when the store does not answer; zero if it does, or
-	// there is none.
+	// StoreDown is the time since which the store has not answered; the zero time
+	// if it answers, or there is none.
 	StoreDown time.Time
 }
 
 // LimitState is the state of one limit.
 type LimitState struct {
 	Limit
-	// Used counts the calls of the last window. For limits of an hour or more,
-	// those since the window's supposed begin.
+	// Used is the number of calls in the last window. For a window of an hour or
+	// more, it counts from the time at which the service's window seems to have begun.
 	Used int
-	// Level is how many calls a window is thought to hold: Max, or what
-	// refusals have taught.
+	// Level is the pacer's estimate of the calls that a window allows: Max, or fewer
+	// after refusals. For a window of an hour or more it is always Max.
 	Level float64
-	// ClosedFor is how long calls wait that spend the limit alone; 0 if they
-	// do not. ClosedBy says why: the limit_key of the refusal, or the words
-	// "used up".
+	// ClosedFor is how long a call waits that spends only this limit; 0 if it need
+	// not wait. ClosedBy says why: the limit_key of the refusal, or "used up".
 	ClosedFor time.Duration
 	ClosedBy  string
 }
 
-// State returns what the pacer knows. It calls nobody.
+// State returns the state of the pacer. It makes no call to the service or the
+// store.
 func (p *Pacer) State() State {
 	now := p.engine.Now()
 	s := State{

@@ -25,31 +25,34 @@ import (
 )
 
 // A Store keeps one value for each key, for all processes: Redis, Postgres,
-// etcd, DynamoDB or another that can compare and swap. Package redisstore of
-// this repository is one; storetest.Run checks yours. It is safe for concurrent
-// use. The pacer gives up each call after 250 ms, also where ctx is ignored,
-// and works on a share of the limits while calls fail.
+// etcd, DynamoDB or another database that can compare and swap. Module redisstore of
+// this repository has one; storetest.Run checks yours. Its methods must be safe for
+// concurrent use. The pacer gives up each call after 250 ms, even if the method
+// ignores ctx. While calls fail, it keeps to a share of the limits ([WithStore]).
 type Store interface {
 	// Load returns the value of a key, its version, and the store's time, which
 	// is the same for all processes. A key that was never set, or has
 	// expired, has no value and the version "".
 	Load(ctx context.Context, key string) (value []byte, version string, now time.Time, err error)
-	// Swap sets the value if the key's version is still version, "" meaning
-	// that it has no value, and reports whether it did. After ttl without another
-	// Swap the value may be dropped.
+	// Swap sets the value if the key still has this version, and reports whether it
+	// did. The version "" means that the key has no value. After ttl without another
+	// Swap the store may drop the value.
 	Swap(ctx context.Context, key, version string, value []byte, ttl time.Duration) (swapped bool, err error)
 }
 
-// WithStore shares the limits with all processes whose pacers use the same
-// store, apiKey and limits. The store holds the API key only as a keyed hash,
-// and a value of about a kilobyte that has no text of a message in it.
+// WithStore shares the limits with all processes whose pacers use the same store,
+// apiKey and limits. The default is that the process has the limits for itself. The
+// store gets a value of about a kilobyte without texts of messages. Its key in the
+// store is a keyed hash, which does not reveal the API key. A nil store and an empty
+// apiKey are errors.
 //
-// While the store does not answer, the process works on its share of the limits,
-// one of the processes that were seen last or found by trial, and tries the store
-// every two seconds.
+// While the store does not answer, the process keeps to an equal share of the limits,
+// by the number of processes that used the store last. If it has never seen the
+// store, it begins with a quarter and learns its share from refusals. It tries the
+// store again about every two seconds.
 //
-// Limits are counted by the store's time, and waits are slept by the client's
-// clock. In a test whose clock is a fake, let Load tell the time of that clock.
+// Limits are counted by the store's time, and calls wait by the client's clock. In a
+// test with a fake clock, let Load return the time of that clock.
 func WithStore(store Store, apiKey string) Option {
 	return func(p *Pacer) error {
 		switch v := reflect.ValueOf(store); {
@@ -115,8 +118,8 @@ func (c *coordinator) stepShared(now time.Duration, f func(*ledger)) error {
 	return errors.New("too many processes change the value at once")
 }
 
-// load reads the store's state, and adds what this process knows: that it is a
-// member, and all else where it worked on another state, or a share.
+// load reads the store's state and adds this process as a member. If the process
+// has worked on another state or on a share, load also adds its counts.
 func (c *coordinator) load(now time.Duration) (*loaded, error) {
 	p, l, began := &c.peers, &loaded{ledger: c.ledger, key: c.key()}, time.Now()
 	var value []byte
@@ -148,8 +151,8 @@ func (c *coordinator) load(now time.Duration) (*loaded, error) {
 	return l, nil
 }
 
-// bounded gives a call of the store storeWait, whatever the store does: one that panics
-// is one that does not answer.
+// bounded waits for a call of the store for at most storeWait, even if the store
+// ignores its context. A panic of the store is an error.
 func (c *coordinator) bounded(call func(context.Context) error) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), storeWait)
 	defer cancel()
@@ -160,7 +163,7 @@ func (c *coordinator) bounded(call func(context.Context) error) (err error) {
 	return err
 }
 
-// peers are what a pacer knows of the store and the other processes.
+// peers is the pacer's knowledge of the store and the other processes.
 type peers struct {
 	offset int64 // what the state's clock is ahead of the pacer's
 	took   int64 // how long a step takes
@@ -178,8 +181,8 @@ const (
 	lonelyPart = 0.25       // of Max, for a process that knows of no other
 )
 
-// join brings in what a process knows: of each limit the fuller count holds. A
-// level that was found by trial is a share, so it is left out.
+// join adds the counts of another ledger: of each limit the larger count is kept. A
+// level that a lonely process learned is a share of the limit, so it is left out.
 func (l *ledger) join(other *ledger) {
 	ahead := l.Now - other.Now
 	for _, g := range other.Gates {
@@ -244,7 +247,8 @@ func (c *coordinator) storeFailed(now time.Duration, err error) {
 		slog.Int("processes", len(l.Members)), slog.String("error", printable.Line(err.Error(), 256)))
 }
 
-// turnOf is when this process would have been next; by chance if it did not wait.
+// turnOf returns when this process would have been next. If it had no ticket, it
+// picks a random time within a round.
 func (l *ledger) turnOf(counts costSet, round int64) int64 {
 	for _, t := range l.Tickets {
 		if t.Member == l.member && t.Kinds&counts != 0 {

@@ -43,7 +43,7 @@ func TestStoreFails(t *testing.T) {
 	}
 }
 
-// TestStoreLosesItsValue: somebody tells it again.
+// TestStoreLosesItsValue: a process writes its state to the store again.
 func TestStoreLosesItsValue(t *testing.T) {
 	for name, lose := range map[string]func(value []byte) []byte{
 		"flushed": func([]byte) []byte { return nil },

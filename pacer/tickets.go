@@ -2,7 +2,7 @@ package pacer
 
 import "slices"
 
-// queueKey is what calls have in common that take turns.
+// queueKey identifies the calls that wait in one queue.
 type queueKey struct {
 	Kinds costSet
 	Batch bool
@@ -19,8 +19,8 @@ type ticket struct {
 }
 
 const (
-	ticketFor  = 1500 * int64(1000) // behind its Due it lapses
-	batchTurn  = 8                  // one of so many grants goes to batch calls
+	ticketFor  = 1500 * int64(1000) // this long after its Due a ticket lapses
+	batchTurn  = 8                  // every eighth grant goes to a batch call
 	mostGrants = 10
 )
 
@@ -28,15 +28,15 @@ const (
 type turn struct {
 	grants []int64
 	due    int64  // the next of the others
-	opens  int64  // when the limits would let somebody go, or the service has told so
+	opens  int64  // when the limits or a Retry-After let the next call go
 	gap    int64  // of the process's turns
 	limit  *rule  // that keeps them waiting
-	key    string // of the limit, or in the service's words what its refusal shut
+	key    string // of the limit, or the limit_key of the refusal that holds the calls back
 }
 
-// ask grants calls of a process where so many wait, and keeps a place for those
-// that have to go on waiting. It grants more than one where the store is so far
-// away that the processes would be in each other's way.
+// ask grants calls to a process in which waits calls wait, and keeps a ticket for
+// the others. It grants more than one call if the store is so slow that processes
+// that take single calls would delay each other.
 func (l *ledger) ask(key queueKey, waits int64) turn {
 	pace := int64(1)
 	for b := range l.budgets(key.Kinds) {
@@ -57,7 +57,7 @@ func (l *ledger) ask(key queueKey, waits int64) turn {
 		}
 	}
 	granted := int64(len(grants))
-	if granted > 0 { // who has got some goes to the end of the line
+	if granted > 0 { // a process with a grant goes to the end of the line
 		l.withdraw(key)
 	}
 	if t.Calls = min(t.Calls, waits-granted); t.Calls > 0 {
