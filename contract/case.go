@@ -32,7 +32,7 @@ type testCase struct {
 	creations int  // calls that create an agent, or are refused for their body
 }
 
-// need is what a case asks of its target. All but needAgent are fields of
+// need is a thing that a case needs from its target. All but needAgent are fields of
 // [Target], by the field's name.
 type need string
 
@@ -250,8 +250,8 @@ func (st step) holds(path string, want any) step {
 	return st.check(func(a answer) string { return a.holds(path, want) })
 }
 
-// opensIn wants the wait that Retry-After names, which is exact only where no
-// time passes between calls.
+// opensIn checks the wait that Retry-After names. It is exact only if no time
+// passes between calls.
 func (st step) opensIn(wait time.Duration) step {
 	st.exact = true
 	return st.check(func(a answer) string {
@@ -274,8 +274,8 @@ func revoke(key rawcall.Key) step {
 	return step{arrange: func(s *session) { s.target.Abilities.RevokeKey(s.KeyOf(key)) }}
 }
 
-// walk calls do with each step in order, and with those of a group as often as
-// it is repeated.
+// walk calls do with each step in order. It walks the steps of a group as often as
+// the group is repeated.
 func walk(steps []step, do func(step)) {
 	for _, st := range steps {
 		if st.inner == nil {
@@ -427,7 +427,7 @@ func (s *session) skipf(format string, args ...any) {
 	s.Skipf(format, args...)
 }
 
-// pause waits, or skips the case where the budget has less.
+// pause waits, or skips the case if the budget has less waiting left.
 func (s *session) pause(wait time.Duration, why string) {
 	s.Helper()
 	if wait > s.all.wait {
@@ -437,7 +437,7 @@ func (s *session) pause(wait time.Duration, why string) {
 	time.Sleep(wait)
 }
 
-// look ends the case, with the answer, where there is a problem with it.
+// look ends the case if there is a problem with the answer, and shows both.
 func (s *session) look(a answer, problem string) {
 	s.Helper()
 	if problem != "" {
@@ -511,9 +511,9 @@ func (a answer) showsKey() string {
 	return unless(!strings.Contains(all, providerKey), "the answer shows the provider key")
 }
 
-// bodyProblem holds the body to its shape. This project decided besides that
-// a success has no undocumented member, that no other answer of the case has
-// the same trace_id, and that ok is not false.
+// bodyProblem compares the body with its documented shape. On a target that claims
+// this project's decisions, a success also has no undocumented member, no other
+// answer of the case has the same trace_id, and ok is not false.
 func (a answer) bodyProblem() string {
 	closed := a.Status == http.StatusOK && (a.s.target.Decisions || a.Name == getStatus.Name)
 	if problem := a.shape().Problem(a.Value, closed); problem != "" || !a.s.target.Decisions {
@@ -558,7 +558,7 @@ func (a answer) holds(path string, want any) string {
 	return unless(problem == "", "member %q: %s", path, problem)
 }
 
-// unless is "" where ok, and else the problem in words.
+// unless returns "" if ok, and otherwise the problem in words.
 func unless(ok bool, format string, args ...any) string {
 	if ok {
 		return ""

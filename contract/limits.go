@@ -124,8 +124,8 @@ func (s *suite) counted() {
 		readAgent.limited("key_minute"), sendMessage.limited("key_minute"), enableSMS.limited("key_minute"))
 }
 
-// uncounted makes more calls than a limit has, and then one that it would
-// refuse.
+// uncounted makes more calls than a limit allows, and then one that is refused only
+// if they counted.
 func (s *suite) uncounted() {
 	const unlimited = "GET /v1/status, GET and DELETE /v1/byok are never limited and spend nothing"
 	s.rule("fake/uncounted/401", requestsSpent, createAgent.is(401).times(130).keyless(), createAgent.is(200))

@@ -138,8 +138,8 @@ func (s *suite) routes() {
 		}
 	}
 	read := func(id string) step { return at("GET", "/v1/agents/"+id).is(404) }
-	// A path is taken as it is sent. A service that cleans it first answers
-	// another call than the one that was made.
+	// A path is not cleaned. A service that removes dots or slashes from it answers a
+	// different call.
 	s.rule("fake/path-with-dots", routing,
 		noRoute("GET", "/v1/agents/.."), noRoute("GET", "/v1/agents/."), read("%2e%2e"), noRoute("GET", "/v1/byok/../status"))
 	s.rule("7/agent-id-is-one-segment", "404 | Not found", read("a%2Fmessages"), read("%2e%2e%2fstatus"), read("%20"))

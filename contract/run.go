@@ -95,11 +95,11 @@ func (done progress) pass(t *testing.T, id, path string) error {
 	return wholefile.Write(path, text)
 }
 
-// live reports whether the target is a service as it is: shared by the cases,
-// with nothing to arrange and a clock that nobody moves.
+// live reports whether the target is a running service: all cases share it, and
+// nothing can be arranged, so its clock runs in real time.
 func (target Target) live() bool { return target.Fresh == nil && target.Abilities == nil }
 
-// renew makes the target of one case, where each has its own.
+// renew makes a fresh target for one case, if the target can.
 func (target Target) renew(tb testing.TB) Target {
 	if target.Fresh == nil {
 		return target
@@ -127,7 +127,7 @@ func (c testCase) start(t *testing.T, target Target, all *shared) {
 // defaultBudget is the budget of a shared target that states none.
 var defaultBudget = Spend{Requests: 40, Creations: 5, BYOKSets: 1, WarmUps: 1}
 
-// planned is a case and, where it is left out, why and what would let it run.
+// planned is a case. If it is left out, it says why and what would let it run.
 type planned struct {
 	testCase
 	leftOut, wants string
@@ -162,9 +162,9 @@ func (c testCase) in(list []string) bool {
 // run stays.
 func newPlan(cases []testCase, target Target, done progress) plan {
 	p := make(plan, len(cases))
-	purse := &purse{target: target, left: target.Budget, bounded: true, done: done}
+	planner := &planner{target: target, left: target.Budget, bounded: true, done: done}
 	if target.Budget == (Spend{}) {
-		purse.left, purse.bounded = defaultBudget, target.Fresh == nil
+		planner.left, planner.bounded = defaultBudget, target.Fresh == nil
 	}
 	order, prices := make([]int, len(cases)), make([]int, len(cases))
 	for i, c := range cases {
@@ -174,7 +174,7 @@ func newPlan(cases []testCase, target Target, done progress) plan {
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(prices[a], prices[b]) })
 	}
 	for _, i := range order {
-		p[i] = purse.plan(cases[i])
+		p[i] = planner.plan(cases[i])
 	}
 	return p
 }
@@ -192,9 +192,9 @@ func (c testCase) price() int {
 	return c.Spends.Requests + 20*c.Spends.Creations + 50*(c.Spends.BYOKSets+c.Spends.WarmUps) + int(c.Spends.Wait/time.Second)
 }
 
-// purse holds what is left of a budget while the plan is made. With Fresh each
-// case has the whole budget for itself.
-type purse struct {
+// planner keeps the rest of the budget while the plan is made. With Fresh each case
+// has the whole budget for itself.
+type planner struct {
 	target   Target
 	left     Spend
 	bounded  bool
@@ -202,9 +202,9 @@ type purse struct {
 	done     progress
 }
 
-// plan leaves the case out where the target lacks what it needs, or the budget
-// does not reach.
-func (p *purse) plan(c testCase) planned {
+// plan leaves the case out if the target lacks something that it needs, or if the
+// rest of the budget is too small.
+func (p *planner) plan(c testCase) planned {
 	if lack := string(p.target.lacks(c.Needs)); lack != "" {
 		return planned{c, "the target has no " + lack, "Target." + lack}
 	}
@@ -255,8 +255,7 @@ func (target Target) metadataCap() (most int) {
 }
 
 // countsOtherwise says why the cases that fill limits cannot blame a live target;
-// "" where it has the limits of a preview key, in windows that start with a call or
-// slide.
+// "" if it has the limits of a preview key, in fixed or sliding windows.
 func (target Target) countsOtherwise() string {
 	if !target.live() {
 		return ""

@@ -19,9 +19,9 @@ import (
 // Each benchmark runs the fake and a floor in turns inside one loop, so that
 // the noise of the machine hits both, and reports the median of their ratios
 // as x-floor: that figure can be compared between machines, ns/call cannot.
-// The floor is what a test's author would write by hand, over the same
-// transport: a handler that decodes the same JSON and encodes the same answer,
-// and checks, counts and records nothing.
+// The floor is a handler that a test's author would write by hand, over the same
+// transport: it decodes the same JSON and encodes the same answer, and checks,
+// counts and records nothing.
 
 // versus runs both in turns, and reports how many times as long the fake takes as
 // the floor.

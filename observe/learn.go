@@ -224,12 +224,12 @@ func (w *Watcher) anotherError(p *passing) bool {
 	return wrongBody != nil && wrongBody != p.At("error")
 }
 
-// watchedLimit is a limit, and where its name belongs in the answers.
+// watchedLimit is a limit, and the question and member that its name answers.
 type watchedLimit struct {
 	id, member string
 	endpoint   string // whose operations count; "" is every request
 	window     time.Duration
-	least      time.Duration // shorter waits may be those of another limit
+	least      time.Duration // a shorter wait may come from another limit
 	numbers    []int
 }
 
@@ -244,9 +244,9 @@ var watchedLimits = []watchedLimit{
 	{"other_limit_names", "agent_create_key_day", rawcall.CreateAgent.Name, 24 * time.Hour, time.Hour, []int{50}},
 }
 
-// limits learns the name of a limit where the calls of this process alone have
-// just filled it and no other, and whether a call went through once Retry-After
-// had passed.
+// limits learns the name of a limit if the calls of this process have just filled
+// that limit and no other. It also learns whether a call went through as soon as
+// Retry-After had passed.
 func (w *Watcher) limits(p *passing, key *watchedKey) {
 	ok := p.Status == http.StatusOK
 	switch p.Status {

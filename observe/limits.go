@@ -8,7 +8,7 @@ import (
 )
 
 // limitQuestions fill the hour of warm-ups and the minute of a key, after a time
-// without calls, so that the whole limit is there whichever way it counts.
+// without calls, so that the whole limit is free, however the service counts.
 var limitQuestions = []question{
 	{id: "warmup_limit_name", ask: "Which limit_key has the limit on warm-ups?", fake: "warmup_key_hour", find: fillWarmUps,
 		also: []string{"refused_operations_spend", "body_before_operation_limit"}, costs: Spend{Requests: 32, Creations: 1, WarmUps: 8}},
@@ -27,10 +27,10 @@ var limitQuestions = []question{
 }
 
 // fillWarmUps makes a warm-up that goes through, nine that are refused for their
-// body, and others until one is refused by the limit. Where one of the last still
-// goes through, the refused ones did not spend the three of an hour. Where none
-// does, they did, or the key had only one left: then creations decide, whose
-// minute is soon over.
+// body, and others until one is refused by the limit. If one of the last goes
+// through, the refused ones did not spend the three of an hour. If none does, either
+// they did, or the key had only one left. Then the same test with creations decides:
+// their window is only a minute.
 func fillWarmUps(p *probe) any {
 	const wrong, most = 9, 8
 	passed := 0

@@ -59,7 +59,7 @@ func (m *meter) room(t float64) float64 {
 // end is when the clock's minute ends.
 func (m *meter) end() float64 { return (m.minute+1)*60 + m.phase }
 
-// opens returns when the next call passes, where there is no room at t.
+// opens returns when the next call passes. At t there is no room.
 func (m *meter) opens(t float64) float64 {
 	limit := float64(m.limit)
 	switch m.kind {
@@ -125,8 +125,8 @@ func (m *meter) cost(calls []count, counts func(rawcall.Exchange) bool) (cost in
 	return cost
 }
 
-// fitMeter returns the meter that explains the calls, nil where several do or
-// none. Warm-ups are left out: another limit may have refused them.
+// fitMeter returns the meter that explains the calls, and nil if none does or
+// several do. Warm-ups are left out: another limit may have refused them.
 func fitMeter(calls []count, limit int) *meter {
 	var reads []count
 	for _, c := range calls {
@@ -170,8 +170,8 @@ func fitKind(kind string, calls []count, limit int, counts func(rawcall.Exchange
 	return best, least
 }
 
-// fitSpent finds the kinds of calls that count: those with which the meter
-// explains the calls; nil where that is not clear.
+// fitSpent finds the kinds of calls that count: the set with which the meter
+// explains the calls best. It returns nil if that is not clear.
 func (m *meter) fitSpent(calls []count, kinds []kind) map[string]any {
 	least, second, found := math.MaxInt, math.MaxInt, 0
 	for set := range 1 << len(kinds) {

@@ -283,7 +283,7 @@ func sameJSON(a, b json.RawMessage) bool {
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// membersOf are the members of an object, nil where it is none.
+// membersOf returns the members of an object, and nil for any other value.
 func membersOf(answer json.RawMessage) (members map[string]any) {
 	_ = json.Unmarshal(answer, &members) // an answer that is no object has no members
 	return members
@@ -317,7 +317,7 @@ func evidenceOf(x rawcall.Exchange, body string) *Evidence {
 	return &Evidence{Request: strings.TrimSpace(x.Method + " " + x.Path + " " + body), Answer: answer}
 }
 
-// telling are the members whose values evidence shows.
+// telling lists the members whose values evidence shows.
 var telling = []string{"error", "limit_key", "status", "mode", "ok", "warmed", "created_at", "updated_at"}
 
 // shorten keeps the names of all members, but the values of the telling ones

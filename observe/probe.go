@@ -173,8 +173,8 @@ func (p *probe) until(most int, c rawcall.Call) (passed int, refused rawcall.Exc
 	return 0, rawcall.Exchange{}
 }
 
-// raw makes one call, whatever documented answer it gets. The third in a row
-// without one ends the run, and so does a refused key.
+// raw makes one call and returns its answer if it is a documented one. Three calls
+// in a row without a documented answer end the run, and so does a refused key.
 func (p *probe) raw(c rawcall.Call) rawcall.Exchange {
 	switch most := p.budget; {
 	case p.gone != nil:
@@ -269,8 +269,8 @@ func (p *probe) quiet() {
 	p.own = nil
 }
 
-// retryAfter is the header in time, at least a second; a minute where there is
-// none to read.
+// retryAfter returns the wait that the header names, at least a second. Without a
+// readable header it is a minute.
 func retryAfter(x rawcall.Exchange) time.Duration {
 	wait, problem := x.RetryAfter()
 	switch {
@@ -322,7 +322,7 @@ func (p *probe) mustName(x rawcall.Exchange, path string) any {
 	return name
 }
 
-// redact takes out every key, whatever a target sent back.
+// redact replaces every key in a text, also in one that the target sent.
 func (p *probe) redact(s string) string {
 	for _, secret := range append(slices.Collect(maps.Values(p.Keys)), rawcall.ProviderKey) {
 		if secret != "" {
@@ -332,8 +332,8 @@ func (p *probe) redact(s string) string {
 	return s
 }
 
-// nothingStored makes sure that the key has no provider key. It clears one
-// only where the budget allows to set another.
+// nothingStored makes sure that the key has no provider key. It clears a stored one
+// only if the budget has a BYOK set.
 func (p *probe) nothingStored() {
 	switch x := p.take(rawcall.GetBYOK.Call(), 200); {
 	case x.At("byok") == nil:

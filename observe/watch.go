@@ -159,8 +159,8 @@ func (w *Watcher) samples(p *passing) bool {
 	return p.Status != http.StatusOK || !often || n < 32 || n%256 == 0
 }
 
-// sentBody is a copy of the body that was sent; "" where the request cannot give
-// it again.
+// sentBody returns a copy of the body that was sent, and "" if the request cannot
+// give it again.
 func sentBody(req *http.Request) string {
 	if req.GetBody == nil {
 		return ""

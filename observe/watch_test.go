@@ -83,8 +83,8 @@ func use(t testing.TB, transport http.RoundTripper, random *rand.Rand, calls int
 	}
 }
 
-// TestWatchStrangers: what a Watcher learns from random calls is right, whatever
-// the service decides, and a fake takes it.
+// TestWatchStrangers: a Watcher learns nothing wrong from random calls to services
+// with random decisions, and Like accepts its answers.
 func TestWatchStrangers(t *testing.T) {
 	seen := map[string]bool{}
 	var wrong []string
@@ -137,7 +137,7 @@ func TestWatchLateCall(t *testing.T) {
 	})
 }
 
-// TestWatchChangesNothing: whatever passes, the call is what it would be without.
+// TestWatchChangesNothing: a call has the same outcome with a Watcher and without.
 func TestWatchChangesNothing(t *testing.T) {
 	for name, transport := range map[string]stranger.RoundTrip{
 		"HTML": stranger.Answering(200, "<html>"), "empty": stranger.Answering(200, ""), "500": stranger.Answering(500, `{"error":"x"}`), "deep": stranger.Answering(200, strings.Repeat("[", 1e5)),
