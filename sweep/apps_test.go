@@ -44,7 +44,6 @@ var bugs = []struct {
 	{"an agent's file that may be empty", checks{sweep.Resumes}, emptyFile},
 	{"a journal that knows no torn line", checks{sweep.Lost}, broken(tornLine)},
 	{"an agent without a note that it is about to be created", checks{sweep.LostAgent}, noIntent},
-	{"one report for three messages that all get a mark", checks{sweep.Lost}, firstFailure},
 	{"a refusal in the log and a mark", checks{sweep.Lost}, logged},
 	{"a report about Order 10, and a mark at Order 1", checks{sweep.Lost}, onlyTen},
 	{"a key for a trial that nobody clears", checks{sweep.LostBYOK}, trialLeft},
@@ -69,6 +68,7 @@ var right = []struct {
 	{"workers", mended(workers)},
 	{"a fan-out with a dead key", fanOut},
 	{"a plan that never allows it", unpaid},
+	{"the same answer for each message that is given up", fallback},
 	{"a goroutine that is always left, and an agent that nobody keeps", forgetful},
 }
 
@@ -457,18 +457,57 @@ func trialLeft(e *sweep.Env) error {
 	return err
 }
 
-// firstFailure says once that something failed, whatever else fails.
-func firstFailure(e *sweep.Env) error {
-	failed := false
+// firstFailure reports one message that failed, by name or not, at each start, whatever else
+// fails.
+func firstFailure(e *sweep.Env, byName bool) error {
+	if failed := get(e, "failed"); failed != "" {
+		e.Told(failed)
+	}
 	return welcome(e, func(e *sweep.Env, id, name, s string) error {
-		if get(e, name) == "" && deliver(e, id, name, s) != nil {
-			if !failed {
-				e.Told("a message could not be sent")
+		if get(e, name) == "" && deliver(e, id, name, s) != nil && get(e, "failed") == "" {
+			failed := "a message could not be sent"
+			if byName {
+				failed = "not sent: " + s
 			}
-			failed = true
+			e.Told(failed)
+			if err := put(e, "failed", failed); err != nil {
+				return err
+			}
 		}
 		return put(e, name, "sent")
+	}, "Red", "Green")
+}
+
+// fallback gives up what is refused for good, and answers each time in the same words.
+func fallback(e *sweep.Env) error {
+	return welcome(e, func(e *sweep.Env, id, name, s string) error {
+		err := deliver(e, id, name, s)
+		if err == nil {
+			return nil
+		}
+		e.Told("503 Service Unavailable")
+		if get(e, name) == "" && errors.Is(err, agentmessaging.ErrNotFound) {
+			return put(e, name, "sent")
+		}
+		return nil
 	}, "Red", "Green", "Blue")
+}
+
+// resendAndMark sends again after any error, and marks a message only after it was sent.
+func resendAndMark(e *sweep.Env) error {
+	return welcome(e, func(e *sweep.Env, id, name, s string) error {
+		if get(e, name) != "" {
+			return nil
+		}
+		err := forget404(e, send(e, id, s))
+		if errors.Is(err, agentmessaging.ErrOutcomeUnknown) {
+			err = send(e, id, s)
+		}
+		if err == nil {
+			err = put(e, name, "sent")
+		}
+		return err
+	}, "Ready")
 }
 
 func logged(e *sweep.Env) error {

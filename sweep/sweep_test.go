@@ -151,6 +151,23 @@ func TestCausesAreToldApart(t *testing.T) {
 	}
 	assert.ElementsMatch(t, []string{"SetBYOK_1/bad_request/once", "ClearBYOK_1/dies_arrived"}, plans(rotateOnce, sweep.LostBYOK))
 	assert.Len(t, plans(dropsTwice, sweep.Lost), 2)
+	assert.ElementsMatch(t, []string{"SendMessage_1/reply_lost/once", "SendMessage_1/dies_arrived"}, plans(resendAndMark, sweep.Doubled))
+}
+
+// Each message of the baseline arrives or is named. A report that may be about any message
+// excuses one, however often it is repeated; one that names a message excuses no other.
+func TestAReportExcusesOneMessage(t *testing.T) {
+	t.Parallel()
+	for _, app := range []app{broken(firstFailure), mended(firstFailure)} {
+		var lost []string
+		run(t, reporting(app), append(quick, sweep.WithoutWhere(func(f sweep.Finding) bool {
+			if f.Check == sweep.Lost {
+				lost = append(lost, f.Plan)
+			}
+			return false
+		}))...)
+		assert.Contains(t, lost, "SendMessage_1/bad_request/from_on")
+	}
 }
 
 func TestADeathIsReportedInWords(t *testing.T) {
