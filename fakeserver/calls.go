@@ -152,7 +152,6 @@ type entry struct {
 	hasText bool
 	text    string
 	sent    atomic.Pointer[Sent] // replaces call.Sent while the answer is being sent
-	seen    func() Call          // the copy for all matchers that are asked about an arrival; nil: each has its own
 }
 
 // arrived is the call as it arrived. What is not in it may still change.
@@ -165,9 +164,6 @@ func (e *entry) arrived() Call {
 }
 
 func (e *entry) copied() Call {
-	if e.seen != nil {
-		return e.seen()
-	}
 	c := e.call
 	if sent := e.sent.Load(); sent != nil {
 		c.Sent = *sent

@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/mask"
@@ -80,8 +79,8 @@ func ByTextContaining(part string) Matcher {
 
 // Where matches the calls for which f returns true. f sees a call as Calls
 // returns it: redacted, unless WithMessageTexts. Before the call is answered it
-// has no Status and no ReplyBody. f may call the fake, and may run concurrently.
-// A nil f panics.
+// has no Status and no ReplyBody. Each f gets a copy that it may keep and change.
+// f may call the fake, and may run concurrently. A nil f panics.
 func Where(f func(Call) bool) Matcher {
 	if f == nil {
 		misuse("Where", "the function is nil")
@@ -257,8 +256,6 @@ func (r *rule) base() *rule { return r }
 func candidates[R ruled](s *Server, rules []R, e *entry) []R {
 	var asked *rule
 	defer s.blame("a matcher of ", &asked)
-	e.seen = sync.OnceValue((&entry{call: e.call}).copied) // a thousand functions cost one copy
-	defer func() { e.seen = nil }()
 	found := rules
 	for i, r := range rules {
 		asked = r.base()
