@@ -38,7 +38,7 @@ func (a admin) after(seq int) []*entry {
 }
 
 func (a admin) KeepExchanges(n int) {
-	a.s.config.keptExchanges = n
+	a.s.keptExchanges.Store(int64(n))
 	a.s.Reset()
 }
 

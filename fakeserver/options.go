@@ -38,14 +38,12 @@ type config struct {
 	coldStart    time.Duration
 	messageTexts bool
 	callLimit    int
-	// keptExchanges of each conversation; 0: as many as calls, and spec.KeptExchanges at least
-	keptExchanges int
-	unknownOK     bool
-	behavior      *service.Behavior    // what the fake does where the interface is silent; never changes
-	sources       map[string]source    // where the answers come from, by id; nil before the first decision
-	maxima        [spec.LimitCount]int // 0 means the plan's maximum
-	key           string               // the default key's text; "" means amk_fake_000001
-	plan          Plan                 // of the default key
+	unknownOK    bool
+	behavior     *service.Behavior    // what the fake does where the interface is silent; never changes
+	sources      map[string]source    // where the answers come from, by id; nil before the first decision
+	maxima       [spec.LimitCount]int // 0 means the plan's maximum
+	key          string               // the default key's text; "" means amk_fake_000001
+	plan         Plan                 // of the default key
 }
 
 const defaultCallLimit = 1000
@@ -106,10 +104,6 @@ func WithLimit(limit Limit, calls int) Option {
 // for as long as the fake is used. A negative n is an error.
 func WithCallLimit(n int) Option {
 	return set(func(c *config) { c.callLimit = n }).unless(n < 0, "WithCallLimit: %d is negative", n)
-}
-
-func (c *config) limits() service.Limits {
-	return service.Limits{Maxima: c.maxima, Exchanges: cmp.Or(c.keptExchanges, max(c.callLimit, spec.KeptExchanges))}
 }
 
 // WithUnknownRoutes allows calls to unknown paths and methods: they are answered

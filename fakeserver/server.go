@@ -1,6 +1,7 @@
 package fakeserver
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/record"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/wire"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // TB is the part of testing.TB that the fake needs. With its own interface, a
@@ -39,6 +41,9 @@ type Server struct {
 	offset  atomic.Int64 // nanoseconds that Advance and Sleep have added to the clock
 	touches atomic.Int64 // counts the calls that arrive, the answers, and the beginnings and ends of Sleep
 	unknown atomic.Int32 // calls to paths and methods that no endpoint has
+
+	// keptExchanges of each conversation; 0: as many as calls, and spec.KeptExchanges at least
+	keptExchanges atomic.Int64
 
 	mu       sync.Mutex // guards what follows, and writes of offset; only lock takes it
 	gen      *generation
@@ -109,7 +114,8 @@ func Open(opts ...Option) (*Server, error) {
 
 func (s *Server) newGeneration() *generation {
 	c := &s.config
-	g := &generation{service: service.New(c.behavior, c.limits())}
+	exchanges := cmp.Or(int(s.keptExchanges.Load()), max(c.callLimit, spec.KeptExchanges))
+	g := &generation{service: service.New(c.behavior, service.Limits{Maxima: c.maxima, Exchanges: exchanges})}
 	g.log.Limit = c.callLimit
 	g.service.Issue(service.DigestOf(c.keyText(1)), string(c.plan), true, s.Now())
 	return g
