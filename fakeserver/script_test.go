@@ -71,6 +71,7 @@ func TestPanickingCallbacks(t *testing.T) {
 func TestUnusedRequiredNamesTheNearestCall(t *testing.T) {
 	const message = "nearest: trace_000002 POST /v1/agents/agent_000001/messages key_000001: 200, "
 	byAgent, byText := fakeserver.ByAgent("agent_000001"), fakeserver.ByText("good morning")
+	panics := fakeserver.Where(func(fakeserver.Call) bool { panic("of the test") })
 	for _, row := range []struct {
 		want     string
 		matchers []fakeserver.Matcher
@@ -83,6 +84,7 @@ func TestUnusedRequiredNamesTheNearestCall(t *testing.T) {
 			fakeserver.ByKey("amk_fake_000001"), fakeserver.ByTextContaining("good")}},
 		{"nearest: trace_000003 POST /v1/agents/agent_000009/messages key_000001: 404 not_found: " +
 			"no agent has this identifier, which matches, but was not accepted", []fakeserver.Matcher{fakeserver.ByAgent("agent_000009")}},
+		{message + "not matched by " + panics.String(), []fakeserver.Matcher{byAgent, panics}},
 	} {
 		watch, fake, c := newSpied(t)
 		c.send(c.agent(emptyBody), "hello")
