@@ -21,7 +21,7 @@ type Behavior struct {
 	Reason     bool              // a 400 says in reason what is wrong
 	Times      string
 
-	UnknownMethod, AgentOfAnotherKey, ClearNothing, BYOKCleared int // statuses
+	UnknownMethod, AgentOfAnotherKey, ClearNothing, BYOKCleared int // accepted, or the status of the refusal
 
 	PathBeforeKey, BodyBeforeAgent, LimitBeforeBody, BodyBeforeOperation bool // order of checks
 	PermissionBeforeBody, LimitBeforePermission, StoreDownFirst          bool // likewise
@@ -32,10 +32,15 @@ type Behavior struct {
 
 	CreationStoresKey                   bool
 	OperationsSpend                     bool            // refused ones
-	RequestsSpend                       map[string]bool // refused ones, by status; "status" is GET /v1/status
+	RequestsSpend                       map[string]bool // refused ones, by status; and statusCalls
 	Windows                             string
 	ExactRetryAfter, NamesTheLastToOpen bool
 }
+
+const (
+	accepted    = 200      // the answer to a question that leads to no refusal
+	statusCalls = "status" // the member of RequestsSpend for GET /v1/status, refused or not
+)
 
 // StatusValues are the strings of interface 4.1, which shows only their types.
 type StatusValues struct {
@@ -62,11 +67,11 @@ func NewBehavior() *Behavior {
 			spec.SMSManaged: spec.SMSNeedsCompliance, spec.SMSBYOTwilio: spec.SMSNeedsSetup,
 		},
 		Reason: true, Times: TimesRFC3339,
-		UnknownMethod: 405, AgentOfAnotherKey: 404, ClearNothing: 200, BYOKCleared: 400,
+		UnknownMethod: 405, AgentOfAnotherKey: 404, ClearNothing: accepted, BYOKCleared: 400,
 		PathBeforeKey: true, BodyBeforeAgent: true, LimitBeforeBody: true, BodyBeforeOperation: true,
 		PermissionBeforeBody: true, LimitBeforePermission: true, StoreDownFirst: true,
 		LengthUnit: UnitPoints, MetadataCap: spec.MetadataCap, CreationStoresKey: true,
-		RequestsSpend: map[string]bool{"401": false, "404": true, "400": true, "409": true, "status": false},
+		RequestsSpend: map[string]bool{"401": false, "404": true, "400": true, "409": true, statusCalls: false},
 		Windows:       WindowsFixed, ExactRetryAfter: true, NamesTheLastToOpen: true,
 	}
 	b.LimitNames.WarmUp, b.LimitNames.KeyMinute = string(spec.WarmUpKeyHour), string(spec.KeyMinute)
@@ -124,10 +129,10 @@ func (b *Behavior) Length(text string) int {
 // limitComesBefore reports whether a spent limit on requests refuses a call
 // before its flaw does.
 func (b *Behavior) limitComesBefore(flaw *Refusal) bool {
-	switch flaw.Status {
-	case 400:
+	switch {
+	case flaw.answeredAs(BadRequest):
 		return b.LimitBeforeBody
-	case 403:
+	case flaw.answeredAs(NotDashboard):
 		return b.LimitBeforePermission
 	}
 	return true

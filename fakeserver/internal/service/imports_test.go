@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The state machine knows no HTTP, no lock and no clock.
+// The state machine uses no package for HTTP, JSON or locks, and reads no clock.
 func TestImports(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	require.NoError(t, err)

@@ -272,11 +272,11 @@ func (c *call) costs(flaw *Refusal) (asks, spends spending) {
 	by, e := c.state.by, c.req.Endpoint
 	_, setsBYOK := c.req.Fields[spec.LLMAPIKey]
 	succeeds, limited := flaw == nil, e.Counts(spec.Requests, false)
-	badBody := flaw != nil && flaw.Status == 400
+	badBody := flaw != nil && flaw.answeredAs(BadRequest)
 	for i, l := range spec.Limits {
 		switch {
 		case l.Counts == spec.Requests && !limited:
-			spends[i] = by.RequestsSpend["status"]
+			spends[i] = by.RequestsSpend[statusCalls]
 		case l.Counts == spec.Requests:
 			asks[i] = succeeds || by.limitComesBefore(flaw)
 			spends[i] = succeeds || by.spendsDespite(flaw)

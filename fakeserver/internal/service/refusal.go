@@ -85,13 +85,17 @@ func BadField(field, bound string) *Refusal {
 	return r
 }
 
+// answeredAs reports whether the refusal has the usual status of a kind. A refusal
+// about BYOK may have that of BadRequest.
+func (r *Refusal) answeredAs(kind Kind) bool { return r.Status == kinds[kind].status }
+
 // about is a refusal about BYOK, with its usual status where the endpoint lists
-// it, and 400 elsewhere. field is the member that needs what is missing.
+// it, and that of BadRequest elsewhere. field is the member that needs what is missing.
 func (c *call) about(kind Kind, field *spec.Field) *Refusal {
 	r := Refuse(kind)
 	r.Field, r.Key = field.Path, c.key.Label
 	if !c.req.Endpoint.Lists(r.Status) {
-		r.Status = 400
+		r.Status = kinds[BadRequest].status
 	}
 	return r
 }

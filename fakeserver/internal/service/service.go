@@ -3,9 +3,10 @@
 //
 // It reads like the interface document, whose sections its comments cite: rows
 // is section 4 with the rules of each endpoint, authenticate is section 5, spend
-// is section 8. What the document leaves open is decided in Behavior. It knows
-// no HTTP, no JSON, no lock and no clock: its caller does, and makes one call at
-// a time.
+// is section 8. What the document leaves open is decided in Behavior. A
+// Refusal has the status of the interface, and the types that a state file holds
+// have JSON tags. Everything else about HTTP and JSON, the lock and the clock is
+// with the caller, which makes one call at a time.
 package service
 
 import (
@@ -125,7 +126,7 @@ type call struct {
 func (s *State) Do(now time.Time, req *Request) Answer {
 	c := &call{state: s, req: req, now: now}
 	if refusal := c.authenticate(); refusal != nil {
-		if refusal.Status == 401 && s.by.spendsDespite(refusal) {
+		if refusal.answeredAs(UnknownKey) && s.by.spendsDespite(refusal) {
 			s.takeRequest(req.IP, now)
 		}
 		return Answer{Refusal: refusal}
@@ -208,7 +209,7 @@ func byokStored(c *call) *Refusal {
 	switch {
 	case c.agent != nil:
 		owner := c.state.owner(c.agent)
-		if c.agent.LLM.Mode != spec.ModeBYOK || c.agent.OwnKey || owner.BYOK != nil || c.state.by.BYOKCleared == 200 {
+		if c.agent.LLM.Mode != spec.ModeBYOK || c.agent.OwnKey || owner.BYOK != nil || c.state.by.BYOKCleared == accepted {
 			return nil
 		}
 		r := c.about(BYOKNotConfigured, spec.LLMMode)
@@ -233,7 +234,7 @@ func (s *State) owner(a *Agent) *Key {
 
 // somethingStored is a decision: clearing BYOK where none is set.
 func somethingStored(c *call) *Refusal {
-	if c.key.BYOK != nil || c.state.by.ClearNothing == 200 {
+	if c.key.BYOK != nil || c.state.by.ClearNothing == accepted {
 		return nil
 	}
 	r := Refuse(NothingStored)
@@ -271,7 +272,7 @@ func (b *Behavior) CheckMetadata(metadata string) *Refusal {
 // not find it, unless Behavior says otherwise.
 func agentFound(c *call) *Refusal {
 	a := c.state.agents[c.req.AgentID]
-	if a != nil && (a.Owner == c.key.Label || c.state.by.AgentOfAnotherKey != 404) {
+	if a != nil && (a.Owner == c.key.Label || c.state.by.AgentOfAnotherKey == accepted) {
 		c.agent = a
 		return nil
 	}
