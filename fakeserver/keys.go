@@ -3,7 +3,6 @@ package fakeserver
 import (
 	"cmp"
 	"net/netip"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -159,11 +158,6 @@ const (
 	LimitWarmUpKeyHour       = "warmup_key_hour"        // 3 warm-ups of a key in an hour
 )
 
-// limitIndex finds a limit in spec.Limits, or returns -1.
-func limitIndex(key Limit) int {
-	return slices.IndexFunc(spec.Limits, func(l spec.Limit) bool { return Limit(l.Key) == key })
-}
-
 func limitKeys() string {
 	var names []string
 	for _, l := range spec.Limits {
@@ -186,7 +180,7 @@ func limitKeys() string {
 //
 // An unknown limit, and a key that this fake did not issue, panic.
 func (s *Server) Exhaust(key string, limit Limit) {
-	i, now := limitIndex(limit), s.Now()
+	i, now := spec.LimitIndex(spec.LimitKey(limit)), s.Now()
 	if i < 0 {
 		misuse("Exhaust", "unknown limit; the limits are %s", limitKeys()) // not quoted: it may be a key
 	}

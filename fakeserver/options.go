@@ -92,7 +92,7 @@ func WithMessageTexts() Option {
 // preview defaults and may change; a load test may need larger ones. An unknown
 // limit and less than 1 call are errors.
 func WithLimit(limit Limit, calls int) Option {
-	i := limitIndex(limit)
+	i := spec.LimitIndex(spec.LimitKey(limit))
 	return set(func(c *config) { c.maxima[i] = calls }).
 		unless(calls < 1, "WithLimit: %s: %d is less than 1", limit, calls).
 		unless(i < 0, "WithLimit: unknown limit; the limits are %s", limitKeys())

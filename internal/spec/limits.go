@@ -62,6 +62,11 @@ const Day = 24 * time.Hour
 // that every request spends, then those of single operations.
 var Limits = limits[:]
 
+// LimitIndex finds a limit in Limits, or returns -1.
+func LimitIndex(key LimitKey) int {
+	return slices.IndexFunc(Limits, func(l Limit) bool { return l.Key == key })
+}
+
 // LimitCount is the number of Limits.
 const LimitCount = len(limits)
 

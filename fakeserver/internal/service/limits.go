@@ -304,7 +304,7 @@ func (c *call) spend(flaw *Refusal) (refused *Refusal, twoClocks bool) {
 	b := c.state.budget(c.key, c.state.countsOf(c.req.IP, c.now), c.now)
 	if limited := b.refusal(asks); limited != nil {
 		limited.Key = c.key.Label
-		if spec.Limits[limitIndex(limited.Limit)].PerIP {
+		if spec.Limits[spec.LimitIndex(limited.Limit)].PerIP {
 			limited.IP = c.req.IP
 		}
 		return limited, twoClocks
@@ -345,15 +345,6 @@ func (b *budget) refusal(asks spending) *Refusal {
 // up so that the wait is enough, and at least 1.
 func waitSeconds(now, opens time.Time) int {
 	return max(1, int((opens.Sub(now)+time.Second-1)/time.Second))
-}
-
-func limitIndex(key spec.LimitKey) int {
-	for i, l := range spec.Limits {
-		if l.Key == key {
-			return i
-		}
-	}
-	return -1
 }
 
 // Exhaust closes limit i for a key.

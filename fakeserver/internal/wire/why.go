@@ -64,16 +64,11 @@ func limited(r *service.Refusal, now time.Time) string {
 	if r.State.Used < r.State.Max {
 		return fmt.Sprintf("Exhaust closed %s for %s; %s", r.Limit, r.Key, opens)
 	}
-	for _, l := range spec.Limits {
-		if l.Key == r.Limit {
-			what := ""
-			if l.Counts != spec.Requests {
-				what = " " + string(l.Counts)
-			}
-			return fmt.Sprintf("%s has spent %s of %s%s in this %s; %s", who, thousands(r.State.Used), thousands(r.State.Max), what, window(l.Window), opens)
-		}
+	l, what := spec.Limits[spec.LimitIndex(r.Limit)], ""
+	if l.Counts != spec.Requests {
+		what = " " + string(l.Counts)
 	}
-	return opens
+	return fmt.Sprintf("%s has spent %s of %s%s in this %s; %s", who, thousands(r.State.Used), thousands(r.State.Max), what, window(l.Window), opens)
 }
 
 func window(d time.Duration) string {
