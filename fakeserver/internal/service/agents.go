@@ -64,7 +64,7 @@ func (s *State) Agents() []*Agent { return s.ordered }
 // RemoveAgent makes an agent be gone.
 func (s *State) RemoveAgent(a *Agent) {
 	delete(s.agents, a.ID)
-	s.ordered = slices.DeleteFunc(slices.Clone(s.ordered), func(other *Agent) bool { return other == a })
+	s.ordered = slices.DeleteFunc(s.ordered, func(other *Agent) bool { return other == a })
 }
 
 // AddAgent fills what an agent of a key leaves empty, and stores it.
