@@ -461,10 +461,10 @@ func (s *Server) scripted(r Reply) *service.Refusal {
 	if r.Status == 0 || r.Status == http.StatusOK {
 		return nil
 	}
-	refusal := &service.Refusal{Kind: service.Scripted, Status: r.Status, Code: r.Code, Bound: r.Reason}
+	refusal := &service.Refusal{Kind: service.Scripted, Status: r.Status, Code: r.Code, Broken: r.Reason}
 	if !spec.SendMessage.Lists(r.Status) {
 		s.reportf("a ReplyFunc answered with status %d; a message is answered with 200 or one of %v", r.Status, spec.SendMessage.Errors)
-		refusal.Status, refusal.Bound = http.StatusInternalServerError, fmt.Sprintf("a ReplyFunc asked for status %d", r.Status)
+		refusal.Status, refusal.Broken = http.StatusInternalServerError, fmt.Sprintf("a ReplyFunc asked for status %d", r.Status)
 	}
 	if refusal.Status == http.StatusTooManyRequests {
 		refusal.Limit, refusal.Wait = spec.KeyMinute, 1

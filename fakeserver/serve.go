@@ -109,8 +109,8 @@ func (s *Server) begin(c *call) {
 }
 
 // respond finds the rules of a call, carries it out, and records the answer that
-// it returns. A callback that panics decides nothing, and neither does a fault
-// instead of the call.
+// it returns. decided stays empty if a callback panics or a fault replaces the
+// call.
 func (s *Server) respond(r *http.Request, c *call) (out wire.Answer) {
 	var decided wire.Answer
 	defer func() { s.keep(r.Context(), c, &decided, &out) }()
@@ -178,7 +178,7 @@ func (s *Server) decide(ctx context.Context, c *call) wire.Answer {
 	case nil:
 		r, by := answer.Refusal, s.config.behavior
 		shown.Code, shown.LimitKey = by.ErrorName(r.Code), by.LimitName(r.Limit)
-		shown.Reason, shown.Member = c.Secrets.Clean(wire.Reason(r)), c.Secrets.Clean(cmp.Or(r.Named, r.Field))
+		shown.Reason, shown.Member = c.Secrets.Clean(wire.Reason(r)), c.Secrets.Clean(cmp.Or(r.UnknownMember, r.Field))
 		shown.Why = c.Secrets.Clean(wire.Why(r, now))
 	case service.Created:
 		shown.Created = reply.ID

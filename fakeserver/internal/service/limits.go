@@ -16,7 +16,7 @@ const (
 	WindowsFixed    = "fixed"        // a window starts with its first counted call
 	WindowsSliding  = "sliding"      // the calls of the last length count
 	WindowsAligned  = "aligned"      // windows start with the clock's minute, hour or day, in UTC
-	WindowsWeighted = "weighted"     // aligned, and of the window before as much counts as the last length still covers
+	WindowsWeighted = "weighted"     // aligned; the previous window counts in proportion to its overlap with the last length
 	WindowsBucket   = "token bucket" // a call more each length/max, and as many saved up as the limit has
 )
 

@@ -52,15 +52,15 @@ var kinds = map[Kind]struct {
 // Refusal is the decision not to carry out a call, with the facts behind it.
 // What it says to the client, and to the author of a test, is not decided here.
 type Refusal struct {
-	Kind   Kind
-	Status int
-	Code   string // the error member of the body
-	Field  string // the member that a 400, 409 or 503 is about
-	Bound  string // what that member breaks, in words without its value; of a script, its reason
-	Named  string // the unknown member of a 400 that Field, which it is in, does not name
-	Limit  spec.LimitKey
-	Wait   int    // seconds for Retry-After, 429 only
-	Allow  string // the methods that the path takes, 405 only
+	Kind          Kind
+	Status        int
+	Code          string // the error member of the body
+	Field         string // the member that a 400, 409 or 503 is about
+	Broken        string // the rule that the member breaks, in words without its value; of a script, its reason
+	UnknownMember string // of a 400: the path of a member that Field, the object around it, does not have
+	Limit         spec.LimitKey
+	Wait          int    // seconds for Retry-After, 429 only
+	Allow         string // the methods that the path takes, 405 only
 
 	// Facts of which the client sees nothing.
 	Key    string     // the label of the call's key
@@ -69,7 +69,7 @@ type Refusal struct {
 	Since  time.Time  // when the key was revoked, or BYOK was cleared
 	State  LimitState // of the limit that refuses
 	Length int        // of a text that is too long, in the unit of Behavior
-	Bounds int        // at most so long
+	Max    int        // allowed length
 }
 
 // Refuse makes a refusal of a kind, with its usual status.
@@ -79,9 +79,9 @@ func Refuse(kind Kind) *Refusal {
 
 // BadField is a 400 about a member of the body. Neither argument may quote a
 // value, which may be a key or a message.
-func BadField(field, bound string) *Refusal {
+func BadField(field, broken string) *Refusal {
 	r := Refuse(BadRequest)
-	r.Field, r.Bound = field, bound
+	r.Field, r.Broken = field, broken
 	return r
 }
 

@@ -264,7 +264,7 @@ func (b *Behavior) CheckMetadata(metadata string) *Refusal {
 		return nil
 	}
 	r := BadField(spec.Metadata.Path, fmt.Sprintf("at most %d characters of compact JSON", most))
-	r.Length, r.Bounds = length, most
+	r.Length, r.Max = length, most
 	return r
 }
 

@@ -78,8 +78,8 @@ func Reason(r *service.Refusal) string {
 	switch {
 	case r.Kind == service.MethodNotAllowed:
 		reason = "this path takes " + r.Allow
-	case r.Bound != "":
-		reason = r.Bound
+	case r.Broken != "":
+		reason = r.Broken
 	}
 	if r.Field != "" {
 		return r.Field + ": " + reason

@@ -80,7 +80,7 @@ func (p *parser) object(path string, fields []*spec.Field) *service.Refusal {
 			continue
 		case i < 0:
 			flaw := service.BadField(cmp.Or(path, "body"), "member "+memberName(name)+" is not allowed")
-			flaw.Named = strings.TrimPrefix(path+"."+strings.Trim(memberName(name), `"`), ".")
+			flaw.UnknownMember = strings.TrimPrefix(path+"."+strings.Trim(memberName(name), `"`), ".")
 			return flaw
 		case seen[i] && !p.Duplicates:
 			return service.BadField(fields[i].Path, "is there twice")
@@ -135,7 +135,7 @@ func (p *parser) text(f *spec.Field) *service.Refusal {
 		return service.BadField(f.Path, strictjson.ErrHalfPair.Error())
 	case !f.Fits(s), p.by.LengthUnit != service.UnitPoints && f.MaxLen > 0 && p.by.Length(s) > f.MaxLen:
 		flaw := service.BadField(f.Path, fmt.Sprintf("at most %d characters", f.MaxLen))
-		flaw.Length, flaw.Bounds = p.by.Length(s), f.MaxLen
+		flaw.Length, flaw.Max = p.by.Length(s), f.MaxLen
 		return flaw
 	case !f.Allows(s):
 		return service.BadField(f.Path, "must be one of "+f.Values())

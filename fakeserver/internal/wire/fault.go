@@ -106,7 +106,7 @@ func (c *Canned) refusal(req *Request, now time.Time) *service.Refusal {
 		r = service.Refuse(service.RateLimited)
 		r.Limit, r.Wait = limitFor(e, c.wait(now)), 1
 	default:
-		r = &service.Refusal{Status: c.Status, Code: Code(c.Status), Bound: "injected by the test"}
+		r = &service.Refusal{Status: c.Status, Code: Code(c.Status), Broken: "injected by the test"}
 	}
 	return r
 }

@@ -44,7 +44,7 @@ func Read(r *http.Request, by *service.Behavior) *Request {
 	if req.Endpoint != nil && req.Endpoint.Body != nil && req.Malformed == nil {
 		if req.Fields, req.Malformed = Parse(by, req.Endpoint, r.Header, req.body); req.Malformed != nil {
 			req.Malformed.Field = req.Secrets.Clean(req.Malformed.Field)
-			req.Malformed.Bound = req.Secrets.Clean(req.Malformed.Bound)
+			req.Malformed.Broken = req.Secrets.Clean(req.Malformed.Broken)
 		}
 	}
 	return req

@@ -20,8 +20,8 @@ func Why(r *service.Refusal, now time.Time) string {
 func why(r *service.Refusal, now time.Time) string {
 	switch r.Kind {
 	case service.BadRequest:
-		if r.Bounds > 0 {
-			return fmt.Sprintf("%s has %s characters, %s are allowed", r.Field, thousands(r.Length), thousands(r.Bounds))
+		if r.Max > 0 {
+			return fmt.Sprintf("%s has %s characters, %s are allowed", r.Field, thousands(r.Length), thousands(r.Max))
 		}
 	case service.NoToken:
 		return "the call has no Authorization header with one bearer token"
