@@ -3,7 +3,7 @@
 // closed lists of values, limits and plans.
 //
 // Every number and every closed list of the interface is here, once. The
-// client's validation, the fake's rules and the tables of the README read it;
+// client's validation, the fake's rules and the tables of docs/limits.md read it;
 // the contract suite does not, so that it notices when a table is wrong.
 package spec
 
