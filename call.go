@@ -442,14 +442,14 @@ func (c *call) nameTimeout(cause error) error {
 // collision says why a wait until the limit opens was not begun; nil if nothing
 // forbids it.
 func (c *call) collision(opens time.Duration) error {
-	longest, what := c.client.retry.MaxWait, "the longest wait that the RetryPolicy allows is"
+	longest, what := c.client.retry.MaxWait, "later than the RetryPolicy waits"
 	if deadline, has := c.ctx.Deadline(); has && time.Until(deadline) < longest {
-		longest, what = time.Until(deadline), "the call's deadline is in"
+		longest, what = time.Until(deadline), "after the call's deadline"
 	}
 	if opens <= longest {
 		return nil
 	}
-	return fmt.Errorf("%s %s, its turn in %s", what, human(longest), human(opens))
+	return fmt.Errorf("the next attempt is due in %s, %s (%s)", human(opens), what, human(longest))
 }
 
 // end reports the finished call and fills its CallInfo.

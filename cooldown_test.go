@@ -20,8 +20,8 @@ import (
 func TestCoolDownRefusesAtOnce(t *testing.T) {
 	const refusal = "agentmessaging: GET /v1/agents/{agent_id}: 429 rate_limited: %s (refused here by the cool-down, limit key_day, retry after 7m0s, trace trace_1)"
 	for maxWait, says := range map[time.Duration]string{
-		time.Minute: "the longest wait that the RetryPolicy allows is 1m0s, its turn in 7m0s",
-		time.Hour:   "the call's deadline is in 4m59s, its turn in 7m0s",
+		time.Minute: "the next attempt is due in 7m0s, later than the RetryPolicy waits (1m0s)",
+		time.Hour:   "the next attempt is due in 7m0s, after the call's deadline (4m59s)",
 	} {
 		policy := agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxWait: maxWait})
 		limited(t, "key_day", options{policy}, func(t *testing.T, client *agentmessaging.Client, service *gateway) {

@@ -236,7 +236,9 @@ var (
 	// [Error].Local set, by the client's cool-down or limiter (interface 8).
 	// Come back after [RetryAfter].
 	ErrRateLimited = errors.New("agentmessaging: rate limited")
-	// ErrUnavailable is status 503: BYOK is not available (interface 7). Try later.
+	// ErrUnavailable is status 503: BYOK is not available (interface 7), or a proxy
+	// could not reach the service. Try later. To a POST whose endpoint does not list
+	// 503, it comes inside an [*OutcomeUnknownError].
 	ErrUnavailable = errors.New("agentmessaging: unavailable")
 	// ErrServer is any other 5xx, from the service or a proxy before it. To a
 	// POST, it comes inside an [*OutcomeUnknownError]. Else try later.

@@ -144,7 +144,7 @@ func ExampleWithLogger() {
 	// Output:
 	// level=INFO msg="agentmessaging cool-down" method=GET path=/v1/agents/{agent_id} call=1 agent_id=agent_000007 limit_key=key_day wait=24h0m0s
 	// level=DEBUG msg="agentmessaging attempt" method=GET path=/v1/agents/{agent_id} call=1 agent_id=agent_000007 attempt=1 status=429 trace_id=trace_000001 limit_key=key_day
-	// level=WARN msg="agentmessaging gave up" method=GET path=/v1/agents/{agent_id} call=1 agent_id=agent_000007 attempts=1 refusals=1 waited=0s trace_id=trace_000001 limit_key=key_day error="agentmessaging: GET /v1/agents/{agent_id}: 429 rate_limited: the longest wait that the RetryPolicy allows is 1m30s, its turn in 24h0m0s (limit key_day, retry after 24h0m0s, trace trace_000001)"
+	// level=WARN msg="agentmessaging gave up" method=GET path=/v1/agents/{agent_id} call=1 agent_id=agent_000007 attempts=1 refusals=1 waited=0s trace_id=trace_000001 limit_key=key_day error="agentmessaging: GET /v1/agents/{agent_id}: 429 rate_limited: the next attempt is due in 24h0m0s, later than the RetryPolicy waits (1m30s) (limit key_day, retry after 24h0m0s, trace trace_000001)"
 }
 
 func ExampleWithObserver() {

@@ -81,8 +81,8 @@ func TestLimiterRefusalIsLocal(t *testing.T) {
 	types, events := eventsOf(func(observer agentmessaging.Option) {
 		made := clienttest.Make(t, post, nil, agentmessaging.WithLimiter(limiter), observer)
 		assert.ErrorIs(t, made.Err, agentmessaging.ErrRateLimited)
-		assert.EqualError(t, made.Err, "agentmessaging: POST /v1/agents/{agent_id}/messages: 429 rate_limited: the longest wait that the RetryPolicy"+
-			" allows is 1m30s, its turn in 1h0m0s (refused here by the limiter, limit key_day, retry after 1h0m0s)")
+		assert.EqualError(t, made.Err, "agentmessaging: POST /v1/agents/{agent_id}/messages: 429 rate_limited: the next attempt is due in 1h0m0s,"+
+			" later than the RetryPolicy waits (1m30s) (refused here by the limiter, limit key_day, retry after 1h0m0s)")
 		assert.Zero(t, made.Info)
 		assert.Empty(t, made.Sent)
 		assert.Empty(t, limiter.done)
