@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -39,13 +40,28 @@ type Env struct {
 func (e *Env) Context() context.Context { return e.ctx }
 
 // Reports takes what the application returned to its caller: nil, or an error. An
-// error is fine, as long as the application does not keep it to itself.
+// error is fine, as long as the application does not keep it to itself. One that
+// errors.Join made counts as the errors that it joins.
 func (e *Env) Reports(err error) {
 	if err == nil {
 		e.execution.record(statement{way: said})
 		return
 	}
-	e.execution.record(statement{reported, err, err.Error()})
+	for _, part := range joined(err) {
+		e.execution.record(statement{reported, part, part.Error()})
+	}
+}
+
+// joined are the errors that errors.Join put together.
+func joined(err error) (parts []error) {
+	several, ok := err.(interface{ Unwrap() []error })
+	if !ok || err.Error() != errors.Join(several.Unwrap()...).Error() {
+		return []error{err}
+	}
+	for _, part := range several.Unwrap() {
+		parts = append(parts, joined(part)...)
+	}
+	return parts
 }
 
 // Told takes what the application said to somebody in place of an error: the
