@@ -574,8 +574,7 @@ func unpaid(e *sweep.Env) error {
 
 // broadcast sends one text to two customers, each on a goroutine. Which is first changes
 // each time.
-func broadcast() app {
-	turn := 0
+func broadcast(turn int) app {
 	return func(e *sweep.Env) (failed error) {
 		turn++
 		var ids []string

@@ -181,7 +181,11 @@ func (s *sweep) usual(stage int) []*execution { return []*execution{s.baseline[0
 
 // plans returns the plans of each call and each point of the baseline.
 func (s *sweep) plans() (plans []plan) {
-	for _, c := range s.baseline[0].calls {
+	calls := slices.Clone(s.baseline[0].calls)
+	if !s.single { // which goroutine was first must not decide which run is reported
+		slices.SortFunc(calls, func(a, b *Call) int { return strings.Compare(a.Name, b.Name) })
+	}
+	for _, c := range calls {
 		plans = append(plans, s.plansFor(c)...)
 	}
 	for _, place := range s.baseline[0].points {
