@@ -13,14 +13,15 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// Error says why a call failed. Either there was an answer that is no documented
-// success, from the service or a proxy before it: then StatusCode is set. Or
-// there was none: then Unwrap tells why. A POST that returns an Error without an
+// Error says why a call failed. StatusCode is set if the service, or a proxy before
+// it, answered with anything but a documented success, and if a limit refused the
+// call in this process. Otherwise Unwrap tells why no answer came. A POST that returns an Error without an
 // [*OutcomeUnknownError] around it was not carried out. The text is one line and
 // holds no key and no message.
 type Error struct {
-	// StatusCode is the answer's HTTP status; 0 means that there was no
-	// answer, and Unwrap tells why.
+	// StatusCode is the answer's HTTP status. It is 429, without an answer, where
+	// the cool-down or a Pacer refused the call (see Local). 0 means that there was
+	// no answer, and Unwrap tells why.
 	StatusCode int
 	// Code is the body's error member, such as rate_limited (interface 2.1);
 	// empty if the body was not the documented one.

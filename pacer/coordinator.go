@@ -175,7 +175,8 @@ func (c *coordinator) Withdraw(class quota.Class) {
 	}
 }
 
-// report takes a step without the caller waiting for the store.
+// report applies a change to the share of a process on its own. Else it keeps the
+// change for the next step, so that the caller does not wait for the store.
 func (c *coordinator) report(now time.Duration, f func(*ledger)) {
 	if c.onItsOwn(now) {
 		f(c.here(now))

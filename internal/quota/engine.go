@@ -23,8 +23,9 @@ type Class struct {
 }
 
 // A Rule decides when calls go. Times are by the engine's clock, which never goes
-// back. The engine calls Ask and Settle from one goroutine at a time, and all
-// methods from several: a Rule has a lock of its own.
+// back. The engine calls Settle, and Ask for calls that wait, from one goroutine at a
+// time. It calls Ask with no waiting call, and the other methods, from any goroutine
+// meanwhile: a Rule has its own lock.
 type Rule interface {
 	// Sort sets the waiter's Class and Tenant. False: nothing can hold it back.
 	Sort(ctx context.Context, w *Waiter) bool
