@@ -19,7 +19,7 @@ func encodeBody(value any, metadata json.RawMessage) ([]byte, error) {
 	}
 	body, err := json.Marshal(value)
 	if err == nil && bytes.Contains(body, []byte(`\u00`)) {
-		body, err = encodeUnescaped(value) // which json.Marshal is cheaper than
+		body, err = encodeUnescaped(value) // slower than json.Marshal, so only when something was escaped
 	}
 	if err != nil {
 		return nil, &ValidationError{Field: "body", Reason: "cannot be written as JSON"}
@@ -181,17 +181,18 @@ func readErrorBody(body []byte) (b errorBody, err error) {
 	if err != nil {
 		return b, err
 	}
-	r := reply{members: members}
-	b.Code, b.TraceID, b.LimitKey, b.Reason = r.optional("error"), traceIDOf(members), r.optional("limit_key"), r.optional("reason")
 	b.Extra = make(map[string]json.RawMessage)
 	for _, m := range members {
 		name, _ := strictjson.String(m.Name)
 		b.Extra[name] = bytes.Clone(m.Value)
 	}
-	for _, name := range []string{"error", "trace_id", "limit_key", "reason"} {
+	r := reply{members: members}
+	for name, field := range map[string]*string{"error": &b.Code, "trace_id": &b.TraceID, "limit_key": &b.LimitKey, "reason": &b.Reason} {
+		*field = r.optional(name)
 		if value, _ := members.Get(name); value != nil && (value[0] == '"' || value[0] == 'n') {
 			delete(b.Extra, name)
 		}
 	}
+	b.TraceID = traceIDOf(members) // also a number
 	return b, nil
 }

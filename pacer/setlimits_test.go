@@ -70,6 +70,20 @@ func TestSetLimitsReopens(t *testing.T) {
 	}
 }
 
+// TestReopenedByAnotherProcess: a process whose calls wait reads the store every ten
+// minutes.
+func TestReopenedByAnotherProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, begin := loadsim.NewStore(), time.Now()
+		p, other := sharing(t, perMinute(60), store), sharing(t, perMinute(60), store)
+		acquire(t, p, message).Done(tooMany("", time.Hour))
+		synctest.Wait()
+		time.AfterFunc(5*time.Minute, func() { assert.NoError(t, p.SetLimits(perMinute(61))) })
+		acquire(t, other, patient())
+		assert.InDelta(t, 10, time.Since(begin).Minutes(), 1)
+	})
+}
+
 // shifted is a clock that was set back.
 type shifted struct {
 	quota.RealClock
