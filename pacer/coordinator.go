@@ -19,6 +19,7 @@ type coordinator struct {
 	store  Store // nil: this process is alone
 	apiKey func() string
 	logger *slog.Logger
+	took   int64 // microseconds of a call of the store, on average; for steps alone
 
 	mu       sync.Mutex // guards what follows
 	ledger   ledger     // this process's, or what it saw in the store last
@@ -96,14 +97,16 @@ func (c *coordinator) onItsOwn(now time.Duration) bool { return c.peers.down && 
 
 // Ask of quota.Rule.
 func (c *coordinator) Ask(now time.Duration, d quota.Demand) quota.Answer {
+	key := classOf(d.Class)
+	var got turn
+	if d.Waiting > 0 {
+		c.step(now, func(l *ledger) { got = l.ask(key, int64(d.Waiting)) })
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	key := classOf(d.Class)
 	if d.Waiting == 0 {
-		return c.answer(now, key, c.here(now).outlook(key.Kinds))
+		got = c.here(now).outlook(key.Kinds)
 	}
-	var got turn
-	c.step(now, func(l *ledger) { got = l.ask(key, int64(d.Waiting)) })
 	return c.answer(now, key, got)
 }
 
@@ -186,46 +189,49 @@ func (c *coordinator) report(now time.Duration, f func(*ledger)) {
 }
 
 // Settle of quota.Rule takes the step for what was reported.
-func (c *coordinator) Settle(now time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.reports) > 0 {
-		c.step(now, func(*ledger) {})
-	}
-}
+func (c *coordinator) Settle(now time.Duration) { c.step(now, nil) }
 
-// step applies the reports and f to the shared ledger, and does so again if another
-// process has swapped it meanwhile. Without a store that answers, it applies them to
-// the ledger of this process.
+// step applies the reports and f, if any, to the shared ledger, and does so again if
+// another process has swapped it meanwhile. Without a store that answers, it applies
+// them to the ledger of this process. The engine takes one step at a time. The lock is
+// free while the store works and while the user's logger writes.
 func (c *coordinator) step(now time.Duration, f func(*ledger)) {
-	reports := c.reports
-	c.reports = nil
-	all := func(l *ledger) {
-		for _, report := range reports {
-			report(l)
-		}
-		f(l)
-	}
-	if !c.onItsOwn(now) {
-		c.peers.retryAt = now + storeRetry
-		err := c.stepShared(now, all)
+	changes, shared := c.startStep(now, f)
+	if shared {
+		l, err := c.stepShared(now, changes)
 		if err == nil {
+			c.storeAnswered(l)
 			return
 		}
 		c.storeFailed(now, err)
 	}
-	all(c.here(now))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.here(now).apply(changes)
 }
 
-// outside runs f without the lock: f takes time, or is code of the user.
-func (c *coordinator) outside(f func()) {
-	c.mu.Unlock()
-	defer c.mu.Lock()
-	f()
+// startStep takes what was reported, and decides whether the step needs the store.
+func (c *coordinator) startStep(now time.Duration, f func(*ledger)) (changes []func(*ledger), shared bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	changes, c.reports = c.reports, nil
+	if f != nil {
+		changes = append(changes, f)
+	}
+	if shared = len(changes) > 0 && !c.onItsOwn(now); shared {
+		c.peers.retryAt = now + storeRetry
+	}
+	return changes, shared
+}
+
+func (l *ledger) apply(changes []func(*ledger)) {
+	for _, change := range changes {
+		change(l)
+	}
 }
 
 func (c *coordinator) log(level slog.Level, message string, attrs ...slog.Attr) {
-	c.outside(func() { c.logger.LogAttrs(context.Background(), level, message, attrs...) })
+	c.logger.LogAttrs(context.Background(), level, message, attrs...)
 }
 
 // costsOf returns the operations that an attempt counts as.

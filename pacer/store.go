@@ -91,40 +91,35 @@ type loaded struct {
 }
 
 // stepShared loads the state, changes it and swaps it, until it is the quickest.
-func (c *coordinator) stepShared(now time.Duration, f func(*ledger)) error {
+func (c *coordinator) stepShared(now time.Duration, changes []func(*ledger)) (*loaded, error) {
 	began := time.Now()
 	for range mostTries {
 		l, err := c.load(now + time.Since(began))
 		if err != nil {
-			return err
+			return nil, err
 		}
-		f(&l.ledger)
+		l.apply(changes)
 		var swapped bool
 		longest := slices.MaxFunc(l.rules, func(a, b rule) int { return cmp.Compare(a.window, b.window) }).Window
-		err = c.bounded(func(ctx context.Context) (err error) {
+		err = bounded(func(ctx context.Context) (err error) {
 			swapped, err = c.store.Swap(ctx, l.key, l.version, l.encode(), 2*longest+time.Hour)
 			return err
 		})
-		if err != nil {
-			return err
+		if swapped || err != nil {
+			return l, err
 		}
-		if swapped {
-			c.storeAnswered(l)
-			return nil
-		}
-		pause := time.Duration(rand.Int64N(c.peers.took/2+1)) * time.Microsecond
-		c.outside(func() { time.Sleep(pause) })
+		time.Sleep(time.Duration(rand.Int64N(c.took/2+1)) * time.Microsecond)
 	}
-	return errors.New("too many processes change the value at once")
+	return nil, errors.New("too many processes change the value at once")
 }
 
 // load reads the store's state and adds this process as a member. If the process
 // has worked on another state or on a share, load also adds its counts.
 func (c *coordinator) load(now time.Duration) (*loaded, error) {
-	p, l, began := &c.peers, &loaded{ledger: c.ledger, key: c.key()}, time.Now()
+	l, began := c.unloaded(), time.Now()
 	var value []byte
 	var at time.Time
-	err := c.bounded(func(ctx context.Context) (err error) {
+	err := bounded(func(ctx context.Context) (err error) {
 		value, l.version, at, err = c.store.Load(ctx, l.key)
 		l.state = decode(value, len(l.rules))
 		return err
@@ -132,14 +127,17 @@ func (c *coordinator) load(now time.Duration) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
+	took := time.Since(began).Microseconds()
+	c.took += (2*took - c.took) / 4
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := &c.peers
 	if l.state == nil || at.UnixMicro() < l.Now-setBack {
 		l.state = newState(l.rules, at.UnixMicro())
 		l.lost = len(value) > 0 || p.seen == l.key
 	}
-	took := time.Since(began).Microseconds()
-	p.took += (2*took - p.took) / 4
 	l.at(at.UnixMicro())
-	l.offset, l.took, l.calls, l.lonely = l.Now-now.Microseconds()-took/2, max(claimAhead.Microseconds()/6, p.took), 1, false
+	l.offset, l.took, l.calls, l.lonely = l.Now-now.Microseconds()-took/2, max(claimAhead.Microseconds()/6, c.took), 1, false
 	l.Members[l.member] = l.Now
 	maps.DeleteFunc(l.Members, func(_, seen int64) bool { return seen < l.Now-memberFor })
 	if p.down && l.last(nothing).Opens == 0 { // others may still be on their shares
@@ -151,22 +149,27 @@ func (c *coordinator) load(now time.Duration) (*loaded, error) {
 	return l, nil
 }
 
+// unloaded is this process's ledger, whose state load replaces.
+func (c *coordinator) unloaded() *loaded {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return &loaded{ledger: c.ledger, key: c.key()}
+}
+
 // bounded waits for a call of the store for at most storeWait, even if the store
 // ignores its context. A panic of the store is an error.
-func (c *coordinator) bounded(call func(context.Context) error) (err error) {
+func bounded(call func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), storeWait)
 	defer cancel()
 	first := make(chan error, 2)
 	go func() { first <- quota.Protect(func() error { return call(ctx) }) }()
 	context.AfterFunc(ctx, func() { first <- ctx.Err() })
-	c.outside(func() { err = <-first })
-	return err
+	return <-first
 }
 
 // peers is the pacer's knowledge of the store and the other processes.
 type peers struct {
 	offset int64 // what the state's clock is ahead of the pacer's
-	took   int64 // how long a step takes
 
 	down    bool          // there is no store, or it does not answer: the state is this process's share
 	since   time.Time     // when it went down; zero: it answers, or there is none
@@ -210,13 +213,7 @@ func (l *ledger) join(other *ledger) {
 
 // storeAnswered goes on from the state that the store has taken.
 func (c *coordinator) storeAnswered(l *loaded) {
-	p := &c.peers
-	back := p.down
-	p.offset, p.down, p.since, p.seen = l.offset, false, time.Time{}, l.key
-	if l.key == c.key() { // else SetLimits came in between
-		c.ledger.state = l.state
-	}
-	if back {
+	if c.adopt(l) {
 		c.log(slog.LevelInfo, "agentmessaging pacer's store answers again")
 	}
 	if l.lost {
@@ -224,13 +221,36 @@ func (c *coordinator) storeAnswered(l *loaded) {
 	}
 }
 
-// storeFailed makes the state this process's share: each call now counts once
+// adopt reports whether the store was down before.
+func (c *coordinator) adopt(l *loaded) (back bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := &c.peers
+	back = p.down
+	p.offset, p.down, p.since, p.seen = l.offset, false, time.Time{}, l.key
+	if l.key == c.key() { // else SetLimits came in between
+		c.ledger.state = l.state
+	}
+	return back
+}
+
+// storeFailed goes on with a share of the limits.
+func (c *coordinator) storeFailed(now time.Duration, err error) {
+	if processes, first := c.shareOut(now); first {
+		c.log(slog.LevelWarn, "agentmessaging pacer's store does not answer; working on a share of the limits",
+			slog.Int("processes", processes), slog.String("error", printable.Line(err.Error(), 256)))
+	}
+}
+
+// shareOut makes the state this process's share: each call now counts once
 // per known process, and the first goes when this process's ticket was due. A
 // process that knows of no other begins with a part, and finds its share by
-// refusals.
-func (c *coordinator) storeFailed(now time.Duration, err error) {
+// refusals. first is false if the store was down already.
+func (c *coordinator) shareOut(now time.Duration) (processes int, first bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.peers.down {
-		return
+		return 0, false
 	}
 	l := c.here(now)
 	for b := range l.budgets(everything) {
@@ -243,8 +263,7 @@ func (c *coordinator) storeFailed(now time.Duration, err error) {
 	}
 	l.Tickets, l.Fresh = nil, l.Now
 	c.peers.down, c.peers.since = true, time.Now()
-	c.log(slog.LevelWarn, "agentmessaging pacer's store does not answer; working on a share of the limits",
-		slog.Int("processes", len(l.Members)), slog.String("error", printable.Line(err.Error(), 256)))
+	return len(l.Members), true
 }
 
 // turnOf returns when this process would have been next. If it had no ticket, it
