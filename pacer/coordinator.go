@@ -31,7 +31,10 @@ type coordinator struct {
 // refusals are those of one kind of call, one after the other.
 type refusals struct {
 	since time.Duration // the first
-	times int           // that they shut a gate
+	// backoff is the least time in microseconds for which the next one closes the
+	// gate. It doubles up to quota.MostBackoff: a service that refuses for ever is not
+	// asked for ever.
+	backoff int64
 }
 
 // begin sets up an unused ledger.
@@ -127,17 +130,12 @@ func (c *coordinator) answer(now time.Duration, key queueKey, t turn) quota.Answ
 	return a
 }
 
-// mostDoubled bounds the wait of calls that are refused again and again, to 64 s: it
-// doubles from the third time on, so that a service that refuses for ever is not asked
-// for ever.
-const mostDoubled = 7
-
 // longestSleep is how long a process waits before it asks anew: others may have opened a
 // limit early.
 const longestSleep = 10 * time.Minute
 
-// Done of quota.Rule. A refusal shuts its gate here before the store has it, so that
-// others who are refused know that it is no news.
+// Done of quota.Rule. It closes the local gate at once, so that further refusals of the
+// same limit are not reported as new.
 func (c *coordinator) Done(now time.Duration, w *quota.Waiter, o quota.Outcome) (changed, news bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -148,10 +146,10 @@ func (c *coordinator) Done(now time.Duration, w *quota.Waiter, o quota.Outcome) 
 		if r.since == 0 {
 			r.since = now
 		}
-		shut := max(wait, second<<max(0, r.times-1))
+		shut := max(wait, r.backoff)
 		if news = l.Now+wait-max(l.Now, l.last(costs).Told) >= second; news {
 			l.shut(costs, l.Now+shut, o.LimitKey)
-			r.times = min(r.times+1, mostDoubled)
+			r.backoff = min(max(second, 2*r.backoff), quota.MostBackoff.Microseconds())
 		}
 		c.refusing[costs] = r
 		c.report(now, func(l *ledger) {
@@ -196,11 +194,10 @@ func (c *coordinator) Settle(now time.Duration) { c.step(now, nil) }
 // them to the ledger of this process. The engine takes one step at a time. The lock is
 // free while the store works and while the user's logger writes.
 func (c *coordinator) step(now time.Duration, f func(*ledger)) {
-	changes, shared := c.startStep(now, f)
-	if shared {
-		l, err := c.stepShared(now, changes)
+	changes, l := c.startStep(now, f)
+	if l != nil {
+		err := c.stepShared(now, l, changes)
 		if err == nil {
-			c.storeAnswered(l)
 			return
 		}
 		c.storeFailed(now, err)
@@ -210,28 +207,26 @@ func (c *coordinator) step(now time.Duration, f func(*ledger)) {
 	c.here(now).apply(changes)
 }
 
-// startStep takes what was reported, and decides whether the step needs the store.
-func (c *coordinator) startStep(now time.Duration, f func(*ledger)) (changes []func(*ledger), shared bool) {
+// startStep takes what was reported. If the step needs the store, it also returns a
+// ledger for its state.
+func (c *coordinator) startStep(now time.Duration, f func(*ledger)) (changes []func(*ledger), shared *loaded) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	changes, c.reports = c.reports, nil
 	if f != nil {
 		changes = append(changes, f)
 	}
-	if shared = len(changes) > 0 && !c.onItsOwn(now); shared {
-		c.peers.retryAt = now + storeRetry
+	if len(changes) == 0 || c.onItsOwn(now) {
+		return changes, nil
 	}
-	return changes, shared
+	c.peers.retryAt = now + storeRetry
+	return changes, &loaded{ledger: c.ledger, key: c.key()}
 }
 
 func (l *ledger) apply(changes []func(*ledger)) {
 	for _, change := range changes {
 		change(l)
 	}
-}
-
-func (c *coordinator) log(level slog.Level, message string, attrs ...slog.Attr) {
-	c.logger.LogAttrs(context.Background(), level, message, attrs...)
 }
 
 // costsOf returns the operations that an attempt counts as.

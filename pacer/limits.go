@@ -40,16 +40,16 @@ type Limit struct {
 
 // PreviewLimits returns the preview defaults (interface 8.1). The pacer treats the
 // two limits per IP address as if all processes that share it had one address.
-func PreviewLimits() []Limit { return limitsOf("preview") }
+func PreviewLimits() []Limit { return limitsOf(spec.PreviewPlan) }
 
 // ProLimits returns the limits of the Pro plan (interface 8.2).
-func ProLimits() []Limit { return limitsOf("pro") }
+func ProLimits() []Limit { return limitsOf(spec.ProPlan) }
 
 // BYOKPlanLimits returns the limits of the BYOK plan (interface 8.2).
-func BYOKPlanLimits() []Limit { return limitsOf("byok") }
+func BYOKPlanLimits() []Limit { return limitsOf(spec.BYOKPlan) }
 
 func limitsOf(plan string) (limits []Limit) {
-	p := spec.Plans[slices.IndexFunc(spec.Plans, func(p spec.Plan) bool { return p.Name == plan })]
+	p, _ := spec.PlanNamed(plan)
 	for i, l := range spec.Limits {
 		limits = append(limits, Limit{Key: string(l.Key), Max: p.Max(i), Window: l.Window, Counts: Counted(l.Counts)})
 	}

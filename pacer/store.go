@@ -91,32 +91,35 @@ type loaded struct {
 }
 
 // stepShared loads the state, changes it and swaps it, until it is the quickest.
-func (c *coordinator) stepShared(now time.Duration, changes []func(*ledger)) (*loaded, error) {
+func (c *coordinator) stepShared(now time.Duration, l *loaded, changes []func(*ledger)) error {
 	began := time.Now()
 	for range mostTries {
-		l, err := c.load(now + time.Since(began))
-		if err != nil {
-			return nil, err
+		if err := c.load(l, now+time.Since(began)); err != nil {
+			return err
 		}
 		l.apply(changes)
 		var swapped bool
 		longest := slices.MaxFunc(l.rules, func(a, b rule) int { return cmp.Compare(a.window, b.window) }).Window
-		err = bounded(func(ctx context.Context) (err error) {
+		err := bounded(func(ctx context.Context) (err error) {
 			swapped, err = c.store.Swap(ctx, l.key, l.version, l.encode(), 2*longest+time.Hour)
 			return err
 		})
-		if swapped || err != nil {
-			return l, err
+		if err != nil {
+			return err
+		}
+		if swapped {
+			c.storeAnswered(l)
+			return nil
 		}
 		time.Sleep(time.Duration(rand.Int64N(c.took/2+1)) * time.Microsecond)
 	}
-	return nil, errors.New("too many processes change the value at once")
+	return errors.New("too many processes change the value at once")
 }
 
 // load reads the store's state and adds this process as a member. If the process
 // has worked on another state or on a share, load also adds its counts.
-func (c *coordinator) load(now time.Duration) (*loaded, error) {
-	l, began := c.unloaded(), time.Now()
+func (c *coordinator) load(l *loaded, now time.Duration) error {
+	began := time.Now()
 	var value []byte
 	var at time.Time
 	err := bounded(func(ctx context.Context) (err error) {
@@ -125,16 +128,16 @@ func (c *coordinator) load(now time.Duration) (*loaded, error) {
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	took := time.Since(began).Microseconds()
 	c.took += (2*took - c.took) / 4
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := &c.peers
+	l.lost = false
 	if l.state == nil || at.UnixMicro() < l.Now-setBack {
-		l.state = newState(l.rules, at.UnixMicro())
-		l.lost = len(value) > 0 || p.seen == l.key
+		l.state, l.lost = newState(l.rules, at.UnixMicro()), len(value) > 0 || p.seen == l.key
 	}
 	l.at(at.UnixMicro())
 	l.offset, l.took, l.calls, l.lonely = l.Now-now.Microseconds()-took/2, max(claimAhead.Microseconds()/6, c.took), 1, false
@@ -146,14 +149,7 @@ func (c *coordinator) load(now time.Duration) (*loaded, error) {
 	if p.down || l.lost || p.seen != "" && p.seen != l.key {
 		l.join(c.here(now))
 	}
-	return l, nil
-}
-
-// unloaded is this process's ledger, whose state load replaces.
-func (c *coordinator) unloaded() *loaded {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return &loaded{ledger: c.ledger, key: c.key()}
+	return nil
 }
 
 // bounded waits for a call of the store for at most storeWait, even if the store
@@ -214,10 +210,10 @@ func (l *ledger) join(other *ledger) {
 // storeAnswered goes on from the state that the store has taken.
 func (c *coordinator) storeAnswered(l *loaded) {
 	if c.adopt(l) {
-		c.log(slog.LevelInfo, "agentmessaging pacer's store answers again")
+		c.logger.Info("agentmessaging pacer's store answers again")
 	}
 	if l.lost {
-		c.log(slog.LevelWarn, "agentmessaging pacer begins the shared state afresh: the store has lost it, holds something else, or its clock was set back")
+		c.logger.Warn("agentmessaging pacer begins the shared state afresh: the store has lost it, holds something else, or its clock was set back")
 	}
 }
 
@@ -237,7 +233,7 @@ func (c *coordinator) adopt(l *loaded) (back bool) {
 // storeFailed goes on with a share of the limits.
 func (c *coordinator) storeFailed(now time.Duration, err error) {
 	if processes, first := c.shareOut(now); first {
-		c.log(slog.LevelWarn, "agentmessaging pacer's store does not answer; working on a share of the limits",
+		c.logger.Warn("agentmessaging pacer's store does not answer; working on a share of the limits",
 			slog.Int("processes", processes), slog.String("error", printable.Line(err.Error(), 256)))
 	}
 }

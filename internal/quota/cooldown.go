@@ -28,11 +28,12 @@ const (
 	// one name to several limits.
 	firstLook = time.Second
 	mostLook  = time.Minute
-	// A gate whose openings let nobody through waits longer each time: up to
-	// mostBackoff for a lone caller, so that a service that refuses for ever is
-	// not asked for ever, and up to leastBackoff for many, who need every chance.
+	// MostBackoff is the longest wait of a lone caller at a gate whose openings let
+	// nobody through, each longer than the one before, so that a service that refuses
+	// for ever is not asked for ever. Many callers, who need every chance, wait up to
+	// leastBackoff.
+	MostBackoff  = 64 * time.Second
 	leastBackoff = 5 * time.Second
-	mostBackoff  = 64 * time.Second
 )
 
 // A CoolDown is the rule of a client without limits of its own: after a 429, calls
@@ -186,7 +187,7 @@ func (g *gate) opens(waiting int, d Demand) (opens, jittered time.Duration) {
 	case 1:
 		return g.end, g.end // who has waited in vain goes before other programs
 	default:
-		backoff := min(max(g.asked, LeastClosed)<<min(empty-1, 20), max(leastBackoff, mostBackoff/time.Duration(max(1, waiting))))
+		backoff := min(max(g.asked, LeastClosed)<<min(empty-1, 20), max(leastBackoff, MostBackoff/time.Duration(max(1, waiting))))
 		backoff += time.Duration(g.random * float64(backoff) / 4) // out of step with others
 		opens = max(g.end, min(g.begun+backoff, max(g.since, d.Since)+d.Patience, g.end+room))
 		return opens, opens
@@ -304,7 +305,7 @@ func (c *CoolDown) sweep(now time.Duration) {
 			continue
 		}
 		alone := c.behind(g) <= 1
-		if g.closed && alone && now >= g.end+g.jitter()+mostBackoff {
+		if g.closed && alone && now >= g.end+g.jitter()+MostBackoff {
 			g.open(now)
 		}
 		if !g.closed && alone && g.ramp.over(now) {
