@@ -92,7 +92,7 @@ type call struct {
 	permits permits
 	reports *reporter // nil: nobody observes
 
-	attempts int // made: one that was refused here is none
+	attempts int // attempts that passed the limiter
 	renewals int // of them, those that were repeated at once on a new connection
 	refusals int // of them, those that a limit of the service refused
 	last     attempt
@@ -144,14 +144,11 @@ func (c *Client) newCall(ctx context.Context, r request, d decoder) (*call, erro
 	return call, nil
 }
 
-// errPanic is what observers get as the error of a call in which a part of the
-// program panicked: a transport, an observer, a limiter.
-var errPanic = errors.New("a part of the program panicked")
-
-// run makes the attempts and reports the call.
+// run makes the attempts and reports the call. Observers get quota.ErrPanic as its error
+// if a part of the program panicked: a transport, an observer, a limiter.
 func (c *call) run() (err error) {
 	c.ctx = c.reports.callStart(c.ctx, &c.url)
-	err = errPanic
+	err = quota.ErrPanic
 	defer func() { c.end(err) }()
 	if c.ended() == nil {
 		c.repeat()

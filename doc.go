@@ -71,6 +71,9 @@
 //	context ended after the request      error              outcome unknown
 //	refused by the limiter               error              error
 //
+// The interface lists a 503 for the endpoint, and its body has an error code: without
+// one it counts as any 503.
+//
 // A wait is never shorter than the answer's Retry-After; jitter may make it
 // longer. A wait that would pass the deadline of the context, or
 // [RetryPolicy].MaxWait, is not begun: the error is returned at once with
@@ -95,8 +98,8 @@
 // through, the client tries less and less often. A call that cannot wait gets the
 // 429 at once, with [Error].Local set and nothing sent.
 //
-// Two limits may have the same name. So an endpoint that has not been refused itself
-// sends one call after a second, and goes on if that passes. The client believes no
+// If another endpoint's 429 closed the limit, an endpoint tests it with one call after
+// a second, and goes on if that passes: two limits may share a name. The client believes no
 // Retry-After beyond a day, and tries a closed limit once an hour. With
 // [WithoutCoolDown] each refused call waits alone.
 //

@@ -102,6 +102,6 @@ func TestStoreThatPanics(t *testing.T) {
 		acquire(t, p, patient())
 		acquire(t, p, patient())
 		assert.Equal(t, 1, count(log, "does not answer; working on a share of the limits"))
-		assert.Equal(t, 1, count(log, "panic while calls waited: bug"))
+		assert.Equal(t, 1, count(log, "a part of the program panicked: bug"))
 	})
 }

@@ -19,7 +19,7 @@ type ticket struct {
 }
 
 const (
-	ticketFor  = 1500 * int64(1000) // this long after its Due a ticket lapses
+	ticketFor  = 1500 * int64(1000) // a ticket is dropped this long (1.5 s) after its Due
 	batchTurn  = 8                  // every eighth grant goes to a batch call
 	mostGrants = 10
 )

@@ -123,7 +123,7 @@ func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, refusal) {
 		resp.Body.Close()
 		return Answer{Err: fmt.Errorf("the answer has the status %03d, which HTTP does not know", resp.StatusCode), Missed: Unreadable, Sent: true}, 0
 	}
-	if !s.answered.Load() { // a store would be shared by all processors
+	if !s.answered.Load() { // Load first: an unconditional Store would bounce this cache line between processors on each call
 		s.answered.Store(true)
 	}
 	answer := Answer{Status: resp.StatusCode, Header: resp.Header, Sent: true}

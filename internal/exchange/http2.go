@@ -144,8 +144,8 @@ func (c *connection) missed(answers int64) {
 // A line lets requests look for a connection one after the other, so that each
 // sees what those before it have opened. net/http would dial for each.
 type line struct {
-	// reasons to line up: somebody looks for a connection, one was found within
-	// firstAnswerWait, or nobody has looked for one yet.
+	// reasons counts why requests must queue for a connection: a dial under way, a
+	// connection younger than firstAnswerWait, no dial yet (cold = 1).
 	reasons atomic.Int32
 	mu      sync.Mutex
 	cold    int32 // 1: nobody has looked for a connection yet, which is a reason

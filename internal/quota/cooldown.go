@@ -142,7 +142,7 @@ func (c *CoolDown) Ask(now time.Duration, d Demand) Answer {
 		if l := &g.looks[class]; now < jittered {
 			if asks && now >= l.at {
 				*l = look{now + l.after, min(2*l.after, max(mostLook, l.after))}
-				a.Grants = []Grant{{At: now, Watched: true, look: g}}
+				a.Grants = []Grant{{At: now, Watched: true, probe: g}}
 			}
 			a.Opens, a.Turn, a.Again = opens, jittered, min(jittered, l.at)
 			return a
@@ -221,12 +221,12 @@ func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (changed, news 
 	defer c.mu.Unlock()
 	defer c.sweep(now)
 	if w.Grant.ramp != nil {
-		w.Grant.ramp.settle(o)
+		w.Grant.ramp.record(o)
 		changed = true
 	}
 	passed := o.Sent && !o.Refused
-	if g := w.Grant.look; g != nil && passed {
-		c.found(g, w.Class.ID, now)
+	if g := w.Grant.probe; g != nil && passed {
+		c.passedClosed(g, w.Class.ID, now)
 		changed = true
 	}
 	if g := c.gates[w.Class.ID]; w.Grant.ramp != nil && g != nil && passed {
@@ -238,9 +238,10 @@ func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (changed, news 
 	return changed, false
 }
 
-// found: a class went through a closed gate. It has another limit, unless its own
-// refusals closed the gate: then this one has opened.
-func (c *CoolDown) found(g *gate, class int, now time.Duration) {
+// passedClosed handles a call that a closed gate let through as a trial and the
+// service accepted. If the class was refused here itself, the limit has opened.
+// Otherwise it only shares the name: detach it.
+func (c *CoolDown) passedClosed(g *gate, class int, now time.Duration) {
 	switch {
 	case c.gates[class] != g:
 	case g.looks[class].after < lookEvery:

@@ -1,8 +1,9 @@
 // Package quota holds calls back that the service would refuse (interface 8).
 //
 // An [Engine] keeps those who wait: a queue for each class of calls, served by one
-// goroutine while somebody waits. It does not know limits. A [Rule] says when the
-// next call of a class may go, and learns how each one ended. [CoolDown] is the rule of
+// goroutine while somebody waits. It counts no limits. A [Rule] says when the
+// next call of a class may go, and learns how each one ended. [Grant], [Demand] and
+// [Answer] also carry what only one of the two rules uses. [CoolDown] is the rule of
 // every client that is given no other; the one of package pacer acts before a refusal.
 package quota
 
@@ -49,7 +50,7 @@ type Demand struct {
 	Class   Class
 	Waiting int // 0: the question is how long a call would wait, and takes no time; nothing is granted
 	// Of the first in the queue: its deadline, since when it has had patience and for
-	// how long, and the longest single wait that it accepts.
+	// how long, and the longest single wait that it accepts. Only CoolDown reads them.
 	Deadline, Since, Patience, MaxWait time.Duration
 }
 
@@ -60,19 +61,19 @@ type Answer struct {
 	Opens   time.Duration // nobody of the class goes before; 0: now
 	Turn    time.Duration // when the next one goes
 	Gap     time.Duration // between the turns after that
-	Rough   bool          // Turn and Gap are guesses, for which nobody is refused
+	Rough   bool          // Turn and Gap are guesses of CoolDown, for which nobody is refused
 	Refused time.Duration // since when the service has refused all; 0: it has not
 	Key     string        // the limit_key of the limit that they wait for
-	TraceID string        // of the refusal that closed it
+	TraceID string        // of the refusal that closed it, with CoolDown
 }
 
 // Grant is the leave to send one attempt.
 type Grant struct {
 	At      time.Duration // when it may be sent
 	Watched bool          // the rule learns something if the service accepts it
-	Mark    int64         // by which a rule finds it again
+	Mark    int64         // by which a Pacer finds it again
 	ramp    *ramp         // of the cool-down, in which it counts; nil: in none
-	look    *gate         // of the cool-down, closed, through which it goes to see whether that still holds
+	probe   *gate         // of the cool-down: the closed gate that this call tests
 }
 
 // Waiter is the part of a call that an engine keeps. The same Waiter serves all
@@ -191,7 +192,7 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (granted bool, err error)
 		e.clock = w.Clock
 	}
 	now := e.now()
-	w.meet(ctx, now)
+	w.startWait(ctx, now)
 	q := e.queue(w.Class)
 	atOnce := !e.serving && e.rule.Quick(now)
 	if atOnce {
@@ -203,7 +204,7 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (granted bool, err error)
 		q.Answer, q.known = answer, true
 	}
 	before := q.line.before(w)
-	if refusal := q.hopeless(w, before, now); refusal != nil {
+	if refusal := q.refusalIfLate(w, before, now); refusal != nil {
 		if atOnce {
 			e.rule.Withdraw(q.Class)
 			q.known = false
@@ -215,7 +216,7 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (granted bool, err error)
 		w.forecast = make(chan Wait, 1)
 	}
 	if q.line.push(w); q.known {
-		q.tell(w, 0, now)
+		q.sendForecast(w, 0, now)
 	} else {
 		q.fresh = append(q.fresh, w)
 	}
@@ -237,18 +238,18 @@ func (e *Engine) Forecast(ctx context.Context, w *Waiter) (time.Duration, *Refus
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := e.now()
-	w.meet(ctx, now)
+	w.startWait(ctx, now)
 	q := &queue{Class: w.Class, known: true}
 	d := q.demand(w)
 	d.Waiting = 0
 	if q.Answer = e.rule.Ask(now, d); len(q.Grants) > 0 {
 		return 0, nil
 	}
-	return max(0, q.Turn-now), q.hopeless(w, 0, now)
+	return max(0, q.Turn-now), q.refusalIfLate(w, 0, now)
 }
 
-// meet notes when a call enters, and for how long it can wait.
-func (w *Waiter) meet(ctx context.Context, now time.Duration) {
+// startWait notes when a call enters, and for how long it can wait.
+func (w *Waiter) startWait(ctx context.Context, now time.Duration) {
 	w.entered, w.deadline = now, never
 	if w.since == 0 {
 		w.since = now
@@ -408,8 +409,9 @@ func (q *queue) turn(before int) time.Duration {
 	return q.Turn + time.Duration(before)*q.Gap
 }
 
-// tell forecasts the wait of a call, of whose line some have gone since it came.
-func (q *queue) tell(w *Waiter, gone int, now time.Duration) {
+// sendForecast forecasts the wait of a call. gone calls of the line have left since it
+// came.
+func (q *queue) sendForecast(w *Waiter, gone int, now time.Duration) {
 	if w.forecast == nil || !w.waits {
 		return
 	}
@@ -420,8 +422,8 @@ func (q *queue) tell(w *Waiter, gone int, now time.Duration) {
 	}
 }
 
-// hopeless returns why a call cannot go in time; nil if it can.
-func (q *queue) hopeless(w *Waiter, before int, now time.Duration) *Refusal {
+// refusalIfLate returns why a call cannot go in time; nil if it can.
+func (q *queue) refusalIfLate(w *Waiter, before int, now time.Duration) *Refusal {
 	if !q.known {
 		return nil
 	}
@@ -589,14 +591,14 @@ func (e *Engine) answer(t task, answer Answer) {
 	}
 	if isNew && q.line.waiting > 0 {
 		q.refuse(func(w *Waiter, before int) error {
-			if refusal := q.hopeless(w, before, now); refusal != nil {
+			if refusal := q.refusalIfLate(w, before, now); refusal != nil {
 				return refusal
 			}
 			return nil
 		})
 	}
 	for _, w := range q.fresh {
-		q.tell(w, len(answer.Grants), now)
+		q.sendForecast(w, len(answer.Grants), now)
 	}
 	q.fresh = nil
 }
@@ -650,8 +652,9 @@ func Protect(f func() error) (err error) {
 	return f()
 }
 
-// ErrPanic is the error of calls that waited for a part that panicked.
-var ErrPanic = errors.New("panic while calls waited")
+// ErrPanic is the error of calls in which a part of the program panicked that
+// somebody else wrote.
+var ErrPanic = errors.New("a part of the program panicked")
 
 // A Holder is embedded in a limiter that waits by an engine. A client that is given the
 // limiter uses the engine in place of its cool-down.

@@ -54,8 +54,8 @@ func (r *ramp) send(now time.Duration) {
 	}
 }
 
-// settle counts how a caller that was sent has ended.
-func (r *ramp) settle(o Outcome) {
+// record counts how a caller that was sent has ended.
+func (r *ramp) record(o Outcome) {
 	switch {
 	case o.Refused:
 		r.refused++
