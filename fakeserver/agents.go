@@ -30,12 +30,12 @@ type Agent struct {
 }
 
 // LLM is an agent's language-model configuration without the provider key:
-// interface 2.3. Mode and Tier hold the documented defaults when not given.
+// interface 2.3.
 type LLM struct {
-	Mode     string `json:"mode"`
-	Tier     string `json:"tier"`
-	Model    string `json:"model,omitempty"`
-	Provider string `json:"provider,omitempty"`
+	Mode     string `json:"mode"`               // hosted or byok; hosted when not given
+	Tier     string `json:"tier"`               // fast or smart; fast when not given
+	Model    string `json:"model,omitempty"`    // "" when not given, as the members below
+	Provider string `json:"provider,omitempty"` // openai_compat, openai or anthropic
 	BaseURL  string `json:"base_url,omitempty"`
 	Label    string `json:"label,omitempty"`
 }

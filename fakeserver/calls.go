@@ -29,8 +29,6 @@ const (
 // the texts of messages, replies and system prompts only with WithMessageTexts.
 // "" means that a field does not apply, unless its comment says otherwise.
 type Call struct {
-	// The request.
-
 	Seq      int       `json:"seq"`                // 1 for the call that was answered first; Reset does not start again at 1
 	Time     time.Time `json:"time"`               // of arrival, by the fake's clock
 	Endpoint Endpoint  `json:"endpoint,omitempty"` // "" when no endpoint has the method and path
@@ -55,21 +53,19 @@ type Call struct {
 	// answer took to reach the client.
 	Took time.Duration `json:"took_ns"`
 
-	// The answer that the client got.
-
+	// Sent is the answer that the client got.
 	Sent Sent `json:"sent"`
 
-	// The answer that the service decided. The client got it, unless a fault
-	// replaced or lost it.
-
-	Status    int    `json:"status"`               // 0 if the service did not decide: a fault acted instead, or a callback panicked
+	// Status, Code, Reason, Member, LimitKey and ReplyBody are the answer that the
+	// service decided. The client got it, unless a fault replaced or lost it. Status
+	// is 0 if the service did not decide: a fault acted instead, or a callback
+	// panicked.
+	Status    int    `json:"status"`
 	Code      string `json:"code,omitempty"`       // the error of an error's body
 	Reason    string `json:"reason,omitempty"`     // the reason of an error's body
 	Member    string `json:"member,omitempty"`     // the member of the body that a 400 is about, such as llm.mode
 	LimitKey  string `json:"limit_key,omitempty"`  // the limit_key of a 429: the limit that refused the call
 	ReplyBody string `json:"reply_body,omitempty"` // at most 64 KiB
-
-	// What happened to the call.
 
 	Fault string `json:"fault,omitempty"` // the faults that acted, such as LoseReply(Hang())
 	// Why says in one or two sentences, with numbers, why the call was refused and

@@ -96,9 +96,9 @@ func RefuseConnection() Fault {
 
 // Change changes the state just before a call reaches the service, which then
 // answers as it does in the new state: the plan ends, the key is revoked, the
-// agent is gone. change runs without any lock and may call the fake; what says
-// in a few words what it does, for messages and records. A panic in it fails the
-// test and aborts the connection. A nil change panics.
+// agent is gone. change may call the fake. what describes it in a few words, for
+// messages and records. A panic in change fails the test and aborts the
+// connection. A nil change panics.
 func Change(what string, change func()) Fault {
 	if change == nil {
 		misuse("Change", "the function is nil")
@@ -170,8 +170,8 @@ func cutReply(method string, n int, how memnet.Ending) Fault {
 	return Fault{&wire.Fault{Name: fmt.Sprintf("%s(%d)", method, n), Phase: wire.OnTheReply, Delivery: memnet.Delivery{Ends: how, Sent: n}}}
 }
 
-// DripReply lets the call have its effect, and sends the body of the answer n
-// bytes at a time, and waits for the time every in between. The first bytes come
+// DripReply lets the call have its effect. Then it sends the body of the answer n
+// bytes at a time, with a pause of length every in between. The first bytes come
 // with the header. An n below 1 and a negative every panic.
 func DripReply(n int, every time.Duration) Fault {
 	if n < 1 || every < 0 {
