@@ -28,7 +28,7 @@ type Service struct {
 	// Decides are its answers to the open questions, by the id of the question.
 	Decides map[string]any
 	limits  []limit
-	spent   map[string][]float64 // when calls counted, by limit and whose it is
+	spent   map[string][]float64 // when calls counted, by counter
 	keys    map[string]*apiKey
 	agents  map[string]*agentState
 	calls   int
@@ -109,11 +109,28 @@ func New(seed uint64, keys ...string) *Service {
 
 func (s *Service) yes(id string) bool { return s.Decides[id].(bool) }
 
+// counter names what counts a call with a key against the limit.
+func (l limit) counter(token string) string {
+	if l.perIP {
+		return l.id
+	}
+	return l.id + token
+}
+
+// spend counts a call with a key against the limits with these ids.
+func (s *Service) spend(token string, now float64, ids ...string) {
+	for _, l := range s.limits {
+		if slices.Contains(ids, l.id) {
+			s.spent[l.counter(token)] = append(s.spent[l.counter(token)], now)
+		}
+	}
+}
+
 // used is how much of a limit is spent at a time, by the definition of each way
 // to count.
-func (s *Service) used(l limit, whose string, at float64) (n float64) {
+func (s *Service) used(l limit, token string, at float64) (n float64) {
 	start, last := math.Inf(-1), 0.0
-	for _, t := range s.spent[l.id+whose] {
+	for _, t := range s.spent[l.counter(token)] {
 		switch s.Decides["windows"] {
 		case "fixed":
 			if t >= start+l.seconds {
@@ -151,15 +168,15 @@ func (s *Service) used(l limit, whose string, at float64) (n float64) {
 }
 
 // refuse writes the 429 for those of the limits that are spent; false: none is.
-func (s *Service) refuse(w http.ResponseWriter, ids []string, whose func(limit) string, now float64) bool {
+func (s *Service) refuse(w http.ResponseWriter, ids []string, token string, now float64) bool {
 	var named *limit
 	wait := 0
 	for i, l := range s.limits {
-		if !slices.Contains(ids, l.id) || s.used(l, whose(l), now)+1 <= float64(l.max)+1e-9 {
+		if !slices.Contains(ids, l.id) || s.used(l, token, now)+1 <= float64(l.max)+1e-9 {
 			continue
 		}
 		opens := 1 + sort.Search(2*int(l.seconds), func(wait int) bool {
-			return s.used(l, whose(l), now+1+float64(wait))+1 <= float64(l.max)+1e-9
+			return s.used(l, token, now+1+float64(wait))+1 <= float64(l.max)+1e-9
 		})
 		if named == nil || s.yes("several_limits") && opens > wait {
 			named, wait = &s.limits[i], opens
@@ -201,6 +218,16 @@ func (s *Service) fail(w http.ResponseWriter, f flaw) {
 	s.write(w, f.status, body)
 }
 
+var (
+	requests = []string{"key_minute", "ip_minute", "key_day"}
+	methods  = map[string]string{"status": "GET", "warmup": "POST", "byok": "GET PUT DELETE", "agents": "POST", "agent": "GET", "messages": "POST", "sms": "POST"}
+
+	// operationsOf are the limits that a call to a route spends, other than those on requests.
+	operationsOf = map[string][]string{
+		"warmup": {"warmup_key_hour"}, "byok": {"byok_set_key_hour"}, "agents": {"agent_create_key_day", "agent_create_ip_minute"},
+	}
+)
+
 // ServeHTTP answers one call, in the order that the decisions give.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.calls++
@@ -210,21 +237,6 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !bearer {
 		key = nil
 	}
-	whose := func(l limit) string {
-		if l.perIP {
-			return ""
-		}
-		return token
-	}
-	spend := func(ids ...string) {
-		for _, l := range s.limits {
-			if slices.Contains(ids, l.id) {
-				s.spent[l.id+whose(l)] = append(s.spent[l.id+whose(l)], now)
-			}
-		}
-	}
-	requests := []string{"key_minute", "ip_minute", "key_day"}
-	methods := map[string]string{"status": "GET", "warmup": "POST", "byok": "GET PUT DELETE", "agents": "POST", "agent": "GET", "messages": "POST", "sms": "POST"}
 	route, id := routeOf(r.URL.EscapedPath())
 	spends := s.Decides["refused_requests_spend"].(map[string]any)
 	switch {
@@ -233,7 +245,7 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	case key == nil:
 		if spends["401"] == true {
-			spend("ip_minute")
+			s.spend(token, now, "ip_minute")
 		}
 		s.fail(w, flaw{401, "unauthorized"})
 		return
@@ -243,7 +255,7 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if r.Method == "GET" && route == "status" || route == "byok" && r.Method != "PUT" { // no limits
 		if route == "status" && spends["status"] == true {
-			spend(requests...)
+			s.spend(token, now, requests...)
 		}
 		s.act(w, r, route, key, nil, token, nil)
 		return
@@ -254,37 +266,38 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		agent = nil
 	}
 	f := s.flaw(route, key, body, bad, id != "" && agent == nil, agent)
-	var operations []string
-	switch {
-	case route == "warmup":
-		operations = []string{"warmup_key_hour"}
-	case route == "agents":
-		operations = []string{"agent_create_key_day", "agent_create_ip_minute"}
-	}
-	if llm, _ := body["llm"].(map[string]any); route == "byok" || llm["api_key"] != nil {
+	operations := operationsOf[route]
+	if llm, _ := body["llm"].(map[string]any); llm["api_key"] != nil {
 		operations = append(operations, "byok_set_key_hour")
 	}
-	var asked []string
-	if f.status != 400 || s.yes("limit_before_body") {
-		asked = requests
-	}
-	if f.status == 0 || f.code == "bad_request" && !s.yes("body_before_operation_limit") {
-		asked = append(slices.Clone(asked), operations...)
-	}
-	if s.refuse(w, asked, whose, now) {
+	asked, spent := s.cost(f, operations)
+	if s.refuse(w, asked, token, now) {
 		return
 	}
-	if counts, decided := spends[strconv.Itoa(f.status)]; f.status == 0 || !decided || counts == true {
-		spend(requests...)
-	}
-	if f.status == 0 || f.code == "bad_request" && s.yes("refused_operations_spend") {
-		spend(operations...)
-	}
+	s.spend(token, now, spent...)
 	if f.status != 0 {
 		s.fail(w, f)
 		return
 	}
 	s.act(w, r, route, key, body, token, agent)
+}
+
+// cost says which limits may refuse a call, and which it spends.
+func (s *Service) cost(f flaw, operations []string) (asked, spent []string) {
+	if f.status != 400 || s.yes("limit_before_body") {
+		asked = append(asked, requests...)
+	}
+	if f.status == 0 || f.code == "bad_request" && !s.yes("body_before_operation_limit") {
+		asked = append(asked, operations...)
+	}
+	counts, decided := s.Decides["refused_requests_spend"].(map[string]any)[strconv.Itoa(f.status)]
+	if f.status == 0 || !decided || counts == true {
+		spent = append(spent, requests...)
+	}
+	if f.status == 0 || f.code == "bad_request" && s.yes("refused_operations_spend") {
+		spent = append(spent, operations...)
+	}
+	return asked, spent
 }
 
 func routeOf(path string) (route, id string) {
