@@ -72,7 +72,7 @@ func (p *permits) canWait(ctx context.Context) bool {
 }
 
 func (p *permits) askLimiter(ctx context.Context, number int) (waited time.Duration, err error) {
-	clock := p.client.time()
+	clock := p.client.clockOrReal()
 	began := clock.Now()
 	permit, err := p.client.limiter.Acquire(ctx, LimitedAttempt{
 		Method: p.waiter.Endpoint.Method, Path: p.waiter.Endpoint.Path, Number: number, SetsBYOK: p.waiter.SetsBYOK,

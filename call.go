@@ -324,7 +324,7 @@ func (c *call) planRetry() bool {
 		asked = c.last.failure.RetryAfter
 	}
 	wait, ok := retry.wait(c.failures(), asked, min(c.longestWait(), c.budget-1), c.client.random())
-	if ok && !c.client.retries.take(c.client.time().Now()) {
+	if ok && !c.client.retries.take(c.client.clockOrReal().Now()) {
 		c.withheld = true
 		return false
 	}
@@ -351,7 +351,7 @@ func (c *call) longestWait() time.Duration {
 // it off the budget, however long the clock took for it.
 func (c *call) sleep(*http.Request) error {
 	if c.pause > 0 {
-		clock := c.client.time()
+		clock := c.client.clockOrReal()
 		began := clock.Now()
 		c.noSleep = clock.Sleep(c.ctx, c.pause)
 		c.waited += max(0, clock.Now().Sub(began)) // a clock may go back

@@ -94,7 +94,7 @@ func (c *Client) With(opts ...Option) (*Client, error) {
 		apiKey:   c.apiKey,
 		redactor: c.redactor,
 		sender:   sender,
-		limits:   s.line(c),
+		limits:   s.limitEngine(c),
 		retries:  c.retries,
 		calls:    c.calls,
 	}, nil

@@ -230,17 +230,18 @@ func (s *settings) apply(opts []Option) error {
 	return nil
 }
 
-// time is the clock of all waits.
-func (s *settings) time() Clock {
+// clockOrReal is the clock of all waits.
+func (s *settings) clockOrReal() Clock {
 	if s.clock == nil {
 		return quota.RealClock{}
 	}
 	return s.clock
 }
 
-// line is where calls wait for limits: a Pacer's or a cool-down, which is that of the
-// client before where the clock is the same; nil if it is turned off.
-func (s *settings) line(before *Client) *quota.Engine {
+// limitEngine is the engine in which calls wait for limits: a Pacer's or a cool-down's.
+// A client made by With shares the cool-down if the clock is the same. It is nil if the
+// cool-down is turned off.
+func (s *settings) limitEngine(before *Client) *quota.Engine {
 	switch {
 	case s.pacer != nil:
 		return s.pacer

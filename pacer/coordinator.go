@@ -87,7 +87,7 @@ func (c *coordinator) Sort(ctx context.Context, w *quota.Waiter) bool {
 	return counted || c.ledger.last(costs).Told > 0
 }
 
-func classOf(class quota.Class) queueKey { return queueKey{costSet(class.ID), class.Batch} }
+func keyOf(class quota.Class) queueKey { return queueKey{costSet(class.ID), class.Batch} }
 
 // Quick of quota.Rule: steps do without the store for now.
 func (c *coordinator) Quick(now time.Duration) bool {
@@ -100,7 +100,7 @@ func (c *coordinator) onItsOwn(now time.Duration) bool { return c.peers.down && 
 
 // Ask of quota.Rule.
 func (c *coordinator) Ask(now time.Duration, d quota.Demand) quota.Answer {
-	key := classOf(d.Class)
+	key := keyOf(d.Class)
 	var got turn
 	if d.Waiting > 0 {
 		c.step(now, func(l *ledger) { got = l.ask(key, int64(d.Waiting)) })
@@ -169,7 +169,7 @@ func (c *coordinator) Done(now time.Duration, w *quota.Waiter, o quota.Outcome) 
 func (c *coordinator) Withdraw(class quota.Class) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	key := classOf(class)
+	key := keyOf(class)
 	if slices.ContainsFunc(c.ledger.Tickets, ticket{queueKey: key, Member: c.ledger.member}.same) {
 		c.ledger.withdraw(key)
 		c.reports = append(c.reports, func(l *ledger) { l.withdraw(key) })

@@ -40,34 +40,29 @@ func TestSetLimits(t *testing.T) {
 	})
 }
 
-// TestSetLimitsReopens what refusals have shut, here or in the store, and counts
+// TestSetLimitsReopens what refusals have shut, here and in the store, and counts
 // a long limit to its new number.
 func TestSetLimitsReopens(t *testing.T) {
-	for _, shared := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			var opts []pacer.Option
-			if shared {
-				opts = append(opts, pacer.WithStore(loadsim.NewStore(), loadsim.Key))
-			}
-			limits := pacer.PreviewLimits()
-			limits[2].Max = 2
-			p := newPacer(t, limits, opts...)
-			for range 2 {
-				acquire(t, p, message)
-			}
-			acquire(t, p, message).Done(tooMany("day", 10*time.Hour))
-			synctest.Wait()
-			require.NoError(t, p.SetLimits(limits))
-			wantRefusal(t, p, t.Context(), message)
-			limits[2].Max = 5
-			require.NoError(t, p.SetLimits(limits))
-			begin := time.Now()
-			for range 6 {
-				acquire(t, p, message)
-			}
-			assert.Less(t, time.Since(begin), 15*time.Second)
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		limits := pacer.PreviewLimits()
+		limits[2].Max = 2
+		p := sharing(t, limits, loadsim.NewStore())
+		for range 2 {
+			acquire(t, p, message)
+		}
+		acquire(t, p, message).Done(tooMany("day", 10*time.Hour))
+		synctest.Wait()
+		require.NoError(t, p.SetLimits(limits))
+		wantRefusal(t, p, t.Context(), message)
+		limits[2].Max = 5
+		require.NoError(t, p.SetLimits(limits))
+		assert.Zero(t, p.State().Limits[2].ClosedFor, "before the store has it")
+		begin := time.Now()
+		for range 6 {
+			acquire(t, p, message)
+		}
+		assert.Less(t, time.Since(begin), 15*time.Second)
+	})
 }
 
 // TestReopenedByAnotherProcess: a process whose calls wait reads the store every ten

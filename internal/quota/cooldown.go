@@ -83,9 +83,9 @@ type look struct {
 // maxClasses bounds the classes: two for each endpoint.
 const maxClasses = 32
 
-// classOf is the class of an attempt: its endpoint, and whether it also spends
+// classIndex is the class of an attempt: its endpoint, and whether it also spends
 // the BYOK set limit, so that this limit does not stop the rest.
-func classOf(endpoint *spec.Endpoint, setsBYOK bool) int {
+func classIndex(endpoint *spec.Endpoint, setsBYOK bool) int {
 	class := 2 * slices.Index(spec.Endpoints, endpoint)
 	if setsBYOK {
 		class++
@@ -98,7 +98,7 @@ func (c *CoolDown) Sort(_ context.Context, w *Waiter) bool {
 	if !c.closed.Load() {
 		return false
 	}
-	w.Class = Class{ID: classOf(w.Endpoint, w.SetsBYOK)}
+	w.Class = Class{ID: classIndex(w.Endpoint, w.SetsBYOK)}
 	return true
 }
 
@@ -233,7 +233,7 @@ func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (changed, news 
 		g.since = now
 	}
 	if o.Refused {
-		return true, c.close(now, classOf(w.Endpoint, w.SetsBYOK), o)
+		return true, c.close(now, classIndex(w.Endpoint, w.SetsBYOK), o)
 	}
 	return changed, false
 }

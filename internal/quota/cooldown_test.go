@@ -26,7 +26,7 @@ func newRule(t *testing.T) *rule {
 }
 
 // class of the calls of an endpoint.
-func class(e *spec.Endpoint) Class { return Class{ID: classOf(e, false)} }
+func class(e *spec.Endpoint) Class { return Class{ID: classIndex(e, false)} }
 
 // asks asks for one of those who wait.
 func (r *rule) asks(e *spec.Endpoint, waiting int) Answer {
@@ -349,7 +349,7 @@ func TestClasses(t *testing.T) {
 	seen := map[int]bool{}
 	for _, e := range spec.Endpoints {
 		for _, sets := range []bool{false, true} {
-			class := classOf(e, sets)
+			class := classIndex(e, sets)
 			assert.False(t, seen[class], "%v", e)
 			assert.Less(t, class, maxClasses)
 			seen[class] = true

@@ -8,6 +8,7 @@
 package quota
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -397,11 +398,10 @@ func (e *Engine) queue(c Class) *queue {
 
 // demand describes those who wait, or are about to.
 func (q *queue) demand(first *Waiter) Demand {
-	d := Demand{Class: q.Class, Waiting: max(1, q.line.waiting), Deadline: first.deadline, Since: first.since, Patience: never / 2, MaxWait: first.MaxWait}
-	if first.Patience > 0 {
-		d.Patience = first.Patience
+	return Demand{
+		Class: q.Class, Waiting: max(1, q.line.waiting), Deadline: first.deadline, Since: first.since,
+		Patience: cmp.Or(first.Patience, never/2), MaxWait: first.MaxWait,
 	}
-	return d
 }
 
 // turn is when a call goes that has so many before it.
