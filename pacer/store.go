@@ -209,25 +209,20 @@ func (l *ledger) join(other *ledger) {
 
 // storeAnswered goes on from the state that the store has taken.
 func (c *coordinator) storeAnswered(l *loaded) {
-	if c.adopt(l) {
+	c.mu.Lock()
+	p := &c.peers
+	back := p.down
+	p.offset, p.down, p.since, p.seen = l.offset, false, time.Time{}, l.key
+	if l.key == c.key() { // else SetLimits came in between
+		c.ledger.state = l.state
+	}
+	c.mu.Unlock()
+	if back {
 		c.logger.Info("agentmessaging pacer's store answers again")
 	}
 	if l.lost {
 		c.logger.Warn("agentmessaging pacer begins the shared state afresh: the store has lost it, holds something else, or its clock was set back")
 	}
-}
-
-// adopt reports whether the store was down before.
-func (c *coordinator) adopt(l *loaded) (back bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p := &c.peers
-	back = p.down
-	p.offset, p.down, p.since, p.seen = l.offset, false, time.Time{}, l.key
-	if l.key == c.key() { // else SetLimits came in between
-		c.ledger.state = l.state
-	}
-	return back
 }
 
 // storeFailed goes on with a share of the limits.
