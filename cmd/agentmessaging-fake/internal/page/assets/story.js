@@ -42,10 +42,10 @@ function cameBack(call, next) {
   return waited < asked ? `The client came back after ${took(waited)}, although Retry-After said ${asked}.` : '';
 }
 
-// left says that the client did not wait for the end of an answer. The fake says it
-// by itself where nothing of the answer had left.
-function left({ sent, why, took_ns: ns }) {
-  if (sent.broke !== 'left' || why?.includes('The client left')) return '';
+// left says that the client did not wait for the end of an answer. Where nothing of
+// the answer had left, not even its status, the fake says it by itself.
+function left({ sent, took_ns: ns }) {
+  if (sent.broke !== 'left' || !sent.status) return '';
   return `The client left after ${took(ns / 1e9)}, before it had the whole answer.`;
 }
 
