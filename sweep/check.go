@@ -263,15 +263,16 @@ func (t statement) contains(subject string) bool {
 		regexp.MustCompile(`(^|`+noLetter+`)`+regexp.QuoteMeta(subject)+`($|`+noLetter+`)`).MatchString(t.text)
 }
 
-// general counts the lines of the reports of the executions that may be about anything: each is the
-// error of no call, and names no message. What a restart repeats counts once.
+// general counts the lines of the reports of the executions that may be about anything:
+// each is the error of no call, and names no message. What a restart repeats counts once.
 func (r *run) general(executions ...*execution) int {
-	calls, texts, different := r.calls(), r.sweep.baseline[0].result.state.sent, map[string]bool{}
+	calls, different := r.calls(), map[string]bool{}
+	texts := slices.Collect(maps.Keys(r.sweep.baseline[0].result.state.sent))
 	for _, p := range executions {
 		said := map[string]int{}
 		for _, t := range p.reports() {
 			ofCall := slices.ContainsFunc(calls, func(c *Call) bool { return c.failed() && t.isFrom(c) })
-			if ofCall || slices.ContainsFunc(slices.Collect(maps.Keys(texts)), t.contains) {
+			if ofCall || slices.ContainsFunc(texts, t.contains) {
 				continue
 			}
 			for line := range strings.Lines(t.text) { // errors.Join puts each error on a line
