@@ -32,7 +32,7 @@ const module = "github.com/agent-messaging-service/agentmessaging-go"
 
 // known are the packages that a block may use without an import.
 var known = []string{
-	"bytes", "context", "errors", "fmt", "log/slog", "net/http", "net/http/httptest", "os", "path/filepath", "strings", "testing", "testing/synctest", "time",
+	"bytes", "context", "encoding/json", "errors", "fmt", "log/slog", "net/http", "net/http/httptest", "os", "path/filepath", "strings", "testing", "testing/synctest", "time",
 	"github.com/stretchr/testify/assert", "github.com/stretchr/testify/require",
 	module, module + "/agentmessagingtest", module + "/contract", module + "/observe", module + "/fakeserver", module + "/pacer", module + "/sweep",
 }
