@@ -55,12 +55,9 @@ func median(of []float64) float64 {
 	return of[len(of)/2]
 }
 
-// bareDirect is Direct with any handler behind it.
-func bareDirect(h http.Handler) http.RoundTripper {
-	host := &memnet.Host{
-		Name: "the fake", Addr: strings.TrimPrefix(fakeURL, "https://") + ":443", Handler: h,
-		Describe: func(r *http.Request) string { return r.Method },
-	}
+// bareDirect is Direct with any answers behind it.
+func bareDirect(answer func(*http.Request) memnet.Answer) http.RoundTripper {
+	host := &memnet.Host{Name: "the fake", Addr: strings.TrimPrefix(fakeURL, "https://") + ":443", Answer: answer}
 	return host.Direct(netip.IPv4Unspecified())
 }
 
@@ -84,7 +81,7 @@ func post(wire http.RoundTripper, url, key, body string) {
 }
 
 // bareCreation decodes what is sent, and encodes an answer.
-func bareCreation(w http.ResponseWriter, r *http.Request) {
+func bareCreation(r *http.Request) memnet.Answer {
 	var sent struct {
 		SystemPrompt string `json:"system_prompt"`
 		CustomerRef  string `json:"customer_ref"`
@@ -92,12 +89,16 @@ func bareCreation(w http.ResponseWriter, r *http.Request) {
 	if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
 		panic(err)
 	}
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(&struct {
+	body, err := json.Marshal(&struct {
 		AgentID string `json:"agent_id"`
 		Status  string `json:"status"`
 		TraceID string `json:"trace_id"`
 	}{"agent_000001", "active", "trace_000001"})
+	if err != nil {
+		panic(err)
+	}
+	header := http.Header{"Content-Type": {"application/json"}}
+	return memnet.Answer{Response: memnet.Response{Status: http.StatusOK, Header: header, Body: body}}
 }
 
 // A fake for one call: made, called and closed. The floor has its handler for
@@ -108,7 +109,7 @@ func BenchmarkFresh(b *testing.B) {
 			post(wire, fakeURL+"/v1/agents", key, `{"system_prompt":"You answer questions about orders.","customer_ref":"customer-17"}`)
 		}
 		versus(b,
-			func() { create(bareDirect(http.HandlerFunc(bareCreation)), "key") },
+			func() { create(bareDirect(bareCreation), "key") },
 			func() {
 				tb := new(spy)
 				fake := fakeserver.New(tb)

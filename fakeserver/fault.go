@@ -183,7 +183,7 @@ func DripReply(n int, every time.Duration) Fault {
 // GoAway lets the call have its effect and its answer. Then the connection
 // takes no other call, as with a server that restarts: over HTTP/2 a GOAWAY
 // follows, over HTTP/1.1 the answer says Connection: close. Direct has no
-// connections, so there only the header says it.
+// connections, so there only Response.Close says it.
 func GoAway() Fault {
 	return Fault{&wire.Fault{Name: "GoAway()", Phase: wire.OnTheReply, Delivery: memnet.Delivery{Ends: memnet.Leaves}}}
 }

@@ -149,20 +149,22 @@ func passes(m Matcher, e *entry) (matched bool) {
 	return m.matches(e)
 }
 
-// rule is the common part of Script and Injection: which calls it is for, and
-// at which of them it acts.
+// rule is a Script or an Injection: which calls it is for, at which of them it
+// acts, and what it does.
 type rule struct {
 	method   string // OnMessage or Inject
 	says     string // the rule in messages, without keys and texts
 	matchers []Matcher
-	server   *Server // whose lock guards what follows
-	withdraw func()  // takes the rule out of its generation
-	matched  int     // the calls that matched, also where another rule acted
-	hits     int     // the calls that the rule acted on
-	nth      int     // acts only at this match; 0 means at any
-	from     int     // acts only from this match on; 0 means from the first
-	times    int     // acts at most so often; 0 means without end
-	chance   *odds
+	fault    *wire.Fault // of an Injection
+	server   *Server     // whose lock guards what follows
+	list     *[]*rule    // of the generation, from which Remove takes the rule
+	steps    []step      // of a Script
+	matched  int         // the calls that matched, also where another rule acted
+	hits     int         // the calls that the rule acted on
+	nth      int         // acts only at this match; 0 means at any
+	from     int         // acts only from this match on; 0 means from the first
+	times    int         // acts at most so often; 0 means without end
+	chance   func() bool // depends only on its seed; nil means always
 	required bool
 	removed  bool
 }
@@ -170,16 +172,8 @@ type rule struct {
 // Format prints the Go call that made it, for every verb, without texts and keys.
 func (r *rule) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(r.says)) }
 
-// odds is a sequence of decisions that depends only on its seed.
-type odds struct {
-	p      float64
-	random *rand.Rand
-}
-
-func (o *odds) fall() bool { return o == nil || o.random.Float64() < o.p }
-
 // newRule makes a rule. what describes its other arguments, if it has any.
-func newRule(s *Server, method, what string, matchers []Matcher) rule {
+func newRule(s *Server, method, what string, matchers []Matcher) *rule {
 	checkMatchers(method, matchers)
 	var args []string
 	if what != "" {
@@ -188,10 +182,16 @@ func newRule(s *Server, method, what string, matchers []Matcher) rule {
 	for _, m := range matchers {
 		args = append(args, m.says)
 	}
-	return rule{
+	return &rule{
 		server: s, method: method, says: method + "(" + strings.Join(args, ", ") + ")",
 		matchers: slices.Clone(matchers),
 	}
+}
+
+// addTo puts the rule into a list of a generation. The lock is held.
+func (r *rule) addTo(list *[]*rule) {
+	r.list = list
+	*list = append(*list, r)
 }
 
 // due counts a call that matched, and reports whether the rule acts on it. The
@@ -202,7 +202,7 @@ func (r *rule) due() bool {
 		return false
 	}
 	r.matched++
-	fell := r.chance.fall()
+	fell := r.chance == nil || r.chance()
 	return fell && (r.nth == 0 || r.matched == r.nth) && r.matched >= r.from && (r.times == 0 || r.hits < r.times)
 }
 
@@ -218,8 +218,9 @@ func (r *rule) setChance(p float64, seed uint64) {
 	if !(p >= 0 && p <= 1) { // in this form it refuses NaN too
 		misuse("Chance", "%v is not between 0 and 1", p)
 	}
+	random := rand.New(rand.NewPCG(seed, 0))
 	defer r.server.lock().Unlock()
-	r.chance = &odds{p, rand.New(rand.NewPCG(seed, 0))}
+	r.chance = func() bool { return random.Float64() < p }
 }
 
 func (r *rule) require() {
@@ -235,7 +236,7 @@ func (r *rule) countHits() int {
 func (r *rule) remove() {
 	defer r.server.lock().Unlock()
 	r.removed = true
-	r.withdraw()
+	*r.list = without(*r.list, r)
 }
 
 // without returns a copy of a list without one of its items.
@@ -243,62 +244,39 @@ func without[T comparable](list []T, item T) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(other T) bool { return other == item })
 }
 
-type ruled interface {
-	comparable
-	base() *rule
-}
-
-func (r *rule) base() *rule { return r }
-
-// candidates returns the rules that match a call, oldest first. It copies only
-// where one does not match before others that do. No lock is held, since matchers
-// may be functions of the test.
-func candidates[R ruled](s *Server, rules []R, e *entry) []R {
+// matchingRules returns the rules that match a call, oldest first. No lock is held,
+// since matchers may be functions of the test.
+func (s *Server) matchingRules(rules []*rule, e *entry) (matching []*rule) {
 	var asked *rule
 	defer s.blame("a matcher of ", &asked)
-	found := rules
-	for i, r := range rules {
-		asked = r.base()
-		switch matches := matchesAll(asked.matchers, e); {
-		case !matches && len(found) == len(rules):
-			found = slices.Clip(rules[:i])
-		case matches && len(found) < len(rules):
-			found = append(found, r)
+	for _, asked = range rules {
+		if matchesAll(asked.matchers, e) {
+			matching = append(matching, asked)
 		}
 	}
-	return found
+	return matching
 }
 
 // unused describes the required rules that were never used, each with the call
 // that came nearest.
 func (s *Server) unused() (sentences []string) {
-	var required []*rule
-	for _, r := range s.allRules() {
-		if r.required && r.hits == 0 {
-			required = append(required, &r)
-		}
-	}
-	if required == nil {
-		return nil
-	}
-	entries := s.entries()
-	for _, r := range required {
+	rules, entries := s.requiredAndUnused()
+	for _, r := range rules {
 		sentences = append(sentences, fmt.Sprintf("%s is required and was never used; calls that it matched: %d; %s", r.says, r.matched, r.nearMiss(entries)))
 	}
 	return sentences
 }
 
-// allRules copies all rules: scripts, then injections, each in the order in which
-// they were made.
-func (s *Server) allRules() (all []rule) {
+// requiredAndUnused copies the required rules that were never used, scripts first,
+// and the recorded calls.
+func (s *Server) requiredAndUnused() (rules []rule, entries []*entry) {
 	defer s.lock().Unlock()
-	for _, sc := range s.gen.scripts {
-		all = append(all, sc.rule)
+	for _, r := range slices.Concat(s.gen.scripts, s.gen.injections, s.gen.refusals) {
+		if r.required && r.hits == 0 {
+			rules = append(rules, *r)
+		}
 	}
-	for _, in := range slices.Concat(s.gen.injections, s.gen.refusals) {
-		all = append(all, in.rule)
-	}
-	return all
+	return rules, s.gen.log.All()
 }
 
 // nearMiss names the call that the most matchers of a rule matched, and the
@@ -352,10 +330,7 @@ type Reply struct {
 // and the text. OnMessage makes a script; Reply and ReplyFunc add steps, one for
 // each message that it answers. A script without steps counts its messages and
 // leaves the default reply.
-type Script struct {
-	rule
-	steps []func() step // guarded by the server's lock; functions, so that printing a script shows no text
-}
+type Script struct{ *rule }
 
 // step is one reply of a script: a text, or f if it is set. The zero step is
 // the default reply.
@@ -372,11 +347,9 @@ type step struct {
 // message that the service refuses, for example by a limit, uses up no step. A
 // zero Matcher panics.
 func (s *Server) OnMessage(matchers ...Matcher) *Script {
-	sc := &Script{rule: newRule(s, "OnMessage", "", matchers)}
+	sc := &Script{newRule(s, "OnMessage", "", matchers)}
 	defer s.lock().Unlock()
-	g := s.gen
-	g.scripts = append(g.scripts, sc)
-	sc.withdraw = func() { g.scripts = without(g.scripts, sc) }
+	sc.addTo(&s.gen.scripts)
 	return sc
 }
 
@@ -403,9 +376,9 @@ func (sc *Script) ReplyFunc(f func(Message) Reply) *Script {
 }
 
 func (sc *Script) add(st step) *Script {
-	st.of = &sc.rule
+	st.of = sc.rule
 	defer sc.server.lock().Unlock()
-	sc.steps = append(sc.steps, func() step { return st })
+	sc.steps = append(sc.steps, st)
 	return sc
 }
 
@@ -437,23 +410,19 @@ func (sc *Script) Remove() { sc.remove() }
 // nextStep counts a message for all scripts that match it, newest first, and
 // returns the step of the first whose turn it is, or the zero step. The lock is
 // held.
-func nextStep(scripts []*Script) (next step) {
-	var answering *Script
-	for _, sc := range slices.Backward(scripts) {
-		if sc.due() && answering == nil {
-			answering = sc
-			next = sc.take()
+func nextStep(scripts []*rule) (next step) {
+	answering := false
+	for _, r := range slices.Backward(scripts) {
+		if !r.due() || answering {
+			continue
+		}
+		answering = true
+		r.hits++
+		if len(r.steps) > 0 {
+			next = r.steps[min(r.hits, len(r.steps))-1]
 		}
 	}
 	return next
-}
-
-func (sc *Script) take() step {
-	sc.hits++
-	if len(sc.steps) == 0 {
-		return step{}
-	}
-	return sc.steps[min(sc.hits, len(sc.steps))-1]()
 }
 
 // scripted is the refusal that a ReplyFunc asks for, nil for a reply.
@@ -476,10 +445,7 @@ func (s *Server) scripted(r Reply) *service.Refusal {
 }
 
 // Injection is a fault and the calls that it acts on. Inject makes one.
-type Injection struct {
-	rule
-	fault *wire.Fault
-}
+type Injection struct{ *rule }
 
 // Inject makes a fault act on the calls that all matchers match, even on calls
 // that the service would refuse. Without matchers it acts on all calls, from now
@@ -493,14 +459,14 @@ func (s *Server) Inject(fault Fault, matchers ...Matcher) *Injection {
 	if fault.f == nil {
 		misuse("Inject", "the fault is the zero Fault; %s make faults", faultMakers)
 	}
-	in := &Injection{rule: newRule(s, "Inject", fault.String(), matchers), fault: fault.f}
+	in := &Injection{newRule(s, "Inject", fault.String(), matchers)}
+	in.fault = fault.f
 	defer s.lock().Unlock()
-	list := &s.gen.injections
 	if in.fault.Phase == wire.BeforeConnecting {
-		list = &s.gen.refusals
+		in.addTo(&s.gen.refusals)
+	} else {
+		in.addTo(&s.gen.injections)
 	}
-	*list = append(*list, in)
-	in.withdraw = func() { *list = without(*list, in) }
 	return in
 }
 
@@ -535,7 +501,7 @@ func (in *Injection) Remove() { in.remove() }
 
 // applyFaults decides which of the matching injections act on a call, in one
 // critical section, so that concurrent calls never share a turn.
-func (s *Server) applyFaults(c *call, matching []*Injection) {
+func (s *Server) applyFaults(c *call, matching []*rule) {
 	if len(matching) == 0 {
 		return
 	}

@@ -27,28 +27,46 @@ type call struct {
 	gen   *generation // at arrival: a Reset meanwhile does not move the call
 	now   time.Time   // when it reached the service, after any latency; decides limits and timestamps
 
-	scripts    []*Script    // at first all of the generation, then the ones that match
-	injections []*Injection // all of the generation
+	scripts    []*rule // at first all of the generation, then the ones that match
+	injections []*rule // all of the generation
 
 	// What the faults of the test do to it:
 	latencies []time.Duration
-	changes   []*Injection
-	fault     *wire.Fault     // acts besides the latencies; nil means none
-	delivery  memnet.Delivery // how the answer leaves
+	changes   []*rule
+	fault     *wire.Fault // acts besides the latencies; nil means none
+
+	gone         bool            // the client left during the latency, so the call did not reach the service
+	decided, out wire.Answer     // the service's, empty if it was not asked; and the client's
+	delivery     memnet.Delivery // how out leaves
 }
+
+// unanswered is the delivery of a call that gets no answer: its client has left, or
+// a callback of the test panicked.
+var unanswered = memnet.Delivery{Ends: memnet.Closes, Sent: memnet.Nothing}
 
 // ServeHTTP answers one call, so that a Server can be given to httptest.NewServer
 // or http.Server. The call is in Calls before the first byte of its answer is
 // written.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// read parses and judges the call without the state, begin gives it its trace
-	// identifier and rules, respond applies the rules, asks the service and records
-	// the answer, and the delivery sends it.
 	defer s.abortOnPanic()
+	answer := s.answer(r)
+	answer.Write(w, r)
+}
+
+// answer answers one call. read parses and judges it without the state, begin gives
+// it its trace identifier and rules, respond applies the rules and asks the service,
+// and keep records the answer.
+func (s *Server) answer(r *http.Request) memnet.Answer {
 	c := s.read(r)
 	s.begin(c)
-	answer := s.respond(r, c)
-	c.delivery.Write(w, r, answer.Response, func(sent int, ended bool) { s.progress(c, &answer, sent, ended) })
+	if aborted(func() { s.respond(r, c) }) {
+		c.fault, c.decided, c.out, c.delivery = nil, wire.Answer{}, wire.Answer{}, unanswered
+	}
+	s.keep(r.Context(), c)
+	return memnet.Answer{
+		Response: c.out.Response, Delivery: c.delivery,
+		Progress: func(sent int, ended bool) { s.progress(c, sent, ended) },
+	}
 }
 
 // abortOnPanic reports a panic that is not a deliberate abort, and aborts the
@@ -62,6 +80,21 @@ func (s *Server) abortOnPanic() {
 		s.reportf("the fake itself panicked, which is a bug in it: %v", p)
 	}
 	panic(http.ErrAbortHandler)
+}
+
+// aborted reports whether a callback of the test panicked in f.
+func aborted(f func()) (panicked bool) {
+	defer func() {
+		switch p := recover(); p {
+		case nil:
+		case http.ErrAbortHandler: // by blame
+			panicked = true
+		default:
+			panic(p)
+		}
+	}()
+	f()
+	return false
 }
 
 // minShared is from how many bytes on a text is worth the search for it.
@@ -108,29 +141,29 @@ func (s *Server) begin(c *call) {
 	c.scripts, c.injections = c.gen.scripts, c.gen.injections
 }
 
-// respond finds the rules of a call, carries it out, and records the answer that
-// it returns. decided stays empty if a callback panics or a fault replaces the
-// call.
-func (s *Server) respond(r *http.Request, c *call) (out wire.Answer) {
-	var decided wire.Answer
-	defer func() { s.keep(r.Context(), c, &decided, &out) }()
+// respond finds the rules of a call, carries it out, and makes its answer.
+func (s *Server) respond(r *http.Request, c *call) {
 	// Matchers may be functions of the test, so they run on a snapshot without the lock.
-	if len(c.scripts) > 0 && c.entry.hasText {
-		c.scripts = candidates(s, c.scripts, c.entry)
+	if c.entry.hasText {
+		c.scripts = s.matchingRules(c.scripts, c.entry)
 	}
-	if len(c.injections) > 0 {
-		s.applyFaults(c, candidates(s, c.injections, c.entry))
-	}
+	s.applyFaults(c, s.matchingRules(c.injections, c.entry))
 	if c.Unrouted != nil {
 		s.reportUnknown(c)
 	}
 	if c.latencies == nil && c.changes == nil && c.fault == nil || s.reaches(r, c) {
-		decided = s.decide(r.Context(), c)
+		c.decided = s.decide(r.Context(), c)
 	}
-	if c.fault != nil && c.fault.Canned != nil {
-		return c.fault.Canned.Encode(c.Request, s.config.behavior, s.Now())
+	c.out = c.decided
+	switch {
+	case c.gone:
+		c.fault, c.delivery = nil, unanswered
+	case c.fault != nil:
+		c.delivery = c.fault.Delivery
+		if c.fault.Canned != nil {
+			c.out = c.fault.Canned.Encode(c.Request, s.config.behavior, s.Now())
+		}
 	}
-	return decided
 }
 
 // reaches waits out the latencies of a call and reports whether it reaches the
@@ -141,24 +174,20 @@ func (s *Server) reaches(r *http.Request, c *call) bool {
 	if r.Body != nil {
 		_, _ = io.Copy(io.Discard, r.Body)
 	}
-	for _, d := range c.latencies {
-		memnet.Pause(r.Context(), d)
-	}
-	switch {
-	case c.latencies != nil && r.Context().Err() != nil:
-		c.fault = wire.ClientGone
-	case c.latencies != nil:
-		c.now = s.Now()
+	if c.latencies != nil {
+		for _, d := range c.latencies {
+			memnet.Pause(r.Context(), d)
+		}
+		c.gone, c.now = r.Context().Err() != nil, s.Now()
 	}
 	for _, in := range c.changes {
 		s.change(in)
 	}
-	return c.fault == nil || c.fault.Phase == wire.OnTheReply
+	return !c.gone && (c.fault == nil || c.fault.Phase == wire.OnTheReply)
 }
 
-func (s *Server) change(in *Injection) {
-	made := &in.rule
-	defer s.blame("the function of ", &made)
+func (s *Server) change(in *rule) {
+	defer s.blame("the function of ", &in)
 	in.fault.Change()
 }
 
@@ -251,25 +280,19 @@ func (s *Server) blame(what string, of **rule) {
 // keep completes the record of a call, puts it into the log, and shows it to
 // watchers. A new AwaitCalls either finds the call in the log or is shown it: both
 // happen under the lock.
-func (s *Server) keep(ctx context.Context, c *call, decided, out *wire.Answer) {
+func (s *Server) keep(ctx context.Context, c *call) {
 	s.touches.Add(1)
 	now := s.Now()
 	e := c.entry
-	e.call.Status = decided.Status
+	e.call.Status = c.decided.Status
 	e.call.Took = max(0, now.Sub(e.call.Time)) // negative if the machine's clock was set back
-	e.call.ReplyBody = decided.Show(len(decided.Body), c.Secrets, s.config.messageTexts)
-	if c.fault != nil && c.fault.Name != "" {
-		e.call.Why = joinSentences(e.call.Why, c.fault.Why(c.Endpoint == spec.SendMessage, decided.Status, len(out.Body)))
+	e.call.ReplyBody = c.decided.Show(len(c.decided.Body), c.Secrets, s.config.messageTexts)
+	if c.fault != nil {
+		e.call.Why = joinSentences(e.call.Why, c.fault.Why(c.Endpoint == spec.SendMessage, c.decided.Status, len(c.out.Body)))
 	}
-	switch {
-	case c.fault != nil:
-		c.delivery = c.fault.Delivery
-	case out.Status == 0: // a callback of the test panicked
-		c.delivery = wire.ClientGone.Delivery
-	}
-	e.call.Sent = s.firstSent(ctx, c, out, now)
+	e.call.Sent = s.firstSent(ctx, c, now)
 	if e.call.Sent.Broke == brokeLeft {
-		e.call.Why = joinSentences(e.call.Why, wire.WhyLeft(e.call.Took, c.fault != wire.ClientGone))
+		e.call.Why = joinSentences(e.call.Why, wire.WhyLeft(e.call.Took, !c.gone))
 	}
 	for _, w := range s.add(c) {
 		s.show(w, e)
@@ -308,50 +331,48 @@ func (l *lastHeader) share(h http.Header) http.Header {
 
 // firstSent returns the part of an answer that is sent at once. For an answer that
 // drips or hangs, progress records the rest.
-func (s *Server) firstSent(ctx context.Context, c *call, out *wire.Answer, now time.Time) Sent {
-	d := c.delivery
-	part, whole := d.Part(out.Body)
+func (s *Server) firstSent(ctx context.Context, c *call, now time.Time) Sent {
+	part, whole := c.delivery.Part(c.out.Body)
 	sent := Sent{Ended: now}
 	switch {
 	case c.fault != nil && c.fault.Phase == wire.BeforeConnecting:
 		sent.Broke = brokeRefused
 		return sent
-	case c.fault == wire.ClientGone || ctx.Err() != nil:
+	case c.gone || ctx.Err() != nil:
 		sent.Broke = brokeLeft
 		return sent
 	case !whole:
-		sent.Broke = broke[d.Ends]
+		sent.Broke = broke[c.delivery.Ends]
 	}
 	switch {
-	case d.Ends == memnet.Hangs:
+	case c.delivery.Ends == memnet.Hangs:
 		sent.Ended = time.Time{}
-	case d.Drip > 0:
+	case c.delivery.Drip > 0:
 		sent.Ended, part = time.Time{}, nil
 	}
-	if d.Sent == memnet.Nothing {
+	if c.delivery.Sent == memnet.Nothing {
 		return sent
 	}
-	ofTest := c.fault != nil && c.fault.Canned != nil
-	sent.Status, sent.Bytes, sent.Header = out.Status, len(part), out.Header
-	if ofTest {
-		sent.Header = mask.AnswerHeader(out.Header, !s.config.messageTexts)
+	sent.Status, sent.Bytes, sent.Header = c.out.Status, len(part), c.out.Header
+	if c.fault != nil && c.fault.Canned != nil {
+		sent.Header = mask.AnswerHeader(c.out.Header, !s.config.messageTexts)
 	}
-	if sent.Body = c.entry.call.ReplyBody; ofTest || !whole || d.Drip > 0 {
-		sent.Body = out.Show(len(part), c.Secrets, s.config.messageTexts)
+	if sent.Body = c.entry.call.ReplyBody; c.fault != nil {
+		sent.Body = c.out.Show(len(part), c.Secrets, s.config.messageTexts)
 	}
 	return sent
 }
 
 // progress records how much of an answer has left, and how it ended.
-func (s *Server) progress(c *call, out *wire.Answer, bytes int, ended bool) {
+func (s *Server) progress(c *call, bytes int, ended bool) {
 	sent := c.entry.call.Sent
 	sent.Bytes, sent.Ended = bytes, time.Time{}
 	if sent.Status != 0 {
-		sent.Body = out.Show(bytes, c.Secrets, s.config.messageTexts)
+		sent.Body = c.out.Show(bytes, c.Secrets, s.config.messageTexts)
 	}
 	if ended {
 		sent.Ended = s.Now()
-		if sent.Broke == "" && bytes < len(out.Body) {
+		if sent.Broke == "" && bytes < len(c.out.Body) {
 			sent.Broke = brokeLeft
 		}
 	}
@@ -412,16 +433,17 @@ func (s *Server) refuses(r *http.Request, ip netip.Addr) bool {
 		}
 	}
 	c := s.read(asked)
-	s.applyFaults(c, candidates(s, refusals, c.entry))
-	if c.fault == nil {
+	if aborted(func() { s.applyFaults(c, s.matchingRules(refusals, c.entry)) }) {
+		c.delivery = unanswered
+	} else if c.fault == nil {
 		return false
 	}
 	s.begin(c)
-	s.keep(r.Context(), c, new(wire.Answer), new(wire.Answer))
+	s.keep(r.Context(), c)
 	return true
 }
 
-func (s *Server) refusals() []*Injection {
+func (s *Server) refusals() []*rule {
 	defer s.lock().Unlock()
 	return s.gen.refusals
 }

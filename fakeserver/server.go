@@ -64,9 +64,9 @@ type generation struct {
 
 	// Rules in the order in which they were made. A slice only grows, or is
 	// replaced, so a copy of its header is a snapshot.
-	scripts    []*Script
-	injections []*Injection
-	refusals   []*Injection // of RefuseConnection, asked before a call is sent
+	scripts    []*rule
+	injections []*rule
+	refusals   []*rule // of RefuseConnection, asked before a call is sent
 }
 
 // lock takes the lock, for
@@ -108,7 +108,7 @@ func Open(opts ...Option) (*Server, error) {
 	s := &Server{config: c}
 	s.gen = s.newGeneration()
 	s.host.Name, s.host.Addr = "the fake", host+":443"
-	s.host.Handler, s.host.Describe, s.host.Refuses = s, wire.Name, s.refuses
+	s.host.Handler, s.host.Answer, s.host.Describe, s.host.Refuses = s, s.answer, wire.Name, s.refuses
 	return s, nil
 }
 

@@ -8,10 +8,21 @@ import (
 	"time"
 )
 
-// Response is a whole answer. Nobody changes its parts once it is sent.
+// Answer is an answer to a request, and how it leaves. Nobody changes its parts once
+// it is sent.
+type Answer struct {
+	Response
+	Delivery
+	// Progress is called with the bytes of the body that have left or are about to,
+	// and once with ended, when no more will leave. It is not called for an answer
+	// that leaves at once, whole or as far as its Delivery says.
+	Progress func(sent int, ended bool)
+}
+
+// Response is a whole answer.
 type Response struct {
 	Status int
-	Header http.Header
+	Header http.Header // a name without values keeps net/http from adding its own
 	Body   []byte
 }
 
@@ -24,7 +35,7 @@ const (
 	Stays  Ending = iota // the connection stays, and all was sent
 	Closes               // the client reads io.EOF, too early
 	Resets               // the client reads ECONNRESET
-	Hangs                // the client waits
+	Hangs                // the client waits; nothing was sent
 	Leaves               // the whole response is sent, and the connection takes no other request
 )
 
@@ -40,37 +51,6 @@ type Delivery struct {
 	Every time.Duration // between two drips
 }
 
-// Progress is called with the bytes of a body that have left or are about to,
-// and once with ended, when no more will leave. It is not called for a response
-// that leaves at once, whole or as far as its Delivery says.
-type Progress func(sent int, ended bool)
-
-// Write sends the part of the response that the delivery leaves. If the
-// connection ends too early, or the client leaves, it panics with
-// http.ErrAbortHandler.
-func (d Delivery) Write(w http.ResponseWriter, req *http.Request, r Response, progress Progress) {
-	var whole bool
-	if r.Body, whole = d.Part(r.Body); d.Ends == Leaves {
-		w.Header().Set("Connection", "close") // over HTTP/2 net/http makes it a GOAWAY
-	}
-	if d.Sent != Nothing {
-		d.send(req.Context(), w, r, progress)
-	}
-	switch {
-	case req.ProtoMajor == 2 && (whole || d.Ends == Closes && d.Sent != Nothing):
-		// The stream ends, and the client knows from the length that something is
-		// missing.
-	case d.Ends == Closes:
-		panic(http.ErrAbortHandler)
-	case d.Ends == Resets:
-		reset(w)
-	case d.Ends == Hangs:
-		<-req.Context().Done()
-		progress(max(0, d.Sent), true)
-		panic(http.ErrAbortHandler)
-	}
-}
-
 // Part is the part of a body that leaves, and whether that is the whole.
 func (d Delivery) Part(body []byte) (part []byte, whole bool) {
 	if d.Ends == Stays || d.Ends == Leaves || d.Sent >= len(body) {
@@ -79,35 +59,61 @@ func (d Delivery) Part(body []byte) (part []byte, whole bool) {
 	return body[:max(0, d.Sent)], false
 }
 
-// send sends the response, in drips until the client leaves, and flushes it if the
-// connection then ends.
-func (d Delivery) send(ctx context.Context, w http.ResponseWriter, r Response, progress Progress) {
-	maps.Copy(w.Header(), r.Header)
-	w.WriteHeader(r.Status)
-	part := len(r.Body)
-	if direct, is := w.(*directWriter); is && d.Drip > 0 { // the reader of the body waits
-		direct.drip, direct.progress = d, progress
-	} else if d.Drip > 0 {
-		part = min(d.Drip, part)
-		progress(part, part == len(r.Body)) // before it leaves, so that nobody has it before it is recorded
+// Write sends the answer to a request. If the connection ends too early, or the
+// client leaves, it panics with http.ErrAbortHandler.
+func (a *Answer) Write(w http.ResponseWriter, req *http.Request) {
+	part, whole := a.Part(a.Body)
+	if a.Sent != Nothing {
+		a.send(req.Context(), w, part)
 	}
-	sent, _ := w.Write(r.Body[:part])
-	if d.Drip == 0 && sent < part {
-		progress(sent, true)
+	switch {
+	case req.ProtoMajor == 2 && (whole || a.Ends == Closes && a.Sent != Nothing):
+		// The stream ends, and the client knows from the length that something is
+		// missing.
+	case a.Ends == Closes:
+		panic(http.ErrAbortHandler)
+	case a.Ends == Resets:
+		reset(w)
+	case a.Ends == Hangs:
+		a.hang(req.Context())
+		panic(http.ErrAbortHandler)
 	}
-	for rest := r.Body[part:]; len(rest) > 0; rest = rest[part:] {
-		_ = http.NewResponseController(w).Flush() // a part that cannot be flushed leaves with a later one
-		Pause(ctx, d.Every)
-		if ctx.Err() != nil {
-			progress(sent, true)
-			panic(http.ErrAbortHandler)
+}
+
+// hang waits until the client leaves.
+func (a *Answer) hang(ctx context.Context) {
+	<-ctx.Done()
+	a.Progress(0, true)
+}
+
+// send sends a part of the body, in drips until the client leaves, and flushes it
+// if the connection then ends.
+func (a *Answer) send(ctx context.Context, w http.ResponseWriter, part []byte) {
+	maps.Copy(w.Header(), a.Header)
+	if a.Ends == Leaves {
+		w.Header().Set("Connection", "close") // over HTTP/2 net/http makes it a GOAWAY
+	}
+	w.WriteHeader(a.Status)
+	for sent := 0; a.Drip > 0 && sent < len(part); {
+		if sent > 0 {
+			_ = http.NewResponseController(w).Flush() // a part that cannot be flushed leaves with a later one
+			Pause(ctx, a.Every)
+			if ctx.Err() != nil {
+				a.Progress(sent, true)
+				panic(http.ErrAbortHandler)
+			}
 		}
-		part = min(d.Drip, len(rest))
-		progress(sent+part, part == len(rest))
-		n, _ := w.Write(rest[:part])
-		sent += n
+		drip := part[sent:min(sent+a.Drip, len(part))]
+		a.Progress(sent+len(drip), sent+len(drip) == len(part)) // before it leaves, so that nobody has it before it is recorded
+		_, _ = w.Write(drip)                                    // where it fails, the client has left
+		sent += len(drip)
 	}
-	if d.Ends != Stays {
+	if a.Drip == 0 {
+		if sent, _ := w.Write(part); sent < len(part) {
+			a.Progress(sent, true)
+		}
+	}
+	if a.Ends != Stays {
 		_ = http.NewResponseController(w).Flush()
 	}
 }
@@ -115,10 +121,6 @@ func (d Delivery) send(ctx context.Context, w http.ResponseWriter, r Response, p
 // reset aborts the connection below a response. Over HTTP/2, where calls share
 // a connection, it resets the stream; net/http chooses the code INTERNAL_ERROR.
 func reset(w http.ResponseWriter) {
-	if direct, is := w.(*directWriter); is {
-		direct.ends = Resets
-		return
-	}
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		panic(http.ErrAbortHandler)

@@ -42,19 +42,21 @@ func (d *direct) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := d.connect(req); err != nil {
 		return nil, err
 	}
-	r, err := d.served(req)
+	r, err := d.arrived(req)
 	if err != nil {
 		return nil, err
 	}
-	w := &directWriter{host: d.host, header: http.Header{}}
-	err = d.call(w, r)
-	if req.Context().Err() != nil {
-		return nil, context.Cause(req.Context())
+	answer := d.host.Answer(r)
+	if answer.Ends == Hangs {
+		answer.hang(req.Context())
 	}
-	if err != nil {
-		return nil, err
+	switch ctx := req.Context(); {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case answer.Sent == Nothing:
+		return nil, answer.end()
 	}
-	return w.response(req), nil
+	return answer.response(req), nil
 }
 
 // checkSent refuses what a Transport refuses to send, in the same words.
@@ -116,10 +118,10 @@ func (d *direct) connect(req *http.Request) error {
 	return nil
 }
 
-// served is the request as a handler gets it: net/http writes it, and reads it
+// arrived is the request as a handler gets it: net/http writes it, and reads it
 // again. An error of the body's reader is returned to the caller, and nothing was
 // sent.
-func (d *direct) served(req *http.Request) (*http.Request, error) {
+func (d *direct) arrived(req *http.Request) (*http.Request, error) {
 	var sent bytes.Buffer
 	if err := req.Write(&sent); err != nil {
 		return nil, err
@@ -135,94 +137,40 @@ func (d *direct) served(req *http.Request) (*http.Request, error) {
 	return r.WithContext(req.Context()), nil
 }
 
-// call runs the handler. If the handler ends the connection before any of its
-// answer has left, the caller gets an error and no response.
-func (d *direct) call(w *directWriter, r *http.Request) error {
-	func() {
-		defer func() {
-			if recover() != nil { // the handler reports its own panics
-				w.ends = Closes
-			}
-		}()
-		d.host.Handler.ServeHTTP(w, r)
-	}()
-	switch {
-	case w.ends == Stays || w.flushed:
-		return nil
-	case w.ends == Resets:
-		return resetError()
-	}
-	return io.EOF
-}
-
-func resetError() error {
-	return &net.OpError{Op: "read", Net: "tcp", Addr: self, Err: os.NewSyscallError("read", syscall.ECONNRESET)}
-}
-
-// directWriter is the http.ResponseWriter and http.Flusher of a call.
-type directWriter struct {
-	host   *Host
-	header http.Header
-	sent   http.Header // header at the time of WriteHeader
-	status int
-	body   bytes.Buffer
-
-	flushed bool   // the written part has left
-	ends    Ending // of the connection: Stays, Closes or Resets
-	drip    Delivery
-	// progress is called as the reader of the body gets it in drips.
-	progress Progress
-}
-
-func (w *directWriter) Header() http.Header { return w.header }
-
-// WriteHeader notes the status and the header. A header without values keeps
-// net/http from adding its own, and is not sent.
-func (w *directWriter) WriteHeader(status int) {
-	if w.status != 0 {
-		return
-	}
-	w.status, w.sent = status, w.header.Clone()
-	maps.DeleteFunc(w.sent, func(_ string, values []string) bool { return len(values) == 0 })
-}
-
-func (w *directWriter) Write(p []byte) (int, error) {
-	w.WriteHeader(http.StatusOK)
-	return w.body.Write(p)
-}
-
-func (w *directWriter) Flush() {
-	w.WriteHeader(http.StatusOK)
-	w.flushed = true
-}
-
-func (w *directWriter) response(req *http.Request) *http.Response {
-	w.WriteHeader(http.StatusOK)
-	number := strconv.Itoa(w.status)
-	length, err := strconv.ParseInt(w.sent.Get("Content-Length"), 10, 64) // as announced: the body may be shorter
-	if err != nil {
-		length = int64(w.body.Len())
-	}
+// response is the answer as a client gets it.
+func (a *Answer) response(req *http.Request) *http.Response {
+	header := a.Header.Clone()
+	maps.DeleteFunc(header, func(_ string, values []string) bool { return len(values) == 0 })
+	number := strconv.Itoa(a.Status)
 	resp := &http.Response{
-		StatusCode: w.status, Status: number + " " + cmp.Or(http.StatusText(w.status), "status code "+number), // the words of net/http
+		StatusCode: a.Status, Status: number + " " + cmp.Or(http.StatusText(a.Status), "status code "+number), // the words of net/http
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: w.sent, ContentLength: length, Request: req, Close: w.sent.Get("Connection") == "close",
-		Body: http.NoBody,
+		Header: header, ContentLength: int64(len(a.Body)), Request: req, Close: a.Ends == Leaves, Body: http.NoBody,
 	}
 	if req.Method == http.MethodHead {
 		return resp
 	}
-	body := &directBody{
-		ctx: req.Context(), rest: w.body.Bytes(), drip: cmp.Or(w.drip.Drip, w.body.Len()), every: w.drip.Every, progress: w.progress, end: io.EOF,
+	body := &directBody{ctx: req.Context(), drip: len(a.Body), every: a.Every, end: io.EOF}
+	var whole bool
+	if body.rest, whole = a.Part(a.Body); !whole {
+		body.end = a.end()
 	}
-	switch missing := length > int64(w.body.Len()); {
-	case missing && w.ends == Resets:
-		body.end = resetError()
-	case missing:
-		body.end = io.ErrUnexpectedEOF
+	if a.Drip > 0 {
+		body.drip, body.progress = a.Drip, a.Progress
 	}
 	resp.Body = body
 	return resp
+}
+
+// end is what a client reads where the connection ends too early.
+func (a *Answer) end() error {
+	switch {
+	case a.Ends == Resets:
+		return &net.OpError{Op: "read", Net: "tcp", Addr: self, Err: os.NewSyscallError("read", syscall.ECONNRESET)}
+	case a.Sent == Nothing:
+		return io.EOF
+	}
+	return io.ErrUnexpectedEOF
 }
 
 // directBody is the body of a response, which arrives in parts.
@@ -237,7 +185,7 @@ type directBody struct {
 	end     error // follows the rest
 	closed  bool
 
-	progress Progress // nil where it came at once, or has ended
+	progress func(sent int, ended bool) // Answer.Progress; nil where it came at once, or has ended
 }
 
 // errBodyClosed has the words of net/http, which exports no such error.

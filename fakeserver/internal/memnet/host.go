@@ -32,6 +32,7 @@ type Host struct {
 	Name    string // what messages call it, such as "the fake"
 	Addr    string // host and port, by which it is reached as https without TLS
 	Handler http.Handler
+	Answer  func(*http.Request) Answer // what the Handler sends, for Direct
 	// Describe names a call in messages, without anything secret.
 	Describe func(*http.Request) string
 	// Refuses reports whether nobody accepts the connection for a request, of a
@@ -67,7 +68,7 @@ func (h *Host) Client(tb TB, ip netip.Addr) *http.Client {
 	} else {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.hangUps = append(h.hangUps, n.hangUpIdle)
+		h.hangUps = append(h.hangUps, n.hangUp)
 	}
 	return &http.Client{Transport: n.transport}
 }
@@ -126,17 +127,6 @@ const self addr = "fake:443"
 func (addr) Network() string  { return "tcp" }
 func (a addr) String() string { return string(a) }
 
-// serve answers what arrives on one connection, on a goroutine that ends with
-// it.
-func serve(h http.Handler, c net.Conn) {
-	server := &http.Server{
-		Handler: h,
-		// Not nil, so that HTTP/2 is not set up for each connection.
-		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
-	}
-	_ = server.Serve(&oneConn{conn: c}) // returns when oneConn has no other
-}
-
 // oneConn is a listener with one connection. The second Accept fails at once
 // instead of waiting: the server then goes on with the connection, and no
 // listening goroutine is left to end.
@@ -189,7 +179,12 @@ func (n *network) dial(_ context.Context, _, address string) (net.Conn, error) {
 	if !n.remember(l) {
 		return nil, dialError(self, n.host.errClosed())
 	}
-	serve(n.watched(l), accepted)
+	server := &http.Server{
+		Handler: n.handler(l),
+		// Not nil, so that HTTP/2 is not set up for each connection.
+		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
+	}
+	_ = server.Serve(&oneConn{conn: accepted}) // returns once it has started a goroutine for the connection
 	return &clientConn{dialled, n.host}, nil
 }
 
@@ -217,14 +212,14 @@ func (c *clientConn) Write(p []byte) (int, error) {
 	return c.conn.Write(p)
 }
 
-// watched is the host's handler. It notes on the link which call is under way.
-func (n *network) watched(l *link) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+// handler answers calls, and notes on the link which one is under way.
+func (n *network) handler(l *link) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
 		name := n.host.Describe(r)
 		l.call.Store(&name)
 		defer l.call.Store(nil)
 		n.host.Handler.ServeHTTP(w, r)
-	})
+	}
 }
 
 // remember keeps a connection for hangUp. It reports false if hangUp has run
@@ -248,26 +243,30 @@ func (n *network) forget(l *link) {
 const patience = 5 * time.Second
 
 // hangUp closes all connections and waits for their servers, and so for calls
-// that ignore their context.
+// that ignore their context. Host.Close may itself run in a callback of such a call,
+// so without a TB it waits only for servers without a call under way.
 func (n *network) hangUp() {
 	open := n.end()
-	if len(open) == 0 {
-		return
-	}
 	late := time.NewTimer(patience)
 	defer late.Stop()
 	for _, l := range open {
+		if n.tb == nil && l.call.Load() != nil {
+			continue
+		}
 		select {
 		case <-l.done:
 			continue
 		case <-late.C: // once
-			n.tb.Logf("%s: the cleanup of a client waits for calls under way that do not return: %s", n.host.Name, calling(open))
+			n.logCalls(open)
 		}
 		<-l.done
 	}
 }
 
-func calling(open []*link) string {
+func (n *network) logCalls(open []*link) {
+	if n.tb == nil {
+		return
+	}
 	var names []string
 	for _, l := range open {
 		if name := l.call.Load(); name != nil {
@@ -275,17 +274,7 @@ func calling(open []*link) string {
 		}
 	}
 	slices.Sort(names)
-	return strings.Join(names, ", ")
-}
-
-// hangUpIdle closes all connections, and waits only for the servers without a
-// call under way: it may itself run in a callback of such a call.
-func (n *network) hangUpIdle() {
-	for _, l := range n.end() {
-		if l.call.Load() == nil {
-			<-l.done
-		}
-	}
+	n.tb.Logf("%s: the cleanup of a client waits for calls under way that do not return: %s", n.host.Name, strings.Join(names, ", "))
 }
 
 // end stops dialling, closes what is open, and returns it.

@@ -28,22 +28,23 @@ const address = "service.invalid:443"
 
 var localhost = netip.MustParseAddr("127.0.0.1") // where calls over loopback come from, and so all others here
 
-func hostOf(h http.Handler) *memnet.Host {
+func hostOf(answer func(*http.Request) memnet.Answer) *memnet.Host {
 	return &memnet.Host{
-		Name: "the service", Addr: address, Handler: h,
+		Name: "the service", Addr: address, Answer: answer,
+		Handler:  http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a := answer(r); a.Write(w, r) }),
 		Describe: func(r *http.Request) string { return r.Method },
 	}
 }
 
 // ways are loopback, the connection in memory, and Direct.
-func ways(t *testing.T, h http.Handler) [3]http.RoundTripper {
-	server := httptest.NewServer(h)
+func ways(t *testing.T, answer func(*http.Request) memnet.Answer) [3]http.RoundTripper {
+	host := hostOf(answer)
+	server := httptest.NewServer(host.Handler)
 	t.Cleanup(server.Close)
 	loopback := &http.Transport{DialTLSContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, server.Listener.Addr().String())
 	}}
 	t.Cleanup(loopback.CloseIdleConnections)
-	host := hostOf(h)
 	return [...]http.RoundTripper{loopback, host.Client(t, localhost).Transport, host.Direct(localhost)}
 }
 
@@ -99,7 +100,7 @@ func wantSame(t *testing.T, what, want, got string) {
 
 // compare makes a call on all ways, or without Direct where it would need a
 // connection, and reports whether it arrived.
-func compare(t *testing.T, h http.HandlerFunc, connected bool, change func(*http.Request)) bool {
+func compare(t *testing.T, answer memnet.Answer, connected bool, change func(*http.Request)) bool {
 	var arrivals [3]arrival
 	var answers [3]string
 	sent := false
@@ -108,7 +109,7 @@ func compare(t *testing.T, h http.HandlerFunc, connected bool, change func(*http
 			break
 		}
 		arrived := make(chan arrival, 2) // since an abort over loopback orders nothing for the race detector
-		wire := ways(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { arrived <- see(r); h(w, r) }))[i]
+		wire := ways(t, func(r *http.Request) memnet.Answer { arrived <- see(r); return answer })[i]
 		req, err := http.NewRequestWithContext(t.Context(), "POST", "https://"+address+"/a%2Fb/c%20d?e=f&g", strings.NewReader("hello"))
 		require.NoError(t, err)
 		change(req)
@@ -126,33 +127,37 @@ func compare(t *testing.T, h http.HandlerFunc, connected bool, change func(*http
 	return sent
 }
 
-// plain is an answer as the host's handler gives it.
-func plain(status int, body string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		memnet.Delivery{}.Write(w, r, memnet.Response{Status: status, Body: []byte(body), Header: http.Header{
+// plain is a whole answer.
+func plain(status int, body string) memnet.Answer {
+	return memnet.Answer{
+		Response: memnet.Response{Status: status, Body: []byte(body), Header: http.Header{
 			"Content-Type": {"application/json"}, "Content-Length": {fmt.Sprint(len(body))},
-		}}, nil)
+		}},
+		Progress: func(int, bool) {},
 	}
 }
 
-// handlers answer in every way that Direct has too.
-var handlers = map[string]http.HandlerFunc{
-	"200":     plain(200, `{"ok":true}`),
-	"599":     plain(599, `{"ok":false}`),
-	"100 kB":  plain(200, strings.Repeat("x", 100_000)),
-	"nothing": plain(200, ""),
-	"panic":   func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-	"untyped": func(w http.ResponseWriter, r *http.Request) {
-		memnet.Delivery{}.Write(w, r, memnet.Response{Status: 200, Body: []byte("<p>"), Header: http.Header{"Content-Type": nil, "Content-Length": {"3"}}}, nil)
-	},
-	"in steps": func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain")
-		w.Header().Set("Content-Length", "4")
-		_, _ = io.WriteString(w, "on")
-		w.WriteHeader(500) // too late
-		_, _ = io.WriteString(w, "ly")
-	},
-	"header changed": func(w http.ResponseWriter, r *http.Request) { plain(200, "a")(w, r); w.Header().Set("X-Late", "late") },
+// sent is an answer that leaves in another way than whole.
+func sent(d memnet.Delivery) memnet.Answer {
+	a := plain(200, `{"ok":true}`)
+	a.Delivery = d
+	return a
+}
+
+var answers = map[string]memnet.Answer{
+	"200":      plain(200, `{"ok":true}`),
+	"599":      plain(599, `{"ok":false}`),
+	"100 kB":   plain(200, strings.Repeat("x", 100_000)),
+	"nothing":  plain(200, ""),
+	"untyped":  {Response: memnet.Response{Status: 200, Body: []byte("<p>"), Header: http.Header{"Content-Type": nil, "Content-Length": {"3"}}}},
+	"dripping": sent(memnet.Delivery{Drip: 3}),
+	"leaving":  sent(memnet.Delivery{Ends: memnet.Leaves}),
+	"closed":   sent(memnet.Delivery{Ends: memnet.Closes, Sent: memnet.Nothing}),
+	"reset":    sent(memnet.Delivery{Ends: memnet.Resets, Sent: memnet.Nothing}),
+
+	"closed in the body": sent(memnet.Delivery{Ends: memnet.Closes, Sent: 3}),
+	"reset in the body":  sent(memnet.Delivery{Ends: memnet.Resets, Sent: 3}),
+	"closed after it":    sent(memnet.Delivery{Ends: memnet.Closes, Sent: 30}),
 }
 
 // requests change a POST with a body of 5 bytes. The last two are about its
@@ -168,43 +173,13 @@ var requests = map[string]func(*http.Request){
 }
 
 func TestEveryWayIsLoopback(t *testing.T) {
-	for needs, all := range map[bool]map[string]http.HandlerFunc{false: handlers, true: connected} {
-		for handlerName, h := range all {
-			for requestName, change := range requests {
-				t.Run(handlerName+"/"+requestName, func(t *testing.T) {
-					needs := needs || requestName == "expects 100" || requestName == "closing"
-					assert.True(t, compare(t, h, needs, change), "sent")
-				})
-			}
+	for answerName, answer := range answers {
+		for requestName, change := range requests {
+			t.Run(answerName+"/"+requestName, func(t *testing.T) {
+				connected := requestName == "expects 100" || requestName == "closing"
+				assert.True(t, compare(t, answer, connected, change), "sent")
+			})
 		}
-	}
-}
-
-// connected are handlers whose answers take a connection.
-var connected = map[string]http.HandlerFunc{
-	"chunks":             func(w http.ResponseWriter, _ *http.Request) { flushed(w, "one"); flushed(w, "two") },
-	"panic later":        func(w http.ResponseWriter, _ *http.Request) { flushed(w, "part"); panic(http.ErrAbortHandler) },
-	"closed":             hijacked("", -1),
-	"reset":              hijacked("", 0),
-	"reset in the body":  hijacked("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n", 0),
-	"closed in the body": hijacked("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n", -1),
-}
-
-func flushed(w http.ResponseWriter, text string) {
-	_, _ = io.WriteString(w, text)
-	w.(http.Flusher).Flush()
-}
-
-// hijacked writes to the connection and closes it, with linger 0 by a reset.
-func hijacked(raw string, linger int) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		c, _, err := w.(http.Hijacker).Hijack()
-		if err != nil {
-			panic(err)
-		}
-		_, _ = io.WriteString(c, raw)
-		_ = c.(interface{ SetLinger(int) error }).SetLinger(linger)
-		_ = c.Close()
 	}
 }
 
@@ -219,7 +194,7 @@ func (b *brokenBody) Close() error { b.closed = true; return nil }
 // Where the caller's own body fails, the call fails with its error, whether
 // anything has arrived or not.
 func TestBodiesThatFail(t *testing.T) {
-	for i, wire := range ways(t, handlers["200"]) {
+	for i, wire := range ways(t, func(*http.Request) memnet.Answer { return answers["200"] }) {
 		broken := new(brokenBody)
 		for want, body := range map[string]io.Reader{"broken": broken, "http: ContentLength=6 with Body length 5": strings.NewReader("hello")} {
 			req, err := http.NewRequestWithContext(t.Context(), "POST", "https://"+address+"/", body)
@@ -237,12 +212,12 @@ func TestOddRequests(t *testing.T) {
 		"authorization": true, "User-Agent": true, "Host": true, "Content-Length": true, "Accept-Encoding": true, "Range": true,
 		"X A": false, "X:A": false, "X-\u00e9": false, "": false,
 	} {
-		assert.Equal(t, sent, compare(t, handlers["200"], false, func(r *http.Request) { r.Header = http.Header{header: {" a \t"}} }), header)
+		assert.Equal(t, sent, compare(t, answers["200"], false, func(r *http.Request) { r.Header = http.Header{header: {" a \t"}} }), header)
 	}
 	for _, value := range []string{"b\nX-B: c", "b\r", "b\x00", "b\x7f"} {
-		assert.False(t, compare(t, handlers["200"], false, func(r *http.Request) { r.Header.Set("X-A", value) }), value)
+		assert.False(t, compare(t, answers["200"], false, func(r *http.Request) { r.Header.Set("X-A", value) }), value)
 	}
 	for _, method := range []string{"GET\n", "G ET", "G\u00c9T"} {
-		assert.False(t, compare(t, handlers["200"], false, func(r *http.Request) { r.Method = method }), method)
+		assert.False(t, compare(t, answers["200"], false, func(r *http.Request) { r.Method = method }), method)
 	}
 }

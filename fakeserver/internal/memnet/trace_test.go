@@ -11,13 +11,15 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 )
 
 // A client learns from the hooks whether its request was sent, and from its
 // connection what time it is on the other side. Direct shows a connection that
 // has addresses and nothing else.
 func TestHooks(t *testing.T) {
-	host := hostOf(handlers["200"])
+	host := hostOf(func(*http.Request) memnet.Answer { return answers["200"] })
 	host.Refuses = func(r *http.Request, ip netip.Addr) bool { return r.URL.Path == "/refused" && ip == localhost }
 	for i, wire := range []http.RoundTripper{host.Client(t, localhost).Transport, host.Direct(localhost)} {
 		for url, want := range map[string]string{

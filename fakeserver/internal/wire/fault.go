@@ -33,9 +33,6 @@ type Fault struct {
 	Delivery memnet.Delivery // how the answer leaves
 }
 
-// ClientGone is for a call whose client left during its latency.
-var ClientGone = &Fault{Delivery: memnet.Delivery{Ends: memnet.Closes, Sent: memnet.Nothing}}
-
 // Canned is an answer that a test gives.
 type Canned struct {
 	Status      int
