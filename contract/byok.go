@@ -135,16 +135,17 @@ func irreversible(fingerprint any) string {
 	short, long := sha256.Sum256([]byte(providerKey)), sha512.Sum512([]byte(providerKey))
 	backwards := []byte(providerKey)
 	slices.Reverse(backwards)
-	found := sharesRun(shown, strings.TrimPrefix(providerKey, "sk-contract"), 4) || sharesRun(shown, string(backwards), 4)
+	own := strings.TrimPrefix(providerKey, "sk-contract")
+	found := sharesRun(shown, own, 4) || sharesRun(shown, string(backwards), 4)
+	for n := 1; n < 26; n++ {
+		found = found || sharesRun(shown, strings.Map(func(r rune) rune { return rotated(r, n) }, providerKey), 6)
+	}
 	for _, form := range [][]byte{[]byte(providerKey), short[:], long[:]} {
 		found = found || sharesRun(shown, hex.EncodeToString(form), 8)
 		for i := range 3 { // base64 depends on where a group of three begins
-			found = found || sharesRun(shown, base64.RawStdEncoding.EncodeToString(form[i:]), 8) ||
-				sharesRun(shown, base64.RawURLEncoding.EncodeToString(form[i:]), 8)
+			encoded := base64.RawStdEncoding.EncodeToString(form[i:])
+			found = found || sharesRun(shown, encoded, 8) || sharesRun(shown, strings.NewReplacer("+", "-", "/", "_").Replace(encoded), 8)
 		}
-	}
-	for n := 1; n < 26; n++ {
-		found = found || sharesRun(shown, strings.Map(func(r rune) rune { return rotated(r, n) }, providerKey), 6)
 	}
 	return unless(!found, "it shows a part of the key, or of a form of it that a reader can turn back")
 }

@@ -18,6 +18,15 @@
 // with Target.Decisions. What a service does where the interface is silent, package
 // observe finds out.
 //
+// A proxy before a fake is held to every case. The fake arranges what the cases need, and
+// each case has its own proxy and fake:
+//
+//	contract.Run(t, contract.Target{Fresh: func(tb testing.TB) contract.Target {
+//		fake := fakeserver.New(tb)
+//		client := &http.Client{Transport: gateway(fake.Direct())}
+//		return contract.Target{BaseURL: fake.BaseURL(), Key: fake.Key(), HTTPClient: client, Abilities: fake, Decisions: true}
+//	}})
+//
 // The package shares no table with the client or the fake: it states every number
 // and every body itself, so that a wrong table there makes a case fail.
 //

@@ -1,4 +1,4 @@
-package contract_test
+package contract
 
 import (
 	"flag"
@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-messaging-service/agentmessaging-go/contract"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/observe"
 )
@@ -22,20 +21,22 @@ func init() { debug.SetGCPercent(400) }
 // waiting is free and exact, and without a connection in between: a day's
 // calls take milliseconds.
 func TestFake(t *testing.T) {
-	budget := contract.Spend{Requests: 11_000, Creations: 60, BYOKSets: 10, WarmUps: 10} // all but a day of the plan byok: TestDayOfBYOK
+	budget := Spend{Requests: 2100, Creations: 60, BYOKSets: 10, WarmUps: 10} // all but the days of plans: TestDaysOfPlans
 	if *all {
-		budget = contract.Spend{}
+		budget = Spend{}
 	}
-	contract.Run(t, contract.Target{Bubble: true, Budget: budget, Fresh: func(tb testing.TB) contract.Target {
+	Run(t, Target{Bubble: true, Budget: budget, Fresh: func(tb testing.TB) Target {
 		return directly(newFake(tb, fakeserver.WithUnknownRoutes()))
 	}})
 }
 
-// TestDayOfBYOK reads the one number of interface 8.2 that takes 50,000 calls to fill.
-func TestDayOfBYOK(t *testing.T) {
+// TestDaysOfPlans reads the numbers of interface 8.2 that take 10,000 and 50,000 calls to fill.
+func TestDaysOfPlans(t *testing.T) {
 	fake := newFake(t)
-	for _, l := range fake.Limits(fake.IssueKeyOn("byok", true)) {
-		assert.True(t, l.Key != "key_day" || l.Max == 50_000, "%+v", l)
+	for plan, want := range map[string]int{"pro": 10_000, "byok": 50_000} {
+		for _, l := range fake.Limits(fake.IssueKeyOn(plan, true)) {
+			assert.True(t, l.Key != "key_day" || l.Max == want, "%s: %+v", plan, l)
+		}
 	}
 }
 
@@ -43,16 +44,16 @@ func TestDayOfBYOK(t *testing.T) {
 // the other on one target, within the default budget.
 func TestFakeShared(t *testing.T) {
 	target := directly(newFake(t, fakeserver.WithUnknownRoutes()))
-	contract.Run(t, contract.Target{BaseURL: target.BaseURL, Key: target.Key, HTTPClient: target.HTTPClient})
+	Run(t, Target{BaseURL: target.BaseURL, Key: target.Key, HTTPClient: target.HTTPClient})
 }
 
 // Flags of TestLive.
 var (
 	live = flag.Bool("contract.live", false,
 		"run the contract against AGENT_MESSAGING_BASE_URL with AGENT_MESSAGING_API_KEY; overwrites the key's BYOK configuration")
-	liveBudget contract.Spend
-	progress   = flag.String("contract.progress", "", "a file that keeps which cases passed, for a run over several days")
-	observed   = flag.String("contract.observed", "", "what agentmessaging-fake observe wrote of the service")
+	liveBudget   Spend
+	liveProgress = flag.String("contract.progress", "", "a file that keeps which cases passed, for a run over several days")
+	liveObserved = flag.String("contract.observed", "", "what agentmessaging-fake observe wrote of the service")
 )
 
 func init() {
@@ -67,29 +68,29 @@ func TestLive(t *testing.T) {
 	if !*live {
 		t.Skip("needs -contract.live, AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY")
 	}
-	target := contract.Target{
+	target := Target{
 		BaseURL: os.Getenv("AGENT_MESSAGING_BASE_URL"), Key: os.Getenv("AGENT_MESSAGING_API_KEY"),
-		SecondKey: os.Getenv("AGENT_MESSAGING_SECOND_API_KEY"), Budget: liveBudget, Progress: *progress,
+		SecondKey: os.Getenv("AGENT_MESSAGING_SECOND_API_KEY"), Budget: liveBudget, Progress: *liveProgress,
 	}
 	require.NotEmpty(t, target.BaseURL, "AGENT_MESSAGING_BASE_URL is not set")
 	require.NotEmpty(t, target.Key, "AGENT_MESSAGING_API_KEY is not set")
-	if *observed != "" {
+	if *liveObserved != "" {
 		var err error
-		target.Observed, err = observe.ReadFile(*observed)
+		target.Observed, err = observe.ReadFile(*liveObserved)
 		require.NoError(t, err)
 	}
-	contract.Run(t, target)
+	Run(t, target)
 }
 
-func directly(fake *fakeserver.Server) contract.Target {
+func directly(fake *fakeserver.Server) Target {
 	return targetOf(fake, func(ip string) http.RoundTripper { return fake.Direct(fakeserver.FromIP(ip)) })
 }
 
 // targetOf is the fake with all its abilities, reached by the transport of an
 // address.
-func targetOf(fake *fakeserver.Server, transport func(ip string) http.RoundTripper) contract.Target {
+func targetOf(fake *fakeserver.Server, transport func(ip string) http.RoundTripper) Target {
 	client := func(ip string) *http.Client { return &http.Client{Transport: transport(ip)} }
-	return contract.Target{
+	return Target{
 		BaseURL: fake.BaseURL(), Key: fake.Key(), HTTPClient: client("192.0.2.1"), ClientFrom: client, Abilities: fake, Decisions: true,
 	}
 }

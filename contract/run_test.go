@@ -1,10 +1,13 @@
 package contract
 
 import (
+	"fmt"
 	"net/http"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,16 +19,18 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/observe"
 )
 
+// cases are made once: their bodies are ten mebibytes.
+var cases = sync.OnceValue(allCases)
+
 func TestCaseIDs(t *testing.T) {
-	cases := AllCases()
 	ids := map[string]bool{}
-	for _, c := range cases {
+	for _, c := range cases() {
 		assert.Falsef(t, ids[c.ID], "two cases %s", c.ID)
 		ids[c.ID] = true
 		assert.Regexp(t, `^(\d+(\.\d+)?|fake)/[^/ ][^ ]*$`, c.ID)
 		assert.True(t, c.Rule != "" && c.Spends.Requests > 0, "%s has a rule, and makes calls", c.ID)
 	}
-	assert.True(t, slices.IsSortedFunc(cases, func(a, b testCase) int { return strings.Compare(a.section(), b.section()) }), "the sections of the cases are in order")
+	assert.True(t, slices.IsSortedFunc(cases(), func(a, b testCase) int { return strings.Compare(a.section(), b.section()) }), "the sections of the cases are in order")
 }
 
 // TestPlan: which cases of a list run on a target.
@@ -94,14 +99,13 @@ func TestLiveRefusals(t *testing.T) {
 	}{{1, time.Second, 2, false}, {2, time.Second, 2, true}, {9, time.Minute, 4, true}, {1, 0, 1, true}} {
 		synctest.Test(t, func(t *testing.T) {
 			calls := 0
-			target := reached(stranger.RoundTrip(func(req *http.Request) (*http.Response, error) {
+			client := &http.Client{Transport: stranger.RoundTrip(func(req *http.Request) (*http.Response, error) {
 				if calls++; calls <= tt.refusals {
 					return stranger.Answering(429, `{"error":"rate_limited","limit_key":"x","trace_id":"t"}`)(req)
 				}
 				return stranger.Answering(200, `{"ok":true,"warmed":true,"mode":"hosted","trace_id":"t"}`)(req)
-			}))
-			target.Abilities = nil
-			failed, log := run(t, c, target, &shared{wait: tt.wait})
+			})}
+			failed, log := c.try(t, Target{BaseURL: "http://service.example", Key: "key-1", HTTPClient: client}, &shared{wait: tt.wait})
 			assert.False(t, failed, log)
 			assert.Equal(t, tt.calls, calls, "%+v", tt)
 			assert.Equal(t, tt.skipped, strings.Contains(log, "a limit of the target refused a call in the middle"), log)
@@ -125,7 +129,7 @@ func TestPlanSays(t *testing.T) {
 // for are the core cases.
 func TestPlanOfDefaultBudget(t *testing.T) {
 	runs := 0
-	for _, p := range newPlan(AllCases(), Target{}, nil) {
+	for _, p := range newPlan(cases(), Target{}, nil) {
 		assert.False(t, p.leftOut == "" && p.decision(), "%s is a decision, and runs", p.ID)
 		if p.in(core) {
 			runs++
@@ -140,11 +144,11 @@ func TestPlanOfDefaultBudget(t *testing.T) {
 func TestFailurePrintsRule(t *testing.T) {
 	assert.Equal(t, `broken rule (interface 4.8): Text.`, testCase{ID: "4.8/x", Rule: "Text."}.String())
 	assert.Regexp(t, "^broken rule .our decision.*: x$", testCase{ID: "fake/x", Rule: "x"}.String())
-	for i, c := range AllCases() {
-		if i%10 != 0 {
-			continue
-		}
-		_, log := Verdict(t, c, reached(stranger.Answering(500, `{"error":"`+strings.Repeat("x", 10_000)+`"}`)))
+	client := &http.Client{Transport: stranger.Answering(500, `{"error":"`+strings.Repeat("x", 10_000)+`"}`)}
+	target := Target{BaseURL: "http://service.example", Key: "key-1", HTTPClient: client, Abilities: nothing{}, ClientFrom: func(string) *http.Client { return client }}
+	for c := range slices.Chunk(cases(), 10) {
+		c := c[0]
+		_, log := c.try(t, target, new(shared))
 		require.True(t, strings.HasPrefix(log, c.String()), "the failure of %s begins with another sentence: %.300q", c.ID, log)
 		require.Less(t, len(log)-len(c.String()), 500, "characters that the failure of %s adds to its rule: %.300q", c.ID, log)
 	}
@@ -167,3 +171,60 @@ func TestIrreversible(t *testing.T) {
 	}
 	assert.Empty(t, irreversible("fp_8c1d0a4be1f2"))
 }
+
+// quietTB runs a case that is expected to fail.
+type quietTB struct {
+	testing.TB
+	failed bool
+	log    strings.Builder
+}
+
+func (q *quietTB) Skipf(f string, a ...any) {
+	q.Logf(f, a...)
+	runtime.Goexit()
+}
+
+func (q *quietTB) Fatalf(f string, a ...any) {
+	q.failed = true
+	q.Skipf(f, a...)
+}
+
+func (q *quietTB) Logf(f string, a ...any) { fmt.Fprintf(&q.log, f+"\n", a...) }
+
+// try runs the case on the target: whether it failed, and what it printed.
+func (c testCase) try(t *testing.T, target Target, all *shared) (failed bool, log string) {
+	q := &quietTB{TB: t}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.check(q, target, all)
+	}()
+	<-done
+	return q.failed, q.log.String()
+}
+
+// firstLiveFailure runs the cases as Run does on a shared target, up to the
+// first that fails, and returns its id and what it printed, and how many cases
+// ran until then.
+func firstLiveFailure(t *testing.T, target Target) (failure string, ran int) {
+	p := newPlan(cases(), target, nil)
+	all := &shared{wait: p.waitLeft(target)}
+	for _, c := range p {
+		if c.leftOut != "" {
+			continue
+		}
+		ran++
+		if failed, log := c.try(t, target, all); failed {
+			return c.ID + "\n" + log, ran
+		}
+	}
+	return "", ran
+}
+
+// nothing can arrange everything, and does nothing.
+type nothing struct{}
+
+func (nothing) IssueKeyOn(string, bool) string { return "key-2" }
+func (nothing) RevokeKey(string)               {}
+func (nothing) SetBYOKAvailable(bool)          {}
+func (nothing) Advance(time.Duration)          {}
