@@ -124,7 +124,7 @@ func fillMinute(p *probe) any {
 	p.shown = refused
 	if p.meter = fitMeter(p.own, limit); p.meter != nil {
 		p.answer("windows", p.meter.kind)
-		p.o.measured("key_minute", p.meter.limit)
+		p.o.measured("key_minute", int(p.meter.limit))
 	}
 	if p.o.Decisions["minute_limit_name"].Answer == nil {
 		p.fail("no clear answer: the 429 names no limit, or it may be the limit of the address")
@@ -194,7 +194,7 @@ func spentByRefused(p *probe) any {
 			p.take(k.call, k.status)
 		}
 	}
-	p.until(p.meter.limit+10, read)
+	p.until(int(p.meter.limit)+10, read)
 	spent := p.meter.fitSpent(p.own, kinds)
 	if spent == nil {
 		p.fail("no clear answer: the key made other calls meanwhile")
@@ -208,6 +208,10 @@ type kind struct {
 	call   rawcall.Call
 	status int
 	calls  int
+}
+
+func (k kind) made(x rawcall.Exchange) bool {
+	return x.Name == k.call.Name && x.Status == k.status && x.Call.Body == k.call.Body && x.Path == k.call.Path
 }
 
 // otherLimitNames spends each limit to its last call, and reads the name of the

@@ -4,6 +4,7 @@ import (
 	"math"
 	"net/http"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
@@ -24,79 +25,53 @@ type count struct {
 	rawcall.Exchange
 }
 
-// meter is one way of counting a minute's calls: a model that says of each call
-// whether it passes, given which earlier ones counted.
+// meter is one way of counting a minute's calls. Its times are in seconds, and a
+// minute of its clock starts at each multiple of 60.
 type meter struct {
 	kind  string
-	limit int
+	limit float64
 	phase float64 // when the clock's minute starts, in seconds after a whole minute in Unix time
-
-	calls     []float64 // times that count, in seconds
-	now, past int       // of the clock's minute and of the one before
-	minute    float64   // the number of the clock's minute
-	tokens    float64
-	filled    float64
 }
 
-func (m *meter) reset() {
-	m.calls, m.now, m.past, m.minute, m.tokens, m.filled = nil, 0, 0, math.Inf(-1), float64(m.limit), math.Inf(-1)
-}
-
-// room is how many more calls pass at t.
-func (m *meter) room(t float64) float64 {
-	m.roll(t)
+// used returns how much of the limit is spent at t by calls at these times, which
+// are in order.
+func (m *meter) used(calls []float64, t float64) float64 {
+	since := func(start float64) float64 { return float64(len(calls) - sort.SearchFloat64s(calls, start)) }
+	start := math.Floor(t/60) * 60 // of the clock's minute
 	switch m.kind {
+	case slidingWindows:
+		return since(t - 60 + 1e-4) // a call a minute ago counts no more
 	case alignedWindows:
-		return float64(m.limit - m.now)
+		return since(start)
 	case weightedWindows:
-		return float64(m.limit-m.now) - float64(m.past)*(m.end()-t)/60
+		return since(start) + (since(start-60)-since(start))*(1-(t-start)/60)
 	case tokenBucket:
-		return m.tokens
+		return usedOfBucket(calls, t, m.limit/60)
+	default:
+		return usedOfFixed(calls, t)
 	}
-	return float64(m.limit - len(m.calls))
 }
 
-// end is when the clock's minute ends.
-func (m *meter) end() float64 { return (m.minute+1)*60 + m.phase }
-
-// opens returns when the next call passes. At t there is no room.
-func (m *meter) opens(t float64) float64 {
-	limit := float64(m.limit)
-	switch m.kind {
-	case alignedWindows:
-		return m.end()
-	case weightedWindows:
-		if now := float64(m.now); now > limit-1 { // not before the next minute, in which now is past
-			return m.end() + 60*(1-(limit-1)/now)
+func usedOfFixed(calls []float64, t float64) (used float64) {
+	end := math.Inf(-1)
+	for _, at := range calls {
+		if at >= end {
+			end, used = at+60, 0
 		}
-		return m.end() - 60*(limit-1-float64(m.now))/float64(m.past)
-	case tokenBucket:
-		return t + (1-m.tokens)*60/limit
+		used++
 	}
-	return m.calls[len(m.calls)-m.limit] + 60
+	if t >= end {
+		return 0
+	}
+	return used
 }
 
-func (m *meter) take(t float64) {
-	m.roll(t)
-	m.calls, m.now, m.tokens = append(m.calls, t), m.now+1, m.tokens-1
-	if m.kind == fixedWindows {
-		m.calls[len(m.calls)-1] = m.calls[0] // all leave with the first
+func usedOfBucket(calls []float64, t, perSecond float64) (used float64) {
+	last := math.Inf(-1)
+	for _, at := range calls {
+		used, last = max(0, used-(at-last)*perSecond)+1, at
 	}
-}
-
-func (m *meter) roll(t float64) {
-	for len(m.calls) > 0 && m.calls[0]+60 <= t {
-		m.calls = m.calls[1:]
-	}
-	if minute := math.Floor((t - m.phase) / 60); minute != m.minute {
-		m.past = 0
-		if minute == m.minute+1 {
-			m.past = m.now
-		}
-		m.now, m.minute = 0, minute
-	}
-	m.tokens = min(float64(m.limit), m.tokens+max(0, t-m.filled)*float64(m.limit)/60)
-	m.filled = t
+	return max(0, used-(t-last)*perSecond)
 }
 
 // cost says how badly the meter fits the calls; counts says which calls count. A
@@ -105,66 +80,70 @@ func (m *meter) roll(t float64) {
 // has, at most 5. It also costs 5 if Retry-After differs from the meter's wait by
 // more than 2.5 s.
 func (m *meter) cost(calls []count, counts func(rawcall.Exchange) bool) (cost int) {
-	m.reset()
+	var counted []float64
+	room := func(t float64) float64 { return m.limit - m.used(counted, t) }
 	for _, c := range calls {
-		t := float64(c.at.UnixMilli()) / 1000
-		room := m.room(t)
+		t := float64(c.at.UnixMilli())/1000 - m.phase
+		refused, opens := c.Status == http.StatusTooManyRequests, t
+		if refused {
+			opens += retryAfter(c.Exchange).Seconds()
+		}
 		switch {
 		case !c.Limited():
-		case c.Status == http.StatusOK && room < 1 && m.opens(t) > t+0.7:
+		case c.Status == http.StatusOK && room(t+0.7) < 1:
 			cost++
-		case c.Status == http.StatusTooManyRequests && room >= 1:
-			cost += int(min(5, room))
-		case c.Status == http.StatusTooManyRequests && math.Abs(m.opens(t)-t-retryAfter(c.Exchange).Seconds()) > 2.5:
+		case refused && room(t) >= 1:
+			cost += int(min(5, room(t)))
+		case refused && (room(max(t, opens-2.5)) >= 1 || room(opens+2.5) < 1):
 			cost += 5
 		}
 		if counts(c.Exchange) {
-			m.take(t)
+			counted = append(counted, t)
 		}
 	}
 	return cost
 }
 
+// clearest returns the index of the least cost. It is not clear if that is more
+// than most, or if another is not at least margin more.
+func clearest(costs []int, most, margin int) (best int, clear bool) {
+	least := slices.Min(costs)
+	best = slices.Index(costs, least)
+	others := slices.Delete(slices.Clone(costs), best, best+1)
+	return best, least <= most && slices.Min(others) >= least+margin
+}
+
 // fitMeter returns the meter that explains the calls, and nil if none does or
 // several do. Warm-ups are left out: another limit may have refused them.
 func fitMeter(calls []count, limit int) *meter {
-	var reads []count
-	for _, c := range calls {
-		if c.Name == rawcall.ReadAgent.Name {
-			reads = append(reads, c)
-		}
-	}
-	passed := func(x rawcall.Exchange) bool { return x.Status == 200 }
-	var best *meter
-	least, second := math.MaxInt, math.MaxInt // costs of the best meter, and of the best one of another kind
+	reads := slices.DeleteFunc(slices.Clone(calls), func(c count) bool { return c.Name != rawcall.ReadAgent.Name })
+	var meters []*meter
+	var costs []int
 	for _, kind := range []string{fixedWindows, alignedWindows, slidingWindows, weightedWindows, tokenBucket} {
-		m, cost := fitKind(kind, reads, limit, passed)
-		if cost < least {
-			best, least, second = m, cost, least
-		} else {
-			second = min(second, cost)
-		}
+		m, cost := fitKind(kind, reads, float64(limit))
+		meters, costs = append(meters, m), append(costs, cost)
 	}
-	if least > 3+len(reads)/20 || second < least+4 {
-		return nil
+	if best, clear := clearest(costs, 3+len(reads)/20, 4); clear {
+		return meters[best]
 	}
-	return best
+	return nil
 }
 
 // fitKind tries each second of a minute as the start of the clock's minute.
-func fitKind(kind string, calls []count, limit int, counts func(rawcall.Exchange) bool) (best *meter, least int) {
-	if kind == tokenBucket { // it fills during the first burst
-		burst := slices.IndexFunc(calls, func(c count) bool { return c.Status == http.StatusTooManyRequests })
-		limit = int(math.Round(float64(limit) / (1 + calls[burst].at.Sub(calls[0].at).Minutes())))
+func fitKind(kind string, reads []count, limit float64) (best *meter, least int) {
+	phases := 1
+	switch kind {
+	case alignedWindows, weightedWindows:
+		phases = 60
+	case tokenBucket: // it fills during the first burst
+		burst := slices.IndexFunc(reads, func(c count) bool { return c.Status == http.StatusTooManyRequests })
+		limit = math.Round(limit / (1 + reads[burst].at.Sub(reads[0].at).Minutes()))
 	}
 	least = math.MaxInt
-	for phase := range 60 {
+	for phase := range phases {
 		m := &meter{kind: kind, limit: limit, phase: float64(phase)}
-		if cost := m.cost(calls, counts); cost < least {
+		if cost := m.cost(reads, func(x rawcall.Exchange) bool { return x.Status == http.StatusOK }); cost < least {
 			best, least = m, cost
-		}
-		if kind != alignedWindows && kind != weightedWindows {
-			break
 		}
 	}
 	return best, least
@@ -173,33 +152,27 @@ func fitKind(kind string, calls []count, limit int, counts func(rawcall.Exchange
 // fitSpent finds the kinds of calls that count: the set with which the meter
 // explains the calls best. It returns nil if that is not clear.
 func (m *meter) fitSpent(calls []count, kinds []kind) map[string]any {
-	least, second, found := math.MaxInt, math.MaxInt, 0
-	for set := range 1 << len(kinds) {
-		counts := func(x rawcall.Exchange) bool {
-			for i, k := range kinds {
-				if x.Name == k.call.Name && x.Status == k.status && x.Call.Body == k.call.Body && x.Path == k.call.Path {
-					return set&(1<<i) != 0
-				}
+	costs := make([]int, 1<<len(kinds)) // by the set: a bit for each kind that counts
+	for set := range costs {
+		costs[set] = m.cost(calls, func(x rawcall.Exchange) bool {
+			i := slices.IndexFunc(kinds, func(k kind) bool { return k.made(x) })
+			if i < 0 {
+				return x.Status == http.StatusOK && x.Limited()
 			}
-			return x.Status == 200 && x.Limited()
-		}
-		cost := m.cost(calls, counts)
-		if cost < least {
-			least, second, found = cost, least, set
-		} else {
-			second = min(second, cost)
-		}
+			return set&(1<<i) != 0
+		})
 	}
 	margin := 1
 	if m.kind == weightedWindows || m.kind == tokenBucket { // they open bit by bit, so one call more or less is chance
 		margin = 3
 	}
-	if least > 3 || second < least+margin {
+	set, clear := clearest(costs, 3, margin)
+	if !clear {
 		return nil
 	}
 	spent := map[string]any{}
 	for i, k := range kinds {
-		spent[k.name] = found&(1<<i) != 0
+		spent[k.name] = set&(1<<i) != 0
 	}
 	return spent
 }
