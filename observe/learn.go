@@ -40,8 +40,13 @@ func (w *Watcher) look(p *passing) {
 	}
 	if p.Body != nil {
 		w.members(p)
+		w.metadata(p)
+		for _, q := range questions {
+			if q.read != nil {
+				w.found(p, q.id, q.read(p.Exchange))
+			}
+		}
 	}
-	w.values(p, key)
 	w.states(p, key)
 	w.limits(p, key)
 }
@@ -54,16 +59,15 @@ func (w *Watcher) fact(what string) {
 	}
 }
 
-// found keeps an answer. A different answer replaces the one before.
-func (w *Watcher) found(p *passing, id, member string, answer any) {
+// found keeps an answer, or more members of one. A different answer replaces the
+// one before.
+func (w *Watcher) found(p *passing, id string, answer any) {
+	if answer == nil {
+		return
+	}
 	f := w.o.Decisions[id]
-	if member != "" {
-		members := membersOf(f.Answer)
-		if members == nil {
-			members = map[string]any{}
-		}
-		members[member] = answer
-		answer = members
+	if members := membersOf(f.Answer); members != nil {
+		answer = join(members, answer)
 	}
 	value := jsonOf(answer)
 	if f.Answer != nil && !sameJSON(f.Answer, value) {
@@ -72,20 +76,13 @@ func (w *Watcher) found(p *passing, id, member string, answer any) {
 	w.o.Decisions[id] = Finding{Answer: value, Evidence: evidenceOf(p.Exchange, ""), Seen: w.today, Count: f.Count + 1}
 }
 
-// labelled is a member that is a name, or "".
-func (p *passing) labelled(path string) string {
-	if text, _ := p.At(path).(string); label.MatchString(text) {
-		return text
-	}
-	return ""
-}
-
 // members counts what bodies and headers have besides what the document shows.
 func (w *Watcher) members(p *passing) {
+	of := fmt.Sprintf(" of %s %s %d", p.Method, p.Path, p.Status)
 	object, _ := p.Value.(map[string]any)
 	for name := range object {
 		if identifier.MatchString(name) && !strings.Contains(", "+string(p.Shape()), ", "+name+" ") {
-			w.fact(fmt.Sprintf("member %s of %s %s %d", name, p.Method, p.Path, p.Status))
+			w.fact("member " + name + of)
 		}
 	}
 	for name := range p.Header {
@@ -93,73 +90,22 @@ func (w *Watcher) members(p *passing) {
 			w.fact("header " + name)
 		}
 	}
-	for _, path := range []string{"error", "limit_key", "sms.status"} {
-		if value := p.labelled(path); value != "" {
-			w.fact(fmt.Sprintf("%s %s of %s %s %d", path, value, p.Method, p.Path, p.Status))
+	for _, path := range []string{"error", "limit_key", "status", "sms.status"} {
+		if value := labelAt(p.Exchange, path); value != nil {
+			w.fact(fmt.Sprint(path, " ", value, of))
 		}
-	}
-}
-
-// values learns from a body alone, and from what was sent.
-func (w *Watcher) values(p *passing, key *watchedKey) {
-	if p.Body == nil {
-		return
-	}
-	if p.Status != http.StatusOK {
-		w.errorNames(p)
-		return
-	}
-	var sent struct {
-		Metadata json.RawMessage
-		Mode     string
-		SMS      struct{ Mode string }
-	}
-	_ = json.Unmarshal([]byte(p.sent), &sent) // a body that is none says nothing
-	switch p.Name {
-	case rawcall.GetStatus.Name:
-		for _, name := range []string{"service", "version", "mode"} {
-			if value := p.labelled(name); value != "" {
-				w.found(p, "status", name, value)
-			}
-		}
-	case rawcall.ReadAgent.Name:
-		w.found(p, "times", "", timeForm(p.At("created_at").(string)))
-		if status := p.labelled("status"); status != "" {
-			w.fact("status of an agent " + status)
-		}
-	case rawcall.CreateAgent.Name:
-		w.metadata(p, sent.Metadata)
-		if status := p.labelled("sms.status"); status != "" && sent.SMS.Mode != "" {
-			w.found(p, "sms_status", sent.SMS.Mode, status)
-		}
-	case rawcall.EnableSMS.Name:
-		if status := p.labelled("status"); status != "" && sent.Mode != "" {
-			w.found(p, "sms_status", sent.Mode, status)
-		}
-	}
-}
-
-// errorNames learns what a status is called, from answers that have one cause.
-func (w *Watcher) errorNames(p *passing) {
-	names := map[int]string{401: "unauthorized", 402: "payment_required", 403: "forbidden", 405: "method_not_allowed", 409: "byok_not_configured", 503: "byok_unavailable"}
-	name := names[p.Status]
-	switch {
-	case p.Status == 404 && p.Name == rawcall.ReadAgent.Name:
-		name = "not_found"
-	case p.Status == 400 && p.Name != rawcall.SendMessage.Name && !strings.Contains(p.sent, `"byok"`) && !strings.Contains(p.sent, `"api_key"`):
-		name = "bad_request"
-		w.found(p, "reason", "", p.At("reason") != nil)
-	}
-	if value := p.labelled("error"); name != "" && value != "" {
-		w.found(p, "error_names", name, value)
 	}
 }
 
 // metadata learns the size of metadata that was accepted. It skips metadata with
 // characters that JSON can spell in more than one way: their length is not known.
-func (w *Watcher) metadata(p *passing, metadata json.RawMessage) {
+func (w *Watcher) metadata(p *passing) {
+	var sent struct{ Metadata json.RawMessage }
 	var compacted bytes.Buffer
-	if json.Compact(&compacted, metadata) != nil || bytes.ContainsFunc(compacted.Bytes(), func(r rune) bool { return r == '\\' || r > '~' }) {
+	switch {
+	case p.Name != rawcall.CreateAgent.Name, p.Status != http.StatusOK, json.Unmarshal([]byte(p.Call.Body), &sent) != nil:
+		return
+	case json.Compact(&compacted, sent.Metadata) != nil, bytes.ContainsFunc(compacted.Bytes(), func(r rune) bool { return r == '\\' || r > '~' }):
 		return
 	}
 	if f := w.o.Decisions["metadata_cap"]; compacted.Len() >= f.AtLeast {
@@ -180,31 +126,31 @@ func (w *Watcher) states(p *passing, key *watchedKey) {
 		}
 		stored := p.At("byok") != nil
 		if key.byok == byokBrought {
-			w.found(p, "creation_stores_key", "", stored)
+			w.found(p, "creation_stores_key", stored)
 		}
 		if key.byok = byokNone; stored {
 			key.byok = byokSet
 		}
 	case rawcall.ClearBYOK.Name:
 		if key.byok == byokNone && (ok || missing) {
-			w.found(p, "clear_nothing", "", p.Status)
+			w.found(p, "clear_nothing", p.Status)
 		}
 		key.byok = after(ok || missing, byokNone)
 	case rawcall.CreateAgent.Name:
-		brought := strings.Contains(p.sent, `"api_key"`)
+		brought := strings.Contains(p.Call.Body, `"api_key"`)
 		if id, _ := p.At("agent_id").(string); ok && id != "" {
-			w.agents[w.number(id)] = watchedAgent{p.key, strings.Contains(p.sent, `"byok"`) && !brought}
+			w.agents[w.number(id)] = watchedAgent{p.key, strings.Contains(p.Call.Body, `"byok"`) && !brought}
 		}
 		if brought {
 			key.byok = after(ok && key.byok == byokNone, byokBrought)
 		}
 	case rawcall.ReadAgent.Name:
 		if known && agent.owner != p.key && (ok || missing) {
-			w.found(p, "agent_of_another_key", "", p.Status)
+			w.found(p, "agent_of_another_key", p.Status)
 		}
 	case rawcall.SendMessage.Name:
 		if known && agent.owner == p.key && agent.byok && key.byok == byokNone && (ok || missing || p.Status == 400 && w.anotherError(p)) {
-			w.found(p, "byok_cleared", "", p.Status)
+			w.found(p, "byok_cleared", p.Status)
 		}
 	}
 }
@@ -224,9 +170,9 @@ func (w *Watcher) anotherError(p *passing) bool {
 	return wrongBody != nil && wrongBody != p.At("error")
 }
 
-// watchedLimit is a limit, and the question and member that its name answers.
+// watchedLimit is a limit of a key or an address.
 type watchedLimit struct {
-	id, member string
+	id, member string // the question, and the member of its answer, that the limit's name answers
 	endpoint   string // whose operations count; "" is every request
 	window     time.Duration
 	least      time.Duration // a shorter wait may come from another limit
@@ -244,11 +190,9 @@ var watchedLimits = []watchedLimit{
 	{"other_limit_names", "agent_create_key_day", rawcall.CreateAgent.Name, 24 * time.Hour, time.Hour, []int{50}},
 }
 
-// limits learns the name of a limit if the calls of this process have just filled
-// that limit and no other. It also learns whether a call went through as soon as
-// Retry-After had passed.
+// limits counts the calls by the limits that they spend. It learns whether a call
+// went through as soon as Retry-After had passed.
 func (w *Watcher) limits(p *passing, key *watchedKey) {
-	ok := p.Status == http.StatusOK
 	switch p.Status {
 	case http.StatusTooManyRequests:
 		w.refused(p, key)
@@ -256,9 +200,10 @@ func (w *Watcher) limits(p *passing, key *watchedKey) {
 	case http.StatusUnauthorized, http.StatusPaymentRequired:
 		return
 	}
+	ok := p.Status == http.StatusOK
 	// A second later it would show nothing: a wait that is too short is so by whole seconds.
 	if since := p.at.Sub(key.opens[p.Name]); ok && since >= 0 && since < time.Second {
-		w.found(p, "retry_after", "", true)
+		w.found(p, "retry_after", true)
 	}
 	delete(key.opens, p.Name)
 	if p.Limited() {
@@ -267,7 +212,7 @@ func (w *Watcher) limits(p *passing, key *watchedKey) {
 	if ok && !p.OfAgent() {
 		key.count(p.Name, p.at)
 	}
-	if ok && p.Name == rawcall.CreateAgent.Name && strings.Contains(p.sent, `"api_key"`) {
+	if ok && p.Cost(p.Status).BYOKSets > 0 && p.Name == rawcall.CreateAgent.Name {
 		key.count(rawcall.SetBYOK.Name, p.at)
 	}
 }
@@ -277,21 +222,21 @@ func (k *watchedKey) count(endpoint string, at time.Time) {
 	k.calls[endpoint] = calls[max(0, len(calls)-mostCalls):]
 }
 
+// refused learns the name of a limit if the calls of this process have just filled
+// that limit and no other.
 func (w *Watcher) refused(p *passing, key *watchedKey) {
 	wait, problem := p.RetryAfter()
-	_, notDate := http.ParseTime(p.Header.Get("Retry-After"))
-	switch {
-	case problem == "":
-		w.fact("Retry-After of whole seconds")
-	case notDate == nil:
-		w.fact("Retry-After of a date")
-	default:
-		w.fact("Retry-After of something else")
+	form := "whole seconds"
+	if _, err := http.ParseTime(p.Header.Get("Retry-After")); err == nil {
+		form = "a date"
+	} else if problem != "" {
+		form = "something else"
 	}
+	w.fact("Retry-After of " + form)
 	if problem == "" && wait > 2*time.Second { // shorter ones are right by chance
 		key.opens[p.Name] = p.at.Add(wait)
 	}
-	name := p.labelled("limit_key")
+	name := labelAt(p.Exchange, "limit_key")
 	if p.OfAgent() {
 		w.onRequests[name] = true
 	}
@@ -300,10 +245,13 @@ func (w *Watcher) refused(p *passing, key *watchedKey) {
 		ofRequests := l.endpoint == "" && p.OfAgent()
 		return problem != "" || !ofOperation && !ofRequests || wait < l.least || wait > l.window || !slices.Contains(l.numbers, key.within(l, p.at))
 	})
-	if name == "" || len(full) != 1 || len(w.keys) > 1 && full[0].window == time.Minute {
+	if name == nil || len(full) != 1 || len(w.keys) > 1 && full[0].window == time.Minute {
 		return // with several keys it may be the limit of the address
 	}
-	w.found(p, full[0].id, full[0].member, name)
+	if member := full[0].member; member != "" {
+		name = map[string]any{member: name}
+	}
+	w.found(p, full[0].id, name)
 }
 
 // within returns how many calls counted in the limit's last window.

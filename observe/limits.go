@@ -46,7 +46,7 @@ func fillWarmUps(p *probe) any {
 		p.wait(2 * minute)
 		_, refused = p.until(most-passed-more, rawcall.WarmUp.Call())
 	}
-	name := p.name(refused, "limit_key")
+	name := labelAt(refused, "limit_key")
 	p.answer("warmup_limit_name", name)
 	p.warmUpsOpen = p.now().Add(retryAfter(refused))
 	wrongBody := p.take(rawcall.BadWarmUp.Call(), 400, 429)
@@ -88,48 +88,47 @@ func fillMinute(p *probe) any {
 	p.quiet()
 	limit, refused := p.until(most, read)
 	p.allowed = max(p.allowed, p.spent.Requests+3*limit+20)
-	if name := p.name(refused, "limit_key"); name != nil && p.ofKey(limit) {
+	if p.ofKey(limit) {
 		p.shown = refused
-		p.answer("minute_limit_name", name)
+		p.answer("minute_limit_name", labelAt(refused, "limit_key"))
 	}
 	p.answer("limit_before_body", p.limitBeforeBody(read))
 	p.answerSeveral(refused)
+
 	p.wait(80 * time.Second)
-	for range limit / 2 {
-		if p.raw(read).Status == http.StatusTooManyRequests {
-			break // a counter that weighs the minute before lets fewer through
-		}
-	}
+	p.fill(limit/2, read) // a counter that weighs the minute before lets fewer through
 	p.wait(25 * time.Second)
 	_, refused = p.until(most, read)
-	named := retryAfter(refused)
-	p.wait(named)
-	first := p.take(read, 200, 429)
-	if first.Status != http.StatusOK || named > 2*time.Second { // a wait of a second or two is right by chance
-		p.answer("retry_after", first.Status == http.StatusOK)
-	}
-	if first.Status == http.StatusTooManyRequests { // Retry-After was too short
-		p.wait(retryAfter(first))
-		p.take(read, 200)
-	}
+	p.answerRetryAfter(read, retryAfter(refused))
+
 	_, refused = p.until(most, read)
 	if retryAfter(refused) <= 5*time.Second { // the end of a clock's minute, or a counter that opens bit by bit
 		p.wait(retryAfter(refused))
-		for range 5 {
-			if p.raw(read).Status == http.StatusTooManyRequests {
-				break
-			}
-		}
+		p.fill(5, read)
 	}
 	p.shown = refused
 	if p.meter = fitMeter(p.own, limit); p.meter != nil {
 		p.answer("windows", p.meter.kind)
-		p.o.measured("key_minute", int(p.meter.limit))
+		p.o.Limits["key_minute"] = int(p.meter.limit)
 	}
 	if p.o.Decisions["minute_limit_name"].Answer == nil {
 		p.fail("no clear answer: the 429 names no limit, or it may be the limit of the address")
 	}
 	return nil
+}
+
+// answerRetryAfter waits as long as a refusal named, and calls. A wait of a second or
+// two is right by chance.
+func (p *probe) answerRetryAfter(c rawcall.Call, named time.Duration) {
+	p.wait(named)
+	x := p.take(c, 200, 429)
+	if x.Status != http.StatusOK || named > 2*time.Second {
+		p.answer("retry_after", x.Status == http.StatusOK)
+	}
+	if x.Status != http.StatusOK {
+		p.wait(retryAfter(x))
+		p.take(c, 200)
+	}
 }
 
 // limitBeforeBody makes calls with a wrong body while the limit is spent. One 400
@@ -163,7 +162,7 @@ func (p *probe) answerSeveral(minuteRefused rawcall.Exchange) {
 		return // nothing shows that the warm-ups are spent, and for longer than the minute
 	}
 	x := p.take(rawcall.WarmUp.Call(), 429)
-	named, first := p.name(x, "limit_key"), p.name(minuteRefused, "limit_key")
+	named, first := labelAt(x, "limit_key"), labelAt(minuteRefused, "limit_key")
 	if named != nil && first != nil && named != first {
 		p.answer("several_limits", true)
 	} else {
@@ -217,44 +216,38 @@ func (k kind) made(x rawcall.Exchange) bool {
 // otherLimitNames spends each limit to its last call, and reads the name of the
 // next call's refusal. Minute and warm-ups are other questions.
 func otherLimitNames(p *probe) any {
-	names := map[string]any{}
-	note := func(name string, refused rawcall.Exchange) {
-		if found := p.name(refused, "limit_key"); found != nil {
-			names[name] = found
-		}
-	}
 	key := func(name string) rawcall.Key { return rawcall.Key{Name: name, Plan: "preview", Dashboard: true} }
-	fill := func(n int, c rawcall.Call) {
-		for range n {
-			p.want(p.raw(c), 200)
+	create, read := rawcall.CreateAgent, rawcall.ReadAgent
+	names := map[string]any{}
+	for _, l := range []struct {
+		name    string
+		fill    []rawcall.Call // in turn,
+		calls   int            // so many,
+		atOnce  int            // and not more of them between two pauses, which other limits need
+		refused rawcall.Call
+	}{
+		{"ip_minute", []rawcall.Call{read.By(key("one")), read.By(key("two"))}, 118, 118, create.By(key("three"))},
+		{"agent_create_ip_minute", []rawcall.Call{create.By(key("four"))}, 10, 10, create.By(key("four"))},
+		{"agent_create_key_day", []rawcall.Call{create.By(key("four"))}, 40, 10, create.By(key("four"))},
+		{"byok_set_key_hour", []rawcall.Call{rawcall.SetBYOK.By(key("five"))}, 5, 5, rawcall.SetBYOK.By(key("five"))},
+		{"key_day", []rawcall.Call{read.By(key("six"))}, 999, 50, read.By(key("six"))},
+	} {
+		p.wait(2 * minute)
+		for _, c := range l.fill {
+			if c.OfAgent() {
+				p.agent(c.Key)
+			}
 		}
+		for i := range l.calls {
+			if i > 0 && i%l.atOnce == 0 {
+				p.wait(2 * minute)
+			}
+			p.want(p.raw(l.fill[i%len(l.fill)]), 200)
+		}
+		if l.calls > l.atOnce {
+			p.wait(2 * minute)
+		}
+		names[l.name] = labelAt(p.take(l.refused, 429), "limit_key")
 	}
-	p.wait(2 * minute)
-	for _, name := range []string{"one", "two"} {
-		p.agent(key(name))
-		fill(59, rawcall.ReadAgent.By(key(name)))
-	}
-	note("ip_minute", p.take(rawcall.CreateAgent.By(key("three")), 429))
-
-	p.wait(2 * minute)
-	fill(10, rawcall.CreateAgent.By(key("four")))
-	note("agent_create_ip_minute", p.take(rawcall.CreateAgent.By(key("four")), 429))
-	for range 4 {
-		p.wait(2 * minute)
-		fill(10, rawcall.CreateAgent.By(key("four")))
-	}
-	p.wait(2 * minute)
-	note("agent_create_key_day", p.take(rawcall.CreateAgent.By(key("four")), 429))
-	fill(5, rawcall.SetBYOK.By(key("five")))
-	note("byok_set_key_hour", p.take(rawcall.SetBYOK.By(key("five")), 429))
-	p.agent(key("six"))
-	for sent := 1; sent < 1000; {
-		p.wait(2 * minute)
-		n := min(50, 1000-sent)
-		fill(n, rawcall.ReadAgent.By(key("six")))
-		sent += n
-	}
-	p.wait(2 * minute)
-	note("key_day", p.take(rawcall.ReadAgent.By(key("six")), 429))
-	return names
+	return object(names)
 }

@@ -81,9 +81,17 @@ func (f Finding) Known() bool { return f.Answer != nil || f.AtLeast > 0 || f.AtM
 
 func today(now time.Time) string { return now.UTC().Format(time.DateOnly) }
 
+// init makes the maps that a literal or a file may lack. Empty ones are not written.
 func (o *Observation) init() {
-	if o.Format = 1; o.Decisions == nil {
+	o.Format = 1
+	if o.Decisions == nil {
 		o.Decisions = map[string]Finding{}
+	}
+	if o.Limits == nil {
+		o.Limits = map[string]int{}
+	}
+	if o.Traffic == nil {
+		o.Traffic = map[string]Sight{}
 	}
 }
 
@@ -144,22 +152,12 @@ func (o *Observation) Keep(earlier *Observation) {
 		}
 	}
 	for name, n := range earlier.Limits {
-		o.measured(name, cmp.Or(o.Limits[name], n))
+		o.Limits[name] = cmp.Or(o.Limits[name], n)
 	}
 	for what, then := range earlier.Traffic {
-		if o.Traffic == nil {
-			o.Traffic = map[string]Sight{}
-		}
 		o.Traffic[what] = Sight{o.Traffic[what].Count + then.Count, max(o.Traffic[what].Seen, then.Seen)}
 	}
 	o.Spent = o.Spent.Plus(earlier.Spent)
-}
-
-func (o *Observation) measured(limit string, n int) {
-	if o.Limits == nil {
-		o.Limits = map[string]int{}
-	}
-	o.Limits[limit] = n
 }
 
 // keep returns the earlier finding with the members that f has replaced. Seen is the
@@ -309,38 +307,19 @@ func evidenceOf(x rawcall.Exchange, body string) *Evidence {
 	if wait := x.Header.Get("Retry-After"); wait != "" {
 		answer += " Retry-After: " + rawcall.Clip(wait)
 	}
-	if x.Value != nil {
-		answer += " " + string(jsonOf(shorten("", x.Value)))
-	} else {
-		answer += " no JSON"
+	told := map[string]any{}
+	for _, path := range telling {
+		v := x.At(path)
+		if text, _ := v.(string); identifier.MatchString(text) || v == true || v == false {
+			told[path] = v
+		}
 	}
-	return &Evidence{Request: strings.TrimSpace(x.Method + " " + x.Path + " " + body), Answer: answer}
+	return &Evidence{Request: strings.TrimSpace(x.Method + " " + x.Path + " " + body), Answer: answer + " " + string(jsonOf(told))}
 }
 
-// telling lists the members whose values evidence shows.
-var telling = []string{"error", "limit_key", "status", "mode", "ok", "warmed", "created_at", "updated_at"}
-
-// shorten keeps the names of all members, but the values of the telling ones
-// only.
-func shorten(name string, v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		short := map[string]any{}
-		for name, member := range v {
-			if identifier.MatchString(name) {
-				short[name] = shorten(name, member)
-			}
-		}
-		return short
-	case string:
-		if slices.Contains(telling, name) && identifier.MatchString(v) {
-			return v
-		}
-	case bool, nil:
-		return v
-	}
-	return "..."
-}
+// telling lists the members that evidence shows if they are identifiers, times or
+// booleans.
+var telling = []string{"error", "limit_key", "status", "sms.status", "mode", "ok", "warmed", "byok.provider", "created_at", "updated_at"}
 
 // Markdown returns a page for people: each question with the fake's answer and the
 // target's, marked if they differ, the questions without an answer, and Traffic.

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -26,6 +27,7 @@ type probe struct {
 	target  Target
 	ctx     context.Context
 	o       *Observation
+	asked   question
 	budget  Spend
 	spent   Spend
 	allowed int   // what spent.Requests may reach before the current question ends
@@ -75,7 +77,7 @@ func (p *probe) find(q question) (why string) {
 			why = string(reason)
 		}
 	}()
-	p.allowed, p.shown = p.spent.Requests+q.costs.Requests, rawcall.Exchange{}
+	p.asked, p.allowed, p.shown = q, p.spent.Requests+q.costs.Requests, rawcall.Exchange{}
 	p.answer(q.id, q.find(p))
 	return "no clear answer"
 }
@@ -87,10 +89,11 @@ type unclear string
 func (p *probe) fail(format string, args ...any) { panic(unclear(fmt.Sprintf(format, args...))) }
 
 // answer keeps the answer to a question, with the last exchange as evidence.
-// An answer that is there stays.
+// An answer that is there stays. One that repeats a key is none.
 func (p *probe) answer(id string, answer any) {
-	if answer != nil && p.o.Decisions[id].Answer == nil {
-		p.o.Decisions[id] = Finding{Answer: jsonOf(answer), Evidence: p.evidence(), Seen: today(p.now())}
+	value := string(jsonOf(answer))
+	if answer != nil && p.o.Decisions[id].Answer == nil && p.redact(value) == value {
+		p.o.Decisions[id] = Finding{Answer: json.RawMessage(value), Evidence: p.evidence(), Seen: today(p.now())}
 	}
 }
 
@@ -156,21 +159,29 @@ func (p *probe) patient(c rawcall.Call, statuses ...int) rawcall.Exchange {
 
 func (p *probe) agent(by rawcall.Key) {
 	if p.Agents[by] == "" {
-		p.text(p.take(rawcall.CreateAgent.By(by), 200), "agent_id")
+		p.take(rawcall.CreateAgent.By(by), 200)
 	}
 }
 
-// until makes calls until one is refused by a limit, at most most, and returns
-// how many went through and the refusal.
-func (p *probe) until(most int, c rawcall.Call) (passed int, refused rawcall.Exchange) {
+// fill makes calls until a limit refuses one, at most most. It returns how many went
+// through, and the last answer.
+func (p *probe) fill(most int, c rawcall.Call) (passed int, last rawcall.Exchange) {
 	for passed = range most {
-		if refused = p.raw(c); refused.Status == http.StatusTooManyRequests {
-			return passed, refused
+		if last = p.raw(c); last.Status == http.StatusTooManyRequests {
+			return passed, last
 		}
-		p.want(refused, 200)
+		p.want(last, 200)
 	}
-	p.fail("no clear answer: no limit within %d calls", most)
-	return 0, rawcall.Exchange{}
+	return most, last
+}
+
+// until is fill where a limit must refuse a call.
+func (p *probe) until(most int, c rawcall.Call) (passed int, refused rawcall.Exchange) {
+	passed, refused = p.fill(most, c)
+	if refused.Status != http.StatusTooManyRequests {
+		p.fail("no clear answer: no limit within %d calls", most)
+	}
+	return passed, refused
 }
 
 // raw makes one call and returns its answer if it is a documented one. Three calls
@@ -288,39 +299,12 @@ func (p *probe) want(x rawcall.Exchange, statuses ...int) {
 	}
 }
 
-func (p *probe) text(x rawcall.Exchange, path string) string {
-	text, _ := x.At(path).(string)
-	if text == "" {
-		p.fail("no clear answer: %s %s answered no %s", x.Method, x.Path, path)
-	}
-	return text
-}
-
 // identifier matches identifiers and times, label short names of a service or a
 // limit too. Anything else may be the text of a person.
 var (
 	identifier = regexp.MustCompile(`^[A-Za-z0-9_.:+-]{1,64}$`)
 	label      = regexp.MustCompile(`^[A-Za-z0-9_.:+/-][A-Za-z0-9_.:+/ -]{0,63}$`)
 )
-
-// name is a member that must be an identifier or a name, and no key; nil where
-// it is not.
-func (p *probe) name(x rawcall.Exchange, path string) any {
-	text, _ := x.At(path).(string)
-	if !label.MatchString(text) || p.redact(text) != text {
-		return nil
-	}
-	return text
-}
-
-// mustName is a name without which the question has no answer.
-func (p *probe) mustName(x rawcall.Exchange, path string) any {
-	name := p.name(x, path)
-	if name == nil {
-		p.fail("no clear answer: %s of %s %s is no name", path, x.Method, x.Path)
-	}
-	return name
-}
 
 // redact replaces every key in a text, also in one that the target sent.
 func (p *probe) redact(s string) string {

@@ -1,6 +1,9 @@
 package observe
 
 import (
+	"cmp"
+	"encoding/json"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -19,12 +22,17 @@ type question struct {
 	// If fillsMinute is set, a larger limit takes more requests.
 	costs       Spend
 	fillsMinute bool
-	// find makes the calls and returns the answer, or nil if there is no clear one.
-	// It gives the probe the answers to the questions of also. A question without
+	// find makes the calls of Run and returns the answer, or nil if there is no clear
+	// one. It gives the probe the answers to the questions of also. A question without
 	// find is in the also of another.
 	find  func(p *probe) any
 	needs need
 	also  []string
+	// read returns what one answer says by itself, whoever made the call and for what
+	// reason; nil if it says nothing. The members of objects from several calls make one
+	// answer. A Watcher reads every call that passes. Without read, what a call
+	// means depends on the calls before it.
+	read func(x rawcall.Exchange) any
 }
 
 // need is a thing that a question needs from its target besides a key.
@@ -54,25 +62,22 @@ var (
 
 var valueQuestions = []question{
 	{id: "status", ask: "What does GET /v1/status say of the service?", costs: one,
-		fake: map[string]any{"service": "agent-messaging-fake", "version": "v1", "mode": "preview"},
-		find: func(p *probe) any {
-			x := p.take(rawcall.GetStatus.Call(), 200)
-			return map[string]any{"service": p.mustName(x, "service"), "version": p.mustName(x, "version"), "mode": p.mustName(x, "mode")}
-		}},
-	{id: "error_names", ask: "Which values has error?", costs: Spend{Requests: 12}, find: errorNames, fake: map[string]any{
+		find: each(200, rawcall.GetStatus.Call()), read: readStatus,
+		fake: map[string]any{"service": "agent-messaging-fake", "version": "v1", "mode": "preview"}},
+	{id: "error_names", ask: "Which values has error?", costs: Spend{Requests: 12}, find: errorNames, read: readErrorName, fake: map[string]any{
 		"bad_request": "bad_request", "unauthorized": "unauthorized", "payment_required": "payment_required",
 		"forbidden": "forbidden", "not_found": "not_found", "method_not_allowed": "method_not_allowed",
 		"byok_not_configured": "byok_not_configured", "byok_unavailable": "byok_unavailable",
 	}},
 	{id: "reason", ask: "Does a 400 say in reason what is wrong?", fake: true, costs: one,
-		find: func(p *probe) any { return p.take(rawcall.WrongAgent.Call(), 400).At("reason") != nil }},
+		find: each(400, rawcall.WrongAgent.Call()), read: readReason},
 	{id: "unknown_method", ask: "Which status has a method that a path does not have?", fake: 405, costs: one,
 		find: func(p *probe) any { return p.take(patching.Call(), 404, 405).Status }},
 	oneCall("path_before_key", "Is an unknown path answered 404 without a key too?", true, rawcall.At("GET", "/v1/nothing").Keyless(), 404, 401),
 	oneCall("body_before_agent", "Is a wrong body answered 400 before an unknown agent 404?", true,
 		rawcall.SendMessage.Of(rawcall.NoAgent).With(`{}`).Call(), 400, 404),
 	{id: "times", ask: "Which form have times?", fake: "rfc3339", costs: oneAgent,
-		find: func(p *probe) any { return timeForm(p.text(p.take(rawcall.ReadAgent.Call(), 200), "created_at")) }},
+		find: each(200, rawcall.ReadAgent.Call()), read: readTimes},
 }
 
 var bodyQuestions = []question{
@@ -100,7 +105,8 @@ var stateQuestions = []question{
 			p.nothingStored()
 			return p.take(rawcall.ClearBYOK.Call(), 200, 404).Status
 		}},
-	{id: "sms_status", ask: "Which SMS status does each mode lead to?", costs: Spend{Requests: 4, Creations: 4}, find: smsOfModes,
+	{id: "sms_status", ask: "Which SMS status does each mode lead to?", costs: Spend{Requests: 4, Creations: 4}, read: readSMS,
+		find: each(200, smsAgent("none"), smsAgent("sandbox"), smsAgent("managed"), smsAgent("byo_twilio")),
 		fake: map[string]any{"none": "disabled", "sandbox": "active", "managed": "needs_compliance", "byo_twilio": "needs_setup"}},
 	{id: "creation_stores_key", ask: "Is llm.api_key of a creation stored as PUT /v1/byok would store it?", fake: true,
 		costs: Spend{Requests: 5, Creations: 1, BYOKSets: 1},
@@ -166,40 +172,115 @@ func accepts(id, words, body string) question {
 	return oneCall(id, words, false, rawcall.SendMessage.With(body).Call(), 200, 400)
 }
 
-// errorNames provokes each error that the target lets it provoke.
-func errorNames(p *probe) any {
-	names := map[string]any{}
-	note := func(name string, c rawcall.Call, status int) {
-		if found := p.name(p.take(c, status), "error"); found != nil {
-			names[name] = found
+// each makes calls that are answered with status, and joins what the question reads
+// in their answers.
+func each(status int, calls ...rawcall.Call) func(p *probe) any {
+	return func(p *probe) (answer any) {
+		for _, c := range calls {
+			answer = join(answer, p.asked.read(p.take(c, status)))
 		}
+		return answer
 	}
-	note("bad_request", rawcall.WrongAgent.Call(), 400)
-	note("unauthorized", rawcall.GetStatus.Keyless(), 401)
-	note("not_found", rawcall.ReadNobody.Call(), 404)
+}
+
+// join adds the members of an object to those of another. Any other answer replaces
+// the one before.
+func join(answer, more any) any {
+	members, isObject := answer.(map[string]any)
+	others, areObject := more.(map[string]any)
+	switch {
+	case more == nil:
+		return answer
+	case !isObject || !areObject:
+		return more
+	}
+	joined := maps.Clone(members)
+	maps.Copy(joined, others)
+	return joined
+}
+
+// errorNames provokes each error that the target lets it provoke.
+func errorNames(p *probe) (names any) {
+	note := func(c rawcall.Call, statuses ...int) { names = join(names, readErrorName(p.take(c, statuses...))) }
+	note(rawcall.WrongAgent.Call(), 400)
+	note(rawcall.GetStatus.Keyless(), 401)
+	note(rawcall.ReadNobody.Call(), 404)
+	note(patching.Call(), 405, 404)
 	if p.take(rawcall.GetBYOK.Call(), 200).At("byok") == nil {
-		note("byok_not_configured", rawcall.BYOKWarmUp.Call(), 409)
+		note(rawcall.BYOKWarmUp.Call(), 409)
 	}
 	if p.target.Abilities != nil {
-		note("payment_required", rawcall.GetStatus.By(rawcall.Unpaid), 402)
-		note("forbidden", rawcall.GetBYOK.By(rawcall.Undashboard), 403)
+		note(rawcall.GetStatus.By(rawcall.Unpaid), 402)
+		note(rawcall.GetBYOK.By(rawcall.Undashboard), 403)
 		p.target.Abilities.SetBYOKAvailable(false)
 		defer p.target.Abilities.SetBYOKAvailable(true)
-		note("byok_unavailable", rawcall.SetBYOK.Call(), 503)
-	}
-	if x := p.take(patching.Call(), 405, 404); x.Status == http.StatusMethodNotAllowed {
-		note("method_not_allowed", patching.Call(), 405)
+		note(rawcall.SetBYOK.Call(), 503)
 	}
 	return names
 }
 
-// timeForm names the form of a time. A number from 100,000,000,000 on is
+// labelAt returns a member that is a short name, and nil for any other.
+func labelAt(x rawcall.Exchange, path string) any {
+	if text, _ := x.At(path).(string); label.MatchString(text) {
+		return text
+	}
+	return nil
+}
+
+// object is an answer with the members that are known, and nil without any.
+func object(members map[string]any) any {
+	maps.DeleteFunc(members, func(name string, v any) bool { return name == "" || v == nil })
+	if len(members) == 0 {
+		return nil
+	}
+	return members
+}
+
+func readStatus(x rawcall.Exchange) any {
+	if x.Name != rawcall.GetStatus.Name || x.Status != http.StatusOK {
+		return nil
+	}
+	return object(map[string]any{"service": labelAt(x, "service"), "version": labelAt(x, "version"), "mode": labelAt(x, "mode")})
+}
+
+// readErrorName names the errors that have one cause only.
+func readErrorName(x rawcall.Exchange) any {
+	name := map[int]string{
+		401: "unauthorized", 402: "payment_required", 403: "forbidden", 405: "method_not_allowed", 409: "byok_not_configured", 503: "byok_unavailable",
+	}[x.Status]
+	switch {
+	case x.Status == http.StatusNotFound && x.Name == rawcall.ReadAgent.Name:
+		name = "not_found"
+	case refusesBody(x):
+		name = "bad_request"
+	}
+	return object(map[string]any{name: labelAt(x, "error")})
+}
+
+// refusesBody reports whether a 400 can only mean that the body is wrong: it neither
+// lacks a provider key nor offers a wrong one.
+func refusesBody(x rawcall.Exchange) bool {
+	sent := x.Call.Body
+	return x.Status == http.StatusBadRequest && x.Name != rawcall.SendMessage.Name && !strings.Contains(sent, `"byok"`) && !strings.Contains(sent, `"api_key"`)
+}
+
+func readReason(x rawcall.Exchange) any {
+	if !refusesBody(x) {
+		return nil
+	}
+	return x.At("reason") != nil
+}
+
+// readTimes names the form of a time. A number from 100,000,000,000 on is
 // milliseconds: as seconds it would be after the year 5000.
-func timeForm(text string) any {
+func readTimes(x rawcall.Exchange) any {
+	text, _ := x.At("created_at").(string)
 	at, err := time.Parse(time.RFC3339Nano, text)
 	_, offset := at.Zone()
 	number, notNumber := strconv.ParseFloat(text, 64)
 	switch {
+	case text == "":
+		return nil
 	case err == nil && offset == 0:
 		return "rfc3339"
 	case err == nil:
@@ -213,6 +294,23 @@ func timeForm(text string) any {
 	}
 }
 
+func smsAgent(mode string) rawcall.Call {
+	return rawcall.CreateAgent.With(`{"sms":{"mode":"` + mode + `"}}`).Call()
+}
+
+func readSMS(x rawcall.Exchange) any {
+	status := map[string]string{rawcall.CreateAgent.Name: "sms.status", rawcall.EnableSMS.Name: "status"}[x.Name]
+	if status == "" || x.Status != http.StatusOK {
+		return nil
+	}
+	var sent struct {
+		Mode string
+		SMS  struct{ Mode string }
+	}
+	_ = json.Unmarshal([]byte(x.Call.Body), &sent) // a body that is not JSON asks for no mode
+	return object(map[string]any{cmp.Or(sent.SMS.Mode, sent.Mode): labelAt(x, status)})
+}
+
 func (p *probe) fits(body string) bool { return p.yes(rawcall.CreateAgent.With(body).Call(), 200, 400) }
 
 // lengthUnit sends texts that have one length in code points, and others in
@@ -224,14 +322,6 @@ func lengthUnit(p *probe) any {
 		}
 	}
 	return "bytes"
-}
-
-func smsOfModes(p *probe) any {
-	statuses := map[string]any{}
-	for _, mode := range []string{"none", "sandbox", "managed", "byo_twilio"} {
-		statuses[mode] = p.mustName(p.take(rawcall.CreateAgent.With(`{"sms":{"mode":"`+mode+`"}}`).Call(), 200), "sms.status")
-	}
-	return statuses
 }
 
 // metadataCap searches the largest size that is accepted, from 7 characters,

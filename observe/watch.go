@@ -29,7 +29,7 @@ type Watcher struct {
 	passed     map[string]int // answers by endpoint
 	keys       map[uint64]*watchedKey
 	agents     map[uint64]watchedAgent
-	onRequests map[string]bool // names of limits that refused a call which only limits on requests can refuse
+	onRequests map[any]bool // names of limits that refused a call which only limits on requests can refuse
 }
 
 // watchedKey is the state of an API key, as far as its calls show it.
@@ -89,10 +89,9 @@ func Watch(transport http.RoundTripper) *Watcher {
 	w := &Watcher{
 		transport: cmp.Or(transport, http.DefaultTransport), seed: maphash.MakeSeed(),
 		passed: map[string]int{}, keys: map[uint64]*watchedKey{}, agents: map[uint64]watchedAgent{},
-		onRequests: map[string]bool{},
+		onRequests: map[any]bool{},
 	}
 	w.o.init()
-	w.o.Traffic = map[string]Sight{}
 	return w
 }
 
@@ -101,7 +100,7 @@ func (w *Watcher) Observation() *Observation {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	o := w.o
-	o.Decisions, o.Traffic = maps.Clone(o.Decisions), maps.Clone(o.Traffic)
+	o.Decisions, o.Limits, o.Traffic = maps.Clone(o.Decisions), nil, maps.Clone(o.Traffic)
 	return &o
 }
 
@@ -133,7 +132,7 @@ func (w *Watcher) pass(req *http.Request, res *http.Response, at time.Time) {
 	p := &passing{key: w.number(req.Header.Get("Authorization")), agent: w.number(agent), at: at}
 	p.Endpoint, p.Status, p.Header = e, res.StatusCode, res.Header
 	if e.Name == rawcall.CreateAgent.Name || e.Name == rawcall.WarmUp.Name || e.Name == rawcall.EnableSMS.Name {
-		p.sent = sentBody(req)
+		p.Endpoint.Body = sentBody(req)
 	}
 	if !w.samples(p) {
 		w.look(p)
@@ -211,11 +210,11 @@ func (t *tap) end(whole bool) {
 	})
 }
 
-// passing is a call that passes.
+// passing is a call that passes. Where its answer depends on what was sent, its
+// endpoint has that as Body.
 type passing struct {
 	rawcall.Exchange
 	key, agent uint64
-	sent       string // the body, of calls whose answer depends on it
 	at         time.Time
 }
 
