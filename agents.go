@@ -173,7 +173,7 @@ func readAgent(r *reply) *Agent {
 		r.fail(errors.New("agent_id is missing"))
 	}
 	if sms, ok := r.object("sms"); ok {
-		agent.SMS = &SMS{Status: SMSStatus(sms.text("status")), PhoneNumber: sms.optional("phone_number")}
+		agent.SMS = &SMS{Status: SMSStatus(sms.text("status")), PhoneNumber: sms.members.Text("phone_number")}
 		r.fail(sms.err)
 		if *agent.SMS == (SMS{}) {
 			agent.SMS = nil // it says nothing

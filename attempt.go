@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/redact"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/retryafter"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
 // attempt is the state of one attempt of a call: what came back, and what it means.
@@ -57,31 +59,43 @@ func (a *attempt) read(d decoder, redactor func() redact.Redactor) bool {
 // readError reads an error body (interface 2.1) of any shape. Of one that is not
 // the documented one it quotes what proxies say, and nothing that may be a request.
 func (a *attempt) readError(secrets redact.Redactor) *Error {
-	e := new(Error)
-	body, err := readErrorBody(a.Body)
-	switch raw, has := body.Extra["message"]; { // as gateways call it
+	members, err := strictjson.ReadObject(a.Body)
+	e := &Error{
+		Code: secrets.Identifier(members.Text("error")), TraceID: secrets.Identifier(traceIDOf(members)),
+		LimitKey: secrets.Identifier(members.Text("limit_key")), Reason: secrets.Text(members.Text("reason")),
+		Extra: extra(members, secrets),
+	}
+	switch location := a.Header.Get("Location"); {
+	case a.Status >= 300 && a.Status <= 399 && location != "":
+		e.cause = fmt.Errorf("redirect to %s was not followed", secrets.Text(hostOf(location)))
 	case err != nil:
 		e.cause = a.notDocumented(a.excerpt(string(a.Body), secrets), secrets)
-	case has && body.Code == "":
-		var message string
-		_ = json.Unmarshal(raw, &message)
-		if words := secrets.Excerpt(message); words != "" {
+	case e.Code == "":
+		if words := secrets.Excerpt(members.Text("message")); words != "" { // as gateways call it
 			e.cause = errors.New(words)
 		}
 	}
-	e.Code, e.TraceID = secrets.Identifier(body.Code), secrets.Identifier(body.TraceID)
-	e.LimitKey, e.Reason = secrets.Identifier(body.LimitKey), secrets.Text(body.Reason)
-	if len(body.Extra) > 0 {
-		e.Extra = make(map[string]json.RawMessage, len(body.Extra))
-	}
-	for name, raw := range body.Extra {
-		e.Extra[secrets.Identifier(name)] = secrets.JSON(raw)
-	}
-	if a.Status >= 300 && a.Status <= 399 && a.Header.Get("Location") != "" {
-		e.cause = fmt.Errorf("redirect to %s was not followed", secrets.Text(hostOf(a.Header.Get("Location"))))
-	}
 	return e
 }
+
+// extra returns the members that the interface does not list, and those that are not
+// as it says; nil if there are none.
+func extra(members strictjson.Object, secrets redact.Redactor) (extra map[string]json.RawMessage) {
+	for _, m := range members {
+		name, _ := strictjson.String(m.Name)
+		if _, err := members.Get(name); err == nil && slices.Contains(errorMembers, name) && (m.Value[0] == '"' || m.Value[0] == 'n') {
+			continue
+		}
+		if extra == nil {
+			extra = make(map[string]json.RawMessage)
+		}
+		extra[secrets.Identifier(name)] = secrets.JSON(m.Value)
+	}
+	return extra
+}
+
+// errorMembers are those of ErrorResponse (interface 2.1). null is as good as missing.
+var errorMembers = []string{"error", "trace_id", "limit_key", "reason"}
 
 // notDocumented says why the body is not the documented one.
 func (a *attempt) notDocumented(err error, secrets redact.Redactor) error {

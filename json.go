@@ -103,12 +103,11 @@ func (r *reply) known(name string) []byte {
 }
 
 // text reads a string; "" if it is missing.
-func (r *reply) text(name string) (s string) {
-	if value := r.known(name); value != nil {
-		var ok bool
-		if s, ok = strictjson.String(value); !ok {
-			r.fail(errors.New(name + " is not a string"))
-		}
+func (r *reply) text(name string) string {
+	value := r.known(name)
+	s, ok := strictjson.String(value)
+	if value != nil && !ok {
+		r.fail(errors.New(name + " is not a string"))
 	}
 	return s
 }
@@ -132,13 +131,6 @@ func (r *reply) object(name string) (*reply, bool) {
 	return &reply{members: members}, err == nil
 }
 
-// optional reads a string that the result can do without; "" also if it is of
-// another type or there twice.
-func (r *reply) optional(name string) string {
-	lenient := reply{members: r.members}
-	return lenient.text(name)
-}
-
 // texts reads the strings of an optional array, without the empty ones.
 func (r *reply) texts(name string) (texts []string) {
 	value, _ := r.members.Get(name)
@@ -159,40 +151,9 @@ func (r *reply) texts(name string) (texts []string) {
 // number will do: it is there to be quoted.
 func traceIDOf(members strictjson.Object) string {
 	value, _ := members.Get("trace_id")
-	if value == nil {
-		return ""
-	}
-	if strings.IndexByte("-0123456789", value[0]) >= 0 {
+	if len(value) > 0 && strings.IndexByte("-0123456789", value[0]) >= 0 {
 		return string(value)
 	}
 	id, _ := strictjson.String(value)
 	return id
-}
-
-// errorBody is ErrorResponse (interface 2.1). Extra holds the members that the
-// interface does not list, and those of another type than it says.
-type errorBody struct {
-	Code, TraceID, LimitKey, Reason string
-	Extra                           map[string]json.RawMessage
-}
-
-func readErrorBody(body []byte) (b errorBody, err error) {
-	members, err := strictjson.ReadObject(body)
-	if err != nil {
-		return b, err
-	}
-	b.Extra = make(map[string]json.RawMessage)
-	for _, m := range members {
-		name, _ := strictjson.String(m.Name)
-		b.Extra[name] = bytes.Clone(m.Value)
-	}
-	r := reply{members: members}
-	for name, field := range map[string]*string{"error": &b.Code, "trace_id": &b.TraceID, "limit_key": &b.LimitKey, "reason": &b.Reason} {
-		*field = r.optional(name)
-		if value, _ := members.Get(name); value != nil && (value[0] == '"' || value[0] == 'n') {
-			delete(b.Extra, name)
-		}
-	}
-	b.TraceID = traceIDOf(members) // also a number
-	return b, nil
 }

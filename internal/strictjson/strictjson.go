@@ -9,10 +9,8 @@ import (
 	"encoding/json"
 	"errors"
 	"mime"
-	"strconv"
+	"regexp"
 	"strings"
-	"unicode"
-	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -65,21 +63,22 @@ type Scanner struct {
 	Duplicates bool // Free accepts a member twice
 }
 
-// Peek returns the first byte of the next value, and Pos is there.
+// Peek returns the first byte of the next value, and Pos is there. At the end it
+// returns 0, with which nothing in JSON begins.
 func (sc *Scanner) Peek() byte {
-	sc.space()
-	return sc.Data[sc.Pos]
-}
-
-func (sc *Scanner) space() {
-	for sc.Pos < len(sc.Data) && strings.IndexByte(" \t\r\n", sc.Data[sc.Pos]) >= 0 {
-		sc.Pos++
+	for ; sc.Pos < len(sc.Data); sc.Pos++ {
+		switch c := sc.Data[sc.Pos]; c {
+		case ' ', '\t', '\r', '\n':
+		default:
+			return c
+		}
 	}
+	return 0
 }
 
 // Enter steps over the bracket that opens an object or an array.
 func (sc *Scanner) Enter() {
-	sc.space()
+	sc.Peek()
 	sc.Pos++
 }
 
@@ -96,69 +95,89 @@ func (sc *Scanner) More() bool {
 	return true
 }
 
-// Name reads a member's name and the colon behind it.
+// Name reads a member's name and the colon after it.
 func (sc *Scanner) Name() string {
 	name := sc.Text()
-	sc.space()
-	sc.Pos++
+	sc.Enter()
 	return name
 }
 
-// Text reads a string. The result shares no memory with the document, so that
-// keeping a name never keeps a key beside it.
+// Text reads a string. The result shares no memory with the document, so that a
+// name that is kept does not keep a key of the same document.
 func (sc *Scanner) Text() string {
-	quoted := sc.skipString()
-	sc.Torn = bytes.IndexByte(quoted, '\\') >= 0 && isTorn(quoted)
+	sc.Peek()
+	from := sc.Pos
+	plain := sc.text()
+	quoted := sc.Data[from:sc.Pos]
+	sc.Torn = !plain && bytes.Contains(bytes.ToLower(quoted), []byte(`\ud`)) && !paired.Match(quoted)
 	s, _ := String(quoted)
 	return s
 }
 
-// skipString steps over a string, and returns it with its quotes.
-func (sc *Scanner) skipString() []byte {
-	sc.space()
-	from := sc.Pos
-	for sc.Pos++; sc.Data[sc.Pos] != '"'; sc.Pos++ {
-		if sc.Data[sc.Pos] == '\\' {
-			sc.Pos++
-		}
-	}
-	sc.Pos++
-	return sc.Data[from:sc.Pos]
-}
-
-// Skip steps over any value, and returns it.
-func (sc *Scanner) Skip() []byte {
-	sc.space()
-	from := sc.Pos
-	for depth := 0; ; {
-		switch sc.Peek() {
-		case '{', '[':
-			sc.Pos++
-			depth++
-		case '}', ']':
-			sc.Pos++
-			depth--
-		case ',', ':':
-			sc.Pos++
-		case '"':
-			sc.skipString()
-		default:
-			sc.Scalar()
-		}
-		if depth == 0 {
-			return sc.Data[from:sc.Pos]
-		}
-	}
-}
-
 // Scalar steps over a number, true, false or null, and returns it.
 func (sc *Scanner) Scalar() []byte {
-	sc.space()
+	sc.Peek()
 	from := sc.Pos
 	for sc.Pos < len(sc.Data) && strings.IndexByte(" \t\r\n,]}", sc.Data[sc.Pos]) < 0 {
 		sc.Pos++
 	}
 	return sc.Data[from:sc.Pos]
+}
+
+// text steps over a string. plain says that it is one, without escapes.
+func (sc *Scanner) text() (plain bool) {
+	plain = true
+	for sc.Pos++; sc.Pos < len(sc.Data); sc.Pos++ {
+		switch c := sc.Data[sc.Pos]; {
+		case c == '"':
+			sc.Pos++
+			return plain
+		case c == '\\':
+			plain = false
+			sc.Pos++
+		case c < ' ':
+			plain = false
+		}
+	}
+	sc.Pos = len(sc.Data)
+	return false
+}
+
+// unchecked steps over a value of a document that nobody has checked, and returns it;
+// nil if it is none. encoding/json decides on all values but plain strings.
+func (sc *Scanner) unchecked() []byte {
+	first := sc.Peek()
+	from, plain := sc.Pos, false
+	switch first {
+	case '"':
+		plain = sc.text()
+	case '{', '[':
+		sc.brackets()
+	default:
+		sc.Scalar()
+	}
+	if value := sc.Data[from:sc.Pos]; plain || json.Valid(value) {
+		return value
+	}
+	return nil
+}
+
+// brackets steps beyond the bracket that closes the one at Pos.
+func (sc *Scanner) brackets() {
+	for depth := 0; sc.Pos < len(sc.Data); {
+		switch sc.Data[sc.Pos] {
+		case '"':
+			sc.text()
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		}
+		if sc.Pos++; depth == 0 {
+			return
+		}
+	}
 }
 
 // Free steps over any value. Objects in it may have any members, but none
@@ -202,34 +221,8 @@ func (sc *Scanner) freeObject() error {
 	return nil
 }
 
-// isTorn reports whether an escape in a quoted string is half a surrogate pair.
-func isTorn(quoted []byte) bool {
-	for i := 0; i < len(quoted); i++ {
-		if quoted[i] != '\\' {
-			continue
-		}
-		i++
-		unit := escaped16(quoted[i:])
-		switch {
-		case !utf16.IsSurrogate(unit):
-		case len(quoted) > i+6 && quoted[i+5] == '\\' && utf16.DecodeRune(unit, escaped16(quoted[i+6:])) != unicode.ReplacementChar:
-			i += 6 // into the escape of the other half
-		default:
-			return true
-		}
-	}
-	return false
-}
-
-// escaped16 is the code unit of a \u escape, and 0 for any other escape. s
-// starts behind the backslash.
-func escaped16(s []byte) rune {
-	if s[0] != 'u' {
-		return 0
-	}
-	unit, _ := strconv.ParseUint(string(s[1:5]), 16, 16) // Check has accepted it
-	return rune(unit)
-}
+// paired matches a string in which each half of a surrogate pair has its other half.
+var paired = regexp.MustCompile(`^([^\\]|\\[^u]|\\u[^dD]|\\u[dD][0-7]|\\u[dD][89abAB]..\\u[dD][c-fC-F])*$`)
 
 // Object is the members of a JSON object, in their order.
 type Object []Member
@@ -243,21 +236,46 @@ var errNoObject = errors.New("not an object")
 // accepts: invalid UTF-8 and half surrogate pairs too, and names that are there
 // twice. The object shares the document's memory.
 func ReadObject(doc []byte) (Object, error) {
-	if !json.Valid(doc) {
-		var whole json.RawMessage
-		return nil, json.Unmarshal(doc, &whole) // says what is wrong
-	}
 	sc := Scanner{Data: doc}
-	if sc.Peek() != '{' {
-		return nil, errNoObject
+	if o := sc.object(); o != nil && sc.Peek() == 0 && sc.Pos == len(doc) {
+		return o, nil
 	}
-	o := make(Object, 0, 4) // few replies have more
-	for sc.Enter(); sc.More(); {
-		name := sc.skipString()
-		sc.Enter() // over the colon
-		o = append(o, Member{name, sc.Skip()})
+	var whole json.RawMessage
+	if err := json.Unmarshal(doc, &whole); err != nil { // it says what is wrong
+		return nil, err
 	}
-	return o, nil
+	return nil, errNoObject
+}
+
+// object returns nil for what is no object.
+func (sc *Scanner) object() Object {
+	if !sc.take('{') {
+		return nil
+	}
+	o := make(Object, 0, 8) // few replies have more
+	for !sc.take('}') {
+		if len(o) > 0 && !sc.take(',') || sc.Peek() != '"' {
+			return nil
+		}
+		m := Member{Name: sc.unchecked()}
+		if m.Name == nil || !sc.take(':') {
+			return nil
+		}
+		if m.Value = sc.unchecked(); m.Value == nil {
+			return nil
+		}
+		o = append(o, m)
+	}
+	return o
+}
+
+// take steps over c, if it comes next.
+func (sc *Scanner) take(c byte) bool {
+	if sc.Peek() != c {
+		return false
+	}
+	sc.Pos++
+	return true
 }
 
 // Get returns the value of the member with exactly that name; nil if it is
@@ -283,10 +301,18 @@ func (m Member) named(name string) bool {
 	return unescaped == name
 }
 
+// Text returns the value of a member that is a string; "" if it is missing, there
+// twice or of another type.
+func (o Object) Text(name string) string {
+	value, _ := o.Get(name)
+	text, _ := String(value)
+	return text
+}
+
 // String reads a value that is a string, as encoding/json reads it: invalid UTF-8
 // and half surrogate pairs become U+FFFD. It shares no memory with the value.
 func String(value []byte) (s string, ok bool) {
-	if value[0] != '"' {
+	if len(value) == 0 || value[0] != '"' {
 		return "", false
 	}
 	if bytes.IndexByte(value, '\\') < 0 && utf8.Valid(value) {

@@ -38,9 +38,10 @@ func FuzzReadObject(f *testing.F) {
 		for name, value := range want {
 			found, err := object.Get(name)
 			switch {
+			case strings.Contains(name, "\ufffd"): // it may be for other bytes
 			case times[name] > 1:
 				assert.Equal(t, Twice(name), err, doc)
-			case !strings.Contains(name, "\ufffd"): // it was none before
+			default:
 				assert.Equal(t, string(value), string(found), doc)
 			}
 		}
