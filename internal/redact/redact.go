@@ -18,15 +18,8 @@ const Redacted = "[redacted]"
 
 // Redactor hides what a call has sent. The zero value hides nothing.
 type Redactor struct {
-	apiKey, providerKey, words string
-	keys                       []secret
-}
-
-// secret is what is searched for, folded: a secret as it is, or in base64.
-type secret struct {
-	text   string
-	least  int // an echo may be cut short: so many bytes from the first on are enough
-	base64 bool
+	keys  secrets // of both keys
+	words string
 }
 
 const (
@@ -42,43 +35,24 @@ const (
 
 // New returns a Redactor that hides an API key.
 func New(apiKey string) Redactor {
-	return Redactor{apiKey: apiKey, keys: add(nil, apiKey, minKey, minKeyBase64)}
+	return Redactor{keys: secrets{}.with(apiKey, minKey, minKeyBase64)}
 }
 
 // With returns a Redactor that also hides the provider key and the words of a
 // person that a call has sent. Either may be empty.
 func (r Redactor) With(providerKey, words string) Redactor {
-	r.providerKey, r.words = providerKey, words
-	r.keys = add(r.keys, providerKey, minKey, minKeyBase64)
-	return r
-}
-
-// add returns the list with a secret, as it is and in base64. What comes before it in a
-// group of three bytes decides which letters it has there; those that other bytes have
-// a part in, at either end, are left out. The longest is first, since a secret may hold
-// another one, whose replacement would leave the rest of it to be seen.
-func add(secrets []secret, text string, least, leastBase64 int) []secret {
-	if len(text) < minSecret {
-		return secrets
-	}
-	secrets = append(slices.Clip(secrets), secret{fold(text), min(least, len(text)), false})
-	for before := range 3 {
-		encoded := base64.RawStdEncoding.EncodeToString(append(make([]byte, before), text...))
-		encoded = fold(encoded[(before*8+5)/6 : (before+len(text))*8/6])
-		secrets = append(secrets, secret{encoded, min(leastBase64, len(encoded)), true})
-	}
-	for i := range secrets { // a dozen: slices.SortFunc would add 5 KiB to every program
-		for j := i; j > 0 && len(secrets[j].text) > len(secrets[j-1].text); j-- {
-			secrets[j], secrets[j-1] = secrets[j-1], secrets[j]
-		}
-	}
-	return secrets
+	return Redactor{keys: r.keys.with(providerKey, minKey, minKeyBase64), words: words}
 }
 
 // Text hides keys and words in a sentence, or in whatever else a person may read.
-func (r Redactor) Text(text string) string { return hide(text, r.secrets()) }
+func (r Redactor) Text(text string) string {
+	if text == "" {
+		return ""
+	}
+	return r.all().hide(text)
+}
 
-func (r Redactor) secrets() []secret { return add(r.keys, r.words, len(r.words), minWordsBase64) }
+func (r Redactor) all() secrets { return r.keys.with(r.words, len(r.words), minWordsBase64) }
 
 // Identifier hides keys in a name that programs switch on, such as a limit_key. A
 // word of a message that is a part of it, such as "minute", stays. What does not
@@ -87,7 +61,7 @@ func (r Redactor) Identifier(name string) string {
 	if len(name) > maxIdentifier || strings.ContainsFunc(name, notInIdentifiers) {
 		return r.Text(name)
 	}
-	return hide(name, r.keys)
+	return r.keys.hide(name)
 }
 
 const maxIdentifier = 128
@@ -108,10 +82,10 @@ func (r Redactor) JSON(value json.RawMessage) json.RawMessage {
 
 // Header returns a copy without secrets in names and values.
 func (r Redactor) Header(header http.Header) http.Header {
-	shown, secrets := header.Clone(), r.secrets()
+	shown, secrets := header.Clone(), r.all()
 	for name, values := range shown {
 		for i := range values {
-			values[i] = hide(values[i], secrets)
+			values[i] = secrets.hide(values[i])
 		}
 		if clean := r.Identifier(name); clean != name {
 			delete(shown, name)
@@ -121,84 +95,95 @@ func (r Redactor) Header(header http.Header) http.Header {
 	return shown
 }
 
-// fold makes one letter of those that become one another: net/http changes the case
-// of header names, "+" is a space in a query, and "-" and "_" are + and / in the base64
-// of URLs. The length stays.
-func fold(text string) string {
-	folded := []byte(text)
-	for i, c := range folded {
-		switch {
-		case 'A' <= c && c <= 'Z':
-			folded[i] += 'a' - 'A'
-		case c <= ' ' || c == '+' || c == '-':
-			folded[i] = ' '
-		case c == '_':
-			folded[i] = '/'
-		}
+// secrets are searched for, each as it is and in base64.
+type secrets struct {
+	whole []string
+	begin []string // of each form, folded: an echo may be cut short
+}
+
+// with adds a secret, of which so many bytes or letters from the beginning on are
+// enough. What comes before it in a group of three bytes decides which letters it has
+// in base64; those that other bytes have a part in, at either end, are left out.
+func (s secrets) with(secret string, least, leastBase64 int) secrets {
+	if len(secret) < minSecret {
+		return s
 	}
-	return string(folded)
+	s.whole = append(slices.Clip(s.whole), secret)
+	s.begin = append(slices.Clip(s.begin), fold(secret[:min(least, len(secret))]))
+	for before := range 3 {
+		encoded := base64.RawStdEncoding.EncodeToString(append(make([]byte, before), secret...))
+		encoded = encoded[(before*8+5)/6 : (before+len(secret))*8/6]
+		s.begin = append(s.begin, fold(encoded[:min(leastBase64, len(encoded))]))
+	}
+	return s
+}
+
+// hide replaces secrets that are whole and not encoded. Where others are, it replaces
+// all of the text.
+func (s secrets) hide(text string) string {
+	if !s.showIn(text) {
+		return text
+	}
+	var patterns []string
+	for _, secret := range s.whole {
+		patterns = append(patterns, regexp.QuoteMeta(secret))
+	}
+	whole, err := regexp.Compile("(?i)" + strings.Join(patterns, "|"))
+	if err != nil { // a secret that is not UTF-8
+		return Redacted
+	}
+	whole.Longest() // a secret may be the beginning of another one
+	if text = whole.ReplaceAllLiteralString(text, Redacted); s.showIn(text) {
+		return Redacted
+	}
+	return text
 }
 
 // maxLayers is how many escapes inside one another are taken off.
 const maxLayers = 4
 
-// hide replaces secrets, cut short or not. Where escapes are, a part of one may go
-// on behind an escape, and one that shows only without them has no place in the
-// text: then all of the text is replaced.
-func hide(text string, secrets []secret) string {
-	bare, escaped := fold(text), strings.ContainsAny(text, `%\&`)
-	for _, s := range secrets {
-		part := s.text[:s.least]
-		if escaped {
-			part = s.text
-		}
-		if strings.Contains(bare, part) {
-			text = s.replace(text, part)
-			bare = fold(text)
-		}
-	}
-	for layer := 0; escaped && layer <= maxLayers; layer++ {
-		for _, s := range secrets {
-			if strings.Contains(bare, s.text[:s.least]) {
-				return Redacted
+func (s secrets) showIn(text string) bool {
+	for range maxLayers + 1 {
+		folded := fold(text)
+		for _, begin := range s.begin {
+			if strings.Contains(folded, begin) {
+				return true
 			}
 		}
-		size := len(bare)
-		bare = fold(escape.ReplaceAllStringFunc(bare, unescape))
-		escaped = len(bare) < size // another layer may be left
+		if !strings.ContainsAny(text, `%\&`) {
+			return false
+		}
+		text = escape.ReplaceAllStringFunc(text, unescape)
 	}
-	return text
+	return false
 }
 
-// replace replaces the secret where a part of it is, and what follows of it. In base64
-// it replaces all letters around, since more of them may be of the secret.
-func (s secret) replace(text, part string) string {
-	folded := fold(text)
-	for begin := strings.Index(folded, part); begin >= 0; begin = strings.Index(folded, part) {
-		end := begin + len(part)
-		for end < len(folded) && end-begin < len(s.text) && folded[end] == s.text[end-begin] {
-			end++
-		}
-		if s.base64 {
-			begin = len(strings.TrimRight(text[:begin], base64Letters))
-			end = len(text) - len(strings.TrimLeft(text[end:], base64Letters))
-		}
-		text = text[:begin] + Redacted + text[end:]
-		folded = folded[:begin] + strings.ToUpper(Redacted) + folded[end:] // in letters that are not searched for
+// fold makes one letter of those that become one another: net/http changes the case
+// of header names, "+" is a space in a query, and "-" and "_" are + and / in the base64
+// of URLs.
+func fold(text string) string { return strings.Map(foldLetter, text) }
+
+func foldLetter(c rune) rune {
+	switch {
+	case 'A' <= c && c <= 'Z':
+		return c + 'a' - 'A'
+	case c <= ' ' || c == '+':
+		return '-'
+	case c == '/':
+		return '_'
 	}
-	return text
+	return c
 }
 
-const base64Letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_"
-
-// escape matches the escapes of URLs, of JSON and of HTML, and \x of Go, folded.
-var escape = regexp.MustCompile(`%[0-9a-f]{2}|\\x[0-9a-f]{2}|\\ud[89ab]..\\ud[c-f]..|\\u[0-9a-f]{4}|\\["\\/nrt]|&(?:amp|lt|gt|quot|apos);|&#[0-9]{1,7};|&#x[0-9a-f]{1,6};`)
+// escape matches the escapes of URLs, of JSON and of HTML, and \x of Go.
+var escape = regexp.MustCompile(`(?i)%[0-9a-f]{2}|\\x[0-9a-f]{2}|\\ud[89ab]..\\ud[c-f]..|\\u[0-9a-f]{4}|\\["\\/nrt]|&(?:amp|lt|gt|quot|apos);|&#[0-9]{1,7};|&#x[0-9a-f]{1,6};`)
 
 // named are the names that keys and JSON need in HTML. Package html, which knows
 // all, would add 80 KiB to every program.
 var named = map[string]string{"&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": `"`, "&apos;": "'"}
 
 func unescape(escape string) string {
+	escape = strings.ToLower(escape)
 	if text, ok := named[escape]; ok {
 		return text
 	}
@@ -248,10 +233,12 @@ func (r Redactor) Excerpt(text string) string {
 // row in common.
 func (r Redactor) echoed(text string) bool {
 	text = lettersOf(text)
-	secrets := lettersOf(r.apiKey) + "\n" + lettersOf(r.providerKey) + "\n" + lettersOf(r.words)
-	for i := 0; i+minKey <= len(text); i++ {
-		if strings.Contains(secrets, text[i:i+minKey]) {
-			return true
+	for _, secret := range append(slices.Clip(r.keys.whole), r.words) {
+		secret = lettersOf(secret)
+		for i := 0; i+minKey <= len(text); i++ {
+			if strings.Contains(secret, text[i:i+minKey]) {
+				return true
+			}
 		}
 	}
 	return false

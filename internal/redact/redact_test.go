@@ -44,7 +44,7 @@ func eachByte(s, format string) (encoded string) {
 // TestKeysShowInNoEncoding, nor in one inside another, nor cut short, with
 // anything around them.
 func TestKeysShowInNoEncoding(t *testing.T) {
-	for _, key := range []string{"key-canary-4711", "abcdef", `k<&"'>/?+~=%2fcanary\n%`, "sk_live_" + strings.Repeat("aB3/", 20)} {
+	for _, key := range []string{"key-canary-4711", "abcdef", `k<&"'>/?+~=%2fcanary\n%`, "sk_live_" + strings.Repeat("aB3/", 8)} {
 		for _, redactor := range []Redactor{New(key), New("another-key").With(key, "words")} {
 			for outer, encode := range encodings {
 				for inner, first := range encodings {
@@ -61,12 +61,13 @@ func TestKeysShowInNoEncoding(t *testing.T) {
 				for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
 					for _, before := range []string{"", "u:", "user:", `{"n":1,"key":"`} {
 						encoded := encoding.EncodeToString([]byte(before + key[:cut] + `","more":5}`))
-						assert.Equal(t, "Basic "+Redacted, strings.TrimRight(redactor.Text("Basic "+encoded), "="), "%s%s", before, key[:cut])
+						assert.Equal(t, Redacted, redactor.Text("Basic "+encoded), "%s%s", before, key[:cut])
 					}
 				}
 			}
 		}
 	}
+	assert.Equal(t, "no SECRET-"+Redacted, New("key-canary-4711").Text("no SECRET-Key-Canary-4711"), "in other letters")
 	for _, redactor := range []Redactor{New("secret").With("before-secret-after", ""), New("before-secret-after").With("", "secret"), New("secret").With("", "before-secret-after")} {
 		assert.Equal(t, "x [redacted] y [redacted] z", redactor.Text("x before-secret-after y secret z"), "the longest is replaced first")
 	}
