@@ -74,6 +74,13 @@ func wantPolicy(t *testing.T, h http.Header) {
 	assert.Equal(t, "same-origin", h.Get("Cross-Origin-Resource-Policy"))
 }
 
+func TestAllModulesAreLoadedAtOnce(t *testing.T) {
+	links := strings.Join(get(t, http.MethodGet, "/").Header()["Link"], "\n")
+	for at := range sources(t) {
+		assert.Equal(t, path.Ext(at) == ".js", strings.Contains(links, "<"+at+`>; rel="modulepreload"`), at)
+	}
+}
+
 func TestUnknownPathsAndMethodsAreRefusedUnderThePolicy(t *testing.T) {
 	for _, tt := range []struct {
 		method, path string
