@@ -14,7 +14,7 @@ async function hurry(fake) {
 }
 
 test('the picture is taken', async (t) => {
-  const { page } = await open(t, { args: ['--limits', 'key_minute=11'], viewport: { width: 1200, height: 610 }, colorScheme: 'light', prepare: hurry });
+  const { page } = await open(t, { args: ['--limits', 'key_minute=11'], width: 1200, height: 610, prepare: hurry });
   await calls(page).nth(1).click();
   await page.getByLabel('The open call').getByRole('note').waitFor();
   await page.mouse.move(500, 20);

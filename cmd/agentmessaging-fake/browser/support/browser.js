@@ -1,5 +1,5 @@
-// One Chromium for the tests of a file, and for each test a page that may talk to the
-// fake alone.
+// One Chromium, one page and one program for all tests of a process: starting them takes
+// longer than most tests. Between two tests the program is reset and the page is empty.
 import { after } from 'node:test';
 import assert from 'node:assert/strict';
 import { chromium } from 'playwright-core';
@@ -10,54 +10,61 @@ const quiet = ['--disable-gpu', '--disable-quic', '--no-first-run', '--disable-b
 // Chromium itself can then find no other host, whatever the page tries.
 const nowhere = '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1';
 
-let started;
+let shared; // promises of the program and of the context, once a test has asked for them
+let wrong = []; // what the page has done that it must not do
 
-export function browser() {
-  started ??= chromium.launch({
+async function share() {
+  const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
     chromiumSandbox: process.getuid?.() !== 0, // Chromium has none for root
     args: [...quiet, nowhere],
   });
-  return started;
-}
-
-after(async () => (await started)?.close());
-
-// open starts a fake and opens its page. Options: args for the program, hash for
-// the address, prepare(fake) to run before the page opens, and any option of a
-// browser context. The test fails where the page reports an error or asks another
-// host for anything.
-export async function open(t, { args = [], hash = '', prepare, ...context } = {}) {
-  const fake = await startFake(t, ...args);
-  await prepare?.(fake);
-  const page = await openPage(t, fake, context);
-  await page.goto(fake.page + hash);
-  await live(page);
-  return { fake, page };
-}
-
-export async function openPage(t, fake, options = {}) {
-  const context = await (await browser()).newContext({ viewport: { width: 1280, height: 800 }, ...options });
+  const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] });
   context.setDefaultTimeout(patience);
-  const page = await context.newPage();
-  const wrong = [];
-  context.on('request', (request) => {
-    if (new URL(request.url()).origin !== fake.base) wrong.push(`asked ${request.url()}`);
-  });
-  page.on('pageerror', (err) => wrong.push(`threw ${err.stack}`));
-  page.on('dialog', (dialog) => {
+  context.on('weberror', (err) => wrong.push(`threw ${err.error().stack}`));
+  context.on('dialog', (dialog) => {
     wrong.push(`showed ${dialog.message()}`);
     dialog.dismiss();
   });
-  page.on('console', (message) => {
+  context.on('console', (message) => {
     // Chromium reports each refused or broken request; the tests cause some.
     if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) wrong.push(`said ${message.text()}`);
   });
+  return { browser, context, fake: await startFake() };
+}
+
+after(async () => {
+  const { browser, fake } = (await shared) ?? {};
+  await Promise.all([browser?.close(), fake?.end('SIGKILL')]);
+});
+
+// open opens the page of the shared program, or with args of a program for this test.
+// Further options: hash for the address, prepare(fake) to run before the page opens,
+// the width of the page and its colours. The test fails where the page reports an
+// error or asks another host for anything.
+export async function open(t, { args, hash = '', prepare, width = 1280, height = 800, colorScheme = 'light' } = {}) {
+  shared ??= share();
+  const { context, fake: common } = await shared;
+  const fake = args ? await startFake(...args) : common;
+  const [page = await context.newPage()] = context.pages();
+  const asked = (request) => new URL(request.url()).origin === fake.base || wrong.push(`asked ${request.url()}`);
+  context.on('request', asked);
   t.after(async () => {
-    await context.close();
-    assert.deepEqual(wrong, [], 'the page misbehaved');
+    // Nothing waits for what the page has open.
+    await (args ? fake.end('SIGKILL') : fake.control('POST', 'reset'));
+    await Promise.all(context.pages().slice(1).map((tab) => tab.close()));
+    const [left] = context.pages();
+    await left.goto('about:blank');
+    await left.mouse.move(0, 0);
+    context.off('request', asked);
+    assert.deepEqual(wrong.splice(0), [], 'the page misbehaved');
   });
-  return page;
+  await page.setViewportSize({ width, height });
+  await page.emulateMedia({ colorScheme });
+  await prepare?.(fake);
+  await page.goto(fake.page + hash);
+  await page.locator('[data-phase=live], [aria-label="Control token"]').first().waitFor();
+  return { fake, page };
 }
 
 // calls are the rows of the traffic.

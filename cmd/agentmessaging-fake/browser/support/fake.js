@@ -6,11 +6,10 @@ import { fileURLToPath } from 'node:url';
 
 const program = fileURLToPath(new URL('../.build/agentmessaging-fake', import.meta.url));
 
-// startFake answers once the program serves; the test's end ends it.
-export async function startFake(t, ...args) {
+// startFake answers once the program serves.
+export async function startFake(...args) {
   const fake = new Fake();
   await fake.start(...args);
-  t.after(() => fake.end('SIGKILL')); // nothing waits for what the page has open
   return fake;
 }
 

@@ -1,11 +1,10 @@
 import test from 'node:test';
 import assert from 'node:assert/strict';
-import { calls, open, openPage, live } from '../support/browser.js';
-import { startFake } from '../support/fake.js';
+import { calls, open, live } from '../support/browser.js';
 import { wantText, wantCount, eventually } from '../support/expect.js';
 
 test('the page says that the program is gone, and comes back with it', async (t) => {
-  const { fake, page } = await open(t, { prepare: (fake) => fake.agent({}, 'before') });
+  const { fake, page } = await open(t, { args: [], prepare: (fake) => fake.agent({}, 'before') });
   await wantCount(calls(page), 2);
   await fake.end('SIGTERM');
   await page.locator('[data-phase=waiting]').waitFor();
@@ -22,15 +21,13 @@ test('the page says that the program is gone, and comes back with it', async (t)
 });
 
 test('the page asks for the token, once', async (t) => {
-  const fake = await startFake(t, '--addr', '0.0.0.0:0', '--allow-remote', '--token', 'a-token-for-this-test');
-  fake.token = 'a-token-for-this-test';
-  const page = await openPage(t, fake);
-  await page.goto(fake.page);
+  const token = 'a-token-for-this-test';
+  const { fake, page } = await open(t, { args: ['--addr', '0.0.0.0:0', '--allow-remote', '--token', token] });
   const ask = page.getByRole('form', { name: 'Control token' });
   await ask.getByLabel('Token').fill('wrong');
   await ask.getByRole('button', { name: 'Continue' }).click();
   await wantText(page.getByRole('main'), /That was not the token\./);
-  await ask.getByLabel('Token').fill(fake.token);
+  await ask.getByLabel('Token').fill(token);
   await ask.getByRole('button', { name: 'Continue' }).click();
   await live(page);
   await fake.call('GET', '/v1/status');

@@ -47,7 +47,7 @@ test('calls are walked, opened and closed by keys', async (t) => {
 });
 
 test('over a narrow page the open call takes the focus and gives it back', async (t) => {
-  const { page } = await open(t, { viewport: { width: 400, height: 800 }, prepare: (fake) => fake.agent() });
+  const { page } = await open(t, { width: 400, prepare: (fake) => fake.agent() });
   await tabTo(page, calls(page).first());
   await page.keyboard.press('Enter');
   await focused(page, page.getByLabel('The open call'));

@@ -4,8 +4,14 @@ import { calls, open } from '../support/browser.js';
 import { many } from '../support/many.js';
 import { eventually, wantCount, wantText } from '../support/expect.js';
 
-test('of 2,000 calls a window is shown, and what is read keeps its place', async (t) => {
-  const { fake, page } = await open(t, { args: ['--limits', 'off'], prepare: (fake) => many(fake, 2_000) });
+test('of 2,000 calls a window is shown, what is read keeps its place, and all are searched', async (t) => {
+  const { fake, page } = await open(t, {
+    args: ['--limits', 'off'],
+    prepare: async (fake) => {
+      await fake.agent({}, 'She said "hello" to me');
+      await many(fake, 1_998);
+    },
+  });
   await wantText(page.locator('.sum'), '2,000 calls');
   await wantCount(calls(page), 100);
 
@@ -23,8 +29,17 @@ test('of 2,000 calls a window is shown, and what is read keeps its place', async
   await wantText(page.locator('.sum'), '2,300 calls');
   await eventually(page, async () => assert.match(await calls(page).first().getAttribute('href'), /2300/));
 
-  await page.getByLabel('Filter calls by text').fill('byok');
+  const search = page.getByLabel('Filter calls by text');
+  await search.fill('said "hello"');
+  await wantText(page.locator('.sum'), '1 of 2,300 calls');
+  await calls(page).first().click();
+  await wantText(page.getByLabel('The open call'), /She said/);
+  await search.fill('byok');
   await wantText(page.locator('.sum'), /^0 of/);
   await fake.call('GET', '/v1/byok');
   await wantCount(calls(page), 1);
+  await search.fill('no such words');
+  await page.getByRole('button', { name: 'Clear the filter' }).click();
+  await page.getByRole('button', { name: 'Load older calls' }).click();
+  await wantCount(calls(page), 200);
 });

@@ -21,7 +21,7 @@ const panels = {
 
 for (const [colorScheme, width] of [['dark', 1440], ['light', 360]]) {
   test(`in ${colorScheme} at ${width} every panel fits and is accessible`, async (t) => {
-    const { fake, page } = await open(t, { colorScheme, viewport: { width, height: 900 }, prepare: populate });
+    const { fake, page } = await open(t, { colorScheme, width, prepare: populate });
     await page.evaluate(axe);
     for (const [name, [hash, ready]] of Object.entries(panels)) {
       await page.goto(fake.page + hash);

@@ -36,7 +36,7 @@ async function faulty(fake, fault, signal) {
 }
 
 test('each failure is explained in the list of a narrow page, without a click', async (t) => {
-  const { fake, page } = await open(t, { viewport: { width: 360, height: 740 } });
+  const { fake, page } = await open(t, { width: 360, height: 740 });
   await fake.agent();
   fake.second = await fake.control('POST', 'keys', {});
   for (const [what, sentence, fail] of failures) {
