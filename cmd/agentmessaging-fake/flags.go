@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -41,32 +40,34 @@ type option struct {
 	set                   func(value string) error
 }
 
+const durations = "a duration such as 250ms or 1.5s"
+
 // options are in the order of the help.
 func (c *config) options() []option {
 	o := &c.control
 	return []option{
 		{"addr", "127.0.0.1:8460", "host and port to serve on; port 0 takes a free one", c.setAddr},
-		{"allow-remote", "false", "serve on an address that is not loopback; control then needs a token", toBool(&c.allowRemote)},
-		{"allow-host", "", "names under which a loopback address may be called, separated by commas", c.setHosts},
-		{"token", "", "token for the control interface and the page on an address that is not loopback, and ignored on one that is; made and printed where none is given", c.setToken},
-		{"key", "", "text of the first API key, instead of amk_fake_000001", c.setKey},
+		{"allow-remote", "false", "serve on an address that is not loopback; control then needs a token", to(&c.allowRemote, strconv.ParseBool, "true or false")},
+		{"allow-host", "", "names under which a loopback address may be called, separated by commas", to(&o.Guard.Hosts, hosts, "names without port and scheme, separated by commas")},
+		{"token", "", "token for the control interface and the page on an address that is not loopback, and ignored on one that is; made and printed where none is given", to(&o.Guard.Token, token, "16 to 256 characters of visible ASCII")},
+		{"key", "", "text of the first API key, instead of amk_fake_000001", c.toFake(key)},
 		{"plan", "preview", "plan of the first API key: " + strings.Join(planNames(), ", "), c.toFake(plan)},
 		{"limits", "plan", "limits of all keys: plan, off, a plan, or calls in a window such as key_minute=5,key_day=100", c.toFake(limits)},
 		{"decisions", "", "answers to open questions of the interface, such as windows=sliding,metadata_cap=8000; the control interface lists them at decisions", c.toFake(decisions)},
-		{"cold-start", "0s", "how much longer the first message of a key takes", c.setColdStart},
-		{"latency", "0s", "how long every call takes to arrive", toDuration(&o.Latency)},
-		{"seed", "1", "seed of faults and replies with a chance that name none", c.setSeed},
+		{"cold-start", "0s", "how much longer the first message of a key takes", c.toFake(coldStart)},
+		{"latency", "0s", "how long every call takes to arrive", to(&o.Latency, duration, durations)},
+		{"seed", "1", "seed of faults and replies with a chance that name none", to(&o.Seed, seed, "an integer from 0 to 9007199254740991")},
 		{"calls", "10000", "how many calls are kept", c.setCalls},
-		{"like", "", "file that observe wrote: answer what the interface leaves open as that service did", c.setLike},
+		{"like", "", "file that observe wrote: answer what the interface leaves open as that service did", c.toFake(like)},
 		{"replies", "", "file of scripted replies: the body of POST replies, or a list of them", c.setReplies},
 		{"state", "", "file to begin with, where it exists, and to save to at the end", toPath(&c.statePath)},
 		{"ready-file", "", "file to write what is printed to, once the program serves", toPath(&c.readyFile)},
-		{"json", "false", "print one line of JSON instead of lines for a shell", toBool(&c.json)},
-		{"log", "auto", "a line for each call on standard error: " + strings.Join(logForms, ", ") + "; auto is text on a terminal and json elsewhere", c.setLog},
+		{"json", "false", "print one line of JSON instead of lines for a shell", to(&c.json, strconv.ParseBool, "true or false")},
+		{"log", "auto", "a line for each call on standard error: " + strings.Join(logForms, ", ") + "; auto is text on a terminal and json elsewhere", to(&c.log, logForm, "one of "+strings.Join(logForms, ", "))},
 	}
 }
 
-var commands = []string{"version", "healthz", "readyz", "observe", "help"}
+var commands = []string{"version", "observe", "help"}
 
 // variablePrefix begins the names of the variables of this program. Those of
 // observe begin as the client's do.
@@ -76,31 +77,34 @@ func (o *option) variable() string {
 	return variablePrefix + strings.ToUpper(strings.ReplaceAll(o.name, "-", "_"))
 }
 
+// setting is a value, and the flag or the variable that it is from.
+type setting struct{ from, value string }
+
 // parse reads the command, the flags, and where there is none, the
 // environment.
 func parse(args, environ []string) (*config, error) {
 	c := &config{}
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
-		c.command, args = args[0], args[1:]
+		if c.command, args = args[0], args[1:]; !slices.Contains(commands, c.command) {
+			return nil, fmt.Errorf("there is no such command; the commands are %s", strings.Join(commands, ", "))
+		}
 	}
-	values, err := c.read(args)
-	if err != nil {
+	settings := map[string]setting{} // by the names of the flags
+	if err := c.readFlags(args, settings); err != nil || c.command != "" {
+		return c, err
+	}
+	if err := c.readVariables(environ, settings); err != nil {
 		return nil, err
 	}
-	if c.command != "" && !slices.Contains(commands, c.command) {
-		return nil, fmt.Errorf("there is no such command; the commands are %s", strings.Join(commands, ", "))
-	}
-	return c, c.apply(values, environ)
+	return c, c.apply(settings)
 }
 
-// read returns the values of the flags that were given, by their names. --help
-// and --version become the command.
-func (c *config) read(args []string) (map[string]string, error) {
+// readFlags reads the flags that are given. --help and --version become the command.
+func (c *config) readFlags(args []string, settings map[string]setting) error {
 	flags := flag.NewFlagSet("", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // the error says it in one sentence
-	values := map[string]string{}
 	for _, o := range c.options() {
-		take := func(value string) error { values[o.name] = value; return nil }
+		take := func(value string) error { settings[o.name] = setting{"--" + o.name, value}; return nil }
 		if o.fallback == "false" {
 			flags.BoolFunc(o.name, "", take)
 		} else {
@@ -112,38 +116,51 @@ func (c *config) read(args []string) (map[string]string, error) {
 	case errors.Is(err, flag.ErrHelp):
 		c.command = "help"
 	case err != nil:
-		return nil, fmt.Errorf("%w; --help lists the flags", err)
+		return fmt.Errorf("%w; --help lists the flags", err)
 	case *showVersion:
 		c.command = "version"
 	case flags.NArg() > 0:
-		return nil, fmt.Errorf("one argument too many; the commands are %s", strings.Join(commands, ", "))
+		return fmt.Errorf("one argument too many; the commands are %s", strings.Join(commands, ", "))
 	}
-	return values, nil
+	return nil
+}
+
+// readVariables reads the variables of the flags that are not given. An empty one
+// counts as one that is not set. One that only looks like ours is refused: whoever
+// mistyped it believes that it has an effect.
+func (c *config) readVariables(environ []string, settings map[string]setting) error {
+	for _, variable := range environ {
+		name, value, _ := strings.Cut(variable, "=")
+		if !strings.HasPrefix(name, variablePrefix) {
+			continue
+		}
+		options := c.options()
+		i := slices.IndexFunc(options, func(o option) bool { return o.variable() == name })
+		if i < 0 {
+			return fmt.Errorf("%s: no flag has this variable; --help lists them", name)
+		}
+		if _, given := settings[options[i].name]; !given && value != "" {
+			settings[options[i].name] = setting{name, value}
+		}
+	}
+	return nil
 }
 
 var errNotLocal = errors.New("--addr: must be a loopback address such as 127.0.0.1:8460; --allow-remote allows others")
 
-// apply sets each option to its flag, or else to its variable, or else to its
-// default. A variable that is empty counts as one that is not set.
-func (c *config) apply(values map[string]string, environ []string) error {
-	if c.command == "help" || c.command == "version" {
-		return nil
-	}
-	if err := c.checkVariables(environ); err != nil {
-		return err
-	}
-	getenv := lookUp(environ)
+// apply sets each option to what it was given, or else to its default.
+func (c *config) apply(settings map[string]setting) error {
+	_, c.control.KeyChosen = settings["key"]
 	for _, o := range c.options() {
-		name := "--" + o.name
-		value, given := values[o.name]
-		if !given {
-			name, value = o.variable(), cmp.Or(getenv(o.variable()), o.fallback)
-		}
-		if !given && value == "" {
+		given, is := settings[o.name]
+		if !is && o.fallback == "" {
 			continue
 		}
-		if err := o.set(value); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+		if !is {
+			given.value = o.fallback
+		}
+		if err := o.set(given.value); err != nil {
+			return fmt.Errorf("%s: %w", given.from, err)
 		}
 	}
 	if host, _, _ := net.SplitHostPort(c.addr); host != "" && !c.allowRemote && !jsonapi.IsLoopback(host) {
@@ -152,21 +169,8 @@ func (c *config) apply(values map[string]string, environ []string) error {
 	return nil
 }
 
-// checkVariables refuses a variable that only looks like one of ours: whoever
-// mistyped it believes that it has an effect.
-func (c *config) checkVariables(environ []string) error {
-	for _, variable := range environ {
-		name, _, _ := strings.Cut(variable, "=")
-		isOurs := func(o option) bool { return o.variable() == name }
-		if strings.HasPrefix(name, variablePrefix) && !slices.ContainsFunc(c.options(), isOurs) {
-			return fmt.Errorf("%s: no flag has this variable; --help lists them", name)
-		}
-	}
-	return nil
-}
-
 func help(out io.Writer) {
-	_, _ = fmt.Fprint(out, "usage: agentmessaging-fake [version | healthz | readyz | observe] [flags]\n\n"+
+	_, _ = fmt.Fprint(out, "usage: agentmessaging-fake [version | observe] [flags]\n\n"+
 		"The Agent Messaging Service in memory. Each flag can also be given in the environment.\n\n")
 	for _, o := range new(config).options() {
 		variable := o.variable()
@@ -190,29 +194,54 @@ func (c *config) setAddr(value string) error {
 	return nil
 }
 
-func (c *config) setHosts(value string) error {
+// to sets a field to what read makes of a value; allowed says which values it takes.
+func to[T any](field *T, read func(value string) (T, error), allowed string) func(string) error {
+	return func(value string) (err error) {
+		if *field, err = read(value); err != nil {
+			return errors.New("must be " + allowed)
+		}
+		return nil
+	}
+}
+
+// errValue is the error of a reader whose option says what is allowed.
+var errValue = errors.New("not allowed")
+
+func hosts(value string) (names []string, _ error) {
 	for name := range strings.SplitSeq(value, ",") {
 		name = strings.TrimSpace(name)
 		if name == "" || strings.ContainsAny(name, ":/ ") {
-			return errors.New("must be names without port and scheme, separated by commas")
+			return nil, errValue
 		}
-		c.control.Guard.Hosts = append(c.control.Guard.Hosts, name)
+		names = append(names, name)
 	}
-	return nil
+	return names, nil
 }
 
-func (c *config) setToken(value string) error {
+func token(value string) (string, error) {
 	isHidden := func(r rune) bool { return r <= ' ' || r > '~' }
 	if len(value) < 16 || len(value) > 256 || strings.ContainsFunc(value, isHidden) {
-		return errors.New("must be 16 to 256 characters of visible ASCII")
+		return "", errValue
 	}
-	c.control.Guard.Token = value
-	return nil
+	return value, nil
 }
 
-func (c *config) setKey(value string) error {
-	c.control.KeyChosen = true
-	return c.use(fakeserver.WithKey(value))
+// seed is at most what JavaScript counts exactly.
+func seed(value string) (uint64, error) { return strconv.ParseUint(value, 10, 53) }
+
+func duration(value string) (time.Duration, error) {
+	d, err := time.ParseDuration(value)
+	if d < 0 {
+		return 0, errValue
+	}
+	return d, err
+}
+
+func logForm(value string) (string, error) {
+	if !slices.Contains(logForms, value) {
+		return "", errValue
+	}
+	return value, nil
 }
 
 // use adds options of the fake, which itself says what is wrong with them.
@@ -234,6 +263,10 @@ func (c *config) toFake(read func(value string) ([]fakeserver.Option, error)) fu
 		}
 		return c.use(opts...)
 	}
+}
+
+func key(text string) ([]fakeserver.Option, error) {
+	return []fakeserver.Option{fakeserver.WithKey(text)}, nil
 }
 
 func plan(name string) ([]fakeserver.Option, error) {
@@ -291,19 +324,10 @@ func decisions(text string) (opts []fakeserver.Option, _ error) {
 	return opts, nil
 }
 
-func (c *config) setColdStart(value string) error {
+func coldStart(value string) ([]fakeserver.Option, error) {
 	var d time.Duration
-	if err := toDuration(&d)(value); err != nil {
-		return err
-	}
-	return c.use(fakeserver.WithColdStart(d))
-}
-
-func (c *config) setSeed(value string) (err error) {
-	if c.control.Seed, err = strconv.ParseUint(value, 10, 53); err != nil {
-		return errors.New("must be an integer from 0 to 9007199254740991")
-	}
-	return nil
+	err := to(&d, duration, durations)(value)
+	return []fakeserver.Option{fakeserver.WithColdStart(d)}, err
 }
 
 func (c *config) setCalls(value string) (err error) {
@@ -313,12 +337,12 @@ func (c *config) setCalls(value string) (err error) {
 	return c.use(fakeserver.WithCallLimit(c.calls))
 }
 
-func (c *config) setLike(path string) error {
+func like(path string) ([]fakeserver.Option, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
-		return fmt.Errorf("must be a file that can be read: %w", err)
+		return nil, fmt.Errorf("must be a file that can be read: %w", err)
 	}
-	return c.use(fakeserver.Like(content))
+	return []fakeserver.Option{fakeserver.Like(content)}, nil
 }
 
 func (c *config) setReplies(path string) (err error) {
@@ -335,30 +359,5 @@ func toPath(field *string) func(string) error {
 			return errors.New("must be the path of a file")
 		}
 		return wholefile.Writable(value)
-	}
-}
-
-func (c *config) setLog(value string) error {
-	if c.log = value; !slices.Contains(logForms, value) {
-		return errors.New("must be one of " + strings.Join(logForms, ", "))
-	}
-	return nil
-}
-
-func toDuration(field *time.Duration) func(string) error {
-	return func(value string) (err error) {
-		if *field, err = time.ParseDuration(value); err != nil || *field < 0 {
-			return errors.New("must be a duration such as 250ms or 1.5s")
-		}
-		return nil
-	}
-}
-
-func toBool(field *bool) func(string) error {
-	return func(value string) (err error) {
-		if *field, err = strconv.ParseBool(value); err != nil {
-			return errors.New("must be true or false")
-		}
-		return nil
 	}
 }

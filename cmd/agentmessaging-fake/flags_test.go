@@ -42,7 +42,7 @@ var badFlags = []struct{ flag, want string }{
 	{"--state=BROKEN", "--state: BROKEN: fakeserver: ReadState: not the state of a fake: its format is not agentmessaging-fake-state; move it away to begin anew"},
 	{"--state=/no/such/folder/state", "--state: cannot be saved to"},
 	{"--nothing", "flag provided but not defined: -nothing; --help lists the flags"},
-	{"start", "there is no such command; the commands are version, healthz, readyz, observe, help"},
+	{"start", "there is no such command; the commands are version, observe, help"},
 	{"help more", "one argument too many"},
 }
 

@@ -26,10 +26,8 @@ func (p *program) handler() http.Handler {
 	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
-		case "/healthz":
-			healthy(w, true)
-		case "/readyz":
-			healthy(w, !p.draining.Load())
+		case "/healthz": // for whoever starts the program, from any host and without a token
+			_, _ = io.WriteString(w, "ok\n")
 		case "/openapi.yaml":
 			w.Header().Set("Content-Type", "application/yaml")
 			_, _ = io.WriteString(w, openapi.Document)
@@ -37,14 +35,4 @@ func (p *program) handler() http.Handler {
 			own.ServeHTTP(w, r)
 		}
 	})
-}
-
-func healthy(w http.ResponseWriter, is bool) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	if !is {
-		w.WriteHeader(http.StatusServiceUnavailable)
-		_, _ = io.WriteString(w, "ending\n")
-		return
-	}
-	_, _ = io.WriteString(w, "ok\n")
 }

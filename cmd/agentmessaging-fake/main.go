@@ -3,11 +3,9 @@
 // to control it (/_fake/v1/openapi.yaml) and a page that shows what an
 // application really sent.
 //
-//	agentmessaging-fake [flags]           serve
-//	agentmessaging-fake version           print the version
-//	agentmessaging-fake healthz [--addr]  exit status 0 where a fake is running there
-//	agentmessaging-fake readyz [--addr]   exit status 0 where it is not about to end
-//	agentmessaging-fake observe [flags]   how a service answers what the interface leaves open
+//	agentmessaging-fake [flags]          serve
+//	agentmessaging-fake version          print the version
+//	agentmessaging-fake observe [flags]  how a service answers what the interface leaves open
 //
 // What it prints on standard output, and writes to --ready-file once it serves,
 // are lines for a shell:
@@ -21,16 +19,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"strings"
 	"syscall"
-	"time"
 )
 
 // Exit statuses.
@@ -62,28 +56,10 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		help(stdout)
 	case "version":
 		_, _ = fmt.Fprintln(stdout, "agentmessaging-fake", version())
-	case "healthz", "readyz":
-		err = ask(ctx, c)
 	default:
 		return serve(ctx, c, stdout, stderr)
 	}
-	if err != nil {
-		complain(stderr, err)
-		return exitFailed
-	}
 	return exitOK
-}
-
-// lookUp finds variables as os.Getenv does.
-func lookUp(environ []string) func(name string) string {
-	return func(name string) string {
-		for _, variable := range environ {
-			if value, is := strings.CutPrefix(variable, name+"="); is {
-				return value
-			}
-		}
-		return ""
-	}
 }
 
 func complain(stderr io.Writer, err error) {
@@ -97,28 +73,4 @@ func version() string {
 		return "devel"
 	}
 	return build.Main.Version
-}
-
-// ask calls /healthz or /readyz of a program that serves, for containers,
-// whose images often hold no other client.
-func ask(ctx context.Context, c *config) error {
-	if strings.HasSuffix(c.addr, ":0") {
-		return errors.New("--addr: must have the port of the program that is asked")
-	}
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, baseURL(c.addr)+"/"+c.command, nil)
-	if err != nil {
-		return err
-	}
-	transport := &http.Transport{DisableKeepAlives: true} // and no proxy of the environment
-	resp, err := transport.RoundTrip(req)
-	if err != nil {
-		return fmt.Errorf("%s: %w", c.command, err)
-	}
-	_ = resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: the answer is %s", c.command, resp.Status)
-	}
-	return nil
 }

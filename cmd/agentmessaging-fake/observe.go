@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/agent-messaging-service/agentmessaging-go/observe"
 )
@@ -164,4 +165,16 @@ func (o *observation) write(found *observe.Observation, stdout io.Writer) error 
 		return nil
 	}
 	return found.WriteFile(o.out)
+}
+
+// lookUp finds variables as os.Getenv does.
+func lookUp(environ []string) func(name string) string {
+	return func(name string) string {
+		for _, variable := range environ {
+			if value, is := strings.CutPrefix(variable, name+"="); is {
+				return value
+			}
+		}
+		return ""
+	}
 }

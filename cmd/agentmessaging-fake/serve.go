@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
-	"sync/atomic"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/control"
@@ -35,7 +34,6 @@ type program struct {
 	facts    facts
 	ready    os.FileInfo // of the ready file; nil: it is not written
 	lock     *os.File    // of the state; nil: there is no state
-	draining atomic.Bool
 }
 
 // manyCalls are more than the collector should let memory double for.
@@ -148,7 +146,6 @@ func (p *program) secure(g *jsonapi.Guard) (made string) {
 
 // stop ends streams and waits, lets calls under way end, and saves the state.
 func (p *program) stop() error {
-	p.draining.Store(true)
 	p.control.End()
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()

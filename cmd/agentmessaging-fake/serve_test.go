@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"net"
@@ -27,7 +26,7 @@ func TestServe(t *testing.T) {
 		want int
 		says string
 	}{
-		{"/healthz", 200, "ok\n"}, {"/openapi.yaml", 200, openapi.Document}, {"/readyz", 200, "ok\n"}, {"/", 200, "<!doctype html>"}, {"/_fake/v1/info", 200, r.facts.BaseURL},
+		{"/healthz", 200, "ok\n"}, {"/openapi.yaml", 200, openapi.Document}, {"/", 200, "<!doctype html>"}, {"/_fake/v1/info", 200, r.facts.BaseURL},
 		{"/_fake/nothing", 404, ""}, {"/_fake/v1/nothing", 404, "no route has this method and path"}, {"/v1/status", 200, `"ok":true`},
 		{"/favicon.ico", 404, ""}, {"//v1/status", 404, `"error":"not_found"`}, {"/v2/status", 404, `"error":"not_found"`},
 	} {
@@ -114,26 +113,4 @@ func TestFailures(t *testing.T) {
 	}
 	_, err = listen(&config{addr: "0.0.0.0:0"}) // a name such as localhost passes the flag, and may mean anything
 	assert.ErrorAs(t, err, new(usageError))
-}
-
-func TestHealthOfAProgram(t *testing.T) {
-	r := begin(t, nil)
-	addr := strings.TrimPrefix(r.facts.BaseURL, "http://")
-	_, port, _ := net.SplitHostPort(addr)
-	ask := func(args ...string) (int, string) {
-		var out bytes.Buffer
-		return run(context.Background(), args, nil, &out, &out), out.String()
-	}
-	for _, args := range [][]string{{"healthz", "--addr", addr}, {"readyz", "--addr", addr}, {"readyz", "--addr", ":" + port}, {"readyz", "--allow-remote", "--addr=0.0.0.0:" + port}} {
-		status, said := ask(args...)
-		assert.Equal(t, exitOK, status, said)
-		assert.Empty(t, said)
-	}
-	r.stop()
-	status, said := ask("healthz", "--addr", addr)
-	assert.Equal(t, exitFailed, status)
-	assert.Contains(t, said, "agentmessaging-fake: healthz: ")
-	status, said = ask("readyz", "--addr=:0")
-	assert.Equal(t, exitFailed, status)
-	assert.Contains(t, said, "must have the port")
 }

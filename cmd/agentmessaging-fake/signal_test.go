@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strings"
@@ -124,19 +123,4 @@ func TestDrainEndsStreams(t *testing.T) {
 	assert.Less(t, time.Since(begun), drainTime)
 	_, err = io.ReadAll(conn)
 	assert.NoError(t, err, "an end, and no reset")
-}
-
-// While the program ends, readyz says so.
-func TestReadinessWhileDraining(t *testing.T) {
-	p, err := start(&config{addr: "127.0.0.1:0"}, io.Discard)
-	require.NoError(t, err)
-	defer p.listener.Close()
-	get := func(path string) int {
-		rec := httptest.NewRecorder()
-		p.server.Handler.ServeHTTP(rec, httptest.NewRequest("GET", path, nil))
-		return rec.Code
-	}
-	assert.Equal(t, []int{200, 200}, []int{get("/healthz"), get("/readyz")})
-	require.NoError(t, p.stop())
-	assert.Equal(t, []int{200, 503}, []int{get("/healthz"), get("/readyz")})
 }
