@@ -1,6 +1,11 @@
 //go:build unix
 
-package main
+// Package bench_test measures the client beside the same calls by hand, and the fake's
+// program beside a mux. In a benchmark's name of=base is what the client is compared
+// with:
+//
+//	make bench
+package bench_test
 
 import (
 	"bytes"
@@ -43,11 +48,11 @@ type service interface {
 	read(context.Context) error
 }
 
-// subjects are what is compared: the calls by hand and the client.
+// subjects are what is compared: the calls by hand, which are the base, and the client.
 var subjects = []struct {
 	name string
 	open func(b *testing.B, transport http.RoundTripper, baseURL string) service
-}{{"hand", byHand}, {"client", newClient}}
+}{{"base", byHand}, {"client", newClient}}
 
 // hand is what a program needs that has no client: JSON, a deadline, and the
 // checks of status and size without which an answer cannot be trusted.
@@ -293,7 +298,7 @@ func processorTime() time.Duration {
 // BenchmarkRefused is a GET that is refused once: the client's one call with its
 // cool-down, and by hand two calls.
 func BenchmarkRefused(b *testing.B) {
-	b.Run("of=hand", func(b *testing.B) {
+	b.Run("of=base", func(b *testing.B) {
 		service := byHand(b, &answers{refuse: true}, memory)
 		repeat(b, func(ctx context.Context) error {
 			_ = service.read(ctx) // the 429

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package bench_test
 
 import (
 	"bufio"
@@ -96,7 +96,7 @@ func BenchmarkProgram(b *testing.B) {
 	mux.Env = append(os.Environ(), serveMux+"=1")
 	for of, run := range map[string]*exec.Cmd{
 		"client": exec.Command(buildProgram(b), "--addr=127.0.0.1:0", "--log=off", "--limits=off", "--key="+key),
-		"hand":   mux,
+		"base":   mux,
 	} {
 		b.Run("of="+of, func(b *testing.B) {
 			run := exec.Cmd{Path: run.Path, Args: run.Args, Env: run.Env} // one for each round

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package bench_test
 
 import (
 	"context"
@@ -19,7 +19,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
 )
 
-// BenchmarkWith is a POST in memory with one thing switched on.
+// BenchmarkWith is a POST in memory with one thing switched on, beside one with
+// nothing switched on.
 func BenchmarkWith(b *testing.B) {
 	p, err := pacer.New([]pacer.Limit{{Max: 1 << 30, Window: time.Second}})
 	require.NoError(b, err)
@@ -28,7 +29,7 @@ func BenchmarkWith(b *testing.B) {
 		name string
 		opts []agentmessaging.Option
 	}{
-		{"nothing", nil},
+		{"call-info", nil},
 		{"observer", []agentmessaging.Option{agentmessaging.WithObserver(ignore)}},
 		{"logger-info", []agentmessaging.Option{agentmessaging.WithLogger(slog.New(discard(slog.LevelInfo)))}},
 		{"logger-debug", []agentmessaging.Option{agentmessaging.WithLogger(slog.New(discard(slog.LevelDebug)))}},
@@ -37,14 +38,17 @@ func BenchmarkWith(b *testing.B) {
 		{"otel-metrics", telemetry(b, sdktrace.AlwaysSample(), true)},
 		{"pacer", []agentmessaging.Option{agentmessaging.WithLimiter(p)}},
 	} {
-		b.Run("on="+on.name, func(b *testing.B) { repeat(b, clientWith(b, new(answers), memory, on.opts...).send) })
-	}
-	b.Run("on=call-info", func(b *testing.B) {
-		c := clientWith(b, new(answers), memory)
-		repeat(b, func(ctx context.Context) error {
-			return c.send(agentmessaging.WithCallInfo(ctx, new(agentmessaging.CallInfo)))
+		b.Run("on="+on.name+"/of=base", func(b *testing.B) { repeat(b, clientWith(b, new(answers), memory).send) })
+		b.Run("on="+on.name+"/of=client", func(b *testing.B) {
+			c := clientWith(b, new(answers), memory, on.opts...)
+			repeat(b, func(ctx context.Context) error {
+				if on.name == "call-info" {
+					ctx = agentmessaging.WithCallInfo(ctx, new(agentmessaging.CallInfo))
+				}
+				return c.send(ctx)
+			})
 		})
-	})
+	}
 }
 
 // telemetry is what README.md of that module recommends for a service, with an
