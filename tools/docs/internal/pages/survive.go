@@ -1,4 +1,6 @@
-package block
+// Package pages is the Go of the pages that is run: pages.gen.go is generated from
+// them, and Survive sweeps their applications.
+package pages
 
 import (
 	"errors"
@@ -10,8 +12,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/sweep"
 )
 
-// The functions are those of the pages; see TestApplicationsOfThePagesSurvive.
-func TestSurvive(t *testing.T) {
+// Survive runs the applications under every fault and every death.
+func Survive(t *testing.T) {
 	for name, app := range map[string]func(env *sweep.Env, agentID string) error{
 		"enableSMS": func(env *sweep.Env, agentID string) error {
 			_, err := enableSMS(env.Context(), env.Client, agentID)

@@ -1,0 +1,241 @@
+// Code generated from the pages by go test ./tools/docs -update. DO NOT EDIT.
+
+package pages
+
+import "context"
+import "errors"
+import "fmt"
+import "log/slog"
+import "net/http"
+import "net/http/httptest"
+import "os"
+import "path/filepath"
+import "testing"
+import "testing/synctest"
+import "time"
+import "github.com/stretchr/testify/require"
+import "github.com/agent-messaging-service/agentmessaging-go"
+import "github.com/agent-messaging-service/agentmessaging-go/agentmessagingtest"
+import "github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+
+type messenger interface {
+	SendMessage(ctx context.Context, agentID string, params agentmessaging.MessageParams) (*agentmessaging.Reply, error)
+}
+
+func askHandler(m messenger, agentID string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), 20*time.Second) // a user does not wait for a limit to open
+		defer cancel()
+		reply, err := m.SendMessage(ctx, agentID, agentmessaging.MessageParams{Text: r.FormValue("q")})
+		if err != nil {
+			http.Error(w, "no answer", http.StatusBadGateway)
+			return
+		}
+		fmt.Fprint(w, reply.Text)
+	})
+}
+
+func TestAsk(t *testing.T) {
+	client, fake := agentmessagingtest.New(t) // the client's waits take no time
+	agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
+	fake.OnMessage(fakeserver.ByTextContaining("open")).Reply("We open at nine.")
+
+	w := httptest.NewRecorder()
+	askHandler(client, agent.ID).ServeHTTP(w, httptest.NewRequest("GET", "/ask?q=When+do+you+open", nil))
+	require.Equal(t, "We open at nine.", w.Body.String())
+
+	fake.Inject(fakeserver.LoseReply(fakeserver.ResetConnection())) // the agent reads it, its reply never arrives
+	w = httptest.NewRecorder()
+	askHandler(client, agent.ID).ServeHTTP(w, httptest.NewRequest("GET", "/ask?q=When+do+you+open", nil))
+	require.Equal(t, http.StatusBadGateway, w.Code)
+}
+func TestOnlyReadsAreRepeated(t *testing.T) {
+	client, fake := agentmessagingtest.New(t)
+	agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
+	fake.Inject(fakeserver.LoseReply(fakeserver.ResetConnection()))
+
+	_, _ = client.GetAgent(t.Context(), agent.ID)
+	_, _ = client.SendMessage(t.Context(), agent.ID, agentmessaging.MessageParams{Text: "Hello"})
+	require.Len(t, fake.Calls(fakeserver.ByEndpoint(fakeserver.EndpointGetAgent)), 3)
+	require.Len(t, fake.Calls(fakeserver.ByEndpoint(fakeserver.EndpointSendMessage)), 1)
+}
+func advice(err error) string {
+	wait, _ := agentmessaging.RetryAfter(err)
+	switch {
+	case err == nil:
+		return "go on"
+	case errors.Is(err, agentmessaging.ErrOutcomeUnknown): // first, because it may wrap other kinds
+		return "look before you repeat it"
+	case errors.Is(err, agentmessaging.ErrRateLimited):
+		return "come back in " + max(wait, time.Second).String()
+	case errors.Is(err, agentmessaging.ErrInvalid), errors.Is(err, agentmessaging.ErrBadRequest):
+		return "correct the call"
+	case errors.Is(err, agentmessaging.ErrUnauthorized), errors.Is(err, agentmessaging.ErrPaymentRequired):
+		return "tell the operator: key or plan"
+	case errors.Is(err, agentmessaging.ErrUnavailable), errors.Is(err, agentmessaging.ErrServer):
+		return "try later"
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return "nobody waits any more"
+	}
+	return "report it: " + err.Error() // one line, without key and message
+}
+func enableSMS(ctx context.Context, client *agentmessaging.Client, agentID string) (agentmessaging.SMSStatus, error) {
+	channel, err := client.EnableSMS(ctx, agentID, agentmessaging.SMSModeManaged)
+	if errors.Is(err, agentmessaging.ErrOutcomeUnknown) {
+		again, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute) // ctx may be over
+		defer cancel()
+		agent, readErr := client.GetAgent(again, agentID)
+		if readErr != nil {
+			return "", errors.Join(err, readErr)
+		}
+		if agent.SMS != nil && agent.SMS.Status != agentmessaging.SMSStatusDisabled {
+			return agent.SMS.Status, nil
+		}
+		channel, err = client.EnableSMS(again, agentID, agentmessaging.SMSModeManaged)
+	}
+	if err != nil {
+		return "", err
+	}
+	return channel.Status, nil
+}
+func TestLostReply(t *testing.T) {
+	client, fake := agentmessagingtest.New(t)
+	agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
+	fake.Inject(fakeserver.LoseReply(fakeserver.ResetConnection())) // the agent reads the message, the reply is lost
+
+	_, err := client.SendMessage(t.Context(), agent.ID, agentmessaging.MessageParams{Text: "Two chairs, please."})
+	require.ErrorIs(t, err, agentmessaging.ErrOutcomeUnknown)
+	require.Len(t, fake.Calls(fakeserver.ByEndpoint(fakeserver.EndpointSendMessage)), 1) // it was sent once
+}
+func TestSend(t *testing.T) {
+	client, fake := agentmessagingtest.New(t)
+	fake.OnMessage().Reply("Hello.")
+	agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
+
+	reply, err := client.SendMessage(t.Context(), agent.ID, agentmessaging.MessageParams{Text: "Hi"})
+	require.NoError(t, err)
+	require.Equal(t, "Hello.", reply.Text)
+}
+func answer(ctx context.Context, client *agentmessaging.Client, log *slog.Logger, dir, customer, question string) error {
+	file := filepath.Join(dir, customer)
+	id, err := agentOf(ctx, client, log, file, customer)
+	if err != nil {
+		return err
+	}
+	reply, err := client.SendMessage(ctx, id, agentmessaging.MessageParams{Text: question})
+	if errors.Is(err, agentmessaging.ErrNotFound) { // the next question gets a new agent
+		return errors.Join(err, os.Remove(file))
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Println(reply.Text)
+	return nil
+}
+func agentOf(ctx context.Context, client *agentmessaging.Client, log *slog.Logger, file, customer string) (string, error) {
+	const creating = "creating"
+	id, err := os.ReadFile(file)
+	if err == nil && string(id) != creating {
+		return string(id), nil
+	}
+	if err == nil { // the process died meanwhile, or no answer came
+		log.Warn("an agent may have been created that nobody knows", "customer", customer)
+	}
+	if err := replace(file, creating); err != nil {
+		return "", err
+	}
+	agent, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{CustomerRef: customer})
+	switch {
+	case err == nil:
+		return agent.ID, replace(file, agent.ID)
+	case !errors.Is(err, agentmessaging.ErrOutcomeUnknown): // certainly not created
+		err = errors.Join(err, os.Remove(file))
+	}
+	return "", err
+}
+func replace(file, content string) error {
+	if err := os.WriteFile(file+".new", []byte(content), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(file+".new", file)
+}
+func TestMessageArrives(t *testing.T) {
+	client, fake := agentmessagingtest.New(t)
+	agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
+
+	reply, err := client.SendMessage(t.Context(), agent.ID, agentmessaging.MessageParams{Text: "Hello"})
+	require.NoError(t, err)
+	require.Equal(t, "You wrote: Hello", reply.Text)
+	require.Len(t, fake.Conversation(agent.ID), 1)
+}
+func TestRefusals(t *testing.T) {
+	for name, tt := range map[string]struct {
+		prepare func(*fakeserver.Server)
+		kind    error
+	}{
+		"key revoked": {func(f *fakeserver.Server) { f.RevokeKey(f.Key()) }, agentmessaging.ErrUnauthorized},
+		"day spent":   {func(f *fakeserver.Server) { f.Exhaust(f.Key(), fakeserver.LimitKeyDay) }, agentmessaging.ErrRateLimited},
+		"reply lost": {func(f *fakeserver.Server) { f.Inject(fakeserver.LoseReply(fakeserver.CloseEarly())) },
+			agentmessaging.ErrOutcomeUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client, fake := agentmessagingtest.New(t)
+			agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
+			tt.prepare(fake)
+
+			_, err := client.SendMessage(t.Context(), agent.ID, agentmessaging.MessageParams{Text: "Hello"})
+			require.ErrorIs(t, err, tt.kind)
+		})
+	}
+}
+func TestMinuteLimit(t *testing.T) {
+	client, fake := agentmessagingtest.New(t)
+	agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
+	fake.Exhaust(fake.Key(), fakeserver.LimitKeyMinute)
+
+	start := fake.Now()
+	_, err := client.GetAgent(t.Context(), agent.ID)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, fake.Now().Sub(start), time.Minute)
+}
+func TestPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := fakeserver.New(t)
+		client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(), agentmessaging.WithHTTPClient(fake.HTTPClient(t)))
+		require.NoError(t, err)
+		agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
+		fake.Inject(fakeserver.LoseReply(fakeserver.Hang()))
+
+		start := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		_, err = client.SendMessage(ctx, agent.ID, agentmessaging.MessageParams{Text: "Hello"})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, 20*time.Second, time.Since(start))
+	})
+}
+func TestProgram(t *testing.T) {
+	fake := fakeserver.New(t)
+	server := httptest.NewServer(fake)
+	defer server.Close()
+	t.Setenv("AGENT_MESSAGING_BASE_URL", server.URL)
+	t.Setenv("AGENT_MESSAGING_API_KEY", fake.Key())
+
+	client, err := agentmessaging.NewClientFromEnv(agentmessaging.WithClock(fake)) // its waits take no time
+	require.NoError(t, err)
+	_, err = client.Status(t.Context())
+	require.NoError(t, err)
+}
+
+// Tests are the tests of the pages.
+var Tests = []testing.InternalTest{
+	{"TestAsk", TestAsk},
+	{"TestOnlyReadsAreRepeated", TestOnlyReadsAreRepeated},
+	{"TestLostReply", TestLostReply},
+	{"TestSend", TestSend},
+	{"TestMessageArrives", TestMessageArrives},
+	{"TestRefusals", TestRefusals},
+	{"TestMinuteLimit", TestMinuteLimit},
+	{"TestPatience", TestPatience},
+	{"TestProgram", TestProgram},
+}

@@ -1,0 +1,86 @@
+package docs_test
+
+import (
+	"flag"
+	"fmt"
+	"go/format"
+	"maps"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/faults"
+	"github.com/agent-messaging-service/agentmessaging-go/tools/docs/internal/pages"
+)
+
+var update = flag.Bool("update", false, "write the Go of the pages into internal/pages")
+
+// ran are the pages whose tests run as they are, and of others the functions that
+// are swept.
+var ran = map[string][]string{
+	"README.md": nil, "docs/design.md": nil, "docs/faults.md": nil, "docs/migration.md": nil, "docs/testing.md": nil,
+	"docs/sweep.md":  {"answer", "agentOf", "replace"},
+	"docs/errors.md": {"advice", "enableSMS"},
+}
+
+// TestPagesAreRun: the package that is run is the code of the pages.
+func TestPagesAreRun(t *testing.T) {
+	t.Chdir(root)
+	source := ""
+	for _, page := range slices.Sorted(maps.Keys(ran)) {
+		code := blocks(t, page)
+		for _, line := range slices.Sorted(maps.Keys(code)) {
+			if ran[page] == nil && strings.Contains("\n"+code[line], "\nfunc Test") {
+				source += code[line]
+			}
+		}
+		for _, name := range ran[page] {
+			found := regexp.MustCompile(`(?ms)^func `+name+`\(.*?^}\n`).FindAllString(read(t, page), -1)
+			require.NotEmpty(t, found, "%s has no %s", page, name)
+			source += found[len(found)-1] // the mended one
+		}
+	}
+	source += "// Tests are the tests of the pages.\nvar Tests = []testing.InternalTest{\n"
+	for _, test := range regexp.MustCompile(`(?m)^func (Test\w+)`).FindAllStringSubmatch(source, -1) {
+		source += fmt.Sprintf("{%q, %s},\n", test[1], test[1])
+	}
+	source += "}\n"
+	head := "// Code generated from the pages by go test ./tools/docs -update. DO NOT EDIT.\n\npackage pages\n"
+	for _, imported := range known {
+		if strings.Contains(source, path.Base(imported)+".") || imported == module {
+			head += "import " + strconv.Quote(imported) + "\n"
+		}
+	}
+	formatted, err := format.Source([]byte(head + source))
+	require.NoError(t, err)
+	const file = "tools/docs/internal/pages/pages.gen.go"
+	if *update {
+		require.NoError(t, os.WriteFile(file, formatted, 0o644))
+	}
+	assert.True(t, read(t, file) == string(formatted), "%s is out of date; to rewrite it: go test ./tools/docs -update", file)
+}
+
+func TestThePagesTestsPass(t *testing.T) {
+	for _, test := range pages.Tests {
+		t.Run(test.Name, test.F)
+	}
+}
+
+func TestApplicationsOfThePagesSurvive(t *testing.T) { pages.Survive(t) }
+
+// The page of the sweep names every fault.
+func TestSweepPageNamesEveryFault(t *testing.T) {
+	t.Chdir(root)
+	page := read(t, "docs/sweep.md")
+	_, names := faults.Named("")
+	for _, name := range append(names, "key_revoked", "plan_ended", "byok_down", "agent_gone", "fails") {
+		assert.Contains(t, page, "`"+name+"`")
+	}
+}
