@@ -14,18 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/clienttest"
 )
 
-// What most tests of this package use.
-var (
-	newClient = clienttest.New
-	answering = clienttest.Answering
-	get, post = clienttest.Get, clienttest.Post
-)
-
+// Short names for what most tests use.
 type (
-	answer  = clienttest.Answer
 	create  = agentmessaging.CreateAgentParams
 	llm     = agentmessaging.LLMParams
 	message = agentmessaging.MessageParams
@@ -70,7 +62,7 @@ func TestNewClientRefusesBaseURL(t *testing.T) {
 		{"https://service.example/V1//", "leave it out"},
 		{"https://service.example/gateway/%761", "leave it out"},
 	} {
-		client, err := agentmessaging.NewClient(tt.baseURL, clienttest.Key)
+		client, err := agentmessaging.NewClient(tt.baseURL, testKey)
 		wantInvalid(t, err, "baseURL", tt.says, "%q", tt.baseURL)
 		assert.Nil(t, client, "%q", tt.baseURL)
 	}
@@ -83,7 +75,7 @@ func TestNewClientAcceptsBaseURL(t *testing.T) {
 		"http://[::ffff:127.0.0.1]:80", "HTTPS://service.example",
 		"https://[2001:db8::1]:8443/v1/gateway", "https://v1", "https://service.example/v10",
 	} {
-		_, err := agentmessaging.NewClient(baseURL, clienttest.Key)
+		_, err := agentmessaging.NewClient(baseURL, testKey)
 		assert.NoError(t, err, baseURL)
 	}
 }
@@ -101,19 +93,19 @@ func TestNewClientRefusesAPIKey(t *testing.T) {
 		{"canaryé", "position 6"},
 		{"https://service.example", "is a URL; call NewClient(baseURL, apiKey)"},
 	} {
-		_, err := agentmessaging.NewClient(clienttest.URL, tt.key)
+		_, err := agentmessaging.NewClient(serviceURL, tt.key)
 		wantInvalid(t, err, "apiKey", tt.says, "%q", tt.key)
 	}
-	_, err := agentmessaging.NewClient(clienttest.Key, clienttest.URL)
+	_, err := agentmessaging.NewClient(testKey, serviceURL)
 	wantInvalid(t, err, "baseURL", "the wrong way round")
 }
 
 func TestNewClientFromEnv(t *testing.T) {
 	for _, tt := range []struct{ address, key, about, says string }{
-		{"", clienttest.Key, "AGENT_MESSAGING_BASE_URL", "is empty; give the service's address"},
-		{clienttest.URL + "/v1", clienttest.Key, "AGENT_MESSAGING_BASE_URL", "must not end in /v1"},
-		{clienttest.URL, "", "AGENT_MESSAGING_API_KEY", "is empty; issue one"},
-		{clienttest.URL, clienttest.Key, "WithTimeout", "must be more than 0"},
+		{"", testKey, "AGENT_MESSAGING_BASE_URL", "is empty; give the service's address"},
+		{serviceURL + "/v1", testKey, "AGENT_MESSAGING_BASE_URL", "must not end in /v1"},
+		{serviceURL, "", "AGENT_MESSAGING_API_KEY", "is empty; issue one"},
+		{serviceURL, testKey, "WithTimeout", "must be more than 0"},
 	} {
 		t.Setenv("AGENT_MESSAGING_BASE_URL", tt.address)
 		t.Setenv("AGENT_MESSAGING_API_KEY", tt.key)
@@ -122,7 +114,7 @@ func TestNewClientFromEnv(t *testing.T) {
 	}
 	client, err := agentmessaging.NewClientFromEnv()
 	require.NoError(t, err)
-	assert.Contains(t, client.String(), clienttest.URL)
+	assert.Contains(t, client.String(), serviceURL)
 }
 
 func TestZeroClientAndNilContext(t *testing.T) {
@@ -134,7 +126,7 @@ func TestZeroClientAndNilContext(t *testing.T) {
 }
 
 func TestRequestHeaders(t *testing.T) {
-	transport := answering(clienttest.OK)
+	transport := answering(okAnswer)
 	client := newClient(t, transport, agentmessaging.WithUserAgent("shop/1.4"))
 	for _, mode := range []agentmessaging.LLMMode{agentmessaging.LLMModeBYOK, ""} {
 		_, err := client.WarmUp(t.Context(), mode)
@@ -142,7 +134,7 @@ func TestRequestHeaders(t *testing.T) {
 	}
 	with, without := transport.Sent()[0], transport.Sent()[1]
 	assert.Equal(t, http.Header{
-		"Authorization": {"Bearer " + clienttest.Key},
+		"Authorization": {"Bearer " + testKey},
 		"Accept":        {"application/json"}, "Accept-Encoding": {"identity"},
 		"Content-Type": {"application/json"},
 		"User-Agent":   {"shop/1.4 agentmessaging-go/" + agentmessaging.Version + " (" + runtime.Version() + ")"},

@@ -19,13 +19,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/clienttest"
 )
 
 // failWith makes one call that the service answers with a.
 func failWith(t *testing.T, a answer) *agentmessaging.Error {
 	t.Helper()
-	err := clienttest.Make(t, get, []answer{a}, clienttest.Once).Err
+	err := makeCall(t, get, []answer{a}, once).Err
 	var failure *agentmessaging.Error
 	require.ErrorAs(t, err, &failure)
 	return failure
@@ -59,19 +58,19 @@ func TestRangesOfStatuses(t *testing.T) {
 		want     string
 		readBody bool
 	}{
-		{0, clienttest.Unknown, false},
-		{99, clienttest.Unknown, false},
+		{0, unknown, false},
+		{99, unknown, false},
 		{100, "error 100", false},
 		{199, "error 199", false},
-		{200, clienttest.Success, true},
-		{299, clienttest.Success, true},
+		{200, success, true},
+		{299, success, true},
 		{300, "error 300", true},
 		{499, "error 499", true},
-		{500, clienttest.Unknown, true},
-		{600, clienttest.Unknown, true},
+		{500, unknown, true},
+		{600, unknown, true},
 	} {
-		made := clienttest.Make(t, post, []answer{{Status: tt.status, Body: clienttest.AnyReply}})
-		assert.Equal(t, tt.want, clienttest.Outcome(made.Err), tt.status)
+		made := makeCall(t, post, []answer{{Status: tt.status, Body: anyReply}})
+		assert.Equal(t, tt.want, outcome(made.Err), tt.status)
 		if made.Err != nil {
 			assert.Regexp(t, fmt.Sprintf(`\b%03d\b`, tt.status), made.Err.Error(), "the error says what came")
 		}
@@ -131,7 +130,7 @@ func TestErrorMemberOfTheWrongType(t *testing.T) {
 	failure = failWith(t, answer{Status: 400, Body: `{"error":"busy","Error":"other","TRACE_ID":"t","Limit_Key":"k","reason":null}`})
 	assert.Equal(t, []string{"busy", "", ""}, []string{failure.Code, failure.TraceID, failure.LimitKey})
 	assert.Len(t, failure.Extra, 3, "names are exact, and null is kept nowhere")
-	_, err := newClient(t, answering(answer{Status: 200, Body: `{"ok":true,"byok":{"provider":5},"trace_id":"trace_9"}`}), clienttest.Once).GetBYOK(t.Context())
+	_, err := newClient(t, answering(answer{Status: 200, Body: `{"ok":true,"byok":{"provider":5},"trace_id":"trace_9"}`}), once).GetBYOK(t.Context())
 	assert.ErrorContains(t, err, "provider is not a string")
 	assert.ErrorContains(t, err, "(trace trace_9)", "members behind it are read")
 }
@@ -174,9 +173,9 @@ func TestVerdicts(t *testing.T) {
 		verdict agentmessaging.Verdict
 		missed  agentmessaging.Missed // "": it was not
 	}{
-		{clienttest.OK, done, ""},
-		{clienttest.NotDialed, notDone, ""},
-		{clienttest.Limited("7200", "k"), notDone, ""},
+		{okAnswer, done, ""},
+		{notDialed, notDone, ""},
+		{tooMany("7200", "k"), notDone, ""},
 		{answer{Status: 404}, notDone, ""},
 		{answer{Status: 503, Body: `{"error":"byok_unavailable"}`}, notDone, ""},
 		{answer{Status: 503}, unknown, agentmessaging.MissedServerError},
@@ -190,7 +189,7 @@ func TestVerdicts(t *testing.T) {
 		{answer{Before: func(req *http.Request) { req.Context().Value(spanKey{}).(context.CancelFunc)() }, Err: context.Canceled}, unknown, agentmessaging.MissedCanceled},
 	} {
 		_, events := eventsOf(func(observer agentmessaging.Option) {
-			err := clienttest.Make(t, func(ctx context.Context, client *agentmessaging.Client) error {
+			err := makeCall(t, func(ctx context.Context, client *agentmessaging.Client) error {
 				ctx, cancel := context.WithTimeout(ctx, time.Minute)
 				defer cancel()
 				_, err := client.WarmUp(context.WithValue(ctx, spanKey{}, cancel), "")
@@ -253,5 +252,53 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	assert.ErrorContains(t, c.ClearBYOK(t.Context()), "there may be nothing to clear")
 	_, err := c.Status(t.Context())
 	assert.ErrorContains(t, err, "check the base address")
-	assert.ErrorContains(t, clienttest.Make(t, get, []answer{clienttest.NotDialed}).Err, "no such host (3 attempts)")
+	assert.ErrorContains(t, makeCall(t, get, []answer{notDialed}).Err, "no such host (3 attempts)")
+}
+
+// TestWordsOfProxies are kept where they cannot be those of a request, behind a byte
+// order mark too. Whoever wants more of the body finds it in CallInfo.
+func TestWordsOfProxies(t *testing.T) {
+	for body, says := range map[string]string{
+		"<html><head><title>400 No required SSL certificate was sent</title></head></html>": `(81 bytes, "400 No required SSL certificate was sent")`,
+		"<html><title>Blocked: message-canary\n</title></html>":                             "(52 bytes)",
+		"upstream connect error, reset reason: connection failure\n":                        `JSON: 57 bytes, "upstream connect error, reset reason: connection failure"`,
+		`you sent {"text":"message-canary"}`:                                                "JSON: 34 bytes",
+		`{"message":"no healthy\nupstream","request_id":"r"}`:                               "no healthy upstream",
+		`{"message":"message-can"}`:                                                         "Request Entity Too Large",
+		"\ufeff" + `{"error":"busy","trace_id":17}`:                                         "busy (trace 17)",
+		`{"message":"unused","error":"busy"}`:                                               "busy",
+		`{"error":"busy","trace_id":["\u006dessage-canary"]}`:                               "busy",
+	} {
+		_, err := answered(t, answer{Status: 413, Body: body}, post)
+		holdsLaws(t, err, "canary")
+		assert.True(t, strings.HasSuffix(err.Error(), says), "%s gives %v", body, err)
+	}
+}
+
+// TestListed503: in the service's words, the 503 that the interface lists says
+// that nothing was done; any other one, to a POST, does not.
+func TestListed503(t *testing.T) {
+	const documented = `{"error":"byok_unavailable","reason":"later","trace_id":"trace_7"}`
+	for _, call := range endpoints {
+		for _, body := range []string{documented, "<html><body>gateway</body></html>", "", `{"trace_id":"t"}`} {
+			c, err := answered(t, answer{Status: 503, Body: body}, call.call)
+			want := "error 503"
+			if listed := call.name == "WarmUp" && body == documented; call.isPost() && !listed {
+				want = unknown
+			}
+			assert.Equal(t, want, c.outcome, "%s: 503 with %s", call.name, body)
+			assert.ErrorIs(t, err, agentmessaging.ErrUnavailable, "an unknown outcome too says why")
+		}
+	}
+}
+
+// answered makes one call that is always answered with a, in virtual time.
+func answered(t *testing.T, a answer, do doCall) (c cell, err error) {
+	t.Helper()
+	made := makeCall(t, do, []answer{a})
+	holdsLaws(t, made.Err, "canary")
+	if failure := (*agentmessaging.Error)(nil); errors.As(made.Err, &failure) {
+		assert.Len(t, made.Sent, failure.Attempts, "%d: what the error says it took", a.Status)
+	}
+	return cell{len(made.Sent), outcome(made.Err), made.Elapsed}, made.Err
 }

@@ -14,11 +14,10 @@ import (
 	"testing/iotest"
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/clienttest"
 )
 
-// answerBodies are bodies of all sorts, and the documented ones.
-func answerBodies(f *testing.F) []string {
+// fuzzedBodies are bodies of all sorts, and the documented ones.
+func fuzzedBodies(f *testing.F) []string {
 	files, err := filepath.Glob("testdata/wire/*.json")
 	if err != nil || len(files) == 0 {
 		f.Fatal("no documents", err)
@@ -26,8 +25,8 @@ func answerBodies(f *testing.F) []string {
 	bodies := []string{
 		"", "null", "[]", "5", `"text"`, "<html><body>502</body></html>", `{"error":`, `{}{}`, "\x00\xff", `{"AGENT_ID":"a"}`,
 		`{"error":5,"trace_id":null,"limit_key":{},"reason":[]}`, `{}`, strings.Repeat("x", 1<<20),
-		`{"error":"a\nb\u2028c` + strings.Repeat("é", 5000) + `"}`, `{"reply_text":"` + clienttest.Key + `"}`,
-		`{"error":"` + clienttest.Key + `","extra":{"` + clienttest.Key + `":["` + clienttest.Key + `"]}}`,
+		`{"error":"a\nb\u2028c` + strings.Repeat("é", 5000) + `"}`, `{"reply_text":"` + testKey + `"}`,
+		`{"error":"` + testKey + `","extra":{"` + testKey + `":["` + testKey + `"]}}`,
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -43,13 +42,13 @@ func answerBodies(f *testing.F) []string {
 // and returns a result only of a whole 2xx, or one of the error types. No error and no
 // CallInfo shows a secret. A status stays as it came.
 func FuzzAnswer(f *testing.F) {
-	bodies := answerBodies(f)
+	bodies := fuzzedBodies(f)
 	for i, body := range bodies {
-		for endpoint := range clienttest.Calls {
+		for endpoint := range endpoints {
 			f.Add(endpoint, 200, "", body, -1)
 		}
 		f.Add(i, 200, "", body, len(body)/2)
-		f.Add(i, []int{302, 400, 418, 429, 503}[i%5], "Retry-After: 1e309\nLocation: %zz\nX: "+clienttest.Key, body, i-1)
+		f.Add(i, []int{302, 400, 418, 429, 503}[i%5], "Retry-After: 1e309\nLocation: %zz\nX: "+testKey, body, i-1)
 	}
 	f.Fuzz(func(t *testing.T, endpoint, status int, header, body string, cut int) {
 		status = 200 + int(uint(status-200)%400)
@@ -66,18 +65,18 @@ func FuzzAnswer(f *testing.F) {
 		}
 		var info agentmessaging.CallInfo
 		transport := answering(a)
-		call := clienttest.Calls[uint(endpoint)%uint(len(clienttest.Calls))]
-		err := call.Do(agentmessaging.WithCallInfo(t.Context(), &info), newClient(t, transport, clienttest.Once))
-		clienttest.HoldsLaws(t, err, clienttest.Key)
+		call := endpoints[uint(endpoint)%uint(len(endpoints))]
+		err := call.call(agentmessaging.WithCallInfo(t.Context(), &info), newClient(t, transport, once))
+		holdsLaws(t, err, testKey)
 		if len(transport.Sent()) != 1 {
 			t.Errorf("%d requests", len(transport.Sent()))
 		}
-		if shown := fmt.Sprint(info.Header, info.TraceID); strings.Contains(shown, clienttest.Key) {
+		if shown := fmt.Sprint(info.Header, info.TraceID); strings.Contains(shown, testKey) {
 			t.Fatalf("CallInfo shows the key: %s", shown)
 		}
 		var failure *agentmessaging.Error
 		if errors.As(err, &failure) {
-			if text, _ := json.Marshal(failure); failure.StatusCode != status || failure.RetryAfter < 0 || strings.Contains(string(text), clienttest.Key) {
+			if text, _ := json.Marshal(failure); failure.StatusCode != status || failure.RetryAfter < 0 || strings.Contains(string(text), testKey) {
 				t.Fatalf("after %d: %s", status, text)
 			}
 			return
@@ -94,7 +93,7 @@ func FuzzAgentID(f *testing.F) {
 		f.Add(id)
 	}
 	f.Fuzz(func(t *testing.T, id string) {
-		transport := answering(clienttest.OK)
+		transport := answering(okAnswer)
 		if _, err := newClient(t, transport).SendMessage(t.Context(), id, message{Text: "hi"}); err != nil {
 			if len(transport.Sent()) != 0 || !errors.Is(err, agentmessaging.ErrInvalid) {
 				t.Fatal("sent", err)
@@ -124,15 +123,15 @@ func FuzzAgentID(f *testing.F) {
 // FuzzBaseURL: an address is refused, or every call stays below it.
 func FuzzBaseURL(f *testing.F) {
 	for _, base := range []string{
-		clienttest.URL, clienttest.URL + "/a/b/", clienttest.URL + "/a%2Fb", "http://localhost:80", "https://u:p@h", "https://h?q", "https://h#f",
+		serviceURL, serviceURL + "/a/b/", serviceURL + "/a%2Fb", "http://localhost:80", "https://u:p@h", "https://h?q", "https://h#f",
 		"https://h/..", "//h", "https://[::1]:1/x", "HTTPS://H", "https://h/%2e%2e/", "http://evil.example", "https://h/;a=b", "https://h/%2F",
-		clienttest.URL + "/a%20b//", "https://[2001:db8::1]:8443/",
+		serviceURL + "/a%20b//", "https://[2001:db8::1]:8443/",
 	} {
 		f.Add(base)
 	}
 	f.Fuzz(func(t *testing.T, base string) {
-		transport := answering(clienttest.OK)
-		client, err := agentmessaging.NewClient(base, clienttest.Key, clienttest.Through(transport))
+		transport := answering(okAnswer)
+		client, err := agentmessaging.NewClient(base, testKey, through(transport))
 		if err != nil {
 			return
 		}

@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/clienttest"
 )
 
 type spanKey struct{}
@@ -114,7 +113,7 @@ func TestBeforeSend(t *testing.T) {
 	note := func(format string, args ...any) { order = append(order, fmt.Sprintf(format, args...)) }
 	limiter := &limiterStub{wait: time.Minute}
 	request := func(a answer) answer { a.Before = func(*http.Request) { note("request") }; return a }
-	full := errors.New("the journal is full of " + clienttest.Key)
+	full := errors.New("the journal is full of " + testKey)
 	journal := func(ctx context.Context, attempt int) error {
 		note("attempt %d, %d permits", attempt, len(limiter.asked))
 		if attempt == 3 {
@@ -123,9 +122,9 @@ func TestBeforeSend(t *testing.T) {
 		return nil
 	}
 	types, events := eventsOf(func(observer agentmessaging.Option) {
-		made := clienttest.Make(t, func(ctx context.Context, client *agentmessaging.Client) error {
+		made := makeCall(t, func(ctx context.Context, client *agentmessaging.Client) error {
 			return post(agentmessaging.WithBeforeSend(ctx, journal), client)
-		}, []answer{request(clienttest.Limited("3", "k")), request(clienttest.NotDialed)}, agentmessaging.WithLimiter(limiter), observer)
+		}, []answer{request(tooMany("3", "k")), request(notDialed)}, agentmessaging.WithLimiter(limiter), observer)
 		var failure *agentmessaging.Error
 		require.ErrorAs(t, made.Err, &failure)
 		assert.ErrorIs(t, made.Err, full)
@@ -141,7 +140,7 @@ func TestBeforeSend(t *testing.T) {
 		attempt+"AttemptEnd CallEnd ", types)
 	assert.Equal(t, agentmessaging.VerdictNotDone, events[len(events)-2].(agentmessaging.AttemptEnd).Verdict)
 	inner := agentmessaging.WithBeforeSend(agentmessaging.WithBeforeSend(t.Context(), journal), nil)
-	assert.NoError(t, post(inner, newClient(t, answering(clienttest.OK))), "the last one counts")
+	assert.NoError(t, post(inner, newClient(t, answering(okAnswer))), "the last one counts")
 }
 
 // TestObserverIsToldOfACancellation: an attempt's error tells of it, though
@@ -168,11 +167,11 @@ func TestObserverIsToldOfACancellation(t *testing.T) {
 func TestObserversAndLoggersSeeNoSecret(t *testing.T) {
 	var out bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	const id = "agent-" + clienttest.Key
+	const id = "agent-" + testKey
 	for _, a := range []answer{
-		{Err: fmt.Errorf("transport says %s and prompt-canary", clienttest.Key)},
-		{Status: 500, Body: `{"error":"broken","reason":"prompt-canary of ` + clienttest.Key + `"}`},
-		{Status: 200, Body: `{"agent_id":"` + id + `","status":"active","trace_id":"` + clienttest.Key + `"}`},
+		{Err: fmt.Errorf("transport says %s and prompt-canary", testKey)},
+		{Status: 500, Body: `{"error":"broken","reason":"prompt-canary of ` + testKey + `"}`},
+		{Status: 200, Body: `{"agent_id":"` + id + `","status":"active","trace_id":"` + testKey + `"}`},
 	} {
 		_, events := eventsOf(func(observer agentmessaging.Option) {
 			client := newClient(t, answering(a), observer, agentmessaging.WithLogger(logger))
@@ -196,17 +195,86 @@ func TestCallInfo(t *testing.T) {
 	}{
 		{[]answer{{Status: 200, Body: `{"agent_id":"a","trace_id":"t","mood":"good"}`}},
 			agentmessaging.CallInfo{Attempts: 1, StatusCode: 200, TraceID: "t", Header: http.Header{}, Body: []byte(`{"agent_id":"a","trace_id":"t","mood":"good"}`)}},
-		{[]answer{{Status: 404, Body: "no " + clienttest.Key + " here"}},
+		{[]answer{{Status: 404, Body: "no " + testKey + " here"}},
 			agentmessaging.CallInfo{Attempts: 1, StatusCode: 404, Header: http.Header{}, Body: []byte("no [redacted] here")}},
 		{[]answer{{Status: 503, Body: `{"trace_id":"trace_3"}`, Header: http.Header{"Retry-After": {"2"}}}},
 			agentmessaging.CallInfo{Attempts: 3, Waited: 4 * time.Second, StatusCode: 503, TraceID: "trace_3", Header: http.Header{"Retry-After": {"2"}}, Body: []byte(`{"trace_id":"trace_3"}`)}},
-		{[]answer{{Status: 429, Body: "first"}, clienttest.NotDialed},
+		{[]answer{{Status: 429, Body: "first"}, notDialed},
 			agentmessaging.CallInfo{Attempts: 4, Refusals: 1, Waited: 2500 * time.Millisecond}},
 	} {
-		assert.Equal(t, tt.want, clienttest.Make(t, get, tt.answers).Info, "after %+v", tt.answers)
+		assert.Equal(t, tt.want, makeCall(t, get, tt.answers).Info, "after %+v", tt.answers)
 	}
 	old := agentmessaging.CallInfo{Attempts: 7, StatusCode: 200}
 	_, err := newClient(t, answering()).SendMessage(agentmessaging.WithCallInfo(t.Context(), &old), "agent_1", message{})
 	require.ErrorIs(t, err, agentmessaging.ErrInvalid)
 	assert.Zero(t, old)
+}
+
+// TestLogger writes who, what and why, each on one line.
+func TestLogger(t *testing.T) {
+	const sent = " method=POST path=/v1/agents/{agent_id}/messages call=1 agent_id=agent_1"
+	for _, tt := range []struct {
+		wait    time.Duration // for the limiter
+		answers []answer
+		want    []string // how each record begins
+	}{
+		{0, []answer{okAnswer}, []string{"DEBUG agentmessaging attempt" + sent + " attempt=1 status=200"}},
+		{0, []answer{{Status: 399}}, []string{"DEBUG", "WARN agentmessaging gave up" + sent + " attempts=1"}},
+		{0, []answer{{Status: 400}}, []string{"DEBUG agentmessaging attempt" + sent + " attempt=1 status=400"}},
+		{0, []answer{{Status: 499}}, []string{"DEBUG agentmessaging attempt" + sent + " attempt=1 status=499"}},
+		{0, []answer{{Err: context.Canceled}}, []string{"DEBUG agentmessaging attempt" + sent + " attempt=1 status=0"}},
+		{time.Minute, []answer{okAnswer}, []string{"DEBUG agentmessaging limiter wait" + sent + " attempt=1 wait=1m0s", "DEBUG"}},
+		{0, []answer{{Err: errors.New("line\nbroken with " + testKey)}}, []string{
+			"DEBUG agentmessaging attempt" + sent + " attempt=1 status=0 elapsed=0s error=line broken with [redacted]",
+			"WARN agentmessaging outcome unknown: it may have been carried out" + sent + " attempts=1 refusals=0 waited=0s elapsed=0s error=",
+		}},
+		{0, []answer{tooMany("3", "key_minute"), {Status: 500}}, []string{
+			"INFO agentmessaging cool-down" + sent + " limit_key=key_minute wait=3s",
+			"DEBUG agentmessaging attempt" + sent + " attempt=1 status=429 elapsed=0s trace_id=trace_1 limit_key=key_minute",
+			"DEBUG agentmessaging retry" + sent + " attempt=1 outcome=429 wait=3s",
+			"DEBUG agentmessaging limiter wait begins" + sent + " attempt=2 limit_key=key_minute place=1 expected=3s",
+			"DEBUG agentmessaging limiter wait" + sent + " attempt=2 limit_key=key_minute wait=3s",
+			"DEBUG agentmessaging attempt" + sent + " attempt=2 status=500",
+			"WARN agentmessaging outcome unknown: it may have been carried out" + sent + " attempts=2 refusals=1 waited=3s elapsed=3s error=",
+		}},
+		{0, []answer{notDialed}, []string{
+			"DEBUG", "DEBUG", "DEBUG", "DEBUG", "DEBUG", "WARN agentmessaging gave up" + sent + " attempts=3 refusals=0 waited=1.5s",
+		}},
+	} {
+		records := recordsOf(t, tt.answers, agentmessaging.WithLimiter(&limiterStub{wait: tt.wait}))
+		require.Len(t, records, len(tt.want), "%q", records)
+		for i, want := range tt.want {
+			assert.True(t, strings.HasPrefix(records[i], want), "record %d is %q, want %q", i, records[i], want)
+		}
+	}
+}
+
+// recordsOf makes one call and returns what it logged, under what the caller's
+// context holds.
+func recordsOf(t *testing.T, answers []answer, opts ...agentmessaging.Option) (records []string) {
+	t.Helper()
+	logger := slog.New(contextHandler{slog.DiscardHandler, func(ctx context.Context, r slog.Record) {
+		assert.Equal(t, "request 7", ctx.Value(spanKey{}))
+		line := r.Level.String() + " " + r.Message
+		r.Attrs(func(a slog.Attr) bool { line += " " + a.String(); return true })
+		records = append(records, line)
+	}})
+	within := func(ctx context.Context, client *agentmessaging.Client) error {
+		return post(context.WithValue(ctx, spanKey{}, "request 7"), client)
+	}
+	makeCall(t, within, answers, append(opts, agentmessaging.WithLogger(logger))...)
+	return records
+}
+
+// contextHandler sees each record with its context.
+type contextHandler struct {
+	slog.Handler
+	see func(context.Context, slog.Record)
+}
+
+func (contextHandler) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h contextHandler) Handle(ctx context.Context, r slog.Record) error {
+	h.see(ctx, r)
+	return nil
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/clienttest"
 )
 
 func TestNewClientRefusesOptions(t *testing.T) {
@@ -48,25 +47,25 @@ func TestNewClientRefusesOptions(t *testing.T) {
 		{"RetryPolicy.MaxWait", "-1", agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxWait: -1})},
 		{"RetryPolicy.MinWait", "more than MaxWait", agentmessaging.WithRetry(agentmessaging.RetryPolicy{MinWait: 2 * time.Minute})},
 	} {
-		_, err := agentmessaging.NewClient(clienttest.URL, clienttest.Key, tt.option)
+		_, err := agentmessaging.NewClient(serviceURL, testKey, tt.option)
 		wantInvalid(t, err, tt.field, "", "%s given %s", tt.field, tt.given)
 	}
 }
 
 // TestWithKeepsKeyAndConnections, and changes what it is told to.
 func TestWithKeepsKeyAndConnections(t *testing.T) {
-	first, second := answering(clienttest.OK), answering(clienttest.OK)
+	first, second := answering(okAnswer), answering(okAnswer)
 	client := newClient(t, first, agentmessaging.WithUserAgent("shop/1"))
 	other, err := client.With(agentmessaging.WithUserAgent("batch/2"), agentmessaging.WithTimeout(time.Hour))
 	require.NoError(t, err)
-	elsewhere, err := client.With(clienttest.Through(second))
+	elsewhere, err := client.With(through(second))
 	require.NoError(t, err)
 	for _, c := range []*agentmessaging.Client{client, other, elsewhere} {
 		require.NoError(t, get(t.Context(), c))
 	}
 	require.Len(t, first.Sent(), 2)
 	require.Len(t, second.Sent(), 1)
-	assert.Equal(t, "Bearer "+clienttest.Key, first.Sent()[1].Header.Get("Authorization"))
+	assert.Equal(t, "Bearer "+testKey, first.Sent()[1].Header.Get("Authorization"))
 	assert.Regexp(t, "^shop/1 ", first.Sent()[0].UserAgent())
 	assert.Regexp(t, "^batch/2 shop/1 ", first.Sent()[1].UserAgent())
 	assert.Regexp(t, "^shop/1 ", second.Sent()[0].UserAgent())

@@ -17,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/clienttest"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 )
 
@@ -64,9 +63,9 @@ func (m *mischief) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := req.Context().Err(); err != nil {
 		return nil, err
 	}
-	a := clienttest.OK
+	a := okAnswer
 	if m.requests.Add(1) == 1 {
-		a = clienttest.Limited("1", "k")
+		a = tooMany("1", "k")
 	}
 	m.bodies.Add(1)
 	resp := &http.Response{StatusCode: a.Status, Header: a.Header, ContentLength: int64(len(a.Body))}
@@ -256,10 +255,10 @@ func (j badJar) Cookies(*url.URL) []*http.Cookie {
 // ends as documented, within its deadline; a panic reaches its caller; no permit, no
 // open body and no goroutine is left; and other callers get through.
 func TestPartsThatMisbehave(t *testing.T) {
-	const success, unknown, noAnswer, limited, panics = clienttest.Success, clienttest.Unknown, clienttest.NoAnswer, "error 429", "panic"
+	const success, unknown, noAnswer, limited, panics = success, unknown, noAnswer, "error 429", "panic"
 	hows := [...]string{"panics", "blocks", "returns nil", "returns both", "re-enters", "is late", "lies"}
 	through := func(f func(*mischief) http.RoundTripper) func(*mischief) agentmessaging.Option {
-		return func(m *mischief) agentmessaging.Option { return clienttest.Through(f(m)) }
+		return func(m *mischief) agentmessaging.Option { return through(f(m)) }
 	}
 	limiter := func(f func(limit) agentmessaging.Limiter) func(*mischief) agentmessaging.Option {
 		return func(m *mischief) agentmessaging.Option { return agentmessaging.WithLimiter(f(limit{m})) }
@@ -311,7 +310,7 @@ func misbehave(t *testing.T, part, how string, bad func(*mischief) agentmessagin
 	} else {
 		ctx = agentmessaging.WithBeforeSend(ctx, m.beforeSend)
 	}
-	m.client = clienttest.New(t, m, opts...)
+	m.client = newClient(t, m, opts...)
 	m.armed.Store(true)
 	var info agentmessaging.CallInfo
 	panicked, err := calling(func() error { return post(agentmessaging.WithCallInfo(ctx, &info), m.client) })
@@ -320,8 +319,8 @@ func misbehave(t *testing.T, part, how string, bad func(*mischief) agentmessagin
 		sent := strings.HasPrefix(part, "transport") || strings.HasPrefix(part, "body")
 		assert.Equal(t, sent, m.verdict.Load() == agentmessaging.VerdictUnknown, "the last verdict is %q", m.verdict.Load())
 	} else {
-		assert.Equal(t, want, clienttest.Outcome(err), "%v", err)
-		clienttest.HoldsLaws(t, err, clienttest.Key)
+		assert.Equal(t, want, outcome(err), "%v", err)
+		holdsLaws(t, err, testKey)
 	}
 	assert.GreaterOrEqual(t, info.Waited, time.Duration(0))
 	assert.False(t, m.armed.Load(), "it never did")

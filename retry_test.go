@@ -18,14 +18,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/clienttest"
 )
 
 // TestRetrySucceedsLater: each attempt sends the whole body, after a wait that
 // grows with the jitter.
 func TestRetrySucceedsLater(t *testing.T) {
 	for random, want := range map[float64]time.Duration{0: 7500 * time.Millisecond, 0.5: (500 + 125 + 7000 + 475) * time.Millisecond} {
-		made := clienttest.Make(t, post, []answer{clienttest.NotDialed, clienttest.Limited("7", ""), clienttest.OK}, clienttest.Jitter(random))
+		made := makeCall(t, post, []answer{notDialed, tooMany("7", ""), okAnswer}, jitter(random))
 		require.NoError(t, made.Err, "jitter %v", random)
 		assert.Equal(t, 3, made.Info.Attempts, "jitter %v", random)
 		assert.Equal(t, want, made.Elapsed, "jitter %v", random)
@@ -41,16 +40,16 @@ func TestPolicyOfExtremes(t *testing.T) {
 	for _, policy := range []agentmessaging.RetryPolicy{
 		{MaxAttempts: math.MaxInt, MinWait: 1}, {MaxAttempts: 3, MinWait: 90 * time.Second}, {MaxWait: math.MaxInt64}, {MaxWait: time.Millisecond},
 	} {
-		made := clienttest.Make(t, get, []answer{clienttest.NotDialed, clienttest.NotDialed, clienttest.OK}, agentmessaging.WithRetry(policy))
+		made := makeCall(t, get, []answer{notDialed, notDialed, okAnswer}, agentmessaging.WithRetry(policy))
 		assert.NoError(t, made.Err, "%+v", policy)
 	}
-	once := clienttest.Make(t, get, []answer{clienttest.NotDialed}, agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: 1, MinWait: time.Hour}))
+	once := makeCall(t, get, []answer{notDialed}, agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: 1, MinWait: time.Hour}))
 	assert.Len(t, once.Sent, 1)
 }
 
 // TestLeastWaitAfterARefusal is a second where the service does not say how long.
 func TestLeastWaitAfterARefusal(t *testing.T) {
-	made := clienttest.Make(t, get, []answer{clienttest.Limited("", ""), clienttest.OK}, clienttest.Jitter(0), agentmessaging.WithoutCoolDown())
+	made := makeCall(t, get, []answer{tooMany("", ""), okAnswer}, jitter(0), agentmessaging.WithoutCoolDown())
 	require.NoError(t, made.Err)
 	assert.Equal(t, time.Second, made.Elapsed)
 }
@@ -73,14 +72,14 @@ func TestWaitThatWouldPassTheDeadline(t *testing.T) {
 			defer cancel()
 			return get(ctx, client)
 		}
-		made := clienttest.Make(t, within, []answer{busy, clienttest.OK}, clienttest.Jitter(0.999),
+		made := makeCall(t, within, []answer{busy, okAnswer}, jitter(0.999),
 			agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxWait: tt.maxWait}))
 		assert.Equal(t, tt.waits, made.Err == nil, "%+v: %v", tt, made.Err)
 		assert.Equal(t, tt.waits, made.Elapsed > 0, "%+v", tt)
 		asked, _ := agentmessaging.RetryAfter(made.Err)
 		assert.Equal(t, !tt.waits, asked == 30*time.Second, "%+v", tt)
 	}
-	made := clienttest.Make(t, get, []answer{busy, clienttest.OK}, agentmessaging.WithTimeout(30*time.Second))
+	made := makeCall(t, get, []answer{busy, okAnswer}, agentmessaging.WithTimeout(30*time.Second))
 	assert.Error(t, made.Err)
 	assert.Zero(t, made.Elapsed, "a wait that would use up WithTimeout")
 }
@@ -88,7 +87,7 @@ func TestWaitThatWouldPassTheDeadline(t *testing.T) {
 func TestDefaultTimeoutAppliesWithoutADeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var left time.Duration
-		see := clienttest.OK
+		see := okAnswer
 		see.Before = func(r *http.Request) {
 			deadline, ok := r.Context().Deadline()
 			require.True(t, ok)
@@ -117,10 +116,10 @@ func TestDefaultTimeoutAppliesWithoutADeadline(t *testing.T) {
 // whether the clock waits or skips.
 func TestTimeoutCountsAttemptsAndPauses(t *testing.T) {
 	for name, clock := range map[string]agentmessaging.Option{
-		"real": clienttest.Jitter(0), "skipped": agentmessaging.WithClock(stopped{}),
+		"real": jitter(0), "skipped": agentmessaging.WithClock(stopped{}),
 	} {
 		slow := answer{Status: 503, Before: func(*http.Request) { time.Sleep(3 * time.Second) }, Header: http.Header{"Retry-After": {"4"}}}
-		made := clienttest.Make(t, get, []answer{slow}, clock, agentmessaging.WithTimeout(15*time.Second),
+		made := makeCall(t, get, []answer{slow}, clock, agentmessaging.WithTimeout(15*time.Second),
 			agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: 9}))
 		assert.ErrorIs(t, made.Err, agentmessaging.ErrUnavailable, name)
 		assert.Len(t, made.Sent, 3, "%s: twice 3 and 4 leave 1 s, which an attempt may use up", name)
@@ -143,7 +142,7 @@ func TestTimeoutOfTheHTTPClientBoundsOneAttempt(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			transport := answering(hang)
-			client := clienttest.At(t, clienttest.URL, clienttest.Jitter(0), agentmessaging.WithTimeout(tt.call),
+			client := clientAt(t, serviceURL, jitter(0), agentmessaging.WithTimeout(tt.call),
 				agentmessaging.WithHTTPClient(&http.Client{Transport: transport, Timeout: tt.attempt}))
 			begin := time.Now()
 			err := get(t.Context(), client)
@@ -167,7 +166,7 @@ func TestDeadlineOfOneAttempt(t *testing.T) {
 		return nil
 	})
 	slow := answer{Status: 503, Before: func(*http.Request) { time.Sleep(time.Second) }}
-	made := clienttest.Make(t, get, []answer{slow, slow, clienttest.OK}, agentmessaging.WithObserver(short), agentmessaging.WithTimeout(10*time.Second))
+	made := makeCall(t, get, []answer{slow, slow, okAnswer}, agentmessaging.WithObserver(short), agentmessaging.WithTimeout(10*time.Second))
 	assert.NoError(t, made.Err)
 	assert.Equal(t, 3500*time.Millisecond, made.Elapsed)
 }
@@ -193,11 +192,11 @@ func TestRetryAfterOfAnError(t *testing.T) {
 func TestOutageSpendsLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var requests, withheld atomic.Int32
-		service := answering(append(slices.Repeat([]answer{clienttest.OK}, 100), answer{Status: http.StatusBadGateway})...)
+		service := answering(append(slices.Repeat([]answer{okAnswer}, 100), answer{Status: http.StatusBadGateway})...)
 		client := newClient(t, tripper(func(req *http.Request) (*http.Response, error) {
 			requests.Add(1)
 			return service.RoundTrip(req)
-		}), clienttest.Jitter(0))
+		}), jitter(0))
 		sibling, err := client.With(agentmessaging.WithTimeout(time.Minute))
 		require.NoError(t, err)
 		for range 100 {

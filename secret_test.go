@@ -19,7 +19,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/clienttest"
 )
 
 // prints are all that a careless program writes of a value: every verb of fmt,
@@ -112,36 +111,36 @@ func reachable(v reflect.Value, seen map[uintptr]bool, found func(string)) {
 // a call shows a key.
 func TestNothingReachableHoldsASecret(t *testing.T) {
 	client := newClient(t, nil)
-	holdsNone(t, client, clienttest.Key)
-	holdsNone(t, prints(t, client), clienttest.Key)
-	for _, call := range slices.Concat(clienttest.Calls, []clienttest.Call{
-		{Name: "CreateAgent with a key", Secret: "provider-canary", Do: sending(create{LLM: llm{Provider: "openai", APIKey: "provider-canary"}})},
+	holdsNone(t, client, testKey)
+	holdsNone(t, prints(t, client), testKey)
+	for _, call := range slices.Concat(endpoints, []endpoint{
+		{name: "CreateAgent with a key", secret: "provider-canary", call: sending(create{LLM: llm{Provider: "openai", APIKey: "provider-canary"}})},
 	}) {
-		spelled := clienttest.Key + " " + url.PathEscape(call.Secret)
+		spelled := testKey + " " + url.PathEscape(call.secret)
 		echo, _ := json.Marshal(map[string]any{
-			"error": spelled, "reason": call.Secret, "trace_id": spelled, "limit_key": clienttest.Key,
-			"extra": map[string]any{"deep": []string{spelled}}, clienttest.Key: 1,
+			"error": spelled, "reason": call.secret, "trace_id": spelled, "limit_key": testKey,
+			"extra": map[string]any{"deep": []string{spelled}}, testKey: 1,
 		})
 		cause := fmt.Errorf("proxy refused %s: %w", spelled, http.ErrHandlerTimeout)
 		for _, a := range []answer{
-			{Status: 200, Body: strings.Replace(clienttest.AnyReply, `"t"`, `"`+clienttest.Key+`"`, 1), Header: http.Header{"X-" + clienttest.Key: {call.Secret}}},
-			{Status: 400, Body: string(echo), Header: http.Header{"X-Echo": {clienttest.Key, call.Secret}}}, {Status: 200, Body: "{"}, {Err: cause},
+			{Status: 200, Body: strings.Replace(anyReply, `"t"`, `"`+testKey+`"`, 1), Header: http.Header{"X-" + testKey: {call.secret}}},
+			{Status: 400, Body: string(echo), Header: http.Header{"X-Echo": {testKey, call.secret}}}, {Status: 200, Body: "{"}, {Err: cause},
 		} {
 			var info agentmessaging.CallInfo
-			err := call.Do(agentmessaging.WithCallInfo(t.Context(), &info), newClient(t, answering(a), clienttest.Once))
+			err := call.call(agentmessaging.WithCallInfo(t.Context(), &info), newClient(t, answering(a), once))
 			if err == nil {
 				info.Body = nil // the reply is the caller's
 			}
-			holdsNone(t, info, clienttest.Key, call.Secret)
+			holdsNone(t, info, testKey, call.secret)
 			if err == nil {
 				continue
 			}
-			holdsNone(t, err, clienttest.Key, call.Secret)
+			holdsNone(t, err, testKey, call.secret)
 			if failure := (*agentmessaging.Error)(nil); errors.As(err, &failure) {
 				fields, _ := json.Marshal(failure)
-				holdsNone(t, string(fields), clienttest.Key, call.Secret)
+				holdsNone(t, string(fields), testKey, call.secret)
 			}
-			assert.Equal(t, a.Err != nil, errors.Is(err, http.ErrHandlerTimeout), "%s: the cause stays reachable in %v", call.Name, err)
+			assert.Equal(t, a.Err != nil, errors.Is(err, http.ErrHandlerTimeout), "%s: the cause stays reachable in %v", call.name, err)
 		}
 	}
 }
@@ -151,7 +150,7 @@ func TestNothingReachableHoldsASecret(t *testing.T) {
 func TestIdentifiersKeepTheWordsOfAMessage(t *testing.T) {
 	const body = `{"error":"not_found","limit_key":"key_minute","trace_id":"trace_000001","reason":"no minute, not_found, 000001","minute":"minute"}`
 	for _, text := range []string{"minute", "not_found", "000001"} {
-		client := newClient(t, answering(answer{Status: 429, Body: body}), clienttest.Once)
+		client := newClient(t, answering(answer{Status: 429, Body: body}), once)
 		_, err := client.SendMessage(t.Context(), "agent_1", message{Text: text})
 		var failure *agentmessaging.Error
 		require.ErrorAs(t, err, &failure)

@@ -1,7 +1,6 @@
 package agentmessaging_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,34 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/clienttest"
 )
-
-// sending makes the call that fits the type of params.
-func sending(params any) clienttest.Do {
-	return func(ctx context.Context, client *agentmessaging.Client) (err error) {
-		switch p := params.(type) {
-		case create:
-			_, err = client.CreateAgent(ctx, p)
-		case message:
-			_, err = client.SendMessage(ctx, "agent_1", p)
-		case setBYOK:
-			_, err = client.SetBYOK(ctx, p)
-		case agentmessaging.SMSMode:
-			_, err = client.EnableSMS(ctx, "agent_1", p)
-		case agentmessaging.LLMMode:
-			_, err = client.WarmUp(ctx, p)
-		default:
-			panic(fmt.Sprintf("no call takes a %T", p))
-		}
-		return err
-	}
-}
 
 // wantSent makes a call that is sent, and returns its body.
 func wantSent(t *testing.T, params any) string {
 	t.Helper()
-	transport := answering(clienttest.OK)
+	transport := answering(okAnswer)
 	require.NoError(t, sending(params)(t.Context(), newClient(t, transport)), "%T %.100v", params, params)
 	return transport.Sent()[0].Text
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/clienttest"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -151,10 +150,10 @@ func TestUselessReplies(t *testing.T) {
 		"SendMessage": {`{"trace_id":"t"}`, `{"reply_text":null}`, `{"reply_text":["a"]}`, `{"REPLY_TEXT":"hi"}`, `{"reply_text":"a","reply_text":"b"}`},
 		"EnableSMS":   {`{"trace_id":"t"}`, `{"status":{}}`},
 	}
-	for _, call := range clienttest.Calls {
-		for _, body := range useless[call.Name] {
-			err := call.Do(t.Context(), newClient(t, answering(answer{Status: 200, Body: body}), clienttest.Once))
-			assert.Error(t, err, "%s: %s", call.Name, body)
+	for _, call := range endpoints {
+		for _, body := range useless[call.name] {
+			err := call.call(t.Context(), newClient(t, answering(answer{Status: 200, Body: body}), once))
+			assert.Error(t, err, "%s: %s", call.name, body)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package e2e_test
+package agentmessaging_test
 
 import (
 	"bytes"
@@ -17,7 +17,6 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/clienttest"
 )
 
 // TestRecycledConnections: a service that replaces its connections now and
@@ -31,14 +30,14 @@ func TestRecycledConnections(t *testing.T) {
 			if handled.Add(1)%each == 0 {
 				w.Header().Set("Connection", "close") // GOAWAY
 			}
-			io.WriteString(w, okBody)
+			io.WriteString(w, anyReply)
 		})
 		policy := agentmessaging.RetryPolicy{MaxAttempts: attempts, MinWait: time.Hour, MaxWait: 2 * time.Hour}
-		client := connect(t, server.URL, clienttest.Through(transport), agentmessaging.WithRetry(policy))
+		client := connect(t, server.URL, through(transport), agentmessaging.WithRetry(policy))
 		var group sync.WaitGroup
 		for caller := range callers {
 			group.Go(func() {
-				do := []clienttest.Do{clienttest.Get, clienttest.Post}[caller%2]
+				do := []doCall{get, post}[caller%2]
 				for made.Add(1) <= calls {
 					var info agentmessaging.CallInfo
 					assert.NoError(t, do(agentmessaging.WithCallInfo(t.Context(), &info), client))
@@ -58,27 +57,27 @@ func TestRecycledConnections(t *testing.T) {
 // dialed for a GET counts as an old one: TestRecycledConnections has both.
 func TestRenewals(t *testing.T) {
 	for _, tt := range []struct {
-		do       clienttest.Do
+		do       doCall
 		answers  int32 // the service answers so many requests, and turns the others away
 		away     act
 		requests []int32 // of three calls that try once
 		unknown  bool
 	}{
-		{clienttest.Post, 1, goAwayBelow(noError), []int32{1, 2, 1}, false},
-		{clienttest.Post, 0, goAwayBelow(noError), []int32{1, 1, 1}, false},
-		{clienttest.Post, 1, reset(refusedStream), []int32{1, 1, 1}, true},
-		{clienttest.Get, 1, reset(refusedStream), []int32{1, 3, 3}, false},
-		{clienttest.Get, 0, reset(refusedStream), []int32{1, 1, 1}, false},
+		{post, 1, goAwayBelow(noError), []int32{1, 2, 1}, false},
+		{post, 0, goAwayBelow(noError), []int32{1, 1, 1}, false},
+		{post, 1, reset(refusedStream), []int32{1, 1, 1}, true},
+		{get, 1, reset(refusedStream), []int32{1, 3, 3}, false},
+		{get, 0, reset(refusedStream), []int32{1, 1, 1}, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			requests := new(atomic.Int32)
 			answerOrNot := func(h *http2Peer) error {
 				if requests.Load() <= tt.answers {
-					return answer(200, okBody)(h)
+					return reply(200, anyReply)(h)
 				}
 				return tt.away(h)
 			}
-			client := clienttest.New(t, dialsTo(t, requests, overPipe, overHTTP2(forever(request, answerOrNot))), clienttest.Once)
+			client := newClient(t, dialsTo(t, requests, overPipe, overHTTP2(forever(request, answerOrNot))), once)
 			for call, want := range tt.requests {
 				var info agentmessaging.CallInfo
 				before := requests.Load()
@@ -99,14 +98,14 @@ func TestRenewals(t *testing.T) {
 func TestRenewalsCostNoAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		requests, acts := new(atomic.Int32), []act{
-			answer(200, okBody), reset(refusedStream), reset(refusedStream), answer(502, "{}"), answer(200, okBody),
+			reply(200, anyReply), reset(refusedStream), reset(refusedStream), reply(502, "{}"), reply(200, anyReply),
 		}
 		next := func(h *http2Peer) error { return acts[requests.Load()-1](h) }
 		policy := agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: 2})
-		client := clienttest.New(t, dialsTo(t, requests, overPipe, overHTTP2(forever(request, next))), policy)
+		client := newClient(t, dialsTo(t, requests, overPipe, overHTTP2(forever(request, next))), policy)
 		var info agentmessaging.CallInfo
 		for range 2 {
-			assert.NoError(t, clienttest.Get(agentmessaging.WithCallInfo(t.Context(), &info), client))
+			assert.NoError(t, get(agentmessaging.WithCallInfo(t.Context(), &info), client))
 		}
 		assert.Equal(t, []int{4, 2}, []int{info.Attempts, info.Renewals}, "attempts, of them renewals")
 	})
@@ -120,7 +119,7 @@ func TestBurst(t *testing.T) {
 		streams, connections int
 		within               time.Duration
 	}{{1, callers, 50 * work}, {4, 25, 25 * work}, {10, 15, 15 * work}, {100, 1, 2 * work}} {
-		for _, do := range []clienttest.Do{clienttest.Post, clienttest.Get} {
+		for _, do := range []doCall{post, get} {
 			synctest.Test(t, func(t *testing.T) {
 				var dials atomic.Int32
 				serve := overHTTP2With(setting(settingStreams, uint32(tt.streams)), allowing(int32(tt.streams), work))
@@ -128,7 +127,7 @@ func TestBurst(t *testing.T) {
 					dials.Add(1)
 					return serve(p)
 				})
-				client := clienttest.New(t, transport, clienttest.Once)
+				client := newClient(t, transport, once)
 				begin := time.Now()
 				var group sync.WaitGroup
 				for range callers {
@@ -155,12 +154,12 @@ func TestBodyIsReadToItsEnd(t *testing.T) {
 			serve := func(p peer) error {
 				return overHTTP2(func(h *http2Peer) error {
 					h.resets = resets
-					return forever(request, status(code, "content-length", strconv.Itoa(len(okBody))), body(okBody, 0), last)(h)
+					return forever(request, status(code, "content-length", strconv.Itoa(len(anyReply))), body(anyReply, 0), last)(h)
 				})(p)
 			}
-			client := clienttest.New(t, dialsTo(t, new(atomic.Int32), overPipe, serve), clienttest.Once)
+			client := newClient(t, dialsTo(t, new(atomic.Int32), overPipe, serve), once)
 			for range 3 {
-				assert.Equal(t, code == 200, clienttest.Get(t.Context(), client) == nil)
+				assert.Equal(t, code == 200, get(t.Context(), client) == nil)
 			}
 			synctest.Wait()
 			assert.Zero(t, resets.Load(), "RST_STREAM after %d", code)
@@ -173,16 +172,16 @@ func TestBodyIsReadToItsEnd(t *testing.T) {
 func TestFirstAnswerTakesLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		requests := new(atomic.Int32)
-		client := clienttest.New(t, dialsTo(t, requests, overPipe, overHTTP2(forever(request))), clienttest.Once)
+		client := newClient(t, dialsTo(t, requests, overPipe, overHTTP2(forever(request))), once)
 		var group sync.WaitGroup
 		for _, tt := range []struct {
 			deadline time.Duration
 			want     string
-		}{{time.Minute, clienttest.Unknown}, {1900 * time.Millisecond, clienttest.NoAnswer}, {2100 * time.Millisecond, clienttest.Unknown}} {
+		}{{time.Minute, unknown}, {1900 * time.Millisecond, noAnswer}, {2100 * time.Millisecond, unknown}} {
 			group.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), tt.deadline)
 				defer cancel()
-				assert.Equal(t, tt.want, clienttest.Outcome(clienttest.Post(ctx, client)), tt.deadline)
+				assert.Equal(t, tt.want, outcome(post(ctx, client)), tt.deadline)
 			})
 			synctest.Wait()
 		}
@@ -195,17 +194,17 @@ func TestFirstAnswerTakesLong(t *testing.T) {
 // connection.
 func TestFirstAnswerDoesNotCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		serve := overHTTP2(request, forever(request, answer(200, okBody)))
-		client := clienttest.New(t, dialsTo(t, new(atomic.Int32), overPipe, serve), clienttest.Once)
+		serve := overHTTP2(request, forever(request, reply(200, anyReply)))
+		client := newClient(t, dialsTo(t, new(atomic.Int32), overPipe, serve), once)
 		begin := time.Now()
 		var group sync.WaitGroup
 		group.Go(func() {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			assert.Error(t, clienttest.Post(ctx, client))
+			assert.Error(t, post(ctx, client))
 		})
 		synctest.Wait()
-		assert.NoError(t, clienttest.Post(t.Context(), client))
+		assert.NoError(t, post(t.Context(), client))
 		assert.Equal(t, time.Second, time.Since(begin))
 		group.Wait()
 	})
@@ -220,11 +219,11 @@ func TestFailingDials(t *testing.T) {
 				time.Sleep(takes)
 				return nil, io.ErrUnexpectedEOF
 			}}
-			client := clienttest.New(t, transport, clienttest.Once)
+			client := newClient(t, transport, once)
 			begin := time.Now()
 			var group sync.WaitGroup
 			for range callers {
-				group.Go(func() { assert.Error(t, clienttest.Get(t.Context(), client)) })
+				group.Go(func() { assert.Error(t, get(t.Context(), client)) })
 			}
 			group.Wait()
 			assert.Equal(t, want, time.Since(begin), "dials that take %v", takes)
@@ -237,18 +236,18 @@ func TestFailingDials(t *testing.T) {
 func TestSlowCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var dials, requests atomic.Int32
-		client := clienttest.New(t, dialsTo(t, &requests, overPipe, func(p peer) error {
+		client := newClient(t, dialsTo(t, &requests, overPipe, func(p peer) error {
 			dials.Add(1)
-			return overHTTP2(forever(request, request, request, answer(200, okBody)))(p)
-		}), clienttest.Once)
+			return overHTTP2(forever(request, request, request, reply(200, anyReply)))(p)
+		}), once)
 		for range 3 {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			var group sync.WaitGroup
 			for range 2 {
-				group.Go(func() { assert.Error(t, clienttest.Post(ctx, client)) })
+				group.Go(func() { assert.Error(t, post(ctx, client)) })
 			}
 			time.Sleep(3 * time.Second)
-			assert.NoError(t, clienttest.Post(t.Context(), client))
+			assert.NoError(t, post(t.Context(), client))
 			group.Wait()
 			cancel()
 		}
@@ -276,20 +275,20 @@ func TestStalledConnection(t *testing.T) {
 				<-recovered
 				h.stream = 1
 				defer close(drained)
-				return inTurn(answer(200, okBody), stay)(h)
+				return inTurn(reply(200, anyReply), stay)(h)
 			}
-			client := clienttest.New(t, wrap(dialsTo(t, &requests, overPipe, func(p peer) error {
+			client := newClient(t, wrap(dialsTo(t, &requests, overPipe, func(p peer) error {
 				if dials.Add(1) == 1 {
 					return overHTTP2(slow)(p)
 				}
-				return overHTTP2(forever(request, answer(200, okBody)))(p)
-			})), clienttest.Once)
+				return overHTTP2(forever(request, reply(200, anyReply)))(p)
+			})), once)
 			var patient sync.WaitGroup
-			patient.Go(func() { assert.NoError(t, clienttest.Post(t.Context(), client)) })
+			patient.Go(func() { assert.NoError(t, post(t.Context(), client)) })
 			synctest.Wait()
 			for call := range 10 {
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-				err := clienttest.Post(ctx, client)
+				err := post(ctx, client)
 				cancel()
 				assert.Equal(t, call >= 2, err == nil, "call %d: %v", call+1, err)
 			}
@@ -300,10 +299,6 @@ func TestStalledConnection(t *testing.T) {
 		})
 	}
 }
-
-type tripper func(*http.Request) (*http.Response, error)
-
-func (f tripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
 // renewing is a transport of the caller's that sends again what was answered with
 // 401, for instance with another token.
@@ -337,13 +332,13 @@ func TestTransportThatRepeats(t *testing.T) {
 			} else if broken.Load() {
 				panic(http.ErrAbortHandler)
 			}
-			io.WriteString(w, okBody)
+			io.WriteString(w, anyReply)
 		})
-		client := connect(t, server.URL, clienttest.Through(renewing{transport}))
-		assert.NoError(t, clienttest.Get(t.Context(), client))
-		assert.NoError(t, clienttest.Post(t.Context(), client))
+		client := connect(t, server.URL, through(renewing{transport}))
+		assert.NoError(t, get(t.Context(), client))
+		assert.NoError(t, post(t.Context(), client))
 		broken.Store(true)
-		assert.Equal(t, clienttest.Unknown, clienttest.Outcome(clienttest.Post(t.Context(), client)), "HTTP/2 %v", http2)
+		assert.Equal(t, unknown, outcome(post(t.Context(), client)), "HTTP/2 %v", http2)
 		assert.EqualValues(t, 6, requests.Load(), "requests over HTTP/2 %v", http2)
 	}
 }

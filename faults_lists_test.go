@@ -1,4 +1,4 @@
-package e2e_test
+package agentmessaging_test
 
 import (
 	"bytes"
@@ -29,12 +29,12 @@ var http1Faults = []fault{
 	{name: "reset after the request", serve: thenReset(peer.readRequest)},
 	{name: "closed after the request", serve: peer.readRequest},
 	{name: "closed inside the answer's header", serve: respond("200 OK\r\nContent-Le", "")},
-	{name: "closed inside the answer's body", serve: respond("200 OK\r\n"+length, okBody[:20])},
-	{name: "reset inside the answer's body", serve: thenReset(respond("200 OK\r\n"+length, okBody[:20]))},
-	{name: "Content-Length too large", serve: respond("200 OK\r\nContent-Length: 100000", okBody)},
-	{name: "Content-Length too small", serve: respond("200 OK\r\nContent-Length: 20", okBody)},
-	{name: "Content-Length not a number", serve: respond("200 OK\r\nContent-Length: x", okBody)},
-	{name: "broken chunk", serve: respond("200 OK\r\nTransfer-Encoding: chunked", "zz\r\n"+okBody)},
+	{name: "closed inside the answer's body", serve: respond("200 OK\r\n"+length, anyReply[:20])},
+	{name: "reset inside the answer's body", serve: thenReset(respond("200 OK\r\n"+length, anyReply[:20]))},
+	{name: "Content-Length too large", serve: respond("200 OK\r\nContent-Length: 100000", anyReply)},
+	{name: "Content-Length too small", serve: respond("200 OK\r\nContent-Length: 20", anyReply)},
+	{name: "Content-Length not a number", serve: respond("200 OK\r\nContent-Length: x", anyReply)},
+	{name: "broken chunk", serve: respond("200 OK\r\nTransfer-Encoding: chunked", "zz\r\n"+anyReply)},
 	{name: "closed between chunks", serve: respond("200 OK\r\nTransfer-Encoding: chunked", "5\r\n{\"ok\"\r\n")},
 	{name: "not HTTP", serve: respond("\x00\x01", "")},
 	{name: "header without end", serve: respond("200 OK\r\nX: "+strings.Repeat("x", 1<<20), "")},
@@ -44,16 +44,16 @@ var http1Faults = []fault{
 		return respond(fmt.Sprintf("200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d", len(packed())), string(packed()))(p)
 	}},
 	{name: "no answer until the deadline", serve: thenStall(peer.readRequest), deadline: 10 * time.Second},
-	{name: "no body until the deadline", serve: thenStall(respond("200 OK\r\n"+length, okBody[:20])), deadline: 10 * time.Second},
+	{name: "no body until the deadline", serve: thenStall(respond("200 OK\r\n"+length, anyReply[:20])), deadline: 10 * time.Second},
 	{name: "error without body until the deadline", serve: thenStall(respond("404 Not Found\r\nContent-Length: 50", "{")), deadline: 10 * time.Second},
 	{name: "packed error without body", serve: thenStall(respond("404 Not Found\r\nContent-Encoding: gzip\r\nContent-Length: 50", "")), deadline: 10 * time.Second},
 	{name: "answer byte by byte", serve: drip},
-	{name: "1xx before the answer", serve: respond(strings.Repeat("102 Processing\r\n\r\nHTTP/1.1 ", 60)+"200 OK\r\n"+length, okBody)},
+	{name: "1xx before the answer", serve: respond(strings.Repeat("102 Processing\r\n\r\nHTTP/1.1 ", 60)+"200 OK\r\n"+length, anyReply)},
 	{name: "protocol switch", serve: thenStall(respond("101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x", ""))},
-	{name: "closed without Content-Length", serve: respond("200 OK\r\nConnection: close", okBody)},
+	{name: "closed without Content-Length", serve: respond("200 OK\r\nConnection: close", anyReply)},
 }
 
-var length = fmt.Sprintf("Content-Length: %d", len(okBody))
+var length = fmt.Sprintf("Content-Length: %d", len(anyReply))
 
 func respond(header, body string) func(peer) error {
 	return func(p peer) error {
@@ -101,7 +101,7 @@ func drip(p peer) error {
 	if err := p.readRequest(); err != nil {
 		return err
 	}
-	for _, b := range []byte("HTTP/1.1 200 OK\r\n" + length + "\r\n\r\n" + okBody) {
+	for _, b := range []byte("HTTP/1.1 200 OK\r\n" + length + "\r\n\r\n" + anyReply) {
 		if _, err := p.Write([]byte{b}); err != nil {
 			return err
 		}
@@ -118,7 +118,7 @@ var packed = sync.OnceValue(func() []byte {
 		zip.Close()
 		return one.Bytes()
 	}
-	return append(member([]byte(okBody)), bytes.Repeat(member(bytes.Repeat([]byte(" "), 1<<20)), 300)...)
+	return append(member([]byte(anyReply)), bytes.Repeat(member(bytes.Repeat([]byte(" "), 1<<20)), 300)...)
 })
 
 var http2Faults = []fault{
@@ -132,19 +132,19 @@ var http2Faults = []fault{
 	{name: "GOAWAY below the stream", serve: overHTTP2(request, goAwayBelow(noError), stay), unprocessed: true},
 	{name: "GOAWAY below it with an error", serve: overHTTP2(request, goAwayBelow(internalError), stay), unprocessed: true},
 	{name: "GOAWAY at the stream, then closed", serve: overHTTP2(request, goAway, closed)},
-	{name: "GOAWAY at the stream, then the answer", serve: overHTTP2(request, goAway, answer(200, okBody), stay)},
+	{name: "GOAWAY at the stream, then the answer", serve: overHTTP2(request, goAway, reply(200, anyReply), stay)},
 	{name: "closed after the request's header", serve: overHTTP2(header)},
 	{name: "closed after the request", serve: overHTTP2(request)},
 	{name: "reset after the answer's header", serve: overHTTP2(request, status(200), reset(internalError), stay)},
 	{name: "REFUSED_STREAM after it", serve: overHTTP2(request, status(200), reset(refusedStream), stay)},
-	{name: "reset inside the answer's body", serve: overHTTP2(request, status(200), body(okBody[:20], 0), reset(internalError), stay)},
-	{name: "ended inside the answer's body", serve: overHTTP2(request, answer(200, okBody[:20]), stay)},
+	{name: "reset inside the answer's body", serve: overHTTP2(request, status(200), body(anyReply[:20], 0), reset(internalError), stay)},
+	{name: "ended inside the answer's body", serve: overHTTP2(request, reply(200, anyReply[:20]), stay)},
 	{name: "103, then REFUSED_STREAM", serve: overHTTP2(request, status(103), reset(refusedStream), stay)},
 	{name: "103, then PROTOCOL_ERROR", serve: overHTTP2(request, status(103), reset(protocolError), stay)},
-	{name: "103 before the answer", serve: overHTTP2(request, status(103), answer(200, okBody), stay)},
+	{name: "103 before the answer", serve: overHTTP2(request, status(103), reply(200, anyReply), stay)},
 	{name: "103 without end", serve: overHTTP2(request, forever(status(103)))},
 	{name: "header without end", serve: overHTTP2(request, unended(200), forever(continuation))},
-	{name: "status 000", serve: overHTTP2(request, answer(0, okBody), stay)},
+	{name: "status 000", serve: overHTTP2(request, reply(0, anyReply), stay)},
 	{name: "no window for the request's body", serve: overHTTP2With(setting(settingWindow, 0), header, stay), deadline: 10 * time.Second},
 	{name: "no answer until the deadline", serve: overHTTP2(request, stay), deadline: 10 * time.Second},
 	{name: "no body until the deadline", serve: overHTTP2(request, status(200), stay), deadline: 10 * time.Second},

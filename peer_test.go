@@ -1,14 +1,185 @@
-package e2e_test
+package agentmessaging_test
 
 import (
 	"bufio"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/binary"
 	"fmt"
 	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime/debug"
+	"sync"
 	"sync/atomic"
+	"syscall"
+	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
+
+	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
+
+// What a run leaves behind goes with it: a fifth of its time went into collecting it.
+func init() { debug.SetGCPercent(400) }
+
+// connect returns a client whose waits are too short to notice.
+func connect(t *testing.T, baseURL string, opts ...agentmessaging.Option) *agentmessaging.Client {
+	t.Helper()
+	return clientAt(t, baseURL, append([]agentmessaging.Option{quick}, opts...)...)
+}
+
+// serveTLS starts a server that speaks HTTP/2, or HTTP/1.1 only, and returns
+// it with a transport that trusts it.
+func serveTLS(t *testing.T, http2 bool, handler http.HandlerFunc) (*httptest.Server, *http.Transport) {
+	t.Helper()
+	server := httptest.NewUnstartedServer(handler)
+	server.EnableHTTP2 = http2
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate()}}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server, server.Client().Transport.(*http.Transport)
+}
+
+// certificate is made out to example.com and this machine. Only who has it in
+// roots trusts it.
+var certificate = sync.OnceValue(func() tls.Certificate {
+	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)) // httptest's RSA key takes long to sign
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), DNSNames: []string{"example.com"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<32, 0), // also in bubbles, where it is 2000
+	}
+	der := must(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key))
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: must(x509.ParseCertificate(der))}
+})
+
+var roots = sync.OnceValue(func() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(certificate().Leaf)
+	return pool
+})
+
+// wayToFake returns an address of the fake and a transport that reaches it.
+type wayToFake func(*testing.T, *fakeserver.Server) (baseURL string, transport http.RoundTripper)
+
+func overMemory(t *testing.T, fake *fakeserver.Server) (string, http.RoundTripper) {
+	return fake.BaseURL(), fake.HTTPClient(t).Transport
+}
+
+func directly(_ *testing.T, fake *fakeserver.Server) (string, http.RoundTripper) {
+	return fake.BaseURL(), fake.Direct()
+}
+
+// overTLS serves the fake over HTTP/2.
+func overTLS(t *testing.T, fake *fakeserver.Server) (string, http.RoundTripper) {
+	server, transport := serveTLS(t, true, fake.ServeHTTP)
+	return server.URL, transport
+}
+
+// clientBy returns a client with the fake's key.
+func clientBy(t *testing.T, fake *fakeserver.Server, way wayToFake, opts ...agentmessaging.Option) *agentmessaging.Client {
+	t.Helper()
+	baseURL, transport := way(t, fake)
+	client, err := agentmessaging.NewClient(baseURL, fake.Key(), append(opts, through(transport))...)
+	require.NoError(t, err)
+	return client
+}
+
+// peer is the service's end of a connection that goes wrong.
+type peer struct {
+	net.Conn
+	requests *atomic.Int32 // whole request headers read
+	reset    func()        // close it so that the client gets ECONNRESET
+}
+
+// readHeader reads a request's header, and nothing behind it if the client
+// has not yet sent more.
+func (p peer) readHeader() (*http.Request, error) {
+	req, err := http.ReadRequest(bufio.NewReader(p.Conn))
+	if err == nil {
+		p.requests.Add(1)
+	}
+	return req, err
+}
+
+func (p peer) readRequest() error {
+	req, err := p.readHeader()
+	if err == nil {
+		_, err = io.Copy(io.Discard, req.Body)
+	}
+	return err
+}
+
+// answerConnect is a proxy's part.
+func (p peer) answerConnect() error {
+	req, err := http.ReadRequest(bufio.NewReader(p.Conn))
+	if err == nil && req.Method == http.MethodConnect {
+		_, err = io.WriteString(p, "HTTP/1.1 200 Connection established\r\n\r\n")
+	}
+	return err
+}
+
+// overPipe connects two ends in memory.
+func overPipe() (net.Conn, peer) {
+	client, service := net.Pipe()
+	end := &resettable{Conn: client}
+	return end, peer{Conn: service, reset: func() {
+		end.wasReset.Store(true)
+		service.Close()
+	}}
+}
+
+// resettable is a client's end of a net.Pipe that can be reset.
+type resettable struct {
+	net.Conn
+	wasReset atomic.Bool
+}
+
+func (c *resettable) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	return n, c.wrap("read", err)
+}
+
+func (c *resettable) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	return n, c.wrap("write", err)
+}
+
+func (c *resettable) wrap(op string, err error) error {
+	if err != nil && c.wasReset.Load() {
+		return &net.OpError{Op: op, Net: "pipe", Err: syscall.ECONNRESET}
+	}
+	return err
+}
+
+// overTCP connects two ends of a loopback connection, each pair by a listener of
+// its own: no other connection can come between.
+func overTCP() (net.Conn, peer) {
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))
+	defer listener.Close()
+	client := must(net.Dial("tcp", listener.Addr().String()))
+	service := must(listener.Accept())
+	return client, peer{Conn: service, reset: func() {
+		service.(*net.TCPConn).SetLinger(0)
+		service.Close()
+	}}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
 
 // http2Peer is the service's end of an HTTP/2 connection, frame by frame (RFC
 // 9113), since net/http's own server never misbehaves.
@@ -202,8 +373,8 @@ func body(text string, flags byte) act {
 	return func(h *http2Peer) error { return h.write(frameData, flags, h.stream, []byte(text)) }
 }
 
-// answer is a whole one.
-func answer(code int, text string) act { return inTurn(status(code), body(text, flagEndStream)) }
+// reply is a whole answer.
+func reply(code int, text string) act { return inTurn(status(code), body(text, flagEndStream)) }
 
 // allowing answers each request after work, and refuses what comes while so many
 // streams are open.
@@ -219,7 +390,7 @@ func allowing(streams int32, work time.Duration) act {
 			go func() {
 				time.Sleep(work)
 				active.Add(-1)
-				_ = answer(200, okBody)(mine)
+				_ = reply(200, anyReply)(mine)
 			}()
 			return nil
 		})(h)

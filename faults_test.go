@@ -1,0 +1,558 @@
+package agentmessaging_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// fault is a way for a connection to go wrong: a row of the matrix.
+type fault struct {
+	name        string
+	dial        error            // instead of a connection
+	tls         bool             // the client speaks TLS
+	http2       bool             // and trusts the certificate: serve speaks HTTP/2
+	serve       func(peer) error // what the service does on each connection
+	deadline    time.Duration    // of the caller; 0: none
+	unprocessed bool             // the service says that it did nothing: a POST is sent again
+	race        bool             // the client may notice before or after it has written a POST's header
+}
+
+// methods are a GET, a PUT, a DELETE and a POST. A connection knows no other difference
+// between endpoints.
+var methods = slices.DeleteFunc(slices.Clone(endpoints), func(call endpoint) bool {
+	return !slices.Contains([]string{"GetAgent", "SetBYOK", "ClearBYOK", "SendMessage"}, call.name)
+})
+
+// TestFaultMatrix makes the calls over connections with every fault, and holds
+// docs/faults.md to what comes of it.
+func TestFaultMatrix(t *testing.T) {
+	log.SetOutput(io.Discard) // net/http tells of answers that are longer than announced
+	defer log.SetOutput(os.Stderr)
+	for table, faults := range map[string][]fault{"connections": http1Faults, "http2": http2Faults} {
+		page := newPage("How an attempt goes wrong", "GET, PUT, DELETE", "POST")
+		for _, f := range faults {
+			f.http2 = table == "http2"
+			f.tls = f.tls || f.http2
+			row := columns(t, f.name, methods, f.unprocessed, func(call endpoint, first bool) cell {
+				return f.everywhere(t, call, first)
+			})
+			page.row(f.name, row[0], row[1])
+		}
+		page.hold(t, table)
+	}
+}
+
+// everywhere makes a call in memory and virtual time and, where others are
+// asked for, through a proxy and over TCP. All end alike.
+func (f fault) everywhere(t *testing.T, call endpoint, others bool) (virtual cell) {
+	synctest.Test(t, func(t *testing.T) { virtual = f.run(t, call, network{connect: overPipe}) })
+	if others && f.http2 {
+		synctest.Test(t, func(t *testing.T) {
+			assert.Equal(t, virtual, f.run(t, call, network{connect: overPipe, proxy: true}), "%s: through a proxy", f.name)
+		})
+	}
+	if others && f.dial == nil && f.deadline == 0 && virtual.elapsed < 5*time.Second { // more than the clock is involved
+		real := f.run(t, call, network{connect: overTCP, retry: agentmessaging.RetryPolicy{MinWait: time.Microsecond}})
+		real.elapsed = virtual.elapsed
+		assert.Equal(t, virtual, real, "%s, %s: over TCP", call.name, f.name)
+	}
+	return virtual
+}
+
+// network is a way to the service.
+type network struct {
+	connect func() (client net.Conn, service peer)
+	proxy   bool // by CONNECT
+	retry   agentmessaging.RetryPolicy
+}
+
+// run makes one call over connections that go wrong.
+func (f fault) run(t *testing.T, call endpoint, over network) cell {
+	t.Helper()
+	requests := new(atomic.Int32)
+	transport := f.transport(t, over, requests)
+	guard := &poolGuard{RoundTripper: transport}
+	baseURL := "http://127.0.0.1:1"
+	if f.tls {
+		baseURL = "https://service.example:1"
+	}
+	client := clientAt(t, baseURL, through(guard), agentmessaging.WithRetry(over.retry), jitter(0),
+		agentmessaging.WithObserver(&wayward{}))
+	var info agentmessaging.CallInfo
+	ctx := agentmessaging.WithCallInfo(t.Context(), &info)
+	if f.deadline > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, f.deadline)
+		defer cancel()
+	}
+	begin := time.Now()
+	err := call.call(ctx, client)
+	c := cell{int(requests.Load()), outcome(err), time.Since(begin)}
+	transport.CloseIdleConnections()
+	assert.LessOrEqual(t, c.requests, info.Attempts, "%s: what is sent is an attempt", f.name)
+	assert.Zero(t, guard.closed.Load(), "the caller's pool is left alone")
+	holdsLaws(t, err, "canary")
+	if f.race && call.isPost() {
+		c.outcome, c.elapsed = eitherWay, 0
+	}
+	return c
+}
+
+// wayward is an observer that starts attempts from the context of the call.
+// Whatever it gives an attempt, the client knows whether its request was sent.
+type wayward struct{ call context.Context }
+
+func (w *wayward) Observe(ctx context.Context, event agentmessaging.Event) context.Context {
+	switch event.(type) {
+	case agentmessaging.CallStart:
+		w.call = ctx
+	case agentmessaging.AttemptStart, agentmessaging.RequestStart:
+		return w.call
+	}
+	return nil
+}
+
+// transport makes a connection for each attempt: whether one that brought more
+// than it announced is noticed before it is used again is a race.
+// TestWarmConnection has the others.
+func (f fault) transport(t *testing.T, over network, requests *atomic.Int32) *http.Transport {
+	transport := dialsTo(t, requests, over.connect, func(service peer) error {
+		if over.proxy {
+			if err := service.answerConnect(); err != nil {
+				return err
+			}
+		}
+		return f.serve(service)
+	})
+	transport.DisableKeepAlives, transport.MaxResponseHeaderBytes = true, 256<<10
+	if !f.http2 {
+		transport.TLSClientConfig = nil // trusts nobody whom the machine does not trust
+	}
+	if over.proxy {
+		transport.Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy.example:3128"})
+	}
+	if f.dial != nil {
+		transport.DialContext = func(context.Context, string, string) (net.Conn, error) { return nil, f.dial }
+	}
+	return transport
+}
+
+// dialsTo is a transport for whose connections serve speaks.
+func dialsTo(t *testing.T, requests *atomic.Int32, connect func() (net.Conn, peer), serve func(peer) error) *http.Transport {
+	t.Helper()
+	transport := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{
+		RootCAs: roots(), ServerName: "example.com", CurvePreferences: []tls.CurveID{tls.CurveP256}, // the fastest
+	}}
+	transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
+		client, service := connect()
+		t.Cleanup(func() { client.Close() }) // net/http may dial for a request that has ended meanwhile
+		service.requests = requests
+		go func() {
+			_ = serve(service)
+			_ = service.Close()
+		}()
+		return client, nil
+	}
+	t.Cleanup(transport.CloseIdleConnections)
+	return transport
+}
+
+// poolGuard is the caller's transport; closing its idle connections is not
+// the client's business.
+type poolGuard struct {
+	http.RoundTripper
+	closed atomic.Int32
+}
+
+func (g *poolGuard) CloseIdleConnections() { g.closed.Add(1) }
+
+// TestMemoryIsBounded: a body that unpacks without end costs a call little,
+// all its attempts together.
+func TestMemoryIsBounded(t *testing.T) {
+	get := endpoint{method: http.MethodGet, call: get}
+	for _, f := range http1Faults {
+		endless := strings.Contains(f.name, "without end") || strings.Contains(f.name, "packed")
+		if !endless || f.deadline > 0 { // with a deadline nothing comes to be unpacked
+			continue
+		}
+		packed()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		f.run(t, get, network{connect: overTCP, retry: agentmessaging.RetryPolicy{MinWait: time.Microsecond}})
+		runtime.ReadMemStats(&after)
+		assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(24<<20), f.name) // io.ReadAll of Go 1.25 takes 18 MiB
+	}
+}
+
+// The fault matrix, continued: answers that arrive whole, and contexts that end.
+
+// answerBodies are what a service, or a proxy before it, may answer with.
+var answerBodies = []struct{ name, body string }{
+	{"documented", anyReply},
+	{"other JSON", `{"unknown":[1,2]}`},
+	{"JSON array", `[1]`},
+	{"HTML", "<html><body>gateway</body></html>"},
+	{"empty", ""},
+	{"broken JSON", anyReply[:len(anyReply)-3]},
+	{"two documents", "{}{}"},
+}
+
+// TestAnswerMatrix: each status, or both ends of a range that is treated alike, with
+// each body, for every endpoint.
+func TestAnswerMatrix(t *testing.T) {
+	page := newPage("Status", "Body", "GET, PUT, DELETE", "POST")
+	for _, statuses := range [][2]int{{200, 299}, {300, 428}, {429, 429}, {430, 499}, {500, 501}, {502, 504}, {505, 599}} {
+		rows := answerRowsOf(t, statuses[0])
+		assert.Equal(t, rows, answerRowsOf(t, statuses[1]), "the ends of %v", statuses)
+		for _, r := range rows {
+			page.row(strings.TrimSuffix(fmt.Sprintf("%d to %d", statuses[0], statuses[1]), " to 429"), r.bodies, r.columns[0], r.columns[1])
+		}
+	}
+	page.hold(t, "answers")
+}
+
+// answerRow are bodies that one status treats alike.
+type answerRow struct {
+	bodies  string
+	columns [2]string
+}
+
+// answerRowsOf leaves the status out of the outcomes: it names the row.
+func answerRowsOf(t *testing.T, status int) (rows []answerRow) {
+	for _, b := range answerBodies {
+		a := answer{Status: status, Body: b.body}
+		found := columns(t, fmt.Sprintf("%d with %s", status, b.name), endpoints, status == http.StatusTooManyRequests, func(call endpoint, _ bool) cell {
+			c, _ := answered(t, a, call.call)
+			c.outcome = strings.TrimSuffix(c.outcome, fmt.Sprintf(" %d", status))
+			return c
+		})
+		if n := len(rows); n > 0 && rows[n-1].columns == found {
+			rows[n-1].bodies += ", " + b.name
+			continue
+		}
+		rows = append(rows, answerRow{b.name, found})
+	}
+	if len(rows) == 1 {
+		rows[0].bodies = "any"
+	}
+	return rows
+}
+
+func TestRetryAfterMatrix(t *testing.T) {
+	const date = "Sun, 06 Nov 1994 08:49:00 GMT"
+	page := newPage("`Retry-After`", "What happens", "`RetryAfter` of the error")
+	for _, value := range []string{
+		"30", "0.25", "1.5", "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
+		"Sun, 06 Nov 1994 08:48:00 GMT", "Sun, 13 Nov 1994 08:49:00 GMT", "0", "-5", "NaN", "1e309", "9223372037", "72000", "soon", "",
+	} {
+		var told time.Duration
+		row := columns(t, value, endpoints, true, func(call endpoint, _ bool) cell {
+			c, err := answered(t, answer{Status: 429, Header: http.Header{"Retry-After": {value}, "Date": {date}}}, call.call)
+			told, _ = agentmessaging.RetryAfter(err)
+			return c
+		})
+		assert.Equal(t, row[0], row[1], "Retry-After %q", value)
+		name := "`" + value + "`"
+		if value == "" {
+			name = "empty"
+		}
+		page.row(name, row[0], told.String())
+	}
+	page.hold(t, "retry-after")
+}
+
+// TestContextMatrix: the context ends at each moment of a call.
+func TestContextMatrix(t *testing.T) {
+	page := newPage("The context ends", "GET, PUT, DELETE", "POST")
+	hang := func(req *http.Request) { <-req.Context().Done() }
+	cutShort := func() io.Reader { return io.MultiReader(strings.NewReader(anyReply[:20]), errReader{}) }
+	for _, moment := range []struct {
+		name   string
+		after  time.Duration // 0: before the call; negative: when the transport is called
+		answer answer
+	}{
+		{"before the call", 0, okAnswer},
+		{"before the answer", 5 * time.Second, answer{Before: hang, Err: context.Canceled}},
+		{"inside the answer's body", -1, answer{Status: 200, Reader: cutShort}},
+		{"just as the success arrives", -1, okAnswer},
+		{"during the wait after a 429", 5 * time.Second, tooMany("60", "")},
+		{"during the wait after a failed dial", 200 * time.Millisecond, notDialed},
+	} {
+		row := columns(t, moment.name, endpoints, false, func(call endpoint, _ bool) cell {
+			return endedDuring(t, moment.after, moment.answer, call.call)
+		})
+		page.row(moment.name, row[0], row[1])
+	}
+	page.hold(t, "context")
+}
+
+type errReader struct{}
+
+func (errReader) Read([]byte) (int, error) { return 0, context.Canceled }
+
+func endedDuring(t *testing.T, after time.Duration, a answer, do doCall) (c cell) {
+	synctest.Test(t, func(t *testing.T) {
+		reason := errors.New("the user left")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		end := func() { cancel(reason) }
+		switch {
+		case after == 0:
+			end()
+		case after < 0:
+			a.Before = func(*http.Request) { end() }
+		default:
+			time.AfterFunc(after, end)
+		}
+		transport := answering(a)
+		begin := time.Now()
+		err := do(ctx, newClient(t, transport, jitter(0)))
+		c = cell{len(transport.Sent()), outcome(err), time.Since(begin)}
+		holdsLaws(t, err, "canary")
+		if err != nil {
+			assert.ErrorIs(t, err, context.Canceled)
+			assert.ErrorIs(t, err, reason)
+		}
+	})
+	return c
+}
+
+// The fault matrix, continued: the fake's catalogue, so that what a user
+// injects in a test has the effect that the page states.
+
+var fakeFaults = []struct {
+	fault fakeserver.Fault
+	name  string
+}{
+	{fakeserver.Answer(500, ""), "Answer(500)"},
+	{fakeserver.RawAnswer(502, "text/html", "<h1>Bad gateway</h1>"), "RawAnswer(502, HTML)"},
+	{fakeserver.RawAnswer(200, "application/json", `{"reply_`), "RawAnswer(200, broken JSON)"},
+	{fakeserver.RateLimited("20"), "RateLimited(20)"},
+	{fakeserver.Latency(30 * time.Millisecond), "Latency(30ms)"},
+	{fakeserver.Hang(), "Hang()"},
+	{fakeserver.CloseEarly(), "CloseEarly()"},
+	{fakeserver.ResetConnection(), "ResetConnection()"},
+	{fakeserver.LoseReply(fakeserver.CloseEarly()), "LoseReply(CloseEarly())"},
+	{fakeserver.LoseReply(fakeserver.ResetConnection()), "LoseReply(ResetConnection())"},
+	{fakeserver.LoseReply(fakeserver.Hang()), "LoseReply(Hang())"},
+	{fakeserver.LoseReply(fakeserver.Answer(504, "")), "LoseReply(Answer(504))"},
+	{fakeserver.LoseReply(fakeserver.RawAnswer(200, "text/html", "<html>")), "LoseReply(RawAnswer(200, HTML))"},
+	{fakeserver.TruncateReply(10), "TruncateReply(10)"},
+	{fakeserver.ResetReply(10), "ResetReply(10)"},
+	{fakeserver.DripReply(16, time.Millisecond), "DripReply(16, 1ms)"},
+	{fakeserver.GoAway(), "GoAway()"},
+}
+
+// TestFakeFaultMatrix runs every endpoint against every fault of the fake, over
+// both in-memory ways, and one of each column over HTTP/2.
+func TestFakeFaultMatrix(t *testing.T) {
+	page := newPage("Fault", "GET, PUT, DELETE", "POST")
+	for _, f := range fakeFaults {
+		row := columns(t, f.name, endpoints, strings.HasPrefix(f.name, "RateLimited"), func(call endpoint, first bool) (c cell) {
+			synctest.Test(t, func(t *testing.T) {
+				c = faulted(t, f.fault, overMemory, true, call.call)
+				assert.Equal(t, c, faulted(t, f.fault, directly, true, call.call), "%s, %s: direct", call.name, f.name)
+			})
+			if first {
+				over := faulted(t, f.fault, overTLS, false, call.call)
+				over.elapsed = c.elapsed
+				assert.Equal(t, c, over, "%s, %s: over HTTP/2", call.name, f.name)
+			}
+			return c
+		})
+		page.row("`"+f.name+"`", row[0], row[1])
+	}
+	page.hold(t, "fake")
+}
+
+// faulted makes a call every attempt of which meets the fault. On a socket,
+// where time is not virtual, waits take none: they move the fake's clock, and a
+// call that would hang is cancelled.
+func faulted(t *testing.T, fault fakeserver.Fault, way wayToFake, virtual bool, do doCall) cell {
+	fake, err := fakeserver.Open()
+	require.NoError(t, err)
+	defer fake.Close()
+	fake.AddAgent(fake.Key(), fakeserver.Agent{ID: "agent_1"})
+	fake.Inject(fault)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	opts := []agentmessaging.Option{jitter(0)}
+	if !virtual {
+		opts = append(opts, agentmessaging.WithClock(fake))
+		if strings.Contains(fault.String(), "Hang") {
+			fake.OnCall(func(fakeserver.Call) { cancel() })
+		}
+	}
+	if !strings.Contains(fault.String(), "Hang") {
+		ctx = t.Context() // a wait that would pass its deadline is not begun
+	}
+	client := clientBy(t, fake, way, opts...)
+	begin := time.Now()
+	err = do(ctx, client)
+	holdsLaws(t, err, "canary")
+	c := cell{len(fake.Calls()), outcome(err), time.Since(begin)}
+	if strings.HasPrefix(fault.String(), "DripReply") {
+		c.elapsed = 0 // as long as the body is
+	}
+	return c
+}
+
+// TestBooksBalance: many callers share a client and a fake under random faults. What the
+// client reports is what the service did, and outcomes that are unknown are the ones
+// that a fault made so. A goroutine that is left over fails the bubble.
+func TestBooksBalance(t *testing.T) {
+	const callers, each = 80, 5
+	synctest.Test(t, func(t *testing.T) {
+		opts := []fakeserver.Option{fakeserver.WithCallLimit(0)}
+		for _, limit := range spec.Limits {
+			opts = append(opts, fakeserver.WithLimit(fakeserver.Limit(limit.Key), 1_000_000))
+		}
+		fake := fakeserver.New(t, opts...)
+		agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
+		fake.Inject(fakeserver.RateLimited("1")).Chance(0.25, 1)
+		fake.Inject(fakeserver.Latency(time.Second)).Chance(0.2, 2)
+		early := fake.Inject(fakeserver.CloseEarly()).Chance(0.02, 3)
+		lost := fake.Inject(fakeserver.LoseReply(fakeserver.ResetConnection())).Chance(0.05, 4)
+		client := clientBy(t, fake, overMemory, agentmessaging.WithTimeout(24*time.Hour))
+		var (
+			sent, unknown, attempts atomic.Int64
+			group                   sync.WaitGroup
+		)
+		for range callers {
+			group.Go(func() {
+				for range each {
+					var info agentmessaging.CallInfo
+					_, err := client.SendMessage(agentmessaging.WithCallInfo(t.Context(), &info), agent.ID, agentmessaging.MessageParams{Text: "hi"})
+					attempts.Add(int64(info.Attempts))
+					if err == nil {
+						sent.Add(1)
+					} else if assert.True(t, errors.Is(err, agentmessaging.ErrOutcomeUnknown), err) {
+						unknown.Add(1)
+					}
+				}
+			})
+		}
+		group.Wait()
+		assert.Len(t, fake.Conversation(agent.ID), int(sent.Load())+lost.Hits())
+		assert.EqualValues(t, lost.Hits()+early.Hits(), unknown.Load())
+		assert.EqualValues(t, callers*each, sent.Load()+unknown.Load())
+		assert.EqualValues(t, attempts.Load(), fakedoor.Of[fakeserver.Call](fake).DroppedCalls(), "every attempt arrived once")
+	})
+}
+
+var updateFaults = flag.Bool("update-faults", false, "write what the fault matrix finds into docs/faults.md")
+
+const faultsPage = "docs/faults.md"
+
+// cell is what came of one call.
+type cell struct {
+	requests int
+	outcome  string
+	elapsed  time.Duration // virtual time only
+}
+
+// eitherWay is what becomes of a POST where the client may notice the failure
+// before or after it has written the request's header: both are right.
+const eitherWay = "tried again or outcome unknown"
+
+// String leaves out what is usual: one request, and no wait.
+func (c cell) String() string {
+	if c.outcome == eitherWay {
+		return c.outcome
+	}
+	text := c.outcome
+	if c.requests != 1 {
+		text = fmt.Sprintf("%d requests, %s", c.requests, c.outcome)
+	}
+	if c.elapsed > 0 {
+		text += ", " + c.elapsed.String()
+	}
+	return text
+}
+
+// columns makes the calls, and returns what becomes of GET, PUT and DELETE and of
+// POST, where all must agree. A POST is sent once, unless it repeats.
+func columns(t *testing.T, what string, calls []endpoint, repeats bool, run func(call endpoint, first bool) cell) (found [2]string) {
+	t.Helper()
+	for _, call := range calls {
+		column := &found[0]
+		if call.isPost() {
+			column = &found[1]
+		}
+		c := run(call, *column == "")
+		if *column == "" {
+			*column = c.String()
+		}
+		assert.Equal(t, *column, c.String(), "%s, %s: the endpoints differ", call.name, what)
+		assert.True(t, repeats || !call.isPost() || c.requests <= 1, "%s, %s: a POST is never doubled, but here are %d", call.name, what, c.requests)
+	}
+	return found
+}
+
+// page is one table of docs/faults.md, between two marks; the first row is its
+// head.
+type page struct{ rows [][]string }
+
+func newPage(columns ...string) *page { return &page{[][]string{columns}} }
+
+// row adds a row, or joins its first cell to the row that ends alike.
+func (p *page) row(cells ...string) {
+	for _, row := range p.rows {
+		if slices.Equal(row[1:], cells[1:]) {
+			row[0] += "; " + cells[0]
+			return
+		}
+	}
+	p.rows = append(p.rows, cells)
+}
+
+func (p *page) String() string {
+	var b strings.Builder
+	for i, row := range p.rows {
+		b.WriteString("| " + strings.Join(row, " | ") + " |\n")
+		if i == 0 {
+			b.WriteString(strings.Repeat("|---", len(row)) + "|\n")
+		}
+	}
+	return b.String()
+}
+
+// hold compares the table with the page, or writes it there under the flag.
+func (p *page) hold(t *testing.T, name string) {
+	t.Helper()
+	text, err := os.ReadFile(faultsPage)
+	require.NoError(t, err)
+	begin, end := "<!-- "+name+":begin -->\n", "<!-- "+name+":end -->"
+	before, rest, hasBegin := strings.Cut(string(text), begin)
+	table, after, hasEnd := strings.Cut(rest, end)
+	require.True(t, hasBegin && hasEnd, "%s has no table %s", faultsPage, name)
+	if *updateFaults {
+		require.NoError(t, os.WriteFile(faultsPage, []byte(before+begin+p.String()+end+after), 0o644))
+		return
+	}
+	assert.Equal(t, p.String(), table, "%s is out of date; to rewrite it: go test -run Matrix . -update-faults", faultsPage)
+}

@@ -1,0 +1,281 @@
+package agentmessaging_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/testoption"
+)
+
+// What the tests of the client share: a transport that answers from a list, a call
+// of each endpoint, and the laws of every failure.
+
+// The address and the key of every client of newClient.
+const (
+	serviceURL = "https://service.example"
+	testKey    = "key-canary-4711"
+)
+
+// newClient returns a client that sends its calls through transport.
+// No body of a stub may be open at the end.
+func newClient(t testing.TB, transport http.RoundTripper, opts ...agentmessaging.Option) *agentmessaging.Client {
+	if s, ok := transport.(*stub); ok {
+		t.Cleanup(func() { assert.Zero(t, s.open.Load(), "open bodies") })
+	}
+	return clientAt(t, serviceURL, append([]agentmessaging.Option{through(transport)}, opts...)...)
+}
+
+// clientAt returns a client of the service at an address.
+func clientAt(t testing.TB, baseURL string, opts ...agentmessaging.Option) *agentmessaging.Client {
+	client, err := agentmessaging.NewClient(baseURL, testKey, opts...)
+	require.NoError(t, err)
+	return client
+}
+
+// through is WithHTTPClient for a transport.
+func through(transport http.RoundTripper) agentmessaging.Option {
+	return agentmessaging.WithHTTPClient(&http.Client{Transport: transport})
+}
+
+var (
+	// once has a call try once.
+	once = agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: 1})
+	// quick keeps waits on real sockets too short to notice.
+	quick = agentmessaging.WithRetry(agentmessaging.RetryPolicy{MinWait: time.Microsecond})
+)
+
+// jitter fixes the random share of every wait, in [0, 1).
+func jitter(random float64) agentmessaging.Option {
+	return testoption.WithRandom(func() float64 { return random }).(agentmessaging.Option)
+}
+
+// doCall makes one call.
+type doCall func(context.Context, *agentmessaging.Client) error
+
+// get calls an idempotent endpoint.
+func get(ctx context.Context, c *agentmessaging.Client) error {
+	_, err := c.GetAgent(ctx, "agent_1")
+	return err
+}
+
+// post calls one that is not.
+var post = sending(message{Text: "message-canary"})
+
+// sending makes the call that fits the type of params.
+func sending(params any) doCall {
+	return func(ctx context.Context, client *agentmessaging.Client) (err error) {
+		switch p := params.(type) {
+		case create:
+			_, err = client.CreateAgent(ctx, p)
+		case message:
+			_, err = client.SendMessage(ctx, "agent_1", p)
+		case setBYOK:
+			_, err = client.SetBYOK(ctx, p)
+		case agentmessaging.SMSMode:
+			_, err = client.EnableSMS(ctx, "agent_1", p)
+		case agentmessaging.LLMMode:
+			_, err = client.WarmUp(ctx, p)
+		default:
+			panic(fmt.Sprintf("no call takes a %T", p))
+		}
+		return err
+	}
+}
+
+// endpoint is a call of one endpoint.
+type endpoint struct {
+	method, name string
+	secret       string // that the call sends, beside the API key
+	call         doCall
+}
+
+// isPost reports that the call must not be repeated.
+func (e endpoint) isPost() bool { return e.method == http.MethodPost }
+
+// endpoints are in the order of interface section 4.
+var endpoints = []endpoint{
+	{"GET", "Status", "", func(ctx context.Context, c *agentmessaging.Client) error { _, err := c.Status(ctx); return err }},
+	{"POST", "WarmUp", "", sending(agentmessaging.LLMModeHosted)},
+	{"GET", "GetBYOK", "", func(ctx context.Context, c *agentmessaging.Client) error { _, err := c.GetBYOK(ctx); return err }},
+	{"PUT", "SetBYOK", "provider-canary", sending(setBYOK{Provider: agentmessaging.ProviderOpenAI, APIKey: "provider-canary"})},
+	{"DELETE", "ClearBYOK", "", func(ctx context.Context, c *agentmessaging.Client) error { return c.ClearBYOK(ctx) }},
+	{"POST", "CreateAgent", "prompt-canary", sending(create{SystemPrompt: "prompt-canary"})},
+	{"GET", "GetAgent", "", get},
+	{"POST", "SendMessage", "message-canary", post},
+	{"POST", "EnableSMS", "", sending(agentmessaging.SMSModeSandbox)},
+}
+
+// The outcomes of a call, as outcome names them.
+const (
+	success  = "success"
+	unknown  = "outcome unknown"
+	noAnswer = "no answer"
+)
+
+// outcome names what a call returned, such as "error 429".
+func outcome(err error) string {
+	var failure *agentmessaging.Error
+	switch {
+	case err == nil:
+		return success
+	case errors.Is(err, agentmessaging.ErrOutcomeUnknown):
+		return unknown
+	case errors.As(err, &failure) && failure.StatusCode != 0:
+		return fmt.Sprintf("error %d", failure.StatusCode)
+	}
+	return noAnswer
+}
+
+// holdsLaws checks what is true of every failure: it is of one of three types,
+// and its text is short, one line, and without the secret.
+func holdsLaws(t testing.TB, err error, secret string) {
+	if err == nil {
+		return
+	}
+	var (
+		failure *agentmessaging.Error
+		unknown *agentmessaging.OutcomeUnknownError
+		invalid *agentmessaging.ValidationError
+	)
+	assert.True(t, errors.As(err, &failure) || errors.As(err, &unknown) || errors.As(err, &invalid), "%T", err)
+	for _, text := range []string{err.Error(), fmt.Sprintf("%+v", err), fmt.Sprintf("%#v", err)} {
+		assert.LessOrEqual(t, len(text), 512)
+		assert.True(t, utf8.ValidString(text) && !strings.ContainsAny(text, "\n\r\u2028"), "%q", text)
+		assert.NotContains(t, text, "<html>", "a page is not quoted")
+		assert.NotContains(t, text, "GetBody", "net/http's advice is for others")
+		assert.NotContains(t, text, secret)
+	}
+}
+
+// madeCall is what came of one call.
+type madeCall struct {
+	Err     error
+	Info    agentmessaging.CallInfo
+	Sent    []sentRequest
+	Elapsed time.Duration
+}
+
+// makeCall makes one call in virtual time, which is answered from a list, and
+// without jitter unless opts say otherwise.
+func makeCall(t *testing.T, do doCall, answers []answer, opts ...agentmessaging.Option) (m madeCall) {
+	synctest.Test(t, func(t *testing.T) {
+		service, begin := answering(answers...), time.Now()
+		client := newClient(t, service, append([]agentmessaging.Option{jitter(0)}, opts...)...)
+		m.Err = do(agentmessaging.WithCallInfo(t.Context(), &m.Info), client)
+		m.Sent, m.Elapsed = service.Sent(), time.Since(begin)
+	})
+	return m
+}
+
+// answer is one answer of a [stub].
+type answer struct {
+	Status int
+	Body   string
+	Header http.Header
+	Err    error               // instead of an answer
+	Reader func() io.Reader    // instead of Body
+	Before func(*http.Request) // is called first
+}
+
+// tooMany is a 429 that names a limit and asks to wait, unless either is "".
+func tooMany(retryAfter, limitKey string) answer {
+	a := answer{Status: http.StatusTooManyRequests, Body: `{"error":"rate_limited","trace_id":"trace_1"}`}
+	if retryAfter != "" {
+		a.Header = http.Header{"Retry-After": {retryAfter}}
+	}
+	if limitKey != "" {
+		a.Body = strings.Replace(a.Body, "{", `{"limit_key":"`+limitKey+`",`, 1)
+	}
+	return a
+}
+
+// okAnswer answers every call with its documented success.
+var okAnswer = answer{Status: http.StatusOK, Body: anyReply}
+
+// anyReply satisfies the documented success body of every endpoint.
+const anyReply = `{"ok":true,"agent_id":"a","status":"active","reply_text":"hi","warmed":true,"mode":"hosted","trace_id":"t",` +
+	`"byok":{"provider":"openai","fingerprint":"f","updated_at":"2026-01-01T00:00:00Z"}}`
+
+// notDialed is what net/http returns where nothing listens.
+var notDialed = answer{Err: &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "service.example"}}}
+
+// stub is a transport that answers from a list; the last answer repeats. It
+// runs no httptrace hooks, so that the client has to assume that every request
+// was sent.
+type stub struct {
+	answers []answer
+	open    atomic.Int32 // bodies
+
+	mu   sync.Mutex
+	sent []sentRequest
+}
+
+// answering returns a stub; without answers, none may be asked for.
+func answering(answers ...answer) *stub { return &stub{answers: answers} }
+
+// sentRequest is a request and its body.
+type sentRequest struct {
+	*http.Request
+	Text string
+}
+
+// Sent returns the requests so far.
+func (s *stub) Sent() []sentRequest {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sent
+}
+
+// RoundTrip answers.
+func (s *stub) RoundTrip(req *http.Request) (*http.Response, error) {
+	a := s.record(req)
+	if a.Before != nil {
+		a.Before(req)
+	}
+	if a.Err != nil {
+		return nil, a.Err
+	}
+	body := &stubBody{strings.NewReader(a.Body), &s.open}
+	if a.Reader != nil {
+		body.Reader = a.Reader()
+	}
+	s.open.Add(1)
+	header := a.Header
+	if header == nil {
+		header = http.Header{}
+	}
+	return &http.Response{StatusCode: a.Status, Header: header, Body: body, ContentLength: -1, Request: req}, nil
+}
+
+func (s *stub) record(req *http.Request) answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var body []byte
+	if req.Body != nil {
+		body, _ = io.ReadAll(req.Body)
+	}
+	s.sent = append(s.sent, sentRequest{req, string(body)})
+	return s.answers[min(len(s.sent), len(s.answers))-1]
+}
+
+type stubBody struct {
+	io.Reader
+	open *atomic.Int32
+}
+
+func (b *stubBody) Close() error { b.open.Add(-1); return nil }
