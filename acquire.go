@@ -3,80 +3,74 @@ package agentmessaging
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"net/http"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// permits let the attempts of one call be sent: that of the line of its limits, which is
-// a Pacer's or the cool-down, and that of a limiter of the user's.
+// permits let the attempts of one call be sent.
 type permits struct {
-	client *Client
-	waiter quota.Waiter  // in the line of a limit
-	own    *quota.Engine // of this call alone, where the client has no cool-down; nil before a 429
-	permit Permit        // of the limiter, which waits for the outcome; nil: none
+	line   *quota.Engine // of the limits: a Pacer's, the cool-down, or of this call alone
+	waiter quota.Waiter  // in the line
+	permit Permit        // of the user's limiter, which waits for the outcome; nil: none
+	closed time.Duration // for how long the limit is closed that has refused the call
+}
 
-	closed  time.Duration  // for how long the limit is closed that has refused the call
-	refusal *quota.Refusal // why a call that was refused does not wait; nil: it does
+func newPermits(c *Client, r *request) permits {
+	p := permits{line: c.limits}
+	p.waiter = quota.Waiter{Endpoint: r.endpoint, SetsBYOK: r.setsBYOK, MaxWait: c.retry.MaxWait, Patience: c.timeout, Clock: c.clock}
+	if p.line == nil { // without a cool-down, a call that was refused waits alone
+		p.line = quota.NewCoolDown(c.clock, c.random)
+	}
+	return p
 }
 
 // leastWait is how long a limiter may take to decide. What takes longer is a wait.
 const leastWait = time.Millisecond
 
-// limits returns what holds the call back after a 429.
-func (p *permits) limits() *quota.Engine {
-	if p.own != nil {
-		return p.own
+// acquire waits until the attempt may be sent: it passes the line, and asks the user's
+// limiter and the function of WithBeforeSend. An error refuses the attempt.
+func (c *call) acquire(ctx context.Context) error {
+	w := &c.permits.waiter
+	if w.OnWait = nil; c.number != 0 {
+		w.OnWait = func(wait quota.Wait) { c.reportWait(ctx, wait) }
 	}
-	return p.client.limits
+	err := c.permits.line.Acquire(ctx, w)
+	limitKey, waited := w.Limit, w.Waited
+	if err == nil && c.client.limiter != nil {
+		limitKey, waited, err = c.askLimiter(ctx)
+	}
+	if waited >= leastWait {
+		c.waited += waited
+		emit(ctx, c, slog.LevelDebug, LimiterWait{
+			Call: c.number, Endpoint: c.subject, AgentID: c.agentID, Attempt: c.last.number, LimitKey: limitKey, Wait: waited,
+		})
+	}
+	if err != nil {
+		return c.refuse(err)
+	}
+	if c.beforeSend == nil {
+		return nil
+	}
+	if err = c.beforeSend(ctx, c.last.number); err != nil {
+		c.last.failure = &Error{by: "function of WithBeforeSend", cause: c.redactor().Error(err, c.ended()), Local: true}
+	}
+	return err
 }
 
-// acquire waits until the attempt may be sent, and returns how long it waited, and
-// for which limit if that is known. It passes the line and then asks the user's
-// limiter. Where that made it wait, a limit may have closed meanwhile, and the line is
-// passed again.
-func (p *permits) acquire(ctx context.Context, number int) (limitKey string, waited time.Duration, err error) {
-	limitKey, waited, err = p.passLine(ctx)
-	if err != nil || p.client.limiter == nil {
-		return limitKey, waited, err
-	}
-	asked, err := p.askLimiter(ctx, number)
-	if asked < leastWait {
-		return limitKey, waited, err
-	}
-	if waited += asked; err != nil {
-		return "", waited, err
-	}
-	p.limits().Done(&p.waiter, quota.Outcome{})
-	_, again, err := p.passLine(ctx)
-	return "", waited + again, err
-}
-
-func (p *permits) passLine(ctx context.Context) (limitKey string, waited time.Duration, err error) {
-	err = p.limits().Acquire(ctx, &p.waiter)
-	if err == nil {
-		return p.waiter.Limit, p.waiter.Waited, nil // before errors.As needs memory
-	}
-	if refusal := (*quota.Refusal)(nil); errors.As(err, &refusal) {
-		err = p.client.refused(refusal)
-	}
-	return p.waiter.Limit, p.waiter.Waited, err
-}
-
-// canWait reports whether a call that was refused can wait until its limit opens.
-func (p *permits) canWait(ctx context.Context) bool {
-	p.closed, p.refusal = p.limits().Forecast(ctx, &p.waiter)
-	return p.refusal == nil
-}
-
-func (p *permits) askLimiter(ctx context.Context, number int) (waited time.Duration, err error) {
-	clock := p.client.clockOrReal()
-	began := clock.Now()
-	permit, err := p.client.limiter.Acquire(ctx, LimitedAttempt{
-		Method: p.waiter.Endpoint.Method, Path: p.waiter.Endpoint.Path, Number: number, SetsBYOK: p.waiter.SetsBYOK,
-		MaxWait: p.client.retry.MaxWait, Clock: p.client.clock,
+// askLimiter asks the user's limiter, for a call that has passed the line. Where that
+// makes it wait, a limit may have closed meanwhile, and it passes the line again.
+func (c *call) askLimiter(ctx context.Context) (limitKey string, waited time.Duration, err error) {
+	clock, p := c.client.clockOrReal(), &c.permits
+	began, inLine := clock.Now(), p.waiter.Waited
+	permit, err := c.client.limiter.Acquire(ctx, LimitedAttempt{
+		Method: c.endpoint.Method, Path: c.endpoint.Path, Number: c.last.number, SetsBYOK: c.setsBYOK,
+		MaxWait: c.client.retry.MaxWait, Clock: c.client.clock,
 	})
 	switch none := isNil(permit); {
 	case err != nil && !none:
@@ -86,29 +80,66 @@ func (p *permits) askLimiter(ctx context.Context, number int) (waited time.Durat
 	case err == nil:
 		p.permit = permit
 	}
-	return max(0, clock.Now().Sub(began)), err // a clock may go back
+	asked := max(0, clock.Now().Sub(began)) // a clock may go back
+	if asked < leastWait {
+		return p.waiter.Limit, inLine, err
+	}
+	if err == nil {
+		p.line.Done(&p.waiter, quota.Outcome{})
+		err = p.line.Acquire(ctx, &p.waiter)
+		asked += p.waiter.Waited
+	}
+	return "", inLine + asked, err
 }
 
-// done reports how the attempt ended, or that it was not sent. It returns the limit
-// that the outcome closed, and for how long; 0 if it closed none.
-func (p *permits) done(a *attempt) (limitKey string, closed time.Duration) {
-	permit := p.permit
-	p.permit = nil
-	o := AttemptOutcome{Sent: a.Sent, StatusCode: a.Status}
-	cooled := quota.Outcome{Sent: a.Sent}
-	if a.failure != nil && a.Status == http.StatusTooManyRequests {
-		o.LimitKey, o.RetryAfter = a.failure.LimitKey, a.failure.RetryAfter
-		cooled.Refused, cooled.TraceID = true, a.failure.TraceID
-		cooled.LimitKey, cooled.RetryAfter = printable.Name(o.LimitKey), o.RetryAfter
-		if p.limits() == nil {
-			p.own = quota.NewCoolDown(p.client.clock, p.client.random)
+// refuse says who has refused the attempt, and why. The error is a refusal of the line,
+// or whatever the limiter returns.
+func (c *call) refuse(err error) error {
+	var (
+		inLine *quota.Refusal
+		said   *Error
+		e      Error
+	)
+	switch {
+	case errors.As(err, &inLine): // as the service would have answered
+		e = Error{
+			StatusCode: http.StatusTooManyRequests, Code: spec.RateLimited, TraceID: inLine.TraceID,
+			LimitKey: inLine.LimitKey, RetryAfter: inLine.RetryAfter, cause: c.tooLong(inLine.Patience, inLine.RetryAfter),
 		}
+		if c.client.pacer == nil {
+			e.by = "cool-down"
+		}
+		err = &e
+	case errors.As(err, &said):
+		e = *said
+		e.LimitKey = printable.Name(e.LimitKey)
+		if e.StatusCode == http.StatusTooManyRequests && e.cause == nil {
+			e.cause = c.tooLong(0, e.RetryAfter)
+		}
+	case c.ctx.Err() != nil:
+		e.cause = c.cause(fmt.Errorf("in line for a limit: %w", err))
+	default:
+		e.cause = c.cause(err)
 	}
-	if p.limits().Done(&p.waiter, cooled) && p.own == nil {
-		limitKey, closed = o.LimitKey, o.RetryAfter
+	e.Local = inLine != nil || said != nil
+	c.last.failure = &e
+	return err
+}
+
+// release says how the attempt ended, or that it was not sent.
+func (c *call) release(ctx context.Context) {
+	a, p := &c.last, &c.permits
+	o := quota.Outcome{Sent: a.Sent}
+	if a.failure != nil && a.Status == http.StatusTooManyRequests {
+		o.Refused, o.TraceID = true, a.failure.TraceID
+		o.LimitKey, o.RetryAfter = a.failure.LimitKey, a.failure.RetryAfter
 	}
-	if permit != nil {
-		permit.Done(o)
+	closed := p.line.Done(&p.waiter, o)
+	if permit := p.permit; permit != nil {
+		p.permit = nil
+		permit.Done(AttemptOutcome{StatusCode: a.Status, Sent: a.Sent, LimitKey: o.LimitKey, RetryAfter: o.RetryAfter})
 	}
-	return limitKey, closed
+	if closed && c.client.limits != nil {
+		emit(ctx, c, slog.LevelInfo, CoolDown{Call: c.number, Endpoint: c.subject, AgentID: c.agentID, LimitKey: o.LimitKey, Wait: o.RetryAfter})
+	}
 }

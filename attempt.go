@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/exchange"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/redact"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/retryafter"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
@@ -22,18 +23,15 @@ import (
 
 // attempt is the state of one attempt of a call: what came back, and what it means.
 type attempt struct {
-	number int // from 1
+	number int       // from 1
+	began  time.Time // if somebody observes
 	exchange.Answer
 	result  any          // of a success, decoded
 	traceID string       // of a success
-	failure *Error       // what an answer that is no success says of itself
+	failure *Error       // why it is no success: what the answer says, or who refused it, or the Go error
 	class   outcomeClass // 0: it is not over
-	began   time.Time    // for observers
 	shown   string       // traceID without secrets; see safeTraceID
 }
-
-// local reports that the attempt was refused here, and nothing was sent.
-func (a *attempt) local() bool { return a.class == classRefused }
 
 // read reads the answer, if there is one, and reports whether it is a documented
 // success. Of any other answer it keeps what that says of itself.
@@ -62,7 +60,7 @@ func (a *attempt) readError(secrets redact.Redactor) *Error {
 	members, err := strictjson.ReadObject(a.Body)
 	e := &Error{
 		Code: secrets.Identifier(members.Text("error")), TraceID: secrets.Identifier(traceIDOf(members)),
-		LimitKey: secrets.Identifier(members.Text("limit_key")), Reason: secrets.Text(members.Text("reason")),
+		LimitKey: printable.Name(secrets.Identifier(members.Text("limit_key"))), Reason: secrets.Text(members.Text("reason")),
 		Extra: extra(members, secrets),
 	}
 	switch location := a.Header.Get("Location"); {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -24,7 +23,8 @@ import (
 
 // This file is the way of a call, from top to bottom: newCall checks and encodes,
 // run has go-retryablehttp repeat RoundTrip, which is one attempt, nextAttempt
-// decides what follows it, sleep waits, and fail says why the call failed.
+// decides what follows it, sleep waits, and fail says why the call failed. The permits
+// of an attempt are in acquire.go, what observers get of it in report.go.
 
 // do is the one path that every call takes. read makes its result of a success body.
 func do[T any](ctx context.Context, c *Client, r request, read reader[T]) (result T, err error) {
@@ -82,6 +82,9 @@ type call struct {
 	url        url.URL
 	payload    []byte                           // request.body, encoded
 	info       *CallInfo                        // to be filled; nil: none
+	subject    Endpoint                         // for observers
+	number     uint64                           // of the call, for observers; 0: nobody observes
+	began      time.Time                        // if somebody observes
 	beforeSend func(context.Context, int) error // see WithBeforeSend; nil: none
 	library    struct {                         // what repeats the attempts, in one piece of memory with the call
 		client   retryablehttp.Client
@@ -90,18 +93,17 @@ type call struct {
 		response http.Response
 	}
 	permits permits
-	reports *reporter // nil: nobody observes
 
 	attempts int // attempts that passed the limiter
 	renewals int // of them, those that were repeated at once on a new connection
 	refusals int // of them, those that a limit of the service refused
 	last     attempt
-	withheld bool     // the budget of retries is spent
 	refused  *attempt // the one before, if the service refused it with 429
 	waited   time.Duration
 	budget   time.Duration // left for attempts and pauses, of the client's timeout; or unbounded
 	action   action        // that follows the last attempt; empty before the first
 	pause    time.Duration // before the next attempt
+	noRetry  error         // why a failure that may be repeated is not; nil: the policy says it
 	noSleep  error         // why the clock did not wait
 	failure  *Error        // what the call returns, in an OutcomeUnknownError or not; nil: success
 }
@@ -136,10 +138,10 @@ func (c *Client) newCall(ctx context.Context, r request, d decoder) (*call, erro
 	if _, has := ctx.Deadline(); has {
 		call.budget = unbounded
 	}
-	call.permits.client = c
-	call.permits.waiter = quota.Waiter{Endpoint: r.endpoint, SetsBYOK: r.setsBYOK, MaxWait: c.retry.MaxWait, Patience: c.timeout, Clock: c.clock}
+	call.permits = newPermits(c, &r)
 	if c.handlers != nil {
-		call.reports = &reporter{handlers: c.handlers, calls: c.calls, request: &call.request, redactor: call.redactor}
+		call.number, call.began = c.calls.Add(1), time.Now()
+		call.subject = Endpoint{Name: r.endpoint.Name, Method: r.endpoint.Method, Path: r.endpoint.Path}
 	}
 	return call, nil
 }
@@ -147,7 +149,9 @@ func (c *Client) newCall(ctx context.Context, r request, d decoder) (*call, erro
 // run makes the attempts and reports the call. Observers get quota.ErrPanic as its error
 // if a part of the program panicked: a transport, an observer, a limiter.
 func (c *call) run() (err error) {
-	c.ctx = c.reports.callStart(c.ctx, &c.url)
+	if c.number != 0 {
+		c.reportStart()
+	}
 	err = quota.ErrPanic
 	defer func() { c.end(err) }()
 	if c.ended() == nil {
@@ -155,15 +159,14 @@ func (c *call) run() (err error) {
 	}
 	switch c.action {
 	case actionSuccess:
-		err = nil
+		return nil
 	case actionUnknown:
-		err = c.unknown(c.fail(c.last.Err))
+		return c.unknown(c.fail(nil))
 	case actionError:
-		err = c.fail(c.last.Err)
+		return c.fail(nil)
 	default: // it ended before an attempt, or while waiting for one
-		err = c.fail(c.ended())
+		return c.fail(c.ended())
 	}
-	return err
 }
 
 // repeat hands the request to the library, which repeats it as its hooks say. What
@@ -202,14 +205,18 @@ func (c *call) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	c.last = attempt{number: c.attempts + 1}
 	a := &c.last
-	ctx := c.reports.attemptStart(c.ctx, a)
-	defer c.endAttempt(ctx) // also when a part of the program panics
-	if a.Err = c.acquirePermit(ctx); a.Err != nil {
+	ctx := emit(c.ctx, c, silent, AttemptStart{Call: c.number, Endpoint: c.subject, AgentID: c.agentID, Attempt: a.number})
+	if c.number != 0 {
+		a.began = time.Now()
+		defer c.reportAttempt(ctx)
+	}
+	defer c.release(ctx) // also when a part of the program panics
+	if a.Err = c.acquire(ctx); a.Err != nil {
 		a.class = classRefused
 		return nil, a.Err
 	}
 	c.attempts++
-	c.send(c.reports.requestStart(ctx, a), r)
+	c.send(emit(ctx, c, silent, RequestStart{Call: c.number, Endpoint: c.subject, AgentID: c.agentID, Attempt: a.number}), r)
 	if a.class = a.classify(c.endpoint, c.ended()); a.class == classLimited {
 		c.refusals++
 	}
@@ -220,35 +227,29 @@ func (c *call) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &c.library.response, nil
 }
 
-// acquirePermit waits until the cool-down and the limiter let the attempt pass, and
-// asks the function of WithBeforeSend. An error refuses the attempt.
-func (c *call) acquirePermit(ctx context.Context) error {
-	c.permits.waiter.OnWait = nil
-	if c.reports.wanted(ctx, slog.LevelDebug) {
-		c.permits.waiter.OnWait = func(w quota.Wait) { c.reports.limiterWaitStart(ctx, &c.last, w) }
-	}
-	limitKey, waited, err := c.permits.acquire(ctx, c.last.number)
-	if waited >= leastWait {
-		c.waited += waited
-		c.reports.limiterWait(ctx, &c.last, limitKey, waited)
-	}
-	if err != nil || c.beforeSend == nil {
-		return err
-	}
-	if err = c.beforeSend(ctx, c.last.number); err != nil {
-		c.last.failure = &Error{by: "function of WithBeforeSend", cause: c.redactor().Error(err, c.ended())}
-	}
-	return err
-}
-
 // send makes the request of an attempt and reads what comes back. Only a failed one
 // costs the call's budget, and what it really took: an observer may have given it a
 // shorter deadline.
 func (c *call) send(ctx context.Context, r *http.Request) {
 	a, began := &c.last, time.Now()
-	if a.Err = ctx.Err(); a.Err != nil {
-		return // it ended while the attempt waited, or an observer ended it: nothing was sent
+	if a.Err = ctx.Err(); a.Err == nil { // else it ended while the attempt waited, or an observer ended it
+		a.Sent = true // unless Send knows better
+		a.Answer = c.client.sender.Send(ctx, c.exchange(r, began))
+		if a.read(c.decoder, c.redactor) {
+			return
+		}
 	}
+	if c.budget != unbounded {
+		c.budget -= time.Since(began)
+	}
+	if a.Err != nil {
+		a.failure = cmp.Or(a.failure, new(Error))
+		a.failure.cause = c.cause(a.Err)
+	}
+}
+
+// exchange is the request of an attempt that begins now.
+func (c *call) exchange(r *http.Request, now time.Time) exchange.Request {
 	header := c.client.header(c.payload != nil)
 	if cookies := r.Header["Cookie"]; cookies != nil {
 		header = maps.Clone(header)
@@ -261,28 +262,15 @@ func (c *call) send(ctx context.Context, r *http.Request) {
 	}
 	var deadline time.Time // none but the caller's
 	if limit != unbounded {
-		deadline = began.Add(limit)
+		deadline = now.Add(limit)
 	}
-	a.Sent = true // unless Send knows better
-	a.Answer = c.client.sender.Send(ctx, exchange.Request{Method: r.Method, URL: r.URL, Header: header, Body: c.payload, Deadline: deadline})
-	if !a.read(c.decoder, c.redactor) && c.budget != unbounded {
-		c.budget -= time.Since(began)
-	}
-}
-
-// endAttempt gives the permits back and reports the attempt.
-func (c *call) endAttempt(ctx context.Context) {
-	a := &c.last
-	defer func() { c.reports.attemptEnd(ctx, a, c.ended()) }()
-	if limitKey, wait := c.permits.done(a); wait > 0 {
-		c.reports.coolDown(ctx, limitKey, wait)
-	}
+	return exchange.Request{Method: r.Method, URL: r.URL, Header: header, Body: c.payload, Deadline: deadline}
 }
 
 // nextAttempt is the library's CheckRetry: it decides what follows the last attempt.
 // It returns no error, which would replace the attempt's.
 func (c *call) nextAttempt(context.Context, *http.Response, error) (bool, error) {
-	if c.last.local() && c.refused != nil && c.ended() != nil {
+	if c.last.class == classRefused && c.refused != nil && c.ended() != nil {
 		c.last = *c.refused // the call ended in line, after this answer
 		return false, nil
 	}
@@ -300,37 +288,39 @@ func (c *call) nextAttempt(context.Context, *http.Response, error) (bool, error)
 	if c.last.class == classLimited {
 		wait = c.permits.closed
 	}
-	c.reports.retry(c.ctx, &c.last, wait)
+	emit(c.ctx, c, slog.LevelDebug, Retry{
+		Call: c.number, Endpoint: c.subject, AgentID: c.agentID, Attempt: c.last.number, Outcome: retryTable[c.last.class].outcome, Wait: wait,
+	})
 	return true, nil
 }
 
 // planRetry reports whether there is an attempt left, and time for it, and sets the
 // pause before it. A renewed connection costs no attempt of the policy.
 func (c *call) planRetry() bool {
-	c.pause = 0
-	if c.last.Renewed && c.renewals < maxRenewals {
-		c.renewals++
-		return true
-	}
-	retry := c.client.retry
-	if c.last.class == classLimited {
-		return retry.MaxAttempts > 1 && c.permits.canWait(c.ctx)
-	}
-	if c.failures() >= retry.MaxAttempts {
-		return false
-	}
-	asked := time.Duration(0)
+	retry, asked := c.client.retry, time.Duration(0)
 	if c.last.failure != nil {
 		asked = c.last.failure.RetryAfter
 	}
-	wait, ok := retry.wait(c.failures(), asked, min(c.longestWait(), c.budget-1), c.client.random())
-	if ok && !c.client.retries.take(c.client.clockOrReal().Now()) {
-		c.withheld = true
+	switch c.pause = 0; {
+	case c.last.Renewed && c.renewals < maxRenewals:
+		c.renewals++
+		return true
+	case c.last.class == classLimited && retry.MaxAttempts > 1:
+		var refusal *quota.Refusal
+		c.permits.closed, refusal = c.permits.line.Forecast(c.ctx, &c.permits.waiter)
+		if refusal != nil {
+			c.noRetry = c.tooLong(refusal.Patience, asked)
+		}
+		return refusal == nil
+	case c.last.class == classLimited, c.failures() >= retry.MaxAttempts:
 		return false
 	}
-	if ok {
-		c.pause = wait
+	wait, ok := retry.wait(c.failures(), asked, min(c.longestWait(), c.budget-1), c.client.random())
+	if ok && !c.client.retries.take(c.client.clockOrReal().Now()) {
+		c.noRetry = errWithheld
+		return false
 	}
+	c.pause = wait
 	return ok
 }
 
@@ -384,41 +374,28 @@ func (c *call) unknown(cause *Error) error {
 	return e
 }
 
-// fail describes the last attempt; cause is the Go error behind it, where no answer
-// explains the failure.
-func (c *call) fail(cause error) *Error {
-	e := c.last.failure
-	if refusal := (*Error)(nil); c.last.local() && e == nil && errors.As(cause, &refusal) {
-		said := *refusal // of the cool-down or the limiter
-		e = &said
-	}
-	if e == nil {
-		e = new(Error)
-	} else {
-		e.Local = c.last.local()
-	}
-	if cause != nil && !e.Local {
-		if c.last.local() && c.ctx.Err() != nil {
-			cause = fmt.Errorf("in line for a limit: %w", cause)
-		}
-		// A transport returns the context's cause, or its error, or its own.
-		e.cause = c.redactor().Error(c.nameTimeout(cause), c.ended(), context.Cause(c.ctx))
-	}
-	if e.StatusCode == http.StatusTooManyRequests && (e.Local || c.client.retry.MaxAttempts > 1) {
-		if r := c.permits.refusal; r != nil && r.Patience > 0 {
-			e.cause = cmp.Or(e.cause, impatient(r.Patience))
-		}
-		e.cause = cmp.Or(e.cause, c.collision(e.RetryAfter)) // why there was no further attempt
+// fail describes the last attempt, and why there is no further one: ended, if the call
+// could not go on.
+func (c *call) fail(ended error) *Error {
+	e := cmp.Or(c.last.failure, new(Error))
+	if ended != nil {
+		e.cause = c.cause(ended)
 	}
 	switch {
-	case c.withheld && e.cause == nil:
-		e.cause = errWithheld
-	case c.withheld:
-		e.cause = fmt.Errorf("%w (%w)", e.cause, errWithheld)
+	case c.noRetry != nil && e.cause == nil:
+		e.cause = c.noRetry
+	case c.noRetry != nil:
+		e.cause = fmt.Errorf("%w (%w)", e.cause, c.noRetry)
 	}
 	e.Method, e.Path, e.Attempts, e.Refusals = c.endpoint.Method, c.endpoint.Path, c.attempts, c.refusals
 	c.failure = e
 	return e
+}
+
+// cause is an error that kept an attempt, or the call, from an answer. A transport
+// returns the context's cause, or its error, or its own: all can be found.
+func (c *call) cause(err error) error {
+	return c.redactor().Error(c.nameTimeout(err), c.ended(), context.Cause(c.ctx))
 }
 
 // nameTimeout says whose deadline it was, where the caller's context has none that
@@ -436,9 +413,13 @@ func (c *call) nameTimeout(cause error) error {
 	return cause
 }
 
-// collision says why a wait until the limit opens was not begun; nil if nothing
-// forbids it.
-func (c *call) collision(opens time.Duration) error {
+// tooLong says why a call does not wait until its limit opens: the service has refused
+// all calls for as long as it has patience, or opens it too late. It is nil if the
+// policy and the deadline allow the wait.
+func (c *call) tooLong(patience, opens time.Duration) error {
+	if patience > 0 {
+		return fmt.Errorf("the service has refused every call for %s", human(patience))
+	}
 	longest, what := c.client.retry.MaxWait, "later than the RetryPolicy waits"
 	if deadline, has := c.ctx.Deadline(); has && time.Until(deadline) < longest {
 		longest, what = time.Until(deadline), "after the call's deadline"
@@ -458,7 +439,9 @@ func (c *call) end(err error) {
 			c.info.TraceID = c.failure.TraceID
 		}
 	}
-	c.reports.callEnd(c.ctx, &c.last, c.failure, CallEnd{Attempts: c.attempts, Refusals: c.refusals, Waited: c.waited, Err: err})
+	if c.number != 0 {
+		c.reportEnd(err)
+	}
 }
 
 // redactor hides the call's secrets.

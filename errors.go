@@ -55,11 +55,6 @@ type Error struct {
 	by    string // who refused the call, where Local is set; empty: the limiter
 }
 
-// impatient is why a call does not wait any longer for its limit.
-func impatient(patience time.Duration) error {
-	return fmt.Errorf("the service has refused every call for %s", human(patience))
-}
-
 // Error returns one line of at most 512 bytes.
 func (e *Error) Error() string {
 	var b strings.Builder

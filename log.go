@@ -34,11 +34,9 @@ func write(ctx context.Context, logger *slog.Logger, event Event) {
 		if errors.Is(e.Err, ErrOutcomeUnknown) {
 			message = "agentmessaging outcome unknown: it may have been carried out"
 		}
-		if level != silent {
-			writeRecord(ctx, logger, level, message, e.Call, e.Endpoint, e.AgentID,
-				slog.Int("attempts", e.Attempts), slog.Int("refusals", e.Refusals), slog.Duration("waited", e.Waited), slog.Duration("elapsed", e.Elapsed),
-				slog.String("trace_id", e.TraceID), slog.String("limit_key", e.LimitKey), errorAttr(e.Err))
-		}
+		writeRecord(ctx, logger, level, message, e.Call, e.Endpoint, e.AgentID,
+			slog.Int("attempts", e.Attempts), slog.Int("refusals", e.Refusals), slog.Duration("waited", e.Waited), slog.Duration("elapsed", e.Elapsed),
+			slog.String("trace_id", e.TraceID), slog.String("limit_key", e.LimitKey), errorAttr(e.Err))
 	}
 }
 
@@ -68,6 +66,3 @@ func callLevel(status int, err error) slog.Level {
 	}
 	return slog.LevelWarn
 }
-
-// silent is the level of what no logger writes.
-const silent = slog.Level(1 << 30)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/exchange"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/testoption"
 )
 
@@ -251,20 +250,4 @@ func (s *settings) limitEngine(before *Client) *quota.Engine {
 		return before.limits
 	}
 	return quota.NewCoolDown(s.clock, s.random)
-}
-
-// refused is the error of an attempt for which it is no use to wait in line, as the
-// service would have answered it.
-func (s *settings) refused(refusal *quota.Refusal) *Error {
-	e := &Error{
-		StatusCode: http.StatusTooManyRequests, Code: spec.RateLimited, TraceID: refusal.TraceID,
-		LimitKey: refusal.LimitKey, RetryAfter: refusal.RetryAfter,
-	}
-	if s.pacer == nil {
-		e.by = "cool-down"
-	}
-	if refusal.Patience > 0 {
-		e.cause = impatient(refusal.Patience)
-	}
-	return e
 }

@@ -4,13 +4,9 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"net/url"
-	"sync/atomic"
 	"time"
 
-	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/redact"
 )
 
 // A handler is an observer or a logger, by its functions: a field of type
@@ -21,149 +17,70 @@ type handler struct {
 	handle func(context.Context, Event) context.Context
 }
 
-// reporter emits the events of one call. A nil reporter emits none: most calls have
-// nobody who wants them, and events cost time and memory.
-type reporter struct {
-	handlers []handler
-	calls    *atomic.Uint64 // how many calls of the client's family were reported
-	request  *request
-	redactor func() redact.Redactor
+// silent is the level of an event that no logger writes.
+const silent = slog.Level(1 << 30)
 
-	number uint64 // of the call; 0: not reported yet
-	began  time.Time
-}
-
-// wanted reports whether anybody wants an event that loggers write at level.
-func (r *reporter) wanted(ctx context.Context, level slog.Level) bool {
-	if r == nil {
-		return false
-	}
-	for _, h := range r.handlers {
-		if h.wants == nil || level != silent && h.wants(ctx, level) {
-			return true
+// emit hands an event to those who want one of its level, in order, and returns the
+// context that the observers have made. It has a type parameter so that an event that
+// nobody wants needs no memory.
+func emit[E Event](ctx context.Context, c *call, level slog.Level, event E) context.Context {
+	var boxed Event
+	for _, h := range c.client.handlers {
+		if h.wants != nil && (level == silent || !h.wants(ctx, level)) {
+			continue
 		}
-	}
-	return false
-}
-
-// emit hands an event to all in order, and returns the context that the observers
-// have made.
-func (r *reporter) emit(ctx context.Context, event Event) context.Context {
-	for _, h := range r.handlers {
-		if next := h.handle(ctx, event); next != nil {
+		if boxed == nil {
+			boxed = event
+		}
+		if next := h.handle(ctx, boxed); next != nil {
 			ctx = next
 		}
 	}
 	return ctx
 }
 
-// id numbers the call with its first event.
-func (r *reporter) id() uint64 {
-	if r.number == 0 {
-		r.number = r.calls.Add(1)
-	}
-	return r.number
+func (c *call) reportStart() {
+	shown := c.url
+	c.ctx = emit(c.ctx, c, silent, CallStart{Call: c.number, Endpoint: c.subject, AgentID: c.agentID, URL: &shown})
 }
 
-func (r *reporter) name() Endpoint {
-	return Endpoint{Name: r.request.endpoint.Name, Method: r.request.endpoint.Method, Path: r.request.endpoint.Path}
-}
-
-func (r *reporter) callStart(ctx context.Context, target *url.URL) context.Context {
-	if r == nil {
-		return ctx
+// reportEnd has what is known of the last attempt and of the call's failure, if it
+// has one.
+func (c *call) reportEnd(err error) {
+	e := CallEnd{
+		Call: c.number, Endpoint: c.subject, AgentID: c.knownAgentID(), StatusCode: c.last.Status, TraceID: c.last.safeTraceID(c.redactor()),
+		Attempts: c.attempts, Refusals: c.refusals, Waited: c.waited, Elapsed: time.Since(c.began), Err: err,
 	}
-	r.began = time.Now()
-	if !r.wanted(ctx, silent) {
-		return ctx
+	if c.failure != nil {
+		e.TraceID, e.LimitKey = c.failure.TraceID, c.failure.LimitKey
 	}
-	shown := *target
-	return r.emit(ctx, CallStart{Call: r.id(), Endpoint: r.name(), AgentID: r.request.agentID, URL: &shown})
-}
-
-// callEnd completes the event with what is known of the last attempt and of the
-// call's failure, if it has one.
-func (r *reporter) callEnd(ctx context.Context, last *attempt, failure *Error, e CallEnd) {
-	if r == nil || !r.wanted(ctx, callLevel(last.Status, e.Err)) {
-		return
-	}
-	e.Call, e.Endpoint, e.AgentID = r.id(), r.name(), r.knownAgentID(last)
-	e.StatusCode, e.TraceID, e.Elapsed = last.Status, last.safeTraceID(r.redactor()), time.Since(r.began)
-	if failure != nil {
-		e.TraceID, e.LimitKey = failure.TraceID, printable.Name(failure.LimitKey)
-	}
-	r.emit(ctx, e)
+	emit(c.ctx, c, callLevel(e.StatusCode, err), e)
 }
 
 // knownAgentID is the id of the agent that the call names, or has created.
-func (r *reporter) knownAgentID(a *attempt) string {
-	if created := r.request.createdID; created != nil && a.result != nil {
-		return r.redactor().Identifier(created(a.result))
+func (c *call) knownAgentID() string {
+	if c.createdID != nil && c.last.result != nil {
+		return c.redactor().Identifier(c.createdID(c.last.result))
 	}
-	return r.request.agentID
+	return c.agentID
 }
 
-func (r *reporter) attemptStart(ctx context.Context, a *attempt) context.Context {
-	if !r.wanted(ctx, slog.LevelDebug) {
-		return ctx
-	}
-	a.began = time.Now()
-	if !r.wanted(ctx, silent) {
-		return ctx
-	}
-	return r.emit(ctx, AttemptStart{Call: r.id(), Endpoint: r.name(), AgentID: r.request.agentID, Attempt: a.number})
-}
-
-func (r *reporter) requestStart(ctx context.Context, a *attempt) context.Context {
-	if !r.wanted(ctx, silent) {
-		return ctx
-	}
-	return r.emit(ctx, RequestStart{Call: r.id(), Endpoint: r.name(), AgentID: r.request.agentID, Attempt: a.number})
-}
-
-// attemptEnd reports the attempt. ended is why the call cannot go on, if it cannot:
-// net/http returns the cause of a context's end alone.
-func (r *reporter) attemptEnd(ctx context.Context, a *attempt, ended error) {
-	if !r.wanted(ctx, slog.LevelDebug) {
-		return
-	}
+// reportAttempt reports the end of the attempt. net/http returns the cause of a
+// context's end alone, so the reason why the call cannot go on, if any, is added.
+func (c *call) reportAttempt(ctx context.Context) {
+	a := &c.last
 	e := AttemptEnd{
-		Call: r.id(), Endpoint: r.name(), AgentID: r.knownAgentID(a), Attempt: a.number, StatusCode: a.Status,
-		TraceID: a.safeTraceID(r.redactor()), Verdict: a.verdict(), Elapsed: time.Since(a.began), Err: r.redactor().Error(a.Err, ended),
+		Call: c.number, Endpoint: c.subject, AgentID: c.knownAgentID(), Attempt: a.number, StatusCode: a.Status,
+		TraceID: a.safeTraceID(c.redactor()), Verdict: a.verdict(), Elapsed: time.Since(a.began), Err: c.redactor().Error(a.Err, c.ended()),
 	}
 	if a.failure != nil && a.Status == http.StatusTooManyRequests {
-		e.LimitKey = printable.Name(a.failure.LimitKey)
+		e.LimitKey = a.failure.LimitKey
 	}
-	r.emit(ctx, e)
+	emit(ctx, c, slog.LevelDebug, e)
 }
 
-func (r *reporter) retry(ctx context.Context, a *attempt, wait time.Duration) {
-	if r.wanted(ctx, slog.LevelDebug) {
-		r.emit(ctx, Retry{
-			Call: r.id(), Endpoint: r.name(), AgentID: r.request.agentID, Attempt: a.number, Outcome: retryTable[a.class].outcome, Wait: wait,
-		})
-	}
-}
-
-func (r *reporter) limiterWaitStart(ctx context.Context, a *attempt, w quota.Wait) {
-	r.emit(ctx, LimiterWaitStart{
-		Call: r.id(), Endpoint: r.name(), AgentID: r.request.agentID, Attempt: a.number,
-		LimitKey: printable.Name(w.Limit), Place: w.Place, Expected: w.Ends,
+func (c *call) reportWait(ctx context.Context, w quota.Wait) {
+	emit(ctx, c, slog.LevelDebug, LimiterWaitStart{
+		Call: c.number, Endpoint: c.subject, AgentID: c.agentID, Attempt: c.last.number, LimitKey: w.Limit, Place: w.Place, Expected: w.Ends,
 	})
-}
-
-func (r *reporter) limiterWait(ctx context.Context, a *attempt, limitKey string, wait time.Duration) {
-	if r.wanted(ctx, slog.LevelDebug) {
-		r.emit(ctx, LimiterWait{
-			Call: r.id(), Endpoint: r.name(), AgentID: r.request.agentID, Attempt: a.number, LimitKey: printable.Name(limitKey), Wait: wait,
-		})
-	}
-}
-
-func (r *reporter) coolDown(ctx context.Context, limitKey string, wait time.Duration) {
-	if r.wanted(ctx, slog.LevelInfo) {
-		r.emit(ctx, CoolDown{
-			Call: r.id(), Endpoint: r.name(), AgentID: r.request.agentID, LimitKey: printable.Name(limitKey), Wait: wait,
-		})
-	}
 }
