@@ -2,7 +2,6 @@ package fakeserver_test
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 	"time"
 
@@ -13,89 +12,68 @@ import (
 
 // Nothing that the fake returns reaches what it keeps.
 func TestCopies(t *testing.T) {
-	fake, c := newFake(t)
+	fake, c := newFake(t, frozen())
 	agent := c.agent(`{"metadata":{"a":1},"sms":{"mode":"sandbox"}}`)
 	given, replied := []string{"w"}, []string{"w"}
-	fake.OnMessage().ReplyFunc(func(m fakeserver.Message) fakeserver.Reply {
-		m.Agent.Metadata[0], m.Agent.SMS.Status = 'x', "x"
-		for i := range m.History {
-			m.History[i].ReplyText, m.History[i].Warnings[0] = "x", "x"
+	spoil := func(a fakeserver.Agent, said []fakeserver.Exchange) {
+		a.Metadata[0], a.SMS.Status = 'x', "x"
+		for i, e := range said {
+			said[i].ReplyText = "x"
+			copy(e.Warnings, []string{"x"})
 		}
+	}
+	fake.OnMessage().ReplyFunc(func(m fakeserver.Message) fakeserver.Reply {
+		spoil(m.Agent, m.History)
 		return fakeserver.Reply{Text: "yes", Warnings: replied}
 	})
 	c.send(agent, "one").wantOK(t)
 	c.send(agent, "two").wantOK(t)
-	fake.AddExchanges(agent, fakeserver.Exchange{Warnings: given})
+	then := fake.Now().AddDate(-1, 0, 0)
+	fake.AddExchanges(agent, fakeserver.Exchange{Warnings: given, Time: then.Local()}, fakeserver.Exchange{})
 	given[0], replied[0] = "x", "x"
-	want := func() {
-		t.Helper()
-		assert.Equal(t, []string{"w"}, fake.Conversation(agent)[2].Warnings)
+	for range 2 {
 		a, _ := fake.Agent(agent)
-		assert.Equal(t, `{"a":1}`, string(a.Metadata))
-		assert.Equal(t, "active", a.SMS.Status)
-		e := fake.Conversation(agent)[0]
-		assert.Equal(t, []string{"yes", "w"}, []string{e.ReplyText, e.Warnings[0]})
+		said := fake.Conversation(agent)
+		assert.Equal(t, []string{`{"a":1}`, "active"}, []string{string(a.Metadata), a.SMS.Status})
+		assert.Equal(t, []string{"yes", "w", "w"}, []string{said[0].ReplyText, said[0].Warnings[0], said[2].Warnings[0]})
+		assert.Equal(t, []time.Time{then, fake.Now()}, []time.Time{said[2].Time, said[3].Time})
 		assert.Equal(t, "Go-http-client/1.1", fake.Calls()[0].Header.Get("User-Agent"))
+		spoil(a, said)
+		spoil(fake.Agents()[0], nil)
+		fake.Calls()[0].Header.Set("User-Agent", "x")
 	}
-	want()
-	a, _ := fake.Agent(agent)
-	for _, shown := range []fakeserver.Agent{a, fake.Agents()[0]} {
-		shown.Metadata[0], shown.SMS.Status = 'x', "x"
-	}
-	e := fake.Conversation(agent)
-	e[0].ReplyText, e[0].Warnings[0] = "x", "x"
-	fake.Calls()[0].Header.Set("User-Agent", "x")
-	want()
 }
 
-func TestAddAgentFillsWhatIsEmpty(t *testing.T) {
+// AddAgent fills in what is empty, and leaves the rest as it is given.
+func TestAddAgent(t *testing.T) {
 	start := time.Unix(year2040, 0).UTC()
-	for _, row := range []struct{ given, want *fakeserver.SMS }{
-		{nil, nil},
-		{&fakeserver.SMS{Mode: "sandbox"}, &fakeserver.SMS{Mode: "sandbox", Status: "active", PhoneNumber: "+12025550101"}},
-		{&fakeserver.SMS{Mode: "sandbox", PhoneNumber: "+1"}, &fakeserver.SMS{Mode: "sandbox", Status: "active", PhoneNumber: "+1"}},
-		{&fakeserver.SMS{Mode: "byo_twilio"}, &fakeserver.SMS{Mode: "byo_twilio", Status: "needs_setup"}},
-		{&fakeserver.SMS{Status: "pending"}, &fakeserver.SMS{Status: "pending"}},
+	created := time.Date(2020, 5, 1, 12, 0, 0, 0, time.FixedZone("", 7200))
+	hosted := fakeserver.LLM{Mode: "hosted", Tier: "fast"}
+	byok := fakeserver.LLM{Mode: "byok", Tier: "smart", Model: "m", Provider: "openai", BaseURL: "https://x", Label: "l"}
+	fresh := fakeserver.Agent{ID: "agent_000001", Status: "active", CreatedAt: start, UpdatedAt: start, Key: "key_000001", LLM: hosted}
+	withSMS := func(sms fakeserver.SMS) fakeserver.Agent { a := fresh; a.SMS = &sms; return a }
+	for _, row := range []struct{ given, want fakeserver.Agent }{
+		{fakeserver.Agent{}, fresh},
+		{fakeserver.Agent{SMS: &fakeserver.SMS{Mode: "sandbox"}}, withSMS(fakeserver.SMS{Mode: "sandbox", Status: "active", PhoneNumber: "+12025550101"})},
+		{fakeserver.Agent{SMS: &fakeserver.SMS{Mode: "sandbox", PhoneNumber: "+1"}}, withSMS(fakeserver.SMS{Mode: "sandbox", Status: "active", PhoneNumber: "+1"})},
+		{fakeserver.Agent{SMS: &fakeserver.SMS{Mode: "byo_twilio"}}, withSMS(fakeserver.SMS{Mode: "byo_twilio", Status: "needs_setup"})},
+		{fakeserver.Agent{SMS: &fakeserver.SMS{Status: "pending"}}, withSMS(fakeserver.SMS{Status: "pending"})},
+		{fakeserver.Agent{
+			ID: "agent/one", Status: "suspended", CreatedAt: created, UpdatedAt: created.Add(time.Hour), Key: "key_000099",
+			SystemPrompt: "Be brief.", CustomerRef: "c-1", Metadata: json.RawMessage(` {"a": [1, 2]} `), LLM: byok,
+		}, fakeserver.Agent{
+			ID: "agent/one", Status: "suspended", CreatedAt: created.UTC(), UpdatedAt: created.Add(time.Hour).UTC(), Key: "key_000001",
+			SystemPrompt: "Be brief.", CustomerRef: "c-1", Metadata: json.RawMessage(`{"a":[1,2]}`), LLM: byok,
+		}},
 	} {
 		fake, c := newFake(t, frozen())
-		assert.Equal(t, fakeserver.Agent{
-			ID: "agent_000001", Status: "active", CreatedAt: start, UpdatedAt: start, Key: "key_000001",
-			LLM: fakeserver.LLM{Mode: "hosted", Tier: "fast"}, SMS: row.want,
-		}, fake.AddAgent(c.key, fakeserver.Agent{SMS: row.given}))
+		assert.Equal(t, row.want, fake.AddAgent(c.key, row.given))
 		assert.Empty(t, fake.Calls(), "it is no call")
 		assert.Zero(t, fake.Limits(c.key)[2].Used, "and spends nothing")
-		assert.Equal(t, "agent_000002", c.agent(emptyBody))
+		stored, there := fake.Agent(row.want.ID)
+		assert.Equal(t, []any{row.want, true}, []any{stored, there})
 		c.with(fake.IssueKey(fakeserver.KeyOptions{})).send("agent_000001", "hello").wantError(t, 404, "not_found")
 	}
-}
-
-func TestAddAgentKeepsWhatIsGiven(t *testing.T) {
-	fake, c := newFake(t, frozen())
-	key := fake.IssueKey(fakeserver.KeyOptions{})
-	created := time.Date(2020, 5, 1, 12, 0, 0, 0, time.FixedZone("", 7200))
-	given := fakeserver.Agent{
-		ID: "agent/one", Status: "suspended", CreatedAt: created, UpdatedAt: created.Add(time.Hour), Key: "key_000099",
-		SystemPrompt: "Be brief.", CustomerRef: "c-1", Metadata: json.RawMessage(` {"a": [1, 2]} `),
-		SMS: &fakeserver.SMS{Mode: "managed", Status: "pending", PhoneNumber: "+1"},
-		LLM: fakeserver.LLM{Mode: "byok", Tier: "smart", Model: "m", Provider: "openai", BaseURL: "https://x", Label: "l"},
-	}
-	want := given
-	want.Key, want.Metadata = "key_000002", json.RawMessage(`{"a":[1,2]}`)
-	want.CreatedAt, want.UpdatedAt = created.UTC(), created.Add(time.Hour).UTC()
-	sms := *given.SMS
-	want.SMS = &sms
-
-	got := fake.AddAgent(key, given)
-	assert.Equal(t, want, got)
-	given.SMS.Status, given.Metadata[2] = "changed", 'X'
-	got.SMS.Status, got.Metadata[2] = "changed", 'X'
-	stored, there := fake.Agent("agent/one")
-	assert.Equal(t, []any{want, true}, []any{stored, there}, "copies in, copies out")
-	fake.AddExchanges("agent/one", fakeserver.Exchange{Time: created}, fakeserver.Exchange{})
-	said := fake.Conversation("agent/one")
-	assert.Equal(t, []time.Time{created.UTC(), fake.Now()}, []time.Time{said[0].Time, said[1].Time})
-	r := c.with(key).call("GET", "/v1/agents/agent%2Fone", noBody)
-	assert.Equal(t, []string{"suspended", "2020-05-01T10:00:00Z"}, []string{r.text("status"), r.text("created_at")})
 }
 
 // Created agents never take an identifier that AddAgent has given away.
@@ -117,46 +95,21 @@ func TestAddAgentAndTheNextIdentifiers(t *testing.T) {
 	assert.Equal(t, []string{"agent_000003", "agent_000002", "agent_000004", "agent_000005", "support", "agent_000008"}, ids)
 }
 
-// The reason names the member that needs a BYOK configuration or the store.
-func TestBYOKFailuresNameTheirMember(t *testing.T) {
-	fake, c := newFake(t)
-	const creation = `{"llm":{"provider":"openai","api_key":"sk"}}`
-	for _, row := range []struct {
-		available                  bool
-		method, path, body, member string
-	}{
-		{true, "POST", "/v1/warmup", `{"mode":"byok"}`, "mode"},
-		{true, "POST", "/v1/agents", `{"llm":{"mode":"byok"}}`, "llm.mode"},
-		{true, "POST", "/v1/agents", `{"llm":{"api_key":"sk"}}`, "llm.provider"},
-		{false, "POST", "/v1/warmup", `{"mode":"byok"}`, "mode"},
-		{false, "PUT", "/v1/byok", `{"provider":"openai","api_key":"sk"}`, "api_key"},
-		{false, "POST", "/v1/agents", creation, "llm.api_key"},
-	} {
-		fake.SetBYOKAvailable(row.available)
-		r := c.call(row.method, row.path, row.body)
-		assert.True(t, strings.HasPrefix(r.text("reason"), row.member+": "), "%+v: %s", row, clipped(r.raw))
-		assert.Equal(t, row.member, fake.Calls()[fake.CallCount()-1].Member)
-	}
-}
-
+// StoreBYOK stores what PUT /v1/byok would, also where that is refused. It is no call.
 func TestStoreBYOK(t *testing.T) {
 	fake, c := newFake(t, frozen())
-	other := fake.IssueKey(fakeserver.KeyOptions{NotDashboard: true})
-	read, set := fake.BYOK(c.key)
-	assert.Equal(t, []any{fakeserver.BYOK{}, false}, []any{read, set}, "before StoreBYOK")
 	fake.SetBYOKAvailable(false)
 	want := fakeserver.BYOK{Provider: "anthropic", BaseURL: "https://x", Model: "m", Label: "l"}
 	stored := fake.StoreBYOK(c.key, "sk-canary", want)
 	assert.Regexp(t, "^[0-9a-f]{16}$", stored.Fingerprint)
 	want.Fingerprint, want.UpdatedAt = stored.Fingerprint, time.Unix(year2040, 0).UTC()
-	read, set = fake.BYOK(c.key)
-	assert.Equal(t, []any{want, want, true}, []any{stored, read, set}, "after StoreBYOK")
-	assert.Equal(t, fakeserver.BYOK{Provider: "openai", Fingerprint: stored.Fingerprint, UpdatedAt: want.UpdatedAt},
-		fake.StoreBYOK(other, "sk-canary", fakeserver.BYOK{Provider: "openai"}), "the same provider key")
+	read, set := fake.BYOK(c.key)
+	assert.Equal(t, []any{want, want, true}, []any{stored, read, set})
 	assert.Zero(t, fake.Limits(c.key)[3].Used)
 	assert.Empty(t, fake.Calls())
+	other := fake.IssueKey(fakeserver.KeyOptions{NotDashboard: true})
+	assert.Equal(t, stored.Fingerprint, fake.StoreBYOK(other, "sk-canary", fakeserver.BYOK{Provider: "openai"}).Fingerprint, "the same provider key")
 	wire := c.call("GET", "/v1/byok", noBody).body["byok"]
 	assert.Equal(t, map[string]any{"provider": "anthropic", "base_url": "https://x", "model": "m", "fingerprint": read.Fingerprint, "updated_at": "2040-01-01T00:00:00Z"}, wire)
-	assert.NotEqual(t, stored.Fingerprint, fake.StoreBYOK(other, "sk-another", fakeserver.BYOK{Provider: "openai"}).Fingerprint)
 	c.agent(`{"llm":{"mode":"byok"}}`)
 }

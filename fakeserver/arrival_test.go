@@ -1,7 +1,6 @@
 package fakeserver_test
 
 import (
-	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
@@ -50,15 +49,6 @@ func TestUnknownRoutesAreBoundedAndEscaped(t *testing.T) {
 	}
 }
 
-// Braces need an escape, but net/http's server accepts them without.
-func TestPathsAreRecordedAsTheyWereSent(t *testing.T) {
-	fake, _ := newFake(t, fakeserver.WithUnknownRoutes())
-	for i, path := range []string{"/v1/agent%73/{a}", "/v1/agents/{a}", "/v1/agents/%7Ba%7D"} {
-		fake.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", path, http.NoBody))
-		assert.Equal(t, path, fake.Calls()[i].Path)
-	}
-}
-
 // unlimited lifts all limits.
 func unlimited() []fakeserver.Option {
 	var opts []fakeserver.Option
@@ -71,11 +61,13 @@ func unlimited() []fakeserver.Option {
 const (
 	one  = "body: must be one JSON document and nothing else"
 	half = "must be valid Unicode; half a surrogate pair is none"
+
+	storeIsDown = "BYOK is not available, so no provider key can be used or stored"
 )
 
-// badBodies are bodies by their path, with the reason of their refusal, if there is one.
+// badBodies are bodies by their call, with the reason of their refusal, if there is one.
 var badBodies = map[string][]struct{ body, reason string }{
-	"/v1/agents/agent_000001/messages": {
+	"POST /v1/agents/agent_000001/messages": {
 		{`{"te\u0078t":"hello"}`, ""},
 		{`{"text":"\ud83d\ude00 \"quoted\" \\"}`, ""},
 		{`{"text":"\ufffd \\ud800"}`, ""},
@@ -92,7 +84,7 @@ var badBodies = map[string][]struct{ body, reason string }{
 		{`{"text":"hello","` + strings.Repeat("é", 65) + `":1}`, `body: member "` + strings.Repeat("é", 30) + `..." is not allowed`},
 		{`{"text":"hello","t\u0065xt":"hello"}`, "text: is there twice"},
 	},
-	"/v1/agents": {
+	"POST /v1/agents": {
 		{`{"metadata":{"a":null,"b":[1,-2.5e3,true,false,{"a":{"a":1}}],"":"x","A":1,"c":[{"b":1},{"b":1}]}}`, ""},
 		{`{"llm":{"x":1}}`, `llm: member "x" is not allowed`},
 		{`{"llm":{"mode":"hosted","mode":"hosted"}}`, "llm.mode: is there twice"},
@@ -100,16 +92,23 @@ var badBodies = map[string][]struct{ body, reason string }{
 		{`{"metadata":[]}`, "metadata: must be an object"},
 		{`{"metadata":{"a":[{"b":"\udfff"}]}}`, "metadata: " + half},
 		{`{"metadata":{"x":[[{"a":1,"\u0061":2}]]}}`, `metadata: member "a" is there twice`},
+		{`{"llm":{"mode":"byok"}}`, "llm.mode: byok needs a BYOK configuration, and none is set for this API key"},
+		{`{"llm":{"api_key":"sk"}}`, "llm.provider: is required when llm.api_key is given"},
+		{`{"llm":{"provider":"openai","api_key":"sk"}}`, "llm.api_key: " + storeIsDown},
 	},
+	"POST /v1/warmup": {{`{"mode":"byok"}`, "mode: " + storeIsDown}},
+	"PUT /v1/byok":    {{`{"provider":"openai","api_key":"sk"}`, "api_key: " + storeIsDown}},
 }
 
 // The reason names the member and its rule. Package contract has the statuses.
 func TestReasonsOfBodies(t *testing.T) {
-	_, c := newFake(t, unlimited()...)
+	fake, c := newFake(t, unlimited()...)
+	fake.SetBYOKAvailable(false)
 	c.agent(emptyBody)
-	for path, rows := range badBodies {
+	for call, rows := range badBodies {
+		method, path, _ := strings.Cut(call, " ")
 		for _, row := range rows {
-			r := c.call("POST", path, row.body)
+			r := c.call(method, path, row.body)
 			assert.Equal(t, row.reason, r.text("reason"), clipped(row.body))
 			assert.Equal(t, row.reason == "", r.status == 200, clipped(row.body))
 		}

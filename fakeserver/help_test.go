@@ -91,18 +91,6 @@ func read(t testing.TB, resp *http.Response) reply {
 // clipped returns the first 80 bytes of an answer, for the message of a failure.
 func clipped(text string) string { return text[:min(len(text), 80)] }
 
-// wantSame shows where two long texts part.
-func wantSame(t testing.TB, want, got, what string) {
-	t.Helper()
-	i := 0
-	for i < min(len(want), len(got)) && want[i] == got[i] {
-		i++
-	}
-	if want != got {
-		t.Errorf("%s, from byte %d: got %.80q, want %.80q", what, i, got[i:], want[i:])
-	}
-}
-
 // agent creates an agent and returns its identifier.
 func (c caller) agent(body string) string {
 	c.t.Helper()

@@ -3,6 +3,7 @@ package fakeserver_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -15,8 +16,98 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
-func TestRecordedBodiesAreBounded(t *testing.T) {
-	fake, c := newFake(t, fakeserver.WithDecision("metadata_cap", 100_000), fakeserver.WithMessageTexts())
+// ExampleMatcher shows what each matcher finds; these find less than they seem to.
+func TestMatchersOfCalls(t *testing.T) {
+	fake, c := newFake(t)
+	c.send(c.agent(emptyBody), "hello there")
+	c.with("").call("GET", "/v1/status", noBody)
+	calledBack := fakeserver.Where(func(call fakeserver.Call) bool { return fake.CallCount() == 3 && call.Status == 401 })
+	for _, row := range []struct {
+		want    int
+		matcher fakeserver.Matcher
+	}{
+		{0, fakeserver.ByKey("")}, // no key is not the empty key
+		{0, fakeserver.ByText("there")},
+		{0, fakeserver.ByText("")}, // a call without text has no empty text
+		{1, fakeserver.ByTextContaining("")},
+		{1, calledBack},
+	} {
+		assert.Len(t, fake.Calls(row.matcher), row.want, "%v", row.matcher)
+		assert.Equal(t, row.want, fake.CallCount(row.matcher), "%v", row.matcher)
+	}
+}
+
+const decidedReply = `{"reply_text":"[redacted, 12 characters]","trace_id":"trace_000002"}`
+
+// A record shows what the client got, without words that nobody wrote for it.
+func TestSent(t *testing.T) {
+	const limited = `{"error":"rate_limited","trace_id":"trace_000002","limit_key":"key_minute"}`
+	const lost = `{"error":"gateway_timeout","trace_id":"trace_000002","reason":"injected by the test"}`
+	for _, row := range []struct {
+		fault                              fakeserver.Fault
+		status, bytes                      int
+		body                               string
+		retryAfter, announced, contentType string
+		texts                              bool // WithMessageTexts
+	}{
+		{fakeserver.Latency(0), 200, 55, decidedReply, "", "55", "application/json", false},
+		{fakeserver.RateLimited("7"), 429, 75, limited, "7", "75", "application/json", false},
+		{fakeserver.RateLimited("soon, says Bob"), 429, 75, limited, "[redacted, 14 characters]", "75", "application/json", false},
+		{fakeserver.RawAnswer(502, "text/html", "<h1>Bad gateway</h1>"), 502, 20, "[redacted, 7 characters] [redacted, 12 characters]", "", "20", "text/html", false},
+		{fakeserver.LoseReply(fakeserver.Answer(504, "")), 504, 85, lost, "", "85", "application/json", false},
+		{fakeserver.TruncateReply(20), 200, 20, `{"reply_text":"[redacted, 12 characters]"`, "", "55", "application/json", false},
+		{fakeserver.Answer(204, "x"), 204, 0, "", "", "", "", false},
+		{fakeserver.CloseEarly(), 0, 0, "", "", "", "", false},
+		{fakeserver.TruncateReply(5), 200, 5, `{"rep`, "", "55", "application/json", true}, // as far as it went
+		{fakeserver.RawAnswer(502, "x", "<h1>sk-12345678</h1>"), 502, 20, "[redacted]", "", "20", "x", true},
+	} {
+		t.Run(row.fault.String(), func(t *testing.T) {
+			opts := []fakeserver.Option{frozen()}
+			if row.texts {
+				opts = append(opts, fakeserver.WithMessageTexts())
+			}
+			fake, c := newFake(t, opts...)
+			agent := c.agent(emptyBody)
+			fake.Inject(row.fault, fakeserver.ByAgent(agent))
+			_ = seen(c.wire, c.request("POST", "/v1/agents/"+agent+"/messages", `{"text":"x"}`))
+			sent := fake.Calls(fakeserver.ByAgent(agent))[0].Sent
+			assert.Equal(t, []any{row.status, row.bytes, row.body}, []any{sent.Status, sent.Bytes, sent.Body})
+			assert.Equal(t, []string{row.retryAfter, row.announced, row.contentType},
+				[]string{sent.Header.Get("Retry-After"), sent.Header.Get("Content-Length"), sent.Header.Get("Content-Type")})
+		})
+	}
+}
+
+// The record of a refused body shows the body without texts and keys, and names
+// the member that was wrong.
+func TestRefusedBodies(t *testing.T) {
+	fake, c := newFake(t, fakeserver.WithUnknownRoutes())
+	long := strings.Repeat("x", 4001)
+	for _, row := range []struct{ method, path, body, shown, member string }{
+		{"POST", "/v1/agents/a/messages", `{"text":5}`, `{"text":5}`, "text"},
+		{"POST", "/v1/agents/a/messages", `{"text": "` + long + `"}`, `{"text": "[redacted, 4001 characters]"}`, "text"},
+		{"POST", "/v1/agents/a/messages", `{"txt":"Hello Bob"}`, `{"txt":"[redacted, 9 characters]"}`, "txt"},
+		{"POST", "/v1/agents/a/messages", `{"text":"a","text":"b"}`, `{"text":"[redacted, 1 characters]","text":"[redacted, 1 characters]"}`, "text"},
+		{"POST", "/v1/agents/a/messages", `{"text":"Hello`, `{"text":"[redacted, 5 characters]"`, "body"},
+		{"POST", "/v1/agents/a/messages", `{'text': "Hello", true, 12e3}`, `{[redacted, 6 characters]: "[redacted, 5 characters]", true, 12e3}`, "body"},
+		{"POST", "/v1/agents/a/messages", `text=Hello&api_key=abc`, `[redacted, 22 characters]`, "body"},
+		{"POST", "/v1/agents", `{"llm":{"mode":"turbo","model":"m-1","api_key":"k","Tier":"fast"}}`, `{"llm":{"mode":"turbo","model":"m-1","api_key":"[redacted]","Tier":"[redacted, 4 characters]"}}`, "llm.mode"},
+		{"POST", "/v1/agents", `{"llm":{"secret":"k"}}`, `{"llm":{"secret":"[redacted]"}}`, "llm.secret"},
+		{"POST", "/v1/agents", `{"customer_ref":["sk-proj-1"]}`, `{"customer_ref":["[redacted]"]}`, "customer_ref"},
+		{"POST", "/v1/agents", `{"amk_fake_000001":"amk_fake_000001","a":"é\ud83d"}`, `{"[redacted]":"[redacted]","a":"[redacted, 2 characters]"}`, "…"},
+		{"PUT", "/v1/byok", `{"provider":"openai","apikey":"AbCdEfGhIjKlMnOpQrStUv12"}`, `{"provider":"openai","apikey":"[redacted]"}`, "apikey"},
+		{"POST", "/v1/agent", `{"customer_ref":"Bob","n":null}`, `{"customer_ref":"[redacted, 3 characters]","n":null}`, ""},
+	} {
+		c.call(row.method, row.path, row.body)
+		call := fake.Calls()[fake.CallCount()-1]
+		assert.Equal(t, row.shown, call.Body, row.body)
+		assert.Equal(t, row.member, call.Member, row.body)
+	}
+}
+
+// A record is bounded, whatever came. A long identifier is found all the same.
+func TestRecordsAreBounded(t *testing.T) {
+	fake, c := newFake(t, fakeserver.WithUnknownRoutes(), fakeserver.WithDecision("metadata_cap", 100_000), fakeserver.WithMessageTexts())
 	long := strings.Repeat("é", 40_000)
 	fake.OnMessage().ReplyFunc(func(fakeserver.Message) fakeserver.Reply { return fakeserver.Reply{Text: long} })
 	c.send(c.agent(emptyBody), "hello").wantOK(t)
@@ -32,13 +123,19 @@ func TestRecordedBodiesAreBounded(t *testing.T) {
 		assert.True(t, utf8.ValidString(body), "body %d: %q", i, body[len(body)-8:])
 		assert.InDelta(t, 64<<10-0.5, len(body), 0.5, i)
 	}
-}
-
-// document returns a file of testdata, which an earlier fake wrote.
-func document(t *testing.T, name string) string {
-	text, err := os.ReadFile("testdata/" + name)
-	require.NoError(t, err)
-	return string(text)
+	id := strings.Repeat("a", 10_000)
+	req := c.request("X"+id, "/v1/agents/"+id, noBody, "X-Long: "+id)
+	for i := range 500 {
+		req.Header.Set(fmt.Sprint("X-", i), "1")
+	}
+	_ = seen(c.wire, req)
+	c.call("GET", "/v1/agents/"+id, noBody, "X-Long: "+id)
+	for _, call := range fake.Calls() {
+		assert.LessOrEqual(t, max(len(call.Method), len(call.Path), len(call.AgentID)), 256)
+		assert.LessOrEqual(t, len(call.Header), 100)
+		assert.LessOrEqual(t, len(call.Header.Get("X-Long")), 4<<10)
+	}
+	assert.Equal(t, 1, fake.CallCount(fakeserver.ByAgent(id)))
 }
 
 // Each line is a Call. The names of its members are part of the interface.
@@ -50,9 +147,11 @@ func TestWriteCalls(t *testing.T) {
 	fake.Exhaust(c.key, "key_minute")
 	fake.Inject(fakeserver.LoseReply(fakeserver.ResetConnection()))
 	_ = seen(c.wire, c.request("POST", anAgent+"/messages", `{"text":"b"}`))
+	want, err := os.ReadFile("testdata/calls.jsonl") // which an earlier fake wrote
+	require.NoError(t, err)
 	var out bytes.Buffer
 	require.NoError(t, fake.WriteCalls(&out))
-	wantSame(t, document(t, "calls.jsonl"), out.String(), "the calls")
+	assert.Equal(t, string(want), out.String())
 	decoder := json.NewDecoder(&out)
 	for _, call := range fake.Calls() {
 		var back fakeserver.Call

@@ -42,81 +42,29 @@ func forms(secret string) []string {
 	}
 }
 
-// canaryCalls are every endpoint, with secrets where they belong and where
-// they do not.
-func canaryCalls(key string) [][3]string {
-	quoted, _ := json.Marshal(canaryKey)
-	text, _ := json.Marshal(canaryText)
-	prompt, _ := json.Marshal(canaryPrompt)
-	llm := `"llm":{"mode":"byok","provider":"openai","api_key":` + string(quoted) + `}`
-	return [][3]string{
-		{"GET", "/v1/status", ""},
-		{"POST", "/v1/warmup", `{"mode":"byok"}`},
-		{"PUT", "/v1/byok", `{"provider":"openai","api_key":` + string(quoted) + `,"label":` + string(quoted) + `}`},
-		{"PUT", "/v1/byok", `{"provider":"no","api_key":` + string(quoted) + `}`},
-		{"GET", "/v1/byok", ""},
-		{"POST", "/v1/agents", `{"system_prompt":` + string(prompt) + `,` + llm + `,"metadata":{"k":` + string(quoted) + `}}`},
-		{"POST", "/v1/agents", `{"customer_ref":"` + key + `",` + llm + `,` + string(quoted) + `:1}`},
-		{"GET", "/v1/agents/agent_000001", ""},
-		{"GET", "/v1/agents/" + key, ""},
-		{"POST", "/v1/agents/agent_000001/messages", `{"text":` + string(text) + `}`},
-		{"POST", "/v1/agents/agent_000001/channels/sms", `{"mode":"sandbox"}`},
-		{"DELETE", "/v1/byok", ""},
-	}
+// canaryCalls are every endpoint, with secrets where they belong and where they do
+// not: <provider> is a provider key, <key> the API key of the call.
+var canaryCalls = []string{
+	`GET /v1/status `,
+	`POST /v1/warmup {"mode":"byok"}`,
+	`PUT /v1/byok {"provider":"openai","api_key":<provider>,"label":<provider>}`,
+	`PUT /v1/byok {"provider":"no","api_key":<provider>}`,
+	`GET /v1/byok `,
+	`POST /v1/agents {"system_prompt":<prompt>,"llm":{"mode":"byok","provider":"openai","api_key":<provider>},"metadata":{"k":<provider>}}`,
+	`POST /v1/agents {"customer_ref":"<key>","llm":{"provider":"openai","api_key":<provider>},<provider>:1}`,
+	`GET /v1/agents/agent_000001 `,
+	`GET /v1/agents/<key> `,
+	`POST /v1/agents/agent_000001/messages {"text":<text>}`,
+	`POST /v1/agents/agent_000001/channels/sms {"mode":"sandbox"}`,
+	`DELETE /v1/byok `,
 }
 
-func canaryFaults() []fakeserver.Fault {
-	plain := []fakeserver.Fault{
-		fakeserver.Answer(500, canaryText), fakeserver.RawAnswer(502, canaryText, canaryText), fakeserver.RateLimited(canaryText),
-		fakeserver.Hang(), fakeserver.CloseEarly(), fakeserver.ResetConnection(),
-	}
-	all := append(plain, fakeserver.Latency(time.Second), fakeserver.TruncateReply(5), fakeserver.ResetReply(5), fakeserver.DripReply(9, time.Second))
-	for _, f := range plain {
-		all = append(all, fakeserver.LoseReply(f))
-	}
-	return all
-}
-
-// Secrets through every endpoint and every fault, and then everything that the
-// fake shows.
-func TestCanaries(t *testing.T) {
-	for _, texts := range []bool{false, true} {
-		t.Run(fmt.Sprint("texts ", texts), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { sendCanaries(t, texts) })
-		})
-	}
-}
-
-func sendCanaries(t *testing.T, texts bool) {
-	opts := append(unlimited(), fakeserver.WithUnknownRoutes(), fakeserver.WithCallLimit(math.MaxInt))
-	if texts {
-		opts = append(opts, fakeserver.WithMessageTexts())
-	}
-	watch, fake, c := newSpied(t, opts...)
-	issued := fake.IssueKey(fakeserver.KeyOptions{})
-	script := fake.OnMessage(fakeserver.ByText(canaryText)).Reply(canaryReply)
-	never := fake.OnMessage(fakeserver.ByKey(issued), fakeserver.ByAgent(canaryText), fakeserver.ByTextContaining("never"+canaryText)).Required()
-	shown := []any{fake, script, *script, never, *never, fakeserver.ByKey(issued), fakeserver.ByAgent(issued), fakeserver.ByText(canaryText), fakeserver.ByTextContaining(canaryText)}
-	for _, key := range []string{c.key, issued, canaryStranger} {
-		shown = append(shown, sendAll(c.with(key)))
-	}
-	stored, err := json.Marshal(fake.Agents()[0].LLM)
-	require.NoError(t, err)
-	shown = append(shown, string(stored))
-	for _, fault := range canaryFaults() {
-		in := fake.Inject(fault, fakeserver.ByKey(c.key))
-		shown = append(shown, fault, in, *in)
-		sendAll(c)
-		in.Remove()
-	}
-	watch.Errorf("fail, so that the transcript is logged")
-	shown = append(shown, fake.Limits(issued), fake.Calls(), fake.Calls()[0])
-	wantNoCanary(t, fake, watch, shown, c.key, issued, texts)
-}
-
-// sendAll makes the calls and returns the refusals.
-func sendAll(c caller) (refusals string) {
-	for _, call := range canaryCalls(c.key) {
+// sendCanaries makes the calls and returns the refusals.
+func (c caller) sendCanaries() (refusals string) {
+	quote := func(text string) string { quoted, _ := json.Marshal(text); return string(quoted) }
+	fill := strings.NewReplacer("<provider>", quote(canaryKey), "<text>", quote(canaryText), "<prompt>", quote(canaryPrompt), "<key>", c.key)
+	for _, line := range canaryCalls {
+		call := strings.SplitN(fill.Replace(line), " ", 3)
 		ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
 		got := seen(c.wire, c.request(call[0], call[1], call[2], "X-Note: "+c.key, "X-Api-Key: "+canaryKey).WithContext(ctx))
 		cancel()
@@ -127,35 +75,59 @@ func sendAll(c caller) (refusals string) {
 	return refusals
 }
 
-func wantNoCanary(t *testing.T, fake *fakeserver.Server, watch *spy, shown []any, key, issued string, texts bool) {
+// Secrets through every endpoint and every fault, and then everything that the
+// fake shows. Texts are shown where the test asks for them.
+func TestCanaries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { showCanaries(t, canaryText, canaryPrompt, canaryReply) })
+	synctest.Test(t, func(t *testing.T) {
+		shown := showCanaries(t, "", "", "", fakeserver.WithMessageTexts())
+		for _, text := range []string{"cnrY-text", "cnrY-prompt", "cnrY-reply"} {
+			assert.True(t, strings.Contains(shown, text), "%s was asked for", text)
+		}
+	})
+}
+
+func showCanaries(t *testing.T, text, prompt, said string, opts ...fakeserver.Option) string {
+	watch, fake, c := newSpied(t, append(append(opts, unlimited()...), fakeserver.WithUnknownRoutes(), fakeserver.WithCallLimit(math.MaxInt))...)
+	issued := fake.IssueKey(fakeserver.KeyOptions{})
+	script := fake.OnMessage(fakeserver.ByText(canaryText)).Reply(canaryReply)
+	never := fake.OnMessage(fakeserver.ByKey(issued), fakeserver.ByAgent(canaryText), fakeserver.ByTextContaining("never"+canaryText)).Required()
+	shown := []any{fake, script, *script, never, *never, fakeserver.ByKey(issued), fakeserver.ByAgent(issued), fakeserver.ByText(canaryText), fakeserver.ByTextContaining(canaryText)}
+	for _, key := range []string{c.key, issued, canaryStranger} {
+		shown = append(shown, c.with(key).sendCanaries())
+	}
+	stored, err := json.Marshal(fake.Agents()[0].LLM)
+	require.NoError(t, err)
+	shown = append(shown, string(stored))
+	for _, row := range append([]faultRow{
+		{fault: fakeserver.Answer(500, canaryText)}, {fault: fakeserver.RateLimited(canaryText)},
+		{fault: fakeserver.LoseReply(fakeserver.RawAnswer(502, canaryText, canaryText))},
+	}, faults...) {
+		in := fake.Inject(row.fault, fakeserver.ByKey(c.key))
+		shown = append(shown, row.fault, in, *in)
+		c.sendCanaries()
+		in.Remove()
+	}
+	watch.Errorf("fail, so that the transcript is logged")
+	watch.finish()
+	require.NotEmpty(t, watch.logs, "the transcript")
+	shown = append(shown, fake.Limits(issued), fake.Calls(), fake.Calls()[0], watch.logs, watch.errors)
+
 	var out bytes.Buffer
 	require.NoError(t, fake.WriteCalls(&out))
 	require.Contains(t, out.String(), "LoseReply", "the faults acted")
-	watch.finish()
-	require.NotEmpty(t, watch.logs, "the transcript")
-	fmt.Fprint(&out, watch.logs, watch.errors)
 	for _, v := range shown {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
 			fmt.Fprintf(&out, verb+"\n", v)
 		}
 	}
 	require.Contains(t, out.String(), "fakeserver.Server\n", "a fake shows its name")
-	state := written(t, fake) // it has texts, and no API key in any form
-	for _, secret := range []string{key, issued, canaryStranger} {
+	for _, secret := range []string{c.key, issued, canaryStranger, canaryKey, text, prompt, said} {
 		for _, form := range forms(secret) {
-			assert.False(t, strings.Contains(state, form), "the state shows %s", form)
+			assert.False(t, secret != "" && strings.Contains(out.String(), form), "%s shows", form)
 		}
 	}
-	for _, secret := range []string{key, issued, canaryStranger, canaryKey, canaryText, canaryPrompt, canaryReply} {
-		if texts && (secret == canaryText || secret == canaryPrompt || secret == canaryReply) {
-			start, _, _ := strings.Cut(secret, "/") // the rest is escaped twice
-			assert.True(t, strings.Contains(out.String(), start), "asked for")
-			continue
-		}
-		for _, form := range forms(secret) {
-			assert.False(t, strings.Contains(out.String(), form), "%s shows", form)
-		}
-	}
+	return out.String()
 }
 
 // A secret of the call is redacted at any place of the record, however it is escaped.

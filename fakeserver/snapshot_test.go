@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -16,6 +17,25 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
 )
+
+// wantSame shows where two long texts part.
+func wantSame(t testing.TB, want, got, what string) {
+	t.Helper()
+	i := 0
+	for i < min(len(want), len(got)) && want[i] == got[i] {
+		i++
+	}
+	if want != got {
+		t.Errorf("%s, from byte %d: got %.80q, want %.80q", what, i, got[i:], want[i:])
+	}
+}
+
+// document returns a file of testdata, which an earlier fake wrote.
+func document(t *testing.T, name string) string {
+	text, err := os.ReadFile("testdata/" + name)
+	require.NoError(t, err)
+	return string(text)
+}
 
 // furnished is a fake with something of everything in its state.
 func furnished(t testing.TB, opts ...fakeserver.Option) (*fakeserver.Server, caller) {

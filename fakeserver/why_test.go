@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
@@ -69,47 +68,6 @@ func TestWhy(t *testing.T) {
 		assert.Equal(t, row.why, call.Why)
 		words := strings.TrimSuffix(row.why[strings.Index(row.why, " ")+1:], ".")
 		assert.Contains(t, call.String(), words)
-	}
-}
-
-// A record has what left of an answer, and when, and how it ended: not what would
-// have left.
-func TestSentIsWhatLeft(t *testing.T) {
-	for _, row := range []struct {
-		fault       fakeserver.Fault
-		bytes       int
-		broke, line string
-		why         string
-	}{
-		{fakeserver.DripReply(10, time.Hour), 10, "left", "200, left after 10 bytes", "sent 10 bytes at a time"},
-		{fakeserver.Hang(), 0, "hung", "no answer, hung", "never answered"},
-		{fakeserver.Latency(time.Hour), 0, "left", "no answer, left", "The client left after 2s, before the call reached the service: it had no effect."},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			fake, c := newFake(t, fakeserver.WithMessageTexts())
-			agent := c.agent(emptyBody)
-			fake.Inject(row.fault)
-			for name, wire := range transports(t, fake) {
-				begun := fake.Now()
-				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-				go func() { _ = seen(wire, c.request("GET", "/v1/agents/"+agent, noBody).WithContext(ctx)) }()
-				time.Sleep(time.Second)
-				synctest.Wait()
-				under := fake.UnderWay()
-				require.Len(t, under, 1, name)
-				assert.Equal(t, []any{begun, time.Time{}}, []any{under[0].Time, under[0].Sent.Ended}, name)
-				assert.Equal(t, row.bytes, under[0].Sent.Bytes, name)
-				time.Sleep(2 * time.Second)
-				synctest.Wait()
-				cancel()
-				assert.Empty(t, fake.UnderWay(), name)
-				call := fake.Calls()[fake.CallCount()-1]
-				assert.Equal(t, []any{row.bytes, row.broke, begun.Add(2 * time.Second)}, []any{call.Sent.Bytes, call.Sent.Broke, call.Sent.Ended}, name)
-				assert.Contains(t, call.String(), row.line, name)
-				assert.Contains(t, call.Why, row.why, name)
-				assert.Len(t, call.Sent.Body, row.bytes, name)
-			}
-		})
 	}
 }
 
