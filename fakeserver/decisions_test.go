@@ -3,6 +3,7 @@ package fakeserver_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -75,6 +76,9 @@ var likes = []struct {
 		agent := c.agent(`{"llm":{"mode":"byok","provider":"openai","api_key":"sk-canary"}}`)
 		config, stored := fake.BYOK(c.key)
 		assert.Equal(c.t, []any{fakeserver.BYOK{}, false}, []any{config, stored}, "after the creation")
+		file := written(c.t, fake)
+		assert.Contains(c.t, file, `"own_key":true`)
+		assert.NoError(c.t, fake.ReadState(strings.NewReader(file)))
 		c.send(agent, "x").wantOK(c.t)
 	}},
 	{"agent_of_another_key", "200", func(fake *fakeserver.Server, c caller) { // it uses what its own key has stored

@@ -2,7 +2,6 @@ package fakeserver_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"os"
 	"regexp"
@@ -17,25 +16,6 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
 )
-
-// wantSame shows where two long texts part.
-func wantSame(t testing.TB, want, got, what string) {
-	t.Helper()
-	i := 0
-	for i < min(len(want), len(got)) && want[i] == got[i] {
-		i++
-	}
-	if want != got {
-		t.Errorf("%s, from byte %d: got %.80q, want %.80q", what, i, got[i:], want[i:])
-	}
-}
-
-// document returns a file of testdata, which an earlier fake wrote.
-func document(t *testing.T, name string) string {
-	text, err := os.ReadFile("testdata/" + name)
-	require.NoError(t, err)
-	return string(text)
-}
 
 // furnished is a fake with something of everything in its state.
 func furnished(t testing.TB, opts ...fakeserver.Option) (*fakeserver.Server, caller) {
@@ -66,21 +46,18 @@ func written(t testing.TB, fake *fakeserver.Server) string {
 }
 
 // visible is all that can be seen of a fake's state.
-func visible(fake *fakeserver.Server) string {
-	all := []any{fakedoor.Of[fakeserver.Call](fake).Keys(), fake.Agents(), fake.Now(), fakedoor.Of[fakeserver.Call](fake).BYOKAvailable()}
+func visible(fake *fakeserver.Server) (all []any) {
+	door := fakedoor.Of[fakeserver.Call](fake)
+	all = append(all, door.Keys(), fake.Agents(), fake.Now(), door.BYOKAvailable())
 	for _, a := range fake.Agents() {
 		all = append(all, fake.Conversation(a.ID))
 	}
-	for _, k := range fakedoor.Of[fakeserver.Call](fake).Keys() {
-		key, _ := fakedoor.Of[fakeserver.Call](fake).KeyLabeled(k.Label)
+	for _, k := range door.Keys() {
+		key, _ := door.KeyLabeled(k.Label)
 		config, set := fake.BYOK(key)
-		all = append(all, config, set)
-		for _, address := range []string{"192.0.2.1", "2001:db8::1", "203.0.113.9"} {
-			all = append(all, fake.Limits(key, fakeserver.FromIP(address)))
-		}
+		all = append(all, config, set, fake.Limits(key, "192.0.2.1"), fake.Limits(key, "2001:db8::1"), fake.Limits(key, "203.0.113.9"))
 	}
-	text, _ := json.Marshal(all)
-	return string(text)
+	return all
 }
 
 // A fake goes on from the file of another. Key labels stay, and key texts are those
@@ -89,11 +66,13 @@ func TestStateRoundTrip(t *testing.T) {
 	for _, kind := range []string{"fixed", "sliding", "aligned", "weighted", "token bucket", "token bucket of 10"} {
 		fake, old := furnished(t, fakeserver.WithDecision("windows", kind))
 		file := written(t, fake)
-		assert.False(t, strings.Contains(file, "sk-canary"), "a provider key")
+		for _, secret := range []string{"sk-canary", old.key} {
+			assert.False(t, strings.Contains(file, secret), "a key is in the file")
+		}
 		again, c := newFake(t, frozen(), fakeserver.WithDecision("windows", kind), fakeserver.WithKey("other"))
 		require.NoError(t, again.ReadState(strings.NewReader(file)))
-		wantSame(t, visible(fake), visible(again), kind)
-		wantSame(t, file, written(t, again), kind)
+		assert.Equal(t, visible(fake), visible(again), kind)
+		assert.Equal(t, file, written(t, again), kind)
 		assert.Equal(t, "agent_000003", c.agent(emptyBody), "numbers go on")
 		assert.Equal(t, "trace_000006", again.Calls()[0].TraceID)
 		c.call("GET", "/v1/agents/agent_000001", noBody).wantOK(t)
@@ -112,12 +91,14 @@ func TestStateRoundTrip(t *testing.T) {
 // The names in the file of version 1 stay, since it may be years old.
 func TestStateFile(t *testing.T) {
 	again, _ := newFake(t, frozen())
-	old := document(t, "state.json")
+	text, err := os.ReadFile("testdata/state.json") // which an earlier fake wrote
+	require.NoError(t, err)
+	old := string(text)
 	require.NoError(t, again.ReadState(strings.NewReader(old)))
-	wantSame(t, old, written(t, again), "the state that was read")
+	assert.Equal(t, old, written(t, again))
 	fake, _ := furnished(t)
 	changing := regexp.MustCompile(`"(fingerprint|sha256)":"[0-9a-f]+"`)
-	wantSame(t, changing.ReplaceAllString(old, ""), changing.ReplaceAllString(written(t, fake), ""), "the state")
+	assert.Equal(t, changing.ReplaceAllString(old, ""), changing.ReplaceAllString(written(t, fake), ""))
 }
 
 // A file that is cut, edited or of something else is refused, and changes nothing.
@@ -136,7 +117,7 @@ func TestReadStateRefuses(t *testing.T) {
 	} {
 		assert.ErrorContains(t, fake.ReadState(strings.NewReader(given)), want, clipped(given))
 	}
-	wantSame(t, before, written(t, fake), "the state, which has not changed")
+	assert.Equal(t, before, written(t, fake), "the state has not changed")
 	assert.ErrorContains(t, fake.ReadState(iotest.ErrReader(errors.New("the disk is gone"))), "fakeserver: ReadState: the disk is gone")
 	full := errors.New("the disk is full")
 	assert.ErrorIs(t, from.WriteState(brokenDisk{full}), full)
