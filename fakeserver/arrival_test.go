@@ -49,6 +49,15 @@ func TestUnknownRoutesAreBoundedAndEscaped(t *testing.T) {
 	}
 }
 
+// Braces need an escape, but net/http's server accepts them without.
+func TestPathsAreRecordedAsTheyWereSent(t *testing.T) {
+	fake, _ := newFake(t, fakeserver.WithUnknownRoutes())
+	for i, path := range []string{"/v1/agent%73/{a}", "/v1/agents/{a}", "/v1/agents/%7Ba%7D"} {
+		fake.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", path, nil))
+		assert.Equal(t, path, fake.Calls()[i].Path)
+	}
+}
+
 // unlimited lifts all limits.
 func unlimited() []fakeserver.Option {
 	var opts []fakeserver.Option
