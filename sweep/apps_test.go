@@ -31,21 +31,26 @@ var bugs = []struct {
 }{
 	{"a notification whose error nobody reads", checks{sweep.Swallowed}, broken(notify)},
 	{"a second try without the prompt", checks{sweep.Truth}, broken(withoutPrompt)},
-	{"a message that is sent again after any error", checks{sweep.Doubled}, broken(resend)},
 	{"a loop until it works", checks{sweep.Ends, sweep.Quota, sweep.DeadKey}, broken(untilItWorks)},
-	{"a key that is cleared before the new one is stored", checks{sweep.LostBYOK}, rotate},
 	{"a key that bars the next start", checks{sweep.Resumes}, broken(barred)},
 	{"a reply that is read before the error", checks{sweep.Panics}, readFirst},
-	{"a mark that stays where the message was refused", checks{sweep.Lost}, markStays},
+	{"a mark that stays where the message was refused", checks{sweep.Lost}, giveUp(func(e *sweep.Env, name string, err error) error {
+		return errors.Join(err, put(e, name, "sent"))
+	}, "Welcome")},
+	{"a refusal in the log and a mark", checks{sweep.Lost}, giveUp(func(e *sweep.Env, name string, err error) error {
+		e.Logger().Warn("not sent", "error", err)
+		return put(e, name, "sent")
+	}, "Ready")},
+	{"a report about Order 10, and a mark at Order 1", checks{sweep.Lost}, giveUp(func(e *sweep.Env, _ string, err error) error {
+		e.Told("not sent: Order 10")
+		return errors.Join(put(e, "message0", "sent"), put(e, "message1", "sent"))
+	}, "Order 10", "Order 1")},
 	{"a file whose error nobody reads", checks{sweep.LostAgent}, broken(save)},
 	{"a key in an error", checks{sweep.Secret}, quotes},
-	{"an agent that is gone and asked for ever", checks{sweep.Resumes}, askForEver},
-	{"a mark after the message", checks{sweep.Doubled}, broken(markAfter)},
+	{"an agent that is gone and asked for ever", checks{sweep.Resumes}, welcome(func(e *sweep.Env, id, _, s string) error { return send(e, id, s) }, "Hello")},
 	{"an agent's file that may be empty", checks{sweep.Resumes}, emptyFile},
-	{"a journal that knows no torn line", checks{sweep.Lost}, broken(tornLine)},
+	{"a list that may not be cut", checks{sweep.Lost}, broken(tornLine)},
 	{"an agent without a note that it is about to be created", checks{sweep.LostAgent}, noIntent},
-	{"a refusal in the log and a mark", checks{sweep.Lost}, logged},
-	{"a report about Order 10, and a mark at Order 1", checks{sweep.Lost}, onlyTen},
 	{"a key for a trial that nobody clears", checks{sweep.LostBYOK}, trialLeft},
 }
 
@@ -55,20 +60,29 @@ var right = []struct {
 	run  app
 }{
 	{"a second try with the prompt", mended(withoutPrompt)},
-	{"a message that is sent again after a refusal", mended(resend)},
 	{"three tries", mended(untilItWorks)},
 	{"a look at the key before a trial", mended(barred)},
 	{"a file that cannot be written", mended(save)},
 	{"one new agent for one that is not found", newAgent},
 	{"a creation in doubt that somebody has to look up", waitsForSomebody},
 	{"texts that are never the same", numbered()},
-	{"a journal with a torn line", mended(tornLine)},
+	{"a list that may be cut", mended(tornLine)},
 	{"a channel that is looked up", lookUp},
-	{"doubt for ever", mended(markAfter)},
-	{"workers", mended(workers)},
+	{"doubt for ever", welcome(deliver, "Ready")},
 	{"a fan-out with a dead key", fanOut},
 	{"a plan that never allows it", unpaid},
-	{"the same answer for each message that is given up", fallback},
+	{"the same answer for each message that is given up", giveUp(func(e *sweep.Env, name string, err error) error {
+		e.Told("503 Service Unavailable")
+		if get(e, name) == "" && errors.Is(err, agentmessaging.ErrNotFound) {
+			return put(e, name, "sent")
+		}
+		return nil
+	}, "Red", "Green")},
+	{"a call that fails without faults too", func(e *sweep.Env) error {
+		_, _ = e.Client.GetAgent(e.Context(), "agent_of_yesterday")
+		status(e)
+		return nil
+	}},
 	{"a goroutine that is always left, and an agent that nobody keeps", forgetful},
 }
 
@@ -143,7 +157,7 @@ func deliver(e *sweep.Env, id, name, s string) error {
 		return nil
 	}
 	ctx := agentmessaging.WithBeforeSend(e.Context(), func(context.Context, int) error {
-		return errors.Join(put(e, name, "sending"), put(e, "last", name))
+		return put(e, name, "sending")
 	})
 	_, err := e.Client.SendMessage(ctx, id, text(s))
 	err = forget404(e, err)
@@ -164,14 +178,27 @@ func forget404(e *sweep.Env, err error) error {
 	return err
 }
 
-func welcome(e *sweep.Env, deliver func(e *sweep.Env, id, name, s string) error, texts ...string) error {
-	id, err := agentOf(e)
-	for i, s := range texts {
-		if err == nil {
-			err = deliver(e, id, fmt.Sprint("message", i), s)
+// welcome delivers texts to the agent of Dir, up to the first that fails.
+func welcome(deliver func(e *sweep.Env, id, name, s string) error, texts ...string) app {
+	return func(e *sweep.Env) error {
+		id, err := agentOf(e)
+		for i, s := range texts {
+			if err == nil {
+				err = deliver(e, id, fmt.Sprint("message", i), s)
+			}
 		}
+		return err
 	}
-	return err
+}
+
+// giveUp delivers texts, and does as the function says about one that fails.
+func giveUp(failed func(e *sweep.Env, name string, err error) error, texts ...string) app {
+	return welcome(func(e *sweep.Env, id, name, s string) error {
+		if err := deliver(e, id, name, s); err != nil {
+			return failed(e, name, err)
+		}
+		return nil
+	}, texts...)
 }
 
 func notify(e *sweep.Env, mended bool) error {
@@ -197,17 +224,6 @@ func withoutPrompt(e *sweep.Env, mended bool) error {
 	return err
 }
 
-func resend(e *sweep.Env, mended bool) error {
-	return welcome(e, func(e *sweep.Env, id, _, s string) (err error) {
-		for tries := 0; tries < 3; tries++ {
-			if err = forget404(e, send(e, id, s)); err == nil || mended && errors.Is(err, agentmessaging.ErrOutcomeUnknown) {
-				break
-			}
-		}
-		return err
-	}, "Your bill")
-}
-
 // Three tries are as many as the checks allow.
 func untilItWorks(e *sweep.Env, mended bool) error {
 	for tries := 1; ; tries++ {
@@ -222,17 +238,6 @@ func untilItWorks(e *sweep.Env, mended bool) error {
 func store(e *sweep.Env, key agentmessaging.Secret) error {
 	_, err := e.Client.SetBYOK(e.Context(), agentmessaging.SetBYOKParams{Provider: agentmessaging.ProviderOpenAI, APIKey: key})
 	return err
-}
-
-func rotate(e *sweep.Env) error {
-	config, err := e.Client.GetBYOK(e.Context())
-	if err == nil && config != nil {
-		err = e.Client.ClearBYOK(e.Context())
-	}
-	if err != nil {
-		return err
-	}
-	return store(e, "sk-today")
 }
 
 func trial(e *sweep.Env) error {
@@ -264,39 +269,18 @@ func readFirst(e *sweep.Env) error {
 	return err
 }
 
-func worker(e *sweep.Env, mended bool) error {
+// worker leaves a goroutine where the other call is refused.
+func worker(e *sweep.Env) error {
 	result := make(chan error)
 	go func() {
 		_, err := e.Client.Status(e.Context())
 		result <- err
 	}()
 	_, err := e.Client.GetBYOK(e.Context())
-	if errors.Is(err, agentmessaging.ErrPaymentRequired) && !mended {
+	if errors.Is(err, agentmessaging.ErrPaymentRequired) {
 		return err
 	}
 	return errors.Join(err, <-result)
-}
-
-func markStays(e *sweep.Env) error {
-	return welcome(e, func(e *sweep.Env, id, name, s string) error {
-		err := deliver(e, id, name, s)
-		if err != nil {
-			err = errors.Join(err, put(e, name, "sent"))
-		}
-		return err
-	}, "Welcome")
-}
-
-func workers(e *sweep.Env, mended bool) error {
-	id, err := agentOf(e)
-	if err != nil {
-		return err
-	}
-	errs := each(2, func(i int) error { return send(e, id, fmt.Sprint("part ", i)) })
-	if !mended {
-		errs = errs[:1]
-	}
-	return forget404(e, errors.Join(errs...))
 }
 
 // each runs f for so many numbers at once.
@@ -347,25 +331,17 @@ func newAgent(e *sweep.Env) error {
 	return notify(e, true)
 }
 
-func askForEver(e *sweep.Env) error {
-	return welcome(e, func(e *sweep.Env, id, _, s string) error { return send(e, id, s) }, "Hello")
-}
-
-func markAfter(e *sweep.Env, mended bool) error {
-	if mended {
-		return welcome(e, deliver, "Ready")
+// markAfter marks a message after it was sent.
+var markAfter = welcome(func(e *sweep.Env, id, name, s string) error {
+	if get(e, name) != "" {
+		return nil
 	}
-	return welcome(e, func(e *sweep.Env, id, name, s string) error {
-		if get(e, name) != "" {
-			return nil
-		}
-		err := forget404(e, send(e, id, s))
-		if err == nil {
-			err = put(e, name, "sent")
-		}
-		return err
-	}, "Ready")
-}
+	err := forget404(e, send(e, id, s))
+	if err == nil {
+		err = put(e, name, "sent")
+	}
+	return err
+}, "Ready")
 
 func waitsForSomebody(e *sweep.Env) error {
 	if get(e, "agent") == "" && get(e, "creating") != "" {
@@ -384,49 +360,18 @@ func emptyFile(e *sweep.Env) error {
 	return forget404(e, send(e, get(e, "agent"), "Your parcel has arrived."))
 }
 
+// tornLine adds a line to a file at each start, whose last line a death may have cut.
 func tornLine(e *sweep.Env, mended bool) error {
-	lines := strings.SplitAfter(get(e, "journal"), "\n")
-	state := map[string]string{}
-	for _, line := range lines {
-		name, what, whole := strings.Cut(strings.TrimSpace(line), " ")
-		if !whole && line != "" && !mended {
-			return errors.New("the journal is broken")
-		}
-		if strings.HasSuffix(line, "\n") {
-			state[name] = what
-		}
+	starts := get(e, "starts")
+	if starts != "" && !strings.HasSuffix(starts, "\n") && !mended {
+		return errors.New("the list of starts is broken")
 	}
-	note := func(line string) error {
-		if !strings.HasSuffix(get(e, "journal"), "\n") && get(e, "journal") != "" {
-			line = "\n" + line
-		}
-		f, err := os.OpenFile(filepath.Join(e.Dir, "journal"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-		if err != nil {
-			return err
-		}
-		_, err = f.WriteString(line + "\n")
-		return errors.Join(err, f.Close())
+	f, err := os.OpenFile(filepath.Join(e.Dir, "starts"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
 	}
-	return welcome(e, func(e *sweep.Env, id, name, s string) error {
-		switch state[name] {
-		case "sent":
-			return nil
-		case "sending":
-			e.Told("in doubt: " + s)
-			return nil
-		}
-		if err := note(name + " sending"); err != nil {
-			return err
-		}
-		switch err := forget404(e, send(e, id, s)); {
-		case err == nil:
-			return note(name + " sent")
-		case errors.Is(err, agentmessaging.ErrOutcomeUnknown):
-			return err
-		default:
-			return errors.Join(err, note(name+" planned"))
-		}
-	}, "Alpha", "Beta")
+	_, err = f.WriteString("started\n")
+	return errors.Join(err, f.Close(), welcome(deliver, "Alpha")(e))
 }
 
 func noIntent(e *sweep.Env) error {
@@ -463,7 +408,7 @@ func firstFailure(e *sweep.Env, byName bool) error {
 	if failed := get(e, "failed"); failed != "" {
 		e.Told(failed)
 	}
-	return welcome(e, func(e *sweep.Env, id, name, s string) error {
+	return welcome(func(e *sweep.Env, id, name, s string) error {
 		if get(e, name) == "" && deliver(e, id, name, s) != nil && get(e, "failed") == "" {
 			failed := "a message could not be sent"
 			if byName {
@@ -475,60 +420,23 @@ func firstFailure(e *sweep.Env, byName bool) error {
 			}
 		}
 		return put(e, name, "sent")
-	}, "Red", "Green")
-}
-
-// fallback gives up what is refused for good, and answers each time in the same words.
-func fallback(e *sweep.Env) error {
-	return welcome(e, func(e *sweep.Env, id, name, s string) error {
-		err := deliver(e, id, name, s)
-		if err == nil {
-			return nil
-		}
-		e.Told("503 Service Unavailable")
-		if get(e, name) == "" && errors.Is(err, agentmessaging.ErrNotFound) {
-			return put(e, name, "sent")
-		}
-		return nil
-	}, "Red", "Green", "Blue")
+	}, "Red", "Green")(e)
 }
 
 // resendAndMark sends again after any error, and marks a message only after it was sent.
-func resendAndMark(e *sweep.Env) error {
-	return welcome(e, func(e *sweep.Env, id, name, s string) error {
-		if get(e, name) != "" {
-			return nil
-		}
-		err := forget404(e, send(e, id, s))
-		if errors.Is(err, agentmessaging.ErrOutcomeUnknown) {
-			err = send(e, id, s)
-		}
-		if err == nil {
-			err = put(e, name, "sent")
-		}
-		return err
-	}, "Ready")
-}
-
-func logged(e *sweep.Env) error {
-	return welcome(e, func(e *sweep.Env, id, name, s string) error {
-		if err := deliver(e, id, name, s); err != nil {
-			e.Logger().Warn("not sent", "error", err)
-		}
-		return put(e, name, "sent")
-	}, "Ready")
-}
-
-func onlyTen(e *sweep.Env) error {
-	return welcome(e, func(e *sweep.Env, id, name, s string) error {
-		err := deliver(e, id, name, s)
-		if err == nil {
-			return nil
-		}
-		e.Told("not sent: Order 10")
-		return errors.Join(put(e, "message0", "sent"), put(e, "message1", "sent"))
-	}, "Order 10", "Order 1")
-}
+var resendAndMark = welcome(func(e *sweep.Env, id, name, s string) error {
+	if get(e, name) != "" {
+		return nil
+	}
+	err := forget404(e, send(e, id, s))
+	if errors.Is(err, agentmessaging.ErrOutcomeUnknown) {
+		err = send(e, id, s)
+	}
+	if err == nil {
+		err = put(e, name, "sent")
+	}
+	return err
+}, "Ready")
 
 // rotateOnce replaces a stored key. Where it finds none, it has nothing to do.
 func rotateOnce(e *sweep.Env) error {
@@ -546,15 +454,13 @@ func rotateOnce(e *sweep.Env) error {
 }
 
 // dropsTwice keeps one refusal to itself, and reports the others. The message is lost either way.
-func dropsTwice(e *sweep.Env) error {
-	return welcome(e, func(e *sweep.Env, id, name, s string) error {
-		err := errors.Join(deliver(e, id, name, s), put(e, name, "sent"))
-		if errors.Is(err, agentmessaging.ErrBadRequest) {
-			return nil
-		}
-		return err
-	}, "Ready")
-}
+var dropsTwice = welcome(func(e *sweep.Env, id, name, s string) error {
+	err := errors.Join(deliver(e, id, name, s), put(e, name, "sent"))
+	if errors.Is(err, agentmessaging.ErrBadRequest) {
+		return nil
+	}
+	return err
+}, "Ready")
 
 // unpaid asks five times for what the plan does not allow.
 func unpaid(e *sweep.Env) error {
@@ -593,18 +499,16 @@ func broadcast(turn int) app {
 	}
 }
 
-func forgetsDoubt(e *sweep.Env) error {
-	return welcome(e, func(e *sweep.Env, id, name, s string) error {
-		if get(e, name) == "sending" {
-			if err := put(e, name, "sent"); err != nil {
-				return err
-			}
-			_, _ = e.Client.Status(e.Context()) // the line is up
-			e.Told("in doubt: " + s)
+var forgetsDoubt = welcome(func(e *sweep.Env, id, name, s string) error {
+	if get(e, name) == "sending" {
+		if err := put(e, name, "sent"); err != nil {
+			return err
 		}
-		return deliver(e, id, name, s)
-	}, "Ready")
-}
+		_, _ = e.Client.Status(e.Context()) // the line is up
+		e.Told("in doubt: " + s)
+	}
+	return deliver(e, id, name, s)
+}, "Ready")
 
 // forgetful leaves a goroutine and an agent in every run.
 func forgetful(e *sweep.Env) error {
@@ -626,22 +530,20 @@ func numbered() app {
 	n := 0
 	return func(e *sweep.Env) error {
 		n++
-		return welcome(e, func(e *sweep.Env, id, _, s string) error { return forget404(e, send(e, id, s)) }, fmt.Sprint("Message ", n))
+		return welcome(func(e *sweep.Env, id, _, s string) error { return forget404(e, send(e, id, s)) }, fmt.Sprint("Message ", n))(e)
 	}
 }
 
-func lookUp(e *sweep.Env) error {
-	return welcome(e, func(e *sweep.Env, id, _, _ string) error {
-		_, err := e.Client.EnableSMS(e.Context(), id, agentmessaging.SMSModeSandbox)
-		if errors.Is(err, agentmessaging.ErrOutcomeUnknown) {
-			agent, look := e.Client.GetAgent(e.Context(), id)
-			if look != nil {
-				return forget404(e, look)
-			}
-			if agent.SMS != nil && agent.SMS.Status != agentmessaging.SMSStatusDisabled {
-				return nil
-			}
+var lookUp = welcome(func(e *sweep.Env, id, _, _ string) error {
+	_, err := e.Client.EnableSMS(e.Context(), id, agentmessaging.SMSModeSandbox)
+	if errors.Is(err, agentmessaging.ErrOutcomeUnknown) {
+		agent, look := e.Client.GetAgent(e.Context(), id)
+		if look != nil {
+			return forget404(e, look)
 		}
-		return forget404(e, err)
-	}, "")
-}
+		if agent.SMS != nil && agent.SMS.Status != agentmessaging.SMSStatusDisabled {
+			return nil
+		}
+	}
+	return forget404(e, err)
+}, "")

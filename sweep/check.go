@@ -3,7 +3,6 @@ package sweep
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -152,30 +151,25 @@ func (p *execution) said() string {
 	return all.String()
 }
 
-// reports are what the application said is wrong, beyond what it says in the baseline.
+// reports are what the application said is wrong, more often than it says it in the baseline.
 func (p *execution) reports() (fresh []statement) {
-	type line struct {
-		way  way
-		text string
-	}
-	usually := map[line]int{}
+	usually := map[string]int{}
 	for _, u := range p.sweep.usual(p.stage) {
-		count := map[line]int{}
+		count := map[string]int{}
 		for _, t := range u.statements {
-			count[line{t.way, t.text}]++
-		}
-		for l, n := range count {
-			usually[l] = max(usually[l], n)
+			count[t.key()]++
+			usually[t.key()] = max(usually[t.key()], count[t.key()])
 		}
 	}
 	for _, t := range p.statements {
-		l := line{t.way, t.text}
-		if usually[l]--; t.way != said && usually[l] < 0 {
+		if usually[t.key()]--; t.way != said && usually[t.key()] < 0 {
 			fresh = append(fresh, t)
 		}
 	}
 	return fresh
 }
+
+func (t statement) key() string { return fmt.Sprint(t.way, t.text) }
 
 func (p *execution) swallowed(found found) {
 	if len(p.reports()) > 0 {
@@ -229,28 +223,23 @@ func (r *run) calls() (all []*Call) {
 	return all
 }
 
-// about are the calls of all executions that an endpoint got about a subject; about any
-// where it is "". A call that a death cut off before it sent anything may be about each.
-func (r *run) about(endpoint *spec.Endpoint, subject string) (calls []*Call) {
+// about are the calls of all executions about a subject; about any where its text is "".
+// A call that a death cut off before it sent anything may be about each.
+func (r *run) about(s subject) (calls []*Call) {
 	return slices.DeleteFunc(r.calls(), func(c *Call) bool {
-		return c.spec != endpoint || subject != "" && c.subject != subject && (c.ended || len(c.Attempts) > 0)
+		return c.spec != s.endpoint || s.text != "" && c.subject != s.text && (c.ended || len(c.Attempts) > 0)
 	})
 }
 
 // named reports whether the application has reported something about a subject: it
 // is in a report, or a report is the error of one of its calls that fits.
-func (r *run) named(endpoint *spec.Endpoint, subject string, fits func(*Call) bool) bool {
-	for _, p := range r.executions {
-		for _, t := range p.reports() {
-			if subject != "" && t.contains(subject) {
-				return true
-			}
-			if slices.ContainsFunc(r.about(endpoint, subject), func(c *Call) bool { return c.failed() && fits(c) && t.isFrom(c) }) {
-				return true
-			}
-		}
-	}
-	return false
+func (r *run) named(s subject, fits func(*Call) bool) bool {
+	calls := slices.DeleteFunc(r.about(s), func(c *Call) bool { return !c.failed() || !fits(c) })
+	return slices.ContainsFunc(r.executions, func(p *execution) bool {
+		return slices.ContainsFunc(p.reports(), func(t statement) bool {
+			return s.text != "" && t.contains(s.text) || slices.ContainsFunc(calls, t.isFrom)
+		})
+	})
 }
 
 // isFrom reports whether what was said is the error of a call.
@@ -263,47 +252,42 @@ func (t statement) contains(subject string) bool {
 		regexp.MustCompile(`(^|`+noLetter+`)`+regexp.QuoteMeta(subject)+`($|`+noLetter+`)`).MatchString(t.text)
 }
 
-// general counts the lines of the reports of the executions that may be about anything:
-// each is the error of no call, and names no message. What a restart repeats counts once.
+// general counts the reports of the executions that may be about anything: each is the
+// error of no call, and names no message. What a restart repeats counts once.
 func (r *run) general(executions ...*execution) int {
-	calls, different := r.calls(), map[string]bool{}
-	texts := slices.Collect(maps.Keys(r.sweep.baseline[0].result.state.sent))
+	failed := slices.DeleteFunc(r.calls(), func(c *Call) bool { return !c.failed() })
+	texts, different := r.sweep.baseline[0].result.state.subjects(), map[string]bool{}
 	for _, p := range executions {
-		said := map[string]int{}
+		count := map[string]int{}
 		for _, t := range p.reports() {
-			ofCall := slices.ContainsFunc(calls, func(c *Call) bool { return c.failed() && t.isFrom(c) })
-			if ofCall || slices.ContainsFunc(texts, t.contains) {
-				continue
-			}
-			for line := range strings.Lines(t.text) { // errors.Join puts each error on a line
-				said[line]++
-				different[fmt.Sprint(said[line], line)] = true
+			names := func(s subject) bool { return s.endpoint == spec.SendMessage && t.contains(s.text) }
+			if !slices.ContainsFunc(failed, t.isFrom) && !slices.ContainsFunc(texts, names) {
+				count[t.text]++
+				different[fmt.Sprint(count[t.text], t.text)] = true
 			}
 		}
 	}
 	return len(different)
 }
 
-// inDoubt are the calls about a subject of which a restart cannot know whether they
-// were carried out: the outcome is unknown, or the process died and what it did is
-// forgotten.
-func (r *run) inDoubt(endpoint *spec.Endpoint, subject string) (calls []*Call) {
-	for _, p := range r.executions {
-		for _, c := range p.calls {
-			doubt := errors.Is(c.Err, agentmessaging.ErrOutcomeUnknown) || p.died != "" && !c.failed()
-			if c.spec == endpoint && (subject == "" || c.subject == subject) && doubt {
-				calls = append(calls, c)
-			}
-		}
-	}
-	return calls
+// inDoubt reports a call of which a restart cannot know whether it was carried out: the
+// outcome is unknown, or the process died and what it did is forgotten.
+func (p *execution) inDoubt(c *Call) bool {
+	return errors.Is(c.Err, agentmessaging.ErrOutcomeUnknown) || p.died != "" && !c.failed()
 }
 
 // doubtNamed reports whether a call about the subject was in doubt, and that was
 // reported: by name, or by a report that may be about anything.
-func (r *run) doubtNamed(endpoint *spec.Endpoint, subject string) bool {
-	doubt := r.inDoubt(endpoint, subject)
-	return len(doubt) > 0 && (r.general(r.executions...) > 0 || r.named(endpoint, subject, func(c *Call) bool { return slices.Contains(doubt, c) }))
+func (r *run) doubtNamed(s subject) bool {
+	var doubt []*Call
+	for _, p := range r.executions {
+		for _, c := range p.calls {
+			if c.spec == s.endpoint && (s.text == "" || c.subject == s.text) && p.inDoubt(c) {
+				doubt = append(doubt, c)
+			}
+		}
+	}
+	return len(doubt) > 0 && (r.general(r.executions...) > 0 || r.named(s, func(c *Call) bool { return slices.Contains(doubt, c) }))
 }
 
 func (r *run) untrue(found found) {
@@ -315,31 +299,27 @@ func (r *run) untrue(found found) {
 }
 
 func (r *run) lost(found found) {
-	last, wanted := r.last(), r.sweep.baseline[0].result.state
-	excuses := r.general(r.executions...)
-	missing := func(endpoint *spec.Endpoint, what string, want, got map[string]int) {
-		for _, subject := range slices.Sorted(maps.Keys(want)) {
-			calls := r.about(endpoint, subject)
-			switch {
-			case subject == "" || got[subject] > 0 || slices.ContainsFunc(calls, (*Call).succeeded):
-			case r.named(endpoint, subject, func(c *Call) bool { return !refusedForNow(c.Err) }):
-			case len(calls) == 0 && r.waits():
-			case excuses > 0 && slices.ContainsFunc(calls, func(c *Call) bool { return !refusedForNow(c.Err) }):
-				excuses--
-			default:
-				found(endpoint, "%s %s is missing, even a day later, and no report names it", what, shown(subject))
-			}
+	wanted, got, excuses := r.sweep.baseline[0].result.state, r.last().result.state, r.general(r.executions...)
+	tried := func(c *Call) bool { return !refusedForNow(c.Err) }
+	for _, s := range wanted.subjects() {
+		calls := r.about(s)
+		switch {
+		case got.held[s] > 0 || slices.ContainsFunc(calls, (*Call).succeeded):
+		case r.named(s, tried):
+		case len(calls) == 0 && r.waits():
+		case excuses > 0 && slices.ContainsFunc(calls, tried):
+			excuses--
+		default:
+			found(s.endpoint, "%s is missing, even a day later, and no report names it", r.shown(s))
 		}
 	}
-	missing(spec.SendMessage, "a message", wanted.sent, last.result.state.sent)
-	missing(spec.CreateAgent, "the creation for a customer_ref", wanted.refs, last.result.state.refs)
 }
 
 func (r *run) lostAgent(found found) {
 	if r.died() && !r.sweep.keeps() {
 		return // it notes no identifiers, so it cannot note that there may be one
 	}
-	if lost := unknownAgents(r.executions); len(lost) > r.usually(func(p *execution) int { return p.unknownAgents }) && !r.doubtNamed(spec.CreateAgent, "") {
+	if lost := unknownAgents(r.executions); len(lost) > r.usually(func(p *execution) int { return p.unknownAgents }) && !r.doubtNamed(subject{spec.CreateAgent, ""}) {
 		found(spec.CreateAgent, "nobody knows of %s: it is neither in Env.Dir nor in what was said", strings.Join(lost, ", "))
 	}
 }
@@ -376,7 +356,7 @@ func (s *sweep) keeps() bool {
 // what became of a creation that is in doubt, and that says so at each start. Where
 // a file is torn it may wait only if it does so too where that file is whole.
 func (r *run) waits() bool {
-	if !r.doubtNamed(spec.CreateAgent, "") || r.general(r.last()) == 0 {
+	if !r.doubtNamed(subject{spec.CreateAgent, ""}) || r.general(r.last()) == 0 {
 		return false
 	}
 	if r.base == "" {
@@ -398,23 +378,18 @@ func (r *run) usually(count func(*execution) int) int {
 }
 
 func (r *run) doubled(found found) {
-	look := func(endpoint *spec.Endpoint, what string, counts func(*execution) map[string]int) bool {
-		now := counts(r.last())
-		for _, subject := range slices.Sorted(maps.Keys(now)) {
-			usual := r.usually(func(p *execution) int { return counts(p)[subject] })
-			if n := now[subject]; n-r.reportedAgents(endpoint, subject) > max(1, usual) && !r.doubtNamed(endpoint, subject) {
-				again := ""
-				if r.died() {
-					again = "the restart did it again: "
-				}
-				found(endpoint, "%s%s %s %d times, and no report says that it was in doubt", again, what, shown(subject), n)
-				return true
+	last := r.last().result.state
+	for _, s := range last.subjects() {
+		usual := max(1, r.usually(func(p *execution) int { return p.result.state.most[s] }))
+		if n := last.most[s]; n-r.reportedAgents(s) > usual && !r.doubtNamed(s) {
+			again := ""
+			if r.died() {
+				again = "the restart did it again: "
 			}
+			found(s.endpoint, "%s%s is there %d times in the end (without faults at most %d), and no report says that it was in doubt", again, r.shown(s), n, usual)
+			return
 		}
-		return false
 	}
-	_ = look(spec.SendMessage, "an agent got the message", func(p *execution) map[string]int { return p.result.state.messages }) ||
-		look(spec.CreateAgent, "an agent was created for the customer_ref", func(p *execution) map[string]int { return p.result.state.refs })
 }
 
 func (r *run) lostBYOK(found found) {
@@ -437,9 +412,9 @@ func (r *run) lostBYOK(found found) {
 
 // reportedAgents counts the agents for a customer_ref whose identifier a report
 // names.
-func (r *run) reportedAgents(endpoint *spec.Endpoint, ref string) (n int) {
-	for _, c := range r.about(endpoint, ref) {
-		if c.spec == spec.CreateAgent && c.AgentID != "" && r.named(spec.CreateAgent, c.AgentID, func(*Call) bool { return false }) {
+func (r *run) reportedAgents(s subject) (n int) {
+	for _, c := range r.about(s) {
+		if c.spec == spec.CreateAgent && c.AgentID != "" && r.named(subject{spec.CreateAgent, c.AgentID}, func(*Call) bool { return false }) {
 			n++
 		}
 	}
@@ -461,7 +436,7 @@ func (p *execution) clears() (clears bool) {
 }
 
 func (r *run) notResumed(found found) {
-	last, usual := r.last(), r.sweep.baseline[stages-1]
+	last, usual := r.last(), r.sweep.baseline[len(restarts)-1]
 	if reports := last.reports(); len(reports) > 0 {
 		for _, c := range last.calls {
 			if c.failed() && !last.usuallyFails(c) {
@@ -477,6 +452,18 @@ func (r *run) notResumed(found found) {
 			}
 		}
 	}
+}
+
+// shown is a subject in a sentence. Its text may be somebody's words, so it is named by a
+// call that sends it.
+func (r *run) shown(s subject) string {
+	what := map[*spec.Endpoint]string{spec.SendMessage: "the message", spec.CreateAgent: "the agent"}[s.endpoint]
+	for _, c := range slices.Concat(r.sweep.baseline[0].calls, r.calls()) {
+		if c.spec == s.endpoint && c.subject == s.text && c.Name != "" {
+			return what + " of " + c.Name
+		}
+	}
+	return fmt.Sprintf("%s with a text of %s", what, plural(len([]rune(s.text)), "character"))
 }
 
 // refusedForNow reports a failure after which the call can be made again
@@ -499,5 +486,5 @@ func (p *execution) when() string {
 	if p.stage == 0 {
 		return ""
 	}
-	return fmt.Sprintf("after the restart %s later, ", downFor(p.after))
+	return fmt.Sprintf("after the restart %s later, ", restarts[p.stage].later)
 }

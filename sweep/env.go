@@ -40,15 +40,14 @@ type Env struct {
 func (e *Env) Context() context.Context { return e.ctx }
 
 // Reports takes what the application returned to its caller: nil, or an error. An
-// error is fine, as long as the application does not keep it to itself. One that
-// errors.Join made counts as the errors that it joins.
+// error is fine, as long as the application does not keep it to itself. Each line of
+// it is a report, so an error that errors.Join made counts as the errors that it joins.
 func (e *Env) Reports(err error) {
 	if err == nil {
-		e.execution.record(statement{way: said})
 		return
 	}
 	for _, part := range joined(err) {
-		e.execution.record(statement{reported, part, part.Error()})
+		e.execution.say(reported, part, part.Error())
 	}
 }
 
@@ -66,9 +65,8 @@ func joined(err error) (parts []error) {
 
 // Told takes what the application said to somebody in place of an error: the
 // body of an HTTP answer, a reply to fall back on, a line "order 7 is in doubt".
-// It counts as an error that was reported if the baseline says nothing of
-// the kind.
-func (e *Env) Told(what string) { e.execution.record(statement{told, nil, what}) }
+// Each line of it counts as a report if the baseline says nothing of the kind.
+func (e *Env) Told(what string) { e.execution.say(told, nil, what) }
 
 // Sometimes marks a place that some run has to reach, such as the branch that takes
 // up old work. The test fails if none does. The name is a string literal, since
@@ -87,12 +85,17 @@ func (e *Env) Logger() *slog.Logger {
 		}
 		return a
 	}
-	return slog.New(slog.NewTextHandler(records{e.execution}, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: untimed}))
+	wrong := func(line string) bool {
+		return strings.HasPrefix(line, "level=WARN") || strings.HasPrefix(line, "level=ERROR")
+	}
+	return slog.New(slog.NewTextHandler(lines{e.execution, logged, wrong}, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: untimed}))
 }
 
-// Output returns a writer for what the application prints. An error of this module
-// that it prints counts as reported.
-func (e *Env) Output() io.Writer { return prints{e.execution} }
+// Output returns a writer for what the application prints. A line with an error of this
+// module counts as reported.
+func (e *Env) Output() io.Writer {
+	return lines{e.execution, printed, func(line string) bool { return strings.Contains(line, "agentmessaging: ") }}
+}
 
 // Point is a place of the application's own, such as a write to a database. It
 // returns nil or, in the plans of this name, an error. The process can also die
@@ -115,7 +118,10 @@ func (e *Env) finish() {
 	}
 }
 
-func (e *Env) fails(text string) { e.execution.record(statement{asserted, nil, text}) }
+// fails notes an assertion: one report, however many lines explain it.
+func (e *Env) fails(text string) {
+	e.execution.note(func() { e.execution.statements = append(e.execution.statements, statement{way: asserted, text: text}) })
+}
 
 // Error fails the run, as the other methods of testing.TB do that fail.
 func (e *Env) Error(args ...any) { e.fails(fmt.Sprintln(args...)) }
@@ -149,11 +155,11 @@ func (e *Env) Failed() (failed bool) {
 }
 
 // Log writes to what the run has said.
-func (e *Env) Log(args ...any) { e.execution.record(statement{said, nil, fmt.Sprintln(args...)}) }
+func (e *Env) Log(args ...any) { e.execution.say(said, nil, fmt.Sprintln(args...)) }
 
 // Logf is Log with a format.
 func (e *Env) Logf(format string, args ...any) {
-	e.execution.record(statement{said, nil, fmt.Sprintf(format, args...)})
+	e.execution.say(said, nil, fmt.Sprintf(format, args...))
 }
 
 // Helper does nothing.
@@ -174,32 +180,37 @@ const (
 // statement is one thing that the application said.
 type statement struct {
 	way  way
-	err  error // of Env.Reports
 	text string
+	err  error // of Env.Reports
+	more bool  // another line of the same error
 }
 
-func (p *execution) record(t statement) { p.note(func() { p.statements = append(p.statements, t) }) }
-
-// records takes the lines of Env.Logger.
-type records struct{ p *execution }
-
-func (r records) Write(line []byte) (int, error) {
-	t := statement{said, nil, strings.TrimSpace(string(line))}
-	if strings.HasPrefix(t.text, "level=WARN") || strings.HasPrefix(t.text, "level=ERROR") {
-		t.way = logged
-	}
-	r.p.record(t)
-	return len(line), nil
+// say notes what the application said, each line for itself.
+func (p *execution) say(way way, err error, text string) {
+	p.note(func() {
+		more := false
+		for line := range strings.Lines(text) {
+			p.statements = append(p.statements, statement{way, strings.TrimSpace(line), err, more})
+			more = true
+		}
+	})
 }
 
-// prints takes what is written to Env.Output.
-type prints struct{ p *execution }
+// lines takes what is written. A line that means that something is wrong is a report.
+type lines struct {
+	execution *execution
+	way       way
+	wrong     func(line string) bool
+}
 
-func (o prints) Write(text []byte) (int, error) {
-	t := statement{said, nil, string(text)}
-	if strings.Contains(t.text, "agentmessaging: ") {
-		t.way = printed
+// Write implements io.Writer.
+func (l lines) Write(text []byte) (int, error) {
+	for line := range strings.Lines(string(text)) {
+		way := said
+		if l.wrong(line) {
+			way = l.way
+		}
+		l.execution.say(way, nil, line)
 	}
-	o.p.record(t)
 	return len(text), nil
 }

@@ -36,8 +36,7 @@ type image struct {
 // order says under which conditions to execute the scenario.
 type order struct {
 	from    image
-	after   time.Duration // that the application was down
-	stage   int           // 0: the first execution; 1 to 3: the restarts after it
+	stage   int // 0: the first execution; 1 to 3: the restarts after it
 	active  *activePlan
 	moments bool // collect the moments at which the process might die
 }
@@ -70,20 +69,19 @@ type execution struct {
 	mu              sync.Mutex // guards what follows; note takes it
 	over            bool       // nothing below changes any more
 	calls           []*Call
-	points          []string                // that were passed, by name
-	statements      []statement             // what the application said
-	all             []moment                // in which the process might die, in order
-	last            moment                  // the newest of them that is no torn state
-	names           map[string]int          // how often each name was given
-	requests        int                     // that left the client
-	dead            map[string]int          // answers of 401 and 402 in a row, by goroutine
-	deadKeyRequests int                     // the most of them after which another request was sent
-	ended           string                  // why the scenario was ended; "" where it ended by itself
-	refusals        int                     // calls after the scenario was ended
-	due             map[time.Time]time.Time // deadlines of contexts, and when they pass by the fake's clock
-	secrets         []string                // provider keys that were sent
-	cleared         bool                    // a stored provider key was about to be cleared
-	gone            map[string]bool         // agents that a plan has removed, or said to be unknown
+	points          []string        // that were passed, by name
+	statements      []statement     // what the application said
+	all             []moment        // in which the process might die, in order
+	last            moment          // the newest of them that is no torn state
+	names           map[string]int  // how often each name was given
+	requests        int             // that left the client
+	dead            map[string]int  // answers of 401 and 402 in a row, by goroutine
+	deadKeyRequests int             // the most of them after which another request was sent
+	ended           string          // why the scenario was ended; "" where it ended by itself
+	refusals        int             // calls after the scenario was ended
+	secrets         []string        // provider keys that were sent
+	cleared         bool            // a stored provider key was about to be cleared
+	gone            map[string]bool // agents that a plan has removed, or said to be unknown
 }
 
 // moment is a point in time at which the process might die.
@@ -95,6 +93,9 @@ type moment struct {
 	calls      []*Call
 	statements int // said by then
 }
+
+// progressEvery is how often a long sweep logs how far it is; go test -v shows it at once.
+const progressEvery = 5 * time.Second
 
 // labels counts the executions of this process: each has another label.
 var labels atomic.Int64
@@ -109,13 +110,16 @@ func (s *sweep) execute(o order) *execution {
 		s.t.Fatal(err)
 	}
 	s.runs++
+	if elapsed := time.Since(s.started); elapsed > s.logged+progressEvery {
+		s.logged = elapsed
+		s.t.Logf("sweep: %s in %s so far", plural(s.runs, "execution"), elapsed.Round(time.Second))
+	}
 	p := &execution{
 		sweep: s, order: o, dir: dir, label: fmt.Sprintf("%s %s #%d", s.t.Name(), o.active, labels.Add(1)), quota: 10_000, longest: 1000 * time.Hour,
-		names: map[string]int{}, due: map[time.Time]time.Time{}, dead: map[string]int{},
+		names: map[string]int{}, dead: map[string]int{}, gone: map[string]bool{},
+		last: moment{name: "start/dies", says: "at its start", image: o.from},
 	}
-	p.gone = map[string]bool{}
 	maps.Copy(p.gone, o.from.gone)
-	p.last = moment{name: "start/dies", says: "at its start", image: o.from}
 	if s.baseline != nil {
 		usual := s.usual(p.stage)
 		p.quota, p.longest = 9*max(1, usual[0].requests, usual[1].requests), max(usual[0].lasted, usual[1].lasted)+s.within
@@ -144,9 +148,9 @@ func (p *execution) run(t *testing.T) {
 	p.fake = p.sweep.open(p.from.service)
 	defer p.fake.Close()
 	if p.sweep.bubble {
-		time.Sleep(p.from.elapsed + p.after)
+		time.Sleep(p.from.elapsed + restarts[p.stage].down)
 	} else {
-		p.fake.Advance(p.after)
+		p.fake.Advance(restarts[p.stage].down)
 	}
 	p.begun, p.clock = p.fake.Now(), p.sweep.clock(p.fake)
 	if p.moments {
@@ -177,10 +181,10 @@ func (p *execution) run(t *testing.T) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.over, p.finished, p.lasted = true, true, p.fake.Now().Sub(p.begun)
-	if a := p.active; a != nil && a.struck && a.fault.undo != nil {
-		a.fault.undo(p)
+	if p.active != nil && p.active.undo != nil {
+		p.active.undo()
 	}
-	p.result = p.picture().with(disk.Look(p.dir))
+	p.result = p.picture(disk.Look(p.dir))
 }
 
 // open makes a fake with the given state; nil: a new one.
@@ -257,17 +261,6 @@ func (p *execution) overdue(elapsed time.Duration) {
 	p.stop("it has taken " + elapsed.Round(time.Second).String() + " of virtual time by then")
 }
 
-// markGone notes that the plan has removed an agent.
-func (p *execution) markGone(c *Call) {
-	p.note(func() { p.gone[c.AgentID] = true })
-}
-
-// willClear notes that a stored provider key is about to be cleared.
-func (p *execution) willClear() {
-	_, stored := p.fake.BYOK(p.fake.Key())
-	p.note(func() { p.cleared = p.cleared || stored })
-}
-
 // mostTries bounds how long a moment waits for the service to be idle. Where another
 // goroutine's call takes longer, this moment is left out.
 const mostTries = 1000
@@ -287,8 +280,7 @@ func (p *execution) moment(name, says string) {
 	}
 	defer p.serving.Unlock()
 	p.note(func() {
-		dir := p.tear()
-		p.last = moment{name: name, says: says, image: p.picture().with(dir), calls: copied(p.calls), statements: len(p.statements)}
+		p.last = moment{name: name, says: says, image: p.picture(p.tear()), calls: copied(p.calls), statements: len(p.statements)}
 		p.all = append(p.all, p.last)
 	})
 }
@@ -300,7 +292,7 @@ func (p *execution) tear() disk.Image {
 	for _, torn := range disk.Torn(p.last.image.dir, dir, changes) {
 		m := p.last
 		m.name, m.says = m.name+"_"+strings.ReplaceAll(torn.Says, " ", "_"), m.says+", and "+torn.Says
-		m.base, m.image = m.image.key(), m.image.with(torn.Image)
+		m.base, m.image.dir = m.image.key(), torn.Image
 		p.all = append(p.all, m)
 	}
 	return dir
@@ -315,18 +307,12 @@ func (p *execution) started(c *Call) {
 	p.last.calls = copied(p.calls)
 }
 
-// picture returns the service and the time as they are now.
-func (p *execution) picture() image {
+// picture returns the folder, and the service and the time as they are now.
+func (p *execution) picture(dir disk.Image) image {
 	var service bytes.Buffer
 	_ = p.fake.WriteState(&service)
-	return image{service: service.Bytes(), state: stateOf(p.fake, p.gone),
-		elapsed: p.from.elapsed + p.after + p.fake.Now().Sub(p.begun), gone: maps.Clone(p.gone)}
-}
-
-// with returns the image with another folder.
-func (i image) with(dir disk.Image) image {
-	i.dir = dir
-	return i
+	return image{dir: dir, service: service.Bytes(), state: stateOf(p.fake, p.gone),
+		elapsed: p.from.elapsed + restarts[p.stage].down + p.fake.Now().Sub(p.begun), gone: maps.Clone(p.gone)}
 }
 
 // key is equal where a restart would find the same.

@@ -1,8 +1,6 @@
 package sweep
 
 import (
-	"net/http"
-
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/faults"
@@ -19,40 +17,32 @@ const (
 // fault is a fault of package faults, or a change of the service's state.
 type fault struct {
 	faults.Fault
-	change func(*execution, *Call) // before the request
-	undo   func(*execution)        // before the restart
+	change func(*execution, *Call) (undo func()) // before the request, and before the restart
 }
 
 var (
 	fails = &fault{Fault: faults.Fault{Name: "fails", Says: "The application's own place fails."}}
 
-	planEnds = &fault{
-		Fault: faults.Fault{Name: "plan_ended", Says: "The plan ends."},
-		change: func(p *execution, _ *Call) {
-			p.active.subscribed = fakeserver.Plan(fakedoor.Of[fakeserver.Call](p.fake).Keys()[0].Plan)
-			p.fake.SetPlan(p.fake.Key(), fakeserver.PlanFree)
-		},
-		undo: func(p *execution) { p.fake.SetPlan(p.fake.Key(), p.active.subscribed) },
-	}
-	keyRevoked = &fault{
-		Fault:  faults.Fault{Name: "key_revoked", Says: "The key is revoked."},
-		change: func(p *execution, _ *Call) { p.fake.RevokeKey(p.fake.Key()) },
-		undo:   func(p *execution) { p.fake.ReinstateKey(p.fake.Key()) },
-	}
-	byokDown = &fault{
-		Fault:  faults.Fault{Name: "byok_down", Says: "The store of provider keys is not available."},
-		change: func(p *execution, _ *Call) { p.fake.SetBYOKAvailable(false) },
-		undo:   func(p *execution) { p.fake.SetBYOKAvailable(true) },
-	}
-	agentGone = &fault{
-		Fault: faults.Fault{Name: "agent_gone", Says: "The agent is gone, for good."},
-		change: func(p *execution, c *Call) {
-			if _, found := p.fake.Agent(c.AgentID); found {
-				p.fake.RemoveAgent(c.AgentID)
-				p.markGone(c)
-			}
-		},
-	}
+	planEnds = &fault{faults.Fault{Name: "plan_ended", Says: "The plan ends."}, func(p *execution, _ *Call) func() {
+		subscribed := fakeserver.Plan(fakedoor.Of[fakeserver.Call](p.fake).Keys()[0].Plan)
+		p.fake.SetPlan(p.fake.Key(), fakeserver.PlanFree)
+		return func() { p.fake.SetPlan(p.fake.Key(), subscribed) }
+	}}
+	keyRevoked = &fault{faults.Fault{Name: "key_revoked", Says: "The key is revoked."}, func(p *execution, _ *Call) func() {
+		p.fake.RevokeKey(p.fake.Key())
+		return func() { p.fake.ReinstateKey(p.fake.Key()) }
+	}}
+	byokDown = &fault{faults.Fault{Name: "byok_down", Says: "The store of provider keys is not available."}, func(p *execution, _ *Call) func() {
+		p.fake.SetBYOKAvailable(false)
+		return func() { p.fake.SetBYOKAvailable(true) }
+	}}
+	agentGone = &fault{faults.Fault{Name: "agent_gone", Says: "The agent is gone, for good."}, func(p *execution, c *Call) func() {
+		if _, found := p.fake.Agent(c.AgentID); found {
+			p.fake.RemoveAgent(c.AgentID)
+			p.note(func() { p.gone[c.AgentID] = true })
+		}
+		return func() {}
+	}}
 )
 
 // plan is the fault of one run, at one call or point. It never changes.
@@ -76,9 +66,9 @@ func (p plan) place() string {
 // wrong. The lock of the execution guards it.
 type activePlan struct {
 	plan
-	struck     bool
-	at         *spec.Endpoint  // of the call that it struck first; nil for a point
-	subscribed fakeserver.Plan // before a fault ended it
+	struck bool
+	at     *spec.Endpoint // of the call that it struck first; nil for a point
+	undo   func()         // of a change of the service's state; nil where there is none
 }
 
 // String is the name of the plan; "" for none.
@@ -120,36 +110,6 @@ func (f *fault) befalls(at *spec.Endpoint, c *Call) bool {
 		return c.spec == at
 	}
 	return f.Status == 0 || c.spec.Lists(f.Status)
-}
-
-// plansFor returns the plans of one call: each fault at one attempt, at the whole call,
-// and from then on.
-func (s *sweep) plansFor(c *Call) (plans []plan) {
-	add := func(f *fault, lasts ...string) {
-		for _, l := range lasts {
-			plans = append(plans, plan{target: c.Name, fault: f, lasts: l})
-		}
-	}
-	for _, f := range faults.For(c.spec) {
-		switch {
-		case s.skip != nil && s.skip(f.Name):
-		case f.Status == http.StatusUnauthorized || f.Status == http.StatusPaymentRequired:
-			add(&fault{Fault: f}, once) // from then on: keyRevoked and planEnds
-		case c.onAgent() && f.Status == http.StatusNotFound:
-			add(&fault{Fault: f}, once, fromOn)
-		default:
-			add(&fault{Fault: f}, once, atCall, fromOn)
-		}
-	}
-	add(planEnds, fromOn)
-	add(keyRevoked, fromOn)
-	if c.spec.Lists(http.StatusServiceUnavailable) || c.spec == spec.CreateAgent {
-		add(byokDown, fromOn)
-	}
-	if c.onAgent() {
-		add(agentGone, fromOn)
-	}
-	return plans
 }
 
 // inRestart are the faults that a restart meets after a death: one without and one

@@ -16,9 +16,7 @@ type Option func(*config)
 type config struct {
 	clientOptions []agentmessaging.Option
 	fakeOptions   []fakeserver.Option
-	off           []func(Finding) bool
-	without       []Check               // as Without was given them
-	withoutAbout  []fakeserver.Endpoint // the same
+	without       []without
 	also          []ownCheck
 	bubble        bool
 	within        time.Duration
@@ -28,6 +26,12 @@ type config struct {
 	collect func(report string, found []Finding) // in place of failing the test
 	alarm   <-chan time.Time                     // that wakes the watchdog
 	skip    func(fault string) bool              // for speed
+}
+
+// without switches a check off: for findings about these endpoints, or for all.
+type without struct {
+	check     Check
+	endpoints []fakeserver.Endpoint
 }
 
 type ownCheck struct {
@@ -47,12 +51,14 @@ func newConfig(opts []Option) config {
 // or, where none is given, altogether. A check or an endpoint that is unknown
 // fails the test.
 func Without(check Check, endpoints ...fakeserver.Endpoint) Option {
-	return func(c *config) {
-		c.without, c.withoutAbout = append(c.without, check), append(c.withoutAbout, endpoints...)
-		c.off = append(c.off, func(f Finding) bool {
-			return f.Check == check && (len(endpoints) == 0 || slices.Contains(endpoints, f.Endpoint))
-		})
-	}
+	return func(c *config) { c.without = append(c.without, without{check, endpoints}) }
+}
+
+// off reports a finding that [Without] drops.
+func (c *config) off(f Finding) bool {
+	return slices.ContainsFunc(c.without, func(w without) bool {
+		return w.check == f.Check && (len(w.endpoints) == 0 || slices.Contains(w.endpoints, f.Endpoint))
+	})
 }
 
 // unknown says what [Without] was given that does not exist, and what does; "" for nothing.
@@ -71,22 +77,17 @@ func (c *config) unknown() string {
 	for _, e := range spec.Endpoints {
 		endpoints = append(endpoints, endpointOf(e))
 	}
-	for _, check := range c.without {
-		if !slices.Contains(checks, check) {
-			return fmt.Sprintf("Without: there is no check %q; the checks are %q", check, checks)
+	for _, w := range c.without {
+		if !slices.Contains(checks, w.check) {
+			return fmt.Sprintf("Without: there is no check %q; the checks are %q", w.check, checks)
 		}
-	}
-	for _, e := range c.withoutAbout {
-		if !slices.Contains(endpoints, e) {
-			return fmt.Sprintf("Without: there is no endpoint %q; the endpoints are %q (constants of package fakeserver)", e, endpoints)
+		for _, e := range w.endpoints {
+			if !slices.Contains(endpoints, e) {
+				return fmt.Sprintf("Without: there is no endpoint %q; the endpoints are %q (constants of package fakeserver)", e, endpoints)
+			}
 		}
 	}
 	return ""
-}
-
-// WithoutWhere drops the findings for which f returns true.
-func WithoutWhere(f func(Finding) bool) Option {
-	return func(c *config) { c.off = append(c.off, f) }
 }
 
 // WithCheck adds a check of the user. It is called after each run, the one without

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"cmp"
+	"flag"
 	"fmt"
 	"maps"
 	"regexp"
@@ -28,7 +29,7 @@ func (s *sweep) judge(r *run) {
 	var all []Finding
 	add := func(check Check, about *spec.Endpoint, says string) {
 		f := Finding{Check: check, Plan: r.name, Endpoint: endpointOf(cmp.Or(about, r.target())), Says: says}
-		if !slices.ContainsFunc(s.off, func(off func(Finding) bool) bool { return off(f) }) {
+		if !s.off(f) {
 			all = append(all, f)
 		}
 	}
@@ -65,13 +66,23 @@ func (s *sweep) blame(r *run, f Finding) {
 	died := whole && r.died() && r.active == nil // a fault in the restart is to blame first
 	silent := whole && !slices.ContainsFunc(r.executions, func(p *execution) bool { return len(p.reports()) > 0 })
 	i := slices.IndexFunc(s.causes, func(c *cause) bool {
-		return c.finding.Check == f.Check && c.finding.Endpoint == f.Endpoint && c.died == died && c.silent == silent
+		alike := c.finding.Check == f.Check && c.finding.Endpoint == f.Endpoint && c.died == died && c.silent == silent
+		return alike && (!s.oneRun() || c.finding.Plan == f.Plan)
 	})
 	if i < 0 {
 		i = len(s.causes)
 		s.causes = append(s.causes, &cause{finding: f, first: r, died: died, silent: silent})
 	}
-	s.causes[i].plans = append(s.causes[i].plans, r.name)
+	if c := s.causes[i]; !slices.Contains(c.plans, r.name) {
+		c.plans = append(c.plans, r.name)
+	}
+}
+
+// oneRun reports whether the flag -run asks for runs by name: each is reported then, not
+// only the first of a cause.
+func (s *sweep) oneRun() bool {
+	asked := flag.Lookup("test.run")
+	return asked != nil && strings.Count(asked.Value.String(), "/") > strings.Count(s.t.Name(), "/")
 }
 
 // target returns the endpoint that the plan strikes first; nil for a point or a death.
@@ -93,7 +104,7 @@ func (s *sweep) report() {
 		report := ""
 		for _, c := range s.causes {
 			if c.finding.Plan == plan {
-				found, report = append(found, c.finding), report+c.String()
+				found, report = append(found, c.finding), report+s.says(c)
 				s.failed[c.finding.Check] += len(c.plans)
 			}
 		}
@@ -120,7 +131,7 @@ func (s *sweep) summary() string {
 	if s.missed > 0 {
 		parts = append(parts, plural(s.missed, "plan")+" struck nothing")
 	}
-	if len(s.baseline[stages-1].result.dir) == 0 {
+	if len(s.baseline[len(restarts)-1].result.dir) == 0 {
 		parts = append(parts, "nothing is kept in Env.Dir")
 	}
 	if s.stalls >= mostStalls {
@@ -132,14 +143,20 @@ func (s *sweep) summary() string {
 	return fmt.Sprintf("swept %s: %s", plural(len(s.baseline[0].calls), "call"), strings.Join(parts, ", "))
 }
 
-// String says what is wrong, and in which other runs.
-func (c *cause) String() string {
+// says says what is wrong, and in which other runs.
+func (s *sweep) says(c *cause) string {
 	says := fmt.Sprintf("%s: %s\n", c.finding.Check, c.finding.Says)
 	others := slices.DeleteFunc(slices.Clone(c.plans), func(plan string) bool { return plan == c.finding.Plan })
 	if len(others) > 0 {
-		says += fmt.Sprintf("  and in %s: %s\n", plural(len(others), "other run"), oneLine(strings.Join(others, " ")))
+		says += fmt.Sprintf("  the same in %s, perhaps for another cause (go test -run '%s/NAME'): %s\n",
+			plural(len(others), "other run"), pattern(s.t.Name()), oneLine(strings.Join(others, " ")))
 	}
 	return says
+}
+
+// pattern matches the name of a test alone.
+func pattern(name string) string {
+	return "^" + strings.ReplaceAll(regexp.QuoteMeta(name), "/", "$/^") + "$"
 }
 
 // story describes what happened in a run, and how to see it again.
@@ -150,17 +167,12 @@ func (s *sweep) story(r *run) string {
 	}
 	for i, p := range r.executions {
 		if i > 0 {
-			fmt.Fprintf(&b, "  restart, %s later\n", downFor(p.after))
+			fmt.Fprintf(&b, "  restart, %s later\n", restarts[p.stage].later)
 		}
 		p.transcript(&b)
 	}
-	fmt.Fprintf(&b, "  again: go test -run '^%s$/^%s$'", strings.ReplaceAll(regexp.QuoteMeta(s.t.Name()), "/", "$/^"),
-		strings.ReplaceAll(regexp.QuoteMeta(cmp.Or(r.name, "baseline")), "/", "$/^"))
+	fmt.Fprintf(&b, "  again: go test -run '%s'", pattern(s.t.Name()+"/"+cmp.Or(r.name, "baseline")))
 	return b.String()
-}
-
-func downFor(d time.Duration) string {
-	return strings.NewReplacer("25h0m0s", "25 h", "30m0s", "30 min", "30s", "30 s").Replace(d.String())
 }
 
 // transcript writes the calls of an execution, each in a line, and what was reported.

@@ -1,43 +1,60 @@
 package sweep
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // state is what the service holds.
 type state struct {
-	ids      []string       // of the agents that no plan took away
-	agents   []string       // a line for each, without identifiers and times
-	messages map[string]int // the most messages with one text to one agent
-	sent     map[string]int // messages with one text to whatever agent
-	refs     map[string]int // agents with one customer_ref that no plan took away
-	byok     string         // the provider of the stored key; "" where there is none
-	keys     string         // the API keys and what became of them
+	ids    []string        // of the agents that no plan took away
+	agents []string        // a line for each, without identifiers and times
+	held   map[subject]int // how often: messages to whatever agent, and agents that no plan took away
+	most   map[subject]int // the same, with the most messages to one agent
+	byok   string          // the provider of the stored key; "" where there is none
+	keys   string          // the API keys and what became of them
+}
+
+// subject is what a call is about: the text of a message, or the customer_ref of a
+// creation.
+type subject struct {
+	endpoint *spec.Endpoint
+	text     string
+}
+
+// subjects are those that the service holds, messages first.
+func (s state) subjects() []subject {
+	return slices.SortedFunc(maps.Keys(s.held), func(a, b subject) int {
+		return cmp.Or(strings.Compare(b.endpoint.Name, a.endpoint.Name), strings.Compare(a.text, b.text))
+	})
 }
 
 func stateOf(fake *fakeserver.Server, gone map[string]bool) state {
-	s := state{messages: map[string]int{}, sent: map[string]int{}, refs: map[string]int{}}
+	s := state{held: map[subject]int{}, most: map[subject]int{}}
 	for _, a := range fake.Agents() {
 		if !gone[a.ID] {
 			s.ids = append(s.ids, a.ID)
 			if a.CustomerRef != "" {
-				s.refs[a.CustomerRef]++
+				ref := subject{spec.CreateAgent, a.CustomerRef}
+				s.held[ref]++
+				s.most[ref]++
 			}
 		}
 		var texts []string
-		count := map[string]int{}
+		count := map[subject]int{}
 		for _, e := range fake.Conversation(a.ID) {
 			texts = append(texts, e.UserRef+":"+e.Text)
-			count[e.Text]++
-			s.sent[e.Text]++
-		}
-		for text, n := range count {
-			s.messages[text] = max(s.messages[text], n)
+			text := subject{spec.SendMessage, e.Text}
+			s.held[text]++
+			count[text]++
+			s.most[text] = max(s.most[text], count[text])
 		}
 		slices.Sort(texts)
 		sms := ""
@@ -64,8 +81,10 @@ func (s state) equal(other state) bool {
 
 func (s state) counts() string {
 	total := 0
-	for _, n := range s.sent {
-		total += n
+	for held, n := range s.held {
+		if held.endpoint == spec.SendMessage {
+			total += n
+		}
 	}
 	return fmt.Sprintf("%s, %s, provider key %q", plural(len(s.agents), "agent"), plural(total, "message"), s.byok)
 }
@@ -77,11 +96,6 @@ func (s state) difference(want state) string {
 		got, expected = "as many, but other, agents or messages", "those of the baseline"
 	}
 	return fmt.Sprintf("the service has %s; the baseline leaves %s", got, expected)
-}
-
-// shown is a text in a sentence: its length, since it may be somebody's words.
-func shown(text string) string {
-	return fmt.Sprintf("of %s", plural(len([]rune(strings.TrimSpace(text))), "character"))
 }
 
 func plural(n int, what string) string {

@@ -15,6 +15,7 @@ package sweep
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +23,8 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/faults"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 	"github.com/agent-messaging-service/agentmessaging-go/sweep/internal/disk"
 )
 
@@ -33,12 +36,12 @@ type sweep struct {
 	parent   string // of the folders of the executions
 	watch    *disk.Watch
 	started  time.Time
+	logged   time.Duration // since then, when the progress was logged last
 
 	single   bool                  // all calls come from the scenario's goroutine
 	baseline []*execution          // the first execution without a fault, and that of each restart
-	restarts map[string]*execution // by stage and what they found
+	known    map[string]*execution // restarts, by stage and what they found
 	waiting  map[string]bool       // images after which the application waits for somebody to decide
-	attempts map[string]int        // of a call in its plan of one attempt
 	reached  sync.Map              // names of Env.Sometimes
 
 	runs, stalls, missed, deaths int
@@ -48,13 +51,13 @@ type sweep struct {
 	failed                       map[Check]int // runs
 }
 
-// stages are the executions of a run: the first one, and the restarts.
-const stages = 4
-
-// down is how long the application is down before each restart: a supervisor
-// starts it at once; after half an hour it still meets the limits of the hour; after
-// a day no limit is used up any more.
-var down = [stages]time.Duration{0, 30 * time.Second, 30 * time.Minute, 25 * time.Hour}
+// restarts are how long the application is down before each stage of a run: the first
+// execution, and three restarts. A supervisor starts it at once; after half an hour it
+// still meets the limits of the hour; after a day no limit is used up any more.
+var restarts = []struct {
+	down  time.Duration
+	later string
+}{{}, {30 * time.Second, "half a minute"}, {30 * time.Minute, "half an hour"}, {24 * time.Hour, "a day"}}
 
 // run is an execution that met a fault or died, and the restarts after it.
 type run struct {
@@ -95,8 +98,8 @@ func Test(t *testing.T, scenario func(*Env), opts ...Option) {
 	}
 	t.Helper()
 	s := &sweep{
-		config: newConfig(opts), t: t, scenario: scenario, started: time.Now(), restarts: map[string]*execution{}, waiting: map[string]bool{},
-		attempts: map[string]int{}, faults: map[string]bool{}, states: map[string]bool{}, failed: map[Check]int{},
+		config: newConfig(opts), t: t, scenario: scenario, started: time.Now(), known: map[string]*execution{}, waiting: map[string]bool{},
+		faults: map[string]bool{}, states: map[string]bool{}, failed: map[Check]int{},
 	}
 	switch {
 	case scenario == nil:
@@ -109,9 +112,7 @@ func Test(t *testing.T, scenario func(*Env), opts ...Option) {
 	s.parent, s.watch = t.TempDir(), disk.NewWatch()
 	defer s.watch.Close()
 	s.runBaseline()
-	for _, p := range s.plans() {
-		s.runPlan(p)
-	}
+	s.runFaults()
 	s.runDeaths()
 	for _, name := range sometimesIn(scenario) {
 		if _, reached := s.reached.Load(name); !reached {
@@ -129,8 +130,9 @@ func (s *sweep) runBaseline() {
 	s.mustPass(first)
 	s.single = !slices.ContainsFunc(first.calls, func(c *Call) bool { return !c.own })
 	var executions []*execution
-	for stage, from := 0, (image{}); stage < stages; stage++ {
-		p := s.execute(order{from: from, after: down[stage], stage: stage, moments: stage == 0})
+	from := image{}
+	for stage := range restarts {
+		p := s.execute(order{from: from, stage: stage, moments: stage == 0})
 		s.mustPass(p)
 		executions, from = append(executions, p), p.result
 		p.unknownAgents = len(unknownAgents(executions))
@@ -146,7 +148,7 @@ func (s *sweep) runBaseline() {
 	}
 	if !first.result.state.equal(usual.result.state) {
 		s.t.Log("sweep: two runs without faults leave the service in different states: the checks Truth and Lost are off")
-		s.off = append(s.off, func(f Finding) bool { return f.Check == Truth || f.Check == Lost })
+		s.without = append(s.without, without{check: Truth}, without{check: Lost})
 	}
 	s.judge(&run{sweep: s, executions: executions})
 }
@@ -168,7 +170,7 @@ func (s *sweep) mustPass(p *execution) {
 		fail("panicked", p.panicked)
 	case p.ended != "":
 		fail("had to be ended", p.ended)
-	case wrong >= 0 && (p.stage == 0 || p.stage == stages-1): // in between a limit of the hour may be used up
+	case wrong >= 0 && (p.stage == 0 || p.stage == len(restarts)-1): // in between a limit of the hour may be used up
 		fail("failed", p.statements[wrong].text)
 	case p.stage == 0 && len(p.calls) == 0:
 		s.t.Fatal("sweep: the scenario made no call with Env.Client")
@@ -179,32 +181,71 @@ func (s *sweep) mustPass(p *execution) {
 // what a first execution does.
 func (s *sweep) usual(stage int) []*execution { return []*execution{s.baseline[0], s.baseline[stage]} }
 
-// plans returns the plans of each call and each point of the baseline.
-func (s *sweep) plans() (plans []plan) {
+// runFaults runs the plans of each call and each point of the baseline.
+func (s *sweep) runFaults() {
 	calls := slices.Clone(s.baseline[0].calls)
 	if !s.single { // which goroutine was first must not decide which run is reported
 		slices.SortFunc(calls, func(a, b *Call) int { return strings.Compare(a.Name, b.Name) })
 	}
 	for _, c := range calls {
-		plans = append(plans, s.plansFor(c)...)
+		s.runFaultsAt(c)
 	}
 	for _, place := range s.baseline[0].points {
-		plans = append(plans, plan{target: place, fault: fails, lasts: once}, plan{target: place, fault: fails, lasts: fromOn})
+		for _, lasts := range []string{once, fromOn} {
+			s.runPlan(plan{target: place, fault: fails, lasts: lasts})
+		}
 	}
-	return plans
 }
 
-// runPlan runs one plan, and the restarts after it. Where a call has no second attempt, a
-// fault of the whole call would do the same as one of its first attempt.
-func (s *sweep) runPlan(p plan) {
-	if p.lasts != atCall || s.attempts[p.target+"/"+p.fault.Name] != 1 {
-		s.finish(&run{sweep: s, name: p.String(), active: &activePlan{plan: p}}, image{}, 0)
+// runFaultsAt runs the plans of one call: each fault at one attempt, at the whole call,
+// and from then on.
+func (s *sweep) runFaultsAt(c *Call) {
+	run := func(f *fault, lasts ...string) {
+		attempts := 0
+		for _, l := range lasts {
+			if l == atCall && attempts == 1 { // a fault of the whole call would do the same
+				continue
+			}
+			r := s.runPlan(plan{target: c.Name, fault: f, lasts: l})
+			for _, struck := range r.calls() {
+				if struck.Name == c.Name {
+					attempts = len(struck.Attempts)
+					break
+				}
+			}
+		}
 	}
+	for _, f := range faults.For(c.spec) {
+		switch {
+		case s.skip != nil && s.skip(f.Name):
+		case f.Status == http.StatusUnauthorized || f.Status == http.StatusPaymentRequired:
+			run(&fault{Fault: f}, once) // from then on: keyRevoked and planEnds
+		case c.onAgent() && f.Status == http.StatusNotFound:
+			run(&fault{Fault: f}, once, fromOn)
+		default:
+			run(&fault{Fault: f}, once, atCall, fromOn)
+		}
+	}
+	run(planEnds, fromOn)
+	run(keyRevoked, fromOn)
+	if c.spec.Lists(http.StatusServiceUnavailable) || c.spec == spec.CreateAgent {
+		run(byokDown, fromOn)
+	}
+	if c.onAgent() {
+		run(agentGone, fromOn)
+	}
+}
+
+// runPlan runs one plan, and the restarts after it.
+func (s *sweep) runPlan(p plan) *run {
+	r := &run{sweep: s, name: p.String(), active: &activePlan{plan: p}}
+	s.finish(r, image{}, 0)
+	return r
 }
 
 // finish adds to a run the executions from a stage on, and judges it.
 func (s *sweep) finish(r *run, from image, stage int) {
-	for ; stage < stages; stage++ {
+	for ; stage < len(restarts); stage++ {
 		if s.stalls >= mostStalls {
 			return
 		}
@@ -216,27 +257,29 @@ func (s *sweep) finish(r *run, from image, stage int) {
 		}
 		from = p.result
 	}
-	if r.active != nil && !r.active.struck {
+	switch {
+	case r.active != nil && !r.active.struck:
 		s.missed++
 		return
+	case r.active != nil:
+		s.faults[r.active.fault.Name] = true
 	}
-	s.learn(r)
 	s.judge(r)
 }
 
 // nextExecution returns the execution of a stage. What a restart does depends on what it
 // finds, so it is executed once for each image, unless a plan strikes it.
 func (s *sweep) nextExecution(r *run, from image, stage int) *execution {
-	o := order{from: from, after: down[stage], stage: stage, moments: stage == 1 && r.died()}
+	o := order{from: from, stage: stage, moments: stage == 1 && r.died()}
 	if r.active != nil && stage == r.active.stage {
 		o.active = r.active
 		return s.execute(o)
 	}
 	key := fmt.Sprint(stage, from.key())
-	p := s.restarts[key]
+	p := s.known[key]
 	if p == nil || o.moments && !p.moments {
 		p = s.execute(o)
-		s.restarts[key] = p
+		s.known[key] = p
 	}
 	return p
 }
@@ -244,52 +287,31 @@ func (s *sweep) nextExecution(r *run, from image, stage int) *execution {
 // mostStalls ends a sweep in which every run takes the watchdog's time.
 const mostStalls = 3
 
-// learn notes the faults that struck, and how many attempts a call made whose first
-// one failed.
-func (s *sweep) learn(r *run) {
-	if r.active == nil || r.died() {
-		return
-	}
-	s.faults[r.active.fault.Name] = true
-	for _, c := range r.executions[0].calls {
-		if r.active.lasts == once && c.Name == r.active.target {
-			s.attempts[c.Name+"/"+r.active.fault.Name] = len(c.Attempts)
-		}
-	}
-}
-
 // mostStates bounds the states of an application that leaves another one each time.
 const mostStates = 300
 
 // runDeaths restarts the application on every state that a death leaves, and on those
 // that a death in such a restart leaves, until there are no new ones.
 func (s *sweep) runDeaths() {
-	line, seen := []*run{{sweep: s, executions: s.baseline[:1]}}, map[string]bool{}
-	for len(line) > 0 {
-		before := line[0]
-		line = line[1:]
-		for _, m := range before.last().all {
+	seen := map[string]bool{}
+	for line := []*run{{sweep: s, executions: s.baseline[:1]}}; len(line) > 0; line = line[1:] {
+		for _, m := range line[0].last().all {
 			s.deaths++
-			r := before.diesAt(m)
-			if s.states[r.key] || len(s.states) >= mostStates {
+			dead := line[0].diesAt(m)
+			if s.states[dead.key] || len(s.states) >= mostStates {
 				continue
 			}
-			s.states[r.key] = true
-			prefix := *r
-			s.finish(r, m.image, 1)
-			if s.stalls > 0 || m.base != "" {
+			s.states[dead.key] = true
+			whole := *dead
+			s.finish(&whole, m.image, 1)
+			if s.stalls > 0 || m.base != "" || len(dead.executions) > 1 { // a third death finds what a second one does
 				continue
 			}
-			restarted := r.executions[len(prefix.executions)]
-			signature := restarted.signature()
-			if seen[signature] {
-				continue
-			}
-			seen[signature] = true
-			prefix.executions = append(slices.Clone(prefix.executions), restarted)
-			if len(prefix.executions) == 2 { // a third death finds what a second one does
-				line = append(line, &prefix)
-				s.faultsInRestart(prefix, m.image)
+			restarted := whole.executions[1]
+			if signature := restarted.signature(); !seen[signature] {
+				seen[signature] = true
+				s.faultsInRestart(dead, restarted, m.image)
+				line = append(line, &run{sweep: s, name: dead.name, story: dead.story, executions: append(dead.executions[:1:1], restarted)})
 			}
 		}
 	}
@@ -316,7 +338,7 @@ func (r *run) diesAt(m moment) *run {
 	n := len(r.executions) - 1
 	d := &run{sweep: r.sweep, name: m.name, base: m.base, executions: append(slices.Clone(r.executions[:n]), r.executions[n].upTo(m))}
 	if n > 0 {
-		d.name = r.name + "+restart." + m.name
+		d.name = r.name + ",restart." + m.name
 	}
 	d.story = append(slices.Clone(r.story), "the process died "+m.says)
 	d.key = fmt.Sprint(m.image.key(), slices.ContainsFunc(d.executions, func(p *execution) bool { return len(p.reports()) > 0 }))
@@ -327,11 +349,11 @@ func (r *run) diesAt(m moment) *run {
 }
 
 // faultsInRestart lets the calls of a restart after a death fail.
-func (s *sweep) faultsInRestart(dead run, from image) {
-	for _, c := range dead.last().calls {
+func (s *sweep) faultsInRestart(dead *run, restarted *execution, from image) {
+	for _, c := range restarted.calls {
 		for _, p := range inRestart(c) {
-			r := dead
-			r.name, r.active, r.executions = dead.name+"+"+p.String(), &activePlan{plan: p}, slices.Clone(dead.executions[:len(dead.executions)-1])
+			r := *dead
+			r.name, r.active, r.executions = dead.name+","+p.String(), &activePlan{plan: p}, slices.Clone(dead.executions)
 			s.finish(&r, from, 1)
 		}
 	}
@@ -368,7 +390,7 @@ func (r *run) public() *Run {
 			*calls = append(*calls, *c)
 		}
 		for _, t := range p.statements {
-			if t.err != nil {
+			if t.err != nil && !t.more {
 				public.Reports = append(public.Reports, t.err)
 			}
 		}

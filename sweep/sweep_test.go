@@ -1,7 +1,6 @@
 package sweep_test
 
 import (
-	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -115,19 +114,14 @@ func TestWhatIsRightIsNotBlamed(t *testing.T) {
 func TestTwoSweepsFindTheSame(t *testing.T) {
 	t.Parallel()
 	var tried [2][]string
+	agents := map[string]string{}
 	for i := range tried {
-		s := noted(t, reporting(broken(workers)), sweep.InBubble(), once, sweep.Faults("refused"))
+		s := noted(t, reporting(broadcast(i)), sweep.InBubble(), once, sweep.Faults("refused"))
 		assert.NotContains(t, s.summary, "struck nothing")
 		tried[i] = slices.DeleteFunc(s.plans, func(plan string) bool { return strings.Contains(plan, "dies") })
 		for _, f := range s.found {
 			tried[i] = append(tried[i], string(f.Check))
 		}
-	}
-	assert.ElementsMatch(t, tried[0], tried[1])
-	agents := map[string]string{}
-	for i := range tried {
-		s := noted(t, reporting(broadcast(i)), sweep.InBubble(), once, sweep.Faults("refused"))
-		tried[i] = slices.DeleteFunc(s.plans, func(plan string) bool { return strings.Contains(plan, "dies") })
 		for _, r := range s.runs {
 			for _, c := range r.Calls {
 				if agents[c.Name] == "" {
@@ -146,17 +140,19 @@ func TestTwoSweepsFindTheSame(t *testing.T) {
 // reported and one that was not.
 func TestCausesAreToldApart(t *testing.T) {
 	t.Parallel()
-	plans := func(app app, check sweep.Check) (plans []string) {
-		for _, f := range run(t, reporting(app), quick...).found {
-			if f.Check == check {
-				plans = append(plans, f.Plan)
-			}
+	assert.ElementsMatch(t, []string{"SetBYOK_1/bad_request/once", "ClearBYOK_1/dies_arrived"}, plans(t, rotateOnce, sweep.LostBYOK))
+	assert.Len(t, plans(t, dropsTwice, sweep.Lost), 2)
+	assert.ElementsMatch(t, []string{"SendMessage_1/reply_lost/once", "SendMessage_1/dies_arrived"}, plans(t, resendAndMark, sweep.Doubled))
+}
+
+// plans are the first runs of the causes that a check finds.
+func plans(t *testing.T, app app, check sweep.Check) (plans []string) {
+	for _, f := range run(t, reporting(app), quick...).found {
+		if f.Check == check {
+			plans = append(plans, f.Plan)
 		}
-		return plans
 	}
-	assert.ElementsMatch(t, []string{"SetBYOK_1/bad_request/once", "ClearBYOK_1/dies_arrived"}, plans(rotateOnce, sweep.LostBYOK))
-	assert.Len(t, plans(dropsTwice, sweep.Lost), 2)
-	assert.ElementsMatch(t, []string{"SendMessage_1/reply_lost/once", "SendMessage_1/dies_arrived"}, plans(resendAndMark, sweep.Doubled))
+	return plans
 }
 
 // Each message of the baseline arrives or is named. A report that may be about any message
@@ -164,27 +160,20 @@ func TestCausesAreToldApart(t *testing.T) {
 func TestAReportExcusesOneMessage(t *testing.T) {
 	t.Parallel()
 	for _, app := range []app{broken(firstFailure), mended(firstFailure)} {
-		var lost []string
-		run(t, reporting(app), append(quick, sweep.WithoutWhere(func(f sweep.Finding) bool {
-			if f.Check == sweep.Lost {
-				lost = append(lost, f.Plan)
-			}
-			return false
-		}))...)
-		assert.Contains(t, lost, "SendMessage_1/bad_request/from_on")
+		assert.Contains(t, plans(t, app, sweep.Lost), "SendMessage_1/bad_request/from_on")
 	}
 }
 
 func TestADeathIsReportedInWords(t *testing.T) {
 	t.Parallel()
-	s := run(t, reporting(broken(markAfter)), quick...)
+	s := run(t, reporting(markAfter), quick...)
 	require.Len(t, s.reports, 1, "one cause, one report")
-	assert.Regexp(t, `(?s)^doubled: the process died after SendMessage_1 had arrived; the restart did it again: an agent got the message of 5 characters 2 times, and no report says that it was in doubt
-  and in \d+ other runs: .*
+	assert.Regexp(t, `(?s)^doubled: the process died after SendMessage_1 had arrived; the restart did it again: the message of SendMessage_1 is there 2 times in the end \(without faults at most 1\), and no report says that it was in doubt
+  the same in \d+ other runs, perhaps for another cause \(go test -run '\^TestADeathIsReportedInWords\$/NAME'\): .*
 .*CreateAgent_1 +agent_000001 +200
 .*SendMessage_1 +agent_000001 +200, under way
   the process dies after SendMessage_1 had arrived
-  restart, 30 s later
+  restart, half a minute later
 .*SendMessage_1 +agent_000001 +200
   said: nothing
 .*
@@ -210,7 +199,7 @@ func TestDeathsAtPointsAndInFiles(t *testing.T) {
 	assert.NotEmpty(t, found)
 	for _, f := range found {
 		assert.Equal(t, sweep.Lost, f.Check)
-		assert.Contains(t, f.Plan, "+restart.", "a second death")
+		assert.Contains(t, f.Plan, ",restart.", "a second death")
 	}
 }
 
@@ -238,7 +227,6 @@ func TestAnOptOutIsForACheckAndItsEndpoints(t *testing.T) {
 	assert.NotContains(t, findings(sweep.Without(sweep.Swallowed)), sweep.Swallowed)
 	assert.NotContains(t, findings(sweep.Without(sweep.Swallowed, fakeserver.EndpointStatus)), sweep.Swallowed)
 	assert.Contains(t, findings(sweep.Without(sweep.Swallowed, fakeserver.EndpointWarmUp)), sweep.Swallowed, "for another endpoint")
-	assert.NotContains(t, findings(sweep.WithoutWhere(func(f sweep.Finding) bool { return strings.HasPrefix(f.Plan, "Status_1/") })), sweep.Swallowed)
 }
 
 func TestOwnChecksSeeTheRun(t *testing.T) {
@@ -316,16 +304,6 @@ func TestAFaultLastsAsLongAsItsPlanSays(t *testing.T) {
 	assert.NotContains(t, runs, "CreateAgent_1/refused/call/call")
 }
 
-// What fails in the baseline too, and is not reported there, is the application's own
-// affair; and an agent that never was cannot be gone.
-func TestAFailureOfTheBaselineIsNoFinding(t *testing.T) {
-	t.Parallel()
-	assert.Empty(t, run(t, func(e *sweep.Env) {
-		_, _ = e.Client.GetAgent(e.Context(), "agent_of_yesterday")
-		status(e)
-	}, quick...).found)
-}
-
 // Restarts come after half a minute, half an hour and a day, by the application's
 // own time too.
 func TestRestartsComeAtTheirTimes(t *testing.T) {
@@ -334,9 +312,9 @@ func TestRestartsComeAtTheirTimes(t *testing.T) {
 	run(t, func(e *sweep.Env) {
 		times = append(times, time.Now())
 		status(e)
-	}, append(quick, sweep.WithoutWhere(func(sweep.Finding) bool { return true }))...)
+	}, quick...)
 	first := times[1] // the baseline
-	for i, want := range []time.Duration{0, 30 * time.Second, 30*time.Minute + 30*time.Second, 25*time.Hour + 30*time.Minute + 30*time.Second} {
+	for i, want := range []time.Duration{0, 30 * time.Second, 30*time.Minute + 30*time.Second, 24*time.Hour + 30*time.Minute + 30*time.Second} {
 		assert.Equal(t, want, times[1+i].Sub(first))
 	}
 }
@@ -390,7 +368,7 @@ var misuses = map[string]struct {
 			}
 			_ = put(e, "lock", "mine")
 		})
-	}, "after the restart 25 h later, the scenario failed without faults: another process is running"},
+	}, "after the restart a day later, the scenario failed without faults: another process is running"},
 	"a cache": {func(t *testing.T) {
 		var first sync.Once
 		sweep.Test(t, func(e *sweep.Env) {
@@ -453,9 +431,12 @@ func TestWhatCannotBeMeantIsSaid(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(out, "no run came to"))
 	again := regexp.MustCompile(`again: go test -run '(.*SendMessage_1.*)'`).FindStringSubmatch(out)
 	require.Len(t, again, 2, "%s", out)
-	one := child(t, again[1])
-	assert.Equal(t, 1, strings.Count(one, "again: "), "%s", one)
-	assert.Contains(t, one, again[1])
+	another := regexp.MustCompile(`other runs.*/NAME'\): \S+ (SendMessage\S+)`).FindStringSubmatch(out)
+	require.Len(t, another, 2, "%s", out)
+	for _, pattern := range []string{again[1], "^TestChild$/^finds$/" + another[1]} {
+		one := child(t, pattern)
+		assert.Equal(t, 1, strings.Count(one, "again: "), "%s", one)
+	}
 	assert.PanicsWithValue(t, "sweep: Test needs the *testing.T of a test", func() { sweep.Test(nil, status) })
 }
 
@@ -477,31 +458,12 @@ func TestFaultsTakeVirtualTime(t *testing.T) {
 	}
 }
 
-// A deadline of the application's passes in virtual time, and stays passed.
-func TestDeadlinesPassInVirtualTime(t *testing.T) {
-	t.Parallel()
-	runs := noted(t, func(e *sweep.Env) {
-		ctx, cancel := context.WithTimeout(e.Context(), 20*time.Second)
-		defer cancel()
-		for range 2 {
-			_, err := e.Client.Status(ctx)
-			e.Reports(err)
-		}
-	}, sweep.Faults("silence")).runs
-	run := runs["Status_1/silence/once"]
-	require.Len(t, run.Reports, 2)
-	for _, err := range run.Reports {
-		assert.ErrorIs(t, err, context.DeadlineExceeded)
-	}
-	assert.Less(t, run.Lasted, 30*time.Second, "by the fake's clock")
-}
-
 // A leak is shown with its stack, outside of a bubble too, and parallel sweeps do not
 // find each other's goroutines.
 func TestALeakIsShownWithItsStack(t *testing.T) {
 	t.Parallel()
 	for _, opts := range [][]sweep.Option{{once, sweep.Faults("payment_required")}, quick} {
-		s := run(t, reporting(broken(worker)), opts...)
+		s := run(t, reporting(worker), opts...)
 		require.Contains(t, s.checks(), sweep.Leak)
 		assert.Contains(t, strings.Join(s.reports, "\n"), "apps_test.go:")
 	}

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,6 +36,7 @@ type Call struct {
 	ended   bool
 	routine string // that made it
 	own     bool   // that is the scenario's own goroutine
+	late    bool   // its deadline has passed by the fake's clock
 	content uint64 // digest of what it sends, and of the agent
 	subject string // of the content: the text, or the customer_ref
 }
@@ -223,28 +225,28 @@ func (p *execution) answered(c *Call, resp *http.Response, err error) {
 
 // send makes an attempt, with its fault if it has one.
 func (w *wire) send(req *http.Request, c *Call, f *fault) (*http.Response, error) {
-	if c.spec == spec.ClearBYOK {
-		w.execution.willClear()
+	if _, stored := w.execution.fake.BYOK(w.execution.fake.Key()); stored && c.spec == spec.ClearBYOK {
+		w.execution.note(func() { w.execution.cleared = true })
 	}
-	if left, has := w.left(req.Context()); has && left <= 0 && !w.execution.sweep.bubble { // late by the fake's clock: nothing is sent
+	if c.late {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: context.DeadlineExceeded}
 	}
 	switch {
 	case f == nil:
 		return w.direct.RoundTrip(req)
 	case f.change != nil:
-		f.change(w.execution, c)
+		w.execution.active.undo = f.change(w.execution, c)
 		return w.direct.RoundTrip(req)
 	case w.execution.sweep.bubble:
 		return w.inject(req, f.Fault.Fault)
 	}
 	switch f.Name {
 	case "silence":
-		return nil, w.wait(req.Context(), forEver)
+		return nil, w.wait(req.Context(), c, forEver)
 	case "reply_silent":
-		return w.after(req, forEver)
+		return w.after(req, c, forEver)
 	case "reply_dripping":
-		return w.after(req, dripping)
+		return w.after(req, c, dripping)
 	}
 	return w.inject(req, f.Fault.Fault)
 }
@@ -265,14 +267,14 @@ const (
 )
 
 // after sends a request and holds its answer back for d.
-func (w *wire) after(req *http.Request, d time.Duration) (*http.Response, error) {
+func (w *wire) after(req *http.Request, c *Call, d time.Duration) (*http.Response, error) {
 	resp, err := w.direct.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}
 	read, err := io.ReadAll(resp.Body)
 	if err == nil {
-		err = w.wait(req.Context(), d)
+		err = w.wait(req.Context(), c, d)
 	}
 	if err != nil {
 		return nil, err
@@ -281,36 +283,17 @@ func (w *wire) after(req *http.Request, d time.Duration) (*http.Response, error)
 	return resp, nil
 }
 
-// wait lets d pass by the fake's clock, or what is left until the deadline.
-// Outside of a bubble deadlines count real time, of which next to none passes: each has
-// a counterpart by the fake's clock, as far off as it was when it was first seen.
-func (w *wire) wait(ctx context.Context, d time.Duration) error {
-	left, has := w.left(ctx)
-	if !has || left > d {
-		if d == forEver {
-			return errors.New("sweep: an answer that never comes, and a context without a deadline")
-		}
-		return w.execution.clock.Sleep(ctx, d)
-	}
-	if err := w.execution.clock.Sleep(ctx, left); err != nil {
-		return err
-	}
-	return context.DeadlineExceeded
-}
-
-// left is how long it is until the deadline of ctx, by the fake's clock.
-func (w *wire) left(ctx context.Context) (time.Duration, bool) {
+// wait lets d pass by the fake's clock, or what is left until the deadline, which
+// counts real time outside of a bubble: the call is late from then on.
+func (w *wire) wait(ctx context.Context, c *Call, d time.Duration) error {
 	deadline, has := ctx.Deadline()
-	if !has {
-		return 0, false
+	left := time.Until(deadline)
+	switch {
+	case has && left <= d:
+		c.late = true
+		return cmp.Or(w.execution.clock.Sleep(ctx, left), context.DeadlineExceeded)
+	case d == forEver:
+		return errors.New("sweep: an answer that never comes, and a context without a deadline")
 	}
-	now := w.execution.fake.Now()
-	due := now.Add(time.Until(deadline))
-	w.execution.note(func() {
-		if seen, known := w.execution.due[deadline]; known {
-			due = seen
-		}
-		w.execution.due[deadline] = due
-	})
-	return due.Sub(now), true
+	return w.execution.clock.Sleep(ctx, d)
 }
