@@ -6,6 +6,7 @@ import (
 	"go/format"
 	"maps"
 	"os"
+	"os/exec"
 	"path"
 	"regexp"
 	"slices"
@@ -45,6 +46,9 @@ func TestPagesAreRun(t *testing.T) {
 			found := regexp.MustCompile(`(?ms)^func `+name+`\(.*?^}\n`).FindAllString(read(t, page), -1)
 			require.NotEmpty(t, found, "%s has no %s", page, name)
 			source += found[len(found)-1] // the mended one
+			if len(found) > 1 {
+				source += strings.Replace(found[0], "func "+name, "func first"+strings.ToUpper(name[:1])+name[1:], 1)
+			}
 		}
 	}
 	source += "// Tests are the tests of the pages.\nvar Tests = []testing.InternalTest{\n"
@@ -74,6 +78,30 @@ func TestThePagesTestsPass(t *testing.T) {
 }
 
 func TestApplicationsOfThePagesSurvive(t *testing.T) { pages.Survive(t) }
+
+// The page of the sweep shows what go test prints of its first bot.
+func TestBotSurvives(t *testing.T) {
+	if os.Getenv("SWEEP_THE_BOT") != "" {
+		pages.SurviveNot(t)
+		return
+	}
+	cmd := exec.Command(os.Args[0], "-test.run", "^TestBotSurvives$")
+	cmd.Env = append(os.Environ(), "SWEEP_THE_BOT=yes")
+	printed, err := cmd.CombinedOutput()
+	require.Error(t, err)
+	t.Chdir(root)
+	_, shown, _ := strings.Cut(read(t, "docs/sweep.md"), "`go test` shows, among others:\n\n```\n")
+	shown, _, _ = strings.Cut(shown, "```")
+	words := func(text string) string {
+		return strings.Join(strings.Fields(regexp.MustCompile(`\b\d+m?s\b`).ReplaceAllString(text, "")), " ")
+	}
+	rest := words(string(printed))
+	for part := range strings.SplitSeq(shown, "…") {
+		_, after, found := strings.Cut(rest, words(part))
+		require.True(t, found, "%s\nis not in\n%s", part, printed)
+		rest = after
+	}
+}
 
 // The page of the sweep names every fault.
 func TestSweepPageNamesEveryFault(t *testing.T) {

@@ -132,6 +132,23 @@ func answer(ctx context.Context, client *agentmessaging.Client, log *slog.Logger
 	fmt.Println(reply.Text)
 	return nil
 }
+func firstAnswer(ctx context.Context, client *agentmessaging.Client, dir, customer, question string) error {
+	file := filepath.Join(dir, customer)
+	id, err := os.ReadFile(file)
+	if err != nil {
+		agent, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{CustomerRef: customer})
+		if err != nil {
+			return err
+		}
+		id = []byte(agent.ID)
+	}
+	reply, err := client.SendMessage(ctx, string(id), agentmessaging.MessageParams{Text: question})
+	if err != nil {
+		return err
+	}
+	fmt.Println(reply.Text)
+	return os.WriteFile(file, id, 0o600)
+}
 func agentOf(ctx context.Context, client *agentmessaging.Client, log *slog.Logger, file, customer string) (string, error) {
 	const creating = "creating"
 	id, err := os.ReadFile(file)

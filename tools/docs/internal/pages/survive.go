@@ -12,6 +12,13 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/sweep"
 )
 
+// SurviveNot sweeps the first bot of the page, which has bugs.
+func SurviveNot(t *testing.T) {
+	sweep.Test(t, func(env *sweep.Env) {
+		env.Reports(firstAnswer(env.Context(), env.Client, env.Dir, "customer-7", "Where is my order?"))
+	})
+}
+
 // Survive runs the applications under every fault and every death.
 func Survive(t *testing.T) {
 	for name, app := range map[string]func(env *sweep.Env, agentID string) error{
