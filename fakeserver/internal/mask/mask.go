@@ -1,5 +1,7 @@
 // Package mask hides keys and people's words in what the fake keeps, logs and
-// prints of a call. Its input may be anything: whole JSON, cut JSON, or none.
+// prints of a call. A JSON body keeps its structure, its numbers and the strings that
+// are neither. Any other body cannot be searched for escaped keys, so it is hidden
+// whole.
 package mask
 
 import (
@@ -14,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
 // Key replaces a key.
@@ -55,20 +58,20 @@ func Clip(text string, limit int) string {
 type Secrets []string
 
 // SecretsOf finds the secrets of a call: its token, and the strings below each
-// member of the body that is named api_key, however deep.
+// member of a JSON body that is named api_key, however deep.
 func SecretsOf(token string, body []byte) (found Secrets) {
 	if len(token) >= minSecret {
 		found = Secrets{token}
 	}
 	// Few bodies can have a member named api_key. An escaped name has a backslash.
-	if bytes.IndexByte(body, '\\') < 0 && !bytes.Contains(body, []byte("i_")) && !bytes.Contains(body, []byte("I_")) {
+	if bytes.IndexByte(body, '\\') < 0 && !bytes.Contains(body, []byte("i_")) && !bytes.Contains(body, []byte("I_")) || !json.Valid(body) {
 		return found
 	}
-	walk(body, func(p *piece) {
-		if secret := p.text(); p.inKey && !p.isName && len(secret) >= minSecret {
-			found = append(found, secret)
+	for p := walk(body); p.next(); {
+		if p.isKey() && len(p.text()) >= minSecret {
+			found = append(found, p.text())
 		}
-	})
+	}
 	slices.SortStableFunc(found, func(a, b string) int { return len(b) - len(a) })
 	return found
 }
@@ -86,15 +89,10 @@ func (s Secrets) Clean(text string) string {
 // themselves.
 func (s Secrets) CleanPath(escaped string) string {
 	escaped = s.Clean(escaped)
-	path, err := url.PathUnescape(escaped)
-	if err != nil || s.Clean(path) == path {
-		return escaped
+	if path, err := url.PathUnescape(escaped); err == nil && s.Clean(path) != path {
+		escaped = (&url.URL{Path: s.Clean(path)}).EscapedPath()
 	}
-	pieces := strings.Split(s.Clean(path), Key)
-	for i, piece := range pieces {
-		pieces[i] = (&url.URL{Path: piece}).EscapedPath()
-	}
-	return strings.Join(pieces, Key)
+	return escaped
 }
 
 // CleanQuery encodes a query without the secrets, and without values that look
@@ -191,7 +189,7 @@ func MayBeKey(name string) bool {
 	return len(name) >= minSecret && strings.ContainsAny(name, "0123456789")
 }
 
-// Body says what of a body, JSON or not, whole or cut, may be shown.
+// Body says what may be shown of a body.
 type Body struct {
 	Secrets Secrets
 	Texts   bool // show people's words: prompts, messages and replies
@@ -202,9 +200,12 @@ type Body struct {
 	Known   func(member string) bool
 }
 
-// Of returns the first n bytes of a body as they may be shown. Its structure and
-// numbers stay. What is cut is read whole, so that a secret's beginning does not show.
+// Of returns the first n bytes of a body as they may be shown. A string that is cut
+// there is masked as if it were whole, so that a secret's beginning does not show.
 func (b *Body) Of(body []byte, n int) string {
+	if !json.Valid(body) {
+		return b.opaque(string(body), n)
+	}
 	var out strings.Builder
 	out.Grow(len(body) + len(Key))
 	at, end := 0, 0 // of what was written: in the body, and the end of the first n bytes in out
@@ -217,12 +218,13 @@ func (b *Body) Of(body []byte, n int) string {
 			end = out.Len()
 		}
 	}
-	walk(body, func(p *piece) {
-		if shown, changed := b.shown(p); changed {
-			write(p.from, shown)
-			at = p.to
+	for p := walk(body); p.next(); {
+		if shown, masked := b.shown(&p); masked {
+			quoted, _ := json.Marshal(shown) // a string can always be written
+			write(p.from, string(quoted))
+			at = p.Pos
 		}
-	})
+	}
 	write(len(body), "")
 	shown := b.Secrets.Clean(strings.ToValidUTF8(out.String(), "\ufffd"))
 	if n < len(body) {
@@ -231,161 +233,128 @@ func (b *Body) Of(body []byte, n int) string {
 	return shown
 }
 
-// shown is a piece as it may be shown; changed says that it differs.
-func (b *Body) shown(p *piece) (shown string, changed bool) {
-	var text string
-	escaped := bytes.IndexByte(p.written, '\\') >= 0
-	switch {
-	case !p.quoted && !p.inKey && isLiteral(p.written):
-		return "", false
-	case p.inKey && !p.isName:
-		text = Key
-	case b.Foreign:
-		text = b.foreign(p)
-	case !p.isName && !b.Texts && p.depth == 1 && slices.ContainsFunc(wordMembers, func(words []byte) bool {
-		return bytes.EqualFold(p.member, words) // a fake may accept other cases
-	}):
-		text = Text(p.text())
-	case !escaped && !slices.ContainsFunc(b.Secrets, func(secret string) bool { return bytes.Contains(p.written, []byte(secret)) }):
-		return "", false
-	default:
-		text = b.Secrets.Clean(p.text())
+// opaque is the beginning of a body that is not JSON. A key in it may be escaped in
+// any way.
+func (b *Body) opaque(body string, n int) string {
+	sent := strings.ToValidUTF8(body[:n], "\ufffd")
+	if sent == "" || b.Texts && !strings.ContainsAny(body, `\%&`) && !looksSecret(body) && b.Secrets.Clean(body) == body {
+		return sent
 	}
-	switch {
-	case p.unreadable && text == p.text(): // an escape in it may hide a secret
-		text = Text(text)
-	case text == p.text():
-		return "", false
-	}
-	if !p.quoted && !p.inKey {
-		return text, true
-	}
-	quoted, _ := json.Marshal(text) // a string can always be written
-	return string(quoted), true
+	return Text(sent)
 }
 
-// wordMembers are the members of documented bodies that hold a person's words, or
-// the agent's.
-var wordMembers = [][]byte{[]byte("text"), []byte("system_prompt"), []byte("reply_text")}
-
-func (b *Body) foreign(p *piece) string {
-	text := b.Secrets.Clean(p.text())
+// shown is a piece as it may be shown, without quotes; masked says that it differs.
+func (b *Body) shown(p *walker) (shown string, masked bool) {
 	switch {
-	case p.isName && (looksSecret(text) || MayBeKey(text)):
-		return Key
-	case p.isName:
-		return printable.Name(text)
-	case p.quoted && namesSecret(string(p.member)) && !bytes.HasSuffix(bytes.ToLower(p.member), []byte("_ref")), looksSecret(text), text == Key:
-		return Key
-	case b.Texts, p.quoted && b.Known != nil && b.Known(string(p.member)):
-		return text
+	case p.isKey(), !p.isString() && len(p.written) > maxNumber:
+		return Key, true
+	case !p.isString():
+		return "", false
+	case b.Foreign && p.isName:
+		shown = b.foreignName(p.text())
+	case b.Foreign:
+		shown = b.foreign(p)
+	case !p.isName && !b.Texts && p.depth == 1 && isWords(p.member):
+		shown = Text(p.text())
+	case bytes.IndexByte(p.written, '\\') < 0 && !slices.ContainsFunc(b.Secrets, func(secret string) bool { return bytes.Contains(p.written, []byte(secret)) }):
+		return "", false
+	default:
+		shown = b.Secrets.Clean(p.text())
 	}
-	return Text(text)
+	return shown, shown != p.text()
 }
 
 // maxNumber is the length of the longest number that is shown.
 const maxNumber = 24
 
-// isLiteral reports whether a word outside of strings is a number, true, false
-// or null.
-func isLiteral(word []byte) bool {
-	_, err := strconv.ParseFloat(string(word), 64)
-	return err == nil && len(word) <= maxNumber || slices.Contains([]string{"true", "false", "null"}, string(word))
+// isWords reports whether a member of a documented body holds a person's words, or
+// the agent's. A fake may accept its name in another case.
+func isWords(member []byte) bool {
+	return slices.ContainsFunc(wordMembers, func(name []byte) bool { return bytes.EqualFold(member, name) })
 }
 
-// piece is a string of a body, or a word outside of strings.
-type piece struct {
+var wordMembers = [][]byte{[]byte("text"), []byte("system_prompt"), []byte("reply_text")}
+
+func (b *Body) foreignName(name string) string {
+	name = b.Secrets.Clean(name)
+	if looksSecret(name) || MayBeKey(name) {
+		return Key
+	}
+	return printable.Name(name)
+}
+
+func (b *Body) foreign(p *walker) string {
+	text, member := b.Secrets.Clean(p.text()), string(p.member)
+	switch {
+	case namesSecret(member) && !strings.HasSuffix(strings.ToLower(member), "_ref"), looksSecret(text), text == Key:
+		return Key
+	case b.Texts, b.Known != nil && b.Known(member):
+		return text
+	}
+	return Text(text)
+}
+
+// walker goes through the pieces of a JSON document: its strings, numbers, and the
+// words true, false and null. Its fields after the Scanner are about one piece.
+type walker struct {
+	strictjson.Scanner
 	written  []byte // with the quotes of a string
-	from, to int    // where it is in the body
-	quoted   bool   // a string, and not a word
+	from     int    // where it is in the document
 	isName   bool   // the name of a member
-	inKey    bool   // the value of a member named api_key, or inside such a value
 	member   []byte // the name of the member whose value it is, or that it is inside of
 	depth    int    // how many objects and arrays it is inside of
-	read     string // what text returned
-	isRead   bool
-
-	unreadable bool // an escape is wrong, or the string does not end
+	keyDepth int    // that of the member named api_key that it is inside of; 0 means none
 }
 
-// text is a string as it reads, and a word as it is. Of a string that is
-// unreadable it is what was written.
-func (p *piece) text() string {
-	if p.isRead {
-		return p.read
-	}
-	p.isRead = true
-	p.read = strings.ToValidUTF8(string(p.written), "\ufffd")
-	if !p.quoted {
-		return p.read
-	}
-	p.read = strings.TrimSuffix(p.read[1:], `"`)
-	if bytes.IndexByte(p.written, '\\') >= 0 {
-		var read string
-		if p.unreadable = json.Unmarshal(p.written, &read) != nil; !p.unreadable {
-			p.read = read
+func walk(doc []byte) walker { return walker{Scanner: strictjson.Scanner{Data: doc}} }
+
+// next goes to the next piece, and reports whether there is one.
+func (p *walker) next() bool {
+	for ; p.Pos < len(p.Data); p.Pos++ {
+		switch p.Data[p.Pos] {
+		case '{', '[':
+			p.depth++
+		case '}', ']':
+			p.depth--
+		case ' ', '\t', '\r', '\n', ':', ',':
+		default:
+			p.read()
+			return true
 		}
 	}
-	return p.read
+	return false
+}
+
+func (p *walker) read() {
+	p.from = p.Pos
+	p.written = p.Skip()
+	p.isName = bytes.HasPrefix(bytes.TrimLeft(p.Data[p.Pos:], " \t\r\n"), []byte(":"))
+	if p.depth < p.keyDepth || p.isName && p.depth == p.keyDepth {
+		p.keyDepth = 0
+	}
+	if !p.isName {
+		return
+	}
+	p.member = p.written[1 : len(p.written)-1]
+	if bytes.IndexByte(p.member, '\\') >= 0 {
+		p.member = []byte(p.text())
+	}
+	if p.keyDepth == 0 && bytes.EqualFold(p.member, apiKey) {
+		p.keyDepth = p.depth
+	}
 }
 
 var apiKey = []byte("api_key")
 
-// walk calls visit with each piece of a body, in order. It reads anything: a
-// string that has no end ends with the body.
-func walk(body []byte, visit func(*piece)) {
-	var at piece
-	keyDepth := -1 // of the member named api_key that at is inside of
-	for i := 0; i < len(body); {
-		switch c := body[i]; c {
-		case '{', '[':
-			at.depth++
-			i++
-			continue
-		case '}', ']':
-			at.depth--
-			i++
-			continue
-		case ' ', '\t', '\r', '\n', ':', ',':
-			i++
-			continue
-		}
-		at.from, at.quoted, at.isRead, at.unreadable = i, body[i] == '"', false, false
-		at.to = endOf(body, i)
-		at.written, i = body[at.from:at.to], at.to
-		at.isName = at.quoted && bytes.HasPrefix(bytes.TrimLeft(body[i:], " \t\r\n"), []byte(":"))
-		if keyDepth >= 0 && (at.depth < keyDepth || at.isName && at.depth == keyDepth) {
-			keyDepth = -1
-		}
-		if at.isName {
-			at.member = bytes.TrimSuffix(at.written[1:], []byte(`"`))
-			if bytes.IndexByte(at.member, '\\') >= 0 {
-				at.member = []byte(at.text())
-			}
-			if keyDepth < 0 && bytes.EqualFold(at.member, apiKey) {
-				keyDepth = at.depth
-			}
-		}
-		at.inKey = keyDepth >= 0
-		visit(&at)
-	}
-}
+func (p *walker) isString() bool { return p.written[0] == '"' }
 
-// endOf is where the piece that begins at i ends.
-func endOf(body []byte, i int) int {
-	if body[i] != '"' {
-		if n := bytes.IndexAny(body[i:], " \t\r\n{}[]:,\""); n >= 0 {
-			return i + n
-		}
-		return len(body)
+// isKey reports whether it is the value of a member named api_key, or in one.
+func (p *walker) isKey() bool { return p.keyDepth > 0 && !p.isName }
+
+// text is a string as it reads, and anything else as it is.
+func (p *walker) text() string {
+	if text, isString := strictjson.String(p.written); isString {
+		return text
 	}
-	for i++; i < len(body); i++ {
-		switch body[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return len(body)
+	return string(p.written)
 }

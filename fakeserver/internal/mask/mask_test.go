@@ -6,11 +6,13 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// A secret that is no string of a body may be several pieces of it, none of which
-// shows by itself what they are.
-func TestSecretOfSeveralPieces(t *testing.T) {
-	shown := Body{Texts: true, Foreign: true, Secrets: Secrets{"user:canary"}}
-	assert.Equal(t, "of [redacted], and", shown.Of([]byte("of user:canary, and"), 19))
+// A body that is not JSON is shown where texts are, unless it has a secret.
+func TestBodiesThatAreNotJSON(t *testing.T) {
+	shown := Body{Texts: true, Secrets: Secrets{"user:canary"}}
+	assert.Equal(t, "[redacted, 19 characters]", shown.Of([]byte("of user:canary, and"), 19))
+	assert.Equal(t, "[redacted, 11 characters]", shown.Of([]byte("user%3acanary"), 11), "it may be escaped")
+	assert.Equal(t, "<h1>Bad", shown.Of([]byte("<h1>Bad gateway</h1>"), 7))
+	assert.Equal(t, "[redacted, 7 characters]", new(Body).Of([]byte("<h1>Bad gateway</h1>"), 7))
 }
 
 // A body may be sent in part, inside an escape or a secret too. What is left
