@@ -3,7 +3,6 @@ package fakeserver
 import (
 	"cmp"
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -167,29 +166,13 @@ func (s *Server) AddAgent(key string, a Agent) Agent {
 // monotonic readings. It panics unless the service would accept a creation with
 // these parameters.
 func (c *config) storedAgent(a Agent) service.Agent {
-	stored := service.Agent{
-		ID: a.ID, Status: a.Status, CreatedAt: a.CreatedAt.UTC().Round(0), UpdatedAt: a.UpdatedAt.UTC().Round(0),
-		SystemPrompt: a.SystemPrompt, CustomerRef: a.CustomerRef, LLM: service.LLM(a.LLM),
-	}
-	given := map[string]any{"system_prompt": a.SystemPrompt, "customer_ref": a.CustomerRef}
-	llm := map[string]string{
-		"mode": a.LLM.Mode, "tier": a.LLM.Tier, "model": a.LLM.Model,
-		"provider": a.LLM.Provider, "base_url": a.LLM.BaseURL, "label": a.LLM.Label,
-	}
-	maps.DeleteFunc(llm, func(_, value string) bool { return value == "" })
-	given["llm"] = llm
+	a.LLM.Mode, a.LLM.Tier = cmp.Or(a.LLM.Mode, spec.ModeHosted), cmp.Or(a.LLM.Tier, spec.TierFast)
+	given := map[string]any{"system_prompt": a.SystemPrompt, "customer_ref": a.CustomerRef, "llm": a.LLM}
 	if a.Metadata != nil {
 		given["metadata"] = a.Metadata
 	}
-	if a.SMS != nil {
-		sms := service.SMS(*a.SMS)
-		stored.SMS = &sms
-		if sms.Mode != "" || sms.Status == "" {
-			given["sms"] = map[string]string{"mode": sms.Mode}
-		}
-		if sms.Status != "" {
-			checkSMSStatus("AddAgent", sms.Status)
-		}
+	if a.SMS != nil && (a.SMS.Mode != "" || a.SMS.Status == "") {
+		given["sms"] = map[string]string{"mode": a.SMS.Mode}
 	}
 	body, err := json.Marshal(given)
 	if err != nil {
@@ -207,7 +190,14 @@ func (c *config) storedAgent(a Agent) service.Agent {
 	case !utf8.ValidString(a.SystemPrompt + a.CustomerRef + a.LLM.Model + a.LLM.BaseURL + a.LLM.Label):
 		misuse("AddAgent", "every text must be valid UTF-8")
 	}
-	stored.Metadata = fields[spec.Metadata]
+	stored := service.AgentOf(fields)
+	stored.ID, stored.Status = a.ID, a.Status
+	stored.CreatedAt, stored.UpdatedAt = a.CreatedAt.UTC().Round(0), a.UpdatedAt.UTC().Round(0)
+	if a.SMS != nil {
+		checkSMSStatus("AddAgent", cmp.Or(a.SMS.Status, spec.SMSDisabled))
+		sms := service.SMS(*a.SMS)
+		stored.SMS = &sms
+	}
 	return stored
 }
 

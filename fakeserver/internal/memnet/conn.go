@@ -33,6 +33,19 @@ func newConns(client, server net.Addr) (dialled, accepted *conn) {
 		&conn{Conn: fromClient, out: fromServer, local: server, remote: client, reset: reset, closed: nothing}
 }
 
+// closedConn is the client's end of a connection that was closed.
+func closedConn(client net.Addr) *conn {
+	c := &conn{Conn: closedPipe, out: closedPipe, local: client, remote: self, closed: func() {}}
+	c.ended.Store(true)
+	return c
+}
+
+var closedPipe = func() net.Conn {
+	end, _ := net.Pipe()
+	_ = end.Close()
+	return end
+}()
+
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	return n, c.asTCP("read", err)

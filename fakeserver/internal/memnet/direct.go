@@ -18,7 +18,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 )
 
 // Direct returns a RoundTripper that calls the handler from ip, on the
@@ -111,9 +110,7 @@ func (d *direct) connect(req *http.Request) error {
 		return err
 	}
 	if trace != nil && trace.GotConn != nil { // a connection that has addresses, and is closed
-		closed, _ := newConns(net.TCPAddrFromAddrPort(d.host.nextAddr(d.ip)), self)
-		_ = closed.Close()
-		trace.GotConn(httptrace.GotConnInfo{Conn: closed})
+		trace.GotConn(httptrace.GotConnInfo{Conn: closedConn(net.TCPAddrFromAddrPort(d.host.nextAddr(d.ip)))})
 	}
 	return nil
 }
@@ -150,13 +147,10 @@ func (a *Answer) response(req *http.Request) *http.Response {
 	if req.Method == http.MethodHead {
 		return resp
 	}
-	body := &directBody{ctx: req.Context(), drip: len(a.Body), every: a.Every, end: io.EOF}
+	body := &directBody{ctx: req.Context(), answer: a, end: io.EOF}
 	var whole bool
-	if body.rest, whole = a.Part(a.Body); !whole {
+	if body.part, whole = a.Part(a.Body); !whole {
 		body.end = a.end()
-	}
-	if a.Drip > 0 {
-		body.drip, body.progress = a.Drip, a.Progress
 	}
 	resp.Body = body
 	return resp
@@ -175,24 +169,20 @@ func (a *Answer) end() error {
 
 // directBody is the body of a response, which arrives in parts.
 type directBody struct {
-	ctx     context.Context
-	arrived []byte // and was not read yet
-	rest    []byte // follows
-	drip    int    // the bytes of a part
-	every   time.Duration
-	begun   bool
-	sent    int   // bytes that have arrived so far
-	end     error // follows the rest
-	closed  bool
-
-	progress func(sent int, ended bool) // Answer.Progress; nil where it came at once, or has ended
+	ctx           context.Context
+	answer        *Answer
+	part          []byte // of the answer's body, which the delivery leaves
+	arrived, read int    // bytes so far
+	end           error  // follows the part
+	closed        bool
+	reported      bool // that it has ended
 }
 
 // errBodyClosed has the words of net/http, which exports no such error.
 var errBodyClosed = errors.New("http: read on closed response body")
 
 func (b *directBody) Read(p []byte) (int, error) {
-	if len(p) > 0 && len(b.arrived) == 0 && len(b.rest) > 0 && !b.closed {
+	if len(p) > 0 && b.read == b.arrived && b.arrived < len(b.part) && !b.closed {
 		b.await()
 	}
 	switch {
@@ -201,36 +191,30 @@ func (b *directBody) Read(p []byte) (int, error) {
 	case b.ctx.Err() != nil:
 		b.report(true)
 		return 0, context.Cause(b.ctx)
-	case len(b.arrived) == 0 && len(b.rest) == 0:
+	case b.read == len(b.part):
 		return 0, b.end
 	}
-	n := copy(p, b.arrived)
-	b.arrived = b.arrived[n:]
+	n := copy(p, b.part[b.read:b.arrived])
+	b.read += n
 	return n, nil
 }
 
-// await waits for the next part; the first came with the header.
+// await waits for the next drip; the first came with the header.
 func (b *directBody) await() {
-	if b.begun {
-		Pause(b.ctx, b.every)
+	if b.arrived > 0 {
+		Pause(b.ctx, b.answer.Every)
 	}
-	b.begun = true
 	if b.ctx.Err() == nil {
-		n := min(b.drip, len(b.rest))
-		b.arrived, b.rest = b.rest[:n], b.rest[n:]
-		b.sent += n
-		b.report(len(b.rest) == 0)
+		b.arrived = min(b.arrived+cmp.Or(b.answer.Drip, len(b.part)), len(b.part))
+		b.report(b.arrived == len(b.part))
 	}
 }
 
-// report tells how much has arrived, until it has ended.
+// report tells how much of a dripping body has arrived, until it has ended.
 func (b *directBody) report(ended bool) {
-	if b.progress == nil {
-		return
-	}
-	b.progress(b.sent, ended)
-	if ended {
-		b.progress = nil
+	if b.answer.Drip > 0 && !b.reported {
+		b.reported = ended
+		b.answer.Progress(b.arrived, ended)
 	}
 }
 

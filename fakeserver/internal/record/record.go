@@ -7,13 +7,11 @@ import (
 	"sort"
 )
 
-// Log keeps calls. Adding one costs the same however many it holds. The zero
-// value keeps none.
+// Log keeps calls. The zero value keeps none that was answered.
 type Log[C comparable] struct {
 	Limit    int // how many answered calls are kept
-	kept     []C
-	oldest   int // the index of the oldest call, once the log is full
-	dropped  int
+	kept     []C // oldest first
+	total    int // answered calls, those that were dropped included
 	underWay []C // in the order of arrival
 }
 
@@ -31,39 +29,32 @@ func (l *Log[C]) End(call C) {
 // of arrival.
 func (l *Log[C]) UnderWay() []C { return slices.Clone(l.underWay) }
 
-// Add keeps a call that was answered. Beyond the limit it drops the oldest.
+// Add keeps a call that was answered. Beyond the limit it drops the oldest, which
+// costs the same on average however many there are.
 func (l *Log[C]) Add(call C) {
-	switch {
-	case len(l.kept) < l.Limit:
-		l.kept = append(l.kept, call)
-		return
-	case l.Limit > 0:
-		l.kept[l.oldest] = call
-		l.oldest = (l.oldest + 1) % l.Limit
+	l.total++
+	l.kept = append(l.kept, call)
+	if len(l.kept) > l.Limit {
+		clear(l.kept[:1]) // the array lives on
+		l.kept = l.kept[1:]
 	}
-	l.dropped++
 }
 
 // Clear forgets the answered calls, those that were dropped included.
-func (l *Log[C]) Clear() { l.kept, l.oldest, l.dropped = nil, 0, 0 }
+func (l *Log[C]) Clear() { l.kept, l.total = nil, 0 }
 
 // All returns a copy of the answered calls, oldest first.
-func (l *Log[C]) All() []C { return slices.Concat(l.kept[l.oldest:], l.kept[:l.oldest]) }
+func (l *Log[C]) All() []C { return slices.Clone(l.kept) }
 
 // Since returns a copy of the new calls, oldest first. isNew holds for every call
 // after the first new one.
 func (l *Log[C]) Since(isNew func(C) bool) []C {
-	at := func(i int) C { return l.kept[(l.oldest+i)%len(l.kept)] }
-	first := sort.Search(len(l.kept), func(i int) bool { return isNew(at(i)) })
-	found := make([]C, 0, len(l.kept)-first)
-	for i := first; i < len(l.kept); i++ {
-		found = append(found, at(i))
-	}
-	return found
+	first := sort.Search(len(l.kept), func(i int) bool { return isNew(l.kept[i]) })
+	return slices.Clone(l.kept[first:])
 }
 
 // Dropped counts the calls that were answered and are not kept.
-func (l *Log[C]) Dropped() int { return l.dropped }
+func (l *Log[C]) Dropped() int { return l.total - len(l.kept) }
 
 // Total counts the calls that were ever answered.
-func (l *Log[C]) Total() int { return len(l.kept) + l.dropped }
+func (l *Log[C]) Total() int { return l.total }

@@ -113,9 +113,15 @@ func (c *call) createAgent() Answer {
 	if setsKey && !ownKey { // rule 2
 		c.key.BYOK = c.newBYOK(agentFields)
 	}
-	f := c.req.Fields
+	a := AgentOf(c.req.Fields)
+	a.OwnKey = ownKey
+	created := c.state.AddAgent(c.key, a, c.now)
+	return Answer{Reply: Created{created.ID, created.Status, created.SMS}}
+}
+
+// AgentOf is an agent with the parameters of a creation.
+func AgentOf(f Fields) Agent {
 	a := Agent{
-		OwnKey:       ownKey,
 		SystemPrompt: f[spec.SystemPrompt], CustomerRef: f[spec.CustomerRef], Metadata: f[spec.Metadata],
 		LLM: LLM{
 			Mode: f[spec.LLMMode], Tier: f[spec.LLMTier], Model: f[spec.LLMModel],
@@ -125,8 +131,7 @@ func (c *call) createAgent() Answer {
 	if mode, given := f[spec.AgentSMSMode]; given {
 		a.SMS = &SMS{Mode: mode}
 	}
-	created := c.state.AddAgent(c.key, a, c.now)
-	return Answer{Reply: Created{created.ID, created.Status, created.SMS}}
+	return a
 }
 
 // getAgent is interface 4.7.

@@ -75,35 +75,28 @@ func (c *Canned) Encode(req *Request, by *service.Behavior, now time.Time) Answe
 // refusal returns the service's own refusal with the status, where it has one for
 // the endpoint.
 func (c *Canned) refusal(req *Request, now time.Time) *service.Refusal {
-	e := req.Endpoint
-	var r *service.Refusal
+	e, about := req.Endpoint, ""
+	kind := map[int]service.Kind{
+		401: service.UnknownKey, 402: service.PaymentRequired, 403: service.NotDashboard, 404: service.NoSuchPath, 429: service.RateLimited,
+	}[c.Status]
 	switch {
-	case c.Status == 401:
-		r = service.Refuse(service.UnknownKey)
-	case c.Status == 402:
-		r = service.Refuse(service.PaymentRequired)
-	case c.Status == 403:
-		r = service.Refuse(service.NotDashboard)
 	case c.Status == 404 && req.AgentID != "":
-		r = service.Refuse(service.NoSuchAgent)
+		kind = service.NoSuchAgent
 	case c.Status == 404 && e == spec.ClearBYOK:
-		r = service.Refuse(service.NothingStored)
-	case c.Status == 404:
-		r = service.Refuse(service.NoSuchPath)
+		kind = service.NothingStored
 	case c.Status == 409 && e == spec.WarmUp:
-		r = service.Refuse(service.BYOKNotConfigured)
-		r.Field = spec.WarmUpMode.Path
+		kind, about = service.BYOKNotConfigured, spec.WarmUpMode.Path
 	case c.Status == 503 && e == spec.WarmUp:
-		r = service.Refuse(service.BYOKUnavailable)
-		r.Field = spec.WarmUpMode.Path
+		kind, about = service.BYOKUnavailable, spec.WarmUpMode.Path
 	case c.Status == 503 && e == spec.SetBYOK:
-		r = service.Refuse(service.BYOKUnavailable)
-		r.Field = spec.BYOKAPIKey.Path
-	case c.Status == 429:
-		r = service.Refuse(service.RateLimited)
+		kind, about = service.BYOKUnavailable, spec.BYOKAPIKey.Path
+	}
+	if kind == 0 {
+		return &service.Refusal{Status: c.Status, Code: Code(c.Status), Broken: "injected by the test"}
+	}
+	r := service.Refuse(kind)
+	if r.Field = about; kind == service.RateLimited {
 		r.Limit, r.Wait = limitFor(e, c.wait(now)), 1
-	default:
-		r = &service.Refusal{Status: c.Status, Code: Code(c.Status), Broken: "injected by the test"}
 	}
 	return r
 }
