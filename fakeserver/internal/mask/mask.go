@@ -295,7 +295,7 @@ func (b *Body) foreign(p *walker) string {
 }
 
 // walker goes through the pieces of a JSON document: its strings, numbers, and the
-// words true, false and null. Its fields after the Scanner are about one piece.
+// words true, false and null. The fields after the Scanner are about one piece.
 type walker struct {
 	strictjson.Scanner
 	written  []byte // with the quotes of a string
@@ -327,7 +327,12 @@ func (p *walker) next() bool {
 
 func (p *walker) read() {
 	p.from = p.Pos
-	p.written = p.Skip()
+	if p.Data[p.Pos] == '"' {
+		p.skipString()
+	} else {
+		p.Scalar()
+	}
+	p.written = p.Data[p.from:p.Pos]
 	p.isName = bytes.HasPrefix(bytes.TrimLeft(p.Data[p.Pos:], " \t\r\n"), []byte(":"))
 	if p.depth < p.keyDepth || p.isName && p.depth == p.keyDepth {
 		p.keyDepth = 0
@@ -345,6 +350,15 @@ func (p *walker) read() {
 }
 
 var apiKey = []byte("api_key")
+
+func (p *walker) skipString() {
+	for p.Pos++; p.Data[p.Pos] != '"'; p.Pos++ {
+		if p.Data[p.Pos] == '\\' {
+			p.Pos++
+		}
+	}
+	p.Pos++
+}
 
 func (p *walker) isString() bool { return p.written[0] == '"' }
 
