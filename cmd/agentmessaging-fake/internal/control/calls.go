@@ -43,7 +43,7 @@ func (s *Server) matchers(q *jsonapi.Query) (all []fakeserver.Matcher) {
 		}
 	}
 	if label := q.Get("key"); q.Has("key") {
-		if _, known := s.admin().KeyLabeled(label); !known && label != keyMissing && label != "unknown" {
+		if _, known := s.admin.KeyLabeled(label); !known && label != keyMissing && label != "unknown" {
 			q.Refuse("key", noSuchKey)
 		}
 		where(func(c fakeserver.Call) bool { return c.Key == label })
@@ -126,17 +126,14 @@ const (
 
 // listCalls shows the newest calls that match. With a timeout it first waits until
 // n of them have come.
-func (s *Server) listCalls(r *jsonapi.Request) (any, error) {
+func (s *Server) listCalls(r *request) (any, error) {
 	picked, limit, n := s.matchers(&r.Query), r.Query.Int("limit", defaultListed, 1, maxListed), r.Query.Int("n", 1, 1, maxListed)
 	timeout, waits := r.Query.Duration("timeout", maxWait)
-	if r.Query.Err != nil {
-		return nil, r.Query.Err
-	}
 	if waits {
 		return s.awaitCalls(n, timeout, picked), nil
 	}
 	if picked == nil { // the first view of the page, of many kept calls: copies none but those that are shown
-		calls := s.admin().CallsAfter(s.admin().LastSeq()-limit, limit)
+		calls := s.admin.CallsAfter(s.admin.LastSeq()-limit, limit)
 		return s.viewOfCalls(calls, s.fake.CallCount()), nil
 	}
 	calls := s.fake.Calls(picked...)
@@ -145,7 +142,7 @@ func (s *Server) listCalls(r *jsonapi.Request) (any, error) {
 
 func (s *Server) viewOfCalls(calls []fakeserver.Call, total int) map[string]any {
 	return map[string]any{
-		"calls": calls, "total": total, "dropped": s.admin().DroppedCalls(),
+		"calls": calls, "total": total, "dropped": s.admin.DroppedCalls(),
 		"under_way": append([]fakeserver.Call{}, s.fake.UnderWay()...),
 	}
 }
@@ -164,8 +161,8 @@ func (s *Server) awaitCalls(n int, timeout time.Duration, picked []fakeserver.Ma
 	}
 }
 
-func (s *Server) forgetCalls(*jsonapi.Request) (any, error) {
-	s.admin().ForgetCalls()
+func (s *Server) forgetCalls(*request) (any, error) {
+	s.admin.ForgetCalls()
 	return nil, nil
 }
 
@@ -176,7 +173,7 @@ const batch = 100
 func (s *Server) allCalls() iter.Seq[fakeserver.Call] {
 	return func(yield func(fakeserver.Call) bool) {
 		for seq := 0; ; {
-			calls := s.admin().CallsAfter(seq, batch)
+			calls := s.admin.CallsAfter(seq, batch)
 			for _, c := range calls {
 				if !yield(c) {
 					return
@@ -190,7 +187,7 @@ func (s *Server) allCalls() iter.Seq[fakeserver.Call] {
 	}
 }
 
-func (s *Server) archive(*jsonapi.Request) (any, error) {
+func (s *Server) archive(*request) (any, error) {
 	return jsonapi.Stream(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Disposition", `attachment; filename="calls.har"`)
@@ -211,7 +208,7 @@ type newCall struct {
 
 // makeCall makes a call of the service, which sees it as any other: it counts
 // against limits, and is recorded.
-func (s *Server) makeCall(r *jsonapi.Request, c newCall) (any, error) {
+func (s *Server) makeCall(r *request, c newCall) (any, error) {
 	header, body := http.Header{"Content-Type": {"application/json"}}, ""
 	if c.Body != nil {
 		body = *c.Body
@@ -235,7 +232,7 @@ func (s *Server) makeCall(r *jsonapi.Request, c newCall) (any, error) {
 		}
 	}
 	if c.Key != "" && c.Key != keyMissing {
-		key, known := s.admin().KeyLabeled(c.Key)
+		key, known := s.admin.KeyLabeled(c.Key)
 		if !known {
 			return nil, jsonapi.Conflict("the key of this call is none of this fake")
 		}
@@ -247,11 +244,11 @@ func (s *Server) makeCall(r *jsonapi.Request, c newCall) (any, error) {
 	}
 	header.Set("User-Agent", "agentmessaging-fake page")
 	req.Header = header
-	return send(req, s.fake.Direct(fakeserver.FromIP(cmp.Or(c.Address, addressOf(r.Request))))), nil
+	return send(req, s.fake.Direct(fakeserver.FromIP(cmp.Or(c.Address, addressOf(r.Request.Request))))), nil
 }
 
 func (s *Server) keptCall(seq int) (fakeserver.Call, error) {
-	found := s.admin().CallsAfter(seq-1, 1)
+	found := s.admin.CallsAfter(seq-1, 1)
 	if len(found) == 0 || found[0].Seq != seq {
 		return fakeserver.Call{}, jsonapi.NotFound("no call that is kept has this seq")
 	}

@@ -20,7 +20,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/events"
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/jsonapi"
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/rules"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
@@ -53,7 +52,8 @@ type Server struct {
 	mux     *http.ServeMux
 	started time.Time
 	fake    *fakeserver.Server
-	feed    *events.Feed
+	admin   fakedoor.Admin[fakeserver.Call] // of the fake
+	feed    *feed
 	gone    context.Context // ends with the streams and waits
 	leave   context.CancelFunc
 	era     atomic.Pointer[era]
@@ -73,10 +73,10 @@ func New(o Options) (_ *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{options: o, replies: replies, started: time.Now().UTC(), fake: fake}
-	s.admin().KeepExchanges(spec.KeptExchanges)
+	s := &Server{options: o, replies: replies, started: time.Now().UTC(), fake: fake, admin: fakedoor.Of[fakeserver.Call](fake)}
+	s.admin.KeepExchanges(spec.KeptExchanges)
 	s.gone, s.leave = context.WithCancel(context.Background())
-	s.feed = events.New(s.gone, fake)
+	s.feed = newFeed(s.gone, fake)
 	s.mux = s.newMux()
 	s.era.Store(newEra())
 	if o.Log != nil {
@@ -130,9 +130,9 @@ func newEra() *era {
 
 // reset is POST reset. Calls under way are let go first: one that hangs would
 // keep a connection of the next test.
-func (s *Server) reset(*jsonapi.Request) (any, error) {
+func (s *Server) reset(*request) (any, error) {
 	s.era.Swap(newEra()).end()
-	s.admin().Restart()
+	s.admin.Restart()
 	return nil, s.begin()
 }
 
@@ -163,18 +163,18 @@ func (s *Server) WriteState(out io.Writer) error { return s.fake.WriteState(out)
 // damaged, or another program's, is refused, and nothing has changed then.
 func (s *Server) ReadState(in io.Reader) error { return s.fake.ReadState(in) }
 
-func (s *Server) readState(*jsonapi.Request) (any, error) {
+func (s *Server) readState(*request) (any, error) {
 	return jsonapi.Stream(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = s.WriteState(w) // the client may be gone
 	}), nil
 }
 
-func (s *Server) putState(r *jsonapi.Request) (any, error) {
+func (s *Server) putState(r *request) (any, error) {
 	return nil, s.ReadState(bytes.NewReader(r.Body))
 }
 
-func (s *Server) info(*jsonapi.Request) (any, error) {
+func (s *Server) info(*request) (any, error) {
 	key := s.Key()
 	if s.options.KeyChosen {
 		key = ""
@@ -188,14 +188,14 @@ func (s *Server) info(*jsonapi.Request) (any, error) {
 	}{s.options.Version, s.options.BaseURL, s.started, s.options.Guard.AnyHost, key}, nil
 }
 
-func (s *Server) document(*jsonapi.Request) (any, error) {
+func (s *Server) document(*request) (any, error) {
 	return jsonapi.Stream(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/yaml")
 		_, _ = w.Write(openAPI)
 	}), nil
 }
 
-func (s *Server) decisions(*jsonapi.Request) (any, error) {
+func (s *Server) decisions(*request) (any, error) {
 	type view struct {
 		ID       string          `json:"id"`
 		Question string          `json:"question"`
@@ -210,8 +210,8 @@ func (s *Server) decisions(*jsonapi.Request) (any, error) {
 	return map[string]any{"decisions": views}, nil
 }
 
-func (s *Server) clock(*jsonapi.Request) (any, error) {
-	return map[string]any{"now": s.fake.Now(), "advanced": s.admin().Advanced().String()}, nil
+func (s *Server) clock(*request) (any, error) {
+	return map[string]any{"now": s.fake.Now(), "advanced": s.admin.Advanced().String()}, nil
 }
 
 // maxAdvance keeps times within the years that JSON can hold.
@@ -220,7 +220,7 @@ const maxAdvance = 100 * 365 * 24 * time.Hour
 // advance moves the clock by a duration, or until a time. A time that has passed
 // leaves the clock as it is, so that a client which waits in the fake's time need
 // not ask first.
-func (s *Server) advance(_ *jsonapi.Request, body struct {
+func (s *Server) advance(_ *request, body struct {
 	Duration jsonapi.Duration
 	Until    time.Time
 }) (any, error) {
@@ -231,12 +231,9 @@ func (s *Server) advance(_ *jsonapi.Request, body struct {
 	case d == 0:
 		d = max(0, body.Until.Sub(s.fake.Now()))
 	}
-	if d > maxAdvance-s.admin().Advanced() {
+	if d > maxAdvance-s.admin.Advanced() {
 		return nil, jsonapi.BadRequest("duration", "the clock goes at most %v forward in all", maxAdvance)
 	}
 	s.fake.Advance(d)
 	return s.clock(nil)
 }
-
-// admin is what the control interface asks of a fake, and tests do not.
-func (s *Server) admin() fakedoor.Admin[fakeserver.Call] { return fakedoor.Of[fakeserver.Call](s.fake) }

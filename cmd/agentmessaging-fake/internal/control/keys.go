@@ -3,7 +3,6 @@ package control
 import (
 	"cmp"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/jsonapi"
@@ -12,19 +11,6 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-const noSuchKey = "no key has this label, such as key_000001; GET keys lists them"
-
-// keyOf finds the key of a path.
-func (s *Server) keyOf(r *jsonapi.Request) (k fakedoor.Key, text string, err error) {
-	label := r.PathValue("key")
-	text, found := s.admin().KeyLabeled(label)
-	if !found {
-		return k, "", jsonapi.NotFound(noSuchKey)
-	}
-	keys := s.admin().Keys()
-	return keys[slices.IndexFunc(keys, func(k fakedoor.Key) bool { return k.Label == label })], text, nil
-}
-
 type keyView struct {
 	fakedoor.Key
 	Default bool `json:"default"`
@@ -32,50 +18,46 @@ type keyView struct {
 
 func viewOfKey(k fakedoor.Key) keyView { return keyView{k, k.Label == "key_000001"} }
 
-func (s *Server) listKeys(*jsonapi.Request) (any, error) {
+func (s *Server) listKeys(*request) (any, error) {
 	views := []keyView{}
-	for _, k := range s.admin().Keys() {
+	for _, k := range s.admin.Keys() {
 		views = append(views, viewOfKey(k))
 	}
 	return map[string]any{"keys": views}, nil
 }
 
 // issueKey is the one answer with the text of a key.
-func (s *Server) issueKey(_ *jsonapi.Request, body struct {
+func (s *Server) issueKey(_ *request, body struct {
 	Plan      fakeserver.Plan
 	Dashboard *bool
 }) (any, error) {
 	text := s.fake.IssueKey(fakeserver.KeyOptions{Plan: body.Plan, NotDashboard: body.Dashboard != nil && !*body.Dashboard})
-	keys := s.admin().Keys()
+	keys := s.admin.Keys()
 	k := keys[len(keys)-1]
 	return map[string]any{"label": k.Label, "key": text, "plan": k.Plan, "dashboard": k.Dashboard}, nil
 }
 
 // changeKey moves a key to another plan, revokes it or makes it valid again.
-func (s *Server) changeKey(r *jsonapi.Request, body struct {
+func (s *Server) changeKey(r *request, body struct {
 	Plan    fakeserver.Plan
 	Revoked *bool
 }) (any, error) {
-	k, text, err := s.keyOf(r)
-	if err != nil {
-		return nil, err
-	}
 	if body.Plan == "" && body.Revoked == nil {
 		return nil, jsonapi.BadRequest("body", "needs plan or revoked")
 	}
 	if body.Plan != "" {
-		s.fake.SetPlan(text, body.Plan)
-		k.Plan = string(body.Plan)
+		s.fake.SetPlan(r.text, body.Plan)
+		r.key.Plan = string(body.Plan)
 	}
 	if body.Revoked != nil {
-		k.Revoked = *body.Revoked
+		r.key.Revoked = *body.Revoked
 		act := s.fake.ReinstateKey
-		if k.Revoked {
+		if r.key.Revoked {
 			act = s.fake.RevokeKey
 		}
-		act(text)
+		act(r.text)
 	}
-	return viewOfKey(k), nil
+	return viewOfKey(r.key), nil
 }
 
 // limitView is a limit at this moment. Max and Left are null where there is none.
@@ -91,18 +73,14 @@ type limitView struct {
 // getKey shows a key with its limits and its provider key's configuration. The
 // limits per address are those of the address that is asked for, or else of the
 // key's last call.
-func (s *Server) getKey(r *jsonapi.Request) (any, error) {
-	k, text, err := s.keyOf(r)
-	if err != nil {
-		return nil, err
-	}
-	address := cmp.Or(r.Query.Get("address"), k.Address, "127.0.0.1")
+func (s *Server) getKey(r *request) (any, error) {
+	address := cmp.Or(r.Query.Get("address"), r.key.Address, "127.0.0.1")
 	limits := []limitView{}
-	for i, l := range s.fake.Limits(text, fakeserver.FromIP(address)) {
+	for i, l := range s.fake.Limits(r.text, fakeserver.FromIP(address)) {
 		limits = append(limits, viewOfLimit(l, spec.Limits[i].Window))
 	}
 	var byok *fakeserver.BYOK
-	if stored, set := s.fake.BYOK(text); set {
+	if stored, set := s.fake.BYOK(r.text); set {
 		byok = &stored
 	}
 	return struct {
@@ -110,7 +88,7 @@ func (s *Server) getKey(r *jsonapi.Request) (any, error) {
 		Address string           `json:"address"`
 		Limits  []limitView      `json:"limits"`
 		BYOK    *fakeserver.BYOK `json:"byok"`
-	}{viewOfKey(k), address, limits, byok}, nil
+	}{viewOfKey(r.key), address, limits, byok}, nil
 }
 
 // NoLimit is the maximum of a limit that is off.
@@ -131,16 +109,13 @@ func viewOfLimit(l fakeserver.LimitState, window time.Duration) limitView {
 	return v
 }
 
-func (s *Server) exhaust(r *jsonapi.Request) (any, error) {
-	_, text, err := s.keyOf(r)
-	if err == nil {
-		s.fake.Exhaust(text, fakeserver.Limit(r.PathValue("limit_key")))
-	}
-	return nil, err
+func (s *Server) exhaust(r *request) (any, error) {
+	s.fake.Exhaust(r.text, fakeserver.Limit(r.PathValue("limit_key")))
+	return nil, nil
 }
 
 // setBYOKStore says whether the service can store provider keys.
-func (s *Server) setBYOKStore(_ *jsonapi.Request, body struct {
+func (s *Server) setBYOKStore(_ *request, body struct {
 	Available *bool `json:"available"`
 }) (any, error) {
 	if body.Available == nil {

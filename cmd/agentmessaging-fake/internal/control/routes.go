@@ -4,21 +4,32 @@ import (
 	"errors"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/jsonapi"
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/rules"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
 )
 
 // handler answers a request with a value that becomes JSON, with a jsonapi.Stream,
 // with nil for no body, or with an error.
-type handler func(*jsonapi.Request) (any, error)
+type handler func(*request) (any, error)
+
+// request is a request that was read whole, with what its path names.
+type request struct {
+	*jsonapi.Request
+	key   fakedoor.Key     // of {key}
+	text  string           // of that key
+	agent fakeserver.Agent // of {agent_id}
+}
 
 // route is what answers the requests of one method and path.
 type route struct {
 	status  int    // of a success
 	query   string // the names of query parameters, with a space between
-	changes string // the kinds of state that a success changes, as events.Feed names them
+	changes string // the kinds of state that a success changes, as feed.changed names them
 	handle  handler
 }
 
@@ -53,7 +64,7 @@ func (s *Server) routes() map[string]route {
 		"GET /calls":                           {200, filter + " limit n timeout", "", s.listCalls},
 		"POST /calls":                          {200, "", "", with(s.makeCall)},
 		"DELETE /calls":                        {204, "", "calls", s.forgetCalls},
-		"GET /calls/stream":                    {200, "after", "", s.feed.Stream},
+		"GET /calls/stream":                    {200, "after", "", s.feed.stream},
 		"GET /calls.har":                       {200, "", "", s.archive},
 		"GET /replies":                         {200, "", "", s.listRules("replies", rules.Replies)},
 		"POST /replies":                        {201, "", "replies", s.addRule(rules.Replies)},
@@ -110,11 +121,42 @@ func (s *Server) handle(row route, w http.ResponseWriter, r *http.Request) (out 
 	defer s.mu.Unlock()
 	defer func() {
 		if err == nil {
-			s.feed.Changed(strings.Fields(row.changes)...)
+			s.feed.changed(strings.Fields(row.changes)...)
 		}
 	}()
 	defer misuse(&err)
-	return row.handle(req)
+	found, err := s.find(req)
+	if err != nil {
+		return nil, err
+	}
+	if out, err = row.handle(found); err != nil {
+		return nil, err
+	}
+	return out, req.Query.Err
+}
+
+const noSuchKey = "no key has this label, such as key_000001; GET keys lists them"
+
+// find looks up what the path names.
+func (s *Server) find(r *jsonapi.Request) (*request, error) {
+	found := &request{Request: r}
+	if label := r.PathValue("key"); label != "" {
+		keys := s.admin.Keys()
+		i := slices.IndexFunc(keys, func(k fakedoor.Key) bool { return k.Label == label })
+		if i < 0 {
+			return nil, jsonapi.NotFound(noSuchKey)
+		}
+		found.key = keys[i]
+		found.text, _ = s.admin.KeyLabeled(label)
+	}
+	if id := r.PathValue("agent_id"); id != "" {
+		agent, is := s.fake.Agent(id)
+		if !is {
+			return nil, jsonapi.NotFound("no agent has this identifier")
+		}
+		found.agent = agent
+	}
+	return found, nil
 }
 
 // misuse makes an error of the panic with which package fakeserver refuses a wrong
@@ -134,8 +176,8 @@ func misuse(err *error) {
 }
 
 // with decodes the body for a handler that takes one.
-func with[T any](act func(*jsonapi.Request, T) (any, error)) handler {
-	return func(r *jsonapi.Request) (any, error) {
+func with[T any](act func(*request, T) (any, error)) handler {
+	return func(r *request) (any, error) {
 		body, err := jsonapi.Decode[T](r.Body)
 		if err != nil {
 			return nil, err
@@ -145,17 +187,17 @@ func with[T any](act func(*jsonapi.Request, T) (any, error)) handler {
 }
 
 func (s *Server) listRules(name string, kind rules.Kind) handler {
-	return func(*jsonapi.Request) (any, error) {
+	return func(*request) (any, error) {
 		return map[string]any{name: s.rules.All(kind)}, nil
 	}
 }
 
 func (s *Server) addRule(kind rules.Kind) handler {
-	return with(func(_ *jsonapi.Request, r rules.Rule) (any, error) { return s.rules.Add(kind, r) })
+	return with(func(_ *request, r rules.Rule) (any, error) { return s.rules.Add(kind, r) })
 }
 
 func (s *Server) removeRules(kind rules.Kind) handler {
-	return func(r *jsonapi.Request) (any, error) {
+	return func(r *request) (any, error) {
 		id := r.PathValue("id")
 		if !s.rules.Remove(kind, id) && id != "" {
 			return nil, jsonapi.NotFound("no " + string(kind) + " has this id")
@@ -164,12 +206,12 @@ func (s *Server) removeRules(kind rules.Kind) handler {
 	}
 }
 
-func (s *Server) verify(*jsonapi.Request) (any, error) {
+func (s *Server) verify(*request) (any, error) {
 	unmet := s.rules.Unmet()
 	return map[string]any{"met": len(unmet) == 0, "unmet": unmet}, nil
 }
 
-func (s *Server) fittingFaults(r *jsonapi.Request) (any, error) {
+func (s *Server) fittingFaults(r *request) (any, error) {
 	fitting, err := rules.Fitting(r.Query.Get("endpoint"))
 	return map[string]any{"faults": fitting}, err
 }

@@ -1,6 +1,4 @@
-// Package events streams what happens in a fake as server-sent events: its calls,
-// and which kinds of its state have changed.
-package events
+package control
 
 import (
 	"context"
@@ -26,28 +24,29 @@ var (
 	onceFor = []string{"calls", "reset"}
 )
 
-// Feed wakes the streams when there is something new. It knows no stream: each
+// feed streams what happens in a fake as server-sent events: its calls, and which
+// kinds of its state have changed. It wakes the streams when there is something new. It knows no stream: each
 // reads calls from the fake and compares counts, at its own speed, so a slow
 // reader costs no memory and never slows a call.
-type Feed struct {
-	fake *fakeserver.Server
-	done context.Context
+type feed struct {
+	fake  *fakeserver.Server
+	admin fakedoor.Admin[fakeserver.Call] // of the fake
+	done  context.Context                 // ends the streams
 
 	mu      sync.Mutex     // guards what follows
 	changes map[string]int // counts the changes of each kind
 	news    chan struct{}  // is closed at the next change or call, and replaced
 }
 
-// New returns the Feed of a fake. Its streams end with done.
-func New(done context.Context, fake *fakeserver.Server) *Feed {
-	f := &Feed{fake: fake, done: done, changes: map[string]int{}, news: make(chan struct{})}
-	f.admin().OnAnswer(f.called)
+func newFeed(done context.Context, fake *fakeserver.Server) *feed {
+	f := &feed{fake: fake, admin: fakedoor.Of[fakeserver.Call](fake), done: done, changes: map[string]int{}, news: make(chan struct{})}
+	f.admin.OnAnswer(f.called)
 	return f
 }
 
-// Changed reports changes by their kinds: agents, byok, calls, clock, faults, keys,
+// changed reports changes by their kinds: agents, byok, calls, clock, faults, keys,
 // limits, replies and reset. Without any it reports a new call.
-func (f *Feed) Changed(kinds ...string) {
+func (f *feed) changed(kinds ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, kind := range kinds {
@@ -59,21 +58,21 @@ func (f *Feed) Changed(kinds ...string) {
 
 // called is shown each call of the service, before its client has the answer. A
 // reader learns from the call itself that conversations and limits have changed.
-func (f *Feed) called(c *fakeserver.Call) {
+func (f *feed) called(c *fakeserver.Call) {
 	switch {
 	case c.Status != http.StatusOK:
-		f.Changed()
+		f.changed()
 	case c.Endpoint == fakeserver.EndpointCreateAgent, c.Endpoint == fakeserver.EndpointEnableSMS:
-		f.Changed("agents")
+		f.changed("agents")
 	case c.Endpoint == fakeserver.EndpointSetBYOK, c.Endpoint == fakeserver.EndpointClearBYOK:
-		f.Changed("byok")
+		f.changed("byok")
 	default:
-		f.Changed()
+		f.changed()
 	}
 }
 
 // now returns the counts, and a channel that is closed when they are old.
-func (f *Feed) now() (changes map[string]int, news <-chan struct{}) {
+func (f *feed) now() (changes map[string]int, news <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return maps.Clone(f.changes), f.news
@@ -83,14 +82,13 @@ const (
 	heartbeat  = 3 * time.Second
 	glance     = 500 * time.Millisecond // between two looks at the calls under way
 	writeLimit = 30 * time.Second       // a reader that takes nothing for so long is gone; it can resume
-	batch      = 100                    // calls between two looks at what else there is
 )
 
-// Stream answers with the events after the call with a sequence number, by default
+// stream answers with the events after the call with a sequence number, by default
 // after the newest call. The number is the parameter after, or the Last-Event-ID of
 // a reader that resumes: it may have missed changes of every kind.
-func (f *Feed) Stream(r *jsonapi.Request) (any, error) {
-	newest := f.admin().LastSeq()
+func (f *feed) stream(r *request) (any, error) {
+	newest := f.admin.LastSeq()
 	seq := r.Query.Int("after", newest, 0, math.MaxInt32)
 	seen, _ := f.now() // so that nothing is missed from the first byte of the answer on
 	if last := r.Header.Get("Last-Event-ID"); last != "" {
@@ -106,20 +104,17 @@ func (f *Feed) Stream(r *jsonapi.Request) (any, error) {
 	if seq > newest {
 		seq = 0 // of an earlier run of the program
 	}
-	stream := func(w http.ResponseWriter, hr *http.Request) {
+	return jsonapi.Stream(func(w http.ResponseWriter, hr *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		rd := &reader{feed: f, w: w, control: http.NewResponseController(w), seq: seq, seen: seen}
 		rd.follow(hr.Context())
-	}
-	return jsonapi.Stream(stream), r.Query.Err
+	}), nil
 }
-
-func (f *Feed) admin() fakedoor.Admin[fakeserver.Call] { return fakedoor.Of[fakeserver.Call](f.fake) }
 
 // reader is one stream, and what it has sent so far. Errors of writing show at the
 // next flush.
 type reader struct {
-	feed     *Feed
+	feed     *feed
 	w        io.Writer
 	control  *http.ResponseController
 	seq      int // of the last call
@@ -176,7 +171,7 @@ func (rd *reader) sendUnderWay() {
 
 // sendCalls sends all calls that are new, and those whose answer is out by now.
 func (rd *reader) sendCalls() error {
-	admin := rd.feed.admin()
+	admin := rd.feed.admin
 	for {
 		dropped, calls := admin.DroppedCalls(), admin.CallsAfter(rd.seq, batch)
 		if len(calls) > 0 && dropped > 0 && calls[0].Seq > rd.seq+1 {
@@ -199,7 +194,7 @@ func (rd *reader) sendCalls() error {
 // sendAgain sends a call once nothing more of its answer can come. It reports
 // whether that is so.
 func (rd *reader) sendAgain(seq int) bool {
-	found := rd.feed.admin().CallsAfter(seq-1, 1)
+	found := rd.feed.admin.CallsAfter(seq-1, 1)
 	if len(found) == 0 || found[0].Seq != seq {
 		return true // it is no longer kept
 	}
