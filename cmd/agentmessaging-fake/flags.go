@@ -48,7 +48,6 @@ func (c *config) options() []option {
 	return []option{
 		{"addr", "127.0.0.1:8460", "host and port to serve on; port 0 takes a free one", c.setAddr},
 		{"allow-remote", "false", "serve on an address that is not loopback; control then needs a token", to(&c.allowRemote, strconv.ParseBool, "true or false")},
-		{"allow-host", "", "names under which a loopback address may be called, separated by commas", to(&o.Guard.Hosts, hosts, "names without port and scheme, separated by commas")},
 		{"token", "", "token for the control interface and the page on an address that is not loopback, and ignored on one that is; made and printed where none is given", to(&o.Guard.Token, token, "16 to 256 characters of visible ASCII")},
 		{"key", "", "text of the first API key, instead of amk_fake_000001", c.toFake(key)},
 		{"plan", "preview", "plan of the first API key: " + strings.Join(planNames(), ", "), c.toFake(plan)},
@@ -56,7 +55,6 @@ func (c *config) options() []option {
 		{"decisions", "", "answers to open questions of the interface, such as windows=sliding,metadata_cap=8000; the control interface lists them at decisions", c.toFake(decisions)},
 		{"cold-start", "0s", "how much longer the first message of a key takes", c.toFake(coldStart)},
 		{"latency", "0s", "how long every call takes to arrive", to(&o.Latency, duration, durations)},
-		{"seed", "1", "seed of faults and replies with a chance that name none", to(&o.Seed, seed, "an integer from 0 to 9007199254740991")},
 		{"calls", "10000", "how many calls are kept", c.setCalls},
 		{"like", "", "file that observe wrote: answer what the interface leaves open as that service did", c.toFake(like)},
 		{"replies", "", "file of scripted replies: the body of POST replies, or a list of them", c.setReplies},
@@ -207,17 +205,6 @@ func to[T any](field *T, read func(value string) (T, error), allowed string) fun
 // errValue is the error of a reader whose option says what is allowed.
 var errValue = errors.New("not allowed")
 
-func hosts(value string) (names []string, _ error) {
-	for name := range strings.SplitSeq(value, ",") {
-		name = strings.TrimSpace(name)
-		if name == "" || strings.ContainsAny(name, ":/ ") {
-			return nil, errValue
-		}
-		names = append(names, name)
-	}
-	return names, nil
-}
-
 func token(value string) (string, error) {
 	isHidden := func(r rune) bool { return r <= ' ' || r > '~' }
 	if len(value) < 16 || len(value) > 256 || strings.ContainsFunc(value, isHidden) {
@@ -225,9 +212,6 @@ func token(value string) (string, error) {
 	}
 	return value, nil
 }
-
-// seed is at most what JavaScript counts exactly.
-func seed(value string) (uint64, error) { return strconv.ParseUint(value, 10, 53) }
 
 func duration(value string) (time.Duration, error) {
 	d, err := time.ParseDuration(value)

@@ -40,7 +40,6 @@ type Options struct {
 	KeyChosen bool                  // the text of the first key was chosen, and may be a secret
 	Fake      []fakeserver.Option   // of the fake
 	Latency   time.Duration         // of every call, until the fault is removed; 0 means none
-	Seed      uint64                // of rules with a chance and without a seed
 	Replies   []byte                // scripted replies to begin with: one body of POST replies, or a list of them; nil means none
 	Log       func(fakeserver.Call) // gets each call; nil means nobody does
 }
@@ -100,7 +99,7 @@ func readReplies(raw []byte) ([]rules.Rule, error) {
 // begin makes the rules that the options ask for, at the start and again after a
 // reset.
 func (s *Server) begin() error {
-	s.rules = rules.NewSet(s.fake, s.options.Seed)
+	s.rules = rules.NewSet(s.fake)
 	for i, r := range s.replies {
 		if _, err := s.rules.Add(rules.Replies, r); err != nil {
 			return fmt.Errorf("replies[%d].%w", i, err)

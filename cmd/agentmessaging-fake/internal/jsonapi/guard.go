@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"slices"
 	"strings"
 )
 
@@ -15,8 +14,7 @@ type Guard struct {
 	// AnyHost accepts every Host, for an address that is not loopback: there the
 	// token protects what is worth it.
 	AnyHost bool
-	Hosts   []string // accepted as well as loopback names and addresses
-	Token   string   // that Admit asks for; "": none
+	Token   string // that Admit asks for; "": none
 }
 
 // CheckHost refuses what reaches the program under a name that is not its own. A
@@ -24,8 +22,8 @@ type Guard struct {
 // and the browser then takes the program for that site.
 func (g *Guard) CheckHost(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !g.AnyHost && !g.isOwnHost(r.Host) {
-			forbidden("Host: must be a loopback name or address, or one of --allow-host").ServeHTTP(w, r)
+		if !g.AnyHost && !isOwnHost(r.Host) {
+			forbidden("Host: must be a loopback name or address; with --allow-remote, any").ServeHTTP(w, r)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -34,13 +32,12 @@ func (g *Guard) CheckHost(next http.Handler) http.Handler {
 
 func forbidden(reason string) *Refusal { return Refuse(http.StatusForbidden, "forbidden", reason) }
 
-func (g *Guard) isOwnHost(host string) bool {
+func isOwnHost(host string) bool {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
 		name = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 	}
-	name = strings.TrimSuffix(name, ".")
-	return IsLoopback(name) || slices.ContainsFunc(g.Hosts, func(own string) bool { return strings.EqualFold(own, name) })
+	return IsLoopback(strings.TrimSuffix(name, "."))
 }
 
 // IsLoopback reports whether a name or an address means this machine and

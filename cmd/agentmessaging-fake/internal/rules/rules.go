@@ -25,7 +25,7 @@ type Rule struct {
 	Nth     int      `json:"nth,omitempty"`   // acts only on this call of those that match; 0: on each
 	From    int      `json:"from,omitempty"`  // a fault acts from this call on; 0: from the first
 	Chance  *float64 `json:"chance,omitempty"`
-	Seed    uint64   `json:"seed,omitempty"` // of the chance; 0: that of the Set
+	Seed    uint64   `json:"seed,omitempty"` // of the chance; 0: 1
 	// Required makes Unmet return the rule until it has acted: Times times, or once
 	// where Times is 0.
 	Required bool `json:"required,omitempty"`
@@ -112,14 +112,13 @@ func (r *Rule) check() error {
 // made. Its user keeps two goroutines from using it at once.
 type Set struct {
 	fake  *fakeserver.Server
-	seed  uint64
 	made  map[Kind]int
 	rules []*Rule
 }
 
-// NewSet returns an empty Set. The seed is that of chances that give none.
-func NewSet(fake *fakeserver.Server, seed uint64) *Set {
-	return &Set{fake: fake, seed: seed, made: map[Kind]int{}}
+// NewSet returns an empty Set.
+func NewSet(fake *fakeserver.Server) *Set {
+	return &Set{fake: fake, made: map[Kind]int{}}
 }
 
 // Add puts a rule in force and returns it with its identifier.
@@ -152,7 +151,7 @@ func (s *Set) script(r *Rule, matchers []fakeserver.Matcher) {
 	for _, reply := range r.Replies {
 		script.ReplyFunc(func(fakeserver.Message) fakeserver.Reply { return fakeserver.Reply(reply) })
 	}
-	limit(r, script, s.seed)
+	limit(r, script)
 }
 
 func (s *Set) inject(r *Rule, matchers []fakeserver.Matcher) {
@@ -161,7 +160,7 @@ func (s *Set) inject(r *Rule, matchers []fakeserver.Matcher) {
 		injection.From(r.From)
 	}
 	r.Name = r.Fault.String()
-	limit(r, injection, s.seed)
+	limit(r, injection)
 }
 
 // limited is a *fakeserver.Script or a *fakeserver.Injection.
@@ -173,7 +172,7 @@ type limited[R any] interface {
 	Remove()
 }
 
-func limit[R limited[R]](r *Rule, made R, seed uint64) {
+func limit[R limited[R]](r *Rule, made R) {
 	if r.Times > 0 {
 		made.Times(r.Times)
 	}
@@ -181,7 +180,7 @@ func limit[R limited[R]](r *Rule, made R, seed uint64) {
 		made.Nth(r.Nth)
 	}
 	if r.Chance != nil {
-		made.Chance(*r.Chance, cmp.Or(r.Seed, seed))
+		made.Chance(*r.Chance, cmp.Or(r.Seed, 1))
 	}
 	r.hits, r.remove = made.Hits, made.Remove
 }
