@@ -39,38 +39,16 @@ export async function get(parts, query = {}) {
   }
 }
 
-// loadList loads a list that has the same name in the answer and in the state.
-function loadList(name) {
-  return coalesced(async () => change({ [name]: (await get([name]))?.[name] ?? [] }));
-}
+// With more agents than this the list shows the newest.
+const shownAgents = 200;
+// How many exchanges a conversation shows.
+const shownExchanges = 100;
 
 // A fault that has acted as often as it was to is no longer in force.
 const inForce = (f) => !(f.times && f.hits >= f.times) && !(f.nth && f.hits > 0);
-export const loadFaults = coalesced(async () => change({ faults: ((await get(['faults']))?.faults ?? []).filter(inForce) }));
-const loadReplies = loadList('replies');
-const loadDecisions = loadList('decisions');
-// The limits come after the keys: which key is open may follow from them.
-const loadKeys = coalesced(async () => {
-  change({ keys: (await get(['keys']))?.keys ?? [] });
-  loadLimits();
-});
 
-// With more agents than this the list shows the newest.
-const shownAgents = 200;
-
-export const loadAgents = coalesced(async () => {
-  const { page, id } = state.route;
-  const open = page === 'agents' && id ? get(['agents', id]) : null;
-  const [found, agent] = await Promise.all([get(['agents'], { limit: shownAgents }), open]);
-  change({ agents: found?.agents ?? [], agentTotal: found?.total ?? 0, openAgent: agent });
-});
-
-// The limits come after the clock: when they open follows from it.
-const loadClock = coalesced(async () => {
-  const clock = await get(['clock']);
-  if (clock) change({ clock: { offset: Date.parse(clock.now) - Date.now(), advanced: secondsOf(clock.advanced) } });
-  loadLimits();
-});
+// openAgent is the agent of the address.
+const openAgent = () => (state.route.page === 'agents' ? state.route.id : '');
 
 // openKey is the key whose limits are shown: the one of the address, the one that
 // was chosen, or else the default one.
@@ -82,17 +60,71 @@ export function openKey() {
   return (keys.find((k) => k.default && !k.revoked) ?? keys.find((k) => !k.revoked) ?? keys[0])?.label ?? '';
 }
 
-export const loadLimits = coalesced(async () => {
-  const key = openKey();
-  const found = key && (await get(['keys', key]));
-  change({ limits: key ? { key, rows: found?.limits ?? [] } : null });
-  expectOpening(found?.limits ?? []);
-});
+// list is a source of a list that has the same name in the answer and in the state.
+const list = (name) => async () => ({ [name]: (await get([name]))?.[name] ?? [] });
+
+// Each source answers what of the state it has loaded.
+const sources = {
+  keys: list('keys'),
+  replies: list('replies'),
+  decisions: list('decisions'),
+  faults: async () => ({ faults: (await list('faults')()).faults.filter(inForce) }),
+  async clock() {
+    const clock = await get(['clock']);
+    return clock && { clock: { offset: Date.parse(clock.now) - Date.now(), advanced: secondsOf(clock.advanced) } };
+  },
+  async limits() {
+    const key = openKey();
+    const rows = (key && (await get(['keys', key])))?.limits ?? [];
+    expectOpening(rows);
+    return { limits: key ? { key, rows } : null };
+  },
+  async agents() {
+    const id = openAgent();
+    const [found, agent] = await Promise.all([get(['agents'], { limit: shownAgents }), id && get(['agents', id])]);
+    return { agents: found?.agents ?? [], agentTotal: found?.total ?? 0, openAgent: agent || null };
+  },
+  async conversation() {
+    const id = openAgent();
+    if (!id) return {};
+    const limit = shownExchanges;
+    const [found, made] = await Promise.all([
+      get(['agents', id, 'conversation'], { limit }),
+      get(['calls'], { agent_id: id, endpoint: 'POST /v1/agents/{agent_id}/messages', limit }),
+    ]);
+    if (openAgent() !== id) return {}; // another one is open by now
+    return { conversation: { agent: id, exchanges: found?.exchanges, total: found?.total ?? 0, calls: made?.calls ?? [] } };
+  },
+};
+
+// The limits come after the keys and the clock: which key is open and when they open
+// follows from these.
+const loads = Object.fromEntries(
+  Object.entries(sources).map(([name, source]) => [
+    name,
+    coalesced(async () => {
+      change(await source());
+      if (name === 'keys' || name === 'clock') load('limits');
+    }),
+  ]),
+);
+
+// load loads sources anew, by their names.
+export function load(...names) {
+  for (const name of names) loads[name]();
+}
+
+// reload loads what the stream says has changed.
+export function reload(what) {
+  if (what === 'reset') load('keys', 'agents', 'faults', 'replies', 'decisions', 'clock', 'conversation');
+  else if (what === 'agents') load('agents', 'conversation');
+  else if (what in loads) load(what);
+}
 
 export function showLimitsOf(key) {
   if (key === state.limitsOf) return;
   change({ limitsOf: key });
-  loadLimits();
+  load('limits');
 }
 
 let opening = 0;
@@ -105,35 +137,5 @@ function expectOpening(rows) {
     .filter((row) => row.opens_at || row.used > 0)
     .map((row) => (row.opens_at ? Date.parse(row.opens_at) - now() : secondsOf(row.window) * 1000));
   // setTimeout takes 31 bits; a day fits.
-  if (waits.length) opening = setTimeout(loadLimits, Math.max(pause, Math.min(...waits)) + 50);
-}
-
-// How many exchanges a conversation shows.
-const shownExchanges = 100;
-
-export const loadConversation = coalesced(async () => {
-  const { page, id } = state.route;
-  if (page !== 'agents' || !id) return;
-  const limit = shownExchanges;
-  const [found, made] = await Promise.all([
-    get(['agents', id, 'conversation'], { limit }),
-    get(['calls'], { agent_id: id, endpoint: 'POST /v1/agents/{agent_id}/messages', limit }),
-  ]);
-  if (state.route.id !== id) return; // another one is open by now
-  change({ conversation: { agent: id, exchanges: found?.exchanges, total: found?.total ?? 0, calls: made?.calls ?? [] } });
-});
-
-const loads = {
-  keys: [loadKeys],
-  agents: [loadAgents, loadConversation],
-  faults: [loadFaults],
-  clock: [loadClock],
-  limits: [loadLimits],
-  replies: [loadReplies],
-  reset: [loadKeys, loadAgents, loadFaults, loadReplies, loadDecisions, loadClock, loadConversation],
-};
-
-// reload loads a kind of state anew, by its name in the stream.
-export function reload(what) {
-  for (const load of loads[what] ?? []) load();
+  if (waits.length) opening = setTimeout(load, Math.max(pause, Math.min(...waits)) + 50, 'limits');
 }

@@ -1,7 +1,7 @@
 // The part of the address after the # says what is shown, so that a panel can be
 // bookmarked and the back button works.
 import { state, change, filled } from './store.js';
-import { loadAgents, loadConversation, loadLimits } from './load.js';
+import { load } from './load.js';
 import { openCall, showFound } from './sync.js';
 
 export const pages = [
@@ -43,11 +43,8 @@ export function readRoute() {
   document.title = `${pages.find((p) => p.page === known).name} · Agent Messaging fake`;
   if (known === 'traffic') readTraffic(new URLSearchParams(query));
   if (!state.info) return;
-  loadLimits();
-  if (known === 'agents') {
-    loadAgents();
-    loadConversation();
-  }
+  load('limits');
+  if (known === 'agents') load('agents', 'conversation');
 }
 
 function readTraffic(query) {

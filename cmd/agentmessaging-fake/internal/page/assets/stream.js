@@ -1,7 +1,7 @@
 // Server-sent events over fetch, since EventSource cannot send the token's
 // header; and one stream for all tabs of a browser that show the same fake: a
 // browser opens six connections to a host at most, and a stream keeps one.
-import { headers, failure, Failure } from './api.js';
+import { controlPath, headers, failure } from './api.js';
 
 // readEvents hands each event of a text/event-stream to onEvent as
 // {event, data}, until the stream ends. onBytes is called for anything that
@@ -22,108 +22,57 @@ async function readEvents(body, onEvent, onBytes) {
   }
 }
 
+const name = 'agentmessaging-fake';
 const firstWait = 500;
 const longestWait = 4000;
 // The fake sends a heartbeat every 3 s. After a longer silence the connection is
 // dead, whatever the browser thinks of it.
 const silence = 8000;
 
-// follow keeps a tab in step until the signal aborts. Tabs with the same name
-// share a stream. load runs before the tab listens, and answers the path of the
-// stream from there on; onEvent takes an event, onPhase the state of the
-// connection. A tab that nobody sees asks for nothing.
-export async function follow({ signal, ...tab }) {
-  while (!signal.aborted) {
-    const seen = await whileSeen(signal);
-    if (seen.aborted) continue;
-    if ((await takePart(tab, seen).catch(ignoreAbort(seen))) === refused) return;
-  }
+// follow hands over events and the state of the connection until the signal aborts. The
+// tab that holds the lock keeps the stream, and repeats it to the others, which wait to
+// take its place. Where there are no locks, over plain http from another machine, each tab
+// has its own stream.
+export async function follow({ signal, onEvent, onLink }) {
+  const channel = navigator.locks && new BroadcastChannel(name);
+  let told = null; // the link as this tab told it; null while another leads
+  const take = ({ event, link }) => (event ? onEvent(event) : onLink(link));
+  const tell = (message) => {
+    told = message.link ?? told;
+    take(message);
+    channel?.postMessage(message);
+  };
+  if (!channel) return lead(tell, signal);
+  channel.onmessage = ({ data }) => {
+    if (!data.ask) take(data);
+    else if (told) channel.postMessage({ link: told });
+  };
+  signal.addEventListener('abort', () => channel.close());
+  channel.postMessage({ ask: true });
+  return navigator.locks.request(name, { signal }, () => lead(tell, signal));
 }
 
-const refused = 'refused'; // without the token, until the user has given it
-
-// The tab that holds the lock leads; the others listen to it and wait to take
-// its place. Where there are no locks, over plain http from another machine,
-// each tab leads itself.
-async function takePart(tab, signal) {
-  const room = new Room(tab, signal);
-  const lead = () => leadRoom(room, signal);
-  if (!navigator.locks) return lead();
-  room.channel.postMessage({ ask: true });
-  return navigator.locks.request(room.name, { signal }, lead);
-}
-
-// Room connects the tabs of a fake: the leader repeats its stream to the others,
-// and tells a new tab the phase.
-class Room {
-  leads = false;
-  #loaded = false; // the tab shows all from before the stream that is open
-  #waiting = null; // events that came while the tab loads, in order
-  #phase = ['connecting', 0];
-
-  constructor(tab, signal) {
-    Object.assign(this, tab);
-    this.channel = new BroadcastChannel(this.name);
-    this.channel.onmessage = ({ data }) => this.#hear(data);
-    signal.addEventListener('abort', () => this.channel.close());
-  }
-
-  // tell has all tabs take an event or a phase.
-  tell(message) {
-    if (message.phase) this.#phase = message.phase;
-    this.#take(message);
-    this.channel.postMessage(message);
-  }
-
-  #hear(message) {
-    if (!message.ask) this.#take(message);
-    else if (this.leads) this.channel.postMessage({ phase: this.#phase });
-  }
-
-  #take({ phase, event }) {
-    if (event) return this.#waiting ? this.#waiting.push(event) : this.onEvent(event);
-    this.onPhase(...phase);
-    this.#loaded &&= phase[0] === 'live';
-    if (phase[0] === 'live' && !this.#loaded && !this.leads && !this.#waiting) this.#refresh();
-  }
-
-  // refresh loads everything anew, and then takes what came meanwhile.
-  async #refresh() {
-    this.#waiting = [];
-    do {
-      this.#loaded = true;
-      await this.load().catch(() => {}); // the leader meets what is wrong too, and tells
-    } while (!this.#loaded);
-    const missed = this.#waiting;
-    this.#waiting = null;
-    for (const event of missed) this.onEvent(event);
-  }
-}
-
-// leadRoom keeps the stream open, and opens it again when it ends.
-async function leadRoom(room, signal) {
-  room.leads = true;
+// lead keeps the stream open, and opens it again when it ends. Without the token it ends
+// until the user has given it.
+async function lead(tell, signal) {
   let wait = firstWait;
   const opened = () => {
     wait = firstWait;
-    room.tell({ phase: ['live', 0] });
+    tell({ link: { phase: 'live' } });
   };
-  while (!signal.aborted) {
-    try {
-      room.tell({ phase: ['connecting', 0] });
-      await once(await room.load(), signal, (event) => room.tell({ event }), opened);
-    } catch (err) {
-      if (signal.aborted) return undefined;
-      if (err instanceof Failure && err.status === 401) return refused;
-    }
-    room.tell({ phase: ['waiting', Date.now() + wait] });
-    await pause(wait, signal);
+  for (;;) {
+    tell({ link: { phase: 'connecting' } });
+    const err = await listen(signal, (event) => tell({ event }), opened).catch((err) => err);
+    if (signal.aborted || err?.status === 401) return;
+    tell({ link: { phase: 'waiting', retryAt: Date.now() + wait } });
+    const over = AbortSignal.any([signal, AbortSignal.timeout(wait)]);
+    await new Promise((resolve) => over.addEventListener('abort', resolve));
+    if (signal.aborted) return;
     wait = Math.min(wait * 2, longestWait);
   }
-  return undefined;
 }
 
-async function once(path, signal, onEvent, onOpen) {
+async function listen(signal, onEvent, onOpen) {
   const quiet = new AbortController();
   let timer;
   const heard = () => {
@@ -132,7 +81,7 @@ async function once(path, signal, onEvent, onOpen) {
   };
   heard();
   try {
-    const resp = await fetch(path, {
+    const resp = await fetch(controlPath('calls', 'stream'), {
       headers: headers({ Accept: 'text/event-stream' }),
       cache: 'no-store',
       signal: AbortSignal.any([signal, quiet.signal]),
@@ -143,35 +92,4 @@ async function once(path, signal, onEvent, onOpen) {
   } finally {
     clearTimeout(timer);
   }
-}
-
-// whileSeen waits until the tab is seen, and answers a signal that aborts when
-// it is seen no more, or with the one given.
-async function whileSeen(signal) {
-  const hidden = new AbortController();
-  const look = () => document.hidden && hidden.abort();
-  while (document.hidden && !signal.aborted) await pause(longestWait, signal);
-  document.addEventListener('visibilitychange', look, { signal: hidden.signal });
-  return AbortSignal.any([signal, hidden.signal]);
-}
-
-function ignoreAbort(signal) {
-  return (err) => {
-    if (!signal.aborted) throw err;
-  };
-}
-
-// pause ends early when the network comes back or the page is looked at again.
-function pause(ms, signal) {
-  const over = new AbortController();
-  return new Promise((resolve) => {
-    const end = () => {
-      over.abort();
-      resolve();
-    };
-    setTimeout(end, ms);
-    signal.addEventListener('abort', end, { signal: over.signal });
-    window.addEventListener('online', end, { signal: over.signal });
-    document.addEventListener('visibilitychange', end, { signal: over.signal });
-  });
 }

@@ -2,7 +2,7 @@
 // loaded again what the stream says has changed.
 import { state, change, filled, notice } from './store.js';
 import { request, controlPath } from './api.js';
-import { coalesced, get, loadAgents, loadConversation, loadFailed, loadFaults, loadLimits, openKey, reload, showLimitsOf } from './load.js';
+import { coalesced, get, load, loadFailed, openKey, reload, showLimitsOf } from './load.js';
 import { follow } from './stream.js';
 import { CallLog, windowSize } from './calls.js';
 
@@ -53,12 +53,12 @@ export function hold(why, is) {
 function onCall(call) {
   const { page, id } = state.route;
   if (call.limit_key) showLimitsOf(call.key);
-  if (call.key === openKey()) loadLimits();
-  if (call.fault) loadFaults();
+  if (call.key === openKey()) load('limits');
+  if (call.fault) load('faults');
   loadFound();
   if (call.method === 'GET') return;
-  if (page === 'agents' || call.endpoint === 'POST /v1/agents') loadAgents();
-  if (page === 'agents' && call.agent_id === id) loadConversation();
+  if (page === 'agents' || call.endpoint === 'POST /v1/agents') load('agents');
+  if (page === 'agents' && call.agent_id === id) load('conversation');
 }
 
 function onEvent({ event, data }) {
@@ -81,30 +81,41 @@ function onState(what) {
   reload(what);
 }
 
-// prepare loads everything before a stream is opened or joined, since calls and a reset
-// may have been missed, and the program started anew. It answers the path of
-// the stream from where the calls end.
-async function prepare() {
-  const [info, found] = await Promise.all([request('GET', controlPath('info')), get(['calls'], { limit: windowSize })]);
-  log.replace(found.calls, found.total, info.started_at === state.info?.started_at);
-  change({ info, underWay: found.under_way.filter((c) => !c.seq) });
-  loadFound();
-  openCall(state.route.page === 'traffic' ? Number(state.route.id) || 0 : 0);
-  reload('reset');
-  return `${controlPath('calls', 'stream')}?after=${log.lastSeq}`;
-}
+let waiting = null; // events that come while everything is loaded, in order
+
+// refresh loads everything, since calls and a reset may have been missed, and the program
+// started anew. Then it takes what came meanwhile.
+const refresh = coalesced(async () => {
+  waiting = [];
+  try {
+    const [info, found] = await Promise.all([request('GET', controlPath('info')), get(['calls'], { limit: windowSize })]);
+    log.replace(found.calls, found.total, info.started_at === state.info?.started_at);
+    change({ info, underWay: found.under_way.filter((c) => !c.seq) });
+    loadFound();
+    openCall(state.route.page === 'traffic' ? Number(state.route.id) || 0 : 0);
+    reload('reset');
+  } finally {
+    const missed = waiting;
+    waiting = null;
+    missed.forEach(onEvent);
+  }
+});
 
 let stop = new AbortController();
 
-// start follows the fake from the beginning.
+// start follows the fake from the beginning. A tab that nobody sees asks for nothing.
 export function start() {
   stop.abort();
   stop = new AbortController();
-  follow({
-    name: 'agentmessaging-fake',
-    load: prepare,
-    onEvent,
-    onPhase: (phase, retryAt = 0) => change({ link: { phase, retryAt } }),
-    signal: stop.signal,
+  const { signal } = stop;
+  if (document.hidden) return;
+  const onLink = (link) => {
+    change({ link });
+    if (link.phase === 'live') refresh();
+  };
+  follow({ signal, onEvent: (event) => (waiting ? waiting.push(event) : onEvent(event)), onLink }).catch((err) => {
+    if (!signal.aborted) throw err;
   });
 }
+
+document.addEventListener('visibilitychange', start);
