@@ -162,12 +162,17 @@ func (f fault) transport(t *testing.T, over network, requests *atomic.Int32) *ht
 	return transport
 }
 
+// trusting is a transport that trusts certificate, and may speak HTTP/2.
+func trusting() *http.Transport {
+	return &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{
+		RootCAs: roots(), ServerName: "example.com", CurvePreferences: []tls.CurveID{tls.CurveP256}, // the fastest
+	}}
+}
+
 // dialsTo is a transport for whose connections serve speaks.
 func dialsTo(t *testing.T, requests *atomic.Int32, connect func() (net.Conn, peer), serve func(peer) error) *http.Transport {
 	t.Helper()
-	transport := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{
-		RootCAs: roots(), ServerName: "example.com", CurvePreferences: []tls.CurveID{tls.CurveP256}, // the fastest
-	}}
+	transport := trusting()
 	transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
 		client, service := connect()
 		t.Cleanup(func() { client.Close() }) // net/http may dial for a request that has ended meanwhile

@@ -178,6 +178,9 @@ func makeCall(t *testing.T, do doCall, answers []answer, opts ...agentmessaging.
 		client := newClient(t, service, append([]agentmessaging.Option{jitter(0)}, opts...)...)
 		m.Err = do(agentmessaging.WithCallInfo(t.Context(), &m.Info), client)
 		m.Sent, m.Elapsed = service.Sent(), time.Since(begin)
+		for _, sent := range m.Sent {
+			assert.Error(t, sent.Context().Err(), "the context of an attempt ends with it")
+		}
 	})
 	return m
 }

@@ -3,8 +3,9 @@ package agentmessaging_test
 import (
 	"bytes"
 	"context"
-	"errors"
+	"crypto/tls"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"strconv"
@@ -52,40 +53,38 @@ func TestRecycledConnections(t *testing.T) {
 }
 
 // TestRenewals: what a connection that had worked turns away is sent again at
-// once, twice at most, and not where the next connection, or the service, never
-// answered; a POST only after a GOAWAY. A spare connection that net/http may have
-// dialed for a GET counts as an old one: TestRecycledConnections has both.
+// once, twice at most and on top of the policy's attempts, but not where the next
+// connection, or the service, never answered; a POST only after a GOAWAY. A spare
+// connection that net/http may have dialed for a GET counts as an old one:
+// TestRecycledConnections has both.
 func TestRenewals(t *testing.T) {
+	works, away, refused := reply(200, anyReply), goAwayBelow(noError), reset(refusedStream)
 	for _, tt := range []struct {
 		do       doCall
-		answers  int32 // the service answers so many requests, and turns the others away
-		away     act
-		requests []int32 // of three calls that try once
-		unknown  bool
+		attempts int      // of the policy
+		acts     []act    // one for each request; the last one repeats
+		want     []string // of one call after the other
 	}{
-		{post, 1, goAwayBelow(noError), []int32{1, 2, 1}, false},
-		{post, 0, goAwayBelow(noError), []int32{1, 1, 1}, false},
-		{post, 1, reset(refusedStream), []int32{1, 1, 1}, true},
-		{get, 1, reset(refusedStream), []int32{1, 3, 3}, false},
-		{get, 0, reset(refusedStream), []int32{1, 1, 1}, false},
+		{post, 1, []act{works, away}, []string{success, "2 requests, no answer", noAnswer}},
+		{post, 1, []act{away}, []string{noAnswer, noAnswer, noAnswer}},
+		{post, 1, []act{works, refused}, []string{success, unknown, unknown}},
+		{get, 1, []act{works, refused}, []string{success, "3 requests, no answer", "3 requests, no answer"}},
+		{get, 1, []act{refused}, []string{noAnswer, noAnswer, noAnswer}},
+		{get, 2, []act{works, refused, refused, reply(502, "{}"), works}, []string{success, "4 requests, success, 500ms"}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			requests := new(atomic.Int32)
-			answerOrNot := func(h *http2Peer) error {
-				if requests.Load() <= tt.answers {
-					return reply(200, anyReply)(h)
-				}
-				return tt.away(h)
-			}
-			client := newClient(t, dialsTo(t, requests, overPipe, overHTTP2(forever(request, answerOrNot))), once)
-			for call, want := range tt.requests {
+			next := func(h *http2Peer) error { return tt.acts[min(int(requests.Load()), len(tt.acts))-1](h) }
+			policy := agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: tt.attempts})
+			client := newClient(t, dialsTo(t, requests, overPipe, overHTTP2(forever(request, next))), policy, jitter(0))
+			for i, want := range tt.want {
 				var info agentmessaging.CallInfo
-				before := requests.Load()
+				before, began := requests.Load(), time.Now()
 				err := tt.do(agentmessaging.WithCallInfo(t.Context(), &info), client)
-				assert.Equal(t, before < tt.answers, err == nil, "call %d: %v", call+1, err)
-				assert.Equal(t, tt.unknown && err != nil, errors.Is(err, agentmessaging.ErrOutcomeUnknown), "call %d: %v", call+1, err)
-				assert.Equal(t, want, requests.Load()-before, "requests of call %d", call+1)
-				assert.EqualValues(t, want, info.Attempts)
+				sent := int(requests.Load() - before)
+				assert.Equal(t, want, cell{sent, outcome(err), time.Since(began)}.String(), "call %d: %v", i+1, err)
+				assert.Equal(t, sent, info.Attempts)
+				assert.LessOrEqual(t, sent-info.Renewals, tt.attempts)
 				client, err = client.With() // which knows that the service has answered
 				assert.NoError(t, err)
 			}
@@ -93,23 +92,51 @@ func TestRenewals(t *testing.T) {
 	}
 }
 
-// TestRenewalsCostNoAttempt: after two of them and a 502, a call that may try twice
-// still does.
-func TestRenewalsCostNoAttempt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		requests, acts := new(atomic.Int32), []act{
-			reply(200, anyReply), reset(refusedStream), reset(refusedStream), reply(502, "{}"), reply(200, anyReply),
-		}
-		next := func(h *http2Peer) error { return acts[requests.Load()-1](h) }
-		policy := agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: 2})
-		client := newClient(t, dialsTo(t, requests, overPipe, overHTTP2(forever(request, next))), policy)
-		var info agentmessaging.CallInfo
-		for range 2 {
-			assert.NoError(t, get(agentmessaging.WithCallInfo(t.Context(), &info), client))
-		}
-		assert.Equal(t, []int{4, 2}, []int{info.Attempts, info.Renewals}, "attempts, of them renewals")
-	})
+// memoryServer is net/http's own server over HTTP/2, on connections in memory.
+type memoryServer struct {
+	http.Server
+	transport     *http.Transport
+	dials, closed atomic.Int32
 }
+
+// serveHTTP2 starts a server that allows so many streams on a connection, and
+// returns it with a client that tries once. 0: as many as net/http does.
+func serveHTTP2(t *testing.T, streams int, handle http.HandlerFunc) (*memoryServer, *agentmessaging.Client) {
+	s := new(memoryServer)
+	s.Handler, s.HTTP2 = handle, &http.HTTP2Config{MaxConcurrentStreams: streams}
+	s.TLSConfig = &tls.Config{Certificates: []tls.Certificate{certificate()}, NextProtos: []string{"h2"}}
+	s.ErrorLog = log.New(io.Discard, "", 0)
+	s.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateClosed {
+			s.closed.Add(1)
+		}
+	}
+	dialed := make(pipes)
+	go func() { _ = s.ServeTLS(dialed, "", "") }()
+	s.transport = trusting()
+	s.transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
+		s.dials.Add(1)
+		near, far := net.Pipe()
+		dialed <- far
+		return near, nil
+	}
+	t.Cleanup(func() { s.Close() })
+	t.Cleanup(s.transport.CloseIdleConnections)
+	return s, newClient(t, s.transport, once)
+}
+
+// pipes is a listener for the service's ends of connections.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	if conn, ok := <-p; ok {
+		return conn, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (p pipes) Close() error   { close(p); return nil }
+func (p pipes) Addr() net.Addr { return new(net.UnixAddr) }
 
 // TestBurst: a service that allows few streams refuses none of many first calls,
 // and is not dialed for each of them.
@@ -121,13 +148,10 @@ func TestBurst(t *testing.T) {
 	}{{1, callers, 50 * work}, {4, 25, 25 * work}, {10, 15, 15 * work}, {100, 1, 2 * work}} {
 		for _, do := range []doCall{post, get} {
 			synctest.Test(t, func(t *testing.T) {
-				var dials atomic.Int32
-				serve := overHTTP2With(setting(settingStreams, uint32(tt.streams)), allowing(int32(tt.streams), work))
-				transport := dialsTo(t, new(atomic.Int32), overPipe, func(p peer) error {
-					dials.Add(1)
-					return serve(p)
+				server, client := serveHTTP2(t, tt.streams, func(w http.ResponseWriter, _ *http.Request) {
+					time.Sleep(work)
+					io.WriteString(w, anyReply)
 				})
-				client := newClient(t, transport, once)
 				begin := time.Now()
 				var group sync.WaitGroup
 				for range callers {
@@ -135,7 +159,7 @@ func TestBurst(t *testing.T) {
 				}
 				group.Wait()
 				assert.LessOrEqual(t, time.Since(begin), tt.within, "%d streams", tt.streams)
-				assert.LessOrEqual(t, int(dials.Load()), tt.connections, "connections for %d streams", tt.streams)
+				assert.LessOrEqual(t, int(server.dials.Load()), tt.connections, "connections for %d streams", tt.streams)
 			})
 		}
 	}
@@ -146,23 +170,17 @@ func TestBurst(t *testing.T) {
 func TestBodyIsReadToItsEnd(t *testing.T) {
 	for _, code := range []int{200, 404} {
 		synctest.Test(t, func(t *testing.T) {
-			resets := new(atomic.Int32)
-			last := func(h *http2Peer) error {
+			_, client := serveHTTP2(t, 0, func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Length", strconv.Itoa(len(anyReply)))
+				w.WriteHeader(code)
+				io.WriteString(w, anyReply)
+				w.(http.Flusher).Flush()
 				synctest.Wait() // until the client has read what has come
-				return h.write(frameData, flagEndStream, h.stream, nil)
-			}
-			serve := func(p peer) error {
-				return overHTTP2(func(h *http2Peer) error {
-					h.resets = resets
-					return forever(request, status(code, "content-length", strconv.Itoa(len(anyReply))), body(anyReply, 0), last)(h)
-				})(p)
-			}
-			client := newClient(t, dialsTo(t, new(atomic.Int32), overPipe, serve), once)
+				assert.NoError(t, r.Context().Err(), "RST_STREAM after %d", code)
+			})
 			for range 3 {
 				assert.Equal(t, code == 200, get(t.Context(), client) == nil)
 			}
-			synctest.Wait()
-			assert.Zero(t, resets.Load(), "RST_STREAM after %d", code)
 		})
 	}
 }
@@ -171,8 +189,11 @@ func TestBodyIsReadToItsEnd(t *testing.T) {
 // and a POST that has waited in vain was not sent.
 func TestFirstAnswerTakesLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		requests := new(atomic.Int32)
-		client := newClient(t, dialsTo(t, requests, overPipe, overHTTP2(forever(request))), once)
+		var requests atomic.Int32
+		_, client := serveHTTP2(t, 0, func(_ http.ResponseWriter, r *http.Request) {
+			requests.Add(1)
+			<-r.Context().Done()
+		})
 		var group sync.WaitGroup
 		for _, tt := range []struct {
 			deadline time.Duration
@@ -194,8 +215,13 @@ func TestFirstAnswerTakesLong(t *testing.T) {
 // connection.
 func TestFirstAnswerDoesNotCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		serve := overHTTP2(request, forever(request, reply(200, anyReply)))
-		client := newClient(t, dialsTo(t, new(atomic.Int32), overPipe, serve), once)
+		var requests atomic.Int32
+		server, client := serveHTTP2(t, 0, func(w http.ResponseWriter, r *http.Request) {
+			if requests.Add(1) == 1 {
+				<-r.Context().Done()
+			}
+			io.WriteString(w, anyReply)
+		})
 		begin := time.Now()
 		var group sync.WaitGroup
 		group.Go(func() {
@@ -206,6 +232,7 @@ func TestFirstAnswerDoesNotCome(t *testing.T) {
 		synctest.Wait()
 		assert.NoError(t, post(t.Context(), client))
 		assert.Equal(t, time.Second, time.Since(begin))
+		assert.EqualValues(t, 1, server.dials.Load(), "connections")
 		group.Wait()
 	})
 }
@@ -235,11 +262,13 @@ func TestFailingDials(t *testing.T) {
 // are answered.
 func TestSlowCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var dials, requests atomic.Int32
-		client := newClient(t, dialsTo(t, &requests, overPipe, func(p peer) error {
-			dials.Add(1)
-			return overHTTP2(forever(request, request, request, reply(200, anyReply)))(p)
-		}), once)
+		var requests atomic.Int32
+		server, client := serveHTTP2(t, 0, func(w http.ResponseWriter, r *http.Request) {
+			if requests.Add(1)%3 != 0 {
+				<-r.Context().Done()
+			}
+			io.WriteString(w, anyReply)
+		})
 		for range 3 {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			var group sync.WaitGroup
@@ -251,38 +280,32 @@ func TestSlowCalls(t *testing.T) {
 			group.Wait()
 			cancel()
 		}
-		assert.EqualValues(t, 1, dials.Load(), "connections")
+		assert.EqualValues(t, 1, server.dials.Load(), "connections")
 	})
 }
 
 // TestStalledConnection: when two calls have ended without a byte, the next ones
-// go to a new connection. The old one is closed when its last answer has come.
+// go to a new connection, also where the transport is wrapped. The old one is closed when
+// its last answer has come.
 func TestStalledConnection(t *testing.T) {
-	for _, wrap := range []func(http.RoundTripper) http.RoundTripper{
-		func(t http.RoundTripper) http.RoundTripper { return t },
-		func(t http.RoundTripper) http.RoundTripper {
-			return tripper(func(req *http.Request) (*http.Response, error) { return t.RoundTrip(req.Clone(req.Context())) })
-		},
-	} {
+	for _, wrapped := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			var dials, requests atomic.Int32
-			drained := make(chan bool)
+			var requests atomic.Int32
 			recovered := make(chan bool)
-			slow := func(h *http2Peer) error { // answers its first request when it has recovered
-				if err := inTurn(request, request, request)(h); err != nil {
-					return err
+			server, client := serveHTTP2(t, 0, func(w http.ResponseWriter, r *http.Request) {
+				switch requests.Add(1) {
+				case 1:
+					<-recovered
+				case 2, 3:
+					<-r.Context().Done()
 				}
-				<-recovered
-				h.stream = 1
-				defer close(drained)
-				return inTurn(reply(200, anyReply), stay)(h)
+				io.WriteString(w, anyReply)
+			})
+			if wrapped {
+				client = newClient(t, tripper(func(req *http.Request) (*http.Response, error) {
+					return server.transport.RoundTrip(req.Clone(req.Context()))
+				}), once)
 			}
-			client := newClient(t, wrap(dialsTo(t, &requests, overPipe, func(p peer) error {
-				if dials.Add(1) == 1 {
-					return overHTTP2(slow)(p)
-				}
-				return overHTTP2(forever(request, reply(200, anyReply)))(p)
-			})), once)
 			var patient sync.WaitGroup
 			patient.Go(func() { assert.NoError(t, post(t.Context(), client)) })
 			synctest.Wait()
@@ -292,10 +315,11 @@ func TestStalledConnection(t *testing.T) {
 				cancel()
 				assert.Equal(t, call >= 2, err == nil, "call %d: %v", call+1, err)
 			}
-			assert.EqualValues(t, 2, dials.Load(), "connections")
+			assert.EqualValues(t, 2, server.dials.Load(), "connections")
 			close(recovered)
 			patient.Wait()
-			<-drained
+			synctest.Wait()
+			assert.EqualValues(t, 1, server.closed.Load(), "closed connections")
 		})
 	}
 }

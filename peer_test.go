@@ -186,10 +186,9 @@ func must[T any](v T, err error) T {
 type http2Peer struct {
 	peer
 	conn   *tls.Conn
-	frames chan frame    // that have come; closed at the end
-	stream uint32        // of the request that was read last
-	ended  bool          // it came whole
-	resets *atomic.Int32 // RST_STREAM frames; nil: not counted
+	frames chan frame // that have come; closed at the end
+	stream uint32     // of the request that was read last
+	ended  bool       // it came whole
 }
 
 // The frames that are written or looked at.
@@ -200,7 +199,7 @@ const (
 
 	noError, protocolError, internalError, refusedStream, cancelled = 0, 1, 2, 7, 8
 
-	settingStreams, settingWindow = 3, 4
+	settingWindow = 4
 )
 
 // frame is what is looked at of one.
@@ -275,9 +274,6 @@ func (h *http2Peer) receive() {
 		}
 		if _, err := io.CopyN(io.Discard, reader, int64(header[0])<<16|int64(header[1])<<8|int64(header[2])); err != nil {
 			return
-		}
-		if header[3] == frameReset && h.resets != nil {
-			h.resets.Add(1)
 		}
 		h.frames <- frame{header[3], header[4], binary.BigEndian.Uint32(header[5:])}
 	}
@@ -375,24 +371,3 @@ func body(text string, flags byte) act {
 
 // reply is a whole answer.
 func reply(code int, text string) act { return inTurn(status(code), body(text, flagEndStream)) }
-
-// allowing answers each request after work, and refuses what comes while so many
-// streams are open.
-func allowing(streams int32, work time.Duration) act {
-	return func(h *http2Peer) error {
-		var active atomic.Int32
-		return forever(header, func(h *http2Peer) error {
-			if active.Add(1) > streams {
-				active.Add(-1)
-				return reset(refusedStream)(h)
-			}
-			mine := &http2Peer{conn: h.conn, stream: h.stream}
-			go func() {
-				time.Sleep(work)
-				active.Add(-1)
-				_ = reply(200, anyReply)(mine)
-			}()
-			return nil
-		})(h)
-	}
-}
