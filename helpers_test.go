@@ -246,6 +246,9 @@ func (s *stub) Sent() []sentRequest {
 
 // RoundTrip answers.
 func (s *stub) RoundTrip(req *http.Request) (*http.Response, error) {
+	if err := req.Context().Err(); err != nil {
+		return nil, err
+	}
 	a := s.record(req)
 	if a.Before != nil {
 		a.Before(req)

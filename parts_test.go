@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -22,13 +23,12 @@ import (
 
 // mischief makes one part of a client misbehave, once.
 type mischief struct {
-	t      *testing.T
-	how    string
-	armed  atomic.Bool
-	client *agentmessaging.Client
-
-	requests, bodies, permits atomic.Int32 // that came; that are open; that are out
-	verdict                   atomic.Value // of the last attempt
+	t       *testing.T
+	how     string
+	armed   atomic.Bool
+	client  *agentmessaging.Client
+	service *stub // refuses the first request
+	limiter *limiterStub
 }
 
 // happens reports whether the part has to misbehave as how says, in a way that
@@ -58,52 +58,12 @@ func (m *mischief) happens(ctx context.Context) (how string) {
 	return m.how
 }
 
-// The service: it refuses the first request, and answers the others.
-func (m *mischief) RoundTrip(req *http.Request) (*http.Response, error) {
-	if err := req.Context().Err(); err != nil {
-		return nil, err
-	}
-	a := okAnswer
-	if m.requests.Add(1) == 1 {
-		a = tooMany("1", "k")
-	}
-	m.bodies.Add(1)
-	resp := &http.Response{StatusCode: a.Status, Header: a.Header, ContentLength: int64(len(a.Body))}
-	resp.Body = &trackedBody{Reader: strings.NewReader(a.Body), open: &m.bodies}
-	return resp, nil
-}
-
-func (m *mischief) observe(_ context.Context, event agentmessaging.Event) context.Context {
-	if end, ok := event.(agentmessaging.AttemptEnd); ok {
-		m.verdict.Store(end.Verdict)
-	}
-	return nil
-}
-
-type trackedBody struct {
-	io.Reader
-	open *atomic.Int32
-}
-
-func (b *trackedBody) Close() error { b.open.Add(-1); return nil }
-
-// limit is a limiter that takes long enough to decide for an event.
-type limit struct{ *mischief }
-
-func (l limit) Acquire(ctx context.Context, _ agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
-	time.Sleep(time.Millisecond)
-	l.permits.Add(1)
-	return l, ctx.Err()
-}
-
-func (l limit) Done(agentmessaging.AttemptOutcome) { l.permits.Add(-1) }
-
 // The parts that misbehave.
 
 func badTransport(m *mischief) http.RoundTripper {
 	return tripper(func(req *http.Request) (*http.Response, error) {
 		how := m.happens(req.Context())
-		resp, err := m.RoundTrip(req)
+		resp, err := m.service.RoundTrip(req)
 		switch how {
 		case "returns nil":
 			resp.Body.Close()
@@ -122,9 +82,10 @@ func badTransport(m *mischief) http.RoundTripper {
 func badBody(status int) func(m *mischief) http.RoundTripper {
 	return func(m *mischief) http.RoundTripper {
 		return tripper(func(req *http.Request) (*http.Response, error) {
-			resp, err := m.RoundTrip(req)
+			resp, err := m.service.RoundTrip(req)
 			if err == nil && resp.StatusCode == status {
-				resp.Body.(*trackedBody).Reader = &badReader{m, req.Context(), resp.Body.(*trackedBody).Reader}
+				body := resp.Body.(*stubBody)
+				body.Reader = &badReader{m, req.Context(), body.Reader}
 			}
 			return resp, err
 		})
@@ -156,7 +117,7 @@ func (r *badReader) Read(p []byte) (int, error) {
 func badObserver(event agentmessaging.Event) func(m *mischief) agentmessaging.Option {
 	return func(m *mischief) agentmessaging.Option {
 		return agentmessaging.WithObserver(agentmessaging.ObserverFunc(func(ctx context.Context, e agentmessaging.Event) context.Context {
-			if strings.Split(lineOf(e), " ")[0] != strings.Split(lineOf(event), " ")[0] {
+			if reflect.TypeOf(e) != reflect.TypeOf(event) {
 				return ctx
 			}
 			if m.happens(ctx) == "lies" {
@@ -173,34 +134,34 @@ func badHandler(m *mischief) agentmessaging.Option {
 	return agentmessaging.WithLogger(slog.New(contextHandler{slog.DiscardHandler, func(ctx context.Context, _ slog.Record) { m.happens(ctx) }}))
 }
 
-type badLimit struct{ limit }
+type badLimiter struct{ *mischief }
 
-func (l badLimit) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
+func (l badLimiter) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
 	switch l.happens(ctx) {
 	case "blocks":
 		return nil, ctx.Err()
 	case "returns nil":
 		return nil, nil
 	case "returns both":
-		permit, _ := l.limit.Acquire(ctx, attempt)
+		permit, _ := l.limiter.Acquire(ctx, attempt)
 		return permit, io.ErrUnexpectedEOF
 	case "lies":
 		return nil, &agentmessaging.Error{StatusCode: 429, RetryAfter: -time.Hour, Method: "GET"}
 	}
-	return l.limit.Acquire(ctx, attempt)
+	return l.limiter.Acquire(ctx, attempt)
 }
 
 // badPermit misbehaves when it is given back.
-type badPermit struct{ limit }
+type badPermit struct{ *mischief }
 
-func (l badPermit) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
-	_, err := l.limit.Acquire(ctx, attempt)
-	return l, err
+func (p badPermit) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
+	_, err := p.limiter.Acquire(ctx, attempt)
+	return p, err
 }
 
-func (l badPermit) Done(outcome agentmessaging.AttemptOutcome) {
-	l.limit.Done(outcome)
-	l.happens(l.t.Context())
+func (p badPermit) Done(outcome agentmessaging.AttemptOutcome) {
+	p.limiter.Done(outcome)
+	p.happens(p.t.Context())
 }
 
 type badClock struct {
@@ -210,13 +171,10 @@ type badClock struct {
 
 func (c badClock) Now() time.Time {
 	if c.how == "lies" { // it goes back
-		return time.Now().Add(-2 * time.Since(bubbleEpoch))
+		return time.Unix(0, 0).Add(-time.Since(time.Unix(0, 0)))
 	}
 	return time.Now()
 }
-
-// bubbleEpoch is when time begins in a synctest bubble.
-var bubbleEpoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func (c badClock) Sleep(ctx context.Context, d time.Duration) error {
 	switch c.happens(ctx) {
@@ -255,24 +213,21 @@ func (j badJar) Cookies(*url.URL) []*http.Cookie {
 // ends as documented, within its deadline; a panic reaches its caller; no permit, no
 // open body and no goroutine is left; and other callers get through.
 func TestPartsThatMisbehave(t *testing.T) {
-	const success, unknown, noAnswer, limited, panics = success, unknown, noAnswer, "error 429", "panic"
+	const limited, panics = "error 429", "panic"
 	hows := [...]string{"panics", "blocks", "returns nil", "returns both", "re-enters", "is late", "lies"}
-	through := func(f func(*mischief) http.RoundTripper) func(*mischief) agentmessaging.Option {
+	transport := func(f func(*mischief) http.RoundTripper) func(*mischief) agentmessaging.Option {
 		return func(m *mischief) agentmessaging.Option { return through(f(m)) }
-	}
-	limiter := func(f func(limit) agentmessaging.Limiter) func(*mischief) agentmessaging.Option {
-		return func(m *mischief) agentmessaging.Option { return agentmessaging.WithLimiter(f(limit{m})) }
 	}
 	for _, tt := range []struct {
 		part string
 		bad  func(*mischief) agentmessaging.Option
 		want [len(hows)]string // "": the part has no way to do that
 	}{
-		{"transport", through(badTransport), [...]string{panics, unknown, unknown, unknown, success, success, success}},
-		{"body of a 429", through(badBody(429)), [...]string{panics, success, success, success, success, success, success}},
-		{"body of a success", through(badBody(200)), [...]string{panics, unknown, success, success, success, success, unknown}},
+		{"transport", transport(badTransport), [...]string{panics, unknown, unknown, unknown, success, success, success}},
+		{"body of a 429", transport(badBody(429)), [...]string{panics, success, success, success, success, success, success}},
+		{"body of a success", transport(badBody(200)), [...]string{panics, unknown, success, success, success, success, unknown}},
 		{"observer of CallStart", badObserver(agentmessaging.CallStart{}), [...]string{panics, noAnswer, success, "", success, success, noAnswer}},
-		{"observer of AttemptStart", badObserver(agentmessaging.AttemptStart{}), [...]string{panics, noAnswer, success, "", success, success, noAnswer}},
+		{"observer of AttemptStart", badObserver(agentmessaging.AttemptStart{}), [...]string{panics, noAnswer, success, "", success, success, success}},
 		{"observer of RequestStart", badObserver(agentmessaging.RequestStart{}), [...]string{panics, noAnswer, success, "", success, success, success}},
 		{"observer of AttemptEnd", badObserver(agentmessaging.AttemptEnd{}), [...]string{panics, limited, success, "", success, success, success}},
 		{"observer of Retry", badObserver(agentmessaging.Retry{}), [...]string{panics, limited, success, "", success, success, success}},
@@ -280,12 +235,14 @@ func TestPartsThatMisbehave(t *testing.T) {
 		{"observer of CoolDown", badObserver(agentmessaging.CoolDown{}), [...]string{panics, limited, success, "", success, success, success}},
 		{"observer of CallEnd", badObserver(agentmessaging.CallEnd{}), [...]string{panics, success, success, "", success, success, success}},
 		{"slog handler", badHandler, [...]string{panics, noAnswer, "", "", success, success, ""}},
-		{"limiter", limiter(func(l limit) agentmessaging.Limiter { return badLimit{l} }), [...]string{panics, noAnswer, noAnswer, noAnswer, success, success, limited}},
-		{"permit", limiter(func(l limit) agentmessaging.Limiter { return badPermit{l} }), [...]string{panics, "", "", "", success, success, success}},
+		{"limiter", func(m *mischief) agentmessaging.Option { return agentmessaging.WithLimiter(badLimiter{m}) },
+			[...]string{panics, noAnswer, noAnswer, noAnswer, success, success, limited}},
+		{"permit", func(m *mischief) agentmessaging.Option { return agentmessaging.WithLimiter(badPermit{m}) },
+			[...]string{panics, "", "", "", success, success, success}},
 		{"clock", func(m *mischief) agentmessaging.Option { return agentmessaging.WithClock(badClock{mischief: m}) },
 			[...]string{noAnswer, success, success, noAnswer, success, success, success}},
 		{"cookie jar", func(m *mischief) agentmessaging.Option {
-			return agentmessaging.WithHTTPClient(&http.Client{Transport: m, Jar: badJar{m}})
+			return agentmessaging.WithHTTPClient(&http.Client{Transport: m.service, Jar: badJar{m}})
 		}, [...]string{panics, "", "", "", success, success, success}},
 		{"before send", nil, [...]string{panics, noAnswer, success, noAnswer, success, success, success}},
 	} {
@@ -301,8 +258,15 @@ func TestPartsThatMisbehave(t *testing.T) {
 
 // misbehave makes a call in which the part misbehaves, and one after it.
 func misbehave(t *testing.T, part, how string, bad func(*mischief) agentmessaging.Option, want string) {
-	m := &mischief{t: t, how: how}
-	opts := []agentmessaging.Option{agentmessaging.WithLimiter(limit{m}), agentmessaging.WithObserver(agentmessaging.ObserverFunc(m.observe))}
+	m := &mischief{t: t, how: how, service: answering(tooMany("1", "k"), okAnswer), limiter: &limiterStub{wait: time.Millisecond}}
+	var verdict agentmessaging.Verdict // of the last attempt
+	opts := []agentmessaging.Option{agentmessaging.WithLimiter(m.limiter), agentmessaging.WithObserver(
+		agentmessaging.ObserverFunc(func(_ context.Context, event agentmessaging.Event) context.Context {
+			if end, ok := event.(agentmessaging.AttemptEnd); ok {
+				verdict = end.Verdict
+			}
+			return nil
+		}))}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if bad != nil {
@@ -310,14 +274,18 @@ func misbehave(t *testing.T, part, how string, bad func(*mischief) agentmessagin
 	} else {
 		ctx = agentmessaging.WithBeforeSend(ctx, m.beforeSend)
 	}
-	m.client = newClient(t, m, opts...)
+	m.client = newClient(t, m.service, opts...)
 	m.armed.Store(true)
 	var info agentmessaging.CallInfo
-	panicked, err := calling(func() error { return post(agentmessaging.WithCallInfo(ctx, &info), m.client) })
+	panicked, err := any(nil), error(nil)
+	func() {
+		defer func() { panicked = recover() }()
+		err = post(agentmessaging.WithCallInfo(ctx, &info), m.client)
+	}()
 	if panicked != nil {
 		assert.Equal(t, []any{"mischief", "panic"}, []any{panicked, want})
 		sent := strings.HasPrefix(part, "transport") || strings.HasPrefix(part, "body")
-		assert.Equal(t, sent, m.verdict.Load() == agentmessaging.VerdictUnknown, "the last verdict is %q", m.verdict.Load())
+		assert.Equal(t, sent, verdict == agentmessaging.VerdictUnknown, "the last verdict is %q", verdict)
 	} else {
 		assert.Equal(t, want, outcome(err), "%v", err)
 		holdsLaws(t, err, testKey)
@@ -325,13 +293,7 @@ func misbehave(t *testing.T, part, how string, bad func(*mischief) agentmessagin
 	assert.GreaterOrEqual(t, info.Waited, time.Duration(0))
 	assert.False(t, m.armed.Load(), "it never did")
 	time.Sleep(time.Minute) // for other callers, and sleeps that nobody waits for
-	assert.Zero(t, m.permits.Load(), "permits are out")
-	assert.Zero(t, m.bodies.Load(), "bodies are open")
+	assert.Len(t, m.limiter.done, len(m.limiter.asked), "permits that were given back")
+	assert.Zero(t, m.service.open.Load(), "bodies are open")
 	assert.NoError(t, post(t.Context(), m.client), "the next call")
-}
-
-// calling returns what f returns, or panics with.
-func calling(f func() error) (panicked any, err error) {
-	defer func() { panicked = recover() }()
-	return nil, f()
 }
