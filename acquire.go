@@ -21,15 +21,6 @@ type permits struct {
 	closed time.Duration // for how long the limit is closed that has refused the call
 }
 
-func newPermits(c *Client, r *request) permits {
-	p := permits{line: c.limits}
-	p.waiter = quota.Waiter{Endpoint: r.endpoint, SetsBYOK: r.setsBYOK, MaxWait: c.retry.MaxWait, Patience: c.timeout, Clock: c.clock}
-	if p.line == nil { // without a cool-down, a call that was refused waits alone
-		p.line = quota.NewCoolDown(c.clock, c.random)
-	}
-	return p
-}
-
 // leastWait is how long a limiter may take to decide. What takes longer is a wait.
 const leastWait = time.Millisecond
 

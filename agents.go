@@ -127,20 +127,6 @@ type llmBody struct {
 	Label    string   `json:"label,omitempty"`
 }
 
-func (p CreateAgentParams) request() request {
-	metadata, err := encodeObject(spec.Metadata, p.Metadata)
-	return request{
-		endpoint:    spec.CreateAgent,
-		invalid:     cmp.Or(err, p.validate()),
-		body:        createAgentBody{p.SystemPrompt, p.CustomerRef, smsModeBody(p.SMS), p.LLM.wire()},
-		metadata:    metadata,
-		providerKey: string(p.LLM.APIKey),
-		words:       p.SystemPrompt,
-		setsBYOK:    p.LLM.APIKey != "",
-		createdID:   func(result any) string { return result.(*Agent).ID },
-	}
-}
-
 func (p LLMParams) wire() llmBody {
 	return llmBody{p.Mode, p.Tier, p.Model, p.Provider, p.BaseURL, string(p.APIKey), p.Label}
 }
@@ -190,7 +176,17 @@ func readAgent(r *reply) *Agent {
 // [ErrRateLimited], and [ErrOutcomeUnknown]: an agent may then exist whose
 // id nobody knows.
 func (c *Client) CreateAgent(ctx context.Context, params CreateAgentParams) (*Agent, error) {
-	return do(ctx, c, params.request(), readAgent)
+	metadata, err := encodeObject(spec.Metadata, params.Metadata)
+	return do(ctx, c, request{
+		endpoint:    spec.CreateAgent,
+		invalid:     cmp.Or(err, params.validate()),
+		body:        createAgentBody{params.SystemPrompt, params.CustomerRef, smsModeBody(params.SMS), params.LLM.wire()},
+		metadata:    metadata,
+		providerKey: string(params.LLM.APIKey),
+		words:       params.SystemPrompt,
+		setsBYOK:    params.LLM.APIKey != "",
+		createdID:   func(result any) string { return result.(*Agent).ID },
+	}, readAgent)
 }
 
 // GetAgent reads an agent (interface 4.7).

@@ -46,16 +46,6 @@ func (p SetBYOKParams) validate() error {
 	)
 }
 
-func (p SetBYOKParams) request() request {
-	return request{
-		endpoint:    spec.SetBYOK,
-		invalid:     p.validate(),
-		body:        setBYOKBody{p.Provider, string(p.APIKey), p.BaseURL, p.Model, p.Label},
-		providerKey: string(p.APIKey),
-		setsBYOK:    true,
-	}
-}
-
 type setBYOKBody struct {
 	Provider Provider `json:"provider"`
 	APIKey   string   `json:"api_key"`
@@ -121,7 +111,13 @@ func (c *Client) GetBYOK(ctx context.Context) (*BYOKConfig, error) {
 // Errors: [ErrInvalid], [ErrBadRequest], [ErrUnauthorized],
 // [ErrPaymentRequired], [ErrForbidden], [ErrRateLimited], [ErrUnavailable].
 func (c *Client) SetBYOK(ctx context.Context, params SetBYOKParams) (*BYOKConfig, error) {
-	return do(ctx, c, params.request(), readStoredBYOK)
+	return do(ctx, c, request{
+		endpoint:    spec.SetBYOK,
+		invalid:     params.validate(),
+		body:        setBYOKBody{params.Provider, string(params.APIKey), params.BaseURL, params.Model, params.Label},
+		providerKey: string(params.APIKey),
+		setsBYOK:    true,
+	}, readStoredBYOK)
 }
 
 // ClearBYOK removes what is stored for this API key (interface 4.5).

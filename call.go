@@ -138,7 +138,11 @@ func (c *Client) newCall(ctx context.Context, r request, d decoder) (*call, erro
 	if _, has := ctx.Deadline(); has {
 		call.budget = unbounded
 	}
-	call.permits = newPermits(c, &r)
+	call.permits.line = c.limits
+	if c.limits == nil { // without a cool-down, a call that was refused waits alone
+		call.permits.line = quota.NewCoolDown(c.clock, c.random)
+	}
+	call.permits.waiter = quota.Waiter{Endpoint: r.endpoint, SetsBYOK: r.setsBYOK, MaxWait: c.retry.MaxWait, Patience: c.timeout, Clock: c.clock}
 	if c.handlers != nil {
 		call.number, call.began = c.calls.Add(1), time.Now()
 		call.subject = Endpoint{Name: r.endpoint.Name, Method: r.endpoint.Method, Path: r.endpoint.Path}
@@ -153,7 +157,9 @@ func (c *call) run() (err error) {
 		c.reportStart()
 	}
 	err = quota.ErrPanic
-	defer func() { c.end(err) }()
+	if c.number != 0 || c.info != nil {
+		defer func() { c.end(err) }()
+	}
 	if c.ended() == nil {
 		c.repeat()
 	}

@@ -13,6 +13,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"sync/atomic"
 	"time"
@@ -101,14 +102,21 @@ type try struct {
 
 // send returns why no connection took the request, or 0 with the answer.
 func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, refusal) {
-	ctx, stop := bounded(ctx, r.Deadline)
+	var stop context.CancelFunc
+	if r.Deadline.IsZero() {
+		ctx, stop = context.WithCancel(ctx)
+	} else {
+		ctx, stop = context.WithDeadline(ctx, r.Deadline)
+	}
 	defer stop()
 	a := &attempt{trace: trace{sender: s, ctx: ctx, stop: stop, patient: t.number > maxTries/2}}
 	defer a.end()
-	a.build(a.within(ctx), r)
+	a.build(r)
 	a.request.Close = t.retire
-	if err := a.lineUp(t); err != nil {
-		return Answer{Err: err, Missed: NoAnswer}, 0
+	if t.after != 0 || s.connections.line.reasons.Load() != 0 {
+		if err := a.lineUp(t); err != nil {
+			return Answer{Err: err, Missed: NoAnswer}, 0
+		}
 	}
 	resp, err := checked(t.transport.RoundTrip(&a.request))
 	if err != nil {
@@ -127,16 +135,10 @@ func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, refusal) {
 		s.answered.Store(true)
 	}
 	answer := Answer{Status: resp.StatusCode, Header: resp.Header, Sent: true}
-	answer.read(resp, stop)
-	answer.Missed = a.missed(answer.Err)
-	return answer, 0
-}
-
-func bounded(ctx context.Context, deadline time.Time) (context.Context, context.CancelFunc) {
-	if deadline.IsZero() {
-		return context.WithCancel(ctx)
+	if answer.Body, answer.Err = read(resp, stop); answer.Err != nil {
+		answer.Missed = a.missed(answer.Err)
 	}
-	return context.WithDeadline(ctx, deadline)
+	return answer, 0
 }
 
 // attempt is what a transport gets of a try. It is on the heap, and of one try alone:
@@ -150,7 +152,14 @@ type attempt struct {
 
 // build makes the request. All that it refers to is its own: what a transport
 // changes there ends with the attempt.
-func (a *attempt) build(ctx context.Context, r Request) {
+func (a *attempt) build(r Request) {
+	a.hooks = httptrace.ClientTrace{
+		GetConn:              a.getConn,
+		GotConn:              a.gotConn,
+		WroteHeaders:         func() { a.headers.Add(1) },
+		GotFirstResponseByte: a.answered,
+		Got1xxResponse:       a.got1xx,
+	}
 	a.url = *r.URL
 	a.request = *(&http.Request{
 		Method: r.Method,
@@ -158,7 +167,7 @@ func (a *attempt) build(ctx context.Context, r Request) {
 		Host:   r.URL.Host,
 		Header: maps.Clone(r.Header),
 		Proto:  "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}).WithContext(ctx)
+	}).WithContext(httptrace.WithClientTrace(a.ctx, &a.hooks))
 	if r.Body != nil {
 		// No GetBody: net/http cannot send it again by itself. The type is one
 		// that it knows to be in memory: header and body leave in one write.
@@ -195,27 +204,23 @@ const (
 
 var errTooLarge = errors.New("the body is larger than any documented one")
 
-// read takes the body in. stop ends the attempt. To close the body instead would
-// be a race where another goroutine unpacks it, and the reading would go on.
-func (a *Answer) read(resp *http.Response, stop func()) {
+// read takes the body in, and skips the byte order mark that some gateways put before
+// JSON (RFC 8259, 8.1). With an error it returns what it has read. Requests ask for no
+// gzip, which would cost more than it saves; some gateways send it all the same.
+//
+// stop ends the attempt. To close the body instead would be a race where another
+// goroutine unpacks it, and the reading would go on.
+func read(resp *http.Response, stop func()) (body []byte, err error) {
 	defer resp.Body.Close()
-	switch {
-	case a.Status >= 200 && a.Status <= 299:
-		a.Body, a.Err = readBody(resp, maxSuccessBody, stop)
-	case a.Status >= 200:
+	limit, isError := maxSuccessBody, resp.StatusCode > 299
+	if resp.StatusCode < 200 {
+		return nil, nil // a protocol switch: what follows is not a body, and may never end
+	}
+	if isError {
+		limit = maxErrorBody
 		stalled := time.AfterFunc(bodyWait, stop)
 		defer stalled.Stop()
-		// Part of an error's body is enough: the status is known.
-		a.Body, _ = readBody(resp, maxErrorBody, stop)
-	default: // a protocol switch: what follows is not a body, and may never end
 	}
-}
-
-// readBody reads a body that may have at most limit bytes, and skips the byte order
-// mark that some gateways put before JSON (RFC 8259, 8.1). With an error it returns
-// what it has read. Requests ask for no gzip, which would cost more than it saves;
-// some gateways send it all the same.
-func readBody(resp *http.Response, limit int, stop func()) (body []byte, err error) {
 	switch {
 	case resp.Header.Get("Content-Encoding") == "gzip" && !resp.Uncompressed:
 		body, err = unpack(resp.Body, limit)
@@ -226,6 +231,9 @@ func readBody(resp *http.Response, limit int, stop func()) (body []byte, err err
 	}
 	if len(body) > limit {
 		body, err = body[:limit], errTooLarge
+	}
+	if isError {
+		err = nil // part of the body is enough: the status is known
 	}
 	return bytes.TrimPrefix(body, []byte("\ufeff")), err
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// trace follows one request by net/http's hooks. They run on the transport's
+// trace follows one request by net/http's hooks; see build. They run on the transport's
 // goroutines and may fire after RoundTrip has returned, so each attempt has its
 // own.
 type trace struct {
@@ -36,18 +36,6 @@ type trace struct {
 	looking atomic.Bool                // it is this request's turn in the line
 	limit   *time.Timer                // of the turn
 	patient bool                       // it takes a stalled connection
-}
-
-// within returns a context under which the request is followed.
-func (t *trace) within(ctx context.Context) context.Context {
-	t.hooks = httptrace.ClientTrace{
-		GetConn:              t.getConn,
-		GotConn:              t.gotConn,
-		WroteHeaders:         func() { t.headers.Add(1) },
-		GotFirstResponseByte: t.answered,
-		Got1xxResponse:       t.got1xx,
-	}
-	return httptrace.WithClientTrace(ctx, &t.hooks)
 }
 
 func (t *trace) getConn(string) {
@@ -118,12 +106,8 @@ func (t *trace) refusedBy(err error) refusal {
 	}
 }
 
-// lineUp waits for the request's turn to look for a connection, where it needs one.
+// lineUp waits for the request's turn to look for a connection.
 func (t *trace) lineUp(next try) error {
-	l := &t.sender.connections.line
-	if next.after == 0 && l.reasons.Load() == 0 {
-		return nil
-	}
 	if next.after == stalled {
 		// net/http retires a connection on another goroutine, and not if that sees
 		// first that the context has ended.
@@ -132,7 +116,7 @@ func (t *trace) lineUp(next try) error {
 		case <-t.ctx.Done():
 		}
 	}
-	turn, err := l.enter(t.ctx)
+	turn, err := t.sender.connections.line.enter(t.ctx)
 	if turn {
 		t.limit = time.AfterFunc(firstAnswerWait, func() { t.leaveLine(false) })
 	}
@@ -231,8 +215,6 @@ const notRepeated = "http2: Transport: cannot retry err ["
 // missed sorts err.
 func (t *trace) missed(err error) Missed {
 	switch {
-	case err == nil:
-		return NotMissed
 	case t.ctx.Err() != nil && !t.repeat.Load():
 		return NoAnswer
 	case isRefused(err):

@@ -58,17 +58,16 @@ func (r Redactor) all() secrets { return r.keys.with(r.words, len(r.words), minW
 // word of a message that is a part of it, such as "minute", stays. What does not
 // look like an identifier is a Text.
 func (r Redactor) Identifier(name string) string {
-	if len(name) > maxIdentifier || strings.ContainsFunc(name, notInIdentifiers) {
+	if len(name) > maxIdentifier || strings.Trim(name, identifierLetters) != "" {
 		return r.Text(name)
 	}
 	return r.keys.hide(name)
 }
 
-const maxIdentifier = 128
-
-func notInIdentifiers(c rune) bool {
-	return !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '-' <= c && c <= ':' || c == '_' || c == '=' || c == '+')
-}
+const (
+	maxIdentifier     = 128
+	identifierLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-./:_=+"
+)
 
 // JSON hides secrets in a JSON value. Where that leaves no JSON, as in a number, it
 // hides all of the value.
@@ -161,18 +160,18 @@ func (s secrets) showIn(text string) bool {
 // fold makes one letter of those that become one another: net/http changes the case
 // of header names, "+" is a space in a query, and "-" and "_" are + and / in the base64
 // of URLs.
-func fold(text string) string { return strings.Map(foldLetter, text) }
-
-func foldLetter(c rune) rune {
-	switch {
-	case 'A' <= c && c <= 'Z':
-		return c + 'a' - 'A'
-	case c <= ' ' || c == '+':
-		return '-'
-	case c == '/':
-		return '_'
-	}
-	return c
+func fold(text string) string {
+	return strings.Map(func(c rune) rune {
+		switch {
+		case 'A' <= c && c <= 'Z':
+			return c + 'a' - 'A'
+		case c <= ' ' || c == '+':
+			return '-'
+		case c == '/':
+			return '_'
+		}
+		return c
+	}, text)
 }
 
 // escape matches the escapes of URLs, of JSON and of HTML, and \x of Go.

@@ -282,23 +282,19 @@ func (sc *Scanner) take(c byte) bool {
 // missing. The error is a Twice: nobody could know which of the two counts.
 func (o Object) Get(name string) (value []byte, err error) {
 	for _, m := range o {
-		if !m.named(name) {
-			continue
+		written := string(m.Name[1 : len(m.Name)-1])
+		if strings.IndexByte(written, '\\') >= 0 {
+			written, _ = String(m.Name)
 		}
-		if value != nil {
+		switch {
+		case written != name:
+		case value != nil:
 			return nil, Twice(name)
+		default:
+			value = m.Value
 		}
-		value = m.Value
 	}
 	return value, nil
-}
-
-func (m Member) named(name string) bool {
-	if bytes.IndexByte(m.Name, '\\') < 0 {
-		return string(m.Name[1:len(m.Name)-1]) == name
-	}
-	unescaped, _ := String(m.Name)
-	return unescaped == name
 }
 
 // Text returns the value of a member that is a string; "" if it is missing, there
