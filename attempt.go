@@ -80,7 +80,7 @@ func (a *attempt) readError(secrets redact.Redactor) *Error {
 // as it says; nil if there are none.
 func extra(members strictjson.Object, secrets redact.Redactor) (extra map[string]json.RawMessage) {
 	for _, m := range members {
-		name, _ := strictjson.String(m.Name)
+		name := strings.ToValidUTF8(string(m.Name), "\ufffd")
 		if _, err := members.Get(name); err == nil && slices.Contains(errorMembers, name) && (m.Value[0] == '"' || m.Value[0] == 'n') {
 			continue
 		}

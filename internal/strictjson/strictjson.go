@@ -227,7 +227,7 @@ var paired = regexp.MustCompile(`^([^\\]|\\[^u]|\\u[^dD]|\\u[dD][0-7]|\\u[dD][89
 // Object is the members of a JSON object, in their order.
 type Object []Member
 
-// Member is a name, in quotes, and a value, both as they were written.
+// Member is a name and a value, which is as it was written.
 type Member struct{ Name, Value []byte }
 
 var errNoObject = errors.New("not an object")
@@ -257,16 +257,26 @@ func (sc *Scanner) object() Object {
 		if len(o) > 0 && !sc.take(',') || sc.Peek() != '"' {
 			return nil
 		}
-		m := Member{Name: sc.unchecked()}
-		if m.Name == nil || !sc.take(':') {
+		name := sc.unchecked()
+		if name == nil || !sc.take(':') {
 			return nil
 		}
-		if m.Value = sc.unchecked(); m.Value == nil {
+		value := sc.unchecked()
+		if value == nil {
 			return nil
 		}
-		o = append(o, m)
+		o = append(o, Member{unquoted(name), value})
 	}
 	return o
+}
+
+// unquoted shares the name's memory, if it has no escapes.
+func unquoted(name []byte) []byte {
+	if bytes.IndexByte(name, '\\') < 0 {
+		return name[1 : len(name)-1]
+	}
+	s, _ := String(name)
+	return []byte(s)
 }
 
 // take steps over c, if it comes next.
@@ -282,17 +292,13 @@ func (sc *Scanner) take(c byte) bool {
 // missing. The error is a Twice: nobody could know which of the two counts.
 func (o Object) Get(name string) (value []byte, err error) {
 	for _, m := range o {
-		written := string(m.Name[1 : len(m.Name)-1])
-		if strings.IndexByte(written, '\\') >= 0 {
-			written, _ = String(m.Name)
+		if string(m.Name) != name {
+			continue
 		}
-		switch {
-		case written != name:
-		case value != nil:
+		if value != nil {
 			return nil, Twice(name)
-		default:
-			value = m.Value
 		}
+		value = m.Value
 	}
 	return value, nil
 }
