@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -26,11 +25,10 @@ type cause struct {
 // judge runs the checks, and keeps what they find. Of the baseline only
 // Secret is looked at.
 func (s *sweep) judge(r *run) {
-	var all []Finding
 	add := func(check Check, about *spec.Endpoint, says string) {
 		f := Finding{Check: check, Plan: r.name, Endpoint: endpointOf(cmp.Or(about, r.target())), Says: says}
 		if !s.off(f) {
-			all = append(all, f)
+			s.blame(r, f)
 		}
 	}
 	for _, c := range ofExecution {
@@ -53,9 +51,6 @@ func (s *sweep) judge(r *run) {
 		if err := own.look(r.public()); err != nil {
 			add(Check(own.name), nil, err.Error())
 		}
-	}
-	for _, f := range all {
-		s.blame(r, f)
 	}
 }
 
@@ -105,7 +100,6 @@ func (s *sweep) report() {
 		for _, c := range s.causes {
 			if c.finding.Plan == plan {
 				found, report = append(found, c.finding), report+s.says(c)
-				s.failed[c.finding.Check] += len(c.plans)
 			}
 		}
 		report += s.story(s.causes[0].first)
@@ -136,9 +130,6 @@ func (s *sweep) summary() string {
 	}
 	if s.stalls >= mostStalls {
 		parts = append(parts, plural(s.stalls, "run")+" stalled and the others were not tried")
-	}
-	for _, check := range slices.Sorted(maps.Keys(s.failed)) {
-		parts = append(parts, fmt.Sprintf("%s in %s", check, plural(s.failed[check], "run")))
 	}
 	return fmt.Sprintf("swept %s: %s", plural(len(s.baseline[0].calls), "call"), strings.Join(parts, ", "))
 }

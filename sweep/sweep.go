@@ -48,7 +48,6 @@ type sweep struct {
 	faults                       map[string]bool
 	states                       map[string]bool // images that a death left
 	causes                       []*cause
-	failed                       map[Check]int // runs
 }
 
 // restarts are how long the application is down before each stage of a run: the first
@@ -99,7 +98,7 @@ func Test(t *testing.T, scenario func(*Env), opts ...Option) {
 	t.Helper()
 	s := &sweep{
 		config: newConfig(opts), t: t, scenario: scenario, started: time.Now(), known: map[string]*execution{}, waiting: map[string]bool{},
-		faults: map[string]bool{}, states: map[string]bool{}, failed: map[Check]int{},
+		faults: map[string]bool{}, states: map[string]bool{},
 	}
 	switch {
 	case scenario == nil:

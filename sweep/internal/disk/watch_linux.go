@@ -57,60 +57,46 @@ func (e *events) close() {
 	}
 }
 
-// changes returns what has happened since it was asked last, in order.
-func (e *events) changes() []Change {
+// changes returns what has happened since it was asked last, in order. The parts of one
+// write are one change.
+func (e *events) changes() (all []Change) {
 	var buffer [1 << 14]byte
-	t := tape{events: e, moves: map[uint32]string{}}
+	moves := map[uint32]string{} // where an entry was that moves, by the kernel's cookie
 	for {
 		n, err := syscall.Read(e.fd, buffer[:])
 		if n <= 0 || err != nil {
-			return t.changes
+			return all
 		}
 		for events := buffer[:n]; len(events) >= syscall.SizeofInotifyEvent; {
 			end := syscall.SizeofInotifyEvent + int(binary.NativeEndian.Uint32(events[12:]))
-			t.take(events[:end])
+			if c, known := e.change(events[:end], moves); known && (len(all) == 0 || all[len(all)-1] != c) {
+				all = append(all, c)
+			}
 			events = events[end:]
 		}
 	}
 }
 
-// tape turns the kernel's events into changes.
-type tape struct {
-	events  *events
-	changes []Change
-	moves   map[uint32]string // where an entry was that moves, by the kernel's cookie
-}
-
-func (t *tape) take(event []byte) {
-	folder, known := t.events.folders[int32(binary.NativeEndian.Uint32(event))]
-	if !known {
-		return
-	}
+// change returns what one event of the kernel means.
+func (e *events) change(event []byte, moves map[uint32]string) (c Change, known bool) {
+	folder, known := e.folders[int32(binary.NativeEndian.Uint32(event))]
 	mask, cookie := binary.NativeEndian.Uint32(event[4:]), binary.NativeEndian.Uint32(event[8:])
 	path := filepath.Join(folder, strings.TrimRight(string(event[syscall.SizeofInotifyEvent:]), "\x00"))
 	switch {
+	case !known:
 	case mask&syscall.IN_CREATE != 0:
-		t.add(Change{Created, path, ""})
 		if mask&syscall.IN_ISDIR != 0 {
-			t.events.add(path)
+			e.add(path)
 		}
+		return Change{Created, path, ""}, true
 	case mask&syscall.IN_MODIFY != 0:
-		t.written(path)
+		return Change{Written, path, ""}, true
 	case mask&syscall.IN_MOVED_FROM != 0:
-		t.moves[cookie] = path
+		moves[cookie] = path
 	case mask&syscall.IN_MOVED_TO != 0:
-		t.add(Change{Moved, path, t.moves[cookie]})
+		return Change{Moved, path, moves[cookie]}, true
 	case mask&syscall.IN_DELETE != 0:
-		t.add(Change{Removed, path, ""})
+		return Change{Removed, path, ""}, true
 	}
-}
-
-func (t *tape) add(c Change) { t.changes = append(t.changes, c) }
-
-// written joins the parts of one write.
-func (t *tape) written(path string) {
-	last := len(t.changes) - 1
-	if last < 0 || t.changes[last] != (Change{Written, path, ""}) {
-		t.add(Change{Written, path, ""})
-	}
+	return Change{}, false
 }
