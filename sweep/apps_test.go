@@ -1,12 +1,12 @@
 package sweep_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
@@ -96,19 +96,21 @@ func send(e *sweep.Env, id, s string) error {
 	return err
 }
 
-// put writes a file of Dir whole, by moving it into place.
+// put keeps a content below Dir, moved into place. It is where a link leads: a link is
+// never cut, so that there are fewer deaths to try than with a file.
 func put(e *sweep.Env, name, content string) error {
-	file := filepath.Join(e.Dir, name)
-	if err := os.WriteFile(file+".new", []byte(content), 0o600); err != nil {
+	link := filepath.Join(e.Dir, name)
+	_ = os.Remove(link + ".new") // of a process that died
+	if err := os.Symlink(content, link+".new"); err != nil {
 		return err
 	}
-	return os.Rename(file+".new", file)
+	return os.Rename(link+".new", link)
 }
 
-// get reads a file of Dir; "" where there is none.
+// get returns what put has kept; "" where there is nothing.
 func get(e *sweep.Env, name string) string {
-	content, _ := os.ReadFile(filepath.Join(e.Dir, name))
-	return string(content)
+	content, _ := os.Readlink(filepath.Join(e.Dir, name))
+	return content
 }
 
 func remove(e *sweep.Env, name string) error {
@@ -357,16 +359,18 @@ func emptyFile(e *sweep.Env) error {
 			return err
 		}
 	}
-	return forget404(e, send(e, get(e, "agent"), "Your parcel has arrived."))
+	id, err := os.ReadFile(file)
+	return errors.Join(err, forget404(e, send(e, string(id), "Your parcel has arrived.")))
 }
 
 // tornLine adds a line to a file at each start, whose last line a death may have cut.
 func tornLine(e *sweep.Env, mended bool) error {
-	starts := get(e, "starts")
-	if starts != "" && !strings.HasSuffix(starts, "\n") && !mended {
+	file := filepath.Join(e.Dir, "starts")
+	starts, _ := os.ReadFile(file)
+	if len(starts) > 0 && !bytes.HasSuffix(starts, []byte("\n")) && !mended {
 		return errors.New("the list of starts is broken")
 	}
-	f, err := os.OpenFile(filepath.Join(e.Dir, "starts"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}

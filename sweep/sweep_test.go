@@ -83,7 +83,7 @@ var once = sweep.ClientOptions(agentmessaging.WithRetry(agentmessaging.RetryPoli
 var quick = func() []sweep.Option {
 	opts := []sweep.Option{sweep.InBubble(), once}
 	if os.Getenv("SWEEP_ALL") == "" {
-		opts = append(opts, sweep.Faults("bad_request", "not_found", "reply_lost"))
+		opts = append(opts, sweep.Faults("bad_request", "reply_lost"))
 	}
 	return slices.Clip(opts) // parallel tests append to it
 }()
@@ -169,7 +169,7 @@ func TestADeathIsReportedInWords(t *testing.T) {
 	s := run(t, reporting(markAfter), quick...)
 	require.Len(t, s.reports, 1, "one cause, one report")
 	assert.Regexp(t, `(?s)^doubled: the process died after SendMessage_1 had arrived; the restart did it again: the message of SendMessage_1 is there 2 times in the end \(without faults at most 1\), and no report says that it was in doubt
-  the same in \d+ other runs, perhaps for another cause \(go test -run '\^TestADeathIsReportedInWords\$/NAME'\): .*
+(?:  the same in \d+ other runs?, perhaps for another cause \(go test -run '\^TestADeathIsReportedInWords\$/NAME'\): .*)?
 .*CreateAgent_1 +agent_000001 +200
 .*SendMessage_1 +agent_000001 +200, under way
   the process dies after SendMessage_1 had arrived
@@ -191,7 +191,7 @@ func TestDeathsAtPointsAndInFiles(t *testing.T) {
 	}, quick...).plans
 	want := []string{"middle_1/dies", "middle_1/fails/once", "Status_1/dies_before"}
 	if runtime.GOOS == "linux" {
-		want = append(want, "start/dies_one.new_was_cut_in_half", "start/dies_one_was_not_yet_in_place", "middle_1/dies_two_was_empty")
+		want = append(want, "start/dies_one_was_not_yet_in_place", "middle_1/dies_two_was_cut_in_half", "middle_1/dies_two_was_empty")
 	}
 	assert.Subset(t, plans, want)
 	assert.NotContains(t, plans, "start/dies_one_was_cut_in_half", "it is moved into place")

@@ -171,7 +171,9 @@ func Torn(before, after Image, changes []Change) (states []State) {
 		switch c.Kind {
 		case Created:
 			add(c.Path+" was missing", "", nil)
-			now[c.Path] = Entry{Mode: cmp.Or(content.Mode, 0o600)}
+			if now[c.Path] = content; content.Mode&fs.ModeSymlink == 0 { // a link is whole at once
+				now[c.Path] = Entry{Mode: cmp.Or(content.Mode, 0o600)}
+			}
 		case Written:
 			if !known || slices.ContainsFunc(changes[n+1:], c.again) {
 				return nil

@@ -58,6 +58,10 @@ func TestTornStates(t *testing.T) {
 			write(t, other, "xy")
 			require.NoError(t, os.Remove(file))
 		}, nil},
+		"a link that is moved into place": {func(t *testing.T, file, other string) {
+			require.NoError(t, os.Symlink("ab", file))
+			require.NoError(t, os.Rename(file, other))
+		}, []string{`old="one\n"`, `new="ab" old="one\n"`}},
 		"a removal": {func(t *testing.T, _, other string) { require.NoError(t, os.Remove(other)) }, []string{`old="one\n"`}},
 		"nothing":   {func(*testing.T, string, string) {}, nil},
 	} {
