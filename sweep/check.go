@@ -319,7 +319,8 @@ func (r *run) lostAgent(found found) {
 	if r.died() && !r.sweep.keeps() {
 		return // it notes no identifiers, so it cannot note that there may be one
 	}
-	if lost := unknownAgents(r.executions); len(lost) > r.usually(func(p *execution) int { return p.unknownAgents }) && !r.doubtNamed(subject{spec.CreateAgent, ""}) {
+	lost, usual := unknownAgents(r.executions), func(stage int) int { return len(unknownAgents(r.sweep.baseline[:stage+1])) }
+	if len(lost) > r.usually(usual) && !r.doubtNamed(subject{spec.CreateAgent, ""}) {
 		found(spec.CreateAgent, "nobody knows of %s: it is neither in Env.Dir nor in what was said", strings.Join(lost, ", "))
 	}
 }
@@ -368,19 +369,18 @@ func (r *run) waits() bool {
 // usually is how many of something there may be after the executions of this run: as
 // many as the baseline leaves, and for each restart as many as one of its restarts
 // adds.
-func (r *run) usually(count func(*execution) int) int {
-	u := r.sweep.baseline
-	n, most := count(u[0]), 0
-	for i := range u[1:] {
-		most = max(most, count(u[i+1])-count(u[i]))
+func (r *run) usually(upTo func(stage int) int) int {
+	most := 0
+	for stage := 1; stage < len(restarts); stage++ {
+		most = max(most, upTo(stage)-upTo(stage-1))
 	}
-	return n + most*(len(r.executions)-1)
+	return upTo(0) + most*(len(r.executions)-1)
 }
 
 func (r *run) doubled(found found) {
 	last := r.last().result.state
 	for _, s := range last.subjects() {
-		usual := max(1, r.usually(func(p *execution) int { return p.result.state.most[s] }))
+		usual := max(1, r.usually(func(stage int) int { return r.sweep.baseline[stage].result.state.most[s] }))
 		if n := last.most[s]; n-r.reportedAgents(s) > usual && !r.doubtNamed(s) {
 			again := ""
 			if r.died() {

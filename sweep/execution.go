@@ -54,15 +54,14 @@ type execution struct {
 	quota   int           // nine times the requests of the baseline
 	longest time.Duration // of virtual time that it may take
 
-	begun         time.Time // by the fake's clock
-	finished      bool      // the scenario has returned
-	lasted        time.Duration
-	panicked      string
-	stalled       string   // what the watchdog saw
-	left          []string // goroutines that were still there afterwards
-	died          string   // where the process died: the execution is the part before; "" where it did not
-	result        image
-	unknownAgents int // of the baseline: agents that nobody knows, up to its end
+	begun    time.Time // by the fake's clock
+	finished bool      // the scenario has returned
+	lasted   time.Duration
+	panicked string
+	stalled  string   // what the watchdog saw
+	left     []string // goroutines that were still there afterwards
+	died     string   // where the process died: the execution is the part before; "" where it did not
+	result   image
 
 	serving sync.RWMutex // held while the service is at work, and locked for the picture of a moment
 

@@ -134,7 +134,6 @@ func (s *sweep) runBaseline() {
 		p := s.execute(order{from: from, stage: stage, moments: stage == 0})
 		s.mustPass(p)
 		executions, from = append(executions, p), p.result
-		p.unknownAgents = len(unknownAgents(executions))
 	}
 	s.baseline = executions
 	usual := executions[0]

@@ -231,7 +231,7 @@ func TestAnOptOutIsForACheckAndItsEndpoints(t *testing.T) {
 
 func TestOwnChecksSeeTheRun(t *testing.T) {
 	t.Parallel()
-	s := noted(t, reporting(mended(notify)), append(quick, sweep.WithCheck("one agent for a customer", func(run *sweep.Run) error {
+	s := noted(t, reporting(mended(notify)), append(quick, sweep.FakeOptions(fakeserver.WithKey("sk-mine")), sweep.WithCheck("one agent for a customer", func(run *sweep.Run) error {
 		if _, err := os.ReadDir(run.Dir); err != nil {
 			return err
 		}
@@ -246,6 +246,7 @@ func TestOwnChecksSeeTheRun(t *testing.T) {
 	assert.Equal(t, "SendMessage_1", baseline.Calls[1].Name)
 	assert.Len(t, baseline.Restarted, 3, "calls after three restarts")
 	assert.Len(t, baseline.Fake.Agents(), 1)
+	assert.Equal(t, "sk-mine", baseline.Fake.Key())
 	refused := s.runs["CreateAgent_1/bad_request/once"]
 	assert.Len(t, refused.Calls[0].Attempts, 1)
 	assert.Contains(t, refused.Told, "agentmessaging: POST /v1/agents: ")
@@ -333,10 +334,10 @@ func TestTheWatchdogSaysWhyARunStalls(t *testing.T) {
 		require.GreaterOrEqual(t, i, 0)
 		return found[i].Says
 	}
-	assert.Regexp(t, `(?s)let it wait with Env.Fake.Sleep.*sweep_test.go`, stalls(func(*sweep.Env) {
+	assert.Regexp(t, `(?s)not ended in 7s .*let it wait with Env.Fake.Sleep.*sweep_test.go`, stalls(func(*sweep.Env) {
 		alarm <- time.Now()
 		select {}
-	}))
+	}, sweep.Watchdog(7*time.Second)))
 	assert.Regexp(t, `(?s)in a bubble, time does not pass.*sweep_test.go`, stalls(func(*sweep.Env) {
 		alarm <- time.Now()
 		<-outside
@@ -444,8 +445,9 @@ func TestWhatCannotBeMeantIsSaid(t *testing.T) {
 // bubble as well.
 func TestFaultsTakeVirtualTime(t *testing.T) {
 	t.Parallel()
-	runs := noted(t, func(e *sweep.Env) { e.Reports(store(e, "sk-today")) },
-		sweep.Faults("bad_request", "limited_minute", "limited_day", "reply_dripping", "silence")).runs
+	s := noted(t, func(e *sweep.Env) { e.Reports(store(e, "sk-today")) },
+		sweep.MaxVirtualTime(4*time.Minute), sweep.Faults("bad_request", "limited_minute", "limited_day", "reply_dripping", "silence"))
+	assert.Equal(t, checks{sweep.Ends}, s.checks(), "five minutes of silence are longer than allowed")
 	for plan, want := range map[string][2]time.Duration{
 		"SetBYOK_1/bad_request/once":    {0, time.Second},
 		"SetBYOK_1/limited_minute/once": {time.Minute, 67 * time.Second},
@@ -453,8 +455,8 @@ func TestFaultsTakeVirtualTime(t *testing.T) {
 		"SetBYOK_1/reply_dripping/once": {30 * time.Second, 31 * time.Second},
 		"SetBYOK_1/silence/once":        {5 * time.Minute, 5*time.Minute + 2*time.Second}, // the timeout of a call
 	} {
-		assert.GreaterOrEqual(t, runs[plan].Lasted, want[0], plan)
-		assert.Less(t, runs[plan].Lasted, want[1], plan)
+		assert.GreaterOrEqual(t, s.runs[plan].Lasted, want[0], plan)
+		assert.Less(t, s.runs[plan].Lasted, want[1], plan)
 	}
 }
 

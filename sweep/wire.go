@@ -272,14 +272,10 @@ func (w *wire) after(req *http.Request, c *Call, d time.Duration) (*http.Respons
 	if err != nil {
 		return nil, err
 	}
-	read, err := io.ReadAll(resp.Body)
-	if err == nil {
-		err = w.wait(req.Context(), c, d)
-	}
-	if err != nil {
+	if err := w.wait(req.Context(), c, d); err != nil {
+		_ = resp.Body.Close()
 		return nil, err
 	}
-	resp.Body = io.NopCloser(bytes.NewReader(read))
 	return resp, nil
 }
 
