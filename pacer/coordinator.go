@@ -19,7 +19,8 @@ type coordinator struct {
 	store  Store // nil: this process is alone
 	apiKey func() string
 	logger *slog.Logger
-	took   int64 // microseconds of a call of the store, on average; for steps alone
+	clock  func() time.Duration // the engine's
+	took   int64                // microseconds of a call of the store, on average; for steps alone
 
 	mu       sync.Mutex // guards what follows
 	ledger   ledger     // this process's, or what it saw in the store last
@@ -46,12 +47,12 @@ func (c *coordinator) begin(now time.Duration, rules []rule) {
 	}
 }
 
-// setRules reports false where the rules are the same.
-func (c *coordinator) setRules(now time.Duration, rules []rule) bool {
+// setRules reports false where the rules are the same, and returns the step that remains.
+func (c *coordinator) setRules(now time.Duration, rules []rule) (changed bool, step func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if slices.Equal(rules, c.ledger.rules) {
-		return false
+		return false, nil
 	}
 	old := c.here(now)
 	l := ledger{state: newState(rules, old.Now), rules: rules, calls: 1}
@@ -60,8 +61,7 @@ func (c *coordinator) setRules(now time.Duration, rules []rule) bool {
 	c.ledger.state, c.ledger.rules = l.state, rules
 	clear(c.refusing)
 	c.here(now).reopen()
-	c.report(now, (*ledger).reopen)
-	return true
+	return true, c.report(now, (*ledger).reopen)
 }
 
 // here is the ledger as this process knows it, at a time.
@@ -89,27 +89,28 @@ func (c *coordinator) Sort(ctx context.Context, w *quota.Waiter) bool {
 
 func keyOf(class quota.Class) queueKey { return queueKey{costSet(class.ID), class.Batch} }
 
-// Quick of quota.Rule: steps do without the store for now.
-func (c *coordinator) Quick(now time.Duration) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.onItsOwn(now)
-}
-
 func (c *coordinator) onItsOwn(now time.Duration) bool { return c.peers.down && now < c.peers.retryAt }
 
 // Ask of quota.Rule.
-func (c *coordinator) Ask(now time.Duration, d quota.Demand) quota.Answer {
-	key := keyOf(d.Class)
-	var got turn
-	if d.Waiting > 0 {
-		c.step(now, func(l *ledger) { got = l.ask(key, int64(d.Waiting)) })
-	}
+func (c *coordinator) Ask(now time.Duration, first *quota.Waiter, waiting int) quota.Answer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if d.Waiting == 0 {
-		got = c.here(now).outlook(key.Kinds)
+	key := keyOf(first.Class)
+	if waiting == 0 {
+		return c.answer(now, key, c.here(now).outlook(key.Kinds))
 	}
+	var got turn
+	ask := func(l *ledger) { got = l.ask(key, int64(waiting)) }
+	if !c.onItsOwn(now) {
+		return quota.Answer{Step: func() quota.Answer {
+			now := c.step(ask)
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return c.answer(now, key, got)
+		}}
+	}
+	c.here(now).apply(append(c.reports, ask))
+	c.reports = nil
 	return c.answer(now, key, got)
 }
 
@@ -134,77 +135,75 @@ func (c *coordinator) answer(now time.Duration, key queueKey, t turn) quota.Answ
 // limit early.
 const longestSleep = 10 * time.Minute
 
-// Done of quota.Rule. It closes the local gate at once, so that further refusals of the
-// same limit are not reported as new.
-func (c *coordinator) Done(now time.Duration, w *quota.Waiter, o quota.Outcome) (changed, news bool) {
+// Done of quota.Rule.
+func (c *coordinator) Done(now time.Duration, w *quota.Waiter, o quota.Outcome) (changed, news bool, step func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	costs, granted, l := costsOf(w.Endpoint, w.SetsBYOK), w.Grant.Mark, c.here(now)
+	key := keyOf(w.Class)
+	granted, has := w.Grant.Mark.(int64)
 	switch {
 	case o.Refused:
-		wait, r := max(o.RetryAfter.Microseconds(), second), c.refusing[costs]
-		if r.since == 0 {
-			r.since = now
-		}
-		shut := max(wait, r.backoff)
-		if news = l.Now+wait-max(l.Now, l.last(costs).Told) >= second; news {
-			l.shut(costs, l.Now+shut, o.LimitKey)
-			r.backoff = min(max(second, 2*r.backoff), quota.MostBackoff.Microseconds())
-		}
-		c.refusing[costs] = r
-		c.report(now, func(l *ledger) {
-			l.shut(costs, l.Now+shut, o.LimitKey)
-			l.refused(costs, granted, wait)
-		})
-		return true, news
-	case !o.Sent:
-		c.report(now, func(l *ledger) { l.giveBack(costs, granted) })
-		return true, false
+		news, step = c.refused(now, key.Kinds, granted, o)
+		return true, news, step
+	case o.Sent:
+		delete(c.refusing, key.Kinds)
+	case has:
+		return true, false, c.report(now, func(l *ledger) { l.giveBack(key.Kinds, granted) })
+	case slices.ContainsFunc(c.ledger.Tickets, ticket{queueKey: key, Member: c.ledger.member}.same):
+		return false, false, c.report(now, func(l *ledger) { l.withdraw(key) })
 	}
-	delete(c.refusing, costs)
-	return false, false
+	return false, false, nil
 }
 
-// Withdraw of quota.Rule.
-func (c *coordinator) Withdraw(class quota.Class) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	key := keyOf(class)
-	if slices.ContainsFunc(c.ledger.Tickets, ticket{queueKey: key, Member: c.ledger.member}.same) {
-		c.ledger.withdraw(key)
-		c.reports = append(c.reports, func(l *ledger) { l.withdraw(key) })
+// refused closes the local gate at once, so that further refusals of the same limit are
+// not reported as new.
+func (c *coordinator) refused(now time.Duration, costs costSet, granted int64, o quota.Outcome) (news bool, step func()) {
+	l, r := c.here(now), c.refusing[costs]
+	if r.since == 0 {
+		r.since = now
 	}
+	wait := max(o.RetryAfter.Microseconds(), second)
+	shut := max(wait, r.backoff)
+	if news = l.Now+wait-max(l.Now, l.last(costs).Told) >= second; news {
+		l.shut(costs, l.Now+shut, o.LimitKey)
+		r.backoff = min(max(second, 2*r.backoff), quota.MostBackoff.Microseconds())
+	}
+	c.refusing[costs] = r
+	return news, c.report(now, func(l *ledger) {
+		l.shut(costs, l.Now+shut, o.LimitKey)
+		l.refused(costs, granted, wait)
+	})
 }
 
-// report applies a change to the share of a process on its own. Else it keeps the
-// change for the next step, so that the caller does not wait for the store.
-func (c *coordinator) report(now time.Duration, f func(*ledger)) {
+// report applies a change to the ledger of a process on its own. Else it returns the step
+// that does, for which the caller does not wait.
+func (c *coordinator) report(now time.Duration, change func(*ledger)) (step func()) {
 	if c.onItsOwn(now) {
-		f(c.here(now))
-	} else {
-		c.reports = append(c.reports, f)
+		change(c.here(now))
+		return nil
 	}
+	c.reports = append(c.reports, change)
+	return func() { c.step(nil) }
 }
-
-// Settle of quota.Rule takes the step for what was reported.
-func (c *coordinator) Settle(now time.Duration) { c.step(now, nil) }
 
 // step applies the reports and f, if any, to the shared ledger, and does so again if
 // another process has swapped it meanwhile. Without a store that answers, it applies
-// them to the ledger of this process. The engine takes one step at a time. The lock is
-// free while the store works and while the user's logger writes.
-func (c *coordinator) step(now time.Duration, f func(*ledger)) {
+// them to the ledger of this process. It returns the time at which it began. The engine
+// takes one step at a time. The lock is free while the store works and while the user's logger writes.
+func (c *coordinator) step(f func(*ledger)) (now time.Duration) {
+	now = c.clock()
 	changes, l := c.startStep(now, f)
 	if l != nil {
 		err := c.stepShared(now, l, changes)
 		if err == nil {
-			return
+			return now
 		}
 		c.storeFailed(now, err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.here(now).apply(changes)
+	return now
 }
 
 // startStep takes what was reported. If the step needs the store, it also returns a

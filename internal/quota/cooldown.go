@@ -1,9 +1,9 @@
 package quota
 
 import (
+	"cmp"
 	"context"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -38,14 +38,12 @@ const (
 
 // A CoolDown is the rule of a client without limits of its own: after a 429, calls
 // to where its limit_key was seen wait until Retry-After has passed, and then go
-// in turn, since not all of them will fit into the limit.
+// in turn, since not all of them will fit into the limit. The engine's lock guards it.
 type CoolDown struct {
-	random func() float64 // in [0, 1), for jitter
-
-	closed atomic.Bool // some gate holds calls back
-	mu     sync.Mutex  // guards what follows
-	gates  [maxClasses]*gate
-	counts [maxClasses]int // of calls that wait
+	random  func() float64  // in [0, 1), for jitter
+	waiting func(Class) int // how many calls wait
+	held    [maxClasses]atomic.Bool
+	gates   [maxClasses]*gate
 }
 
 // NewCoolDown returns an engine with a cool-down, by clock, or by real time if it
@@ -53,7 +51,7 @@ type CoolDown struct {
 func NewCoolDown(clock Clock, random func() float64) *Engine {
 	c := &CoolDown{random: random}
 	e := NewEngine(c, clock)
-	e.rewound = c.forget
+	c.waiting, e.rewound = e.waiting, func() { c.gates = [maxClasses]*gate{} }
 	return e
 }
 
@@ -95,73 +93,49 @@ func classIndex(endpoint *spec.Endpoint, setsBYOK bool) int {
 
 // Sort of Rule.
 func (c *CoolDown) Sort(_ context.Context, w *Waiter) bool {
-	if !c.closed.Load() {
-		return false
-	}
 	w.Class = Class{ID: classIndex(w.Endpoint, w.SetsBYOK)}
-	return true
-}
-
-// Quick of Rule.
-func (c *CoolDown) Quick(time.Duration) bool { return true }
-
-// Settle of Rule.
-func (c *CoolDown) Settle(time.Duration) {}
-
-// Withdraw of Rule.
-func (c *CoolDown) Withdraw(class Class) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.counts[class.ID] = 0
-}
-
-func (c *CoolDown) forget() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.gates = [maxClasses]*gate{}
-	c.closed.Store(false)
+	return c.held[w.Class.ID].Load()
 }
 
 // Ask of Rule. It grants one at a time, so that the classes behind a gate go in
 // the order in which their calls came.
-func (c *CoolDown) Ask(now time.Duration, d Demand) Answer {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	defer c.sweep(now)
-	class := d.Class.ID
-	g, asks := c.gates[class], d.Waiting > 0
-	if asks {
-		c.counts[class] = d.Waiting
-	}
+func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Answer {
+	class := first.Class.ID
+	g := c.gates[class]
 	if g == nil {
+		c.held[class].Store(false)
 		return Answer{Grants: []Grant{{At: now}}}
 	}
-	a := Answer{Key: g.key, TraceID: g.trace, Rough: true, Refused: g.since}
+	a, behind := Answer{Key: g.key, TraceID: g.trace, Rough: true, Refused: g.since}, c.behind(g)
 	if g.closed {
-		opens, jittered := g.opens(c.behind(g), d)
+		opens, jittered := g.opens(behind, first)
 		if l := &g.looks[class]; now < jittered {
-			if asks && now >= l.at {
+			if waiting > 0 && now >= l.at {
 				*l = look{now + l.after, min(2*l.after, max(mostLook, l.after))}
-				a.Grants = []Grant{{At: now, Watched: true, probe: g}}
+				a.Grants = []Grant{{At: now, Watched: true, Mark: g}}
 			}
 			a.Opens, a.Turn, a.Again = opens, jittered, min(jittered, l.at)
 			return a
 		}
 		g.open(now)
 	}
-	if !asks {
+	if waiting == 0 {
 		return Answer{}
 	}
-	alone := c.behind(g) <= 1
-	if alone && g.ramp.over(now) {
-		g.ramp = nil
+	if g.ramp != nil && behind <= 1 && g.ramp.over(now) {
+		g.ramp = nil // a lone caller is not held up by the pace of many
 	}
-	if a.Again = g.ramp.due(now, alone); a.Again > now {
+	if g.ramp == nil {
+		c.held[class].Store(false)
+		a.Grants = []Grant{{At: now}}
+		return a
+	}
+	if a.Again = g.ramp.due(now, behind <= 1); a.Again > now {
 		a.Turn, a.Gap = a.Again, g.ramp.gap
 		return a
 	}
-	a.Grants, a.Again = []Grant{{At: now, Watched: g.ramp != nil, ramp: g.ramp}}, now
-	g.ramp.send(now)
+	a.Grants = []Grant{{At: now, Watched: true, Mark: g.ramp}}
+	g.ramp.sent, g.ramp.last = g.ramp.sent+1, now
 	return a
 }
 
@@ -169,7 +143,7 @@ func (c *CoolDown) Ask(now time.Duration, d Demand) Answer {
 func (c *CoolDown) behind(g *gate) (n int) {
 	for class, other := range c.gates {
 		if other == g {
-			n += c.counts[class]
+			n += c.waiting(Class{ID: class})
 		}
 	}
 	return n
@@ -178,24 +152,21 @@ func (c *CoolDown) behind(g *gate) (n int) {
 // opens is when the gate lets the next call go, with so many behind it: by what
 // was asked for or as long as it backs off, and with jitter. Neither is to carry the
 // first of them past its deadline or its patience.
-func (g *gate) opens(waiting int, d Demand) (opens, jittered time.Duration) {
-	room := max(0, d.Deadline-g.end) / 2
+func (g *gate) opens(waiting int, first *Waiter) (opens, jittered time.Duration) {
+	room := max(0, first.deadline-g.end) / 2
 	switch empty := g.emptied(); empty {
 	case 0:
-		room = min(room, max(0, g.begun+d.MaxWait-g.end)/2)
-		return g.end, g.end + min(g.jitter(), room)
+		room = min(room, max(0, g.begun+first.MaxWait-g.end)/2)
+		return g.end, g.end + min(Jitter(g.asked, DefaultMinWait, retryafter.Longest, g.random), room)
 	case 1:
 		return g.end, g.end // who has waited in vain goes before other programs
 	default:
 		backoff := min(max(g.asked, LeastClosed)<<min(empty-1, 20), max(leastBackoff, MostBackoff/time.Duration(max(1, waiting))))
 		backoff += time.Duration(g.random * float64(backoff) / 4) // out of step with others
-		opens = max(g.end, min(g.begun+backoff, max(g.since, d.Since)+d.Patience, g.end+room))
+		patience := cmp.Or(first.Patience, never/2)
+		opens = max(g.end, min(g.begun+backoff, max(g.since, first.since)+patience, g.end+room))
 		return opens, opens
 	}
-}
-
-func (g *gate) jitter() time.Duration {
-	return Jitter(g.asked, DefaultMinWait, retryafter.Longest, g.random)
 }
 
 // emptied counts the openings, the last one included, in which nobody passed.
@@ -216,26 +187,25 @@ func (g *gate) open(now time.Duration) {
 }
 
 // Done of Rule.
-func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (changed, news bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	defer c.sweep(now)
-	if w.Grant.ramp != nil {
-		w.Grant.ramp.record(o)
-		changed = true
-	}
+func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (changed, news bool, _ func()) {
 	passed := o.Sent && !o.Refused
-	if g := w.Grant.probe; g != nil && passed {
-		c.passedClosed(g, w.Class.ID, now)
+	switch mark := w.Grant.Mark.(type) {
+	case *ramp:
+		mark.record(o)
+		if g := c.gates[w.Class.ID]; g != nil && passed {
+			g.since = now
+		}
 		changed = true
-	}
-	if g := c.gates[w.Class.ID]; w.Grant.ramp != nil && g != nil && passed {
-		g.since = now
+	case *gate:
+		if passed {
+			c.passedClosed(mark, w.Class.ID, now)
+			changed = true
+		}
 	}
 	if o.Refused {
-		return true, c.close(now, classIndex(w.Endpoint, w.SetsBYOK), o)
+		return true, c.close(now, classIndex(w.Endpoint, w.SetsBYOK), o), nil
 	}
-	return changed, false
+	return changed, false, nil
 }
 
 // passedClosed handles a call that a closed gate let through as a trial and the
@@ -283,7 +253,11 @@ func (c *CoolDown) close(now time.Duration, class int, o Outcome) (news bool) {
 	if news {
 		g.reported, g.trace = end, o.TraceID
 	}
-	c.closed.Store(true)
+	for i, other := range c.gates {
+		if other == g {
+			c.held[i].Store(true)
+		}
+	}
 	return news
 }
 
@@ -295,26 +269,6 @@ func (c *CoolDown) find(key string, class int) *gate {
 		}
 	}
 	return &gate{key: key}
-}
-
-// sweep opens gates whose time has come while nobody waited, and ends the turns
-// of those where a lone caller is left: it is not held up by the pace of many.
-func (c *CoolDown) sweep(now time.Duration) {
-	busy := false
-	for _, g := range c.gates {
-		if g == nil {
-			continue
-		}
-		alone := c.behind(g) <= 1
-		if g.closed && alone && now >= g.end+g.jitter()+MostBackoff {
-			g.open(now)
-		}
-		if !g.closed && alone && g.ramp.over(now) {
-			g.ramp = nil
-		}
-		busy = busy || g.closed || g.ramp != nil
-	}
-	c.closed.Store(busy)
 }
 
 // Jitter spreads out callers that were refused together: by half of the

@@ -18,11 +18,14 @@ const s = time.Second
 type rule struct {
 	*CoolDown
 	*testing.T
-	now time.Duration
+	now   time.Duration
+	waits map[Class]int
 }
 
 func newRule(t *testing.T) *rule {
-	return &rule{CoolDown: &CoolDown{random: func() float64 { return 0 }}, T: t, now: time.Hour}
+	r := &rule{CoolDown: &CoolDown{random: func() float64 { return 0 }}, T: t, now: time.Hour, waits: map[Class]int{}}
+	r.CoolDown.waiting = func(c Class) int { return r.waits[c] }
+	return r
 }
 
 // class of the calls of an endpoint.
@@ -31,7 +34,8 @@ func class(e *spec.Endpoint) Class { return Class{ID: classIndex(e, false)} }
 // asks asks for one of those who wait.
 func (r *rule) asks(e *spec.Endpoint, waiting int) Answer {
 	r.Helper()
-	return r.Ask(r.now, Demand{Class: class(e), Waiting: waiting, Deadline: never, Patience: never / 2, MaxWait: never / 4})
+	r.waits[class(e)] = waiting
+	return r.Ask(r.now, &Waiter{Class: class(e), deadline: never, MaxWait: never / 4}, waiting)
 }
 
 // goes wants the next of those who wait to go, and returns its grant.
@@ -42,8 +46,8 @@ func (r *rule) goes(e *spec.Endpoint, waiting int) *Waiter {
 	return &Waiter{Endpoint: e, Class: class(e), Grant: a.Grants[0], granted: true}
 }
 
-// waits wants nobody to go for a time.
-func (r *rule) waits(e *spec.Endpoint, waiting int, want time.Duration) {
+// holds wants nobody to go for a time.
+func (r *rule) holds(e *spec.Endpoint, waiting int, want time.Duration) {
 	r.Helper()
 	a := r.asks(e, waiting)
 	require.Empty(r.T, a.Grants)
@@ -53,7 +57,7 @@ func (r *rule) waits(e *spec.Endpoint, waiting int, want time.Duration) {
 func (r *rule) passed(w *Waiter) { r.Done(r.now, w, Outcome{Sent: true}) }
 
 func (r *rule) refused(w *Waiter, key string, asked time.Duration) (news bool) {
-	_, news = r.Done(r.now, w, Outcome{Sent: true, Refused: true, LimitKey: key, RetryAfter: asked})
+	_, news, _ = r.Done(r.now, w, Outcome{Sent: true, Refused: true, LimitKey: key, RetryAfter: asked})
 	return news
 }
 
@@ -67,14 +71,14 @@ func (r *rule) refuses(e *spec.Endpoint, key string, asked time.Duration) (news 
 func TestRamp(t *testing.T) {
 	r := newRule(t)
 	r.refuses(spec.SendMessage, "k", 20*s)
-	r.waits(spec.SendMessage, 99, s*20)
+	r.holds(spec.SendMessage, 99, s*20)
 	r.now += 20 * s
 	var sent []*Waiter
 	for _, want := range []int{1, 2, 4} {
 		for range want {
 			sent = append(sent, r.goes(spec.SendMessage, 99))
 		}
-		r.waits(spec.SendMessage, 99, s) // for the answers, but no longer
+		r.holds(spec.SendMessage, 99, s) // for the answers, but no longer
 		for _, w := range sent[len(sent)-want:] {
 			r.passed(w)
 		}
@@ -85,15 +89,15 @@ func TestRamp(t *testing.T) {
 		r.passed(r.goes(spec.SendMessage, 99))
 	}
 	gap := 50 * s / 7
-	r.waits(spec.SendMessage, 99, gap)
+	r.holds(spec.SendMessage, 99, gap)
 	r.now += gap
 	r.passed(r.goes(spec.SendMessage, 99))
 	shorter := gap - gap/512
-	r.waits(spec.SendMessage, 99, shorter)
+	r.holds(spec.SendMessage, 99, shorter)
 	r.now += shorter
 	r.passed(r.goes(spec.SendMessage, 99))
-	r.waits(spec.SendMessage, 99, shorter-shorter*2/512)
-	r.waits(spec.SendMessage, 1, s) // a lone caller is not held up by the pace of many
+	r.holds(spec.SendMessage, 99, shorter-shorter*2/512)
+	r.holds(spec.SendMessage, 1, s) // a lone caller is not held up by the pace of many
 	r.now += s
 	r.passed(r.goes(spec.SendMessage, 1))
 	r.passed(r.goes(spec.SendMessage, 99))
@@ -128,7 +132,7 @@ func TestUnsentCallLeavesItsTurn(t *testing.T) {
 	r.refuses(spec.SendMessage, "k", s)
 	r.now += s
 	w := r.goes(spec.SendMessage, 9)
-	r.waits(spec.SendMessage, 9, s)
+	r.holds(spec.SendMessage, 9, s)
 	r.Done(r.now, w, Outcome{})
 	r.goes(spec.SendMessage, 9)
 }
@@ -151,14 +155,14 @@ func TestBackoff(t *testing.T) {
 		r := newRule(t)
 		r.refuses(spec.SendMessage, "k", tt.asked)
 		for _, want := range tt.want {
-			r.waits(spec.SendMessage, tt.waiting, want)
+			r.holds(spec.SendMessage, tt.waiting, want)
 			r.now += want
 			r.refused(r.goes(spec.SendMessage, tt.waiting), "k", tt.asked)
 		}
 		r.now += time.Minute + 4*s
 		r.passed(r.goes(spec.SendMessage, tt.waiting)) // somebody got through
 		r.refused(r.goes(spec.SendMessage, tt.waiting), "k", tt.asked)
-		r.waits(spec.SendMessage, tt.waiting, tt.want[0])
+		r.holds(spec.SendMessage, tt.waiting, tt.want[0])
 	}
 }
 
@@ -179,8 +183,8 @@ func TestBackoffEndsWithPatience(t *testing.T) {
 			r.now += wait
 			r.refused(r.goes(spec.SendMessage, 1), "k", s)
 		}
-		d := Demand{Class: class(spec.SendMessage), Waiting: 1, Deadline: never, Since: began + tt.since, Patience: tt.patience, MaxWait: never / 4}
-		a := r.Ask(r.now, d)
+		first := &Waiter{Class: class(spec.SendMessage), deadline: never, since: began + tt.since, Patience: tt.patience, MaxWait: never / 4}
+		a := r.Ask(r.now, first, 1)
 		assert.Equal(t, tt.want, a.Again-r.now, "%+v", tt)
 	}
 }
@@ -199,13 +203,13 @@ func TestJitter(t *testing.T) {
 		r := newRule(t)
 		r.random = func() float64 { return 1 }
 		r.refuses(spec.SendMessage, "k", 20*s)
-		d := Demand{Class: class(spec.SendMessage), Waiting: 1, Deadline: r.now + tt.deadline, Patience: never / 2, MaxWait: tt.maxWait}
-		a := r.Ask(r.now, d)
+		first := &Waiter{Class: class(spec.SendMessage), deadline: r.now + tt.deadline, MaxWait: tt.maxWait}
+		a := r.Ask(r.now, first, 1)
 		assert.Equal(t, tt.want, a.Again-r.now, "%+v", tt)
 		assert.Equal(t, r.now+20*s, a.Opens, "the service's own words decide who cannot wait")
 		r.now += 23 * s
 		r.refused(r.goes(spec.SendMessage, 1), "k", 20*s)
-		r.waits(spec.SendMessage, 1, 20*s)
+		r.holds(spec.SendMessage, 1, 20*s)
 	}
 }
 
@@ -216,14 +220,14 @@ func TestNamesOfLimits(t *testing.T) {
 	r.refuses(message, "a", 10*s)
 	r.goes(read, 1) // it was never seen there
 	r.refuses(read, "a", 5*s)
-	r.waits(message, 1, 10*s)
-	r.waits(read, 1, 10*s) // the name is the same, and 10 s are longer
+	r.holds(message, 1, 10*s)
+	r.holds(read, 1, 10*s) // the name is the same, and 10 s are longer
 	r.refuses(create, "", 10*s)
 	r.refuses(spec.WarmUp, "", 20*s)
-	r.waits(create, 1, 10*s) // without a name each class is on its own
+	r.holds(create, 1, 10*s) // without a name each class is on its own
 	r.now += 10 * s
 	r.passed(r.goes(create, 1))
-	r.waits(spec.WarmUp, 1, 10*s)
+	r.holds(spec.WarmUp, 1, 10*s)
 
 	r.refuses(message, "day", 5*time.Hour)
 	r.refuses(message, "a", 10*s)
@@ -242,7 +246,7 @@ func TestLooks(t *testing.T) {
 		r.passed(r.goes(message, 1))
 		r.refuses(create, "rate_limited", 3*time.Hour)
 		for _, wait := range []time.Duration{s, 2 * s, 4 * s, 8 * s, 16 * s, 32 * s, 60 * s, 60 * s} {
-			r.waits(message, 9, wait)
+			r.holds(message, 9, wait)
 			r.now += wait
 			r.goes(message, 9) // and is not answered
 		}
@@ -250,10 +254,10 @@ func TestLooks(t *testing.T) {
 		r.passed(r.goes(message, 9))
 		r.goes(message, 9)
 		r.goes(message, 9)
-		r.waits(create, 1, time.Hour-243*s)
+		r.holds(create, 1, time.Hour-243*s)
 		r.now += time.Hour - 243*s
 		look := r.goes(create, 1)
-		r.waits(create, 1, time.Hour)
+		r.holds(create, 1, time.Hour)
 		r.passed(look)
 		r.passed(r.goes(create, 1))
 	}
@@ -271,7 +275,7 @@ func TestNoLookBeforeAShortWait(t *testing.T) {
 	r.refused(r.goes(message, 9), "k", s)
 	r.now += s
 	r.refused(r.goes(message, 9), "k", s)
-	r.waits(read, 9, 2*s)
+	r.holds(read, 9, 2*s)
 	r.now += 2 * s
 	r.goes(read, 9)
 }
@@ -329,18 +333,11 @@ func TestOpenGateIsForgotten(t *testing.T) {
 	r := newRule(t)
 	r.refuses(spec.GetAgent, "k", s)
 	assert.True(t, r.Sort(t.Context(), &Waiter{Endpoint: spec.GetAgent}))
+	assert.False(t, r.Sort(t.Context(), &Waiter{Endpoint: spec.SendMessage}), "the others all the time")
 	r.now += s
 	r.passed(r.goes(spec.GetAgent, 1))
-	r.Withdraw(class(spec.GetAgent))
 	r.now += s
 	r.goes(spec.GetAgent, 1)
-	assert.False(t, r.Sort(t.Context(), &Waiter{Endpoint: spec.GetAgent}))
-
-	r.refuses(spec.GetAgent, "k", s)
-	r.now += time.Hour // nobody came
-	r.goes(spec.SendMessage, 1)
-	r.now += s
-	r.goes(spec.SendMessage, 1)
 	assert.False(t, r.Sort(t.Context(), &Waiter{Endpoint: spec.GetAgent}))
 }
 

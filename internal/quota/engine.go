@@ -2,13 +2,11 @@
 //
 // An [Engine] keeps those who wait: a queue for each class of calls, served by one
 // goroutine while somebody waits. It counts no limits. A [Rule] says when the
-// next call of a class may go, and learns how each one ended. [Grant], [Demand] and
-// [Answer] also carry what only one of the two rules uses. [CoolDown] is the rule of
+// next call of a class may go, and learns how each one ended. [CoolDown] is the rule of
 // every client that is given no other; the one of package pacer acts before a refusal.
 package quota
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,56 +23,45 @@ type Class struct {
 }
 
 // A Rule decides when calls go. Times are by the engine's clock, which never goes
-// back. The engine calls Settle, and Ask for calls that wait, from one goroutine at a
-// time. It calls Ask with no waiting call, and the other methods, from any goroutine
-// meanwhile: a Rule has its own lock.
+// back. The engine calls Ask and Done under its lock, so they return at once. It calls
+// Sort without.
 type Rule interface {
 	// Sort sets the waiter's Class and Tenant. False: nothing can hold it back.
 	Sort(ctx context.Context, w *Waiter) bool
-	// Ask grants some of those who wait, or says when to ask again.
-	Ask(now time.Duration, d Demand) Answer
+	// Ask grants some of the waiting calls of a class, or says when to ask again. first
+	// is the next of them. If none waits, the question is how long first would wait:
+	// nothing is granted.
+	Ask(now time.Duration, first *Waiter, waiting int) Answer
 	// Done learns how a granted attempt ended. An attempt that was not sent gives
-	// its grant back. changed asks the engine to ask anew for all classes;
-	// news reports that a refusal closed a limit, or for longer by a second.
-	Done(now time.Duration, w *Waiter, o Outcome) (changed, news bool)
-	// Withdraw forgets what Ask keeps for a class in which nobody waits any more.
-	Withdraw(c Class)
-	// Settle does what Done and Withdraw have left for later, because it takes time.
-	Settle(now time.Duration)
-	// Quick reports that Ask takes no time by now, so that callers may ask for
-	// themselves, and that there is nothing to settle.
-	Quick(now time.Duration) bool
+	// its grant back. One without a grant only says that nobody waits in its class any
+	// more. changed asks the engine to ask anew for all classes;
+	// news reports that a refusal closed a limit, or for longer by a second. step, if
+	// not nil, is what remains to be done and takes time; of several the engine takes
+	// the last.
+	Done(now time.Duration, w *Waiter, o Outcome) (changed, news bool, step func())
 }
 
-// Demand is what waits in a class.
-type Demand struct {
-	Class   Class
-	Waiting int // 0: the question is how long a call would wait, and takes no time; nothing is granted
-	// Of the first in the queue: its deadline, since when it has had patience and for
-	// how long, and the longest single wait that it accepts. Only CoolDown reads them.
-	Deadline, Since, Patience, MaxWait time.Duration
-}
-
-// Answer is what a Rule says to a Demand.
+// Answer is what a Rule says about a class.
 type Answer struct {
 	Grants  []Grant       // for the first in the queue
 	Again   time.Duration // when to ask for the others
 	Opens   time.Duration // nobody of the class goes before; 0: now
 	Turn    time.Duration // when the next one goes
 	Gap     time.Duration // between the turns after that
-	Rough   bool          // Turn and Gap are guesses of CoolDown, for which nobody is refused
+	Rough   bool          // Turn and Gap are guesses, for which nobody is refused
 	Refused time.Duration // since when the service has refused all; 0: it has not
 	Key     string        // the limit_key of the limit that they wait for
-	TraceID string        // of the refusal that closed it, with CoolDown
+	TraceID string        // of the refusal that closed it; empty if not known
+	// Step, if not nil, finds the answer, and takes time. The engine takes one step at a
+	// time, without its lock, those of Done first.
+	Step func() Answer
 }
 
 // Grant is the leave to send one attempt.
 type Grant struct {
 	At      time.Duration // when it may be sent
 	Watched bool          // the rule learns something if the service accepts it
-	Mark    int64         // by which a Pacer finds it again
-	ramp    *ramp         // of the cool-down, in which it counts; nil: in none
-	probe   *gate         // of the cool-down: the closed gate that this call tests
+	Mark    any           // by which the rule knows it again
 }
 
 // Waiter is the part of a call that an engine keeps. The same Waiter serves all
@@ -141,17 +128,17 @@ func (r *Refusal) Error() string {
 type Engine struct {
 	rule Rule
 
-	mu        sync.Mutex // guards what follows
-	clock     Clock
-	last      time.Time // that the clock has told
-	passed    time.Duration
-	rewound   func() // the clock was set back
-	queues    map[Class]*queue
-	grants    int64
-	changes   int64 // how often the rule has changed its mind
-	serving   bool
-	unsettled bool               // the rule has to settle something
-	wake      context.CancelFunc // ends the server's sleep
+	mu      sync.Mutex // guards what follows
+	clock   Clock
+	last    time.Time // that the clock has told
+	passed  time.Duration
+	rewound func() // the clock was set back
+	queues  map[Class]*queue
+	grants  int64
+	changes int64  // how often the rule has changed its mind
+	remains func() // the step that Done has left
+	serving bool
+	wake    context.CancelFunc // ends the server's sleep
 }
 
 // queue holds the waiting calls of a class.
@@ -162,6 +149,7 @@ type queue struct {
 	known  bool      // Answer is not out of date
 	fresh  []*Waiter // who came while it was
 	served int64     // the number of its last grant, of all
+	nobody Waiter    // of the class, without a grant
 }
 
 // NewEngine returns an engine that waits by clock, or by real time if it is nil.
@@ -179,78 +167,62 @@ func (e *Engine) Acquire(ctx context.Context, w *Waiter) error {
 	if e == nil || !e.rule.Sort(ctx, w) {
 		return nil
 	}
-	if granted, err := e.enter(ctx, w); granted || err != nil {
+	if waits, err := e.enter(ctx, w); !waits {
 		return err
 	}
 	return e.await(ctx, w)
 }
 
-// enter grants a call at once, gives it a place in line, or refuses it.
-func (e *Engine) enter(ctx context.Context, w *Waiter) (granted bool, err error) {
+// enter gives a call its place in line. If nobody waits so far, the caller asks for
+// itself, and may go at once.
+func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if w.Clock != nil {
 		e.clock = w.Clock
 	}
-	now := e.now()
-	w.startWait(ctx, now)
-	q := e.queue(w.Class)
-	atOnce := !e.serving && e.rule.Quick(now)
-	if atOnce {
-		answer := e.rule.Ask(now, q.demand(w))
-		if len(answer.Grants) > 0 {
-			w.Grant, w.granted = answer.Grants[0], true
-			return true, nil
-		}
-		q.Answer, q.known = answer, true
+	now := e.startWait(ctx, w)
+	q := e.queues[w.Class]
+	if q == nil {
+		q = &queue{Class: w.Class, nobody: Waiter{Class: w.Class}}
+		e.queues[w.Class] = q
 	}
-	before := q.line.before(w)
-	if refusal := q.refusalIfLate(w, before, now); refusal != nil {
-		if atOnce {
-			e.rule.Withdraw(q.Class)
-			q.known = false
+	if !e.serving {
+		q.Answer = e.rule.Ask(now, w, 1)
+		if q.known = q.Step == nil; len(q.Grants) > 0 {
+			w.Grant, w.granted, q.known = q.Grants[0], true, false
+			return false, nil
 		}
+	}
+	before := q.line.place(w)
+	refusal := q.refusal(w, before, now)
+	if refusal == nil {
+		q.push(w, before, now)
+	}
+	if !e.serving || !q.known || now >= q.Again || q.line.waiting() <= shortLine {
+		e.start()
+	}
+	if refusal != nil {
 		return false, refusal
 	}
-	w.answered, w.err, w.place = make(chan struct{}), nil, before+1
+	return true, nil
+}
+
+// push puts a call into the line that has so many before it.
+func (q *queue) push(w *Waiter, before int, now time.Duration) {
+	q.line.push(w, before)
+	w.err, w.place, w.answered, w.forecast = nil, before+1, make(chan struct{}), nil
 	if w.OnWait != nil {
 		w.forecast = make(chan Wait, 1)
 	}
-	if q.line.push(w); q.known {
-		q.sendForecast(w, 0, now)
-	} else {
-		q.fresh = append(q.fresh, w)
+	if q.fresh = append(q.fresh, w); q.known {
+		q.sendForecasts(0, now)
 	}
-	if !e.serving {
-		e.serving = true
-		go e.serve()
-	} else if !q.known || now >= q.Again || q.line.waiting <= shortLine {
-		e.wake()
-	}
-	return false, nil
-}
-
-// Forecast returns for how long the limit of a call is closed, and why it is no use
-// for the call to wait; nil if it is. Both as far as they are known.
-func (e *Engine) Forecast(ctx context.Context, w *Waiter) (time.Duration, *Refusal) {
-	if e == nil || !e.rule.Sort(ctx, w) {
-		return 0, nil
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	now := e.now()
-	w.startWait(ctx, now)
-	q := &queue{Class: w.Class, known: true}
-	d := q.demand(w)
-	d.Waiting = 0
-	if q.Answer = e.rule.Ask(now, d); len(q.Grants) > 0 {
-		return 0, nil
-	}
-	return max(0, q.Turn-now), q.refusalIfLate(w, 0, now)
 }
 
 // startWait notes when a call enters, and for how long it can wait.
-func (w *Waiter) startWait(ctx context.Context, now time.Duration) {
+func (e *Engine) startWait(ctx context.Context, w *Waiter) (now time.Duration) {
+	now = e.now()
 	w.entered, w.deadline = now, never
 	if w.since == 0 {
 		w.since = now
@@ -258,6 +230,7 @@ func (w *Waiter) startWait(ctx context.Context, now time.Duration) {
 	if deadline, has := ctx.Deadline(); has {
 		w.deadline = now + min(time.Until(deadline), never/2)
 	}
+	return now
 }
 
 const never = 1 << 62
@@ -296,8 +269,8 @@ func (e *Engine) outcome(ctx context.Context, w *Waiter) (early time.Duration, c
 	defer e.mu.Unlock()
 	now := e.now()
 	w.Waited = max(now, w.Grant.At) - w.entered
-	if q := e.queues[w.Class]; w.Limit == "" {
-		w.Limit = q.Key
+	if w.Limit == "" {
+		w.Limit = e.queues[w.Class].Key
 	}
 	if w.err != nil {
 		return 0, nil, w.err
@@ -309,15 +282,26 @@ func (e *Engine) outcome(ctx context.Context, w *Waiter) (early time.Duration, c
 func (e *Engine) abandon(w *Waiter) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	q := e.queues[w.Class]
-	if q.line.remove(w) {
-		if q.line.waiting == 0 {
+	if q := e.queues[w.Class]; q.line.remove(w) {
+		if q.line.waiting() == 0 {
 			e.wake()
 		}
 	} else if w.granted {
-		w.granted = false
 		e.done(w, Outcome{})
 	}
+}
+
+// Forecast returns for how long the limit of a call is closed, and why it is no use
+// for the call to wait; nil if it is. Both as far as they are known.
+func (e *Engine) Forecast(ctx context.Context, w *Waiter) (time.Duration, *Refusal) {
+	if e == nil || !e.rule.Sort(ctx, w) {
+		return 0, nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := e.startWait(ctx, w)
+	q := &queue{Answer: e.rule.Ask(now, w, 0), known: true}
+	return max(0, q.Turn-now), q.refusal(w, 0, now)
 }
 
 // Done reports how an attempt ended that Acquire let pass, and whether that
@@ -340,20 +324,31 @@ func (e *Engine) done(w *Waiter, o Outcome) (news bool) {
 	if o.Refused && w.since == 0 {
 		w.since = now
 	}
-	changed, news := e.rule.Done(now, w, o)
+	changed, news, step := e.rule.Done(now, w, o)
 	w.granted = false
 	if changed {
-		e.changed()
+		e.changed(step)
 	}
 	return news
 }
 
-// Changed makes the engine ask anew for all who wait: the rule has other limits.
-func (e *Engine) Changed() {
+// Changed makes the engine ask anew for all who wait, since the rule has other limits,
+// after a step, if not nil.
+func (e *Engine) Changed(step func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.now()
-	e.changed()
+	e.changed(step)
+}
+
+func (e *Engine) changed(step func()) {
+	e.changes++
+	for _, q := range e.queues {
+		q.known = false
+	}
+	if step != nil {
+		e.remains = step
+	}
+	e.start()
 }
 
 // Now is the time that rules go by.
@@ -363,45 +358,23 @@ func (e *Engine) Now() time.Duration {
 	return e.now()
 }
 
-// changed makes the engine ask anew for all who wait, and settle.
-func (e *Engine) changed() {
-	e.changes++
-	for _, q := range e.queues {
-		q.known = false
-	}
-	e.unsettled = !e.rule.Quick(e.passed)
-	if e.unsettled && !e.serving {
-		e.serving = true
-		go e.serve()
-	}
-	e.wake()
-}
-
 // Waiting counts the waiting calls of some classes.
 func (e *Engine) Waiting(of func(Class) bool) (n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for class, q := range e.queues {
+	for class := range e.queues {
 		if of(class) {
-			n += q.line.waiting
+			n += e.waiting(class)
 		}
 	}
 	return n
 }
 
-func (e *Engine) queue(c Class) *queue {
-	if e.queues[c] == nil {
-		e.queues[c] = &queue{Class: c}
+func (e *Engine) waiting(c Class) int {
+	if q := e.queues[c]; q != nil {
+		return q.line.waiting()
 	}
-	return e.queues[c]
-}
-
-// demand describes those who wait, or are about to.
-func (q *queue) demand(first *Waiter) Demand {
-	return Demand{
-		Class: q.Class, Waiting: max(1, q.line.waiting), Deadline: first.deadline, Since: first.since,
-		Patience: cmp.Or(first.Patience, never/2), MaxWait: first.MaxWait,
-	}
+	return 0
 }
 
 // turn is when a call goes that has so many before it.
@@ -409,21 +382,24 @@ func (q *queue) turn(before int) time.Duration {
 	return q.Turn + time.Duration(before)*q.Gap
 }
 
-// sendForecast forecasts the wait of a call. gone calls of the line have left since it
-// came.
-func (q *queue) sendForecast(w *Waiter, gone int, now time.Duration) {
-	if w.forecast == nil || !w.waits {
-		return
+// sendForecasts tells those who have come since the last answer how long they will
+// probably wait. gone calls of the line have left it meanwhile.
+func (q *queue) sendForecasts(gone int, now time.Duration) {
+	for _, w := range q.fresh {
+		place := max(1, w.place-gone)
+		if !w.waits {
+			continue
+		}
+		select {
+		case w.forecast <- Wait{Limit: q.Key, Place: place, Ends: max(0, q.turn(place-1)-now)}:
+		default: // nobody wants to know
+		}
 	}
-	place := max(1, w.place-gone)
-	select {
-	case w.forecast <- Wait{Limit: q.Key, Place: place, Ends: max(0, q.turn(place-1)-now)}:
-	default: // it knows
-	}
+	q.fresh = nil
 }
 
-// refusalIfLate returns why a call cannot go in time; nil if it can.
-func (q *queue) refusalIfLate(w *Waiter, before int, now time.Duration) *Refusal {
+// refusal returns why a call cannot go in time; nil if it can, as far as that is known.
+func (q *queue) refusal(w *Waiter, before int, now time.Duration) *Refusal {
 	if !q.known {
 		return nil
 	}
@@ -446,54 +422,27 @@ func (q *queue) refusalIfLate(w *Waiter, before int, now time.Duration) *Refusal
 	return nil
 }
 
-// serve asks for those who wait until nobody does.
-func (e *Engine) serve() {
-	for {
-		switch t := e.next(); {
-		case t.done:
-			return
-		case t.settle:
-			if err := Protect(func() error { e.rule.Settle(t.now); return nil }); err != nil {
-				e.fail(err)
-			}
-		case t.queue != nil:
-			var answer Answer
-			if err := Protect(func() error { answer = e.rule.Ask(t.now, t.demand); return nil }); err != nil {
-				e.fail(err)
-			} else {
-				e.answer(t, answer)
-			}
-		default:
-			e.slept(t, t.sleep())
-		}
+// start begins to serve, or ends the server's sleep.
+func (e *Engine) start() {
+	if e.serving {
+		e.wake()
+	} else if task := e.next(); task != nil {
+		e.serving = true
+		go e.serve(task)
 	}
 }
 
-// task is what the server does next.
-type task struct {
-	now    time.Duration
-	done   bool
-	settle bool
-	queue  *queue
-	demand Demand
-	// changes is how often the rule had changed its mind when it was asked.
-	changes int64
-
-	until time.Duration // it sleeps
-	ctx   context.Context
-	clock Clock
-}
-
-// sleep waits by the clock, on another goroutine: a clock that does not return must
-// not hold up those who come later.
-func (t task) sleep() error {
-	slept := make(chan error, 1)
-	go func() { slept <- Protect(func() error { return t.clock.Sleep(t.ctx, t.until-t.now) }) }()
-	select {
-	case err := <-slept:
-		return err
-	case <-t.ctx.Done():
-		return t.ctx.Err()
+// serve works and sleeps for those who wait, until nobody does.
+func (e *Engine) serve(task func() error) {
+	for task != nil {
+		err := Protect(task)
+		e.mu.Lock()
+		if err != nil {
+			e.refuseAll(err)
+		}
+		task = e.next()
+		e.serving = task != nil
+		e.mu.Unlock()
 	}
 }
 
@@ -501,86 +450,112 @@ func (t task) sleep() error {
 // case the clock does not return from the one it is in.
 const shortLine = 2
 
-// next is to ask for the class that is due, and of several for the one that was
-// served the longest ago: a light user of one endpoint does not wait for a batch
-// on another.
-func (e *Engine) next() task {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	t := task{now: e.now(), until: never, clock: e.clock, changes: e.changes}
-	if t.settle = e.unsettled; t.settle {
-		e.unsettled = false
-		return t
-	}
-	var next *Waiter
-	t.done = true
-	for _, q := range e.queues {
-		first := q.line.first()
-		if first == nil {
-			if e.forget(q) {
-				t.done, t.settle = false, true
+// next asks for the classes that are due, until there is something to do without the
+// lock: a step, or to sleep. It returns nil once nobody waits.
+//
+// Of several classes it asks for the one that was served the longest ago: a light user
+// of one endpoint does not wait for a batch on another.
+func (e *Engine) next() (task func() error) {
+	for {
+		now, until := e.now(), time.Duration(never)
+		var due *queue
+		for _, q := range e.queues {
+			switch {
+			case q.line.first() == nil && q.known:
+				q.known = false
+				if _, _, step := e.rule.Done(now, &q.nobody, Outcome{}); step != nil {
+					e.remains = step
+				}
+			case q.line.first() == nil:
+			case q.known && q.Again > now:
+				until = min(until, q.Again)
+			case due == nil || q.goesBefore(due):
+				due = q
 			}
-			continue
 		}
-		t.done = false
-		if q.known && q.Again > t.now {
-			t.until = min(t.until, q.Again)
-		} else if next == nil || q.before(t.queue) {
-			t.queue, next = q, first
+		switch step := e.remains; {
+		case step != nil:
+			e.remains = nil
+			return func() error { step(); return nil }
+		case due == nil && until == never:
+			return nil
+		case due == nil:
+			return e.sleep(now, until)
 		}
+		answer := e.rule.Ask(now, due.line.first(), due.line.waiting())
+		if answer.Step != nil {
+			return e.step(due, answer.Step)
+		}
+		e.answer(due, answer, e.changes)
 	}
-	switch {
-	case t.done:
-		e.serving = false
-	case t.settle:
-		t.queue = nil
-	case t.queue != nil:
-		t.demand = t.queue.demand(next)
-	default:
-		t.ctx, e.wake = context.WithCancel(context.Background())
-	}
-	return t
 }
 
-// forget ends the service of a class in which nobody waits any more, and reports
-// whether the rule has to settle that.
-func (e *Engine) forget(q *queue) (settle bool) {
-	if !q.known {
-		return false
-	}
-	q.Answer, q.known = Answer{}, false
-	e.rule.Withdraw(q.Class)
-	return !e.rule.Quick(e.passed)
-}
-
-func (q *queue) before(o *queue) bool {
+func (q *queue) goesBefore(o *queue) bool {
 	if q.Batch != o.Batch {
 		return o.Batch
 	}
 	return q.served < o.served
 }
 
+// step is the task to find an answer that takes time. If the rule changes its mind
+// meanwhile, the answer is out of date at once.
+func (e *Engine) step(q *queue, find func() Answer) (task func() error) {
+	changes := e.changes
+	return func() error {
+		answer := find()
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.answer(q, answer, changes)
+		return nil
+	}
+}
+
+// sleep is the task to wait by the clock, on another goroutine: a clock that does not
+// return must not hold up those who come later. A sleep that nobody cut short has taken
+// its time, even if the clock stands still. A clock that cannot sleep ends the calls:
+// there is no other way to wait.
+func (e *Engine) sleep(now, until time.Duration) (task func() error) {
+	ctx, wake := context.WithCancel(context.Background())
+	clock := e.clock
+	e.wake = wake
+	return func() error {
+		defer wake()
+		slept := make(chan error, 1)
+		go func() { slept <- Protect(func() error { return clock.Sleep(ctx, until-now) }) }()
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-slept:
+			if err != nil && ctx.Err() == nil {
+				return fmt.Errorf("the clock does not wait: %w", err)
+			}
+		}
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.now()
+		e.passed = max(e.passed, until)
+		return nil
+	}
+}
+
 // leastAgain keeps a rule that grants nothing from being asked without a pause.
 const leastAgain = time.Millisecond
 
-// answer hands grants on, and refuses those who cannot go in time any more.
-func (e *Engine) answer(t task, answer Answer) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	q, now := t.queue, e.now()
-	granted := time.Duration(len(answer.Grants))
+// answer hands grants on, and refuses those who cannot go in time any more. changes are
+// those of the rule up to the question.
+func (e *Engine) answer(q *queue, answer Answer, changes int64) {
+	now, granted := e.now(), time.Duration(len(answer.Grants))
 	if granted > 0 {
 		e.grants++
 		q.served = e.grants
+	} else if answer.Again <= now {
+		answer.Again = now + leastAgain
 	}
-	isNew := !q.known || answer.Turn > q.Turn+granted*q.Gap+q.Gap/2
+	later := !q.known || answer.Turn > q.Turn+granted*q.Gap+q.Gap/2
 	if answer.Rough {
-		isNew = answer.Opens > now && (!q.known || answer.Opens != q.Opens)
+		later = answer.Opens > now && (!q.known || answer.Opens != q.Opens)
 	}
-	if granted == 0 {
-		answer.Again = max(answer.Again, now+leastAgain)
-	}
-	q.Answer, q.known = answer, t.changes == e.changes // else it is out of date already
+	q.Answer, q.known = answer, changes == e.changes
 	for _, g := range answer.Grants {
 		if w := q.line.pop(); w != nil {
 			w.Grant, w.granted, w.Limit = g, true, answer.Key
@@ -589,56 +564,37 @@ func (e *Engine) answer(t task, answer Answer) {
 			e.done(&Waiter{Class: q.Class, Grant: g}, Outcome{}) // nobody waits for it any more
 		}
 	}
-	if isNew && q.line.waiting > 0 {
-		q.refuse(func(w *Waiter, before int) error {
-			if refusal := q.refusalIfLate(w, before, now); refusal != nil {
-				return refusal
-			}
-			return nil
-		})
+	if later {
+		q.refuseLate(now)
 	}
-	for _, w := range q.fresh {
-		q.sendForecast(w, len(answer.Grants), now)
-	}
-	q.fresh = nil
+	q.sendForecasts(len(answer.Grants), now)
 }
 
-// refuse ends the calls for which there is a reason.
-func (q *queue) refuse(reason func(w *Waiter, before int) error) {
+func (q *queue) refuseLate(now time.Duration) {
 	before := 0
 	for _, w := range q.line.all() {
-		err := reason(w, before)
-		if err == nil {
+		if refusal := q.refusal(w, before, now); refusal != nil {
+			q.refuse(w, refusal)
+		} else {
 			before++
-		} else if q.line.remove(w) {
-			w.err = err
-			close(w.answered)
 		}
 	}
 }
 
-// fail ends all waiting calls.
-func (e *Engine) fail(err error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+// refuseAll ends all waiting calls.
+func (e *Engine) refuseAll(err error) {
 	for _, q := range e.queues {
-		q.refuse(func(*Waiter, int) error { return err })
+		for _, w := range q.line.all() {
+			q.refuse(w, err)
+		}
 	}
 }
 
-// slept goes on after a sleep. One that nobody cut short has taken its time, even
-// if the clock stands still. A clock that cannot sleep ends the calls: there is no
-// other way to wait.
-func (e *Engine) slept(t task, err error) {
-	if err != nil && t.ctx.Err() == nil {
-		e.fail(fmt.Errorf("the clock does not wait: %w", err))
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.wake(); err == nil {
-		e.now()
-		e.passed = max(e.passed, t.until)
-	}
+// refuse takes a call out of the line.
+func (q *queue) refuse(w *Waiter, err error) {
+	q.line.remove(w)
+	w.err = err
+	close(w.answered)
 }
 
 // Protect turns a panic of a part that somebody else wrote into an error for

@@ -227,10 +227,11 @@ type stub struct {
 }
 
 func (*stub) Sort(context.Context, *Waiter) bool { return true }
-func (*stub) Quick(time.Duration) bool           { return false }
-func (r *stub) Ask(time.Duration, Demand) Answer {
-	r.asked++
-	return r.answer()
+func (r *stub) Ask(time.Duration, *Waiter, int) Answer {
+	return Answer{Step: func() Answer {
+		r.asked++
+		return r.answer()
+	}}
 }
 
 // TestRulesThatFail end the calls that wait, on the goroutines of these.
@@ -261,7 +262,7 @@ func TestGrantThatComesTooLate(t *testing.T) {
 		r := &ramp{sent: 1}
 		rule := &stub{answer: func() Answer {
 			time.Sleep(2 * time.Second)
-			return Answer{Grants: []Grant{{ramp: r}}}
+			return Answer{Grants: []Grant{{Mark: r}}}
 		}}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

@@ -22,8 +22,8 @@ func TestLineAgainstANaiveOne(t *testing.T) {
 			switch n := random.IntN(10); {
 			case n < 6:
 				w := &Waiter{Tenant: fmt.Sprint(random.IntN(5)), Refused: random.IntN(5) == 0}
-				before := l.before(w)
-				l.push(w)
+				before := l.place(w)
+				l.push(w, before)
 				waiting = append(waiting, w)
 				slices.SortStableFunc(waiting, func(a, b *Waiter) int { return a.round - b.round })
 				require.Equal(t, before, slices.Index(waiting, w), "seed %d", seed)
@@ -46,7 +46,8 @@ func TestLineAgainstANaiveOne(t *testing.T) {
 func TestTenantsAreForgotten(t *testing.T) {
 	var l line
 	for i := range 10_000 {
-		l.push(&Waiter{Tenant: fmt.Sprint(i)})
+		w := &Waiter{Tenant: fmt.Sprint(i)}
+		l.push(w, l.place(w))
 		l.pop()
 	}
 	assert.Less(t, len(l.last), 200)

@@ -6,7 +6,6 @@ import "time"
 // meet the refusal that shows where the limit is: one goes, then two for each that
 // has passed, up to the number that passed last time. From there on one goes
 // after each gap: last time's average distance, which shrinks with each that passes.
-// A nil ramp lets everybody go.
 type ramp struct {
 	before  int           // how many passed when the gate was open last; 0: not known
 	gap     time.Duration // the distance beyond before; 0: not known
@@ -29,9 +28,6 @@ const (
 
 // due is when the next caller may go.
 func (r *ramp) due(now time.Duration, alone bool) time.Duration {
-	if r == nil {
-		return now
-	}
 	wait := max(answerWait, r.gap)
 	switch {
 	case r.sent == 0:
@@ -45,13 +41,6 @@ func (r *ramp) due(now time.Duration, alone bool) time.Duration {
 		wait = min(wait, answerWait)
 	}
 	return max(now, r.last+wait)
-}
-
-func (r *ramp) send(now time.Duration) {
-	if r != nil {
-		r.sent++
-		r.last = now
-	}
 }
 
 // record counts how a caller that was sent has ended.
@@ -95,5 +84,5 @@ func (r *ramp) next(now time.Duration) *ramp {
 // over reports that all who were sent have been answered, and that everybody who
 // waited has had the time to ask.
 func (r *ramp) over(now time.Duration) bool {
-	return r == nil || r.sent == r.passed+r.refused && now-max(r.opened, r.last) >= answerWait
+	return r.sent == r.passed+r.refused && now-max(r.opened, r.last) >= answerWait
 }
