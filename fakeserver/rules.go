@@ -335,10 +335,10 @@ type Script struct{ *rule }
 // step is one reply of a script: a text, or f if it is set. The zero step is
 // the default reply.
 type step struct {
-	scripted bool
-	text     string
-	f        func(Message) Reply
-	of       *rule // the script, for messages
+	text    *string
+	f       func(Message) Reply
+	of      *rule    // the script, for messages
+	message *Message // for f
 }
 
 // OnMessage makes a script for the messages that all matchers match. Without
@@ -360,7 +360,7 @@ func (sc *Script) Reply(texts ...string) *Script {
 		misuse("Reply", "needs at least one text")
 	}
 	for _, text := range texts {
-		sc.add(step{scripted: true, text: text})
+		sc.add(step{text: &text})
 	}
 	return sc
 }
@@ -372,7 +372,7 @@ func (sc *Script) ReplyFunc(f func(Message) Reply) *Script {
 	if f == nil {
 		misuse("ReplyFunc", "the function is nil")
 	}
-	return sc.add(step{scripted: true, f: f})
+	return sc.add(step{f: f})
 }
 
 func (sc *Script) add(st step) *Script {

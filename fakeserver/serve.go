@@ -36,6 +36,7 @@ type call struct {
 	fault     *wire.Fault // acts besides the latencies; nil means none
 
 	gone         bool            // the client left during the latency, so the call did not reach the service
+	left         bool            // the client left before the answer was sent
 	decided, out wire.Answer     // the service's, empty if it was not asked; and the client's
 	delivery     memnet.Delivery // how out leaves
 }
@@ -48,9 +49,9 @@ var unanswered = memnet.Delivery{Ends: memnet.Closes, Sent: memnet.Nothing}
 // or http.Server. The call is in Calls before the first byte of its answer is
 // written.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	defer s.abortOnPanic()
-	answer := s.answer(r)
-	answer.Write(w, r)
+	if s.panicked(func() { answer := s.answer(r); answer.Write(w, r) }) {
+		panic(http.ErrAbortHandler)
+	}
 }
 
 // answer answers one call. read parses and judges it without the state, begin gives
@@ -59,8 +60,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) answer(r *http.Request) memnet.Answer {
 	c := s.read(r)
 	s.begin(c)
-	if aborted(func() { s.respond(r, c) }) {
-		c.fault, c.decided, c.out, c.delivery = nil, wire.Answer{}, wire.Answer{}, unanswered
+	if s.panicked(func() { s.respond(r, c) }) {
+		c.fault, c.delivery = nil, unanswered
 	}
 	s.keep(r.Context(), c)
 	return memnet.Answer{
@@ -69,32 +70,27 @@ func (s *Server) answer(r *http.Request) memnet.Answer {
 	}
 }
 
-// abortOnPanic reports a panic that is not a deliberate abort, and aborts the
-// connection, as net/http does, but without its log.
-func (s *Server) abortOnPanic() {
-	p := recover()
-	if p == nil {
-		return
-	}
-	if p != http.ErrAbortHandler { //nolint:errorlint // panicked with as it is
-		s.reportf("the fake itself panicked, which is a bug in it: %v", p)
-	}
-	panic(http.ErrAbortHandler)
-}
-
-// aborted reports whether a callback of the test panicked in f.
-func aborted(f func()) (panicked bool) {
+// panicked reports whether f panicked, and reports a panic of the fake itself. A
+// deliberate abort is http.ErrAbortHandler, which net/http does not log.
+func (s *Server) panicked(f func()) (panicked bool) {
 	defer func() {
-		switch p := recover(); p {
-		case nil:
-		case http.ErrAbortHandler: // by blame
-			panicked = true
-		default:
-			panic(p)
+		p := recover()
+		panicked = p != nil
+		if panicked && p != http.ErrAbortHandler { //nolint:errorlint // panicked with as it is
+			s.reportf("the fake itself panicked, which is a bug in it: %v", p)
 		}
 	}()
 	f()
 	return false
+}
+
+// blame is deferred around callbacks of the test. A callback that panics fails
+// the test and aborts the connection.
+func (s *Server) blame(what string, of **rule) {
+	if p := recover(); p != nil {
+		s.reportf("%s%v panicked: %v", what, *of, p)
+		panic(http.ErrAbortHandler)
+	}
 }
 
 // minShared is from how many bytes on a text is worth the search for it.
@@ -193,14 +189,14 @@ func (s *Server) change(in *rule) {
 
 // decide asks the service, makes the reply of a message, and words the answer.
 func (s *Server) decide(ctx context.Context, c *call) wire.Answer {
-	answer, turn := s.do(c)
+	answer, st := s.do(c)
 	if answer.TwoClocks {
 		s.reportf("%s was used under two clocks: a call at %s came after one more than a day later. "+
 			"A synctest bubble starts in the year 2000: issue a key for each bubble, and do not use it outside",
 			c.entry.call.Key, c.now.Format(time.RFC3339Nano))
 	}
-	if turn != nil {
-		answer = s.reply(ctx, c, turn)
+	if answer.Turn != nil {
+		answer = s.reply(ctx, c, answer.Turn, st)
 	}
 	shown, now := &c.entry.call, s.Now()
 	switch reply := answer.Reply.(type) {
@@ -216,65 +212,48 @@ func (s *Server) decide(ctx context.Context, c *call) wire.Answer {
 }
 
 // do is the one critical section of a call: the key, the limits and the effect are
-// decided on the same state. Of a message it also copies what the reply needs.
-func (s *Server) do(c *call) (service.Answer, *turn) {
+// decided on the same state. Of a message it also takes the step of the script that
+// answers it, and copies what the step's function gets.
+func (s *Server) do(c *call) (answer service.Answer, st step) {
 	defer s.lock().Unlock()
-	state := c.gen.service
-	answer := state.Do(c.now, &c.Request.Request)
-	if answer.Turn == nil {
-		return answer, nil
+	answer = c.gen.service.Do(c.now, &c.Request.Request)
+	t := answer.Turn
+	if t == nil {
+		return answer, st
 	}
-	t := &turn{Turn: answer.Turn, state: state, step: nextStep(c.scripts)}
-	if t.step.f != nil {
-		t.message = &Message{
+	if st = nextStep(c.scripts); st.f != nil {
+		st.message = &Message{
 			Agent: shownAgent(t.Agent), Text: t.Exchange.Text, UserRef: t.Exchange.UserRef, History: shownExchanges(t.Agent.Exchanges),
 		}
 	}
-	return answer, t
-}
-
-// turn is a message that was accepted and not answered yet.
-type turn struct {
-	*service.Turn
-	state   *service.State // which accepted it
-	step    step
-	message *Message // for the step's function, if it has one
+	return answer, st
 }
 
 // reply waits out the cold start, and makes the reply, perhaps by a function of the
 // test, so it runs without the lock. A client that leaves meanwhile changes
 // nothing: its message was accepted.
-func (s *Server) reply(ctx context.Context, c *call, t *turn) service.Answer {
+func (s *Server) reply(ctx context.Context, c *call, t *service.Turn, st step) service.Answer {
 	if t.Cold {
 		memnet.Pause(ctx, s.config.coldStart)
 	}
 	r := Reply{Text: "You wrote: " + t.Exchange.Text} // depends on the text alone
 	switch {
-	case t.step.f != nil:
-		r = s.callReplyFunc(t)
-	case t.step.scripted:
-		r = Reply{Text: t.step.text}
+	case st.f != nil:
+		r = s.callReplyFunc(st)
+	case st.text != nil:
+		r = Reply{Text: *st.text}
 	}
 	t.Exchange.ReplyText, t.Exchange.Warnings = r.Text, slices.Clone(r.Warnings)
 	if refusal := s.scripted(r); refusal != nil {
 		return service.Answer{Refusal: refusal}
 	}
 	defer s.lock().Unlock()
-	return t.state.Finish(t.Turn)
+	return c.gen.service.Finish(t)
 }
 
-func (s *Server) callReplyFunc(t *turn) Reply {
-	defer s.blame("the ReplyFunc of ", &t.step.of)
-	return t.step.f(*t.message)
-}
-
-// blame is deferred around callbacks of the test. A callback that panics fails
-// the test and aborts the connection.
-func (s *Server) blame(what string, of **rule) {
-	if p := recover(); p != nil {
-		s.reportf("%s%v panicked: %v", what, *of, p)
-		panic(http.ErrAbortHandler)
-	}
+func (s *Server) callReplyFunc(st step) Reply {
+	defer s.blame("the ReplyFunc of ", &st.of)
+	return st.f(*st.message)
 }
 
 // keep completes the record of a call, puts it into the log, and shows it to
@@ -290,8 +269,13 @@ func (s *Server) keep(ctx context.Context, c *call) {
 	if c.fault != nil {
 		e.call.Why = joinSentences(e.call.Why, c.fault.Why(c.Endpoint == spec.SendMessage, c.decided.Status, len(c.out.Body)))
 	}
-	e.call.Sent = s.firstSent(ctx, c, now)
-	if e.call.Sent.Broke == brokeLeft {
+	c.left = c.gone || ctx.Err() != nil
+	part, _ := c.delivery.Part(c.out.Body)
+	slow := c.delivery.Ends == memnet.Hangs || c.delivery.Drip > 0
+	if slow {
+		part = nil
+	}
+	if e.call.Sent = s.sent(c, len(part), c.left || !slow); c.left {
 		e.call.Why = joinSentences(e.call.Why, wire.WhyLeft(e.call.Took, !c.gone))
 	}
 	for _, w := range s.add(c) {
@@ -329,53 +313,41 @@ func (l *lastHeader) share(h http.Header) http.Header {
 	return l.Header
 }
 
-// firstSent returns the part of an answer that is sent at once. For an answer that
-// drips or hangs, progress records the rest.
-func (s *Server) firstSent(ctx context.Context, c *call, now time.Time) Sent {
-	part, whole := c.delivery.Part(c.out.Body)
-	sent := Sent{Ended: now}
+// sent is the record of an answer of which n bytes of the body have left.
+func (s *Server) sent(c *call, n int, ended bool) (sent Sent) {
+	if ended {
+		sent.Ended = s.Now()
+	}
+	_, whole := c.delivery.Part(c.out.Body)
 	switch {
 	case c.fault != nil && c.fault.Phase == wire.BeforeConnecting:
 		sent.Broke = brokeRefused
 		return sent
-	case c.gone || ctx.Err() != nil:
+	case c.left:
 		sent.Broke = brokeLeft
 		return sent
 	case !whole:
 		sent.Broke = broke[c.delivery.Ends]
-	}
-	switch {
-	case c.delivery.Ends == memnet.Hangs:
-		sent.Ended = time.Time{}
-	case c.delivery.Drip > 0:
-		sent.Ended, part = time.Time{}, nil
+	case ended && n < len(c.out.Body):
+		sent.Broke = brokeLeft
 	}
 	if c.delivery.Sent == memnet.Nothing {
 		return sent
 	}
-	sent.Status, sent.Bytes, sent.Header = c.out.Status, len(part), c.out.Header
+	sent.Status, sent.Bytes, sent.Header, sent.Body = c.out.Status, n, c.out.Header, c.entry.call.ReplyBody
+	if c.fault != nil || n < len(c.out.Body) {
+		sent.Body = c.out.Show(n, c.Secrets, s.config.messageTexts)
+	}
 	if c.fault != nil && c.fault.Canned != nil {
 		sent.Header = mask.AnswerHeader(c.out.Header, !s.config.messageTexts)
-	}
-	if sent.Body = c.entry.call.ReplyBody; c.fault != nil {
-		sent.Body = c.out.Show(len(part), c.Secrets, s.config.messageTexts)
 	}
 	return sent
 }
 
-// progress records how much of an answer has left, and how it ended.
-func (s *Server) progress(c *call, bytes int, ended bool) {
-	sent := c.entry.call.Sent
-	sent.Bytes, sent.Ended = bytes, time.Time{}
-	if sent.Status != 0 {
-		sent.Body = c.out.Show(bytes, c.Secrets, s.config.messageTexts)
-	}
-	if ended {
-		sent.Ended = s.Now()
-		if sent.Broke == "" && bytes < len(c.out.Body) {
-			sent.Broke = brokeLeft
-		}
-	}
+// progress records how much of an answer has left that drips or hangs, or that its
+// client did not take whole.
+func (s *Server) progress(c *call, n int, ended bool) {
+	sent := s.sent(c, n, ended)
 	c.entry.sent.Store(&sent)
 	if ended {
 		defer s.lock().Unlock()
@@ -433,7 +405,7 @@ func (s *Server) refuses(r *http.Request, ip netip.Addr) bool {
 		}
 	}
 	c := s.read(asked)
-	if aborted(func() { s.applyFaults(c, s.matchingRules(refusals, c.entry)) }) {
+	if s.panicked(func() { s.applyFaults(c, s.matchingRules(refusals, c.entry)) }) {
 		c.delivery = unanswered
 	} else if c.fault == nil {
 		return false
