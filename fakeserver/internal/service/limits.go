@@ -208,57 +208,46 @@ func (c *Counts) isAhead(now time.Time) bool { return c.Last.After(now.Add(spec.
 
 // takeRequest counts a call without a key against its address.
 func (s *State) takeRequest(ip netip.Addr, now time.Time) {
-	b := budget{state: s, ip: s.countsOf(ip, now), now: now}
+	nobody, counts := &Key{Counts: new(Counts)}, s.countsOf(ip, now)
 	for i, l := range spec.Limits {
 		if l.PerIP && l.Counts == spec.Requests {
-			b.maxima[i] = cmp.Or(s.limits.Maxima[i], l.Max)
-			b.take(i)
+			s.limit(i, nobody, counts).take(now)
 		}
 	}
 }
 
-// budget holds the windows and maxima that a call has to fit into.
-type budget struct {
-	state   *State
-	key, ip *Counts // ip is nil where the limits per address are left out
-	maxima  [spec.LimitCount]int
-	now     time.Time
+// limit is a limit for one key: what it allows, and who counts the calls.
+type limit struct {
+	rate
+	counts *Counts // of the key or the address
+	window *Window // of counts
+	shut   time.Time
 }
 
-func (s *State) budget(k *Key, ip *Counts, now time.Time) budget {
-	b := budget{state: s, key: k.Counts, ip: ip, maxima: s.limits.Maxima, now: now}
+// limit finds limit i for a key. ip is asked only for a limit per address.
+func (s *State) limit(i int, k *Key, ip *Counts) limit {
 	plan, _ := spec.PlanNamed(k.Plan)
-	for i := range b.maxima {
-		b.maxima[i] = cmp.Or(b.maxima[i], plan.Max(i))
-	}
-	return b
-}
-
-// limit returns what limit i allows, and who counts the calls against it.
-func (b *budget) limit(i int) (rate, *Counts) {
-	r := b.state.rate
-	r.length, r.max = spec.Limits[i].Window, b.maxima[i]
+	l := limit{rate: s.rate, counts: k.Counts, shut: k.Counts.Windows[i].Shut}
+	l.length, l.max = spec.Limits[i].Window, cmp.Or(s.limits.Maxima[i], plan.Max(i))
 	if spec.Limits[i].PerIP {
-		return r, b.ip
+		l.counts = ip
 	}
-	return r, b.key
+	l.window = &l.counts.Windows[i]
+	return l
 }
 
-func (b *budget) take(i int) {
-	r, c := b.limit(i)
-	c.Windows[i].take(r, b.now)
-	if b.now.After(c.Last) {
-		c.Last = b.now
+func (l limit) take(now time.Time) {
+	l.window.take(l.rate, now)
+	if now.After(l.counts.Last) {
+		l.counts.Last = now
 	}
 }
 
-func (b *budget) opens(i int) time.Time {
-	r, c := b.limit(i)
-	opens := c.Windows[i].opens(r, b.now)
-	if shut := b.key.Windows[i].Shut; shut.After(opens) {
-		return shut
+func (l limit) opens(now time.Time) time.Time {
+	if opens := l.window.opens(l.rate, now); opens.After(l.shut) {
+		return opens
 	}
-	return opens
+	return l.shut
 }
 
 // spending is a set of limits, in the order of spec.Limits.
@@ -301,32 +290,28 @@ func (c *call) spend(flaw *Refusal) (refused *Refusal, twoClocks bool) {
 		// A wait from the year 2000 of a bubble until today would be 26 years.
 		c.key.Counts = new(Counts)
 	}
-	b := c.state.budget(c.key, c.state.countsOf(c.req.IP, c.now), c.now)
-	if limited := b.refusal(asks); limited != nil {
-		limited.Key = c.key.Label
-		if spec.Limits[spec.LimitIndex(limited.Limit)].PerIP {
-			limited.IP = c.req.IP
-		}
+	ip := c.state.countsOf(c.req.IP, c.now)
+	if limited := c.limited(asks, ip); limited != nil {
 		return limited, twoClocks
 	}
 	for i, spent := range spends {
 		if spent {
-			b.take(i)
+			c.state.limit(i, c.key, ip).take(c.now)
 		}
 	}
 	return flaw, twoClocks
 }
 
-// refusal returns the 429 for the exhausted limit that opens last, and nil if
+// limited returns the 429 for the exhausted limit that opens last, and nil if
 // none is exhausted. Of limits that open at the same time it names the first in
 // the order of interface 8.1.
-func (b *budget) refusal(asks spending) *Refusal {
-	named, latest := -1, b.now
+func (c *call) limited(asks spending, ip *Counts) *Refusal {
+	named, latest := -1, c.now
 	for i, asked := range asks {
 		if !asked {
 			continue
 		}
-		if opens := b.opens(i); opens.After(latest) && (named < 0 || b.state.by.NamesTheLastToOpen) {
+		if opens := c.state.limit(i, c.key, ip).opens(c.now); opens.After(latest) && (named < 0 || c.state.by.NamesTheLastToOpen) {
 			named, latest = i, opens
 		}
 	}
@@ -334,8 +319,11 @@ func (b *budget) refusal(asks spending) *Refusal {
 		return nil
 	}
 	r := Refuse(RateLimited)
-	r.Limit, r.Wait, r.State = spec.Limits[named].Key, waitSeconds(b.now, latest), b.stateOf(named)
-	if !b.state.by.ExactRetryAfter {
+	r.Key, r.Limit, r.Wait, r.State = c.key.Label, spec.Limits[named].Key, waitSeconds(c.now, latest), c.state.limitState(named, c.key, ip, c.now)
+	if spec.Limits[named].PerIP {
+		r.IP = c.req.IP
+	}
+	if !c.state.by.ExactRetryAfter {
 		r.Wait--
 	}
 	return r
@@ -349,9 +337,8 @@ func waitSeconds(now, opens time.Time) int {
 
 // Exhaust closes limit i for a key.
 func (s *State) Exhaust(k *Key, i int, now time.Time) {
-	b := s.budget(k, nil, now)
-	r, _ := b.limit(i)
-	k.Counts.Windows[i].exhaust(r, now)
+	l := s.limit(i, k, new(Counts))
+	k.Counts.Windows[i].exhaust(l.rate, now)
 	if now.After(k.Counts.Last) {
 		k.Counts.Last = now
 	}
@@ -371,19 +358,18 @@ func (s *State) LimitStates(k *Key, ip netip.Addr, now time.Time) (states []Limi
 	if counts == nil {
 		counts = new(Counts) // looked at, and not kept
 	}
-	b := s.budget(k, counts, now)
 	for i, l := range spec.Limits {
 		if !l.PerIP || ip.IsValid() {
-			states = append(states, b.stateOf(i))
+			states = append(states, s.limitState(i, k, counts, now))
 		}
 	}
 	return states
 }
 
-func (b *budget) stateOf(i int) LimitState {
-	r, c := b.limit(i)
-	state := LimitState{Limit: spec.Limits[i].Key, Max: r.max, Used: c.Windows[i].used(r, b.now)}
-	if opens := b.opens(i); opens.After(b.now) {
+func (s *State) limitState(i int, k *Key, ip *Counts, now time.Time) LimitState {
+	l := s.limit(i, k, ip)
+	state := LimitState{Limit: spec.Limits[i].Key, Max: l.max, Used: l.window.used(l.rate, now)}
+	if opens := l.opens(now); opens.After(now) {
 		state.Opens = opens
 	}
 	return state
