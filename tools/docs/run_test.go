@@ -42,13 +42,17 @@ func TestPagesAreRun(t *testing.T) {
 				source += code[line]
 			}
 		}
+		mended, first := "", "" // of functions that the page shows twice, the last and the first
 		for _, name := range ran[page] {
 			found := regexp.MustCompile(`(?ms)^func `+name+`\(.*?^}\n`).FindAllString(read(t, page), -1)
 			require.NotEmpty(t, found, "%s has no %s", page, name)
-			source += found[len(found)-1] // the mended one
-			if len(found) > 1 {
-				source += strings.Replace(found[0], "func "+name, "func first"+strings.ToUpper(name[:1])+name[1:], 1)
-			}
+			mended, first = mended+found[len(found)-1], first+found[0]
+		}
+		source += mended
+		if first != mended {
+			source += regexp.MustCompile(`\b(`+strings.Join(ran[page], "|")+`)\(`).ReplaceAllStringFunc(first, func(name string) string {
+				return "first" + strings.ToUpper(name[:1]) + name[1:]
+			})
 		}
 	}
 	source += "// Tests are the tests of the pages.\nvar Tests = []testing.InternalTest{\n"

@@ -116,9 +116,8 @@ func TestSend(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "Hello.", reply.Text)
 }
-func answer(ctx context.Context, client *agentmessaging.Client, log *slog.Logger, dir, customer, question string) error {
-	file := filepath.Join(dir, customer)
-	id, err := agentOf(ctx, client, log, file, customer)
+func answer(ctx context.Context, client *agentmessaging.Client, log *slog.Logger, file, question string) error {
+	id, err := agentOf(ctx, client, log, file)
 	if err != nil {
 		return err
 	}
@@ -132,36 +131,19 @@ func answer(ctx context.Context, client *agentmessaging.Client, log *slog.Logger
 	fmt.Println(reply.Text)
 	return nil
 }
-func firstAnswer(ctx context.Context, client *agentmessaging.Client, dir, customer, question string) error {
-	file := filepath.Join(dir, customer)
-	id, err := os.ReadFile(file)
-	if err != nil {
-		agent, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{CustomerRef: customer})
-		if err != nil {
-			return err
-		}
-		id = []byte(agent.ID)
-	}
-	reply, err := client.SendMessage(ctx, string(id), agentmessaging.MessageParams{Text: question})
-	if err != nil {
-		return err
-	}
-	fmt.Println(reply.Text)
-	return os.WriteFile(file, id, 0o600)
-}
-func agentOf(ctx context.Context, client *agentmessaging.Client, log *slog.Logger, file, customer string) (string, error) {
+func agentOf(ctx context.Context, client *agentmessaging.Client, log *slog.Logger, file string) (string, error) {
 	const creating = "creating"
 	id, err := os.ReadFile(file)
 	if err == nil && string(id) != creating {
 		return string(id), nil
 	}
 	if err == nil { // the process died meanwhile, or no answer came
-		log.Warn("an agent may have been created that nobody knows", "customer", customer)
+		log.Warn("an agent may have been created that nobody knows", "file", file)
 	}
 	if err := replace(file, creating); err != nil {
 		return "", err
 	}
-	agent, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{CustomerRef: customer})
+	agent, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{CustomerRef: filepath.Base(file)})
 	switch {
 	case err == nil:
 		return agent.ID, replace(file, agent.ID)
@@ -171,6 +153,38 @@ func agentOf(ctx context.Context, client *agentmessaging.Client, log *slog.Logge
 	return "", err
 }
 func replace(file, content string) error {
+	if err := os.WriteFile(file+".new", []byte(content), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(file+".new", file)
+}
+func firstAnswer(ctx context.Context, client *agentmessaging.Client, log *slog.Logger, file, question string) error {
+	id, err := firstAgentOf(ctx, client, log, file)
+	if err != nil {
+		return err
+	}
+	reply, err := client.SendMessage(ctx, id, agentmessaging.MessageParams{Text: question})
+	if errors.Is(err, agentmessaging.ErrNotFound) { // the next question gets a new agent
+		return errors.Join(err, os.Remove(file))
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Println(reply.Text)
+	return nil
+}
+func firstAgentOf(ctx context.Context, client *agentmessaging.Client, log *slog.Logger, file string) (string, error) {
+	id, err := os.ReadFile(file)
+	if err == nil {
+		return string(id), nil
+	}
+	agent, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{CustomerRef: filepath.Base(file)})
+	if err != nil {
+		return "", err
+	}
+	return agent.ID, os.WriteFile(file, []byte(agent.ID), 0o600)
+}
+func firstReplace(file, content string) error {
 	if err := os.WriteFile(file+".new", []byte(content), 0o600); err != nil {
 		return err
 	}

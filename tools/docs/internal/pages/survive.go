@@ -3,9 +3,12 @@
 package pages
 
 import (
+	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"testing"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
@@ -13,9 +16,12 @@ import (
 )
 
 // SurviveNot sweeps the first bot of the page, which has bugs.
-func SurviveNot(t *testing.T) {
+func SurviveNot(t *testing.T) { sweepBot(t, firstAnswer) }
+
+func sweepBot(t *testing.T, answer func(_ context.Context, _ *agentmessaging.Client, _ *slog.Logger, file, question string) error) {
 	sweep.Test(t, func(env *sweep.Env) {
-		env.Reports(firstAnswer(env.Context(), env.Client, env.Dir, "customer-7", "Where is my order?"))
+		file := filepath.Join(env.Dir, "customer-7")
+		env.Reports(answer(env.Context(), env.Client, env.Logger(), file, "Where is my order?"))
 	})
 }
 
@@ -45,9 +51,5 @@ func Survive(t *testing.T) {
 			})
 		})
 	}
-	t.Run("answer", func(t *testing.T) {
-		sweep.Test(t, func(env *sweep.Env) {
-			env.Reports(answer(env.Context(), env.Client, env.Logger(), env.Dir, "customer-7", "Where is my order?"))
-		})
-	})
+	t.Run("answer", func(t *testing.T) { sweepBot(t, answer) })
 }
