@@ -1,10 +1,17 @@
 package fakeserver_test
 
 import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -122,4 +129,204 @@ func TestReasonsOfBodies(t *testing.T) {
 			assert.Equal(t, row.reason == "", r.status == 200, clipped(row.body))
 		}
 	}
+}
+
+// dial opens a connection to a fake, for bytes that no client would send.
+func dial(t *testing.T, fake *fakeserver.Server) net.Conn {
+	t.Helper()
+	address := strings.TrimPrefix(fake.BaseURL(), "https://") + ":443"
+	c, err := fake.HTTPClient(t).Transport.(*http.Transport).DialTLSContext(t.Context(), "tcp", address)
+	require.NoError(t, err)
+	return c
+}
+
+// exchange sends raw bytes and reads the answers until the fake is done.
+func exchange(t *testing.T, fake *fakeserver.Server, raw string) (statuses []int, bodies []string) {
+	t.Helper()
+	c := dial(t, fake)
+	go func() { _, _ = io.WriteString(c, raw); _ = c.(interface{ CloseWrite() error }).CloseWrite() }()
+	r := bufio.NewReader(c)
+	for {
+		resp, err := http.ReadResponse(r, nil)
+		if err != nil {
+			return statuses, bodies
+		}
+		body, _ := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		statuses, bodies = append(statuses, resp.StatusCode), append(bodies, string(body))
+	}
+}
+
+const (
+	status   = "GET /v1/status HTTP/1.1\r\n"
+	hostLine = "Host: x\r\n"
+	ownKey   = "Authorization: Bearer amk_fake_000001\r\n"
+	rest     = hostLine + ownKey + "\r\n"
+)
+
+func warmUp(headers, body string) string {
+	return "POST /v1/warmup HTTP/1.1\r\n" + headers + rest + body
+}
+
+// Where net/http does not answer by itself, the answer is one of the service's.
+func TestRawRequests(t *testing.T) {
+	for name, row := range map[string]struct {
+		raw  string
+		want []int
+	}{
+		"a decent one":            {status + rest, []int{200}},
+		"pipelined":               {status + rest + "GET /v1/x HTTP/1.1\r\n" + rest + "GET /v1/byok HTTP/1.1\r\n" + hostLine + "\r\n", []int{200, 404, 401}},
+		"pipelined bodies":        {warmUp("Content-Length: 2\r\n", "{}") + warmUp("Content-Length: 1\r\n", "{") + status + rest, []int{200, 400, 200}},
+		"backslash":               {"GET /v1\\status HTTP/1.1\r\n" + rest, []int{404}},
+		"agent and zero byte":     {"GET /v1/agents/agent_000001%00 HTTP/1.1\r\n" + rest, []int{404}},
+		"escaped letter of an id": {"GET /v1/agents/%61gent_000001 HTTP/1.1\r\n" + rest, []int{200}},
+		"braces":                  {"GET /v1/agents/{a} HTTP/1.1\r\n" + rest, []int{404}},
+		"method in lower case":    {"get /v1/status HTTP/1.1\r\n" + rest, []int{405}},
+		"absolute form":           {"GET http://evil.example/v1/status HTTP/1.1\r\n" + rest, []int{200}},
+		"key twice":               {status + ownKey + rest, []int{401}},
+		"BEARER, spaces":          {status + hostLine + "Authorization:BEARER   amk_fake_000001  \r\n\r\n", []int{200}},
+		"length too great":        {warmUp("Content-Length: 9\r\n", "{}"), []int{400}},
+		"length and chunks":       {warmUp("Content-Length: 50\r\nTransfer-Encoding: chunked\r\n", "2\r\n{}\r\n0\r\n\r\n"), []int{200}},
+		"half a chunk":            {warmUp("Transfer-Encoding: chunked\r\n", "9\r\n{}"), []int{400}},
+		"announced 1 TiB":         {warmUp("Content-Length: 1099511627776\r\n", "{}"), []int{400}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { // where net/http waits before it closes
+				fake, c := newFake(t, frozen(), fakeserver.WithUnknownRoutes())
+				c.agent(emptyBody)
+				statuses, bodies := exchange(t, fake, row.raw)
+				require.Equal(t, row.want, statuses)
+				for i, body := range bodies {
+					assert.NotContains(t, body, c.key)
+					wantDocumented(t, statuses[i], body)
+				}
+			})
+		})
+	}
+}
+
+// wantDocumented checks that an answer has one of the statuses of interface 7
+// and the body that goes with it.
+func wantDocumented(t *testing.T, status int, body string) {
+	t.Helper()
+	require.Contains(t, []int{200, 400, 401, 402, 403, 404, 405, 409, 429, 503}, status)
+	var parsed map[string]any
+	require.NoError(t, json.Unmarshal([]byte(body), &parsed), clipped(body))
+	require.NotEmpty(t, parsed["trace_id"])
+	require.Equal(t, status != 200, parsed["error"] != nil, clipped(body))
+}
+
+// A body without end is answered when it is longer than 1 MiB, and cut there:
+// what is sent behind it goes nowhere.
+func TestBodyWithoutEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake, _ := newFake(t)
+		c := dial(t, fake)
+		chunk := "10000\r\n" + strings.Repeat("x", 1<<16) + "\r\n"
+		sent := make(chan int, 1)
+		go func() {
+			n, err := io.WriteString(c, warmUp("Transfer-Encoding: chunked\r\n", ""))
+			for m := 0; err == nil; n += m {
+				m, err = io.WriteString(c, chunk)
+			}
+			sent <- n
+		}()
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		require.NoError(t, err)
+		read(t, resp).wantReason(t, "body: at most 1048576 bytes")
+		assert.True(t, resp.Close, "the answer has %v", resp.Header)
+		assert.Less(t, <-sent, 2<<20)
+		assert.Equal(t, 1<<20+1, fake.Calls()[0].BodyBytes)
+	})
+}
+
+// callSeeds are Authorization, Content-Type, Content-Encoding, path and body.
+var callSeeds = [][5]string{
+	{"Bearer KEY", "application/json", "identity", "/v1/warmup", `{"mode":"byok"}`},
+	{"Bearer KEY", "KEY", "KEY", "/v1/agents/KEY/messages", ""},
+	{"Bearer KEY", "text/plain; KEY=\"KEY", "gzip", "/v1/agents/%41MK%5Ffake/KEY", "{}"},
+	{"Basic KEY", "application/json;;", "br, gzip", "//v1/%2e%2e/status", "null"},
+	{"Bearer KEY, Bearer KEY", "application/json", "\x00", "/v1/agents/agent_000001/channels/sms", `{"mode":"sandbox"}`},
+	{"Bearer KEY", "application/json", "", "/v1/agents/%61mk_fake_000001", ""},
+	{"Bearer KEY", "application/json", "", "/v1/agents/agent_000001/messages", `{"text":"a","text":"b"}`},
+	{"Bearer KEY", "application/json", "", "/v1/agents/agent_000001/messages", "{\"text\":\"\xff\"}"},
+	{"Bearer KEY", "application/json", "", "/v1/agents", `{"metadata":{"api_key":["x"],"a":{"API_KEY":"y"}}}`},
+	{"Bearer KEY", "application/json", "", "/v1/agents", `{"llm":{"api_key":"sk","provider":"openai","label":"\ud800"}}`},
+	{"Bearer KEY", "application/json", "", "/v1/agents", `{"metadata":{"a":[[[{"a":1}]]]} } `},
+}
+
+// FuzzCall sends any headers and any body to any path. KEY is replaced by the default key.
+func FuzzCall(f *testing.F) {
+	for _, seed := range callSeeds {
+		f.Add(seed[0], seed[1], seed[2], seed[3], seed[4])
+	}
+	f.Fuzz(func(t *testing.T, auth, contentType, encoding, path, body string) {
+		fake, c := newFake(t, fakeserver.WithUnknownRoutes(), fakeserver.WithMessageTexts())
+		c.agent(emptyBody)
+		fill := func(s string) string { return strings.ReplaceAll(s, "KEY", c.key) }
+		u, err := url.Parse(fake.BaseURL() + fill(path))
+		if err != nil || u.Scheme+"://"+u.Host != fake.BaseURL() {
+			return
+		}
+		req := c.request("POST", "/", body)
+		req.URL = u
+		req.Header = http.Header{"Authorization": {fill(auth)}, "Content-Type": {fill(contentType)}, "Content-Encoding": {fill(encoding)}}
+		resp, err := c.wire.RoundTrip(req)
+		if err != nil {
+			require.ErrorContains(t, err, "net/http: invalid header field value")
+			require.NotContains(t, err.Error(), c.key)
+			require.Equal(t, 1, fake.CallCount())
+			return
+		}
+		r := read(t, resp)
+		wantDocumented(t, r.status, r.raw)
+		require.True(t, r.status == 200 || len(r.raw) < 2000, "a reason is bounded: %d bytes for %d", len(r.raw), r.status)
+		require.Equal(t, 2, fake.CallCount())
+		call := fake.Calls()[1]
+		require.LessOrEqual(t, len(call.Body), 64<<10)
+		require.True(t, call.Status != 200 || call.Body == "" || len(call.Body) == 64<<10 || json.Valid([]byte(call.Body)), clipped(call.Body))
+		scheme, token, _ := strings.Cut(strings.Trim(fill(auth), " \t"), " ")
+		if strings.EqualFold(scheme, "Bearer") && strings.Trim(token, " ") == c.key {
+			record, err := json.Marshal(call)
+			require.NoError(t, err)
+			require.NotContains(t, string(record)+r.raw, c.key)
+			unescaped, _ := url.PathUnescape(call.Path) // "" where nothing can unescape it
+			require.NotContains(t, unescaped, c.key)
+		}
+	})
+}
+
+// FuzzAnswers makes a fault answer any body, or cuts the service's own answer
+// anywhere. The call is recorded with what its client got.
+func FuzzAnswers(f *testing.F) {
+	f.Add(byte(0), "{\"error\":\"bad\\ngate", 0, `{"nonsense":1}`, true)
+	f.Add(byte(1), "", 80, `{"nonsense":1}`, false)
+	f.Add(byte(1), "", 17, `{"text":"a\\ \"b\" \ud83d\ude00"}`, true)
+	f.Add(byte(2), "<h1>KEY</h1>", 9, `{"text":"KEY"}`, true)
+	f.Add(byte(3), "", 3, `{"text":"`+strings.Repeat("é", 2000)+`"}`, true)
+	f.Fuzz(func(t *testing.T, kind byte, body string, cut int, sent string, texts bool) {
+		opts := []fakeserver.Option{fakeserver.WithUnknownRoutes()}
+		if texts {
+			opts = append(opts, fakeserver.WithMessageTexts())
+		}
+		fake, c := newFake(t, opts...)
+		agent := c.agent(emptyBody)
+		fill := func(s string) string { return strings.ReplaceAll(s, "KEY", c.key) }
+		cut = max(0, cut%4096)
+		fake.Inject([]fakeserver.Fault{
+			fakeserver.RawAnswer(502, "application/json", fill(body)), fakeserver.TruncateReply(cut),
+			fakeserver.LoseReply(fakeserver.Answer(500, fill(body))), fakeserver.ResetReply(cut), fakeserver.DripReply(1+cut, 0),
+		}[kind%5])
+		resp, err := c.wire.RoundTrip(c.request("POST", "/v1/agents/"+agent+"/messages", fill(sent)))
+		require.NoError(t, err)
+		defer resp.Body.Close()
+		got, _ := io.ReadAll(resp.Body) // an error where it was cut
+		record := fake.Calls()[1]
+		require.Equal(t, []int{resp.StatusCode, len(got)}, []int{record.Sent.Status, record.Sent.Bytes})
+		require.NotContains(t, record.Sent.Body+record.ReplyBody+record.Body, c.key)
+		require.True(t, utf8.ValidString(record.Sent.Body))
+		if texts && kind%5 != 0 && kind%5 != 2 && !strings.Contains(string(got), "amk_fake") && utf8.Valid(got) && len(got) <= 64<<10 {
+			require.Equal(t, string(got), record.Sent.Body)
+		}
+	})
 }

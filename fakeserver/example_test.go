@@ -1,6 +1,8 @@
 package fakeserver_test
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"log"
@@ -186,4 +188,208 @@ func ExampleLike() {
 	// Output:
 	// How many characters of compact JSON may metadata have? 8192 true
 	// How does a limit count calls? "fixed" false
+}
+
+// A key of another kind, which changes its plan and is revoked.
+func ExampleServer_IssueKey() {
+	fake := open()
+	defer fake.Close()
+	key := fake.IssueKey(fakeserver.KeyOptions{Plan: fakeserver.PlanPro, NotDashboard: true})
+	callAs(fake, key, "GET", "/v1/byok", "")
+	fake.SetPlan(key, fakeserver.PlanBYOK)
+	fake.RevokeKey(key)
+	callAs(fake, key, "GET", "/v1/byok", "")
+	// Output:
+	// 403 {"error":"forbidden","trace_id":"trace_000001","reason":"BYOK requires a dashboard-issued API key"}
+	// 401 {"error":"unauthorized","trace_id":"trace_000002","reason":"the API key is unknown or revoked"}
+}
+
+// A limit that is spent, without the calls that would spend it, and opens again.
+func ExampleServer_Exhaust() {
+	fake := open()
+	defer fake.Close()
+	fake.Exhaust(fake.Key(), fakeserver.LimitWarmUpKeyHour)
+	call(fake, "POST", "/v1/warmup", "")
+	fake.Advance(time.Hour)
+	call(fake, "POST", "/v1/warmup", "")
+	for _, l := range fake.Limits(fake.Key()) {
+		if l.Used > 0 {
+			fmt.Println(l.Key, l.Used, "of", l.Max)
+		}
+	}
+	fmt.Println(len(fake.Limits(fake.Key(), fakeserver.FromIP("192.0.2.1"))), "with the limits of the address")
+	// Output:
+	// 429 {"error":"rate_limited","trace_id":"trace_000001","limit_key":"warmup_key_hour"}
+	// 200 {"ok":true,"warmed":true,"mode":"hosted","trace_id":"trace_000002"}
+	// key_minute 1 of 60
+	// key_day 1 of 1000
+	// warmup_key_hour 1 of 3
+	// 7 with the limits of the address
+}
+
+// A year passes, and then a caller waits for a day to end: the clock moves a
+// day, and nobody waits.
+func ExampleServer_Advance() {
+	fake := open()
+	defer fake.Close()
+	fake.Advance(366 * 24 * time.Hour)
+	fmt.Println(fake.Now())
+	_ = fake.Sleep(context.Background(), 24*time.Hour)
+	fmt.Println(fake.Now())
+	// Output:
+	// 2041-01-01 12:00:00 +0000 UTC
+	// 2041-01-02 12:00:00 +0000 UTC
+}
+
+// An agent that has been there for a year, with its conversation, and what the
+// service does to it in its own time.
+func ExampleServer_AddAgent() {
+	fake := open()
+	defer fake.Close()
+	agent := fake.AddAgent(fake.Key(), fakeserver.Agent{
+		CreatedAt: time.Date(2039, 1, 1, 0, 0, 0, 0, time.UTC),
+		SMS:       &fakeserver.SMS{Mode: "managed"},
+	})
+	fake.AddExchanges(agent.ID, fakeserver.Exchange{Text: "hello", ReplyText: "Good morning."})
+	fake.SetSMS(agent.ID, "active", "+12025550123")
+	call(fake, "GET", "/v1/agents/agent_000001", "")
+
+	agent, ok := fake.Agent("agent_000001")
+	fmt.Println(ok, agent.LLM.Mode, agent.SMS.Mode, fake.Conversation(agent.ID)[0].ReplyText)
+	fake.RemoveAgent(agent.ID)
+	// Output:
+	// 200 {"agent_id":"agent_000001","status":"active","created_at":"2039-01-01T00:00:00Z","updated_at":"2040-01-01T12:00:00Z","sms":{"status":"active","phone_number":"+12025550123"},"trace_id":"trace_000001"}
+	// true hosted managed Good morning.
+}
+
+// A provider key that is stored before the test begins, and a store that is
+// down.
+func ExampleServer_StoreBYOK() {
+	fake := open()
+	defer fake.Close()
+	fake.StoreBYOK(fake.Key(), "sk-example", fakeserver.BYOK{Provider: "anthropic", Label: "production"})
+	config, set := fake.BYOK(fake.Key())
+	fmt.Println(set, config.Provider, config.Label)
+
+	fake.SetBYOKAvailable(false)
+	call(fake, "POST", "/v1/warmup", `{"mode":"byok"}`)
+	// Output:
+	// true anthropic production
+	// 503 {"error":"byok_unavailable","trace_id":"trace_000001","reason":"mode: BYOK is not available, so no provider key can be used or stored"}
+}
+
+// A state that outlives its fake.
+func ExampleServer_WriteState() {
+	fake, next := open(), open()
+	defer fake.Close()
+	defer next.Close()
+	fake.AddAgent(fake.Key(), fakeserver.Agent{ID: "support"})
+	var file bytes.Buffer
+	if err := fake.WriteState(&file); err != nil {
+		log.Fatal(err)
+	}
+	if err := next.ReadState(&file); err != nil {
+		log.Fatal(err)
+	}
+	agent, ok := next.Agent("support")
+	fmt.Println(agent.ID, ok)
+	// Output: support true
+}
+
+// The second call is answered by a gateway instead of the service. The service
+// is down from the third on, for every call (with 0.5: for half of them, which
+// the seed 7 picks), until the fault is taken out. Required: or the test fails.
+func ExampleServer_Inject() {
+	fake := open()
+	defer fake.Close()
+	fake.AddAgent(fake.Key(), fakeserver.Agent{})
+	fake.Inject(fakeserver.RawAnswer(502, "text/html", "<h1>Bad Gateway</h1>"), fakeserver.ByEndpoint(fakeserver.EndpointSendMessage)).From(2).Times(1)
+	down := fake.Inject(fakeserver.Answer(503, "")).From(3).Chance(1, 7).Required()
+	for range 3 {
+		say(fake, "hello")
+	}
+	fmt.Println(down.Hits())
+	down.Remove()
+	say(fake, "hello")
+	// Output:
+	// 200 {"reply_text":"You wrote: hello","trace_id":"trace_000001"}
+	// 502 <h1>Bad Gateway</h1>
+	// 503 {"error":"service_unavailable","trace_id":"trace_000003","reason":"injected by the test"}
+	// 1
+	// 200 {"reply_text":"You wrote: hello","trace_id":"trace_000004"}
+}
+
+// The state changes at a call, which is then answered in the new state.
+func ExampleChange() {
+	fake := open()
+	defer fake.Close()
+	agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
+	fake.Inject(fakeserver.Change("the agent is gone", func() { fake.RemoveAgent(agent.ID) })).Nth(2)
+	fake.Inject(fakeserver.Change("the key is revoked", func() { fake.RevokeKey(fake.Key()) })).Nth(3)
+	for range 3 {
+		say(fake, "hello")
+	}
+	fake.ReinstateKey(fake.Key())
+	call(fake, "DELETE", "/v1/byok", "")
+	// Output:
+	// 200 {"reply_text":"You wrote: hello","trace_id":"trace_000001"}
+	// 404 {"error":"not_found","trace_id":"trace_000002","reason":"no agent of this API key has this identifier"}
+	// 401 {"error":"unauthorized","trace_id":"trace_000003","reason":"the API key is unknown or revoked"}
+	// 200 {"ok":true,"trace_id":"trace_000004"}
+}
+
+// Matchers pick calls, for scripts, faults and records alike.
+func ExampleMatcher() {
+	fake := open()
+	defer fake.Close()
+	fake.AddAgent(fake.Key(), fakeserver.Agent{})
+	other := fake.IssueKey(fakeserver.KeyOptions{})
+	callAs(fake, other, "GET", "/v1/agents/agent_000001", "")
+	say(fake, "good morning")
+	for _, m := range []fakeserver.Matcher{
+		fakeserver.ByKey(other),
+		fakeserver.ByAgent("agent_000001"),
+		fakeserver.ByEndpoint(fakeserver.EndpointSendMessage),
+		fakeserver.ByText("good morning"),
+		fakeserver.ByTextContaining("morning"),
+	} {
+		fmt.Println(fake.CallCount(m), m)
+	}
+	refused := fakeserver.Where(func(c fakeserver.Call) bool { return c.Status >= 400 })
+	fmt.Println(fake.CallCount(refused, fakeserver.ByKey(other)))
+	// Output:
+	// 404 {"error":"not_found","trace_id":"trace_000001","reason":"no agent of this API key has this identifier"}
+	// 200 {"reply_text":"You wrote: good morning","trace_id":"trace_000002"}
+	// 1 ByKey(key_000002)
+	// 2 ByAgent(agent_000001)
+	// 1 ByEndpoint(POST /v1/agents/{agent_id}/messages)
+	// 1 ByText(12 characters)
+	// 1 ByTextContaining(7 characters)
+	// 1
+}
+
+// A test waits until the program under test has sent its second message, and
+// watches the calls meanwhile.
+func ExampleServer_AwaitCalls() {
+	fake := open()
+	defer fake.Close()
+	agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
+	stop := fake.OnCall(func(c fakeserver.Call) { fmt.Println("seen:", c) }, fakeserver.ByText("hello"))
+	defer stop()
+	done := make(chan bool)
+	go func() { // the program
+		say(fake, "hello")
+		say(fake, "goodbye")
+		close(done)
+	}()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	calls, err := fake.AwaitCalls(ctx, 2, fakeserver.ByAgent(agent.ID))
+	<-done
+	fmt.Println(len(calls), calls[1], err)
+	// Output:
+	// seen: trace_000001 POST /v1/agents/agent_000001/messages key_000001: 200
+	// 200 {"reply_text":"You wrote: hello","trace_id":"trace_000001"}
+	// 200 {"reply_text":"You wrote: goodbye","trace_id":"trace_000002"}
+	// 2 trace_000002 POST /v1/agents/agent_000001/messages key_000001: 200 <nil>
 }

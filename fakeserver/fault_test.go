@@ -2,12 +2,15 @@ package fakeserver_test
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -102,23 +105,19 @@ func (row *faultRow) seen(way string) string {
 
 // A body that the fake does not read to its end hides from net/http that the
 // client has left: a hang must end all the same.
-func TestFaultsWithEndlessBodies(t *testing.T) {
+func TestHangWithAnEndlessBody(t *testing.T) {
 	fake, c := newFake(t)
 	fake.Inject(fakeserver.Hang())
 	for name, wire := range ways(t, fake) {
 		ctx, cancel := context.WithCancel(t.Context())
-		done := fake.CallCount() + 1
-		go func() {
-			_, _ = fake.AwaitCalls(ctx, done)
-			cancel()
-		}()
-		got := seen(wire, c.request("POST", "/v1/warmup", strings.Repeat(" ", 3<<20)).WithContext(ctx))
-		assert.Equal(t, "Canceled", got, name)
+		stop := fake.OnCall(func(fakeserver.Call) { cancel() })
+		assert.Equal(t, "Canceled", seen(wire, c.request("POST", "/v1/warmup", strings.Repeat(" ", 3<<20)).WithContext(ctx)), name)
+		stop()
 	}
 }
 
 // The way below TLS is cut, not closed politely.
-func TestFaultsOverTLS(t *testing.T) {
+func TestResetOverTLS(t *testing.T) {
 	fake, c := newFake(t)
 	server := httptest.NewTLSServer(fake)
 	defer server.Close()
@@ -128,26 +127,233 @@ func TestFaultsOverTLS(t *testing.T) {
 	assert.Equal(t, server.URL+"/v1/warmup", fake.Calls()[0].URL)
 }
 
-// Behind GoAway the next calls take another connection, and none is lost.
+// After GoAway the next calls take another connection, and none is lost.
 func TestGoAway(t *testing.T) {
 	fake, c := newFake(t, unlimited()...)
 	for name, wire := range map[string]http.RoundTripper{"wire": fake.HTTPClient(t).Transport, "HTTP/2": overHTTP2(t, fake)} {
-		call := func() (reused bool) {
+		reused := func() (reused bool) {
 			trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { reused = info.Reused }}
 			req := c.request("POST", "/v1/agents", emptyBody)
 			assert.Contains(t, seen(wire, req.WithContext(httptrace.WithClientTrace(t.Context(), trace))), "200", name)
 			return reused
 		}
-		call()
-		require.True(t, call(), "the connection is kept")
-		before := len(fake.Agents())
+		require.False(t, reused())
+		require.True(t, reused(), "the connection is kept")
 		leaving := fake.Inject(fakeserver.GoAway()).Times(1)
-		require.True(t, call(), "the answer still comes over it")
-		calls := 2
-		for ; call(); calls++ { // the GOAWAY may come behind the answer
-			require.Less(t, calls, 10_000, "no new connection")
+		require.True(t, reused(), "the answer still comes over it")
+		for reused() { // the GOAWAY may come after the answer
+			require.Less(t, fake.CallCount(), 10_000, "no new connection")
 		}
 		assert.Equal(t, 1, leaving.Hits(), name)
-		assert.Len(t, fake.Agents(), before+calls, name)
+		assert.Len(t, fake.Agents(), fake.CallCount(), name)
 	}
+}
+
+// Nothing of a refused call is sent, on a connection that is open neither, and
+// its record says so. Only calls that match are counted.
+func TestRefusedConnection(t *testing.T) {
+	fake, c := newFake(t, frozen())
+	agent := c.agent(emptyBody)
+	for way, wire := range transports(t, fake, fakeserver.FromIP("203.0.113.7")) {
+		c.wire = wire
+		refusal := fake.Inject(fakeserver.RefuseConnection(), fakeserver.ByText("hello"), fakeserver.ByKey(c.key)).From(2)
+		c.send(agent, "hello").wantOK(t) // the wire has a connection now
+		c.send(agent, "other").wantOK(t)
+		hooks := 0
+		trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { hooks++ }, WroteHeaders: func() { hooks++ }}
+		req := c.request("POST", "/v1/agents/"+agent+"/messages", `{"text":"hello"}`)
+		_, err := c.wire.RoundTrip(req.WithContext(httptrace.WithClientTrace(t.Context(), trace))) //nolint:bodyclose // there is none
+		assert.EqualError(t, err, "dial tcp fake:443: connect: connection refused", "not the name that tells what is missing")
+		assert.ErrorIs(t, err, syscall.ECONNREFUSED, way)
+		assert.Equal(t, []int{0, 1}, []int{hooks, refusal.Hits()}, way)
+		refusal.Remove()
+		last := fake.Calls()[fake.CallCount()-1]
+		assert.Equal(t, []any{0, fakeserver.Sent{Ended: last.Time, Broke: "refused"}, "203.0.113.7"}, []any{last.Status, last.Sent, last.Address})
+		assert.Contains(t, last.String(), "key_000001: no answer, refused: RefuseConnection() refused the connection: nothing was sent")
+	}
+	assert.Len(t, fake.Conversation(agent), 2*2, "no refused call had an effect")
+}
+
+// An injected status reads as the service's own, and comes before the key is checked.
+func TestInjectedStatusesAreTheServices(t *testing.T) {
+	const set, byok = `{"provider":"openai","api_key":"k"}`, `{"mode":"byok"}`
+	down := func(f *fakeserver.Server, _ string) { f.SetBYOKAvailable(false) }
+	nothing := func(*fakeserver.Server, string) {}
+	for _, row := range []struct {
+		status             int
+		method, path, body string
+		provoke            func(f *fakeserver.Server, key string)
+	}{
+		{401, "GET", "/v1/byok", "", (*fakeserver.Server).RevokeKey},
+		{402, "GET", "/v1/byok", "", func(f *fakeserver.Server, key string) { f.SetPlan(key, fakeserver.PlanFree) }},
+		{403, "GET", "/v1/byok", "", nothing},
+		{404, "GET", "/v1/agents/a", "", nothing},
+		{409, "POST", "/v1/warmup", byok, nothing},
+		{429, "POST", "/v1/warmup", "", func(f *fakeserver.Server, key string) { f.Exhaust(key, fakeserver.LimitKeyMinute) }},
+		{503, "POST", "/v1/warmup", byok, down},
+		{503, "PUT", "/v1/byok", set, down},
+		{404, "GET", "/v1/nothing", "", nothing},
+		{404, "DELETE", "/v1/byok", "", nothing},
+	} {
+		fake, c := newFake(t, frozen(), fakeserver.WithUnknownRoutes(), fakeserver.WithDecision("clear_nothing", 404))
+		c = c.with(fake.IssueKey(fakeserver.KeyOptions{NotDashboard: row.status == 403}))
+		row.provoke(fake, c.key)
+		own := c.call(row.method, row.path, row.body)
+		require.Equal(t, row.status, own.status)
+		fake.Inject(fakeserver.Answer(row.status, ""))
+		injected := c.with("").call(row.method, row.path, noBody)
+		for _, r := range []reply{own, injected} {
+			r.header.Del("Retry-After")
+			r.header.Del("Content-Length")
+			delete(r.body, "trace_id")
+		}
+		assert.Equal(t, own.body, injected.body)
+		assert.Equal(t, own.header, injected.header)
+	}
+}
+
+// A limit that is closed for an hour is not the minute's.
+func TestRateLimitedNamesALimitOfItsLength(t *testing.T) {
+	for _, row := range []struct{ method, path, retryAfter, limit string }{
+		{"GET", "/v1/agents/a", "60", "key_minute"},
+		{"GET", "/v1/agents/a", "61", "key_day"},
+		{"GET", "/v1/agents/a", "90000", "key_day"},
+		{"GET", "/v1/agents/a", "soon", "key_minute"},
+		{"GET", "/v1/agents/a", "1e300", "key_day"},
+		{"GET", "/v1/agents/a", "Sun, 01 Jan 2040 12:00:00 GMT", "key_day"},
+		{"POST", "/v1/warmup", "3600", "warmup_key_hour"},
+		{"PUT", "/v1/byok", "61", "byok_set_key_hour"},
+	} {
+		fake, c := newFake(t, frozen())
+		fake.Inject(fakeserver.RateLimited(row.retryAfter))
+		r := c.call(row.method, row.path, noBody)
+		assert.Equal(t, row.limit, r.text("limit_key"), row)
+		assert.Equal(t, http.StatusTooManyRequests, r.status)
+	}
+}
+
+// inBubbles runs f in a bubble for each of the in-memory ways.
+func inBubbles(t *testing.T, f func(t *testing.T, fake *fakeserver.Server, c caller), opts ...fakeserver.Option) {
+	for _, name := range []string{"wire", "direct"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				fake := fakeserver.New(t, opts...)
+				f(t, fake, caller{t, transports(t, fake)[name], fake.Key()})
+			})
+		})
+	}
+}
+
+func TestLatenciesAddUp(t *testing.T) {
+	inBubbles(t, func(t *testing.T, fake *fakeserver.Server, c caller) {
+		short := fake.Inject(fakeserver.Latency(2*time.Second), fakeserver.ByEndpoint(fakeserver.EndpointStatus))
+		long := fake.Inject(fakeserver.Latency(time.Minute)).Nth(2)
+		fake.Inject(fakeserver.Answer(500, "")).Nth(3)
+		begun := time.Now()
+		for _, want := range []time.Duration{2 * time.Second, 62 * time.Second, 2 * time.Second} {
+			before := time.Now()
+			c.call("GET", "/v1/status", noBody)
+			assert.Equal(t, want, time.Since(before))
+		}
+		assert.Equal(t, []int{3, 1}, []int{short.Hits(), long.Hits()})
+		calls := fake.Calls()
+		assert.Equal(t, "Latency(1m0s), Latency(2s)", calls[1].Fault)
+		assert.Equal(t, "Answer(500), Latency(2s)", calls[2].Fault)
+		assert.Zero(t, calls[0].Time.Sub(begun), "Call.Time is when the call arrived at the fake")
+	})
+}
+
+// A call is judged when it reaches the service, by the time it has then.
+func TestLimitsAreJudgedBehindLatency(t *testing.T) {
+	inBubbles(t, func(t *testing.T, fake *fakeserver.Server, c caller) {
+		fake.Exhaust(c.key, "key_minute")
+		c.call("POST", "/v1/warmup", noBody).wantLimited(t, "key_minute", "60")
+		fake.Inject(fakeserver.Latency(time.Minute))
+		begun := time.Now()
+		agent, _ := fake.Agent(c.agent(emptyBody))
+		assert.Equal(t, time.Minute, agent.CreatedAt.Sub(begun), "from the call to its agent")
+	})
+}
+
+// The header and the first part come at once, and each other part after a wait.
+func TestDripTakesItsTime(t *testing.T) {
+	inBubbles(t, func(t *testing.T, fake *fakeserver.Server, c caller) {
+		fake.Inject(fakeserver.DripReply(10, 3*time.Second))
+		begun := time.Now()
+		resp, err := c.wire.RoundTrip(c.request("GET", "/v1/status", noBody))
+		require.NoError(t, err)
+		defer resp.Body.Close()
+		n, err := resp.Body.Read(make([]byte, 100))
+		require.NoError(t, err)
+		assert.Equal(t, 10, n)
+		assert.Zero(t, time.Since(begun))
+		rest, err := io.ReadAll(resp.Body)
+		assert.NoError(t, err)
+		assert.Equal(t, int(resp.ContentLength), n+len(rest))
+		assert.Equal(t, time.Duration((n+len(rest)-1)/10)*3*time.Second, time.Since(begun))
+	})
+}
+
+// A record has what left of an answer, and when, and how it ended: not what would
+// have left. A call whose client leaves on the way never happens.
+func TestSentIsWhatLeft(t *testing.T) {
+	for _, row := range []struct {
+		fault       fakeserver.Fault
+		bytes, runs int
+		broke, line string
+		why         string
+	}{
+		{fakeserver.DripReply(10, time.Hour), 10, 1, "left", "200, left after 10 bytes", "sent 10 bytes at a time"},
+		{fakeserver.Hang(), 0, 0, "hung", "no answer, hung", "never answered"},
+		{fakeserver.Latency(time.Hour), 0, 0, "left", "no answer, left", "The client left after 2s, before the call reached the service: it had no effect."},
+	} {
+		inBubbles(t, func(t *testing.T, fake *fakeserver.Server, c caller) {
+			agent, begun := c.agent(emptyBody), fake.Now()
+			fake.Inject(row.fault)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			defer cancel()
+			req := c.request("POST", "/v1/agents/"+agent+"/messages", `{"text":"x"}`).WithContext(ctx)
+			ended := make(chan string)
+			go func() { ended <- seen(c.wire, req) }()
+			time.Sleep(time.Second)
+			under := fake.UnderWay()
+			require.Len(t, under, 1)
+			assert.Equal(t, []any{begun, time.Time{}, row.bytes}, []any{under[0].Time, under[0].Sent.Ended, under[0].Sent.Bytes})
+			assert.Contains(t, <-ended, "DeadlineExceeded")
+			synctest.Wait()
+			assert.Empty(t, fake.UnderWay())
+			call := fake.Calls(fakeserver.ByAgent(agent))[0]
+			assert.Equal(t, []any{row.bytes, row.broke, begun.Add(2 * time.Second)}, []any{call.Sent.Bytes, call.Sent.Broke, call.Sent.Ended})
+			assert.Contains(t, call.String(), row.line)
+			assert.Contains(t, call.Why, row.why)
+			assert.Len(t, call.Sent.Body, row.bytes)
+			assert.Len(t, fake.Conversation(agent), row.runs)
+		}, fakeserver.WithMessageTexts())
+	}
+}
+
+// The first message of a key waits, unless it was warmed up. One whose client left was
+// accepted all the same.
+func TestColdStart(t *testing.T) {
+	inBubbles(t, func(t *testing.T, fake *fakeserver.Server, c caller) {
+		took := func(c caller, agent string) time.Duration {
+			before := time.Now()
+			c.send(agent, "x").wantOK(t)
+			return time.Since(before)
+		}
+		other := c.with(fake.IssueKey(fakeserver.KeyOptions{}))
+		agent := other.agent(emptyBody)
+		assert.Equal(t, time.Hour, took(other, agent))
+		assert.Zero(t, took(other, agent))
+		warm := c.with(fake.IssueKey(fakeserver.KeyOptions{}))
+		warm.call("POST", "/v1/warmup", noBody).wantOK(t)
+		assert.Zero(t, took(warm, warm.agent(emptyBody)))
+
+		agent = c.agent(emptyBody)
+		client := &http.Client{Transport: c.wire, Timeout: time.Minute}
+		_, err := client.Do(c.request("POST", "/v1/agents/"+agent+"/messages", `{"text":"x"}`)) //nolint:bodyclose // there is none
+		require.ErrorContains(t, err, "deadline exceeded")
+		synctest.Wait()
+		assert.Len(t, fake.Conversation(agent), 1)
+	}, fakeserver.WithColdStart(time.Hour))
 }

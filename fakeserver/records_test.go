@@ -2,11 +2,14 @@ package fakeserver_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf8"
 
@@ -37,8 +40,6 @@ func TestMatchersOfCalls(t *testing.T) {
 	}
 }
 
-const decidedReply = `{"reply_text":"[redacted, 12 characters]","trace_id":"trace_000002"}`
-
 // A record shows what the client got, without words that nobody wrote for it.
 func TestSent(t *testing.T) {
 	const limited = `{"error":"rate_limited","trace_id":"trace_000002","limit_key":"key_minute"}`
@@ -50,8 +51,6 @@ func TestSent(t *testing.T) {
 		retryAfter, announced, contentType string
 		texts                              bool // WithMessageTexts
 	}{
-		{fakeserver.Latency(0), 200, 55, decidedReply, "", "55", "application/json", false},
-		{fakeserver.RateLimited("7"), 429, 75, limited, "7", "75", "application/json", false},
 		{fakeserver.RateLimited("soon, says Bob"), 429, 75, limited, "[redacted, 14 characters]", "75", "application/json", false},
 		{fakeserver.RawAnswer(502, "text/html", "<h1>Bad gateway</h1>"), 502, 20, "[redacted, 20 characters]", "", "20", "text/html", false},
 		{fakeserver.LoseReply(fakeserver.Answer(504, "")), 504, 85, lost, "", "85", "application/json", false},
@@ -168,14 +167,11 @@ func TestCallsTakeNoNegativeTime(t *testing.T) {
 }
 
 func TestTranscript(t *testing.T) {
-	now := time.Unix(year2040, 0)
-	watch, fake, c := newSpied(t, fakeserver.WithClock(func() time.Time { return now }), fakeserver.WithCallLimit(60))
-	for range 68 {
+	watch, fake, c := newSpied(t, frozen(), fakeserver.WithCallLimit(60))
+	for range 69 {
 		c.call("GET", "/v1/status", noBody)
 	}
 	fake.Advance(1500 * time.Millisecond)
-	fake.Exhaust(c.key, fakeserver.LimitBYOKSetKeyHour)
-	c.call("PUT", "/v1/byok", `{"provider":"openai","api_key":"sk"}`)
 	fake.Inject(fakeserver.Answer(503, ""))
 	c.call("GET", "/v1/byok", noBody)
 	watch.Errorf("the test's own failure")
@@ -185,9 +181,7 @@ func TestTranscript(t *testing.T) {
 	require.Len(t, lines, 51)
 	assert.Equal(t, "fakeserver: the last 50 of 70 calls:", lines[0])
 	assert.Equal(t, "    +0.000s  trace_000021 GET /v1/status key_000001: 200", lines[1])
-	assert.Equal(t, "    +1.500s  trace_000069 PUT /v1/byok key_000001: 429 rate_limited (byok_set_key_hour): Exhaust closed byok_set_key_hour for key_000001; it opens in 1h0m0s", lines[49])
-	assert.Contains(t, lines[50], "trace_000070 GET /v1/byok key_000001: ")
-	assert.Contains(t, lines[50], "key_000001: 503: Answer(503) answered in place of the service; the call had no effect")
+	assert.Equal(t, "    +1.500s  trace_000070 GET /v1/byok key_000001: 503: Answer(503) answered in place of the service; the call had no effect", lines[50])
 }
 
 // A line is one line, however foreign its parts.
@@ -197,4 +191,226 @@ func TestCallStringIsOneLine(t *testing.T) {
 	assert.LessOrEqual(t, len(line), 512)
 	assert.Contains(t, line, "trace_000001 GET [2J /  key_000001: 0: ééé")
 	assert.NotContains(t, line, "\ufffd")
+}
+
+func traces(calls []fakeserver.Call) (ids []string) {
+	for _, call := range calls {
+		ids = append(ids, call.TraceID)
+	}
+	return ids
+}
+
+func TestAwaitCallsThatHaveCome(t *testing.T) {
+	fake, c := newFake(t)
+	agent := c.agent(emptyBody)
+	for _, text := range []string{"one", "two", "three"} {
+		c.send(agent, text)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	calls, err := fake.AwaitCalls(ended, 2, fakeserver.ByAgent(agent))
+	require.NoError(t, err, "what has come has come")
+	assert.Equal(t, []string{"trace_000002", "trace_000003"}, traces(calls), "the first, and no more than asked for")
+
+	calls, err = fake.AwaitCalls(ended, 2, fakeserver.ByAgent(agent), fakeserver.ByText("two"))
+	require.ErrorIs(t, err, context.Canceled)
+	assert.EqualError(t, err, "fakeserver: AwaitCalls: 1 of 2 calls came that match ByAgent(agent_000001), ByText(3 characters): context canceled")
+	assert.Equal(t, []string{"trace_000003"}, traces(calls))
+	_, err = fake.AwaitCalls(ended, 5)
+	assert.ErrorContains(t, err, "4 of 5 calls came that match every call")
+}
+
+// The calls are waited for without a look at the clock: in a bubble, time
+// moves only when everybody waits. What was counted stays counted when Calls or
+// Reset forgets it.
+func TestAwaitCallsInABubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake, c := newFake(t, fakeserver.WithCallLimit(1))
+		start := time.Now()
+		go func() {
+			for i := range 3 {
+				time.Sleep(time.Hour)
+				if i == 2 {
+					fake.Reset()
+				}
+				c.call("GET", "/v1/status", noBody)
+				c.call("GET", "/v1/byok", noBody)
+			}
+		}()
+		calls, err := fake.AwaitCalls(t.Context(), 3, fakeserver.ByEndpoint(fakeserver.EndpointGetBYOK))
+		require.NoError(t, err)
+		assert.Equal(t, 3*time.Hour, time.Since(start))
+		assert.Equal(t, []string{"trace_000002", "trace_000004", "trace_000002"}, traces(calls))
+	})
+}
+
+// A matcher runs without a lock and may call the fake or take its time; one that
+// panics fails the test and spares the call. The result is in the order of the
+// answers, also where a later call was matched sooner.
+func TestAwaitCallsMatchers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		watch, fake, c := newSpied(t)
+		for i, path := range []string{"/v1/byok", "/v1/status", "/v1/status"} {
+			go func() {
+				time.Sleep(time.Duration(i+1) * time.Second)
+				c.call("GET", path, noBody).wantOK(t)
+			}()
+		}
+		calls, err := fake.AwaitCalls(t.Context(), 2, fakeserver.Where(func(call fakeserver.Call) bool {
+			switch call.TraceID {
+			case "trace_000001":
+				panic("not this one")
+			case "trace_000002":
+				time.Sleep(time.Hour)
+			}
+			return call.Status == 200 && fake.CallCount() > 1
+		}))
+		require.NoError(t, err)
+		assert.Equal(t, []string{"trace_000002", "trace_000003"}, traces(calls))
+		require.Len(t, watch.errors, 1)
+		assert.Regexp(t, `^fakeserver: a matcher of AwaitCalls \(Where\(records_test.go:\d+\)\) panicked: not this one$`, watch.errors[0])
+		synctest.Wait()
+	})
+}
+
+func TestOnCall(t *testing.T) {
+	watch, fake, c := newSpied(t, frozen())
+	var seen []fakeserver.Call
+	stop := fake.OnCall(func(call fakeserver.Call) {
+		assert.Equal(t, call, fake.Calls()[len(fake.Calls())-1], "it is in Calls already")
+		seen = append(seen, call)
+	}, fakeserver.ByEndpoint(fakeserver.EndpointCreateAgent))
+	c.call("GET", "/v1/status", noBody)
+	c.agent(emptyBody)
+	fake.Reset()
+	c.agent(emptyBody)
+	assert.Equal(t, []string{"trace_000002", "trace_000001"}, traces(seen))
+	assert.Equal(t, 200, seen[0].Status)
+	seen[0].Header.Set("X", "mine")
+	stop()
+	stop()
+	c.agent(emptyBody)
+	assert.Len(t, seen, 2)
+	fake.OnCall(func(fakeserver.Call) { panic("oops") })
+	c.call("GET", "/v1/status", noBody).wantOK(t)
+	assert.Equal(t, []string{"fakeserver: the function of OnCall (every call) panicked: oops"}, watch.errors)
+}
+
+// Every refusal and every fault says why, with the numbers.
+func TestWhy(t *testing.T) {
+	const byok, setBYOK = `{"mode":"byok"}`, `{"provider":"openai","api_key":"sk"}`
+	agentOfAnother := func(f fake, c *caller) { c.agent(emptyBody); c.key = f.IssueKey(fakeserver.KeyOptions{}) }
+	inject := func(fault fakeserver.Fault) func(fake, *caller) {
+		return func(f fake, c *caller) { c.agent(emptyBody); f.Inject(fault) }
+	}
+	for _, row := range []struct {
+		why                string
+		method, path, body string
+		given              func(f fake, c *caller)
+	}{
+		{"400: text has 4,001 characters, 4,000 are allowed.", "POST", anAgent + "/messages", `{"text":"` + strings.Repeat("é", 4001) + `"}`, nil},
+		{"400: mode: must be one of hosted, byok.", "POST", "/v1/warmup", `{"mode":"x"}`, nil},
+		{"400: metadata has 4,099 characters, 4,096 are allowed.", "POST", "/v1/agents", `{"metadata":{"a":"` + strings.Repeat("x", 4091) + `"}}`, nil},
+		{"401: the call has no Authorization header with one bearer token.", "GET", "/v1/status", "", func(_ fake, c *caller) { c.key = "" }},
+		{"401: this fake did not issue the API key of the call.", "GET", "/v1/status", "", func(_ fake, c *caller) { c.key = "amk_other" }},
+		{"401: key_000001 was revoked 3m0s ago.", "GET", "/v1/status", "", func(f fake, c *caller) { f.RevokeKey(c.key); f.Advance(3 * time.Minute) }},
+		{"402: key_000001 is on a plan that is not active.", "GET", "/v1/status", "", func(f fake, c *caller) { f.SetPlan(c.key, fakeserver.PlanFree) }},
+		{"403: key_000002 was not issued through the dashboard, which BYOK requires.", "GET", "/v1/byok", "",
+			func(f fake, c *caller) { c.key = f.IssueKey(fakeserver.KeyOptions{NotDashboard: true}) }},
+		{"404: the agent belongs to key_000001.", "GET", anAgent, "", agentOfAnother},
+		{"404: no agent has this identifier.", "GET", anAgent, "", nil},
+		{"404: no endpoint has this path.", "GET", "/v1/nothing", "", nil},
+		{"405: this path takes GET, PUT, DELETE.", "POST", "/v1/byok", "", nil},
+		{"409: no BYOK configuration was ever set for key_000001.", "POST", "/v1/warmup", byok, nil},
+		{"409: the BYOK configuration of key_000001 was cleared 1m0s ago.", "POST", "/v1/warmup", byok, func(f fake, c *caller) {
+			c.setBYOK()
+			c.call("DELETE", "/v1/byok", noBody).wantOK(t)
+			f.Advance(time.Minute)
+		}},
+		{"429: key_000001 has spent 60 of 60 in this minute; it opens in 41s.", "GET", anAgent, "", func(f fake, c *caller) {
+			c.times(60, "GET", anAgent, noBody)
+			f.Advance(19 * time.Second)
+		}},
+		{"429: 192.0.2.1 has spent 10 of 10 agent creations in this minute; it opens in 1m0s.", "POST", "/v1/agents", emptyBody, func(_ fake, c *caller) {
+			c.times(10, "POST", "/v1/agents", emptyBody)
+		}},
+		{"429: Exhaust closed key_day for key_000001; it opens in 24h0m0s.", "GET", anAgent, "", func(f fake, c *caller) { f.Exhaust(c.key, "key_day") }},
+		{"503: the BYOK store is not available, by SetBYOKAvailable(false).", "PUT", "/v1/byok", setBYOK, func(f fake, _ *caller) { f.SetBYOKAvailable(false) }},
+		{"Answer(503) answered in place of the service; the call had no effect.", "GET", anAgent, "", inject(fakeserver.Answer(503, ""))},
+		{"LoseReply(ResetConnection()) ended the connection without an answer; the call had its effect.", "GET", anAgent, "", inject(fakeserver.LoseReply(fakeserver.ResetConnection()))},
+		{"LoseReply(CloseEarly()) ended the connection without an answer; the agent has the message.", "POST", anAgent + "/messages", `{"text":"x"}`, inject(fakeserver.LoseReply(fakeserver.CloseEarly()))},
+		{"TruncateReply(5) cut the answer after 5 of 143 bytes; the call had its effect.", "GET", anAgent, "", inject(fakeserver.TruncateReply(5))},
+		{"404: no agent has this identifier. TruncateReply(5) cut the answer after 5 of 103 bytes; the service had refused it with 404.", "GET", "/v1/agents/x", "", inject(fakeserver.TruncateReply(5))},
+		{"", "GET", anAgent, "", inject(fakeserver.Latency(0))},
+	} {
+		f, c := newFake(t, frozen(), fakeserver.WithUnknownRoutes())
+		if row.given != nil {
+			row.given(f, &c)
+		}
+		_ = seen(c.wire, c.request(row.method, row.path, row.body))
+		call := f.Calls()[f.CallCount()-1]
+		assert.Equal(t, row.why, call.Why)
+		words := strings.TrimSuffix(row.why[strings.Index(row.why, " ")+1:], ".")
+		assert.Contains(t, call.String(), words)
+	}
+}
+
+// plugged are the parts that a test brings, each as it installs f.
+var plugged = map[string]func(f fake, do func()){
+	"ReplyFunc": func(f fake, do func()) {
+		f.OnMessage().ReplyFunc(func(fakeserver.Message) fakeserver.Reply { do(); return fakeserver.Reply{} })
+	},
+	"matcher of a script": func(f fake, do func()) {
+		f.OnMessage(fakeserver.Where(func(fakeserver.Call) bool { do(); return false }))
+	},
+	"matcher of a fault": func(f fake, do func()) {
+		f.Inject(fakeserver.Latency(0), fakeserver.Where(func(fakeserver.Call) bool { do(); return false }))
+	},
+	"OnCall": func(f fake, do func()) { f.OnCall(func(fakeserver.Call) { do() }) },
+	"Change": func(f fake, do func()) { f.Inject(fakeserver.Change("x", do)) },
+}
+
+// While a part waits other callers are served, and it may call the fake.
+func TestPluggedInParts(t *testing.T) {
+	for part, plug := range plugged {
+		inBubbles(t, func(t *testing.T, fake *fakeserver.Server, c caller) {
+			agent := c.agent(emptyBody)
+			wait := make(chan bool)
+			var called atomic.Bool
+			plug(fake, func() {
+				if called.Swap(true) {
+					return
+				}
+				<-wait
+				fake.Advance(time.Second)
+				fake.SetPlan(c.key, fakeserver.PlanPro)
+				fake.OnMessage().Remove()
+				fake.Inject(fakeserver.Hang()).Remove()
+				_, _, _ = fake.Calls(), fake.UnderWay(), fake.Limits(c.key)
+				assert.NoError(t, fake.Sleep(context.Background(), time.Second))
+			})
+			ended := make(chan reply, 1)
+			go func() { ended <- c.send(agent, "x") }()
+			synctest.Wait()
+			c.with(fake.IssueKey(fakeserver.KeyOptions{})).call("GET", "/v1/status", noBody).wantOK(t) // another caller
+			close(wait)
+			(<-ended).wantOK(t)
+			synctest.Wait()
+			assert.Empty(t, fake.UnderWay(), "%s: no call is left", part)
+		})
+	}
+}
+
+// The clock of a test may look at the fake.
+func TestClockThatCallsTheFake(t *testing.T) {
+	var f fake
+	f, c := newFake(t, fakeserver.WithClock(func() time.Time {
+		if f != nil {
+			_ = f.CallCount()
+		}
+		return time.Unix(year2040, 0)
+	}))
+	c.agent(emptyBody)
+	assert.NoError(t, f.Sleep(t.Context(), time.Hour))
+	f.Reset()
 }
