@@ -25,9 +25,9 @@ export function showFound() {
 
 // loadFound fetches what passes the filter and is not yet shown.
 const loadFound = coalesced(async () => {
-  if (!log.filtered) return;
+  if (!log.found) return;
   const { generation } = log;
-  const found = await get(['calls'], { limit: windowSize, ...filled(), after: log.shown.at(-1)?.seq ?? 0 });
+  const found = await get(['calls'], { limit: windowSize, ...filled(), after: log.found.at(-1)?.seq ?? 0 });
   if (generation !== log.generation) return; // another filter by now
   log.addFound(found?.calls ?? [], found?.total ?? 0);
   change({});
@@ -45,7 +45,6 @@ export const loadOlder = coalesced(async () => {
 export function hold(why, is) {
   if (is === log[why]) return;
   log.hold(why, is);
-  if (!log.held) loadFound();
   change({});
 }
 

@@ -66,7 +66,7 @@ function download(label, route, file) {
 
 function sum() {
   if (log.kept === 0) return '';
-  return log.filtered ? `${count(log.total)} of ${count(log.kept)} calls` : plural(log.kept, 'call');
+  return log.found ? `${count(log.foundTotal)} of ${count(log.kept)} calls` : plural(log.kept, 'call');
 }
 
 const classes = [
@@ -94,7 +94,7 @@ function content(attempts) {
   if (!state.info) return h('div.loading', null, 'Connecting to the fake');
   if (log.calls.length + state.underWay.length === 0) return empty('No calls yet', h(Connect));
   if (!log.loaded) return h('div.loading', null, 'Searching');
-  if (log.total === 0 && log.filtered) {
+  if (log.found && log.foundTotal === 0) {
     return empty('No call passes the filter', button('Clear the filter', () => setFilter({ search: '', endpoint: '', status: '', decided: '' })));
   }
   return h(List, { key: log.generation, attempts });
