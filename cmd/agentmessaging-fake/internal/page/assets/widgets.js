@@ -48,7 +48,7 @@ export function ago(iso) {
 
 // both is a time in exact and in relative form.
 export function both(iso) {
-  return iso && [exact(Date.parse(iso)), ' ', h('span.soft', null, ago(iso))];
+  return iso && [exact(Date.parse(iso)), ' ', h('span.soft', ago(iso))];
 }
 
 // arrival is a time of day with milliseconds. It never grows old, so that what
@@ -61,22 +61,22 @@ export function arrival(iso) {
 // facts is a list of names and values; those without a value are left out.
 export function facts(rows) {
   const present = rows.filter(([, value]) => value !== undefined && value !== null && value !== '');
-  return h('dl.facts', null, present.map(([name, value]) => h('div', { key: name }, h('dt', null, name), h('dd', null, value))));
+  return h('dl.facts', present.map(([name, value]) => h('div', { key: name }, h('dt', name), h('dd', value))));
 }
 
 // mono is a value as it is; nothing where there is none.
 export function mono(value) {
-  return value && h('span.mono', null, value);
+  return value && h('span.mono', value);
 }
 
 // path is the path of a call, which may break after a slash.
 export function path(whole) {
-  return h('span.mono', null, whole.split(/(?<=\/)/).flatMap((part) => [part, h('wbr')]));
+  return h('span.mono', whole.split(/(?<=\/)/).flatMap((part) => [part, h('wbr')]));
 }
 
 // head is the line above a panel or a list: its title, and how many there are.
 export function head(title, sum, ...rest) {
-  return h('div.between', null, h('h2.title', null, title), h('p.sum', { role: 'status' }, sum), ...rest);
+  return h('div.between', h('h2.title', title), h('p.sum', { role: 'status' }, sum), ...rest);
 }
 
 // choice is a select over [value, label] pairs.
@@ -86,7 +86,7 @@ export function choice(label, options, { value, ...rest }) {
 
 // field puts a label above a control.
 function field(label, control) {
-  return h('label.field', null, h('span.label', null, label), control);
+  return h('label.field', h('span.label', label), control);
 }
 
 export function input(label, props) {
@@ -99,7 +99,7 @@ export function select(label, options, props) {
 }
 
 export function empty(title, ...rest) {
-  return h('div.empty.stack', null, h('h2', null, title), ...rest);
+  return h('div.empty.stack', h('h2', title), ...rest);
 }
 
 // CopyButton copies, and says so for a moment.
@@ -127,8 +127,7 @@ class CopyButton extends Component {
 export function code(label, source, { copy = true } = {}) {
   return h(
     'div.code',
-    null,
-    h('div.codehead.between.label', null, h('span', null, label), copy && h(CopyButton, { value: source, what: label })),
-    h('pre', { tabIndex: 0, role: 'region', 'aria-label': label }, h('code', null, source)),
+    h('div.codehead.between.label', h('span', label), copy && h(CopyButton, { value: source, what: label })),
+    h('pre', { tabIndex: 0, role: 'region', 'aria-label': label }, h('code', source)),
   );
 }

@@ -27,9 +27,9 @@ export function Agents() {
 
 function nothing(agents) {
   if (state.agents === null) return null;
-  if (state.route.id) return empty('No such agent', h('p', null, 'It may have gone with a reset. Open one from the list.'));
-  if (agents.length) return empty('No agent is open', h('p', null, 'Open one from the list to read its conversation and to write to it.'));
-  return empty('No agents yet', h('p', null, 'Your application creates one with a call. By hand:'), code('curl', asCurl(firstAgent)));
+  if (state.route.id) return empty('No such agent', h('p', 'It may have gone with a reset. Open one from the list.'));
+  if (agents.length) return empty('No agent is open', h('p', 'Open one from the list to read its conversation and to write to it.'));
+  return empty('No agents yet', h('p', 'Your application creates one with a call. By hand:'), code('curl', asCurl(firstAgent)));
 }
 
 const firstAgent = { method: 'POST', path: '/v1/agents', body: '{"system_prompt":"Be brief."}' };
@@ -45,8 +45,8 @@ function item(a, open) {
   return h(
     'a.item',
     { href: hrefOf('agents', a.agent_id), 'aria-current': open ? 'true' : undefined },
-    h('span.between', null, mono(a.agent_id), a.sms && smsTag(a.sms.status, 'SMS ')),
-    h('span.between.hint', null, h('span.clip', null, a.customer_ref || plural(a.exchanges, 'exchange')), ago(a.created_at)),
+    h('span.between', mono(a.agent_id), a.sms && smsTag(a.sms.status, 'SMS ')),
+    h('span.between.hint', h('span.clip', a.customer_ref || plural(a.exchanges, 'exchange')), ago(a.created_at)),
   );
 }
 
@@ -54,7 +54,7 @@ function Facts({ agent: a }) {
   return h(
     'section.main.facing',
     { 'aria-label': 'About the agent' },
-    h('h3', null, 'Agent'),
+    h('h3', 'Agent'),
     facts([
       ['Status', tag(a.status, a.status === 'active' ? 'good' : 'warn')],
       ['Key', h('a', { href: hrefOf('keys', a.key) }, mono(a.key))],
@@ -64,9 +64,9 @@ function Facts({ agent: a }) {
     ]),
     a.system_prompt && code('System prompt', a.system_prompt, { copy: false }),
     a.metadata && code('Metadata', indentJSON(JSON.stringify(a.metadata)), { copy: false }),
-    h('h3', null, 'Language model'),
+    h('h3', 'Language model'),
     facts(Object.entries(a.llm).map(([name, value]) => [name, mono(value)])),
-    a.sms && h('h3', null, 'SMS channel'),
+    a.sms && h('h3', 'SMS channel'),
     a.sms && facts([['Status', smsTag(a.sms.status)], ['Mode', mono(a.sms.mode)], ['Number', mono(a.sms.phone_number)]]),
   );
 }

@@ -35,18 +35,17 @@ export class CallDetail extends Component {
       { ref: this.take, tabIndex: -1, 'aria-label': 'The open call' },
       h(
         'div.detailhead.between',
-        null,
-        h('h2', null, h('span.method', null, call.method), ' ', path(call.path)),
+        h('h2', h('span.method', call.method), ' ', path(call.path)),
         button('Close', onClose, { kind: 'quiet', small: true }),
       ),
-      h('div.detailbody.stack', null, why && h('p.why', { role: 'note', dir: 'auto' }, why), h(Summary, { call }), attempts.length > 1 && h(Attempts, { call, attempts }), h(Exchanged, { call }), h(Again, { call })),
+      h('div.detailbody.stack', why && h('p.why', { role: 'note', dir: 'auto' }, why), h(Summary, { call }), attempts.length > 1 && h(Attempts, { call, attempts }), h(Exchanged, { call }), h(Again, { call })),
     );
   }
 }
 
 function Summary({ call }) {
   return facts([
-    ['Status', h('span', null, statusTag(call), ' ', mono(call.code))],
+    ['Status', h('span', statusTag(call), ' ', mono(call.code))],
     ['Decided', differs(call) ? (call.status ? tag(call.status) : 'nothing: a fault came first') : undefined],
     ['Key', /^(missing|unknown)$/.test(call.key) ? call.key : h('a', { href: hrefOf('keys', call.key) }, mono(call.key))],
     ['Agent', call.agent_id && h('a', { href: hrefOf('agents', call.agent_id) }, mono(call.agent_id))],
@@ -67,7 +66,7 @@ function Attempts({ call, attempts }) {
       { href: hrefOf('traffic', c.seq), 'aria-current': c === call ? 'true' : undefined },
       statusTag(c),
       mono(c.fault || c.code),
-      h('span.soft', null, arrival(c.time), ' ', i > 0 && gap(attempts[i - 1].time, c.time)),
+      h('span.soft', arrival(c.time), ' ', i > 0 && gap(attempts[i - 1].time, c.time)),
     );
   return [h('h3', { key: 'title' }, 'Attempts'), h('ol', { key: 'list', 'aria-label': 'Attempts' }, attempts.map((c, i) => h('li', { key: c.seq }, attempt(c, i))))];
 }
@@ -103,7 +102,7 @@ function headerLines(header) {
 
 // Seldom what one is looking for, so it is closed at first.
 function Header({ lines }) {
-  return lines.length > 0 && h('details.hint', null, h('summary', null, plural(lines.length, 'header')), h('pre', null, lines.join('\n')));
+  return lines.length > 0 && h('details.hint', h('summary', plural(lines.length, 'header')), h('pre', lines.join('\n')));
 }
 
 // Again sends the call once more, as it was or edited, and shows the curl and
@@ -117,7 +116,7 @@ function Again({ call }) {
   return [
     h('h3', { key: 'again' }, 'Send it again'),
     call.key !== 'unknown' &&
-      form('Send it again', send, call.body && input('Body', { name: 'body', rows: 3, defaultValue: call.body }), h('div.row.actions', null, submit('Send again', { kind: '' }))),
+      form('Send it again', send, call.body && input('Body', { name: 'body', rows: 3, defaultValue: call.body }), h('div.row.actions', submit('Send again', { kind: '' }))),
     code('As curl', asCurl(call)),
     code('As Go', asGo(call)),
   ];

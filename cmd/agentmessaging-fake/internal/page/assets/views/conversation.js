@@ -17,17 +17,16 @@ export function Conversation({ agent }) {
   return h(
     'section.main.talk',
     { 'aria-label': 'Conversation' },
-    h('div.mainhead.between', null, h('h2', null, mono(id)), h('p.sum', null, plural(agent.exchanges, 'exchange'))),
+    h('div.mainhead.between', h('h2', mono(id)), h('p.sum', plural(agent.exchanges, 'exchange'))),
     h(
       'div.said', // begins at its end, and stays there
       { key: id, tabIndex: 0, role: 'log', 'aria-label': `Conversation with ${id}` },
       h(
         'div.stack',
-        null,
-        earlier > 0 && h('p.hint', null, `${plural(earlier, 'earlier exchange')} not shown`),
-        loaded && !story.length && !sending && empty('Nothing was said yet', h('p', null, 'Write the first message below. It is a real call with the key of the agent, and shows in the traffic.')),
+        earlier > 0 && h('p.hint', `${plural(earlier, 'earlier exchange')} not shown`),
+        loaded && !story.length && !sending && empty('Nothing was said yet', h('p', 'Write the first message below. It is a real call with the key of the agent, and shows in the traffic.')),
         story.map(step),
-        sending && h('div.exchange.stack', { key: 'sending' }, h('div.bubble.mine', { 'aria-busy': 'true' }, h('p', { dir: 'auto' }, sending), h('div.hint', null, 'sending'))),
+        sending && h('div.exchange.stack', { key: 'sending' }, h('div.bubble.mine', { 'aria-busy': 'true' }, h('p', { dir: 'auto' }, sending), h('div.hint', 'sending'))),
       ),
     ),
     h(Composer, { agent }),
@@ -43,7 +42,7 @@ function step({ exchange, call, attempt }) {
     statusTag(call),
     mono(call.code || call.fault),
     h('span.clip', { dir: 'auto' }, said(call)),
-    h('span.soft', null, attempt > 1 ? `attempt ${attempt}, ` : '', arrival(call.time)),
+    h('span.soft', attempt > 1 ? `attempt ${attempt}, ` : '', arrival(call.time)),
   );
 }
 
@@ -51,13 +50,12 @@ function talk(e, attempt, fault) {
   return h(
     'div.exchange.stack',
     { key: e.trace_id ?? `${e.time} ${e.text}` },
-    h('div.bubble.mine', null, h('p', { dir: 'auto' }, e.text), h('div.row.hint', null, mono(e.user_ref), attempt > 1 && `attempt ${attempt}`, arrival(e.time))),
+    h('div.bubble.mine', h('p', { dir: 'auto' }, e.text), h('div.row.hint', mono(e.user_ref), attempt > 1 && `attempt ${attempt}`, arrival(e.time))),
     h(
       'div.bubble.theirs',
-      null,
       h('p', { dir: 'auto' }, e.reply_text),
       (e.warnings ?? []).map((w, n) => h('div.row', { key: n }, tag('warning', 'warn'), w)),
-      h('div.row.hint', null, mono(e.trace_id), fault && tag(fault, 'fault')),
+      h('div.row.hint', mono(e.trace_id), fault && tag(fault, 'fault')),
     ),
   );
 }

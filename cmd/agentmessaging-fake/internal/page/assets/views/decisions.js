@@ -11,15 +11,15 @@ export function Decisions() {
     'section.main.whole',
     { 'aria-label': 'Decisions', tabIndex: 0 },
     head('Decisions', state.decisions && `${observed} of ${all.length} observed`),
-    h('p.soft', null, 'The interface leaves these questions open. A guessed answer is the fake’s own; a service may answer otherwise. ', mono('agentmessaging-fake observe'), ' asks a service, and ', mono('--like'), ' takes its answers.'),
-    h('dl', null, all.map((d) => h('div.decision.grid.rule', { key: d.id }, decision(d)))),
+    h('p.soft', 'The interface leaves these questions open. A guessed answer is the fake’s own; a service may answer otherwise. ', mono('agentmessaging-fake observe'), ' asks a service, and ', mono('--like'), ' takes its answers.'),
+    h('dl', all.map((d) => h('div.decision.grid.rule', { key: d.id }, decision(d)))),
   );
 }
 
 function decision({ id, question, answer, observed }) {
   return [
-    h('dt', null, question, h('div.soft', null, mono(id))),
-    h('dd', null, tag(observed ? 'observed' : 'guessed', observed ? 'good' : ''), ' ', mono(words(answer))),
+    h('dt', question, h('div.soft', mono(id))),
+    h('dd', tag(observed ? 'observed' : 'guessed', observed ? 'good' : ''), ' ', mono(words(answer))),
   ];
 }
 

@@ -8,8 +8,7 @@ import { button, tag } from '../widgets.js';
 export function Header() {
   return h(
     'header.top.row',
-    null,
-    h('h1.brand.row', null, h('img.mark', { src: '/_fake/assets/icon.svg', alt: '', width: 26, height: 26 }), h('span', null, 'Agent Messaging'), tag('fake')),
+    h('h1.brand.row', h('img.mark', { src: '/_fake/assets/icon.svg', alt: '', width: 26, height: 26 }), h('span', 'Agent Messaging'), tag('fake')),
     h(Clock),
     h(Link),
     button('Reset', null, { small: true, popovertarget: 'reset' }),
@@ -60,10 +59,9 @@ function Reset() {
     { id: 'reset', popover: 'auto', role: 'dialog', 'aria-label': 'Reset the fake?' },
     h(
       'div.stack',
-      null,
-      h('h2', null, 'Reset the fake?'),
-      h('p', null, 'You cannot undo this. Agents, conversations, calls, rules and all keys but the first are deleted, and every limit is open again. The clock goes back to the present. The first key and the settings stay as they are.'),
-      h('div.row.actions', null, button('Cancel', null, { autofocus: true, ...hide }), button('Reset', () => act('The fake is empty again.', () => control('POST', ['reset'])), { kind: 'danger', ...hide })),
+      h('h2', 'Reset the fake?'),
+      h('p', 'You cannot undo this. Agents, conversations, calls, rules and all keys but the first are deleted, and every limit is open again. The clock goes back to the present. The first key and the settings stay as they are.'),
+      h('div.row.actions', button('Cancel', null, { autofocus: true, ...hide }), button('Reset', () => act('The fake is empty again.', () => control('POST', ['reset'])), { kind: 'danger', ...hide })),
     ),
   );
 }

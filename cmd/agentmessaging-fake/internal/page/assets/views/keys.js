@@ -26,13 +26,13 @@ export function Keys() {
       'section.side',
       { 'aria-label': 'All keys' },
       head('Keys', keys.length ? plural(keys.length, 'key') : ''),
-      h('div.card', null, form('Issue a key', issue, select('Plan of the new key', plans, { name: 'plan' }), submit('Issue key'))),
-      h('ul.items', null, keys.map((k) => h('li', { key: k.label }, item(k, k === open)))),
+      h('div.card', form('Issue a key', issue, select('Plan of the new key', plans, { name: 'plan' }), submit('Issue key'))),
+      h('ul.items', keys.map((k) => h('li', { key: k.label }, item(k, k === open)))),
     ),
     h(
       'section.main',
       { 'aria-label': 'The open key' },
-      open ? key(open) : state.keys && empty('No such key', h('p', null, 'Issue a key, or open one from the list.')),
+      open ? key(open) : state.keys && empty('No such key', h('p', 'Issue a key, or open one from the list.')),
     ),
   );
 }
@@ -41,8 +41,8 @@ function item(k, open) {
   return h(
     'a.item',
     { href: hrefOf('keys', k.label), 'aria-current': open ? 'true' : undefined },
-    h('span.between', null, mono(k.label), keyState(k)),
-    h('span.between.hint', null, h('span', null, `Plan ${k.plan}`, k.default ? ', default' : '', k.dashboard ? '' : ', not from the dashboard'), ago(k.issued_at)),
+    h('span.between', mono(k.label), keyState(k)),
+    h('span.between.hint', h('span', `Plan ${k.plan}`, k.default ? ', default' : '', k.dashboard ? '' : ', not from the dashboard'), ago(k.issued_at)),
   );
 }
 
@@ -64,10 +64,9 @@ function key(k) {
     h(
       'div.mainhead.between',
       { key: 'head' },
-      h('h2.row', null, mono(k.label), keyState(k)),
+      h('h2.row', mono(k.label), keyState(k)),
       h(
         'div.row',
-        null,
         choice(`Plan of ${k.label}`, plans, { value: k.plan, disabled: k.revoked, onChange: (e) => changePlan(k, e.target) }),
         k.revoked ? button('Reinstate', () => revoke(k, false, 'is valid again.')) : button('Revoke', () => revoke(k, true, 'is revoked: calls with it are answered 401.'), { kind: 'danger' }),
       ),
@@ -84,7 +83,7 @@ function key(k) {
 // secret is the only place that shows a key, and only once: the fake keeps it, the
 // page does not.
 function secret(value) {
-  return h('section.stack', { key: 'issued', 'aria-label': 'The new key' }, h('p', null, 'Copy the key now: it is not shown again once you leave.'), code('API key', value), code('Environment', exportLines(value)));
+  return h('section.stack', { key: 'issued', 'aria-label': 'The new key' }, h('p', 'Copy the key now: it is not shown again once you leave.'), code('API key', value), code('Environment', exportLines(value)));
 }
 
 async function changePlan(k, chosen) {

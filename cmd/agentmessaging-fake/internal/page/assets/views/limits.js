@@ -23,8 +23,8 @@ export function Limits({ label, rows }) {
   return h(
     'section.block.stack',
     { 'aria-label': 'Limits' },
-    h('h3', null, 'Limits'),
-    rows ? h('ul', null, rows.map((row) => h(Gauge, { key: row.limit_key, label, row }))) : h('p.hint', null, 'Loading'),
+    h('h3', 'Limits'),
+    rows ? h('ul', rows.map((row) => h(Gauge, { key: row.limit_key, label, row }))) : h('p.hint', 'Loading'),
   );
 }
 
@@ -33,9 +33,9 @@ function Gauge({ label, row }) {
   return h(
     'li.gauge',
     { class: toneOf(row), 'data-limit': row.limit_key },
-    h('div', null, h('span', null, name), mono(row.limit_key)),
+    h('div', h('span', name), mono(row.limit_key)),
     h('span.gbar', { 'aria-hidden': 'true', style: { '--share': `${share(row) * 100}%` } }),
-    h('div', null, row.max === null ? 'No limit' : `${count(row.left)} of ${count(row.max)} left`, row.opens_at && `, ${opensIn(row)}`),
+    h('div', row.max === null ? 'No limit' : `${count(row.left)} of ${count(row.max)} left`, row.opens_at && `, ${opensIn(row)}`),
     row.max !== null && button('Exhaust', () => exhaust(label, row), { small: true, 'aria-label': `Exhaust ${name}` }),
   );
 }
@@ -50,7 +50,6 @@ export function Strip() {
   const keys = (state.keys ?? []).map((k) => [k.label, k.label]);
   return h(
     'div.strip.row',
-    null,
     keys.length > 1 ? choice('Limits of the key', keys, { class: 'small', value: key, onChange: (e) => showLimitsOf(e.target.value) }) : mono(key),
     h('a.row', { href: hrefOf('keys', key) }, key ? '' : 'Limits', rows.length > 0 && !spent.length && none, spent.map(small)),
   );
@@ -58,7 +57,7 @@ export function Strip() {
 
 function small(row) {
   const words = row.opens_at ? opensIn(row) : `${count(row.left)} left`;
-  return h('span.spent.clip', { key: row.limit_key, class: toneOf(row), title: row.limit_key }, nameOf(row).replace('Requests per', 'per'), ' ', h('b', null, words));
+  return h('span.spent.clip', { key: row.limit_key, class: toneOf(row), title: row.limit_key }, nameOf(row).replace('Requests per', 'per'), ' ', h('b', words));
 }
 
 // share is how much of a limit is spent, from 0 to 1.

@@ -12,13 +12,12 @@ export function Rules() {
   const all = faults && replies && [...faults.map(faultRow), ...replies.map(replyRow)];
   return h(
     'div.panel.two',
-    null,
-    h('section.side', { 'aria-label': 'New' }, head('Rules', ''), h('div.card', null, h(RuleForm))),
+    h('section.side', { 'aria-label': 'New' }, head('Rules', ''), h('div.card', h(RuleForm))),
     h(
       'section.main',
       { 'aria-label': 'In force' },
       head('In force', all?.length ? plural(all.length, 'rule') : ''),
-      all && (all.length ? h('ul', null, all) : nothing()),
+      all && (all.length ? h('ul', all) : nothing()),
     ),
   );
 }
@@ -26,7 +25,7 @@ export function Rules() {
 function nothing() {
   return empty(
     'Every call goes through',
-    h('p', null, 'Turn a fault on to see how your application takes it: an error, a slow answer, a connection that breaks. Or script what agents reply instead of "You wrote:" and the text. By hand:'),
+    h('p', 'Turn a fault on to see how your application takes it: an error, a slow answer, a connection that breaks. Or script what agents reply instead of "You wrote:" and the text. By hand:'),
     code('curl', asCurl(firstFault(), 'AGENT_MESSAGING_FAKE_TOKEN')),
   );
 }
@@ -49,7 +48,7 @@ function row(path, name, hits, words) {
   return h(
     'li.rule.between',
     { key: path.join(' ') },
-    h('div', null, h('div.row', null, mono(name), tag(plural(hits, 'hit'), hits ? 'fault' : '')), h('p', null, words)),
+    h('div', h('div.row', mono(name), tag(plural(hits, 'hit'), hits ? 'fault' : '')), h('p', words)),
     button('Remove', () => act('', () => control('DELETE', path)), { small: true, 'aria-label': `Remove ${name}` }),
   );
 }
@@ -106,14 +105,12 @@ class RuleForm extends Component {
       h('div.grid', { key: kind }, kinds[kind][1].map(member)),
       kind === 'lose_reply' && select('How', losses, { name: 'how' }),
       !isReply && select('Endpoint', [['', 'Any'], ...endpoints.map((e) => [e, e])], { name: 'endpoint' }),
-      h('div.grid', null, input('Times', { name: 'times', type: 'number', min: 1, placeholder: 'always' }), input('Key', { name: 'key', placeholder: 'any' })),
+      h('div.grid', input('Times', { name: 'times', type: 'number', min: 1, placeholder: 'always' }), input('Key', { name: 'key', placeholder: 'any' })),
       h(
         'details',
-        null,
-        h('summary', null, 'Only some calls'),
+        h('summary', 'Only some calls'),
         h(
           'div.grid',
-          null,
           input('Agent', { name: 'agent_id', placeholder: 'any' }),
           input('Text containing', { name: 'text_containing', placeholder: 'any' }),
           !isReply && [
@@ -123,7 +120,7 @@ class RuleForm extends Component {
           ],
         ),
       ),
-      h('div.row.actions', null, submit('Turn on')),
+      h('div.row.actions', submit('Turn on')),
     );
   }
 }

@@ -19,10 +19,9 @@ export function Shell() {
   const { page } = state.route;
   return h(
     'div.shell',
-    null,
     h(Header),
-    h('nav.nav', { 'aria-label': 'Panels' }, h('ul', null, pages.map(item))),
-    h('main', null, h(state.locked ? Locked : views[page])),
+    h('nav.nav', { 'aria-label': 'Panels' }, h('ul', pages.map(item))),
+    h('main', h(state.locked ? Locked : views[page])),
     h(Notice),
   );
 }
@@ -31,7 +30,7 @@ function item({ page, name }) {
   const { faults, replies } = state;
   const n = { traffic: log.kept, keys: state.keys?.length, agents: state.agentTotal, rules: faults?.length + replies?.length }[page];
   const current = state.route.page === page ? 'page' : undefined;
-  return h('li', { key: page }, h('a.row', { href: hrefOf(page), 'aria-current': current }, h('span', null, name), n > 0 && h('span.badge', null, count(n))));
+  return h('li', { key: page }, h('a.row', { href: hrefOf(page), 'aria-current': current }, h('span', name), n > 0 && h('span.badge', count(n))));
 }
 
 function Locked() {
@@ -41,11 +40,10 @@ function Locked() {
   };
   return h(
     'div.empty.stack',
-    null,
-    h('h2', null, 'Control token'),
+    h('h2', 'Control token'),
     h('p', { role: 'alert' }, state.locked),
-    form('Control token', take, input('Token', { name: 'token', type: 'password', required: true, autoComplete: 'off' }), h('div.row', null, submit('Continue'))),
-    h('p.hint', null, 'The token stays in this tab.'),
+    form('Control token', take, input('Token', { name: 'token', type: 'password', required: true, autoComplete: 'off' }), h('div.row', submit('Continue'))),
+    h('p.hint', 'The token stays in this tab.'),
   );
 }
 

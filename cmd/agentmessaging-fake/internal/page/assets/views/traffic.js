@@ -53,7 +53,6 @@ function Tools() {
   };
   return h(
     'div.tools.row',
-    null,
     fresh > 0 && button(`${count(fresh)} new`, goOn, { small: true }),
     paused ? button('Resume', goOn, { small: true }) : button('Pause', () => hold('paused', true), { small: true }),
     !headers().Authorization && [download('↓ HAR', 'calls.har', 'calls.har'), download('↓ State', 'state', 'state.json')],
@@ -91,9 +90,9 @@ function Filter() {
 }
 
 function content(attempts) {
-  if (!state.info) return h('div.loading', null, 'Connecting to the fake');
+  if (!state.info) return h('div.loading', 'Connecting to the fake');
   if (log.calls.length + state.underWay.length === 0) return empty('No calls yet', h(Connect));
-  if (!log.loaded) return h('div.loading', null, 'Searching');
+  if (!log.loaded) return h('div.loading', 'Searching');
   if (log.found && log.foundTotal === 0) {
     return empty('No call passes the filter', button('Clear the filter', () => setFilter({ search: '', endpoint: '', status: '', decided: '' })));
   }
@@ -105,10 +104,9 @@ function Connect() {
   const { key } = state.info;
   return h(
     'div.stack',
-    null,
-    h('p', null, 'Point your application at this fake', key ? ':' : ', with the key that the program printed. ', !key && h('a', { href: hrefOf('keys') }, 'Issue another if it is gone.')),
+    h('p', 'Point your application at this fake', key ? ':' : ', with the key that the program printed. ', !key && h('a', { href: hrefOf('keys') }, 'Issue another if it is gone.')),
     code('Environment', exportLines(key ?? 'the key that the program printed')),
-    h('p', null, 'Or make a first call by hand, in a shell with this environment:'),
+    h('p', 'Or make a first call by hand, in a shell with this environment:'),
     code('curl', asCurl({ method: 'GET', path: '/v1/status' })),
   );
 }
@@ -136,7 +134,7 @@ function List({ attempts }) {
     { onScroll: read, onPointerEnter: read, onPointerLeave: read, onKeyDown: walk },
     state.underWay.length > 0 && h(UnderWay),
     h('ol', { 'aria-label': 'Calls, the newest first' }, shown.map(row).reverse()),
-    log.hasOlder && h('div.older.row', null, button('Load older calls', loadOlder, { small: true })),
+    log.hasOlder && h('div.older.row', button('Load older calls', loadOlder, { small: true })),
   );
 }
 
@@ -164,15 +162,14 @@ class Row extends Component {
     const why = whyOf(call, next);
     return h(
       'li',
-      null,
       h(
         'a.call',
         { href, tabIndex: reached ? 0 : -1, 'aria-current': open ? 'true' : undefined },
-        h('span.c-status', null, statusTag(call)),
-        h('span.c-what', null, what(call), h('span.clip.soft', { dir: 'auto' }, said(call)), call.fault && !why && tag(call.fault, 'fault')),
-        h('span.c-key.soft', null, mono(call.key)),
-        h('span.c-took.soft', null, took(call.took_ns / 1e9)),
-        h('span.c-when.soft', null, arrival(call.time), ' ', before && gap(before.time, call.time)),
+        h('span.c-status', statusTag(call)),
+        h('span.c-what', what(call), h('span.clip.soft', { dir: 'auto' }, said(call)), call.fault && !why && tag(call.fault, 'fault')),
+        h('span.c-key.soft', mono(call.key)),
+        h('span.c-took.soft', took(call.took_ns / 1e9)),
+        h('span.c-when.soft', arrival(call.time), ' ', before && gap(before.time, call.time)),
         why && h('span.c-why', { dir: 'auto' }, why),
       ),
     );
@@ -180,7 +177,7 @@ class Row extends Component {
 }
 
 function what(call) {
-  return [h('span.method', null, call.method), ' ', path(call.path)];
+  return [h('span.method', call.method), ' ', path(call.path)];
 }
 
 const mostUnderWay = 10;
@@ -195,12 +192,12 @@ function UnderWay() {
       h(
         'div.call',
         { key: call.trace_id },
-        h('span.c-status', null, tag(`${Math.max(0, (now() - Date.parse(call.time)) / 1000).toFixed(0)} s`, 'warn')),
-        h('span.c-what', null, what(call), h('span.soft', null, 'under way')),
-        h('span.c-key.soft', null, mono(call.key)),
+        h('span.c-status', tag(`${Math.max(0, (now() - Date.parse(call.time)) / 1000).toFixed(0)} s`, 'warn')),
+        h('span.c-what', what(call), h('span.soft', 'under way')),
+        h('span.c-key.soft', mono(call.key)),
       ),
     ),
-    all.length > mostUnderWay && h('p.hint', null, `and ${count(all.length - mostUnderWay)} more`),
+    all.length > mostUnderWay && h('p.hint', `and ${count(all.length - mostUnderWay)} more`),
   );
 }
 
