@@ -31,7 +31,7 @@ export function Limits({ label, rows }) {
 function Gauge({ label, row }) {
   const name = nameOf(row);
   return h(
-    'li.gauge',
+    'li.gauge.row',
     { class: toneOf(row), 'data-limit': row.limit_key },
     h('div', h('span', name), mono(row.limit_key)),
     h('span.gbar', { 'aria-hidden': 'true', style: { '--share': `${share(row) * 100}%` } }),

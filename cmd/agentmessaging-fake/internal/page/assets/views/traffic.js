@@ -165,8 +165,8 @@ class Row extends Component {
       h(
         'a.call',
         { href, tabIndex: reached ? 0 : -1, 'aria-current': open ? 'true' : undefined },
-        h('span.c-status', statusTag(call)),
-        h('span.c-what', what(call), h('span.clip.soft', { dir: 'auto' }, said(call)), call.fault && !why && tag(call.fault, 'fault')),
+        h('span', statusTag(call)),
+        h('span.c-what.row', what(call), h('span.clip.soft', { dir: 'auto' }, said(call)), call.fault && !why && tag(call.fault, 'fault')),
         h('span.c-key.soft', mono(call.key)),
         h('span.c-took.soft', took(call.took_ns / 1e9)),
         h('span.c-when.soft', arrival(call.time), ' ', before && gap(before.time, call.time)),
@@ -192,8 +192,8 @@ function UnderWay() {
       h(
         'div.call',
         { key: call.trace_id },
-        h('span.c-status', tag(`${Math.max(0, (now() - Date.parse(call.time)) / 1000).toFixed(0)} s`, 'warn')),
-        h('span.c-what', what(call), h('span.soft', 'under way')),
+        h('span', tag(`${Math.max(0, (now() - Date.parse(call.time)) / 1000).toFixed(0)} s`, 'warn')),
+        h('span.c-what.row', what(call), h('span.soft', 'under way')),
         h('span.c-key.soft', mono(call.key)),
       ),
     ),
