@@ -2,9 +2,9 @@
 // Service for machines, from outside: nothing in that file was generated from
 // the client or from the fake. The package itself is empty; its tests
 //
-//   - compare the requests with the tables that the client and the fake read,
-//     and the replies with the interface, both ways,
-//   - hold every reply of the contract suite's run to it with kin-openapi,
+//   - hold every request and reply of the contract suite's run to it with
+//     kin-openapi: it takes what the service takes, and refuses what that refuses,
+//   - compare the replies with the interface, both ways,
 //   - let oapi-codegen make a client of it, which compiles,
 //   - and do the same with the standalone fake's control interface.
 //
