@@ -172,12 +172,19 @@ type madeCall struct {
 
 // makeCall makes one call in virtual time, which is answered from a list, and
 // without jitter unless opts say otherwise.
-func makeCall(t *testing.T, do doCall, answers []answer, opts ...agentmessaging.Option) (m madeCall) {
+func makeCall(t *testing.T, do doCall, answers []answer, opts ...agentmessaging.Option) madeCall {
+	return makeTimed(t, 0, do, answers, opts...)
+}
+
+// makeTimed is makeCall with a Timeout of the http.Client.
+func makeTimed(t *testing.T, attempt time.Duration, do doCall, answers []answer, opts ...agentmessaging.Option) (m madeCall) {
 	synctest.Test(t, func(t *testing.T) {
 		service, begin := answering(answers...), time.Now()
-		client := newClient(t, service, append([]agentmessaging.Option{jitter(0)}, opts...)...)
+		hc := http.Client{Transport: service, Timeout: attempt}
+		client := newClient(t, service, append(options{jitter(0), agentmessaging.WithHTTPClient(&hc)}, opts...)...)
 		m.Err = do(agentmessaging.WithCallInfo(t.Context(), &m.Info), client)
 		m.Sent, m.Elapsed = service.Sent(), time.Since(begin)
+		assert.Equal(t, http.Client{Transport: service, Timeout: attempt}, hc, "it is the caller's")
 		for _, sent := range m.Sent {
 			assert.Error(t, sent.Context().Err(), "the context of an attempt ends with it")
 		}

@@ -146,24 +146,6 @@ func TestLimiterIsToldWhatSetsBYOK(t *testing.T) {
 	}
 }
 
-// TestLimiterRefusalIsLocal: observers hear of no request, and where an argument
-// is refused, of nothing.
-func TestLimiterRefusalIsLocal(t *testing.T) {
-	limiter := &limiterStub{refusal: &agentmessaging.Error{StatusCode: 429, Code: "rate_limited", LimitKey: "key_day", RetryAfter: time.Hour}}
-	types, events := eventsOf(func(observer agentmessaging.Option) {
-		made := makeCall(t, post, nil, agentmessaging.WithLimiter(limiter), observer)
-		assert.ErrorIs(t, made.Err, agentmessaging.ErrRateLimited)
-		assert.EqualError(t, made.Err, "agentmessaging: POST /v1/agents/{agent_id}/messages: 429 rate_limited: the next attempt is due in 1h0m0s,"+
-			" later than the RetryPolicy waits (1m30s) (refused here by the limiter, limit key_day, retry after 1h0m0s)")
-		assert.Zero(t, made.Info)
-		assert.Empty(t, made.Sent)
-		assert.Empty(t, limiter.done)
-		require.ErrorIs(t, sending(message{})(t.Context(), newClient(t, answering(), observer)), agentmessaging.ErrInvalid)
-	})
-	require.Equal(t, "CallStart AttemptStart AttemptEnd CallEnd ", types)
-	assert.Error(t, events[2].(agentmessaging.AttemptEnd).Err)
-}
-
 // TestLimiterWaitIsNoPartOfTheTimeout, neither of the call's nor of the
 // attempt's: here a minute for each of three attempts.
 func TestLimiterWaitIsNoPartOfTheTimeout(t *testing.T) {
@@ -183,14 +165,6 @@ func TestLimiterWaitIsNoPartOfTheTimeout(t *testing.T) {
 		require.NoError(t, get(ctx, client))
 		assert.True(t, limiter.deadlines[3], "the caller's own")
 	})
-}
-
-// TestADecisionIsNoWait: what a limiter takes below a millisecond is not told.
-func TestADecisionIsNoWait(t *testing.T) {
-	for _, tt := range []struct{ takes, want time.Duration }{{time.Millisecond - 1, 0}, {time.Millisecond, time.Millisecond}} {
-		made := makeCall(t, get, []answer{okAnswer}, agentmessaging.WithLimiter(&limiterStub{wait: tt.takes}))
-		assert.Equal(t, tt.want, made.Info.Waited, "where the limiter takes %v", tt.takes)
-	}
 }
 
 // TestLimiterIsAskedAfterTheCoolDown, and the cool-down again where the limiter

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -78,21 +77,6 @@ func TestObserver(t *testing.T) {
 	})
 	require.Len(t, told, 12+5+5)
 	assert.Equal(t, retriedCall, told[:17])
-}
-
-// lineOf is an event with those of its fields that are set.
-func lineOf(event agentmessaging.Event) string {
-	fields := reflect.ValueOf(event)
-	line := strings.TrimPrefix(fields.Type().String(), "agentmessaging.")
-	for i := range fields.NumField() {
-		value := fields.Field(i)
-		if endpoint, ok := value.Interface().(agentmessaging.Endpoint); ok {
-			line += " " + endpoint.Name
-		} else if !value.IsZero() {
-			line += fmt.Sprintf(" %s=%v", fields.Type().Field(i).Name, value)
-		}
-	}
-	return line
 }
 
 // eventsOf makes a call and returns the events that it told, by type in one
@@ -186,84 +170,12 @@ func TestObserversAndLoggersSeeNoSecret(t *testing.T) {
 	assert.NotContains(t, out.String(), "canary")
 }
 
-// TestCallInfo has the facts of the last answer, as it came; secrets that an
-// error echoes are taken out. A call that is refused here leaves none.
-func TestCallInfo(t *testing.T) {
-	for _, tt := range []struct {
-		answers []answer
-		want    agentmessaging.CallInfo
-	}{
-		{[]answer{{Status: 200, Body: `{"agent_id":"a","trace_id":"t","mood":"good"}`}},
-			agentmessaging.CallInfo{Attempts: 1, StatusCode: 200, TraceID: "t", Header: http.Header{}, Body: []byte(`{"agent_id":"a","trace_id":"t","mood":"good"}`)}},
-		{[]answer{{Status: 404, Body: "no " + testKey + " here"}},
-			agentmessaging.CallInfo{Attempts: 1, StatusCode: 404, Header: http.Header{}, Body: []byte("no [redacted] here")}},
-		{[]answer{{Status: 503, Body: `{"trace_id":"trace_3"}`, Header: http.Header{"Retry-After": {"2"}}}},
-			agentmessaging.CallInfo{Attempts: 3, Waited: 4 * time.Second, StatusCode: 503, TraceID: "trace_3", Header: http.Header{"Retry-After": {"2"}}, Body: []byte(`{"trace_id":"trace_3"}`)}},
-		{[]answer{{Status: 429, Body: "first"}, notDialed},
-			agentmessaging.CallInfo{Attempts: 4, Refusals: 1, Waited: 2500 * time.Millisecond}},
-	} {
-		assert.Equal(t, tt.want, makeCall(t, get, tt.answers).Info, "after %+v", tt.answers)
-	}
+// TestCallInfoOfARefusal: a call that is refused here leaves no facts of an earlier one.
+func TestCallInfoOfARefusal(t *testing.T) {
 	old := agentmessaging.CallInfo{Attempts: 7, StatusCode: 200}
 	_, err := newClient(t, answering()).SendMessage(agentmessaging.WithCallInfo(t.Context(), &old), "agent_1", message{})
 	require.ErrorIs(t, err, agentmessaging.ErrInvalid)
 	assert.Zero(t, old)
-}
-
-// TestLogger writes who, what and why, each on one line.
-func TestLogger(t *testing.T) {
-	const sent = " method=POST path=/v1/agents/{agent_id}/messages call=1 agent_id=agent_1"
-	for _, tt := range []struct {
-		wait    time.Duration // for the limiter
-		answers []answer
-		want    []string // how each record begins
-	}{
-		{0, []answer{okAnswer}, []string{"DEBUG agentmessaging attempt" + sent + " attempt=1 status=200"}},
-		{0, []answer{{Status: 399}}, []string{"DEBUG", "WARN agentmessaging gave up" + sent + " attempts=1"}},
-		{0, []answer{{Status: 400}}, []string{"DEBUG agentmessaging attempt" + sent + " attempt=1 status=400"}},
-		{0, []answer{{Status: 499}}, []string{"DEBUG agentmessaging attempt" + sent + " attempt=1 status=499"}},
-		{0, []answer{{Err: context.Canceled}}, []string{"DEBUG agentmessaging attempt" + sent + " attempt=1 status=0"}},
-		{time.Minute, []answer{okAnswer}, []string{"DEBUG agentmessaging limiter wait" + sent + " attempt=1 wait=1m0s", "DEBUG"}},
-		{0, []answer{{Err: errors.New("line\nbroken with " + testKey)}}, []string{
-			"DEBUG agentmessaging attempt" + sent + " attempt=1 status=0 elapsed=0s error=line broken with [redacted]",
-			"WARN agentmessaging outcome unknown: it may have been carried out" + sent + " attempts=1 refusals=0 waited=0s elapsed=0s error=",
-		}},
-		{0, []answer{tooMany("3", "key_minute"), {Status: 500}}, []string{
-			"INFO agentmessaging cool-down" + sent + " limit_key=key_minute wait=3s",
-			"DEBUG agentmessaging attempt" + sent + " attempt=1 status=429 elapsed=0s trace_id=trace_1 limit_key=key_minute",
-			"DEBUG agentmessaging retry" + sent + " attempt=1 outcome=429 wait=3s",
-			"DEBUG agentmessaging limiter wait begins" + sent + " attempt=2 limit_key=key_minute place=1 expected=3s",
-			"DEBUG agentmessaging limiter wait" + sent + " attempt=2 limit_key=key_minute wait=3s",
-			"DEBUG agentmessaging attempt" + sent + " attempt=2 status=500",
-			"WARN agentmessaging outcome unknown: it may have been carried out" + sent + " attempts=2 refusals=1 waited=3s elapsed=3s error=",
-		}},
-		{0, []answer{notDialed}, []string{
-			"DEBUG", "DEBUG", "DEBUG", "DEBUG", "DEBUG", "WARN agentmessaging gave up" + sent + " attempts=3 refusals=0 waited=1.5s",
-		}},
-	} {
-		records := recordsOf(t, tt.answers, agentmessaging.WithLimiter(&limiterStub{wait: tt.wait}))
-		require.Len(t, records, len(tt.want), "%q", records)
-		for i, want := range tt.want {
-			assert.True(t, strings.HasPrefix(records[i], want), "record %d is %q, want %q", i, records[i], want)
-		}
-	}
-}
-
-// recordsOf makes one call and returns what it logged, under what the caller's
-// context holds.
-func recordsOf(t *testing.T, answers []answer, opts ...agentmessaging.Option) (records []string) {
-	t.Helper()
-	logger := slog.New(contextHandler{slog.DiscardHandler, func(ctx context.Context, r slog.Record) {
-		assert.Equal(t, "request 7", ctx.Value(spanKey{}))
-		line := r.Level.String() + " " + r.Message
-		r.Attrs(func(a slog.Attr) bool { line += " " + a.String(); return true })
-		records = append(records, line)
-	}})
-	within := func(ctx context.Context, client *agentmessaging.Client) error {
-		return post(context.WithValue(ctx, spanKey{}, "request 7"), client)
-	}
-	makeCall(t, within, answers, append(opts, agentmessaging.WithLogger(logger))...)
-	return records
 }
 
 // contextHandler sees each record with its context.

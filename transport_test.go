@@ -2,7 +2,6 @@ package agentmessaging_test
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -70,17 +69,6 @@ func TestLateHook(t *testing.T) {
 	})
 }
 
-// TestCertificateIsDemanded: with TLS 1.3 the service says so when the request is on
-// its way, and has not looked at it. Other alerts may come later.
-func TestCertificateIsDemanded(t *testing.T) {
-	for alert, want := range map[string]string{"certificate required": noAnswer, "internal error": unknown} {
-		made := makeCall(t, post, []answer{{Err: &net.OpError{Op: "remote error", Err: errors.New("tls: " + alert)}}})
-		assert.Equal(t, want, outcome(made.Err), alert)
-		assert.ErrorContains(t, made.Err, "remote error: tls: "+alert)
-		assert.Len(t, made.Sent, 1, alert)
-	}
-}
-
 func TestCookieJarIsUsed(t *testing.T) {
 	jar := jarOf(t, "gateway", "blue")
 	transport := answering(answer{Status: 503}, notDialed, okAnswer)
@@ -88,29 +76,6 @@ func TestCookieJarIsUsed(t *testing.T) {
 	require.NoError(t, get(t.Context(), client))
 	for i, sent := range transport.Sent() {
 		assert.Equal(t, []string{"gateway=blue"}, sent.Header["Cookie"], "attempt %d", 1+i)
-	}
-}
-
-// TestRedirectsAreNotFollowed, by the caller's http.Client neither, which stays as
-// it was. The error names the host alone: the rest may hold a credential.
-func TestRedirectsAreNotFollowed(t *testing.T) {
-	for _, tt := range []struct {
-		status         int
-		location, says string
-	}{
-		{302, "https://elsewhere.example/?key=canary", "302 Found: redirect to elsewhere.example was not followed"},
-		{307, "/elsewhere?key=canary", "307 Temporary Redirect: redirect to the same host was not followed"},
-		{300, "https://canary b/%zz", "300 Multiple Choices: redirect to an address that cannot be read was not followed"},
-		{304, "", "304 Not Modified: the body is not the documented JSON: 0 bytes"},
-		{399, "https://elsewhere.example/", "399 unknown status: redirect to elsewhere.example was not followed"},
-		{400, "https://elsewhere.example/", "400 Bad Request: the body is not the documented JSON: 0 bytes"},
-	} {
-		transport := answering(answer{Status: tt.status, Header: http.Header{"Location": {tt.location}}})
-		hc := &http.Client{Transport: transport, Timeout: time.Minute}
-		_, err := clientAt(t, serviceURL, agentmessaging.WithHTTPClient(hc)).Status(t.Context())
-		assert.EqualError(t, err, "agentmessaging: GET /v1/status: "+tt.says, "%+v", tt)
-		assert.Len(t, transport.Sent(), 1, "%+v", tt)
-		assert.Equal(t, http.Client{Transport: transport, Timeout: time.Minute}, *hc)
 	}
 }
 

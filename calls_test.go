@@ -1,0 +1,338 @@
+package agentmessaging_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"math"
+	"net"
+	"net/http"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
+)
+
+var updateCalls = flag.Bool("update-calls", false, "write what comes of the calls into "+callsFile)
+
+// callsFile shows what comes of each scene: what a program, an observer and a log see.
+const callsFile = "testdata/calls.txt"
+
+// scene is one call, made anew for each list of answers.
+type scene struct {
+	rule    string
+	do      doCall
+	opts    options
+	attempt time.Duration // the Timeout of the http.Client
+	cases   [][]answer
+}
+
+// each is one case for each answer.
+func each(answers ...answer) (cases [][]answer) {
+	for _, a := range answers {
+		cases = append(cases, []answer{a})
+	}
+	return cases
+}
+
+// bodies is an answer of a status for each body.
+func bodies(status int, bodies ...string) (cases [][]answer) {
+	for _, body := range bodies {
+		cases = append(cases, []answer{{Status: status, Body: body}})
+	}
+	return cases
+}
+
+func statuses(body string, statuses ...int) (cases [][]answer) {
+	for _, status := range statuses {
+		cases = append(cases, []answer{{Status: status, Body: body}})
+	}
+	return cases
+}
+
+func redirect(status int, to string) answer {
+	return answer{Status: status, Header: http.Header{"Location": {to}}}
+}
+
+func busy(retryAfter string) answer {
+	return answer{Status: 503, Header: http.Header{"Retry-After": {retryAfter}}}
+}
+
+// slow answers after a time, or when the attempt ends.
+func slow(d time.Duration, a answer) answer {
+	a.Before = func(req *http.Request) {
+		select {
+		case <-time.After(d):
+		case <-req.Context().Done():
+		}
+	}
+	return a
+}
+
+// hang is never answered; left is cancelled while it is.
+var (
+	hang = slow(math.MaxInt64, answer{Err: context.DeadlineExceeded})
+	left = answer{Err: errors.New("the user has left"), Before: func(req *http.Request) {
+		req.Context().Value(spanKey{}).(context.CancelCauseFunc)(errors.New("the user has left"))
+	}}
+)
+
+// within makes a call that has so much time, and that left can cancel.
+func within(d time.Duration, do doCall) doCall {
+	return func(ctx context.Context, client *agentmessaging.Client) error {
+		ctx, cancel := context.WithTimeout(ctx, d)
+		defer cancel()
+		ctx, leave := context.WithCancelCause(ctx)
+		return do(context.WithValue(ctx, spanKey{}, leave), client)
+	}
+}
+
+func retries(p agentmessaging.RetryPolicy) options { return options{agentmessaging.WithRetry(p)} }
+
+func timed(d time.Duration) options { return options{agentmessaging.WithTimeout(d)} }
+
+var (
+	warmUp    = sending(agentmessaging.LLMMode(""))
+	warmUpOwn = sending(agentmessaging.LLMModeBYOK)
+	scenes    = []scene{
+		{"A refusal says what to do, where neither a wait nor the cause tells.", get, nil, 0, statuses("", 401, 402, 404)},
+		{"That of a 400 is about the call only in the service's words.", get, nil, 0, bodies(400, "", `{"error":"bad_request"}`)},
+		{"A 403 or 409 of a proxy is about something else than that of an endpoint that lists it.", get, nil, 0, statuses("", 403, 409)},
+		{"A 403 or 409 that the endpoint lists.", warmUpOwn, nil, 0, statuses("", 403, 409)},
+		{"Nothing to clear.", endpoints[4].call, nil, 0, statuses("", 404)},
+		{"The base address is wrong.", endpoints[0].call, nil, 0, statuses("", 404)},
+		{"Both ends of each range of statuses. After a protocol switch no body is read.", post, nil, 0,
+			statuses(anyReply, 0, 99, 100, 199, 200, 299, 300, 418, 499, 500, 501, 502, 504, 505, 599, 600)},
+		{"A redirect is not followed. Only its host is named: the rest may hold a credential.", endpoints[0].call, nil, 0, each(
+			redirect(302, "https://elsewhere.example/?key=canary"), redirect(307, "/elsewhere?key=canary"), redirect(300, "https://canary b/%zz"),
+			redirect(304, ""), redirect(399, "https://elsewhere.example/"), redirect(400, "https://elsewhere.example/"))},
+		{"An error body: names are exact, each is there once, and what has another type or name is kept as it came.", get, options{once}, 0, bodies(400,
+			`{"error":"first","error":5,"reason":"r","quota":12345678901234567890}`,
+			`{"error":"busy","Error":"other","TRACE_ID":"t","Limit_Key":"k","reason":null}`,
+			"          null", `{"error":"a"}x`, "<html>busy", strings.Repeat("x", 100<<10))},
+		{"The documented error body.", get, options{once}, 0, each(answer{Status: 429, Header: http.Header{"Retry-After": {"34"}},
+			Body: string(must(os.ReadFile("testdata/wire/error.json")))})},
+		{"A CallInfo has the facts of the last answer, as it came. Secrets that an error echoes are taken out.", get, nil, 0, [][]answer{
+			{{Status: 200, Body: `{"agent_id":"a","trace_id":"t","mood":"good"}`}}, {{Status: 404, Body: "no " + testKey + " here"}},
+			{{Status: 503, Body: `{"trace_id":"trace_3"}`, Header: http.Header{"Retry-After": {"2"}}}}, {{Status: 429, Body: "first"}, notDialed}}},
+		{"The words of a proxy are kept where they cannot be those of a request.", post, nil, 0, bodies(413,
+			"<html><head><title>400 No required SSL certificate was sent</title></head></html>",
+			"<html><title>Blocked: message-canary\n</title></html>",
+			"upstream connect error, reset reason: connection failure\n",
+			`you sent {"text":"message-canary"}`, `{"message":"no healthy\nupstream","request_id":"r"}`, `{"message":"message-can"}`,
+			"\ufeff"+`{"error":"busy","trace_id":17}`, `{"message":"unused","error":"busy"}`, `{"error":"busy","trace_id":["\u006dessage-canary"]}`)},
+		{"A success that cannot be read is unknown to a POST.", post, nil, 0, bodies(200, `{"reply_text`, `{"reply":"misspelt","trace_id":"trace_7"}`,
+			"\n<!DOCTYPE html><html><body>secret page</body></html>", strings.Repeat(" ", 1<<20+1))},
+		{"It is read again by a GET. Members behind the wrong one count.", endpoints[2].call, options{once}, 0,
+			bodies(200, `{"ok":true,"byok":{"provider":5},"trace_id":"trace_9"}`)},
+		{"What an attempt at a POST did, and how its answer was missed.", within(time.Minute, warmUp), nil, 0, append(each(
+			okAnswer, notDialed, tooMany("7200", "k"), answer{Status: 404}, answer{Status: 503}, answer{Status: 500},
+			answer{Status: 200, Reader: func() io.Reader { return iotest.ErrReader(io.ErrUnexpectedEOF) }},
+			answer{Err: io.ErrUnexpectedEOF}, answer{Err: errors.New("stream error: stream ID 1; REFUSED_STREAM; received from peer")}, hang, left),
+			bodies(503, `{"error":"byok_unavailable"}`)...)},
+		{"A certificate that the service demands: the request was on its way, but not looked at. Other alerts may come later.", post, nil, 0, each(
+			answer{Err: &net.OpError{Op: "remote error", Err: errors.New("tls: certificate required")}},
+			answer{Err: &net.OpError{Op: "remote error", Err: errors.New("tls: internal error")}})},
+		{"Each attempt sends the whole body, after a wait that grows.", post, nil, 0, [][]answer{{notDialed, tooMany("7", ""), okAnswer}, {notDialed}}},
+		{"Half of the longest jitter is added.", post, options{jitter(0.5)}, 0, [][]answer{{notDialed, tooMany("7", ""), okAnswer}}},
+		{"A refusal without Retry-After is waited out for a second.", get, options{agentmessaging.WithoutCoolDown()}, 0, [][]answer{{tooMany("", ""), okAnswer}}},
+		{"A policy of extremes is meant as it says: many attempts.", get, retries(agentmessaging.RetryPolicy{MaxAttempts: math.MaxInt, MinWait: 1}), 0, [][]answer{{notDialed, notDialed, notDialed, notDialed, okAnswer}}},
+		{"Long waits.", get, retries(agentmessaging.RetryPolicy{MinWait: 90 * time.Second}), 0, [][]answer{{notDialed, notDialed, okAnswer}}},
+		{"Waits without bound.", get, retries(agentmessaging.RetryPolicy{MaxWait: math.MaxInt64}), 0, [][]answer{{busy("7200"), okAnswer}}},
+		{"Short waits.", get, retries(agentmessaging.RetryPolicy{MaxWait: time.Millisecond}), 0, [][]answer{{notDialed, notDialed, okAnswer}}},
+		{"No retries.", get, retries(agentmessaging.RetryPolicy{MaxAttempts: 1, MinWait: time.Hour}), 0, each(notDialed, tooMany("3", "k"))},
+		{"A wait up to the deadline is not begun.", within(30*time.Second, get), nil, 0, [][]answer{{busy("30"), okAnswer}}},
+		{"A shorter one is.", within(31*time.Second, get), nil, 0, [][]answer{{busy("30"), okAnswer}}},
+		{"Nor is one that the policy does not allow.", get, retries(agentmessaging.RetryPolicy{MaxWait: 29 * time.Second}), 0, [][]answer{{busy("30"), okAnswer}}},
+		{"One that it just allows is, and jitter does not lengthen it.", get, append(retries(agentmessaging.RetryPolicy{MaxWait: 30 * time.Second}), jitter(0.999)), 0, [][]answer{{busy("30"), okAnswer}}},
+		{"Nor one that would use up WithTimeout.", get, timed(30 * time.Second), 0, [][]answer{{busy("30"), okAnswer}}},
+		{"The default timeout is five minutes.", get, nil, 0, each(hang)},
+		{"WithTimeout bounds a call, where the context has no deadline.", get, timed(7 * time.Second), 0, each(hang)},
+		{"A deadline of the context bounds it alone.", within(time.Hour, get), timed(7 * time.Second), 0, each(hang)},
+		{"The Timeout of the http.Client bounds an attempt.", get, timed(time.Hour), 10 * time.Second, each(hang)},
+		{"The shorter one counts.", get, timed(7 * time.Second), 10 * time.Second, each(hang)},
+		{"WithTimeout counts attempts and pauses: twice 3 and 4 s leave 1 s, which an attempt may use up.", get,
+			append(timed(15*time.Second), retries(agentmessaging.RetryPolicy{MaxAttempts: 9})...), 0, each(slow(3*time.Second, busy("4")))},
+		{"The same with a clock on which nobody waits.", get, append(timed(15*time.Second), append(retries(agentmessaging.RetryPolicy{MaxAttempts: 9}),
+			agentmessaging.WithClock(stopped{}))...), 0, each(slow(3*time.Second, busy("4")))},
+	}
+	// seen are scenes whose events and log are shown too.
+	seen = []scene{
+		{"A message.", post, nil, 0, each(okAnswer)},
+		{"An agent that is made: its id is known at the end.", sending(create{}), nil, 0, each(okAnswer)},
+		{"What is refused is the caller's affair, other failures are warnings.", post, nil, 0, each(answer{Status: 399}, answer{Status: 400}, answer{Status: 499})},
+		{"A 429 is waited for, here by the cool-down.", post, nil, 0, [][]answer{{tooMany("3", "key_minute"), {Status: 500}}}},
+		{"A call that never reached the service is repeated.", post, nil, 0, each(notDialed)},
+		{"A limiter makes the call wait, which is no part of the time of the call.", post,
+			append(timed(10*time.Second), agentmessaging.WithLimiter(&limiterStub{wait: time.Minute})), time.Second, [][]answer{{notDialed, okAnswer}}},
+		{"What a limiter takes below a millisecond is a decision and no wait.", post, options{agentmessaging.WithLimiter(&limiterStub{wait: time.Millisecond - 1})}, 0, each(okAnswer)},
+		{"A limiter refuses: nothing is sent.", post, options{agentmessaging.WithLimiter(&limiterStub{
+			refusal: &agentmessaging.Error{StatusCode: 429, Code: "rate_limited", LimitKey: "key_day", RetryAfter: time.Hour},
+		})}, 0, each(okAnswer)},
+		{"An argument is refused: nobody hears of it.", sending(message{}), nil, 0, each(okAnswer)},
+		{"An error of the transport is one line without the key.", post, nil, 0, each(answer{Err: errors.New("line\nbroken with " + testKey)})},
+		{"A call is cancelled: net/http returns the cause in place of the error.", within(time.Minute, post), nil, 0, each(left)},
+	}
+)
+
+// TestCalls holds the scenes to callsFile.
+func TestCalls(t *testing.T) {
+	var all strings.Builder
+	for _, s := range append(slices.Clone(scenes), cutWords()) {
+		fmt.Fprintf(&all, "## %s\n\n", s.rule)
+		for _, answers := range s.cases {
+			fmt.Fprintf(&all, "%s%s\n", given(answers), s.made(t, answers, nil))
+		}
+	}
+	for _, s := range seen {
+		fmt.Fprintf(&all, "## %s\n\n", s.rule)
+		for _, answers := range s.cases {
+			var told strings.Builder
+			made := s.made(t, answers, &told)
+			fmt.Fprintf(&all, "%s%s%s\n", given(answers), told.String(), made)
+		}
+	}
+	if *updateCalls {
+		require.NoError(t, os.WriteFile(callsFile, []byte(all.String()), 0o644))
+	}
+	want, err := os.ReadFile(callsFile)
+	require.NoError(t, err)
+	assert.Equal(t, strings.Split(string(want), "\n"), strings.Split(all.String(), "\n"), "read the difference; to accept it: go test -run TestCalls . -update-calls")
+}
+
+func cutWords() scene {
+	s := scene{rule: "Long words are cut, each by its own bound, so that there is room for the others.", do: get, opts: options{once}}
+	for _, word := range []struct {
+		member string // of the body
+		bound  int
+	}{{"error", 64}, {"reason", 160}, {"limit_key", 40}, {"trace_id", 64}} {
+		for _, length := range []int{word.bound, word.bound + 1} {
+			s.cases = append(s.cases, bodies(400, fmt.Sprintf(`{%q:%q}`, word.member, strings.Repeat("Z", length)))...)
+		}
+	}
+	for _, length := range []int{200, 201} {
+		s.cases = append(s.cases, each(answer{Err: errors.New(strings.Repeat("Z", length))})...)
+	}
+	return s
+}
+
+// given are the answers in words.
+func given(answers []answer) string {
+	var b strings.Builder
+	for _, a := range answers {
+		if a.Err != nil {
+			fmt.Fprintf(&b, "given    %#.60q\n", a.Err)
+			continue
+		}
+		fmt.Fprintf(&b, "given    %03d %#.60q", a.Status, a.Body)
+		for name, values := range a.Header {
+			fmt.Fprintf(&b, " %s: %s", name, values[0])
+		}
+		fmt.Fprintln(&b)
+	}
+	return b.String()
+}
+
+// made is what a program sees of the call. What observers and the log are told is
+// written to told, unless that is nil.
+func (s scene) made(t *testing.T, answers []answer, told *strings.Builder) string {
+	var verdicts []string
+	observer := agentmessaging.ObserverFunc(func(_ context.Context, event agentmessaging.Event) context.Context {
+		if end, ok := event.(agentmessaging.AttemptEnd); ok {
+			verdicts = append(verdicts, string(end.Verdict))
+		}
+		if told != nil {
+			fmt.Fprintf(told, "event    %s\n", lineOf(event))
+		}
+		return nil
+	})
+	opts := append(slices.Clone(s.opts), agentmessaging.WithObserver(observer))
+	if told != nil {
+		opts = append(opts, agentmessaging.WithLogger(slog.New(contextHandler{slog.DiscardHandler, func(ctx context.Context, r slog.Record) {
+			assert.Equal(t, s.rule, ctx.Value(ruleKey{}), "the caller's context")
+			fmt.Fprintf(told, "log      %s %s", r.Level, r.Message)
+			r.Attrs(func(a slog.Attr) bool { fmt.Fprintf(told, " %s", a); return true })
+			fmt.Fprintln(told)
+		}})))
+	}
+	made := makeTimed(t, s.attempt, func(ctx context.Context, client *agentmessaging.Client) error {
+		return s.do(context.WithValue(ctx, ruleKey{}, s.rule), client)
+	}, answers, opts...)
+	for _, sent := range made.Sent[min(1, len(made.Sent)):] {
+		assert.Equal(t, made.Sent[0].Text, sent.Text, "each attempt sends the whole body")
+	}
+	holdsLaws(t, made.Err, testKey)
+	var b strings.Builder
+	fmt.Fprintf(&b, "made     %s: %s\n", cell{len(made.Sent), outcome(made.Err), made.Elapsed}, strings.Join(verdicts, ", "))
+	info := made.Info
+	if len(info.Body) > 60 {
+		info.Body = fmt.Appendf(nil, "%d bytes", len(info.Body))
+	}
+	fmt.Fprintf(&b, "info    %s\n", fieldsOf(info))
+	if made.Err != nil {
+		fmt.Fprintf(&b, "error    %v\n", made.Err)
+		if lost := (*agentmessaging.OutcomeUnknownError)(nil); errors.As(made.Err, &lost) {
+			fmt.Fprintf(&b, "missed  %s\n", fieldsOf(agentmessaging.OutcomeUnknownError{Missed: lost.Missed, TraceID: lost.TraceID}))
+		}
+		if failure := (*agentmessaging.Error)(nil); errors.As(made.Err, &failure) {
+			fmt.Fprintf(&b, "fields  %s\n", fieldsOf(*failure))
+		}
+		for _, name := range slices.Sorted(maps.Keys(kinds)) {
+			if errors.Is(made.Err, kinds[name]) {
+				fmt.Fprintf(&b, "kind     %s\n", name)
+			}
+		}
+	}
+	return b.String()
+}
+
+type ruleKey struct{}
+
+// kinds are what errors.Is may find in an error of a call.
+var kinds = map[string]error{
+	"ErrBadRequest": agentmessaging.ErrBadRequest, "ErrUnauthorized": agentmessaging.ErrUnauthorized, "ErrPaymentRequired": agentmessaging.ErrPaymentRequired,
+	"ErrForbidden": agentmessaging.ErrForbidden, "ErrNotFound": agentmessaging.ErrNotFound, "ErrConflict": agentmessaging.ErrConflict,
+	"ErrRateLimited": agentmessaging.ErrRateLimited, "ErrUnavailable": agentmessaging.ErrUnavailable, "ErrServer": agentmessaging.ErrServer,
+	"ErrInvalid": agentmessaging.ErrInvalid, "ErrOutcomeUnknown": agentmessaging.ErrOutcomeUnknown,
+	"context.Canceled": context.Canceled, "context.DeadlineExceeded": context.DeadlineExceeded, "io.ErrUnexpectedEOF": io.ErrUnexpectedEOF,
+}
+
+// lineOf is an event with those of its fields that are set.
+func lineOf(event agentmessaging.Event) string {
+	return strings.TrimPrefix(fmt.Sprintf("%T", event), "agentmessaging.") + fieldsOf(event)
+}
+
+// fieldsOf are the exported fields that are set.
+func fieldsOf(v any) (line string) {
+	fields := reflect.ValueOf(v)
+	for i := range fields.NumField() {
+		field, value := fields.Type().Field(i), fields.Field(i)
+		if !field.IsExported() || value.IsZero() || value.Kind() == reflect.Map && value.Len() == 0 {
+			continue
+		}
+		switch v := value.Interface().(type) {
+		case agentmessaging.Endpoint:
+			line += " " + v.Name
+		case []byte:
+			line += fmt.Sprintf(" %s=%#q", field.Name, v)
+		case map[string]json.RawMessage:
+			line += fmt.Sprintf(" %s=%s", field.Name, v)
+		default:
+			line += fmt.Sprintf(" %s=%v", field.Name, v)
+		}
+	}
+	return line
+}
