@@ -174,16 +174,19 @@ var (
 		{"A message.", post, nil, 0, each(okAnswer)},
 		{"An agent that is made: its id is known at the end.", sending(create{}), nil, 0, each(okAnswer)},
 		{"What is refused is the caller's affair, other failures are warnings.", post, nil, 0, each(answer{Status: 399}, answer{Status: 400}, answer{Status: 499})},
-		{"A 429 is waited for, here by the cool-down.", post, nil, 0, [][]answer{{tooMany("3", "key_minute"), {Status: 500}}}},
+		{"A 429 is waited for, here by the cool-down.", post, nil, 0, [][]answer{{tooMany("3", "key_minute"), {Status: 500}}, {tooMany("3", "key_minute"), okAnswer}}},
 		{"A call that never reached the service is repeated.", post, nil, 0, each(notDialed)},
 		{"A limiter makes the call wait, which is no part of the time of the call.", post,
 			append(timed(10*time.Second), agentmessaging.WithLimiter(&limiterStub{wait: time.Minute})), time.Second, [][]answer{{notDialed, okAnswer}}},
 		{"What a limiter takes below a millisecond is a decision and no wait.", post, options{agentmessaging.WithLimiter(&limiterStub{wait: time.Millisecond - 1})}, 0, each(okAnswer)},
+		{"A journal is asked after every wait, directly before each request. Its error sends nothing.", journaled(post),
+			options{agentmessaging.WithLimiter(&limiterStub{wait: time.Minute})}, 0, [][]answer{{tooMany("3", "k"), notDialed}}},
 		{"A limiter refuses: nothing is sent.", post, options{agentmessaging.WithLimiter(&limiterStub{
 			refusal: &agentmessaging.Error{StatusCode: 429, Code: "rate_limited", LimitKey: "key_day", RetryAfter: time.Hour},
 		})}, 0, each(okAnswer)},
 		{"An argument is refused: nobody hears of it.", sending(message{}), nil, 0, each(okAnswer)},
 		{"An error of the transport is one line without the key.", post, nil, 0, each(answer{Err: errors.New("line\nbroken with " + testKey)})},
+		{"A context has ended before the call.", within(0, post), nil, 0, each(okAnswer)},
 		{"A call is cancelled: net/http returns the cause in place of the error.", within(time.Minute, post), nil, 0, each(left)},
 	}
 )
@@ -249,34 +252,27 @@ func given(answers []answer) string {
 // made is what a program sees of the call. What observers and the log are told is
 // written to told, unless that is nil.
 func (s scene) made(t *testing.T, answers []answer, told *strings.Builder) string {
-	var verdicts []string
-	observer := agentmessaging.ObserverFunc(func(_ context.Context, event agentmessaging.Event) context.Context {
-		if end, ok := event.(agentmessaging.AttemptEnd); ok {
-			verdicts = append(verdicts, string(end.Verdict))
-		}
-		if told != nil {
-			fmt.Fprintf(told, "event    %s\n", lineOf(event))
-		}
-		return nil
-	})
+	observer := &stages{told: told}
 	opts := append(slices.Clone(s.opts), agentmessaging.WithObserver(observer))
 	if told != nil {
 		opts = append(opts, agentmessaging.WithLogger(slog.New(contextHandler{slog.DiscardHandler, func(ctx context.Context, r slog.Record) {
-			assert.Equal(t, s.rule, ctx.Value(ruleKey{}), "the caller's context")
+			assert.Equal(t, told, ctx.Value(toldKey{}), "the caller's context")
 			fmt.Fprintf(told, "log      %s %s", r.Level, r.Message)
 			r.Attrs(func(a slog.Attr) bool { fmt.Fprintf(told, " %s", a); return true })
 			fmt.Fprintln(told)
 		}})))
 	}
 	made := makeTimed(t, s.attempt, func(ctx context.Context, client *agentmessaging.Client) error {
-		return s.do(context.WithValue(ctx, ruleKey{}, s.rule), client)
+		return s.do(context.WithValue(ctx, toldKey{}, told), client)
 	}, answers, opts...)
-	for _, sent := range made.Sent[min(1, len(made.Sent)):] {
+	for _, sent := range made.Sent {
 		assert.Equal(t, made.Sent[0].Text, sent.Text, "each attempt sends the whole body")
+		assert.Equal(t, "service.example", sent.URL.Host)
+		assert.Equal(t, "call, attempt, request: ", sent.Context().Value(stageKey{}), "the transport sees the request's context")
 	}
 	holdsLaws(t, made.Err, testKey)
 	var b strings.Builder
-	fmt.Fprintf(&b, "made     %s: %s\n", cell{len(made.Sent), outcome(made.Err), made.Elapsed}, strings.Join(verdicts, ", "))
+	fmt.Fprintf(&b, "made     %s: %s\n", cell{len(made.Sent), outcome(made.Err), made.Elapsed}, strings.Join(observer.verdicts, ", "))
 	info := made.Info
 	if len(info.Body) > 60 {
 		info.Body = fmt.Appendf(nil, "%d bytes", len(info.Body))
@@ -290,16 +286,54 @@ func (s scene) made(t *testing.T, answers []answer, told *strings.Builder) strin
 		if failure := (*agentmessaging.Error)(nil); errors.As(made.Err, &failure) {
 			fmt.Fprintf(&b, "fields  %s\n", fieldsOf(*failure))
 		}
-		for _, name := range slices.Sorted(maps.Keys(kinds)) {
-			if errors.Is(made.Err, kinds[name]) {
-				fmt.Fprintf(&b, "kind     %s\n", name)
-			}
-		}
+		fmt.Fprintf(&b, "kinds    %v\n", kindsOf(made.Err))
 	}
 	return b.String()
 }
 
-type ruleKey struct{}
+// toldKey finds in the caller's context where a scene is written.
+type toldKey struct{}
+
+// journaled asks a journal before each request, which is full at the third.
+func journaled(do doCall) doCall {
+	return func(ctx context.Context, client *agentmessaging.Client) error {
+		return do(agentmessaging.WithBeforeSend(ctx, func(ctx context.Context, attempt int) error {
+			fmt.Fprintf(ctx.Value(toldKey{}).(*strings.Builder), "journal  attempt %d\n", attempt)
+			if attempt == 3 {
+				return errors.New("the journal is full of " + testKey)
+			}
+			return nil
+		}), client)
+	}
+}
+
+// stages is an observer that writes what it hears, and under which context: an
+// attempt's is inside its call's.
+type stages struct {
+	told     *strings.Builder // nil: nowhere
+	verdicts []string
+}
+
+type stageKey struct{}
+
+func (s *stages) Observe(ctx context.Context, event agentmessaging.Event) context.Context {
+	stage, _ := ctx.Value(stageKey{}).(string)
+	if s.told != nil {
+		fmt.Fprintf(s.told, "event    %s%s\n", stage, lineOf(event))
+	}
+	switch e := event.(type) {
+	case agentmessaging.CallStart:
+		e.URL.Host = "elsewhere.example" // a copy, which leads no request astray
+		return context.WithValue(ctx, stageKey{}, "call: ")
+	case agentmessaging.AttemptStart:
+		return context.WithValue(ctx, stageKey{}, strings.Replace(stage, ":", ", attempt:", 1))
+	case agentmessaging.RequestStart:
+		return context.WithValue(ctx, stageKey{}, strings.Replace(stage, ":", ", request:", 1))
+	case agentmessaging.AttemptEnd:
+		s.verdicts = append(s.verdicts, string(e.Verdict))
+	}
+	return nil
+}
 
 // kinds are what errors.Is may find in an error of a call.
 var kinds = map[string]error{
@@ -315,6 +349,15 @@ func lineOf(event agentmessaging.Event) string {
 	return strings.TrimPrefix(fmt.Sprintf("%T", event), "agentmessaging.") + fieldsOf(event)
 }
 
+func kindsOf(err error) (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(kinds)) {
+		if errors.Is(err, kinds[name]) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // fieldsOf are the exported fields that are set.
 func fieldsOf(v any) (line string) {
 	fields := reflect.ValueOf(v)
@@ -328,6 +371,8 @@ func fieldsOf(v any) (line string) {
 			line += " " + v.Name
 		case []byte:
 			line += fmt.Sprintf(" %s=%#q", field.Name, v)
+		case error:
+			line += fmt.Sprintf(" %s=%v %v", field.Name, v, kindsOf(v))
 		case map[string]json.RawMessage:
 			line += fmt.Sprintf(" %s=%s", field.Name, v)
 		default:
