@@ -346,12 +346,15 @@ func ExampleMatcher() {
 	other := fake.IssueKey(fakeserver.KeyOptions{})
 	callAs(fake, other, "GET", "/v1/agents/agent_000001", "")
 	say(fake, "good morning")
+	callAs(fake, "", "GET", "/v1/status", "")
 	for _, m := range []fakeserver.Matcher{
 		fakeserver.ByKey(other),
 		fakeserver.ByAgent("agent_000001"),
 		fakeserver.ByEndpoint(fakeserver.EndpointSendMessage),
 		fakeserver.ByText("good morning"),
 		fakeserver.ByTextContaining("morning"),
+		fakeserver.ByText(""), // a call without text has no empty text
+		fakeserver.ByKey(""),  // and one without a key no empty key
 	} {
 		fmt.Println(fake.CallCount(m), m)
 	}
@@ -360,11 +363,14 @@ func ExampleMatcher() {
 	// Output:
 	// 404 {"error":"not_found","trace_id":"trace_000001","reason":"no agent of this API key has this identifier"}
 	// 200 {"reply_text":"You wrote: good morning","trace_id":"trace_000002"}
+	// 401 {"error":"unauthorized","trace_id":"trace_000003","reason":"the Authorization header must be: Bearer, a space, and an API key"}
 	// 1 ByKey(key_000002)
 	// 2 ByAgent(agent_000001)
 	// 1 ByEndpoint(POST /v1/agents/{agent_id}/messages)
 	// 1 ByText(12 characters)
 	// 1 ByTextContaining(7 characters)
+	// 0 ByText(0 characters)
+	// 0 ByKey(…)
 	// 1
 }
 

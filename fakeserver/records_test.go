@@ -19,61 +19,29 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
-// ExampleMatcher shows what each matcher finds; these find less than they seem to.
-func TestMatchersOfCalls(t *testing.T) {
-	fake, c := newFake(t)
-	c.send(c.agent(emptyBody), "hello there")
-	c.with("").call("GET", "/v1/status", noBody)
-	calledBack := fakeserver.Where(func(call fakeserver.Call) bool { return fake.CallCount() == 3 && call.Status == 401 })
-	for _, row := range []struct {
-		want    int
-		matcher fakeserver.Matcher
-	}{
-		{0, fakeserver.ByKey("")}, // no key is not the empty key
-		{0, fakeserver.ByText("there")},
-		{0, fakeserver.ByText("")}, // a call without text has no empty text
-		{1, fakeserver.ByTextContaining("")},
-		{1, calledBack},
-	} {
-		assert.Len(t, fake.Calls(row.matcher), row.want, "%v", row.matcher)
-		assert.Equal(t, row.want, fake.CallCount(row.matcher), "%v", row.matcher)
-	}
-}
-
 // A record shows what the client got, without words that nobody wrote for it.
 func TestSent(t *testing.T) {
-	const limited = `{"error":"rate_limited","trace_id":"trace_000002","limit_key":"key_minute"}`
 	const lost = `{"error":"gateway_timeout","trace_id":"trace_000002","reason":"injected by the test"}`
 	for _, row := range []struct {
-		fault                              fakeserver.Fault
-		status, bytes                      int
-		body                               string
-		retryAfter, announced, contentType string
-		texts                              bool // WithMessageTexts
+		fault                 fakeserver.Fault
+		status, bytes         int
+		body                  string
+		retryAfter, announced string
 	}{
-		{fakeserver.RateLimited("soon, says Bob"), 429, 75, limited, "[redacted, 14 characters]", "75", "application/json", false},
-		{fakeserver.RawAnswer(502, "text/html", "<h1>Bad gateway</h1>"), 502, 20, "[redacted, 20 characters]", "", "20", "text/html", false},
-		{fakeserver.LoseReply(fakeserver.Answer(504, "")), 504, 85, lost, "", "85", "application/json", false},
-		{fakeserver.TruncateReply(20), 200, 20, `{"reply_text":"[redacted, 12 characters]"`, "", "55", "application/json", false},
-		{fakeserver.Answer(204, "x"), 204, 0, "", "", "", "", false},
-		{fakeserver.CloseEarly(), 0, 0, "", "", "", "", false},
-		{fakeserver.TruncateReply(5), 200, 5, `{"rep`, "", "55", "application/json", true}, // as far as it went
-		{fakeserver.RawAnswer(502, "x", "<h1>sk-12345678</h1>"), 502, 20, "[redacted, 20 characters]", "", "20", "x", true},
+		{fakeserver.RateLimited("soon, says Bob"), 429, 75, `{"error":"rate_limited","trace_id":"trace_000002","limit_key":"key_minute"}`, "[redacted, 14 characters]", "75"},
+		{fakeserver.RawAnswer(502, "text/html", "<h1>Bad gateway</h1>"), 502, 20, "[redacted, 20 characters]", "", "20"},
+		{fakeserver.LoseReply(fakeserver.Answer(504, "")), 504, 85, lost, "", "85"},
+		{fakeserver.TruncateReply(20), 200, 20, `{"reply_text":"[redacted, 12 characters]"`, "", "55"},
+		{fakeserver.Answer(204, "x"), 204, 0, "", "", ""},
+		{fakeserver.CloseEarly(), 0, 0, "", "", ""},
 	} {
-		t.Run(row.fault.String(), func(t *testing.T) {
-			opts := []fakeserver.Option{frozen()}
-			if row.texts {
-				opts = append(opts, fakeserver.WithMessageTexts())
-			}
-			fake, c := newFake(t, opts...)
-			agent := c.agent(emptyBody)
-			fake.Inject(row.fault, fakeserver.ByAgent(agent))
-			_ = seen(c.wire, c.request("POST", "/v1/agents/"+agent+"/messages", `{"text":"x"}`))
-			sent := fake.Calls(fakeserver.ByAgent(agent))[0].Sent
-			assert.Equal(t, []any{row.status, row.bytes, row.body}, []any{sent.Status, sent.Bytes, sent.Body})
-			assert.Equal(t, []string{row.retryAfter, row.announced, row.contentType},
-				[]string{sent.Header.Get("Retry-After"), sent.Header.Get("Content-Length"), sent.Header.Get("Content-Type")})
-		})
+		fake, c := newFake(t, frozen())
+		agent := c.agent(emptyBody)
+		fake.Inject(row.fault, fakeserver.ByAgent(agent))
+		_ = seen(c.wire, c.request("POST", "/v1/agents/"+agent+"/messages", `{"text":"x"}`))
+		sent := fake.Calls(fakeserver.ByAgent(agent))[0].Sent
+		assert.Equal(t, []any{row.status, row.bytes, row.body}, []any{sent.Status, sent.Bytes, sent.Body}, "%v", row.fault)
+		assert.Equal(t, []string{row.retryAfter, row.announced}, []string{sent.Header.Get("Retry-After"), sent.Header.Get("Content-Length")}, "%v", row.fault)
 	}
 }
 
@@ -274,7 +242,7 @@ func TestAwaitCallsMatchers(t *testing.T) {
 }
 
 func TestOnCall(t *testing.T) {
-	watch, fake, c := newSpied(t, frozen())
+	watch, fake, c := newSpied(t)
 	var seen []fakeserver.Call
 	stop := fake.OnCall(func(call fakeserver.Call) {
 		assert.Equal(t, call, fake.Calls()[len(fake.Calls())-1], "it is in Calls already")
@@ -284,13 +252,10 @@ func TestOnCall(t *testing.T) {
 	c.agent(emptyBody)
 	fake.Reset()
 	c.agent(emptyBody)
-	assert.Equal(t, []string{"trace_000002", "trace_000001"}, traces(seen))
-	assert.Equal(t, 200, seen[0].Status)
-	seen[0].Header.Set("X", "mine")
 	stop()
 	stop()
 	c.agent(emptyBody)
-	assert.Len(t, seen, 2)
+	assert.Equal(t, []string{"trace_000002", "trace_000001"}, traces(seen))
 	fake.OnCall(func(fakeserver.Call) { panic("oops") })
 	c.call("GET", "/v1/status", noBody).wantOK(t)
 	assert.Equal(t, []string{"fakeserver: the function of OnCall (every call) panicked: oops"}, watch.errors)

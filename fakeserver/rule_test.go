@@ -108,33 +108,8 @@ func TestTurnsUnderConcurrency(t *testing.T) {
 	assert.Equal(t, map[string]int{"": 3, "one": 1, "two": 1, "three": 1, "four": all - 206, "old": 100, "You wrote: x": 100}, served)
 }
 
-// A call for which some rules do not match changes nothing for the next.
-func TestCandidatesLeaveTheRulesAlone(t *testing.T) {
-	fake, c := newFake(t)
-	agent := c.agent(emptyBody)
-	fake.OnMessage().Reply("any")
-	fake.OnMessage(fakeserver.ByText("b")).Reply("b")
-	fake.OnMessage(fakeserver.ByText("a")).Reply("a")
-	for _, text := range []string{"a", "b", "a"} {
-		assert.Equal(t, text, c.send(agent, text).text("reply_text"))
-	}
-}
-
-func TestFunctionsShareNoCall(t *testing.T) {
-	fake, c := newFake(t)
-	var seen []string
-	for range 2 {
-		fake.Inject(fakeserver.Latency(0), fakeserver.Where(func(call fakeserver.Call) bool {
-			seen = append(seen, call.Header.Get("X-Seen"))
-			call.Header.Set("X-Seen", "yes")
-			return true
-		}))
-	}
-	c.call("GET", "/v1/status", noBody)
-	assert.Equal(t, []string{"", ""}, seen)
-	assert.Empty(t, fake.Calls()[0].Header.Get("X-Seen"))
-}
-
+// A ReplyFunc may answer with the errors that interface 4.8 lists, after the message
+// was accepted. Any other status is a mistake of the test.
 func TestReplyFuncErrors(t *testing.T) {
 	watch, fake, c := newSpied(t)
 	agent := c.agent(emptyBody)
@@ -146,22 +121,19 @@ func TestReplyFuncErrors(t *testing.T) {
 	}
 	next = fakeserver.Reply{Status: 429}
 	c.send(agent, "x").wantLimited(t, "key_minute", "1")
-	assert.Equal(t, 6, fake.Limits(c.key)[0].Used, "each was accepted before its script ran")
+	assert.Equal(t, 6, fake.Limits(c.key)[0].Used)
 	next = fakeserver.Reply{Status: 400, Code: "moderated", Reason: "text: not " + c.key}
 	r := c.send(agent, "x")
 	r.wantError(t, 400, "moderated")
 	assert.Equal(t, next.Reason, r.text("reason"))
 	assert.Equal(t, "text: not [redacted]", fake.Calls()[fake.CallCount()-1].Reason)
-	next = fakeserver.Reply{Status: 200, Text: "fine"}
-	c.send(agent, "x").wantOK(t)
-	assert.Len(t, fake.Conversation(agent), 1, "errors are no exchange")
-	assert.Empty(t, watch.errors)
-	for _, status := range []int{403, 409, 503, 201, 99, -1} {
+	assert.Empty(t, fake.Conversation(agent), "errors are no exchange")
+	for i, status := range []int{403, 409, 503, 201, 99, -1} {
 		next = fakeserver.Reply{Status: status}
 		assert.Equal(t, 500, c.send(agent, "x").status)
-		assert.Contains(t, watch.errors[len(watch.errors)-1], fmt.Sprintf("a ReplyFunc answered with status %d", status))
+		require.Len(t, watch.errors, i+1)
+		assert.Contains(t, watch.errors[i], fmt.Sprintf("a ReplyFunc answered with status %d", status))
 	}
-	assert.Len(t, watch.errors, 6)
 }
 
 // What a panic is blamed on, and what is left of its call.

@@ -34,6 +34,10 @@ func TestCopies(t *testing.T) {
 		spoil(m.Agent, m.History)
 		return fakeserver.Reply{Text: "yes", Warnings: replied}
 	})
+	fake.Inject(fakeserver.Latency(0), fakeserver.Where(func(call fakeserver.Call) bool {
+		call.Header.Set("User-Agent", "x")
+		return true
+	}))
 	c.send(agent, "one").wantOK(t)
 	c.send(agent, "two").wantOK(t)
 	then := fake.Now().AddDate(-1, 0, 0)
@@ -45,10 +49,10 @@ func TestCopies(t *testing.T) {
 		assert.Equal(t, []string{`{"a":1}`, "active"}, []string{string(a.Metadata), a.SMS.Status})
 		assert.Equal(t, []string{"yes", "w", "w"}, []string{said[0].ReplyText, said[0].Warnings[0], said[2].Warnings[0]})
 		assert.Equal(t, []time.Time{then, fake.Now()}, []time.Time{said[2].Time, said[3].Time})
-		assert.Equal(t, "Go-http-client/1.1", fake.Calls()[0].Header.Get("User-Agent"))
+		assert.Equal(t, "Go-http-client/1.1", fake.Calls()[1].Header.Get("User-Agent"))
 		spoil(a, said)
 		spoil(fake.Agents()[0], nil)
-		fake.Calls()[0].Header.Set("User-Agent", "x")
+		fake.Calls()[1].Header.Set("User-Agent", "x")
 	}
 }
 

@@ -27,19 +27,18 @@ func (w *Watcher) look(p *passing) {
 		key = &watchedKey{calls: map[string][]time.Time{}, opens: map[string]time.Time{}}
 		w.keys[p.key] = key
 	}
-	if day := p.at.Unix() / (24 * 60 * 60); day != w.day || w.today == "" {
-		w.day, w.today = day, today(p.at)
-	}
-	w.fact(p.Method + " " + p.Path + " " + strconv.Itoa(p.Status))
+	w.today = today(p.at)
+	answer := p.Method + " " + p.Path + " " + strconv.Itoa(p.Status)
+	w.fact(answer)
 	if p.Status != http.StatusOK && !slices.Contains(p.Errors, p.Status) {
-		w.fact(fmt.Sprint("not documented: ", p.Status, " of ", p.Method, " ", p.Path))
+		w.fact("not documented: " + answer)
 	}
 	if p.Body != nil && undocumented(p.Exchange) != "" {
-		w.fact(fmt.Sprint("not documented: a body of ", p.Method, " ", p.Path, " ", p.Status))
+		w.fact("not documented: a body of " + answer)
 		return // of another sender, perhaps
 	}
 	if p.Body != nil {
-		w.members(p)
+		w.members(p, " of "+answer)
 		w.metadata(p)
 		for _, q := range questions {
 			if q.read != nil {
@@ -77,8 +76,7 @@ func (w *Watcher) found(p *passing, id string, answer any) {
 }
 
 // members counts what bodies and headers have besides what the document shows.
-func (w *Watcher) members(p *passing) {
-	of := fmt.Sprintf(" of %s %s %d", p.Method, p.Path, p.Status)
+func (w *Watcher) members(p *passing, of string) {
 	object, _ := p.Value.(map[string]any)
 	for name := range object {
 		if identifier.MatchString(name) && !strings.Contains(", "+string(p.Shape()), ", "+name+" ") {

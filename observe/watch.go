@@ -23,8 +23,7 @@ type Watcher struct {
 	seed      maphash.Seed
 
 	mu         sync.Mutex // guards what follows
-	day        int64      // of the last answer, counted from 1970, and its text
-	today      string
+	today      string     // the day of the last answer
 	o          Observation
 	passed     map[string]int // answers by endpoint
 	keys       map[uint64]*watchedKey

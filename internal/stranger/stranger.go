@@ -5,6 +5,7 @@ package stranger
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"slices"
 	"sort"
 	"strconv"
@@ -99,10 +101,8 @@ func New(seed uint64, keys ...string) *Service {
 		"body_before_operation_limit": coin(), "minute_limit_name": minuteName,
 		"windows":     one("fixed", "aligned", "sliding", "weighted", "token bucket"),
 		"retry_after": one(true, true, false), "several_limits": coin(), "limit_before_body": coin(),
-		"refused_requests_spend":  map[string]any{"401": coin(), "404": coin(), "400": coin(), "409": coin(), "status": coin()},
-		"other_limit_names":       others,
-		"permission_before_body":  coin(),
-		"limit_before_permission": coin(), "store_down_first": coin(),
+		"refused_requests_spend": map[string]any{"401": coin(), "404": coin(), "400": coin(), "409": coin(), "status": coin()},
+		"other_limit_names":      others,
 	}
 	return s
 }
@@ -220,7 +220,7 @@ func (s *Service) fail(w http.ResponseWriter, f flaw) {
 
 var (
 	requests = []string{"key_minute", "ip_minute", "key_day"}
-	methods  = map[string]string{"status": "GET", "warmup": "POST", "byok": "GET PUT DELETE", "agents": "POST", "agent": "GET", "messages": "POST", "sms": "POST"}
+	methods  = map[string]string{"status": "GET", "warmup": "POST", "byok": "GET PUT DELETE", "agents": "POST", "agent": "GET", "agent/messages": "POST", "agent/channels/sms": "POST"}
 
 	// operationsOf are the limits that a call to a route spends, other than those on requests.
 	operationsOf = map[string][]string{
@@ -300,24 +300,17 @@ func (s *Service) cost(f flaw, operations []string) (asked, spent []string) {
 	return asked, spent
 }
 
-func routeOf(path string) (route, id string) {
-	parts := strings.Split(strings.TrimPrefix(path, "/v1/"), "/")
-	switch {
-	case len(parts) == 1 && slices.Contains([]string{"status", "warmup", "byok", "agents"}, parts[0]):
-		return parts[0], ""
-	case len(parts) == 2 && parts[0] == "agents":
-		return "agent", unescaped(parts[1])
-	case len(parts) == 3 && parts[0] == "agents" && parts[2] == "messages":
-		return "messages", unescaped(parts[1])
-	case len(parts) == 4 && parts[0] == "agents" && parts[2] == "channels" && parts[3] == "sms":
-		return "sms", unescaped(parts[1])
-	}
-	return "", ""
-}
+var paths = regexp.MustCompile(`^/v1/(?:(status|warmup|byok|agents)|agents/([^/]+)(|/messages|/channels/sms))$`)
 
-func unescaped(id string) string {
-	id, _ = url.PathUnescape(id)
-	return id
+// routeOf names the route of a path, and the agent in it. An agent's routes are agent,
+// agent/messages and agent/channels/sms.
+func routeOf(path string) (route, id string) {
+	parts := paths.FindStringSubmatch(path)
+	if parts == nil {
+		return "", ""
+	}
+	id, _ = url.PathUnescape(parts[2])
+	return cmp.Or(parts[1], "agent"+parts[3]), id
 }
 
 func (s *Service) flaw(route string, key *apiKey, body map[string]any, bad, unknown bool, agent *agentState) flaw {
@@ -331,7 +324,7 @@ func (s *Service) flaw(route string, key *apiKey, body map[string]any, bad, unkn
 		return flaw{409, "byok_not_configured"}
 	case route == "agents" && llm["mode"] == "byok" && key.byok == nil && llm["api_key"] == nil:
 		return flaw{400, "byok_not_configured"}
-	case route == "messages" && agent.byok && key.byok == nil && s.Decides["byok_cleared"] != 200:
+	case route == "agent/messages" && agent.byok && key.byok == nil && s.Decides["byok_cleared"] != 200:
 		return flaw{s.Decides["byok_cleared"].(int), "byok_not_configured"}
 	}
 	return flaw{}
@@ -378,9 +371,9 @@ func (s *Service) act(w http.ResponseWriter, r *http.Request, route string, key 
 		if agent.sms != "" {
 			reply["sms"] = map[string]any{"status": agent.sms}
 		}
-	case "messages POST":
+	case "agent/messages POST":
 		reply = map[string]any{"reply_text": "You said " + body["text"].(string)}
-	case "sms POST":
+	case "agent/channels/sms POST":
 		agent.sms = s.Decides["sms_status"].(map[string]any)[body["mode"].(string)].(string)
 		reply = map[string]any{"status": agent.sms}
 	}
@@ -411,12 +404,12 @@ func (s *Service) time(t time.Time) string {
 // fieldsOf are the members of each body (interface 2.3 to 2.5 and 4): a
 // type, or a bound, or the values with bars between; ! marks the required ones.
 var fieldsOf = map[string]map[string]string{
-	"warmup":            {"mode": "hosted|byok"},
-	"byok":              {"provider": "!openai_compat|openai|anthropic", "api_key": "!text", "base_url": "text", "model": "text", "label": "text"},
-	"agents":            {"system_prompt": "2000", "customer_ref": "200", "metadata": "metadata", "sms": "sms", "llm": "llm"},
-	"messages":          {"text": "!4000", "user_ref": "text"},
-	"sms":               {"mode": "!sandbox|managed|byo_twilio"},
-	"sms of a creation": {"mode": "!none|sandbox|managed|byo_twilio"},
+	"warmup":             {"mode": "hosted|byok"},
+	"byok":               {"provider": "!openai_compat|openai|anthropic", "api_key": "!text", "base_url": "text", "model": "text", "label": "text"},
+	"agents":             {"system_prompt": "2000", "customer_ref": "200", "metadata": "metadata", "sms": "sms", "llm": "llm"},
+	"agent/messages":     {"text": "!4000", "user_ref": "text"},
+	"agent/channels/sms": {"mode": "!sandbox|managed|byo_twilio"},
+	"sms of a creation":  {"mode": "!none|sandbox|managed|byo_twilio"},
 	"llm": {"mode": "hosted|byok", "tier": "fast|smart", "model": "200", "provider": "openai_compat|openai|anthropic",
 		"base_url": "400", "api_key": "text", "label": "60"},
 }
@@ -456,7 +449,7 @@ func (s *Service) wrong(fields string, object map[string]any) bool {
 		kind, documented := known[name]
 		kind = strings.TrimPrefix(kind, "!")
 		switch {
-		case !documented && fields == "messages" && s.yes("unknown_members"):
+		case !documented && fields == "agent/messages" && s.yes("unknown_members"):
 		case !documented:
 			return true
 		case v == nil && s.yes("null_members"):
