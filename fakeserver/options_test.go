@@ -85,18 +85,9 @@ var likes = []struct {
 		agent := c.agent(`{"llm":{"mode":"byok"}}`)
 		c.with(fake.IssueKey(fakeserver.KeyOptions{})).send(agent, "x").wantOK(c.t)
 	}},
-	{"other_limit_names", `{"key_day":"daily"}`, func(fake *fakeserver.Server, c caller) {
-		fake.Exhaust(c.key, fakeserver.LimitKeyDay)
-		c.call("GET", anAgent, noBody).wantLimited(c.t, "daily", "86400")
-		assert.Equal(c.t, "daily", fake.Calls()[0].LimitKey)
-	}},
 	{"duplicate_members", "true", func(fake *fakeserver.Server, c caller) { // the last counts
 		agent, _ := fake.Agent(c.agent(`{"llm":{"model":"a","label":"x"},"llm":{"model":"b"},"customer_ref":"1","customer_ref":"2"}`))
 		assert.Equal(c.t, []string{"b", "", "2"}, []string{agent.LLM.Model, agent.LLM.Label, agent.CustomerRef})
-	}},
-	{"null_members", "true", func(_ *fakeserver.Server, c caller) { // null is not a value that is required
-		agent := c.agent(`{"llm":null,"metadata":null}`)
-		c.call("POST", "/v1/agents/"+agent+"/messages", `{"text":null}`).wantReason(c.t, "text: is required")
 	}},
 	{"unknown_members", "true", func(fake *fakeserver.Server, c caller) { // of messages only
 		agent := c.agent(emptyBody)
