@@ -17,6 +17,7 @@ import "github.com/stretchr/testify/require"
 import "github.com/agent-messaging-service/agentmessaging-go"
 import "github.com/agent-messaging-service/agentmessaging-go/agentmessagingtest"
 import "github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+import "github.com/agent-messaging-service/agentmessaging-go/pacer"
 
 type messenger interface {
 	SendMessage(ctx context.Context, agentID string, params agentmessaging.MessageParams) (*agentmessaging.Reply, error)
@@ -106,6 +107,17 @@ func TestLostReply(t *testing.T) {
 	_, err := client.SendMessage(t.Context(), agent.ID, agentmessaging.MessageParams{Text: "Two chairs, please."})
 	require.ErrorIs(t, err, agentmessaging.ErrOutcomeUnknown)
 	require.Len(t, fake.Calls(fakeserver.ByEndpoint(fakeserver.EndpointSendMessage)), 1) // it was sent once
+}
+func TestPacedBatch(t *testing.T) {
+	p, err := pacer.New(pacer.PreviewLimits()) // or ProLimits, BYOKPlanLimits, your own list
+	require.NoError(t, err)
+	client, fake := agentmessagingtest.New(t, agentmessaging.WithLimiter(p))
+	agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
+	for range 100 {
+		_, err := client.SendMessage(t.Context(), agent.ID, agentmessaging.MessageParams{Text: "Hello"})
+		require.NoError(t, err)
+	}
+	require.Equal(t, 100, fake.CallCount(), "none was refused")
 }
 func TestSend(t *testing.T) {
 	client, fake := agentmessagingtest.New(t)
@@ -263,6 +275,7 @@ var Tests = []testing.InternalTest{
 	{"TestAsk", TestAsk},
 	{"TestOnlyReadsAreRepeated", TestOnlyReadsAreRepeated},
 	{"TestLostReply", TestLostReply},
+	{"TestPacedBatch", TestPacedBatch},
 	{"TestSend", TestSend},
 	{"TestMessageArrives", TestMessageArrives},
 	{"TestRefusals", TestRefusals},
