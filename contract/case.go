@@ -44,7 +44,7 @@ const (
 	needSecondKey   need = "SecondKey"
 	needClientFrom  need = "ClientFrom"
 	needDecisions   need = "Decisions"
-	needFrozenClock need = "Bubble"
+	needFrozenClock need = "FrozenClock"
 )
 
 // newCase makes a case. What it spends and needs follows from its steps.
@@ -115,7 +115,6 @@ func (c testCase) String() string {
 
 // check runs the case on target.
 func (c testCase) check(tb testing.TB, target Target, shared *shared) {
-	tb.Helper()
 	s := newSession(tb, target, c, shared)
 	if slices.Contains(c.Needs, needAgent) {
 		s.Agents[rawcall.Key{}] = shared.agentOf(s)
@@ -345,16 +344,9 @@ func newSession(tb testing.TB, target Target, c testCase, shared *shared) *sessi
 	return s
 }
 
-// failf ends the case: the rule first, then what was found.
-func (s *session) failf(format string, args ...any) {
-	s.Helper()
-	s.Fatalf("%s\n%s", s.running, fmt.Sprintf(format, args...))
-}
-
 // take takes one step. Of many calls it looks at the status only: a daily
 // limit takes thousands.
 func (s *session) take(st step) {
-	s.Helper()
 	if st.arrange != nil {
 		st.arrange(s)
 	}
@@ -371,7 +363,6 @@ func (s *session) take(st step) {
 // wait lets the step's time pass. The last Retry-After may have a tenth in
 // reserve.
 func (s *session) wait(st step) {
-	s.Helper()
 	wait := st.wait
 	if st.untilOpen {
 		last := s.earlier[len(s.earlier)-1]
@@ -380,7 +371,7 @@ func (s *session) wait(st step) {
 	}
 	switch abilities := s.target.Abilities; {
 	case wait == 0:
-	case abilities != nil && !s.target.Bubble:
+	case abilities != nil:
 		abilities.Advance(wait)
 	default:
 		time.Sleep(wait)
@@ -391,7 +382,6 @@ func (s *session) wait(st step) {
 // live target may be busy with other calls of the key: a limit that refuses a call
 // in the middle of a case is waited for, or skips the case.
 func (s *session) call(st step, i int) answer {
-	s.Helper()
 	a := s.play(st)
 	for tries := 0; a.Status == http.StatusTooManyRequests && !slices.Contains(st.statuses, a.Status) && s.target.live() && st.limited(); tries++ {
 		if s.running.refused || tries == 3 {
@@ -412,24 +402,21 @@ func (s *session) call(st step, i int) answer {
 }
 
 func (s *session) play(st step) answer {
-	s.Helper()
 	x, err := s.Play(s.Context(), st.call)
 	if err != nil {
-		s.failf("%s %s: %s", st.call.Method, st.call.Path, rawcall.Clip(err.Error()))
+		s.Fatalf("%s\n%s %s: %s", s.running, st.call.Method, st.call.Path, rawcall.Clip(err.Error()))
 	}
 	return answer{Exchange: x, s: s}
 }
 
 // skipf skips the case. The agent that the cases share is made by the next one.
 func (s *session) skipf(format string, args ...any) {
-	s.Helper()
 	s.all.tried = s.all.agent != ""
 	s.Skipf(format, args...)
 }
 
 // pause waits, or skips the case if the budget has less waiting left.
 func (s *session) pause(wait time.Duration, why string) {
-	s.Helper()
 	if wait > s.all.wait {
 		s.skipf("%s: %v, of %v of waiting that are left", why, wait, s.all.wait)
 	}
@@ -437,11 +424,11 @@ func (s *session) pause(wait time.Duration, why string) {
 	time.Sleep(wait)
 }
 
-// look ends the case if there is a problem with the answer, and shows both.
+// look ends the case if there is a problem with the answer: the rule first, then what
+// was found.
 func (s *session) look(a answer, problem string) {
-	s.Helper()
 	if problem != "" {
-		s.failf("%s\n%s", problem, a)
+		s.Fatalf("%s\n%s\n%s", s.running, problem, a)
 	}
 }
 
@@ -455,14 +442,13 @@ type shared struct {
 // agentOf is the agent of needAgent, made at the first call. It is not made
 // again when that failed: each try would cost a creation.
 func (all *shared) agentOf(s *session) string {
-	s.Helper()
 	if !all.tried {
 		all.tried = true
 		s.take(createAgent.is(200))
 		all.agent = s.Last
 	}
 	if all.agent == "" {
-		s.failf("an earlier case could not create the agent that the cases share")
+		s.Fatalf("%s\nan earlier case could not create the agent that the cases share", s.running)
 	}
 	return all.agent
 }

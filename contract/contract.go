@@ -63,6 +63,9 @@ type Target struct {
 	// keys, switch the BYOK store off or move the clock. If they are nil, cases
 	// that need them are skipped, and other cases wait in real time.
 	Abilities Abilities
+	// FrozenClock says that the target's clock moves only when Abilities.Advance moves
+	// it. Cases that are exact to the nanosecond need that. The default is false.
+	FrozenClock bool
 	// Decisions says that the target follows this project's decisions where the
 	// interface is silent. Run then includes the cases "fake/...". In all cases it
 	// checks the values of error and limit_key, that no two answers of a case have
@@ -96,13 +99,9 @@ type Target struct {
 	Progress string
 
 	// Fresh makes a new target for one case. The cases then run in parallel. The
-	// Target that it returns replaces all fields but Budget, Bubble and Fresh. If it
+	// Target that it returns replaces all fields but Budget and Fresh. If it
 	// is nil, all cases share this target and run one after the other.
 	Fresh func(tb testing.TB) Target
-	// Bubble runs each case in a testing/synctest bubble, in which waits cost no
-	// real time and are exact to the nanosecond. It needs Fresh, and a target in
-	// memory: a socket hangs in a bubble. The default is false.
-	Bubble bool
 }
 
 // Abilities arrange what a case cannot do by calling the target: IssueKeyOn,

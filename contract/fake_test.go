@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime/debug"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -17,16 +18,15 @@ import (
 // Collecting garbage took a fifth of a run's time.
 func init() { debug.SetGCPercent(400) }
 
-// TestFake runs every case, each on a new fake inside a bubble, where
-// waiting is free and exact, and without a connection in between: a day's
-// calls take milliseconds.
+// TestFake runs every case, each on a new fake whose clock waits for the case, and
+// without a connection in between: a day's calls take milliseconds.
 func TestFake(t *testing.T) {
 	budget := Spend{Requests: 2100, Creations: 60, BYOKSets: 10, WarmUps: 10} // all but the days of plans: TestDaysOfPlans
 	if *all {
 		budget = Spend{}
 	}
-	Run(t, Target{Bubble: true, Budget: budget, Fresh: func(tb testing.TB) Target {
-		return directly(newFake(tb, fakeserver.WithUnknownRoutes()))
+	Run(t, Target{Budget: budget, Fresh: func(tb testing.TB) Target {
+		return directly(newFake(tb, fakeserver.WithClock(still)))
 	}})
 }
 
@@ -43,7 +43,7 @@ func TestDaysOfPlans(t *testing.T) {
 // TestFakeShared runs the cases as a live service would have them: one after
 // the other on one target, within the default budget.
 func TestFakeShared(t *testing.T) {
-	target := directly(newFake(t, fakeserver.WithUnknownRoutes()))
+	target := directly(newFake(t))
 	Run(t, Target{BaseURL: target.BaseURL, Key: target.Key, HTTPClient: target.HTTPClient})
 }
 
@@ -91,15 +91,18 @@ func directly(fake *fakeserver.Server) Target {
 func targetOf(fake *fakeserver.Server, transport func(ip string) http.RoundTripper) Target {
 	client := func(ip string) *http.Client { return &http.Client{Transport: transport(ip)} }
 	return Target{
-		BaseURL: fake.BaseURL(), Key: fake.Key(), HTTPClient: client("192.0.2.1"), ClientFrom: client, Abilities: fake, Decisions: true,
+		BaseURL: fake.BaseURL(), Key: fake.Key(), HTTPClient: client("192.0.2.1"), ClientFrom: client, Abilities: fake, FrozenClock: true, Decisions: true,
 	}
 }
 
 // newFake makes a fake that does not list its calls when a case fails: the
 // case shows the one that matters.
 func newFake(tb testing.TB, opts ...fakeserver.Option) *fakeserver.Server {
-	return fakeserver.New(quiet{tb}, opts...)
+	return fakeserver.New(quiet{tb}, append(opts, fakeserver.WithUnknownRoutes())...)
 }
+
+// still is the clock of a fake that waits for Advance.
+func still() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 type quiet struct{ testing.TB }
 

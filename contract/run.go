@@ -11,7 +11,6 @@ import (
 	"path"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/wholefile"
@@ -105,7 +104,7 @@ func (target Target) renew(tb testing.TB) Target {
 		return target
 	}
 	made := target.Fresh(tb)
-	made.Budget, made.Bubble, made.Fresh = target.Budget, target.Bubble, target.Fresh
+	made.Budget, made.Fresh = target.Budget, target.Fresh
 	return made
 }
 
@@ -116,12 +115,7 @@ func (c testCase) start(t *testing.T, target Target, all *shared) {
 		all = new(shared)
 		t.Parallel()
 	}
-	check := func(t *testing.T) { c.check(t, target.renew(t), all) }
-	if target.Bubble && target.Fresh != nil {
-		synctest.Test(t, check)
-	} else {
-		check(t)
-	}
+	c.check(t, target.renew(t), all)
 }
 
 // defaultBudget is the budget of a shared target that states none.
@@ -221,7 +215,7 @@ func (p *planner) plan(c testCase) planned {
 	if p.target.observed("refused_operations_spend") == "true" {
 		price.Creations = max(price.Creations, c.creations)
 	}
-	if p.target.Abilities != nil || p.target.Bubble && p.target.Fresh != nil { // waits are free
+	if p.target.Abilities != nil { // waits are free
 		price.Wait = 0
 	}
 	agent := slices.Contains(c.Needs, needAgent) && !p.hasAgent
@@ -278,7 +272,7 @@ func (target Target) lacks(needs []need) need {
 		needSecondKey:   target.Abilities != nil || target.SecondKey != "",
 		needClientFrom:  target.ClientFrom != nil,
 		needDecisions:   target.Decisions,
-		needFrozenClock: target.Bubble && target.Fresh != nil,
+		needFrozenClock: target.FrozenClock,
 	}
 	for _, need := range needs {
 		if !offers[need] {

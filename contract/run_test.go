@@ -52,8 +52,8 @@ func TestPlan(t *testing.T) {
 		"a clock that can be moved":   {Target{Budget: one, Abilities: nothing{}}, []testCase{costs(Spend{Requests: 1, Wait: day})}, []bool{true}},
 		"one agent for all":           {Target{Budget: Spend{Requests: 3, Creations: 1}}, []testCase{needing(needAgent), needing(needAgent)}, []bool{true, true}},
 		"an agent is a creation":      {Target{Budget: Spend{Requests: 3}}, []testCase{needing(needAgent)}, []bool{false}},
-		"what the target lacks":       {Target{Bubble: true}, []testCase{needing(needAbilities), needing(needSecondKey), needing(needClientFrom), needing(needDecisions), needing(needFrozenClock)}, make([]bool, 5)},
-		"a bubble with fresh targets": {Target{Bubble: true, Fresh: fresh}, []testCase{needing(needFrozenClock)}, []bool{true}},
+		"what the target lacks":       {Target{}, []testCase{needing(needAbilities), needing(needSecondKey), needing(needClientFrom), needing(needDecisions), needing(needFrozenClock)}, make([]bool, 5)},
+		"a clock that stays":          {Target{FrozenClock: true}, []testCase{needing(needFrozenClock)}, []bool{true}},
 		"the default budget":          {Target{}, []testCase{costs(defaultBudget), costs(one)}, []bool{false, true}},
 		"a budget for each fresh one": {Target{Fresh: fresh, Budget: one}, []testCase{costs(one), costs(one), costs(Spend{Requests: 2})}, []bool{true, true, false}},
 		"no bound for fresh ones":     {Target{Fresh: fresh}, []testCase{costs(Spend{Requests: 1e9})}, []bool{true}},
@@ -63,7 +63,7 @@ func TestPlan(t *testing.T) {
 		"limits of a preview key":     {Target{Observed: observed("windows", `"fixed"`, 60)}, []testCase{filling}, []bool{true}},
 		"a small cap on metadata":     {Target{Observed: observed("metadata_cap", "100", 60)}, []testCase{{Spends: one, metadata: true}}, []bool{false}},
 		"refused creations count": {Target{Budget: Spend{Requests: 9, Creations: 1}, Observed: observed("refused_operations_spend", "true", 60)},
-			[]testCase{{Spends: one, creations: 2}, {Spends: one, creations: 1}}, []bool{false, true}},
+			[]testCase{newCase("", "", wrongAgent.is(400), createAgent.is(200)), newCase("", "", wrongAgent.is(400))}, []bool{false, true}},
 	} {
 		for i, p := range newPlan(tt.cases, tt.target, nil) {
 			assert.Equal(t, tt.runs[i], p.leftOut == "", "%s: case %d: %s", name, i, p.leftOut)
@@ -105,7 +105,9 @@ func TestLiveRefusals(t *testing.T) {
 				}
 				return stranger.Answering(200, `{"ok":true,"warmed":true,"mode":"hosted","trace_id":"t"}`)(req)
 			})}
-			failed, log := c.try(t, Target{BaseURL: "http://service.example", Key: "key-1", HTTPClient: client}, &shared{wait: tt.wait})
+			all := &shared{wait: tt.wait}
+			failed, log := c.try(t, Target{BaseURL: "http://service.example", Key: "key-1", HTTPClient: client}, all)
+			assert.False(t, all.tried, "the next case may create the agent")
 			assert.False(t, failed, log)
 			assert.Equal(t, tt.calls, calls, "%+v", tt)
 			assert.Equal(t, tt.skipped, strings.Contains(log, "a limit of the target refused a call in the middle"), log)
@@ -146,12 +148,14 @@ func TestFailurePrintsRule(t *testing.T) {
 	assert.Regexp(t, "^broken rule .our decision.*: x$", testCase{ID: "fake/x", Rule: "x"}.String())
 	client := &http.Client{Transport: stranger.Answering(500, `{"error":"`+strings.Repeat("x", 10_000)+`"}`)}
 	target := Target{BaseURL: "http://service.example", Key: "key-1", HTTPClient: client, Abilities: nothing{}, ClientFrom: func(string) *http.Client { return client }}
+	all, logs := new(shared), ""
 	for c := range slices.Chunk(cases(), 10) {
-		c := c[0]
-		_, log := c.try(t, target, new(shared))
-		require.True(t, strings.HasPrefix(log, c.String()), "the failure of %s begins with another sentence: %.300q", c.ID, log)
-		require.Less(t, len(log)-len(c.String()), 500, "characters that the failure of %s adds to its rule: %.300q", c.ID, log)
+		_, log := c[0].try(t, target, all)
+		require.True(t, strings.HasPrefix(log, c[0].String()), "the failure of %s begins with another sentence: %.300q", c[0].ID, log)
+		require.Less(t, len(log)-len(c[0].String()), 500, "characters that the failure of %s adds to its rule: %.300q", c[0].ID, log)
+		logs += log
 	}
+	assert.Contains(t, logs, "\nan earlier case could not create the agent")
 }
 
 // TestIrreversible: a fingerprint that shows the provider key in any of the

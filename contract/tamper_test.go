@@ -100,7 +100,7 @@ func TestLiveDay(t *testing.T) {
 		}
 		ran++
 		synctest.Test(t, func(t *testing.T) {
-			fake := newFake(t, fakeserver.WithUnknownRoutes())
+			fake := newFake(t)
 			target := Target{BaseURL: fake.BaseURL(), Key: fake.Key(), SecondKey: fake.IssueKeyOn("preview", true), Budget: aDay, Observed: &observe.Observation{
 				Decisions: map[string]observe.Finding{"windows": {Answer: json.RawMessage(`"fixed"`)}}, Limits: map[string]int{"key_minute": 60}},
 				HTTPClient: &http.Client{Transport: proxy(fake, "192.0.2.1", tt.tamper)}}
@@ -440,8 +440,7 @@ func (r *reply) key() string { return strings.TrimPrefix(r.req.Header.Get("Autho
 // tampered runs the case on a fake with a proxy before it. The fake's clock moves by
 // waits only.
 func tampered(t *testing.T, c testCase, decisions bool, tamper func(*reply)) (failed bool, log string) {
-	still := func() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
-	fake := newFake(t, fakeserver.WithUnknownRoutes(), fakeserver.WithClock(still))
+	fake := newFake(t, fakeserver.WithClock(still))
 	target := targetOf(fake, func(ip string) http.RoundTripper { return proxy(fake, ip, tamper) })
 	target.Decisions = decisions
 	return c.try(t, target, new(shared))

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
@@ -147,16 +148,19 @@ func (r *record) judge(req *http.Request, res *http.Response, received []byte) (
 func TestContract(t *testing.T) {
 	r := newRecord(t, load(t, documentFile))
 	t.Run("cases", func(t *testing.T) {
-		contract.Run(t, contract.Target{Bubble: true, Fresh: func(tb testing.TB) contract.Target {
-			fake := fakeserver.New(tb, fakeserver.WithUnknownRoutes())
-			client := r.through(fake.HTTPClient(tb))
+		contract.Run(t, contract.Target{Fresh: func(tb testing.TB) contract.Target {
+			began := time.Now()
+			fake := fakeserver.New(tb, fakeserver.WithUnknownRoutes(), fakeserver.WithClock(func() time.Time { return began }))
+			client := r.through(&http.Client{Transport: fake.Direct()})
 			if strings.HasSuffix(tb.Name(), "key_day") { // fills the limit of a day
 				client = &http.Client{Transport: fake.Direct()}
 			}
 			return contract.Target{
-				BaseURL: fake.BaseURL(), Key: fake.Key(), Abilities: fake, Decisions: true,
+				BaseURL: fake.BaseURL(), Key: fake.Key(), Abilities: fake, FrozenClock: true, Decisions: true,
 				HTTPClient: client,
-				ClientFrom: func(ip string) *http.Client { return r.through(fake.HTTPClient(tb, fakeserver.FromIP(ip))) },
+				ClientFrom: func(ip string) *http.Client {
+					return r.through(&http.Client{Transport: fake.Direct(fakeserver.FromIP(ip))})
+				},
 			}
 		}})
 	})
