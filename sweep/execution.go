@@ -37,7 +37,7 @@ type image struct {
 type order struct {
 	from    image
 	stage   int // 0: the first execution; 1 to 3: the restarts after it
-	active  *activePlan
+	plan    *plan
 	moments bool // collect the moments at which the process might die
 }
 
@@ -114,7 +114,7 @@ func (s *sweep) execute(o order) *execution {
 		s.t.Logf("sweep: %s in %s so far", plural(s.runs, "execution"), elapsed.Round(time.Second))
 	}
 	p := &execution{
-		sweep: s, order: o, dir: dir, label: fmt.Sprintf("%s %s #%d", s.t.Name(), o.active, labels.Add(1)), quota: 10_000, longest: 1000 * time.Hour,
+		sweep: s, order: o, dir: dir, label: fmt.Sprintf("%s %s #%d", s.t.Name(), o.plan, labels.Add(1)), quota: 10_000, longest: 1000 * time.Hour,
 		names: map[string]int{}, dead: map[string]int{}, gone: map[string]bool{},
 		last: moment{name: "start/dies", says: "at its start", image: o.from},
 	}
@@ -180,8 +180,8 @@ func (p *execution) run(t *testing.T) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.over, p.finished, p.lasted = true, true, p.fake.Now().Sub(p.begun)
-	if p.active != nil && p.active.undo != nil {
-		p.active.undo()
+	if p.plan != nil && p.plan.undo != nil {
+		p.plan.undo()
 	}
 	p.result = p.picture(disk.Look(p.dir))
 }
@@ -239,7 +239,7 @@ func (p *execution) point(name string) (err error) {
 	})
 	p.moment(place+"/dies", "at "+place)
 	p.note(func() {
-		if p.active.next(p.stage, place, nil) != nil {
+		if p.plan.next(p.stage, place, nil) != nil {
 			err = fmt.Errorf("sweep: %s fails, as planned", place)
 		}
 	})

@@ -45,55 +45,49 @@ var (
 	}}
 )
 
-// plan is the fault of one run, at one call or point. It never changes.
+// plan is the fault of one run, at one call or point, and what it has done so far; nil:
+// nothing goes wrong. The lock of the execution guards it.
 type plan struct {
-	stage  int // of the execution: 0, or 1 for the first restart
-	target string
+	stage  int    // of the execution: 0, or 1 for the first restart
+	target string // the name of the call or of the point
 	fault  *fault
 	lasts  string
-}
 
-func (p plan) String() string { return p.place() + "/" + p.fault.Name + "/" + p.lasts }
-
-func (p plan) place() string {
-	if p.stage > 0 {
-		return "restart." + p.target
-	}
-	return p.target
-}
-
-// activePlan is a plan and what it has done in its run so far; nil: nothing goes
-// wrong. The lock of the execution guards it.
-type activePlan struct {
-	plan
 	struck bool
 	at     *spec.Endpoint // of the call that it struck first; nil for a point
 	undo   func()         // of a change of the service's state; nil where there is none
 }
 
 // String is the name of the plan; "" for none.
-func (a *activePlan) String() string {
-	if a == nil {
+func (p *plan) String() string {
+	if p == nil {
 		return ""
 	}
-	return a.plan.String()
+	return p.place() + "/" + p.fault.Name + "/" + p.lasts
+}
+
+func (p *plan) place() string {
+	if p.stage > 0 {
+		return "restart." + p.target
+	}
+	return p.target
 }
 
 // next returns the fault that strikes the next attempt of a call, or a point,
 // where c is nil.
-func (a *activePlan) next(stage int, name string, c *Call) *fault {
+func (p *plan) next(stage int, name string, c *Call) *fault {
 	switch {
-	case a == nil:
-	case a.stage == stage && a.target == name:
-		first := !a.struck
-		if a.struck = true; c != nil {
-			a.at = c.spec
+	case p == nil:
+	case p.stage == stage && p.target == name:
+		first := !p.struck
+		if p.struck = true; c != nil {
+			p.at = c.spec
 		}
-		if first || a.lasts != once && a.fault.change == nil {
-			return a.fault
+		if first || p.lasts != once && p.fault.change == nil {
+			return p.fault
 		}
-	case a.struck && a.lasts == fromOn && a.fault.befalls(a.at, c):
-		return a.fault
+	case p.struck && p.lasts == fromOn && p.fault.befalls(p.at, c):
+		return p.fault
 	}
 	return nil
 }
@@ -114,13 +108,13 @@ func (f *fault) befalls(at *spec.Endpoint, c *Call) bool {
 
 // inRestart are the faults that a restart meets after a death: one without and one
 // with an effect, and one that lasts longer than the client waits.
-func inRestart(c *Call) (plans []plan) {
+func inRestart(c *Call) (plans []*plan) {
 	for _, f := range faults.For(c.spec) {
 		switch f.Name {
 		case "refused":
-			plans = append(plans, plan{1, c.Name, &fault{Fault: f}, atCall})
+			plans = append(plans, &plan{stage: 1, target: c.Name, fault: &fault{Fault: f}, lasts: atCall})
 		case "reply_lost", "limited_day":
-			plans = append(plans, plan{1, c.Name, &fault{Fault: f}, once})
+			plans = append(plans, &plan{stage: 1, target: c.Name, fault: &fault{Fault: f}, lasts: once})
 		}
 	}
 	return plans

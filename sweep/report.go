@@ -58,7 +58,7 @@ func (s *sweep) judge(r *run) {
 func (s *sweep) blame(r *run, f Finding) {
 	f.Says = strings.Join(append(slices.Clone(r.story), f.Says), "; ")
 	whole := slices.ContainsFunc(ofRun, func(c runCheck) bool { return c.name == f.Check })
-	died := whole && r.died() && r.active == nil // a fault in the restart is to blame first
+	died := whole && r.died() && r.plan == nil // a fault in the restart is to blame first
 	silent := whole && !slices.ContainsFunc(r.executions, func(p *execution) bool { return len(p.reports()) > 0 })
 	i := slices.IndexFunc(s.causes, func(c *cause) bool {
 		alike := c.finding.Check == f.Check && c.finding.Endpoint == f.Endpoint && c.died == died && c.silent == silent
@@ -82,10 +82,10 @@ func (s *sweep) oneRun() bool {
 
 // target returns the endpoint that the plan strikes first; nil for a point or a death.
 func (r *run) target() *spec.Endpoint {
-	if r.active == nil {
+	if r.plan == nil {
 		return nil
 	}
-	return r.active.at
+	return r.plan.at
 }
 
 // report fails the test with each cause that was found. Those whose first run is
@@ -153,8 +153,8 @@ func pattern(name string) string {
 // story describes what happened in a run, and how to see it again.
 func (s *sweep) story(r *run) string {
 	var b strings.Builder
-	if r.active != nil {
-		fmt.Fprintf(&b, "  %s meets %s (%s): %s\n", r.active.place(), r.active.fault.Name, r.active.lasts, r.active.fault.Says)
+	if r.plan != nil {
+		fmt.Fprintf(&b, "  %s meets %s (%s): %s\n", r.plan.place(), r.plan.fault.Name, r.plan.lasts, r.plan.fault.Says)
 	}
 	for i, p := range r.executions {
 		if i > 0 {

@@ -66,7 +66,7 @@ type run struct {
 	executions []*execution
 	key        string // of the image that a death left
 	base       string // where that image is torn: of the one before it
-	active     *activePlan
+	plan       *plan
 }
 
 func (r *run) last() *execution { return r.executions[len(r.executions)-1] }
@@ -190,7 +190,7 @@ func (s *sweep) runFaults() {
 	}
 	for _, place := range s.baseline[0].points {
 		for _, lasts := range []string{once, fromOn} {
-			s.runPlan(plan{target: place, fault: fails, lasts: lasts})
+			s.runPlan(&plan{target: place, fault: fails, lasts: lasts})
 		}
 	}
 }
@@ -204,7 +204,7 @@ func (s *sweep) runFaultsAt(c *Call) {
 			if l == atCall && attempts == 1 { // a fault of the whole call would do the same
 				continue
 			}
-			r := s.runPlan(plan{target: c.Name, fault: f, lasts: l})
+			r := s.runPlan(&plan{target: c.Name, fault: f, lasts: l})
 			for _, struck := range r.calls() {
 				if struck.Name == c.Name {
 					attempts = len(struck.Attempts)
@@ -235,8 +235,8 @@ func (s *sweep) runFaultsAt(c *Call) {
 }
 
 // runPlan runs one plan, and the restarts after it.
-func (s *sweep) runPlan(p plan) *run {
-	r := &run{sweep: s, name: p.String(), active: &activePlan{plan: p}}
+func (s *sweep) runPlan(p *plan) *run {
+	r := &run{sweep: s, name: p.String(), plan: p}
 	s.finish(r, image{}, 0)
 	return r
 }
@@ -256,11 +256,11 @@ func (s *sweep) finish(r *run, from image, stage int) {
 		from = p.result
 	}
 	switch {
-	case r.active != nil && !r.active.struck:
+	case r.plan != nil && !r.plan.struck:
 		s.missed++
 		return
-	case r.active != nil:
-		s.faults[r.active.fault.Name] = true
+	case r.plan != nil:
+		s.faults[r.plan.fault.Name] = true
 	}
 	s.judge(r)
 }
@@ -269,8 +269,8 @@ func (s *sweep) finish(r *run, from image, stage int) {
 // finds, so it is executed once for each image, unless a plan strikes it.
 func (s *sweep) nextExecution(r *run, from image, stage int) *execution {
 	o := order{from: from, stage: stage, moments: stage == 1 && r.died()}
-	if r.active != nil && stage == r.active.stage {
-		o.active = r.active
+	if r.plan != nil && stage == r.plan.stage {
+		o.plan = r.plan
 		return s.execute(o)
 	}
 	key := fmt.Sprint(stage, from.key())
@@ -351,7 +351,7 @@ func (s *sweep) faultsInRestart(dead *run, restarted *execution, from image) {
 	for _, c := range restarted.calls {
 		for _, p := range inRestart(c) {
 			r := *dead
-			r.name, r.active, r.executions = dead.name+","+p.String(), &activePlan{plan: p}, slices.Clone(dead.executions)
+			r.name, r.plan, r.executions = dead.name+","+p.String(), p, slices.Clone(dead.executions)
 			s.finish(&r, from, 1)
 		}
 	}

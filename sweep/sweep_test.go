@@ -142,6 +142,7 @@ func TestCausesAreToldApart(t *testing.T) {
 	t.Parallel()
 	assert.ElementsMatch(t, []string{"SetBYOK_1/bad_request/once", "ClearBYOK_1/dies_arrived"}, plans(t, rotateOnce, sweep.LostBYOK))
 	assert.Len(t, plans(t, dropsTwice, sweep.Lost), 2)
+	assert.Contains(t, strings.Join(run(t, reporting(broken(barred)), quick...).reports, ""), "reports an error and does not call SetBYOK")
 	assert.ElementsMatch(t, []string{"SendMessage_1/reply_lost/once", "SendMessage_1/dies_arrived"}, plans(t, resendAndMark, sweep.Doubled))
 }
 
@@ -302,7 +303,7 @@ func TestAFaultLastsAsLongAsItsPlanSays(t *testing.T) {
 		}
 		assert.Equal(t, struck, strings.Join(attempts, " "), plan)
 	}
-	assert.NotContains(t, runs, "CreateAgent_1/refused/call/call")
+	assert.NotContains(t, runs, "CreateAgent_1/bad_request/call", "there is no second attempt")
 }
 
 // Restarts come after half a minute, half an hour and a day, by the application's

@@ -198,7 +198,7 @@ func (p *execution) planAttempt(c *Call) (f *fault, err error) {
 			return
 		}
 		a := Attempt{}
-		if f = p.active.next(p.stage, c.Name, c); f != nil {
+		if f = p.plan.next(p.stage, c.Name, c); f != nil {
 			a.Fault = f.Name
 			if f.Status == http.StatusNotFound && c.onAgent() {
 				p.gone[c.AgentID] = true
@@ -235,7 +235,7 @@ func (w *wire) send(req *http.Request, c *Call, f *fault) (*http.Response, error
 	case f == nil:
 		return w.direct.RoundTrip(req)
 	case f.change != nil:
-		w.execution.active.undo = f.change(w.execution, c)
+		w.execution.plan.undo = f.change(w.execution, c)
 		return w.direct.RoundTrip(req)
 	case w.execution.sweep.bubble:
 		return w.inject(req, f.Fault.Fault)
@@ -253,7 +253,7 @@ func (w *wire) send(req *http.Request, c *Call, f *fault) (*http.Response, error
 
 // inject applies a fault of the fake to one request.
 func (w *wire) inject(req *http.Request, f fakeserver.Fault) (*http.Response, error) {
-	plan := w.execution.active.String()
+	plan := w.execution.plan.String()
 	mine := fakeserver.Where(func(c fakeserver.Call) bool { return c.Header.Get(planHeader) == plan })
 	injection := w.execution.fake.Inject(f, mine)
 	defer injection.Remove()

@@ -1,4 +1,4 @@
-package disk_test
+package sweep_test
 
 import (
 	"fmt"
@@ -79,7 +79,7 @@ func TestTornStates(t *testing.T) {
 			assert.Equal(t, disk.Look(dir), after)
 			var got []string
 			for _, s := range disk.Torn(before, after, changes) {
-				got = append(got, shown(s.Image))
+				got = append(got, heldBy(s.Image))
 			}
 			assert.Equal(t, tt.want, got)
 		})
@@ -98,7 +98,7 @@ func appendTo(t *testing.T, file, content string) {
 	require.NoError(t, f.Close())
 }
 
-func shown(image disk.Image) string {
+func heldBy(image disk.Image) string {
 	var all []string
 	for _, path := range []string{"new", "old"} {
 		if e, found := image[path]; found {
