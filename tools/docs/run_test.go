@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"go/format"
+	"html"
 	"maps"
 	"os"
 	"os/exec"
@@ -21,7 +22,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/tools/docs/internal/pages"
 )
 
-var update = flag.Bool("update", false, "write the Go of the pages into internal/pages")
+var update = flag.Bool("update", false, "write the Go of the pages into internal/pages, and the picture of a sweep")
 
 // ran are the pages whose tests run as they are, and of others the functions that
 // are swept.
@@ -83,7 +84,7 @@ func TestThePagesTestsPass(t *testing.T) {
 
 func TestApplicationsOfThePagesSurvive(t *testing.T) { pages.Survive(t) }
 
-// The page of the sweep shows what go test prints of its first bot.
+// The picture of the sweep shows what go test prints of its first bot.
 func TestBotSurvives(t *testing.T) {
 	if os.Getenv("SWEEP_THE_BOT") != "" {
 		pages.SurviveNot(t)
@@ -94,17 +95,39 @@ func TestBotSurvives(t *testing.T) {
 	printed, err := cmd.CombinedOutput()
 	require.Error(t, err)
 	t.Chdir(root)
-	_, shown, _ := strings.Cut(read(t, "docs/sweep.md"), "`go test` shows, among others:\n\n```\n")
-	shown, _, _ = strings.Cut(shown, "```")
-	words := func(text string) string {
-		return strings.Join(strings.Fields(regexp.MustCompile(`\b\d+m?s\b`).ReplaceAllString(text, "")), " ")
+	const file = "docs/pictures/sweep-report.svg"
+	picture := terminal(string(printed))
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(picture), 0o644))
 	}
-	rest := words(string(printed))
-	for part := range strings.SplitSeq(shown, "…") {
-		_, after, found := strings.Cut(rest, words(part))
-		require.True(t, found, "%s\nis not in\n%s", part, printed)
-		rest = after
+	numbers := regexp.MustCompile(`[ 0-9.]+m?s?`) // times and line numbers, and how far times are indented
+	assert.Equal(t, numbers.ReplaceAllString(picture, ""), numbers.ReplaceAllString(read(t, file), ""),
+		"out of date; to draw it again: go test ./tools/docs -update")
+}
+
+// terminal draws the first finding and the last line of a sweep.
+func terminal(printed string) string {
+	first, _, _ := strings.Cut(printed[strings.Index(printed, "--- FAIL"):], "\n    --- FAIL: TestBotSurvives/CreateAgent_1/dies_answered")
+	lines := strings.Split("$ go test\n"+first+"\n"+regexp.MustCompile(`.*swept.*`).FindString(printed), "\n")
+	const lineHeight = 18
+	svg := fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 960 %d" font-family="monospace" font-size="13">`+
+		`<rect width="100%%" height="100%%" rx="8" fill="#1c2128"/>`, lineHeight*(len(lines)+1))
+	for i, line := range lines {
+		colour := "#cdd9e5"
+		switch {
+		case strings.Contains(line, "--- FAIL"):
+			colour = "#ff938a"
+		case strings.Contains(line, "report.go") || strings.Contains(line, "doubled:"):
+			colour = "#f0b72f"
+		case strings.Contains(line, "again:"), strings.HasPrefix(line, "$"):
+			colour = "#6cb6ff"
+		}
+		if runes := []rune(line); len(runes) > 116 {
+			line = string(runes[:115]) + "…"
+		}
+		svg += fmt.Sprintf(`<text x="12" y="%d" fill="%s" xml:space="preserve">%s</text>`+"\n", lineHeight*(i+1)+4, colour, html.EscapeString(line))
 	}
+	return svg + "</svg>\n"
 }
 
 // The page of the sweep names every fault.
