@@ -101,18 +101,19 @@ type secrets struct {
 }
 
 // with adds a secret, of which so many bytes or letters from the beginning on are
-// enough. What comes before it in a group of three bytes decides which letters it has
-// in base64; those that other bytes have a part in, at either end, are left out.
+// enough. In base64, three bytes are four letters: what comes before the secret decides
+// whether its first, second or third byte begins such a group.
 func (s secrets) with(secret string, least, leastBase64 int) secrets {
 	if len(secret) < minSecret {
 		return s
 	}
 	s.whole = append(slices.Clip(s.whole), secret)
 	s.begin = append(slices.Clip(s.begin), fold(secret[:min(least, len(secret))]))
-	for before := range 3 {
-		encoded := base64.RawStdEncoding.EncodeToString(append(make([]byte, before), secret...))
-		encoded = encoded[(before*8+5)/6 : (before+len(secret))*8/6]
-		s.begin = append(s.begin, fold(encoded[:min(leastBase64, len(encoded))]))
+	for skip := range 3 {
+		part := secret[skip:min(len(secret), skip+leastBase64)]
+		encoded := base64.RawStdEncoding.EncodeToString([]byte(part))
+		letters := min(leastBase64, len(part)*8/6) // without one that the next byte has a part in
+		s.begin = append(s.begin, fold(encoded[:letters]))
 	}
 	return s
 }
