@@ -3,6 +3,7 @@ package agentmessaging
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -108,13 +109,13 @@ const (
 	TierSmart Tier = "smart"
 )
 
-// createAgentBody is CreateAgentRequest on the wire, but for the metadata: they may
-// be large, and are JSON already.
+// createAgentBody is CreateAgentRequest on the wire.
 type createAgentBody struct {
-	SystemPrompt string      `json:"system_prompt,omitempty"`
-	CustomerRef  string      `json:"customer_ref,omitempty"`
-	SMS          smsModeBody `json:"sms,omitzero"`
-	LLM          llmBody     `json:"llm,omitzero"`
+	SystemPrompt string          `json:"system_prompt,omitempty"`
+	CustomerRef  string          `json:"customer_ref,omitempty"`
+	SMS          smsModeBody     `json:"sms,omitzero"`
+	LLM          llmBody         `json:"llm,omitzero"`
+	Metadata     json.RawMessage `json:"metadata,omitempty"`
 }
 
 type llmBody struct {
@@ -180,8 +181,7 @@ func (c *Client) CreateAgent(ctx context.Context, params CreateAgentParams) (*Ag
 	return do(ctx, c, request{
 		endpoint:    spec.CreateAgent,
 		invalid:     cmp.Or(err, params.validate()),
-		body:        createAgentBody{params.SystemPrompt, params.CustomerRef, smsModeBody(params.SMS), params.LLM.wire()},
-		metadata:    metadata,
+		body:        createAgentBody{params.SystemPrompt, params.CustomerRef, smsModeBody(params.SMS), params.LLM.wire(), metadata},
 		providerKey: string(params.LLM.APIKey),
 		words:       params.SystemPrompt,
 		setsBYOK:    params.LLM.APIKey != "",

@@ -3,7 +3,6 @@ package agentmessaging
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -42,10 +41,9 @@ func do[T any](ctx context.Context, c *Client, r request, read reader[T]) (resul
 type request struct {
 	endpoint *spec.Endpoint
 	agentID  string
-	invalid  error           // why the arguments are refused, if they are
-	body     any             // encoded as JSON; nil sends no body
-	metadata json.RawMessage // a further member of the body; nil: none
-	setsBYOK bool            // spends the BYOK set limit (interface 8.1)
+	invalid  error // why the arguments are refused, if they are
+	body     any   // encoded as JSON; nil sends no body
+	setsBYOK bool  // spends the BYOK set limit (interface 8.1)
 	// providerKey and words, which a person wrote, are what no error of this call
 	// may show.
 	providerKey, words string
@@ -131,8 +129,8 @@ func (c *Client) newCall(ctx context.Context, r request, d decoder) (*call, erro
 	if call.url, err = r.url(c.base); err != nil {
 		return nil, err
 	}
-	if call.payload, err = encodeBody(r.body, r.metadata); err != nil {
-		return nil, err
+	if r.body != nil {
+		call.payload, _ = encode(r.body) // strings, and metadata that are JSON
 	}
 	call.budget = c.timeout
 	if _, has := ctx.Deadline(); has {

@@ -65,17 +65,6 @@ func TestWaitLaws(t *testing.T) {
 	}
 }
 
-// TestEncodeEscapesNoHTML, and nothing is taken for an escape that is none.
-func TestEncodeEscapesNoHTML(t *testing.T) {
-	for _, text := range []string{"", "plain", "a < b && c > d", `a\u003cb`, `a\\u003c <`, "line\nbreak \x01 \u2028", "\xff", "ä€😀"} {
-		want, err := encodeUnescaped(messageBody{Text: text})
-		require.NoError(t, err, "%q", text)
-		body, err := encodeBody(messageBody{Text: text}, nil)
-		require.NoError(t, err, "%q", text)
-		assert.Equal(t, string(want), string(body), "%q", text)
-	}
-}
-
 // TestRetryBudget: ten retries at first, one for five successes, and two a second.
 func TestRetryBudget(t *testing.T) {
 	b, now := newRetryBudget(), time.Unix(0, 0)

@@ -4,39 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"slices"
 	"strings"
 
-	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
-// encodeBody writes a request body as JSON; nil if there is none. metadata is a further
-// member of it, which is JSON already and may be large; nil: none.
-func encodeBody(value any, metadata json.RawMessage) ([]byte, error) {
-	if value == nil {
-		return nil, nil
-	}
-	body, err := json.Marshal(value)
-	if err == nil && bytes.Contains(body, []byte(`\u00`)) {
-		body, err = encodeUnescaped(value) // slower than json.Marshal, so only when something was escaped
-	}
-	if err != nil {
-		return nil, &ValidationError{Field: "body", Reason: "cannot be written as JSON"}
-	}
-	if metadata == nil {
-		return body, nil
-	}
-	begin := body[:len(body)-1]
-	if len(begin) > 1 {
-		begin = append(begin, ',')
-	}
-	return slices.Concat(begin, []byte(`"`+spec.Metadata.Path+`":`), metadata, []byte("}")), nil
-}
-
-// encodeUnescaped writes value as JSON, with <, > and & as they are: nothing here is
+// encode writes a value as JSON, with <, > and & as they are: nothing here is
 // embedded in HTML, and texts stay short.
-func encodeUnescaped(value any) ([]byte, error) {
+func encode(value any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"net/url"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -82,33 +83,12 @@ func isPort(port string) bool {
 }
 
 func hasDotSegment(escaped string) bool {
-	return slices.ContainsFunc(strings.Split(escaped, "/"), isDotSegment)
+	return slices.ContainsFunc(strings.Split(escaped, "/"), dotSegment.MatchString)
 }
 
-// isDotSegment reports whether a proxy may take a segment of a path for . or ..:
-// some take escapes off twice, drop what follows a semicolon, or trim spaces.
-func isDotSegment(segment string) bool {
-	if !strings.ContainsAny(segment, ".%") { // as most ids: they cost no memory
-		return false
-	}
-	for {
-		name := segment
-		if end := strings.IndexAny(name, ";?#"); end >= 0 {
-			name = name[:end]
-		}
-		if name = strings.TrimSpace(name); name == "." || name == ".." {
-			return true
-		}
-		unescaped := dotEscapes.Replace(segment)
-		if unescaped == segment {
-			return false
-		}
-		segment = unescaped
-	}
-}
-
-// dotEscapes takes one layer off the escapes that a dot segment can hide behind.
-var dotEscapes = strings.NewReplacer("%25", "%", "%2e", ".", "%2E", ".", "%3b", ";", "%3B", ";", "%3f", "?", "%3F", "?", "%23", "#", "%20", " ")
+// dotSegment matches a segment of a path that a proxy may take for . or ..: some take
+// escapes off twice, drop what follows a semicolon, or trim spaces.
+var dotSegment = regexp.MustCompile(`(?i)^(\s|%(25)*20)*(\.|%(25)*2e){1,2}(\s|%(25)*20)*((;|\?|#|%(25)*(3b|3f|23))(?s:.*))?$`)
 
 // checkAPIKey accepts visible ASCII, what a bearer token can hold.
 func checkAPIKey(key string) error {
@@ -138,7 +118,7 @@ func checkAgentID(id string) error {
 	switch {
 	case id == "":
 		return refuse("is empty; give Agent.ID")
-	case isDotSegment(id):
+	case strings.ContainsAny(id, ".%") && dotSegment.MatchString(id): // most ids have neither
 		return refuse("must not be a dot segment, escaped or with ; after it")
 	case strings.ContainsAny(id, `/\`):
 		return refuse("must not contain a slash")
@@ -180,10 +160,13 @@ func encodeObject(field *spec.Field, value any) (json.RawMessage, error) {
 	refuse := func(reason string) (json.RawMessage, error) {
 		return nil, &ValidationError{Field: field.Path, Reason: reason}
 	}
-	raw, err := encodeUnescaped(value) // it may be large: once only
+	raw, err := encode(value) // it may be large: once only
+	var foreign *json.UnsupportedTypeError
 	switch {
+	case errors.As(err, &foreign):
+		return refuse("cannot be written as JSON: a " + foreign.Type.String() + " has no JSON form")
 	case err != nil:
-		return refuse("cannot be written as JSON: " + whyNotJSON(err))
+		return refuse(fmt.Sprintf("cannot be written as JSON (%T)", err)) // its text may quote the value
 	case bytes.Equal(raw, []byte("null")):
 		return nil, nil
 	case raw[0] != '{':
@@ -199,22 +182,4 @@ func encodeObject(field *spec.Field, value any) (json.RawMessage, error) {
 		return refuse(err.Error())
 	}
 	return raw, nil
-}
-
-// whyNotJSON names types only: an error of encoding/json may quote the value.
-func whyNotJSON(err error) string {
-	var (
-		foreign *json.UnsupportedTypeError
-		value   *json.UnsupportedValueError
-		own     *json.MarshalerError
-	)
-	switch {
-	case errors.As(err, &foreign):
-		return "a " + foreign.Type.String() + " has no JSON form"
-	case errors.As(err, &value) && value.Value.IsValid(): // encoding/json/v2 may leave it out
-		return "a " + value.Value.Type().String() + " that is not a number, infinite, or inside itself"
-	case errors.As(err, &own):
-		return "the encoding of " + own.Type.String() + " failed"
-	}
-	return "its encoding failed"
 }
