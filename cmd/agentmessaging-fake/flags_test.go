@@ -14,12 +14,10 @@ import (
 // badFlags are flags, some with the file BROKEN, and what is said of them.
 var badFlags = []struct{ flag, want string }{
 	{"--addr=8460", "--addr: must be host and port, such as 127.0.0.1:8460"},
-	{"--addr=127.0.0.1:65536", "--addr: the port must be from 0 to 65535"},
 	{"--addr=0.0.0.0:0", "--addr: must be a loopback address such as 127.0.0.1:8460; --allow-remote allows others"},
 	{"--addr=example.com:0", "--addr: must be a loopback address"},
 	{"--allow-remote=maybe", "--allow-remote: must be true or false"},
 	{"--token=secret-15-chars", "--token: must be 16 to 256 characters of visible ASCII"},
-	{"--token=secret but long enough", "--token: must be 16 to 256 characters of visible ASCII"},
 	{"--token=", "--token: must be 16 to 256"},
 	{"--key=secret key", "--key: fakeserver: WithKey: only visible ASCII characters but the comma"},
 	{"--key=", "--key: fakeserver: WithKey: the text is empty"},
@@ -27,7 +25,6 @@ var badFlags = []struct{ flag, want string }{
 	{"--log=loud", "--log: must be one of auto, text, json, off"},
 	{"--plan=gold", "--plan: fakeserver: WithPlan: unknown plan; the plans are preview, free, pro and byok"},
 	{"--limits=none", "--limits: must be plan, off, one of preview, free, pro, byok, or calls in a window such as key_minute=5"},
-	{"--limits=key_minute=0", "--limits: fakeserver: WithLimit: key_minute: 0 is less than 1"},
 	{"--limits=key_hour=5", "--limits: fakeserver: WithLimit: unknown limit; the limits are key_minute, "},
 	{"--decisions=windows=rolling", "--decisions: fakeserver: WithDecision: \"windows\": "},
 	{"--cold-start=-1s", "--cold-start: must be a duration such as 250ms or 1.5s"},

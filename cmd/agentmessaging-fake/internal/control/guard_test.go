@@ -75,13 +75,10 @@ func TestContentType(t *testing.T) {
 }
 
 func TestHeadersOfAnswers(t *testing.T) {
-	a := newAPI(t, control.Options{})
-	for _, path := range []string{"/info", "/openapi.yaml", "/none"} {
-		h := a.do("GET", path, "").header
-		assert.Equal(t, "no-store", h.Get("Cache-Control"))
-		assert.Equal(t, "nosniff", h.Get("X-Content-Type-Options"))
+	for _, path := range []string{"/openapi.yaml", "/none"} {
+		h := newAPI(t, control.Options{}).do("GET", path, "").header
+		assert.Equal(t, []string{"no-store", "nosniff"}, []string{h.Get("Cache-Control"), h.Get("X-Content-Type-Options")})
 	}
-	assert.Contains(t, a.do("GET", "/openapi.yaml", "").raw, "openapi: 3.0.3")
 }
 
 // What every route refuses, at each of them.

@@ -13,16 +13,14 @@ function failed(call) {
 
 // attemptsOf maps each call to the attempts that it is one of, oldest first.
 export function attemptsOf(calls) {
-  const newest = new Map(); // address -> body -> attempts
+  const newest = new Map(); // what is sent -> attempts
   const found = new Map();
   for (const call of calls) {
-    const address = `${call.key} ${call.method} ${call.path}`;
-    if (!newest.has(address)) newest.set(address, new Map());
-    const byBody = newest.get(address);
-    const before = byBody.get(call.body) ?? [];
-    const all = before.length && failed(before.at(-1)) ? before : [];
+    const sent = `${call.key} ${call.method} ${call.path} ${call.body}`;
+    const before = newest.get(sent);
+    const all = before && failed(before.at(-1)) ? before : [];
     all.push(call);
-    byBody.set(call.body, all);
+    newest.set(sent, all);
     found.set(call, all);
   }
   return found;
