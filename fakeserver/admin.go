@@ -42,11 +42,6 @@ func (a admin) KeepExchanges(n int) {
 	a.s.Reset()
 }
 
-func (a admin) AgentCount() int {
-	defer a.s.lock().Unlock()
-	return len(a.s.gen.service.Agents())
-}
-
 func (a admin) ExchangeCount(agentID string) int {
 	defer a.s.lock().Unlock()
 	if agent := a.s.gen.service.Agent(agentID); agent != nil {

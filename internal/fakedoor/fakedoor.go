@@ -17,7 +17,6 @@ type Admin[Call any] interface {
 	// KeepExchanges keeps n exchanges of each conversation, however many calls are
 	// kept. It resets the fake.
 	KeepExchanges(n int)
-	AgentCount() int
 	ExchangeCount(agentID string) int // 0 for an unknown agent
 	BYOKAvailable() bool
 	Keys() []Key // revoked ones included, in the order of issue: the default key first

@@ -73,7 +73,7 @@ func TestConn(t *testing.T) {
 // Whoever closes a host waits until the servers of idle connections have ended.
 func TestHangUpWithoutATest(t *testing.T) {
 	host := &Host{Addr: "service.invalid:443", Handler: http.NotFoundHandler()}
-	n := &network{host: host, transport: new(http.Transport), open: map[*link]bool{}}
+	n := &network{host: host, transport: new(http.Transport), open: map[*clientConn]bool{}}
 	_, err := n.dial(t.Context(), "tcp", host.Addr)
 	require.NoError(t, err)
 	n.hangUp()

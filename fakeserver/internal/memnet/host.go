@@ -56,7 +56,7 @@ type TB interface {
 // A cleanup of tb closes its connections and waits until their servers have
 // ended. With a nil tb, Close closes them.
 func (h *Host) Client(tb TB, ip netip.Addr) *http.Client {
-	n := &network{host: h, tb: tb, ip: ip, open: map[*link]bool{}}
+	n := &network{host: h, tb: tb, ip: ip, open: map[*clientConn]bool{}}
 	n.transport = &http.Transport{
 		Proxy:               n.proxy,
 		DialContext:         n.dialHTTP,
@@ -155,14 +155,25 @@ type network struct {
 	transport *http.Transport
 
 	mu    sync.Mutex // guards what follows
-	open  map[*link]bool
+	open  map[*clientConn]bool
 	ended bool // no more connections are made
 }
 
-type link struct {
-	dialled *conn
-	done    chan struct{}          // closed when the server is done
-	call    atomic.Pointer[string] // the name of the call under way; nil means none
+// clientConn is the client's end of a connection. It sends nothing to a closed
+// host: net/http then dials again, and that dial is refused. Host.Close may run
+// outside the bubble of the client, so it cannot close the connection itself.
+type clientConn struct {
+	*conn
+	host *Host
+	done chan struct{}          // closed when the server is done
+	call atomic.Pointer[string] // the name of the call under way; nil means none
+}
+
+func (c *clientConn) Write(p []byte) (int, error) {
+	if c.host.closed.Load() {
+		return 0, c.wrap("write", c.host.errClosed())
+	}
+	return c.conn.Write(p)
 }
 
 // dial makes a connection and a server for it. The server starts on the
@@ -172,20 +183,27 @@ func (n *network) dial(_ context.Context, _, address string) (net.Conn, error) {
 	if err := n.host.refuse("https", address); err != nil {
 		return nil, err
 	}
-	client := net.TCPAddrFromAddrPort(n.host.nextAddr(n.ip))
-	dialled, accepted := newConns(client, self)
-	l := &link{dialled: dialled, done: make(chan struct{})}
-	accepted.closed = func() { n.forget(l); close(l.done) }
-	if !n.remember(l) {
+	client, accepted := newConns(net.TCPAddrFromAddrPort(n.host.nextAddr(n.ip)), self)
+	c := &clientConn{conn: client, host: n.host, done: make(chan struct{})}
+	accepted.closed = func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		delete(n.open, c)
+		close(c.done)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.ended {
 		return nil, dialError(self, n.host.errClosed())
 	}
+	n.open[c] = true
 	server := &http.Server{
-		Handler: n.handler(l),
+		Handler: n.handler(c),
 		// Not nil, so that HTTP/2 is not set up for each connection.
 		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
 	}
 	_ = server.Serve(&oneConn{conn: accepted}) // returns once it has started a goroutine for the connection
-	return &clientConn{dialled, n.host}, nil
+	return c, nil
 }
 
 // proxy is where net/http asks about each request before it looks for a
@@ -197,46 +215,14 @@ func (n *network) dialHTTP(_ context.Context, _, address string) (net.Conn, erro
 	return nil, n.host.refuse("http", address)
 }
 
-// clientConn is the client's end of a connection. It sends nothing to a closed
-// host: net/http then dials again, and that dial is refused. Host.Close may run
-// outside the bubble of the client, so it cannot close the connection itself.
-type clientConn struct {
-	*conn
-	host *Host
-}
-
-func (c *clientConn) Write(p []byte) (int, error) {
-	if c.host.closed.Load() {
-		return 0, c.wrap("write", c.host.errClosed())
-	}
-	return c.conn.Write(p)
-}
-
-// handler answers calls, and notes on the link which one is under way.
-func (n *network) handler(l *link) http.HandlerFunc {
+// handler answers calls, and notes on the connection which one is under way.
+func (n *network) handler(c *clientConn) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		name := n.host.Describe(r)
-		l.call.Store(&name)
-		defer l.call.Store(nil)
+		c.call.Store(&name)
+		defer c.call.Store(nil)
 		n.host.Handler.ServeHTTP(w, r)
 	}
-}
-
-// remember keeps a connection for hangUp. It reports false if hangUp has run
-// already.
-func (n *network) remember(l *link) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if !n.ended {
-		n.open[l] = true
-	}
-	return !n.ended
-}
-
-func (n *network) forget(l *link) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	delete(n.open, l)
 }
 
 // patience is how long hangUp waits in silence.
@@ -246,46 +232,40 @@ const patience = 5 * time.Second
 // that ignore their context. Host.Close may itself run in a callback of such a call,
 // so without a TB it waits only for servers without a call under way.
 func (n *network) hangUp() {
-	open := n.end()
-	late := time.NewTimer(patience)
-	defer late.Stop()
-	for _, l := range open {
-		if n.tb == nil && l.call.Load() != nil {
-			continue
-		}
-		select {
-		case <-l.done:
-			continue
-		case <-late.C: // once
-			n.logCalls(open)
-		}
-		<-l.done
-	}
-}
-
-func (n *network) logCalls(open []*link) {
-	if n.tb == nil {
-		return
-	}
-	var names []string
-	for _, l := range open {
-		if name := l.call.Load(); name != nil {
-			names = append(names, *name)
-		}
-	}
-	slices.Sort(names)
-	n.tb.Logf("%s: the cleanup of a client waits for calls under way that do not return: %s", n.host.Name, strings.Join(names, ", "))
-}
-
-// end stops dialling, closes what is open, and returns it.
-func (n *network) end() []*link {
 	n.transport.CloseIdleConnections()
 	n.mu.Lock()
 	n.ended = true
 	open := slices.Collect(maps.Keys(n.open))
 	n.mu.Unlock()
-	for _, l := range open {
-		_ = l.dialled.Close()
+	for _, c := range open {
+		_ = c.Close()
 	}
-	return open
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	for _, c := range open {
+		if n.tb == nil && c.call.Load() != nil {
+			continue
+		}
+		select {
+		case <-c.done:
+			continue
+		case <-late.C: // once
+			n.logCalls(open)
+		}
+		<-c.done
+	}
+}
+
+func (n *network) logCalls(open []*clientConn) {
+	if n.tb == nil {
+		return
+	}
+	var names []string
+	for _, c := range open {
+		if name := c.call.Load(); name != nil {
+			names = append(names, *name)
+		}
+	}
+	slices.Sort(names)
+	n.tb.Logf("%s: the cleanup of a client waits for calls under way that do not return: %s", n.host.Name, strings.Join(names, ", "))
 }

@@ -185,45 +185,42 @@ func (c *call) wantsBYOK() bool {
 // storeUp is the 503 of 4.2 and 4.4. For a creation with llm.api_key, 4.6 lists no
 // 503. A warm-up may be answered by byokStored before.
 func storeUp(c *call) *Refusal {
-	var field *spec.Field
-	_, bringsKey := c.req.Fields[spec.LLMAPIKey]
-	switch e := c.req.Endpoint; {
-	case !c.state.BYOKDown:
-	case e == spec.SetBYOK:
-		field = spec.BYOKAPIKey
-	case e == spec.CreateAgent && bringsKey:
-		field = spec.LLMAPIKey
-	case e == spec.WarmUp && c.wantsBYOK() && (c.state.by.StoreDownFirst || c.key.BYOK != nil):
-		field = spec.WarmUpMode
+	needing := storeFields[c.req.Endpoint]
+	value, needed := c.req.Fields[needing]
+	if needing == spec.WarmUpMode {
+		needed = value == spec.ModeBYOK && (c.state.by.StoreDownFirst || c.key.BYOK != nil)
 	}
-	if field == nil {
+	if !c.state.BYOKDown || !needed {
 		return nil
 	}
-	return c.about(BYOKUnavailable, field)
+	return c.about(BYOKUnavailable, needing)
+}
+
+// storeFields are the members for which an endpoint needs the store.
+var storeFields = map[*spec.Endpoint]*spec.Field{
+	spec.SetBYOK: spec.BYOKAPIKey, spec.CreateAgent: spec.LLMAPIKey, spec.WarmUp: spec.WarmUpMode,
 }
 
 // byokStored is the 409 of 4.2, rule 1 of 4.6, and the refusal of a message to a
 // byok agent whose configuration was cleared, which section 4.8 does not show.
 func byokStored(c *call) *Refusal {
 	_, bringsKey := c.req.Fields[spec.LLMAPIKey]
-	switch {
-	case c.agent != nil:
-		owner := c.state.owner(c.agent)
-		if c.agent.LLM.Mode != spec.ModeBYOK || c.agent.OwnKey || owner.BYOK != nil || c.state.by.BYOKCleared == accepted {
-			return nil
-		}
-		r := c.about(BYOKNotConfigured, spec.LLMMode)
-		r.Status, r.Since = c.state.by.BYOKCleared, owner.Cleared
-		return r
-	case !c.wantsBYOK(), bringsKey, c.key.BYOK != nil:
-		return nil
-	case c.req.Endpoint == spec.WarmUp:
-		r := c.about(BYOKNotConfigured, spec.WarmUpMode)
-		r.Since = c.key.Cleared
-		return r
+	key, field, needed := c.key, spec.LLMMode, c.wantsBYOK() && !bringsKey
+	if c.req.Endpoint == spec.WarmUp {
+		field = spec.WarmUpMode
 	}
-	r := c.about(BYOKNotConfigured, spec.LLMMode)
-	r.Since = c.key.Cleared
+	if c.agent != nil {
+		key = c.state.owner(c.agent)
+		needed = c.agent.LLM.Mode == spec.ModeBYOK && !c.agent.OwnKey && c.state.by.BYOKCleared != accepted
+	}
+	if !needed || key.BYOK != nil {
+		return nil
+	}
+	r := c.about(BYOKNotConfigured, field)
+	r.Since = key.Cleared
+	if c.agent != nil {
+		r.Status = c.state.by.BYOKCleared
+	}
 	return r
 }
 
