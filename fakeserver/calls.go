@@ -140,24 +140,14 @@ func (c Call) String() string {
 	return printable.Line(line, maxLine)
 }
 
-// entry is a call with the parts that only matchers see. Only the goroutine of the
-// call changes it, until it is in the log; then only sent changes.
+// entry is a call with the parts that only matchers see.
 type entry struct {
-	call    Call
+	call    Call // as it arrived, then as it was answered; only its goroutine changes it, under the server's lock
 	hasKey  bool
 	token   service.Digest
 	hasText bool
 	text    string
 	sent    atomic.Pointer[Sent] // replaces call.Sent while the answer is being sent
-}
-
-// arrived is the call as it arrived. What is not in it may still change.
-func (e *entry) arrived() Call {
-	c := &e.call
-	return Call{
-		Time: c.Time, Endpoint: c.Endpoint, Method: c.Method, URL: c.URL, Path: c.Path, AgentID: c.AgentID, Key: c.Key,
-		Address: c.Address, Header: c.Header.Clone(), Body: c.Body, BodyBytes: c.BodyBytes, TraceID: c.TraceID,
-	}
 }
 
 func (e *entry) copied() Call {
@@ -205,16 +195,8 @@ func (s *Server) CallCount(matchers ...Matcher) int { return len(s.matching("Cal
 // a ReplyFunc, and calls whose answer drips or hangs. A call that is not answered
 // yet has no Seq, Status and Sent.
 func (s *Server) UnderWay() []Call {
-	var calls []Call
 	defer s.lock().Unlock()
-	for _, e := range s.gen.log.UnderWay() {
-		if e.sent.Load() != nil { // it is in the log, and changes no more
-			calls = append(calls, e.copied())
-			continue
-		}
-		calls = append(calls, e.arrived())
-	}
-	return calls
+	return copiedCalls(s.gen.log.UnderWay())
 }
 
 func (s *Server) entries() []*entry {

@@ -523,5 +523,5 @@ func (s *Server) applyFaults(c *call, matching []*rule) {
 			c.fault = in.fault
 		}
 	}
-	c.entry.call.Fault = strings.Join(names, ", ")
+	c.record.Fault = strings.Join(names, ", ")
 }

@@ -23,9 +23,10 @@ import (
 // call is one call on its way through the fake.
 type call struct {
 	*wire.Request
-	entry *entry
-	gen   *generation // at arrival: a Reset meanwhile does not move the call
-	now   time.Time   // when it reached the service, after any latency; decides limits and timestamps
+	entry  *entry
+	record Call        // of which entry gets a copy on arrival and one with the answer
+	gen    *generation // at arrival: a Reset meanwhile does not move the call
+	now    time.Time   // when it reached the service, after any latency; decides limits and timestamps
 
 	scripts    []*rule // at first all of the generation, then the ones that match
 	injections []*rule // all of the generation
@@ -100,13 +101,14 @@ const minShared = 256
 func (s *Server) read(r *http.Request) *call {
 	c := &call{Request: wire.Read(r, s.config.behavior), now: s.Now()}
 	shown := c.Show(r, host, s.config.messageTexts)
-	c.entry = &entry{hasKey: c.HasToken, token: c.Token, call: Call{
+	c.record = Call{
 		Time: c.now, Method: shown.Method, URL: shown.URL, Path: shown.Path, AgentID: shown.AgentID,
 		Address: c.IP.String(), Header: shown.Header, Body: shown.Body, BodyBytes: c.BodyBytes,
-	}}
-	if c.Endpoint != nil {
-		c.entry.call.Endpoint = Endpoint(c.Endpoint.Call)
 	}
+	if c.Endpoint != nil {
+		c.record.Endpoint = Endpoint(c.Endpoint.Call)
+	}
+	c.entry = &entry{call: c.record, hasKey: c.HasToken, token: c.Token}
 	c.entry.text, c.entry.hasText = c.Fields[spec.MessageText]
 	if len(c.entry.text) > minShared {
 		// The record, the matchers and the conversation share one copy of a long text.
@@ -132,7 +134,8 @@ func (s *Server) begin(c *call) {
 	} else if k != nil {
 		label = k.Label
 	}
-	c.entry.call.TraceID, c.entry.call.Key = c.TraceID, label
+	c.record.TraceID, c.record.Key = c.TraceID, label
+	c.entry.call = c.record
 	c.gen.log.Begin(c.entry)
 	c.scripts, c.injections = c.gen.scripts, c.gen.injections
 }
@@ -193,12 +196,12 @@ func (s *Server) decide(ctx context.Context, c *call) wire.Answer {
 	if answer.TwoClocks {
 		s.reportf("%s was used under two clocks: a call at %s came after one more than a day later. "+
 			"A synctest bubble starts in the year 2000: issue a key for each bubble, and do not use it outside",
-			c.entry.call.Key, c.now.Format(time.RFC3339Nano))
+			c.record.Key, c.now.Format(time.RFC3339Nano))
 	}
 	if answer.Turn != nil {
 		answer = s.reply(ctx, c, answer.Turn, st)
 	}
-	shown, now := &c.entry.call, s.Now()
+	shown, now := &c.record, s.Now()
 	switch reply := answer.Reply.(type) {
 	case nil:
 		r, by := answer.Refusal, s.config.behavior
@@ -262,12 +265,12 @@ func (s *Server) callReplyFunc(st step) Reply {
 func (s *Server) keep(ctx context.Context, c *call) {
 	s.touches.Add(1)
 	now := s.Now()
-	e := c.entry
-	e.call.Status = c.decided.Status
-	e.call.Took = max(0, now.Sub(e.call.Time)) // negative if the machine's clock was set back
-	e.call.ReplyBody = c.decided.Show(len(c.decided.Body), c.Secrets, s.config.messageTexts)
+	record := &c.record
+	record.Status = c.decided.Status
+	record.Took = max(0, now.Sub(record.Time)) // negative if the machine's clock was set back
+	record.ReplyBody = c.decided.Show(len(c.decided.Body), c.Secrets, s.config.messageTexts)
 	if c.fault != nil {
-		e.call.Why = joinSentences(e.call.Why, c.fault.Why(c.Endpoint == spec.SendMessage, c.decided.Status, len(c.out.Body)))
+		record.Why = joinSentences(record.Why, c.fault.Why(c.Endpoint == spec.SendMessage, c.decided.Status, len(c.out.Body)))
 	}
 	c.left = c.gone || ctx.Err() != nil
 	part, _ := c.delivery.Part(c.out.Body)
@@ -275,11 +278,11 @@ func (s *Server) keep(ctx context.Context, c *call) {
 	if slow {
 		part = nil
 	}
-	if e.call.Sent = s.sent(c, len(part), c.left || !slow); c.left {
-		e.call.Why = joinSentences(e.call.Why, wire.WhyLeft(e.call.Took, !c.gone))
+	if record.Sent = s.sent(c, len(part), c.left || !slow); c.left {
+		record.Why = joinSentences(record.Why, wire.WhyLeft(record.Took, !c.gone))
 	}
 	for _, w := range s.add(c) {
-		s.show(w, e)
+		s.show(w, c.entry)
 	}
 }
 
@@ -288,14 +291,12 @@ func (s *Server) keep(ctx context.Context, c *call) {
 func (s *Server) add(c *call) []*watcher {
 	defer s.lock().Unlock()
 	s.answered++
-	c.entry.call.Seq = s.answered
-	c.entry.call.Header = c.gen.received.share(c.entry.call.Header)
-	c.entry.call.Sent.Header = c.gen.sent.share(c.entry.call.Sent.Header)
+	c.record.Seq = s.answered
+	c.record.Header = c.gen.received.share(c.record.Header)
+	c.record.Sent.Header = c.gen.sent.share(c.record.Sent.Header)
+	c.entry.call = c.record
 	c.gen.log.Add(c.entry)
-	if c.entry.call.Sent.Ended.IsZero() {
-		first := c.entry.call.Sent
-		c.entry.sent.Store(&first)
-	} else {
+	if !c.record.Sent.Ended.IsZero() {
 		c.gen.log.End(c.entry)
 	}
 	return s.watchers
@@ -334,7 +335,7 @@ func (s *Server) sent(c *call, n int, ended bool) (sent Sent) {
 	if c.delivery.Sent == memnet.Nothing {
 		return sent
 	}
-	sent.Status, sent.Bytes, sent.Header, sent.Body = c.out.Status, n, c.out.Header, c.entry.call.ReplyBody
+	sent.Status, sent.Bytes, sent.Header, sent.Body = c.out.Status, n, c.out.Header, c.record.ReplyBody
 	if c.fault != nil || n < len(c.out.Body) {
 		sent.Body = c.out.Show(n, c.Secrets, s.config.messageTexts)
 	}
@@ -377,7 +378,7 @@ func (s *Server) reportUnknown(c *call) {
 	if n > maxUnknown {
 		return
 	}
-	method, path := c.entry.call.Method, c.entry.call.Path // without query and without the call's key
+	method, path := c.record.Method, c.record.Path // without query and without the call's key
 	sentence := fmt.Sprintf("no endpoint is at %s %s; nearest: %s; WithUnknownRoutes allows such calls",
 		printable.Name(method), printable.Line(path, maxShown), wire.Nearest(method, path).Call)
 	if n == maxUnknown {

@@ -1,8 +1,6 @@
 package service
 
 import (
-	"go/parser"
-	"go/token"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,18 +15,13 @@ func TestImports(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	require.NoError(t, err)
 	for _, file := range files {
-		if strings.HasSuffix(file, "_test.go") {
-			continue
-		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
-		require.NoError(t, err)
-		for _, imported := range parsed.Imports {
-			assert.NotContains(t, []string{`"net/http"`, `"sync"`, `"sync/atomic"`, `"encoding/json"`, `"context"`}, imported.Path.Value, file)
-		}
 		source, err := os.ReadFile(file)
 		require.NoError(t, err)
-		for _, clock := range []string{"time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.NewTimer"} {
-			assert.NotContains(t, string(source), clock, file)
+		for _, word := range []string{
+			`"net/http"`, `"sync"`, `"sync/atomic"`, `"encoding/json"`, `"context"`,
+			"time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.NewTimer",
+		} {
+			assert.False(t, !strings.HasSuffix(file, "_test.go") && strings.Contains(string(source), word), "%s uses %s", file, word)
 		}
 	}
 }
