@@ -100,11 +100,43 @@ func within(d time.Duration, do doCall) doCall {
 	}
 }
 
+// leaving gives up a call after a time.
+func leaving(after time.Duration, do doCall) doCall {
+	return func(ctx context.Context, client *agentmessaging.Client) error {
+		ctx, leave := context.WithCancelCause(ctx)
+		time.AfterFunc(after, func() { leave(errors.New("the user has left")) })
+		return do(ctx, client)
+	}
+}
+
+// inTurn makes one call after the other and returns the last one's error.
+func inTurn(calls ...doCall) doCall {
+	return func(ctx context.Context, client *agentmessaging.Client) (err error) {
+		for _, do := range calls {
+			err = do(ctx, client)
+		}
+		return err
+	}
+}
+
+// by has a sibling of the client make the call.
+func by(opt agentmessaging.Option, do doCall) doCall {
+	return func(ctx context.Context, client *agentmessaging.Client) error {
+		sibling, err := client.With(opt)
+		if err != nil {
+			return err
+		}
+		return do(ctx, sibling)
+	}
+}
+
 func retries(p agentmessaging.RetryPolicy) options { return options{agentmessaging.WithRetry(p)} }
 
 func timed(d time.Duration) options { return options{agentmessaging.WithTimeout(d)} }
 
 var (
+	impatient = within(5*time.Second, get)
+	hasty     = agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxWait: time.Second})
 	warmUp    = sending(agentmessaging.LLMMode(""))
 	warmUpOwn = sending(agentmessaging.LLMModeBYOK)
 	scenes    = []scene{
@@ -181,6 +213,17 @@ var (
 		{"What a limiter takes below a millisecond is a decision and no wait.", post, options{agentmessaging.WithLimiter(&limiterStub{wait: time.Millisecond - 1})}, 0, each(okAnswer)},
 		{"A journal is asked after every wait, directly before each request. Its error sends nothing.", journaled(post),
 			options{agentmessaging.WithLimiter(&limiterStub{wait: time.Minute})}, 0, [][]answer{{tooMany("3", "k"), notDialed}}},
+		{"A call that cannot wait for a limit is refused here, at once.", inTurn(impatient, within(299*time.Second, get)), retries(agentmessaging.RetryPolicy{MaxWait: time.Hour}), 0, [][]answer{{tooMany("420", "key_day"), okAnswer}}},
+		{"So is one whose policy does not.", inTurn(impatient, get), retries(agentmessaging.RetryPolicy{MaxWait: time.Minute}), 0, [][]answer{{tooMany("420", "key_day"), okAnswer}}},
+		{"A caller that leaves is not kept.", inTurn(impatient, leaving(3*time.Second, get)), nil, 0, [][]answer{{tooMany("60", ""), okAnswer}}},
+		{"A cool-down is told once. Its limit_key is foreign text: one line of 64 bytes, without the key.", inTurn(impatient, within(time.Second, post), get), nil, 0,
+			[][]answer{{tooMany("20", testKey+`\n`+strings.Repeat("k", 100)), tooMany("20", testKey+`\n`+strings.Repeat("k", 100)), okAnswer}}},
+		{"Siblings share the cool-down, but for one that has none.", inTurn(impatient, by(agentmessaging.WithoutCoolDown(), impatient), by(hasty, get), get), nil, 0,
+			[][]answer{{tooMany("20", "k"), tooMany("20", "k"), okAnswer}}},
+		{"What the service and the transport echo is taken out. The result is the service's word.", sending(create{SystemPrompt: "prompt-canary"}), nil, 0, each(
+			answer{Err: errors.New("transport says " + testKey + " and prompt-canary")},
+			answer{Status: 500, Body: `{"error":"broken","reason":"prompt-canary of ` + testKey + `"}`},
+			answer{Status: 200, Body: `{"agent_id":"agent-` + testKey + `","status":"active","trace_id":"` + testKey + `"}`})},
 		{"A limiter refuses: nothing is sent.", post, options{agentmessaging.WithLimiter(&limiterStub{
 			refusal: &agentmessaging.Error{StatusCode: 429, Code: "rate_limited", LimitKey: "key_day", RetryAfter: time.Hour},
 		})}, 0, each(okAnswer)},
@@ -205,6 +248,7 @@ func TestCalls(t *testing.T) {
 		for _, answers := range s.cases {
 			var told strings.Builder
 			made := s.made(t, answers, &told)
+			assert.NotContains(t, told.String(), "canary", s.rule)
 			fmt.Fprintf(&all, "%s%s%s\n", given(answers), told.String(), made)
 		}
 	}
@@ -252,7 +296,7 @@ func given(answers []answer) string {
 // made is what a program sees of the call. What observers and the log are told is
 // written to told, unless that is nil.
 func (s scene) made(t *testing.T, answers []answer, told *strings.Builder) string {
-	observer := &stages{told: told}
+	observer := &stages{t: t, told: told}
 	opts := append(slices.Clone(s.opts), agentmessaging.WithObserver(observer))
 	if told != nil {
 		opts = append(opts, agentmessaging.WithLogger(slog.New(contextHandler{slog.DiscardHandler, func(ctx context.Context, r slog.Record) {
@@ -266,7 +310,7 @@ func (s scene) made(t *testing.T, answers []answer, told *strings.Builder) strin
 		return s.do(context.WithValue(ctx, toldKey{}, told), client)
 	}, answers, opts...)
 	for _, sent := range made.Sent {
-		assert.Equal(t, made.Sent[0].Text, sent.Text, "each attempt sends the whole body")
+		assert.True(t, sent.Text == made.Sent[0].Text || sent.URL.Path != made.Sent[0].URL.Path, "each attempt sends the whole body")
 		assert.Equal(t, "service.example", sent.URL.Host)
 		assert.Equal(t, "call, attempt, request: ", sent.Context().Value(stageKey{}), "the transport sees the request's context")
 	}
@@ -310,6 +354,7 @@ func journaled(do doCall) doCall {
 // stages is an observer that writes what it hears, and under which context: an
 // attempt's is inside its call's.
 type stages struct {
+	t        *testing.T
 	told     *strings.Builder // nil: nowhere
 	verdicts []string
 }
@@ -319,7 +364,8 @@ type stageKey struct{}
 func (s *stages) Observe(ctx context.Context, event agentmessaging.Event) context.Context {
 	stage, _ := ctx.Value(stageKey{}).(string)
 	if s.told != nil {
-		fmt.Fprintf(s.told, "event    %s%s\n", stage, lineOf(event))
+		fmt.Fprintf(s.told, "event    %s%s\n", stage, strings.ReplaceAll(lineOf(event), "\n", `\n`))
+		assert.NotContains(s.t, fmt.Sprintf("%v %+v %#v", event, event, event), "canary")
 	}
 	switch e := event.(type) {
 	case agentmessaging.CallStart:

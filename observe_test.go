@@ -1,7 +1,6 @@
 package agentmessaging_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -51,30 +50,6 @@ func eventsOf(do func(agentmessaging.Option)) (types string, events []agentmessa
 		return nil
 	})))
 	return types, events
-}
-
-// TestObserversAndLoggersSeeNoSecret, whatever the transport and the service
-// say. The result is the service's word.
-func TestObserversAndLoggersSeeNoSecret(t *testing.T) {
-	var out bytes.Buffer
-	logger := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	const id = "agent-" + testKey
-	for _, a := range []answer{
-		{Err: fmt.Errorf("transport says %s and prompt-canary", testKey)},
-		{Status: 500, Body: `{"error":"broken","reason":"prompt-canary of ` + testKey + `"}`},
-		{Status: 200, Body: `{"agent_id":"` + id + `","status":"active","trace_id":"` + testKey + `"}`},
-	} {
-		_, events := eventsOf(func(observer agentmessaging.Option) {
-			client := newClient(t, answering(a), observer, agentmessaging.WithLogger(logger))
-			agent, err := client.CreateAgent(t.Context(), create{SystemPrompt: "prompt-canary"})
-			assert.True(t, err != nil || agent.ID == id, "%+v: %+v", a, agent)
-		})
-		for _, event := range events {
-			fmt.Fprintf(&out, "%v %+v %#v\n", event, event, event)
-		}
-	}
-	assert.Contains(t, out.String(), "agent-[redacted]")
-	assert.NotContains(t, out.String(), "canary")
 }
 
 // TestCallInfoOfARefusal: a call that is refused here leaves no facts of an earlier one.

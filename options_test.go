@@ -76,21 +76,6 @@ func TestWithKeepsKeyAndConnections(t *testing.T) {
 	assert.ErrorIs(t, err, agentmessaging.ErrInvalid)
 }
 
-// TestWithSharesTheCoolDown, but for a client that has none.
-func TestWithSharesTheCoolDown(t *testing.T) {
-	limited(t, "k", nil, func(t *testing.T, batch *agentmessaging.Client, service *gateway) {
-		handler, err := batch.With(agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxWait: time.Second}))
-		require.NoError(t, err)
-		alone, err := batch.With(agentmessaging.WithoutCoolDown())
-		require.NoError(t, err)
-		service.close(20*time.Second, agentPath)
-		wantRefused(t, handler, there, get)
-		wantRefused(t, alone, there, get)
-		wantRefused(t, handler, here, get)
-		wantAfter(t, 20*time.Second, batch, get)
-	})
-}
-
 // stopped is a clock that stands still, and on which nobody waits.
 type stopped struct{}
 

@@ -227,11 +227,11 @@ func overHTTP2With(settings []byte, acts ...act) func(peer) error {
 		if err := h.write(frameSettings, 0, 0, settings); err != nil {
 			return err
 		}
-		return inTurn(acts...)(h)
+		return script(acts...)(h)
 	}
 }
 
-func inTurn(acts ...act) act {
+func script(acts ...act) act {
 	return func(h *http2Peer) error {
 		for _, do := range acts {
 			if err := do(h); err != nil {
@@ -246,7 +246,7 @@ func inTurn(acts ...act) act {
 func forever(acts ...act) act {
 	return func(h *http2Peer) error {
 		for {
-			if err := inTurn(acts...)(h); err != nil {
+			if err := script(acts...)(h); err != nil {
 				return err
 			}
 		}
@@ -370,4 +370,4 @@ func body(text string, flags byte) act {
 }
 
 // reply is a whole answer.
-func reply(code int, text string) act { return inTurn(status(code), body(text, flagEndStream)) }
+func reply(code int, text string) act { return script(status(code), body(text, flagEndStream)) }
