@@ -216,7 +216,7 @@ func wantDocumented(t *testing.T, status int, body string) {
 }
 
 // A body without end is answered when it is longer than 1 MiB, and cut there:
-// what is sent behind it goes nowhere.
+// what is sent after it goes nowhere.
 func TestBodyWithoutEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake, _ := newFake(t)

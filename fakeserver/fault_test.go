@@ -264,7 +264,7 @@ func TestLatenciesAddUp(t *testing.T) {
 }
 
 // A call is judged when it reaches the service, by the time it has then.
-func TestLimitsAreJudgedBehindLatency(t *testing.T) {
+func TestLimitsAreJudgedAfterLatency(t *testing.T) {
 	inBubbles(t, func(t *testing.T, fake *fakeserver.Server, c caller) {
 		fake.Exhaust(c.key, "key_minute")
 		c.call("POST", "/v1/warmup", noBody).wantLimited(t, "key_minute", "60")

@@ -242,7 +242,7 @@ func TestResetInsideACall(t *testing.T) {
 		assert.Empty(t, fake.Agents())
 		assert.Zero(t, fake.Limits(c.key)[0].Used)
 	}
-	fake.OnMessage().ReplyFunc(func(fakeserver.Message) fakeserver.Reply { // behind the effect
+	fake.OnMessage().ReplyFunc(func(fakeserver.Message) fakeserver.Reply { // after the effect
 		fake.Reset()
 		return fakeserver.Reply{Text: "from before"}
 	})

@@ -307,14 +307,14 @@ func evidenceOf(x rawcall.Exchange, body string) *Evidence {
 	if wait := x.Header.Get("Retry-After"); wait != "" {
 		answer += " Retry-After: " + rawcall.Clip(wait)
 	}
-	told := map[string]any{}
+	members := map[string]any{}
 	for _, path := range telling {
 		v := x.At(path)
 		if text, _ := v.(string); identifier.MatchString(text) || v == true || v == false {
-			told[path] = v
+			members[path] = v
 		}
 	}
-	return &Evidence{Request: strings.TrimSpace(x.Method + " " + x.Path + " " + body), Answer: answer + " " + string(jsonOf(told))}
+	return &Evidence{Request: strings.TrimSpace(x.Method + " " + x.Path + " " + body), Answer: answer + " " + string(jsonOf(members))}
 }
 
 // telling lists the members that evidence shows if they are identifiers, times or

@@ -206,7 +206,11 @@ func TestShowsNoSecret(t *testing.T) {
 	})}
 	o, err := observe.Run(t.Context(), target, plenty)
 	require.NoError(t, err)
-	for _, text := range []string{string(jsonOf(t, o)), o.Markdown()} {
+	w := observe.Watch(target.HTTPClient.Transport)
+	for _, path := range []string{"/v1/status", "/v1/byok", "/v1/agents/nobody"} {
+		ask(t, w, fake.Key(), "GET", path, "")
+	}
+	for _, text := range []string{string(jsonOf(t, o)), o.Markdown(), string(jsonOf(t, w.Observation()))} {
 		for _, secret := range []string{fake.Key(), "Jw4", "Ada"} {
 			assert.NotContains(t, text, secret)
 		}
