@@ -2,7 +2,6 @@ package fakeserver_test
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
@@ -244,18 +243,23 @@ func inBubbles(t *testing.T, f func(t *testing.T, fake *fakeserver.Server, c cal
 	}
 }
 
+// Latencies add up, before an injected answer too. After that a drip takes its time.
 func TestLatenciesAddUp(t *testing.T) {
 	inBubbles(t, func(t *testing.T, fake *fakeserver.Server, c caller) {
 		short := fake.Inject(fakeserver.Latency(2*time.Second), fakeserver.ByEndpoint(fakeserver.EndpointStatus))
 		long := fake.Inject(fakeserver.Latency(time.Minute)).Nth(2)
 		fake.Inject(fakeserver.Answer(500, "")).Nth(3)
+		fake.Inject(fakeserver.DripReply(10, 3*time.Second)).Nth(4)
 		begun := time.Now()
-		for _, want := range []time.Duration{2 * time.Second, 62 * time.Second, 2 * time.Second} {
+		for i, want := range []time.Duration{2 * time.Second, 62 * time.Second, 2 * time.Second, 2 * time.Second} {
 			before := time.Now()
-			c.call("GET", "/v1/status", noBody)
+			r := c.call("GET", "/v1/status", noBody)
+			if i == 3 {
+				want += time.Duration((len(r.raw)-1)/10) * 3 * time.Second
+			}
 			assert.Equal(t, want, time.Since(before))
 		}
-		assert.Equal(t, []int{3, 1}, []int{short.Hits(), long.Hits()})
+		assert.Equal(t, []int{4, 1}, []int{short.Hits(), long.Hits()})
 		calls := fake.Calls()
 		assert.Equal(t, "Latency(1m0s), Latency(2s)", calls[1].Fault)
 		assert.Equal(t, "Answer(500), Latency(2s)", calls[2].Fault)
@@ -272,25 +276,6 @@ func TestLimitsAreJudgedAfterLatency(t *testing.T) {
 		begun := time.Now()
 		agent, _ := fake.Agent(c.agent(emptyBody))
 		assert.Equal(t, time.Minute, agent.CreatedAt.Sub(begun), "from the call to its agent")
-	})
-}
-
-// The header and the first part come at once, and each other part after a wait.
-func TestDripTakesItsTime(t *testing.T) {
-	inBubbles(t, func(t *testing.T, fake *fakeserver.Server, c caller) {
-		fake.Inject(fakeserver.DripReply(10, 3*time.Second))
-		begun := time.Now()
-		resp, err := c.wire.RoundTrip(c.request("GET", "/v1/status", noBody))
-		require.NoError(t, err)
-		defer resp.Body.Close()
-		n, err := resp.Body.Read(make([]byte, 100))
-		require.NoError(t, err)
-		assert.Equal(t, 10, n)
-		assert.Zero(t, time.Since(begun))
-		rest, err := io.ReadAll(resp.Body)
-		assert.NoError(t, err)
-		assert.Equal(t, int(resp.ContentLength), n+len(rest))
-		assert.Equal(t, time.Duration((n+len(rest)-1)/10)*3*time.Second, time.Since(begun))
 	})
 }
 
