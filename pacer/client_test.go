@@ -16,8 +16,8 @@ import (
 )
 
 // callers plays n clients that each make a call at the same time.
-func callers(m loadsim.Model, n int, opts ...agentmessaging.Option) loadsim.Outcome {
-	return loadsim.Crowd{Model: m, Groups: []loadsim.Group{{Callers: n, Calls: 1, Call: loadsim.SendMessage}}, Options: opts}.Play()[0]
+func callers(m loadsim.Model, n int, opts ...agentmessaging.Option) loadsim.Measures {
+	return loadsim.Run(loadsim.Scenario{Model: m, Unpaced: true, Client: opts, Loads: []loadsim.Load{{Workers: []int{n}, Calls: 1}}}).Measure(0, 0)
 }
 
 // TestClientShowsItsPlace in the pacer's line when its wait begins, alone and with a
@@ -53,7 +53,7 @@ func TestClientGivesUp(t *testing.T) {
 		got := callers(loadsim.Refusing, 1, agentmessaging.WithLimiter(newPacer(t, perMinute(60))))
 		assert.Equal(t, 1, got.Lost)
 		assert.InDelta(t, 5*60, got.Last.Seconds(), 65)
-		assert.LessOrEqual(t, got.Requests, 12)
+		assert.LessOrEqual(t, got.Refused, 12)
 	})
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -34,7 +33,7 @@ func fleet(processes int) (s loadsim.Scenario, log *bytes.Buffer) {
 	log, option := logging()
 	return loadsim.Scenario{
 		Model: loadsim.Log, Limits: perMinute(60), Options: []pacer.Option{option}, Store: loadsim.NewStore(),
-		Processes: processes, Loads: []loadsim.Load{{Workers: slices.Repeat([]int{4}, processes)}}, Span: 6 * time.Minute,
+		Processes: processes, Loads: []loadsim.Load{{Workers: []int{4}}}, Span: 6 * time.Minute,
 	}, log
 }
 

@@ -29,7 +29,7 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 				},
 				Loads: []loadsim.Load{
 					{Class: loadsim.Interactive, PerMinute: 1 + 50*random.Float64()},
-					{Class: loadsim.Interactive, PerMinute: 1 + 20*random.Float64(), Attempt: creation},
+					{Class: loadsim.Interactive, PerMinute: 1 + 20*random.Float64(), Call: loadsim.CreateAgent},
 					{Workers: []int{1, 2, 3, 4}},
 				},
 			}

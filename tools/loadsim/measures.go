@@ -1,15 +1,17 @@
 package loadsim
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
 
-// event is an attempt that was answered.
+// event is an attempt that the service has answered, or a call that has ended.
 type event struct {
-	at       time.Duration // when the service decided
+	at       time.Duration // when the service decided, or the call ended
 	process  int
 	class    Class
+	ended    bool // it is a call
 	accepted bool
 	wait     time.Duration // since the call began
 }
@@ -22,25 +24,29 @@ func (w *World) note(e event) {
 
 // Measures are what a span of a run comes to.
 type Measures struct {
-	Accepted int
-	Refused  int
-	Used     float64 // Accepted of what there was to use
-	// RefusedPerCall is refusals for each accepted call.
-	RefusedPerCall float64
-	Jain           float64       // 1: each process got as much as the others
-	P99            time.Duration // of the waits
-	Pause          time.Duration // the longest time without an accepted call
-	Steps          float64       // operations of the store in the scenario's span, for each accepted call
-	Conflicts      float64       // of the swaps of that span
+	Accepted, Refused int           // attempts
+	Done, Lost        int           // calls
+	Used              float64       // Accepted of what there was to use
+	Jain              float64       // 1: each process got as much as the others
+	P99               time.Duration // of the waits
+	Longest           time.Duration // of an interactive call that was carried out
+	Last              time.Duration // when the last call ended, since the begin of the span
+	Pause             time.Duration // the longest time without an accepted call
+	Steps             float64       // operations of the store in the scenario's span, for each accepted call
+	Conflicts         float64       // of the swaps of that span
 }
 
-// Measure looks at the calls of some classes, or of all that the scenario's
-// processes make. The span is counted from the end of the warm time.
+// RefusedPerCall is refusals for each accepted call.
+func (m Measures) RefusedPerCall() float64 { return float64(m.Refused) / float64(max(1, m.Accepted)) }
+
+// Measure looks at the calls of some classes, or of all that the scenario's processes
+// make. The span is counted from the end of the warm time; to 0 is the end of the run.
 func (w *World) Measure(from, to time.Duration, classes ...Class) (m Measures) {
 	if classes == nil {
 		classes = []Class{Batch, Interactive}
 	}
-	from, to = w.Starts+w.Warm+from, w.Starts+w.Warm+to
+	begins := w.Starts + w.Warm
+	from, to = begins+from, begins+cmp.Or(to, w.Span, clock()-begins)
 	var waits []time.Duration
 	allowed, shares, last := w.newService().allowed(w.Starts, from, to), make([]float64, len(w.Fleet)), from
 	w.mu.Lock()
@@ -51,6 +57,13 @@ func (w *World) Measure(from, to time.Duration, classes ...Class) (m Measures) {
 		case e.class == Elsewhere && e.accepted:
 			allowed--
 		case !slices.Contains(classes, e.class):
+		case e.ended && e.accepted:
+			m.Done, m.Last = m.Done+1, e.at-from
+			if e.class == Interactive {
+				m.Longest = max(m.Longest, e.wait)
+			}
+		case e.ended:
+			m.Lost, m.Last = m.Lost+1, e.at-from
 		case !e.accepted:
 			m.Refused++
 		default:
@@ -63,9 +76,8 @@ func (w *World) Measure(from, to time.Duration, classes ...Class) (m Measures) {
 	if slices.Sort(waits); len(waits) > 0 {
 		m.P99 = waits[len(waits)*99/100]
 	}
-	calls := float64(max(1, m.Accepted))
-	m.Used, m.RefusedPerCall = float64(m.Accepted)/float64(max(1, allowed)), float64(m.Refused)/calls
-	m.Steps = float64(w.did.loads+w.did.swaps) / calls
+	m.Used = float64(m.Accepted) / float64(max(1, allowed))
+	m.Steps = float64(w.did.loads+w.did.swaps) / float64(max(1, m.Accepted))
 	m.Conflicts = float64(w.did.conflicts) / float64(max(1, w.did.swaps))
 	return m
 }

@@ -9,6 +9,9 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
 )
 
+// Message is the attempt of SendMessage.
+var Message = agentmessaging.LimitedAttempt{Method: "POST", Path: "/v1/agents/{agent_id}/messages"}
+
 // service answers the calls of one API key. Times are since midnight of the
 // first day.
 type service struct {

@@ -40,9 +40,10 @@ type callerKey struct{}
 // them as a row: its waits, and when the service accepted or refused it.
 func TestPicture(t *testing.T) {
 	var lines, marks []string // marks are drawn over the lines
-	play := crowd{Model: loadsim.FromUse, Latency: 40 * time.Millisecond, Replies: 2 * time.Second, Span: 4 * time.Minute}
+	play := unpaced(loadsim.FromUse, 1, 40*time.Millisecond)
+	play.Replies, play.Span = 2*time.Second, 4*time.Minute
 	for i := range 20 {
-		play.Groups = append(play.Groups, loadsim.Group{Callers: 1, Call: func(ctx context.Context, c *agentmessaging.Client) error {
+		play.Loads = append(play.Loads, loadsim.Load{Workers: []int{1}, Call: func(ctx context.Context, c *agentmessaging.Client) error {
 			return loadsim.SendMessage(context.WithValue(ctx, callerKey{}, i), c)
 		}})
 	}
@@ -65,11 +66,10 @@ func TestPicture(t *testing.T) {
 			}
 			return ctx
 		}
-		play.Options = []agentmessaging.Option{agentmessaging.WithObserver(agentmessaging.ObserverFunc(draw))}
-		for _, o := range play.Play() {
-			assert.Zero(t, o.Lost)
-			assert.Positive(t, o.Done)
-		}
+		play.Client = []agentmessaging.Option{agentmessaging.WithObserver(agentmessaging.ObserverFunc(draw))}
+		m := loadsim.Run(play).Measure(0, 0)
+		assert.Zero(t, m.Lost)
+		assert.InDelta(t, 240, m.Accepted, 2)
 	})
 	for minute := range 5 {
 		x := left + perSecond*60*float64(minute)

@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
@@ -20,7 +19,7 @@ func saturated(m model, processes, n, most int) scenario {
 	s := scenario{
 		Model:     m,
 		Limits:    []pacer.Limit{{Key: "ours", Max: most, Window: time.Minute}}, // the service's names are others
-		Processes: processes, Loads: []loadsim.Load{{Workers: slices.Repeat([]int{n}, processes)}},
+		Processes: processes, Loads: []loadsim.Load{{Workers: []int{n}}},
 		Latency: 40 * time.Millisecond, Store: loadsim.NewStore(),
 		Starts: 15*time.Hour + 20*time.Minute + 17*time.Second,
 		Warm:   103 * time.Second, Span: 30 * time.Minute, // measured from a whole minute on
@@ -40,7 +39,7 @@ func alone(m model) scenario {
 // greedy is one process with 64 workers among 15 with one.
 func greedy(m model) scenario {
 	s := saturated(m, 16, 1, 60)
-	s.Loads[0].Workers[0] = 64
+	s.Loads[0].Workers = []int{64, 1}
 	return s
 }
 
@@ -159,4 +158,54 @@ func farAway(m model, away time.Duration) scenario {
 	s := saturated(m, 16, 8, 600)
 	s.Store.Away, s.Span = away/2, 4*time.Minute
 	return s
+}
+
+// unpaced is programs that use the client as it comes.
+func unpaced(m model, programs int, latency time.Duration, loads ...loadsim.Load) scenario {
+	return scenario{Model: m, Unpaced: true, Processes: programs, Latency: latency, Loads: loads}
+}
+
+// batches are 500 messages of each program, by 20, one and 500 callers.
+func batches(programs int, replies time.Duration) (runs []scenario) {
+	for _, callers := range []int{20, 1, 500} {
+		for _, latency := range []time.Duration{0, 40 * time.Millisecond} {
+			runs = append(runs, on(loadsim.All, func(m model) scenario {
+				s := unpaced(m, programs, latency, loadsim.Load{Workers: []int{callers}, Calls: 500 / callers})
+				s.Replies = replies
+				return s
+			})...)
+		}
+	}
+	return runs
+}
+
+// many is 16 programs with eight callers each.
+func many(m model) scenario {
+	s := unpaced(m, 16, 40*time.Millisecond, loadsim.Load{Workers: []int{8}})
+	s.Span = 20 * time.Minute
+	return s
+}
+
+// innocent is messages beside creations that are refused under the same name. The
+// windows have room for them: they come every 6 s.
+func innocent(m model) scenario {
+	s := unpaced(m, 1, 40*time.Millisecond,
+		loadsim.Load{Workers: []int{70}, Calls: 1}, // refused at first
+		loadsim.Load{Workers: []int{96}, Calls: 1, Begin: 4 * time.Minute, Call: loadsim.CreateAgent},
+		loadsim.Load{Class: loadsim.Interactive, Workers: []int{1}, Calls: 80, Begin: 4*time.Minute + 300*time.Millisecond, Every: 6 * time.Second})
+	s.Limits = []pacer.Limit{{Max: 60, Window: time.Minute}, {Max: 10, Window: time.Minute, Counts: pacer.CountsAgentCreations}}
+	return s
+}
+
+// shared is messages and reads under one limit.
+func shared(m model) scenario {
+	load := loadsim.Load{Workers: []int{8}, Calls: 31}
+	reads := load
+	reads.Call = loadsim.GetAgent
+	return unpaced(m, 1, 40*time.Millisecond, load, reads)
+}
+
+// refusing is a service that refuses each of so many callers for ever.
+func refusing(m model, callers int) scenario {
+	return unpaced(m, 1, 40*time.Millisecond, loadsim.Load{Workers: []int{callers}, Calls: 1})
 }

@@ -3,20 +3,106 @@
 package simulation
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/tools/loadsim"
 )
 
-// target is a row of the table: the worst figures of its runs, and their bounds.
+// target is a row of a table: the figures of its runs, and their bounds.
 type target struct {
 	name   string
 	runs   []scenario
+	seeds  int             // with each of which the runs are played; 0: with their own
 	from   time.Duration   // within the scenario's span
 	to     time.Duration   // 0: all of it
 	only   []loadsim.Class // nil: all
-	want   figures         // 0: nothing
-	missed string          // what is missed, and why
+	want   figures
+	missed string // what is missed, and why
+}
+
+// figures are what a row shows, at most or at least.
+type figures map[int]float64
+
+const (
+	gone      = iota // of the calls
+	mean             // 429s for each accepted call, in the mean of the runs
+	minutes          // for 500 calls
+	longest          // seconds of an interactive call
+	requests         // in a run
+	used             // of the quota
+	refused          // 429s for each accepted call
+	jain             // index over the processes
+	pause            // seconds without an accepted call
+	wait             // seconds, in the 99th percentile
+	steps            // operations of the store for each call
+	conflicts        // of the swaps
+)
+
+// figure says what one of them is: the worst of all runs, or the mean.
+type figure struct {
+	name   string
+	atMost bool
+	mean   bool
+	format string
+	unit   float64
+	of     func(loadsim.Measures) float64
+}
+
+var shown = [...]figure{
+	gone:      {"lost", true, true, "%.2f %%", 100, func(m loadsim.Measures) float64 { return float64(m.Lost) / float64(max(1, m.Done+m.Lost)) }},
+	mean:      {"429s a call", true, true, "%.2f", 1, loadsim.Measures.RefusedPerCall},
+	minutes:   {"minutes for 500 calls", true, true, "%.1f", 500, func(m loadsim.Measures) float64 { return m.Last.Minutes() / float64(max(1, m.Done)) }},
+	longest:   {"longest wait", true, false, "%.1f s", 1, func(m loadsim.Measures) float64 { return m.Longest.Seconds() }},
+	requests:  {"requests", true, false, "%.0f", 1, func(m loadsim.Measures) float64 { return float64(m.Accepted + m.Refused) }},
+	used:      {"quota used", false, false, "%.1f %%", 100, func(m loadsim.Measures) float64 { return m.Used }},
+	refused:   {"429s a call", true, false, "%.4g", 1, loadsim.Measures.RefusedPerCall},
+	jain:      {"Jain index", false, false, "%.4g", 1, func(m loadsim.Measures) float64 { return m.Jain }},
+	pause:     {"longest pause", true, false, "%.1f s", 1, func(m loadsim.Measures) float64 { return m.Pause.Seconds() }},
+	wait:      {"99th wait", true, false, "%.1f s", 1, func(m loadsim.Measures) float64 { return m.P99.Seconds() }},
+	steps:     {"operations a call", true, false, "%.4g", 1, func(m loadsim.Measures) float64 { return m.Steps }},
+	conflicts: {"conflicts", true, false, "%.1f %%", 100, func(m loadsim.Measures) float64 { return m.Conflicts }},
+}
+
+// holds reports whether a figure is as good as another.
+func (f figure) holds(got, want float64) bool { return got == want || (got < want) == f.atMost }
+
+func (f figure) String(got, want float64) string {
+	bound := "at least"
+	if f.atMost {
+		bound = "at most"
+	}
+	return fmt.Sprintf("%s "+f.format+" (%s "+f.format+")", f.name, f.unit*got, bound, f.unit*want)
+}
+
+// of is the figure of several runs.
+func (f figure) all(runs []loadsim.Measures) (got float64) {
+	for i, m := range runs {
+		switch one := f.of(m); {
+		case f.mean:
+			got += one / float64(len(runs))
+		case i == 0 || f.holds(got, one):
+			got = one
+		}
+	}
+	return got
+}
+
+// windows have room for the calls of innocent.
+var windows = []model{loadsim.Fixed, loadsim.FromUse, loadsim.Log, loadsim.Counter}
+
+// The bounds of 429s and minutes are those of the client before refusals ceased to
+// count as failures, which lost up to 16 calls of 1,000 (132 with two programs), and 1.1
+// times that with one program, 1.3 times with two.
+var clientTargets = []target{
+	{name: "batch of 500, one program", runs: batches(1, 0), seeds: 4, want: figures{gone: 0, mean: 0.45, minutes: 9.3}},
+	{name: "the same, replies of 8 s", runs: batches(1, 8*time.Second), seeds: 2, want: figures{gone: 0, mean: 0.21, minutes: 36}},
+	{name: "two programs at once", runs: batches(2, 0), seeds: 3, want: figures{gone: 0.001, mean: 0.9, minutes: 11.4}},
+	{name: "16 programs with 8 callers each, 20 minutes", runs: on(loadsim.All, many), seeds: 3, want: figures{gone: 0.01}},
+	{name: "messages beside 96 creations of 10 a minute, all 429s of one name", runs: on(windows, innocent), seeds: 4, want: figures{gone: 0, longest: 1.2}},
+	{name: "messages and reads that share a limit", runs: on(loadsim.All, shared), seeds: 4, want: figures{gone: 0, mean: 0.27}},
+	{name: "refused for ever after 1 s, one caller", runs: each([]model{loadsim.Refusing}, refusing, 1), seeds: 8, want: figures{requests: 12}},
+	{name: "refused for ever after 1 s, 500 callers", runs: each([]model{loadsim.Refusing}, refusing, 500), seeds: 4, want: figures{requests: 560}},
 }
 
 // The sliding counter refuses a window that is exactly full.
