@@ -82,8 +82,8 @@ func readProgress(path string) (progress, error) {
 
 // pass writes down that a case passed. Cases with a progress run one after the
 // other.
-func (done progress) pass(t *testing.T, id, path string) error {
-	if path == "" || t.Failed() || t.Skipped() {
+func (done progress) pass(tb testing.TB, id, path string) error {
+	if path == "" || tb.Failed() || tb.Skipped() {
 		return nil
 	}
 	done[id] = time.Now().UTC().Format(time.DateOnly)

@@ -53,6 +53,7 @@ func TestPlan(t *testing.T) {
 		"one agent for all":           {Target{Budget: Spend{Requests: 3, Creations: 1}}, []testCase{needing(needAgent), needing(needAgent)}, []bool{true, true}},
 		"an agent is a creation":      {Target{Budget: Spend{Requests: 3}}, []testCase{needing(needAgent)}, []bool{false}},
 		"what the target lacks":       {Target{}, []testCase{needing(needAbilities), needing(needSecondKey), needing(needClientFrom), needing(needDecisions), needing(needFrozenClock)}, make([]bool, 5)},
+		"a second key":                {Target{SecondKey: "key-2"}, []testCase{needing(needSecondKey)}, []bool{true}},
 		"a clock that stays":          {Target{FrozenClock: true}, []testCase{needing(needFrozenClock)}, []bool{true}},
 		"the default budget":          {Target{}, []testCase{costs(defaultBudget), costs(one)}, []bool{false, true}},
 		"a budget for each fresh one": {Target{Fresh: fresh, Budget: one}, []testCase{costs(one), costs(one), costs(Spend{Requests: 2})}, []bool{true, true, false}},
@@ -75,11 +76,22 @@ func observed(id, answer string, limit int) *observe.Observation {
 	return &observe.Observation{Decisions: map[string]observe.Finding{id: {Answer: []byte(answer)}}, Limits: map[string]int{"key_minute": limit}}
 }
 
+// verdict is a case that has ended.
+type verdict struct {
+	testing.TB
+	failed, skipped bool
+}
+
+func (v verdict) Failed() bool  { return v.failed }
+func (v verdict) Skipped() bool { return v.skipped }
+
 // TestProgress: what passed is not run again on the next day.
 func TestProgress(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "progress.json")
 	require.NoError(t, progress{}.pass(t, "4.8/reply", file))
 	require.NoError(t, progress{}.pass(t, "4.8/other", ""))
+	require.NoError(t, progress{}.pass(verdict{failed: true}, "4.8/other", file))
+	require.NoError(t, progress{}.pass(verdict{skipped: true}, "4.8/other", file))
 	done, err := readProgress(file)
 	require.NoError(t, err)
 	for _, p := range newPlan([]testCase{{ID: "4.8/reply"}, {ID: "4.8/other"}}, Target{}, done) {
