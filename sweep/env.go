@@ -73,7 +73,7 @@ func (e *Env) Told(what string) { e.execution.say(told, nil, what) }
 // Test finds the names in the source: in the scenario, and in the functions of its
 // package that it names, directly or not.
 func (e *Env) Sometimes(name string) {
-	e.execution.note(func() { e.execution.sweep.reached.Store(name, true) })
+	e.execution.note(func() { e.execution.sweep.reached[name] = true })
 }
 
 // Logger returns a logger for the application. A record at Warn or above counts

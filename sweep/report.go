@@ -25,8 +25,12 @@ type cause struct {
 // judge runs the checks, and keeps what they find. Of the baseline only
 // Secret is looked at.
 func (s *sweep) judge(r *run) {
+	var struck *spec.Endpoint // by the plan, first
+	if r.plan != nil {
+		struck = r.plan.at
+	}
 	add := func(check Check, about *spec.Endpoint, says string) {
-		f := Finding{Check: check, Plan: r.name, Endpoint: endpointOf(cmp.Or(about, r.target())), Says: says}
+		f := Finding{Check: check, Plan: r.name, Endpoint: endpointOf(cmp.Or(about, struck)), Says: says}
 		if !s.off(f) {
 			s.blame(r, f)
 		}
@@ -78,14 +82,6 @@ func (s *sweep) blame(r *run, f Finding) {
 func (s *sweep) oneRun() bool {
 	asked := flag.Lookup("test.run")
 	return asked != nil && strings.Count(asked.Value.String(), "/") > strings.Count(s.t.Name(), "/")
-}
-
-// target returns the endpoint that the plan strikes first; nil for a point or a death.
-func (r *run) target() *spec.Endpoint {
-	if r.plan == nil {
-		return nil
-	}
-	return r.plan.at
 }
 
 // report fails the test with each cause that was found. Those whose first run is
