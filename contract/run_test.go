@@ -3,6 +3,7 @@ package contract
 import (
 	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -97,6 +98,9 @@ func TestProgress(t *testing.T) {
 	for _, p := range newPlan([]testCase{{ID: "4.8/reply"}, {ID: "4.8/other"}}, Target{}, done) {
 		assert.Equal(t, p.ID == "4.8/reply", strings.Contains(p.leftOut, "it passed on 2"), p.ID)
 	}
+	require.NoError(t, os.WriteFile(file, []byte("{"), 0o600))
+	_, err = readProgress(file)
+	assert.ErrorContains(t, err, "remove the file to start with every case")
 }
 
 // TestLiveRefusals: a 429 in the middle of a case is waited for within the budget,
@@ -137,6 +141,8 @@ func TestPlanSays(t *testing.T) {
 	assert.Equal(t, "contract: 1 of 4 cases run. 1 more would with Target.Abilities. "+
 		"2 more would with a larger Target.Budget, or Target.Fresh.", p.String())
 	assert.Equal(t, "it takes more than the budget has: 41 requests of 39 left", p[1].leftOut)
+	target := Target{Budget: Spend{Requests: 1, Wait: 3 * time.Hour}}
+	assert.Equal(t, 2*time.Hour, newPlan([]testCase{{Spends: Spend{Wait: time.Hour}}}, target, nil).waitLeft(target))
 }
 
 // TestPlanOfDefaultBudget: what a live run with the default budget is there
