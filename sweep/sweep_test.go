@@ -347,57 +347,45 @@ func TestTheWatchdogSaysWhyARunStalls(t *testing.T) {
 	assert.Contains(t, stalls(func(*sweep.Env) { select {} }, sweep.InBubble()), "waits for what never comes")
 }
 
+var cache sync.Once
+
 // misuses are what no sweep can mean, or what only a process of its own can show,
 // with what it says.
 var misuses = map[string]struct {
-	sweep func(t *testing.T)
-	says  string
+	scenario func(*sweep.Env)
+	says     string
+	opts     []sweep.Option
 }{
-	"finds": {func(t *testing.T) { sweep.Test(t, reporting(broken(notify)), quick...) }, "again: go test -run '^TestChild$/^finds$/"},
-	"fails": {func(t *testing.T) { sweep.Test(t, func(e *sweep.Env) { e.Fatal("the shop is shut") }) }, "the scenario failed without faults: the shop is shut"},
-	"404": {func(t *testing.T) {
-		sweep.Test(t, func(e *sweep.Env) {
-			_, err := e.Client.GetAgent(e.Context(), "agent_of_yesterday")
-			e.Reports(err)
-		})
-	}, "the scenario failed without faults: agentmessaging: GET /v1/agents/{agent_id}: 404"},
-	"404 and silent": {func(t *testing.T) {
-		sweep.Test(t, func(e *sweep.Env) { _, _ = e.Client.GetAgent(e.Context(), "agent_of_yesterday") })
-	}, "no call succeeds without faults"},
-	"barred": {func(t *testing.T) {
-		sweep.Test(t, func(e *sweep.Env) {
-			if status(e); get(e, "lock") != "" {
-				e.Reports(errors.New("another process is running"))
-			}
-			_ = put(e, "lock", "mine")
-		})
-	}, "after the restart a day later, the scenario failed without faults: another process is running"},
-	"a cache": {func(t *testing.T) {
-		var first sync.Once
-		sweep.Test(t, func(e *sweep.Env) {
-			first.Do(func() { status(e) })
-			status(e)
-		})
-	}, "makes 2 calls at first and 1 the second time: it keeps something from run to run"},
-	"a check":  {func(t *testing.T) { sweep.Test(t, status, sweep.Without("trebled")) }, `there is no check "trebled"; the checks are ["panics"`},
-	"a method": {func(t *testing.T) { sweep.Test(t, status, sweep.Without(sweep.Quota, "SendMessage")) }, `there is no endpoint "SendMessage"; the endpoints are ["GET /v1/status"`},
-	"never": {func(t *testing.T) {
-		sweep.Test(t, func(e *sweep.Env) {
-			status(e)
-			sometimes(e, false)
-		})
-	}, `no run came to Sometimes("it rains")`},
-	"sometimes": {func(t *testing.T) {
-		sweep.Test(t, func(e *sweep.Env) {
-			_, err := e.Client.Status(e.Context())
-			e.Reports(err)
-			sometimes(e, err != nil)
-		})
-		t.Error("as it should be")
-	}, "as it should be"},
-	"idle":     {func(t *testing.T) { sweep.Test(t, func(*sweep.Env) {}) }, "the scenario made no call with Env.Client"},
-	"nil":      {func(t *testing.T) { sweep.Test(t, nil) }, "sweep: the scenario is nil"},
-	"a bubble": {func(t *testing.T) { synctest.Test(t, func(t *testing.T) { sweep.Test(t, status) }) }, "Call it outside, with the option InBubble"},
+	"finds": {reporting(broken(notify)), "again: go test -run '^TestChild$/^finds$/", quick},
+	"fails": {func(e *sweep.Env) { e.Fatal("the shop is shut") }, "the scenario failed without faults: the shop is shut", nil},
+	"404": {func(e *sweep.Env) {
+		_, err := e.Client.GetAgent(e.Context(), "agent_of_yesterday")
+		e.Reports(err)
+	}, "the scenario failed without faults: agentmessaging: GET /v1/agents/{agent_id}: 404", nil},
+	"404 and silent": {func(e *sweep.Env) { _, _ = e.Client.GetAgent(e.Context(), "agent_of_yesterday") }, "no call succeeds without faults", nil},
+	"barred": {func(e *sweep.Env) {
+		if status(e); get(e, "lock") != "" {
+			e.Reports(errors.New("another process is running"))
+		}
+		_ = put(e, "lock", "mine")
+	}, "after the restart a day later, the scenario failed without faults: another process is running", nil},
+	"a cache": {func(e *sweep.Env) {
+		cache.Do(func() { status(e) })
+		status(e)
+	}, "makes 2 calls at first and 1 the second time: it keeps something from run to run", nil},
+	"a check":  {status, `there is no check "trebled"; the checks are ["panics"`, []sweep.Option{sweep.Without("trebled")}},
+	"a method": {status, `there is no endpoint "SendMessage"; the endpoints are ["GET /v1/status"`, []sweep.Option{sweep.Without(sweep.Quota, "SendMessage")}},
+	"never": {func(e *sweep.Env) {
+		status(e)
+		sometimes(e, false)
+	}, `no run came to Sometimes("it rains")`, nil},
+	"sometimes": {func(e *sweep.Env) {
+		_, err := e.Client.Status(e.Context())
+		e.Reports(err)
+		sometimes(e, err != nil)
+	}, "the sweep goes on", nil},
+	"idle": {func(*sweep.Env) {}, "the scenario made no call with Env.Client", nil},
+	"nil":  {nil, "sweep: the scenario is nil", nil},
 }
 
 func sometimes(e *sweep.Env, rains bool) {
@@ -420,8 +408,12 @@ func TestChild(t *testing.T) {
 		t.Skip("is run by other tests")
 	}
 	for name, misuse := range misuses {
-		t.Run(name, misuse.sweep)
+		t.Run(name, func(t *testing.T) {
+			sweep.Test(t, misuse.scenario, misuse.opts...)
+			t.Error("the sweep goes on")
+		})
 	}
+	t.Run("a bubble", func(t *testing.T) { synctest.Test(t, func(t *testing.T) { sweep.Test(t, status) }) })
 }
 
 func TestWhatCannotBeMeantIsSaid(t *testing.T) {
@@ -431,6 +423,7 @@ func TestWhatCannotBeMeantIsSaid(t *testing.T) {
 		assert.Contains(t, out, "--- FAIL: TestChild/"+strings.ReplaceAll(name, " ", "_"))
 		assert.Contains(t, out, misuse.says)
 	}
+	assert.Contains(t, out, "Call it outside, with the option InBubble")
 	assert.Equal(t, 1, strings.Count(out, "no run came to"))
 	again := regexp.MustCompile(`again: go test -run '(.*SendMessage_1.*)'`).FindStringSubmatch(out)
 	require.Len(t, again, 2, "%s", out)
