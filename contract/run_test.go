@@ -63,7 +63,7 @@ func TestPlan(t *testing.T) {
 		"limits by a clock":           {Target{Observed: observed("windows", `"aligned"`, 60)}, []testCase{filling}, []bool{false}},
 		"limits of a larger plan":     {Target{Observed: observed("windows", `"fixed"`, 300)}, []testCase{filling, costs(one)}, []bool{false, true}},
 		"limits of a preview key":     {Target{Observed: observed("windows", `"fixed"`, 60)}, []testCase{filling}, []bool{true}},
-		"a small cap on metadata":     {Target{Observed: observed("metadata_cap", "100", 60)}, []testCase{{Spends: one, metadata: true}}, []bool{false}},
+		"a small cap on metadata":     {Target{Observed: observed("metadata_cap", "100", 60)}, []testCase{{Spends: one, metadata: true}, costs(one)}, []bool{false, true}},
 		"refused creations count": {Target{Budget: Spend{Requests: 9, Creations: 1}, Observed: observed("refused_operations_spend", "true", 60)},
 			[]testCase{newCase("", "", wrongAgent.is(400), createAgent.is(200)), newCase("", "", wrongAgent.is(400))}, []bool{false, true}},
 	} {

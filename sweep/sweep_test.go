@@ -345,6 +345,8 @@ func TestTheWatchdogSaysWhyARunStalls(t *testing.T) {
 		<-outside
 	}, sweep.InBubble()))
 	assert.Contains(t, stalls(func(*sweep.Env) { select {} }, sweep.InBubble()), "waits for what never comes")
+	endless := stalls(func(e *sweep.Env) { <-e.Context().Done() }, sweep.InBubble())
+	assert.Contains(t, endless, "had to be ended: it has taken 2h0m0s of virtual time")
 }
 
 var cache sync.Once
