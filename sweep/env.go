@@ -189,7 +189,7 @@ type statement struct {
 func (p *execution) say(way way, err error, text string) {
 	p.note(func() {
 		more := false
-		for line := range strings.Lines(text) {
+		for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") { // an empty text is a line, too
 			p.statements = append(p.statements, statement{way, strings.TrimSpace(line), err, more})
 			more = true
 		}
