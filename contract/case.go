@@ -47,20 +47,37 @@ const (
 	needFrozenClock need = "FrozenClock"
 )
 
-// newCase makes a case. What it spends and needs follows from its steps.
+// newCase makes a case. What it spends and needs follows from its steps: where several
+// statuses are right, the first counts, and a call that gets as far as its body needs an
+// agent, if the case itself has not created one.
 func newCase(id, sentence string, steps ...step) testCase {
 	c := testCase{ID: id, Rule: sentence, steps: steps}
-	c.Spends, c.Needs = spends(steps), needs(steps)
+	add := func(needed bool, n need) {
+		if needed && !slices.Contains(c.Needs, n) {
+			c.Needs = append(c.Needs, n)
+		}
+	}
+	created := false
 	walk(steps, func(st step) {
+		c.Spends.Wait += st.wait
+		for range st.n {
+			c.Spends = c.Spends.Plus(Spend(st.call.Cost(st.statuses[0])))
+		}
+		passes := st.n > 0 && st.statuses[0] == http.StatusOK
+		reaches := passes || slices.Contains(st.statuses, http.StatusBadRequest)
+		add(st.call.OfAgent() && reaches && !created, needAgent)
+		add(st.arrange != nil || st.call.Key != another && st.call.Key != rawcall.Key{}, needAbilities)
+		add(st.call.Key == another, needSecondKey)
+		add(st.call.IP != "", needClientFrom)
+		add(st.exact, needFrozenClock)
 		c.refused = c.refused || slices.Contains(st.statuses, http.StatusTooManyRequests)
 		c.metadata = c.metadata || strings.Contains(st.call.Body, `"metadata":`)
-		if st.call.Name == createAgent.Name && (st.statuses[0] == http.StatusOK || st.statuses[0] == http.StatusBadRequest) {
+		if creates := st.call.Name == createAgent.Name; creates && reaches {
 			c.creations += st.n
+			created = created || passes
 		}
 	})
-	if c.decision() {
-		c.Needs = append(c.Needs, needDecisions)
-	}
+	add(c.decision(), needDecisions)
 	return c
 }
 
@@ -285,40 +302,6 @@ func walk(steps []step, do func(step)) {
 			walk(st.inner, do)
 		}
 	}
-}
-
-// spends adds up what steps take. Where several statuses are right, the first
-// counts.
-func spends(steps []step) (all Spend) {
-	walk(steps, func(st step) {
-		all.Wait += st.wait
-		for range st.n {
-			all = all.Plus(Spend(st.call.Cost(st.statuses[0])))
-		}
-	})
-	return all
-}
-
-// needs lists what steps ask of the target. A call that gets as far as its
-// body needs an agent, if the case itself has not created one.
-func needs(steps []step) (all []need) {
-	created := false
-	add := func(needed bool, n need) {
-		if needed && !slices.Contains(all, n) {
-			all = append(all, n)
-		}
-	}
-	walk(steps, func(st step) {
-		passes := st.n > 0 && st.statuses[0] == 200
-		reaches := passes || slices.Contains(st.statuses, 400)
-		add(st.call.OfAgent() && reaches && !created, needAgent)
-		add(st.arrange != nil || st.call.Key != another && st.call.Key != rawcall.Key{}, needAbilities)
-		add(st.call.Key == another, needSecondKey)
-		add(st.call.IP != "", needClientFrom)
-		add(st.exact, needFrozenClock)
-		created = created || (passes && st.call.Name == createAgent.Name)
-	})
-	return all
 }
 
 // session is one case under way: it takes the case's steps, and fails the test

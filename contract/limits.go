@@ -49,7 +49,7 @@ func requests(n, perMinute int) step {
 
 func (s *suite) limits() {
 	for _, l := range limits {
-		took, passes, refused := spends([]step{l.fill}).Wait, l.next.is(200).by(l.by), l.next.limited(l.key).by(l.by)
+		took, passes, refused := newCase("", "", l.fill).Spends.Wait, l.next.is(200).by(l.by), l.next.limited(l.key).by(l.by)
 		s.rule("8.1/"+l.key, l.rule, l.fill, refused, untilOpen(l.window-took), passes)
 		// The same to the nanosecond: a limit opens neither late nor early.
 		s.rule("fake/window-exact/"+l.key, windowFixed+". "+waitRounded,
