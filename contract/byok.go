@@ -130,7 +130,7 @@ func (s *suite) secrets() {
 // irreversible says what of the provider key a reader could get back from the
 // fingerprint, or "". It cannot prove a hash: it knows parts of the key, the usual
 // encodings, and hashes without a secret, which a list of keys turns back.
-func irreversible(fingerprint any) string {
+func irreversible(fingerprint, _ any) string {
 	shown, _ := fingerprint.(string)
 	short, long := sha256.Sum256([]byte(providerKey)), sha512.Sum512([]byte(providerKey))
 	backwards := []byte(providerKey)

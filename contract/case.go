@@ -261,7 +261,7 @@ func (st step) check(ok func(answer) string) step {
 }
 
 // holds wants a member at a dotted path of the answer: a JSON value (nil is
-// null or no member), a check, or a relation.
+// null or no member) or a check.
 func (st step) holds(path string, want any) step {
 	return st.check(func(a answer) string { return a.holds(path, want) })
 }
@@ -506,22 +506,19 @@ func (a answer) shape() rawcall.Shape {
 	return a.Shape()
 }
 
-// holds says what is wrong with the member at a dotted path, or "". A relation
-// sees it with its value in the first answer of the case that has one.
+// holds says what is wrong with the member at a dotted path, or "". A check sees it with
+// its value in the first answer of the case that has one.
 func (a answer) holds(path string, want any) string {
 	got, problem := a.At(path), ""
-	switch want := want.(type) {
-	case check:
-		problem = want(got)
-	case relation:
+	if holds, ok := want.(check); ok {
 		var then any
 		for _, earlier := range a.s.earlier {
 			if then == nil {
 				then = earlier.At(path)
 			}
 		}
-		problem = want(got, then)
-	default:
+		problem = holds(got, then)
+	} else {
 		problem = unless(reflect.DeepEqual(got, want), "got %s, want %s", rawcall.Clip(fmt.Sprint(got)), rawcall.Clip(fmt.Sprint(want)))
 	}
 	return unless(problem == "", "member %q: %s", path, problem)
@@ -535,23 +532,20 @@ func unless(ok bool, format string, args ...any) string {
 	return fmt.Sprintf(format, args...)
 }
 
-func isText(v any) string {
+func isText(v, _ any) string {
 	return unless(rawcall.Fits(v, "text"), "got %s, want a text", rawcall.Brief(v))
 }
 
 func like(form string) check {
 	pattern := regexp.MustCompile(form)
-	return func(v any) string {
+	return func(v, _ any) string {
 		s, _ := v.(string)
 		return unless(pattern.MatchString(s), "got %s, want %s", rawcall.Brief(v), form)
 	}
 }
 
-// check says what is wrong with a decoded JSON value, or "".
-type check = func(v any) string
-
-// relation says what is wrong with a value, given an earlier one, or "".
-type relation = func(now, then any) string
+// check says what is wrong with a decoded JSON value, given the first of the case, or "".
+type check = func(now, then any) string
 
 // same, differs and follows compare a value with the earlier one.
 func same(now, then any) string {
@@ -568,14 +562,14 @@ func follows(now, then any) string {
 
 // later wants a time that much later, to the minute: some targets have a clock
 // that runs.
-func later(d time.Duration) relation {
+func later(d time.Duration) check {
 	return func(now, then any) string {
 		off := timeOf(now).Sub(timeOf(then).Add(d)).Abs()
-		return unless(isUTC(now) == "" && off < time.Minute, "got %s, want %v after %s", rawcall.Brief(now), d, rawcall.Brief(then))
+		return unless(isUTC(now, nil) == "" && off < time.Minute, "got %s, want %v after %s", rawcall.Brief(now), d, rawcall.Brief(then))
 	}
 }
 
-func isUTC(v any) string {
+func isUTC(v, _ any) string {
 	_, offset := timeOf(v).Zone()
 	return unless(!timeOf(v).IsZero() && offset == 0, "got %s, want a time of RFC 3339 in UTC", rawcall.Brief(v))
 }

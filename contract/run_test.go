@@ -189,9 +189,9 @@ func TestIrreversible(t *testing.T) {
 		"a plain SHA-512":     "fab63a921293d6ba",
 		"a SHA-256 in base64": "6oCYojRDij33",
 	} {
-		assert.NotEmpty(t, irreversible(fingerprint), shown)
+		assert.NotEmpty(t, irreversible(fingerprint, nil), shown)
 	}
-	assert.Empty(t, irreversible("fp_8c1d0a4be1f2"))
+	assert.Empty(t, irreversible("fp_8c1d0a4be1f2", nil))
 }
 
 // quietTB runs a case that is expected to fail.
