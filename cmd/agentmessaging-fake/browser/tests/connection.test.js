@@ -39,23 +39,29 @@ test('the page asks for the token, once', async (t) => {
   assert.equal(await page.evaluate(() => localStorage.length + document.cookie.length), 0);
 });
 
-test('tabs share one stream, and another takes over where its tab is closed', async (t) => {
+test('tabs share one stream, lose nothing while they load, and another takes over where its tab is closed', async (t) => {
   const { fake, page } = await open(t);
   const context = page.context();
   let streams = 0;
   context.on('request', (request) => request.url().includes('/calls/stream') && streams++);
-  const tabs = [];
-  for (let i = 0; i < 3; i++) {
-    tabs.push(await context.newPage());
-    await tabs[i].goto(fake.page);
-    await live(tabs[i]);
-  }
+  const tabs = [await context.newPage(), await context.newPage()];
+  for (const tab of tabs) await tab.goto(fake.page);
+  for (const tab of tabs) await live(tab);
   assert.equal(streams, 0);
   await fake.call('GET', '/v1/status');
   for (const tab of [page, ...tabs]) await wantCount(calls(tab), 1);
 
+  await tabs[0].route(/calls\?limit=100$/, async (route) => {
+    const response = await route.fetch();
+    await fake.call('GET', '/v1/warmup'); // which this answer has not
+    await wantCount(calls(page), 2);
+    await route.fulfill({ response });
+  }, { times: 1 });
+  await tabs[0].reload();
+  await wantCount(calls(tabs[0]), 2);
+
   await page.close();
-  await eventually(tabs[2], async () => assert.equal(streams, 1));
+  await eventually(tabs[1], async () => assert.equal(streams, 1));
   await fake.call('GET', '/v1/byok');
-  for (const tab of tabs) await wantCount(calls(tab), 2);
+  for (const tab of tabs) await wantCount(calls(tab), 3);
 });

@@ -1,7 +1,8 @@
 // Small pieces that several panels use.
-import { h, Component } from './dom.js';
+import { h } from './dom.js';
 import { relative, exact, timeOfDay } from './format.js';
-import { now } from './store.js';
+import { now, notice } from './store.js';
+import { hrefOf } from './route.js';
 import { isJSON } from './story.js';
 
 // button is a plain button; props.kind is primary, danger or quiet.
@@ -102,32 +103,28 @@ export function empty(title, ...rest) {
   return h('div.empty.stack', h('h2', title), ...rest);
 }
 
-// CopyButton copies, and says so for a moment.
-class CopyButton extends Component {
-  copy = async () => {
-    // The clipboard is there for https and loopback only.
-    const copied = await navigator.clipboard?.writeText(this.props.value).then(() => true, () => false);
-    this.setState({ done: copied ? 'Copied' : 'Select and copy by hand' });
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.setState({ done: '' }), 2000);
-  };
+// copy puts a value on the clipboard, which is there for https and loopback only.
+async function copy(value, what) {
+  const copied = await navigator.clipboard?.writeText(value).then(() => true, () => false);
+  notice(copied ? 'done' : 'failed', copied ? `Copied: ${what}.` : 'The browser does not let this page copy. Select the text and copy it by hand.');
+}
 
-  componentWillUnmount() {
-    clearTimeout(this.timer);
-  }
-
-  render({ what }, { done }) {
-    const props = { small: true, 'aria-label': done || `Copy ${what}` };
-    return h('span', { role: 'status' }, button(done || 'Copy', this.copy, props));
-  }
+// item is a line of a list at the side, which opens the thing that it names. Below the
+// name is what else there is to say.
+export function item(page, id, open, state, ...below) {
+  return h(
+    'li',
+    { key: id },
+    h('a.item', { href: hrefOf(page, id), 'aria-current': open ? 'true' : undefined }, h('span.between', mono(id), state), h('span.between.hint', ...below)),
+  );
 }
 
 // code is a block of text to read or copy. It scrolls, so the keyboard must be
 // able to reach it.
-export function code(label, source, { copy = true } = {}) {
+export function code(label, source, { copied = true } = {}) {
   return h(
     'div.code',
-    h('div.codehead.between.label', h('span', label), copy && h(CopyButton, { value: source, what: label })),
+    h('div.codehead.between.label', h('span', label), copied && button('Copy', () => copy(source, label), { small: true, 'aria-label': `Copy ${label}` })),
     h('pre', { tabIndex: 0, role: 'region', 'aria-label': label }, h('code', source)),
   );
 }

@@ -4,7 +4,7 @@ import { state } from '../store.js';
 import { hrefOf } from '../route.js';
 import { plural, indentJSON } from '../format.js';
 import { asCurl } from '../snippets.js';
-import { head, tag, mono, ago, both, facts, empty, code } from '../widgets.js';
+import { head, tag, mono, ago, both, facts, empty, code, item } from '../widgets.js';
 import { Conversation } from './conversation.js';
 
 export function Agents() {
@@ -36,18 +36,13 @@ const firstAgent = { method: 'POST', path: '/v1/agents', body: '{"system_prompt"
 
 function List({ agents, open }) {
   return [
-    h('ul.items', { key: 'items' }, [...agents].reverse().map((a) => h('li', { key: a.agent_id }, item(a, a.agent_id === open?.agent_id)))),
+    h('ul.items', { key: 'items' }, [...agents].reverse().map((a) => row(a, a.agent_id === open?.agent_id))),
     state.agentTotal > agents.length && h('p.hint', { key: 'more' }, `The newest ${agents.length} of ${plural(state.agentTotal, 'agent')}; a call opens the agent that it is for.`),
   ];
 }
 
-function item(a, open) {
-  return h(
-    'a.item',
-    { href: hrefOf('agents', a.agent_id), 'aria-current': open ? 'true' : undefined },
-    h('span.between', mono(a.agent_id), a.sms && smsTag(a.sms.status, 'SMS ')),
-    h('span.between.hint', h('span.clip', a.customer_ref || plural(a.exchanges, 'exchange')), ago(a.created_at)),
-  );
+function row(a, open) {
+  return item('agents', a.agent_id, open, a.sms && smsTag(a.sms.status, 'SMS '), h('span.clip', a.customer_ref || plural(a.exchanges, 'exchange')), ago(a.created_at));
 }
 
 function Facts({ agent: a }) {
@@ -62,8 +57,8 @@ function Facts({ agent: a }) {
       ['Created', both(a.created_at)],
       ['Updated', both(a.updated_at)],
     ]),
-    a.system_prompt && code('System prompt', a.system_prompt, { copy: false }),
-    a.metadata && code('Metadata', indentJSON(JSON.stringify(a.metadata)), { copy: false }),
+    a.system_prompt && code('System prompt', a.system_prompt, { copied: false }),
+    a.metadata && code('Metadata', indentJSON(JSON.stringify(a.metadata)), { copied: false }),
     h('h3', 'Language model'),
     facts(Object.entries(a.llm).map(([name, value]) => [name, mono(value)])),
     a.sms && h('h3', 'SMS channel'),

@@ -3,10 +3,10 @@ import { h } from '../dom.js';
 import { state, change } from '../store.js';
 import { act, control } from '../api.js';
 import { openKey } from '../load.js';
-import { go, hrefOf } from '../route.js';
+import { go } from '../route.js';
 import { plural } from '../format.js';
 import { exportLines } from '../snippets.js';
-import { button, choice, code, form, head, select, submit, tag, mono, ago, both, facts, empty } from '../widgets.js';
+import { button, choice, code, form, head, select, submit, tag, mono, ago, both, facts, empty, item } from '../widgets.js';
 import { Limits } from './limits.js';
 
 const plans = [
@@ -27,7 +27,7 @@ export function Keys() {
       { 'aria-label': 'All keys' },
       head('Keys', keys.length ? plural(keys.length, 'key') : ''),
       h('div.card', form('Issue a key', issue, select('Plan of the new key', plans, { name: 'plan' }), submit('Issue key'))),
-      h('ul.items', keys.map((k) => h('li', { key: k.label }, item(k, k === open)))),
+      h('ul.items', keys.map((k) => row(k, k === open))),
     ),
     h(
       'section.main',
@@ -37,13 +37,8 @@ export function Keys() {
   );
 }
 
-function item(k, open) {
-  return h(
-    'a.item',
-    { href: hrefOf('keys', k.label), 'aria-current': open ? 'true' : undefined },
-    h('span.between', mono(k.label), keyState(k)),
-    h('span.between.hint', h('span', `Plan ${k.plan}`, k.default ? ', default' : '', k.dashboard ? '' : ', not from the dashboard'), ago(k.issued_at)),
-  );
+function row(k, open) {
+  return item('keys', k.label, open, keyState(k), h('span', `Plan ${k.plan}`, k.default ? ', default' : '', k.dashboard ? '' : ', not from the dashboard'), ago(k.issued_at));
 }
 
 function keyState(k) {
