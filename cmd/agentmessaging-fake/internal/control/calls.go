@@ -271,7 +271,12 @@ func addressOf(r *http.Request) string {
 // its body as JSON, or as a string where it is none.
 func send(req *http.Request, wire http.RoundTripper) jsonapi.Stream {
 	return func(w http.ResponseWriter, r *http.Request) {
-		status, raw, err := receive(wire, req)
+		var raw []byte
+		resp, err := wire.RoundTrip(req)
+		if err == nil {
+			raw, err = io.ReadAll(resp.Body)
+			_ = resp.Body.Close()
+		}
 		var body any = string(raw)
 		switch {
 		case err != nil:
@@ -280,16 +285,6 @@ func send(req *http.Request, wire http.RoundTripper) jsonapi.Stream {
 		case json.Valid(raw):
 			body = json.RawMessage(bytes.TrimSpace(raw))
 		}
-		jsonapi.Write(w, http.StatusOK, map[string]any{"status": status, "body": body})
+		jsonapi.Write(w, http.StatusOK, map[string]any{"status": resp.StatusCode, "body": body})
 	}
-}
-
-func receive(wire http.RoundTripper, req *http.Request) (status int, body []byte, err error) {
-	resp, err := wire.RoundTrip(req)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer resp.Body.Close()
-	body, err = io.ReadAll(resp.Body)
-	return resp.StatusCode, body, err
 }
