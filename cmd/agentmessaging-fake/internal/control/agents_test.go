@@ -42,7 +42,7 @@ func TestConversation(t *testing.T) {
 		{"text":"hi","reply_text":"yes","user_ref":"u","warnings":["w"],"time":"2020-01-01T00:00:00Z","trace_id":"t"},{"text":"<b>","reply_text":""}]}`)
 	assert.Contains(t, seeded.raw, `{"text":"hi","user_ref":"u","reply_text":"yes","warnings":["w"],"time":"2020-01-01T00:00:00Z","trace_id":"t"}`)
 	assert.Contains(t, seeded.raw, `{"text":"\u003cb\u003e","reply_text":"","time":`)
-	sent := a.must(200, "POST", "/calls", `{"key":"key_000001","method":"POST","path":"/v1/agents/a/messages","body":"{\"text\":\"more\",\"user_ref\":\"v\"}"}`)
+	sent := a.must(200, "POST", "/calls", `{"key":"key_000001","method":"POST","address":"203.0.113.7","path":"/v1/agents/a/messages","body":"{\"text\":\"more\",\"user_ref\":\"v\"}"}`)
 	assert.JSONEq(t, `{"status":200,"body":{"reply_text":"You wrote: more","trace_id":"trace_000001"}}`, sent.raw)
 	all := a.must(200, "GET", "/agents/a/conversation", "").list("exchanges")
 	assert.Equal(t, []any{"more", "v", "trace_000001"}, pick(all[2].(map[string]any), "text", "user_ref", "trace_id"))
@@ -50,7 +50,10 @@ func TestConversation(t *testing.T) {
 	assert.Equal(t, all[1:], newest.list("exchanges"))
 	assert.EqualValues(t, 3, newest.body["total"])
 	call := a.must(200, "GET", "/calls", "").list("calls")[0].(map[string]any)
-	assert.Equal(t, []any{"key_000001", "192.0.2.1", `{"text":"more","user_ref":"v"}`}, pick(call, "key", "address", "body"), "a real call, from where it was asked for")
+	assert.Equal(t, []any{"key_000001", "203.0.113.7", `{"text":"more","user_ref":"v"}`}, pick(call, "key", "address", "body"), "a real call")
+	assert.EqualValues(t, 401, a.must(200, "POST", "/calls", `{"method":"GET","path":"/v1/status"}`).body["status"], "without a key")
+	call = a.must(200, "GET", "/calls?key=missing", "").list("calls")[0].(map[string]any)
+	assert.Equal(t, "192.0.2.1", call["address"], "from where it was asked for")
 }
 
 // Whatever the service answers is passed on.

@@ -176,14 +176,3 @@ func (s *stream) kinds(n int) (all []string) {
 	}
 	return all
 }
-
-// A call of the service by the page: with a key by its label, from any address.
-func TestMakeCall(t *testing.T) {
-	a := newAPI(t, control.Options{})
-	made := a.must(200, "POST", "/calls", `{"method":"POST","path":"/v1/agents","key":"key_000001","address":"203.0.113.7","body":"{}"}`)
-	assert.JSONEq(t, `{"status":200,"body":{"agent_id":"agent_000001","status":"active","trace_id":"trace_000001"}}`, made.raw)
-	assert.EqualValues(t, 401, a.must(200, "POST", "/calls", `{"method":"GET","path":"/v1/status"}`).body["status"])
-	call := a.must(200, "GET", "/calls?n=1&timeout=5s", "").list("calls")[0].(map[string]any)
-	assert.Equal(t, []any{"203.0.113.7", "key_000001"}, pick(call, "address", "key"))
-	a.do("POST", "/calls", `{"method":"B D","path":"/v1/status"}`).wantRefused(t, 400, "path: no call can be made with this")
-}

@@ -114,6 +114,7 @@ var badRequests = []struct{ request, body, want string }{
 	{"POST /agents", `{"key":"key_000001","llm":{"api_key":"k"}}`, `body: member "api_key" is not allowed`},
 	{"POST /calls", `{}`, "body: needs seq, or method and a path that begins with /v1/"},
 	{"POST /calls", `{"method":"GET","path":"/_fake/v1/info"}`, "body: needs seq, or method and a path"},
+	{"POST /calls", `{"method":"B D","path":"/v1/status"}`, "path: no call can be made with this"},
 	{"POST /calls", `{"seq":1,"key":"key_000001"}`, "seq: goes with body and address only"},
 	{"POST /calls", `{"method":"GET","path":"/v1/status","address":"here"}`, "Direct: \"here\" is not an IP address"},
 	{"POST /clock", `{}`, "body: needs duration or until"},
