@@ -49,7 +49,7 @@ func (c *call) acquire(ctx context.Context) error {
 		return nil
 	}
 	if err = c.beforeSend(ctx, c.last.number); err != nil {
-		c.last.failure = &Error{by: "function of WithBeforeSend", cause: c.redactor().Error(err, c.ended()), Local: true}
+		c.last.failure = &Error{by: "function of WithBeforeSend", cause: c.secrets.Error(err, c.ended()), Local: true}
 	}
 	return err
 }

@@ -35,7 +35,7 @@ type attempt struct {
 
 // read reads the answer, if there is one, and reports whether it is a documented
 // success. Of any other answer it keeps what that says of itself.
-func (a *attempt) read(d decoder, redactor func() redact.Redactor) bool {
+func (a *attempt) read(d decoder, secrets redact.Redactor) bool {
 	if a.Status == 0 {
 		return false
 	}
@@ -44,9 +44,8 @@ func (a *attempt) read(d decoder, redactor func() redact.Redactor) bool {
 		if a.result, a.traceID, err = d.decode(a.Body); err == nil {
 			return true
 		}
-		a.Err, a.Missed = a.notDocumented(err, redactor()), exchange.Unreadable
+		a.Err, a.Missed = a.notDocumented(err, secrets), exchange.Unreadable
 	}
-	secrets := redactor()
 	if a.failure = (&Error{TraceID: secrets.Identifier(a.traceID)}); !isSuccess(a.Status) {
 		a.failure = a.readError(secrets)
 	}

@@ -74,7 +74,8 @@ func (r *request) url(base *url.URL) (url.URL, error) {
 type call struct {
 	request
 	decoder
-	client *Client
+	client  *Client
+	secrets redact.Redactor // hides what no error may show
 	// ctx is the caller's context, or what observers have made of it.
 	ctx        context.Context
 	url        url.URL
@@ -106,7 +107,7 @@ type call struct {
 	failure  *Error        // what the call returns, in an OutcomeUnknownError or not; nil: success
 }
 
-// unbounded is the budget of a call whose context has a deadline of its own.
+// unbounded is the budget of a call whose context has a deadline.
 const unbounded = time.Duration(math.MaxInt64)
 
 // newCall checks what every call shares and encodes the body.
@@ -117,7 +118,7 @@ func (c *Client) newCall(ctx context.Context, r request, d decoder) (*call, erro
 	if ctx == nil {
 		return nil, &ValidationError{Field: "ctx", Reason: "is nil; use context.Background() when there is none"}
 	}
-	call := &call{request: r, decoder: d, client: c, ctx: ctx}
+	call := &call{request: r, decoder: d, client: c, ctx: ctx, secrets: c.redactor().With(r.providerKey, r.words)}
 	call.beforeSend, _ = ctx.Value(beforeSendKey{}).(func(context.Context, int) error)
 	if call.info, _ = ctx.Value(callInfoKey{}).(*CallInfo); call.info != nil {
 		*call.info = CallInfo{} // for a call that is refused below
@@ -239,7 +240,7 @@ func (c *call) send(ctx context.Context, r *http.Request) {
 	if a.Err = ctx.Err(); a.Err == nil { // else it ended while the attempt waited, or an observer ended it
 		a.Sent = true // unless Send knows better
 		a.Answer = c.client.sender.Send(ctx, c.exchange(r, began))
-		if a.read(c.decoder, c.redactor) {
+		if a.read(c.decoder, c.secrets) {
 			return
 		}
 	}
@@ -399,7 +400,7 @@ func (c *call) fail(ended error) *Error {
 // cause is an error that kept an attempt, or the call, from an answer. A transport
 // returns the context's cause, or its error, or its own: all can be found.
 func (c *call) cause(err error) error {
-	return c.redactor().Error(c.nameTimeout(err), c.ended(), context.Cause(c.ctx))
+	return c.secrets.Error(c.nameTimeout(err), c.ended(), context.Cause(c.ctx))
 }
 
 // nameTimeout says whose deadline it was, where the caller's context has none that
@@ -437,7 +438,7 @@ func (c *call) tooLong(patience, opens time.Duration) error {
 // end reports the finished call and fills its CallInfo.
 func (c *call) end(err error) {
 	if c.info != nil {
-		*c.info = c.last.info(c.redactor())
+		*c.info = c.last.info(c.secrets)
 		c.info.Attempts, c.info.Renewals, c.info.Refusals, c.info.Waited = c.attempts, c.renewals, c.refusals, c.waited
 		if c.failure != nil {
 			c.info.TraceID = c.failure.TraceID
@@ -446,9 +447,4 @@ func (c *call) end(err error) {
 	if c.number != 0 {
 		c.reportEnd(err)
 	}
-}
-
-// redactor hides the call's secrets.
-func (c *call) redactor() redact.Redactor {
-	return c.client.redactor().With(c.providerKey, c.words)
 }

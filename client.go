@@ -27,7 +27,7 @@ type Client struct {
 	sender   *exchange.Sender
 	limits   *quota.Engine  // nil: none
 	retries  *retryBudget   // shared by a client and its siblings
-	calls    *atomic.Uint64 // how many calls observers and loggers have heard of
+	calls    *atomic.Uint64 // how many calls had observers or a logger
 }
 
 // NewClient returns a client of the service at baseURL, the address in front
@@ -72,7 +72,7 @@ func NewClientFromEnv(opts ...Option) (*Client, error) {
 
 // With returns a client that differs from c by opts and shares the rest with
 // it: the key, the connections (unless opts has WithHTTPClient) and the
-// cool-down (unless opts has WithClock, WithoutCoolDown or a Pacer). So a web handler can fail fast beside a batch that
+// cool-down (unless opts has WithClock, WithoutCoolDown or a Pacer). So a web handler can fail fast while a batch
 // waits. WithLogger, WithObserver and WithUserAgent add to what c has. A
 // [*ValidationError] says what is wrong with an option.
 func (c *Client) With(opts ...Option) (*Client, error) {

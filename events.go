@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// An Observer hears what happens inside calls. It runs on the calling
+// An Observer gets the events of calls. It runs on the calling
 // goroutine, gets the events in order, and must not block. No event holds a
 // key, a text or a body.
 type Observer interface {

@@ -91,7 +91,7 @@ func WithClock(clock Clock) Option {
 // prolongs it by a second at least; at Warn one for a call that gave up, that
 // is, failed otherwise than by a 4xx answer (429 aside) or a cancellation, or
 // whose outcome is unknown. Each has the number of the call, its endpoint and
-// agent and, where the service told them, trace_id and limit_key. The handler
+// agent and, if the service sent them, trace_id and limit_key. The handler
 // gets the caller's context, or what an [Observer] has made of it. Keys, texts
 // and bodies are never logged. The default is to log nothing.
 func WithLogger(logger *slog.Logger) Option {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// What a client says to a limiter and hears from it, and the Clock by which both wait.
+// What a client and a limiter exchange, and the Clock by which both wait.
 
 // A Limiter decides when an attempt may be sent, so that calls wait here
 // instead of being refused there (interface 8). Every attempt, retries

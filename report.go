@@ -48,7 +48,7 @@ func (c *call) reportStart() {
 // has one.
 func (c *call) reportEnd(err error) {
 	e := CallEnd{
-		Call: c.number, Endpoint: c.subject, AgentID: c.knownAgentID(), StatusCode: c.last.Status, TraceID: c.last.safeTraceID(c.redactor()),
+		Call: c.number, Endpoint: c.subject, AgentID: c.knownAgentID(), StatusCode: c.last.Status, TraceID: c.last.safeTraceID(c.secrets),
 		Attempts: c.attempts, Refusals: c.refusals, Waited: c.waited, Elapsed: time.Since(c.began), Err: err,
 	}
 	if c.failure != nil {
@@ -60,7 +60,7 @@ func (c *call) reportEnd(err error) {
 // knownAgentID is the id of the agent that the call names, or has created.
 func (c *call) knownAgentID() string {
 	if c.createdID != nil && c.last.result != nil {
-		return c.redactor().Identifier(c.createdID(c.last.result))
+		return c.secrets.Identifier(c.createdID(c.last.result))
 	}
 	return c.agentID
 }
@@ -71,7 +71,7 @@ func (c *call) reportAttempt(ctx context.Context) {
 	a := &c.last
 	e := AttemptEnd{
 		Call: c.number, Endpoint: c.subject, AgentID: c.knownAgentID(), Attempt: a.number, StatusCode: a.Status,
-		TraceID: a.safeTraceID(c.redactor()), Verdict: a.verdict(), Elapsed: time.Since(a.began), Err: c.redactor().Error(a.Err, c.ended()),
+		TraceID: a.safeTraceID(c.secrets), Verdict: a.verdict(), Elapsed: time.Since(a.began), Err: c.secrets.Error(a.Err, c.ended()),
 	}
 	if a.failure != nil && a.Status == http.StatusTooManyRequests {
 		e.LimitKey = a.failure.LimitKey

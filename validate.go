@@ -104,7 +104,7 @@ func checkAPIKey(key string) error {
 	}
 	for i := range len(key) {
 		if key[i] <= ' ' || key[i] > '~' {
-			return refuse(fmt.Sprintf("has a byte that cannot stand in a header at position %d "+
+			return refuse(fmt.Sprintf("has a byte that no header can hold at position %d "+
 				"(a space, a line break or not ASCII); was it copied with a line end?", i))
 		}
 	}

@@ -33,7 +33,7 @@ const (
 
 // operation is the GenAI operation that a method is; nil if it is none. Its
 // provider tells the service apart from model providers, whose formats the
-// convention's own values stand for.
+// convention's own values name.
 func operation(method string) []attribute.KeyValue {
 	provider := semconv.GenAIProviderNameKey.String("agent_messaging_service")
 	switch method {

@@ -91,7 +91,7 @@ func (o *observer) Observe(ctx context.Context, event agentmessaging.Event) cont
 	}
 	c, ok := ctx.Value(callKey{o}).(*call)
 	if !ok {
-		return nil // nobody wants this one, or another observer has put a context of its own in between
+		return nil // nobody wants this one, or another observer has replaced the context
 	}
 	switch e := event.(type) {
 	case agentmessaging.RequestStart:
@@ -141,7 +141,7 @@ func (o *observer) endCall(c *call, e agentmessaging.CallEnd) {
 
 // endRequest records the attempt's request, if one was sent. It is called right
 // after the attempt's end, so the request ends now. In a repeated call it gets a
-// span of its own, and else it has the call's. An exemplar leads there.
+// further span, and else it has the call's. An exemplar leads there.
 func (o *observer) endRequest(c *call, repeated bool) {
 	if c.request.attempt == 0 {
 		return

@@ -273,8 +273,8 @@ func (t *trace) crowded(err error) bool {
 // the request (RFC 9113, 8.7). Its type is not exported, so its words tell; none of
 // them come from the service.
 //
-// REFUSED_STREAM promises the same, but HAProxy sends it when the server behind
-// it went away with the request in hand, and means it as an invitation to retry.
+// REFUSED_STREAM promises the same, but HAProxy sends it when its backend
+// went away with the request in hand, and means it as an invitation to retry.
 func isGoAway(err error) bool {
 	for ; err != nil; err = errors.Unwrap(err) {
 		text := strings.TrimPrefix(err.Error(), notRepeated)

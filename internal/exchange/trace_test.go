@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -55,43 +54,10 @@ func TestAnotherConnection(t *testing.T) {
 	}
 }
 
-// TestTurnedAway: only net/http's own words count, not those of a service.
-func TestTurnedAway(t *testing.T) {
-	refused := errors.New("http2: Transport: cannot retry err [stream error: stream ID 3; REFUSED_STREAM; received from peer] after Request.Body was written")
-	for err, want := range map[error]bool{
-		refused:                            false, // HAProxy says so of what a server behind it had read
-		errGoAway:                          true,
-		fmt.Errorf("proxy: %w", errGoAway): true,
-		errors.New("http2: Transport received GOAWAY from server ErrCode:INTERNAL_ERROR"):                                                true,
-		errors.New("http2: Transport: cannot retry err [http2: Transport received Server's graceful shutdown GOAWAY] after Request"):     true,
-		errors.New("http2: Transport: cannot retry err [stream error: stream ID 3; PROTOCOL_ERROR; received from peer] after"):           false,
-		errors.New(`http2: server sent GOAWAY and closed the connection; LastStreamID=1, debug="; REFUSED_STREAM; received from peer]"`): false,
-		context.Canceled: false,
-	} {
-		assert.Equal(t, want, isGoAway(err), err)
-	}
-	for _, http2 := range []bool{true, false} {
-		trace := new(trace)
-		if http2 {
-			trace.conn.Store(new(connection))
-		}
-		assert.Equal(t, http2, trace.crowded(errors.New("net/http: cannot rewind body after connection loss")), "HTTP/2: %v", http2)
-		assert.False(t, trace.crowded(refused), "HTTP/2: %v, refused is not crowded", http2)
-	}
-}
-
-// TestReason is told in words that help whoever calls a method.
+// TestReason says what happened where net/http's words do not.
 func TestReason(t *testing.T) {
 	plain := tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake", RecordHeader: [5]byte([]byte("HTTP/"))}
-	for err, want := range map[error]error{
-		io.EOF: io.EOF, plain: http.ErrSchemeMismatch,
-		errors.New("http2: Transport: cannot retry err [why] after Request.Body was written; define Request.GetBody"): errors.New("why"),
-	} {
-		assert.Equal(t, want, new(trace).reason(err))
-	}
-	repeated := new(trace)
-	repeated.repeat.Store(true)
-	assert.Equal(t, errNoAnswer, repeated.reason(io.EOF))
+	assert.Equal(t, http.ErrSchemeMismatch, new(trace).reason(plain))
 	crowded := new(trace)
 	crowded.conn.Store(new(connection))
 	assert.Equal(t, errCrowded, crowded.reason(errors.New("net/http: cannot rewind body after connection loss")))

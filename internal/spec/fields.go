@@ -17,7 +17,7 @@ const (
 
 // Field is one member of a request body.
 type Field struct {
-	// Path is the member's name, behind the names of the objects that hold
+	// Path is the member's name, after the names of the objects that hold
 	// it: "llm.model".
 	Path     string
 	Kind     Kind
