@@ -8,10 +8,8 @@ import (
 	"fmt"
 	"html"
 	"io"
-	"maps"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"testing"
 
@@ -44,22 +42,24 @@ func eachByte(s, format string) (encoded string) {
 // TestKeysShowInNoEncoding, nor in one inside another, nor cut short, with
 // anything around them.
 func TestKeysShowInNoEncoding(t *testing.T) {
-	for _, key := range []string{"key-canary-4711", "abcdef", `k<&"'>/?+~=%2fcanary\n%`, "sk_live_" + strings.Repeat("aB3/", 8)} {
+	for _, key := range []string{"key-canary-4711", "abcdef", `k<&"'>/?+~=%2fcanary\n%`, "sk_live_" + strings.Repeat("aB3/", 8), "???>>>~~~canary"} {
 		for _, redactor := range []Redactor{New(key), New("another-key").With(key, "words")} {
 			for outer, encode := range encodings {
 				for inner, first := range encodings {
-					encoded := encode(first(key))
-					for _, text := range []string{encoded, "no " + encoded + ", no", `{"x":"` + encoded + `"}`} {
-						shown := redactor.Text(text)
-						assert.Contains(t, shown, Redacted, "%s of %s of %s", outer, inner, key)
-						assert.Empty(t, strings.Trim(strings.Replace(shown, Redacted, "", 1), `{}":xno, `), "%s of %s of %s", outer, inner, key)
+					for _, echo := range []string{key, key[:min(8, len(key))]} {
+						encoded := encode(first(echo))
+						for _, text := range []string{encoded, "%6 no " + encoded + `, \n no`, `{"x":"` + encoded + `"}`} {
+							shown := redactor.Text(text)
+							assert.Contains(t, shown, Redacted, "%s of %s of %s", outer, inner, echo)
+							assert.Empty(t, strings.Trim(strings.Replace(shown, Redacted, "", 1), `{}":xno, %6\`), "%s of %s of %s", outer, inner, echo)
+						}
 					}
 				}
 			}
 			for cut := min(10, len(key)); cut <= len(key); cut++ {
 				assert.Equal(t, Redacted, redactor.Text(key[:cut]))
 				for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
-					for _, before := range []string{"", "u:", "user:", `{"n":1,"key":"`} {
+					for _, before := range []string{"", "u", "u:", `{"n":1,"key":"`} {
 						encoded := encoding.EncodeToString([]byte(before + key[:cut] + `","more":5}`))
 						assert.Equal(t, Redacted, redactor.Text("Basic "+encoded), "%s%s", before, key[:cut])
 					}
@@ -71,6 +71,7 @@ func TestKeysShowInNoEncoding(t *testing.T) {
 	for _, redactor := range []Redactor{New("secret").With("before-secret-after", ""), New("before-secret-after").With("", "secret"), New("secret").With("", "before-secret-after")} {
 		assert.Equal(t, "x [redacted] y [redacted] z", redactor.Text("x before-secret-after y secret z"), "the longest is replaced first")
 	}
+	assert.Equal(t, "x [redacted] y", New("secret").With("secret-after", "").Text("x secret-after y"), "the longest of two that begin alike")
 	redactor := New("amk_fake_000001")
 	for _, harmless := range []string{"", "trace_000001", "amk_fak", "000001", "application/json", "100%", `\`, "&;", "%zz&#xq;", "QWxhZGRpbjpvcGVuIHNlc2FtZQ=="} {
 		assert.Equal(t, harmless, redactor.Text(harmless))
@@ -89,6 +90,8 @@ func TestWordsOfAPersonStayInIdentifiers(t *testing.T) {
 		assert.Equal(t, "key_minute", redactor.Identifier("key_minute"))
 		assert.Equal(t, "[redacted]_minute", redactor.Identifier("key-canary-4711_minute"))
 	}
+	long := strings.Repeat("Grüße an alle, ", 3)
+	assert.Equal(t, Redacted, New("").With("", long).Text(base64.RawStdEncoding.EncodeToString([]byte(long))[:32]))
 	assert.Equal(t, Redacted, New("").With("", "Grüße 😀").Text(`Gr\u00fc&#xDF;e \ud83d\ude00`))
 	redactor := New("key-canary-4711").With("", "a minute")
 	assert.Equal(t, "not in [redacted]", redactor.Identifier("not in a minute"))
@@ -152,24 +155,4 @@ func TestExcerptIsOfNoRequest(t *testing.T) {
 	}
 	assert.Equal(t, "Blocked", HTMLTitle([]byte("<html><title>Blocked</title>")))
 	assert.Empty(t, HTMLTitle([]byte("<html><title>Blocked and the rest of the page")))
-}
-
-// FuzzText: whatever stands around it, a key shows in no encoding, whole or cut.
-func FuzzText(f *testing.F) {
-	names := slices.Sorted(maps.Keys(encodings))
-	for i := range names {
-		f.Add(i, 15, "before ", " after")
-		f.Add(i, 10, `\`, `\n`)
-		f.Add(i, 9, "%6", "%")
-		f.Add(i, 8, "&#1", ";")
-	}
-	f.Fuzz(func(t *testing.T, encoding, length int, before, after string) {
-		const key = "key/canary+4711"
-		encode := encodings[names[uint(encoding)%uint(len(names))]]
-		echo := encode(key[:8+uint(length)%8])
-		shown := New(key).Text(before + echo + after)
-		if !strings.Contains(before+after, echo) && strings.Contains(shown, echo) {
-			t.Fatalf("%q shows %q", shown, echo)
-		}
-	})
 }
