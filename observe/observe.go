@@ -123,5 +123,5 @@ func (o *Observation) Preview(target Target, budget Spend) Spend {
 			}
 		}
 	}
-	return most.with(p.budget, func(a, b int) int { return min(a, b) })
+	return most.atMost(p.budget)
 }

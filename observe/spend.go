@@ -85,16 +85,18 @@ func (s Spend) beyond(left Spend, naming bool) string {
 }
 
 // Plus returns the sum of s and t, part by part.
-func (s Spend) Plus(t Spend) Spend { return s.with(t, func(a, b int) int { return a + b }) }
+func (s Spend) Plus(t Spend) Spend {
+	return Spend{s.Requests + t.Requests, s.Creations + t.Creations, s.BYOKSets + t.BYOKSets, s.WarmUps + t.WarmUps, s.Wait + t.Wait}
+}
 
 // Minus returns s without t, part by part. A part that t exceeds is negative.
-func (s Spend) Minus(t Spend) Spend { return s.with(t, func(a, b int) int { return a - b }) }
+func (s Spend) Minus(t Spend) Spend {
+	return Spend{s.Requests - t.Requests, s.Creations - t.Creations, s.BYOKSets - t.BYOKSets, s.WarmUps - t.WarmUps, s.Wait - t.Wait}
+}
 
-func (s Spend) with(t Spend, combine func(a, b int) int) Spend {
-	for i, p := range t.parts() {
-		into := s.parts()[i].n
-		*into = combine(*into, *p.n)
+// atMost returns the smaller of s and t, part by part.
+func (s Spend) atMost(t Spend) Spend {
+	return Spend{
+		min(s.Requests, t.Requests), min(s.Creations, t.Creations), min(s.BYOKSets, t.BYOKSets), min(s.WarmUps, t.WarmUps), min(s.Wait, t.Wait),
 	}
-	s.Wait = time.Duration(combine(int(s.Wait), int(t.Wait)))
-	return s
 }
