@@ -53,7 +53,7 @@ func TestPlan(t *testing.T) {
 		"a clock that can be moved":   {Target{Budget: one, Abilities: nothing{}}, []testCase{costs(Spend{Requests: 1, Wait: day})}, []bool{true}},
 		"one agent for all":           {Target{Budget: Spend{Requests: 3, Creations: 1}}, []testCase{needing(needAgent), needing(needAgent)}, []bool{true, true}},
 		"an agent is a creation":      {Target{Budget: Spend{Requests: 3}}, []testCase{needing(needAgent)}, []bool{false}},
-		"what the target lacks":       {Target{}, []testCase{needing(needAbilities), needing(needSecondKey), needing(needClientFrom), needing(needDecisions), needing(needFrozenClock)}, make([]bool, 5)},
+		"what the target lacks":       {Target{}, []testCase{needing(needAbilities), needing(needSecondKey), needing(needClientFrom), needing(needDecisions), newCase("", "", getStatus.is(200).opensIn(0))}, make([]bool, 5)},
 		"a second key":                {Target{SecondKey: "key-2"}, []testCase{needing(needSecondKey)}, []bool{true}},
 		"a clock that stays":          {Target{FrozenClock: true}, []testCase{needing(needFrozenClock)}, []bool{true}},
 		"the default budget":          {Target{}, []testCase{costs(defaultBudget), costs(one)}, []bool{false, true}},
@@ -63,7 +63,7 @@ func TestPlan(t *testing.T) {
 		"limits by a clock":           {Target{Observed: observed("windows", `"aligned"`, 60)}, []testCase{filling}, []bool{false}},
 		"limits of a larger plan":     {Target{Observed: observed("windows", `"fixed"`, 300)}, []testCase{filling, costs(one)}, []bool{false, true}},
 		"limits of a preview key":     {Target{Observed: observed("windows", `"fixed"`, 60)}, []testCase{filling}, []bool{true}},
-		"a small cap on metadata":     {Target{Observed: observed("metadata_cap", "100", 60)}, []testCase{{Spends: one, metadata: true}, costs(one)}, []bool{false, true}},
+		"a small cap on metadata":     {Target{Observed: observed("metadata_cap", "100", 60)}, []testCase{newCase("", "", createAgent.with(`{"metadata":{}}`).is(200)), costs(one)}, []bool{false, true}},
 		"refused creations count": {Target{Budget: Spend{Requests: 9, Creations: 1}, Observed: observed("refused_operations_spend", "true", 60)},
 			[]testCase{newCase("", "", wrongAgent.is(400), createAgent.is(200)), newCase("", "", wrongAgent.is(400))}, []bool{false, true}},
 	} {
@@ -106,13 +106,21 @@ func TestProgress(t *testing.T) {
 // TestLiveRefusals: a 429 in the middle of a case is waited for within the budget,
 // and else skips the case: no rule is blamed.
 func TestLiveRefusals(t *testing.T) {
-	c := newCase("4.2/x", "Rule.", warmUp.is(200))
+	once, fills, unlimited := newCase("", "", warmUp.is(200)), newCase("", "", warmUp.is(200), warmUp.is(429)), newCase("", "", getStatus.is(200))
 	for _, tt := range []struct {
+		c        testCase
 		refusals int
 		wait     time.Duration
 		calls    int
 		skipped  bool
-	}{{1, time.Second, 2, false}, {2, time.Second, 2, true}, {9, time.Minute, 4, true}, {1, 0, 1, true}} {
+	}{
+		{once, 1, time.Second, 2, false},
+		{once, 2, time.Second, 2, true},
+		{once, 9, time.Minute, 4, true},
+		{once, 1, 0, 1, true},
+		{fills, 1, time.Hour, 1, true},      // another call has filled the limit
+		{unlimited, 1, time.Hour, 1, false}, // which breaks a rule
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			calls := 0
 			client := &http.Client{Transport: stranger.RoundTrip(func(req *http.Request) (*http.Response, error) {
@@ -122,10 +130,10 @@ func TestLiveRefusals(t *testing.T) {
 				return stranger.Answering(200, `{"ok":true,"warmed":true,"mode":"hosted","trace_id":"t"}`)(req)
 			})}
 			all := &shared{wait: tt.wait}
-			failed, log := c.try(t, Target{BaseURL: "http://service.example", Key: "key-1", HTTPClient: client}, all)
+			failed, log := tt.c.try(t, Target{BaseURL: "http://service.example", Key: "key-1", HTTPClient: client}, all)
 			assert.False(t, all.tried, "the next case may create the agent")
-			assert.False(t, failed, log)
-			assert.Equal(t, tt.calls, calls, "%+v", tt)
+			assert.Equal(t, tt.c.steps[0].call.Name == getStatus.Name, failed, log)
+			assert.Equal(t, tt.calls, calls, log)
 			assert.Equal(t, tt.skipped, strings.Contains(log, "a limit of the target refused a call in the middle"), log)
 		})
 	}

@@ -242,8 +242,8 @@ func (r *run) named(s subject, fits func(*Call) bool) bool {
 	})
 }
 
-// isFrom reports whether what was said is the error of a call.
-func (t statement) isFrom(c *Call) bool { return t.err != nil && errors.Is(t.err, c.Err) }
+// isFrom reports whether what was said is the error of a call that failed.
+func (t statement) isFrom(c *Call) bool { return errors.Is(t.err, c.Err) }
 
 // contains looks for a subject as whole words: "Order 10" is not about "Order 1".
 func (t statement) contains(subject string) bool {
