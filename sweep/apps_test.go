@@ -57,6 +57,7 @@ var bugs = []struct {
 	{"an agent's file that may be empty", checks{sweep.Resumes}, emptyFile},
 	{"a list that may not be cut", checks{sweep.Resumes}, broken(tornLine)},
 	{"an agent without a note that it is about to be created", checks{sweep.LostAgent}, noIntent},
+	{"a batch that begins again", checks{sweep.Doubled}, beginsAgain},
 	{"a key for a trial that nobody clears", checks{sweep.LostBYOK}, trialLeft},
 }
 
@@ -445,6 +446,20 @@ var resendAndMark = welcome(func(e *sweep.Env, id, name, s string) error {
 	}
 	return err
 }, "Ready")
+
+// beginsAgain sends all messages again where one is refused, and says so. The first was
+// never in doubt.
+func beginsAgain(e *sweep.Env) error {
+	id, err := agentOf(e)
+	if err != nil {
+		return err
+	}
+	if err = errors.Join(send(e, id, "Red"), send(e, id, "Green")); errors.Is(err, agentmessaging.ErrBadRequest) {
+		e.Told("trying again")
+		err = errors.Join(send(e, id, "Red"), send(e, id, "Green"))
+	}
+	return forget404(e, err)
+}
 
 // rotateOnce replaces a stored key. Where it finds none, it has nothing to do.
 func rotateOnce(e *sweep.Env) error {
