@@ -43,6 +43,7 @@ var http1Faults = []fault{
 	{name: "300 MiB packed into 300 KB", serve: func(p peer) error {
 		return respond(fmt.Sprintf("200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d", len(packed())), string(packed()))(p)
 	}},
+	{name: "request not taken until the deadline", serve: func(peer) error { time.Sleep(15 * time.Second); return nil }, deadline: 10 * time.Second},
 	{name: "no answer until the deadline", serve: thenStall(peer.readRequest), deadline: 10 * time.Second},
 	{name: "no body until the deadline", serve: thenStall(respond("200 OK\r\n"+length, anyReply[:20])), deadline: 10 * time.Second},
 	{name: "error without body until the deadline", serve: thenStall(respond("404 Not Found\r\nContent-Length: 50", "{")), deadline: 10 * time.Second},

@@ -102,7 +102,7 @@ func (f fault) run(t *testing.T, call endpoint, over network) cell {
 		baseURL = "https://service.example:1"
 	}
 	client := clientAt(t, baseURL, through(guard), agentmessaging.WithRetry(over.retry), jitter(0),
-		agentmessaging.WithObserver(&wayward{}))
+		agentmessaging.WithObserver(&wayward{}), agentmessaging.WithUserAgent(strings.Repeat("x", 5000))) // no buffer takes it whole
 	var info agentmessaging.CallInfo
 	ctx := agentmessaging.WithCallInfo(t.Context(), &info)
 	if f.deadline > 0 {
@@ -114,6 +114,7 @@ func (f fault) run(t *testing.T, call endpoint, over network) cell {
 	err := call.call(ctx, client)
 	c := cell{int(requests.Load()), outcome(err), time.Since(begin)}
 	transport.CloseIdleConnections()
+	time.Sleep(f.deadline) // for a service that sleeps
 	assert.LessOrEqual(t, c.requests, info.Attempts, "%s: what is sent is an attempt", f.name)
 	assert.Zero(t, guard.closed.Load(), "the caller's pool is left alone")
 	holdsLaws(t, err, "canary")
