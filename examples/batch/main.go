@@ -50,10 +50,6 @@ func main() {
 	}
 }
 
-// workers is how many messages are under way at once. No more than that many can
-// become doubtful in one run.
-const workers = 4
-
 // run sends what the journal does not know as finished. Its error names what is left.
 func run(ctx context.Context, client *agentmessaging.Client, path string) error {
 	content, err := os.ReadFile(path)
@@ -70,18 +66,32 @@ func run(ctx context.Context, client *agentmessaging.Client, path string) error 
 		return err
 	}
 	defer j.file.Close()
-	if j.agent == "" {
-		// A death before the note leaves an agent that nobody uses.
-		agent, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{})
-		if err == nil {
-			err = j.note(record{Agent: agent.ID})
-		}
-		if err != nil {
-			return err
-		}
+	agentID, err := j.agentOfBatch(ctx, client)
+	if err != nil {
+		return err
 	}
-	agentID := j.agent // of the whole run
-	texts := strings.Split(string(content), "\n")
+	return errors.Join(j.sendAll(ctx, client, agentID, strings.Split(string(content), "\n")), j.undecided())
+}
+
+// agentOfBatch creates an agent if the journal has none.
+func (j *journal) agentOfBatch(ctx context.Context, client *agentmessaging.Client) (string, error) {
+	if j.agent != "" {
+		return j.agent, nil
+	}
+	agent, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{})
+	if err != nil {
+		return "", err
+	}
+	// A death before the note leaves an agent that nobody uses.
+	return agent.ID, j.note(record{Agent: agent.ID})
+}
+
+// workers is how many messages are under way at once. No more than that many can
+// become doubtful in one run.
+const workers = 4
+
+// sendAll sends the messages that are planned.
+func (j *journal) sendAll(ctx context.Context, client *agentmessaging.Client, agentID string, texts []string) error {
 	messages := make(chan int, len(texts))
 	for i, text := range texts {
 		if text != "" && j.states[i+1] == planned {
@@ -102,7 +112,7 @@ func run(ctx context.Context, client *agentmessaging.Client, path string) error 
 		})
 	}
 	group.Wait()
-	return errors.Join(append(errs, j.undecided())...)
+	return errors.Join(errs...)
 }
 
 // send sends message n of the batch, and notes what becomes of it.
