@@ -306,11 +306,7 @@ func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]
 	add := func(e *entry) {
 		mu.Lock()
 		defer mu.Unlock()
-		if len(found) == n {
-			return
-		}
-		found = append(found, e)
-		if len(found) == n {
+		if found = append(found, e); len(found) == n {
 			close(enough)
 		}
 	}
@@ -330,7 +326,7 @@ func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]
 	defer mu.Unlock()
 	// Calls that are answered at the same time may have been found in another order.
 	slices.SortFunc(found, func(a, b *entry) int { return a.call.Seq - b.call.Seq })
-	calls := copiedCalls(found)
+	calls := copiedCalls(found[:min(n, len(found))])
 	if len(calls) == n { // even if the last came as ctx ended
 		return calls, nil
 	}

@@ -270,7 +270,7 @@ func (s *Server) keep(ctx context.Context, c *call) {
 	record.Took = max(0, now.Sub(record.Time)) // negative if the machine's clock was set back
 	record.ReplyBody = c.decided.Show(len(c.decided.Body), c.Secrets, s.config.messageTexts)
 	if c.fault != nil {
-		record.Why = joinSentences(record.Why, c.fault.Why(c.Endpoint == spec.SendMessage, c.decided.Status, len(c.out.Body)))
+		record.Why = strings.TrimSpace(record.Why + " " + c.fault.Why(c.Endpoint == spec.SendMessage, c.decided.Status, len(c.out.Body)))
 	}
 	c.left = c.gone || ctx.Err() != nil
 	part, _ := c.delivery.Part(c.out.Body)
@@ -279,7 +279,7 @@ func (s *Server) keep(ctx context.Context, c *call) {
 		part = nil
 	}
 	if record.Sent = s.sent(c, len(part), c.left || !slow); c.left {
-		record.Why = joinSentences(record.Why, wire.WhyLeft(record.Took, !c.gone))
+		record.Why = strings.TrimSpace(record.Why + " " + wire.WhyLeft(record.Took, !c.gone))
 	}
 	for _, w := range s.add(c) {
 		s.show(w, c.entry)
@@ -356,13 +356,6 @@ func (s *Server) progress(c *call, n int, ended bool) {
 	}
 }
 
-func joinSentences(a, b string) string {
-	if a == "" || b == "" {
-		return a + b
-	}
-	return a + " " + b
-}
-
 // maxUnknown bounds the reported calls to unknown routes: a client that polls
 // one would fill the log of a test.
 const maxUnknown = 10
@@ -391,7 +384,9 @@ func (s *Server) reportUnknown(c *call) {
 // records it. It leaves the body to the sender, and reads a copy if the request can
 // give one.
 func (s *Server) refuses(r *http.Request, ip netip.Addr) bool {
-	refusals := s.refusals()
+	lock := s.lock()
+	refusals := s.gen.refusals
+	lock.Unlock()
 	if len(refusals) == 0 {
 		return false
 	}
@@ -414,9 +409,4 @@ func (s *Server) refuses(r *http.Request, ip netip.Addr) bool {
 	s.begin(c)
 	s.keep(r.Context(), c)
 	return true
-}
-
-func (s *Server) refusals() []*rule {
-	defer s.lock().Unlock()
-	return s.gen.refusals
 }

@@ -208,29 +208,19 @@ func (b *Body) Of(body []byte, n int) string {
 	}
 	var out strings.Builder
 	out.Grow(len(body) + len(Key))
-	at, end := 0, 0 // of what was written: in the body, and the end of the first n bytes in out
-	write := func(to int, shown string) {
-		if at < n {
-			end = out.Len() + min(to, n) - at
-		}
-		out.Write(body[at:to])
-		if out.WriteString(shown); to < n {
-			end = out.Len()
-		}
-	}
-	for p := walk(body); p.next(); {
+	at := 0 // what was written of body
+	for p := walk(body); p.next() && p.from < n; {
 		if shown, masked := b.shown(&p); masked {
 			quoted, _ := json.Marshal(shown) // a string can always be written
-			write(p.from, string(quoted))
+			out.Write(body[at:p.from])
+			out.Write(quoted)
 			at = p.Pos
 		}
 	}
-	write(len(body), "")
-	shown := b.Secrets.Clean(strings.ToValidUTF8(out.String(), "\ufffd"))
-	if n < len(body) {
-		shown = Clip(shown, end)
+	if at < n {
+		out.Write(body[at:n])
 	}
-	return shown
+	return b.Secrets.Clean(strings.ToValidUTF8(out.String(), "\ufffd"))
 }
 
 // opaque is the beginning of a body that is not JSON. A key in it may be escaped in

@@ -50,20 +50,12 @@ func Read(r *http.Request, by *service.Behavior) *Request {
 	return req
 }
 
-// readBody reads a body, or one byte more than is allowed. Where the length is
-// given, as it almost always is, it allocates exactly that.
+// readBody reads a body, or one byte more than is allowed.
 func readBody(r *http.Request) (raw []byte, flaw *service.Refusal) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil, nil
 	}
-	var err error
-	if n := r.ContentLength; n > 0 && n <= spec.MaxBody {
-		raw = make([]byte, n)
-		n, readErr := io.ReadFull(r.Body, raw)
-		raw, err = raw[:n], readErr
-	} else {
-		raw, err = io.ReadAll(io.LimitReader(r.Body, spec.MaxBody+1))
-	}
+	raw, err := io.ReadAll(io.LimitReader(r.Body, spec.MaxBody+1))
 	switch {
 	case err != nil:
 		flaw = service.BadField("body", "it did not arrive whole")

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -18,41 +19,20 @@ func Why(r *service.Refusal, now time.Time) string {
 }
 
 func why(r *service.Refusal, now time.Time) string {
-	switch r.Kind {
-	case service.BadRequest:
-		if r.Max > 0 {
-			return fmt.Sprintf("%s has %s characters, %s are allowed", r.Field, thousands(r.Length), thousands(r.Max))
-		}
-	case service.NoToken:
-		return "the call has no Authorization header with one bearer token"
-	case service.UnknownKey:
-		return "this fake did not issue the API key of the call"
-	case service.RevokedKey:
-		return r.Key + " was revoked " + ago(now, r.Since)
-	case service.PaymentRequired:
-		return r.Key + " is on a plan that is not active"
-	case service.NotDashboard:
-		return r.Key + " was not issued through the dashboard, which BYOK requires"
-	case service.NoSuchAgent:
-		if r.Owner != "" {
-			return "the agent belongs to " + r.Owner
-		}
-		return "no agent has this identifier"
-	case service.NothingStored:
-		return "no provider key is stored for " + r.Key
-	case service.BYOKNotConfigured:
-		if !r.Since.IsZero() {
-			return "the BYOK configuration of " + r.Key + " was cleared " + ago(now, r.Since)
-		}
-		return "no BYOK configuration was ever set for " + r.Key
-	case service.RateLimited:
+	ago := " " + now.Sub(r.Since).Round(time.Millisecond).String() + " ago"
+	switch {
+	case r.Max > 0:
+		return fmt.Sprintf("%s has %s characters, %s are allowed", r.Field, thousands(r.Length), thousands(r.Max))
+	case r.Owner != "":
+		return "the agent belongs to " + r.Owner
+	case r.Kind == service.RevokedKey:
+		return r.Key + " was revoked" + ago
+	case r.Kind == service.BYOKNotConfigured && !r.Since.IsZero():
+		return "the BYOK configuration of " + r.Key + " was cleared" + ago
+	case r.Kind == service.RateLimited:
 		return limited(r, now)
-	case service.BYOKUnavailable:
-		return "the BYOK store is not available, by SetBYOKAvailable(false)"
-	case service.Scripted:
-		return "a ReplyFunc answered with this status"
 	}
-	return Reason(r)
+	return cmp.Or(strings.ReplaceAll(words[r.Kind].why, "KEY", r.Key), Reason(r))
 }
 
 func limited(r *service.Refusal, now time.Time) string {
@@ -65,23 +45,12 @@ func limited(r *service.Refusal, now time.Time) string {
 		return fmt.Sprintf("Exhaust closed %s for %s; %s", r.Limit, r.Key, opens)
 	}
 	l, what := spec.Limits[spec.LimitIndex(r.Limit)], ""
+	window := map[time.Duration]string{time.Minute: "minute", time.Hour: "hour", spec.Day: "day"}[l.Window]
 	if l.Counts != spec.Requests {
 		what = " " + string(l.Counts)
 	}
-	return fmt.Sprintf("%s has spent %s of %s%s in this %s; %s", who, thousands(r.State.Used), thousands(r.State.Max), what, window(l.Window), opens)
+	return fmt.Sprintf("%s has spent %s of %s%s in this %s; %s", who, thousands(r.State.Used), thousands(r.State.Max), what, window, opens)
 }
-
-func window(d time.Duration) string {
-	switch d {
-	case time.Minute:
-		return "minute"
-	case time.Hour:
-		return "hour"
-	}
-	return "day"
-}
-
-func ago(now, at time.Time) string { return now.Sub(at).Round(time.Millisecond).String() + " ago" }
 
 // thousands is a number with commas, such as 4,001.
 func thousands(n int) string {
