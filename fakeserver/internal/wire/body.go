@@ -52,108 +52,103 @@ func Parse(by *service.Behavior, e *spec.Endpoint, header http.Header, raw []byt
 	if p.Peek() != '{' {
 		return nil, service.BadField("body", "must be a JSON object")
 	}
-	if flaw := p.object("", e.Body); flaw != nil {
-		return nil, flaw
+	if p.object("", e.Body); p.flaw != nil {
+		return nil, p.flaw
 	}
 	return p.found, nil
 }
 
+// parser reads a body until its first flaw.
 type parser struct {
 	strictjson.Scanner
 	by    *service.Behavior
 	open  bool // unknown members are accepted
 	found service.Fields
+	flaw  *service.Refusal
 }
 
-func (p *parser) object(path string, fields []*spec.Field) *service.Refusal {
+func (p *parser) refuse(path, broken string) { p.flaw = service.BadField(path, broken) }
+
+func (p *parser) object(path string, fields []*spec.Field) {
 	seen := make([]bool, len(fields))
-	for p.Enter(); p.More(); {
+	for p.Enter(); p.flaw == nil && p.More(); {
 		name := p.Name()
 		i := slices.IndexFunc(fields, func(f *spec.Field) bool {
 			return f.Name() == name || p.by.OtherCase && strings.EqualFold(f.Name(), name)
 		})
 		switch {
 		case i < 0 && p.open:
-			if flaw := unfree("body", p.Free()); flaw != nil {
-				return flaw
-			}
-			continue
+			p.free("body")
 		case i < 0:
-			flaw := service.BadField(cmp.Or(path, "body"), "member "+memberName(name)+" is not allowed")
-			flaw.UnknownMember = strings.TrimPrefix(path+"."+strings.Trim(memberName(name), `"`), ".")
-			return flaw
+			p.refuse(cmp.Or(path, "body"), "member "+memberName(name)+" is not allowed")
+			p.flaw.UnknownMember = strings.TrimPrefix(path+"."+strings.Trim(memberName(name), `"`), ".")
 		case seen[i] && !p.Duplicates:
-			return service.BadField(fields[i].Path, "is there twice")
-		case seen[i]: // the last one counts, also where the first was an object
-			delete(p.found, fields[i])
-			for _, inner := range fields[i].Fields {
-				delete(p.found, inner)
-			}
-		}
-		if p.by.NullMembers && p.Peek() == 'n' {
-			p.Scalar()
-			continue
-		}
-		seen[i] = true
-		if flaw := p.value(fields[i]); flaw != nil {
-			return flaw
+			p.refuse(fields[i].Path, "is there twice")
+		default:
+			seen[i] = p.value(fields[i])
 		}
 	}
 	for i, field := range fields {
-		if field.Required && !seen[i] {
-			return service.BadField(field.Path, "is required")
+		if p.flaw == nil && field.Required && !seen[i] {
+			p.refuse(field.Path, "is required")
 		}
 	}
-	return nil
 }
 
-func (p *parser) value(f *spec.Field) *service.Refusal {
+// value reads a value, and reports whether there is one: null may count as none. Of
+// a member that is there twice the last one counts, also where the first was an
+// object.
+func (p *parser) value(f *spec.Field) (given bool) {
+	delete(p.found, f)
+	for _, inner := range f.Fields {
+		delete(p.found, inner)
+	}
 	switch first := p.Peek(); {
+	case first == 'n' && p.by.NullMembers:
+		p.Scalar()
+		return false
 	case f.Kind == spec.String && first != '"':
-		return service.BadField(f.Path, "must be a string")
+		p.refuse(f.Path, "must be a string")
 	case f.Kind == spec.String:
-		return p.text(f)
+		p.text(f)
 	case first != '{':
-		return service.BadField(f.Path, "must be an object")
+		p.refuse(f.Path, "must be an object")
 	case f.Kind == spec.Object:
-		return p.object(f.Path, f.Fields)
+		p.object(f.Path, f.Fields)
+	default:
+		var compact bytes.Buffer
+		_ = json.Compact(&compact, p.free(f.Path)) // Check has accepted it
+		p.found[f] = compact.String()
 	}
-	from := p.Pos
-	if flaw := unfree(f.Path, p.Free()); flaw != nil {
-		return flaw
-	}
-	var compact bytes.Buffer
-	_ = json.Compact(&compact, p.Data[from:p.Pos]) // Check has accepted it
-	p.found[f] = compact.String()
-	return nil
+	return true
 }
 
-func (p *parser) text(f *spec.Field) *service.Refusal {
+func (p *parser) text(f *spec.Field) {
 	s := p.Text()
 	switch {
 	case p.Torn:
-		return service.BadField(f.Path, strictjson.ErrHalfPair.Error())
+		p.refuse(f.Path, strictjson.ErrHalfPair.Error())
 	case !f.Fits(s), p.by.LengthUnit != service.UnitPoints && f.MaxLen > 0 && p.by.Length(s) > f.MaxLen:
-		flaw := service.BadField(f.Path, fmt.Sprintf("at most %d characters", f.MaxLen))
-		flaw.Length, flaw.Max = p.by.Length(s), f.MaxLen
-		return flaw
+		p.refuse(f.Path, fmt.Sprintf("at most %d characters", f.MaxLen))
+		p.flaw.Length, p.flaw.Max = p.by.Length(s), f.MaxLen
 	case !f.Allows(s):
-		return service.BadField(f.Path, "must be one of "+f.Values())
+		p.refuse(f.Path, "must be one of "+f.Values())
+	default:
+		p.found[f] = s
 	}
-	p.found[f] = s
-	return nil
 }
 
-// unfree is the refusal of a value that Free did not accept.
-func unfree(path string, err error) *service.Refusal {
+// free reads any value, and returns it as it was written.
+func (p *parser) free(path string) []byte {
 	var twice strictjson.Twice
-	switch {
-	case err == nil:
-		return nil
+	from := p.Pos
+	switch err := p.Free(); {
 	case errors.As(err, &twice):
-		return service.BadField(path, "member "+memberName(string(twice))+" is there twice")
+		p.refuse(path, "member "+memberName(string(twice))+" is there twice")
+	case err != nil:
+		p.refuse(path, err.Error())
 	}
-	return service.BadField(path, err.Error())
+	return p.Data[from:p.Pos]
 }
 
 // memberName quotes a member's name. A name may be repeated, unlike a value,
