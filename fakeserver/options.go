@@ -147,20 +147,17 @@ type FromIP string
 // address returns the FromIP that was given, or else an address that RFC 5737
 // reserves for documentation.
 func address(method string, from []FromIP) netip.Addr {
+	text := FromIP("192.0.2.1")
 	switch len(from) {
 	case 0:
-		return netip.AddrFrom4([4]byte{192, 0, 2, 1})
 	case 1:
-		return parseIP(method, string(from[0]))
+		text = from[0]
+	default:
+		misuse(method, "%d addresses: a client has one", len(from))
 	}
-	misuse(method, "%d addresses: a client has one", len(from))
-	return netip.Addr{}
-}
-
-func parseIP(method, address string) netip.Addr {
-	ip, err := netip.ParseAddr(address)
+	ip, err := netip.ParseAddr(string(text))
 	if err != nil {
-		misuse(method, "%s is not an IP address such as 203.0.113.7", quoteName(address))
+		misuse(method, "%s is not an IP address such as 203.0.113.7", quoteName(string(text)))
 	}
 	return ip
 }
