@@ -109,8 +109,7 @@ func (c *coordinator) Ask(now time.Duration, first *quota.Waiter, waiting int) q
 			return c.answer(now, key, got)
 		}}
 	}
-	c.here(now).apply(append(c.reports, ask))
-	c.reports = nil
+	ask(c.here(now))
 	return c.answer(now, key, got)
 }
 

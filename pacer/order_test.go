@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -114,47 +113,4 @@ func TestRefusedAtOnce(t *testing.T) {
 		_, err := w.pacer.Acquire(within(t, 0), message)
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
 	})
-}
-
-// TestNobodyWaitsInVain: of many callers with all sorts of deadlines each is
-// either served or soon refused, but for one in a hundred whose turn was forecast a
-// second too early, and none comes back later than its deadline, whatever happens to
-// the limits meanwhile.
-func TestNobodyWaitsInVain(t *testing.T) {
-	for rate, callers := range map[int]int{60: 300, 1200: 6_000} {
-		synctest.Test(t, func(t *testing.T) {
-			p := newPacer(t, perMinute(rate))
-			held, shut := acquire(t, p, message), time.Now().Add(2*time.Minute)
-			use(t, p, message)
-			var served, late atomic.Int32
-			var group sync.WaitGroup
-			for i := range callers {
-				limit := time.Duration(1+i*7919%300) * time.Second
-				group.Go(func() {
-					ctx, cancel := context.WithTimeout(context.Background(), limit)
-					defer cancel()
-					begin := time.Now()
-					switch _, err := p.Acquire(ctx, patient()); {
-					case !time.Now().Before(shut):
-						assert.LessOrEqual(t, time.Since(begin), limit+20*time.Millisecond)
-					case err != nil && time.Since(begin) > limit/10:
-						late.Add(1)
-					case err != nil:
-					default:
-						served.Add(1)
-					}
-				})
-				synctest.Wait()
-			}
-			time.Sleep(time.Until(shut))
-			assert.InEpsilon(t, 2*rate, served.Load(), 0.1, "nearly all turns were used")
-			assert.LessOrEqual(t, int(late.Load()), callers/100)
-			waiting := p.State().Interactive
-			held.Done(tooMany("", time.Minute))
-			synctest.Wait()
-			assert.Less(t, p.State().Interactive, waiting, "the hopeless have their answer")
-			group.Wait()
-			assert.Zero(t, p.State().Interactive)
-		})
-	}
 }

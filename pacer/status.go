@@ -1,10 +1,6 @@
 package pacer
 
-import (
-	"time"
-
-	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
-)
+import "time"
 
 // State is the state of a [Pacer] at one moment. With a store it is as old as the
 // last use of the store by this process.
@@ -39,12 +35,8 @@ type LimitState struct {
 // State returns the state of the pacer. It makes no call to the service or the
 // store.
 func (p *Pacer) State() State {
-	now := p.engine.Now()
-	s := State{
-		Interactive: p.engine.Waiting(func(c quota.Class) bool { return !c.Batch }),
-		Batch:       p.engine.Waiting(func(c quota.Class) bool { return c.Batch }),
-	}
-	c := p.coordinator
+	s, now, c := State{}, p.engine.Now(), p.coordinator
+	s.Interactive, s.Batch = p.engine.Waiting()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l := c.here(now)

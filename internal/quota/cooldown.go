@@ -20,14 +20,14 @@ const (
 const (
 	// LeastClosed is for a 429 that does not say how long.
 	LeastClosed = time.Second
-	// lookEvery is how often a class goes through a gate that its own refusals
-	// closed for longer than that: the plan may have been upgraded.
-	lookEvery = time.Hour
-	// A class that only shares the name of a refused limit looks after firstLook,
-	// then after twice as long each time, up to mostLook: a service may give
-	// one name to several limits.
-	firstLook = time.Second
-	mostLook  = time.Minute
+	// trialEvery is how often a class tries a gate that its own refusals closed for longer
+	// than that: the plan may have been upgraded.
+	trialEvery = time.Hour
+	// A class that only shares the name of a refused limit tries after firstTrial, then
+	// after twice as long each time, up to mostTrial: a service may give one name to
+	// several limits.
+	firstTrial = time.Second
+	mostTrial  = time.Minute
 	// MostBackoff is the longest wait of a lone caller at a gate whose openings let
 	// nobody through, each longer than the one before, so that a service that refuses
 	// for ever is not asked for ever. Many callers, who need every chance, wait up to
@@ -69,12 +69,13 @@ type gate struct {
 	random   float64       // for jitter, the same for all callers
 	since    time.Duration // when somebody last got through
 	empty    int           // openings one after the other in which nobody did
-	looks    [maxClasses]look
+	trials   [maxClasses]trial
 	ramp     *ramp // since it opened last; nil: it holds back nobody
 }
 
-// look says when a class goes through a closed gate, to see whether it has to wait.
-type look struct {
+// trial says when a class sends one call through a closed gate, to see whether it has
+// to wait.
+type trial struct {
 	at, after time.Duration
 }
 
@@ -97,7 +98,7 @@ func (c *CoolDown) Sort(_ context.Context, w *Waiter) bool {
 	return c.held[w.Class.ID].Load()
 }
 
-// Ask of Rule. It grants one at a time, so that the classes behind a gate go in
+// Ask of Rule. It grants one at a time, so that the classes that wait at a gate go in
 // the order in which their calls came.
 func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Answer {
 	class := first.Class.ID
@@ -106,12 +107,12 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Answer {
 		c.held[class].Store(false)
 		return Answer{Grants: []Grant{{At: now}}}
 	}
-	a, behind := Answer{Key: g.key, TraceID: g.trace, Rough: true, Refused: g.since}, c.behind(g)
+	a, waitHere := Answer{Key: g.key, TraceID: g.trace, Rough: true, Refused: g.since}, c.waitingAt(g)
 	if g.closed {
-		opens, jittered := g.opens(behind, first)
-		if l := &g.looks[class]; now < jittered {
+		opens, jittered := g.opens(waitHere, first)
+		if l := &g.trials[class]; now < jittered {
 			if waiting > 0 && now >= l.at {
-				*l = look{now + l.after, min(2*l.after, max(mostLook, l.after))}
+				*l = trial{now + l.after, min(2*l.after, max(mostTrial, l.after))}
 				a.Grants = []Grant{{At: now, Watched: true, Mark: g}}
 			}
 			a.Opens, a.Turn, a.Again = opens, jittered, min(jittered, l.at)
@@ -122,7 +123,7 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Answer {
 	if waiting == 0 {
 		return Answer{}
 	}
-	if g.ramp != nil && behind <= 1 && g.ramp.over(now) {
+	if g.ramp != nil && waitHere <= 1 && g.ramp.over(now) {
 		g.ramp = nil // a lone caller is not held up by the pace of many
 	}
 	if g.ramp == nil {
@@ -130,7 +131,7 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Answer {
 		a.Grants = []Grant{{At: now}}
 		return a
 	}
-	if a.Again = g.ramp.due(now, behind <= 1); a.Again > now {
+	if a.Again = g.ramp.due(now, waitHere <= 1); a.Again > now {
 		a.Turn, a.Gap = a.Again, g.ramp.gap
 		return a
 	}
@@ -139,8 +140,8 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Answer {
 	return a
 }
 
-// behind counts the calls that wait behind a gate.
-func (c *CoolDown) behind(g *gate) (n int) {
+// waitingAt counts the calls that wait at a gate.
+func (c *CoolDown) waitingAt(g *gate) (n int) {
 	for class, other := range c.gates {
 		if other == g {
 			n += c.waiting(Class{ID: class})
@@ -149,7 +150,7 @@ func (c *CoolDown) behind(g *gate) (n int) {
 	return n
 }
 
-// opens is when the gate lets the next call go, with so many behind it: by what
+// opens is when the gate lets the next call go, with so many that wait at it: by what
 // was asked for or as long as it backs off, and with jitter. Neither is to carry the
 // first of them past its deadline or its patience.
 func (g *gate) opens(waiting int, first *Waiter) (opens, jittered time.Duration) {
@@ -177,7 +178,7 @@ func (g *gate) emptied() int {
 	return 0
 }
 
-// open begins the turns behind the gate.
+// open begins the turns at the gate.
 func (g *gate) open(now time.Duration) {
 	g.empty = g.emptied()
 	if g.ramp != nil && g.empty == 0 {
@@ -214,7 +215,7 @@ func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (changed, news 
 func (c *CoolDown) passedClosed(g *gate, class int, now time.Duration) {
 	switch {
 	case c.gates[class] != g:
-	case g.looks[class].after < lookEvery:
+	case g.trials[class].after < trialEvery:
 		c.gates[class] = nil
 	case g.closed:
 		g.open(now)
@@ -228,7 +229,7 @@ func (c *CoolDown) close(now time.Duration, class int, o Outcome) (news bool) {
 	if asked <= 0 {
 		asked = LeastClosed
 	}
-	end, g := now+asked, c.find(o.LimitKey, class)
+	end, g := now+asked, c.gateOf(o.LimitKey, class)
 	if old := c.gates[class]; old == nil || !old.closed || old.end <= end {
 		c.gates[class] = g
 	}
@@ -238,18 +239,18 @@ func (c *CoolDown) close(now time.Duration, class int, o Outcome) (news bool) {
 			g.since, g.empty = now, 0
 		}
 		g.begun, g.end, g.asked = now, end, asked
-		first := firstLook
-		if asked <= firstLook {
-			first = 2 * firstLook // it opens before, unless it backs off
+		first := firstTrial
+		if asked <= firstTrial {
+			first = 2 * firstTrial // it opens before, unless it backs off
 		}
-		for i := range g.looks {
-			g.looks[i] = look{now + first, 2 * firstLook}
+		for i := range g.trials {
+			g.trials[i] = trial{now + first, 2 * firstTrial}
 		}
 		g.random = c.random()
 	case end > g.end:
 		g.end, g.asked, news = end, max(g.asked, asked), end-g.reported >= time.Second
 	}
-	g.looks[class] = look{now + lookEvery, lookEvery}
+	g.trials[class] = trial{now + trialEvery, trialEvery}
 	if news {
 		g.reported, g.trace = end, o.TraceID
 	}
@@ -261,8 +262,8 @@ func (c *CoolDown) close(now time.Duration, class int, o Outcome) (news bool) {
 	return news
 }
 
-// find returns the gate of a name, or the class's own where there is none.
-func (c *CoolDown) find(key string, class int) *gate {
+// gateOf returns the gate of a name, or the class's own where there is none.
+func (c *CoolDown) gateOf(key string, class int) *gate {
 	for i, g := range c.gates {
 		if g != nil && g.key == key && (key != "" || i == class) {
 			return g

@@ -234,10 +234,10 @@ func TestNamesOfLimits(t *testing.T) {
 	assert.Equal(t, "day", r.asks(message, 1).Key, "a shorter wait ends none that is longer")
 }
 
-// TestLooks: a class that only shares the name of a refused limit sees for itself
+// TestTrials: a class that only shares the name of a refused limit sees for itself
 // after 1, 2, 4 seconds and so on, and leaves when it gets through. The refused
-// class looks hourly, and opens the gate for all.
-func TestLooks(t *testing.T) {
+// class tries hourly, and opens the gate for all.
+func TestTrials(t *testing.T) {
 	message, create := spec.SendMessage, spec.CreateAgent
 	r := newRule(t)
 	for range 2 {
@@ -256,16 +256,16 @@ func TestLooks(t *testing.T) {
 		r.goes(message, 9)
 		r.holds(create, 1, time.Hour-243*s)
 		r.now += time.Hour - 243*s
-		look := r.goes(create, 1)
+		trial := r.goes(create, 1)
 		r.holds(create, 1, time.Hour)
-		r.passed(look)
+		r.passed(trial)
 		r.passed(r.goes(create, 1))
 	}
 }
 
-// TestNoLookBeforeAShortWait is over: a class that shares the limit would take a call
-// that the refused class waits for. While the gate backs off it looks all the same.
-func TestNoLookBeforeAShortWait(t *testing.T) {
+// TestNoTrialBeforeAShortWait is over: a class that shares the limit would take a call
+// that the refused class waits for. While the gate backs off it tries all the same.
+func TestNoTrialBeforeAShortWait(t *testing.T) {
 	message, read := spec.SendMessage, spec.GetAgent
 	r := newRule(t)
 	r.random = func() float64 { return 1 }

@@ -147,7 +147,7 @@ type queue struct {
 	Answer
 	line   line
 	known  bool      // Answer is not out of date
-	fresh  []*Waiter // who came while it was
+	fresh  []*Waiter // who came since it was given
 	served int64     // the number of its last grant, of all
 	nobody Waiter    // of the class, without a grant
 }
@@ -301,6 +301,9 @@ func (e *Engine) Forecast(ctx context.Context, w *Waiter) (time.Duration, *Refus
 	defer e.mu.Unlock()
 	now := e.startWait(ctx, w)
 	q := &queue{Answer: e.rule.Ask(now, w, 0), known: true}
+	if len(q.Grants) > 0 {
+		return 0, nil
+	}
 	return max(0, q.Turn-now), q.refusal(w, 0, now)
 }
 
@@ -358,16 +361,18 @@ func (e *Engine) Now() time.Duration {
 	return e.now()
 }
 
-// Waiting counts the waiting calls of some classes.
-func (e *Engine) Waiting(of func(Class) bool) (n int) {
+// Waiting counts the waiting calls.
+func (e *Engine) Waiting() (interactive, batch int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for class := range e.queues {
-		if of(class) {
-			n += e.waiting(class)
+		if class.Batch {
+			batch += e.waiting(class)
+		} else {
+			interactive += e.waiting(class)
 		}
 	}
-	return n
+	return interactive, batch
 }
 
 func (e *Engine) waiting(c Class) int {
@@ -461,12 +466,8 @@ func (e *Engine) next() (task func() error) {
 		var due *queue
 		for _, q := range e.queues {
 			switch {
-			case q.line.first() == nil && q.known:
-				q.known = false
-				if _, _, step := e.rule.Done(now, &q.nobody, Outcome{}); step != nil {
-					e.remains = step
-				}
 			case q.line.first() == nil:
+				e.forget(q, now)
 			case q.known && q.Again > now:
 				until = min(until, q.Again)
 			case due == nil || q.goesBefore(due):
@@ -487,6 +488,18 @@ func (e *Engine) next() (task func() error) {
 			return e.step(due, answer.Step)
 		}
 		e.answer(due, answer, e.changes)
+	}
+}
+
+// forget ends the service of a class in which nobody waits any more.
+func (e *Engine) forget(q *queue, now time.Duration) {
+	q.fresh = nil
+	if !q.known {
+		return
+	}
+	q.known = false
+	if _, _, step := e.rule.Done(now, &q.nobody, Outcome{}); step != nil {
+		e.remains = step
 	}
 }
 

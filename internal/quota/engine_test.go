@@ -132,7 +132,8 @@ func TestWaitIsTold(t *testing.T) {
 			go func() { assert.ErrorIs(t, e.Acquire(ctx, w), context.Canceled) }()
 			synctest.Wait()
 		}
-		assert.Equal(t, 3, e.Waiting(func(Class) bool { return true }))
+		waiting, _ := e.Waiting()
+		assert.Equal(t, 3, waiting)
 		cancel()
 	})
 }
@@ -161,7 +162,8 @@ func TestWhoLeavesIsNotKept(t *testing.T) {
 		began := time.Now()
 		require.NoError(t, e.Acquire(ctx, reading()))
 		assert.Equal(t, 10*time.Second, time.Since(began))
-		assert.Zero(t, e.Waiting(func(Class) bool { return true }))
+		waiting, _ := e.Waiting()
+		assert.Zero(t, waiting)
 		cancel()
 	})
 }
@@ -217,6 +219,14 @@ func TestAnotherClock(t *testing.T) {
 		})
 	}
 	require.NoError(t, e.Acquire(t.Context(), reading()), "of the future")
+}
+
+// TestClassesTakeTurns: the one that was served the longest ago goes first, but batch
+// calls after all others.
+func TestClassesTakeTurns(t *testing.T) {
+	first, second, batch := &queue{served: 1}, &queue{served: 2}, &queue{Class: Class{Batch: true}}
+	assert.True(t, first.goesBefore(second) && second.goesBefore(batch))
+	assert.False(t, second.goesBefore(first) || batch.goesBefore(first))
 }
 
 // stub is a rule that takes time, and answers as it is told to.
