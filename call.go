@@ -239,7 +239,7 @@ func (c *call) send(ctx context.Context, r *http.Request) {
 	a, began := &c.last, time.Now()
 	if a.Err = ctx.Err(); a.Err == nil { // else it ended while the attempt waited, or an observer ended it
 		a.Sent = true // unless Send knows better
-		a.Answer = c.client.sender.Send(ctx, c.exchange(r, began))
+		a.Answer = c.client.sender.Send(ctx, c.attemptRequest(r, began))
 		if a.read(c.decoder, c.secrets) {
 			return
 		}
@@ -253,8 +253,8 @@ func (c *call) send(ctx context.Context, r *http.Request) {
 	}
 }
 
-// exchange is the request of an attempt that begins now.
-func (c *call) exchange(r *http.Request, now time.Time) exchange.Request {
+// attemptRequest is the request of an attempt that begins now.
+func (c *call) attemptRequest(r *http.Request, now time.Time) exchange.Request {
 	header := c.client.header(c.payload != nil)
 	if cookies := r.Header["Cookie"]; cookies != nil {
 		header = maps.Clone(header)

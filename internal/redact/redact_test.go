@@ -42,27 +42,29 @@ func eachByte(s, format string) (encoded string) {
 // TestKeysShowInNoEncoding, nor in one inside another, nor cut short, with
 // anything around them.
 func TestKeysShowInNoEncoding(t *testing.T) {
-	for _, key := range []string{"key-canary-4711", "abcdef", `k<&"'>/?+~=%2fcanary\n%`, "sk_live_" + strings.Repeat("aB3/", 8), "???>>>~~~canary"} {
-		for _, redactor := range []Redactor{New(key), New("another-key").With(key, "words")} {
-			for outer, encode := range encodings {
-				for inner, first := range encodings {
-					for _, echo := range []string{key, key[:min(8, len(key))]} {
-						encoded := encode(first(echo))
-						for _, text := range []string{encoded, "%6 no " + encoded + `, \n no`, `{"x":"` + encoded + `"}`} {
-							shown := redactor.Text(text)
-							assert.Contains(t, shown, Redacted, "%s of %s of %s", outer, inner, echo)
-							assert.Empty(t, strings.Trim(strings.Replace(shown, Redacted, "", 1), `{}":xno, %6\`), "%s of %s of %s", outer, inner, echo)
-						}
+	for i, key := range []string{"key-canary-4711", "abcdef", `k<&"'>/?+~=%2fcanary\n%`, "sk_live_" + strings.Repeat("aB3/", 8), "???>>>~~~canary"} {
+		redactor := New(key)
+		if i%2 == 1 {
+			redactor = New("another-key").With(key, "words")
+		}
+		for outer, encode := range encodings {
+			for inner, first := range encodings {
+				for _, echo := range []string{key, key[:min(8, len(key))]} {
+					encoded := encode(first(echo))
+					for _, text := range []string{"%6 no " + encoded + `, \n no`, `{"x":"` + encoded + `"}`} {
+						shown := redactor.Text(text)
+						assert.Contains(t, shown, Redacted, "%s of %s of %s", outer, inner, echo)
+						assert.Empty(t, strings.Trim(strings.Replace(shown, Redacted, "", 1), `{}":xno, %6\`), "%s of %s of %s", outer, inner, echo)
 					}
 				}
 			}
-			for cut := min(10, len(key)); cut <= len(key); cut++ {
-				assert.Equal(t, Redacted, redactor.Text(key[:cut]))
-				for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
-					for _, before := range []string{"", "u", "u:", `{"n":1,"key":"`} {
-						encoded := encoding.EncodeToString([]byte(before + key[:cut] + `","more":5}`))
-						assert.Equal(t, Redacted, redactor.Text("Basic "+encoded), "%s%s", before, key[:cut])
-					}
+		}
+		for cut := min(10, len(key)); cut <= len(key); cut++ {
+			assert.Equal(t, Redacted, redactor.Text(key[:cut]))
+			for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
+				for _, before := range []string{"", "u", "u:", `{"n":1,"key":"`} {
+					encoded := encoding.EncodeToString([]byte(before + key[:cut] + `","more":5}`))
+					assert.Equal(t, Redacted, redactor.Text("Basic "+encoded), "%s%s", before, key[:cut])
 				}
 			}
 		}
