@@ -235,7 +235,8 @@ func (w *wire) send(req *http.Request, c *Call, f *fault) (*http.Response, error
 	case f == nil:
 		return w.direct.RoundTrip(req)
 	case f.change != nil:
-		w.execution.plan.undo = f.change(w.execution, c)
+		undo := f.change(w.execution, c)
+		w.execution.note(func() { w.execution.plan.undo = undo })
 		return w.direct.RoundTrip(req)
 	case w.execution.sweep.bubble:
 		return w.inject(req, f.Fault.Fault)
