@@ -183,8 +183,8 @@ func each(status int, calls ...rawcall.Call) func(p *probe) any {
 	}
 }
 
-// join adds the members of an object to those of another. Any other answer replaces
-// the one before.
+// join adds the members of an object to an object that it may change. Any other
+// answer replaces the one before.
 func join(answer, more any) any {
 	members, isObject := answer.(map[string]any)
 	others, areObject := more.(map[string]any)
@@ -194,9 +194,8 @@ func join(answer, more any) any {
 	case !isObject || !areObject:
 		return more
 	}
-	joined := maps.Clone(members)
-	maps.Copy(joined, others)
-	return joined
+	maps.Copy(members, others)
+	return members
 }
 
 // errorNames provokes each error that the target lets it provoke.
@@ -243,12 +242,17 @@ func readStatus(x rawcall.Exchange) any {
 	return object(map[string]any{"service": labelAt(x, "service"), "version": labelAt(x, "version"), "mode": labelAt(x, "mode")})
 }
 
+// causes are the statuses that have one cause only.
+var causes = map[int]string{
+	401: "unauthorized", 402: "payment_required", 403: "forbidden", 405: "method_not_allowed", 409: "byok_not_configured", 503: "byok_unavailable",
+}
+
 // readErrorName names the errors that have one cause only.
 func readErrorName(x rawcall.Exchange) any {
-	name := map[int]string{
-		401: "unauthorized", 402: "payment_required", 403: "forbidden", 405: "method_not_allowed", 409: "byok_not_configured", 503: "byok_unavailable",
-	}[x.Status]
+	name := causes[x.Status]
 	switch {
+	case x.Status == http.StatusOK:
+		return nil
 	case x.Status == http.StatusNotFound && x.Name == rawcall.ReadAgent.Name:
 		name = "not_found"
 	case refusesBody(x):
@@ -275,12 +279,13 @@ func readReason(x rawcall.Exchange) any {
 // milliseconds: as seconds it would be after the year 5000.
 func readTimes(x rawcall.Exchange) any {
 	text, _ := x.At("created_at").(string)
+	if text == "" {
+		return nil
+	}
 	at, err := time.Parse(time.RFC3339Nano, text)
 	_, offset := at.Zone()
 	number, notNumber := strconv.ParseFloat(text, 64)
 	switch {
-	case text == "":
-		return nil
 	case err == nil && offset == 0:
 		return "rfc3339"
 	case err == nil:
