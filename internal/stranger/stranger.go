@@ -126,11 +126,11 @@ func (s *Service) spend(token string, now float64, ids ...string) {
 	}
 }
 
-// used is how much of a limit is spent at a time, by the definition of each way
-// to count.
+// used is how much of a limit is spent if one more call is counted at a time, by the
+// definition of each way to count.
 func (s *Service) used(l limit, token string, at float64) (n float64) {
 	start, last := math.Inf(-1), 0.0
-	for _, t := range s.spent[l.counter(token)] {
+	for _, t := range slices.Concat(s.spent[l.counter(token)], []float64{at}) {
 		switch s.Decides["windows"] {
 		case "fixed":
 			if t >= start+l.seconds {
@@ -156,14 +156,6 @@ func (s *Service) used(l limit, token string, at float64) (n float64) {
 			n, last = max(0, n-(t-last)*float64(l.max)/l.seconds)+1, t
 		}
 	}
-	switch s.Decides["windows"] {
-	case "fixed":
-		if at >= start+l.seconds {
-			n = 0
-		}
-	case "token bucket":
-		n = max(0, n-(at-last)*float64(l.max)/l.seconds)
-	}
 	return n
 }
 
@@ -172,12 +164,11 @@ func (s *Service) refuse(w http.ResponseWriter, ids []string, token string, now 
 	var named *limit
 	wait := 0
 	for i, l := range s.limits {
-		if !slices.Contains(ids, l.id) || s.used(l, token, now)+1 <= float64(l.max)+1e-9 {
+		passes := func(after int) bool { return s.used(l, token, now+float64(after)) <= float64(l.max)+1e-9 }
+		if !slices.Contains(ids, l.id) || passes(0) {
 			continue
 		}
-		opens := 1 + sort.Search(2*int(l.seconds), func(wait int) bool {
-			return s.used(l, token, now+1+float64(wait))+1 <= float64(l.max)+1e-9
-		})
+		opens := 1 + sort.Search(2*int(l.seconds), func(wait int) bool { return passes(1 + wait) })
 		if named == nil || s.yes("several_limits") && opens > wait {
 			named, wait = &s.limits[i], opens
 		}
