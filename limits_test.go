@@ -43,6 +43,13 @@ func (l *limiterStub) Done(outcome agentmessaging.AttemptOutcome) {
 	l.done = append(l.done, outcome)
 }
 
+// out is how many permits have not come back.
+func (l *limiterStub) out() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.asked) - len(l.done)
+}
+
 func TestLimiterIsAskedForEveryAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter := &limiterStub{}

@@ -259,11 +259,11 @@ func TestPartsThatMisbehave(t *testing.T) {
 // misbehave makes a call in which the part misbehaves, and one after it.
 func misbehave(t *testing.T, part, how string, bad func(*mischief) agentmessaging.Option, want string) {
 	m := &mischief{t: t, how: how, service: answering(tooMany("1", "k"), okAnswer), limiter: &limiterStub{wait: time.Millisecond}}
-	var verdict agentmessaging.Verdict // of the last attempt
+	var verdict atomic.Value // of the last attempt
 	opts := []agentmessaging.Option{agentmessaging.WithLimiter(m.limiter), agentmessaging.WithObserver(
 		agentmessaging.ObserverFunc(func(_ context.Context, event agentmessaging.Event) context.Context {
 			if end, ok := event.(agentmessaging.AttemptEnd); ok {
-				verdict = end.Verdict
+				verdict.Store(end.Verdict)
 			}
 			return nil
 		}))}
@@ -285,7 +285,7 @@ func misbehave(t *testing.T, part, how string, bad func(*mischief) agentmessagin
 	if panicked != nil {
 		assert.Equal(t, []any{"mischief", "panic"}, []any{panicked, want})
 		sent := strings.HasPrefix(part, "transport") || strings.HasPrefix(part, "body")
-		assert.Equal(t, sent, verdict == agentmessaging.VerdictUnknown, "the last verdict is %q", verdict)
+		assert.Equal(t, sent, verdict.Load() == agentmessaging.VerdictUnknown, "the last verdict is %q", verdict.Load())
 	} else {
 		assert.Equal(t, want, outcome(err), "%v", err)
 		holdsLaws(t, err, testKey)
@@ -293,7 +293,7 @@ func misbehave(t *testing.T, part, how string, bad func(*mischief) agentmessagin
 	assert.GreaterOrEqual(t, info.Waited, time.Duration(0))
 	assert.False(t, m.armed.Load(), "it never did")
 	time.Sleep(time.Minute) // for other callers, and sleeps that nobody waits for
-	assert.Len(t, m.limiter.done, len(m.limiter.asked), "permits that were given back")
+	assert.Zero(t, m.limiter.out(), "permits are out")
 	assert.Zero(t, m.service.open.Load(), "bodies are open")
 	assert.NoError(t, post(t.Context(), m.client), "the next call")
 }
