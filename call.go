@@ -200,9 +200,8 @@ func (c *call) repeat() {
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // RoundTrip makes one attempt: it is the transport of the library's http.Client. The
-// body is read and decoded here, within the attempt. The client's own transport is
-// out of the library's reach, which would close idle connections that may be the
-// caller's.
+// body is read and decoded here, within the attempt. The library never sees the
+// client's transport: it would close idle connections, which may be the caller's.
 func (c *call) RoundTrip(r *http.Request) (*http.Response, error) {
 	if c.refused = nil; c.last.class == classLimited {
 		before := c.last

@@ -98,10 +98,10 @@
 // through, the client tries less and less often. A call that cannot wait gets the
 // 429 at once, with [Error].Local set and nothing sent.
 //
-// If another endpoint's 429 closed the limit, an endpoint tests it with one call after
-// a second, and goes on if that passes: two limits may share a name. The client believes no
-// Retry-After beyond a day, and tries a closed limit once an hour. With
-// [WithoutCoolDown] each refused call waits alone.
+// Two limits may have the same name. So an endpoint that was not refused itself
+// sends one trial call after a second, and goes on if the service accepts it. The
+// client believes no Retry-After beyond a day, and tries a closed limit once an
+// hour. With [WithoutCoolDown] each refused call waits alone.
 //
 // [WithLimiter] adds a [Limiter] that is asked after the cool-down. The one of package
 // pacer takes its place: it holds calls back before the service refuses them, for one

@@ -15,12 +15,12 @@ import (
 
 // Error says why a call failed. StatusCode is set if the service, or a proxy before
 // it, answered with anything but a documented success, and if a limit refused the
-// call in this process. Otherwise Unwrap tells why no answer came. A POST that returns an Error without an
-// [*OutcomeUnknownError] around it was not carried out. The text is one line and
-// holds no key and no message.
+// call in this process. Otherwise Unwrap tells why no answer came. A POST that
+// returns an Error without an [*OutcomeUnknownError] around it was not carried out.
+// The text is one line and holds no key and no message.
 type Error struct {
 	// StatusCode is the answer's HTTP status. It is 429, without an answer, where
-	// the cool-down or a Pacer refused the call (see Local). 0 means that there was
+	// the cool-down or a [Limiter] refused the call (see Local). 0 means that there was
 	// no answer, and Unwrap tells why.
 	StatusCode int
 	// Code is the body's error member, such as rate_limited (interface 2.1);
@@ -134,8 +134,8 @@ func RetryAfter(err error) (time.Duration, bool) {
 
 // OutcomeUnknownError is a POST that may have been carried out: its request may
 // have reached the service, and the answer was lost, cannot be read, or is a 5xx
-// that the interface does not list for the endpoint. The client sent it once and
-// does not repeat it; whether to do so is the caller's decision, who may look
+// other than the documented 503 of the endpoint (interface 4.2). The client does not
+// repeat it after that; whether to do so is the caller's decision, who may look
 // first (GetAgent) or accept a doubled message.
 type OutcomeUnknownError struct {
 	// Method and Path name the endpoint; Path is the template.
@@ -166,7 +166,8 @@ const (
 	// MissedUnreadable is an answer that is not the documented one: cut, too large,
 	// not JSON, without a required member.
 	MissedUnreadable Missed = "unreadable answer"
-	// MissedServerError is a 5xx that the interface does not list for the endpoint.
+	// MissedServerError is a 5xx that the interface does not list for the endpoint,
+	// or a listed 503 without an error code: a proxy may have answered it.
 	MissedServerError Missed = "server error"
 )
 
@@ -233,8 +234,9 @@ var (
 	// Come back after [RetryAfter].
 	ErrRateLimited = errors.New("agentmessaging: rate limited")
 	// ErrUnavailable is status 503: BYOK is not available (interface 7), or a proxy
-	// could not reach the service. Try later. To a POST whose endpoint does not list
-	// 503, it comes inside an [*OutcomeUnknownError].
+	// could not reach the service. Try later. To a POST it comes inside an
+	// [*OutcomeUnknownError], unless the endpoint lists 503 and the body has an error
+	// code.
 	ErrUnavailable = errors.New("agentmessaging: unavailable")
 	// ErrServer is any other 5xx, from the service or a proxy before it. To a
 	// POST, it comes inside an [*OutcomeUnknownError]. Else try later.

@@ -103,8 +103,8 @@ const (
 	// VerdictNotDone is an attempt that was refused or never sent: the service has
 	// certainly done nothing.
 	VerdictNotDone Verdict = "not done"
-	// VerdictUnknown is an attempt whose answer was missed, or a 5xx that the
-	// interface does not list for the endpoint.
+	// VerdictUnknown is an attempt whose answer was missed, or a 5xx other than a
+	// documented 503 of the endpoint.
 	VerdictUnknown Verdict = "unknown"
 )
 

@@ -61,7 +61,10 @@ func errorAttr(err error) slog.Attr {
 // application's own affair.
 func callLevel(status int, err error) slog.Level {
 	refused := status >= 400 && status <= 499 && status != http.StatusTooManyRequests
-	if err == nil || refused || errors.Is(err, context.Canceled) {
+	switch {
+	case errors.Is(err, ErrOutcomeUnknown):
+		return slog.LevelWarn
+	case err == nil, refused, errors.Is(err, context.Canceled):
 		return silent
 	}
 	return slog.LevelWarn

@@ -86,8 +86,8 @@ func WithClock(clock Clock) Option {
 	return plugIn("WithClock", clock, func(s *settings) { s.clock, s.newClock = clock, true })
 }
 
-// WithLogger writes records of calls to logger: at Debug one for each attempt,
-// retry and wait for the limiter; at Info one when a 429 begins a cool-down or
+// WithLogger writes records of calls to logger: at Debug one for each attempt and
+// retry, and one when a wait for a limit begins and ends; at Info one when a 429 begins a cool-down or
 // prolongs it by a second at least; at Warn one for a call that gave up, that
 // is, failed otherwise than by a 4xx answer (429 aside) or a cancellation, or
 // whose outcome is unknown. Each has the number of the call, its endpoint and

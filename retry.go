@@ -16,9 +16,8 @@ import (
 // documentation has the table.
 type RetryPolicy struct {
 	// MaxAttempts is how many requests a call sends at most, the first
-	// included. 0 means 3, 1 means no retries. A request that the service refuses
-	// with 429 does not count, except that 1 does not repeat it either: of a batch
-	// that meets a limit such calls are lost. Over HTTP/2 there may be two
+	// included. 0 means 3, 1 means no retries. A 429 does not count. With 1 it is
+	// not repeated either, so a batch at a limit loses calls. Over HTTP/2 there may be two
 	// more, which do not count here: a service replaces its connections now and
 	// then, and the client sends again at once, on a new connection, what the
 	// old one did not take ([CallInfo].Renewals). Limiters and observers see
@@ -27,7 +26,8 @@ type RetryPolicy struct {
 	// MinWait is the wait before the second attempt where the service does
 	// not ask for a longer one; it doubles with each attempt, up to 8 s, and
 	// half of it is added as jitter at most. 0 means 500 ms, or MaxWait if that
-	// is shorter. NewClient refuses one that is longer than MaxWait.
+	// is shorter. NewClient refuses one that is longer than MaxWait, unless
+	// MaxAttempts is 1.
 	MinWait time.Duration
 	// MaxWait is the longest single wait. Where the service asks for more,
 	// as a daily limit does, the error is returned at once with RetryAfter

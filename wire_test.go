@@ -110,7 +110,8 @@ func TestResultsAreWrittenAsTheyCame(t *testing.T) {
 }
 
 // TestRepliesAreTolerant: what the service adds or leaves out of the optional
-// members never fails a call, nor does a member of the wrong type among them.
+// members never fails a call. A list or an object of the wrong type counts as
+// left out; TestUselessReplies has the other types.
 func TestRepliesAreTolerant(t *testing.T) {
 	for body, want := range map[string]*agentmessaging.Agent{
 		`{"agent_id":"a","status":"hibernating","sms":null,"created_at":null,"new":{"x":1},"trace_id":null}`: {ID: "a", Status: "hibernating"},
@@ -137,7 +138,8 @@ func TestRepliesAreTolerant(t *testing.T) {
 }
 
 // TestUselessReplies lack what makes them a result, under its exact name, once and of
-// its type. Members of the wrong type fail a reply, even where they are optional.
+// its type. A string or boolean of the wrong type fails a reply even where it is
+// optional: what it should have said is lost.
 func TestUselessReplies(t *testing.T) {
 	useless := map[string][]string{
 		"Status":      {`{"service":"x"}`, `{"ok":"true"}`, `{"ok":true,"version":5}`},

@@ -71,7 +71,8 @@ type Call struct {
 	Fault string `json:"fault,omitempty"` // the faults that acted, such as LoseReply(Hang())
 	// Why says in one or two sentences, with numbers, why the call was refused and
 	// what a fault did to it, such as "429: key_000002 has spent 60 of 60 in this
-	// minute; it opens in 41s." It is "" for a call that succeeded without a fault.
+	// minute; it opens in 41s." It is "" for a call that succeeded without a fault,
+	// unless the client left before it had the answer.
 	Why     string `json:"why,omitempty"`
 	TraceID string `json:"trace_id"` // as in the answer; counts the calls in the order of arrival
 }

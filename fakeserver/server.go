@@ -141,9 +141,9 @@ func (s *Server) Reset() {
 // anything.
 //
 // Close fails the test of New if a Required script or injection was never used. A
-// fake of Open has no test: Close then returns that as an error, joined with the
-// first 100 other things that would have failed a test, such as a panic in a
-// callback.
+// fake of Open has no test: Close then returns that as an error, joined with other
+// things that would have failed a test, such as a panic in a callback: the newest
+// 100 in all.
 func (s *Server) Close() error {
 	if s.closed.Load() {
 		return nil
@@ -172,9 +172,8 @@ func (s *Server) reportf(format string, args ...any) {
 		s.tb.Errorf("fakeserver: "+format, args...)
 	default:
 		defer s.lock().Unlock()
-		if len(s.problems) < maxProblems {
-			s.problems = append(s.problems, fmt.Errorf("fakeserver: "+format, args...))
-		}
+		kept := s.problems[max(0, len(s.problems)-maxProblems+1):] // what Close finds comes last, and is never lost
+		s.problems = append(kept, fmt.Errorf("fakeserver: "+format, args...))
 	}
 }
 

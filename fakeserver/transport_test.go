@@ -181,7 +181,13 @@ func TestCloseRefusesAndIsIdempotent(t *testing.T) {
 	read(t, resp)
 	caller{t, fake.Direct(), ""}.call("GET", "/favicon.ico", noBody).wantError(t, 404, "not_found") // foreign traffic is no error
 	fake.OnMessage().Required()
-	assert.EqualError(t, fake.Close(), "fakeserver: OnMessage() is required and was never used; calls that it matched: 0; no call came near")
+	fake.OnCall(func(fakeserver.Call) { panic("a problem") })
+	for range 150 {
+		caller{t, fake.Direct(), ""}.call("GET", "/v1/status", noBody)
+	}
+	problems := strings.Split(fake.Close().Error(), "\n")
+	assert.Len(t, problems, 100)
+	assert.Equal(t, "fakeserver: OnMessage() is required and was never used; calls that it matched: 0; no call came near", problems[99])
 	assert.NoError(t, fake.Close())
 	for _, refused := range []caller{{t, client.Transport, ""}, {t, fake.Direct(), ""}} {
 		_, err = refused.wire.RoundTrip(refused.request("POST", "/v1/warmup", noBody)) //nolint:bodyclose // there is none

@@ -15,8 +15,7 @@ import (
 
 // TestNeverMoreThanTheLimit is the property that everything else rests on:
 // whoever asks when, no window holds more calls than its limit, counted from any
-// moment as they arrive, and most of it is used. After 16 windows the pacer would try whether
-// more is allowed.
+// moment as they arrive, and most of it is used.
 func TestNeverMoreThanTheLimit(t *testing.T) {
 	for seed := range uint64(4) {
 		synctest.Test(t, func(t *testing.T) {
