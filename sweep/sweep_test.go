@@ -237,13 +237,15 @@ func TestOwnChecksSeeTheRun(t *testing.T) {
 		if _, err := os.ReadDir(run.Dir); err != nil {
 			return err
 		}
-		if run.Plan == "CreateAgent_1/bad_request/once" {
+		if run.Plan == "" || run.Plan == "CreateAgent_1/bad_request/once" {
 			return errors.New("found by a check of my own")
 		}
 		return nil
 	}))...)
-	assert.Equal(t, []sweep.Finding{{Check: "one agent for a customer", Plan: "CreateAgent_1/bad_request/once",
-		Endpoint: fakeserver.EndpointCreateAgent, Says: "found by a check of my own"}}, s.found)
+	assert.Equal(t, []sweep.Finding{
+		{Check: "one agent for a customer", Says: "found by a check of my own"}, // without faults
+		{"one agent for a customer", "CreateAgent_1/bad_request/once", fakeserver.EndpointCreateAgent, "found by a check of my own"},
+	}, s.found)
 	baseline := s.runs[""]
 	assert.Equal(t, "SendMessage_1", baseline.Calls[1].Name)
 	assert.Len(t, baseline.Restarted, 3, "calls after three restarts")
