@@ -269,22 +269,15 @@ var kinds = map[int]struct {
 // names no error, and a 403 or 409 that the interface does not list, come from a
 // proxy and mean something else.
 func adviceOn(status int, code, method, path string) string {
-	switch of := spec.Find(method, path); status {
-	case http.StatusBadRequest:
-		if code == "" {
-			return ""
-		}
-	case http.StatusNotFound:
-		switch {
-		case strings.Contains(path, "{agent_id}"):
-			return "check the agent's id and the key"
-		case of == spec.ClearBYOK:
-			return "there may be nothing to clear"
-		}
-	case http.StatusForbidden, http.StatusConflict:
-		if of == nil || !of.Lists(status) {
-			return ""
-		}
+	of := spec.Find(method, path)
+	listed := of != nil && of.Lists(status)
+	switch {
+	case status == http.StatusNotFound && strings.Contains(path, "{agent_id}"):
+		return "check the agent's id and the key"
+	case status == http.StatusNotFound && of == spec.ClearBYOK:
+		return "there may be nothing to clear"
+	case status == http.StatusBadRequest && code == "", !listed && (status == http.StatusForbidden || status == http.StatusConflict):
+		return ""
 	}
 	return kinds[status].advice
 }
