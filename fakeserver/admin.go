@@ -75,7 +75,9 @@ func (a admin) KeyLabeled(label string) (key string, ok bool) {
 }
 
 func (a admin) Restart() {
-	a.s.rewind()
+	lock := a.s.lock()
+	a.s.offset.Store(0)
+	lock.Unlock()
 	a.s.Reset()
 }
 

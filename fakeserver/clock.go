@@ -36,12 +36,6 @@ func (s *Server) Advance(d time.Duration) {
 // moveTo moves the clock to an offset, but never back. The lock is held.
 func (s *Server) moveTo(offset int64) { s.offset.Store(max(offset, s.offset.Load())) }
 
-// rewind takes the clock back to where no Advance has moved it.
-func (s *Server) rewind() {
-	defer s.lock().Unlock()
-	s.offset.Store(0)
-}
-
 // Sleep waits until the fake's clock is d later, without waiting for that long:
 // when nothing has reached the fake for a moment, it moves the clock to the wake
 // time. So a Server is an agentmessaging.Clock, and a client with

@@ -111,9 +111,6 @@ func (s Secrets) CleanQuery(values url.Values) string {
 // CleanHeader copies a header without the values of headers that are named like
 // a secret, and without the secrets anywhere.
 func (s Secrets) CleanHeader(h http.Header) http.Header {
-	if h == nil {
-		return nil
-	}
 	shown := make(http.Header, len(h))
 	values := make([]string, 0, len(h)) // of all names in one slice: few headers have two values
 	for name, sent := range h {

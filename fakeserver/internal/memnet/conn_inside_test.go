@@ -70,12 +70,22 @@ func TestConn(t *testing.T) {
 	assert.EqualError(t, err, "write tcp b->a: write: broken pipe")
 }
 
-// Whoever closes a host waits until the servers of idle connections have ended.
+// Whoever closes a host waits until the servers of idle connections have ended, and
+// not for a call under way, whose handler may be who closes it.
 func TestHangUpWithoutATest(t *testing.T) {
-	host := &Host{Addr: "service.invalid:443", Handler: http.NotFoundHandler()}
-	n := &network{host: host, transport: new(http.Transport), open: map[*clientConn]bool{}}
-	_, err := n.dial(t.Context(), "tcp", host.Addr)
-	require.NoError(t, err)
-	n.hangUp()
-	assert.Empty(t, n.open)
+	for _, idle := range []bool{true, false} {
+		host := &Host{Addr: "service.invalid:443", Describe: func(*http.Request) string { return "" }}
+		n := &network{host: host, transport: new(http.Transport), open: map[*clientConn]bool{}}
+		host.Handler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { n.hangUp() })
+		c, err := n.dial(t.Context(), "tcp", host.Addr)
+		require.NoError(t, err)
+		if idle {
+			n.hangUp()
+		} else {
+			_, err = io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+			require.NoError(t, err)
+			<-c.(*clientConn).done
+		}
+		assert.Empty(t, n.open)
+	}
 }
