@@ -271,8 +271,8 @@ func FuzzCall(f *testing.F) {
 		req.URL = u
 		req.Header = http.Header{"Authorization": {fill(auth)}, "Content-Type": {fill(contentType)}, "Content-Encoding": {fill(encoding)}}
 		resp, err := c.wire.RoundTrip(req)
-		if err != nil {
-			require.ErrorContains(t, err, "net/http: invalid header field value")
+		if err != nil { // net/http does not send it, or cannot read it
+			require.Regexp(t, "invalid header field value|malformed HTTP", err.Error())
 			require.NotContains(t, err.Error(), c.key)
 			require.Equal(t, 1, fake.CallCount())
 			return
