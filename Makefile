@@ -16,9 +16,9 @@ lint:
 fuzz:
 	.ci/run fuzz
 
-# Measures anew what tools/simulation/README.md shows.
+# Measures anew what tools/simulation/README.md shows, and draws docs/pictures/limit.svg.
 simulation:
-	cd tools/simulation && go test -timeout 30m -run TestTargets -update-docs .
+	cd tools/simulation && go test -timeout 30m -update-docs .
 
 # Measures anew the table of docs/performance.md, in ten rounds: a quarter of an
 # hour on a machine that does nothing else.

@@ -1,7 +1,6 @@
 package quota
 
 import (
-	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -308,23 +307,6 @@ func TestRetryAfterOfExtremes(t *testing.T) {
 		r.refuses(spec.GetAgent, "k", asked)
 		assert.Equal(t, want, r.asks(spec.GetAgent, 1).Opens-r.now, asked)
 	}
-}
-
-// TestNamesWithoutEnd: the service chooses them, so no more are remembered than
-// there are classes.
-func TestNamesWithoutEnd(t *testing.T) {
-	r := newRule(t)
-	for i := range 1000 {
-		r.refuses(spec.GetAgent, fmt.Sprint(i), time.Duration(i)*s)
-	}
-	assert.Equal(t, "999", r.asks(spec.GetAgent, 1).Key)
-	known := 0
-	for _, g := range r.gates {
-		if g != nil {
-			known++
-		}
-	}
-	assert.Equal(t, 1, known)
 }
 
 // TestOpenGateIsForgotten when nobody has come for a while: calls are as quick as

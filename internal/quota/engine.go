@@ -4,6 +4,11 @@
 // goroutine while somebody waits. It counts no limits. A [Rule] says when the
 // next call of a class may go, and learns how each one ended. [CoolDown] is the rule of
 // every client that is given no other; the one of package pacer acts before a refusal.
+//
+// The way of a call: Acquire has the rule sort it into a class. enter asks the rule if
+// nobody waits, and puts a call that may not go into the line. await waits until the
+// server (serve, next, answer) has a grant for it, or a refusal. Done tells the rule how
+// the attempt ended, and the rule may then answer anew.
 package quota
 
 import (
@@ -199,10 +204,7 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool, err error) {
 	if refusal == nil {
 		q.push(w, before, now)
 	}
-	if !e.serving || !q.known || now >= q.Again || q.line.waiting() <= shortLine {
-		e.start()
-	}
-	if refusal != nil {
+	if e.start(); refusal != nil {
 		return false, refusal
 	}
 	return true, nil
@@ -450,10 +452,6 @@ func (e *Engine) serve(task func() error) {
 		e.mu.Unlock()
 	}
 }
-
-// shortLine is how many callers have the server begin another sleep when they come, in
-// case the clock does not return from the one it is in.
-const shortLine = 2
 
 // next asks for the classes that are due, until there is something to do without the
 // lock: a step, or to sleep. It returns nil once nobody waits.
