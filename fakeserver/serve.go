@@ -146,7 +146,9 @@ func (s *Server) respond(r *http.Request, c *call) {
 	if c.entry.hasText {
 		c.scripts = s.matchingRules(c.scripts, c.entry)
 	}
-	s.applyFaults(c, s.matchingRules(c.injections, c.entry))
+	if len(c.injections) > 0 {
+		s.applyFaults(c, s.matchingRules(c.injections, c.entry))
+	}
 	if c.Unrouted != nil {
 		s.reportUnknown(c)
 	}

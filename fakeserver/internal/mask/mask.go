@@ -67,8 +67,8 @@ func SecretsOf(token string, body []byte) (found Secrets) {
 	if bytes.IndexByte(body, '\\') < 0 && !bytes.Contains(body, []byte("i_")) && !bytes.Contains(body, []byte("I_")) || !json.Valid(body) {
 		return found
 	}
-	for p := walk(body); p.next(); {
-		if p.isKey() && len(p.text()) >= minSecret {
+	for p := (walker{data: body}); p.next(); {
+		if p.keyDepth > 0 && !p.isName && len(p.text()) >= minSecret {
 			found = append(found, p.text())
 		}
 	}
@@ -206,12 +206,12 @@ func (b *Body) Of(body []byte, n int) string {
 	var out strings.Builder
 	out.Grow(len(body) + len(Key))
 	at := 0 // what was written of body
-	for p := walk(body); p.next() && p.from < n; {
+	for p := (walker{data: body}); p.next() && p.from < n; {
 		if shown, masked := b.shown(&p); masked {
 			quoted, _ := json.Marshal(shown) // a string can always be written
 			out.Write(body[at:p.from])
 			out.Write(quoted)
-			at = p.Pos
+			at = p.pos
 		}
 	}
 	if at < n {
@@ -232,10 +232,11 @@ func (b *Body) opaque(body string, n int) string {
 
 // shown is a piece as it may be shown, without quotes; masked says that it differs.
 func (b *Body) shown(p *walker) (shown string, masked bool) {
+	isString := p.written[0] == '"'
 	switch {
-	case p.isKey(), !p.isString() && len(p.written) > maxNumber:
+	case p.keyDepth > 0 && !p.isName, !isString && len(p.written) > maxNumber:
 		return Key, true
-	case !p.isString():
+	case !isString:
 		return "", false
 	case b.Foreign && p.isName:
 		shown = b.foreignName(p.text())
@@ -282,23 +283,22 @@ func (b *Body) foreign(p *walker) string {
 }
 
 // walker goes through the pieces of a JSON document: its strings, numbers, and the
-// words true, false and null. The fields after the Scanner are about one piece.
+// words true, false and null. The fields after pos are about one piece.
 type walker struct {
-	strictjson.Scanner
+	data     []byte
+	pos      int    // after the piece
 	written  []byte // with the quotes of a string
 	from     int    // where it is in the document
 	isName   bool   // the name of a member
 	member   []byte // the name of the member whose value it is, or that it is inside of
 	depth    int    // how many objects and arrays it is inside of
-	keyDepth int    // that of the member named api_key that it is inside of; 0 means none
+	keyDepth int    // that of the member named api_key whose name or value it is; 0 means none
 }
-
-func walk(doc []byte) walker { return walker{Scanner: strictjson.Scanner{Data: doc}} }
 
 // next goes to the next piece, and reports whether there is one.
 func (p *walker) next() bool {
-	for ; p.Pos < len(p.Data); p.Pos++ {
-		switch p.Data[p.Pos] {
+	for ; p.pos < len(p.data); p.pos++ {
+		switch p.data[p.pos] {
 		case '{', '[':
 			p.depth++
 		case '}', ']':
@@ -313,14 +313,21 @@ func (p *walker) next() bool {
 }
 
 func (p *walker) read() {
-	p.from = p.Pos
-	if p.Data[p.Pos] == '"' {
-		p.skipString()
+	p.from = p.pos
+	if p.data[p.pos] == '"' {
+		for p.pos++; p.data[p.pos] != '"'; p.pos++ {
+			if p.data[p.pos] == '\\' {
+				p.pos++
+			}
+		}
+		p.pos++
 	} else {
-		p.Scalar()
+		for p.pos < len(p.data) && bytes.IndexByte([]byte(" \t\r\n,]}"), p.data[p.pos]) < 0 {
+			p.pos++
+		}
 	}
-	p.written = p.Data[p.from:p.Pos]
-	p.isName = bytes.HasPrefix(bytes.TrimLeft(p.Data[p.Pos:], " \t\r\n"), []byte(":"))
+	p.written = p.data[p.from:p.pos]
+	p.isName = bytes.HasPrefix(bytes.TrimLeft(p.data[p.pos:], " \t\r\n"), []byte(":"))
 	if p.depth < p.keyDepth || p.isName && p.depth == p.keyDepth {
 		p.keyDepth = 0
 	}
@@ -337,20 +344,6 @@ func (p *walker) read() {
 }
 
 var apiKey = []byte("api_key")
-
-func (p *walker) skipString() {
-	for p.Pos++; p.Data[p.Pos] != '"'; p.Pos++ {
-		if p.Data[p.Pos] == '\\' {
-			p.Pos++
-		}
-	}
-	p.Pos++
-}
-
-func (p *walker) isString() bool { return p.written[0] == '"' }
-
-// isKey reports whether it is the value of a member named api_key, or in one.
-func (p *walker) isKey() bool { return p.keyDepth > 0 && !p.isName }
 
 // text is a string as it reads, and anything else as it is.
 func (p *walker) text() string {
