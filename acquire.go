@@ -28,7 +28,7 @@ const leastWait = time.Millisecond
 // limiter and the function of WithBeforeSend. An error refuses the attempt.
 func (c *call) acquire(ctx context.Context) error {
 	w := &c.permits.waiter
-	if w.OnWait = nil; c.number != 0 {
+	if w.OnWait = nil; c.number != 0 && c.wanted(ctx, slog.LevelDebug) {
 		w.OnWait = func(wait quota.Wait) { c.reportWait(ctx, wait) }
 	}
 	err := c.permits.line.Acquire(ctx, w)

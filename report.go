@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
@@ -20,13 +21,23 @@ type handler struct {
 // silent is the level of an event that no logger writes.
 const silent = slog.Level(1 << 30)
 
+func (h handler) wanted(ctx context.Context, level slog.Level) bool {
+	return h.wants == nil || level != silent && h.wants(ctx, level)
+}
+
+// wanted reports whether anybody wants an event of the level, for those that take time
+// to make.
+func (c *call) wanted(ctx context.Context, level slog.Level) bool {
+	return slices.ContainsFunc(c.client.handlers, func(h handler) bool { return h.wanted(ctx, level) })
+}
+
 // emit hands an event to those who want one of its level, in order, and returns the
 // context that the observers have made. It has a type parameter so that an event that
 // nobody wants needs no memory.
 func emit[E Event](ctx context.Context, c *call, level slog.Level, event E) context.Context {
 	var boxed Event
 	for _, h := range c.client.handlers {
-		if h.wants != nil && (level == silent || !h.wants(ctx, level)) {
+		if !h.wanted(ctx, level) {
 			continue
 		}
 		if boxed == nil {
@@ -40,6 +51,9 @@ func emit[E Event](ctx context.Context, c *call, level slog.Level, event E) cont
 }
 
 func (c *call) reportStart() {
+	if !c.wanted(c.ctx, silent) {
+		return
+	}
 	shown := c.url
 	c.ctx = emit(c.ctx, c, silent, CallStart{Call: c.number, Endpoint: c.subject, AgentID: c.agentID, URL: &shown})
 }
@@ -47,6 +61,10 @@ func (c *call) reportStart() {
 // reportEnd has what is known of the last attempt and of the call's failure, if it
 // has one.
 func (c *call) reportEnd(err error) {
+	level := callLevel(c.last.Status, err)
+	if !c.wanted(c.ctx, level) {
+		return
+	}
 	e := CallEnd{
 		Call: c.number, Endpoint: c.subject, AgentID: c.knownAgentID(), StatusCode: c.last.Status, TraceID: c.last.safeTraceID(c.secrets),
 		Attempts: c.attempts, Refusals: c.refusals, Waited: c.waited, Elapsed: time.Since(c.began), Err: err,
@@ -54,7 +72,7 @@ func (c *call) reportEnd(err error) {
 	if c.failure != nil {
 		e.TraceID, e.LimitKey = c.failure.TraceID, c.failure.LimitKey
 	}
-	emit(c.ctx, c, callLevel(e.StatusCode, err), e)
+	emit(c.ctx, c, level, e)
 }
 
 // knownAgentID is the id of the agent that the call names, or has created.
@@ -69,6 +87,9 @@ func (c *call) knownAgentID() string {
 // context's end alone, so the reason why the call cannot go on, if any, is added.
 func (c *call) reportAttempt(ctx context.Context) {
 	a := &c.last
+	if !c.wanted(ctx, slog.LevelDebug) {
+		return
+	}
 	e := AttemptEnd{
 		Call: c.number, Endpoint: c.subject, AgentID: c.knownAgentID(), Attempt: a.number, StatusCode: a.Status,
 		TraceID: a.safeTraceID(c.secrets), Verdict: a.verdict(), Elapsed: time.Since(a.began), Err: c.secrets.Error(a.Err, c.ended()),
