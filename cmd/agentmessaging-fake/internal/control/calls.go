@@ -187,13 +187,7 @@ func (s *Server) allCalls() iter.Seq[fakeserver.Call] {
 	}
 }
 
-func (s *Server) archive(*request) (any, error) {
-	return jsonapi.Stream(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("Content-Disposition", `attachment; filename="calls.har"`)
-		_ = har.Write(w, s.allCalls()) // the client may be gone
-	}), nil
-}
+func (s *Server) writeArchive(w io.Writer) error { return har.Write(w, s.allCalls()) }
 
 // newCall is a call that was recorded, by its seq, or one of the caller's own. Body
 // replaces the body of a recorded call.

@@ -162,11 +162,14 @@ func (s *Server) WriteState(out io.Writer) error { return s.fake.WriteState(out)
 // damaged, or another program's, is refused, and nothing has changed then.
 func (s *Server) ReadState(in io.Reader) error { return s.fake.ReadState(in) }
 
-func (s *Server) readState(*request) (any, error) {
-	return jsonapi.Stream(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_ = s.WriteState(w) // the client may be gone
-	}), nil
+// file answers with what write writes.
+func file(contentType string, write func(io.Writer) error) handler {
+	return func(*request) (any, error) {
+		return jsonapi.Stream(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", contentType)
+			_ = write(w) // the client may be gone
+		}), nil
+	}
 }
 
 func (s *Server) putState(r *request) (any, error) {
@@ -187,11 +190,9 @@ func (s *Server) info(*request) (any, error) {
 	}{s.options.Version, s.options.BaseURL, s.started, s.options.Guard.AnyHost, key}, nil
 }
 
-func (s *Server) document(*request) (any, error) {
-	return jsonapi.Stream(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/yaml")
-		_, _ = w.Write(openAPI)
-	}), nil
+func writeDocument(w io.Writer) error {
+	_, err := w.Write(openAPI)
+	return err
 }
 
 func (s *Server) decisions(*request) (any, error) {

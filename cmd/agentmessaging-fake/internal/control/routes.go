@@ -41,10 +41,10 @@ const (
 // routes is the whole interface: method and path, below root.
 func (s *Server) routes() map[string]route {
 	return map[string]route{
-		"GET /openapi.yaml":                    {200, "", "", s.document},
+		"GET /openapi.yaml":                    {200, "", "", file("application/yaml", writeDocument)},
 		"GET /info":                            {200, "", "", s.info},
 		"POST /reset":                          {204, "", "reset", s.reset},
-		"GET /state":                           {200, "", "", s.readState},
+		"GET /state":                           {200, "", "", file("application/json", s.WriteState)},
 		"PUT /state":                           {204, "", "keys agents byok limits clock", s.putState},
 		"GET /clock":                           {200, "", "", s.clock},
 		"POST /clock":                          {200, "", "clock", with(s.advance)},
@@ -65,7 +65,7 @@ func (s *Server) routes() map[string]route {
 		"POST /calls":                          {200, "", "", with(s.makeCall)},
 		"DELETE /calls":                        {204, "", "calls", s.forgetCalls},
 		"GET /calls/stream":                    {200, "after", "", s.feed.stream},
-		"GET /calls.har":                       {200, "", "", s.archive},
+		"GET /calls.har":                       {200, "", "", file("application/json", s.writeArchive)},
 		"GET /replies":                         {200, "", "", s.listRules("replies", rules.Replies)},
 		"POST /replies":                        {201, "", "replies", s.addRule(rules.Replies)},
 		"DELETE /replies":                      {204, "", "replies", s.removeRules(rules.Replies)},
