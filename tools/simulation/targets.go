@@ -52,7 +52,7 @@ type figure struct {
 var shown = [...]figure{
 	gone:      {"lost", true, true, "%.2f %%", 100, func(m loadsim.Measures) float64 { return float64(m.Lost) / float64(max(1, m.Done+m.Lost)) }},
 	mean:      {"429s a call", true, true, "%.2f", 1, loadsim.Measures.RefusedPerCall},
-	minutes:   {"minutes for 500 calls", true, true, "%.1f", 500, func(m loadsim.Measures) float64 { return m.Last.Minutes() / float64(max(1, m.Done)) }},
+	minutes:   {"minutes for 500 calls", true, true, "%.1f", 1, func(m loadsim.Measures) float64 { return 500 * m.Last.Minutes() / float64(max(1, m.Done)) }},
 	longest:   {"longest wait", true, false, "%.1f s", 1, func(m loadsim.Measures) float64 { return m.Longest.Seconds() }},
 	requests:  {"requests", true, false, "%.0f", 1, func(m loadsim.Measures) float64 { return float64(m.Accepted + m.Refused) }},
 	used:      {"quota used", false, false, "%.1f %%", 100, func(m loadsim.Measures) float64 { return m.Used }},
