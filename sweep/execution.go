@@ -160,7 +160,7 @@ func (p *execution) run(t *testing.T) {
 	p.cancel = env.cancel
 	env.Client = p.client()
 	if p.sweep.bubble {
-		defer time.AfterFunc(p.longest, func() { p.note(func() { p.overdue(p.longest) }) }).Stop()
+		defer time.AfterFunc(p.longest, func() { p.note(func() { p.overdueLocked(p.longest) }) }).Stop()
 	}
 	done := make(chan struct{})
 	go func() {
@@ -246,18 +246,18 @@ func (p *execution) point(name string) (err error) {
 	return err
 }
 
-// stop ends a scenario that would not end by itself, by its context; a
-// goroutine that goes on calling is ended by begin. The caller holds the lock.
-func (p *execution) stop(why string) {
+// stopLocked ends a scenario that would not end by itself, by its context; a
+// goroutine that goes on calling is ended by begin.
+func (p *execution) stopLocked(why string) {
 	if p.ended == "" {
 		p.ended = why
 		p.cancel()
 	}
 }
 
-// overdue stops a scenario that takes too long. The caller holds the lock.
-func (p *execution) overdue(elapsed time.Duration) {
-	p.stop("it has taken " + elapsed.Round(time.Second).String() + " of virtual time by then")
+// overdueLocked stops a scenario that takes too long.
+func (p *execution) overdueLocked(elapsed time.Duration) {
+	p.stopLocked("it has taken " + elapsed.Round(time.Second).String() + " of virtual time by then")
 }
 
 // mostTries bounds how long a moment waits for the service to be idle. Where another
@@ -279,14 +279,14 @@ func (p *execution) moment(name, says string) {
 	}
 	defer p.serving.Unlock()
 	p.note(func() {
-		p.last = moment{name: name, says: says, image: p.picture(p.tear()), calls: copied(p.calls), statements: len(p.statements)}
+		p.last = moment{name: name, says: says, image: p.picture(p.tearLocked()), calls: copied(p.calls), statements: len(p.statements)}
 		p.all = append(p.all, p.last)
 	})
 }
 
-// tear adds the states that a death in the middle of the writes since the last moment
-// leaves, and returns the folder as it is. The caller holds the lock.
-func (p *execution) tear() disk.Image {
+// tearLocked adds the states that a death in the middle of the writes since the last moment
+// leaves, and returns the folder as it is.
+func (p *execution) tearLocked() disk.Image {
 	dir, changes := p.sweep.watch.Take(p.last.image.dir)
 	for _, torn := range disk.Torn(p.last.image.dir, dir, changes) {
 		m := p.last
@@ -297,10 +297,10 @@ func (p *execution) tear() disk.Image {
 	return dir
 }
 
-// started notes a call. What is written from now on may be about it. The caller holds the lock.
-func (p *execution) started(c *Call) {
+// startedLocked notes a call. What is written from now on may be about it.
+func (p *execution) startedLocked(c *Call) {
 	if p.moments {
-		p.last.image.dir = p.tear()
+		p.last.image.dir = p.tearLocked()
 	}
 	p.calls = append(p.calls, c)
 	p.last.calls = copied(p.calls)

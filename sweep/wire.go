@@ -75,9 +75,9 @@ func (p *execution) begin(e agentmessaging.CallStart) *Call {
 	c.Endpoint, c.own = endpointOf(c.spec), c.routine == p.routine
 	p.note(func() {
 		if p.ended == "" {
-			p.started(c)
+			p.startedLocked(c)
 			if len(p.calls) > 100+2*p.quota { // by then it is over its quota too, which is reported
-				p.stop("it has made " + plural(len(p.calls), "call") + " by then")
+				p.stopLocked("it has made " + plural(len(p.calls), "call") + " by then")
 			}
 		} else if p.refusals++; p.refusals > 10 { // it does not look at its context
 			runtime.Goexit()
@@ -88,7 +88,7 @@ func (p *execution) begin(e agentmessaging.CallStart) *Call {
 
 func (p *execution) end(c *Call, e agentmessaging.CallEnd) {
 	p.note(func() {
-		p.name(c) // of a call that the limiter has refused
+		p.nameLocked(c) // of a call that the limiter has refused
 		c.AgentID = e.AgentID
 	})
 	p.moment(c.Name+"/dies_answered", "after the answer of "+c.Name+" had arrived")
@@ -123,13 +123,13 @@ func (p *execution) identify(c *Call, body []byte) {
 			fmt.Fprint(h, a.CustomerRef, a.SystemPrompt, string(a.Metadata))
 		}
 		c.content, c.subject = h.Sum64(), s.Text+s.CustomerRef
-		p.name(c)
+		p.nameLocked(c)
 	})
 }
 
-// name gives a call its name: its number among those of its endpoint or, on a
-// goroutine that may race, among those that do the same. The caller holds the lock.
-func (p *execution) name(c *Call) {
+// nameLocked gives a call its name: its number among those of its endpoint or, on a
+// goroutine that may race, among those that do the same.
+func (p *execution) nameLocked(c *Call) {
 	if c.Name != "" {
 		return
 	}
@@ -192,7 +192,7 @@ func (p *execution) planAttempt(c *Call) (f *fault, err error) {
 		p.requests++
 		p.deadKeyRequests = max(p.deadKeyRequests, p.dead[c.routine])
 		if elapsed := p.fake.Now().Sub(p.begun); elapsed > p.longest {
-			p.overdue(elapsed)
+			p.overdueLocked(elapsed)
 		}
 		if p.ended != "" {
 			return
