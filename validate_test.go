@@ -119,7 +119,7 @@ func TestAgentIDs(t *testing.T) {
 		"": "is empty", ".": "a dot segment", "..": "a dot segment", "a/canary": "a slash", `a\canary`: "a slash",
 		"canary\n": "control characters", "canary\x7f": "control characters", "canary\xff": "UTF-8",
 		"..;": "a dot segment", ".;canary": "a dot segment", "%2e%2E": "a dot segment", "%252e.": "a dot segment", "..%3bcanary": "a dot segment",
-		".%2e%25253B%zz": "a dot segment", "..?canary": "a dot segment", ".#": "a dot segment", ".. ": "a dot segment", "..%20;": "a dot segment",
+		".%2e%25253B%zz": "a dot segment", "..?canary": "a dot segment", ".#": "a dot segment", ".. ": "a dot segment", "..%20;": "a dot segment", "..%2520": "a dot segment", "%2520..": "a dot segment",
 	} {
 		_, err := newClient(t, answering()).GetAgent(t.Context(), id)
 		wantInvalid(t, err, "agent_id", says, "%q", id)
