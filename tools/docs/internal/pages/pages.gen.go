@@ -66,7 +66,7 @@ func advice(err error) string {
 	case err == nil:
 		return "go on"
 	case errors.Is(err, agentmessaging.ErrOutcomeUnknown): // first, because it may wrap other kinds
-		return "look before you repeat it"
+		return "decide: a repeat may do it twice"
 	case errors.Is(err, agentmessaging.ErrRateLimited):
 		return "come back in " + max(wait, time.Second).String()
 	case errors.Is(err, agentmessaging.ErrInvalid), errors.Is(err, agentmessaging.ErrBadRequest):
