@@ -102,8 +102,8 @@ func (s *Server) Agent(agentID string) (copied Agent, found bool) {
 	return shownAgent(a), true
 }
 
-// agent finds an agent. An unknown one panics. The lock is held.
-func (s *Server) agent(method, agentID string) *service.Agent {
+// agentLocked finds an agent. An unknown one panics.
+func (s *Server) agentLocked(method, agentID string) *service.Agent {
 	a := s.gen.service.Agent(agentID)
 	if a == nil {
 		misuse(method, "no agent has the identifier %s; Agents lists all", quoteName(agentID))
@@ -115,7 +115,7 @@ func (s *Server) agent(method, agentID string) *service.Agent {
 // unknown agent panics.
 func (s *Server) RemoveAgent(agentID string) {
 	defer s.lock().Unlock()
-	s.gen.service.RemoveAgent(s.agent("RemoveAgent", agentID))
+	s.gen.service.RemoveAgent(s.agentLocked("RemoveAgent", agentID))
 }
 
 // Conversation returns the exchanges with an agent in the order in which they
@@ -123,7 +123,7 @@ func (s *Server) RemoveAgent(agentID string) {
 // errors are not among them. An unknown agent panics.
 func (s *Server) Conversation(agentID string) []Exchange {
 	defer s.lock().Unlock()
-	return shownExchanges(s.agent("Conversation", agentID).Exchanges)
+	return shownExchanges(s.agentLocked("Conversation", agentID).Exchanges)
 }
 
 // SetSMS gives an agent's SMS channel a status of interface 3 (disabled,
@@ -134,7 +134,7 @@ func (s *Server) SetSMS(agentID, status, phoneNumber string) {
 	checkSMSStatus("SetSMS", status)
 	now := s.Now()
 	defer s.lock().Unlock()
-	a := s.agent("SetSMS", agentID)
+	a := s.agentLocked("SetSMS", agentID)
 	sms := service.SMS{Status: status, PhoneNumber: phoneNumber}
 	if a.SMS != nil {
 		sms.Mode = a.SMS.Mode
@@ -155,7 +155,7 @@ func (s *Server) AddAgent(key string, a Agent) Agent {
 	stored := s.config.storedAgent(a)
 	now := s.Now()
 	defer s.lock().Unlock()
-	owner := s.key("AddAgent", key)
+	owner := s.keyLocked("AddAgent", key)
 	if s.gen.service.Agent(a.ID) != nil {
 		misuse("AddAgent", "there is an agent with this ID already")
 	}
@@ -220,7 +220,7 @@ func (s *Server) AddExchanges(agentID string, exchanges ...Exchange) {
 	}
 	now := s.Now()
 	defer s.lock().Unlock()
-	a := s.agent("AddExchanges", agentID)
+	a := s.agentLocked("AddExchanges", agentID)
 	for _, e := range exchanges {
 		e.Time = cmp.Or(e.Time, now).UTC().Round(0)
 		e.Warnings = slices.Clone(e.Warnings)
@@ -258,7 +258,7 @@ func (s *Server) SetBYOKAvailable(available bool) {
 // that this fake did not issue panics.
 func (s *Server) BYOK(key string) (c BYOK, set bool) {
 	defer s.lock().Unlock()
-	stored := s.key("BYOK", key).BYOK
+	stored := s.keyLocked("BYOK", key).BYOK
 	if stored == nil {
 		return BYOK{}, false
 	}
@@ -279,7 +279,7 @@ func (s *Server) StoreBYOK(key, providerKey string, c BYOK) BYOK {
 	}
 	now := s.Now()
 	defer s.lock().Unlock()
-	k := s.key("StoreBYOK", key)
+	k := s.keyLocked("StoreBYOK", key)
 	k.BYOK = s.gen.service.Seal(providerKey, service.BYOK{
 		Provider: c.Provider, BaseURL: c.BaseURL, Model: c.Model, Label: c.Label, UpdatedAt: now,
 	})

@@ -30,11 +30,11 @@ func (s *Server) Advance(d time.Duration) {
 	if int64(d) > math.MaxInt64-s.offset.Load() {
 		misuse("Advance", "%v more would be beyond what a time.Duration holds", d)
 	}
-	s.moveTo(s.offset.Load() + int64(d))
+	s.moveToLocked(s.offset.Load() + int64(d))
 }
 
-// moveTo moves the clock to an offset, but never back. The lock is held.
-func (s *Server) moveTo(offset int64) { s.offset.Store(max(offset, s.offset.Load())) }
+// moveToLocked moves the clock to an offset, but never back.
+func (s *Server) moveToLocked(offset int64) { s.offset.Store(max(offset, s.offset.Load())) }
 
 // Sleep waits until the fake's clock is d later, without waiting for that long:
 // when nothing has reached the fake for a moment, it moves the clock to the wake
@@ -122,6 +122,6 @@ func (s *Server) endSleep(me *sleeper) {
 func (s *Server) wake(me *sleeper) {
 	defer s.lock().Unlock()
 	if s.sleepers[0].until == me.until {
-		s.moveTo(me.until)
+		s.moveToLocked(me.until)
 	}
 }

@@ -105,8 +105,8 @@ func (s *Server) IssueKeyOn(plan string, dashboard bool) string {
 	return s.IssueKey(KeyOptions{Plan: Plan(plan), NotDashboard: !dashboard})
 }
 
-// key finds a key. An unknown one panics, without its text. The lock is held.
-func (s *Server) key(method, key string) *service.Key {
+// keyLocked finds a key. An unknown one panics, without its text.
+func (s *Server) keyLocked(method, key string) *service.Key {
 	k := s.gen.service.Key(service.DigestOf(key))
 	if k == nil {
 		misuse(method, "this fake did not issue that key; Key and IssueKey return the ones it did")
@@ -119,14 +119,14 @@ func (s *Server) key(method, key string) *service.Key {
 func (s *Server) RevokeKey(key string) {
 	now := s.Now()
 	defer s.lock().Unlock()
-	s.key("RevokeKey", key).SetRevoked(true, now)
+	s.keyLocked("RevokeKey", key).SetRevoked(true, now)
 }
 
 // ReinstateKey makes a key that was revoked valid again, with its agents, limits
 // and BYOK configuration. A key that this fake did not issue panics.
 func (s *Server) ReinstateKey(key string) {
 	defer s.lock().Unlock()
-	s.key("ReinstateKey", key).SetRevoked(false, time.Time{})
+	s.keyLocked("ReinstateKey", key).SetRevoked(false, time.Time{})
 }
 
 // SetPlan moves key to another plan, with immediate effect: PlanFree makes
@@ -136,7 +136,7 @@ func (s *Server) ReinstateKey(key string) {
 func (s *Server) SetPlan(key string, plan Plan) {
 	known := plan.checked("SetPlan")
 	defer s.lock().Unlock()
-	s.key("SetPlan", key).Plan = known
+	s.keyLocked("SetPlan", key).Plan = known
 }
 
 // Limit names one of the limits of interface 8.1, for Exhaust and WithLimit. The
@@ -185,7 +185,7 @@ func (s *Server) Exhaust(key string, limit Limit) {
 		misuse("Exhaust", "unknown limit; the limits are %s", limitKeys()) // not quoted: it may be a key
 	}
 	defer s.lock().Unlock()
-	s.gen.service.Exhaust(s.key("Exhaust", key), i, now)
+	s.gen.service.Exhaust(s.keyLocked("Exhaust", key), i, now)
 }
 
 // LimitState describes one limit of an API key at one moment.
@@ -209,7 +209,7 @@ func (s *Server) Limits(key string, from ...FromIP) (states []LimitState) {
 		ip = address("Limits", from).Unmap().WithZone("")
 	}
 	defer s.lock().Unlock()
-	for _, l := range s.gen.service.LimitStates(s.key("Limits", key), ip, now) {
+	for _, l := range s.gen.service.LimitStates(s.keyLocked("Limits", key), ip, now) {
 		states = append(states, LimitState{Limit(l.Limit), l.Max, l.Used, l.Opens})
 	}
 	return states

@@ -188,16 +188,15 @@ func newRule(s *Server, method, what string, matchers []Matcher) *rule {
 	}
 }
 
-// addTo puts the rule into a list of a generation. The lock is held.
-func (r *rule) addTo(list *[]*rule) {
+// addToLocked puts the rule into a list of a generation.
+func (r *rule) addToLocked(list *[]*rule) {
 	r.list = list
 	*list = append(*list, r)
 }
 
-// due counts a call that matched, and reports whether the rule acts on it. The
-// lock is held. Every match asks the odds, so that the n-th match always gets
-// the n-th decision.
-func (r *rule) due() bool {
+// dueLocked counts a call that matched, and reports whether the rule acts on it.
+// Every match asks the odds, so that the n-th match always gets the n-th decision.
+func (r *rule) dueLocked() bool {
 	if r.removed {
 		return false
 	}
@@ -349,7 +348,7 @@ type step struct {
 func (s *Server) OnMessage(matchers ...Matcher) *Script {
 	sc := &Script{newRule(s, "OnMessage", "", matchers)}
 	defer s.lock().Unlock()
-	sc.addTo(&s.gen.scripts)
+	sc.addToLocked(&s.gen.scripts)
 	return sc
 }
 
@@ -407,13 +406,12 @@ func (sc *Script) Hits() int { return sc.countHits() }
 // does nothing.
 func (sc *Script) Remove() { sc.remove() }
 
-// nextStep counts a message for all scripts that match it, newest first, and
-// returns the step of the first whose turn it is, or the zero step. The lock is
-// held.
-func nextStep(scripts []*rule) (next step) {
+// nextStepLocked counts a message for all scripts that match it, newest first,
+// and returns the step of the first whose turn it is, or the zero step.
+func nextStepLocked(scripts []*rule) (next step) {
 	answering := false
 	for _, r := range slices.Backward(scripts) {
-		if !r.due() || answering {
+		if !r.dueLocked() || answering {
 			continue
 		}
 		answering = true
@@ -463,9 +461,9 @@ func (s *Server) Inject(fault Fault, matchers ...Matcher) *Injection {
 	in.fault = fault.f
 	defer s.lock().Unlock()
 	if in.fault.Phase == wire.BeforeConnecting {
-		in.addTo(&s.gen.refusals)
+		in.addToLocked(&s.gen.refusals)
 	} else {
-		in.addTo(&s.gen.injections)
+		in.addToLocked(&s.gen.injections)
 	}
 	return in
 }
@@ -509,7 +507,7 @@ func (s *Server) applyFaults(c *call, matching []*rule) {
 	var names []string
 	for _, in := range slices.Backward(matching) {
 		slows := in.fault.Phase == wire.OnTheWay
-		if !in.due() || !slows && c.fault != nil {
+		if !in.dueLocked() || !slows && c.fault != nil {
 			continue
 		}
 		in.hits++

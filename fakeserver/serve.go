@@ -226,7 +226,7 @@ func (s *Server) do(c *call) (answer service.Answer, st step) {
 	if t == nil {
 		return answer, st
 	}
-	if st = nextStep(c.scripts); st.f != nil {
+	if st = nextStepLocked(c.scripts); st.f != nil {
 		st.message = &Message{
 			Agent: shownAgent(t.Agent), Text: t.Exchange.Text, UserRef: t.Exchange.UserRef, History: shownExchanges(t.Agent.Exchanges),
 		}

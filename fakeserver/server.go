@@ -74,7 +74,8 @@ type generation struct {
 //	defer s.lock().Unlock()
 //
 // Whoever holds it must not wait, read or write a body, or call anything of the
-// test. A panic for a mistake of the test releases it.
+// test. A panic for a mistake of the test releases it. A function whose name ends
+// in Locked needs the lock held.
 func (s *Server) lock() *sync.Mutex {
 	s.mu.Lock()
 	return &s.mu

@@ -122,7 +122,7 @@ func (s *Server) ReadState(r io.Reader) error {
 	defer s.lock().Unlock()
 	s.gen.service = s.gen.service.Load(f.Saved, func(n int) service.Digest { return service.DigestOf(s.config.keyText(n)) })
 	s.gen.traces = max(s.gen.traces, f.Traces)
-	s.moveTo(f.Advanced)
+	s.moveToLocked(f.Advanced)
 	return nil
 }
 
